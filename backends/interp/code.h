@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a program is compiled to before it runs: a flat list of instructions
+ * over one array of registers, scalar only (vectors are taken apart), so that
+ * a thread is a program counter and a copy of the registers.
+ *
+ * A register holds an interp_word: integers and floats as ir/scalar.h holds
+ * them, floats of the residue domain as residues.  Register 0 is not used;
+ * constants stand in registers of their own from the start. */
+#ifndef BACKENDS_INTERP_CODE_H
+#define BACKENDS_INTERP_CODE_H
+
+#include "backends/interp/interp.h"
+
+/* Racing loops inside one another. */
+enum { CODE_LEVELS = 32 };
+
+typedef enum code_op {
+  OP_END,         /* the program, or a thread's run through a kernel, is over */
+  OP_JUMP,        /* to c */
+  OP_JZ,          /* a is 0: to c */
+  OP_JNE,         /* a != b: to c */
+  OP_MOVE,        /* d := a */
+  OP_SELECT,      /* d := a ? b : c */
+  /* int64, wrapping */
+  OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD, OP_MIN, OP_MAX,  /* d := a op b */
+  OP_EQ, OP_NE, OP_LT, OP_LE, OP_AND, OP_OR, OP_NOT,
+  /* native, and integers of the residue domain; `what` is an
+   * ir_op or ir_fn, `type` the operands' type */
+  OP_INT,         /* d := a what b                                   */
+  OP_REAL,
+  OP_COMPARE,     /* d := a what b, floats                           */
+  OP_CAST,        /* d := a of type `from` to `type`                 */
+  OP_CALL_INT,    /* d := what(a, b, c)                              */
+  OP_CALL_REAL,
+  OP_REINTERPRET, /* as OP_CAST                                      */
+  OP_EXTERN,      /* d := calls[a]                                   */
+  /* residues */
+  OP_R_ADD, OP_R_SUB, OP_R_MUL, OP_R_DIV, OP_R_MOD,
+  OP_R_MIN, OP_R_MAX, OP_R_LT, OP_R_LE,
+  OP_R_CAST, OP_R_FROM_INT, OP_R_TO_INT, /* as OP_CAST               */
+  OP_R_CALL, OP_R_REINTERPRET, OP_R_EXTERN,
+  /* memory: access `a`; b: the value stored */
+  OP_LOAD_INPUT,  /* of a buffer that is never written               */
+  OP_LOAD, OP_LOAD_RACING, OP_STORE, OP_STORE_RACING,
+  OP_CHECK,       /* bounds and regions of an access, no memory      */
+  OP_ALLOC,       /* a: buffer                                       */
+  /* control: loop `a` */
+  OP_LOOP,        /* start; nothing to do: to its exit               */
+  OP_NEXT,
+  OP_RACE_LOOP, OP_RACE_NEXT,
+  OP_LANES,       /* lanes of one store race: level opens            */
+  OP_LANE,        /* the next lane                                   */
+  OP_LANES_END,
+  OP_DOMAIN,      /* domain check `a`                                */
+  OP_KERNEL,      /* kernel `a`, whose threads start at the next one */
+  OP_BARRIER      /* stop here for a while; also once the extents of all
+                   * parameters are known */
+} code_op;
+
+typedef struct code_insn {
+  uint8_t op, what;
+  uint16_t type, from;   /* code << 8 | bits */
+  uint16_t nargs;         /* OP_R_CALL */
+  uint32_t d, a, b, c;
+} code_insn;
+
+static inline uint16_t code_type(tess_dtype t) {
+  return (uint16_t)(t.code << 8 | t.bits);
+}
+static inline tess_dtype code_dtype(uint16_t t) {
+  return (tess_dtype){(uint8_t)(t >> 8), (uint8_t)t, 1};
+}
+
+/* How much of an access to a buffer is checked. */
+typedef enum code_guard {
+  CODE_INPUT,     /* an input that is never written: bounds only */
+  CODE_PLAIN,     /* no racing loop inside its life: bounds, written before */
+  CODE_RACING
+} code_guard;
+
+typedef struct code_buf {
+  ir_buf buf;
+  uint8_t guard;         /* code_guard */
+  uint8_t is_input;      /* holds values from the start */
+  uint8_t is_private;    /* one for each thread of kernel `kernel` */
+  uint8_t is_shared;     /* one for each block of threads of it */
+  uint32_t kernel;       /* counted from 1, 0: none */
+  uint32_t ndim, extent; /* registers of its extents, in `regs` */
+} code_buf;
+
+/* An access: `regs` holds n indices, then n extents, starting at `at`. */
+typedef struct code_access {
+  uint32_t buf;          /* in `bufs`; 0: OP_CHECK */
+  ir_buf id;
+  uint32_t n, at;
+  ir_stmt stmt;
+  uint32_t region, nregion; /* in `regions`: one of each run of alternatives
+                             * that `last` ends must hold it */
+} code_access;
+
+/* A region that may hold an access: n mins, then n extents in `regs`. */
+typedef struct code_region {
+  uint32_t at;
+  ir_stmt block;
+  bool last;             /* the last alternative of its block */
+  bool none;             /* the block declares nothing of the buffer */
+} code_region;
+
+typedef struct code_loop {
+  uint32_t var, end;     /* registers */
+  uint32_t lo, extent;   /* registers */
+  uint32_t body, exit;   /* positions */
+  ir_stmt stmt;
+} code_loop;
+
+typedef struct code_domain {
+  uint32_t value, lo, extent; /* registers */
+  uint32_t dim;
+  ir_stmt stmt;
+} code_domain;
+
+typedef struct code_kernel {
+  ir_stmt stmt;
+  int64_t extent[IR_THREAD_COUNT]; /* 0: the tag does not occur */
+  uint32_t index[IR_THREAD_COUNT]; /* register of the thread's own index */
+  uint32_t exit;
+} code_kernel;
+
+typedef struct code_call {
+  ir_str name;
+  uint64_t name_hash;
+  tess_dtype type;
+  uint32_t n, at;        /* argument registers, in `regs` */
+  ir_stmt stmt;
+} code_call;
+
+typedef VEC(uint32_t) code_times;
+
+typedef struct code_unit {
+  const ir_program *p;
+  mem_heap *heap;
+  VEC(code_insn) insn;
+  VEC(ir_stmt) origin;   /* insn -> statement */
+  VEC(interp_word) init; /* registers at the start */
+  VEC(uint32_t) regs;
+  VEC(code_buf) bufs;    /* 0 unused; parameters first, in order */
+  VEC(code_access) accesses;
+  VEC(code_region) regions;
+  VEC(code_loop) loops;
+  VEC(code_domain) domains;
+  VEC(code_kernel) kernels;
+  VEC(code_call) calls;
+  uint32_t nparams;
+  /* While compiling. */
+  VEC(uint8_t) valid;    /* register -> holds its value here */
+  VEC(uint32_t) undo;    /* registers that become invalid again */
+  VEC(ir_stmt) blocks;   /* open blocks but the root, outer first */
+  /* While running: times at which the iterations of open racing loops began. */
+  code_times times;
+} code_unit;
+
+/* Compiles the entry function; TESS_INVALID, TESS_UNSUPPORTED, TESS_LIMIT with
+ * *e.  Expressions may be added to the program. */
+tess_status code_compile(code_unit *k, ir_program *p, arena *memory,
+                         const interp_options *o, interp_error *e);
+void code_free(code_unit *k);
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Comparing programs in the residue domain. */
+#include "backends/interp/interp.h"
+
+#include "backends/interp/residue.h"
+#include "base/rng.h"
+#include "ir/scalar.h"
+
+#include <stdio.h>
+
+/* What a parameter holds at the start (an output: UNWRITTEN), what the first
+ * program left in it, and what the other one does. */
+typedef struct interp_param {
+  ir_role role;
+  tess_dtype dtype;
+  uint32_t ndim;
+  uint64_t size;
+  uint64_t *start, *value, *got;
+} interp_param;
+
+/* No residue, and no integer that anybody will meet. */
+#define UNWRITTEN UINT64_C(0xA5A5A5A55A5A5A5A)
+
+void interp_expect_init(interp_expect *x, mem_heap *heap) {
+  *x = (interp_expect){.heap = heap};
+  arena_init(&x->memory, heap);
+}
+
+void interp_expect_free(interp_expect *x) { arena_free(&x->memory); }
+
+static tess_status invalid(interp_error *e, ir_buf buf, const char *what) {
+  *e = (interp_error){.code = TESS_INVALID, .fault = INTERP_INVALID,
+                      .buf = buf, .element = -1};
+  snprintf(e->what, sizeof e->what, "%s", what);
+  return e->code;
+}
+
+/* ---- indices that are data ---------------------------------------------- */
+
+/* How elements of input `b` are used as indices. */
+typedef struct index_use {
+  const ir_program *p;
+  ir_buf b;
+  int64_t extent;
+} index_use;
+
+static void note_extent(index_use *u, int64_t extent) {
+  if (extent > 0 && (u->extent == 0 || extent < u->extent))
+    u->extent = extent;
+}
+
+static void note_index(index_use *u, ir_buf into, uint32_t dim, uint32_t n,
+                       ir_expr e) {
+  int64_t extent = 1;
+  if (!ir_has_load(u->p, e, u->b))
+    return;
+  const ir_node *x = ir_at(u->p, e);
+  while (x->op == IR_CAST || x->op == IR_BROADCAST)
+    x = ir_at(u->p, x->a);
+  bool plain = x->op == IR_LOAD && x->a == u->b && n == ir_ndim(u->p, into);
+  if (!plain || !ir_const_int(u->p, ir_dim(u->p, into, dim), &extent))
+    extent = 1;
+  note_extent(u, extent);
+}
+
+static void look_for_index(const ir_program *p, ir_expr e, void *ud) {
+  const ir_node *x = ir_at(p, e);
+  if (x->op == IR_LOAD)
+    for (uint32_t i = 0; i < x->n; i++)
+      note_index(ud, x->a, i, x->n, p->arg.v[x->b + i]);
+}
+
+static void look_in_stmt(index_use *u, arena *scratch, ir_stmt s) {
+  const ir_program *p = u->p;
+  const ir_stmt_rec *r = ir_st(p, s);
+  if (r->kind == IR_STORE) {
+    ir_visit(p, scratch, r->value, look_for_index, u);
+    for (uint32_t i = 0; i < r->idx.n; i++) {
+      ir_visit(p, scratch, p->arg.v[r->idx.at + i], look_for_index, u);
+      note_index(u, r->buf, i, r->idx.n, p->arg.v[r->idx.at + i]);
+    }
+  } else if (r->kind == IR_BLOCK) {
+    ir_span it = ir_blk(p, s)->iters;
+    for (uint32_t i = 0; i < it.n; i++)
+      if (ir_has_load(p, p->iter.v[it.at + i].bind, u->b))
+        note_extent(u, 1);
+  } else if (r->kind == IR_LET) {
+    ir_visit(p, scratch, r->let_value, look_for_index, u);
+  }
+}
+
+int64_t interp_index_range(const ir_program *p, ir_buf b, arena *scratch) {
+  index_use u = {p, b, 0};
+  tess_dtype t = p->buf.v[b].dtype;
+  if (t.code == TESS_BOOL)
+    return 2;
+  if (!ir_is_int(t))
+    return 0;
+  arena_mark mark = arena_get_mark(scratch);
+  ir_stmt root = ir_entry(p)->root;
+  for (ir_stmt s = root; s; s = ir_next(p, s, root))
+    look_in_stmt(&u, scratch, s);
+  arena_reset_to(scratch, mark);
+  if (u.extent > ir_int_max(t))
+    return ir_int_max(t);
+  return u.extent;
+}
+
+/* ---- drawing ------------------------------------------------------------ */
+
+/* Integers over their whole range, most of them odd, so that products do not
+ * come to 0. */
+static uint64_t draw_int(rng *r, tess_dtype t) {
+  uint64_t odd = rng_below(r, 4) != 0;
+  return (uint64_t)ir_wrap_int(t, (int64_t)(rng_u64(r) | odd));
+}
+
+static void draw(interp_param *x, uint64_t seed, uint32_t number,
+                 int64_t values) {
+  rng r;
+  rng_init(&r, seed, number);
+  for (uint64_t i = 0; i < x->size; i++)
+    x->start[i] = values                   ? rng_below(&r, (uint64_t)values)
+                  : ir_is_float(x->dtype) ? rng_below(&r, RESIDUE_P)
+                                          : draw_int(&r, x->dtype);
+}
+
+static bool constant_size(const ir_program *p, ir_buf b,
+                          const interp_options *o, uint64_t *size) {
+  *size = 1;
+  for (uint32_t i = 0; i < ir_ndim(p, b); i++) {
+    const ir_node *n = ir_at(p, ir_dim(p, b, i));
+    ir_func f = *ir_entry(p);
+    int64_t v = -1;
+    if (n->op == IR_INT)
+      v = n->i;
+    for (uint32_t k = 0; n->op == IR_VAR && k < f.sizes.n; k++)
+      if (p->arg.v[f.sizes.at + k] == n->a && k < o->nsizes)
+        v = o->sizes[k];
+    if (v < 0 || __builtin_mul_overflow(*size, (uint64_t)v, size) ||
+        *size > UINT64_C(1) << 40)
+      return false;
+  }
+  return true;
+}
+
+static tess_status make_param(interp_expect *x, const ir_program *p,
+                              uint32_t i, const interp_options *o,
+                              interp_error *e) {
+  ir_buf b = p->arg.v[ir_entry(p)->params.at + i];
+  const ir_buf_rec *r = &p->buf.v[b];
+  interp_param *q = &x->param[i];
+  *q = (interp_param){.role = (ir_role)r->role, .dtype = r->dtype,
+                      .ndim = r->shape.n};
+  if (!constant_size(p, b, o, &q->size))
+    return invalid(e, b, "a parameter whose size is not known");
+  q->start = arena_array(&x->memory, uint64_t, q->size + 1);
+  q->value = arena_array(&x->memory, uint64_t, q->size + 1);
+  q->got = arena_array(&x->memory, uint64_t, q->size + 1);
+  if (q->role != IR_ROLE_OUTPUT)
+    draw(q, x->seed, i, interp_index_range(p, b, &x->memory));
+  for (uint64_t at = 0; q->role == IR_ROLE_OUTPUT && at < q->size; at++)
+    q->start[at] = UNWRITTEN;
+  return TESS_OK;
+}
+
+/* ---- running ------------------------------------------------------------ */
+
+static interp_options residue_options(const interp_expect *x,
+                                      const interp_options *o) {
+  interp_options r = o ? *o : (interp_options){0};
+  r.domain = INTERP_RESIDUE;
+  r.seed = x->seed;
+  return r;
+}
+
+/* Runs p; what it leaves in the parameters comes to `value`, or to `got`. */
+static tess_status run(interp_expect *x, interp *in, const ir_program *p,
+                       const interp_options *o, bool first,
+                       interp_error *e) {
+  arena_mark mark = arena_get_mark(&x->memory);
+  interp_arg *args = arena_array(&x->memory, interp_arg, x->nparams + 1);
+  for (uint32_t i = 0; i < x->nparams; i++) {
+    interp_param *q = &x->param[i];
+    uint64_t *v = first ? q->value : q->got;
+    args[i] = (interp_arg){v, (size_t)q->size * sizeof *v};
+    memcpy(v, q->start, args[i].bytes);
+  }
+  tess_status st = interp_run(in, p, x->nparams, args, o, e);
+  arena_reset_to(&x->memory, mark);
+  return st;
+}
+
+typedef struct job {
+  interp_expect *x;
+  interp *in;
+  const ir_program *p;
+  const interp_options *o;
+  interp_error *e;
+} job;
+
+static tess_status expect(void *ud) {
+  job *j = ud;
+  interp_expect *x = j->x;
+  interp_options o = residue_options(x, j->o);
+  arena_reset(&x->memory);
+  x->nparams = ir_entry(j->p)->params.n;
+  x->param = arena_array(&x->memory, interp_param, x->nparams + 1);
+  for (uint32_t i = 0; i < x->nparams; i++)
+    if (make_param(x, j->p, i, &o, j->e))
+      return j->e->code;
+  return run(x, j->in, j->p, &o, true, j->e);
+}
+
+static tess_status same_params(job *j) {
+  const ir_program *q = j->p;
+  const ir_func *f = ir_entry(q);
+  if (f->params.n != j->x->nparams)
+    return invalid(j->e, 0, "another number of parameters");
+  for (uint32_t i = 0; i < f->params.n; i++) {
+    ir_buf b = q->arg.v[f->params.at + i];
+    const ir_buf_rec *r = &q->buf.v[b];
+    const interp_param *x = &j->x->param[i];
+    uint64_t size;
+    if ((ir_role)r->role != x->role || !ir_dtype_eq(r->dtype, x->dtype) ||
+        !constant_size(q, b, j->o, &size) || size != x->size ||
+        (r->shape.n != x->ndim && r->shape.n != 1))
+      return invalid(j->e, b, "a parameter of another role, type or shape");
+  }
+  return TESS_OK;
+}
+
+static void differ(job *j, uint32_t i, uint64_t at) {
+  const interp_param *x = &j->x->param[i];
+  ir_buf b = j->p->arg.v[ir_entry(j->p)->params.at + i];
+  uint64_t v = x->value[at], w = x->got[at];
+  *j->e = (interp_error){.code = TESS_MISMATCH, .fault = INTERP_DIFFERS,
+                         .buf = b, .element = (int64_t)at,
+                         .value = {{.u = v}, {.u = w}}};
+  if (v == UNWRITTEN || w == UNWRITTEN)
+    snprintf(j->e->what, sizeof j->e->what, "only the %s program writes it",
+             v == UNWRITTEN ? "second" : "first");
+  else
+    snprintf(j->e->what, sizeof j->e->what, "%lld became %lld%s",
+             (long long)v, (long long)w,
+             ir_is_float(x->dtype) ? " (residues)" : "");
+}
+
+static tess_status check(void *ud) {
+  job *j = ud;
+  interp_options o = residue_options(j->x, j->o);
+  j->o = &o;
+  if (same_params(j) || run(j->x, j->in, j->p, &o, false, j->e))
+    return j->e->code;
+  for (uint32_t i = 0; i < j->x->nparams; i++) {
+    const interp_param *x = &j->x->param[i];
+    for (uint64_t at = 0; at < x->size; at++)
+      if (x->value[at] != x->got[at])
+        return differ(j, i, at), TESS_MISMATCH;
+  }
+  return TESS_OK;
+}
+
+static tess_status protected(job *j, tess_status (*fn)(void *)) {
+  *j->e = (interp_error){.element = -1};
+  tess_status st = mem_protect(j->x->heap, fn, j);
+  if (st && !j->e->code)
+    *j->e = (interp_error){.code = st, .fault = INTERP_LIMIT, .element = -1,
+                           .what = "memory"};
+  return st;
+}
+
+tess_status interp_expect_run(interp_expect *x, interp *in,
+                              const ir_program *p, uint64_t seed,
+                              const interp_options *o, interp_error *e) {
+  x->seed = seed;
+  job j = {x, in, p, o, e};
+  return protected(&j, expect);
+}
+
+tess_status interp_expect_check(interp_expect *x, interp *in,
+                                const ir_program *q, const interp_options *o,
+                                interp_error *e) {
+  job j = {x, in, q, o, e};
+  return protected(&j, check);
+}
+
+tess_status interp_equal(mem_heap *heap, const ir_program *p,
+                         const ir_program *q, uint64_t seed,
+                         const interp_options *o, interp_error *e,
+                         int *which) {
+  interp in;
+  interp_expect x;
+  interp_init(&in, heap);
+  interp_expect_init(&x, heap);
+  tess_status st = interp_expect_run(&x, &in, p, seed, o, e);
+  if (which)
+    *which = st ? 0 : 1;
+  if (!st)
+    st = interp_expect_check(&x, &in, q, o, e);
+  interp_expect_free(&x);
+  interp_free(&in);
+  return st;
+}

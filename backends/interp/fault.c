@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What goes wrong at run time, and the sentences about it. */
+#include "backends/interp/machine.h"
+
+#include <stdio.h>
+
+/* The first fault stays. */
+void machine_fault(machine *m, interp_error e) {
+  if (!m->e->code)
+    *m->e = e;
+}
+
+void machine_limit(machine *m, ir_stmt s, ir_buf buf, const char *what) {
+  interp_error e = {.code = TESS_LIMIT, .fault = INTERP_LIMIT, .stmt = s,
+                    .buf = buf, .element = -1};
+  snprintf(e.what, sizeof e.what, "%s", what);
+  machine_fault(m, e);
+}
+
+static interp_error of_access(const code_access *a, uint64_t at,
+                              interp_fault fault, tess_status status) {
+  return (interp_error){.code = status, .fault = fault, .stmt = a->stmt,
+                        .buf = a->id,
+                        .element = (int64_t)at};
+}
+
+void machine_outside(machine *m, const code_access *a, uint32_t dim,
+                     int64_t at, int64_t extent) {
+  interp_error e = of_access(a, 0, INTERP_OUTSIDE, TESS_BOUNDS);
+  e.element = -1;
+  e.dim = dim;
+  e.at = at;
+  e.extent = extent;
+  machine_fault(m, e);
+}
+
+void machine_unwritten(machine *m, const code_access *a, uint64_t at) {
+  machine_fault(m, of_access(a, at, INTERP_UNWRITTEN, TESS_UNWRITTEN));
+}
+
+/* The value of the loop's variable at time t; -1 when that is not known. */
+static int64_t iteration_at(const machine *m, uint32_t d, uint32_t t) {
+  const machine_level *l = &m->level[d];
+  uint32_t end = d + 1 < m->depth ? m->level[d + 1].log : m->times->n;
+  uint32_t lo = l->log, hi = end;
+  if (!t || lo == hi)
+    return -1;
+  while (hi - lo > 1) {
+    uint32_t mid = lo + (hi - lo) / 2;
+    if (m->times->v[mid] <= t)
+      lo = mid;
+    else
+      hi = mid;
+  }
+  return l->lo + (int64_t)(lo - l->log);
+}
+
+void machine_race(machine *m, const code_access *a, uint64_t at, uint32_t d,
+                  uint32_t t, bool wrote, bool writes) {
+  interp_error e = of_access(a, at, INTERP_RACE, TESS_RACE);
+  e.loop = m->level[d].loop;
+  e.group = m->level[d].group;
+  e.iter[0] = iteration_at(m, d, t);
+  e.iter[1] = iteration_at(m, d, m->clock);
+  e.write[0] = wrote;
+  e.write[1] = writes;
+  machine_fault(m, e);
+}
+
+/* The alternatives of one block end at the one marked `last`. */
+bool machine_regions(machine *m, const code_access *a, const interp_word *R,
+                     uint64_t at) {
+  const uint32_t *idx = m->k->regs.v + a->at;
+  bool held = false;
+  for (uint32_t i = 0; i < a->nregion; i++) {
+    const code_region *r = &m->k->regions.v[a->region + i];
+    const uint32_t *min = m->k->regs.v + r->at, *extent = min + a->n;
+    bool in = !r->none;
+    for (uint32_t d = 0; in && d < a->n; d++) {
+      int64_t v = R[idx[d]].i, lo = R[min[d]].i;
+      in = v >= lo && R[extent[d]].i > 0 &&
+           (uint64_t)v - (uint64_t)lo < (uint64_t)R[extent[d]].i;
+    }
+    held |= in;
+    if (r->last && !held) {
+      interp_error e = of_access(a, at, INTERP_REGION, TESS_BOUNDS);
+      e.loop = r->block;
+      machine_fault(m, e);
+      return false;
+    }
+    if (r->last)
+      held = false;
+  }
+  return true;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The oracle: runs a program as it stands, at any stage from describing to
+ * lowered, slowly and exactly, and finds what a compiled kernel would only
+ * sometimes show.
+ *
+ * Two value domains.  NATIVE is the arithmetic of ir/scalar.h.  RESIDUE
+ * computes floats in a prime field (residue.h), integers and bools as they
+ * are: two programs that are the same computation agree there exactly,
+ * whatever the types, in whatever order they sum.  (Constants are folded
+ * only where that rounds nothing: ir/local.c.)
+ *
+ * Parallel, vectorized and thread-bound loops race: an element that two
+ * iterations touch, one of them writing, is an error (TESS_RACE) wherever it
+ * lies and whatever is written.  Reads of what nobody wrote and accesses out
+ * of bounds are errors too.  A buffer of a block's allocs is fresh at each
+ * entry of its home (lower_buffer_home); one of IR_ALLOCATE at each
+ * execution of it.
+ *
+ * Threads.  Without barriers thread-bound loops are racing loops that join at
+ * their end.  A program with a barrier runs them as a device does (LOCKSTEP):
+ * the outermost one starts a kernel, every thread runs the whole kernel body,
+ * a thread loop binds its variable to the thread's own index, and all threads
+ * of a block run to the same barrier before any passes it.  There a buffer in
+ * a shared scope is one for the block of threads and lives as long as it;
+ * others allocated in the kernel belong to one thread. */
+#ifndef BACKENDS_INTERP_INTERP_H
+#define BACKENDS_INTERP_INTERP_H
+
+#include "base/error.h"
+#include "ir/ir.h"
+
+/* An argument of the program that is run. */
+typedef struct interp_arg { void *data; size_t bytes; } interp_arg;
+
+typedef enum interp_domain { INTERP_NATIVE, INTERP_RESIDUE } interp_domain;
+
+typedef enum interp_threads {
+  INTERP_THREADS_AUTO, INTERP_FORK_JOIN, INTERP_LOCKSTEP
+} interp_threads;
+
+/* A function of the host's, in the native domain: integers and floats as
+ * ir/scalar.h holds them; false: there is no such function. */
+typedef union interp_word { int64_t i; uint64_t u; double f; } interp_word;
+typedef bool interp_extern(void *ud, const char *name, tess_dtype t,
+                           uint32_t n, const interp_word *args,
+                           interp_word *result);
+
+typedef struct interp_options {
+  interp_domain domain;
+  interp_threads threads;
+  uint64_t seed;           /* of the residue domain's hashes */
+  uint64_t max_steps;      /* loop iterations; 0: 2^32 - 1, the most */
+  size_t max_bytes;        /* of buffers; 0: 1 GiB */
+  bool check_regions;      /* accesses lie in what their blocks declare */
+  uint32_t nsizes;         /* values of the function's symbolic extents, */
+  const int64_t *sizes;    /*   in the order of ir_func.sizes */
+  interp_extern *call;     /* NULL: there are none */
+  void *ud;
+} interp_options;
+
+/* What went wrong. */
+typedef enum interp_fault {
+  INTERP_FINE,
+  INTERP_RACE,             /* TESS_RACE: loop, iter, write; iter[0] is -1
+                            * where only the later one is known           */
+  INTERP_DIVERGENCE,       /* TESS_RACE: a barrier not reached by all     */
+  INTERP_OUTSIDE,          /* TESS_BOUNDS: dim, at, lo, extent            */
+  INTERP_UNWRITTEN,        /* TESS_UNWRITTEN: read before any write       */
+  INTERP_REGION,           /* TESS_BOUNDS: outside the regions of `loop`,
+                            * a block                                     */
+  INTERP_DOMAIN,           /* TESS_BOUNDS: binding `dim` of a block gives
+                            * `at`, not in lo .. lo + extent - 1          */
+  INTERP_LIMIT,            /* TESS_LIMIT: steps or memory                 */
+  INTERP_UNSUPPORTED,      /* TESS_UNSUPPORTED: what                      */
+  INTERP_INVALID,          /* TESS_INVALID: what                          */
+  INTERP_DIFFERS           /* TESS_MISMATCH: value                        */
+} interp_fault;
+
+/* Whose iterations race: those of a loop, or of all thread loops of a kernel,
+ * which `loop` is then the outermost of, numbered with .x fastest. */
+typedef enum interp_group {
+  INTERP_ITERATIONS, INTERP_BLOCKS, INTERP_THREADS
+} interp_group;
+
+typedef struct interp_error {
+  tess_status code;
+  interp_fault fault;
+  ir_stmt stmt;            /* the statement that was executed; 0: none */
+  ir_buf buf;              /* 0: none */
+  int64_t element;         /* its number in row-major order, -1: none */
+  ir_stmt loop;
+  interp_group group;
+  int64_t iter[2];         /* the earlier and the later iteration */
+  bool write[2];
+  uint32_t dim;
+  int64_t at, lo, extent;
+  interp_word value[2];    /* of the first and the second program */
+  char what[120];
+} interp_error;
+
+/* The sentence, complete; `p` is the program that was run. */
+void interp_error_text(const ir_program *p, const interp_error *e,
+                       strbuf *out);
+
+/* A machine: memory that one run leaves to the next. */
+typedef struct interp {
+  mem_heap *heap;
+  arena memory;
+  ir_program prog;         /* what is run: a copy, which homes are found in */
+  struct code_unit *code;
+} interp;
+
+void interp_init(interp *in, mem_heap *heap);
+void interp_free(interp *in);
+
+/* Runs the entry function.  args: one a parameter, dense row-major; elements
+ * of the parameter's type, in the residue domain interp_word.  Parameters
+ * that are not outputs hold what is given, and may be stored to.  What an
+ * error leaves in the arguments is unspecified; elements that nobody writes
+ * stay as they are. */
+tess_status interp_run(interp *in, const ir_program *p, uint32_t nargs,
+                       const interp_arg *args, const interp_options *o,
+                       interp_error *e);
+
+/* ---- comparing (compare.c) ---------------------------------------------- */
+
+/* What a program computes in the residue domain from inputs drawn from a
+ * seed, to compare others with. */
+typedef struct interp_expect {
+  mem_heap *heap;
+  arena memory;
+  uint64_t seed;
+  uint32_t nparams;
+  struct interp_param *param;
+} interp_expect;
+
+void interp_expect_init(interp_expect *x, mem_heap *heap);
+void interp_expect_free(interp_expect *x);
+/* Draws the inputs and runs p.  `o` may be NULL; its domain and seed are
+ * not looked at. */
+tess_status interp_expect_run(interp_expect *x, interp *in,
+                              const ir_program *p, uint64_t seed,
+                              const interp_options *o, interp_error *e);
+/* In how large a range, from 0, an input's elements may lie because they are
+ * used as indices: the least extent that one of them alone is an index
+ * into, 1 where it is part of one, 2 of a bool input; 0: any value. */
+int64_t interp_index_range(const ir_program *p, ir_buf b, arena *scratch);
+/* Runs q on the same inputs; TESS_OK when all outputs agree, TESS_MISMATCH
+ * with buffer, element and values, or what ended the run of q.  Parameters of
+ * q may be flat, as lowering leaves them. */
+tess_status interp_expect_check(interp_expect *x, interp *in,
+                                const ir_program *q, const interp_options *o,
+                                interp_error *e);
+
+/* Both at once.  *which (may be NULL): the program that failed, 0 or 1. */
+tess_status interp_equal(mem_heap *heap, const ir_program *p,
+                         const ir_program *q, uint64_t seed,
+                         const interp_options *o, interp_error *e, int *which);
+
+#endif

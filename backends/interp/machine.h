@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The machine that runs compiled programs.
+ *
+ * Racing accesses.  A clock ticks when a racing loop starts, at each of its
+ * iterations, and when a buffer comes to life; every access notes the time.
+ * For each racing loop that is open the machine knows when it started and
+ * when its current iteration did, so an earlier access at time t happened
+ *
+ *     before the loop        t < start         ordered, at this level
+ *     in another iteration   start <= t < iter  a race
+ *     in this iteration      iter <= t          look one level further in
+ *
+ * An element keeps the time of its last write, and of its last read since.
+ * Of reads before that one only one thing matters: at which of the levels
+ * open then there was a read in another iteration.  A set of bits, one a
+ * level, remembers that exactly.  A barrier starts a new round of the threads
+ * of a block, which is a racing loop of its own, so what threads did before
+ * it is ordered. */
+#ifndef BACKENDS_INTERP_MACHINE_H
+#define BACKENDS_INTERP_MACHINE_H
+
+#include "backends/interp/code.h"
+
+typedef struct machine_cell {
+  uint32_t writer;       /* when it was written last */
+  uint32_t reader;       /* when it was read last since then, 0: never */
+  uint32_t other;        /* a read in another iteration than that one */
+  uint32_t levels;       /* where there were such reads */
+} machine_cell;
+
+typedef struct machine_buf {
+  interp_word *val;
+  uint32_t *wrote;       /* CODE_PLAIN: when written last, else NULL */
+  machine_cell *cell;    /* CODE_RACING, else NULL */
+  uint32_t birth;        /* writes before it were somebody else's */
+  uint64_t size, room;   /* elements in use, allocated */
+} machine_buf;
+
+typedef struct machine_level {
+  uint32_t start, iter;
+  ir_stmt loop;
+  interp_group group;    /* what its iterations are */
+  int64_t lo;            /* value of the variable in the first iteration */
+  uint32_t log;          /* its iterations' times in `times`, from here */
+} machine_level;
+
+typedef struct machine {
+  const code_unit *k;
+  const interp_options *o;
+  interp_error *e;
+  mem_heap *heap;
+  arena *memory;
+  machine_buf *buf;
+  uint32_t clock;
+  uint32_t top;          /* `iter` of the innermost level, 0: none */
+  uint32_t depth;
+  machine_level level[CODE_LEVELS];
+  code_times *times;
+  uint64_t steps, bytes; /* still allowed */
+} machine;
+
+typedef enum machine_stop {
+  MACHINE_END, MACHINE_BARRIER, MACHINE_FAULT
+} machine_stop;
+
+/* Runs from *pc on with registers R until the end, a barrier or a fault;
+ * *pc: behind the barrier. */
+machine_stop machine_exec(machine *m, interp_word *R, uint32_t *pc);
+
+/* ---- kernels (kernel.c) ------------------------------------------------- */
+
+/* All blocks of threads of a kernel; its code starts at `pc`. */
+machine_stop machine_kernel(machine *m, const code_kernel *g,
+                            const interp_word *R, uint32_t pc);
+
+/* ---- buffers (memory.c) ------------------------------------------------- */
+
+/* Buffer i comes to life with the extents in R; false: fault. */
+bool machine_alloc(machine *m, uint32_t i, const interp_word *R,
+                   ir_stmt s);
+/* Room in *b for `size` elements under the guard; false: fault. */
+bool machine_room(machine *m, machine_buf *b, uint64_t size, code_guard g,
+                  ir_buf buf, ir_stmt s);
+/* Zeroed memory that counts; NULL: fault. */
+void *machine_memory(machine *m, uint64_t bytes, ir_buf buf, ir_stmt s);
+
+/* ---- races (race.c) ----------------------------------------------------- */
+
+/* The next tick; false when there is no next one: fault. */
+bool machine_tick(machine *m, ir_stmt s);
+bool machine_enter(machine *m, ir_stmt loop, int64_t lo);
+bool machine_iterate(machine *m);
+void machine_leave(machine *m);
+
+/* Checks and notes an access to element `at`; false: fault. */
+bool machine_read(machine *m, const code_access *a, uint64_t at);
+bool machine_write(machine *m, const code_access *a, uint64_t at);
+
+/* ---- faults (fault.c) --------------------------------------------------- */
+
+void machine_fault(machine *m, interp_error e);
+void machine_limit(machine *m, ir_stmt s, ir_buf buf, const char *what);
+/* Index `dim` of access a has value `at`, its extent is `extent`. */
+void machine_outside(machine *m, const code_access *a, uint32_t dim,
+                     int64_t at, int64_t extent);
+void machine_unwritten(machine *m, const code_access *a, uint64_t at);
+/* The earlier access at time t raced at level d; t 0: not known. */
+void machine_race(machine *m, const code_access *a, uint64_t at, uint32_t d,
+                  uint32_t t, bool wrote, bool writes);
+/* Whether the indices of access a lie in the regions; false: fault. */
+bool machine_regions(machine *m, const code_access *a, const interp_word *R,
+                     uint64_t at);
+
+#endif

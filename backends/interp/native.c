@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The functions of ir/fn.def in native arithmetic. */
+#include "backends/interp/native.h"
+
+#include "ir/scalar.h"
+
+#include <math.h>
+#include <string.h>
+
+/* x * y + z rounded once to a type of at most 24 bits.  The product is exact
+ * in a double; what the sum loses is folded into its last bit (rounding to
+ * odd), so that rounding again cannot go wrong. */
+static double fma_small(double x, double y, double z) {
+  double p = x * y, s = p + z, b = s - p;
+  double lost = (p - (s - b)) + (z - b);
+  uint64_t bits;
+  memcpy(&bits, &s, sizeof bits);
+  if (lost == 0 || !isfinite(s) || bits & 1)
+    return s;
+  bits += (lost > 0) == (s > 0) ? UINT64_C(1) : UINT64_MAX;
+  memcpy(&s, &bits, sizeof s);
+  return s;
+}
+
+static double call_double(ir_fn fn, const double *x) {
+  switch (fn) {
+  case IR_FN_EXP: return exp(x[0]);
+  case IR_FN_LOG: return log(x[0]);
+  case IR_FN_SQRT: return sqrt(x[0]);
+  case IR_FN_RSQRT: return 1 / sqrt(x[0]);
+  case IR_FN_TANH: return tanh(x[0]);
+  case IR_FN_SIGMOID: return 1 / (1 + exp(-x[0]));
+  case IR_FN_ERF: return erf(x[0]);
+  case IR_FN_POW: return pow(x[0], x[1]);
+  case IR_FN_ABS: return fabs(x[0]);
+  case IR_FN_FLOOR: return floor(x[0]);
+  case IR_FN_CEIL: return ceil(x[0]);
+  case IR_FN_ROUND: return nearbyint(x[0]);
+  case IR_FN_FMA: return fma(x[0], x[1], x[2]);
+  default: return NAN;
+  }
+}
+
+double native_call_real(ir_fn fn, tess_dtype t, const double *x) {
+  if (fn == IR_FN_FMA && t.bits < 64)
+    return ir_round_real(t, fma_small(x[0], x[1], x[2]));
+  return ir_round_real(t, call_double(fn, x));
+}
+
+static int64_t shift_left(tess_dtype t, int64_t x, int64_t by) {
+  if (by < 0 || by >= t.bits)
+    return 0;
+  return ir_wrap_int(t, (int64_t)((uint64_t)x << by));
+}
+
+static int64_t shift_right(tess_dtype t, int64_t x, int64_t by) {
+  if (t.code == TESS_INT)
+    return x >> (by < 0 || by > 63 ? 63 : by);
+  return by < 0 || by >= t.bits ? 0 : (int64_t)((uint64_t)x >> by);
+}
+
+/* Wraps from the innermost outwards, as the operations would. */
+static int64_t fma_int(tess_dtype t, const int64_t *x) {
+  return ir_fold_int(IR_ADD, t, ir_fold_int(IR_MUL, t, x[0], x[1]), x[2]);
+}
+
+int64_t native_call_int(ir_fn fn, tess_dtype t, const int64_t *x) {
+  switch (fn) {
+  case IR_FN_ABS:
+    return t.code == TESS_INT && x[0] < 0 ? ir_fold_int(IR_SUB, t, 0, x[0])
+                                          : x[0];
+  case IR_FN_FMA: return fma_int(t, x);
+  case IR_FN_SHL: return shift_left(t, x[0], x[1]);
+  case IR_FN_SHR: return shift_right(t, x[0], x[1]);
+  case IR_FN_BITAND: return x[0] & x[1];
+  case IR_FN_BITOR: return x[0] | x[1];
+  default: return x[0];
+  }
+}
+
+bool native_has_call(ir_fn fn, tess_dtype t) {
+  switch (fn) {
+  case IR_FN_NONE:
+  case IR_FN_EXTERN:
+  case IR_FN_REINTERPRET:
+  case IR_FN_COUNT: return false;
+  case IR_FN_ABS:
+  case IR_FN_FLOOR:
+  case IR_FN_CEIL:
+  case IR_FN_ROUND:
+  case IR_FN_FMA: return true;
+  case IR_FN_SHL:
+  case IR_FN_SHR:
+  case IR_FN_BITAND:
+  case IR_FN_BITOR: return ir_is_int(t);
+  default: return ir_is_float(t);
+  }
+}

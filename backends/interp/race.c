@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finding accesses that race; machine.h says how. */
+#include "backends/interp/machine.h"
+
+bool machine_tick(machine *m, ir_stmt s) {
+  if (m->clock == UINT32_MAX) {
+    machine_limit(m, s, 0, "racing iterations");
+    return false;
+  }
+  m->clock++;
+  return true;
+}
+
+bool machine_enter(machine *m, ir_stmt loop, int64_t lo) {
+  if (!machine_tick(m, loop))
+    return false;
+  machine_level *l = &m->level[m->depth++];
+  *l = (machine_level){.start = m->clock, .iter = m->clock, .loop = loop,
+                       .lo = lo, .log = m->times->n};
+  m->top = m->clock;
+  return true;
+}
+
+bool machine_iterate(machine *m) {
+  machine_level *l = &m->level[m->depth - 1];
+  if (!machine_tick(m, l->loop))
+    return false;
+  l->iter = m->top = m->clock;
+  vec_push(m->heap, m->times, m->clock);
+  return true;
+}
+
+void machine_leave(machine *m) {
+  m->depth--;
+  m->times->n = m->level[m->depth].log;
+  m->top = m->depth ? m->level[m->depth - 1].iter : 0;
+}
+
+/* The level at which an access at time t races with one now; -1: none. */
+static int racing_level(const machine *m, uint32_t t) {
+  if (t >= m->top)
+    return -1;
+  for (uint32_t d = 0; d < m->depth; d++) {
+    if (t < m->level[d].start)
+      return -1;
+    if (t < m->level[d].iter)
+      return (int)d;
+  }
+  return -1;
+}
+
+/* The write of the element, seen from now, is over. */
+static bool after_write(machine *m, const code_access *a, uint64_t at,
+                        const machine_cell *c, bool writes) {
+  int d = racing_level(m, c->writer);
+  if (d < 0)
+    return true;
+  machine_race(m, a, at, (uint32_t)d, c->writer, true, writes);
+  return false;
+}
+
+/* What remains of the earlier reads once somebody reads now: bits of levels
+ * that are still in the same iteration, and one for the level at which the
+ * last reader is in another. */
+static void note_read(const machine *m, machine_cell *c) {
+  uint32_t keep = 0, d = 0;
+  for (; d < m->depth && c->reader >= m->level[d].iter; d++)
+    keep |= c->levels & UINT32_C(1) << d;
+  if (d < m->depth && c->reader >= m->level[d].start) {
+    keep |= UINT32_C(1) << d;
+    c->other = c->reader;
+  }
+  c->levels = keep;
+}
+
+bool machine_read(machine *m, const code_access *a, uint64_t at) {
+  const machine_buf *b = &m->buf[a->buf];
+  machine_cell *c = &b->cell[at];
+  if (c->writer < b->birth) {
+    machine_unwritten(m, a, at);
+    return false;
+  }
+  if (!after_write(m, a, at, c, false))
+    return false;
+  if (c->reader < b->birth)
+    c->levels = 0;
+  else if (c->reader < m->top)
+    note_read(m, c);
+  c->reader = m->clock;
+  return true;
+}
+
+/* Whether an earlier read races with a write now. */
+static bool after_reads(machine *m, const code_access *a, uint64_t at,
+                        const machine_cell *c) {
+  for (uint32_t d = 0; d < m->depth; d++) {
+    const machine_level *l = &m->level[d];
+    if (c->reader < l->start)
+      return true;
+    if (c->reader < l->iter) {
+      machine_race(m, a, at, d, c->reader, false, true);
+      return false;
+    }
+    if (c->levels >> d & 1) {
+      bool told = c->other >= l->start && c->other < l->iter;
+      machine_race(m, a, at, d, told ? c->other : 0, false, true);
+      return false;
+    }
+  }
+  return true;
+}
+
+bool machine_write(machine *m, const code_access *a, uint64_t at) {
+  const machine_buf *b = &m->buf[a->buf];
+  machine_cell *c = &b->cell[at];
+  if (c->writer >= b->birth && !after_write(m, a, at, c, true))
+    return false;
+  if (c->reader >= b->birth && !after_reads(m, a, at, c))
+    return false;
+  *c = (machine_cell){.writer = m->clock};
+  return true;
+}

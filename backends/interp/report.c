@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The sentences of what went wrong. */
+#include "backends/interp/interp.h"
+
+/* "C[3, 0]"; the plain element where the shape is not constant. */
+static void put_element(const ir_program *p, const interp_error *e,
+                        strbuf *out) {
+  uint32_t n = ir_ndim(p, e->buf);
+  int64_t left = e->element, extent[16];
+  str_puts(out, ir_text(p, p->buf.v[e->buf].name));
+  if (e->element < 0)
+    return;
+  bool known = n && n <= 16;
+  for (uint32_t i = 0; known && i < n; i++)
+    known = ir_const_int(p, ir_dim(p, e->buf, i), &extent[i]) && extent[i] > 0;
+  if (!known) {
+    str_printf(out, " at element %lld", (long long)e->element);
+    return;
+  }
+  int64_t idx[16];
+  for (uint32_t i = n; i-- > 0; left /= extent[i])
+    idx[i] = i ? left % extent[i] : left;
+  for (uint32_t i = 0; i < n; i++)
+    str_printf(out, "%s%lld", i ? ", " : "[", (long long)idx[i]);
+  str_puts(out, "]");
+}
+
+static void put_block(const ir_program *p, ir_stmt s, strbuf *out) {
+  while (s && !ir_is_block(p, s))
+    s = ir_st(p, s)->parent;
+  if (s)
+    str_printf(out, " (in block %s)", ir_text(p, ir_blk(p, s)->name));
+}
+
+static void put_loop(const ir_program *p, ir_stmt s, strbuf *out) {
+  const ir_stmt_rec *r = ir_st(p, s);
+  if (r->kind != IR_LOOP)
+    str_puts(out, "the lanes of one store");
+  else if (r->loop_kind == IR_THREAD)
+    str_printf(out, "the threads of %s", ir_thread_text((ir_thread)r->thread));
+  else
+    str_puts(out, "loop "), ir_var_name(p, r->var, out);
+}
+
+/* The places of thread or block number k in the axes of the kernel. */
+static void put_place(const ir_program *p, const interp_error *e, int64_t k,
+                      strbuf *out) {
+  bool grid = e->group == INTERP_BLOCKS;
+  int64_t extent[IR_THREAD_COUNT] = {0}, n;
+  for (ir_stmt s = e->loop; s; s = ir_next(p, s, e->loop)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
+        ir_const_int(p, r->extent, &n) && n > extent[r->thread])
+      extent[r->thread] = n;
+  }
+  const char *sep = "";
+  for (unsigned t = 0; t <= IR_THREADIDX_Z; t++) {
+    if (!extent[t] || (t <= IR_BLOCKIDX_Z) != grid) continue;
+    str_printf(out, "%s%s %lld", sep, ir_thread_text((ir_thread)t),
+               (long long)(k % extent[t]));
+    k /= extent[t];
+    sep = ", ";
+  }
+}
+
+static void put_who(const ir_program *p, const interp_error *e, int i,
+                    strbuf *out) {
+  str_puts(out, e->write[i] ? "written" : "read");
+  if (e->iter[i] < 0) {
+    str_puts(out, e->group ? " by another thread" : " in an earlier iteration");
+  } else if (e->group) {
+    str_puts(out, " by ");
+    put_place(p, e, e->iter[i], out);
+  } else {
+    str_printf(out, " in iteration %lld", (long long)e->iter[i]);
+  }
+}
+
+static void put_race(const ir_program *p, const interp_error *e,
+                     strbuf *out) {
+  str_puts(out, "race: ");
+  put_element(p, e, out);
+  str_puts(out, " is ");
+  put_who(p, e, 0, out);
+  str_puts(out, " and ");
+  put_who(p, e, 1, out);
+  if (!e->group) {
+    str_puts(out, " of ");
+    put_loop(p, e->loop, out);
+    return;
+  }
+  if (e->group == INTERP_THREADS)
+    str_puts(out, ", with no barrier between");
+  str_puts(out, ", in `");
+  ir_print_stmt_head(p, e->stmt, out);
+  str_puts(out, "`");
+}
+
+static void put_fault(const ir_program *p, const interp_error *e,
+                      strbuf *out) {
+  long long at = e->at, lo = e->lo, extent = e->extent;
+  switch (e->fault) {
+  case INTERP_FINE: str_puts(out, "nothing went wrong"); return;
+  case INTERP_RACE: put_race(p, e, out); return;
+  case INTERP_DIVERGENCE:
+    str_printf(out, "thread %lld does not reach the barrier that thread %lld "
+                    "waits at, or the other way round",
+               (long long)e->iter[1], (long long)e->iter[0]);
+    return;
+  case INTERP_OUTSIDE:
+    str_puts(out, "out of bounds: index ");
+    str_printf(out, "%u of ", (unsigned)e->dim);
+    put_element(p, e, out);
+    str_printf(out, " is %lld, its extent is %lld", at, extent);
+    return;
+  case INTERP_UNWRITTEN:
+    put_element(p, e, out);
+    str_puts(out, " is read before anything wrote it");
+    return;
+  case INTERP_REGION:
+    put_element(p, e, out);
+    str_printf(out, " is not in what block %s declares",
+               ir_text(p, ir_blk(p, e->loop)->name));
+    return;
+  case INTERP_DOMAIN:
+    str_printf(out, "binding %u is %lld, its domain is %lld to %lld",
+               (unsigned)e->dim, at, lo, lo + extent - 1);
+    return;
+  case INTERP_LIMIT:
+    str_printf(out, "the limit was reached: %s", e->what);
+    break;
+  case INTERP_UNSUPPORTED:
+    str_printf(out, "not supported: %s", e->what);
+    break;
+  case INTERP_INVALID: str_printf(out, "invalid: %s", e->what); break;
+  case INTERP_DIFFERS:
+    put_element(p, e, out);
+    str_printf(out, " differs: %s", e->what);
+    return;
+  }
+  if (e->buf)
+    str_printf(out, " (buffer %s)", ir_text(p, p->buf.v[e->buf].name));
+}
+
+void interp_error_text(const ir_program *p, const interp_error *e,
+                       strbuf *out) {
+  put_fault(p, e, out);
+  if (e->stmt)
+    put_block(p, e->stmt, out);
+}

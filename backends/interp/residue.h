@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The residue domain: floats are elements of the field of integers modulo a
+ * prime, so that sums and products are exact in any order.  (Integers and
+ * bools need no such thing: their own arithmetic is exact in any order, and
+ * what bounds decide about them when expressions are built holds.)
+ *
+ * What has no meaning in the field is a hash of its arguments, made
+ * consistent with what programs may fold:
+ *
+ *   - fractions k / 256 of small magnitude are "known": their residues tell
+ *     their value, and casts, functions and comparisons of known values give
+ *     what native arithmetic gives;
+ *   - a cast to a float type that holds every value of the other is the
+ *     identity;
+ *   - the order that min, max and comparisons follow is total, keeps known
+ *     values in their usual order and has the infinities as its ends. */
+#ifndef BACKENDS_INTERP_RESIDUE_H
+#define BACKENDS_INTERP_RESIDUE_H
+
+#include "ir/ir.h"
+
+/* Not the Mersenne prime 2^61 - 1: powers of two would be few there. */
+#define RESIDUE_P ((UINT64_C(1) << 61) - 31)
+
+__extension__ typedef unsigned __int128 residue_wide;
+
+static inline uint64_t residue_add(uint64_t a, uint64_t b) {
+  uint64_t s = a + b;
+  return s >= RESIDUE_P ? s - RESIDUE_P : s;
+}
+
+static inline uint64_t residue_sub(uint64_t a, uint64_t b) {
+  return a >= b ? a - b : a + RESIDUE_P - b;
+}
+
+/* 2^61 is 31 modulo p, so the high part comes down times 31. */
+static inline uint64_t residue_fold(residue_wide x) {
+  const uint64_t low = (UINT64_C(1) << 61) - 1;
+  residue_wide t = (residue_wide)(uint64_t)(x >> 61) * 31 + ((uint64_t)x & low);
+  uint64_t r = (uint64_t)(t >> 61) * 31 + ((uint64_t)t & low);
+  return r >= RESIDUE_P ? r - RESIDUE_P : r;
+}
+
+static inline uint64_t residue_mul(uint64_t a, uint64_t b) {
+  return residue_fold((residue_wide)a * b);
+}
+
+/* A constant, exactly: numerator times the inverse of 2^k. */
+uint64_t residue_of_real(double v);
+
+/* 1 / a; the inverse of 0 is 0. */
+uint64_t residue_inverse(uint64_t a);
+uint64_t residue_div(uint64_t a, uint64_t b);
+/* Is a before b? */
+bool residue_less(uint64_t a, uint64_t b);
+
+uint64_t residue_from_int(tess_dtype to, tess_dtype from, int64_t v);
+int64_t residue_to_int(uint64_t seed, tess_dtype to, uint64_t a);
+uint64_t residue_cast(uint64_t seed, tess_dtype to, tess_dtype from,
+                      uint64_t a);
+/* Any function of ir/fn.def on values of float type t, and floor modulo. */
+uint64_t residue_call(uint64_t seed, ir_fn fn, tess_dtype t, uint32_t n,
+                      const uint64_t *args);
+uint64_t residue_mod(uint64_t seed, tess_dtype t, uint64_t a, uint64_t b);
+/* The hash of anything: of a function of the host's, of a value's bits. */
+uint64_t residue_hash(uint64_t seed, uint64_t tag, uint32_t n,
+                      const uint64_t *args);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From a lowered program to code: emit LLVM IR, verify it, run the few
+ * passes that matter, generate code.
+ *
+ * The passes are few because the program is already in shape: loops test at
+ * their end, vectors are explicit, addresses are sums.  What is left is to
+ * share what unrolled copies have in common, to move what does not change
+ * out of loops, and to keep in registers what a loop adds to: LICM does
+ * that once instcombine has made addresses comparable.  This takes a quarter
+ * of what "default<O1>" does and gives the same inner loops. */
+#include "backends/llvm/emit.h"
+#include "backends/llvm/llvm.h"
+#include "backends/llvm/machine.h"
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <time.h>
+
+static const char passes[] =
+    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
+    "loop-mssa(licm),early-cse<memssa>,simplifycfg)";
+
+typedef struct compile {
+  emit m;
+  LLVMContextRef ctx;
+  LLVMTargetMachineRef machine;
+  LLVMTargetDataRef layout;
+  backend_form form;
+  strbuf *out;
+  llvm_times times;
+} compile;
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* An error that LLVM reports without ending the process. */
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *ud) {
+  emit *m = ud;
+  if (LLVMGetDiagInfoSeverity(info) != LLVMDSError) return;
+  char *text = LLVMGetDiagInfoDescription(info);
+  emit_refuse(m, TESS_BUILD_ERROR, "LLVM: %s", text);
+  LLVMDisposeMessage(text);
+}
+
+static tess_status emit_all(void *ud) {
+  compile *c = ud;
+  emit_kernel(&c->m);
+  return c->m.refused ? c->m.err->code : TESS_OK;
+}
+
+static tess_status verify(compile *c) {
+  char *text = NULL;
+  bool bad = LLVMVerifyModule(c->m.module, LLVMReturnStatusAction, &text) != 0;
+  if (bad) emit_refuse(&c->m, TESS_BUILD_ERROR, "LLVM's verifier: %s", text);
+  LLVMDisposeMessage(text);
+  return bad ? TESS_BUILD_ERROR : TESS_OK;
+}
+
+static tess_status optimize(compile *c) {
+  LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
+  LLVMErrorRef e = LLVMRunPasses(c->m.module, passes, c->machine, o);
+  LLVMDisposePassBuilderOptions(o);
+  if (!e) return TESS_OK;
+  char *text = LLVMGetErrorMessage(e);
+  emit_refuse(&c->m, TESS_BUILD_ERROR, "LLVM: %s", text);
+  LLVMDisposeErrorMessage(text);
+  return TESS_BUILD_ERROR;
+}
+
+static tess_status print_ir(compile *c) {
+  char *text = LLVMPrintModuleToString(c->m.module);
+  str_puts(c->out, text);
+  LLVMDisposeMessage(text);
+  return TESS_OK;
+}
+
+static tess_status generate(compile *c) {
+  LLVMCodeGenFileType type =
+      c->form == BACKEND_ASM ? LLVMAssemblyFile : LLVMObjectFile;
+  LLVMMemoryBufferRef code = NULL;
+  char *text = NULL;
+  if (LLVMTargetMachineEmitToMemoryBuffer(c->machine, c->m.module, type, &text,
+                                          &code)) {
+    emit_refuse(&c->m, TESS_BUILD_ERROR, "LLVM: %s", text);
+    LLVMDisposeMessage(text);
+    return TESS_BUILD_ERROR;
+  }
+  str_write(c->out, LLVMGetBufferStart(code), LLVMGetBufferSize(code));
+  LLVMDisposeMemoryBuffer(code);
+  return c->m.refused ? TESS_BUILD_ERROR : TESS_OK;
+}
+
+/* One stage after the other, each with its time. */
+static tess_status run(compile *c) {
+  double t0 = seconds();
+  tess_status s = mem_protect(c->m.p->heap, emit_all, c);
+  double t1 = seconds();
+  c->times.emit = t1 - t0;
+  if (!s) s = verify(c);
+  double t2 = seconds();
+  c->times.verify = t2 - t1;
+  if (!s) s = optimize(c);
+  double t3 = seconds();
+  c->times.optimize = t3 - t2;
+  if (!s) s = c->form == BACKEND_IR ? print_ir(c) : generate(c);
+  c->times.codegen = seconds() - t3;
+  if (!s && c->out->bad) s = TESS_NOMEM;
+  if (s && !c->m.refused)
+    err_set(c->m.err, s, "compiling '%s': %s",
+            ir_text(c->m.p, ir_entry(c->m.p)->name), err_status_text(s));
+  return s;
+}
+
+tess_status llvm_compile(ir_program *p, arena *scratch, const target *t,
+                         backend_form form, strbuf *out, llvm_times *times,
+                         err_state *e) {
+  compile c = {.form = form, .out = out};
+  c.m = (emit){.p = p, .scratch = scratch, .target = t, .err = e};
+  tess_status s = llvm_machine_new(t, &c.machine, e);
+  if (s) return s;
+  arena_mark mark = arena_get_mark(scratch);
+  c.layout = LLVMCreateTargetDataLayout(c.machine);
+  c.ctx = LLVMContextCreate();
+  LLVMContextSetDiagnosticHandler(c.ctx, on_diagnostic, &c.m);
+  emit_open(&c.m, c.ctx, t->triple, c.layout);
+  s = run(&c);
+  if (times) *times = c.times;
+  emit_close(&c.m);
+  LLVMContextDispose(c.ctx);
+  LLVMDisposeTargetData(c.layout);
+  LLVMDisposeTargetMachine(c.machine);
+  arena_reset_to(scratch, mark);
+  return s;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files that turn a lowered program into LLVM IR share.
+ *
+ * One emitter makes one module.  It holds LLVM objects, which are not arena
+ * memory: whoever makes it releases them (emit_close), also after memory ran
+ * out while emitting.  Between LLVM's functions and ours no frame of LLVM's
+ * is ever unwound: LLVM calls nothing of ours that allocates. */
+#ifndef BACKENDS_LLVM_EMIT_H
+#define BACKENDS_LLVM_EMIT_H
+
+#include "backends/target.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/vec.h"
+#include "ir/ir.h"
+#include <llvm-c/Core.h>
+#include <llvm-c/Target.h>
+#include <tessera/tessera.h>
+
+/* Scoped noalias facts of one buffer. */
+typedef struct emit_alias { LLVMValueRef scope, others; } emit_alias;
+
+/* A place on the stack that holds memory of the runtime's, or NULL. */
+typedef struct emit_held {
+  LLVMValueRef slot;
+  struct emit_held *next;
+} emit_held;
+
+/* The function that is being filled. */
+typedef struct emit_fn {
+  LLVMValueRef fn;
+  LLVMBasicBlockRef entry, exit;  /* allocas go to entry; exit returns */
+  LLVMValueRef status;            /* the phi of exit */
+  LLVMValueRef rt;                /* const tess_runtime * */
+  LLVMValueRef frame;             /* heap memory of large buffers, or NULL */
+  uint64_t stack, heap;           /* bytes given out of each */
+  bool in_parallel;               /* loops are serial from here on */
+  struct emit_held *held;         /* memory to give back at exit */
+} emit_fn;
+
+typedef struct emit {
+  ir_program *p;
+  arena *scratch;
+  const target *target;
+  err_state *err;                 /* set once something was refused */
+  bool refused;
+
+  LLVMContextRef ctx;
+  LLVMModuleRef module;
+  LLVMBuilderRef b;
+  LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr;
+  unsigned kind_scope, kind_noalias;
+
+  emit_fn fn;
+  LLVMValueRef *var;              /* by ir_var */
+  LLVMValueRef *buf;              /* by ir_buf: its first element */
+  LLVMValueRef *slot;             /* by ir_buf: holds it until it is freed */
+  emit_alias *alias;              /* by ir_buf */
+  uint8_t *fickle;                /* by ir_expr: loads, or calls the host */
+  LLVMValueRef *memo;             /* by ir_expr: value valid here, or NULL */
+  VEC(ir_expr) steady_trail;      /* entries of memo, in order of making */
+  VEC(ir_expr) fickle_trail;
+  LLVMValueRef mask;              /* lanes that run; NULL: all */
+} emit;
+
+/* Notes the first thing that cannot be compiled; emitting goes on, with
+ * arbitrary values, and its result is thrown away. */
+void emit_refuse(emit *m, tess_status code, const char *fmt, ...)
+  __attribute__((format(printf, 3, 4)));
+
+/* ---- types and constants (emit_type.c) ----------------------------------- */
+
+/* Of a value: bool is i1, bfloat16 its bits (i16). */
+LLVMTypeRef emit_type(emit *m, tess_dtype t);
+/* Of an element in memory: bool is a byte. */
+LLVMTypeRef emit_memory_type(emit *m, tess_dtype t);
+LLVMTypeRef emit_vector_type(LLVMTypeRef element, uint32_t lanes);
+LLVMValueRef emit_int(emit *m, tess_dtype t, int64_t v);   /* all lanes */
+LLVMValueRef emit_real(emit *m, tess_dtype t, double v);   /* all lanes */
+LLVMValueRef emit_i64(emit *m, int64_t v);
+LLVMValueRef emit_splat(emit *m, LLVMValueRef v, uint32_t lanes);
+/* Call of the intrinsic "llvm.<name>", overloaded by n types. */
+LLVMValueRef emit_intrinsic(emit *m, const char *name, unsigned n,
+                            LLVMTypeRef *types, unsigned nargs,
+                            LLVMValueRef *args);
+LLVMBasicBlockRef emit_new_block(emit *m, const char *name);
+
+/* ---- expressions --------------------------------------------------------- */
+
+/* The value of e where the builder stands (emit_expr.c). */
+LLVMValueRef emit_expr(emit *m, ir_expr e);
+/* cond ? yes : no, evaluating only the chosen side where that can be told
+ * from outside; an expression that is 0 stands for the value beside it. */
+LLVMValueRef emit_choice(emit *m, ir_expr cond, ir_expr yes,
+                         LLVMValueRef yes_value, ir_expr no,
+                         LLVMValueRef no_value);
+/* a op b on values (emit_arith.c); n gives operator, flags and types. */
+LLVMValueRef emit_binary(emit *m, ir_expr e, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef emit_call(emit *m, ir_expr e);                /* emit_call.c */
+LLVMValueRef emit_cast(emit *m, tess_dtype to, ir_expr from,
+                       LLVMValueRef v);                    /* emit_cast.c */
+
+/* What was worked out since a mark is forgotten, for it may not be valid
+ * where control flow meets again. */
+typedef struct emit_mark { uint32_t steady, fickle; } emit_mark;
+emit_mark emit_get_mark(const emit *m);
+void emit_release(emit *m, emit_mark mark);
+/* What was loaded is forgotten: memory may have changed. */
+void emit_forget_loads(emit *m);
+
+/* ---- memory (emit_memory.c) ---------------------------------------------- */
+
+LLVMValueRef emit_load(emit *m, ir_expr e);
+void emit_store(emit *m, const ir_stmt_rec *s);
+/* Buffers that are used do not overlap. */
+void emit_alias_facts(emit *m, const uint8_t *used);
+
+/* ---- statements ---------------------------------------------------------- */
+
+/* s and all siblings after it (emit_stmt.c). */
+void emit_list(emit *m, ir_stmt s);
+/* Is s a loop whose iterations run on several threads? (emit_parallel.c) */
+bool emit_is_parallel(const emit *m, ir_stmt s);
+/* Such a loop as a call of rt->parallel_for. */
+void emit_parallel(emit *m, ir_stmt loop);
+/* A loop over the iterations from .. to - 1, known to be some or not. */
+void emit_serial(emit *m, const ir_stmt_rec *s, LLVMValueRef from,
+                 LLVMValueRef to, bool some);
+/* Which buffers and variables the statement s and all below it use
+ * (emit_survey.c); by index, zeroed by the caller. */
+typedef struct emit_uses { uint8_t *buf, *var; } emit_uses;
+void emit_survey(emit *m, ir_stmt s, emit_uses u);
+/* Local buffers (emit_frame.c): storage for each allocation of constant
+ * size below `first`, less those in parallel loops, is made now. */
+void emit_frame(emit *m, ir_stmt first);
+/* Room on the stack, for the whole of the function. */
+LLVMValueRef emit_stack(emit *m, LLVMTypeRef type, uint64_t bytes);
+/* The allocation s, before and after what its body holds: one whose size is
+ * not constant gets its memory there. */
+void emit_allocate(emit *m, ir_stmt s);
+void emit_free(emit *m, ir_stmt s);
+/* A function `int32 name(types...)` is begun at its entry and ended with
+ * TESS_OK; in between, emit_fail leaves it with a status when `failed`. */
+void emit_begin_fn(emit *m, const char *name, bool exported, unsigned nparams,
+                   LLVMTypeRef *params);
+void emit_end_fn(emit *m);
+void emit_fail_if(emit *m, LLVMValueRef failed, LLVMValueRef status);
+/* An entry of the tess_runtime structure. */
+LLVMValueRef emit_rt_entry(emit *m, size_t offset);
+
+/* ---- the whole (emit_module.c) ------------------------------------------- */
+
+#define EMIT_KERNEL "tess_kernel"     /* the one name that code exports */
+
+/* Opens the module of p's entry function for a machine. */
+void emit_open(emit *m, LLVMContextRef ctx, const char *triple,
+               LLVMTargetDataRef layout);
+/* Fills it; unwinds when memory runs out. */
+void emit_kernel(emit *m);
+void emit_close(emit *m);
+
+#endif

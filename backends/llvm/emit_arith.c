@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Operators of two operands, meaning exactly what ir/scalar.h says: integers
+ * wrap, division rounds down and by zero gives 0.
+ *
+ * Sums and products of floats may be contracted to one fused operation. */
+#include "backends/llvm/emit.h"
+
+/* ---- integer division ------------------------------------------------------
+ */
+
+/* Where the divisor is a constant power of two, shifting rounds down. */
+static bool power_of_two(const emit *m, ir_expr e, uint32_t *shift) {
+  const ir_node *n = ir_at(m->p, e);
+  if (n->op == IR_BROADCAST) n = ir_at(m->p, n->a);
+  if (n->op != IR_INT || n->i <= 0 || (n->i & (n->i - 1))) return false;
+  *shift = (uint32_t)__builtin_ctzll((uint64_t)n->i);
+  return true;
+}
+
+static LLVMValueRef divide_unsigned(emit *m, const ir_node *n, LLVMValueRef a,
+                                    LLVMValueRef b) {
+  LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(b));
+  bool never_zero = ir_at(m->p, n->b)->lo > 0;
+  LLVMValueRef none = LLVMBuildICmp(m->b, LLVMIntEQ, b, zero, "");
+  tess_dtype t = ir_at(m->p, n->a)->dtype;
+  LLVMValueRef by =
+      never_zero ? b : LLVMBuildSelect(m->b, none, emit_int(m, t, 1), b, "");
+  LLVMValueRef q = n->op == IR_DIV ? LLVMBuildUDiv(m->b, a, by, "")
+                                   : LLVMBuildURem(m->b, a, by, "");
+  return never_zero ? q : LLVMBuildSelect(m->b, none, zero, q, "");
+}
+
+/* Divides by 1 in the lanes where the divisor is 0 or -1, whose results are
+ * put in afterwards: the processor would trap on some of them. */
+static LLVMValueRef divide_signed(emit *m, const ir_node *n, LLVMValueRef a,
+                                  LLVMValueRef b) {
+  tess_dtype t = ir_at(m->p, n->a)->dtype;
+  LLVMValueRef zero = emit_int(m, t, 0), one = emit_int(m, t, 1);
+  LLVMValueRef is0 = LLVMBuildICmp(m->b, LLVMIntEQ, b, zero, "");
+  LLVMValueRef is_1 = LLVMBuildICmp(m->b, LLVMIntEQ, b, emit_int(m, t, -1), "");
+  LLVMValueRef odd = LLVMBuildOr(m->b, is0, is_1, "");
+  LLVMValueRef by = LLVMBuildSelect(m->b, odd, one, b, "");
+  LLVMValueRef r = LLVMBuildSRem(m->b, a, by, "");
+  LLVMValueRef mixed =
+      LLVMBuildICmp(m->b, LLVMIntSLT, LLVMBuildXor(m->b, r, by, ""), zero, "");
+  LLVMValueRef inexact = LLVMBuildICmp(m->b, LLVMIntNE, r, zero, "");
+  LLVMValueRef down = LLVMBuildAnd(m->b, mixed, inexact, "");
+  if (n->op == IR_MOD) {
+    LLVMValueRef up = LLVMBuildAdd(m->b, r, by, "");
+    LLVMValueRef mod = LLVMBuildSelect(m->b, down, up, r, "");
+    return LLVMBuildSelect(m->b, odd, zero, mod, "");
+  }
+  LLVMValueRef q = LLVMBuildSDiv(m->b, a, by, "");
+  LLVMValueRef less = LLVMBuildSub(m->b, q, one, "");
+  LLVMValueRef div = LLVMBuildSelect(m->b, down, less, q, "");
+  LLVMValueRef minus = LLVMBuildSub(m->b, zero, a, "");
+  div = LLVMBuildSelect(m->b, is_1, minus, div, "");
+  return LLVMBuildSelect(m->b, is0, zero, div, "");
+}
+
+/* Both operands are known not to be negative. */
+static bool is_natural(const emit *m, const ir_node *n) {
+  return ir_at(m->p, n->a)->lo >= 0 && ir_at(m->p, n->b)->lo >= 0;
+}
+
+static LLVMValueRef divide_int(emit *m, const ir_node *n, LLVMValueRef a,
+                               LLVMValueRef b) {
+  bool is_signed = ir_at(m->p, n->a)->dtype.code == TESS_INT;
+  uint32_t shift;
+  if (power_of_two(m, n->b, &shift)) {
+    tess_dtype t = ir_at(m->p, n->a)->dtype;
+    if (n->op == IR_MOD)
+      return LLVMBuildAnd(m->b, a, emit_int(m, t, (INT64_C(1) << shift) - 1),
+                          "");
+    LLVMValueRef by = emit_int(m, t, shift);
+    return is_signed ? LLVMBuildAShr(m->b, a, by, "")
+                     : LLVMBuildLShr(m->b, a, by, "");
+  }
+  return is_signed && !is_natural(m, n) ? divide_signed(m, n, a, b)
+                                        : divide_unsigned(m, n, a, b);
+}
+
+/* ---- integers ---------------------------------------------------------------
+ */
+
+static LLVMValueRef int_extreme(emit *m, const ir_node *n, bool is_signed,
+                                LLVMValueRef a, LLVMValueRef b) {
+  static const char *const names[2][2] = {{"llvm.umin", "llvm.umax"},
+                                          {"llvm.smin", "llvm.smax"}};
+  LLVMTypeRef type = LLVMTypeOf(a);
+  LLVMValueRef args[2] = {a, b};
+  return emit_intrinsic(m, names[is_signed][n->op == IR_MAX], 1, &type, 2,
+                        args);
+}
+
+/* Index arithmetic is proven not to overflow, which LLVM likes to know. */
+static LLVMValueRef int_arith(emit *m, const ir_node *n, LLVMValueRef a,
+                              LLVMValueRef b) {
+  bool index = n->is_index;
+  switch ((ir_op)n->op) {
+  case IR_ADD:
+    return index ? LLVMBuildNSWAdd(m->b, a, b, "")
+                 : LLVMBuildAdd(m->b, a, b, "");
+  case IR_SUB:
+    return index ? LLVMBuildNSWSub(m->b, a, b, "")
+                 : LLVMBuildSub(m->b, a, b, "");
+  default:
+    return index ? LLVMBuildNSWMul(m->b, a, b, "")
+                 : LLVMBuildMul(m->b, a, b, "");
+  }
+}
+
+static LLVMValueRef compare_int(emit *m, ir_op op, bool is_signed,
+                                LLVMValueRef a, LLVMValueRef b) {
+  LLVMIntPredicate p = LLVMIntEQ;
+  switch (op) {
+  case IR_EQ: p = LLVMIntEQ; break;
+  case IR_NE: p = LLVMIntNE; break;
+  case IR_LT: p = is_signed ? LLVMIntSLT : LLVMIntULT; break;
+  default: p = is_signed ? LLVMIntSLE : LLVMIntULE; break;
+  }
+  return LLVMBuildICmp(m->b, p, a, b, "");
+}
+
+/* On bool the result is whether the integer one is other than 0. */
+static LLVMValueRef binary_bool(emit *m, ir_op op, LLVMValueRef a,
+                                LLVMValueRef b) {
+  switch (op) {
+  case IR_ADD: return LLVMBuildOr(m->b, a, b, "");
+  case IR_SUB: return LLVMBuildXor(m->b, a, b, "");
+  case IR_MOD: return LLVMConstNull(LLVMTypeOf(a));
+  default: return LLVMBuildAnd(m->b, a, b, "");
+  }
+}
+
+static bool is_arith(ir_op op) {
+  return op == IR_ADD || op == IR_SUB || op == IR_MUL || op == IR_DIV ||
+         op == IR_MOD;
+}
+
+static LLVMValueRef binary_int(emit *m, const ir_node *n, tess_dtype t,
+                               LLVMValueRef a, LLVMValueRef b) {
+  bool is_signed = t.code == TESS_INT;
+  if (t.code == TESS_BOOL && is_arith(n->op))
+    return binary_bool(m, n->op, a, b);
+  switch ((ir_op)n->op) {
+  case IR_DIV:
+  case IR_MOD: return divide_int(m, n, a, b);
+  case IR_MIN:
+  case IR_MAX: return int_extreme(m, n, is_signed, a, b);
+  case IR_EQ:
+  case IR_NE:
+  case IR_LT:
+  case IR_LE: return compare_int(m, n->op, is_signed, a, b);
+  default: return int_arith(m, n, a, b);
+  }
+}
+
+/* ---- floats
+ * ------------------------------------------------------------------- */
+
+/* The remainder with the divisor's sign. */
+static LLVMValueRef mod_real(emit *m, LLVMValueRef a, LLVMValueRef b) {
+  LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(a));
+  LLVMValueRef r = LLVMBuildFRem(m->b, a, b, "");
+  LLVMValueRef some = LLVMBuildFCmp(m->b, LLVMRealUNE, r, zero, "");
+  LLVMValueRef r_neg = LLVMBuildFCmp(m->b, LLVMRealOLT, r, zero, "");
+  LLVMValueRef b_neg = LLVMBuildFCmp(m->b, LLVMRealOLT, b, zero, "");
+  LLVMValueRef mixed = LLVMBuildXor(m->b, r_neg, b_neg, "");
+  LLVMValueRef other = LLVMBuildAnd(m->b, some, mixed, "");
+  LLVMValueRef up = LLVMBuildFAdd(m->b, r, b, "");
+  return LLVMBuildSelect(m->b, other, up, r, "");
+}
+
+static LLVMValueRef contracted(LLVMValueRef v) {
+  if (LLVMCanValueUseFastMathFlags(v))
+    LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
+  return v;
+}
+
+/* The first operand only where it wins the comparison, so that a
+ * not-a-number gives the second: what one instruction does. */
+static LLVMValueRef real_extreme(emit *m, LLVMRealPredicate wins,
+                                 LLVMValueRef a, LLVMValueRef b) {
+  LLVMValueRef c = LLVMBuildFCmp(m->b, wins, a, b, "");
+  return LLVMBuildSelect(m->b, c, a, b, "");
+}
+
+static LLVMValueRef binary_real(emit *m, ir_op op, LLVMValueRef a,
+                                LLVMValueRef b) {
+  switch (op) {
+  case IR_ADD: return contracted(LLVMBuildFAdd(m->b, a, b, ""));
+  case IR_SUB: return contracted(LLVMBuildFSub(m->b, a, b, ""));
+  case IR_MUL: return contracted(LLVMBuildFMul(m->b, a, b, ""));
+  case IR_DIV: return LLVMBuildFDiv(m->b, a, b, "");
+  case IR_MOD: return mod_real(m, a, b);
+  case IR_MIN: return real_extreme(m, LLVMRealOLT, a, b);
+  case IR_MAX: return real_extreme(m, LLVMRealOGT, a, b);
+  case IR_EQ: return LLVMBuildFCmp(m->b, LLVMRealOEQ, a, b, "");
+  case IR_NE: return LLVMBuildFCmp(m->b, LLVMRealUNE, a, b, "");
+  case IR_LT: return LLVMBuildFCmp(m->b, LLVMRealOLT, a, b, "");
+  default: return LLVMBuildFCmp(m->b, LLVMRealOLE, a, b, "");
+  }
+}
+
+LLVMValueRef emit_binary(emit *m, ir_expr e, LLVMValueRef a, LLVMValueRef b) {
+  const ir_node n = *ir_at(m->p, e);
+  tess_dtype t = ir_at(m->p, n.a)->dtype;
+  if (ir_is_int(t)) return binary_int(m, &n, t, a, b);
+  if (t.code == TESS_FLOAT && t.bits >= 32) return binary_real(m, n.op, a, b);
+  emit_refuse(m, TESS_INTERNAL,
+              "arithmetic on 16-bit floats was not lowered to float32");
+  return LLVMGetPoison(emit_type(m, n.dtype));
+}

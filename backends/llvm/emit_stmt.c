@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Statements as LLVM basic blocks. */
+#include "backends/llvm/emit.h"
+
+static void name_variable(emit *m, ir_var v, LLVMValueRef value) {
+  strbuf name;
+  str_init(&name, m->p->heap);
+  ir_var_name(m->p, v, &name);
+  bool bad = name.bad;
+  if (!bad) LLVMSetValueName2(value, name.v, name.n);
+  str_free(&name);
+  if (bad) mem_unwind(m->p->heap, TESS_NOMEM);
+}
+
+/* The body with a value for the loop's variable; what was worked out from
+ * it is forgotten. */
+static void body_with(emit *m, const ir_stmt_rec *s, LLVMValueRef value) {
+  emit_mark mark = emit_get_mark(m);
+  m->var[s->var] = value;
+  emit_list(m, s->body);
+  m->var[s->var] = NULL;
+  emit_release(m, mark);
+}
+
+/* The test is at the loop's end, where LLVM likes it. */
+void emit_serial(emit *m, const ir_stmt_rec *s, LLVMValueRef from,
+                 LLVMValueRef to, bool some) {
+  LLVMBasicBlockRef body = emit_new_block(m, "loop");
+  LLVMBasicBlockRef after = emit_new_block(m, "after");
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(m->b);
+  if (some)
+    LLVMBuildBr(m->b, body);
+  else
+    LLVMBuildCondBr(m->b, LLVMBuildICmp(m->b, LLVMIntSLT, from, to, ""), body,
+                    after);
+  LLVMPositionBuilderAtEnd(m->b, body);
+  LLVMValueRef var = LLVMBuildPhi(m->b, LLVMTypeOf(from), "");
+  LLVMAddIncoming(var, &from, &before, 1);
+  name_variable(m, s->var, var);
+  body_with(m, s, var);
+  LLVMValueRef one = LLVMConstInt(LLVMTypeOf(var), 1, false);
+  LLVMValueRef next = LLVMBuildNSWAdd(m->b, var, one, "");
+  LLVMBasicBlockRef last = LLVMGetInsertBlock(m->b);
+  LLVMAddIncoming(var, &next, &last, 1);
+  LLVMValueRef more = LLVMBuildICmp(m->b, LLVMIntSLT, next, to, "");
+  LLVMBuildCondBr(m->b, more, body, after);
+  LLVMPositionBuilderAtEnd(m->b, after);
+}
+
+static void emit_loop(emit *m, ir_stmt at) {
+  const ir_stmt_rec s = *ir_st(m->p, at);
+  int64_t extent = -1;
+  bool is_const = ir_const_int(m->p, s.extent, &extent);
+  if (is_const && extent <= 0) return;
+  if (s.loop_kind == IR_THREAD) {
+    emit_refuse(m, TESS_UNSUPPORTED,
+                "a loop is bound to %s, but the target '%s' is a processor "
+                "without such threads",
+                ir_thread_text((ir_thread)s.thread), m->target->kind);
+  } else if (emit_is_parallel(m, at)) {
+    emit_parallel(m, at);
+  } else if (extent == 1) {
+    body_with(m, &s, emit_expr(m, s.lo));
+  } else {
+    LLVMValueRef from = emit_expr(m, s.lo), n = emit_expr(m, s.extent);
+    LLVMValueRef to = LLVMBuildNSWAdd(m->b, from, n, "");
+    emit_forget_loads(m);
+    emit_serial(m, &s, from, to, ir_at(m->p, s.extent)->lo >= 1);
+  }
+}
+
+static void emit_if_side(emit *m, ir_stmt first, LLVMBasicBlockRef at,
+                         LLVMBasicBlockRef meet) {
+  emit_mark mark = emit_get_mark(m);
+  LLVMPositionBuilderAtEnd(m->b, at);
+  emit_list(m, first);
+  LLVMBuildBr(m->b, meet);
+  emit_release(m, mark);
+}
+
+static void emit_if(emit *m, const ir_stmt_rec *s) {
+  LLVMValueRef cond = emit_expr(m, s->cond);
+  LLVMBasicBlockRef yes = emit_new_block(m, "then");
+  LLVMBasicBlockRef no = s->alt ? emit_new_block(m, "else") : NULL;
+  LLVMBasicBlockRef meet = emit_new_block(m, "meet");
+  emit_forget_loads(m);
+  LLVMBuildCondBr(m->b, cond, yes, no ? no : meet);
+  emit_if_side(m, s->body, yes, meet);
+  if (no) emit_if_side(m, s->alt, no, meet);
+  LLVMPositionBuilderAtEnd(m->b, meet);
+}
+
+static void emit_let(emit *m, const ir_stmt_rec *s) {
+  emit_mark mark = emit_get_mark(m);
+  m->var[s->let_var] = emit_expr(m, s->let_value);
+  emit_forget_loads(m);
+  emit_list(m, s->body);
+  m->var[s->let_var] = NULL;
+  emit_release(m, (emit_mark){mark.steady, 0});
+}
+
+/* Values that use a variable must not outlive it, hence the marks where one
+ * is bound; loads must not outlive the statement. */
+static void emit_stmt(emit *m, ir_stmt at) {
+  const ir_stmt_rec s = *ir_st(m->p, at);
+  switch ((ir_kind)s.kind) {
+  case IR_LOOP: emit_loop(m, at); break;
+  case IR_BLOCK: emit_list(m, s.body); break;
+  case IR_STORE: emit_store(m, &s); break;
+  case IR_IF: emit_if(m, &s); break;
+  case IR_LET: emit_let(m, &s); break;
+  case IR_EVALUATE: emit_expr(m, s.eval); break;
+  case IR_ALLOCATE:
+    emit_allocate(m, at);
+    emit_list(m, s.body);
+    emit_free(m, at);
+    break;
+  case IR_BARRIER:
+  case IR_DEAD: break;
+  }
+  emit_forget_loads(m);
+}
+
+void emit_list(emit *m, ir_stmt s) {
+  for (; s && !m->refused; s = ir_st(m->p, s)->next) emit_stmt(m, s);
+}

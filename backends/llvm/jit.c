@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Loading object code into this process with LLVM's linker (LLJIT), one
+ * instance a kernel, so that freeing the kernel gives all of it back.
+ *
+ * The kernel calls the host through tess_runtime alone.  By name it can ask
+ * for what code generation itself may call (memory functions, and on
+ * processors without the instructions, conversions and roundings), which is
+ * listed here, and for external functions of the program, which are looked
+ * up in the process. */
+#include "backends/llvm/emit.h"
+#include "backends/llvm/llvm.h"
+#include "backends/llvm/machine.h"
+#include <llvm-c/Error.h>
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/Orc.h>
+#include <math.h>
+
+struct backend_code {
+  mem_heap *heap;
+  LLVMOrcLLJITRef jit;
+  tess_kernel_fn entry;
+  err_state *err; /* while loading: where errors go */
+};
+
+/* libgcc's; no header declares them. */
+void __extendhfsf2(void);
+void __truncsfhf2(void);
+
+#define SYMBOL(f) \
+  { #f, (void (*)(void))(f) }
+static const struct symbol {
+  const char *name;
+  void (*fn)(void);
+} symbols[] = {
+    SYMBOL(memcpy),    SYMBOL(memmove),       SYMBOL(memset),
+    SYMBOL(fmaf),      SYMBOL(fma),           SYMBOL(fmodf),
+    SYMBOL(fmod),      SYMBOL(floorf),        SYMBOL(floor),
+    SYMBOL(ceilf),     SYMBOL(ceil),          SYMBOL(roundevenf),
+    SYMBOL(roundeven), SYMBOL(__extendhfsf2), SYMBOL(__truncsfhf2),
+};
+
+static tess_status failed(LLVMErrorRef error, err_state *e) {
+  char *text = LLVMGetErrorMessage(error);
+  tess_status s = err_set(e, TESS_BUILD_ERROR, "LLVM: %s", text);
+  LLVMDisposeErrorMessage(text);
+  return s;
+}
+
+static LLVMErrorRef define_symbols(LLVMOrcLLJITRef jit) {
+  enum { N = sizeof symbols / sizeof *symbols };
+  LLVMOrcCSymbolMapPair pairs[N];
+  for (size_t i = 0; i < N; i++) {
+    pairs[i].Name = LLVMOrcLLJITMangleAndIntern(jit, symbols[i].name);
+    pairs[i].Sym.Address = (LLVMOrcExecutorAddress)symbols[i].fn;
+    pairs[i].Sym.Flags.GenericFlags =
+        LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable;
+    pairs[i].Sym.Flags.TargetFlags = 0;
+  }
+  LLVMOrcJITDylibRef lib = LLVMOrcLLJITGetMainJITDylib(jit);
+  LLVMErrorRef error =
+      LLVMOrcJITDylibDefine(lib, LLVMOrcAbsoluteSymbols(pairs, N));
+  LLVMOrcDefinitionGeneratorRef process;
+  if (!error)
+    error = LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
+        &process, LLVMOrcLLJITGetGlobalPrefix(jit), NULL, NULL);
+  if (!error) LLVMOrcJITDylibAddGenerator(lib, process);
+  return error;
+}
+
+/* LLVM tells here what it could not find, and by a function's result only
+ * that something failed. */
+static void on_error(void *ud, LLVMErrorRef error) {
+  const backend_code *c = ud;
+  char *text = LLVMGetErrorMessage(error);
+  if (c->err) err_set(c->err, TESS_BUILD_ERROR, "LLVM: %s", text);
+  LLVMDisposeErrorMessage(text);
+}
+
+static LLVMErrorRef link_code(backend_code *c, const void *code, size_t n) {
+  LLVMErrorRef error = LLVMOrcCreateLLJIT(&c->jit, NULL);
+  if (error) return error;
+  LLVMOrcExecutionSessionSetErrorReporter(
+      LLVMOrcLLJITGetExecutionSession(c->jit), on_error, c);
+  error = define_symbols(c->jit);
+  if (!error)
+    error = LLVMOrcLLJITAddObjectFile(
+        c->jit, LLVMOrcLLJITGetMainJITDylib(c->jit),
+        LLVMCreateMemoryBufferWithMemoryRangeCopy(code, n, "kernel"));
+  LLVMOrcExecutorAddress at = 0;
+  if (!error) error = LLVMOrcLLJITLookup(c->jit, &at, EMIT_KERNEL);
+  c->entry = (tess_kernel_fn)at;
+  return error;
+}
+
+static void llvm_unload(backend_code *c) {
+  if (c->jit) LLVMConsumeError(LLVMOrcDisposeLLJIT(c->jit));
+  mem_delete(c->heap, c);
+}
+
+static tess_status llvm_load(mem_heap *heap, const void *code, size_t n,
+                             backend_code **out, err_state *e) {
+  llvm_initialize();
+  backend_code *c = mem_try_resize(heap, NULL, 0, sizeof *c);
+  if (!c) return err_set(e, TESS_NOMEM, "loading a kernel: out of memory");
+  *c = (backend_code){.heap = heap, .err = e};
+  err_clear(e);
+  LLVMErrorRef error = link_code(c, code, n);
+  c->err = NULL;
+  if (!error) {
+    *out = c;
+    return TESS_OK;
+  }
+  if (e->code)
+    LLVMConsumeError(error);
+  else
+    failed(error, e);
+  llvm_unload(c);
+  return e->code;
+}
+
+static tess_kernel_fn llvm_entry(const backend_code *c) { return c->entry; }
+
+static tess_status llvm_compile_entry(ir_program *p, arena *scratch,
+                                      const target *t, backend_form form,
+                                      strbuf *out, err_state *e) {
+  return llvm_compile(p, scratch, t, form, out, NULL, e);
+}
+
+const backend llvm_backend = {
+    .name = "llvm",
+    .compile = llvm_compile_entry,
+    .load = llvm_load,
+    .entry = llvm_entry,
+    .unload = llvm_unload,
+};

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The LLVM backend: code for this machine's processor, or another one of the
+ * same kind, through LLVM's C API.
+ *
+ * Compiling shares nothing between calls but LLVM's table of targets, which
+ * is filled once; any number of threads may compile at once.  LLVM may end
+ * the process on input that passes its verifier but that the processor has
+ * no instruction for; callers that must survive compile in a worker. */
+#ifndef BACKENDS_LLVM_LLVM_H
+#define BACKENDS_LLVM_LLVM_H
+
+#include "backends/backend.h"
+
+extern const backend llvm_backend;
+
+/* Where one compilation's time went, in seconds. */
+typedef struct llvm_times {
+  double emit, verify, optimize, codegen;
+} llvm_times;
+
+/* backend.compile, telling the times when `times` is not NULL. */
+tess_status llvm_compile(ir_program *p, arena *scratch, const target *t,
+                         backend_form form, strbuf *out, llvm_times *times,
+                         err_state *e);
+
+/* Completes what the text of a target left open. */
+tess_status llvm_complete_target(target *t, err_state *e);
+
+/* Calls fn(message) before LLVM ends the process; for a worker's main. */
+void llvm_on_fatal(void (*fn)(const char *message));
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public objects of this floor, for the api.c of the floors above. */
+#ifndef BACKENDS_OBJECT_H
+#define BACKENDS_OBJECT_H
+
+#include "backends/target.h"
+#include "base/context.h"
+
+/* Immutable, shared by counting references. */
+struct tess_target {
+  tess_context *c;
+  uint32_t refs;
+  target t;
+  strbuf text;          /* the completed text */
+};
+
+tess_target *target_hold(tess_target *t);   /* tess_target_free drops */
+
+#endif

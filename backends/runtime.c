@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backends/runtime.h"
+#include <stdatomic.h>
+#include <string.h>
+
+/* libgomp's entry for a parallel region, as compilers call it. */
+void GOMP_parallel(void (*fn)(void *data), void *data, unsigned num_threads,
+                   unsigned flags);
+int omp_in_parallel(void);
+
+/* ---- loops
+ * ------------------------------------------------------------------- */
+
+typedef int32_t (*body_fn)(void *closure, int64_t begin, int64_t end);
+
+/* Pieces of 0 .. n-1 are taken by whichever thread is free: a few for each,
+ * so that one that is held up does not hold up all. */
+typedef struct parallel {
+  body_fn fn;
+  void *closure;
+  int64_t n, piece;
+  _Atomic int64_t next;
+  _Atomic int32_t status; /* of the first piece that failed */
+} parallel;
+
+enum { PIECES_PER_THREAD = 4 };
+
+static void take_pieces(void *data) {
+  parallel *p = data;
+  while (atomic_load_explicit(&p->status, memory_order_relaxed) == TESS_OK) {
+    int64_t at =
+        atomic_fetch_add_explicit(&p->next, p->piece, memory_order_relaxed);
+    if (at >= p->n) return;
+    int64_t end = p->n - at < p->piece ? p->n : at + p->piece;
+    int32_t none = TESS_OK, s = p->fn(p->closure, at, end);
+    if (s != TESS_OK) atomic_compare_exchange_strong(&p->status, &none, s);
+  }
+}
+
+static bool take_pieces_item(void *ud, uint32_t item, uint32_t thread) {
+  (void)item, (void)thread;
+  take_pieces(ud);
+  return true;
+}
+
+static int32_t run_parallel(void *ud, int64_t n, body_fn fn, void *closure) {
+  const runtime *r = ud;
+  int64_t threads = n < r->threads ? n : r->threads;
+  if (threads <= 1 || (!TESS_TSAN && omp_in_parallel()))
+    return n > 0 ? fn(closure, 0, n) : TESS_OK;
+  int64_t piece = n / (threads * PIECES_PER_THREAD);
+  parallel p = {
+      .fn = fn, .closure = closure, .n = n, .piece = piece ? piece : 1};
+  if (TESS_TSAN)
+    thread_run((uint32_t)threads, (uint32_t)threads, take_pieces_item, &p);
+  else
+    GOMP_parallel(take_pieces, &p, (unsigned)threads, 0);
+  return atomic_load(&p.status);
+}
+
+/* ---- memory
+ * ------------------------------------------------------------------- */
+
+/* Stands before the memory that was asked for, `skip` bytes into what the
+ * allocator gave. */
+typedef struct runtime_block {
+  struct runtime_block *next;
+  size_t bytes, align, skip; /* bytes: usable ones */
+} block;
+
+enum { MAX_IDLE = 256 << 20 };
+
+static void *memory_of(block *b) { return b + 1; }
+static size_t whole_size(const block *b) {
+  return b->bytes + b->align + sizeof *b;
+}
+
+static void release(runtime *r, block *b) {
+  size_t size = whole_size(b);
+  r->alloc.fn(r->alloc.ud, (char *)b - b->skip, size, 0);
+}
+
+/* An idle block that fits and is not more than twice too large. */
+static block *reuse(runtime *r, size_t bytes, size_t align) {
+  for (block **at = &r->idle; *at; at = &(*at)->next) {
+    block *b = *at;
+    bool fits = b->bytes >= bytes && b->bytes / 2 <= bytes;
+    if (!fits || (uintptr_t)memory_of(b) % align) continue;
+    *at = b->next;
+    r->idle_bytes -= b->bytes;
+    return b;
+  }
+  return NULL;
+}
+
+static block *fresh(runtime *r, size_t bytes, size_t align) {
+  size_t whole = bytes + align + sizeof(block);
+  char *at = whole > bytes ? r->alloc.fn(r->alloc.ud, NULL, 0, whole) : NULL;
+  if (!at) return NULL;
+  uintptr_t first = (uintptr_t)at + sizeof(block);
+  size_t skip = (align - first % align) % align;
+  block *b = (block *)(void *)(at + skip);
+  *b = (block){.bytes = bytes, .align = align, .skip = skip};
+  return b;
+}
+
+static void *take_memory(void *ud, uint64_t bytes, uint64_t align) {
+  runtime *r = ud;
+  size_t least = align < _Alignof(block) ? _Alignof(block) : (size_t)align;
+  thread_lock(&r->lock);
+  block *b = reuse(r, (size_t)bytes, least);
+  if (!b) b = fresh(r, (size_t)bytes, least);
+  thread_unlock(&r->lock);
+  return b ? memory_of(b) : NULL;
+}
+
+static void give_memory(void *ud, void *ptr) {
+  runtime *r = ud;
+  if (!ptr) return;
+  block *b = (block *)ptr - 1;
+  thread_lock(&r->lock);
+  if (r->idle_bytes + b->bytes > MAX_IDLE) {
+    release(r, b);
+  } else {
+    r->idle_bytes += b->bytes;
+    b->next = r->idle;
+    r->idle = b;
+  }
+  thread_unlock(&r->lock);
+}
+
+/* ---- life
+ * ------------------------------------------------------------------------ */
+
+void runtime_init(runtime *r, tess_allocator alloc, uint32_t threads) {
+  *r = (runtime){.alloc = alloc, .threads = threads ? threads : 1};
+  r->rt = (tess_runtime){.struct_size = sizeof r->rt,
+                         .ud = r,
+                         .parallel_for = run_parallel,
+                         .alloc = take_memory,
+                         .free = give_memory};
+  thread_mutex_init(&r->lock);
+}
+
+void runtime_free(runtime *r) {
+  while (r->idle) {
+    block *b = r->idle;
+    r->idle = b->next;
+    release(r, b);
+  }
+  thread_mutex_free(&r->lock);
+}

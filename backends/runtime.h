@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The runtime that kernels get unless their host brings its own: loops on
+ * libgomp's threads (on plain threads under TSan, for which libgomp is not
+ * built), and memory that is kept for the next kernel, because fresh pages
+ * cost more than the work on them. */
+#ifndef BACKENDS_RUNTIME_H
+#define BACKENDS_RUNTIME_H
+
+#include "base/mem.h"
+#include "base/thread.h"
+#include <tessera/tessera.h>
+
+typedef struct runtime {
+  tess_runtime rt;              /* what kernels see; ud is this structure */
+  tess_allocator alloc;         /* called by one thread at a time */
+  uint32_t threads;
+  thread_mutex lock;            /* around alloc and idle */
+  struct runtime_block *idle;   /* memory that was freed, to be given again */
+  size_t idle_bytes;
+} runtime;
+
+/* r must not move afterwards. */
+void runtime_init(runtime *r, tess_allocator alloc, uint32_t threads);
+/* No kernel may be running on it, nor hold its memory. */
+void runtime_free(runtime *r);
+
+#endif

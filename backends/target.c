@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The text of a target. */
+#include "backends/target.h"
+#include "backends/backend.h"
+#include "backends/llvm/llvm.h"
+#include "base/thread.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- options
+ * ----------------------------------------------------------------- */
+
+/* Every option is -name=value; one of `text` and `number` says where its
+ * value goes.  The least admitted number is `least`. */
+typedef struct option {
+  const char *name;
+  size_t at, size; /* of the field; size 0: a number */
+  int64_t least;
+} option;
+
+#define TEXT(name, field) \
+  { name, offsetof(target, field), sizeof((target *)0)->field, 0 }
+#define NUMBER(name, field, least) \
+  { name, offsetof(target, field), 0, least }
+
+static const option options[] = {
+    TEXT("mtriple", triple),
+    TEXT("mcpu", cpu),
+    TEXT("mattr", features),
+    NUMBER("num-cores", num_cores, 1),
+    NUMBER("vector-bytes", vector_bytes, 1),
+    NUMBER("l1", l1, 0),
+    NUMBER("l2", l2, 0),
+    NUMBER("l3", l3, 0),
+};
+enum { NOPTIONS = sizeof options / sizeof *options };
+
+static const option *find_option(const char *name, size_t n) {
+  for (size_t i = 0; i < NOPTIONS; i++)
+    if (strlen(options[i].name) == n && !memcmp(options[i].name, name, n))
+      return &options[i];
+  return NULL;
+}
+
+static int64_t *number_at(const target *t, const option *o) {
+  return (int64_t *)(void *)((char *)t + o->at);
+}
+
+static tess_status set_option(target *t, const char *text, size_t n,
+                              err_state *e) {
+  const char *eq = memchr(text, '=', n);
+  size_t name = eq ? (size_t)(eq - text) : n;
+  const option *o = text[0] == '-' ? find_option(text + 1, name - 1) : NULL;
+  if (!o)
+    return err_set(e, TESS_NOT_FOUND, "target: there is no option '%.*s'",
+                   (int)name, text);
+  const char *value = eq ? eq + 1 : text + n;
+  size_t len = (size_t)(text + n - value);
+  if (len == 0 || (o->size && len >= o->size))
+    return err_set(e, TESS_INVALID, "target: option '%.*s' needs a value%s",
+                   (int)name, text, len ? " that is shorter" : "");
+  t->given |= 1u << (o - options);
+  if (o->size) {
+    memcpy((char *)t + o->at, value, len);
+    return TESS_OK;
+  }
+  char digits[24] = "", *end;
+  memcpy(digits, value, len < sizeof digits ? len : sizeof digits - 1);
+  errno = 0;
+  long long v = strtoll(digits, &end, 10);
+  if (*end || errno || len >= sizeof digits || v < o->least)
+    return err_set(e, TESS_INVALID,
+                   "target: '%.*s' is not a number of at least %lld", (int)n,
+                   text, (long long)o->least);
+  *number_at(t, o) = v;
+  return TESS_OK;
+}
+
+/* ---- the whole text
+ * ------------------------------------------------------------ */
+
+/* The next word of *at, its length in *n; NULL at the end. */
+static const char *next_word(const char **at, size_t *n) {
+  const char *s = *at;
+  while (isspace((unsigned char)*s)) s++;
+  *n = 0;
+  while (s[*n] && !isspace((unsigned char)s[*n])) ++*n;
+  *at = s + *n;
+  return *n ? s : NULL;
+}
+
+static tess_status parse_words(target *t, const char *text, err_state *e) {
+  size_t n;
+  const char *word = next_word(&text, &n);
+  if (!word) return err_set(e, TESS_PARSE, "target: the text is empty");
+  if (n < sizeof t->kind) memcpy(t->kind, word, n);
+  if (!t->kind[0] || !backend_find(t->kind))
+    return err_set(e, TESS_NOT_FOUND, "target: there is no backend '%.*s'",
+                   (int)n, word);
+  tess_status s = TESS_OK;
+  while (!s && (word = next_word(&text, &n))) s = set_option(t, word, n, e);
+  return s;
+}
+
+/* What the system says of a cache; 0 when it does not. */
+static void complete_cache(int64_t *bytes, int name) {
+  long found = sysconf(name);
+  if (!*bytes && found > 0) *bytes = found;
+}
+
+static tess_status check_vectors(const target *t, err_state *e) {
+  int64_t v = t->vector_bytes;
+  if (v >= 8 && v <= 256 && !(v & (v - 1))) return TESS_OK;
+  return err_set(e, TESS_INVALID,
+                 "target: -vector-bytes is a power of two from 8 to 256");
+}
+
+tess_status target_parse(target *t, const char *text, err_state *e) {
+  *t = (target){.num_cores = 0};
+  tess_status s = parse_words(t, text, e);
+  if (!s) s = llvm_complete_target(t, e);
+  if (!s) s = check_vectors(t, e);
+  if (s) return s;
+  if (!t->num_cores) t->num_cores = thread_cpus();
+  if (t->is_host) {
+    complete_cache(&t->l1, _SC_LEVEL1_DCACHE_SIZE);
+    complete_cache(&t->l2, _SC_LEVEL2_CACHE_SIZE);
+    complete_cache(&t->l3, _SC_LEVEL3_CACHE_SIZE);
+  }
+  return TESS_OK;
+}
+
+/* Options that were given, the processor and the cores always. */
+void target_print(const target *t, strbuf *out) {
+  str_puts(out, t->kind);
+  for (size_t i = 0; i < NOPTIONS; i++) {
+    const option *o = &options[i];
+    bool always =
+        o->at == offsetof(target, cpu) || o->at == offsetof(target, num_cores);
+    if (!always && !(t->given & 1u << i)) continue;
+    if (o->size)
+      str_printf(out, " -%s=%s", o->name, (const char *)t + o->at);
+    else
+      str_printf(out, " -%s=%lld", o->name, (long long)*number_at(t, o));
+  }
+}
+
+int64_t target_int(const target *t, const char *field) {
+  const option *o = find_option(field, strlen(field));
+  return o && !o->size ? *number_at(t, o) : -1;
+}

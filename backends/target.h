@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a program is compiled for: the text "llvm -mcpu=znver3 -num-cores=2"
+ * and the facts it stands for.  Everything that is not said is found out
+ * about this machine (no -mcpu) or about the processor that is named. */
+#ifndef BACKENDS_TARGET_H
+#define BACKENDS_TARGET_H
+
+#include "base/error.h"
+#include "base/str.h"
+
+enum { TARGET_CPU_MAX = 64, TARGET_FEATURES_MAX = 2048 };
+
+typedef struct target {
+  char kind[16];                     /* name of a backend: "llvm" */
+  char triple[64], cpu[TARGET_CPU_MAX];
+  char features[TARGET_FEATURES_MAX];/* LLVM's: "+avx2,-sse4a,..." */
+  int64_t num_cores;
+  int64_t vector_bytes;              /* widest vector register */
+  int64_t l1, l2, l3;                /* bytes of data cache; 0: not known */
+  uint32_t given;                    /* bit i: the text gave option i */
+  bool is_host;                      /* it is this machine's processor */
+} target;
+
+/* Parses and completes `text`.  PARSE: the text is not of that form;
+ * NOT_FOUND: no such backend or option; INVALID: a value that no target can
+ * have, a processor that LLVM does not know. */
+tess_status target_parse(target *t, const char *text, err_state *e);
+/* The completed text: parsing it again gives the same target, and records
+ * made for equal texts are comparable. */
+void target_print(const target *t, strbuf *out);
+/* "num-cores", "vector-bytes", "l1", "l2", "l3"; -1: no such field. */
+int64_t target_int(const target *t, const char *field);
+
+#endif

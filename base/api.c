@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public header's part about contexts, errors and status codes. */
+#include "base/context.h"
+
+#include <string.h>
+
+/* A caller compiled against an older header gives a shorter struct; what it
+ * does not know has its default.  A longer one may ask for what is unknown
+ * here, and is refused. */
+static bool read_options(const tess_options *o, tess_options *out) {
+  *out = (tess_options){.struct_size = sizeof *out};
+  if (!o) return true;
+  if (o->struct_size < sizeof o->struct_size || o->struct_size > sizeof *out)
+    return false;
+  memcpy(out, o, o->struct_size);
+  return true;
+}
+
+static bool copy_worker_path(tess_context *c, const char *path) {
+  if (!path) return true;
+  size_t size = strlen(path) + 1;
+  c->worker_path = mem_try_resize(&c->heap, NULL, 0, size);
+  if (c->worker_path) memcpy(c->worker_path, path, size);
+  return c->worker_path != NULL;
+}
+
+tess_status tess_context_new(const tess_options *options, tess_context **out) {
+  tess_options o;
+  *out = NULL;
+  if (!read_options(options, &o)) return TESS_INVALID;
+  mem_heap heap;
+  mem_heap_init(&heap, o.allocator ? *o.allocator : mem_default_allocator,
+                o.memory_cap);
+  tess_context *c = mem_try_resize(&heap, NULL, 0, sizeof *c);
+  if (!c) return TESS_NOMEM;
+  memset(c, 0, sizeof *c);
+  c->heap = heap;
+  c->log = o.log;
+  c->log_ud = o.log_ud;
+  c->in_process = o.in_process != 0;
+  str_init(&c->detail, &c->heap);
+  thread_flag_clear(&c->stop);
+  if (!copy_worker_path(c, o.worker_path)) {
+    tess_context_free(c);
+    return TESS_NOMEM;
+  }
+  *out = c;
+  return TESS_OK;
+}
+
+void tess_context_free(tess_context *c) {
+  if (!c) return;
+  for (int i = CTX_PARTS; i-- > 0;)
+    if (c->part[i].object) c->part[i].free(c->part[i].object);
+  str_free(&c->detail);
+  if (c->worker_path)
+    mem_free(&c->heap, c->worker_path, strlen(c->worker_path) + 1);
+  mem_heap heap = c->heap;
+  mem_free(&heap, c, sizeof *c);
+}
+
+const tess_error_info *tess_error(tess_context *c) {
+  if (c->detail_fn) c->detail_fn(c->detail_ud, &c->detail);
+  c->detail_fn = NULL;
+  const char *detail = str_get(&c->detail);
+  c->info = (tess_error_info){.code = c->err.code,
+                              .message = c->err.message,
+                              .place = c->err.place,
+                              .primitive = c->primitive,
+                              .reason = c->reason,
+                              .serial = c->serial,
+                              .detail = detail ? detail : ""};
+  return &c->info;
+}
+
+void tess_stop(tess_context *c) { thread_flag_raise(&c->stop); }
+
+const char *tess_status_text(tess_status s) { return err_status_text(s); }
+
+const char *tess_status_name(tess_status s) { return err_status_name(s); }
+
+#define TEXT_OF(x) #x
+#define VERSION(a, b, c) TEXT_OF(a) "." TEXT_OF(b) "." TEXT_OF(c)
+const char *tess_version(void) {
+  return VERSION(TESS_VERSION_MAJOR, TESS_VERSION_MINOR, TESS_VERSION_PATCH);
+}
+
+const char *tess_build_info(void) { return TESS_BUILD_INFO; }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Scratch memory of one lifetime: allocate, never free singly, go back to a
+ * mark.  Chunks are kept for reuse, so a warm arena does not allocate. */
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include "base/mem.h"
+
+typedef struct arena_chunk arena_chunk;
+typedef struct arena {
+  mem_heap *heap;
+  arena_chunk *first, *cur;
+  size_t at;            /* bytes used in cur */
+} arena;
+typedef struct arena_mark { arena_chunk *cur; size_t at; } arena_mark;
+
+void arena_init(arena *a, mem_heap *heap);
+void arena_free(arena *a);
+/* 16-byte aligned, uninitialised; unwinds on exhaustion. */
+void *arena_alloc(arena *a, size_t bytes);
+void *arena_zalloc(arena *a, size_t bytes);
+char *arena_printf(arena *a, const char *fmt, ...)
+  __attribute__((format(printf, 2, 3)));
+arena_mark arena_get_mark(const arena *a);
+void arena_reset_to(arena *a, arena_mark m);
+void arena_reset(arena *a);
+#define arena_new(a, T) ((T *)arena_zalloc((a), sizeof(T)))
+#define arena_array(a, T, n) ((T *)arena_alloc((a), sizeof(T) * (size_t)(n)))
+
+#endif

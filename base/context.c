@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The context: the frame of public calls, the last error, the log. */
+#include "base/context.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void ctx_clear(tess_context *c) {
+  err_clear(&c->err);
+  c->primitive[0] = c->reason[0] = '\0';
+  c->detail_fn = NULL;
+  str_clear(&c->detail);
+}
+
+void ctx_forget(tess_context *c, const void *ud) {
+  if (c->detail_fn && c->detail_ud == ud) ctx_clear(c);
+}
+
+/* What unwound or failed without words gets the words of its status. */
+static void complete(tess_context *c, tess_status status) {
+  if (c->err.code == status && c->err.message[0]) return;
+  bool capped = status == TESS_LIMIT && c->heap.cap;
+  if (capped)
+    err_set(&c->err, status, "the memory cap of %zu bytes was reached",
+            c->heap.cap);
+  else
+    err_set(&c->err, status, "%s", err_status_text(status));
+}
+
+tess_status ctx_run(tess_context *c, tess_status (*fn)(void *ud), void *ud) {
+  ctx_clear(c);
+  tess_status status = mem_protect(&c->heap, fn, ud);
+  if (status != TESS_OK) {
+    complete(c, status);
+    c->serial++;
+  }
+  return status;
+}
+
+tess_status ctx_fail(tess_context *c, tess_status code, const char *fmt, ...) {
+  va_list ap;
+  ctx_clear(c);
+  c->err.code = code;
+  c->serial++;
+  va_start(ap, fmt);
+  vsnprintf(c->err.message, sizeof c->err.message, fmt, ap);
+  va_end(ap);
+  return code;
+}
+
+void ctx_blame(tess_context *c, const char *primitive, const char *reason) {
+  snprintf(c->primitive, sizeof c->primitive, "%s", primitive);
+  snprintf(c->reason, sizeof c->reason, "%s", reason);
+}
+
+void ctx_set_detail(tess_context *c, ctx_detail_fn fn, void *ud) {
+  c->detail_fn = fn;
+  c->detail_ud = ud;
+}
+
+void ctx_log(tess_context *c, int level, const char *fmt, ...) {
+  char text[1024];
+  va_list ap;
+  if (!c->log) return;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  c->log(c->log_ud, level, text);
+}
+
+/* The size stands in front of the text, since who frees it cannot know. */
+enum { TEXT_HEAD = 16 };
+
+char *ctx_text(tess_context *c, const char *text, size_t n) {
+  size_t size = TEXT_HEAD + n + 1;
+  char *p = mem_resize(&c->heap, NULL, 0, size);
+  memcpy(p, &size, sizeof size);
+  memcpy(p + TEXT_HEAD, text, n);
+  p[TEXT_HEAD + n] = '\0';
+  return p + TEXT_HEAD;
+}
+
+char *ctx_text_of(tess_context *c, const strbuf *b) {
+  if (b->bad) mem_unwind(&c->heap, TESS_NOMEM);
+  return ctx_text(c, str_get(b), b->n);
+}
+
+void tess_text_free(tess_context *c, char *text) {
+  size_t size;
+  if (!text) return;
+  memcpy(&size, text - TEXT_HEAD, sizeof size);
+  mem_free(&c->heap, text - TEXT_HEAD, size);
+}

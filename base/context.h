@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What every public object hangs from: a heap, the last error, the host's
+ * choices.  Each public function runs its work through ctx_run(). */
+#ifndef BASE_CONTEXT_H
+#define BASE_CONTEXT_H
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include <tessera/tessera.h>
+
+/* Writes the details of the last error; called at most once, when read. */
+typedef void (*ctx_detail_fn)(void *ud, strbuf *out);
+
+/* What floors above keep in a context, each in a place of its own: made when
+ * first needed, freed with the context. */
+typedef enum ctx_part_id {
+  CTX_PART_MEASURE,
+  CTX_PART_SEARCH,
+  CTX_PART_INTRINS,
+  CTX_PARTS
+} ctx_part_id;
+typedef struct ctx_part {
+  void *object;                     /* NULL: not made yet */
+  void (*free)(void *object);
+} ctx_part;
+
+/* Threads that work for a context have heaps of their own, over the same
+ * allocator; `heap` and the error are for the calling thread alone. */
+struct tess_context {
+  mem_heap heap;
+  err_state err;
+  uint64_t serial;                  /* counts the failures */
+  char primitive[64], reason[64];   /* of a refused schedule step, else "" */
+  ctx_detail_fn detail_fn;          /* NULL: none, or already written */
+  void *detail_ud;
+  strbuf detail;
+  tess_error_info info;             /* what tess_error() gives out */
+  void (*log)(void *ud, int level, const char *text);
+  void *log_ud;
+  bool in_process;
+  char *worker_path;                /* own copy; NULL: beside the library */
+  thread_flag stop;                 /* raised by tess_stop() */
+  ctx_part part[CTX_PARTS];
+};
+
+/* The frame of a public call: forgets the last error, runs fn(ud) under
+ * mem_protect and sees to it that a failure has a message. */
+tess_status ctx_run(tess_context *c, tess_status (*fn)(void *ud), void *ud);
+
+/* Sets the error whole (no primitive, no detail); returns the code. */
+tess_status ctx_fail(tess_context *c, tess_status code, const char *fmt, ...)
+  __attribute__((format(printf, 3, 4)));
+/* Adds to an error that was just set which step failed and why. */
+void ctx_blame(tess_context *c, const char *primitive, const char *reason);
+/* Adds details that are written only if somebody reads the error before the
+ * next public call, until when `ud` must live. */
+void ctx_set_detail(tess_context *c, ctx_detail_fn fn, void *ud);
+/* Forgets the last error. */
+void ctx_clear(tess_context *c);
+/* Forgets it if its details are still to be written from `ud`, which goes. */
+void ctx_forget(tess_context *c, const void *ud);
+
+/* One line to the host's log, where it wants one. */
+void ctx_log(tess_context *c, int level, const char *fmt, ...)
+  __attribute__((format(printf, 3, 4)));
+
+/* A copy of `n` bytes of text that tess_text_free() takes; unwinds. */
+char *ctx_text(tess_context *c, const char *text, size_t n);
+/* The content of `b`, likewise; unwinds where `b` ran out of memory. */
+char *ctx_text_of(tess_context *c, const strbuf *b);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The last error of a context: status, message, place. */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+#include <stdarg.h>
+#include <tessera/types.h>
+
+typedef struct err_state {
+  tess_status code;
+  char message[2048];   /* one line, complete without the place */
+  char place[512];      /* "file:line", "byte 17", "operand 'factors'"; "" */
+} err_state;
+
+void err_clear(err_state *e);
+/* Sets code and message, clears the place; returns the code. */
+tess_status err_set(err_state *e, tess_status code, const char *fmt, ...)
+  __attribute__((format(printf, 3, 4)));
+void err_place(err_state *e, const char *fmt, ...)
+  __attribute__((format(printf, 2, 3)));
+const char *err_status_name(tess_status code);  /* "NOT_FOUND" */
+const char *err_status_text(tess_status code);  /* "not found" */
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Heaps: the allocator hook, the byte cap and the unwinding. */
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+typedef struct mem_trap {
+  jmp_buf at;
+  tess_status why;
+  struct mem_trap *outer;
+} mem_trap;
+
+static void *default_fn(void *ud, void *ptr, size_t osize, size_t nsize) {
+  (void)ud, (void)osize;
+  if (nsize == 0) {
+    free(ptr);
+    return NULL;
+  }
+  return realloc(ptr, nsize);
+}
+
+const tess_allocator mem_default_allocator = {default_fn, NULL};
+
+void mem_heap_init(mem_heap *h, tess_allocator alloc, size_t cap) {
+  *h = (mem_heap){.alloc = alloc, .cap = cap};
+}
+
+static bool over_cap(const mem_heap *h, size_t old, size_t nsize) {
+  return h->cap && nsize > old &&
+         (h->used > h->cap || nsize - old > h->cap - h->used);
+}
+
+void *mem_try_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize) {
+  size_t old = ptr ? osize : 0;
+  if (nsize == 0) {
+    mem_free(h, ptr, osize);
+    return NULL;
+  }
+  if (over_cap(h, old, nsize)) return NULL;
+  h->calls++;
+  void *p = h->alloc.fn(h->alloc.ud, ptr, old, nsize);
+  if (p) h->used += nsize - old;
+  return p;
+}
+
+void *mem_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize) {
+  void *p = mem_try_resize(h, ptr, osize, nsize);
+  if (!p && nsize)
+    mem_unwind(h,
+               over_cap(h, ptr ? osize : 0, nsize) ? TESS_LIMIT : TESS_NOMEM);
+  return p;
+}
+
+void mem_free(mem_heap *h, void *ptr, size_t size) {
+  if (!ptr) return;
+  h->alloc.fn(h->alloc.ud, ptr, size, 0);
+  h->used -= size;
+}
+
+/* The trap lives in this frame, so everything that setjmp returns to is
+ * either in it or reached through `h`, neither of which the compiler may
+ * keep in a register across the call of fn. */
+tess_status mem_protect(mem_heap *h, tess_status (*fn)(void *ud), void *ud) {
+  mem_trap trap;
+  trap.outer = h->trap;
+  trap.why = TESS_OK;
+  h->trap = &trap;
+  if (setjmp(trap.at) == 0) trap.why = fn(ud);
+  h->trap = trap.outer;
+  return trap.why;
+}
+
+/* Without a mem_protect there is nowhere to go: a bug of the caller, which
+ * must not go on. */
+void mem_unwind(mem_heap *h, tess_status why) {
+  if (!h->trap) __builtin_trap();
+  h->trap->why = why;
+  longjmp(h->trap->at, 1);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory: a heap is an allocator, a byte cap and the place to unwind to.
+ *
+ * Core code (ir, schedule, vm) never tests for exhausted memory: its
+ * allocations either succeed or unwind to the mem_protect() that encloses
+ * them, over frames that hold nothing but heap-owned tables and arenas. */
+#ifndef BASE_MEM_H
+#define BASE_MEM_H
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <tessera/types.h>
+
+typedef struct mem_heap {
+  tess_allocator alloc;
+  size_t used;          /* bytes now allocated through this heap */
+  size_t cap;           /* refuse to go above this many bytes; 0: no cap */
+  uint64_t calls;       /* allocations made so far (bench, fault loop) */
+  struct mem_trap *trap;/* innermost mem_protect, NULL outside of one */
+} mem_heap;
+
+/* The allocator used where a host gives none: realloc and free. */
+extern const tess_allocator mem_default_allocator;
+
+void mem_heap_init(mem_heap *h, tess_allocator alloc, size_t cap);
+
+/* Resize `ptr` (NULL: none yet) from `osize` to `nsize` bytes; unwinds with
+ * TESS_NOMEM (allocator said no) or TESS_LIMIT (cap reached). */
+void *mem_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize);
+/* The same, but returns NULL instead of unwinding. */
+void *mem_try_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize);
+void mem_free(mem_heap *h, void *ptr, size_t size);
+
+#define mem_new(h, T) ((T *)mem_resize((h), NULL, 0, sizeof(T)))
+#define mem_delete(h, p) mem_free((h), (p), sizeof *(p))
+
+/* Run fn(ud); an unwinding below ends here.  Returns fn's status, or the
+ * status that was unwound with.  Nests. */
+tess_status mem_protect(mem_heap *h, tess_status (*fn)(void *ud), void *ud);
+/* Unwind to the innermost mem_protect of `h`.  Never returns. */
+_Noreturn void mem_unwind(mem_heap *h, tess_status why);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Text under construction. */
+#include "base/str.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void str_init(strbuf *b, mem_heap *heap) { *b = (strbuf){.heap = heap}; }
+
+void str_free(strbuf *b) {
+  mem_free(b->heap, b->v, b->cap);
+  str_init(b, b->heap);
+}
+
+void str_clear(strbuf *b) {
+  b->n = 0;
+  b->bad = false;
+  if (b->v) b->v[0] = '\0';
+}
+
+/* Gives the text up: what is there is not the text that was asked for. */
+static void spoil(strbuf *b) {
+  str_clear(b);
+  b->bad = true;
+}
+
+/* Room for `more` bytes and the NUL; false after memory ran out. */
+static bool has_room(strbuf *b, size_t more) {
+  if (b->bad) return false;
+  if (more < b->cap - b->n) return true;
+  size_t need = b->n + more + 1;
+  size_t cap = b->cap + b->cap / 2;
+  cap = cap < 64 ? 64 : cap;
+  cap = cap < need ? need : cap;
+  char *v = more < SIZE_MAX / 2 - b->n
+                ? mem_try_resize(b->heap, b->v, b->cap, cap)
+                : NULL;
+  if (!v) {
+    spoil(b);
+    return false;
+  }
+  b->v = v;
+  b->cap = cap;
+  return true;
+}
+
+void str_write(strbuf *b, const char *s, size_t n) {
+  if (n == 0 || !has_room(b, n)) return;
+  memcpy(b->v + b->n, s, n);
+  b->n += n;
+  b->v[b->n] = '\0';
+}
+
+void str_putc(strbuf *b, char c) { str_write(b, &c, 1); }
+
+void str_puts(strbuf *b, const char *s) { str_write(b, s, strlen(s)); }
+
+/* Prints into the room that is left; only a longer text is printed twice. */
+void str_vprintf(strbuf *b, const char *fmt, va_list ap) {
+  if (!has_room(b, 0)) return;
+  va_list again;
+  va_copy(again, ap);
+  size_t room = b->cap - b->n;
+  int n = vsnprintf(b->v + b->n, room, fmt, ap);
+  if (n < 0) {
+    spoil(b);
+  } else if (has_room(b, (size_t)n)) {
+    if ((size_t)n >= room) vsnprintf(b->v + b->n, (size_t)n + 1, fmt, again);
+    b->n += (size_t)n;
+  }
+  va_end(again);
+}
+
+void str_printf(strbuf *b, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  str_vprintf(b, fmt, ap);
+  va_end(ap);
+}
+
+const char *str_get(const strbuf *b) {
+  if (b->bad) return NULL;
+  return b->v ? b->v : "";
+}
+
+/* The point as C writes it, whatever the host's locale. */
+static void use_c_point(char *text) {
+  char *to = text;
+  for (const char *s = text; *s; s++)
+    if (strchr("0123456789e+-", *s))
+      *to++ = *s;
+    else if (to == text || to[-1] != '.')
+      *to++ = '.';
+  *to = '\0';
+}
+
+/* Up to 15 digits survive the way through a normal double, so if so few
+ * suffice, %.15g shows them; 17 always suffice.  Subnormals have fewer. */
+void str_put_double(strbuf *b, double x) {
+  char text[40];
+  if (isnan(x) || isinf(x)) {
+    str_puts(b, isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
+    return;
+  }
+  for (int digits = fabs(x) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, x);
+    if (strtod(text, NULL) == x) break;
+  }
+  use_c_point(text);
+  str_puts(b, text);
+}

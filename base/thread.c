@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Running a queue of indices on threads. */
+#include "base/thread.h"
+
+#include <sched.h>
+#include <signal.h>
+
+enum { MAX_THREADS = 256 };
+
+typedef struct crew {
+  thread_fn fn;
+  void *ud;
+  uint32_t n_items;
+  atomic_uint_fast64_t next;
+  atomic_bool stopped;
+} crew;
+
+typedef struct member {
+  crew *crew;
+  uint32_t index;
+  pthread_t id;
+} member;
+
+static void *work(void *ud) {
+  member *m = ud;
+  crew *c = m->crew;
+  while (!atomic_load(&c->stopped)) {
+    uint64_t i = atomic_fetch_add(&c->next, 1);
+    if (i >= c->n_items) break;
+    if (!c->fn(c->ud, (uint32_t)i, m->index)) atomic_store(&c->stopped, true);
+  }
+  return NULL;
+}
+
+/* Starts threads 1 .. n-1 with all signals blocked; how many run now,
+ * the caller's counted. */
+static uint32_t hire(member *members, uint32_t n) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  uint32_t hired = 1;
+  while (hired < n &&
+         pthread_create(&members[hired].id, NULL, work, &members[hired]) == 0)
+    hired++;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return hired;
+}
+
+bool thread_run(uint32_t n_threads, uint32_t n_items, thread_fn fn, void *ud) {
+  crew c = {.fn = fn, .ud = ud, .n_items = n_items};
+  member members[MAX_THREADS];
+  uint32_t n = n_threads < n_items ? n_threads : n_items;
+  n = n > MAX_THREADS ? MAX_THREADS : n;
+  for (uint32_t i = 0; i < n || i < 1; i++)
+    members[i] = (member){.crew = &c, .index = i};
+  uint32_t hired = hire(members, n);
+  work(&members[0]);
+  for (uint32_t i = 1; i < hired; i++) pthread_join(members[i].id, NULL);
+  return !atomic_load(&c.stopped);
+}
+
+uint32_t thread_cpus(void) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  int n = CPU_COUNT(&set);
+  return n > 0 ? (uint32_t)n : 1;
+}
+
+void thread_mutex_init(thread_mutex *m) { pthread_mutex_init(&m->m, NULL); }
+void thread_mutex_free(thread_mutex *m) { pthread_mutex_destroy(&m->m); }
+void thread_lock(thread_mutex *m) { pthread_mutex_lock(&m->m); }
+void thread_unlock(thread_mutex *m) { pthread_mutex_unlock(&m->m); }

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Growing a vector. */
+#include "base/vec.h"
+
+/* Half as much again and some; a checked build gives little spare room, so
+ * that a pointer kept over a push is noticed early. */
+static uint64_t roomy(uint32_t cap, uint64_t need) {
+  uint64_t want =
+      TESS_CHECKED ? (uint64_t)cap + cap / 8 : (uint64_t)cap + cap / 2 + 8;
+  want = want > UINT32_MAX ? UINT32_MAX : want;
+  return want < need ? need : want;
+}
+
+void *vec_grow_(mem_heap *h, void *v, size_t elem, uint32_t n, uint32_t more,
+                uint32_t *cap) {
+  uint64_t need = (uint64_t)n + more;
+  if (need > UINT32_MAX) mem_unwind(h, TESS_LIMIT);
+  uint32_t to = (uint32_t)roomy(*cap, need);
+  v = mem_resize(h, v, *cap * elem, to * elem);
+  *cap = to;
+  return v;
+}

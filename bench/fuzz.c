@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Random programs under random schedules, by the hundred thousand.  Cases
+ * run in child processes, so that one that crashes or hangs ends alone; any
+ * case can be run again by its seed and number. */
+#include "fuzz/faults.h"
+#include "fuzz/shrink.h"
+#include "support/bench.h"
+
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MAX_JOBS = 64, CASE_SECONDS = 120, REPORTS = 5 };
+
+typedef struct fuzz_args {
+  uint64_t seed, count, only, first;
+  uint32_t jobs, fault, depth, seconds;
+  bool one, every_step, no_llvm, coverage, faults;
+} fuzz_args;
+
+/* What a child tells its parent while it runs. */
+typedef struct progress {
+  uint64_t number;       /* the case at work */
+  uint64_t reports, wrong; /* how many; the number of the first */
+  fuzz_counts counts;
+  bool done;
+} progress;
+
+_Noreturn static void usage(const char *program, int status) {
+  fprintf(status ? stderr : stdout,
+          "usage: %s [--quick] [--count N] [--seed S] [--first K] [--only K]\n"
+          "  [--depth D] [--fault F] [--every-step] [--no-llvm] [--threads N]\n"
+          "  [--coverage] [--faults [--seconds S]]\n"
+          "Checks random schedules of random programs.\n"
+          "  --only K      one case, compared after every step\n"
+          "  --depth D     as many primitives are applied at most (40)\n"
+          "  --fault F     with a fault made on purpose: 1 to %d damage each\n"
+          "                program, those above and names of refusals change\n"
+          "                the scheduler\n"
+          "  --faults      looks for all faults, S seconds each (10), and\n"
+          "                tells which are found\n"
+          "  --coverage    says how often each primitive applied, and how\n"
+          "                often each reason to refuse was given\n",
+          program, FUZZ_FAULTS);
+  exit(status);
+}
+
+static uint64_t number(const char *program, const char *text) {
+  char *end;
+  uint64_t v = strtoull(text, &end, 10);
+  if (!*text || *end)
+    usage(program, 2);
+  return v;
+}
+
+static fuzz_args parse(int argc, char **argv) {
+  static const struct option options[] = {
+      {"quick", no_argument, NULL, 'q'},
+      {"count", required_argument, NULL, 'n'},
+      {"seed", required_argument, NULL, 's'},
+      {"first", required_argument, NULL, '1'},
+      {"only", required_argument, NULL, 'o'},
+      {"depth", required_argument, NULL, 'd'},
+      {"fault", required_argument, NULL, 'f'},
+      {"threads", required_argument, NULL, 't'},
+      {"every-step", no_argument, NULL, 'e'},
+      {"no-llvm", no_argument, NULL, 'l'},
+      {"coverage", no_argument, NULL, 'c'},
+      {"faults", no_argument, NULL, 'F'},
+      {"seconds", required_argument, NULL, 'S'},
+      {"help", no_argument, NULL, 'h'},
+      {NULL, 0, NULL, 0}};
+  long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+  fuzz_args a = {.seed = 1, .count = 200000, .seconds = 10,
+                 .jobs = cpus > 0 && cpus < MAX_JOBS ? (uint32_t)cpus : 1};
+  for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
+    switch (c) {
+    case 'q': a.count = 2000; break;
+    case 'n': a.count = number(argv[0], optarg); break;
+    case 's': a.seed = number(argv[0], optarg); break;
+    case '1': a.first = number(argv[0], optarg); break;
+    case 'o': a.only = number(argv[0], optarg); a.one = true; break;
+    case 'd': a.depth = (uint32_t)number(argv[0], optarg); break;
+    case 'f': a.fault = faults_find(argv, optarg); break;
+    case 'F': faults_here(argv), a.faults = true; break;
+    case 'S': a.seconds = (uint32_t)number(argv[0], optarg); break;
+    case 't': a.jobs = (uint32_t)number(argv[0], optarg); break;
+    case 'e': a.every_step = true; break;
+    case 'l': a.no_llvm = true; break;
+    case 'c': a.coverage = true; break;
+    default: usage(argv[0], c == 'h' ? 0 : 2);
+    }
+  if (optind < argc || a.fault > faults_count() || !a.jobs || a.jobs > MAX_JOBS)
+    usage(argv[0], 2);
+  return a;
+}
+
+static fuzz_options options_of(const fuzz_args *a) {
+  fuzz_options o = {.max_depth = a->depth,
+                    .every_step = a->one || a->every_step,
+                    .through_llvm = !a->no_llvm && !a->fault};
+  static uint64_t hits;
+  faults_arm(a->fault, &hits, &o);
+  return o;
+}
+
+/* ---- children ----------------------------------------------------------- */
+
+static void report(const fuzz *f) {
+  fputs(str_get(&f->report), stderr);
+  fprintf(stderr, "again: bench/fuzz --seed %llu --only %llu\n\n",
+          (unsigned long long)f->seed, (unsigned long long)f->number);
+}
+
+/* Cases from p->number on, every `jobs`-th. */
+static void run_cases(const fuzz_args *a, progress *p) {
+  fuzz_options o = options_of(a);
+  fuzz f;
+  fuzz_init(&f);
+  f.counts = p->counts;
+  for (; p->number < a->first + a->count; p->number += a->jobs) {
+    alarm(CASE_SECONDS);
+    tess_status st = fuzz_case(&f, &o, a->seed, p->number);
+    if (st && !a->fault && !p->reports)
+      p->wrong = p->number;
+    if (st && !a->fault && p->reports++ < REPORTS)
+      report(&f);
+    p->counts = f.counts;
+  }
+  alarm(0);
+  fuzz_free(&f);
+  p->done = true;
+}
+
+static pid_t start(const fuzz_args *a, progress *p) {
+  fflush(stdout);
+  pid_t pid = fork();
+  if (pid == 0) {
+    run_cases(a, p);
+    _exit(0);
+  }
+  if (pid < 0) {
+    bench_say("cannot start a process");
+    exit(1);
+  }
+  return pid;
+}
+
+/* Waits for all children; one that crashed is followed by another, which
+ * starts behind the case. */
+static uint64_t supervise(const fuzz_args *a, progress *p, pid_t *pid) {
+  uint64_t crashed = 0;
+  for (uint32_t left = a->jobs; left;) {
+    int status = 0;
+    pid_t died = wait(&status);
+    for (uint32_t i = 0; i < a->jobs; i++) {
+      if (pid[i] != died)
+        continue;
+      if (p[i].done) {
+        left--;
+        continue;
+      }
+      crashed++;
+      bench_say("case %llu of seed %llu %s\nagain: bench/fuzz --seed %llu "
+                "--only %llu\n",
+                (unsigned long long)p[i].number, (unsigned long long)a->seed,
+                WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM
+                  ? "ran too long" : "crashed",
+                (unsigned long long)a->seed,
+                (unsigned long long)p[i].number);
+      if (!p[i].reports++)
+        p[i].wrong = p[i].number;
+      p[i].number += a->jobs;
+      p[i].counts.schedules++;
+      pid[i] = start(a, &p[i]);
+    }
+  }
+  return crashed;
+}
+
+/* ---- figures ------------------------------------------------------------ */
+
+/* They are nothing but numbers. */
+static void add(fuzz_counts *sum, const fuzz_counts *c) {
+  uint64_t *to = (uint64_t *)sum;
+  const uint64_t *from = (const uint64_t *)c;
+  _Static_assert(sizeof *c % sizeof *to == 0, "counts are uint64_t");
+  for (size_t i = 0; i < sizeof *c / sizeof *to; i++)
+    to[i] += from[i];
+}
+
+/* Which primitives applied and which reasons were given, how often. */
+static void coverage(const fuzz_counts *c) {
+  uint32_t prims = 0, reasons = 0;
+  for (uint32_t i = 0; i < sch_nprims && i < FUZZ_MAX_PRIMS; i++) {
+    fprintf(stderr, "%-26s %9llu applied %9llu declined\n",
+            sch_prims[i]->name, (unsigned long long)c->applied[i],
+            (unsigned long long)c->declined[i]);
+    prims += c->applied[i] != 0;
+  }
+  for (uint32_t i = 1; i < SCH_R_COUNT; i++) {
+    fprintf(stderr, "%-26s %9llu\n", sch_reason_name((sch_reason)i),
+            (unsigned long long)c->reason[i]);
+    reasons += c->reason[i] != 0;
+  }
+  bench_figure("primitives_applied", prims, "count",
+               json_pack("{s:i}", "of", (int)sch_nprims));
+  bench_figure("reasons_given", reasons, "count",
+               json_pack("{s:i}", "of", (int)SCH_R_COUNT - 1));
+}
+
+static void figures(const fuzz_args *a, const fuzz_counts *c,
+                    uint64_t crashed) {
+  double n = c->schedules ? (double)c->schedules : 1;
+  bench_figure("schedules", (double)c->schedules, "count", NULL);
+  bench_figure("legal_applications", (double)c->legal, "count",
+               json_pack("{s:f}", "refused", (double)c->refused));
+  bench_figure("mean_depth", (double)c->legal / n, "primitives", NULL);
+  bench_figure("comparisons", (double)c->comparisons, "count",
+               json_pack("{s:f}", "too_long", (double)c->too_long));
+  bench_figure("through_llvm", (double)c->through_llvm, "count", NULL);
+  bench_figure("round_trips", (double)c->round_trips, "count", NULL);
+  bench_figure("wrong", (double)c->wrong, "count",
+               a->fault ? json_pack("{s:i, s:s, s:f}", "fault", (int)a->fault,
+                                    "what", faults_text(a->fault),
+                                    "damaged", (double)c->faults)
+                        : NULL);
+  bench_figure("crashed", (double)crashed, "count", NULL);
+  bench_figure("seed", (double)a->seed, "number", NULL);
+  if (a->coverage)
+    coverage(c);
+}
+
+static int one_case(const fuzz_args *a) {
+  fuzz_options o = options_of(a);
+  fuzz f;
+  fuzz_init(&f);
+  tess_status st = fuzz_case(&f, &o, a->seed, a->only);
+  if (st)
+    report(&f);
+  figures(a, &f.counts, 0);
+  fuzz_free(&f);
+  if (st == TESS_MISMATCH)
+    shrink(&o, a->seed, a->only);
+  return st != TESS_OK;
+}
+
+int main(int argc, char **argv) {
+  fuzz_args a = parse(argc, argv);
+  if (a.faults)
+    return faults_hunt(a.seed, a.jobs, a.seconds);
+  if (a.one)
+    return one_case(&a);
+  progress *p = mmap(NULL, MAX_JOBS * sizeof *p, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) {
+    bench_say("out of memory");
+    return 1;
+  }
+  pid_t pid[MAX_JOBS];
+  for (uint32_t i = 0; i < a.jobs; i++) {
+    p[i].number = a.first + i;
+    pid[i] = start(&a, &p[i]);
+  }
+  fuzz_counts sum = {0};
+  uint64_t crashed = supervise(&a, p, pid);
+  for (uint32_t i = 0; i < a.jobs; i++)
+    add(&sum, &p[i].counts);
+  figures(&a, &sum, crashed);
+  fuzz_options o = options_of(&a);
+  for (uint32_t i = 0; i < a.jobs; i++)
+    if (p[i].reports)
+      shrink(&o, a.seed, p[i].wrong);
+  return a.fault ? sum.wrong == 0 : sum.wrong + crashed != 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A scheduler with faults: copies of schedule/ (mutate.lua) in which single
+ * checks can be left out and single rewrites be wrong.  Only the program
+ * fuzz-faults holds them; for all others there are none. */
+#ifndef BENCH_FUZZ_FAULTY_H
+#define BENCH_FUZZ_FAULTY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What is switched on: a reason to refuse that is overlooked, or a row of
+ * faults.txt; 0: nothing.  `hits` counts how often that changed something, or
+ * may have. */
+typedef struct faulty_state {
+  uint32_t reason, row;
+  uint64_t *hits;
+} faulty_state;
+extern faulty_state faulty;
+
+static inline bool faulty_is(bool on) {
+  if (on)
+    ++*faulty.hits;
+  return on;
+}
+static inline bool faulty_row(uint32_t row) {
+  return faulty_is(faulty.row == row);
+}
+#define sch_check(st, why, ...)                                             \
+  (faulty_is(faulty.reason == (uint32_t)(why)) ||                           \
+   sch_refuse(st, why, __VA_ARGS__))
+
+/* Is this the program with faults?  Its rows, counted from 1. */
+bool faulty_is_here(void);
+uint32_t faulty_rows(void);
+const char *faulty_row_text(uint32_t row);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Looking for faults: each in a process of its own, until a case shows it
+ * or time is up. */
+#include "fuzz/faults.h"
+#include "support/bench.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MAX_FAULTS = 512, MAX_JOBS = 64, CASE_SECONDS = 5 };
+
+typedef enum outcome { SEARCHING, WRONG, CRASHED, HANGS, UNSEEN } outcome;
+
+/* What is told of one fault; shared with the process that looks for it. */
+typedef struct finding {
+  uint64_t cases, hits, applied;
+  uint64_t before;       /* hits when the case at work began */
+  double end;
+  uint32_t outcome;
+  pid_t pid;
+  char what[160];
+} finding;
+
+/* Checks whose loss does no harm that can be seen, and why. */
+static const struct unfindable { const char *name, *why; } unfindables[] = {
+    {"GUARD_DIFFERS", "sketches record guards, and the tester writes none"},
+    {"ITER_NOT_SPATIAL", "RACE asks the same of the accesses"},
+    {"NOT_READER", "a listed block that does not read is passed over"},
+    {"ORDER_OPAQUE", "what the order changes is refused by ORDER_DEPENDS"},
+    {"THREAD_TAKEN", "to the oracle both loops run, one in the other"},
+    {"TILE_EXTENT", "no program that runs has so long a loop"},
+    {"WOULD_RACE", "the change is taken back all the same; a rewrite above "
+                   "leaves the question out"},
+    {NULL, NULL}};
+
+/* Why the fault was not found; NULL: it should have been. */
+static const char *why_not(uint32_t fault, const finding *x) {
+  for (const struct unfindable *u = unfindables; u->name; u++)
+    if (!strcmp(u->name, faults_text(fault)))
+      return u->why;
+  return !x->hits      ? "never reached"
+         : !x->applied ? "all those calls are refused by another check, too"
+                       : NULL;
+}
+
+/* The first line that says something. */
+static void keep_reason(const fuzz *f, finding *x) {
+  const char *s = strchr(str_get(&f->report), '\n');
+  s = s ? s + 1 : "";
+  snprintf(x->what, sizeof x->what, "%.*s", (int)strcspn(s, "\n"), s);
+}
+
+/* Is the case wrong with no fault, too? */
+static bool is_wrong_anyway(fuzz *f, uint64_t seed, uint64_t number) {
+  fuzz_options o = {.max_depth = 0};
+  uint64_t hits = 0;
+  faults_arm(0, &hits, &o);
+  return fuzz_case(f, &o, seed, number) == TESS_MISMATCH;
+}
+
+static void look_for(uint32_t fault, uint64_t seed, finding *x) {
+  fuzz_options o = {.max_depth = 0};
+  fuzz f;
+  fuzz_init(&f);
+  while (!x->outcome && bench_now() < x->end) {
+    uint64_t number = x->cases++;
+    alarm(CASE_SECONDS);
+    faults_arm(fault, &x->hits, &o);
+    x->before = x->hits;
+    f.counts.faults = 0;
+    tess_status st = fuzz_case(&f, &o, seed, number);
+    x->applied += f.counts.faults;
+    if (o.fault)
+      x->hits = x->applied;
+    if (st != TESS_MISMATCH || (o.hits && x->hits == x->before))
+      continue;
+    keep_reason(&f, x);
+    x->outcome = is_wrong_anyway(&f, seed, number) ? SEARCHING : WRONG;
+  }
+  if (!x->outcome)
+    x->outcome = UNSEEN;
+  _exit(0);
+}
+
+static void begin(uint32_t fault, uint64_t seed, finding *x) {
+  fflush(NULL);
+  pid_t pid = fork();
+  if (pid == 0) {
+    /* A fault may make the code say anything. */
+    (void)!freopen("/dev/null", "w", stderr);
+    look_for(fault, seed, x);
+  }
+  if (pid < 0) {
+    bench_say("cannot start a process");
+    exit(1);
+  }
+  x->pid = pid;
+}
+
+/* false: it ended for another reason, and is to go on. */
+static bool settle(finding *x, int status) {
+  if (x->outcome)
+    return true;
+  bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+  if (x->hits == x->before && bench_now() < x->end)
+    return false;
+  x->outcome = x->hits == x->before ? UNSEEN : late ? HANGS : CRASHED;
+  return true;
+}
+
+static void show(uint32_t fault, const finding *x) {
+  static const char *const how[] = {"?", "wrong", "crash", "hang", "no"};
+  const char *why = x->outcome == UNSEEN ? why_not(fault, x) : NULL;
+  fprintf(stderr, "%3u %-50.50s %-5s %8llu cases %8llu hits %6llu "
+          "applied  %s\n",
+          fault, faults_text(fault), how[x->outcome],
+          (unsigned long long)x->cases, (unsigned long long)x->hits,
+          (unsigned long long)x->applied, why                    ? why
+          : x->outcome == UNSEEN ? "should be found"
+                                 : x->what);
+  bench_figure("fault", (double)x->cases, "cases",
+               json_pack("{s:i, s:s, s:s, s:f, s:f}", "fault", (int)fault,
+                         "what", faults_text(fault), "found", how[x->outcome], "hits",
+                         (double)x->hits, "applied", (double)x->applied));
+}
+
+/* Waits for one to end; 0: none has. */
+static uint32_t next_end(finding *x, uint32_t n, uint64_t seed) {
+  int status = 0;
+  pid_t died = wait(&status);
+  for (uint32_t i = 1; i <= n; i++)
+    if (x[i].pid == died) {
+      if (settle(&x[i], status))
+        return i;
+      begin(i, seed, &x[i]);
+    }
+  return 0;
+}
+
+int faults_hunt(uint64_t seed, uint32_t jobs, uint32_t seconds) {
+  uint32_t n = faults_count(), running = 0, found = 0, excused = 0;
+  finding *x = mmap(NULL, (MAX_FAULTS + 1) * sizeof *x,
+                    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (x == MAP_FAILED || n > MAX_FAULTS || jobs > MAX_JOBS) {
+    bench_say("cannot keep %u faults", n);
+    return 1;
+  }
+  for (uint32_t next = 1; next <= n || running;) {
+    if (next <= n && running < jobs) {
+      x[next].end = bench_now() + seconds;
+      begin(next, seed, &x[next]);
+      next++, running++;
+      continue;
+    }
+    uint32_t i = next_end(x, n, seed);
+    if (i)
+      running--, show(i, &x[i]);
+  }
+  for (uint32_t i = 1; i <= n; i++) {
+    found += x[i].outcome != UNSEEN;
+    excused += x[i].outcome == UNSEEN && why_not(i, &x[i]);
+  }
+  bench_figure("faults", n, "count", NULL);
+  bench_figure("faults_found", found, "count",
+               json_pack("{s:i}", "explained", (int)excused));
+  bench_figure("seed", (double)seed, "number", NULL);
+  return found + excused < n;
+}

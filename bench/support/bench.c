@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the benches share. */
+#include "support/bench.h"
+
+#include <getopt.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* The CPUs the program was started on, before any thread was bound. */
+static cpu_set_t allowed;
+
+_Noreturn static void usage(const char *program, const char *what, int status) {
+  fprintf(status ? stderr : stdout, "usage: %s [--quick] [--threads N]\n%s\n",
+          program, what);
+  exit(status);
+}
+
+bench_options bench_parse(int argc, char **argv, const char *what) {
+  static const struct option options[] = {
+      {"quick", no_argument, NULL, 'q'},
+      {"threads", required_argument, NULL, 't'},
+      {"help", no_argument, NULL, 'h'},
+      {NULL, 0, NULL, 0}};
+  bench_options o = {.quick = false};
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  char *end = NULL;
+  for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+    switch (c) {
+    case 'q': o.quick = true; break;
+    case 't':
+      o.threads = (uint32_t)strtoul(optarg, &end, 10);
+      if (*end || !o.threads || o.threads > 4096) usage(argv[0], what, 2);
+      break;
+    default: usage(argv[0], what, c == 'h' ? 0 : 2);
+    }
+  }
+  if (optind < argc) usage(argv[0], what, 2);
+  return o;
+}
+
+void bench_figure(const char *figure, double value, const char *unit,
+                  json_t *further) {
+  json_t *line = json_pack("{s:s, s:f, s:s}", "figure", figure, "value", value,
+                           "unit", unit);
+  if (further) json_object_update(line, further);
+  json_decref(further);
+  json_dumpf(line, stdout, JSON_REAL_PRECISION(6));
+  putchar('\n');
+  fflush(stdout);
+  json_decref(line);
+}
+
+void bench_say(const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  vfprintf(stderr, fmt, ap);
+  va_end(ap);
+  fputc('\n', stderr);
+}
+
+double bench_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double bench_median(double *values, uint32_t n) {
+  qsort(values, n, sizeof *values, by_value);
+  return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+void bench_pin(uint32_t i) {
+  cpu_set_t one;
+  uint32_t n = (uint32_t)CPU_COUNT(&allowed), seen = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE && n; cpu++)
+    if (CPU_ISSET(cpu, &allowed) && seen++ == i % n) {
+      CPU_ZERO(&one);
+      CPU_SET(cpu, &one);
+      sched_setaffinity(0, sizeof one, &one);
+    }
+}

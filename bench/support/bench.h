@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the benches share: options, the clock, JSON lines on stdout for
+ * tools, talk on stderr for people. */
+#ifndef BENCH_SUPPORT_H
+#define BENCH_SUPPORT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct bench_options {
+  bool quick;           /* --quick: a run of seconds */
+  uint32_t threads;     /* --threads N; 0: as many as there are CPUs */
+} bench_options;
+
+/* For a bench that takes just these; --help and mistakes end the program. */
+bench_options bench_parse(int argc, char **argv, const char *what);
+
+/* Prints {"figure": .., "value": .., "unit": .., further members} as one
+ * line and flushes.  Takes `further`, an object or NULL. */
+void bench_figure(const char *figure, double value, const char *unit,
+                  json_t *further);
+/* A line on stderr. */
+void bench_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Seconds on the steady clock. */
+double bench_now(void);
+/* The median; sorts the values. */
+double bench_median(double *values, uint32_t n);
+/* Bind the calling thread to the i-th CPU that the process was given. */
+void bench_pin(uint32_t i);
+
+#endif

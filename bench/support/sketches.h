@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sketches of the modules in Lua, for benches in C: written by the command
+ * that stands beside the bench (bench/sketches.lua), then read. */
+#ifndef BENCH_SUPPORT_SKETCHES_H
+#define BENCH_SUPPORT_SKETCHES_H
+
+#include "vm/object.h"
+
+typedef struct sketches {
+  tess_context *c;
+  tess_program *p;
+  tess_trace *sketch[16];
+  uint32_t n;
+} sketches;
+
+/* space: "tiling" (the three of the tiling module) or "default".  Ends the
+ * program with a message when it cannot. */
+void sketches_load(sketches *s, const char *source_dir, const char *space,
+                   int n);
+
+#endif

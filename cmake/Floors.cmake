@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+# The floors: every .c below a floor's folder, less the programs' mains and
+# what only tests link.
+
+# tess_floor(NAME [LIB...]): object library tess_NAME that sees LIB's headers.
+function(tess_floor name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
+       ${CMAKE_SOURCE_DIR}/${name}/*.c)
+  list(FILTER sources EXCLUDE REGEX "(^|/|_)main[^/]*\\.c$|^base/fault\\.c$")
+  if(NOT sources)
+    return()
+  endif()
+  add_library(tess_${name} OBJECT ${sources})
+  target_include_directories(tess_${name} PRIVATE
+    ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
+  target_link_libraries(tess_${name} PRIVATE ${ARGN})
+  add_dependencies(tess_${name} layers)
+  set_property(GLOBAL APPEND PROPERTY TESS_FLOORS tess_${name})
+endfunction()
+
+tess_floor(base deps_core)
+# What tess_build_info() says.
+string(CONCAT build_info
+  "tessera ${PROJECT_VERSION}, LLVM ${llvm_version}, "
+  "hwloc ${hwloc_VERSION}, isl ${isl_VERSION}, jansson ${jansson_VERSION}, "
+  "SQLite ${sqlite3_VERSION}, xxHash ${xxhash_VERSION}, "
+  "${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}, ${CMAKE_BUILD_TYPE}")
+set_property(SOURCE ${CMAKE_SOURCE_DIR}/base/api.c APPEND PROPERTY
+             COMPILE_DEFINITIONS "TESS_BUILD_INFO=\"${build_info}\"")
+tess_floor(ir deps_core)
+tess_floor(schedule deps_core PkgConfig::isl)
+tess_floor(backends deps_core deps_llvm)
+tess_floor(vm deps_core)
+tess_floor(measure deps_core PkgConfig::hwloc)
+tess_floor(search deps_core PkgConfig::sqlite3 PkgConfig::hwloc)
+get_property(TESS_FLOORS GLOBAL PROPERTY TESS_FLOORS)
+
+# Where libexec is, seen from the folder of libtessera.so.
+if(TARGET tess_measure)
+  file(RELATIVE_PATH libexec_from_lib
+       ${CMAKE_INSTALL_FULL_LIBDIR} ${CMAKE_INSTALL_FULL_LIBEXECDIR})
+  target_compile_definitions(tess_measure PRIVATE
+    TESS_LIBEXEC_FROM_LIB="${libexec_from_lib}")
+endif()
+
+# What whoever holds the floors' objects links; --as-needed, so that a
+# program that never compiles does not load libLLVM.
+add_library(deps_all INTERFACE)
+target_link_libraries(deps_all INTERFACE -Wl,--as-needed
+  deps_core PkgConfig::isl PkgConfig::sqlite3 PkgConfig::hwloc ${LLVM_LIBRARY}
+  ${GOMP_LIBRARY} ${CMAKE_DL_LIBS})

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `cmake --install` puts where.  The Lua files go where stock lua5.4
+# looks under the same prefix; docs/architecture.md lists the layout.
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
+set(lua_module_dir ${CMAKE_INSTALL_LIBDIR}/lua/5.4)
+set(lua_script_dir ${CMAKE_INSTALL_DATADIR}/lua/5.4)
+
+install(TARGETS tessera EXPORT tessera
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${static_library} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/tessera DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(TARGET tessera_lua)
+  install(TARGETS tessera_lua LIBRARY DESTINATION ${lua_module_dir})
+endif()
+if(TARGET tessera_command)
+  install(TARGETS tessera_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+if(TARGET tessera_worker)
+  install(TARGETS tessera_worker
+          RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR})
+endif()
+foreach(pair stdlib/:tessera modules/:modules)
+  string(REPLACE ":" ";" pair ${pair})
+  list(POP_FRONT pair from to)
+  if(EXISTS ${CMAKE_SOURCE_DIR}/${from})
+    install(DIRECTORY ${from} DESTINATION ${lua_script_dir}/${to}
+            FILES_MATCHING PATTERN "*.lua")
+  endif()
+endforeach()
+install(FILES LICENSE NOTICE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# For linking libtessera.a, which says nothing of what it needs itself.
+set(TESS_STATIC_LIBS
+    "-ljansson -lxxhash -lisl -lsqlite3 -lhwloc ${LLVM_LIBRARY} ${GOMP_LIBRARY} -lpthread -ldl -lm")
+file(RELATIVE_PATH prefix_from_pkgconfig
+     ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" prefix_from_pkgconfig ${prefix_from_pkgconfig})
+configure_file(cmake/tessera.pc.in ${CMAKE_BINARY_DIR}/tessera.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/tessera.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# find_package finds tessera-config.cmake as "tessera" and as "Tessera".
+install(EXPORT tessera NAMESPACE tessera:: FILE tessera-targets.cmake
+        DESTINATION ${package_dir})
+configure_package_config_file(
+  cmake/tessera-config.cmake.in ${CMAKE_BINARY_DIR}/tessera-config.cmake
+  INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_LIBDIR
+  CMAKE_INSTALL_INCLUDEDIR)
+write_basic_package_version_file(
+  ${CMAKE_BINARY_DIR}/tessera-config-version.cmake
+  COMPATIBILITY SameMajorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/tessera-config.cmake
+              ${CMAKE_BINARY_DIR}/tessera-config-version.cmake
+        DESTINATION ${package_dir})

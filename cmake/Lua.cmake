@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# The Lua module, the command, and the Lua files beside them.  The build
+# tree's lib/lua is one folder for LUA_PATH and LUA_CPATH together:
+#   lib/lua/tessera.so  lib/lua/tessera/*.lua (stdlib/)  lib/lua/modules/*.lua
+set(TESS_LUA_DIR ${CMAKE_BINARY_DIR}/lib/lua)
+file(MAKE_DIRECTORY ${TESS_LUA_DIR})
+foreach(pair stdlib:tessera modules:modules)
+  string(REPLACE ":" ";" pair ${pair})
+  list(POP_FRONT pair from to)
+  if(EXISTS ${CMAKE_SOURCE_DIR}/${from})
+    file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${from} ${TESS_LUA_DIR}/${to}
+         SYMBOLIC)
+  endif()
+endforeach()
+
+file(GLOB_RECURSE lua_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lua/*.c)
+set(main_sources ${lua_sources})
+list(FILTER lua_sources EXCLUDE REGEX "/main[^/]*\\.c$")
+list(FILTER main_sources INCLUDE REGEX "/main[^/]*\\.c$")
+
+if(lua_sources)
+  add_library(tess_lua OBJECT ${lua_sources})
+  target_include_directories(tess_lua PUBLIC
+    ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
+  target_include_directories(tess_lua SYSTEM PUBLIC ${lua_INCLUDE_DIRS})
+  add_dependencies(tess_lua layers)
+
+  add_library(tessera_lua MODULE $<TARGET_OBJECTS:tess_lua>)
+  set_target_properties(tessera_lua PROPERTIES
+    OUTPUT_NAME tessera PREFIX "" LINKER_LANGUAGE C
+    LIBRARY_OUTPUT_DIRECTORY ${TESS_LUA_DIR}
+    INSTALL_RPATH "$ORIGIN/../..")
+  target_link_libraries(tessera_lua PRIVATE tessera m)
+endif()
+
+if(main_sources AND lua_sources)
+  add_executable(tessera_command ${main_sources} $<TARGET_OBJECTS:tess_lua>)
+  set_target_properties(tessera_command PROPERTIES
+    OUTPUT_NAME tessera ENABLE_EXPORTS OFF)
+  file(RELATIVE_PATH lib_from_bin
+       ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_property(TARGET tessera_command PROPERTY
+               INSTALL_RPATH "$ORIGIN/${lib_from_bin}")
+  target_include_directories(tessera_command PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(tessera_command PRIVATE
+    tessera PkgConfig::lua PkgConfig::edit m)
+endif()

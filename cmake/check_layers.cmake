@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+# Refuses an include between floors that the table below does not allow.
+#   cmake -DROOT=<source tree> -P check_layers.cmake
+# Every quoted include names its file from the root of the tree
+# ("ir/ir.h"); include/tessera/ is open to every floor; tests and bench may
+# include anything and are not looked at.
+cmake_minimum_required(VERSION 3.25)
+
+# allow_<floor>: the floors it may include, besides itself.
+set(floors base ir schedule backends vm measure search lua include)
+set(allow_base)
+set(allow_ir base)
+set(allow_schedule base ir)
+set(allow_backends base ir)
+set(allow_vm base ir schedule)
+set(allow_measure base ir vm backends)
+set(allow_search base ir schedule vm measure)
+set(allow_lua)
+set(allow_include)
+
+# Headers that belong to one floor: pattern, then the floor.  Lua's are also
+# included by the public header for hosts with a Lua state of their own.
+set(owned_headers
+  "^(lua|lauxlib|lualib|luaconf|tessera/lua)\\.h$" lua
+  "^llvm-c/" backends
+  "^isl/" schedule)
+
+set(bad "")
+macro(complain file line text)
+  string(APPEND bad "${file}:${line}: ${text}\n")
+endmacro()
+
+# A quoted include: from the root of the tree, on an allowed edge.
+macro(check_quoted floor file line target)
+  string(REGEX MATCH "^[^/]*" to "${target}")
+  if("${floor}" STREQUAL "include" AND EXISTS "${ROOT}/include/tessera/${target}")
+    # beside it, in the public header
+  elseif(NOT to IN_LIST floors OR "${to}" STREQUAL "${target}")
+    complain(${file} ${line} "\"${target}\" is not a path from the root of the tree, as \"ir/ir.h\" is")
+  elseif(NOT EXISTS "${ROOT}/${target}")
+    complain(${file} ${line} "there is no ${target}")
+  elseif(NOT "${to}" STREQUAL "${floor}" AND NOT to IN_LIST allow_${floor})
+    string(REPLACE ";" ", " may "${allow_${floor}}")
+    if(may STREQUAL "")
+      set(may "none but itself and include/tessera/")
+    endif()
+    complain(${file} ${line} "${floor}/ may not include ${target} (floors it may use: ${may})")
+  endif()
+endmacro()
+
+macro(check_angled floor file line target)
+  if("${target}" MATCHES "^(base|ir|schedule|backends|vm|measure|search|lua)/")
+    complain(${file} ${line} "write \"${target}\" in quotes: the floors' headers are quoted")
+  endif()
+  set(rest ${owned_headers})
+  while(rest)
+    list(POP_FRONT rest pattern owner)
+    if("${target}" MATCHES "${pattern}" AND NOT "${floor}" STREQUAL "${owner}"
+       AND NOT "${file}" STREQUAL "include/tessera/lua.h")
+      complain(${file} ${line} "<${target}> may be included in ${owner}/ only")
+    endif()
+  endwhile()
+endmacro()
+
+macro(check_line floor file line text)
+  if("${text}" MATCHES "^[ \t]*#[ \t]*include[ \t]*\"([^\"]*)\"")
+    check_quoted(${floor} ${file} ${line} "${CMAKE_MATCH_1}")
+  elseif("${text}" MATCHES "^[ \t]*#[ \t]*include[ \t]*<([^>]*)>")
+    check_angled(${floor} ${file} ${line} "${CMAKE_MATCH_1}")
+  endif()
+endmacro()
+
+# CMake can tell the number of a line only by reading every line, so files
+# are first asked for their includes, and only a bad one is searched.
+macro(number_of out file text)
+  file(READ "${ROOT}/${file}" whole)
+  string(FIND "${whole}" "${text}" at)
+  string(SUBSTRING "${whole}" 0 ${at} before)
+  string(REGEX MATCHALL "\n" newlines "${before}")
+  list(LENGTH newlines ${out})
+  math(EXPR ${out} "${${out}} + 1")
+endmacro()
+
+foreach(floor ${floors})
+  file(GLOB_RECURSE files RELATIVE "${ROOT}"
+       "${ROOT}/${floor}/*.c" "${ROOT}/${floor}/*.h" "${ROOT}/${floor}/*.def")
+  foreach(file ${files})
+    file(STRINGS "${ROOT}/${file}" lines REGEX "^[ \t]*#[ \t]*include")
+    foreach(text IN LISTS lines)
+      set(before_bad "${bad}")
+      check_line(${floor} ${file} 0 "${text}")
+      if(NOT "${bad}" STREQUAL "${before_bad}")
+        set(bad "${before_bad}")
+        number_of(line ${file} "${text}")
+        check_line(${floor} ${file} ${line} "${text}")
+      endif()
+    endforeach()
+  endforeach()
+endforeach()
+
+if(bad)
+  message(FATAL_ERROR "An include goes against the order of the floors "
+                      "(docs/architecture.md):\n${bad}")
+endif()

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * For those who embed Tessera: describes a matrix product, schedules it with
+ * open choices, tunes it and runs the kernel found; no Lua anywhere.
+ *
+ *   cc examples/embed.c $(pkg-config --cflags --libs tessera) -o embed
+ *   ./embed [TRIALS]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <tessera/tessera.h>
+
+enum { N = 256 };
+
+static tess_context *ctx;
+
+/* Every failing call leaves a message in the context. */
+static void check(tess_status s) {
+  if (s == TESS_OK) return;
+  fprintf(stderr, "embed: %s\n", tess_error(ctx)->message);
+  exit(1);
+}
+
+/* C[i, j] = sum over k of A[i, k] * B[k, j] */
+static tess_program *describe(void) {
+  const tess_dtype f32 = {TESS_FLOAT, 32, 1}, i64 = {TESS_INT, 64, 1};
+  tess_builder *b;
+  tess_program *p;
+  tess_expr n, zero, i, j, k, a, x, sum;
+  tess_var axis, v[2];
+  tess_buffer A, B, C;
+  check(tess_builder_new(ctx, &b));
+  check(tess_int(b, i64, N, &n));
+  check(tess_int(b, i64, 0, &zero));
+  tess_expr shape[2] = {n, n};
+  check(tess_placeholder(b, "A", f32, 2, shape, TESS_ROLE_INPUT, &A));
+  check(tess_placeholder(b, "B", f32, 2, shape, TESS_ROLE_INPUT, &B));
+  check(tess_reduce_axis(b, "k", zero, n, &axis));
+  check(tess_compute_begin(b, "C", 2, shape, NULL, v));
+  check(tess_var_ref(b, v[0], &i));
+  check(tess_var_ref(b, v[1], &j));
+  check(tess_var_ref(b, axis, &k));
+  check(tess_load(b, A, 2, (tess_expr[]){i, k}, &a));
+  check(tess_load(b, B, 2, (tess_expr[]){k, j}, &x));
+  check(tess_binary(b, "*", a, x, &x));
+  check(tess_reduce(b, "sum", 1, &x, 1, &axis, &sum));
+  check(tess_compute_end(b, 1, &sum, &C));
+  check(tess_program_new(b, "matmul", 2, (tess_buffer[]){A, B}, 1, &C, &p));
+  tess_builder_free(b);
+  return p;
+}
+
+/* ---- scheduling ---------------------------------------------------------- */
+
+static tess_value rv(tess_rv v) {
+  return (tess_value){.kind = TESS_V_RV, .rv = v};
+}
+
+static uint32_t call(tess_schedule *s, const char *primitive, uint32_t n,
+                     const tess_arg *args, tess_rv *out) {
+  uint32_t nout;
+  check(tess_schedule_call(s, primitive, n, args, 8, out, &nout, NULL));
+  return nout;
+}
+
+static void loop_call(tess_schedule *s, const char *primitive, tess_rv loop) {
+  tess_rv none[8];
+  call(s, primitive, 1, (tess_arg[]){{"loop", rv(loop)}}, none);
+}
+
+/* Cuts a loop in two; the inner part's size is left open. */
+static void tile(tess_schedule *s, tess_rv loop, tess_rv *out) {
+  tess_rv size[8];
+  call(s, "sample_perfect_tile", 2, (tess_arg[]){
+    {"loop", rv(loop)}, {"n", {.kind = TESS_V_INT, .i = 2}}}, size);
+  tess_value list[2] = {rv(size[0]), rv(size[1])};
+  call(s, "split", 2, (tess_arg[]){
+    {"loop", rv(loop)},
+    {"factors", {.kind = TESS_V_LIST, .n = 2, .list = list}}}, out);
+}
+
+/* A module that schedules the whole program: i0 j0 k i1 j1, the outermost
+ * loop in parallel, the innermost in vectors. */
+static tess_status schedule(void *ud, tess_schedule *s, tess_rv block,
+                            void (*emit)(void *sink, tess_schedule *s),
+                            void *sink, const char **why) {
+  tess_rv loop[8], i[8], j[8], none[8];
+  tess_schedule *made;
+  (void)ud, (void)block, (void)why;
+  check(tess_schedule_copy(s, &made));
+  call(made, "get_block", 1, (tess_arg[]){
+    {"name", {.kind = TESS_V_STR, .s = "C"}}}, &block);
+  call(made, "get_loops", 1, (tess_arg[]){{"block", rv(block)}}, loop);
+  tile(made, loop[0], i);
+  tile(made, loop[1], j);
+  tess_value order[5] = {rv(i[0]), rv(j[0]), rv(loop[2]), rv(i[1]), rv(j[1])};
+  call(made, "reorder", 1, (tess_arg[]){
+    {"ordered_loops", {.kind = TESS_V_LIST, .n = 5, .list = order}}}, none);
+  call(made, "decompose_reduction", 2, (tess_arg[]){
+    {"block", rv(block)}, {"loop", rv(loop[2])}}, none);
+  loop_call(made, "parallel", i[0]);
+  loop_call(made, "vectorize", j[1]);
+  emit(sink, made);
+  return TESS_OK;
+}
+
+/* ---- running -------------------------------------------------------------- */
+
+static tess_tensor *tensor(const char *fill, uint64_t seed) {
+  tess_tensor *t;
+  check(tess_tensor_new(ctx, (tess_dtype){TESS_FLOAT, 32, 1}, 2,
+                        (int64_t[]){N, N}, fill, seed, &t));
+  return t;
+}
+
+/* The sum at one place, to compare with. */
+static double expected(tess_tensor *a, tess_tensor *b, int64_t i, int64_t j) {
+  double sum = 0, x, y;
+  for (int64_t k = 0; k < N; k++) {
+    check(tess_tensor_get(a, (int64_t[]){i, k}, &x));
+    check(tess_tensor_get(b, (int64_t[]){k, j}, &y));
+    sum += x * y;
+  }
+  return sum;
+}
+
+static int progress(void *ud, const tess_progress *p) {
+  (void)ud;
+  if (p->trials % 16 == 0) fprintf(stderr, "%s\n", p->text);
+  return 0;   /* anything else ends the run with the best so far */
+}
+
+int main(int argc, char **argv) {
+  check(tess_context_new(NULL, &ctx));
+  tess_program *program = describe();
+  tess_target *target;
+  tess_space *space;
+  tess_result *result;
+  tess_result_info info;
+  check(tess_target_new(ctx, "llvm", &target));
+  tess_module by_hand = {.name = "by hand", .apply = schedule};
+  check(tess_space_function(ctx, &by_hand, &space));
+  tess_tune_options options = {.struct_size = sizeof options, .seed = 1,
+    .trials = argc > 1 ? (uint32_t)atoi(argv[1]) : 64, .progress = progress};
+  check(tess_tune(program, target, space, &options, &result));
+  check(tess_result_get(result, &info));
+  if (info.status != TESS_OK) {
+    fprintf(stderr, "embed: nothing valid was found:\n%s", info.funnel);
+    return 1;
+  }
+  printf("found %.1f GFLOP/s\n", info.gflops);
+
+  tess_trace *trace;
+  char *text;
+  check(tess_result_trace(result, &trace));
+  check(tess_trace_lua(trace, &text));
+  puts(text);
+  tess_text_free(ctx, text);
+
+  tess_kernel *kernel;
+  tess_tensor *a = tensor("random", 1), *b = tensor("random", 2);
+  tess_tensor *c = tensor("zeros", 0);
+  double got, want = expected(a, b, 3, 5);
+  check(tess_result_kernel(result, &kernel));
+  check(tess_kernel_run(kernel, 3, (tess_tensor *[]){a, b, c}));
+  check(tess_tensor_get(c, (int64_t[]){3, 5}, &got));
+  printf("C[3, 5] is %s\n", got - want < 1e-2 && want - got < 1e-2
+                              ? "right" : "wrong");
+
+  tess_kernel_free(kernel);
+  tess_trace_free(trace);
+  tess_tensor_free(a);
+  tess_tensor_free(b);
+  tess_tensor_free(c);
+  tess_result_free(result);
+  tess_space_free(space);
+  tess_target_free(target);
+  tess_program_free(program);
+  tess_context_free(ctx);
+  return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tessera inside a host's own Lua state. */
+#ifndef TESSERA_LUA_H
+#define TESSERA_LUA_H
+
+#include <lua.h>
+#include <tessera/tessera.h>
+
+/* What `require "tessera"` calls: pushes the module's table; it makes a
+ * context of its own, closed with the state. */
+TESS_API int luaopen_tessera(lua_State *L);
+
+/* The same with the host's context, which must outlive the state. */
+TESS_API int tess_lua_open(lua_State *L, tess_context *c);
+
+#endif

@@ -1,0 +1,703 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tessera: probabilistic tensor-program scheduling.  The public C API.
+ *
+ * Objects are opaque and hang from a tess_context; each is released with its
+ * own tess_X_free (NULL is fine), in any order: an object keeps alive what it
+ * needs.  One thread at a time may use a context and what hangs from it; two
+ * contexts may be used by two threads at once.  tess_stop() alone may be
+ * called from anywhere.
+ *
+ * Functions that can fail return a tess_status; on failure the context's
+ * last error (tess_error) has the message, and where there is one the place.
+ * A refused schedule step is an ordinary TESS_REFUSED.  A failing call leaves
+ * its object as it was and sets no output, except where said otherwise.
+ *
+ * Pointers given in are borrowed for the call (KEEP) unless marked TESS_TAKE;
+ * objects given out (TESS_GIVE) belong to the caller.  A const char * that is
+ * returned lives as long as its object and until the next call on it.
+ */
+#ifndef TESSERA_TESSERA_H
+#define TESSERA_TESSERA_H
+
+#include <tessera/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TESS_VERSION_MAJOR 0
+#define TESS_VERSION_MINOR 1
+#define TESS_VERSION_PATCH 0
+
+typedef struct tess_context tess_context;
+typedef struct tess_builder tess_builder;
+typedef struct tess_program tess_program;
+typedef struct tess_schedule tess_schedule;
+typedef struct tess_trace tess_trace;
+typedef struct tess_stepper tess_stepper;
+typedef struct tess_target tess_target;
+typedef struct tess_kernel tess_kernel;
+typedef struct tess_tensor tess_tensor;
+typedef struct tess_space tess_space;
+typedef struct tess_database tess_database;
+typedef struct tess_result tess_result;
+
+/* ---- context ------------------------------------------------------------- */
+
+enum { TESS_LOG_ERROR, TESS_LOG_WARN, TESS_LOG_INFO, TESS_LOG_DEBUG };
+
+typedef struct tess_options {
+  uint32_t struct_size;         /* sizeof(tess_options) */
+  const tess_allocator *allocator;  /* NULL: malloc and free */
+  size_t memory_cap;            /* bytes of this context; 0: none */
+  void (*log)(void *ud, int level, const char *text);  /* NULL: silent */
+  void *log_ud;
+  int32_t in_process;           /* compile and run without worker processes */
+  const char *worker_path;      /* NULL: found beside the library */
+} tess_options;
+
+/* NULL options: the defaults.  Fails with TESS_NOMEM, or with TESS_INVALID
+ * when struct_size is none that this library knows (and *out NULL). */
+TESS_API tess_status tess_context_new(const tess_options *o,
+                                      TESS_GIVE tess_context **out);
+/* Everything that hangs from it must have been freed before. */
+TESS_API void tess_context_free(TESS_TAKE tess_context *c);
+
+typedef struct tess_error_info {
+  tess_status code;
+  const char *message;          /* one line */
+  const char *place;            /* "" when there is none */
+  const char *primitive;        /* "" unless a schedule step failed */
+  const char *reason;           /* "NOT_ONLY_CHILD", "" */
+  uint64_t serial;              /* counts the failures of this context */
+  const char *detail;           /* several lines: the program with the place
+                                 * marked; made when read, "" when none */
+} tess_error_info;
+/* The last failure in this context; valid until its next call. */
+TESS_API const tess_error_info *tess_error(tess_context *c);
+TESS_API const char *tess_status_text(tess_status s);
+TESS_API const char *tess_status_name(tess_status s);
+TESS_API const char *tess_version(void);
+TESS_API const char *tess_build_info(void);  /* LLVM, jansson, SQLite, ... */
+/* "float32" and so on to a dtype and back; false (0) when unknown. */
+TESS_API int tess_dtype_parse(const char *text, tess_dtype *out);
+TESS_API void tess_dtype_text(tess_dtype t, char out[32]);
+
+/* Text handed to the caller; free with tess_text_free. */
+TESS_API void tess_text_free(tess_context *c, TESS_TAKE char *text);
+
+/* ---- describing a computation ----------------------------------------------- */
+
+/* Handles inside one builder; 0 is none. */
+typedef uint32_t tess_expr;
+typedef uint32_t tess_var;
+typedef uint32_t tess_buffer;
+
+typedef enum tess_role {
+  TESS_ROLE_INPUT, TESS_ROLE_OUTPUT, TESS_ROLE_CONSTANT, TESS_ROLE_LAYOUT_FREE
+} tess_role;
+
+TESS_API tess_status tess_builder_new(tess_context *c,
+                                      TESS_GIVE tess_builder **out);
+TESS_API void tess_builder_free(TESS_TAKE tess_builder *b);
+
+/* shape: ndim extents, expressions of dtype int64. */
+TESS_API tess_status tess_placeholder(tess_builder *b, const char *name,
+    tess_dtype t, uint32_t ndim, const tess_expr *shape, tess_role role,
+    tess_buffer *out);
+/* A constant with its contents (copied), row-major. */
+TESS_API tess_status tess_constant(tess_builder *b, const char *name,
+    tess_dtype t, uint32_t ndim, const int64_t *shape, const void *data,
+    tess_buffer *out);
+
+TESS_API tess_status tess_int(tess_builder *b, tess_dtype t, int64_t v,
+                              tess_expr *out);
+TESS_API tess_status tess_real(tess_builder *b, tess_dtype t, double v,
+                               tess_expr *out);
+/* A literal: takes the other operand's type when combined. */
+TESS_API tess_status tess_literal(tess_builder *b, double v, int is_int,
+                                  tess_expr *out);
+/* op: + - * / // % ^ min max == != < <= > >= and or; both operands of one
+ * dtype (literals adapt).  `/` on integers is refused: use `//`. */
+TESS_API tess_status tess_binary(tess_builder *b, const char *op, tess_expr x,
+                                 tess_expr y, tess_expr *out);
+/* fn: - not abs exp log sqrt rsqrt tanh sigmoid erf pow floor ceil round */
+TESS_API tess_status tess_call(tess_builder *b, const char *fn, uint32_t n,
+                               const tess_expr *args, tess_expr *out);
+/* An external function of the host's, by name (for tests and extension). */
+TESS_API tess_status tess_call_extern(tess_builder *b, const char *name,
+    tess_dtype t, uint32_t n, const tess_expr *args, tess_expr *out);
+TESS_API tess_status tess_select(tess_builder *b, tess_expr cond,
+                                 tess_expr yes, tess_expr no, tess_expr *out);
+TESS_API tess_status tess_cast(tess_builder *b, tess_dtype t, tess_expr x,
+                               tess_expr *out);
+TESS_API tess_status tess_load(tess_builder *b, tess_buffer buf, uint32_t n,
+                               const tess_expr *idx, tess_expr *out);
+TESS_API tess_status tess_var_ref(tess_builder *b, tess_var v,
+                                  tess_expr *out);
+TESS_API tess_status tess_expr_dtype(tess_builder *b, tess_expr e,
+                                     tess_dtype *out);
+TESS_API tess_status tess_expr_text(tess_builder *b, tess_expr e,
+                                    TESS_GIVE char **out);
+TESS_API tess_status tess_buffer_info(tess_builder *b, tess_buffer buf,
+    const char **name, tess_dtype *t, uint32_t *ndim, tess_expr *shape8);
+
+/* An axis lo .. lo + extent - 1 to reduce over. */
+TESS_API tess_status tess_reduce_axis(tess_builder *b, const char *name,
+                                      tess_expr lo, tess_expr extent,
+                                      tess_var *out);
+/* A symbolic extent: an argument of the kernel. */
+TESS_API tess_status tess_size_var(tess_builder *b, const char *name,
+                                   tess_var *out);
+/* reducer: "sum" "prod" "min" "max", or one of tess_reducer.  n sources give
+ * n results, to be used only as the whole body of one compute.  Schedules
+ * reduce in any order and in parts: combine is taken to be associative and
+ * commutative, and to change nothing that it combines with the identity. */
+typedef struct tess_reducer_def {
+  const char *name;
+  uint32_t n;
+  /* Fill result[n] from lhs[n], rhs[n]; non-zero: failed. */
+  int (*combine)(void *ud, tess_builder *b, const tess_expr *lhs,
+                 const tess_expr *rhs, tess_expr *result);
+  const double *identity;       /* n; may be infinite: the type's extreme */
+  void *ud;
+} tess_reducer_def;
+TESS_API tess_status tess_reduce(tess_builder *b, const char *reducer,
+    uint32_t n, const tess_expr *sources, uint32_t naxes,
+    const tess_var *axes, tess_expr *out);
+TESS_API tess_status tess_reduce_with(tess_builder *b,
+    const tess_reducer_def *r, uint32_t n, const tess_expr *sources,
+    uint32_t naxes, const tess_var *axes, tess_expr *out);
+
+/* Begin a compute of the given shape: makes one variable a dimension, named
+ * by axis_names (NULL: i, j, k, ...); then end it with its n bodies (one a
+ * buffer; several only for a tuple reduction), giving n buffers.  The block
+ * and (n = 1) the buffer are named `name`; further ones name_v1, ... */
+TESS_API tess_status tess_compute_begin(tess_builder *b, const char *name,
+    uint32_t ndim, const tess_expr *shape, const char *const *axis_names,
+    tess_var *vars);
+TESS_API tess_status tess_compute_end(tess_builder *b, uint32_t n,
+                                      const tess_expr *body,
+                                      tess_buffer *out);
+TESS_API tess_status tess_compute_cancel(tess_builder *b);
+
+/* Imperative blocks: statements are appended to the innermost one open. */
+typedef enum tess_iter_kind {
+  TESS_SPATIAL, TESS_REDUCE, TESS_OPAQUE
+} tess_iter_kind;
+TESS_API tess_status tess_loop_begin(tess_builder *b, const char *name,
+    tess_expr lo, tess_expr extent, tess_var *out);
+/* A block with n iteration variables: kind, domain [lo, lo + extent) and
+ * value of each.  Regions are found out from the body. */
+TESS_API tess_status tess_block_begin(tess_builder *b, const char *name,
+    uint32_t n, const char *const *iter_names, const tess_iter_kind *kinds,
+    const tess_expr *lo, const tess_expr *extent, const tess_expr *bind,
+    tess_expr predicate, tess_var *vars);
+TESS_API tess_status tess_init_begin(tess_builder *b);  /* in a block */
+TESS_API tess_status tess_if_begin(tess_builder *b, tess_expr cond);
+TESS_API tess_status tess_else_begin(tess_builder *b);
+TESS_API tess_status tess_let_begin(tess_builder *b, const char *name,
+                                    tess_expr value, tess_var *out);
+TESS_API tess_status tess_end(tess_builder *b);  /* closes the innermost */
+TESS_API tess_status tess_store(tess_builder *b, tess_buffer buf, uint32_t n,
+                                const tess_expr *idx, tess_expr value);
+TESS_API tess_status tess_evaluate(tess_builder *b, tess_expr e);
+/* A buffer that imperative code fills: local to the function, or (role
+ * OUTPUT, INPUT used in place) a parameter. */
+TESS_API tess_status tess_buffer_new(tess_builder *b, const char *name,
+    tess_dtype t, uint32_t ndim, const tess_expr *shape, const char *scope,
+    tess_role role, int is_parameter, tess_buffer *out);
+
+/* The program that computes the outputs from the inputs (what they need of
+ * this builder's computes is collected).  The builder may be used on. */
+TESS_API tess_status tess_program_new(tess_builder *b, const char *name,
+    uint32_t nin, const tess_buffer *in, uint32_t nout,
+    const tess_buffer *out, TESS_GIVE tess_program **p);
+/* Several functions in one program: further's entry function joins `p`. */
+TESS_API tess_status tess_program_add(tess_program *p,
+                                      const tess_program *further);
+
+TESS_API void tess_program_free(TESS_TAKE tess_program *p);
+TESS_API tess_status tess_program_text(tess_program *p, TESS_GIVE char **out);
+TESS_API uint64_t tess_program_hash(tess_program *p);
+TESS_API int64_t tess_program_flops(tess_program *p);
+TESS_API tess_status tess_program_verify(tess_program *p);
+TESS_API int tess_program_equal(tess_program *p, tess_program *q);
+TESS_API const char *tess_program_name(tess_program *p);
+typedef struct tess_param {
+  const char *name;
+  tess_dtype dtype;
+  uint32_t ndim;
+  int64_t shape[8];             /* -1: symbolic */
+  tess_role role;
+} tess_param;
+TESS_API uint32_t tess_program_nparams(tess_program *p);
+TESS_API tess_status tess_program_param(tess_program *p, uint32_t i,
+                                        tess_param *out);
+/* Bytes and back, checked when read. */
+TESS_API tess_status tess_program_save(tess_program *p, const char *path);
+TESS_API tess_status tess_program_load(tess_context *c, const char *path,
+                                       TESS_GIVE tess_program **out);
+
+/* ---- schedules ------------------------------------------------------------------ */
+
+typedef uint32_t tess_rv;       /* a random variable of one schedule; 0: none */
+
+typedef enum tess_value_kind {
+  TESS_V_NIL, TESS_V_BOOL, TESS_V_INT, TESS_V_REAL, TESS_V_STR, TESS_V_RV,
+  TESS_V_AUTO, TESS_V_LIST, TESS_V_DICT, TESS_V_OP
+} tess_value_kind;
+/* An operand.  Lists point to n elements of the caller's (DICT: alternating
+ * keys and values; OP: s names the operator, list its two operands). */
+typedef struct tess_value {
+  int32_t kind;
+  uint32_t n;
+  int64_t i;                    /* BOOL, INT */
+  double f;                     /* REAL */
+  const char *s;                /* STR, OP */
+  tess_rv rv;                   /* RV */
+  const struct tess_value *list;/* LIST, DICT, OP */
+} tess_value;
+typedef struct tess_arg { const char *name; tess_value value; } tess_arg;
+
+typedef enum tess_rv_kind {
+  TESS_RV_NONE, TESS_RV_BLOCK, TESS_RV_LOOP, TESS_RV_INT
+} tess_rv_kind;
+
+/* target may be NULL. */
+TESS_API tess_status tess_schedule_new(tess_program *p, tess_target *target,
+                                       uint64_t seed,
+                                       TESS_GIVE tess_schedule **out);
+TESS_API void tess_schedule_free(TESS_TAKE tess_schedule *s);
+TESS_API tess_status tess_schedule_copy(tess_schedule *s,
+                                        TESS_GIVE tess_schedule **out);
+/* Where the next instructions come from, for traces and errors. */
+TESS_API void tess_schedule_place(tess_schedule *s, const char *file,
+                                  uint32_t line);
+/* Perform and record one primitive, operands by name.  *nout gets the number
+ * of outputs, of which at most `max` are written; with list_out not NULL,
+ * *list_out says whether they are one list. */
+TESS_API tess_status tess_schedule_call(tess_schedule *s, const char *prim,
+    uint32_t nargs, const tess_arg *args, uint32_t max, tess_rv *out,
+    uint32_t *nout, int *list_out);
+/* Would it be accepted?  TESS_OK or what calling it would return. */
+TESS_API tess_status tess_schedule_can(tess_schedule *s, const char *prim,
+                                       uint32_t nargs, const tess_arg *args);
+TESS_API tess_rv_kind tess_schedule_rv_kind(tess_schedule *s, tess_rv rv);
+/* The value of an integer variable; records a guard in sketch mode. */
+TESS_API tess_status tess_schedule_get_int(tess_schedule *s, tess_rv rv,
+                                           int64_t *out);
+/* What a variable stands for, for people. */
+TESS_API tess_status tess_schedule_rv_text(tess_schedule *s, tess_rv rv,
+                                           TESS_GIVE char **out);
+/* Facts of a loop or block. */
+typedef struct tess_loop_info {
+  const char *name, *kind, *thread;  /* kind: serial, parallel, ... */
+  int64_t extent;               /* -1: not constant */
+  int32_t iter_type;            /* tess_iter_kind of what it drives; -1 mixed */
+} tess_loop_info;
+typedef struct tess_block_info {
+  const char *name;
+  uint32_t nreads, nwrites, niters;
+  int32_t is_reduction, is_spatial, is_output, needs_multi_level_tiling;
+  tess_iter_kind iters[16];
+} tess_block_info;
+TESS_API tess_status tess_schedule_loop_info(tess_schedule *s, tess_rv loop,
+                                             tess_loop_info *out);
+TESS_API tess_status tess_schedule_block_info(tess_schedule *s, tess_rv block,
+                                              tess_block_info *out);
+/* Which of the block's iteration variables index its read (or written)
+ * buffer number `index`, as a bit mask: bit i for iteration i. */
+TESS_API tess_status tess_schedule_access(tess_schedule *s, tess_rv block,
+                                          int write, uint32_t index,
+                                          uint64_t *iters);
+/* An annotation's value as JSON text, NULL when absent. */
+TESS_API tess_status tess_schedule_annotation(tess_schedule *s, tess_rv rv,
+    const char *key, TESS_GIVE char **json);
+/* Sketch mode: reading a sampled value records a guard. */
+TESS_API void tess_schedule_sketch_mode(tess_schedule *s, int on);
+TESS_API tess_target *tess_schedule_target(tess_schedule *s); /* borrowed */
+/* Snapshots. */
+TESS_API tess_status tess_schedule_program(tess_schedule *s,
+                                           TESS_GIVE tess_program **out);
+TESS_API tess_status tess_schedule_trace(tess_schedule *s,
+                                         TESS_GIVE tess_trace **out);
+
+/* ---- the primitives, as data ---------------------------------------------------- */
+
+typedef struct tess_prim_operand {
+  const char *name, *help;
+  const char *kind;             /* "BLOCK" "LOOP" "NODE" "BLOCKS" "LOOPS" "INT"
+                                 * "BOOL" "REAL" "STR" "INTS" "REALS" "EXPR"
+                                 * "FACTORS" "VALUE" "BUFFER" "INDEX_MAP"
+                                 * "FILL" "DTYPE" "VAR" "VARS" */
+  const char *role;             /* "in" "attr" "decision" "out" */
+  int32_t required;
+  const char *default_text;               /* "" when required */
+} tess_prim_operand;
+typedef struct tess_prim_info {
+  const char *name, *summary, *rewrite, *details, *example;
+  int32_t samples, pure, unsafe, hidden;
+  uint32_t noperands, nrefusals;
+} tess_prim_info;
+TESS_API uint32_t tess_prim_count(void);
+TESS_API tess_status tess_prim_get(uint32_t i, tess_prim_info *out);
+TESS_API tess_status tess_prim_operand_get(uint32_t i, uint32_t k,
+                                           tess_prim_operand *out);
+TESS_API tess_status tess_prim_refusal_get(uint32_t i, uint32_t k,
+                                           const char **name,
+                                           const char **text);
+/* Reference page of one primitive (NULL: all) as Markdown, and LuaCATS
+ * stubs. */
+TESS_API tess_status tess_prim_doc(tess_context *c, const char *name,
+                                   TESS_GIVE char **markdown);
+TESS_API tess_status tess_prim_stubs(tess_context *c, TESS_GIVE char **lua);
+
+/* ---- traces ------------------------------------------------------------------------ */
+
+TESS_API void tess_trace_free(TESS_TAKE tess_trace *t);
+TESS_API tess_status tess_trace_bind(tess_trace *t, tess_program *p);
+TESS_API tess_program *tess_trace_program(tess_trace *t);  /* borrowed */
+TESS_API tess_status tess_trace_lua(tess_trace *t, TESS_GIVE char **out);
+TESS_API tess_status tess_trace_json(tess_trace *t, TESS_GIVE char **out);
+/* program may be NULL (bind it later). */
+TESS_API tess_status tess_trace_from_lua(tess_context *c, const char *text,
+    tess_program *program, TESS_GIVE tess_trace **out);
+TESS_API tess_status tess_trace_from_json(tess_context *c, const char *text,
+    tess_program *program, TESS_GIVE tess_trace **out);
+/* The same as TVM's tuning records have it (v0.18): [instructions,
+ * decisions].  Writing is UNSUPPORTED, with the instruction named, for what
+ * TVM cannot express; names of buffers and sampled integers in index maps are
+ * such.  A record of a database (one line) is read, too. */
+TESS_API tess_status tess_trace_tvm_json(tess_trace *t, TESS_GIVE char **out);
+TESS_API tess_status tess_trace_from_tvm_json(tess_context *c,
+    const char *text, tess_program *program, TESS_GIVE tess_trace **out);
+TESS_API int tess_trace_equal(tess_trace *a, tess_trace *b);
+TESS_API uint64_t tess_trace_hash(tess_trace *t);
+TESS_API uint32_t tess_trace_size(tess_trace *t);
+/* Instruction i, counted from 1. */
+typedef struct tess_inst_info {
+  const char *name, *file;
+  uint32_t line, nout, ninputs, nattrs;
+  int32_t samples, has_decision;
+  uint32_t ndecision;
+  const int64_t *decision;
+  const tess_rv *out;
+} tess_inst_info;
+TESS_API tess_status tess_trace_inst(tess_trace *t, uint32_t i,
+                                     tess_inst_info *out);
+/* Operands of instruction i as arguments (role "in" or "attr"); values live
+ * as long as the trace and until the next call on it. */
+TESS_API tess_status tess_trace_operands(tess_trace *t, uint32_t i,
+    const char *role, uint32_t max, tess_arg *out, uint32_t *n);
+
+typedef struct tess_replay_options {
+  uint32_t struct_size;
+  int32_t resample;             /* draw all decisions afresh */
+  int32_t repair;               /* mend decisions that do not fit */
+  int32_t no_postproc;          /* stop before enter_postproc */
+  uint64_t seed;
+} tess_replay_options;
+/* program NULL: the one it is bound to; options NULL: same decisions. */
+TESS_API tess_status tess_trace_replay(tess_trace *t, tess_program *program,
+    const tess_replay_options *o, TESS_GIVE tess_schedule **out);
+TESS_API tess_status tess_trace_with_decision(tess_trace *t, uint32_t i,
+    uint32_t n, const int64_t *decision, TESS_GIVE tess_trace **out);
+TESS_API tess_status tess_trace_mutate(tess_trace *t, uint64_t seed,
+                                       TESS_GIVE tess_trace **out);
+TESS_API tess_status tess_trace_simplify(tess_trace *t,
+                                         TESS_GIVE tess_trace **out);
+
+/* ---- stepping ------------------------------------------------------------------------ */
+
+/* Stands before instruction 1 at first; position n: after instruction n. */
+TESS_API tess_status tess_stepper_new(tess_trace *t, tess_program *program,
+                                      TESS_GIVE tess_stepper **out);
+TESS_API void tess_stepper_free(TESS_TAKE tess_stepper *s);
+TESS_API uint32_t tess_stepper_position(tess_stepper *s);
+TESS_API uint32_t tess_stepper_size(tess_stepper *s);
+/* TESS_NOT_FOUND at either end; TESS_REFUSED when the instruction is. */
+TESS_API tess_status tess_stepper_next(tess_stepper *s);
+TESS_API tess_status tess_stepper_back(tess_stepper *s);
+TESS_API tess_status tess_stepper_goto(tess_stepper *s, uint32_t n);
+TESS_API tess_status tess_stepper_program(tess_stepper *s,
+                                          TESS_GIVE tess_program **out);
+/* The program as text, lines that the last instruction changed marked. */
+TESS_API tess_status tess_stepper_diff(tess_stepper *s, TESS_GIVE char **out);
+/* The last instruction, as one line of Lua. */
+TESS_API tess_status tess_stepper_inst(tess_stepper *s, TESS_GIVE char **out);
+/* The last instruction's decision; n 0 when it takes none. */
+TESS_API tess_status tess_stepper_decision(tess_stepper *s, uint32_t max,
+                                           int64_t *out, uint32_t *n);
+typedef struct tess_alternatives {
+  uint64_t count;               /* of the whole space */
+  uint32_t n, width;            /* of those given here */
+  const int64_t *decision;      /* n rows of `width` */
+  const double *probability;
+} tess_alternatives;
+TESS_API tess_status tess_stepper_alternatives(tess_stepper *s, uint32_t max,
+                                               tess_alternatives *out);
+/* Changes it and replays what follows.  TESS_REFUSED with *invalid set to the
+ * first instruction that no longer applies (the change stands), or
+ * TESS_INVALID when the decision does not fit (nothing changed). */
+TESS_API tess_status tess_stepper_decide(tess_stepper *s, uint32_t n,
+                                         const int64_t *d, uint32_t *invalid);
+TESS_API tess_status tess_stepper_trace(tess_stepper *s,
+                                        TESS_GIVE tess_trace **out);
+
+/* ---- the oracle ------------------------------------------------------------------------ */
+
+/* Runs the program on tensors in native arithmetic; races, reads of what
+ * nobody wrote and accesses out of bounds are errors. */
+TESS_API tess_status tess_interpret(tess_program *p, uint32_t n,
+                                    tess_tensor *const *args);
+/* Declares a tensor intrinsic, which schedules of this context can then name
+ * in `tensorize`: what it does and how, as two programs with the same
+ * parameters, which the oracle finds equal (else as tess_equivalent says).
+ * The same name again takes the place of the old one. */
+TESS_API tess_status tess_tensor_intrin(tess_context *c, const char *name,
+                                        tess_program *desc,
+                                        tess_program *impl);
+/* TESS_OK when both are the same computation (residue domain, inputs drawn
+ * from seed); TESS_MISMATCH with the place where not. */
+TESS_API tess_status tess_equivalent(tess_program *p, tess_program *q,
+                                     uint64_t seed);
+
+/* ---- targets, tensors, kernels ------------------------------------------------------------ */
+
+/* "llvm -mcpu=znver3 -num-cores=2"; "llvm" alone: this machine. */
+TESS_API tess_status tess_target_new(tess_context *c, const char *text,
+                                     TESS_GIVE tess_target **out);
+TESS_API void tess_target_free(TESS_TAKE tess_target *t);
+TESS_API const char *tess_target_text(tess_target *t);  /* completed */
+/* A field ("num-cores" "vector-bytes" "l1" "l2" ...) or -1. */
+TESS_API int64_t tess_target_int(tess_target *t, const char *field);
+
+/* fill: "zeros" "random" (uniform in [0,1); integers over a small range)
+ * "integers" (small integers that sums of represent exactly) "empty". */
+TESS_API tess_status tess_tensor_new(tess_context *c, tess_dtype t,
+    uint32_t ndim, const int64_t *shape, const char *fill, uint64_t seed,
+    TESS_GIVE tess_tensor **out);
+TESS_API void tess_tensor_free(TESS_TAKE tess_tensor *t);
+TESS_API void *tess_tensor_data(tess_tensor *t);
+TESS_API tess_dtype tess_tensor_dtype(tess_tensor *t);
+TESS_API uint32_t tess_tensor_ndim(tess_tensor *t);
+TESS_API const int64_t *tess_tensor_shape(tess_tensor *t);
+TESS_API int64_t tess_tensor_size(tess_tensor *t);    /* elements */
+TESS_API tess_status tess_tensor_get(tess_tensor *t, const int64_t *idx,
+                                     double *out);
+TESS_API tess_status tess_tensor_set(tess_tensor *t, const int64_t *idx,
+                                     double v);
+TESS_API tess_status tess_tensor_copy(tess_tensor *dst, tess_tensor *src);
+/* Greatest |a - b| and greatest relative difference; nan counts as inf. */
+TESS_API tess_status tess_tensor_compare(tess_tensor *a, tess_tensor *b,
+                                         double *abs, double *rel);
+TESS_API tess_status tess_tensor_load(tess_context *c, const char *npy_path,
+                                      TESS_GIVE tess_tensor **out);
+TESS_API tess_status tess_tensor_save(tess_tensor *t, const char *npy_path);
+TESS_API tess_status tess_tensor_text(tess_tensor *t, TESS_GIVE char **out);
+/* DLPack 1.1: a DLManagedTensorVersioned * in and out (as void * so that
+ * this header needs no other); compact row-major CPU memory only. */
+TESS_API tess_status tess_tensor_from_dlpack(tess_context *c,
+    TESS_TAKE void *managed, TESS_GIVE tess_tensor **out);
+TESS_API tess_status tess_tensor_to_dlpack(tess_tensor *t,
+                                           TESS_GIVE void **managed);
+
+TESS_API tess_status tess_build(tess_program *p, tess_target *target,
+                                TESS_GIVE tess_kernel **out);
+TESS_API void tess_kernel_free(TESS_TAKE tess_kernel *k);
+/* Arguments: one tensor a parameter, shapes and dtypes are checked. */
+TESS_API tess_status tess_kernel_run(tess_kernel *k, uint32_t n,
+                                     tess_tensor *const *args);
+typedef struct tess_timing {
+  double median, min, mean, stddev;  /* seconds a run */
+  uint32_t repeats;                  /* samples */
+  uint64_t runs;                     /* in all */
+} tess_timing;
+TESS_API tess_status tess_kernel_time(tess_kernel *k, uint32_t n,
+    tess_tensor *const *args, double min_time, tess_timing *out);
+/* what: "ir" or "asm". */
+TESS_API tess_status tess_kernel_source(tess_kernel *k, const char *what,
+                                        TESS_GIVE char **out);
+/* The raw function, for hosts: int32 (*)(void **args, const int64_t *sizes,
+ * const tess_runtime *rt); lives as long as the kernel. */
+typedef struct tess_runtime {
+  uint32_t struct_size;
+  void *ud;
+  /* fn(closure, begin, end) over pieces of 0 .. n-1, on several threads. */
+  int32_t (*parallel_for)(void *ud, int64_t n,
+      int32_t (*fn)(void *closure, int64_t begin, int64_t end),
+      void *closure);
+  void *(*alloc)(void *ud, uint64_t bytes, uint64_t align);
+  void (*free)(void *ud, void *ptr);
+} tess_runtime;
+typedef int32_t (*tess_kernel_fn)(void **args, const int64_t *sizes,
+                                  const tess_runtime *rt);
+TESS_API tess_kernel_fn tess_kernel_function(tess_kernel *k);
+/* What that function wants for these tensors: their data, but for layout-free
+ * parameters whose layout the schedule chose.  Those are converted here, into
+ * memory of the kernel's, until it is called for again. */
+TESS_API tess_status tess_kernel_prepare(tess_kernel *k, uint32_t n,
+                                         tess_tensor *const *args, void **out);
+TESS_API const tess_runtime *tess_default_runtime(tess_context *c,
+                                                  uint32_t threads);
+
+/* ---- spaces and modules --------------------------------------------------------------------- */
+
+/* A schedule module: called for each block.  Appends zero or more schedules
+ * (TESS_TAKE) through `emit`.  Return TESS_OK; TESS_NOT_FOUND with *why set:
+ * not applicable, the block stays as it is; anything else: it failed, which
+ * counts as not applicable with a warning. */
+typedef struct tess_module {
+  const char *name;
+  tess_status (*apply)(void *ud, tess_schedule *sch, tess_rv block,
+                       void (*emit)(void *sink, TESS_TAKE tess_schedule *s),
+                       void *sink, const char **why);
+  void (*free)(void *ud);
+  void *ud;
+} tess_module;
+TESS_API tess_status tess_space_compose(tess_context *c, uint32_t n,
+    const tess_module *modules, TESS_GIVE tess_space **out);
+/* One function that schedules the whole program by hand. */
+TESS_API tess_status tess_space_function(tess_context *c,
+    const tess_module *whole, TESS_GIVE tess_space **out);
+TESS_API tess_status tess_space_union(tess_context *c, uint32_t n,
+    tess_space *const *spaces, TESS_GIVE tess_space **out);
+/* A space of given sketches (traces). */
+TESS_API tess_status tess_space_traces(tess_context *c, uint32_t n,
+    tess_trace *const *traces, TESS_GIVE tess_space **out);
+TESS_API void tess_space_free(TESS_TAKE tess_space *s);
+/* The sketches: traces whose decisions are open.  Up to max are written. */
+TESS_API tess_status tess_space_sketches(tess_space *s, tess_program *p,
+    tess_target *t, uint32_t max, TESS_GIVE tess_trace **out, uint32_t *n);
+/* Which module did what at which block and why not, as text. */
+TESS_API tess_status tess_space_explain(tess_space *s, tess_program *p,
+                                        tess_target *t,
+                                        TESS_GIVE char **out);
+
+/* ---- search ------------------------------------------------------------------------------------ */
+
+/* A batch of candidates, as a plugged-in strategy, model or postprocessor
+ * sees them; valid during the call. */
+typedef struct tess_candidate {
+  uint32_t sketch;
+  uint32_t ndecisions;
+  const int64_t *decisions;     /* each preceded by its length */
+  double seconds;               /* observed; +inf when it failed */
+  tess_status status;           /* observed class, TESS_OK when it ran */
+} tess_candidate;
+
+typedef struct tess_session tess_session;  /* what a strategy may ask */
+TESS_API uint32_t tess_session_nsketches(tess_session *s);
+/* Draw, mutate (parent), cross: a new valid candidate in *out (its storage
+ * belongs to the session until the batch ends); TESS_NOT_FOUND after bounded
+ * tries. */
+TESS_API tess_status tess_session_draw(tess_session *s, tess_candidate *out);
+TESS_API tess_status tess_session_mutate(tess_session *s,
+    const tess_candidate *parent, tess_candidate *out);
+TESS_API tess_status tess_session_cross(tess_session *s,
+    const tess_candidate *a, const tess_candidate *b, tess_candidate *out);
+TESS_API double tess_session_unit(tess_session *s);   /* random in [0,1) */
+TESS_API tess_status tess_session_predict(tess_session *s, uint32_t n,
+    const tess_candidate *c, double *score);
+TESS_API int tess_session_seen(tess_session *s, const tess_candidate *c);
+
+typedef struct tess_strategy {
+  const char *name;
+  /* Up to n new candidates; *got 0 ends the search. */
+  tess_status (*propose)(void *ud, tess_session *s, uint32_t n,
+                         tess_candidate *out, uint32_t *got);
+  tess_status (*observe)(void *ud, tess_session *s, uint32_t n,
+                         const tess_candidate *c);
+  void (*free)(void *ud);
+  void *ud;
+} tess_strategy;
+
+typedef struct tess_cost_model {
+  const char *name;
+  /* Higher is better. */
+  tess_status (*predict)(void *ud, tess_session *s, uint32_t n,
+                         const tess_candidate *c, double *score);
+  tess_status (*update)(void *ud, tess_session *s, uint32_t n,
+                        const tess_candidate *c);
+  void (*free)(void *ud);
+  void *ud;
+} tess_cost_model;
+
+typedef struct tess_progress {
+  uint32_t trials, max_trials, failed;
+  double best_seconds, gflops, elapsed, eta;
+  const char *text;             /* one line for people */
+} tess_progress;
+
+typedef struct tess_tune_options {
+  uint32_t struct_size;
+  uint32_t trials;              /* 256 when 0 */
+  uint32_t batch;               /* 32 when 0 */
+  uint64_t seed;
+  uint32_t threads;             /* of the engine; 0: as many as cores */
+  uint32_t kernel_threads;      /* of the kernels; 0: the target's cores */
+  const char *strategy;         /* "evolutionary" when NULL */
+  const char *cost_model;       /* "random" when NULL */
+  const tess_strategy *custom_strategy;      /* instead of the name */
+  const tess_cost_model *custom_cost_model;
+  const char *database;         /* path; NULL: none */
+  double min_time;              /* seconds a measurement; 0: default */
+  double timeout;               /* seconds a candidate may run; 0: default */
+  double deadline;              /* seconds for the whole run; 0: none */
+  int32_t on_error;             /* 0: record and go on; 1: stop */
+  int32_t check;                /* 0: every new best; 1: every candidate */
+  /* Non-zero: stop now with the best so far.  May be NULL. */
+  int (*progress)(void *ud, const tess_progress *p);
+  void *progress_ud;
+} tess_tune_options;
+
+TESS_API tess_status tess_tune(tess_program *p, tess_target *target,
+    tess_space *space, const tess_tune_options *o,
+    TESS_GIVE tess_result **out);
+/* From any thread or a signal handler: the run of this context ends. */
+TESS_API void tess_stop(tess_context *c);
+
+/* A result is given even when nothing valid was found: status says so. */
+typedef struct tess_result_info {
+  tess_status status;           /* TESS_OK, TESS_NOT_FOUND, TESS_CANCELLED */
+  double latency;               /* seconds, median of the re-match */
+  double gflops;
+  uint32_t trials, failed;
+  uint32_t ncurve;
+  const double *curve;          /* best seconds after each trial */
+  const char *funnel;           /* the rejection funnel, as text */
+  const char *ledger;           /* where the time went, as text */
+  const char *classes;          /* result classes and counts, as JSON */
+} tess_result_info;
+TESS_API tess_status tess_result_get(tess_result *r, tess_result_info *out);
+TESS_API tess_status tess_result_trace(tess_result *r,
+                                       TESS_GIVE tess_trace **out);
+TESS_API tess_status tess_result_schedule(tess_result *r,
+                                          TESS_GIVE tess_schedule **out);
+TESS_API tess_status tess_result_kernel(tess_result *r,
+                                        TESS_GIVE tess_kernel **out);
+TESS_API void tess_result_free(TESS_TAKE tess_result *r);
+
+/* ---- database ----------------------------------------------------------------------------------- */
+
+TESS_API tess_status tess_database_open(tess_context *c, const char *path,
+                                        TESS_GIVE tess_database **out);
+TESS_API void tess_database_free(TESS_TAKE tess_database *d);
+typedef struct tess_record {
+  int64_t id;
+  uint64_t workload;
+  const char *workload_name, *target, *policy, *engine, *status;
+  double seconds;
+  uint64_t program_hash;
+} tess_record;
+/* Best first; row k counted from 0; TESS_NOT_FOUND past the last. */
+TESS_API tess_status tess_database_row(tess_database *d, uint64_t k,
+                                       tess_record *out);
+TESS_API tess_status tess_database_trace(tess_database *d, int64_t id,
+                                         TESS_GIVE tess_trace **out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

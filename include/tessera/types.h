@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Types that every part of the public header shares. */
+#ifndef TESSERA_TYPES_H
+#define TESSERA_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define TESS_API __attribute__((visibility("default")))
+#else
+#define TESS_API
+#endif
+
+/* Ownership marks on pointers: TAKE consumes the argument even on failure,
+ * KEEP borrows it for the call, GIVE hands the result to the caller. */
+#define TESS_TAKE
+#define TESS_KEEP
+#define TESS_GIVE
+
+typedef enum tess_status {
+#define STATUS(name, value, text) TESS_##name = value,
+#include "status.def"
+#undef STATUS
+} tess_status;
+
+/* The one way Tessera gets memory.  `ptr` NULL: allocate `nsize` bytes;
+ * `nsize` 0: free `ptr`; else resize.  `osize` is always the size that `ptr`
+ * was given.  Returns NULL when memory is out (never when shrinking). */
+typedef struct tess_allocator {
+  void *(*fn)(void *ud, void *ptr, size_t osize, size_t nsize);
+  void *ud;
+} tess_allocator;
+
+/* Element type of a value: DLPack's triple.  `bits` counts one lane. */
+typedef struct tess_dtype {
+  uint8_t code;   /* TESS_INT ... */
+  uint8_t bits;
+  uint16_t lanes;
+} tess_dtype;
+
+/* Type codes, numbered as in DLPack 1.1. */
+enum {
+  TESS_INT = 0, TESS_UINT = 1, TESS_FLOAT = 2, TESS_HANDLE = 3,
+  TESS_BFLOAT = 4, TESS_BOOL = 6
+};
+
+#endif

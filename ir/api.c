@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public header's part about programs and data types. */
+#include "base/file.h"
+#include "ir/object.h"
+
+/* ---- life --------------------------------------------------------------- */
+
+static tess_status init_program(void *ud) {
+  ir_program *p = ud;
+  ir_program_init(p, p->heap);
+  return TESS_OK;
+}
+
+tess_program *program_empty(tess_context *c) {
+  tess_program *p = mem_new(&c->heap, tess_program);
+  *p = (tess_program){.c = c, .refs = 1, .p.heap = &c->heap};
+  tess_status s = mem_protect(&c->heap, init_program, &p->p);
+  if (s != TESS_OK) {
+    tess_program_free(p);
+    mem_unwind(&c->heap, s);
+  }
+  return p;
+}
+
+typedef struct copy_work {
+  tess_program *to;
+  const ir_program *from;
+} copy_work;
+
+static tess_status copy_program(void *ud) {
+  copy_work *w = ud;
+  ir_program_copy(&w->to->p, w->from);
+  return TESS_OK;
+}
+
+tess_program *program_new(tess_context *c, const ir_program *p,
+                          const tess_program *from) {
+  copy_work w = {program_empty(c), p};
+  tess_status s = mem_protect(&c->heap, copy_program, &w);
+  if (s != TESS_OK) {
+    tess_program_free(w.to);
+    mem_unwind(&c->heap, s);
+  }
+  if (from && from->constants) {
+    w.to->constants = from->constants;
+    from->constants->refs++;
+  }
+  return w.to;
+}
+
+tess_program *program_hold(tess_program *p) {
+  p->refs++;
+  return p;
+}
+
+void tess_program_free(tess_program *p) {
+  if (!p || --p->refs) return;
+  tess_builder_free(p->constants);
+  ir_program_free(&p->p);
+  mem_free(&p->c->heap, p, sizeof *p);
+}
+
+/* ---- constants ---------------------------------------------------------- */
+
+typedef struct own_work {
+  tess_builder *keeper;    /* holds the copies */
+  const ir_program *p;
+} own_work;
+
+static tess_status copy_constants(void *ud) {
+  own_work *w = ud;
+  ir_builder *b = &w->keeper->b;
+  describe_init(b, &w->keeper->c->heap, &w->keeper->c->err);
+  for (uint32_t i = 0; i < w->p->constant.n; i++) {
+    ir_const k = w->p->constant.v[i];
+    vec_reserve(b->heap, &b->p.constant, 1);
+    void *copy = mem_resize(b->heap, NULL, 0, k.bytes);
+    k.data = memcpy(copy, k.data, k.bytes);
+    vec_push(b->heap, &b->p.constant, k);
+  }
+  return TESS_OK;
+}
+
+void program_own_constants(tess_program *p) {
+  tess_context *c = p->c;
+  if (!p->p.constant.n) return;
+  own_work w = {mem_new(&c->heap, tess_builder), &p->p};
+  *w.keeper = (tess_builder){.c = c, .refs = 1};
+  tess_status s = mem_protect(&c->heap, copy_constants, &w);
+  if (s != TESS_OK) {
+    tess_builder_free(w.keeper);
+    mem_unwind(&c->heap, s);
+  }
+  for (uint32_t i = 0; i < p->p.constant.n; i++)
+    p->p.constant.v[i].data = w.keeper->b.p.constant.v[i].data;
+  tess_builder_free(p->constants);
+  p->constants = w.keeper;
+}
+
+tess_status program_restore(tess_program *p, arena *scratch,
+                            const void *bytes, size_t n, strbuf *why) {
+  tess_status s = ir_restore(&p->p, scratch, bytes, n, why);
+  if (s == TESS_OK) program_own_constants(p);
+  return s;
+}
+
+/* ---- text and facts ----------------------------------------------------- */
+
+typedef struct ask {
+  tess_program *p, *q;
+  char **text;
+  const char *path;
+  uint64_t hash;
+  bool equal;
+} ask;
+
+/* Runs a question with a scratch arena that is freed in any case. */
+typedef struct with_scratch {
+  tess_context *c;
+  arena scratch;
+  tess_status (*fn)(ask *a, arena *scratch);
+  ask *a;
+} with_scratch;
+
+static tess_status run_with_scratch(void *ud) {
+  with_scratch *w = ud;
+  return w->fn(w->a, &w->scratch);
+}
+
+static tess_status ask_with_scratch(ask *a,
+                                    tess_status (*fn)(ask *, arena *)) {
+  tess_context *c = a->p->c;
+  with_scratch w = {.c = c, .fn = fn, .a = a};
+  arena_init(&w.scratch, &c->heap);
+  tess_status s = ctx_run(c, run_with_scratch, &w);
+  arena_free(&w.scratch);
+  return s;
+}
+
+static tess_status make_text(ask *a, arena *scratch) {
+  (void)scratch;
+  strbuf b;
+  str_init(&b, &a->p->c->heap);
+  ir_print(&a->p->p, &(ir_print_opts){0}, &b);
+  if (b.bad) { str_free(&b); return TESS_NOMEM; }
+  *a->text = ctx_text(a->p->c, str_get(&b), b.n);
+  str_free(&b);
+  return TESS_OK;
+}
+
+tess_status tess_program_text(tess_program *p, char **out) {
+  ask a = {.p = p, .text = out};
+  *out = NULL;
+  return ask_with_scratch(&a, make_text);
+}
+
+static tess_status make_hash(ask *a, arena *scratch) {
+  a->hash = ir_hash(&a->p->p, scratch);
+  return TESS_OK;
+}
+
+uint64_t tess_program_hash(tess_program *p) {
+  ask a = {.p = p};
+  return ask_with_scratch(&a, make_hash) == TESS_OK ? a.hash : 0;
+}
+
+int64_t tess_program_flops(tess_program *p) { return ir_flops(&p->p); }
+
+static tess_status compare(ask *a, arena *scratch) {
+  a->equal = ir_equal(&a->p->p, &a->q->p, scratch);
+  return TESS_OK;
+}
+
+int tess_program_equal(tess_program *p, tess_program *q) {
+  ask a = {.p = p, .q = q};
+  return ask_with_scratch(&a, compare) == TESS_OK && a.equal;
+}
+
+static tess_status verify(ask *a, arena *scratch) {
+  strbuf why;
+  str_init(&why, &a->p->c->heap);
+  bool ok = ir_verify(&a->p->p, scratch, &why);
+  if (!ok)
+    ctx_fail(a->p->c, TESS_INVALID, "%s", why.bad ? "?" : str_get(&why));
+  str_free(&why);
+  return ok ? TESS_OK : TESS_INVALID;
+}
+
+tess_status tess_program_verify(tess_program *p) {
+  ask a = {.p = p};
+  return ask_with_scratch(&a, verify);
+}
+
+const char *tess_program_name(tess_program *p) {
+  return ir_text(&p->p, ir_entry(&p->p)->name);
+}
+
+uint32_t tess_program_nparams(tess_program *p) {
+  return ir_entry(&p->p)->params.n;
+}
+
+static tess_role public_role(uint8_t role) {
+  switch ((ir_role)role) {
+  case IR_ROLE_OUTPUT: return TESS_ROLE_OUTPUT;
+  case IR_ROLE_CONSTANT: return TESS_ROLE_CONSTANT;
+  case IR_ROLE_LAYOUT_FREE: return TESS_ROLE_LAYOUT_FREE;
+  default: return TESS_ROLE_INPUT;
+  }
+}
+
+tess_status tess_program_param(tess_program *p, uint32_t i, tess_param *out) {
+  const ir_program *ir = &p->p;
+  ir_span params = ir_entry(ir)->params;
+  if (i >= params.n)
+    return ctx_fail(p->c, TESS_NOT_FOUND,
+                    "the program has %u parameters; there is none at %u",
+                    params.n, i);
+  ir_buf b = ir->arg.v[params.at + i];
+  const ir_buf_rec *r = &ir->buf.v[b];
+  uint32_t ndim = ir_ndim(ir, b);
+  if (ndim > 8)
+    return ctx_fail(p->c, TESS_UNSUPPORTED, "parameter %s has %u dimensions; "
+                    "at most 8 are handled here", ir_text(ir, r->name), ndim);
+  *out = (tess_param){.name = ir_text(ir, r->name), .dtype = r->dtype,
+                      .ndim = ndim, .role = public_role(r->role)};
+  for (uint32_t d = 0; d < ndim; d++)
+    if (!ir_const_int(ir, ir_dim(ir, b, d), &out->shape[d]))
+      out->shape[d] = -1;
+  ctx_clear(p->c);
+  return TESS_OK;
+}
+
+/* ---- bytes -------------------------------------------------------------- */
+
+static tess_status save(ask *a, arena *scratch) {
+  (void)scratch;
+  tess_context *c = a->p->c;
+  strbuf b;
+  str_init(&b, &c->heap);
+  ir_save(&a->p->p, &b);
+  tess_status s = b.bad ? TESS_NOMEM
+                        : file_write(a->path, str_get(&b), b.n, &c->err);
+  str_free(&b);
+  return s;
+}
+
+tess_status tess_program_save(tess_program *p, const char *path) {
+  ask a = {.p = p, .path = path};
+  return ask_with_scratch(&a, save);
+}
+
+#define MAX_FILE ((size_t)1 << 30)
+
+typedef struct load_work {
+  tess_context *c;
+  const char *path;
+  strbuf bytes, why;
+  arena scratch;
+  tess_program *p;
+} load_work;
+
+static tess_status load(void *ud) {
+  load_work *w = ud;
+  tess_context *c = w->c;
+  tess_status s = file_read(w->path, MAX_FILE, &w->bytes, &c->err);
+  if (s != TESS_OK) return s;
+  w->p = program_empty(c);
+  s = program_restore(w->p, &w->scratch, str_get(&w->bytes), w->bytes.n,
+                      &w->why);
+  if (s != TESS_OK)
+    ctx_fail(c, s, "%s: %s", w->path,
+             w->why.n ? str_get(&w->why) : err_status_text(s));
+  return s;
+}
+
+tess_status tess_program_load(tess_context *c, const char *path,
+                              tess_program **out) {
+  load_work w = {.c = c, .path = path};
+  *out = NULL;
+  str_init(&w.bytes, &c->heap);
+  str_init(&w.why, &c->heap);
+  arena_init(&w.scratch, &c->heap);
+  tess_status s = ctx_run(c, load, &w);
+  str_free(&w.bytes);
+  str_free(&w.why);
+  arena_free(&w.scratch);
+  if (s == TESS_OK) *out = w.p;
+  else tess_program_free(w.p);
+  return s;
+}
+
+/* ---- data types --------------------------------------------------------- */
+
+int tess_dtype_parse(const char *text, tess_dtype *out) {
+  return ir_dtype_parse(text, out);
+}
+
+/* Built on the stack: the longest name is "bfloat16x65535". */
+void tess_dtype_text(tess_dtype t, char out[32]) {
+  mem_heap heap;
+  strbuf b;
+  mem_heap_init(&heap, mem_default_allocator, 0);
+  str_init(&b, &heap);
+  ir_dtype_print(t, &b);
+  const char *s = str_get(&b);
+  size_t n = s ? strlen(s) : 0;
+  if (n > 31) n = 31;
+  if (n) memcpy(out, s, n);
+  out[n] = '\0';
+  str_free(&b);
+}

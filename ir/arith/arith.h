@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Integer arithmetic over index expressions: bounds, proofs, affine
+ * iteration maps and regions.  Everything here only asks; scratch memory
+ * goes to the arena that is passed. */
+#ifndef IR_ARITH_ARITH_H
+#define IR_ARITH_ARITH_H
+
+#include "ir/ir.h"
+
+/* ---- simplifying (simplify.c), called by ir_binary and friends ----------- */
+
+/* Index arithmetic in canonical form: a sum is atoms times constants, atoms
+ * ordered by creation, the constant last; (x // c) * c + x % c is x again;
+ * what divides is taken out of // and %; what bounds decide is decided.
+ * Both operands are int64 index expressions. */
+ir_expr arith_binary(ir_program *p, ir_op op, ir_expr a, ir_expr b);
+/* IR_AND and IR_OR of conditions over index variables (logic.c): flat, in
+ * order, without what another operand implies. */
+ir_expr arith_logic(ir_program *p, ir_op op, ir_expr a, ir_expr b);
+
+/* e as sum of coef[i] * atom[i] + *constant over distinct atoms that are
+ * not sums; returns the number of terms, or -1 when more than `max`. */
+int arith_terms(const ir_program *p, ir_expr e, int max, ir_expr *atom,
+                int64_t *coef, int64_t *constant);
+
+/* ---- bounds (bounds.c) ----------------------------------------------------- */
+
+typedef struct arith_range { int64_t lo, hi; } arith_range;   /* inclusive */
+
+static inline arith_range arith_bounds(const ir_program *p, ir_expr e) {
+  return (arith_range){ir_at(p, e)->lo, ir_at(p, e)->hi};
+}
+/* Bounds of e when the listed variables range over `range` instead of their
+ * own domains (others keep theirs). */
+arith_range arith_bounds_with(const ir_program *p, arena *scratch, ir_expr e,
+                              uint32_t n, const ir_var *var,
+                              const arith_range *range);
+/* Symbolic bounds: the least and greatest value of e as expressions over
+ * the variables that are not listed, while each listed variable var[i] runs
+ * over [lo[i], lo[i] + extent[i]).  Exact for quasi-affine e where bounds
+ * prove it, else a covering answer (never too narrow); false when even that
+ * cannot be given (a load under a listed variable). `exact` may be NULL. */
+bool arith_relax(ir_program *p, arena *scratch, ir_expr e, uint32_t n,
+                 const ir_var *var, const ir_expr *lo, const ir_expr *extent,
+                 ir_expr *min, ir_expr *max, bool *exact);
+
+/* True only when it holds for all values of the variables in bounds;
+ * `assume` (a bool expression over the same variables, or 0) may be used. */
+bool arith_prove(ir_program *p, arena *scratch, ir_expr cond, ir_expr assume);
+bool arith_prove_eq(ir_program *p, ir_expr a, ir_expr b);
+bool arith_prove_le(ir_program *p, ir_expr a, ir_expr b);  /* a <= b */
+
+/* ---- affine iteration maps (itermap.c) -------------------------------------- */
+
+/* Writes each binding as a sum of "iteration pieces" (x // d) % m * scale of
+ * the input variables, and decides what the map (inputs) -> (bindings) is.
+ * `pred` (0: true) restricts the inputs, as a block's predicate does. */
+typedef enum arith_map_kind {
+  ARITH_MAP_NONE,        /* not quasi-affine, or not decided */
+  ARITH_MAP_INJECTIVE,   /* no two input points give the same bindings */
+  ARITH_MAP_SURJECTIVE,  /* covers the box [lo, lo + extent) of the outputs */
+  ARITH_MAP_BIJECTIVE
+} arith_map_kind;
+/* lo, extent: the domain of each binding, to be covered. Inputs range over
+ * their own var bounds or, when given, input_extent (expressions). */
+arith_map_kind arith_map(ir_program *p, arena *scratch, uint32_t nin,
+                         const ir_var *in, const ir_expr *input_extent,
+                         uint32_t nout, const ir_expr *bind,
+                         const ir_expr *lo, const ir_expr *extent,
+                         ir_expr pred);
+/* Inverse of a bijective map: out[i] gives in[i] over the formal variables
+ * `result` (one a binding).  false when it has none that is quasi-affine. */
+bool arith_inverse(ir_program *p, arena *scratch, uint32_t nin,
+                   const ir_var *in, uint32_t nout, const ir_expr *bind,
+                   const ir_expr *result, ir_expr *out);
+/* Subspace division for blockize and compute_at: every binding as
+ * outer * extent + inner, where outer uses only variables not in `inner_var`
+ * and inner only those.  false when not divisible. */
+bool arith_divide(ir_program *p, arena *scratch, uint32_t nout,
+                  const ir_expr *bind, uint32_t ninner,
+                  const ir_var *inner_var, ir_expr *outer, ir_expr *inner,
+                  ir_expr *inner_extent);
+
+/* ---- regions (region.c) ------------------------------------------------------ */
+
+/* The box that region r covers while the listed variables run over their
+ * ranges; as arith_relax, dimension by dimension.  Clipped to the shape. */
+bool arith_region_relax(ir_program *p, arena *scratch, ir_region r,
+                        uint32_t n, const ir_var *var, const ir_expr *lo,
+                        const ir_expr *extent, ir_region *out);
+/* Smallest box provably covering both (same buffer). */
+ir_region arith_region_union(ir_program *p, ir_region a, ir_region b);
+/* True only when `inner` lies in `outer` for all values of the variables. */
+bool arith_region_covers(ir_program *p, arena *scratch, ir_region outer,
+                         ir_region inner);
+/* True only when they cannot overlap. */
+bool arith_region_disjoint(ir_program *p, ir_region a, ir_region b);
+/* The regions that statement `body` (one subtree) reads or writes outside
+ * of buffers allocated within, over the variables bound above it: what a
+ * block around it must declare. Appended to `out` (scratch array of at most
+ * `max`), reads first merged per buffer; returns the number or -1. */
+int arith_accesses(ir_program *p, arena *scratch, ir_stmt body, bool writes,
+                   int max, ir_region *out);
+
+/* ---- a block seen from further out (view.c) --------------------------------------- */
+
+/* The loops between `top` (a statement above `st`, or 0) and `st`, neither
+ * included, outer first.  false: other statements stand there too. */
+typedef struct arith_loops {
+  uint32_t n;
+  ir_var *var;
+  ir_expr *lo, *extent;
+} arith_loops;
+bool arith_loops_between(const ir_program *p, arena *scratch, ir_stmt top,
+                         ir_stmt st, arith_loops *out);
+/* Does one of them tell where another one runs?  Then they run no box. */
+bool arith_loops_skewed(const ir_program *p, const arith_loops *l);
+/* Expressions over the iters of a block, in place, become ones over the
+ * loops around it. */
+void arith_bind(ir_program *p, arena *scratch, ir_stmt block, uint32_t n,
+                ir_expr *e);
+/* A block seen from `top`, a statement above, as if guarded splits had not
+ * been made: loops that count together (i_0 * 4 + i_1) and that its predicate
+ * ends early (.. < 10) are one loop (of 10), of which they are digits. */
+typedef struct arith_view {
+  arith_loops l;         /* the loops between */
+  ir_expr pred;          /* what is left of the predicate; 0: nothing */
+  uint32_t nsteps;
+  ir_subst *step;        /* in scratch */
+} arith_view;
+/* false: other statements than loops stand between. */
+bool arith_view_block(ir_program *p, arena *scratch, ir_stmt top,
+                      ir_stmt block, arith_view *out);
+/* An expression over the loops, as one over those of the view. */
+ir_expr arith_view_expr(const arith_view *v, ir_expr e);
+/* The same of a condition that holds, for expressions over its variables; no
+ * loops. */
+void arith_view_given(ir_program *p, arena *scratch, ir_expr given,
+                      arith_view *out);
+/* Does e speak of anything but the loops of the view? */
+bool arith_view_escapes(const ir_program *p, const arith_view *v, ir_expr e);
+
+/* ---- what a block touches (cover.c) ---------------------------------------------- */
+
+/* The view's predicate without what only says that an iter's binding lies in
+ * its domain and that speaks of variables bound further out: as if iters
+ * could overhang.  0: nothing is left. */
+ir_expr arith_unclipped(ir_program *p, ir_stmt block, const arith_view *v);
+/* A box [min, max], inclusive, over variables bound at or above `top`, around
+ * all that region r (one over the block's iters) names while the loops
+ * between `top` and the block run; not clipped to the shape.  false: none
+ * can be given. */
+bool arith_touched(ir_program *p, arena *scratch, ir_stmt block, ir_region r,
+                   ir_stmt top, ir_expr *min, ir_expr *max);
+/* The part of [min, max] that lies in buffer b lies in [omin, omax], where
+ * `given` (0: nothing) holds. */
+bool arith_box_within(ir_program *p, arena *scratch, ir_buf b,
+                      const ir_expr *min, const ir_expr *max,
+                      const ir_expr *omin, const ir_expr *omax,
+                      ir_expr given);
+/* Does region r meanwhile surely name every point of the box [min, max] that
+ * lies in the buffer, when `given` holds (a condition over variables bound at
+ * or above `top`; 0: none)? */
+bool arith_fills(ir_program *p, arena *scratch, ir_stmt block, ir_region r,
+                 ir_stmt top, const ir_expr *min, const ir_expr *max,
+                 ir_expr given);
+/* Does each run of the block surely access (write or read) every point of
+ * region r, one of those that it declares?  A block that holds no other is
+ * taken to read what it says, where no condition is around the loads
+ * (surely.c). */
+bool arith_does(ir_program *p, arena *scratch, ir_stmt block, ir_region r,
+                bool write);
+
+#endif

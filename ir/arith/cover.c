@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a block touches of a buffer while the loops around it run: at most a
+ * box, and whether it surely touches every point of that box.  The first is
+ * what a reader needs, the second what it may count on. */
+#include "ir/arith/arith.h"
+
+/* ---- at most ------------------------------------------------------------ */
+
+/* Where the box is constant it need not be larger than what the iters'
+ * domains allow, since no instance runs outside of them. */
+static void stay_in_domain(ir_program *p, ir_region r, ir_expr *min,
+                           ir_expr *max) {
+  for (uint32_t d = 0; d < ir_ndim(p, r.buf); d++) {
+    const ir_node *at = ir_at(p, ir_region_min(p, r, d));
+    int64_t lo = at->lo, hi = at->hi, least, most, size;
+    if (ir_const_int(p, min[d], &least) && least < lo) min[d] = ir_index(p, lo);
+    if (hi < INT64_MAX / 2 && ir_const_int(p, max[d], &most) &&
+        ir_const_int(p, ir_region_extent(p, r, d), &size) &&
+        most > hi + size - 1)
+      max[d] = ir_index(p, hi + size - 1);
+  }
+}
+
+bool arith_touched(ir_program *p, arena *scratch, ir_stmt block, ir_region r,
+                   ir_stmt top, ir_expr *min, ir_expr *max) {
+  uint32_t ndim = ir_ndim(p, r.buf);
+  arith_view v;
+  if (!arith_view_block(p, scratch, top, block, &v)) return false;
+  ir_expr *at = arena_array(scratch, ir_expr, ndim);
+  for (uint32_t d = 0; d < ndim; d++) at[d] = ir_region_min(p, r, d);
+  arith_bind(p, scratch, block, ndim, at);
+  for (uint32_t d = 0; d < ndim; d++) {
+    ir_expr extent = ir_region_extent(p, r, d), low;
+    at[d] = arith_view_expr(&v, at[d]);
+    if (!arith_relax(p, scratch, at[d], v.l.n, v.l.var, v.l.lo, v.l.extent,
+                     &min[d], &max[d], NULL))
+      return false;
+    if (ir_is_const(p, extent, 1)) continue;
+    arith_bind(p, scratch, block, 1, &extent);
+    extent = arith_view_expr(&v, extent);
+    ir_expr last = ir_sub(p, ir_add(p, at[d], extent), ir_index(p, 1));
+    if (!arith_relax(p, scratch, last, v.l.n, v.l.var, v.l.lo, v.l.extent, &low,
+                     &max[d], NULL))
+      return false;
+  }
+  stay_in_domain(p, r, min, max);
+  return true;
+}
+
+/* a <= b, where `given` holds; where its counts end early, they are seen so
+ * first. */
+static bool reaches(ir_program *p, arena *scratch, ir_expr a, ir_expr b,
+                    ir_expr given) {
+  if (a == b || arith_prove_le(p, a, b)) return true;
+  if (!given) return false;
+  arith_view v;
+  arith_view_given(p, scratch, given, &v);
+  a = arith_view_expr(&v, a);
+  b = arith_view_expr(&v, b);
+  return a == b || arith_prove_le(p, a, b) ||
+         (v.pred && arith_prove(p, scratch, ir_binary(p, IR_LE, a, b), v.pred));
+}
+
+bool arith_box_within(ir_program *p, arena *scratch, ir_buf b,
+                      const ir_expr *min, const ir_expr *max,
+                      const ir_expr *omin, const ir_expr *omax, ir_expr given) {
+  for (uint32_t d = 0; d < ir_ndim(p, b); d++) {
+    ir_expr zero = ir_index(p, 0);
+    ir_expr end = ir_sub(p, ir_dim(p, b, d), ir_index(p, 1));
+    if (!reaches(p, scratch, omin[d], min[d], given) &&
+        !arith_prove_le(p, omin[d], zero))
+      return false;
+    if (!reaches(p, scratch, max[d], omax[d], given) &&
+        !arith_prove_le(p, end, omax[d]))
+      return false;
+  }
+  return true;
+}
+
+/* ---- at least ----------------------------------------------------------- */
+
+/* One question to arith_fills, and what it becomes. */
+typedef struct fill {
+  ir_program *p;
+  ir_stmt block;
+  ir_region r;
+  arith_view view, given;   /* of the block; what holds around it */
+  const ir_expr *min, *max; /* as seen through `given` */
+  uint32_t n;               /* dimensions that the loops must run over */
+  ir_expr *bind, *lo, *extent;
+} fill;
+
+/* An expression over the loops, seen both ways. */
+static ir_expr see(const fill *f, ir_expr e) {
+  return arith_view_expr(&f->given, arith_view_expr(&f->view, e));
+}
+
+/* Drops from `pred` what only says that an iter's binding lies in its domain
+ * and speaks of variables bound further out: as if iters could overhang.
+ * Bit 2 * k of *clipped: it said so of iter k's low end, the next bit: of its
+ * high end.  0: nothing is left. */
+static ir_expr unclipped(const fill *f, ir_expr pred, uint64_t *clipped) {
+  ir_program *p = f->p;
+  const ir_node n = *ir_at(p, pred);
+  if (n.op == IR_AND) {
+    ir_expr a = unclipped(f, n.a, clipped);
+    ir_expr b = unclipped(f, n.b, clipped);
+    return a && b ? ir_and(p, a, b) : a ? a : b;
+  }
+  if (!arith_view_escapes(p, &f->view, pred)) return pred;
+  ir_span iters = ir_blk(p, f->block)->iters;
+  for (uint32_t k = 0; k < iters.n && k < 32; k++) {
+    ir_iter it = p->iter.v[iters.at + k];
+    ir_expr bind = see(f, it.bind);
+    bool low = pred == ir_binary(p, IR_LE, it.lo, bind);
+    if (low || pred == ir_binary(p, IR_LT, bind, ir_add(p, it.lo, it.extent))) {
+      *clipped |= (uint64_t)1 << (2 * k + !low);
+      return 0;
+    }
+  }
+  return pred;
+}
+
+ir_expr arith_unclipped(ir_program *p, ir_stmt block, const arith_view *v) {
+  fill f = {.p = p, .block = block, .view = *v};
+  uint64_t clipped = 0;
+  return v->pred ? unclipped(&f, v->pred, &clipped) : 0;
+}
+
+/* The points that iter k loses because its binding is clipped to its domain,
+ * at the low end or the high one, lie outside of the buffer: it goes into a
+ * dimension which is the iter itself plus a constant, and its domain reaches
+ * that end. */
+static bool clip_is_harmless(const fill *f, uint32_t k, bool low) {
+  ir_program *p = f->p;
+  const ir_iter it = p->iter.v[ir_blk(p, f->block)->iters.at + k];
+  bool shows = false;
+  for (uint32_t d = 0; d < ir_ndim(p, f->r.buf); d++) {
+    ir_expr at = ir_region_min(p, f->r, d);
+    if (!ir_uses_var(p, at, it.var)) continue;
+    shows = true;
+    ir_expr off = ir_sub(p, at, ir_ref(p, it.var));
+    int64_t c, lo, extent, shape;
+    if (!ir_const_int(p, off, &c) || !ir_const_int(p, it.lo, &lo) ||
+        !ir_const_int(p, it.extent, &extent) ||
+        !ir_const_int(p, ir_dim(p, f->r.buf, d), &shape))
+      return false;
+    if (low ? lo + c > 0 : lo + extent + c < shape) return false;
+  }
+  return shows;
+}
+
+/* Drops from a predicate what holds anyway where `given` does. */
+static ir_expr not_given(const fill *f, arena *scratch, ir_expr pred) {
+  const ir_node n = *ir_at(f->p, pred);
+  if (n.op == IR_AND) {
+    ir_expr a = not_given(f, scratch, n.a);
+    ir_expr b = not_given(f, scratch, n.b);
+    return a && b ? ir_and(f->p, a, b) : a ? a : b;
+  }
+  for (uint32_t i = 0; i < f->view.l.n; i++)
+    if (ir_uses_var(f->p, pred, f->view.l.var[i])) return pred;
+  return arith_prove(f->p, scratch, pred, f->given.pred) ? 0 : pred;
+}
+
+/* What the predicate takes away within the buffer, where `given` holds; 0:
+ * nothing. */
+static ir_expr effective_predicate(const fill *f, arena *scratch) {
+  ir_program *p = f->p;
+  uint64_t clipped = 0;
+  ir_expr pred = f->view.pred ? arith_view_expr(&f->given, f->view.pred) : 0;
+  ir_expr rest = pred ? unclipped(f, pred, &clipped) : 0;
+  for (uint32_t k = 0; k < 64; k++)
+    if (clipped >> k & 1 && !clip_is_harmless(f, k / 2, k % 2 == 0)) {
+      rest = pred;
+      break;
+    }
+  rest = rest ? not_given(f, scratch, rest) : 0;
+  return rest && ir_is_const(p, rest, 1) ? 0 : rest;
+}
+
+/* A region of `size` > 1 points a step, in dimension d: tiles must stand
+ * side by side, so that the question is one over tiles. */
+static bool add_tiles(fill *f, ir_expr at, int64_t size, ir_expr lo,
+                      ir_expr extent) {
+  ir_program *p = f->p;
+  ir_expr step = ir_index(p, size), off = ir_sub(p, at, lo);
+  ir_expr tile = ir_binary(p, IR_DIV, off, step);
+  if (!arith_prove_eq(p, ir_mul(p, tile, step), off)) return false;
+  f->bind[f->n] = tile;
+  f->lo[f->n] = ir_index(p, 0);
+  f->extent[f->n++] = ir_binary(p, IR_DIV, extent, step);
+  return true;
+}
+
+/* Dimension d becomes an output of the map, unless one step fills it. */
+static bool add_dim(fill *f, uint32_t d, ir_expr at) {
+  ir_program *p = f->p;
+  int64_t size;
+  ir_expr lo = f->min[d];
+  ir_expr extent = ir_add(p, ir_sub(p, f->max[d], lo), ir_index(p, 1));
+  ir_expr each = ir_region_extent(p, f->r, d);
+  if (at == lo && arith_prove_le(p, extent, each)) return true;
+  if (!ir_const_int(p, each, &size)) return false;
+  if (size != 1) return add_tiles(f, at, size, lo, extent);
+  f->bind[f->n] = at;
+  f->lo[f->n] = lo;
+  f->extent[f->n++] = extent;
+  return true;
+}
+
+/* Every output is one loop's variable, no two the same, over its range. */
+static bool each_is_a_loop(const fill *f) {
+  ir_program *p = f->p;
+  uint64_t seen = 0;
+  for (uint32_t i = 0; i < f->n; i++) {
+    const ir_node *x = ir_at(p, ir_sub(p, f->bind[i], f->lo[i]));
+    uint32_t k = 0;
+    while (k < f->view.l.n && !(x->op == IR_VAR && f->view.l.var[k] == x->a))
+      k++;
+    if (k == f->view.l.n || k >= 64 || (seen >> k & 1) ||
+        !ir_is_const(p, f->view.l.lo[k], 0) ||
+        f->view.l.extent[k] != f->extent[i])
+      return false;
+    seen |= (uint64_t)1 << k;
+  }
+  return true;
+}
+
+/* A loop that no index follows, and that may have no iteration. */
+static bool may_not_run(const fill *f) {
+  for (uint32_t i = 0; i < f->view.l.n; i++) {
+    uint32_t d = 0;
+    while (d < f->n && !ir_uses_var(f->p, f->bind[d], f->view.l.var[i])) d++;
+    if (d == f->n && ir_at(f->p, f->view.l.extent[i])->lo < 1) return true;
+  }
+  return false;
+}
+
+bool arith_fills(ir_program *p, arena *scratch, ir_stmt block, ir_region r,
+                 ir_stmt top, const ir_expr *min, const ir_expr *max,
+                 ir_expr given) {
+  uint32_t ndim = ir_ndim(p, r.buf);
+  ir_expr *at = arena_array(scratch, ir_expr, 6 * ndim);
+  fill f = {.p = p,
+            .block = block,
+            .r = r,
+            .min = at + 4 * ndim,
+            .max = at + 5 * ndim,
+            .bind = at + ndim,
+            .lo = at + 2 * ndim,
+            .extent = at + 3 * ndim};
+  if (!arith_view_block(p, scratch, top, block, &f.view)) return false;
+  if (given) arith_view_given(p, scratch, given, &f.given);
+  for (uint32_t d = 0; d < ndim; d++) {
+    at[d] = ir_region_min(p, r, d);
+    at[4 * ndim + d] = arith_view_expr(&f.given, min[d]);
+    at[5 * ndim + d] = arith_view_expr(&f.given, max[d]);
+  }
+  arith_bind(p, scratch, block, ndim, at);
+  for (uint32_t d = 0; d < ndim; d++)
+    if (!add_dim(&f, d, see(&f, at[d]))) return false;
+  if (may_not_run(&f) || arith_loops_skewed(p, &f.view.l)) return false;
+  ir_expr pred = effective_predicate(&f, scratch);
+  if (!pred && each_is_a_loop(&f)) return true;
+  const arith_loops *l = &f.view.l;
+  arith_map_kind kind = arith_map(p, scratch, l->n, l->var, l->extent, f.n,
+                                  f.bind, f.lo, f.extent, pred);
+  return kind == ARITH_MAP_SURJECTIVE || kind == ARITH_MAP_BIJECTIVE;
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Understanding a map by changing its variables, each change one to one:
+ *
+ * - A variable that occurs in digits gives way to a variable for each digit.
+ * - Variables whose sum is divided, or kept below a constant, give way to one
+ *   that stands for the sum, when the sum takes each of its values once.
+ *
+ * So what splitting and fusing loops have made comes undone. */
+#include "ir/arith/imap.h"
+
+/* ---- variables ---------------------------------------------------------- */
+
+static uint32_t find_var(const imap *m, ir_var v) {
+  uint32_t i = 0;
+  while (i < m->nvar && m->var[i].var != v) i++;
+  return i;
+}
+
+static ir_var new_var(imap *m, int64_t extent) {
+  ir_var v = ir_var_new(m->p, IR_VAR_LOOP, 0, IR_INDEX, 0, extent - 1);
+  m->var[m->nvar++] = (imap_var){v, extent, 0};
+  return v;
+}
+
+static void remove_var(imap *m, ir_var v) {
+  uint32_t i = find_var(m, v);
+  m->var[i] = m->var[--m->nvar];
+}
+
+/* Conjuncts that say something are kept; one that is no order comparison
+ * over the map's variables restricts it in a way not understood. */
+static void add_pred(imap *m, ir_expr e) {
+  const ir_node n = *ir_at(m->p, e);
+  if (n.op == IR_AND) {
+    add_pred(m, n.a);
+    add_pred(m, n.b);
+  } else if (n.lo > 0) {
+    return;
+  } else if (n.op != IR_LT && n.op != IR_LE) {
+    m->restricted = true;
+  } else if (m->npred < IMAP_PREDS) {
+    m->pred[m->npred++] = e;
+  } else {
+    m->restricted = true;
+  }
+}
+
+static void substitute(imap *m, ir_subst *s) {
+  for (uint32_t i = 0; i < m->nexpr; i++)
+    m->expr[i] = ir_subst_expr(s, m->expr[i]);
+  uint32_t n = m->npred;
+  m->npred = 0;
+  for (uint32_t i = 0; i < n; i++) add_pred(m, ir_subst_expr(s, m->pred[i]));
+}
+
+/* ---- setting up --------------------------------------------------------- */
+
+/* The values of input i as a variable from 0; a new one where the input does
+ * not count from 0 to its extent. */
+static bool add_input(imap *m, ir_var v, const ir_expr *extent, ir_subst *s,
+                      bool *changed) {
+  ir_var_rec r = m->p->var.v[v];
+  int64_t n = 0;
+  bool bounded = r.lo != INT64_MIN && r.hi != INT64_MAX;
+  if (extent ? !ir_const_int(m->p, *extent, &n) : !bounded) {
+    m->var[m->nvar++] = (imap_var){v, 0, extent ? *extent : 0};
+    return r.lo == 0 && extent;
+  }
+  if (!extent && __builtin_sub_overflow(r.hi, r.lo - 1, &n)) return false;
+  if (n <= 0 || r.lo == INT64_MIN) return false;
+  if (r.lo == 0 && r.hi == n - 1) {
+    m->var[m->nvar++] = (imap_var){v, n, 0};
+    return true;
+  }
+  ir_expr t = ir_ref(m->p, new_var(m, n));
+  ir_subst_var(s, v, ir_add(m->p, t, ir_index(m->p, r.lo)));
+  *changed = true;
+  return true;
+}
+
+bool imap_init(imap *m, ir_program *p, arena *scratch, uint32_t nin,
+               const ir_var *in, const ir_expr *input_extent, uint32_t nout,
+               const ir_expr *bind, const ir_expr *lo, ir_expr pred,
+               uint32_t extra) {
+  m->p = p;
+  m->scratch = scratch;
+  m->nvar = m->npred = 0;
+  m->nout = nout;
+  m->nexpr = nout + extra;
+  m->restricted = false;
+  if (nin > IMAP_VARS / 2) return false;
+  m->expr = arena_array(scratch, ir_expr, m->nexpr);
+  for (uint32_t i = 0; i < nout; i++)
+    m->expr[i] = lo ? ir_sub(p, bind[i], lo[i]) : bind[i];
+  for (uint32_t i = 0; i < extra; i++) m->expr[nout + i] = ir_ref(p, in[i]);
+  if (pred) add_pred(m, pred);
+  ir_subst s;
+  bool changed = false;
+  ir_subst_init(&s, p, scratch);
+  for (uint32_t i = 0; i < nin; i++)
+    if (!add_input(m, in[i], input_extent ? &input_extent[i] : NULL, &s,
+                   &changed))
+      return false;
+  if (changed) substitute(m, &s);
+  return true;
+}
+
+/* ---- digits give way to variables --------------------------------------- */
+
+enum { CUTS_MAX = 12 };
+
+/* Where the digits of a variable begin and end, smallest first. */
+typedef struct cuts {
+  uint32_t n;
+  int64_t at[CUTS_MAX];
+} cuts;
+
+static void add_cut(cuts *c, int64_t at, int64_t extent) {
+  uint32_t i = 0;
+  if (at <= 1 || at >= extent || c->n == CUTS_MAX) return;
+  while (i < c->n && c->at[i] < at) i++;
+  if (i < c->n && c->at[i] == at) return;
+  memmove(c->at + i + 1, c->at + i, (c->n++ - i) * sizeof *c->at);
+  c->at[i] = at;
+}
+
+/* Keeps the first cuts, as long as each divides all that follow (exact: and
+ * the extent). */
+static void keep_chain(cuts *c, int64_t extent, bool exact) {
+  for (uint32_t i = 0; i < c->n; i++) {
+    bool divides = !exact || extent % c->at[i] == 0;
+    for (uint32_t j = i + 1; j < c->n; j++)
+      divides = divides && c->at[j] % c->at[i] == 0;
+    if (!divides) c->n = i;
+  }
+}
+
+/* Finds the digits in e, and in what is divided in it. */
+static void find_cuts(const imap *m, ir_expr e, cuts *c) {
+  const ir_node *n = ir_at(m->p, e);
+  lin_digit g;
+  if (n->op == IR_INT || n->op == IR_VAR || n->op == IR_REAL) return;
+  if ((n->op == IR_DIV || n->op == IR_MOD) && lin_as_digit(m->p, e, &g)) {
+    uint32_t i = find_var(m, g.var);
+    if (i == m->nvar || !m->var[i].extent) return;
+    int64_t end, extent = m->var[i].extent;
+    add_cut(&c[i], g.d, extent);
+    if (g.m && !__builtin_mul_overflow(g.d, g.m, &end))
+      add_cut(&c[i], end, extent);
+    return;
+  }
+  const uint32_t *ops;
+  uint32_t fixed[3], k = ir_operands(m->p, e, &ops, fixed);
+  for (uint32_t i = 0; i < k; i++) find_cuts(m, ops[i], c);
+}
+
+/* Variable v, cut, becomes a sum of new ones; where the last cut does not
+ * divide the extent, they stay below it together. */
+static void split_var(imap *m, imap_var v, const cuts *c, ir_subst *s) {
+  ir_program *p = m->p;
+  ir_expr sum = ir_index(p, 0);
+  int64_t d = 1, extent = v.extent;
+  remove_var(m, v.var);
+  for (uint32_t i = 0; i <= c->n; i++) {
+    int64_t end = i < c->n ? c->at[i] : extent;
+    ir_var t = new_var(m, arith_cdiv(end, d));
+    sum = ir_add(p, sum, ir_mul(p, ir_ref(p, t), ir_index(p, d)));
+    d = end;
+  }
+  ir_subst_var(s, v.var, sum);
+  if (c->n && extent % c->at[c->n - 1]) m->restricted = true;
+}
+
+/* Splits every variable that occurs in digits (exact: only as far as they
+ * are free); false: none does. */
+static bool split_digits(imap *m, bool exact) {
+  cuts *c = arena_zalloc(m->scratch, m->nvar * sizeof *c);
+  for (uint32_t i = 0; i < m->nout; i++) find_cuts(m, m->expr[i], c);
+  for (uint32_t i = 0; i < m->npred; i++) find_cuts(m, m->pred[i], c);
+  imap_var old[IMAP_VARS];
+  uint32_t n = m->nvar, more = 0;
+  memcpy(old, m->var, n * sizeof *old);
+  ir_subst s;
+  ir_subst_init(&s, m->p, m->scratch);
+  bool changed = false;
+  for (uint32_t i = 0; i < n; i++) {
+    keep_chain(&c[i], old[i].extent, exact);
+    more += c[i].n;
+    if (!c[i].n || n + more > IMAP_VARS) continue;
+    split_var(m, old[i], &c[i], &s);
+    changed = true;
+  }
+  if (changed) substitute(m, &s);
+  return changed;
+}
+
+/* ---- sums give way to variables ----------------------------------------- */
+
+/* Variables that one is to stand for: y = sum of scale[i] * v[i]. */
+typedef struct radix {
+  uint32_t n;
+  imap_var v[LIN_MAX];
+  int64_t scale[LIN_MAX], count;
+  int64_t d; /* the sum in question is y // d, */
+  bool part; /* or a remainder of that */
+} radix;
+
+static void sort_terms(lin_term *t, uint32_t n) {
+  for (uint32_t i = 1; i < n; i++) {
+    lin_term x = t[i];
+    uint32_t j = i;
+    for (; j > 0 && t[j - 1].k > x.k; j--) t[j] = t[j - 1];
+    t[j] = x;
+  }
+}
+
+/* Is x a sum of variables in a mixed radix, which takes each of its values
+ * once?  When `loose`, below them all may stand a quotient v // d, and above
+ * them all a remainder v % m: then all of v takes its place. */
+static bool as_radix(const imap *m, lin *x, bool loose, radix *r) {
+  int64_t next = 1;
+  *r = (radix){.n = x->n, .count = 1, .d = 1};
+  sort_terms(x->t, x->n);
+  for (uint32_t i = 0; i < x->n; i++) {
+    lin_digit g;
+    uint32_t v = m->nvar;
+    if (lin_as_digit(m->p, x->t[i].atom, &g)) v = find_var(m, g.var);
+    if (v == m->nvar || !m->var[v].extent || r->part || x->t[i].k != next)
+      return false;
+    int64_t extent = m->var[v].extent;
+    if (g.d != 1 && (i > 0 || g.m || extent % g.d)) return false;
+    if (!loose && (g.d != 1 || g.m)) return false;
+    for (uint32_t j = 0; j < i; j++)
+      if (r->v[j].var == g.var) return false;
+    r->d *= g.d;
+    r->part = g.m != 0;
+    r->v[i] = m->var[v];
+    r->scale[i] = r->count;
+    if (__builtin_mul_overflow(r->count, extent, &r->count)) return false;
+    next = r->count / r->d;
+  }
+  return true;
+}
+
+/* A variable of `extent` values stands for the radix' own. */
+static void fuse_vars(imap *m, const radix *r, int64_t extent) {
+  ir_program *p = m->p;
+  ir_subst s;
+  for (uint32_t i = 0; i < r->n; i++) remove_var(m, r->v[i].var);
+  ir_expr y = ir_ref(p, new_var(m, extent));
+  ir_subst_init(&s, p, m->scratch);
+  for (uint32_t i = 0; i < r->n; i++) {
+    int64_t above = r->scale[i] * r->v[i].extent;
+    ir_expr low = ir_binary(p, IR_MOD, y, ir_index(p, above));
+    ir_subst_var(&s, r->v[i].var,
+                 ir_binary(p, IR_DIV, low, ir_index(p, r->scale[i])));
+  }
+  substitute(m, &s);
+}
+
+/* A predicate `sum < c` over a mixed radix shortens it. */
+static bool fuse_pred(imap *m, bool loose) {
+  for (uint32_t i = 0; i < m->npred; i++) {
+    const ir_node *n = ir_at(m->p, m->pred[i]);
+    lin x;
+    radix r;
+    int64_t c;
+    if (!ir_is_algebra(ir_at(m->p, n->a)) || !lin_diff(m->p, n->a, n->b, &x) ||
+        __builtin_sub_overflow((int64_t)(n->op == IR_LE), x.c, &c) || c <= 0)
+      continue;
+    if (!as_radix(m, &x, loose, &r) || r.part ||
+        __builtin_mul_overflow(c, r.d, &c))
+      continue;
+    fuse_vars(m, &r, c < r.count ? c : r.count);
+    return true;
+  }
+  return false;
+}
+
+/* A mixed radix that is divided somewhere in e; innermost first. */
+static bool find_divided(const imap *m, ir_expr e, bool loose, radix *r) {
+  const ir_node *n = ir_at(m->p, e);
+  if (n->op == IR_INT || n->op == IR_VAR || n->op == IR_REAL) return false;
+  const uint32_t *ops;
+  uint32_t fixed[3], k = ir_operands(m->p, e, &ops, fixed);
+  for (uint32_t i = 0; i < k; i++)
+    if (find_divided(m, ops[i], loose, r)) return true;
+  if ((n->op != IR_DIV && n->op != IR_MOD) || ir_at(m->p, n->b)->op != IR_INT)
+    return false;
+  lin x;
+  lin_of(m->p, n->a, &x);
+  return x.n > 1 && x.c == 0 && as_radix(m, &x, loose, r);
+}
+
+static bool fuse_divided(imap *m, bool loose) {
+  radix r;
+  for (uint32_t i = 0; i < m->nout + m->npred; i++)
+    if (find_divided(m, i < m->nout ? m->expr[i] : m->pred[i - m->nout], loose,
+                     &r)) {
+      fuse_vars(m, &r, r.count);
+      return true;
+    }
+  return false;
+}
+
+/* ---- remainders in what is divided -------------------------------------- */
+
+static ir_expr absorb(imap *m, ir_expr e);
+
+/* A remainder y % b of one variable, at bottom, that cannot be a variable of
+ * its own: its digits overlap, or b does not divide the extent. */
+static bool is_unfree(const imap *m, ir_expr e, int64_t *b) {
+  const ir_node *n = ir_at(m->p, e);
+  ir_op below = (ir_op)ir_at(m->p, n->a)->op;
+  lin_digit g;
+  if (n->op != IR_MOD || !ir_const_int(m->p, n->b, b) || *b <= 0 ||
+      below == IR_ADD || below == IR_SUB)
+    return false;
+  if (!lin_as_digit(m->p, e, &g)) return true;
+  uint32_t v = find_var(m, g.var);
+  return v < m->nvar && m->var[v].extent % (g.d * g.m);
+}
+
+/* x + k * (y // c) or x + k * (y % c), where y is without unfree remainders:
+ * as far as c divides a * b, a * (z % b) in y is a * z less a multiple of
+ * c. */
+static bool absorb_digit(imap *m, lin *x, ir_expr atom, int64_t k) {
+  ir_program *p = m->p;
+  const ir_node n = *ir_at(p, atom);
+  int64_t c, b, ab, times;
+  lin y, z, sum;
+  if (!ir_const_int(p, n.b, &c) || c <= 0) return lin_add_term(p, x, atom, k);
+  lin_of(p, absorb(m, n.a), &y);
+  lin_zero(&sum);
+  bool ok = lin_add_const(&sum, y.c);
+  for (uint32_t i = 0; ok && i < y.n; i++) {
+    lin_term t = y.t[i];
+    const ir_node d = *ir_at(p, t.atom);
+    if (!is_unfree(m, t.atom, &b) || __builtin_mul_overflow(t.k, b, &ab) ||
+        ab % c) {
+      ok = lin_add_term(p, &sum, t.atom, t.k);
+      continue;
+    }
+    lin_of(p, d.a, &z);
+    ok = lin_add(p, &sum, &z, t.k);
+    ir_expr above = ir_binary(p, IR_DIV, d.a, d.b);
+    lin_of(p, above, &z);
+    if (n.op == IR_DIV)
+      ok = ok && !__builtin_mul_overflow(ab / c, k, &times) &&
+           lin_add(p, x, &z, -times);
+  }
+  if (!ok) return false;
+  ir_expr whole = lin_build(p, &sum);
+  lin_of(p, ir_binary(p, (ir_op)n.op, whole, n.b), &z);
+  return lin_add(p, x, &z, k);
+}
+
+static ir_expr absorb_sum(imap *m, ir_expr e) {
+  lin x, y;
+  lin_of(m->p, e, &y);
+  if (!y.digits) return e;
+  lin_zero(&x);
+  bool ok = lin_add_const(&x, y.c);
+  for (uint32_t i = 0; ok && i < y.n; i++) {
+    ir_op op = (ir_op)ir_at(m->p, y.t[i].atom)->op;
+    ok = op == IR_DIV || op == IR_MOD
+             ? absorb_digit(m, &x, y.t[i].atom, y.t[i].k)
+             : lin_add_term(m->p, &x, y.t[i].atom, y.t[i].k);
+  }
+  if (!ok || (x.digits && !lin_recombine(m->p, &x))) return e;
+  return lin_build(m->p, &x);
+}
+
+static ir_expr absorb(imap *m, ir_expr e) {
+  const ir_node n = *ir_at(m->p, e);
+  if (ir_is_algebra(&n)) return absorb_sum(m, e);
+  if (n.op != IR_LT && n.op != IR_LE) return e;
+  ir_expr a = absorb(m, n.a);
+  return ir_binary(m->p, (ir_op)n.op, a, absorb(m, n.b));
+}
+
+/* Takes remainders out of what is divided, so that whole variables stand
+ * there; false: nothing changed. */
+static bool absorb_all(imap *m) {
+  bool changed = false;
+  for (uint32_t i = 0; i < m->nout; i++) {
+    ir_expr e = absorb(m, m->expr[i]);
+    changed |= e != m->expr[i];
+    m->expr[i] = e;
+  }
+  uint32_t n = m->npred;
+  m->npred = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    ir_expr e = absorb(m, m->pred[i]);
+    changed |= e != m->pred[i];
+    add_pred(m, e);
+  }
+  return changed;
+}
+
+enum { ROUNDS = 24 };
+
+void imap_reduce(imap *m) {
+  for (int i = 0; i < ROUNDS; i++)
+    if (!fuse_pred(m, false) && !fuse_divided(m, false) &&
+        !split_digits(m, true) && !absorb_all(m) && !fuse_pred(m, true) &&
+        !fuse_divided(m, true) && !split_digits(m, false))
+      return;
+}

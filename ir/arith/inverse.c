@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Inverting a map, and dividing one into an outer and an inner part. */
+#include "ir/arith/imap.h"
+
+/* ---- inverting ---------------------------------------------------------- */
+
+typedef struct inversion {
+  imap *m;
+  int n;
+  imap_piece piece[IMAP_PIECES];
+  int64_t *offset;
+} inversion;
+
+static bool uses_any(const ir_program *p, ir_expr e, uint32_t n,
+                     const ir_var *var) {
+  for (uint32_t i = 0; i < n; i++)
+    if (ir_uses_var(p, e, var[i])) return true;
+  return false;
+}
+
+/* The part of a binding that no input changes. */
+static ir_expr fixed_part(ir_program *p, ir_expr e, uint32_t nin,
+                          const ir_var *in) {
+  lin x, y;
+  lin_of(p, e, &x);
+  lin_zero(&y);
+  y.c = x.c;
+  for (uint32_t i = 0; i < x.n; i++)
+    if (!uses_any(p, x.t[i].atom, nin, in))
+      (void)lin_add_term(p, &y, x.t[i].atom, x.t[i].k);
+  return lin_build(p, &y);
+}
+
+static bool find_pieces(inversion *f) {
+  f->n = imap_pieces(f->m, f->piece, f->offset);
+  return f->n >= 0 && imap_is_injective(f->m, f->piece, f->n, f->offset);
+}
+
+/* The value of piece i, from the value of its binding: remainders by the
+ * factors above take those pieces away, one after the other, and the pieces
+ * below stay under its factor.  One with a negative factor counts
+ * backwards. */
+static ir_expr piece_value(const inversion *f, uint32_t i, ir_expr result) {
+  ir_program *p = f->m->p;
+  const imap_piece *t = &f->piece[i];
+  int64_t k = t->k < 0 ? -t->k : t->k, low = f->offset[t->out];
+  ir_expr e = result;
+  for (uint32_t j = 0; j < (uint32_t)f->n; j++)
+    if (f->piece[j].out == t->out && f->piece[j].k < 0)
+      low += f->piece[j].k * (f->piece[j].ext - 1);
+  e = ir_sub(p, e, ir_index(p, low));
+  for (uint32_t j = (uint32_t)f->n; j-- > i + 1;) {
+    int64_t above = f->piece[j].k;
+    if (f->piece[j].out == t->out)
+      e = ir_binary(p, IR_MOD, e, ir_index(p, above < 0 ? -above : above));
+  }
+  e = ir_binary(p, IR_DIV, e, ir_index(p, k));
+  return t->k < 0 ? ir_sub(p, ir_index(p, t->ext - 1), e) : e;
+}
+
+/* Every variable of the map, over the values of the bindings. */
+static void solve_vars(const inversion *f, const ir_expr *result, ir_subst *s) {
+  ir_program *p = f->m->p;
+  for (uint32_t v = 0; v < f->m->nvar; v++) {
+    ir_expr sum = ir_index(p, 0);
+    for (uint32_t i = 0; i < (uint32_t)f->n; i++)
+      if (f->piece[i].var == v)
+        sum = ir_add(p, sum,
+                     ir_mul(p, piece_value(f, i, result[f->piece[i].out]),
+                            ir_index(p, f->piece[i].d)));
+    ir_subst_var(s, f->m->var[v].var, sum);
+  }
+}
+
+/* The inputs are followed through all changes of variables, so that in the
+ * end they are expressions over variables that the bindings tell. */
+bool arith_inverse(ir_program *p, arena *scratch, uint32_t nin,
+                   const ir_var *in, uint32_t nout, const ir_expr *bind,
+                   const ir_expr *result, ir_expr *out) {
+  arena_mark mark = arena_get_mark(scratch);
+  inversion *f = arena_new(scratch, inversion);
+  ir_expr *lo = arena_array(scratch, ir_expr, 2 * nout), *at = lo + nout;
+  f->m = arena_new(scratch, imap);
+  f->offset = arena_array(scratch, int64_t, nout);
+  for (uint32_t i = 0; i < nout; i++) {
+    lo[i] = fixed_part(p, bind[i], nin, in);
+    at[i] = ir_sub(p, result[i], lo[i]);
+  }
+  bool done =
+      imap_init(f->m, p, scratch, nin, in, NULL, nout, bind, lo, 0, nin);
+  if (done && !find_pieces(f)) {
+    imap_reduce(f->m);
+    done = find_pieces(f);
+  }
+  if (done) {
+    ir_subst s;
+    ir_subst_init(&s, p, scratch);
+    solve_vars(f, at, &s);
+    for (uint32_t i = 0; i < nin; i++)
+      out[i] = ir_subst_expr(&s, f->m->expr[nout + i]);
+  }
+  arena_reset_to(scratch, mark);
+  return done;
+}
+
+/* ---- dividing ----------------------------------------------------------- */
+
+/* Parts of one binding: terms over inner variables only, and the rest. */
+static bool part_terms(ir_program *p, ir_expr e, uint32_t n, const ir_var *var,
+                       lin *in, lin *rest) {
+  lin x;
+  lin_of(p, e, &x);
+  lin_zero(in);
+  lin_zero(rest);
+  rest->c = x.c;
+  for (uint32_t i = 0; i < x.n; i++) {
+    ir_expr atom = x.t[i].atom;
+    bool inner = uses_any(p, atom, n, var);
+    if (!lin_add_term(p, inner ? in : rest, atom, x.t[i].k)) return false;
+  }
+  return true;
+}
+
+/* Does e use no variable but the listed ones? */
+typedef struct others {
+  uint32_t n;
+  const ir_var *var;
+  bool found;
+} others;
+
+static void look_for_others(const ir_program *p, ir_expr e, void *ud) {
+  others *o = ud;
+  const ir_node *n = ir_at(p, e);
+  uint32_t i = 0;
+  if (n->op == IR_LOAD || n->op == IR_CALL) o->found = true;
+  if (n->op != IR_VAR) return;
+  while (i < o->n && o->var[i] != n->a) i++;
+  o->found |= i == o->n;
+}
+
+static bool uses_only(ir_program *p, arena *scratch, ir_expr e, uint32_t n,
+                      const ir_var *var) {
+  others o = {n, var, false};
+  ir_visit(p, scratch, e, look_for_others, &o);
+  return !o.found;
+}
+
+bool arith_divide(ir_program *p, arena *scratch, uint32_t nout,
+                  const ir_expr *bind, uint32_t ninner, const ir_var *inner_var,
+                  ir_expr *outer, ir_expr *inner, ir_expr *inner_extent) {
+  for (uint32_t o = 0; o < nout; o++) {
+    lin in, rest;
+    int64_t count;
+    if (!part_terms(p, bind[o], ninner, inner_var, &in, &rest)) return false;
+    arith_range r = lin_term_range(p, &in);
+    if (r.lo == INT64_MIN || r.hi == INT64_MAX || !lin_add_const(&rest, r.lo) ||
+        !lin_add_const(&in, -r.lo) ||
+        __builtin_sub_overflow(r.hi, r.lo - 1, &count))
+      return false;
+    for (uint32_t i = 0; i < rest.n; i++)
+      if (rest.t[i].k % count) return false;
+    if (rest.c % count) return false;
+    for (uint32_t i = 0; i < rest.n; i++) rest.t[i].k /= count;
+    rest.c /= count;
+    rest.built = 0;
+    inner[o] = lin_build(p, &in);
+    outer[o] = lin_build(p, &rest);
+    inner_extent[o] = ir_index(p, count);
+    if (!uses_only(p, scratch, inner[o], ninner, inner_var)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Deciding a map whose bindings are sums of digits of variables: each digit
+ * must be used once, each sum take every value once. */
+#include "ir/arith/imap.h"
+
+/* ---- finding pieces ----------------------------------------------------- */
+
+static int64_t size_of(int64_t k) { return k < 0 ? -k : k; }
+
+static bool as_piece(const imap *m, lin_term t, imap_piece *out) {
+  lin_digit g;
+  uint32_t v = 0;
+  if (!lin_as_digit(m->p, t.atom, &g)) return false;
+  while (v < m->nvar && m->var[v].var != g.var) v++;
+  if (v == m->nvar) return false;
+  int64_t extent = m->var[v].extent, end;
+  *out = (imap_piece){.var = v, .d = g.d, .k = t.k, .top = g.m == 0};
+  if (extent == 0) return g.d == 1 && g.m == 0;
+  if (g.m && !__builtin_mul_overflow(g.d, g.m, &end) && end < extent) {
+    out->ext = g.m;
+    return true;
+  }
+  out->top = true;
+  out->ext = arith_cdiv(extent, g.d);
+  return true;
+}
+
+/* A piece not of constant size stands last. */
+static bool stands_before(const imap_piece *a, const imap_piece *b) {
+  if (!a->ext != !b->ext) return a->ext != 0;
+  return size_of(a->k) < size_of(b->k);
+}
+
+int imap_pieces(const imap *m, imap_piece *piece, int64_t *offset) {
+  uint32_t n = 0;
+  for (uint32_t o = 0; o < m->nout; o++) {
+    lin x;
+    uint32_t first = n;
+    lin_of(m->p, m->expr[o], &x);
+    offset[o] = x.c;
+    for (uint32_t i = 0; i < x.n; i++) {
+      imap_piece t;
+      if (n == IMAP_PIECES || !as_piece(m, x.t[i], &t)) return -1;
+      t.out = o;
+      uint32_t at = n++;
+      for (; at > first && stands_before(&t, &piece[at - 1]); at--)
+        piece[at] = piece[at - 1];
+      piece[at] = t;
+    }
+  }
+  return (int)n;
+}
+
+/* ---- each variable ------------------------------------------------------ */
+
+/* Do the pieces of variable v tell its value (whole), and do they take all
+ * combinations of their values (free)?  false: some overlap. */
+static bool judge_var(const imap *m, const imap_piece *piece, int n, uint32_t v,
+                      bool *whole, bool *free) {
+  const imap_piece *last = NULL;
+  int64_t extent = m->var[v].extent, from = 0;
+  bool gap = false;
+  for (;;) {
+    const imap_piece *next = NULL;
+    for (int i = 0; i < n; i++)
+      if (piece[i].var == v && piece[i].d > from &&
+          (!next || piece[i].d < next->d))
+        next = &piece[i];
+    for (int i = 0; next && i < n; i++)
+      if (&piece[i] != next && piece[i].var == v && piece[i].d == next->d)
+        return false;
+    if (!next) break;
+    int64_t end = last ? last->d * last->ext : 1;
+    if (last && (last->top || next->d % end)) return false;
+    gap |= next->d != end;
+    if (next->top && last && extent % next->d) *free = false;
+    last = next;
+    from = next->d;
+  }
+  if (extent != 1 && (!last || !last->top || gap)) *whole = false;
+  return true;
+}
+
+/* ---- each binding ------------------------------------------------------- */
+
+/* One binding's pieces, p[0 .. n-1], have bounds [offset, ...] that begin at
+ * 0; counts how far they reach without a hole, and whether different values
+ * of the pieces give different sums. */
+typedef struct sum {
+  bool injective, dense;
+  int64_t count, low;
+} sum;
+
+static sum judge_sum(const imap_piece *p, uint32_t n, int64_t offset) {
+  sum s = {.injective = true, .dense = true, .count = 1, .low = offset};
+  for (uint32_t i = 0; i < n && p[i].ext; i++) {
+    int64_t k = size_of(p[i].k), width;
+    if (k < s.count) s.injective = p[i].ext == 1 && s.injective;
+    if (k > s.count) s.dense = p[i].ext == 1 && s.dense;
+    if (__builtin_mul_overflow(k, p[i].ext - 1, &width) ||
+        __builtin_add_overflow(s.count, width, &s.count) ||
+        (p[i].k < 0 && __builtin_sub_overflow(s.low, width, &s.low)))
+      return (sum){.injective = false, .dense = false};
+  }
+  return s;
+}
+
+/* Does the sum cover [0, extent), no more and no less (exact)?  A piece of
+ * unknown size is the last; it must count what the others reach. */
+static bool covers(const imap *m, const imap_piece *p, uint32_t n, const sum *s,
+                   ir_expr extent, bool *exact) {
+  int64_t want;
+  if (!s->dense || s->low != 0) return false;
+  if (n > 0 && !p[n - 1].ext) {
+    ir_expr size = m->var[p[n - 1].var].size;
+    return p[n - 1].k == s->count &&
+           arith_prove_eq(m->p, ir_mul(m->p, size, ir_index(m->p, s->count)),
+                          extent);
+  }
+  if (!ir_const_int(m->p, extent, &want) || s->count < want) return false;
+  *exact = *exact && s->count == want;
+  return true;
+}
+
+/* What is found about a map piece by piece. */
+typedef struct verdict {
+  bool apart; /* pieces of one variable do not overlap */
+  bool injective;
+  bool free;          /* pieces take all combinations of their values */
+  bool covers, exact; /* the bindings cover their extents, no more */
+} verdict;
+
+/* Most variables are one piece, whole: judges the others. */
+static void judge_vars(const imap *m, const imap_piece *piece, int n,
+                       verdict *v) {
+  uint8_t whole[IMAP_VARS] = {0}, others[IMAP_VARS] = {0};
+  for (int i = 0; i < n; i++) {
+    bool all = piece[i].d == 1 && piece[i].top;
+    whole[piece[i].var] += all;
+    others[piece[i].var] += !all;
+  }
+  for (uint32_t i = 0; i < m->nvar && v->apart; i++)
+    if (whole[i] != 1 || others[i])
+      v->apart = judge_var(m, piece, n, i, &v->injective, &v->free);
+}
+
+/* extent NULL: covering is not asked. */
+static verdict judge(const imap *m, const imap_piece *piece, int n,
+                     const int64_t *offset, const ir_expr *extent) {
+  verdict v = {true, true, true, true, true};
+  judge_vars(m, piece, n, &v);
+  for (uint32_t o = 0, at = 0; v.apart && o < m->nout; o++) {
+    uint32_t k = 0;
+    while (at + k < (uint32_t)n && piece[at + k].out == o) k++;
+    sum s = judge_sum(piece + at, k, offset[o]);
+    const imap_piece *last = k ? &piece[at + k - 1] : NULL;
+    v.injective = v.injective && s.injective &&
+                  (!last || last->ext || size_of(last->k) >= s.count);
+    if (extent)
+      v.covers = v.covers && covers(m, piece + at, k, &s, extent[o], &v.exact);
+    at += k;
+  }
+  return v;
+}
+
+bool imap_is_injective(const imap *m, const imap_piece *piece, int n,
+                       const int64_t *offset) {
+  verdict v = judge(m, piece, n, offset, NULL);
+  return v.apart && v.injective;
+}
+
+arith_map_kind imap_decide(const imap *m, const ir_expr *extent) {
+  imap_piece *piece = arena_array(m->scratch, imap_piece, IMAP_PIECES);
+  int64_t *offset = arena_array(m->scratch, int64_t, m->nout);
+  int n = imap_pieces(m, piece, offset);
+  if (n < 0) return ARITH_MAP_NONE;
+  verdict v = judge(m, piece, n, offset, extent);
+  bool onto = v.covers && v.free && !m->restricted && m->npred == 0;
+  if (!v.apart) return ARITH_MAP_NONE;
+  if (v.injective)
+    return onto && v.exact ? ARITH_MAP_BIJECTIVE : ARITH_MAP_INJECTIVE;
+  return onto ? ARITH_MAP_SURJECTIVE : ARITH_MAP_NONE;
+}

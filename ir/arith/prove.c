@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Proofs: does a condition hold for all values of its variables?  Everything
+ * comes down to sums below constants, shown by bounds, by bounds narrowed by
+ * what may be assumed, or by subtracting multiples of assumptions. */
+#include "ir/arith/linear.h"
+
+/* ---- without assumptions ------------------------------------------------ */
+
+/* x = a - b, put together; false: nothing can be said. */
+static bool difference(ir_program *p, ir_expr a, ir_expr b, lin *x) {
+  return ir_is_algebra(ir_at(p, a)) && ir_is_algebra(ir_at(p, b)) &&
+         lin_diff(p, a, b, x) && (!x->digits || lin_recombine(p, x));
+}
+
+bool arith_prove_eq(ir_program *p, ir_expr a, ir_expr b) {
+  lin x;
+  if (a == b) return true;
+  ir_mark mark = ir_get_mark(p);
+  arith_range r = ARITH_ALL;
+  if (difference(p, a, b, &x))
+    r = x.n ? lin_tight_range(p, &x) : (arith_range){x.c, x.c};
+  ir_forget_since(p, mark);
+  return r.lo == 0 && r.hi == 0;
+}
+
+bool arith_prove_le(ir_program *p, ir_expr a, ir_expr b) {
+  lin x;
+  if (a == b) return true;
+  ir_mark mark = ir_get_mark(p);
+  bool holds = difference(p, a, b, &x) &&
+               (lin_range(p, &x).hi <= 0 || lin_tight_range(p, &x).hi <= 0);
+  ir_forget_since(p, mark);
+  return holds;
+}
+
+/* ---- assumptions -------------------------------------------------------- */
+
+enum { FACTS_MAX = 16, VARS_MAX = 32 };
+
+/* A sum that is known to be at most 0. */
+typedef lin fact;
+
+typedef struct proof {
+  ir_program *p;
+  arena *scratch;
+  fact *fact;
+  uint32_t nfact, nvar;
+  ir_var var[VARS_MAX];
+  arith_range range[VARS_MAX];
+} proof;
+
+static void add_fact(proof *f, ir_expr a, ir_expr b, int64_t slack) {
+  if (f->nfact < FACTS_MAX && difference(f->p, a, b, &f->fact[f->nfact]) &&
+      lin_add_const(&f->fact[f->nfact], slack))
+    f->nfact++;
+}
+
+static void add_facts(proof *f, ir_expr e) {
+  const ir_node n = *ir_at(f->p, e);
+  switch ((ir_op)n.op) {
+  case IR_AND:
+    add_facts(f, n.a);
+    add_facts(f, n.b);
+    break;
+  case IR_LT: add_fact(f, n.a, n.b, 1); break;
+  case IR_LE: add_fact(f, n.a, n.b, 0); break;
+  case IR_EQ:
+    add_fact(f, n.a, n.b, 0);
+    add_fact(f, n.b, n.a, 0);
+    break;
+  default: break;
+  }
+}
+
+static arith_range *range_of(proof *f, ir_var v) {
+  for (uint32_t i = 0; i < f->nvar; i++)
+    if (f->var[i] == v) return &f->range[i];
+  if (f->nvar == VARS_MAX) return NULL;
+  f->var[f->nvar] = v;
+  f->range[f->nvar] = arith_bounds(f->p, ir_ref(f->p, v));
+  return &f->range[f->nvar++];
+}
+
+/* k * v <= -(least value of the others) narrows the variable v. */
+static void narrow(proof *f, const lin *x, uint32_t i) {
+  const ir_node *n = ir_at(f->p, x->t[i].atom);
+  if (n->op != IR_VAR) return;
+  arith_range *r = range_of(f, n->a);
+  lin rest;
+  lin_copy(&rest, x);
+  lin_remove(&rest, i);
+  int64_t k = x->t[i].k, most = lin_range(f->p, &rest).lo;
+  if (!r || most == INT64_MIN) return;
+  most = -most;
+  if (k > 0 && arith_fdiv(most, k) < r->hi) r->hi = arith_fdiv(most, k);
+  if (k < 0 && -arith_fdiv(most, -k) > r->lo) r->lo = -arith_fdiv(most, -k);
+}
+
+/* ---- with assumptions --------------------------------------------------- */
+
+/* The greatest value of x with variables narrowed as known. */
+static int64_t most_of(proof *f, const lin *x) {
+  arith_range r = {x->c, x->c};
+  for (uint32_t i = 0; i < x->n; i++) {
+    arith_range t =
+        arith_range_scale(arith_bounds_with(f->p, f->scratch, x->t[i].atom,
+                                            f->nvar, f->var, f->range),
+                          x->t[i].k);
+    r.hi = arith_add_hi(r.hi, t.hi);
+  }
+  return r.hi;
+}
+
+static bool at_most_zero(proof *f, const lin *x, int depth);
+
+/* With known <= 0 and g, h > 0: x <= 0 as soon as g * x - h * known < g.
+ * Term i of x and term j of `known` cancel. */
+static bool subtract_fact(proof *f, const lin *x, uint32_t i, const lin *known,
+                          int depth) {
+  for (uint32_t j = 0; j < known->n; j++) {
+    int64_t a = x->t[i].k, b = known->t[j].k;
+    if (known->t[j].atom != x->t[i].atom || (a > 0) != (b > 0)) continue;
+    int64_t common = arith_gcd(a, b), g = (b > 0 ? b : -b) / common;
+    int64_t h = (a > 0 ? a : -a) / common;
+    lin y;
+    lin_copy(&y, x);
+    return lin_scale(&y, g) && lin_add(f->p, &y, known, -h) &&
+           lin_add_const(&y, 1 - g) && at_most_zero(f, &y, depth);
+  }
+  return false;
+}
+
+/* m * (y // m) lies in [y - m + 1, y], so m * x lies below what x becomes
+ * when term i, k * (y // m), is replaced; x <= 0 when that is below m. */
+static bool open_quotient(proof *f, const lin *x, uint32_t i, int depth) {
+  const ir_node n = *ir_at(f->p, x->t[i].atom);
+  int64_t m, k = x->t[i].k, off;
+  lin y, z;
+  if (n.op != IR_DIV || !ir_const_int(f->p, n.b, &m) || m <= 0) return false;
+  lin_copy(&y, x);
+  lin_remove(&y, i);
+  lin_of(f->p, n.a, &z);
+  if (__builtin_mul_overflow(k < 0 ? -k : 0, m - 1, &off) ||
+      __builtin_sub_overflow(off, m - 1, &off))
+    return false;
+  return lin_scale(&y, m) && lin_add(f->p, &y, &z, k) &&
+         lin_add_const(&y, off) && at_most_zero(f, &y, depth);
+}
+
+/* Is x <= 0?  Tries bounds, then one step with a fact or a quotient and so
+ * on, `depth` of them. */
+static bool at_most_zero(proof *f, const lin *x, int depth) {
+  if (most_of(f, x) <= 0) return true;
+  for (uint32_t i = 0; depth > 0 && i < x->n; i++) {
+    for (uint32_t k = 0; k < f->nfact; k++)
+      if (subtract_fact(f, x, i, &f->fact[k], depth - 1)) return true;
+    if (open_quotient(f, x, i, depth - 1)) return true;
+  }
+  return false;
+}
+
+enum { STEPS = 3 };
+
+/* a + slack <= b. */
+static bool follows(proof *f, ir_expr a, ir_expr b, int64_t slack) {
+  lin x;
+  return difference(f->p, a, b, &x) && lin_add_const(&x, slack) &&
+         (lin_tight_range(f->p, &x).hi <= 0 || at_most_zero(f, &x, STEPS));
+}
+
+static bool is_assumed(const proof *f, ir_expr assume, ir_expr cond) {
+  const ir_node *n = ir_at(f->p, assume);
+  if (assume == cond) return true;
+  return n->op == IR_AND &&
+         (is_assumed(f, n->a, cond) || is_assumed(f, n->b, cond));
+}
+
+static bool prove(proof *f, ir_expr cond, ir_expr assume) {
+  const ir_node n = *ir_at(f->p, cond);
+  if (n.lo > 0 || (assume && is_assumed(f, assume, cond))) return true;
+  switch ((ir_op)n.op) {
+  case IR_AND: return prove(f, n.a, assume) && prove(f, n.b, assume);
+  case IR_OR: return prove(f, n.a, assume) || prove(f, n.b, assume);
+  case IR_LT: return follows(f, n.a, n.b, 1);
+  case IR_LE: return follows(f, n.a, n.b, 0);
+  case IR_EQ: return follows(f, n.a, n.b, 0) && follows(f, n.b, n.a, 0);
+  case IR_NE: return follows(f, n.a, n.b, 1) || follows(f, n.b, n.a, 1);
+  default: return false;
+  }
+}
+
+bool arith_prove(ir_program *p, arena *scratch, ir_expr cond, ir_expr assume) {
+  arena_mark mark = arena_get_mark(scratch);
+  ir_mark made = ir_get_mark(p);
+  proof f = {.p = p,
+             .scratch = scratch,
+             .fact = arena_array(scratch, fact, FACTS_MAX)};
+  bool holds = assume && ir_is_const(p, assume, 0);
+  if (!holds && assume) add_facts(&f, assume);
+  for (uint32_t k = 0; k < f.nfact; k++)
+    for (uint32_t i = 0; i < f.fact[k].n; i++) narrow(&f, &f.fact[k], i);
+  holds = holds || prove(&f, cond, assume);
+  ir_forget_since(p, made);
+  arena_reset_to(scratch, mark);
+  return holds;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whether a block does all that it declares: what it holds may be guarded,
+ * or leave gaps in the box around it. */
+#include "ir/arith/arith.h"
+
+typedef struct region_ask {
+  ir_program *p;
+  arena *scratch;
+  ir_stmt block;
+  ir_region r;           /* over the block's iters */
+  bool write;
+} region_ask;
+
+/* Last index of dimension d. */
+static ir_expr last_of(ir_program *p, ir_region r, uint32_t d) {
+  ir_expr extent = ir_region_extent(p, r, d);
+  return ir_sub(p, ir_add(p, ir_region_min(p, r, d), extent), ir_index(p, 1));
+}
+
+/* The condition only keeps the store inside of the buffer, or holds in all of
+ * the region. */
+static bool only_clips(const region_ask *k, const ir_stmt_rec *st,
+                       ir_expr cond) {
+  ir_program *p = k->p;
+  const ir_node n = *ir_at(p, cond);
+  if (n.op == IR_AND) return only_clips(k, st, n.a) && only_clips(k, st, n.b);
+  for (uint32_t d = 0; d < st->idx.n; d++) {
+    ir_expr at = p->arg.v[st->idx.at + d], lo = ir_region_min(p, k->r, d);
+    ir_expr end = ir_add(p, lo, ir_region_extent(p, k->r, d));
+    if (n.op == IR_LT && n.a == at &&
+        (n.b == ir_dim(p, st->buf, d) || arith_prove_le(p, end, n.b)))
+      return true;
+    if (n.op == IR_LE && n.b == at &&
+        (ir_is_const(p, n.a, 0) || arith_prove_le(p, n.a, lo)))
+      return true;
+  }
+  return false;
+}
+
+/* Between the block and the store stand only loops that have iterations, and
+ * such conditions, all of them in *clip. */
+static bool always_runs(const region_ask *k, ir_stmt s, ir_expr *clip) {
+  ir_program *p = k->p;
+  const ir_stmt_rec st = *ir_st(p, s);
+  *clip = 0;
+  for (ir_stmt a = st.parent; a != k->block; a = ir_st(p, a)->parent) {
+    const ir_stmt_rec r = *ir_st(p, a);
+    bool loop = r.kind == IR_LOOP && ir_is_const(p, r.lo, 0) &&
+                ir_at(p, r.extent)->lo >= 1;
+    if (!loop && (r.kind != IR_IF || !only_clips(k, &st, r.cond)))
+      return false;
+    if (!loop) *clip = ir_and(p, *clip, r.cond);
+  }
+  return true;
+}
+
+static bool is_onto(arith_map_kind kind) {
+  return kind == ARITH_MAP_SURJECTIVE || kind == ARITH_MAP_BIJECTIVE;
+}
+
+/* A store of all of the region: the point that it is, or one that the loops
+ * inside of the block take over all of it. */
+static bool store_fills(const region_ask *k, ir_stmt s) {
+  ir_program *p = k->p;
+  const ir_stmt_rec st = *ir_st(p, s);
+  uint32_t n = 0, ndim = ir_ndim(p, k->r.buf);
+  arith_loops l;
+  ir_expr clip;
+  ir_expr *out = arena_array(k->scratch, ir_expr, 3 * ndim);
+  if (st.buf != k->r.buf || st.mask) return false;
+  for (uint32_t d = 0; d < ndim; d++) {
+    ir_expr at = p->arg.v[st.idx.at + d], extent = ir_region_extent(p, k->r, d);
+    ir_expr min = ir_region_min(p, k->r, d);
+    if (at == min && ir_is_const(p, extent, 1)) continue;
+    out[n] = at;
+    out[ndim + n] = min;
+    out[2 * ndim + n++] = extent;
+  }
+  if (!always_runs(k, s, &clip)) return false;
+  if (!n) return true;
+  (void)arith_loops_between(p, k->scratch, k->block, s, &l);
+  /* The region may overhang the buffer as the loops do, or end with it. */
+  for (int ends = 0; ends <= (clip != 0); ends++)
+    if (is_onto(arith_map(p, k->scratch, l.n, l.var, l.extent, n, out,
+                          out + ndim, out + 2 * ndim, ends ? clip : 0)))
+      return true;
+  return false;
+}
+
+/* A block inside that accesses all of the region. */
+static bool block_fills(const region_ask *k, ir_stmt s) {
+  ir_program *p = k->p;
+  ir_span all = k->write ? ir_blk(p, s)->writes : ir_blk(p, s)->reads;
+  uint32_t ndim = ir_ndim(p, k->r.buf);
+  ir_expr *box = arena_array(k->scratch, ir_expr, 2 * ndim);
+  for (uint32_t d = 0; d < ndim; d++) {
+    box[d] = ir_region_min(p, k->r, d);
+    box[ndim + d] = last_of(p, k->r, d);
+  }
+  for (uint32_t i = 0; i < all.n; i++) {
+    ir_region r = p->region.v[all.at + i];
+    if (r.buf == k->r.buf &&
+        arith_fills(p, k->scratch, s, r, k->block, box, box + ndim, 0) &&
+        arith_does(p, k->scratch, s, r, k->write))
+      return true;
+  }
+  return false;
+}
+
+/* Some statement of the list does it; loops and conditions are
+ * gone into. */
+static bool list_fills(const region_ask *k, ir_stmt first, bool *blocks) {
+  const ir_program *p = k->p;
+  for (ir_stmt s = first; s; s = ir_st(p, s)->next) {
+    ir_kind kind = (ir_kind)ir_st(p, s)->kind;
+    if (kind == IR_BLOCK) *blocks = true;
+    if ((kind == IR_STORE && k->write && store_fills(k, s)) ||
+        (kind == IR_BLOCK && block_fills(k, s)) ||
+        ((kind == IR_LOOP || kind == IR_IF) &&
+         list_fills(k, ir_st(p, s)->body, blocks)))
+      return true;
+  }
+  return false;
+}
+
+/* What is accessed through a match is asked of the match. */
+static bool see_match(region_ask *k) {
+  ir_program *p = k->p;
+  ir_span m = ir_blk(p, k->block)->matches;
+  for (uint32_t i = m.at; i < m.at + m.n; i++) {
+    ir_match x = p->match.v[i];
+    if (x.source.buf != k->r.buf) continue;
+    for (uint32_t d = 0; d < 2 * ir_ndim(p, k->r.buf); d++)
+      if (p->arg.v[x.source.at + d] != p->arg.v[k->r.at + d]) return false;
+    k->r = ir_region_full(p, x.buf);
+    return true;
+  }
+  return true;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+typedef struct choice {
+  ir_buf buf;
+  bool found;
+} choice;
+
+static void look_for_choice(const ir_program *p, ir_expr e, void *ud) {
+  choice *c = ud;
+  const ir_node n = *ir_at(p, e);
+  if (n.op == IR_SELECT &&
+      (ir_has_load(p, n.b, c->buf) || ir_has_load(p, n.c, c->buf)))
+    c->found = true;
+}
+
+static bool loads(const region_ask *k, ir_expr e, bool *sometimes) {
+  choice c = {k->r.buf, false};
+  if (!e || !ir_has_load(k->p, e, k->r.buf)) return false;
+  ir_visit(k->p, k->scratch, e, look_for_choice, &c);
+  *sometimes |= c.found;
+  return true;
+}
+
+/* Some load of the buffer below `first` stands under a condition, or in a
+ * loop that may have no iteration. */
+static bool reads_sometimes(const region_ask *k, ir_stmt first, bool guarded) {
+  const ir_program *p = k->p;
+  bool found = false;
+  for (ir_stmt s = first; s && !found; s = ir_st(p, s)->next) {
+    const ir_stmt_rec r = *ir_st(p, s);
+    bool here = r.kind == IR_IF;
+    if (r.kind == IR_LOOP) here = ir_at(p, r.extent)->lo < 1;
+    if (r.kind == IR_STORE) {
+      bool any = loads(k, r.value, &found);
+      for (uint32_t i = 0; i < r.idx.n; i++)
+        any |= loads(k, p->arg.v[r.idx.at + i], &found);
+      found |= any && guarded;
+    }
+    found = found || reads_sometimes(k, r.body, guarded || here) ||
+            reads_sometimes(k, r.alt, guarded || here);
+  }
+  return found;
+}
+
+bool arith_does(ir_program *p, arena *scratch, ir_stmt block, ir_region r,
+                bool write) {
+  region_ask k = {p, scratch, block, r, write};
+  bool blocks = false;
+  if (!see_match(&k)) return false;
+  return list_fills(&k, ir_st(p, block)->body, &blocks) ||
+         (!write && !blocks &&
+          !reads_sometimes(&k, ir_st(p, block)->body, false));
+}

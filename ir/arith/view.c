@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A block seen from further out: the loops between, the bindings of its
+ * iters, and guarded splits undone. */
+#include "ir/arith/arith.h"
+
+/* ---- the loops around --------------------------------------------------- */
+
+bool arith_loops_between(const ir_program *p, arena *scratch, ir_stmt top,
+                         ir_stmt st, arith_loops *out) {
+  uint32_t n = 0;
+  bool plain = true;
+  for (ir_stmt a = ir_st(p, st)->parent; a && a != top; a = ir_st(p, a)->parent)
+    if (ir_is_loop(p, a))
+      n++;
+    else
+      plain = false;
+  *out = (arith_loops){.n = n,
+                       .var = arena_array(scratch, ir_var, n),
+                       .lo = arena_array(scratch, ir_expr, n),
+                       .extent = arena_array(scratch, ir_expr, n)};
+  for (ir_stmt a = ir_st(p, st)->parent; n; a = ir_st(p, a)->parent) {
+    const ir_stmt_rec *r = ir_st(p, a);
+    if (r->kind != IR_LOOP) continue;
+    out->var[--n] = r->var;
+    out->lo[n] = r->lo;
+    out->extent[n] = r->extent;
+  }
+  return plain;
+}
+
+bool arith_loops_skewed(const ir_program *p, const arith_loops *l) {
+  for (uint32_t i = 0; i < l->n; i++)
+    for (uint32_t k = 0; k < l->n; k++)
+      if (ir_uses_var(p, l->lo[i], l->var[k]) ||
+          ir_uses_var(p, l->extent[i], l->var[k]))
+        return true;
+  return false;
+}
+
+/* The position of variable v among a block's iters, or -1. */
+static int iter_of(const ir_program *p, ir_span iters, ir_var v) {
+  for (uint32_t k = 0; k < iters.n; k++)
+    if (p->iter.v[iters.at + k].var == v) return (int)k;
+  return -1;
+}
+
+void arith_bind(ir_program *p, arena *scratch, ir_stmt block, uint32_t n,
+                ir_expr *e) {
+  ir_span iters = ir_blk(p, block)->iters;
+  ir_subst s;
+  bool ready = false;
+  for (uint32_t i = 0; i < n; i++) {
+    const ir_node *x = ir_at(p, e[i]);
+    if (x->op == IR_INT) continue;
+    if (x->op == IR_VAR) {
+      int k = iter_of(p, iters, x->a);
+      if (k >= 0) e[i] = p->iter.v[iters.at + (uint32_t)k].bind;
+      continue;
+    }
+    if (!ready) {
+      ir_subst_init(&s, p, scratch);
+      for (uint32_t k = iters.at; k < iters.at + iters.n; k++)
+        ir_subst_var(&s, p->iter.v[k].var, p->iter.v[k].bind);
+      ready = true;
+    }
+    e[i] = ir_subst_expr(&s, e[i]);
+  }
+}
+
+/* Some variable of e is bound by none of the loops. */
+static bool escapes(const ir_program *p, ir_expr e, const arith_loops *l) {
+  const ir_node n = *ir_at(p, e);
+  if (n.op == IR_VAR) {
+    for (uint32_t i = 0; i < l->n; i++)
+      if (l->var[i] == n.a) return false;
+    return true;
+  }
+  if (n.op < IR_ADD || n.op > IR_OR) return n.op != IR_INT;
+  return escapes(p, n.a, l) || escapes(p, n.b, l);
+}
+
+/* ---- undoing guarded splits --------------------------------------------- */
+
+enum { MOST_CONJUNCTS = 16, MOST_TERMS = 16 };
+
+/* The conjuncts of a predicate, in `out`; the rest of too many is left out,
+ * which makes the predicate weaker. */
+static uint32_t conjuncts(const ir_program *p, ir_expr pred, uint32_t n,
+                          ir_expr *out) {
+  const ir_node *x = ir_at(p, pred);
+  if (x->op == IR_AND)
+    return conjuncts(p, x->b, conjuncts(p, x->a, n, out), out);
+  if (n < MOST_CONJUNCTS) out[n++] = pred;
+  return n;
+}
+
+/* A sum of variables x[i] * coef[i], smallest coefficient first, that counts
+ * without gaps: coef[i + 1] = coef[i] * the number of values of x[i].  The
+ * first may be a quotient, x // scale; then all is scaled up. */
+typedef struct count {
+  int n;
+  ir_var x[MOST_TERMS];
+  int64_t coef[MOST_TERMS], size[MOST_TERMS], c, scale;
+} count;
+
+/* Terms in the order of their coefficients. */
+static void sort_terms(int n, ir_expr *atom, int64_t *coef) {
+  for (int i = 1; i < n; i++)
+    for (int k = i; k > 0 && coef[k] < coef[k - 1]; k--) {
+      int64_t t = coef[k];
+      ir_expr u = atom[k];
+      coef[k] = coef[k - 1];
+      atom[k] = atom[k - 1];
+      coef[k - 1] = t;
+      atom[k - 1] = u;
+    }
+}
+
+static bool is_count(const ir_program *p, ir_expr e, count *out) {
+  ir_expr atom[MOST_TERMS];
+  int64_t next = 1;
+  out->n = arith_terms(p, e, MOST_TERMS, atom, out->coef, &out->c);
+  out->scale = 1;
+  sort_terms(out->n, atom, out->coef);
+  for (int i = 0; i < out->n; i++) {
+    const ir_node *n = ir_at(p, atom[i]);
+    if (!i && n->op == IR_DIV && ir_const_int(p, n->b, &out->scale))
+      n = ir_at(p, n->a);
+    if (n->op != IR_VAR || out->scale < 1) return false;
+    const ir_var_rec *v = &p->var.v[n->a];
+    out->x[i] = n->a;
+    out->size[i] = v->hi + 1;
+    if (i && __builtin_mul_overflow(out->coef[i], out->scale, &out->coef[i]))
+      return false;
+    if (v->lo != 0 || v->hi == INT64_MAX || out->coef[i] != next ||
+        (!i && out->size[i] % out->scale) ||
+        __builtin_mul_overflow(next, v->hi + 1, &next))
+      return false;
+  }
+  return out->n > 0 && !__builtin_mul_overflow(out->c, out->scale, &out->c);
+}
+
+/* The condition says that a count ends early: it becomes one variable, which
+ * the counted ones are digits of.  0: it does not. */
+static ir_var merge(ir_program *p, ir_expr cond, count *k, ir_subst *step) {
+  const ir_node n = *ir_at(p, cond);
+  int64_t end;
+  if ((n.op != IR_LT && n.op != IR_LE) || !ir_const_int(p, n.b, &end) ||
+      !is_count(p, n.a, k) || end > INT64_MAX / 2 / k->scale || end < 0)
+    return 0;
+  int64_t last = (end + (n.op == IR_LE)) * k->scale - k->c - 1;
+  if (last < 0 || last >= k->coef[k->n - 1] * k->size[k->n - 1] - 1) return 0;
+  ir_var t = ir_var_new(p, IR_VAR_FORMAL, 0, IR_INDEX, 0, last);
+  for (int i = 0; i < k->n; i++) {
+    ir_expr digit = ir_binary(p, IR_DIV, ir_ref(p, t), ir_index(p, k->coef[i]));
+    if (i + 1 < k->n)
+      digit = ir_binary(p, IR_MOD, digit, ir_index(p, k->size[i]));
+    ir_subst_var(step, k->x[i], digit);
+  }
+  return t;
+}
+
+static bool has_var(const arith_loops *l, ir_var v, uint32_t *at) {
+  for (*at = 0; *at < l->n; (*at)++)
+    if (l->var[*at] == v) return true;
+  return false;
+}
+
+/* All that the condition speaks of are loops of the view (if it has any). */
+static bool is_own(const ir_program *p, const arith_view *v, ir_expr cond) {
+  const ir_node n = *ir_at(p, cond);
+  return (n.op == IR_LT || n.op == IR_LE) &&
+         (!v->l.var || !escapes(p, cond, &v->l));
+}
+
+/* Merges what conjunct i says, in the loops and in the other conjuncts. */
+static bool merge_conjunct(ir_program *p, arena *scratch, arith_view *v,
+                           uint32_t n, ir_expr *c, uint32_t i) {
+  count k;
+  ir_subst *step = &v->step[v->nsteps];
+  ir_subst_init(step, p, scratch);
+  ir_var t = is_own(p, v, c[i]) ? merge(p, c[i], &k, step) : 0;
+  if (!t) return false;
+  v->nsteps++;
+  c[i] = ir_bool(p, true);
+  for (uint32_t j = 0; j < n; j++) c[j] = ir_subst_expr(step, c[j]);
+  if (!v->l.var) return true;
+  uint32_t at;
+  for (int j = 0; j < k.n; j++)
+    if (has_var(&v->l, k.x[j], &at)) {
+      v->l.n--;
+      v->l.var[at] = v->l.var[v->l.n];
+      v->l.lo[at] = v->l.lo[v->l.n];
+      v->l.extent[at] = v->l.extent[v->l.n];
+    }
+  v->l.var[v->l.n] = t;
+  v->l.lo[v->l.n] = ir_index(p, 0);
+  v->l.extent[v->l.n++] = ir_index(p, p->var.v[t].hi + 1);
+  return true;
+}
+
+/* Short counts first, and again while one of them made another one. */
+static void merge_all(ir_program *p, arena *scratch, arith_view *v,
+                      ir_expr pred) {
+  ir_expr c[MOST_CONJUNCTS];
+  uint32_t n = conjuncts(p, pred, 0, c);
+  v->step = arena_array(scratch, ir_subst, n + 1);
+  for (bool again = true; again;) {
+    again = false;
+    for (uint32_t i = 0; i < n && v->nsteps < n; i++)
+      again |= merge_conjunct(p, scratch, v, n, c, i);
+  }
+  v->pred = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (!ir_is_const(p, c[i], 1))
+      v->pred = v->pred ? ir_and(p, v->pred, c[i]) : c[i];
+}
+
+void arith_view_given(ir_program *p, arena *scratch, ir_expr given,
+                      arith_view *out) {
+  *out = (arith_view){.pred = given};
+  merge_all(p, scratch, out, given);
+}
+
+bool arith_view_block(ir_program *p, arena *scratch, ir_stmt top, ir_stmt block,
+                      arith_view *out) {
+  ir_expr pred = ir_blk(p, block)->pred;
+  *out = (arith_view){.pred = pred};
+  if (!arith_loops_between(p, scratch, top, block, &out->l)) return false;
+  if (pred && out->l.n) merge_all(p, scratch, out, pred);
+  return true;
+}
+
+ir_expr arith_view_expr(const arith_view *v, ir_expr e) {
+  for (uint32_t i = 0; i < v->nsteps; i++) e = ir_subst_expr(&v->step[i], e);
+  return e;
+}
+
+bool arith_view_escapes(const ir_program *p, const arith_view *v, ir_expr e) {
+  return escapes(p, e, &v->l);
+}

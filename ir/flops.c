@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How many operations one run of a program does: arithmetic on values, not
+ * on indices.  Loops whose work does not depend on their variable are
+ * multiplied; others, as in triangular programs, are run through, and past a
+ * bound on that the middle of their range stands for all of it. */
+#include "ir/ir.h"
+#include "ir/scalar.h"
+
+enum { STEPS = 1 << 22, UNKNOWN = 0, REGULAR, IRREGULAR };
+
+typedef struct counter {
+  const ir_program *p;
+  arena scratch;
+  int64_t *cost;  /* by expression; -1: not yet */
+  int64_t *value; /* by variable: its value now */
+  uint8_t *shape; /* by loop: UNKNOWN ... */
+  int64_t steps;  /* left */
+  int64_t total;
+} counter;
+
+static int64_t add(int64_t a, int64_t b) {
+  int64_t r;
+  return __builtin_add_overflow(a, b, &r) ? INT64_MAX : r;
+}
+
+static int64_t times(int64_t a, int64_t b) {
+  int64_t r;
+  return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r;
+}
+
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* ---- expressions -------------------------------------------------------- */
+
+static int64_t cost_of(counter *c, ir_expr e);
+
+static int64_t operands_cost(counter *c, ir_expr e) {
+  const uint32_t *ops;
+  uint32_t fixed[3], n = ir_operands(c->p, e, &ops, fixed);
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < n; i++) sum = add(sum, cost_of(c, ops[i]));
+  return sum;
+}
+
+/* One operation a lane; a choice costs its dearer side. */
+static int64_t count(counter *c, ir_expr e) {
+  const ir_node *n = ir_at(c->p, e);
+  switch ((ir_op)n->op) {
+  case IR_NONE:
+  case IR_INT:
+  case IR_REAL:
+  case IR_VAR:
+  case IR_LOAD: return 0;
+  case IR_CAST:
+  case IR_RAMP:
+  case IR_BROADCAST: return operands_cost(c, e);
+  case IR_SELECT:
+    return add(cost_of(c, n->a), larger(cost_of(c, n->b), cost_of(c, n->c)));
+  case IR_CALL:
+    return add(operands_cost(c, e),
+               n->dtype.lanes * (n->a == IR_FN_FMA ? 2 : 1));
+  default: return add(operands_cost(c, e), n->dtype.lanes);
+  }
+}
+
+/* Indices cost nothing, and neither does what is inside of a load. */
+static int64_t cost_of(counter *c, ir_expr e) {
+  if (!e || ir_at(c->p, e)->is_index) return 0;
+  if (c->cost[e] < 0) c->cost[e] = count(c, e);
+  return c->cost[e];
+}
+
+/* What stands for a value that is not known. */
+static int64_t guess(const ir_node *n) {
+  if (n->lo == INT64_MIN || n->hi == INT64_MAX) return n->lo > 1 ? n->lo : 1;
+  return n->lo + (int64_t)(((uint64_t)n->hi - (uint64_t)n->lo) / 2);
+}
+
+/* The value of an index where the loops around stand. */
+static int64_t eval(counter *c, ir_expr e) {
+  const ir_node *n = ir_at(c->p, e);
+  if (n->op == IR_INT) return n->i;
+  if (n->op == IR_VAR && c->p->var.v[n->a].kind != IR_VAR_SIZE)
+    return c->value[n->a];
+  if (n->op == IR_SELECT) return eval(c, eval(c, n->a) ? n->b : n->c);
+  if (n->op == IR_NOT) return !eval(c, n->a);
+  if (n->op < IR_ADD || n->op > IR_OR || !ir_is_int(n->dtype)) return guess(n);
+  return ir_fold_int((ir_op)n->op, ir_at(c->p, n->a)->dtype, eval(c, n->a),
+                     eval(c, n->b));
+}
+
+/* ---- statements --------------------------------------------------------- */
+
+static int64_t list_cost(counter *c, ir_stmt first);
+
+/* Whether the extent of a loop inside depends on this loop's variable,
+ * directly or through what is computed from it. */
+static uint8_t find_shape(const ir_program *p, ir_stmt loop) {
+  uint32_t vars = 1u << ir_st(p, loop)->var % 32;
+  for (ir_stmt s = ir_next(p, loop, loop); s; s = ir_next(p, s, loop)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (r->kind == IR_LOOP && ir_at(p, r->extent)->op != IR_INT &&
+        ir_at(p, r->extent)->vars & vars)
+      return IRREGULAR;
+    if (r->kind == IR_LET && ir_at(p, r->let_value)->op != IR_INT &&
+        ir_at(p, r->let_value)->op != IR_REAL &&
+        ir_at(p, r->let_value)->vars & vars)
+      vars |= 1u << r->let_var % 32;
+    if (r->kind != IR_BLOCK) continue;
+    ir_span it = ir_blk(p, s)->iters;
+    for (uint32_t i = it.at; i < it.at + it.n; i++)
+      if (ir_at(p, p->iter.v[i].bind)->op != IR_INT &&
+          ir_at(p, p->iter.v[i].bind)->vars & vars)
+        vars |= 1u << p->iter.v[i].var % 32;
+  }
+  return REGULAR;
+}
+
+static int64_t loop_cost(counter *c, ir_stmt s) {
+  const ir_stmt_rec *r = ir_st(c->p, s);
+  int64_t n = eval(c, r->extent), lo = eval(c, r->lo), sum = 0;
+  if (n <= 0) return 0;
+  if (!c->shape[s]) c->shape[s] = find_shape(c->p, s);
+  if (c->shape[s] == REGULAR || n > c->steps) {
+    c->value[r->var] = lo + n / 2;
+    return times(n, list_cost(c, r->body));
+  }
+  c->steps -= n;
+  for (int64_t i = 0; i < n; i++) {
+    c->value[r->var] = lo + i;
+    sum = add(sum, list_cost(c, r->body));
+  }
+  return sum;
+}
+
+static int64_t block_cost(counter *c, ir_stmt s) {
+  const ir_block_rec *b = ir_blk(c->p, s);
+  for (uint32_t i = b->iters.at; i < b->iters.at + b->iters.n; i++)
+    c->value[c->p->iter.v[i].var] = eval(c, c->p->iter.v[i].bind);
+  return add(list_cost(c, ir_st(c->p, s)->alt),
+             list_cost(c, ir_st(c->p, s)->body));
+}
+
+static int64_t stmt_cost(counter *c, ir_stmt s) {
+  const ir_stmt_rec *r = ir_st(c->p, s);
+  switch ((ir_kind)r->kind) {
+  case IR_LOOP: return loop_cost(c, s);
+  case IR_BLOCK: return block_cost(c, s);
+  case IR_STORE: return cost_of(c, r->value);
+  case IR_IF:
+    return add(cost_of(c, r->cond),
+               larger(list_cost(c, r->body), list_cost(c, r->alt)));
+  case IR_LET:
+    if (ir_is_int(c->p->var.v[r->let_var].dtype))
+      c->value[r->let_var] = eval(c, r->let_value);
+    return add(cost_of(c, r->let_value), list_cost(c, r->body));
+  case IR_EVALUATE: return cost_of(c, r->eval);
+  case IR_ALLOCATE: return list_cost(c, r->body);
+  case IR_BARRIER:
+  case IR_DEAD: break;
+  }
+  return 0;
+}
+
+static int64_t list_cost(counter *c, ir_stmt first) {
+  int64_t sum = 0;
+  for (ir_stmt s = first; s; s = ir_st(c->p, s)->next)
+    sum = add(sum, stmt_cost(c, s));
+  return sum;
+}
+
+static tess_status run(void *ud) {
+  counter *c = ud;
+  const ir_program *p = c->p;
+  c->cost = arena_array(&c->scratch, int64_t, p->node.n);
+  memset(c->cost, 0xff, p->node.n * sizeof *c->cost);
+  c->value = arena_zalloc(&c->scratch, p->var.n * sizeof *c->value);
+  c->shape = arena_zalloc(&c->scratch, p->stmt.n);
+  if (p->entry) c->total = stmt_cost(c, ir_entry(p)->root);
+  return TESS_OK;
+}
+
+/* Memory that runs out leaves the answer at 0: nothing is known. */
+int64_t ir_flops(const ir_program *p) {
+  counter c = {.p = p, .steps = STEPS};
+  arena_init(&c.scratch, p->heap);
+  tess_status s = mem_protect(p->heap, run, &c);
+  arena_free(&c.scratch);
+  return s ? 0 : c.total;
+}

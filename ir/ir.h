@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The tensor program: what it is made of and the few functions that build
+ * and change it.
+ *
+ * A program is a handful of tables; everything in it is named by a 32-bit
+ * index into one of them, and index 0 means "none" everywhere.  So cloning a
+ * program is one memcpy a table, dropping one is a reset, and a program
+ * reused for the next candidate allocates nothing once it is warm.
+ *
+ *   node   expressions: immutable, interned (equal means same index),
+ *          simplified as they are built, with constant bounds kept beside
+ *   stmt   statements: a mutable tree, never shared
+ *   block  what a block statement holds beyond its place in the tree
+ *   var buf iter region anno value arg text   what these refer to
+ *
+ * Table entries are never reused within a program's life: an index, once
+ * given out, names the same thing or a dead one (ir_is_dead).
+ *
+ * Memory: all functions here may unwind through mem_protect when the heap's
+ * cap is reached; none tests for NULL.
+ */
+#ifndef IR_IR_H
+#define IR_IR_H
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include <tessera/types.h>
+
+typedef uint32_t ir_expr;   /* index into node */
+typedef uint32_t ir_stmt;   /* index into stmt */
+typedef uint32_t ir_var;    /* index into var */
+typedef uint32_t ir_buf;    /* index into buf */
+typedef uint32_t ir_str;    /* offset into text of a NUL-terminated name */
+typedef uint32_t ir_val;    /* index into value */
+
+typedef struct ir_span { uint32_t at, n; } ir_span;  /* a piece of a pool */
+
+/* ---- expressions -------------------------------------------------------- */
+
+/* Operators.  Integer DIV and MOD are floor division and floor modulo, and
+ * both give 0 for a zero divisor; DIV on floats is ordinary division.
+ * Comparisons and logic give bool.  GT and GE do not exist: swap. */
+typedef enum ir_op {
+  IR_NONE,
+  IR_INT,        /* i: the value (any integer type and bool)               */
+  IR_REAL,       /* f: the value (any float type, exactly representable)   */
+  IR_VAR,        /* a: variable                                            */
+  IR_ADD, IR_SUB, IR_MUL, IR_DIV, IR_MOD, IR_MIN, IR_MAX,     /* a, b      */
+  IR_EQ, IR_NE, IR_LT, IR_LE, IR_AND, IR_OR,                  /* a, b      */
+  IR_NOT,        /* a                                                      */
+  IR_SELECT,     /* a: condition, b: if true, c: if false; only the chosen
+                  * side is evaluated (a load there may be out of bounds
+                  * when not chosen)                                       */
+  IR_CAST,       /* a: value; to this node's dtype                         */
+  IR_LOAD,       /* a: buffer, b: first index in arg, n: number of indices,
+                  * c: mask (bool, as many lanes; 0: none; a masked-off
+                  * lane gives zero); where there is one it also follows
+                  * the indices in arg, as the last operand                */
+  IR_RAMP,       /* a: base, b: stride; lanes from dtype                   */
+  IR_BROADCAST,  /* a: value; lanes from dtype                             */
+  IR_CALL        /* a: function (ir_fn), b: first argument in arg,
+                  * n: number of arguments, c: name for IR_FN_EXTERN       */
+} ir_op;
+
+/* Functions an IR_CALL can name; ir/fn.def has a row for each. */
+typedef enum ir_fn {
+  IR_FN_NONE,
+#define FN(name, text, nargs, doc) IR_FN_##name,
+#include "ir/fn.def"
+#undef FN
+  IR_FN_COUNT
+} ir_fn;
+
+typedef struct ir_node {
+  uint8_t op;
+  uint8_t is_index : 1, /* built from index variables and constants only: may
+                         * be rearranged by integer algebra, cannot overflow */
+      has_load : 1,     /* reads a buffer, here or below                    */
+      spare : 6;        /* 0: nodes are told apart by their words           */
+  uint16_t n;         /* IR_LOAD, IR_CALL: number of arguments */
+  tess_dtype dtype;
+  union {
+    struct {
+      uint32_t a, b, c;
+      uint32_t vars;  /* bit v % 32 of each variable v used here or below   */
+    };
+    int64_t i;
+    double f;
+  };
+  int64_t lo, hi;     /* inclusive constant bounds of an integer's value;
+                       * INT64_MIN, INT64_MAX where not known */
+} ir_node;
+
+#define IR_INDEX ((tess_dtype){TESS_INT, 64, 1})   /* of loop variables */
+#define IR_BOOL ((tess_dtype){TESS_BOOL, 8, 1})
+
+/* ---- variables ---------------------------------------------------------- */
+
+typedef enum ir_var_kind {
+  IR_VAR_LOOP,     /* bound by the loop `owner` */
+  IR_VAR_ITER,     /* an iteration variable of the block `owner` */
+  IR_VAR_LET,      /* bound by the let `owner` */
+  IR_VAR_SIZE,     /* a symbolic extent: argument of the function */
+  IR_VAR_FORMAL    /* a formal of a reducer, an index map or an intrinsic */
+} ir_var_kind;
+
+/* A derived variable's name is spelled out only when printed
+ * (ir_var_name): split part k of x is "x_k", fused x and y "x_y_fused", with
+ * part 1 "x_y" (a piece of a longer fusion), x of an init "x_init", its
+ * outer part "x_o" and its inner one "x_i". */
+typedef enum ir_name_form {
+  IR_NAME_PLAIN, IR_NAME_SPLIT, IR_NAME_FUSED, IR_NAME_AX, /* ax<part> */
+  IR_NAME_INIT, IR_NAME_OUTER, IR_NAME_INNER
+} ir_name_form;
+
+typedef struct ir_var_rec {
+  uint8_t kind, form;
+  uint16_t part;
+  tess_dtype dtype;
+  ir_str name;           /* IR_NAME_PLAIN */
+  ir_var from[2];        /* FUSED: both; other derived ones: [0] */
+  ir_stmt owner;
+  ir_expr ref;           /* the IR_VAR node */
+  int64_t lo, hi;        /* constant bounds of its values, inclusive */
+} ir_var_rec;
+
+/* ---- buffers ------------------------------------------------------------ */
+
+typedef enum ir_scope {
+#define SCOPE(name, text) IR_SCOPE_##name,
+#include "ir/scope.def"
+#undef SCOPE
+  IR_SCOPE_COUNT
+} ir_scope;
+
+typedef enum ir_role {
+  IR_ROLE_LOCAL,        /* allocated inside the function */
+  IR_ROLE_INPUT, IR_ROLE_OUTPUT, IR_ROLE_CONSTANT,
+  IR_ROLE_LAYOUT_FREE   /* an input whose layout the schedule may choose */
+} ir_role;
+
+typedef struct ir_buf_rec {
+  ir_str name;
+  tess_dtype dtype;      /* of one element; lanes 1 until vectorised */
+  uint8_t scope, role;
+  uint16_t align;        /* bytes; 0: natural */
+  ir_span shape;         /* extents, in arg (ir_expr) */
+  ir_span strides;       /* in elements, in arg; n 0: compact row-major */
+  ir_expr offset;        /* in elements; 0 (none): no offset */
+} ir_buf_rec;
+
+/* ---- regions, values, annotations --------------------------------------- */
+
+/* The box [min, min + extent) of a buffer; arg holds min, extent for each
+ * dimension in turn, starting at `at`. */
+typedef struct ir_region { ir_buf buf; uint32_t at; } ir_region;
+
+/* A value of an annotation or attribute. */
+typedef enum ir_val_tag {
+  IR_VAL_NIL, IR_VAL_BOOL, IR_VAL_INT, IR_VAL_REAL, IR_VAL_STR, IR_VAL_LIST,
+  IR_VAL_DICT    /* list of alternating keys (STR) and values */
+} ir_val_tag;
+typedef struct ir_value {
+  uint32_t tag, n;       /* LIST, DICT: number of elements */
+  union {
+    int64_t i;           /* INT, BOOL */
+    double f;            /* REAL */
+    ir_str s;            /* STR */
+    uint32_t at;         /* LIST, DICT: first element (ir_val) in arg */
+  };
+} ir_value;
+typedef struct ir_anno { ir_str key; ir_val val; uint32_t next; } ir_anno;
+
+/* ---- statements --------------------------------------------------------- */
+
+typedef enum ir_kind {
+  IR_DEAD,        /* was removed; prev: the instruction that ended it */
+  IR_LOOP,        /* body */
+  IR_BLOCK,       /* body; alt: the init of a reduction */
+  IR_STORE,
+  IR_IF,          /* body: then, alt: else */
+  IR_LET,         /* body */
+  IR_EVALUATE,
+  IR_ALLOCATE,    /* body: where the buffer lives; lowered programs only */
+  IR_BARRIER
+} ir_kind;
+
+typedef enum ir_loop_kind {
+  IR_SERIAL, IR_PARALLEL, IR_VECTORIZED, IR_UNROLLED, IR_THREAD
+} ir_loop_kind;
+
+typedef enum ir_thread {
+#define THREAD(name, text) IR_##name,
+#include "ir/thread.def"
+#undef THREAD
+  IR_THREAD_COUNT
+} ir_thread;
+
+/* Body and alt are lists of siblings linked by next and prev, so a sequence
+ * needs no node of its own.  parent is 0 only at a function's root block. */
+typedef struct ir_stmt_rec {
+  uint8_t kind;          /* ir_kind */
+  uint8_t loop_kind;     /* IR_LOOP */
+  uint8_t thread;        /* IR_LOOP of kind IR_THREAD: ir_thread;
+                          * IR_BARRIER: the ir_scope it orders */
+  uint8_t in_alt;        /* it hangs in its parent's alt list */
+  ir_stmt parent, prev, next, body, alt;
+  uint32_t anno;         /* IR_LOOP, IR_BLOCK: first annotation */
+  union {
+    struct { ir_var var; ir_expr lo, extent; };           /* IR_LOOP */
+    uint32_t block;                                       /* IR_BLOCK */
+    struct { ir_buf buf; ir_span idx; ir_expr value, mask; }; /* IR_STORE */
+    ir_expr cond;                                         /* IR_IF */
+    struct { ir_var let_var; ir_expr let_value; };        /* IR_LET */
+    ir_expr eval;                                         /* IR_EVALUATE */
+    ir_buf alloc;                                         /* IR_ALLOCATE */
+  };
+} ir_stmt_rec;
+
+typedef enum ir_iter_kind { IR_SPATIAL, IR_REDUCE, IR_OPAQUE } ir_iter_kind;
+
+typedef struct ir_iter {
+  ir_var var;
+  uint32_t kind;         /* ir_iter_kind */
+  ir_expr lo, extent;    /* its domain */
+  ir_expr bind;          /* its value, over the loops around the block */
+} ir_iter;
+
+/* A buffer that names, inside the block, a region of another. */
+typedef struct ir_match { ir_buf buf; ir_region source; } ir_match;
+
+typedef struct ir_block_rec {
+  ir_str name;           /* unique in its function; "root" for the root */
+  ir_stmt stmt;          /* its statement */
+  ir_span iters;         /* in iter */
+  ir_expr pred;          /* over the loops around; 0: always true */
+  ir_span reads, writes; /* in region */
+  ir_span allocs;        /* ir_buf, in arg: buffers that live in it */
+  ir_span matches;       /* in match */
+  uint32_t reducer;      /* in reducer: how its reduction combines; 0: none */
+} ir_block_rec;
+
+/* (combine, identity) over n-tuples.  combine[i] is an expression over the
+ * formals lhs[0..n) and rhs[0..n). */
+typedef struct ir_reducer {
+  ir_str name;           /* "sum" "prod" "min" "max", else the user's */
+  uint32_t n;
+  ir_span lhs, rhs;      /* ir_var, in arg */
+  ir_span combine, identity; /* ir_expr, in arg */
+} ir_reducer;
+
+typedef struct ir_func {
+  ir_str name;
+  ir_span params;        /* ir_buf, in arg: inputs, then outputs */
+  ir_span sizes;         /* ir_var, in arg: symbolic extents */
+  ir_stmt root;          /* its root block */
+} ir_func;
+
+/* Contents of an IR_ROLE_CONSTANT buffer; the bytes are shared by clones
+ * and belong to whoever made the first program. */
+typedef struct ir_const { ir_buf buf; const void *data; size_t bytes; } ir_const;
+
+typedef struct ir_program {
+  mem_heap *heap;
+  VEC(ir_node) node;
+  VEC(uint32_t) intern;  /* hash table over node; n is a power of two */
+  VEC(ir_var_rec) var;
+  VEC(ir_buf_rec) buf;
+  VEC(ir_stmt_rec) stmt;
+  VEC(ir_block_rec) block;
+  VEC(ir_iter) iter;
+  VEC(ir_region) region;
+  VEC(ir_match) match;
+  VEC(ir_reducer) reducer;
+  VEC(ir_func) func;
+  VEC(ir_const) constant;
+  VEC(ir_anno) anno;
+  VEC(ir_value) value;
+  VEC(uint32_t) arg;
+  VEC(char) text;
+  VEC(uint32_t) names;   /* hash table over text: a count, then slots */
+  uint32_t entry;        /* the function worked on, index into func;
+                          * the first one made, until somebody sets it */
+  uint32_t step;         /* number of the instruction now being applied:
+                          * noted in every statement that dies */
+  uint32_t edits;        /* counts edits; what is cached compares it */
+} ir_program;
+
+/* Access by index.  The pointers die at the next call that makes something. */
+static inline const ir_node *ir_at(const ir_program *p, ir_expr e) {
+  return &p->node.v[e];
+}
+static inline ir_stmt_rec *ir_st(const ir_program *p, ir_stmt s) {
+  return &p->stmt.v[s];
+}
+static inline ir_block_rec *ir_blk(const ir_program *p, ir_stmt s) {
+  return &p->block.v[p->stmt.v[s].block];
+}
+static inline ir_func *ir_entry(const ir_program *p) {
+  return &p->func.v[p->entry];
+}
+
+/* ---- life (program.c) ---------------------------------------------------- */
+
+void ir_program_init(ir_program *p, mem_heap *heap);
+void ir_program_free(ir_program *p);
+/* Forget everything, keep the memory. */
+void ir_program_reset(ir_program *p);
+/* dst := src, exactly (same indices); reuses dst's memory. */
+void ir_program_copy(ir_program *dst, const ir_program *src);
+
+/* ---- names (text.c) ------------------------------------------------------ */
+
+ir_str ir_name(ir_program *p, const char *s);          /* interned */
+ir_str ir_name_n(ir_program *p, const char *s, size_t n);
+/* Enters all of text again, which came from elsewhere and ends in a NUL;
+ * false when a name is empty or there twice. */
+bool ir_reintern_names(ir_program *p);
+ir_str ir_name_cat(ir_program *p, ir_str a, const char *suffix);
+static inline const char *ir_text(const ir_program *p, ir_str s) {
+  return p->text.v + s;
+}
+/* Spell a variable's name; derived ones are built in `out`.  Not made unique:
+ * the printer does that. */
+void ir_var_name(const ir_program *p, ir_var v, strbuf *out);
+/* The same in an arena. */
+const char *ir_var_text(const ir_program *p, ir_var v, arena *scratch);
+
+/* ---- dtypes (dtype.c) ---------------------------------------------------- */
+
+/* "float32", "int8", "bool", "bfloat16", "float32x8"; false: no such type. */
+bool ir_dtype_parse(const char *s, tess_dtype *out);
+void ir_dtype_print(tess_dtype t, strbuf *out);
+static inline bool ir_dtype_eq(tess_dtype a, tess_dtype b) {
+  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+static inline bool ir_is_float(tess_dtype t) {
+  return t.code == TESS_FLOAT || t.code == TESS_BFLOAT;
+}
+static inline bool ir_is_int(tess_dtype t) {
+  return t.code == TESS_INT || t.code == TESS_UINT || t.code == TESS_BOOL;
+}
+static inline size_t ir_dtype_bytes(tess_dtype t) {
+  return (size_t)((t.bits + 7) / 8) * t.lanes;
+}
+
+/* ---- building expressions (expr.c; algebra in arith/) --------------------- */
+
+ir_expr ir_int(ir_program *p, tess_dtype t, int64_t v);  /* wraps to t */
+ir_expr ir_index(ir_program *p, int64_t v);              /* int64 */
+ir_expr ir_real(ir_program *p, tess_dtype t, double v);  /* rounds to t */
+ir_expr ir_bool(ir_program *p, bool v);
+/* A new variable; bounds are those of its values, when constant. */
+ir_var ir_var_new(ir_program *p, ir_var_kind kind, ir_str name, tess_dtype t,
+                  int64_t lo, int64_t hi);
+ir_var ir_var_split(ir_program *p, ir_var from, unsigned part, int64_t hi);
+ir_var ir_var_fused(ir_program *p, ir_var a, ir_var b, int64_t hi);
+/* Another one of the same kind and name (clone.c). */
+ir_var ir_var_like(ir_program *p, ir_var v, int64_t lo, int64_t hi);
+static inline ir_expr ir_ref(const ir_program *p, ir_var v) {
+  return p->var.v[v].ref;
+}
+/* Any operator of two operands; both must have the same dtype (lanes too).
+ * Simplifies; index arithmetic comes out in a canonical form. */
+ir_expr ir_binary(ir_program *p, ir_op op, ir_expr a, ir_expr b);
+ir_expr ir_not(ir_program *p, ir_expr a);
+ir_expr ir_select(ir_program *p, ir_expr cond, ir_expr yes, ir_expr no);
+ir_expr ir_cast(ir_program *p, tess_dtype t, ir_expr a);
+ir_expr ir_load(ir_program *p, ir_buf b, uint32_t n, const ir_expr *idx);
+ir_expr ir_load_masked(ir_program *p, ir_buf b, tess_dtype t, uint32_t n,
+                       const ir_expr *idx, ir_expr mask);
+ir_expr ir_ramp(ir_program *p, ir_expr base, ir_expr stride, uint32_t lanes);
+ir_expr ir_broadcast(ir_program *p, ir_expr a, uint32_t lanes);
+ir_expr ir_call(ir_program *p, ir_fn fn, tess_dtype t, uint32_t n,
+                const ir_expr *args);
+ir_expr ir_call_extern(ir_program *p, const char *name, tess_dtype t,
+                       uint32_t n, const ir_expr *args);
+static inline ir_expr ir_add(ir_program *p, ir_expr a, ir_expr b) {
+  return ir_binary(p, IR_ADD, a, b);
+}
+static inline ir_expr ir_sub(ir_program *p, ir_expr a, ir_expr b) {
+  return ir_binary(p, IR_SUB, a, b);
+}
+static inline ir_expr ir_mul(ir_program *p, ir_expr a, ir_expr b) {
+  return ir_binary(p, IR_MUL, a, b);
+}
+static inline ir_expr ir_and(ir_program *p, ir_expr a, ir_expr b) {
+  return ir_binary(p, IR_AND, a, b);   /* either may be 0: true */
+}
+/* The node as it is, without simplifying (printers' and tests' use). */
+ir_expr ir_raw(ir_program *p, const ir_node *n, const uint32_t *args);
+
+/* Asking. */
+static inline bool ir_is_const(const ir_program *p, ir_expr e, int64_t v) {
+  const ir_node *n = ir_at(p, e);
+  return n->op == IR_INT && n->i == v;
+}
+static inline bool ir_const_int(const ir_program *p, ir_expr e, int64_t *v) {
+  const ir_node *n = ir_at(p, e);
+  return n->op == IR_INT ? (*v = n->i, true) : false;
+}
+/* Bounds of the values in [lo, lo + extent); INT64_MIN and INT64_MAX where
+ * not known.  For a domain that may be empty, max is at least min. */
+void ir_domain_bounds(const ir_program *p, ir_expr lo, ir_expr extent,
+                      int64_t *min, int64_t *max);
+bool ir_uses_var(const ir_program *p, ir_expr e, ir_var v);
+/* True when e reads any buffer (or only `b`, when not 0). */
+bool ir_has_load(const ir_program *p, ir_expr e, ir_buf b);
+/* Calls f for e and every node below it, once each, operands first. */
+void ir_visit(const ir_program *p, arena *scratch, ir_expr e,
+              void (*f)(const ir_program *p, ir_expr e, void *ud), void *ud);
+/* Operands of a node that are expressions (not buffers, functions). */
+uint32_t ir_operands(const ir_program *p, ir_expr e, const uint32_t **out,
+                     uint32_t fixed[3]);
+
+/* ---- substitution (subst.c) ----------------------------------------------- */
+
+/* A substitution over expressions: variables and buffers get new values and
+ * shared work is remembered.  Everything not mapped stays. */
+typedef struct ir_subst {
+  ir_program *p;
+  arena *scratch;
+  uint32_t nvar, nbuf;       /* sizes of the maps */
+  ir_expr *var;              /* var -> expression, 0: itself */
+  ir_buf *buf;               /* buffer -> buffer, 0: itself */
+  uint32_t vars;             /* bits of the mapped variables (ir_node) */
+  bool deep, bufs;           /* maps more than loop variables; buffers */
+  /* Called for every load (after its indices were mapped); 0: as usual. */
+  ir_expr (*load)(struct ir_subst *s, ir_buf buf, uint32_t n,
+                  const ir_expr *idx);
+  void *ud;
+  uint32_t nmemo;
+  ir_expr *memo;             /* node -> result, 0: not yet */
+} ir_subst;
+void ir_subst_init(ir_subst *s, ir_program *p, arena *scratch);
+void ir_subst_var(ir_subst *s, ir_var v, ir_expr e);
+void ir_subst_buf(ir_subst *s, ir_buf b, ir_buf to);
+/* Forget remembered results (after changing the maps). */
+void ir_subst_restart(ir_subst *s);
+ir_expr ir_subst_expr(ir_subst *s, ir_expr e);
+/* In place, through a statement and all below it: bindings, predicates,
+ * bounds, regions, indices, values.  A block's inside sees no loop variable
+ * of the loops around it, so while only loop variables are mapped the walk
+ * stops at blocks' bindings and predicates. */
+void ir_subst_stmt(ir_subst *s, ir_stmt st);
+/* The same for what the one statement itself holds; of a block also what is
+ * inside (regions, match buffers) when `inside`. */
+void ir_subst_head(ir_subst *s, ir_stmt st, bool inside);
+ir_region ir_subst_region(ir_subst *s, ir_region r);
+/* A deep copy of a statement (detached) with fresh variables, blocks and
+ * buffers for those bound, or allocated, in it; names of copied blocks get
+ * `suffix` and are made unique (NULL: they stay).  The maps of old to new
+ * stay in s for the caller's use. */
+ir_stmt ir_clone_stmt(ir_subst *s, ir_stmt st, const char *suffix);
+
+/* ---- building and editing statements (stmt.c) ------------------------------ */
+
+ir_stmt ir_loop_new(ir_program *p, ir_var v, ir_expr lo, ir_expr extent,
+                    ir_loop_kind kind);
+ir_stmt ir_block_new(ir_program *p, ir_str name);
+ir_stmt ir_store_new(ir_program *p, ir_buf b, uint32_t n, const ir_expr *idx,
+                     ir_expr value);
+ir_stmt ir_if_new(ir_program *p, ir_expr cond);
+ir_stmt ir_let_new(ir_program *p, ir_var v, ir_expr value);
+ir_stmt ir_evaluate_new(ir_program *p, ir_expr e);
+ir_stmt ir_allocate_new(ir_program *p, ir_buf b);
+ir_stmt ir_barrier_new(ir_program *p, ir_scope scope);
+
+/* The only ways to change the tree.  Statements given are detached ones. */
+void ir_append(ir_program *p, ir_stmt parent, ir_stmt child);
+void ir_prepend(ir_program *p, ir_stmt parent, ir_stmt child);
+void ir_append_alt(ir_program *p, ir_stmt parent, ir_stmt child);
+void ir_insert_before(ir_program *p, ir_stmt at, ir_stmt s);
+void ir_insert_after(ir_program *p, ir_stmt at, ir_stmt s);
+void ir_detach(ir_program *p, ir_stmt s);      /* out of the tree, alive */
+/* `s` takes the place of `old`; `old` is detached, with its children. */
+void ir_replace(ir_program *p, ir_stmt old, ir_stmt s);
+/* All children of `from` move to the end of `to`'s body. */
+void ir_move_body(ir_program *p, ir_stmt from, ir_stmt to);
+/* `s` and everything still below it die, stamped with p->step. */
+void ir_kill(ir_program *p, ir_stmt s);
+/* A loop or block wraps a statement in its place. */
+void ir_wrap(ir_program *p, ir_stmt s, ir_stmt around);
+
+static inline bool ir_is_dead(const ir_program *p, ir_stmt s) {
+  return p->stmt.v[s].kind == IR_DEAD;
+}
+static inline bool ir_is_loop(const ir_program *p, ir_stmt s) {
+  return p->stmt.v[s].kind == IR_LOOP;
+}
+static inline bool ir_is_block(const ir_program *p, ir_stmt s) {
+  return p->stmt.v[s].kind == IR_BLOCK;
+}
+/* Pre-order: the statement after s inside `top`, 0 at the end. */
+ir_stmt ir_next(const ir_program *p, ir_stmt s, ir_stmt top);
+/* The same, not descending into s. */
+ir_stmt ir_skip(const ir_program *p, ir_stmt s, ir_stmt top);
+/* The block that s stands in (not s itself); 0 at the root. */
+ir_stmt ir_scope_of(const ir_program *p, ir_stmt s);
+bool ir_is_ancestor(const ir_program *p, ir_stmt above, ir_stmt below);
+
+/* Pools. */
+uint32_t ir_args(ir_program *p, uint32_t n, const uint32_t *v); /* -> at */
+ir_span ir_arg_span(ir_program *p, uint32_t n, const uint32_t *v);
+
+/* Blocks' parts; each replaces the whole part. */
+void ir_block_set_iters(ir_program *p, ir_stmt b, uint32_t n,
+                        const ir_iter *it);
+void ir_block_set_reads(ir_program *p, ir_stmt b, uint32_t n,
+                        const ir_region *r);
+void ir_block_set_writes(ir_program *p, ir_stmt b, uint32_t n,
+                         const ir_region *r);
+/* Sets both to what the statements in it access (regions.c). */
+void ir_block_find_regions(ir_program *p, arena *scratch, ir_stmt b);
+void ir_block_add_alloc(ir_program *p, ir_stmt b, ir_buf buf);
+void ir_block_remove_alloc(ir_program *p, ir_stmt b, ir_buf buf);
+/* Annotations of a block that list buffers by name: whose regions are what a
+ * person said and not worked out, and which accesses it does not declare. */
+#define IR_EXPLICIT_READS "explicit_read_region"
+#define IR_EXPLICIT_WRITES "explicit_write_region"
+#define IR_HIDDEN_READS "hidden_read_region"
+#define IR_HIDDEN_WRITES "hidden_write_region"
+bool ir_notes_buffer(const ir_program *p, ir_stmt b, const char *key,
+                     ir_buf buf);
+void ir_note_buffer(ir_program *p, arena *scratch, ir_stmt b, const char *key,
+                    ir_buf buf);
+/* Some block of the program hides an access of the buffer. */
+bool ir_is_hidden(const ir_program *p, ir_buf buf);
+/* The block of the entry function named so; 0: none. */
+ir_stmt ir_find_block(const ir_program *p, ir_str name);
+/* A block name not yet used in the entry function: name, name_1, ... */
+ir_str ir_fresh_block_name(ir_program *p, ir_str name);
+
+/* Annotations of a loop or block. */
+const ir_anno *ir_anno_get(const ir_program *p, ir_stmt s, const char *key);
+void ir_anno_set(ir_program *p, ir_stmt s, ir_str key, ir_val val);
+bool ir_anno_remove(ir_program *p, ir_stmt s, const char *key);
+ir_val ir_value_int(ir_program *p, int64_t v);
+ir_val ir_value_str(ir_program *p, const char *s);
+ir_val ir_value_add(ir_program *p, ir_value v, const uint32_t *elems);
+bool ir_value_eq(const ir_program *p, ir_val a, const ir_program *q, ir_val b);
+
+/* ---- buffers and functions (buffer.c) -------------------------------------- */
+
+ir_buf ir_buf_new(ir_program *p, ir_str name, tess_dtype t, uint32_t ndim,
+                  const ir_expr *shape, ir_scope scope, ir_role role);
+static inline uint32_t ir_ndim(const ir_program *p, ir_buf b) {
+  return p->buf.v[b].shape.n;
+}
+static inline ir_expr ir_dim(const ir_program *p, ir_buf b, uint32_t i) {
+  return p->arg.v[p->buf.v[b].shape.at + i];
+}
+ir_region ir_region_new(ir_program *p, ir_buf b, const ir_expr *min_extent);
+static inline ir_expr ir_region_min(const ir_program *p, ir_region r,
+                                    uint32_t i) {
+  return p->arg.v[r.at + 2 * i];
+}
+static inline ir_expr ir_region_extent(const ir_program *p, ir_region r,
+                                       uint32_t i) {
+  return p->arg.v[r.at + 2 * i + 1];
+}
+ir_region ir_region_full(ir_program *p, ir_buf b);
+/* Its symbolic extents are those that the parameters' shapes mention. */
+/* Behind the functions of a program stand those of the tensor intrinsics that
+ * it knows ("name.desc", "name.impl"), from this index on: they are no part
+ * of what it computes. */
+uint32_t ir_func_end(const ir_program *p);
+uint32_t ir_func_new(ir_program *p, ir_str name, uint32_t nparams,
+                     const ir_buf *params, ir_stmt root);
+bool ir_scope_parse(const char *s, ir_scope *out);
+const char *ir_scope_text(ir_scope s);
+bool ir_thread_parse(const char *s, ir_thread *out);
+const char *ir_thread_text(ir_thread t);
+const char *ir_op_text(ir_op op);          /* "+", "min", ... */
+const char *ir_fn_text(ir_fn fn);          /* "exp", ... */
+
+/* ---- reducers (reducer.c) ---------------------------------------------------- */
+
+/* A built-in one: name is sum, prod, min or max; 0: no such. */
+uint32_t ir_reducer_builtin(ir_program *p, const char *name, tess_dtype t);
+uint32_t ir_reducer_new(ir_program *p, ir_str name, uint32_t n,
+                        const ir_var *lhs, const ir_var *rhs,
+                        const ir_expr *combine, const ir_expr *identity);
+/* The greatest or least value of a type (floats: an infinity). */
+ir_expr ir_extreme(ir_program *p, tess_dtype t, bool greatest);
+/* combine with lhs and rhs replaced; writes n expressions. */
+void ir_reducer_apply(ir_program *p, arena *scratch, uint32_t reducer,
+                      const ir_expr *lhs, const ir_expr *rhs, ir_expr *out);
+
+/* ---- what a whole program is asked -------------------------------------------- */
+
+/* Structural hash (hash.c): ignores variable names and table indices,
+ * includes block names, annotations, loop kinds.  Same on every machine. */
+uint64_t ir_hash(const ir_program *p, arena *scratch);
+/* Structural equality up to variable names (equal.c). */
+bool ir_equal(const ir_program *p, const ir_program *q, arena *scratch);
+/* Well-formedness (verify.c): links, dtypes, scoping of variables, regions
+ * cover accesses, unique block names.  false: `why` says what and where. */
+bool ir_verify(const ir_program *p, arena *scratch, strbuf *why);
+/* false: some access of a program that verifies surely leaves its buffer. */
+bool ir_verify_bounds(const ir_program *p, arena *scratch, strbuf *why);
+/* Floating-point and integer operations done by one run. */
+int64_t ir_flops(const ir_program *p);
+
+/* Readable loop nest (print.c).  mark: a statement to point at, or 0;
+ * changed: one byte a statement, non-zero lines get a mark; or NULL. */
+typedef struct ir_print_opts {
+  ir_stmt mark;
+  const char *mark_text;
+  const uint8_t *changed;
+  bool regions;          /* also reads, writes of each block */
+} ir_print_opts;
+void ir_print(const ir_program *p, const ir_print_opts *o, strbuf *out);
+void ir_print_expr(const ir_program *p, ir_expr e, strbuf *out);
+void ir_print_stmt_head(const ir_program *p, ir_stmt s, strbuf *out);
+
+/* Bytes and back (serial.c): the tables, less what no function uses, with a
+ * header and checksum; indices are others then.  Loading trusts nothing: every index is checked, then ir_verify.  Contents of
+ * constants stay where they are in `bytes`, at multiples of 64 from its
+ * start. */
+void ir_save(const ir_program *p, strbuf *out);
+tess_status ir_restore(ir_program *p, arena *scratch, const void *bytes,
+                       size_t n, strbuf *why);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Blocks that copy on their own (read_at, write_at) are told how: through
+ * registers, as one block that loads and one that stores, where local_stage
+ * asks for it, and vector_bytes at once.  What is copied to a shared scope
+ * the threads around it copy together, each its part, where the number of
+ * them divides the first dimension. */
+#include "ir/lower/pass.h"
+
+enum { MAX_LOOPS = 16 };
+
+/* The body of such a block: loops, perhaps a condition, one store. */
+typedef struct nest {
+  uint32_t n;
+  ir_stmt loop[MAX_LOOPS], store;
+} nest;
+
+static bool only(const ir_program *p, ir_stmt s) {
+  return s && !ir_st(p, s)->next;
+}
+
+static bool parse(const ir_program *p, ir_stmt block, nest *out) {
+  ir_stmt s = ir_st(p, block)->body;
+  out->n = 0;
+  for (; only(p, s) && ir_is_loop(p, s); s = ir_st(p, s)->body) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (out->n == MAX_LOOPS || r->loop_kind != IR_SERIAL ||
+        !ir_is_const(p, r->lo, 0) || ir_at(p, r->extent)->op != IR_INT)
+      return false;
+    out->loop[out->n++] = s;
+  }
+  if (only(p, s) && ir_st(p, s)->kind == IR_IF && !ir_st(p, s)->alt)
+    s = ir_st(p, s)->body;
+  out->store = s;
+  return only(p, s) && ir_st(p, s)->kind == IR_STORE && !ir_st(p, s)->mask &&
+         !ir_has_load(p, ir_st(p, s)->value, ir_st(p, s)->buf) &&
+         !ir_st(p, block)->alt;
+}
+
+static int64_t number(const ir_program *p, ir_stmt block, const char *key) {
+  const ir_anno *a = ir_anno_get(p, block, key);
+  const ir_value *v = a ? &p->value.v[a->val] : NULL;
+  return v && (v->tag == IR_VAL_INT || v->tag == IR_VAL_BOOL) ? v->i : 0;
+}
+
+/* ---- through registers -------------------------------------------------- */
+
+static ir_buf make_registers(ir_program *p, const nest *k, ir_stmt scope) {
+  ir_expr shape[MAX_LOOPS];
+  ir_buf to = ir_st(p, k->store)->buf;
+  for (uint32_t i = 0; i < k->n; i++)
+    shape[i] = ir_st(p, k->loop[i])->extent;
+  ir_str name = ir_name_cat(p, p->buf.v[to].name, "_stage");
+  ir_buf b = ir_buf_new(p, name, p->buf.v[to].dtype, k->n, shape,
+                        IR_SCOPE_LOCAL, IR_ROLE_LOCAL);
+  ir_block_add_alloc(p, scope, b);
+  return b;
+}
+
+/* The registers of this iteration of the nest. */
+static void at_loops(const ir_program *p, const nest *k, ir_expr *idx) {
+  for (uint32_t i = 0; i < k->n; i++)
+    idx[i] = ir_ref(p, ir_st(p, k->loop[i])->var);
+}
+
+/* Registers that are not wanted get zeros: all of them are seen to be
+ * written, and so to be the iteration's own. */
+static void fill_whole(ir_program *p, ir_stmt store) {
+  ir_stmt cond = ir_st(p, store)->parent;
+  if (ir_st(p, cond)->kind != IR_IF) return;
+  ir_expr value = ir_st(p, store)->value;
+  tess_dtype t = ir_at(p, value)->dtype;
+  ir_expr zero = ir_is_float(t) ? ir_real(p, t, 0) : ir_int(p, t, 0);
+  value = ir_select(p, ir_st(p, cond)->cond, value, zero);
+  ir_st(p, store)->value = value;
+  lower_splice(p, cond);
+}
+
+/* The block stores what another one before it, *load, keeps in registers. */
+static void stage(ir_program *p, arena *scratch, ir_stmt block, const nest *k,
+                  ir_stmt *load) {
+  ir_expr idx[MAX_LOOPS];
+  nest other;
+  ir_subst sub;
+  ir_stmt scope = ir_scope_of(p, block);
+  ir_buf regs = make_registers(p, k, scope);
+  ir_subst_init(&sub, p, scratch);
+  *load = ir_clone_stmt(&sub, block, "_stage");
+  ir_insert_before(p, block, *load);
+  ir_anno_remove(p, *load, "double_buffer_scope");
+  parse(p, *load, &other);
+  at_loops(p, &other, idx);
+  ir_span at = ir_arg_span(p, other.n, idx);
+  ir_st(p, other.store)->buf = regs;
+  ir_st(p, other.store)->idx = at;
+  fill_whole(p, other.store);
+  at_loops(p, k, idx);
+  ir_expr value = ir_load(p, regs, k->n, idx);
+  ir_st(p, k->store)->value = value;
+  ir_block_find_regions(p, scratch, *load);
+  ir_block_find_regions(p, scratch, block);
+}
+
+/* ---- several elements at once ------------------------------------------- */
+
+/* The store goes on by one element with each iteration of the loop. */
+static bool is_contiguous(const ir_program *p, const nest *k, ir_var v) {
+  ir_span at = ir_st(p, k->store)->idx;
+  ir_expr atom[16];
+  int64_t coef[16], c, step = 0;
+  for (uint32_t d = 0; d + 1 < at.n; d++)
+    if (ir_uses_var(p, p->arg.v[at.at + d], v)) return false;
+  int n = at.n ? arith_terms(p, p->arg.v[at.at + at.n - 1], 16, atom, coef, &c)
+               : 0;
+  for (int i = 0; i < n; i++) {
+    if (atom[i] == ir_ref(p, v))
+      step = coef[i];
+    else if (ir_uses_var(p, atom[i], v))
+      return false;
+  }
+  return step == 1;
+}
+
+/* A loop of `lanes` steps goes into the innermost one. */
+static void cut(ir_program *p, arena *scratch, ir_stmt loop, int64_t lanes) {
+  ir_var v = ir_st(p, loop)->var;
+  int64_t extent = p->var.v[v].hi + 1;
+  ir_var outer = ir_var_split(p, v, 0, extent / lanes - 1);
+  ir_var inner = ir_var_split(p, v, 1, lanes - 1);
+  ir_stmt l = ir_loop_new(p, inner, ir_index(p, 0), ir_index(p, lanes),
+                          IR_VECTORIZED);
+  ir_subst sub;
+  ir_subst_init(&sub, p, scratch);
+  ir_subst_var(&sub, v,
+               ir_add(p, ir_mul(p, ir_ref(p, outer), ir_index(p, lanes)),
+                      ir_ref(p, inner)));
+  for (ir_stmt s = loop; (s = ir_next(p, s, loop));)
+    ir_subst_head(&sub, s, true);
+  ir_move_body(p, loop, l);
+  ir_append(p, loop, l);
+  ir_st(p, loop)->var = outer;
+  p->var.v[outer].owner = loop;
+  ir_st(p, loop)->extent = ir_index(p, extent / lanes);
+}
+
+static void vectorize(ir_program *p, arena *scratch, const nest *k,
+                      int64_t bytes) {
+  if (!k->n) return;
+  ir_stmt loop = k->loop[k->n - 1];
+  int64_t extent = 0, lanes;
+  ir_const_int(p, ir_st(p, loop)->extent, &extent);
+  size_t each = ir_dtype_bytes(p->buf.v[ir_st(p, k->store)->buf].dtype);
+  lanes = bytes / (int64_t)each;
+  if (lanes > extent) lanes = extent;
+  while (lanes > 1 && extent % lanes) lanes--;
+  if (lanes < 2 || !is_contiguous(p, k, ir_st(p, loop)->var)) return;
+  if (lanes == extent)
+    ir_st(p, loop)->loop_kind = IR_VECTORIZED;
+  else
+    cut(p, scratch, loop, lanes);
+}
+
+/* ---- all threads together ----------------------------------------------- */
+
+/* The loop runs `threads` parts of its iterations, one a thread. */
+static void share(ir_program *p, arena *scratch, ir_stmt loop, uint8_t axis,
+                  int64_t threads) {
+  ir_var v = ir_st(p, loop)->var;
+  int64_t extent = p->var.v[v].hi + 1;
+  ir_var outer = ir_var_split(p, v, 0, threads - 1);
+  ir_var inner = ir_var_split(p, v, 1, extent / threads - 1);
+  ir_stmt l = ir_loop_new(p, outer, ir_index(p, 0), ir_index(p, threads),
+                          IR_THREAD);
+  ir_st(p, l)->thread = axis;
+  ir_subst sub;
+  ir_subst_init(&sub, p, scratch);
+  ir_subst_var(&sub, v,
+               ir_add(p, ir_mul(p, ir_ref(p, outer),
+                                ir_index(p, extent / threads)),
+                      ir_ref(p, inner)));
+  for (ir_stmt s = loop; (s = ir_next(p, s, loop));)
+    ir_subst_head(&sub, s, true);
+  ir_st(p, loop)->var = inner;
+  p->var.v[inner].owner = loop;
+  ir_st(p, loop)->extent = ir_index(p, extent / threads);
+  ir_wrap(p, loop, l);
+}
+
+static void spread(ir_program *p, arena *scratch, ir_stmt block,
+                   const nest *k) {
+  unsigned seen = 0;
+  if (!k->n || ir_st(p, k->loop[0])->loop_kind != IR_SERIAL) return;
+  for (ir_stmt s = ir_st(p, block)->parent; s; s = ir_st(p, s)->parent) {
+    const ir_stmt_rec r = *ir_st(p, s);
+    int64_t threads, extent = 0;
+    if (r.kind != IR_LOOP || r.loop_kind != IR_THREAD ||
+        r.thread < IR_THREADIDX_X || r.thread > IR_THREADIDX_Z ||
+        (seen >> r.thread & 1))
+      continue;
+    seen |= 1u << r.thread;
+    ir_const_int(p, ir_st(p, k->loop[0])->extent, &extent);
+    if (ir_const_int(p, r.extent, &threads) && threads > 1 &&
+        extent % threads == 0)
+      share(p, scratch, k->loop[0], r.thread, threads);
+  }
+}
+
+/* ---- the pass ----------------------------------------------------------- */
+
+static void visit(ir_program *p, arena *scratch, ir_stmt block) {
+  nest k, first;
+  int64_t bytes = number(p, block, "vector_bytes");
+  ir_stmt load = 0;
+  if (!number(p, block, "auto_copy") || !parse(p, block, &k)) return;
+  if (k.n && number(p, block, "local_stage"))
+    stage(p, scratch, block, &k, &load);
+  if (load && parse(p, load, &first)) vectorize(p, scratch, &first, bytes);
+  vectorize(p, scratch, &k, bytes);
+  ir_buf to = ir_st(p, k.store)->buf;
+  if (p->buf.v[to].scope != IR_SCOPE_SHARED &&
+      p->buf.v[to].scope != IR_SCOPE_SHARED_DYN)
+    return;
+  if (load) spread(p, scratch, load, &first);
+  spread(p, scratch, block, &k);
+}
+
+LOWER_PASS(auto_copy) {
+  (void)o, (void)e;
+  LOWER_EACH(p, s) if (ir_is_block(p, s)) visit(p, scratch, s);
+  return TESS_OK;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where a local buffer lives: the innermost loop or block around all its
+ * accesses that carries no value from one iteration to the next. */
+#include "ir/arith/arith.h"
+#include "ir/expr.h"
+#include "ir/lower/lower.h"
+
+typedef struct access {
+  ir_stmt block;
+  bool reads, writes;
+} access;
+
+typedef struct search {
+  ir_program *p;
+  arena *scratch;
+  ir_buf b;
+} search;
+
+/* ---- who accesses it ---------------------------------------------------- */
+
+static ir_stmt allocating_block(const ir_program *p, ir_buf b) {
+  ir_stmt root = ir_entry(p)->root;
+  for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
+    if (!ir_is_block(p, s)) continue;
+    ir_span a = ir_blk(p, s)->allocs;
+    for (uint32_t i = 0; i < a.n; i++)
+      if (p->arg.v[a.at + i] == b) return s;
+  }
+  return 0;
+}
+
+static bool in_regions(const ir_program *p, ir_span r, ir_buf b) {
+  for (uint32_t i = 0; i < r.n; i++)
+    if (p->region.v[r.at + i].buf == b) return true;
+  return false;
+}
+
+/* What stands at `s` itself, not below, names the buffer outside of a child
+ * block: in a store, a bound, a condition, a binding. */
+static bool named_directly(const search *f, ir_stmt s) {
+  const ir_program *p = f->p;
+  const ir_stmt_rec *r = ir_st(p, s);
+  switch ((ir_kind)r->kind) {
+  case IR_STORE:
+    for (uint32_t i = 0; i < r->idx.n; i++)
+      if (ir_has_load(p, p->arg.v[r->idx.at + i], f->b)) return true;
+    return r->buf == f->b || ir_has_load(p, r->value, f->b);
+  case IR_LOOP:
+    return ir_has_load(p, r->lo, f->b) || ir_has_load(p, r->extent, f->b);
+  case IR_IF: return ir_has_load(p, r->cond, f->b);
+  case IR_LET: return ir_has_load(p, r->let_value, f->b);
+  case IR_EVALUATE: return ir_has_load(p, r->eval, f->b);
+  case IR_BLOCK: {
+    ir_span it = ir_blk(p, s)->iters;
+    for (uint32_t i = it.at; i < it.at + it.n; i++)
+      if (ir_has_load(p, p->iter.v[i].bind, f->b)) return true;
+    ir_expr pred = ir_blk(p, s)->pred;
+    return pred && ir_has_load(p, pred, f->b);
+  }
+  default: return false;
+  }
+}
+
+static bool makes_itself(const search *f, ir_stmt block);
+
+/* The child blocks of `scope` that access the buffer, in program order, in
+ * scratch; false when something else in the scope does.  What a reduction
+ * reads of its own result comes from its init and does not count. */
+static bool find_accesses(const search *f, ir_stmt scope, access **out,
+                          uint32_t *n) {
+  const ir_program *p = f->p;
+  uint32_t cap = 0;
+  *n = 0;
+  for (ir_stmt s = ir_next(p, scope, scope); s;) {
+    if (named_directly(f, s)) return false;
+    if (!ir_is_block(p, s)) {
+      s = ir_next(p, s, scope);
+      continue;
+    }
+    access a = {s, in_regions(p, ir_blk(p, s)->reads, f->b),
+                in_regions(p, ir_blk(p, s)->writes, f->b)};
+    if (a.reads || a.writes) {
+      if (ir_st(p, s)->in_alt) return false;
+      a.reads &= !(a.writes && (ir_st(p, s)->alt || makes_itself(f, s)));
+      if (*n == cap) {
+        access *more = arena_array(f->scratch, access, cap = 2 * cap + 4);
+        if (*n) memcpy(more, *out, *n * sizeof *more);
+        *out = more;
+      }
+      (*out)[(*n)++] = a;
+    }
+    s = ir_skip(p, s, scope);
+  }
+  return true;
+}
+
+static ir_stmt common(const ir_program *p, ir_stmt a, ir_stmt b) {
+  while (!ir_is_ancestor(p, a, b)) a = ir_st(p, a)->parent;
+  return a;
+}
+
+/* ---- what is carried ---------------------------------------------------- */
+
+static bool region_of(const ir_program *p, ir_span r, ir_buf b,
+                      ir_region *out) {
+  for (uint32_t i = 0; i < r.n; i++)
+    if (p->region.v[r.at + i].buf == b) {
+      *out = p->region.v[r.at + i];
+      return true;
+    }
+  return false;
+}
+
+/* An iter that reduces or keeps an order is bound to a loop at or above
+ * `top`: what the block writes there is carried. */
+static bool is_partial(const ir_program *p, ir_stmt block, ir_stmt top) {
+  ir_span it = ir_blk(p, block)->iters;
+  for (ir_stmt a = top; a && !ir_is_block(p, a); a = ir_st(p, a)->parent) {
+    if (!ir_is_loop(p, a)) continue;
+    for (uint32_t i = it.at; i < it.at + it.n; i++)
+      if (p->iter.v[i].kind != IR_SPATIAL &&
+          ir_uses_var(p, p->iter.v[i].bind, ir_st(p, a)->var))
+        return true;
+  }
+  return false;
+}
+
+/* Within one iteration of `top`, writer w surely writes, before reader r
+ * reads, all that r reads.  Regions of the same buffer may be several; each
+ * of the reader's must be covered. */
+static bool covers(const search *f, const access *w, const access *r) {
+  ir_program *p = f->p;
+  ir_stmt meet = common(p, w->block, r->block);
+  uint32_t ndim = ir_ndim(p, f->b);
+  ir_expr *box = arena_array(f->scratch, ir_expr, 4 * ndim + 1);
+  ir_expr *wmin = box, *wmax = box + ndim;
+  ir_expr *rmin = box + 2 * ndim, *rmax = box + 3 * ndim;
+  ir_region wr;
+  region_of(p, ir_blk(p, w->block)->writes, f->b, &wr);
+  if (!arith_touched(p, f->scratch, w->block, wr, meet, wmin, wmax) ||
+      !arith_fills(p, f->scratch, w->block, wr, meet, wmin, wmax,
+                   ir_blk(p, r->block)->pred) ||
+      !arith_does(p, f->scratch, w->block, wr, true))
+    return false;
+  ir_span reads = ir_blk(p, r->block)->reads;
+  for (uint32_t i = 0; i < reads.n; i++) {
+    ir_region rr = p->region.v[reads.at + i];
+    if (rr.buf != f->b) continue;
+    if (!arith_touched(p, f->scratch, r->block, rr, meet, rmin, rmax) ||
+        !arith_box_within(p, f->scratch, f->b, rmin, rmax, wmin, wmax,
+                          ir_blk(p, r->block)->pred))
+      return false;
+  }
+  return true;
+}
+
+/* No value of the buffer passes from one iteration of `top` to the next. */
+static bool carries_nothing(const search *f, ir_stmt top, const access *a,
+                            uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    bool self = ir_st(f->p, a[i].block)->alt != 0;
+    if (a[i].block == top ? a[i].reads || self
+                          : a[i].writes && is_partial(f->p, a[i].block, top))
+      return false;
+    bool covered = !a[i].reads;
+    for (uint32_t k = 0; k < i && !covered; k++)
+      covered = a[k].writes && covers(f, &a[k], &a[i]);
+    if (!covered) return false;
+  }
+  return true;
+}
+
+/* All that the block reads of the buffer it has written before, each time. */
+static bool makes_itself(const search *f, ir_stmt block) {
+  access *a = NULL;
+  uint32_t n;
+  return find_accesses(f, block, &a, &n) && n &&
+         carries_nothing(f, block, a, n);
+}
+
+/* ---- where it lives ----------------------------------------------------- */
+
+/* All that the buffer holds comes from automatic copies.  Each thread could
+ * as well make its own: whether threads share one is up to lowering. */
+static bool is_copied(const search *f, const access *a, uint32_t n) {
+  bool copied = false;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!a[i].writes) continue;
+    if (a[i].reads || !ir_anno_get(f->p, a[i].block, "auto_copy")) return false;
+    copied = true;
+  }
+  return copied;
+}
+
+/* Global memory is not allocated by threads. */
+static bool shared_among(ir_scope scope, const ir_stmt_rec *loop) {
+  return scope == IR_SCOPE_GLOBAL && loop->kind == IR_LOOP &&
+         loop->loop_kind == IR_THREAD && loop->thread <= IR_THREADIDX_Z;
+}
+
+/* The home inside `scope`, 0: none where surely nothing is carried. */
+static ir_stmt home_below(const search *f, ir_stmt scope, bool *copied) {
+  ir_program *p = f->p;
+  access *a = NULL;
+  uint32_t n;
+  if (!find_accesses(f, scope, &a, &n) || !n) return 0;
+  ir_stmt top = a[0].block, found = 0;
+  for (uint32_t i = 1; i < n; i++) top = common(p, top, a[i].block);
+  if (n == 1 && (found = home_below(f, top, copied))) return found;
+  *copied = is_copied(f, a, n);
+  for (; top != scope && !found; top = ir_st(p, top)->parent)
+    if ((ir_is_loop(p, top) || ir_is_block(p, top)) &&
+        carries_nothing(f, top, a, n))
+      found = top;
+  return found;
+}
+
+ir_stmt lower_buffer_home(ir_program *p, arena *scratch, ir_buf b) {
+  search f = {p, scratch, b};
+  ir_stmt alloc = allocating_block(p, b);
+  if (!alloc || ir_is_hidden(p, b)) return alloc;
+  arena_mark mark = arena_get_mark(scratch);
+  ir_mark made = ir_get_mark(p);
+  bool copied = false;
+  ir_stmt found = home_below(&f, alloc, &copied);
+  ir_forget_since(p, made);
+  arena_reset_to(scratch, mark);
+  if (!found) return alloc;
+  if (copied) return found;
+  ir_stmt home = found;
+  for (ir_stmt s = found; s != alloc; s = ir_st(p, s)->parent)
+    if (shared_among((ir_scope)p->buf.v[b].scope, ir_st(p, s)))
+      home = ir_st(p, s)->parent;
+  return home;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Databases of records: ts.database("tune.db"). */
+#include "lua/lt.h"
+
+LT_GC(database_gc, tess_database, tess_database_free)
+
+static int open_database(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  void **b = lt_box(L, LT_DATABASE, 0);
+  tess_database *d;
+  lt_check(L, tess_database_open(lt_context(L), path, &d));
+  *b = d;
+  return 1;
+}
+
+static void set(lua_State *L, const char *k, const char *v) {
+  lua_pushstring(L, v ? v : "");
+  lua_setfield(L, -2, k);
+}
+
+/* db:records([max]): a list, best first */
+static int records(lua_State *L) {
+  tess_database *d = lt_get(L, 1, LT_DATABASE);
+  lua_Integer max = luaL_optinteger(L, 2, 100);
+  lua_newtable(L);
+  for (lua_Integer k = 0; k < max; k++) {
+    tess_record r;
+    tess_status s = tess_database_row(d, (uint64_t)k, &r);
+    if (s == TESS_NOT_FOUND) break;
+    lt_check(L, s);
+    lua_createtable(L, 0, 8);
+    lua_pushinteger(L, r.id); lua_setfield(L, -2, "id");
+    set(L, "workload", r.workload_name);
+    set(L, "target", r.target);
+    set(L, "policy", r.policy);
+    set(L, "engine", r.engine);
+    set(L, "status", r.status);
+    lua_pushnumber(L, r.seconds); lua_setfield(L, -2, "seconds");
+    lua_seti(L, -2, k + 1);
+  }
+  return 1;
+}
+
+/* db:trace(id): bound to its program */
+static int trace(lua_State *L) {
+  tess_database *d = lt_get(L, 1, LT_DATABASE);
+  lua_Integer id = luaL_checkinteger(L, 2);
+  void **b = lt_box(L, LT_TRACE, 1);
+  tess_trace *t;
+  lt_check(L, tess_database_trace(d, id, &t));
+  *b = t;
+  return 1;
+}
+
+void lt_open_database(lua_State *L) {
+  static const luaL_Reg methods[] = {{"records", records}, {"trace", trace},
+                                     {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"database", open_database},
+                                       {NULL, NULL}};
+  lt_class(L, LT_DATABASE, NULL, methods, database_gc);
+  luaL_setfuncs(L, functions, 0);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Targets, kernels and the oracle. */
+#include "lua/lt.h"
+
+#define MAX_TENSORS 64
+
+LT_GC(target_gc, tess_target, tess_target_free)
+LT_GC(kernel_gc, tess_kernel, tess_kernel_free)
+
+/* ---- targets ------------------------------------------------------------------ */
+
+static int new_target(lua_State *L) {
+  const char *text = luaL_optstring(L, 1, "llvm");
+  void **b = lt_box(L, LT_TARGET, 0);
+  tess_target *t;
+  lt_check(L, tess_target_new(lt_context(L), text, &t));
+  *b = t;
+  return 1;
+}
+
+tess_target *lt_to_target(lua_State *L, int i) {
+  if (lua_isnoneornil(L, i)) return lua_pushnil(L), NULL;
+  if (lua_type(L, i) == LUA_TSTRING) {
+    lua_pushcfunction(L, new_target);
+    lua_pushvalue(L, i);
+    lua_call(L, 1, 1);
+    return lt_get(L, -1, LT_TARGET);
+  }
+  lua_pushvalue(L, i);
+  return lt_get(L, -1, LT_TARGET);
+}
+
+static int target_tostring(lua_State *L) {
+  lua_pushstring(L, tess_target_text(lt_get(L, 1, LT_TARGET)));
+  return 1;
+}
+
+/* target:get("num-cores"), nil when it has no such field */
+static int target_get(lua_State *L) {
+  int64_t v = tess_target_int(lt_get(L, 1, LT_TARGET),
+                              luaL_checkstring(L, 2));
+  if (v < 0) return 0;
+  lua_pushinteger(L, v);
+  return 1;
+}
+
+/* ---- kernels -------------------------------------------------------------------- */
+
+/* ts.build(schedule or program [, target]) */
+static int build(lua_State *L) {
+  lua_settop(L, 2);
+  tess_program *p = lt_to_program(L, 1);
+  tess_target *t = lt_to_target(L, 2);
+  void **b = lt_box(L, LT_KERNEL, 0);
+  tess_kernel *k;
+  lt_check(L, tess_build(p, t, &k));
+  *b = k;
+  return 1;
+}
+
+static int kernel_call(lua_State *L) {
+  tess_tensor *args[MAX_TENSORS];
+  tess_kernel *k = lt_get(L, 1, LT_KERNEL);
+  int n = lua_gettop(L) - 1;
+  if (n > MAX_TENSORS) return lt_error(L, TESS_LIMIT, "too many arguments");
+  for (int i = 0; i < n; i++) args[i] = lt_get(L, i + 2, LT_TENSOR);
+  lt_check(L, tess_kernel_run(k, (uint32_t)n, args));
+  return 0;
+}
+
+/* kernel:time({ a, b, c } [, { min_time = }]) */
+static int kernel_time(lua_State *L) {
+  static const char *const known[] = {"min_time", NULL};
+  tess_tensor *args[MAX_TENSORS];
+  tess_timing t;
+  tess_kernel *k = lt_get(L, 1, LT_KERNEL);
+  uint32_t n = lt_to_tensors(L, 2, MAX_TENSORS, args);
+  lt_check_fields(L, 3, known);
+  double min_time = lt_field_number(L, 3, "min_time", 0);
+  lt_check(L, tess_kernel_time(k, n, args, min_time, &t));
+  lua_createtable(L, 0, 6);
+  lua_pushnumber(L, t.median); lua_setfield(L, -2, "median");
+  lua_pushnumber(L, t.min); lua_setfield(L, -2, "min");
+  lua_pushnumber(L, t.mean); lua_setfield(L, -2, "mean");
+  lua_pushnumber(L, t.stddev); lua_setfield(L, -2, "stddev");
+  lua_pushinteger(L, t.repeats); lua_setfield(L, -2, "repeats");
+  lua_pushinteger(L, (lua_Integer)t.runs); lua_setfield(L, -2, "runs");
+  return 1;
+}
+
+static int kernel_source(lua_State *L) {
+  char *text = NULL;
+  lt_check(L, tess_kernel_source(lt_get(L, 1, LT_KERNEL),
+                                 luaL_optstring(L, 2, "ir"), &text));
+  lt_push_text(L, text);
+  return 1;
+}
+
+static int kernel_tostring(lua_State *L) {
+  lua_pushfstring(L, "kernel (%p)", lt_get(L, 1, LT_KERNEL));
+  return 1;
+}
+
+/* ---- the oracle -------------------------------------------------------------------- */
+
+/* ts.interpret(schedule or program, { a, b, c }) */
+static int interpret(lua_State *L) {
+  tess_tensor *args[MAX_TENSORS];
+  uint32_t n = lt_to_tensors(L, 2, MAX_TENSORS, args);
+  tess_program *p = lt_to_program(L, 1);
+  lt_check(L, tess_interpret(p, n, args));
+  return 0;
+}
+
+/* ts.equivalent(a, b [, { seed = }]): true; or false and where they differ */
+static int equivalent(lua_State *L) {
+  static const char *const known[] = {"seed", NULL};
+  lt_check_fields(L, 3, known);
+  uint64_t seed = (uint64_t)lt_field_int(L, 3, "seed", 1);
+  tess_program *p = lt_to_program(L, 1), *q = lt_to_program(L, 2);
+  tess_status s = tess_equivalent(p, q, seed);
+  if (s != TESS_MISMATCH && s != TESS_RACE && s != TESS_BOUNDS)
+    lt_check(L, s);
+  lua_pushboolean(L, s == TESS_OK);
+  if (s == TESS_OK) return 1;
+  lua_pushstring(L, tess_error(lt_context(L))->message);
+  return 2;
+}
+
+/* ts.tensor_intrin{ name =, desc =, impl = }: the name */
+static int tensor_intrin(lua_State *L) {
+  static const char *const known[] = {"name", "desc", "impl", NULL};
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lt_check_fields(L, 1, known);
+  lua_settop(L, 1);
+  if (lua_getfield(L, 1, "name") != LUA_TSTRING)
+    return lt_error(L, TESS_INVALID, "a tensor intrinsic needs a name");
+  lua_getfield(L, 1, "desc");
+  lua_getfield(L, 1, "impl");
+  tess_program *desc = lt_to_program(L, 3), *impl = lt_to_program(L, 4);
+  lt_check(L, tess_tensor_intrin(lt_context(L), lua_tostring(L, 2), desc,
+                                 impl));
+  lua_settop(L, 2);
+  return 1;
+}
+
+void lt_open_kernel(lua_State *L) {
+  static const luaL_Reg target_meta[] = {{"__tostring", target_tostring},
+                                         {NULL, NULL}};
+  static const luaL_Reg target_methods[] = {{"get", target_get},
+                                            {NULL, NULL}};
+  static const luaL_Reg kernel_meta[] = {
+    {"__call", kernel_call}, {"__tostring", kernel_tostring}, {NULL, NULL}};
+  static const luaL_Reg kernel_methods[] = {
+    {"time", kernel_time}, {"source", kernel_source}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+    {"target", new_target}, {"build", build}, {"interpret", interpret},
+    {"equivalent", equivalent}, {"tensor_intrin", tensor_intrin}, {NULL, NULL}};
+  lt_class(L, LT_TARGET, target_meta, target_methods, target_gc);
+  lt_class(L, LT_KERNEL, kernel_meta, kernel_methods, kernel_gc);
+  luaL_setfuncs(L, functions, 0);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Operands of primitives, from Lua values and back. */
+#include "lua/lrv.h"
+#include <string.h>
+
+/* Room for n values that lives on the Lua stack. */
+static tess_value *values(lua_State *L, uint32_t n) {
+  luaL_checkstack(L, 8, "operands nest too deep");
+  return lua_newuserdatauv(L, sizeof(tess_value) * (n ? n : 1), 0);
+}
+
+static void rv_value(lua_State *L, int i, int s, tess_value *out) {
+  lt_rv *x = lua_touserdata(L, i);
+  lt_check_owner(L, x, s);
+  if (!*x->op) {
+    *out = (tess_value){.kind = TESS_V_RV, .rv = x->rv};
+    return;
+  }
+  tess_value *list = values(L, 2);
+  for (int k = 0; k < 2; k++) {
+    lua_getiuservalue(L, i, 2 + k);
+    lt_to_value(L, lua_gettop(L), s, "EXPR", &list[k]);
+  }
+  *out = (tess_value){.kind = TESS_V_OP, .n = 2, .s = x->op, .list = list};
+}
+
+static int has_string_key(lua_State *L, int t) {
+  int yes = 0;
+  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1))
+    yes |= lua_type(L, -2) == LUA_TSTRING;
+  return yes;
+}
+
+static void dict_value(lua_State *L, int i, int s, tess_value *out) {
+  uint32_t n = 0, k = 0;
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) n += 2;
+  /* In the order of the keys, so that traces do not depend on a hash seed. */
+  lua_createtable(L, (int)n / 2, 0);
+  int keys = lua_gettop(L);
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING)
+      lt_error(L, TESS_TYPE, "a table mixes string keys with others");
+    lua_pushvalue(L, -2);
+    lua_seti(L, keys, luaL_len(L, keys) + 1);
+  }
+  lua_getglobal(L, "table");
+  lua_getfield(L, -1, "sort");
+  lua_pushvalue(L, keys);
+  lua_call(L, 1, 0);
+  tess_value *list = values(L, n);
+  for (; k < n; k += 2) {
+    lua_geti(L, keys, k / 2 + 1);
+    list[k] = (tess_value){.kind = TESS_V_STR, .s = lua_tostring(L, -1)};
+    lua_gettable(L, (lua_pushvalue(L, -1), i));
+    lt_to_value(L, lua_gettop(L), s, "VALUE", &list[k + 1]);
+  }
+  *out = (tess_value){.kind = TESS_V_DICT, .n = n, .list = list};
+}
+
+static void table_value(lua_State *L, int i, int s, const char *kind,
+                        tess_value *out) {
+  if (has_string_key(L, i)) { dict_value(L, i, s, out); return; }
+  uint32_t n = (uint32_t)luaL_len(L, i);
+  tess_value *list = values(L, n);
+  for (uint32_t k = 0; k < n; k++) {
+    lua_geti(L, i, k + 1);
+    lt_to_value(L, lua_gettop(L), s, kind, &list[k]);
+  }
+  *out = (tess_value){.kind = TESS_V_LIST, .n = n, .list = list};
+}
+
+/* An index map given as a function becomes text, in a table where sampled
+ * integers come with it. */
+static void map_value(lua_State *L, int i, int s, const char *kind,
+                      tess_value *out) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "tessera.index_map");
+  lua_pushvalue(L, i);
+  lua_call(L, 1, 1);
+  lt_to_value(L, lua_gettop(L), s, kind, out);
+}
+
+void lt_to_value(lua_State *L, int i, int s, const char *kind,
+                 tess_value *out) {
+  *out = (tess_value){.kind = TESS_V_NIL};
+  luaL_checkstack(L, 8, "operands nest too deep");
+  switch (lua_type(L, i)) {
+    case LUA_TNIL: return;
+    case LUA_TBOOLEAN:
+      out->kind = TESS_V_BOOL; out->i = lua_toboolean(L, i); return;
+    case LUA_TNUMBER:
+      if (lua_isinteger(L, i)) {
+        out->kind = TESS_V_INT; out->i = lua_tointeger(L, i);
+      } else { out->kind = TESS_V_REAL; out->f = lua_tonumber(L, i); }
+      return;
+    case LUA_TSTRING:
+      out->kind = TESS_V_STR; out->s = lua_tostring(L, i); return;
+    case LUA_TTABLE: table_value(L, i, s, kind, out); return;
+    case LUA_TFUNCTION:
+      if (strcmp(kind, "INDEX_MAP") && strcmp(kind, "FILL")) break;
+      map_value(L, i, s, kind, out);
+      return;
+    case LUA_TUSERDATA:
+      if (luaL_testudata(L, i, LT_RV)) { rv_value(L, i, s, out); return; }
+      if (luaL_testudata(L, i, LT_AUTO)) { out->kind = TESS_V_AUTO; return; }
+      break;
+    default: break;
+  }
+  lt_error(L, TESS_TYPE, "a %s cannot be an operand", luaL_typename(L, i));
+}
+
+void lt_push_value(lua_State *L, const tess_value *v) {
+  luaL_checkstack(L, 4, "values nest too deep");
+  switch (v->kind) {
+    case TESS_V_BOOL: lua_pushboolean(L, v->i != 0); break;
+    case TESS_V_INT: lua_pushinteger(L, v->i); break;
+    case TESS_V_REAL: lua_pushnumber(L, v->f); break;
+    case TESS_V_STR: lua_pushstring(L, v->s); break;
+    case TESS_V_RV: lua_pushfstring(L, "v%d", (int)v->rv); break;
+    case TESS_V_AUTO: lua_pushliteral(L, "auto"); break;
+    case TESS_V_OP:
+      lt_push_value(L, &v->list[0]);
+      lt_push_value(L, &v->list[1]);
+      lua_pushfstring(L, "(%s %s %s)", luaL_tolstring(L, -2, NULL), v->s,
+                      luaL_tolstring(L, -2, NULL));
+      lua_replace(L, -5);
+      lua_pop(L, 3);
+      break;
+    case TESS_V_LIST:
+      lua_createtable(L, (int)v->n, 0);
+      for (uint32_t i = 0; i < v->n; i++) {
+        lt_push_value(L, &v->list[i]);
+        lua_seti(L, -2, i + 1);
+      }
+      break;
+    case TESS_V_DICT:
+      lua_createtable(L, 0, (int)v->n / 2);
+      for (uint32_t i = 0; i < v->n; i += 2) {
+        lt_push_value(L, &v->list[i + 1]);
+        lua_setfield(L, -2, v->list[i].s);
+      }
+      break;
+    default: lua_pushnil(L);
+  }
+}
+
+/* ---- arguments ------------------------------------------------------------------ */
+
+static int is_out(const tess_prim_operand *o) {
+  return !strcmp(o->role, "out");
+}
+static int is_rv_list(const tess_prim_operand *o) {
+  return !strcmp(o->kind, "LOOPS") || !strcmp(o->kind, "BLOCKS") ||
+         !strcmp(o->kind, "NODES");
+}
+
+/* True when every key of the table at index t names an operand of `prim`
+ * that is not among the `n` given already. */
+static int names_operands(lua_State *L, int t, uint32_t prim, uint32_t nops,
+                          const tess_arg *given, uint32_t n) {
+  int all = 0;
+  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
+    int found = 0;
+    const char *k = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+    for (uint32_t i = 0; i < nops && !found; i++) {
+      tess_prim_operand o;
+      tess_prim_operand_get(prim, i, &o);
+      found = !is_out(&o) && !strcmp(o.name, k);
+    }
+    for (uint32_t i = 0; i < n; i++) found &= strcmp(given[i].name, k) != 0;
+    if (!found) { lua_pop(L, 2); return 0; }
+    all = 1;
+  }
+  return all;
+}
+
+/* The variables at indices i, i + 1, ... as one list; *next: after them. */
+static void variadic(lua_State *L, int i, int top, int *next,
+                     tess_value *out) {
+  int n = 0;
+  while (i + n <= top && luaL_testudata(L, i + n, LT_RV)) n++;
+  tess_value *list = values(L, (uint32_t)n);
+  for (int k = 0; k < n; k++) lt_to_value(L, i + k, 1, "LOOP", &list[k]);
+  *out = (tess_value){.kind = TESS_V_LIST, .n = (uint32_t)n, .list = list};
+  *next = i + n;
+}
+
+/* Named operands in the table at index t, after the `n` positional ones.  A
+ * word that names none is left for the core to refuse. */
+static uint32_t named(lua_State *L, int t, uint32_t prim, uint32_t nops,
+                      uint32_t n, uint32_t max, tess_arg *out) {
+  for (uint32_t i = 0; i < nops; i++) {
+    tess_prim_operand o;
+    tess_prim_operand_get(prim, i, &o);
+    if (is_out(&o) || lua_getfield(L, t, o.name) == LUA_TNIL) continue;
+    if (n == max) lt_error(L, TESS_LIMIT, "too many operands");
+    out[n].name = o.name;
+    lt_to_value(L, lua_gettop(L), 1, o.kind, &out[n++].value);
+  }
+  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
+    int known = 0;
+    if (lua_type(L, -2) != LUA_TSTRING)
+      lt_error(L, TESS_TYPE, "operands by name and by position are mixed in "
+               "one table");
+    for (uint32_t i = 0; i < n; i++)
+      known |= !strcmp(out[i].name, lua_tostring(L, -2));
+    if (!known)
+      lt_error(L, TESS_INVALID, "there is no operand '%s'",
+               lua_tostring(L, -2));
+  }
+  return n;
+}
+
+uint32_t lt_to_args(lua_State *L, uint32_t prim, uint32_t max,
+                    tess_arg *out) {
+  tess_prim_info info;
+  int top = lua_gettop(L), at = 2;
+  uint32_t n = 0;
+  tess_prim_get(prim, &info);
+  for (uint32_t i = 0; at <= top; i++) {
+    tess_prim_operand o = {0};
+    if (i < info.noperands) tess_prim_operand_get(prim, i, &o);
+    if (i < info.noperands && is_out(&o)) continue;
+    if (at == top && lua_istable(L, at) && has_string_key(L, at) &&
+        (i >= info.noperands ||
+         names_operands(L, at, prim, info.noperands, out, n) ||
+         strcmp(o.kind, "VALUE")))
+      return named(L, at, prim, info.noperands, n, max, out);
+    if (i >= info.noperands)
+      lt_error(L, TESS_INVALID, "%s: too many operands", info.name);
+    if (n == max) lt_error(L, TESS_LIMIT, "too many operands");
+    out[n].name = o.name;
+    if (is_rv_list(&o) && luaL_testudata(L, at, LT_RV))
+      variadic(L, at, top, &at, &out[n++].value);
+    else lt_to_value(L, at++, 1, o.kind, &out[n++].value);
+  }
+  return n;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Programs. */
+#include "lua/lt.h"
+
+LT_GC(program_gc, tess_program, tess_program_free)
+
+static int program_tostring(lua_State *L) {
+  char *text = NULL;
+  lt_check(L, tess_program_text(lt_program(L, 1), &text));
+  lt_push_text(L, text);
+  return 1;
+}
+
+static int flops(lua_State *L) {
+  lua_pushinteger(L, tess_program_flops(lt_program(L, 1)));
+  return 1;
+}
+
+/* As text: 16 hexadecimal digits, since Lua's integers are signed. */
+static int hash(lua_State *L) {
+  char text[17];
+  uint64_t h = tess_program_hash(lt_program(L, 1));
+  for (int i = 15; i >= 0; i--, h >>= 4) text[i] = "0123456789abcdef"[h & 15];
+  lua_pushlstring(L, text, 16);
+  return 1;
+}
+
+static int verify(lua_State *L) {
+  lt_check(L, tess_program_verify(lt_program(L, 1)));
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+static int equal(lua_State *L) {
+  tess_program *p = lt_program(L, 1), *q = lt_program(L, 2);
+  lua_pushboolean(L, tess_program_equal(p, q));
+  return 1;
+}
+
+static int name(lua_State *L) {
+  lua_pushstring(L, tess_program_name(lt_program(L, 1)));
+  return 1;
+}
+
+/* A list of { name =, dtype =, shape =, role = }, in order. */
+static int params(lua_State *L) {
+  static const char *const roles[] = {"input", "output", "constant",
+                                      "layout_free"};
+  tess_program *p = lt_program(L, 1);
+  uint32_t n = tess_program_nparams(p);
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    tess_param q;
+    char dtype[32];
+    lt_check(L, tess_program_param(p, i, &q));
+    tess_dtype_text(q.dtype, dtype);
+    lua_createtable(L, 0, 4);
+    lua_pushstring(L, q.name); lua_setfield(L, -2, "name");
+    lua_pushstring(L, dtype); lua_setfield(L, -2, "dtype");
+    lua_pushstring(L, roles[q.role]); lua_setfield(L, -2, "role");
+    lua_createtable(L, (int)q.ndim, 0);
+    for (uint32_t k = 0; k < q.ndim; k++) {
+      lua_pushinteger(L, q.shape[k]);
+      lua_seti(L, -2, k + 1);
+    }
+    lua_setfield(L, -2, "shape");
+    lua_seti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+static int add(lua_State *L) {
+  lt_check(L, tess_program_add(lt_program(L, 1), lt_program(L, 2)));
+  lua_settop(L, 1);
+  return 1;
+}
+
+static int save(lua_State *L) {
+  lt_check(L, tess_program_save(lt_program(L, 1), luaL_checkstring(L, 2)));
+  return 0;
+}
+
+static int load_program(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  void **box = lt_box(L, LT_PROGRAM, 0);
+  tess_program *p;
+  lt_check(L, tess_program_load(lt_context(L), path, &p));
+  *box = p;
+  return 1;
+}
+
+tess_program *lt_to_program(lua_State *L, int i) {
+  if (luaL_testudata(L, i, LT_PROGRAM)) {
+    lua_pushvalue(L, i);
+    return lt_program(L, -1);
+  }
+  tess_schedule *s = lt_schedule(L, i);
+  void **box = lt_box(L, LT_PROGRAM, 0);
+  tess_program *p;
+  lt_check(L, tess_schedule_program(s, &p));
+  *box = p;
+  return p;
+}
+
+void lt_open_program(lua_State *L) {
+  static const luaL_Reg meta[] = {{"__tostring", program_tostring},
+                                  {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+    {"flops", flops}, {"hash", hash}, {"verify", verify}, {"equal", equal},
+    {"name", name}, {"params", params}, {"add", add}, {"save", save},
+    {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"load_program", load_program},
+                                       {NULL, NULL}};
+  lt_class(L, LT_PROGRAM, meta, methods, program_gc);
+  luaL_setfuncs(L, functions, 0);
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Schedules: one closure performs every primitive; questions and snapshots. */
+#include "lua/lrv.h"
+#include <string.h>
+
+#define MAX_OPERANDS 32
+#define MAX_OUTPUTS 256
+
+LT_GC(schedule_gc, tess_schedule, tess_schedule_free)
+
+static lua_Integer next_id(lua_State *L) {
+  static const char key = 0;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &key);
+  lua_Integer id = lua_tointeger(L, -1) + 1;
+  lua_pop(L, 1);
+  lua_pushinteger(L, id);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
+  return id;
+}
+
+/* Pushes an empty schedule object, to be filled at once. */
+static lt_sched *box(lua_State *L) {
+  lua_Integer id = next_id(L);
+  lt_sched *s = lua_newuserdatauv(L, sizeof *s, 2);
+  *s = (lt_sched){NULL, id};
+  luaL_setmetatable(L, LT_SCHEDULE);
+  return s;
+}
+
+void lt_push_schedule(lua_State *L, tess_schedule *s) { box(L)->s = s; }
+
+/* ---- performing primitives --------------------------------------------------- */
+
+static void note_place(lua_State *L, tess_schedule *s) {
+  lua_Debug ar;
+  if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "Sl", &ar) &&
+      ar.currentline > 0)
+    tess_schedule_place(s, ar.short_src, (uint32_t)ar.currentline);
+  else tess_schedule_place(s, "", 0);
+}
+
+static int perform(lua_State *L) {
+  uint32_t prim = (uint32_t)lua_tointeger(L, lua_upvalueindex(1)), nout = 0;
+  tess_schedule *s = lt_schedule(L, 1);
+  tess_arg args[MAX_OPERANDS];
+  tess_rv out[MAX_OUTPUTS];
+  tess_prim_info info;
+  tess_prim_get(prim, &info);
+  uint32_t n = lt_to_args(L, prim, MAX_OPERANDS, args);
+  note_place(L, s);
+  lt_check(L, tess_schedule_call(s, info.name, n, args, MAX_OUTPUTS, out,
+                                 &nout, NULL));
+  if (nout > MAX_OUTPUTS) nout = MAX_OUTPUTS;
+  luaL_checkstack(L, (int)nout + 4, "too many outputs");
+  for (uint32_t i = 0; i < nout; i++) lt_push_rv(L, 1, out[i]);
+  return (int)nout;
+}
+
+/* sch:can("fuse", i, j): true, or false and the reason */
+static int can(lua_State *L) {
+  tess_schedule *s = lt_schedule(L, 1);
+  const char *name = luaL_checkstring(L, 2);
+  tess_arg args[MAX_OPERANDS];
+  tess_prim_info info = {0};
+  uint32_t prim = 0, count = tess_prim_count();
+  for (; prim < count; prim++) {
+    tess_prim_get(prim, &info);
+    if (!strcmp(info.name, name)) break;
+  }
+  if (prim == count)
+    return lt_error(L, TESS_NOT_FOUND, "there is no primitive '%s'", name);
+  lua_remove(L, 2);
+  uint32_t n = lt_to_args(L, prim, MAX_OPERANDS, args);
+  tess_status st = tess_schedule_can(s, info.name, n, args);
+  lua_pushboolean(L, st == TESS_OK);
+  if (st == TESS_OK) return 1;
+  if (st != TESS_REFUSED && st != TESS_DEAD) lt_check(L, st);
+  lua_pushstring(L, tess_error(lt_context(L))->message);
+  return 2;
+}
+
+/* ---- asking ------------------------------------------------------------------------- */
+
+static int get(lua_State *L) {
+  tess_schedule *s = lt_schedule(L, 1);
+  if (lua_isinteger(L, 2)) return lua_pushvalue(L, 2), 1;
+  lt_rv *x = luaL_checkudata(L, 2, LT_RV);
+  if (*x->op) {                       /* arithmetic: compute it in Lua */
+    static const struct { const char *text; int op; } ops[] = {
+      {"+", LUA_OPADD}, {"-", LUA_OPSUB}, {"*", LUA_OPMUL},
+      {"//", LUA_OPIDIV}, {"%", LUA_OPMOD}};
+    for (int k = 2; k <= 3; k++) {
+      lua_pushcfunction(L, get);
+      lua_pushvalue(L, 1);
+      lua_getiuservalue(L, 2, k);
+      lua_call(L, 2, 1);
+    }
+    for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
+      if (!strcmp(ops[k].text, x->op)) return lua_arith(L, ops[k].op), 1;
+    int less = lua_compare(L, -2, -1, LUA_OPLT);
+    lua_pushvalue(L, less == !strcmp(x->op, "min") ? -2 : -1);
+    return 1;
+  }
+  if (x->kind == TESS_RV_INT) {
+    int64_t v;
+    note_place(L, s);
+    lt_check(L, tess_schedule_get_int(s, lt_to_rv(L, 2, 1), &v));
+    lua_pushinteger(L, v);
+    return 1;
+  }
+  char *text = NULL;
+  lt_check(L, tess_schedule_rv_text(s, lt_to_rv(L, 2, 1), &text));
+  lt_push_text(L, text);
+  return 1;
+}
+
+static tess_block_info block_info(lua_State *L) {
+  tess_block_info info;
+  lt_check(L, tess_schedule_block_info(lt_schedule(L, 1), lt_to_rv(L, 2, 1),
+                                       &info));
+  return info;
+}
+
+static tess_loop_info loop_info(lua_State *L) {
+  tess_loop_info info;
+  lt_check(L, tess_schedule_loop_info(lt_schedule(L, 1), lt_to_rv(L, 2, 1),
+                                      &info));
+  return info;
+}
+
+#define BLOCK_FLAG(fn, field)                                               \
+  static int fn(lua_State *L) {                                             \
+    return lua_pushboolean(L, block_info(L).field), 1;                      \
+  }
+BLOCK_FLAG(is_spatial, is_spatial)
+BLOCK_FLAG(is_reduction, is_reduction)
+BLOCK_FLAG(is_output, is_output)
+BLOCK_FLAG(needs_tiling, needs_multi_level_tiling)
+
+static const char *iter_name(int32_t k) {
+  return k == TESS_SPATIAL ? "spatial" : k == TESS_REDUCE ? "reduce"
+       : k == TESS_OPAQUE ? "opaque" : "mixed";
+}
+
+/* { name =, reads =, writes =, iters = {"spatial", ...}, ... } */
+static int block(lua_State *L) {
+  tess_block_info b = block_info(L);
+  lua_createtable(L, 0, 8);
+  lua_pushstring(L, b.name); lua_setfield(L, -2, "name");
+  lua_pushinteger(L, b.nreads); lua_setfield(L, -2, "reads");
+  lua_pushinteger(L, b.nwrites); lua_setfield(L, -2, "writes");
+  lua_pushboolean(L, b.is_reduction); lua_setfield(L, -2, "is_reduction");
+  lua_pushboolean(L, b.is_spatial); lua_setfield(L, -2, "is_spatial");
+  lua_pushboolean(L, b.is_output); lua_setfield(L, -2, "is_output");
+  lua_createtable(L, (int)b.niters, 0);
+  for (uint32_t i = 0; i < b.niters && i < 16; i++) {
+    lua_pushstring(L, iter_name(b.iters[i]));
+    lua_seti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "iters");
+  return 1;
+}
+
+/* { name =, kind =, thread =, extent =, iter_type = } */
+static int loop(lua_State *L) {
+  tess_loop_info l = loop_info(L);
+  lua_createtable(L, 0, 5);
+  lua_pushstring(L, l.name); lua_setfield(L, -2, "name");
+  lua_pushstring(L, l.kind); lua_setfield(L, -2, "kind");
+  if (l.thread && *l.thread) {
+    lua_pushstring(L, l.thread);
+    lua_setfield(L, -2, "thread");
+  }
+  if (l.extent >= 0) {
+    lua_pushinteger(L, l.extent);
+    lua_setfield(L, -2, "extent");
+  }
+  lua_pushstring(L, iter_name(l.iter_type));
+  lua_setfield(L, -2, "iter_type");
+  return 1;
+}
+
+static int extent(lua_State *L) {
+  tess_loop_info l = loop_info(L);
+  if (l.extent < 0) return 0;
+  lua_pushinteger(L, l.extent);
+  return 1;
+}
+
+/* sch:access(block, "read" or "write", index): a list of booleans, whether
+ * each of the block's iteration variables indexes that buffer */
+static int access(lua_State *L) {
+  static const char *const kinds[] = {"read", "write", NULL};
+  uint64_t mask;
+  tess_block_info info = block_info(L);
+  int write = luaL_checkoption(L, 3, NULL, kinds);
+  lt_check(L, tess_schedule_access(lt_schedule(L, 1), lt_to_rv(L, 2, 1),
+                                   write,
+                                   (uint32_t)luaL_checkinteger(L, 4), &mask));
+  lua_createtable(L, (int)info.niters, 0);
+  for (uint32_t i = 0; i < info.niters; i++) {
+    lua_pushboolean(L, (int)(mask >> i & 1));
+    lua_seti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+/* The annotation's value as JSON text, nil when absent. */
+static int annotation(lua_State *L) {
+  char *json = NULL;
+  lt_check(L, tess_schedule_annotation(lt_schedule(L, 1), lt_to_rv(L, 2, 1),
+                                       luaL_checkstring(L, 3), &json));
+  if (!json) return 0;
+  lt_push_text(L, json);
+  return 1;
+}
+
+static int program(lua_State *L) {
+  tess_schedule *s = lt_schedule(L, 1);
+  void **b = lt_box(L, LT_PROGRAM, 0);
+  tess_program *p;
+  lt_check(L, tess_schedule_program(s, &p));
+  *b = p;
+  return 1;
+}
+
+static int trace(lua_State *L) {
+  tess_schedule *s = lt_schedule(L, 1);
+  void **b = lt_box(L, LT_TRACE, 0);
+  tess_trace *t;
+  lt_check(L, tess_schedule_trace(s, &t));
+  *b = t;
+  return 1;
+}
+
+static int target(lua_State *L) {
+  tess_target *t = tess_schedule_target(lt_schedule(L, 1));
+  if (!t) return 0;
+  void **b = lt_box(L, LT_TARGET, 0);
+  tess_target *copy;
+  lt_check(L, tess_target_new(lt_context(L), tess_target_text(t), &copy));
+  *b = copy;
+  return 1;
+}
+
+/* The copy knows, beside its ancestors', how many variables this one has. */
+static void fill_forks(lua_State *L, int from, tess_schedule *s) {
+  lua_newtable(L);
+  if (lua_getiuservalue(L, from, 2) == LUA_TTABLE)
+    for (lua_pushnil(L); lua_next(L, -2);) {
+      lua_pushvalue(L, -2);
+      lua_insert(L, -2);
+      lua_rawset(L, -5);
+    }
+  lua_pop(L, 1);
+  tess_rv n = 0;
+  while (tess_schedule_rv_kind(s, n + 1) != TESS_RV_NONE) n++;
+  lua_pushinteger(L, n);
+  lua_rawseti(L, -2, ((lt_sched *)lua_touserdata(L, from))->id);
+  lua_setiuservalue(L, -2, 2);
+}
+
+static int copy(lua_State *L) {
+  tess_schedule *s = lt_schedule(L, 1);
+  lt_sched *c = box(L);
+  lt_check(L, tess_schedule_copy(s, &c->s));
+  fill_forks(L, 1, s);
+  return 1;
+}
+
+static int schedule_tostring(lua_State *L) {
+  lt_schedule(L, 1);
+  lua_settop(L, 1);
+  program(L);
+  luaL_tolstring(L, -1, NULL);
+  return 1;
+}
+
+/* ---- making one ------------------------------------------------------------------------ */
+
+/* ts.schedule(program [, { seed =, target = }]) */
+static int new_schedule(lua_State *L) {
+  static const char *const known[] = {"seed", "target", NULL};
+  tess_program *p = lt_program(L, 1);
+  lua_settop(L, 2);
+  lt_check_fields(L, 2, known);
+  uint64_t seed = (uint64_t)lt_field_int(L, 2, "seed", 0);
+  if (lua_istable(L, 2)) lua_getfield(L, 2, "target");
+  else lua_pushnil(L);
+  tess_target *t = lt_to_target(L, 3);
+  lt_sched *c = box(L);
+  lt_check(L, tess_schedule_new(p, t, seed, &c->s));
+  return 1;
+}
+
+/* ts.primitives(): a list of { name =, summary =, ... } */
+static int primitives(lua_State *L) {
+  uint32_t n = tess_prim_count();
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0, k = 0; i < n; i++) {
+    tess_prim_info info;
+    lt_check(L, tess_prim_get(i, &info));
+    if (info.hidden) continue;
+    lua_createtable(L, 0, 4);
+    lua_pushstring(L, info.name); lua_setfield(L, -2, "name");
+    lua_pushstring(L, info.summary); lua_setfield(L, -2, "summary");
+    lua_pushstring(L, info.example); lua_setfield(L, -2, "example");
+    lua_pushboolean(L, info.samples); lua_setfield(L, -2, "samples");
+    lua_seti(L, -2, ++k);
+  }
+  return 1;
+}
+
+/* ts.doc([primitive]): its reference as Markdown; ts.stubs(): LuaCATS */
+static int doc(lua_State *L) {
+  char *text = NULL;
+  lt_check(L, tess_prim_doc(lt_context(L), luaL_optstring(L, 1, NULL),
+                            &text));
+  lt_push_text(L, text);
+  return 1;
+}
+
+static int stubs(lua_State *L) {
+  char *text = NULL;
+  lt_check(L, tess_prim_stubs(lt_context(L), &text));
+  lt_push_text(L, text);
+  return 1;
+}
+
+void lt_open_schedule(lua_State *L) {
+  static const luaL_Reg meta[] = {{"__tostring", schedule_tostring},
+                                  {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+    {"can", can}, {"get", get}, {"is_spatial", is_spatial},
+    {"is_reduction", is_reduction}, {"is_output", is_output},
+    {"needs_multi_level_tiling", needs_tiling}, {"block_info", block},
+    {"loop_info", loop}, {"extent", extent}, {"access", access},
+    {"annotation", annotation},
+    {"program", program}, {"trace", trace}, {"target", target},
+    {"copy", copy}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+    {"schedule", new_schedule}, {"primitives", primitives}, {"doc", doc},
+    {"stubs", stubs}, {NULL, NULL}};
+  lt_class(L, LT_SCHEDULE, meta, methods, schedule_gc);
+  luaL_getmetatable(L, LT_SCHEDULE);
+  lua_getfield(L, -1, "__index");
+  for (uint32_t i = 0; i < tess_prim_count(); i++) {
+    tess_prim_info info;
+    if (tess_prim_get(i, &info) != TESS_OK) continue;
+    lua_pushinteger(L, i);
+    lua_pushcclosure(L, perform, 1);
+    lua_setfield(L, -2, info.name);
+  }
+  lua_pop(L, 2);
+  luaL_setfuncs(L, functions, 0);
+}

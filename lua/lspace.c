@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Spaces: schedule modules written in Lua, called back by the engine.
+ *
+ * stdlib/describe.lua turns ts.module and ts.space into these raw functions;
+ * here a module is a table { name =, apply = function(sch, block) }. */
+#include "lua/lrv.h"
+#include <lualib.h>
+
+LT_GC(space_gc, tess_space, tess_space_free)
+
+/* One module as the engine's callback data. */
+typedef struct lt_hook {
+  lua_State *L;            /* where the running call came from */
+  lua_State *main;
+  int ref;                 /* the apply function, in the registry */
+  int why;                 /* the last reason, in the registry */
+} lt_hook;
+
+static const char running_key = 0;
+
+/* The thread that runs the engine now: callbacks run on its stack. */
+static void enter(lua_State *L) {
+  lua_pushthread(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &running_key);
+}
+
+static lua_State *running(lua_State *main) {
+  lua_rawgetp(main, LUA_REGISTRYINDEX, &running_key);
+  lua_State *L = lua_tothread(main, -1);
+  lua_pop(main, 1);
+  return L ? L : main;
+}
+
+static lua_State *main_thread(lua_State *L) {
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  lua_State *main = lua_tothread(L, -1);
+  lua_pop(L, 1);
+  return main;
+}
+
+static void hook_free(void *ud) {
+  lt_hook *h = ud;
+  luaL_unref(h->main, LUA_REGISTRYINDEX, h->ref);
+  luaL_unref(h->main, LUA_REGISTRYINDEX, h->why);
+  h->ref = h->why = LUA_NOREF;
+}
+
+/* ---- calling a module ----------------------------------------------------------- */
+
+typedef struct call {
+  lt_hook *hook;
+  tess_schedule *copy;     /* taken over by the Lua object once pushed */
+  tess_rv block;
+  void (*emit)(void *sink, tess_schedule *s);
+  void *sink;
+  tess_status status;
+} call;
+
+/* Hands the schedule object at index i to the engine; the object is closed.
+ * A schedule that was handed over already cannot be given twice. */
+static void emit_schedule(lua_State *L, int i, call *c) {
+  lt_sched *s = luaL_testudata(L, i, LT_SCHEDULE);
+  if (!s)
+    lt_error(L, TESS_TYPE, "a module returns a schedule, a list of schedules "
+             "or nil and a reason, not a %s", luaL_typename(L, i));
+  if (!s->s)
+    lt_error(L, TESS_INVALID, "a module returned a closed schedule, or one "
+             "twice: return a copy");
+  tess_schedule *given = s->s;
+  s->s = NULL;
+  c->emit(c->sink, given);
+}
+
+static int to_text(lua_State *L) { return luaL_tolstring(L, 1, NULL), 1; }
+
+static void keep_reason(lua_State *L, call *c, int i) {
+  luaL_tolstring(L, i, NULL);
+  luaL_unref(L, LUA_REGISTRYINDEX, c->hook->why);
+  c->hook->why = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+/* Runs in protected mode; index 1 is the call. */
+static int run(lua_State *L) {
+  call *c = lua_touserdata(L, 1);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, c->hook->ref);
+  lt_push_schedule(L, NULL);
+  ((lt_sched *)lua_touserdata(L, -1))->s = c->copy;
+  c->copy = NULL;
+  if (c->block) lt_push_rv(L, -1, c->block);
+  else lua_pushnil(L);
+  int sch = lua_absindex(L, -2);
+  lua_pushvalue(L, sch);
+  lua_insert(L, 2);                     /* kept below the call */
+  lua_call(L, 2, 2);
+  if (lua_isnil(L, -2) || (lua_isboolean(L, -2) && !lua_toboolean(L, -2))) {
+    if (!c->block && lua_isnil(L, -2) && lua_isnil(L, -1)) {
+      emit_schedule(L, 2, c);           /* scheduled in place by hand */
+      return 0;
+    }
+    c->status = TESS_NOT_FOUND;
+    if (lua_isnil(L, -1)) { lua_pop(L, 1); lua_pushliteral(L, "no reason given"); }
+    keep_reason(L, c, lua_gettop(L));
+    return 0;
+  }
+  lua_pop(L, 1);
+  if (!lua_istable(L, -1)) { emit_schedule(L, lua_gettop(L), c); return 0; }
+  lua_Integer n = luaL_len(L, -1);
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_geti(L, -1, i);
+    emit_schedule(L, lua_gettop(L), c);
+    lua_pop(L, 1);
+  }
+  return 0;
+}
+
+static tess_status apply(void *ud, tess_schedule *sch, tess_rv block,
+                         void (*emit)(void *, tess_schedule *), void *sink,
+                         const char **why) {
+  lt_hook *h = ud;
+  lua_State *L = running(h->main);
+  call c = {h, NULL, block, emit, sink, TESS_OK};
+  int top = lua_gettop(L);
+  if (!lua_checkstack(L, 16)) return TESS_NOMEM;
+  tess_status s = tess_schedule_copy(sch, &c.copy);
+  if (s != TESS_OK) return s;
+  tess_schedule_sketch_mode(c.copy, 1);
+  /* An error becomes text inside the call: __tostring may raise, too. */
+  lua_pushcfunction(L, to_text);
+  lua_pushcfunction(L, run);
+  lua_pushlightuserdata(L, &c);
+  if (lua_pcall(L, 1, 0, top + 1) != LUA_OK) {
+    if (lua_type(L, -1) != LUA_TSTRING)
+      lua_pushliteral(L, "an error that is no text");
+    keep_reason(L, &c, lua_gettop(L));
+    c.status = TESS_CALLBACK;
+  }
+  tess_schedule_free(c.copy);
+  lua_settop(L, top);
+  if (c.status != TESS_OK && why) {
+    lua_rawgeti(L, LUA_REGISTRYINDEX, h->why);
+    *why = lua_tostring(L, -1);         /* the registry keeps it */
+    lua_pop(L, 1);
+  }
+  return c.status;
+}
+
+/* ---- making spaces ------------------------------------------------------------------ */
+
+/* Reads a module table at the top into m; its hook stands in a userdata that
+ * is added to the list at index `keep`. */
+static void read_module(lua_State *L, int keep, tess_module *m) {
+  int t = lua_gettop(L);
+  lt_table(L, t, "a schedule module");
+  lt_hook *h = lua_newuserdatauv(L, sizeof *h, 0);
+  *h = (lt_hook){L, main_thread(L), LUA_NOREF, LUA_NOREF};
+  lua_seti(L, keep, luaL_len(L, keep) + 1);
+  m->name = lt_field_str(L, t, "name", "module");
+  m->apply = apply;
+  m->free = hook_free;
+  m->ud = h;
+  if (lua_getfield(L, t, "apply") != LUA_TFUNCTION)
+    lt_error(L, TESS_TYPE, "module '%s' has no function apply", m->name);
+  h->ref = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+/* compose({ module, ... }) */
+static int compose(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_Integer n = luaL_len(L, 1);
+  tess_module *m = lua_newuserdatauv(L, sizeof *m * (size_t)(n + 1), 0);
+  void **b = lt_box(L, LT_SPACE, 1);
+  lua_newtable(L);
+  int keep = lua_gettop(L);
+  for (lua_Integer i = 0; i < n; i++) {
+    lua_geti(L, 1, i + 1);
+    read_module(L, keep, &m[i]);
+    lua_settop(L, keep);
+  }
+  lua_setiuservalue(L, -2, 1);
+  tess_space *s;
+  lt_check(L, tess_space_compose(lt_context(L), (uint32_t)n, m, &s));
+  *b = s;
+  return 1;
+}
+
+/* by_hand({ name =, apply = function(sch) }) */
+static int by_hand(lua_State *L) {
+  tess_module m;
+  lua_settop(L, 1);
+  void **b = lt_box(L, LT_SPACE, 1);
+  lua_newtable(L);
+  lua_pushvalue(L, 1);
+  read_module(L, 3, &m);
+  lua_settop(L, 3);
+  lua_setiuservalue(L, -2, 1);
+  tess_space *s;
+  lt_check(L, tess_space_function(lt_context(L), &m, &s));
+  *b = s;
+  return 1;
+}
+
+/* union({ space, ... }) */
+static int join(lua_State *L) {
+  tess_space *list[64], *s;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_Integer n = luaL_len(L, 1);
+  if (n > 64) return lt_error(L, TESS_LIMIT, "at most 64 spaces");
+  for (lua_Integer i = 0; i < n; i++) {
+    lua_geti(L, 1, i + 1);
+    list[i] = lt_get(L, -1, LT_SPACE);
+    lua_pop(L, 1);
+  }
+  void **b = lt_box(L, LT_SPACE, 1);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  lt_check(L, tess_space_union(lt_context(L), (uint32_t)n, list, &s));
+  *b = s;
+  return 1;
+}
+
+/* traces({ trace, ... }) */
+static int of_traces(lua_State *L) {
+  tess_trace *list[256];
+  tess_space *s;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_Integer n = luaL_len(L, 1);
+  if (n > 256) return lt_error(L, TESS_LIMIT, "at most 256 sketches");
+  for (lua_Integer i = 0; i < n; i++) {
+    lua_geti(L, 1, i + 1);
+    list[i] = lt_trace(L, -1);
+    lua_pop(L, 1);
+  }
+  void **b = lt_box(L, LT_SPACE, 1);
+  lt_check(L, tess_space_traces(lt_context(L), (uint32_t)n, list, &s));
+  *b = s;
+  return 1;
+}
+
+/* ---- using them ------------------------------------------------------------------------ */
+
+#define MAX_SKETCHES 256
+
+/* sketches(space, program [, target]): a list of traces */
+static int sketches(lua_State *L) {
+  tess_trace *made[MAX_SKETCHES];
+  uint32_t n;
+  tess_space *s = lt_get(L, 1, LT_SPACE);
+  tess_program *p = lt_program(L, 2);
+  lua_settop(L, 3);
+  tess_target *t = lt_to_target(L, 3);
+  lua_createtable(L, MAX_SKETCHES, 0);
+  int list = lua_gettop(L);
+  for (int i = 0; i < MAX_SKETCHES; i++) {   /* boxes first: nothing leaks */
+    lt_box(L, LT_TRACE, 1);
+    lua_seti(L, list, i + 1);
+  }
+  enter(L);
+  lt_check(L, tess_space_sketches(s, p, t, MAX_SKETCHES, made, &n));
+  for (uint32_t i = 0; i < MAX_SKETCHES; i++) {
+    lua_geti(L, list, i + 1);
+    if (i < n) *(void **)lua_touserdata(L, -1) = made[i];
+    else { lua_pushnil(L); lua_seti(L, list, i + 1); }
+    lua_settop(L, list);
+  }
+  return 1;
+}
+
+static int explain(lua_State *L) {
+  char *text = NULL;
+  tess_space *s = lt_get(L, 1, LT_SPACE);
+  tess_program *p = lt_program(L, 2);
+  lua_settop(L, 3);
+  tess_target *t = lt_to_target(L, 3);
+  enter(L);
+  lt_check(L, tess_space_explain(s, p, t, &text));
+  lt_push_text(L, text);
+  return 1;
+}
+
+static int space_tostring(lua_State *L) {
+  lt_get(L, 1, LT_SPACE);
+  lua_pushliteral(L, "space");
+  return 1;
+}
+
+/* in_fresh_state(code, arg): runs code in a new Lua state, where tessera can
+ * be required; gives the string it returns. */
+static int in_fresh_state(lua_State *L) {
+  const char *code = luaL_checkstring(L, 1);
+  const char *arg = luaL_optstring(L, 2, "");
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "path");
+  lua_getfield(L, -2, "cpath");
+  lua_State *F = luaL_newstate();
+  if (!F) return lt_error(L, TESS_NOMEM, "no memory for a Lua state");
+  luaL_requiref(F, LUA_GNAME, luaopen_base, 1);
+  luaL_openlibs(F);
+  lua_getglobal(F, "package");
+  lua_pushstring(F, lua_tostring(L, -2)); lua_setfield(F, -2, "path");
+  lua_pushstring(F, lua_tostring(L, -1)); lua_setfield(F, -2, "cpath");
+  luaL_requiref(F, "tessera", luaopen_tessera, 0);
+  lua_settop(F, 0);
+  int bad = luaL_loadstring(F, code) != LUA_OK;
+  if (!bad) {
+    lua_pushstring(F, arg);
+    bad = lua_pcall(F, 1, 1, 0) != LUA_OK;
+  }
+  lua_pushboolean(L, !bad);
+  lua_pushstring(L, luaL_tolstring(F, -1, NULL));
+  lua_close(F);
+  return 2;
+}
+
+void lt_open_space(lua_State *L) {
+  static const luaL_Reg meta[] = {{"__tostring", space_tostring},
+                                  {NULL, NULL}};
+  static const luaL_Reg methods[] = {{"sketches", sketches},
+                                     {"explain", explain}, {NULL, NULL}};
+  static const luaL_Reg core[] = {
+    {"space_compose", compose}, {"space_by_hand", by_hand},
+    {"space_union", join}, {"space_traces", of_traces},
+    {"space_sketches", sketches}, {"space_explain", explain},
+    {"in_fresh_state", in_fresh_state}, {NULL, NULL}};
+  lt_class(L, LT_SPACE, meta, methods, space_gc);
+  lua_getfield(L, -1, "_core");
+  luaL_setfuncs(L, core, 0);
+  lua_pop(L, 1);
+}

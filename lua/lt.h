@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files of the Lua binding share.
+ *
+ * Every object is a full userdata holding one pointer into the public C API;
+ * what it needs alive stands in its user values.  No C function here keeps a
+ * resource over a call that may raise: a box is made first (lt_box), and only
+ * then filled. */
+#ifndef LUA_LT_H
+#define LUA_LT_H
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <tessera/lua.h>
+#include <tessera/tessera.h>
+
+/* Metatable names. */
+#define LT_EXPR "tessera.expr"
+#define LT_BUFFER "tessera.buffer"
+#define LT_VAR "tessera.var"
+#define LT_PROGRAM "tessera.program"
+#define LT_SCHEDULE "tessera.schedule"
+#define LT_RV "tessera.rv"
+#define LT_TRACE "tessera.trace"
+#define LT_STEPPER "tessera.stepper"
+#define LT_TARGET "tessera.target"
+#define LT_TENSOR "tessera.tensor"
+#define LT_KERNEL "tessera.kernel"
+#define LT_SPACE "tessera.space"
+#define LT_RESULT "tessera.result"
+#define LT_DATABASE "tessera.database"
+#define LT_ERROR "tessera.error"
+
+/* ---- state and errors (ltessera.c) ------------------------------------------ */
+
+tess_context *lt_context(lua_State *L);
+/* Raises the context's last error as an error object unless s is TESS_OK. */
+void lt_check(lua_State *L, tess_status s);
+/* Raises an error object with a code and message of the binding's own. */
+int lt_error(lua_State *L, tess_status s, const char *fmt, ...)
+  __attribute__((format(printf, 3, 4)));
+/* Pushes text that came from the API and frees it. */
+void lt_push_text(lua_State *L, char *text);
+
+/* ---- boxes (lbox.c) ----------------------------------------------------------- */
+
+/* Pushes a userdata of metatable `tname` with room for a pointer, NULL. */
+void **lt_box(lua_State *L, const char *tname, int nuservalues);
+/* The object at stack index i; raises when it is something else, or closed. */
+void *lt_get(lua_State *L, int i, const char *tname);
+/* NULL where nil or absent. */
+void *lt_opt(lua_State *L, int i, const char *tname);
+/* Makes a metatable: methods go to __index; gc empties the box. */
+void lt_class(lua_State *L, const char *tname, const luaL_Reg *meta,
+              const luaL_Reg *methods, lua_CFunction gc);
+/* Defines static int name(lua_State *L), which frees a box's object. */
+#define LT_GC(name, T, free_fn)                                             \
+  static int name(lua_State *L) {                                           \
+    void **box = lua_touserdata(L, 1);                                      \
+    T *object = *box;                                                       \
+    *box = NULL;                                                            \
+    free_fn(object);                                                        \
+    return 0;                                                               \
+  }
+
+#define lt_program(L, i) ((tess_program *)lt_get((L), (i), LT_PROGRAM))
+#define lt_schedule(L, i) ((tess_schedule *)lt_get((L), (i), LT_SCHEDULE))
+#define lt_trace(L, i) ((tess_trace *)lt_get((L), (i), LT_TRACE))
+
+/* A schedule, or a program, at stack index i, as a program: a schedule's
+ * snapshot is pushed (and so kept alive); of a program a copy of the value. */
+tess_program *lt_to_program(lua_State *L, int i);
+/* Pushes a schedule object around `s` (taken). */
+void lt_push_schedule(lua_State *L, tess_schedule *s);
+/* Pushes the random variable `rv` of the schedule at stack index i. */
+void lt_push_rv(lua_State *L, int i, tess_rv rv);
+/* The random variable at stack index i, which must be one of the schedule
+ * at index s (0: of any). */
+tess_rv lt_to_rv(lua_State *L, int i, int s);
+/* A target at index i: nil (NULL), a string, or a target object; pushes one
+ * value that keeps it alive. */
+tess_target *lt_to_target(lua_State *L, int i);
+/* Fills `out` (max long) with the tensors in the table at index i. */
+uint32_t lt_to_tensors(lua_State *L, int i, uint32_t max, tess_tensor **out);
+/* "float32" at index i, d when absent; raises on an unknown one. */
+tess_dtype lt_to_dtype(lua_State *L, int i, const char *d);
+/* The string, or number, at index i, or that a table is there; else it is
+ * said that `what` must be one. */
+const char *lt_string(lua_State *L, int i, const char *what);
+lua_Number lt_number(lua_State *L, int i, const char *what);
+void lt_table(lua_State *L, int i, const char *what);
+/* A table of integers at index i into out (max long). */
+uint32_t lt_to_ints(lua_State *L, int i, uint32_t max, int64_t *out);
+
+/* ---- options in a table (lbox.c) --------------------------------------------------- */
+
+lua_Number lt_field_number(lua_State *L, int t, const char *k, lua_Number d);
+lua_Integer lt_field_int(lua_State *L, int t, const char *k, lua_Integer d);
+int lt_field_bool(lua_State *L, int t, const char *k, int d);
+/* Lives as long as the table; d when absent. */
+const char *lt_field_str(lua_State *L, int t, const char *k, const char *d);
+/* Raises on a key that is not in the NULL-terminated list. */
+void lt_check_fields(lua_State *L, int t, const char *const *known);
+
+/* ---- the parts ---------------------------------------------------------------------- */
+
+void lt_open_describe(lua_State *L);   /* each adds to the table at the top */
+void lt_open_program(lua_State *L);
+void lt_open_schedule(lua_State *L);
+void lt_open_rv(lua_State *L);
+void lt_open_trace(lua_State *L);
+void lt_open_stepper(lua_State *L);
+void lt_open_tensor(lua_State *L);
+void lt_open_kernel(lua_State *L);
+void lt_open_space(lua_State *L);
+void lt_open_tune(lua_State *L);
+void lt_open_database(lua_State *L);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tensors: ts.tensor("float32", {M, K}, "random"), a nested table, or the
+ * path of a .npy file. */
+#include "lua/lt.h"
+#include <string.h>
+
+#define MAX_DIM 8
+
+LT_GC(tensor_gc, tess_tensor, tess_tensor_free)
+
+static tess_tensor *tensor(lua_State *L) { return lt_get(L, 1, LT_TENSOR); }
+
+/* Fills element after element from nested tables, row-major. */
+static void fill(lua_State *L, tess_tensor *t, int i, uint32_t dim,
+                 int64_t *at) {
+  uint32_t ndim = tess_tensor_ndim(t);
+  const int64_t *shape = tess_tensor_shape(t);
+  if (dim == ndim) {
+    if (lua_isboolean(L, i))
+      lt_check(L, tess_tensor_set(t, at, lua_toboolean(L, i)));
+    else lt_check(L, tess_tensor_set(t, at,
+                                     lt_number(L, i, "an element")));
+    return;
+  }
+  if (!lua_istable(L, i) || luaL_len(L, i) != shape[dim])
+    lt_error(L, TESS_INVALID, "dimension %d: expected a table of %d elements",
+             (int)dim, (int)shape[dim]);
+  luaL_checkstack(L, 4, NULL);
+  for (int64_t k = 0; k < shape[dim]; k++) {
+    at[dim] = k;
+    lua_geti(L, i, k + 1);
+    fill(L, t, lua_gettop(L), dim + 1, at);
+    lua_pop(L, 1);
+  }
+}
+
+/* The shape of nested tables, from their first elements. */
+static uint32_t shape_of(lua_State *L, int i, int64_t *shape) {
+  uint32_t n = 0;
+  lua_pushvalue(L, i);
+  while (lua_istable(L, -1)) {
+    if (n == MAX_DIM) lt_error(L, TESS_LIMIT, "tables nest too deep");
+    shape[n++] = luaL_len(L, -1);
+    lua_geti(L, -1, 1);
+    lua_remove(L, -2);
+  }
+  lua_pop(L, 1);
+  return n;
+}
+
+/* A file that is read as a dtype and shape must have these. */
+static void check_loaded(lua_State *L, const char *file, tess_tensor *t) {
+  int64_t shape[MAX_DIM];
+  char has[32], wanted[32];
+  tess_dtype d = lt_to_dtype(L, 1, NULL), e = tess_tensor_dtype(t);
+  uint32_t n = lt_to_ints(L, 2, MAX_DIM, shape), ndim = tess_tensor_ndim(t);
+  tess_dtype_text(e, has);
+  tess_dtype_text(d, wanted);
+  if (strcmp(has, wanted))
+    lt_error(L, TESS_TYPE, "%s holds %s, not %s", file, has, wanted);
+  if (n != ndim)
+    lt_error(L, TESS_INVALID, "%s holds %u dimensions, not %u", file,
+             (unsigned)ndim, (unsigned)n);
+  for (uint32_t i = 0; i < n; i++)
+    if (shape[i] != tess_tensor_shape(t)[i])
+      lt_error(L, TESS_INVALID, "%s: extent %u is %lld, not %lld", file,
+               (unsigned)i, (long long)tess_tensor_shape(t)[i],
+               (long long)shape[i]);
+}
+
+static int ends_with(const char *s, const char *end) {
+  size_t n = strlen(s), m = strlen(end);
+  return n >= m && !strcmp(s + n - m, end);
+}
+
+/* ts.tensor(dtype, shape [, fill or nested table or .npy path] [, seed]);
+ * ts.tensor(dtype, nested table); ts.tensor("file.npy") */
+static int new_tensor(lua_State *L) {
+  int64_t shape[MAX_DIM] = {0};
+  tess_tensor *t;
+  const char *first = lt_string(L, 1, "a data type, or a file,");
+  const char *file = lua_gettop(L) == 1 ? first
+                   : lua_type(L, 3) == LUA_TSTRING ? lua_tostring(L, 3) : "";
+  uint64_t seed = (uint64_t)luaL_optinteger(L, 4, 0);
+  if (ends_with(file, ".npy")) {
+    void **b = lt_box(L, LT_TENSOR, 0);
+    lt_check(L, tess_tensor_load(lt_context(L), file, &t));
+    *b = t;
+    if (file != first) check_loaded(L, file, t);
+    return 1;
+  }
+  tess_dtype dtype = lt_to_dtype(L, 1, NULL);
+  int nested = lua_istable(L, 3) ? 3 : 0;
+  lt_table(L, 2, "the shape of a tensor");
+  lua_settop(L, 4);
+  uint32_t n;
+  if (lua_geti(L, 2, 1) == LUA_TTABLE) {
+    nested = 2;
+    n = shape_of(L, 2, shape);
+  } else {
+    n = lt_to_ints(L, 2, MAX_DIM, shape);
+  }
+  lua_pop(L, 1);
+  const char *how = nested ? "zeros" : luaL_optstring(L, 3, "zeros");
+  void **b = lt_box(L, LT_TENSOR, 0);
+  lt_check(L, tess_tensor_new(lt_context(L), dtype, n, shape, how, seed,
+                              &t));
+  *b = t;
+  if (nested) fill(L, t, nested, 0, shape);
+  return 1;
+}
+
+/* t:get(i, j) and t:set(i, j, value); indices count from 0, as the
+ * program's do. */
+static void indices(lua_State *L, tess_tensor *t, int64_t *out) {
+  uint32_t n = tess_tensor_ndim(t);
+  for (uint32_t i = 0; i < n; i++) {
+    out[i] = luaL_checkinteger(L, (int)i + 2);
+    if (out[i] < 0 || out[i] >= tess_tensor_shape(t)[i])
+      lt_error(L, TESS_BOUNDS, "index %d is %d, outside of 0 .. %d", (int)i,
+               (int)out[i], (int)tess_tensor_shape(t)[i] - 1);
+  }
+}
+
+static int get(lua_State *L) {
+  int64_t at[MAX_DIM];
+  double v;
+  tess_tensor *t = tensor(L);
+  indices(L, t, at);
+  lt_check(L, tess_tensor_get(t, at, &v));
+  if (tess_tensor_dtype(t).code == TESS_FLOAT ||
+      tess_tensor_dtype(t).code == TESS_BFLOAT)
+    lua_pushnumber(L, v);
+  else lua_pushinteger(L, (lua_Integer)v);
+  return 1;
+}
+
+static int set(lua_State *L) {
+  int64_t at[MAX_DIM];
+  tess_tensor *t = tensor(L);
+  indices(L, t, at);
+  lt_check(L, tess_tensor_set(t, at,
+           luaL_checknumber(L, (int)tess_tensor_ndim(t) + 2)));
+  return 0;
+}
+
+static int copy_from(lua_State *L) {
+  lt_check(L, tess_tensor_copy(tensor(L), lt_get(L, 2, LT_TENSOR)));
+  return 0;
+}
+
+/* greatest absolute and relative difference */
+static int compare(lua_State *L) {
+  double abs, rel;
+  lt_check(L, tess_tensor_compare(tensor(L), lt_get(L, 2, LT_TENSOR), &abs,
+                                  &rel));
+  lua_pushnumber(L, abs);
+  lua_pushnumber(L, rel);
+  return 2;
+}
+
+static int save(lua_State *L) {
+  lt_check(L, tess_tensor_save(tensor(L), luaL_checkstring(L, 2)));
+  return 0;
+}
+
+static int shape(lua_State *L) {
+  tess_tensor *t = tensor(L);
+  lua_createtable(L, (int)tess_tensor_ndim(t), 0);
+  for (uint32_t i = 0; i < tess_tensor_ndim(t); i++) {
+    lua_pushinteger(L, tess_tensor_shape(t)[i]);
+    lua_seti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+static int dtype(lua_State *L) {
+  char text[32];
+  tess_dtype_text(tess_tensor_dtype(tensor(L)), text);
+  lua_pushstring(L, text);
+  return 1;
+}
+
+static int len(lua_State *L) {
+  lua_pushinteger(L, tess_tensor_size(tensor(L)));
+  return 1;
+}
+
+static int tensor_tostring(lua_State *L) {
+  char *text = NULL;
+  lt_check(L, tess_tensor_text(tensor(L), &text));
+  lt_push_text(L, text);
+  return 1;
+}
+
+uint32_t lt_to_tensors(lua_State *L, int i, uint32_t max, tess_tensor **out) {
+  lt_table(L, i, "a list of tensors");
+  lua_Integer n = luaL_len(L, i);
+  if (n > (lua_Integer)max)
+    lt_error(L, TESS_LIMIT, "at most %u tensors", (unsigned)max);
+  for (lua_Integer k = 1; k <= n; k++) {
+    lua_geti(L, i, k);           /* the table keeps it alive */
+    if (!luaL_testudata(L, -1, LT_TENSOR))
+      lt_error(L, TESS_TYPE, "argument %d: expected a tensor, got %s", (int)k,
+               luaL_typename(L, -1));
+    out[k - 1] = lt_get(L, -1, LT_TENSOR);
+    lua_pop(L, 1);
+  }
+  return (uint32_t)n;
+}
+
+void lt_open_tensor(lua_State *L) {
+  static const luaL_Reg meta[] = {{"__tostring", tensor_tostring},
+                                  {"__len", len}, {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+    {"get", get}, {"set", set}, {"copy_from", copy_from},
+    {"compare", compare}, {"save", save}, {"shape", shape},
+    {"dtype", dtype}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"tensor", new_tensor}, {NULL, NULL}};
+  lt_class(L, LT_TENSOR, meta, methods, tensor_gc);
+  luaL_setfuncs(L, functions, 0);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Opening the module; the context behind it; error objects. */
+#include "lua/lt.h"
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the context ----------------------------------------------------------- */
+
+typedef struct lt_state { tess_context *c; int owned; } lt_state;
+static const char state_key = 0;   /* its address is the registry key */
+
+static int state_gc(lua_State *L) {
+  lt_state *s = lua_touserdata(L, 1);
+  if (s->owned && s->c) tess_context_free(s->c);
+  s->c = NULL;
+  return 0;
+}
+
+/* Lua finalises userdata in the reverse order of their making when a state
+ * is closed; this one is made first, so the context goes last. */
+static lt_state *state_get(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
+  lt_state *s = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  if (s) return s;
+  s = lua_newuserdatauv(L, sizeof *s, 0);
+  *s = (lt_state){NULL, 0};
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, state_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &state_key);
+  return s;
+}
+
+tess_context *lt_context(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &state_key);
+  lt_state *s = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  if (!s || !s->c) luaL_error(L, "tessera is not open in this state");
+  return s->c;
+}
+
+/* ---- errors ------------------------------------------------------------------ */
+
+static void set_str(lua_State *L, const char *k, const char *v) {
+  if (v && *v) { lua_pushstring(L, v); lua_setfield(L, -2, k); }
+}
+
+/* Pushes "file:line: " of the Lua that called, "" where there is none: the
+ * innermost function that is neither C nor one of Tessera's own parts in
+ * Lua, which stand in one folder (describe.lua notes it). */
+static void push_where(lua_State *L) {
+  lua_Debug ar;
+  lua_getfield(L, LUA_REGISTRYINDEX, "tessera.folder");
+  const char *own = lua_tostring(L, -1);
+  for (int level = 1; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline <= 0) continue;
+    if (own && !strncmp(ar.source, own, strlen(own))) continue;
+    lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+    lua_remove(L, -2);
+    return;
+  }
+  lua_pop(L, 1);
+  lua_pushliteral(L, "");
+}
+
+/* Pushes an error object; `where` is the line of Lua that called, and so is
+ * `place` until the engine knows a better one. */
+static void push_error(lua_State *L, tess_status code, const char *message) {
+  lua_createtable(L, 0, 8);
+  luaL_setmetatable(L, LT_ERROR);
+  set_str(L, "code", tess_status_name(code));
+  set_str(L, "message",
+          message && *message ? message : tess_status_text(code));
+  push_where(L);
+  size_t n;
+  const char *where = lua_tolstring(L, -1, &n);
+  if (n > 2) {                          /* without the ": " behind it */
+    lua_pushlstring(L, where, n - 2);
+    lua_setfield(L, -3, "place");
+  }
+  lua_setfield(L, -2, "where");
+}
+
+void lt_check(lua_State *L, tess_status s) {
+  if (s == TESS_OK) return;
+  /* A collected object's end would clear the context's error. */
+  int collecting = lua_gc(L, LUA_GCISRUNNING);
+  lua_gc(L, LUA_GCSTOP);
+  const tess_error_info *e = tess_error(lt_context(L));
+  push_error(L, s, e->code == s ? e->message : NULL);
+  if (e->code == s) {
+    set_str(L, "place", e->place);
+    set_str(L, "primitive", e->primitive);
+    set_str(L, "reason", e->reason);
+    lua_pushinteger(L, (lua_Integer)e->serial);
+    lua_setfield(L, -2, "serial");
+  }
+  if (collecting) lua_gc(L, LUA_GCRESTART);
+  lua_error(L);
+}
+
+int lt_error(lua_State *L, tess_status s, const char *fmt, ...) {
+  char text[512];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  push_error(L, s, text);
+  return lua_error(L);
+}
+
+/* The program with the place marked, while the context still has it. */
+static const char *error_detail(lua_State *L, int i) {
+  lua_pushliteral(L, "serial");
+  lua_rawget(L, i);
+  lua_Integer serial = lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  if (!serial) return "";
+  const tess_error_info *e = tess_error(lt_context(L));
+  return (lua_Integer)e->serial == serial && e->detail ? e->detail : "";
+}
+
+/* A field of the error object at index 1, "" when absent. */
+static const char *error_field(lua_State *L, const char *k) {
+  lua_pushstring(L, k);
+  lua_rawget(L, 1);
+  const char *v = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  lua_pop(L, 1);
+  return v;
+}
+
+static int error_tostring(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  const char *place = error_field(L, "place");
+  const char *detail = error_detail(L, 1), *where = error_field(L, "where");
+  lua_pushfstring(L, "%s%s", where, error_field(L, "message"));
+  if (strncmp(where, place, strlen(place))) { lua_pushfstring(L, " (at %s)", place); lua_concat(L, 2); }
+  if (*detail) { lua_pushfstring(L, "\n%s", detail); lua_concat(L, 2); }
+  return 1;
+}
+
+static int error_index(lua_State *L) {
+  const char *k = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  if (strcmp(k, "detail")) return 0;
+  lua_pushstring(L, error_detail(L, 1));
+  return 1;
+}
+
+void lt_push_text(lua_State *L, char *text) {
+  lua_pushstring(L, text ? text : "");
+  tess_text_free(lt_context(L), text);
+}
+
+/* ---- opening ------------------------------------------------------------------------- */
+
+static int version(lua_State *L) {
+  lua_pushstring(L, tess_version());
+  lua_pushstring(L, tess_build_info());
+  return 2;
+}
+
+/* The folder that this library stands in, pushed as a string. */
+static void push_own_folder(lua_State *L) {
+  Dl_info info;
+  const char *file = dladdr(&state_key, &info) ? info.dli_fname : NULL;
+  const char *slash = file ? strrchr(file, '/') : NULL;
+  if (slash) lua_pushlstring(L, file, (size_t)(slash - file));
+  else lua_pushliteral(L, ".");
+}
+
+/* The parts written in Lua stand beside this library (in the build tree) or
+ * under share/lua/5.4 (installed): make `require` find them there too. */
+static void extend_path(lua_State *L) {
+  if (lua_getglobal(L, "package") != LUA_TTABLE) { lua_pop(L, 1); return; }
+  lua_getfield(L, -1, "path");
+  push_own_folder(L);
+  const char *path = lua_tostring(L, -2), *dir = lua_tostring(L, -1);
+  if (path && !strstr(path, dir)) {
+    lua_pushfstring(L, "%s;%s/?.lua;%s/../../../share/lua/5.4/?.lua", path,
+                    dir, dir);
+    lua_setfield(L, -4, "path");
+  }
+  lua_pop(L, 3);
+}
+
+static int open_module(lua_State *L) {
+  static const luaL_Reg functions[] = {{"version", version}, {NULL, NULL}};
+  static const luaL_Reg meta[] = {
+    {"__tostring", error_tostring}, {"__index", error_index}, {NULL, NULL}};
+  static void (*const parts[])(lua_State *) = {
+    lt_open_describe, lt_open_program, lt_open_schedule, lt_open_rv,
+    lt_open_trace, lt_open_stepper, lt_open_tensor, lt_open_kernel,
+    lt_open_space, lt_open_tune, lt_open_database};
+  lt_class(L, LT_ERROR, meta, NULL, NULL);
+  luaL_newlib(L, functions);
+  set_str(L, "_VERSION", tess_version());
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) parts[i](L);
+  extend_path(L);
+  /* What is written in Lua adds itself to the table. */
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "tessera.describe");
+  lua_call(L, 1, 1);
+  lua_pushvalue(L, -2);
+  lua_call(L, 1, 0);
+  return 1;
+}
+
+int tess_lua_open(lua_State *L, tess_context *c) {
+  luaL_checkversion(L);
+  lt_state *s = state_get(L);
+  if (!s->c) s->c = c;
+  open_module(L);
+  /* What is written in Lua requires the module by its name. */
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_pushvalue(L, -2);
+  lua_setfield(L, -2, "tessera");
+  lua_pop(L, 1);
+  return 1;
+}
+
+int luaopen_tessera(lua_State *L) {
+  luaL_checkversion(L);
+  lt_state *s = state_get(L);
+  if (!s->c) {
+    s->owned = 1;
+    if (tess_context_new(NULL, &s->c) != TESS_OK)
+      return luaL_error(L, "tessera: out of memory");
+  }
+  return open_module(L);
+}

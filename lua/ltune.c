@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tuning: options, results, and strategies and cost models in Lua. */
+#define _POSIX_C_SOURCE 200809L
+#include "lua/lt.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LT_SESSION "tessera.session"
+#define MAX_BATCH 4096
+
+LT_GC(result_gc, tess_result, tess_result_free)
+
+/* What callbacks of one run share; lives on the C stack of tune.  Its Lua
+ * objects stand in a table in the registry, under the run's address, since
+ * callbacks nest (a strategy asks the cost model) and each has a stack frame
+ * of its own. */
+typedef struct run {
+  lua_State *L;
+  int failed;              /* a callback raised; its error is in SLOT_ERROR */
+  enum { QUIET, PRINT, CALL } progress;
+  int tty;
+} run;
+
+enum { SLOT_STRATEGY = 1, SLOT_MODEL, SLOT_SESSION, SLOT_PROGRESS,
+       SLOT_ERROR };
+
+static void push_slot(const run *r, int slot) {
+  lua_rawgetp(r->L, LUA_REGISTRYINDEX, r);
+  lua_rawgeti(r->L, -1, slot);
+  lua_remove(r->L, -2);
+}
+
+/* Takes the value at the top. */
+static void set_slot(const run *r, int slot) {
+  lua_rawgetp(r->L, LUA_REGISTRYINDEX, r);
+  lua_insert(r->L, -2);
+  lua_rawseti(r->L, -2, slot);
+  lua_pop(r->L, 1);
+}
+
+/* ---- candidates ------------------------------------------------------------------ */
+
+static void push_candidate(lua_State *L, const tess_candidate *c) {
+  lua_createtable(L, 0, 4);
+  lua_pushinteger(L, (lua_Integer)c->sketch + 1);
+  lua_setfield(L, -2, "sketch");
+  lua_createtable(L, (int)c->ndecisions, 0);
+  for (uint32_t i = 0; i < c->ndecisions; i++) {
+    lua_pushinteger(L, c->decisions[i]);
+    lua_seti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "decisions");
+  lua_pushnumber(L, c->seconds);
+  lua_setfield(L, -2, "seconds");
+  lua_pushstring(L, tess_status_name(c->status));
+  lua_setfield(L, -2, "status");
+}
+
+/* The candidate table at index i; its decisions go to a buffer on the
+ * stack: two values stay there. */
+static void to_candidate(lua_State *L, int i, tess_candidate *c) {
+  lt_table(L, i, "a candidate");
+  *c = (tess_candidate){0};
+  c->sketch = (uint32_t)lt_field_int(L, i, "sketch", 1) - 1;
+  lua_getfield(L, i, "decisions");
+  lt_table(L, -1, "the decisions of a candidate");
+  lua_Integer n = luaL_len(L, -1);
+  int t = lua_gettop(L);
+  int64_t *d = lua_newuserdatauv(L, sizeof *d * (size_t)(n + 1), 0);
+  c->ndecisions = lt_to_ints(L, t, (uint32_t)n, d);
+  c->decisions = d;
+}
+
+static void push_candidates(lua_State *L, uint32_t n,
+                            const tess_candidate *c) {
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    push_candidate(L, &c[i]);
+    lua_seti(L, -2, i + 1);
+  }
+}
+
+/* ---- the session, as a strategy in Lua sees it --------------------------------------- */
+
+static tess_session *session(lua_State *L) { return lt_get(L, 1, LT_SESSION); }
+
+static int found(lua_State *L, tess_status s, const tess_candidate *c) {
+  if (s == TESS_NOT_FOUND) return 0;
+  lt_check(L, s);
+  push_candidate(L, c);
+  return 1;
+}
+
+static int session_draw(lua_State *L) {
+  tess_candidate c;
+  return found(L, tess_session_draw(session(L), &c), &c);
+}
+
+static int session_mutate(lua_State *L) {
+  tess_candidate p, c;
+  tess_session *s = session(L);
+  to_candidate(L, 2, &p);
+  return found(L, tess_session_mutate(s, &p, &c), &c);
+}
+
+static int session_cross(lua_State *L) {
+  tess_candidate a, b, c;
+  tess_session *s = session(L);
+  to_candidate(L, 2, &a);
+  to_candidate(L, 3, &b);
+  return found(L, tess_session_cross(s, &a, &b, &c), &c);
+}
+
+static int session_seen(lua_State *L) {
+  tess_candidate c;
+  tess_session *s = session(L);
+  to_candidate(L, 2, &c);
+  lua_pushboolean(L, tess_session_seen(s, &c));
+  return 1;
+}
+
+static int session_unit(lua_State *L) {
+  lua_pushnumber(L, tess_session_unit(session(L)));
+  return 1;
+}
+
+/* s:predict{ candidate, ... }: a list of scores, higher is better */
+static int session_predict(lua_State *L) {
+  tess_session *s = session(L);
+  lt_table(L, 2, "a list of candidates");
+  lua_Integer n = luaL_len(L, 2);
+  if (n > MAX_BATCH) return lt_error(L, TESS_LIMIT, "too many candidates");
+  luaL_checkstack(L, (int)n * 3 + 8, "too many candidates");
+  tess_candidate *c = lua_newuserdatauv(L, sizeof *c * (size_t)(n + 1), 0);
+  double *score = lua_newuserdatauv(L, sizeof *score * (size_t)(n + 1), 0);
+  for (lua_Integer i = 0; i < n; i++) {
+    lua_geti(L, 2, i + 1);
+    to_candidate(L, lua_gettop(L), &c[i]);
+  }
+  lt_check(L, tess_session_predict(s, (uint32_t)n, c, score));
+  lua_createtable(L, (int)n, 0);
+  for (lua_Integer i = 0; i < n; i++) {
+    lua_pushnumber(L, score[i]);
+    lua_seti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+static int session_sketches(lua_State *L) {
+  lua_pushinteger(L, tess_session_nsketches(session(L)));
+  return 1;
+}
+
+/* ---- callbacks -------------------------------------------------------------------------- */
+
+/* What a protected callback works on. */
+typedef struct task {
+  run *r;
+  int slot;                /* of the strategy or model */
+  const char *method;
+  uint32_t n, *got;
+  const tess_candidate *in;
+  tess_candidate *out;
+  double *score;
+} task;
+
+static int protected_call(lua_State *L);
+
+/* Calls a method in protected mode with the run's objects at 2 and 3; its C
+ * results are read before they go.  The first error is kept. */
+static tess_status invoke(task *t, tess_session *s) {
+  run *r = t->r;
+  lua_State *L = r->L;
+  int top = lua_gettop(L);
+  if (r->failed || !lua_checkstack(L, 32)) return TESS_CALLBACK;
+  lua_pushcfunction(L, protected_call);
+  lua_pushlightuserdata(L, t);
+  push_slot(r, t->slot);
+  push_slot(r, SLOT_SESSION);
+  void **box = lua_touserdata(L, -1), *outer = *box;
+  *box = s;
+  int bad = lua_pcall(L, 3, 0, 0);
+  *box = outer;
+  if (bad && !r->failed) {
+    set_slot(r, SLOT_ERROR);
+    r->failed = 1;
+  }
+  lua_settop(L, top);
+  return bad ? TESS_CALLBACK : TESS_OK;
+}
+
+/* Decisions proposed by Lua stand in userdata that the session keeps until
+ * the next batch; the engine copies them before that. */
+static void read_proposals(lua_State *L, task *t) {
+  lt_table(L, -1, "what propose returns");
+  int list = lua_gettop(L);
+  lua_Integer n = luaL_len(L, list);
+  if (n > (lua_Integer)t->n) n = (lua_Integer)t->n;
+  luaL_checkstack(L, (int)n * 3 + 8, "too many proposals");
+  for (lua_Integer i = 0; i < n; i++) {
+    lua_geti(L, list, i + 1);
+    to_candidate(L, lua_gettop(L), &t->out[i]);
+    /* The decisions must outlive the call: anchor them on the session. */
+    lua_pushvalue(L, -1);
+    lua_getiuservalue(L, 3, 1);
+    lua_insert(L, -2);
+    lua_seti(L, -2, i + 1);
+    lua_pop(L, 1);
+  }
+  *t->got = (uint32_t)n;
+}
+
+static void read_scores(lua_State *L, task *t) {
+  lt_table(L, -1, "what predict returns");
+  for (uint32_t i = 0; i < t->n; i++) {
+    lua_geti(L, -1, i + 1);
+    if (lua_isnil(L, -1))
+      lt_error(L, TESS_TYPE, "predict returned %d scores for %d candidates",
+               (int)i, (int)t->n);
+    t->score[i] = lt_number(L, -1, "a score");
+    lua_pop(L, 1);
+  }
+}
+
+/* 1: the task, 2: the strategy or model, 3: the session. */
+static int protected_call(lua_State *L) {
+  task *t = lua_touserdata(L, 1);
+  if (lua_getfield(L, 2, t->method) != LUA_TFUNCTION) {
+    if (!strcmp(t->method, "observe") || !strcmp(t->method, "update"))
+      return 0;
+    return lt_error(L, TESS_TYPE, "there is no function '%s'", t->method);
+  }
+  lua_pushvalue(L, 2);
+  lua_pushvalue(L, 3);
+  if (t->got) lua_pushinteger(L, t->n);
+  else push_candidates(L, t->n, t->in);
+  lua_call(L, 3, 1);
+  if (t->got) read_proposals(L, t);
+  else if (t->score) read_scores(L, t);
+  return 0;
+}
+
+static tess_status propose(void *ud, tess_session *s, uint32_t n,
+                           tess_candidate *out, uint32_t *got) {
+  run *r = ud;
+  *got = 0;
+  task t = {.r = r, .slot = SLOT_STRATEGY, .method = "propose", .n = n,
+            .got = got, .out = out};
+  return invoke(&t, s);
+}
+
+static tess_status observe(void *ud, tess_session *s, uint32_t n,
+                           const tess_candidate *c) {
+  run *r = ud;
+  task t = {.r = r, .slot = SLOT_STRATEGY, .method = "observe", .n = n,
+            .in = c};
+  return invoke(&t, s);
+}
+
+static tess_status predict(void *ud, tess_session *s, uint32_t n,
+                           const tess_candidate *c, double *score) {
+  run *r = ud;
+  task t = {.r = r, .slot = SLOT_MODEL, .method = "predict", .n = n, .in = c,
+            .score = score};
+  return invoke(&t, s);
+}
+
+static tess_status update(void *ud, tess_session *s, uint32_t n,
+                          const tess_candidate *c) {
+  run *r = ud;
+  task t = {.r = r, .slot = SLOT_MODEL, .method = "update", .n = n, .in = c};
+  return invoke(&t, s);
+}
+
+/* ---- progress --------------------------------------------------------------------------- */
+
+static int call_progress(lua_State *L) {  /* 1: progress, 2: function or nil */
+  const tess_progress *p = lua_touserdata(L, 1);
+  if (lua_isnil(L, 2)) return 0;
+  lua_createtable(L, 0, 8);
+  lua_pushinteger(L, p->trials); lua_setfield(L, -2, "trials");
+  lua_pushinteger(L, p->max_trials); lua_setfield(L, -2, "max_trials");
+  lua_pushinteger(L, p->failed); lua_setfield(L, -2, "failed");
+  lua_pushnumber(L, p->best_seconds); lua_setfield(L, -2, "best");
+  lua_pushnumber(L, p->gflops); lua_setfield(L, -2, "gflops");
+  lua_pushnumber(L, p->elapsed); lua_setfield(L, -2, "elapsed");
+  lua_pushnumber(L, p->eta); lua_setfield(L, -2, "eta");
+  lua_pushstring(L, p->text); lua_setfield(L, -2, "text");
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+/* Calling into Lua also lets an interrupt that the interpreter noted (Ctrl-C)
+ * come through: it fails the call, and the run stops with the best so far. */
+static int progress(void *ud, const tess_progress *p) {
+  run *r = ud;
+  lua_State *L = r->L;
+  int stop = 0;
+  if (r->progress == PRINT) {
+    if (r->tty) fprintf(stderr, "\r\033[K%s", p->text);
+    else fprintf(stderr, "%s\n", p->text);
+    fflush(stderr);
+  }
+  if (!lua_checkstack(L, 16)) return 1;
+  lua_pushcfunction(L, call_progress);
+  lua_pushlightuserdata(L, (void *)p);
+  if (r->progress == CALL) push_slot(r, SLOT_PROGRESS);
+  else lua_pushnil(L);
+  if (lua_pcall(L, 2, 1, 0) != LUA_OK) stop = 1;
+  else stop = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return stop;
+}
+
+static void read_progress(run *r) {
+  lua_State *L = r->L;
+  if (lua_istable(L, 2)) lua_getfield(L, 2, "progress");
+  else lua_pushnil(L);
+  r->tty = isatty(2);
+  r->progress = lua_toboolean(L, -1) ? PRINT : QUIET;
+  if (lua_isfunction(L, -1)) { set_slot(r, SLOT_PROGRESS); r->progress = CALL; }
+  else lua_pop(L, 1);
+}
+
+static int nothing(lua_State *L) { return (void)L, 0; }
+
+/* An interrupt that came when no more progress was to be told is still to
+ * come through: it is what ended the run, and must not end the caller. */
+static void absorb_interrupt(lua_State *L) {
+  lua_pushcfunction(L, nothing);
+  if (lua_pcall(L, 0, 0, 0) != LUA_OK) lua_pop(L, 1);
+}
+
+/* ---- tune ----------------------------------------------------------------------------------- */
+
+static const char *const options[] = {
+  "target", "trials", "seed", "space", "strategy", "cost_model", "database",
+  "progress", "batch", "threads", "kernel_threads", "min_time", "timeout",
+  "deadline", "on_error", "check", NULL};
+
+static int one_of(lua_State *L, const char *k, const char *const *words) {
+  const char *w = lt_field_str(L, 2, k, words[0]);
+  for (int i = 0; words[i]; i++)
+    if (!strcmp(words[i], w)) return i;
+  return lt_error(L, TESS_INVALID, "option '%s': '%s' is unknown", k, w);
+}
+
+static uint32_t count_option(lua_State *L, const char *k) {
+  lua_Integer v = lt_field_int(L, 2, k, 0);
+  if (v < 0 || v > 1000000000)
+    lt_error(L, TESS_INVALID, "option '%s' is %d, outside of 0 .. 10^9", k,
+             (int)v);
+  return (uint32_t)v;
+}
+
+static void read_options(lua_State *L, run *r, tess_tune_options *o) {
+  static const char *const errors[] = {"record", "stop", NULL};
+  static const char *const checks[] = {"best", "all", NULL};
+  *o = (tess_tune_options){.struct_size = sizeof *o};
+  o->trials = count_option(L, "trials");
+  o->batch = count_option(L, "batch");
+  o->threads = count_option(L, "threads");
+  o->kernel_threads = count_option(L, "kernel_threads");
+  o->seed = (uint64_t)lt_field_int(L, 2, "seed", 0);
+  o->min_time = lt_field_number(L, 2, "min_time", 0);
+  o->timeout = lt_field_number(L, 2, "timeout", 0);
+  o->deadline = lt_field_number(L, 2, "deadline", 0);
+  o->database = lt_field_str(L, 2, "database", NULL);
+  o->on_error = one_of(L, "on_error", errors);
+  o->check = one_of(L, "check", checks);
+  o->progress = progress;
+  o->progress_ud = r;
+}
+
+/* "name", or a table with functions, which goes to the slot (true), or
+ * nil. */
+static int pluggable(run *r, const char *k, int slot, const char **name) {
+  lua_State *L = r->L;
+  int type = lua_istable(L, 2) ? lua_getfield(L, 2, k)
+                               : (lua_pushnil(L), LUA_TNIL);
+  if (type == LUA_TTABLE) { set_slot(r, slot); return 1; }
+  if (type == LUA_TSTRING) *name = lua_tostring(L, -1);
+  else if (type != LUA_TNIL)
+    lt_error(L, TESS_TYPE, "option '%s': expected a name or a table, got %s",
+             k, luaL_typename(L, -1));
+  return 0;
+}
+
+/* tune(program, options, space): stdlib/describe.lua finds the space. */
+static int tune(lua_State *L) {
+  run r = {.L = L};
+  tess_tune_options o;
+  tess_result *made = NULL;
+  lua_settop(L, 3);
+  tess_program *p = lt_program(L, 1);
+  lt_check_fields(L, 2, options);
+  tess_space *space = lt_get(L, 3, LT_SPACE);
+  if (lua_istable(L, 2)) lua_getfield(L, 2, "target");
+  else lua_pushnil(L);
+  tess_target *target = lt_to_target(L, 4);
+  read_options(L, &r, &o);
+  tess_strategy strategy = {"lua", propose, observe, NULL, &r};
+  tess_cost_model model = {"lua", predict, update, NULL, &r};
+  lua_newtable(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &r);
+  if (pluggable(&r, "strategy", SLOT_STRATEGY, &o.strategy))
+    o.custom_strategy = &strategy;
+  if (pluggable(&r, "cost_model", SLOT_MODEL, &o.cost_model))
+    o.custom_cost_model = &model;
+  read_progress(&r);
+  lt_box(L, LT_SESSION, 1);
+  lua_newtable(L);
+  lua_setiuservalue(L, -2, 1);
+  set_slot(&r, SLOT_SESSION);
+  void **box = lt_box(L, LT_RESULT, 1);
+  tess_status s = tess_tune(p, target, space, &o, &made);
+  *box = made;
+  absorb_interrupt(L);
+  if (r.progress == PRINT && r.tty) fprintf(stderr, "\n");
+  if (r.failed) push_slot(&r, SLOT_ERROR);
+  lua_pushnil(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &r);
+  if (r.failed) return lua_error(L);
+  lt_check(L, s);
+  return 1;
+}
+
+/* ---- results ---------------------------------------------------------------------------------- */
+
+static tess_result *result(lua_State *L) { return lt_get(L, 1, LT_RESULT); }
+
+static int push_number_or_nil(lua_State *L, double v) {
+  if (v > 0 && v < 1e300) lua_pushnumber(L, v);
+  else lua_pushnil(L);
+  return 1;
+}
+
+static int push_curve(lua_State *L, const tess_result_info *r) {
+  lua_createtable(L, (int)r->ncurve, 0);
+  for (uint32_t i = 0; i < r->ncurve; i++) {
+    lua_pushnumber(L, r->curve[i]);
+    lua_seti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+static int result_trace(lua_State *L) {
+  tess_trace *t;
+  void **b = lt_box(L, LT_TRACE, 1);
+  tess_status s = tess_result_trace(result(L), &t);
+  if (s == TESS_NOT_FOUND) return 0;
+  lt_check(L, s);
+  *b = t;
+  return 1;
+}
+
+static int result_schedule(lua_State *L) {
+  tess_schedule *sch = NULL;
+  tess_status s = tess_result_schedule(result(L), &sch);
+  if (s == TESS_NOT_FOUND) return 0;
+  lt_check(L, s);
+  lt_push_schedule(L, sch);
+  return 1;
+}
+
+static int result_kernel(lua_State *L) {
+  tess_kernel *k;
+  void **b = lt_box(L, LT_KERNEL, 0);
+  tess_status s = tess_result_kernel(result(L), &k);
+  if (s == TESS_NOT_FOUND) return 0;
+  lt_check(L, s);
+  *b = k;
+  return 1;
+}
+
+/* r.latency, r.gflops, r.trace, ...: nil where nothing valid was found. */
+static int result_index(lua_State *L) {
+  tess_result_info r;
+  const char *k = luaL_checkstring(L, 2);
+  lt_check(L, tess_result_get(result(L), &r));
+  if (!strcmp(k, "trace")) return result_trace(L);
+  if (!strcmp(k, "schedule")) return result_schedule(L);
+  if (!strcmp(k, "kernel")) return result_kernel(L);
+  if (!strcmp(k, "latency")) return push_number_or_nil(L, r.latency);
+  if (!strcmp(k, "gflops")) return push_number_or_nil(L, r.gflops);
+  if (!strcmp(k, "curve")) return push_curve(L, &r);
+  if (!strcmp(k, "trials")) return lua_pushinteger(L, r.trials), 1;
+  if (!strcmp(k, "failed")) return lua_pushinteger(L, r.failed), 1;
+  if (!strcmp(k, "status"))
+    return lua_pushstring(L, tess_status_name(r.status)), 1;
+  if (!strcmp(k, "funnel")) return lua_pushstring(L, r.funnel), 1;
+  if (!strcmp(k, "ledger")) return lua_pushstring(L, r.ledger), 1;
+  if (!strcmp(k, "classes")) return lua_pushstring(L, r.classes), 1;
+  return 0;
+}
+
+static int result_tostring(lua_State *L) {
+  tess_result_info r;
+  char text[200];
+  lt_check(L, tess_result_get(result(L), &r));
+  if (r.latency > 0 && r.latency < 1e300)
+    snprintf(text, sizeof text, "%.3f ms, %.1f GFLOP/s after %u trials (%u "
+             "failed)", r.latency * 1e3, r.gflops, (unsigned)r.trials,
+             (unsigned)r.failed);
+  else
+    snprintf(text, sizeof text, "nothing valid found in %u trials",
+             (unsigned)r.trials);
+  lua_pushstring(L, text);
+  return 1;
+}
+
+void lt_open_tune(lua_State *L) {
+  static const luaL_Reg session_methods[] = {
+    {"draw", session_draw}, {"mutate", session_mutate},
+    {"cross", session_cross}, {"seen", session_seen},
+    {"unit", session_unit}, {"predict", session_predict},
+    {"sketches", session_sketches}, {NULL, NULL}};
+  static const luaL_Reg result_meta[] = {
+    {"__index", result_index}, {"__tostring", result_tostring},
+    {NULL, NULL}};
+  lt_class(L, LT_SESSION, NULL, session_methods, NULL);
+  lt_class(L, LT_RESULT, result_meta, NULL, result_gc);
+  lua_getfield(L, -1, "_core");
+  lua_pushcfunction(L, tune);
+  lua_setfield(L, -2, "tune");
+  lua_pop(L, 1);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The command: a Lua host with Tessera loadable.  It runs scripts and the
+ * prompt; the other sub-commands are written in Lua (stdlib/command.lua).
+ *
+ * Exit status: 0 done; 1 the work failed, one line on stderr says why; 2 the
+ * call was wrong. */
+#include "lua/main.h"
+
+#include <lualib.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+  "usage: tessera FILE.lua [ARG...]   run a script\n"
+  "       tessera                     a prompt\n"
+  "       tessera tune FILE.lua [--trials N] [--target T] [--strategy S]\n"
+  "               [--cost-model M] [--db F] [--seed N] [--threads N] [--json]\n"
+  "       tessera step FILE [--program FILE.lua]\n"
+  "       tessera show FILE [--program FILE.lua]\n"
+  "       tessera db FILE\n"
+  "       tessera doc [NAME]\n"
+  "--verbose with any of them: errors with the program and the place marked\n";
+
+/* ---- interrupts ------------------------------------------------------------- */
+
+/* What the signal handler needs; set once, before the handler is. */
+static struct { lua_State *L; tess_context *c; } running;
+
+static void stop_lua(lua_State *L, lua_Debug *ar) {
+  (void)ar;
+  lua_sethook(L, NULL, 0, 0);
+  luaL_error(L, "interrupted");
+}
+
+/* The first Ctrl-C ends a tuning run with the best so far (ts.tune takes the
+ * raised error upon itself), or a script at its next call; the second ends
+ * the process. */
+static void on_interrupt(int sig) {
+  signal(sig, SIG_DFL);
+  tess_stop(running.c);
+  lua_sethook(running.L, stop_lua,
+              LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
+}
+
+void main_catch_interrupts(int on) {
+  signal(SIGINT, on ? on_interrupt : SIG_DFL);
+  if (!on) lua_sethook(running.L, NULL, 0, 0);
+}
+
+/* ---- errors ------------------------------------------------------------------- */
+
+/* Skips "FILE:LINE: " at the start when FILE is `own`. */
+static const char *skip_place(const char *text, const char *own) {
+  size_t n = own ? strlen(own) : 0;
+  if (!n || strncmp(text, own, n) || text[n] != ':') return text;
+  const char *s = text + n + 1;
+  while (*s >= '0' && *s <= '9') s++;
+  return s[0] == ':' && s[1] == ' ' ? s + 2 : text;
+}
+
+/* Turns whatever was raised into text: with --verbose everything, else the
+ * first line.  Upvalue 2: the file of the command's own, which is no place
+ * that a user wants to hear of. */
+static int describe_error(lua_State *L) {
+  int verbose = lua_toboolean(L, lua_upvalueindex(1));
+  if (lua_istable(L, 1) && lua_getfield(L, 1, "usage") == LUA_TSTRING)
+    return lua_settop(L, 1), 1;
+  lua_settop(L, 1);
+  lua_pushstring(L, skip_place(luaL_tolstring(L, 1, NULL),
+                               lua_tostring(L, lua_upvalueindex(2))));
+  if (verbose) {
+    luaL_traceback(L, L, lua_tostring(L, -1), 1);
+    return 1;
+  }
+  const char *text = lua_tostring(L, -1), *end = strchr(text, '\n');
+  if (end) lua_pushlstring(L, text, (size_t)(end - text));
+  return 1;
+}
+
+/* Pushes the message handler. */
+static void push_handler(lua_State *L, const char *own) {
+  lua_pushboolean(L, main_options.verbose);
+  lua_pushstring(L, own);
+  lua_pushcclosure(L, describe_error, 2);
+}
+
+/* Says what the error at the top means; the exit status. */
+static int report(lua_State *L) {
+  if (lua_istable(L, -1)) {
+    lua_getfield(L, -1, "usage");
+    fprintf(stderr, "tessera: %s\n", lua_tostring(L, -1));
+    return 2;
+  }
+  const char *text = lua_tostring(L, -1);
+  fprintf(stderr, "tessera: %s\n", text ? text : "unknown error");
+  return 1;
+}
+
+/* ---- the state ------------------------------------------------------------------ */
+
+static int open_tessera(lua_State *L) {
+  return tess_lua_open(L, lua_touserdata(L, lua_upvalueindex(1)));
+}
+
+/* The parts in Lua stand relative to the executable, in the build tree and
+ * when installed. */
+static void set_path(lua_State *L) {
+  char exe[4096];
+  ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+  if (n < 0) return;
+  exe[n] = '\0';
+  for (int up = 0; up < 2; up++) {
+    char *slash = strrchr(exe, '/');
+    if (slash) *slash = '\0';
+  }
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "path");
+  lua_pushfstring(L, "%s/lib/lua/?.lua;%s/share/lua/5.4/?.lua;%s", exe, exe,
+                  lua_tostring(L, -1));
+  lua_setfield(L, -3, "path");
+  lua_pop(L, 2);
+}
+
+static lua_State *new_state(tess_context *c) {
+  lua_State *L = luaL_newstate();
+  if (!L) return NULL;
+  luaL_openlibs(L);
+  set_path(L);
+  lua_getfield(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  lua_pushlightuserdata(L, c);
+  lua_pushcclosure(L, open_tessera, 1);
+  lua_setfield(L, -2, "tessera");
+  lua_pop(L, 1);
+  return L;
+}
+
+/* ---- doing --------------------------------------------------------------------------- */
+
+/* A list of the arguments from argv[i] on; those before them at 0, -1, ... */
+static void push_args(lua_State *L, int argc, char **argv, int i) {
+  lua_createtable(L, argc - i, i);
+  for (int k = 0; k < argc; k++) {
+    lua_pushstring(L, argv[k]);
+    lua_seti(L, -2, k - i + 1);
+  }
+}
+
+static int run_script(lua_State *L, int argc, char **argv, int i) {
+  push_args(L, argc, argv, i + 1);
+  lua_pushvalue(L, -1);
+  lua_setglobal(L, "arg");
+  if (luaL_loadfile(L, argv[i]) != LUA_OK) return report(L);
+  push_handler(L, NULL);
+  lua_insert(L, -2);
+  int base = lua_gettop(L) - 1, n = argc - i - 1;
+  luaL_checkstack(L, n + 4, "too many arguments");
+  for (int k = 1; k <= n; k++) lua_pushstring(L, argv[i + k]);
+  main_catch_interrupts(1);
+  int bad = lua_pcall(L, n, 0, base);
+  main_catch_interrupts(0);
+  return bad ? report(L) : 0;
+}
+
+static int read_line(lua_State *L) {
+  char *line = main_read_line(luaL_optstring(L, 1, ""));
+  if (!line) return 0;
+  lua_pushstring(L, line);
+  free(line);
+  return 1;
+}
+
+/* command.lua gives a table of functions (args, host) -> exit status. */
+static int run_command(lua_State *L, int argc, char **argv, int i) {
+  lua_Debug ar;
+  push_handler(L, NULL);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "tessera.command");
+  if (lua_pcall(L, 1, 1, 1)) return report(L);
+  lua_getfield(L, -1, argv[i]);
+  lua_pushvalue(L, -1);
+  lua_getinfo(L, ">S", &ar);
+  push_handler(L, ar.short_src);
+  lua_insert(L, -2);
+  int handler = lua_gettop(L) - 1;
+  push_args(L, argc, argv, i + 1);
+  lua_createtable(L, 0, 3);
+  lua_pushcfunction(L, read_line); lua_setfield(L, -2, "read_line");
+  lua_pushboolean(L, isatty(0)); lua_setfield(L, -2, "terminal");
+  lua_pushboolean(L, main_options.verbose); lua_setfield(L, -2, "verbose");
+  main_catch_interrupts(1);
+  int bad = lua_pcall(L, 2, 1, handler);
+  main_catch_interrupts(0);
+  if (bad) return report(L);
+  return lua_isinteger(L, -1) ? (int)lua_tointeger(L, -1) : 0;
+}
+
+static int is_command(const char *word) {
+  static const char *const words[] = {"tune", "step", "show", "db", "doc"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (!strcmp(words[i], word)) return 1;
+  return 0;
+}
+
+main_option_set main_options;
+
+static int wants_help(int argc, char **argv) {
+  int ours = argc > 1 && (argv[1][0] == '-' || is_command(argv[1]));
+  for (int i = 1; ours && i < argc; i++)
+    if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) return 1;
+  return 0;
+}
+
+static void unknown_option(const char *option) {
+  fprintf(stderr, "tessera: unknown option %s (tessera --help says what "
+          "there is)\n", option);
+}
+
+/* Options before the script or sub-command; the index of what follows, or
+ * -1 when the call is wrong.  --verbose may stand anywhere in front of a
+ * script's name and anywhere in a sub-command. */
+static int read_options(int *argc, char **argv) {
+  int command = 0, n = 1;
+  for (int i = 1; i < *argc; i++) {
+    int plain = argv[i][0] != '-' || !argv[i][1];
+    int ours = !command || is_command(argv[command]);
+    if (ours && !strcmp(argv[i], "--verbose")) main_options.verbose = 1;
+    else argv[n++] = argv[i];
+    if (!command && plain) command = n - 1;
+  }
+  *argc = n;
+  if (command <= 1) return command;
+  if (!wants_help(*argc, argv)) unknown_option(argv[1]);
+  return -1;
+}
+
+int main(int argc, char **argv) {
+  int at = read_options(&argc, argv), status;
+  if (wants_help(argc, argv)) return fputs(usage, stdout), 0;
+  if (at < 0) return 2;
+  if (!at && argc > 1) {
+    if (!strcmp(argv[1], "--version"))
+      return printf("tessera %s (%s)\n", tess_version(), tess_build_info()),
+             0;
+    unknown_option(argv[1]);
+    return 2;
+  }
+  tess_context *c;
+  if (tess_context_new(NULL, &c) != TESS_OK) return 1;
+  lua_State *L = new_state(c);
+  if (!L) return 1;
+  running.L = L;
+  running.c = c;
+  signal(SIGXFSZ, SIG_IGN);   /* a write over the limit fails, as on a full
+                               * disk, instead of ending the process */
+  if (!at) status = main_prompt(L);
+  else if (is_command(argv[at])) status = run_command(L, argc, argv, at);
+  else status = run_script(L, argc, argv, at);
+  lua_close(L);
+  tess_context_free(c);
+  if ((fflush(stdout) || ferror(stdout)) && !status) {
+    fprintf(stderr, "tessera: writing the output failed\n");
+    status = 1;
+  }
+  return status;
+}

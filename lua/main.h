@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files of the command share. */
+#ifndef LUA_MAIN_H
+#define LUA_MAIN_H
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <tessera/lua.h>
+
+typedef struct main_option_set { int verbose; } main_option_set;
+extern main_option_set main_options;
+
+/* Ctrl-C stops what runs (on), or ends the process (off). */
+void main_catch_interrupts(int on);
+
+/* A line from the terminal, with history and editing, or from a pipe,
+ * without its end; malloc'ed; NULL at the end of input (main_prompt.c). */
+char *main_read_line(const char *prompt);
+/* Reads, runs and prints until the end of input; the exit status. */
+int main_prompt(lua_State *L);
+
+#endif

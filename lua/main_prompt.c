@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The prompt: like lua's own, with history, and completion of globals,
+ * fields and methods. */
+#include "lua/main.h"
+
+#include <editline/readline.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- lines -------------------------------------------------------------------- */
+
+static char *plain_line(void) {
+  char *line = NULL;
+  size_t cap = 0;
+  ssize_t n = getline(&line, &cap, stdin);
+  if (n < 0) { free(line); return NULL; }
+  if (n > 0 && line[n - 1] == '\n') line[n - 1] = '\0';
+  return line;
+}
+
+char *main_read_line(const char *prompt) {
+  if (!isatty(0)) return plain_line();
+  char *line = readline(prompt);
+  if (line && *line) add_history(line);
+  return line;
+}
+
+/* $XDG_STATE_HOME/tessera/history, made when it is first needed; "" when
+ * there is no place for it. */
+static const char *history_file(void) {
+  static char path[4096];
+  const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+  if (path[0]) return path;
+  if (state && *state) snprintf(path, sizeof path, "%s/tessera", state);
+  else if (home) snprintf(path, sizeof path, "%s/.local/state/tessera", home);
+  else return "";
+  for (char *s = strchr(path + 1, '/'); s; s = strchr(s + 1, '/')) {
+    *s = '\0';
+    mkdir(path, 0700);
+    *s = '/';
+  }
+  mkdir(path, 0700);
+  strncat(path, "/history", sizeof path - strlen(path) - 1);
+  return path;
+}
+
+/* ---- completion ------------------------------------------------------------------ */
+
+/* readline's callback has no user data. */
+static lua_State *completing;
+
+/* Pushes what the words before the last separator name; 0: nothing. */
+static int push_owner(lua_State *L, const char *text, const char *last) {
+  lua_pushglobaltable(L);
+  while (text < last) {
+    size_t n = strcspn(text, ".:");
+    lua_pushlstring(L, text, n);
+    if (!lua_istable(L, -2) && !luaL_getmetafield(L, -2, "__index"))
+      return lua_pop(L, 2), 0;
+    if (!lua_istable(L, -2) && !lua_istable(L, -3))
+      return lua_settop(L, lua_gettop(L) - 2), 0;
+    lua_rawget(L, lua_istable(L, -2) ? -2 : -3);
+    lua_remove(L, -2);
+    text += n + 1;
+  }
+  if (lua_istable(L, -1)) return 1;
+  if (luaL_getmetafield(L, -1, "__index") == LUA_TTABLE) {
+    lua_remove(L, -2);
+    return 1;
+  }
+  return 0;
+}
+
+/* The k-th key of the owner that begins as `text` ends. */
+static char *candidate(const char *text, int k) {
+  lua_State *L = completing;
+  int top = lua_gettop(L);
+  const char *last = text;
+  char *found = NULL;
+  for (const char *s = text; *s; s++)
+    if (*s == '.' || *s == ':') last = s + 1;
+  if (push_owner(L, text, last)) {
+    int t = lua_gettop(L);
+    for (lua_pushnil(L); !found && lua_next(L, t); lua_pop(L, 1)) {
+      if (lua_type(L, -2) != LUA_TSTRING) continue;
+      const char *key = lua_tostring(L, -2);
+      if (strncmp(key, last, strlen(last)) || k-- > 0) continue;
+      size_t head = (size_t)(last - text), size = head + strlen(key) + 1;
+      found = malloc(size);
+      if (found) snprintf(found, size, "%.*s%s", (int)head, text, key);
+    }
+  }
+  lua_settop(L, top);
+  return found;
+}
+
+static char *next_match(const char *text, int state) {
+  static int k;
+  if (!state) k = 0;
+  return candidate(text, k++);
+}
+
+static char **complete(const char *text, int start, int end) {
+  (void)start, (void)end;
+  return rl_completion_matches(text, next_match);
+}
+
+/* ---- reading and running -------------------------------------------------------------- */
+
+static int is_incomplete(lua_State *L, int status) {
+  size_t n, m = strlen("<eof>");
+  if (status != LUA_ERRSYNTAX) return 0;
+  const char *msg = lua_tolstring(L, -1, &n);
+  return n >= m && !strcmp(msg + n - m, "<eof>");
+}
+
+/* Compiles an expression or statement, reading on while it is incomplete;
+ * -1 at the end of input. */
+static int load_input(lua_State *L) {
+  char *line = main_read_line("> ");
+  if (!line) return -1;
+  lua_pushstring(L, line);
+  free(line);
+  lua_pushfstring(L, "return %s", lua_tostring(L, -1));
+  size_t n;
+  const char *s = lua_tolstring(L, -1, &n);
+  int status = luaL_loadbuffer(L, s, n, "=stdin");
+  if (status == LUA_OK) return LUA_OK;
+  lua_pop(L, 2);
+  for (;;) {
+    s = lua_tolstring(L, -1, &n);
+    status = luaL_loadbuffer(L, s, n, "=stdin");
+    if (!is_incomplete(L, status) || !(line = main_read_line(">> ")))
+      return status;
+    lua_pop(L, 1);
+    lua_pushfstring(L, "%s\n%s", lua_tostring(L, -1), line);
+    lua_remove(L, -2);
+    free(line);
+  }
+}
+
+static int message(lua_State *L) {
+  luaL_tolstring(L, 1, NULL);
+  if (main_options.verbose)
+    luaL_traceback(L, L, lua_tostring(L, -1), 1);
+  return 1;
+}
+
+static void print_results(lua_State *L, int first) {
+  int n = lua_gettop(L) - first + 1;
+  if (n <= 0) return;
+  lua_getglobal(L, "print");
+  lua_insert(L, first);
+  if (lua_pcall(L, n, 0, 0)) fprintf(stderr, "%s\n", lua_tostring(L, -1));
+}
+
+int main_prompt(lua_State *L) {
+  int failed = 0;
+  completing = L;
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "tessera");
+  if (lua_pcall(L, 1, 1, 0)) {
+    fprintf(stderr, "tessera: %s\n", luaL_tolstring(L, -1, NULL));
+    return 1;
+  }
+  lua_setglobal(L, "ts");
+  if (isatty(0)) {
+    printf("Tessera %s  (ts is the module; Ctrl-D leaves)\n", tess_version());
+    rl_readline_name = (char *)(uintptr_t)"tessera";
+    rl_attempted_completion_function = complete;
+    rl_basic_word_break_characters =
+      (char *)(uintptr_t)" \t\n\"\\'`@$><=;|&{(+-*/,";
+    read_history(history_file());
+  }
+  for (int status; lua_settop(L, 0), (status = load_input(L)) >= 0;) {
+    if (status == LUA_OK) {
+      lua_pushcfunction(L, message);
+      lua_replace(L, 1);
+      int f = lua_gettop(L);
+      main_catch_interrupts(1);
+      status = lua_pcall(L, 0, LUA_MULTRET, 1);
+      main_catch_interrupts(0);
+      if (status == LUA_OK) { print_results(L, f); continue; }
+    }
+    fprintf(stderr, "%s\n", luaL_tolstring(L, -1, NULL));
+    failed = 1;
+  }
+  if (isatty(0)) {
+    printf("\n");
+    stifle_history(1000);
+    write_history(history_file());
+    return 0;
+  }
+  return failed;
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public header's part about kernels and the oracle. */
+#include "backends/interp/interp.h"
+#include "ir/scalar.h"
+#include "ir/verify.h"
+#include "measure/clock.h"
+#include "measure/context.h"
+#include "measure/kernel.h"
+#include "measure/timing.h"
+#include "vm/intrin.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- building --------------------------------------------------------------
+ */
+
+typedef struct building {
+  tess_context *c;
+  tess_program *p;
+  const char *target;
+  measure_form form;
+  measure_build b;
+  tess_kernel **kernel;
+  char **text;
+} building;
+
+static tess_status build(void *ud) {
+  building *w = ud;
+  tess_status s = kernel_build(w->c, w->p, w->target, w->form, &w->b);
+  if (s) return s;
+  if (w->kernel)
+    return kernel_load(w->c, w->p, w->target, &w->b.code, w->kernel);
+  *w->text = ctx_text(w->c, str_get(&w->b.code), w->b.code.n);
+  return TESS_OK;
+}
+
+/* What a worker would refuse to read is told here, where it is. */
+static tess_status check_program(void *ud) {
+  building *w = ud;
+  arena scratch;
+  strbuf why;
+  arena_init(&scratch, &w->c->heap);
+  str_init(&why, &w->c->heap);
+  bool ok = ir_verify(&w->p->p, &scratch, &why);
+  arena_free(&scratch);
+  if (!ok)
+    ctx_fail(w->c, TESS_INVALID, "the program cannot be compiled: %s",
+             str_get(&why) ? str_get(&why) : "out of memory");
+  str_free(&why);
+  return ok ? TESS_OK : TESS_INVALID;
+}
+
+tess_status tess_build(tess_program *p, tess_target *t, tess_kernel **out) {
+  building w = {.c = p->c,
+                .p = p,
+                .target = t ? tess_target_text(t) : "llvm",
+                .form = MEASURE_CODE,
+                .kernel = out};
+  *out = NULL;
+  thread_flag_clear(&w.c->stop);
+  tess_status s = ctx_run(w.c, check_program, &w);
+  if (!s) s = ctx_run(w.c, build, &w);
+  measure_build_free(&w.b);
+  if (s && *out) {
+    tess_kernel_free(*out);
+    *out = NULL;
+  }
+  return s;
+}
+
+tess_status tess_kernel_source(tess_kernel *k, const char *what, char **out) {
+  bool is_asm = !strcmp(what, "asm");
+  building w = {.c = k->c,
+                .p = k->program,
+                .target = k->target_text,
+                .form = is_asm ? MEASURE_ASM : MEASURE_IR,
+                .text = out};
+  *out = NULL;
+  if (!is_asm && strcmp(what, "ir") != 0)
+    return ctx_fail(k->c, TESS_NOT_FOUND,
+                    "a kernel's source is \"ir\" or \"asm\", not '%s'", what);
+  tess_status s = ctx_run(w.c, build, &w);
+  measure_build_free(&w.b);
+  return s;
+}
+
+tess_kernel_fn tess_kernel_function(tess_kernel *k) {
+  return k->code.backend->entry(k->code.kernel);
+}
+
+typedef struct runtime_asking {
+  tess_context *c;
+  uint32_t threads;
+  const runtime *rt;
+} runtime_asking;
+
+static tess_status find_runtime(void *ud) {
+  runtime_asking *a = ud;
+  a->rt = context_runtime(a->c, a->threads);
+  return TESS_OK;
+}
+
+const tess_runtime *tess_default_runtime(tess_context *c, uint32_t threads) {
+  runtime_asking a = {c, threads ? threads : thread_cpus(), NULL};
+  ctx_run(c, find_runtime, &a);
+  return a.rt ? &a.rt->rt : NULL;
+}
+
+/* ---- arguments ---------------------------------------------------------- */
+
+enum { MAX_ARGS = 256, MAX_SIZES = 64 };
+
+/* Tensors for a program: checked, and the symbolic extents that follow. */
+typedef struct call {
+  tess_context *c;
+  const ir_program *p;
+  uint32_t n;
+  tess_tensor *const *tensor;
+  void *args[MAX_ARGS];
+  int64_t sizes[MAX_SIZES];
+  bool known[MAX_SIZES];
+} call;
+
+static const char *param_name(const call *x, uint32_t i) {
+  ir_buf b = x->p->arg.v[ir_entry(x->p)->params.at + i];
+  return ir_text(x->p, x->p->buf.v[b].name);
+}
+
+/* The place of a symbolic extent among the sizes; MAX_SIZES: it is none. */
+static uint32_t size_place(const call *x, ir_expr e) {
+  const ir_func *f = ir_entry(x->p);
+  const ir_node *n = ir_at(x->p, e);
+  for (uint32_t i = 0; n->op == IR_VAR && i < f->sizes.n; i++)
+    if (x->p->arg.v[f->sizes.at + i] == n->a) return i;
+  return MAX_SIZES;
+}
+
+/* The value of an extent; false: it holds what is not known. */
+static bool value_of(const call *x, ir_expr e, int64_t *out) {
+  const ir_node n = *ir_at(x->p, e);
+  int64_t a, b;
+  if (n.op == IR_INT) return *out = n.i, true;
+  if (n.op == IR_VAR) {
+    uint32_t at = size_place(x, e);
+    if (at == MAX_SIZES || !x->known[at]) return false;
+    return *out = x->sizes[at], true;
+  }
+  if (n.op < IR_ADD || n.op > IR_MAX) return false;
+  if (!value_of(x, n.a, &a) || !value_of(x, n.b, &b)) return false;
+  *out = ir_fold_int((ir_op)n.op, n.dtype, a, b);
+  return true;
+}
+
+static tess_status check_type(call *x, uint32_t i) {
+  ir_buf b = x->p->arg.v[ir_entry(x->p)->params.at + i];
+  tess_dtype want = x->p->buf.v[b].dtype;
+  const tess_tensor *t = x->tensor[i];
+  char has[32], needs[32];
+  if (t->ndim == ir_ndim(x->p, b) && ir_dtype_eq(t->dtype, want))
+    return TESS_OK;
+  tess_dtype_text(t->dtype, has);
+  tess_dtype_text(want, needs);
+  return ctx_fail(x->c, TESS_TYPE,
+                  "argument %u, '%s', is %s with %u dimensions, given %s "
+                  "with %u",
+                  i + 1, param_name(x, i), needs, ir_ndim(x->p, b), has,
+                  t->ndim);
+}
+
+/* Extents that are a variable tell its value. */
+static void learn_sizes(call *x, uint32_t i) {
+  ir_buf b = x->p->arg.v[ir_entry(x->p)->params.at + i];
+  for (uint32_t d = 0; d < ir_ndim(x->p, b); d++) {
+    uint32_t at = size_place(x, ir_dim(x->p, b, d));
+    if (at == MAX_SIZES || x->known[at]) continue;
+    x->known[at] = true;
+    x->sizes[at] = x->tensor[i]->shape[d];
+  }
+}
+
+static tess_status check_extents(call *x, uint32_t i) {
+  ir_buf b = x->p->arg.v[ir_entry(x->p)->params.at + i];
+  for (uint32_t d = 0; d < ir_ndim(x->p, b); d++) {
+    int64_t want;
+    if (!value_of(x, ir_dim(x->p, b, d), &want))
+      return ctx_fail(x->c, TESS_UNSUPPORTED,
+                      "extent %u of '%s' does not follow from the tensors", d,
+                      param_name(x, i));
+    if (x->tensor[i]->shape[d] != want)
+      return ctx_fail(x->c, TESS_TYPE,
+                      "argument %u, '%s': extent %u is %lld, given %lld", i + 1,
+                      param_name(x, i), d, (long long)want,
+                      (long long)x->tensor[i]->shape[d]);
+  }
+  return TESS_OK;
+}
+
+/* ---- tensors that share memory ------------------------------------------ */
+
+static bool overlap(const tess_tensor *a, const tess_tensor *b) {
+  const char *x = a->data, *y = b->data;
+  return a != b ? x < y + b->bytes && y < x + a->bytes : a->bytes > 0;
+}
+
+/* Whether the program may write to parameter i. */
+static bool is_written(const call *x, uint32_t i) {
+  ir_buf b = x->p->arg.v[ir_entry(x->p)->params.at + i];
+  ir_stmt root = ir_entry(x->p)->root;
+  if (x->p->buf.v[b].role == IR_ROLE_OUTPUT) return true;
+  for (ir_stmt s = root; s; s = ir_next(x->p, s, root))
+    if (ir_st(x->p, s)->kind == IR_STORE && ir_st(x->p, s)->buf == b)
+      return true;
+  return false;
+}
+
+/* Kernels count on it that what they write is nobody else's. */
+static tess_status check_apart(call *x) {
+  for (uint32_t i = 1; i < x->n; i++)
+    for (uint32_t k = 0; k < i; k++)
+      if (overlap(x->tensor[k], x->tensor[i]) &&
+          (is_written(x, k) || is_written(x, i)))
+        return ctx_fail(x->c, TESS_INVALID,
+                        "arguments %u, '%s', and %u, '%s', share memory, and "
+                        "one of them is written", k + 1, param_name(x, k),
+                        i + 1, param_name(x, i));
+  return TESS_OK;
+}
+
+static tess_status bind(call *x) {
+  const ir_func *f = ir_entry(x->p);
+  ctx_clear(x->c);
+  if (f->params.n > MAX_ARGS || f->sizes.n > MAX_SIZES)
+    return ctx_fail(x->c, TESS_LIMIT, "the program has too many parameters");
+  if (x->n != f->params.n)
+    return ctx_fail(x->c, TESS_TYPE, "'%s' takes %u tensors, given %u",
+                    ir_text(x->p, f->name), f->params.n, x->n);
+  tess_status s = TESS_OK;
+  for (uint32_t i = 0; !s && i < x->n; i++) s = check_type(x, i);
+  for (uint32_t i = 0; !s && i < x->n; i++) learn_sizes(x, i);
+  for (uint32_t i = 0; !s && i < x->n; i++) s = check_extents(x, i);
+  if (!s) s = check_apart(x);
+  for (uint32_t i = 0; i < x->n; i++) x->args[i] = x->tensor[i]->data;
+  return s;
+}
+
+/* ---- running ------------------------------------------------------------ */
+
+typedef struct running {
+  call x;
+  tess_kernel *k;
+  tess_kernel_fn fn;
+  const tess_runtime *rt;
+  int32_t status;
+  double min_time;
+  tess_timing *timing;
+} running;
+
+static tess_status failed(const running *w) {
+  bool known = w->status > 0 && w->status <= TESS_UNWRITTEN;
+  return ctx_fail(w->x.c, TESS_LAUNCH_ERROR, "the kernel returned %d (%s)",
+                  w->status,
+                  known ? err_status_text((tess_status)w->status) : "?");
+}
+
+/* Parameters whose layout the kernel chose, before it is run or timed. */
+static tess_status convert(running *w) {
+  tess_kernel *k = w->k;
+  bundle_args_free(&k->made);
+  w->status = bundle_convert(&k->code, w->x.args, w->rt, &k->made);
+  if (w->status) return failed(w);
+  bundle_replace(&k->code, &k->made, w->x.args);
+  return TESS_OK;
+}
+
+static tess_status prepare(running *w, tess_kernel *k, uint32_t n,
+                           tess_tensor *const *args) {
+  *w = (running){.x = {.c = k->c, .p = &k->program->p, .n = n, .tensor = args},
+                 .k = k,
+                 .fn = tess_kernel_function(k)};
+  tess_status s = bind(&w->x);
+  if (s) return s;
+  w->rt = tess_default_runtime(k->c, (uint32_t)k->target.num_cores);
+  return w->rt ? convert(w) : k->c->err.code;
+}
+
+tess_status tess_kernel_run(tess_kernel *k, uint32_t n,
+                            tess_tensor *const *args) {
+  running w;
+  tess_status s = prepare(&w, k, n, args);
+  if (s) return s;
+  w.status = w.fn(w.x.args, w.x.sizes, w.rt);
+  return w.status ? failed(&w) : TESS_OK;
+}
+
+tess_status tess_kernel_prepare(tess_kernel *k, uint32_t n,
+                                tess_tensor *const *args, void **out) {
+  running w;
+  tess_status s = prepare(&w, k, n, args);
+  for (uint32_t i = 0; !s && i < n; i++) out[i] = w.x.args[i];
+  return s;
+}
+
+static bool launch(void *ud, uint64_t runs, double *seconds) {
+  running *w = ud;
+  double start = clock_now();
+  for (uint64_t i = 0; i < runs && !w->status; i++)
+    w->status = w->fn(w->x.args, w->x.sizes, w->rt);
+  *seconds = clock_now() - start;
+  return w->status == 0;
+}
+
+/* One run to warm up, one for an estimate. */
+static tess_status time_kernel(void *ud) {
+  running *w = ud;
+  mem_heap *heap = &w->x.c->heap;
+  measure_result r = {.status = TESS_OK};
+  measure_result *out = &r;
+  double first, second;
+  measure_policy p = measure_default_policy(1);
+  timing_limits l = {w->min_time > 0 ? w->min_time : p.min_time, p.repeats,
+                     INFINITY};
+  bool ok = launch(w, 1, &first) && launch(w, 1, &second);
+  if (ok) {
+    timing_subject s = {launch, w, fmin(first, second), false};
+    ok = timing_take(heap, &l, 1, &s, &out);
+  }
+  if (ok) timing_summarize(heap, &r);
+  *w->timing = (tess_timing){.median = r.median,
+                             .min = r.min,
+                             .mean = r.mean,
+                             .stddev = r.stddev,
+                             .repeats = r.sample.n,
+                             .runs = r.runs};
+  vec_free(heap, &r.sample);
+  return ok ? TESS_OK : failed(w);
+}
+
+tess_status tess_kernel_time(tess_kernel *k, uint32_t n,
+                             tess_tensor *const *args, double min_time,
+                             tess_timing *out) {
+  running w;
+  tess_timing timing;
+  tess_status s = prepare(&w, k, n, args);
+  if (s) return s;
+  if (!(min_time >= 0 && isfinite(min_time)))
+    return ctx_fail(k->c, TESS_INVALID, "min_time is no time");
+  w.min_time = min_time;
+  w.timing = &timing;
+  s = ctx_run(k->c, time_kernel, &w);
+  if (!s) *out = timing;
+  return s;
+}
+
+/* ---- the oracle --------------------------------------------------------- */
+
+typedef struct asking {
+  tess_context *c;
+  tess_program *p, *q;
+  const call *x;
+  uint64_t seed;
+  interp in;
+} asking;
+
+static tess_status report(tess_context *c, const ir_program *p, tess_status s,
+                          const interp_error *e) {
+  strbuf text;
+  str_init(&text, &c->heap);
+  interp_error_text(p, e, &text);
+  const char *what = str_get(&text);
+  err_set(&c->err, s, "%s", what && *what ? what : err_status_text(s));
+  str_free(&text);
+  return s;
+}
+
+static tess_status interpret(void *ud) {
+  asking *a = ud;
+  interp_arg args[MAX_ARGS];
+  interp_error e;
+  interp_options o = {.domain = INTERP_NATIVE,
+                      .nsizes = ir_entry(a->x->p)->sizes.n,
+                      .sizes = a->x->sizes};
+  for (uint32_t i = 0; i < a->x->n; i++)
+    args[i] = (interp_arg){a->x->args[i], a->x->tensor[i]->bytes};
+  interp_init(&a->in, &a->c->heap);
+  tess_status s = interp_run(&a->in, a->x->p, a->x->n, args, &o, &e);
+  return s ? report(a->c, a->x->p, s, &e) : TESS_OK;
+}
+
+tess_status tess_interpret(tess_program *p, uint32_t n,
+                           tess_tensor *const *args) {
+  call x = {.c = p->c, .p = &p->p, .n = n, .tensor = args};
+  asking a = {.c = p->c, .p = p, .x = &x};
+  tess_status s = bind(&x);
+  if (!s) s = ctx_run(p->c, interpret, &a);
+  interp_free(&a.in);
+  return s;
+}
+
+static tess_status equate(void *ud) {
+  const asking *a = ud;
+  interp_error e;
+  int which = 0;
+  tess_status s =
+      interp_equal(&a->c->heap, &a->p->p, &a->q->p, a->seed, NULL, &e, &which);
+  return s ? report(a->c, which ? &a->q->p : &a->p->p, s, &e) : TESS_OK;
+}
+
+tess_status tess_equivalent(tess_program *p, tess_program *q, uint64_t seed) {
+  asking a = {.c = p->c, .p = p, .q = q, .seed = seed};
+  return ctx_run(p->c, equate, &a);
+}
+
+tess_status tess_tensor_intrin(tess_context *c, const char *name,
+                               tess_program *desc, tess_program *impl) {
+  if (!name || !desc || !impl || desc->c != c || impl->c != c)
+    return ctx_fail(c, TESS_INVALID,
+                    "tensor intrinsic: a name and two programs of the "
+                    "context are needed");
+  for (uint64_t seed = 1; seed <= 2; seed++) {
+    tess_status s = tess_equivalent(desc, impl, seed);
+    if (s) return s;
+  }
+  return vm_intrin_add(c, name, &desc->p, &impl->p);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The tensors that all candidates of a workload run on: made once, between
+ * guard pages, with contents that depend on the seed alone.
+ *
+ * Inputs may not be written, outputs hold poison before a launch, and what a
+ * program changes in place is put back before each. */
+#ifndef MEASURE_BENCH_H
+#define MEASURE_BENCH_H
+
+#include "backends/runtime.h"
+#include "base/error.h"
+#include "measure/fill.h"
+#include "measure/guard.h"
+#include "measure/range.h"
+
+typedef struct bench_param {
+  const char *name; /* of the program */
+  tess_dtype dtype;
+  uint32_t ndim;
+  int64_t shape[16];
+  uint64_t n; /* elements */
+  size_t bytes;
+  guard mem;
+  bool written, in_place;
+  void *initial;    /* in_place: its contents before a launch */
+  size_t reference; /* written: where its reference is, in bytes */
+  range_fact fact;  /* written: how exactly it must agree */
+} bench_param;
+
+typedef struct bench {
+  mem_heap *heap;
+  const ir_program *base;
+  uint64_t seed;
+  uint32_t n;
+  bench_param *param;
+  void **args;
+  runtime rt;
+  bool in_place; /* some parameter is */
+  bool is_exact; /* all outputs must agree bit by bit */
+  size_t reference_bytes;
+  guard reference; /* what outputs must be; map NULL: not known yet */
+} bench;
+
+/* The program lives as long as the bench.  UNSUPPORTED for a symbolic
+ * extent, NOMEM.  May unwind; then bench_close it, too. */
+tess_status bench_open(bench *b, mem_heap *heap, arena *scratch,
+                       const ir_program *base, uint64_t seed, uint32_t threads,
+                       err_state *e);
+void bench_close(bench *b);
+
+/* Puts all tensors at one end of their memory. */
+void bench_place(bench *b, guard_side side);
+/* As it must be before a launch. */
+void bench_reset(bench *b);
+/* One launch; the kernel's status. */
+static inline int32_t bench_launch(bench *b, tess_kernel_fn fn) {
+  return fn(b->args, NULL, &b->rt.rt);
+}
+/* After a launch that followed bench_reset: was something written to each
+ * output, and nothing beside a tensor?  WRONG_RESULT says which. */
+tess_status bench_inspect(const bench *b, err_state *e);
+
+/* The outputs' bytes, one after the other. */
+void bench_get_outputs(const bench *b, strbuf *out);
+/* What they are to be compared with: reference_bytes bytes. */
+tess_status bench_set_reference(bench *b, const void *bytes, size_t n,
+                                err_state *e);
+/* Compares them: WRONG_RESULT says where and how far apart. */
+tess_status bench_compare(const bench *b, double *error, double *bound,
+                          err_state *e);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Comparing outputs with their references. */
+#include "measure/bench.h"
+#include "ir/scalar.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Elements that are looked at together, with the poison that was there. */
+enum { CHUNK = 512, MAX_BYTES = 8 };
+
+/* How many elements may differ of a thousand where a small error may have
+ * become a large one: an index that the greatest of nearly equal values has,
+ * a number rounded to the other integer. */
+enum { JUMPS_PER_MILLE = 1 };
+
+typedef struct comparison {
+  const bench *b;
+  const bench_param *x;
+  uint32_t param;
+  const char *got, *want;
+  double rms, bound;
+  double error;   /* greatest, as a fraction of |want| + rms */
+  uint64_t worst; /* element */
+  uint64_t wrong; /* elements beyond the bound */
+} comparison;
+
+typedef void (*look_fn)(comparison *c, uint64_t i, double got, double want);
+
+static double element(tess_dtype t, const char *at) {
+  if (ir_is_float(t)) return ir_get_real(t, at);
+  double v = (double)ir_get_int(t, at);
+  bool wrapped = t.code == TESS_UINT && t.bits == 64 && v < 0;
+  return wrapped ? v + 0x1p64 : v;
+}
+
+/* Calls look for every element that the reference wrote, but for those that
+ * have the same bits, where `all` is false. */
+static void look_at_elements(comparison *c, bool all, look_fn look) {
+  uint64_t words[CHUNK * MAX_BYTES / sizeof(uint64_t)];
+  const char *poison = (const char *)words;
+  size_t size = ir_dtype_bytes(c->x->dtype);
+  for (uint64_t i = 0; i < c->x->n; i++) {
+    uint64_t in_chunk = i % CHUNK;
+    size_t at = (size_t)i * size;
+    if (!in_chunk) fill_poison(words, at, CHUNK * size, c->b->seed, c->param);
+    bool same = !memcmp(c->got + at, c->want + at, size);
+    bool unwritten = !c->x->in_place &&
+                     !memcmp(c->want + at, poison + in_chunk * size, size);
+    if (unwritten && !same) c->wrong++, c->worst = i, c->error = INFINITY;
+    if (unwritten || (same && !all)) continue;
+    look(c, i, element(c->x->dtype, c->got + at),
+         element(c->x->dtype, c->want + at));
+  }
+}
+
+static void add_square(comparison *c, uint64_t i, double got, double want) {
+  (void)i, (void)got;
+  if (isfinite(want)) c->rms += want * want;
+}
+
+static double difference(const comparison *c, double got, double want) {
+  if (got == want || (isnan(got) && isnan(want))) return 0;
+  if (!isfinite(got) || !isfinite(want)) return INFINITY;
+  double scale = fabs(want) + c->rms;
+  return scale > 0 ? fabs(got - want) / scale : INFINITY;
+}
+
+static void look_at_difference(comparison *c, uint64_t i, double got,
+                               double want) {
+  double d = difference(c, got, want);
+  if (d > c->bound) c->wrong++;
+  if (d > c->error) c->error = d, c->worst = i;
+}
+
+/* "[3, 17]" */
+static void put_index(const bench_param *x, uint64_t i, char *out, size_t n) {
+  int64_t at[16];
+  for (uint32_t d = x->ndim; d-- > 0;) {
+    at[d] = (int64_t)(i % (uint64_t)x->shape[d]);
+    i /= (uint64_t)x->shape[d];
+  }
+  size_t used = 0;
+  out[0] = '\0';
+  for (uint32_t d = 0; d < x->ndim && used + 24 < n; d++)
+    used += (size_t)snprintf(out + used, n - used, "%s%lld", d ? ", " : "[",
+                             (long long)at[d]);
+  if (used) snprintf(out + used, n - used, "]");
+}
+
+static tess_status report(const comparison *c, err_state *e) {
+  char at[400];
+  const bench_param *x = c->x;
+  size_t byte = (size_t)c->worst * ir_dtype_bytes(x->dtype);
+  put_index(x, c->worst, at, sizeof at);
+  return err_set(e, TESS_WRONG_RESULT,
+                 "%s%s is %.9g, not %.9g; %llu of %llu elements differ by "
+                 "more than %.2g of the magnitude",
+                 x->name, at, element(x->dtype, c->got + byte),
+                 element(x->dtype, c->want + byte),
+                 (unsigned long long)c->wrong, (unsigned long long)x->n,
+                 c->bound);
+}
+
+static tess_status compare_param(comparison *c, err_state *e) {
+  const bench_param *x = c->x;
+  c->bound = range_bound(&x->fact);
+  if (!memcmp(c->got, c->want, x->bytes)) return TESS_OK;
+  look_at_elements(c, true, add_square);
+  c->rms = sqrt(c->rms / (double)x->n);
+  look_at_elements(c, false, look_at_difference);
+  uint64_t admitted = x->fact.jumps ? 1 + x->n / 1000 * JUMPS_PER_MILLE : 0;
+  return c->wrong > admitted ? report(c, e) : TESS_OK;
+}
+
+tess_status bench_compare(const bench *b, double *error, double *bound,
+                          err_state *e) {
+  *error = *bound = 0;
+  for (uint32_t i = 0; i < b->n; i++) {
+    const bench_param *x = &b->param[i];
+    if (!x->written) continue;
+    comparison c = {.b = b,
+                    .x = x,
+                    .param = i,
+                    .got = x->mem.data,
+                    .want = b->reference.data + x->reference};
+    tess_status s = compare_param(&c, e);
+    if (c.error > *error) *error = c.error;
+    if (c.bound > *bound) *bound = c.bound;
+    if (s) return s;
+  }
+  return TESS_OK;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What this floor keeps in a context. */
+#ifndef MEASURE_CONTEXT_H
+#define MEASURE_CONTEXT_H
+
+#include "backends/runtime.h"
+#include "measure/measure.h"
+
+/* The context's runtime of so many threads, which lives as long as the
+ * context; may unwind. */
+const runtime *context_runtime(tess_context *c, uint32_t threads);
+
+#endif

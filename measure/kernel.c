@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "measure/kernel.h"
+#include <string.h>
+
+tess_status kernel_build(tess_context *c, tess_program *p,
+                         const char *target_text, measure_form form,
+                         measure_build *out) {
+  measure_pool *pool;
+  measure_task *task;
+  measure_policy policy = measure_default_policy(1);
+  measure_candidate candidate = {.form = form};
+  *out = (measure_build){.status = TESS_INFRA};
+  policy.build_timeout = 300; /* one that was asked for by name */
+  tess_status s = measure_context_pool(c, &pool);
+  if (!s)
+    s = measure_task_new(pool, &p->p, target_text, &policy, &task, &c->err);
+  if (s) return s;
+  s = measure_build_batch(pool, task, 1, &candidate, out);
+  measure_task_free(task);
+  if (!s || s == TESS_CANCELLED) s = out->status;
+  if (s) {
+    const char *why = str_get(&out->message);
+    err_set(&c->err, s, "%s", why && *why ? why : err_status_text(s));
+  }
+  return s;
+}
+
+tess_status kernel_load(tess_context *c, tess_program *p,
+                        const char *target_text, const strbuf *code,
+                        tess_kernel **out) {
+  tess_kernel *k = mem_new(&c->heap, tess_kernel);
+  *k = (tess_kernel){.c = c, .program = program_hold(p)};
+  tess_status s = target_parse(&k->target, target_text, &c->err);
+  if (!s) {
+    s = bundle_load(&c->heap, backend_find(k->target.kind), code->v, code->n,
+                    &k->code, &c->err);
+  }
+  if (s) {
+    tess_kernel_free(k);
+    return s;
+  }
+  *out = k;
+  k->target_text = ctx_text(c, target_text, strlen(target_text));
+  return TESS_OK;
+}
+
+void tess_kernel_free(tess_kernel *k) {
+  if (!k) return;
+  tess_context *c = k->c;
+  bundle_args_free(&k->made);
+  bundle_unload(&k->code);
+  tess_text_free(c, k->target_text);
+  tess_program_free(k->program);
+  mem_delete(&c->heap, k);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels: code that was compiled (by a worker, where there are some) and is
+ * loaded into this process. */
+#ifndef MEASURE_KERNEL_H
+#define MEASURE_KERNEL_H
+
+#include "backends/object.h"
+#include "ir/object.h"
+#include "measure/bundle.h"
+#include "measure/measure.h"
+#include "measure/tensor.h"
+
+struct tess_kernel {
+  tess_context *c;
+  tess_program *program;     /* held */
+  target target;
+  char *target_text;         /* ctx_text */
+  bundle code;
+  bundle_args made;          /* parameters as last converted */
+};
+
+/* Loads code that was built for the program; unwinds.  Searches use it to
+ * give out what they found. */
+tess_status kernel_load(tess_context *c, tess_program *p,
+                        const char *target_text, const strbuf *code,
+                        tess_kernel **out);
+/* Builds a program in the context's pool, in whatever form; `out` is
+ * initialised and the caller's. */
+tess_status kernel_build(tess_context *c, tess_program *p,
+                         const char *target_text, measure_form form,
+                         measure_build *out);
+
+#endif

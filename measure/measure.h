@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Compiling and measuring candidates, in worker processes or in this one.
+ *
+ * A task is what candidates have in common: the unscheduled program, the
+ * target, how to time.  A candidate is a trace with its decisions, or a
+ * program that is already scheduled.  Building gives object code; running
+ * times it, on tensors between guard pages, and compares what it computes
+ * with what the unscheduled program does.
+ *
+ * A pool owns the workers: any number compile at once, one times, alone.
+ * What a candidate does to its worker (crash, hang, exit) is that
+ * candidate's result; a worker that is lost for another reason is replaced,
+ * the job is done again once, and only then is its class TESS_INFRA.
+ *
+ * The classes of results are statuses: OK, BUILD_ERROR, LAUNCH_ERROR,
+ * TIMEOUT, CRASHED, WRONG_RESULT, INFRA; and CANCELLED.
+ *
+ * In process (measure_config.in_process) the same code runs in the host:
+ * there is then no time-out, and a candidate that crashes, hangs or makes
+ * LLVM give up takes the host with it.
+ *
+ * A pool is used by one thread at a time.  Functions that return a
+ * tess_status catch exhausted memory themselves. */
+#ifndef MEASURE_MEASURE_H
+#define MEASURE_MEASURE_H
+
+#include "base/context.h"
+#include "vm/vm.h"
+
+/* ---- how to time -------------------------------------------------------- */
+
+typedef struct measure_policy {
+  double min_time;      /* seconds that the samples of a kernel last, at
+                         * least */
+  uint32_t repeats;     /* samples, at least */
+  double timeout;       /* seconds that a launch, or all samples together,
+                         * may last; samples end early enough for a kernel
+                         * that is merely slow */
+  double build_timeout; /* seconds that one may compile */
+  double cutoff;        /* a kernel that is this many times slower than the
+                         * best at first gets no further samples; 0: all do */
+  uint32_t threads;     /* of the kernel, each on a core of its own */
+  uint64_t seed;        /* of the inputs' contents */
+} measure_policy;
+
+measure_policy measure_default_policy(uint32_t threads);
+/* What times depend on, in a form that stays: "v1 min-time=0.1 ..."; equal
+ * texts mean that times are comparable. */
+void measure_policy_text(const measure_policy *p, strbuf *out);
+
+/* ---- pools -------------------------------------------------------------- */
+
+typedef struct measure_pool measure_pool;
+typedef struct measure_task measure_task;
+
+typedef struct measure_config {
+  bool in_process;
+  const char *worker_path; /* NULL: found beside the library */
+  uint32_t workers;        /* that compile at once; 0: as many as cores */
+  uint32_t recycle;        /* jobs after which a worker is replaced; 0:
+                            * the default */
+  const char *externs;     /* a shared object with the functions that
+                            * IR_FN_EXTERN names, loaded by workers; NULL:
+                            * none.  Tests' way to make candidates that
+                            * misbehave */
+  double patience;         /* seconds that a worker may take to begin what it
+                            * was asked for; 0: the default */
+  thread_flag *cancel;     /* work stops when it is raised; may be NULL */
+  void (*log)(void *ud, int level, const char *text); /* may be NULL */
+  void *log_ud;
+} measure_config;
+
+/* Workers start when they are first needed. */
+tess_status measure_pool_new(mem_heap *heap, const measure_config *o,
+                             measure_pool **out, err_state *e);
+void measure_pool_free(measure_pool *pool);
+/* The one that belongs to a context, as its options say; made when first
+ * asked for, freed with the context. */
+tess_status measure_context_pool(tess_context *c, measure_pool **out);
+
+/* Where the time went, in seconds; of what several workers do at once, the
+ * sum.  `build_wall` and `run_wall` are what the caller waited. */
+typedef struct measure_ledger {
+  double replay, lower, compile; /* in workers, of builds */
+  double build_wall, run_wall;
+  double prepare;  /* tensors and references */
+  double kernel;   /* inside kernels, all launches */
+  double check;    /* comparing outputs */
+  double transfer; /* encoding, sending, receiving */
+  double idle;     /* workers waiting while others build */
+  double spawn;    /* starting workers */
+  uint64_t builds, runs, started, lost, retried;
+} measure_ledger;
+const measure_ledger *measure_get_ledger(const measure_pool *pool);
+
+/* ---- tasks -------------------------------------------------------------- */
+
+/* `target` is its text.  The program is copied.  The policy's seed and
+ * threads hold for the life of the task. */
+tess_status measure_task_new(measure_pool *pool, const ir_program *base,
+                             const char *target, const measure_policy *policy,
+                             measure_task **out, err_state *e);
+void measure_task_free(measure_task *t);
+/* Notes about the reference that candidates are compared with, "" when all
+ * is well: that it was too large to be checked against the oracle, say. */
+const char *measure_task_note(const measure_task *t);
+
+/* ---- building ----------------------------------------------------------- */
+
+typedef enum measure_form {
+  MEASURE_CODE,
+  MEASURE_IR,
+  MEASURE_ASM
+} measure_form;
+
+typedef struct measure_candidate {
+  const vm_trace *trace;    /* replayed over the task's program */
+  const int64_t *decisions; /* a vm_decisions' content; NULL: the trace's
+                             * own */
+  uint32_t ndecisions;
+  const ir_program *program; /* trace NULL: a scheduled program; NULL: the
+                              * task's own, unscheduled */
+  measure_form form;
+} measure_candidate;
+
+typedef struct measure_build {
+  tess_status status;
+  strbuf message;                /* "" when OK */
+  strbuf code;                   /* object code, or a text */
+  uint64_t program_hash;         /* of the scheduled program */
+  double replay, lower, compile; /* seconds */
+} measure_build;
+
+/* Builds n candidates, several at once; out[i] belongs to c[i] and is
+ * initialised here (measure_build_free it whatever is returned).  TESS_OK,
+ * CANCELLED with the rest of the results of that class, or NOMEM, LIMIT. */
+tess_status measure_build_batch(measure_pool *pool, const measure_task *t,
+                                uint32_t n, const measure_candidate *c,
+                                measure_build *out);
+void measure_build_free(measure_build *b);
+
+/* ---- running ------------------------------------------------------------ */
+
+typedef enum measure_check {
+  MEASURE_CHECK_NEVER,
+  MEASURE_CHECK_IF_BEST, /* when its median is below `best` */
+  MEASURE_CHECK_ALWAYS
+} measure_check;
+
+typedef struct measure_request {
+  const strbuf *code; /* of measure_build */
+  measure_check check;
+  double best; /* seconds of the best so far; 0: none yet */
+} measure_request;
+
+typedef struct measure_result {
+  tess_status status;
+  strbuf message;                        /* "" when OK */
+  double median, min, max, mean, stddev; /* seconds a run */
+  VEC(double) sample;                    /* seconds a run, in order */
+  uint64_t runs;                         /* launches that were timed */
+  bool cut_off;                          /* too slow: only one sample */
+  bool checked;        /* outputs were compared, and agree if OK */
+  double error, bound; /* greatest difference found, and allowed, as a
+                        * fraction of |reference| + rms of the output; both
+                        * 0 where outputs must be equal exactly */
+} measure_result;
+
+/* Always initialises *out; returns out->status. */
+tess_status measure_run(measure_pool *pool, measure_task *t,
+                        const measure_request *r, measure_result *out);
+void measure_result_free(measure_result *r);
+
+/* Times k kernels in turns, so that what changes on the machine meanwhile
+ * meets all of them; each result as measure_run gives it, not checked.
+ * Returns TESS_OK when all have times. */
+tess_status measure_rematch(measure_pool *pool, measure_task *t, uint32_t k,
+                            const strbuf *const *code, measure_result *out);
+
+#endif

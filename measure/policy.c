@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How candidates are timed, and how that is written down. */
+#include "measure/measure.h"
+
+measure_policy measure_default_policy(uint32_t threads) {
+  return (measure_policy){.min_time = 0.1,
+                          .repeats = 3,
+                          .timeout = 10,
+                          .build_timeout = 15,
+                          .cutoff = 4,
+                          .threads = threads ? threads : 1,
+                          .seed = 0};
+}
+
+/* Limits that only end a measurement do not change a time that it gave. */
+void measure_policy_text(const measure_policy *p, strbuf *out) {
+  str_puts(out, "v1 min-time=");
+  str_put_double(out, p->min_time);
+  str_printf(out, " repeats=%u threads=%u seed=%llu", p->repeats, p->threads,
+             (unsigned long long)p->seed);
+}

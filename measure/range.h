@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How exactly two ways of computing a program must agree.
+ *
+ * Where the inputs are small integers, most sums and products of a program
+ * are integers (or integers times a power of two) that its types hold
+ * exactly; then every order of summation gives the same bits, and a
+ * difference is an error.  Where they are not, a value carries the number of
+ * roundings on its way and the unit of the coarsest type that rounded it,
+ * which give the bound
+ *
+ *     |a - b| <= 16 unit (2 + sqrt(roundings)) (|b| + rms of the output):
+ *
+ * errors of n roundings add up like a random walk (Higham and Mary 2019). */
+#ifndef MEASURE_RANGE_H
+#define MEASURE_RANGE_H
+
+#include "ir/ir.h"
+
+typedef struct range_fact {
+  bool seen;  /* something was found out */
+  bool known; /* |value| <= bound, and a multiple of 2^grain */
+  bool jumps; /* a small error may have become a large one */
+  int grain;
+  double bound;
+  double roundings; /* 0: the same bits in every order */
+  double unit;      /* of the coarsest type that rounded */
+} range_fact;
+
+/* What a program does with a buffer, seen from outside. */
+typedef struct range_use {
+  bool read, written;
+  int64_t below; /* > 0: its values are used as indices below this */
+} range_use;
+
+/* Facts and uses of all buffers of the entry function (by ir_buf, in
+ * scratch).  Float inputs hold integers up to `range` in magnitude; 0:
+ * arbitrary numbers. */
+typedef struct range_plan {
+  range_fact *fact;
+  range_use *use;
+  bool chooses; /* a reduction picks among equals: ties matter */
+} range_plan;
+void range_find(const ir_program *p, arena *scratch, int64_t range,
+                range_plan *out);
+
+/* The fraction that a fact allows; 0: equal exactly. */
+double range_bound(const range_fact *f);
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Running kernels: on the one worker that times, or in this process. */
+#include "measure/clock.h"
+#include "measure/crew.h"
+#include <math.h>
+#include <string.h>
+
+/* How long may what is nobody's fault take? */
+enum { PREPARE_SECONDS = 300, REFERENCE_SECONDS = 600 };
+
+/* One request to the worker that times. */
+typedef struct asking {
+  crew_work work;
+  measure_pool *pool;
+  measure_task *task;
+  const job_run *run;
+  measure_result *out;
+  job_times times;
+  job_reference *reference; /* it is what is asked for, not a run */
+  measure_result here[JOB_MAX_KERNELS]; /* in process: as the job made them */
+} asking;
+
+static job_bench bench_of(const measure_task *t) {
+  return (job_bench){.base = t->key,
+                     .seed = t->policy.seed,
+                     .target = str_get(&t->target),
+                     .threads = t->policy.threads};
+}
+
+static void start_results(measure_pool *p, uint32_t n, measure_result *out) {
+  for (uint32_t i = 0; i < n; i++) {
+    out[i] = (measure_result){.status = TESS_INFRA};
+    pool_set_result(p, &out[i], TESS_INFRA, "out of memory");
+  }
+}
+
+static void fail_all(const asking *a, tess_status s, const char *why) {
+  if (a->reference) {
+    a->reference->status = s;
+    job_say(&a->reference->message, why);
+    return;
+  }
+  for (uint32_t i = 0; i < a->run->n; i++)
+    pool_set_result(a->pool, &a->out[i], s, why);
+}
+
+/* ---- by the worker ------------------------------------------------------ */
+
+static bool send(crew_work *work, uint32_t i, worker *w) {
+  asking *a = (asking *)work;
+  (void)i;
+  const measure_task *t = a->task;
+  strbuf body;
+  str_init(&body, a->pool->heap);
+  bool sent = pool_send_thing(w, JOB_PROGRAM, t->key, &t->program);
+  if (a->reference) {
+    job_bench r = bench_of(t);
+    wire_write_bench(&body, &r);
+    sent = sent && worker_send(w, FRAME_REFERENCE, &body);
+  } else {
+    job_run r = *a->run;
+    r.has_reference = t->has_reference && w->reference != t->bench;
+    if (r.has_reference)
+      r.reference = (job_bytes){t->reference.v, t->reference.n};
+    wire_write_run(&body, &r);
+    sent = sent && worker_send(w, FRAME_RUN, &body);
+  }
+  str_free(&body);
+  return sent;
+}
+
+static bool take_run(crew_work *work, uint32_t i, worker *w, const void *body,
+                     size_t n) {
+  asking *a = (asking *)work;
+  (void)i;
+  if (!wire_read_ran(body, n, a->pool->heap, a->run->n, a->out, &a->times))
+    return false;
+  w->reference = a->task->has_reference ? a->task->bench : 0;
+  return true;
+}
+
+static bool take_reference(crew_work *work, uint32_t i, worker *w,
+                           const void *body, size_t n) {
+  asking *a = (asking *)work;
+  (void)i;
+  if (!wire_read_reference(body, n, a->reference)) return false;
+  w->reference = a->reference->status ? 0 : a->task->bench;
+  return true;
+}
+
+static void fail(crew_work *work, uint32_t i, tess_status s, const char *why) {
+  (void)i;
+  fail_all((asking *)work, s, why);
+}
+
+/* Compiling, comparing and running the unscheduled program take as long as
+ * they take; a candidate runs no longer than the policy says. */
+static void set_limits(asking *a) {
+  double *limit = a->work.limit;
+  for (int i = 0; i <= JOB_CHECKING; i++)
+    limit[i] = a->reference ? REFERENCE_SECONDS : PREPARE_SECONDS;
+  limit[JOB_IDLE] = crew_patience(a->pool);
+  double timeout = a->task->policy.timeout;
+  if (!a->reference)
+    limit[JOB_RUNNING] = timeout * (a->run->n > 1 ? a->run->n : 1);
+}
+
+static tess_status ask_worker(asking *a) {
+  a->work = (crew_work){
+      .n = 1,
+      .send = send,
+      .reply = a->reference ? FRAME_REFERRED : FRAME_RAN,
+      .take = a->reference ? take_reference : take_run,
+      .fail = fail,
+  };
+  set_limits(a);
+  return crew_run(a->pool, &a->pool->runner, 1, &a->work);
+}
+
+/* ---- in process --------------------------------------------------------- */
+
+static void copy_result(measure_pool *p, measure_result *to,
+                        const measure_result *from) {
+  measure_result_free(to);
+  *to = *from;
+  str_init(&to->message, p->heap);
+  str_write(&to->message, from->message.v, from->message.n);
+  to->sample.v = NULL;
+  to->sample.n = to->sample.cap = 0;
+  vec_copy(p->heap, &to->sample, &from->sample);
+}
+
+static tess_status ask_here(asking *a) {
+  measure_pool *p = a->pool;
+  job_state *j = pool_local(p, p->nbuilders, a->task);
+  if (!j) return TESS_NOMEM;
+  if (a->reference) {
+    job_bench r = bench_of(a->task);
+    job_reference got;
+    job_do_reference(j, &r, &got);
+    a->reference->status = got.status;
+    a->reference->seconds = got.seconds;
+    str_write(&a->reference->message, got.message.v, got.message.n);
+    str_write(&a->reference->note, got.note.v, got.note.n);
+    str_write(&a->reference->outputs, got.outputs.v, got.outputs.n);
+    job_reference_free(&got);
+    return TESS_OK;
+  }
+  job_run r = *a->run;
+  r.has_reference = a->task->has_reference;
+  r.reference = (job_bytes){a->task->reference.v, a->task->reference.n};
+  job_do_run(j, &r, a->here, &a->times);
+  for (uint32_t i = 0; i < r.n; i++)
+    copy_result(p, &a->out[i], &a->here[i]);
+  return TESS_OK;
+}
+
+static tess_status ask(void *ud) {
+  asking *a = ud;
+  if (pool_is_cancelled(a->pool)) {
+    fail_all(a, TESS_CANCELLED, "cancelled");
+    return TESS_CANCELLED;
+  }
+  return a->pool->config.in_process ? ask_here(a) : ask_worker(a);
+}
+
+/* ---- requests ----------------------------------------------------------- */
+
+static job_run run_request(const measure_task *t, uint32_t n,
+                           const strbuf *const *code) {
+  const measure_policy *p = &t->policy;
+  job_run r = {.bench = bench_of(t),
+               .n = n,
+               .min_time = fmax(p->min_time, 0),
+               .timeout = fmax(p->timeout, 0),
+               .cutoff = fmax(p->cutoff, 0),
+               .repeats = p->repeats};
+  for (uint32_t i = 0; i < n; i++)
+    r.code[i] = (job_bytes){code[i]->n ? code[i]->v : "", code[i]->n};
+  return r;
+}
+
+static void do_run(measure_pool *pool, measure_task *t, const job_run *r,
+                   measure_result *out) {
+  asking a = {.pool = pool, .task = t, .run = r, .out = out};
+  measure_ledger *l = &pool->ledger;
+  mem_protect(pool->heap, ask, &a);
+  for (uint32_t i = 0; i < JOB_MAX_KERNELS; i++)
+    measure_result_free(&a.here[i]);
+  l->runs += r->n;
+  l->prepare += a.times.prepare;
+  l->kernel += a.times.kernel;
+  l->check += a.times.check;
+}
+
+/* ---- references --------------------------------------------------------- */
+
+/* Asked for once; what fails for lack of luck is asked for again. */
+static tess_status find_reference(measure_pool *pool, measure_task *t) {
+  if (t->has_reference) return TESS_OK;
+  if (t->asked && t->asked != TESS_INFRA && t->asked != TESS_CANCELLED)
+    return t->asked;
+  job_reference got = {.status = TESS_INFRA};
+  str_init(&got.message, pool->heap);
+  str_init(&got.note, pool->heap);
+  str_init(&got.outputs, pool->heap);
+  asking a = {.pool = pool, .task = t, .reference = &got};
+  tess_status s = mem_protect(pool->heap, ask, &a);
+  if (!s) s = got.status;
+  if (!s && (got.outputs.bad || got.note.bad)) s = TESS_NOMEM;
+  pool->ledger.prepare += got.seconds;
+  t->asked = s;
+  t->has_reference = s == TESS_OK;
+  strbuf *const to[] = {&t->reference, &t->note, &t->why};
+  strbuf *const from[] = {&got.outputs, &got.note, &got.message};
+  for (int i = 0; i < 3; i++) {
+    str_free(to[i]);
+    *to[i] = *from[i];
+  }
+  return s;
+}
+
+/* Compares one more launch with the reference; out has times already. */
+static void check_afterwards(measure_pool *pool, measure_task *t,
+                             const job_run *timed, measure_result *out) {
+  tess_status s = find_reference(pool, t);
+  if (s) {
+    strbuf why;
+    str_init(&why, pool->heap);
+    str_printf(&why, "there is no reference to compare with: %s",
+               t->why.n ? str_get(&t->why) : err_status_text(s));
+    pool_set_result(pool, out, s == TESS_CANCELLED ? s : TESS_INFRA,
+                    str_get(&why) ? str_get(&why) : "out of memory");
+    str_free(&why);
+    return;
+  }
+  measure_result checked;
+  job_run r = *timed;
+  r.only_check = true;
+  start_results(pool, 1, &checked);
+  do_run(pool, t, &r, &checked);
+  out->checked = checked.checked;
+  out->error = checked.error;
+  out->bound = checked.bound;
+  pool_set_result(pool, out, checked.status,
+                  str_get(&checked.message) ? str_get(&checked.message) : "");
+  measure_result_free(&checked);
+}
+
+/* ---- what search calls -------------------------------------------------- */
+
+static bool is_to_be_checked(const measure_request *r,
+                             const measure_result *out) {
+  return r->check == MEASURE_CHECK_ALWAYS ||
+         (r->check == MEASURE_CHECK_IF_BEST &&
+          (r->best <= 0 || out->median < r->best));
+}
+
+/* Without a reference, the kernel is timed first: what it does to its worker
+ * is then its own class, and no reference is made for it. */
+tess_status measure_run(measure_pool *pool, measure_task *t,
+                        const measure_request *r, measure_result *out) {
+  double start = clock_now();
+  job_run run = run_request(t, 1, &r->code);
+  run.best = fmax(r->best, 0);
+  run.check = t->has_reference ? r->check : MEASURE_CHECK_NEVER;
+  start_results(pool, 1, out);
+  do_run(pool, t, &run, out);
+  if (!t->has_reference && out->status == TESS_OK && is_to_be_checked(r, out))
+    check_afterwards(pool, t, &run, out);
+  pool->ledger.run_wall += clock_now() - start;
+  return out->status;
+}
+
+tess_status measure_rematch(measure_pool *pool, measure_task *t, uint32_t k,
+                            const strbuf *const *code, measure_result *out) {
+  double start = clock_now();
+  tess_status s = TESS_OK;
+  start_results(pool, k, out);
+  for (uint32_t at = 0; at < k; at += JOB_MAX_KERNELS) {
+    uint32_t n = k - at < JOB_MAX_KERNELS ? k - at : JOB_MAX_KERNELS;
+    job_run run = run_request(t, n, code + at);
+    do_run(pool, t, &run, out + at);
+  }
+  for (uint32_t i = 0; i < k; i++)
+    if (!s) s = out[i].status;
+  pool->ledger.run_wall += clock_now() - start;
+  return s;
+}

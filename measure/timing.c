@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "measure/timing.h"
+#include "measure/clock.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* A sample is long against the clock's grain, and short enough that there
+ * are many. */
+static const double sample_time = 1e-3;
+enum { MAX_SAMPLES = 10000 };
+
+static uint64_t runs_of(const timing_subject *s) {
+  if (s->alone || s->estimate >= sample_time) return 1;
+  return (uint64_t)ceil(sample_time / fmax(s->estimate, 1e-9));
+}
+
+static bool has_enough(const timing_limits *l, const measure_result *r,
+                       double total) {
+  if (r->sample.n && clock_now() > l->deadline) return true;
+  if (r->sample.n >= MAX_SAMPLES) return true;
+  return r->sample.n >= l->repeats && total >= l->min_time;
+}
+
+static bool take_one(mem_heap *heap, const timing_subject *s, measure_result *r,
+                     double *total) {
+  double seconds;
+  uint64_t runs = runs_of(s);
+  vec_reserve(heap, &r->sample, 1);
+  if (!s->run(s->ud, runs, &seconds)) return false;
+  vec_push(heap, &r->sample, seconds / (double)runs);
+  r->runs += runs;
+  *total += seconds;
+  return true;
+}
+
+bool timing_take(mem_heap *heap, const timing_limits *l, uint32_t n,
+                 const timing_subject *s, measure_result *const *out) {
+  bool ok = true, more = true;
+  double total[TIMING_MAX] = {0};
+  for (uint32_t round = 0; ok && more; round++) {
+    more = false;
+    for (uint32_t k = 0; ok && k < n; k++) {
+      uint32_t i = (k + round) % n;
+      ok = take_one(heap, &s[i], out[i], &total[i]);
+      more = more || !has_enough(l, out[i], total[i]);
+    }
+  }
+  return ok;
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+void timing_summarize(mem_heap *heap, measure_result *r) {
+  uint32_t n = r->sample.n;
+  double *v = mem_resize(heap, NULL, 0, n * sizeof *v);
+  memcpy(v, r->sample.v, n * sizeof *v);
+  qsort(v, n, sizeof *v, by_value);
+  r->min = v[0];
+  r->max = v[n - 1];
+  r->median = (v[(n - 1) / 2] + v[n / 2]) / 2;
+  double sum = 0, squares = 0;
+  for (uint32_t i = 0; i < n; i++) sum += v[i];
+  r->mean = sum / n;
+  for (uint32_t i = 0; i < n; i++)
+    squares += (v[i] - r->mean) * (v[i] - r->mean);
+  r->stddev = n > 1 ? sqrt(squares / (n - 1)) : 0;
+  mem_free(heap, v, n * sizeof *v);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Taking samples of how long something runs. */
+#ifndef MEASURE_TIMING_H
+#define MEASURE_TIMING_H
+
+#include "base/vec.h"
+#include "measure/measure.h"
+
+/* Runs it `runs` times; false: it failed. */
+typedef struct timing_subject {
+  bool (*run)(void *ud, uint64_t runs, double *seconds);
+  void *ud;
+  double estimate; /* seconds of a run, > 0 */
+  bool alone;      /* one run a sample */
+} timing_subject;
+
+typedef struct timing_limits {
+  double min_time;  /* of all samples together */
+  uint32_t repeats; /* samples, at least */
+  double deadline;  /* clock_now() after which none is begun */
+} timing_limits;
+
+enum { TIMING_MAX = 64 }; /* subjects at once */
+
+/* Adds samples to each out[i] (its sample and runs), all n <= TIMING_MAX
+ * subjects in turns, until every one has enough; false: one failed. */
+bool timing_take(mem_heap *heap, const timing_limits *l, uint32_t n,
+                 const timing_subject *s, measure_result *const *out);
+/* From the samples, of which there is at least one. */
+void timing_summarize(mem_heap *heap, measure_result *r);
+
+#endif

@@ -1,0 +1,135 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Multi-level tiling (MetaSchedule's rule for CPUs).  Every spatial loop is
+-- cut into as many tiles as `structure` has S, every reduction loop into as
+-- many as it has R, and the tiles are ordered as it says: with "SSRSRS", a
+-- matrix product becomes  i0 j0 i1 j1 k0 i2 j2 k1 i3 j3.
+--
+-- Sketches: the tiles alone; and for each level in `write_levels`, the same
+-- with what is computed kept in a small buffer that is written back under
+-- the last loop of that level.  With `pack`, each of these also with the
+-- operands that the innermost spatial loop walks copied, tile by tile, into
+-- a buffer of their own under the first reduction level, so that the inner
+-- loops read consecutive memory.
+local ts = require "tessera"
+
+-- The loops of each level, outer first, and the tile sizes of the last
+-- spatial loop.
+local function tile(sch, block, p)
+  local loops = { sch:get_loops(block) }
+  local kinds = sch:block_info(block).iters
+  local levels, count, inner = {}, { S = 0, R = 0 }, nil
+  for level = 1, #p.structure do
+    local letter = p.structure:sub(level, level)
+    count[letter] = count[letter] + 1
+    levels[level] = {}
+  end
+  for i, loop in ipairs(loops) do
+    local letter = kinds[i] == "reduce" and "R" or "S"
+    local pieces, sizes = { loop }, nil
+    if count[letter] > 1 then
+      sizes = { sch:sample_perfect_tile(loop, {
+        n = count[letter], max_innermost_factor = p.max_innermost_factor }) }
+      pieces = { sch:split(loop, sizes) }
+    end
+    if letter == "S" then inner = sizes and sizes[#sizes] end
+    local k = 0
+    for level = 1, #p.structure do
+      if p.structure:sub(level, level) == letter then
+        k = k + 1
+        table.insert(levels[level], pieces[k])
+      end
+    end
+  end
+  local order = {}
+  for _, level in ipairs(levels) do
+    for _, loop in ipairs(level) do order[#order + 1] = loop end
+  end
+  sch:reorder(order)
+  sch:annotate(block, "tiling_structure", p.structure)
+  return levels, inner
+end
+
+-- The innermost loop of a block that was put beside the tiles, cut to the
+-- size of the innermost tile, so that it can be vectorised like the tile.
+local function match_inner(sch, block, inner)
+  if not inner then return end
+  local loops = { sch:get_loops(block) }
+  sch:split(loops[#loops], { ts.auto, inner })
+  sch:annotate(block, "tiled_like", 1)
+end
+
+-- The block that takes the result to where it is wanted: the only consumer,
+-- when it is elementwise, or a copy.
+local function write_back(sch, block)
+  local consumers = { sch:get_consumers(block) }
+  local only = consumers[1]
+  if #consumers == 1 and sch:is_spatial(only) then
+    return only
+  end
+  return sch:cache_write(block, 0, "global")
+end
+
+-- Positions of the read buffers that the last spatial variable and some
+-- reduction variable index.
+local function packable(sch, block)
+  local info, list = sch:block_info(block), {}
+  local last
+  for i, kind in ipairs(info.iters) do
+    if kind == "spatial" then last = i end
+  end
+  for r = 0, info.reads - 1 do
+    local used, reduced, missing = sch:access(block, "read", r), false, false
+    for i, kind in ipairs(info.iters) do
+      if kind == "reduce" then reduced = reduced or used[i]
+      else missing = missing or not used[i] end
+    end
+    if last and used[last] and reduced and missing then list[#list + 1] = r end
+  end
+  return list
+end
+
+local function pack(sch, block, levels, inner, structure)
+  local first = levels[structure:find("R", 1, true)]
+  for _, r in ipairs(packable(sch, block)) do
+    local copy = sch:cache_read(block, r, "global")
+    sch:compute_at(copy, first[#first], { preserve_unit_loops = true })
+    match_inner(sch, copy, inner)
+  end
+end
+
+-- One sketch: level is where the result is written back, or nil.
+local function sketch(sch, block, p, level, packed)
+  local levels, inner = tile(sch, block, p)
+  if level then
+    local out = write_back(sch, block)
+    local loops = levels[level]
+    sch:reverse_compute_at(out, loops[#loops], { preserve_unit_loops = true })
+    match_inner(sch, out, inner)
+  end
+  if packed then pack(sch, block, levels, inner, p.structure) end
+  return sch
+end
+
+return ts.module {
+  name = "multi_level_tiling",
+  defaults = {
+    structure = "SSRSRS",
+    max_innermost_factor = 64,
+    write_levels = { 1, 2 },
+    pack = false,
+  },
+  apply = function(sch, block, p)
+    if not sch:needs_multi_level_tiling(block) then
+      return nil, "it has no reduction that could reuse what it reads"
+    end
+    local sketches = { sketch(sch:copy(), block, p, nil, false) }
+    for _, level in ipairs(p.write_levels) do
+      sketches[#sketches + 1] = sketch(sch:copy(), block, p, level, false)
+    end
+    if p.pack and #packable(sch, block) > 0 then
+      local level = p.write_levels[#p.write_levels]
+      sketches[#sketches + 1] = sketch(sch:copy(), block, p, level, true)
+    end
+    return sketches
+  end,
+}

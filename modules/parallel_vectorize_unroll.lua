@@ -1,0 +1,135 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- For every nest of the program: the outer loops in parallel, the innermost
+-- spatial loop in vectors, the initialisation of a reduction in a nest of
+-- its own, and the loops below unrolled up to a sampled number of steps.
+-- Runs once, at the root, after tiling.
+local ts = require "tessera"
+
+-- How many spatial loops stand outermost on the way down to the block, and
+-- how many of them may be fused.
+local function spatial_prefix(sch, loops)
+  local n = 0
+  for _, loop in ipairs(loops) do
+    local info = sch:loop_info(loop)
+    if info.kind ~= "serial" or info.iter_type ~= "spatial" then break end
+    n = n + 1
+  end
+  return n
+end
+
+local function is_parallel(sch, loops)
+  for _, loop in ipairs(loops) do
+    if sch:loop_info(loop).kind == "parallel" then return true end
+  end
+  return false
+end
+
+-- Loops of the first tile level; of an untiled block, all outer spatial ones
+-- but the innermost.
+local function outer_loops(sch, block, loops)
+  local n = spatial_prefix(sch, loops)
+  local structure = sch:annotation(block, "tiling_structure")
+  if structure then
+    local spatial = 0
+    for _, kind in ipairs(sch:block_info(block).iters) do
+      if kind == "spatial" then spatial = spatial + 1 end
+    end
+    n = math.min(n, spatial)
+  elseif n == #loops and n > 1 then
+    n = n - 1
+  end
+  return { table.unpack(loops, 1, n) }
+end
+
+-- The outer loops that can be fused into one, and that one in parallel.
+local function parallelize(sch, block)
+  local loops = { sch:get_loops(block) }
+  if #loops == 0 or is_parallel(sch, loops) then return nil end
+  local outer = outer_loops(sch, block, loops)
+  while #outer > 1 and not sch:can("fuse", table.unpack(outer)) do
+    table.remove(outer)
+  end
+  if #outer == 0 then return nil end
+  local fused = #outer > 1 and sch:fuse(table.unpack(outer)) or outer[1]
+  if not sch:can("parallel", fused) then return fused end
+  sch:parallel(fused)
+  return fused
+end
+
+-- The reduction's first loop, at which its initialisation can be taken out.
+local function first_reduction(sch, block)
+  for _, loop in ipairs { sch:get_loops(block) } do
+    if sch:loop_info(loop).iter_type ~= "spatial" then return loop end
+  end
+end
+
+-- The innermost loop in vectors, when it is spatial; one that no tiling cut
+-- to size (`cut` says whether one did) is cut here.
+local function vectorize(sch, block, p, cut)
+  local loops = { sch:get_loops(block) }
+  local inner = loops[#loops]
+  if not inner then return end
+  local info = sch:loop_info(inner)
+  if info.kind ~= "serial" or info.iter_type ~= "spatial" then return end
+  if not cut and info.extent and info.extent > p.vectorize_extent then
+    local _, vector = sch:split(inner, { ts.auto, p.vectorize_extent })
+    inner = vector
+  end
+  if sch:can("vectorize", inner) then sch:vectorize(inner) end
+end
+
+local function is_tiled(sch, block)
+  return sch:annotation(block, "tiling_structure") ~= nil
+end
+
+-- Every block of the program that computes, in program order.
+local function leaves(sch, root)
+  local list = {}
+  local function visit(block)
+    local children = { sch:get_child_blocks(block) }
+    if #children == 0 then list[#list + 1] = block end
+    for _, child in ipairs(children) do visit(child) end
+  end
+  visit(root)
+  return list
+end
+
+-- How far the loops below are unrolled is left open.
+local function unroll(sch, loop, p)
+  local n, even = #p.unroll_max_steps, {}
+  if n == 0 then return end
+  for i = 1, n do even[i] = 1 / n end
+  sch:annotate(loop, "pragma_auto_unroll_max_step",
+               sch:sample_categorical(p.unroll_max_steps, even))
+end
+
+return ts.module {
+  name = "parallel_vectorize_unroll",
+  defaults = {
+    vectorize_extent = 16,        -- of loops that tiling did not cut
+    unroll_max_steps = { 0, 16, 64, 512 },
+  },
+  apply = function(sch, block, p)
+    if sch:block_info(block).name ~= "root" then
+      return nil, "it works on the root block"
+    end
+    -- Tiled blocks first: they know how many loops are their first level.
+    for _, tiled in ipairs { true, false } do
+      for _, leaf in ipairs(leaves(sch, block)) do
+        local outer = is_tiled(sch, leaf) == tiled and
+                      parallelize(sch, leaf)
+        if outer then unroll(sch, outer, p) end
+      end
+    end
+    for _, leaf in ipairs(leaves(sch, block)) do
+      local cut = is_tiled(sch, leaf) or
+                  sch:annotation(leaf, "tiled_like") ~= nil
+      local reduction = sch:is_reduction(leaf) and first_reduction(sch, leaf)
+      if reduction and sch:can("decompose_reduction", leaf, reduction) then
+        vectorize(sch, sch:decompose_reduction(leaf, reduction), p, cut)
+      end
+      vectorize(sch, leaf, p, cut)
+    end
+    return sch
+  end,
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which loops drive which kinds of iters. */
+#include "schedule/sch.h"
+
+static void mark(const ir_program *p, ir_expr e, uint8_t bits,
+                 uint8_t *drives) {
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_INT) return;
+  if (n->op == IR_VAR) {
+    drives[n->a] |= bits;
+    return;
+  }
+  uint32_t fixed[3];
+  const uint32_t *arg;
+  uint32_t k = ir_operands(p, e, &arg, fixed);
+  for (uint32_t i = 0; i < k; i++) mark(p, arg[i], bits, drives);
+}
+
+/* Ors `bits` to the variables that v was made of, and to v. */
+static void mark_family(const ir_program *p, ir_var v, uint8_t bits,
+                        uint8_t *family) {
+  const ir_var_rec *r = &p->var.v[v];
+  if ((family[v] & bits) == bits) return;
+  family[v] |= bits;
+  if (r->form == IR_NAME_SPLIT || r->form == IR_NAME_FUSED)
+    mark_family(p, r->from[0], bits, family);
+  if (r->form == IR_NAME_FUSED) mark_family(p, r->from[1], bits, family);
+}
+
+/* What the nearest relatives of v drive.  A loop that a move made stands for
+ * the iter of its number. */
+static uint8_t inherit(const ir_program *p, ir_stmt block, ir_var v,
+                       const uint8_t *family) {
+  const ir_var_rec *r = &p->var.v[v];
+  ir_span it = ir_blk(p, block)->iters;
+  if (family[v]) return family[v];
+  switch (r->form) {
+  case IR_NAME_SPLIT: return inherit(p, block, r->from[0], family);
+  case IR_NAME_FUSED:
+    return (uint8_t)(inherit(p, block, r->from[0], family) |
+                     inherit(p, block, r->from[1], family));
+  case IR_NAME_AX:
+    return r->part < it.n ? (uint8_t)(1u << p->iter.v[it.at + r->part].kind)
+                          : 0;
+  default: return 0;
+  }
+}
+
+void sch_mark_drivers(sch_state *s, ir_stmt block, uint8_t *drives) {
+  const ir_program *p = s->p;
+  ir_span it = ir_blk(p, block)->iters;
+  uint8_t *family = NULL;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    mark(p, p->iter.v[i].bind, (uint8_t)(1u << p->iter.v[i].kind), drives);
+  sch_list loops = sch_loops_of(s, block);
+  for (uint32_t i = 0; i < loops.n; i++) {
+    const ir_stmt_rec *r = ir_st(p, loops.v[i]);
+    if (drives[r->var] || !ir_is_const(p, r->extent, 1)) continue;
+    if (!family) {
+      family = arena_zalloc(s->scratch, p->var.n);
+      for (uint32_t k = 0; k < loops.n; k++) {
+        ir_var v = ir_st(p, loops.v[k])->var;
+        if (drives[v]) mark_family(p, v, drives[v], family);
+      }
+    }
+    drives[r->var] = inherit(p, block, r->var, family);
+  }
+}
+
+sch_loop_type sch_type_of_loop(sch_state *s, ir_stmt loop) {
+  const ir_program *p = s->p;
+  uint8_t *drives = arena_zalloc(s->scratch, p->var.n);
+  for (ir_stmt b = loop; (b = sch_next_child(p, b, loop));)
+    sch_mark_drivers(s, b, drives);
+  uint8_t how = drives[ir_st(p, loop)->var];
+  if (how & 1u << IR_OPAQUE) return SCH_LOOP_OPAQUE;
+  if (!(how & 1u << IR_REDUCE)) return SCH_LOOP_S;
+  return how & 1u << IR_SPATIAL ? SCH_LOOP_MIXED : SCH_LOOP_R;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What an index map makes of a box.  Most maps are sums of digits, which
+ * are decided in closed form; others, over few points, by trying them. */
+#include "schedule/analysis/layout.h"
+#include "ir/arith/arith.h"
+
+/* Points that are tried one by one, and places they may go to. */
+enum { MOST_TRIED = 1 << 16, MOST_PLACES = 1 << 20 };
+
+/* ---- trying every point ----------------------------------------------- */
+
+typedef struct trial {
+  const ir_program *p;
+  const sch_layout *l;
+  int64_t *at; /* by dimension */
+  bool odd;    /* something that is not index arithmetic */
+} trial;
+
+static int64_t divide(ir_op op, int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return op == IR_DIV ? -a : 0;
+  int64_t q = a / b, m = a % b;
+  if (m && (m < 0) != (b < 0)) q--, m += b;
+  return op == IR_DIV ? q : m;
+}
+
+static int64_t value(trial *t, ir_expr e) {
+  const ir_node *n = ir_at(t->p, e);
+  uint32_t d = 0;
+  if (n->op == IR_INT) return n->i;
+  if (n->op == IR_VAR) {
+    while (d < t->l->ndim && t->l->var[d] != n->a) d++;
+    if (d < t->l->ndim) return t->at[d];
+  }
+  if (n->op < IR_ADD || n->op > IR_MAX) {
+    t->odd = true;
+    return 0;
+  }
+  int64_t a = value(t, n->a), b = value(t, n->b);
+  switch ((ir_op)n->op) {
+  case IR_ADD: return a + b;
+  case IR_SUB: return a - b;
+  case IR_MUL: return a * b;
+  case IR_MIN: return a < b ? a : b;
+  case IR_MAX: return a > b ? a : b;
+  default: return divide((ir_op)n->op, a, b);
+  }
+}
+
+/* Where the point at hand goes, as a number below the new size. */
+static int64_t place(trial *t) {
+  int64_t at = 0, extent = 1;
+  for (uint32_t k = 0; k < t->l->nout; k++) {
+    ir_const_int(t->p, t->l->shape[k], &extent);
+    at = at * extent + value(t, t->l->out[k]);
+  }
+  return at;
+}
+
+/* The next point in turn; false at the end. */
+static bool step(trial *t) {
+  for (uint32_t d = t->l->ndim; d-- > 0; t->at[d] = 0) {
+    int64_t extent = 1;
+    ir_const_int(t->p, t->l->extent[d], &extent);
+    if (++t->at[d] < extent) return true;
+  }
+  return false;
+}
+
+/* 1: all points go to places of their own, 0: two meet, -1: too many. */
+static int try_all(sch_state *s, const sch_layout *l) {
+  if (l->size - l->holes > MOST_TRIED || l->size > MOST_PLACES) return -1;
+  trial t = {s->p, l, arena_zalloc(s->scratch, 8 * (l->ndim + 1)), false};
+  uint8_t *taken = arena_zalloc(s->scratch, (size_t)l->size);
+  do {
+    int64_t at = place(&t);
+    if (t.odd) return -1;
+    if (taken[at]++) return 0;
+  } while (step(&t));
+  return 1;
+}
+
+/* ---- the new shape ------------------------------------------------------ */
+
+/* Every part of a result stays in 64 bits. */
+static void look_for_wide(const ir_program *p, ir_expr e, void *ud) {
+  const ir_node *n = ir_at(p, e);
+  if (n->lo < -SCH_MAX_EXTENT || n->hi > SCH_MAX_EXTENT) *(bool *)ud = true;
+}
+
+static bool set_shape(sch_state *s, sch_layout *l) {
+  ir_program *p = s->p;
+  l->size = 1;
+  for (uint32_t k = 0; k < l->nout; k++) {
+    arith_range r = arith_bounds(p, l->out[k]);
+    bool wide = false;
+    ir_visit(p, s->scratch, l->out[k], look_for_wide, &wide);
+    if (!wide && r.lo < 0)
+      return sch_refuse(s, SCH_R_MAP_NEGATIVE, .n = {k, r.lo});
+    if (wide || __builtin_mul_overflow(l->size, r.hi + 1, &l->size) ||
+        l->size > SCH_MAX_EXTENT)
+      return sch_refuse(s, SCH_R_MAP_LARGE, .n = {k});
+    l->shape[k] = ir_index(p, r.hi + 1);
+  }
+  return true;
+}
+
+/* The old indices as variables; their number in *size. */
+static bool set_domain(sch_state *s, sch_layout *l, int64_t *size) {
+  ir_program *p = s->p;
+  *size = 1;
+  for (uint32_t d = 0; d < l->ndim; d++) {
+    int64_t n;
+    if (!ir_const_int(p, l->extent[d], &n) || n < 1 ||
+        __builtin_mul_overflow(*size, n, size) || *size > SCH_MAX_EXTENT)
+      return sch_refuse(s, SCH_R_MAP_OPEN, .n = {d});
+    l->var[d] = ir_var_new(p, IR_VAR_LOOP, 0, IR_INDEX, 0, n - 1);
+  }
+  return true;
+}
+
+static bool is_injective(sch_state *s, const sch_layout *l) {
+  ir_program *p = s->p;
+  ir_expr *zero = arena_array(s->scratch, ir_expr, l->nout);
+  for (uint32_t k = 0; k < l->nout; k++) zero[k] = ir_index(p, 0);
+  arith_map_kind kind = arith_map(p, s->scratch, l->ndim, l->var, NULL, l->nout,
+                                  l->out, zero, l->shape, 0);
+  return kind == ARITH_MAP_BIJECTIVE || kind == ARITH_MAP_INJECTIVE;
+}
+
+bool sch_layout_init(sch_state *s, uint32_t n, const ir_expr *extent,
+                     const sch_map *map, bool trust, sch_layout *l) {
+  ir_program *p = s->p;
+  uint32_t m = map->nout;
+  int64_t old;
+  *l = (sch_layout){.map = map, .ndim = n, .nout = m, .extent = extent};
+  if (map->nin != n)
+    return sch_refuse(s, SCH_R_MAP_ARITY, .n = {map->nin, n});
+  if (!m) return sch_refuse(s, SCH_R_MAP_EMPTY);
+  l->var = arena_array(s->scratch, ir_var, n);
+  l->out = arena_array(s->scratch, ir_expr, m);
+  l->shape = arena_array(s->scratch, ir_expr, m);
+  if (!set_domain(s, l, &old)) return false;
+  ir_expr *at = arena_array(s->scratch, ir_expr, n);
+  for (uint32_t d = 0; d < n; d++) at[d] = ir_ref(p, l->var[d]);
+  sch_layout_index(s, l, at, l->out);
+  if (!set_shape(s, l)) return false;
+  l->holes = l->size - old;
+  if (l->holes < 0) return sch_refuse(s, SCH_R_MAP_MEETS);
+  if (is_injective(s, l)) return true;
+  int found = try_all(s, l);
+  if (found == 0) return sch_refuse(s, SCH_R_MAP_MEETS);
+  return found > 0 || trust || sch_refuse(s, SCH_R_MAP_UNKNOWN);
+}
+
+/* ---- using it ----------------------------------------------------------- */
+
+void sch_layout_index(sch_state *s, const sch_layout *l, const ir_expr *old,
+                      ir_expr *out) {
+  for (uint32_t k = 0; k < l->nout; k++)
+    out[k] = sch_replace_in(s, l->map->out[k], l->ndim, l->map->in, old);
+}
+
+static bool is_point(const ir_program *p, ir_region r, uint32_t n) {
+  for (uint32_t d = 0; d < n; d++)
+    if (!ir_is_const(p, ir_region_extent(p, r, d), 1)) return false;
+  return true;
+}
+
+/* All of the new box. */
+static void whole(sch_state *s, const sch_layout *l, ir_expr *box) {
+  for (uint32_t k = 0; k < l->nout; k++) {
+    box[2 * k] = ir_index(s->p, 0);
+    box[2 * k + 1] = l->shape[k];
+  }
+}
+
+/* How many elements the box has; 0: not known. */
+static int64_t count(const ir_program *p, uint32_t n, const ir_expr *extent,
+                     uint32_t step) {
+  int64_t size = 1, x;
+  for (uint32_t d = 0; d < n; d++)
+    if (!ir_const_int(p, extent[d * step], &x) || x < 1 ||
+        __builtin_mul_overflow(size, x, &size))
+      return 0;
+  return size;
+}
+
+/* Relaxes the map over the box; false: nothing can be said. */
+static bool relax_box(sch_state *s, const sch_layout *l, ir_region r,
+                      ir_expr *box) {
+  ir_program *p = s->p;
+  uint32_t n = l->ndim;
+  ir_var *var = arena_array(s->scratch, ir_var, n);
+  ir_expr *e = arena_array(s->scratch, ir_expr, 3 * n);
+  ir_expr *zero = e + n, *extent = e + 2 * n;
+  ir_expr *out = arena_array(s->scratch, ir_expr, l->nout);
+  for (uint32_t d = 0; d < n; d++) {
+    int64_t size;
+    extent[d] = ir_region_extent(p, r, d);
+    if (!ir_const_int(p, extent[d], &size) || size < 1) return false;
+    var[d] = ir_var_new(p, IR_VAR_LOOP, 0, IR_INDEX, 0, size - 1);
+    zero[d] = ir_index(p, 0);
+    e[d] = ir_add(p, ir_region_min(p, r, d), ir_ref(p, var[d]));
+  }
+  sch_layout_index(s, l, e, out);
+  for (uint32_t k = 0; k < l->nout; k++) {
+    ir_expr max;
+    if (!arith_relax(p, s->scratch, out[k], n, var, zero, extent, &box[2 * k],
+                     &max, NULL))
+      return false;
+    box[2 * k + 1] = ir_add(p, ir_sub(p, max, box[2 * k]), ir_index(p, 1));
+  }
+  return true;
+}
+
+/* Lies in the old shape: outside of it the map means nothing. */
+static bool is_inside(const ir_program *p, const sch_layout *l, ir_region r) {
+  for (uint32_t d = 0; d < l->ndim; d++) {
+    arith_range min = arith_bounds(p, ir_region_min(p, r, d));
+    int64_t size = arith_bounds(p, ir_region_extent(p, r, d)).hi, end;
+    if (min.lo < 0 || __builtin_add_overflow(min.hi, size, &end) ||
+        end > arith_bounds(p, l->extent[d]).lo)
+      return false;
+  }
+  return true;
+}
+
+ir_region sch_layout_region(sch_state *s, const sch_layout *l, ir_region r,
+                            bool *exact) {
+  ir_program *p = s->p;
+  ir_expr *box = arena_array(s->scratch, ir_expr, 2 * l->nout);
+  ir_expr *at = arena_array(s->scratch, ir_expr, 2 * l->ndim);
+  for (uint32_t d = 0; d < l->ndim; d++) {
+    at[d] = ir_region_min(p, r, d);
+    at[l->ndim + d] = ir_region_extent(p, r, d);
+  }
+  *exact = is_inside(p, l, r);
+  if (is_point(p, r, l->ndim)) {
+    ir_expr *out = arena_array(s->scratch, ir_expr, l->nout);
+    sch_layout_index(s, l, at, out);
+    for (uint32_t k = 0; k < l->nout; k++) {
+      box[2 * k] = out[k];
+      box[2 * k + 1] = ir_index(p, 1);
+    }
+  } else {
+    if (!relax_box(s, l, r, box)) whole(s, l, box);
+    int64_t old = count(p, l->ndim, at + l->ndim, 1);
+    bool all = !memcmp(at + l->ndim, l->extent, l->ndim * sizeof *at);
+    if (!all && (!old || old != count(p, l->nout, box + 1, 2))) *exact = false;
+  }
+  return (ir_region){r.buf, ir_args(p, 2 * l->nout, box)};
+}
+
+/* ---- holes -------------------------------------------------------------- */
+
+static void add_failing(sch_state *s, ir_expr *any, ir_expr holds) {
+  ir_program *p = s->p;
+  if (ir_is_const(p, holds, 1) || arith_prove(p, s->scratch, holds, 0)) return;
+  ir_expr not = ir_not(p, holds);
+  *any = *any ? ir_binary(p, IR_OR, *any, not) : not;
+}
+
+bool sch_layout_solve(sch_state *s, const sch_layout *l, const ir_expr *at,
+                      ir_expr *old) {
+  return arith_inverse(s->p, s->scratch, l->ndim, l->var, l->nout, l->out, at,
+                       old);
+}
+
+ir_expr sch_layout_hole(sch_state *s, const sch_layout *l, const ir_expr *at) {
+  ir_program *p = s->p;
+  uint32_t n = l->ndim;
+  ir_expr *old = arena_array(s->scratch, ir_expr, n), hole = 0;
+  ir_expr *again = arena_array(s->scratch, ir_expr, l->nout);
+  if (!sch_layout_solve(s, l, at, old)) return 0;
+  for (uint32_t d = 0; d < n; d++) {
+    add_failing(s, &hole, ir_binary(p, IR_LE, ir_index(p, 0), old[d]));
+    add_failing(s, &hole, ir_binary(p, IR_LT, old[d], l->extent[d]));
+  }
+  sch_layout_index(s, l, old, again);
+  for (uint32_t k = 0; k < l->nout; k++)
+    add_failing(s, &hole, ir_binary(p, IR_EQ, again[k], at[k]));
+  return hole ? hole : ir_bool(p, false);
+}
+
+/* ---- what may be changed ------------------------------------------------ */
+
+bool sch_check_unmatched(sch_state *s, ir_buf buf) {
+  const ir_program *p = s->p;
+  for (uint32_t i = 1; i < p->block.n; i++) {
+    ir_span m = p->block.v[i].matches;
+    if (ir_is_dead(p, p->block.v[i].stmt)) continue;
+    for (uint32_t k = m.at; k < m.at + m.n; k++)
+      if (p->match.v[k].buf == buf || p->match.v[k].source.buf == buf)
+        return sch_refuse(s, SCH_R_OPAQUE_ACCESS, .buf = buf);
+  }
+  return true;
+}
+
+bool sch_check_allocated(sch_state *s, ir_buf buf) {
+  if (!sch_check_unmatched(s, buf)) return false;
+  return s->p->buf.v[buf].role == IR_ROLE_LOCAL ||
+         sch_refuse(s, SCH_R_PARAM_GIVEN, .buf = buf);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Maps of a box of indices, a buffer's shape or a block's domain: what a map
+ * makes of it, and which points of the new box come from no old one. */
+#ifndef SCHEDULE_ANALYSIS_LAYOUT_H
+#define SCHEDULE_ANALYSIS_LAYOUT_H
+
+#include "schedule/sch.h"
+
+/* The buffer is allocated in the function, no part of another, and no part of
+ * it is matched; false after refusing. */
+bool sch_check_allocated(sch_state *s, ir_buf buf);
+bool sch_check_unmatched(sch_state *s, ir_buf buf);
+
+typedef struct sch_layout {
+  const sch_map *map;
+  uint32_t ndim, nout;
+  ir_var *var;             /* one a dimension, over its indices */
+  const ir_expr *extent;   /* the old box, from 0 */
+  ir_expr *out;            /* the map's results over var */
+  ir_expr *shape;          /* the new box, constants */
+  int64_t size, holes;     /* new points, and how many are no old ones */
+} sch_layout;
+
+/* What the map makes of the box [0, extent); false after refusing, also when
+ * two points would meet.  trust: where that is not known, they do not. */
+bool sch_layout_init(sch_state *s, uint32_t ndim, const ir_expr *extent,
+                     const sch_map *map, bool trust, sch_layout *out);
+#define SCH_LAYOUT_REASONS                                                  \
+  SCH_R_MAP_ARITY, SCH_R_MAP_EMPTY, SCH_R_MAP_NEGATIVE, SCH_R_MAP_LARGE,    \
+    SCH_R_MAP_MEETS, SCH_R_MAP_UNKNOWN, SCH_R_MAP_OPEN
+/* The new indices for old ones. */
+void sch_layout_index(sch_state *s, const sch_layout *l, const ir_expr *old,
+                      ir_expr *out);
+/* The box of new elements around those that come from the old ones in r;
+ * exact: surely no others, but perhaps holes. */
+ir_region sch_layout_region(sch_state *s, const sch_layout *l, ir_region r,
+                            bool *exact);
+/* The old indices for new ones; false: the map cannot be solved for them. */
+bool sch_layout_solve(sch_state *s, const sch_layout *l, const ir_expr *at,
+                      ir_expr *old);
+/* The condition that the new point at `at` comes from no old one; 0: the map
+ * cannot be solved for it. */
+ir_expr sch_layout_hole(sch_state *s, const sch_layout *l, const ir_expr *at);
+
+#endif

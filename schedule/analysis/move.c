@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Does a block compute the same at another place?  It does when every value
+ * it reads is there, final, and the same as at the old place; the questions
+ * here are asked of the blocks that write what it reads. */
+#include "schedule/analysis/move.h"
+#include "ir/arith/arith.h"
+
+/* ---- the two places ----------------------------------------------------- */
+
+/* Only loops stand between `st` and its scope, and it is in no init. */
+static bool path_is_plain(sch_state *s, ir_stmt scope, ir_stmt st) {
+  const ir_program *p = s->p;
+  for (ir_stmt a = st; a != scope; a = ir_st(p, a)->parent)
+    if (ir_st(p, a)->in_alt || (a != st && !ir_is_loop(p, a)))
+      return sch_refuse(s, SCH_R_PLACE_NOT_PLAIN,
+                        .s = {st, a == st ? ir_st(p, a)->parent : a});
+  return true;
+}
+
+bool sch_says_no_load(const ir_program *p, ir_stmt st) {
+  const ir_stmt_rec *r = ir_st(p, st);
+  if (r->kind == IR_LOOP)
+    return !ir_at(p, r->lo)->has_load && !ir_at(p, r->extent)->has_load;
+  if (r->kind != IR_BLOCK) return false;
+  const ir_block_rec *b = ir_blk(p, st);
+  for (uint32_t k = b->iters.at; k < b->iters.at + b->iters.n; k++)
+    if (ir_at(p, p->iter.v[k].bind)->has_load) return false;
+  return !b->pred || !ir_at(p, b->pred)->has_load;
+}
+
+bool sch_init_uses(const ir_program *p, ir_stmt scope, ir_buf buf) {
+  for (ir_stmt c = ir_st(p, scope)->alt; c; c = ir_st(p, c)->next)
+    for (ir_stmt q = c; q; q = ir_next(p, q, c)) {
+      const ir_stmt_rec *r = ir_st(p, q);
+      if (r->kind == IR_STORE &&
+          (r->buf == buf || ir_has_load(p, r->value, buf)))
+        return true;
+      for (uint32_t i = 0; r->kind == IR_STORE && i < r->idx.n; i++)
+        if (ir_has_load(p, p->arg.v[r->idx.at + i], buf)) return true;
+      if (r->kind == IR_BLOCK &&
+          (sch_reads_buf(p, q, buf) || sch_writes_buf(p, q, buf)))
+        return true;
+    }
+  return false;
+}
+
+bool sch_check_alone(sch_state *s, ir_stmt scope, ir_stmt block) {
+  const ir_program *p = s->p;
+  if (!scope) return sch_refuse(s, SCH_R_BLOCK_IS_ROOT, .s = {block});
+  if (!path_is_plain(s, scope, block)) return false;
+  for (ir_stmt q = scope; (q = sch_next_outside(p, q, scope));)
+    if (!sch_says_no_load(p, q))
+      return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {q});
+  ir_span w = ir_blk(p, block)->writes;
+  for (uint32_t i = w.at; i < w.at + w.n && ir_st(p, scope)->alt; i++)
+    if (sch_init_uses(p, scope, p->region.v[i].buf))
+      return sch_refuse(s, SCH_R_INIT_OF_SCOPE, .s = {scope, block},
+                        .buf = p->region.v[i].buf);
+  return true;
+}
+
+bool sch_move_init(sch_state *s, sch_move *m, ir_stmt block, ir_stmt loop) {
+  const ir_program *p = s->p;
+  *m = (sch_move){.block = block, .loop = loop, .scope = ir_scope_of(p, block)};
+  if (!sch_check_alone(s, m->scope, block)) return false;
+  if (ir_scope_of(p, loop) != m->scope)
+    return sch_refuse(s, SCH_R_SCOPES_DIFFER, .s = {block, loop});
+  if (ir_is_ancestor(p, loop, block))
+    return sch_refuse(s, SCH_R_LOOP_AROUND_BLOCK, .s = {loop, block});
+  if (!path_is_plain(s, m->scope, loop)) return false;
+  m->meet = sch_common(p, block, loop);
+  m->from = sch_step_down(p, m->meet, block);
+  m->to = sch_step_down(p, m->meet, loop);
+  return true;
+}
+
+/* ---- the block itself --------------------------------------------------- */
+
+static bool is_unit(const ir_program *p, const ir_iter *it) {
+  return ir_is_const(p, it->extent, 1);
+}
+
+/* The value of spatial iter v shows in one dimension of region r. */
+static bool iter_shows(const ir_program *p, ir_region r, ir_var v) {
+  for (uint32_t d = 0; d < ir_ndim(p, r.buf); d++) {
+    ir_expr atom[2];
+    int64_t coef[2], c, size;
+    if (arith_terms(p, ir_region_min(p, r, d), 2, atom, coef, &c) == 1 &&
+        ir_at(p, atom[0])->op == IR_VAR && ir_at(p, atom[0])->a == v &&
+        ir_const_int(p, ir_region_extent(p, r, d), &size) &&
+        (coef[0] >= size || -coef[0] >= size))
+      return true;
+  }
+  return false;
+}
+
+/* No two values of the spatial iters name overlapping regions. */
+static bool region_shows_all(sch_state *s, ir_stmt block, ir_region r) {
+  ir_program *p = s->p;
+  ir_span it = ir_blk(p, block)->iters;
+  uint32_t ndim = ir_ndim(p, r.buf), n = 0, k = it.at;
+  while (k < it.at + it.n &&
+         (p->iter.v[k].kind != IR_SPATIAL || is_unit(p, &p->iter.v[k]) ||
+          iter_shows(p, r, p->iter.v[k].var)))
+    k++;
+  if (k == it.at + it.n) return true;
+  ir_var *in = arena_array(s->scratch, ir_var, it.n);
+  ir_expr *e = arena_array(s->scratch, ir_expr, 3 * ndim + it.n);
+  for (k = it.at; k < it.at + it.n; k++)
+    if (p->iter.v[k].kind == IR_SPATIAL && !is_unit(p, &p->iter.v[k])) {
+      e[3 * ndim + n] = p->iter.v[k].extent;
+      in[n++] = p->iter.v[k].var;
+    }
+  for (uint32_t d = 0; d < ndim; d++) {
+    if (!ir_is_const(p, ir_region_extent(p, r, d), 1)) return false;
+    e[d] = ir_region_min(p, r, d);
+    e[ndim + d] = ir_index(p, 0);
+    e[2 * ndim + d] = ir_dim(p, r.buf, d);
+  }
+  arith_map_kind kind = arith_map(p, s->scratch, n, in, e + 3 * ndim, ndim, e,
+                                  e + ndim, e + 2 * ndim, 0);
+  return kind == ARITH_MAP_INJECTIVE || kind == ARITH_MAP_BIJECTIVE;
+}
+
+bool sch_writes_once(sch_state *s, ir_stmt block) {
+  ir_span w = ir_blk(s->p, block)->writes;
+  for (uint32_t i = w.at; i < w.at + w.n; i++)
+    if (!region_shows_all(s, block, s->p->region.v[i])) return false;
+  return true;
+}
+
+/* Another child of the scope, or the caller, writes what the block writes. */
+static bool is_only_writer(const ir_program *p, ir_stmt scope, ir_stmt block) {
+  ir_span w = ir_blk(p, block)->writes;
+  for (uint32_t i = w.at; i < w.at + w.n; i++) {
+    ir_buf b = p->region.v[i].buf;
+    uint8_t role = p->buf.v[b].role;
+    if (role != IR_ROLE_LOCAL && role != IR_ROLE_OUTPUT) return false;
+    for (ir_stmt q = scope; (q = sch_next_child(p, q, scope));)
+      if (q != block && sch_writes_buf(p, q, b)) return false;
+  }
+  return true;
+}
+
+bool sch_check_movable(sch_state *s, ir_stmt scope, ir_stmt block) {
+  const ir_program *p = s->p;
+  ir_span it = ir_blk(p, block)->iters, w = ir_blk(p, block)->writes;
+  bool init = sch_has_init(p, block);
+  if (!w.n)
+    return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
+                      .t = "it writes nothing");
+  for (uint32_t k = it.at; k < it.at + it.n; k++)
+    if (p->iter.v[k].kind == IR_OPAQUE ||
+        (p->iter.v[k].kind == IR_REDUCE && !init))
+      return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
+                        .t = "one of its iterations must keep its order");
+  for (uint32_t i = w.at; i < w.at + w.n && !init; i++)
+    if (sch_reads_buf(p, block, p->region.v[i].buf))
+      return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
+                        .t = "it reads what it writes");
+  if (!is_only_writer(p, scope, block))
+    return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
+                      .t = "it is not the only writer of what it writes");
+  if (!sch_writes_once(s, block))
+    return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
+                      .t = "it writes an element more than once");
+  return true;
+}
+
+/* ---- those that write what it reads ------------------------------------- */
+
+bool sch_has_producer(const sch_state *s, ir_stmt scope, ir_stmt block) {
+  const ir_program *p = s->p;
+  ir_span r = ir_blk(p, block)->reads;
+  bool init = sch_has_init(p, block);
+  for (ir_stmt q = scope; (q = sch_next_child(p, q, scope));)
+    for (uint32_t i = r.at; i < r.at + r.n; i++)
+      if (sch_writes_buf(p, q, p->region.v[i].buf) && !(init && q == block))
+        return true;
+  return false;
+}
+
+bool sch_is_partial(const ir_program *p, ir_stmt block, ir_stmt top,
+                    ir_stmt at) {
+  ir_span it = ir_blk(p, block)->iters;
+  for (; at != top && at; at = ir_st(p, at)->parent) {
+    if (!ir_is_loop(p, at) || !ir_is_ancestor(p, at, block)) continue;
+    for (uint32_t k = it.at; k < it.at + it.n; k++)
+      if (p->iter.v[k].kind != IR_SPATIAL &&
+          ir_uses_var(p, p->iter.v[k].bind, ir_st(p, at)->var))
+        return true;
+  }
+  return false;
+}
+
+/* As sch_is_settled; a block that runs an instance again must find the same
+ * inputs, so the question goes on to its producers, at most `depth` deep. */
+static bool settled(sch_state *s, ir_stmt w, ir_stmt meet, ir_stmt part,
+                    unsigned depth) {
+  const ir_program *p = s->p;
+  ir_span it = ir_blk(p, w)->iters;
+  for (uint32_t k = it.at; k < it.at + it.n; k++)
+    if (p->iter.v[k].kind == IR_OPAQUE) return false;
+  if (!sch_writes_once(s, w)) return false;
+  if (sch_is_affine(s, w)) return true;
+  if (!depth || !is_only_writer(p, ir_scope_of(p, w), w)) return false;
+  for (ir_stmt q = part; (q = sch_next_child(p, q, part));)
+    if (q != w && (sch_depends(s, w, q) & SCH_WAR) &&
+        (sch_is_partial(p, q, meet, sch_common(p, q, w)) ||
+         !settled(s, q, meet, part, depth - 1)))
+      return false;
+  return true;
+}
+
+bool sch_is_settled(sch_state *s, ir_stmt w, ir_stmt meet, ir_stmt part) {
+  return settled(s, w, meet, part, 4);
+}
+
+ir_buf sch_first_write(const ir_program *p, ir_stmt block) {
+  ir_span w = ir_blk(p, block)->writes;
+  return w.n ? p->region.v[w.at].buf : 0;
+}
+
+ir_buf sch_shared_buf(const ir_program *p, ir_stmt w, ir_stmt r) {
+  ir_span x = ir_blk(p, w)->writes;
+  for (uint32_t i = x.at; i < x.at + x.n; i++)
+    if (sch_reads_buf(p, r, p->region.v[i].buf)) return p->region.v[i].buf;
+  return sch_first_write(p, w);
+}
+
+ir_buf sch_outer_buf(const ir_program *p, ir_stmt block) {
+  ir_span w = ir_blk(p, block)->writes;
+  ir_span own = ir_blk(p, ir_scope_of(p, block))->allocs;
+  for (uint32_t i = w.at; i < w.at + w.n; i++) {
+    uint32_t k = 0;
+    while (k < own.n && p->arg.v[own.at + k] != p->region.v[i].buf) k++;
+    if (k == own.n) return p->region.v[i].buf;
+  }
+  return 0;
+}
+
+/* Producer q, so far in a loop with the block, stays there alone: it must
+ * make for good all that it makes. */
+static bool check_left_behind(sch_state *s, ir_stmt q, ir_stmt block,
+                              ir_stmt meet, ir_stmt from) {
+  const ir_program *p = s->p;
+  ir_stmt both = sch_common(p, q, block);
+  ir_buf buf = sch_shared_buf(p, q, block);
+  if (sch_is_partial(p, q, meet, both) || !sch_is_settled(s, q, meet, from))
+    return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, block}, .buf = buf);
+  return true;
+}
+
+bool sch_check_later(sch_state *s, ir_stmt block, ir_stmt meet, ir_stmt to) {
+  const ir_program *p = s->p;
+  ir_stmt from = sch_step_down(p, meet, block), q;
+  bool arrived = false;
+  for (q = block; (q = sch_next_child(p, q, meet));) {
+    bool here = ir_is_ancestor(p, to, q);
+    if (arrived && !here) break;
+    arrived = here;
+    if (sch_depends(s, block, q) & SCH_WAR)
+      return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, block},
+                        .buf = sch_shared_buf(p, q, block));
+  }
+  if (from == block) return true;
+  for (q = from; (q = sch_next_child(p, q, from)) && q != block;)
+    if ((sch_depends(s, q, block) & SCH_RAW) &&
+        !check_left_behind(s, q, block, meet, from))
+      return false;
+  return true;
+}
+
+/* ---- instances ---------------------------------------------------------- */
+
+/* A loop that may have no iteration, which no binding would tell. */
+static bool may_not_run(const ir_program *p, const arith_loops *l) {
+  for (uint32_t i = 0; i < l->n; i++)
+    if (ir_at(p, l->extent[i])->lo < 1) return true;
+  return false;
+}
+
+bool sch_old_instances(sch_state *s, ir_stmt block, ir_stmt meet,
+                       sch_span *out) {
+  ir_program *p = s->p;
+  ir_span it = ir_blk(p, block)->iters;
+  for (uint32_t k = 0; k < it.n; k++) out[k] = (sch_span){0, SCH_SPAN_WHOLE};
+  if (ir_is_block(p, meet) && sch_is_affine(s, block)) return true;
+  arith_view v;
+  if (!arith_view_block(p, s->scratch, meet, block, &v) ||
+      arith_loops_skewed(p, &v.l) || may_not_run(p, &v.l))
+    return false;
+  ir_expr *bind = arena_array(s->scratch, ir_expr, 3 * it.n);
+  ir_expr *lo = bind + it.n, *extent = bind + 2 * it.n;
+  for (uint32_t k = 0; k < it.n; k++) {
+    ir_expr last;
+    bind[k] = arith_view_expr(&v, p->iter.v[it.at + k].bind);
+    if (!arith_relax(p, s->scratch, bind[k], v.l.n, v.l.var, v.l.lo, v.l.extent,
+                     &lo[k], &last, NULL))
+      return false;
+    extent[k] = ir_add(p, ir_sub(p, last, lo[k]), ir_index(p, 1));
+    if (!ir_const_int(p, extent[k], &out[k].extent)) return false;
+    out[k].min = lo[k];
+  }
+  ir_expr pred = arith_unclipped(p, block, &v);
+  arith_map_kind kind = arith_map(p, s->scratch, v.l.n, v.l.var, v.l.extent,
+                                  it.n, bind, lo, extent, pred);
+  return kind == ARITH_MAP_SURJECTIVE || kind == ARITH_MAP_BIJECTIVE;
+}
+
+/* All instances of the domain run. */
+static bool runs_all(sch_state *s, ir_stmt block) {
+  ir_program *p = s->p;
+  uint32_t n = ir_blk(p, block)->iters.n;
+  if (sch_is_affine(s, block)) return true;
+  sch_span *all = arena_array(s->scratch, sch_span, n);
+  sch_span *old = arena_array(s->scratch, sch_span, n);
+  for (uint32_t k = 0; k < n; k++) all[k] = (sch_span){0, SCH_SPAN_WHOLE};
+  return sch_old_instances(s, block, ir_scope_of(p, block), old) &&
+         sch_spans_within(s, block, all, old);
+}
+
+static bool stays_inside(ir_program *p, ir_span regions) {
+  for (uint32_t i = regions.at; i < regions.at + regions.n; i++) {
+    ir_region r = p->region.v[i];
+    for (uint32_t d = 0; d < ir_ndim(p, r.buf); d++) {
+      ir_expr at = ir_region_min(p, r, d);
+      ir_expr end = ir_add(p, at, ir_region_extent(p, r, d));
+      if (arith_bounds(p, at).lo < 0 ||
+          !arith_prove_le(p, end, ir_dim(p, r.buf, d)))
+        return false;
+    }
+  }
+  return true;
+}
+
+bool sch_can_run_all(sch_state *s, ir_stmt block) {
+  ir_program *p = s->p;
+  const ir_block_rec *b = ir_blk(p, block);
+  arith_view v = {.pred = b->pred};
+  if (v.pred && arith_unclipped(p, block, &v)) return false;
+  if (!stays_inside(p, b->writes)) return false;
+  return runs_all(s, block) ||
+         (!sch_has_init(p, block) && stays_inside(p, b->reads));
+}
+
+static bool starts_by(ir_program *p, ir_expr a, ir_expr b) {
+  return a == b || arith_prove_le(p, a, b);
+}
+
+bool sch_spans_within(sch_state *s, ir_stmt block, const sch_span *span,
+                      const sch_span *old) {
+  ir_program *p = s->p;
+  ir_span it = ir_blk(p, block)->iters;
+  for (uint32_t k = 0; k < it.n; k++) {
+    const ir_iter d = p->iter.v[it.at + k];
+    if (old[k].extent == SCH_SPAN_WHOLE) continue;
+    ir_expr dlast = ir_sub(p, ir_add(p, d.lo, d.extent), ir_index(p, 1));
+    bool all = span[k].extent == SCH_SPAN_WHOLE;
+    ir_expr lo = all ? d.lo : span[k].min;
+    ir_expr last = all ? dlast : ir_add(p, lo, ir_index(p, span[k].extent - 1));
+    ir_expr olast = ir_add(p, old[k].min, ir_index(p, old[k].extent - 1));
+    if (!(starts_by(p, old[k].min, lo) || starts_by(p, old[k].min, d.lo)) ||
+        !(starts_by(p, last, olast) || starts_by(p, dlast, olast)))
+      return false;
+  }
+  return true;
+}

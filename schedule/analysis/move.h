@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What it takes to move a block to another place of its scope: which of its
+ * instances are wanted there, whether it computes the same there, and the
+ * nest of loops it gets.
+ *
+ * The old and the new place have a loop or block around both, `meet`.  What
+ * is asked is asked for one iteration of meet: the values of the loops at
+ * and above it are the same for both places. */
+#ifndef SCHEDULE_ANALYSIS_MOVE_H
+#define SCHEDULE_ANALYSIS_MOVE_H
+
+#include "schedule/sch.h"
+
+/* ---- ranges of iters (span.c) ------------------------------------------- */
+
+/* The values min .. min + extent - 1 of an iter; min is over variables bound
+ * at or above some loop. */
+typedef struct sch_span { ir_expr min; int64_t extent; } sch_span;
+#define SCH_SPAN_NONE 0     /* extent: no value wanted (yet) */
+#define SCH_SPAN_WHOLE (-1) /* extent: all values */
+
+/* For each iter of the block the range that its instances lie in which
+ * touch the box [min, max] with region r (within: those whose region lies
+ * wholly in the box); over-estimates, and is whole where nothing is known. */
+void sch_instances(sch_state *s, ir_stmt block, ir_region r,
+                   const ir_expr *min, const ir_expr *max, bool within,
+                   sch_span *out);
+/* The smallest range around both. */
+sch_span sch_span_join(sch_state *s, sch_span a, sch_span b);
+/* Clips ranges to the domains where both are constant; one value is left of
+ * a range that lies outside. */
+void sch_spans_clip(sch_state *s, ir_stmt block, sch_span *span);
+/* Makes whole what is no shorter than the domain, wherever it lies. */
+void sch_spans_widen(sch_state *s, ir_stmt block, sch_span *span);
+
+/* ---- the move (move.c) -------------------------------------------------- */
+
+typedef struct sch_move {
+  ir_stmt block;          /* to be moved */
+  ir_stmt loop;           /* to stand under */
+  ir_stmt scope;          /* the block both are in */
+  ir_stmt meet;           /* innermost around block and loop */
+  ir_stmt from, to;       /* children of meet: block's, loop's */
+} sch_move;
+
+/* What the statement itself says (bounds, bindings, predicate) depends on no
+ * buffer; other statements than loops and blocks are not understood at all. */
+bool sch_says_no_load(const ir_program *p, ir_stmt st);
+/* The init of the scope, a block that reduces, accesses the buffer. */
+bool sch_init_uses(const ir_program *p, ir_stmt scope, ir_buf buf);
+/* The block stands in loops only, in a scope of loops and blocks whose bounds
+ * and bindings load nothing, and whose init uses nothing that it writes. */
+bool sch_check_alone(sch_state *s, ir_stmt scope, ir_stmt block);
+/* Fills in m after checking that block and loop stand in one scope made of
+ * loops and blocks only, neither around the other. */
+bool sch_move_init(sch_state *s, sch_move *m, ir_stmt block, ir_stmt loop);
+/* Complete or a reduction, and each element it writes is that of one
+ * instance only: it may be run anywhere, again and in any order, where its
+ * inputs are the same. */
+bool sch_check_movable(sch_state *s, ir_stmt scope, ir_stmt block);
+/* No instance of the block writes what another one writes. */
+bool sch_writes_once(sch_state *s, ir_stmt block);
+/* Some block of the scope writes what `block` reads. */
+bool sch_has_producer(const sch_state *s, ir_stmt scope, ir_stmt block);
+/* A loop below `top` and around `at` (`at` included) is bound to an iter of
+ * the block that is not spatial: at `at` its results are partial. */
+bool sch_is_partial(const ir_program *p, ir_stmt block, ir_stmt top,
+                    ir_stmt at);
+/* What the block reads is the same when it runs later, at or in `to`, a
+ * later child of `meet` than the one that it is in. */
+bool sch_check_later(sch_state *s, ir_stmt block, ir_stmt meet, ir_stmt to);
+/* Once block `w` has run, with all that meet's iteration holds of it, what
+ * it wrote stays; `w` is under the child `part` of meet. */
+bool sch_is_settled(sch_state *s, ir_stmt w, ir_stmt meet, ir_stmt part);
+/* The instances that run in one iteration of meet are all those in the box
+ * `out` (and in the domain); false: not known to be. */
+bool sch_old_instances(sch_state *s, ir_stmt block, ir_stmt meet,
+                       sch_span *out);
+/* Every instance of the block's domain may be run, as far as its iters and
+ * what it accesses are concerned: its predicate only keeps it in its domain,
+ * and where they do not all run as it is, others do no harm: they sum nothing
+ * and touch nothing outside of buffers. */
+bool sch_can_run_all(sch_state *s, ir_stmt block);
+/* Every value of span (in the domain) lies in `old`. */
+bool sch_spans_within(sch_state *s, ir_stmt block, const sch_span *span,
+                      const sch_span *old);
+/* For messages: a buffer that `w` writes and `r` reads; the first one that
+ * the block writes; the first one of those that its scope does not own. */
+ir_buf sch_shared_buf(const ir_program *p, ir_stmt w, ir_stmt r);
+ir_buf sch_first_write(const ir_program *p, ir_stmt block);
+ir_buf sch_outer_buf(const ir_program *p, ir_stmt block);
+/* ---- the new place (place.c) -------------------------------------------- */
+
+/* Which child of `loop` the block goes before, among positions lo .. hi:
+ * index -1 the last, -2 the first, k that one.  false after refusing. */
+bool sch_choose_position(sch_state *s, ir_stmt loop, int64_t index,
+                         uint32_t lo, uint32_t hi, uint32_t *out);
+/* The position among the children of `above` of the one that is or holds
+ * `st`. */
+uint32_t sch_position(const ir_program *p, ir_stmt above, ir_stmt st);
+
+typedef struct sch_nest {
+  uint32_t nloops;
+  ir_var *var;
+  ir_expr *extent;
+  uint32_t niters;
+  ir_iter *iter;          /* with the new bindings */
+  ir_expr pred;
+} sch_nest;
+
+/* New loops ax0, ax1, ... that run the block's iters over `span`. */
+void sch_nest_plan(sch_state *s, ir_stmt block, const sch_span *span,
+                   bool preserve_unit_loops, sch_nest *out);
+/* Do the loops below `meet` down to `loop`, with the nest, run all of the `old`
+ * instances, and no others? */
+typedef enum sch_coverage {
+  SCH_COVERS_NOT, SCH_COVERS, SCH_COVERS_ONCE
+} sch_coverage;
+sch_coverage sch_nest_coverage(sch_state *s, ir_stmt meet,
+                               ir_stmt loop, const sch_nest *nest,
+                               const sch_span *old);
+/* In the order of the loops, from the scope on, each result is first met with
+ * all iters that reduce at their least value, where it is initialised. */
+bool sch_nest_starts_at_init(sch_state *s, ir_stmt scope, ir_stmt loop,
+                             const sch_nest *nest);
+/* Puts a detached block with its nest into `above`, before its child
+ * `before` (0: at the end). */
+void sch_nest_hang(ir_program *p, ir_stmt block, const sch_nest *nest,
+                   ir_stmt above, ir_stmt before);
+/* Takes the block out of its place, with the loops that become empty, and
+ * puts it with its nest under `loop`, at `position`. */
+void sch_nest_place(ir_program *p, ir_stmt block, const sch_nest *nest,
+                    ir_stmt loop, uint32_t position);
+/* Takes a block out of the tree, and the loops above that become empty. */
+void sch_remove_leaf(ir_program *p, ir_stmt block);
+/* The domains of iters shrink to constant ranges; a new variable takes the
+ * place of such an iter in the block.  Nothing outside may run. */
+void sch_shrink_domains(sch_state *s, ir_stmt block, const sch_span *to);
+/* The same where the condition, over the block's iters, bounds one of them by
+ * itself.  It must stay the predicate that keeps the iters in their domains. */
+void sch_shrink_by(sch_state *s, ir_stmt block, ir_expr cond);
+/* The domains shrink to what the loops around the block reach. */
+void sch_tighten_domains(sch_state *s, ir_stmt block);
+/* A loop variable printed ax<k>, from 0 to extent - 1. */
+ir_var sch_ax_var(ir_program *p, uint32_t k, ir_expr extent);
+
+#endif

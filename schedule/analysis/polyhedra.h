@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Dependences decided exactly, by the integer points of polyhedra.
+ *
+ * Where the quick rules (distance.h) cannot tell that two iterations do not
+ * meet, the accesses themselves are looked at: what the blocks load and
+ * store, under their loops, predicates and conditions, all of which may be
+ * quasi-affine.  isl then finds a pair of iterations that meet, or that there
+ * is none.  That takes milliseconds and allocates, so it is the last resort;
+ * isl's memory is its own and gone when the answer is there.
+ *
+ * polyhedra_find.c finds the accesses (in scratch); polyhedra.c asks isl and
+ * takes no memory of ours meanwhile, so that nothing unwinds over it. */
+#ifndef SCHEDULE_ANALYSIS_POLYHEDRA_H
+#define SCHEDULE_ANALYSIS_POLYHEDRA_H
+
+#include "schedule/analysis/distance.h"
+
+typedef enum poly_verdict {
+  POLY_APART,      /* they never meet */
+  POLY_MEET,       /* they do */
+  POLY_NOT_AFFINE, /* they may, for all that can be said in affine terms */
+  POLY_TOO_HARD    /* given up: too many operations */
+} poly_verdict;
+
+/* Do iterations exist, at the distances d->within (what block `b1` runs in
+ * less what `b2` does; NULL: any), in which b1 writes an element of `buf`
+ * that b2 accesses?  Both are child blocks of one scope; the loops that d
+ * gives no role have one value.  *out (may be NULL): two that meet. */
+poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
+                       sch_clash *out);
+/* For a caller that has refused because they may: true when they never do;
+ * else the refusal gets the two iterations, or says that it cannot be
+ * told. */
+bool poly_clears(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf);
+
+/* Whether `cond`, over what is bound around `st` in its scope, holds in all
+ * iterations of the loops there: 1, in none: -1, or neither, or it cannot be
+ * told: 0. */
+int poly_holds(sch_state *s, ir_stmt st, ir_expr cond);
+
+/* ---- what is asked about (polyhedra_find.c) ------------------------------ */
+
+/* What must hold for an access to happen, the innermost last. */
+typedef struct poly_cond {
+  const struct poly_cond *up;
+  enum { POLY_LOOP, POLY_TRUE, POLY_FALSE, POLY_START } kind;
+  ir_expr e;    /* POLY_TRUE, POLY_FALSE: a condition */
+  ir_stmt st;   /* POLY_LOOP: the loop's variable is in its range;
+                 * POLY_START: the block's reduce iters are at their start */
+} poly_cond;
+
+typedef struct poly_access {
+  struct poly_access *next;
+  bool write, box; /* box: arg holds min, extent by turns, else indices */
+  uint32_t at;
+  const poly_cond *when;
+} poly_access;
+
+/* A block's accesses to one buffer, over the loops dim[0 .. n): those that
+ * differ between iterations, around it (the first `around`) and in it. */
+typedef struct poly_block {
+  uint32_t n, around;
+  ir_var *dim;
+  poly_access *first;
+} poly_block;
+
+/* Two blocks, over common parameters: loops around both that have one value,
+ * iters of the scope, symbolic extents. */
+typedef struct poly_pair {
+  ir_program *p;
+  uint32_t ndim;           /* of the buffer */
+  uint32_t nparam;
+  ir_var *param;
+  const poly_cond *context; /* holds of the parameters */
+  ir_expr *bound;          /* by variable: what an iter or let stands for */
+  int32_t *pos;            /* by variable; -1: none (polyhedra.c) */
+  poly_block b[2];
+} poly_pair;
+
+/* The same for what is around `st`: parameters, and *context for them. */
+void poly_around(sch_state *s, ir_stmt st, poly_pair *out);
+/* All of it in scratch; the first block's writes, the second's accesses. */
+void poly_find(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
+               poly_pair *out);
+
+#endif

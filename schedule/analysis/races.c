@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * May the iterations of a loop run at once?
+ *
+ * They may when no two of them meet at an element that one of them writes:
+ * every pair of accesses below the loop, one of them a write, is asked how
+ * far apart its iterations can be, and the answer must be nothing.  What the
+ * blocks declare (kinds of iters, regions) decides at first, and where that
+ * is not enough what they do (polyhedra.h).  Buffers that each iteration has
+ * for its own are left out. */
+#include "ir/lower/lower.h"
+#include "schedule/analysis/polyhedra.h"
+
+/* The threads of a block may share the work of reducing one value. */
+static bool may_cross(const ir_program *p, ir_stmt loop, int thread,
+                      ir_stmt block) {
+  const ir_block_rec *b = ir_blk(p, block);
+  bool reduces = false;
+  if (thread < IR_THREADIDX_X || thread > IR_THREADIDX_Z || !b->reducer ||
+      b->writes.n != 1 || p->reducer.v[b->reducer].n != 1)
+    return false;
+  for (uint32_t i = b->iters.at; i < b->iters.at + b->iters.n; i++) {
+    if (!ir_uses_var(p, p->iter.v[i].bind, ir_st(p, loop)->var)) continue;
+    if (p->iter.v[i].kind != IR_REDUCE) return false;
+    reduces = true;
+  }
+  return reduces;
+}
+
+/* Only iters that say "in any order" may follow the loop. */
+static bool kinds_allow(sch_state *s, ir_stmt loop, int thread,
+                        ir_stmt block) {
+  const ir_program *p = s->p;
+  if (may_cross(p, loop, thread, block)) return true;
+  ir_span it = ir_blk(p, block)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (p->iter.v[i].kind != IR_SPATIAL &&
+        ir_uses_var(p, p->iter.v[i].bind, ir_st(p, loop)->var))
+      return sch_refuse(s, SCH_R_ITER_NOT_SPATIAL, .s = {loop, block});
+  return true;
+}
+
+/* Does every iteration of the loop have the buffer for itself, once the loop
+ * is bound to `thread`? */
+static bool is_own(sch_state *s, ir_stmt loop, ir_buf buf, int thread) {
+  ir_program *p = s->p;
+  if (p->buf.v[buf].role != IR_ROLE_LOCAL) return false;
+  const ir_stmt_rec now = *ir_st(p, loop);
+  if (thread >= 0) {
+    ir_st(p, loop)->loop_kind = IR_THREAD;
+    ir_st(p, loop)->thread = (uint8_t)thread;
+  }
+  ir_stmt home = lower_buffer_home(p, s->scratch, buf);
+  *ir_st(p, loop) = now;
+  return home && ir_is_ancestor(p, loop, home);
+}
+
+/* Asked exactly: do no two different iterations meet? */
+static bool never_meet(dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf) {
+  const arith_range side[2] = {{1, INT64_MAX}, {INT64_MIN, -1}};
+  bool apart = true;
+  for (int k = 0; k < 2 && apart; k++) {
+    d->within = &side[k];
+    apart = poly_clears(d, b1, b2, buf);
+  }
+  d->within = NULL;
+  return apart;
+}
+
+/* A write of b1 against an access of b2. */
+static bool pair_allows(dist *d, ir_stmt loop, int thread, ir_stmt b1,
+                        ir_region w, ir_stmt b2, ir_region r) {
+  sch_state *s = d->s;
+  const ir_program *p = s->p;
+  ir_stmt scope = ir_scope_of(p, loop);
+  arith_range delta;
+  if (w.buf != r.buf) {
+    if (sch_storage(p, scope, w.buf) != sch_storage(p, scope, r.buf))
+      return true;
+  } else if (!dist_regions(d, b1, w, b2, r, &delta) ||
+             (!delta.lo && !delta.hi)) {
+    return true;
+  }
+  if (b1 == b2 && may_cross(p, loop, thread, b1)) return true;
+  if (is_own(s, loop, w.buf, thread)) return true;
+  if (b1 != b2)
+    (void)sch_refuse(s, SCH_R_RACE_OTHER, .s = {b1, b2}, .buf = w.buf);
+  else
+    (void)sch_refuse(s, SCH_R_RACE, .s = {loop, b1}, .buf = w.buf);
+  return w.buf == r.buf && never_meet(d, b1, b2, w.buf);
+}
+
+/* One write of `block` against all accesses of `other`; pairs of writes are
+ * asked once. */
+static bool write_allows(dist *d, ir_stmt loop, int thread, ir_stmt block,
+                         uint32_t w, ir_stmt other, bool later) {
+  const ir_program *p = d->s->p;
+  ir_region write = p->region.v[w];
+  ir_span reads = ir_blk(p, other)->reads, writes = ir_blk(p, other)->writes;
+  if (later || other == block)
+    for (uint32_t i = other == block ? w : writes.at; i < writes.at + writes.n;
+         i++)
+      if (!pair_allows(d, loop, thread, block, write, other, p->region.v[i]))
+        return false;
+  for (uint32_t i = reads.at; i < reads.at + reads.n; i++) {
+    ir_region r = p->region.v[i];
+    if (other == block && sch_same_region(p, r, write)) continue;
+    if (!pair_allows(d, loop, thread, block, write, other, r)) return false;
+  }
+  return true;
+}
+
+bool sch_iterations_free(sch_state *s, ir_stmt loop, int thread, uint32_t n,
+                         const ir_stmt *inner) {
+  const ir_program *p = s->p;
+  ir_stmt other = 0;
+  if (ir_is_const(p, ir_st(p, loop)->extent, 1)) return true;
+  if (!sch_is_nest(p, loop, &other))
+    return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {other});
+  sch_list unit = sch_child_blocks(s, loop);
+  for (uint32_t i = 0; i < unit.n; i++)
+    if (!kinds_allow(s, loop, thread, unit.v[i])) return false;
+  dist d;
+  dist_init(&d, s, 1, &ir_st(p, loop)->var, loop);
+  for (uint32_t i = 0; i < n; i++)
+    dist_set(&d, ir_st(p, inner[i])->var, DIST_FREE);
+  for (uint32_t i = 0; i < unit.n; i++) {
+    ir_span w = ir_blk(p, unit.v[i])->writes;
+    for (uint32_t k = w.at; k < w.at + w.n; k++)
+      for (uint32_t j = 0; j < unit.n; j++)
+        if (!write_allows(&d, loop, thread, unit.v[i], k, unit.v[j], j > i))
+          return false;
+  }
+  return true;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Conditions that hold at the start of loops wherever they hold at all. */
+#include "ir/arith/arith.h"
+#include "schedule/sch.h"
+
+static bool uses_any(const ir_program *p, ir_expr e, const uint8_t *set,
+                     uint8_t bits) {
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_VAR) return set[n->a] & bits;
+  uint32_t fixed[3];
+  const uint32_t *arg;
+  uint32_t k = ir_operands(p, e, &arg, fixed);
+  for (uint32_t i = 0; i < k; i++)
+    if (uses_any(p, arg[i], set, bits)) return true;
+  return false;
+}
+
+/* Does e, of which the set is a part, grow with every variable of the set?
+ * `sign` -1: does it fall? */
+static bool grows(const ir_program *p, ir_expr e, int sign, const uint8_t *set,
+                  uint8_t bits) {
+  ir_expr atom[32];
+  int64_t coef[32], constant;
+  int n = arith_terms(p, e, 32, atom, coef, &constant);
+  if (n < 0) return false;
+  for (int i = 0; i < n; i++) {
+    if (!uses_any(p, atom[i], set, bits)) continue;
+    const ir_node *a = ir_at(p, atom[i]);
+    if ((coef[i] < 0) != (sign < 0)) return false;
+    if (a->op == IR_VAR) continue;
+    if (a->op != IR_DIV || ir_at(p, a->b)->op != IR_INT ||
+        ir_at(p, a->b)->i <= 0 || !grows(p, a->a, 1, set, bits))
+      return false;
+  }
+  return true;
+}
+
+bool sch_holds_at_start(const ir_program *p, ir_expr cond, const uint8_t *set,
+                        uint8_t bits) {
+  const ir_node *n = ir_at(p, cond);
+  if (n->op == IR_AND)
+    return sch_holds_at_start(p, n->a, set, bits) &&
+           sch_holds_at_start(p, n->b, set, bits);
+  if (!uses_any(p, cond, set, bits)) return true;
+  return (n->op == IR_LT || n->op == IR_LE) && grows(p, n->a, 1, set, bits) &&
+         grows(p, n->b, -1, set, bits);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Changes below loops whose iterations run at once.  A buffer that each
+ * iteration has for its own (lower_buffer_home) may lose that when blocks
+ * move, and what was free of races would race.  So where there are such
+ * loops a change is made, the loops are asked again, and it is taken back
+ * when one of them is no longer free.  All of it lives in scratch. */
+#include "ir/expr.h"
+#include "schedule/sch.h"
+
+/* ---- the program as it was ---------------------------------------------- */
+
+#define TABLES(T)                                                     \
+  T(node)                                                             \
+  T(intern) T(var) T(buf) T(stmt) T(block) T(iter) T(region) T(match) \
+      T(reducer) T(func) T(constant) T(anno) T(value) T(arg) T(text) T(names)
+
+typedef struct saved {
+  const void *v;
+  uint32_t n;
+} saved;
+typedef struct snapshot {
+#define T(table) saved table;
+  TABLES(T)
+#undef T
+} snapshot;
+
+static saved save(arena *scratch, const void *v, uint32_t n, size_t size) {
+  void *to = arena_alloc(scratch, n * size + 1);
+  if (n) memcpy(to, v, n * size);
+  return (saved){to, n};
+}
+
+static snapshot *save_all(sch_state *s) {
+  snapshot *x = arena_new(s->scratch, snapshot);
+#define T(table) \
+  x->table =     \
+      save(s->scratch, s->p->table.v, s->p->table.n, sizeof *s->p->table.v);
+  TABLES(T)
+#undef T
+  return x;
+}
+
+/* No table ever gets smaller, so there is room. */
+static void restore_all(sch_state *s, const snapshot *x) {
+#define T(table)              \
+  s->p->table.n = x->table.n; \
+  if (x->table.n)             \
+    memcpy(s->p->table.v, x->table.v, x->table.n * sizeof *s->p->table.v);
+  TABLES(T)
+#undef T
+  s->p->edits++;
+}
+
+/* ---- the loops that must stay free -------------------------------------- */
+
+static bool is_racing(const ir_program *p, ir_stmt l) {
+  const ir_stmt_rec *r = ir_st(p, l);
+  return r->kind == IR_LOOP &&
+         (r->loop_kind == IR_PARALLEL || r->loop_kind == IR_VECTORIZED ||
+          r->loop_kind == IR_THREAD);
+}
+
+static bool is_free(sch_state *s, ir_stmt l) {
+  const ir_stmt_rec *r = ir_st(s->p, l);
+  ir_mark mark = ir_get_mark(s->p);
+  int thread = r->loop_kind == IR_THREAD ? r->thread : -1;
+  bool is = sch_iterations_free(s, l, thread, 0, NULL);
+  ir_forget_since(s->p, mark);
+  return is;
+}
+
+/* All loops whose iterations run at once, and surely may; in scratch. */
+static sch_list free_loops(sch_state *s) {
+  const ir_program *p = s->p;
+  ir_stmt root = ir_entry(p)->root;
+  uint32_t n = 0;
+  for (ir_stmt l = root; l; l = ir_next(p, l, root)) n += is_racing(p, l);
+  ir_stmt *v = arena_array(s->scratch, ir_stmt, n);
+  uint32_t m = 0;
+  for (ir_stmt l = root; l && n; l = ir_next(p, l, root))
+    if (is_racing(p, l) && is_free(s, l)) v[m++] = l;
+  return (sch_list){m, v};
+}
+
+/* One that is free no more; the reason is in s->refusal. */
+static ir_stmt lost(sch_state *s, sch_list loops) {
+  for (uint32_t i = 0; i < loops.n; i++)
+    if (!ir_is_dead(s->p, loops.v[i]) && !is_free(s, loops.v[i]))
+      return loops.v[i];
+  return 0;
+}
+
+/* ---- trying ------------------------------------------------------------- */
+
+/* The block that `at` stands in, if it is one in another. */
+static ir_stmt inner_scope(const ir_program *p, ir_stmt at) {
+  ir_stmt scope = at ? ir_scope_of(p, at) : 0;
+  return scope && ir_st(p, scope)->parent ? scope : 0;
+}
+
+/* The change, after which blocks around declare what happens in them. */
+static bool apply(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                  void *ud, ir_stmt at) {
+  ir_stmt scope = inner_scope(s->p, at);
+  bool ok = change(s, ud);
+  if (ok && scope) sch_widen_scope(s, scope);
+  return ok;
+}
+
+/* Where iterations were found to meet; the buffer may go with the change. */
+static const char *meeting_place(const sch_state *s) {
+  const ir_program *p = s->p;
+  ir_buf b = s->refusal.buf;
+  if (!b) return "iters that keep an order";
+  return arena_printf(s->scratch, "buffer \"%s\"",
+                      ir_text(p, p->buf.v[b].name));
+}
+
+static bool attempt(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                    void *ud, sch_list loops, ir_stmt at, bool keep) {
+  const snapshot *before = save_all(s);
+  bool ok = apply(s, change, ud, at);
+  ir_stmt l = ok ? lost(s, loops) : 0;
+  const char *where = l ? meeting_place(s) : NULL;
+  if (!ok || l || !keep) restore_all(s, before);
+  if (l)
+    return sch_refuse(s, SCH_R_WOULD_RACE, .s = {l, at}, .t = where);
+  return ok;
+}
+
+bool sch_change(sch_state *s, bool (*change)(sch_state *s, void *ud), void *ud,
+                ir_stmt at) {
+  sch_list loops = free_loops(s);
+  return loops.n ? attempt(s, change, ud, loops, at, true)
+                 : apply(s, change, ud, at);
+}
+
+bool sch_try(sch_state *s, bool (*change)(sch_state *s, void *ud), void *ud,
+             ir_stmt at) {
+  return attempt(s, change, ud, free_loops(s), at, true);
+}
+
+static bool any_racing(const ir_program *p, ir_stmt loop) {
+  for (ir_stmt a = loop; a; a = ir_st(p, a)->parent)
+    if (is_racing(p, a)) return true;
+  for (ir_stmt a = loop; a; a = ir_next(p, a, loop))
+    if (is_racing(p, a)) return true;
+  return false;
+}
+
+static bool any_predicate(const ir_program *p, ir_stmt loop) {
+  for (ir_stmt a = loop; a; a = sch_next_outside(p, a, loop))
+    if (ir_is_block(p, a) ? ir_blk(p, a)->pred != 0 : !ir_is_loop(p, a))
+      return true;
+  return false;
+}
+
+bool sch_change_loop(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                     void *ud, ir_stmt loop, bool guards) {
+  if (any_racing(s->p, loop) && (guards || any_predicate(s->p, loop)))
+    return sch_change(s, change, ud, loop);
+  return change(s, ud);
+}
+
+bool sch_rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
+                  bool (*change)(sch_state *s, void *ud), void *ud,
+                  ir_stmt at) {
+  sch_list loops = free_loops(s);
+  if (loops.n) return attempt(s, change, ud, loops, at, false);
+  ir_mark mark = ir_get_mark(s->p);
+  bool can = check(s, ud);
+  ir_forget_since(s->p, mark);
+  return can;
+}

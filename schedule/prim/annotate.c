@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * annotate: a note on a block or loop. */
+#include "schedule/sch.h"
+
+#define ANNOTATE_SIG(F, S)                                                  \
+  F(S, IN, NODE, block_or_loop, REQ, "what is annotated")                   \
+  F(S, ATTR, STR, ann_key, REQ, "the key")                                  \
+  F(S, IN, VALUE, ann_val, REQ, "the value")
+
+PRIM_DEFINE(annotate, ANNOTATE_SIG,
+  .summary = "Annotate a block or loop.",
+  .rewrite = "S   ->   S with key = value",
+  .details =
+    "1. It has no annotation of that key, or one of an equal value (then\n"
+    "   nothing changes).\n",
+  .refusals = SCH_REASONS(SCH_R_ANNOTATED),
+  .example =
+    "sch:annotate(sch:get_block(\"C\"), \"pragma_unroll_explicit\", 1)\n");
+
+static bool annotate_apply(sch_state *s, struct annotate_args *a) {
+  ir_program *p = s->p;
+  const ir_anno *old = ir_anno_get(p, a->block_or_loop, a->ann_key);
+  if (old && !ir_value_eq(p, old->val, p, a->ann_val))
+    return sch_refuse(s, SCH_R_ANNOTATED, .s = {a->block_or_loop},
+                      .t = a->ann_key);
+  if (!old)
+    ir_anno_set(p, a->block_or_loop, ir_name(p, a->ann_key), a->ann_val);
+  return true;
+}

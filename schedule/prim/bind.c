@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * bind: a loop's iterations are spread over a thread axis. */
+#include "schedule/sch.h"
+
+#define BIND_SIG(F, S)                                                      \
+  F(S, IN, LOOP, loop, REQ, "the loop")                                     \
+  F(S, ATTR, STR, thread_axis, REQ,                                         \
+    "blockIdx.x, .y, .z, threadIdx.x, .y, .z or vthread.x, .y, .z")
+
+PRIM_DEFINE(bind, BIND_SIG,
+  .summary = "Bind a loop to a thread axis.",
+  .rewrite = "for i in e: S   ->   bind i in e to threadIdx.x: S",
+  .details =
+    "1. The axis is one of those listed.\n"
+    "2. No loop around it or below it is bound to the same axis, unless it\n"
+    "   is one of threadIdx: such loops the threads run together, each its\n"
+    "   part, where all of them would do the same.\n"
+    "3. The iters that the loop drives, in all blocks below, are spatial;\n"
+    "   or the axis is of threadIdx and they reduce one value by a known\n"
+    "   reducer: the threads share the work.\n"
+    "4. No two iterations meet at an element that one of them writes, but\n"
+    "   in buffers that each iteration has for its own; those in global\n"
+    "   memory it has not.\n"
+    "5. Loops around and below whose iterations run at once stay free of\n"
+    "   races with buffers that the threads now share.\n"
+    "6. Below it stand only loops and blocks, and conditions on indices.\n",
+  .refusals = SCH_REASONS(SCH_R_THREAD_TAKEN, SCH_R_THREAD_UNKNOWN,
+    SCH_R_WOULD_RACE, SCH_RACE_REASONS),
+  .example =
+    "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
+    "sch:bind(i, \"blockIdx.x\")\n");
+
+static bool bound_to(const ir_program *p, ir_stmt st, ir_thread axis) {
+  const ir_stmt_rec *r = ir_st(p, st);
+  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
+         r->thread == axis;
+}
+
+/* Another loop of the nest that has the axis; 0: none. */
+static ir_stmt taken_by(const ir_program *p, ir_stmt loop, ir_thread axis) {
+  for (ir_stmt a = loop; (a = ir_st(p, a)->parent);)
+    if (bound_to(p, a, axis)) return a;
+  for (ir_stmt b = loop; (b = ir_next(p, b, loop));)
+    if (bound_to(p, b, axis)) return b;
+  return 0;
+}
+
+static bool is_of_block(ir_thread axis) {
+  return axis >= IR_THREADIDX_X && axis <= IR_THREADIDX_Z;
+}
+
+static bool change(sch_state *s, void *ud) {
+  struct bind_args *a = ud;
+  ir_thread axis;
+  if (!ir_thread_parse(a->thread_axis, &axis))
+    return sch_refuse(s, SCH_R_THREAD_UNKNOWN, .t = a->thread_axis);
+  ir_stmt other = is_of_block(axis) ? 0 : taken_by(s->p, a->loop, axis);
+  if (other)
+    return sch_refuse(s, SCH_R_THREAD_TAKEN, .s = {other},
+                      .t = a->thread_axis);
+  if (!sch_iterations_free(s, a->loop, (int)axis, 0, NULL)) return false;
+  sch_set_loop_kind(s, a->loop, IR_THREAD, axis);
+  return true;
+}
+
+/* What lies below a thread loop is no longer its iterations' own where its
+ * storage scope is shared among them. */
+static bool bind_apply(sch_state *s, struct bind_args *a) {
+  return sch_change_loop(s, change, a, a->loop, true);
+}

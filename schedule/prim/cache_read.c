@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cache_read: consumers read a copy of a buffer. */
+#include "ir/expr.h"
+#include "schedule/analysis/cache.h"
+
+#define CACHE_READ_SIG(F, S)                                               \
+  F(S, IN, BLOCK, block, REQ, "a block that reads the buffer")             \
+  F(S, ATTR, BUFFER, read_buffer_index, REQ,                               \
+    "the buffer; an index counts those it reads, from 0")                  \
+  F(S, ATTR, STR, storage_scope, REQ,                                      \
+    "where the copy lives: \"global\", \"local\", \"shared\", ...")        \
+  F(S, IN, BLOCKS, consumer_blocks, OPT,                                   \
+    "the blocks that read the copy; all readers of the scope if left out") \
+  F(S, OUT, BLOCK, cached, REQ, "the block that copies")
+
+PRIM_DEFINE(
+    cache_read, CACHE_READ_SIG,
+    .summary = "Let blocks read a copy of a buffer.",
+    .rewrite = "for i: B[i] = f(A[i])   ->   "
+               "for ax0: A_local[ax0] = A[ax0]; for i: B[i] = f(A_local[i])",
+    .details =
+        "1. The storage scope is known, and the index is that of a region\n"
+        "   which the block reads.\n"
+        "2. The scope of the block consists of loops and blocks, and none\n"
+        "   of them matches the buffer to another.\n"
+        "3. At most one block of the scope writes the buffer, which is then\n"
+        "   not given by the caller, and writes all of a box.\n"
+        "4. The listed consumers are blocks of the same scope that read it;\n"
+        "   the block that writes it is none.\n"
+        "5. In a block other than the outermost, where the buffer has not\n"
+        "   its home: no block of it writes the buffer.\n"
+        "6. Loops whose iterations run at once stay free of races.\n"
+        "The copy of a buffer A in scope \"local\" is named A_local, as is\n"
+        "the block that makes it. It is made at the beginning of the scope,\n"
+        "or, where a block of the scope writes the buffer, before the first\n"
+        "consumer in the innermost loop around that block and a consumer.\n"
+        "It holds as much of the buffer as is used, or written.\n",
+    .refusals = SCH_REASONS(SCH_STAGE_REASONS, SCH_R_NO_READER,
+                            SCH_R_WOULD_RACE),
+    .example =
+        "local cached = sch:cache_read(sch:get_block(\"C\"), 0, \"local\")\n");
+
+/* Nobody in the scope writes the buffer: what the consumers read of it is
+ * copied when the scope begins. */
+static bool copy_first(sch_state *s, sch_stage *st, sch_list readers) {
+  const ir_program *p = s->p;
+  uint8_t role = p->buf.v[st->buf].role;
+  bool made = role == IR_ROLE_LOCAL || role == IR_ROLE_OUTPUT;
+  st->above = st->scope;
+  st->before = ir_st(p, st->scope)->body;
+  for (uint32_t k = 0; k < readers.n; k++) {
+    ir_span r = ir_blk(p, readers.v[k])->reads;
+    if (made && sch_chooses(s, readers.v[k]))
+      return sch_refuse(s, SCH_R_REGION_NOT_WHOLE, .s = {readers.v[k]},
+                        .buf = st->buf);
+    for (uint32_t i = r.at; i < r.at + r.n; i++)
+      if (p->region.v[i].buf == st->buf &&
+          !sch_stage_add(s, st, readers.v[k], p->region.v[i], made))
+        return false;
+  }
+  return true;
+}
+
+static bool copy(sch_state *s, struct cache_read_args *a) {
+  sch_stage st;
+  ir_stmt writer;
+  ir_buf buf, made;
+  if (!sch_find_buffer(s, a->block, a->read_buffer_index, SCH_READS, NULL,
+                       NULL, &buf) ||
+      !sch_stage_init(s, &st, a->block, buf, a->storage_scope) ||
+      !sch_stage_check_list(s, &st, a->consumer_blocks) ||
+      !sch_stage_writer(s, &st, &writer))
+    return false;
+  sch_list readers =
+      sch_stage_readers(s, &st, writer, a->consumer_blocks, true);
+  if (!readers.n)
+    return sch_refuse(s, SCH_R_NO_READER, .s = {a->block}, .buf = buf);
+  for (uint32_t i = 0; writer && i < readers.n; i++)
+    if (!sch_stage_check_reader(s, &st, readers.v[i])) return false;
+  if (writer) {
+    sch_stage_place(s, &st, writer, readers);
+    if (!sch_stage_check_made(s, &st, writer, readers)) return false;
+  }
+  if (writer ? !sch_stage_add_writes(s, &st, writer)
+             : !copy_first(s, &st, readers))
+    return false;
+  if (!sch_stage_make(s, &st, false, &made, &a->cached)) return false;
+  for (uint32_t i = 0; i < readers.n; i++)
+    sch_stage_redirect(s, &st, readers.v[i], made);
+  return true;
+}
+
+static bool change(sch_state *s, void *ud) {
+  ir_mark mark = ir_get_mark(s->p);
+  bool done = copy(s, ud);
+  if (!done) ir_forget_since(s->p, mark);
+  return done;
+}
+
+static bool cache_read_apply(sch_state *s, struct cache_read_args *a) {
+  return sch_change(s, change, a, a->block);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * compute_at: a producer moves under a loop of its consumers. */
+#include "ir/arith/arith.h"
+#include "ir/expr.h"
+#include "schedule/analysis/inline.h"
+#include "schedule/analysis/move.h"
+
+#define COMPUTE_AT_SIG(F, S)                                               \
+  F(S, IN, BLOCK, block, REQ, "the producer to move")                      \
+  F(S, IN, LOOP, loop, REQ, "the loop to compute it under")                \
+  F(S, ATTR, BOOL, preserve_unit_loops, DEF(0), "keep loops of extent 1")  \
+  F(S, ATTR, INT, index, DEF(-1),                                          \
+    "where among the loop's children: -1 the last place before the first " \
+    "consumer, -2 the first possible place, k before child k")
+
+PRIM_DEFINE(
+    compute_at, COMPUTE_AT_SIG, .flags = SCH_TAKES_MARKS,
+    .summary =
+        "Move a producer under a loop of its consumers, where it computes "
+        "only what they read there.",
+    .rewrite = "for i: B[i] = f(A[i]); for i_0: for i_1: C[.] = g(B[.])   ->   "
+               "for i_0: { for ax0: B[.] = f(A[.]); for i_1: C[.] = g(B[.]) }",
+    .details =
+        "1. Block and loop stand in one scope of loops and blocks; the loop\n"
+        "   is not around the block, and runs after it.\n"
+        "2. The block is complete or a reduction: no iteration that must\n"
+        "   keep its order, the only writer of what it writes, no element\n"
+        "   written by two of its instances.\n"
+        "3. Where what it writes is seen outside of the scope, all of it is\n"
+        "   still computed.\n"
+        "4. All blocks that read what it writes stand under the loop, and\n"
+        "   some block does.\n"
+        "5. What it reads is the same at the new place: nothing overwrites\n"
+        "   it on the way, and what is computed is what was computed before\n"
+        "   in the same iteration of the loops around both places.\n"
+        "6. Loops whose iterations run at once stay free of races:\n"
+        "   iterations that write the same elements have the buffer for\n"
+        "   their own.\n"
+        "What the threads around the loop have in common, in a shared scope,\n"
+        "is computed for all of them.\n"
+        "Iterations may compute the same elements again, as neighbouring\n"
+        "tiles of a stencil do. New loops are called ax0, ax1, ...; where a\n"
+        "tile overhangs the domain the block gets a predicate. With the\n"
+        "inline mark that sample_compute_location gives, the block is\n"
+        "inlined; with the root mark nothing happens.\n",
+    .refusals = SCH_REASONS(SCH_INLINE_REASONS, SCH_R_SCOPES_DIFFER,
+                            SCH_R_LOOP_AROUND_BLOCK, SCH_R_LOOP_NOT_AFTER,
+                            SCH_R_BLOCK_PARTIAL, SCH_R_CONSUMER_OUTSIDE,
+                            SCH_R_NO_CONSUMER, SCH_R_OUTPUT_NOT_WHOLE,
+                            SCH_R_INDEX_INVALID),
+    .example = "local i = sch:get_loops(sch:get_block(\"D\"))\n"
+               "sch:compute_at(sch:get_block(\"C\"), i)\n");
+
+/* What the checks find out, and the change needs. */
+typedef struct plan {
+  sch_move m;
+  sch_span *span;
+  sch_nest nest;
+  uint32_t first, position;
+} plan;
+
+/* ---- what is read under the loop ---------------------------------------- */
+
+static bool is_shared_by(ir_scope scope, const ir_stmt_rec *loop) {
+  if (loop->kind != IR_LOOP || loop->loop_kind != IR_THREAD) return false;
+  if (scope == IR_SCOPE_GLOBAL || scope == IR_SCOPE_LOCAL) return false;
+  bool shared = scope == IR_SCOPE_SHARED || scope == IR_SCOPE_SHARED_DYN;
+  return shared ? loop->thread >= IR_THREADIDX_X &&
+                    loop->thread <= IR_THREADIDX_Z
+                : loop->thread == IR_THREADIDX_X;
+}
+
+/* What threads have in common is computed for all of them: the box grows to
+ * hold what any of them reads. */
+static bool for_all_threads(sch_state *s, const plan *pl, ir_buf b,
+                            ir_expr *min, ir_expr *max) {
+  ir_program *p = s->p;
+  ir_scope scope = (ir_scope)p->buf.v[b].scope;
+  for (ir_stmt l = pl->m.loop; l != pl->m.meet; l = ir_st(p, l)->parent) {
+    const ir_stmt_rec r = *ir_st(p, l);
+    if (!is_shared_by(scope, &r)) continue;
+    for (uint32_t d = 0; d < ir_ndim(p, b); d++) {
+      ir_expr other;
+      if (!arith_relax(p, s->scratch, min[d], 1, &r.var, &r.lo, &r.extent,
+                       &min[d], &other, NULL) ||
+          !arith_relax(p, s->scratch, max[d], 1, &r.var, &r.lo, &r.extent,
+                       &other, &max[d], NULL))
+        return false;
+    }
+  }
+  return true;
+}
+
+/* Consumer q's region r of what the block writes: which instances it needs. */
+static void need_region(sch_state *s, plan *pl, ir_stmt q, ir_region r) {
+  ir_program *p = s->p;
+  ir_stmt block = pl->m.block;
+  ir_span w = ir_blk(p, block)->writes;
+  uint32_t niters = ir_blk(p, block)->iters.n, ndim = ir_ndim(p, r.buf);
+  ir_expr *box = arena_array(s->scratch, ir_expr, 2 * ndim);
+  sch_span *one = arena_array(s->scratch, sch_span, niters);
+  bool known = false;
+  for (uint32_t i = w.at; i < w.at + w.n; i++) {
+    ir_region mine = p->region.v[i];
+    if (mine.buf != r.buf) continue;
+    known = arith_touched(p, s->scratch, q, r, pl->m.loop, box, box + ndim) &&
+            for_all_threads(s, pl, r.buf, box, box + ndim);
+    if (known) sch_instances(s, block, mine, box, box + ndim, false, one);
+    for (uint32_t k = 0; k < niters; k++)
+      pl->span[k] = sch_span_join(
+          s, pl->span[k], known ? one[k] : (sch_span){0, SCH_SPAN_WHOLE});
+  }
+}
+
+/* Finds the consumers, all under the loop, and what they need. */
+static bool find_needs(sch_state *s, plan *pl) {
+  ir_program *p = s->p;
+  ir_stmt block = pl->m.block, loop = pl->m.loop;
+  uint32_t niters = ir_blk(p, block)->iters.n, consumers = 0;
+  pl->span = arena_zalloc(s->scratch, (niters + 1) * sizeof *pl->span);
+  pl->first = UINT32_MAX;
+  for (ir_stmt q = pl->m.scope; (q = sch_next_child(p, q, pl->m.scope));) {
+    if (q == block || !(sch_depends(s, block, q) & SCH_RAW)) continue;
+    if (!ir_is_ancestor(p, loop, q))
+      return sch_refuse(s, SCH_R_CONSUMER_OUTSIDE, .s = {q, loop},
+                        .buf = sch_shared_buf(p, block, q));
+    ir_span r = ir_blk(p, q)->reads;
+    uint32_t at = sch_position(p, loop, q);
+    for (uint32_t i = 0; i < r.n; i++)
+      need_region(s, pl, q, p->region.v[r.at + i]);
+    pl->first = at < pl->first ? at : pl->first;
+    consumers++;
+  }
+  if (!consumers) return sch_refuse(s, SCH_R_NO_CONSUMER, .s = {block, loop});
+  for (uint32_t k = 0; k < niters; k++)
+    if (pl->span[k].extent == SCH_SPAN_NONE)
+      pl->span[k].extent = SCH_SPAN_WHOLE;
+  sch_spans_clip(s, block, pl->span);
+  sch_spans_widen(s, block, pl->span);
+  return true;
+}
+
+/* ---- legality ----------------------------------------------------------- */
+
+/* All wanted instances ran before: somewhere in the scope, or, where its
+ * inputs are made in the scope, in the same iteration of meet. */
+static bool check_instances(sch_state *s, plan *pl, ir_stmt within) {
+  ir_program *p = s->p;
+  ir_stmt block = pl->m.block;
+  uint32_t niters = ir_blk(p, block)->iters.n;
+  sch_span *old = arena_array(s->scratch, sch_span, niters);
+  if (!sch_old_instances(s, block, within, old))
+    return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {block});
+  for (uint32_t k = 0; k < niters; k++)
+    if (pl->span[k].extent == SCH_SPAN_WHOLE) pl->span[k] = old[k];
+  if (!sch_spans_within(s, block, pl->span, old))
+    return sch_refuse(s, SCH_R_NOT_LOCAL, .s = {block, within});
+  return true;
+}
+
+/* What the block reads is there, and the same; nothing to ask of a block
+ * whose inputs are made elsewhere. */
+static bool check_inputs(sch_state *s, plan *pl) {
+  ir_stmt block = pl->m.block, meet = pl->m.meet;
+  if (!sch_has_producer(s, pl->m.scope, block))
+    return sch_can_run_all(s, block) || check_instances(s, pl, pl->m.scope);
+  return sch_check_later(s, block, meet, pl->m.to) &&
+         check_instances(s, pl, meet);
+}
+
+/* What is seen outside of the scope must all be computed, if not once. */
+static bool check_output(sch_state *s, const plan *pl) {
+  ir_stmt block = pl->m.block, meet = pl->m.meet;
+  uint32_t niters = ir_blk(s->p, block)->iters.n;
+  if (!sch_is_output(s->p, block)) return true;
+  sch_span *old = arena_array(s->scratch, sch_span, niters);
+  if (sch_old_instances(s, block, meet, old) &&
+      sch_nest_coverage(s, meet, pl->m.loop, &pl->nest, old) != SCH_COVERS_NOT)
+    return true;
+  return sch_refuse(s, SCH_R_OUTPUT_NOT_WHOLE, .s = {block, pl->m.loop},
+                    .buf = sch_outer_buf(s->p, block));
+}
+
+static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
+                  bool preserve_unit_loops, int64_t index) {
+  ir_program *p = s->p;
+  if (!sch_move_init(s, &pl->m, block, loop)) return false;
+  if (!sch_comes_before(p, block, loop))
+    return sch_refuse(s, SCH_R_LOOP_NOT_AFTER, .s = {block, loop});
+  if (!sch_check_movable(s, pl->m.scope, block)) return false;
+  if (sch_is_partial(p, block, pl->m.scope, pl->m.meet))
+    return sch_refuse(s, SCH_R_BLOCK_PARTIAL, .s = {block, pl->m.meet});
+  if (!find_needs(s, pl) || !check_inputs(s, pl)) return false;
+  sch_nest_plan(s, block, pl->span, preserve_unit_loops, &pl->nest);
+  if (!check_output(s, pl)) return false;
+  return sch_choose_position(s, loop, index, 0, pl->first, &pl->position);
+}
+
+static bool may_move(sch_state *s, void *ud) {
+  const struct compute_at_args *a = ud;
+  plan pl;
+  return check(s, &pl, a->block, a->loop, a->preserve_unit_loops, a->index);
+}
+
+static bool move(sch_state *s, void *ud) {
+  const struct compute_at_args *a = ud;
+  ir_mark mark = ir_get_mark(s->p);
+  plan pl;
+  if (!check(s, &pl, a->block, a->loop, a->preserve_unit_loops, a->index)) {
+    ir_forget_since(s->p, mark);
+    return false;
+  }
+  sch_nest_place(s->p, a->block, &pl.nest, a->loop, pl.position);
+  sch_tighten_domains(s, a->block);
+  return true;
+}
+
+bool sch_can_compute_at(sch_state *s, ir_stmt block, ir_stmt loop,
+                        bool preserve_unit_loops) {
+  struct compute_at_args a = {.block = block,
+                              .loop = loop,
+                              .index = -1,
+                              .preserve_unit_loops = preserve_unit_loops};
+  return sch_rehearse(s, may_move, move, &a, block);
+}
+
+static bool compute_at_apply(sch_state *s, struct compute_at_args *a) {
+  if (a->loop == SCH_ROOT_MARK) return true;
+  if (a->loop == SCH_INLINE_MARK) return sch_inline(s, a->block);
+  return sch_change(s, move, a, a->block);
+}

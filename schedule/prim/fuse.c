@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * fuse: a nest of loops becomes one loop. */
+#include "schedule/sch.h"
+
+#define FUSE_SIG(F, S)                                                      \
+  F(S, IN, LOOPS, loops, REQ, "the loops to fuse, outer first")             \
+  F(S, ATTR, BOOL, preserve_unit_iters, DEF(1),                             \
+    "kept for traces; loops of extent 1 never count in bindings")           \
+  F(S, OUT, LOOP, fused_loop, REQ, "the fused loop")
+
+PRIM_DEFINE(fuse, FUSE_SIG,
+  .summary = "Fuse loops that are nested directly into one.",
+  .rewrite = "for i in m: for j in n: S   ->   for i_j_fused in m * n: "
+             "S[i := i_j_fused // n, j := i_j_fused % n]",
+  .details =
+    "1. Each loop is the only child of the one before.\n"
+    "2. The loops are serial, without annotations, and start at 0.\n"
+    "3. Their extents are constants, and so none depends on another.\n"
+    "4. The product of the extents is at most 2^60.\n"
+    "5. Loops around and below whose iterations run at once stay free of\n"
+    "   races, in spite of guards.\n"
+    "One loop alone stays as it is.\n",
+  .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_LARGE,
+    SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO,
+    SCH_R_LOOPS_EMPTY, SCH_R_NOT_ONLY_CHILD, SCH_R_NOT_PARENT,
+    SCH_R_NOT_STATIC, SCH_R_WOULD_RACE),
+  .example =
+    "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
+    "local f = sch:fuse(i, j)\n");
+
+static bool check_loop(sch_state *s, const struct fuse_args *a, uint32_t k,
+                       int64_t *product) {
+  const ir_program *p = s->p;
+  ir_stmt loop = a->loops.v[k];
+  int64_t extent;
+  const ir_stmt_rec *r = ir_st(p, loop);
+  if (r->loop_kind != IR_SERIAL)
+    return sch_refuse(s, SCH_R_LOOP_NOT_SERIAL, .s = {loop});
+  if (r->anno) return sch_refuse(s, SCH_R_LOOP_ANNOTATED, .s = {loop});
+  if (!ir_is_const(p, r->lo, 0))
+    return sch_refuse(s, SCH_R_LOOP_START_NOT_ZERO, .s = {loop});
+  if (k) {
+    ir_stmt outer = a->loops.v[k - 1];
+    if (r->parent != outer)
+      return sch_refuse(s, SCH_R_NOT_PARENT, .s = {outer, loop});
+    if (sch_only_child(p, outer) != loop)
+      return sch_refuse(s, SCH_R_NOT_ONLY_CHILD, .s = {outer, loop});
+  }
+  for (uint32_t i = 0; i < k; i++)
+    if (ir_uses_var(p, r->extent, ir_st(p, a->loops.v[i])->var))
+      return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {loop, a->loops.v[i]});
+  if (!ir_const_int(p, r->extent, &extent))
+    return sch_refuse(s, SCH_R_NOT_STATIC, .s = {loop});
+  if (__builtin_mul_overflow(*product, extent, product) ||
+      *product > SCH_MAX_EXTENT)
+    return sch_refuse(s, SCH_R_EXTENT_LARGE, .s = {loop});
+  return true;
+}
+
+/* The variable of the fused loop, spelled after all of them. */
+static ir_var fused_var(sch_state *s, const struct fuse_args *a,
+                        int64_t extent) {
+  ir_program *p = s->p;
+  ir_var v = ir_st(p, a->loops.v[0])->var;
+  for (uint32_t i = 1; i < a->loops.n; i++) {
+    v = ir_var_fused(p, v, ir_st(p, a->loops.v[i])->var, extent - 1);
+    p->var.v[v].part = i + 1 < a->loops.n;
+  }
+  return v;
+}
+
+static bool change(sch_state *s, void *ud) {
+  struct fuse_args *a = ud;
+  ir_program *p = s->p;
+  uint32_t n = a->loops.n;
+  int64_t product = 1;
+  for (uint32_t k = 0; k < n; k++)
+    if (!check_loop(s, a, k, &product)) return false;
+  a->fused_loop = a->loops.v[0];
+  if (n == 1) return true;
+
+  ir_var *var = arena_array(s->scratch, ir_var, n);
+  ir_expr *to = arena_array(s->scratch, ir_expr, n);
+  ir_var v = fused_var(s, a, product ? product : 1);
+  ir_stmt outer = a->loops.v[0], inner = a->loops.v[n - 1];
+  ir_stmt fused = ir_loop_new(p, v, ir_index(p, 0), ir_index(p, product),
+                              IR_SERIAL);
+  ir_expr rest = ir_ref(p, v);
+  for (uint32_t k = n; k-- > 0;) {
+    ir_expr extent = ir_st(p, a->loops.v[k])->extent;
+    /* A loop that does not run has no digit, and none is asked for. */
+    if (ir_is_const(p, extent, 0)) extent = ir_index(p, 1);
+    var[k] = ir_st(p, a->loops.v[k])->var;
+    to[k] = k ? ir_binary(p, IR_MOD, rest, extent) : rest;
+    if (k) rest = ir_binary(p, IR_DIV, rest, extent);
+  }
+  sch_replace_vars(s, inner, n, var, to);
+  ir_move_body(p, inner, fused);
+  ir_replace(p, outer, fused);
+  ir_kill(p, outer);
+  a->fused_loop = fused;
+  return true;
+}
+
+static bool fuse_apply(sch_state *s, struct fuse_args *a) {
+  if (!a->loops.n) return sch_refuse(s, SCH_R_LOOPS_EMPTY);
+  return sch_change_loop(s, change, a, a->loops.v[0], false);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * merge: nests that follow one another become one. */
+#include "schedule/analysis/distance.h"
+#include "schedule/analysis/move.h"
+
+#define MERGE_SIG(F, S)                                                     \
+  F(S, IN, LOOPS, loops, REQ, "the innermost loops to merge, one a nest")   \
+  F(S, OUT, LOOP, merged_loop, REQ, "the innermost merged loop")
+
+PRIM_DEFINE(merge, MERGE_SIG,
+  .summary = "Merge loops of different nests, which then run side by side.",
+  .rewrite = "for i in n: S(i); for j in n: T(j)   ->   "
+             "for i in n: S(i); T(i)",
+  .details =
+    "1. At least two loops are named, each once, all in one scope and none\n"
+    "   inside another.\n"
+    "2. Up to the loop or block around all of them only loops stand around\n"
+    "   them, for each as many, with nothing beside them.\n"
+    "3. These loops are serial and without annotations, and those that\n"
+    "   become one have the same bounds.\n"
+    "4. Where an iteration of a later nest comes to run before one of an\n"
+    "   earlier nest, neither writes what the other touches; only loops,\n"
+    "   blocks and conditions stand there, which load nothing.\n"
+    "5. What stands between the nests does not depend on those that move\n"
+    "   before it, nor they on it.\n"
+    "6. Loops around and below whose iterations run at once stay free of\n"
+    "   races.\n"
+    "The bodies follow one another as the nests did, however the loops are\n"
+    "listed. The first nest keeps its place, its loops and their handles;\n"
+    "the loops of the others are gone.\n",
+  .refusals = SCH_REASONS(SCH_R_LOOPS_FEW, SCH_R_LOOPS_NESTED,
+    SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_REPEATED,
+    SCH_R_MERGE_BETWEEN, SCH_R_MERGE_BOUNDS, SCH_R_MERGE_DEPENDS,
+    SCH_R_MERGE_DEPTH, SCH_R_NOT_ONLY_CHILD, SCH_R_OTHER_STATEMENT,
+    SCH_R_SCOPES_DIFFER, SCH_R_WOULD_RACE),
+  .example =
+    "local _, jc = sch:get_loops(sch:get_block(\"C\"))\n"
+    "local _, jd = sch:get_loops(sch:get_block(\"D\"))\n"
+    "local j = sch:merge(jc, jd)\n");
+
+/* The loops of one nest, outer first. */
+typedef struct chain {
+  ir_stmt *v;
+} chain;
+
+typedef struct work {
+  sch_state *s;
+  sch_list loops;        /* as they stand in the program */
+  ir_stmt meet;          /* around all of them */
+  uint32_t depth;        /* loops of each nest */
+  chain *nest;
+} work;
+
+/* ---- the nests ----------------------------------------------------------- */
+
+/* The loops in the order in which they stand. */
+static bool sort_loops(work *w, sch_list named) {
+  sch_state *s = w->s;
+  const ir_program *p = s->p;
+  ir_stmt *v = arena_array(s->scratch, ir_stmt, named.n);
+  if (named.n < 2) return sch_refuse(s, SCH_R_LOOPS_FEW, .n = {named.n});
+  for (uint32_t i = 0; i < named.n; i++) {
+    uint32_t at = i;
+    for (uint32_t k = 0; k < i; k++) {
+      ir_stmt a = named.v[k], b = named.v[i];
+      if (a == b) return sch_refuse(s, SCH_R_LOOP_REPEATED, .s = {a});
+      if (ir_is_ancestor(p, a, b))
+        return sch_refuse(s, SCH_R_LOOPS_NESTED, .s = {a, b});
+      if (ir_is_ancestor(p, b, a))
+        return sch_refuse(s, SCH_R_LOOPS_NESTED, .s = {b, a});
+      if (ir_scope_of(p, a) != ir_scope_of(p, b))
+        return sch_refuse(s, SCH_R_SCOPES_DIFFER, .s = {a, b});
+    }
+    for (; at && sch_comes_before(p, named.v[i], v[at - 1]); at--)
+      v[at] = v[at - 1];
+    v[at] = named.v[i];
+  }
+  w->loops = (sch_list){named.n, v};
+  w->meet = v[0];
+  for (uint32_t i = 1; i < named.n; i++)
+    w->meet = sch_common(p, w->meet, v[i]);
+  return true;
+}
+
+static bool check_link(sch_state *s, ir_stmt loop, ir_stmt outer) {
+  const ir_program *p = s->p;
+  const ir_stmt_rec *r = ir_st(p, loop);
+  if (!ir_is_loop(p, loop) || r->in_alt)
+    return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {loop});
+  if (r->loop_kind != IR_SERIAL)
+    return sch_refuse(s, SCH_R_LOOP_NOT_SERIAL, .s = {loop});
+  if (r->anno) return sch_refuse(s, SCH_R_LOOP_ANNOTATED, .s = {loop});
+  if (outer && sch_only_child(s->p, outer) != loop)
+    return sch_refuse(s, SCH_R_NOT_ONLY_CHILD, .s = {outer, loop});
+  return true;
+}
+
+static bool find_nest(work *w, uint32_t i) {
+  sch_state *s = w->s;
+  const ir_program *p = s->p;
+  ir_stmt loop = w->loops.v[i];
+  uint32_t n = 0;
+  for (ir_stmt a = loop; a != w->meet; a = ir_st(p, a)->parent) n++;
+  if (!i) w->depth = n;
+  if (n != w->depth)
+    return sch_refuse(s, SCH_R_MERGE_DEPTH, .s = {w->loops.v[0], loop},
+                      .n = {w->depth, n});
+  ir_stmt *v = w->nest[i].v = arena_array(s->scratch, ir_stmt, n);
+  for (ir_stmt a = loop; n; a = ir_st(p, a)->parent) v[--n] = a;
+  for (; n < w->depth; n++)
+    if (!check_link(s, v[n], n ? v[n - 1] : 0)) return false;
+  return true;
+}
+
+/* Nest i counts by the variables of the first. */
+static bool share_variables(work *w, uint32_t i) {
+  sch_state *s = w->s;
+  const ir_program *p = s->p;
+  for (uint32_t k = 0; k < w->depth; k++) {
+    ir_stmt to = w->nest[0].v[k], from = w->nest[i].v[k];
+    ir_expr ref = ir_ref(p, ir_st(p, to)->var);
+    if (ir_st(p, to)->lo != ir_st(p, from)->lo ||
+        ir_st(p, to)->extent != ir_st(p, from)->extent)
+      return sch_refuse(s, SCH_R_MERGE_BOUNDS, .s = {to, from});
+    sch_replace_vars(s, from, 1, &ir_st(p, from)->var, &ref);
+  }
+  return true;
+}
+
+/* ---- order --------------------------------------------------------------- */
+
+/* Do a and b meet in iterations of which a's comes later? */
+static bool meet_later(const work *w, dist *d, ir_stmt a, ir_region ra,
+                       ir_stmt b, ir_region rb) {
+  arith_range *delta = arena_array(w->s->scratch, arith_range, 2 * d->n);
+  arith_range *within = delta + d->n;
+  bool meet = false;
+  d->within = within;
+  for (uint32_t k = 0; k < d->n && !meet; k++) {
+    for (uint32_t i = 0; i < d->n; i++)
+      within[i] = (arith_range){i < k    ? 0
+                                : i == k ? 1
+                                         : INT64_MIN,
+                                i < k ? 0 : INT64_MAX};
+    meet = dist_regions(d, a, ra, b, rb, delta);
+  }
+  d->within = NULL;
+  return meet;
+}
+
+static bool regions_conflict(const work *w, dist *d, ir_stmt a, ir_span from,
+                             ir_stmt b, ir_span to, ir_buf *buf) {
+  const ir_program *p = w->s->p;
+  ir_stmt scope = ir_scope_of(p, a);
+  for (uint32_t i = from.at; i < from.at + from.n; i++)
+    for (uint32_t j = to.at; j < to.at + to.n; j++) {
+      ir_region ra = p->region.v[i], rb = p->region.v[j];
+      arith_range none;
+      *buf = ra.buf;
+      if (ra.buf != rb.buf
+              ? sch_storage(p, scope, ra.buf) == sch_storage(p, scope, rb.buf)
+          : d->n ? meet_later(w, d, a, ra, b, rb)
+                 : dist_regions(d, a, ra, b, rb, &none))
+        return true;
+    }
+  return false;
+}
+
+/* Blocks a and b, of which a runs before b: does one of them touch what the
+ * other writes (d->n: in an earlier iteration of the merged loops)? */
+static bool blocks_conflict(const work *w, dist *d, ir_stmt a, ir_stmt b,
+                            ir_buf *buf) {
+  const ir_block_rec x = *ir_blk(w->s->p, a), y = *ir_blk(w->s->p, b);
+  return regions_conflict(w, d, a, x.writes, b, y.reads, buf) ||
+         regions_conflict(w, d, a, x.writes, b, y.writes, buf) ||
+         regions_conflict(w, d, a, x.reads, b, y.writes, buf);
+}
+
+/* Loops, blocks and conditions, none of which loads, at and below `top`. */
+static bool is_understood(const ir_program *p, ir_stmt top, ir_stmt *other) {
+  ir_stmt q = top;
+  do {
+    *other = q;
+    if (ir_st(p, q)->kind == IR_IF ? ir_has_load(p, ir_st(p, q)->cond, 0)
+                                   : !sch_says_no_load(p, q))
+      return false;
+  } while (!ir_is_block(p, top) && (q = sch_next_outside(p, q, top)));
+  return true;
+}
+
+/* Any block at or below `above` against any below a nest. */
+static bool check_pair(const work *w, dist *d, ir_stmt above, ir_stmt nest,
+                       sch_reason why) {
+  sch_state *s = w->s;
+  const ir_program *p = s->p;
+  ir_stmt other = 0;
+  ir_buf buf = 0;
+  if (!is_understood(p, above, &other) || !is_understood(p, nest, &other))
+    return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {other});
+  bool single = ir_is_block(p, above);
+  for (ir_stmt a = single ? above : sch_next_child(p, above, above); a;
+       a = single ? 0 : sch_next_child(p, a, above))
+    for (ir_stmt b = nest; (b = sch_next_child(p, b, nest));)
+      if (blocks_conflict(w, d, a, b, &buf))
+        return sch_refuse(s, why, .s = {a, b}, .buf = buf);
+  return true;
+}
+
+static bool is_nest_top(const work *w, ir_stmt st) {
+  for (uint32_t i = 0; i < w->loops.n; i++)
+    if (w->nest[i].v[0] == st) return true;
+  return false;
+}
+
+/* Nest i moves before what stands between it and the first. */
+static bool check_between(const work *w, uint32_t i) {
+  sch_state *s = w->s;
+  const ir_program *p = s->p;
+  ir_stmt top = w->nest[i].v[0];
+  dist d;
+  dist_init(&d, s, 0, NULL, w->meet);
+  for (ir_stmt q = ir_st(p, w->nest[0].v[0])->next; q != top;
+       q = ir_st(p, q)->next) {
+    if (is_nest_top(w, q)) continue;
+    if (!ir_is_loop(p, q) && !ir_is_block(p, q))
+      return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {q});
+    if (!check_pair(w, &d, q, top, SCH_R_MERGE_BETWEEN)) return false;
+  }
+  return true;
+}
+
+static bool check_order(const work *w, uint32_t i) {
+  sch_state *s = w->s;
+  const ir_program *p = s->p;
+  ir_var *var = arena_array(s->scratch, ir_var, w->depth);
+  for (uint32_t k = 0; k < w->depth; k++)
+    var[k] = ir_st(p, w->nest[0].v[k])->var;
+  dist d;
+  dist_init(&d, s, w->depth, var, w->meet);
+  for (uint32_t k = 0; k < i; k++)
+    if (!check_pair(w, &d, w->nest[k].v[0], w->nest[i].v[0],
+                    SCH_R_MERGE_DEPENDS))
+      return false;
+  return true;
+}
+
+/* ---- the change ---------------------------------------------------------- */
+
+static bool change(sch_state *s, void *ud) {
+  struct merge_args *a = ud;
+  ir_program *p = s->p;
+  work w = {.s = s};
+  if (!sort_loops(&w, a->loops)) return false;
+  w.nest = arena_array(s->scratch, chain, w.loops.n);
+  for (uint32_t i = 0; i < w.loops.n; i++)
+    if (!find_nest(&w, i)) return false;
+  for (uint32_t i = 1; i < w.loops.n; i++)
+    if (!share_variables(&w, i) || !check_between(&w, i) ||
+        !check_order(&w, i))
+      return false;
+  for (uint32_t i = 1; i < w.loops.n; i++) {
+    ir_stmt top = w.nest[i].v[0];
+    ir_move_body(p, w.loops.v[i], w.loops.v[0]);
+    ir_detach(p, top);
+    ir_kill(p, top);
+  }
+  a->merged_loop = w.loops.v[0];
+  return true;
+}
+
+static bool merge_apply(sch_state *s, struct merge_args *a) {
+  return sch_try(s, change, a, a->loops.n ? a->loops.v[0] : 0);
+}

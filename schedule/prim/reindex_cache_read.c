@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reindex_cache_read: a block reads a copy that is indexed by a map of its
+ * iters. */
+#include "ir/expr.h"
+#include "schedule/analysis/remap.h"
+
+#define REINDEX_CACHE_READ_SIG(F, S)                                       \
+  F(S, IN, BLOCK, block, REQ, "the block that reads the buffer")           \
+  F(S, ATTR, BUFFER, read_buffer_index, REQ,                               \
+    "the buffer; an index counts those it reads, from 0")                  \
+  F(S, ATTR, STR, storage_scope, REQ,                                      \
+    "where the copy lives: \"global\", \"local\", \"shared\", ...")        \
+  F(S, IN, INDEX_MAP, index_map, REQ,                                      \
+    "the indices of the copy, over the iters of the block")                \
+  F(S, OUT, BLOCK, cached, REQ, "the block that copies")
+
+PRIM_DEFINE(
+    reindex_cache_read, REINDEX_CACHE_READ_SIG,
+    .summary = "Let a block read a copy of a buffer that is indexed by a map "
+               "of its iters.",
+    .rewrite = "C[i, j] += A[i, k]   ->   "
+               "A_local[k, i] = A[i, k]; C[i, j] += A_local[k, i]",
+    .details =
+        "1. The operand names a buffer that the block reads, and the\n"
+        "   storage scope is known.\n"
+        "2. The scope of the block consists of loops and blocks, and none\n"
+        "   of them matches the buffer to another; the block holds no\n"
+        "   others.\n"
+        "3. The block reads the buffer at one place, which its iters alone\n"
+        "   tell, and does not write it; the domains of these iters are\n"
+        "   constant.\n"
+        "4. The map has a parameter for each iter of the block and at least\n"
+        "   one result, all from 0 on. It is made of the iters that the\n"
+        "   place is made of, and takes no two values of them to the same\n"
+        "   indices; iters of one iteration do not matter.\n"
+        "5. At most one block of the scope writes the buffer, which is then\n"
+        "   not given by the caller, and writes all of a box.\n"
+        "6. Loops whose iterations run at once stay free of races.\n"
+        "The copy of A in scope \"local\" is named A_local, as is the block\n"
+        "that makes it where cache_read would, and is as long in each\n"
+        "dimension as the greatest result.\n",
+    .refusals = SCH_REASONS(SCH_REMAP_REASONS, SCH_REMAP_MAP_REASONS,
+                            SCH_BUFFER_REASONS),
+    .example =
+        "local b = sch:get_block(\"C\")\n"
+        "local there = sch:reindex_cache_read(b, 0, \"local\",\n"
+        "  function(i, j, k) return k, i end)\n");
+
+static bool copy(sch_state *s, struct reindex_cache_read_args *a) {
+  sch_remap m;
+  ir_buf buf;
+  if (!sch_find_buffer(s, a->block, a->read_buffer_index, SCH_READS, NULL,
+                       NULL, &buf) ||
+      !sch_remap_init(s, &m, a->block, buf, false, a->storage_scope) ||
+      !sch_remap_by_map(s, &m, &a->index_map) || !sch_remap_place(s, &m))
+    return false;
+  a->cached = sch_remap_make(
+      s, &m, arena_printf(s->scratch, "_%s", ir_scope_text(m.st.storage)));
+  return true;
+}
+
+static bool change(sch_state *s, void *ud) {
+  ir_mark mark = ir_get_mark(s->p);
+  bool done = copy(s, ud);
+  if (!done) ir_forget_since(s->p, mark);
+  return done;
+}
+
+static bool reindex_cache_read_apply(sch_state *s,
+                                     struct reindex_cache_read_args *a) {
+  return sch_change(s, change, a, a->block);
+}

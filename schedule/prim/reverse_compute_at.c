@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reverse_compute_at: a consumer moves under a loop of its producers. */
+#include "ir/arith/arith.h"
+#include "ir/expr.h"
+#include "schedule/analysis/inline.h"
+#include "schedule/analysis/move.h"
+
+#define REVERSE_COMPUTE_AT_SIG(F, S)                                         \
+  F(S, IN, BLOCK, block, REQ, "the consumer to move")                        \
+  F(S, IN, LOOP, loop, REQ, "the loop to compute it under")                  \
+  F(S, ATTR, BOOL, preserve_unit_loops, DEF(0), "keep loops of extent 1")    \
+  F(S, ATTR, INT, index, DEF(-1),                                            \
+    "where among the loop's children: -1 the last possible place, -2 right " \
+    "after the last producer, k before child k")
+
+PRIM_DEFINE(
+    reverse_compute_at, REVERSE_COMPUTE_AT_SIG, .flags = SCH_TAKES_MARKS,
+    .summary =
+        "Move a consumer under a loop of its producers, where it uses what "
+        "they have just made.",
+    .rewrite = "for i_0: for i_1: B[.] = f(A[.]); for i: C[i] = g(B[i])   ->   "
+               "for i_0: { for i_1: B[.] = f(A[.]); for ax0: C[.] = g(B[.]) }",
+    .details =
+        "1. Block and loop stand in one scope of loops and blocks; the loop\n"
+        "   is not around the block, and runs before it.\n"
+        "2. The block is complete or a reduction: no iteration that must\n"
+        "   keep its order, the only writer of what it writes, no element\n"
+        "   written by two of its instances.\n"
+        "3. Some producer stands under the loop; the others run before it,\n"
+        "   and none between the new place and the old.\n"
+        "4. At the new place the producers have finished, in the same\n"
+        "   iteration, all that the block reads there: no reduction goes on\n"
+        "   over a loop around the place, and the tiles produced cover what\n"
+        "   is read.\n"
+        "5. All iterations of the loops together run just the instances\n"
+        "   that ran before. So the tiles of a stencil's consumer, which\n"
+        "   would overlap, cannot be moved.\n"
+        "6. Nothing that runs between the places reads what the block\n"
+        "   writes.\n"
+        "7. Loops whose iterations run at once stay free of races.\n"
+        "New loops are called ax0, ax1, ...; where a tile overhangs the\n"
+        "domain the block gets a predicate. With the inline mark the block\n"
+        "is inlined into its producer; with the root mark nothing happens.\n",
+    .refusals = SCH_REASONS(SCH_REVERSE_INLINE_REASONS, SCH_R_SCOPES_DIFFER,
+                            SCH_R_LOOP_AROUND_BLOCK, SCH_R_LOOP_NOT_BEFORE,
+                            SCH_R_BLOCK_PARTIAL, SCH_R_NO_PRODUCER,
+                            SCH_R_PRODUCER_UNFINISHED, SCH_R_NOT_PARTITION,
+                            SCH_R_INDEX_INVALID),
+    .example = "local i = sch:get_loops(sch:get_block(\"C\"))\n"
+               "sch:reverse_compute_at(sch:get_block(\"D\"), i)\n");
+
+/* A block under the move's `to` that writes what the moved block reads; top:
+ * the innermost statement around it and the new place.  box (min, then max):
+ * what it is known to write of `buf` in one iteration of top; or NULL. */
+typedef struct producer {
+  ir_stmt block, top;
+  ir_buf buf;
+  ir_expr *box;
+} producer;
+
+typedef struct plan {
+  sch_move m;
+  sch_span *span, *old;
+  sch_nest nest;
+  producer *producer;
+  uint32_t nproducers, under_loop;
+  uint32_t after, position; /* first possible place; the one chosen */
+} plan;
+
+/* ---- who produces what it reads ----------------------------------------- */
+
+/* Producer f under the loop: its tile tells which instances to run there. */
+static void follow(sch_state *s, plan *pl, producer *f) {
+  ir_program *p = s->p;
+  ir_stmt block = pl->m.block, q = f->block;
+  ir_span w = ir_blk(p, q)->writes, r = ir_blk(p, block)->reads;
+  uint32_t niters = ir_blk(p, block)->iters.n;
+  sch_span *one = arena_array(s->scratch, sch_span, niters);
+  for (uint32_t i = 0; i < w.n; i++) {
+    ir_region made = p->region.v[w.at + i];
+    uint32_t ndim = ir_ndim(p, made.buf);
+    ir_expr *box = arena_array(s->scratch, ir_expr, 2 * ndim);
+    bool known = false;
+    for (uint32_t k = 0; k < r.n; k++) {
+      ir_region used = p->region.v[r.at + k];
+      if (used.buf != made.buf) continue;
+      if (!known &&
+          !arith_touched(p, s->scratch, q, made, pl->m.loop, box, box + ndim))
+        break;
+      known = true;
+      f->buf = made.buf;
+      f->box = box;
+      sch_instances(s, block, used, box, box + ndim, true, one);
+      for (uint32_t j = 0; j < niters; j++)
+        if (one[j].extent > 0 &&
+            (pl->span[j].extent <= 0 || one[j].extent < pl->span[j].extent))
+          pl->span[j] = one[j];
+    }
+  }
+}
+
+/* Notes producer q, which runs between the loop's outermost iteration and
+ * the block's old place. */
+static bool add_producer(sch_state *s, plan *pl, ir_stmt q) {
+  const ir_program *p = s->p;
+  const sch_move *m = &pl->m;
+  bool under = ir_is_ancestor(p, m->loop, q);
+  ir_buf buf = sch_shared_buf(p, q, m->block);
+  if (!ir_is_ancestor(p, m->to, q) ||
+      (!under && !sch_comes_before(p, q, m->loop)))
+    return sch_refuse(s, SCH_R_PRODUCER_BETWEEN, .s = {q, m->loop}, .buf = buf);
+  ir_stmt top = under ? m->loop : sch_common(p, q, m->loop);
+  if (sch_is_partial(p, q, m->meet, top))
+    return sch_refuse(s, SCH_R_PRODUCER_UNFINISHED, .s = {q, top}, .buf = buf);
+  if (!sch_is_settled(s, q, m->meet, m->to))
+    return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, m->block},
+                      .buf = buf);
+  producer *f = &pl->producer[pl->nproducers++];
+  *f = (producer){.block = q, .top = top};
+  if (!under) return true;
+  uint32_t after = sch_position(p, m->loop, q) + 1;
+  pl->after = after > pl->after ? after : pl->after;
+  pl->under_loop++;
+  follow(s, pl, f);
+  return true;
+}
+
+/* Looks at all that runs between the new place and the old, or together with
+ * one of them. */
+static bool find_producers(sch_state *s, plan *pl) {
+  const ir_program *p = s->p;
+  const sch_move *m = &pl->m;
+  ir_stmt block = m->block, q;
+  uint32_t niters = ir_blk(p, block)->iters.n, n = 0;
+  for (q = m->meet; (q = sch_next_child(p, q, m->meet));) n++;
+  pl->producer = arena_array(s->scratch, producer, n);
+  pl->span = arena_zalloc(s->scratch, (niters + 1) * sizeof *pl->span);
+  bool between = false, past = false;
+  for (q = m->meet; (q = sch_next_child(p, q, m->meet));) {
+    between = between || ir_is_ancestor(p, m->to, q);
+    past = past || q == block;
+    if (!between || q == block) continue;
+    if (past && !ir_is_ancestor(p, m->from, q)) break;
+    unsigned how = past ? sch_depends(s, block, q) : sch_depends(s, q, block);
+    if (!past && (how & SCH_WAR))
+      return sch_refuse(s, SCH_R_READ_BEFORE, .s = {q, block},
+                        .buf = sch_shared_buf(p, block, q));
+    if (!past && (how & SCH_RAW) && !add_producer(s, pl, q)) return false;
+    if (past && (how & SCH_WAR))
+      return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, block},
+                        .buf = sch_shared_buf(p, q, block));
+    if (past && (how & SCH_RAW) &&
+        sch_is_partial(p, block, m->meet, sch_common(p, block, q)))
+      return sch_refuse(s, SCH_R_BLOCK_PARTIAL, .s = {block, m->meet});
+  }
+  if (!pl->under_loop)
+    return sch_refuse(s, SCH_R_NO_PRODUCER, .s = {block, m->loop});
+  return true;
+}
+
+/* ---- legality ----------------------------------------------------------- */
+
+/* The box of region r, one of the block's reads, over the new nest. */
+static bool new_box(sch_state *s, const plan *pl, ir_region r, ir_expr *min,
+                    ir_expr *max) {
+  ir_program *p = s->p;
+  ir_span it = ir_blk(p, pl->m.block)->iters;
+  ir_var *var = arena_array(s->scratch, ir_var, it.n);
+  ir_expr *lo = arena_array(s->scratch, ir_expr, 2 * it.n);
+  ir_expr *extent = lo + it.n;
+  for (uint32_t k = 0; k < it.n; k++) {
+    const ir_iter iter = p->iter.v[it.at + k];
+    bool all = pl->span[k].extent <= 0;
+    var[k] = iter.var;
+    lo[k] = all ? iter.lo : pl->span[k].min;
+    extent[k] = all ? iter.extent : ir_index(p, pl->span[k].extent);
+  }
+  for (uint32_t d = 0; d < ir_ndim(p, r.buf); d++) {
+    ir_expr at = ir_region_min(p, r, d), size = ir_region_extent(p, r, d);
+    ir_expr low;
+    if (!arith_relax(p, s->scratch, at, it.n, var, lo, extent, &min[d], &max[d],
+                     NULL))
+      return false;
+    if (ir_is_const(p, size, 1)) continue;
+    ir_expr last = ir_sub(p, ir_add(p, at, size), ir_index(p, 1));
+    if (!arith_relax(p, s->scratch, last, it.n, var, lo, extent, &low, &max[d],
+                     NULL))
+      return false;
+  }
+  return true;
+}
+
+/* Producer q surely writes the part of [min, max] that is in the buffer,
+ * where `given` holds. */
+static bool covers(sch_state *s, const producer *q, ir_buf buf,
+                   const ir_expr *min, const ir_expr *max, ir_expr given) {
+  ir_program *p = s->p;
+  ir_span w = ir_blk(p, q->block)->writes;
+  uint32_t ndim = ir_ndim(p, buf);
+  bool known = q->box && q->buf == buf;
+  ir_expr *box = known ? q->box : arena_array(s->scratch, ir_expr, 2 * ndim);
+  for (uint32_t i = 0; i < w.n; i++) {
+    ir_region r = p->region.v[w.at + i];
+    if (r.buf == buf &&
+        (known ||
+         arith_touched(p, s->scratch, q->block, r, q->top, box, box + ndim)) &&
+        arith_box_within(p, s->scratch, buf, min, max, box, box + ndim,
+                         given) &&
+        arith_fills(p, s->scratch, q->block, r, q->top, box, box + ndim, given) &&
+        arith_does(p, s->scratch, q->block, r, true))
+      return true;
+  }
+  return false;
+}
+
+/* Everything that is read at the new place and made under `to` is there: one
+ * producer has made it all, and so has each that goes on under the loop, as
+ * the update behind an init does. */
+static bool check_covered(sch_state *s, const plan *pl) {
+  ir_program *p = s->p;
+  ir_span r = ir_blk(p, pl->m.block)->reads;
+  for (uint32_t i = 0; i < r.n; i++) {
+    ir_region used = p->region.v[r.at + i];
+    uint32_t ndim = ir_ndim(p, used.buf);
+    ir_stmt missing = 0;
+    bool made = false;
+    ir_expr *box = NULL;
+    for (uint32_t k = 0; k < pl->nproducers; k++) {
+      const producer *q = &pl->producer[k];
+      bool goes_on = q->top == pl->m.loop;
+      if (!sch_writes_buf(p, q->block, used.buf)) continue;
+      if (!box) {
+        box = arena_array(s->scratch, ir_expr, 2 * ndim);
+        if (!new_box(s, pl, used, box, box + ndim)) missing = q->block;
+      }
+      if (missing || (made && !goes_on)) continue;
+      if (covers(s, q, used.buf, box, box + ndim, pl->nest.pred))
+        made = true;
+      else if (goes_on)
+        missing = q->block;
+    }
+    if (missing || (box && !made))
+      return sch_refuse(s, SCH_R_NOT_COVERED,
+                        .s = {pl->m.block,
+                              missing ? missing : pl->producer[0].block},
+                        .buf = used.buf);
+  }
+  return true;
+}
+
+/* The loops below meet run each old instance, just once, or at least once
+ * where that is as good. */
+static bool check_partition(sch_state *s, const plan *pl) {
+  const sch_move *m = &pl->m;
+  sch_coverage c = sch_nest_coverage(s, m->meet, m->loop, &pl->nest, pl->old);
+  bool reduces = sch_has_init(s->p, m->block);
+  if (reduces ? c == SCH_COVERS_ONCE &&
+                    sch_nest_starts_at_init(s, m->scope, m->loop, &pl->nest)
+              : c != SCH_COVERS_NOT)
+    return true;
+  return sch_refuse(s, SCH_R_NOT_PARTITION, .s = {m->block, m->loop});
+}
+
+static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
+                  bool preserve_unit_loops, int64_t index) {
+  ir_program *p = s->p;
+  *pl = (plan){0};
+  if (!sch_move_init(s, &pl->m, block, loop)) return false;
+  if (!sch_comes_before(p, loop, block))
+    return sch_refuse(s, SCH_R_LOOP_NOT_BEFORE, .s = {block, loop});
+  if (!sch_check_movable(s, pl->m.scope, block) || !find_producers(s, pl))
+    return false;
+  uint32_t niters = ir_blk(p, block)->iters.n, children = 0;
+  pl->old = arena_array(s->scratch, sch_span, niters);
+  if (!sch_old_instances(s, block, pl->m.meet, pl->old))
+    return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {block});
+  for (uint32_t k = 0; k < niters; k++)
+    if (pl->span[k].extent <= 0) pl->span[k] = pl->old[k];
+  sch_spans_clip(s, block, pl->span);
+  sch_nest_plan(s, block, pl->span, preserve_unit_loops, &pl->nest);
+  if (!check_covered(s, pl) || !check_partition(s, pl)) return false;
+  for (ir_stmt c = ir_st(p, loop)->body; c; c = ir_st(p, c)->next) children++;
+  return sch_choose_position(s, loop, index, pl->after, children,
+                             &pl->position);
+}
+
+static bool may_move(sch_state *s, void *ud) {
+  const struct reverse_compute_at_args *a = ud;
+  plan pl;
+  return check(s, &pl, a->block, a->loop, a->preserve_unit_loops, a->index);
+}
+
+static bool move(sch_state *s, void *ud) {
+  const struct reverse_compute_at_args *a = ud;
+  ir_mark mark = ir_get_mark(s->p);
+  plan pl;
+  if (!check(s, &pl, a->block, a->loop, a->preserve_unit_loops, a->index)) {
+    ir_forget_since(s->p, mark);
+    return false;
+  }
+  sch_nest_place(s->p, a->block, &pl.nest, a->loop, pl.position);
+  return true;
+}
+
+bool sch_can_reverse_compute_at(sch_state *s, ir_stmt block, ir_stmt loop,
+                                bool preserve_unit_loops) {
+  struct reverse_compute_at_args a = {.block = block,
+                                      .loop = loop,
+                                      .index = -1,
+                                      .preserve_unit_loops =
+                                          preserve_unit_loops};
+  return sch_rehearse(s, may_move, move, &a, block);
+}
+
+static bool reverse_compute_at_apply(sch_state *s,
+                                     struct reverse_compute_at_args *a) {
+  if (a->loop == SCH_ROOT_MARK) return true;
+  if (a->loop == SCH_INLINE_MARK) return sch_reverse_inline(s, a->block);
+  return sch_change(s, move, a, a->block);
+}

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reverse_compute_inline: a consumer is folded into its producer. */
+#include "ir/arith/arith.h"
+#include "ir/expr.h"
+#include "schedule/analysis/inline.h"
+#include "schedule/analysis/move.h"
+
+#define REVERSE_COMPUTE_INLINE_SIG(F, S) \
+  F(S, IN, BLOCK, block, REQ, "the consumer to inline into its producer")
+
+PRIM_DEFINE(
+    reverse_compute_inline, REVERSE_COMPUTE_INLINE_SIG,
+    .summary = "Inline a block into its only producer.",
+    .rewrite = "for i: B[i] = f(A[i]); for i: C[i] = g(B[i])   ->   "
+               "for i: C[i] = g(f(A[i]))",
+    .details =
+        "1. The scope of the block consists of loops and blocks.\n"
+        "2. The block is complete, and its body is one store.\n"
+        "3. The producer is the last block of the scope that makes what\n"
+        "   this one reads; others have run before it and all that is\n"
+        "   around it.\n"
+        "4. The producer is complete, or a reduction, and its body is one\n"
+        "   store, into one buffer, which is local to the scope and read by\n"
+        "   this block only. Into a reduction only a plain copy can be\n"
+        "   folded. In a block that copies on its own (read_at, write_at)\n"
+        "   loops may stand around the store; this block then needs all that\n"
+        "   they store to, and stores that to a box.\n"
+        "5. All loads of that buffer have the same indices, which can be\n"
+        "   solved for the block's iters; it is not read through a matched\n"
+        "   buffer.\n"
+        "6. Nothing that runs between the two reads what the block writes\n"
+        "   or changes what it reads.\n"
+        "7. Each instance of the block has one of the producer; where the\n"
+        "   producer has more, it gets a predicate.\n"
+        "8. Loops whose iterations run at once stay free of races.\n"
+        "The buffer is gone afterwards; the producer keeps its name.\n",
+    .refusals = SCH_REASONS(SCH_REVERSE_INLINE_REASONS),
+    .example = "sch:reverse_compute_inline(sch:get_block(\"D\"))\n");
+
+/* What is folded, and the reduction that it must be folded into; 0: what
+ * there is. */
+typedef struct pair { ir_stmt block, reduction; } pair;
+
+typedef struct plan {
+  ir_stmt block, scope, producer;
+  ir_stmt reduction;      /* what the producer must be; 0: the last one */
+  sch_epilogue epilogue;  /* op 0: the block only copies */
+  ir_stmt meet, from, to; /* innermost around both; its children with them */
+  sch_def def;            /* of the block */
+  sch_def made, init;     /* of the producer, of its init if it reduces */
+  ir_expr *load;          /* indices with which the block reads made.buf */
+  ir_expr *iter;          /* the block's iters, over the producer's */
+  ir_expr cond;           /* the producer makes something for it; 0: always */
+  ir_expr clip;           /* the condition in the producer; 0: there is none */
+  ir_expr inside;         /* what of cond must be asked there */
+  sch_span *old;          /* the block's instances in an iteration of meet */
+} plan;
+
+/* ---- the two blocks ----------------------------------------------------- */
+
+static bool check_block(sch_state *s, plan *pl) {
+  const ir_program *p = s->p;
+  if (!sch_check_alone(s, pl->scope, pl->block) ||
+      !sch_check_movable(s, pl->scope, pl->block))
+    return false;
+  if (sch_has_init(p, pl->block))
+    return sch_refuse(s, SCH_R_BLOCK_REDUCES, .s = {pl->block});
+  if (ir_blk(p, pl->block)->writes.n != 1)
+    return sch_refuse(s, SCH_R_SEVERAL_WRITES, .s = {pl->block},
+                      .n = {ir_blk(p, pl->block)->writes.n});
+  if (!sch_get_def(s, ir_st(p, pl->block)->body, &pl->def))
+    return sch_refuse(s, SCH_R_BODY_NOT_STORE, .s = {pl->block});
+  return true;
+}
+
+/* A producer that reduces is one store, with another one as its init; others
+ * may be a nest of loops that copies. */
+static bool get_producer_def(sch_state *s, ir_stmt made_by, plan *pl) {
+  const ir_stmt_rec r = *ir_st(s->p, made_by);
+  if (!r.alt) return sch_get_copy_def(s, r.body, &pl->made, &pl->clip);
+  return sch_get_def(s, r.body, &pl->made) &&
+         sch_get_def(s, r.alt, &pl->init);
+}
+
+static bool check_producer(sch_state *s, plan *pl) {
+  const ir_program *p = s->p;
+  ir_stmt made_by = 0;
+  for (ir_stmt q = pl->scope; (q = sch_next_child(p, q, pl->scope));)
+    if (q != pl->block && (!pl->reduction || q == pl->reduction) &&
+        (sch_depends(s, q, pl->block) & SCH_RAW))
+      made_by = q;
+  if (!made_by || !sch_comes_before(p, made_by, pl->block))
+    return sch_refuse(s, SCH_R_NO_PRODUCER_BEFORE, .s = {pl->block});
+  pl->producer = made_by;
+  if (!sch_check_movable(s, pl->scope, made_by)) return false;
+  if (sch_is_output(p, made_by))
+    return sch_refuse(s, SCH_R_OUTPUT_BLOCK, .s = {made_by},
+                      .buf = sch_outer_buf(p, made_by));
+  if (ir_blk(p, made_by)->writes.n != 1)
+    return sch_refuse(s, SCH_R_SEVERAL_WRITES, .s = {made_by},
+                      .n = {ir_blk(p, made_by)->writes.n});
+  if (!get_producer_def(s, made_by, pl))
+    return sch_refuse(s, SCH_R_BODY_NOT_STORE, .s = {made_by});
+  for (ir_stmt q = pl->scope; (q = sch_next_child(p, q, pl->scope));)
+    if (q != pl->block && q != made_by && sch_reads_buf(p, q, pl->made.buf))
+      return sch_refuse(s, SCH_R_OTHER_CONSUMER, .s = {q, pl->block},
+                        .buf = pl->made.buf);
+  if (sch_has_match(p, pl->scope, pl->made.buf))
+    return sch_refuse(s, SCH_R_OPAQUE_ACCESS, .s = {made_by},
+                      .buf = pl->made.buf);
+  if (ir_is_hidden(p, pl->made.buf))
+    return sch_refuse(s, SCH_R_BUFFER_HIDDEN, .buf = pl->made.buf);
+  pl->meet = sch_common(p, made_by, pl->block);
+  pl->to = sch_step_down(p, pl->meet, made_by);
+  pl->from = sch_step_down(p, pl->meet, pl->block);
+  return true;
+}
+
+/* ---- how the block reads ------------------------------------------------ */
+
+/* Looks for loads of a buffer; all have the same indices, or `differ`. */
+typedef struct loads {
+  ir_buf buf;
+  uint32_t n;
+  ir_expr *idx;
+  bool found, differ;
+} loads;
+
+static void note_load(const ir_program *p, ir_expr e, void *ud) {
+  loads *l = ud;
+  const ir_node *x = ir_at(p, e);
+  if (x->op != IR_LOAD || x->a != l->buf) return;
+  const ir_expr *idx = p->arg.v + x->b;
+  size_t bytes = l->n * sizeof *idx;
+  if (x->c || (l->found && memcmp(idx, l->idx, bytes))) l->differ = true;
+  memcpy(l->idx, idx, bytes);
+  l->found = true;
+}
+
+static loads find_loads(sch_state *s, const sch_def *d, ir_buf buf) {
+  const ir_program *p = s->p;
+  uint32_t n = ir_ndim(p, buf);
+  loads l = {.buf = buf, .n = n, .idx = arena_array(s->scratch, ir_expr, n)};
+  ir_visit(p, s->scratch, d->value, note_load, &l);
+  for (uint32_t i = 0; i < d->n; i++)
+    ir_visit(p, s->scratch, d->idx[i], note_load, &l);
+  return l;
+}
+
+/* A reduction can store elsewhere, and do more with each step only where
+ * that commutes. */
+static bool check_reduction(sch_state *s, plan *pl) {
+  const ir_program *p = s->p;
+  const ir_node *x = ir_at(p, pl->def.value);
+  loads own = find_loads(s, &pl->made, pl->made.buf);
+  size_t bytes = pl->made.n * sizeof(ir_expr);
+  bool in_place = !own.differ && pl->init.buf == pl->made.buf &&
+                  (!own.found || !memcmp(own.idx, pl->made.idx, bytes)) &&
+                  !memcmp(pl->init.idx, pl->made.idx, bytes);
+  bool copies = x->op == IR_LOAD && x->a == pl->made.buf;
+  if (in_place && copies) return true;
+  if (!pl->reduction)
+    return sch_refuse(s, SCH_R_NOT_A_COPY, .s = {pl->block, pl->producer});
+  if (!in_place) return sch_refuse(s, SCH_R_NOT_REDUCER, .s = {pl->producer});
+  return sch_epilogue_fits(s, pl->block, &pl->def, pl->producer, &pl->made,
+                           &pl->epilogue);
+}
+
+static bool solve(sch_state *s, plan *pl) {
+  ir_program *p = s->p;
+  loads l = find_loads(s, &pl->def, pl->made.buf);
+  pl->load = l.idx;
+  pl->iter = arena_array(s->scratch, ir_expr, ir_blk(p, pl->block)->iters.n);
+  if (!l.found || l.differ ||
+      !sch_invert(s, pl->block, l.n, l.idx, pl->made.idx, pl->iter, &pl->cond))
+    return sch_refuse(s, SCH_R_NOT_INVERTIBLE, .s = {pl->block},
+                      .buf = pl->made.buf);
+  return true;
+}
+
+/* ---- legality ----------------------------------------------------------- */
+
+/* Nobody between, or together with one of the two, minds that the block runs
+ * when its producer does. */
+static bool check_order(sch_state *s, const plan *pl) {
+  const ir_program *p = s->p;
+  bool between = false, past = false;
+  for (ir_stmt q = pl->meet; (q = sch_next_child(p, q, pl->meet));) {
+    between = between || ir_is_ancestor(p, pl->to, q);
+    past = past || q == pl->block;
+    if (!between || q == pl->block || q == pl->producer) continue;
+    if (past && !ir_is_ancestor(p, pl->from, q)) break;
+    unsigned how =
+        past ? sch_depends(s, pl->block, q) : sch_depends(s, q, pl->block);
+    if (!past && (how & SCH_RAW))
+      return sch_refuse(s, SCH_R_PRODUCER_BETWEEN, .s = {q, pl->producer},
+                        .buf = sch_shared_buf(p, q, pl->block));
+    if (!past && (how & SCH_WAR))
+      return sch_refuse(s, SCH_R_READ_BEFORE, .s = {q, pl->block},
+                        .buf = sch_shared_buf(p, pl->block, q));
+    if (past && (how & SCH_WAR))
+      return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, pl->block},
+                        .buf = sch_shared_buf(p, q, pl->block));
+  }
+  if (!sch_is_settled(s, pl->producer, pl->meet, pl->to))
+    return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN,
+                      .s = {pl->producer, pl->block}, .buf = pl->made.buf);
+  return true;
+}
+
+/* The indices read while the block's iters run over `old` lie strictly in
+ * the box [min, max] and in the buffer. */
+static bool reads_within(sch_state *s, const plan *pl, const sch_span *old,
+                         const ir_expr *min, const ir_expr *max) {
+  ir_program *p = s->p;
+  ir_span it = ir_blk(p, pl->block)->iters;
+  ir_var *var = arena_array(s->scratch, ir_var, it.n);
+  ir_expr *lo = arena_array(s->scratch, ir_expr, 2 * it.n);
+  ir_expr *extent = lo + it.n, zero = ir_index(p, 0);
+  for (uint32_t k = 0; k < it.n; k++) {
+    const ir_iter iter = p->iter.v[it.at + k];
+    var[k] = iter.var;
+    lo[k] = old[k].extent > 0 ? old[k].min : iter.lo;
+    extent[k] = old[k].extent > 0 ? ir_index(p, old[k].extent) : iter.extent;
+  }
+  for (uint32_t d = 0; d < pl->made.n; d++) {
+    ir_expr first, last;
+    if (!arith_relax(p, s->scratch, pl->load[d], it.n, var, lo, extent, &first,
+                     &last, NULL) ||
+        !arith_prove_le(p, min[d], first) || !arith_prove_le(p, last, max[d]) ||
+        !arith_prove_le(p, zero, first) ||
+        !arith_prove_le(p, ir_add(p, last, ir_index(p, 1)),
+                        ir_dim(p, pl->made.buf, d)))
+      return false;
+  }
+  return true;
+}
+
+/* In one iteration of meet, each instance of the block has one of the
+ * producer. */
+static bool check_instances(sch_state *s, plan *pl) {
+  ir_program *p = s->p;
+  uint32_t niters = ir_blk(p, pl->block)->iters.n, ndim = pl->made.n;
+  sch_span *old = arena_array(s->scratch, sch_span, niters);
+  ir_expr *box = arena_array(s->scratch, ir_expr, 2 * ndim);
+  ir_region w = p->region.v[ir_blk(p, pl->producer)->writes.at];
+  if (!sch_old_instances(s, pl->block, pl->meet, old))
+    return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {pl->block});
+  if (!arith_touched(p, s->scratch, pl->producer, w, pl->meet, box,
+                     box + ndim) ||
+      !arith_fills(p, s->scratch, pl->producer, w, pl->meet, box, box + ndim,
+                   0))
+    return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {pl->producer});
+  pl->old = old;
+  if (!reads_within(s, pl, old, box, box + ndim))
+    return sch_refuse(s, SCH_R_NOT_COVERED, .s = {pl->block, pl->producer},
+                      .buf = pl->made.buf);
+  return true;
+}
+
+static void add_cond(ir_program *p, ir_expr *cond, ir_expr c) {
+  if (!ir_is_const(p, c, 1)) *cond = *cond ? ir_and(p, *cond, c) : c;
+}
+
+/* In every iteration of meet the block used the same part of its domain. */
+static bool is_fixed(const ir_program *p, sch_span old) {
+  return old.extent > 0 && ir_at(p, old.min)->op == IR_INT;
+}
+
+static ir_expr within(ir_program *p, ir_expr u, sch_span old) {
+  ir_expr end = ir_add(p, old.min, ir_index(p, old.extent));
+  return ir_and(p, ir_binary(p, IR_LE, old.min, u),
+                ir_binary(p, IR_LT, u, end));
+}
+
+static void add_fixed(const sch_state *s, plan *pl) {
+  ir_program *p = s->p;
+  for (uint32_t k = 0; k < ir_blk(p, pl->block)->iters.n; k++)
+    if (is_fixed(p, pl->old[k]))
+      add_cond(p, &pl->cond, within(p, pl->iter[k], pl->old[k]));
+}
+
+/* e speaks of a loop that stands in the producer. */
+static bool is_inner(const ir_program *p, const plan *pl, ir_expr e) {
+  for (ir_stmt a = pl->made.store; a != pl->producer; a = ir_st(p, a)->parent)
+    if (ir_is_loop(p, a) && ir_uses_var(p, e, ir_st(p, a)->var)) return true;
+  return false;
+}
+
+static void split_cond(ir_program *p, plan *pl, ir_expr cond) {
+  const ir_node n = *ir_at(p, cond);
+  if (n.op == IR_AND) {
+    split_cond(p, pl, n.a);
+    split_cond(p, pl, n.b);
+  } else {
+    add_cond(p, is_inner(p, pl, cond) ? &pl->inside : &pl->cond, cond);
+  }
+}
+
+/* Where the block will store, over the producer's iters. */
+static ir_expr *new_place(sch_state *s, const plan *pl) {
+  ir_program *p = s->p;
+  ir_span it = ir_blk(p, pl->block)->iters;
+  ir_expr *idx = arena_array(s->scratch, ir_expr, pl->def.n);
+  ir_subst sub;
+  ir_subst_init(&sub, p, s->scratch);
+  for (uint32_t k = 0; k < it.n; k++)
+    ir_subst_var(&sub, p->iter.v[it.at + k].var, pl->iter[k]);
+  for (uint32_t i = 0; i < pl->def.n; i++)
+    idx[i] = ir_subst_expr(&sub, pl->def.idx[i]);
+  return idx;
+}
+
+/* Index e is variable v plus what no loop in the producer changes. */
+static bool is_shifted(ir_program *p, const plan *pl, ir_expr e, ir_var v) {
+  return ir_uses_var(p, e, v) &&
+         !is_inner(p, pl, ir_sub(p, e, ir_ref(p, v)));
+}
+
+/* The loops in the producer store to all of a box: each runs over a dimension
+ * of its own. */
+static bool is_box(ir_program *p, const plan *pl, const ir_expr *idx) {
+  uint32_t loops = 0, shifted = 0, inner = 0;
+  for (ir_stmt a = pl->made.store; a != pl->producer; a = ir_st(p, a)->parent) {
+    if (!ir_is_loop(p, a)) continue;
+    loops++;
+    for (uint32_t d = 0; d < pl->def.n; d++)
+      shifted += is_shifted(p, pl, idx[d], ir_st(p, a)->var);
+  }
+  for (uint32_t d = 0; d < pl->def.n; d++) inner += is_inner(p, pl, idx[d]);
+  return loops == shifted && shifted == inner;
+}
+
+/* Loops in the producer store to all of a box, but for what lies outside of
+ * the buffer; that must be so of the block's buffer, too. */
+static bool check_nest(sch_state *s, plan *pl) {
+  ir_program *p = s->p;
+  ir_expr cond = pl->cond;
+  bool ok = true;
+  if (ir_st(p, pl->made.store)->parent == pl->producer) return true;
+  for (uint32_t k = 0; k < ir_blk(p, pl->block)->iters.n; k++)
+    ok = ok && (pl->old[k].extent <= 0 || is_fixed(p, pl->old[k]) ||
+                !is_inner(p, pl, pl->iter[k]));
+  pl->cond = 0;
+  if (cond) split_cond(p, pl, cond);
+  ir_expr *idx = new_place(s, pl);
+  if (!is_box(p, pl, idx))
+    return sch_refuse(s, SCH_R_COPY_NO_BOX, .s = {pl->block, pl->producer},
+                      .buf = pl->def.buf);
+  ok = ok && (!pl->inside || sch_only_clips(p, pl->inside, pl->def.buf, idx)) &&
+       (!pl->clip || sch_only_clips(p, pl->clip, pl->def.buf, idx));
+  return ok || sch_refuse(s, SCH_R_COPY_PARTIAL, .s = {pl->block, pl->producer});
+}
+
+static bool check(sch_state *s, const pair *of, plan *pl) {
+  const ir_program *p = s->p;
+  *pl = (plan){.block = of->block, .scope = ir_scope_of(p, of->block),
+               .reduction = of->reduction};
+  if (!check_block(s, pl) || !check_producer(s, pl) || !solve(s, pl))
+    return false;
+  if (sch_has_init(p, pl->producer) && !check_reduction(s, pl)) return false;
+  if (!check_order(s, pl) || !check_instances(s, pl)) return false;
+  add_fixed(s, pl);
+  return check_nest(s, pl);
+}
+
+/* ---- the change --------------------------------------------------------- */
+
+/* When the producer works for the block, over the loops around it: where the
+ * block's iters exist, and in the iteration in which the block used them. */
+static ir_expr producer_guard(sch_state *s, const plan *pl) {
+  ir_program *p = s->p;
+  ir_expr guard = 0;
+  for (uint32_t k = 0; k < ir_blk(p, pl->block)->iters.n; k++) {
+    if (pl->old[k].extent <= 0 || is_fixed(p, pl->old[k])) continue;
+    ir_expr u = pl->iter[k];
+    arith_bind(p, s->scratch, pl->producer, 1, &u);
+    add_cond(p, &guard, within(p, u, pl->old[k]));
+  }
+  if (pl->cond) {
+    ir_expr cond = pl->cond;
+    arith_bind(p, s->scratch, pl->producer, 1, &cond);
+    add_cond(p, &guard, cond);
+  }
+  return guard;
+}
+
+/* What a load of the buffer becomes while expressions are rewritten. */
+typedef struct folder {
+  ir_buf buf;
+  ir_expr value;
+} folder;
+
+static ir_expr fold_load(ir_subst *sub, ir_buf buf, uint32_t n,
+                         const ir_expr *idx) {
+  const folder *f = sub->ud;
+  (void)n;
+  (void)idx;
+  return buf == f->buf ? f->value : 0;
+}
+
+/* `old` stores `value` to the block's buffer at idx instead. */
+static ir_stmt restore(ir_program *p, const plan *pl, const sch_def *old,
+                       const ir_expr *idx, ir_expr value) {
+  ir_stmt store = ir_store_new(p, pl->def.buf, pl->def.n, idx, value);
+  ir_replace(p, old->store, store);
+  ir_kill(p, old->store);
+  return store;
+}
+
+/* What the reduction stores in each step, at idx of the block's buffer. */
+static ir_expr folded_step(sch_state *s, const plan *pl, ir_subst *sub,
+                           const ir_expr *idx) {
+  ir_program *p = s->p;
+  folder own = {pl->made.buf, ir_load(p, pl->def.buf, pl->def.n, idx)};
+  if (pl->epilogue.op)
+    return ir_binary(p, pl->epilogue.op, own.value,
+                     sch_epilogue_step(sub, &pl->epilogue));
+  ir_subst again;
+  ir_subst_init(&again, p, s->scratch);
+  again.load = fold_load;
+  again.ud = &own;
+  return ir_subst_expr(&again, pl->made.value);
+}
+
+static void fold(sch_state *s, const plan *pl) {
+  ir_program *p = s->p;
+  bool reduces = sch_has_init(p, pl->producer);
+  ir_span it = ir_blk(p, pl->block)->iters;
+  ir_subst sub;
+  folder f = {pl->made.buf, reduces ? pl->init.value : pl->made.value};
+  ir_subst_init(&sub, p, s->scratch);
+  sub.load = fold_load;
+  sub.ud = &f;
+  for (uint32_t k = 0; k < it.n; k++)
+    ir_subst_var(&sub, p->iter.v[it.at + k].var, pl->iter[k]);
+  ir_expr *idx = new_place(s, pl);
+  ir_expr value = ir_subst_expr(&sub, pl->def.value);
+  if (reduces) {
+    restore(p, pl, &pl->init, idx, value);
+    value = folded_step(s, pl, &sub, idx);
+  }
+  ir_stmt store = restore(p, pl, &pl->made, idx, value);
+  if (pl->inside && pl->clip)
+    ir_st(p, ir_st(p, store)->parent)->cond = ir_and(p, pl->clip, pl->inside);
+  else if (pl->inside)
+    ir_wrap(p, store, ir_if_new(p, pl->inside));
+  sch_refresh_regions(s, pl->producer);
+}
+
+static bool may_change(sch_state *s, void *ud) {
+  plan pl;
+  return check(s, ud, &pl);
+}
+
+static bool change(sch_state *s, void *ud) {
+  ir_program *p = s->p;
+  const pair *of = ud;
+  ir_mark mark = ir_get_mark(p);
+  plan pl;
+  if (!check(s, of, &pl)) {
+    ir_forget_since(p, mark);
+    return false;
+  }
+  ir_expr guard = producer_guard(s, &pl);
+  fold(s, &pl);
+  if (guard) {
+    ir_expr pred = ir_blk(p, pl.producer)->pred;
+    ir_blk(p, pl.producer)->pred = pred ? ir_and(p, pred, guard) : guard;
+  }
+  if (pl.cond) {
+    sch_shrink_by(s, pl.producer, pl.cond);
+    sch_refresh_regions(s, pl.producer);
+  }
+  sch_remove_leaf(p, of->block);
+  ir_kill(p, of->block);
+  ir_block_remove_alloc(p, pl.scope, pl.made.buf);
+  return true;
+}
+
+bool sch_reverse_inline(sch_state *s, ir_stmt block) {
+  pair of = {block, 0};
+  return sch_change(s, change, &of, block);
+}
+
+bool sch_fuse_epilogue(sch_state *s, ir_stmt block, ir_stmt reduction) {
+  pair of = {block, reduction};
+  return sch_change(s, change, &of, block);
+}
+
+bool sch_can_reverse_inline(sch_state *s, ir_stmt block) {
+  pair of = {block, 0};
+  return sch_rehearse(s, may_change, change, &of, block);
+}
+
+static bool
+reverse_compute_inline_apply(sch_state *s,
+                             struct reverse_compute_inline_args *a) {
+  return sch_reverse_inline(s, a->block);
+}

@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * rfactor: a reduction loop becomes a dimension of partial results. */
+#include "schedule/analysis/distance.h"
+
+#define RFACTOR_SIG(F, S)                                                   \
+  F(S, IN, LOOP, loop, REQ, "the reduction loop to factor out")             \
+  F(S, ATTR, INT, factor_axis, DEF(0),                                      \
+    "where the new dimension goes; negative ones count from the end")       \
+  F(S, OUT, BLOCK, rf_block, REQ, "the block X_rf of the partial results")
+
+PRIM_DEFINE(rfactor, RFACTOR_SIG,
+  .summary = "Reduce in two steps, the first for each iteration of a loop by "
+             "itself.",
+  .rewrite = "for i: for k: X[i] += f(i, k)   ->   "
+             "for i: for k: X_rf[k, i] += f(i, k); "
+             "for i: for k: X[i] += X_rf[k, i]",
+  .details =
+    "1. One block stands below the loop: a reduction by a known reducer,\n"
+    "   without ordered iters, without buffers of its own, and hiding none\n"
+    "   of its accesses.\n"
+    "2. The loop is serial, starts at 0, has a constant extent of at least 1,\n"
+    "   and drives reduce iters only, as do the loops that go into an iter\n"
+    "   together with it.\n"
+    "3. `factor_axis` is a dimension of the result, or one behind the last.\n"
+    "4. Each point of the block is reached once, the result's place does not\n"
+    "   depend on a reduce iter, and the predicate, where it holds, holds at\n"
+    "   the start of the reduction.\n"
+    "5. No other block in the same nest uses the result, or writes what the\n"
+    "   result starts from, and the loops that\n"
+    "   drive spatial iters need no other loop for their bounds.\n"
+    "6. Loops around and below whose iterations run at once stay free of\n"
+    "   races, in spite of guards.\n"
+    "The partial results come to lie in a buffer X_rf of the scope. The block\n"
+    "keeps handle and name and adds them up, in a nest of its own behind the\n"
+    "old one, under copies of the loops that drive spatial iters. A reducer\n"
+    "combines in any order: where an arg-max does not tell equal values apart\n"
+    "by their index, it may then give another one of them.\n",
+  .refusals = SCH_REASONS(SCH_R_AXIS_OUTSIDE, SCH_R_BUFFER_HIDDEN,
+    SCH_R_DEPENDENT_LOOP,
+    SCH_R_INIT_LOCAL, SCH_R_INIT_READS, SCH_R_INIT_START, SCH_R_INIT_USED,
+    SCH_R_LOOP_DRIVES_OTHERS, SCH_R_LOOP_MAY_BE_EMPTY,
+    SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_INJECTIVE,
+    SCH_R_NOT_REDUCER, SCH_R_NOT_SINGLE_BLOCK, SCH_R_NOT_STATIC,
+    SCH_R_NO_INIT, SCH_R_PLACE_REDUCED, SCH_R_WOULD_RACE),
+  .example =
+    "local i, j, k = sch:get_loops(sch:get_block(\"C\"))\n"
+    "local rf = sch:rfactor(k, { factor_axis = 0 })\n");
+
+typedef struct rfactor_args args;
+
+enum { SPATIAL = 1 << IR_SPATIAL, REDUCE = 1 << IR_REDUCE, DROPPED = 128 };
+
+typedef struct work {
+  sch_state *s;
+  ir_stmt block, loop, scope;
+  sch_list loops;        /* around the block */
+  uint8_t *drives;       /* by variable */
+  uint32_t axis;
+  int64_t extent;
+  uint32_t nout;         /* results */
+  ir_stmt *store;        /* of the init, one a result */
+  ir_buf *part;          /* their partial results */
+  ir_stmt rf;
+  ir_var rf_axis;        /* the iter of rf that numbers partial results */
+} work;
+
+/* ---- checking ------------------------------------------------------------ */
+
+static bool check_loop(work *w) {
+  sch_state *s = w->s;
+  const ir_program *p = s->p;
+  const ir_stmt_rec *r = ir_st(p, w->loop);
+  if (r->loop_kind != IR_SERIAL)
+    return sch_refuse(s, SCH_R_LOOP_NOT_SERIAL, .s = {w->loop});
+  if (!ir_is_const(p, r->lo, 0))
+    return sch_refuse(s, SCH_R_LOOP_START_NOT_ZERO, .s = {w->loop});
+  if (!ir_const_int(p, r->extent, &w->extent))
+    return sch_refuse(s, SCH_R_NOT_STATIC, .s = {w->loop});
+  if (w->extent < 1)
+    return sch_refuse(s, SCH_R_LOOP_MAY_BE_EMPTY, .s = {w->loop});
+  w->block = sch_next_child(p, w->loop, w->loop);
+  if (!w->block || sch_next_child(p, w->block, w->loop))
+    return sch_refuse(s, SCH_R_NOT_SINGLE_BLOCK, .s = {w->loop},
+                      .n = {sch_child_blocks(s, w->loop).n});
+  w->scope = ir_scope_of(p, w->block);
+  w->loops = sch_loops_of(s, w->block);
+  return true;
+}
+
+/* The init must be a store a result, and the body end with as many; so the
+ * describing side makes them. */
+static bool find_results(work *w) {
+  sch_state *s = w->s;
+  const ir_program *p = s->p;
+  const ir_block_rec *b = ir_blk(p, w->block);
+  uint32_t n = 0;
+  if (!sch_has_init(p, w->block))
+    return sch_refuse(s, SCH_R_NO_INIT, .s = {w->block});
+  if (!b->reducer) return sch_refuse(s, SCH_R_NOT_REDUCER, .s = {w->block});
+  if (b->allocs.n || b->matches.n)
+    return sch_refuse(s, SCH_R_INIT_LOCAL, .s = {w->block});
+  w->nout = p->reducer.v[b->reducer].n;
+  w->store = arena_array(s->scratch, ir_stmt, w->nout);
+  for (ir_stmt c = ir_st(p, w->block)->alt; c; c = ir_st(p, c)->next) {
+    if (ir_st(p, c)->kind != IR_STORE || n == w->nout)
+      return sch_refuse(s, SCH_R_NOT_REDUCER, .s = {w->block});
+    w->store[n++] = c;
+  }
+  uint32_t stores = 0;
+  for (ir_stmt c = ir_st(p, w->block)->body; c;) {
+    const ir_stmt_rec *r = ir_st(p, c);
+    if (r->kind != IR_STORE && r->kind != IR_LET)
+      return sch_refuse(s, SCH_R_NOT_REDUCER, .s = {w->block});
+    stores += r->kind == IR_STORE;
+    c = r->kind == IR_LET ? r->body : r->next;
+  }
+  if (n != w->nout || stores != n)
+    return sch_refuse(s, SCH_R_NOT_REDUCER, .s = {w->block});
+  return true;
+}
+
+static bool check_axis(work *w, int64_t axis) {
+  const ir_program *p = w->s->p;
+  int64_t ndim = (int64_t)ir_st(p, w->store[0])->idx.n;
+  for (uint32_t i = 1; i < w->nout; i++)
+    if (ir_st(p, w->store[i])->idx.n != ndim)
+      return sch_refuse(w->s, SCH_R_NOT_REDUCER, .s = {w->block});
+  if (axis < -(ndim + 1) || axis > ndim)
+    return sch_refuse(w->s, SCH_R_AXIS_OUTSIDE, .s = {w->block},
+                      .n = {axis, ndim});
+  w->axis = (uint32_t)(axis < 0 ? axis + ndim + 1 : axis);
+  return true;
+}
+
+/* Reduce iters that follow the loop follow loops of reduce iters only. */
+static bool check_iters(work *w) {
+  sch_state *s = w->s;
+  const ir_program *p = s->p;
+  ir_var v = ir_st(p, w->loop)->var;
+  ir_span it = ir_blk(p, w->block)->iters;
+  w->drives = arena_zalloc(s->scratch, p->var.n);
+  sch_mark_drivers(s, w->block, w->drives);
+  for (uint32_t i = it.at; i < it.at + it.n; i++) {
+    if (p->iter.v[i].kind == IR_OPAQUE)
+      return sch_refuse(s, SCH_R_NO_INIT, .s = {w->block});
+    if (!ir_uses_var(p, p->iter.v[i].bind, v)) continue;
+    for (uint32_t k = 0; k < w->loops.n; k++) {
+      ir_var u = ir_st(p, w->loops.v[k])->var;
+      if (ir_uses_var(p, p->iter.v[i].bind, u) && (w->drives[u] & SPATIAL))
+        return sch_refuse(s, SCH_R_LOOP_DRIVES_OTHERS,
+                          .s = {w->loops.v[k], w->block});
+    }
+  }
+  if (!(w->drives[v] & REDUCE) || (w->drives[v] & SPATIAL))
+    return sch_refuse(s, SCH_R_LOOP_DRIVES_OTHERS, .s = {w->loop, w->block});
+  return true;
+}
+
+/* Where the results go must be told by spatial iters. */
+static bool check_places(work *w) {
+  sch_state *s = w->s;
+  const ir_program *p = s->p;
+  ir_span it = ir_blk(p, w->block)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++) {
+    if (p->iter.v[i].kind == IR_SPATIAL) continue;
+    for (uint32_t k = 0; k < w->nout; k++) {
+      const ir_stmt_rec *r = ir_st(p, w->store[k]);
+      bool used = ir_uses_var(p, r->value, p->iter.v[i].var);
+      for (uint32_t d = 0; d < r->idx.n; d++)
+        used |= ir_uses_var(p, p->arg.v[r->idx.at + d], p->iter.v[i].var);
+      if (used) return sch_refuse(s, SCH_R_PLACE_REDUCED, .s = {w->block});
+    }
+  }
+  return true;
+}
+
+/* The loops that the second nest copies do without the others, and all
+ * points are reached once. */
+static bool check_nest(work *w) {
+  sch_state *s = w->s;
+  const ir_program *p = s->p;
+  uint32_t n = w->loops.n;
+  ir_var *var = arena_array(s->scratch, ir_var, n);
+  arith_range *delta = arena_array(s->scratch, arith_range, n);
+  for (uint32_t i = 0; i < n; i++) {
+    const ir_stmt_rec *r = ir_st(p, w->loops.v[i]);
+    var[i] = r->var;
+    if (w->drives[r->var] & SPATIAL) continue;
+    if (w->loops.v[i] != w->loop) w->drives[r->var] |= DROPPED;
+    for (uint32_t k = i + 1; k < n; k++) {
+      const ir_stmt_rec *in = ir_st(p, w->loops.v[k]);
+      if ((w->drives[in->var] & SPATIAL) &&
+          (ir_uses_var(p, in->lo, r->var) ||
+           ir_uses_var(p, in->extent, r->var)))
+        return sch_refuse(s, SCH_R_DEPENDENT_LOOP,
+                          .s = {w->loops.v[k], w->loops.v[i]});
+    }
+    if (ir_at(p, r->extent)->lo < 1)
+      return sch_refuse(s, SCH_R_LOOP_MAY_BE_EMPTY, .s = {w->loops.v[i]});
+  }
+  dist d;
+  dist_init(&d, s, n, var, w->loops.v[0]);
+  bool any = dist_iters(&d, w->block, false, delta);
+  for (uint32_t i = 0; any && i < n; i++)
+    if (delta[i].lo || delta[i].hi)
+      return sch_refuse(s, SCH_R_NOT_INJECTIVE, .s = {w->block});
+  w->drives[ir_st(p, w->loop)->var] |= DROPPED;
+  ir_expr pred = ir_blk(p, w->block)->pred;
+  if (pred && !sch_holds_at_start(p, pred, w->drives, DROPPED))
+    return sch_refuse(s, SCH_R_INIT_START, .s = {w->block});
+  w->drives[ir_st(p, w->loop)->var] &= (uint8_t)~DROPPED;
+  return true;
+}
+
+/* Does the init load what the block `b` writes? */
+static bool init_loads(const work *w, ir_stmt b, ir_buf *buf) {
+  const ir_program *p = w->s->p;
+  ir_span r = ir_blk(p, b)->writes;
+  for (uint32_t i = r.at; i < r.at + r.n; i++)
+    for (uint32_t k = 0; k < w->nout; k++) {
+      *buf = p->region.v[i].buf;
+      if (ir_has_load(p, ir_st(p, w->store[k])->value, *buf)) return true;
+    }
+  return false;
+}
+
+/* Other blocks of the nest do not mind that the results are made behind it. */
+static bool check_users(work *w) {
+  const ir_program *p = w->s->p;
+  ir_stmt top = w->loops.v[0];
+  ir_span r = ir_blk(p, w->block)->writes;
+  for (ir_stmt b = top; (b = sch_next_child(p, b, top));) {
+    ir_buf buf;
+    if (b == w->block) continue;
+    for (uint32_t i = r.at; i < r.at + r.n; i++) {
+      buf = p->region.v[i].buf;
+      if (sch_reads_buf(p, b, buf) || sch_writes_buf(p, b, buf))
+        return sch_refuse(w->s, SCH_R_INIT_USED, .s = {w->block, b},
+                          .buf = buf);
+    }
+    if (init_loads(w, b, &buf))
+      return sch_refuse(w->s, SCH_R_INIT_READS, .s = {w->block, b},
+                        .buf = buf);
+  }
+  return true;
+}
+
+/* ---- the partial results ------------------------------------------------- */
+
+/* idx with `at` put in at the axis. */
+static void with_axis(const work *w, uint32_t n, const ir_expr *idx,
+                      ir_expr at, ir_expr *out) {
+  for (uint32_t i = 0; i <= n; i++)
+    out[i] = i < w->axis ? idx[i] : i == w->axis ? at : idx[i - 1];
+}
+
+static void make_buffers(work *w) {
+  ir_program *p = w->s->p;
+  w->part = arena_array(w->s->scratch, ir_buf, w->nout);
+  for (uint32_t k = 0; k < w->nout; k++) {
+    const ir_buf_rec of = p->buf.v[ir_st(p, w->store[k])->buf];
+    ir_expr *shape = arena_array(w->s->scratch, ir_expr, of.shape.n + 1);
+    with_axis(w, of.shape.n, p->arg.v + of.shape.at, ir_index(p, w->extent),
+              shape);
+    w->part[k] = ir_buf_new(p, ir_name_cat(p, of.name, "_rf"), of.dtype,
+                            of.shape.n + 1, shape, (ir_scope)of.scope,
+                            IR_ROLE_LOCAL);
+    ir_block_add_alloc(p, w->scope, w->part[k]);
+  }
+}
+
+/* The buffer of partial results for a result; 0: it is none. */
+static ir_buf part_of(const work *w, ir_buf b) {
+  for (uint32_t k = 0; k < w->nout; k++)
+    if (ir_st(w->s->p, w->store[k])->buf == b) return w->part[k];
+  return 0;
+}
+
+static ir_expr load_part(ir_subst *m, ir_buf buf, uint32_t n,
+                         const ir_expr *idx) {
+  const work *w = m->ud;
+  ir_buf part = part_of(w, buf);
+  ir_expr at[32];
+  if (!part || n > 31) return 0;
+  with_axis(w, n, idx, ir_ref(m->p, w->rf_axis), at);
+  return ir_load(m->p, part, n + 1, at);
+}
+
+/* A region of a result as one of its partial results. */
+static ir_region part_region(const work *w, ir_subst *m, ir_region r,
+                             ir_expr at) {
+  ir_program *p = w->s->p;
+  uint32_t n = ir_ndim(p, r.buf);
+  ir_expr *min = arena_array(w->s->scratch, ir_expr, n);
+  ir_expr *full = arena_array(w->s->scratch, ir_expr, n + 1);
+  ir_expr *box = arena_array(w->s->scratch, ir_expr, 2 * n + 2);
+  for (uint32_t i = 0; i < n; i++)
+    min[i] = ir_subst_expr(m, ir_region_min(p, r, i));
+  with_axis(w, n, min, at, full);
+  for (uint32_t i = 0; i <= n; i++) box[2 * i] = full[i];
+  for (uint32_t i = 0; i < n; i++)
+    min[i] = ir_subst_expr(m, ir_region_extent(p, r, i));
+  with_axis(w, n, min, ir_index(p, 1), full);
+  for (uint32_t i = 0; i <= n; i++) box[2 * i + 1] = full[i];
+  return ir_region_new(p, part_of(w, r.buf), box);
+}
+
+/* ---- the block of partial results ---------------------------------------- */
+
+static ir_var copy_iter(ir_program *p, ir_var of) {
+  ir_var_rec r = p->var.v[of];
+  ir_var v = ir_var_new(p, IR_VAR_ITER, r.name, r.dtype, r.lo, r.hi);
+  p->var.v[v].form = r.form;
+  p->var.v[v].part = r.part;
+  memcpy(p->var.v[v].from, r.from, sizeof r.from);
+  return v;
+}
+
+/* An iter that follows a loop, with its name and range. */
+static ir_iter loop_iter(const work *w, ir_stmt loop, ir_iter_kind kind) {
+  ir_program *p = w->s->p;
+  const ir_stmt_rec r = *ir_st(p, loop);
+  ir_var v = copy_iter(p, r.var);
+  return (ir_iter){v, kind, r.lo, r.extent, ir_ref(p, r.var)};
+}
+
+/* Iters of the block that do not follow the loop stay; one that does is
+ * replaced by iters for the loops in it, of which the factored one is
+ * spatial. */
+static void bind_rf(work *w, ir_subst *m) {
+  ir_program *p = w->s->p;
+  ir_span it = ir_blk(p, w->block)->iters;
+  ir_var v = ir_st(p, w->loop)->var;
+  ir_iter *made = arena_array(w->s->scratch, ir_iter, it.n + w->loops.n);
+  ir_subst over;         /* loops -> their iters */
+  uint32_t n = 1;
+  ir_subst_init(&over, p, w->s->scratch);
+  made[0] = loop_iter(w, w->loop, IR_SPATIAL);
+  w->rf_axis = made[0].var;
+  ir_subst_var(&over, v, ir_ref(p, w->rf_axis));
+  for (uint32_t k = 0; k < w->loops.n; k++) {
+    ir_var u = ir_st(p, w->loops.v[k])->var;
+    bool with = false;
+    for (uint32_t i = it.at; i < it.at + it.n && u != v; i++)
+      with |= ir_uses_var(p, p->iter.v[i].bind, v) &&
+              ir_uses_var(p, p->iter.v[i].bind, u);
+    if (!with) continue;
+    made[n] = loop_iter(w, w->loops.v[k], IR_REDUCE);
+    ir_subst_var(&over, u, ir_ref(p, made[n++].var));
+  }
+  for (uint32_t i = it.at; i < it.at + it.n; i++) {
+    const ir_iter old = p->iter.v[i];
+    if (ir_uses_var(p, old.bind, v)) {
+      ir_subst_var(m, old.var, ir_subst_expr(&over, old.bind));
+      continue;
+    }
+    made[n] = old;
+    made[n].var = copy_iter(p, old.var);
+    ir_subst_var(m, old.var, ir_ref(p, made[n++].var));
+  }
+  ir_block_set_iters(p, w->rf, n, made);
+}
+
+static void init_rf(const work *w, ir_subst *m) {
+  ir_program *p = w->s->p;
+  ir_expr idx[32], at[32];
+  uint32_t reducer = ir_blk(p, w->block)->reducer;
+  for (uint32_t k = 0; k < w->nout; k++) {
+    const ir_stmt_rec r = *ir_st(p, w->store[k]);
+    for (uint32_t d = 0; d < r.idx.n; d++)
+      idx[d] = ir_subst_expr(m, p->arg.v[r.idx.at + d]);
+    with_axis(w, r.idx.n, idx, ir_ref(p, w->rf_axis), at);
+    ir_expr identity = p->arg.v[p->reducer.v[reducer].identity.at + k];
+    ir_append_alt(p, w->rf,
+                  ir_store_new(p, w->part[k], r.idx.n + 1, at, identity));
+  }
+}
+
+/* The old body moves over; its loads and stores of results become those of
+ * partial ones. */
+static void fill_rf(const work *w, ir_subst *m) {
+  ir_program *p = w->s->p;
+  ir_expr at[32];
+  ir_move_body(p, w->block, w->rf);
+  for (ir_stmt c = ir_st(p, w->rf)->body; c; c = ir_st(p, c)->next)
+    ir_subst_stmt(m, c);
+  for (ir_stmt c = ir_st(p, w->rf)->body; c;) {
+    const ir_stmt_rec r = *ir_st(p, c);
+    ir_buf part = r.kind == IR_STORE ? part_of(w, r.buf) : 0;
+    if (part) {
+      with_axis(w, r.idx.n, p->arg.v + r.idx.at, ir_ref(p, w->rf_axis), at);
+      ir_span idx = ir_arg_span(p, r.idx.n + 1, at);
+      ir_st(p, c)->buf = part;
+      ir_st(p, c)->idx = idx;
+    }
+    c = r.kind == IR_LET ? r.body : r.next;
+  }
+}
+
+static void regions_rf(const work *w, ir_subst *m) {
+  ir_program *p = w->s->p;
+  ir_span reads = ir_blk(p, w->block)->reads;
+  ir_span writes = ir_blk(p, w->block)->writes;
+  ir_region *r = arena_array(w->s->scratch, ir_region, reads.n + writes.n);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < reads.n; i++) {
+    ir_region old = p->region.v[reads.at + i];
+    if (!part_of(w, old.buf)) r[n++] = ir_subst_region(m, old);
+  }
+  ir_block_set_reads(p, w->rf, n, r);
+  for (n = 0; n < writes.n; n++)
+    r[n] = part_region(w, m, p->region.v[writes.at + n],
+                       ir_ref(p, w->rf_axis));
+  ir_block_set_writes(p, w->rf, n, r);
+}
+
+static void make_rf(work *w) {
+  ir_program *p = w->s->p;
+  ir_str name = ir_name_cat(p, ir_blk(p, w->block)->name, "_rf");
+  w->rf = ir_block_new(p, ir_fresh_block_name(p, name));
+  ir_blk(p, w->rf)->pred = ir_blk(p, w->block)->pred;
+  ir_blk(p, w->rf)->reducer = ir_blk(p, w->block)->reducer;
+  ir_subst m;
+  ir_subst_init(&m, p, w->s->scratch);
+  bind_rf(w, &m);
+  regions_rf(w, &m);
+  init_rf(w, &m);
+  m.load = load_part;
+  m.ud = w;
+  fill_rf(w, &m);
+}
+
+/* ---- the block that adds them up ----------------------------------------- */
+
+/* Copies of the loops that drive spatial iters, then of the factored one;
+ * the others stand at their start in what `m` maps. */
+static ir_stmt copy_loops(const work *w, ir_subst *m, ir_stmt *last) {
+  ir_program *p = w->s->p;
+  ir_stmt first = 0;
+  *last = 0;
+  for (uint32_t i = 0; i <= w->loops.n; i++) {
+    ir_stmt loop = i < w->loops.n ? w->loops.v[i] : w->loop;
+    const ir_stmt_rec r = *ir_st(p, loop);
+    if (i < w->loops.n && loop == w->loop) continue;
+    if (w->drives[r.var] & DROPPED) {
+      ir_subst_var(m, r.var, ir_subst_expr(m, r.lo));
+      continue;
+    }
+    ir_var_rec of = p->var.v[r.var];
+    ir_var v = ir_var_new(p, IR_VAR_LOOP, of.name, of.dtype, of.lo, of.hi);
+    p->var.v[v].form = of.form;
+    p->var.v[v].part = of.part;
+    memcpy(p->var.v[v].from, of.from, sizeof of.from);
+    ir_stmt copy = ir_loop_new(p, v, ir_subst_expr(m, r.lo),
+                               ir_subst_expr(m, r.extent),
+                               (ir_loop_kind)r.loop_kind);
+    ir_st(p, copy)->thread = r.thread;
+    ir_subst_var(m, r.var, ir_ref(p, v));
+    if (*last)
+      ir_append(p, *last, copy);
+    else
+      first = copy;
+    *last = copy;
+  }
+  return first;
+}
+
+static ir_var bind_sum(const work *w, ir_subst *m, ir_stmt last) {
+  ir_program *p = w->s->p;
+  ir_span it = ir_blk(p, w->block)->iters;
+  ir_iter *made = arena_array(w->s->scratch, ir_iter, it.n + 1);
+  uint32_t n = 0;
+  made[n++] = loop_iter(w, last, IR_REDUCE);
+  for (uint32_t i = it.at; i < it.at + it.n; i++) {
+    ir_iter old = p->iter.v[i];
+    if (old.kind != IR_SPATIAL) continue;
+    old.lo = ir_subst_expr(m, old.lo);
+    old.extent = ir_subst_expr(m, old.extent);
+    old.bind = ir_subst_expr(m, old.bind);
+    made[n++] = old;
+  }
+  ir_expr pred = ir_blk(p, w->block)->pred;
+  if (pred) {
+    pred = ir_subst_expr(m, pred);
+    ir_blk(p, w->block)->pred = ir_is_const(p, pred, 1) ? 0 : pred;
+  }
+  ir_block_set_iters(p, w->block, n, made);
+  return made[0].var;
+}
+
+/* X = combine(X, X_rf), all values before the first store. */
+static void fill_sum(const work *w, ir_var axis) {
+  ir_program *p = w->s->p;
+  ir_expr *lhs = arena_array(w->s->scratch, ir_expr, 3 * w->nout), at[32];
+  ir_expr *rhs = lhs + w->nout, *value = rhs + w->nout;
+  for (uint32_t k = 0; k < w->nout; k++) {
+    const ir_stmt_rec r = *ir_st(p, w->store[k]);
+    ir_expr *idx = arena_array(w->s->scratch, ir_expr, r.idx.n);
+    memcpy(idx, p->arg.v + r.idx.at, r.idx.n * sizeof *idx);
+    lhs[k] = ir_load(p, r.buf, r.idx.n, idx);
+    with_axis(w, r.idx.n, idx, ir_ref(p, axis), at);
+    rhs[k] = ir_load(p, w->part[k], r.idx.n + 1, at);
+  }
+  ir_reducer_apply(p, w->s->scratch, ir_blk(p, w->block)->reducer, lhs, rhs,
+                   value);
+  ir_stmt into = w->block;
+  for (uint32_t k = 0; k < w->nout && w->nout > 1; k++) {
+    const ir_node n = *ir_at(p, value[k]);
+    ir_var v = ir_var_new(p, IR_VAR_LET, p->buf.v[w->part[k]].name, n.dtype,
+                          n.lo, n.hi);
+    ir_stmt let = ir_let_new(p, v, value[k]);
+    ir_append(p, into, let);
+    value[k] = ir_ref(p, v);
+    into = let;
+  }
+  for (uint32_t k = 0; k < w->nout; k++) {
+    const ir_stmt_rec r = *ir_st(p, w->store[k]);
+    ir_expr *idx = arena_array(w->s->scratch, ir_expr, r.idx.n);
+    memcpy(idx, p->arg.v + r.idx.at, r.idx.n * sizeof *idx);
+    ir_append(p, into, ir_store_new(p, r.buf, r.idx.n, idx, value[k]));
+  }
+}
+
+static void make_sum(const work *w) {
+  ir_program *p = w->s->p;
+  ir_subst m;
+  ir_stmt last;
+  ir_subst_init(&m, p, w->s->scratch);
+  ir_stmt first = copy_loops(w, &m, &last);
+  ir_replace(p, w->block, w->rf);
+  ir_var axis = bind_sum(w, &m, last);
+  fill_sum(w, axis);
+  ir_block_find_regions(p, w->s->scratch, w->block);
+  ir_append(p, last, w->block);
+  ir_insert_after(p, w->loops.v[0], first);
+}
+
+/* What is hidden would be accessed by a block that does not say so. */
+static bool check_hidden(const work *w) {
+  const ir_program *p = w->s->p;
+  for (ir_buf b = 1; ir_st(p, w->block)->anno && b < p->buf.n; b++)
+    if (ir_notes_buffer(p, w->block, IR_HIDDEN_READS, b) ||
+        ir_notes_buffer(p, w->block, IR_HIDDEN_WRITES, b))
+      return sch_refuse(w->s, SCH_R_BUFFER_HIDDEN, .s = {w->block}, .buf = b);
+  return true;
+}
+
+static bool change(sch_state *s, void *ud) {
+  args *a = ud;
+  work w = {.s = s, .loop = a->loop};
+  if (!check_loop(&w) || !check_hidden(&w) || !find_results(&w) || !check_axis(&w, a->factor_axis) ||
+      !check_iters(&w) || !check_places(&w) || !check_nest(&w) ||
+      !check_users(&w))
+    return false;
+  make_buffers(&w);
+  make_rf(&w);
+  make_sum(&w);
+  a->rf_block = w.rf;
+  return true;
+}
+
+static bool rfactor_apply(sch_state *s, args *a) {
+  return sch_change_loop(s, change, a, a->loop, false);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * split: one loop becomes a nest. */
+#include "ir/arith/linear.h"
+#include "schedule/sch.h"
+
+#define SPLIT_SIG(F, S)                                                     \
+  F(S, IN, LOOP, loop, REQ, "the loop to split")                            \
+  F(S, IN, FACTORS, factors, REQ,                                           \
+    "extents of the new loops, outer first; one may be ts.auto")            \
+  F(S, ATTR, BOOL, preserve_unit_iters, DEF(1),                             \
+    "keep loops of extent 1 as variables in the bindings")                  \
+  F(S, ATTR, BOOL, disable_predication, DEF(0),                             \
+    "refuse factors that would need a guard")                               \
+  F(S, OUT, LOOPS, loops, REQ, "the new loops, outer first")
+
+PRIM_DEFINE(split, SPLIT_SIG,
+  .summary = "Split one loop into a nest of loops.",
+  .rewrite = "for i in e: S   ->   for i_0 in f0: for i_1 in f1: "
+             "S[i := i_0 * f1 + i_1], guarded by i < e unless provable",
+  .details =
+    "1. The loop is serial, without annotations.\n"
+    "2. At most one factor is open; it becomes ceil(extent / the others).\n"
+    "   The first one is where the extent is no constant.\n"
+    "3. Every factor is at least 1 and their product covers the extent; it\n"
+    "   is at most 2^60, and there are at most 32 factors.\n"
+    "4. With disable_predication their product is the extent.\n"
+    "5. Where the factors need a guard, no loop below has bounds that\n"
+    "   depend on the loop; else they hold for the new loops as they did.\n"
+    "6. Loops around and below whose iterations run at once stay free of\n"
+    "   races, in spite of guards.\n",
+  .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_LARGE,
+    SCH_R_FACTORS_EMPTY, SCH_R_FACTORS_MANY, SCH_R_FACTORS_SEVERAL_OPEN,
+    SCH_R_FACTOR_NOT_POSITIVE, SCH_R_FACTOR_PRODUCT_SMALL,
+    SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL, SCH_R_NEEDS_PREDICATE,
+    SCH_R_NOT_STATIC, SCH_R_WOULD_RACE),
+  .example =
+    "local i = sch:get_loops(sch:get_block(\"C\"))\n"
+    "local i0, i1 = sch:split(i, { ts.auto, 8 })\n");
+
+#define MAX_FACTORS 32
+
+/* The factors with the open one inferred; false after refusing. */
+static bool resolve_factors(sch_state *s, const struct split_args *a,
+                            int64_t extent, int64_t *f) {
+  int64_t product = 1;
+  uint32_t open = 0, nopen = 0;
+  for (uint32_t i = 0; i < a->factors.n; i++) {
+    f[i] = a->factors.v[i];
+    if (f[i] == SCH_AUTO) { open = i; nopen++; continue; }
+    if (f[i] < 1)
+      return sch_refuse(s, SCH_R_FACTOR_NOT_POSITIVE, .s = {a->loop},
+                        .n = {i, f[i]});
+    if (__builtin_mul_overflow(product, f[i], &product) ||
+        product > SCH_MAX_EXTENT)
+      return sch_refuse(s, SCH_R_EXTENT_LARGE, .s = {a->loop});
+  }
+  if (nopen > 1)
+    return sch_refuse(s, SCH_R_FACTORS_SEVERAL_OPEN, .s = {a->loop},
+                      .n = {nopen});
+  if (nopen) {
+    f[open] = extent ? (extent - 1) / product + 1 : 1;
+  } else if (product < extent) {
+    return sch_refuse(s, SCH_R_FACTOR_PRODUCT_SMALL, .s = {a->loop},
+                      .n = {product, extent});
+  }
+  return true;
+}
+
+/* Where the new loops run further than the old one, guards keep blocks from
+ * running there, but no loop. */
+static bool check_inner(sch_state *s, ir_stmt loop) {
+  const ir_program *p = s->p;
+  ir_var v = ir_st(p, loop)->var;
+  for (ir_stmt l = loop; (l = sch_next_outside(p, l, loop));)
+    if (ir_is_loop(p, l) && (ir_uses_var(p, ir_st(p, l)->lo, v) ||
+                             ir_uses_var(p, ir_st(p, l)->extent, v)))
+      return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {l, loop});
+  return true;
+}
+
+/* The greatest value of the variable of a loop from 0. */
+static int64_t last_of(ir_program *p, ir_expr extent) {
+  int64_t min, max;
+  ir_domain_bounds(p, ir_index(p, 0), extent, &min, &max);
+  return max;
+}
+
+/* The extent of the outermost loop, where that of the loop is no constant
+ * and the others multiply to `product`. */
+static ir_expr outer_extent(ir_program *p, ir_expr extent, int64_t product) {
+  ir_expr up = ir_add(p, extent, ir_index(p, product - 1));
+  return ir_binary(p, IR_DIV, up, ir_index(p, product));
+}
+
+/* The loop gives way to first .. last, which count `index` up from 0; what
+ * they count beyond its extent is guarded. */
+static void replace(sch_state *s, ir_stmt old, ir_stmt first, ir_stmt last,
+                    ir_expr index, bool exact) {
+  ir_program *p = s->p;
+  const ir_stmt_rec r = *ir_st(p, old);
+  ir_expr at = ir_add(p, r.lo, index);
+  sch_replace_vars(s, old, 1, &r.var, &at);
+  if (!exact)
+    sch_guard_below(s, old, ir_binary(p, IR_LT, index, r.extent));
+  ir_move_body(p, old, last);
+  ir_replace(p, old, first);
+  ir_kill(p, old);
+}
+
+static bool change(sch_state *s, void *ud) {
+  struct split_args *a = ud;
+  ir_program *p = s->p;
+  const ir_stmt_rec loop = *ir_st(p, a->loop);
+  int64_t extent = 1, f[MAX_FACTORS];
+  uint32_t n = a->factors.n;
+  if (loop.loop_kind != IR_SERIAL)
+    return sch_refuse(s, SCH_R_LOOP_NOT_SERIAL, .s = {a->loop});
+  if (loop.anno) return sch_refuse(s, SCH_R_LOOP_ANNOTATED, .s = {a->loop});
+  bool fixed = ir_const_int(p, loop.extent, &extent);
+  if (!fixed && (!n || a->factors.v[0] != SCH_AUTO))
+    return sch_refuse(s, SCH_R_NOT_STATIC, .s = {a->loop});
+  if (!n) return sch_refuse(s, SCH_R_FACTORS_EMPTY, .s = {a->loop});
+  if (n > MAX_FACTORS)
+    return sch_refuse(s, SCH_R_FACTORS_MANY, .s = {a->loop},
+                      .n = {n, MAX_FACTORS});
+  if (!resolve_factors(s, a, extent, f)) return false;
+
+  ir_stmt *made = arena_array(s->scratch, ir_stmt, n);
+  int64_t stride = 1;
+  for (uint32_t i = 1; i < n; i++) stride *= f[i];
+  ir_expr outer = fixed ? ir_index(p, f[0])
+                        : outer_extent(p, loop.extent, stride);
+  bool whole = fixed ? f[0] * stride == extent
+                     : arith_prove_eq(p, ir_mul(p, outer, ir_index(p, stride)),
+                                      loop.extent);
+  if (a->disable_predication && !whole && !fixed)
+    return sch_refuse(s, SCH_R_NOT_STATIC, .s = {a->loop});
+  if (a->disable_predication && !whole)
+    return sch_refuse(s, SCH_R_NEEDS_PREDICATE, .s = {a->loop},
+                      .n = {f[0] * stride, extent});
+  if (!whole && !check_inner(s, a->loop)) return false;
+  int64_t last = fixed ? extent - 1 : last_of(p, outer) * stride + stride - 1;
+  arith_range range = arith_bounds(p, loop.lo);
+  range.hi += last;
+  if (whole && !sch_inner_fit(s, a->loop, range)) return false;
+  lin index;
+  lin_zero(&index);
+  for (uint32_t i = 0; i < n; i++) {
+    int64_t most = i || fixed ? f[i] - 1 : last_of(p, outer);
+    ir_var v = ir_var_split(p, loop.var, i, most);
+    ir_expr e = i ? ir_index(p, f[i]) : outer;
+    made[i] = ir_loop_new(p, v, ir_index(p, 0), e, IR_SERIAL);
+    if (f[i] > 1 || a->preserve_unit_iters || (!i && !fixed))
+      lin_add_term(p, &index, ir_ref(p, v), stride);
+    if (i) ir_append(p, made[i - 1], made[i]);
+    if (i + 1 < n) stride /= f[i + 1];
+  }
+  replace(s, a->loop, made[0], made[n - 1], lin_build(p, &index), whole);
+  a->loops = (sch_list){n, made};
+  return true;
+}
+
+/* The factors are seen to divide the extent, so that nothing is guarded. */
+static bool divides(const ir_program *p, const struct split_args *a) {
+  int64_t extent, product = 1;
+  bool open = false;
+  if (!ir_const_int(p, ir_st(p, a->loop)->extent, &extent)) return false;
+  for (uint32_t i = 0; i < a->factors.n; i++) {
+    int64_t f = a->factors.v[i];
+    open |= f == SCH_AUTO;
+    if (f == SCH_AUTO) continue;
+    if (f < 1 || __builtin_mul_overflow(product, f, &product)) return false;
+  }
+  return open ? extent % product == 0 : extent == product;
+}
+
+static bool split_apply(sch_state *s, struct split_args *a) {
+  return sch_change_loop(s, change, a, a->loop, !divides(s->p, a));
+}

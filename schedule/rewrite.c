@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What primitives share when they change the program. */
+#include "ir/arith/linear.h"
+#include "schedule/sch.h"
+
+/* ---- replacing variables in what stands below a loop ------------------------
+ */
+
+typedef struct mapping {
+  ir_program *p;
+  arena *scratch;
+  uint32_t n;
+  const ir_var *var;
+  const ir_expr *to;
+  uint32_t bits;   /* bit v % 32 of each var */
+  uint32_t budget; /* nodes that may yet be visited one by one */
+} mapping;
+
+static mapping mapping_of(sch_state *s, uint32_t n, const ir_var *var,
+                          const ir_expr *to) {
+  mapping m = {s->p, s->scratch, n, var, to, 0, 0};
+  for (uint32_t i = 0; i < n; i++) m.bits |= 1u << var[i] % 32;
+  return m;
+}
+
+/* The general way: remembers shared nodes and goes through loads. */
+static ir_expr map_deep(mapping *m, ir_expr e) {
+  ir_subst s;
+  ir_subst_init(&s, m->p, m->scratch);
+  for (uint32_t i = 0; i < m->n; i++) ir_subst_var(&s, m->var[i], m->to[i]);
+  return ir_subst_expr(&s, e);
+}
+
+static ir_expr map_tree(mapping *m, ir_expr e);
+
+/* A sum is put together once, out of what its terms become; 0: as map_tree,
+ * or it does not fit. */
+static ir_expr map_sum(mapping *m, ir_expr e) {
+  ir_program *p = m->p;
+  lin from, to, part;
+  bool ok = true, changed = false;
+  lin_of(p, e, &from);
+  lin_zero(&to);
+  for (uint32_t i = 0; ok && i < from.n; i++) {
+    ir_expr atom = from.t[i].atom;
+    ir_expr now = atom == e ? 0 : map_tree(m, atom);
+    if (!now) return 0;
+    if (now == atom) {
+      ok = lin_add_term(p, &to, atom, from.t[i].k);
+      continue;
+    }
+    changed = true;
+    lin_of(p, now, &part);
+    ok = lin_add(p, &to, &part, from.t[i].k);
+  }
+  if (!ok || !lin_add_const(&to, from.c)) return 0;
+  if (!changed) return e;
+  return to.digits && !lin_recombine(p, &to) ? 0 : lin_build(p, &to);
+}
+
+/* Indices are small, so they are walked as trees; 0: too large or not plain
+ * arithmetic. */
+static ir_expr map_tree(mapping *m, ir_expr e) {
+  const ir_node n = *ir_at(m->p, e);
+  if (n.op == IR_INT || n.op == IR_REAL) return e;
+  if (n.op == IR_VAR) {
+    for (uint32_t i = 0; i < m->n; i++)
+      if (m->var[i] == n.a) return m->to[i];
+    return e;
+  }
+  if (n.op < IR_ADD || n.op > IR_OR || !m->budget) return 0;
+  if (!(n.vars & m->bits) && !n.has_load) return e;
+  m->budget--;
+  if (n.is_index && (n.op == IR_ADD || n.op == IR_SUB)) {
+    ir_expr r = map_sum(m, e);
+    if (r) return r;
+  }
+  ir_expr a = map_tree(m, n.a);
+  ir_expr b = a ? map_tree(m, n.b) : 0;
+  if (!b) return 0;
+  return a == n.a && b == n.b ? e : ir_binary(m->p, n.op, a, b);
+}
+
+static ir_expr map_expr(mapping *m, ir_expr e) {
+  if (!e) return 0;
+  m->budget = 64;
+  ir_expr r = map_tree(m, e);
+  return r ? r : map_deep(m, e);
+}
+
+ir_expr sch_replace_in(sch_state *s, ir_expr e, uint32_t n, const ir_var *var,
+                       const ir_expr *to) {
+  mapping m = mapping_of(s, n, var, to);
+  return map_expr(&m, e);
+}
+
+static void map_stmt(mapping *m, ir_stmt st) {
+  ir_program *p = m->p;
+  if (ir_is_loop(p, st)) {
+    ir_expr lo = map_expr(m, ir_st(p, st)->lo);
+    ir_expr extent = map_expr(m, ir_st(p, st)->extent);
+    ir_st(p, st)->lo = lo;
+    ir_st(p, st)->extent = extent;
+  } else if (ir_is_block(p, st)) {
+    ir_span iters = ir_blk(p, st)->iters;
+    for (uint32_t i = iters.at; i < iters.at + iters.n; i++) {
+      ir_iter it = p->iter.v[i];
+      it.lo = map_expr(m, it.lo);
+      it.extent = map_expr(m, it.extent);
+      it.bind = map_expr(m, it.bind);
+      p->iter.v[i] = it;
+    }
+    ir_expr pred = map_expr(m, ir_blk(p, st)->pred);
+    ir_blk(p, st)->pred = pred && ir_is_const(p, pred, 1) ? 0 : pred;
+  } else {
+    ir_subst s;
+    ir_subst_init(&s, p, m->scratch);
+    for (uint32_t i = 0; i < m->n; i++) ir_subst_var(&s, m->var[i], m->to[i]);
+    ir_subst_stmt(&s, st);
+  }
+}
+
+void sch_replace_vars(sch_state *s, ir_stmt top, uint32_t n, const ir_var *var,
+                      const ir_expr *to) {
+  ir_program *p = s->p;
+  mapping m = mapping_of(s, n, var, to);
+  ir_stmt st = ir_st(p, top)->body;
+  while (st) {
+    map_stmt(&m, st);
+    bool whole = !ir_is_loop(p, st) && !ir_is_block(p, st);
+    st = whole ? ir_skip(p, st, top) : sch_next_outside(p, st, top);
+  }
+  p->edits++;
+}
+
+void sch_set_loop_kind(sch_state *s, ir_stmt loop, ir_loop_kind kind,
+                       ir_thread thread) {
+  ir_stmt_rec *r = ir_st(s->p, loop);
+  r->loop_kind = (uint8_t)kind;
+  r->thread = kind == IR_THREAD ? (uint8_t)thread : 0;
+  s->p->edits++;
+}
+
+/* ---- guards
+ * ------------------------------------------------------------------- */
+
+void sch_guard_below(sch_state *s, ir_stmt top, ir_expr cond) {
+  ir_program *p = s->p;
+  ir_stmt st = ir_st(p, top)->body;
+  while (st) {
+    if (ir_is_block(p, st)) {
+      ir_expr pred = ir_and(p, ir_blk(p, st)->pred, cond);
+      ir_blk(p, st)->pred = pred;
+    } else if (!ir_is_loop(p, st)) {
+      ir_stmt guard = ir_if_new(p, cond);
+      ir_wrap(p, st, guard);
+      st = ir_skip(p, guard, top);
+      continue;
+    }
+    st = sch_next_outside(p, st, top);
+  }
+  p->edits++;
+}
+
+/* ---- loops whose bounds need another's variable -------------------------- */
+
+bool sch_inner_fit(sch_state *s, ir_stmt loop, arith_range range) {
+  ir_program *p = s->p;
+  ir_var v = ir_st(p, loop)->var;
+  for (ir_stmt l = loop; (l = sch_next_outside(p, l, loop));) {
+    const ir_stmt_rec r = *ir_st(p, l);
+    if (r.kind != IR_LOOP ||
+        (!ir_uses_var(p, r.lo, v) && !ir_uses_var(p, r.extent, v)))
+      continue;
+    ir_expr last = ir_sub(p, ir_add(p, r.lo, r.extent), ir_index(p, 1));
+    const ir_var_rec w = p->var.v[r.var];
+    arith_range first = arith_bounds_with(p, s->scratch, r.lo, 1, &v, &range);
+    if (first.lo < w.lo || first.lo > w.hi ||
+        arith_bounds_with(p, s->scratch, last, 1, &v, &range).hi > w.hi)
+      return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {l, loop});
+  }
+  return true;
+}
+
+bool sch_domain_fits(sch_state *s, ir_stmt at, ir_var v, ir_expr lo,
+                     ir_expr extent, ir_stmt because) {
+  const ir_var_rec r = s->p->var.v[v];
+  int64_t min, max;
+  ir_domain_bounds(s->p, lo, extent, &min, &max);
+  if (r.lo <= min && r.hi >= max) return true;
+  return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {at, because});
+}
+
+static bool domain_fits(sch_state *s, ir_stmt at, ir_var v, ir_expr lo,
+                        ir_expr extent, ir_subst *values, ir_stmt because) {
+  ir_expr a = ir_subst_expr(values, lo), n = ir_subst_expr(values, extent);
+  return (a == lo && n == extent) ||
+         sch_domain_fits(s, at, v, a, n, because);
+}
+
+bool sch_domains_fit(sch_state *s, ir_stmt top, ir_subst *values,
+                     ir_stmt because) {
+  const ir_program *p = s->p;
+  for (ir_stmt at = top; (at = ir_next(p, at, top));) {
+    const ir_stmt_rec r = *ir_st(p, at);
+    if (r.kind == IR_LOOP &&
+        !domain_fits(s, at, r.var, r.lo, r.extent, values, because))
+      return false;
+    if (r.kind != IR_BLOCK) continue;
+    ir_span it = ir_blk(p, at)->iters;
+    for (uint32_t i = it.at; i < it.at + it.n; i++) {
+      const ir_iter t = p->iter.v[i];
+      if (!domain_fits(s, at, t.var, t.lo, t.extent, values, because))
+        return false;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What primitives share: helpers to rewrite, and the questions they ask
+ * (schedule/analysis/).  Knows nothing of traces and random variables.
+ *
+ * Terms.  The scope of a statement is the block it stands in.  The child
+ * blocks of a statement are the blocks below it with no block between,
+ * leaving out those in the init of a block.
+ * Analyses that hand out a list take it from the scratch arena. */
+#ifndef SCHEDULE_SCH_H
+#define SCHEDULE_SCH_H
+
+#include "ir/arith/arith.h"
+#include "schedule/sig.h"
+
+/* No loop is made longer than this, so that index arithmetic cannot leave
+ * 64 bits. */
+#define SCH_MAX_EXTENT ((int64_t)1 << 60)
+
+/* ---- rewriting (rewrite.c) ----------------------------------------------- */
+
+/* Another kind; `thread` counts for IR_THREAD only. */
+void sch_set_loop_kind(sch_state *s, ir_stmt loop, ir_loop_kind kind,
+                       ir_thread thread);
+/* And-s `cond` to the predicate of every block directly below `top`. */
+void sch_guard_below(sch_state *s, ir_stmt top, ir_expr cond);
+/* Variables var[i] become to[i]: in an expression (the result is another
+ * one), or in what stands below the loop `top`: bounds of loops, bindings
+ * and predicates of child blocks, other statements.  Blocks are not entered,
+ * since they see only what they bind. */
+ir_expr sch_replace_in(sch_state *s, ir_expr e, uint32_t n,
+                       const ir_var *var, const ir_expr *to);
+void sch_replace_vars(sch_state *s, ir_stmt top, uint32_t n,
+                      const ir_var *var, const ir_expr *to);
+
+/* The block `scope` and those around it, less the outermost, declare at
+ * least what is now accessed in them: after a change below (sch_change does
+ * it; analysis/widen.c). */
+void sch_widen_scope(sch_state *s, ir_stmt scope);
+
+/* If the variable of `loop` could be in `range`, would the variables of loops
+ * below whose bounds need it stay in the ranges that they have?  false:
+ * refused, as DEPENDENT_LOOP. */
+bool sch_inner_fit(sch_state *s, ir_stmt loop, arith_range range);
+/* `lo` and `extent` may become the domain of v, bound at `at`: its variable
+ * claims no less; else refused in the same way, naming `because`. */
+bool sch_domain_fits(sch_state *s, ir_stmt at, ir_var v, ir_expr lo,
+                     ir_expr extent, ir_stmt because);
+/* The same for all loops and iters below top once variables have these
+ * values. */
+bool sch_domains_fit(sch_state *s, ir_stmt top, ir_subst *values,
+                     ir_stmt because);
+
+/* ---- the tree (analysis/tree.c) ------------------------------------------ */
+
+/* The loops around `st` inside its scope, outer first; returns how many. */
+uint32_t sch_loops_above(const ir_program *p, ir_stmt st, uint32_t max,
+                         ir_stmt *out);
+/* The same as a list, as many as there are. */
+sch_list sch_loops_of(sch_state *s, ir_stmt st);
+/* The statement after `at` below `top` (which it is to begin with) in
+ * pre-order, not entering blocks nor the init of `top`; 0 at the end. */
+ir_stmt sch_next_outside(const ir_program *p, ir_stmt at, ir_stmt top);
+/* The child block of `top` after `at`, itself a child block or `top` to
+ * begin with, in program order; 0 at the end. */
+ir_stmt sch_next_child(const ir_program *p, ir_stmt at, ir_stmt top);
+/* The child blocks of `top` in program order. */
+sch_list sch_child_blocks(sch_state *s, ir_stmt top);
+/* The innermost statement that is `a` and `b` or above both. */
+ir_stmt sch_common(const ir_program *p, ir_stmt a, ir_stmt b);
+/* The statement right below `above` on the way down to `below`. */
+ir_stmt sch_step_down(const ir_program *p, ir_stmt above, ir_stmt below);
+/* The only statement in the body of `st`, 0 when there are none or more. */
+static inline ir_stmt sch_only_child(const ir_program *p, ir_stmt st) {
+  ir_stmt c = p->stmt.v[st].body;
+  return c && !p->stmt.v[c].next ? c : 0;
+}
+/* Does `a` run before `b`?  Neither contains the other. */
+bool sch_comes_before(const ir_program *p, ir_stmt a, ir_stmt b);
+/* Holds nothing but loops, blocks and their sequences down to the child
+ * blocks of `top`; else `*other` is the first other statement. */
+bool sch_is_plain(const ir_program *p, ir_stmt top, ir_stmt *other);
+/* The same, but conditions on indices only are allowed. */
+bool sch_is_nest(const ir_program *p, ir_stmt top, ir_stmt *other);
+
+/* ---- blocks (analysis/blocks.c) ------------------------------------------ */
+
+bool sch_reads_buf(const ir_program *p, ir_stmt block, ir_buf buf);
+bool sch_writes_buf(const ir_program *p, ir_stmt block, ir_buf buf);
+/* The same buffer and the same place, as expressions. */
+bool sch_same_region(const ir_program *p, ir_region a, ir_region b);
+/* Has an init, as a reduction does. */
+static inline bool sch_has_init(const ir_program *p, ir_stmt block) {
+  return p->stmt.v[block].alt != 0;
+}
+/* What a block is within `top`, a block or loop above it: properties that
+ * look at other blocks (dominant) look at the child blocks of `top`. */
+enum {
+  SCH_DOMINANT = 1,   /* the only writer of each buffer it writes */
+  SCH_COMPLETE = 2,   /* all iters spatial, dominant, reads nothing it writes */
+  SCH_REDUCTION = 4   /* init, affine, no opaque iter, dominant, and no reduce
+                       * iter in the place it writes */
+};
+unsigned sch_block_props(sch_state *s, ir_stmt top, ir_stmt block);
+/* The map from the loops around the block to its iters is a bijection onto
+ * their domain (under its predicate). */
+bool sch_is_affine(sch_state *s, ir_stmt block);
+/* As many loops as iters, and iter i is loop i. */
+bool sch_is_trivial(const ir_program *p, ir_stmt block);
+/* Writes a buffer that does not live in its scope, so that it is seen
+ * outside. */
+bool sch_is_output(const ir_program *p, ir_stmt block);
+/* Multi-level tiling would pay: not tiled yet (annotation tiling_structure),
+ * trivially bound, one write, some reduction, and a spatial iter that does
+ * not index all that is read (analysis/tiling.c). */
+bool sch_needs_tiling(const ir_program *p, ir_stmt block);
+/* Does v tell where the region begins? */
+bool sch_is_indexed_by(const ir_program *p, ir_region r, ir_var v);
+/* Which of the block's regions the operand means: number *index of those it
+ * writes where *write is set, else of those it reads; their buffer is *buf.
+ * sides: what may be meant.  false: refused. */
+enum { SCH_READS = 1, SCH_WRITES = 2 };
+bool sch_find_buffer(sch_state *s, ir_stmt block, sch_buffer meant,
+                     unsigned sides, bool *write, uint32_t *index,
+                     ir_buf *buf);
+#define SCH_BUFFER_REASONS                                                  \
+  SCH_R_BUFFER_INDEX, SCH_R_BUFFER_NAME, SCH_R_BUFFER_NAMES,                \
+    SCH_R_BUFFER_SIDE, SCH_R_BUFFER_SIDE_OPEN
+/* The block that allocates `buf`, 0: a parameter, constant or unknown. */
+ir_stmt sch_alloc_block(const ir_program *p, ir_buf buf);
+
+/* For each variable of a loop around `block`: the kinds of the block's iters
+ * that the loop drives (bits 1 << ir_iter_kind), or-ed into drives[var].  A
+ * loop of one iteration, which no binding mentions, counts as those do that
+ * were split off the same loop, so that what is told of a nest does not
+ * depend on the sizes of its tiles. */
+void sch_mark_drivers(sch_state *s, ir_stmt block, uint8_t *drives);
+
+/* What kinds of iters the variable of a loop goes into, over its child
+ * blocks: S none or spatial only, R reduce only, else mixed; opaque as soon
+ * as one opaque iter uses it. */
+typedef enum sch_loop_type {
+  SCH_LOOP_S, SCH_LOOP_R, SCH_LOOP_MIXED, SCH_LOOP_OPAQUE
+} sch_loop_type;
+sch_loop_type sch_type_of_loop(sch_state *s, ir_stmt loop);
+
+/* ---- dependences (analysis/deps.c) --------------------------------------- */
+
+/* Child block `dst` of a scope depends on the earlier one `src` through a
+ * buffer: only where their regions, over whole domains, can overlap. */
+enum { SCH_RAW = 1, SCH_WAW = 2, SCH_WAR = 4 };
+/* Bits of how `dst` depends on `src` (both child blocks of one scope, src
+ * first in program order). */
+unsigned sch_depends(sch_state *s, ir_stmt src, ir_stmt dst);
+/* Blocks of the same scope that `block` depends on by RAW or WAW, and those
+ * that depend so on it; in program order. */
+sch_list sch_producers(sch_state *s, ir_stmt block);
+sch_list sch_consumers(sch_state *s, ir_stmt block);
+/* What `buf` is a part of: itself, or what `scope` matched it to. */
+ir_buf sch_storage(const ir_program *p, ir_stmt scope, ir_buf buf);
+
+/* ---- races (analysis/races.c) -------------------------------------------- */
+
+/* May the iterations of `loop` run at once, bound to `thread` or, where that
+ * is negative, as a parallel or vectorized loop, if the loops inner[0 .. n),
+ * now around it, were inside?  false: refused. */
+bool sch_iterations_free(sch_state *s, ir_stmt loop, int thread, uint32_t n,
+                         const ir_stmt *inner);
+/* What that can refuse for. */
+#define SCH_RACE_REASONS                                                    \
+  SCH_R_ITER_NOT_SPATIAL, SCH_POLY_REASONS, SCH_R_OTHER_STATEMENT,          \
+    SCH_R_RACE, SCH_R_RACE_OTHER
+/* Given by the last resort (analysis/polyhedra.h): what is asked is not
+ * quasi-affine, or too much of it. */
+#define SCH_POLY_REASONS SCH_R_NOT_AFFINE, SCH_R_UNDECIDED
+
+/* ---- changes below loops that run at once (analysis/trial.c) ------------- */
+
+/* Makes a change, which refuses or succeeds as an apply does; refuses, too,
+ * where a loop whose iterations run at once would no longer be seen to be
+ * free of races.  `at`: what changes, for the message. */
+bool sch_change(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                void *ud, ir_stmt at);
+/* The same of a change that may refuse after it has begun: the program is
+ * put back. */
+bool sch_try(sch_state *s, bool (*change)(sch_state *s, void *ud), void *ud,
+             ir_stmt at);
+/* As sch_change for one that only says differently which iterations of `loop`
+ * (and loops below) are run: nothing is asked where no such loop is around
+ * or below it, or no block below has a predicate and `guards`, that it may
+ * get one, is not set. */
+bool sch_change_loop(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                     void *ud, ir_stmt loop, bool guards);
+/* Would it succeed?  The program stays as it is.  `check` is what `change`
+ * asks before it changes anything, and enough where no such loop is. */
+bool sch_rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
+                  bool (*change)(sch_state *s, void *ud), void *ud,
+                  ir_stmt at);
+
+/* ---- order (analysis/order.c) -------------------------------------------- */
+
+/* May the nest chain[0 .. n), each the only child of the one before, be run
+ * in the order of the permutation next[0 .. n)?  false: refused.  (Kinds of
+ * loops are not looked at.) */
+bool sch_order_free(sch_state *s, uint32_t n, const ir_stmt *chain,
+                    const ir_stmt *next);
+#define SCH_ORDER_REASONS                                                   \
+  SCH_R_NOT_INJECTIVE, SCH_R_ORDER_OPAQUE, SCH_R_ORDER_DEPENDS,             \
+    SCH_R_ORDER_INIT
+/* ... and SCH_R_OTHER_STATEMENT, SCH_POLY_REASONS. */
+
+/* Does `cond`, wherever it holds, hold too when the variables v for which
+ * set[v] & bits are at their least?  (analysis/start.c) */
+bool sch_holds_at_start(const ir_program *p, ir_expr cond, const uint8_t *set,
+                        uint8_t bits);
+
+/* ---- possibility (beside the primitives) --------------------------------- */
+
+/* The checks of a primitive without its change; false leaves the reason. */
+bool sch_can_compute_at(sch_state *s, ir_stmt block, ir_stmt loop,
+                        bool preserve_unit_loops);
+bool sch_can_reverse_compute_at(sch_state *s, ir_stmt block, ir_stmt loop,
+                                bool preserve_unit_loops);
+bool sch_can_inline(sch_state *s, ir_stmt block);
+bool sch_can_reverse_inline(sch_state *s, ir_stmt block);
+
+#endif

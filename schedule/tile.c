@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tile sizes: factors that multiply to the extent of a loop. */
+#include "schedule/tile.h"
+#include <math.h>
+
+/* Factors are found by division, so that this many takes milliseconds. */
+#define MAX_EXTENT ((int64_t)1 << 44)
+
+int64_t sch_tile_extent_of(const sch_state *s, ir_stmt loop) {
+  int64_t e = 0;
+  ir_const_int(s->p, ir_st(s->p, loop)->extent, &e);
+  return e;
+}
+
+bool sch_tile_extent(sch_state *s, ir_stmt loop, int64_t n, int64_t *extent) {
+  if (!ir_const_int(s->p, ir_st(s->p, loop)->extent, extent))
+    return sch_refuse(s, SCH_R_NOT_STATIC, .s = {loop});
+  if (*extent < 1) return sch_refuse(s, SCH_R_EXTENT_EMPTY, .s = {loop});
+  if (*extent > MAX_EXTENT)
+    return sch_refuse(s, SCH_R_TILE_EXTENT, .s = {loop}, .n = {*extent});
+  if (n < 1 || n > FACTOR_MAX_PARTS)
+    return sch_refuse(s, SCH_R_TILE_PARTS, .n = {n, FACTOR_MAX_PARTS});
+  return true;
+}
+
+bool sch_tile_admit(sch_state *s, ir_stmt loop, int64_t want, uint32_t n,
+                    const int64_t *d) {
+  int64_t product = 1, extent = sch_tile_extent_of(s, loop);
+  if (n != want) return sch_refuse(s, SCH_R_TILE_COUNT, .n = {n, want});
+  for (uint32_t i = 0; i < n; i++) {
+    if (d[i] < 1) return sch_refuse(s, SCH_R_TILE_FACTOR, .n = {i, d[i]});
+    if (__builtin_mul_overflow(product, d[i], &product)) product = INT64_MAX;
+  }
+  if (product != extent)
+    return sch_refuse(s, SCH_R_TILE_PRODUCT, .s = {loop},
+                      .n = {product, extent});
+  return true;
+}
+
+uint32_t sch_tile_embed(int64_t n, const int64_t *d, double *out) {
+  uint32_t k = n < 16 ? (uint32_t)n : 16;
+  for (uint32_t i = 0; i < k; i++) out[i] = log2((double)d[i]);
+  return k;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public header's part about tuning. */
+#include "search/tune.h"
+
+/* ---- options ------------------------------------------------------------------ */
+
+/* A caller compiled against an older header gives a shorter struct. */
+static tess_status read_options(tess_context *c, const tess_tune_options *in,
+                                tess_target *target, tess_tune_options *o) {
+  *o = (tess_tune_options){.struct_size = sizeof *o};
+  if (in) {
+    if (in->struct_size < sizeof in->struct_size ||
+        in->struct_size > sizeof *o)
+      return ctx_fail(c, TESS_INVALID, "tune options: struct_size %u is "
+                      "unknown", in->struct_size);
+    memcpy(o, in, in->struct_size);
+  }
+  int64_t cores = tess_target_int(target, "num-cores");
+  if (!o->trials) o->trials = 256;
+  if (!o->batch) o->batch = 32;
+  if (!o->threads) o->threads = thread_cpus();
+  if (!o->kernel_threads) o->kernel_threads = cores > 0 ? (uint32_t)cores : 1;
+  if (!o->strategy) o->strategy = "evolutionary";
+  if (!o->cost_model) o->cost_model = "random";
+  if (o->trials > 10000000 || o->batch > 4096 || o->threads > 1024 ||
+      o->kernel_threads > 1024)
+    return ctx_fail(c, TESS_INVALID, "tune options: trials %u, batch %u, "
+                    "threads %u, kernel_threads %u: at most 10000000, 4096, "
+                    "1024, 1024", o->trials, o->batch, o->threads,
+                    o->kernel_threads);
+  if (!(o->min_time >= 0 && o->timeout >= 0 && o->deadline >= 0))
+    return ctx_fail(c, TESS_INVALID, "tune options: a time is negative");
+  return TESS_OK;
+}
+
+static measure_policy policy_of(const tess_tune_options *o) {
+  measure_policy p = measure_default_policy(o->kernel_threads);
+  if (o->min_time > 0) p.min_time = o->min_time;
+  if (o->timeout > 0) p.timeout = o->timeout;
+  return p;
+}
+
+/* ---- tune ------------------------------------------------------------------------ */
+
+typedef struct tune_work {
+  tess_context *c;
+  tess_program *p;
+  tess_target *target, *own_target;
+  tess_space *space;
+  tess_tune_options o;
+  space_sketches k;
+  search_measurer measurer;
+  strbuf policy;
+  double sketch_seconds;
+} tune_work;
+
+static const measure_ledger *pool_ledger(tess_context *c) {
+  measure_pool *pool;
+  return measure_context_pool(c, &pool) == TESS_OK
+           ? measure_get_ledger(pool) : NULL;
+}
+
+static tess_status prepare(tune_work *w, const tess_tune_options *o) {
+  tess_status s = TESS_OK;
+  if (!w->target) {
+    s = tess_target_new(w->c, "llvm", &w->own_target);
+    w->target = w->own_target;
+  }
+  if (s == TESS_OK) s = read_options(w->c, o, w->target, &w->o);
+  if (s != TESS_OK) return s;
+  double start = tune_now();
+  s = space_write(w->space, w->p, w->target, &w->k);
+  w->sketch_seconds = tune_now() - start;
+  if (s == TESS_OK && w->k.trace.n == 0)
+    s = ctx_fail(w->c, TESS_NOT_FOUND, "the space has no sketch for this "
+                 "program");
+  if (s != TESS_OK) return s;
+  measure_policy policy = policy_of(&w->o);
+  measure_policy_text(&policy, &w->policy);
+  if (w->policy.bad) return TESS_NOMEM;
+  return measurer_open(w->c, w->p, tess_target_text(w->target), &policy,
+                       w->o.check != 0, &w->measurer);
+}
+
+static tess_status run(tune_work *w, const tess_tune_options *o,
+                       tess_result **out) {
+  tess_status s = prepare(w, o);
+  if (s != TESS_OK) return s;
+  tune_setup setup = {
+    .c = w->c, .program = w->p, .target = tess_target_text(w->target),
+    .nsketch = w->k.trace.n, .sketch = w->k.trace.v, .o = &w->o,
+    .policy = str_get(&w->policy), .measurer = &w->measurer,
+    .sketch_seconds = w->sketch_seconds, .ledger = pool_ledger(w->c)};
+  return tune_run(&setup, out);
+}
+
+tess_status tess_tune(tess_program *p, tess_target *target,
+                      tess_space *space, const tess_tune_options *o,
+                      tess_result **out) {
+  tune_work w = {.c = p->c, .p = p, .target = target, .space = space};
+  *out = NULL;
+  ctx_clear(w.c);
+  thread_flag_clear(&w.c->stop);
+  space_sketches_init(&w.k, w.c);
+  str_init(&w.policy, &w.c->heap);
+  tess_status s = run(&w, o, out);
+  if (w.measurer.free) w.measurer.free(w.measurer.ud);
+  space_sketches_free(&w.k);
+  str_free(&w.policy);
+  tess_target_free(w.own_target);
+  if (s != TESS_OK && w.c->err.code != s)
+    ctx_fail(w.c, s, "%s", tess_status_text(s));
+  return s;
+}
+
+/* ---- results ------------------------------------------------------------------------ */
+
+static const char *text_of(const strbuf *b) {
+  const char *s = str_get(b);
+  return s ? s : "";
+}
+
+tess_status tess_result_get(tess_result *r, tess_result_info *out) {
+  *out = r->info;
+  out->ncurve = r->curve.n;
+  out->curve = r->curve.v;
+  out->funnel = text_of(&r->funnel);
+  out->ledger = text_of(&r->ledger);
+  out->classes = text_of(&r->classes);
+  return TESS_OK;
+}
+
+static tess_status none(tess_result *r) {
+  return ctx_fail(r->c, TESS_NOT_FOUND, "nothing valid was found");
+}
+
+tess_status tess_result_trace(tess_result *r, tess_trace **out) {
+  *out = NULL;
+  if (!r->best) return none(r);
+  *out = trace_hold(r->best);
+  return TESS_OK;
+}
+
+tess_status tess_result_schedule(tess_result *r, tess_schedule **out) {
+  *out = NULL;
+  if (!r->best) return none(r);
+  return tess_trace_replay(r->best, r->program, NULL, out);
+}
+
+tess_status tess_result_kernel(tess_result *r, tess_kernel **out) {
+  tess_schedule *sch;
+  tess_program *p = NULL;
+  tess_target *target = NULL;
+  *out = NULL;
+  tess_status s = tess_result_schedule(r, &sch);
+  if (s != TESS_OK) return s;
+  s = tess_schedule_program(sch, &p);
+  if (s == TESS_OK) s = tess_target_new(r->c, r->target, &target);
+  if (s == TESS_OK) s = tess_build(p, target, out);
+  tess_schedule_free(sch);
+  tess_program_free(p);
+  tess_target_free(target);
+  return s;
+}
+
+void tess_result_free(tess_result *r) {
+  if (!r) return;
+  tess_context *c = r->c;
+  tess_trace_free(r->best);
+  tess_program_free(r->program);
+  tess_text_free(c, r->target);
+  vec_free(&c->heap, &r->curve);
+  str_free(&r->funnel);
+  str_free(&r->ledger);
+  str_free(&r->classes);
+  mem_free(&c->heap, r, sizeof *r);
+}

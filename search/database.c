@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The database's tables and statements. */
+#include "search/database.h"
+
+static const char schema[] =
+  "PRAGMA journal_mode = WAL;"
+  "PRAGMA synchronous = NORMAL;"
+  "BEGIN IMMEDIATE;"
+  "CREATE TABLE IF NOT EXISTS meta ("
+  "  key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+  "INSERT OR IGNORE INTO meta VALUES ('schema', '1');"
+  "CREATE TABLE IF NOT EXISTS workload ("
+  "  hash INTEGER PRIMARY KEY, name TEXT NOT NULL, program BLOB NOT NULL);"
+  "CREATE TABLE IF NOT EXISTS record ("
+  "  id INTEGER PRIMARY KEY, workload INTEGER NOT NULL REFERENCES workload,"
+  "  target TEXT NOT NULL, policy TEXT NOT NULL, engine TEXT NOT NULL,"
+  "  sketch INTEGER NOT NULL, decisions BLOB NOT NULL, status TEXT NOT NULL,"
+  "  message TEXT NOT NULL, seconds REAL, samples BLOB NOT NULL,"
+  "  program_hash INTEGER NOT NULL, trace TEXT NOT NULL,"
+  "  stored_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ')));"
+  "CREATE INDEX IF NOT EXISTS record_key ON record"
+  "  (workload, target, policy);"
+  "CREATE TABLE IF NOT EXISTS session ("
+  "  workload INTEGER NOT NULL, target TEXT NOT NULL, policy TEXT NOT NULL,"
+  "  seed INTEGER NOT NULL, next INTEGER NOT NULL,"
+  "  PRIMARY KEY (workload, target, policy, seed)) WITHOUT ROWID;"
+  "COMMIT;";
+
+static tess_status sql_fail(database *d, const char *what) {
+  int code = sqlite3_errcode(d->db);
+  tess_status s = code == SQLITE_NOMEM ? TESS_NOMEM : TESS_IO;
+  return ctx_fail(d->c, s, "database %s: %s: %s%s", d->path, what,
+                  sqlite3_errmsg(d->db),
+                  code == SQLITE_FULL ? " (the disk is full)" : "");
+}
+
+/* ---- opening ------------------------------------------------------------------ */
+
+static tess_status check_version(database *d) {
+  sqlite3_stmt *q = NULL;
+  int64_t version = 0;
+  if (sqlite3_prepare_v2(d->db, "SELECT value FROM meta WHERE key = 'schema'",
+                         -1, &q, NULL) != SQLITE_OK)
+    return sql_fail(d, "reading its version");
+  if (sqlite3_step(q) == SQLITE_ROW) version = sqlite3_column_int64(q, 0);
+  sqlite3_finalize(q);
+  if (version == DATABASE_SCHEMA) return TESS_OK;
+  return ctx_fail(d->c, TESS_UNSUPPORTED, "database %s has version %lld; this "
+                  "program knows version %d", d->path, (long long)version,
+                  DATABASE_SCHEMA);
+}
+
+static tess_status open_file(database *d) {
+  if (!*d->path)                /* SQLite would make one in memory */
+    return ctx_fail(d->c, TESS_INVALID, "a database needs a file");
+  int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+              SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  if (sqlite3_open_v2(d->path, &d->db, flags, NULL) != SQLITE_OK)
+    return sql_fail(d, "opening");
+  sqlite3_busy_timeout(d->db, 30000);
+  if (sqlite3_exec(d->db, schema, NULL, NULL, NULL) != SQLITE_OK)
+    return sql_fail(d, "preparing its tables");
+  return check_version(d);
+}
+
+typedef struct open_work {
+  tess_context *c;
+  const char *path;
+  database *d;
+} open_work;
+
+static tess_status make(void *ud) {
+  open_work *w = ud;
+  w->d = mem_new(&w->c->heap, database);
+  *w->d = (database){.c = w->c};
+  w->d->path = ctx_text(w->c, w->path, strlen(w->path));
+  return open_file(w->d);
+}
+
+tess_status database_open(tess_context *c, const char *path,
+                          tess_database **out) {
+  open_work w = {c, path, NULL};
+  tess_status s = ctx_run(c, make, &w);
+  *out = s == TESS_OK ? w.d : NULL;
+  if (s != TESS_OK) tess_database_free(w.d);
+  return s;
+}
+
+void tess_database_free(tess_database *d) {
+  if (!d) return;
+  sqlite3_finalize(d->rows);
+  sqlite3_close(d->db);
+  tess_text_free(d->c, d->path);
+  mem_free(&d->c->heap, d, sizeof *d);
+}
+
+/* ---- writing ------------------------------------------------------------------------ */
+
+static tess_status prepare(database *d, const char *sql, sqlite3_stmt **q) {
+  if (sqlite3_prepare_v2(d->db, sql, -1, q, NULL) == SQLITE_OK)
+    return TESS_OK;
+  return sql_fail(d, "preparing a statement");
+}
+
+static void bind_text(sqlite3_stmt *q, int i, const char *s) {
+  sqlite3_bind_text(q, i, s ? s : "", -1, SQLITE_STATIC);
+}
+
+static void bind_key(sqlite3_stmt *q, const database_key *k) {
+  sqlite3_bind_int64(q, 1, (sqlite3_int64)k->workload);
+  bind_text(q, 2, k->target);
+  bind_text(q, 3, k->policy);
+}
+
+static tess_status run_once(database *d, sqlite3_stmt *q, const char *what) {
+  int code = sqlite3_step(q);
+  tess_status s = code == SQLITE_DONE ? TESS_OK : sql_fail(d, what);
+  sqlite3_reset(q);
+  return s;
+}
+
+tess_status database_put_workload(database *d, const database_key *k,
+                                  const strbuf *program) {
+  sqlite3_stmt *q;
+  tess_status s = prepare(d, "INSERT OR IGNORE INTO workload VALUES "
+                          "(?1, ?2, ?3)", &q);
+  if (s != TESS_OK) return s;
+  sqlite3_bind_int64(q, 1, (sqlite3_int64)k->workload);
+  bind_text(q, 2, k->name);
+  sqlite3_bind_blob64(q, 3, program->v, program->n, SQLITE_STATIC);
+  s = run_once(d, q, "storing a workload");
+  sqlite3_finalize(q);
+  return s;
+}
+
+static tess_status put_record(database *d, sqlite3_stmt *q,
+                              const database_key *k,
+                              const database_record *r) {
+  bind_key(q, k);
+  bind_text(q, 4, tess_version());
+  sqlite3_bind_int64(q, 5, (sqlite3_int64)r->sketch);
+  sqlite3_bind_blob64(q, 6, r->n ? (const void *)r->d : "",
+                      r->n * sizeof *r->d, SQLITE_STATIC);
+  bind_text(q, 7, tess_status_name(r->status));
+  bind_text(q, 8, r->message);
+  if (r->status == TESS_OK) sqlite3_bind_double(q, 9, r->seconds);
+  else sqlite3_bind_null(q, 9);
+  sqlite3_bind_blob64(q, 10, r->nsample ? (const void *)r->sample : "",
+                      r->nsample * sizeof *r->sample, SQLITE_STATIC);
+  sqlite3_bind_int64(q, 11, (sqlite3_int64)r->program_hash);
+  bind_text(q, 12, r->trace);
+  return run_once(d, q, "storing a record");
+}
+
+static tess_status put_next(database *d, const database_key *k, uint64_t seed,
+                            uint64_t next) {
+  sqlite3_stmt *q;
+  tess_status s = prepare(d, "INSERT INTO session VALUES (?1, ?2, ?3, ?4, ?5)"
+    " ON CONFLICT DO UPDATE SET next = max(next, excluded.next)", &q);
+  if (s != TESS_OK) return s;
+  bind_key(q, k);
+  sqlite3_bind_int64(q, 4, (sqlite3_int64)seed);
+  sqlite3_bind_int64(q, 5, (sqlite3_int64)next);
+  s = run_once(d, q, "storing the session's state");
+  sqlite3_finalize(q);
+  return s;
+}
+
+static tess_status put_all(database *d, const database_key *k, uint32_t n,
+                           const database_record *r) {
+  sqlite3_stmt *q;
+  tess_status s = prepare(d, "INSERT INTO record (workload, target, policy, "
+    "engine, sketch, decisions, status, message, seconds, samples, "
+    "program_hash, trace) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
+    "?11, ?12)", &q);
+  for (uint32_t i = 0; s == TESS_OK && i < n; i++)
+    s = put_record(d, q, k, &r[i]);
+  sqlite3_finalize(q);
+  return s;
+}
+
+tess_status database_put(database *d, const database_key *k, uint32_t n,
+                         const database_record *r, uint64_t seed,
+                         uint64_t next) {
+  if (sqlite3_exec(d->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
+    return sql_fail(d, "beginning to store");
+  tess_status s = put_all(d, k, n, r);
+  if (s == TESS_OK) s = put_next(d, k, seed, next);
+  if (s == TESS_OK &&
+      sqlite3_exec(d->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+    s = sql_fail(d, "storing");
+  if (s != TESS_OK) sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
+  return s;
+}
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+/* A name of the header's list, INTERNAL for what no version knows. */
+static tess_status status_of(const char *name) {
+#define STATUS(id, value, text)                                             \
+  if (name && !strcmp(name, #id)) return TESS_##id;
+#include <tessera/status.def>
+#undef STATUS
+  return TESS_INTERNAL;
+}
+
+/* Decisions must be a vector as vm_decisions has it. */
+static bool is_vector(uint32_t n, const int64_t *d) {
+  uint32_t i = 0;
+  while (i < n) {
+    if (d[i] < 0 || d[i] >= n - i) return false;
+    i += (uint32_t)d[i] + 1;
+  }
+  return true;
+}
+
+tess_status database_each(database *d, const database_key *k,
+                          tess_status (*f)(void *, const database_record *),
+                          void *ud) {
+  sqlite3_stmt *q;
+  int code = SQLITE_DONE;
+  tess_status s = prepare(d, "SELECT sketch, decisions, status, message, "
+    "seconds, program_hash, trace FROM record WHERE workload = ?1 AND "
+    "target = ?2 AND policy = ?3 ORDER BY id", &q);
+  if (s != TESS_OK) return s;
+  bind_key(q, k);
+  while (s == TESS_OK && (code = sqlite3_step(q)) == SQLITE_ROW) {
+    database_record r = {
+      .sketch = (uint64_t)sqlite3_column_int64(q, 0),
+      .d = sqlite3_column_blob(q, 1),
+      .n = (uint32_t)(sqlite3_column_bytes(q, 1) / (int)sizeof(int64_t)),
+      .status = status_of((const char *)sqlite3_column_text(q, 2)),
+      .message = (const char *)sqlite3_column_text(q, 3),
+      .seconds = sqlite3_column_double(q, 4),
+      .program_hash = (uint64_t)sqlite3_column_int64(q, 5),
+      .trace = (const char *)sqlite3_column_text(q, 6)};
+    if (is_vector(r.n, r.d)) s = f(ud, &r);
+  }
+  if (s == TESS_OK && code != SQLITE_DONE) s = sql_fail(d, "reading");
+  sqlite3_finalize(q);
+  return s;
+}
+
+tess_status database_next(database *d, const database_key *k, uint64_t seed,
+                          uint64_t *next) {
+  sqlite3_stmt *q;
+  *next = 0;
+  tess_status s = prepare(d, "SELECT next FROM session WHERE workload = ?1 "
+    "AND target = ?2 AND policy = ?3 AND seed = ?4", &q);
+  if (s != TESS_OK) return s;
+  bind_key(q, k);
+  sqlite3_bind_int64(q, 4, (sqlite3_int64)seed);
+  if (sqlite3_step(q) == SQLITE_ROW)
+    *next = (uint64_t)sqlite3_column_int64(q, 0);
+  sqlite3_finalize(q);
+  return s;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Records on one host: a SQLite file (WAL), which several processes may
+ * write at once.  A record tells all that is needed to repeat it: workload,
+ * target, measuring policy, trace, decisions, times, engine version and the
+ * hash of the final program. */
+#ifndef SEARCH_DATABASE_H
+#define SEARCH_DATABASE_H
+
+#include "vm/object.h"
+#include <sqlite3.h>
+
+#define DATABASE_SCHEMA 1
+
+typedef struct tess_database database;
+struct tess_database {
+  tess_context *c;
+  sqlite3 *db;
+  sqlite3_stmt *rows;        /* of tess_database_row, made when asked for */
+  uint64_t at;               /* the row it stands at, from 0 */
+  char *path;
+};
+
+tess_status database_open(tess_context *c, const char *path,
+                          tess_database **out);
+/* What of a program's records can be compared: their key. */
+typedef struct database_key {
+  uint64_t workload;         /* hash of the unscheduled program */
+  const char *name;
+  const char *target, *policy;
+} database_key;
+
+typedef struct database_record {
+  uint64_t sketch;           /* hash of the open trace */
+  uint32_t n;                /* decisions, encoded as vm_decisions */
+  const int64_t *d;
+  tess_status status;
+  const char *message;
+  double seconds;
+  const double *sample;
+  uint32_t nsample;
+  uint64_t program_hash;
+  const char *trace;         /* JSON with decisions */
+} database_record;
+
+/* Stores the workload once (bytes of ir_save). */
+tess_status database_put_workload(database *d, const database_key *k,
+                                  const strbuf *program);
+/* All records of a batch, and how many candidates the session has made, in
+ * one transaction. */
+tess_status database_put(database *d, const database_key *k, uint32_t n,
+                         const database_record *r, uint64_t seed,
+                         uint64_t next);
+/* Calls f for each record of the key in the order of storing; a status that
+ * is not TESS_OK ends it and is returned. */
+tess_status database_each(database *d, const database_key *k,
+                          tess_status (*f)(void *ud,
+                                           const database_record *r),
+                          void *ud);
+/* How many candidates a session of that seed had made; 0: none. */
+tess_status database_next(database *d, const database_key *k, uint64_t seed,
+                          uint64_t *next);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public header's part about databases. */
+#include "search/database.h"
+
+tess_status tess_database_open(tess_context *c, const char *path,
+                               tess_database **out) {
+  return database_open(c, path, out);
+}
+
+/* Rows are read in order; asking for an earlier one starts again. */
+static const char rows_sql[] =
+  "SELECT record.id, workload, name, target, policy, engine, status, seconds,"
+  " program_hash FROM record JOIN workload ON workload.hash = workload "
+  "ORDER BY status <> 'OK', seconds, record.id";
+
+static tess_status step_to(tess_database *d, uint64_t k) {
+  if (d->rows && k < d->at) {
+    sqlite3_finalize(d->rows);
+    d->rows = NULL;
+  }
+  if (!d->rows) {
+    d->at = 0;
+    if (sqlite3_prepare_v2(d->db, rows_sql, -1, &d->rows, NULL) !=
+          SQLITE_OK ||
+        sqlite3_step(d->rows) != SQLITE_ROW)
+      return TESS_NOT_FOUND;
+  }
+  for (; d->at < k; d->at++)
+    if (sqlite3_step(d->rows) != SQLITE_ROW) return TESS_NOT_FOUND;
+  return TESS_OK;
+}
+
+static const char *text_at(sqlite3_stmt *q, int i) {
+  const char *s = (const char *)sqlite3_column_text(q, i);
+  return s ? s : "";
+}
+
+tess_status tess_database_row(tess_database *d, uint64_t k,
+                              tess_record *out) {
+  tess_status s = step_to(d, k);
+  if (s != TESS_OK) {
+    sqlite3_finalize(d->rows);
+    d->rows = NULL;
+    return ctx_fail(d->c, s, "the database has no record number %llu",
+                    (unsigned long long)k + 1);
+  }
+  sqlite3_stmt *q = d->rows;
+  *out = (tess_record){
+    .id = sqlite3_column_int64(q, 0),
+    .workload = (uint64_t)sqlite3_column_int64(q, 1),
+    .workload_name = text_at(q, 2), .target = text_at(q, 3),
+    .policy = text_at(q, 4), .engine = text_at(q, 5),
+    .status = text_at(q, 6), .seconds = sqlite3_column_double(q, 7),
+    .program_hash = (uint64_t)sqlite3_column_int64(q, 8)};
+  ctx_clear(d->c);
+  return TESS_OK;
+}
+
+/* ---- traces ---------------------------------------------------------------------- */
+
+typedef struct restore_work {
+  tess_context *c;
+  const void *bytes;
+  size_t n;
+  arena scratch;
+  strbuf why;
+  tess_program *p;
+} restore_work;
+
+static tess_status restore(void *ud) {
+  restore_work *w = ud;
+  w->p = program_empty(w->c);
+  tess_status s = program_restore(w->p, &w->scratch, w->bytes, w->n, &w->why);
+  if (s != TESS_OK)
+    ctx_fail(w->c, s, "the record's program is damaged: %s",
+             w->why.n ? str_get(&w->why) : err_status_text(s));
+  return s;
+}
+
+static tess_status restore_program(tess_context *c, const void *bytes,
+                                   size_t n, tess_program **out) {
+  restore_work w = {.c = c, .bytes = bytes, .n = n};
+  arena_init(&w.scratch, &c->heap);
+  str_init(&w.why, &c->heap);
+  tess_status s = ctx_run(c, restore, &w);
+  arena_free(&w.scratch);
+  str_free(&w.why);
+  *out = s == TESS_OK ? w.p : NULL;
+  if (s != TESS_OK) tess_program_free(w.p);
+  return s;
+}
+
+static tess_status read_trace(tess_database *d, sqlite3_stmt *q,
+                              tess_trace **out) {
+  tess_program *p;
+  tess_status s = restore_program(d->c, sqlite3_column_blob(q, 1),
+                                  (size_t)sqlite3_column_bytes(q, 1), &p);
+  if (s != TESS_OK) return s;
+  s = tess_trace_from_json(d->c, text_at(q, 0), p, out);
+  tess_program_free(p);
+  return s;
+}
+
+tess_status tess_database_trace(tess_database *d, int64_t id,
+                                tess_trace **out) {
+  sqlite3_stmt *q;
+  tess_status s;
+  *out = NULL;
+  if (sqlite3_prepare_v2(d->db, "SELECT trace, program FROM record JOIN "
+        "workload ON workload.hash = workload WHERE record.id = ?1", -1, &q,
+        NULL) != SQLITE_OK)
+    return ctx_fail(d->c, TESS_IO, "database %s: %s", d->path,
+                    sqlite3_errmsg(d->db));
+  sqlite3_bind_int64(q, 1, id);
+  if (sqlite3_step(q) == SQLITE_ROW) s = read_trace(d, q, out);
+  else
+    s = ctx_fail(d->c, TESS_NOT_FOUND, "database %s has no record %lld",
+                 d->path, (long long)id);
+  sqlite3_finalize(q);
+  return s;
+}

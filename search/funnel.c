@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Counting rejections and telling them. */
+#include "search/funnel.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static bool is_row(const funnel_row *r, funnel_stage stage, const char *who,
+                   const char *why) {
+  return r->stage == stage && !strcmp(r->who, who) && !strcmp(r->why, why);
+}
+
+static void add(funnel *f, mem_heap *heap, const funnel_row *from) {
+  for (uint32_t i = 0; i < f->row.n; i++)
+    if (is_row(&f->row.v[i], from->stage, from->who, from->why)) {
+      f->row.v[i].count += from->count;
+      return;
+    }
+  vec_push(heap, &f->row, *from);
+}
+
+void funnel_add(funnel *f, mem_heap *heap, funnel_stage stage,
+                const char *who, const char *why, int64_t number) {
+  add(f, heap, &(funnel_row){stage, who, why, 1, number});
+}
+
+void funnel_measured(funnel *f, mem_heap *heap, const char *class,
+                     const char *first_message, uint64_t count) {
+  vec_push(heap, &f->row,
+           ((funnel_row){FUNNEL_MEASURED, class, first_message, count, 0}));
+}
+
+void funnel_take(funnel *to, mem_heap *heap, funnel *from) {
+  to->sampled += from->sampled;
+  to->valid += from->valid;
+  for (uint32_t i = 0; i < from->row.n; i++) add(to, heap, &from->row.v[i]);
+  from->sampled = from->valid = 0;
+  vec_clear(&from->row);
+}
+
+void funnel_free(funnel *f, mem_heap *heap) { vec_free(heap, &f->row); }
+
+static int by_count(const void *a, const void *b) {
+  const funnel_row *x = a, *y = b;
+  if (x->stage != y->stage) return x->stage < y->stage ? -1 : 1;
+  if (x->count != y->count) return x->count > y->count ? -1 : 1;
+  int who = strcmp(x->who, y->who);
+  return who ? who : strcmp(x->why, y->why);
+}
+
+static void print_row(const funnel_row *r, strbuf *out) {
+  switch (r->stage) {
+  case FUNNEL_REFUSED:
+    str_printf(out, "  %8" PRIu64 "  refused by %s: %s\n", r->count, r->who,
+               r->why);
+    break;
+  case FUNNEL_REJECTED:
+    str_printf(out, "  %8" PRIu64 "  rejected by %s: %s (for example %" PRId64
+               ")\n", r->count, r->who, r->why, r->number);
+    break;
+  case FUNNEL_NO_NEIGHBOUR:
+    str_printf(out, "  %8" PRIu64 "  have no neighbour\n", r->count);
+    break;
+  case FUNNEL_DUPLICATE:
+    str_printf(out, "  %8" PRIu64 "  valid, but there before\n", r->count);
+    break;
+  case FUNNEL_MEASURED:
+    str_printf(out, "  %8" PRIu64 "  measured: %s%s%s\n", r->count, r->who,
+               *r->why ? ": " : "", r->why);
+    break;
+  }
+}
+
+void funnel_print(const funnel *f, strbuf *out) {
+  uint32_t i = 0;
+  str_printf(out, "  %8" PRIu64 "  candidates tried\n", f->sampled);
+  if (f->row.n) qsort(f->row.v, f->row.n, sizeof *f->row.v, by_count);
+  for (; i < f->row.n && f->row.v[i].stage < FUNNEL_DUPLICATE; i++)
+    print_row(&f->row.v[i], out);
+  str_printf(out, "  %8" PRIu64 "  valid\n", f->valid);
+  for (; i < f->row.n; i++) print_row(&f->row.v[i], out);
+}

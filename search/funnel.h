@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The rejection funnel: what became of the candidates that were tried. */
+#ifndef SEARCH_FUNNEL_H
+#define SEARCH_FUNNEL_H
+
+#include "base/str.h"
+#include "base/vec.h"
+
+typedef enum funnel_stage {
+  FUNNEL_REFUSED,      /* by a primitive, for a reason */
+  FUNNEL_REJECTED,     /* by a postprocessor */
+  FUNNEL_NO_NEIGHBOUR, /* a mutation found none */
+  FUNNEL_DUPLICATE,    /* valid, but proposed or measured before */
+  FUNNEL_MEASURED      /* what measuring said: `who` is the class */
+} funnel_stage;
+
+/* `who` and `why` are static texts (names of the registry), but for what
+ * measuring said: the first message of its class, which the caller keeps. */
+typedef struct funnel_row {
+  funnel_stage stage;
+  const char *who, *why;
+  uint64_t count;
+  int64_t number;      /* an example of what broke a limit */
+} funnel_row;
+
+typedef struct funnel {
+  uint64_t sampled, valid;
+  VEC(funnel_row) row;
+} funnel;
+
+void funnel_add(funnel *f, mem_heap *heap, funnel_stage stage,
+                const char *who, const char *why, int64_t number);
+/* `count` results of one class. */
+void funnel_measured(funnel *f, mem_heap *heap, const char *class,
+                     const char *first_message, uint64_t count);
+/* to += from; from becomes empty. */
+void funnel_take(funnel *to, mem_heap *heap, funnel *from);
+void funnel_free(funnel *f, mem_heap *heap);
+/* Several lines, the most frequent first. */
+void funnel_print(const funnel *f, strbuf *out);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Measuring batches with worker processes: all are built first, several at
+ * once, then each runs alone. */
+#include "search/tune.h"
+
+#include <math.h>
+
+typedef struct measurer {
+  tess_context *c;
+  measure_pool *pool;
+  measure_task *task;
+  measure_check check;
+} measurer;
+
+void outcome_init(search_outcome *o, mem_heap *heap) {
+  *o = (search_outcome){.status = TESS_CANCELLED};
+  str_init(&o->message, heap);
+  str_init(&o->code, heap);
+}
+
+void outcome_free(search_outcome *o) {
+  if (o->sample)
+    mem_free(o->message.heap, o->sample, o->nsample * sizeof *o->sample);
+  str_free(&o->message);
+  str_free(&o->code);
+  o->sample = NULL;
+  o->nsample = 0;
+}
+
+static void take_samples(search_outcome *o, const measure_result *r) {
+  size_t bytes = r->sample.n * sizeof *r->sample.v;
+  o->sample = bytes ? mem_try_resize(o->message.heap, NULL, 0, bytes) : NULL;
+  if (!o->sample) return;
+  memcpy(o->sample, r->sample.v, bytes);
+  o->nsample = r->sample.n;
+}
+
+/* The outcome takes the code over. */
+static void take_build(search_outcome *o, measure_build *b) {
+  o->status = b->status;
+  o->program_hash = b->program_hash;
+  if (b->status != TESS_OK) {
+    str_puts(&o->message, str_get(&b->message) ? str_get(&b->message) : "");
+    return;
+  }
+  str_free(&o->code);
+  o->code = b->code;
+  str_init(&b->code, o->code.heap);
+}
+
+static void run(measurer *m, search_outcome *o, double best) {
+  measure_result r;
+  measure_request q = {.code = &o->code, .check = m->check, .best = best};
+  o->status = measure_run(m->pool, m->task, &q, &r);
+  o->seconds = r.median;
+  if (o->status == TESS_OK) take_samples(o, &r);
+  else str_puts(&o->message, str_get(&r.message) ? str_get(&r.message) : "");
+  measure_result_free(&r);
+}
+
+static tess_status run_all(measurer *m, uint32_t n, double best,
+                           measure_build *b, search_outcome *out,
+                           int (*told)(void *, uint32_t), void *told_ud) {
+  for (uint32_t i = 0; i < n; i++) {
+    take_build(&out[i], &b[i]);
+    if (out[i].status == TESS_OK) run(m, &out[i], best);
+    if (out[i].status == TESS_CANCELLED) return TESS_OK;
+    if (out[i].status == TESS_OK && (best == 0 || out[i].seconds < best))
+      best = out[i].seconds;
+    if (told(told_ud, i)) return TESS_OK;
+  }
+  return TESS_OK;
+}
+
+static tess_status measure(void *ud, tess_session *s, uint32_t n,
+                           const search_cand *c, double best,
+                           search_outcome *out,
+                           int (*told)(void *, uint32_t), void *told_ud) {
+  measurer *m = ud;
+  mem_heap *h = &m->c->heap;
+  size_t csize = n * sizeof(measure_candidate);
+  size_t bsize = n * sizeof(measure_build);
+  measure_candidate *list = mem_try_resize(h, NULL, 0, csize);
+  measure_build *b = mem_try_resize(h, NULL, 0, bsize);
+  tess_status st = list && b ? TESS_OK : TESS_NOMEM;
+  if (st == TESS_OK) {
+    for (uint32_t i = 0; i < n; i++)
+      list[i] = (measure_candidate){.trace = s->sketch[c[i].sketch],
+                                    .decisions = c[i].d,
+                                    .ndecisions = c[i].n};
+    st = measure_build_batch(m->pool, m->task, n, list, b);
+    if (st == TESS_OK) st = run_all(m, n, best, b, out, told, told_ud);
+    for (uint32_t i = 0; i < n; i++) measure_build_free(&b[i]);
+  }
+  if (list) mem_free(h, list, csize);
+  if (b) mem_free(h, b, bsize);
+  return st == TESS_CANCELLED ? TESS_OK : st;
+}
+
+static tess_status rematch(void *ud, uint32_t n, const strbuf *const *code,
+                           double *seconds) {
+  measurer *m = ud;
+  mem_heap *h = &m->c->heap;
+  size_t size = n * sizeof(measure_result);
+  measure_result *r = mem_try_resize(h, NULL, 0, size);
+  if (!r) return TESS_NOMEM;
+  measure_rematch(m->pool, m->task, n, code, r);
+  for (uint32_t i = 0; i < n; i++) {
+    seconds[i] = r[i].status == TESS_OK ? r[i].median : INFINITY;
+    measure_result_free(&r[i]);
+  }
+  mem_free(h, r, size);
+  return TESS_OK;
+}
+
+static void close_measurer(void *ud) {
+  measurer *m = ud;
+  measure_task_free(m->task);
+  mem_free(&m->c->heap, m, sizeof *m);
+}
+
+tess_status measurer_open(tess_context *c, tess_program *p,
+                          const char *target, const measure_policy *policy,
+                          bool check_all, search_measurer *out) {
+  measurer *m = mem_try_resize(&c->heap, NULL, 0, sizeof *m);
+  if (!m) return ctx_fail(c, TESS_NOMEM, "out of memory");
+  *m = (measurer){.c = c, .check = check_all ? MEASURE_CHECK_ALWAYS
+                                             : MEASURE_CHECK_IF_BEST};
+  tess_status s = measure_context_pool(c, &m->pool);
+  if (s == TESS_OK)
+    s = measure_task_new(m->pool, &p->p, target, policy, &m->task, &c->err);
+  if (s != TESS_OK) {
+    mem_free(&c->heap, m, sizeof *m);
+    return s;
+  }
+  *out = (search_measurer){measure, rematch, close_measurer, m};
+  return TESS_OK;
+}

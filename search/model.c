@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Cost models by name.  "random" knows nothing: its scores are noise from a
+ * stream of the session's seed, so that runs repeat. */
+#include "search/search.h"
+
+static tess_status predict(void *ud, tess_session *s, uint32_t n,
+                           const tess_candidate *c, double *score) {
+  (void)ud;
+  for (uint32_t i = 0; i < n; i++) {
+    rng r;
+    rng_init(&r, s->seed, search_hash(c[i].sketch, c[i].ndecisions,
+                                      c[i].decisions));
+    score[i] = rng_unit(&r);
+  }
+  return TESS_OK;
+}
+
+static tess_status update(void *ud, tess_session *s, uint32_t n,
+                          const tess_candidate *c) {
+  (void)ud, (void)s, (void)n, (void)c;
+  return TESS_OK;
+}
+
+static tess_status start(tess_session *s, tess_cost_model *out) {
+  (void)s;
+  *out = (tess_cost_model){"random", predict, update, NULL, NULL};
+  return TESS_OK;
+}
+
+static const search_model random_model = {
+  "random", "knows nothing: scores are noise", start};
+const search_model *const search_models[] = {&random_model};
+const uint32_t search_nmodels = sizeof search_models / sizeof *search_models;

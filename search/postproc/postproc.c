@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The postprocessors, in the order in which they run. */
+#include "search/search.h"
+
+/* Every loop must have a constant extent: what follows counts on it. */
+static bool static_loops(sch_state *s, const char **why, int64_t *number) {
+  const ir_program *p = s->p;
+  ir_stmt root = ir_entry(p)->root;
+  for (ir_stmt t = root; t; t = ir_next(p, t, root)) {
+    int64_t extent;
+    if (!ir_is_loop(p, t) || ir_const_int(p, ir_st(p, t)->extent, &extent))
+      continue;
+    *why = "a loop's extent is not a constant";
+    *number = t;
+    return false;
+  }
+  return true;
+}
+
+/* A vectorised loop of very many lanes takes LLVM seconds and gains
+ * nothing: lowering cuts it, but the cut is better made by a schedule. */
+#define MAX_LANES 1024
+static bool vector_lanes(sch_state *s, const char **why, int64_t *number) {
+  const ir_program *p = s->p;
+  ir_stmt root = ir_entry(p)->root;
+  for (ir_stmt t = root; t; t = ir_next(p, t, root)) {
+    int64_t extent;
+    if (!ir_is_loop(p, t) || ir_st(p, t)->loop_kind != IR_VECTORIZED ||
+        !ir_const_int(p, ir_st(p, t)->extent, &extent) ||
+        extent <= MAX_LANES)
+      continue;
+    *why = "a vectorised loop has more than 1024 lanes";
+    *number = extent;
+    return false;
+  }
+  return true;
+}
+
+static const search_postproc all[] = {
+  {"static_loops", static_loops}, {"vector_lanes", vector_lanes}};
+const search_postproc *const search_postprocs[] = {&all[0], &all[1]};
+const uint32_t search_npostprocs =
+  sizeof search_postprocs / sizeof *search_postprocs;

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Making candidates, on several threads, the same whatever their number. */
+#include "search/search.h"
+
+#include "base/hash.h"
+#include "base/thread.h"
+#include <math.h>
+
+#define WORKER_CAP ((size_t)512 << 20)
+#define MAX_TRIES 32           /* for one candidate */
+
+uint64_t search_hash(uint32_t sketch, uint32_t n, const int64_t *d) {
+  uint64_t h = hash_mix(0x7465737365726131u, sketch);
+  return n ? hash_mix(h, hash_bytes(d, n * sizeof *d)) : h;
+}
+
+void session_to_public(const search_cand *c, tess_candidate *out) {
+  *out = (tess_candidate){.sketch = c->sketch, .ndecisions = c->n,
+                          .decisions = c->d, .seconds = INFINITY};
+}
+
+search_cand session_from_public(const tess_candidate *c) {
+  return (search_cand){c->sketch, c->ndecisions, c->decisions,
+                       search_hash(c->sketch, c->ndecisions, c->decisions)};
+}
+
+/* ---- life -------------------------------------------------------------------- */
+
+static tess_status make_machine(void *ud) {
+  search_worker *w = ud;
+  vm_machine_init(&w->m, &w->heap);
+  arena_init(&w->out, &w->heap);
+  return TESS_OK;
+}
+
+static tess_status start_workers(tess_session *s) {
+  for (uint32_t i = 0; i < s->nworker; i++) {
+    search_worker *w = &s->worker[i];
+    mem_heap_init(&w->heap, s->c->heap.alloc, WORKER_CAP);
+    tess_status st = mem_protect(&w->heap, make_machine, w);
+    if (st != TESS_OK) return st;
+    w->ready = true;
+  }
+  return TESS_OK;
+}
+
+tess_status session_init(tess_session *s, tess_context *c,
+                         const ir_program *base, uint32_t nsketch,
+                         const vm_trace *const *sketch, uint64_t seed,
+                         uint32_t threads) {
+  *s = (tess_session){.c = c, .base = base, .nsketch = nsketch,
+                      .sketch = sketch, .seed = seed, .nworker = threads};
+  arena_init(&s->keep, &c->heap);
+  map_init(&s->known, &c->heap);
+  rng_init(&s->random, seed, UINT64_C(1) << 63);
+  size_t bytes = threads * sizeof *s->worker;
+  s->worker = mem_try_resize(&c->heap, NULL, 0, bytes);
+  if (!s->worker) return ctx_fail(c, TESS_NOMEM, "out of memory");
+  memset(s->worker, 0, bytes);
+  return start_workers(s);
+}
+
+void session_free(tess_session *s) {
+  mem_heap *h = &s->c->heap;
+  for (uint32_t i = 0; s->worker && i < s->nworker; i++) {
+    search_worker *w = &s->worker[i];
+    if (!w->ready) continue;
+    vec_free(&w->heap, &w->made);
+    vec_free(&w->heap, &w->spare);
+    funnel_free(&w->tally, &w->heap);
+    arena_free(&w->out);
+    vm_machine_free(&w->m);
+  }
+  mem_free(h, s->worker, s->nworker * sizeof *s->worker);
+  funnel_free(&s->total, h);
+  vec_free(h, &s->history);
+  map_free(&s->known);
+  arena_free(&s->keep);
+}
+
+/* ---- one candidate ------------------------------------------------------------- */
+
+static void note_refusal(search_worker *w) {
+  const sch_prim *prim = w->m.fail.prim;
+  funnel_add(&w->tally, &w->heap, FUNNEL_REFUSED, prim ? prim->name : "trace",
+             vm_failure_reason(&w->m), 0);
+}
+
+/* Postprocessors see the program that the machine holds. */
+static bool accept(search_worker *w) {
+  for (uint32_t i = 0; i < search_npostprocs; i++) {
+    const char *why = "";
+    int64_t number = 0;
+    if (search_postprocs[i]->run(&w->m.state, &why, &number)) continue;
+    funnel_add(&w->tally, &w->heap, FUNNEL_REJECTED,
+               search_postprocs[i]->name, why, number);
+    return false;
+  }
+  return true;
+}
+
+typedef struct attempt {
+  tess_session *s;
+  search_worker *w;
+  const search_order *o;
+  uint64_t seed;             /* of this try */
+  uint32_t sketch;
+  tess_status status;
+} attempt;
+
+/* Each entry of a crossed vector comes from one parent or the other. */
+static void cross(search_worker *w, const search_cand *a,
+                  const search_cand *b, rng *r) {
+  vec_clear(&w->spare);
+  uint32_t i = 0, j = 0;
+  while (i < a->n && j < b->n) {
+    uint32_t na = (uint32_t)a->d[i] + 1, nb = (uint32_t)b->d[j] + 1;
+    bool first = rng_below(r, 2) == 0;
+    const int64_t *from = first ? a->d + i : b->d + j;
+    for (uint32_t k = 0; k < (first ? na : nb); k++)
+      vec_push(&w->heap, &w->spare, from[k]);
+    i += na;
+    j += nb;
+  }
+}
+
+static tess_status draw(attempt *t) {
+  vm_replay_opts o = {.source = VM_FRESH, .seed = t->seed};
+  return vm_replay(&t->w->m, t->s->base, t->s->sketch[t->sketch], &o,
+                   &t->w->made);
+}
+
+static tess_status mutate(attempt *t, rng *r) {
+  search_worker *w = t->w;
+  const search_cand *a = t->o->a;
+  vec_clear(&w->spare);
+  for (uint32_t i = 0; i < a->n; i++) vec_push(&w->heap, &w->spare, a->d[i]);
+  for (uint32_t k = 0; k < t->o->steps; k++) {
+    vm_mutate_opts o = {.given = w->spare.v, .ngiven = w->spare.n, .tries = 8};
+    vec_clear(&w->made);
+    tess_status s = vm_mutate(&w->m, t->s->base, t->s->sketch[a->sketch], r,
+                              &o, &w->made);
+    if (s != TESS_OK) return s;
+    vec_copy(&w->heap, &w->spare, &w->made);
+  }
+  return TESS_OK;
+}
+
+static tess_status replay_vector(attempt *t, vm_source source, uint32_t n,
+                                 const int64_t *d) {
+  vm_replay_opts o = {.source = source, .seed = t->seed, .given = d,
+                      .ngiven = n};
+  return vm_replay(&t->w->m, t->s->base, t->s->sketch[t->sketch], &o,
+                   &t->w->made);
+}
+
+/* One try; TESS_OK leaves the decisions in w->made. */
+static tess_status try_once(void *ud) {
+  attempt *t = ud;
+  search_worker *w = t->w;
+  rng r;
+  rng_init(&r, t->seed, UINT64_C(1) << 62);
+  vec_clear(&w->made);
+  switch (t->o->how) {
+  case SEARCH_DRAW:
+    t->sketch = t->o->sketch >= 0 ? (uint32_t)t->o->sketch
+                                  : (uint32_t)rng_below(&r, t->s->nsketch);
+    return t->status = draw(t);
+  case SEARCH_MUTATE:
+    t->sketch = t->o->a->sketch;
+    return t->status = mutate(t, &r);
+  case SEARCH_CROSS:
+    t->sketch = t->o->a->sketch;
+    cross(w, t->o->a, t->o->b, &r);
+    return t->status = replay_vector(t, VM_REPAIR, w->spare.n, w->spare.v);
+  case SEARCH_GIVEN:
+    t->sketch = t->o->a->sketch;
+    return t->status = replay_vector(t, VM_GIVEN, t->o->a->n, t->o->a->d);
+  }
+  return TESS_INTERNAL;
+}
+
+/* Tries are bounded; each is a stream of its own. */
+static bool make_one(tess_session *s, search_worker *w,
+                     const search_order *o, uint64_t number, attempt *t) {
+  uint32_t tries = o->how == SEARCH_GIVEN ? 1 : MAX_TRIES;
+  for (uint32_t k = 0; k < tries; k++) {
+    *t = (attempt){.s = s, .w = w, .o = o,
+                   .seed = hash_mix(hash_mix(s->seed, number), k)};
+    w->tally.sampled++;
+    tess_status st = mem_protect(&w->heap, try_once, t);
+    if (st == TESS_OK && accept(w)) return true;
+    if (st == TESS_NOT_FOUND) {
+      funnel_add(&w->tally, &w->heap, FUNNEL_NO_NEIGHBOUR, "", "", 0);
+      return false;
+    }
+    if (st != TESS_OK) note_refusal(w);
+  }
+  return false;
+}
+
+/* ---- many ------------------------------------------------------------------------- */
+
+/* What the threads of one call share: they read orders and fill results. */
+typedef struct job {
+  tess_session *s;
+  const search_order *order;
+  search_cand *out;
+  uint64_t first;            /* number of the first candidate */
+} job;
+typedef struct item { job *j; uint32_t i, thread; } item;
+
+/* Runs in the frame of the worker's heap, whose tables may be exhausted. */
+static tess_status make_item(void *ud) {
+  item *x = ud;
+  job *j = x->j;
+  search_worker *w = &j->s->worker[x->thread];
+  attempt t;
+  if (!make_one(j->s, w, &j->order[x->i], j->first + x->i, &t))
+    return TESS_OK;
+  int64_t *d = arena_array(&w->out, int64_t, w->made.n + 1);
+  if (w->made.n) memcpy(d, w->made.v, w->made.n * sizeof *d);
+  j->out[x->i] = (search_cand){t.sketch, w->made.n, d,
+                               search_hash(t.sketch, w->made.n, d)};
+  w->tally.valid++;
+  return TESS_OK;
+}
+
+static bool run_item(void *ud, uint32_t i, uint32_t thread) {
+  job *j = ud;
+  item x = {j, i, thread};
+  mem_protect(&j->s->worker[thread].heap, make_item, &x);
+  return !thread_flag_is_raised(&j->s->c->stop);
+}
+
+static tess_status take_tallies(void *ud) {
+  tess_session *s = ud;
+  for (uint32_t i = 0; i < s->nworker; i++)
+    funnel_take(&s->total, &s->c->heap, &s->worker[i].tally);
+  return TESS_OK;
+}
+
+tess_status session_make(tess_session *s, uint32_t n,
+                         const search_order *order, search_cand *out) {
+  job j = {s, order, out, s->next};
+  memset(out, 0, n * sizeof *out);
+  s->next += n;
+  thread_run(s->nworker, n, run_item, &j);
+  return mem_protect(&s->c->heap, take_tallies, s);
+}
+
+void session_begin_batch(tess_session *s) {
+  for (uint32_t i = 0; i < s->nworker; i++) arena_reset(&s->worker[i].out);
+}
+
+tess_status session_replay(tess_session *s, const search_cand *c) {
+  search_worker *w = &s->worker[0];
+  search_order o = {.how = SEARCH_GIVEN, .a = c};
+  attempt t = {.s = s, .w = w, .o = &o};
+  tess_status st = mem_protect(&w->heap, try_once, &t);
+  if (st != TESS_OK) return st;
+  return accept(w) ? TESS_OK : TESS_REFUSED;
+}
+
+/* ---- history ---------------------------------------------------------------------------- */
+
+typedef struct lesson { tess_session *s; search_seen seen; } lesson;
+
+static tess_status learn(void *ud) {
+  lesson *l = ud;
+  tess_session *s = l->s;
+  search_seen e = l->seen;
+  int64_t *d = arena_array(&s->keep, int64_t, e.c.n + 1);
+  if (e.c.n) memcpy(d, e.c.d, e.c.n * sizeof *d);
+  e.c.d = d;
+  vec_reserve(&s->c->heap, &s->history, 1);
+  map_put(&s->known, e.c.hash, s->history.n);
+  vec_push(&s->c->heap, &s->history, e);
+  return TESS_OK;
+}
+
+tess_status session_learn(tess_session *s, const search_cand *c,
+                          double seconds, tess_status status) {
+  lesson l = {s, {*c, status == TESS_OK ? seconds : INFINITY, status}};
+  return mem_protect(&s->c->heap, learn, &l);
+}
+
+/* Selection by insertion: n is small. */
+uint32_t session_best(const tess_session *s, uint32_t n, uint32_t *out) {
+  uint32_t have = 0;
+  for (uint32_t i = 0; i < s->history.n; i++) {
+    double t = s->history.v[i].seconds;
+    if (s->history.v[i].status != TESS_OK) continue;
+    uint32_t at = have;
+    while (at > 0 && s->history.v[out[at - 1]].seconds > t) at--;
+    if (at >= n) continue;
+    if (have < n) have++;
+    for (uint32_t k = have - 1; k > at; k--) out[k] = out[k - 1];
+    out[at] = i;
+  }
+  return have;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What strategies and models plugged in from outside may ask. */
+#include "search/search.h"
+
+uint32_t tess_session_nsketches(tess_session *s) { return s->nsketch; }
+
+static tess_status make(tess_session *s, search_order o,
+                        tess_candidate *out) {
+  search_cand c;
+  tess_status st = session_make(s, 1, &o, &c);
+  if (st != TESS_OK) return st;
+  if (!c.d) return TESS_NOT_FOUND;
+  session_to_public(&c, out);
+  return TESS_OK;
+}
+
+static tess_status check(tess_session *s, const tess_candidate *c) {
+  if (c->sketch < s->nsketch) return TESS_OK;
+  return ctx_fail(s->c, TESS_INVALID, "there are %u sketches; there is none "
+                  "at %u", s->nsketch, c->sketch + 1);
+}
+
+tess_status tess_session_draw(tess_session *s, tess_candidate *out) {
+  return make(s, (search_order){.how = SEARCH_DRAW, .sketch = -1}, out);
+}
+
+tess_status tess_session_mutate(tess_session *s, const tess_candidate *parent,
+                                tess_candidate *out) {
+  tess_status st = check(s, parent);
+  search_cand a = session_from_public(parent);
+  return st != TESS_OK ? st : make(s, (search_order){.how = SEARCH_MUTATE,
+                                   .steps = 1, .a = &a}, out);
+}
+
+tess_status tess_session_cross(tess_session *s, const tess_candidate *a,
+                               const tess_candidate *b, tess_candidate *out) {
+  tess_status st = check(s, a);
+  search_cand x = session_from_public(a), y = session_from_public(b);
+  if (st != TESS_OK) return st;
+  if (a->sketch != b->sketch)
+    return ctx_fail(s->c, TESS_INVALID, "only candidates of one sketch can "
+                    "be crossed");
+  return make(s, (search_order){.how = SEARCH_CROSS, .a = &x, .b = &y}, out);
+}
+
+double tess_session_unit(tess_session *s) { return rng_unit(&s->random); }
+
+tess_status tess_session_predict(tess_session *s, uint32_t n,
+                                 const tess_candidate *c, double *score) {
+  return s->model->predict(s->model->ud, s, n, c, score);
+}
+
+int tess_session_seen(tess_session *s, const tess_candidate *c) {
+  search_cand x = session_from_public(c);
+  return session_knows(s, &x);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writing sketches: module by module, each over the blocks that are there
+ * when it starts, root first and consumers before producers; whatever
+ * schedules a module gives go on, each to the blocks that are left.  What
+ * comes out is the product of the choices (MetaSchedule's post-order apply,
+ * with modules in place of rules). */
+#include "search/space.h"
+
+#include <stdio.h>
+
+#define MAX_SKETCHES 4096
+
+/* ---- lists of schedules ------------------------------------------------------ */
+
+typedef struct schedules {
+  tess_context *c;
+  tess_program *program;     /* that they schedule */
+  VEC(tess_schedule *) s;
+  bool failed;               /* memory ran out while one was added */
+  bool foreign;              /* one of another program was given */
+} schedules;
+
+static void drop_all(schedules *l) {
+  for (uint32_t i = 0; i < l->s.n; i++) tess_schedule_free(l->s.v[i]);
+  vec_free(&l->c->heap, &l->s);
+}
+
+typedef struct push_work { schedules *l; tess_schedule *s; } push_work;
+static tess_status push(void *ud) {
+  push_work *w = ud;
+  vec_push(&w->l->c->heap, &w->l->s, w->s);
+  return TESS_OK;
+}
+
+/* Takes s in any case. */
+static void add_schedule(void *sink, tess_schedule *s) {
+  schedules *l = sink;
+  push_work w = {l, s};
+  if (s->program != l->program && !tess_program_equal(s->program,
+                                                      l->program)) {
+    tess_schedule_free(s);
+    l->foreign = true;
+    return;
+  }
+  if (mem_protect(&l->c->heap, push, &w) == TESS_OK) return;
+  tess_schedule_free(s);
+  l->failed = true;
+}
+
+/* ---- blocks ------------------------------------------------------------------------ */
+
+/* Names of a program's blocks, each ended by a NUL, in the order in which
+ * modules see them: children before their parent, then all turned round. */
+static void list_blocks(const ir_program *p, ir_stmt s, strbuf *out,
+                        uint32_t *n) {
+  for (ir_stmt c = ir_st(p, s)->body; c; c = ir_st(p, c)->next)
+    list_blocks(p, c, out, n);
+  if (!ir_is_block(p, s)) return;
+  const char *name = ir_text(p, ir_blk(p, s)->name);
+  str_write(out, name, strlen(name) + 1);
+  ++*n;
+}
+
+/* The k-th name of n in that text. */
+static const char *name_at(const strbuf *names, uint32_t k) {
+  const char *s = names->v;
+  while (k--) s += strlen(s) + 1;
+  return s;
+}
+
+static tess_status find_block(tess_schedule *s, const char *name,
+                              tess_rv *out) {
+  tess_arg arg = {"name", {.kind = TESS_V_STR, .s = name}};
+  uint32_t n;
+  tess_schedule_place(s, "", 0);
+  return tess_schedule_call(s, "get_block", 1, &arg, 1, out, &n, NULL);
+}
+
+/* ---- applying a module ------------------------------------------------------------- */
+
+typedef struct writer {
+  tess_space *space;
+  space_sketches *k;
+  const tess_module *m;
+} writer;
+
+static void tell(writer *w, const char *block, const char *what,
+                 const char *why) {
+  str_printf(&w->k->log, "%s at %s: %s%s%s\n", w->m->name, block, what,
+             *why ? ": " : "", why);
+}
+
+/* Applies the module to one block of s; the results go to `to`. */
+static tess_status apply(writer *w, tess_schedule *s, const char *block,
+                         schedules *to) {
+  tess_schedule *copy;
+  tess_rv rv;
+  const char *why = "";
+  uint32_t had = to->s.n;
+  tess_status st = tess_schedule_copy(s, &copy);
+  if (st != TESS_OK) return st;
+  st = find_block(copy, block, &rv);
+  if (st == TESS_OK) {
+    tess_schedule_sketch_mode(copy, 1);
+    st = w->m->apply(w->m->ud, copy, rv, add_schedule, to, &why);
+  } else {
+    why = "the block is gone";
+    st = TESS_NOT_FOUND;
+  }
+  tess_schedule_free(copy);
+  if (to->failed) return TESS_NOMEM;
+  if (to->foreign) {
+    to->foreign = false;
+    st = TESS_INVALID;
+    why = "it gave a schedule of another program";
+  }
+  char text[64];
+  snprintf(text, sizeof text, "applied, %u schedule%s", to->s.n - had,
+           to->s.n - had == 1 ? "" : "s");
+  if (st == TESS_OK && to->s.n > had) tell(w, block, text, "");
+  else if (st == TESS_OK || st == TESS_NOT_FOUND)
+    tell(w, block, "not applicable", why ? why : "");
+  else {
+    tell(w, block, "failed", why ? why : "");
+    ctx_log(w->k->c, TESS_LOG_WARN, "module %s failed at block %s and is not "
+            "used there: %s", w->m->name, block, why ? why : "");
+    while (to->s.n > had) tess_schedule_free(vec_pop(&to->s));
+  }
+  if (to->s.n > had) return TESS_OK;
+  st = tess_schedule_copy(s, &copy);       /* goes on as it is */
+  if (st == TESS_OK) add_schedule(to, copy);
+  return st;
+}
+
+/* One module over all blocks of one schedule, depth first; results in `to`. */
+static tess_status run_module(writer *w, tess_schedule *s,
+                              const strbuf *names, uint32_t left,
+                              schedules *to) {
+  schedules made = {.c = w->k->c, .program = to->program};
+  if (left == 0) {
+    tess_schedule *copy;
+    tess_status st = tess_schedule_copy(s, &copy);
+    if (st == TESS_OK) add_schedule(to, copy);
+    return st;
+  }
+  tess_status st = apply(w, s, name_at(names, left - 1), &made);
+  for (uint32_t i = 0; st == TESS_OK && i < made.s.n; i++)
+    st = run_module(w, made.s.v[i], names, left - 1, to);
+  if (st == TESS_OK && to->s.n > MAX_SKETCHES)
+    st = ctx_fail(w->k->c, TESS_LIMIT, "module %s makes more than %d "
+                  "sketches", w->m->name, MAX_SKETCHES);
+  drop_all(&made);
+  return st;
+}
+
+static tess_status run_on_schedule(writer *w, tess_schedule *s,
+                                   schedules *to) {
+  strbuf names;
+  uint32_t n = 0;
+  tess_program *p;
+  tess_status st = tess_schedule_program(s, &p);
+  if (st != TESS_OK) return st;
+  str_init(&names, &w->k->c->heap);
+  list_blocks(&p->p, ir_entry(&p->p)->root, &names, &n);
+  tess_program_free(p);
+  st = names.bad ? TESS_NOMEM : run_module(w, s, &names, n, to);
+  str_free(&names);
+  return st;
+}
+
+/* ---- sketches -------------------------------------------------------------------------- */
+
+typedef struct keep_work {
+  space_sketches *k;
+  tess_trace *t, *made;
+  tess_program *p;
+} keep_work;
+
+/* Opens the decisions; a trace that is there already is dropped. */
+static tess_status keep_open(void *ud) {
+  keep_work *w = ud;
+  w->made = trace_new(w->k->c, &w->t->t, w->p);
+  vm_open_decisions(&w->made->t);
+  for (uint32_t i = 0; i < w->k->trace.n; i++)
+    if (vm_trace_equal(&w->k->trace.v[i]->t, &w->made->t)) return TESS_OK;
+  vec_push(&w->k->c->heap, &w->k->trace, w->made);
+  w->made = NULL;
+  return TESS_OK;
+}
+
+static tess_status keep_trace(space_sketches *k, tess_trace *t,
+                              tess_program *p) {
+  keep_work w = {.k = k, .t = t, .p = p};
+  tess_status st = ctx_run(k->c, keep_open, &w);
+  tess_trace_free(w.made);
+  return st;
+}
+
+static tess_status keep_schedule(space_sketches *k, tess_schedule *s,
+                                 tess_program *p) {
+  tess_trace *full, *small;
+  tess_status st = tess_schedule_trace(s, &full);
+  if (st != TESS_OK) return st;
+  st = tess_trace_simplify(full, &small);
+  tess_trace_free(full);
+  if (st != TESS_OK) return st;
+  st = keep_trace(k, small, p);
+  tess_trace_free(small);
+  return st;
+}
+
+static tess_status write_modules(tess_space *s, tess_program *p,
+                                 tess_target *t, space_sketches *k) {
+  tess_schedule *first;
+  const schedules none = {.c = k->c, .program = p};
+  schedules now = none, next = none;
+  tess_status st = tess_schedule_new(p, t, 0, &first);
+  if (st != TESS_OK) return st;
+  add_schedule(&now, first);
+  for (uint32_t m = 0; st == TESS_OK && m < s->n; m++) {
+    writer w = {s, k, &s->module[m]};
+    for (uint32_t i = 0; st == TESS_OK && i < now.s.n; i++)
+      st = run_on_schedule(&w, now.s.v[i], &next);
+    drop_all(&now);
+    now = next;
+    next = none;
+  }
+  for (uint32_t i = 0; st == TESS_OK && i < now.s.n; i++)
+    st = keep_schedule(k, now.s.v[i], p);
+  drop_all(&now);
+  drop_all(&next);
+  return st;
+}
+
+static tess_status write_function(tess_space *s, tess_program *p,
+                                  tess_target *t, space_sketches *k) {
+  tess_schedule *sch;
+  schedules made = {.c = k->c, .program = p};
+  const char *why = "";
+  tess_status st = tess_schedule_new(p, t, 0, &sch);
+  if (st != TESS_OK) return st;
+  tess_schedule_sketch_mode(sch, 1);
+  st = s->module[0].apply(s->module[0].ud, sch, 0, add_schedule, &made, &why);
+  tess_schedule_free(sch);
+  if (st == TESS_NOT_FOUND || st == TESS_CALLBACK)
+    st = ctx_fail(k->c, st, "the scheduling function failed: %s",
+                  why ? why : "");
+  if (st == TESS_OK && made.foreign)
+    st = ctx_fail(k->c, TESS_INVALID, "the scheduling function gave a "
+                  "schedule of another program");
+  for (uint32_t i = 0; st == TESS_OK && i < made.s.n; i++)
+    st = keep_schedule(k, made.s.v[i], p);
+  drop_all(&made);
+  return st;
+}
+
+tess_status space_write(tess_space *s, tess_program *p, tess_target *t,
+                        space_sketches *k) {
+  tess_status st = TESS_OK;
+  switch (s->kind) {
+  case SPACE_MODULES: return write_modules(s, p, t, k);
+  case SPACE_FUNCTION: return write_function(s, p, t, k);
+  case SPACE_UNION:
+    for (uint32_t i = 0; st == TESS_OK && i < s->n; i++)
+      st = space_write(s->part[i], p, t, k);
+    return st;
+  case SPACE_TRACES:
+    for (uint32_t i = 0; st == TESS_OK && i < s->n; i++)
+      st = keep_trace(k, s->trace[i], p);
+    return st;
+  }
+  return TESS_INTERNAL;
+}
+
+void space_sketches_init(space_sketches *k, tess_context *c) {
+  *k = (space_sketches){.c = c};
+  str_init(&k->log, &c->heap);
+}
+
+void space_sketches_free(space_sketches *k) {
+  for (uint32_t i = 0; i < k->trace.n; i++) tess_trace_free(k->trace.v[i]);
+  vec_free(&k->c->heap, &k->trace);
+  str_free(&k->log);
+}

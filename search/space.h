@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Spaces of candidates: what writes the sketches. */
+#ifndef SEARCH_SPACE_H
+#define SEARCH_SPACE_H
+
+#include "vm/object.h"
+
+typedef enum space_kind {
+  SPACE_MODULES,       /* module by module over the blocks */
+  SPACE_FUNCTION,      /* one call for the whole program */
+  SPACE_UNION, SPACE_TRACES
+} space_kind;
+
+struct tess_space {
+  tess_context *c;
+  uint32_t refs;
+  space_kind kind;
+  uint32_t n;
+  tess_module *module;       /* MODULES, FUNCTION: n */
+  char **name;               /* their names, own copies */
+  tess_space **part;         /* UNION: n */
+  tess_trace **trace;        /* TRACES: n */
+};
+
+/* The sketches of a space: open traces bound to the program, without those
+ * that are there already. */
+typedef struct space_sketches {
+  tess_context *c;
+  VEC(tess_trace *) trace;
+  strbuf log;                /* which module did what, where and why not */
+} space_sketches;
+
+void space_sketches_init(space_sketches *k, tess_context *c);
+void space_sketches_free(space_sketches *k);
+/* Appends those of `s`.  A module that fails is switched off for that block,
+ * with a warning. */
+tess_status space_write(tess_space *s, tess_program *p, tess_target *t,
+                        space_sketches *k);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public header's part about spaces. */
+#include "search/space.h"
+
+typedef struct make_work {
+  tess_context *c;
+  space_kind kind;
+  uint32_t n;
+  const tess_module *module;
+  tess_space *const *part;
+  tess_trace *const *trace;
+  tess_space *made;
+} make_work;
+
+static void *zeroed(mem_heap *h, size_t bytes) {
+  void *p = mem_resize(h, NULL, 0, bytes ? bytes : 1);
+  memset(p, 0, bytes ? bytes : 1);
+  return p;
+}
+
+/* Names are copied; the modules' data is the space's from here on. */
+static void take_modules(tess_space *s, const tess_module *m) {
+  mem_heap *h = &s->c->heap;
+  s->name = zeroed(h, s->n * sizeof *s->name);
+  tess_module *list = zeroed(h, s->n * sizeof *list);
+  for (uint32_t i = 0; i < s->n; i++)
+    s->name[i] = ctx_text(s->c, m[i].name, strlen(m[i].name));
+  for (uint32_t i = 0; i < s->n; i++) {
+    list[i] = m[i];
+    list[i].name = s->name[i];
+  }
+  s->module = list;
+}
+
+static tess_status make(void *ud) {
+  make_work *w = ud;
+  mem_heap *h = &w->c->heap;
+  tess_space *s = mem_new(h, tess_space);
+  *s = (tess_space){.c = w->c, .refs = 1, .kind = w->kind, .n = w->n};
+  w->made = s;
+  switch (w->kind) {
+  case SPACE_MODULES: case SPACE_FUNCTION:
+    take_modules(s, w->module);
+    break;
+  case SPACE_UNION:
+    s->part = zeroed(h, s->n * sizeof *s->part);
+    for (uint32_t i = 0; i < s->n; i++) {
+      s->part[i] = w->part[i];
+      s->part[i]->refs++;
+    }
+    break;
+  case SPACE_TRACES:
+    s->trace = zeroed(h, s->n * sizeof *s->trace);
+    for (uint32_t i = 0; i < s->n; i++) s->trace[i] = trace_hold(w->trace[i]);
+    break;
+  }
+  return TESS_OK;
+}
+
+static tess_status make_space(make_work w, tess_space **out) {
+  tess_status s = ctx_run(w.c, make, &w);
+  *out = s == TESS_OK ? w.made : NULL;
+  if (s != TESS_OK) tess_space_free(w.made);
+  return s;
+}
+
+tess_status tess_space_compose(tess_context *c, uint32_t n,
+                               const tess_module *modules, tess_space **out) {
+  return make_space((make_work){.c = c, .kind = SPACE_MODULES, .n = n,
+                                .module = modules}, out);
+}
+
+tess_status tess_space_function(tess_context *c, const tess_module *whole,
+                                tess_space **out) {
+  return make_space((make_work){.c = c, .kind = SPACE_FUNCTION, .n = 1,
+                                .module = whole}, out);
+}
+
+tess_status tess_space_union(tess_context *c, uint32_t n,
+                             tess_space *const *spaces, tess_space **out) {
+  return make_space((make_work){.c = c, .kind = SPACE_UNION, .n = n,
+                                .part = spaces}, out);
+}
+
+tess_status tess_space_traces(tess_context *c, uint32_t n,
+                              tess_trace *const *traces, tess_space **out) {
+  return make_space((make_work){.c = c, .kind = SPACE_TRACES, .n = n,
+                                .trace = traces}, out);
+}
+
+static void free_array(tess_space *s, void *array, size_t elem) {
+  size_t bytes = s->n * elem;
+  if (array) mem_free(&s->c->heap, array, bytes ? bytes : 1);
+}
+
+void tess_space_free(tess_space *s) {
+  if (!s || --s->refs) return;
+  for (uint32_t i = 0; i < s->n; i++) {
+    if (s->module && s->module[i].free) s->module[i].free(s->module[i].ud);
+    if (s->name) tess_text_free(s->c, s->name[i]);
+    if (s->part) tess_space_free(s->part[i]);
+    if (s->trace) tess_trace_free(s->trace[i]);
+  }
+  free_array(s, s->module, sizeof *s->module);
+  free_array(s, s->name, sizeof *s->name);
+  free_array(s, s->part, sizeof *s->part);
+  free_array(s, s->trace, sizeof *s->trace);
+  mem_free(&s->c->heap, s, sizeof *s);
+}
+
+tess_status tess_space_sketches(tess_space *s, tess_program *p,
+                                tess_target *t, uint32_t max,
+                                tess_trace **out, uint32_t *n) {
+  space_sketches k;
+  *n = 0;
+  space_sketches_init(&k, s->c);
+  tess_status st = space_write(s, p, t, &k);
+  if (st == TESS_OK && k.trace.n > max)
+    st = ctx_fail(s->c, TESS_LIMIT, "the space has %u sketches, more than %u",
+                  k.trace.n, max);
+  for (uint32_t i = 0; st == TESS_OK && i < k.trace.n; i++)
+    out[(*n)++] = trace_hold(k.trace.v[i]);
+  space_sketches_free(&k);
+  return st;
+}
+
+typedef struct text_work { space_sketches *k; char **out; } text_work;
+static tess_status give_log(void *ud) {
+  text_work *w = ud;
+  *w->out = ctx_text_of(w->k->c, &w->k->log);
+  return TESS_OK;
+}
+
+tess_status tess_space_explain(tess_space *s, tess_program *p,
+                               tess_target *t, char **out) {
+  space_sketches k;
+  *out = NULL;
+  space_sketches_init(&k, s->c);
+  tess_status st = space_write(s, p, t, &k);
+  if (st == TESS_OK) st = ctx_run(s->c, give_log, &(text_work){&k, out});
+  space_sketches_free(&k);
+  return st;
+}

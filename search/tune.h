@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The search loop and what it is put together from. */
+#ifndef SEARCH_TUNE_H
+#define SEARCH_TUNE_H
+
+#include "measure/measure.h"
+#include "search/database.h"
+#include "search/search.h"
+#include "search/space.h"
+
+/* ---- measuring a batch (measurer.c) ---------------------------------------------- */
+
+/* What became of one candidate. */
+typedef struct search_outcome {
+  tess_status status;
+  double seconds;            /* median; TESS_OK only */
+  uint64_t program_hash;
+  double *sample;            /* of the outcome's heap */
+  uint32_t nsample;
+  strbuf message, code;
+} search_outcome;
+
+/* Turns candidates into times, in order; a test plugs in recorded ones.
+ * `best` is the time of the best so far, 0 while there is none; `told` is
+ * called after each candidate, and non-zero from it ends the batch, the rest
+ * of which is TESS_CANCELLED. */
+typedef struct search_measurer {
+  tess_status (*measure)(void *ud, tess_session *s, uint32_t n,
+                         const search_cand *c, double best,
+                         search_outcome *out,
+                         int (*told)(void *ud, uint32_t i), void *told_ud);
+  /* Times the codes in turns; seconds[i] is +inf where it failed. */
+  tess_status (*rematch)(void *ud, uint32_t n, const strbuf *const *code,
+                         double *seconds);
+  void (*free)(void *ud);
+  void *ud;
+} search_measurer;
+
+tess_status measurer_open(tess_context *c, tess_program *p,
+                          const char *target, const measure_policy *policy,
+                          bool check_all, search_measurer *out);
+void outcome_init(search_outcome *o, mem_heap *heap);
+void outcome_free(search_outcome *o);
+
+/* ---- results ------------------------------------------------------------------------ */
+
+/* Where the time of a run went, in seconds. */
+typedef struct tune_ledger {
+  double sketches, propose, model, measure, database, total;
+} tune_ledger;
+
+struct tess_result {
+  tess_context *c;
+  tess_result_info info;
+  tess_trace *best;          /* NULL: nothing valid was found */
+  tess_program *program;
+  char *target;
+  VEC(double) curve;
+  strbuf funnel, ledger, classes;
+};
+
+/* ---- the loop (tune.c) ------------------------------------------------------------------ */
+
+typedef struct tune_setup {
+  tess_context *c;
+  tess_program *program;
+  const char *target;
+  uint32_t nsketch;
+  tess_trace *const *sketch;
+  const tess_tune_options *o;  /* complete: no defaults left open */
+  const char *policy;
+  search_measurer *measurer;
+  double sketch_seconds;
+  const measure_ledger *ledger;/* of its workers; NULL: none */
+} tune_setup;
+
+tess_status tune_run(const tune_setup *setup, tess_result **out);
+double tune_now(void);       /* seconds of a clock that only goes on */
+
+/* Texts of a result (report.c). */
+void tune_report_ledger(const tune_ledger *l, const measure_ledger *m,
+                        uint32_t trials, strbuf *out);
+void tune_progress_line(const tess_progress *p, strbuf *out);
+
+#endif

@@ -1,0 +1,82 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Are modules deterministic?  Their sketches are written again, in a fresh
+-- Lua state where they can be required there, and compared.
+
+-- The name by which `require` finds a module; nil for one made elsewhere.
+local function required_as(m)
+  for name, value in pairs(package.loaded) do
+    if value == m then return name end
+  end
+end
+
+-- A parameter as Lua text.
+local function literal(v)
+  if type(v) == "table" then
+    local parts = {}
+    for k, x in pairs(v) do
+      parts[#parts + 1] = ("[%s] = %s"):format(literal(k), literal(x))
+    end
+    return "{ " .. table.concat(parts, ", ") .. " }"
+  end
+  return ("%q"):format(v)
+end
+
+-- The list of modules as Lua text; nil when a fresh state cannot make it.
+local function list_text(modules)
+  local parts = {}
+  for i, m in ipairs(modules) do
+    local name = m.module and required_as(m.module)
+    if not name then return nil end
+    local ok, params = pcall(literal, m.params)
+    if not ok then return nil end
+    parts[i] = ("require %q (%s)"):format(name, params)
+  end
+  return "{ " .. table.concat(parts, ", ") .. " }"
+end
+
+local function texts(ts, modules, program, target)
+  local list = {}
+  local space = ts.space.compose(modules)
+  for i, t in ipairs(ts.space.sketches(space, program, target)) do
+    list[i] = t:lua()
+  end
+  return list
+end
+
+local fresh_code = [[
+local ts = require "tessera"
+local texts = require "tessera.check".texts
+return table.concat(texts(ts, %s, ts.load_program(%q), %q), "\1")
+]]
+
+-- The sketches as a fresh state writes them.
+local function fresh_texts(core, list, program, target)
+  local path = os.tmpname()
+  program:save(path)
+  local ok, text = core.in_fresh_state(fresh_code:format(list, path, target))
+  os.remove(path)
+  if not ok then error(text, 0) end
+  local out = {}
+  for t in text:gmatch("[^\1]+") do out[#out + 1] = t end
+  return out
+end
+
+-- check(ts, core, modules, program, target): true; or false and where the
+-- second writing differs from the first.
+local function check(ts, core, modules, program, target)
+  local here, list = texts(ts, modules, program, target), list_text(modules)
+  local again = list and
+                fresh_texts(core, list, program, tostring(ts.target(target)))
+                or texts(ts, modules, program, target)
+  if #here ~= #again then
+    return false, ("%d sketches, then %d"):format(#here, #again)
+  end
+  for i = 1, #here do
+    if here[i] ~= again[i] then
+      return false, ("sketch %d is\n%s\nthen\n%s"):format(i, here[i], again[i])
+    end
+  end
+  return true
+end
+
+return { check = check, texts = texts }

@@ -1,0 +1,354 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The sub-commands of `tessera`: each is a function of the arguments and the
+-- host (read_line, terminal, verbose) and returns the exit status.
+local ts = require "tessera"
+local reference = require "tessera.reference"
+
+local command = {}
+
+-- ---- arguments ----------------------------------------------------------------
+
+-- The call is wrong: exit status 2.
+local function usage(text, ...)
+  error({ usage = text:format(...) }, 0)
+end
+
+local function value_of(name, kind, text)
+  if kind == "string" then return text end
+  local n = math.tointeger(tonumber(text)) or
+            usage("option --%s: '%s' is not an integer", name, text)
+  if kind == "count" and (n < 1 or n > 1000000000) then
+    usage("option --%s: %s is outside of 1 .. 10^9", name, text)
+  end
+  return n
+end
+
+-- Splits arguments into options and the rest; `known` maps each option to
+-- "string", "integer", "count" or "flag".
+local function parse(args, known)
+  local options, rest = {}, {}
+  local i = 1
+  while i <= #args do
+    local a = args[i]
+    local name, value = a:match("^%-%-([^=]+)=(.*)$")
+    name = name or a:match("^%-%-(.+)$")
+    if not name then
+      if a:sub(1, 1) == "-" and #a > 1 then usage("unknown option %s", a) end
+      rest[#rest + 1] = a
+    else
+      local kind = known[name] or usage("unknown option --%s", name)
+      if kind == "flag" then
+        if value then usage("option --%s takes no value", name) end
+        options[name] = true
+      else
+        if not value then
+          i = i + 1
+          value = args[i] or usage("option --%s needs a value", name)
+        end
+        options[name] = value_of(name, kind, value)
+      end
+    end
+    i = i + 1
+  end
+  return options, rest
+end
+
+local function read_file(path)
+  local f, why = io.open(path, "rb")
+  if not f then error(why, 0) end
+  local text, bad = f:read("a")
+  f:close()
+  if not text then error(path .. ": " .. tostring(bad), 0) end
+  return text
+end
+
+-- Raises an error that came from reading `name`, with that name.
+local function blame(name, e)
+  if type(e) == "table" and e.message then
+    e = tostring(e):match("^[^\n]*")
+  end
+  error(name .. ": " .. tostring(e), 0)
+end
+
+-- ---- what a file holds -----------------------------------------------------------
+
+local function is(x, what)
+  local meta = type(x) == "userdata" and getmetatable(x)
+  return meta and meta.__name == "tessera." .. what
+end
+
+-- What a description FILE.lua returns: a program, or a table with one.
+local function run_description(path)
+  local chunk, why = loadfile(path)
+  if not chunk then error(why, 0) end
+  local result = chunk()
+  if is(result, "program") then return { program = result } end
+  if type(result) == "table" and is(result.program, "program") then
+    return result
+  end
+  error(path .. ": expected the file to return a program, or a table " ..
+        "{ program = ..., space = ... }, not " .. type(result), 0)
+end
+
+local function is_database(path)
+  local f = io.open(path, "rb")
+  if not f then return false end
+  local head = f:read(15)
+  f:close()
+  return head == "SQLite format 3"
+end
+
+-- "tune.db:17" names record 17: the record and its trace, which is bound to
+-- its program; nil when `name` is no such thing.
+local function from_record(name)
+  local path, id = name:match("^(.+):(%d+)$")
+  if not path then return nil end
+  local f = io.open(path, "rb")
+  if not f then return nil end
+  f:close()
+  id = math.tointeger(tonumber(id))
+  local db = ts.database(path)
+  local trace = db:trace(id)
+  for _, r in ipairs(db:records(math.maxinteger)) do
+    if r.id == id then return trace, r end
+  end
+  return trace
+end
+
+-- The trace that a text is, by the parsers, which run no code; or nil and
+-- why not.  Our JSON is an object, TVM's an array.
+local function parse_trace(text, program)
+  local mark = text:match("^%s*([{%[])")
+  local read = mark == "{" and ts.trace.from_json or
+               mark == "[" and ts.trace.from_tvm_json or ts.trace.from_lua
+  local ok, result = pcall(read, text, program)
+  if ok then return result end
+  return nil, result
+end
+
+-- A trace that is asked for, from a file or a record.
+local function load_trace(name, program)
+  local trace = from_record(name)
+  if trace then return trace, true end
+  if is_database(name) then
+    error(("%s is a database: name a record of it, as in %s:1"):format(name,
+          name), 0)
+  end
+  local why
+  trace, why = parse_trace(read_file(name), program)
+  if not trace then blame(name, why) end
+  return trace, false
+end
+
+-- ---- tune ---------------------------------------------------------------------------
+
+-- A value as JSON; keys in order, an empty table is a list.
+local function json(v)
+  if type(v) == "table" then
+    local parts = {}
+    if #v > 0 or next(v) == nil then
+      for i, x in ipairs(v) do parts[i] = json(x) end
+      return "[" .. table.concat(parts, ", ") .. "]"
+    end
+    local keys = {}
+    for k in pairs(v) do keys[#keys + 1] = k end
+    table.sort(keys)
+    for i, k in ipairs(keys) do parts[i] = json(k) .. ": " .. json(v[k]) end
+    return "{" .. table.concat(parts, ", ") .. "}"
+  elseif type(v) == "string" then
+    return '"' .. v:gsub('[%c"\\]', function(c)
+      return ("\\u%04x"):format(c:byte())
+    end) .. '"'
+  elseif type(v) == "number" and (v ~= v or v == math.huge or
+                                  v == -math.huge) then
+    return "null"
+  end
+  return tostring(v)
+end
+
+local function say(line)
+  print(line)
+  io.stdout:flush()
+end
+
+local function report(result, program, as_json)
+  if as_json then
+    say(json {
+      type = "result", status = result.status, program = program:name(),
+      trials = result.trials, failed = result.failed,
+      latency = result.latency, gflops = result.gflops, curve = result.curve,
+      trace = result.trace and result.trace:lua(),
+    })
+    return
+  end
+  if result.trace then
+    print("-- the best trace")
+    print(result.trace)
+  end
+  print(result)
+  io.stderr:write("time:\n", result.ledger)
+  if result.status == "CANCELLED" then
+    io.stderr:write("interrupted: this is the best so far\n")
+  end
+end
+
+-- What the command says stands above what the file says.
+local function tune_options(o, d, path)
+  local options, known = {}, { program = true }
+  for _, option in ipairs(reference.options) do known[option.name] = true end
+  for k in pairs(d) do
+    if not known[k] then
+      error(("%s: unknown option '%s'"):format(path, tostring(k)), 0)
+    end
+  end
+  for _, option in ipairs(reference.options) do
+    local v = option.flag and o[option.flag]
+    if v == nil then v = d[option.name] end
+    options[option.name] = v
+  end
+  if o.json then
+    options.progress = function(p)
+      say(json { type = "progress", trials = p.trials, best = p.best,
+                 max_trials = p.max_trials, failed = p.failed,
+                 gflops = p.gflops, elapsed = p.elapsed, eta = p.eta })
+    end
+  elseif options.progress == nil then
+    options.progress = true
+  end
+  return options
+end
+
+-- A name given on the command line that nothing bears is a wrong call.
+local function check_names(o, e)
+  local names = { strategy = "strategy", ["cost-model"] = "cost model" }
+  for flag, what in pairs(names) do
+    local unknown = ("there is no %s '%s'"):format(what, o[flag])
+    if o[flag] and type(e) == "table" and e.message == unknown then
+      usage("option --%s: %s", flag, unknown)
+    end
+  end
+  error(e, 0)
+end
+
+function command.tune(args)
+  local known = { json = "flag" }
+  for _, option in ipairs(reference.options) do
+    if option.flag then known[option.flag] = option.takes end
+  end
+  local o, rest = parse(args, known)
+  if #rest ~= 1 then usage("tune takes one FILE.lua") end
+  if o.target then
+    local ok, target = pcall(ts.target, o.target)
+    if not ok then usage("option --target: %s", target.message) end
+    o.target = target
+  end
+  local d = run_description(rest[1])
+  local ok, result = pcall(ts.tune, d.program, tune_options(o, d, rest[1]))
+  if not ok then check_names(o, result) end
+  report(result, d.program, o.json)
+  if not result.trace then
+    io.stderr:write(result.funnel)
+    error(result.status == "CANCELLED" and
+          "interrupted before anything valid was found" or
+          "nothing valid was found in " .. result.trials .. " trials", 0)
+  end
+  return 0
+end
+
+-- ---- step -----------------------------------------------------------------------------
+
+function command.step(args, host)
+  local o, rest = parse(args, { program = "string" })
+  if #rest ~= 1 then usage("step takes one FILE (JSON or Lua) or DB:RECORD") end
+  local program = o.program and run_description(o.program).program
+  local trace, bound = load_trace(rest[1], program)
+  if not program and not bound then
+    usage("step %s: a trace alone does not say what it schedules: add " ..
+          "--program FILE.lua", rest[1])
+  end
+  require("tessera.stepping")(trace:stepper(program), host)
+  return 0
+end
+
+-- ---- show, db, doc ------------------------------------------------------------------------
+
+local function time_of(r)
+  return r.status == "OK" and ("%.4f ms"):format(r.seconds * 1e3) or "-"
+end
+
+local function list_records(path, max)
+  local rows = ts.database(path):records(max)
+  print(("%6s  %12s  %-13s  %-20s  %s"):format("record", "time", "status",
+                                                "workload", "target"))
+  for _, r in ipairs(rows) do
+    print(("%6d  %12s  %-13s  %-20s  %s"):format(r.id, time_of(r), r.status,
+                                                 r.workload, r.target))
+  end
+  return 0
+end
+
+function command.db(args)
+  local _, rest = parse(args, {})
+  if #rest ~= 1 then usage("db takes one FILE") end
+  read_file(rest[1])     -- a missing file is an error, not a new database
+  if not is_database(rest[1]) then error(rest[1] .. ": not a database", 0) end
+  return list_records(rest[1], 1000)
+end
+
+-- What a file is, is found by trying: first what runs no code, a trace and a
+-- saved program, then a script that gives a program.  What begins as only a
+-- trace does is a trace, and why it is a bad one is said.
+local function show_file(name, o)
+  local text = read_file(name)
+  local program = o.program and run_description(o.program).program
+  local trace, why = parse_trace(text, program)
+  if trace then return trace end
+  if text:find("^%s*[{%[]") or text:find("^%s*%-%- tessera trace") then
+    blame(name, why)
+  end
+  local ok, saved = pcall(ts.load_program, name)
+  if ok then return saved end
+  if text:find("\0", 1, true) then
+    error(name .. ": neither a trace, a saved program, a database nor a " ..
+          "script", 0)
+  end
+  return run_description(name).program
+end
+
+function command.show(args)
+  local o, rest = parse(args, { program = "string" })
+  if #rest ~= 1 then usage("show takes one FILE or DB:RECORD") end
+  local name = rest[1]
+  local trace, r = from_record(name)
+  if trace then
+    print(trace)
+    if r then
+      print(("-- record %d: %s, %s, %s, %s"):format(r.id, r.workload,
+            time_of(r), r.status, r.target))
+    end
+  elseif is_database(name) then
+    list_records(name, 20)
+  else
+    print(show_file(name, o))
+  end
+  return 0
+end
+
+function command.doc(args)
+  local names = {}
+  for _, a in ipairs(args) do
+    if a == "--stubs" then io.write(ts.stubs()) return 0 end
+    names[#names + 1] = a
+  end
+  if #names > 1 then usage("doc takes one NAME") end
+  if not names[1] then print(reference.index()) return 0 end
+  local page = reference.page(names[1])
+  if not page then
+    error(("there is no primitive, module or option '%s'; `tessera doc` " ..
+           "lists them"):format(names[1]), 0)
+  end
+  print(page)
+  return 0
+end
+
+return command

@@ -1,0 +1,461 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The part of the module "tessera" that is written in Lua: describing
+-- computations, modules and spaces.  It is given the module's table with the
+-- raw functions in ts._core, and adds the rest to it.
+
+local function axis_names(f, n)
+  local names, default = {}, { "i", "j", "k", "l", "m", "n" }
+  for d = 1, n do
+    names[d] = debug.getlocal(f, d) or default[d] or ("i" .. d)
+  end
+  return names
+end
+
+-- One axis or a list of axes, as a list.
+local function axes_of(axes)
+  if type(axes) == "table" then return axes end
+  return { axes }
+end
+
+-- ---- index maps -----------------------------------------------------------
+
+-- A parameter of an index map that is given as a function, or what was made
+-- of some: its text, how tightly that binds, and the list of the sampled
+-- integers in the map, which stand in the text as $1, $2, ...
+local formal = {}
+
+local function is_formal(x) return getmetatable(x) == formal end
+
+local ranks = { ["+"] = 1, ["-"] = 1, ["*"] = 2, ["//"] = 2, ["%"] = 2 }
+local ATOM = 3
+
+-- x as one, in a map with these sampled integers.
+local function to_formal(core, sampled, x)
+  if is_formal(x) then return x end
+  if math.type(x) == "integer" then
+    return setmetatable({ text = tostring(x), sampled = sampled,
+                          rank = x < 0 and 0 or ATOM }, formal)
+  end
+  if type(x) ~= "userdata" or not core.rv_op(x, 0, "+") then
+    error("an index map computes with its parameters, integers and sampled " ..
+          "integers, by + - * // % ts.min ts.max", 0)
+  end
+  local k = 1
+  while sampled[k] and sampled[k] ~= x do k = k + 1 end
+  sampled[k] = x
+  return setmetatable({ text = "$" .. k, sampled = sampled, rank = ATOM },
+                      formal)
+end
+
+local function combine(core, op, a, b)
+  local sampled = (is_formal(a) and a or b).sampled
+  a, b = to_formal(core, sampled, a), to_formal(core, sampled, b)
+  local rank = ranks[op]
+  if not rank then
+    return setmetatable({ text = ("%s(%s, %s)"):format(op, a.text, b.text),
+                          sampled = sampled, rank = ATOM }, formal)
+  end
+  local left = a.rank < rank and "(%s)" or "%s"
+  local right = b.rank <= rank and "(%s)" or "%s"
+  return setmetatable({ text = (left .. " %s " .. right):format(a.text, op,
+                                                                b.text),
+                        sampled = sampled, rank = rank }, formal)
+end
+
+local function add_formals(core)
+  for event, op in pairs { __add = "+", __sub = "-", __mul = "*",
+                           __idiv = "//", __mod = "%" } do
+    formal[event] = function(a, b) return combine(core, op, a, b) end
+  end
+  formal.__unm = function(a) return combine(core, "-", 0, a) end
+  formal.__tostring = function(a) return a.text end
+end
+
+-- An index map given as a function, as what traces keep: a text, or a list of
+-- the text and what $1, $2, ... in it stand for.
+local function index_map(core, f)
+  local names, params, sampled = {}, {}, {}
+  local info = debug.getinfo(f, "u")
+  if info.isvararg then
+    error("an index map has named parameters, one for each index", 0)
+  end
+  for d = 1, info.nparams do
+    names[d] = debug.getlocal(f, d)
+    params[d] = setmetatable({ text = names[d], sampled = sampled,
+                               rank = ATOM }, formal)
+  end
+  local results = table.pack(f(table.unpack(params)))
+  if results.n == 1 and type(results[1]) == "table" and
+     not is_formal(results[1]) then
+    results = results[1]
+  end
+  local flat = {}                       -- pairs of begin and end too
+  for i = 1, results.n or #results do
+    local r = results[i]
+    for _, x in ipairs(type(r) == "table" and not is_formal(r) and r or { r }) do
+      flat[#flat + 1] = to_formal(core, sampled, x).text
+    end
+  end
+  local text = ("(%s) -> (%s)"):format(table.concat(names, ", "),
+                                       table.concat(flat, ", "))
+  return #sampled > 0 and { text, table.unpack(sampled) } or text
+end
+
+-- ---- expressions ----------------------------------------------------------
+
+local function add_expressions(ts, core)
+  ts.const, ts.cast, ts.select = core.const, core.cast, core.select
+
+  for _, fn in ipairs { "abs", "exp", "log", "sqrt", "rsqrt", "tanh",
+                        "sigmoid", "erf", "floor", "ceil", "round" } do
+    ts[fn] = function(x) return core.call(fn, x) end
+  end
+  function ts.pow(x, y) return core.call("pow", x, y) end
+  function ts.call_extern(name, dtype, ...)
+    return core.call_extern(name, dtype, ...)
+  end
+
+  -- ts.min, ts.max, ts.all, ts.any take two or more operands; the first two
+  -- also integer variables of a schedule and parameters of an index map.
+  local function fold(op)
+    return function(first, ...)
+      for _, x in ipairs { ... } do
+        if is_formal(first) or is_formal(x) then
+          first = combine(core, op, first, x)
+        else
+          first = core.rv_op(first, x, op) or core.binary(first, x, op)
+        end
+      end
+      return first
+    end
+  end
+  ts.min, ts.max = fold "min", fold "max"
+  ts.all, ts.any = fold "and", fold "or"
+  ts.land, ts.lor = ts.all, ts.any
+  function ts.lnot(x) return core.call("not", x) end
+
+  for name, reducer in pairs { sum = "sum", prod = "prod",
+                               reduce_max = "max", reduce_min = "min" } do
+    ts[name] = function(x, axes)
+      return core.reduce(reducer, { x }, axes_of(axes))
+    end
+  end
+
+  -- ts.reducer(combine, identity [, name]): `combine` gets the values so far,
+  -- then the new ones, and gives the combined; `identity` is a number or a
+  -- list of as many.  The result is called with the sources, then the axes.
+  -- Schedules reduce in any order and in parts, so `combine` must be
+  -- associative and commutative, and leave alone what meets the identity.
+  function ts.reducer(combine, identity, name)
+    if type(identity) ~= "table" then identity = { identity } end
+    return function(...)
+      local sources = { ... }
+      local axes = table.remove(sources)
+      return core.reduce_with(combine, identity, sources, axes_of(axes), name)
+    end
+  end
+end
+
+-- ---- tensors -----------------------------------------------------------------
+
+local function add_tensors(ts, core)
+  function ts.placeholder(name, shape, dtype, options)
+    if type(dtype) == "table" then dtype, options = nil, dtype end
+    return core.placeholder(name, shape, dtype, options and options.role)
+  end
+  ts.constant = core.constant
+  ts.size = core.size_var
+
+  -- ts.reduce_axis("k", K), or ts.reduce_axis("k", {lo, extent})
+  function ts.reduce_axis(name, range)
+    if type(range) == "table" then
+      return core.reduce_axis(name, range[1], range[2])
+    end
+    return core.reduce_axis(name, 0, range)
+  end
+
+  -- ts.compute(name, shape, function(i, j, ...) return body end)
+  function ts.compute(name, shape, body)
+    local keep = core.hold()
+    local vars = table.pack(core.compute_begin(name, shape,
+                                               axis_names(body, #shape)))
+    local results = table.pack(pcall(body, table.unpack(vars, 1, vars.n)))
+    if results[1] then
+      table.remove(results, 1)
+      results = table.pack(pcall(core.compute_end, results))
+    end
+    if not results[1] then
+      core.compute_cancel()
+      error(results[2], 0)
+    end
+    results.keep = keep        -- the builder lives until here
+    return table.unpack(results, 2, results.n)
+  end
+
+  ts.program = core.program
+end
+
+-- ---- imperative blocks ---------------------------------------------------------
+
+local builder = {}
+builder.__index = builder
+
+function builder:input(name, shape, dtype)
+  local b = self.core.buffer(name, shape, dtype, "global", "input", true)
+  table.insert(self.inputs, b)
+  return b
+end
+
+-- A parameter that the caller fills and the program changes in place.
+builder.inout = builder.input
+
+function builder:output(name, shape, dtype)
+  local b = self.core.buffer(name, shape, dtype, "global", "output", true)
+  table.insert(self.outputs, b)
+  return b
+end
+
+function builder:buffer(name, shape, dtype, scope)
+  return self.core.buffer(name, shape, dtype, scope or "global", nil, false)
+end
+
+-- Runs f between an opening and its closing.
+local function within(self, f, ...)
+  local result = table.pack(pcall(f, ...))
+  self.core.close()
+  if not result[1] then error(result[2], 0) end
+end
+
+-- b:loop("i", lo, extent, function(i) ... end)
+function builder:loop(name, lo, extent, f)
+  within(self, f, self.core.loop_begin(name, { lo, extent }))
+end
+
+-- b:block("update", { { "vi", extent = N, bind = i }, { "vk", "reduce", ... } },
+--         [{ where = condition },] function(vi, vk) ... end)
+function builder:block(name, iters, options, f)
+  if type(options) == "function" then options, f = {}, options end
+  local list = {}
+  for i, it in ipairs(iters) do
+    list[i] = { name = it[1] or it.name, kind = it[2] or it.kind or "spatial",
+                lo = it.lo or 0, extent = it.extent, bind = it.bind }
+  end
+  local vars = table.pack(self.core.block_begin(name, list, options.where))
+  within(self, f, table.unpack(vars, 1, vars.n))
+end
+
+-- Inside a block: what happens when all its reduce variables are at their
+-- start.
+function builder:init(f)
+  self.core.init_begin()
+  within(self, f)
+end
+
+function builder:when(condition, yes, no)
+  self.core.if_begin(condition)
+  within(self, function()
+    yes()
+    if no then self.core.else_begin() no() end
+  end)
+end
+
+function builder:let(name, value, f)
+  within(self, f, self.core.let_begin(name, value))
+end
+
+function builder:store(buffer, indices, value)
+  self.core.store(buffer, indices, value)
+end
+
+function builder:evaluate(x) self.core.evaluate(x) end
+
+function builder:program()
+  return self.core.program(self.name, self.inputs, self.outputs)
+end
+
+local function add_builder(ts, core)
+  -- ts.builder(name): statements are appended in the order of the calls.
+  function ts.builder(name)
+    return setmetatable({ name = name, core = core, inputs = {}, outputs = {},
+                          keep = core.hold() }, builder)
+  end
+end
+
+-- ---- modules and spaces ------------------------------------------------------------
+
+-- The globals are replaced while a module runs; here they stay themselves.
+local next, pairs = next, pairs
+
+-- pairs and next in a fixed order: numbers, then strings, then the rest by
+-- their text.
+local function ordered_pairs(t)
+  local meta = getmetatable(t)
+  if meta and meta.__pairs then return meta.__pairs(t) end
+  local keys = {}
+  for k in next, t do keys[#keys + 1] = k end
+  local rank = { number = 1, string = 2 }
+  table.sort(keys, function(a, b)
+    local ra, rb = rank[type(a)] or 3, rank[type(b)] or 3
+    if ra ~= rb then return ra < rb end
+    if ra == 3 then return tostring(a) < tostring(b) end
+    return a < b
+  end)
+  local i = 0
+  return function()
+    i = i + 1
+    local k = keys[i]
+    if k ~= nil then return k, t[k] end
+  end, t, nil
+end
+
+local function ordered_next(t, key)
+  local found = key == nil
+  for k, v in ordered_pairs(t) do
+    if found then return k, v end
+    found = k == key
+  end
+  return nil
+end
+
+local function no_random()
+  error("a schedule module must be deterministic: draw with sch:sample_* " ..
+        "instead of math.random", 2)
+end
+
+-- Calls f with what could make it depend on chance replaced.
+local function deterministic(f, ...)
+  local saved = { pairs = pairs, next = next, random = math.random }
+  _G.pairs, _G.next, math.random = ordered_pairs, ordered_next, no_random
+  local result = table.pack(pcall(f, ...))
+  _G.pairs, _G.next, math.random = saved.pairs, saved.next, saved.random
+  if not result[1] then error(result[2], 0) end
+  return table.unpack(result, 2, result.n)
+end
+
+local module = {}
+module.__index = module
+
+function module.__tostring(m) return "schedule module " .. m.name end
+
+-- An instance: the module with its parameters settled.
+function module.__call(m, params)
+  local p = {}
+  for k, v in next, m.defaults do p[k] = v end
+  for k, v in next, params or {} do
+    if m.defaults[k] == nil then
+      error(("module '%s' has no parameter '%s'"):format(m.name, tostring(k)),
+            2)
+    end
+    p[k] = v
+  end
+  return {
+    name = m.name, module = m, params = p,
+    apply = function(sch, block)
+      return deterministic(m.apply, sch, block, p)
+    end,
+  }
+end
+
+local function add_modules(ts, core)
+  -- ts.module{ name =, defaults = {}, apply = function(sch, block, p) }
+  function ts.module(m)
+    if type(m) ~= "table" or type(m.name) ~= "string" or
+       type(m.apply) ~= "function" then
+      error("ts.module takes { name = string, defaults = table, apply = " ..
+            "function(sch, block, p) }", 2)
+    end
+    m.defaults = m.defaults or {}
+    return setmetatable(m, module)
+  end
+
+  local space = {}
+  local modules_of = setmetatable({}, { __mode = "k" })
+  ts.space = space
+  space.sketches, space.explain = core.space_sketches, core.space_explain
+  space.union, space.traces = core.space_union, core.space_traces
+
+  function space.compose(modules)
+    for i, m in ipairs(modules) do
+      if getmetatable(m) == module then
+        error(("entry %d: module '%s' needs its parameters: write it with " ..
+               "{} behind"):format(i, m.name), 2)
+      end
+    end
+    local made = core.space_compose(modules)
+    modules_of[made] = modules
+    return made
+  end
+
+  -- ts.space.check(space or list of modules, program [, target]): true when
+  -- the modules are deterministic, or false and where they are not.
+  function space.check(s, program, target)
+    local modules = modules_of[s] or s
+    if type(modules) ~= "table" then
+      error("ts.space.check takes a list of modules, or what " ..
+            "ts.space.compose made of one", 2)
+    end
+    return require("tessera.check").check(ts, core, modules, program,
+                                          target or "llvm")
+  end
+
+  -- A function that schedules the whole program by hand.
+  function space.by_hand(f)
+    return core.space_by_hand {
+      name = "by hand",
+      apply = function(sch) return deterministic(f, sch) end,
+    }
+  end
+
+  -- The space for a target: a list of modules that suit it.
+  function space.default(target)
+    return require("tessera.spaces").default(ts, target or "llvm")
+  end
+
+  local function to_space(s, target)
+    if s == nil then return space.default(target) end
+    if type(s) == "function" then return space.by_hand(s) end
+    if type(s) == "table" then return space.compose(s) end
+    return s
+  end
+
+  function ts.tune(program, options)
+    options = options or {}
+    return core.tune(program, options,
+                     to_space(options.space, options.target))
+  end
+
+  -- ts.strategy{ propose = function(self, session, n), observe = ... } and
+  -- ts.cost_model{ predict =, update = }: checked tables.
+  function ts.strategy(s)
+    if type(s.propose) ~= "function" then
+      error("ts.strategy takes { propose = function(self, session, n), " ..
+            "observe = function(self, session, candidates) }", 2)
+    end
+    return s
+  end
+  function ts.cost_model(m)
+    if type(m.predict) ~= "function" then
+      error("ts.cost_model takes { predict = function(self, session, " ..
+            "candidates), update = ... }", 2)
+    end
+    return m
+  end
+end
+
+return function(ts)
+  local core = ts._core
+  ts._core = nil
+  local registry = debug.getregistry()
+  registry["tessera.index_map"] = function(f)
+    return index_map(core, f)
+  end
+  add_formals(core)
+  -- Errors name the first line of Lua outside of this folder.
+  registry["tessera.folder"] =
+    debug.getinfo(1, "S").source:match("^@.*[/\\]")
+  add_expressions(ts, core)
+  add_tensors(ts, core)
+  add_builder(ts, core)
+  add_modules(ts, core)
+  return ts
+end

@@ -1,0 +1,143 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What `tessera doc` knows beside the primitives: modules and options; and
+-- the stubs for editors.
+local ts = require "tessera"
+local spaces = require "tessera.spaces"
+
+local reference = {}
+
+-- Options of ts.tune; `flag` is how `tessera tune` spells one, `takes` what
+-- stands behind it there: "count" (1 or more), "integer" or "string".
+reference.options = {
+  { name = "target", flag = "target", takes = "string",
+    type = "string|tessera.Target", default = '"llvm", this machine',
+    help = "what to compile for" },
+  { name = "trials", flag = "trials", takes = "count", type = "integer",
+    default = "256",
+    help = "candidates to measure, those of the database included" },
+  { name = "seed", flag = "seed", takes = "integer", type = "integer",
+    default = "0",
+    help = "of every random choice; the same seed and the same measured " ..
+           "times give the same candidates, whatever the threads" },
+  { name = "space", type = "tessera.Space|table|function",
+    default = "ts.space.default(target)",
+    help = "what to search: a space, a list of modules, or a function that " ..
+           "schedules the whole program by hand" },
+  { name = "strategy", flag = "strategy", takes = "string",
+    type = "string|table", default = '"evolutionary"',
+    help = "who proposes candidates: \"evolutionary\", \"replay\" (random), " ..
+           "or what ts.strategy gives" },
+  { name = "cost_model", flag = "cost-model", takes = "string",
+    type = "string|table", default = '"random"',
+    help = "who ranks candidates before they are measured: \"random\", or " ..
+           "what ts.cost_model gives" },
+  { name = "database", flag = "db", takes = "string", type = "string",
+    default = "none",
+    help = "an SQLite file that keeps every record; a second run goes on " ..
+           "where the first ended" },
+  { name = "threads", flag = "threads", takes = "count", type = "integer",
+    default = "as many as cores",
+    help = "threads of the engine itself" },
+  { name = "kernel_threads", type = "integer", default = "the target's cores",
+    help = "threads a measured kernel runs on" },
+  { name = "batch", type = "integer", default = "32",
+    help = "candidates proposed and measured at a time" },
+  { name = "min_time", type = "number", default = "0.1",
+    help = "seconds a measurement lasts at least" },
+  { name = "timeout", type = "number", default = "10",
+    help = "seconds a candidate may run" },
+  { name = "deadline", type = "number", default = "none",
+    help = "seconds the whole run may take" },
+  { name = "on_error", type = '"record"|"stop"', default = '"record"',
+    help = "what a candidate that fails means for the run" },
+  { name = "check", type = '"best"|"all"', default = '"best"',
+    help = "which candidates are compared with the unscheduled program: " ..
+           "every new best, or all" },
+  { name = "progress", type = "boolean|function", default = "false",
+    help = "true: a line on stderr; a function: called with a table " ..
+           "(trials, max_trials, failed, best, gflops, elapsed, eta, text) " ..
+           "after each candidate, and ends the run by returning false" },
+}
+
+-- ---- modules ----------------------------------------------------------------
+
+local function literal(v)
+  if type(v) == "string" then return ("%q"):format(v) end
+  if type(v) ~= "table" then return tostring(v) end
+  local parts = {}
+  for i, x in ipairs(v) do parts[i] = literal(x) end
+  return "{ " .. table.concat(parts, ", ") .. " }"
+end
+
+-- The comment at the top of a file, without the licence.
+local function opening_comment(path)
+  local lines = {}
+  for line in io.lines(path) do
+    local comment = line:match("^%-%- ?(.*)$")
+    if not comment then break end
+    if not comment:match("^SPDX") then lines[#lines + 1] = comment end
+  end
+  return lines
+end
+
+-- A module's reference: what its file says of itself, and its parameters.
+local function module_doc(name)
+  local path = package.searchpath("modules." .. name, package.path)
+  if not path then return nil end
+  local m = require("modules." .. name)
+  local lines = opening_comment(path)
+  table.insert(lines, 1, "## module " .. name)
+  table.insert(lines, 2, "")
+  local keys = {}
+  for k in pairs(m.defaults) do keys[#keys + 1] = k end
+  table.sort(keys)
+  if #keys > 0 then lines[#lines + 1] = "" end
+  for _, k in ipairs(keys) do
+    lines[#lines + 1] = ("- `%s` = `%s`"):format(k, literal(m.defaults[k]))
+  end
+  return table.concat(lines, "\n")
+end
+
+-- ---- options ------------------------------------------------------------------
+
+local function option_doc(name)
+  name = name:gsub("^%-%-", "")
+  for _, o in ipairs(reference.options) do
+    if name == o.name or name == o.flag then
+      return ("## option %s%s\n\n%s.\n\nDefault: %s. Type in Lua: `%s`.")
+             :format(o.name, o.flag and " (tessera tune --" .. o.flag .. ")" or
+                     "", o.help:gsub("^%l", string.upper), o.default,
+                     (o.type:gsub("|", " | ")))
+    end
+  end
+end
+
+-- ---- all of it -----------------------------------------------------------------
+
+-- The page of one name; nil when nothing bears it.
+function reference.page(name)
+  for _, p in ipairs(ts.primitives()) do
+    if p.name == name then return ts.doc(name) end
+  end
+  return module_doc(name) or option_doc(name)
+end
+
+function reference.index()
+  local lines = { "primitives (sch:NAME):" }
+  for _, p in ipairs(ts.primitives()) do
+    lines[#lines + 1] = ("  %-26s %s"):format(p.name, p.summary)
+  end
+  lines[#lines + 1] = "modules (require \"modules.NAME\"):"
+  for _, name in ipairs(spaces.modules) do
+    local path = package.searchpath("modules." .. name, package.path)
+    lines[#lines + 1] = ("  %-26s %s"):format(name, path and
+                        opening_comment(path)[1] or "")
+  end
+  lines[#lines + 1] = "options of ts.tune and tessera tune:"
+  for _, o in ipairs(reference.options) do
+    lines[#lines + 1] = ("  %-26s %s"):format(o.name, o.help)
+  end
+  return table.concat(lines, "\n")
+end
+
+return reference

@@ -1,0 +1,188 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The prompt of `tessera step`: forwards, back and to any place of a trace,
+-- the program with what changed marked, the decision and its alternatives.
+local step_help = [[
+  n, next         the next instruction        b, back      undo it
+  g N, goto N, N  after instruction N         l, list      all instructions
+  p, program      the program as it stands    d, diff      with changes marked
+  a, alternatives [MAX]   what the decision here could be
+  c, choose D...  change it: the numbers, or #K for the K-th alternative
+  t, trace        the trace as Lua            w, write FILE    save it
+  h, help         this                        q, quit
+]]
+
+local stepping = {}
+
+local function show_stop(s)
+  local at = s:position()
+  if at == 0 then
+    print(("-- 0 of %d: before the first instruction"):format(s:size()))
+  else
+    print(("-- %d of %d: %s"):format(at, s:size(), s:instruction()))
+  end
+  print(s:diff())
+  local d = s:decision()
+  if d then
+    local _, count = s:alternatives(1)
+    print(("decision {%s}, one of %s"):format(table.concat(d, ", "),
+                                              tostring(count)))
+  end
+end
+
+function stepping.next(s)
+  if s:next() then show_stop(s) else print("-- the end of the trace") end
+end
+
+function stepping.back(s)
+  if s:back() then show_stop(s) else print("-- the start of the trace") end
+end
+
+stepping["goto"] = function(s, words)
+  local n = math.tointeger(tonumber(words[2]))
+  if not n then print("-- goto needs a position") return end
+  s:goto_(n)
+  show_stop(s)
+end
+
+function stepping.program(s) print(s:program()) end
+function stepping.diff(s) print(s:diff()) end
+function stepping.trace(s) print(s:trace()) end
+function stepping.help() io.write(step_help) end
+
+function stepping.list(s)
+  local t, at = s:trace(), s:position()
+  for i = 1, #t do
+    local inst = t[i]
+    local d = inst.decision and " decision {" ..
+              table.concat(inst.decision, ", ") .. "}" or ""
+    print(("%s%3d %s%s"):format(i == at and ">" or " ", i, inst.name, d))
+  end
+end
+
+function stepping.alternatives(s, words)
+  if not s:decision() then
+    print("-- the instruction here takes no decision")
+    return
+  end
+  local max = math.tointeger(tonumber(words[2] or 20))
+  if not max or max < 1 or max > 1 << 20 then
+    print("-- alternatives takes a number from 1 to 1048576")
+    return
+  end
+  local list, count = s:alternatives(max)
+  for i, a in ipairs(list) do
+    print(("  #%-4d {%s}  %.4g %%"):format(i, table.concat(a.decision, ", "),
+                                           100 * a.probability))
+  end
+  print(("%d of %s"):format(#list, tostring(count)))
+end
+
+-- The decision that the words after "choose" say.
+local function read_decision(s, words)
+  local k = words[2] and words[2]:match("^#(%d+)$")
+  if k then
+    k = math.tointeger(tonumber(k)) or 0
+    local a = k >= 1 and k <= 1 << 20 and s:alternatives(k)[k]
+    if not a then print("-- there is no alternative #" .. k) return nil end
+    return a.decision
+  end
+  local d = {}
+  for i = 2, #words do
+    for word in words[i]:gmatch("[^,{}]+") do
+      local n = word:find("^-?%d+$") and math.tointeger(tonumber(word))
+      if not n then
+        print(("-- '%s' is not an integer"):format(word))
+        return nil
+      end
+      d[#d + 1] = n
+    end
+  end
+  if #d == 0 then print("-- choose needs numbers, or #K") return nil end
+  return d
+end
+
+function stepping.choose(s, words)
+  if not s:decision() then
+    print("-- the instruction here takes no decision")
+    return
+  end
+  local d = read_decision(s, words)
+  if not d then return end
+  local ok, invalid, why = s:decide(d)
+  show_stop(s)
+  if not ok then
+    print(("-- from instruction %d on the trace no longer applies: %s")
+          :format(invalid, why))
+  end
+end
+
+function stepping.write(s, words)
+  if not words[2] then print("-- write needs a file name") return end
+  local f, why = io.open(words[2], "w")
+  if not f then print("-- " .. why) return end
+  local text = words[2]:match("%.json$") and s:trace():json() or
+               s:trace():lua()
+  local ok
+  ok, why = f:write(text, "\n")
+  local closed, late = f:close()
+  if ok and closed then print("-- written to " .. words[2])
+  else print("-- " .. words[2] .. ": " .. tostring(why or late)) end
+end
+
+local short = { n = "next", b = "back", g = "goto", p = "program",
+                d = "diff", a = "alternatives", c = "choose", t = "trace",
+                w = "write", h = "help", l = "list", q = "quit",
+                jump = "goto", decide = "choose", ["?"] = "help" }
+
+
+-- One command; true when it was the last.
+local function obey(s, words)
+  local name = words[1] and (short[words[1]] or words[1])
+  if name == "quit" then return true end
+  if math.tointeger(tonumber(name)) then
+    name, words = "goto", { "goto", name }
+  end
+  if not stepping[name] then
+    print(("-- unknown command '%s'; h lists them"):format(words[1]))
+    return false
+  end
+  local ok, e = pcall(stepping[name], s, words)
+  if not ok then
+    local text = type(e) == "table" and e.message or tostring(e)
+    print("-- " .. text:gsub("\n.*", ""))
+  end
+  return false
+end
+
+-- Goes to the end of the trace; where that cannot be reached, the message.
+local function finish(s)
+  local ok, e = pcall(s.goto_, s, s:size())
+  return not ok and (type(e) == "table" and e.message or tostring(e)) or nil
+end
+
+-- Reads commands until `quit` or the end of the input.  When a decision was
+-- changed, the program that the whole trace now makes is shown at the end;
+-- a trace that does not apply as a whole is an error then.
+local function step(s, host)
+  local start, wrong = s:trace(), finish(s)
+  s:goto_(0)
+  if wrong then print("-- this trace does not apply as a whole: " .. wrong) end
+  show_stop(s)
+  while true do
+    io.stdout:flush()
+    local line = host.read_line(("step %d/%d> "):format(s:position(),
+                                                         s:size()))
+    local words = {}
+    for w in (line or "quit"):gmatch("%S+") do words[#words + 1] = w end
+    if #words == 0 and host.terminal then words = { "next" } end
+    if #words > 0 and obey(s, words) then break end
+  end
+  wrong = finish(s)
+  if wrong then error(wrong, 0) end
+  if s:trace() ~= start then
+    print("-- the changed program")
+    print(s:program())
+  end
+end
+
+return step

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A matrix product as MetaSchedule writes them for tensor cores, less the
+ * tensor cores: tiles copied through registers to shared memory, from there
+ * to fragments, both in pipelines, one inside the other. */
+#include "support/lowered.h"
+#include "support/scheduled.h"
+
+static scheduled t;
+static lowered low;
+
+static int setup(void **state) {
+  (void)state;
+  scheduled_start(&t);
+  lowered_start(&low);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  lowered_end(&low);
+  scheduled_end(&t);
+  return 0;
+}
+
+static void note(ir_stmt s, const char *key, ir_val v) {
+  DO(&t, annotate, AT(block_or_loop, s), STR(ann_key, key), AT(ann_val, v));
+}
+
+static ir_val list(uint32_t n, const int64_t *v) {
+  uint32_t e[8];
+  for (uint32_t i = 0; i < n; i++) e[i] = ir_value_int(&t.p, v[i]);
+  return ir_value_add(&t.p, (ir_value){.tag = IR_VAL_LIST, .n = n}, e);
+}
+
+static void stages(ir_stmt loop, uint32_t n, const int64_t *stage,
+                   const int64_t *order) {
+  note(loop, "software_pipeline_stage", list(n, stage));
+  note(loop, "software_pipeline_order", list(n, order));
+}
+
+/* 0: it is not seen to be each thread's own. */
+static ir_stmt copy(ir_stmt loop, ir_stmt block, int64_t n,
+                    const char *scope) {
+  return RUN(&t, read_at, AT(loop, loop), AT(block, block),
+             NUM(read_buffer_index, n), STR(storage_scope, scope))
+             ? t.out[0] : 0;
+}
+
+/* C[i, j] = sum over k of A[i, k] * B[k, j]. */
+static void describe(int64_t m, int64_t n, int64_t k) {
+  ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, (int64_t[]){m, k});
+  ir_buf b = scheduled_buf(&t, "B", IR_ROLE_INPUT, 2, (int64_t[]){k, n});
+  ir_buf c = scheduled_buf(&t, "C", IR_ROLE_OUTPUT, 2, (int64_t[]){m, n});
+  ir_expr *it = t.it;
+  scheduled_block(&t, "C", "SSR", (int64_t[]){m, n, k});
+  scheduled_store(&t, c, it[0], it[1],
+                  ir_binary(&t.p, IR_MUL, scheduled_load(&t, a, it[0], it[2]),
+                            scheduled_load(&t, b, it[2], it[1])),
+                  true);
+  scheduled_finish(&t);
+}
+
+/* The loops k0 and k1 over the reduction, the copies in their places. */
+static bool schedule(int64_t m, int64_t n, int64_t k, int64_t threads,
+                     const int64_t *order, uint32_t count) {
+  static const int64_t stage0[] = {0, 0, 0, 0, 0, 1, 1};
+  describe(m, n, k);
+  ir_stmt c = scheduled_get(&t, "C");
+  ir_stmt i = scheduled_loop(&t, c, 0), j = scheduled_loop(&t, c, 1),
+          r = scheduled_loop(&t, c, 2);
+  DO(&t, split, AT(loop, i), INTS(factors, SCH_AUTO, threads, 2));
+  ir_stmt i0 = t.out[0], i1 = t.out[1], i2 = t.out[2];
+  DO(&t, split, AT(loop, j), INTS(factors, SCH_AUTO, 4));
+  ir_stmt j0 = t.out[0], j1 = t.out[1];
+  DO(&t, split, AT(loop, r), INTS(factors, SCH_AUTO, 2, 2));
+  ir_stmt k0 = t.out[0], k1 = t.out[1], k2 = t.out[2];
+  DO(&t, reorder, LIST(ordered_loops, i0, j0, i1, k0, k1, i2, j1, k2));
+  DO(&t, fuse, LIST(loops, i0, j0));
+  DO(&t, bind, AT(loop, t.out[0]), STR(thread_axis, "blockIdx.x"));
+  DO(&t, bind, AT(loop, i1), STR(thread_axis, "threadIdx.y"));
+  DO(&t, write_at, AT(loop, i1), AT(block, c), NUM(write_buffer_index, 0),
+     STR(storage_scope, "wmma.accumulator"));
+  for (int64_t x = 0; x < 2; x++) {
+    ir_stmt s = copy(k0, c, x, "shared.dyn");
+    if (!s) return false;
+    note(s, "vector_bytes", ir_value_int(&t.p, 8));
+    note(s, "local_stage", ir_value_int(&t.p, 1));
+    note(s, "double_buffer_scope", ir_value_int(&t.p, 0));
+  }
+  if (!copy(k1, c, 0, "wmma.matrix_a") || !copy(k1, c, 1, "wmma.matrix_b"))
+    return false;
+  stages(k1, 3, (int64_t[]){0, 0, 1}, (int64_t[]){0, 1, 2});
+  stages(k0, count, stage0, order);
+  return true;
+}
+
+static void must_work(void) {
+  assert_true(scheduled_same(&t));
+  tess_status st = lowered_check(&low, &t.p);
+  if (st) fail_msg("%s\n%s", low.err.message, scheduled_text(&t));
+  assert_int_equal(lowered_check_native(&low, &t.p), TESS_OK);
+}
+
+static uint32_t barriers(void) {
+  lower_options o = {.vector_bytes = 16, .keep_math = true};
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < lower_npasses; i++)
+    if (!strcmp(lower_passes[i].name, "kernels")) o.stop_after = i + 1;
+  ir_program_copy(&low.p, &t.p);
+  assert_int_equal(lower_program(&low.p, &low.scratch, &o, &low.err),
+                   TESS_OK);
+  for (ir_stmt s = 1; s < low.p.stmt.n; s++)
+    n += ir_st(&low.p, s)->kind == IR_BARRIER;
+  return n;
+}
+
+/* Seven statements: two a copy, three of the pipeline inside. */
+static void seven_statements(void **state) {
+  (void)state;
+  assert_true(schedule(8, 8, 16, 2, (int64_t[]){0, 3, 1, 4, 5, 2, 6}, 7));
+  must_work();
+  assert_int_equal(barriers(), 4);
+}
+
+static void short_ones(void **state) {
+  (void)state;
+  int done = 0;
+  for (int64_t k = 1; k < 14; k++) {
+    if (schedule(5, 7, k, 3, (int64_t[]){0, 3, 1, 4, 5, 2, 6}, 7)) {
+      must_work();
+      done++;
+    }
+    teardown(NULL);
+    setup(NULL);
+  }
+  assert_true(done > 2);
+}
+
+static void too_few_entries(void **state) {
+  (void)state;
+  assert_true(schedule(8, 8, 16, 2, (int64_t[]){0, 1, 2}, 3));
+  assert_int_equal(lowered_check(&low, &t.p), TESS_UNSUPPORTED);
+  assert_non_null(strstr(low.err.message,
+                         "has 3 entries, its body 7 statements"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(seven_statements), TEST(short_ones), TEST(too_few_entries),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

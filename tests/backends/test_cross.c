@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reductions that threads share: each reduces its part, one of them the
+ * parts. */
+#include "base/rng.h"
+#include "support/lowered.h"
+#include "support/scheduled.h"
+
+enum { ROUNDS = 400 };
+
+static scheduled t;
+static lowered low;
+
+static int setup(void **state) {
+  (void)state;
+  scheduled_start(&t);
+  lowered_start(&low);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  lowered_end(&low);
+  scheduled_end(&t);
+  return 0;
+}
+
+/* C[i] = sum over j, k of A[i, j * depth + k], D[i] = C[i] + 1. */
+static void describe(int64_t rows, int64_t wide, int64_t depth) {
+  ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2,
+                           (int64_t[]){rows, wide * depth});
+  ir_buf c = scheduled_buf(&t, "C", IR_ROLE_LOCAL, 1, &rows);
+  ir_buf d = scheduled_buf(&t, "D", IR_ROLE_OUTPUT, 1, &rows);
+  scheduled_block(&t, "C", "SRR", (int64_t[]){rows, wide, depth});
+  ir_expr at = ir_add(&t.p, ir_mul(&t.p, t.it[1], ir_index(&t.p, depth)),
+                      t.it[2]);
+  scheduled_store(&t, c, t.it[0], 0, scheduled_load(&t, a, t.it[0], at), true);
+  scheduled_block(&t, "D", "S", &rows);
+  scheduled_store(&t, d, t.it[0], 0,
+                  ir_add(&t.p, scheduled_load(&t, c, t.it[0], 0),
+                         ir_real(&t.p, (tess_dtype){TESS_FLOAT, 32, 1}, 1)),
+                  false);
+  scheduled_finish(&t);
+}
+
+static ir_stmt loop(const char *block, uint32_t k) {
+  return scheduled_loop(&t, scheduled_get(&t, block), k);
+}
+
+static bool bind(ir_stmt l, const char *axis) {
+  return RUN(&t, bind, AT(loop, l), STR(thread_axis, axis));
+}
+
+static void must_work(void) {
+  assert_true(scheduled_same(&t));
+  tess_status st = lowered_check(&low, &t.p);
+  if (st) fail_msg("%s\n%s", low.err.message, scheduled_text(&t));
+  assert_int_equal(lowered_check_native(&low, &t.p), TESS_OK);
+}
+
+static const char *kernels(void) {
+  lower_options o = {.vector_bytes = 16, .keep_math = true};
+  for (uint32_t i = 0; i < lower_npasses; i++)
+    if (!strcmp(lower_passes[i].name, "narrow")) o.stop_after = i + 1;
+  ir_program_copy(&low.p, &t.p);
+  assert_int_equal(lower_program(&low.p, &low.scratch, &o, &low.err),
+                   TESS_OK);
+  strbuf b;
+  str_init(&b, &t.heap.heap);
+  ir_print(&low.p, NULL, &b);
+  const char *s = arena_printf(&t.texts, "%s", str_get(&b));
+  str_free(&b);
+  return s;
+}
+
+static void shared_work(void **state) {
+  (void)state;
+  describe(5, 8, 4);
+  assert_true(bind(loop("C", 0), "blockIdx.x"));
+  assert_true(bind(loop("C", 1), "threadIdx.x"));
+  const char *text = kernels();
+  assert_non_null(strstr(text, "C_parts: float32[8, 1] in shared"));
+  assert_non_null(strstr(text, "barrier shared"));
+  must_work();
+}
+
+/* Both loops, in two axes; rows in a third. */
+static void two_axes(void **state) {
+  (void)state;
+  describe(4, 3, 5);
+  assert_true(bind(loop("C", 0), "threadIdx.z"));
+  assert_true(bind(loop("C", 1), "threadIdx.x"));
+  assert_true(bind(loop("C", 2), "threadIdx.y"));
+  must_work();
+}
+
+/* Two loops of one axis: one of them each thread runs alone. */
+static void one_axis_twice(void **state) {
+  (void)state;
+  describe(1, 2, 3);
+  assert_true(bind(loop("C", 0), "threadIdx.x"));
+  assert_true(bind(loop("C", 1), "threadIdx.x"));
+  assert_true(bind(loop("C", 2), "threadIdx.x"));
+  must_work();
+}
+
+/* Some threads have no part: what they hold is the identity. */
+static void overhanging(void **state) {
+  (void)state;
+  describe(3, 10, 1);
+  DO(&t, split, AT(loop, loop("C", 1)), INTS(factors, SCH_AUTO, 4));
+  assert_true(bind(t.out[1], "threadIdx.x"));
+  assert_true(bind(loop("C", 0), "blockIdx.x"));
+  must_work();
+}
+
+/* The result is read by the threads that made it. */
+static void read_at_once(void **state) {
+  (void)state;
+  describe(4, 6, 2);
+  ir_stmt c = scheduled_get(&t, "C");
+  DO(&t, compute_at, AT(block, c), AT(loop, loop("D", 0)));
+  assert_true(bind(loop("D", 0), "blockIdx.x"));
+  assert_true(bind(loop("C", 1), "threadIdx.x"));
+  must_work();
+}
+
+static void not_over_the_grid(void **state) {
+  (void)state;
+  describe(4, 6, 2);
+  REFUSED(&t, ITER_NOT_SPATIAL, bind, AT(loop, loop("C", 1)),
+          STR(thread_axis, "blockIdx.x"));
+  REFUSED(&t, ITER_NOT_SPATIAL, bind, AT(loop, loop("C", 1)),
+          STR(thread_axis, "vthread.x"));
+  REFUSED(&t, ITER_NOT_SPATIAL, parallel, AT(loop, loop("C", 1)));
+}
+
+/* ---- random ones -------------------------------------------------------- */
+
+static uint32_t below(rng *r, uint32_t n) { return rng_below(r, n); }
+
+static void step(rng *r) {
+  static const char *const axis[] = {"threadIdx.x", "threadIdx.y",
+                                     "threadIdx.z", "blockIdx.x",
+                                     "vthread.x"};
+  ir_stmt v[SCHEDULED_MAX];
+  ir_stmt b = scheduled_get(&t, below(r, 4) ? "C" : "D");
+  uint32_t n = sch_loops_above(&t.p, b, SCHEDULED_MAX, v);
+  uint32_t k = below(r, n);
+  switch (below(r, 7)) {
+  case 0:
+    RUN(&t, split, AT(loop, v[k]), INTS(factors, SCH_AUTO, 1 + below(r, 4)));
+    return;
+  case 1:
+    if (k + 1 < n) RUN(&t, fuse, LIST(loops, v[k], v[k + 1]));
+    return;
+  case 2:
+    if (k + 1 < n) RUN(&t, reorder, LIST(ordered_loops, v[k + 1], v[k]));
+    return;
+  case 3:
+    if (below(r, 3) == 0)
+      RUN(&t, compute_at, AT(block, scheduled_get(&t, "C")),
+          AT(loop, loop("D", 0)));
+    return;
+  default: bind(v[k], axis[below(r, 5)]);
+  }
+}
+
+static void random_reductions(void **state) {
+  (void)state;
+  int done = 0, native = 0;
+  for (uint64_t i = 0; i < ROUNDS; i++) {
+    rng r;
+    rng_init(&r, 17, i);
+    describe(1 + below(&r, 6), 1 + below(&r, 7), 1 + below(&r, 5));
+    for (uint32_t steps = 2 + below(&r, 9); steps; steps--) step(&r);
+    assert_true(scheduled_same(&t));
+    done += lowered_check(&low, &t.p) == TESS_OK;
+    if (i % 8 == 0) native += lowered_check_native(&low, &t.p) == TESS_OK;
+    teardown(NULL);
+    setup(NULL);
+  }
+  assert_true(done > ROUNDS * 3 / 4);
+  assert_true(native > ROUNDS / 16);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(shared_work), TEST(two_axes), TEST(one_axis_twice),
+      TEST(overhanging),
+      TEST(read_at_once), TEST(not_over_the_grid),
+      TEST(random_reductions),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

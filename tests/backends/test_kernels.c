@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Thread loops become kernels with barriers: scheduled matrix products as a
+ * device would run them, in lockstep. */
+#include "base/rng.h"
+#include "support/lowered.h"
+#include "support/scheduled.h"
+
+enum { ROUNDS = 250 };
+
+static scheduled t;
+static lowered low;
+
+static int setup(void **state) {
+  (void)state;
+  scheduled_start(&t);
+  lowered_start(&low);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  lowered_end(&low);
+  scheduled_end(&t);
+  return 0;
+}
+
+static void again(void) {
+  teardown(NULL);
+  setup(NULL);
+}
+
+/* The program after the passes up to that one, as text. */
+static const char *text_after(const char *pass) {
+  lower_options o = {.vector_bytes = 16, .keep_math = true};
+  for (uint32_t i = 0; i < lower_npasses; i++)
+    if (!strcmp(lower_passes[i].name, pass)) o.stop_after = i + 1;
+  ir_program_copy(&low.p, &t.p);
+  tess_status st = lower_program(&low.p, &low.scratch, &o, &low.err);
+  if (st) fail_msg("%s", low.err.message);
+  strbuf b;
+  str_init(&b, &t.heap.heap);
+  ir_print(&low.p, NULL, &b);
+  const char *s = arena_printf(&t.texts, "%s", str_get(&b));
+  str_free(&b);
+  return s;
+}
+
+static uint32_t count(const char *text, const char *what) {
+  uint32_t n = 0;
+  for (; (text = strstr(text, what)); text += strlen(what)) n++;
+  return n;
+}
+
+/* ---- a matrix product --------------------------------------------------- */
+
+static void describe(int64_t m, int64_t n, int64_t k) {
+  ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, (int64_t[]){m, k});
+  ir_buf b = scheduled_buf(&t, "B", IR_ROLE_INPUT, 2, (int64_t[]){k, n});
+  ir_buf c = scheduled_buf(&t, "C", IR_ROLE_OUTPUT, 2, (int64_t[]){m, n});
+  ir_expr *it = t.it;
+  scheduled_block(&t, "C", "SSR", (int64_t[]){m, n, k});
+  scheduled_store(&t, c, it[0], it[1],
+                  ir_binary(&t.p, IR_MUL, scheduled_load(&t, a, it[0], it[2]),
+                            scheduled_load(&t, b, it[2], it[1])),
+                  true);
+  scheduled_finish(&t);
+}
+
+/* How C is computed: bm x bn elements by a block of threads, tm x tn of them
+ * by a thread, k in steps of bk. */
+typedef struct plan {
+  int64_t bm, bn, bk, tm, tn, fetch;
+  int64_t virtual;         /* parts of a thread's rows; 0: no such loop */
+  bool local;              /* sums in registers */
+  bool two;                /* threads in two axes */
+  bool spread;             /* the copies are the threads' together */
+  const char *scope;       /* of the tiles of A and B; NULL: none */
+  bool pipelined, doubled, unbound_grid, vectorized;
+} plan;
+
+typedef struct product {
+  ir_stmt c, copy, bx, virtual, ty, tx, k0;
+} product;
+
+static product tile(const plan *x) {
+  product m = {.c = scheduled_get(&t, "C")};
+  if (x->local) {
+    DO(&t, cache_write, AT(block, m.c), NUM(write_buffer_index, 0),
+       STR(storage_scope, "local"));
+    m.copy = t.out[0];
+  }
+  ir_stmt i = scheduled_loop(&t, m.c, 0), j = scheduled_loop(&t, m.c, 1),
+          k = scheduled_loop(&t, m.c, 2);
+  DO(&t, split, AT(loop, i), INTS(factors, SCH_AUTO, x->bm / x->tm, x->tm));
+  ir_stmt i0 = t.out[0], i1 = t.out[1], i2 = t.out[2];
+  if (x->virtual) {
+    DO(&t, split, AT(loop, i0), INTS(factors, SCH_AUTO, x->virtual));
+    i0 = t.out[0];
+    m.virtual = t.out[1];
+  }
+  DO(&t, split, AT(loop, j), INTS(factors, SCH_AUTO, x->bn / x->tn, x->tn));
+  ir_stmt j0 = t.out[0], j1 = t.out[1], j2 = t.out[2];
+  DO(&t, split, AT(loop, k), INTS(factors, SCH_AUTO, x->bk));
+  ir_stmt k1 = t.out[1];
+  m.k0 = t.out[0];
+  if (x->virtual)
+    DO(&t, reorder, LIST(ordered_loops, i0, j0, m.virtual, i1, j1, m.k0, k1,
+                         i2, j2));
+  else
+    DO(&t, reorder, LIST(ordered_loops, i0, j0, i1, j1, m.k0, k1, i2, j2));
+  DO(&t, fuse, LIST(loops, i0, j0));
+  m.bx = t.out[0];
+  m.ty = i1;
+  m.tx = j1;
+  if (!x->two) {
+    DO(&t, fuse, LIST(loops, i1, j1));
+    m.tx = t.out[0];
+    m.ty = 0;
+  }
+  return m;
+}
+
+static void bind_loops(const plan *x, const product *m) {
+  if (!x->unbound_grid)
+    RUN(&t, bind, AT(loop, m->bx), STR(thread_axis, "blockIdx.x"));
+  if (m->virtual)
+    RUN(&t, bind, AT(loop, m->virtual), STR(thread_axis, "vthread.x"));
+  if (m->ty) RUN(&t, bind, AT(loop, m->ty), STR(thread_axis, "threadIdx.y"));
+  RUN(&t, bind, AT(loop, m->tx), STR(thread_axis, "threadIdx.x"));
+}
+
+/* The tile of input number n, made under k0 by all threads. */
+static void fetch(const plan *x, const product *m, int64_t n) {
+  DO(&t, cache_read, AT(block, m->c), NUM(read_buffer_index, n),
+     STR(storage_scope, x->scope));
+  ir_stmt s = t.out[0];
+  if (!RUN(&t, compute_at, AT(block, s), AT(loop, m->k0))) return;
+  ir_stmt v[SCHEDULED_MAX];
+  uint32_t loops = sch_loops_above(&t.p, s, SCHEDULED_MAX, v), own = 0;
+  while (own < loops && v[loops - own - 1] != m->k0) own++;
+  if (x->doubled)
+    DO(&t, annotate, AT(block_or_loop, s), STR(ann_key, "double_buffer_scope"),
+       AT(ann_val, ir_value_int(&t.p, 0)));
+  if (!own || !x->spread) return;
+  ir_stmt f = v[loops - 1];
+  if (own > 1) {
+    DO(&t, fuse, LIST(loops, v[loops - 2], v[loops - 1]));
+    f = t.out[0];
+  }
+  if (x->two) {
+    if (!RUN(&t, split, AT(loop, f), INTS(factors, SCH_AUTO, x->bm / x->tm,
+                                          x->fetch)))
+      return;
+    RUN(&t, bind, AT(loop, t.out[2]), STR(thread_axis, "threadIdx.x"));
+    RUN(&t, bind, AT(loop, t.out[1]), STR(thread_axis, "threadIdx.y"));
+  } else {
+    if (!RUN(&t, split, AT(loop, f), INTS(factors, SCH_AUTO, x->fetch))) return;
+    RUN(&t, bind, AT(loop, t.out[1]), STR(thread_axis, "threadIdx.x"));
+  }
+}
+
+static ir_val integers(uint32_t n, const int64_t *v) {
+  uint32_t e[8];
+  for (uint32_t i = 0; i < n; i++) e[i] = ir_value_int(&t.p, v[i]);
+  return ir_value_add(&t.p, (ir_value){.tag = IR_VAL_LIST, .n = n}, e);
+}
+
+static void pipeline(const product *m) {
+  uint32_t n = 0;
+  for (ir_stmt c = ir_st(&t.p, m->k0)->body; c; c = ir_st(&t.p, c)->next) n++;
+  int64_t stage[8] = {0}, order[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+  stage[n - 1] = 1;
+  DO(&t, annotate, AT(block_or_loop, m->k0),
+     STR(ann_key, "software_pipeline_stage"),
+     AT(ann_val, integers(n, stage)));
+  DO(&t, annotate, AT(block_or_loop, m->k0),
+     STR(ann_key, "software_pipeline_order"),
+     AT(ann_val, integers(n, order)));
+}
+
+static void schedule(const plan *x) {
+  product m = tile(x);
+  bind_loops(x, &m);
+  if (m.copy) RUN(&t, reverse_compute_at, AT(block, m.copy), AT(loop, m.tx));
+  for (int64_t n = 0; n < 2 && x->scope; n++) fetch(x, &m, n);
+  if (x->vectorized) {
+    ir_stmt v[SCHEDULED_MAX];
+    uint32_t n = sch_loops_above(&t.p, m.c, SCHEDULED_MAX, v);
+    RUN(&t, vectorize, AT(loop, v[n - 1]));
+  }
+  if (x->pipelined) pipeline(&m);
+}
+
+static void must_work(void) {
+  assert_true(scheduled_same(&t));
+  tess_status st = lowered_check(&low, &t.p);
+  if (st) fail_msg("%s\n%s", low.err.message, scheduled_text(&t));
+}
+
+static const plan usual = {8, 8, 4, 2, 2, 16, .local = true, .spread = true,
+                           .scope = "shared"};
+
+/* Both tiles are copied by all threads together; the copies are waited for,
+ * and so are those who read the last ones. */
+static void shared_tiles(void **state) {
+  (void)state;
+  describe(16, 16, 16);
+  schedule(&usual);
+  const char *text = text_after("narrow");
+  assert_int_equal(count(text, "barrier shared"), 2);
+  assert_int_equal(count(text, "in threadIdx.x"), 1);
+  assert_non_null(strstr(text, "A_shared: float32[8, 4] in shared"));
+  assert_non_null(strstr(text, "C_local: float32[2, 2] in local"));
+  must_work();
+}
+
+/* Copies for the next step while this one is computed. */
+static void pipelined_tiles(void **state) {
+  (void)state;
+  plan x = usual;
+  x.pipelined = true;
+  describe(16, 16, 16);
+  schedule(&x);
+  const char *text = text_after("narrow");
+  assert_int_equal(count(text, "barrier shared"), 3);
+  assert_non_null(strstr(text, "A_shared: float32[2, 8, 4] in shared"));
+  must_work();
+}
+
+/* What is copied is copied once, for all virtual threads; each has its own
+ * sums. */
+static void virtual_threads(void **state) {
+  (void)state;
+  plan x = usual;
+  x.virtual = 2;
+  describe(16, 16, 16);
+  schedule(&x);
+  const char *text = text_after("narrow");
+  assert_int_equal(count(text, "vthread"), 0);
+  assert_non_null(strstr(text, "C_local: float32[2, 2, 2] in local"));
+  must_work();
+}
+
+/* ---- random ones -------------------------------------------------------- */
+
+static int64_t below(rng *r, int64_t n) {
+  return (int64_t)rng_below(r, (uint64_t)n);
+}
+
+static plan draw(rng *r) {
+  static const char *const scope[] = {"shared", "shared", "shared.dyn",
+                                      "local", "warp", NULL};
+  plan x = {.tm = 1 + below(r, 3), .tn = 1 + below(r, 3),
+            .bk = 1 + below(r, 5), .fetch = 1 + below(r, 20),
+            .local = below(r, 4), .two = below(r, 2), .spread = below(r, 4),
+            .scope = scope[below(r, 6)], .pipelined = below(r, 3) == 0,
+            .doubled = below(r, 4) == 0, .unbound_grid = below(r, 6) == 0,
+            .vectorized = below(r, 4) == 0,
+            .virtual = below(r, 3) ? 0 : 1 + below(r, 3)};
+  x.bm = x.tm * (1 + below(r, 4));
+  x.bn = x.tn * (1 + below(r, 4));
+  if (below(r, 2)) x.fetch = x.two ? x.bn / x.tn : x.bm / x.tm * x.bn / x.tn;
+  return x;
+}
+
+static void random_products(void **state) {
+  (void)state;
+  int done = 0;
+  for (uint64_t i = 0; i < ROUNDS; i++) {
+    rng r;
+    rng_init(&r, 91, i);
+    plan x = draw(&r);
+    describe(1 + below(&r, 12), 1 + below(&r, 12), 1 + below(&r, 12));
+    schedule(&x);
+    assert_true(scheduled_same(&t));
+    tess_status st = lowered_check(&low, &t.p);
+    done += st == TESS_OK;
+    again();
+  }
+  assert_true(done > ROUNDS * 9 / 10);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(shared_tiles), TEST(pipelined_tiles), TEST(virtual_threads),
+      TEST(random_products),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

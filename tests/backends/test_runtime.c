@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kernels' runtime: each iteration once, failures told, memory reused.
+ * Labels: threads */
+#include "backends/runtime.h"
+#include "support/test.h"
+#include <stdatomic.h>
+#include <stdlib.h>
+
+typedef struct job {
+  runtime *rt;
+  atomic_int *hits;
+  int64_t fail_at;
+} job;
+
+static int32_t hit(void *closure, int64_t begin, int64_t end) {
+  job *j = closure;
+  for (int64_t i = begin; i < end; i++) {
+    atomic_fetch_add(&j->hits[i], 1);
+    if (i == j->fail_at) return TESS_LIMIT;
+  }
+  return TESS_OK;
+}
+
+static int32_t hit_nested(void *closure, int64_t begin, int64_t end) {
+  job *j = closure;
+  for (int64_t i = begin; i < end; i++) {
+    job inner = {j->rt, j->hits + 10 * i, -1};
+    int32_t s = j->rt->rt.parallel_for(j->rt->rt.ud, 10, hit, &inner);
+    if (s) return s;
+  }
+  return TESS_OK;
+}
+
+static void each_once(void **state) {
+  (void)state;
+  for (uint32_t threads = 0; threads <= 5; threads++)
+    for (int64_t n = 0; n < 200; n = n * 2 + 1) {
+      runtime rt;
+      runtime_init(&rt, mem_default_allocator, threads);
+      atomic_int *hits = calloc((size_t)n + 1, sizeof *hits);
+      job j = {&rt, hits, -1};
+      assert_int_equal(rt.rt.parallel_for(rt.rt.ud, n, hit, &j), TESS_OK);
+      for (int64_t i = 0; i <= n; i++) assert_int_equal(hits[i], i < n);
+      free(hits);
+      runtime_free(&rt);
+    }
+}
+
+static void nested(void **state) {
+  (void)state;
+  runtime rt;
+  runtime_init(&rt, mem_default_allocator, 3);
+  atomic_int hits[100] = {0};
+  job j = {&rt, hits, -1};
+  assert_int_equal(rt.rt.parallel_for(rt.rt.ud, 10, hit_nested, &j), TESS_OK);
+  for (int i = 0; i < 100; i++) assert_int_equal(hits[i], 1);
+  runtime_free(&rt);
+}
+
+static void failure(void **state) {
+  (void)state;
+  runtime rt;
+  runtime_init(&rt, mem_default_allocator, 3);
+  atomic_int hits[100] = {0};
+  job j = {&rt, hits, 42};
+  assert_int_equal(rt.rt.parallel_for(rt.rt.ud, 100, hit, &j), TESS_LIMIT);
+  runtime_free(&rt);
+}
+
+/* What was freed is given again; alignment holds; nothing leaks. */
+static void memory(void **state) {
+  (void)state;
+  test_heap h;
+  runtime rt;
+  test_heap_start(&h, 0);
+  runtime_init(&rt, fault_allocator(&h.fault), 1);
+  for (size_t align = 1; align <= 4096; align *= 4) {
+    char *p = rt.rt.alloc(rt.rt.ud, 1000, align);
+    assert_int_equal((uintptr_t)p % align, 0);
+    memset(p, 1, 1000);
+    rt.rt.free(rt.rt.ud, p);
+  }
+  char *a = rt.rt.alloc(rt.rt.ud, 100000, 64);
+  rt.rt.free(rt.rt.ud, a);
+  uint64_t calls = h.fault.calls;
+  char *b = rt.rt.alloc(rt.rt.ud, 90000, 64);
+  assert_ptr_equal(a, b);
+  assert_int_equal(h.fault.calls, calls);
+  char *c = rt.rt.alloc(rt.rt.ud, 90000, 64);
+  assert_ptr_not_equal(b, c);
+  rt.rt.free(rt.rt.ud, b);
+  rt.rt.free(rt.rt.ud, NULL);
+  rt.rt.free(rt.rt.ud, c);
+  fault_arm(&h.fault, 1);
+  assert_null(rt.rt.alloc(rt.rt.ud, 1 << 20, 64));
+  h.fault.fail_at = 0;
+  assert_null(rt.rt.alloc(rt.rt.ud, UINT64_MAX - 8, 64));
+  runtime_free(&rt);
+  test_heap_end(&h);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_once),
+      cmocka_unit_test(nested),
+      cmocka_unit_test(failure),
+      cmocka_unit_test(memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The text of a target: parsed, completed, printed. */
+#include "backends/target.h"
+#include "support/test.h"
+#include <tessera/tessera.h>
+
+typedef struct fixture {
+  test_heap heap;
+  target t;
+  err_state err;
+} fixture;
+
+static int setup(void **state) {
+  static fixture f;
+  test_heap_start(&f.heap, 0);
+  *state = &f;
+  return 0;
+}
+
+static int teardown(void **state) {
+  fixture *f = *state;
+  test_heap_end(&f->heap);
+  return 0;
+}
+
+static void expect_text(fixture *f, const char *want) {
+  strbuf b;
+  str_init(&b, &f->heap.heap);
+  target_print(&f->t, &b);
+  assert_string_equal(str_get(&b), want);
+  str_free(&b);
+}
+
+/* Nothing said: this machine, and printing it gives a text that stands for
+ * the same. */
+static void this_machine(void **state) {
+  fixture *f = *state;
+  target again;
+  strbuf b;
+  assert_int_equal(target_parse(&f->t, " llvm ", &f->err), TESS_OK);
+  assert_true(f->t.is_host);
+  assert_true(f->t.num_cores >= 1);
+  assert_true(f->t.vector_bytes >= 16);
+  assert_true(f->t.cpu[0] && f->t.triple[0] && f->t.features[0]);
+  str_init(&b, &f->heap.heap);
+  target_print(&f->t, &b);
+  assert_int_equal(target_parse(&again, str_get(&b), &f->err), TESS_OK);
+  assert_string_equal(again.cpu, f->t.cpu);
+  assert_string_equal(again.features, f->t.features);
+  assert_int_equal(again.num_cores, f->t.num_cores);
+  assert_int_equal(again.vector_bytes, f->t.vector_bytes);
+  str_free(&b);
+}
+
+static void another_machine(void **state) {
+  fixture *f = *state;
+  assert_int_equal(target_parse(&f->t,
+                                "llvm -num-cores=12\t-mcpu=haswell -l2=262144",
+                                &f->err),
+                   TESS_OK);
+  assert_int_equal(f->t.num_cores, 12);
+  assert_int_equal(f->t.vector_bytes, 32);
+  assert_int_equal(target_int(&f->t, "l2"), 262144);
+  assert_int_equal(target_int(&f->t, "num-cores"), 12);
+  assert_int_equal(target_int(&f->t, "mcpu"), -1);
+  assert_int_equal(target_int(&f->t, "colour"), -1);
+  expect_text(f, "llvm -mcpu=haswell -num-cores=12 -l2=262144");
+  assert_int_equal(target_parse(&f->t, "llvm -mcpu=x86-64", &f->err), TESS_OK);
+  assert_int_equal(f->t.vector_bytes, 16);
+  assert_int_equal(target_parse(&f->t, "llvm -mcpu=znver5", &f->err), TESS_OK);
+  assert_int_equal(f->t.vector_bytes, 64);
+}
+
+static void expect_error(fixture *f, const char *text, tess_status code,
+                         const char *says) {
+  assert_int_equal(target_parse(&f->t, text, &f->err), code);
+  if (!strstr(f->err.message, says))
+    fail_msg("'%s' gives '%s'", text, f->err.message);
+}
+
+static void errors(void **state) {
+  fixture *f = *state;
+  expect_error(f, "", TESS_PARSE, "empty");
+  expect_error(f, "  ", TESS_PARSE, "empty");
+  expect_error(f, "cuda", TESS_NOT_FOUND, "'cuda'");
+  expect_error(f, "a_name_that_is_longer_than_any", TESS_NOT_FOUND, "a_name");
+  expect_error(f, "llvm -cores=2", TESS_NOT_FOUND, "'-cores'");
+  expect_error(f, "llvm num-cores=2", TESS_NOT_FOUND, "'num-cores'");
+  expect_error(f, "llvm -", TESS_NOT_FOUND, "'-'");
+  expect_error(f, "llvm -num-cores=0", TESS_INVALID, "'-num-cores=0'");
+  expect_error(f, "llvm -num-cores=2x", TESS_INVALID, "'-num-cores=2x'");
+  expect_error(f, "llvm -num-cores=", TESS_INVALID, "needs a value");
+  expect_error(f, "llvm -num-cores", TESS_INVALID, "needs a value");
+  expect_error(f, "llvm -num-cores=99999999999999999999999999", TESS_INVALID,
+               "not a number");
+  expect_error(f, "llvm -vector-bytes=24", TESS_INVALID, "power of two");
+  expect_error(f, "llvm -mcpu=znver33", TESS_INVALID, "'znver33'");
+  expect_error(f, "llvm -mtriple=sparc-sun-solaris", TESS_UNSUPPORTED, "LLVM");
+  char longest[300] = "llvm -mcpu=";
+  memset(longest + 11, 'x', 200);
+  expect_error(f, longest, TESS_INVALID, "shorter");
+}
+
+/* The same through the public header. */
+static void public_target(void **state) {
+  (void)state;
+  test_heap h;
+  test_heap_start(&h, 0);
+  tess_allocator a = fault_allocator(&h.fault);
+  tess_options o = {.struct_size = sizeof o, .allocator = &a};
+  tess_context *c;
+  tess_target *t = NULL;
+  assert_int_equal(tess_context_new(&o, &c), TESS_OK);
+  assert_int_equal(tess_target_new(c, "llvm -mcpu=haswell -num-cores=3", &t),
+                   TESS_OK);
+  assert_string_equal(tess_target_text(t), "llvm -mcpu=haswell -num-cores=3");
+  assert_int_equal(tess_target_int(t, "num-cores"), 3);
+  assert_int_equal(tess_target_int(t, "nothing"), -1);
+  tess_target_free(t);
+  tess_target_free(NULL);
+  assert_int_equal(tess_target_new(c, "llvm -x=1", &t), TESS_NOT_FOUND);
+  assert_null(t);
+  assert_non_null(strstr(tess_error(c)->message, "'-x'"));
+  assert_int_equal(tess_target_new(c, NULL, &t), TESS_INVALID);
+  for (uint64_t n = 1; n <= 2; n++) {
+    fault_arm(&h.fault, n);
+    assert_int_equal(tess_target_new(c, "llvm", &t), TESS_NOMEM);
+  }
+  h.fault.fail_at = 0;
+  tess_context_free(c);
+  test_heap_end(&h);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(this_machine, setup, teardown),
+      cmocka_unit_test_setup_teardown(another_machine, setup, teardown),
+      cmocka_unit_test_setup_teardown(errors, setup, teardown),
+      cmocka_unit_test(public_target),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The command as its users meet it: exit statuses and the one line on stderr,
+ * a full disk, Ctrl-C, and stepping through a pseudo-terminal and a pipe. */
+#include "support/console.h"
+#include "support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- a folder with something to work on ----------------------------------------- */
+
+static const char description[] =
+  "local ops = require 'tessera.ops'\n"
+  "return { program = ops.matmul { m = 16, n = 16, k = 16 },\n"
+  "         min_time = 0.002, batch = 4 }\n";
+
+static const char trace[] =
+  "-- tessera trace 1\n"
+  "local ts = require \"tessera\"\n"
+  "local b0 = sch:get_block{name = \"C\"}\n"
+  "local l1, l2, l3 = sch:get_loops{block = b0}\n"
+  "local v4, v5 = sch:sample_perfect_tile{loop = l1, n = 2, "
+  "max_innermost_factor = 16, decision = {2, 8}}\n"
+  "local l6, l7 = sch:split{loop = l1, factors = {v4, v5}}\n"
+  "sch:parallel{loop = l6}\n";
+
+static console c;
+
+static int set_up(void **state) {
+  (void)state;
+  console_start(&c, TESS_BUILD_DIR "/bin/tessera");
+  console_write(&c, "d.lua", description);
+  console_write(&c, "t.lua", trace);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  console_end(&c);
+  return 0;
+}
+
+/* The command ends with the status; on failure stderr is one line that
+ * holds `says`, else stdout holds it. */
+static void expect(const char *args, int status, const char *says) {
+  int got = console_run(&c, "%s %s", CONSOLE_TESSERA, args);
+  const char *text = status ? c.err : c.out;
+  if (got != status)
+    fail_msg("tessera %s: status %d, not %d: %s", args, got, status, c.err);
+  if (!strstr(text, says))
+    fail_msg("tessera %s: '%s' is not in: %s", args, says, text);
+  if (!status) return;
+  const char *line = strstr(c.err, "tessera: ");
+  assert_non_null(line);
+  if (strchr(line, '\n') != c.err + strlen(c.err) - 1)
+    fail_msg("tessera %s: not one line: %s", args, c.err);
+}
+
+/* ---- statuses ---------------------------------------------------------------------- */
+
+static void wrong_calls(void **state) {
+  (void)state;
+  expect("--frob", 2, "unknown option --frob");
+  expect("tune", 2, "tune takes one FILE.lua");
+  expect("tune d.lua d.lua", 2, "tune takes one FILE.lua");
+  expect("tune d.lua --frob", 2, "unknown option --frob");
+  expect("tune d.lua --frob=3", 2, "unknown option --frob");
+  expect("tune d.lua --trials", 2, "--trials needs a value");
+  expect("tune d.lua --trials many", 2, "'many' is not an integer");
+  expect("tune d.lua --trials 0", 2, "outside of 1");
+  expect("tune d.lua --json=1", 2, "--json takes no value");
+  expect("tune d.lua --strategy luck", 2, "there is no strategy 'luck'");
+  expect("tune d.lua --cost-model luck", 2, "there is no cost model 'luck'");
+  expect("tune d.lua --target abacus", 2, "abacus");
+  expect("step", 2, "step takes one FILE");
+  expect("step t.lua", 2, "add --program FILE.lua");
+  expect("show", 2, "show takes one FILE");
+  expect("db", 2, "db takes one FILE");
+  expect("doc split fuse", 2, "doc takes one NAME");
+}
+
+static void failing_work(void **state) {
+  (void)state;
+  console_write(&c, "bad.json", "{\"x\": ");
+  console_write(&c, "other.json", "{\"x\": 1}");
+  console_write(&c, "boom.lua", "local x = 1\nerror('boom')\n");
+  console_write(&c, "syntax.lua", "return 1 +\n");
+  console_write(&c, "five.lua", "return 5\n");
+  expect("none.lua", 1, "none.lua: No such file");
+  expect("boom.lua", 1, "boom.lua:2: boom");
+  expect("syntax.lua", 1, "syntax.lua:");
+  expect("tune none.lua", 1, "none.lua: No such file");
+  expect("tune boom.lua", 1, "boom.lua:2: boom");
+  console_write(&c, "typo.lua", "return { program = require('tessera.ops')"
+                ".matmul { m = 4, n = 4, k = 4 }, trails = 3 }\n");
+  expect("tune typo.lua", 1, "typo.lua: unknown option 'trails'");
+  expect("tune five.lua", 1, "expected the file to return a program");
+  expect("show none", 1, "none: No such file");
+  expect("show boom.lua", 1, "boom.lua:2: boom");
+  expect("show bad.json", 1, "bad.json: malformed JSON");
+  expect("show other.json", 1, "other.json: ");
+  expect("show /bin/sh", 1, "neither a trace");
+  expect("step bad.json --program d.lua", 1, "bad.json: malformed JSON");
+  expect("step none --program d.lua", 1, "none: No such file");
+  expect("step t.lua --program none.lua", 1, "none.lua: No such file");
+  expect("db none.db", 1, "none.db: No such file");
+  expect("db d.lua", 1, "d.lua: not a database");
+  expect("doc frob", 1, "no primitive, module or option 'frob'");
+  expect("doc > /dev/full", 1, "writing the output failed");
+  expect("--verbose boom.lua 2>&1 | grep -q traceback", 0, "");
+}
+
+/* Traces that a person got wrong: an instruction that does not exist, a
+ * decision that does not multiply to the extent. */
+static void wrong_traces(void **state) {
+  (void)state;
+  expect("show t.lua", 0, "sample_perfect_tile");
+  console_run(&c, "sed s/sch:parallel/sch:frob/ t.lua > frob.lua");
+  expect("show frob.lua", 1, "frob.lua: ");
+  expect("show frob.lua", 1, "'frob'");
+  expect("step frob.lua --program d.lua", 1, "'frob'");
+  console_run(&c, "sed 's/{2, 8}/{2, 7}/' t.lua > seven.lua");
+  expect("step seven.lua --program d.lua < /dev/null", 1, "does not fit");
+  console_run(&c, "printf 'w t.json\\nq\\n' | %s step t.lua --program d.lua",
+              CONSOLE_TESSERA);
+  expect("show t.json", 0, "sample_perfect_tile");
+  console_run(&c, "sed 's/\"parallel\"/\"frob\"/' t.json > frob.json");
+  expect("show frob.json", 1, "'frob'");
+  console_run(&c, "tr -d ' \\n' < t.json | sed 's/\\[2,8\\]/[2,7]/'"
+              " > seven.json");
+  expect("step seven.json --program d.lua < /dev/null", 1, "does not fit");
+}
+
+static void reference(void **state) {
+  (void)state;
+  expect("--help", 0, "usage: tessera FILE.lua");
+  expect("tune --help", 0, "usage: tessera FILE.lua");
+  expect("--version", 0, "tessera 0.");
+  expect("doc", 0, "sample_perfect_tile");
+  expect("doc split", 0, "sch:split(");
+  expect("doc multi_level_tiling", 0, "SSRSRS");
+  expect("doc cost_model", 0, "--cost-model");
+  expect("doc --cost-model", 0, "--cost-model");
+  expect("doc --stubs", 0, "---@class tessera.Schedule");
+}
+
+/* ---- running, the prompt --------------------------------------------------------------- */
+
+static void scripts(void **state) {
+  (void)state;
+  console_write(&c, "args.lua", "print(arg[0], arg[1], ..., select('#', ...))");
+  expect("args.lua --verbose -x", 0, "args.lua\t--verbose\t--verbose\t2");
+  console_write(&c, "status.lua", "os.exit(7)");
+  assert_int_equal(console_run(&c, "%s status.lua", CONSOLE_TESSERA), 7);
+  console_write(&c, "lines", "1 + 1\nlocal x =\n5 print(x)\nts.sum\n");
+  expect("< lines", 0, "2\n5\nfunction");
+  console_write(&c, "wrong", "error('boom')\nprint('on')\n");
+  assert_int_equal(console_run(&c, "%s < wrong", CONSOLE_TESSERA), 1);
+  assert_non_null(strstr(c.err, "boom"));
+  assert_string_equal(c.out, "on\n");
+}
+
+static void prompt_in_a_terminal(void **state) {
+  (void)state;
+  console_open(&c, "");
+  console_expect(&c, "> ");
+  console_type(&c, "ts.reduce_a\t('k', 4)\n");
+  console_expect(&c, "ts.reduce_axis");
+  console_expect(&c, "\n> ");
+  console_type(&c, "print(6 * 7)\n");
+  console_expect(&c, "42");
+  console_expect(&c, "\n> ");
+  console_await_keys(&c);
+  console_type(&c, "\004");
+  assert_int_equal(console_close(&c), 0);
+}
+
+/* ---- tuning ------------------------------------------------------------------------------ */
+
+static void tuning(void **state) {
+  (void)state;
+  expect("tune d.lua --trials 4 --db r.db --seed 3 --threads 1"
+         " --target llvm --strategy replay --cost-model random", 0,
+         "GFLOP/s after 4 trials");
+  assert_non_null(strstr(c.err, "\ntrial 2/4 "));   /* plain lines */
+  assert_null(strchr(c.err, '\r'));
+  expect("db r.db", 0, "matmul");
+  expect("show r.db", 0, "matmul");
+  expect("show r.db:1", 0, "-- tessera trace");
+  expect("show r.db:99", 1, "no record 99");
+  expect("step r.db:1 < /dev/null", 0, "before the first instruction");
+  expect("step r.db", 1, "name a record");
+  expect("tune d.lua --trials 5 --db=r.db --json", 0, "\"type\": \"result\"");
+  assert_string_equal(c.err, "");
+  const char *last = strstr(c.out, "{\"curve\"");
+  assert_non_null(last);
+  assert_ptr_equal(strchr(last, '\n'), c.out + strlen(c.out) - 1);
+  assert_non_null(strstr(last, "\"status\": \"OK\""));
+  assert_non_null(strstr(last, "\"trials\": 5"));
+}
+
+/* A database that cannot grow, and one that is none. */
+static void full_disk(void **state) {
+  (void)state;
+  int status = console_run(&c, "ulimit -f 40; exec %s tune d.lua --trials 60"
+                           " --db full.db", CONSOLE_TESSERA);
+  assert_int_equal(status, 1);
+  const char *line = strstr(c.err, "tessera: database full.db");
+  assert_non_null(line);
+  assert_ptr_equal(strchr(line, '\n'), c.err + strlen(c.err) - 1);
+  expect("tune d.lua --trials 2 --db /dev/full", 1, "disk is full");
+  expect("tune d.lua --trials 2 --db d.lua", 1, "database d.lua");
+  expect("tune d.lua --trials 2 --db=", 1, "a database needs a file");
+  expect("tune d.lua --trials 2 --db no/such.db", 1, "database no/such.db");
+}
+
+/* Ctrl-C in a terminal, where the progress is one line that is rewritten. */
+static void interrupted_in_a_terminal(void **state) {
+  (void)state;
+  console_open(&c, "tune d.lua --trials 100000 --db i.db");
+  console_expect(&c, "\r\033[Ktrial 4/100000");
+  console_type(&c, "\003");
+  console_expect(&c, "-- the best trace");
+  console_expect(&c, "GFLOP/s after");
+  console_expect(&c, "interrupted: this is the best so far");
+  assert_int_equal(console_close(&c), 0);
+  expect("db i.db", 0, "OK");
+}
+
+/* ---- stepping --------------------------------------------------------------------------------- */
+
+static void stepping_in_a_terminal(void **state) {
+  (void)state;
+  console_open(&c, "step t.lua --program d.lua");
+  console_expect(&c, "-- 0 of 5: before the first instruction");
+  console_expect(&c, "/5> ");
+  console_type(&c, "next\n");
+  console_expect(&c, "-- 1 of 5: local b0 = sch:get_block");
+  console_expect(&c, "/5> ");
+  console_type(&c, "\n");                       /* an empty line is next */
+  console_expect(&c, "-- 2 of 5: ");
+  console_expect(&c, "/5> ");
+  console_type(&c, "goto 4\n");
+  console_expect(&c, "-- 4 of 5: ");
+  console_expect(&c, "*   for i_0 in range(2)");    /* what changed */
+  console_expect(&c, "/5> ");
+  console_type(&c, "back\n");
+  console_expect(&c, "-- 3 of 5: ");
+  console_expect(&c, "decision {2, 8}, one of 5");
+  console_expect(&c, "/5> ");
+  console_type(&c, "alternatives\n");
+  console_expect(&c, "{4, 4}");
+  console_expect(&c, "5 of 5");
+  console_expect(&c, "/5> ");
+  console_type(&c, "choose 3 5\n");
+  console_expect(&c, "does not fit");
+  console_expect(&c, "/5> ");
+  console_type(&c, "choose 4 4\n");
+  console_expect(&c, "decision {4, 4}, one of 5");
+  console_expect(&c, "/5> ");
+  console_type(&c, "goto 5\n");
+  console_expect(&c, "in parallel(4)");
+  console_expect(&c, "/5> ");
+  console_type(&c, "write new.lua\n");
+  console_expect(&c, "written to new.lua");
+  console_expect(&c, "/5> ");
+  console_type(&c, "quit\n");
+  console_expect(&c, "-- the changed program");
+  console_expect(&c, "in parallel(4)");
+  assert_int_equal(console_close(&c), 0);
+  expect("show new.lua", 0, "decision = {4, 4}");
+}
+
+static void stepping_through_a_pipe(void **state) {
+  (void)state;
+  console_write(&c, "commands", "n\nn\nn\na 2\nc #2\ng 99\nfrob\nc\n"
+                "c #0\nc 3.5\nc 99999999999999999999 2\nl\nd\nt\n"
+                "w /no/such\n4\np\nb\nh\nc 16 1\n");
+  expect("step t.lua --program d.lua < commands", 0, "-- 3 of 5: ");
+  const char *says[] = {"  #2 ", "no position 99", "unknown command 'frob'",
+    "choose needs numbers", "there is no alternative #0",
+    "'3.5' is not an integer", "'99999999999999999999' is not an integer",
+    ">  3 sample_perfect_tile", "/no/such",
+    "-- 4 of 5: ", "undo it", "decision {16, 1}", "-- the changed program",
+    "parallel(16)"};
+  const char *at = c.out;
+  for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+    at = strstr(at, says[i]);
+    if (!at) fail_msg("'%s' is not in its place in: %s", says[i], c.out);
+  }
+  assert_string_equal(c.err, "");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(wrong_calls), cmocka_unit_test(failing_work),
+    cmocka_unit_test(wrong_traces), cmocka_unit_test(reference),
+    cmocka_unit_test(scripts), cmocka_unit_test(prompt_in_a_terminal),
+    cmocka_unit_test(tuning), cmocka_unit_test(full_disk),
+    cmocka_unit_test(interrupted_in_a_terminal),
+    cmocka_unit_test(stepping_in_a_terminal),
+    cmocka_unit_test(stepping_through_a_pipe)};
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

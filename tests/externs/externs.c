@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Functions that programs under test call by name (IR_FN_EXTERN), loaded by
+ * workers: candidates that misbehave.  Those called ..._in_parallel do so
+ * only where the loop around them was made parallel, so that the program as
+ * it is written is good and some of its schedules are bad. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define EXTERN __attribute__((visibility("default")))
+
+/* Workers under TSan run plain threads, and no OpenMP is there: then nothing
+ * of this is told apart, nor asked for. */
+__attribute__((weak)) int omp_in_parallel(void);
+
+static bool in_parallel(void) { return omp_in_parallel && omp_in_parallel(); }
+
+EXTERN float test_plus_one(float x);
+EXTERN float test_plus_one(float x) { return x + 1; }
+
+EXTERN float test_hang(float x);
+EXTERN float test_hang(float x) {
+  for (volatile float y = x;; y = y + 1) {
+  }
+}
+
+EXTERN float test_hang_in_parallel(float x);
+EXTERN float test_hang_in_parallel(float x) {
+  return in_parallel() ? test_hang(x) : x + 1;
+}
+
+EXTERN float test_crash(float x);
+EXTERN float test_crash(float x) {
+  raise(SIGSEGV);
+  return x;
+}
+
+EXTERN float test_crash_in_parallel(float x);
+EXTERN float test_crash_in_parallel(float x) {
+  return in_parallel() ? test_crash(x) : x + 1;
+}
+
+EXTERN float test_abort(float x);
+EXTERN float test_abort(float x) {
+  abort();
+  return x;
+}
+
+EXTERN float test_exit(float x);
+EXTERN float test_exit(float x) { _exit(x < 1000 ? 42 : 43); }
+
+EXTERN float test_wrong_in_parallel(float x);
+EXTERN float test_wrong_in_parallel(float x) {
+  return in_parallel() ? x + 2 : x + 1;
+}
+
+/* As the machine does when memory is short. */
+EXTERN float test_kill(float x);
+EXTERN float test_kill(float x) {
+  kill(getpid(), SIGKILL);
+  return x;
+}
+
+/* Only where the file that TESSERA_TEST_ONCE names does not exist yet. */
+EXTERN float test_kill_once(float x);
+EXTERN float test_kill_once(float x) {
+  int fd = open(getenv("TESSERA_TEST_ONCE"), O_CREAT | O_EXCL | O_WRONLY, 0600);
+  if (fd < 0) return x + 1;
+  close(fd);
+  return test_kill(x);
+}
+
+/* Indices: one past the end, one before the first, far away. */
+EXTERN int64_t test_index(int64_t i);
+EXTERN int64_t test_index(int64_t i) { return i; }
+
+EXTERN int64_t test_index_past(int64_t i);
+EXTERN int64_t test_index_past(int64_t i) { return i + 1; }
+
+EXTERN int64_t test_index_before(int64_t i);
+EXTERN int64_t test_index_before(int64_t i) { return i - 1; }
+
+EXTERN int64_t test_index_past_in_parallel(int64_t i);
+EXTERN int64_t test_index_past_in_parallel(int64_t i) {
+  return in_parallel() ? i + 1 : i;
+}
+
+EXTERN int64_t test_index_zero(int64_t i);
+EXTERN int64_t test_index_zero(int64_t i) { return i - i; }

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Any bytes: the reader of Lua traces refuses them with a message, or gives
+ * a trace that writes, reads and compares as itself, in both texts. */
+#include "fuzz/fuzz.h"
+
+#include "fuzz/fuzz_trace.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  fuzz_trace((const char *)data, size, FUZZ_LUA);
+  return 0;
+}

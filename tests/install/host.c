@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A host with a Lua state and an allocator of its own, as docs/embedding.md
+ * has it: `require` gives what the host opened, and nothing is left over. */
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <tessera/lua.h>
+
+static void *count(void *ud, void *ptr, size_t osize, size_t nsize) {
+  *(size_t *)ud += nsize - (ptr ? osize : 0);
+  if (nsize) return realloc(ptr, nsize);
+  free(ptr);
+  return NULL;
+}
+
+static const char script[] =
+  "assert(require 'tessera' == ts)\n"
+  "local p = require 'tessera.ops'.matmul { m = 8, n = 8, k = 8 }\n"
+  "local s = ts.schedule(p)\n"
+  "s:parallel((s:get_loops(s:get_block 'C')))\n"
+  "assert(ts.equivalent(s, p))\n"
+  "assert(#ts.space.sketches(ts.space.default 'llvm', p) > 0)\n";
+
+int main(void) {
+  size_t used = 0;
+  const tess_allocator memory = {count, &used};
+  const tess_options o = {.struct_size = sizeof o, .allocator = &memory};
+  tess_context *c;
+  if (tess_context_new(&o, &c) != TESS_OK) return 1;
+  lua_State *L = luaL_newstate();
+  luaL_openlibs(L);
+  tess_lua_open(L, c);
+  lua_setglobal(L, "ts");
+  int bad = luaL_dostring(L, script) != LUA_OK;
+  if (bad) fprintf(stderr, "%s\n", luaL_tolstring(L, -1, NULL));
+  lua_close(L);
+  tess_context_free(c);
+  if (used) fprintf(stderr, "%zu bytes are left\n", used);
+  return bad || used;
+}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+# Installs into a folder of its own, and builds and runs a host against it:
+# by pkg-config, shared and static, and by find_package; and looks at what
+# the libraries export.
+#   cmake -DBUILD=.. -DSOURCE=<this folder> -DCC=.. -DNM=.. -P run.cmake
+cmake_minimum_required(VERSION 3.25)
+set(inst ${BUILD}/install_test/prefix)
+set(work ${BUILD}/install_test/work)
+file(REMOVE_RECURSE ${BUILD}/install_test)
+file(MAKE_DIRECTORY ${work})
+
+function(run)
+  execute_process(COMMAND ${ARGV} OUTPUT_VARIABLE said ERROR_VARIABLE said
+                  RESULT_VARIABLE result WORKING_DIRECTORY ${work})
+  if(result)
+    list(JOIN ARGV " " command)
+    message(FATAL_ERROR "${command}: ${result}\n${said}")
+  endif()
+  set(said "${said}" PARENT_SCOPE)
+endfunction()
+
+function(pkg_config out)
+  run(pkg-config ${ARGN} tessera)
+  separate_arguments(said UNIX_COMMAND "${said}")
+  set(${out} ${said} PARENT_SCOPE)
+endfunction()
+
+# It runs, with the further arguments, and says its version.
+function(expect_version program)
+  run(${program} ${ARGN})
+  if(NOT said MATCHES "^tessera [0-9]+\\.[0-9]+\\.[0-9]+\n$")
+    message(FATAL_ERROR "${program} said '${said}'")
+  endif()
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${inst})
+file(GLOB_RECURSE pc ${inst}/*/tessera.pc)
+get_filename_component(pc_dir ${pc} DIRECTORY)
+get_filename_component(lib_dir ${pc_dir} DIRECTORY)
+set(ENV{PKG_CONFIG_PATH} ${pc_dir})
+# What holds the static library does not know where the worker is.
+file(GLOB_RECURSE worker ${inst}/*/tessera-worker)
+
+pkg_config(flags --cflags --libs)
+run(${CC} ${SOURCE}/consumer.c -o shared ${flags} -Wl,-rpath,${lib_dir})
+expect_version(${work}/shared)
+run(${CC} ${SOURCE}/../../examples/embed.c -o embed ${flags}
+    -Wl,-rpath,${lib_dir})
+run(${work}/embed 4)
+if(NOT said MATCHES "C\\[3, 5\\] is right")
+  message(FATAL_ERROR "embed said '${said}'")
+endif()
+pkg_config(flags --cflags --libs --static)
+list(TRANSFORM flags REPLACE "^-ltessera$" "${lib_dir}/libtessera.a")
+run(${CC} ${SOURCE}/consumer.c -o static ${flags})
+expect_version(${work}/static ${worker})
+
+run(${CMAKE_COMMAND} -S ${SOURCE} -B ${work}/cmake
+    -DCMAKE_PREFIX_PATH=${inst} -DCMAKE_C_COMPILER=${CC})
+run(${CMAKE_COMMAND} --build ${work}/cmake)
+expect_version(${work}/cmake/with_shared)
+expect_version(${work}/cmake/with_static ${worker})
+
+# Only tess_* may be seen, in both.
+foreach(args "-D;--defined-only;${lib_dir}/libtessera.so"
+             "-g;--defined-only;${lib_dir}/libtessera.a")
+  run(${NM} ${args})
+  string(REGEX MATCHALL "[0-9a-f]+ [A-Z] [^\n]+" symbols "${said}")
+  list(FILTER symbols EXCLUDE REGEX " [A-Z] (tess_|TESSERA_1)")
+  if(symbols)
+    list(JOIN symbols "\n" symbols)
+    message(FATAL_ERROR "exported and not tess_*:\n${symbols}")
+  endif()
+endforeach()
+
+# The Lua module, by stock Lua and by the command, with every Lua file.
+file(GLOB_RECURSE module ${inst}/*/lua/5.4/tessera.so)
+set(scripts ${inst}/share/lua/5.4)
+file(GLOB_RECURSE names RELATIVE ${scripts} ${scripts}/*.lua)
+list(TRANSFORM names REPLACE "\\.lua$" "")
+list(TRANSFORM names REPLACE "/" ".")
+if(module)
+  get_filename_component(module_dir ${module} DIRECTORY)
+  run(${CMAKE_COMMAND} -E env LUA_PATH=${scripts}/?.lua
+      LUA_CPATH=${module_dir}/?.so lua5.4 ${SOURCE}/stock.lua ${names})
+endif()
+# A host that opens it in a Lua state of its own.
+if(module)
+  run(pkg-config --cflags --libs lua5.4)
+  separate_arguments(lua UNIX_COMMAND "${said}")
+  pkg_config(flags --cflags --libs)
+  run(${CC} ${SOURCE}/host.c -o host ${module} ${flags} ${lua}
+      -Wl,-rpath,${lib_dir} -Wl,-rpath,${module_dir})
+  run(${work}/host)
+endif()
+if(EXISTS ${inst}/bin/tessera)
+  run(${inst}/bin/tessera ${SOURCE}/stock.lua ${names})
+endif()
+file(REMOVE_RECURSE ${BUILD}/install_test)

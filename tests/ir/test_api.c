@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Describing through the public header: who keeps what alive, files, several
+ * functions, and memory that runs out anywhere. */
+#include "base/fault.h"
+#include "support/test.h"
+#include <stdio.h>
+#include <tessera/tessera.h>
+#include <unistd.h>
+
+static const tess_dtype f32 = {TESS_FLOAT, 32, 1}, i64 = {TESS_INT, 64, 1};
+
+typedef struct fixture {
+  fault_alloc fault;
+  tess_allocator alloc;
+  tess_context *c;
+  tess_builder *b;
+  tess_program *p, *q;
+} fixture;
+
+static tess_status start(fixture *f) {
+  tess_options o = {.struct_size = sizeof o, .allocator = &f->alloc};
+  return tess_context_new(&o, &f->c);
+}
+
+static void end(fixture *f) {
+  tess_program_free(f->p);
+  tess_program_free(f->q);
+  tess_builder_free(f->b);
+  tess_context_free(f->c);
+  assert_int_equal(f->fault.broken, 0);
+  assert_int_equal(f->fault.live_blocks, 0);
+  f->p = f->q = NULL;
+  f->b = NULL;
+  f->c = NULL;
+}
+
+#define TRY(call)                 \
+  do {                            \
+    tess_status s_ = (call);      \
+    if (s_ != TESS_OK) return s_; \
+  } while (0)
+
+/* B[i] = A[i] * w[i] with four constants w, called `name`. */
+static tess_status scale(fixture *f, const char *name, float first,
+                         tess_program **out) {
+  int64_t shape[] = {4};
+  float data[] = {first, 2, 3, 4};
+  tess_buffer a, w, r;
+  tess_expr n, i, x, y;
+  tess_var v;
+  TRY(tess_constant(f->b, "w", f32, 1, shape, data, &w));
+  data[0] = 100; /* it was copied */
+  TRY(tess_int(f->b, i64, 4, &n));
+  TRY(tess_placeholder(f->b, "A", f32, 1, &n, TESS_ROLE_INPUT, &a));
+  TRY(tess_compute_begin(f->b, "B", 1, &n, NULL, &v));
+  TRY(tess_var_ref(f->b, v, &i));
+  TRY(tess_load(f->b, a, 1, &i, &x));
+  TRY(tess_load(f->b, w, 1, &i, &y));
+  TRY(tess_binary(f->b, "*", x, y, &x));
+  TRY(tess_compute_end(f->b, 1, &x, &r));
+  return tess_program_new(f->b, name, 1, &a, 1, &r, out);
+}
+
+static tess_status everything(fixture *f) {
+  char path[64];
+  snprintf(path, sizeof path, "/tmp/tessera-test-%d.tp", (int)getpid());
+  TRY(start(f));
+  TRY(tess_builder_new(f->c, &f->b));
+  TRY(scale(f, "one", 1, &f->p));
+  tess_builder_free(f->b); /* the program keeps its constants */
+  f->b = NULL;
+  TRY(tess_program_save(f->p, path));
+  tess_program_free(f->p);
+  f->p = NULL;
+  tess_status s = tess_program_load(f->c, path, &f->p);
+  unlink(path);
+  TRY(s);
+  TRY(tess_builder_new(f->c, &f->b));
+  TRY(scale(f, "two", 5, &f->q));
+  TRY(tess_program_add(f->p, f->q));
+  tess_program_free(f->q);
+  f->q = NULL;
+  tess_builder_free(f->b);
+  f->b = NULL;
+  return tess_program_verify(f->p);
+}
+
+static void test_constants(void **state) {
+  (void)state;
+  fixture f = {0};
+  char *text = NULL;
+  fault_init(&f.fault);
+  f.alloc = fault_allocator(&f.fault);
+  assert_int_equal(everything(&f), TESS_OK);
+  assert_int_equal(tess_program_text(f.p, &text), TESS_OK);
+  assert_string_equal(text, "constant w: float32[4]\n"
+                            "constant w_1: float32[4]\n"
+                            "entry one(A: float32[4], B: out float32[4])\n"
+                            "  for i in range(4)\n"
+                            "    block B(vi: 4 = i)\n"
+                            "      B[vi] = A[vi] * w[vi]\n"
+                            "\n"
+                            "two(A: float32[4], B: out float32[4])\n"
+                            "  for i in range(4)\n"
+                            "    block B(vi: 4 = i)\n"
+                            "      B[vi] = A[vi] * w_1[vi]\n");
+  tess_text_free(f.c, text);
+  /* The contents count: they were read from memory that is still there. */
+  uint64_t h = tess_program_hash(f.p);
+  assert_int_equal(tess_builder_new(f.c, &f.b), TESS_OK);
+  assert_int_equal(scale(&f, "one", 1, &f.q), TESS_OK);
+  tess_program *other = NULL;
+  assert_int_equal(scale(&f, "two", 5, &other), TESS_OK);
+  assert_int_equal(tess_program_add(f.q, other), TESS_OK);
+  assert_int_equal(tess_program_hash(f.q), h);
+  assert_true(tess_program_equal(f.p, f.q));
+  assert_int_equal(tess_program_add(f.q, other), TESS_INVALID);
+  assert_string_equal(tess_error(f.c)->message,
+                      "two functions are called 'two'");
+  tess_program_free(other);
+  end(&f);
+}
+
+static void test_memory(void **state) {
+  (void)state;
+  for (uint64_t n = 1;; n++) {
+    fixture f = {0};
+    fault_init(&f.fault);
+    f.alloc = fault_allocator(&f.fault);
+    fault_arm(&f.fault, n);
+    tess_status s = everything(&f);
+    bool failed = f.fault.failed > 0;
+    f.fault.fail_at = 0;
+    if (failed)
+      assert_int_equal(s, TESS_NOMEM);
+    else
+      assert_int_equal(s, TESS_OK);
+    if (failed && f.c) assert_true(tess_error(f.c)->message[0] != '\0');
+    end(&f);
+    if (!failed) break;
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_constants),
+                                     cmocka_unit_test(test_memory)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# The check of the floors' edges can fail: each bad include below, alone in
+# a small tree, must be refused with the given words; the good ones pass.
+#   cmake -DCHECK=check_layers.cmake -DTREE=<folder to make> -P layers.cmake
+cmake_minimum_required(VERSION 3.25)
+
+function(run_check line)
+  file(REMOVE_RECURSE ${TREE})
+  foreach(header base/b.h ir/i.h schedule/s.h vm/v.h include/tessera/t.h)
+    file(WRITE ${TREE}/${header} "\n")
+  endforeach()
+  file(WRITE ${TREE}/${ARGV1} "/* one\n * two */\n#include ${line}\n")
+  execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${TREE} -P ${CHECK}
+                  RESULT_VARIABLE result OUTPUT_QUIET ERROR_VARIABLE said)
+  string(REGEX REPLACE "[ \n]+" " " said "${said}")
+  set(result ${result} PARENT_SCOPE)
+  set(said "${said}" PARENT_SCOPE)
+endfunction()
+
+function(accepts file line)
+  run_check(${line} ${file})
+  if(result)
+    message(SEND_ERROR "${file}: #include ${line} was refused: ${said}")
+  endif()
+endfunction()
+
+function(refuses file line words)
+  run_check(${line} ${file})
+  if(NOT result OR NOT said MATCHES "${file}:3: ${words}")
+    message(SEND_ERROR "${file}: #include ${line}: expected '${words}', "
+                       "said '${said}'")
+  endif()
+endfunction()
+
+accepts(ir/a.c "\"base/b.h\"")
+accepts(ir/deep/a.c "\"ir/i.h\"")
+accepts(vm/a.c "\"schedule/s.h\"")
+accepts(base/a.c "<tessera/t.h>")
+accepts(include/tessera/a.h "\"t.h\"")
+accepts(lua/a.c "<lua.h>")
+accepts(include/tessera/lua.h "<lua.h>")
+accepts(lua/a.c "<tessera/lua.h>")
+accepts(backends/a.c "<llvm-c/Core.h>")
+accepts(schedule/a.c "<isl/set.h>")
+refuses(ir/a.c "\"schedule/s.h\"" "ir/ may not include schedule/s.h")
+refuses(base/a.c "\"ir/i.h\"" "base/ may not include ir/i.h")
+refuses(schedule/a.h "\"vm/v.h\"" "schedule/ may not include vm/v.h")
+refuses(backends/a.c "\"schedule/s.h\"" "backends/ may not include")
+refuses(lua/a.c "\"base/b.h\"" "lua/ may not include base/b.h")
+refuses(include/tessera/a.h "\"base/b.h\"" "include/ may not include")
+refuses(ir/a.c "\"i.h\"" "\"i.h\" is not a path from the root")
+refuses(ir/a.c "\"ir/none.h\"" "there is no ir/none.h")
+refuses(vm/a.c "<lua.h>" "<lua.h> may be included in lua/ only")
+refuses(search/a.c "<tessera/lua.h>" "<tessera/lua.h> may be included in lua/")
+refuses(vm/a.c "<llvm-c/Core.h>" "<llvm-c/Core.h> may be included in backends")
+refuses(ir/a.c "<isl/set.h>" "<isl/set.h> may be included in schedule")
+refuses(vm/a.c "<ir/i.h>" "write \"ir/i.h\" in quotes")
+file(REMOVE_RECURSE ${TREE})

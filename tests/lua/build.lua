@@ -1,0 +1,111 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Tensors, targets, kernels and the oracle from Lua.
+local ts = require "tessera"
+local ops = require "tessera.ops"
+
+local function fails(code, text, f, ...)
+  local ok, e = pcall(f, ...)
+  assert(not ok, "no error, where was expected: " .. text)
+  assert(tostring(e):find(text, 1, true), tostring(e))
+  if code then assert(e.code == code, tostring(e.code)) end
+end
+
+-- Tensors: every way to make one.
+do
+  local z = ts.tensor("float32", { 2, 3 })
+  assert(#z == 6 and z:get(1, 2) == 0 and z:dtype() == "float32")
+  assert(table.concat(z:shape(), " ") == "2 3")
+  assert(ts.tensor("float32", { 2 }, "zeros"):get(0) == 0)
+  local r = ts.tensor("float32", { 64 }, "random", 1)
+  local same = ts.tensor("float32", { 64 }, "random", 1)
+  local abs, rel = r:compare(same)
+  assert(abs == 0 and rel == 0)
+  assert(r:compare(ts.tensor("float32", { 64 }, "random", 2)) > 0)
+  for i = 0, 63 do assert(r:get(i) >= 0 and r:get(i) < 1) end
+  local n = ts.tensor("float32", { 8 }, "integers", 1)
+  for i = 0, 7 do assert(n:get(i) == math.floor(n:get(i))) end
+  local t = ts.tensor("int32", { { 1, 2 }, { 3, 4 } })
+  assert(math.type(t:get(1, 0)) == "integer" and t:get(1, 0) == 3)
+  local u = ts.tensor("int32", { 2, 2 }, { { 1, 2 }, { 3, 4 } })
+  assert(u:compare(t) == 0)
+  u:set(0, 1, 9)
+  assert(u:get(0, 1) == 9)
+  u:copy_from(t)
+  assert(u:get(0, 1) == 2 and tostring(u):find("int32", 1, true))
+  fails("BOUNDS", "outside", t.get, t, 2, 0)
+  fails("INVALID", "dimension", ts.tensor, "int32", { { 1, 2 }, { 3 } })
+  fails(nil, "somehow", ts.tensor, "int32", { 2 }, "somehow")
+  fails("TYPE", "float33", ts.tensor, "float33", { 2 })
+end
+
+-- .npy files, both ways.
+do
+  local path = os.tmpname() .. ".npy"
+  local t = ts.tensor("float64", { 3, 4 }, "random", 5)
+  t:save(path)
+  local u = ts.tensor(path)
+  assert(u:dtype() == "float64" and u:compare(t) == 0)
+  assert(ts.tensor("float64", { 3, 4 }, path):compare(t) == 0)
+  local f = assert(io.open(path, "wb"))
+  f:write("no such thing")
+  f:close()
+  fails(nil, path, ts.tensor, path)
+  os.remove(path)
+  fails(nil, path, ts.tensor, path)
+end
+
+-- Targets.
+do
+  local t = ts.target "llvm -mcpu=znver3 -num-cores=2"
+  assert(tostring(t):find("znver3", 1, true) and t:get "num-cores" == 2)
+  assert(t:get "nothing" == nil)
+  assert(tostring(ts.target "llvm"):find("-mcpu=", 1, true))
+  fails(nil, "abacus", ts.target, "abacus")
+  fails(nil, "frob", ts.target, "llvm -frob=1")
+end
+
+-- Kernels: run, time, source; the oracle agrees.
+do
+  local p = ops.matmul { m = 32, n = 32, k = 32, relu = true }
+  local sch = ts.schedule(p, { seed = 1 })
+  local i = sch:get_loops(sch:get_block("C"))
+  sch:parallel(i)
+  local a = ts.tensor("float32", { 32, 32 }, "integers", 1)
+  local b = ts.tensor("float32", { 32, 32 }, "integers", 2)
+  local c, d, e = ts.tensor("float32", { 32, 32 }),
+                  ts.tensor("float32", { 32, 32 }),
+                  ts.tensor("float32", { 32, 32 })
+  local kernel = ts.build(sch, "llvm")
+  kernel(a, b, c)
+  ts.build(p)(a, b, d)
+  ts.interpret(sch, { a, b, e })
+  assert(c:compare(d) == 0 and c:compare(e) == 0)
+  local time = kernel:time({ a, b, c }, { min_time = 0.01 })
+  assert(time.median > 0 and time.min > 0 and time.min <= time.median and
+         time.stddev >= 0 and time.repeats >= 1)
+  assert(kernel:source "ir":find("define", 1, true))
+  assert(kernel:source "asm":find("ret", 1, true))
+  assert(kernel:source() == kernel:source "ir")
+  fails(nil, "cobol", kernel.source, kernel, "cobol")
+  fails(nil, "3", function() kernel(a, b) end)
+  fails(nil, "float64", function()
+    kernel(a, b, ts.tensor("float64", { 32, 32 }))
+  end)
+  fails(nil, "with 1", function()
+    kernel(a, b, ts.tensor("float32", { 32 }))
+  end)
+  fails("TYPE", "tensor", kernel.time, kernel, { a, b, 7 })
+end
+
+-- Equivalence, and where two programs differ.
+do
+  local function chain(c)
+    local A = ts.placeholder("A", { 8 })
+    local B = ts.compute("B", { 8 }, function(i) return A(i) * c end)
+    return ts.program("chain", { A }, { B })
+  end
+  assert(ts.equivalent(chain(2), chain(2)) == true)
+  assert(ts.equivalent(chain(2), chain(2), { seed = 9 }) == true)
+  local same, where = ts.equivalent(chain(2), chain(3))
+  assert(same == false and where:find("B", 1, true), where)
+end

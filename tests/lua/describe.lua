@@ -1,0 +1,347 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Describing: every name of the language of expressions, computed by the
+-- oracle and by compiled code, against Lua's own arithmetic; reductions,
+-- tuples, imperative blocks; and what is refused.
+local ts = require "tessera"
+
+local function near(a, b)
+  return a == b or math.abs(a - b) <= 1e-5 * math.max(1, math.abs(b))
+end
+
+-- The elements of a tensor of one dimension.
+local function list(t)
+  local out = {}
+  for i = 0, #t - 1 do out[i + 1] = t:get(i) end
+  return out
+end
+
+-- Computes f over x (and y) by the oracle and by compiled code.
+local function elementwise(name, f, dtype, x, y)
+  local A = ts.placeholder("A", { #x }, dtype)
+  local B = ts.placeholder("B", { #x }, dtype)
+  local C = ts.compute("C", { #x }, function(i) return f(A(i), B(i)) end)
+  local p = ts.program(name, { A, B }, { C })
+  assert(p:verify())
+  local a = ts.tensor(dtype, { #x }, x)
+  local b = ts.tensor(dtype, { #x }, y or x)
+  local out = p:params()[3].dtype
+  local c, d = ts.tensor(out, { #x }), ts.tensor(out, { #x })
+  ts.interpret(p, { a, b, c })
+  ts.build(p, "llvm")(a, b, d)
+  return list(c), list(d)
+end
+
+local function check(name, f, want, dtype, x, y)
+  local c, d = elementwise(name, f, dtype or "float32", x, y)
+  for i = 1, #x do
+    local w = want(x[i], (y or x)[i])
+    assert(near(c[i], w), ("%s(%g): the oracle says %g, not %g"):format(name,
+           x[i], c[i], w))
+    assert(near(d[i], w), ("%s(%g): compiled code says %g, not %g"):format(
+           name, x[i], d[i], w))
+  end
+end
+
+-- Operators and functions.
+do
+  local x, y = { 0.5, 1.25, 2, 3 }, { 2, 0.5, 4, 1.5 }
+  check("add", function(a, b) return a + b end, function(a, b) return a + b end,
+        nil, x, y)
+  check("sub", function(a, b) return a - b end, function(a, b) return a - b end,
+        nil, x, y)
+  check("mul", function(a, b) return a * b end, function(a, b) return a * b end,
+        nil, x, y)
+  check("div", function(a, b) return a / b end, function(a, b) return a / b end,
+        nil, x, y)
+  check("hat", function(a, b) return a ^ b end, function(a, b) return a ^ b end,
+        nil, x, y)
+  check("pow", ts.pow, function(a, b) return a ^ b end, nil, x, y)
+  check("neg", function(a) return -a end, function(a) return -a end, nil, x)
+  check("numbers", function(a) return 2 * a + 1 - a / 4 end,
+        function(a) return 2 * a + 1 - a / 4 end, nil, x)
+  check("min", ts.min, math.min, nil, x, y)
+  check("max", ts.max, math.max, nil, x, y)
+  check("abs", ts.abs, math.abs, nil, { -1.5, 0, 2 })
+  check("exp", ts.exp, math.exp, nil, x)
+  check("log", ts.log, function(a) return math.log(a) end, nil, x)
+  check("sqrt", ts.sqrt, math.sqrt, nil, x)
+  check("rsqrt", ts.rsqrt, function(a) return 1 / math.sqrt(a) end, nil, x)
+  check("tanh", ts.tanh, function(a)
+    return (math.exp(a) - math.exp(-a)) / (math.exp(a) + math.exp(-a))
+  end, nil, x)
+  check("sigmoid", ts.sigmoid, function(a) return 1 / (1 + math.exp(-a)) end,
+        nil, x)
+  local erf = { [0.5] = 0.5204998778, [1.25] = 0.9229001283,
+                [2] = 0.9953222650, [3] = 0.9999779095 }
+  check("erf", ts.erf, function(a) return erf[a] end, nil, x)
+  local z = { -1.5, -0.25, 0.75, 2.5 }
+  check("floor", ts.floor, math.floor, nil, z)
+  check("ceil", ts.ceil, math.ceil, nil, z)
+  local round = { [-1.5] = -2, [-0.25] = 0, [0.75] = 1, [2.5] = 2 }
+  check("round", ts.round, function(a) return round[a] end, nil, z)
+end
+
+-- Integers: floor division and modulo, by Lua's own rule; zero gives zero.
+do
+  local x, y = { 7, -7, 7, -7, 5 }, { 2, 2, -2, -2, 0 }
+  check("idiv", function(a, b) return a // b end,
+        function(a, b) return b == 0 and 0 or a // b end, "int32", x, y)
+  check("mod", function(a, b) return a % b end,
+        function(a, b) return b == 0 and 0 or a % b end, "int32", x, y)
+end
+
+-- Comparisons, logic, select, cast, const.
+do
+  local x, y = { 1, 2, 3, 4 }, { 2, 2, 2, 5 }
+  local function flag(c) return c and 1 or 0 end
+  local function as_number(cond)
+    return function(a, b)
+      return ts.select(cond(a, b), ts.const(1, "float32"), 0)
+    end
+  end
+  local cases = {
+    lt = { ts.lt, function(a, b) return a < b end },
+    le = { ts.le, function(a, b) return a <= b end },
+    gt = { ts.gt, function(a, b) return a > b end },
+    ge = { ts.ge, function(a, b) return a >= b end },
+    eq = { ts.eq, function(a, b) return a == b end },
+    ne = { ts.ne, function(a, b) return a ~= b end },
+    all = { function(a, b)
+              return ts.all(ts.gt(a, 1), ts.gt(b, 2), ts.ge(a, 1))
+            end,
+            function(a, b) return a > 1 and b > 2 end },
+    any = { function(a, b)
+              return ts.any(ts.gt(a, 3), ts.gt(b, 2), ts.eq(a, 1))
+            end,
+            function(a, b) return a > 3 or b > 2 or a == 1 end },
+    land = { function(a, b) return ts.land(ts.gt(a, 1), ts.gt(b, 2)) end,
+             function(a, b) return a > 1 and b > 2 end },
+    lor = { function(a, b) return ts.lor(ts.gt(a, 3), ts.gt(b, 2)) end,
+            function(a, b) return a > 3 or b > 2 end },
+    lnot = { function(a) return ts.lnot(ts.gt(a, 2)) end,
+             function(a) return not (a > 2) end },
+  }
+  for name, case in pairs(cases) do
+    check(name, as_number(case[1]),
+          function(a, b) return flag(case[2](a, b)) end,
+          nil, x, y)
+  end
+  check("cast", function(a) return ts.cast(a, "int32") end,
+        function(a) return math.floor(a) end, nil, { 1.5, 2.75, 3.25 })
+end
+
+-- Data types; one that is left out is float32.
+for _, dtype in ipairs { "float16", "bfloat16", "float32", "float64", "int8",
+                         "int16", "int32", "int64", "uint8" } do
+  check(dtype, function(a, b) return a + b end, function(a, b) return a + b end,
+        dtype, { 1, 2, 3 }, { 4, 5, 6 })
+end
+do
+  local A = ts.placeholder("A", { 2 })
+  local C = ts.compute("C", { 2 }, function(i) return A(i) end)
+  assert(ts.program("p", { A }, { C }):params()[1].dtype == "float32")
+end
+
+-- Reductions over one axis, over a list, over one that starts elsewhere.
+do
+  local x = ts.tensor("float32", { { 1, 2, 3 }, { 4, 5, 6 } })
+  local function reduced(f)
+    local A = ts.placeholder("A", { 2, 3 })
+    local C = ts.compute("C", { 1 }, function() return f(A) end)
+    local p = ts.program("reduced", { A }, { C })
+    local c, d = ts.tensor("float32", { 1 }), ts.tensor("float32", { 1 })
+    ts.interpret(p, { x, c })
+    ts.build(p)(x, d)
+    assert(c:get(0) == d:get(0))
+    return c:get(0)
+  end
+  local function over(reduce)
+    return reduced(function(A)
+      local i, j = ts.reduce_axis("ri", 2), ts.reduce_axis("rj", 3)
+      return reduce(A(i, j), { i, j })
+    end)
+  end
+  assert(over(ts.sum) == 21 and over(ts.prod) == 720)
+  assert(over(ts.reduce_max) == 6 and over(ts.reduce_min) == 1)
+  assert(reduced(function(A)
+    local j = ts.reduce_axis("rj", { 1, 2 })
+    return ts.sum(A(1, j), j)
+  end) == 11)
+  local hypot = ts.reducer(function(a, b) return ts.sqrt(a * a + b * b) end, 0)
+  assert(near(reduced(function(A)
+    local j = ts.reduce_axis("rj", 3)
+    return hypot(A(0, j), j)
+  end), math.sqrt(14)))
+end
+
+-- A tuple reduction with two outputs: the greatest and where it stands.
+do
+  local N, K = 4, 9
+  local A = ts.placeholder("A", { N, K })
+  local k = ts.reduce_axis("k", K)
+  local arg_max = ts.reducer(function(at, best, new_at, new)
+    return ts.select(ts.ge(best, new), at, new_at), ts.max(best, new)
+  end, { -1, -math.huge }, "arg_max")
+  local at, best = ts.compute("M", { N }, function(i)
+    return arg_max(ts.cast(k, "int64"), A(i, k), k)
+  end)
+  local p = ts.program("arg_max", { A }, { at, best })
+  local a = ts.tensor("float32", { N, K }, "random", 3)
+  local i1, v1 = ts.tensor("int64", { N }), ts.tensor("float32", { N })
+  local i2, v2 = ts.tensor("int64", { N }), ts.tensor("float32", { N })
+  ts.interpret(p, { a, i1, v1 })
+  ts.build(p)(a, i2, v2)
+  for n = 0, N - 1 do
+    local where, top = -1, -math.huge
+    for c = 0, K - 1 do
+      if a:get(n, c) > top then where, top = c, a:get(n, c) end
+    end
+    assert(i1:get(n) == where and v1:get(n) == top)
+    assert(i2:get(n) == where and v2:get(n) == top)
+  end
+end
+
+-- In place, triangular and ordered: the Cholesky factor of A, by columns.
+do
+  local N = 6
+  local b = ts.builder("cholesky")
+  local A = b:inout("A", { N, N }, "float64")
+  local once = { lo = 0, extent = N }
+  local function iter(name, bind)
+    return { name, "opaque", lo = once.lo, extent = once.extent, bind = bind }
+  end
+  b:loop("j", 0, N, function(j)
+    b:loop("k", 0, j, function(k)
+      b:loop("i", j, N - j, function(i)
+        b:block("update", { iter("vi", i), iter("vj", j), iter("vk", k) },
+                function(vi, vj, vk)
+          b:store(A, { vi, vj }, A(vi, vj) - A(vi, vk) * A(vj, vk))
+        end)
+      end)
+    end)
+    b:block("root_of", { iter("vj", j) }, function(vj)
+      b:store(A, { vj, vj }, ts.sqrt(A(vj, vj)))
+    end)
+    b:loop("i", j + 1, N - j - 1, function(i)
+      b:block("scale", { iter("vi", i), iter("vj", j) }, function(vi, vj)
+        b:store(A, { vi, vj }, A(vi, vj) / A(vj, vj))
+      end)
+    end)
+  end)
+  local p = b:program()
+  assert(p:verify())
+  -- A = L * L^T with a known L.
+  local L, rows = {}, {}
+  for i = 1, N do
+    L[i] = {}
+    for j = 1, N do L[i][j] = i > j and 1 / (i + j) or i == j and i or 0 end
+  end
+  for i = 1, N do
+    rows[i] = {}
+    for j = 1, N do
+      local sum = 0
+      for k = 1, N do sum = sum + L[i][k] * L[j][k] end
+      rows[i][j] = sum
+    end
+  end
+  for _, run in ipairs { function(t) ts.interpret(p, { t }) end,
+                         function(t) ts.build(p)(t) end } do
+    local t = ts.tensor("float64", rows)
+    run(t)
+    for i = 1, N do
+      for j = 1, i do assert(near(t:get(i - 1, j - 1), L[i][j])) end
+    end
+  end
+  -- It is scheduled like any other: what is independent may run in parallel,
+  -- and what is not is refused.
+  local sch = ts.schedule(p)
+  local j = sch:get_loops(sch:get_block("root_of"))
+  local ok, e = pcall(sch.parallel, sch, j)
+  assert(not ok and e.code == "REFUSED")
+end
+
+-- The rest of the builder: outputs, local buffers, let, when, init.
+do
+  local N = 8
+  local b = ts.builder("pieces")
+  local A, S = b:input("A", { N }), b:output("S", { 1 })
+  local T = b:buffer("T", { N }, "float32")
+  b:loop("i", 0, N, function(i)
+    b:block("twice", { { "vi", extent = N, bind = i } }, function(vi)
+      b:let("x", A(vi) * 2, function(x)
+        b:when(ts.lt(vi, 4), function() b:store(T, { vi }, x) end,
+               function() b:store(T, { vi }, -x) end)
+      end)
+    end)
+  end)
+  b:loop("k", 0, N, function(k)
+    b:block("total", { { "vk", "reduce", extent = N, bind = k } }, function(vk)
+      b:init(function() b:store(S, { 0 }, 0) end)
+      b:store(S, { 0 }, S(0) + T(vk))
+    end)
+  end)
+  local p = b:program()
+  assert(p:verify())
+  local a = ts.tensor("float32", { N }, { 1, 2, 3, 4, 5, 6, 7, 8 })
+  local s, u = ts.tensor("float32", { 1 }), ts.tensor("float32", { 1 })
+  ts.interpret(p, { a, s })
+  ts.build(p)(a, u)
+  assert(s:get(0) == 2 * (10 - 26) and u:get(0) == s:get(0))
+end
+
+-- Programs say what they are.
+do
+  local ops = require "tessera.ops"
+  local p = ops.matmul { m = 4, n = 5, k = 6 }
+  local q = ops.matmul { m = 4, n = 5, k = 6 }
+  assert(p:flops() == 2 * 4 * 5 * 6)
+  assert(p:hash() == q:hash() and p:equal(q) and p:verify())
+  assert(p:hash() ~= ops.matmul { m = 5, n = 5, k = 6 }:hash())
+  assert(p:name() == "matmul" and tostring(p):find("block C", 1, true))
+  local d = p:params()[2]
+  assert(d.name == "B" and d.role == "input" and d.shape[1] == 6 and
+         d.shape[2] == 5)
+  local path = os.tmpname()
+  p:save(path)
+  assert(ts.load_program(path):equal(p))
+  os.remove(path)
+  assert(ops.matmul { m = 4, n = 4, k = 4, bias = true, relu = true }:verify())
+  assert(ops.conv2d_nhwc { n = 1, h = 6, w = 6, ci = 2, co = 3, k = 3,
+                           pad = 1 }:verify())
+end
+
+-- What is wrong is an error with a code, and names the line that is wrong.
+do
+  local function fails(code, text, f, ...)
+    local ok, e = pcall(f, ...)
+    assert(not ok, "no error, where was expected: " .. text)
+    assert(tostring(e):find(text, 1, true), tostring(e))
+    if code then assert(e.code == code, tostring(e.code)) end
+    return e
+  end
+  local A = ts.placeholder("A", { 4 })
+  fails("TYPE", "compare", function() return A(0) < 1 end)
+  fails("TYPE", "float33", ts.placeholder, "X", { 4 }, "float33")
+  fails("TYPE", "an expression or a number is expected, not string",
+        ts.placeholder, "X", { "x" })
+  fails("TYPE", "must be a table, not number", ts.placeholder, "X", 7)
+  fails("TYPE", "the name must be a string, not table", ts.placeholder, {})
+  fails("TYPE", "a data type must be a string", ts.placeholder, "X", { 4 }, 7)
+  fails("TYPE", "is expected, not string", ts.compute, "C", { 4 },
+        function() return "x" end)
+  fails("TYPE", "is expected, not table", ts.exp, {})
+  fails("TYPE", "a list of parameters must be a table", ts.program, "p", A, A)
+  fails("TYPE", "an element must be a number, not string", ts.tensor,
+        "float32", { 1 }, { "x" })
+  local e = fails("INVALID", "index", function() return A(0, 0) end)
+  assert(tostring(e):find("describe.lua:%d+: ") and
+         tostring(e):find("tests/lua", 1, true), tostring(e))
+  local matmul = require "tessera.ops".matmul
+  fails(nil, "positive integer", matmul, { m = 0 })
+  fails(nil, "ops.matmul takes one table, not a nil", matmul)
+  local p = matmul { m = 2, n = 2, k = 2 }
+  fails("TYPE", "a program is expected, not a schedule", ts.schedule,
+        ts.schedule(p))
+  fails("TYPE", "a target is expected, not a number", ts.schedule, p,
+        { target = 7 })
+end

@@ -1,0 +1,91 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Small cases that bench/fuzz found and made small: what they do must be
+-- refused, or right.
+local ts = require "tessera"
+
+-- A refusal by the last call of `f`, for that reason.
+local function refused(text, f, ...)
+  local ok, e = pcall(f, ...)
+  assert(not ok and e.code == "REFUSED", tostring(e))
+  assert(e.message:find(text, 1, true), e.message)
+end
+
+-- A block that chooses what it reads may declare more than anybody wrote: in
+-- a scope of its own it gets no copy of that.
+do
+  local x = ts.placeholder("x", { 1 })
+  local p = ts.compute("p", { 4 }, function(i)
+    return ts.select(ts.all(ts.le(2, i), ts.lt(i, 3)), x(i - 2), -0.5)
+  end)
+  local program = ts.program("main", { x }, { p })
+  local sch = ts.schedule(program)
+  sch:reindex(sch:get_block("p"), "x")
+  sch:blockize({ sch:get_block("p") })
+  refused("not seen to access all", sch.cache_read, sch, sch:get_block("p"),
+          { "read", 0 }, "global")
+  refused("not seen to access all", sch.reindex, sch, sch:get_block("p"),
+          { "read", 0 })
+  local unit = sch:add_unit_loop(sch:get_block("p"))
+  refused("not seen to access all", sch.read_at, sch, unit,
+          sch:get_block("p"), 0, "global")
+  assert(ts.equivalent(sch, program))
+end
+
+-- A loop that may have no iteration, and that no binding follows.
+do
+  local build = ts.builder("main")
+  local x4 = ts.placeholder("x4", { 1, 1 })
+  local x5 = ts.placeholder("x5", { 1 })
+  local y = build:buffer("y", { 1 }, "float32")
+  build:loop("a", 0, 1, function(a)
+    build:block("first", { { "va", extent = 1, bind = a } }, function(va)
+      build:store(y, { va }, x5(va))
+    end)
+  end)
+  build:loop("i", 0, 1, function(i)
+    build:loop("j", 0, i, function(j)
+      build:block("sum", { { "va", extent = 1, bind = i },
+                           { "vb", "reduce", extent = 1, bind = j } },
+                  function(va, vb)
+        build:init(function() build:store(y, { va }, ts.const(0, "float32")) end)
+        build:store(y, { va }, y(va) - x4(va, vb))
+      end)
+    end)
+  end)
+  local program = ts.program("main", { x4, x5 }, { y })
+  local sch = ts.schedule(program)
+  local b = sch:get_block("sum")
+  local i, j = sch:get_loops(b)
+  sch:blockize(j)
+  local copy = sch:cache_read(b, "x4", "global")
+  local k, l = sch:get_loops(copy)
+  refused("do not tell which", sch.reverse_compute_at, sch, b, l)
+  assert(ts.equivalent(sch, program))
+end
+
+-- A block inside another one gets no copy of a buffer of which only a part is
+-- made beside it.
+do
+  local x = ts.placeholder("x", { 4 })
+  local build = ts.builder("main")
+  local y = build:buffer("y", { 4 }, "float32")
+  local z = build:buffer("z", { 4 }, "float32")
+  local function copies(name, to, from, n)
+    build:loop("i", 0, n, function(i)
+      build:block(name, { { "vi", extent = n, bind = i } }, function(vi)
+        build:store(to, { vi }, from(vi))
+      end)
+    end)
+  end
+  copies("all", y, x, 4)
+  copies("part", y, x, 2)
+  copies("reader", z, y, 4)
+  local program = ts.program("main", { x }, { z })
+  local sch = ts.schedule(program)
+  sch:blockize({ sch:get_block("part"), sch:get_block("reader") })
+  for _, copy in ipairs { "cache_read", "reindex" } do
+    local ok, e = pcall(sch[copy], sch, sch:get_block("reader"), { "read", 0 },
+                        copy == "cache_read" and "global" or nil)
+    assert(not ok and e.code == "REFUSED" or ts.equivalent(sch, program), copy)
+  end
+end

@@ -1,0 +1,200 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- pad_einsum for each reducer and type, decompose_padding and rolling_buffer:
+-- the same in the residue domain, and by the oracle and by compiled code what
+-- the program computed before, exactly, with infinities among the inputs.
+local ts = require "tessera"
+
+local inf = math.huge
+
+-- Every input filled, every output fresh.
+local function arguments(p, fill)
+  local args = {}
+  for i, b in ipairs(p:params()) do
+    args[i] = ts.tensor(b.dtype, b.shape, b.role ~= "output" and fill or nil)
+  end
+  return args
+end
+
+local function elements(t)
+  local out, shape = {}, t:shape()
+  local function walk(at, d)
+    if d > #shape then
+      out[#out + 1] = t:get(table.unpack(at))
+      return
+    end
+    for i = 0, shape[d] - 1 do
+      at[d] = i
+      walk(at, d + 1)
+    end
+  end
+  walk({}, 1)
+  return out
+end
+
+local function same(x, y)
+  for i = 1, #x do
+    local a, b = elements(x[i]), elements(y[i])
+    for k = 1, #a do
+      if a[k] ~= b[k] and (a[k] == a[k] or b[k] == b[k]) then return false end
+    end
+  end
+  return true
+end
+
+local function check(what, sch, p, poke)
+  assert(sch:program():verify(), what)
+  local ok, where = ts.equivalent(sch, p)
+  assert(ok, what .. ": " .. tostring(where))
+  local want = arguments(p, "integers")
+  if poke then poke(want) end
+  local got, built = {}, {}
+  for i, t in ipairs(want) do
+    got[i] = ts.tensor(t:dtype(), t:shape())
+    built[i] = ts.tensor(t:dtype(), t:shape())
+    got[i]:copy_from(t)
+    built[i]:copy_from(t)
+  end
+  ts.interpret(p, want)
+  ts.interpret(sch, got)
+  assert(same(want, got), what .. ": the oracle differs")
+  ts.build(sch, "llvm")(table.unpack(built))
+  assert(same(want, built), what .. ": compiled code differs")
+end
+
+local M, N, K = 5, 3, 7
+
+local function product(dtype, reduce, cast)
+  local A = ts.placeholder("A", { M, K }, dtype)
+  local B = ts.placeholder("B", { K, N }, dtype)
+  local k = ts.reduce_axis("k", K)
+  local C = ts.compute("C", { M, N }, function(i, j)
+    local x, y = A(i, k), B(k, j)
+    if cast then x, y = ts.cast(x, cast), ts.cast(y, cast) end
+    return reduce(x * y, k)
+  end)
+  return ts.program("product", { A, B }, { C })
+end
+
+local function single(dtype, reduce)
+  local A = ts.placeholder("A", { M, K }, dtype)
+  local k = ts.reduce_axis("k", K)
+  local C = ts.compute("C", { M }, function(i) return reduce(A(i, k), k) end)
+  return ts.program("single", { A }, { C })
+end
+
+local function padded(p, padding)
+  local sch = ts.schedule(p)
+  sch:pad_einsum(sch:get_block("C"), padding)
+  return sch
+end
+
+-- Products, of all that there is.
+for _, case in ipairs { { "float32" }, { "float64" }, { "int32" }, { "uint8" },
+                        { "int8", "int32" }, { "float16", "float32" } } do
+  local p = product(case[1], ts.sum, case[2])
+  for _, padding in ipairs { { 4, 4, 4 }, { 1, 1, 8 }, { 8, 1, 1 },
+                             { 1, 2, 1 }, { 5, 3, 7 }, { 1, 1, 1 } } do
+    local sch = padded(p, padding)
+    check("product " .. case[1], sch, p, function(args)
+      if case[1]:find "float" then args[1]:set(1, 2, inf) end
+    end)
+  end
+end
+for name, reduce in pairs { sum = ts.sum, prod = ts.prod, max = ts.reduce_max,
+                            min = ts.reduce_min } do
+  for _, dtype in ipairs { "float32", "int32", "int8" } do
+    local p = single(dtype, reduce)
+    for _, padding in ipairs { { 4, 4 }, { 1, 3 }, { 2, 1 } } do
+      check(name .. " " .. dtype, padded(p, padding), p, function(args)
+        if dtype == "float32" then args[1]:set(1, 2, -inf) end
+      end)
+    end
+  end
+end
+
+-- What padding cannot keep from counting: a factor that does not follow the
+-- padded axis may be infinite, and the others are no products.
+local function refused(reason, p, padding)
+  local sch = ts.schedule(p)
+  local ok, e = pcall(sch.pad_einsum, sch, sch:get_block("C"), padding)
+  assert(not ok and e.reason == reason, tostring(e))
+end
+
+local function scaled(dtype, f)
+  local A = ts.placeholder("A", { M, K }, dtype)
+  local b = ts.placeholder("b", { M }, dtype)
+  local k = ts.reduce_axis("k", K)
+  local C = ts.compute("C", { M }, function(i)
+    return ts.sum(f(A(i, k), b(i)), k)
+  end)
+  return ts.program("scaled", { A, b }, { C })
+end
+local times = function(x, y) return x * y end
+refused("PAD_NOT_NEUTRAL", scaled("float32", times), { 1, 4 })
+refused("PAD_NOT_NEUTRAL", scaled("int32", function(x, y) return x + y end),
+        { 1, 4 })
+refused("PAD_NOT_NEUTRAL", product("float32", ts.reduce_max), { 1, 1, 4 })
+check("integers", padded(scaled("int32", times), { 4, 4 }),
+      scaled("int32", times))
+check("rows only", padded(scaled("float32", times), { 4, 1 }),
+      scaled("float32", times))
+
+-- Then the copies, in two steps each, and a bias that the product starts from.
+do
+  local A = ts.placeholder("A", { M, K })
+  local B = ts.placeholder("B", { K, N })
+  local b = ts.placeholder("b", { N })
+  local k = ts.reduce_axis("k", K)
+  local C = ts.compute("C", { M, N }, function(i, j)
+    return ts.sum(A(i, k) * B(k, j), k)
+  end)
+  local D = ts.compute("D", { M, N }, function(i, j) return C(i, j) + b(j) end)
+  local p = ts.program("biased", { A, B, b }, { D })
+  local sch = ts.schedule(p)
+  sch:fuse_reduction_epilogue(sch:get_block("C"), sch:get_block("D"))
+  sch:pad_einsum(sch:get_block("C"), { 4, 4, 4 })
+  check("bias", sch, p)
+  for i, name in ipairs { "A_pad", "B_pad" } do
+    local copy = sch:get_block(name)
+    local loops = { sch:get_loops(copy) }
+    sch:decompose_padding(copy, loops[i])
+    check("decomposed " .. name, sch, p)
+  end
+  local i, j, l = sch:get_loops(sch:get_block("C"))
+  sch:vectorize(j)
+  sch:parallel(i)
+  check("scheduled", sch, p)
+end
+
+-- Windows over windows, which overlap, move by one or more and are cut off at
+-- the end.
+local function windows(n, width, step)
+  local m = (n - 1) * step + width
+  local A = ts.placeholder("A", { m + 2, 3 })
+  local r = ts.reduce_axis("r", width)
+  local B = ts.compute("B", { m + 1, 3 }, function(i, j)
+    return A(i, j) + A(i + 1, j)
+  end)
+  local C = ts.compute("C", { m, 3 }, function(i, j)
+    return B(i, j) - B(i + 1, j)
+  end)
+  local D = ts.compute("D", { n, 3 }, function(i, j)
+    return ts.sum(C(i * step + r, j), r)
+  end)
+  return ts.program("windows", { A }, { D })
+end
+for _, case in ipairs { { 16, 3, 1, 4 }, { 13, 3, 1, 4 }, { 13, 5, 2, 3 },
+                        { 12, 4, 3, 2 }, { 7, 3, 1, 1 } } do
+  local p = windows(table.unpack(case, 1, 3))
+  local sch = ts.schedule(p)
+  local b, c, d = sch:get_block("B"), sch:get_block("C"), sch:get_block("D")
+  local i = sch:split(sch:get_loops(d), { ts.auto, case[4] })
+  sch:compute_at(c, i)
+  sch:compute_at(b, i)
+  sch:rolling_buffer(c, 0)
+  check("one rolled", sch, p)
+  sch:rolling_buffer(b, "B")
+  check("both rolled", sch, p)
+  sch:vectorize((select(3, sch:get_loops(c))))
+  check("vectorized", sch, p)
+end

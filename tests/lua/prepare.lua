@@ -1,0 +1,112 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Layout-free parameters: a schedule chooses their layout, what converts them
+-- runs before the kernel, and nobody who calls it need know.
+local ts = require "tessera"
+
+local M, N, K = 24, 20, 16
+
+local function program()
+  local A = ts.placeholder("A", { M, K })
+  local B = ts.placeholder("B", { K, N }, "float32", { role = "layout_free" })
+  local k = ts.reduce_axis("k", K)
+  local C = ts.compute("C", { M, N }, function(i, j)
+    return ts.sum(A(i, k) * B(k, j), k)
+  end)
+  return ts.program("matmul", { A, B }, { C })
+end
+
+local p = program()
+
+local function blocked(sch)
+  local b = sch:get_block("C")
+  sch:transform_layout(b, "B", function(k, j) return j // 8, k, j % 8 end,
+                       { pad_value = 0 })
+  sch:parallel((sch:get_loops(b)))
+  return sch
+end
+
+local sch = blocked(ts.schedule(p))
+assert(tostring(sch):find("B_prepared[v1 // 8, v0, v1 % 8] = B[v0, v1]", 1,
+                          true), tostring(sch))
+assert(tostring(sch):find("block B_prepared_pad", 1, true))
+assert(ts.equivalent(sch, p))
+assert(sch:trace():replay(p):program():hash() == sch:program():hash())
+
+local a = ts.tensor("float32", { M, K }, "random")
+local b = ts.tensor("float32", { K, N }, "random")
+local want = ts.tensor("float32", { M, N }, "zeros")
+ts.build(p, "llvm")(a, b, want)
+
+local function close(x, y)
+  for i = 0, M - 1 do
+    for j = 0, N - 1 do
+      assert(math.abs(x:get(i, j) - y:get(i, j)) < 1e-4)
+    end
+  end
+end
+
+-- Built, run, timed, interpreted with the caller's tensors.
+do
+  local kernel = ts.build(sch, "llvm")
+  local c = ts.tensor("float32", { M, N }, "zeros")
+  kernel(a, b, c)
+  close(c, want)
+  assert(kernel:time({ a, b, c }, { min_time = 0.001 }).median > 0)
+  close(c, want)
+  local d = ts.tensor("float32", { M, N }, "zeros")
+  ts.interpret(sch, { a, b, d })
+  close(d, want)
+  -- The kernel reads the converted tensor, at one place and the next.
+  assert(not kernel:source("ir"):find("B_prepared_pad", 1, true))
+end
+
+-- One that is inlined again, and one that somebody else reads, is no stage
+-- before the kernel, and computes the same.
+do
+  local s = ts.schedule(p)
+  local c = s:get_block("C")
+  s:transform_layout(c, "B", function(k, j) return j, k end)
+  s:compute_inline(s:get_block("B_prepared"))
+  assert(ts.equivalent(s, p))
+  local x = ts.tensor("float32", { M, N }, "zeros")
+  ts.build(s, "llvm")(a, b, x)
+  close(x, want)
+end
+do
+  local s = ts.schedule(p)
+  local c = s:get_block("C")
+  s:transform_layout(c, "B", function(k, j) return j, k end)
+  s:compute_at(s:get_block("B_prepared"), (s:get_loops(c)))
+  assert(ts.equivalent(s, p))
+  local x = ts.tensor("float32", { M, N }, "zeros")
+  ts.build(s, "llvm")(a, b, x)
+  close(x, want)
+end
+
+-- A second layout, of what was converted; and the stage scheduled itself.
+do
+  local s = blocked(ts.schedule(p))
+  s:transform_layout(s:get_block("C"), "B_prepared",
+                     function(x, y, z) return x, z, y end)
+  s:parallel((s:get_loops(s:get_block("B_prepared"))))
+  assert(ts.equivalent(s, p))
+  local x = ts.tensor("float32", { M, N }, "zeros")
+  ts.build(s, "llvm")(a, b, x)
+  close(x, want)
+end
+
+-- Searched.
+do
+  local r = ts.tune(p, { target = "llvm", trials = 3, seed = 1,
+                         strategy = "replay", cost_model = "random",
+                         space = function(s)
+    local c = s:get_block("C")
+    local u = s:sample_categorical({ 4, 5, 8 }, { 0.3, 0.3, 0.4 })
+    s:transform_layout(c, "B", function(k, j) return j // u, k, j % u end,
+                       { pad_value = 0 })
+  end })
+  assert(r.latency and r.latency > 0 and r.failed == 0)
+  local x = ts.tensor("float32", { M, N }, "zeros")
+  r.kernel(a, b, x)
+  close(x, want)
+end

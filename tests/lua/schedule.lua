@@ -1,0 +1,206 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Scheduling from Lua: operands by position and by name, random variables
+-- and arithmetic over them, questions, refusals.  What each primitive does is
+-- tested beside it, in C.
+local ts = require "tessera"
+
+local M, N, K = 32, 48, 16
+
+local function program()
+  local A = ts.placeholder("A", { M, K }, "float32")
+  local B = ts.placeholder("B", { K, N })
+  local k = ts.reduce_axis("k", K)
+  local C = ts.compute("C", { M, N }, function(i, j)
+    return ts.sum(A(i, k) * B(k, j), k)
+  end)
+  local D = ts.compute("D", { M, N }, function(i, j)
+    return ts.max(C(i, j), 0)
+  end)
+  return ts.program("matmul_relu", { A, B }, { D })
+end
+
+local p = program()
+
+local function fails(code, text, f, ...)
+  local ok, e = pcall(f, ...)
+  assert(not ok, "no error, where was expected: " .. text)
+  assert(tostring(e):find(text, 1, true), tostring(e))
+  if code then assert(e.code == code, tostring(e.code)) end
+  return e
+end
+
+-- As in the tutorial: sampled tiles, an open factor, fuse, parallel, ...
+do
+  local sch = ts.schedule(p, { seed = 42, target = "llvm" })
+  local b = sch:get_block("C")
+  local i, j, k = sch:get_loops(b)
+  local i0, i1, i2, i3 = sch:split(i, { sch:sample_perfect_tile(i,
+    { n = 4, max_innermost_factor = 64 }) })
+  local j0, j1 = sch:split(j, { ts.auto, 16 })
+  sch:reorder(i0, j0, i1, i2, k, i3, j1)
+  local f = sch:fuse(i0, j0)
+  sch:parallel(f)
+  sch:vectorize(j1)
+  sch:unroll(i3)
+  local u = sch:sample_categorical({ 0, 16, 64, 512 },
+                                   { 0.25, 0.25, 0.25, 0.25 })
+  sch:annotate(b, "pragma_auto_unroll_max_step", u)
+  assert(tostring(sch:program()):find("parallel", 1, true))
+  assert(tostring(sch:trace()):find("sample_perfect_tile", 1, true))
+  assert(tostring(sch) == tostring(sch:program()))
+  assert(tostring(sch:target()):find("^llvm"))
+  assert(ts.equivalent(sch, p))
+  local copy = sch:copy()
+  copy:unroll(i1)                       -- a variable of the original's
+  assert(#copy:trace() == #sch:trace() + 1)
+  assert(ts.equivalent(copy, p))
+end
+
+-- The same by names, in one table, and half and half.
+do
+  local function traced(f)
+    local sch = ts.schedule(p, { seed = 3 })
+    f(sch, sch:get_block("C"))
+    return sch:trace()
+  end
+  local a = traced(function(sch, b)
+    local i = sch:get_loops(b)
+    sch:split(i, { ts.auto, 8 }, true)
+    sch:sample_perfect_tile(sch:get_loops(b), 2, 16)
+  end)
+  local by_name = traced(function(sch, b)
+    local i = sch:get_loops { block = b }
+    sch:split { loop = i, factors = { ts.auto, 8 },
+                preserve_unit_iters = true }
+    sch:sample_perfect_tile { loop = sch:get_loops(b), n = 2,
+                              max_innermost_factor = 16 }
+  end)
+  local mixed = traced(function(sch, b)
+    local i = sch:get_loops(b)
+    sch:split(i, { ts.auto, 8 }, { preserve_unit_iters = true })
+    sch:sample_perfect_tile(sch:get_loops(b), 2, { max_innermost_factor = 16 })
+  end)
+  assert(a == by_name and a == mixed)
+  local sch = ts.schedule(p)
+  local l = sch:get_loops(sch:get_block("C"))
+  fails("INVALID", "factros", function()
+    sch:split { loop = l, factros = { 2, 16 } }
+  end)
+  fails(nil, "loop", function() sch:split { factors = { 2, 16 } } end)
+  -- A table without string keys is a value.
+  sch:annotate(l, "software_pipeline_stage", { 0, 0, 1 })
+  assert(sch:annotation(l, "software_pipeline_stage") == "[0,0,1]" or
+         sch:annotation(l, "software_pipeline_stage") == "[0, 0, 1]",
+         sch:annotation(l, "software_pipeline_stage"))
+  assert(sch:annotation(l, "nothing") == nil)
+end
+
+-- Random variables: what they stand for, arithmetic, comparing.
+do
+  local sch = ts.schedule(p, { seed = 5 })
+  local b = sch:get_block("C")
+  local i, j = sch:get_loops(b)
+  local u = sch:sample_categorical({ 2, 4 }, { 0.5, 0.5 })
+  assert(b.kind == "block" and i.kind == "loop" and u.kind == "int")
+  local v = sch:get(u)
+  assert(v == 2 or v == 4)
+  assert(sch:get(u * 2) == 2 * v)
+  assert(sch:get((u + 3) // 2 - 1) == (v + 3) // 2 - 1)
+  assert(sch:get(9 % u) == 9 % v and sch:get(7) == 7)
+  assert(sch:get(b):find("C", 1, true) and tostring(i):find("i", 1, true))
+  local _, inner = sch:split(i, { ts.auto, u * 2 })
+  assert(sch:extent(inner) == 2 * v)
+  fails("TYPE", "sch:get", function() return u < 3 end)
+  fails("TYPE", "sch:get", function() return 3 <= u end)
+  fails("TYPE", "integers", function() return i * 2 end)
+  assert((u == v) == false and u == u)
+  -- The arithmetic is part of the trace.
+  local t = sch:trace()
+  for _, w in ipairs { 0, 1 } do
+    local again = t:with_decision(3, { w }):replay(p)
+    assert(ts.equivalent(again, p))
+  end
+  assert(ts.trace.from_lua(t:lua(), p) == t)
+  -- One schedule's variable is nothing to another.
+  local other = ts.schedule(p)
+  fails("INVALID", "another schedule", other.parallel, other, j)
+  sch:fuse(sch:get_loops(b))
+  fails("DEAD", "stands for nothing any more", sch.parallel, sch, inner)
+end
+
+-- Questions.
+do
+  local sch = ts.schedule(p)
+  local c, d = sch:get_block("C"), sch:get_block("D")
+  assert(sch:is_reduction(c) and not sch:is_spatial(c))
+  assert(sch:is_spatial(d) and sch:is_output(d) and not sch:is_output(c))
+  assert(sch:needs_multi_level_tiling(c))
+  assert(sch:block_info(c).name == "C" and sch:block_info(c).reads == 2)
+  assert(table.concat(sch:block_info(c).iters, " ") ==
+         "spatial spatial reduce")
+  local _, _, k = sch:get_loops(c)
+  local info = sch:loop_info(k)
+  assert(info.extent == K and info.kind == "serial" and
+         info.iter_type == "reduce")
+  local used = sch:access(c, "read", 0)
+  assert(used[1] and not used[2] and used[3])
+  assert(sch:block_info(sch:get_consumers(c)).name == "D" and
+         sch:block_info(sch:get_producers(d)).name == "C")
+  local ok, why = sch:can("parallel", k)
+  assert(ok == false and type(why) == "string")
+  assert(sch:can("unroll", k) == true)
+  fails("NOT_FOUND", "frobnicate", sch.can, sch, "frobnicate", k)
+  assert(#sch:trace() == 5, "asking is not recorded:\n" .. sch:trace():lua())
+  local gone = k
+  sch:split(k, { ts.auto, 1 })
+  local still, reason = sch:can("unroll", gone)
+  assert(not still and reason:find("(split) removed it", 1, true))
+end
+
+-- A refused primitive: an error object, and nothing has changed.
+do
+  local sch = ts.schedule(p)
+  local b = sch:get_block("C")
+  local i, j, k = sch:get_loops(b)
+  local text, t = tostring(sch), sch:trace()
+  local other = ts.schedule(p)
+  local ok, e = pcall(sch.fuse, sch, i, k)
+  other = nil
+  collectgarbage()                      -- frees it, which is no matter
+  assert(not ok and e.code == "REFUSED" and e.primitive == "fuse")
+  assert(type(e.message) == "string" and not e.message:find("\n"))
+  assert(e.place:find("schedule.lua:%d+$"))
+  local shown = tostring(e)
+  assert(shown:find("schedule.lua:%d+: ") and shown:find(e.message, 1, true))
+  assert(shown:find("matmul_relu(", 1, true), "the program is shown: " .. shown)
+  assert(shown:find("for k in range(16)", 1, true))
+  assert(shown:find("\n[^\n]*[*>^]", 1), "the place is marked: " .. shown)
+  assert(e.detail and e.detail:find("matmul_relu(", 1, true))
+  assert(tostring(sch) == text and sch:trace() == t)
+  -- Everything about the error is still there after more of them.
+  local _, later = pcall(sch.parallel, sch, k)
+  assert(later.primitive == "parallel" and e.primitive == "fuse")
+  fails("REFUSED", "X", sch.get_block, sch, "X")
+end
+
+-- ts.primitives, ts.doc, ts.stubs: all from the declarations.
+do
+  local n = 0
+  for _, q in ipairs(ts.primitives()) do
+    n = n + 1
+    assert(#q.summary > 0 and #q.example > 0 and type(q.samples) == "boolean")
+    assert(ts.doc(q.name):find("## " .. q.name, 1, true))
+    assert(ts.stubs():find("function Schedule:" .. q.name .. "(", 1, true))
+  end
+  assert(n >= 20)
+  fails("NOT_FOUND", "frobnicate", ts.doc, "frobnicate")
+end
+
+-- A closed object is an error, not a crash.
+do
+  local sch = ts.schedule(p)
+  local b = sch:get_block("C")
+  sch:close()
+  fails("DEAD", "closed", sch.get_loops, sch, b)
+  assert(tostring(b):find("gone"))
+end

@@ -1,0 +1,350 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Modules, spaces and the search from Lua: what modules may do and what they
+-- may not, strategies and cost models in Lua, progress, the database.
+local ts = require "tessera"
+local ops = require "tessera.ops"
+
+local p = ops.matmul { m = 32, n = 32, k = 32, bias = true, relu = true }
+
+local function fails(text, f, ...)
+  local ok, e = pcall(f, ...)
+  assert(not ok, "no error, where was expected: " .. text)
+  assert(tostring(e):find(text, 1, true), tostring(e))
+  return e
+end
+
+local function module(name, apply, defaults)
+  return ts.module { name = name, apply = apply, defaults = defaults }
+end
+
+local function sketches(list)
+  return ts.space.sketches(ts.space.compose(list), p, "llvm")
+end
+
+-- The order of the visits: root first, consumers before producers.
+do
+  local order = {}
+  sketches { module("visit", function(sch, block)
+    order[#order + 1] = sch:block_info(block).name
+    return nil, "only looking"
+  end) {} }
+  assert(table.concat(order, " ") == "root relu biased C",
+         table.concat(order, " "))
+end
+
+-- Parameters; nil and an error discard what was done; several schedules go
+-- on as sketches of their own; explain says what happened where.
+do
+  local seen
+  local m = module("several", function(sch, block, q)
+    seen = q
+    local name = sch:block_info(block).name
+    if name == "relu" then
+      sch:parallel((sch:get_loops(block)))
+      return nil, "changed its mind"
+    elseif name == "biased" then
+      sch:parallel((sch:get_loops(block)))
+      error "lost its way"
+    elseif name ~= "C" then
+      return nil
+    end
+    local other = sch:copy()
+    local i = sch:get_loops(block)
+    sch:split(i, { ts.auto, q.factor })
+    other:parallel((other:get_loops(block)))
+    return { sch, other }
+  end, { factor = 8 })
+  local list = sketches { m { factor = 4 } }
+  assert(seen.factor == 4 and #list == 2)
+  assert(tostring(list[1]):find("split", 1, true) and
+         tostring(list[2]):find("parallel", 1, true))
+  for _, t in ipairs(list) do
+    local text = tostring(t:replay(p))
+    assert(ts.equivalent(t:replay(p), p))
+    assert(select(2, text:gsub("parallel", "")) <= 1)
+  end
+  local why = ts.space.compose { m {} }:explain(p, "llvm")
+  assert(why:find("changed its mind", 1, true), why)
+  assert(why:find("lost its way", 1, true), why)
+  -- A schedule of something else, and an error that cannot be said.
+  local function said(apply)
+    return ts.space.compose { module("odd", apply) {} }:explain(p, "llvm")
+  end
+  why = said(function()
+    return ts.schedule(ops.matmul { m = 8, n = 8, k = 8 })
+  end)
+  assert(why:find("odd at C: failed: it gave a schedule of another program",
+                  1, true), why)
+  why = said(function()
+    error(setmetatable({}, { __tostring = function() error "worse" end }))
+  end)
+  assert(why:find("odd at C: failed: ", 1, true), why)
+  fails("no parameter 'fcator'", m, { fcator = 1 })
+  fails("needs its parameters", ts.space.compose, { m })
+  fails("ts.module takes", ts.module, { name = "x" })
+end
+
+-- Reading a sampled value in a module records a guard: a replay in which it
+-- differs is refused.
+do
+  local list = sketches { module("reads", function(sch, block)
+    if sch:block_info(block).name ~= "C" then return nil end
+    local i = sch:get_loops(block)
+    local u = sch:sample_categorical({ 2, 4 }, { 0.5, 0.5 })
+    if sch:get(u) == 2 then sch:parallel(i) else sch:unroll(i) end
+    return sch
+  end) {} }
+  assert(#list == 1)
+  local t, at, guards = list[1], nil, 0
+  for n = 1, #t do
+    if t[n].name == "sample_categorical" then at = n end
+    if t[n].name == "guard" then guards = guards + 1 end
+  end
+  assert(at and guards == 1)
+  assert(t[at].decision == nil, "a sketch's decisions are open")
+  local refused = 0
+  for d = 0, 1 do
+    local chosen = t:with_decision(at, d)
+    local ok, e = pcall(chosen.replay, chosen, p)
+    if not ok then
+      assert(e.code == "REFUSED" and e.primitive == "guard")
+      refused = refused + 1
+    end
+  end
+  assert(refused == 1)
+end
+
+-- Modules are deterministic: math.random raises, pairs goes in order.
+do
+  local keys
+  local why = ts.space.compose { module("random", function(sch, block)
+    if sch:block_info(block).name ~= "root" then return nil end
+    keys = {}
+    for k in pairs { zeta = 1, alpha = 2, [3] = 3, [1] = 1, mid = 4 } do
+      keys[#keys + 1] = tostring(k)
+    end
+    return math.random() and sch
+  end) {} }:explain(p, "llvm")
+  assert(why:find("sch:sample_", 1, true), why)
+  assert(table.concat(keys, " ") == "1 3 alpha mid zeta",
+         table.concat(keys, " "))
+  assert(math.random() < 1)                    -- elsewhere it works
+end
+
+-- What comes with Tessera gives the same sketches in a fresh state.
+do
+  local spaces = require "tessera.spaces"
+  local listed = {}
+  for _, name in ipairs(spaces.modules) do
+    listed[name] = true
+    local why
+    local ok, e = pcall(function()
+      why = ts.space.check({ require("modules." .. name) {} }, p, "llvm")
+    end)
+    assert(ok and why == true, name .. ": " .. tostring(e))
+  end
+  assert(ts.space.check(ts.space.default "llvm", p, "llvm"))
+  -- Every file of modules/ is listed.
+  local folder = package.searchpath("modules.auto_inline", package.path)
+                        :match("^(.*)/")
+  local f = assert(io.popen("ls '" .. folder .. "'"))
+  for file in f:lines() do
+    local name = file:match("^(.*)%.lua$")
+    assert(not name or listed[name], file .. " is not in spaces.modules")
+  end
+  f:close()
+  -- A module that depends on when it runs is found out.
+  local count = 0
+  local drifting = module("drifting", function(sch, block)
+    if sch:block_info(block).name ~= "C" then return nil end
+    count = count + 1
+    sch:split((sch:get_loops(block)), { ts.auto, 1 << count })
+    return sch
+  end)
+  local same, where = ts.space.check({ drifting {} }, p, "llvm")
+  assert(same == false and where:find("sketch 1", 1, true), where)
+end
+
+-- Spaces: by hand, of traces, joined.
+do
+  local hand = ts.space.by_hand(function(sch)
+    local i = sch:get_loops(sch:get_block("C"))
+    sch:split(i, { sch:sample_perfect_tile(i, { n = 2 }) })
+  end)
+  local list = hand:sketches(p, "llvm")
+  assert(#list == 1)
+  local given = ts.space.traces(list)
+  assert(#given:sketches(p, "llvm") == 1)
+  local other = ts.space.by_hand(function(sch)
+    sch:parallel((sch:get_loops(sch:get_block("C"))))
+  end)
+  -- Equal sketches are one.
+  assert(#ts.space.union { hand, given, other }:sketches(p, "llvm") == 2)
+  assert(tostring(hand) == "space")
+end
+
+-- ts.tune: the result, a function for progress, a function for a space.
+local options = { target = "llvm", trials = 6, seed = 1, min_time = 0.005,
+                  batch = 3 }
+local function with(more)
+  local o = {}
+  for k, v in pairs(options) do o[k] = v end
+  for k, v in pairs(more) do o[k] = v end
+  return o
+end
+
+do
+  local told = {}
+  local r = ts.tune(p, with {
+    strategy = "replay", cost_model = "random",
+    progress = function(q) told[#told + 1] = q end })
+  assert(r.status == "OK" and r.trials == 6 and r.failed == 0)
+  assert(r.latency > 0 and r.gflops > 0 and #r.curve == 6)
+  for i = 2, 6 do assert(r.curve[i] <= r.curve[i - 1]) end
+  assert(#told == 6 and told[6].trials == 6 and told[6].max_trials == 6)
+  assert(told[6].best == r.curve[6] and #told[6].text > 0)
+  assert(ts.equivalent(r.schedule, p))
+  assert(r.trace:replay(p):program():equal(r.schedule:program()))
+  local a = ts.tensor("float32", { 32, 32 }, "integers", 1)
+  local b = ts.tensor("float32", { 32, 32 }, "integers", 2)
+  local bias = ts.tensor("float32", { 32 }, "integers", 3)
+  local c = ts.tensor("float32", { 32, 32 })
+  local d = ts.tensor("float32", { 32, 32 })
+  r.kernel(a, b, bias, c)
+  ts.interpret(p, { a, b, bias, d })
+  assert(c:compare(d) == 0)
+  assert(#r.ledger > 0 and #r.funnel > 0 and #r.classes > 0)
+  assert(tostring(r):find("after 6 trials", 1, true))
+end
+
+do
+  local hand = function(sch)
+    local i = sch:get_loops(sch:get_block("C"))
+    sch:split(i, { sch:sample_perfect_tile(i, { n = 2 }) })
+  end
+  local r = ts.tune(p, with { trials = 3, space = hand })
+  assert(r.status == "OK" and tostring(r.trace):find("sample_perfect_tile"))
+  local stopped = ts.tune(p, with { trials = 100,
+    progress = function(q) return q.trials < 2 end })
+  assert(stopped.status == "CANCELLED" and stopped.trials < 100)
+  fails("unknown option 'trails'", ts.tune, p, { trails = 3 })
+  fails("there is no strategy 'luck'", ts.tune, p, with { strategy = "luck" })
+  fails("there is no cost model 'luck'", ts.tune, p,
+        with { cost_model = "luck" })
+end
+
+do
+  local other = ops.matmul { m = 8, n = 8, k = 8 }
+  fails("a schedule of another program", ts.tune, p,
+        with { space = function() return ts.schedule(other) end })
+end
+
+-- A space that does nothing measures the program as it is.
+do
+  local r = ts.tune(p, with { space = {} })
+  assert(r.status == "OK" and r.trials == 1 and #r.trace == 0)
+end
+
+-- A strategy and a cost model of one's own.
+do
+  local observed, predicted, updated = {}, 0, 0
+  local strategy = ts.strategy {
+    propose = function(self, session, n)
+      assert(session:sketches() >= 1 and session:unit() < 1)
+      local list = {}
+      for i = 1, n do
+        local c = self.best and session:mutate(self.best) or session:draw()
+        if not c then break end
+        list[#list + 1] = c
+      end
+      local score = session:predict(list)
+      assert(#score == #list)
+      return list
+    end,
+    observe = function(self, session, candidates)
+      for _, c in ipairs(candidates) do
+        observed[#observed + 1] = c
+        assert(session:seen(c))
+        if c.status == "OK" and (not self.best or
+                                 c.seconds < self.best.seconds) then
+          self.best = c
+        end
+      end
+    end,
+  }
+  local model = ts.cost_model {
+    predict = function(_, _, candidates)
+      predicted = predicted + #candidates
+      local score = {}
+      for i, c in ipairs(candidates) do score[i] = -#c.decisions - c.sketch end
+      return score
+    end,
+    update = function(_, _, candidates) updated = updated + #candidates end,
+  }
+  local r = ts.tune(p, with { strategy = strategy, cost_model = model })
+  assert(r.status == "OK" and #observed == 6 and updated == 6)
+  assert(predicted >= 6)
+  assert(observed[1].sketch >= 1 and #observed[1].decisions > 0)
+  local e = fails("out of ideas", ts.tune, p, with {
+    strategy = ts.strategy { propose = function() error "out of ideas" end } })
+  assert(e)
+  -- What they return is looked at.
+  local function proposing(f)
+    return ts.tune, p, with { strategy = ts.strategy { propose = f } }
+  end
+  fails("what propose returns must be a table, not number",
+        proposing(function() return 7 end))
+  fails("a candidate must be a table", proposing(function() return { 7 } end))
+  fails("the decisions of a candidate must be a table",
+        proposing(function() return { {} } end))
+  local function predicting(f)
+    return ts.tune, p, with { cost_model = ts.cost_model { predict = f } }
+  end
+  fails("what predict returns must be a table, not nil",
+        predicting(function() end))
+  fails("predict returned 0 scores for", predicting(function() return {} end))
+  fails("a score must be a number, not string",
+        predicting(function(_, _, c)
+          local score = {}
+          for i = 1, #c do score[i] = "high" end
+          return score
+        end))
+  -- Many candidates may be predicted at once.
+  local many
+  fails("enough", proposing(function(_, session)
+    local list = {}
+    for i = 1, 4000 do list[i] = session:draw() end
+    many = #list > 3000 and #session:predict(list) == #list
+    error "enough"
+  end))
+  assert(many)
+  fails("ts.strategy takes", ts.strategy, {})
+  fails("ts.cost_model takes", ts.cost_model, {})
+end
+
+-- The database: a second run goes on where the first ended.
+do
+  local path = os.tmpname()
+  os.remove(path)
+  local first = ts.tune(p, with { database = path, trials = 4 })
+  local second = ts.tune(p, with { database = path, trials = 6 })
+  assert(first.trials == 4 and second.trials == 6)
+  assert(second.latency and second.trace)
+  local db = ts.database(path)
+  local rows = db:records()
+  assert(#rows >= 6, #rows)
+  for i = 2, #rows do
+    if rows[i].status == "OK" then
+      assert(rows[i].seconds >= rows[i - 1].seconds)
+    end
+  end
+  local r = rows[1]
+  assert(r.status == "OK" and r.workload == "matmul_bias_relu" and
+         #r.target > 0 and #r.policy > 0 and #r.engine > 0)
+  local t = db:trace(r.id)
+  assert(ts.equivalent(t:replay(), p))       -- it is bound to its program
+  assert(#db:records(2) == 2)
+  fails("no record", db.trace, db, 1000000)
+  db:close()
+  for _, end_ in ipairs { "", "-wal", "-shm" } do os.remove(path .. end_) end
+end

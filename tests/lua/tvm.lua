@@ -1,0 +1,118 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Traces in the JSON of TVM's tuning records: both ways, and what is refused.
+local ts = require "tessera"
+local ops = require "tessera.ops"
+
+local p = ops.matmul { m = 64, n = 64, k = 32, relu = true }
+
+local function fails(code, text, f, ...)
+  local ok, e = pcall(f, ...)
+  assert(not ok, "no error, where was expected: " .. text)
+  assert(tostring(e):find(text, 1, true), tostring(e))
+  assert(e.code == code, tostring(e.code))
+end
+
+-- A trace as TVM v0.18 writes it, of a 64 x 64 x 32 product (`ops.matmul`).
+local theirs = [=[
+[[["GetBlock", [], ["C", "main"], ["b0"]],
+  ["Annotate", ["b0", "\"SSRSRS\""], ["meta_schedule.tiling_structure"], []],
+  ["GetLoops", ["b0"], [], ["l1", "l2", "l3"]],
+  ["SamplePerfectTile", ["l1"], [4, 64], ["v4", "v5", "v6", "v7"]],
+  ["Split", ["l1", "v4", "v5", "v6", "v7"], [1, 0], ["l8", "l9", "l10", "l11"]],
+  ["Split", ["l2", "None", 16], [1], ["l12", "l13"]],
+  ["Reorder", ["l8", "l12", "l9", "l10", "l3", "l11", "l13"], [], []],
+  ["SampleCategorical", [], [[0, 16, 64, 512], [0.25, 0.25, 0.25, 0.25]], ["v14"]],
+  ["Annotate", ["b0", "v14"], ["meta_schedule.unroll_explicit"], []],
+  ["CacheRead", ["b0", 1, [], "None"], [0, "global"], ["b15"]]],
+ [[3, [2, 2, 4, 4]], [7, 1]]]
+]=]
+
+-- One instruction is wrong on purpose: CacheRead has two inputs.
+fails("PARSE", "cache_read has 2 inputs, not 4", ts.trace.from_tvm_json, theirs, p)
+theirs = theirs:gsub('"b0", 1, %[%], "None"', '"b0", []')
+
+local t = ts.trace.from_tvm_json(theirs, p)
+assert(#t == 10 and t[2].name == "annotate")
+assert(t[2].attrs.ann_key == "tiling_structure" and t[2].inputs.ann_val == "SSRSRS")
+assert(table.concat(t[4].decision, " ") == "2 2 4 4" and t[8].decision[1] == 1)
+assert(t[6].attrs.disable_predication == false)
+
+-- It runs, means the same, and goes back to what it was.
+local sch = t:replay()
+assert(ts.equivalent(sch, p))
+local back = t:to_tvm_json()
+assert(ts.trace.from_tvm_json(back, p) == t)
+local flat = function(s) return (s:gsub("%s", ""):gsub("%[1%],%[\"l12\"", "[1,0],[\"l12\"")) end
+assert(flat(back) == flat(theirs), back)
+
+-- A line of a database holds it, too; versions after v0.18 say GetSBlock.
+local line = "[0, [" .. theirs .. ", [0.001], {\"kind\": \"llvm\"}, []]]"
+assert(ts.trace.from_tvm_json(line, p) == t)
+assert(ts.trace.from_tvm_json(theirs:gsub("GetBlock", "GetSBlock"):gsub("%[1, 0%]",
+  "[true, false]"), p) == t)
+assert(ts.trace.from_tvm_json("[[], []]", p) == ts.schedule(p):trace())
+
+-- What is no trace is said, with the place.
+local function bad(code, text, source)
+  fails(code, text, ts.trace.from_tvm_json, source, p)
+end
+bad("PARSE", "no trace of TVM's", "[]")
+bad("PARSE", "no trace of TVM's", "{}")
+bad("PARSE", "no trace of TVM's", "[3]")
+bad("PARSE", "an instruction is [kind", "[[[1, [], [], []]], []]")
+bad("UNSUPPORTED", "no primitive for TVM's 'SetAxisSeparator'",
+    '[[["SetAxisSeparator", ["b0"], [0, 1, []], []]], []]')
+bad("PARSE", "used before it is defined", '[[["GetLoops", ["b0"], [], ["l1"]]], []]')
+bad("PARSE", "neither a variable nor a quoted string",
+    theirs:gsub('\\"SSRSRS\\"', "SSRSRS"))
+bad("INVALID", "get_block takes no decision", theirs:gsub("%[3, %[2", "[0, 1], [3, [2"))
+bad("PARSE", "decision 1 is", theirs:gsub("%[3, %[2", "[99, 1], [3, [2"))
+bad("TYPE", "", theirs:gsub('%[4, 64%]', '["4", 64]'))
+
+-- What TVM cannot say is named.
+local function cannot(text, f)
+  local s = ts.schedule(p)
+  f(s, s:get_block("C"))
+  local tr = s:trace()
+  fails("UNSUPPORTED", text, tr.to_tvm_json, tr)
+end
+cannot("annotate: TVM cannot express a boolean as 'ann_val'",
+       function(s, b) s:annotate(b, "k", true) end)
+cannot("cache_read: TVM cannot express a buffer's name as 'read_buffer_index'",
+       function(s, b) s:cache_read(b, "A", "global") end)
+cannot("split: TVM cannot express arithmetic over variables as 'factors'",
+       function(s, b)
+         local v = s:sample_categorical({ 2, 4 })
+         s:split(s:get_loops(b), { ts.auto, v * 2 })
+       end)
+
+-- Values of annotations.
+do
+  local s = ts.schedule(p)
+  local b = s:get_block("C")
+  local i, j = s:get_loops(b)
+  s:annotate(i, "software_pipeline_stage", { 0, 0, 1 })
+  s:annotate(b, "words", { "a \"b\"", "v1", "None", 1.5, 2.0 })
+  s:annotate(b, "table", { x = 1, y = "z" })
+  s:bind(j, "threadIdx.x")
+  s:reorder_block_iter_var(b, { 1, 0, 2 })
+  local d = s:get_consumers(b)
+  s:enter_postproc()
+  s:get_child_blocks(j)
+  local tr = s:trace()
+  assert(ts.trace.from_tvm_json(tr:to_tvm_json(), p) == tr, tr:to_tvm_json())
+end
+
+-- Index maps, and what fills in.
+do
+  local s = ts.schedule(p)
+  local b = s:get_block("C")
+  local c = s:cache_read(b, 1, "global")
+  s:transform_layout(c, { "write", 0 }, function(i, j)
+    return j // 16, i, j % 16
+  end)
+  local tr = s:trace()
+  local got = ts.trace.from_tvm_json(tr:to_tvm_json(), p)
+  assert(got:replay():program():hash() == s:program():hash())
+  assert(got:to_tvm_json() == tr:to_tvm_json())
+end

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Candidates that misbehave end their worker, have their class and a message,
+ * and the next candidate runs. */
+#include "measure/pool.h"
+#include "support/measured.h"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { N = 64 };
+
+static void use(measured *m, const char *fn) {
+  tess_program *p = measured_extern(m->c, fn, N);
+  measured_task(m, p);
+  tess_program_free(p);
+}
+
+/* The status of running the task's program (or its parallel schedule). */
+static tess_status run(measured *m, measure_check check) {
+  measure_result r;
+  tess_status s = measured_run(m, NULL, check, &r);
+  measure_result_free(&r);
+  return s;
+}
+
+static void is_well(measured *m) {
+  use(m, "test_plus_one");
+  tess_status s = run(m, MEASURE_CHECK_ALWAYS);
+  if (s) fail_msg("%s", m->err.message);
+}
+
+static void start(measured *m) { measured_start(m, false, TESS_EXTERNS); }
+
+/* fn gives the class, and a message with `says`; afterwards all is well. */
+static void expect(const char *fn, tess_status class, const char *says) {
+  measured m;
+  start(&m);
+  if (class == TESS_TIMEOUT) m.policy.timeout = 0.3;
+  use(&m, fn);
+  tess_status s = run(&m, MEASURE_CHECK_NEVER);
+  if (s != class) fail_msg("%s: %d %s", fn, (int)s, m.err.message);
+  measured_says(&m, says);
+  m.policy.timeout = 20;
+  is_well(&m);
+  measured_end(&m);
+}
+
+static void test_hang(void **state) {
+  (void)state;
+  expect("test_hang", TESS_TIMEOUT, "running took longer than 0.3 s");
+}
+
+static void test_crash(void **state) {
+  (void)state;
+  expect("test_crash", TESS_CRASHED, "the kernel crashed: SIGSEGV");
+  expect("test_abort", TESS_CRASHED, "the kernel crashed: SIGABRT");
+  expect("test_exit", TESS_CRASHED, "ended its process with status 42");
+}
+
+/* A function that nobody has cannot be linked. */
+static void test_unknown_extern(void **state) {
+  (void)state;
+  expect("test_no_such", TESS_LAUNCH_ERROR, "test_no_such");
+}
+
+/* An intrinsic of another processor passes LLVM's verifier, and then there
+ * is no instruction for it. */
+static void test_compiler_gives_up(void **state) {
+  (void)state;
+  expect("llvm.amdgcn.rcp.f32", TESS_BUILD_ERROR, "LLVM");
+}
+
+/* ---- killed workers ----------------------------------------------------- */
+
+static void test_killed_twice(void **state) {
+  (void)state;
+  expect("test_kill", TESS_INFRA, "the worker was killed: SIGKILL");
+}
+
+static void test_killed_once(void **state) {
+  (void)state;
+  measured m;
+  char path[] = "/tmp/tessera-test-XXXXXX";
+  assert_non_null(mkdtemp(path));
+  char mark[64];
+  snprintf(mark, sizeof mark, "%s/once", path);
+  setenv("TESSERA_TEST_ONCE", mark, 1);
+  start(&m);
+  use(&m, "test_kill_once");
+  tess_status s = run(&m, MEASURE_CHECK_ALWAYS);
+  if (s) fail_msg("%s", m.err.message);
+  const measure_ledger *l = measure_get_ledger(m.pool);
+  assert_int_equal(l->lost, 1);
+  assert_int_equal(l->retried, 1);
+  measured_end(&m);
+  unlink(mark);
+  rmdir(path);
+}
+
+/* One that dies while nobody uses it is replaced. */
+static void test_killed_idle(void **state) {
+  (void)state;
+  measured m;
+  start(&m);
+  is_well(&m);
+  pid_t pid = m.pool->runner.pid;
+  kill(pid, SIGKILL);
+  for (uint32_t i = 0; i < m.pool->nbuilders; i++)
+    if (m.pool->builder[i].pid) kill(m.pool->builder[i].pid, SIGKILL);
+  is_well(&m);
+  assert_int_not_equal(m.pool->runner.pid, pid);
+  measured_end(&m);
+}
+
+/* ---- wrong results ------------------------------------------------------ */
+
+static tess_schedule *in_parallel(tess_program *p) {
+  tess_schedule *s;
+  assert_int_equal(tess_schedule_new(p, NULL, 1, &s), TESS_OK);
+  tess_arg a = {"loop", {.kind = TESS_V_RV, .rv = measured_loop(s, "B")}};
+  measured_call(s, "parallel", 1, &a);
+  return s;
+}
+
+/* The program is good, its parallel schedule is not. */
+static void expect_in_parallel(const char *fn, tess_status class,
+                               const char *says) {
+  measured m;
+  measure_result r;
+  start(&m);
+  tess_program *p = measured_extern(m.c, fn, N);
+  measured_task(&m, p);
+  tess_schedule *s = in_parallel(p);
+  assert_int_equal(run(&m, MEASURE_CHECK_ALWAYS), TESS_OK);
+  if (class == TESS_TIMEOUT) m.task->policy.timeout = 0.3;
+  tess_status status = measured_run(&m, s, MEASURE_CHECK_IF_BEST, &r);
+  m.task->policy.timeout = 20;
+  if (status != class) fail_msg("%s: %d %s", fn, (int)status, m.err.message);
+  measured_says(&m, says);
+  measure_result_free(&r);
+  assert_int_equal(run(&m, MEASURE_CHECK_ALWAYS), TESS_OK);
+  tess_schedule_free(s);
+  tess_program_free(p);
+  measured_end(&m);
+}
+
+static void test_wrong(void **state) {
+  (void)state;
+  expect_in_parallel("test_wrong_in_parallel", TESS_WRONG_RESULT,
+                     "64 of 64 elements differ");
+  expect_in_parallel("test_hang_in_parallel", TESS_TIMEOUT, "running took");
+  expect_in_parallel("test_crash_in_parallel", TESS_CRASHED, "SIGSEGV");
+}
+
+/* ---- out of bounds ------------------------------------------------------ */
+
+/* for i: B[fn(i)] = A[i] */
+static tess_program *scatter(tess_context *c, const char *fn) {
+  static const tess_dtype F32 = {TESS_FLOAT, 32, 1}, I64 = {TESS_INT, 64, 1};
+  static const char *const names[] = {"v"};
+  static const tess_iter_kind kinds[] = {TESS_OPAQUE};
+  tess_builder *b;
+  tess_buffer in, out;
+  tess_expr n, zero, i, x, at;
+  tess_var loop, v;
+  tess_program *p;
+  assert_int_equal(tess_builder_new(c, &b), TESS_OK);
+  tess_int(b, I64, N, &n);
+  tess_int(b, I64, 0, &zero);
+  tess_placeholder(b, "A", F32, 1, &n, TESS_ROLE_INPUT, &in);
+  tess_buffer_new(b, "B", F32, 1, &n, "global", TESS_ROLE_OUTPUT, 1, &out);
+  tess_loop_begin(b, "i", zero, n, &loop);
+  tess_var_ref(b, loop, &i);
+  tess_block_begin(b, "B", 1, names, kinds, &zero, &n, &i, 0, &v);
+  tess_var_ref(b, v, &i);
+  tess_load(b, in, 1, &i, &x);
+  tess_call_extern(b, fn, I64, 1, &i, &at);
+  assert_int_equal(tess_store(b, out, 1, &at, x), TESS_OK);
+  tess_end(b);
+  tess_end(b);
+  if (tess_program_new(b, "scatter", 1, &in, 1, &out, &p))
+    fail_msg("%s", tess_error(c)->message);
+  tess_builder_free(b);
+  return p;
+}
+
+static void expect_outside(const char *fn, tess_status class,
+                           const char *says) {
+  measured m;
+  start(&m);
+  tess_program *p = scatter(m.c, fn);
+  measured_task(&m, p);
+  tess_status s = run(&m, MEASURE_CHECK_NEVER);
+  if (s != class) fail_msg("%s: %d %s", fn, (int)s, m.err.message);
+  measured_says(&m, says);
+  tess_program_free(p);
+  is_well(&m);
+  measured_end(&m);
+}
+
+static void test_out_of_bounds(void **state) {
+  (void)state;
+  expect_outside("test_index", TESS_OK, "");
+  expect_outside("test_index_past", TESS_CRASHED,
+                 "1 byte past the end of 'B' (guard page)");
+  expect_outside("test_index_before", TESS_WRONG_RESULT,
+                 "wrote beside 'B', out of bounds");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_hang),
+      cmocka_unit_test(test_crash),
+      cmocka_unit_test(test_unknown_extern),
+      cmocka_unit_test(test_compiler_gives_up),
+      cmocka_unit_test(test_killed_twice),
+      cmocka_unit_test(test_killed_once),
+      cmocka_unit_test(test_killed_idle),
+      cmocka_unit_test(test_wrong),
+      cmocka_unit_test(test_out_of_bounds),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The random tester: a random program under a random sequence of primitives,
+ * legal and illegal.
+ *
+ * After each legal one the program is well-formed; at the end (and here and
+ * there before) it is the same computation as at the start, in the residue
+ * domain, with racing loops and declared regions checked; a refused one
+ * leaves program and trace exactly as they were; and replaying the trace
+ * gives the same program again.  A case is a function of (seed, number). */
+#ifndef SUPPORT_FUZZ_H
+#define SUPPORT_FUZZ_H
+
+#include "backends/interp/interp.h"
+#include "support/gen_program.h"
+#include "vm/vm.h"
+
+typedef struct fuzz_options {
+  gen_options gen;
+  uint32_t max_depth;    /* primitives applied; 0: 40 */
+  uint32_t fault;        /* damage that is done on purpose; 0: none */
+  bool every_step;       /* compare after every legal primitive */
+  bool through_llvm;     /* also compile the result */
+  /* A scheduler with a fault: how often it mattered.  Only cases in which it
+   * did are looked at, and then at once.  NULL: there is none. */
+  const uint64_t *hits;
+  /* Gets the trace of a case that is wrong, and before each call the trace
+   * with that call, for those that end the process; NULL: nothing. */
+  char *note;
+  size_t note_size;
+  uint32_t reason;       /* primitives that refuse for it are drawn more often;
+                          * 0: none */
+} fuzz_options;
+
+enum { FUZZ_MAX_PRIMS = 128, FUZZ_MAX_LIST = 8 };
+
+typedef struct fuzz_counts {
+  uint64_t schedules, legal, refused, comparisons, through_llvm, wrong;
+  uint64_t faults;       /* cases in which the damage could be done; calls
+                          * that applied and in which a fault mattered */
+  uint64_t round_trips;  /* traces written and read back */
+  uint64_t too_long;     /* comparisons given up: too many iterations */
+  /* What was reached: applications and refusals of each primitive, in the
+   * order of prims.def, and refusals for each reason. */
+  uint64_t applied[FUZZ_MAX_PRIMS], declined[FUZZ_MAX_PRIMS];
+  uint64_t reason[SCH_R_COUNT];
+} fuzz_counts;
+
+/* What cases leave to the next one. */
+typedef struct fuzz {
+  mem_heap heap;
+  const fuzz_options *o;
+  fuzz_counts counts;
+  uint64_t seed, number;
+  const char *again;     /* the trace that fuzz_again replays */
+  const char *spoiled;   /* the operand that must not be accepted; or NULL */
+  bool broken;           /* a checked build found the program malformed */
+  bool enough;           /* the program has grown so much that it is to stay */
+  rng r;
+  ir_program base, before, damaged;
+  vm_sched s;
+  vm_trace trace_before, pool, shown;
+  interp in;
+  interp_expect expect;
+  vm_machine replay;
+  arena scratch, args;
+  struct fuzz_native *native;
+  strbuf what;           /* what the program is made of */
+  strbuf report;         /* about what went wrong; else empty */
+  /* Random variables to draw from. */
+  vm_rv block, loop[32]; /* of the block in focus */
+  uint32_t nloops;
+  vm_rv seen[96];        /* any, some of them dead */
+  uint32_t nseen;
+} fuzz;
+
+void fuzz_init(fuzz *f);
+void fuzz_free(fuzz *f);
+
+/* One case.  TESS_OK: nothing wrong; TESS_MISMATCH: something is wrong, and
+ * f->report says what; else the tester itself failed (memory). */
+tess_status fuzz_case(fuzz *f, const fuzz_options *o, uint64_t seed,
+                      uint64_t number);
+
+/* The program of a case, or a smaller one (o->gen), under a trace as Lua.
+ * TESS_REFUSED: it does not replay; else as fuzz_case. */
+tess_status fuzz_again(fuzz *f, const fuzz_options *o, uint64_t seed,
+                       uint64_t number, const char *trace);
+
+/* ---- inside ------------------------------------------------------------- */
+
+static inline uint32_t fuzz_below(fuzz *f, uint32_t n) {
+  return (uint32_t)rng_below(&f->r, n);
+}
+
+/* Notes that something is wrong: a line of the report. */
+void fuzz_wrong(fuzz *f, const char *fmt, ...)
+  __attribute__((format(printf, 2, 3)));
+
+/* Every eighth case is a program whose arithmetic is exact, for the
+ * compiler.  What a case is does not depend on the options: none of them
+ * may decide whether something is drawn. */
+static inline bool fuzz_is_exact(const fuzz *f) { return f->number % 8 == 0; }
+
+/* Calls a primitive with operands drawn from what there is (fuzz_draw.c).
+ * OK: it applied; REFUSED and the like: it did not, and may not have. */
+tess_status fuzz_step(fuzz *f, const sch_prim **prim);
+/* Calls this one; the program before is in f->before. */
+tess_status fuzz_call(fuzz *f, const sch_prim *p, const vm_value *v);
+/* The last call, of a primitive named so, changed the program in f->before:
+ * handles stand for what they stood for, or are ended by it. */
+bool fuzz_check_handles(fuzz *f, const char *prim);
+/* Writes down the trace, with the call that is to come (or NULL). */
+void fuzz_note(fuzz *f, const vm_call *c);
+/* Notes what became of a call. */
+void fuzz_count(fuzz *f, const sch_prim *p, tess_status st);
+/* Calls a getter; *n outputs from the variable that is given, 0: refused. */
+vm_rv fuzz_get(fuzz *f, const char *getter, vm_value operand, uint32_t *n);
+/* What a variable stands for; 0: nothing that is alive. */
+ir_stmt fuzz_stmt(const fuzz *f, vm_rv rv);
+/* One of the loops in focus, rarely something else; some of them. */
+vm_rv fuzz_any_loop(fuzz *f);
+vm_value fuzz_loops(fuzz *f);
+
+/* What is known of a primitive (fuzz_hints.c). */
+typedef vm_value fuzz_draw(fuzz *f, const vm_value *v);  /* v: those before */
+typedef struct fuzz_hint {
+  const char *prim;
+  uint32_t weight;       /* tickets in the draw */
+  bool keeps;            /* no loop's kind and no annotation is ever lost */
+  bool (*suits)(const ir_program *p, ir_stmt block);    /* NULL: any does */
+  struct { const char *name; fuzz_draw *draw; } operand[6];
+  /* Once it has applied; NULL: nothing. */
+  void (*after)(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
+} fuzz_hint;
+extern const fuzz_hint fuzz_hints[];
+const fuzz_hint *fuzz_hint_of(const sch_prim *p);
+fuzz_draw *fuzz_hint_operand(const fuzz_hint *h, const char *operand);
+
+/* Makes one operand of a call one that must not be accepted
+ * (fuzz_spoil.c). */
+void fuzz_spoil(fuzz *f, const sch_prim *p, vm_value *v);
+/* What must hold of a call that applied (fuzz_laws.c). */
+bool fuzz_check_laws(fuzz *f, const sch_prim *prim);
+
+/* The program lowered, in the residue domain; compiled, in native arithmetic
+ * (fuzz_lower.c).  false: wrong, and reported. */
+bool fuzz_check_lowered(fuzz *f);
+bool fuzz_check_compiled(fuzz *f);
+void fuzz_end_native(fuzz *f);
+
+/* Damages the program in way `fault`; false: there is no place for it. */
+bool fuzz_damage(fuzz *f, ir_program *p, uint32_t fault);
+enum { FUZZ_FAULTS = 9 };
+const char *fuzz_fault_text(uint32_t fault);
+
+#endif

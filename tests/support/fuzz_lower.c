@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The random tester: what becomes of a scheduled program.  Lowered, it is
+ * still the same computation in the residue domain; compiled, it gives what
+ * the interpreter gives in native arithmetic. */
+#include "backends/backend.h"
+#include "backends/runtime.h"
+#include "ir/lower/lower.h"
+#include "ir/scalar.h"
+#include "support/fuzz.h"
+
+#include <math.h>
+
+typedef struct fuzz_arg {
+  tess_dtype t;
+  uint64_t size;           /* elements */
+  char *start, *want, *got;/* bytes */
+} fuzz_arg;
+
+struct fuzz_native {
+  target t;
+  runtime rt;
+};
+
+/* Values of 16 bits are computed with in float32 once lowered. */
+static bool has_16bit(const ir_program *p) {
+  for (ir_expr e = 1; e < p->node.n; e++) {
+    tess_dtype t = ir_at(p, e)->dtype;
+    if (ir_is_float(t) && t.bits == 16)
+      return true;
+  }
+  return false;
+}
+
+/* A lowered copy of the program in f->damaged; UNSUPPORTED is no mistake. */
+static tess_status lower(fuzz *f, bool keep_math, uint32_t bytes) {
+  lower_options o = {.vector_bytes = bytes, .keep_math = keep_math,
+                     .no_threads = !keep_math};
+  err_state err = {.code = TESS_OK};
+  ir_program_copy(&f->damaged, &f->s.m.prog);
+  tess_status st = lower_program(&f->damaged, &f->scratch, &o, &err);
+  arena_reset(&f->scratch);
+  if (st && st != TESS_UNSUPPORTED && st != TESS_LIMIT)
+    fuzz_wrong(f, "lowering fails: %s", err.message);
+  return st;
+}
+
+bool fuzz_check_lowered(fuzz *f) {
+  interp_error e;
+  if (has_16bit(&f->s.m.prog))
+    return true;
+  tess_status st = lower(f, true, 16u << fuzz_below(f, 3));
+  if (st)
+    return st == TESS_UNSUPPORTED || st == TESS_LIMIT;
+  f->counts.comparisons++;
+  if (!interp_expect_check(&f->expect, &f->in, &f->damaged, NULL, &e))
+    return true;
+  fuzz_wrong(f, "lowered, it is not the same:");
+  interp_error_text(&f->damaged, &e, &f->report);
+  str_puts(&f->report, "\nscheduled:\n");
+  ir_print(&f->s.m.prog, NULL, &f->report);
+  str_puts(&f->report, "lowered:\n");
+  ir_print(&f->damaged, NULL, &f->report);
+  return false;
+}
+
+/* ---- compiled ----------------------------------------------------------- */
+
+static tess_status start_native(fuzz *f) {
+  err_state err;
+  if (f->native)
+    return TESS_OK;
+  f->native = mem_resize(&f->heap, NULL, 0, sizeof *f->native);
+  runtime_init(&f->native->rt, mem_default_allocator, 2);
+  tess_status st = target_parse(&f->native->t, "llvm", &err);
+  if (st)
+    fuzz_wrong(f, "no target: %s", err.message);
+  return st;
+}
+
+void fuzz_end_native(fuzz *f) {
+  if (!f->native)
+    return;
+  runtime_free(&f->native->rt);
+  mem_free(&f->heap, f->native, sizeof *f->native);
+  f->native = NULL;
+}
+
+/* Small integers, of which sums and products are exact. */
+static void draw_element(fuzz *f, tess_dtype t, int64_t range, char *at) {
+  int64_t v = range ? (int64_t)fuzz_below(f, (uint32_t)range)
+                    : (int64_t)fuzz_below(f, 7) - (t.code != TESS_UINT) * 3;
+  if (ir_is_float(t))
+    ir_put_real(t, (double)v, at);
+  else
+    ir_put_int(t, v, at);
+}
+
+static void make_arg(fuzz *f, ir_buf b, fuzz_arg *a) {
+  const ir_program *p = &f->base;
+  int64_t range = interp_index_range(p, b, &f->scratch), n;
+  *a = (fuzz_arg){.t = p->buf.v[b].dtype, .size = 1};
+  for (uint32_t d = 0; d < ir_ndim(p, b); d++)
+    if (ir_const_int(p, ir_dim(p, b, d), &n))
+      a->size *= (uint64_t)n;
+  size_t each = ir_dtype_bytes(a->t), bytes = a->size * each;
+  a->start = arena_zalloc(&f->args, bytes + 1);
+  a->want = arena_zalloc(&f->args, bytes + 1);
+  a->got = arena_zalloc(&f->args, bytes + 1);
+  if (p->buf.v[b].role != IR_ROLE_OUTPUT)
+    for (uint64_t i = 0; i < a->size; i++)
+      draw_element(f, a->t, range, a->start + i * each);
+  memcpy(a->want, a->start, bytes);
+  memcpy(a->got, a->start, bytes);
+}
+
+/* Equal, or as near as fused multiply-adds may bring them. */
+static bool near(tess_dtype t, const char *x, const char *y) {
+  if (!ir_is_float(t))
+    return ir_get_int(t, x) == ir_get_int(t, y);
+  double a = ir_get_real(t, x), b = ir_get_real(t, y);
+  double step = t.code == TESS_BFLOAT ? 0x1p-6
+                : t.bits == 16        ? 0x1p-9
+                : t.bits == 32        ? 0x1p-20
+                                      : 0x1p-48;
+  return (isnan(a) && isnan(b)) || a == b ||
+         fabs(a - b) <= step * fmax(fabs(a), fabs(b));
+}
+
+static bool compare_args(fuzz *f, const fuzz_arg *a, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    for (uint64_t k = 0; k < a[i].size; k++) {
+      size_t at = k * ir_dtype_bytes(a[i].t);
+      if (near(a[i].t, a[i].want + at, a[i].got + at))
+        continue;
+      fuzz_wrong(f, "compiled, element %llu of parameter %u differs",
+                 (unsigned long long)k, (unsigned)i);
+      str_puts(&f->report, "scheduled:\n");
+      ir_print(&f->s.m.prog, NULL, &f->report);
+      str_puts(&f->report, "lowered:\n");
+      ir_print(&f->damaged, NULL, &f->report);
+      return false;
+    }
+  return true;
+}
+
+static tess_status run_compiled(fuzz *f, const fuzz_arg *a, uint32_t n) {
+  const backend *llvm = backend_find("llvm");
+  backend_code *code = NULL;
+  err_state err = {.code = TESS_OK};
+  strbuf text;
+  str_init(&text, &f->heap);
+  tess_status st = llvm->compile(&f->damaged, &f->scratch, &f->native->t,
+                                 BACKEND_CODE, &text, &err);
+  if (!st)
+    st = llvm->load(&f->heap, text.v, text.n, &code, &err);
+  str_free(&text);
+  arena_reset(&f->scratch);
+  if (st) {
+    if (st != TESS_UNSUPPORTED)
+      fuzz_wrong(f, "compiling fails: %s", err.message);
+    return st;
+  }
+  void *args[GEN_MAX_TENSORS];
+  for (uint32_t i = 0; i < n; i++)
+    args[i] = a[i].got;
+  int32_t rc = llvm->entry(code)(args, NULL, &f->native->rt.rt);
+  llvm->unload(code);
+  if (rc)
+    fuzz_wrong(f, "the kernel returns %d", (int)rc);
+  return rc ? TESS_INTERNAL : TESS_OK;
+}
+
+bool fuzz_check_compiled(fuzz *f) {
+  ir_span params = ir_entry(&f->base)->params;
+  fuzz_arg a[GEN_MAX_TENSORS];
+  interp_arg want[GEN_MAX_TENSORS];
+  interp_error e;
+  if (start_native(f))
+    return !f->report.n;
+  arena_reset(&f->args);
+  for (uint32_t i = 0; i < params.n; i++) {
+    make_arg(f, f->base.arg.v[params.at + i], &a[i]);
+    want[i] = (interp_arg){a[i].want, a[i].size * ir_dtype_bytes(a[i].t)};
+  }
+  tess_status st = lower(f, false, (uint32_t)f->native->t.vector_bytes);
+  if (st)
+    return st == TESS_UNSUPPORTED || st == TESS_LIMIT;
+  if (interp_run(&f->in, &f->s.m.prog, params.n, want, NULL, &e)) {
+    fuzz_wrong(f, "in native arithmetic it does not run:");
+    interp_error_text(&f->s.m.prog, &e, &f->report);
+    return false;
+  }
+  st = run_compiled(f, a, params.n);
+  if (st)
+    return st == TESS_UNSUPPORTED;
+  f->counts.through_llvm++;
+  return compare_args(f, a, params.n);
+}

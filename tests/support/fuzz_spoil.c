@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The random tester: operands that must never be accepted, whatever the
+ * program.  Once in a while one operand of a call becomes such a one; a call
+ * that applies all the same is a mistake. */
+#include "support/fuzz.h"
+
+#include <string.h>
+
+/* Spoils v[i]; false: not this time. */
+typedef bool spoil_fn(fuzz *f, vm_value *v, uint32_t i);
+
+static vm_value text(fuzz *f, const char *s) {
+  return vm_str(&f->pool, s, strlen(s));
+}
+
+static bool set(vm_value *v, uint32_t i, vm_value to) {
+  v[i] = to;
+  return true;
+}
+
+static bool unknown_name(fuzz *f, vm_value *v, uint32_t i) {
+  return set(v, i, text(f, "nowhere"));
+}
+
+/* Not with the marks that stand for no loop: there it counts for nothing. */
+static bool no_place(fuzz *f, vm_value *v, uint32_t i) {
+  if (v[1].tag != VM_RV || !fuzz_stmt(f, v[1].rv))
+    return false;
+  return set(v, i, vm_int(fuzz_below(f, 2) ? -3 : 1000));
+}
+
+static bool no_axis(fuzz *f, vm_value *v, uint32_t i) {
+  return set(v, i, vm_int(fuzz_below(f, 2) ? -40 : 40));
+}
+
+static bool no_count(fuzz *f, vm_value *v, uint32_t i) {
+  return set(v, i, vm_int(fuzz_below(f, 2) ? 0 : 1000));
+}
+
+static bool no_limit(fuzz *f, vm_value *v, uint32_t i) {
+  return set(v, i, vm_int(fuzz_below(f, 2) ? 0 : -2));
+}
+
+static bool no_choice(fuzz *f, vm_value *v, uint32_t i) {
+  return set(v, i, vm_int(fuzz_below(f, 2) ? -9 : 100000));
+}
+
+static bool no_list(fuzz *f, vm_value *v, uint32_t i) {
+  return set(v, i, vm_list(&f->pool, 0, NULL));
+}
+
+static bool repeated(fuzz *f, vm_value *v, uint32_t i) {
+  vm_value l[2] = {vm_var(fuzz_any_loop(f))};
+  l[1] = l[0];
+  return set(v, i, vm_list(&f->pool, 2, l));
+}
+
+static bool no_factors(fuzz *f, vm_value *v, uint32_t i) {
+  vm_value x[40];
+  uint32_t n = 2;
+  for (uint32_t k = 0; k < 40; k++)
+    x[k] = vm_int(1);
+  switch (fuzz_below(f, 5)) {
+  case 0: x[fuzz_below(f, 2)] = vm_int(-(int64_t)fuzz_below(f, 3)); break;
+  case 1: x[0] = x[1] = vm_auto(); break;
+  case 2: n = 40, x[0] = vm_auto(); break;
+  case 3: x[0] = x[1] = vm_int((int64_t)1 << 31); break;
+  default: n = 0;
+  }
+  return set(v, i, vm_list(&f->pool, n, x));
+}
+
+static bool no_buffer(fuzz *f, vm_value *v, uint32_t i) {
+  vm_value x[2] = {text(f, "nowhere"), vm_int(0)};
+  switch (fuzz_below(f, 4)) {
+  case 0: return set(v, i, vm_int(-1));
+  case 1: return set(v, i, vm_int(99));
+  case 2: return set(v, i, x[0]);
+  default: return set(v, i, vm_list(&f->pool, 2, x));
+  }
+}
+
+static bool written(fuzz *f, vm_value *v, uint32_t i) {
+  vm_value x[2] = {text(f, "write"), vm_int(0)};
+  return set(v, i, vm_list(&f->pool, 2, x));
+}
+
+static bool read(fuzz *f, vm_value *v, uint32_t i) {
+  vm_value x[2] = {text(f, "read"), vm_int(0)};
+  return set(v, i, vm_list(&f->pool, 2, x));
+}
+
+static bool no_order(fuzz *f, vm_value *v, uint32_t i) {
+  vm_value x[8];
+  for (uint32_t k = 0; k < 8; k++)
+    x[k] = vm_int(fuzz_below(f, 2) ? 0 : 7);
+  return set(v, i, vm_list(&f->pool, 8, x));
+}
+
+/* As many as there are candidates, and one negative; or one too many. */
+static bool no_probs(fuzz *f, vm_value *v, uint32_t i) {
+  vm_value x[FUZZ_MAX_LIST + 1];
+  uint32_t n = v[0].n, how = fuzz_below(f, 3);
+  if (v[0].tag != VM_LIST || n < 1 || n > FUZZ_MAX_LIST)
+    return false;
+  for (uint32_t k = 0; k <= n; k++)
+    x[k] = vm_real(how == 0 ? 0 : 0.5);
+  if (how == 1)
+    x[fuzz_below(f, n)] = vm_real(-0.25);
+  return set(v, i, vm_list(&f->pool, how == 2 ? n + 1 : n, x));
+}
+
+/* Factors that are too many or too few, no factors, or multiply wrongly. */
+static bool no_tiles(fuzz *f, vm_value *v, uint32_t i) {
+  vm_value x[FUZZ_MAX_LIST + 1];
+  int64_t n = v[1].tag == VM_INT ? v[1].i : 0;
+  if (n < 1 || n > FUZZ_MAX_LIST)
+    return false;
+  for (int64_t k = 0; k <= n; k++)
+    x[k] = vm_int(1);
+  uint32_t how = fuzz_below(f, 4);
+  if (how == 0)
+    n += n == 1 || fuzz_below(f, 2) ? 1 : -1;
+  else
+    x[fuzz_below(f, (uint32_t)n)] =
+        vm_int(how == 1 ? -(int64_t)fuzz_below(f, 2) : 1009);
+  return set(v, i, vm_list(&f->pool, (uint32_t)n, x));
+}
+
+/* One long factor behind: allowed only up to the limit. */
+static bool long_tile(fuzz *f, vm_value *v, uint32_t i) {
+  vm_value x[FUZZ_MAX_LIST];
+  int64_t n = v[1].tag == VM_INT ? v[1].i : 0, extent = 0;
+  const ir_program *p = &f->s.m.prog;
+  ir_stmt l = v[0].tag == VM_RV ? fuzz_stmt(f, v[0].rv) : 0;
+  if (n < 1 || n > FUZZ_MAX_LIST || !l || !ir_is_loop(p, l) ||
+      !ir_const_int(p, ir_st(p, l)->extent, &extent) || extent < 3)
+    return false;
+  for (int64_t k = 0; k < n; k++)
+    x[k] = vm_int(k + 1 < n ? 1 : extent);
+  v[2] = vm_int(2);
+  return set(v, i, vm_list(&f->pool, (uint32_t)n, x));
+}
+
+/* Places that no buffer has, or of another number of dimensions. */
+static bool no_layout(fuzz *f, vm_value *v, uint32_t i) {
+  static const char *const maps[] = {
+      "(i) -> (i - 5)",
+      "(i, j) -> (i, j - 1)",
+      "(i, j, k) -> (i - 1, j, k)",
+      "(i) -> (i + 2305843009213693952)",
+      "(i, j) -> (i + 2305843009213693952, j)",
+      "(i, j, k) -> (i, j, k + 2305843009213693952)",
+      "(i, j) -> ()",
+      "(i, j, k, l, m, n, o, p) -> (i, j, k, l, m, n, o, p)"};
+  return set(v, i, text(f, maps[fuzz_below(f, 8)]));
+}
+
+static bool no_threshold(fuzz *f, vm_value *v, uint32_t i) {
+  (void)f;
+  return set(v, i, vm_int(-1));
+}
+
+static bool no_padding(fuzz *f, vm_value *v, uint32_t i) {
+  vm_value x[2] = {vm_int(-1), vm_int(0)};
+  return set(v, i, vm_list(&f->pool, 1 + fuzz_below(f, 2), x));
+}
+
+/* By the name of the operand; of one primitive, or of any. */
+static const struct spoil {
+  const char *prim, *operand;
+  spoil_fn *spoil;
+} spoils[] = {
+    {NULL, "thread_axis", unknown_name},
+    {NULL, "storage_scope", unknown_name},
+    {"get_block", "name", unknown_name},
+    {"get_block", "func_name", unknown_name},
+    {"unannotate", "ann_key", unknown_name},
+    {"compute_at", "index", no_place},
+    {"reverse_compute_at", "index", no_place},
+    {NULL, "factor_axis", no_axis},
+    {"split", "factors", no_factors},
+    {"fuse", "loops", no_list},
+    {"fuse", "loops", repeated},
+    {"reorder", "ordered_loops", repeated},
+    {NULL, "read_buffer_index", no_buffer},
+    {NULL, "read_buffer_index", written},
+    {NULL, "write_buffer_index", no_buffer},
+    {NULL, "write_buffer_index", read},
+    {NULL, "new_order", no_order},
+    {"sample_categorical", "candidates", no_list},
+    {"sample_categorical", "probs", no_probs},
+    {"sample_categorical", "decision", no_choice},
+    {"sample_compute_location", "decision", no_choice},
+    {"blockize", "target", no_list},
+    {"merge", "loops", no_list},
+    {"merge", "loops", repeated},
+    {"cache_index", "cse_thresh", no_threshold},
+    {"pad_einsum", "padding", no_padding},
+    {"transform_layout", "index_map", no_layout},
+    {"sample_partitioned_tile", "n", no_count},
+    {"sample_partitioned_tile", "partition_pos", no_choice},
+    {"sample_partitioned_tile", "innerpart_factor", no_threshold},
+    {"sample_partitioned_tile", "decision", no_tiles},
+    {"sample_perfect_tile", "n", no_count},
+    {"sample_perfect_tile", "max_innermost_factor", no_limit},
+    {"sample_perfect_tile", "decision", no_tiles},
+    {"sample_perfect_tile", "decision", long_tile},
+};
+
+void fuzz_spoil(fuzz *f, const sch_prim *p, vm_value *v) {
+  const struct spoil *found = NULL;
+  uint32_t n = 0, at = 0;
+  for (size_t k = 0; k < sizeof spoils / sizeof *spoils; k++)
+    for (uint32_t i = 0; i < p->nspecs; i++)
+      if ((!spoils[k].prim || !strcmp(spoils[k].prim, p->name)) &&
+          !strcmp(spoils[k].operand, p->specs[i].name) &&
+          fuzz_below(f, ++n) == 0)
+        found = &spoils[k], at = i;
+  if (found && found->spoil(f, v, at))
+    f->spoiled = p->specs[at].name;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Random programs: chains of element-wise stages, broadcasts, reductions
+ * with many reducers, stencils, pooling, padding, products, convolutions,
+ * reshapes, scans, sweeps in place and triangular nests, over odd, prime and
+ * unit extents and mixed types.  A program is a function of the stream it is
+ * drawn from. */
+#ifndef SUPPORT_GEN_PROGRAM_H
+#define SUPPORT_GEN_PROGRAM_H
+
+#include "base/rng.h"
+#include "ir/describe.h"
+
+typedef struct gen_options {
+  uint32_t max_stages;   /* 0: 5 */
+  uint32_t max_points;   /* iterations of one stage, about; 0: 1500 */
+  bool no_16bit;         /* leave out float16 and bfloat16 */
+  bool representable;    /* only sums, products of few factors, min, max,
+                          * select and lossless casts: on small integers every
+                          * result is exact in float32 */
+  bool only_computes;    /* no imperative stages */
+  /* Smaller ones of the same draw: */
+  uint32_t stages;       /* no more than so many of them; 0: all */
+  uint32_t max_extent;   /* no longer dimensions; 0: any */
+  uint64_t without;      /* bits: outputs that are left out, if others stay */
+  strbuf *lua;           /* gets the Lua that makes the program; NULL: none */
+} gen_options;
+
+/* Draws a program into *dst, which must be initialised.  What it is made of
+ * is appended to *what (may be NULL), a word a stage.  Every program passes
+ * ir_verify; TESS_OK unless memory is out, or the builder refuses what was
+ * drawn: then *err says why, and it is a bug. */
+tess_status gen_program(rng *r, const gen_options *o, mem_heap *heap,
+                        ir_program *dst, strbuf *what, err_state *err);
+
+/* ---- inside (gen_*.c) --------------------------------------------------- */
+
+enum { GEN_MAX_DIM = 5, GEN_MAX_TENSORS = 48 };
+
+typedef struct gen_tensor {
+  ir_buf buf;
+  tess_dtype t;
+  uint32_t ndim;
+  int64_t shape[GEN_MAX_DIM];
+  uint64_t inputs;       /* bits: which inputs it is made of */
+  bool used;             /* some stage reads it */
+  bool is_index;         /* an input that says which elements to take */
+  bool changed;          /* an input that a stage changes in place */
+  char name[24];
+} gen_tensor;
+
+typedef struct gen {
+  rng *r;
+  gen_options o;
+  ir_builder b;
+  tess_status failed;    /* the first failure; later calls do nothing */
+  gen_tensor tensor[GEN_MAX_TENSORS];
+  uint32_t n, ninputs, nstages, nnames;
+  uint64_t reads;        /* inputs read by the stage being made */
+  strbuf *what;
+  /* The Lua so far, what it calls expressions, and their texts. */
+  strbuf inputs, script;
+  VEC(const char *) said;
+  arena texts;
+  char compute[32];      /* the name of the compute that is open */
+  char reducer[32];      /* the name of the last reducer made */
+} gen;
+
+typedef describe_expr gen_expr;
+
+/* Any of 0 .. n - 1; true once in n. */
+static inline uint32_t gen_below(gen *g, uint32_t n) {
+  return (uint32_t)rng_below(g->r, n);
+}
+static inline bool gen_once_in(gen *g, uint32_t n) {
+  return gen_below(g, n) == 0;
+}
+
+gen_expr gen_num(gen *g, int64_t v);
+gen_expr gen_bin(gen *g, const char *op, gen_expr a, gen_expr b);
+gen_expr gen_load(gen *g, uint32_t tensor, const gen_expr *idx);
+gen_expr gen_cast(gen *g, tess_dtype t, gen_expr a);
+gen_expr gen_select(gen *g, gen_expr c, gen_expr a, gen_expr b);
+/* A small constant that every type has. */
+gen_expr gen_const(gen *g, tess_dtype t);
+/* Something of one or two values of type t, of the same type. */
+gen_expr gen_tweak(gen *g, tess_dtype t, gen_expr a);
+gen_expr gen_mix(gen *g, tess_dtype t, gen_expr a, gen_expr b);
+
+int64_t gen_extent(gen *g, int64_t most);
+tess_dtype gen_dtype(gen *g);
+/* A tensor of the shape and type: mostly a new input. */
+uint32_t gen_source(gen *g, tess_dtype t, uint32_t ndim, const int64_t *shape);
+/* Any tensor, later ones rather. */
+uint32_t gen_pick(gen *g);
+
+/* Opens a compute; its variables as expressions in idx. */
+void gen_begin(gen *g, const char *kind, uint32_t ndim, const int64_t *shape,
+               gen_expr *idx);
+/* Ends it with a body of type t. */
+void gen_end(gen *g, uint32_t ndim, const int64_t *shape, tess_dtype t,
+             gen_expr body);
+/* Ends it with a reduction of `source` by a reducer that suits t. */
+void gen_end_reduce(gen *g, uint32_t ndim, const int64_t *shape, tess_dtype t,
+                    gen_expr source, uint32_t naxes, const ir_var *axes);
+gen_expr gen_axis(gen *g, int64_t extent, ir_var *axis);
+/* The Lua of n results of a compute: its end. */
+void gen_write_results(gen *g, uint32_t n, uint32_t ndim,
+                       const int64_t *shape, const char *body);
+/* Enters a tensor that a stage has made. */
+void gen_add(gen *g, ir_buf buf, tess_dtype t, uint32_t ndim,
+             const int64_t *shape);
+void gen_check(gen *g, tess_status s);
+const char *gen_name(gen *g, const char *kind, char *text, size_t size);
+
+/* The Lua of it (gen_lua.c); all do nothing where none is wanted.  Adds to
+ * the script; says how an expression is written; how it and others are. */
+void gen_write(gen *g, const char *fmt, ...)
+  __attribute__((format(printf, 2, 3)));
+void gen_say(gen *g, gen_expr e, const char *fmt, ...)
+  __attribute__((format(printf, 3, 4)));
+void gen_say_binary(gen *g, gen_expr e, const char *op, gen_expr a,
+                    gen_expr b);
+const char *gen_said(const gen *g, gen_expr e);
+const char *gen_list(gen *g, uint32_t n, const gen_expr *e);
+const char *gen_shape(gen *g, uint32_t n, const int64_t *shape);
+const char *gen_axes(gen *g, uint32_t n, const ir_var *axes);
+const char *gen_dtype_text(gen *g, tess_dtype t);
+
+/* One stage of any kind; a reduction, product or convolution (gen_reduce.c);
+ * loops and blocks, some with an order of their own (gen_imperative.c). */
+void gen_stage(gen *g);
+void gen_reduction(gen *g);
+void gen_imperative(gen *g);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What every cmocka test includes first: cmocka, and a heap that fails on
+ * command and notices what was not given back. */
+#ifndef SUPPORT_TEST_H
+#define SUPPORT_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/fault.h"
+#include "base/mem.h"
+
+/* A heap over a failing allocator; test_heap_start(&t, 0) before use,
+ * test_heap_end(&t) asserts that all was given back, and undamaged. */
+typedef struct test_heap {
+  fault_alloc fault;
+  mem_heap heap;
+} test_heap;
+
+void test_heap_start(test_heap *t, size_t cap);
+void test_heap_end(test_heap *t);
+
+/* Runs fn under mem_protect with the 1st, then the 2nd, ... allocation
+ * failing until a run meets no failure; every failing run must end with
+ * TESS_NOMEM.  `reset` (may be NULL) runs after each.  Gives the number of
+ * failing runs. */
+uint32_t test_each_failure(test_heap *t, tess_status (*fn)(void *ud),
+                           void (*reset)(void *ud), void *ud);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A matrix product with sketches of tilings. */
+#include "support/tiled.h"
+
+#include "support/test.h"
+
+static void ok(tiled *t, tess_status s) {
+  if (s != TESS_OK) fail_msg("%s", tess_error(t->c)->message);
+}
+
+/* C[i, j] = sum over k of A[i, k] B[k, j], 64 x 48 x 32. */
+static void describe(tiled *t) {
+  tess_builder *b;
+  tess_expr dim[3], i, j, k, a, x, sum, zero;
+  tess_buffer A, B, C;
+  tess_var v[2], axis;
+  static const int64_t extent[] = {64, 48, 32};
+  const tess_dtype f32 = {TESS_FLOAT, 32, 1}, i64 = {TESS_INT, 64, 1};
+  ok(t, tess_builder_new(t->c, &b));
+  for (int d = 0; d < 3; d++) ok(t, tess_int(b, i64, extent[d], &dim[d]));
+  ok(t, tess_int(b, i64, 0, &zero));
+  tess_expr sa[2] = {dim[0], dim[2]}, sb[2] = {dim[2], dim[1]};
+  ok(t, tess_placeholder(b, "A", f32, 2, sa, TESS_ROLE_INPUT, &A));
+  ok(t, tess_placeholder(b, "B", f32, 2, sb, TESS_ROLE_INPUT, &B));
+  ok(t, tess_reduce_axis(b, "k", zero, dim[2], &axis));
+  ok(t, tess_compute_begin(b, "C", 2, dim, NULL, v));
+  ok(t, tess_var_ref(b, v[0], &i));
+  ok(t, tess_var_ref(b, v[1], &j));
+  ok(t, tess_var_ref(b, axis, &k));
+  ok(t, tess_load(b, A, 2, (tess_expr[]){i, k}, &a));
+  ok(t, tess_load(b, B, 2, (tess_expr[]){k, j}, &x));
+  ok(t, tess_binary(b, "*", a, x, &x));
+  ok(t, tess_reduce(b, "sum", 1, &x, 1, &axis, &sum));
+  ok(t, tess_compute_end(b, 1, &sum, &C));
+  ok(t, tess_program_new(b, "matmul", 2, (tess_buffer[]){A, B}, 1, &C,
+                         &t->p));
+  tess_builder_free(b);
+}
+
+static tess_value rv_value(tess_rv rv) {
+  return (tess_value){.kind = TESS_V_RV, .rv = rv};
+}
+
+static uint32_t call(tiled *t, tess_schedule *s, const char *prim, uint32_t n,
+                     const tess_arg *args, tess_rv *out) {
+  uint32_t nout = 0;
+  ok(t, tess_schedule_call(s, prim, n, args, 16, out, &nout, NULL));
+  return nout;
+}
+
+/* Splits a loop into n sampled tiles. */
+static void tile(tiled *t, tess_schedule *s, tess_rv loop, int n) {
+  tess_rv size[16], made[16];
+  tess_value list[16];
+  tess_arg sample[] = {{"loop", rv_value(loop)},
+                       {"n", {.kind = TESS_V_INT, .i = n}}};
+  uint32_t k = call(t, s, "sample_perfect_tile", 2, sample, size);
+  for (uint32_t i = 0; i < k; i++) list[i] = rv_value(size[i]);
+  tess_arg split[] = {{"loop", rv_value(loop)},
+                      {"factors", {.kind = TESS_V_LIST, .n = k,
+                                   .list = list}}};
+  call(t, s, "split", 2, split, made);
+}
+
+static void write_sketch(tiled *t, int tiles, int loops) {
+  tess_schedule *s;
+  tess_rv block, loop[8];
+  tess_trace *full, *small;
+  tess_arg name = {"name", {.kind = TESS_V_STR, .s = "C"}};
+  ok(t, tess_schedule_new(t->p, NULL, 1, &s));
+  call(t, s, "get_block", 1, &name, &block);
+  tess_arg of = {"block", rv_value(block)};
+  uint32_t n = call(t, s, "get_loops", 1, &of, loop);
+  for (uint32_t i = 0; i < n && (int)i < loops; i++)
+    tile(t, s, loop[i], tiles);
+  ok(t, tess_schedule_trace(s, &full));
+  ok(t, tess_trace_simplify(full, &small));
+  vm_open_decisions(&small->t);
+  t->sketch[t->nsketch++] = small;
+  tess_trace_free(full);
+  tess_schedule_free(s);
+}
+
+void tiled_start(tiled *t) { tiled_start_with(t, NULL); }
+
+void tiled_start_with(tiled *t, const tess_options *o) {
+  memset(t, 0, sizeof *t);
+  assert_int_equal(tess_context_new(o, &t->c), TESS_OK);
+  describe(t);
+  write_sketch(t, 3, 3);
+  write_sketch(t, 4, 3);
+}
+
+static void drop_sketches(tiled *t) {
+  while (t->nsketch) tess_trace_free(t->sketch[--t->nsketch]);
+}
+
+void tiled_small(tiled *t) {
+  drop_sketches(t);
+  write_sketch(t, 2, 1);
+}
+
+void tiled_few(tiled *t) {
+  drop_sketches(t);
+  write_sketch(t, 2, 1);
+  write_sketch(t, 3, 1);
+}
+
+void tiled_empty(tiled *t) {
+  drop_sketches(t);
+  write_sketch(t, 0, 0);
+}
+
+void tiled_end(tiled *t) {
+  drop_sketches(t);
+  tess_program_free(t->p);
+  tess_context_free(t->c);
+}

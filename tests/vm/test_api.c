@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public API of schedules, primitives, traces and steppers. */
+#include "support/test.h"
+#include "support/program.h"
+#include "vm/object.h"
+
+#include <stdio.h>
+
+typedef struct fixture {
+  fault_alloc fault;
+  tess_allocator alloc;
+  tess_context *c;
+  tess_program *p;
+  tess_schedule *s;
+} fixture;
+
+static tess_status build(void *ud) {
+  fixture *f = ud;
+  f->p = program_empty(f->c);
+  test_matmul_relu(&f->p->p, 64, 32, 16);
+  return TESS_OK;
+}
+
+static void start(fixture *f) {
+  memset(f, 0, sizeof *f);
+  f->alloc = fault_allocator(&f->fault);
+  tess_options o = {.struct_size = sizeof o, .allocator = &f->alloc};
+  assert_int_equal(tess_context_new(&o, &f->c), TESS_OK);
+  assert_int_equal(mem_protect(&f->c->heap, build, f), TESS_OK);
+  assert_int_equal(tess_schedule_new(f->p, NULL, 42, &f->s), TESS_OK);
+}
+
+static void end(fixture *f) {
+  tess_schedule_free(f->s);
+  tess_program_free(f->p);
+  tess_context_free(f->c);
+  assert_int_equal(f->fault.live_blocks, 0);
+  assert_int_equal(f->fault.broken, 0);
+}
+
+static tess_value str(const char *s) {
+  return (tess_value){.kind = TESS_V_STR, .s = s};
+}
+static tess_value rv(tess_rv v) {
+  return (tess_value){.kind = TESS_V_RV, .rv = v};
+}
+static tess_value num(int64_t i) {
+  return (tess_value){.kind = TESS_V_INT, .i = i};
+}
+
+#define CALL(f, prim, max, out, nout, ...)                                    \
+  tess_schedule_call((f)->s, prim,                                            \
+    sizeof((tess_arg[]){__VA_ARGS__}) / sizeof(tess_arg),                     \
+    (tess_arg[]){__VA_ARGS__}, max, out, nout, NULL)
+
+static tess_rv block(fixture *f, const char *name) {
+  tess_rv b = 0;
+  uint32_t n;
+  assert_int_equal(CALL(f, "get_block", 1, &b, &n, {"name", str(name)}),
+                   TESS_OK);
+  return b;
+}
+
+static uint32_t loops(fixture *f, tess_rv b, tess_rv out[8]) {
+  uint32_t n;
+  int list = 0;
+  tess_arg a = {"block", rv(b)};
+  assert_int_equal(tess_schedule_call(f->s, "get_loops", 1, &a, 8, out, &n,
+                                      &list), TESS_OK);
+  assert_int_equal(list, 1);
+  return n;
+}
+
+/* Tiles i of the product; the sampled factors in v[2]. */
+static void tile(fixture *f, tess_rv l, tess_rv v[2]) {
+  uint32_t n;
+  tess_rv out[2];
+  assert_int_equal(CALL(f, "sample_perfect_tile", 2, v, &n, {"loop", rv(l)},
+                        {"n", num(2)}), TESS_OK);
+  assert_int_equal(n, 2);
+  tess_value two[] = {rv(v[0]), rv(v[1])};
+  tess_value op = {.kind = TESS_V_OP, .s = "*", .n = 2,
+                   .list = (tess_value[]){rv(v[1]), num(1)}};
+  two[1] = op;
+  tess_value factors = {.kind = TESS_V_LIST, .n = 2, .list = two};
+  assert_int_equal(CALL(f, "split", 2, out, &n, {"loop", rv(l)},
+                        {"factors", factors}), TESS_OK);
+}
+
+static void test_schedules(void **state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  tess_rv l[8], v[2];
+  int64_t a, b;
+  tess_schedule_place(f.s, "mine.lua", 12);
+  tess_rv c = block(&f, "C");
+  assert_int_equal(loops(&f, c, l), 3);
+  tile(&f, l[0], v);
+  assert_int_equal(tess_schedule_get_int(f.s, v[0], &a), TESS_OK);
+  assert_int_equal(tess_schedule_get_int(f.s, v[1], &b), TESS_OK);
+  assert_int_equal(a * b, 64);
+  assert_int_equal(tess_schedule_rv_kind(f.s, c), TESS_RV_BLOCK);
+  assert_int_equal(tess_schedule_rv_kind(f.s, l[1]), TESS_RV_LOOP);
+  assert_int_equal(tess_schedule_rv_kind(f.s, v[1]), TESS_RV_INT);
+  assert_int_equal(tess_schedule_rv_kind(f.s, 999), TESS_RV_NONE);
+  char *text;
+  assert_int_equal(tess_schedule_rv_text(f.s, l[0], &text), TESS_OK);
+  assert_string_equal(text, "a loop that is gone");
+  tess_text_free(f.c, text);
+  assert_int_equal(tess_schedule_rv_text(f.s, 999, &text), TESS_INVALID);
+  /* A copy goes its own way. */
+  tess_schedule *copy;
+  assert_int_equal(tess_schedule_copy(f.s, &copy), TESS_OK);
+  uint32_t n;
+  assert_int_equal(CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(l[1])}),
+                   TESS_OK);
+  tess_program *p, *q;
+  assert_int_equal(tess_schedule_program(f.s, &p), TESS_OK);
+  assert_int_equal(tess_schedule_program(copy, &q), TESS_OK);
+  tess_loop_info info;
+  assert_int_equal(tess_schedule_loop_info(copy, l[1], &info), TESS_OK);
+  assert_string_equal(info.kind, "serial");
+  assert_int_equal(tess_schedule_loop_info(f.s, l[1], &info), TESS_OK);
+  assert_string_equal(info.kind, "parallel");
+  assert_string_equal(info.name, "j");
+  assert_int_equal(info.extent, 32);
+  assert_int_equal(info.iter_type, TESS_SPATIAL);
+  assert_int_equal(tess_schedule_loop_info(f.s, l[2], &info), TESS_OK);
+  assert_int_equal(info.iter_type, TESS_REDUCE);
+  assert_int_equal(tess_schedule_loop_info(f.s, l[0], &info), TESS_DEAD);
+  assert_int_equal(tess_schedule_loop_info(f.s, c, &info), TESS_TYPE);
+  tess_program_free(p);
+  tess_program_free(q);
+  tess_schedule_free(copy);
+  end(&f);
+}
+
+static void test_blocks(void **state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  tess_block_info info;
+  uint64_t mask;
+  uint32_t n;
+  char *json;
+  tess_rv c = block(&f, "C"), d = block(&f, "D");
+  assert_int_equal(tess_schedule_block_info(f.s, c, &info), TESS_OK);
+  assert_string_equal(info.name, "C");
+  assert_int_equal(info.niters, 3);
+  assert_int_equal(info.is_reduction, 1);
+  assert_int_equal(info.is_spatial, 0);
+  assert_int_equal(info.is_output, 0);
+  assert_int_equal(info.needs_multi_level_tiling, 1);
+  assert_int_equal(info.iters[2], TESS_REDUCE);
+  assert_int_equal(tess_schedule_access(f.s, c, 0, 0, &mask), TESS_OK);
+  assert_int_equal(mask, 5);       /* A[i, k] */
+  assert_int_equal(tess_schedule_access(f.s, c, 1, 0, &mask), TESS_OK);
+  assert_int_equal(mask, 3);       /* C[i, j] */
+  assert_int_equal(tess_schedule_access(f.s, c, 1, 1, &mask), TESS_NOT_FOUND);
+  assert_int_equal(tess_schedule_block_info(f.s, d, &info), TESS_OK);
+  assert_int_equal(info.is_spatial, 1);
+  assert_int_equal(info.is_output, 1);
+  assert_int_equal(info.needs_multi_level_tiling, 0);
+  tess_value pairs[] = {str("b"), num(2), str("a"), str("x\"y")};
+  tess_value dict = {.kind = TESS_V_DICT, .n = 4, .list = pairs};
+  assert_int_equal(CALL(&f, "annotate", 0, NULL, &n,
+                        {"block_or_loop", rv(c)}, {"ann_key", str("k")},
+                        {"ann_val", dict}), TESS_OK);
+  assert_int_equal(tess_schedule_annotation(f.s, c, "k", &json), TESS_OK);
+  assert_string_equal(json, "{\"a\": \"x\\\"y\", \"b\": 2}");
+  tess_text_free(f.c, json);
+  assert_int_equal(tess_schedule_annotation(f.s, c, "none", &json), TESS_OK);
+  assert_null(json);
+  assert_int_equal(CALL(&f, "annotate", 0, NULL, &n,
+                        {"block_or_loop", rv(c)},
+                        {"ann_key", str("tiling_structure")},
+                        {"ann_val", str("SSRSRS")}), TESS_OK);
+  assert_int_equal(tess_schedule_block_info(f.s, c, &info), TESS_OK);
+  assert_int_equal(info.needs_multi_level_tiling, 0);
+  end(&f);
+}
+
+static void expect(fixture *f, tess_status got, tess_status st,
+                   const char *message, const char *prim, const char *reason,
+                   const char *place) {
+  const tess_error_info *e = tess_error(f->c);
+  assert_int_equal(got, st);
+  assert_int_equal(e->code, st);
+  assert_string_equal(e->message, message);
+  assert_string_equal(e->primitive, prim);
+  assert_string_equal(e->reason, reason);
+  assert_string_equal(e->place, place);
+}
+
+static void test_errors(void **state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  tess_rv l[8], v[2], out[4];
+  uint32_t n;
+  tess_rv c = block(&f, "C");
+  loops(&f, c, l);
+  tile(&f, l[0], v);
+  tess_schedule_place(f.s, "mine.lua", 12);
+  expect(&f, CALL(&f, "no_such", 0, NULL, &n, {"x", num(1)}), TESS_NOT_FOUND,
+         "there is no primitive 'no_such'", "", "", "");
+  expect(&f, CALL(&f, "split", 4, out, &n, {"lop", rv(l[1])}),
+         TESS_NOT_FOUND, "split has no operand 'lop'; it takes loop, "
+         "factors, preserve_unit_iters, disable_predication", "split", "", "");
+  expect(&f, CALL(&f, "split", 4, out, &n, {"loop", rv(l[1])},
+                  {"loop", rv(l[1])}), TESS_INVALID,
+         "split: operand 'loop': it is given twice", "split", "", "");
+  expect(&f, CALL(&f, "split", 4, out, &n, {"loop", rv(l[1])}), TESS_INVALID,
+         "split: operand 'factors' is missing (extents of the new loops, "
+         "outer first; one may be ts.auto)", "split", "MISSING",
+         "mine.lua:12");
+  expect(&f, CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(l[0])}),
+         TESS_DEAD, "parallel: operand 'loop': l1 stands for nothing any "
+         "more: instruction 4 (split) removed it", "parallel", "DEAD",
+         "mine.lua:12");
+  tess_value three = {.kind = TESS_V_LIST, .n = 1,
+                      .list = (tess_value[]){num(3)}};
+  expect(&f, CALL(&f, "split", 4, out, &n, {"loop", rv(l[1])},
+                  {"factors", three}), TESS_REFUSED,
+         "split: the factors multiply to 3, less than the extent 32 of loop "
+         "j", "split", "FACTOR_PRODUCT_SMALL", "mine.lua:12");
+  assert_non_null(strstr(tess_error(f.c)->detail, "here"));
+  expect(&f, tess_schedule_can(f.s, "split", 2, (tess_arg[]){
+           {"loop", rv(l[1])}, {"factors", three}}), TESS_REFUSED,
+         "split: the factors multiply to 3, less than the extent 32 of loop "
+         "j", "split", "FACTOR_PRODUCT_SMALL", "mine.lua:12");
+  tess_value deep[100];
+  for (int i = 0; i < 100; i++)
+    deep[i] = i ? (tess_value){.kind = TESS_V_LIST, .n = 1,
+                               .list = &deep[i - 1]} : num(1);
+  expect(&f, CALL(&f, "annotate", 0, NULL, &n, {"block_or_loop", rv(c)},
+                  {"ann_key", str("k")}, {"ann_val", deep[99]}), TESS_LIMIT,
+         "annotate: operand 'ann_val': it is nested too deep", "annotate", "",
+         "");
+  end(&f);
+}
+
+static void test_primitives(void **state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  tess_prim_info info;
+  tess_prim_operand o;
+  const char *name, *text;
+  char *doc;
+  bool seen = false;
+  for (uint32_t i = 0; i < tess_prim_count(); i++) {
+    assert_int_equal(tess_prim_get(i, &info), TESS_OK);
+    for (uint32_t k = 0; k < info.noperands; k++)
+      assert_int_equal(tess_prim_operand_get(i, k, &o), TESS_OK);
+    assert_int_equal(tess_prim_operand_get(i, info.noperands, &o),
+                     TESS_NOT_FOUND);
+    for (uint32_t k = 0; k < info.nrefusals; k++)
+      assert_int_equal(tess_prim_refusal_get(i, k, &name, &text), TESS_OK);
+    assert_int_equal(tess_prim_refusal_get(i, info.nrefusals, &name, &text),
+                     TESS_NOT_FOUND);
+    if (strcmp(info.name, "sample_perfect_tile")) continue;
+    seen = true;
+    assert_int_equal(info.samples, 1);
+    tess_prim_operand_get(i, 2, &o);
+    assert_string_equal(o.name, "max_innermost_factor");
+    assert_string_equal(o.kind, "INT");
+    assert_string_equal(o.role, "attr");
+    assert_string_equal(o.default_text, "16");
+    assert_int_equal(o.required, 0);
+  }
+  assert_true(seen);
+  assert_int_equal(tess_prim_get(tess_prim_count(), &info), TESS_NOT_FOUND);
+  assert_int_equal(tess_prim_doc(f.c, "split", &doc), TESS_OK);
+  assert_non_null(strstr(doc, "## split"));
+  tess_text_free(f.c, doc);
+  assert_int_equal(tess_prim_doc(f.c, NULL, &doc), TESS_OK);
+  tess_text_free(f.c, doc);
+  assert_int_equal(tess_prim_doc(f.c, "x", &doc), TESS_NOT_FOUND);
+  assert_int_equal(tess_prim_stubs(f.c, &doc), TESS_OK);
+  tess_text_free(f.c, doc);
+  end(&f);
+}
+
+static tess_trace *tiled(fixture *f, tess_rv v[2]) {
+  tess_rv l[8];
+  tess_trace *t;
+  loops(f, block(f, "C"), l);
+  tile(f, l[0], v);
+  assert_int_equal(tess_schedule_trace(f->s, &t), TESS_OK);
+  return t;
+}
+
+static void test_traces(void **state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  tess_rv v[2];
+  tess_schedule_place(f.s, "mine.lua", 7);
+  tess_trace *t = tiled(&f, v), *u;
+  tess_inst_info info;
+  tess_arg args[4];
+  uint32_t n;
+  assert_int_equal(tess_trace_size(t), 4);
+  assert_ptr_equal(tess_trace_program(t), f.p);
+  assert_int_equal(tess_trace_inst(t, 3, &info), TESS_OK);
+  assert_string_equal(info.name, "sample_perfect_tile");
+  assert_string_equal(info.file, "mine.lua");
+  assert_int_equal(info.line, 7);
+  assert_int_equal(info.nout, 2);
+  assert_int_equal(info.out[0], v[0]);
+  assert_int_equal(info.ndecision, 2);
+  assert_int_equal(info.decision[0] * info.decision[1], 64);
+  assert_int_equal(tess_trace_inst(t, 0, &info), TESS_NOT_FOUND);
+  assert_int_equal(tess_trace_inst(t, 5, &info), TESS_NOT_FOUND);
+  assert_int_equal(tess_trace_operands(t, 3, "attr", 4, args, &n), TESS_OK);
+  assert_int_equal(n, 2);
+  assert_string_equal(args[1].name, "max_innermost_factor");
+  assert_int_equal(args[1].value.i, 16);
+  assert_int_equal(tess_trace_operands(t, 4, "in", 4, args, &n), TESS_OK);
+  assert_int_equal(n, 2);
+  assert_int_equal(args[1].value.list[1].kind, TESS_V_OP);
+  for (int lua = 0; lua < 2; lua++) {
+    char *text;
+    assert_int_equal(lua ? tess_trace_lua(t, &text)
+                         : tess_trace_json(t, &text), TESS_OK);
+    assert_int_equal(lua ? tess_trace_from_lua(f.c, text, f.p, &u)
+                         : tess_trace_from_json(f.c, text, f.p, &u), TESS_OK);
+    assert_true(tess_trace_equal(t, u));
+    assert_int_equal(tess_trace_hash(t), tess_trace_hash(u));
+    tess_text_free(f.c, text);
+    tess_trace_free(u);
+  }
+  expect(&f, tess_trace_from_lua(f.c, "sch:split{}", NULL, &u), TESS_INVALID,
+         "split: operand 'loop' is missing (the loop to split)", "", "", "line 1, instruction 1");
+  assert_null(u);
+  tess_trace_free(t);
+  end(&f);
+}
+
+static void test_changing_traces(void **state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  tess_rv v[2];
+  tess_trace *t = tiled(&f, v), *u;
+  tess_inst_info info;
+  tess_schedule *s;
+  int64_t a;
+  assert_int_equal(tess_trace_with_decision(t, 3, 2, (int64_t[]){16, 4}, &u),
+                   TESS_OK);
+  assert_int_equal(tess_trace_replay(u, NULL, NULL, &s), TESS_OK);
+  assert_int_equal(tess_schedule_get_int(s, v[0], &a), TESS_OK);
+  assert_int_equal(a, 16);
+  tess_schedule_free(s);
+  tess_replay_options o = {.struct_size = sizeof o, .resample = 1, .seed = 5};
+  assert_int_equal(tess_trace_replay(u, f.p, &o, &s), TESS_OK);
+  tess_schedule_free(s);
+  tess_trace_free(u);
+  expect(&f, tess_trace_with_decision(t, 3, 2, (int64_t[]){16, 5}, &u),
+         TESS_REFUSED, "sample_perfect_tile: decision {16, 5} does not fit: "
+         "the factors multiply to 80, and the extent of loop i is 64",
+         "sample_perfect_tile", "TILE_PRODUCT", "instruction 3");
+  expect(&f, tess_trace_with_decision(t, 9, 1, &a, &u), TESS_NOT_FOUND,
+         "the trace has 4 instructions; there is none at 9", "", "", "");
+  expect(&f, tess_trace_with_decision(t, 2, 1, &a, &u), TESS_INVALID,
+         "get_loops: takes no decision", "get_loops", "NOT_SAMPLING",
+         "instruction 2");
+  assert_int_equal(tess_trace_mutate(t, 1, &u), TESS_OK);
+  assert_false(tess_trace_equal(t, u));
+  assert_int_equal(tess_trace_inst(u, 3, &info), TESS_OK);
+  assert_int_equal(info.decision[0] * info.decision[1], 64);
+  tess_trace_free(u);
+  assert_int_equal(tess_trace_simplify(t, &u), TESS_OK);
+  assert_true(tess_trace_equal(t, u));
+  assert_int_equal(tess_trace_bind(u, NULL), TESS_OK);
+  expect(&f, tess_trace_replay(u, NULL, NULL, &s), TESS_INVALID,
+         "the trace is bound to no program: give one", "", "", "");
+  tess_trace_free(u);
+  tess_trace_free(t);
+  end(&f);
+}
+
+static void test_steppers(void **state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  tess_rv v[2];
+  tess_trace *t = tiled(&f, v), *u;
+  tess_stepper *s;
+  tess_program *p;
+  char *text;
+  int64_t d[4];
+  uint32_t n, invalid;
+  tess_alternatives alt;
+  assert_int_equal(tess_stepper_new(t, NULL, &s), TESS_OK);
+  assert_int_equal(tess_stepper_size(s), 4);
+  assert_int_equal(tess_stepper_back(s), TESS_NOT_FOUND);
+  for (uint32_t k = 1; k <= 4; k++) {
+    assert_int_equal(tess_stepper_next(s), TESS_OK);
+    assert_int_equal(tess_stepper_position(s), k);
+  }
+  assert_int_equal(tess_stepper_next(s), TESS_NOT_FOUND);
+  assert_int_equal(tess_stepper_diff(s, &text), TESS_OK);
+  assert_non_null(strstr(text, "gone:"));
+  tess_text_free(f.c, text);
+  assert_int_equal(tess_stepper_back(s), TESS_OK);
+  assert_int_equal(tess_stepper_inst(s, &text), TESS_OK);
+  assert_non_null(strstr(text, "local v4, v5 = sch:sample_perfect_tile{"));
+  tess_text_free(f.c, text);
+  assert_int_equal(tess_stepper_decision(s, 4, d, &n), TESS_OK);
+  assert_int_equal(n, 2);
+  assert_int_equal(d[0] * d[1], 64);
+  assert_int_equal(tess_stepper_alternatives(s, 100, &alt), TESS_OK);
+  assert_int_equal(alt.count, 5);
+  double sum = 0;
+  for (uint32_t i = 0; i < alt.n; i++) sum += alt.probability[i];
+  assert_true(sum > 0.999 && sum < 1.001);
+  assert_int_equal(tess_stepper_decide(s, 2, (int64_t[]){7, 7}, &invalid),
+                   TESS_INVALID);
+  assert_int_equal(tess_stepper_decide(s, 2, (int64_t[]){32, 2}, &invalid),
+                   TESS_OK);
+  assert_int_equal(tess_stepper_goto(s, 4), TESS_OK);
+  assert_int_equal(tess_stepper_program(s, &p), TESS_OK);
+  assert_int_equal(tess_stepper_trace(s, &u), TESS_OK);
+  assert_false(tess_trace_equal(t, u));
+  tess_trace_free(t);
+  tess_trace_free(u);
+  tess_program_free(p);
+  tess_stepper_free(s);
+  end(&f);
+}
+
+/* A schedule outlives the handle of its program, a trace its schedule. */
+static void test_lifetimes(void **state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  tess_rv v[2];
+  tess_trace *t = tiled(&f, v);
+  tess_schedule *s;
+  tess_program_free(f.p);
+  tess_schedule_free(f.s);
+  assert_int_equal(tess_trace_replay(t, NULL, NULL, &s), TESS_OK);
+  tess_trace_free(t);
+  f.s = s;
+  f.p = NULL;
+  block(&f, "D");
+  end(&f);
+}
+
+/* ---- each allocation failing ------------------------------------------- */
+
+/* Whatever fails, each call says so and the next one works. */
+static tess_status everything(fixture *f) {
+  tess_schedule *s = NULL, *copy = NULL, *again = NULL;
+  tess_trace *t = NULL, *u = NULL, *m = NULL;
+  tess_program *p = NULL;
+  tess_stepper *st = NULL;
+  tess_alternatives alt;
+  char *a = NULL, *b = NULL, *c = NULL;
+  tess_rv out[8];
+  uint32_t n;
+  tess_arg name = {"name", str("C")}, blk = {"block", rv(1)};
+  tess_arg tile_args[] = {{"loop", rv(2)}, {"n", num(2)}};
+  tess_status r = tess_schedule_new(f->p, NULL, 1, &s);
+#define TRY(call) if (r == TESS_OK) r = (call)
+  TRY(tess_schedule_call(s, "get_block", 1, &name, 8, out, &n, NULL));
+  TRY(tess_schedule_call(s, "get_loops", 1, &blk, 8, out, &n, NULL));
+  TRY(tess_schedule_call(s, "sample_perfect_tile", 2, tile_args, 8, out, &n,
+                         NULL));
+  TRY(tess_schedule_copy(s, &copy));
+  TRY(tess_schedule_rv_text(s, 2, &a));
+  TRY(tess_schedule_trace(s, &t));
+  TRY(tess_trace_lua(t, &b));
+  TRY(tess_trace_from_lua(f->c, b, f->p, &u));
+  TRY(tess_trace_replay(u, NULL, NULL, &again));
+  TRY(tess_trace_mutate(t, 3, &m));
+  TRY(tess_schedule_program(again, &p));
+  TRY(tess_stepper_new(t, NULL, &st));
+  TRY(tess_stepper_goto(st, 3));
+  TRY(tess_stepper_alternatives(st, 10, &alt));
+  TRY(tess_stepper_diff(st, &c));
+#undef TRY
+  if (r != TESS_OK) assert_int_equal(tess_error(f->c)->code, r);
+  tess_text_free(f->c, a);
+  tess_text_free(f->c, b);
+  tess_text_free(f->c, c);
+  tess_stepper_free(st);
+  tess_program_free(p);
+  tess_trace_free(m);
+  tess_trace_free(u);
+  tess_trace_free(t);
+  tess_schedule_free(again);
+  tess_schedule_free(copy);
+  tess_schedule_free(s);
+  return r;
+}
+
+static void test_each_allocation_failing(void **state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  assert_int_equal(everything(&f), TESS_OK);
+  uint64_t live = f.fault.live_blocks;
+  for (uint64_t n = 1;; n++) {
+    fault_arm(&f.fault, n);
+    tess_status st = everything(&f);
+    bool failed = f.fault.failed != 0;
+    f.fault.fail_at = 0;
+    assert_int_equal(f.fault.live_blocks, live);
+    if (!failed) {
+      assert_int_equal(st, TESS_OK);
+      assert_true(n > 50);
+      break;
+    }
+    assert_int_equal(st, TESS_NOMEM);
+  }
+  end(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_schedules),
+    cmocka_unit_test(test_blocks),
+    cmocka_unit_test(test_errors),
+    cmocka_unit_test(test_primitives),
+    cmocka_unit_test(test_traces),
+    cmocka_unit_test(test_changing_traces),
+    cmocka_unit_test(test_steppers),
+    cmocka_unit_test(test_lifetimes),
+    cmocka_unit_test(test_each_allocation_failing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

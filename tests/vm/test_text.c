@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Traces as JSON and as Lua: exact round trips, and clear refusals of what
+ * is no trace. */
+#include "support/test.h"
+#include "support/program.h"
+#include "support/trace.h"
+#include "base/file.h"
+#include "vm/text.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef struct fixture {
+  test_heap mem;
+  ir_program base;
+  vm_sched s;
+} fixture;
+
+static tess_status build_product(void *ud) {
+  fixture *f = ud;
+  ir_program_init(&f->base, &f->mem.heap);
+  test_matmul_relu(&f->base, 64, 32, 16);
+  return TESS_OK;
+}
+
+static tess_status build_many(void *ud) {
+  fixture *f = ud;
+  ir_program_init(&f->base, &f->mem.heap);
+  test_many_blocks(&f->base, 200);
+  return TESS_OK;
+}
+
+static void start(fixture *f, tess_status (*build)(void *ud)) {
+  test_heap_start(&f->mem, 0);
+  assert_int_equal(mem_protect(&f->mem.heap, build, f), TESS_OK);
+  assert_int_equal(vm_sched_init(&f->s, &f->mem.heap, &f->base, 42), TESS_OK);
+}
+
+static void end(fixture *f) {
+  vm_sched_free(&f->s);
+  ir_program_free(&f->base);
+  test_heap_end(&f->mem);
+}
+
+static tess_status init_trace(void *ud) {
+  vm_trace *t = ud;
+  vm_trace_init(t, t->heap);
+  return TESS_OK;
+}
+
+/* Both texts read back to an equal trace and write the same text again. */
+static void round_trips(fixture *f) {
+  vm_trace t = {.heap = &f->mem.heap};
+  strbuf once, again;
+  err_state err;
+  vm_json_opts o = {.places = true, .has_program = true,
+                    .program = 0x0123456789abcdef}, got;
+  assert_int_equal(mem_protect(t.heap, init_trace, &t), TESS_OK);
+  str_init(&once, t.heap);
+  str_init(&again, t.heap);
+  vm_write_json(&f->s.trace, &o, &once);
+  tess_status st = vm_read_json(&t, str_get(&once), once.n, &got, &err);
+  if (st != TESS_OK)
+    fail_msg("%s (%s)\n%s", err.message, err.place, str_get(&once));
+  assert_true(vm_trace_equal(&t, &f->s.trace));
+  assert_int_equal(vm_trace_hash(&t), vm_trace_hash(&f->s.trace));
+  assert_true(got.has_program);
+  assert_int_equal(got.program, o.program);
+  vm_write_json(&t, &o, &again);
+  assert_string_equal(str_get(&once), str_get(&again));
+  str_clear(&once);
+  str_clear(&again);
+  vm_write_lua(&f->s.trace, &once);
+  st = vm_read_lua(&t, str_get(&once), once.n, &err);
+  if (st != TESS_OK)
+    fail_msg("%s (%s)\n%s", err.message, err.place, str_get(&once));
+  assert_true(vm_trace_equal(&t, &f->s.trace));
+  vm_write_lua(&t, &again);
+  assert_string_equal(str_get(&once), str_get(&again));
+  str_free(&once);
+  str_free(&again);
+  vm_trace_free(&t);
+}
+
+static vm_rv must(test_call *c) {
+  char why[512];
+  vm_rv first = 0;
+  if (test_end(c, &first, NULL) != TESS_OK)
+    fail_msg("%s", test_why(c->s, why, sizeof why));
+  return first;
+}
+
+static vm_rv sample_tile(vm_sched *s, vm_rv loop, int64_t n) {
+  test_call c = test_begin(s, "sample_perfect_tile");
+  test_set_rv(&c, "loop", loop);
+  test_set(&c, "n", vm_int(n));
+  return must(&c);
+}
+
+static void annotate(vm_sched *s, vm_rv node, const char *key, vm_value v) {
+  test_call c = {.s = s, .prim = sch_find_prim("annotate")};
+  test_set_rv(&c, "block_or_loop", node);
+  test_set_str(&c, "ann_key", key);
+  test_set(&c, "ann_val", v);
+  must(&c);
+}
+
+static void test_whole_schedule(void **state) {
+  (void)state;
+  fixture f;
+  start(&f, build_product);
+  vm_sched *s = &f.s;
+  uint32_t n;
+  vm_rv b = test_block(s, "C"), l = test_loops(s, b, &n);
+  vm_rv v = sample_tile(s, l, 3);
+  test_call c = test_begin(s, "split");
+  vm_value factors[] = {vm_auto(), vm_var(v + 1),
+                        vm_op(&s->draft, IR_MUL, vm_var(v + 2), vm_int(1))};
+  test_set_rv(&c, "loop", l);
+  test_set(&c, "factors", vm_list(&s->draft, 3, factors));
+  must(&c);
+  c = test_begin(s, "sample_categorical");
+  vm_value candidates[] = {vm_int(0), vm_int(-16), vm_int(INT64_MAX)};
+  vm_value probs[] = {vm_real(0.25), vm_real(0.5), vm_real(0.25)};
+  test_set(&c, "candidates", vm_list(&s->draft, 3, candidates));
+  test_set(&c, "probs", vm_list(&s->draft, 3, probs));
+  vm_rv u = must(&c);
+  vm_trace_reset(&s->draft);
+  annotate(s, b, "pragma", vm_var(u));
+  test_call p = test_begin(s, "enter_postproc");
+  must(&p);
+  round_trips(&f);
+  end(&f);
+}
+
+static void test_every_value(void **state) {
+  (void)state;
+  static const double reals[] = {0.1, 1, -0.0, 1e300, 5e-324, 1.0 / 3,
+                                 INFINITY, -INFINITY, 123456789.125, 1e16};
+  fixture f;
+  start(&f, build_product);
+  vm_sched *s = &f.s;
+  vm_trace *d = &s->draft;
+  vm_rv b = test_block(s, "C");
+  test_call c = test_begin(s, "sample_categorical");
+  vm_value two[] = {vm_int(3), vm_int(4)};
+  test_set(&c, "candidates", vm_list(d, 2, two));
+  test_set(&c, "decision", vm_int(1));
+  vm_rv u = must(&c);
+  vm_trace_reset(d);
+  char key[24];
+  for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
+    snprintf(key, sizeof key, "real%zu", i);
+    annotate(s, b, key, vm_real(reals[i]));
+  }
+  annotate(s, b, "int", vm_int(INT64_MIN));
+  annotate(s, b, "bool", vm_bool(false));
+  annotate(s, b, "text \"\\\n\t\x01\x7f 3\xc3\xa9\xe2\x82\xac", vm_bool(true));
+  annotate(s, b, "string", vm_str(d, "v0 \"\\\n\r\x1b" "7", 9));
+  annotate(s, b, "looks like one", vm_str(d, "b0", 2));
+  annotate(s, b, "empty", vm_list(d, 0, NULL));
+  vm_value mixed[] = {vm_int(1), vm_real(2), vm_str(d, "x", 1), vm_var(u),
+                      vm_bool(true)};
+  vm_value list = vm_list(d, 5, mixed);
+  vm_value op = vm_op(d, IR_SUB, vm_op(d, IR_DIV, vm_var(u), vm_int(-3)),
+                      vm_op(d, IR_MIN, vm_int(2), vm_op(d, IR_MOD, vm_int(9),
+                                                        vm_var(u))));
+  vm_value pairs[] = {vm_str(d, "z", 1), list, vm_str(d, "end", 3), op,
+                      vm_str(d, "a b", 3), vm_dict(d, 1, (vm_value[]){
+                        vm_str(d, "k", 1), vm_op(d, IR_MAX, vm_var(u),
+                                                 vm_int(1))})};
+  annotate(s, b, "dict", vm_dict(d, 3, pairs));
+  vm_value deep = vm_int(7);
+  for (int i = 0; i < VM_MAX_DEPTH; i++)
+    deep = vm_list(d, 1, &deep);
+  annotate(s, b, "deep", deep);
+  vm_value tree = vm_var(u);
+  for (int i = 0; i < VM_MAX_DEPTH; i++)
+    tree = vm_op(d, IR_ADD, tree, vm_int(1));
+  annotate(s, b, "tree", tree);
+  vm_value box = vm_int(7);
+  for (int i = 0; i < VM_MAX_DEPTH; i++)
+    box = vm_dict(d, 1, (vm_value[]){vm_str(d, "k", 1), box});
+  annotate(s, b, "box", box);
+  round_trips(&f);
+  end(&f);
+}
+
+/* More variables than Lua has locals, and many outputs at once. */
+static void test_many_variables(void **state) {
+  (void)state;
+  fixture f;
+  start(&f, build_many);
+  vm_sched *s = &f.s;
+  vm_rv root = test_block(s, "root");
+  for (int i = 0; i < 3; i++) {
+    test_call c = test_begin(s, "get_child_blocks");
+    test_set_rv(&c, "block_or_loop", root);
+    vm_rv first = must(&c);
+    uint32_t n;
+    for (uint32_t k = 0; k < 40; k++)
+      test_loops(s, first + k, &n);
+  }
+  assert_true(s->trace.rv.n > 700);
+  round_trips(&f);
+  end(&f);
+}
+
+static void test_sketch(void **state) {
+  (void)state;
+  fixture f;
+  start(&f, build_product);
+  uint32_t n;
+  vm_rv l = test_loops(&f.s, test_block(&f.s, "C"), &n);
+  sample_tile(&f.s, l, 2);
+  vm_open_decisions(&f.s.trace);
+  round_trips(&f);
+  strbuf b;
+  str_init(&b, &f.mem.heap);
+  vm_write_lua(&f.s.trace, &b);
+  assert_string_equal(str_get(&b),
+    "-- tessera trace 1\n"
+    "local b0 = sch:get_block{name = \"C\"}\n"
+    "local l1, l2, l3 = sch:get_loops{block = b0}\n"
+    "local v4, v5 = sch:sample_perfect_tile{loop = l1, n = 2}\n");
+  str_free(&b);
+  end(&f);
+}
+
+static void test_simplify(void **state) {
+  (void)state;
+  fixture f;
+  start(&f, build_product);
+  uint32_t n;
+  vm_sched *s = &f.s;
+  vm_rv b = test_block(s, "C");
+  test_block(s, "D");                       /* unused */
+  vm_rv l = test_loops(s, b, &n);
+  vm_rv v = sample_tile(s, l, 2);
+  vm_rv dead = sample_tile(s, l + 1, 2);    /* unused */
+  (void)dead;
+  vm_rv read = sample_tile(s, l + 2, 2);    /* read: guarded */
+  int64_t value;
+  s->sketch = true;
+  assert_int_equal(vm_sched_get_int(s, read, &value), TESS_OK);
+  vm_trace_reset(&s->draft);
+  vm_value list = vm_list(&s->draft, 1, (vm_value[]){vm_var(v)});
+  annotate(s, b, "in a list", vm_dict(&s->draft, 1, (vm_value[]){
+    vm_str(&s->draft, "k", 1), list}));
+  vm_trace out = {.heap = &f.mem.heap};
+  arena a;
+  strbuf text;
+  assert_int_equal(mem_protect(out.heap, init_trace, &out), TESS_OK);
+  arena_init(&a, out.heap);
+  vm_simplify(&out, &s->trace, &a);
+  str_init(&text, out.heap);
+  vm_open_decisions(&out);
+  vm_write_lua(&out, &text);
+  char expected[600];
+  snprintf(expected, sizeof expected,
+    "-- tessera trace 1\n"
+    "local b0 = sch:get_block{name = \"C\"}\n"
+    "local l1, l2, l3 = sch:get_loops{block = b0}\n"
+    "local v4, v5 = sch:sample_perfect_tile{loop = l1, n = 2}\n"
+    "local v6, v7 = sch:sample_perfect_tile{loop = l3, n = 2}\n"
+    "sch:guard{var = v6, value = %d}\n"
+    "sch:annotate{block_or_loop = b0, ann_key = \"in a list\", "
+    "ann_val = {k = {v4}}}\n", (int)value);
+  assert_string_equal(str_get(&text), expected);
+  str_free(&text);
+  arena_free(&a);
+  vm_trace_free(&out);
+  end(&f);
+}
+
+/* ---- texts that are no traces ------------------------------------------ */
+
+typedef struct bad {
+  const char *text, *message, *place;
+  tess_status code;
+} bad;
+
+#define HEAD                                                              \
+  "{\"format\": \"tessera.trace\", \"version\": 1, \"instructions\": ["
+#define BLOCK                                                             \
+  "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}, \"out\": [\"b0\"]}"
+#define LOOPS                                                             \
+  "{\"op\": \"get_loops\", \"args\": {\"block\": \"b0\"}, "               \
+  "\"out\": [\"l1\"]}"
+
+static const bad bad_json[] = {
+  {"", NULL, NULL, TESS_PARSE},
+  {"[]", NULL, NULL, TESS_TYPE},
+  {"{}", NULL, NULL, TESS_NOT_FOUND},
+  {HEAD "{\"op\": \"no_such\"}]}", "there is no instruction 'no_such'",
+   "instruction 1", TESS_NOT_FOUND},
+  {HEAD "{\"op\": 3}]}", "an instruction is an object with \"op\"",
+   "instruction 1", TESS_PARSE},
+  {HEAD "7]}", "an instruction is an object with \"op\"", "instruction 1",
+   TESS_PARSE},
+  {HEAD BLOCK ", {\"op\": \"get_loops\", \"args\": {\"blok\": \"b0\"}}]}",
+   "get_loops has no operand 'blok'", "instruction 2", TESS_NOT_FOUND},
+  {HEAD BLOCK ", {\"op\": \"get_loops\", \"args\": {\"loops\": \"b0\"}}]}",
+   "get_loops has no operand 'loops'", "instruction 2", TESS_NOT_FOUND},
+  {HEAD "{\"op\": \"get_block\", \"out\": [\"b0\"]}]}",
+   "get_block: operand 'name' is missing (the block's name)",
+   "instruction 1", TESS_INVALID},
+  {HEAD "{\"op\": \"get_block\", \"args\": {\"name\": 3}}]}",
+   "get_block: operand 'name' must be a string, not an integer (the block's "
+   "name)", "instruction 1", TESS_TYPE},
+  {HEAD "{\"op\": \"get_loops\", \"args\": {\"block\": \"b0\"}}]}",
+   "variable b0 is used before it is defined", "instruction 1", TESS_PARSE},
+  {HEAD BLOCK ", " BLOCK "]}", "variable 0 is defined twice", NULL,
+   TESS_PARSE},
+  {HEAD BLOCK ", " LOOPS ", {\"op\": \"get_loops\", \"args\": {\"block\": "
+   "\"l1\"}}]}", "get_loops: operand 'block' must be a block; l1 is a loop "
+   "(the block)", "instruction 3", TESS_TYPE},
+  {HEAD "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}}]}",
+   "get_block: gives 1 results, and 0 were asked for", "instruction 1",
+   TESS_INVALID},
+  {HEAD "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}, \"out\": "
+   "[\"l0\"]}]}", "output l0 should be named b0", NULL, TESS_PARSE},
+  {HEAD BLOCK ", " LOOPS ", {\"op\": \"sample_perfect_tile\", \"args\": "
+   "{\"loop\": \"l1\", \"n\": 2}, \"decision\": \"x\", \"out\": [\"v2\", "
+   "\"v3\"]}]}", NULL, "instruction 3", TESS_PARSE},
+  {HEAD BLOCK ", " LOOPS ", {\"op\": \"sample_perfect_tile\", \"args\": "
+   "{\"loop\": \"l1\", \"n\": 2}, \"decision\": [1, 2.5], \"out\": [\"v2\", "
+   "\"v3\"]}]}", "sample_perfect_tile: operand 'decision' must be a list of "
+   "integers, not a number (element 2) (the factors, outer first)",
+   "instruction 3", TESS_TYPE},
+  {HEAD "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}, \"decision\": 1,"
+   " \"out\": [\"b0\"]}]}", "get_block takes no decision", "instruction 1",
+   TESS_INVALID},
+  {HEAD "{\"op\": \"get_block\", \"arg\": {}}]}",
+   "an instruction has no \"arg\"", "instruction 1", TESS_PARSE},
+  {"{\"format\": \"tessera.trace\", \"version\": 2, \"instructions\": []}",
+   "a trace of version 2; this engine reads version 1", "",
+   TESS_UNSUPPORTED},
+  {"{\"format\": \"tvm\", \"version\": 1, \"instructions\": []}",
+   "this is no trace: its format is \"tvm\"", "", TESS_PARSE},
+};
+
+static const bad bad_lua[] = {
+  {"print(1)", "a call of sch, or local, or rv[..], expected before 'print'",
+   "line 1, instruction 1", TESS_PARSE},
+  {"-- x\n\nlocal b0 = os.exit()", "sch expected before 'os'",
+   "line 3, instruction 1", TESS_PARSE},
+  {"local b0 = sch:get_block{name = \"C\"", "',' expected at the end",
+   "line 1, instruction 1", TESS_PARSE},
+  {"local b0 = sch:get_block{name = \"C}", "a string is not closed",
+   "line 1, instruction 1", TESS_PARSE},
+  {"local b0 = sch:get_block{nam = \"C\"}", "get_block has no operand 'nam'",
+   "line 1, instruction 1", TESS_NOT_FOUND},
+  {"local b0 = sch:get_block{name = \"C\", name = \"C\"}",
+   "get_block: operand 'name' is given twice", "line 1, instruction 1",
+   TESS_PARSE},
+  {"local b0, b1 = sch:get_block{name = \"C\"}",
+   "get_block: gives 1 results, and 2 were asked for",
+   "line 1, instruction 1", TESS_INVALID},
+  {"sch:guard{var = 1.5, value = 1}", "guard: operand 'var' must be an "
+   "integer or integer variable, not a number (what was read: an integer "
+   "variable)", "line 1, instruction 1", TESS_TYPE},
+  {"sch:guard{var = 9223372036854775808, value = 1}",
+   "the integer 9223372036854775808 is too large", "line 1, instruction 1",
+   TESS_PARSE},
+  {"sch:guard{var = v7, value = 1}",
+   "variable v7 is used before it is defined", "line 1, instruction 1",
+   TESS_PARSE},
+  {"sch:guard{var = 12x, value = 1}", "malformed number 12x",
+   "line 1, instruction 1", TESS_PARSE},
+  {"sch:guard{var = 1 + {}, value = 1}", "a number expected before '{'",
+   "line 1, instruction 1", TESS_PARSE},
+  {"sch:guard{var = 1 + true, value = 1}", "arithmetic is over integers",
+   "line 1, instruction 1", TESS_TYPE},
+  {"", "'-- tessera trace 1' or an instruction expected at the end", NULL,
+   TESS_PARSE},
+  {"-- a remark\n", "'-- tessera trace 1' or an instruction expected at the "
+   "end", NULL, TESS_PARSE},
+  {"-- tessera trace 2\nlocal b0 = sch:get_block{name = \"C\"}",
+   "a trace of version 2; this engine reads version 1", NULL,
+   TESS_UNSUPPORTED},
+  {"-- tessera trace 10\n",
+   "a trace of version 10; this engine reads version 1", NULL,
+   TESS_UNSUPPORTED},
+};
+
+static void refuse_all(const bad *cases, size_t n,
+                       tess_status (*read)(vm_trace *t, const char *text,
+                                           size_t len, err_state *err)) {
+  test_heap mem;
+  test_heap_start(&mem, 0);
+  vm_trace t = {.heap = &mem.heap};
+  assert_int_equal(mem_protect(t.heap, init_trace, &t), TESS_OK);
+  for (size_t i = 0; i < n; i++) {
+    err_state err;
+    const bad *b = &cases[i];
+    assert_int_equal(read(&t, b->text, strlen(b->text), &err), b->code);
+    assert_int_equal(err.code, b->code);
+    if (b->message)
+      assert_string_equal(err.message, b->message);
+    if (b->place)
+      assert_string_equal(err.place, b->place);
+    assert_int_equal(t.inst.n, 0);
+    assert_null(strchr(err.message, '\n'));
+  }
+  vm_trace_free(&t);
+  test_heap_end(&mem);
+}
+
+static tess_status read_json(vm_trace *t, const char *text, size_t n,
+                             err_state *err) {
+  return vm_read_json(t, text, n, NULL, err);
+}
+
+static void test_refuses_bad_json(void **state) {
+  (void)state;
+  refuse_all(bad_json, sizeof bad_json / sizeof *bad_json, read_json);
+}
+
+static void test_refuses_bad_lua(void **state) {
+  (void)state;
+  refuse_all(bad_lua, sizeof bad_lua / sizeof *bad_lua, vm_read_lua);
+}
+
+/* Long chains and deep nests end in an error, not in the stack. */
+static void test_refuses_depth(void **state) {
+  (void)state;
+  enum { N = 100000 };
+  static char text[N * 4 + 200];
+  test_heap mem;
+  err_state err;
+  test_heap_start(&mem, 0);
+  vm_trace t = {.heap = &mem.heap};
+  assert_int_equal(mem_protect(t.heap, init_trace, &t), TESS_OK);
+  static const char *const parts[] = {"(", "{", "ts.min(1, "};
+  for (size_t k = 0; k < 3; k++) {
+    size_t len = strlen(parts[k]), n = 0;
+    memcpy(text, "sch:guard{var = ", 16);
+    for (n = 16; n + len < sizeof text - 1; n += len)
+      memcpy(text + n, parts[k], len);
+    assert_int_equal(vm_read_lua(&t, text, n, &err), TESS_LIMIT);
+  }
+  size_t n = 16;
+  for (; n + 4 < sizeof text; n += 4)
+    memcpy(text + n, "1 + ", 4);
+  assert_int_equal(vm_read_lua(&t, text, n, &err), TESS_LIMIT);
+  vm_trace_free(&t);
+  test_heap_end(&mem);
+}
+
+/* The seeds of the fuzz targets are traces, all of them. */
+static void test_seeds(void **state) {
+  (void)state;
+  static const struct { const char *path; uint32_t insts; } seeds[] = {
+    {"trace_json/matmul.json", 8}, {"trace_lua/matmul.lua", 9},
+    {"trace_lua/table.lua", 5}};
+  test_heap mem;
+  err_state err;
+  test_heap_start(&mem, 0);
+  vm_trace t = {.heap = &mem.heap};
+  strbuf text;
+  assert_int_equal(mem_protect(t.heap, init_trace, &t), TESS_OK);
+  str_init(&text, &mem.heap);
+  for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/%s", TESS_SOURCE_DIR,
+             seeds[i].path);
+    str_clear(&text);
+    assert_int_equal(file_read(path, 1 << 20, &text, &err), TESS_OK);
+    bool lua = strstr(path, ".lua") != NULL;
+    tess_status st = lua ? vm_read_lua(&t, str_get(&text), text.n, &err)
+                         : vm_read_json(&t, str_get(&text), text.n, NULL,
+                                        &err);
+    if (st != TESS_OK) fail_msg("%s: %s (%s)", path, err.message, err.place);
+    assert_int_equal(t.inst.n, seeds[i].insts);
+  }
+  str_free(&text);
+  vm_trace_free(&t);
+  test_heap_end(&mem);
+}
+
+typedef struct reading {
+  vm_trace t;
+  const strbuf *text;
+  bool lua;
+} reading;
+
+static tess_status read_text(void *ud) {
+  reading *r = ud;
+  err_state err;
+  vm_trace_init(&r->t, r->t.heap);
+  tess_status st =
+    r->lua ? vm_read_lua(&r->t, str_get(r->text), r->text->n, &err)
+           : vm_read_json(&r->t, str_get(r->text), r->text->n, NULL, &err);
+  assert_int_equal(err.code, st);
+  return st;
+}
+
+static void drop_trace(void *ud) {
+  reading *r = ud;
+  vm_trace_free(&r->t);
+}
+
+static void test_each_allocation_failing(void **state) {
+  (void)state;
+  fixture f;
+  strbuf text;
+  start(&f, build_product);
+  uint32_t n;
+  vm_rv l = test_loops(&f.s, test_block(&f.s, "C"), &n);
+  sample_tile(&f.s, l, 3);
+  test_split(&f.s, l, 2, (int64_t[]){0, 8});
+  str_init(&text, &f.mem.heap);
+  for (int lua = 0; lua < 2; lua++) {
+    reading r = {.t.heap = &f.mem.heap, .text = &text, .lua = lua};
+    str_clear(&text);
+    if (lua)
+      vm_write_lua(&f.s.trace, &text);
+    else
+      vm_write_json(&f.s.trace, NULL, &text);
+    assert_true(test_each_failure(&f.mem, read_text, drop_trace, &r) > 10);
+  }
+  str_free(&text);
+  end(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_whole_schedule),
+    cmocka_unit_test(test_every_value),
+    cmocka_unit_test(test_many_variables),
+    cmocka_unit_test(test_sketch),
+    cmocka_unit_test(test_simplify),
+    cmocka_unit_test(test_refuses_bad_json),
+    cmocka_unit_test(test_refuses_bad_lua),
+    cmocka_unit_test(test_refuses_depth),
+    cmocka_unit_test(test_seeds),
+    cmocka_unit_test(test_each_allocation_failing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files of this floor's public API share. */
+#ifndef VM_API_H
+#define VM_API_H
+
+#include "vm/object.h"
+
+/* Puts the failure of a machine into the context's last error: the sentence,
+ * the primitive, the reason, the instruction's place.  Returns `st`. */
+tess_status api_blame(tess_context *c, tess_status st, const vm_machine *m,
+                      const vm_trace *t);
+/* The operands given by name become those of `prim`, in `pool`; may
+ * unwind.  Else than TESS_OK: the context's error tells. */
+tess_status api_operands(tess_context *c, const sch_prim *prim,
+                         uint32_t nargs, const tess_arg *args,
+                         vm_trace *pool, vm_value *operand);
+/* A value as the public header has it, in the arena; unwinds. */
+tess_value api_value(const vm_trace *t, vm_value v, arena *a);
+/* Writes through `put` into text for the caller; unwinds. */
+char *api_text(tess_context *c, void (*put)(strbuf *out, void *ud), void *ud);
+/* An empty schedule object whose `s` is still to be initialised; unwinds. */
+tess_schedule *api_schedule(tess_context *c, tess_program *p);
+/* Frees it, its `s` not being initialised. */
+void api_drop_schedule(tess_schedule *s);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public header's part about schedules: what is asked of them. */
+#include "schedule/sch.h"
+#include "vm/api.h"
+#include "vm/text.h"
+
+#include <inttypes.h>
+
+typedef struct question {
+  tess_schedule *s;
+  tess_rv rv;
+  ir_stmt stmt; /* what it stands for, where it is a statement */
+  const char *key;
+  int write;
+  uint32_t index;
+  int64_t *value;
+  uint64_t *mask;
+  char **text;
+  tess_loop_info *loop;
+  tess_block_info *block;
+} question;
+
+tess_rv_kind tess_schedule_rv_kind(tess_schedule *s, tess_rv rv) {
+  if (!rv || rv >= s->s.trace.rv.n) return TESS_RV_NONE;
+  static const tess_rv_kind kinds[] = {TESS_RV_BLOCK, TESS_RV_LOOP,
+                                       TESS_RV_INT};
+  return kinds[s->s.trace.rv.v[rv]];
+}
+
+/* A failure that names the variable. */
+static tess_status fail(question *q, tess_status st, const char *what) {
+  char name[16];
+  vm_rv_name(&q->s->s.trace, q->rv, name);
+  if (!q->rv || q->rv >= q->s->s.trace.rv.n)
+    return ctx_fail(q->s->c, TESS_INVALID,
+                    "the schedule has no such random variable");
+  return ctx_fail(q->s->c, st, "%s %s", name, what);
+}
+
+/* The living statement that q->rv stands for, of that kind. */
+static tess_status find(question *q, ir_kind kind) {
+  const ir_program *p = &q->s->s.m.prog;
+  q->stmt = vm_sched_stmt(&q->s->s, q->rv);
+  if (q->stmt == SCH_INLINE_MARK || q->stmt == SCH_ROOT_MARK)
+    return fail(q, TESS_TYPE, "is a mark, and no loop");
+  if (tess_schedule_rv_kind(q->s, q->rv) == TESS_RV_INT)
+    return fail(q, TESS_TYPE, "is an integer, and no block or loop");
+  if (!q->stmt) return fail(q, TESS_DEAD, "stands for nothing any more");
+  if (kind != IR_DEAD && ir_st(p, q->stmt)->kind != kind)
+    return fail(q, TESS_TYPE, kind == IR_LOOP ? "is no loop" : "is no block");
+  return TESS_OK;
+}
+
+/* ---- values ------------------------------------------------------------ */
+
+static tess_status read_int(void *ud) {
+  question *q = ud;
+  tess_status st = vm_sched_get_int(&q->s->s, q->rv, q->value);
+  if (st == TESS_TYPE) return fail(q, st, "is no integer variable");
+  return st == TESS_OK ? st
+                       : api_blame(q->s->c, st, &q->s->s.m, &q->s->s.trace);
+}
+
+tess_status tess_schedule_get_int(tess_schedule *s, tess_rv rv, int64_t *out) {
+  question q = {.s = s, .rv = rv, .value = out};
+  return ctx_run(s->c, read_int, &q);
+}
+
+static void put_rv(strbuf *out, void *ud) {
+  question *q = ud;
+  const ir_program *p = &q->s->s.m.prog;
+  tess_rv_kind kind = tess_schedule_rv_kind(q->s, q->rv);
+  if (kind == TESS_RV_INT) {
+    str_printf(out, "%" PRId64, q->s->s.m.cell.v[q->rv].i);
+    return;
+  }
+  ir_stmt st = vm_sched_stmt(&q->s->s, q->rv);
+  if (st == SCH_INLINE_MARK || st == SCH_ROOT_MARK)
+    str_puts(out, st == SCH_INLINE_MARK ? "inline" : "root");
+  else if (!st)
+    str_printf(out, "a %s that is gone",
+               kind == TESS_RV_BLOCK ? "block" : "loop");
+  else
+    ir_print_stmt_head(p, st, out);
+}
+
+static tess_status describe(void *ud) {
+  question *q = ud;
+  if (tess_schedule_rv_kind(q->s, q->rv) == TESS_RV_NONE)
+    return fail(q, TESS_INVALID, "");
+  *q->text = api_text(q->s->c, put_rv, q);
+  return TESS_OK;
+}
+
+tess_status tess_schedule_rv_text(tess_schedule *s, tess_rv rv, char **out) {
+  question q = {.s = s, .rv = rv, .text = out};
+  *out = NULL;
+  return ctx_run(s->c, describe, &q);
+}
+
+/* ---- facts of loops and blocks ----------------------------------------- */
+
+/* A question to the analyses, which take room from the machine's scratch. */
+static sch_state *analysis(question *q) {
+  vm_machine *m = &q->s->s.m;
+  m->state.p = &m->prog;
+  m->state.scratch = &m->scratch;
+  return &m->state;
+}
+
+static tess_status about_loop(void *ud) {
+  static const char *const kinds[] = {"serial", "parallel", "vectorized",
+                                      "unrolled", "thread"};
+  static const int32_t types[] = {[SCH_LOOP_S] = TESS_SPATIAL,
+                                  [SCH_LOOP_R] = TESS_REDUCE,
+                                  [SCH_LOOP_MIXED] = -1,
+                                  [SCH_LOOP_OPAQUE] = TESS_OPAQUE};
+  question *q = ud;
+  tess_status st = find(q, IR_LOOP);
+  if (st != TESS_OK) return st;
+  const ir_program *p = &q->s->s.m.prog;
+  const ir_stmt_rec *r = ir_st(p, q->stmt);
+  strbuf *name = &q->s->name;
+  arena_mark mark = arena_get_mark(&q->s->s.m.scratch);
+  tess_loop_info info = {.extent = -1};
+  str_clear(name);
+  ir_var_name(p, r->var, name);
+  if (!str_get(name)) return TESS_NOMEM;
+  info.name = str_get(name);
+  info.kind = kinds[r->loop_kind];
+  info.thread =
+      r->loop_kind == IR_THREAD ? ir_thread_text((ir_thread)r->thread) : "";
+  ir_const_int(p, r->extent, &info.extent);
+  info.iter_type = types[sch_type_of_loop(analysis(q), q->stmt)];
+  arena_reset_to(&q->s->s.m.scratch, mark);
+  *q->loop = info;
+  return TESS_OK;
+}
+
+tess_status tess_schedule_loop_info(tess_schedule *s, tess_rv loop,
+                                    tess_loop_info *out) {
+  question q = {.s = s, .rv = loop, .loop = out};
+  return ctx_run(s->c, about_loop, &q);
+}
+
+static tess_status about_block(void *ud) {
+  question *q = ud;
+  tess_status st = find(q, IR_BLOCK);
+  if (st != TESS_OK) return st;
+  const ir_program *p = &q->s->s.m.prog;
+  const ir_block_rec *b = ir_blk(p, q->stmt);
+  tess_block_info info = {.nreads = b->reads.n,
+                          .nwrites = b->writes.n,
+                          .niters = b->iters.n,
+                          .is_spatial = 1};
+  str_clear(&q->s->name);
+  str_puts(&q->s->name, ir_text(p, b->name));
+  if (!str_get(&q->s->name)) return TESS_NOMEM;
+  info.name = str_get(&q->s->name);
+  for (uint32_t i = 0; i < b->iters.n; i++) {
+    uint32_t kind = p->iter.v[b->iters.at + i].kind;
+    info.is_spatial &= kind == IR_SPATIAL;
+    info.is_reduction |= kind == IR_REDUCE;
+    if (i < 16) info.iters[i] = (tess_iter_kind)kind;
+  }
+  info.is_output = sch_is_output(p, q->stmt);
+  info.needs_multi_level_tiling = sch_needs_tiling(p, q->stmt);
+  *q->block = info;
+  return TESS_OK;
+}
+
+tess_status tess_schedule_block_info(tess_schedule *s, tess_rv block,
+                                     tess_block_info *out) {
+  question q = {.s = s, .rv = block, .block = out};
+  return ctx_run(s->c, about_block, &q);
+}
+
+static tess_status about_access(void *ud) {
+  question *q = ud;
+  tess_status st = find(q, IR_BLOCK);
+  if (st != TESS_OK) return st;
+  const ir_program *p = &q->s->s.m.prog;
+  const ir_block_rec *b = ir_blk(p, q->stmt);
+  ir_span regions = q->write ? b->writes : b->reads;
+  if (q->index >= regions.n)
+    return ctx_fail(q->s->c, TESS_NOT_FOUND,
+                    "block \"%s\" %s %u buffers; there is no number %u",
+                    ir_text(p, b->name), q->write ? "writes" : "reads",
+                    regions.n, q->index);
+  *q->mask = 0;
+  for (uint32_t i = 0; i < b->iters.n && i < 64; i++)
+    if (sch_is_indexed_by(p, p->region.v[regions.at + q->index],
+                          p->iter.v[b->iters.at + i].var))
+      *q->mask |= UINT64_C(1) << i;
+  return TESS_OK;
+}
+
+tess_status tess_schedule_access(tess_schedule *s, tess_rv block, int write,
+                                 uint32_t index, uint64_t *iters) {
+  question q = {
+      .s = s, .rv = block, .write = write, .index = index, .mask = iters};
+  return ctx_run(s->c, about_access, &q);
+}
+
+/* ---- annotations ------------------------------------------------------- */
+
+static void put_value(const ir_program *p, ir_val v, strbuf *out) {
+  const ir_value *x = &p->value.v[v];
+  bool dict = x->tag == IR_VAL_DICT;
+  switch ((ir_val_tag)x->tag) {
+  case IR_VAL_NIL: str_puts(out, "null"); return;
+  case IR_VAL_BOOL: str_puts(out, x->i ? "true" : "false"); return;
+  case IR_VAL_INT: str_printf(out, "%" PRId64, x->i); return;
+  case IR_VAL_REAL: vm_write_real(out, x->f); return;
+  case IR_VAL_STR:
+    vm_write_string(out, ir_text(p, x->s), strlen(ir_text(p, x->s)));
+    return;
+  case IR_VAL_LIST:
+  case IR_VAL_DICT: break;
+  }
+  str_putc(out, dict ? '{' : '[');
+  for (uint32_t i = 0; i < x->n; i++) {
+    str_puts(out, !i ? "" : dict && i % 2 ? ": " : ", ");
+    put_value(p, p->arg.v[x->at + i], out);
+  }
+  str_putc(out, dict ? '}' : ']');
+}
+
+static void put_annotation(strbuf *out, void *ud) {
+  question *q = ud;
+  const ir_program *p = &q->s->s.m.prog;
+  put_value(p, ir_anno_get(p, q->stmt, q->key)->val, out);
+}
+
+static tess_status about_annotation(void *ud) {
+  question *q = ud;
+  tess_status st = find(q, IR_DEAD);
+  if (st == TESS_OK && ir_anno_get(&q->s->s.m.prog, q->stmt, q->key))
+    *q->text = api_text(q->s->c, put_annotation, q);
+  return st;
+}
+
+tess_status tess_schedule_annotation(tess_schedule *s, tess_rv rv,
+                                     const char *key, char **json) {
+  question q = {.s = s, .rv = rv, .key = key, .text = json};
+  *json = NULL;
+  return ctx_run(s->c, about_annotation, &q);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Operands between the public header and the machine. */
+#include "vm/api.h"
+
+typedef struct reader {
+  tess_context *c;
+  const sch_prim *prim;
+  const char *operand;
+  vm_trace *pool;
+} reader;
+
+static tess_status fail(const reader *r, tess_status st, const char *what) {
+  ctx_fail(r->c, st, "%s: operand '%s': %s", r->prim->name, r->operand, what);
+  ctx_blame(r->c, r->prim->name, "");
+  return st;
+}
+
+static tess_status take(reader *r, const tess_value *v, uint32_t depth,
+                        vm_value *out);
+
+/* The elements of a list go into slots of the pool reserved for them. */
+static tess_status take_run(reader *r, const tess_value *v, uint32_t depth,
+                            uint32_t *at) {
+  if (depth > VM_MAX_DEPTH) return fail(r, TESS_LIMIT, "it is nested too deep");
+  if (v->n && !v->list) return fail(r, TESS_INVALID, "a list without elements");
+  *at = vec_extend(r->pool->heap, &r->pool->val, v->n);
+  memset(r->pool->val.v + *at, 0, v->n * sizeof *r->pool->val.v);
+  for (uint32_t i = 0; i < v->n; i++) {
+    vm_value e;
+    tess_status st = take(r, &v->list[i], depth + 1, &e);
+    if (st != TESS_OK) return st;
+    r->pool->val.v[*at + i] = e;
+  }
+  return TESS_OK;
+}
+
+static uint16_t depth_of(const vm_trace *pool, uint32_t at, uint32_t n) {
+  uint16_t depth = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (pool->val.v[at + i].depth > depth) depth = pool->val.v[at + i].depth;
+  return depth + 1;
+}
+
+static tess_status take_list(reader *r, const tess_value *v, uint32_t depth,
+                             vm_value *out) {
+  uint32_t at;
+  tess_status st = take_run(r, v, depth, &at);
+  if (st != TESS_OK) return st;
+  *out = (vm_value){.tag = VM_LIST,
+                    .n = v->n,
+                    .at = at,
+                    .depth = depth_of(r->pool, at, v->n)};
+  return TESS_OK;
+}
+
+static tess_status take_dict(reader *r, const tess_value *v, uint32_t depth,
+                             vm_value *out) {
+  uint32_t at;
+  if (v->n % 2) return fail(r, TESS_INVALID, "a key without a value");
+  tess_status st = take_run(r, v, depth, &at);
+  if (st != TESS_OK) return st;
+  for (uint32_t i = 0; i < v->n; i += 2)
+    if (r->pool->val.v[at + i].tag != VM_STR)
+      return fail(r, TESS_TYPE, "a key must be a string");
+  *out = vm_dict_of(r->pool, at, v->n / 2);
+  return TESS_OK;
+}
+
+static tess_status take_op(reader *r, const tess_value *v, uint32_t depth,
+                           vm_value *out) {
+  ir_op op = v->s ? vm_parse_op(v->s) : IR_NONE;
+  uint32_t at;
+  if (!op || v->n != 2)
+    return fail(r, TESS_INVALID,
+                "arithmetic is + - * // % min or max of two "
+                "values");
+  tess_status st = take_run(r, v, depth, &at);
+  if (st != TESS_OK) return st;
+  *out = (vm_value){.tag = VM_OP,
+                    .op = (uint8_t)op,
+                    .at = at,
+                    .depth = depth_of(r->pool, at, 2)};
+  return TESS_OK;
+}
+
+static tess_status take(reader *r, const tess_value *v, uint32_t depth,
+                        vm_value *out) {
+  *out = vm_nil();
+  switch ((tess_value_kind)v->kind) {
+  case TESS_V_NIL: return TESS_OK;
+  case TESS_V_BOOL: *out = vm_bool(v->i != 0); return TESS_OK;
+  case TESS_V_INT: *out = vm_int(v->i); return TESS_OK;
+  case TESS_V_REAL: *out = vm_real(v->f); return TESS_OK;
+  case TESS_V_STR:
+    if (!v->s) return fail(r, TESS_INVALID, "a string that is NULL");
+    *out = vm_str(r->pool, v->s, strlen(v->s));
+    return TESS_OK;
+  case TESS_V_RV: *out = vm_var(v->rv); return TESS_OK;
+  case TESS_V_AUTO: *out = vm_auto(); return TESS_OK;
+  case TESS_V_LIST: return take_list(r, v, depth, out);
+  case TESS_V_DICT: return take_dict(r, v, depth, out);
+  case TESS_V_OP: return take_op(r, v, depth, out);
+  }
+  return fail(r, TESS_INVALID, "a value of no known kind");
+}
+
+/* The spec of that name among what a caller gives; nspecs: there is none. */
+static uint32_t find_operand(const sch_prim *p, const char *name) {
+  uint32_t i = 0;
+  while (i < p->nspecs &&
+         (p->specs[i].role == SCH_ROLE_OUT || strcmp(p->specs[i].name, name)))
+    i++;
+  return i;
+}
+
+static tess_status no_operand(tess_context *c, const sch_prim *p,
+                              const char *name) {
+  char known[512] = "";
+  size_t n = 0;
+  for (uint32_t i = 0; i < p->nspecs && n + 80 < sizeof known; i++) {
+    if (p->specs[i].role == SCH_ROLE_OUT) continue;
+    const char *text = p->specs[i].name;
+    size_t len = strlen(text) < 64 ? strlen(text) : 64;
+    memcpy(known + n, n ? ", " : "", n ? 2 : 0);
+    n += n ? 2 : 0;
+    memcpy(known + n, text, len);
+    n += len;
+    known[n] = '\0';
+  }
+  ctx_fail(c, TESS_NOT_FOUND, "%s has no operand '%.100s'; it takes %s",
+           p->name, name, *known ? known : "none");
+  ctx_blame(c, p->name, "");
+  return TESS_NOT_FOUND;
+}
+
+tess_status api_operands(tess_context *c, const sch_prim *prim, uint32_t nargs,
+                         const tess_arg *args, vm_trace *pool,
+                         vm_value *operand) {
+  bool given[VM_MAX_SPECS] = {false};
+  vm_trace_reset(pool);
+  for (uint32_t i = 0; i < prim->nspecs; i++) operand[i] = vm_nil();
+  for (uint32_t i = 0; i < nargs; i++) {
+    const char *name = args[i].name ? args[i].name : "";
+    uint32_t spec = find_operand(prim, name);
+    reader r = {c, prim, name, pool};
+    if (spec == prim->nspecs) return no_operand(c, prim, name);
+    if (given[spec]) return fail(&r, TESS_INVALID, "it is given twice");
+    given[spec] = true;
+    tess_status st = take(&r, &args[i].value, 0, &operand[spec]);
+    if (st != TESS_OK) return st;
+  }
+  return TESS_OK;
+}
+
+/* ---- the other way ----------------------------------------------------- */
+
+static const tess_value *give_run(const vm_trace *t, uint32_t at, uint32_t n,
+                                  arena *a) {
+  tess_value *list = arena_array(a, tess_value, n);
+  for (uint32_t i = 0; i < n; i++) list[i] = api_value(t, t->val.v[at + i], a);
+  return list;
+}
+
+tess_value api_value(const vm_trace *t, vm_value v, arena *a) {
+  switch ((vm_tag)v.tag) {
+  case VM_NIL: break;
+  case VM_BOOL: return (tess_value){.kind = TESS_V_BOOL, .i = v.i};
+  case VM_INT: return (tess_value){.kind = TESS_V_INT, .i = v.i};
+  case VM_REAL: return (tess_value){.kind = TESS_V_REAL, .f = v.f};
+  case VM_STR: return (tess_value){.kind = TESS_V_STR, .s = t->text.v + v.str};
+  case VM_RV: return (tess_value){.kind = TESS_V_RV, .rv = v.rv};
+  case VM_AUTO: return (tess_value){.kind = TESS_V_AUTO};
+  case VM_LIST:
+    return (tess_value){
+        .kind = TESS_V_LIST, .n = v.n, .list = give_run(t, v.at, v.n, a)};
+  case VM_DICT:
+    return (tess_value){
+        .kind = TESS_V_DICT, .n = v.n, .list = give_run(t, v.at, v.n, a)};
+  case VM_OP:
+    return (tess_value){.kind = TESS_V_OP,
+                        .n = 2,
+                        .s = vm_op_text((ir_op)v.op),
+                        .list = give_run(t, v.at, 2, a)};
+  }
+  return (tess_value){.kind = TESS_V_NIL};
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What went wrong, in words: made only when somebody reads it. */
+#include "vm/exec.h"
+
+#include <inttypes.h>
+
+static const struct {
+  const char *name, *text;
+  tess_status status;
+} whys[] = {
+    {"NONE", "out of memory or over its limit", TESS_NOMEM},
+#define FAILURE(name, status, text) {#name, text, TESS_##status},
+#include "vm/failures.def"
+#undef FAILURE
+};
+
+tess_status vm_failure_status(const vm_failure *f) {
+  return whys[f->why].status;
+}
+
+const char *vm_failure_reason(const vm_machine *m) {
+  bool primitive = m->fail.why == VM_W_REFUSED ||
+                   (m->fail.why == VM_W_UNFIT && m->fail.n[0] < 0);
+  return primitive ? sch_reason_name((sch_reason)m->state.refusal.reason)
+                   : whys[m->fail.why].name;
+}
+
+static const char *const kind_texts[] = {
+#define KIND(name, type, text) text,
+    SCH_KINDS(KIND)
+#undef KIND
+};
+
+const char *vm_kind_text(uint32_t kind) { return kind_texts[kind]; }
+
+static const char *const tag_texts[] = {"nothing",
+                                        "a boolean",
+                                        "an integer",
+                                        "a number",
+                                        "a string",
+                                        "a random variable",
+                                        "auto",
+                                        "a list",
+                                        "a table with keys",
+                                        "an arithmetic expression"};
+
+static const char *const rv_texts[] = {"a block", "a loop", "an integer"};
+
+typedef struct sentence {
+  const vm_machine *m;
+  const vm_trace *t;
+  const vm_failure *f;
+  strbuf *out;
+} sentence;
+
+static const sch_spec *spec_of(const sentence *s) {
+  return &s->f->prim->specs[s->f->operand];
+}
+
+/* What was given instead. */
+static void put_given(const sentence *s) {
+  const vm_failure *f = s->f;
+  if (f->why == VM_W_MARK)
+    str_puts(s->out, f->n[0] == SCH_INLINE_MARK ? "inline" : "root");
+  else if (f->why == VM_W_WRONG_VARIABLE && f->rv < s->t->rv.n)
+    str_puts(s->out, rv_texts[s->t->rv.v[f->rv]]);
+  else
+    str_puts(s->out, tag_texts[f->tag]);
+  if (f->why == VM_W_WRONG_KIND && f->n[1])
+    str_printf(s->out, " (element %" PRId64 ")", f->n[1]);
+}
+
+static void put_rv(const sentence *s) {
+  char name[16];
+  vm_rv_name(s->t, s->f->rv, name);
+  str_puts(s->out, name);
+}
+
+static void put_decision(const sentence *s) {
+  str_putc(s->out, '{');
+  for (uint32_t i = 0; i < s->m->dec.n; i++)
+    str_printf(s->out, "%s%" PRId64, i ? ", " : "", s->m->dec.v[i]);
+  str_putc(s->out, '}');
+}
+
+static void put_head(const sentence *s, ir_stmt st) {
+  const ir_program *p = &s->m->prog;
+  if (!st || st >= p->stmt.n || ir_is_dead(p, st)) return;
+  str_puts(s->out, " for `");
+  ir_print_stmt_head(p, st, s->out);
+  str_putc(s->out, '`');
+}
+
+/* What the sampler says, or else the size of the space and the loops and
+ * blocks it depends on: the printed head of a loop names its extent. */
+static void put_place(const sentence *s) {
+  const sch_prim *p = s->f->prim;
+  if (s->f->n[0] < 0) {
+    sch_refusal_text(&s->m->prog, NULL, &s->m->state.refusal, s->out);
+    return;
+  }
+  if (s->f->n[0] == INT64_MAX)
+    str_puts(s->out, "it is none of those there are");
+  else
+    str_printf(s->out, "it is not among the %" PRId64 " there are", s->f->n[0]);
+  for (uint32_t i = 0; i < p->nspecs; i++) {
+    const sch_spec *sp = &p->specs[i];
+    if (sp->role == SCH_ROLE_IN &&
+        (sp->kind == SCH_KIND_LOOP || sp->kind == SCH_KIND_BLOCK ||
+         sp->kind == SCH_KIND_NODE))
+      put_head(s, *(const ir_stmt *)(const void *)(s->m->args + sp->off));
+  }
+}
+
+static void put_inst(const sentence *s) {
+  uint32_t k = (uint32_t)s->f->n[0];
+  str_printf(s->out, "instruction %" PRIu32, k);
+  if (k && k <= s->t->inst.n)
+    str_printf(s->out, " (%s)", s->t->inst.v[k - 1].prim->name);
+}
+
+static void put_hole(const sentence *s, const char *hole) {
+  switch (*hole) {
+  case 'o': str_puts(s->out, spec_of(s)->name); break;
+  case 'h': str_puts(s->out, spec_of(s)->help); break;
+  case 'k': str_puts(s->out, vm_kind_text(spec_of(s)->kind)); break;
+  case 'v': put_given(s); break;
+  case 'r': put_rv(s); break;
+  case 'd': put_decision(s); break;
+  case 'a': put_place(s); break;
+  case 'i': put_inst(s); break;
+  case 'n': str_printf(s->out, "%" PRId64, s->f->n[hole[1] - '0']); break;
+  default: break;
+  }
+}
+
+static void put_template(const sentence *s, const char *t) {
+  for (; *t; t++) {
+    if (*t == '{') {
+      put_hole(s, t + 1);
+      t = strchr(t, '}');
+    } else {
+      str_putc(s->out, *t);
+    }
+  }
+}
+
+void vm_failure_sentence(const vm_machine *m, const vm_trace *t,
+                         const vm_failure *f, strbuf *out) {
+  sentence s = {m, t, f, out};
+  if (f->why == VM_W_REFUSED) {
+    sch_refusal_text(&m->prog, f->prim->name, &m->state.refusal, out);
+    return;
+  }
+  if (f->prim) str_printf(out, "%s: ", f->prim->name);
+  put_template(&s, whys[f->why].text);
+  if (f->why == VM_W_BROKEN && m->state.refusal.t)
+    str_printf(out, ": %s", m->state.refusal.t);
+}
+
+void vm_failure_text(const vm_machine *m, const vm_trace *t, strbuf *out) {
+  vm_failure_sentence(m, t, &m->fail, out);
+}

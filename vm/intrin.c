@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The tensor intrinsics of a context. */
+#include "vm/intrin.h"
+#include "ir/import.h"
+
+/* Two functions: what it does, and how. */
+typedef struct intrin {
+  char *name;
+  ir_program p;
+} intrin;
+
+typedef struct part {
+  tess_context *c;
+  VEC(intrin *) known;
+} part;
+
+static void drop(mem_heap *heap, intrin *x) {
+  if (!x) return;
+  if (x->name) mem_free(heap, x->name, strlen(x->name) + 1);
+  ir_program_free(&x->p);
+  mem_delete(heap, x);
+}
+
+static void free_part(void *object) {
+  part *x = object;
+  mem_heap *heap = &x->c->heap;
+  for (uint32_t i = 0; i < x->known.n; i++) drop(heap, x->known.v[i]);
+  vec_free(heap, &x->known);
+  mem_delete(heap, x);
+}
+
+static part *find_part(tess_context *c) {
+  ctx_part *at = &c->part[CTX_PART_INTRINS];
+  if (!at->object) {
+    part *x = mem_new(&c->heap, part);
+    *x = (part){.c = c};
+    *at = (ctx_part){x, free_part};
+  }
+  return at->object;
+}
+
+/* ---- entering one --------------------------------------------------------- */
+
+static bool same_params(const ir_program *p, const ir_program *q) {
+  ir_span a = ir_entry(p)->params, b = ir_entry(q)->params;
+  if (a.n != b.n) return false;
+  for (uint32_t i = 0; i < a.n; i++) {
+    ir_buf x = p->arg.v[a.at + i], y = q->arg.v[b.at + i];
+    const ir_buf_rec *f = &p->buf.v[x], *g = &q->buf.v[y];
+    int64_t n, m;
+    if (!ir_dtype_eq(f->dtype, g->dtype) || f->role != g->role ||
+        f->scope != g->scope || f->shape.n != g->shape.n)
+      return false;
+    for (uint32_t d = 0; d < f->shape.n; d++)
+      if (!ir_const_int(p, ir_dim(p, x, d), &n) ||
+          !ir_const_int(q, ir_dim(q, y, d), &m) || n != m)
+        return false;
+  }
+  return true;
+}
+
+static bool is_plain(const ir_program *p) {
+  const ir_block_rec *root = ir_blk(p, ir_entry(p)->root);
+  return p->func.n == 2 && !p->constant.n && !ir_entry(p)->sizes.n &&
+         !root->matches.n && !ir_st(p, ir_entry(p)->root)->alt;
+}
+
+static void add_func(ir_program *to, const ir_program *from, arena *scratch,
+                     const char *name, const char *suffix) {
+  ir_import_funcs(to, from, scratch);
+  ir_str text = ir_name(to, arena_printf(scratch, "%s%s", name, suffix));
+  to->func.v[to->func.n - 1].name = text;
+}
+
+typedef struct adding {
+  tess_context *c;
+  const char *name;
+  const ir_program *desc, *impl;
+  arena scratch;
+  intrin *made;
+} adding;
+
+static tess_status add(void *ud) {
+  adding *k = ud;
+  mem_heap *heap = &k->c->heap;
+  part *x = find_part(k->c);
+  size_t n = strlen(k->name) + 1;
+  vec_reserve(heap, &x->known, 1);
+  intrin *made = k->made = mem_new(heap, intrin);
+  *made = (intrin){.name = NULL};
+  ir_program_init(&made->p, heap);
+  made->name = mem_resize(heap, NULL, 0, n);
+  memcpy(made->name, k->name, n);
+  add_func(&made->p, k->desc, &k->scratch, k->name, ".desc");
+  add_func(&made->p, k->impl, &k->scratch, k->name, ".impl");
+  k->made = NULL;
+  for (uint32_t i = 0; i < x->known.n; i++)
+    if (!strcmp(x->known.v[i]->name, k->name)) {
+      drop(heap, x->known.v[i]);
+      x->known.v[i] = made;
+      return TESS_OK;
+    }
+  vec_push(heap, &x->known, made);
+  return TESS_OK;
+}
+
+tess_status vm_intrin_add(tess_context *c, const char *name,
+                          const ir_program *desc, const ir_program *impl) {
+  adding k = {.c = c, .name = name, .desc = desc, .impl = impl};
+  if (!*name || strlen(name) > 200)
+    return ctx_fail(c, TESS_INVALID, "a tensor intrinsic needs a name");
+  if (!is_plain(desc) || !is_plain(impl) ||
+      ir_blk(desc, ir_entry(desc)->root)->allocs.n)
+    return ctx_fail(c, TESS_UNSUPPORTED,
+                    "tensor intrinsic '%s': description and implementation "
+                    "are one function each, without constants, and the "
+                    "description without buffers of its own",
+                    name);
+  if (!same_params(desc, impl))
+    return ctx_fail(c, TESS_INVALID,
+                    "tensor intrinsic '%s': description and implementation "
+                    "have other parameters",
+                    name);
+  arena_init(&k.scratch, &c->heap);
+  tess_status st = mem_protect(&c->heap, add, &k);
+  arena_free(&k.scratch);
+  drop(&c->heap, k.made);
+  return st;
+}
+
+/* ---- using it ------------------------------------------------------------- */
+
+static bool has(const ir_program *p, const intrin *x) {
+  const char *name = ir_text(&x->p, x->p.func.v[1].name);
+  for (uint32_t i = 1; i < p->func.n; i++)
+    if (!strcmp(ir_text(p, p->func.v[i].name), name)) return true;
+  return false;
+}
+
+typedef struct giving {
+  ir_program *to;
+  const ir_program *from;
+  arena scratch;
+} giving;
+
+static tess_status give(void *ud) {
+  giving *k = ud;
+  ir_import_funcs(k->to, k->from, &k->scratch);
+  return TESS_OK;
+}
+
+void vm_intrin_need(tess_context *c, ir_program *p, const char *name) {
+  const part *x = c->part[CTX_PART_INTRINS].object;
+  for (uint32_t i = 0; x && i < x->known.n; i++) {
+    const intrin *k = x->known.v[i];
+    if (strcmp(k->name, name) || has(p, k)) continue;
+    giving g = {.to = p, .from = &k->p};
+    arena_init(&g.scratch, &c->heap);
+    tess_status st = mem_protect(&c->heap, give, &g);
+    arena_free(&g.scratch);
+    if (st != TESS_OK) mem_unwind(&c->heap, st);
+  }
+}
+
+/* The name in an operand of tensorize; NULL: it is another primitive. */
+static const char *named(const sch_prim *prim, const vm_trace *pool,
+                         uint32_t i, vm_value v) {
+  if (strcmp(prim->name, "tensorize") || v.tag != VM_STR ||
+      strcmp(prim->specs[i].name, "tensor_intrin"))
+    return NULL;
+  return pool->text.v + v.str;
+}
+
+void vm_intrin_need_call(tess_context *c, ir_program *p, const vm_call *call) {
+  if (!c->part[CTX_PART_INTRINS].object) return;
+  for (uint32_t i = 0; i < call->prim->nspecs; i++) {
+    const char *name = named(call->prim, call->pool, i, call->operand[i]);
+    if (name) vm_intrin_need(c, p, name);
+  }
+}
+
+void vm_intrin_need_trace(tess_context *c, ir_program *p, const vm_trace *t) {
+  if (!c->part[CTX_PART_INTRINS].object) return;
+  for (uint32_t k = 0; k < t->inst.n; k++)
+    for (uint32_t i = 0; i < t->inst.v[k].prim->nspecs; i++) {
+      const char *name =
+          named(t->inst.v[k].prim, t, i, vm_operand(t, k, i));
+      if (name) vm_intrin_need(c, p, name);
+    }
+}

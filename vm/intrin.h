@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The tensor intrinsics that a context knows.  A program that a trace
+ * tensorizes gets those it names as functions of its own (see
+ * schedule/analysis/intrin.h), so that it can be replayed anywhere. */
+#ifndef VM_INTRIN_H
+#define VM_INTRIN_H
+
+#include "base/context.h"
+#include "vm/vm.h"
+
+/* Enters one: two programs with the same parameters.  The same name again
+ * takes the place of the old one, for programs that have not used it. */
+tess_status vm_intrin_add(tess_context *c, const char *name,
+                          const ir_program *desc, const ir_program *impl);
+/* The program gets the intrinsic of that name, if there is one; unwinds. */
+void vm_intrin_need(tess_context *c, ir_program *p, const char *name);
+/* It gets those that a trace, or a call, names. */
+void vm_intrin_need_trace(tess_context *c, ir_program *p, const vm_trace *t);
+void vm_intrin_need_call(tess_context *c, ir_program *p, const vm_call *call);
+
+#endif

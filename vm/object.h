@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public objects of this floor, for the api.c of the floors above.
+ * Traces are immutable once given out, but for the program they are bound
+ * to, and shared by counting references. */
+#ifndef VM_OBJECT_H
+#define VM_OBJECT_H
+
+#include "ir/object.h"
+#include "vm/vm.h"
+
+struct tess_trace {
+  tess_context *c;
+  uint32_t refs;
+  vm_trace t;
+  tess_program *program;     /* NULL: not bound */
+  arena view;                /* of what the last question gave out */
+};
+
+struct tess_schedule {
+  tess_context *c;
+  vm_sched s;
+  tess_program *program;     /* what it started from */
+  char *target;              /* text of its target (ctx_text); NULL: none */
+  tess_target *target_object;/* made when asked for; NULL: not yet */
+  strbuf name;               /* what the last question gave out */
+  char place[256];           /* file of the next instructions */
+};
+
+/* A new trace that is a copy of t, bound to `program` (held; may be NULL);
+ * unwinds. */
+tess_trace *trace_new(tess_context *c, const vm_trace *t,
+                      tess_program *program);
+tess_trace *trace_hold(tess_trace *t);   /* tess_trace_free drops */
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The space of decisions of a trace: alternatives, probability, numbers. */
+#include "vm/space.h"
+#include "vm/exec.h"
+
+enum { MAX_EMBED = 16 }; /* numbers a sampler gives for one decision */
+
+void vm_space_free(vm_space *s, mem_heap *heap) {
+  vec_free(heap, &s->decision);
+  vec_free(heap, &s->logp);
+  *s = (vm_space){0};
+}
+
+/* One question to a sampler, asked at one point of a replay. */
+typedef struct question {
+  vm_machine *m;
+  const ir_program *base; /* NULL: the machine stands there already */
+  const vm_trace *t;
+  const vm_replay_opts *o;
+  uint32_t k;
+  tess_status (*ask)(struct question *q, const sch_sampler *s, uint32_t width);
+  uint32_t n; /* what is asked: a number and a decision */
+  const int64_t *d;
+  vm_space *out;
+} question;
+
+static tess_status refuse(question *q, vm_why why) {
+  vm_machine *m = q->m;
+  m->fail = (vm_failure){
+      .why = (uint16_t)why, .inst = q->k + 1, .prim = q->t->inst.v[q->k].prim};
+  return vm_failure_status(&m->fail);
+}
+
+static tess_status put_question(void *ud) {
+  question *q = ud;
+  vm_machine *m = q->m;
+  const vm_inst *in = &q->t->inst.v[q->k];
+  uint32_t width;
+  if (q->base) {
+    vm_replay_opts none = {.source = VM_SAME};
+    const vm_replay_opts *o = q->o ? q->o : &none;
+    vm_cursor given = {o->given, o->ngiven, 0};
+    vm_start(m, q->base, q->t);
+    if (!vm_run(m, q->t, 0, q->k, o, &given, NULL))
+      return vm_failure_status(&m->fail);
+  }
+  m->at = q->k + 1;
+  if (!vm_samples(in)) return refuse(q, VM_W_NOT_SAMPLING);
+  if (!vm_resolve(m, q->t, in)) return vm_failure_status(&m->fail);
+  if (!in->prim->sampler->size(&m->state, m->args, &width))
+    return refuse(q, VM_W_REFUSED);
+  return q->ask(q, in->prim->sampler, width);
+}
+
+static tess_status ask_at(question *q) {
+  q->m->fail = (vm_failure){.why = VM_W_NONE};
+  return mem_protect(q->m->heap, put_question, q);
+}
+
+static tess_status list_some(question *q, const sch_sampler *s,
+                             uint32_t width) {
+  vm_machine *m = q->m;
+  vm_space *out = q->out;
+  out->count = s->count(&m->state, m->args);
+  out->width = width;
+  out->n = out->count < q->n ? (uint32_t)out->count : q->n;
+  out->decision.n = out->logp.n = 0;
+  (void)vec_extend(m->heap, &out->decision, (size_t)out->n * width);
+  (void)vec_extend(m->heap, &out->logp, out->n);
+  for (uint32_t i = 0; i < out->n; i++) {
+    arena_mark mark = arena_get_mark(&m->scratch);
+    int64_t *row = out->decision.v + (size_t)i * width;
+    s->at(&m->state, m->args, i, row);
+    out->logp.v[i] = s->logp(&m->state, m->args, row);
+    arena_reset_to(&m->scratch, mark);
+  }
+  return TESS_OK;
+}
+
+tess_status vm_alternatives(vm_machine *m, const ir_program *base,
+                            const vm_trace *t, const vm_replay_opts *o,
+                            uint32_t k, uint32_t max, vm_space *out) {
+  question q = {.m = m,
+                .base = base,
+                .t = t,
+                .o = o,
+                .k = k,
+                .ask = list_some,
+                .n = max,
+                .out = out};
+  return ask_at(&q);
+}
+
+tess_status vm_alternatives_here(vm_machine *m, const vm_trace *t, uint32_t k,
+                                 uint32_t max, vm_space *out) {
+  return vm_alternatives(m, NULL, t, NULL, k, max, out);
+}
+
+static tess_status try_exactly(question *q, const sch_sampler *s,
+                               uint32_t width) {
+  vm_pick pick = {.how = VM_EXACT, .n = q->n, .d = q->d};
+  (void)s, (void)width;
+  return vm_decide(q->m, &q->t->inst.v[q->k], &pick)
+             ? TESS_OK
+             : vm_failure_status(&q->m->fail);
+}
+
+tess_status vm_admits(vm_machine *m, const ir_program *base, const vm_trace *t,
+                      const vm_replay_opts *o, uint32_t k, uint32_t n,
+                      const int64_t *d) {
+  question q = {.m = m,
+                .base = base,
+                .t = t,
+                .o = o,
+                .k = k,
+                .ask = try_exactly,
+                .n = n,
+                .d = d};
+  return ask_at(&q);
+}
+
+tess_status vm_admits_here(vm_machine *m, const vm_trace *t, uint32_t k,
+                           uint32_t n, const int64_t *d) {
+  return vm_admits(m, NULL, t, NULL, k, n, d);
+}
+
+/* A longer decision than before goes to the end of the table. */
+void vm_put_decision(vm_trace *t, uint32_t k, uint32_t n, const int64_t *d) {
+  vm_inst *in = &t->inst.v[k];
+  if (n > in->decision.n) in->decision.at = vec_extend(t->heap, &t->dec, n);
+  in->decision.n = n;
+  in->open = n == 0;
+  if (n) memcpy(t->dec.v + in->decision.at, d, n * sizeof *d);
+}
+
+typedef struct change {
+  vm_trace *dst;
+  const vm_trace *t;
+  uint32_t k, n;
+  const int64_t *d;
+} change;
+
+static tess_status copy_changed(void *ud) {
+  change *c = ud;
+  vm_trace_copy(c->dst, c->t);
+  vm_put_decision(c->dst, c->k, c->n, c->d);
+  return TESS_OK;
+}
+
+tess_status vm_with_decision(vm_trace *dst, vm_machine *m,
+                             const ir_program *base, const vm_trace *t,
+                             uint32_t k, uint32_t n, const int64_t *d) {
+  change c = {dst, t, k, n, d};
+  tess_status st = vm_admits(m, base, t, NULL, k, n, d);
+  return st == TESS_OK ? mem_protect(dst->heap, copy_changed, &c) : st;
+}
+
+/* ---- of a whole trace -------------------------------------------------- */
+
+static void add_logp(void *ud, vm_machine *m, const vm_inst *in) {
+  *(double *)ud += in->prim->sampler->logp(&m->state, m->args, m->dec.v);
+}
+
+tess_status vm_logp(vm_machine *m, const ir_program *base, const vm_trace *t,
+                    const vm_replay_opts *o, double *out) {
+  double sum = 0;
+  vm_replay_opts with = *o;
+  with.visit = add_logp;
+  with.ud = &sum;
+  tess_status st = vm_replay(m, base, t, &with, NULL);
+  if (st == TESS_OK) *out = sum;
+  return st;
+}
+
+static void add_numbers(void *ud, vm_machine *m, const vm_inst *in) {
+  vm_numbers *out = ud;
+  vec_reserve(m->heap, out, MAX_EMBED);
+  out->n +=
+      in->prim->sampler->embed(&m->state, m->args, m->dec.v, out->v + out->n);
+}
+
+tess_status vm_embed(vm_machine *m, const ir_program *base, const vm_trace *t,
+                     const vm_replay_opts *o, vm_numbers *out) {
+  vm_replay_opts with = *o;
+  with.visit = add_numbers;
+  with.ud = out;
+  return vm_replay(m, base, t, &with, NULL);
+}

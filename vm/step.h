@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Stepping through a trace, both ways.  The stepper replays through the same
+ * machine as a search does; going back is exact, for it starts from a saved
+ * program and runs forward again. */
+#ifndef VM_STEP_H
+#define VM_STEP_H
+
+#include "vm/space.h"
+
+/* The program and what the variables stood for after `at` instructions. */
+typedef struct vm_snapshot {
+  uint32_t at;
+  bool valid;
+  ir_program prog;
+  VEC(vm_cell) cell;
+} vm_snapshot;
+
+typedef struct vm_stepper {
+  mem_heap *heap;
+  ir_program base;
+  vm_trace t;              /* its decisions are those that took effect */
+  vm_machine m;            /* m.prog: the program at this stop */
+  vm_snapshot before;      /* before the last instruction; at + 1 == here */
+  VEC(vm_snapshot) snap;   /* every `stride` instructions */
+  uint32_t stride;
+  uint32_t at;             /* instructions done */
+  uint64_t seed;           /* of draws where a decision is open */
+  bool placed;             /* prog and before are those of `at` */
+  strbuf why;              /* the sentence of the last failure */
+  vm_failure fail;         /* and what it came from */
+  const char *reason;      /* "NOT_ONLY_CHILD" */
+} vm_stepper;
+
+tess_status vm_stepper_init(vm_stepper *s, mem_heap *heap,
+                            const ir_program *base, const vm_trace *t,
+                            uint64_t seed);
+void vm_stepper_free(vm_stepper *s);
+/* To the stop after n instructions.  TESS_NOT_FOUND where there are not so
+ * many.  Where an instruction on the way fails, stays before it and gives
+ * its status; why tells. */
+tess_status vm_stepper_goto(vm_stepper *s, uint32_t n);
+/* For each statement of the program here, whether the last instruction made,
+ * changed or moved it; appends one byte each to *out. */
+typedef VEC(uint8_t) vm_marks;
+tess_status vm_stepper_changes(vm_stepper *s, vm_marks *out);
+/* The program with changed lines marked, then what is gone. */
+tess_status vm_stepper_print(vm_stepper *s, strbuf *out);
+/* The last instruction's alternatives. */
+tess_status vm_stepper_alternatives(vm_stepper *s, uint32_t max,
+                                    vm_space *out);
+/* Changes the last instruction's decision and replays what follows.
+ * TESS_INVALID: it does not fit, nothing changed.  TESS_REFUSED and the like:
+ * the change stands, and *invalid (else 0) is the first instruction that no
+ * longer applies; why tells. */
+tess_status vm_stepper_decide(vm_stepper *s, uint32_t n, const int64_t *d,
+                              uint32_t *invalid);
+
+#endif
