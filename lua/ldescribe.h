@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files that describe computations share: the state's builder, and
+ * Lua values as what the builder knows.
+ *
+ * All expressions of a state belong to one builder, which lives as long as
+ * anything made with it. */
+#ifndef LUA_LDESCRIBE_H
+#define LUA_LDESCRIBE_H
+
+#include "lua/lt.h"
+
+#define LT_MAX_DIM 16
+#define LT_MAX_ARGS 64
+
+typedef struct lt_expr {
+  tess_builder *b;
+  tess_expr e;
+  tess_var var;          /* of a reduction axis or size; else 0 */
+} lt_expr;
+
+typedef struct lt_buffer {
+  tess_builder *b;
+  tess_buffer buf;
+} lt_buffer;
+
+/* ---- the builder and its values (lexpr.c) --------------------------------- */
+
+/* Pushes the state's builder; it is held weakly, so that it goes when the
+ * last expression made with it goes. */
+tess_builder *lt_push_builder(lua_State *L);
+/* The state's builder with nothing left on the stack: only valid while an
+ * object on the stack or in a variable of the caller's keeps it alive. */
+tess_builder *lt_builder(lua_State *L);
+void lt_push_expr(lua_State *L, tess_expr e, tess_var var);
+void lt_push_buffer(lua_State *L, tess_buffer buf);
+/* The value at index i as an expression: an expression, a number (a literal,
+ * taking the other operand's type) or a boolean. */
+tess_expr lt_to_expr(lua_State *L, tess_builder *b, int i);
+/* A list of extents or indices; integers become int64 constants. */
+uint32_t lt_to_exprs(lua_State *L, tess_builder *b, int t, uint32_t max,
+                     tess_expr *out);
+tess_buffer lt_to_buffer(lua_State *L, int i);
+/* The operator applied to the values at indices 1 and 2. */
+int lt_binary(lua_State *L, const char *op);
+
+/* ---- what each adds ------------------------------------------------------- */
+
+/* The classes of expressions and buffers, and the comparisons into the table
+ * at the top. */
+void lt_open_expr(lua_State *L);
+/* The raw functions that open, fill and close statements (lstatement.c). */
+extern const luaL_Reg lt_statements[];
+
+#endif

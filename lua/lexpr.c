@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Expressions and buffers as Lua objects, and the builder behind them. */
+#include "lua/ldescribe.h"
+#include <string.h>
+
+/* ---- the builder ------------------------------------------------------- */
+
+#define LT_BUILDER "tessera.builder"
+static const char builder_key = 0;
+
+LT_GC(builder_gc, tess_builder, tess_builder_free)
+
+tess_builder *lt_push_builder(lua_State *L) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &builder_key) == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_createtable(L, 1, 0);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "v");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &builder_key);
+  }
+  if (lua_rawgeti(L, -1, 1) == LUA_TNIL) {
+    lua_pop(L, 1);
+    void **box = lt_box(L, LT_BUILDER, 0);
+    tess_builder *b;
+    lt_check(L, tess_builder_new(lt_context(L), &b));
+    *box = b;
+    lua_pushvalue(L, -1);
+    lua_rawseti(L, -3, 1);
+  }
+  lua_remove(L, -2);
+  return *(void **)lua_touserdata(L, -1);
+}
+
+void lt_push_expr(lua_State *L, tess_expr e, tess_var var) {
+  lt_expr *x = lua_newuserdatauv(L, sizeof *x, 1);
+  *x = (lt_expr){NULL, e, var};
+  luaL_setmetatable(L, LT_EXPR);
+  x->b = lt_push_builder(L);
+  lua_setiuservalue(L, -2, 1);
+}
+
+void lt_push_buffer(lua_State *L, tess_buffer buf) {
+  lt_buffer *x = lua_newuserdatauv(L, sizeof *x, 1);
+  *x = (lt_buffer){NULL, buf};
+  luaL_setmetatable(L, LT_BUFFER);
+  x->b = lt_push_builder(L);
+  lua_setiuservalue(L, -2, 1);
+}
+
+tess_builder *lt_builder(lua_State *L) {
+  tess_builder *b = lt_push_builder(L);
+  lua_pop(L, 1);
+  return b;
+}
+
+tess_expr lt_to_expr(lua_State *L, tess_builder *b, int i) {
+  tess_expr e = 0;
+  lt_expr *x = luaL_testudata(L, i, LT_EXPR);
+  if (x) return x->e;
+  switch (lua_type(L, i)) {
+  case LUA_TNUMBER:
+    if (lua_isinteger(L, i) && (lua_tointeger(L, i) > (1ll << 53) ||
+                                lua_tointeger(L, i) < -(1ll << 53)))
+      lt_check(L, tess_int(b, (tess_dtype){TESS_INT, 64, 1},
+                           lua_tointeger(L, i), &e));
+    else
+      lt_check(L, tess_literal(b, lua_tonumber(L, i), lua_isinteger(L, i), &e));
+    return e;
+  case LUA_TBOOLEAN:
+    lt_check(
+        L, tess_int(b, (tess_dtype){TESS_BOOL, 8, 1}, lua_toboolean(L, i), &e));
+    return e;
+  default:
+    lt_error(L, TESS_TYPE, "an expression or a number is expected, not %s",
+             luaL_typename(L, i));
+    return 0;
+  }
+}
+
+uint32_t lt_to_exprs(lua_State *L, tess_builder *b, int t, uint32_t max,
+                     tess_expr *out) {
+  lt_table(L, t, "a list of extents, indices or expressions");
+  lua_Integer n = luaL_len(L, t);
+  if (n > (lua_Integer)max)
+    lt_error(L, TESS_LIMIT, "at most %u elements are possible here",
+             (unsigned)max);
+  for (lua_Integer k = 1; k <= n; k++) {
+    lua_geti(L, t, k);
+    if (lua_isinteger(L, -1))
+      lt_check(L, tess_int(b, (tess_dtype){TESS_INT, 64, 1},
+                           lua_tointeger(L, -1), &out[k - 1]));
+    else
+      out[k - 1] = lt_to_expr(L, b, lua_gettop(L));
+    lua_pop(L, 1);
+  }
+  return (uint32_t)n;
+}
+
+tess_buffer lt_to_buffer(lua_State *L, int i) {
+  return ((lt_buffer *)luaL_checkudata(L, i, LT_BUFFER))->buf;
+}
+
+/* ---- operators --------------------------------------------------------- */
+
+int lt_binary(lua_State *L, const char *op) {
+  tess_expr e;
+  tess_builder *b = lt_push_builder(L);
+  tess_expr x = lt_to_expr(L, b, 1), y = lt_to_expr(L, b, 2);
+  lt_check(L, tess_binary(b, op, x, y, &e));
+  lt_push_expr(L, e, 0);
+  return 1;
+}
+
+#define BINARY(name, op) \
+  static int op_##name(lua_State *L) { return lt_binary(L, op); }
+BINARY(add, "+")
+BINARY(sub, "-")
+BINARY(mul, "*")
+BINARY(div, "/") BINARY(idiv, "//") BINARY(mod, "%") BINARY(lt, "<")
+    BINARY(le, "<=") BINARY(gt, ">") BINARY(ge, ">=") BINARY(eq, "==")
+        BINARY(ne, "!=")
+
+            static int op_pow(lua_State *L) {
+  tess_builder *b = lt_push_builder(L);
+  tess_expr e, x[2] = {lt_to_expr(L, b, 1), lt_to_expr(L, b, 2)};
+  lt_check(L, tess_call(b, "pow", 2, x, &e));
+  lt_push_expr(L, e, 0);
+  return 1;
+}
+
+static int op_unm(lua_State *L) {
+  tess_builder *b = lt_push_builder(L);
+  tess_expr e, x = lt_to_expr(L, b, 1);
+  lt_check(L, tess_call(b, "-", 1, &x, &e));
+  lt_push_expr(L, e, 0);
+  return 1;
+}
+
+/* Lua turns what a comparison gives into a boolean, which would lose it. */
+static int no_compare(lua_State *L) {
+  return lt_error(L, TESS_TYPE,
+                  "an expression cannot be compared with < or "
+                  "<= in Lua: use ts.lt, ts.le, ts.gt, ts.ge");
+}
+
+static int expr_tostring(lua_State *L) {
+  lt_expr *x = luaL_checkudata(L, 1, LT_EXPR);
+  char *text = NULL;
+  lt_check(L, tess_expr_text(x->b, x->e, &text));
+  lt_push_text(L, text);
+  return 1;
+}
+
+static int expr_dtype(lua_State *L) {
+  lt_expr *x = luaL_checkudata(L, 1, LT_EXPR);
+  tess_dtype t;
+  char text[32];
+  lt_check(L, tess_expr_dtype(x->b, x->e, &t));
+  tess_dtype_text(t, text);
+  lua_pushstring(L, text);
+  return 1;
+}
+
+/* ---- buffers ----------------------------------------------------------- */
+
+static int buffer_call(lua_State *L) {
+  lt_buffer *x = luaL_checkudata(L, 1, LT_BUFFER);
+  tess_expr e, idx[LT_MAX_DIM];
+  int n = lua_gettop(L) - 1;
+  if (n > LT_MAX_DIM) return lt_error(L, TESS_LIMIT, "too many indices");
+  for (int i = 0; i < n; i++) {
+    if (lua_isinteger(L, i + 2))
+      lt_check(L, tess_int(x->b, (tess_dtype){TESS_INT, 64, 1},
+                           lua_tointeger(L, i + 2), &idx[i]));
+    else
+      idx[i] = lt_to_expr(L, x->b, i + 2);
+  }
+  lt_check(L, tess_load(x->b, x->buf, (uint32_t)n, idx, &e));
+  lt_push_expr(L, e, 0);
+  return 1;
+}
+
+typedef struct buffer_facts {
+  const char *name;
+  tess_dtype t;
+  uint32_t ndim;
+  tess_expr shape[8];
+} buffer_facts;
+
+static buffer_facts facts_of(lua_State *L, lt_buffer *x) {
+  buffer_facts f;
+  lt_check(L, tess_buffer_info(x->b, x->buf, &f.name, &f.t, &f.ndim, f.shape));
+  return f;
+}
+
+static int push_shape(lua_State *L, lt_buffer *x, const buffer_facts *f) {
+  lua_createtable(L, (int)f->ndim, 0);
+  for (uint32_t i = 0; i < f->ndim; i++) {
+    char *text = NULL;
+    lt_check(L, tess_expr_text(x->b, f->shape[i], &text));
+    lt_push_text(L, text);
+    if (lua_stringtonumber(L, lua_tostring(L, -1)))
+      lua_remove(L, -2);
+    else {
+      lua_pop(L, 1);
+      lt_push_expr(L, f->shape[i], 0);
+    }
+    lua_seti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+/* A.name, A.dtype, A.shape */
+static int buffer_index(lua_State *L) {
+  lt_buffer *x = luaL_checkudata(L, 1, LT_BUFFER);
+  const char *k = luaL_checkstring(L, 2);
+  buffer_facts f = facts_of(L, x);
+  if (!strcmp(k, "name")) return lua_pushstring(L, f.name), 1;
+  if (!strcmp(k, "shape")) return push_shape(L, x, &f);
+  if (!strcmp(k, "dtype")) {
+    char text[32];
+    tess_dtype_text(f.t, text);
+    return lua_pushstring(L, text), 1;
+  }
+  return lt_error(L, TESS_NOT_FOUND, "a buffer has no field '%s'", k);
+}
+
+static int buffer_tostring(lua_State *L) {
+  lt_buffer *x = luaL_checkudata(L, 1, LT_BUFFER);
+  buffer_facts f = facts_of(L, x);
+  char dtype[32];
+  tess_dtype_text(f.t, dtype);
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  luaL_addstring(&b, f.name);
+  luaL_addstring(&b, ": ");
+  luaL_addstring(&b, dtype);
+  luaL_addstring(&b, "[");
+  for (uint32_t i = 0; i < f.ndim; i++) {
+    char *text = NULL;
+    if (i) luaL_addstring(&b, ", ");
+    lt_check(L, tess_expr_text(x->b, f.shape[i], &text));
+    lt_push_text(L, text);
+    luaL_addvalue(&b);
+  }
+  luaL_addstring(&b, "]");
+  luaL_pushresult(&b);
+  return 1;
+}
+
+/* ---- the classes ------------------------------------------------------- */
+
+void lt_open_expr(lua_State *L) {
+  static const luaL_Reg expr_meta[] = {{"__add", op_add},
+                                       {"__sub", op_sub},
+                                       {"__mul", op_mul},
+                                       {"__div", op_div},
+                                       {"__idiv", op_idiv},
+                                       {"__mod", op_mod},
+                                       {"__pow", op_pow},
+                                       {"__unm", op_unm},
+                                       {"__lt", no_compare},
+                                       {"__le", no_compare},
+                                       {"__tostring", expr_tostring},
+                                       {NULL, NULL}};
+  static const luaL_Reg expr_methods[] = {{"dtype", expr_dtype}, {NULL, NULL}};
+  static const luaL_Reg buffer_meta[] = {{"__call", buffer_call},
+                                         {"__index", buffer_index},
+                                         {"__tostring", buffer_tostring},
+                                         {NULL, NULL}};
+  static const luaL_Reg comparisons[] = {
+      {"lt", op_lt}, {"le", op_le}, {"gt", op_gt}, {"ge", op_ge},
+      {"eq", op_eq}, {"ne", op_ne}, {NULL, NULL}};
+  lt_class(L, LT_BUILDER, NULL, NULL, builder_gc);
+  lt_class(L, LT_EXPR, expr_meta, expr_methods, NULL);
+  lt_class(L, LT_BUFFER, buffer_meta, NULL, NULL);
+  luaL_setfuncs(L, comparisons, 0);
+}

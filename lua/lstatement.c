@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The raw functions of imperative statements; see ldescribe.c. */
+#include "lua/ldescribe.h"
+
+static int loop_begin(lua_State *L) { /* (name, {lo, extent}) */
+  tess_expr r[2], e;
+  tess_var v;
+  const char *name = lt_string(L, 1, "the name");
+  tess_builder *b = lt_push_builder(L);
+  if (lt_to_exprs(L, b, 2, 2, r) != 2)
+    return lt_error(L, TESS_INVALID, "a loop needs a start and an extent");
+  lt_check(L, tess_loop_begin(b, name, r[0], r[1], &v));
+  lt_check(L, tess_var_ref(b, v, &e));
+  lt_push_expr(L, e, v);
+  return 1;
+}
+
+/* (name, {{name=, kind=, bind=, lo=, extent=}, ...}, predicate) */
+static int block_begin(lua_State *L) {
+  static const char *const kind_names[] = {"spatial", "reduce", "opaque", NULL};
+  tess_expr lo[LT_MAX_DIM], extent[LT_MAX_DIM], bind[LT_MAX_DIM], pred = 0;
+  tess_iter_kind kinds[LT_MAX_DIM];
+  const char *names[LT_MAX_DIM];
+  tess_var vars[LT_MAX_DIM];
+  const char *name = lt_string(L, 1, "the name");
+  lt_table(L, 2, "the list of a block's iterations");
+  lua_Integer n = luaL_len(L, 2);
+  if (n > LT_MAX_DIM) return lt_error(L, TESS_LIMIT, "too many iterations");
+  tess_builder *b = lt_push_builder(L);
+  for (lua_Integer i = 0; i < n; i++) {
+    tess_expr e[3];
+    lua_geti(L, 2, i + 1);
+    int t = lua_gettop(L);
+    lt_table(L, t, "an iteration of a block");
+    names[i] = lt_field_str(L, t, "name", "v");
+    lua_getfield(L, t, "kind");
+    kinds[i] = (tess_iter_kind)luaL_checkoption(L, -1, "spatial", kind_names);
+    lua_createtable(L, 3, 0);
+    lua_getfield(L, t, "lo");
+    if (lua_isnil(L, -1)) {
+      lua_pop(L, 1);
+      lua_pushinteger(L, 0);
+    }
+    lua_seti(L, -2, 1);
+    lua_getfield(L, t, "extent");
+    lua_seti(L, -2, 2);
+    lua_getfield(L, t, "bind");
+    lua_seti(L, -2, 3);
+    if (lt_to_exprs(L, b, lua_gettop(L), 3, e) != 3)
+      return lt_error(L, TESS_INVALID,
+                      "iteration %d of block %s needs an "
+                      "extent and a bind",
+                      (int)i + 1, name);
+    lo[i] = e[0];
+    extent[i] = e[1];
+    bind[i] = e[2];
+    lua_settop(L, t - 1);
+  }
+  if (!lua_isnoneornil(L, 3)) pred = lt_to_expr(L, b, 3);
+  lt_check(L, tess_block_begin(b, name, (uint32_t)n, names, kinds, lo, extent,
+                               bind, pred, vars));
+  for (lua_Integer i = 0; i < n; i++) {
+    tess_expr e;
+    lt_check(L, tess_var_ref(b, vars[i], &e));
+    lt_push_expr(L, e, vars[i]);
+  }
+  return (int)n;
+}
+
+static int init_begin(lua_State *L) {
+  return lt_check(L, tess_init_begin(lt_builder(L))), 0;
+}
+static int if_begin(lua_State *L) {
+  tess_builder *b = lt_push_builder(L);
+  return lt_check(L, tess_if_begin(b, lt_to_expr(L, b, 1))), 0;
+}
+static int else_begin(lua_State *L) {
+  return lt_check(L, tess_else_begin(lt_builder(L))), 0;
+}
+static int let_begin(lua_State *L) { /* (name, value) */
+  tess_var v;
+  tess_expr e;
+  tess_builder *b = lt_push_builder(L);
+  lt_check(L, tess_let_begin(b, lt_string(L, 1, "the name"),
+                             lt_to_expr(L, b, 2), &v));
+  lt_check(L, tess_var_ref(b, v, &e));
+  lt_push_expr(L, e, v);
+  return 1;
+}
+static int end(lua_State *L) { return lt_check(L, tess_end(lt_builder(L))), 0; }
+
+static int store(lua_State *L) { /* (buffer, indices, value) */
+  tess_expr idx[LT_MAX_DIM];
+  tess_builder *b = lt_push_builder(L);
+  tess_buffer buf = lt_to_buffer(L, 1);
+  uint32_t n = lt_to_exprs(L, b, 2, LT_MAX_DIM, idx);
+  lt_check(L, tess_store(b, buf, n, idx, lt_to_expr(L, b, 3)));
+  return 0;
+}
+static int evaluate(lua_State *L) {
+  tess_builder *b = lt_push_builder(L);
+  return lt_check(L, tess_evaluate(b, lt_to_expr(L, b, 1))), 0;
+}
+
+const luaL_Reg lt_statements[] = {{"loop_begin", loop_begin},
+                                  {"block_begin", block_begin},
+                                  {"init_begin", init_begin},
+                                  {"if_begin", if_begin},
+                                  {"else_begin", else_begin},
+                                  {"let_begin", let_begin},
+                                  {"close", end},
+                                  {"store", store},
+                                  {"evaluate", evaluate},
+                                  {NULL, NULL}};
