@@ -124,6 +124,12 @@ static double real_mod(double a, double b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
+/* What is no number stays it, so that a minimum or maximum of many does not
+ * depend on their order; of equals (zeros) the first. */
+static double extreme_real(bool second_wins, double a, double b) {
+  return second_wins || isnan(b) ? b : a;
+}
+
 /* A double holds more than twice the bits of the smaller types, so rounding
  * its result again gives what rounding the exact one would. */
 double ir_fold_real(ir_op op, tess_dtype t, double a, double b) {
@@ -133,8 +139,8 @@ double ir_fold_real(ir_op op, tess_dtype t, double a, double b) {
   case IR_MUL: return ir_round_real(t, a * b);
   case IR_DIV: return ir_round_real(t, a / b);
   case IR_MOD: return ir_round_real(t, real_mod(a, b));
-  case IR_MIN: return a < b ? a : b;
-  default: return a > b ? a : b;
+  case IR_MIN: return extreme_real(b < a, a, b);
+  default: return extreme_real(b > a, a, b);
   }
 }
 

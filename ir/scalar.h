@@ -23,8 +23,9 @@ double ir_round_real(tess_dtype t, double v);
  * and logic give 0 or 1.  Integers wrap; DIV and MOD round down and give 0
  * for a zero divisor. */
 int64_t ir_fold_int(ir_op op, tess_dtype t, int64_t a, int64_t b);
-/* The same for floats, arithmetic only, rounded once.  MIN is a < b ? a : b,
- * MAX is a > b ? a : b, MOD has the sign of b. */
+/* The same for floats, arithmetic only, rounded once.  MIN and MAX are
+ * not-a-number where an operand is, and of equals the first; MOD has the sign
+ * of b. */
 double ir_fold_real(ir_op op, tess_dtype t, double a, double b);
 /* Comparisons of floats. */
 bool ir_compare_real(ir_op op, double a, double b);

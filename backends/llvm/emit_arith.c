@@ -5,6 +5,8 @@
  * Sums and products of floats may be contracted to one fused operation. */
 #include "backends/llvm/emit.h"
 
+#include <math.h>
+
 /* ---- integer division ------------------------------------------------------
  */
 
@@ -178,24 +180,35 @@ static LLVMValueRef contracted(LLVMValueRef v) {
   return v;
 }
 
-/* The first operand only where it wins the comparison, so that a
- * not-a-number gives the second: what one instruction does. */
-static LLVMValueRef real_extreme(emit *m, LLVMRealPredicate wins,
-                                 LLVMValueRef a, LLVMValueRef b) {
-  LLVMValueRef c = LLVMBuildFCmp(m->b, wins, a, b, "");
-  return LLVMBuildSelect(m->b, c, a, b, "");
+static bool is_number(const emit *m, ir_expr e) {
+  const ir_node *n = ir_at(m->p, e);
+  if (n->op == IR_BROADCAST) n = ir_at(m->p, n->a);
+  return n->op == IR_REAL && !isnan(n->f);
 }
 
-static LLVMValueRef binary_real(emit *m, ir_op op, LLVMValueRef a,
+/* The second operand where it wins the comparison or is not a number; the
+ * first one, which may be none, otherwise.  One instruction where the second
+ * is a known number, as in a rectifier. */
+static LLVMValueRef real_extreme(emit *m, const ir_node *n, LLVMValueRef a,
+                                 LLVMValueRef b) {
+  LLVMRealPredicate wins = n->op == IR_MIN ? LLVMRealOLT : LLVMRealOGT;
+  LLVMValueRef c = LLVMBuildFCmp(m->b, wins, b, a, "");
+  LLVMValueRef r = LLVMBuildSelect(m->b, c, b, a, "");
+  if (is_number(m, n->b)) return r;
+  c = LLVMBuildFCmp(m->b, LLVMRealUNO, b, b, "");
+  return LLVMBuildSelect(m->b, c, b, r, "");
+}
+
+static LLVMValueRef binary_real(emit *m, const ir_node *n, LLVMValueRef a,
                                 LLVMValueRef b) {
-  switch (op) {
+  switch ((ir_op)n->op) {
   case IR_ADD: return contracted(LLVMBuildFAdd(m->b, a, b, ""));
   case IR_SUB: return contracted(LLVMBuildFSub(m->b, a, b, ""));
   case IR_MUL: return contracted(LLVMBuildFMul(m->b, a, b, ""));
   case IR_DIV: return LLVMBuildFDiv(m->b, a, b, "");
   case IR_MOD: return mod_real(m, a, b);
-  case IR_MIN: return real_extreme(m, LLVMRealOLT, a, b);
-  case IR_MAX: return real_extreme(m, LLVMRealOGT, a, b);
+  case IR_MIN:
+  case IR_MAX: return real_extreme(m, n, a, b);
   case IR_EQ: return LLVMBuildFCmp(m->b, LLVMRealOEQ, a, b, "");
   case IR_NE: return LLVMBuildFCmp(m->b, LLVMRealUNE, a, b, "");
   case IR_LT: return LLVMBuildFCmp(m->b, LLVMRealOLT, a, b, "");
@@ -207,7 +220,7 @@ LLVMValueRef emit_binary(emit *m, ir_expr e, LLVMValueRef a, LLVMValueRef b) {
   const ir_node n = *ir_at(m->p, e);
   tess_dtype t = ir_at(m->p, n.a)->dtype;
   if (ir_is_int(t)) return binary_int(m, &n, t, a, b);
-  if (t.code == TESS_FLOAT && t.bits >= 32) return binary_real(m, n.op, a, b);
+  if (t.code == TESS_FLOAT && t.bits >= 32) return binary_real(m, &n, a, b);
   emit_refuse(m, TESS_INTERNAL,
               "arithmetic on 16-bit floats was not lowered to float32");
   return LLVMGetPoison(emit_type(m, n.dtype));

@@ -230,11 +230,29 @@ static void test_names(void **state) {
   test_heap_end(&h);
 }
 
+/* What is no number stays so on either side; of equals the first is given. */
+static void test_extremes(void **state) {
+  (void)state;
+  const double nan = (double)NAN, inf = (double)INFINITY;
+  static const ir_op both[] = {IR_MIN, IR_MAX};
+  const double some[] = {0, -1, inf, -inf, nan};
+  for (int k = 0; k < 2; k++) {
+    for (int i = 0; i < 5; i++) {
+      assert_true(isnan(ir_fold_real(both[k], f32, some[i], nan)));
+      assert_true(isnan(ir_fold_real(both[k], f32, nan, some[i])));
+    }
+    assert_true(ir_fold_real(both[k], f32, 1, 2) == (k ? 2 : 1));
+    assert_true(ir_fold_real(both[k], f32, 2, 1) == (k ? 2 : 1));
+    assert_true(signbit(ir_fold_real(both[k], f32, -0.0, 0.0)));
+    assert_false(signbit(ir_fold_real(both[k], f32, 0.0, -0.0)));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_halves),   cmocka_unit_test(test_floats),
       cmocka_unit_test(test_integers), cmocka_unit_test(test_casts),
-      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_names),    cmocka_unit_test(test_extremes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

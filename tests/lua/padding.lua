@@ -112,6 +112,52 @@ for name, reduce in pairs { sum = ts.sum, prod = ts.prod, max = ts.reduce_max,
   end
 end
 
+-- A minimum or maximum over values of which one is no number is none,
+-- wherever that stands, as it is and padded; so are those in parts, and in
+-- another order.
+for name, reduce in pairs { max = ts.reduce_max, min = ts.reduce_min } do
+  for _, dtype in ipairs { "float16", "float32", "float64" } do
+    for at = 0, K - 1 do
+      local function poke(args) args[1]:set(1, at, 0 / 0) end
+      local p = single(dtype, reduce)
+      check(name .. " of nan", padded(p, { 1, 4 }), p, poke)
+      local sch = ts.schedule(p)
+      local _, k = sch:get_loops(sch:get_block("C"))
+      local k0 = sch:split(k, { 4, ts.auto })
+      sch:reorder(k0, (sch:get_loops(sch:get_block("C"))))
+      sch:rfactor(k0, 0)
+      check(name .. " of nan in parts", sch, p, poke)
+      local want = arguments(p, "integers")
+      poke(want)
+      ts.interpret(p, want)
+      local r = want[2]:get(1)
+      assert(r ~= r, name)
+    end
+  end
+end
+
+-- So is what a copy brings, or clips, before a constant or behind one.
+for _, clip in ipairs {
+  function(x) return ts.min(ts.max(x, 0), 6) end,
+  function(x) return ts.max(0, ts.min(6, x)) end,
+  function(x) return ts.max(ts.min(x, x * x), x) end,
+} do
+  local A = ts.placeholder("A", { K })
+  local C = ts.compute("C", { K + 2 }, function(i)
+    return ts.select(ts.all(ts.le(1, i), ts.lt(i, K + 1)), A(i - 1), 0)
+  end)
+  local D = ts.compute("D", { K + 2 }, function(i) return clip(C(i)) end)
+  local p = ts.program("clipped", { A }, { D })
+  local sch = ts.schedule(p)
+  local c, d = sch:get_block("C"), sch:get_block("D")
+  sch:decompose_padding(c, (sch:get_loops(c)))
+  sch:vectorize((select(2, sch:split(sch:get_loops(d), { ts.auto, 4 }))))
+  check("clipped", sch, p, function(args)
+    args[1]:set(3, 0 / 0)
+    args[1]:set(5, -0.0)
+  end)
+end
+
 -- What padding cannot keep from counting: a factor that does not follow the
 -- padded axis may be infinite, and the others are no products.
 local function refused(reason, p, padding)
