@@ -1,50 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The search loop: propose, measure, learn, store; then the best few meet
  * again before the winner is named. */
-#include "search/tune.h"
+#include "search/loop.h"
 
 #include <math.h>
 #include <time.h>
 
-#define FINALISTS 4            /* that meet again */
-#define MAX_EMPTY 3            /* batches without a proposal end the run */
-
-enum {
-  NCLASS = 0                   /* of results */
-#define STATUS(name, value, text) + 1
-#include <tessera/status.def>
-#undef STATUS
-};
-
-typedef struct finalist {
-  uint32_t trial;              /* index in the session's history */
-  double seconds;
-  strbuf code;
-} finalist;
-
-typedef struct tune {
-  const tune_setup *set;
-  tess_context *c;
-  const vm_trace **sketch;
-  uint64_t *sketch_hash;
-  tess_session s;
-  tess_strategy strategy;
-  tess_cost_model model;
-  database *db;
-  database_key key;
-  finalist best[FINALISTS];    /* best first */
-  uint32_t nbest, failed, trials, before, empty;
-  uint32_t count[NCLASS];      /* results of this run by class */
-  char *said[NCLASS];          /* the first message of each */
-  double best_seconds, started;
-  tune_ledger time;
-  tess_result *r;
-  strbuf line;
-  tess_status ended;           /* why it ended: OK, CANCELLED, ... */
-  search_outcome *out;         /* of the batch at work */
-  tess_candidate *proposed;
-  uint32_t batch, first;       /* its size; trial number of its first */
-} tune;
+#define MAX_EMPTY 3 /* batches without a proposal end the run */
 
 double tune_now(void) {
   struct timespec t;
@@ -52,73 +14,7 @@ double tune_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static double gflops(const tune *t, double seconds) {
-  int64_t flops = ir_flops(&t->set->program->p);
-  return seconds > 0 && isfinite(seconds) ? (double)flops / seconds * 1e-9
-                                          : 0;
-}
-
-/* ---- records of earlier runs ------------------------------------------------------ */
-
-static int64_t find_sketch(const tune *t, uint64_t hash) {
-  for (uint32_t i = 0; i < t->set->nsketch; i++)
-    if (t->sketch_hash[i] == hash) return i;
-  return -1;
-}
-
-static tess_status program_hash(void *ud) {
-  tune *t = ((void **)ud)[0];
-  search_worker *w = &t->s.worker[0];
-  *(uint64_t *)((void **)ud)[1] = ir_hash(&w->m.prog, &w->m.scratch);
-  return TESS_OK;
-}
-
-/* A record counts only while its trace still means the same program. */
-static bool still_means(tune *t, const search_cand *c, uint64_t hash) {
-  uint64_t now = 0;
-  void *ud[2] = {t, &now};
-  if (session_replay(&t->s, c) != TESS_OK) return false;
-  return mem_protect(&t->s.worker[0].heap, program_hash, ud) == TESS_OK &&
-         now == hash;
-}
-
-static tess_status take_record(void *ud, const database_record *r) {
-  tune *t = ud;
-  int64_t sketch = find_sketch(t, r->sketch);
-  if (sketch < 0) return TESS_OK;
-  search_cand c = {(uint32_t)sketch, r->n, r->d,
-                   search_hash((uint32_t)sketch, r->n, r->d)};
-  if (session_knows(&t->s, &c) ||
-      (r->status == TESS_OK && !still_means(t, &c, r->program_hash)))
-    return TESS_OK;
-  t->before++;
-  if (r->status == TESS_OK && r->seconds > 0 &&
-      (t->best_seconds == 0 || r->seconds < t->best_seconds))
-    t->best_seconds = r->seconds;
-  return session_learn(&t->s, &c, r->seconds, r->status);
-}
-
-static tess_status open_database(tune *t) {
-  const tune_setup *set = t->set;
-  strbuf bytes;
-  if (!set->o->database) return TESS_OK;
-  tess_status s = database_open(t->c, set->o->database, &t->db);
-  if (s != TESS_OK) return s;
-  t->key = (database_key){
-    .workload = tess_program_hash(set->program),
-    .name = tess_program_name(set->program), .target = set->target,
-    .policy = set->policy};
-  str_init(&bytes, &t->c->heap);
-  ir_save(&set->program->p, &bytes);
-  s = bytes.bad ? TESS_NOMEM : database_put_workload(t->db, &t->key, &bytes);
-  str_free(&bytes);
-  if (s == TESS_OK) s = database_each(t->db, &t->key, take_record, t);
-  if (s == TESS_OK)
-    s = database_next(t->db, &t->key, set->o->seed, &t->s.next);
-  return s;
-}
-
-/* ---- setting up ----------------------------------------------------------------------- */
+/* ---- setting up -------------------------------------------------------- */
 
 static tess_status open_strategy(tune *t) {
   const tess_tune_options *o = t->set->o;
@@ -171,7 +67,7 @@ static tess_status make_tables(void *ud) {
 
 static tess_status set_up(tune *t) {
   const tune_setup *set = t->set;
-  for (int i = 0; i < FINALISTS; i++)
+  for (int i = 0; i < TUNE_FINALISTS; i++)
     str_init(&t->best[i].code, &t->c->heap);
   tess_status s = mem_protect(&t->c->heap, make_tables, t);
   if (s == TESS_OK)
@@ -180,7 +76,7 @@ static tess_status set_up(tune *t) {
   if (s == TESS_OK) s = open_model(t);
   t->s.model = &t->model;
   if (s == TESS_OK) s = open_strategy(t);
-  if (s == TESS_OK) s = open_database(t);
+  if (s == TESS_OK) s = tune_open_database(t);
   t->trials = t->before;
   return s;
 }
@@ -190,30 +86,34 @@ static void tear_down(tune *t) {
   uint32_t n = t->set->nsketch, batch = t->set->o->batch;
   if (t->strategy.free && t->strategy.ud) t->strategy.free(t->strategy.ud);
   if (t->model.free && t->model.ud) t->model.free(t->model.ud);
-  for (int i = 0; i < FINALISTS; i++) str_free(&t->best[i].code);
-  for (int i = 0; i < NCLASS; i++) tess_text_free(t->c, t->said[i]);
+  for (int i = 0; i < TUNE_FINALISTS; i++) str_free(&t->best[i].code);
+  for (int i = 0; i < TUNE_CLASSES; i++) tess_text_free(t->c, t->said[i]);
   tess_database_free(t->db);
   if (t->s.c) session_free(&t->s);
   if (t->sketch) mem_free(h, t->sketch, n * sizeof *t->sketch);
-  if (t->sketch_hash)
-    mem_free(h, t->sketch_hash, n * sizeof *t->sketch_hash);
+  if (t->sketch_hash) mem_free(h, t->sketch_hash, n * sizeof *t->sketch_hash);
   if (t->out) mem_free(h, t->out, batch * sizeof *t->out);
   if (t->proposed) mem_free(h, t->proposed, batch * sizeof *t->proposed);
   str_free(&t->line);
 }
 
-/* ---- a batch ------------------------------------------------------------------------------ */
+/* ---- a batch
+ * ------------------------------------------------------------------------------
+ */
 
 /* Tells the progress; non-zero: stop. */
 static int tell(tune *t, uint32_t trials) {
   const tess_tune_options *o = t->set->o;
   double elapsed = tune_now() - t->started;
   uint32_t done = trials - t->before;
-  tess_progress p = {
-    .trials = trials, .max_trials = o->trials, .failed = t->failed,
-    .best_seconds = t->best_seconds > 0 ? t->best_seconds : INFINITY,
-    .gflops = gflops(t, t->best_seconds), .elapsed = elapsed,
-    .eta = done ? elapsed / done * (o->trials - trials) : 0};
+  tess_progress p = {.trials = trials,
+                     .max_trials = o->trials,
+                     .failed = t->failed,
+                     .best_seconds =
+                         t->best_seconds > 0 ? t->best_seconds : INFINITY,
+                     .gflops = tune_gflops(t, t->best_seconds),
+                     .elapsed = elapsed,
+                     .eta = done ? elapsed / done * (o->trials - trials) : 0};
   if (thread_flag_is_raised(&t->c->stop)) t->ended = TESS_CANCELLED;
   if (o->deadline > 0 && elapsed > o->deadline) t->ended = TESS_TIMEOUT;
   if (o->progress) {
@@ -229,27 +129,18 @@ static int tell(tune *t, uint32_t trials) {
 static int told(void *ud, uint32_t i) {
   tune *t = ud;
   const search_outcome *o = &t->out[i];
-  if (o->status != TESS_OK) t->failed++;
+  if (o->status != TESS_OK)
+    t->failed++;
   else if (t->best_seconds == 0 || o->seconds < t->best_seconds)
     t->best_seconds = o->seconds;
   if (o->status != TESS_OK && t->set->o->on_error) t->ended = o->status;
   return tell(t, t->first + i + 1);
 }
 
-/* The code of the best few is kept for the re-match. */
-static void enter_finals(tune *t, uint32_t trial, search_outcome *o) {
-  uint32_t at = t->nbest;
-  while (at > 0 && t->best[at - 1].seconds > o->seconds) at--;
-  if (at == FINALISTS) return;
-  if (t->nbest < FINALISTS) t->nbest++;
-  finalist last = t->best[t->nbest - 1];
-  for (uint32_t k = t->nbest - 1; k > at; k--) t->best[k] = t->best[k - 1];
-  str_free(&last.code);
-  t->best[at] = (finalist){trial, o->seconds, o->code};
-  str_init(&o->code, t->best[at].code.heap);
-}
-
-typedef struct say_work { tune *t; const search_outcome *o; } say_work;
+typedef struct say_work {
+  tune *t;
+  const search_outcome *o;
+} say_work;
 
 static tess_status say(void *ud) {
   say_work *w = ud;
@@ -286,7 +177,7 @@ static tess_status learn_one(tune *t, tess_candidate *proposed,
   if (s == TESS_OK && ok) {
     if (t->best_seconds == 0 || o->seconds < t->best_seconds)
       t->best_seconds = o->seconds;
-    enter_finals(t, t->s.history.n - 1, o);
+    tune_enter_finals(t, t->s.history.n - 1, o);
   }
   return s == TESS_OK ? mem_protect(&t->c->heap, push_curve, t) : s;
 }
@@ -297,69 +188,6 @@ static tess_status learn(tune *t, uint32_t n, double best_before) {
   t->best_seconds = best_before;
   for (uint32_t i = 0; s == TESS_OK && i < n; i++)
     s = learn_one(t, &t->proposed[i], &t->out[i]);
-  return s;
-}
-
-typedef struct decide_work {
-  tune *t;
-  uint32_t sketch, n;
-  const int64_t *d;
-  tess_trace *made;
-} decide_work;
-
-static tess_status decide(void *ud) {
-  decide_work *w = ud;
-  const tune_setup *set = w->t->set;
-  w->made = trace_new(w->t->c, w->t->sketch[w->sketch], set->program);
-  return vm_set_decisions(&w->made->t, w->n, w->d) ? TESS_OK : TESS_INTERNAL;
-}
-
-/* A sketch's trace with a candidate's decisions. */
-static tess_status decided(tune *t, uint32_t sketch, uint32_t n,
-                           const int64_t *d, tess_trace **out) {
-  decide_work w = {t, sketch, n, d, NULL};
-  tess_status s = ctx_run(t->c, decide, &w);
-  *out = s == TESS_OK ? w.made : NULL;
-  if (s != TESS_OK) tess_trace_free(w.made);
-  return s;
-}
-
-/* The trace of a candidate as JSON, with its decisions. */
-static tess_status trace_json(tune *t, const tess_candidate *c, char **out) {
-  tess_trace *copy;
-  tess_status s = decided(t, c->sketch, c->ndecisions, c->decisions, &copy);
-  if (s != TESS_OK) return s;
-  s = tess_trace_json(copy, out);
-  tess_trace_free(copy);
-  return s;
-}
-
-static tess_status store(tune *t, uint32_t n) {
-  if (!t->db) return TESS_OK;
-  mem_heap *h = &t->c->heap;
-  size_t size = (n + 1) * sizeof(database_record);
-  database_record *r = mem_try_resize(h, NULL, 0, size);
-  uint32_t kept = 0;
-  tess_status s = r ? TESS_OK : TESS_NOMEM;
-  for (uint32_t i = 0; s == TESS_OK && i < n; i++) {
-    const tess_candidate *c = &t->proposed[i];
-    const search_outcome *o = &t->out[i];
-    char *json = NULL;
-    if (o->status == TESS_INFRA || o->status == TESS_CANCELLED) continue;
-    s = trace_json(t, c, &json);
-    if (s != TESS_OK) break;
-    r[kept++] = (database_record){
-      .sketch = t->sketch_hash[c->sketch], .n = c->ndecisions,
-      .d = c->decisions, .status = o->status,
-      .message = str_get(&o->message), .seconds = o->seconds,
-      .sample = o->sample, .nsample = o->nsample,
-      .program_hash = o->program_hash, .trace = json};
-  }
-  if (s == TESS_OK)
-    s = database_put(t->db, &t->key, kept, r, t->set->o->seed, t->s.next);
-  for (uint32_t i = 0; i < kept; i++)
-    tess_text_free(t->c, (char *)(uintptr_t)r[i].trace);
-  if (r) mem_free(h, r, size);
   return s;
 }
 
@@ -386,7 +214,7 @@ static tess_status measure_batch(tune *t, uint32_t n) {
   uint32_t k = measured(t, n);
   if (s == TESS_OK) s = learn(t, k, before);
   start = tune_now();
-  if (s == TESS_OK) s = store(t, k);
+  if (s == TESS_OK) s = tune_store(t, k);
   t->time.database += tune_now() - start;
   start = tune_now();
   if (s == TESS_OK)
@@ -419,8 +247,8 @@ static tess_status run_batches(tune *t) {
     uint32_t n = o->trials - t->trials, got = 0;
     if (n > o->batch) n = o->batch;
     double start = tune_now();
-    tess_status s = t->strategy.propose(t->strategy.ud, &t->s, n, t->proposed,
-                                        &got);
+    tess_status s =
+        t->strategy.propose(t->strategy.ud, &t->s, n, t->proposed, &got);
     if (s != TESS_OK) return s;
     if (got > n) got = n;
     if (got) got = check_proposals(t, got);
@@ -430,7 +258,7 @@ static tess_status run_batches(tune *t) {
       break;
     }
     t->empty = got ? 0 : t->empty + 1;
-    if (t->empty == MAX_EMPTY) break;        /* the space is exhausted */
+    if (t->empty == MAX_EMPTY) break; /* the space is exhausted */
     if (!got) continue;
     t->first = t->trials;
     s = measure_batch(t, got);
@@ -439,109 +267,13 @@ static tess_status run_batches(tune *t) {
   return TESS_OK;
 }
 
-/* ---- the end ---------------------------------------------------------------------------------- */
-
-static int go_on(void *ud, uint32_t i) {
-  (void)ud, (void)i;
-  return 0;
-}
-
-/* The best of earlier runs has no code here; it is built again by being
- * measured like any other candidate. */
-static tess_status revive_best(tune *t) {
-  uint32_t i;
-  if (t->ended == TESS_CANCELLED || !session_best(&t->s, 1, &i))
-    return TESS_OK;
-  for (uint32_t k = 0; k < t->nbest; k++)
-    if (t->best[k].trial == i) return TESS_OK;
-  search_cand c = t->s.history.v[i].c;
-  search_outcome o;
-  outcome_init(&o, &t->c->heap);
-  tess_status s = t->set->measurer->measure(t->set->measurer->ud, &t->s, 1,
-                                            &c, 0, &o, go_on, NULL);
-  if (s == TESS_OK && o.status == TESS_OK) enter_finals(t, i, &o);
-  outcome_free(&o);
-  return s;
-}
-
-/* When nothing was measured again, what the history says. */
-static bool remembered_best(const tune *t, uint32_t *winner,
-                            double *seconds) {
-  if (!session_best(&t->s, 1, winner)) return false;
-  *seconds = t->s.history.v[*winner].seconds;
-  return true;
-}
-
-static tess_status name_winner(tune *t, uint32_t *winner, double *seconds) {
-  const strbuf *code[FINALISTS];
-  double time[FINALISTS];
-  for (uint32_t k = 0; k < t->nbest; k++) {
-    code[k] = &t->best[k].code;
-    time[k] = t->best[k].seconds;
-  }
-  if (t->nbest > 1 && t->ended != TESS_CANCELLED) {
-    tess_status s = t->set->measurer->rematch(t->set->measurer->ud, t->nbest,
-                                              code, time);
-    if (s != TESS_OK) return s;
-  }
-  uint32_t best = 0;
-  for (uint32_t k = 1; k < t->nbest; k++)
-    if (time[k] < time[best]) best = k;
-  *winner = t->best[best].trial;
-  *seconds = isfinite(time[best]) ? time[best] : t->best[best].seconds;
-  return TESS_OK;
-}
-
-/* The funnel goes on to what measuring said. */
-static tess_status fill_funnel(void *ud) {
-  tune *t = ud;
-  for (int i = 0; i < NCLASS; i++)
-    if (t->count[i])
-      funnel_measured(&t->s.total, &t->c->heap,
-                      err_status_text((tess_status)i),
-                      t->said[i] ? t->said[i] : "", t->count[i]);
-  funnel_print(&t->s.total, &t->r->funnel);
-  return TESS_OK;
-}
-
-static void fill_classes(tune *t) {
-  strbuf *b = &t->r->classes;
-  bool first = true;
-  str_putc(b, '{');
-  for (int i = 0; i < NCLASS; i++) {
-    if (!t->count[i]) continue;
-    str_printf(b, "%s\"%s\": %u", first ? "" : ", ",
-               err_status_name((tess_status)i), t->count[i]);
-    first = false;
-  }
-  str_putc(b, '}');
-}
-
-static tess_status fill_result(tune *t) {
-  tess_result *r = t->r;
-  uint32_t winner = 0;
-  double seconds = INFINITY;
-  tess_status s = revive_best(t);
-  bool found = t->nbest > 0;
-  if (s == TESS_OK && found) s = name_winner(t, &winner, &seconds);
-  else if (s == TESS_OK) found = remembered_best(t, &winner, &seconds);
-  if (s == TESS_OK && found) {
-    const search_cand *c = &t->s.history.v[winner].c;
-    s = decided(t, c->sketch, c->n, c->d, &r->best);
-  }
-  t->time.total = tune_now() - t->started + t->time.sketches;
-  if (s == TESS_OK) s = mem_protect(&t->c->heap, fill_funnel, t);
-  fill_classes(t);
-  r->info = (tess_result_info){
-    .status = t->ended == TESS_CANCELLED ? TESS_CANCELLED
-            : found ? TESS_OK : TESS_NOT_FOUND,
-    .latency = seconds, .gflops = gflops(t, seconds), .trials = t->trials,
-    .failed = t->failed};
-  return s;
-}
+/* ---- the run ---------------------------------------------------------------
+ */
 
 tess_status tune_run(const tune_setup *setup, tess_result **out) {
-  tune t = {.set = setup, .c = setup->c, .started = tune_now(),
+  tune t = {.set = setup,
+            .c = setup->c,
+            .started = tune_now(),
             .time.sketches = setup->sketch_seconds};
   *out = NULL;
   str_init(&t.line, &t.c->heap);
@@ -550,7 +282,7 @@ tess_status tune_run(const tune_setup *setup, tess_result **out) {
   if (setup->ledger) start = *setup->ledger;
   tess_status s = set_up(&t);
   if (s == TESS_OK) s = run_batches(&t);
-  if (s == TESS_OK) s = fill_result(&t);
+  if (s == TESS_OK) s = tune_fill_result(&t);
   if (s == TESS_OK) {
     measure_ledger spent = {0};
     if (setup->ledger) {
@@ -562,7 +294,9 @@ tess_status tune_run(const tune_setup *setup, tess_result **out) {
                        t.trials - t.before, &t.r->ledger);
   }
   tear_down(&t);
-  if (s == TESS_OK) *out = t.r;
-  else tess_result_free(t.r);
+  if (s == TESS_OK)
+    *out = t.r;
+  else
+    tess_result_free(t.r);
   return s;
 }

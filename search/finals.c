@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The end of a run: the best few meet again, interleaved, before the winner
+ * is named; what became of the rest is told in the funnel. */
+#include "search/loop.h"
+
+#include <math.h>
+
+double tune_gflops(const tune *t, double seconds) {
+  int64_t flops = ir_flops(&t->set->program->p);
+  return seconds > 0 && isfinite(seconds) ? (double)flops / seconds * 1e-9 : 0;
+}
+
+void tune_enter_finals(tune *t, uint32_t trial, search_outcome *o) {
+  uint32_t at = t->nbest;
+  while (at > 0 && t->best[at - 1].seconds > o->seconds) at--;
+  if (at == TUNE_FINALISTS) return;
+  if (t->nbest < TUNE_FINALISTS) t->nbest++;
+  finalist last = t->best[t->nbest - 1];
+  for (uint32_t k = t->nbest - 1; k > at; k--) t->best[k] = t->best[k - 1];
+  str_free(&last.code);
+  t->best[at] = (finalist){trial, o->seconds, o->code};
+  str_init(&o->code, t->best[at].code.heap);
+}
+
+static int go_on(void *ud, uint32_t i) {
+  (void)ud, (void)i;
+  return 0;
+}
+
+/* The best of earlier runs has no code here; it is built again by being
+ * measured like any other candidate. */
+static tess_status revive_best(tune *t) {
+  uint32_t i;
+  if (t->ended == TESS_CANCELLED || !session_best(&t->s, 1, &i)) return TESS_OK;
+  for (uint32_t k = 0; k < t->nbest; k++)
+    if (t->best[k].trial == i) return TESS_OK;
+  search_cand c = t->s.history.v[i].c;
+  search_outcome o;
+  outcome_init(&o, &t->c->heap);
+  tess_status s = t->set->measurer->measure(t->set->measurer->ud, &t->s, 1, &c,
+                                            0, &o, go_on, NULL);
+  if (s == TESS_OK && o.status == TESS_OK) tune_enter_finals(t, i, &o);
+  outcome_free(&o);
+  return s;
+}
+
+/* When nothing was measured again, what the history says. */
+static bool remembered_best(const tune *t, uint32_t *winner, double *seconds) {
+  if (!session_best(&t->s, 1, winner)) return false;
+  *seconds = t->s.history.v[*winner].seconds;
+  return true;
+}
+
+static tess_status name_winner(tune *t, uint32_t *winner, double *seconds) {
+  const strbuf *code[TUNE_FINALISTS];
+  double time[TUNE_FINALISTS];
+  for (uint32_t k = 0; k < t->nbest; k++) {
+    code[k] = &t->best[k].code;
+    time[k] = t->best[k].seconds;
+  }
+  if (t->nbest > 1 && t->ended != TESS_CANCELLED) {
+    tess_status s =
+        t->set->measurer->rematch(t->set->measurer->ud, t->nbest, code, time);
+    if (s != TESS_OK) return s;
+  }
+  uint32_t best = 0;
+  for (uint32_t k = 1; k < t->nbest; k++)
+    if (time[k] < time[best]) best = k;
+  *winner = t->best[best].trial;
+  *seconds = isfinite(time[best]) ? time[best] : t->best[best].seconds;
+  return TESS_OK;
+}
+
+/* The funnel goes on to what measuring said. */
+static tess_status fill_funnel(void *ud) {
+  tune *t = ud;
+  for (int i = 0; i < TUNE_CLASSES; i++)
+    if (t->count[i])
+      funnel_measured(&t->s.total, &t->c->heap, err_status_text((tess_status)i),
+                      t->said[i] ? t->said[i] : "", t->count[i]);
+  funnel_print(&t->s.total, &t->r->funnel);
+  return TESS_OK;
+}
+
+static void fill_classes(tune *t) {
+  strbuf *b = &t->r->classes;
+  bool first = true;
+  str_putc(b, '{');
+  for (int i = 0; i < TUNE_CLASSES; i++) {
+    if (!t->count[i]) continue;
+    str_printf(b, "%s\"%s\": %u", first ? "" : ", ",
+               err_status_name((tess_status)i), t->count[i]);
+    first = false;
+  }
+  str_putc(b, '}');
+}
+
+tess_status tune_fill_result(tune *t) {
+  tess_result *r = t->r;
+  uint32_t winner = 0;
+  double seconds = INFINITY;
+  tess_status s = revive_best(t);
+  bool found = t->nbest > 0;
+  if (s == TESS_OK && found)
+    s = name_winner(t, &winner, &seconds);
+  else if (s == TESS_OK)
+    found = remembered_best(t, &winner, &seconds);
+  if (s == TESS_OK && found) {
+    const search_cand *c = &t->s.history.v[winner].c;
+    s = tune_decided(t, c->sketch, c->n, c->d, &r->best);
+  }
+  t->time.total = tune_now() - t->started + t->time.sketches;
+  if (s == TESS_OK) s = mem_protect(&t->c->heap, fill_funnel, t);
+  fill_classes(t);
+  r->info =
+      (tess_result_info){.status = t->ended == TESS_CANCELLED ? TESS_CANCELLED
+                                   : found                    ? TESS_OK
+                                                              : TESS_NOT_FOUND,
+                         .latency = seconds,
+                         .gflops = tune_gflops(t, seconds),
+                         .trials = t->trials,
+                         .failed = t->failed};
+  return s;
+}

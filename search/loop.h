@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One run of the search loop: what the loop itself (tune.c), its dealings
+ * with the database (records.c) and the end of the run (finals.c) share. */
+#ifndef SEARCH_LOOP_H
+#define SEARCH_LOOP_H
+
+#include "search/tune.h"
+
+#define TUNE_FINALISTS 4       /* that meet again */
+
+enum {
+  TUNE_CLASSES = 0             /* of results */
+#define STATUS(name, value, text) + 1
+#include <tessera/status.def>
+#undef STATUS
+};
+
+typedef struct finalist {
+  uint32_t trial;              /* index in the session's history */
+  double seconds;
+  strbuf code;
+} finalist;
+
+typedef struct tune {
+  const tune_setup *set;
+  tess_context *c;
+  const vm_trace **sketch;
+  uint64_t *sketch_hash;
+  tess_session s;
+  tess_strategy strategy;
+  tess_cost_model model;
+  database *db;
+  database_key key;
+  finalist best[TUNE_FINALISTS]; /* best first */
+  uint32_t nbest, failed, trials, before, empty;
+  uint32_t count[TUNE_CLASSES];/* results of this run by class */
+  char *said[TUNE_CLASSES];    /* the first message of each */
+  double best_seconds, started;
+  tune_ledger time;
+  tess_result *r;
+  strbuf line;
+  tess_status ended;           /* why it ended: OK, CANCELLED, ... */
+  search_outcome *out;         /* of the batch at work */
+  tess_candidate *proposed;
+  uint32_t batch, first;       /* its size; trial number of its first */
+} tune;
+
+/* ---- records (records.c) ----------------------------------------------- */
+
+/* Opens the database, where the options name one, and takes what earlier runs
+ * found. */
+tess_status tune_open_database(tune *t);
+/* Stores the first n of the batch at work. */
+tess_status tune_store(tune *t, uint32_t n);
+/* A sketch's trace with a candidate's decisions. */
+tess_status tune_decided(tune *t, uint32_t sketch, uint32_t n,
+                         const int64_t *d, tess_trace **out);
+
+/* ---- the end (finals.c) ------------------------------------------------ */
+
+/* A candidate that ran enters the finals if it is among the best few, whose
+ * code is kept; takes the code then. */
+void tune_enter_finals(tune *t, uint32_t trial, search_outcome *o);
+/* The best few meet again, and the winner goes into the result. */
+tess_status tune_fill_result(tune *t);
+double tune_gflops(const tune *t, double seconds);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Records of earlier runs, and of this one. */
+#include "search/loop.h"
+
+/* ---- records of earlier runs ------------------------------------------- */
+
+static int64_t find_sketch(const tune *t, uint64_t hash) {
+  for (uint32_t i = 0; i < t->set->nsketch; i++)
+    if (t->sketch_hash[i] == hash) return i;
+  return -1;
+}
+
+static tess_status program_hash(void *ud) {
+  tune *t = ((void **)ud)[0];
+  search_worker *w = &t->s.worker[0];
+  *(uint64_t *)((void **)ud)[1] = ir_hash(&w->m.prog, &w->m.scratch);
+  return TESS_OK;
+}
+
+/* A record counts only while its trace still means the same program. */
+static bool still_means(tune *t, const search_cand *c, uint64_t hash) {
+  uint64_t now = 0;
+  void *ud[2] = {t, &now};
+  if (session_replay(&t->s, c) != TESS_OK) return false;
+  return mem_protect(&t->s.worker[0].heap, program_hash, ud) == TESS_OK &&
+         now == hash;
+}
+
+static tess_status take_record(void *ud, const database_record *r) {
+  tune *t = ud;
+  int64_t sketch = find_sketch(t, r->sketch);
+  if (sketch < 0) return TESS_OK;
+  search_cand c = {(uint32_t)sketch, r->n, r->d,
+                   search_hash((uint32_t)sketch, r->n, r->d)};
+  if (session_knows(&t->s, &c) ||
+      (r->status == TESS_OK && !still_means(t, &c, r->program_hash)))
+    return TESS_OK;
+  t->before++;
+  if (r->status == TESS_OK && r->seconds > 0 &&
+      (t->best_seconds == 0 || r->seconds < t->best_seconds))
+    t->best_seconds = r->seconds;
+  return session_learn(&t->s, &c, r->seconds, r->status);
+}
+
+tess_status tune_open_database(tune *t) {
+  const tune_setup *set = t->set;
+  strbuf bytes;
+  if (!set->o->database) return TESS_OK;
+  tess_status s = database_open(t->c, set->o->database, &t->db);
+  if (s != TESS_OK) return s;
+  t->key = (database_key){.workload = tess_program_hash(set->program),
+                          .name = tess_program_name(set->program),
+                          .target = set->target,
+                          .policy = set->policy};
+  str_init(&bytes, &t->c->heap);
+  ir_save(&set->program->p, &bytes);
+  s = bytes.bad ? TESS_NOMEM : database_put_workload(t->db, &t->key, &bytes);
+  str_free(&bytes);
+  if (s == TESS_OK) s = database_each(t->db, &t->key, take_record, t);
+  if (s == TESS_OK) s = database_next(t->db, &t->key, set->o->seed, &t->s.next);
+  return s;
+}
+
+/* ---- records of this run ----------------------------------------------- */
+
+typedef struct decide_work {
+  tune *t;
+  uint32_t sketch, n;
+  const int64_t *d;
+  tess_trace *made;
+} decide_work;
+
+static tess_status decide(void *ud) {
+  decide_work *w = ud;
+  const tune_setup *set = w->t->set;
+  w->made = trace_new(w->t->c, w->t->sketch[w->sketch], set->program);
+  return vm_set_decisions(&w->made->t, w->n, w->d) ? TESS_OK : TESS_INTERNAL;
+}
+
+tess_status tune_decided(tune *t, uint32_t sketch, uint32_t n, const int64_t *d,
+                         tess_trace **out) {
+  decide_work w = {t, sketch, n, d, NULL};
+  tess_status s = ctx_run(t->c, decide, &w);
+  *out = s == TESS_OK ? w.made : NULL;
+  if (s != TESS_OK) tess_trace_free(w.made);
+  return s;
+}
+
+/* The trace of a candidate as JSON, with its decisions. */
+static tess_status trace_json(tune *t, const tess_candidate *c, char **out) {
+  tess_trace *copy;
+  tess_status s =
+      tune_decided(t, c->sketch, c->ndecisions, c->decisions, &copy);
+  if (s != TESS_OK) return s;
+  s = tess_trace_json(copy, out);
+  tess_trace_free(copy);
+  return s;
+}
+
+tess_status tune_store(tune *t, uint32_t n) {
+  if (!t->db) return TESS_OK;
+  mem_heap *h = &t->c->heap;
+  size_t size = (n + 1) * sizeof(database_record);
+  database_record *r = mem_try_resize(h, NULL, 0, size);
+  uint32_t kept = 0;
+  tess_status s = r ? TESS_OK : TESS_NOMEM;
+  for (uint32_t i = 0; s == TESS_OK && i < n; i++) {
+    const tess_candidate *c = &t->proposed[i];
+    const search_outcome *o = &t->out[i];
+    char *json = NULL;
+    if (o->status == TESS_INFRA || o->status == TESS_CANCELLED) continue;
+    s = trace_json(t, c, &json);
+    if (s != TESS_OK) break;
+    r[kept++] = (database_record){.sketch = t->sketch_hash[c->sketch],
+                                  .n = c->ndecisions,
+                                  .d = c->decisions,
+                                  .status = o->status,
+                                  .message = str_get(&o->message),
+                                  .seconds = o->seconds,
+                                  .sample = o->sample,
+                                  .nsample = o->nsample,
+                                  .program_hash = o->program_hash,
+                                  .trace = json};
+  }
+  if (s == TESS_OK)
+    s = database_put(t->db, &t->key, kept, r, t->set->o->seed, t->s.next);
+  for (uint32_t i = 0; i < kept; i++)
+    tess_text_free(t->c, (char *)(uintptr_t)r[i].trace);
+  if (r) mem_free(h, r, size);
+  return s;
+}
