@@ -7,7 +7,7 @@ typedef struct region_ask {
   ir_program *p;
   arena *scratch;
   ir_stmt block;
-  ir_region r;           /* over the block's iters */
+  ir_region r; /* over the block's iters */
   bool write;
 } region_ask;
 
@@ -47,8 +47,7 @@ static bool always_runs(const region_ask *k, ir_stmt s, ir_expr *clip) {
     const ir_stmt_rec r = *ir_st(p, a);
     bool loop = r.kind == IR_LOOP && ir_is_const(p, r.lo, 0) &&
                 ir_at(p, r.extent)->lo >= 1;
-    if (!loop && (r.kind != IR_IF || !only_clips(k, &st, r.cond)))
-      return false;
+    if (!loop && (r.kind != IR_IF || !only_clips(k, &st, r.cond))) return false;
     if (!loop) *clip = ir_and(p, *clip, r.cond);
   }
   return true;
@@ -58,18 +57,17 @@ static bool is_onto(arith_map_kind kind) {
   return kind == ARITH_MAP_SURJECTIVE || kind == ARITH_MAP_BIJECTIVE;
 }
 
-/* A store of all of the region: the point that it is, or one that the loops
- * inside of the block take over all of it. */
-static bool store_fills(const region_ask *k, ir_stmt s) {
+/* An access by statement s with these indices takes all of the region: the
+ * point that it is, or one that the loops inside of the block take over all
+ * of it. */
+static bool access_fills(const region_ask *k, ir_stmt s, uint32_t idx) {
   ir_program *p = k->p;
-  const ir_stmt_rec st = *ir_st(p, s);
   uint32_t n = 0, ndim = ir_ndim(p, k->r.buf);
   arith_loops l;
   ir_expr clip;
   ir_expr *out = arena_array(k->scratch, ir_expr, 3 * ndim);
-  if (st.buf != k->r.buf || st.mask) return false;
   for (uint32_t d = 0; d < ndim; d++) {
-    ir_expr at = p->arg.v[st.idx.at + d], extent = ir_region_extent(p, k->r, d);
+    ir_expr at = p->arg.v[idx + d], extent = ir_region_extent(p, k->r, d);
     ir_expr min = ir_region_min(p, k->r, d);
     if (at == min && ir_is_const(p, extent, 1)) continue;
     out[n] = at;
@@ -85,6 +83,11 @@ static bool store_fills(const region_ask *k, ir_stmt s) {
                           out + ndim, out + 2 * ndim, ends ? clip : 0)))
       return true;
   return false;
+}
+
+static bool store_fills(const region_ask *k, ir_stmt s) {
+  const ir_stmt_rec st = *ir_st(k->p, s);
+  return st.buf == k->r.buf && !st.mask && access_fills(k, s, st.idx.at);
 }
 
 /* A block inside that accesses all of the region. */
@@ -182,6 +185,77 @@ static bool reads_sometimes(const region_ask *k, ir_stmt first, bool guarded) {
   return found;
 }
 
+/* Loads of the buffer in a block, as many as are looked at. */
+enum { MOST_LOADS = 64 };
+typedef struct load_list {
+  const region_ask *k;
+  ir_stmt store; /* the one being gone through */
+  uint32_t n;
+  struct {
+    ir_stmt store;
+    ir_expr load;
+  } v[MOST_LOADS];
+} load_list;
+
+static void note_load(const ir_program *p, ir_expr e, void *ud) {
+  load_list *l = ud;
+  const ir_node *n = ir_at(p, e);
+  if (n->op != IR_LOAD || n->a != l->k->r.buf || n->c || l->n == MOST_LOADS)
+    return;
+  l->v[l->n].store = l->store;
+  l->v[l->n++].load = e;
+}
+
+static void list_loads(load_list *l, ir_stmt first) {
+  const ir_program *p = l->k->p;
+  for (ir_stmt s = l->store = first; s; s = l->store = ir_st(p, s)->next) {
+    const ir_stmt_rec r = *ir_st(p, s);
+    if (r.kind == IR_STORE) {
+      ir_visit(p, l->k->scratch, r.value, note_load, l);
+      for (uint32_t i = 0; i < r.idx.n; i++)
+        ir_visit(p, l->k->scratch, p->arg.v[r.idx.at + i], note_load, l);
+    }
+    list_loads(l, r.body);
+    list_loads(l, r.alt);
+  }
+}
+
+/* Which point of the region the load is, counted through it; false: it moves,
+ * or there are too many. */
+static bool find_point(const region_ask *k, ir_expr load, uint64_t *at,
+                       uint64_t *points) {
+  ir_program *p = k->p;
+  *at = 0, *points = 1;
+  for (uint32_t d = 0; d < ir_ndim(p, k->r.buf); d++) {
+    int64_t off, extent;
+    ir_expr idx = p->arg.v[ir_at(p, load)->b + d];
+    if (!ir_const_int(p, ir_sub(p, idx, ir_region_min(p, k->r, d)), &off) ||
+        !ir_const_int(p, ir_region_extent(p, k->r, d), &extent) || off < 0 ||
+        off >= extent || extent > MOST_LOADS)
+      return false;
+    *at = *at * (uint64_t)extent + (uint64_t)off;
+    *points *= (uint64_t)extent;
+    if (*points > MOST_LOADS) return false;
+  }
+  return true;
+}
+
+/* One load goes through all of the region, or each of its points has one. */
+static bool loads_fill(const region_ask *k) {
+  load_list *l = arena_array(k->scratch, load_list, 1);
+  uint64_t seen = 0, at, points;
+  *l = (load_list){.k = k};
+  list_loads(l, ir_st(k->p, k->block)->body);
+  for (uint32_t i = 0; i < l->n; i++) {
+    if (access_fills(k, l->v[i].store, ir_at(k->p, l->v[i].load)->b))
+      return true;
+    if (!find_point(k, l->v[i].load, &at, &points)) continue;
+    seen |= UINT64_C(1) << at;
+    if (seen == UINT64_MAX >> (64 - points)) return true;
+  }
+  return false;
+}
+
 bool arith_does(ir_program *p, arena *scratch, ir_stmt block, ir_region r,
                 bool write) {
   region_ask k = {p, scratch, block, r, write};
@@ -189,5 +263,5 @@ bool arith_does(ir_program *p, arena *scratch, ir_stmt block, ir_region r,
   if (!see_match(&k)) return false;
   return list_fills(&k, ir_st(p, block)->body, &blocks) ||
          (!write && !blocks &&
-          !reads_sometimes(&k, ir_st(p, block)->body, false));
+          !reads_sometimes(&k, ir_st(p, block)->body, false) && loads_fill(&k));
 }
