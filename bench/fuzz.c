@@ -208,6 +208,9 @@ static void coverage(const fuzz_counts *c) {
             (unsigned long long)c->reason[i]);
     reasons += c->reason[i] != 0;
   }
+  for (uint32_t i = 0; i < FUZZ_TVM_REASONS; i++)
+    fprintf(stderr, "not in TVM's JSON: %-28s %9llu\n", fuzz_tvm_reasons[i],
+            (unsigned long long)c->not_tvm[i]);
   bench_figure("primitives_applied", prims, "count",
                json_pack("{s:i}", "of", (int)sch_nprims));
   bench_figure("reasons_given", reasons, "count",
@@ -224,7 +227,9 @@ static void figures(const fuzz_args *a, const fuzz_counts *c,
   bench_figure("comparisons", (double)c->comparisons, "count",
                json_pack("{s:f}", "too_long", (double)c->too_long));
   bench_figure("through_llvm", (double)c->through_llvm, "count", NULL);
-  bench_figure("round_trips", (double)c->round_trips, "count", NULL);
+  bench_figure("round_trips", (double)c->round_trips, "count",
+               json_pack("{s:f}", "whole_traces_through_tvm",
+                         (double)c->through_tvm));
   bench_figure("wrong", (double)c->wrong, "count",
                a->fault ? json_pack("{s:i, s:s, s:f}", "fault", (int)a->fault,
                                     "what", faults_text(a->fault),

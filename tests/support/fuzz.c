@@ -151,54 +151,6 @@ static bool same_result(fuzz *f, const ir_program *p) {
   return false;
 }
 
-/* ---- round trips -------------------------------------------------------- */
-
-/* The trace written as Lua or JSON says the same when it is read, and is
- * written the same again.  What was read stays in f->shown. */
-static bool reads_back(fuzz *f, bool lua) {
-  const vm_trace *t = &f->s.trace;
-  err_state err = {.code = TESS_OK};
-  strbuf text, again;
-  str_init(&text, &f->heap);
-  str_init(&again, &f->heap);
-  lua ? vm_write_lua(t, &text) : vm_write_json(t, NULL, &text);
-  tess_status st =
-      lua ? vm_read_lua(&f->shown, str_get(&text), text.n, &err)
-          : vm_read_json(&f->shown, str_get(&text), text.n, NULL, &err);
-  if (!st)
-    lua ? vm_write_lua(&f->shown, &again)
-        : vm_write_json(&f->shown, NULL, &again);
-  bool same = !st && vm_trace_equal(t, &f->shown) &&
-              !strcmp(str_get(&text), str_get(&again));
-  f->counts.round_trips++;
-  if (!same)
-    fuzz_wrong(f, "the trace does not survive being written as %s: %s\n%s",
-               lua ? "Lua" : "JSON", st ? err.message : "it reads otherwise",
-               str_get(&text));
-  str_free(&text);
-  str_free(&again);
-  return same;
-}
-
-/* The trace, as it was read back, gives the same program again. */
-static bool replays(fuzz *f) {
-  vm_replay_opts o = {.source = VM_SAME};
-  bool lua = f->number % 2;
-  if (!reads_back(f, !lua) || !reads_back(f, lua))
-    return false;
-  if (vm_replay(&f->replay, &f->base, &f->shown, &o, NULL)) {
-    fuzz_wrong(f, "its own trace does not replay:");
-    vm_failure_text(&f->replay, &f->shown, &f->report);
-    return false;
-  }
-  bool same = ir_hash(&f->replay.prog, &f->scratch) ==
-              ir_hash(&f->s.m.prog, &f->scratch);
-  arena_reset(&f->scratch);
-  if (!same)
-    fuzz_wrong(f, "the replayed trace gives another program");
-  return same;
-}
-
 /* ---- a case ------------------------------------------------------------- */
 
 void fuzz_count(fuzz *f, const sch_prim *p, tess_status st) {
@@ -295,7 +247,7 @@ static bool one_step(fuzz *f) {
 /* The end: the program as it is, or damaged on purpose. */
 static bool finish(fuzz *f) {
   if (!f->o->fault)
-    return same_result(f, &f->s.m.prog) && replays(f) &&
+    return same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
            (fuzz_below(f, 4) || fuzz_check_lowered(f)) &&
            (!f->o->through_llvm || !fuzz_is_exact(f) || fuzz_check_compiled(f));
   ir_program_copy(&f->damaged, &f->s.m.prog);
@@ -346,7 +298,7 @@ static tess_status run_case(void *ud) {
   if (!f->o->hits)
     ok = ok && finish(f);
   else if (hits(f) != before)
-    ok = ok && same_result(f, &f->s.m.prog) && replays(f) &&
+    ok = ok && same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
          fuzz_check_lowered(f);
   return ok ? TESS_OK : TESS_MISMATCH;
 }
@@ -409,7 +361,7 @@ static tess_status run_again(void *ud) {
   if (st)
     return st == TESS_INTERNAL ? TESS_MISMATCH : TESS_REFUSED;
   bool ok = well_formed(f, &f->s.m.prog, "the trace") &&
-            same_result(f, &f->s.m.prog) && replays(f) &&
+            same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
             fuzz_check_lowered(f) &&
             (!f->o->through_llvm || !fuzz_is_exact(f) ||
              fuzz_check_compiled(f));

@@ -33,11 +33,18 @@ typedef struct fuzz_options {
 
 enum { FUZZ_MAX_PRIMS = 128, FUZZ_MAX_LIST = 8 };
 
+/* What TVM's JSON cannot express, as vm/tvm_write.c says it. */
+enum { FUZZ_TVM_REASONS = 9 };
+extern const char *const fuzz_tvm_reasons[FUZZ_TVM_REASONS];
+
 typedef struct fuzz_counts {
   uint64_t schedules, legal, refused, comparisons, through_llvm, wrong;
   uint64_t faults;       /* cases in which the damage could be done; calls
                           * that applied and in which a fault mattered */
   uint64_t round_trips;  /* traces written and read back */
+  /* Traces that TVM's JSON can express, and refusals of others by what it
+   * cannot; their parts before are written and read back. */
+  uint64_t through_tvm, not_tvm[FUZZ_TVM_REASONS];
   uint64_t too_long;     /* comparisons given up: too many iterations */
   /* What was reached: applications and refusals of each primitive, in the
    * order of prims.def, and refusals for each reason. */
@@ -147,6 +154,11 @@ bool fuzz_check_laws(fuzz *f, const sch_prim *prim);
 bool fuzz_check_lowered(fuzz *f);
 bool fuzz_check_compiled(fuzz *f);
 void fuzz_end_native(fuzz *f);
+
+/* The trace written as Lua, as JSON and as TVM's JSON, and read back, says the
+ * same, is written the same again, and replays to the same program
+ * (fuzz_trips.c). */
+bool fuzz_check_trips(fuzz *f);
 
 /* Damages the program in way `fault`; false: there is no place for it. */
 bool fuzz_damage(fuzz *f, ir_program *p, uint32_t fault);

@@ -228,7 +228,7 @@ static vm_value draw_buffer(fuzz *f, const char *operand) {
               : write != other            ? ir_blk(p, b)->writes
                                           : ir_blk(p, b)->reads;
   uint32_t way = fuzz_below(f, 4);
-  if (way == 0 && r.n && b) {
+  if (way == 0 && r.n && b && fuzz_below(f, 8) == 0) {
     ir_buf buf = p->region.v[r.at + fuzz_below(f, r.n)].buf;
     const char *name = ir_text(p, p->buf.v[buf].name);
     return vm_str(&f->pool, name, strlen(name));

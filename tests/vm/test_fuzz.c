@@ -21,6 +21,8 @@ static void nothing_is_wrong(void **state) {
   assert_true(f.counts.legal > SCHEDULES);
   assert_true(f.counts.refused > SCHEDULES);
   assert_true(f.counts.comparisons >= SCHEDULES);
+  assert_int_equal(f.counts.round_trips, 3 * SCHEDULES);
+  assert_true(f.counts.through_tvm > SCHEDULES / 2);
   fuzz_free(&f);
 }
 
