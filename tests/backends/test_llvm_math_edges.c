@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Mathematical functions, compiled, where they are delicate: zeros of either
+ * sign, not-a-number, infinities, subnormals, both sides of where they
+ * overflow, underflow or go over to another formula; and all values of the
+ * 16-bit types.  Alone and in vectors, against libm. */
+#include "ir/scalar.h"
+#include "support/mapped.h"
+#include <float.h>
+#include <math.h>
+
+typedef struct subject {
+  ir_fn fn;
+  long double (*precise)(long double);
+  double ulp; /* of float32 and float64 */
+} subject;
+
+static long double sigmoid_l(long double x) { return 1 / (1 + expl(-x)); }
+static long double rsqrt_l(long double x) { return 1 / sqrtl(x); }
+
+static const subject subjects[] = {
+    {IR_FN_EXP, expl, 2},         {IR_FN_LOG, logl, 1.5},
+    {IR_FN_SQRT, sqrtl, 0.501},   {IR_FN_RSQRT, rsqrt_l, 1.5},
+    {IR_FN_TANH, tanhl, 3},       {IR_FN_SIGMOID, sigmoid_l, 4},
+    {IR_FN_ERF, erfl, 3},         {IR_FN_ABS, fabsl, 0},
+    {IR_FN_FLOOR, floorl, 0},     {IR_FN_CEIL, ceill, 0},
+    {IR_FN_ROUND, nearbyintl, 0},
+};
+enum { SUBJECTS = sizeof subjects / sizeof *subjects };
+
+static const tess_dtype f16 = {TESS_FLOAT, 16, 1}, bf16 = {TESS_BFLOAT, 16, 1},
+                        f32 = {TESS_FLOAT, 32, 1}, f64 = {TESS_FLOAT, 64, 1};
+
+/* Each is taken with its neighbours, and with either sign. */
+static const double edges[] = {
+    0, 1, INFINITY, NAN, 0.5, 1.5, 2.5,
+    /* the ends of float32 and float64 */
+    FLT_MIN, FLT_MAX, DBL_MIN, DBL_MAX, FLT_TRUE_MIN, DBL_TRUE_MIN, 1e-40,
+    1e-310, 0x1p-12, 0x1p-24, 0x1p-27, 0x1p-53,
+    /* where exp overflows, is subnormal, is zero */
+    88.72283905206835, 87.33654475055310, 103.97207708399179, 104, 89,
+    709.782712893384, 708.3964185322641, 745.1332191019411, 746, 710,
+    /* where tanh and erf change their formula or are 1 */
+    0.625, 9.010913, 19.06154, 22, 0.84375, 0.927734375, 1.25, 3.832507, 4,
+    1 / 0.35, 5.921587, 6, 28, 0.70710678118654752, 1.4142135623730951,
+    /* the last fractions */
+    0x1p22, 0x1p23, 0x1p51, 0x1p52, 0x1p63};
+enum { EDGES = sizeof edges / sizeof *edges, NARGS = EDGES * 6 / 16 * 16 + 16 };
+
+static double next(tess_dtype t, double x, double to) {
+  return t.bits == 32 ? (double)nextafterf((float)x, (float)to)
+                      : nextafter(x, to);
+}
+
+/* The k-th argument of NARGS. */
+static double edge(tess_dtype t, uint32_t k) {
+  double x = ir_round_real(t, edges[k / 6 % EDGES]);
+  if (k % 3 == 1) x = next(t, x, INFINITY);
+  if (k % 3 == 2) x = next(t, x, -INFINITY);
+  return k % 6 < 3 ? x : -x;
+}
+
+static double pattern(tess_dtype t, uint32_t k) {
+  uint16_t bits = (uint16_t)k;
+  return ir_get_real(t, &bits);
+}
+
+/* Compares fn on n arguments; prints the largest error. */
+static void check(const subject *f, tess_dtype t, uint32_t lanes, uint32_t n,
+                  double (*argument)(tess_dtype, uint32_t), double bound) {
+  static char in[65536 * 8], out[65536 * 8];
+  uint32_t bytes = t.bits / 8;
+  double worst = 0;
+  compiled k;
+  mapped_build(&k, t, f->fn, 1, n, lanes);
+  for (uint32_t i = 0; i < n; i++)
+    ir_put_real(t, argument(t, i), in + i * bytes);
+  memset(out, 0x5a, sizeof out);
+  void *args[2] = {in, out};
+  assert_int_equal(compiled_run(&k, args, NULL), 0);
+  for (uint32_t i = 0; i < n; i++) {
+    double x = argument(t, i), got = ir_get_real(t, out + i * bytes);
+    double e = mapped_ulp(t, got, f->precise((long double)x));
+    if (e > bound)
+      fail_msg("%s(%a) of %d bits in vectors of %u is %a, not %La",
+               ir_fn_text(f->fn), x, t.bits, lanes, got,
+               f->precise((long double)x));
+    if (e > worst) worst = e;
+  }
+  print_message("%-8s %s%d x%-2u  %.3g ulp\n", ir_fn_text(f->fn),
+                t.code == TESS_BFLOAT ? "bfloat" : "float", t.bits, lanes,
+                worst);
+  compiled_end(&k);
+}
+
+static void test_edges(void **state) {
+  (void)state;
+  for (int i = 0; i < SUBJECTS; i++) {
+    const subject *f = &subjects[i];
+    for (uint32_t lanes = 1; lanes <= 16; lanes *= 16) {
+      check(f, f32, lanes, NARGS, edge, f->ulp);
+      check(f, f64, lanes, NARGS, edge, f->ulp);
+    }
+  }
+}
+
+/* Computed in float32 and rounded, they are nearly rounded once. */
+static void test_16_bits(void **state) {
+  (void)state;
+  for (int i = 0; i < SUBJECTS; i++)
+    for (uint32_t lanes = 1; lanes <= 16; lanes *= 16) {
+      check(&subjects[i], f16, lanes, 65536, pattern, 0.501);
+      check(&subjects[i], bf16, lanes, 65536, pattern, 0.501);
+    }
+}
+
+/* ---- pow, of two arguments ------------------------------------------------
+ */
+
+static const double powers[] = {
+    0,       1,  2,     0.5,   3,    10,    1e30, 1e-30,    7.25,
+    1.0 / 3, 33, 126.5, 1e-40, 1e-6, 0.999, 1e10, INFINITY, 16777216};
+enum {
+  POWERS = 2 * sizeof powers / sizeof *powers + 1,
+  PAIRS = POWERS * POWERS / 16 * 16 + 16
+};
+
+static double power(tess_dtype t, uint32_t k) {
+  k %= POWERS;
+  if (k == POWERS - 1) return NAN;
+  double x = ir_round_real(t, powers[k / 2]);
+  return k % 2 ? -x : x;
+}
+
+/* The stated error of float64 grows with the result's exponent. */
+static double pow_bound(tess_dtype t, double x, double y) {
+  if (t.bits < 32) return 0.501;
+  if (t.bits == 32) return 1;
+  double grown = 1.5 + 2.3 * fabs(y * log(fabs(x)));
+  return grown < 2000 ? grown : 2000;
+}
+
+static void check_pow(tess_dtype t, uint32_t lanes) {
+  static char x[PAIRS * 8], y[PAIRS * 8], r[PAIRS * 8];
+  uint32_t bytes = t.bits / 8;
+  compiled k;
+  mapped_build(&k, t, IR_FN_POW, 2, PAIRS, lanes);
+  for (uint32_t i = 0; i < PAIRS; i++) {
+    ir_put_real(t, power(t, i / POWERS), x + i * bytes);
+    ir_put_real(t, power(t, i), y + i * bytes);
+  }
+  void *args[3] = {x, y, r};
+  assert_int_equal(compiled_run(&k, args, NULL), 0);
+  for (uint32_t i = 0; i < PAIRS; i++) {
+    double a = power(t, i / POWERS), b = power(t, i);
+    double got = ir_get_real(t, r + i * bytes);
+    long double want = powl((long double)a, (long double)b);
+    if (mapped_ulp(t, got, want) > pow_bound(t, a, b))
+      fail_msg("pow(%a, %a) of %d bits in vectors of %u is %a, not %La", a, b,
+               t.bits, lanes, got, want);
+  }
+  compiled_end(&k);
+}
+
+static void test_pow(void **state) {
+  (void)state;
+  for (uint32_t lanes = 1; lanes <= 16; lanes *= 16) {
+    check_pow(f16, lanes);
+    check_pow(bf16, lanes);
+    check_pow(f32, lanes);
+    check_pow(f64, lanes);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges),
+                                     cmocka_unit_test(test_16_bits),
+                                     cmocka_unit_test(test_pow)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

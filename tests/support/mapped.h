@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A function of ir/fn.def applied to arrays by compiled code, and how far its
+ * values are from the precise ones. */
+#ifndef SUPPORT_MAPPED_H
+#define SUPPORT_MAPPED_H
+
+#include "support/compiled.h"
+
+/* out[i] = fn(in[i], ...) for n elements of type t, in vectors of `lanes`,
+ * lowered and loaded; the parameters are the nargs inputs and the output. */
+void mapped_build(compiled *k, tess_dtype t, ir_fn fn, uint32_t nargs,
+                  uint32_t n, uint32_t lanes);
+/* Distance of `got` from the precise value, in ulp of the type: huge where
+ * one is not a number and the other is, or where zeros or infinities differ
+ * in sign. */
+double mapped_ulp(tess_dtype t, double got, long double want);
+
+#endif
