@@ -48,9 +48,10 @@ static void put_iteration(const ir_program *p, const sch_clash *c, int k,
 }
 
 static void put_clash(const ir_program *p, const sch_clash *c, strbuf *out) {
-  if (!c->n[0] || !c->n[1]) return;
+  if (!c->n[0]) return;
   str_puts(out, ", such as ");
   put_iteration(p, c, 0, out);
+  if (!c->n[1]) return;
   str_puts(out, " and ");
   put_iteration(p, c, 1, out);
 }

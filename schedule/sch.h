@@ -204,7 +204,7 @@ bool sch_rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
 bool sch_order_free(sch_state *s, uint32_t n, const ir_stmt *chain,
                     const ir_stmt *next);
 #define SCH_ORDER_REASONS                                                   \
-  SCH_R_NOT_INJECTIVE, SCH_R_ORDER_OPAQUE, SCH_R_ORDER_DEPENDS,             \
+  SCH_R_INIT_LATE, SCH_R_NOT_INJECTIVE, SCH_R_ORDER_OPAQUE, SCH_R_ORDER_DEPENDS,             \
     SCH_R_ORDER_INIT
 /* ... and SCH_R_OTHER_STATEMENT, SCH_POLY_REASONS. */
 
@@ -212,6 +212,10 @@ bool sch_order_free(sch_state *s, uint32_t n, const ir_stmt *chain,
  * set[v] & bits are at their least?  (analysis/start.c) */
 bool sch_holds_at_start(const ir_program *p, ir_expr cond, const uint8_t *set,
                         uint8_t bits);
+
+/* Does the reduction `block`, in one run of its scope, meet each result first
+ * where it initialises it?  false: refused.  (analysis/begin.c) */
+bool sch_begins_at_init(sch_state *s, ir_stmt block);
 
 /* ---- possibility (beside the primitives) --------------------------------- */
 

@@ -70,8 +70,8 @@ static bool meets_early(const work *w, ir_stmt other, ir_region write,
   const ir_program *p = s->p;
   ir_stmt common = sch_common(p, w->block, other);
   uint32_t n = 0;
-  while (n < w->inner.n && (w->inner.v[n] == common ||
-                            ir_is_ancestor(p, w->inner.v[n], common)))
+  while (n < w->inner.n &&
+         (w->inner.v[n] == common || ir_is_ancestor(p, w->inner.v[n], common)))
     n++;
   ir_var *var = arena_array(s->scratch, ir_var, n);
   arith_range *delta = arena_array(s->scratch, arith_range, n);
@@ -106,8 +106,7 @@ static bool check_use(const work *w, ir_stmt other) {
     if (other != w->block && sch_writes_buf(p, w->block, b))
       return sch_refuse(s, SCH_R_INIT_USED, .s = {w->block, other}, .buf = b);
     if (init_loads(p, w->block, b))
-      return sch_refuse(s, SCH_R_INIT_READS, .s = {w->block, other},
-                        .buf = b);
+      return sch_refuse(s, SCH_R_INIT_READS, .s = {w->block, other}, .buf = b);
   }
   for (uint32_t i = writes.at; i < writes.at + writes.n; i++)
     for (uint32_t k = reads.at; k < reads.at + reads.n; k++) {
@@ -146,7 +145,9 @@ static bool check(work *w) {
     return sch_refuse(s, SCH_R_NO_INIT, .s = {w->block});
   if (b->allocs.n || b->matches.n)
     return sch_refuse(s, SCH_R_INIT_LOCAL, .s = {w->block});
-  if (!check_loops(w) || !check_bounds(w) || !check_points(w)) return false;
+  if (!check_loops(w) || !check_bounds(w) || !check_points(w) ||
+      !sch_begins_at_init(s, w->block))
+    return false;
   if (w->at == w->block) return check_use(w, w->block);
   if (!sch_is_nest(p, w->at, &other))
     return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {other});
@@ -225,8 +226,8 @@ static void bind_iters(const work *w, ir_subst *m, ir_stmt init) {
   ir_block_set_iters(p, init, n, made);
   for (uint32_t i = 0, k = 0; i < it.n; i++) {
     const ir_iter old = p->iter.v[it.at + i];
-    ir_subst_var(m, old.var, old.kind == IR_SPATIAL ? ir_ref(p, made[k++].var)
-                                                    : old.lo);
+    ir_subst_var(m, old.var,
+                 old.kind == IR_SPATIAL ? ir_ref(p, made[k++].var) : old.lo);
   }
   ir_subst_restart(m);
 }

@@ -9,6 +9,7 @@
 #ifndef SCHEDULE_ANALYSIS_MOVE_H
 #define SCHEDULE_ANALYSIS_MOVE_H
 
+#include "ir/arith/arith.h"
 #include "schedule/sch.h"
 
 /* ---- ranges of iters (span.c) ------------------------------------------- */
@@ -123,6 +124,10 @@ sch_coverage sch_nest_coverage(sch_state *s, ir_stmt meet,
  * all iters that reduce at their least value, where it is initialised. */
 bool sch_nest_starts_at_init(sch_state *s, ir_stmt scope, ir_stmt loop,
                              const sch_nest *nest);
+/* The same of the loops l, outer first, and iters bound over them, by rules
+ * that are quick and do not see all (begin.c). */
+bool sch_counts_from_init(sch_state *s, const arith_loops *l, uint32_t n,
+                          const ir_iter *iter);
 /* Puts a detached block with its nest into `above`, before its child
  * `before` (0: at the end). */
 void sch_nest_hang(ir_program *p, ir_stmt block, const sch_nest *nest,

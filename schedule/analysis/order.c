@@ -87,8 +87,9 @@ static bool keep_order(const nest *t, uint8_t bits) {
 /* A reduction starts where all its reduce iters do: for each point of its
  * spatial iters that instance must still come first.  Those instances are
  * the product of what SHARED loops can be and all that PURE_R loops can; the
- * first of them is the first of each factor.  Where every iteration of the
- * nest reduces from start to end, nothing can go wrong. */
+ * first of them is the first of each factor, if it was that before.  Where
+ * every iteration of the nest reduces from start to end, nothing can go
+ * wrong. */
 static bool reduction_allows(nest *t, ir_stmt block) {
   sch_state *s = t->d.s;
   const ir_program *p = s->p;
@@ -105,7 +106,7 @@ static bool reduction_allows(nest *t, ir_stmt block) {
   if (!keep_order(t, SHARED) ||
       (pred && !sch_holds_at_start(p, pred, t->drives, PURE_R)))
     return sch_refuse(s, SCH_R_ORDER_INIT, .s = {block});
-  return true;
+  return sch_begins_at_init(s, block);
 }
 
 /* ---- dependences

@@ -8,8 +8,9 @@
  * is none.  That takes milliseconds and allocates, so it is the last resort;
  * isl's memory is its own and gone when the answer is there.
  *
- * polyhedra_find.c finds the accesses (in scratch); polyhedra.c asks isl and
- * takes no memory of ours meanwhile, so that nothing unwinds over it. */
+ * polyhedra_find.c finds the accesses (in scratch); the other files put them
+ * in isl's terms (polyhedra_isl.h) and ask, and take no memory of ours
+ * meanwhile, so that nothing unwinds over it. */
 #ifndef SCHEDULE_ANALYSIS_POLYHEDRA_H
 #define SCHEDULE_ANALYSIS_POLYHEDRA_H
 
@@ -32,6 +33,11 @@ poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
  * else the refusal gets the two iterations, or says that it cannot be
  * told. */
 bool poly_clears(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf);
+
+/* Is each result of the reduction, in one run of its scope, first met where
+ * all reduce iters are at their start?  false: not, with an iteration that
+ * comes before in *out and the one that starts, or it cannot be told. */
+bool poly_starts_first(sch_state *s, ir_stmt block, sch_clash *out);
 
 /* Whether `cond`, over what is bound around `st` in its scope, holds in all
  * iterations of the loops there: 1, in none: -1, or neither, or it cannot be
@@ -62,6 +68,7 @@ typedef struct poly_block {
   uint32_t n, around;
   ir_var *dim;
   poly_access *first;
+  const poly_cond *when; /* poly_instances: the block runs */
 } poly_block;
 
 /* Two blocks, over common parameters: loops around both that have one value,
@@ -77,8 +84,11 @@ typedef struct poly_pair {
   poly_block b[2];
 } poly_pair;
 
-/* The same for what is around `st`: parameters, and *context for them. */
+/* For what is around `st`: parameters, and *context for them. */
 void poly_around(sch_state *s, ir_stmt st, poly_pair *out);
+/* The same for the block's own iterations, over all loops around it in its
+ * scope: the first of the two blocks. */
+void poly_instances(sch_state *s, ir_stmt block, poly_pair *out);
 /* All of it in scratch; the first block's writes, the second's accesses. */
 void poly_find(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
                poly_pair *out);

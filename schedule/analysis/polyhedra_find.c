@@ -7,10 +7,10 @@ typedef struct finder {
   ir_program *p;
   arena *scratch;
   poly_pair *out;
-  poly_block *b;  /* the one looked at */
-  uint32_t cap;   /* of b->dim */
+  poly_block *b; /* the one looked at */
+  uint32_t cap;  /* of b->dim */
   ir_buf buf;
-  bool reads;     /* reads count, too */
+  bool reads; /* reads count, too */
 } finder;
 
 static const poly_cond *under(const finder *f, const poly_cond *up, int kind,
@@ -52,8 +52,7 @@ static void add_loads(finder *f, ir_expr e, const poly_cond *when) {
   bool choice = n->op == IR_SELECT;
   for (uint32_t i = 0; i < k; i++) {
     int kind = i == 1 ? POLY_TRUE : POLY_FALSE;
-    add_loads(f, arg[i],
-              choice && i ? under(f, when, kind, arg[0], 0) : when);
+    add_loads(f, arg[i], choice && i ? under(f, when, kind, arg[0], 0) : when);
   }
 }
 
@@ -216,6 +215,26 @@ void poly_around(sch_state *s, ir_stmt st, poly_pair *out) {
   find_params(&f, st, st);
   f.b = &out->b[0];
   out->context = way_to(&f, st);
+}
+
+void poly_instances(sch_state *s, ir_stmt block, poly_pair *out) {
+  const ir_program *p = s->p;
+  finder f;
+  start(&f, s, out);
+  dist d = {.s = s, .role = arena_zalloc(s->scratch, p->var.n)};
+  for (ir_stmt a = ir_st(p, block)->parent; !ir_is_block(p, a);
+       a = ir_st(p, a)->parent)
+    if (ir_is_loop(p, a)) dist_set(&d, ir_st(p, a)->var, DIST_FREE);
+  f.d = &d;
+  find_params(&f, block, block);
+  f.b = &out->b[0];
+  const poly_cond *when = way_to(&f, block);
+  ir_span it = ir_blk(p, block)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    out->bound[p->iter.v[i].var] = p->iter.v[i].bind;
+  ir_expr pred = ir_blk(p, block)->pred;
+  f.b->when = pred ? under(&f, when, POLY_TRUE, pred, 0) : when;
+  f.b->around = f.b->n;
 }
 
 void poly_find(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,

@@ -22,8 +22,8 @@ PRIM_DEFINE(rfactor, RFACTOR_SIG,
     "   and drives reduce iters only, as do the loops that go into an iter\n"
     "   together with it.\n"
     "3. `factor_axis` is a dimension of the result, or one behind the last.\n"
-    "4. Each point of the block is reached once, the result's place does not\n"
-    "   depend on a reduce iter, and the predicate, where it holds, holds at\n"
+    "4. Each point of the block is reached once, each result first where it\n"
+    "   is initialised; the result's place does not depend on a reduce iter, and the predicate, where it holds, holds at\n"
     "   the start of the reduction.\n"
     "5. No other block in the same nest uses the result, or writes what the\n"
     "   result starts from, and the loops that\n"
@@ -37,7 +37,8 @@ PRIM_DEFINE(rfactor, RFACTOR_SIG,
     "by their index, it may then give another one of them.\n",
   .refusals = SCH_REASONS(SCH_R_AXIS_OUTSIDE, SCH_R_BUFFER_HIDDEN,
     SCH_R_DEPENDENT_LOOP,
-    SCH_R_INIT_LOCAL, SCH_R_INIT_READS, SCH_R_INIT_START, SCH_R_INIT_USED,
+    SCH_R_INIT_LATE, SCH_R_INIT_LOCAL, SCH_R_INIT_READS, SCH_R_INIT_START,
+    SCH_R_INIT_USED,
     SCH_R_LOOP_DRIVES_OTHERS, SCH_R_LOOP_MAY_BE_EMPTY,
     SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_INJECTIVE,
     SCH_R_NOT_REDUCER, SCH_R_NOT_SINGLE_BLOCK, SCH_R_NOT_STATIC,
@@ -209,7 +210,7 @@ static bool check_nest(work *w) {
   if (pred && !sch_holds_at_start(p, pred, w->drives, DROPPED))
     return sch_refuse(s, SCH_R_INIT_START, .s = {w->block});
   w->drives[ir_st(p, w->loop)->var] &= (uint8_t)~DROPPED;
-  return true;
+  return sch_begins_at_init(s, w->block);
 }
 
 /* Does the init load what the block `b` writes? */

@@ -374,6 +374,102 @@ static void test_rfactor_bounds(void **state) {
   scheduled_end(&t);
 }
 
+/* C[i] = 1, then C[i] = sum over k of X[i, k], with the reduce iter bound to
+ * `slope` * k + `from`. */
+static ir_stmt counted(scheduled *t, int64_t slope, int64_t from) {
+  int64_t n = 3, k = 8;
+  ir_program *p = &t->p;
+  scheduled_start(t);
+  p = &t->p;
+  ir_buf x = scheduled_buf(t, "X", IR_ROLE_INPUT, 2, (int64_t[]){n, k});
+  ir_buf c = scheduled_buf(t, "C", IR_ROLE_OUTPUT, 1, &n);
+  scheduled_block(t, "one", "S", &n);
+  scheduled_store(t, c, t->it[0], 0,
+                  ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 1), false);
+  ir_stmt b = scheduled_block(t, "C", "SR", (int64_t[]){n, k});
+  scheduled_store(t, c, t->it[0], 0, scheduled_load(t, x, t->it[0], t->it[1]),
+                  true);
+  ir_stmt loop = ir_st(p, b)->parent;
+  ir_expr bind = ir_binary(p, IR_MUL, ir_ref(p, ir_st(p, loop)->var),
+                           ir_index(p, slope));
+  bind = ir_add(p, bind, ir_index(p, from));
+  p->iter.v[ir_blk(p, b)->iters.at + 1].bind = bind;
+  scheduled_finish(t);
+  return scheduled_get(t, "C");
+}
+
+/* Where the reduction is initialised in its last iteration, all that it made
+ * before is lost; nobody may take the init for the beginning. */
+static void test_begin(void **state) {
+  (void)state;
+  scheduled t;
+  ir_stmt b = counted(&t, -1, 7);
+  ir_stmt i = scheduled_loop(&t, b, 0), k = scheduled_loop(&t, b, 1);
+  REFUSED(&t, INIT_LATE, decompose_reduction, AT(block, b), AT(loop, k));
+  assert_string_equal(scheduled_why(&t, "decompose_reduction"),
+                      "decompose_reduction: block \"C\" is not seen to begin "
+                      "each reduction where it initialises the result, such "
+                      "as (a = 0, b = 0) and (a = 0, b = 7)");
+  REFUSED(&t, INIT_LATE, decompose_reduction, AT(block, b), AT(loop, i));
+  REFUSED(&t, INIT_LATE, rfactor, AT(loop, k), NUM(factor_axis, 0));
+  DO(&t, fuse, LIST(loops, i, k));
+  REFUSED(&t, INIT_LATE, decompose_reduction, AT(block, b),
+          AT(loop, t.out[0]));
+  assert_true(scheduled_same(&t));
+  scheduled_end(&t);
+
+  b = counted(&t, -1, 7);
+  DO(&t, split, AT(loop, scheduled_loop(&t, b, 1)), INTS(factors, 2, 4));
+  REFUSED(&t, INIT_LATE, blockize,
+          LIST(target, scheduled_loop(&t, b, 2)));
+  scheduled_end(&t);
+
+  /* One part counts down, the other up: their order matters. */
+  b = counted(&t, 1, 0);
+  DO(&t, split, AT(loop, scheduled_loop(&t, b, 1)), INTS(factors, 2, 4));
+  ir_stmt k0 = scheduled_loop(&t, b, 1), k1 = scheduled_loop(&t, b, 2);
+  ir_program *p = &t.p;
+  ir_expr from = ir_sub(p, ir_index(p, 4),
+                        ir_binary(p, IR_MUL, ir_ref(p, ir_st(p, k0)->var),
+                                  ir_index(p, 4)));
+  from = ir_add(p, from, ir_ref(p, ir_st(p, k1)->var));
+  p->iter.v[ir_blk(p, b)->iters.at + 1].bind = from;
+  ir_program_copy(&t.first, p);
+  REFUSED(&t, INIT_LATE, reorder, LIST(ordered_loops, k1, k0));
+  DO(&t, reorder, LIST(ordered_loops, k0, scheduled_loop(&t, b, 0)));
+  assert_true(scheduled_same(&t));
+  scheduled_end(&t);
+}
+
+/* It begins there, which only an exact look shows: by a remainder, and after
+ * iterations that do nothing. */
+static void test_begin_exactly(void **state) {
+  (void)state;
+  scheduled t;
+  ir_stmt b = counted(&t, 1, 0);
+  ir_program *p = &t.p;
+  ir_stmt k = scheduled_loop(&t, b, 1);
+  ir_expr v = ir_ref(p, ir_st(p, k)->var);
+  ir_expr turn = ir_binary(p, IR_MOD, ir_sub(p, ir_index(p, 8), v),
+                           ir_index(p, 8));
+  p->iter.v[ir_blk(p, b)->iters.at + 1].bind = turn;
+  ir_program_copy(&t.first, p);
+  assert_true(sch_begins_at_init(&t.s, b));
+  scheduled_end(&t);
+
+  b = counted(&t, 1, 0);
+  p = &t.p;
+  k = scheduled_loop(&t, b, 1);
+  v = ir_ref(p, ir_st(p, k)->var);
+  p->iter.v[ir_blk(p, b)->iters.at + 1].bind = ir_sub(p, v, ir_index(p, 3));
+  ir_blk(p, b)->pred = ir_binary(p, IR_LE, ir_index(p, 3), v);
+  ir_program_copy(&t.first, p);
+  assert_true(sch_begins_at_init(&t.s, b));
+  p->iter.v[ir_blk(p, b)->iters.at + 1].bind = ir_sub(p, v, ir_index(p, 2));
+  assert_false(sch_begins_at_init(&t.s, b));
+  scheduled_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_inner),
@@ -385,6 +481,8 @@ int main(void) {
     cmocka_unit_test(test_rfactor),
     cmocka_unit_test(test_rfactor_refusals),
     cmocka_unit_test(test_rfactor_bounds),
+    cmocka_unit_test(test_begin),
+    cmocka_unit_test(test_begin_exactly),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Does a reduction begin where it is initialised?  Its init runs where all
+ * reduce iters are at their start, wherever that is in the order of the
+ * loops; whoever takes it out, or repeats it, counts on its being first. */
+#include "schedule/analysis/move.h"
+#include "schedule/analysis/polyhedra.h"
+
+enum { MOST_TERMS = 16 };
+
+/* The sum has no negative coefficient. */
+static bool rises(const ir_program *p, ir_expr e) {
+  ir_expr atom[MOST_TERMS];
+  int64_t coef[MOST_TERMS], c;
+  int n = arith_terms(p, e, MOST_TERMS, atom, coef, &c);
+  for (int i = 0; i < n; i++)
+    if (coef[i] < 0) return false;
+  return n >= 0;
+}
+
+/* The sum grows from one iteration of the loops to the next: what an inner
+ * loop adds stays below one step of an outer one. */
+static bool counts_up(const ir_program *p, const arith_loops *l, ir_expr e) {
+  ir_expr atom[MOST_TERMS];
+  int64_t coef[MOST_TERMS], c, inner = 0;
+  int n = arith_terms(p, e, MOST_TERMS, atom, coef, &c), seen = 0;
+  for (uint32_t k = l->n; k-- > 0;)
+    for (int i = 0; i < n; i++) {
+      if (atom[i] != ir_ref(p, l->var[k])) continue;
+      int64_t most = p->var.v[l->var[k]].hi, all;
+      if (coef[i] <= inner || most == INT64_MAX ||
+          __builtin_mul_overflow(coef[i], most, &all) ||
+          __builtin_add_overflow(inner, all, &inner))
+        return false;
+      seen++;
+    }
+  return n > 0 && seen == n;
+}
+
+/* Every part of e that uses variable v is made, by quotients and remainders,
+ * of one and the same sum, *of (0: not yet known). */
+static bool is_made_of(const ir_program *p, ir_expr e, ir_var v, ir_expr *of) {
+  ir_expr atom[MOST_TERMS];
+  int64_t coef[MOST_TERMS], c;
+  int n = arith_terms(p, e, MOST_TERMS, atom, coef, &c);
+  for (int i = 0; i < n; i++) {
+    ir_expr u = atom[i];
+    if (!ir_uses_var(p, u, v)) continue;
+    while ((ir_at(p, u)->op == IR_DIV || ir_at(p, u)->op == IR_MOD) &&
+           ir_at(p, ir_at(p, u)->b)->op == IR_INT)
+      u = ir_at(p, u)->a;
+    if (*of && *of != u) return false;
+    *of = u;
+  }
+  return n >= 0;
+}
+
+/* Loops that both a reduce iter and a spatial one follow: for fixed values of
+ * the latter, the former must not start in the middle. */
+static bool shares_in_order(const ir_program *p, const arith_loops *l,
+                            ir_expr reduce, ir_expr spatial) {
+  for (uint32_t i = 0; i < l->n; i++) {
+    ir_expr of = 0;
+    if (!ir_uses_var(p, reduce, l->var[i]) ||
+        !ir_uses_var(p, spatial, l->var[i]))
+      continue;
+    if (!is_made_of(p, reduce, l->var[i], &of) ||
+        !is_made_of(p, spatial, l->var[i], &of) || !counts_up(p, l, of))
+      return false;
+  }
+  return true;
+}
+
+bool sch_counts_from_init(sch_state *s, const arith_loops *l, uint32_t n,
+                          const ir_iter *iter) {
+  ir_program *p = s->p;
+  arith_range *start = arena_array(s->scratch, arith_range, l->n);
+  for (uint32_t i = 0; i < l->n; i++) {
+    int64_t lo;
+    if (!ir_const_int(p, l->lo[i], &lo)) return false;
+    start[i] = (arith_range){lo, lo};
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    int64_t lo;
+    if (iter[k].kind == IR_SPATIAL) continue;
+    arith_range first =
+        arith_bounds_with(p, s->scratch, iter[k].bind, l->n, l->var, start);
+    if (!rises(p, iter[k].bind) || !ir_const_int(p, iter[k].lo, &lo) ||
+        first.lo != lo || first.hi != lo)
+      return false;
+    for (uint32_t i = 0; i < n; i++)
+      if (iter[i].kind == IR_SPATIAL &&
+          !shares_in_order(p, l, iter[k].bind, iter[i].bind))
+        return false;
+  }
+  return true;
+}
+
+/* Where the predicate holds at all, so it does where the loops that drive
+ * reduce iters are at their least. */
+static bool holds_first(sch_state *s, const arith_loops *l, ir_stmt block) {
+  const ir_program *p = s->p;
+  ir_expr pred = ir_blk(p, block)->pred;
+  ir_span it = ir_blk(p, block)->iters;
+  if (!pred) return true;
+  uint8_t *set = arena_zalloc(s->scratch, p->var.n);
+  for (uint32_t i = 0; i < l->n; i++)
+    for (uint32_t k = it.at; k < it.at + it.n; k++)
+      if (p->iter.v[k].kind != IR_SPATIAL &&
+          ir_uses_var(p, p->iter.v[k].bind, l->var[i]))
+        set[l->var[i]] = 1;
+  return sch_holds_at_start(p, pred, set, 1);
+}
+
+bool sch_begins_at_init(sch_state *s, ir_stmt block) {
+  ir_program *p = s->p;
+  ir_span it = ir_blk(p, block)->iters;
+  arith_loops l;
+  if (arith_loops_between(p, s->scratch, ir_scope_of(p, block), block, &l) &&
+      sch_counts_from_init(s, &l, it.n, p->iter.v + it.at) &&
+      holds_first(s, &l, block))
+    return true;
+  sch_clash clash;
+  if (poly_starts_first(s, block, &clash)) return true;
+  return sch_refuse(s, SCH_R_INIT_LATE, .s = {block}, .clash = clash);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Expressions, conditions and accesses in isl's terms. */
+#include "schedule/analysis/polyhedra_isl.h"
+
+/* The operations are some tenths of a second's worth. */
+enum { MAX_OPERATIONS = 250000, MAX_NODES = 20000 };
+
+isl_ctx *poly_context(void) {
+  isl_ctx *ctx = isl_ctx_alloc();
+  if (!ctx) return NULL;
+  isl_options_set_on_error(ctx, ISL_ON_ERROR_CONTINUE);
+  isl_ctx_set_max_operations(ctx, MAX_OPERATIONS);
+  return ctx;
+}
+
+void poly_enter(poly_builder *b, isl_ctx *ctx, const poly_pair *x, int k) {
+  const poly_block *blk = &x->b[k];
+  *b = (poly_builder){.x = x, .p = x->p, .ctx = ctx, .budget = MAX_NODES};
+  for (uint32_t v = 0; v < x->p->var.n; v++) x->pos[v] = -1;
+  for (uint32_t i = 0; i < x->nparam; i++) x->pos[x->param[i]] = (int32_t)i;
+  for (uint32_t i = 0; i < blk->n; i++)
+    x->pos[blk->dim[i]] = (int32_t)(x->nparam + i);
+  b->space = isl_space_set_alloc(ctx, x->nparam, blk->n);
+}
+
+/* ---- expressions --------------------------------------------------------- */
+
+static isl_set *everything(const poly_builder *b) {
+  return isl_set_universe(isl_space_copy(b->space));
+}
+
+static isl_pw_aff *constant(const poly_builder *b, int64_t v) {
+  return isl_pw_aff_val_on_domain(everything(b),
+                                  isl_val_int_from_si(b->ctx, v));
+}
+
+static isl_pw_aff *strange(poly_builder *b) {
+  b->strange = true;
+  return NULL;
+}
+
+static isl_pw_aff *variable(poly_builder *b, ir_var v) {
+  int32_t at = b->x->pos[v];
+  if (at < 0)
+    return b->x->bound[v] ? poly_value(b, b->x->bound[v]) : strange(b);
+  uint32_t k = (uint32_t)at;
+  bool param = k < b->x->nparam;
+  isl_local_space *ls = isl_local_space_from_space(isl_space_copy(b->space));
+  return isl_pw_aff_from_aff(isl_aff_var_on_domain(
+      ls, param ? isl_dim_param : isl_dim_set, param ? k : k - b->x->nparam));
+}
+
+/* Quotient or remainder by a constant. */
+static isl_pw_aff *digit(poly_builder *b, const ir_node *n) {
+  int64_t c;
+  if (!ir_const_int(b->p, n->b, &c) || c <= 0) return strange(b);
+  isl_val *by = isl_val_int_from_si(b->ctx, c);
+  isl_pw_aff *of = poly_value(b, n->a);
+  return n->op == IR_MOD ? isl_pw_aff_mod_val(of, by)
+                         : isl_pw_aff_floor(isl_pw_aff_scale_down_val(of, by));
+}
+
+static isl_pw_aff *product(poly_builder *b, const ir_node *n) {
+  int64_t c;
+  ir_expr of = n->a;
+  if (!ir_const_int(b->p, n->b, &c)) {
+    if (!ir_const_int(b->p, n->a, &c)) return strange(b);
+    of = n->b;
+  }
+  return isl_pw_aff_scale_val(poly_value(b, of),
+                              isl_val_int_from_si(b->ctx, c));
+}
+
+static isl_pw_aff *choice(poly_builder *b, const ir_node *n) {
+  return isl_pw_aff_cond(isl_set_indicator_function(poly_where(b, n->a)),
+                         poly_value(b, n->b), poly_value(b, n->c));
+}
+
+/* Indices are of 64 bits and do not wrap. */
+isl_pw_aff *poly_value(poly_builder *b, ir_expr e) {
+  const ir_node *n = ir_at(b->p, e);
+  if (!b->budget || b->strange) return strange(b);
+  b->budget--;
+  if (n->op == IR_INT) return constant(b, n->i);
+  if (!ir_dtype_eq(n->dtype, IR_INDEX)) return strange(b);
+  switch ((ir_op)n->op) {
+  case IR_VAR: return variable(b, n->a);
+  case IR_ADD: return isl_pw_aff_add(poly_value(b, n->a), poly_value(b, n->b));
+  case IR_SUB: return isl_pw_aff_sub(poly_value(b, n->a), poly_value(b, n->b));
+  case IR_MIN: return isl_pw_aff_min(poly_value(b, n->a), poly_value(b, n->b));
+  case IR_MAX: return isl_pw_aff_max(poly_value(b, n->a), poly_value(b, n->b));
+  case IR_MUL: return product(b, n);
+  case IR_DIV:
+  case IR_MOD: return digit(b, n);
+  case IR_SELECT: return choice(b, n);
+  default: return strange(b);
+  }
+}
+
+/* ---- conditions ---------------------------------------------------------- */
+
+static isl_set *strange_set(poly_builder *b) {
+  b->strange = true;
+  return NULL;
+}
+
+static isl_set *compared(poly_builder *b, const ir_node *n) {
+  isl_pw_aff *x = poly_value(b, n->a), *y = poly_value(b, n->b);
+  switch ((ir_op)n->op) {
+  case IR_EQ: return isl_pw_aff_eq_set(x, y);
+  case IR_NE: return isl_pw_aff_ne_set(x, y);
+  case IR_LT: return isl_pw_aff_lt_set(x, y);
+  default: return isl_pw_aff_le_set(x, y);
+  }
+}
+
+isl_set *poly_where(poly_builder *b, ir_expr cond) {
+  const ir_node *n = ir_at(b->p, cond);
+  if (!b->budget || b->strange) return strange_set(b);
+  b->budget--;
+  switch ((ir_op)n->op) {
+  case IR_INT:
+    return n->i ? everything(b) : isl_set_empty(isl_space_copy(b->space));
+  case IR_EQ:
+  case IR_NE:
+  case IR_LT:
+  case IR_LE: return compared(b, n);
+  case IR_AND:
+    return isl_set_intersect(poly_where(b, n->a), poly_where(b, n->b));
+  case IR_OR: return isl_set_union(poly_where(b, n->a), poly_where(b, n->b));
+  case IR_NOT: return isl_set_complement(poly_where(b, n->a));
+  default: return strange_set(b);
+  }
+}
+
+/* Where it holds, as far as that is quasi-affine: what is not is left out,
+ * which makes the set larger. */
+static isl_set *surely(poly_builder *b, isl_set *in, ir_expr cond, bool holds) {
+  const ir_node *n = ir_at(b->p, cond);
+  if (n->op == (holds ? IR_AND : IR_OR)) {
+    in = surely(b, in, n->a, holds);
+    return surely(b, in, n->b, holds);
+  }
+  isl_set *s = poly_where(b, cond);
+  if (b->strange) {
+    b->strange = false;
+    b->vague = true;
+    isl_set_free(s);
+    return in;
+  }
+  return isl_set_intersect(in, holds ? s : isl_set_complement(s));
+}
+
+/* in, where lo <= v < lo + extent; v: a variable or what it stands for. */
+static isl_set *in_range(poly_builder *b, isl_set *in, ir_var v, ir_expr lo,
+                         ir_expr extent) {
+  isl_pw_aff *first = poly_value(b, lo);
+  isl_pw_aff *end =
+      isl_pw_aff_add(isl_pw_aff_copy(first), poly_value(b, extent));
+  isl_set *s = isl_set_intersect(isl_pw_aff_le_set(first, variable(b, v)),
+                                 isl_pw_aff_lt_set(variable(b, v), end));
+  if (!b->strange) return isl_set_intersect(in, s);
+  b->strange = false;
+  b->vague = true;
+  isl_set_free(s);
+  return in;
+}
+
+isl_set *poly_at_start(poly_builder *b, isl_set *in, ir_stmt block) {
+  ir_span it = ir_blk(b->p, block)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++) {
+    const ir_iter *r = &b->p->iter.v[i];
+    if (r->kind != IR_REDUCE) continue;
+    isl_set *s = isl_pw_aff_eq_set(variable(b, r->var), poly_value(b, r->lo));
+    if (b->strange) {
+      b->strange = false;
+      b->vague = true;
+      isl_set_free(s);
+    } else {
+      in = isl_set_intersect(in, s);
+    }
+  }
+  return in;
+}
+
+static isl_set *conditions(poly_builder *b, const poly_cond *c) {
+  isl_set *in = everything(b);
+  for (; c; c = c->up) switch (c->kind) {
+    case POLY_TRUE: in = surely(b, in, c->e, true); break;
+    case POLY_FALSE: in = surely(b, in, c->e, false); break;
+    case POLY_START: in = poly_at_start(b, in, c->st); break;
+    case POLY_LOOP: {
+      const ir_stmt_rec *r = ir_st(b->p, c->st);
+      in = in_range(b, in, r->var, r->lo, r->extent);
+    }
+    }
+  return in;
+}
+
+/* What is known of the parameters: the domains of iters, the bounds of
+ * sizes. */
+static isl_set *with_params(poly_builder *b, isl_set *in) {
+  for (uint32_t i = 0; i < b->x->nparam; i++) {
+    const ir_var_rec *v = &b->p->var.v[b->x->param[i]];
+    if (v->lo != INT64_MIN)
+      in = isl_set_intersect(in, isl_pw_aff_ge_set(variable(b, b->x->param[i]),
+                                                   constant(b, v->lo)));
+    if (v->hi != INT64_MAX)
+      in = isl_set_intersect(in, isl_pw_aff_le_set(variable(b, b->x->param[i]),
+                                                   constant(b, v->hi)));
+  }
+  return in;
+}
+
+isl_set *poly_domain(poly_builder *b, const poly_cond *when) {
+  return with_params(b, conditions(b, when));
+}
+
+/* ---- accesses ------------------------------------------------------------ */
+
+/* Iterations to values of one index: those from `first` to `last`, or any
+ * (first is not quasi-affine). */
+static isl_map *one_index(poly_builder *b, isl_pw_aff *first,
+                          isl_pw_aff *last) {
+  isl_space *line = isl_space_set_alloc(b->ctx, b->x->nparam, 1);
+  if (b->strange) {
+    b->strange = false;
+    b->vague = true;
+    isl_pw_aff_free(first);
+    isl_pw_aff_free(last);
+    isl_space *all =
+        isl_space_map_from_domain_and_range(isl_space_copy(b->space), line);
+    return isl_map_universe(all);
+  }
+  isl_map *le = isl_map_lex_le(line);
+  isl_map *from =
+      isl_map_apply_range(isl_map_from_pw_aff(first), isl_map_copy(le));
+  isl_map *to =
+      isl_map_apply_range(isl_map_from_pw_aff(last), isl_map_reverse(le));
+  return isl_map_intersect(from, to);
+}
+
+static isl_map *index_map(poly_builder *b, const poly_access *a, uint32_t d) {
+  const uint32_t *arg = b->p->arg.v + a->at;
+  if (!a->box) {
+    isl_pw_aff *at = poly_value(b, arg[d]);
+    return b->strange ? one_index(b, at, NULL) : isl_map_from_pw_aff(at);
+  }
+  isl_pw_aff *first = poly_value(b, arg[2 * d]);
+  isl_pw_aff *last =
+      isl_pw_aff_add(isl_pw_aff_copy(first), poly_value(b, arg[2 * d + 1]));
+  last = isl_pw_aff_sub(last, constant(b, 1));
+  return one_index(b, first, last);
+}
+
+/* Iterations to the elements they access. */
+isl_map *poly_access_map(poly_builder *b, const poly_access *a) {
+  isl_set *dom = poly_domain(b, a->when);
+  isl_map *m = isl_map_from_domain(dom);
+  for (uint32_t d = 0; d < b->x->ndim; d++)
+    m = isl_map_flat_range_product(m, index_map(b, a, d));
+  return m;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What polyhedra.h asks about, in isl's terms.  Everything of isl's that is
+ * NULL makes what is made of it NULL, so code is straight and errors are
+ * looked at in the end.  No memory of ours is taken here. */
+#ifndef SCHEDULE_ANALYSIS_POLYHEDRA_ISL_H
+#define SCHEDULE_ANALYSIS_POLYHEDRA_ISL_H
+
+#include "schedule/analysis/polyhedra.h"
+
+#include <isl/aff.h>
+#include <isl/ctx.h>
+#include <isl/map.h>
+#include <isl/options.h>
+#include <isl/point.h>
+#include <isl/set.h>
+#include <isl/space.h>
+#include <isl/val.h>
+
+/* Translating, for one block of the pair. */
+typedef struct poly_builder {
+  const poly_pair *x;
+  const ir_program *p;
+  isl_ctx *ctx;
+  isl_space *space; /* of the block's iterations; to be freed */
+  uint32_t budget;  /* nodes that may yet be looked at */
+  bool strange;     /* what was looked at is not quasi-affine */
+  bool vague;       /* something was left out of a domain */
+} poly_builder;
+
+/* A context that gives up after some tenths of a second; NULL: none. */
+isl_ctx *poly_context(void);
+/* Gives the variables of block k of the pair their places. */
+void poly_enter(poly_builder *b, isl_ctx *ctx, const poly_pair *x, int k);
+/* Of iterations: the value of an index; where a condition holds; those in
+ * which all conditions hold, with what is known of the parameters. */
+isl_pw_aff *poly_value(poly_builder *b, ir_expr e);
+isl_set *poly_where(poly_builder *b, ir_expr cond);
+isl_set *poly_domain(poly_builder *b, const poly_cond *when);
+/* Those of `in` in which the block's reduce iters are at their start. */
+isl_set *poly_at_start(poly_builder *b, isl_set *in, ir_stmt block);
+/* Iterations to the elements they access. */
+isl_map *poly_access_map(poly_builder *b, const poly_access *a);
+
+#endif

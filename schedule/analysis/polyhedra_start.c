@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Asking isl where reductions start. */
+#include "schedule/analysis/polyhedra_isl.h"
+
+/* Iterations to the values of the spatial iters; NULL: not quasi-affine. */
+static isl_map *spatial(poly_builder *b, isl_set *in, ir_stmt block) {
+  isl_map *m = isl_map_from_domain(in);
+  ir_span it = ir_blk(b->p, block)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++) {
+    if (b->p->iter.v[i].kind != IR_SPATIAL) continue;
+    isl_pw_aff *v = poly_value(b, b->p->iter.v[i].bind);
+    m = isl_map_flat_range_product(m, isl_map_from_pw_aff(v));
+  }
+  return m;
+}
+
+static void note(const poly_pair *x, isl_set *in, int k, sch_clash *out) {
+  const poly_block *b = &x->b[0];
+  isl_point *at = isl_set_sample_point(in);
+  uint32_t n = 0, skip = b->n > SCH_CLASH_LOOPS ? b->n - SCH_CLASH_LOOPS : 0;
+  if (at && isl_point_is_void(at) == isl_bool_false)
+    for (uint32_t i = skip; i < b->n; i++) {
+      isl_val *v = isl_point_get_coordinate_val(at, isl_dim_set, (int)i);
+      out->var[k][n] = b->dim[i];
+      out->at[k][n++] = v ? isl_val_get_num_si(v) : 0;
+      isl_val_free(v);
+    }
+  out->n[k] = (uint8_t)n;
+  isl_point_free(at);
+}
+
+/* Those of which no start of the same result comes first; what they would
+ * have to start with is the range of *starts. */
+static isl_set *late(poly_builder *b, ir_stmt block, isl_set *all,
+                     isl_map **starts) {
+  isl_set *first = poly_at_start(b, isl_set_copy(all), block);
+  isl_map *to = spatial(b, isl_set_copy(all), block);
+  isl_map *back = isl_map_reverse(spatial(b, first, block));
+  *starts = isl_map_apply_range(to, back);
+  isl_map *by_then = isl_map_lex_ge(isl_space_copy(b->space));
+  by_then = isl_map_intersect(isl_map_copy(*starts), by_then);
+  return isl_set_subtract(all, isl_map_domain(by_then));
+}
+
+bool poly_starts_first(sch_state *s, ir_stmt block, sch_clash *out) {
+  poly_pair x;
+  poly_builder b;
+  poly_instances(s, block, &x);
+  *out = (sch_clash){0};
+  isl_ctx *ctx = poly_context();
+  if (!ctx) return false;
+  poly_enter(&b, ctx, &x, 0);
+  isl_map *starts;
+  isl_set *bad = late(&b, block, poly_domain(&b, x.b[0].when), &starts);
+  bool known = !b.strange && !b.vague;
+  bool ok = known && isl_set_is_empty(bad) == isl_bool_true;
+  if (known && !ok) {
+    isl_set *one = isl_set_from_point(isl_set_sample_point(isl_set_copy(bad)));
+    note(&x, isl_set_copy(one), 0, out);
+    note(&x, isl_set_apply(one, isl_map_copy(starts)), 1, out);
+  }
+  isl_map_free(starts);
+  isl_set_free(bad);
+  isl_space_free(b.space);
+  isl_ctx_free(ctx);
+  return ok;
+}
