@@ -492,6 +492,8 @@ static int result_index(lua_State *L) {
   if (!strcmp(k, "funnel")) return lua_pushstring(L, r.funnel), 1;
   if (!strcmp(k, "ledger")) return lua_pushstring(L, r.ledger), 1;
   if (!strcmp(k, "classes")) return lua_pushstring(L, r.classes), 1;
+  if (!strcmp(k, "message") && *r.message)
+    return lua_pushstring(L, r.message), 1;
   return 0;
 }
 
@@ -507,6 +509,8 @@ static int result_tostring(lua_State *L) {
     snprintf(text, sizeof text, "nothing valid found in %u trials",
              (unsigned)r.trials);
   lua_pushstring(L, text);
+  if (*r.message) lua_pushfstring(L, "; then: %s", r.message);
+  lua_concat(L, *r.message ? 2 : 1);
   return 1;
 }
 

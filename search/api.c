@@ -127,6 +127,7 @@ tess_status tess_result_get(tess_result *r, tess_result_info *out) {
   out->funnel = text_of(&r->funnel);
   out->ledger = text_of(&r->ledger);
   out->classes = text_of(&r->classes);
+  out->message = r->broke.message;
   return TESS_OK;
 }
 

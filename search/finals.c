@@ -10,6 +10,15 @@ double tune_gflops(const tune *t, double seconds) {
   return seconds > 0 && isfinite(seconds) ? (double)flops / seconds * 1e-9 : 0;
 }
 
+void tune_break_off(tune *t, tess_status s) {
+  err_state *broke = &t->r->broke;
+  if (broke->code != TESS_OK) return;
+  if (t->c->err.code == s)
+    *broke = t->c->err;
+  else
+    err_set(broke, s, "%s", err_status_text(s));
+}
+
 void tune_enter_finals(tune *t, uint32_t trial, search_outcome *o) {
   uint32_t at = t->nbest;
   while (at > 0 && t->best[at - 1].seconds > o->seconds) at--;
@@ -95,30 +104,37 @@ static void fill_classes(tune *t) {
   str_putc(b, '}');
 }
 
+/* The best few meet again; where that fails, what was measured stands. */
+static bool find_winner(tune *t, uint32_t *winner, double *seconds) {
+  tess_status s = revive_best(t);
+  if (s == TESS_OK && t->nbest > 0) s = name_winner(t, winner, seconds);
+  if (s == TESS_OK && t->nbest > 0) return true;
+  if (s != TESS_OK) tune_break_off(t, s);
+  return remembered_best(t, winner, seconds);
+}
+
+static tess_status status_of(const tune *t, bool found) {
+  if (t->r->broke.code != TESS_OK) return t->r->broke.code;
+  if (t->ended == TESS_CANCELLED) return TESS_CANCELLED;
+  return found ? TESS_OK : TESS_NOT_FOUND;
+}
+
 tess_status tune_fill_result(tune *t) {
-  tess_result *r = t->r;
   uint32_t winner = 0;
   double seconds = INFINITY;
-  tess_status s = revive_best(t);
-  bool found = t->nbest > 0;
-  if (s == TESS_OK && found)
-    s = name_winner(t, &winner, &seconds);
-  else if (s == TESS_OK)
-    found = remembered_best(t, &winner, &seconds);
-  if (s == TESS_OK && found) {
+  tess_status s = TESS_OK;
+  bool found = find_winner(t, &winner, &seconds);
+  if (found) {
     const search_cand *c = &t->s.history.v[winner].c;
-    s = tune_decided(t, c->sketch, c->n, c->d, &r->best);
+    s = tune_decided(t, c->sketch, c->n, c->d, &t->r->best);
   }
   t->time.total = tune_now() - t->started + t->time.sketches;
   if (s == TESS_OK) s = mem_protect(&t->c->heap, fill_funnel, t);
   fill_classes(t);
-  r->info =
-      (tess_result_info){.status = t->ended == TESS_CANCELLED ? TESS_CANCELLED
-                                   : found                    ? TESS_OK
-                                                              : TESS_NOT_FOUND,
-                         .latency = seconds,
-                         .gflops = tune_gflops(t, seconds),
-                         .trials = t->trials,
-                         .failed = t->failed};
+  t->r->info = (tess_result_info){.status = status_of(t, found),
+                                  .latency = seconds,
+                                  .gflops = tune_gflops(t, seconds),
+                                  .trials = t->trials,
+                                  .failed = t->failed};
   return s;
 }

@@ -58,6 +58,10 @@ tess_status tune_decided(tune *t, uint32_t sketch, uint32_t n,
 
 /* ---- the end (finals.c) ------------------------------------------------ */
 
+/* A failure in the middle (a full disk, no memory) ends the run, which gives
+ * what it found until then: the first one goes into the result. */
+void tune_break_off(tune *t, tess_status s);
+
 /* A candidate that ran enters the finals if it is among the best few, whose
  * code is kept; takes the code then. */
 void tune_enter_finals(tune *t, uint32_t trial, search_outcome *o);

@@ -97,9 +97,7 @@ static void tear_down(tune *t) {
   str_free(&t->line);
 }
 
-/* ---- a batch
- * ------------------------------------------------------------------------------
- */
+/* ---- a batch ----------------------------------------------------------- */
 
 /* Tells the progress; non-zero: stop. */
 static int tell(tune *t, uint32_t trials) {
@@ -267,8 +265,16 @@ static tess_status run_batches(tune *t) {
   return TESS_OK;
 }
 
-/* ---- the run ---------------------------------------------------------------
- */
+/* ---- the run ----------------------------------------------------------- */
+
+/* Batch by batch; what was found before a failure is given all the same. */
+static tess_status search(tune *t) {
+  uint32_t best;
+  tess_status s = run_batches(t);
+  if (s != TESS_OK && !session_best(&t->s, 1, &best)) return s;
+  if (s != TESS_OK) tune_break_off(t, s);
+  return tune_fill_result(t);
+}
 
 tess_status tune_run(const tune_setup *setup, tess_result **out) {
   tune t = {.set = setup,
@@ -281,8 +287,7 @@ tess_status tune_run(const tune_setup *setup, tess_result **out) {
   measure_ledger start = {0};
   if (setup->ledger) start = *setup->ledger;
   tess_status s = set_up(&t);
-  if (s == TESS_OK) s = run_batches(&t);
-  if (s == TESS_OK) s = tune_fill_result(&t);
+  if (s == TESS_OK) s = search(&t);
   if (s == TESS_OK) {
     measure_ledger spent = {0};
     if (setup->ledger) {

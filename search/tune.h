@@ -57,6 +57,7 @@ struct tess_result {
   char *target;
   VEC(double) curve;
   strbuf funnel, ledger, classes;
+  err_state broke;           /* what broke the run off; TESS_OK: nothing */
 };
 
 /* ---- the loop (tune.c) ------------------------------------------------------------------ */

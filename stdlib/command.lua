@@ -171,12 +171,14 @@ local function say(line)
   io.stdout:flush()
 end
 
+-- What was found; also where a failure broke the run off.
 local function report(result, program, as_json)
   if as_json then
     say(json {
       type = "result", status = result.status, program = program:name(),
       trials = result.trials, failed = result.failed,
       latency = result.latency, gflops = result.gflops, curve = result.curve,
+      message = result.message,
       trace = result.trace and result.trace:lua(),
     })
     return
@@ -252,6 +254,7 @@ function command.tune(args)
           "interrupted before anything valid was found" or
           "nothing valid was found in " .. result.trials .. " trials", 0)
   end
+  if result.message then error(result.message, 0) end
   return 0
 end
 

@@ -658,9 +658,13 @@ TESS_API tess_status tess_tune(tess_program *p, tess_target *target,
 /* From any thread or a signal handler: the run of this context ends. */
 TESS_API void tess_stop(tess_context *c);
 
-/* A result is given even when nothing valid was found: status says so. */
+/* A result is given even when nothing valid was found: status says so.  A run
+ * that breaks off (its database cannot be written, memory runs out, a strategy
+ * fails) gives the best so far where there is one: status and message are
+ * then the failure's. */
 typedef struct tess_result_info {
-  tess_status status;           /* TESS_OK, TESS_NOT_FOUND, TESS_CANCELLED */
+  tess_status status;           /* TESS_OK, TESS_NOT_FOUND, TESS_CANCELLED,
+                                 * or what broke the run off */
   double latency;               /* seconds, median of the re-match */
   double gflops;
   uint32_t trials, failed;
@@ -669,6 +673,7 @@ typedef struct tess_result_info {
   const char *funnel;           /* the rejection funnel, as text */
   const char *ledger;           /* where the time went, as text */
   const char *classes;          /* result classes and counts, as JSON */
+  const char *message;          /* why the run broke off, else "" */
 } tess_result_info;
 TESS_API tess_status tess_result_get(tess_result *r, tess_result_info *out);
 TESS_API tess_status tess_result_trace(tess_result *r,

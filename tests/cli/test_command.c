@@ -200,15 +200,32 @@ static void tuning(void **state) {
   assert_non_null(strstr(last, "\"trials\": 5"));
 }
 
-/* A database that cannot grow, and one that is none. */
-static void full_disk(void **state) {
-  (void)state;
-  int status = console_run(&c, "ulimit -f 40; exec %s tune d.lua --trials 60"
-                           " --db full.db", CONSOLE_TESSERA);
+/* A run whose database may grow to so many blocks of 512 bytes. */
+static void run_on_small_disk(int blocks, const char *options) {
+  int status = console_run(&c, "rm -f full.db*; ulimit -f %d; exec %s tune "
+                           "d.lua --trials 60 --db full.db %s", blocks,
+                           CONSOLE_TESSERA, options);
   assert_int_equal(status, 1);
   const char *line = strstr(c.err, "tessera: database full.db");
   assert_non_null(line);
   assert_ptr_equal(strchr(line, '\n'), c.err + strlen(c.err) - 1);
+}
+
+/* A database that cannot be made; one that cannot grow, where the best so
+ * far is given all the same; and one that is none. */
+static void full_disk(void **state) {
+  (void)state;
+  run_on_small_disk(40, "");
+  assert_string_equal(c.out, "");
+  run_on_small_disk(120, "");
+  assert_non_null(strstr(c.out, "-- the best trace"));
+  assert_non_null(strstr(c.out, "GFLOP/s after"));
+  run_on_small_disk(120, "--json");
+  const char *last = strstr(c.out, "{\"curve\"");
+  assert_non_null(last);
+  assert_non_null(strstr(last, "\"status\": \"IO\""));
+  assert_non_null(strstr(last, "\"message\": \"database full.db"));
+  assert_non_null(strstr(last, "\"trace\": \"-- tessera trace"));
   expect("tune d.lua --trials 2 --db /dev/full", 1, "disk is full");
   expect("tune d.lua --trials 2 --db d.lua", 1, "database d.lua");
   expect("tune d.lua --trials 2 --db=", 1, "a database needs a file");
