@@ -73,6 +73,10 @@ typedef enum ir_fn {
   IR_FN_COUNT
 } ir_fn;
 
+/* A function whose value depends on what other lanes of the warp call. */
+static inline bool ir_fn_of_warp(uint32_t fn) { return fn >= IR_FN_SHFL; }
+enum { IR_WARP_LANES = 32 };
+
 typedef struct ir_node {
   uint8_t op;
   uint8_t is_index : 1, /* built from index variables and constants only: may
@@ -191,6 +195,11 @@ typedef enum ir_loop_kind {
   IR_SERIAL, IR_PARALLEL, IR_VECTORIZED, IR_UNROLLED, IR_THREAD
 } ir_loop_kind;
 
+/* A loop bound to IR_WARP has one iteration, which all lanes of a warp (the
+ * IR_WARP_LANES threads whose numbers in the block follow one another, .x
+ * fastest) run together, once: they wait for each other before it and after
+ * it, and what they did to memory before is seen in it, as is after it what
+ * it did. */
 typedef enum ir_thread {
 #define THREAD(name, text) IR_##name,
 #include "ir/thread.def"
@@ -571,6 +580,11 @@ uint32_t ir_func_new(ir_program *p, ir_str name, uint32_t nparams,
                      const ir_buf *params, ir_stmt root);
 bool ir_scope_parse(const char *s, ir_scope *out);
 const char *ir_scope_text(ir_scope s);
+/* Fragments of matrices belong to a warp, and only what all of its lanes do
+ * together (a loop bound to IR_WARP) touches them. */
+static inline bool ir_scope_is_fragment(uint32_t s) {
+  return s >= IR_SCOPE_WMMA_A && s <= IR_SCOPE_M16N8K8_C;
+}
 bool ir_thread_parse(const char *s, ir_thread *out);
 const char *ir_thread_text(ir_thread t);
 const char *ir_op_text(ir_op op);          /* "+", "min", ... */

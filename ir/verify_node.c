@@ -93,7 +93,21 @@ static fn_type type_of_fn(ir_fn fn) {
   }
 }
 
+/* (mask, value, lane or distance) or (mask, condition). */
+static bool warp_call_ok(const ir_program *p, const ir_node *n) {
+  const tess_dtype bits = {TESS_UINT, 32, 1};
+  tess_dtype x = dtype_of(p, p->arg.v[n->b + 1]);
+  if (n->dtype.lanes != 1 || !ir_dtype_eq(dtype_of(p, p->arg.v[n->b]), bits))
+    return false;
+  if (n->a >= IR_FN_BALLOT)
+    return ir_dtype_eq(x, IR_BOOL) &&
+           ir_dtype_eq(n->dtype, n->a == IR_FN_BALLOT ? bits : IR_BOOL);
+  tess_dtype lane = dtype_of(p, p->arg.v[n->b + 2]);
+  return ir_dtype_eq(x, n->dtype) && lane.lanes == 1 && ir_is_int(lane);
+}
+
 static bool call_ok(const ir_program *p, const ir_node *n) {
+  if (ir_fn_of_warp(n->a)) return warp_call_ok(p, n);
   fn_type t = type_of_fn((ir_fn)n->a);
   if (t == ANYTHING) return true;
   if (t == BITS) {

@@ -19,6 +19,8 @@ static uint16_t level_of_life(const comp *c, ir_buf b) {
     ir_stmt outside = ir_st(c->p, x->kernel)->parent;
     return outside ? (uint16_t)(c->plan.stmt[outside].level + 1) : 1;
   }
+  if (x->kernel && plan_is_of_warp((ir_scope)c->p->buf.v[b].scope))
+    return (uint16_t)(c->plan.stmt[x->kernel].level - 1);
   return level;
 }
 
@@ -59,7 +61,8 @@ uint32_t comp_buf(comp *c, ir_buf b) {
   if (x->kernel) {
     k.kernel = c->kernel;
     k.is_shared = shared;
-    k.is_private = !shared;
+    k.is_warp = plan_is_of_warp((ir_scope)r->scope);
+    k.is_private = !shared && !k.is_warp;
     check_constant_shape(c, b);
   }
   uint32_t at = vec_extend(c->k->heap, &c->k->regs, n);
@@ -211,6 +214,23 @@ static const uint32_t *through_match(comp *c, ir_buf b, ir_stmt match,
   return out;
 }
 
+/* Whose the buffer is decides who may touch it. */
+static void check_owner(comp *c, ir_buf b) {
+  const plan_buf *x = &c->plan.buf[b];
+  ir_scope scope = (ir_scope)c->p->buf.v[b].scope;
+  if (c->kernel && !x->kernel && ir_scope_is_fragment(scope))
+    plan_fail(c->e, TESS_INVALID, c->stmt, b,
+              "a fragment lives outside of the kernel");
+  if (!x->kernel) return;
+  if (!c->warp && ir_scope_is_fragment(scope))
+    plan_fail(c->e, TESS_INVALID, c->stmt, b,
+              "a fragment is touched by a single lane");
+  if (c->warp && !is_shared_scope(scope) && !plan_is_of_warp(scope) &&
+      !ir_is_ancestor(c->p, c->warp, x->home))
+    plan_fail(c->e, TESS_INVALID, c->stmt, b,
+              "each lane's own memory is touched by all together");
+}
+
 /* A buffer exists inside of its home; parameters and constants have got
  * their numbers before any access. */
 uint32_t comp_access(comp *c, ir_buf buf, uint32_t n, const uint32_t *idx,
@@ -227,6 +247,7 @@ uint32_t comp_access(comp *c, ir_buf buf, uint32_t n, const uint32_t *idx,
            : !c->buf_index[buf])
     plan_fail(c->e, TESS_INVALID, c->stmt, buf,
               "it is accessed where it does not exist");
+  check_owner(c, buf);
   uint32_t *extent = arena_array(c->memory, uint32_t, n + 1);
   memset(extent, 0, (n + 1) * sizeof *extent);
   extents_of(c, buf, n, extent);

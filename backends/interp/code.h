@@ -53,8 +53,14 @@ typedef enum code_op {
   OP_LANES_END,
   OP_DOMAIN,      /* domain check `a`                                */
   OP_KERNEL,      /* kernel `a`, whose threads start at the next one */
-  OP_BARRIER      /* stop here for a while; also once the extents of all
+  OP_BARRIER,     /* stop here for a while; also once the extents of all
                    * parameters are known */
+  /* of warps: stop until the other lanes are here */
+  OP_WARP,        /* warp `a` follows, run once; to its exit */
+  OP_WARP_END,
+  OP_WARP_BARRIER,
+  OP_SHUFFLE,     /* d := what(mask a, value b, lane c) */
+  OP_VOTE         /* d := what(mask a, condition b) */
 } code_op;
 
 typedef struct code_insn {
@@ -84,6 +90,7 @@ typedef struct code_buf {
   uint8_t is_input;      /* holds values from the start */
   uint8_t is_private;    /* one for each thread of kernel `kernel` */
   uint8_t is_shared;     /* one for each block of threads of it */
+  uint8_t is_warp;       /* one for each warp of it */
   uint32_t kernel;       /* counted from 1, 0: none */
   uint32_t ndim, extent; /* registers of its extents, in `regs` */
 } code_buf;
@@ -126,6 +133,13 @@ typedef struct code_kernel {
   uint32_t exit;
 } code_kernel;
 
+/* What a warp does together: its lanes agree on the registers listed. */
+typedef struct code_warp {
+  ir_stmt stmt;
+  uint32_t n, at;        /* in `regs`; the variables in `vars` */
+  uint32_t vars;
+} code_warp;
+
 typedef struct code_call {
   ir_str name;
   uint64_t name_hash;
@@ -149,6 +163,8 @@ typedef struct code_unit {
   VEC(code_loop) loops;
   VEC(code_domain) domains;
   VEC(code_kernel) kernels;
+  VEC(code_warp) warps;
+  bool has_warps;        /* warps of threads race as such */
   VEC(code_call) calls;
   uint32_t nparams;
   /* While compiling. */

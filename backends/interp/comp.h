@@ -17,6 +17,7 @@ typedef struct comp {
   ir_stmt stmt;            /* being compiled */
   uint32_t kernel;         /* open one, counted from 1; 0: none */
   uint16_t kernel_level;
+  ir_stmt warp;            /* open loop of a warp's own; 0: none */
   /* Registers of values: a node has as many, in a row, as it has lanes. */
   uint32_t *reg;           /* node -> first one, 0: none yet */
   uint32_t *var_reg;       /* var -> first one */

@@ -13,7 +13,7 @@ static void open_scope(comp *c, ir_stmt s) {
     if (x->is_match || !x->used)
       continue;
     uint32_t i = comp_buf(c, b);
-    if (!c->k->bufs.v[i].is_shared)
+    if (!c->k->bufs.v[i].is_shared && !c->k->bufs.v[i].is_warp)
       comp_op(c, OP_ALLOC, 0, i, 0);
   }
 }
@@ -67,10 +67,89 @@ static void compile_thread(comp *c, ir_stmt s) {
   compile_list(c, r->body);
 }
 
+/* ---- what a warp does together ------------------------------------------ */
+
+typedef struct outer_vars {
+  comp *c;
+  ir_stmt loop;
+  uint8_t *seen; /* variable -> is in the list */
+  uint32_t n;
+  ir_var *var;
+} outer_vars;
+
+static void note_var(const ir_program *p, ir_expr e, void *ud) {
+  outer_vars *o = ud;
+  const ir_node *n = ir_at(p, e);
+  if (n->op != IR_VAR || o->seen[n->a]) return;
+  ir_stmt binder = o->c->plan.var[n->a].binder;
+  o->seen[n->a] = 1;
+  if (!binder || !ir_is_ancestor(p, o->loop, binder)) o->var[o->n++] = n->a;
+}
+
+static void note_expr(outer_vars *o, ir_expr e) {
+  if (e) ir_visit(o->c->p, o->c->memory, e, note_var, o);
+}
+
+/* The variables bound outside that what is in the loop uses. */
+static void find_outer(outer_vars *o) {
+  const ir_program *p = o->c->p;
+  for (ir_stmt s = o->loop; s; s = ir_next(p, s, o->loop)) {
+    const ir_stmt_rec r = *ir_st(p, s);
+    ir_span idx = r.kind == IR_STORE ? r.idx : (ir_span){0, 0};
+    for (uint32_t i = 0; i < idx.n; i++) note_expr(o, p->arg.v[idx.at + i]);
+    ir_expr e[2] = {0, 0};
+    if (r.kind == IR_LOOP) e[0] = r.lo, e[1] = r.extent;
+    if (r.kind == IR_STORE) e[0] = r.value, e[1] = r.mask;
+    if (r.kind == IR_IF) e[0] = r.cond;
+    if (r.kind == IR_LET) e[0] = r.let_value;
+    if (r.kind == IR_EVALUATE) e[0] = r.eval;
+    if (r.kind == IR_BLOCK) e[0] = ir_blk(p, s)->pred;
+    note_expr(o, e[0]);
+    note_expr(o, e[1]);
+    ir_span it = r.kind == IR_BLOCK ? ir_blk(p, s)->iters : (ir_span){0, 0};
+    for (uint32_t i = it.at; i < it.at + it.n; i++)
+      note_expr(o, p->iter.v[i].bind);
+  }
+}
+
+/* All lanes wait before it and after it, and agree on what it uses of them;
+ * one of them runs it for all. */
+static void compile_warp(comp *c, ir_stmt s) {
+  const ir_stmt_rec *r = ir_st(c->p, s);
+  outer_vars o = {.c = c, .loop = s};
+  o.seen = arena_zalloc(c->memory, c->p->var.n);
+  o.var = arena_array(c->memory, ir_var, c->p->var.n);
+  find_outer(&o);
+  if (c->warp || c->plan.stmt[r->parent].level != c->kernel_level)
+    plan_fail(c->e, TESS_INVALID, s, 0,
+              "a warp's loop that is not in a thread's own code");
+  if (!ir_is_const(c->p, r->extent, 1))
+    plan_fail(c->e, TESS_INVALID, s, 0, "a warp's loop of several iterations");
+  code_warp w = {.stmt = s, .n = o.n};
+  w.at = vec_extend(c->k->heap, &c->k->regs, 2 * o.n);
+  w.vars = w.at + o.n;
+  for (uint32_t i = 0; i < o.n; i++) {
+    uint32_t reg = comp_index(c, ir_ref(c->p, o.var[i]));
+    c->k->regs.v[w.at + i] = reg;
+    c->k->regs.v[w.vars + i] = o.var[i];
+  }
+  vec_push(c->k->heap, &c->k->warps, w);
+  comp_op(c, OP_WARP, 0, c->k->warps.n - 1, 0);
+  c->warp = s;
+  comp_op(c, OP_MOVE, c->var_reg[r->var], comp_index(c, r->lo), 0);
+  open_scope(c, s);
+  compile_list(c, r->body);
+  c->stmt = s;
+  c->warp = 0;
+  comp_op(c, OP_WARP_END, 0, 0, 0);
+}
+
 static void compile_kernel(comp *c, ir_stmt s) {
   code_kernel k = {.stmt = s};
+  if (ir_st(c->p, s)->thread == IR_WARP)
+    plan_fail(c->e, TESS_INVALID, s, 0, "a warp's loop outside of threads");
   for (ir_stmt t = s; t; t = ir_next(c->p, t, s))
-    if (plan_is_thread(ir_st(c->p, t)))
+    if (plan_is_thread(ir_st(c->p, t)) && ir_st(c->p, t)->thread != IR_WARP)
       add_thread(c, &k, t);
   for (unsigned i = 0; i < IR_THREAD_COUNT; i++)
     k.index[i] = k.extent[i] ? comp_regs(c, 1) : 0;
@@ -88,14 +167,16 @@ static void compile_kernel(comp *c, ir_stmt s) {
 static void compile_barrier(comp *c, ir_stmt s) {
   ir_scope scope = (ir_scope)ir_st(c->p, s)->thread;
   ir_stmt parent = ir_st(c->p, s)->parent;
-  if (scope != IR_SCOPE_GLOBAL && scope != IR_SCOPE_SHARED &&
+  bool warp = scope == IR_SCOPE_WARP;
+  if (!warp && scope != IR_SCOPE_GLOBAL && scope != IR_SCOPE_SHARED &&
       scope != IR_SCOPE_SHARED_DYN)
     plan_fail(c->e, TESS_UNSUPPORTED, s, 0, "a barrier of scope %s",
               ir_scope_text(scope));
-  else if (!c->kernel || c->plan.stmt[parent].level != c->kernel_level)
+  else if (!c->kernel || c->warp ||
+           c->plan.stmt[parent].level != c->kernel_level)
     plan_fail(c->e, TESS_INVALID, s, 0,
               "a barrier that is not in a thread's own code");
-  comp_op(c, OP_BARRIER, 0, 0, 0);
+  comp_op(c, warp ? OP_WARP_BARRIER : OP_BARRIER, 0, 0, 0);
 }
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -253,6 +334,8 @@ static void compile_stmt(comp *c, ir_stmt s) {
   case IR_LOOP:
     if (!c->plan.lockstep || !plan_is_thread(r))
       compile_loop(c, s);
+    else if (c->kernel && r->thread == IR_WARP)
+      compile_warp(c, s);
     else if (c->kernel)
       compile_thread(c, s);
     else
@@ -298,6 +381,7 @@ static void clear(code_unit *k) {
   vec_clear(&k->loops);
   vec_clear(&k->domains);
   vec_clear(&k->kernels);
+  vec_clear(&k->warps);
   vec_clear(&k->calls);
 }
 
@@ -312,6 +396,7 @@ void code_free(code_unit *k) {
   vec_free(k->heap, &k->loops);
   vec_free(k->heap, &k->domains);
   vec_free(k->heap, &k->kernels);
+  vec_free(k->heap, &k->warps);
   vec_free(k->heap, &k->calls);
   vec_free(k->heap, &k->valid);
   vec_free(k->heap, &k->undo);
@@ -353,6 +438,7 @@ tess_status code_compile(code_unit *k, ir_program *p, arena *memory,
     plan_fail(e, TESS_UNSUPPORTED, 0, 0,
               "more than %d racing loops inside one another", CODE_LEVELS);
   k->p = p;
+  k->has_warps = c.plan.warps;
   vec_clear(&k->valid);
   vec_clear(&k->undo);
   vec_clear(&k->blocks);

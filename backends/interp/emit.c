@@ -135,8 +135,26 @@ static code_op call_op(const comp *c, ir_fn fn, tess_dtype t,
   return c->residue ? OP_R_CALL : OP_CALL_REAL;
 }
 
+/* A function of a warp: each lane stops there for the others. */
+static void emit_warp(comp *c, const ir_node *n, uint32_t d) {
+  const uint32_t *arg = c->p->arg.v + n->b;
+  bool vote = n->a >= IR_FN_BALLOT;
+  uint32_t r[3] = {comp_index(c, arg[0]), comp_index(c, arg[1]), 0};
+  if (!vote) r[2] = comp_index(c, arg[2]);
+  if (!c->kernel || c->warp || c->plan.stmt[c->stmt].level != c->kernel_level)
+    plan_fail(c->e, TESS_INVALID, c->stmt, 0,
+              "%s that is not in a thread's own code", ir_fn_text((ir_fn)n->a));
+  code_insn *i = comp_op(c, vote ? OP_VOTE : OP_SHUFFLE, d, r[0], r[1]);
+  i->c = r[2];
+  i->what = (uint8_t)n->a;
+}
+
 static void emit_call(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
   const ir_node n = *ir_at(c->p, e);
+  if (ir_fn_of_warp(n.a)) {
+    emit_warp(c, &n, d);
+    return;
+  }
   tess_dtype t = scalar(n.dtype);
   ir_fn fn = (ir_fn)n.a;
   uint32_t r[MAX_ARGS] = {0};

@@ -188,6 +188,11 @@ machine_stop machine_exec(machine *m, interp_word *R, uint32_t *start) {
     switch ((code_op)i->op) {
     case OP_END: return MACHINE_END;
     case OP_BARRIER: *start = pc; return MACHINE_BARRIER;
+    case OP_WARP:
+    case OP_WARP_END:
+    case OP_WARP_BARRIER:
+    case OP_SHUFFLE:
+    case OP_VOTE: *start = pc; return MACHINE_WARP;
     case OP_JUMP: pc = i->c; break;
     case OP_JZ: pc = RA.u ? pc : i->c; break;
     case OP_JNE: pc = RA.u != RB.u ? i->c : pc; break;

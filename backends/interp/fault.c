@@ -38,30 +38,13 @@ void machine_unwritten(machine *m, const code_access *a, uint64_t at) {
   machine_fault(m, of_access(a, at, INTERP_UNWRITTEN, TESS_UNWRITTEN));
 }
 
-/* The value of the loop's variable at time t; -1 when that is not known. */
-static int64_t iteration_at(const machine *m, uint32_t d, uint32_t t) {
-  const machine_level *l = &m->level[d];
-  uint32_t end = d + 1 < m->depth ? m->level[d + 1].log : m->times->n;
-  uint32_t lo = l->log, hi = end;
-  if (!t || lo == hi)
-    return -1;
-  while (hi - lo > 1) {
-    uint32_t mid = lo + (hi - lo) / 2;
-    if (m->times->v[mid] <= t)
-      lo = mid;
-    else
-      hi = mid;
-  }
-  return l->lo + (int64_t)(lo - l->log);
-}
-
 void machine_race(machine *m, const code_access *a, uint64_t at, uint32_t d,
                   uint32_t t, bool wrote, bool writes) {
   interp_error e = of_access(a, at, INTERP_RACE, TESS_RACE);
   e.loop = m->level[d].loop;
   e.group = m->level[d].group;
-  e.iter[0] = iteration_at(m, d, t);
-  e.iter[1] = iteration_at(m, d, m->clock);
+  e.iter[0] = machine_value_at(m, d, t);
+  e.iter[1] = machine_value_at(m, d, m->clock);
   e.write[0] = wrote;
   e.write[1] = writes;
   machine_fault(m, e);

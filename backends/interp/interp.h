@@ -22,7 +22,15 @@
  * a thread loop binds its variable to the thread's own index, and all threads
  * of a block run to the same barrier before any passes it.  There a buffer in
  * a shared scope is one for the block of threads and lives as long as it;
- * others allocated in the kernel belong to one thread. */
+ * others allocated in the kernel belong to one thread, or to one warp where
+ * their scope is "warp" or a fragment's.
+ *
+ * Warps.  The threads of a block in order, .x fastest, make warps of
+ * IR_WARP_LANES lanes, the last one perhaps fewer.  All lanes come to a loop
+ * bound to IR_WARP, whole warps only, with the same values of the variables
+ * that it uses; its body runs once.  Barriers of scope "warp" and functions of
+ * a warp (ir_fn_of_warp) part and join lanes as their declarations say; what
+ * does not meet so is an error. */
 #ifndef BACKENDS_INTERP_INTERP_H
 #define BACKENDS_INTERP_INTERP_H
 
@@ -63,7 +71,10 @@ typedef enum interp_fault {
   INTERP_FINE,
   INTERP_RACE,             /* TESS_RACE: loop, iter, write; iter[0] is -1
                             * where only the later one is known           */
-  INTERP_DIVERGENCE,       /* TESS_RACE: a barrier not reached by all     */
+  INTERP_DIVERGENCE,       /* TESS_RACE: a barrier, or what a warp does
+                            * together, not reached by all: iter          */
+  INTERP_LANES,            /* TESS_RACE: what is wrong with how the lanes of
+                            * a warp meet; iter: threads                  */
   INTERP_OUTSIDE,          /* TESS_BOUNDS: dim, at, lo, extent            */
   INTERP_UNWRITTEN,        /* TESS_UNWRITTEN: read before any write       */
   INTERP_REGION,           /* TESS_BOUNDS: outside the regions of `loop`,
@@ -79,7 +90,7 @@ typedef enum interp_fault {
 /* Whose iterations race: those of a loop, or of all thread loops of a kernel,
  * which `loop` is then the outermost of, numbered with .x fastest. */
 typedef enum interp_group {
-  INTERP_ITERATIONS, INTERP_BLOCKS, INTERP_THREADS
+  INTERP_ITERATIONS, INTERP_BLOCKS, INTERP_WARPS, INTERP_THREADS
 } interp_group;
 
 typedef struct interp_error {

@@ -4,20 +4,6 @@
  * end; blocks race with each other, threads with those of the same round. */
 #include "backends/interp/machine.h"
 
-/* A kernel while it runs.  A thread is its registers and its place. */
-typedef struct launch {
-  machine *m;
-  const code_kernel *g;
-  uint32_t nregs, start;
-  int64_t blocks, threads;
-  interp_word *regs;       /* of all threads */
-  uint32_t *pc;
-  uint8_t *done;
-  uint32_t nown;           /* buffers that each thread has of its own */
-  uint32_t *own;           /* which, in code.bufs */
-  machine_buf *mine;       /* of all threads */
-} launch;
-
 static bool counts(const code_kernel *g, bool grid, int64_t *n) {
   *n = 1;
   for (unsigned i = 0; i < IR_THREAD_COUNT; i++)
@@ -37,86 +23,110 @@ static void set_indices(const code_kernel *g, bool grid, int64_t k,
     }
 }
 
-static bool prepare(launch *x) {
+static bool prepare(machine_launch *x) {
   machine *m = x->m;
   const code_unit *k = m->k;
   uint64_t n = (uint64_t)x->threads;
+  uint64_t warps = (n + IR_WARP_LANES - 1) / IR_WARP_LANES;
   x->own = machine_memory(m, k->bufs.n * sizeof *x->own, 0, x->g->stmt);
-  if (!x->own)
-    return false;
-  for (uint32_t i = 1; i < k->bufs.n; i++)
-    if (k->bufs.v[i].is_private && &k->kernels.v[k->bufs.v[i].kernel] == x->g)
-      x->own[x->nown++] = i;
+  x->held = machine_memory(m, k->bufs.n * sizeof *x->held, 0, x->g->stmt);
+  if (!x->own || !x->held) return false;
+  for (uint32_t i = 1; i < k->bufs.n; i++) {
+    if (&k->kernels.v[k->bufs.v[i].kernel] != x->g) continue;
+    if (k->bufs.v[i].is_private) x->own[x->nown++] = i;
+    if (k->bufs.v[i].is_warp) x->held[x->nheld++] = i;
+  }
   x->regs = machine_memory(m, n * x->nregs * sizeof *x->regs, 0, x->g->stmt);
   x->pc = machine_memory(m, n * sizeof *x->pc, 0, x->g->stmt);
-  x->done = machine_memory(m, n, 0, x->g->stmt);
+  x->stop = machine_memory(m, n, 0, x->g->stmt);
   x->mine = machine_memory(m, n * x->nown * sizeof *x->mine, 0, x->g->stmt);
-  return x->regs && x->pc && x->done && x->mine;
+  x->ours =
+      machine_memory(m, warps * x->nheld * sizeof *x->ours, 0, x->g->stmt);
+  return x->regs && x->pc && x->stop && x->mine && x->ours;
+}
+
+/* Each warp's buffers come to life with it. */
+static bool start_warps(machine_launch *x, const interp_word *R) {
+  machine_buf *ours = x->ours;
+  for (int64_t t = 0; t < x->threads; t += IR_WARP_LANES)
+    for (uint32_t i = 0; i < x->nheld; i++, ours++) {
+      x->m->buf[x->held[i]] = *ours;
+      if (!machine_alloc(x->m, x->held[i], R, x->g->stmt)) return false;
+      *ours = x->m->buf[x->held[i]];
+    }
+  return true;
 }
 
 /* Shared buffers come to life with the block of threads. */
-static bool start_block(launch *x, int64_t block, const interp_word *R) {
+static bool start_block(machine_launch *x, int64_t block,
+                        const interp_word *R) {
   const code_unit *k = x->m->k;
   for (uint32_t i = 1; i < k->bufs.n; i++)
     if (k->bufs.v[i].is_shared && &k->kernels.v[k->bufs.v[i].kernel] == x->g &&
         !machine_alloc(x->m, i, R, x->g->stmt))
       return false;
   for (int64_t t = 0; t < x->threads; t++) {
-    interp_word *mine = x->regs + (uint64_t)t * x->nregs;
+    interp_word *mine = machine_regs(x, t);
     memcpy(mine, R, x->nregs * sizeof *R);
     set_indices(x->g, true, block, mine);
     set_indices(x->g, false, t, mine);
     x->pc[t] = x->start;
-    x->done[t] = 0;
   }
-  return true;
+  return start_warps(x, R);
 }
 
-static machine_stop run_thread(launch *x, int64_t t) {
+machine_stop machine_thread(machine_launch *x, int64_t t) {
   machine *m = x->m;
   machine_buf *mine = x->mine + (uint64_t)t * x->nown;
-  for (uint32_t i = 0; i < x->nown; i++)
-    m->buf[x->own[i]] = mine[i];
-  machine_stop stop =
-      machine_exec(m, x->regs + (uint64_t)t * x->nregs, &x->pc[t]);
-  for (uint32_t i = 0; i < x->nown; i++)
-    mine[i] = m->buf[x->own[i]];
+  for (uint32_t i = 0; i < x->nown; i++) m->buf[x->own[i]] = mine[i];
+  machine_stop stop = machine_exec(m, machine_regs(x, t), &x->pc[t]);
+  for (uint32_t i = 0; i < x->nown; i++) mine[i] = m->buf[x->own[i]];
+  x->stop[t] = (uint8_t)stop;
   return stop;
 }
 
-/* Thread t stopped differently than thread 0 did. */
-static void diverged(launch *x, int64_t t) {
-  ir_stmt s = x->m->k->origin.v[x->pc[x->done[0] ? t : 0] - 1];
+/* ---- rounds ------------------------------------------------------------- */
+
+void machine_diverged(machine_launch *x, int64_t first, int64_t t) {
+  int64_t waits = x->stop[first] == MACHINE_END ? t : first;
+  ir_stmt s = x->m->k->origin.v[x->pc[waits] - 1];
   machine_fault(x->m, (interp_error){.code = TESS_RACE,
-                                     .fault = INTERP_DIVERGENCE, .stmt = s,
-                                     .element = -1, .loop = x->g->stmt,
-                                     .iter = {0, t}});
+                                     .fault = INTERP_DIVERGENCE,
+                                     .stmt = s,
+                                     .element = -1,
+                                     .loop = x->g->stmt,
+                                     .iter = {first, t}});
 }
 
-/* One round; *more: all threads stand at the same barrier. */
-static bool run_round(launch *x, bool *more) {
-  machine *m = x->m;
-  if (!machine_enter(m, x->g->stmt, 0))
-    return false;
-  m->level[m->depth - 1].group = INTERP_THREADS;
-  for (int64_t t = 0; t < x->threads; t++) {
-    if (!machine_iterate(m))
+/* All threads to their next barrier: those of a warp one after the other. */
+static bool run_threads(machine_launch *x, bool warps) {
+  int64_t step = warps ? IR_WARP_LANES : 1;
+  for (int64_t t = 0; t < x->threads; t += step)
+    if (!machine_iterate(x->m) ||
+        (warps ? !machine_warp(x, t / IR_WARP_LANES)
+               : machine_thread(x, t) == MACHINE_FAULT))
       return false;
-    machine_stop stop = run_thread(x, t);
-    if (stop == MACHINE_FAULT)
-      return false;
-    x->done[t] = stop == MACHINE_END;
-    if (x->done[t] != x->done[0] || (!x->done[0] && x->pc[t] != x->pc[0])) {
-      diverged(x, t);
-      return false;
-    }
-  }
-  machine_leave(m);
-  *more = !x->done[0];
   return true;
 }
 
-static bool run_blocks(launch *x, const interp_word *R) {
+/* One round; *more: all threads stand at the same barrier. */
+static bool run_round(machine_launch *x, bool *more) {
+  machine *m = x->m;
+  bool warps = m->k->has_warps;
+  if (!machine_enter(m, x->g->stmt, 0)) return false;
+  m->level[m->depth - 1].group = warps ? INTERP_WARPS : INTERP_THREADS;
+  if (!run_threads(x, warps)) return false;
+  *more = x->stop[0] == MACHINE_BARRIER;
+  for (int64_t t = 1; t < x->threads; t++)
+    if (x->stop[t] != x->stop[0] || (*more && x->pc[t] != x->pc[0])) {
+      machine_diverged(x, 0, t);
+      return false;
+    }
+  machine_leave(m);
+  return true;
+}
+
+static bool run_blocks(machine_launch *x, const interp_word *R) {
   machine *m = x->m;
   if (!machine_enter(m, x->g->stmt, 0))
     return false;
@@ -140,17 +150,16 @@ static bool run_blocks(launch *x, const interp_word *R) {
 
 machine_stop machine_kernel(machine *m, const code_kernel *g,
                             const interp_word *R, uint32_t pc) {
-  launch x = {.m = m, .g = g, .nregs = m->k->init.n, .start = pc};
+  machine_launch x = {.m = m, .g = g, .nregs = m->k->init.n, .start = pc};
   if (!counts(g, true, &x.blocks) || !counts(g, false, &x.threads)) {
     machine_limit(m, g->stmt, 0, "threads");
     return MACHINE_FAULT;
   }
   arena_mark mark = arena_get_mark(m->memory);
   uint64_t bytes = m->bytes;
-  if (!prepare(&x) || !run_blocks(&x, R))
-    return MACHINE_FAULT;
-  for (uint32_t i = 0; i < x.nown; i++)
-    m->buf[x.own[i]] = (machine_buf){0};
+  if (!prepare(&x) || !run_blocks(&x, R)) return MACHINE_FAULT;
+  for (uint32_t i = 0; i < x.nown; i++) m->buf[x.own[i]] = (machine_buf){0};
+  for (uint32_t i = 0; i < x.nheld; i++) m->buf[x.held[i]] = (machine_buf){0};
   for (uint32_t i = 1; i < m->k->bufs.n; i++)
     if (m->k->bufs.v[i].is_shared &&
         &m->k->kernels.v[m->k->bufs.v[i].kernel] == g)

@@ -15,7 +15,12 @@
  * open then there was a read in another iteration.  A set of bits, one a
  * level, remembers that exactly.  A barrier starts a new round of the threads
  * of a block, which is a racing loop of its own, so what threads did before
- * it is ordered. */
+ * it is ordered.
+ *
+ * Where there are warps a round is a racing loop over them, and in each of its
+ * iterations the lanes are one, from one point that orders their memory to the
+ * next.  In between they take turns when they exchange values, so that a lane
+ * has several iterations, which do not race with each other. */
 #ifndef BACKENDS_INTERP_MACHINE_H
 #define BACKENDS_INTERP_MACHINE_H
 
@@ -41,6 +46,8 @@ typedef struct machine_level {
   ir_stmt loop;
   interp_group group;    /* what its iterations are */
   int64_t lo;            /* value of the variable in the first iteration */
+  uint32_t lanes;        /* of a warp, which take turns: iteration i is that of
+                          * lane i % lanes; 0: all iterations differ */
   uint32_t log;          /* its iterations' times in `times`, from here */
 } machine_level;
 
@@ -60,7 +67,9 @@ typedef struct machine {
 } machine;
 
 typedef enum machine_stop {
-  MACHINE_END, MACHINE_BARRIER, MACHINE_FAULT
+  MACHINE_END, MACHINE_BARRIER,
+  MACHINE_WARP,          /* before what the lanes of a warp do together */
+  MACHINE_FAULT
 } machine_stop;
 
 /* Runs from *pc on with registers R until the end, a barrier or a fault;
@@ -68,6 +77,32 @@ typedef enum machine_stop {
 machine_stop machine_exec(machine *m, interp_word *R, uint32_t *pc);
 
 /* ---- kernels (kernel.c) ------------------------------------------------- */
+
+/* A kernel while it runs.  A thread is its registers and its place. */
+typedef struct machine_launch {
+  machine *m;
+  const code_kernel *g;
+  uint32_t nregs, start;
+  int64_t blocks, threads;
+  interp_word *regs;       /* of all threads */
+  uint32_t *pc;
+  uint8_t *stop;           /* why it stopped (machine_stop) */
+  uint32_t nown, nheld;    /* buffers that each thread, each warp has */
+  uint32_t *own, *held;    /* which, in code.bufs */
+  machine_buf *mine;       /* of all threads */
+  machine_buf *ours;       /* of all warps */
+} machine_launch;
+static inline interp_word *machine_regs(const machine_launch *x, int64_t t) {
+  return x->regs + (uint64_t)t * x->nregs;
+}
+
+/* Runs thread t from where it stands to its next stop. */
+machine_stop machine_thread(machine_launch *x, int64_t t);
+/* Thread t stopped where thread `first` did not. */
+void machine_diverged(machine_launch *x, int64_t first, int64_t t);
+/* Runs the lanes of warp w until each stands at a barrier of the block, or
+ * the end (warp.c); false: fault. */
+bool machine_warp(machine_launch *x, int64_t w);
 
 /* All blocks of threads of a kernel; its code starts at `pc`. */
 machine_stop machine_kernel(machine *m, const code_kernel *g,
@@ -91,6 +126,9 @@ bool machine_tick(machine *m, ir_stmt s);
 bool machine_enter(machine *m, ir_stmt loop, int64_t lo);
 bool machine_iterate(machine *m);
 void machine_leave(machine *m);
+
+/* The value of the loop's variable at time t; -1 when that is not known. */
+int64_t machine_value_at(const machine *m, uint32_t d, uint32_t t);
 
 /* Checks and notes an access to element `at`; false: fault. */
 bool machine_read(machine *m, const code_access *a, uint64_t at);

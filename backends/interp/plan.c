@@ -89,13 +89,14 @@ bool plan_is_racing(const ir_program *p, ir_stmt s) {
 }
 
 /* The level inside s.  In a kernel all threads are two levels: blocks of
- * threads, and the threads of one block. */
+ * threads, and the threads of one block; where there are warps, three. */
 static uint16_t level_in(const plan *n, ir_stmt s, uint16_t outer) {
   const ir_stmt_rec *r = ir_st(n->p, s);
-  if (!plan_is_racing(n->p, s))
-    return outer;
-  if (n->lockstep && plan_is_thread(r))
-    return kernel_of(n, r->parent) ? outer : (uint16_t)(outer + 2);
+  if (!plan_is_racing(n->p, s)) return outer;
+  if (n->lockstep && plan_is_thread(r)) {
+    if (!kernel_of(n, r->parent)) return (uint16_t)(outer + 2 + n->warps);
+    return r->thread == IR_WARP ? (uint16_t)(outer - 1) : outer;
+  }
   return (uint16_t)(outer + 1);
 }
 
@@ -168,7 +169,8 @@ static void know(plan *n, ir_expr e, plan_node *x) {
   const uint32_t *op;
   uint32_t small[4], k = plan_operands(n->p, e, &op, small);
   x->pure = node.op != IR_LOAD &&
-            !(node.op == IR_CALL && node.a == IR_FN_EXTERN);
+            !(node.op == IR_CALL &&
+              (node.a == IR_FN_EXTERN || ir_fn_of_warp(node.a)));
   for (uint32_t i = 0; i < k; i++) {
     const plan_node *y = plan_of(n, op[i]);
     x->pure &= y->pure;
@@ -323,12 +325,44 @@ static void pass_on_matches(plan *n) {
 
 /* ---- the whole ---------------------------------------------------------- */
 
+/* Some expression calls a function of a warp. */
+static bool calls_warp(const ir_program *p) {
+  for (ir_expr e = 1; e < p->node.n; e++)
+    if (ir_at(p, e)->op == IR_CALL && ir_fn_of_warp(ir_at(p, e)->a))
+      return true;
+  return false;
+}
+
+/* A warp's own loop in a loop over its lanes. */
+static bool is_lowered_warp(const ir_program *p, ir_stmt s) {
+  const ir_stmt_rec *r = ir_st(p, s);
+  if (!plan_is_thread(r) || r->thread != IR_WARP) return false;
+  while ((s = ir_st(p, s)->parent))
+    if (plan_is_thread(ir_st(p, s)) && ir_st(p, s)->thread == IR_THREADIDX_X)
+      return true;
+  return false;
+}
+
 /* Where there is a barrier thread loops are a device's. */
 static bool wants_lockstep(const ir_program *p, ir_stmt root) {
   for (ir_stmt s = ir_next(p, root, root); s; s = ir_next(p, s, root))
-    if (ir_st(p, s)->kind == IR_BARRIER)
+    if (ir_st(p, s)->kind == IR_BARRIER || is_lowered_warp(p, s)) return true;
+  return calls_warp(p);
+}
+
+static bool has_warps(const ir_program *p, ir_stmt root) {
+  for (ir_stmt s = ir_next(p, root, root); s; s = ir_next(p, s, root)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if ((plan_is_thread(r) && r->thread == IR_WARP) ||
+        (r->kind == IR_BARRIER && r->thread == IR_SCOPE_WARP) ||
+        (r->kind == IR_ALLOCATE &&
+         plan_is_of_warp((ir_scope)p->buf.v[r->alloc].scope)))
       return true;
-  return false;
+    ir_span allocs = ir_is_block(p, s) ? ir_blk(p, s)->allocs : (ir_span){0};
+    for (uint32_t i = allocs.at; i < allocs.at + allocs.n; i++)
+      if (plan_is_of_warp((ir_scope)p->buf.v[p->arg.v[i]].scope)) return true;
+  }
+  return calls_warp(p);
 }
 
 static void *table(arena *a, uint32_t n, size_t size) {
@@ -342,6 +376,7 @@ void plan_make(plan *n, ir_program *p, arena *memory, const interp_options *o,
   n->regions = o->check_regions;
   n->lockstep = o->threads == INTERP_LOCKSTEP ||
                 (o->threads == INTERP_THREADS_AUTO && wants_lockstep(p, root));
+  n->warps = n->lockstep && has_warps(p, root);
   n->var = table(memory, p->var.n, sizeof *n->var);
   n->stmt = table(memory, p->stmt.n, sizeof *n->stmt);
   n->buf = table(memory, p->buf.n, sizeof *n->buf);

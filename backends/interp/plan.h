@@ -47,6 +47,7 @@ typedef struct plan {
   arena *memory;
   interp_error *e;
   bool lockstep, regions;
+  bool warps;            /* in kernels, warps are a level of their own */
   uint16_t levels;       /* the greatest level */
   uint32_t visit;        /* the statement being looked at, counted */
   uint32_t deep;         /* of the expression being looked at */
@@ -78,6 +79,10 @@ static inline bool plan_is_thread(const ir_stmt_rec *r) {
 /* Is it a loop whose iterations may not meet?  Those that reduce across
  * threads do, and mean what a plain loop does. */
 bool plan_is_racing(const ir_program *p, ir_stmt s);
+/* One for each warp of a kernel. */
+static inline bool plan_is_of_warp(ir_scope s) {
+  return s == IR_SCOPE_WARP || ir_scope_is_fragment(s);
+}
 static inline bool plan_is_grid(unsigned thread) {
   return thread <= IR_BLOCKIDX_Z;
 }

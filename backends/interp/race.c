@@ -36,15 +36,41 @@ void machine_leave(machine *m) {
   m->top = m->depth ? m->level[m->depth - 1].iter : 0;
 }
 
+/* The number of the iteration of level d that time t was in; -1: none. */
+static int64_t iteration(const machine *m, uint32_t d, uint32_t t) {
+  uint32_t first = m->level[d].log, lo = first;
+  uint32_t hi = d + 1 < m->depth ? m->level[d + 1].log : m->times->n;
+  if (!t || lo == hi) return -1;
+  while (hi - lo > 1) {
+    uint32_t mid = lo + (hi - lo) / 2;
+    if (m->times->v[mid] <= t)
+      lo = mid;
+    else
+      hi = mid;
+  }
+  return lo - first;
+}
+
+int64_t machine_value_at(const machine *m, uint32_t d, uint32_t t) {
+  const machine_level *l = &m->level[d];
+  int64_t i = iteration(m, d, t);
+  return i < 0 ? -1 : l->lo + (l->lanes ? i % l->lanes : i);
+}
+
+/* Time t, in an earlier iteration of level d, was one of the same lane. */
+static bool is_same_lane(const machine *m, uint32_t d, uint32_t t) {
+  uint32_t lanes = m->level[d].lanes;
+  return lanes &&
+         iteration(m, d, t) % lanes == iteration(m, d, m->clock) % lanes;
+}
+
 /* The level at which an access at time t races with one now; -1: none. */
 static int racing_level(const machine *m, uint32_t t) {
   if (t >= m->top)
     return -1;
   for (uint32_t d = 0; d < m->depth; d++) {
-    if (t < m->level[d].start)
-      return -1;
-    if (t < m->level[d].iter)
-      return (int)d;
+    if (t < m->level[d].start) return -1;
+    if (t < m->level[d].iter) return is_same_lane(m, d, t) ? -1 : (int)d;
   }
   return -1;
 }
@@ -67,8 +93,9 @@ static void note_read(const machine *m, machine_cell *c) {
   for (; d < m->depth && c->reader >= m->level[d].iter; d++)
     keep |= c->levels & UINT32_C(1) << d;
   if (d < m->depth && c->reader >= m->level[d].start) {
-    keep |= UINT32_C(1) << d;
-    c->other = c->reader;
+    bool same = is_same_lane(m, d, c->reader);
+    keep |= same ? c->levels & UINT32_C(1) << d : UINT32_C(1) << d;
+    c->other = same ? c->other : c->reader;
   }
   c->levels = keep;
 }
@@ -95,9 +122,9 @@ static bool after_reads(machine *m, const code_access *a, uint64_t at,
                         const machine_cell *c) {
   for (uint32_t d = 0; d < m->depth; d++) {
     const machine_level *l = &m->level[d];
-    if (c->reader < l->start)
-      return true;
-    if (c->reader < l->iter) {
+    if (c->reader < l->start) return true;
+    bool earlier = c->reader < l->iter;
+    if (earlier && !is_same_lane(m, d, c->reader)) {
       machine_race(m, a, at, d, c->reader, false, true);
       return false;
     }
@@ -106,6 +133,7 @@ static bool after_reads(machine *m, const code_access *a, uint64_t at,
       machine_race(m, a, at, d, told ? c->other : 0, false, true);
       return false;
     }
+    if (earlier) return true;
   }
   return true;
 }

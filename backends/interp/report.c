@@ -46,6 +46,10 @@ static void put_loop(const ir_program *p, ir_stmt s, strbuf *out) {
 static void put_place(const ir_program *p, const interp_error *e, int64_t k,
                       strbuf *out) {
   bool grid = e->group == INTERP_BLOCKS;
+  if (e->group == INTERP_WARPS) {
+    str_printf(out, "warp %lld", (long long)k);
+    return;
+  }
   int64_t extent[IR_THREAD_COUNT] = {0}, n;
   for (ir_stmt s = e->loop; s; s = ir_next(p, s, e->loop)) {
     const ir_stmt_rec *r = ir_st(p, s);
@@ -76,8 +80,13 @@ static void put_who(const ir_program *p, const interp_error *e, int i,
   }
 }
 
-static void put_race(const ir_program *p, const interp_error *e,
-                     strbuf *out) {
+static void put_stmt(const ir_program *p, ir_stmt s, strbuf *out) {
+  str_puts(out, ", in `");
+  ir_print_stmt_head(p, s, out);
+  str_puts(out, "`");
+}
+
+static void put_race(const ir_program *p, const interp_error *e, strbuf *out) {
   str_puts(out, "race: ");
   put_element(p, e, out);
   str_puts(out, " is ");
@@ -89,11 +98,9 @@ static void put_race(const ir_program *p, const interp_error *e,
     put_loop(p, e->loop, out);
     return;
   }
-  if (e->group == INTERP_THREADS)
+  if (e->group == INTERP_THREADS || e->group == INTERP_WARPS)
     str_puts(out, ", with no barrier between");
-  str_puts(out, ", in `");
-  ir_print_stmt_head(p, e->stmt, out);
-  str_puts(out, "`");
+  put_stmt(p, e->stmt, out);
 }
 
 static void put_fault(const ir_program *p, const interp_error *e,
@@ -103,9 +110,17 @@ static void put_fault(const ir_program *p, const interp_error *e,
   case INTERP_FINE: str_puts(out, "nothing went wrong"); return;
   case INTERP_RACE: put_race(p, e, out); return;
   case INTERP_DIVERGENCE:
-    str_printf(out, "thread %lld does not reach the barrier that thread %lld "
-                    "waits at, or the other way round",
+    str_printf(out,
+               "thread %lld does not reach what thread %lld waits at, "
+               "or the other way round",
                (long long)e->iter[1], (long long)e->iter[0]);
+    put_stmt(p, e->stmt, out);
+    return;
+  case INTERP_LANES:
+    str_printf(out, "thread %lld %s", (long long)e->iter[0], e->what);
+    if (e->iter[1] != e->iter[0])
+      str_printf(out, " (thread %lld)", (long long)e->iter[1]);
+    put_stmt(p, e->stmt, out);
     return;
   case INTERP_OUTSIDE:
     str_puts(out, "out of bounds: index ");

@@ -24,7 +24,7 @@ static ir_expr in_float32(ir_program *p, const ir_node *n, const ir_expr *a,
     return is_half(n->dtype) ? ir_cast(p, n->dtype, r) : r;
   }
   if (n->op != IR_CALL || !is_half(n->dtype) || n->a == IR_FN_EXTERN ||
-      n->a == IR_FN_REINTERPRET || n->n > 3)
+      n->a == IR_FN_REINTERPRET || ir_fn_of_warp(n->a) || n->n > 3)
     return 0;
   ir_expr b[3];
   for (uint32_t i = 0; i < n->n; i++) b[i] = wide(p, a[i]);

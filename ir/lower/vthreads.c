@@ -26,7 +26,7 @@ typedef struct virtual {
 static bool is_virtual(const ir_program *p, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(p, s);
   return r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
-         r->thread >= IR_VTHREAD_X;
+         r->thread >= IR_VTHREAD_X && r->thread <= IR_VTHREAD_Z;
 }
 
 /* ---- what varies -------------------------------------------------------- */

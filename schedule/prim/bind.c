@@ -52,7 +52,7 @@ static bool is_of_block(ir_thread axis) {
 static bool change(sch_state *s, void *ud) {
   struct bind_args *a = ud;
   ir_thread axis;
-  if (!ir_thread_parse(a->thread_axis, &axis))
+  if (!ir_thread_parse(a->thread_axis, &axis) || axis == IR_WARP)
     return sch_refuse(s, SCH_R_THREAD_UNKNOWN, .t = a->thread_axis);
   ir_stmt other = is_of_block(axis) ? 0 : taken_by(s->p, a->loop, axis);
   if (other)

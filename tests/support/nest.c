@@ -129,6 +129,10 @@ void nest_barrier(nest *n) {
   append(n, ir_barrier_new(&n->p, IR_SCOPE_SHARED));
 }
 
+void nest_warp_barrier(nest *n) {
+  append(n, ir_barrier_new(&n->p, IR_SCOPE_WARP));
+}
+
 void nest_evaluate(nest *n, ir_expr e) {
   append(n, ir_evaluate_new(&n->p, e));
 }

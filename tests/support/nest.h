@@ -61,6 +61,7 @@ void nest_body(nest *n);
 void nest_store(nest *n, ir_buf b, ir_expr i, ir_expr j, ir_expr value);
 ir_expr nest_load(nest *n, ir_buf b, ir_expr i, ir_expr j);
 void nest_barrier(nest *n);
+void nest_warp_barrier(nest *n);
 void nest_evaluate(nest *n, ir_expr e);
 ir_expr nest_num(nest *n, int64_t v);
 
