@@ -3,7 +3,11 @@
  * registers, as one block that loads and one that stores, where local_stage
  * asks for it, and vector_bytes at once.  What is copied to a shared scope
  * the threads around it copy together, each its part, where the number of
- * them divides the first dimension. */
+ * them divides the first dimension.
+ *
+ * In kernels, what goes into a fragment or out of one a warp copies together.
+ * Where it is changed on the way out it goes through shared memory, since
+ * nothing can be computed with a fragment's elements. */
 #include "ir/lower/pass.h"
 
 enum { MAX_LOOPS = 16 };
@@ -44,15 +48,15 @@ static int64_t number(const ir_program *p, ir_stmt block, const char *key) {
 
 /* ---- through registers -------------------------------------------------- */
 
-static ir_buf make_registers(ir_program *p, const nest *k, ir_stmt scope) {
+/* A buffer with an element for each iteration of the nest. */
+static ir_buf make_buffer(ir_program *p, const nest *k, ir_stmt block,
+                          ir_buf like, const char *suffix, ir_scope scope) {
   ir_expr shape[MAX_LOOPS];
-  ir_buf to = ir_st(p, k->store)->buf;
-  for (uint32_t i = 0; i < k->n; i++)
-    shape[i] = ir_st(p, k->loop[i])->extent;
-  ir_str name = ir_name_cat(p, p->buf.v[to].name, "_stage");
-  ir_buf b = ir_buf_new(p, name, p->buf.v[to].dtype, k->n, shape,
-                        IR_SCOPE_LOCAL, IR_ROLE_LOCAL);
-  ir_block_add_alloc(p, scope, b);
+  for (uint32_t i = 0; i < k->n; i++) shape[i] = ir_st(p, k->loop[i])->extent;
+  ir_str name = ir_name_cat(p, p->buf.v[like].name, suffix);
+  ir_buf b = ir_buf_new(p, name, p->buf.v[like].dtype, k->n, shape, scope,
+                        IR_ROLE_LOCAL);
+  ir_block_add_alloc(p, ir_scope_of(p, block), b);
   return b;
 }
 
@@ -81,8 +85,8 @@ static void stage(ir_program *p, arena *scratch, ir_stmt block, const nest *k,
   ir_expr idx[MAX_LOOPS];
   nest other;
   ir_subst sub;
-  ir_stmt scope = ir_scope_of(p, block);
-  ir_buf regs = make_registers(p, k, scope);
+  ir_buf regs = make_buffer(p, k, block, ir_st(p, k->store)->buf, "_stage",
+                            IR_SCOPE_LOCAL);
   ir_subst_init(&sub, p, scratch);
   *load = ir_clone_stmt(&sub, block, "_stage");
   ir_insert_before(p, block, *load);
@@ -204,27 +208,155 @@ static void spread(ir_program *p, arena *scratch, ir_stmt block,
   }
 }
 
+/* The lanes of a warp, which no loop around stands for. */
+static void spread_lanes(ir_program *p, arena *scratch, const nest *k) {
+  uint32_t best = 0;
+  int64_t most = 0;
+  for (uint32_t i = 0; i + (k->n > 1) < k->n; i++) {
+    int64_t extent = 0;
+    ir_const_int(p, ir_st(p, k->loop[i])->extent, &extent);
+    if (ir_st(p, k->loop[i])->loop_kind != IR_SERIAL || extent <= most)
+      continue;
+    best = i;
+    most = extent;
+  }
+  int64_t lanes = most % IR_WARP_LANES ? most : IR_WARP_LANES;
+  if (most > 1 && lanes <= IR_WARP_LANES)
+    share(p, scratch, k->loop[best], IR_THREADIDX_X, lanes);
+}
+
+/* ---- fragments ---------------------------------------------------------- */
+
+static bool is_fragment(const ir_program *p, ir_buf b) {
+  return ir_scope_is_fragment(p->buf.v[b].scope);
+}
+
+/* The loads of fragments in an expression: the last one found, and whether
+ * there are others. */
+typedef struct taken {
+  ir_expr load;
+  bool several;
+} taken;
+
+static void note_load(const ir_program *p, ir_expr e, void *ud) {
+  taken *t = ud;
+  const ir_node *n = ir_at(p, e);
+  if (n->op != IR_LOAD || !is_fragment(p, n->a)) return;
+  t->several |= t->load != 0;
+  t->load = e;
+}
+
+static taken find_load(const ir_program *p, arena *scratch, ir_expr e) {
+  taken t = {0, false};
+  ir_visit(p, scratch, e, note_load, &t);
+  return t;
+}
+
+static ir_expr take_instead(ir_subst *s, ir_buf b, uint32_t n,
+                            const ir_expr *idx) {
+  (void)n, (void)idx;
+  return is_fragment(s->p, b) ? *(ir_expr *)s->ud : 0;
+}
+
+static void note_warp(ir_program *p, ir_stmt block) {
+  ir_val one = ir_value_int(p, 1);
+  ir_anno_set(p, block, ir_name(p, LOWER_WARP_KEY), one);
+}
+
+/* What the block computes from a fragment it computes from shared memory,
+ * into which another one before it puts the fragment. */
+static void through_shared(ir_program *p, arena *scratch, ir_stmt block,
+                           const nest *k) {
+  ir_expr idx[MAX_LOOPS];
+  nest other;
+  ir_subst sub;
+  taken t = find_load(p, scratch, ir_st(p, k->store)->value);
+  ir_buf b =
+      make_buffer(p, k, block, ir_at(p, t.load)->a, "_out", IR_SCOPE_SHARED);
+  ir_subst_init(&sub, p, scratch);
+  ir_stmt put = ir_clone_stmt(&sub, block, "_out");
+  ir_insert_before(p, block, put);
+  parse(p, put, &other);
+  at_loops(p, &other, idx);
+  ir_span at = ir_arg_span(p, other.n, idx);
+  t = find_load(p, scratch, ir_st(p, other.store)->value);
+  ir_st(p, other.store)->buf = b;
+  ir_st(p, other.store)->idx = at;
+  ir_st(p, other.store)->value = t.load;
+  at_loops(p, k, idx);
+  ir_expr load = ir_load(p, b, k->n, idx);
+  ir_subst_init(&sub, p, scratch);
+  sub.load = take_instead;
+  sub.ud = &load;
+  ir_expr value = ir_subst_expr(&sub, ir_st(p, k->store)->value);
+  ir_st(p, k->store)->value = value;
+  ir_block_find_regions(p, scratch, put);
+  ir_block_find_regions(p, scratch, block);
+  note_warp(p, put);
+}
+
+/* What a warp copies together is said to be. */
+static void split_fragments(ir_program *p, arena *scratch, ir_stmt block,
+                            const nest *k) {
+  ir_expr value = ir_st(p, k->store)->value;
+  taken t = find_load(p, scratch, value);
+  bool in = is_fragment(p, ir_st(p, k->store)->buf);
+  if (!in && !t.load) return;
+  if (in || t.several || value == t.load || !k->n)
+    note_warp(p, block);
+  else
+    through_shared(p, scratch, block, k);
+}
+
+/* Something is done by warps where s is, and no loop around tells the lanes
+ * apart. */
+static bool has_lanes(const ir_program *p, ir_stmt s) {
+  ir_stmt kernel = 0;
+  for (; s; s = ir_st(p, s)->parent) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (r->kind != IR_LOOP || r->loop_kind != IR_THREAD) continue;
+    if (r->thread == IR_THREADIDX_X) return false;
+    kernel = s;
+  }
+  for (s = kernel; s; s = ir_next(p, s, kernel))
+    if (ir_is_block(p, s) && lower_is_of_warp(p, s)) return true;
+  return false;
+}
+
 /* ---- the pass ----------------------------------------------------------- */
 
-static void visit(ir_program *p, arena *scratch, ir_stmt block) {
+static bool is_shared(const ir_program *p, ir_buf b) {
+  return p->buf.v[b].scope == IR_SCOPE_SHARED ||
+         p->buf.v[b].scope == IR_SCOPE_SHARED_DYN;
+}
+
+static void tell_how(ir_program *p, arena *scratch, ir_stmt block) {
   nest k, first;
   int64_t bytes = number(p, block, "vector_bytes");
   ir_stmt load = 0;
-  if (!number(p, block, "auto_copy") || !parse(p, block, &k)) return;
+  if (!number(p, block, "auto_copy") || lower_is_of_warp(p, block) ||
+      !parse(p, block, &k))
+    return;
+  bool lanes = has_lanes(p, block);
   if (k.n && number(p, block, "local_stage"))
     stage(p, scratch, block, &k, &load);
   if (load && parse(p, load, &first)) vectorize(p, scratch, &first, bytes);
   vectorize(p, scratch, &k, bytes);
-  ir_buf to = ir_st(p, k.store)->buf;
-  if (p->buf.v[to].scope != IR_SCOPE_SHARED &&
-      p->buf.v[to].scope != IR_SCOPE_SHARED_DYN)
-    return;
-  if (load) spread(p, scratch, load, &first);
-  spread(p, scratch, block, &k);
+  if (is_shared(p, ir_st(p, k.store)->buf)) {
+    if (load) spread(p, scratch, load, &first);
+    spread(p, scratch, block, &k);
+  }
+  if (lanes && load) spread_lanes(p, scratch, &first);
+  if (lanes) spread_lanes(p, scratch, &k);
 }
 
 LOWER_PASS(auto_copy) {
-  (void)o, (void)e;
-  LOWER_EACH(p, s) if (ir_is_block(p, s)) visit(p, scratch, s);
+  (void)e;
+  nest k;
+  LOWER_EACH(p, s)
+  if (!o->no_threads && ir_is_block(p, s) && number(p, s, "auto_copy") &&
+      parse(p, s, &k) && lower_in_kernel(p, s))
+    split_fragments(p, scratch, s, &k);
+  LOWER_EACH(p, s) if (ir_is_block(p, s)) tell_how(p, scratch, s);
   return TESS_OK;
 }

@@ -46,6 +46,7 @@ typedef struct kernel {
                             * around it, of the first nwithin statements */
   uint32_t nwithin;
   kernel_axes *axis;       /* of each spread loop that was */
+  int64_t *count;          /* its iterations */
   uint32_t nbuf;
   kernel_buf *buf;         /* of the first nbuf buffers */
   lower_accesses access;
@@ -56,11 +57,21 @@ static inline bool kernel_is_thread(const ir_stmt_rec *r) {
 }
 /* The axis of a thread loop as a set; empty for those of the grid. */
 static inline kernel_axes kernel_axis(const ir_stmt_rec *r) {
+  if (r->thread == IR_WARP) return 1;
   return r->thread >= IR_THREADIDX_X && r->thread <= IR_THREADIDX_Z
            ? (kernel_axes)(1u << (r->thread - IR_THREADIDX_X)) : 0;
 }
+/* What all lanes of a warp do together counts as an iteration of a loop over
+ * the lanes, by an agent of the warp's own. */
+static inline bool kernel_is_warp(const ir_stmt_rec *r) {
+  return kernel_is_thread(r) && r->thread == IR_WARP;
+}
 /* Axes of the spread thread loops around s and below `above` (0: all). */
 kernel_axes kernel_axes_around(const kernel *k, ir_stmt s, ir_stmt above);
+
+/* What is done by warps can be, in rows of IR_WARP_LANES threads, and touches
+ * no fragment otherwise; else k->e says what does not fit (kernel_warp.c). */
+bool kernel_check_warps(kernel *k);
 
 /* Finds out which loops are spread, and what becomes of each buffer but for
  * is_private (kernel_share.c). */

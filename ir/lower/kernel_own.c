@@ -24,21 +24,33 @@ static ir_expr place(const kernel *k, unsigned axis) {
   return v ? ir_ref(k->p, v) : 0;
 }
 
+/* The greatest place in an axis that does something in s. */
+static int64_t last_place(const kernel *k, ir_stmt s, unsigned axis) {
+  int64_t last = k->extent[IR_THREADIDX_X + axis] - 1;
+  for (s = s < k->nwithin ? k->within[s] : 0; s; s = k->within[s])
+    if (k->axis[s] >> axis & 1)
+      return k->count[s] <= last ? k->count[s] - 1 : last;
+  return last;
+}
+
 /* The bounds of the index without the places of the axes `without`; false:
  * not known. */
-static bool rest_bounds(const kernel *k, const index_form *f,
+static bool rest_bounds(const kernel *k, ir_stmt at, const index_form *f,
                         kernel_axes without, int64_t *lo, int64_t *hi) {
   *lo = *hi = f->constant;
   for (int i = 0; i < f->n; i++) {
     bool skip = false;
-    for (unsigned a = 0; a < 3; a++)
-      skip |= (without >> a & 1) && f->atom[i] == place(k, a);
     const ir_node *n = ir_at(k->p, f->atom[i]);
-    int64_t c = f->coef[i], least, most;
+    int64_t c = f->coef[i], least, most, end = n->hi;
+    for (unsigned a = 0; a < 3; a++) {
+      if (f->atom[i] != place(k, a)) continue;
+      skip |= without >> a & 1;
+      end = last_place(k, at, a);
+    }
     if (skip) continue;
-    if (n->lo == INT64_MIN || n->hi == INT64_MAX ||
-        __builtin_mul_overflow(c, c < 0 ? n->hi : n->lo, &least) ||
-        __builtin_mul_overflow(c, c < 0 ? n->lo : n->hi, &most) ||
+    if (n->lo == INT64_MIN || end == INT64_MAX ||
+        __builtin_mul_overflow(c, c < 0 ? end : n->lo, &least) ||
+        __builtin_mul_overflow(c, c < 0 ? n->lo : end, &most) ||
         __builtin_add_overflow(*lo, least, lo) ||
         __builtin_add_overflow(*hi, most, hi))
       return false;
@@ -64,7 +76,8 @@ static bool tells(const kernel *k, uint32_t n, const lower_access *const *v,
       if (!i) other[a] = coef_of(&f, place(k, a));
       if (coef_of(&f, place(k, a)) != other[a]) return false;
     }
-    if (!rest_bounds(k, &f, (kernel_axes)(known | 1u << axis), &lo, &hi))
+    if (!rest_bounds(k, v[i]->at, &f, (kernel_axes)(known | 1u << axis), &lo,
+                     &hi))
       return false;
     least = i && least < lo ? least : lo;
     most = i && most > hi ? most : hi;

@@ -205,6 +205,7 @@ static void settle(kernel *k, ir_buf b) {
   for (uint32_t i = 0; i < k->access.n; i++)
     if (k->access.v[i].buf == b)
       below |= kernel_axes_around(k, k->access.v[i].at, x->alloc);
+  if (ir_scope_is_fragment(k->p->buf.v[b].scope)) below &= 6;
   x->under = below;
   if (!is_shared(k->p, b)) x->merged &= below;
 }

@@ -8,16 +8,18 @@
  *
  * Two accesses do not meet where the elements tell the thread, where both are
  * one thread's, or where both are of one run of a thread loop: its
- * iterations are free of each other. */
+ * iterations are free of each other.  Lanes of a warp wait for each other
+ * before and after what they do together. */
 #include "ir/lower/kernel.h"
 
 enum { MAX_INPUTS = 24 };
 
 typedef struct meeting {
   lower_access a;
-  kernel_axes pinned;      /* axes in which only one place does it */
-  ir_stmt unit[3];         /* the outermost thread loop of the axis around it,
-                            * in the buffer's life; 0: none */
+  kernel_axes pinned; /* axes in which only one place does it */
+  bool together;      /* a warp does it, its lanes waiting around it */
+  ir_stmt unit[3];    /* the outermost thread loop of the axis around it,
+                       * in the buffer's life; 0: none */
 } meeting;
 
 /* Accesses since the last barrier.  `loop`: in an earlier iteration of that
@@ -66,13 +68,15 @@ static bool was_around(const kernel *k, ir_stmt outer, ir_stmt s) {
   return s == outer;
 }
 
-static void find_units(const kernel *k, meeting *m) {
+static void find_units(const kernel *k, meeting *m, ir_stmt body) {
   const kernel_buf *x = m->a.buf < k->nbuf ? &k->buf[m->a.buf] : NULL;
   ir_stmt life = x ? x->within : 0;
   ir_stmt s = m->a.at < k->nwithin ? k->within[m->a.at] : 0;
   for (; s && s != life; s = k->within[s])
     for (unsigned a = 0; a < 3; a++)
       if (k->axis[s] >> a & 1) m->unit[a] = s;
+  for (s = m->a.at; s != body && !m->together; s = ir_st(k->p, s)->parent)
+    m->together = kernel_is_warp(ir_st(k->p, s));
 }
 
 static void find_meetings(sync *y, ir_stmt body) {
@@ -85,7 +89,7 @@ static void find_meetings(sync *y, ir_stmt body) {
     meeting *m = &y->m[y->n++];
     m->a = all.v[i];
     m->pinned = pinned_at(k, m->a.at, body);
-    find_units(k, m);
+    find_units(k, m, body);
   }
 }
 
@@ -160,6 +164,7 @@ static bool meet(const sync *y, const meeting *a, const meeting *b,
   const kernel *k = y->k;
   if (a->a.buf != b->a.buf || !(a->a.writes || b->a.writes)) return false;
   kernel_axes known = a->pinned & b->pinned;
+  if (a->together || b->together) known |= 1;
   for (unsigned i = 0; i < 3; i++)
     if (a->unit[i] && a->unit[i] == b->unit[i] &&
         (!loop || was_around(k, a->unit[i], loop)))
@@ -355,7 +360,7 @@ static bool walk_list(sync *y, ir_stmt first, waiting *w) {
   ir_program *p = y->k->p;
   for (ir_stmt s = first; s;) {
     if (ir_st(p, s)->kind == IR_BARRIER) {
-      memset(w, 0, y->n * sizeof *w);
+      if (ir_st(p, s)->thread != IR_SCOPE_WARP) memset(w, 0, y->n * sizeof *w);
       s = ir_st(p, s)->next;
       continue;
     }

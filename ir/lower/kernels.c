@@ -55,13 +55,16 @@ static void note_loops(kernel *k) {
   const ir_program *p = k->p;
   k->within = arena_zalloc(k->scratch, p->stmt.n * sizeof *k->within);
   k->axis = arena_zalloc(k->scratch, p->stmt.n * sizeof *k->axis);
+  k->count = arena_zalloc(k->scratch, p->stmt.n * sizeof *k->count);
   k->nwithin = p->stmt.n;
   for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) {
     ir_stmt up = s == k->top ? 0 : ir_st(p, s)->parent;
     if (!up) continue;
     bool spread = kernel_is_thread(ir_st(p, up)) && k->spread[up];
     k->within[s] = spread ? up : k->within[up];
-    if (spread) k->axis[up] = kernel_axis(ir_st(p, up));
+    if (!spread) continue;
+    k->axis[up] = kernel_axis(ir_st(p, up));
+    ir_const_int(p, ir_st(p, up)->extent, &k->count[up]);
   }
   for (ir_buf b = 1; b < p->buf.n; b++)
     if (k->buf[b].alloc) k->buf[b].within = k->within[k->buf[b].alloc];
@@ -107,7 +110,7 @@ static void name_places(kernel *k) {
   ir_program *p = k->p;
   for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) {
     const ir_stmt_rec r = *ir_st(p, s);
-    if (!kernel_is_thread(&r)) continue;
+    if (!kernel_is_thread(&r) || kernel_is_warp(&r)) continue;
     if (!k->spread[s]) {
       ir_st(p, s)->loop_kind = IR_SERIAL;
       ir_st(p, s)->thread = 0;
@@ -145,7 +148,7 @@ static bool is_owned(const kernel *k, ir_buf b, kernel_axes axes) {
 
 /* A buffer that threads have in common stays private where each of them
  * touches its own elements only. */
-static void decide(kernel *k) {
+static bool decide(kernel *k) {
   for (ir_buf b = 1; b < k->p->buf.n; b++) {
     kernel_buf *x = &k->buf[b];
     kernel_axes axes = sharing(x);
@@ -154,7 +157,14 @@ static void decide(kernel *k) {
         axes &= (kernel_axes) ~(1u << a);
     if (x->alloc)
       x->is_private = !axes || (!is_shared(k->p, b) && is_owned(k, b, axes));
+    if (x->alloc && !x->is_private &&
+        ir_scope_is_fragment(k->p->buf.v[b].scope))
+      return unsupported(k,
+                         "fragment %s belongs to a warp, but several of "
+                         "them touch the same element",
+                         buf_name(k, b));
   }
+  return true;
 }
 
 static bool has_constant_shape(kernel *k, ir_buf b) {
@@ -301,7 +311,8 @@ static bool place_buffer(kernel *k, ir_stmt body, ir_buf b, ir_stmt *shared,
                          ir_stmt *own) {
   ir_program *p = k->p;
   const kernel_buf x = k->buf[b];
-  if (x.is_private && is_shared(p, b)) p->buf.v[b].scope = IR_SCOPE_LOCAL;
+  if (x.is_private && (is_shared(p, b) || p->buf.v[b].scope == IR_SCOPE_WARP))
+    p->buf.v[b].scope = IR_SCOPE_LOCAL;
   if (x.is_private && !sharing(&x)) return true;
   if (!has_constant_shape(k, b)) return false;
   take_turns(k, x.alloc);
@@ -332,7 +343,8 @@ static void splice_loops(kernel *k, ir_stmt body) {
   ir_program *p = k->p;
   for (ir_stmt s = ir_next(p, body, body), next; s; s = next) {
     next = ir_next(p, s, body);
-    if (!kernel_is_thread(ir_st(p, s))) continue;
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (!kernel_is_thread(r) || kernel_is_warp(r)) continue;
     if (!ir_st(p, s)->body) next = ir_skip(p, s, body);
     lower_splice(p, s);
   }
@@ -370,16 +382,17 @@ static tess_status make_kernel(ir_program *p, arena *scratch, ir_stmt top,
   kernel k = {.p = p, .scratch = scratch, .e = e, .top = top};
   if (!find_extents(&k)) return e->code;
   if (!k.top) return TESS_OK;
-  make_indices(&k);
   k.spread = arena_zalloc(scratch, p->stmt.n * sizeof *k.spread);
   k.nbuf = 2 * p->buf.n;         /* each may get another one beside it */
   k.buf = arena_zalloc(scratch, k.nbuf * sizeof *k.buf);
   k.access = lower_find_accesses(p, scratch, top);
   kernel_share(&k);
+  if (!kernel_check_warps(&k)) return e->code;
+  make_indices(&k);
   note_loops(&k);
   if (!check_grid(&k)) return e->code;
   name_places(&k);
-  decide(&k);
+  if (!decide(&k)) return e->code;
   add_conditions(&k);
   ir_stmt body = ir_if_new(p, ir_bool(p, true));
   ir_wrap(p, top, body);

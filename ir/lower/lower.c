@@ -4,6 +4,7 @@
 
 const lower_pass lower_passes[] = {
   {"auto_copy", "blocks that copy are told how", lower_auto_copy},
+  {"warps", "what warps do together is bound to them", lower_warps},
   {"loops", "where there are no threads they take turns", lower_loops},
   {"cross", "reductions across threads meet in one", lower_cross},
   {"allocate", "local buffers go where they live", lower_allocate},

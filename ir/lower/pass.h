@@ -12,6 +12,7 @@
                            const lower_options *o, err_state *e)
 
 LOWER_PASS(auto_copy);    /* blocks that copy are told how */
+LOWER_PASS(warps);        /* what warps do together is bound to them */
 LOWER_PASS(loops);        /* thread loops are loops where there are none */
 LOWER_PASS(cross);        /* reductions across threads meet in one */
 LOWER_PASS(allocate);     /* local buffers go where they live */
@@ -68,6 +69,13 @@ ir_buf lower_several(ir_program *p, arena *scratch, ir_buf b, uint32_t n,
                      const int64_t *extent);
 void lower_choose(ir_program *p, arena *scratch, ir_stmt top, ir_buf b,
                   ir_buf made, uint32_t n, const ir_expr *which);
+
+/* The annotation of a block that all lanes of a warp run together, once, in
+ * kernels; and whether a block has it and is in one. */
+#define LOWER_WARP_KEY "warp_execution"
+bool lower_is_of_warp(const ir_program *p, ir_stmt block);
+/* Is s below a loop over blocks of threads, or threads, or a warp's own? */
+bool lower_in_kernel(const ir_program *p, ir_stmt s);
 
 /* Pre-order over the entry function: the root, then ir_next. */
 #define LOWER_EACH(p, s)                                                    \

@@ -89,6 +89,7 @@ static bool schedule(int64_t m, int64_t n, int64_t k, int64_t threads,
   }
   if (!copy(k1, c, 0, "wmma.matrix_a") || !copy(k1, c, 1, "wmma.matrix_b"))
     return false;
+  note(c, "warp_execution", ir_value_int(&t.p, 1));
   stages(k1, 3, (int64_t[]){0, 0, 1}, (int64_t[]){0, 1, 2});
   stages(k0, count, stage0, order);
   return true;
