@@ -72,12 +72,24 @@ static void cases_repeat(void **state) {
   fuzz_free(&f);
 }
 
+/* Annotates by the key of no use that is drawn for names, and takes that
+ * away again. */
+static void any_key_is_a_key(void **state) {
+  fuzz_options o = {.through_llvm = false};
+  fuzz f;
+  (void)state;
+  fuzz_init(&f);
+  if (fuzz_case(&f, &o, 9101, 358)) fail_msg("%s", str_get(&f.report));
+  fuzz_free(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_is_wrong),
       cmocka_unit_test(compiled_ones_agree),
       cmocka_unit_test(each_fault_is_found),
       cmocka_unit_test(cases_repeat),
+      cmocka_unit_test(any_key_is_a_key),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
