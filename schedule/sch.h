@@ -175,9 +175,10 @@ bool sch_iterations_free(sch_state *s, ir_stmt loop, int thread, uint32_t n,
 
 /* ---- changes below loops that run at once (analysis/trial.c) ------------- */
 
-/* Makes a change, which refuses or succeeds as an apply does; refuses, too,
- * where a loop whose iterations run at once would no longer be seen to be
- * free of races.  `at`: what changes, for the message. */
+/* Makes a change, which refuses or succeeds as an apply does, and may have
+ * made expressions and buffers by then; refuses, too, where a loop whose
+ * iterations run at once would no longer be seen to be free of races.  `at`:
+ * what changes, for the message. */
 bool sch_change(sch_state *s, bool (*change)(sch_state *s, void *ud),
                 void *ud, ir_stmt at);
 /* The same of a change that may refuse after it has begun: the program is

@@ -8,10 +8,20 @@
 #include "schedule/analysis/auto_copy.h"
 #include "ir/arith/arith.h"
 
-bool sch_auto_init(sch_state *s, sch_auto *a, ir_stmt loop, ir_stmt block,
-                   ir_buf buf, bool write, const char *storage) {
+/* The copy of one call. */
+typedef struct auto_copy {
+  sch_stage st;
+  ir_stmt loop;
+  bool write;
+  bool exact;     /* nothing but the box may be copied */
+  sch_list users; /* the blocks that access the copy instead */
+} auto_copy;
+
+/* Checks that the loop stands around the block, in the same scope. */
+static bool init(sch_state *s, auto_copy *a, ir_stmt loop, ir_stmt block,
+                 ir_buf buf, bool write, const char *storage) {
   const ir_program *p = s->p;
-  *a = (sch_auto){.loop = loop, .write = write};
+  *a = (auto_copy){.loop = loop, .write = write};
   if (!sch_stage_init(s, &a->st, block, buf, storage)) return false;
   if (ir_scope_of(p, loop) != a->st.scope || !ir_is_ancestor(p, loop, block))
     return sch_refuse(s, SCH_R_LOOP_NOT_AROUND, .s = {loop, block});
@@ -34,7 +44,7 @@ static sch_list blocks_that(sch_state *s, ir_stmt top, ir_buf buf,
 
 /* Under the loop the buffer is written, if at all, before the child in which
  * it is first read. */
-static bool check_writers_before(sch_state *s, const sch_auto *a) {
+static bool check_writers_before(sch_state *s, const auto_copy *a) {
   const ir_program *p = s->p;
   sch_list w = blocks_that(s, a->loop, a->st.buf, sch_writes_buf);
   for (uint32_t i = 0; i < w.n; i++)
@@ -44,7 +54,7 @@ static bool check_writers_before(sch_state *s, const sch_auto *a) {
   return true;
 }
 
-static bool add_reads(sch_state *s, const sch_auto *a, sch_stage *st,
+static bool add_reads(sch_state *s, const auto_copy *a, sch_stage *st,
                       bool whole) {
   const ir_program *p = s->p;
   for (uint32_t k = 0; k < a->users.n; k++) {
@@ -59,7 +69,7 @@ static bool add_reads(sch_state *s, const sch_auto *a, sch_stage *st,
 
 /* Block w, before the copy, surely makes all that is copied from the place on
  * that both have in common, whether the readers then need it or not. */
-static bool makes_all(sch_state *s, const sch_auto *a, ir_stmt w) {
+static bool makes_all(sch_state *s, const auto_copy *a, ir_stmt w) {
   ir_program *p = s->p;
   uint32_t n = a->st.ndim;
   sch_stage st = a->st;
@@ -79,7 +89,7 @@ static bool makes_all(sch_state *s, const sch_auto *a, ir_stmt w) {
 }
 
 /* Nothing is copied that nobody has made. */
-static bool check_made(sch_state *s, const sch_auto *a) {
+static bool check_made(sch_state *s, const auto_copy *a) {
   const ir_program *p = s->p;
   ir_stmt some = 0;
   for (ir_stmt q = a->st.scope; (q = sch_next_child(p, q, a->st.scope));) {
@@ -94,7 +104,7 @@ static bool check_made(sch_state *s, const sch_auto *a) {
 
 /* Threads of one block share the copy, so it holds what all of them read;
  * none of them may have made it. */
-static bool relax_threads(sch_state *s, sch_auto *a) {
+static bool relax_threads(sch_state *s, auto_copy *a) {
   ir_program *p = s->p;
   sch_stage *st = &a->st;
   if (st->storage != IR_SCOPE_SHARED && st->storage != IR_SCOPE_SHARED_DYN)
@@ -117,7 +127,7 @@ static bool relax_threads(sch_state *s, sch_auto *a) {
   return true;
 }
 
-static bool plan_read(sch_state *s, sch_auto *a) {
+static bool plan_read(sch_state *s, auto_copy *a) {
   const ir_program *p = s->p;
   sch_stage *st = &a->st;
   uint8_t role = p->buf.v[st->buf].role;
@@ -137,7 +147,7 @@ static bool plan_read(sch_state *s, sch_auto *a) {
 
 /* ---- writing ------------------------------------------------------------ */
 
-static bool plan_write(sch_state *s, sch_auto *a) {
+static bool plan_write(sch_state *s, auto_copy *a) {
   const ir_program *p = s->p;
   sch_stage *st = &a->st;
   uint8_t role = p->buf.v[st->buf].role;
@@ -167,7 +177,8 @@ static bool plan_write(sch_state *s, sch_auto *a) {
   return true;
 }
 
-bool sch_auto_plan(sch_state *s, sch_auto *a) {
+/* Who uses the copy, where it stands and what it holds. */
+static bool plan(sch_state *s, auto_copy *a) {
   return a->write ? plan_write(s, a) : plan_read(s, a);
 }
 
@@ -181,7 +192,7 @@ typedef struct dim {
   int64_t from;            /*   starts here */
 } dim;
 
-static bool plan_dim(sch_state *s, const sch_auto *a, uint32_t d, dim *out) {
+static bool plan_dim(sch_state *s, const auto_copy *a, uint32_t d, dim *out) {
   ir_program *p = s->p;
   sch_span span = a->st.span[d];
   if (span.extent == SCH_SPAN_WHOLE) {
@@ -218,7 +229,7 @@ static void guard(sch_state *s, ir_expr *cond, ir_expr c) {
 }
 
 /* The nest of loops in the block's body; *at is the innermost statement. */
-static void make_loops(sch_state *s, const sch_auto *a, const dim *dims,
+static void make_loops(sch_state *s, const auto_copy *a, const dim *dims,
                        ir_stmt copy, ir_expr *idx, ir_stmt *at) {
   ir_program *p = s->p;
   ir_iter *it = arena_array(s->scratch, ir_iter, a->st.ndim);
@@ -257,7 +268,8 @@ static void make_loops(sch_state *s, const sch_auto *a, const dim *dims,
   ir_block_set_iters(p, copy, niter, it);
 }
 
-bool sch_auto_make(sch_state *s, sch_auto *a, ir_stmt *copy) {
+/* Makes it; false after refusing, before any change. */
+static bool make(sch_state *s, auto_copy *a, ir_stmt *copy) {
   ir_program *p = s->p;
   sch_stage *st = &a->st;
   dim *dims = arena_array(s->scratch, dim, st->ndim);
@@ -285,4 +297,14 @@ bool sch_auto_make(sch_state *s, sch_auto *a, ir_stmt *copy) {
   for (uint32_t i = 0; i < a->users.n; i++)
     sch_stage_redirect(s, st, a->users.v[i], made);
   return true;
+}
+
+bool sch_auto_copy(sch_state *s, ir_stmt loop, ir_stmt block, sch_buffer meant,
+                   bool write, const char *storage, ir_stmt *copy) {
+  auto_copy a;
+  ir_buf buf;
+  return sch_find_buffer(s, block, meant, write ? SCH_WRITES : SCH_READS, NULL,
+                         NULL, &buf) &&
+         init(s, &a, loop, block, buf, write, storage) && plan(s, &a) &&
+         make(s, &a, copy);
 }

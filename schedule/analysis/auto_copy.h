@@ -6,21 +6,10 @@
 
 #include "schedule/analysis/cache.h"
 
-typedef struct sch_auto {
-  sch_stage st;
-  ir_stmt loop;
-  bool write;
-  bool exact;              /* nothing but the box may be copied */
-  sch_list users;          /* the blocks that access the copy instead */
-} sch_auto;
-
-/* Checks that the loop stands around the block, in the same scope. */
-bool sch_auto_init(sch_state *s, sch_auto *a, ir_stmt loop, ir_stmt block,
-                   ir_buf buf, bool write, const char *storage);
-/* Who uses the copy, where it stands and what it holds. */
-bool sch_auto_plan(sch_state *s, sch_auto *a);
-/* Makes it; false after refusing, before any change. */
-bool sch_auto_make(sch_state *s, sch_auto *a, ir_stmt *copy);
+/* Lets the blocks under the loop read, or write, a copy of the buffer that
+ * `meant` names at the block.  false after refusing, before any change. */
+bool sch_auto_copy(sch_state *s, ir_stmt loop, ir_stmt block, sch_buffer meant,
+                   bool write, const char *storage, ir_stmt *copy);
 
 #define SCH_AUTO_REASONS                                                    \
   SCH_R_BLOCK_IS_ROOT, SCH_R_PLACE_NOT_PLAIN, SCH_R_OTHER_STATEMENT,        \

@@ -233,7 +233,7 @@ static bool is_injective(sch_state *s, const sch_remap *m) {
   return kind == ARITH_MAP_BIJECTIVE || kind == ARITH_MAP_INJECTIVE;
 }
 
-bool sch_remap_by_map(sch_state *s, sch_remap *m, const sch_map *map) {
+static bool by_map(sch_state *s, sch_remap *m, const sch_map *map) {
   const ir_program *p = s->p;
   uint32_t niters = ir_blk(p, m->block)->iters.n;
   if (map->nin != niters)
@@ -415,4 +415,19 @@ ir_stmt sch_remap_make(sch_state *s, sch_remap *m, const char *suffix) {
   sch_nest_hang(p, copy, &nest, m->st.above, m->st.before);
   redirect_block(s, m, made);
   return copy;
+}
+
+bool sch_remap_cache(sch_state *s, ir_stmt block, sch_buffer meant, bool write,
+                     const char *storage, const sch_map *map, ir_stmt *cached) {
+  sch_remap m;
+  ir_buf buf;
+  if (!sch_find_buffer(s, block, meant, write ? SCH_WRITES : SCH_READS, NULL,
+                       NULL, &buf) ||
+      !sch_remap_init(s, &m, block, buf, write, storage) ||
+      !by_map(s, &m, map) || !sch_remap_place(s, &m))
+    return false;
+  const char *suffix =
+      arena_printf(s->scratch, "_%s", ir_scope_text(m.st.storage));
+  *cached = sch_remap_make(s, &m, suffix);
+  return true;
 }

@@ -25,13 +25,15 @@ bool sch_remap_init(sch_state *s, sch_remap *m, ir_stmt block, ir_buf buf,
                     bool write, const char *storage);
 /* The new buffer has a dimension for each used iter. */
 void sch_remap_by_iters(sch_state *s, sch_remap *m);
-/* The new buffer is indexed by the map of all the block's iters, which must
- * tell the used ones, and no others. */
-bool sch_remap_by_map(sch_state *s, sch_remap *m, const sch_map *map);
 /* Where the copy stands and what it copies. */
 bool sch_remap_place(sch_state *s, sch_remap *m);
 /* Makes it; buffer and block are named after the old buffer with `suffix`. */
 ir_stmt sch_remap_make(sch_state *s, sch_remap *m, const char *suffix);
+/* All of this for the buffer that `meant` names at the block and a new one
+ * that is indexed by the map of all the block's iters, which must tell the
+ * used ones, and no others.  false after refusing. */
+bool sch_remap_cache(sch_state *s, ir_stmt block, sch_buffer meant, bool write,
+                     const char *storage, const sch_map *map, ir_stmt *cached);
 
 #define SCH_REMAP_REASONS                                                   \
   SCH_R_STORAGE_INSIDE, SCH_R_BLOCK_IS_ROOT, SCH_R_PLACE_NOT_PLAIN, SCH_R_OTHER_STATEMENT,        \

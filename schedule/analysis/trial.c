@@ -98,11 +98,14 @@ static ir_stmt inner_scope(const ir_program *p, ir_stmt at) {
   return scope && ir_st(p, scope)->parent ? scope : 0;
 }
 
-/* The change, after which blocks around declare what happens in them. */
+/* The change, after which blocks around declare what happens in them; where
+ * it is refused, what it has made is forgotten. */
 static bool apply(sch_state *s, bool (*change)(sch_state *s, void *ud),
                   void *ud, ir_stmt at) {
   ir_stmt scope = inner_scope(s->p, at);
+  ir_mark mark = ir_get_mark(s->p);
   bool ok = change(s, ud);
+  if (!ok) ir_forget_since(s->p, mark);
   if (ok && scope) sch_widen_scope(s, scope);
   return ok;
 }

@@ -222,14 +222,10 @@ static ir_expr new_load(ir_subst *sub, ir_buf buf, uint32_t n,
 
 static bool change(sch_state *s, void *ud) {
   struct cache_index_args *a = ud;
-  ir_mark mark = ir_get_mark(s->p);
   index_plan x = {.s = s, .block = a->block,
                   .scope = ir_scope_of(s->p, a->block),
                   .threshold = a->cse_thresh};
-  if (!plan(&x, a)) {
-    ir_forget_since(s->p, mark);
-    return false;
-  }
+  if (!plan(&x, a)) return false;
   ir_stmt *made = arena_array(s->scratch, ir_stmt, x.n);
   x.load = arena_array(s->scratch, ir_expr, x.n);
   for (uint32_t k = 0; k < x.n; k++) made[k] = compute(&x, k);

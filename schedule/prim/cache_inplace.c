@@ -105,7 +105,8 @@ static bool make_plan(sch_state *s, struct cache_inplace_args *a, plan *pl) {
          sch_stage_size(s, st) && sch_stage_size(s, &pl->out);
 }
 
-static bool copy(sch_state *s, struct cache_inplace_args *a) {
+static bool change(sch_state *s, void *ud) {
+  struct cache_inplace_args *a = ud;
   ir_program *p = s->p;
   plan pl;
   ir_buf made;
@@ -120,13 +121,6 @@ static bool copy(sch_state *s, struct cache_inplace_args *a) {
   for (uint32_t i = 0; i < pl.users.n; i++)
     sch_stage_redirect(s, &pl.in, pl.users.v[i], made);
   return true;
-}
-
-static bool change(sch_state *s, void *ud) {
-  ir_mark mark = ir_get_mark(s->p);
-  bool done = copy(s, ud);
-  if (!done) ir_forget_since(s->p, mark);
-  return done;
 }
 
 static bool cache_inplace_apply(sch_state *s, struct cache_inplace_args *a) {

@@ -61,7 +61,8 @@ static bool copy_first(sch_state *s, sch_stage *st, sch_list readers) {
   return true;
 }
 
-static bool copy(sch_state *s, struct cache_read_args *a) {
+static bool change(sch_state *s, void *ud) {
+  struct cache_read_args *a = ud;
   sch_stage st;
   ir_stmt writer;
   ir_buf buf, made;
@@ -88,13 +89,6 @@ static bool copy(sch_state *s, struct cache_read_args *a) {
   for (uint32_t i = 0; i < readers.n; i++)
     sch_stage_redirect(s, &st, readers.v[i], made);
   return true;
-}
-
-static bool change(sch_state *s, void *ud) {
-  ir_mark mark = ir_get_mark(s->p);
-  bool done = copy(s, ud);
-  if (!done) ir_forget_since(s->p, mark);
-  return done;
 }
 
 static bool cache_read_apply(sch_state *s, struct cache_read_args *a) {

@@ -39,7 +39,8 @@ PRIM_DEFINE(
     .example =
         "local copy = sch:cache_write(sch:get_block(\"C\"), 0, \"local\")\n");
 
-static bool copy(sch_state *s, struct cache_write_args *a) {
+static bool change(sch_state *s, void *ud) {
+  struct cache_write_args *a = ud;
   sch_list listed = a->consumer_blocks;
   sch_stage st;
   ir_stmt writer;
@@ -62,13 +63,6 @@ static bool copy(sch_state *s, struct cache_write_args *a) {
   for (uint32_t i = 0; i < listed.n; i++)
     if (listed.v[i] != a->block) sch_stage_redirect(s, &st, listed.v[i], made);
   return true;
-}
-
-static bool change(sch_state *s, void *ud) {
-  ir_mark mark = ir_get_mark(s->p);
-  bool done = copy(s, ud);
-  if (!done) ir_forget_since(s->p, mark);
-  return done;
 }
 
 static bool cache_write_apply(sch_state *s, struct cache_write_args *a) {

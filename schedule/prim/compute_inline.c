@@ -140,12 +140,8 @@ static bool may_change(sch_state *s, void *ud) {
 static bool change(sch_state *s, void *ud) {
   ir_program *p = s->p;
   ir_stmt block = *(const ir_stmt *)ud;
-  ir_mark mark = ir_get_mark(p);
   sch_def def;
-  if (!check(s, block, &def)) {
-    ir_forget_since(p, mark);
-    return false;
-  }
+  if (!check(s, block, &def)) return false;
   ir_stmt scope = ir_scope_of(p, block);
   inliner f = {s, block, &def};
   ir_subst sub;

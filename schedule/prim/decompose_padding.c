@@ -164,12 +164,8 @@ static void keep_inside(sch_state *s, const args *a, const plan *f) {
 
 static bool change(sch_state *s, void *ud) {
   args *a = ud;
-  ir_mark mark = ir_get_mark(s->p);
   plan f;
-  if (!check(s, a, &f)) {
-    ir_forget_since(s->p, mark);
-    return false;
-  }
+  if (!check(s, a, &f)) return false;
   a->fill = make_fill(s, a, &f);
   keep_inside(s, a, &f);
   s->p->edits++;

@@ -508,12 +508,8 @@ static bool check(work *w, sch_ints padding) {
 static bool change(sch_state *s, void *ud) {
   const args *a = ud;
   ir_program *p = s->p;
-  ir_mark mark = ir_get_mark(p);
   work w = {.s = s, .block = a->block, .scope = ir_scope_of(p, a->block)};
-  if (!check(&w, a->padding)) {
-    ir_forget_since(p, mark);
-    return false;
-  }
+  if (!check(&w, a->padding)) return false;
   if (!pads_any(&w)) return true;
   ir_stmt top = w.loops.v[0], next = ir_st(p, top)->next;
   make_buffers(&w);

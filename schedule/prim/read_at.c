@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * read_at: blocks under a loop read a copy made in each of its iterations. */
-#include "ir/expr.h"
 #include "schedule/analysis/auto_copy.h"
 
 #define READ_AT_SIG(F, S)                                                  \
@@ -46,21 +45,10 @@ PRIM_DEFINE(
         "local copy = sch:read_at(i, b, 0, \"local\")\n"
         "sch:annotate(copy, \"vector_bytes\", 16)\n");
 
-static bool copy(sch_state *s, struct read_at_args *a) {
-  sch_auto x;
-  ir_buf buf;
-  return sch_find_buffer(s, a->block, a->read_buffer_index, SCH_READS, NULL,
-                         NULL, &buf) &&
-         sch_auto_init(s, &x, a->loop, a->block, buf, false,
-                       a->storage_scope) &&
-         sch_auto_plan(s, &x) && sch_auto_make(s, &x, &a->cached);
-}
-
 static bool change(sch_state *s, void *ud) {
-  ir_mark mark = ir_get_mark(s->p);
-  bool done = copy(s, ud);
-  if (!done) ir_forget_since(s->p, mark);
-  return done;
+  struct read_at_args *a = ud;
+  return sch_auto_copy(s, a->loop, a->block, a->read_buffer_index, false,
+                       a->storage_scope, &a->cached);
 }
 
 static bool read_at_apply(sch_state *s, struct read_at_args *a) {

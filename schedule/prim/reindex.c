@@ -40,7 +40,8 @@ PRIM_DEFINE(
         "local back = sch:reindex(b, { \"write\", 0 })\n"
         "local there = sch:reindex(b, { \"read\", 0 })\n");
 
-static bool copy(sch_state *s, struct reindex_args *a) {
+static bool change(sch_state *s, void *ud) {
+  struct reindex_args *a = ud;
   sch_remap m;
   ir_buf buf;
   bool write;
@@ -52,13 +53,6 @@ static bool copy(sch_state *s, struct reindex_args *a) {
   if (!sch_remap_place(s, &m)) return false;
   a->reindexed = sch_remap_make(s, &m, "_reindex");
   return true;
-}
-
-static bool change(sch_state *s, void *ud) {
-  ir_mark mark = ir_get_mark(s->p);
-  bool done = copy(s, ud);
-  if (!done) ir_forget_since(s->p, mark);
-  return done;
 }
 
 static bool reindex_apply(sch_state *s, struct reindex_args *a) {

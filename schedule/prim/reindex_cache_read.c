@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reindex_cache_read: a block reads a copy that is indexed by a map of its
  * iters. */
-#include "ir/expr.h"
 #include "schedule/analysis/remap.h"
 
 #define REINDEX_CACHE_READ_SIG(F, S)                                       \
@@ -46,24 +45,10 @@ PRIM_DEFINE(
         "local there = sch:reindex_cache_read(b, 0, \"local\",\n"
         "  function(i, j, k) return k, i end)\n");
 
-static bool copy(sch_state *s, struct reindex_cache_read_args *a) {
-  sch_remap m;
-  ir_buf buf;
-  if (!sch_find_buffer(s, a->block, a->read_buffer_index, SCH_READS, NULL,
-                       NULL, &buf) ||
-      !sch_remap_init(s, &m, a->block, buf, false, a->storage_scope) ||
-      !sch_remap_by_map(s, &m, &a->index_map) || !sch_remap_place(s, &m))
-    return false;
-  a->cached = sch_remap_make(
-      s, &m, arena_printf(s->scratch, "_%s", ir_scope_text(m.st.storage)));
-  return true;
-}
-
 static bool change(sch_state *s, void *ud) {
-  ir_mark mark = ir_get_mark(s->p);
-  bool done = copy(s, ud);
-  if (!done) ir_forget_since(s->p, mark);
-  return done;
+  struct reindex_cache_read_args *a = ud;
+  return sch_remap_cache(s, a->block, a->read_buffer_index, false,
+                         a->storage_scope, &a->index_map, &a->cached);
 }
 
 static bool reindex_cache_read_apply(sch_state *s,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reindex_cache_write: a block writes a buffer that is indexed by a map of its
  * iters, which is then copied. */
-#include "ir/expr.h"
 #include "schedule/analysis/remap.h"
 
 #define REINDEX_CACHE_WRITE_SIG(F, S)                                      \
@@ -47,24 +46,10 @@ PRIM_DEFINE(
         "local back = sch:reindex_cache_write(b, 0, \"local\",\n"
         "  function(i, j, k) return j, i end)\n");
 
-static bool copy(sch_state *s, struct reindex_cache_write_args *a) {
-  sch_remap m;
-  ir_buf buf;
-  if (!sch_find_buffer(s, a->block, a->write_buffer_index, SCH_WRITES, NULL,
-                       NULL, &buf) ||
-      !sch_remap_init(s, &m, a->block, buf, true, a->storage_scope) ||
-      !sch_remap_by_map(s, &m, &a->index_map) || !sch_remap_place(s, &m))
-    return false;
-  a->cached = sch_remap_make(
-      s, &m, arena_printf(s->scratch, "_%s", ir_scope_text(m.st.storage)));
-  return true;
-}
-
 static bool change(sch_state *s, void *ud) {
-  ir_mark mark = ir_get_mark(s->p);
-  bool done = copy(s, ud);
-  if (!done) ir_forget_since(s->p, mark);
-  return done;
+  struct reindex_cache_write_args *a = ud;
+  return sch_remap_cache(s, a->block, a->write_buffer_index, true,
+                         a->storage_scope, &a->index_map, &a->cached);
 }
 
 static bool reindex_cache_write_apply(sch_state *s,

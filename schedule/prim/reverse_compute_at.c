@@ -292,12 +292,9 @@ static bool may_move(sch_state *s, void *ud) {
 
 static bool move(sch_state *s, void *ud) {
   const struct reverse_compute_at_args *a = ud;
-  ir_mark mark = ir_get_mark(s->p);
   plan pl;
-  if (!check(s, &pl, a->block, a->loop, a->preserve_unit_loops, a->index)) {
-    ir_forget_since(s->p, mark);
+  if (!check(s, &pl, a->block, a->loop, a->preserve_unit_loops, a->index))
     return false;
-  }
   sch_nest_place(s->p, a->block, &pl.nest, a->loop, pl.position);
   return true;
 }

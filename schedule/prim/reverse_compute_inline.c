@@ -456,12 +456,8 @@ static bool may_change(sch_state *s, void *ud) {
 static bool change(sch_state *s, void *ud) {
   ir_program *p = s->p;
   const pair *of = ud;
-  ir_mark mark = ir_get_mark(p);
   plan pl;
-  if (!check(s, of, &pl)) {
-    ir_forget_since(p, mark);
-    return false;
-  }
+  if (!check(s, of, &pl)) return false;
   ir_expr guard = producer_guard(s, &pl);
   fold(s, &pl);
   if (guard) {

@@ -335,14 +335,11 @@ static bool is_shorter(const plan *f) {
 
 static bool change(sch_state *s, void *ud) {
   const args *a = ud;
-  ir_mark mark = ir_get_mark(s->p);
   plan f = {.s = s, .block = a->block, .scope = ir_scope_of(s->p, a->block)};
   if (!sch_find_buffer(s, a->block, a->write_buffer_index, SCH_WRITES, NULL,
                        NULL, &f.buf) ||
-      !check(&f)) {
-    ir_forget_since(s->p, mark);
+      !check(&f))
     return false;
-  }
   skip_shared(&f);
   if (is_shorter(&f)) wrap_accesses(&f);
   s->p->edits++;

@@ -159,7 +159,8 @@ static void replace_nest(sch_state *s, ir_stmt block, ir_stmt top,
   ir_kill(p, top);
 }
 
-static bool apply(sch_state *s, struct transform_block_layout_args *a) {
+static bool change(sch_state *s, void *ud) {
+  struct transform_block_layout_args *a = ud;
   ir_program *p = s->p;
   ir_stmt top;
   sch_layout l;
@@ -187,13 +188,6 @@ static bool apply(sch_state *s, struct transform_block_layout_args *a) {
     return sch_refuse(s, SCH_R_MAP_UNSOLVED);
   replace_nest(s, a->block, top, &l, kind, ref, old);
   return true;
-}
-
-static bool change(sch_state *s, void *ud) {
-  ir_mark mark = ir_get_mark(s->p);
-  bool done = apply(s, ud);
-  if (!done) ir_forget_since(s->p, mark);
-  return done;
 }
 
 static bool transform_block_layout_apply(

@@ -393,10 +393,7 @@ static bool apply(sch_state *s, plan *f) {
 
 static bool change(sch_state *s, void *ud) {
   plan f = {.a = ud};
-  ir_mark mark = ir_get_mark(s->p);
-  bool done = apply(s, &f);
-  if (!done) ir_forget_since(s->p, mark);
-  return done;
+  return apply(s, &f);
 }
 
 static bool transform_layout_apply(sch_state *s,

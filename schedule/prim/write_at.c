@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * write_at: blocks under a loop write a buffer of their own, which is copied
  * at the end of each iteration. */
-#include "ir/expr.h"
 #include "schedule/analysis/auto_copy.h"
 
 #define WRITE_AT_SIG(F, S)                                                 \
@@ -42,21 +41,10 @@ PRIM_DEFINE(
         "local i = sch:get_loops(b)\n"
         "local copy = sch:write_at(i, b, 0, \"local\")\n");
 
-static bool copy(sch_state *s, struct write_at_args *a) {
-  sch_auto x;
-  ir_buf buf;
-  return sch_find_buffer(s, a->block, a->write_buffer_index, SCH_WRITES, NULL,
-                         NULL, &buf) &&
-         sch_auto_init(s, &x, a->loop, a->block, buf, true,
-                       a->storage_scope) &&
-         sch_auto_plan(s, &x) && sch_auto_make(s, &x, &a->cached);
-}
-
 static bool change(sch_state *s, void *ud) {
-  ir_mark mark = ir_get_mark(s->p);
-  bool done = copy(s, ud);
-  if (!done) ir_forget_since(s->p, mark);
-  return done;
+  struct write_at_args *a = ud;
+  return sch_auto_copy(s, a->loop, a->block, a->write_buffer_index, true,
+                       a->storage_scope, &a->cached);
 }
 
 static bool write_at_apply(sch_state *s, struct write_at_args *a) {
