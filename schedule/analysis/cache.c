@@ -347,14 +347,17 @@ static bool copies_box(sch_state *s, const sch_stage *st) {
                           st->box + st->ndim, 0);
 }
 
+bool sch_stage_check_box(sch_state *s, const sch_stage *st, bool back) {
+  uint8_t role = s->p->buf.v[st->buf].role;
+  bool filled = role != IR_ROLE_LOCAL && role != IR_ROLE_OUTPUT;
+  if ((filled && !back) || copies_box(s, st)) return true;
+  return sch_refuse(s, SCH_R_REGION_NOT_WHOLE, .s = {st->above},
+                    .buf = st->buf);
+}
+
 bool sch_stage_make(sch_state *s, sch_stage *st, bool back, ir_buf *made,
                     ir_stmt *copy) {
-  if (!sch_stage_size(s, st)) return false;
-  uint8_t role = s->p->buf.v[st->buf].role;
-  bool written = role == IR_ROLE_LOCAL || role == IR_ROLE_OUTPUT;
-  if (written && !copies_box(s, st))
-    return sch_refuse(s, SCH_R_REGION_NOT_WHOLE, .s = {st->above},
-                      .buf = st->buf);
+  if (!sch_stage_size(s, st) || !sch_stage_check_box(s, st, back)) return false;
   *copy = sch_stage_new(s, st, made);
   sch_stage_hang(s, st, back, *made, *copy);
   return true;

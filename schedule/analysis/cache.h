@@ -62,9 +62,11 @@ bool sch_stage_check_made(sch_state *s, const sch_stage *st, ir_stmt writer,
 /* Block w, under the same `above`, surely writes all that one run copies. */
 bool sch_stage_is_made_by(sch_state *s, const sch_stage *st, ir_stmt w);
 /* The parts of what follows: the shape of the new buffer and what one run
- * copies, false after refusing; the buffer and an empty block; its contents
- * and its place. */
+ * copies, false after refusing; that one run copies nothing that has no value
+ * where it is copied from; the buffer and an empty block; its contents and
+ * its place. */
 bool sch_stage_size(sch_state *s, sch_stage *st);
+bool sch_stage_check_box(sch_state *s, const sch_stage *st, bool back);
 ir_stmt sch_stage_new(sch_state *s, const sch_stage *st, ir_buf *made);
 void sch_stage_hang(sch_state *s, const sch_stage *st, bool back, ir_buf made,
                     ir_stmt copy);

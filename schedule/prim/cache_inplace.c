@@ -78,6 +78,14 @@ static bool check_made(sch_state *s, const plan *pl, ir_stmt block) {
                     .buf = st->buf);
 }
 
+/* What is copied back has a value: all of it is written, or what is not was
+ * copied there. */
+static bool check_back(sch_state *s, const plan *pl) {
+  size_t size = 4 * pl->in.ndim * sizeof *pl->in.box;
+  return !memcmp(pl->in.box, pl->out.box, size) ||
+         sch_stage_check_box(s, &pl->out, true);
+}
+
 static bool make_plan(sch_state *s, struct cache_inplace_args *a, plan *pl) {
   const ir_program *p = s->p;
   sch_stage *st = &pl->in;
@@ -102,7 +110,8 @@ static bool make_plan(sch_state *s, struct cache_inplace_args *a, plan *pl) {
   pl->users = (sch_list){n, v};
   return add(s, pl, st, false) && add(s, pl, &pl->out, true) &&
          check_made(s, pl, a->block) && sch_stage_size(s, &pl->all) &&
-         sch_stage_size(s, st) && sch_stage_size(s, &pl->out);
+         sch_stage_size(s, st) && sch_stage_check_box(s, st, false) &&
+         sch_stage_size(s, &pl->out) && check_back(s, pl);
 }
 
 static bool change(sch_state *s, void *ud) {

@@ -89,3 +89,29 @@ do
     assert(not ok and e.code == "REFUSED" or ts.equivalent(sch, program), copy)
   end
 end
+
+-- Rows of a triangle: what is copied back of a row is written, or what its
+-- end was when it was copied.
+do
+  local function rows(from)
+    local build = ts.builder("main")
+    local y = build:inout("y", { 8, 8 }, "int32")
+    build:loop("i", 0, 8, function(i)
+      build:block("row", { { "vi", extent = 8, bind = i } }, function(vi)
+        build:loop("j", 0, vi + 1, function(j)
+          build:block("add", { { "vj", extent = 8, bind = j } }, function(vj)
+            build:store(y, { vi, vj }, y(vi, from(vj)) + 1)
+          end)
+        end)
+      end)
+    end)
+    return build:program()
+  end
+  local part = ts.schedule(rows(function() return 0 end))
+  refused("not seen to access all", part.cache_inplace, part,
+          part:get_block("add"), "y", "local")
+  local whole = rows(function(vj) return vj end)
+  local sch = ts.schedule(whole)
+  sch:cache_inplace(sch:get_block("add"), "y", "local")
+  assert(ts.equivalent(sch, whole))
+end
