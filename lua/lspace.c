@@ -71,12 +71,11 @@ static void emit_schedule(lua_State *L, int i, call *c) {
   c->emit(c->sink, given);
 }
 
-static int to_text(lua_State *L) { return luaL_tolstring(L, 1, NULL), 1; }
-
+/* Keeps the text of the value at index i; the slot was made with the hook, so
+ * that nothing else can fail. */
 static void keep_reason(lua_State *L, call *c, int i) {
   luaL_tolstring(L, i, NULL);
-  luaL_unref(L, LUA_REGISTRYINDEX, c->hook->why);
-  c->hook->why = luaL_ref(L, LUA_REGISTRYINDEX);
+  lua_rawseti(L, LUA_REGISTRYINDEX, c->hook->why);
 }
 
 /* Runs in protected mode; index 1 is the call. */
@@ -113,6 +112,19 @@ static int run(lua_State *L) {
   return 0;
 }
 
+/* Calls the module, index 1 being the call.  An error becomes text here, in
+ * protected mode, too: __tostring may raise. */
+static int attempt(lua_State *L) {
+  call *c = lua_touserdata(L, 1);
+  lua_pushcfunction(L, run);
+  lua_pushvalue(L, 1);
+  if (lua_pcall(L, 1, 0, 0) == LUA_OK) return 0;
+  c->status = lt_is_nomem(L, lua_gettop(L)) ? TESS_NOMEM : TESS_CALLBACK;
+  if (c->status == TESS_CALLBACK) keep_reason(L, c, lua_gettop(L));
+  return 0;
+}
+
+/* Here, outside of protected mode, nothing may take memory of Lua's. */
 static tess_status apply(void *ud, tess_schedule *sch, tess_rv block,
                          void (*emit)(void *, tess_schedule *), void *sink,
                          const char **why) {
@@ -124,19 +136,14 @@ static tess_status apply(void *ud, tess_schedule *sch, tess_rv block,
   tess_status s = tess_schedule_copy(sch, &c.copy);
   if (s != TESS_OK) return s;
   tess_schedule_sketch_mode(c.copy, 1);
-  /* An error becomes text inside the call: __tostring may raise, too. */
-  lua_pushcfunction(L, to_text);
-  lua_pushcfunction(L, run);
+  lua_pushcfunction(L, attempt);
   lua_pushlightuserdata(L, &c);
-  if (lua_pcall(L, 1, 0, top + 1) != LUA_OK) {
-    if (lua_type(L, -1) != LUA_TSTRING)
-      lua_pushliteral(L, "an error that is no text");
-    keep_reason(L, &c, lua_gettop(L));
-    c.status = TESS_CALLBACK;
-  }
+  int bad = lua_pcall(L, 1, 0, 0);
+  if (bad) c.status = bad == LUA_ERRMEM ? TESS_NOMEM : TESS_CALLBACK;
   tess_schedule_free(c.copy);
   lua_settop(L, top);
-  if (c.status != TESS_OK && why) {
+  if (bad) *why = "an error that is no text";
+  else if (c.status != TESS_OK) {
     lua_rawgeti(L, LUA_REGISTRYINDEX, h->why);
     *why = lua_tostring(L, -1);         /* the registry keeps it */
     lua_pop(L, 1);
@@ -161,6 +168,8 @@ static void read_module(lua_State *L, int keep, tess_module *m) {
   if (lua_getfield(L, t, "apply") != LUA_TFUNCTION)
     lt_error(L, TESS_TYPE, "module '%s' has no function apply", m->name);
   h->ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  lua_pushliteral(L, "");
+  h->why = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
 /* compose({ module, ... }) */

@@ -114,6 +114,23 @@ int lt_error(lua_State *L, tess_status s, const char *fmt, ...) {
   return lua_error(L);
 }
 
+/* Lua's own error of that kind is a string, whoever raises it again. */
+int lt_is_nomem(lua_State *L, int i) {
+  const char *says = "";
+  int top = lua_gettop(L);
+  if (lua_type(L, i) == LUA_TSTRING)
+    return !strcmp(lua_tostring(L, i), "not enough memory");
+  if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return 0;
+  luaL_getmetatable(L, LT_ERROR);
+  if (lua_rawequal(L, -1, -2)) {
+    lua_pushliteral(L, "code");
+    if (lua_rawget(L, i) == LUA_TSTRING) says = lua_tostring(L, -1);
+  }
+  int yes = !strcmp(says, tess_status_name(TESS_NOMEM));
+  lua_settop(L, top);
+  return yes;
+}
+
 /* The program with the place marked, while the context still has it. */
 static const char *error_detail(lua_State *L, int i) {
   lua_pushliteral(L, "serial");

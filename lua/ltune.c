@@ -402,7 +402,7 @@ static int tune(lua_State *L) {
   read_options(L, &r, &o);
   tess_strategy strategy = {"lua", propose, observe, NULL, &r};
   tess_cost_model model = {"lua", predict, update, NULL, &r};
-  lua_newtable(L);
+  lua_createtable(L, SLOT_ERROR, 0);    /* callbacks need no memory to fill */
   lua_rawsetp(L, LUA_REGISTRYINDEX, &r);
   if (pluggable(&r, "strategy", SLOT_STRATEGY, &o.strategy))
     o.custom_strategy = &strategy;

@@ -47,6 +47,15 @@ static void add_schedule(void *sink, tess_schedule *s) {
   l->failed = true;
 }
 
+/* The schedule goes on as it is. */
+static tess_status add_copy(schedules *to, tess_schedule *s) {
+  tess_schedule *copy;
+  tess_status st = tess_schedule_copy(s, &copy);
+  if (st != TESS_OK) return st;
+  add_schedule(to, copy);
+  return to->failed ? TESS_NOMEM : TESS_OK;
+}
+
 /* ---- blocks ------------------------------------------------------------------------ */
 
 /* Names of a program's blocks, each ended by a NUL, in the order in which
@@ -103,12 +112,14 @@ static tess_status apply(writer *w, tess_schedule *s, const char *block,
   if (st == TESS_OK) {
     tess_schedule_sketch_mode(copy, 1);
     st = w->m->apply(w->m->ud, copy, rv, add_schedule, to, &why);
-  } else {
+  } else if (st != TESS_NOMEM) {
     why = "the block is gone";
     st = TESS_NOT_FOUND;
   }
   tess_schedule_free(copy);
-  if (to->failed) return TESS_NOMEM;
+  if (to->failed || st == TESS_NOMEM)
+    return ctx_fail(w->k->c, TESS_NOMEM, "memory ran out while module %s was "
+                    "applied at block %s", w->m->name, block);
   if (to->foreign) {
     to->foreign = false;
     st = TESS_INVALID;
@@ -126,10 +137,7 @@ static tess_status apply(writer *w, tess_schedule *s, const char *block,
             "used there: %s", w->m->name, block, why ? why : "");
     while (to->s.n > had) tess_schedule_free(vec_pop(&to->s));
   }
-  if (to->s.n > had) return TESS_OK;
-  st = tess_schedule_copy(s, &copy);       /* goes on as it is */
-  if (st == TESS_OK) add_schedule(to, copy);
-  return st;
+  return to->s.n > had ? TESS_OK : add_copy(to, s);
 }
 
 /* One module over all blocks of one schedule, depth first; results in `to`. */
@@ -137,12 +145,7 @@ static tess_status run_module(writer *w, tess_schedule *s,
                               const strbuf *names, uint32_t left,
                               schedules *to) {
   schedules made = {.c = w->k->c, .program = to->program};
-  if (left == 0) {
-    tess_schedule *copy;
-    tess_status st = tess_schedule_copy(s, &copy);
-    if (st == TESS_OK) add_schedule(to, copy);
-    return st;
-  }
+  if (left == 0) return add_copy(to, s);
   tess_status st = apply(w, s, name_at(names, left - 1), &made);
   for (uint32_t i = 0; st == TESS_OK && i < made.s.n; i++)
     st = run_module(w, made.s.v[i], names, left - 1, to);
@@ -217,6 +220,7 @@ static tess_status write_modules(tess_space *s, tess_program *p,
   tess_status st = tess_schedule_new(p, t, 0, &first);
   if (st != TESS_OK) return st;
   add_schedule(&now, first);
+  if (now.failed) st = TESS_NOMEM;
   for (uint32_t m = 0; st == TESS_OK && m < s->n; m++) {
     writer w = {s, k, &s->module[m]};
     for (uint32_t i = 0; st == TESS_OK && i < now.s.n; i++)
@@ -242,7 +246,10 @@ static tess_status write_function(tess_space *s, tess_program *p,
   tess_schedule_sketch_mode(sch, 1);
   st = s->module[0].apply(s->module[0].ud, sch, 0, add_schedule, &made, &why);
   tess_schedule_free(sch);
-  if (st == TESS_NOT_FOUND || st == TESS_CALLBACK)
+  if (st == TESS_NOMEM || made.failed)
+    st = ctx_fail(k->c, TESS_NOMEM, "memory ran out in the scheduling "
+                  "function");
+  else if (st == TESS_NOT_FOUND || st == TESS_CALLBACK)
     st = ctx_fail(k->c, st, "the scheduling function failed: %s",
                   why ? why : "");
   if (st == TESS_OK && made.foreign)
@@ -254,15 +261,15 @@ static tess_status write_function(tess_space *s, tess_program *p,
   return st;
 }
 
-tess_status space_write(tess_space *s, tess_program *p, tess_target *t,
-                        space_sketches *k) {
+static tess_status write_space(tess_space *s, tess_program *p,
+                               tess_target *t, space_sketches *k) {
   tess_status st = TESS_OK;
   switch (s->kind) {
   case SPACE_MODULES: return write_modules(s, p, t, k);
   case SPACE_FUNCTION: return write_function(s, p, t, k);
   case SPACE_UNION:
     for (uint32_t i = 0; st == TESS_OK && i < s->n; i++)
-      st = space_write(s->part[i], p, t, k);
+      st = write_space(s->part[i], p, t, k);
     return st;
   case SPACE_TRACES:
     for (uint32_t i = 0; st == TESS_OK && i < s->n; i++)
@@ -270,6 +277,15 @@ tess_status space_write(tess_space *s, tess_program *p, tess_target *t,
     return st;
   }
   return TESS_INTERNAL;
+}
+
+/* What failed without words gets those of its status. */
+tess_status space_write(tess_space *s, tess_program *p, tess_target *t,
+                        space_sketches *k) {
+  tess_status st = write_space(s, p, t, k);
+  if (st != TESS_OK && k->c->err.code != st)
+    ctx_fail(k->c, st, "%s", tess_status_text(st));
+  return st;
 }
 
 void space_sketches_init(space_sketches *k, tess_context *c) {

@@ -84,6 +84,25 @@ do
   fails("ts.module takes", ts.module, { name = "x" })
 end
 
+-- Memory that runs out in a module, Lua's or the engine's, is said to have
+-- run out, and is not the module's failure.
+do
+  local function greedy() return io.open("/dev/null"):read(1 << 60) end
+  local function greedy_tensor()
+    return ts.tensor("float32", { 1 << 30, 1 << 26 })
+  end
+  local _, e = pcall(greedy_tensor)
+  assert(e.code == "NOMEM", tostring(e))
+  for _, apply in ipairs { greedy, greedy_tensor } do
+    e = fails("memory ran out while module greedy was applied at block root",
+              sketches, { module("greedy", apply) {} })
+    assert(e.code == "NOMEM")
+    e = fails("memory ran out in the scheduling function", ts.tune, p,
+              { space = function() return apply() end })
+    assert(e.code == "NOMEM")
+  end
+end
+
 -- Reading a sampled value in a module records a guard: a replay in which it
 -- differs is refused.
 do

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writing sketches when memory runs out: that is what is said, and no sketch
+ * goes missing; it never counts as the failure of a module. */
+#include "support/test.h"
+#include "support/tiled.h"
+
+#define MAX_SKETCHES 16
+
+typedef struct fixture {
+  fault_alloc fault;
+  tess_allocator memory;
+  tiled t;
+  tess_space *space;
+} fixture;
+
+static tess_status call(tess_schedule *s, const char *prim, uint32_t n,
+                        const tess_arg *args, tess_rv *out) {
+  uint32_t nout = 0;
+  return tess_schedule_call(s, prim, n, args, 16, out, &nout, NULL);
+}
+
+static tess_value rv_value(tess_rv rv) {
+  return (tess_value){.kind = TESS_V_RV, .rv = rv};
+}
+
+/* Parallelises the first loop of the block, or tiles it: two schedules. */
+static tess_status two_ways(void *ud, tess_schedule *s, tess_rv block,
+                            void (*emit)(void *, tess_schedule *), void *sink,
+                            const char **why) {
+  tess_rv loop[16] = {0}, size[16], made[16];
+  tess_schedule *tiles, *parallel;
+  tess_arg of = {"block", rv_value(block)};
+  (void)ud;
+  *why = "it has no loops";
+  tess_status st = call(s, "get_loops", 1, &of, loop);
+  if (st != TESS_OK || !loop[0]) return st == TESS_NOMEM ? st : TESS_NOT_FOUND;
+  *why = "it failed";
+  tess_arg first = {"loop", rv_value(loop[0])};
+  tess_arg sample[] = {first, {"n", {.kind = TESS_V_INT, .i = 2}}};
+  if ((st = tess_schedule_copy(s, &parallel)) != TESS_OK) return st;
+  st = call(parallel, "parallel", 1, &first, made);
+  if (st != TESS_OK) return tess_schedule_free(parallel), st;
+  emit(sink, parallel);
+  if ((st = tess_schedule_copy(s, &tiles)) != TESS_OK) return st;
+  st = call(tiles, "sample_perfect_tile", 2, sample, size);
+  tess_value list[] = {rv_value(size[0]), rv_value(size[1])};
+  tess_arg split[] = {first,
+                      {"factors", {.kind = TESS_V_LIST, .n = 2, .list = list}}};
+  if (st == TESS_OK) st = call(tiles, "split", 2, split, made);
+  if (st != TESS_OK) return tess_schedule_free(tiles), st;
+  emit(sink, tiles);
+  return TESS_OK;
+}
+
+/* The whole program, by hand. */
+static tess_status by_hand(void *ud, tess_schedule *s, tess_rv block,
+                           void (*emit)(void *, tess_schedule *), void *sink,
+                           const char **why) {
+  tess_arg name = {"name", {.kind = TESS_V_STR, .s = "C"}};
+  (void)block;
+  tess_status st = call(s, "get_block", 1, &name, &block);
+  return st == TESS_OK ? two_ways(ud, s, block, emit, sink, why) : st;
+}
+
+static void start(fixture *f) {
+  memset(f, 0, sizeof *f);
+  fault_init(&f->fault);
+  f->memory = fault_allocator(&f->fault);
+  const tess_options o = {.struct_size = sizeof o, .allocator = &f->memory};
+  tiled_start_with(&f->t, &o);
+}
+
+static void stop(fixture *f) {
+  tess_space_free(f->space);
+  tiled_end(&f->t);
+  assert_int_equal(f->fault.live_blocks, 0);
+  assert_int_equal(f->fault.broken, 0);
+}
+
+/* With each allocation in turn failing, as often as one is met.  Only the log
+ * of what modules did can do without. */
+static void each_failure(fixture *f, uint32_t expected) {
+  uint64_t failed = 1;
+  for (uint64_t n = 1; failed; n++) {
+    tess_trace *t[MAX_SKETCHES];
+    uint32_t got;
+    fault_arm(&f->fault, n);
+    tess_status s =
+        tess_space_sketches(f->space, f->t.p, NULL, MAX_SKETCHES, t, &got);
+    failed = f->fault.failed;
+    f->fault.fail_at = 0;
+    if (s != TESS_OK || !failed)
+      assert_int_equal(s, failed ? TESS_NOMEM : TESS_OK);
+    assert_int_equal(got, s == TESS_OK ? expected : 0);
+    if (s != TESS_OK) assert_int_equal(tess_error(f->t.c)->code, TESS_NOMEM);
+    for (uint32_t i = 0; i < got; i++) tess_trace_free(t[i]);
+  }
+}
+
+static void test_modules(void **state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  const tess_module m[] = {{.name = "first", .apply = two_ways},
+                           {.name = "second", .apply = two_ways}};
+  assert_int_equal(tess_space_compose(f.t.c, 2, m, &f.space), TESS_OK);
+  each_failure(&f, 3);
+  stop(&f);
+}
+
+static void test_by_hand(void **state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  const tess_module m = {.name = "by hand", .apply = by_hand};
+  assert_int_equal(tess_space_function(f.t.c, &m, &f.space), TESS_OK);
+  each_failure(&f, 2);
+  stop(&f);
+}
+
+/* A module that has memory of its own. */
+static tess_status exhausted(void *ud, tess_schedule *s, tess_rv block,
+                             void (*emit)(void *, tess_schedule *), void *sink,
+                             const char **why) {
+  (void)ud, (void)s, (void)block, (void)emit, (void)sink, (void)why;
+  return TESS_NOMEM;
+}
+
+static void test_says_where(void **state) {
+  (void)state;
+  fixture f;
+  tess_trace *t[MAX_SKETCHES];
+  uint32_t n;
+  start(&f);
+  const tess_module m = {.name = "greedy", .apply = exhausted};
+  assert_int_equal(tess_space_compose(f.t.c, 1, &m, &f.space), TESS_OK);
+  assert_int_equal(
+      tess_space_sketches(f.space, f.t.p, NULL, MAX_SKETCHES, t, &n),
+      TESS_NOMEM);
+  assert_string_equal(tess_error(f.t.c)->message,
+                      "memory ran out while module greedy was applied at "
+                      "block root");
+  stop(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_modules),
+                                     cmocka_unit_test(test_by_hand),
+                                     cmocka_unit_test(test_says_where)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
