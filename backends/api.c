@@ -48,3 +48,7 @@ const char *tess_target_text(tess_target *t) { return str_get(&t->text); }
 int64_t tess_target_int(tess_target *t, const char *field) {
   return target_int(&t->t, field);
 }
+
+int tess_target_has(tess_target *t, const char *feature) {
+  return feature && target_has(&t->t, feature);
+}

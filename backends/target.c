@@ -152,3 +152,14 @@ int64_t target_int(const target *t, const char *field) {
   const option *o = find_option(field, strlen(field));
   return o && !o->size ? *number_at(t, o) : -1;
 }
+
+bool target_has(const target *t, const char *feature) {
+  size_t n = strlen(feature);
+  bool has = false;
+  for (const char *at = t->features; n && *at; at += strcspn(at, ",")) {
+    at += *at == ',';
+    if (!strncmp(at + 1, feature, n) && (!at[n + 1] || at[n + 1] == ','))
+      has = *at == '+';
+  }
+  return has;
+}

@@ -30,5 +30,8 @@ tess_status target_parse(target *t, const char *text, err_state *e);
 void target_print(const target *t, strbuf *out);
 /* "num-cores", "vector-bytes", "l1", "l2", "l3"; -1: no such field. */
 int64_t target_int(const target *t, const char *field);
+/* Has its processor the feature ("avx512vnni")?  Of one that is not this
+ * machine's only what -mattr says is known. */
+bool target_has(const target *t, const char *feature);
 
 #endif

@@ -118,8 +118,8 @@ static bool node_eq(pairing *x, ir_expr a, ir_expr b) {
     return x->buf[n->a] == m->a && !n->c == !m->c && operands_eq(x, a, b);
   case IR_CALL:
     return n->a == m->a &&
-           text_eq(x, n->a == IR_FN_EXTERN ? n->c : 0,
-                   m->a == IR_FN_EXTERN ? m->c : 0) &&
+           text_eq(x, ir_fn_is_named(n->a) ? n->c : 0,
+                   ir_fn_is_named(m->a) ? m->c : 0) &&
            operands_eq(x, a, b);
   default: break;
   }

@@ -467,11 +467,11 @@ ir_expr ir_call(ir_program *p, ir_fn fn, tess_dtype t, uint32_t n,
   return ir_intern(p, &x, args);
 }
 
-ir_expr ir_call_extern(ir_program *p, const char *name, tess_dtype t,
-                       uint32_t n, const ir_expr *args) {
+ir_expr ir_call_named(ir_program *p, ir_fn fn, const char *name, tess_dtype t,
+                      uint32_t n, const ir_expr *args) {
   ir_node x = {.op = IR_CALL,
                .n = (uint16_t)n,
-               .a = IR_FN_EXTERN,
+               .a = fn,
                .c = ir_name(p, name),
                .dtype = t};
   return ir_intern(p, &x, args);

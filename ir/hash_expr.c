@@ -79,7 +79,7 @@ static uint64_t hash_node(hasher *h, ir_expr e) {
   case IR_LOAD: r = hash_mix(hash_mix(r, H_LOAD), h->buf[n->a]); break;
   case IR_CALL:
     r = hash_mix(hash_mix(r, H_CALL), n->a);
-    if (n->a == IR_FN_EXTERN) {
+    if (ir_fn_is_named(n->a)) {
       const char *name = ir_text(h->p, n->c);
       r = hash_mix(r, hash_bytes(name, strlen(name)));
     }

@@ -61,7 +61,7 @@ typedef enum ir_op {
   IR_RAMP,       /* a: base, b: stride; lanes from dtype                   */
   IR_BROADCAST,  /* a: value; lanes from dtype                             */
   IR_CALL        /* a: function (ir_fn), b: first argument in arg,
-                  * n: number of arguments, c: name for IR_FN_EXTERN       */
+                  * n: number of arguments, c: name (ir_fn_is_named)       */
 } ir_op;
 
 /* Functions an IR_CALL can name; ir/fn.def has a row for each. */
@@ -72,6 +72,11 @@ typedef enum ir_fn {
 #undef FN
   IR_FN_COUNT
 } ir_fn;
+/* Calls that have a name: of the host's function, or what ir/tensor_call.h
+ * says. */
+static inline bool ir_fn_is_named(uint32_t fn) {
+  return fn == IR_FN_EXTERN || fn == IR_FN_INSTEAD;
+}
 
 /* A function whose value depends on what other lanes of the warp call. */
 static inline bool ir_fn_of_warp(uint32_t fn) { return fn >= IR_FN_SHFL; }
@@ -301,6 +306,12 @@ typedef struct ir_program {
 static inline const ir_node *ir_at(const ir_program *p, ir_expr e) {
   return &p->node.v[e];
 }
+/* The condition of what a tensor intrinsic may do instead: its operands are
+ * addresses, and are not read. */
+static inline bool ir_is_instead(const ir_program *p, ir_expr e) {
+  const ir_node *n = &p->node.v[e];
+  return n->op == IR_CALL && n->a == IR_FN_INSTEAD;
+}
 static inline ir_stmt_rec *ir_st(const ir_program *p, ir_stmt s) {
   return &p->stmt.v[s];
 }
@@ -384,8 +395,13 @@ ir_expr ir_ramp(ir_program *p, ir_expr base, ir_expr stride, uint32_t lanes);
 ir_expr ir_broadcast(ir_program *p, ir_expr a, uint32_t lanes);
 ir_expr ir_call(ir_program *p, ir_fn fn, tess_dtype t, uint32_t n,
                 const ir_expr *args);
-ir_expr ir_call_extern(ir_program *p, const char *name, tess_dtype t,
-                       uint32_t n, const ir_expr *args);
+ir_expr ir_call_named(ir_program *p, ir_fn fn, const char *name, tess_dtype t,
+                      uint32_t n, const ir_expr *args);
+static inline ir_expr ir_call_extern(ir_program *p, const char *name,
+                                     tess_dtype t, uint32_t n,
+                                     const ir_expr *args) {
+  return ir_call_named(p, IR_FN_EXTERN, name, t, n, args);
+}
 static inline ir_expr ir_add(ir_program *p, ir_expr a, ir_expr b) {
   return ir_binary(p, IR_ADD, a, b);
 }

@@ -122,6 +122,8 @@ static void load(printer *pr, const ir_node *n) {
 static void call(printer *pr, const ir_node *n) {
   if (n->a == IR_FN_EXTERN)
     str_printf(pr->out, "extern \"%s\"(", ir_text(pr->p, n->c));
+  else if (n->a == IR_FN_INSTEAD)
+    str_printf(pr->out, "instead \"%s\"(", ir_text(pr->p, n->c));
   else if (n->a == IR_FN_REINTERPRET)
     ir_dtype_print(n->dtype, pr->out), str_puts(pr->out, ".bits(");
   else

@@ -79,9 +79,9 @@ static ir_expr map_call(ir_subst *s, ir_expr e, const ir_node *n) {
   ir_expr small[8];
   ir_expr *arg = n->n <= 8 ? small : arena_array(s->scratch, ir_expr, n->n);
   if (!map_args(s, n->b, n->n, arg)) return e;
-  if (n->a == IR_FN_EXTERN) {
+  if (ir_fn_is_named(n->a)) {
     const char *name = arena_printf(s->scratch, "%s", ir_text(s->p, n->c));
-    return ir_call_extern(s->p, name, n->dtype, n->n, arg);
+    return ir_call_named(s->p, (ir_fn)n->a, name, n->dtype, n->n, arg);
   }
   return ir_call(s->p, (ir_fn)n->a, n->dtype, n->n, arg);
 }

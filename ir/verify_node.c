@@ -82,7 +82,8 @@ typedef enum fn_type { FLOATS, NUMBERS, INTEGERS, BITS, ANYTHING } fn_type;
 
 static fn_type type_of_fn(ir_fn fn) {
   switch (fn) {
-  case IR_FN_EXTERN: return ANYTHING;
+  case IR_FN_EXTERN:
+  case IR_FN_INSTEAD: return ANYTHING;
   case IR_FN_REINTERPRET: return BITS;
   case IR_FN_SHL:
   case IR_FN_SHR:

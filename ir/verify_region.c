@@ -244,6 +244,7 @@ static bool operands_ok(checker *c, ir_expr e, bool guarded) {
  * behind one first. */
 static bool loads_ok(checker *c, ir_expr e, bool guarded) {
   const ir_node *n = ir_at(c->v->p, e);
+  if (ir_is_instead(c->v->p, e)) return true; /* addresses, not accesses */
   uint32_t now = 2 * c->round + !guarded;
   if (!n->has_load || c->mark[e] >= now) return true;
   c->mark[e] = now;

@@ -57,7 +57,7 @@ static bool call_ok(const ir_program *p, ir_expr e, const ir_node *n) {
   };
   if (!in(n->a, IR_FN_COUNT) || !run_ok(p, (ir_span){n->b, n->n}, e))
     return false;
-  return n->a == IR_FN_EXTERN ? n->c && name_ok(p, n->c)
+  return ir_fn_is_named(n->a) ? n->c && name_ok(p, n->c)
                               : n->n == nargs[n->a] && !n->c;
 }
 

@@ -44,6 +44,13 @@ static int target_get(lua_State *L) {
   return 1;
 }
 
+/* target:has("avx512vnni") */
+static int target_has(lua_State *L) {
+  lua_pushboolean(L, tess_target_has(lt_get(L, 1, LT_TARGET),
+                                     luaL_checkstring(L, 2)));
+  return 1;
+}
+
 /* ---- kernels -------------------------------------------------------------------- */
 
 /* ts.build(schedule or program [, target]) */
@@ -127,7 +134,8 @@ static int equivalent(lua_State *L) {
   return 2;
 }
 
-/* ts.tensor_intrin{ name =, desc =, impl = }: the name */
+/* ts.tensor_intrin{ name =, desc =, impl = }: the name; impl is a program, or
+ * the text of a call */
 static int tensor_intrin(lua_State *L) {
   static const char *const known[] = {"name", "desc", "impl", NULL};
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -137,9 +145,13 @@ static int tensor_intrin(lua_State *L) {
     return lt_error(L, TESS_INVALID, "a tensor intrinsic needs a name");
   lua_getfield(L, 1, "desc");
   lua_getfield(L, 1, "impl");
-  tess_program *desc = lt_to_program(L, 3), *impl = lt_to_program(L, 4);
-  lt_check(L, tess_tensor_intrin(lt_context(L), lua_tostring(L, 2), desc,
-                                 impl));
+  tess_program *desc = lt_to_program(L, 3);
+  const char *name = lua_tostring(L, 2);
+  lt_check(L, lua_type(L, 4) == LUA_TSTRING
+                  ? tess_tensor_intrin_call(lt_context(L), name, desc,
+                                            lua_tostring(L, 4))
+                  : tess_tensor_intrin(lt_context(L), name, desc,
+                                       lt_to_program(L, 4)));
   lua_settop(L, 2);
   return 1;
 }
@@ -148,6 +160,7 @@ void lt_open_kernel(lua_State *L) {
   static const luaL_Reg target_meta[] = {{"__tostring", target_tostring},
                                          {NULL, NULL}};
   static const luaL_Reg target_methods[] = {{"get", target_get},
+                                            {"has", target_has},
                                             {NULL, NULL}};
   static const luaL_Reg kernel_meta[] = {
     {"__call", kernel_call}, {"__tostring", kernel_tostring}, {NULL, NULL}};

@@ -422,3 +422,12 @@ tess_status tess_tensor_intrin(tess_context *c, const char *name,
   }
   return vm_intrin_add(c, name, &desc->p, &impl->p);
 }
+
+tess_status tess_tensor_intrin_call(tess_context *c, const char *name,
+                                    tess_program *desc, const char *how) {
+  if (!name || !desc || !how || desc->c != c)
+    return ctx_fail(c, TESS_INVALID,
+                    "tensor intrinsic: a name, a program of the context and "
+                    "a call are needed");
+  return vm_intrin_add_call(c, name, &desc->p, how);
+}

@@ -77,11 +77,22 @@ function tensor.mma(o)
 end
 
 -- The dot products of TVM's x86 intrinsics: 16 rows of four bytes each, with
--- four bytes; unsigned by signed, added to int32.
-function tensor.dot_16x4()
+-- four bytes; unsigned by signed, added to int32.  One instruction where the
+-- target (a text or a target; nil: this machine) has it, and vectors of
+-- columns elsewhere; the name tells which.
+function tensor.dot_16x4(target)
   local o = { n = 16, k = 4, dtype = "uint8", dtype_b = "int8", acc = "int32",
               trans = true }
-  return declare("dot_16x4_vnni", function()
+  if not target or type(target) == "string" then
+    target = ts.target(target or "llvm")
+  end
+  if target:has "avx512vnni" then
+    return declare("dot_16x4_vnni", function()
+      return product(o),
+        "C = llvm.x86.avx512.vpdpbusd.512(C, int32x16(A), int32(B))"
+    end)
+  end
+  return declare("dot_16x4", function()
     local desc = product(o)
     return desc, by_columns(desc, o)
   end)

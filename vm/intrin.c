@@ -2,6 +2,7 @@
  * The tensor intrinsics of a context. */
 #include "vm/intrin.h"
 #include "ir/import.h"
+#include "ir/tensor_call.h"
 
 /* Two functions: what it does, and how. */
 typedef struct intrin {
@@ -39,7 +40,8 @@ static part *find_part(tess_context *c) {
   return at->object;
 }
 
-/* ---- entering one --------------------------------------------------------- */
+/* ---- entering one ---------------------------------------------------------
+ */
 
 static bool same_params(const ir_program *p, const ir_program *q) {
   ir_span a = ir_entry(p)->params, b = ir_entry(q)->params;
@@ -76,6 +78,7 @@ typedef struct adding {
   tess_context *c;
   const char *name;
   const ir_program *desc, *impl;
+  const char *call; /* impl is desc, done by this call; or NULL */
   arena scratch;
   intrin *made;
 } adding;
@@ -93,6 +96,10 @@ static tess_status add(void *ud) {
   memcpy(made->name, k->name, n);
   add_func(&made->p, k->desc, &k->scratch, k->name, ".desc");
   add_func(&made->p, k->impl, &k->scratch, k->name, ".impl");
+  if (k->call)
+    ir_anno_set(&made->p, made->p.func.v[made->p.func.n - 1].root,
+                ir_name(&made->p, IR_TENSOR_CALL),
+                ir_value_str(&made->p, k->call));
   k->made = NULL;
   for (uint32_t i = 0; i < x->known.n; i++)
     if (!strcmp(x->known.v[i]->name, k->name)) {
@@ -104,9 +111,10 @@ static tess_status add(void *ud) {
   return TESS_OK;
 }
 
-tess_status vm_intrin_add(tess_context *c, const char *name,
-                          const ir_program *desc, const ir_program *impl) {
-  adding k = {.c = c, .name = name, .desc = desc, .impl = impl};
+static tess_status enter(adding k) {
+  tess_context *c = k.c;
+  const char *name = k.name;
+  const ir_program *desc = k.desc, *impl = k.impl;
   if (!*name || strlen(name) > 200)
     return ctx_fail(c, TESS_INVALID, "a tensor intrinsic needs a name");
   if (!is_plain(desc) || !is_plain(impl) ||
@@ -128,7 +136,61 @@ tess_status vm_intrin_add(tess_context *c, const char *name,
   return st;
 }
 
-/* ---- using it ------------------------------------------------------------- */
+tess_status vm_intrin_add(tess_context *c, const char *name,
+                          const ir_program *desc, const ir_program *impl) {
+  return enter((adding){.c = c, .name = name, .desc = desc, .impl = impl});
+}
+
+static bool stores_to(const ir_program *p, ir_buf buf) {
+  for (ir_stmt s = ir_entry(p)->root; s; s = ir_next(p, s, ir_entry(p)->root))
+    if (ir_st(p, s)->kind == IR_STORE && ir_st(p, s)->buf == buf) return true;
+  return false;
+}
+
+/* The call with numbers for parameters; false: *why it does not fit. */
+static bool read_call(const ir_program *p, const char *text, strbuf *out,
+                      const char **why) {
+  const char *name[IR_TENSOR_CALL_PARAMS];
+  ir_buf param[IR_TENSOR_CALL_PARAMS];
+  ir_span span = ir_entry(p)->params;
+  ir_tensor_call c;
+  *why = "it has too many parameters";
+  if (span.n > IR_TENSOR_CALL_PARAMS) return false;
+  for (uint32_t i = 0; i < span.n; i++) {
+    param[i] = p->arg.v[span.at + i];
+    name[i] = ir_text(p, p->buf.v[param[i]].name);
+  }
+  if (!ir_tensor_call_parse(text, span.n, name, &c, why) ||
+      !ir_tensor_call_fits(p, &c, span.n, param, why))
+    return false;
+  *why = "the description sets another parameter";
+  for (uint32_t i = 0; i < span.n && c.is_llvm; i++)
+    if (stores_to(p, param[i]) != (i == c.result)) return false;
+  ir_tensor_call_print(&c, out);
+  return true;
+}
+
+tess_status vm_intrin_add_call(tess_context *c, const char *name,
+                               const ir_program *desc, const char *call) {
+  const char *why;
+  strbuf text;
+  str_init(&text, &c->heap);
+  tess_status st = !read_call(desc, call, &text, &why)
+                       ? ctx_fail(c, TESS_INVALID,
+                                  "tensor intrinsic '%s': the call '%s': %s",
+                                  name, call, why)
+                   : text.bad ? ctx_fail(c, TESS_NOMEM, "out of memory")
+                              : enter((adding){.c = c,
+                                               .name = name,
+                                               .desc = desc,
+                                               .impl = desc,
+                                               .call = text.v});
+  str_free(&text);
+  return st;
+}
+
+/* ---- using it -------------------------------------------------------------
+ */
 
 static bool has(const ir_program *p, const intrin *x) {
   const char *name = ir_text(&x->p, x->p.func.v[1].name);
@@ -163,8 +225,8 @@ void vm_intrin_need(tess_context *c, ir_program *p, const char *name) {
 }
 
 /* The name in an operand of tensorize; NULL: it is another primitive. */
-static const char *named(const sch_prim *prim, const vm_trace *pool,
-                         uint32_t i, vm_value v) {
+static const char *named(const sch_prim *prim, const vm_trace *pool, uint32_t i,
+                         vm_value v) {
   if (strcmp(prim->name, "tensorize") || v.tag != VM_STR ||
       strcmp(prim->specs[i].name, "tensor_intrin"))
     return NULL;
@@ -183,8 +245,7 @@ void vm_intrin_need_trace(tess_context *c, ir_program *p, const vm_trace *t) {
   if (!c->part[CTX_PART_INTRINS].object) return;
   for (uint32_t k = 0; k < t->inst.n; k++)
     for (uint32_t i = 0; i < t->inst.v[k].prim->nspecs; i++) {
-      const char *name =
-          named(t->inst.v[k].prim, t, i, vm_operand(t, k, i));
+      const char *name = named(t->inst.v[k].prim, t, i, vm_operand(t, k, i));
       if (name) vm_intrin_need(c, p, name);
     }
 }

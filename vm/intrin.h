@@ -12,6 +12,10 @@
  * takes the place of the old one, for programs that have not used it. */
 tess_status vm_intrin_add(tess_context *c, const char *name,
                           const ir_program *desc, const ir_program *impl);
+/* One that is done by a call (ir/tensor_call.h), and means what `desc`
+ * does. */
+tess_status vm_intrin_add_call(tess_context *c, const char *name,
+                               const ir_program *desc, const char *call);
 /* The program gets the intrinsic of that name, if there is one; unwinds. */
 void vm_intrin_need(tess_context *c, ir_program *p, const char *name);
 /* It gets those that a trace, or a call, names. */

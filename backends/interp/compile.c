@@ -294,6 +294,10 @@ static void compile_store(comp *c, ir_stmt s) {
 
 static void compile_if(comp *c, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(c->p, s);
+  if (ir_is_instead(c->p, r->cond)) { /* nobody does it instead here */
+    compile_list(c, r->body);
+    return;
+  }
   uint32_t cond = comp_index(c, r->cond), mark = comp_mark(c);
   uint32_t jump = comp_here(c), out = 0;
   comp_op(c, OP_JZ, 0, cond, 0);

@@ -82,6 +82,7 @@ bool native_has_call(ir_fn fn, tess_dtype t) {
   switch (fn) {
   case IR_FN_NONE:
   case IR_FN_EXTERN:
+  case IR_FN_INSTEAD:
   case IR_FN_REINTERPRET:
   case IR_FN_COUNT: return false;
   case IR_FN_ABS:

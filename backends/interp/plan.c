@@ -170,7 +170,7 @@ static void know(plan *n, ir_expr e, plan_node *x) {
   uint32_t small[4], k = plan_operands(n->p, e, &op, small);
   x->pure = node.op != IR_LOAD &&
             !(node.op == IR_CALL &&
-              (node.a == IR_FN_EXTERN || ir_fn_of_warp(node.a)));
+              (ir_fn_is_named(node.a) || ir_fn_of_warp(node.a)));
   for (uint32_t i = 0; i < k; i++) {
     const plan_node *y = plan_of(n, op[i]);
     x->pure &= y->pure;
@@ -290,7 +290,9 @@ static void look_at_stmt(plan *n, ir_stmt s) {
     break;
   case IR_BLOCK: look_at_block(n, s, outer); break;
   case IR_STORE: look_at_store(n, &r, s, outer); break;
-  case IR_IF: look_at(n, r.cond, outer); break;
+  case IR_IF:
+    if (!ir_is_instead(n->p, r.cond)) look_at(n, r.cond, outer);
+    break;
   case IR_LET:
     look_at(n, r.let_value, outer);
     alias(n, r.let_var, r.let_value);

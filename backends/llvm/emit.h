@@ -112,8 +112,13 @@ void emit_forget_loads(emit *m);
 
 LLVMValueRef emit_load(emit *m, ir_expr e);
 void emit_store(emit *m, const ir_stmt_rec *s);
+/* Where a load that nobody masks would read. */
+LLVMValueRef emit_address(emit *m, ir_expr load);
 /* Buffers that are used do not overlap. */
 void emit_alias_facts(emit *m, const uint8_t *used);
+
+/* The call of a tensor intrinsic, an `instead` (emit_tensor.c). */
+void emit_tensor_call(emit *m, ir_expr e);
 
 /* ---- statements ---------------------------------------------------------- */
 

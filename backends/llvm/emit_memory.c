@@ -125,6 +125,11 @@ static LLVMValueRef addresses(emit *m, ir_buf b, ir_expr index) {
   return LLVMBuildGEP2(m->b, element(m, b), base_of(m, b), &at, 1, "");
 }
 
+LLVMValueRef emit_address(emit *m, ir_expr load) {
+  const ir_node n = *ir_at(m->p, load);
+  return address(m, n.a, m->p->arg.v[n.b], true);
+}
+
 /* ---- shapes of an access
  * ------------------------------------------------------------ */
 

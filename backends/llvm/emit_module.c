@@ -18,7 +18,7 @@ static void mark_fickle(emit *m) {
     const uint32_t *operands;
     uint32_t fixed[3], k = ir_operands(p, e, &operands, fixed);
     bool fickle =
-        n->op == IR_LOAD || (n->op == IR_CALL && n->a == IR_FN_EXTERN);
+        n->op == IR_LOAD || (n->op == IR_CALL && ir_fn_is_named(n->a));
     for (uint32_t i = 0; i < k && !fickle; i++) fickle = m->fickle[operands[i]];
     m->fickle[e] = fickle;
   }

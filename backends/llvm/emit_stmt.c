@@ -79,6 +79,10 @@ static void emit_if_side(emit *m, ir_stmt first, LLVMBasicBlockRef at,
 }
 
 static void emit_if(emit *m, const ir_stmt_rec *s) {
+  if (ir_is_instead(m->p, s->cond)) {
+    emit_tensor_call(m, s->cond);
+    return;
+  }
   LLVMValueRef cond = emit_expr(m, s->cond);
   LLVMBasicBlockRef yes = emit_new_block(m, "then");
   LLVMBasicBlockRef no = s->alt ? emit_new_block(m, "else") : NULL;

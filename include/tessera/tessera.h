@@ -458,6 +458,16 @@ TESS_API tess_status tess_interpret(tess_program *p, uint32_t n,
 TESS_API tess_status tess_tensor_intrin(tess_context *c, const char *name,
                                         tess_program *desc,
                                         tess_program *impl);
+/* Declares one that is done by one call: "name(A, B, C)" of a C function,
+ * which gets for each parameter the address of its first element and the
+ * stride of each dimension, in elements, as int64_t; or of one of LLVM's
+ * intrinsics, "C = llvm.fma.v16f32(A, B, C)", "C += ..", which gets each
+ * parameter whole, as a vector; `int32x16(A)` is its bits as another type, in
+ * all lanes where it is one value.  Compiled code makes the call, and the
+ * oracle does what is described. */
+TESS_API tess_status tess_tensor_intrin_call(tess_context *c, const char *name,
+                                             tess_program *desc,
+                                             const char *call);
 /* TESS_OK when both are the same computation (residue domain, inputs drawn
  * from seed); TESS_MISMATCH with the place where not. */
 TESS_API tess_status tess_equivalent(tess_program *p, tess_program *q,
@@ -472,6 +482,9 @@ TESS_API void tess_target_free(TESS_TAKE tess_target *t);
 TESS_API const char *tess_target_text(tess_target *t);  /* completed */
 /* A field ("num-cores" "vector-bytes" "l1" "l2" ...) or -1. */
 TESS_API int64_t tess_target_int(tess_target *t, const char *field);
+/* Has its processor a feature, by LLVM's name ("avx512vnni")?  Of another
+ * machine's processor only what the text says (-mattr=+avx512vnni) is known. */
+TESS_API int tess_target_has(tess_target *t, const char *feature);
 
 /* fill: "zeros" "random" (uniform in [0,1); integers over a small range)
  * "integers" (small integers that sums of represent exactly) "empty". */

@@ -23,7 +23,7 @@ static ir_expr in_float32(ir_program *p, const ir_node *n, const ir_expr *a,
     ir_expr r = ir_binary(p, (ir_op)n->op, wide(p, a[0]), wide(p, a[1]));
     return is_half(n->dtype) ? ir_cast(p, n->dtype, r) : r;
   }
-  if (n->op != IR_CALL || !is_half(n->dtype) || n->a == IR_FN_EXTERN ||
+  if (n->op != IR_CALL || !is_half(n->dtype) || ir_fn_is_named(n->a) ||
       n->a == IR_FN_REINTERPRET || ir_fn_of_warp(n->a) || n->n > 3)
     return 0;
   ir_expr b[3];

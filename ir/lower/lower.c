@@ -8,6 +8,7 @@ const lower_pass lower_passes[] = {
   {"loops", "where there are no threads they take turns", lower_loops},
   {"cross", "reductions across threads meet in one", lower_cross},
   {"allocate", "local buffers go where they live", lower_allocate},
+  {"calls", "what a tensor intrinsic's call can do is marked", lower_calls},
   {"init", "the init of a reduction becomes a condition", lower_init},
   {"double", "double buffers are noted where they live", lower_double},
   {"blocks", "blocks give way to their bodies", lower_blocks},

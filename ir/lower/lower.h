@@ -14,6 +14,8 @@
  *   - annotations left: "pragma_..." hints that code generation may use;
  *   - calls: only those that fn.def marks "made by lowering", sqrt, abs,
  *     floor, ceil, round, fma (one instruction everywhere) and externals;
+ *   - what a tensor intrinsic's call can do is under a condition `instead`
+ *     (calls.c), which a backend makes false by doing the call;
  *   - float16 and bfloat16 arithmetic is done in float32 and rounded after
  *     every operation by explicit casts.
  * The interpreter runs the program after any prefix of the passes.

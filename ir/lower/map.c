@@ -27,9 +27,9 @@ static ir_expr rebuild(mapping *m, const ir_node *n, const ir_expr *a) {
              ? ir_load_masked(p, n->a, n->dtype, n->n, a, n->c ? a[n->n] : 0)
              : ir_load(p, n->a, n->n, a);
   case IR_CALL:
-    if (n->a == IR_FN_EXTERN) {
+    if (ir_fn_is_named(n->a)) {
       const char *name = arena_printf(m->scratch, "%s", ir_text(p, n->c));
-      return ir_call_extern(p, name, n->dtype, n->n, a);
+      return ir_call_named(p, (ir_fn)n->a, name, n->dtype, n->n, a);
     }
     return ir_call(p, (ir_fn)n->a, n->dtype, n->n, a);
   default: return ir_binary(p, (ir_op)n->op, a[0], a[1]);

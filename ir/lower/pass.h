@@ -16,6 +16,7 @@ LOWER_PASS(warps);        /* what warps do together is bound to them */
 LOWER_PASS(loops);        /* thread loops are loops where there are none */
 LOWER_PASS(cross);        /* reductions across threads meet in one */
 LOWER_PASS(allocate);     /* local buffers go where they live */
+LOWER_PASS(calls);        /* tensor intrinsics that are calls are marked */
 LOWER_PASS(init);         /* reductions' init becomes a condition */
 LOWER_PASS(double);       /* what is buffered twice is noted */
 LOWER_PASS(blocks);       /* blocks give way to their bodies */

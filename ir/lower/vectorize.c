@@ -107,7 +107,7 @@ static ir_expr map_select(lanes *v, const ir_node *n) {
 static ir_expr map_call(lanes *v, ir_expr e, const ir_node *n) {
   ir_expr arg[8];
   bool wide = false;
-  if (n->a == IR_FN_EXTERN || ir_fn_of_warp(n->a) || n->n > 8)
+  if (ir_fn_is_named(n->a) || ir_fn_of_warp(n->a) || n->n > 8)
     return fail(v, e);
   for (uint32_t i = 0; i < n->n; i++) {
     arg[i] = map(v, v->p->arg.v[n->b + i]);

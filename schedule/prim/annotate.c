@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * annotate: a note on a block or loop. */
+#include "ir/tensor_call.h"
 #include "schedule/sch.h"
 
 #define ANNOTATE_SIG(F, S)                                                  \
@@ -12,8 +13,9 @@ PRIM_DEFINE(annotate, ANNOTATE_SIG,
   .rewrite = "S   ->   S with key = value",
   .details =
     "1. It has no annotation of that key, or one of an equal value (then\n"
-    "   nothing changes).\n",
-  .refusals = SCH_REASONS(SCH_R_ANNOTATED),
+    "   nothing changes).\n"
+    "2. The key is not \"tensor_call\", which tensorize sets.\n",
+  .refusals = SCH_REASONS(SCH_R_ANNOTATED, SCH_R_INTRIN_CALL),
   .example =
     "sch:annotate(sch:get_block(\"C\"), \"pragma_unroll_explicit\", 1)\n");
 
@@ -23,6 +25,8 @@ static bool annotate_apply(sch_state *s, struct annotate_args *a) {
   if (old && !ir_value_eq(p, old->val, p, a->ann_val))
     return sch_refuse(s, SCH_R_ANNOTATED, .s = {a->block_or_loop},
                       .t = a->ann_key);
+  if (!old && !strcmp(a->ann_key, IR_TENSOR_CALL))
+    return sch_refuse(s, SCH_R_INTRIN_CALL, .t = a->ann_key);
   if (!old)
     ir_anno_set(p, a->block_or_loop, ir_name(p, a->ann_key), a->ann_val);
   return true;

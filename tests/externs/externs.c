@@ -90,3 +90,22 @@ EXTERN int64_t test_index_past_in_parallel(int64_t i) {
 
 EXTERN int64_t test_index_zero(int64_t i);
 EXTERN int64_t test_index_zero(int64_t i) { return i - i; }
+
+/* Tensor intrinsics: C[4, 8] += A[4, 4] * B[4, 8], as tests/lua/intrinsics.lua
+ * describes it, and one that does something else. */
+EXTERN void test_gemm(const float *a, int64_t ai, int64_t ak, const float *b,
+                      int64_t bk, int64_t bj, float *c, int64_t ci, int64_t cj);
+EXTERN void test_gemm(const float *a, int64_t ai, int64_t ak, const float *b,
+                      int64_t bk, int64_t bj, float *c, int64_t ci,
+                      int64_t cj) {
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j < 8; j++)
+      for (int k = 0; k < 4; k++)
+        c[i * ci + j * cj] += a[i * ai + k * ak] * b[k * bk + j * bj];
+}
+
+EXTERN void test_gemm_wrong(float *c, int64_t ci, int64_t cj, int64_t by);
+EXTERN void test_gemm_wrong(float *c, int64_t ci, int64_t cj, int64_t by) {
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j < 8; j++) c[i * ci + j * cj] += (float)by;
+}

@@ -91,9 +91,26 @@ do
   local k0, k1 = sch:split(k, { ts.auto, 4 })
   sch:reorder(j0, k0, j1, k1)
   sch:decompose_reduction(c, k0)
-  sch:tensorize(j1, tensor.dot_16x4())
-  assert(ts.equivalent(sch, p))
-  ts.build(sch, "llvm")
+  -- As this machine can, and as every one can.
+  for _, target in ipairs{ "llvm", "llvm -mcpu=x86-64" } do
+    local way = sch:copy()
+    local name = tensor.dot_16x4(target)
+    local vnni = ts.target(target):has "avx512vnni"
+    assert(name == (vnni and "dot_16x4_vnni" or "dot_16x4"))
+    way:tensorize(j1, name)
+    assert(ts.equivalent(way, p))
+    local kernel = ts.build(way, "llvm")
+    if vnni then assert(kernel:source "asm":find "vpdpbusd") end
+    local a = ts.tensor("uint8", { 8, 16 }, "random")
+    local b = ts.tensor("int8", { 32, 16 }, "random")
+    local c = ts.tensor("int32", { 8, 32 }, "zeros")
+    local d = ts.tensor("int32", { 8, 32 }, "zeros")
+    kernel(a, b, c)
+    ts.interpret(p, { a, b, d })
+    assert(tostring(c) == tostring(d), "the dot products are others")
+  end
+  assert(ts.target "llvm -mcpu=x86-64 -mattr=+avx512vnni":has "avx512vnni")
+  assert(not ts.target "llvm -mattr=+avx512vnni,-avx512vnni":has "avx512vnni")
 end
 
 -- What is declared is checked.

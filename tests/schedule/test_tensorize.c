@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tensorize: matching with the description of an intrinsic. */
 #include "ir/import.h"
+#include "ir/tensor_call.h"
+#include "support/lowered.h"
 #include "support/scheduled.h"
 
 /* C[va, vb] = C[va, vb] + A[va, vc] * B[vc, vb], or with the operands of the
@@ -177,10 +179,55 @@ static void test_forms(void **state) {
   }
 }
 
+/* Lowered without the functions of intrinsics. */
+static tess_status lower_alone(lowered *l, scheduled *t) {
+  ir_program alone;
+  uint32_t n = t->p.func.n;
+  ir_program_init(&alone, t->p.heap);
+  t->p.func.n = ir_func_end(&t->p);
+  ir_import_funcs(&alone, &t->p, &t->texts);
+  t->p.func.n = n;
+  tess_status st = lowered_check(l, &alone);
+  ir_program_free(&alone);
+  return st;
+}
+
+/* Done by a call the block means what it did, after every pass, whatever is
+ * done to it and around it. */
+static void test_call(void **state) {
+  (void)state;
+  scheduled t;
+  lowered l;
+  scheduled_start(&t);
+  ir_stmt tile = tiled(&t, true);
+  add_mma(&t, 4, 4, 4, false, false);
+  ir_anno_set(&t.p, t.p.func.v[t.p.func.n - 1].root,
+              ir_name(&t.p, IR_TENSOR_CALL),
+              ir_value_str(&t.p, "%2 = llvm.none.v16f32(%0, %1, %2)"));
+  DO(&t, tensorize, AT(block_or_loop, tile), STR(tensor_intrin, "mma"));
+  ir_stmt o = scheduled_get(&t, "C_update_o");
+  ir_stmt i = scheduled_loop(&t, o, 0);
+  assert_non_null(ir_anno_get(&t.p, o, IR_TENSOR_CALL));
+  REFUSED(&t, INTRIN_CALL, annotate, AT(block_or_loop, scheduled_get(&t, "D")),
+          STR(ann_key, IR_TENSOR_CALL), NUM(ann_val, ir_value_int(&t.p, 1)));
+  lowered_start(&l);
+  assert_int_equal(lower_alone(&l, &t), TESS_OK);
+  DO(&t, vectorize, AT(loop, i));
+  assert_int_equal(lower_alone(&l, &t), TESS_OK);
+  /* A text that is no such call is an error of lowering. */
+  ir_anno_set(&t.p, o, ir_name(&t.p, IR_TENSOR_CALL),
+              ir_value_str(&t.p, "none(%3)"));
+  assert_int_equal(lower_alone(&l, &t), TESS_UNSUPPORTED);
+  assert_non_null(strstr(l.err.message, "no parameter of that number"));
+  lowered_end(&l);
+  scheduled_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_matmul), cmocka_unit_test(test_block),
     cmocka_unit_test(test_mismatch), cmocka_unit_test(test_forms),
+    cmocka_unit_test(test_call),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

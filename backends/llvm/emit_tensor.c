@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tensor intrinsics that are one call (ir/tensor_call.h): of a C function,
+ * which gets addresses and strides, or of LLVM's, which gets vectors. */
+#include "backends/llvm/emit.h"
+#include "ir/tensor_call.h"
+
+/* A parameter: its elements, as `instead` tells them (ir/lower/calls.c). */
+typedef struct param {
+  ir_buf buf;
+  tess_dtype dtype;
+  uint32_t ndim, lanes; /* lanes: all elements */
+  int64_t extent[IR_TENSOR_CALL_PARAMS];
+  LLVMValueRef stride[IR_TENSOR_CALL_PARAMS];
+  LLVMValueRef first;
+  uint32_t run; /* so many elements are consecutive */
+} param;
+
+typedef struct calling {
+  emit *m;
+  ir_tensor_call call;
+  uint32_t n;
+  param param[IR_TENSOR_CALL_PARAMS];
+} calling;
+
+/* ---- the parameters -------------------------------------------------------
+ */
+
+static ir_expr index_of(const emit *m, ir_expr load) {
+  return m->p->arg.v[ir_at(m->p, load)->b];
+}
+
+/* e as rest + *at; rest 0: there is none. */
+static ir_expr split_index(const ir_program *p, ir_expr e, int64_t *at) {
+  const ir_node *n = ir_at(p, e);
+  *at = 0;
+  if (ir_const_int(p, e, at)) return 0;
+  return n->op == IR_ADD && ir_const_int(p, n->b, at) ? n->a : e;
+}
+
+/* How far the second access is behind the first one. */
+static LLVMValueRef distance(emit *m, ir_expr from, ir_expr to) {
+  int64_t a, b;
+  ir_expr x = index_of(m, from), y = index_of(m, to);
+  if (split_index(m->p, x, &a) == split_index(m->p, y, &b))
+    return emit_i64(m, b - a);
+  LLVMValueRef first = emit_expr(m, x);
+  return LLVMBuildSub(m->b, emit_expr(m, y), first, "");
+}
+
+static bool is_number(LLVMValueRef v, int64_t n) {
+  return LLVMIsAConstantInt(v) && LLVMConstIntGetSExtValue(v) == n;
+}
+
+static const ir_expr *read_param(emit *m, const ir_expr *arg, param *out) {
+  const ir_program *p = m->p;
+  int64_t n = 0;
+  ir_const_int(p, *arg++, &n);
+  out->ndim = (uint32_t)n;
+  out->lanes = out->run = 1;
+  for (uint32_t d = 0; d < out->ndim; d++) {
+    ir_const_int(p, *arg++, &out->extent[d]);
+    out->lanes *= (uint32_t)out->extent[d];
+  }
+  ir_expr first = *arg++;
+  out->buf = ir_at(p, first)->a;
+  out->dtype = p->buf.v[out->buf].dtype;
+  out->first = emit_address(m, first);
+  for (uint32_t d = 0; d < out->ndim; d++)
+    out->stride[d] = distance(m, first, *arg++);
+  for (uint32_t d = out->ndim; d-- > 0;) {
+    if (out->extent[d] != 1 && !is_number(out->stride[d], out->run)) break;
+    out->run *= (uint32_t)out->extent[d];
+  }
+  return arg;
+}
+
+/* ---- C functions ----------------------------------------------------------
+ */
+
+enum { MAX_C_ARGS = IR_TENSOR_CALL_OPERANDS * (1 + IR_TENSOR_CALL_PARAMS) };
+
+static void call_c(calling *k) {
+  emit *m = k->m;
+  LLVMTypeRef types[MAX_C_ARGS];
+  LLVMValueRef args[MAX_C_ARGS];
+  unsigned n = 0;
+  for (uint32_t i = 0; i < k->call.n; i++) {
+    const ir_tensor_operand *o = &k->call.operand[i];
+    if (o->kind != IR_TENSOR_PARAM) {
+      args[n++] = emit_i64(m, o->value);
+      continue;
+    }
+    const param *p = &k->param[o->param];
+    args[n++] = p->first;
+    for (uint32_t d = 0; d < p->ndim; d++) args[n++] = p->stride[d];
+  }
+  for (unsigned i = 0; i < n; i++) types[i] = LLVMTypeOf(args[i]);
+  LLVMTypeRef type =
+      LLVMFunctionType(LLVMVoidTypeInContext(m->ctx), types, n, false);
+  LLVMValueRef fn = LLVMGetNamedFunction(m->module, k->call.symbol);
+  if (!fn) fn = LLVMAddFunction(m->module, k->call.symbol, type);
+  if (LLVMGlobalGetValueType(fn) != type)
+    emit_refuse(m, TESS_TYPE,
+                "external function '%s' is called with different types",
+                k->call.symbol);
+  else
+    LLVMBuildCall2(m->b, type, fn, args, n, "");
+}
+
+/* ---- vectors --------------------------------------------------------------
+ */
+
+static LLVMTypeRef vector_type(emit *m, tess_dtype t, uint32_t lanes) {
+  t.lanes = 1;
+  return emit_vector_type(emit_memory_type(m, t), lanes);
+}
+
+/* Where run number i of a parameter starts. */
+static LLVMValueRef run_address(emit *m, const param *p, uint32_t i) {
+  LLVMValueRef at = p->first;
+  LLVMTypeRef type = emit_memory_type(m, p->dtype);
+  uint32_t left = i * p->run;
+  for (uint32_t d = p->ndim; d-- > 0;) {
+    uint32_t k = left % (uint32_t)p->extent[d];
+    left /= (uint32_t)p->extent[d];
+    if (!k) continue;
+    LLVMValueRef by = LLVMBuildMul(m->b, p->stride[d], emit_i64(m, k), "");
+    at = LLVMBuildInBoundsGEP2(m->b, type, at, &by, 1, "");
+  }
+  return at;
+}
+
+/* `piece` becomes lanes at .. of the vector. */
+static LLVMValueRef put_piece(emit *m, LLVMValueRef v, LLVMValueRef piece,
+                              uint32_t at) {
+  LLVMTypeRef types[2] = {LLVMTypeOf(v), LLVMTypeOf(piece)};
+  if (LLVMGetTypeKind(types[1]) != LLVMVectorTypeKind)
+    return LLVMBuildInsertElement(m->b, v, piece,
+                                  LLVMConstInt(m->i32, at, false), "");
+  LLVMValueRef args[3] = {v, piece, emit_i64(m, at)};
+  return emit_intrinsic(m, "llvm.vector.insert", 2, types, 3, args);
+}
+
+static LLVMValueRef get_piece(emit *m, LLVMValueRef v, LLVMTypeRef type,
+                              uint32_t at) {
+  LLVMTypeRef types[2] = {type, LLVMTypeOf(v)};
+  if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
+    return LLVMBuildExtractElement(m->b, v, LLVMConstInt(m->i32, at, false),
+                                   "");
+  LLVMValueRef args[2] = {v, emit_i64(m, at)};
+  return emit_intrinsic(m, "llvm.vector.extract", 2, types, 2, args);
+}
+
+/* The whole of a parameter. */
+static LLVMValueRef load_param(emit *m, const param *p) {
+  LLVMTypeRef piece = vector_type(m, p->dtype, p->run);
+  LLVMValueRef v = LLVMGetPoison(vector_type(m, p->dtype, p->lanes));
+  for (uint32_t i = 0; i < p->lanes / p->run; i++) {
+    LLVMValueRef at = run_address(m, p, i);
+    LLVMValueRef x = LLVMBuildLoad2(m->b, piece, at, "");
+    LLVMSetAlignment(x, p->dtype.bits / 8u);
+    if (p->run == p->lanes) return x;
+    v = put_piece(m, v, x, i * p->run);
+  }
+  return v;
+}
+
+static void store_param(emit *m, const param *p, LLVMValueRef v) {
+  LLVMTypeRef piece = vector_type(m, p->dtype, p->run);
+  for (uint32_t i = 0; i < p->lanes / p->run; i++) {
+    LLVMValueRef x =
+        p->run == p->lanes ? v : get_piece(m, v, piece, i * p->run);
+    LLVMValueRef s = LLVMBuildStore(m->b, x, run_address(m, p, i));
+    LLVMSetAlignment(s, p->dtype.bits / 8u);
+  }
+}
+
+static LLVMValueRef operand_value(calling *k, const ir_tensor_operand *o) {
+  emit *m = k->m;
+  if (o->kind == IR_TENSOR_INT)
+    return LLVMConstInt(m->i32, (unsigned long long)o->value, true);
+  if (o->kind == IR_TENSOR_BOOL) return LLVMConstInt(m->i1, o->value != 0, 0);
+  const param *p = &k->param[o->param];
+  LLVMValueRef v = load_param(m, p);
+  if (!o->is_view) return v;
+  uint64_t bits = (uint64_t)p->dtype.bits * p->lanes;
+  uint32_t lanes = ir_tensor_view_lanes(o->as, bits);
+  bool one = bits == o->as.bits;
+  v = LLVMBuildBitCast(m->b, v, vector_type(m, o->as, one ? 1 : lanes), "");
+  return one && lanes > 1 ? emit_splat(m, v, lanes) : v;
+}
+
+/* ---- LLVM's intrinsics ----------------------------------------------------
+ */
+
+static uint64_t bits_of(LLVMTypeRef t) {
+  switch (LLVMGetTypeKind(t)) {
+  case LLVMVectorTypeKind:
+    return LLVMGetVectorSize(t) * bits_of(LLVMGetElementType(t));
+  case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(t);
+  case LLVMHalfTypeKind: return 16;
+  case LLVMFloatTypeKind: return 32;
+  case LLVMDoubleTypeKind: return 64;
+  default: return 0;
+  }
+}
+
+/* The intrinsic's own type, where its name does not leave it open. */
+static LLVMTypeRef type_of_intrinsic(calling *k, unsigned n,
+                                     LLVMTypeRef *types) {
+  emit *m = k->m;
+  const param *r = &k->param[k->call.result];
+  const char *name = k->call.symbol;
+  LLVMTypeRef mine =
+      LLVMFunctionType(vector_type(m, r->dtype, r->lanes), types, n, false);
+  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+  if (!id) {
+    emit_refuse(m, TESS_UNSUPPORTED, "LLVM has no intrinsic '%s'", name);
+    return NULL;
+  }
+  if (LLVMIntrinsicIsOverloaded(id)) return mine;
+  LLVMTypeRef t = LLVMIntrinsicGetType(m->ctx, id, NULL, 0);
+  LLVMTypeRef wants[IR_TENSOR_CALL_OPERANDS + 1];
+  bool fits =
+      LLVMCountParamTypes(t) == n &&
+      bits_of(LLVMGetReturnType(t)) == (uint64_t)r->dtype.bits * r->lanes;
+  if (fits) LLVMGetParamTypes(t, wants);
+  for (unsigned i = 0; fits && i < n; i++) fits = wants[i] == types[i];
+  if (fits) return t;
+  emit_refuse(m, TESS_TYPE, "the intrinsic '%s' has operands of other types",
+              name);
+  return NULL;
+}
+
+static void call_llvm(calling *k) {
+  emit *m = k->m;
+  LLVMValueRef args[IR_TENSOR_CALL_OPERANDS];
+  LLVMTypeRef types[IR_TENSOR_CALL_OPERANDS];
+  for (uint32_t i = 0; i < k->call.n; i++) {
+    args[i] = operand_value(k, &k->call.operand[i]);
+    types[i] = LLVMTypeOf(args[i]);
+  }
+  LLVMTypeRef type = type_of_intrinsic(k, k->call.n, types);
+  if (!type) return;
+  LLVMValueRef fn = LLVMGetNamedFunction(m->module, k->call.symbol);
+  if (!fn) fn = LLVMAddFunction(m->module, k->call.symbol, type);
+  if (LLVMGlobalGetValueType(fn) != type) {
+    emit_refuse(m, TESS_TYPE,
+                "the intrinsic '%s' is called with different types",
+                k->call.symbol);
+    return;
+  }
+  const param *r = &k->param[k->call.result];
+  LLVMValueRef v = LLVMBuildCall2(m->b, type, fn, args, k->call.n, "");
+  v = LLVMBuildBitCast(m->b, v, vector_type(m, r->dtype, r->lanes), "");
+  if (k->call.adds) {
+    LLVMValueRef was = load_param(m, r);
+    v = r->dtype.code == TESS_FLOAT ? LLVMBuildFAdd(m->b, was, v, "")
+                                    : LLVMBuildAdd(m->b, was, v, "");
+  }
+  store_param(m, r, v);
+}
+
+/* ---- the whole ------------------------------------------------------------
+ */
+
+void emit_tensor_call(emit *m, ir_expr e) {
+  const ir_program *p = m->p;
+  const ir_node n = *ir_at(p, e);
+  const ir_expr *arg = p->arg.v + n.b;
+  arena_mark mark = arena_get_mark(m->scratch);
+  calling *k = arena_zalloc(m->scratch, sizeof *k);
+  const char *why;
+  int64_t count = 0;
+  k->m = m;
+  ir_const_int(p, *arg++, &count);
+  k->n = (uint32_t)count;
+  if (!ir_tensor_call_parse(ir_text(p, n.c), k->n, NULL, &k->call, &why)) {
+    emit_refuse(m, TESS_INTERNAL, "a tensor intrinsic's call: %s", why);
+  } else {
+    for (uint32_t i = 0; i < k->n; i++) arg = read_param(m, arg, &k->param[i]);
+    if (k->call.is_llvm)
+      call_llvm(k);
+    else
+      call_c(k);
+  }
+  arena_reset_to(m->scratch, mark);
+}

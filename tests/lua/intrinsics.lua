@@ -1,0 +1,244 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Tensor intrinsics that are a call: of a C function, of LLVM's intrinsics.
+local ts = require "tessera"
+
+-- Here as workers do it: the functions of the shared object are the process's.
+local externs = assert(os.getenv "TESSERA_EXTERNS")
+assert(package.loadlib(externs, "*"))
+
+local function raises(what, f, ...)
+  local ok, e = pcall(f, ...)
+  assert(not ok and tostring(e):find(what, 1, true),
+         "expected '" .. what .. "', got: " .. tostring(e))
+  return e
+end
+
+-- One block over a tile: body(store, iters...) describes a step.
+local function describe(params, iters, body)
+  local b, p = ts.builder("intrinsic"), {}
+  for i, x in ipairs(params) do p[i] = b[x[1]](b, x[2], x[3], x[4]) end
+  local function nest(k, vars)
+    if k <= #iters then
+      b:loop("i" .. k, 0, iters[k][2], function(v)
+        vars[k] = { "v" .. k, iters[k][1], extent = iters[k][2], bind = v }
+        nest(k + 1, vars)
+      end)
+      return
+    end
+    b:block("tile", vars, function(...) body(b, p, ...) end)
+  end
+  nest(1, {})
+  return b:program()
+end
+
+local gemm = describe(
+  { { "input", "A", { 4, 4 } }, { "input", "B", { 4, 8 } },
+    { "inout", "C", { 4, 8 } } },
+  { { "spatial", 4 }, { "spatial", 8 }, { "reduce", 4 } },
+  function(b, p, i, j, k)
+    b:store(p[3], { i, j }, p[3](i, j) + p[1](i, k) * p[2](k, j))
+  end)
+
+local function matmul(n)
+  local A, B = ts.placeholder("A", { n, n }), ts.placeholder("B", { n, n })
+  local k = ts.reduce_axis("k", n)
+  local C = ts.compute("C", { n, n }, function(i, j)
+    return ts.sum(A(i, k) * B(k, j), k)
+  end)
+  return ts.program("matmul", { A, B }, { C })
+end
+
+local tensor = require "tessera.tensor"
+local function tiled(p, sizes, intrin, before, at)
+  local sch = ts.schedule(p)
+  local c = sch:get_block("C")
+  local first = assert(tensor.tile(sch, c, sizes))
+  local loops = table.pack(sch:get_loops(c))
+  if before then before(sch, c, loops[1]) end
+  sch:decompose_reduction(c, loops[at or #sizes])
+  sch:tensorize(first, intrin)
+  return sch
+end
+
+-- Compiled code and the oracle compute the same, and both the description.
+local function agree(sch, p, shapes)
+  assert(ts.equivalent(sch, p))
+  local compiled, oracle = {}, {}
+  for i, x in ipairs(shapes) do
+    local dtype = x.dtype or "float32"
+    compiled[i] = ts.tensor(dtype, x, i < #shapes and "integers" or "zeros")
+    oracle[i] = i < #shapes and compiled[i] or ts.tensor(dtype, x, "zeros")
+  end
+  ts.build(sch, "llvm")(table.unpack(compiled))
+  ts.interpret(p, oracle)
+  local got, want = tostring(compiled[#shapes]), tostring(oracle[#shapes])
+  assert(got == want, "the kernel gives\n" .. got .. "and not\n" .. want)
+end
+
+-- A C function, which gets addresses and strides.
+do
+  ts.tensor_intrin{ name = "gemm", desc = gemm, impl = "test_gemm(A, B, C)" }
+  local p = matmul(16)
+  local square = { { 16, 16 }, { 16, 16 }, { 16, 16 } }
+  local sch = tiled(p, { 4, 8, 4 }, "gemm")
+  local o = sch:get_block("C_update_o")
+  agree(sch, p, square)
+  -- With whatever is done to the block afterwards.
+  sch:parallel((sch:get_loops(o)))
+  local _, j = sch:get_loops(o)
+  sch:unroll(j)
+  agree(sch, p, square)
+  local t = sch:trace()
+  assert(t:replay(p):program():hash() == sch:program():hash())
+  -- Operands in memory of another layout, rows with space between them.
+  local packed = tiled(p, { 4, 8, 4 }, "gemm", function(s, c, i0)
+    local copy = s:cache_read(c, 1, "global")
+    s:compute_at(copy, i0)
+    s:storage_align(copy, 0, 0, 32, 5)
+    s:cache_write(c, 0, "local")
+  end)
+  agree(packed, p, square)
+  -- The oracle does what is described, and compiled code makes the call.
+  ts.tensor_intrin{ name = "wrong", desc = gemm,
+                    impl = "test_gemm_wrong(C, 3)" }
+  local wrong = tiled(p, { 4, 8, 4 }, "wrong")
+  assert(ts.equivalent(wrong, p))
+  local C = ts.tensor("float32", { 16, 16 }, "zeros")
+  local zero = ts.tensor("float32", { 16, 16 }, "zeros")
+  ts.build(wrong, "llvm")(zero, zero, C)
+  local all = ts.tensor("float32", { 16, 16 }, "zeros")
+  ts.interpret(wrong, { zero, zero, all })
+  assert(tostring(all) == tostring(zero))
+  assert(C:get(0, 0) == 12 and C:get(15, 15) == 12)
+end
+
+-- A vectorised loop around a call takes turns.
+do
+  local row = describe(
+    { { "input", "X", { 4 } }, { "output", "Y", { 4 } } },
+    { { "spatial", 4 } },
+    function(b, p, i) b:store(p[2], { i }, ts.min(p[1](i), 5)) end)
+  ts.tensor_intrin{ name = "clip", desc = describe(
+    { { "input", "X", { 4 }, "int32" }, { "input", "Z", { 4 }, "int32" },
+      { "output", "Y", { 4 }, "int32" } },
+    { { "spatial", 4 } },
+    function(b, p, i) b:store(p[3], { i }, ts.min(p[1](i), p[2](i))) end),
+    impl = "Y = llvm.smin.v4i32(X, Z)" }
+  local A = ts.placeholder("A", { 8, 4 }, "int32")
+  local B = ts.placeholder("B", { 8, 4 }, "int32")
+  local C = ts.compute("C", { 8, 4 },
+                       function(i, j) return ts.min(A(i, j), B(i, j)) end)
+  local p = ts.program("least", { A, B }, { C })
+  for _, kind in ipairs{ "vectorize", "parallel", "unroll" } do
+    local sch = ts.schedule(p)
+    local i, j = sch:get_loops(sch:get_block("C"))
+    sch:tensorize(j, "clip")
+    sch[kind](sch, i)
+    local t = { 8, 4, dtype = "int32" }
+    agree(sch, p, { t, t, t })
+  end
+  assert(row)
+end
+
+-- LLVM's intrinsics: whole parameters as vectors, added to, one value in all
+-- lanes, and rows that are not side by side.
+do
+  ts.tensor_intrin{ name = "total", impl = "Y += llvm.vector.reduce.add.v8i32(X)",
+    desc = describe({ { "input", "X", { 2, 4 }, "int32" },
+                      { "inout", "Y", { 1 }, "int32" } },
+      { { "reduce", 2 }, { "reduce", 4 } },
+      function(b, p, j, k) b:store(p[2], { 0 }, p[2](0) + p[1](j, k)) end) }
+  local A = ts.placeholder("A", { 6, 4, 8 }, "int32")
+  local x, y = ts.reduce_axis("j", 4), ts.reduce_axis("k", 8)
+  local C = ts.compute("C", { 6 }, function(i)
+    return ts.sum(A(i, x, y), { x, y })
+  end)
+  local p = ts.program("totals", { A }, { C })
+  agree(tiled(p, { 2, 4 }, "total", nil, 2), p,
+        { { 6, 4, 8, dtype = "int32" }, { 6, dtype = "int32" } })
+  ts.tensor_intrin{ name = "axpy", impl = "C = llvm.fma.v8f32(float32x8(A), B, C)",
+    desc = describe(
+      { { "input", "A", { 1 } }, { "input", "B", { 8 } },
+        { "inout", "C", { 8 } } },
+      { { "spatial", 8 } },
+      function(b, q, j) b:store(q[3], { j }, q[3](j) + q[1](0) * q[2](j)) end) }
+  p = matmul(16)
+  local sch = ts.schedule(p)
+  local c = sch:get_block("C")
+  local _, j, k = sch:get_loops(c)
+  local j0, j1 = sch:split(j, { ts.auto, 8 })
+  sch:reorder(j0, k, j1)
+  sch:decompose_reduction(c, k)
+  sch:tensorize(j1, "axpy")
+  agree(sch, p, { { 16, 16 }, { 16, 16 }, { 16, 16 } })
+end
+
+-- Workers make the calls, too; what they cannot compile or link they tell.
+local function tune(p, intrin, sizes)
+  return ts.tune(p, { target = "llvm", trials = 1, seed = 1,
+    strategy = "replay", cost_model = "random",
+    space = function(sch)
+      local c = sch:get_block("C")
+      local first = assert(tensor.tile(sch, c, sizes))
+      local loops = table.pack(sch:get_loops(c))
+      sch:decompose_reduction(c, loops[#sizes])
+      sch:tensorize(first, intrin)
+    end })
+end
+do
+  local r = tune(matmul(16), "gemm", { 4, 8, 4 })
+  assert(r.failed == 0 and r.latency > 0)
+  r = tune(matmul(16), "wrong", { 4, 8, 4 })
+  assert(r.failed == 1 and r.funnel:find "computed something wrong", r.funnel)
+end
+
+-- What the target, or LLVM, has not got is an error of the build.
+local function no_build(what, impl)
+  ts.tensor_intrin{ name = "none", desc = gemm, impl = impl }
+  local e = raises(what, ts.build, tiled(matmul(16), { 4, 8, 4 }, "none"),
+                   "llvm")
+  return e.code
+end
+do
+  assert(no_build("LLVM has no intrinsic", "C = llvm.there.is.none(A, B, C)")
+         == "BUILD_ERROR")
+  assert(no_build("verifier", "C = llvm.fma.v16f32(C, C, C)")
+         == "BUILD_ERROR")
+  -- This one is another processor's, and the compiler gives up on it.
+  ts.tensor_intrin{ name = "none", impl = "C += llvm.amdgcn.rcp.f32(A)",
+    desc = describe({ { "input", "A", { 1 } }, { "input", "B", { 4 } },
+                      { "inout", "C", { 1 } } },
+      { { "reduce", 4 } },
+      function(b, p, k) b:store(p[3], { 0 }, p[3](0) + p[1](0) * p[2](k)) end) }
+  local A, B = ts.placeholder("A", { 4 }), ts.placeholder("B", { 8 })
+  local k = ts.reduce_axis("k", 8)
+  local C = ts.compute("C", { 4 }, function(i) return ts.sum(A(i) * B(k), k) end)
+  local sch = tiled(ts.program("outer", { A, B }, { C }), { 4 }, "none")
+  assert(raises("LLVM", ts.build, sch, "llvm").code == "BUILD_ERROR")
+  ts.tensor_intrin{ name = "none", desc = gemm, impl = "test_no_such(A, B, C)" }
+  raises("test_no_such", ts.build, tiled(matmul(16), { 4, 8, 4 }, "none"),
+         "llvm")
+end
+
+-- Texts that are no such call; and nobody else makes a block one.
+do
+  for text, what in pairs{
+    ["test_gemm(A, B, D)"] = "names what is no parameter",
+    ["test_gemm(A, B, C"] = "a ',' or ')' is missing",
+    ["test_gemm(A, B, C) D"] = "something stands behind it",
+    ["test_gemm"] = "a '(' is missing",
+    [""] = "a name is expected",
+    ["llvm.fma.v32f32(A, B, C)"] = "LLVM's intrinsics",
+    ["C = test_gemm(A, B)"] = "LLVM's intrinsics",
+    ["A = llvm.fma.v16f32(A, A, A)"] = "sets another parameter",
+    ["test_gemm(int32(A))"] = "a C function gets parameters",
+    ["C = llvm.x(int32x3(A))"] = "another number of bits",
+    ["C = llvm.x(int(A))"] = "it names no type",
+    ["C = llvm.x(%7)"] = "no parameter of that number",
+  } do
+    raises(what, ts.tensor_intrin, { name = "bad", desc = gemm, impl = text })
+  end
+  local sch = ts.schedule(matmul(16))
+  raises("tensorize", sch.annotate, sch, sch:get_block("C"), "tensor_call",
+         "test_gemm(%0, %1, %2)")
+end
