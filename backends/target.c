@@ -14,27 +14,29 @@
  * ----------------------------------------------------------------- */
 
 /* Every option is -name=value; one of `text` and `number` says where its
- * value goes.  The least admitted number is `least`. */
+ * value goes.  Numbers are from `least` to `most`, small enough to be
+ * multiplied. */
 typedef struct option {
   const char *name;
   size_t at, size; /* of the field; size 0: a number */
-  int64_t least;
+  int64_t least, most;
 } option;
 
 #define TEXT(name, field) \
-  { name, offsetof(target, field), sizeof((target *)0)->field, 0 }
-#define NUMBER(name, field, least) \
-  { name, offsetof(target, field), 0, least }
+  { name, offsetof(target, field), sizeof((target *)0)->field, 0, 0 }
+#define NUMBER(name, field, least, most) \
+  { name, offsetof(target, field), 0, least, most }
+#define MOST_BYTES ((int64_t)1 << 40)
 
 static const option options[] = {
     TEXT("mtriple", triple),
     TEXT("mcpu", cpu),
     TEXT("mattr", features),
-    NUMBER("num-cores", num_cores, 1),
-    NUMBER("vector-bytes", vector_bytes, 1),
-    NUMBER("l1", l1, 0),
-    NUMBER("l2", l2, 0),
-    NUMBER("l3", l3, 0),
+    NUMBER("num-cores", num_cores, 1, INT32_MAX),
+    NUMBER("vector-bytes", vector_bytes, 1, INT32_MAX),
+    NUMBER("l1", l1, 0, MOST_BYTES),
+    NUMBER("l2", l2, 0, MOST_BYTES),
+    NUMBER("l3", l3, 0, MOST_BYTES),
 };
 enum { NOPTIONS = sizeof options / sizeof *options };
 
@@ -71,10 +73,10 @@ static tess_status set_option(target *t, const char *text, size_t n,
   memcpy(digits, value, len < sizeof digits ? len : sizeof digits - 1);
   errno = 0;
   long long v = strtoll(digits, &end, 10);
-  if (*end || errno || len >= sizeof digits || v < o->least)
+  if (*end || errno || len >= sizeof digits || v < o->least || v > o->most)
     return err_set(e, TESS_INVALID,
-                   "target: '%.*s' is not a number of at least %lld", (int)n,
-                   text, (long long)o->least);
+                   "target: '%.*s' is not a number from %lld to %lld", (int)n,
+                   text, (long long)o->least, (long long)o->most);
   *number_at(t, o) = v;
   return TESS_OK;
 }

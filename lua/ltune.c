@@ -346,11 +346,14 @@ static int one_of(lua_State *L, const char *k, const char *const *words) {
   return lt_error(L, TESS_INVALID, "option '%s': '%s' is unknown", k, w);
 }
 
-static uint32_t count_option(lua_State *L, const char *k) {
-  lua_Integer v = lt_field_int(L, 2, k, 0);
-  if (v < 0 || v > 1000000000)
-    lt_error(L, TESS_INVALID, "option '%s' is %d, outside of 0 .. 10^9", k,
-             (int)v);
+/* 0: left out. */
+static uint32_t count_option(lua_State *L, const char *k, lua_Integer most) {
+  const lua_Integer absent = LUA_MININTEGER;
+  lua_Integer v = lt_field_int(L, 2, k, absent);
+  if (v == absent) return 0;
+  if (v < 1 || v > most)
+    lt_error(L, TESS_INVALID, "option '%s' is %lld, outside of 1 .. %lld", k,
+             (long long)v, (long long)most);
   return (uint32_t)v;
 }
 
@@ -358,10 +361,10 @@ static void read_options(lua_State *L, run *r, tess_tune_options *o) {
   static const char *const errors[] = {"record", "stop", NULL};
   static const char *const checks[] = {"best", "all", NULL};
   *o = (tess_tune_options){.struct_size = sizeof *o};
-  o->trials = count_option(L, "trials");
-  o->batch = count_option(L, "batch");
-  o->threads = count_option(L, "threads");
-  o->kernel_threads = count_option(L, "kernel_threads");
+  o->trials = count_option(L, "trials", TESS_MAX_TRIALS);
+  o->batch = count_option(L, "batch", TESS_MAX_BATCH);
+  o->threads = count_option(L, "threads", TESS_MAX_THREADS);
+  o->kernel_threads = count_option(L, "kernel_threads", TESS_MAX_THREADS);
   o->seed = (uint64_t)lt_field_int(L, 2, "seed", 0);
   o->min_time = lt_field_number(L, 2, "min_time", 0);
   o->timeout = lt_field_number(L, 2, "timeout", 0);

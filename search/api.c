@@ -4,6 +4,37 @@
 
 /* ---- options ------------------------------------------------------------------ */
 
+static tess_status check_count(tess_context *c, const char *name, uint32_t n,
+                               uint32_t most) {
+  if (n <= most) return TESS_OK;
+  return ctx_fail(c, TESS_INVALID, "option '%s' is %u, outside of 1 .. %u",
+                  name, n, most);
+}
+
+static tess_status check_time(tess_context *c, const char *name, double t) {
+  if (t >= 0) return TESS_OK;
+  return ctx_fail(c, TESS_INVALID, "option '%s' is %g, not a time in seconds",
+                  name, t);
+}
+
+static tess_status check_options(tess_context *c,
+                                 const tess_tune_options *o) {
+  tess_status s = check_count(c, "trials", o->trials, TESS_MAX_TRIALS);
+  if (!s) s = check_count(c, "batch", o->batch, TESS_MAX_BATCH);
+  if (!s) s = check_count(c, "threads", o->threads, TESS_MAX_THREADS);
+  if (!s)
+    s = check_count(c, "kernel_threads", o->kernel_threads, TESS_MAX_THREADS);
+  if (!s) s = check_time(c, "min_time", o->min_time);
+  if (!s) s = check_time(c, "timeout", o->timeout);
+  return s ? s : check_time(c, "deadline", o->deadline);
+}
+
+/* As many threads as there are cores, and at most as many as can be. */
+static uint32_t threads_of(int64_t cores) {
+  if (cores < 1) return 1;
+  return cores < TESS_MAX_THREADS ? (uint32_t)cores : TESS_MAX_THREADS;
+}
+
 /* A caller compiled against an older header gives a shorter struct. */
 static tess_status read_options(tess_context *c, const tess_tune_options *in,
                                 tess_target *target, tess_tune_options *o) {
@@ -15,22 +46,14 @@ static tess_status read_options(tess_context *c, const tess_tune_options *in,
                       "unknown", in->struct_size);
     memcpy(o, in, in->struct_size);
   }
-  int64_t cores = tess_target_int(target, "num-cores");
   if (!o->trials) o->trials = 256;
   if (!o->batch) o->batch = 32;
-  if (!o->threads) o->threads = thread_cpus();
-  if (!o->kernel_threads) o->kernel_threads = cores > 0 ? (uint32_t)cores : 1;
+  if (!o->threads) o->threads = threads_of(thread_cpus());
+  if (!o->kernel_threads)
+    o->kernel_threads = threads_of(tess_target_int(target, "num-cores"));
   if (!o->strategy) o->strategy = "evolutionary";
   if (!o->cost_model) o->cost_model = "random";
-  if (o->trials > 10000000 || o->batch > 4096 || o->threads > 1024 ||
-      o->kernel_threads > 1024)
-    return ctx_fail(c, TESS_INVALID, "tune options: trials %u, batch %u, "
-                    "threads %u, kernel_threads %u: at most 10000000, 4096, "
-                    "1024, 1024", o->trials, o->batch, o->threads,
-                    o->kernel_threads);
-  if (!(o->min_time >= 0 && o->timeout >= 0 && o->deadline >= 0))
-    return ctx_fail(c, TESS_INVALID, "tune options: a time is negative");
-  return TESS_OK;
+  return check_options(c, o);
 }
 
 static measure_policy policy_of(const tess_tune_options *o) {

@@ -13,18 +13,29 @@ local function usage(text, ...)
   error({ usage = text:format(...) }, 0)
 end
 
-local function value_of(name, kind, text)
-  if kind == "string" then return text end
-  local n = math.tointeger(tonumber(text)) or
-            usage("option --%s: '%s' is not an integer", name, text)
-  if kind == "count" and (n < 1 or n > 1000000000) then
-    usage("option --%s: %s is outside of 1 .. 10^9", name, text)
+-- An integer in decimal, of 64 bits: tonumber would wrap longer ones in
+-- hexadecimal.
+local function integer_of(name, text, least, most)
+  if not text:find("^[+-]?%d+$") then
+    usage("option --%s: '%s' is not an integer", name, text)
+  end
+  local n = math.tointeger(tonumber(text))
+  if not n or n < least or n > most then
+    usage("option --%s: %s is outside of %d .. %d", name, text, least, most)
   end
   return n
 end
 
+local function value_of(name, kind, text)
+  if kind == "string" then return text end
+  if kind == "integer" then
+    return integer_of(name, text, math.mininteger, math.maxinteger)
+  end
+  return integer_of(name, text, 1, kind)
+end
+
 -- Splits arguments into options and the rest; `known` maps each option to
--- "string", "integer", "count" or "flag".
+-- "string", "integer", "flag" or, for a count, to the largest.
 local function parse(args, known)
   local options, rest = {}, {}
   local i = 1
@@ -235,7 +246,7 @@ end
 function command.tune(args)
   local known = { json = "flag" }
   for _, option in ipairs(reference.options) do
-    if option.flag then known[option.flag] = option.takes end
+    if option.flag then known[option.flag] = option.most or option.takes end
   end
   local o, rest = parse(args, known)
   if #rest ~= 1 then usage("tune takes one FILE.lua") end

@@ -7,13 +7,13 @@ local spaces = require "tessera.spaces"
 local reference = {}
 
 -- Options of ts.tune; `flag` is how `tessera tune` spells one, `takes` what
--- stands behind it there: "count" (1 or more), "integer" or "string".
+-- stands behind it there: "count" (1 .. `most`), "integer" or "string".
 reference.options = {
   { name = "target", flag = "target", takes = "string",
     type = "string|tessera.Target", default = '"llvm", this machine',
     help = "what to compile for" },
   { name = "trials", flag = "trials", takes = "count", type = "integer",
-    default = "256",
+    default = "256", most = 10000000,
     help = "candidates to measure, those of the database included" },
   { name = "seed", flag = "seed", takes = "integer", type = "integer",
     default = "0",
@@ -36,11 +36,12 @@ reference.options = {
     help = "an SQLite file that keeps every record; a second run goes on " ..
            "where the first ended" },
   { name = "threads", flag = "threads", takes = "count", type = "integer",
-    default = "as many as cores",
+    default = "as many as cores", most = 1024,
     help = "threads of the engine itself" },
   { name = "kernel_threads", type = "integer", default = "the target's cores",
+    most = 1024,
     help = "threads a measured kernel runs on" },
-  { name = "batch", type = "integer", default = "32",
+  { name = "batch", type = "integer", default = "32", most = 4096,
     help = "candidates proposed and measured at a time" },
   { name = "min_time", type = "number", default = "0.1",
     help = "seconds a measurement lasts at least" },
@@ -104,10 +105,11 @@ local function option_doc(name)
   name = name:gsub("^%-%-", "")
   for _, o in ipairs(reference.options) do
     if name == o.name or name == o.flag then
-      return ("## option %s%s\n\n%s.\n\nDefault: %s. Type in Lua: `%s`.")
+      return ("## option %s%s\n\n%s.\n\nDefault: %s. Type in Lua: `%s`%s.")
              :format(o.name, o.flag and " (tessera tune --" .. o.flag .. ")" or
                      "", o.help:gsub("^%l", string.upper), o.default,
-                     (o.type:gsub("|", " | ")))
+                     (o.type:gsub("|", " | ")),
+                     o.most and ", 1 .. " .. o.most or "")
     end
   end
 end

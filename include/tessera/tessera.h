@@ -644,6 +644,12 @@ typedef struct tess_progress {
   const char *text;             /* one line for people */
 } tess_progress;
 
+enum {
+  TESS_MAX_TRIALS = 10000000,
+  TESS_MAX_BATCH = 4096,
+  TESS_MAX_THREADS = 1024
+};
+/* What is larger, and times that are negative, are TESS_INVALID. */
 typedef struct tess_tune_options {
   uint32_t struct_size;
   uint32_t trials;              /* 256 when 0 */

@@ -59,6 +59,15 @@ static void expect(const char *args, int status, const char *says) {
 
 /* ---- statuses ---------------------------------------------------------------------- */
 
+/* The line names the option and the range. */
+static void wrong_number(const char *option, const char *number,
+                         const char *says) {
+  char args[200];
+  snprintf(args, sizeof args, "tune d.lua %s=%s", option, number);
+  expect(args, 2, says);
+  if (!strstr(c.err, option)) fail_msg("%s is not named: %s", option, c.err);
+}
+
 static void wrong_calls(void **state) {
   (void)state;
   expect("--frob", 2, "unknown option --frob");
@@ -68,7 +77,23 @@ static void wrong_calls(void **state) {
   expect("tune d.lua --frob=3", 2, "unknown option --frob");
   expect("tune d.lua --trials", 2, "--trials needs a value");
   expect("tune d.lua --trials many", 2, "'many' is not an integer");
-  expect("tune d.lua --trials 0", 2, "outside of 1");
+  static const char *const no_count[] = {"-1", "0", "100000000000",
+                                         "99999999999999999999"};
+  static const char *const no_integer[] = {
+    "''", "1.5", "1e2", "0x10", "' 5'", "5x", "nan", "inf", "-", "1/2"};
+  for (size_t i = 0; i < sizeof no_count / sizeof *no_count; i++) {
+    wrong_number("--trials", no_count[i], "outside of 1 .. 10000000");
+    wrong_number("--threads", no_count[i], "outside of 1 .. 1024");
+  }
+  for (size_t i = 0; i < sizeof no_integer / sizeof *no_integer; i++)
+    wrong_number(i % 2 ? "--trials" : "--seed", no_integer[i],
+                 "is not an integer");
+  wrong_number("--threads", "1025", "outside of 1 .. 1024");
+  wrong_number("--trials", "10000001", "outside of 1 .. 10000000");
+  wrong_number("--seed", "9223372036854775808",
+               "outside of -9223372036854775808 .. 9223372036854775807");
+  expect("tune d.lua --target 'llvm -num-cores=99999999999'", 2,
+         "'-num-cores=99999999999' is not a number from 1 to 2147483647");
   expect("tune d.lua --json=1", 2, "--json takes no value");
   expect("tune d.lua --strategy luck", 2, "there is no strategy 'luck'");
   expect("tune d.lua --cost-model luck", 2, "there is no cost model 'luck'");

@@ -247,6 +247,21 @@ do
     progress = function(q) return q.trials < 2 end })
   assert(stopped.status == "CANCELLED" and stopped.trials < 100)
   fails("unknown option 'trails'", ts.tune, p, { trails = 3 })
+  local most = { trials = 10000000, batch = 4096, threads = 1024,
+                 kernel_threads = 1024 }
+  for name, n in pairs(most) do
+    for _, v in ipairs { -1, 0, n + 1, 1 << 40, math.mininteger + 1 } do
+      fails(("option '%s' is %d, outside of 1 .. %d"):format(name, v, n),
+            ts.tune, p, { [name] = v })
+    end
+    fails("'" .. name .. "'", ts.tune, p, { [name] = 1.5 })
+    fails("'" .. name .. "'", ts.tune, p, { [name] = "many" })
+  end
+  for _, name in ipairs { "min_time", "timeout", "deadline" } do
+    fails("option '" .. name .. "' is -1, not a time", ts.tune, p,
+          { [name] = -1 })
+    fails("option '" .. name .. "' is ", ts.tune, p, { [name] = 0 / 0 })
+  end
   fails("there is no strategy 'luck'", ts.tune, p, with { strategy = "luck" })
   fails("there is no cost model 'luck'", ts.tune, p,
         with { cost_model = "luck" })
