@@ -10,8 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NOTE = 1 << 20, MAX_LINES = 4096, ATTEMPT_SECONDS = 10,
-       SHRINK_SECONDS = 60 };
+enum {
+  NOTE = 1 << 20,
+  MAX_LINES = 4096,
+  ATTEMPT_SECONDS = 10,
+  SHRINK_SECONDS = 60
+};
 
 /* What became of an attempt. */
 typedef enum showing { NOTHING, WRONG, DIES } showing;
@@ -24,15 +28,13 @@ typedef struct shrinking {
   char *line[MAX_LINES]; /* of the trace when it was cut into lines */
   bool gone[MAX_LINES], was[MAX_LINES];
   uint32_t n;
-  showing how;           /* what it shows, and has to go on showing */
+  showing how; /* what it shows, and has to go on showing */
 } shrinking;
 
 static showing wait_for(pid_t pid) {
   int status = 0;
-  if (pid < 0 || waitpid(pid, &status, 0) < 0)
-    return NOTHING;
-  if (WIFSIGNALED(status))
-    return WTERMSIG(status) == SIGALRM ? NOTHING : DIES;
+  if (pid < 0 || waitpid(pid, &status, 0) < 0) return NOTHING;
+  if (WIFSIGNALED(status)) return WTERMSIG(status) == SIGALRM ? NOTHING : DIES;
   return WEXITSTATUS(status) == 1 ? WRONG : NOTHING;
 }
 
@@ -59,15 +61,13 @@ static void cut(shrinking *x) {
   for (char *s = x->text; *s && x->n < MAX_LINES;) {
     x->line[x->n++] = s;
     s += strcspn(s, "\n");
-    if (*s)
-      *s++ = '\0';
+    if (*s) *s++ = '\0';
   }
 }
 
 static void join(const shrinking *x, char *to) {
   for (uint32_t i = 0; i < x->n; i++)
-    if (!x->gone[i])
-      to += sprintf(to, "%s\n", x->line[i]);
+    if (!x->gone[i]) to += sprintf(to, "%s\n", x->line[i]);
   *to = '\0';
 }
 
@@ -78,8 +78,7 @@ static bool is_name(char c) {
 
 static bool uses(const char *line, const char *name, size_t n) {
   for (const char *s = line; (s = strstr(s, name)); s += n)
-    if ((s == line || !is_name(s[-1])) && !is_name(s[n]))
-      return true;
+    if ((s == line || !is_name(s[-1])) && !is_name(s[n])) return true;
   return false;
 }
 
@@ -90,21 +89,17 @@ static bool is_instruction(const char *line) {
 /* Line k goes, and so do those that use what it defines. */
 static void remove_line(shrinking *x, uint32_t k) {
   const char *end = strstr(x->line[k], " = sch:");
-  if (x->gone[k] || !is_instruction(x->line[k]))
-    return;
+  if (x->gone[k] || !is_instruction(x->line[k])) return;
   x->gone[k] = true;
   const char *s = x->line[k];
-  if (!strncmp(s, "local ", 6))
-    s += 6;
+  if (!strncmp(s, "local ", 6)) s += 6;
   while (end && s < end) {
     char name[32];
     size_t n = strcspn(s, ", ");
-    if (n >= sizeof name || s + n > end)
-      return;
+    if (n >= sizeof name || s + n > end) return;
     snprintf(name, sizeof name, "%.*s", (int)n, s);
     for (uint32_t i = k + 1; i < x->n; i++)
-      if (uses(x->line[i], name, n))
-        remove_line(x, i);
+      if (uses(x->line[i], name, n)) remove_line(x, i);
     s += n + strspn(s + n, ", ");
   }
 }
@@ -114,10 +109,8 @@ static void without_lines(shrinking *x) {
     for (uint32_t at = x->n; at > 0 && bench_now() < x->end;) {
       at -= at < step ? at : step;
       memcpy(x->was, x->gone, sizeof x->gone);
-      for (uint32_t i = at; i < at + step && i < x->n; i++)
-        remove_line(x, i);
-      if (!memcmp(x->was, x->gone, sizeof x->gone))
-        continue;
+      for (uint32_t i = at; i < at + step && i < x->n; i++) remove_line(x, i);
+      if (!memcmp(x->was, x->gone, sizeof x->gone)) continue;
       join(x, x->trial);
       if (attempt(x, &x->o, x->trial) != x->how)
         memcpy(x->gone, x->was, sizeof x->gone);
@@ -131,8 +124,7 @@ static void without_lines(shrinking *x) {
 /* ---- the program -------------------------------------------------------- */
 
 static void keep_if(shrinking *x, const fuzz_options *o) {
-  if (bench_now() < x->end && attempt(x, o, x->text) == x->how)
-    x->o = *o;
+  if (bench_now() < x->end && attempt(x, o, x->text) == x->how) x->o = *o;
 }
 
 static void smaller_program(shrinking *x) {
@@ -164,7 +156,9 @@ static void print_script(const shrinking *x) {
   o.gen.lua = &lua;
   /* Only the program is wanted: no trace is read. */
   (void)fuzz_again(&f, &o, x->seed, x->number, "");
-  fprintf(stderr, "-- again: bench/fuzz --seed %llu --only %llu\n"
+  if (strstr(x->text, "tensorize")) fuzz_write_intrins(&f, &lua);
+  fprintf(stderr,
+          "-- again: bench/fuzz --seed %llu --only %llu\n"
           "local ts = require \"tessera\"\n%s"
           "local sch = ts.schedule(program, { seed = %llu })\n",
           (unsigned long long)x->seed, (unsigned long long)x->number,
@@ -201,11 +195,13 @@ void shrink(const fuzz_options *o, uint64_t seed, uint64_t number) {
   static shrinking x;
   char *memory = mmap(NULL, 2 * NOTE, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED)
-    return;
-  x = (shrinking){.o = *o, .seed = seed, .number = number,
+  if (memory == MAP_FAILED) return;
+  x = (shrinking){.o = *o,
+                  .seed = seed,
+                  .number = number,
                   .end = bench_now() + SHRINK_SECONDS,
-                  .text = memory, .trial = memory + NOTE};
+                  .text = memory,
+                  .trial = memory + NOTE};
   if (!find_trace(&x)) {
     bench_say("case %llu does not show itself when its trace is replayed",
               (unsigned long long)number);

@@ -23,12 +23,9 @@ ir_expr arith_logic(ir_program *p, ir_op op, ir_expr a, ir_expr b);
 int arith_terms(const ir_program *p, ir_expr e, int max, ir_expr *atom,
                 int64_t *coef, int64_t *constant);
 
-/* ---- bounds (bounds.c) -----------------------------------------------------
- */
+/* ---- bounds (bounds.c) ----------------------------------------------------- */
 
-typedef struct arith_range {
-  int64_t lo, hi;
-} arith_range; /* inclusive */
+typedef struct arith_range { int64_t lo, hi; } arith_range;   /* inclusive */
 
 static inline arith_range arith_bounds(const ir_program *p, ir_expr e) {
   return (arith_range){ir_at(p, e)->lo, ir_at(p, e)->hi};
@@ -51,26 +48,26 @@ bool arith_relax(ir_program *p, arena *scratch, ir_expr e, uint32_t n,
  * `assume` (a bool expression over the same variables, or 0) may be used. */
 bool arith_prove(ir_program *p, arena *scratch, ir_expr cond, ir_expr assume);
 bool arith_prove_eq(ir_program *p, ir_expr a, ir_expr b);
-bool arith_prove_le(ir_program *p, ir_expr a, ir_expr b); /* a <= b */
+bool arith_prove_le(ir_program *p, ir_expr a, ir_expr b);  /* a <= b */
 
-/* ---- affine iteration maps (itermap.c) --------------------------------------
- */
+/* ---- affine iteration maps (itermap.c) -------------------------------------- */
 
 /* Writes each binding as a sum of "iteration pieces" (x // d) % m * scale of
  * the input variables, and decides what the map (inputs) -> (bindings) is.
  * `pred` (0: true) restricts the inputs, as a block's predicate does. */
 typedef enum arith_map_kind {
-  ARITH_MAP_NONE,       /* not quasi-affine, or not decided */
-  ARITH_MAP_INJECTIVE,  /* no two input points give the same bindings */
-  ARITH_MAP_SURJECTIVE, /* covers the box [lo, lo + extent) of the outputs */
+  ARITH_MAP_NONE,        /* not quasi-affine, or not decided */
+  ARITH_MAP_INJECTIVE,   /* no two input points give the same bindings */
+  ARITH_MAP_SURJECTIVE,  /* covers the box [lo, lo + extent) of the outputs */
   ARITH_MAP_BIJECTIVE
 } arith_map_kind;
 /* lo, extent: the domain of each binding, to be covered. Inputs range over
  * their own var bounds or, when given, input_extent (expressions). */
 arith_map_kind arith_map(ir_program *p, arena *scratch, uint32_t nin,
                          const ir_var *in, const ir_expr *input_extent,
-                         uint32_t nout, const ir_expr *bind, const ir_expr *lo,
-                         const ir_expr *extent, ir_expr pred);
+                         uint32_t nout, const ir_expr *bind,
+                         const ir_expr *lo, const ir_expr *extent,
+                         ir_expr pred);
 /* Inverse of a bijective map: out[i] gives in[i] over the formal variables
  * `result` (one a binding).  false when it has none that is quasi-affine. */
 bool arith_inverse(ir_program *p, arena *scratch, uint32_t nin,
@@ -80,16 +77,16 @@ bool arith_inverse(ir_program *p, arena *scratch, uint32_t nin,
  * outer * extent + inner, where outer uses only variables not in `inner_var`
  * and inner only those.  false when not divisible. */
 bool arith_divide(ir_program *p, arena *scratch, uint32_t nout,
-                  const ir_expr *bind, uint32_t ninner, const ir_var *inner_var,
-                  ir_expr *outer, ir_expr *inner, ir_expr *inner_extent);
+                  const ir_expr *bind, uint32_t ninner,
+                  const ir_var *inner_var, ir_expr *outer, ir_expr *inner,
+                  ir_expr *inner_extent);
 
-/* ---- regions (region.c)
- * ------------------------------------------------------ */
+/* ---- regions (region.c) ------------------------------------------------------ */
 
 /* The box that region r covers while the listed variables run over their
  * ranges; as arith_relax, dimension by dimension.  Clipped to the shape. */
-bool arith_region_relax(ir_program *p, arena *scratch, ir_region r, uint32_t n,
-                        const ir_var *var, const ir_expr *lo,
+bool arith_region_relax(ir_program *p, arena *scratch, ir_region r,
+                        uint32_t n, const ir_var *var, const ir_expr *lo,
                         const ir_expr *extent, ir_region *out);
 /* Smallest box provably covering both (same buffer). */
 ir_region arith_region_union(ir_program *p, ir_region a, ir_region b);
@@ -105,8 +102,7 @@ bool arith_region_disjoint(ir_program *p, ir_region a, ir_region b);
 int arith_accesses(ir_program *p, arena *scratch, ir_stmt body, bool writes,
                    int max, ir_region *out);
 
-/* ---- a block seen from further out (view.c)
- * --------------------------------------- */
+/* ---- a block seen from further out (view.c) --------------------------------------- */
 
 /* The loops between `top` (a statement above `st`, or 0) and `st`, neither
  * included, outer first.  false: other statements stand there too. */
@@ -127,14 +123,14 @@ void arith_bind(ir_program *p, arena *scratch, ir_stmt block, uint32_t n,
  * been made: loops that count together (i_0 * 4 + i_1) and that its predicate
  * ends early (.. < 10) are one loop (of 10), of which they are digits. */
 typedef struct arith_view {
-  arith_loops l; /* the loops between */
-  ir_expr pred;  /* what is left of the predicate; 0: nothing */
+  arith_loops l;         /* the loops between */
+  ir_expr pred;          /* what is left of the predicate; 0: nothing */
   uint32_t nsteps;
-  ir_subst *step; /* in scratch */
+  ir_subst *step;        /* in scratch */
 } arith_view;
 /* false: other statements than loops stand between. */
-bool arith_view_block(ir_program *p, arena *scratch, ir_stmt top, ir_stmt block,
-                      arith_view *out);
+bool arith_view_block(ir_program *p, arena *scratch, ir_stmt top,
+                      ir_stmt block, arith_view *out);
 /* An expression over the loops, as one over those of the view. */
 ir_expr arith_view_expr(const arith_view *v, ir_expr e);
 /* The same of a condition that holds, for expressions over its variables; no
@@ -144,8 +140,7 @@ void arith_view_given(ir_program *p, arena *scratch, ir_expr given,
 /* Does e speak of anything but the loops of the view? */
 bool arith_view_escapes(const ir_program *p, const arith_view *v, ir_expr e);
 
-/* ---- what a block touches (cover.c)
- * ---------------------------------------------- */
+/* ---- what a block touches (cover.c) ---------------------------------------------- */
 
 /* The view's predicate without what only says that an iter's binding lies in
  * its domain and that speaks of variables bound further out: as if iters
@@ -161,7 +156,8 @@ bool arith_touched(ir_program *p, arena *scratch, ir_stmt block, ir_region r,
  * `given` (0: nothing) holds. */
 bool arith_box_within(ir_program *p, arena *scratch, ir_buf b,
                       const ir_expr *min, const ir_expr *max,
-                      const ir_expr *omin, const ir_expr *omax, ir_expr given);
+                      const ir_expr *omin, const ir_expr *omax,
+                      ir_expr given);
 /* Does region r meanwhile surely name every point of the box [min, max] that
  * lies in the buffer, when `given` holds (a condition over variables bound at
  * or above `top`; 0: none)? */

@@ -69,9 +69,9 @@ void fuzz_wrong(fuzz *f, const char *fmt, ...) {
 
 /* ---- what must hold ----------------------------------------------------- */
 
-#define SAME_TABLE(a, b)                                                     \
-  ((a).n == (b).n && ((a).n == 0 || !memcmp((a).v, (b).v,                    \
-                                            (a).n * sizeof *(a).v)))
+#define SAME_TABLE(a, b) \
+  ((a).n == (b).n &&     \
+   ((a).n == 0 || !memcmp((a).v, (b).v, (a).n * sizeof *(a).v)))
 
 static bool same_program(const ir_program *p, const ir_program *q) {
   return SAME_TABLE(p->node, q->node) && SAME_TABLE(p->var, q->var) &&
@@ -105,8 +105,7 @@ static bool well_formed(fuzz *f, const ir_program *p, const char *when) {
 static bool equivalent(fuzz *f, const ir_program *p, interp_error *e) {
   interp_options o = {.check_regions = true, .max_steps = MAX_STEPS};
   f->counts.comparisons++;
-  if (interp_expect_check(&f->expect, &f->in, p, &o, e) == TESS_OK)
-    return true;
+  if (interp_expect_check(&f->expect, &f->in, p, &o, e) == TESS_OK) return true;
   f->counts.too_long += e->fault == INTERP_LIMIT;
   return e->fault == INTERP_LIMIT;
 }
@@ -134,8 +133,7 @@ static void explain(fuzz *f, const ir_program *p, const interp_error *e) {
   interp_error_text(p, e, &text);
   fuzz_wrong(f, "%s", str_get(&text));
   str_free(&text);
-  if (f->o->fault)
-    return;
+  if (f->o->fault) return;
   vm_simplify(&f->shown, &f->s.trace, &f->scratch);
   arena_reset(&f->scratch);
   fuzz_wrong(f, "the trace:");
@@ -145,8 +143,7 @@ static void explain(fuzz *f, const ir_program *p, const interp_error *e) {
 
 static bool same_result(fuzz *f, const ir_program *p) {
   interp_error e;
-  if (equivalent(f, p, &e))
-    return true;
+  if (equivalent(f, p, &e)) return true;
   explain(f, p, &e);
   return false;
 }
@@ -155,10 +152,8 @@ static bool same_result(fuzz *f, const ir_program *p) {
 
 void fuzz_count(fuzz *f, const sch_prim *p, tess_status st) {
   uint32_t k = 0;
-  while (k < sch_nprims && sch_prims[k] != p)
-    k++;
-  if (k < FUZZ_MAX_PRIMS)
-    (st ? f->counts.declined : f->counts.applied)[k]++;
+  while (k < sch_nprims && sch_prims[k] != p) k++;
+  if (k < FUZZ_MAX_PRIMS) (st ? f->counts.declined : f->counts.applied)[k]++;
   vm_why why = (vm_why)f->s.m.fail.why;
   if (st == TESS_REFUSED && (why == VM_W_REFUSED || why == VM_W_UNFIT))
     f->counts.reason[f->s.m.state.refusal.reason]++;
@@ -176,8 +171,7 @@ static double iterations(const ir_program *p) {
     double n = ir_st(p, s)->kind == IR_STORE;
     for (ir_stmt l = ir_st(p, s)->parent; l && n > 0; l = ir_st(p, l)->parent) {
       int64_t extent = 8;
-      if (!ir_is_loop(p, l))
-        continue;
+      if (!ir_is_loop(p, l)) continue;
       ir_const_int(p, ir_st(p, l)->extent, &extent);
       n *= (double)extent;
     }
@@ -205,8 +199,7 @@ static bool one_step(fuzz *f) {
   const sch_prim *prim;
   uint64_t before = hits(f);
   tess_status st = fuzz_step(f, &prim);
-  if (st == TESS_NOMEM || st == TESS_LIMIT)
-    return true;
+  if (st == TESS_NOMEM || st == TESS_LIMIT) return true;
   /* A checked build finds what is malformed before we do. */
   if (st == TESS_INTERNAL) {
     f->broken = true;
@@ -229,18 +222,15 @@ static bool one_step(fuzz *f) {
     return false;
   }
   f->counts.faults += hits(f) != before && !(prim->flags & SCH_PURE);
-  if (!fuzz_check_laws(f, prim))
-    return false;
-  if (prim->flags & SCH_PURE && !(prim->flags & SCH_SAMPLES))
-    return true;
+  if (!fuzz_check_laws(f, prim)) return false;
+  if (prim->flags & SCH_PURE && !(prim->flags & SCH_SAMPLES)) return true;
   if (!well_formed(f, &f->s.m.prog, prim->name))
     return explain(f, &f->s.m.prog, &(interp_error){0}), false;
   if (!fuzz_check_handles(f, prim->name))
     return explain(f, &f->s.m.prog, &(interp_error){0}), false;
   f->enough = iterations(&f->s.m.prog) > MANY_ITERATIONS;
   bool skip = fuzz_below(f, 8) != 0;
-  if (f->o->hits)
-    return hits(f) == before || same_result(f, &f->s.m.prog);
+  if (f->o->hits) return hits(f) == before || same_result(f, &f->s.m.prog);
   return (skip && !f->o->every_step) || same_result(f, &f->s.m.prog);
 }
 
@@ -251,8 +241,7 @@ static bool finish(fuzz *f) {
            (fuzz_below(f, 4) || fuzz_check_lowered(f)) &&
            (!f->o->through_llvm || !fuzz_is_exact(f) || fuzz_check_compiled(f));
   ir_program_copy(&f->damaged, &f->s.m.prog);
-  if (!fuzz_damage(f, &f->damaged, f->o->fault))
-    return true;
+  if (!fuzz_damage(f, &f->damaged, f->o->fault)) return true;
   f->counts.faults++;
   return same_result(f, &f->damaged);
 }
@@ -267,8 +256,9 @@ static bool start(fuzz *f) {
     fuzz_wrong(f, "describing it failed: %s", err.message);
     return false;
   }
-  tess_status st = interp_expect_run(&f->expect, &f->in, &f->base, f->seed, &o,
-                                     &e);
+  fuzz_add_intrins(f, &f->base);
+  tess_status st =
+      interp_expect_run(&f->expect, &f->in, &f->base, f->seed, &o, &e);
   if (st) {
     fuzz_wrong(f, "the base program does not run:");
     interp_error_text(&f->base, &e, &f->report);
@@ -285,10 +275,8 @@ static uint32_t draw_depth(fuzz *f) {
 
 static tess_status run_case(void *ud) {
   fuzz *f = ud;
-  if (!start(f))
-    return TESS_MISMATCH;
-  if (vm_sched_init(&f->s, &f->heap, &f->base, f->number))
-    return TESS_NOMEM;
+  if (!start(f)) return TESS_MISMATCH;
+  if (vm_sched_init(&f->s, &f->heap, &f->base, f->number)) return TESS_NOMEM;
   uint64_t depth = draw_depth(f), end = f->counts.legal + depth;
   uint64_t before = hits(f);
   bool ok = true;
@@ -334,10 +322,8 @@ static tess_status run(fuzz *f, const fuzz_options *o, uint64_t seed,
   tess_status st = mem_protect(&f->heap, body, f);
   /* Else the call that broke the program stands there already. */
   bool whole = f->s.heap && st == TESS_MISMATCH && !f->broken;
-  if (whole && o->note && body == run_case)
-    fuzz_note(f, NULL);
-  if (f->s.heap)
-    vm_sched_free(&f->s);
+  if (whole && o->note && body == run_case) fuzz_note(f, NULL);
+  if (f->s.heap) vm_sched_free(&f->s);
   f->s = (vm_sched){.heap = NULL};
   f->counts.schedules++;
   f->counts.wrong += st == TESS_MISMATCH;
@@ -353,18 +339,16 @@ static tess_status run_again(void *ud) {
   fuzz *f = ud;
   vm_replay_opts o = {.source = VM_REPAIR};
   err_state err;
-  if (!start(f))
-    return TESS_INVALID;
+  if (!start(f)) return TESS_INVALID;
   if (vm_read_lua(&f->shown, f->again, strlen(f->again), &err))
     return TESS_REFUSED;
   tess_status st = vm_sched_replay(&f->s, &f->heap, &f->base, &f->shown, &o);
-  if (st)
-    return st == TESS_INTERNAL ? TESS_MISMATCH : TESS_REFUSED;
-  bool ok = well_formed(f, &f->s.m.prog, "the trace") &&
-            same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
-            fuzz_check_lowered(f) &&
-            (!f->o->through_llvm || !fuzz_is_exact(f) ||
-             fuzz_check_compiled(f));
+  if (st) return st == TESS_INTERNAL ? TESS_MISMATCH : TESS_REFUSED;
+  bool ok =
+      well_formed(f, &f->s.m.prog, "the trace") &&
+      same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
+      fuzz_check_lowered(f) &&
+      (!f->o->through_llvm || !fuzz_is_exact(f) || fuzz_check_compiled(f));
   return ok ? TESS_OK : TESS_MISMATCH;
 }
 

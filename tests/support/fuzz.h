@@ -52,6 +52,13 @@ typedef struct fuzz_counts {
   uint64_t reason[SCH_R_COUNT];
 } fuzz_counts;
 
+/* What a tensor intrinsic of the case works on. */
+enum { FUZZ_INTRINS = 6 };
+typedef struct fuzz_tile {
+  tess_dtype t;
+  int64_t size[3];
+} fuzz_tile;
+
 /* What cases leave to the next one. */
 typedef struct fuzz {
   mem_heap heap;
@@ -78,6 +85,8 @@ typedef struct fuzz {
   uint32_t nloops;
   vm_rv seen[96];        /* any, some of them dead */
   uint32_t nseen;
+  fuzz_tile tile[FUZZ_INTRINS];
+  uint32_t intrin;       /* the one that a tile was made for */
 } fuzz;
 
 void fuzz_init(fuzz *f);
@@ -124,6 +133,10 @@ void fuzz_count(fuzz *f, const sch_prim *p, tess_status st);
 vm_rv fuzz_get(fuzz *f, const char *getter, vm_value operand, uint32_t *n);
 /* What a variable stands for; 0: nothing that is alive. */
 ir_stmt fuzz_stmt(const fuzz *f, vm_rv rv);
+/* Iterations of a loop; 1 where that is no constant. */
+int64_t fuzz_extent(const fuzz *f, vm_rv loop);
+/* The block by its name, with the loops around it, is in focus. */
+void fuzz_focus_on(fuzz *f, ir_stmt block);
 /* One of the loops in focus, rarely something else; some of them. */
 vm_rv fuzz_any_loop(fuzz *f);
 vm_value fuzz_loops(fuzz *f);
@@ -142,6 +155,16 @@ typedef struct fuzz_hint {
 extern const fuzz_hint fuzz_hints[];
 const fuzz_hint *fuzz_hint_of(const sch_prim *p);
 fuzz_draw *fuzz_hint_operand(const fuzz_hint *h, const char *operand);
+
+/* Tensor intrinsics (fuzz_intrin.c): whether the case knows any; enters them
+ * into its program; the Lua that declares them.  Operands of tensorize: a
+ * tile, made by splits and a reorder, and the intrinsic it may be. */
+bool fuzz_has_intrins(const fuzz *f);
+void fuzz_add_intrins(fuzz *f, ir_program *p);
+void fuzz_write_intrins(const fuzz *f, strbuf *to);
+bool fuzz_may_be_intrin(const ir_program *p, ir_stmt block);
+vm_value fuzz_tile_loop(fuzz *f, const vm_value *v);
+vm_value fuzz_intrin(fuzz *f, const vm_value *v);
 
 /* Makes one operand of a call one that must not be accepted
  * (fuzz_spoil.c). */

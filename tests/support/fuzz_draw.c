@@ -23,8 +23,7 @@ vm_rv fuzz_get(fuzz *f, const char *prim, vm_value operand, uint32_t *n) {
   vm_rv first = 0;
   v[0] = operand;
   *n = 0;
-  if (vm_sched_call(&f->s, &c, &first, n))
-    return 0;
+  if (vm_sched_call(&f->s, &c, &first, n)) return 0;
   see(f, first, *n);
   return *n ? first : 0;
 }
@@ -34,9 +33,13 @@ ir_stmt fuzz_stmt(const fuzz *f, vm_rv rv) {
   return s < f->s.m.prog.stmt.n && !ir_is_dead(&f->s.m.prog, s) ? s : 0;
 }
 
-/* A block of the program by its name, with the loops around it. */
-static void focus_on(fuzz *f, vm_rv block) {
+void fuzz_focus_on(fuzz *f, ir_stmt s) {
+  const ir_program *p = &f->s.m.prog;
   uint32_t n;
+  const char *name = ir_text(p, ir_blk(p, s)->name);
+  vm_rv block =
+      fuzz_get(f, "get_block", vm_str(&f->pool, name, strlen(name)), &n);
+  if (!block) return;
   f->block = block;
   f->nloops = 0;
   vm_rv first = fuzz_get(f, "get_loops", vm_var(block), &n);
@@ -48,18 +51,14 @@ static void focus_on(fuzz *f, vm_rv block) {
 static bool focus(fuzz *f, const fuzz_hint *h) {
   const ir_program *p = &f->s.m.prog;
   ir_stmt root = ir_entry(p)->root, found = 0;
-  uint32_t n = 0, k;
+  uint32_t n = 0;
   bool any = !h->suits || fuzz_below(f, 16) == 0;
   for (ir_stmt s = root; s; s = ir_next(p, s, root))
     if (ir_is_block(p, s) && (any || h->suits(p, s)) &&
         (s != root || fuzz_below(f, 8) == 0) && fuzz_below(f, ++n) == 0)
       found = s;
-  if (!found)
-    return false;
-  const char *name = ir_text(p, ir_blk(p, found)->name);
-  vm_rv b = fuzz_get(f, "get_block", vm_str(&f->pool, name, strlen(name)), &k);
-  if (b)
-    focus_on(f, b);
+  if (!found) return false;
+  fuzz_focus_on(f, found);
   return true;
 }
 
@@ -77,13 +76,12 @@ vm_rv fuzz_any_loop(fuzz *f) {
 static vm_rv any_int(fuzz *f) {
   for (int tries = 0; tries < 4 && f->nseen; tries++) {
     vm_rv v = any(f);
-    if (f->s.trace.rv.v[v] == VM_RV_INT)
-      return v;
+    if (f->s.trace.rv.v[v] == VM_RV_INT) return v;
   }
   return 0;
 }
 
-static int64_t extent_of(const fuzz *f, vm_rv loop) {
+int64_t fuzz_extent(const fuzz *f, vm_rv loop) {
   ir_stmt s = vm_sched_stmt(&f->s, loop);
   const ir_program *p = &f->s.m.prog;
   int64_t v = 1;
@@ -99,15 +97,13 @@ vm_value fuzz_loops(fuzz *f) {
   vm_value v[FUZZ_MAX_LIST];
   uint32_t n = 0;
   for (uint32_t i = 0; i < f->nloops && n < FUZZ_MAX_LIST; i++)
-    if (fuzz_below(f, 3))
-      v[n++] = vm_var(f->loop[i]);
+    if (fuzz_below(f, 3)) v[n++] = vm_var(f->loop[i]);
   for (uint32_t i = n; i > 1; i--) {
     uint32_t k = fuzz_below(f, i);
     vm_value t = v[i - 1];
     v[i - 1] = v[k], v[k] = t;
   }
-  if (fuzz_below(f, 24) == 0 && n < FUZZ_MAX_LIST)
-    v[n++] = vm_var(any(f));
+  if (fuzz_below(f, 24) == 0 && n < FUZZ_MAX_LIST) v[n++] = vm_var(any(f));
   return vm_list(&f->pool, n, v);
 }
 
@@ -119,8 +115,7 @@ static vm_value draw_nodes(fuzz *f) {
     v[0] = vm_var(fuzz_any_loop(f));
   } else if (fuzz_below(f, 2)) {
     vm_rv b = fuzz_get(f, "get_consumers", v[0], &k);
-    if (b)
-      v[n++] = vm_var(b + fuzz_below(f, k));
+    if (b) v[n++] = vm_var(b + fuzz_below(f, k));
   }
   return vm_list(&f->pool, n, v);
 }
@@ -128,7 +123,7 @@ static vm_value draw_nodes(fuzz *f) {
 /* Factors of a loop's extent: divisors and the rest, one left open, a
  * product that is larger, or nonsense. */
 static vm_value draw_factors(fuzz *f, vm_value loop) {
-  int64_t left = loop.tag == VM_RV ? extent_of(f, loop.rv) : 8;
+  int64_t left = loop.tag == VM_RV ? fuzz_extent(f, loop.rv) : 8;
   uint32_t n = 2 + fuzz_below(f, 3), open = fuzz_below(f, 2 * n);
   bool even = fuzz_below(f, 3) != 0;
   vm_value v[FUZZ_MAX_LIST];
@@ -142,8 +137,7 @@ static vm_value draw_factors(fuzz *f, vm_value loop) {
     left = (left + x - 1) / x;
     v[i] = i == open ? vm_auto() : vm_int(x);
   }
-  if (open >= n && left > 1)
-    v[n++] = vm_int(left);
+  if (open >= n && left > 1) v[n++] = vm_int(left);
   if (fuzz_below(f, 24) == 0)
     v[fuzz_below(f, n)] = vm_int((int64_t)fuzz_below(f, 5) - 2);
   return vm_list(&f->pool, n, v);
@@ -152,25 +146,22 @@ static vm_value draw_factors(fuzz *f, vm_value loop) {
 static vm_value draw_ints(fuzz *f) {
   vm_value v[FUZZ_MAX_LIST];
   uint32_t n = 1 + fuzz_below(f, 4);
-  for (uint32_t i = 0; i < n; i++)
-    v[i] = vm_int(fuzz_below(f, 4));
+  for (uint32_t i = 0; i < n; i++) v[i] = vm_int(fuzz_below(f, 4));
   if (fuzz_below(f, 2))
-    for (uint32_t i = 0; i < n; i++)
-      v[i] = vm_int(i);
+    for (uint32_t i = 0; i < n; i++) v[i] = vm_int(i);
   return vm_list(&f->pool, n, v);
 }
 
 static vm_value draw_reals(fuzz *f) {
   vm_value v[FUZZ_MAX_LIST];
   uint32_t n = 1 + fuzz_below(f, 4);
-  for (uint32_t i = 0; i < n; i++)
-    v[i] = vm_real(0.25 * fuzz_below(f, 5));
+  for (uint32_t i = 0; i < n; i++) v[i] = vm_real(0.25 * fuzz_below(f, 5));
   return vm_list(&f->pool, n, v);
 }
 
 static vm_value draw_str(fuzz *f, const char *name) {
-  static const char *const axes[] = {"threadIdx.x", "threadIdx.y",
-                                     "blockIdx.x", "vthread.x"};
+  static const char *const axes[] = {"threadIdx.x", "threadIdx.y", "blockIdx.x",
+                                     "vthread.x"};
   static const char *const scopes[] = {"global", "global", "local", "shared"};
   static const char *const keys[] = {"pragma_auto_unroll_max_step",
                                      "pragma_vectorize", "note"};
@@ -187,8 +178,7 @@ static vm_value draw_str(fuzz *f, const char *name) {
 /* Which of the buffers that the block in focus reads, or writes. */
 static int64_t buffer_index(fuzz *f, const char *name) {
   ir_stmt b = fuzz_stmt(f, f->block);
-  if (!b || fuzz_below(f, 16) == 0)
-    return (int64_t)fuzz_below(f, 4) - 1;
+  if (!b || fuzz_below(f, 16) == 0) return (int64_t)fuzz_below(f, 4) - 1;
   const ir_block_rec *k = ir_blk(&f->s.m.prog, b);
   uint32_t n = strstr(name, "write") ? k->writes.n : k->reads.n;
   return n ? fuzz_below(f, n) : 0;
@@ -196,10 +186,8 @@ static int64_t buffer_index(fuzz *f, const char *name) {
 
 static vm_value draw_int(fuzz *f, const char *name) {
   static const int8_t index[] = {-1, -1, -2, 0, 1, 2};
-  if (!strcmp(name, "index"))
-    return vm_int(index[fuzz_below(f, 6)]);
-  if (strstr(name, "buffer_index"))
-    return vm_int(buffer_index(f, name));
+  if (!strcmp(name, "index")) return vm_int(index[fuzz_below(f, 6)]);
+  if (strstr(name, "buffer_index")) return vm_int(buffer_index(f, name));
   return vm_int(1 + fuzz_below(f, 4));
 }
 
@@ -224,9 +212,9 @@ static vm_value draw_buffer(fuzz *f, const char *operand) {
                (!strstr(operand, "read") && fuzz_below(f, 2));
   bool other = fuzz_below(f, 16) == 0;
   int64_t i = buffer_index(f, write ? "write" : "read");
-  ir_span r = !b                          ? (ir_span){0, 0}
-              : write != other            ? ir_blk(p, b)->writes
-                                          : ir_blk(p, b)->reads;
+  ir_span r = !b               ? (ir_span){0, 0}
+              : write != other ? ir_blk(p, b)->writes
+                               : ir_blk(p, b)->reads;
   uint32_t way = fuzz_below(f, 4);
   if (way == 0 && r.n && b && fuzz_below(f, 8) == 0) {
     ir_buf buf = p->region.v[r.at + fuzz_below(f, r.n)].buf;
@@ -234,8 +222,7 @@ static vm_value draw_buffer(fuzz *f, const char *operand) {
     return vm_str(&f->pool, name, strlen(name));
   }
   bool plain = strstr(operand, "read") || strstr(operand, "write");
-  if (way < 3 && (plain || fuzz_below(f, 12) == 0))
-    return vm_int(i);
+  if (way < 3 && (plain || fuzz_below(f, 12) == 0)) return vm_int(i);
   const char *side = write != other ? "write" : "read";
   vm_value v[2] = {vm_str(&f->pool, side, strlen(side)), vm_int(i)};
   return vm_list(&f->pool, 2, v);
@@ -280,8 +267,8 @@ static vm_value draw_map(fuzz *f, bool iters) {
     else if (way == 1 && d != c)
       at += snprintf(text + at, left, "%s%c * %u + %c", comma, c, by, d), k++;
     else
-      at += snprintf(text + at, left, way == 2 ? "%s%c + %u" : "%s%c", comma,
-                     c, by);
+      at += snprintf(text + at, left, way == 2 ? "%s%c + %u" : "%s%c", comma, c,
+                     by);
   }
   at += snprintf(text + at, sizeof text - (size_t)at, ")");
   return vm_str(&f->pool, text, (size_t)at);
@@ -293,8 +280,8 @@ static vm_value draw(fuzz *f, const sch_prim *p, const sch_spec *s,
   switch ((sch_kind)s->kind) {
   case SCH_KIND_BLOCK: return vm_var(fuzz_below(f, 32) ? f->block : any(f));
   case SCH_KIND_LOOP: return vm_var(fuzz_any_loop(f));
-  case SCH_KIND_NODE: return fuzz_below(f, 2) ? vm_var(f->block)
-                                              : vm_var(fuzz_any_loop(f));
+  case SCH_KIND_NODE:
+    return fuzz_below(f, 2) ? vm_var(f->block) : vm_var(fuzz_any_loop(f));
   case SCH_KIND_BLOCKS: return draw_blocks(f);
   case SCH_KIND_LOOPS: return fuzz_loops(f);
   case SCH_KIND_NODES: return draw_nodes(f);
@@ -322,8 +309,7 @@ static vm_value draw(fuzz *f, const sch_prim *p, const sch_spec *s,
 
 static bool may_refuse(const sch_prim *p, uint32_t reason) {
   for (const uint16_t *r = p->refusals; r && *r; r++)
-    if (*r == reason)
-      return true;
+    if (*r == reason) return true;
   return false;
 }
 
@@ -333,11 +319,12 @@ static const sch_prim *choose(fuzz *f) {
   uint32_t n = sch_nprims < FUZZ_MAX_PRIMS ? sch_nprims : FUZZ_MAX_PRIMS;
   for (uint32_t i = 0; i < n; i++) {
     const sch_prim *p = sch_prims[i];
-    w[i] = p->flags & (SCH_HIDDEN | SCH_UNSAFE)          ? 0
-           : p->flags & SCH_PURE && !(p->flags & SCH_SAMPLES) ? 1
-                                                     : fuzz_hint_of(p)->weight;
-    if (fuzz_is_exact(f) && !strcmp(p->name, "bind"))
-      w[i] = 0;
+    w[i] = p->flags & (SCH_HIDDEN | SCH_UNSAFE) ? 0
+           : p->flags & SCH_PURE && !(p->flags & SCH_SAMPLES)
+               ? 1
+               : fuzz_hint_of(p)->weight;
+    if (fuzz_is_exact(f) && !strcmp(p->name, "bind")) w[i] = 0;
+    if (!fuzz_has_intrins(f) && !strcmp(p->name, "tensorize")) w[i] = 0;
     if (w[i] && f->o->reason && may_refuse(p, f->o->reason))
       w[i] = 8 * w[i] + 4;
   }
@@ -363,15 +350,12 @@ tess_status fuzz_call(fuzz *f, const sch_prim *p, const vm_value *v) {
   uint32_t n = 0;
   ir_program_copy(&f->before, &f->s.m.prog);
   vm_trace_copy(&f->trace_before, &f->s.trace);
-  if (f->o->note)
-    fuzz_note(f, &c);
+  if (f->o->note) fuzz_note(f, &c);
   tess_status st = vm_sched_call(&f->s, &c, &first, &n);
   fuzz_count(f, p, st);
-  if (st)
-    return st;
+  if (st) return st;
   see(f, first, n);
-  if (h->after)
-    h->after(f, v, first, n);
+  if (h->after) h->after(f, v, first, n);
   return st;
 }
 
@@ -388,7 +372,6 @@ tess_status fuzz_step(fuzz *f, const sch_prim **prim) {
   *prim = p;
   draw_operands(f, p, h, v);
   f->spoiled = NULL;
-  if (fuzz_below(f, 24) == 0)
-    fuzz_spoil(f, p, v);
+  if (fuzz_below(f, 24) == 0) fuzz_spoil(f, p, v);
   return fuzz_call(f, p, v);
 }

@@ -36,8 +36,7 @@ static bool reads(const ir_program *p, ir_stmt b) {
 static bool consumes(const ir_program *p, ir_stmt b) {
   ir_span r = ir_blk(p, b)->reads;
   for (uint32_t i = r.at; ir_st(p, b)->parent && i < r.at + r.n; i++)
-    if (p->buf.v[p->region.v[i].buf].role == IR_ROLE_LOCAL)
-      return true;
+    if (p->buf.v[p->region.v[i].buf].role == IR_ROLE_LOCAL) return true;
   return false;
 }
 
@@ -48,8 +47,7 @@ static bool reads_under_loop(const ir_program *p, ir_stmt b) {
 static bool changes(const ir_program *p, ir_stmt b) {
   ir_span r = ir_blk(p, b)->reads;
   for (uint32_t i = r.at; i < r.at + r.n; i++)
-    if (sch_writes_buf(p, b, p->region.v[i].buf))
-      return true;
+    if (sch_writes_buf(p, b, p->region.v[i].buf)) return true;
   return false;
 }
 
@@ -113,10 +111,10 @@ static bool is_reduce(fuzz *f, ir_stmt loop) {
   return is_serial(f, loop) && is_of_type(f, loop, SCH_LOOP_R);
 }
 
-#define LOOP(what)                                                           \
-  static vm_value what##_loop(fuzz *f, const vm_value *v) {                  \
-    (void)v;                                                                 \
-    return loop_that(f, is_##what);                                          \
+#define LOOP(what)                                          \
+  static vm_value what##_loop(fuzz *f, const vm_value *v) { \
+    (void)v;                                                \
+    return loop_that(f, is_##what);                         \
   }
 LOOP(long)
 LOOP(spatial)
@@ -156,18 +154,15 @@ static vm_value chain(fuzz *f, const vm_value *v) {
   vm_value l[4];
   uint32_t n = 0, at = 0, long_enough = 2 + fuzz_below(f, 3);
   (void)v;
-  if (fuzz_below(f, 12) == 0)
-    return fuzz_loops(f);
+  if (fuzz_below(f, 12) == 0) return fuzz_loops(f);
   for (uint32_t tries = 0; tries < 4 && n < 2; tries++) {
     at = f->nloops ? fuzz_below(f, f->nloops) : 0;
     n = 0;
     for (uint32_t i = at; i < f->nloops && n < long_enough; i++) {
       ir_stmt s = fuzz_stmt(f, f->loop[i]);
-      if (!s || !ir_is_loop(p, s) || !is_serial(f, s))
-        break;
+      if (!s || !ir_is_loop(p, s) || !is_serial(f, s)) break;
       l[n++] = vm_var(f->loop[i]);
-      if (sch_only_child(p, s) == 0)
-        break;
+      if (sch_only_child(p, s) == 0) break;
     }
   }
   return n > 1 ? vm_list(&f->pool, n, l) : fuzz_loops(f);
@@ -176,12 +171,12 @@ static vm_value chain(fuzz *f, const vm_value *v) {
 /* Loops as deep as each other, around the block in focus and a consumer. */
 static vm_value abreast(fuzz *f, const vm_value *v) {
   uint32_t n, k = 0;
-  vm_rv b = fuzz_below(f, 16) ? fuzz_get(f, "get_consumers",
-                                         vm_var(f->block), &n) : 0;
+  vm_rv b = fuzz_below(f, 16)
+                ? fuzz_get(f, "get_consumers", vm_var(f->block), &n)
+                : 0;
   vm_rv l = b ? fuzz_get(f, "get_loops", vm_var(b + fuzz_below(f, n)), &k) : 0;
   (void)v;
-  if (!l || !f->nloops)
-    return fuzz_loops(f);
+  if (!l || !f->nloops) return fuzz_loops(f);
   uint32_t at = fuzz_below(f, k < f->nloops ? k : f->nloops);
   uint32_t other = fuzz_below(f, 8) ? at : fuzz_below(f, k);
   vm_value both[2] = {vm_var(f->loop[at]), vm_var(l + other)};
@@ -191,8 +186,9 @@ static vm_value abreast(fuzz *f, const vm_value *v) {
 /* A block that uses what the one in focus makes. */
 static vm_value consumer(fuzz *f, const vm_value *v) {
   uint32_t n;
-  vm_rv b = fuzz_below(f, 16) ? fuzz_get(f, "get_consumers",
-                                         vm_var(f->block), &n) : 0;
+  vm_rv b = fuzz_below(f, 16)
+                ? fuzz_get(f, "get_consumers", vm_var(f->block), &n)
+                : 0;
   (void)v;
   return vm_var(b ? b + fuzz_below(f, n) : f->block);
 }
@@ -331,8 +327,7 @@ static vm_value func_name(fuzz *f, const vm_value *v) {
 /* The block, or a loop around it, bears one. */
 static bool is_annotated(const ir_program *p, ir_stmt b) {
   for (ir_stmt s = b; s; s = ir_st(p, s)->parent)
-    if (ir_st(p, s)->anno)
-      return true;
+    if (ir_st(p, s)->anno) return true;
   return false;
 }
 
@@ -343,8 +338,7 @@ static vm_value annotated(fuzz *f, const vm_value *v) {
   (void)v;
   for (uint32_t i = 0; i < f->nloops; i++) {
     ir_stmt s = fuzz_stmt(f, f->loop[i]);
-    if (s && ir_st(p, s)->anno && fuzz_below(f, ++n) == 0)
-      found = f->loop[i];
+    if (s && ir_st(p, s)->anno && fuzz_below(f, ++n) == 0) found = f->loop[i];
   }
   return vm_var(found);
 }
@@ -362,10 +356,8 @@ static vm_value its_key(fuzz *f, const vm_value *v) {
 /* Tile sizes are mostly drawn to split by. */
 static void split_by(fuzz *f, const vm_value *v, vm_rv first, uint32_t n) {
   vm_value to[VM_MAX_SPECS] = {{.tag = VM_NIL}}, factor[FUZZ_MAX_LIST];
-  if (n > FUZZ_MAX_LIST || fuzz_below(f, 8) == 0)
-    return;
-  for (uint32_t i = 0; i < n; i++)
-    factor[i] = vm_var(first + i);
+  if (n > FUZZ_MAX_LIST || fuzz_below(f, 8) == 0) return;
+  for (uint32_t i = 0; i < n; i++) factor[i] = vm_var(first + i);
   to[0] = v[0];
   to[1] = vm_list(&f->pool, n, factor);
   (void)fuzz_call(f, sch_find_prim("split"), to);
@@ -386,14 +378,13 @@ static void roll(fuzz *f, const vm_value *v, vm_rv first, uint32_t n) {
 const fuzz_hint fuzz_hints[] = {
     {"add_unit_loop", 1, .keeps = true, .suits = has_loops},
     {"annotate", 1, .keeps = true, .suits = has_loops},
-    {"bind", 2, .suits = has_loops,
-     .operand = {{"loop", spatial_loop}}},
+    {"bind", 2, .suits = has_loops, .operand = {{"loop", spatial_loop}}},
     {"cache_index", 2, .keeps = true, .suits = reads},
     {"cache_inplace", 3, .keeps = true, .suits = changes},
     {"cache_read", 5, .keeps = true, .suits = reads},
     {"cache_write", 5, .keeps = true},
-    {"compute_at", 10, .suits = is_inner,
-     .operand = {{"loop", consumer_loop}}, .after = roll},
+    {"compute_at", 10, .suits = is_inner, .operand = {{"loop", consumer_loop}},
+     .after = roll},
     {"compute_inline", 4, .suits = is_inner},
     {"decompose_padding", 3, .suits = chooses},
     {"decompose_reduction", 5, .suits = reduces},
@@ -404,15 +395,14 @@ const fuzz_hint fuzz_hints[] = {
     {"fuse_reduction_epilogue", 4, .suits = reduces,
      .operand = {{"epilogue_block", consumer}}},
     {"loop_partition", 3, .suits = has_loops,
-     .operand = {{"loop", long_loop}, {"factors", lengths},
+     .operand = {{"loop", long_loop},
+                 {"factors", lengths},
                  {"points", no_points}}},
     {"merge", 5, .suits = is_inner, .operand = {{"loops", abreast}}},
-    {"pad_einsum", 3, .suits = has_loops,
-     .operand = {{"padding", multiples}}},
+    {"pad_einsum", 3, .suits = has_loops, .operand = {{"padding", multiples}}},
     {"get_block", 1, .suits = NULL,
      .operand = {{"name", block_name}, {"func_name", func_name}}},
-    {"parallel", 3, .suits = has_loops,
-     .operand = {{"loop", spatial_loop}}},
+    {"parallel", 3, .suits = has_loops, .operand = {{"loop", spatial_loop}}},
     {"read_at", 5, .keeps = true, .suits = reads_under_loop},
     {"reindex", 5, .keeps = true, .suits = reads},
     {"reindex_cache_read", 4, .keeps = true, .suits = reads,
@@ -431,32 +421,32 @@ const fuzz_hint fuzz_hints[] = {
     {"sample_categorical", 1, .suits = NULL},
     {"sample_compute_location", 2, .suits = is_inner},
     {"sample_partitioned_tile", 2, .suits = has_loops,
-     .operand = {{"loop", long_loop}, {"n", few},
+     .operand = {{"loop", long_loop},
+                 {"n", few},
                  {"partition_pos", below_three},
                  {"innerpart_factor", few}},
      .after = split_by},
     {"sample_perfect_tile", 4, .suits = has_loops,
-     .operand = {{"loop", long_loop}, {"n", few},
+     .operand = {{"loop", long_loop},
+                 {"n", few},
                  {"max_innermost_factor", innermost}},
      .after = split_by},
     {"split", 12, .keeps = true, .suits = has_loops,
      .operand = {{"loop", long_loop}}},
-    /* Its programs declare no intrinsics: tests/schedule/test_tensorize.c. */
-    {"tensorize", 0, .keeps = true},
+    {"tensorize", 10, .suits = fuzz_may_be_intrin,
+     .operand = {{"block_or_loop", fuzz_tile_loop},
+                 {"tensor_intrin", fuzz_intrin}}},
     {"unannotate", 1, .suits = is_annotated,
      .operand = {{"block_or_loop", annotated}, {"ann_key", its_key}}},
-    {"unroll", 2, .suits = has_loops,
-     .operand = {{"loop", short_loop}}},
-    {"vectorize", 4, .suits = has_loops,
-     .operand = {{"loop", narrow_loop}}},
+    {"unroll", 2, .suits = has_loops, .operand = {{"loop", short_loop}}},
+    {"vectorize", 4, .suits = has_loops, .operand = {{"loop", narrow_loop}}},
     {"write_at", 5, .keeps = true, .suits = has_loops},
     {.prim = NULL}};
 
 const fuzz_hint *fuzz_hint_of(const sch_prim *p) {
   static const fuzz_hint none = {.prim = NULL, .weight = 5};
   for (const fuzz_hint *h = fuzz_hints; h->prim; h++)
-    if (!strcmp(h->prim, p->name))
-      return h;
+    if (!strcmp(h->prim, p->name)) return h;
   return &none;
 }
 

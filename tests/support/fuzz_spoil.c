@@ -29,8 +29,7 @@ static bool unknown_key(fuzz *f, vm_value *v, uint32_t i) {
 
 /* Not with the marks that stand for no loop: there it counts for nothing. */
 static bool no_place(fuzz *f, vm_value *v, uint32_t i) {
-  if (v[1].tag != VM_RV || !fuzz_stmt(f, v[1].rv))
-    return false;
+  if (v[1].tag != VM_RV || !fuzz_stmt(f, v[1].rv)) return false;
   return set(v, i, vm_int(fuzz_below(f, 2) ? -3 : 1000));
 }
 
@@ -63,8 +62,7 @@ static bool repeated(fuzz *f, vm_value *v, uint32_t i) {
 static bool no_factors(fuzz *f, vm_value *v, uint32_t i) {
   vm_value x[40];
   uint32_t n = 2;
-  for (uint32_t k = 0; k < 40; k++)
-    x[k] = vm_int(1);
+  for (uint32_t k = 0; k < 40; k++) x[k] = vm_int(1);
   switch (fuzz_below(f, 5)) {
   case 0: x[fuzz_below(f, 2)] = vm_int(-(int64_t)fuzz_below(f, 3)); break;
   case 1: x[0] = x[1] = vm_auto(); break;
@@ -97,8 +95,7 @@ static bool read(fuzz *f, vm_value *v, uint32_t i) {
 
 static bool no_order(fuzz *f, vm_value *v, uint32_t i) {
   vm_value x[8];
-  for (uint32_t k = 0; k < 8; k++)
-    x[k] = vm_int(fuzz_below(f, 2) ? 0 : 7);
+  for (uint32_t k = 0; k < 8; k++) x[k] = vm_int(fuzz_below(f, 2) ? 0 : 7);
   return set(v, i, vm_list(&f->pool, 8, x));
 }
 
@@ -106,12 +103,9 @@ static bool no_order(fuzz *f, vm_value *v, uint32_t i) {
 static bool no_probs(fuzz *f, vm_value *v, uint32_t i) {
   vm_value x[FUZZ_MAX_LIST + 1];
   uint32_t n = v[0].n, how = fuzz_below(f, 3);
-  if (v[0].tag != VM_LIST || n < 1 || n > FUZZ_MAX_LIST)
-    return false;
-  for (uint32_t k = 0; k <= n; k++)
-    x[k] = vm_real(how == 0 ? 0 : 0.5);
-  if (how == 1)
-    x[fuzz_below(f, n)] = vm_real(-0.25);
+  if (v[0].tag != VM_LIST || n < 1 || n > FUZZ_MAX_LIST) return false;
+  for (uint32_t k = 0; k <= n; k++) x[k] = vm_real(how == 0 ? 0 : 0.5);
+  if (how == 1) x[fuzz_below(f, n)] = vm_real(-0.25);
   return set(v, i, vm_list(&f->pool, how == 2 ? n + 1 : n, x));
 }
 
@@ -119,10 +113,8 @@ static bool no_probs(fuzz *f, vm_value *v, uint32_t i) {
 static bool no_tiles(fuzz *f, vm_value *v, uint32_t i) {
   vm_value x[FUZZ_MAX_LIST + 1];
   int64_t n = v[1].tag == VM_INT ? v[1].i : 0;
-  if (n < 1 || n > FUZZ_MAX_LIST)
-    return false;
-  for (int64_t k = 0; k <= n; k++)
-    x[k] = vm_int(1);
+  if (n < 1 || n > FUZZ_MAX_LIST) return false;
+  for (int64_t k = 0; k <= n; k++) x[k] = vm_int(1);
   uint32_t how = fuzz_below(f, 4);
   if (how == 0)
     n += n == 1 || fuzz_below(f, 2) ? 1 : -1;
@@ -141,8 +133,7 @@ static bool long_tile(fuzz *f, vm_value *v, uint32_t i) {
   if (n < 1 || n > FUZZ_MAX_LIST || !l || !ir_is_loop(p, l) ||
       !ir_const_int(p, ir_st(p, l)->extent, &extent) || extent < 3)
     return false;
-  for (int64_t k = 0; k < n; k++)
-    x[k] = vm_int(k + 1 < n ? 1 : extent);
+  for (int64_t k = 0; k < n; k++) x[k] = vm_int(k + 1 < n ? 1 : extent);
   v[2] = vm_int(2);
   return set(v, i, vm_list(&f->pool, (uint32_t)n, x));
 }
@@ -181,6 +172,7 @@ static const struct spoil {
     {"get_block", "name", unknown_name},
     {"get_block", "func_name", unknown_name},
     {"unannotate", "ann_key", unknown_key},
+    {"tensorize", "tensor_intrin", unknown_name},
     {"compute_at", "index", no_place},
     {"reverse_compute_at", "index", no_place},
     {NULL, "factor_axis", no_axis},
@@ -222,6 +214,5 @@ void fuzz_spoil(fuzz *f, const sch_prim *p, vm_value *v) {
           !strcmp(spoils[k].operand, p->specs[i].name) &&
           fuzz_below(f, ++n) == 0)
         found = &spoils[k], at = i;
-  if (found && found->spoil(f, v, at))
-    f->spoiled = p->specs[at].name;
+  if (found && found->spoil(f, v, at)) f->spoiled = p->specs[at].name;
 }

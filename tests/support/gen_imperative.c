@@ -27,8 +27,7 @@ static gen_expr loop(gen *g, const char *name, gen_expr lo, gen_expr extent) {
   gen_expr e = 0;
   if (!g->failed)
     gen_check(g, describe_loop_begin(&g->b, name, lo, extent, &v));
-  if (!g->failed)
-    gen_check(g, describe_var(&g->b, v, &e));
+  if (!g->failed) gen_check(g, describe_var(&g->b, v, &e));
   gen_say(g, e, "%s", name);
   gen_write(g, "build:loop(\"%s\", %s, %s, function(%s)\n", name,
             gen_said(g, lo), gen_said(g, extent), name);
@@ -37,14 +36,13 @@ static gen_expr loop(gen *g, const char *name, gen_expr lo, gen_expr extent) {
 
 static void write_block(gen *g, const char *name, const block_iters *it,
                         gen_expr predicate, const gen_expr *idx) {
-  static const char *const kinds[] = {[IR_SPATIAL] = "spatial",
-                                      [IR_REDUCE] = "reduce",
-                                      [IR_OPAQUE] = "opaque"};
+  static const char *const kinds[] = {
+      [IR_SPATIAL] = "spatial", [IR_REDUCE] = "reduce", [IR_OPAQUE] = "opaque"};
   gen_write(g, "build:block(\"%s\", {", name);
   for (uint32_t i = 0; i < it->n; i++)
-    gen_write(g, "%s{\"%s\", \"%s\", extent = %s, bind = %s}",
-              i ? ",\n  " : "", iters[i], kinds[it->kind[i]],
-              gen_said(g, it->extent[i]), gen_said(g, it->bind[i]));
+    gen_write(g, "%s{\"%s\", \"%s\", extent = %s, bind = %s}", i ? ",\n  " : "",
+              iters[i], kinds[it->kind[i]], gen_said(g, it->extent[i]),
+              gen_said(g, it->bind[i]));
   gen_write(g, "}, {%s%s}, function(%s)\n", predicate ? "where = " : "",
             predicate ? gen_said(g, predicate) : "", gen_list(g, it->n, idx));
 }
@@ -55,18 +53,15 @@ static void block(gen *g, const block_iters *it, gen_expr predicate,
   ir_var v[GEN_MAX_DIM] = {0};
   gen_expr lo[GEN_MAX_DIM];
   char name[32];
-  for (uint32_t i = 0; i < it->n; i++)
-    lo[i] = gen_num(g, 0);
+  for (uint32_t i = 0; i < it->n; i++) lo[i] = gen_num(g, 0);
   gen_name(g, "n", name, sizeof name);
-  if (g->what)
-    str_printf(g->what, " %s", name);
+  if (g->what) str_printf(g->what, " %s", name);
   if (!g->failed)
     gen_check(g, describe_block_begin(&g->b, name, it->n, iters, it->kind, lo,
                                       it->extent, it->bind, predicate, v));
   for (uint32_t i = 0; i < it->n; i++) {
     idx[i] = 0;
-    if (!g->failed)
-      gen_check(g, describe_var(&g->b, v[i], &idx[i]));
+    if (!g->failed) gen_check(g, describe_var(&g->b, v[i], &idx[i]));
     gen_say(g, idx[i], "%s", iters[i]);
   }
   write_block(g, name, it, predicate, idx);
@@ -83,15 +78,13 @@ static ir_buf local(gen *g, const gen_tensor *like) {
   gen_expr e[GEN_MAX_DIM];
   char name[32];
   ir_buf buf = 0;
-  for (uint32_t d = 0; d < like->ndim; d++)
-    e[d] = gen_num(g, like->shape[d]);
+  for (uint32_t d = 0; d < like->ndim; d++) e[d] = gen_num(g, like->shape[d]);
   gen_name(g, "y", name, sizeof name);
   if (!g->failed)
     gen_check(g, describe_buffer(&g->b, name, like->t, like->ndim, e,
                                  IR_SCOPE_GLOBAL, IR_ROLE_LOCAL, &buf));
   gen_write(g, "local %s = build:buffer(\"%s\", {%s}, \"%s\")\n", name, name,
-            gen_shape(g, like->ndim, like->shape),
-            gen_dtype_text(g, like->t));
+            gen_shape(g, like->ndim, like->shape), gen_dtype_text(g, like->t));
   return buf;
 }
 
@@ -101,16 +94,14 @@ static const char *name_of(const gen *g, ir_buf buf) {
 
 static gen_expr load(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx) {
   gen_expr e = 0;
-  if (!g->failed)
-    gen_check(g, describe_load(&g->b, buf, n, idx, &e));
+  if (!g->failed) gen_check(g, describe_load(&g->b, buf, n, idx, &e));
   gen_say(g, e, "%s(%s)", name_of(g, buf), gen_list(g, n, idx));
   return e;
 }
 
 static void store(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx,
                   gen_expr v) {
-  if (!g->failed)
-    gen_check(g, describe_store(&g->b, buf, n, idx, v));
+  if (!g->failed) gen_check(g, describe_store(&g->b, buf, n, idx, v));
   gen_write(g, "build:store(%s, {%s}, %s)\n", name_of(g, buf),
             gen_list(g, n, idx), gen_said(g, v));
 }
@@ -153,8 +144,7 @@ static void scan(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
   static const char *const names[GEN_MAX_DIM] = {"a", "b", "c", "d", "e"};
-  if (!suits(g, &a, 1))
-    return;
+  if (!suits(g, &a, 1)) return;
   uint32_t along = gen_below(g, a.ndim), back = 1 + gen_once_in(g, 4);
   ir_buf buf = local(g, &a);
   block_iters it = {.n = 0};
@@ -178,8 +168,7 @@ static void scan(gen *g) {
 static void sweep(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  if (!suits(g, &a, 1) || a.ndim > 2 || a.shape[0] < 3)
-    return;
+  if (!suits(g, &a, 1) || a.ndim > 2 || a.shape[0] < 3) return;
   int64_t times = 1 + gen_below(g, 3), n = a.shape[0];
   ir_buf buf = copy(g, x);
   block_iters it = {.n = 0};
@@ -244,8 +233,7 @@ static void scale(gen *g, ir_buf buf, tess_dtype t, int64_t n, gen_expr k) {
 static void factorise(gen *g) {
   uint32_t x = square(g, g->o.representable ? 6 : 9);
   const gen_tensor a = g->tensor[x];
-  if (!suits(g, &a, 2) || a.shape[0] < 2)
-    return;
+  if (!suits(g, &a, 2) || a.shape[0] < 2) return;
   bool lu = gen_once_in(g, 2);
   int64_t n = a.shape[0];
   ir_buf buf = copy(g, x);
@@ -260,8 +248,7 @@ static void factorise(gen *g) {
 static void substitute(gen *g) {
   uint32_t l = square(g, 12);
   const gen_tensor a = g->tensor[l];
-  if (!suits(g, &a, 2))
-    return;
+  if (!suits(g, &a, 2)) return;
   uint32_t x = gen_source(g, a.t, 1, a.shape);
   block_iters it = {.n = 0};
   gen_expr idx[GEN_MAX_DIM];
@@ -294,8 +281,7 @@ static gen_expr zero_of(gen *g, tess_dtype t) {
 static void sum_triangle(gen *g) {
   uint32_t x = square(g, 16);
   const gen_tensor a = g->tensor[x];
-  if (!suits(g, &a, 2))
-    return;
+  if (!suits(g, &a, 2)) return;
   gen_tensor row = {.t = a.t, .ndim = 1, .shape = {a.shape[0]}};
   int64_t n = a.shape[0];
   uint32_t form = gen_below(g, 4);
@@ -304,8 +290,8 @@ static void sum_triangle(gen *g) {
   block_iters it = {.n = 0};
   gen_expr idx[GEN_MAX_DIM];
   /* The first row may have nothing to add, and stays as it is. */
-  ir_buf buf = form == 3 ? copy(g, gen_source(g, a.t, 1, row.shape))
-                         : local(g, &row);
+  ir_buf buf =
+      form == 3 ? copy(g, gen_source(g, a.t, 1, row.shape)) : local(g, &row);
   gen_expr i = loop(g, "i", gen_num(g, 0), gen_num(g, n));
   gen_expr j = upper ? loop(g, "j", i, gen_bin(g, "-", gen_num(g, n), i))
                      : loop(g, "j", gen_num(g, 0),
@@ -316,15 +302,14 @@ static void sum_triangle(gen *g) {
   iter(g, &it, IR_SPATIAL, n, i);
   iter(g, &it, IR_REDUCE, n, upper ? gen_bin(g, "-", j, i) : j);
   block(g, &it, 0, idx);
-  if (!g->failed)
-    gen_check(g, describe_init_begin(&g->b));
+  if (!g->failed) gen_check(g, describe_init_begin(&g->b));
   gen_write(g, "build:init(function()\n");
   store(g, buf, 1, idx, starts ? gen_load(g, first, idx) : zero_of(g, a.t));
   end(g, 1);
   gen_expr at[2] = {idx[0], upper ? gen_bin(g, "+", idx[0], idx[1]) : idx[1]};
   gen_expr old = load(g, buf, 1, idx);
-  store(g, buf, 1, idx, gen_bin(g, gen_once_in(g, 4) ? "-" : "+", old,
-                                gen_load(g, x, at)));
+  store(g, buf, 1, idx,
+        gen_bin(g, gen_once_in(g, 4) ? "-" : "+", old, gen_load(g, x, at)));
   end(g, 3);
   gen_add(g, buf, a.t, 1, &n);
 }
@@ -332,8 +317,7 @@ static void sum_triangle(gen *g) {
 /* ---- conditions --------------------------------------------------------- */
 
 static void when(gen *g, gen_expr condition) {
-  if (!g->failed)
-    gen_check(g, describe_if_begin(&g->b, condition));
+  if (!g->failed) gen_check(g, describe_if_begin(&g->b, condition));
   gen_write(g, "build:when(%s, function()\n", gen_said(g, condition));
 }
 
@@ -343,8 +327,7 @@ static void branch(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
   static const char *const names[GEN_MAX_DIM] = {"a", "b", "c", "d", "e"};
-  if (!suits(g, &a, 1))
-    return;
+  if (!suits(g, &a, 1)) return;
   uint32_t opened = 0, inner = gen_once_in(g, 2) ? a.ndim - 1 : GEN_MAX_DIM;
   bool empty = gen_once_in(g, 8);
   block_iters it = {.n = 0};
@@ -363,8 +346,7 @@ static void branch(gen *g) {
   block(g, &it, 0, idx);
   when(g, gen_bin(g, "<", idx[0], gen_num(g, 3)));
   store(g, buf, a.ndim, idx, gen_tweak(g, a.t, gen_load(g, x, idx)));
-  if (!g->failed)
-    gen_check(g, describe_else_begin(&g->b));
+  if (!g->failed) gen_check(g, describe_else_begin(&g->b));
   gen_write(g, "end, function()\n");
   store(g, buf, a.ndim, idx, gen_tweak(g, a.t, gen_load(g, x, idx)));
   end(g, opened + 2);
@@ -377,8 +359,7 @@ static void wave(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
   static const char *const names[GEN_MAX_DIM] = {"a", "b", "c", "d", "e"};
-  if (!suits(g, &a, 1) || a.ndim > 3)
-    return;
+  if (!suits(g, &a, 1) || a.ndim > 3) return;
   int64_t by[GEN_MAX_DIM], up = 1 + gen_below(g, 2);
   block_iters first = {.n = 0}, second;
   gen_expr idx[GEN_MAX_DIM], from[GEN_MAX_DIM], ok = 0;
@@ -395,8 +376,7 @@ static void wave(gen *g) {
   block(g, &second, 0, idx);
   for (uint32_t d = 0; d < a.ndim; d++) {
     from[d] = plus(g, idx[d], by[d]);
-    gen_expr in = gen_bin(g, "and",
-                          gen_bin(g, "<=", gen_num(g, 0), from[d]),
+    gen_expr in = gen_bin(g, "and", gen_bin(g, "<=", gen_num(g, 0), from[d]),
                           gen_bin(g, "<", from[d], gen_num(g, a.shape[d])));
     ok = ok ? gen_bin(g, "and", ok, in) : in;
   }
@@ -413,8 +393,7 @@ static void pair(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
   static const char *const names[GEN_MAX_DIM] = {"a", "b", "c", "d", "e"};
-  if (!suits(g, &a, 1))
-    return;
+  if (!suits(g, &a, 1)) return;
   block_iters it = {.n = 0};
   gen_expr idx[GEN_MAX_DIM];
   ir_buf buf[2] = {local(g, &a), local(g, &a)};
@@ -431,21 +410,27 @@ static void pair(gen *g) {
   gen_add(g, buf[1], a.t, a.ndim, a.shape);
 }
 
-/* An input that is changed in place, element by element. */
+/* An input that is changed in place, element by element, or to which another
+ * tensor is added. */
 static void in_place(gen *g) {
-  uint32_t x = gen_pick(g);
+  uint32_t x = gen_pick(g), with = x;
+  if (gen_once_in(g, 2) && suits(g, &g->tensor[x], 1))
+    with = gen_source(g, g->tensor[x].t, g->tensor[x].ndim, g->tensor[x].shape);
   gen_tensor *a = &g->tensor[x];
   static const char *const names[GEN_MAX_DIM] = {"a", "b", "c", "d", "e"};
-  if (!suits(g, a, 1) || a->is_index || a->inputs != UINT64_C(1) << x)
-    return;
+  if (!suits(g, a, 1) || a->is_index || a->inputs != UINT64_C(1) << x) return;
   block_iters it = {.n = 0};
   gen_expr idx[GEN_MAX_DIM];
   for (uint32_t d = 0; d < a->ndim; d++)
     iter(g, &it, IR_SPATIAL, a->shape[d],
          loop(g, names[d], gen_num(g, 0), gen_num(g, a->shape[d])));
   block(g, &it, 0, idx);
-  store(g, a->buf, a->ndim, idx, gen_tweak(g, a->t, gen_load(g, x, idx)));
+  gen_expr old = gen_load(g, x, idx);
+  store(g, a->buf, a->ndim, idx,
+        with == x ? gen_tweak(g, a->t, old)
+                  : gen_bin(g, "+", old, gen_load(g, with, idx)));
   end(g, a->ndim + 1);
+  a->by |= g->tensor[with].inputs;
   a->changed = true;
   g->nstages++;
 }
@@ -454,8 +439,7 @@ static void in_place(gen *g) {
 static void guarded(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  if (!suits(g, &a, 1) || a.ndim > 2)
-    return;
+  if (!suits(g, &a, 1) || a.ndim > 2) return;
   int64_t n = a.shape[0], by = 2 + gen_below(g, 3), outer = (n + by - 1) / by;
   block_iters it = {.n = 0};
   gen_expr idx[GEN_MAX_DIM];
@@ -474,9 +458,8 @@ static void guarded(gen *g) {
 }
 
 void gen_imperative(gen *g) {
-  static void (*const kinds[])(gen *g) = {
-      scan,       scan,         sweep,   factorise, factorise,
-      substitute, sum_triangle, guarded, branch,    in_place,
-      pair,       wave,         wave};
+  static void (*const kinds[])(gen * g) = {
+      scan,    scan,   sweep,    factorise, factorise, substitute, sum_triangle,
+      guarded, branch, in_place, pair,      wave,      wave};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }

@@ -7,40 +7,35 @@
 #include <string.h>
 
 void gen_check(gen *g, tess_status s) {
-  if (!g->failed)
-    g->failed = s;
+  if (!g->failed) g->failed = s;
 }
 
 /* ---- expressions -------------------------------------------------------- */
 
 gen_expr gen_num(gen *g, int64_t v) {
   gen_expr e = 0;
-  if (!g->failed)
-    gen_check(g, describe_int(&g->b, IR_INDEX, v, &e));
+  if (!g->failed) gen_check(g, describe_int(&g->b, IR_INDEX, v, &e));
   gen_say(g, e, "%lld", (long long)v);
   return e;
 }
 
 gen_expr gen_bin(gen *g, const char *op, gen_expr a, gen_expr b) {
   gen_expr e = 0;
-  if (!g->failed)
-    gen_check(g, describe_binary(&g->b, op, a, b, &e));
+  if (!g->failed) gen_check(g, describe_binary(&g->b, op, a, b, &e));
   gen_say_binary(g, e, op, a, b);
   return e;
 }
 
 gen_expr gen_cast(gen *g, tess_dtype t, gen_expr a) {
   gen_expr e = 0;
-  if (!g->failed)
-    gen_check(g, describe_cast(&g->b, t, a, &e));
+  if (!g->failed) gen_check(g, describe_cast(&g->b, t, a, &e));
   gen_say(g, e, "ts.cast(%s, \"%s\")", gen_said(g, a), gen_dtype_text(g, t));
   return e;
 }
 
 gen_expr gen_select(gen *g, gen_expr c, gen_expr a, gen_expr b) {
   gen_expr e = 0;
-  if (!g->failed)
-    gen_check(g, describe_select(&g->b, c, a, b, &e));
+  if (!g->failed) gen_check(g, describe_select(&g->b, c, a, b, &e));
   gen_say(g, e, "ts.select(%s, %s, %s)", gen_said(g, c), gen_said(g, a),
           gen_said(g, b));
   return e;
@@ -49,8 +44,7 @@ gen_expr gen_select(gen *g, gen_expr c, gen_expr a, gen_expr b) {
 gen_expr gen_load(gen *g, uint32_t tensor, const gen_expr *idx) {
   gen_tensor *x = &g->tensor[tensor];
   gen_expr e = 0;
-  if (!g->failed)
-    gen_check(g, describe_load(&g->b, x->buf, x->ndim, idx, &e));
+  if (!g->failed) gen_check(g, describe_load(&g->b, x->buf, x->ndim, idx, &e));
   gen_say(g, e, "%s(%s)", x->name, gen_list(g, x->ndim, idx));
   x->used = true;
   g->reads |= x->inputs;
@@ -59,8 +53,7 @@ gen_expr gen_load(gen *g, uint32_t tensor, const gen_expr *idx) {
 
 static gen_expr call(gen *g, const char *fn, gen_expr a) {
   gen_expr e = 0;
-  if (!g->failed)
-    gen_check(g, describe_call(&g->b, fn, 1, &a, &e));
+  if (!g->failed) gen_check(g, describe_call(&g->b, fn, 1, &a, &e));
   gen_say(g, e, "ts.%s(%s)", strcmp(fn, "not") ? fn : "lnot", gen_said(g, a));
   return e;
 }
@@ -69,8 +62,7 @@ static gen_expr call(gen *g, const char *fn, gen_expr a) {
 gen_expr gen_const(gen *g, tess_dtype t) {
   gen_expr e = 0;
   int v = (int)gen_below(g, 9) - (t.code == TESS_INT || ir_is_float(t) ? 4 : 0);
-  if (g->failed)
-    return 0;
+  if (g->failed) return 0;
   if (ir_is_float(t))
     gen_check(g, describe_real(&g->b, t, g->o.representable ? v : v / 4.0, &e));
   else
@@ -89,9 +81,7 @@ static gen_expr compare(gen *g, gen_expr a, gen_expr b) {
   return gen_bin(g, op[gen_below(g, 6)], a, b);
 }
 
-static gen_expr tweak_bool(gen *g, gen_expr a) {
-  return call(g, "not", a);
-}
+static gen_expr tweak_bool(gen *g, gen_expr a) { return call(g, "not", a); }
 
 static gen_expr relu(gen *g, tess_dtype t, gen_expr a) {
   return gen_bin(g, gen_once_in(g, 2) ? "max" : "min", a, gen_const(g, t));
@@ -117,11 +107,13 @@ static gen_expr tweak_int(gen *g, tess_dtype t, gen_expr a) {
 }
 
 static gen_expr tweak_float(gen *g, tess_dtype t, gen_expr a) {
-  static const char *const fn[] = {"exp", "log", "sqrt", "rsqrt", "tanh",
-                                   "sigmoid", "erf", "abs", "floor", "ceil",
-                                   "round"};
-  static const tess_dtype via[] = {{TESS_FLOAT, 16, 1}, {TESS_FLOAT, 64, 1},
-                                   {TESS_INT, 32, 1}, {TESS_FLOAT, 32, 1}};
+  static const char *const fn[] = {"exp",   "log",     "sqrt", "rsqrt",
+                                   "tanh",  "sigmoid", "erf",  "abs",
+                                   "floor", "ceil",    "round"};
+  static const tess_dtype via[] = {{TESS_FLOAT, 16, 1},
+                                   {TESS_FLOAT, 64, 1},
+                                   {TESS_INT, 32, 1},
+                                   {TESS_FLOAT, 32, 1}};
   switch (gen_below(g, 6)) {
   case 0: return gen_bin(g, "*", a, gen_const(g, t));
   case 1: return gen_bin(g, "/", gen_const(g, t), a);
@@ -131,19 +123,17 @@ static gen_expr tweak_float(gen *g, tess_dtype t, gen_expr a) {
 }
 
 gen_expr gen_tweak(gen *g, tess_dtype t, gen_expr a) {
-  if (t.code == TESS_BOOL)
-    return tweak_bool(g, a);
-  if (g->o.representable || gen_once_in(g, 2))
-    return tweak_exactly(g, t, a);
+  if (t.code == TESS_BOOL) return tweak_bool(g, a);
+  if (g->o.representable || gen_once_in(g, 2)) return tweak_exactly(g, t, a);
   return ir_is_float(t) ? tweak_float(g, t, a) : tweak_int(g, t, a);
 }
 
 gen_expr gen_mix(gen *g, tess_dtype t, gen_expr a, gen_expr b) {
   static const char *const num[] = {"+", "-", "*", "min", "max"};
   if (t.code == TESS_BOOL)
-    return gen_once_in(g, 3) ? gen_bin(g, "!=", a, b)
-                             : gen_bin(g, gen_once_in(g, 2) ? "and" : "or", a,
-                                       b);
+    return gen_once_in(g, 3)
+               ? gen_bin(g, "!=", a, b)
+               : gen_bin(g, gen_once_in(g, 2) ? "and" : "or", a, b);
   if (gen_once_in(g, 6))
     return gen_select(g, compare(g, a, b), a, gen_bin(g, "+", a, b));
   if (!g->o.representable && gen_once_in(g, 7))
@@ -154,8 +144,8 @@ gen_expr gen_mix(gen *g, tess_dtype t, gen_expr a, gen_expr b) {
 /* ---- extents and types -------------------------------------------------- */
 
 int64_t gen_extent(gen *g, int64_t most) {
-  static const int8_t common[] = {1, 2, 3, 4, 5, 6, 7, 8, 8, 9, 10, 11, 12, 13,
-                                  15, 16, 16, 17, 20, 24, 31, 32};
+  static const int8_t common[] = {1,  2,  3,  4,  5,  6,  7,  8,  8,  9,  10,
+                                  11, 12, 13, 15, 16, 16, 17, 20, 24, 31, 32};
   int64_t v = common[gen_below(g, sizeof common)];
   if (most < 1)
     v = 1;
@@ -166,12 +156,11 @@ int64_t gen_extent(gen *g, int64_t most) {
 
 tess_dtype gen_dtype(gen *g) {
   static const tess_dtype all[] = {
-      {TESS_FLOAT, 64, 1}, {TESS_INT, 8, 1},  {TESS_INT, 16, 1},
-      {TESS_INT, 32, 1},   {TESS_INT, 64, 1}, {TESS_UINT, 8, 1},
-      {TESS_UINT, 16, 1},  {TESS_UINT, 32, 1}, {TESS_BOOL, 8, 1},
+      {TESS_FLOAT, 64, 1}, {TESS_INT, 8, 1},    {TESS_INT, 16, 1},
+      {TESS_INT, 32, 1},   {TESS_INT, 64, 1},   {TESS_UINT, 8, 1},
+      {TESS_UINT, 16, 1},  {TESS_UINT, 32, 1},  {TESS_BOOL, 8, 1},
       {TESS_FLOAT, 16, 1}, {TESS_BFLOAT, 16, 1}};
-  if (!gen_once_in(g, 3))
-    return (tess_dtype){TESS_FLOAT, 32, 1};
+  if (!gen_once_in(g, 3)) return (tess_dtype){TESS_FLOAT, 32, 1};
   return all[gen_below(g, g->o.no_16bit ? 9 : 11)];
 }
 
@@ -186,8 +175,7 @@ static gen_tensor *enter(gen *g, ir_buf buf, tess_dtype t, uint32_t ndim,
                          const int64_t *shape) {
   gen_tensor *x = &g->tensor[g->n++];
   *x = (gen_tensor){.buf = buf, .t = t, .ndim = ndim};
-  for (uint32_t d = 0; d < ndim; d++)
-    x->shape[d] = shape[d];
+  for (uint32_t d = 0; d < ndim; d++) x->shape[d] = shape[d];
   return x;
 }
 
@@ -207,8 +195,7 @@ static uint32_t new_input(gen *g, tess_dtype t, uint32_t ndim,
   char name[32];
   gen_expr e[GEN_MAX_DIM];
   ir_buf buf = 0;
-  for (uint32_t d = 0; d < ndim; d++)
-    e[d] = gen_num(g, shape[d]);
+  for (uint32_t d = 0; d < ndim; d++) e[d] = gen_num(g, shape[d]);
   gen_name(g, "x", name, sizeof name);
   if (!g->failed)
     gen_check(g, describe_buffer(&g->b, name, t, ndim, e, IR_SCOPE_GLOBAL,
@@ -226,17 +213,14 @@ static uint32_t new_input(gen *g, tess_dtype t, uint32_t ndim,
 static bool fits(const gen_tensor *x, tess_dtype t, uint32_t ndim,
                  const int64_t *shape) {
   bool same = !x->is_index && ir_dtype_eq(x->t, t) && x->ndim == ndim;
-  for (uint32_t d = 0; same && d < ndim; d++)
-    same = x->shape[d] == shape[d];
+  for (uint32_t d = 0; same && d < ndim; d++) same = x->shape[d] == shape[d];
   return same;
 }
 
-uint32_t gen_source(gen *g, tess_dtype t, uint32_t ndim,
-                    const int64_t *shape) {
+uint32_t gen_source(gen *g, tess_dtype t, uint32_t ndim, const int64_t *shape) {
   uint32_t from = gen_below(g, g->n + 1);
   for (uint32_t i = from; i < g->n; i++)
-    if (fits(&g->tensor[i], t, ndim, shape))
-      return i;
+    if (fits(&g->tensor[i], t, ndim, shape)) return i;
   return new_input(g, t, ndim, shape);
 }
 
@@ -260,17 +244,14 @@ void gen_begin(gen *g, const char *kind, uint32_t ndim, const int64_t *shape,
   char name[32];
   gen_expr e[GEN_MAX_DIM];
   ir_var v[GEN_MAX_DIM] = {0};
-  for (uint32_t d = 0; d < ndim; d++)
-    e[d] = gen_num(g, shape[d]);
+  for (uint32_t d = 0; d < ndim; d++) e[d] = gen_num(g, shape[d]);
   gen_name(g, kind, name, sizeof name);
-  if (g->what)
-    str_printf(g->what, " %s", name);
+  if (g->what) str_printf(g->what, " %s", name);
   if (!g->failed)
     gen_check(g, describe_compute_begin(&g->b, name, ndim, e, NULL, v));
   for (uint32_t d = 0; d < ndim; d++) {
     idx[d] = 0;
-    if (!g->failed)
-      gen_check(g, describe_var(&g->b, v[d], &idx[d]));
+    if (!g->failed) gen_check(g, describe_var(&g->b, v[d], &idx[d]));
     gen_say(g, idx[d], "%c", "ijklm"[d]);
   }
   snprintf(g->compute, sizeof g->compute, "%s", name);
@@ -278,8 +259,8 @@ void gen_begin(gen *g, const char *kind, uint32_t ndim, const int64_t *shape,
 }
 
 /* Results are called as their buffers are: as the compute, or name_v0 .. */
-void gen_write_results(gen *g, uint32_t n, uint32_t ndim,
-                       const int64_t *shape, const char *body) {
+void gen_write_results(gen *g, uint32_t n, uint32_t ndim, const int64_t *shape,
+                       const char *body) {
   gen_write(g, "  return %s\nend\nlocal ", body);
   for (uint32_t i = 0; i < n; i++)
     if (n == 1)
@@ -293,8 +274,7 @@ void gen_write_results(gen *g, uint32_t n, uint32_t ndim,
 void gen_end(gen *g, uint32_t ndim, const int64_t *shape, tess_dtype t,
              gen_expr body) {
   ir_buf out = 0;
-  if (!g->failed)
-    gen_check(g, describe_compute_end(&g->b, 1, &body, &out));
+  if (!g->failed) gen_check(g, describe_compute_end(&g->b, 1, &body, &out));
   gen_write_results(g, 1, ndim, shape, gen_said(g, body));
   gen_add(g, out, t, ndim, shape);
 }
@@ -303,10 +283,8 @@ gen_expr gen_axis(gen *g, int64_t extent, ir_var *axis) {
   char name[32];
   gen_expr e = 0, lo = gen_num(g, 0), n = gen_num(g, extent);
   gen_name(g, "r", name, sizeof name);
-  if (!g->failed)
-    gen_check(g, describe_axis_new(&g->b, name, lo, n, axis));
-  if (!g->failed)
-    gen_check(g, describe_var(&g->b, *axis, &e));
+  if (!g->failed) gen_check(g, describe_axis_new(&g->b, name, lo, n, axis));
+  if (!g->failed) gen_check(g, describe_var(&g->b, *axis, &e));
   gen_say(g, e, "%s", name);
   gen_write(g, "  local %s = ts.reduce_axis(\"%s\", %lld)\n", name, name,
             (long long)extent);
@@ -331,8 +309,8 @@ void gen_end_reduce(gen *g, uint32_t ndim, const int64_t *shape, tess_dtype t,
   if (!g->failed)
     gen_check(g, describe_builtin(&g->b, name[k], source, &reducer));
   if (!g->failed)
-    gen_check(g, describe_reduce(&g->b, reducer, 1, &source, naxes, axes,
-                                 &body));
+    gen_check(g,
+              describe_reduce(&g->b, reducer, 1, &source, naxes, axes, &body));
   gen_say(g, body, "ts.%s(%s, {%s})", fn[k], gen_said(g, source),
           gen_axes(g, naxes, axes));
   gen_end(g, ndim, shape, t, body);
@@ -371,8 +349,7 @@ static tess_status assemble(gen *g, ir_program *dst) {
     all += is_out[i];
   }
   for (uint32_t i = 0, k = 0, left = all; i < g->n; i++) {
-    if (!is_out[i])
-      continue;
+    if (!is_out[i]) continue;
     if (g->o.without >> (k++ & 63) & 1 && left > 1) {
       left--;
       continue;
@@ -381,13 +358,17 @@ static tess_status assemble(gen *g, ir_program *dst) {
     out_name[nout++] = g->tensor[i].name;
     needed |= g->tensor[i].inputs;
   }
+  for (uint64_t was = 0; was != needed;) {
+    was = needed;
+    for (uint32_t i = 0; i < g->n; i++)
+      if (needed >> i & 1) needed |= g->tensor[i].by;
+  }
   for (uint32_t i = 0; i < g->n; i++)
     if (g->tensor[i].inputs == UINT64_C(1) << i && needed >> i & 1) {
       in[nin] = g->tensor[i].buf;
       in_name[nin++] = g->tensor[i].name;
     }
-  if (g->o.lua)
-    write_program(g, nin, in_name, nout, out_name);
+  if (g->o.lua) write_program(g, nin, in_name, nout, out_name);
   return describe_program(&g->b, "main", nin, in, nout, out, dst);
 }
 
@@ -401,12 +382,10 @@ tess_status gen_program(rng *r, const gen_options *o, mem_heap *heap,
   str_init(&g.script, heap);
   arena_init(&g.texts, heap);
   uint32_t stages = 1 + gen_below(&g, g.o.max_stages);
-  if (g.o.stages && stages > g.o.stages)
-    stages = g.o.stages;
+  if (g.o.stages && stages > g.o.stages) stages = g.o.stages;
   while (g.nstages < stages && g.n + 8 < GEN_MAX_TENSORS && !g.failed)
     gen_stage(&g);
-  if (!g.failed)
-    gen_check(&g, assemble(&g, dst));
+  if (!g.failed) gen_check(&g, assemble(&g, dst));
   vec_free(heap, &g.said);
   arena_free(&g.texts);
   str_free(&g.script);

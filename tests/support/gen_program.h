@@ -44,7 +44,8 @@ typedef struct gen_tensor {
   uint64_t inputs;       /* bits: which inputs it is made of */
   bool used;             /* some stage reads it */
   bool is_index;         /* an input that says which elements to take */
-  bool changed;          /* an input that a stage changes in place */
+  bool changed;          /* an input that a stage changes in place, */
+  uint64_t by;           /*   and by which inputs */
   char name[24];
 } gen_tensor;
 
