@@ -2,8 +2,10 @@
 -- A layer for tensor cores: the first feed-forward layer of BERT-Large with
 -- GELU, 1024 x 4096 x 1024 in float16, scheduled for wmma fragments with
 -- staged copies and a software pipeline, as MetaSchedule's tensor-core rule
--- does it.  No such processor is needed: the oracle runs a scaled-down one.
+-- does it.  No such processor is needed: the oracle runs a scaled-down one,
+-- warp by warp.
 local ts = require "tessera"
+local tensor = require "tessera.tensor"
 
 local function dense(I, J, K)
   local X = ts.placeholder("X", { I, K }, "float16")
@@ -110,6 +112,17 @@ local function schedule(sch, tiles)
   sch:reverse_compute_inline(after[#after])
 end
 
+-- What the annotations ask for: the pieces are done by tensor cores, whose sums
+-- start before the reduction.  (The copies into and out of fragments are found
+-- when the program is lowered.)
+local function tensorize(sch)
+  local piece = sch:get_block("T_dense_o")
+  local _, _, _, k0 = sch:get_loops(piece)
+  local start = sch:decompose_reduction(piece, k0)
+  sch:tensorize(start, tensor.wmma "wmma_fill_16x16x16_f16")
+  sch:tensorize(piece, tensor.wmma "wmma_sync_16x16x16_f16f16f16_trans")
+end
+
 -- At its real size the trace replays, from all its texts.
 local large = dense(1024, 4096, 1024)
 local sch = ts.schedule(large)
@@ -131,6 +144,9 @@ sch = ts.schedule(small)
 schedule(sch, { i = { 1, 1, 2, 2, 1 }, j = { 1, 2, 4, 1, 1 },
                 k = { 2, 2, 1 } })
 assert(ts.equivalent(sch, small))
+local tensorized = sch:copy()
+tensorize(tensorized)
+assert(ts.equivalent(tensorized, small))
 local X = ts.tensor("float16", { I, K }, "random")
 local W = ts.tensor("float16", { J, K }, "random")
 local bias = ts.tensor("float16", { J }, "random")
@@ -140,6 +156,16 @@ ts.interpret(small, { X, W, bias, expected })
 ts.interpret(sch, { X, W, bias, y })
 assert(y:compare(expected) == 0)   -- it sums in the same order
 print("scaled down it computes the same")
+
+-- And so does what a device runs of it: blocks of threads, warps that work
+-- together on fragments, barriers.  The oracle runs them in lockstep.
+local kernel = ts.lower(tensorized)
+assert(ts.equivalent(kernel, small))
+y = ts.tensor("float16", { I, J }, "zeros")
+ts.interpret(kernel, { X, W, bias, y })
+assert(y:compare(expected) == 0)
+local _, warps = tostring(kernel):gsub("in warp%(1%)", "")
+print("a device would, too; " .. warps .. " statements are a warp's")
 
 -- Other decisions, one at a time.
 local changed = sch:trace()

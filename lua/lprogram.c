@@ -89,6 +89,15 @@ static int load_program(lua_State *L) {
   return 1;
 }
 
+/* ts.lower(schedule or program): what a device with threads runs of it */
+static int lower(lua_State *L) {
+  tess_program *p = lt_to_program(L, 1), *q;
+  void **box = lt_box(L, LT_PROGRAM, 0);
+  lt_check(L, tess_program_lower(p, &q));
+  *box = q;
+  return 1;
+}
+
 tess_program *lt_to_program(lua_State *L, int i) {
   if (luaL_testudata(L, i, LT_PROGRAM)) {
     lua_pushvalue(L, i);
@@ -109,8 +118,8 @@ void lt_open_program(lua_State *L) {
     {"flops", flops}, {"hash", hash}, {"verify", verify}, {"equal", equal},
     {"name", name}, {"params", params}, {"add", add}, {"save", save},
     {NULL, NULL}};
-  static const luaL_Reg functions[] = {{"load_program", load_program},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+    {"load_program", load_program}, {"lower", lower}, {NULL, NULL}};
   lt_class(L, LT_PROGRAM, meta, methods, program_gc);
   luaL_setfuncs(L, functions, 0);
 }

@@ -200,8 +200,9 @@ end
 local builder = {}
 builder.__index = builder
 
-function builder:input(name, shape, dtype)
-  local b = self.core.buffer(name, shape, dtype, "global", "input", true)
+function builder:input(name, shape, dtype, scope)
+  local b = self.core.buffer(name, shape, dtype, scope or "global", "input",
+                             true)
   table.insert(self.inputs, b)
   return b
 end
@@ -209,8 +210,9 @@ end
 -- A parameter that the caller fills and the program changes in place.
 builder.inout = builder.input
 
-function builder:output(name, shape, dtype)
-  local b = self.core.buffer(name, shape, dtype, "global", "output", true)
+function builder:output(name, shape, dtype, scope)
+  local b = self.core.buffer(name, shape, dtype, scope or "global", "output",
+                             true)
   table.insert(self.outputs, b)
   return b
 end

@@ -15,14 +15,15 @@ local function declare(name, make)
 end
 
 -- C[i, j] = C[i, j] + A[i, k] * B[k, j] over a tile; without `m` it has no i.
--- `trans`: of B[j, k].
+-- `trans`: of B[j, k].  `scopes`: of A, B and C.
 local function product(o)
   local b = ts.builder("product")
   local rows = o.m and { o.m } or {}
-  local A = b:input("A", o.m and { o.m, o.k } or { o.k }, o.dtype)
+  local scopes = o.scopes or {}
+  local A = b:input("A", o.m and { o.m, o.k } or { o.k }, o.dtype, scopes[1])
   local B = b:input("B", o.trans and { o.n, o.k } or { o.k, o.n },
-                    o.dtype_b or o.dtype)
-  local C = b:inout("C", o.m and { o.m, o.n } or { o.n }, o.acc)
+                    o.dtype_b or o.dtype, scopes[2])
+  local C = b:inout("C", o.m and { o.m, o.n } or { o.n }, o.acc, scopes[3])
   local function body(i, j, k)
     b:block("C", o.m and {
       { "vi", extent = o.m, bind = i }, { "vj", extent = o.n, bind = j },
@@ -98,6 +99,92 @@ function tensor.dot_16x4(target)
   end)
 end
 
+-- ---- tensor cores: what a warp does with fragments of matrices -------------
+
+local types = { f16 = "float16", f32 = "float32", s8 = "int8", s32 = "int32" }
+local memory = { shared = "shared", shared_dyn = "shared.dyn",
+                 global = "global" }
+local fragment = { a = "wmma.matrix_a", b = "wmma.matrix_b",
+                   acc = "wmma.accumulator" }
+local size = "16x16x16"
+
+-- to[i, j] = value, over a tile; `from`, where given, is of this scope.
+local function tile_of(dtype, from, to)
+  local b = ts.builder("tile")
+  local A = from and b:input("A", { 16, 16 }, dtype, from)
+  local C = b:output("C", { 16, 16 }, dtype, to)
+  b:loop("i", 0, 16, function(i)
+    b:loop("j", 0, 16, function(j)
+      b:block("C", { { "vi", extent = 16, bind = i },
+                     { "vj", extent = 16, bind = j } },
+        function(vi, vj)
+          b:store(C, { vi, vj }, A and A(vi, vj) or ts.const(0, dtype))
+        end)
+    end)
+  end)
+  return b:program()
+end
+
+-- name -> function that gives the description
+local wmma = {}
+for _, t in ipairs{ "f16", "s8" } do
+  for _, operand in ipairs{ "a", "b" } do
+    for _, trans in ipairs{ "", "_trans" } do
+      for _, from in ipairs{ "shared", "shared_dyn" } do
+        wmma["wmma_load_" .. size .. "_" .. t .. "_" .. operand .. trans ..
+             "_" .. from] = function()
+          return tile_of(types[t], memory[from], fragment[operand])
+        end
+      end
+    end
+  end
+end
+for kind, t in pairs{ f16f16f32 = { "f16", "f32" },
+                      f16f16f16 = { "f16", "f16" },
+                      s8s8s32 = { "s8", "s32" } } do
+  for _, trans in ipairs{ "", "_trans" } do
+    wmma["wmma_sync_" .. size .. "_" .. kind .. trans] = function()
+      return product{ m = 16, n = 16, k = 16, dtype = types[t[1]],
+                      acc = types[t[2]], trans = trans ~= "",
+                      scopes = { fragment.a, fragment.b, fragment.acc } }
+    end
+  end
+end
+for _, t in ipairs{ "f32", "f16", "s32" } do
+  wmma["wmma_fill_" .. size .. "_" .. t] = function()
+    return tile_of(types[t], nil, fragment.acc)
+  end
+  for to, scope in pairs(memory) do
+    wmma["wmma_store_" .. size .. "_" .. t .. "_" .. to] = function()
+      return tile_of(types[t], fragment.acc, scope)
+    end
+  end
+end
+
+-- The names of the intrinsics of tensor cores, sorted.
+function tensor.wmma_names()
+  local names = {}
+  for name in pairs(wmma) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+-- Declares one of them: all lanes of a warp do together what it describes.
+function tensor.wmma(name)
+  local describe = wmma[name]
+  if not describe then
+    error("there is no intrinsic '" .. tostring(name) .. "'", 2)
+  end
+  return declare(name, function()
+    local desc = describe()
+    local sch = ts.schedule(desc)
+    sch:annotate(sch:get_block("root"), "warp_execution", 1)
+    return desc, sch:program()
+  end)
+end
+
+-- ---- tiles ------------------------------------------------------------------
+
 -- Splits the loops of a block so that its last iters make up tiles of these
 -- sizes (innermost last), moves the tiles inside and gives the outermost loop
 -- of them: what tensorize takes.  nil and the reason where a size does not
@@ -107,7 +194,6 @@ function tensor.tile(sch, block, sizes)
   local first = #loops - #sizes
   if first < 0 then return nil, "the block has fewer loops" end
   local outer, inner = {}, {}
-  for i = 1, first do outer[i] = loops[i] end
   for i, size in ipairs(sizes) do
     local ok, a, b = pcall(sch.split, sch, loops[first + i],
                            { ts.auto, size })

@@ -222,6 +222,13 @@ TESS_API tess_status tess_program_text(tess_program *p, TESS_GIVE char **out);
 TESS_API uint64_t tess_program_hash(tess_program *p);
 TESS_API int64_t tess_program_flops(tess_program *p);
 TESS_API tess_status tess_program_verify(tess_program *p);
+/* What a device with threads runs of it: each nest of thread loops has become
+ * a kernel, one nest around what a thread runs, with barriers where threads
+ * meet; copies, pipelines and reductions across threads are written out.
+ * TESS_UNSUPPORTED where that cannot be.  The oracle runs its threads in
+ * lockstep. */
+TESS_API tess_status tess_program_lower(tess_program *p,
+                                        TESS_GIVE tess_program **out);
 TESS_API int tess_program_equal(tess_program *p, tess_program *q);
 TESS_API const char *tess_program_name(tess_program *p);
 typedef struct tess_param {

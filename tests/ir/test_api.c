@@ -82,6 +82,9 @@ static tess_status everything(fixture *f) {
   f->q = NULL;
   tess_builder_free(f->b);
   f->b = NULL;
+  TRY(tess_program_lower(f->p, &f->q));
+  tess_program_free(f->q);
+  f->q = NULL;
   return tess_program_verify(f->p);
 }
 
