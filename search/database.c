@@ -4,7 +4,6 @@
 
 static const char schema[] =
   "PRAGMA journal_mode = WAL;"
-  "PRAGMA synchronous = NORMAL;"
   "BEGIN IMMEDIATE;"
   "CREATE TABLE IF NOT EXISTS meta ("
   "  key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
@@ -26,41 +25,80 @@ static const char schema[] =
   "  PRIMARY KEY (workload, target, policy, seed)) WITHOUT ROWID;"
   "COMMIT;";
 
-static tess_status sql_fail(database *d, const char *what) {
+/* Why the system refused, where it was asked. */
+static const char *system_says(sqlite3 *db, int code) {
+  int kind = code & 0xff;
+  if (code == SQLITE_FULL) return "the disk is full";
+  if (kind != SQLITE_IOERR && kind != SQLITE_CANTOPEN) return "";
+  int why = sqlite3_system_errno(db);
+  return why ? strerror(why) : "";
+}
+
+tess_status database_fail(const database *d, const char *what) {
   int code = sqlite3_errcode(d->db);
-  tess_status s = code == SQLITE_NOMEM ? TESS_NOMEM : TESS_IO;
-  return ctx_fail(d->c, s, "database %s: %s: %s%s", d->path, what,
-                  sqlite3_errmsg(d->db),
-                  code == SQLITE_FULL ? " (the disk is full)" : "");
+  bool nomem = code == SQLITE_NOMEM || code == SQLITE_IOERR_NOMEM;
+  const char *why = system_says(d->db, code);
+  return ctx_fail(d->c, nomem ? TESS_NOMEM : TESS_IO,
+                  "database %s: %s: %s%s%s%s", d->path, what,
+                  sqlite3_errmsg(d->db), *why ? " (" : "", why,
+                  *why ? ")" : "");
 }
 
 /* ---- opening ------------------------------------------------------------------ */
 
+static tess_status foreign(const database *d) {
+  return ctx_fail(d->c, TESS_INVALID, "database %s is another program's",
+                  d->path);
+}
+
 static tess_status check_version(database *d) {
   sqlite3_stmt *q = NULL;
-  int64_t version = 0;
-  if (sqlite3_prepare_v2(d->db, "SELECT value FROM meta WHERE key = 'schema'",
-                         -1, &q, NULL) != SQLITE_OK)
-    return sql_fail(d, "reading its version");
-  if (sqlite3_step(q) == SQLITE_ROW) version = sqlite3_column_int64(q, 0);
+  int code = sqlite3_prepare_v2(d->db, "SELECT value FROM meta WHERE key = "
+                                "'schema'", -1, &q, NULL);
+  if (code == SQLITE_ERROR) return foreign(d);       /* no such table */
+  if (code == SQLITE_OK) code = sqlite3_step(q);
+  int64_t version = code == SQLITE_ROW ? sqlite3_column_int64(q, 0) : 0;
+  tess_status s = code == SQLITE_ROW    ? TESS_OK
+                  : code == SQLITE_DONE ? foreign(d)
+                                        : database_fail(d, "reading its version");
   sqlite3_finalize(q);
-  if (version == DATABASE_SCHEMA) return TESS_OK;
+  if (s != TESS_OK || version == DATABASE_SCHEMA) return s;
   return ctx_fail(d->c, TESS_UNSUPPORTED, "database %s has version %lld; this "
                   "program knows version %d", d->path, (long long)version,
                   DATABASE_SCHEMA);
 }
 
+/* Whether nothing is in it yet; a new file, or an empty one. */
+static tess_status is_new(database *d, bool *yes) {
+  sqlite3_stmt *q = NULL;
+  bool read = sqlite3_prepare_v2(d->db, "SELECT count(*) FROM sqlite_master",
+                                 -1, &q, NULL) == SQLITE_OK &&
+              sqlite3_step(q) == SQLITE_ROW;
+  *yes = read && sqlite3_column_int64(q, 0) == 0;
+  tess_status s = read ? TESS_OK : database_fail(d, "opening");
+  sqlite3_finalize(q);
+  return s;
+}
+
+static tess_status run(database *d, const char *sql, const char *what) {
+  if (sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK) return TESS_OK;
+  return database_fail(d, what);
+}
+
+/* What is there and not known to be ours is not written. */
 static tess_status open_file(database *d) {
+  bool make;
   if (!*d->path)                /* SQLite would make one in memory */
     return ctx_fail(d->c, TESS_INVALID, "a database needs a file");
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
               SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   if (sqlite3_open_v2(d->path, &d->db, flags, NULL) != SQLITE_OK)
-    return sql_fail(d, "opening");
+    return database_fail(d, "opening");
   sqlite3_busy_timeout(d->db, 30000);
-  if (sqlite3_exec(d->db, schema, NULL, NULL, NULL) != SQLITE_OK)
-    return sql_fail(d, "preparing its tables");
-  return check_version(d);
+  tess_status s = is_new(d, &make);
+  if (s == TESS_OK && make) s = run(d, schema, "preparing its tables");
+  if (s == TESS_OK) s = check_version(d);
+  return s == TESS_OK ? run(d, "PRAGMA synchronous = NORMAL", "opening") : s;
 }
 
 typedef struct open_work {
@@ -99,7 +137,7 @@ void tess_database_free(tess_database *d) {
 static tess_status prepare(database *d, const char *sql, sqlite3_stmt **q) {
   if (sqlite3_prepare_v2(d->db, sql, -1, q, NULL) == SQLITE_OK)
     return TESS_OK;
-  return sql_fail(d, "preparing a statement");
+  return database_fail(d, "preparing a statement");
 }
 
 static void bind_text(sqlite3_stmt *q, int i, const char *s) {
@@ -114,7 +152,7 @@ static void bind_key(sqlite3_stmt *q, const database_key *k) {
 
 static tess_status run_once(database *d, sqlite3_stmt *q, const char *what) {
   int code = sqlite3_step(q);
-  tess_status s = code == SQLITE_DONE ? TESS_OK : sql_fail(d, what);
+  tess_status s = code == SQLITE_DONE ? TESS_OK : database_fail(d, what);
   sqlite3_reset(q);
   return s;
 }
@@ -183,12 +221,12 @@ tess_status database_put(database *d, const database_key *k, uint32_t n,
                          const database_record *r, uint64_t seed,
                          uint64_t next) {
   if (sqlite3_exec(d->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
-    return sql_fail(d, "beginning to store");
+    return database_fail(d, "beginning to store");
   tess_status s = put_all(d, k, n, r);
   if (s == TESS_OK) s = put_next(d, k, seed, next);
   if (s == TESS_OK &&
       sqlite3_exec(d->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
-    s = sql_fail(d, "storing");
+    s = database_fail(d, "storing");
   if (s != TESS_OK) sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
   return s;
 }
@@ -236,7 +274,7 @@ tess_status database_each(database *d, const database_key *k,
       .trace = (const char *)sqlite3_column_text(q, 6)};
     if (is_vector(r.n, r.d)) s = f(ud, &r);
   }
-  if (s == TESS_OK && code != SQLITE_DONE) s = sql_fail(d, "reading");
+  if (s == TESS_OK && code != SQLITE_DONE) s = database_fail(d, "reading");
   sqlite3_finalize(q);
   return s;
 }
@@ -250,8 +288,9 @@ tess_status database_next(database *d, const database_key *k, uint64_t seed,
   if (s != TESS_OK) return s;
   bind_key(q, k);
   sqlite3_bind_int64(q, 4, (sqlite3_int64)seed);
-  if (sqlite3_step(q) == SQLITE_ROW)
-    *next = (uint64_t)sqlite3_column_int64(q, 0);
+  int code = sqlite3_step(q);
+  if (code == SQLITE_ROW) *next = (uint64_t)sqlite3_column_int64(q, 0);
+  else if (code != SQLITE_DONE) s = database_fail(d, "reading");
   sqlite3_finalize(q);
   return s;
 }

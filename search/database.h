@@ -22,6 +22,9 @@ struct tess_database {
 
 tess_status database_open(tess_context *c, const char *path,
                           tess_database **out);
+/* What SQLite says has gone wrong while doing `what`. */
+tess_status database_fail(const database *d, const char *what);
+
 /* What of a program's records can be compared: their key. */
 typedef struct database_key {
   uint64_t workload;         /* hash of the unscheduled program */

@@ -13,21 +13,31 @@ static const char rows_sql[] =
   " program_hash FROM record JOIN workload ON workload.hash = workload "
   "ORDER BY status <> 'OK', seconds, record.id";
 
+/* To the next row; the statement is gone where there is none. */
+static tess_status next_row(tess_database *d) {
+  int code = sqlite3_step(d->rows);
+  if (code == SQLITE_ROW) return TESS_OK;
+  tess_status s = code == SQLITE_DONE ? TESS_NOT_FOUND
+                                      : database_fail(d, "reading");
+  sqlite3_finalize(d->rows);
+  d->rows = NULL;
+  return s;
+}
+
 static tess_status step_to(tess_database *d, uint64_t k) {
+  tess_status s = TESS_OK;
   if (d->rows && k < d->at) {
     sqlite3_finalize(d->rows);
     d->rows = NULL;
   }
   if (!d->rows) {
     d->at = 0;
-    if (sqlite3_prepare_v2(d->db, rows_sql, -1, &d->rows, NULL) !=
-          SQLITE_OK ||
-        sqlite3_step(d->rows) != SQLITE_ROW)
-      return TESS_NOT_FOUND;
+    if (sqlite3_prepare_v2(d->db, rows_sql, -1, &d->rows, NULL) != SQLITE_OK)
+      return database_fail(d, "reading");
+    s = next_row(d);
   }
-  for (; d->at < k; d->at++)
-    if (sqlite3_step(d->rows) != SQLITE_ROW) return TESS_NOT_FOUND;
-  return TESS_OK;
+  for (; s == TESS_OK && d->at < k; d->at++) s = next_row(d);
+  return s;
 }
 
 static const char *text_at(sqlite3_stmt *q, int i) {
@@ -38,12 +48,10 @@ static const char *text_at(sqlite3_stmt *q, int i) {
 tess_status tess_database_row(tess_database *d, uint64_t k,
                               tess_record *out) {
   tess_status s = step_to(d, k);
-  if (s != TESS_OK) {
-    sqlite3_finalize(d->rows);
-    d->rows = NULL;
+  if (s == TESS_NOT_FOUND)
     return ctx_fail(d->c, s, "the database has no record number %llu",
                     (unsigned long long)k + 1);
-  }
+  if (s != TESS_OK) return s;
   sqlite3_stmt *q = d->rows;
   *out = (tess_record){
     .id = sqlite3_column_int64(q, 0),
@@ -109,10 +117,11 @@ tess_status tess_database_trace(tess_database *d, int64_t id,
   if (sqlite3_prepare_v2(d->db, "SELECT trace, program FROM record JOIN "
         "workload ON workload.hash = workload WHERE record.id = ?1", -1, &q,
         NULL) != SQLITE_OK)
-    return ctx_fail(d->c, TESS_IO, "database %s: %s", d->path,
-                    sqlite3_errmsg(d->db));
+    return database_fail(d, "reading");
   sqlite3_bind_int64(q, 1, id);
-  if (sqlite3_step(q) == SQLITE_ROW) s = read_trace(d, q, out);
+  int code = sqlite3_step(q);
+  if (code == SQLITE_ROW) s = read_trace(d, q, out);
+  else if (code != SQLITE_DONE) s = database_fail(d, "reading");
   else
     s = ctx_fail(d->c, TESS_NOT_FOUND, "database %s has no record %lld",
                  d->path, (long long)id);

@@ -64,13 +64,28 @@ local function parse(args, known)
   return options, rest
 end
 
-local function read_file(path)
+-- More than any trace or program has; and what has no end, as /dev/zero,
+-- shall not be read until memory is full.
+local MOST_BYTES = 1 << 27
+
+-- The file's text, or its first `most` bytes.
+local function read_file(path, most)
   local f, why = io.open(path, "rb")
   if not f then error(why, 0) end
-  local text, bad = f:read("a")
+  local parts, left, bad = {}, most or MOST_BYTES + 1, nil
+  while left > 0 do
+    local part
+    part, bad = f:read(math.min(left, 1 << 20))
+    if not part then break end
+    parts[#parts + 1] = part
+    left = left - #part
+  end
   f:close()
-  if not text then error(path .. ": " .. tostring(bad), 0) end
-  return text
+  if bad then error(path .. ": " .. bad, 0) end
+  if not most and left == 0 then
+    error(("%s: it has more than %d bytes"):format(path, MOST_BYTES), 0)
+  end
+  return table.concat(parts)
 end
 
 -- Raises an error that came from reading `name`, with that name.
@@ -91,7 +106,11 @@ end
 -- What a description FILE.lua returns: a program, or a table with one.
 local function run_description(path)
   local chunk, why = loadfile(path)
-  if not chunk then error(why, 0) end
+  if not chunk then
+    -- Lua names no file when its stack overflows.
+    local named = why:find(":%d+: ") or why:find(path, 1, true)
+    error(named and why or path .. ": " .. why, 0)
+  end
   local result = chunk()
   if is(result, "program") then return { program = result } end
   if type(result) == "table" and is(result.program, "program") then
@@ -102,11 +121,7 @@ local function run_description(path)
 end
 
 local function is_database(path)
-  local f = io.open(path, "rb")
-  if not f then return false end
-  local head = f:read(15)
-  f:close()
-  return head == "SQLite format 3"
+  return read_file(path, 15) == "SQLite format 3"
 end
 
 -- "tune.db:17" names record 17: the record and its trace, which is bound to
@@ -117,8 +132,10 @@ local function from_record(name)
   local f = io.open(path, "rb")
   if not f then return nil end
   f:close()
-  id = math.tointeger(tonumber(id))
-  local db = ts.database(path)
+  if not is_database(path) then error(path .. ": not a database", 0) end
+  local db, number = ts.database(path), id
+  id = math.tointeger(tonumber(id)) or
+       error(("database %s has no record %s"):format(path, number), 0)
   local trace = db:trace(id)
   for _, r in ipairs(db:records(math.maxinteger)) do
     if r.id == id then return trace, r end
@@ -304,7 +321,6 @@ end
 function command.db(args)
   local _, rest = parse(args, {})
   if #rest ~= 1 then usage("db takes one FILE") end
-  read_file(rest[1])     -- a missing file is an error, not a new database
   if not is_database(rest[1]) then error(rest[1] .. ": not a database", 0) end
   return list_records(rest[1], 1000)
 end

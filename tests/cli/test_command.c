@@ -136,6 +136,27 @@ static void failing_work(void **state) {
   expect("--verbose boom.lua 2>&1 | grep -q traceback", 0, "");
 }
 
+/* Files of every other kind, where a trace, a description or a database is
+ * asked for; what is not ours is not changed. */
+static void wrong_files(void **state) {
+  (void)state;
+  console_run(&c, "mkdir dir; : > empty; printf 'a\\0b\n' > nul; "
+              "head -c 9999 /dev/zero | tr '\\0' x > long");
+  static const char *const files[] = {"dir", "empty", "nul", "long",
+                                      "/dev/zero"};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    static const char *const calls[] = {"tune %s", "show %s", "db %s",
+                                        "step %s --program d.lua",
+                                        "step t.lua --program %s"};
+    for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
+      char args[100];
+      if (!strcmp(files[i], "/dev/zero") && !strstr(calls[k], " %s")) continue;
+      snprintf(args, sizeof args, calls[k], files[i]);
+      expect(args, 1, files[i]);
+    }
+  }
+}
+
 /* Traces that a person got wrong: an instruction that does not exist, a
  * decision that does not multiply to the extent. */
 static void wrong_traces(void **state) {
@@ -214,6 +235,8 @@ static void tuning(void **state) {
   expect("show r.db", 0, "matmul");
   expect("show r.db:1", 0, "-- tessera trace");
   expect("show r.db:99", 1, "no record 99");
+  expect("show r.db:99999999999999999999", 1, "has no record 9999999999");
+  expect("show d.lua:1", 1, "d.lua: not a database");
   expect("step r.db:1 < /dev/null", 0, "before the first instruction");
   expect("step r.db", 1, "name a record");
   expect("tune d.lua --trials 5 --db=r.db --json", 0, "\"type\": \"result\"");
@@ -337,6 +360,7 @@ static void stepping_through_a_pipe(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(wrong_calls), cmocka_unit_test(failing_work),
+    cmocka_unit_test(wrong_files),
     cmocka_unit_test(wrong_traces), cmocka_unit_test(reference),
     cmocka_unit_test(scripts), cmocka_unit_test(prompt_in_a_terminal),
     cmocka_unit_test(tuning), cmocka_unit_test(full_disk),

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Opening what is no database of ours, or a damaged one: that is said, and
+ * the file stays as it was. */
+#include "search/database.h"
+#include "support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+typedef struct fixture {
+  tess_context *c;
+  char path[200];
+  char before[1 << 16], after[1 << 16];
+} fixture;
+
+static fixture f;
+
+static void remove_all(void) {
+  static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    char name[220];
+    snprintf(name, sizeof name, "%s%s", f.path, ends[i]);
+    unlink(name);
+  }
+}
+
+static int set_up(void **state) {
+  (void)state;
+  const char *dir = getenv("TMPDIR");
+  snprintf(f.path, sizeof f.path, "%s/test-database-%d.db", dir ? dir : "/tmp",
+           (int)getpid());
+  remove_all();
+  return tess_context_new(NULL, &f.c) != TESS_OK;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  tess_context_free(f.c);
+  remove_all();
+  return 0;
+}
+
+/* Another program works on the file. */
+static void run_sql(const char *sql) {
+  sqlite3 *db;
+  assert_int_equal(sqlite3_open(f.path, &db), SQLITE_OK);
+  if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+    fail_msg("%s", sqlite3_errmsg(db));
+  sqlite3_close(db);
+}
+
+static size_t content(char *out) {
+  FILE *file = fopen(f.path, "rb");
+  assert_non_null(file);
+  size_t n = fread(out, 1, sizeof f.before, file);
+  fclose(file);
+  return n;
+}
+
+static void refused(tess_status status, const char *says) {
+  tess_database *d;
+  size_t n = content(f.before);
+  assert_int_equal(tess_database_open(f.c, f.path, &d), status);
+  assert_null(d);
+  const char *message = tess_error(f.c)->message;
+  assert_non_null(strstr(message, f.path));
+  if (!strstr(message, says)) fail_msg("%s", message);
+  assert_int_equal(content(f.after), n);
+  assert_memory_equal(f.before, f.after, n);
+}
+
+static void test_of_another_program(void **state) {
+  (void)state;
+  run_sql("CREATE TABLE note (text TEXT); INSERT INTO note VALUES ('x')");
+  refused(TESS_INVALID, "is another program's");
+  run_sql("CREATE TABLE meta (theirs TEXT)");
+  refused(TESS_INVALID, "is another program's");
+  run_sql("DROP TABLE meta; CREATE TABLE meta (key TEXT, value TEXT)");
+  refused(TESS_INVALID, "is another program's");
+}
+
+static void test_of_another_version(void **state) {
+  (void)state;
+  run_sql("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);"
+          "INSERT INTO meta VALUES ('schema', '9')");
+  refused(TESS_UNSUPPORTED, "has version 9; this program knows version 1");
+}
+
+static void test_no_database(void **state) {
+  (void)state;
+  FILE *file = fopen(f.path, "w");
+  fputs("this is not a database, and longer than its head would be", file);
+  fclose(file);
+  refused(TESS_IO, "file is not a database");
+}
+
+/* Rows that cannot be read are no end of the list. */
+static void test_damaged(void **state) {
+  (void)state;
+  static const char noise[4096] = "noise";
+  tess_database *d;
+  tess_record r;
+  assert_int_equal(tess_database_open(f.c, f.path, &d), TESS_OK);
+  tess_database_free(d);
+  run_sql("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+          "WHERE i < 300) INSERT INTO record (workload, target, policy, "
+          "engine, sketch, decisions, status, message, seconds, samples, "
+          "program_hash, trace) SELECT 1, 'llvm', 'v1', '0', i, x'', 'OK', "
+          "'', 1e-3, x'', 0, '' FROM n;"
+          "INSERT INTO workload VALUES (1, 'p', x'')");
+  assert_int_equal(tess_database_open(f.c, f.path, &d), TESS_OK);
+  for (uint64_t i = 0; i < 300; i++)
+    assert_int_equal(tess_database_row(d, i, &r), TESS_OK);
+  assert_int_equal(tess_database_row(d, 300, &r), TESS_NOT_FOUND);
+  tess_database_free(d);
+  FILE *file = fopen(f.path, "r+b");
+  assert_non_null(file);
+  fseek(file, 0, SEEK_END);
+  long end = ftell(file);
+  /* From the last page of the tables' roots on. */
+  for (long at = 6 * 4096L; at < end; at += 4096) {
+    fseek(file, at, SEEK_SET);
+    fwrite(noise, sizeof noise, 1, file);
+  }
+  fclose(file);
+  assert_int_equal(tess_database_open(f.c, f.path, &d), TESS_OK);
+  assert_int_equal(tess_database_row(d, 0, &r), TESS_IO);
+  assert_non_null(strstr(tess_error(f.c)->message, "malformed"));
+  tess_database_free(d);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_of_another_program, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_of_another_version, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_no_database, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
