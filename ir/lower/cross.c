@@ -6,10 +6,11 @@
  * becomes
  *     for t in threadIdx.x: P[t, i] = 0
  *     for t in threadIdx.x: for k: P[t, i] = P[t, i] + A[i, k, t]
- *     for t: C[i] = C[i] + P[t, i] */
+ *     for t: C[i] = C[i] + P[t, i]
+ * A reducer of several values has parts of each. */
 #include "ir/lower/pass.h"
 
-enum { MAX_LOOPS = 32, MAX_DIMS = 40, MAX_TERMS = 64 };
+enum { MAX_LOOPS = 32, MAX_DIMS = 40, MAX_TERMS = 64, MAX_VALUES = 16 };
 
 typedef enum role { SPATIAL, STEP, THREAD } role;
 
@@ -21,8 +22,9 @@ typedef struct cross {
   uint32_t n, first;           /* loops, outer first; loop[first] is top */
   ir_stmt loop[MAX_LOOPS];
   role role[MAX_LOOPS];
-  ir_region write;
-  ir_buf parts;
+  uint32_t nvalue;             /* of the reducer */
+  ir_region write[MAX_VALUES]; /* where each goes */
+  ir_buf parts[MAX_VALUES];
 } cross;
 
 static bool refuse(cross *x, const char *why) {
@@ -83,21 +85,45 @@ static bool find_loops(cross *x) {
   return true;
 }
 
-static bool find_write(cross *x) {
+/* The region that the block writes of a buffer, one element at a time. */
+static bool find_region(cross *x, ir_buf b, ir_region *out) {
   const ir_program *p = x->p;
-  const ir_block_rec *b = ir_blk(p, x->block);
-  if (!b->reducer || p->reducer.v[b->reducer].n != 1 || b->writes.n != 1)
-    return refuse(x, "it has no reducer of one value");
-  x->write = p->region.v[b->writes.at];
-  for (uint32_t d = 0; d < ir_ndim(p, x->write.buf); d++)
-    if (!ir_is_const(p, ir_region_extent(p, x->write, d), 1))
+  ir_span w = ir_blk(p, x->block)->writes;
+  uint32_t found = 0;
+  for (uint32_t i = w.at; i < w.at + w.n; i++)
+    if (p->region.v[i].buf == b) *out = p->region.v[i], found++;
+  if (found != 1) return refuse(x, "it does not write each value once");
+  for (uint32_t d = 0; d < ir_ndim(p, b); d++)
+    if (!ir_is_const(p, ir_region_extent(p, *out, d), 1))
       return refuse(x, "it writes more than one element at a time");
-  if (ir_ndim(p, x->write.buf) + x->n > MAX_DIMS)
-    return refuse(x, "its result has too many dimensions");
-  return true;
+  return ir_ndim(p, b) + x->n <= MAX_DIMS ||
+         refuse(x, "its result has too many dimensions");
 }
 
-/* Nobody else looks at the result before the loops are done. */
+/* The values are stored in their order, each in a buffer of its own. */
+static bool find_writes(cross *x) {
+  const ir_program *p = x->p;
+  const ir_block_rec *b = ir_blk(p, x->block);
+  uint32_t n = b->reducer ? p->reducer.v[b->reducer].n : 0;
+  if (!n || n > MAX_VALUES || b->writes.n != n)
+    return refuse(x, "it has no reducer of all that it writes");
+  ir_stmt s = ir_st(p, x->block)->body;
+  for (; s && x->nvalue <= n; s = ir_next(p, s, x->block)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (r->kind != IR_STORE || r->in_alt) continue;
+    if (x->nvalue == n) return refuse(x, "it does not write each value once");
+    if (!find_region(x, r->buf, &x->write[x->nvalue++])) return false;
+  }
+  return x->nvalue == n || refuse(x, "it does not write each value once");
+}
+
+static bool is_result(const cross *x, ir_buf b) {
+  for (uint32_t k = 0; k < x->nvalue; k++)
+    if (x->write[k].buf == b) return true;
+  return false;
+}
+
+/* Nobody else looks at the results before the loops are done. */
 static bool is_alone(cross *x) {
   const ir_program *p = x->p;
   for (ir_stmt s = x->top; s; s = ir_next(p, s, x->top)) {
@@ -105,7 +131,7 @@ static bool is_alone(cross *x) {
     ir_span part[2] = {ir_blk(p, s)->reads, ir_blk(p, s)->writes};
     for (int k = 0; k < 2; k++)
       for (uint32_t i = part[k].at; i < part[k].at + part[k].n; i++)
-        if (p->region.v[i].buf == x->write.buf)
+        if (is_result(x, p->region.v[i].buf))
           return refuse(x, "its result is used before it is whole");
   }
   return true;
@@ -143,19 +169,20 @@ static bool spatial_part(cross *x, ir_expr *out) {
 
 /* ---- the parts ---------------------------------------------------------- */
 
-static void make_parts(cross *x) {
+static void make_part(cross *x, uint32_t k) {
   ir_program *p = x->p;
+  ir_buf result = x->write[k].buf;
   ir_expr shape[MAX_DIMS];
   uint32_t n = 0;
   for (uint32_t i = 0; i < x->n; i++)
     if (x->role[i] == THREAD) shape[n++] = ir_st(p, x->loop[i])->extent;
-  for (uint32_t d = 0; d < ir_ndim(p, x->write.buf); d++)
-    shape[n++] = ir_dim(p, x->write.buf, d);
-  const ir_buf_rec old = p->buf.v[x->write.buf];
+  for (uint32_t d = 0; d < ir_ndim(p, result); d++)
+    shape[n++] = ir_dim(p, result, d);
+  const ir_buf_rec old = p->buf.v[result];
   ir_str name = ir_name_cat(p, old.name, "_parts");
-  x->parts = ir_buf_new(p, name, old.dtype, n, shape, IR_SCOPE_SHARED,
-                        IR_ROLE_LOCAL);
-  ir_block_add_alloc(p, x->scope, x->parts);
+  x->parts[k] = ir_buf_new(p, name, old.dtype, n, shape, IR_SCOPE_SHARED,
+                           IR_ROLE_LOCAL);
+  ir_block_add_alloc(p, x->scope, x->parts[k]);
 }
 
 /* A copy of a loop, inside of *at; the variable in `sub` becomes its own. */
@@ -207,7 +234,6 @@ typedef struct beside {
   ir_subst iters;            /* iters of the old block to its own */
   uint32_t nthread;
   ir_iter thread[MAX_LOOPS];
-  ir_expr *element;          /* of the result, over its iters */
 } beside;
 
 static void make_beside(cross *x, bool spread, ir_expr pred, beside *b) {
@@ -215,7 +241,7 @@ static void make_beside(cross *x, bool spread, ir_expr pred, beside *b) {
   ir_subst loops;
   ir_span old = ir_blk(p, x->block)->iters;
   ir_iter *it = arena_array(x->scratch, ir_iter, old.n + x->n + 1);
-  uint32_t n = 0, ndim = ir_ndim(p, x->write.buf);
+  uint32_t n = 0;
   ir_subst_init(&loops, p, x->scratch);
   ir_subst_init(&b->iters, p, x->scratch);
   ir_stmt at = b->top = ir_if_new(p, ir_bool(p, true));
@@ -247,9 +273,15 @@ static void make_beside(cross *x, bool spread, ir_expr pred, beside *b) {
   ir_append(p, at, b->block);
   ir_block_set_iters(p, b->block, n, it);
   ir_blk(p, b->block)->pred = pred ? ir_subst_expr(&loops, pred) : 0;
-  b->element = arena_array(x->scratch, ir_expr, ndim + 1);
+}
+
+/* Where result k is, over the iters of the block beside. */
+static ir_expr *element_of(cross *x, beside *b, uint32_t k) {
+  uint32_t ndim = ir_ndim(x->p, x->write[k].buf);
+  ir_expr *out = arena_array(x->scratch, ir_expr, ndim + 1);
   for (uint32_t d = 0; d < ndim; d++)
-    b->element[d] = ir_subst_expr(&b->iters, ir_region_min(p, x->write, d));
+    out[d] = ir_subst_expr(&b->iters, ir_region_min(x->p, x->write[k], d));
+  return out;
 }
 
 /* Every part starts as the identity. */
@@ -257,14 +289,52 @@ static ir_stmt make_start(cross *x, ir_expr pred) {
   ir_program *p = x->p;
   beside b;
   make_beside(x, true, pred, &b);
-  uint32_t ndim = ir_ndim(p, x->write.buf);
-  ir_expr *idx = part_index(x, b.nthread, b.thread, b.element, ndim);
-  const ir_reducer *r = &p->reducer.v[ir_blk(p, x->block)->reducer];
-  ir_expr identity = p->arg.v[r->identity.at];
-  ir_append(p, b.block, ir_store_new(p, x->parts, b.nthread + ndim, idx,
-                                     identity));
+  for (uint32_t k = 0; k < x->nvalue; k++) {
+    uint32_t ndim = ir_ndim(p, x->write[k].buf);
+    ir_expr *idx = part_index(x, b.nthread, b.thread, element_of(x, &b, k),
+                              ndim);
+    const ir_reducer *r = &p->reducer.v[ir_blk(p, x->block)->reducer];
+    ir_expr identity = p->arg.v[r->identity.at + k];
+    ir_append(p, b.block, ir_store_new(p, x->parts[k], b.nthread + ndim, idx,
+                                       identity));
+  }
   ir_block_find_regions(p, x->scratch, b.block);
   return b.top;
+}
+
+/* Of several values all are there before the first is stored. */
+static ir_stmt keep_values(cross *x, ir_stmt into, ir_expr *value) {
+  ir_program *p = x->p;
+  for (uint32_t k = 0; k < x->nvalue && x->nvalue > 1; k++) {
+    const ir_node n = *ir_at(p, value[k]);
+    ir_var v = ir_var_new(p, IR_VAR_LET, p->buf.v[x->parts[k]].name, n.dtype,
+                          n.lo, n.hi);
+    ir_stmt let = ir_let_new(p, v, value[k]);
+    ir_append(p, into, let);
+    value[k] = ir_ref(p, v);
+    into = let;
+  }
+  return into;
+}
+
+/* result = combine(result, part). */
+static void add_parts(cross *x, beside *b) {
+  ir_program *p = x->p;
+  ir_expr so_far[MAX_VALUES], part[MAX_VALUES], value[MAX_VALUES];
+  for (uint32_t k = 0; k < x->nvalue; k++) {
+    uint32_t ndim = ir_ndim(p, x->write[k].buf);
+    ir_expr *at = element_of(x, b, k);
+    ir_expr *idx = part_index(x, b->nthread, b->thread, at, ndim);
+    part[k] = ir_load(p, x->parts[k], b->nthread + ndim, idx);
+    so_far[k] = ir_load(p, x->write[k].buf, ndim, at);
+  }
+  ir_reducer_apply(p, x->scratch, ir_blk(p, x->block)->reducer, so_far, part,
+                   value);
+  ir_stmt into = keep_values(x, b->block, value);
+  for (uint32_t k = 0; k < x->nvalue; k++)
+    ir_append(p, into, ir_store_new(p, x->write[k].buf,
+                                    ir_ndim(p, x->write[k].buf),
+                                    element_of(x, b, k), value[k]));
 }
 
 /* The parts become the result, which starts as the block says. */
@@ -272,16 +342,10 @@ static ir_stmt make_whole(cross *x, ir_expr pred) {
   ir_program *p = x->p;
   beside b;
   make_beside(x, false, pred, &b);
-  uint32_t ndim = ir_ndim(p, x->write.buf);
   ir_blk(p, b.block)->reducer = ir_blk(p, x->block)->reducer;
   for (ir_stmt c = ir_st(p, x->block)->alt; c; c = ir_st(p, c)->next)
     ir_append_alt(p, b.block, ir_clone_stmt(&b.iters, c, NULL));
-  ir_expr *idx = part_index(x, b.nthread, b.thread, b.element, ndim), sum;
-  ir_expr part = ir_load(p, x->parts, b.nthread + ndim, idx);
-  ir_expr so_far = ir_load(p, x->write.buf, ndim, b.element);
-  ir_reducer_apply(p, x->scratch, ir_blk(p, x->block)->reducer, &so_far, &part,
-                   &sum);
-  ir_append(p, b.block, ir_store_new(p, x->write.buf, ndim, b.element, sum));
+  add_parts(x, &b);
   ir_block_find_regions(p, x->scratch, b.block);
   return b.top;
 }
@@ -328,13 +392,15 @@ static bool rewrite(cross *x) {
   ir_iter thread[MAX_LOOPS];
   uint32_t nthread;
   if (!spatial_part(x, &pred)) return false;
-  make_parts(x);
+  for (uint32_t k = 0; k < x->nvalue; k++) make_part(x, k);
   ir_stmt start = make_start(x, pred), whole = make_whole(x, pred);
   use_loops(x, &nthread, thread);
   ir_expr *which = part_index(x, nthread, thread, NULL, 0);
   for (ir_stmt c = ir_st(p, x->block)->body, next; c; c = next) {
     next = ir_st(p, c)->next;
-    lower_choose(p, x->scratch, c, x->write.buf, x->parts, nthread, which);
+    for (uint32_t k = 0; k < x->nvalue; k++)
+      lower_choose(p, x->scratch, c, x->write[k].buf, x->parts[k], nthread,
+                   which);
   }
   ir_block_find_regions(p, x->scratch, x->block);
   ir_insert_before(p, x->top, start);
@@ -351,7 +417,7 @@ LOWER_PASS(cross) {
       continue;
     cross x = {.p = p, .scratch = scratch, .e = e, .block = s,
                .scope = ir_scope_of(p, s)};
-    if (!find_loops(&x) || !find_write(&x) || !is_alone(&x) || !rewrite(&x))
+    if (!find_loops(&x) || !find_writes(&x) || !is_alone(&x) || !rewrite(&x))
       return e->code;
   }
   return TESS_OK;

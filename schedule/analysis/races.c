@@ -10,13 +10,13 @@
 #include "ir/lower/lower.h"
 #include "schedule/analysis/polyhedra.h"
 
-/* The threads of a block may share the work of reducing one value. */
+/* The threads of a block may share the work of reducing. */
 static bool may_cross(const ir_program *p, ir_stmt loop, int thread,
                       ir_stmt block) {
   const ir_block_rec *b = ir_blk(p, block);
   bool reduces = false;
   if (thread < IR_THREADIDX_X || thread > IR_THREADIDX_Z || !b->reducer ||
-      b->writes.n != 1 || p->reducer.v[b->reducer].n != 1)
+      b->writes.n != p->reducer.v[b->reducer].n)
     return false;
   for (uint32_t i = b->iters.at; i < b->iters.at + b->iters.n; i++) {
     if (!ir_uses_var(p, p->iter.v[i].bind, ir_st(p, loop)->var)) continue;

@@ -16,7 +16,7 @@ PRIM_DEFINE(bind, BIND_SIG,
     "   is one of threadIdx: such loops the threads run together, each its\n"
     "   part, where all of them would do the same.\n"
     "3. The iters that the loop drives, in all blocks below, are spatial;\n"
-    "   or the axis is of threadIdx and they reduce one value by a known\n"
+    "   or the axis is of threadIdx and the block reduces by a known\n"
     "   reducer: the threads share the work.\n"
     "4. No two iterations meet at an element that one of them writes, but\n"
     "   in buffers that each iteration has for its own; those in global\n"
