@@ -352,6 +352,84 @@ static void test_empty(void **state) {
   scheduled_end(&t);
 }
 
+/* The first iter of the block being described has the values lo .. hi. */
+static void narrow(scheduled *t, int64_t lo, int64_t hi) {
+  ir_program *p = &t->p;
+  ir_span it = ir_blk(p, t->block)->iters;
+  ir_iter two[2] = {p->iter.v[it.at], p->iter.v[it.at + 1]};
+  two[0].var = ir_var_new(p, IR_VAR_ITER, ir_name(p, "va"), IR_INDEX, lo, hi);
+  two[0].lo = ir_index(p, lo);
+  two[0].extent = ir_index(p, hi - lo + 1);
+  ir_block_set_iters(p, t->block, 2, two);
+  t->it[0] = ir_ref(p, two[0].var);
+}
+
+/* C[i, j] = 1, then C[i, j] = A[i, j] by a block X over loops of 8 and `n`,
+ * for i from lo to hi. */
+static ir_stmt over_ones(scheduled *t, int64_t n, int64_t lo, int64_t hi) {
+  scheduled_start(t);
+  int64_t all[2] = {8, 8}, some[2] = {8, n};
+  ir_buf a = scheduled_buf(t, "A", IR_ROLE_INPUT, 2, all);
+  ir_buf c = scheduled_buf(t, "C", IR_ROLE_OUTPUT, 2, all);
+  scheduled_block(t, "one", "SS", all);
+  scheduled_store(t, c, t->it[0], t->it[1],
+                  ir_real(&t->p, (tess_dtype){TESS_FLOAT, 32, 1}, 1), false);
+  ir_stmt x = scheduled_block(t, "X", "SS", some);
+  narrow(t, lo, hi);
+  scheduled_store(t, c, t->it[0], t->it[1],
+                  scheduled_load(t, a, t->it[0], t->it[1]), false);
+  return x;
+}
+
+/* A loop inside may have no iteration: the new block runs where the old one
+ * did not, so that its domain is more than the old one's. */
+static void test_idle_loop(void **state) {
+  (void)state;
+  scheduled t;
+  ir_stmt x = over_ones(&t, 7, 1, 7);
+  ir_program *p = &t.p;
+  ir_stmt j = ir_st(p, x)->parent, i = ir_st(p, j)->parent;
+  ir_expr extent = ir_ref(p, ir_st(p, i)->var);
+  ir_st(p, j)->extent = extent;
+  scheduled_finish(&t);
+  assert_true(scheduled_same(&t));
+  DO(&t, blockize, LIST(target, j));
+  scheduled_expect(&t,
+    "main(A: float32[8, 8], C: out float32[8, 8])\n"
+    "  for a in range(8)\n"
+    "    for b in range(8)\n"
+    "      block one(va: 8 = a, vb: 8 = b)\n"
+    "        C[va, vb] = 1.0\n"
+    "  for a in range(8)\n"
+    "    block X_o(va_o: 8 = a, vb_o: 1 = 0)\n"
+    "      for b in range(va_o)\n"
+    "        block X(vb_i: 7 = b)\n"
+    "          C[va_o, vb_i] = A[va_o, vb_i]\n");
+  assert_true(scheduled_same(&t));
+  scheduled_end(&t);
+}
+
+/* A condition inside keeps the old block in its domain: the new one has it
+ * for a predicate. */
+static void test_idle_condition(void **state) {
+  (void)state;
+  scheduled t;
+  ir_stmt x = over_ones(&t, 8, 0, 4);
+  ir_program *p = &t.p;
+  ir_stmt j = ir_st(p, x)->parent, i = ir_st(p, j)->parent;
+  ir_expr few = ir_binary(p, IR_LT, ir_ref(p, ir_st(p, i)->var),
+                          ir_index(p, 5));
+  ir_wrap(p, x, ir_if_new(p, few));
+  scheduled_finish(&t);
+  assert_true(scheduled_same(&t));
+  DO(&t, blockize, LIST(target, j));
+  ir_stmt o = t.out[0];
+  assert_true(ir_blk(p, o)->pred != 0);
+  assert_true(scheduled_same(&t));
+  DO(&t, parallel, AT(loop, i));
+  scheduled_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_reduction), cmocka_unit_test(test_complete),
@@ -360,6 +438,8 @@ int main(void) {
     cmocka_unit_test(test_bounds), cmocka_unit_test(test_race),
     cmocka_unit_test(test_triangle), cmocka_unit_test(test_empty),
     cmocka_unit_test(test_contents),
+    cmocka_unit_test(test_idle_loop),
+    cmocka_unit_test(test_idle_condition),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -341,6 +341,37 @@ static void test_triangle(void **state) {
   scheduled_end(&t);
 }
 
+/* The last tile says that it may access what the buffer does not have, where
+ * the map means nothing: no box of the new layout is known to be written, and
+ * what is read is all that the box could be. */
+static void test_overhang(void **state) {
+  (void)state;
+  static const char *const maps[] = {"(i) -> (9 - i)", "(i) -> ((i + 5) % 10)",
+                                     "(i) -> (i // 5, i % 5)"};
+  for (int k = 0; k < 6; k++) {
+    scheduled t;
+    scheduled_start(&t);
+    ir_buf a = moved_buf(&t, "A", IR_ROLE_INPUT, 10);
+    ir_buf b = moved_buf(&t, "B", IR_ROLE_LOCAL, 10);
+    ir_buf c = moved_buf(&t, "C", IR_ROLE_OUTPUT, 10);
+    moved_block(&t, "B", 10, b, 0, a, 0, 0);
+    moved_block(&t, "C", 10, c, 0, b, 0, 0);
+    scheduled_finish(&t);
+    ir_stmt in = scheduled_get(&t, k < 3 ? "B" : "C");
+    DO(&t, split, AT(loop, scheduled_loop(&t, in, 0)), INTS(factors, 3, 4));
+    DO(&t, blockize, LIST(target, scheduled_loop(&t, in, 1)));
+    ir_stmt made = scheduled_get(&t, "B");
+    if (k < 3)
+      REFUSED(&t, REGION_NO_BOX, transform_layout, AT(block, made),
+              STR(buffer, "B"), STR(index_map, maps[k]));
+    else
+      DO(&t, transform_layout, AT(block, made), STR(buffer, "B"),
+         STR(index_map, maps[k - 3]));
+    moved_equal(&t);
+    scheduled_end(&t);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_digits),
@@ -354,6 +385,7 @@ int main(void) {
       cmocka_unit_test(test_block_refused),
       cmocka_unit_test(test_block_order),
     cmocka_unit_test(test_triangle),
+    cmocka_unit_test(test_overhang),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
