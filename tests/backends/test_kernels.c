@@ -241,6 +241,69 @@ static void virtual_threads(void **state) {
   must_work();
 }
 
+/* ---- where no barrier can be -------------------------------------------- */
+
+static ir_stmt thread_loop(ir_stmt block, uint32_t k, ir_thread axis) {
+  ir_stmt l = scheduled_loop(&t, block, k);
+  ir_st(&t.p, l)->loop_kind = IR_THREAD;
+  ir_st(&t.p, l)->thread = (uint8_t)axis;
+  return l;
+}
+
+/* Row y of threads does so many times, as many as `rows`: S is filled, then
+ * read by threads that did not fill what they read. */
+static tess_status mirror(ir_expr (*rows)(ir_program *p, ir_expr y)) {
+  ir_program *p = &t.p;
+  const int64_t all[3] = {4, 4, 4}, wide[2] = {16, 4}, n = 4;
+  ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, wide);
+  ir_buf s = scheduled_buf(&t, "S", IR_ROLE_LOCAL, 1, &n);
+  ir_buf d = scheduled_buf(&t, "D", IR_ROLE_OUTPUT, 2, wide);
+  p->buf.v[s].scope = IR_SCOPE_SHARED;
+  ir_expr *it = t.it, four = ir_index(p, 4);
+  ir_stmt fill = scheduled_block(&t, "fill", "SSS", all);
+  ir_expr row = ir_add(p, ir_mul(p, it[0], four), it[1]);
+  scheduled_store(&t, s, it[2], 0, scheduled_load(&t, a, row, it[2]), false);
+  ir_stmt use = scheduled_block(&t, "use", "SSS", all);
+  row = ir_add(p, ir_mul(p, it[0], four), it[1]);
+  ir_expr other = ir_sub(p, ir_index(p, 3), it[2]);
+  scheduled_store(&t, d, row, it[2], scheduled_load(&t, s, other, 0), false);
+  scheduled_finish(&t);
+  ir_stmt y = thread_loop(scheduled_get(&t, "fill"), 0, IR_THREADIDX_Y);
+  ir_stmt j = scheduled_loop(&t, fill, 1), was = scheduled_loop(&t, use, 0);
+  thread_loop(fill, 2, IR_THREADIDX_X);
+  ir_stmt x = thread_loop(use, 2, IR_THREADIDX_X);
+  for (uint32_t k = 0; k < 2; k++)
+    p->iter.v[ir_blk(p, use)->iters.at + k].bind =
+      ir_ref(p, ir_st(p, k ? j : y)->var);
+  ir_detach(p, x);
+  ir_append(p, j, x);
+  ir_kill(p, was);
+  ir_expr extent = rows(p, ir_ref(p, ir_st(p, y)->var));
+  ir_st(p, j)->extent = extent;
+  return lowered_check(&low, p);
+}
+
+static ir_expr two_rows(ir_program *p, ir_expr y) {
+  (void)y;
+  return ir_index(p, 2);
+}
+
+static ir_expr as_many_rows(ir_program *p, ir_expr y) {
+  return ir_add(p, y, ir_index(p, 1));
+}
+
+/* The rows of threads do it more or less often, so that some would wait for
+ * others that never come. */
+static void no_place_for_a_barrier(void **state) {
+  (void)state;
+  assert_int_equal(mirror(two_rows), TESS_OK);
+  again();
+  assert_int_equal(mirror(as_many_rows), TESS_UNSUPPORTED);
+  assert_string_equal(low.err.message,
+                      "threads meet at S where not all of them come, so that "
+                      "no barrier can part them");
+}
+
 /* ---- random ones -------------------------------------------------------- */
 
 static int64_t below(rng *r, int64_t n) {
@@ -285,7 +348,7 @@ static void random_products(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(shared_tiles), TEST(pipelined_tiles), TEST(virtual_threads),
-      TEST(random_products),
+      TEST(no_place_for_a_barrier), TEST(random_products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
