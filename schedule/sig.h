@@ -153,6 +153,8 @@ typedef struct sch_refusal {
 typedef struct sch_state {
   ir_program *p;         /* its entry function is worked on */
   arena *scratch;        /* reset after every primitive */
+  bool quick;            /* a possibility is asked for, not a change: what
+                          * would take an exact look (polyhedra.h) is no */
   sch_refusal refusal;
 } sch_state;
 

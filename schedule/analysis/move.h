@@ -120,6 +120,21 @@ typedef enum sch_coverage {
 sch_coverage sch_nest_coverage(sch_state *s, ir_stmt meet,
                                ir_stmt loop, const sch_nest *nest,
                                const sch_span *old);
+/* Lets the nest run what the block ran in the same iteration of `meet`, and
+ * nothing else.  false: that cannot be said of the new iterations. */
+bool sch_nest_confine(sch_state *s, ir_stmt block, ir_stmt meet,
+                      sch_nest *nest);
+/* The condition, unless it is known to hold, and-ed to the nest's predicate. */
+void sch_nest_guard(sch_state *s, sch_nest *nest, ir_expr cond);
+/* sch_nest_coverage, by an exact look (polyhedra_move.c); the nest runs no
+ * other instances.  NOT: with an instance that is left out in *out. */
+sch_coverage sch_covers_exactly(sch_state *s, const sch_move *m,
+                                const sch_nest *nest, sch_clash *out);
+/* In the nest the block accesses no element of `buf` that `maker` writes later
+ * in the same iteration of m->meet, by an exact look; false: perhaps, with
+ * what `maker` does too late and the block's iteration in *out. */
+bool sch_made_by_then(sch_state *s, const sch_move *m, const sch_nest *nest,
+                      ir_stmt maker, ir_buf buf, sch_clash *out);
 /* In the order of the loops, from the scope on, each result is first met with
  * all iters that reduce at their least value, where it is initialised. */
 bool sch_nest_starts_at_init(sch_state *s, ir_stmt scope, ir_stmt loop,

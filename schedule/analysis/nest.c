@@ -93,3 +93,59 @@ bool sch_nest_starts_at_init(sch_state *s, ir_stmt scope, ir_stmt loop,
   return all_loops(s, scope, loop, nest, &l) &&
          sch_counts_from_init(s, &l, nest->niters, nest->iter);
 }
+
+/* ---- the instances there were -------------------------------------------- */
+
+static bool uses_any(const ir_program *p, const arith_view *v, ir_span it,
+                     ir_var var) {
+  if (v->pred && ir_uses_var(p, v->pred, var)) return true;
+  for (uint32_t k = it.at; k < it.at + it.n; k++)
+    if (ir_uses_var(p, arith_view_expr(v, p->iter.v[k].bind), var)) return true;
+  for (uint32_t i = 0; i < v->l.n; i++)
+    if (ir_uses_var(p, v->l.lo[i], var) || ir_uses_var(p, v->l.extent[i], var))
+      return true;
+  return false;
+}
+
+/* What old loop number i counts, in terms of the nest; 0: nothing that is
+ * asked for, or (*known is cleared) not to be told. */
+static ir_expr counted_by(const arith_view *v, ir_span it, uint32_t i,
+                          const ir_program *p, const sch_nest *nest,
+                          bool *known) {
+  for (uint32_t k = 0; k < it.n; k++)
+    if (arith_view_expr(v, p->iter.v[it.at + k].bind) ==
+        ir_ref(p, v->l.var[i]))
+      return nest->iter[k].bind;
+  if (uses_any(p, v, it, v->l.var[i])) *known = false;
+  return 0;
+}
+
+bool sch_nest_confine(sch_state *s, ir_stmt block, ir_stmt meet,
+                      sch_nest *nest) {
+  ir_program *p = s->p;
+  ir_span it = ir_blk(p, block)->iters;
+  arith_view v;
+  ir_subst sub;
+  bool known = true;
+  if (!arith_view_block(p, s->scratch, meet, block, &v)) return false;
+  ir_subst_init(&sub, p, s->scratch);
+  ir_expr *is = arena_array(s->scratch, ir_expr, v.l.n);
+  for (uint32_t i = 0; i < v.l.n && known; i++) {
+    is[i] = counted_by(&v, it, i, p, nest, &known);
+    if (is[i]) ir_subst_var(&sub, v.l.var[i], is[i]);
+  }
+  for (uint32_t i = 0; i < v.l.n && known; i++) {
+    ir_expr lo = ir_subst_expr(&sub, v.l.lo[i]);
+    ir_expr n = ir_subst_expr(&sub, v.l.extent[i]);
+    ir_expr at = is[i] ? is[i] : lo;
+    sch_nest_guard(s, nest, ir_binary(p, IR_LE, lo, at));
+    sch_nest_guard(s, nest, ir_binary(p, IR_LT, at, ir_add(p, lo, n)));
+  }
+  for (uint32_t k = 0; k < it.n && known; k++) {
+    ir_expr was = arith_view_expr(&v, p->iter.v[it.at + k].bind);
+    was = ir_subst_expr(&sub, was);
+    sch_nest_guard(s, nest, ir_binary(p, IR_EQ, was, nest->iter[k].bind));
+  }
+  if (known && v.pred) sch_nest_guard(s, nest, ir_subst_expr(&sub, v.pred));
+  return known;
+}

@@ -27,8 +27,7 @@ ir_var sch_ax_var(ir_program *p, uint32_t k, ir_expr extent) {
   return v;
 }
 
-/* cond, unless it is known to hold, and-ed to the nest's predicate. */
-static void guard(sch_state *s, sch_nest *n, ir_expr cond) {
+void sch_nest_guard(sch_state *s, sch_nest *n, ir_expr cond) {
   if (!ir_is_const(s->p, cond, 1) && !arith_prove(s->p, s->scratch, cond, 0))
     n->pred = n->pred ? ir_and(s->p, n->pred, cond) : cond;
 }
@@ -54,8 +53,8 @@ void sch_nest_plan(sch_state *s, ir_stmt block, const sch_span *span,
     }
     if (!all) {
       ir_expr end = ir_add(p, iter.lo, iter.extent);
-      guard(s, out, ir_binary(p, IR_LE, iter.lo, iter.bind));
-      guard(s, out, ir_binary(p, IR_LT, iter.bind, end));
+      sch_nest_guard(s, out, ir_binary(p, IR_LE, iter.lo, iter.bind));
+      sch_nest_guard(s, out, ir_binary(p, IR_LT, iter.bind, end));
     }
     out->iter[k] = iter;
   }

@@ -39,17 +39,12 @@ int poly_holds(sch_state *s, ir_stmt st, ir_expr cond) {
 
 /* ---- two iterations ------------------------------------------------------ */
 
-static int place_of(const poly_block *b, ir_var v) {
-  for (uint32_t i = 0; i < b->n; i++)
-    if (b->dim[i] == v) return (int)i;
-  return -1;
-}
-
 /* Keeps pairs of iterations at the distances asked for. */
 static isl_map *confine(const dist *d, const poly_pair *x, isl_map *m) {
   for (uint32_t i = 0; d->within && i < d->n; i++) {
     arith_range r = d->within[i];
-    int in = place_of(&x->b[0], d->var[i]), out = place_of(&x->b[1], d->var[i]);
+    int in = poly_place(&x->b[0], d->var[i]);
+    int out = poly_place(&x->b[1], d->var[i]);
     if (in < 0 || out < 0) continue;
     if (r.lo == 0 && r.hi == 0)
       m = isl_map_equate(m, isl_dim_in, in, isl_dim_out, out);
@@ -59,32 +54,6 @@ static isl_map *confine(const dist *d, const poly_pair *x, isl_map *m) {
       m = isl_map_order_lt(m, isl_dim_in, in, isl_dim_out, out);
   }
   return m;
-}
-
-static int64_t coordinate(isl_point *at, enum isl_dim_type type, uint32_t k) {
-  isl_val *v = isl_point_get_coordinate_val(at, type, (int)k);
-  int64_t c = v ? isl_val_get_num_si(v) : 0;
-  isl_val_free(v);
-  return c;
-}
-
-/* The loops around one of the blocks, the shared ones first, as far as there
- * is room: the inner ones. */
-static void note_side(const poly_pair *x, isl_point *at, int k,
-                      sch_clash *out) {
-  const poly_block *b = &x->b[k];
-  uint32_t total = x->nparam + b->around, n = 0;
-  uint32_t skip = total > SCH_CLASH_LOOPS ? total - SCH_CLASH_LOOPS : 0;
-  for (uint32_t i = skip; i < total; i++) {
-    bool param = i < x->nparam;
-    uint32_t d = i - x->nparam + (k ? x->b[0].n : 0);
-    ir_var v = param ? x->param[i] : b->dim[i - x->nparam];
-    if (x->p->var.v[v].kind == IR_VAR_SIZE) continue;
-    out->var[k][n] = v;
-    out->at[k][n++] = param ? coordinate(at, isl_dim_param, i)
-                            : coordinate(at, isl_dim_set, d);
-  }
-  out->n[k] = (uint8_t)n;
 }
 
 /* POLY_APART too where isl failed: that is told in the end. */
@@ -100,8 +69,8 @@ static poly_verdict pair_meets(isl_ctx *ctx, const dist *d, const poly_pair *x,
   if (at && isl_point_is_void(at) == isl_bool_false) {
     v = vague ? POLY_NOT_AFFINE : POLY_MEET;
     if (v == POLY_MEET && out) {
-      note_side(x, at, 0, out);
-      note_side(x, at, 1, out);
+      poly_note(x, at, 0, out);
+      poly_note(x, at, 1, out);
     }
   }
   isl_point_free(at);

@@ -49,8 +49,9 @@ int poly_holds(sch_state *s, ir_stmt st, ir_expr cond);
 /* What must hold for an access to happen, the innermost last. */
 typedef struct poly_cond {
   const struct poly_cond *up;
-  enum { POLY_LOOP, POLY_TRUE, POLY_FALSE, POLY_START } kind;
-  ir_expr e;    /* POLY_TRUE, POLY_FALSE: a condition */
+  enum { POLY_LOOP, POLY_TRUE, POLY_FALSE, POLY_START, POLY_RANGE } kind;
+  ir_expr e;    /* POLY_TRUE, POLY_FALSE: a condition; POLY_RANGE: an end */
+  ir_var v;     /* POLY_RANGE: a variable from 0 to before the end */
   ir_stmt st;   /* POLY_LOOP: the loop's variable is in its range;
                  * POLY_START: the block's reduce iters are at their start */
 } poly_cond;
@@ -68,7 +69,7 @@ typedef struct poly_block {
   uint32_t n, around;
   ir_var *dim;
   poly_access *first;
-  const poly_cond *when; /* poly_instances: the block runs */
+  const poly_cond *when; /* poly_instances, poly_moved: the block runs */
 } poly_block;
 
 /* Two blocks, over common parameters: loops around both that have one value,
@@ -89,6 +90,15 @@ void poly_around(sch_state *s, ir_stmt st, poly_pair *out);
 /* The same for the block's own iterations, over all loops around it in its
  * scope: the first of the two blocks. */
 void poly_instances(sch_state *s, ir_stmt block, poly_pair *out);
+/* The block in the nest that it is to get at another place: the second of the
+ * two; the first is itself where it is, or `maker`, of which the writes to
+ * `buf` are found and the block's accesses to it.  Loops at and above m->meet
+ * have one value. */
+struct sch_move;
+struct sch_nest;
+void poly_moved(sch_state *s, const struct sch_move *m,
+                const struct sch_nest *nest, ir_stmt maker, ir_buf buf,
+                poly_pair *out);
 /* All of it in scratch; the first block's writes, the second's accesses. */
 void poly_find(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
                poly_pair *out);

@@ -151,10 +151,11 @@ static isl_set *surely(poly_builder *b, isl_set *in, ir_expr cond, bool holds) {
   return isl_set_intersect(in, holds ? s : isl_set_complement(s));
 }
 
-/* in, where lo <= v < lo + extent; v: a variable or what it stands for. */
+/* in, where lo (0: zero) <= v < lo + extent; v: a variable or what it stands
+ * for. */
 static isl_set *in_range(poly_builder *b, isl_set *in, ir_var v, ir_expr lo,
                          ir_expr extent) {
-  isl_pw_aff *first = poly_value(b, lo);
+  isl_pw_aff *first = lo ? poly_value(b, lo) : constant(b, 0);
   isl_pw_aff *end =
       isl_pw_aff_add(isl_pw_aff_copy(first), poly_value(b, extent));
   isl_set *s = isl_set_intersect(isl_pw_aff_le_set(first, variable(b, v)),
@@ -189,6 +190,7 @@ static isl_set *conditions(poly_builder *b, const poly_cond *c) {
     case POLY_TRUE: in = surely(b, in, c->e, true); break;
     case POLY_FALSE: in = surely(b, in, c->e, false); break;
     case POLY_START: in = poly_at_start(b, in, c->st); break;
+    case POLY_RANGE: in = in_range(b, in, c->v, 0, c->e); break;
     case POLY_LOOP: {
       const ir_stmt_rec *r = ir_st(b->p, c->st);
       in = in_range(b, in, r->var, r->lo, r->extent);
@@ -260,4 +262,36 @@ isl_map *poly_access_map(poly_builder *b, const poly_access *a) {
   for (uint32_t d = 0; d < b->x->ndim; d++)
     m = isl_map_flat_range_product(m, index_map(b, a, d));
   return m;
+}
+
+/* ---- what isl found ------------------------------------------------------ */
+
+int poly_place(const poly_block *b, ir_var v) {
+  for (uint32_t i = 0; i < b->n; i++)
+    if (b->dim[i] == v) return (int)i;
+  return -1;
+}
+
+static int64_t coordinate(isl_point *at, enum isl_dim_type type, uint32_t k) {
+  isl_val *v = isl_point_get_coordinate_val(at, type, (int)k);
+  int64_t c = v ? isl_val_get_num_si(v) : 0;
+  isl_val_free(v);
+  return c;
+}
+
+void poly_note(const poly_pair *x, isl_point *at, int k,
+                      sch_clash *out) {
+  const poly_block *b = &x->b[k];
+  uint32_t total = x->nparam + b->around, n = 0;
+  uint32_t skip = total > SCH_CLASH_LOOPS ? total - SCH_CLASH_LOOPS : 0;
+  for (uint32_t i = skip; i < total; i++) {
+    bool param = i < x->nparam;
+    uint32_t d = i - x->nparam + (k ? x->b[0].n : 0);
+    ir_var v = param ? x->param[i] : b->dim[i - x->nparam];
+    if (x->p->var.v[v].kind == IR_VAR_SIZE) continue;
+    out->var[k][n] = v;
+    out->at[k][n++] = param ? coordinate(at, isl_dim_param, i)
+                            : coordinate(at, isl_dim_set, d);
+  }
+  out->n[k] = (uint8_t)n;
 }

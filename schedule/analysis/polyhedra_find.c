@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What two blocks access of a buffer, and when. */
+#include "schedule/analysis/move.h"
 #include "schedule/analysis/polyhedra.h"
 
 typedef struct finder {
@@ -94,6 +95,7 @@ static void add_declared(finder *f, ir_stmt block, const poly_cond *when) {
 }
 
 static void look_at_list(finder *f, ir_stmt first, const poly_cond *when);
+static void look_inside(finder *f, ir_stmt s, const poly_cond *when);
 
 static void look_at_block(finder *f, ir_stmt s, const poly_cond *when) {
   const ir_program *p = f->p;
@@ -104,7 +106,12 @@ static void look_at_block(finder *f, ir_stmt s, const poly_cond *when) {
   }
   ir_expr pred = ir_blk(p, s)->pred;
   add_loads(f, pred, when);
-  if (pred) when = under(f, when, POLY_TRUE, pred, 0);
+  look_inside(f, s, pred ? under(f, when, POLY_TRUE, pred, 0) : when);
+}
+
+/* Its iters are bound, and it runs. */
+static void look_inside(finder *f, ir_stmt s, const poly_cond *when) {
+  const ir_program *p = f->p;
   if (!is_plain(f, s)) {
     add_declared(f, s, when);
     return;
@@ -217,6 +224,21 @@ void poly_around(sch_state *s, ir_stmt st, poly_pair *out) {
   out->context = way_to(&f, st);
 }
 
+/* The block's own iterations, where it is. */
+static void find_here(finder *f, ir_stmt block, int k) {
+  const ir_program *p = f->p;
+  f->b = &f->out->b[k];
+  f->cap = 0;
+  const poly_cond *when = way_to(f, block);
+  ir_expr pred = ir_blk(p, block)->pred;
+  f->b->when = pred ? under(f, when, POLY_TRUE, pred, 0) : when;
+  f->b->around = f->b->n;
+}
+
+static void bind_iters(finder *f, uint32_t n, const ir_iter *iter) {
+  for (uint32_t i = 0; i < n; i++) f->out->bound[iter[i].var] = iter[i].bind;
+}
+
 void poly_instances(sch_state *s, ir_stmt block, poly_pair *out) {
   const ir_program *p = s->p;
   finder f;
@@ -227,14 +249,54 @@ void poly_instances(sch_state *s, ir_stmt block, poly_pair *out) {
     if (ir_is_loop(p, a)) dist_set(&d, ir_st(p, a)->var, DIST_FREE);
   f.d = &d;
   find_params(&f, block, block);
-  f.b = &out->b[0];
-  const poly_cond *when = way_to(&f, block);
+  find_here(&f, block, 0);
   ir_span it = ir_blk(p, block)->iters;
-  for (uint32_t i = it.at; i < it.at + it.n; i++)
-    out->bound[p->iter.v[i].var] = p->iter.v[i].bind;
-  ir_expr pred = ir_blk(p, block)->pred;
-  f.b->when = pred ? under(&f, when, POLY_TRUE, pred, 0) : when;
+  bind_iters(&f, it.n, p->iter.v + it.at);
+}
+
+/* The block in the nest under the loop. */
+static void find_there(finder *f, const sch_move *m, const sch_nest *nest) {
+  f->b = &f->out->b[1];
+  f->cap = 0;
+  const poly_cond *when = way_to(f, m->loop);
+  add_dim(f, ir_st(f->p, m->loop)->var);
+  when = under(f, when, POLY_LOOP, 0, m->loop);
+  for (uint32_t i = 0; i < nest->nloops; i++) {
+    add_dim(f, nest->var[i]);
+    poly_cond *c = arena_new(f->scratch, poly_cond);
+    *c = (poly_cond){.up = when, .kind = POLY_RANGE, .e = nest->extent[i],
+                     .v = nest->var[i]};
+    when = c;
+  }
+  if (nest->pred) when = under(f, when, POLY_TRUE, nest->pred, 0);
+  f->b->when = when;
+  f->b->around = f->b->n;
+}
+
+void poly_moved(sch_state *s, const sch_move *m, const sch_nest *nest,
+                ir_stmt maker, ir_buf buf, poly_pair *out) {
+  const ir_program *p = s->p;
+  finder f;
+  dist d;
+  start(&f, s, out);
+  dist_init(&d, s, 0, NULL, m->meet);
+  f.d = &d;
+  find_params(&f, maker ? maker : m->block, m->block);
+  if (!maker) {
+    find_here(&f, m->block, 0);
+    find_there(&f, m, nest);
+    return;
+  }
+  f.buf = buf;
+  out->ndim = ir_ndim(p, buf);
+  f.b = &out->b[0];
+  const poly_cond *when = way_to(&f, maker);
   f.b->around = f.b->n;
+  look_at_block(&f, maker, when);
+  find_there(&f, m, nest);
+  bind_iters(&f, nest->niters, nest->iter);
+  f.reads = true;
+  look_inside(&f, m->block, f.b->when);
 }
 
 void poly_find(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,

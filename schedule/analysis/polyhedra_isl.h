@@ -40,5 +40,11 @@ isl_set *poly_domain(poly_builder *b, const poly_cond *when);
 isl_set *poly_at_start(poly_builder *b, isl_set *in, ir_stmt block);
 /* Iterations to the elements they access. */
 isl_map *poly_access_map(poly_builder *b, const poly_access *a);
+/* Which of the block's dimensions the variable is; -1: none. */
+int poly_place(const poly_block *b, ir_var v);
+/* Notes side k of a pair of iterations, a point of both blocks' dimensions:
+ * the loops around, the shared ones first, as far as there is room: the inner
+ * ones. */
+void poly_note(const poly_pair *x, isl_point *at, int k, sch_clash *out);
 
 #endif

@@ -165,13 +165,23 @@ bool sch_change_loop(sch_state *s, bool (*change)(sch_state *s, void *ud),
   return change(s, ud);
 }
 
-bool sch_rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
-                  bool (*change)(sch_state *s, void *ud), void *ud,
-                  ir_stmt at) {
+static bool rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
+                     bool (*change)(sch_state *s, void *ud), void *ud,
+                     ir_stmt at) {
   sch_list loops = free_loops(s);
   if (loops.n) return attempt(s, change, ud, loops, at, false);
   ir_mark mark = ir_get_mark(s->p);
   bool can = check(s, ud);
   ir_forget_since(s->p, mark);
+  return can;
+}
+
+bool sch_rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
+                  bool (*change)(sch_state *s, void *ud), void *ud,
+                  ir_stmt at) {
+  bool was = s->quick;
+  s->quick = true;
+  bool can = rehearse(s, check, change, ud, at);
+  s->quick = was;
   return can;
 }

@@ -57,6 +57,9 @@ typedef struct plan {
   sch_span *span;
   sch_nest nest;
   uint32_t first, position;
+  sch_reason open;         /* what the quick rules could not see about which
+                            * instances run; SCH_R_NONE: nothing */
+  ir_stmt within;          /* ... in an iteration of this */
 } plan;
 
 /* ---- what is read under the loop ---------------------------------------- */
@@ -143,18 +146,21 @@ static bool find_needs(sch_state *s, plan *pl) {
 /* ---- legality ----------------------------------------------------------- */
 
 /* All wanted instances ran before: somewhere in the scope, or, where its
- * inputs are made in the scope, in the same iteration of meet. */
+ * inputs are made in the scope, in the same iteration of meet.  Where that is
+ * not seen it is left open. */
 static bool check_instances(sch_state *s, plan *pl, ir_stmt within) {
   ir_program *p = s->p;
   ir_stmt block = pl->m.block;
   uint32_t niters = ir_blk(p, block)->iters.n;
   sch_span *old = arena_array(s->scratch, sch_span, niters);
-  if (!sch_old_instances(s, block, within, old))
-    return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {block});
+  pl->within = within;
+  if (!sch_old_instances(s, block, within, old)) {
+    pl->open = SCH_R_INSTANCES_UNKNOWN;
+    return true;
+  }
   for (uint32_t k = 0; k < niters; k++)
     if (pl->span[k].extent == SCH_SPAN_WHOLE) pl->span[k] = old[k];
-  if (!sch_spans_within(s, block, pl->span, old))
-    return sch_refuse(s, SCH_R_NOT_LOCAL, .s = {block, within});
+  if (!sch_spans_within(s, block, pl->span, old)) pl->open = SCH_R_NOT_LOCAL;
   return true;
 }
 
@@ -168,22 +174,40 @@ static bool check_inputs(sch_state *s, plan *pl) {
          check_instances(s, pl, meet);
 }
 
+/* What was left open: the new nest is kept to what ran before.  In another
+ * iteration of meet the same must then be made as was, since it may be read
+ * later. */
+static bool check_confined(sch_state *s, plan *pl) {
+  ir_stmt block = pl->m.block;
+  sch_clash left = {0};
+  if (!pl->open) return true;
+  if (!s->quick && sch_nest_confine(s, block, pl->within, &pl->nest) &&
+      (pl->within == pl->m.scope ||
+       sch_covers_exactly(s, &pl->m, &pl->nest, &left) != SCH_COVERS_NOT))
+    return true;
+  return sch_refuse(s, pl->open, .s = {block, pl->within}, .clash = left);
+}
+
 /* What is seen outside of the scope must all be computed, if not once. */
 static bool check_output(sch_state *s, const plan *pl) {
   ir_stmt block = pl->m.block, meet = pl->m.meet;
   uint32_t niters = ir_blk(s->p, block)->iters.n;
   if (!sch_is_output(s->p, block)) return true;
   sch_span *old = arena_array(s->scratch, sch_span, niters);
-  if (sch_old_instances(s, block, meet, old) &&
-      sch_nest_coverage(s, meet, pl->m.loop, &pl->nest, old) != SCH_COVERS_NOT)
+  sch_clash left = {0};
+  if ((sch_old_instances(s, block, meet, old) &&
+       sch_nest_coverage(s, meet, pl->m.loop, &pl->nest, old) !=
+           SCH_COVERS_NOT) ||
+      sch_covers_exactly(s, &pl->m, &pl->nest, &left) != SCH_COVERS_NOT)
     return true;
   return sch_refuse(s, SCH_R_OUTPUT_NOT_WHOLE, .s = {block, pl->m.loop},
-                    .buf = sch_outer_buf(s->p, block));
+                    .buf = sch_outer_buf(s->p, block), .clash = left);
 }
 
 static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
                   bool preserve_unit_loops, int64_t index) {
   ir_program *p = s->p;
+  pl->open = SCH_R_NONE;
   if (!sch_move_init(s, &pl->m, block, loop)) return false;
   if (!sch_comes_before(p, block, loop))
     return sch_refuse(s, SCH_R_LOOP_NOT_AFTER, .s = {block, loop});
@@ -192,7 +216,7 @@ static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
     return sch_refuse(s, SCH_R_BLOCK_PARTIAL, .s = {block, pl->m.meet});
   if (!find_needs(s, pl) || !check_inputs(s, pl)) return false;
   sch_nest_plan(s, block, pl->span, preserve_unit_loops, &pl->nest);
-  if (!check_output(s, pl)) return false;
+  if (!check_confined(s, pl) || !check_output(s, pl)) return false;
   return sch_choose_position(s, loop, index, 0, pl->first, &pl->position);
 }
 

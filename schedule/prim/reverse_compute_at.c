@@ -61,10 +61,13 @@ typedef struct producer {
 typedef struct plan {
   sch_move m;
   sch_span *span, *old;
+  sch_span *wide;       /* what all producers together tell, at most */
   sch_nest nest;
   producer *producer;
   uint32_t nproducers, under_loop;
   uint32_t after, position; /* first possible place; the one chosen */
+  bool open_instances; /* it is not seen which instances ran, */
+  bool open_inputs;    /* or that producers have finished */
 } plan;
 
 /* ---- who produces what it reads ----------------------------------------- */
@@ -92,9 +95,11 @@ static void follow(sch_state *s, plan *pl, producer *f) {
       f->box = box;
       sch_instances(s, block, used, box, box + ndim, true, one);
       for (uint32_t j = 0; j < niters; j++)
-        if (one[j].extent > 0 &&
-            (pl->span[j].extent <= 0 || one[j].extent < pl->span[j].extent))
-          pl->span[j] = one[j];
+        if (one[j].extent > 0) {
+          if (pl->span[j].extent <= 0 || one[j].extent < pl->span[j].extent)
+            pl->span[j] = one[j];
+          pl->wide[j] = sch_span_join(s, pl->wide[j], one[j]);
+        }
     }
   }
 }
@@ -112,9 +117,12 @@ static bool add_producer(sch_state *s, plan *pl, ir_stmt q) {
   ir_stmt top = under ? m->loop : sch_common(p, q, m->loop);
   if (sch_is_partial(p, q, m->meet, top))
     return sch_refuse(s, SCH_R_PRODUCER_UNFINISHED, .s = {q, top}, .buf = buf);
-  if (!sch_is_settled(s, q, m->meet, m->to))
-    return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, m->block},
-                      .buf = buf);
+  if (!sch_is_settled(s, q, m->meet, m->to)) {
+    if (s->quick)
+      return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, m->block},
+                        .buf = buf);
+    pl->open_inputs = true;
+  }
   producer *f = &pl->producer[pl->nproducers++];
   *f = (producer){.block = q, .top = top};
   if (!under) return true;
@@ -135,6 +143,7 @@ static bool find_producers(sch_state *s, plan *pl) {
   for (q = m->meet; (q = sch_next_child(p, q, m->meet));) n++;
   pl->producer = arena_array(s->scratch, producer, n);
   pl->span = arena_zalloc(s->scratch, (niters + 1) * sizeof *pl->span);
+  pl->wide = arena_zalloc(s->scratch, (niters + 1) * sizeof *pl->wide);
   bool between = false, past = false;
   for (q = m->meet; (q = sch_next_child(p, q, m->meet));) {
     between = between || ir_is_ancestor(p, m->to, q);
@@ -248,17 +257,80 @@ static bool check_covered(sch_state *s, const plan *pl) {
   return true;
 }
 
+/* The same, exactly: no producer writes later what is read now. */
+static bool check_made(sch_state *s, const plan *pl) {
+  const ir_program *p = s->p;
+  const sch_move *m = &pl->m;
+  ir_span r = ir_blk(p, m->block)->reads;
+  for (uint32_t k = 0; k < pl->nproducers; k++)
+    for (uint32_t i = r.at; i < r.at + r.n; i++) {
+      ir_stmt q = pl->producer[k].block;
+      ir_buf buf = p->region.v[i].buf;
+      sch_clash late;
+      if (sch_writes_buf(p, q, buf) &&
+          !sch_made_by_then(s, m, &pl->nest, q, buf, &late))
+        return sch_refuse(s, SCH_R_NOT_COVERED, .s = {m->block, q}, .buf = buf,
+                          .clash = late);
+    }
+  return true;
+}
+
+static bool check_inputs(sch_state *s, const plan *pl) {
+  if (!pl->open_inputs && check_covered(s, pl)) return true;
+  return !s->quick && check_made(s, pl);
+}
+
+static bool is_enough(sch_state *s, const plan *pl, sch_coverage c) {
+  const sch_move *m = &pl->m;
+  if (!sch_has_init(s->p, m->block)) return c != SCH_COVERS_NOT;
+  return c == SCH_COVERS_ONCE &&
+         sch_nest_starts_at_init(s, m->scope, m->loop, &pl->nest);
+}
+
 /* The loops below meet run each old instance, just once, or at least once
  * where that is as good. */
-static bool check_partition(sch_state *s, const plan *pl) {
+static bool check_partition(sch_state *s, plan *pl) {
   const sch_move *m = &pl->m;
-  sch_coverage c = sch_nest_coverage(s, m->meet, m->loop, &pl->nest, pl->old);
-  bool reduces = sch_has_init(s->p, m->block);
-  if (reduces ? c == SCH_COVERS_ONCE &&
-                    sch_nest_starts_at_init(s, m->scope, m->loop, &pl->nest)
-              : c != SCH_COVERS_NOT)
+  sch_clash left = {0};
+  if (!pl->open_instances &&
+      is_enough(s, pl,
+                sch_nest_coverage(s, m->meet, m->loop, &pl->nest, pl->old)))
     return true;
-  return sch_refuse(s, SCH_R_NOT_PARTITION, .s = {m->block, m->loop});
+  if (!s->quick &&
+      (pl->open_instances ||
+       sch_nest_confine(s, m->block, m->meet, &pl->nest)) &&
+      is_enough(s, pl, sch_covers_exactly(s, m, &pl->nest, &left)))
+    return true;
+  return sch_refuse(s, SCH_R_NOT_PARTITION, .s = {m->block, m->loop},
+                    .clash = left);
+}
+
+/* The nest that runs these instances, and whether it may. */
+static bool check_nest(sch_state *s, plan *pl, sch_span *span, bool units) {
+  ir_stmt block = pl->m.block;
+  uint32_t niters = ir_blk(s->p, block)->iters.n;
+  for (uint32_t k = 0; k < niters; k++)
+    if (span[k].extent <= 0) span[k] = pl->old[k];
+  sch_spans_clip(s, block, span);
+  pl->span = span;
+  sch_nest_plan(s, block, span, units, &pl->nest);
+  if (pl->open_instances &&
+      (s->quick || !sch_nest_confine(s, block, pl->m.meet, &pl->nest)))
+    return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {block});
+  return check_inputs(s, pl) && check_partition(s, pl);
+}
+
+/* What one producer makes, else what all make together. */
+static bool check_nests(sch_state *s, plan *pl, bool units) {
+  ir_mark mark = ir_get_mark(s->p);
+  sch_span *wide = pl->wide;
+  if (check_nest(s, pl, pl->span, units)) return true;
+  if (s->quick || pl->under_loop < 2) return false;
+  sch_refusal why = s->refusal;
+  ir_forget_since(s->p, mark);
+  if (check_nest(s, pl, wide, units)) return true;
+  s->refusal = why;
+  return false;
 }
 
 static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
@@ -272,13 +344,12 @@ static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
     return false;
   uint32_t niters = ir_blk(p, block)->iters.n, children = 0;
   pl->old = arena_array(s->scratch, sch_span, niters);
-  if (!sch_old_instances(s, block, pl->m.meet, pl->old))
-    return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {block});
-  for (uint32_t k = 0; k < niters; k++)
-    if (pl->span[k].extent <= 0) pl->span[k] = pl->old[k];
-  sch_spans_clip(s, block, pl->span);
-  sch_nest_plan(s, block, pl->span, preserve_unit_loops, &pl->nest);
-  if (!check_covered(s, pl) || !check_partition(s, pl)) return false;
+  if (!sch_old_instances(s, block, pl->m.meet, pl->old)) {
+    pl->open_instances = true;
+    for (uint32_t k = 0; k < niters; k++)
+      pl->old[k] = (sch_span){0, SCH_SPAN_WHOLE};
+  }
+  if (!check_nests(s, pl, preserve_unit_loops)) return false;
   for (ir_stmt c = ir_st(p, loop)->body; c; c = ir_st(p, c)->next) children++;
   return sch_choose_position(s, loop, index, pl->after, children,
                              &pl->position);
