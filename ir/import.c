@@ -361,12 +361,17 @@ static void make_func(ir_import *m, const ir_func *f) {
   m->dst->func.v[made].sizes = sizes;
 }
 
-void ir_import_funcs(ir_program *dst, const ir_program *src, arena *scratch) {
+void ir_import_some_funcs(ir_program *dst, const ir_program *src,
+                          arena *scratch, uint32_t first, uint32_t end) {
   arena_mark mark = arena_get_mark(scratch);
   ir_import m;
   ir_import_init(&m, dst, src, scratch);
-  for (uint32_t i = 1; i < src->func.n; i++) ir_import_need_func(&m, i);
+  for (uint32_t i = first; i < end; i++) ir_import_need_func(&m, i);
   ir_import_tables(&m);
-  for (uint32_t i = 1; i < src->func.n; i++) make_func(&m, &src->func.v[i]);
+  for (uint32_t i = first; i < end; i++) make_func(&m, &src->func.v[i]);
   arena_reset_to(scratch, mark);
+}
+
+void ir_import_funcs(ir_program *dst, const ir_program *src, arena *scratch) {
+  ir_import_some_funcs(dst, src, scratch, 1, src->func.n);
 }

@@ -34,6 +34,9 @@ void ir_import_need_buf(ir_import *m, ir_buf b);
 void ir_import_close(ir_import *m);
 void ir_import_tables(ir_import *m);
 ir_stmt ir_import_stmt(ir_import *m, ir_stmt s);
+/* The functions first .. end - 1 of src, at once, are added to dst. */
+void ir_import_some_funcs(ir_program *dst, const ir_program *src,
+                          arena *scratch, uint32_t first, uint32_t end);
 /* All of it at once: every function of src is added to dst, in order. */
 void ir_import_funcs(ir_program *dst, const ir_program *src, arena *scratch);
 

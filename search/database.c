@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The database's tables and statements. */
 #include "search/database.h"
+#include "vm/intrin.h"
 
 static const char schema[] =
   "PRAGMA journal_mode = WAL;"
@@ -157,17 +158,63 @@ static tess_status run_once(database *d, sqlite3_stmt *q, const char *what) {
   return s;
 }
 
-tess_status database_put_workload(database *d, const database_key *k,
-                                  const strbuf *program) {
+typedef struct storing {
+  database *d;
+  const database_key *k;
+  tess_program *p, *was;
+  strbuf bytes;
+} storing;
+
+/* The program that is stored under the key; *out NULL: none, or one that is
+ * damaged and will be replaced. */
+static tess_status read_workload(database *d, uint64_t hash,
+                                 tess_program **out) {
   sqlite3_stmt *q;
-  tess_status s = prepare(d, "INSERT OR IGNORE INTO workload VALUES "
-                          "(?1, ?2, ?3)", &q);
+  *out = NULL;
+  tess_status s =
+    prepare(d, "SELECT program FROM workload WHERE hash = ?1", &q);
   if (s != TESS_OK) return s;
-  sqlite3_bind_int64(q, 1, (sqlite3_int64)k->workload);
-  bind_text(q, 2, k->name);
-  sqlite3_bind_blob64(q, 3, program->v, program->n, SQLITE_STATIC);
-  s = run_once(d, q, "storing a workload");
+  sqlite3_bind_int64(q, 1, (sqlite3_int64)hash);
+  if (sqlite3_step(q) == SQLITE_ROW)
+    s = database_restore(d, sqlite3_column_blob(q, 0),
+                         (size_t)sqlite3_column_bytes(q, 0), out);
   sqlite3_finalize(q);
+  return s == TESS_NOMEM ? s : TESS_OK;
+}
+
+static tess_status save(void *ud) {
+  storing *w = ud;
+  if (w->was) vm_intrin_adopt(w->d->c, &w->p->p, &w->was->p);
+  ir_save(&w->p->p, &w->bytes);
+  return w->bytes.bad ? TESS_NOMEM : TESS_OK;
+}
+
+static tess_status write_workload(storing *w) {
+  sqlite3_stmt *q;
+  tess_status s = prepare(w->d, "INSERT INTO workload VALUES (?1, ?2, ?3) "
+    "ON CONFLICT DO UPDATE SET program = excluded.program", &q);
+  if (s != TESS_OK) return s;
+  sqlite3_bind_int64(q, 1, (sqlite3_int64)w->k->workload);
+  bind_text(q, 2, w->k->name);
+  sqlite3_bind_blob64(q, 3, w->bytes.v, w->bytes.n, SQLITE_STATIC);
+  s = run_once(w->d, q, "storing a workload");
+  sqlite3_finalize(q);
+  return s;
+}
+
+tess_status database_put_workload(database *d, const database_key *k,
+                                  tess_program *p) {
+  storing w = {.d = d, .k = k, .p = p};
+  tess_status s = run(d, "BEGIN IMMEDIATE", "beginning to store");
+  if (s != TESS_OK) return s;
+  str_init(&w.bytes, &d->c->heap);
+  s = read_workload(d, k->workload, &w.was);
+  if (s == TESS_OK) s = ctx_run(d->c, save, &w);
+  if (s == TESS_OK) s = write_workload(&w);
+  if (s == TESS_OK) s = run(d, "COMMIT", "storing a workload");
+  if (s != TESS_OK) sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
+  tess_program_free(w.was);
+  str_free(&w.bytes);
   return s;
 }
 

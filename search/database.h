@@ -45,9 +45,13 @@ typedef struct database_record {
   const char *trace;         /* JSON with decisions */
 } database_record;
 
-/* Stores the workload once (bytes of ir_save). */
+/* Stores the workload; one that was stored before keeps the tensor intrinsics
+ * that it knew, which the program gets. */
 tess_status database_put_workload(database *d, const database_key *k,
-                                  const strbuf *program);
+                                  tess_program *p);
+/* The bytes of a workload's program, restored. */
+tess_status database_restore(database *d, const void *bytes, size_t n,
+                             tess_program **out);
 /* All records of a batch, and how many candidates the session has made, in
  * one transaction. */
 tess_status database_put(database *d, const database_key *k, uint32_t n,

@@ -80,13 +80,14 @@ static tess_status restore(void *ud) {
   w->p = program_empty(w->c);
   tess_status s = program_restore(w->p, &w->scratch, w->bytes, w->n, &w->why);
   if (s != TESS_OK)
-    ctx_fail(w->c, s, "the record's program is damaged: %s",
+    ctx_fail(w->c, s, "the program of a workload is damaged: %s",
              w->why.n ? str_get(&w->why) : err_status_text(s));
   return s;
 }
 
-static tess_status restore_program(tess_context *c, const void *bytes,
-                                   size_t n, tess_program **out) {
+tess_status database_restore(database *d, const void *bytes, size_t n,
+                             tess_program **out) {
+  tess_context *c = d->c;
   restore_work w = {.c = c, .bytes = bytes, .n = n};
   arena_init(&w.scratch, &c->heap);
   str_init(&w.why, &c->heap);
@@ -101,7 +102,7 @@ static tess_status restore_program(tess_context *c, const void *bytes,
 static tess_status read_trace(tess_database *d, sqlite3_stmt *q,
                               tess_trace **out) {
   tess_program *p;
-  tess_status s = restore_program(d->c, sqlite3_column_blob(q, 1),
+  tess_status s = database_restore(d, sqlite3_column_blob(q, 1),
                                   (size_t)sqlite3_column_bytes(q, 1), &p);
   if (s != TESS_OK) return s;
   s = tess_trace_from_json(d->c, text_at(q, 0), p, out);

@@ -44,7 +44,6 @@ static tess_status take_record(void *ud, const database_record *r) {
 
 tess_status tune_open_database(tune *t) {
   const tune_setup *set = t->set;
-  strbuf bytes;
   if (!set->o->database) return TESS_OK;
   tess_status s = database_open(t->c, set->o->database, &t->db);
   if (s != TESS_OK) return s;
@@ -52,10 +51,7 @@ tess_status tune_open_database(tune *t) {
                           .name = tess_program_name(set->program),
                           .target = set->target,
                           .policy = set->policy};
-  str_init(&bytes, &t->c->heap);
-  ir_save(&set->program->p, &bytes);
-  s = bytes.bad ? TESS_NOMEM : database_put_workload(t->db, &t->key, &bytes);
-  str_free(&bytes);
+  s = database_put_workload(t->db, &t->key, set->program);
   if (s == TESS_OK) s = database_each(t->db, &t->key, take_record, t);
   if (s == TESS_OK) s = database_next(t->db, &t->key, set->o->seed, &t->s.next);
   return s;

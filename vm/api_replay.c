@@ -21,7 +21,9 @@ typedef struct change {
 
 static tess_status find_program(change *k) {
   if (!k->p) k->p = k->t->program;
-  if (k->p) vm_intrin_need_trace(k->t->c, &k->p->p, &k->t->t);
+  if (k->p)
+    vm_intrin_need_trace(k->t->c, &k->p->p, &k->t->t,
+                         k->t->program ? &k->t->program->p : NULL);
   return k->p ? TESS_OK
               : ctx_fail(k->t->c, TESS_INVALID,
                          "the trace is bound to no program: give one");

@@ -53,7 +53,8 @@ static tess_status make(void *ud) {
   if (!p)
     return ctx_fail(c, TESS_INVALID,
                     "the trace is bound to no program: give one");
-  vm_intrin_need_trace(c, &p->p, &q->t->t);
+  vm_intrin_need_trace(c, &p->p, &q->t->t,
+                       q->t->program ? &q->t->program->p : NULL);
   tess_stepper *s = mem_new(&c->heap, tess_stepper);
   *s = (tess_stepper){.c = c, .program = program_hold(p)};
   tess_status st = vm_stepper_init(&s->s, &c->heap, &p->p, &q->t->t, 0);

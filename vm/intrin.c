@@ -192,36 +192,46 @@ tess_status vm_intrin_add_call(tess_context *c, const char *name,
 /* ---- using it -------------------------------------------------------------
  */
 
-static bool has(const ir_program *p, const intrin *x) {
-  const char *name = ir_text(&x->p, x->p.func.v[1].name);
+static bool has(const ir_program *p, const char *func) {
   for (uint32_t i = 1; i < p->func.n; i++)
-    if (!strcmp(ir_text(p, p->func.v[i].name), name)) return true;
+    if (!strcmp(ir_text(p, p->func.v[i].name), func)) return true;
   return false;
 }
 
+/* Functions at, at + 1 of `from`: description and implementation. */
 typedef struct giving {
   ir_program *to;
   const ir_program *from;
+  uint32_t at;
   arena scratch;
 } giving;
 
 static tess_status give(void *ud) {
   giving *k = ud;
-  ir_import_funcs(k->to, k->from, &k->scratch);
+  ir_import_some_funcs(k->to, k->from, &k->scratch, k->at, k->at + 2);
   return TESS_OK;
+}
+
+static void give_one(tess_context *c, ir_program *p, const ir_program *from,
+                     uint32_t at) {
+  if (has(p, ir_text(from, from->func.v[at].name))) return;
+  giving g = {.to = p, .from = from, .at = at};
+  arena_init(&g.scratch, &c->heap);
+  tess_status st = mem_protect(&c->heap, give, &g);
+  arena_free(&g.scratch);
+  if (st != TESS_OK) mem_unwind(&c->heap, st);
 }
 
 void vm_intrin_need(tess_context *c, ir_program *p, const char *name) {
   const part *x = c->part[CTX_PART_INTRINS].object;
-  for (uint32_t i = 0; x && i < x->known.n; i++) {
-    const intrin *k = x->known.v[i];
-    if (strcmp(k->name, name) || has(p, k)) continue;
-    giving g = {.to = p, .from = &k->p};
-    arena_init(&g.scratch, &c->heap);
-    tess_status st = mem_protect(&c->heap, give, &g);
-    arena_free(&g.scratch);
-    if (st != TESS_OK) mem_unwind(&c->heap, st);
-  }
+  for (uint32_t i = 0; x && i < x->known.n; i++)
+    if (!strcmp(x->known.v[i]->name, name))
+      give_one(c, p, &x->known.v[i]->p, 1);
+}
+
+void vm_intrin_adopt(tess_context *c, ir_program *p, const ir_program *from) {
+  for (uint32_t i = ir_func_end(from); i + 1 < from->func.n; i += 2)
+    give_one(c, p, from, i);
 }
 
 /* The name in an operand of tensorize; NULL: it is another primitive. */
@@ -241,11 +251,23 @@ void vm_intrin_need_call(tess_context *c, ir_program *p, const vm_call *call) {
   }
 }
 
-void vm_intrin_need_trace(tess_context *c, ir_program *p, const vm_trace *t) {
-  if (!c->part[CTX_PART_INTRINS].object) return;
+static void give_named(tess_context *c, ir_program *p, const ir_program *from,
+                       const char *name) {
+  size_t n = strlen(name);
+  for (uint32_t i = ir_func_end(from); i + 1 < from->func.n; i += 2) {
+    const char *f = ir_text(from, from->func.v[i].name);
+    if (!strncmp(f, name, n) && !strcmp(f + n, ".desc"))
+      give_one(c, p, from, i);
+  }
+}
+
+void vm_intrin_need_trace(tess_context *c, ir_program *p, const vm_trace *t,
+                          const ir_program *own) {
+  if (!c->part[CTX_PART_INTRINS].object && !own) return;
   for (uint32_t k = 0; k < t->inst.n; k++)
     for (uint32_t i = 0; i < t->inst.v[k].prim->nspecs; i++) {
       const char *name = named(t->inst.v[k].prim, t, i, vm_operand(t, k, i));
+      if (name && own) give_named(c, p, own, name);
       if (name) vm_intrin_need(c, p, name);
     }
 }

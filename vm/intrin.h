@@ -18,8 +18,12 @@ tess_status vm_intrin_add_call(tess_context *c, const char *name,
                                const ir_program *desc, const char *call);
 /* The program gets the intrinsic of that name, if there is one; unwinds. */
 void vm_intrin_need(tess_context *c, ir_program *p, const char *name);
-/* It gets those that a trace, or a call, names. */
-void vm_intrin_need_trace(tess_context *c, ir_program *p, const vm_trace *t);
+/* It gets those that another program knows and it does not; unwinds. */
+void vm_intrin_adopt(tess_context *c, ir_program *p, const ir_program *from);
+/* It gets those that a call names; or a trace, whose own program (NULL: it is
+ * bound to none) is asked before the context. */
+void vm_intrin_need_trace(tess_context *c, ir_program *p, const vm_trace *t,
+                          const ir_program *own);
 void vm_intrin_need_call(tess_context *c, ir_program *p, const vm_call *call);
 
 #endif

@@ -293,6 +293,71 @@ static void interrupted_in_a_terminal(void **state) {
   expect("db i.db", 0, "OK");
 }
 
+/* ---- tensor intrinsics -------------------------------------------------- */
+
+static const char product[] =
+  "ts = require 'tessera'\n"
+  "tensor = require 'tessera.tensor'\n"
+  "local A = ts.placeholder('A', { 16, 16 })\n"
+  "local B = ts.placeholder('B', { 16, 16 })\n"
+  "local k = ts.reduce_axis('k', 16)\n"
+  "local C = ts.compute('C', { 16, 16 }, function(i, j)\n"
+  "  return ts.sum(A(i, k) * B(k, j), k)\n"
+  "end)\n"
+  "program = ts.program('product', { A, B }, { C })\n";
+
+static const char plain[] =
+  "dofile 'product.lua'\n"
+  "return { program = program, min_time = 0.002,\n"
+  "         space = function(sch) sch:get_block('C') end }\n";
+
+static const char tensorized[] =
+  "dofile 'product.lua'\n"
+  "return { program = program, min_time = 0.002, space = function(sch)\n"
+  "  local c = sch:get_block('C')\n"
+  "  local i, j, k = sch:get_loops(c)\n"
+  "  local i0, i1 = sch:split(i, { sch:sample_perfect_tile(i, { n = 2 }) })\n"
+  "  local j0, j1 = sch:split(j, { ts.auto, 8 })\n"
+  "  local k0, k1 = sch:split(k, { ts.auto, 4 })\n"
+  "  sch:reorder(i0, j0, i1, k0, j1, k1)\n"
+  "  sch:decompose_reduction(c, k0)\n"
+  "  sch:tensorize(j1, tensor.mma { n = 8, k = 4 })\n"
+  "end }\n";
+
+#define TUNE(file, n) "tune " file " --trials " n " --db mma.db --seed 1"      \
+  " --target llvm --strategy replay --cost-model random"
+
+/* A record brings the intrinsics that its trace uses along, also where the
+ * workload was stored before without them, and after others were stored. */
+static void records_of_intrinsics(void **state) {
+  (void)state;
+  console_write(&c, "product.lua", product);
+  console_write(&c, "plain.lua", plain);
+  console_write(&c, "tensorized.lua", tensorized);
+  expect(TUNE("plain.lua", "1"), 0, "after 1 trials");
+  expect(TUNE("tensorized.lua", "2"), 0, "after 2 trials");
+  expect(TUNE("tensorized.lua", "3"), 0, "after 3 trials");
+  expect(TUNE("plain.lua", "1"), 0, "after 1 trials");
+  for (int i = 2; i <= 3; i++) {
+    char args[64];
+    snprintf(args, sizeof args, "show mma.db:%d", i);
+    expect(args, 0, "tensor_intrin = \"mma_8x4_float32_float32\"");
+    snprintf(args, sizeof args, "step mma.db:%d < commands", i);
+    console_write(&c, "commands", "g 9\np\nw saved.lua\nw saved.json\nq\n");
+    expect(args, 0, "match B_m: float32[4, 8]");
+  }
+  /* A trace alone names them. */
+  expect("step saved.lua --program plain.lua < commands", 1,
+         "there is no tensor intrinsic \"mma_8x4_float32_float32\"");
+  expect("step saved.json --program plain.lua < commands", 1,
+         "there is no tensor intrinsic \"mma_8x4_float32_float32\"");
+  console_write(&c, "declared.lua",
+                "dofile 'product.lua'\ntensor.mma { n = 8, k = 4 }\n"
+                "return program\n");
+  expect("step saved.lua --program declared.lua < commands", 0,
+         "match B_m: float32[4, 8]");
+}
+
 /* ---- stepping --------------------------------------------------------------------------------- */
 
 static void stepping_in_a_terminal(void **state) {
@@ -365,6 +430,7 @@ int main(void) {
     cmocka_unit_test(scripts), cmocka_unit_test(prompt_in_a_terminal),
     cmocka_unit_test(tuning), cmocka_unit_test(full_disk),
     cmocka_unit_test(interrupted_in_a_terminal),
+    cmocka_unit_test(records_of_intrinsics),
     cmocka_unit_test(stepping_in_a_terminal),
     cmocka_unit_test(stepping_through_a_pipe)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
