@@ -119,7 +119,7 @@ static int attempt(lua_State *L) {
   lua_pushcfunction(L, run);
   lua_pushvalue(L, 1);
   if (lua_pcall(L, 1, 0, 0) == LUA_OK) return 0;
-  c->status = lt_is_nomem(L, lua_gettop(L)) ? TESS_NOMEM : TESS_CALLBACK;
+  c->status = lt_status_of(L, lua_gettop(L));
   if (c->status == TESS_CALLBACK) keep_reason(L, c, lua_gettop(L));
   return 0;
 }

@@ -38,9 +38,10 @@ void lt_check(lua_State *L, tess_status s);
 /* Raises an error object with a code and message of the binding's own. */
 int lt_error(lua_State *L, tess_status s, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
-/* Whether the error at index i says that memory ran out, in Lua or in the
- * engine; it takes some itself. */
-int lt_is_nomem(lua_State *L, int i);
+/* What the error at index i that a callback raised says: that memory ran out
+ * (TESS_NOMEM) or that the user wants an end (TESS_CANCELLED), in Lua or in
+ * the engine; else TESS_CALLBACK.  Takes memory itself. */
+tess_status lt_status_of(lua_State *L, int i);
 /* Pushes text that came from the API and frees it. */
 void lt_push_text(lua_State *L, char *text);
 

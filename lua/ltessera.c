@@ -114,21 +114,34 @@ int lt_error(lua_State *L, tess_status s, const char *fmt, ...) {
   return lua_error(L);
 }
 
-/* Lua's own error of that kind is a string, whoever raises it again. */
-int lt_is_nomem(lua_State *L, int i) {
-  const char *says = "";
+/* Lua's own errors are strings, whoever raises them again: of the interpreter's
+ * handler of Ctrl-C, "FILE:LINE: interrupted!", of the command's, without the
+ * mark. */
+static tess_status status_of_text(const char *text) {
+  if (!strcmp(text, "not enough memory")) return TESS_NOMEM;
+  const char *colon = strrchr(text, ':');
+  const char *says = colon ? colon + strspn(colon, ": ") : text;
+  if (!strcmp(says, "interrupted") || !strcmp(says, "interrupted!"))
+    return TESS_CANCELLED;
+  return TESS_CALLBACK;
+}
+
+tess_status lt_status_of(lua_State *L, int i) {
+  tess_status s = TESS_CALLBACK;
   int top = lua_gettop(L);
-  if (lua_type(L, i) == LUA_TSTRING)
-    return !strcmp(lua_tostring(L, i), "not enough memory");
-  if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return 0;
+  if (lua_type(L, i) == LUA_TSTRING) return status_of_text(lua_tostring(L, i));
+  if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return s;
   luaL_getmetatable(L, LT_ERROR);
   if (lua_rawequal(L, -1, -2)) {
     lua_pushliteral(L, "code");
-    if (lua_rawget(L, i) == LUA_TSTRING) says = lua_tostring(L, -1);
+    lua_rawget(L, i);
+    const char *code = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1)
+                                                      : "";
+    if (!strcmp(code, tess_status_name(TESS_NOMEM))) s = TESS_NOMEM;
+    if (!strcmp(code, tess_status_name(TESS_CANCELLED))) s = TESS_CANCELLED;
   }
-  int yes = !strcmp(says, tess_status_name(TESS_NOMEM));
   lua_settop(L, top);
-  return yes;
+  return s;
 }
 
 /* The program with the place marked, while the context still has it. */

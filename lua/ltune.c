@@ -167,6 +167,26 @@ typedef struct task {
 
 static int protected_call(lua_State *L);
 
+static int status_of(lua_State *L) {
+  lua_pushinteger(L, lt_status_of(L, 1));
+  return 1;
+}
+
+/* What the error at the top means; the first that is no interrupt is kept. */
+static tess_status take_error(run *r) {
+  lua_State *L = r->L;
+  lua_pushcfunction(L, status_of);      /* protected: it takes memory */
+  lua_pushvalue(L, -2);
+  int bad = lua_pcall(L, 1, 1, 0);
+  tess_status s = bad ? TESS_NOMEM : (tess_status)lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  if (s == TESS_CANCELLED || r->failed) return s;
+  lua_pushvalue(L, -1);
+  set_slot(r, SLOT_ERROR);
+  r->failed = 1;
+  return s;
+}
+
 /* Calls a method in protected mode with the run's objects at 2 and 3; its C
  * results are read before they go.  The first error is kept. */
 static tess_status invoke(task *t, tess_session *s) {
@@ -182,12 +202,9 @@ static tess_status invoke(task *t, tess_session *s) {
   *box = s;
   int bad = lua_pcall(L, 3, 0, 0);
   *box = outer;
-  if (bad && !r->failed) {
-    set_slot(r, SLOT_ERROR);
-    r->failed = 1;
-  }
+  tess_status st = bad ? take_error(r) : TESS_OK;
   lua_settop(L, top);
-  return bad ? TESS_CALLBACK : TESS_OK;
+  return st;
 }
 
 /* Decisions proposed by Lua stand in userdata that the session keeps until
@@ -292,7 +309,8 @@ static int call_progress(lua_State *L) {  /* 1: progress, 2: function or nil */
 }
 
 /* Calling into Lua also lets an interrupt that the interpreter noted (Ctrl-C)
- * come through: it fails the call, and the run stops with the best so far. */
+ * come through: it fails the call, and the run stops with the best so far.
+ * Any other error is the script's, and is raised when the run has ended. */
 static int progress(void *ud, const tess_progress *p) {
   run *r = ud;
   lua_State *L = r->L;
@@ -307,7 +325,7 @@ static int progress(void *ud, const tess_progress *p) {
   lua_pushlightuserdata(L, (void *)p);
   if (r->progress == CALL) push_slot(r, SLOT_PROGRESS);
   else lua_pushnil(L);
-  if (lua_pcall(L, 2, 1, 0) != LUA_OK) stop = 1;
+  if (lua_pcall(L, 2, 1, 0) != LUA_OK) take_error(r), stop = 1;
   else stop = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
   lua_pop(L, 1);
   return stop;

@@ -91,16 +91,17 @@ static tess_status prepare(tune_work *w, const tess_tune_options *o) {
   }
   if (s == TESS_OK) s = read_options(w->c, o, w->target, &w->o);
   if (s != TESS_OK) return s;
+  measure_policy policy = policy_of(&w->o);
+  measure_policy_text(&policy, &w->policy);
+  if (w->policy.bad) return TESS_NOMEM;
   double start = tune_now();
+  w->k.stop = &w->c->stop;
   s = space_write(w->space, w->p, w->target, &w->k);
   w->sketch_seconds = tune_now() - start;
   if (s == TESS_OK && w->k.trace.n == 0)
     s = ctx_fail(w->c, TESS_NOT_FOUND, "the space has no sketch for this "
                  "program");
   if (s != TESS_OK) return s;
-  measure_policy policy = policy_of(&w->o);
-  measure_policy_text(&policy, &w->policy);
-  if (w->policy.bad) return TESS_NOMEM;
   return measurer_open(w->c, w->p, tess_target_text(w->target), &policy,
                        w->o.check != 0, &w->measurer);
 }
@@ -108,12 +109,14 @@ static tess_status prepare(tune_work *w, const tess_tune_options *o) {
 static tess_status run(tune_work *w, const tess_tune_options *o,
                        tess_result **out) {
   tess_status s = prepare(w, o);
-  if (s != TESS_OK) return s;
+  bool cancelled = s == TESS_CANCELLED;
+  if (s != TESS_OK && !cancelled) return s;
   tune_setup setup = {
     .c = w->c, .program = w->p, .target = tess_target_text(w->target),
     .nsketch = w->k.trace.n, .sketch = w->k.trace.v, .o = &w->o,
     .policy = str_get(&w->policy), .measurer = &w->measurer,
-    .sketch_seconds = w->sketch_seconds, .ledger = pool_ledger(w->c)};
+    .sketch_seconds = w->sketch_seconds, .cancelled = cancelled,
+    .ledger = pool_ledger(w->c)};
   return tune_run(&setup, out);
 }
 

@@ -120,6 +120,7 @@ static tess_status apply(writer *w, tess_schedule *s, const char *block,
   if (to->failed || st == TESS_NOMEM)
     return ctx_fail(w->k->c, TESS_NOMEM, "memory ran out while module %s was "
                     "applied at block %s", w->m->name, block);
+  if (st == TESS_CANCELLED) return st;
   if (to->foreign) {
     to->foreign = false;
     st = TESS_INVALID;
@@ -146,6 +147,7 @@ static tess_status run_module(writer *w, tess_schedule *s,
                               schedules *to) {
   schedules made = {.c = w->k->c, .program = to->program};
   if (left == 0) return add_copy(to, s);
+  if (w->k->stop && thread_flag_is_raised(w->k->stop)) return TESS_CANCELLED;
   tess_status st = apply(w, s, name_at(names, left - 1), &made);
   for (uint32_t i = 0; st == TESS_OK && i < made.s.n; i++)
     st = run_module(w, made.s.v[i], names, left - 1, to);

@@ -28,6 +28,7 @@ typedef struct space_sketches {
   tess_context *c;
   VEC(tess_trace *) trace;
   strbuf log;                /* which module did what, where and why not */
+  const thread_flag *stop;   /* raised: TESS_CANCELLED; NULL: none */
 } space_sketches;
 
 void space_sketches_init(space_sketches *k, tess_context *c);

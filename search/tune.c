@@ -271,6 +271,10 @@ static tess_status run_batches(tune *t) {
 static tess_status search(tune *t) {
   uint32_t best;
   tess_status s = run_batches(t);
+  if (s == TESS_CANCELLED) {
+    t->ended = s;
+    s = TESS_OK;
+  }
   if (s != TESS_OK && !session_best(&t->s, 1, &best)) return s;
   if (s != TESS_OK) tune_break_off(t, s);
   return tune_fill_result(t);
@@ -280,6 +284,7 @@ tess_status tune_run(const tune_setup *setup, tess_result **out) {
   tune t = {.set = setup,
             .c = setup->c,
             .started = tune_now(),
+            .ended = setup->cancelled ? TESS_CANCELLED : TESS_OK,
             .time.sketches = setup->sketch_seconds};
   *out = NULL;
   str_init(&t.line, &t.c->heap);

@@ -72,6 +72,7 @@ typedef struct tune_setup {
   const char *policy;
   search_measurer *measurer;
   double sketch_seconds;
+  bool cancelled;            /* before there was a measurer */
   const measure_ledger *ledger;/* of its workers; NULL: none */
 } tune_setup;
 

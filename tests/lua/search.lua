@@ -202,6 +202,38 @@ do
   assert(tostring(hand) == "space")
 end
 
+-- Ctrl-C, which Lua tells of by an error in whatever runs then, ends the run
+-- with the best so far, and is no failure of a module's or a strategy's.
+do
+  local function interrupt() error "interrupted!" end
+  fails("cancelled", sketches, { module("stopped", interrupt) {} })
+  local o = { target = "llvm", trials = 6, seed = 1, min_time = 0.005,
+              batch = 3 }
+  for _, space in ipairs { { module("stopped", interrupt) {} }, interrupt } do
+    o.space = space
+    local r = ts.tune(p, o)
+    assert(r.status == "CANCELLED" and r.trials == 0 and not r.trace)
+  end
+  o.space = nil
+  for _, method in ipairs { "propose", "observe" } do
+    local strategy = { propose = function(_, session, n)
+      local list = {}
+      for i = 1, n do list[i] = session:draw() end
+      return list
+    end, observe = function() end }
+    local calls, call = 0, strategy[method]
+    strategy[method] = function(...)
+      calls = calls + 1
+      if calls == 2 then interrupt() end
+      return call(...)
+    end
+    o.strategy = ts.strategy(strategy)
+    local r = ts.tune(p, o)
+    assert(r.status == "CANCELLED" and r.trace and r.latency > 0)
+    assert(r.trials == (method == "propose" and 3 or 6), r.trials)
+  end
+end
+
 -- ts.tune: the result, a function for progress, a function for a space.
 local options = { target = "llvm", trials = 6, seed = 1, min_time = 0.005,
                   batch = 3 }
@@ -246,6 +278,8 @@ do
   local stopped = ts.tune(p, with { trials = 100,
     progress = function(q) return q.trials < 2 end })
   assert(stopped.status == "CANCELLED" and stopped.trials < 100)
+  fails("my own mistake", ts.tune, p, with {
+    progress = function() error "my own mistake" end })
   fails("unknown option 'trails'", ts.tune, p, { trails = 3 })
   local most = { trials = 10000000, batch = 4096, threads = 1024,
                  kernel_threads = 1024 }
