@@ -6,6 +6,7 @@
  * call was wrong. */
 #include "lua/main.h"
 
+#include <fcntl.h>
 #include <lualib.h>
 #include <signal.h>
 #include <stdio.h>
@@ -236,21 +237,27 @@ static int read_options(int *argc, char **argv) {
   return -1;
 }
 
-int main(int argc, char **argv) {
-  int at = read_options(&argc, argv), status;
-  if (wants_help(argc, argv)) return fputs(usage, stdout), 0;
-  if (at < 0) return 2;
-  if (!at && argc > 1) {
-    if (!strcmp(argv[1], "--version"))
-      return printf("tessera %s (%s)\n", tess_version(), tess_build_info()),
-             0;
-    unknown_option(argv[1]);
-    return 2;
-  }
+static int out_of_memory(void) {
+  fprintf(stderr, "tessera: out of memory\n");
+  return 1;
+}
+
+/* Where a standard stream was closed by the caller, a file or socket of ours
+ * would get its number, and what is printed.  Using the stream fails still. */
+static void guard_streams(void) {
+  for (int fd = 0; fd < 3; fd++)
+    if (fcntl(fd, F_GETFD) < 0 &&
+        open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
+      _exit(1);
+}
+
+/* What the command does in a state of its own; the exit status. */
+static int run_in_state(int argc, char **argv, int at) {
+  int status;
   tess_context *c;
-  if (tess_context_new(NULL, &c) != TESS_OK) return 1;
+  if (tess_context_new(NULL, &c) != TESS_OK) return out_of_memory();
   lua_State *L = new_state(c);
-  if (!L) return 1;
+  if (!L) return tess_context_free(c), out_of_memory();
   running.L = L;
   running.c = c;
   signal(SIGXFSZ, SIG_IGN);   /* a write over the limit fails, as on a full
@@ -260,6 +267,22 @@ int main(int argc, char **argv) {
   else status = run_script(L, argc, argv, at);
   lua_close(L);
   tess_context_free(c);
+  return status;
+}
+
+static int dispatch(int argc, char **argv) {
+  int at = read_options(&argc, argv);
+  if (wants_help(argc, argv)) return fputs(usage, stdout), 0;
+  if (at < 0) return 2;
+  if (at || argc == 1) return run_in_state(argc, argv, at);
+  if (strcmp(argv[1], "--version")) return unknown_option(argv[1]), 2;
+  printf("tessera %s (%s)\n", tess_version(), tess_build_info());
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  guard_streams();
+  int status = dispatch(argc, argv);
   if ((fflush(stdout) || ferror(stdout)) && !status) {
     fprintf(stderr, "tessera: writing the output failed\n");
     status = 1;

@@ -133,6 +133,12 @@ static void failing_work(void **state) {
   expect("db d.lua", 1, "d.lua: not a database");
   expect("doc frob", 1, "no primitive, module or option 'frob'");
   expect("doc > /dev/full", 1, "writing the output failed");
+  expect("--help > /dev/full", 1, "writing the output failed");
+  expect("--version >&-", 1, "writing the output failed");
+  console_write(&c, "closed.lua", "f = io.open('file', 'w'); print('out')\n"
+                "io.stdout:flush(); f:close()\n");
+  expect("closed.lua >&-", 1, "writing the output failed");
+  assert_int_equal(console_run(&c, "test -e file -a ! -s file"), 0);
   expect("--verbose boom.lua 2>&1 | grep -q traceback", 0, "");
 }
 
