@@ -42,8 +42,8 @@ _Noreturn static void usage(const char *program, int status) {
           "  --fault F     with a fault made on purpose: 1 to %d damage each\n"
           "                program, those above and names of refusals change\n"
           "                the scheduler\n"
-          "  --faults      looks for all faults, S seconds each (10), and\n"
-          "                tells which are found\n"
+          "  --faults      looks for all faults, or for that of --fault, S\n"
+          "                seconds each (10), and tells which are found\n"
           "  --coverage    says how often each primitive applied, and how\n"
           "                often each reason to refuse was given\n",
           program, FUZZ_FAULTS);
@@ -258,7 +258,7 @@ static int one_case(const fuzz_args *a) {
 int main(int argc, char **argv) {
   fuzz_args a = parse(argc, argv);
   if (a.faults)
-    return faults_hunt(a.seed, a.jobs, a.seconds);
+    return faults_hunt(a.seed, a.jobs, a.seconds, a.fault);
   if (a.one)
     return one_case(&a);
   progress *p = mmap(NULL, MAX_JOBS * sizeof *p, PROT_READ | PROT_WRITE,

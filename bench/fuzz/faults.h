@@ -18,8 +18,10 @@ const char *faults_text(uint32_t fault);
 /* From now on the fault is there; 0: none.  How often it mattered is counted
  * in *hits. */
 void faults_arm(uint32_t fault, uint64_t *hits, fuzz_options *o);
-/* Looks for each of them in so many seconds, prints a table, and gives the
- * exit status: 0 when each is found, or is known not to be findable. */
-int faults_hunt(uint64_t seed, uint32_t jobs, uint32_t seconds);
+/* Looks for each of them (for `only`, if that is not 0) in so many seconds,
+ * prints a table, and gives the exit status: 0 when each is found, or is
+ * known not to be findable. */
+int faults_hunt(uint64_t seed, uint32_t jobs, uint32_t seconds,
+                uint32_t only);
 
 #endif

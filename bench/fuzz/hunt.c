@@ -18,7 +18,7 @@ typedef enum outcome { SEARCHING, WRONG, CRASHED, HANGS, UNSEEN } outcome;
 /* What is told of one fault; shared with the process that looks for it. */
 typedef struct finding {
   uint64_t cases, hits, applied;
-  uint64_t before;       /* hits when the case at work began */
+  uint64_t before; /* hits when the case at work began */
   double end;
   uint32_t outcome;
   pid_t pid;
@@ -26,7 +26,9 @@ typedef struct finding {
 } finding;
 
 /* Checks whose loss does no harm that can be seen, and why. */
-static const struct unfindable { const char *name, *why; } unfindables[] = {
+static const struct unfindable {
+  const char *name, *why;
+} unfindables[] = {
     {"GUARD_DIFFERS", "sketches record guards, and the tester writes none"},
     {"ITER_NOT_SPATIAL", "RACE asks the same of the accesses"},
     {"NOT_READER", "a listed block that does not read is passed over"},
@@ -40,8 +42,7 @@ static const struct unfindable { const char *name, *why; } unfindables[] = {
 /* Why the fault was not found; NULL: it should have been. */
 static const char *why_not(uint32_t fault, const finding *x) {
   for (const struct unfindable *u = unfindables; u->name; u++)
-    if (!strcmp(u->name, faults_text(fault)))
-      return u->why;
+    if (!strcmp(u->name, faults_text(fault))) return u->why;
   return !x->hits      ? "never reached"
          : !x->applied ? "all those calls are refused by another check, too"
                        : NULL;
@@ -56,7 +57,7 @@ static void keep_reason(const fuzz *f, finding *x) {
 
 /* Is the case wrong with no fault, too? */
 static bool is_wrong_anyway(fuzz *f, uint64_t seed, uint64_t number) {
-  fuzz_options o = {.max_depth = 0};
+  fuzz_options o = {.every_step = true};
   uint64_t hits = 0;
   faults_arm(0, &hits, &o);
   return fuzz_case(f, &o, seed, number) == TESS_MISMATCH;
@@ -74,15 +75,12 @@ static void look_for(uint32_t fault, uint64_t seed, finding *x) {
     f.counts.faults = 0;
     tess_status st = fuzz_case(&f, &o, seed, number);
     x->applied += f.counts.faults;
-    if (o.fault)
-      x->hits = x->applied;
-    if (st != TESS_MISMATCH || (o.hits && x->hits == x->before))
-      continue;
+    if (o.fault) x->hits = x->applied;
+    if (st != TESS_MISMATCH || (o.hits && x->hits == x->before)) continue;
     keep_reason(&f, x);
     x->outcome = is_wrong_anyway(&f, seed, number) ? SEARCHING : WRONG;
   }
-  if (!x->outcome)
-    x->outcome = UNSEEN;
+  if (!x->outcome) x->outcome = UNSEEN;
   _exit(0);
 }
 
@@ -103,11 +101,9 @@ static void begin(uint32_t fault, uint64_t seed, finding *x) {
 
 /* false: it ended for another reason, and is to go on. */
 static bool settle(finding *x, int status) {
-  if (x->outcome)
-    return true;
+  if (x->outcome) return true;
   bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
-  if (x->hits == x->before && bench_now() < x->end)
-    return false;
+  if (x->hits == x->before && bench_now() < x->end) return false;
   x->outcome = x->hits == x->before ? UNSEEN : late ? HANGS : CRASHED;
   return true;
 }
@@ -115,17 +111,20 @@ static bool settle(finding *x, int status) {
 static void show(uint32_t fault, const finding *x) {
   static const char *const how[] = {"?", "wrong", "crash", "hang", "no"};
   const char *why = x->outcome == UNSEEN ? why_not(fault, x) : NULL;
-  fprintf(stderr, "%3u %-50.50s %-5s %8llu cases %8llu hits %6llu "
+  fprintf(stderr,
+          "%3u %-50.50s %-5s %8llu cases %8llu hits %6llu "
           "applied  %s\n",
           fault, faults_text(fault), how[x->outcome],
           (unsigned long long)x->cases, (unsigned long long)x->hits,
-          (unsigned long long)x->applied, why                    ? why
+          (unsigned long long)x->applied,
+          why                    ? why
           : x->outcome == UNSEEN ? "should be found"
                                  : x->what);
   bench_figure("fault", (double)x->cases, "cases",
                json_pack("{s:i, s:s, s:s, s:f, s:f}", "fault", (int)fault,
-                         "what", faults_text(fault), "found", how[x->outcome], "hits",
-                         (double)x->hits, "applied", (double)x->applied));
+                         "what", faults_text(fault), "found", how[x->outcome],
+                         "hits", (double)x->hits, "applied",
+                         (double)x->applied));
 }
 
 /* Waits for one to end; 0: none has. */
@@ -134,36 +133,36 @@ static uint32_t next_end(finding *x, uint32_t n, uint64_t seed) {
   pid_t died = wait(&status);
   for (uint32_t i = 1; i <= n; i++)
     if (x[i].pid == died) {
-      if (settle(&x[i], status))
-        return i;
+      if (settle(&x[i], status)) return i;
       begin(i, seed, &x[i]);
     }
   return 0;
 }
 
-int faults_hunt(uint64_t seed, uint32_t jobs, uint32_t seconds) {
+int faults_hunt(uint64_t seed, uint32_t jobs, uint32_t seconds, uint32_t only) {
   uint32_t n = faults_count(), running = 0, found = 0, excused = 0;
-  finding *x = mmap(NULL, (MAX_FAULTS + 1) * sizeof *x,
-                    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  uint32_t first = only ? only : 1, last = only ? only : n;
+  finding *x = mmap(NULL, (MAX_FAULTS + 1) * sizeof *x, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (x == MAP_FAILED || n > MAX_FAULTS || jobs > MAX_JOBS) {
     bench_say("cannot keep %u faults", n);
     return 1;
   }
-  for (uint32_t next = 1; next <= n || running;) {
-    if (next <= n && running < jobs) {
+  for (uint32_t next = first; next <= last || running;) {
+    if (next <= last && running < jobs) {
       x[next].end = bench_now() + seconds;
       begin(next, seed, &x[next]);
       next++, running++;
       continue;
     }
     uint32_t i = next_end(x, n, seed);
-    if (i)
-      running--, show(i, &x[i]);
+    if (i) running--, show(i, &x[i]);
   }
-  for (uint32_t i = 1; i <= n; i++) {
+  for (uint32_t i = first; i <= last; i++) {
     found += x[i].outcome != UNSEEN;
     excused += x[i].outcome == UNSEEN && why_not(i, &x[i]);
   }
+  n = last - first + 1;
   bench_figure("faults", n, "count", NULL);
   bench_figure("faults_found", found, "count",
                json_pack("{s:i}", "explained", (int)excused));

@@ -71,13 +71,15 @@ for i, r in ipairs(rows()) do
   if r.file == source then
     local right = table.concat(r.right, "\n")
     local wrong = table.concat(r.wrong, "\n")
-    local form = right:find "[;}]%s*$" and "if (faulty_row(%d)) {%s} else {%s}"
+    local form = right:find "[;}]%s*$" and "{ if (faulty_row(%d)) {%s} else {%s} }"
                  or "(faulty_row(%d) ? %s : %s)"
     replace(right, form:format(i, wrong, right), r.what)
   end
 end
 
 -- The last statement of a function has nothing to go on to.
+text = text:gsub("%(void%)sch_refuse(%b());%s*return ([^;]+);\n}",
+                 "return sch_check%1 || (%2);\n}")
 text = text:gsub("return sch_refuse(%b());\n}", "return sch_check%1;\n}")
 text = text:gsub("return sch_refuse(%b());", "{ if (!sch_check%1) return false; }")
 text = text:gsub("%(void%)sch_refuse(%b());%s*return ([^;]+);",

@@ -98,11 +98,11 @@ poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
 bool poly_clears(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf) {
   sch_state *s = d->s;
   sch_clash clash = {0};
-  switch (poly_meet(d, b1, b2, buf, &clash)) {
-  case POLY_APART: return true;
-  case POLY_MEET: s->refusal.clash = clash; return false;
-  case POLY_NOT_AFFINE:
+  poly_verdict v = poly_meet(d, b1, b2, buf, &clash);
+  if (v == POLY_NOT_AFFINE)
     return sch_refuse(s, SCH_R_NOT_AFFINE, .s = {b1, b2}, .buf = buf);
-  default: return sch_refuse(s, SCH_R_UNDECIDED, .s = {b1, b2}, .buf = buf);
-  }
+  if (v == POLY_TOO_HARD)
+    return sch_refuse(s, SCH_R_UNDECIDED, .s = {b1, b2}, .buf = buf);
+  if (v == POLY_MEET) s->refusal.clash = clash;
+  return v != POLY_MEET;
 }

@@ -27,8 +27,7 @@ static bool may_cross(const ir_program *p, ir_stmt loop, int thread,
 }
 
 /* Only iters that say "in any order" may follow the loop. */
-static bool kinds_allow(sch_state *s, ir_stmt loop, int thread,
-                        ir_stmt block) {
+static bool kinds_allow(sch_state *s, ir_stmt loop, int thread, ir_stmt block) {
   const ir_program *p = s->p;
   if (may_cross(p, loop, thread, block)) return true;
   ir_span it = ir_blk(p, block)->iters;
@@ -82,10 +81,8 @@ static bool pair_allows(dist *d, ir_stmt loop, int thread, ir_stmt b1,
   }
   if (b1 == b2 && may_cross(p, loop, thread, b1)) return true;
   if (is_own(s, loop, w.buf, thread)) return true;
-  if (b1 != b2)
-    (void)sch_refuse(s, SCH_R_RACE_OTHER, .s = {b1, b2}, .buf = w.buf);
-  else
-    (void)sch_refuse(s, SCH_R_RACE, .s = {loop, b1}, .buf = w.buf);
+  sch_reason why = b1 == b2 ? SCH_R_RACE : SCH_R_RACE_OTHER;
+  (void)sch_refuse(s, why, .s = {b1 == b2 ? loop : b1, b2}, .buf = w.buf);
   return w.buf == r.buf && never_meet(d, b1, b2, w.buf);
 }
 
