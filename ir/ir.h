@@ -79,7 +79,13 @@ static inline bool ir_fn_is_named(uint32_t fn) {
 }
 
 /* A function whose value depends on what other lanes of the warp call. */
-static inline bool ir_fn_of_warp(uint32_t fn) { return fn >= IR_FN_SHFL; }
+static inline bool ir_fn_of_warp(uint32_t fn) {
+  return fn >= IR_FN_SHFL && fn <= IR_FN_ALL;
+}
+/* One that is called for what it does to a thread's copies. */
+static inline bool ir_fn_of_copies(uint32_t fn) {
+  return fn >= IR_FN_ASYNC_BEGIN;
+}
 enum { IR_WARP_LANES = 32 };
 
 typedef struct ir_node {

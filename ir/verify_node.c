@@ -109,6 +109,7 @@ static bool warp_call_ok(const ir_program *p, const ir_node *n) {
 
 static bool call_ok(const ir_program *p, const ir_node *n) {
   if (ir_fn_of_warp(n->a)) return warp_call_ok(p, n);
+  if (ir_fn_of_copies(n->a)) return ir_dtype_eq(n->dtype, IR_INDEX);
   fn_type t = type_of_fn((ir_fn)n->a);
   if (t == ANYTHING) return true;
   if (t == BITS) {

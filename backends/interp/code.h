@@ -60,7 +60,8 @@ typedef enum code_op {
   OP_WARP_END,
   OP_WARP_BARRIER,
   OP_SHUFFLE,     /* d := what(mask a, value b, lane c) */
-  OP_VOTE         /* d := what(mask a, condition b) */
+  OP_VOTE,        /* d := what(mask a, condition b) */
+  OP_ASYNC        /* what(a), of the thread's copies */
 } code_op;
 
 typedef struct code_insn {

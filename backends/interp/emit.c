@@ -135,6 +135,13 @@ static code_op call_op(const comp *c, ir_fn fn, tess_dtype t,
   return c->residue ? OP_R_CALL : OP_CALL_REAL;
 }
 
+/* Where threads do not run as such, copies are made at once. */
+static void emit_copies(comp *c, const ir_node *n, uint32_t d) {
+  uint32_t left = n->n ? comp_index(c, c->p->arg.v[n->b]) : 0;
+  if (c->kernel)
+    comp_op(c, OP_ASYNC, d, left, 0)->what = (uint8_t)n->a;
+}
+
 /* A function of a warp: each lane stops there for the others. */
 static void emit_warp(comp *c, const ir_node *n, uint32_t d) {
   const uint32_t *arg = c->p->arg.v + n->b;
@@ -151,6 +158,10 @@ static void emit_warp(comp *c, const ir_node *n, uint32_t d) {
 
 static void emit_call(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
   const ir_node n = *ir_at(c->p, e);
+  if (ir_fn_of_copies(n.a)) {
+    emit_copies(c, &n, d);
+    return;
+  }
   if (ir_fn_of_warp(n.a)) {
     emit_warp(c, &n, d);
     return;

@@ -280,7 +280,11 @@ machine_stop machine_exec(machine *m, interp_word *R, uint32_t *start) {
       if (!locate(m, a, R, &at) || !machine_write(m, a, at))
         return MACHINE_FAULT;
       m->buf[a->buf].val[at] = RB;
+      if (m->copies && m->copies->open && !machine_send(m, a, at))
+        return MACHINE_FAULT;
       break;
+    case OP_ASYNC:
+      TRY(machine_async(m, (ir_fn)i->what, RA.i, m->k->origin.v[pc - 1]));
     case OP_CHECK: TRY(locate(m, &accesses[i->a], R, &at));
     case OP_ALLOC: TRY(machine_alloc(m, i->a, R, m->k->origin.v[pc - 1]));
 

@@ -38,6 +38,14 @@ void machine_unwritten(machine *m, const code_access *a, uint64_t at) {
   machine_fault(m, of_access(a, at, INTERP_UNWRITTEN, TESS_UNWRITTEN));
 }
 
+void machine_on_its_way(machine *m, const code_access *a, uint64_t at,
+                        bool writes) {
+  interp_error e = of_access(a, at, INTERP_ON_ITS_WAY, TESS_RACE);
+  e.iter[0] = m->buf[a->buf].on_its_way[at] - 1;
+  e.write[1] = writes;
+  machine_fault(m, e);
+}
+
 void machine_race(machine *m, const code_access *a, uint64_t at, uint32_t d,
                   uint32_t t, bool wrote, bool writes) {
   interp_error e = of_access(a, at, INTERP_RACE, TESS_RACE);

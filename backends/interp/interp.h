@@ -30,7 +30,11 @@
  * bound to IR_WARP, whole warps only, with the same values of the variables
  * that it uses; its body runs once.  Barriers of scope "warp" and functions of
  * a warp (ir_fn_of_warp) part and join lanes as their declarations say; what
- * does not meet so is an error. */
+ * does not meet so is an error.
+ *
+ * Copies.  What a thread stores to shared memory between async_begin and
+ * async_commit is on its way until an async_wait of that thread says that it
+ * is there: only then has it been written, and nobody may touch it before. */
 #ifndef BACKENDS_INTERP_INTERP_H
 #define BACKENDS_INTERP_INTERP_H
 
@@ -73,6 +77,8 @@ typedef enum interp_fault {
                             * where only the later one is known           */
   INTERP_DIVERGENCE,       /* TESS_RACE: a barrier, or what a warp does
                             * together, not reached by all: iter          */
+  INTERP_ON_ITS_WAY,       /* TESS_RACE: an element that a thread, iter[0],
+                            * copies and has not waited for; write[1]     */
   INTERP_LANES,            /* TESS_RACE: what is wrong with how the lanes of
                             * a warp meet; iter: threads                  */
   INTERP_OUTSIDE,          /* TESS_BOUNDS: dim, at, lo, extent            */

@@ -39,10 +39,11 @@ static bool prepare(machine_launch *x) {
   x->regs = machine_memory(m, n * x->nregs * sizeof *x->regs, 0, x->g->stmt);
   x->pc = machine_memory(m, n * sizeof *x->pc, 0, x->g->stmt);
   x->stop = machine_memory(m, n, 0, x->g->stmt);
+  x->copies = machine_memory(m, n * sizeof *x->copies, 0, x->g->stmt);
   x->mine = machine_memory(m, n * x->nown * sizeof *x->mine, 0, x->g->stmt);
   x->ours =
       machine_memory(m, warps * x->nheld * sizeof *x->ours, 0, x->g->stmt);
-  return x->regs && x->pc && x->stop && x->mine && x->ours;
+  return x->regs && x->pc && x->stop && x->copies && x->mine && x->ours;
 }
 
 /* Each warp's buffers come to life with it. */
@@ -71,6 +72,8 @@ static bool start_block(machine_launch *x, int64_t block,
     set_indices(x->g, true, block, mine);
     set_indices(x->g, false, t, mine);
     x->pc[t] = x->start;
+    machine_copies *c = &x->copies[t];
+    *c = (machine_copies){.thread = (uint32_t)t, .room = c->room, .v = c->v};
   }
   return start_warps(x, R);
 }
@@ -79,7 +82,9 @@ machine_stop machine_thread(machine_launch *x, int64_t t) {
   machine *m = x->m;
   machine_buf *mine = x->mine + (uint64_t)t * x->nown;
   for (uint32_t i = 0; i < x->nown; i++) m->buf[x->own[i]] = mine[i];
+  m->copies = &x->copies[t];
   machine_stop stop = machine_exec(m, machine_regs(x, t), &x->pc[t]);
+  m->copies = NULL;
   for (uint32_t i = 0; i < x->nown; i++) mine[i] = m->buf[x->own[i]];
   x->stop[t] = (uint8_t)stop;
   return stop;

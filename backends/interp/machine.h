@@ -38,8 +38,22 @@ typedef struct machine_buf {
   uint32_t *wrote;       /* CODE_PLAIN: when written last, else NULL */
   machine_cell *cell;    /* CODE_RACING, else NULL */
   uint32_t birth;        /* writes before it were somebody else's */
+  uint32_t *on_its_way;  /* element -> thread + 1 that copies it; or NULL */
   uint64_t size, room;   /* elements in use, allocated */
 } machine_buf;
+
+/* What a thread copies and has not waited for (copies.c). */
+typedef struct machine_copy {
+  const code_access *a;
+  uint64_t at;
+  uint32_t group;
+} machine_copy;
+typedef struct machine_copies {
+  bool open;
+  uint32_t thread, groups; /* committed */
+  uint32_t n, room;
+  machine_copy *v;         /* oldest first */
+} machine_copies;
 
 typedef struct machine_level {
   uint32_t start, iter;
@@ -64,6 +78,7 @@ typedef struct machine {
   machine_level level[CODE_LEVELS];
   code_times *times;
   uint64_t steps, bytes; /* still allowed */
+  machine_copies *copies; /* of the thread that runs; NULL: none does */
 } machine;
 
 typedef enum machine_stop {
@@ -89,6 +104,7 @@ typedef struct machine_launch {
   uint8_t *stop;           /* why it stopped (machine_stop) */
   uint32_t nown, nheld;    /* buffers that each thread, each warp has */
   uint32_t *own, *held;    /* which, in code.bufs */
+  machine_copies *copies;  /* of all threads */
   machine_buf *mine;       /* of all threads */
   machine_buf *ours;       /* of all warps */
 } machine_launch;
@@ -134,6 +150,13 @@ int64_t machine_value_at(const machine *m, uint32_t d, uint32_t t);
 bool machine_read(machine *m, const code_access *a, uint64_t at);
 bool machine_write(machine *m, const code_access *a, uint64_t at);
 
+/* ---- copies (copies.c) -------------------------------------------------- */
+
+/* The element that was just stored is on its way; false: fault. */
+bool machine_send(machine *m, const code_access *a, uint64_t at);
+/* OP_ASYNC; false: fault. */
+bool machine_async(machine *m, ir_fn fn, int64_t left, ir_stmt s);
+
 /* ---- faults (fault.c) --------------------------------------------------- */
 
 void machine_fault(machine *m, interp_error e);
@@ -142,6 +165,8 @@ void machine_limit(machine *m, ir_stmt s, ir_buf buf, const char *what);
 void machine_outside(machine *m, const code_access *a, uint32_t dim,
                      int64_t at, int64_t extent);
 void machine_unwritten(machine *m, const code_access *a, uint64_t at);
+void machine_on_its_way(machine *m, const code_access *a, uint64_t at,
+                        bool writes);
 /* The earlier access at time t raced at level d; t 0: not known. */
 void machine_race(machine *m, const code_access *a, uint64_t at, uint32_t d,
                   uint32_t t, bool wrote, bool writes);

@@ -170,7 +170,8 @@ static void know(plan *n, ir_expr e, plan_node *x) {
   uint32_t small[4], k = plan_operands(n->p, e, &op, small);
   x->pure = node.op != IR_LOAD &&
             !(node.op == IR_CALL &&
-              (ir_fn_is_named(node.a) || ir_fn_of_warp(node.a)));
+              (ir_fn_is_named(node.a) || ir_fn_of_warp(node.a) ||
+               ir_fn_of_copies(node.a)));
   for (uint32_t i = 0; i < k; i++) {
     const plan_node *y = plan_of(n, op[i]);
     x->pure &= y->pure;

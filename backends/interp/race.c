@@ -103,6 +103,10 @@ static void note_read(const machine *m, machine_cell *c) {
 bool machine_read(machine *m, const code_access *a, uint64_t at) {
   const machine_buf *b = &m->buf[a->buf];
   machine_cell *c = &b->cell[at];
+  if (b->on_its_way && b->on_its_way[at]) {
+    machine_on_its_way(m, a, at, false);
+    return false;
+  }
   if (c->writer < b->birth) {
     machine_unwritten(m, a, at);
     return false;
@@ -141,6 +145,10 @@ static bool after_reads(machine *m, const code_access *a, uint64_t at,
 bool machine_write(machine *m, const code_access *a, uint64_t at) {
   const machine_buf *b = &m->buf[a->buf];
   machine_cell *c = &b->cell[at];
+  if (b->on_its_way && b->on_its_way[at]) {
+    machine_on_its_way(m, a, at, true);
+    return false;
+  }
   if (c->writer >= b->birth && !after_write(m, a, at, c, true))
     return false;
   if (c->reader >= b->birth && !after_reads(m, a, at, c))

@@ -116,6 +116,13 @@ static void put_fault(const ir_program *p, const interp_error *e,
                (long long)e->iter[1], (long long)e->iter[0]);
     put_stmt(p, e->stmt, out);
     return;
+  case INTERP_ON_ITS_WAY:
+    put_element(p, e, out);
+    str_printf(out, " is %s while thread %lld copies it and has not waited "
+                    "for that",
+               e->write[1] ? "written" : "read", (long long)e->iter[0]);
+    put_stmt(p, e->stmt, out);
+    return;
   case INTERP_LANES:
     str_printf(out, "thread %lld %s", (long long)e->iter[0], e->what);
     if (e->iter[1] != e->iter[0])

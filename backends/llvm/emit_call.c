@@ -55,7 +55,8 @@ static LLVMValueRef float_function(emit *m, const ir_node *n,
 static LLVMValueRef builtin(emit *m, const ir_node *n) {
   enum { MAX_ARGS = 3 };
   LLVMValueRef args[MAX_ARGS] = {NULL};
-  if (n->n > MAX_ARGS || n->n == 0 || ir_fn_of_warp(n->a))
+  if (n->n > MAX_ARGS || n->n == 0 || ir_fn_of_warp(n->a) ||
+      ir_fn_of_copies(n->a))
     return refuse_function(m, n);
   for (uint32_t i = 0; i < n->n; i++) args[i] = emit_expr(m, argument(m, n, i));
   switch ((ir_fn)n->a) {

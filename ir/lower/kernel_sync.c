@@ -348,6 +348,11 @@ static bool walk_common(sync *y, ir_stmt s, waiting *w) {
   }
 }
 
+static bool is_wait(const ir_program *p, ir_stmt s) {
+  return kernel_of_copies(p, s) &&
+         ir_at(p, ir_st(p, s)->eval)->a == IR_FN_ASYNC_WAIT;
+}
+
 static bool refuse(sync *y, const meeting *m) {
   const ir_program *p = y->k->p;
   err_set(y->k->e, TESS_UNSUPPORTED, "threads meet at %s where not all of "
@@ -372,6 +377,14 @@ static bool walk_list(sync *y, ir_stmt first, waiting *w) {
       if (!push_in(y, s)) return refuse(y, m);
       s = prev ? ir_st(p, prev)->next
           : alt ? ir_st(p, up)->alt : ir_st(p, up)->body;
+      continue;
+    }
+    /* What a thread waited for the others see behind a barrier. */
+    if (ir_st(p, s)->kind == IR_EVALUATE && is_wait(p, s)) {
+      ir_stmt next = ir_st(p, s)->next;
+      if (!next || ir_st(p, next)->kind != IR_BARRIER)
+        ir_insert_after(p, s, ir_barrier_new(p, IR_SCOPE_SHARED));
+      s = ir_st(p, s)->next;
       continue;
     }
     if (must_wait(y, w, s)) {

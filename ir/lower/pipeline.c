@@ -118,8 +118,18 @@ static bool read_order(pipe *x) {
   return true;
 }
 
-/* Copies that may run on while others compute: on targets without such
- * copies they are plain ones. */
+/* Copies that go on while others run; where there are no threads they are
+ * plain ones, as is what does more than to copy to shared memory. */
+static void note_async(pipe *x, uint32_t n, const int64_t *stages) {
+  x->async = arena_zalloc(x->scratch, x->n + 1);
+  bool any = false;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < x->n; k++)
+      if (x->stage[k] == stages[i] && lower_pipe_is_copy(x, k))
+        any = x->async[k] = true;
+  if (!any || !x->last || !lower_in_kernel(x->p, x->loop)) x->async = NULL;
+}
+
 static bool read_async(pipe *x) {
   const ir_anno *a = ir_anno_get(x->p, x->loop, ASYNC);
   uint32_t n = 0;
@@ -133,6 +143,7 @@ static bool read_async(pipe *x) {
             "statement has", loop_name(x), ASYNC, (long long)v[i]);
     return false;
   }
+  if (v) note_async(x, n, v);
   if (v) return true;
   err_set(x->e, TESS_UNSUPPORTED, "loop %s: %s is no list of integers",
           loop_name(x), ASYNC);

@@ -38,6 +38,8 @@ typedef struct pipe {
   int64_t *stage, *order;
   uint32_t *in_order;      /* position -> statement */
   int64_t last;            /* the greatest stage */
+  bool *async;             /* statement -> is a copy that goes on while others
+                            * run; NULL: there is none */
   uint32_t nbuf;
   pipe_buffer *buf;
   uint32_t naccess;
@@ -51,6 +53,18 @@ void lower_pipe_accesses(pipe *x);
 bool lower_pipe_allowed(pipe *x);
 /* How many versions of the iteration's own buffer live at once. */
 int64_t lower_pipe_versions(const pipe *x, ir_buf b);
+
+/* May the statement be a copy that goes on (pipeline_async.c): all it does is
+ * to copy to shared memory. */
+bool lower_pipe_is_copy(const pipe *x, uint32_t i);
+/* How many groups of copies may be on their way when statement i runs in the
+ * loop: those that were sent after the last one it needs; -1: it needs none. */
+int64_t lower_pipe_on_their_way(const pipe *x, uint32_t i);
+/* Something is copied so that lives on after the loop. */
+bool lower_pipe_sends_out(const pipe *x);
+/* Statement i of one iteration runs before j of one `distance` later. */
+bool lower_pipe_runs_before(const pipe *x, uint32_t i, uint32_t j,
+                            int distance);
 
 /* The loop becomes prologue, loop and epilogue (pipeline_emit.c). */
 void lower_pipe_emit(pipe *x);

@@ -118,8 +118,8 @@ static bool is_own(const pipe *x, ir_buf b) {
   return false;
 }
 
-/* Statement i of one iteration runs before j of one `distance` later. */
-static bool runs_before(const pipe *x, uint32_t i, uint32_t j, int distance) {
+bool lower_pipe_runs_before(const pipe *x, uint32_t i, uint32_t j,
+                            int distance) {
   int64_t d = x->stage[j] + distance - x->stage[i];
   return d > 0 || (d == 0 && x->order[i] < x->order[j]);
 }
@@ -144,10 +144,10 @@ static bool refuse_order(pipe *x, const pipe_access *a, const pipe_access *b,
 static bool pair_allowed(pipe *x, const pipe_access *a, const pipe_access *b) {
   if (a->buf != b->buf || a->by == b->by || !(a->writes || b->writes))
     return true;
-  if (a->by < b->by && !runs_before(x, a->by, b->by, 0) &&
+  if (a->by < b->by && !lower_pipe_runs_before(x, a->by, b->by, 0) &&
       !apart(x, a, b, false))
     return refuse_order(x, a, b, 0);
-  if (!is_own(x, a->buf) && !runs_before(x, a->by, b->by, 1) &&
+  if (!is_own(x, a->buf) && !lower_pipe_runs_before(x, a->by, b->by, 1) &&
       !apart(x, a, b, true))
     return refuse_order(x, a, b, 1);
   return true;
@@ -168,8 +168,8 @@ int64_t lower_pipe_versions(const pipe *x, ir_buf b) {
   for (uint32_t i = 0; i < x->naccess; i++) {
     const pipe_access *a = &x->access[i];
     if (a->buf != b) continue;
-    if (!any || runs_before(x, a->by, first, 0)) first = a->by;
-    if (!any || runs_before(x, last, a->by, 0)) last = a->by;
+    if (!any || lower_pipe_runs_before(x, a->by, first, 0)) first = a->by;
+    if (!any || lower_pipe_runs_before(x, last, a->by, 0)) last = a->by;
     any = true;
   }
   if (!any || first == last) return 1;

@@ -7,6 +7,8 @@ typedef struct emission {
   pipe *x;
   ir_stmt_rec loop;        /* as it was */
   ir_expr steps;           /* of the loop as it was */
+  bool in_loop;            /* not before it or after it */
+  int64_t left;            /* groups of copies that may be on their way */
 } emission;
 
 static ir_expr plus(const pipe *x, ir_expr e, int64_t n) {
@@ -35,6 +37,22 @@ static void choose_versions(const pipe *x, ir_stmt s, ir_expr ago) {
 
 /* ---- statements --------------------------------------------------------- */
 
+static void say(emission *m, ir_stmt into, ir_fn fn, int64_t left) {
+  ir_program *p = m->x->p;
+  ir_expr n = ir_index(p, left);
+  ir_expr e = ir_call(p, fn, IR_INDEX, fn == IR_FN_ASYNC_WAIT, &n);
+  ir_append(p, into, ir_evaluate_new(p, e));
+}
+
+/* Before statement i what it needs is there. */
+static void wait_for(emission *m, ir_stmt into, uint32_t i) {
+  int64_t n = lower_pipe_on_their_way(m->x, i);
+  if (n > 0 && !m->in_loop) n = 0;
+  if (n < 0 || m->left <= n) return;
+  say(m, into, IR_FN_ASYNC_WAIT, n);
+  m->left = n;
+}
+
 /* Statement i of the iteration that is `ago` after the first, where cond. */
 static void put(emission *m, ir_stmt into, uint32_t i, ir_expr ago,
                 ir_expr cond) {
@@ -46,12 +64,19 @@ static void put(emission *m, ir_stmt into, uint32_t i, ir_expr ago,
   ir_subst_var(&sub, m->loop.var, ir_add(p, m->loop.lo, ago));
   ir_stmt copy = ir_clone_stmt(&sub, x->stmt[i], NULL);
   choose_versions(x, copy, ago);
-  if (!ir_is_const(p, cond, 1)) {
+  bool always = ir_is_const(p, cond, 1);
+  if (!always) {
     ir_stmt check = ir_if_new(p, cond);
     ir_append(p, into, check);
     into = check;
   }
+  bool async = x->async && x->async[i];
+  if (x->async) wait_for(m, into, i);
+  if (async) say(m, into, IR_FN_ASYNC_BEGIN, 0);
   ir_append(p, into, copy);
+  if (async) say(m, into, IR_FN_ASYNC_COMMIT, 0);
+  if (async && m->left < INT64_MAX) m->left++;
+  if (!always) m->left = INT64_MAX;
 }
 
 /* All statements at the time that is `time` after the start: those of which
@@ -93,18 +118,22 @@ static void put_loop(emission *m, ir_stmt into) {
                              (ir_loop_kind)m->loop.loop_kind);
   ir_st(p, loop)->anno = m->loop.anno;
   ir_append(p, into, loop);
+  m->left = INT64_MAX;
+  m->in_loop = true;
   for (uint32_t at = 0; at < x->n; at++) {
     uint32_t i = x->in_order[at];
     put(m, loop, i, plus(x, ir_ref(p, v), x->last - x->stage[i]),
         ir_bool(p, true));
   }
+  m->left = INT64_MAX;
+  m->in_loop = false;
 }
 
 /* Where the loop is too short to fill all stages, the epilogue begins when
  * the prologue ends. */
 void lower_pipe_emit(pipe *x) {
   ir_program *p = x->p;
-  emission m = {.x = x, .loop = *ir_st(p, x->loop)};
+  emission m = {.x = x, .loop = *ir_st(p, x->loop), .left = INT64_MAX};
   m.steps = m.loop.extent;
   ir_stmt top = ir_if_new(p, ir_bool(p, true)), into = top;
   make_versions(x);
@@ -122,6 +151,7 @@ void lower_pipe_emit(pipe *x) {
   ir_stmt after = x->last ? group(p, into) : 0;
   ir_expr end = ir_binary(p, IR_MAX, m.steps, ir_index(p, x->last));
   for (int64_t t = 0; t < x->last; t++) put_time(&m, after, plus(x, end, t));
+  if (x->async && lower_pipe_sends_out(x)) say(&m, after, IR_FN_ASYNC_WAIT, 0);
   ir_st(p, x->loop)->anno = 0;
   ir_kill(p, x->loop);
   lower_splice(p, top);

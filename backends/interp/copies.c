@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copies to shared memory that go on while the thread does.  They are made at
+ * once, but nobody may touch what they write until the thread has waited; and
+ * as far as others are concerned it is written then. */
+#include "backends/interp/machine.h"
+
+bool machine_send(machine *m, const code_access *a, uint64_t at) {
+  machine_copies *c = m->copies;
+  machine_buf *b = &m->buf[a->buf];
+  if (!m->k->bufs.v[a->buf].is_shared)
+    return true;
+  if (!b->on_its_way)
+    b->on_its_way =
+        machine_memory(m, b->size * sizeof *b->on_its_way, a->id, a->stmt);
+  if (c->n == c->room) {
+    uint32_t room = c->room ? 2 * c->room : 16;
+    machine_copy *v = machine_memory(m, room * sizeof *v, a->id, a->stmt);
+    if (v && c->n)
+      memcpy(v, c->v, c->n * sizeof *v);
+    c->v = v;
+    c->room = v ? room : 0;
+  }
+  if (!b->on_its_way || !c->v)
+    return false;
+  b->on_its_way[at] = c->thread + 1;
+  c->v[c->n++] = (machine_copy){a, at, c->groups};
+  return true;
+}
+
+/* The groups up to number `end` are there. */
+static bool arrive(machine *m, uint32_t end) {
+  machine_copies *c = m->copies;
+  uint32_t n = 0;
+  for (; n < c->n && c->v[n].group < end; n++) {
+    const machine_copy *x = &c->v[n];
+    m->buf[x->a->buf].on_its_way[x->at] = 0;
+    if (!machine_write(m, x->a, x->at))
+      return false;
+  }
+  c->n -= n;
+  memmove(c->v, c->v + n, c->n * sizeof *c->v);
+  return true;
+}
+
+bool machine_async(machine *m, ir_fn fn, int64_t left, ir_stmt s) {
+  machine_copies *c = m->copies;
+  if (c->open != (fn == IR_FN_ASYNC_COMMIT) || left < 0) {
+    machine_fault(m, (interp_error){.code = TESS_INVALID,
+                                    .fault = INTERP_INVALID, .stmt = s,
+                                    .element = -1,
+                                    .what = "async_begin, async_commit and "
+                                            "async_wait in this order"});
+    return false;
+  }
+  if (fn == IR_FN_ASYNC_WAIT)
+    return left >= c->groups || !c->n || arrive(m, c->groups - (uint32_t)left);
+  c->open = fn == IR_FN_ASYNC_BEGIN;
+  c->groups += fn == IR_FN_ASYNC_COMMIT;
+  return true;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copies that go on while the thread does: what the oracle makes of them, and
+ * pipelines that have such stages. */
+#include "support/lowered.h"
+#include "support/nest.h"
+#include "support/scheduled.h"
+
+enum { T = 8 };
+
+static int setup(void **state) {
+  static nest n;
+  nest_start(&n);
+  *state = &n;
+  return 0;
+}
+
+static int teardown(void **state) {
+  nest_end(*state);
+  return 0;
+}
+
+static float in[T], out[T];
+static ir_buf A, R, S;
+static ir_expr tx;
+
+static tess_status run(nest *n) {
+  void *args[2] = {in, out};
+  for (int i = 0; i < T; i++) in[i] = (float)i, out[i] = -1;
+  nest_finish(n);
+  return nest_run(n, args);
+}
+
+static void must_say(nest *n, tess_status code, const char *text) {
+  char got[400];
+  assert_int_equal(run(n), code);
+  assert_string_equal(nest_error(n, got, sizeof got), text);
+}
+
+static void say(nest *n, ir_fn fn, int64_t left) {
+  ir_expr e = nest_num(n, left);
+  nest_evaluate(n, ir_call(&n->p, fn, IR_INDEX, fn == IR_FN_ASYNC_WAIT, &e));
+}
+
+/* The kernel of T threads is open; S is shared memory for two of each. */
+static void kernel(nest *n) {
+  ir_expr shape = nest_num(n, 2 * T);
+  A = nest_param(n, "A", F32, IR_ROLE_INPUT, T, 0, 0);
+  R = nest_param(n, "R", F32, IR_ROLE_OUTPUT, T, 0, 0);
+  S = ir_buf_new(&n->p, ir_name(&n->p, "S"), F32, 1, &shape, IR_SCOPE_SHARED,
+                 IR_ROLE_LOCAL);
+  nest_thread(n, 1, IR_BLOCKIDX_X);
+  nest_allocate(n, S);
+  tx = nest_thread(n, T, IR_THREADIDX_X);
+  n->o.threads = INTERP_LOCKSTEP;
+}
+
+static ir_expr plus(nest *n, ir_expr a, int64_t k) {
+  return ir_add(&n->p, a, nest_num(n, k));
+}
+
+/* S[tx + at] = A[tx], as a group. */
+static void copy(nest *n, int64_t at) {
+  say(n, IR_FN_ASYNC_BEGIN, 0);
+  nest_store(n, S, plus(n, tx, at), 0, nest_load(n, A, tx, 0));
+  say(n, IR_FN_ASYNC_COMMIT, 0);
+}
+
+static void give(nest *n, ir_expr from) {
+  nest_store(n, R, tx, 0, nest_load(n, S, from, 0));
+}
+
+static ir_expr mirror(nest *n) {
+  return ir_sub(&n->p, nest_num(n, T - 1), tx);
+}
+
+static void waited_for(void **state) {
+  nest *n = *state;
+  kernel(n);
+  copy(n, 0);
+  say(n, IR_FN_ASYNC_WAIT, 0);
+  nest_barrier(n);
+  give(n, mirror(n));
+  assert_int_equal(run(n), TESS_OK);
+  for (int i = 0; i < T; i++) assert_true(out[i] == in[T - 1 - i]);
+}
+
+static void not_waited_for(void **state) {
+  nest *n = *state;
+  kernel(n);
+  copy(n, 0);
+  nest_barrier(n);
+  give(n, mirror(n));
+  must_say(n, TESS_RACE,
+           "S[7] is read while thread 7 copies it and has not waited for "
+           "that, in `R[i] = S[7 - i]` (in block root)");
+}
+
+/* The barrier comes before the wait: the others may be too early. */
+static void waited_too_late(void **state) {
+  nest *n = *state;
+  kernel(n);
+  copy(n, 0);
+  nest_barrier(n);
+  say(n, IR_FN_ASYNC_WAIT, 0);
+  give(n, plus(n, ir_mul(&n->p, tx, nest_num(n, 0)), 0));
+  must_say(n, TESS_RACE,
+           "race: S[0] is written by threadIdx.x 0 and read by threadIdx.x 1, "
+           "with no barrier between, in `R[i] = S[0]` (in block root)");
+}
+
+/* Groups come in their order: of two, the first is there. */
+static void all_but_one(void **state) {
+  nest *n = *state;
+  for (int second = 0; second < 2; second++) {
+    kernel(n);
+    copy(n, 0);
+    copy(n, T);
+    say(n, IR_FN_ASYNC_WAIT, 1);
+    give(n, plus(n, tx, second ? T : 0));
+    assert_int_equal(run(n), second ? TESS_RACE : TESS_OK);
+    teardown(state);
+    setup(state);
+  }
+}
+
+static void not_written_meanwhile(void **state) {
+  nest *n = *state;
+  kernel(n);
+  copy(n, 0);
+  nest_store(n, S, tx, 0, ir_real(&n->p, F32, 1));
+  must_say(n, TESS_RACE,
+           "S[0] is written while thread 0 copies it and has not waited for "
+           "that, in `S[i] = 1.0` (in block root)");
+}
+
+static void out_of_order(void **state) {
+  nest *n = *state;
+  kernel(n);
+  say(n, IR_FN_ASYNC_COMMIT, 0);
+  must_say(n, TESS_INVALID,
+           "invalid: async_begin, async_commit and async_wait in this order "
+           "(in block root)");
+}
+
+/* ---- pipelines ---------------------------------------------------------- */
+
+static scheduled t;
+static lowered low;
+
+static int setup_two(void **state) {
+  (void)state;
+  scheduled_start(&t);
+  lowered_start(&low);
+  return 0;
+}
+
+static int teardown_two(void **state) {
+  (void)state;
+  lowered_end(&low);
+  scheduled_end(&t);
+  return 0;
+}
+
+static void note(ir_stmt s, const char *key, uint32_t n, const int64_t *v) {
+  uint32_t e[8];
+  for (uint32_t i = 0; i < n; i++) e[i] = ir_value_int(&t.p, v[i]);
+  ir_val list = ir_value_add(&t.p, (ir_value){.tag = IR_VAL_LIST, .n = n}, e);
+  DO(&t, annotate, AT(block_or_loop, s), STR(ann_key, key),
+     AT(ann_val, list));
+}
+
+/* A product whose operands are copied, in each step over k, by all threads;
+ * stages and orders of the two copies and of what uses them. */
+static ir_stmt product(int64_t k, const int64_t *stage, const int64_t *order,
+                       bool threads) {
+  scheduled_matmul(&t, 8, 8, k);
+  ir_stmt c = scheduled_get(&t, "C");
+  ir_stmt j = scheduled_loop(&t, c, 1);
+  DO(&t, split, AT(loop, scheduled_loop(&t, c, 2)),
+     INTS(factors, SCH_AUTO, 2));
+  ir_stmt k0 = t.out[0], k1 = t.out[1];
+  DO(&t, reorder, LIST(ordered_loops, k0, k1, j));
+  DO(&t, decompose_reduction, AT(block, c), AT(loop, k0));
+  for (int64_t i = 0; i < 2; i++) {
+    DO(&t, cache_read, AT(block, c), NUM(read_buffer_index, i),
+       STR(storage_scope, "shared"));
+    DO(&t, compute_at, AT(block, t.out[0]), AT(loop, k0));
+  }
+  if (threads)
+    DO(&t, bind, AT(loop, scheduled_loop(&t, c, 0)),
+       STR(thread_axis, "threadIdx.x"));
+  note(k0, "software_pipeline_stage", 3, stage);
+  note(k0, "software_pipeline_order", 3, order);
+  return k0;
+}
+
+static const char *kernels(void) {
+  lower_options o = {.vector_bytes = 16, .keep_math = true};
+  for (uint32_t i = 0; i < lower_npasses; i++)
+    if (!strcmp(lower_passes[i].name, "kernels")) o.stop_after = i + 1;
+  ir_program_copy(&low.p, &t.p);
+  if (lower_program(&low.p, &low.scratch, &o, &low.err))
+    fail_msg("%s", low.err.message);
+  strbuf b;
+  str_init(&b, &t.heap.heap);
+  ir_print(&low.p, NULL, &b);
+  const char *s = arena_printf(&t.texts, "%s", str_get(&b));
+  str_free(&b);
+  return s;
+}
+
+static void must_work(void) {
+  assert_true(scheduled_same(&t));
+  tess_status st = lowered_check(&low, &t.p);
+  if (st) fail_msg("%s\n%s", low.err.message, scheduled_text(&t));
+  assert_int_equal(lowered_check_native(&low, &t.p), TESS_OK);
+}
+
+/* In the loop as many groups stay on their way as stages allow; at the end
+ * none. */
+static void stages(void **state) {
+  (void)state;
+  static const struct {
+    int64_t stage[3], order[3];
+    const char *wait;
+  } row[] = {
+      {{0, 0, 1}, {0, 1, 2}, "async_wait(2)"},
+      {{0, 0, 1}, {1, 2, 0}, "async_wait(0)"},
+      {{0, 0, 2}, {0, 1, 2}, "async_wait(4)"},
+      {{0, 0, 2}, {1, 2, 0}, "async_wait(2)"},
+      {{0, 0, 3}, {0, 2, 1}, "async_wait(5)"},
+  };
+  for (unsigned i = 0; i < sizeof row / sizeof *row; i++)
+    for (int64_t k = 2; k <= 14; k += 4) {
+      ir_stmt loop = product(k, row[i].stage, row[i].order, true);
+      note(loop, "software_pipeline_async_stages", 1, (int64_t[]){0});
+      must_work();
+      if (k == 14) assert_non_null(strstr(kernels(), row[i].wait));
+      teardown_two(NULL);
+      setup_two(NULL);
+    }
+}
+
+/* Without threads they are plain copies. */
+static void without_threads(void **state) {
+  (void)state;
+  ir_stmt loop = product(8, (int64_t[]){0, 0, 1}, (int64_t[]){0, 1, 2}, false);
+  note(loop, "software_pipeline_async_stages", 1, (int64_t[]){0});
+  must_work();
+  assert_null(strstr(kernels(), "async"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define PIPE(f) cmocka_unit_test_setup_teardown(f, setup_two, teardown_two)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(waited_for),
+      TEST(not_waited_for),
+      TEST(waited_too_late),
+      TEST(all_but_one),
+      TEST(not_written_meanwhile),
+      TEST(out_of_order),
+      PIPE(stages),
+      PIPE(without_threads),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
