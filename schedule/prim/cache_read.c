@@ -25,8 +25,9 @@ PRIM_DEFINE(
         "   of them matches the buffer to another.\n"
         "3. At most one block of the scope writes the buffer, which is then\n"
         "   not given by the caller, and writes all of a box.\n"
-        "4. The listed consumers are blocks of the same scope that read it;\n"
-        "   the block that writes it is none.\n"
+        "4. The listed consumers read it and stand in the same scope, or in\n"
+        "   blocks of it; neither they nor the blocks around them there write\n"
+        "   it.\n"
         "5. In a block other than the outermost, where the buffer has not\n"
         "   its home: no block of it writes the buffer.\n"
         "6. Loops whose iterations run at once stay free of races.\n"
@@ -35,8 +36,8 @@ PRIM_DEFINE(
         "or, where a block of the scope writes the buffer, before the first\n"
         "consumer in the innermost loop around that block and a consumer.\n"
         "It holds as much of the buffer as is used, or written.\n",
-    .refusals = SCH_REASONS(SCH_STAGE_REASONS, SCH_R_NO_READER,
-                            SCH_R_WOULD_RACE),
+    .refusals = SCH_REASONS(SCH_STAGE_REASONS, SCH_R_COPY_OVERWRITTEN,
+                            SCH_R_NO_READER, SCH_R_WOULD_RACE),
     .example =
         "local cached = sch:cache_read(sch:get_block(\"C\"), 0, \"local\")\n");
 
@@ -61,19 +62,59 @@ static bool copy_first(sch_state *s, sch_stage *st, sch_list readers) {
   return true;
 }
 
+/* The block of the scope that is or holds the listed one; 0: none. */
+static ir_stmt child_around(const ir_program *p, ir_stmt scope, ir_stmt block) {
+  ir_stmt at = block, up;
+  while (at && (up = ir_scope_of(p, at)) != scope) at = up;
+  return at;
+}
+
+/* The blocks of the scope that are or hold the listed ones. */
+static bool find_children(sch_state *s, const sch_stage *st, sch_list list,
+                          sch_list *out) {
+  const ir_program *p = s->p;
+  ir_stmt *v = arena_array(s->scratch, ir_stmt, list.n);
+  for (uint32_t i = 0; i < list.n; i++) {
+    v[i] = child_around(p, st->scope, list.v[i]);
+    if (!v[i])
+      return sch_refuse(s, SCH_R_SCOPES_DIFFER, .s = {list.v[i], st->scope});
+    if (!sch_reads_buf(p, list.v[i], st->buf))
+      return sch_refuse(s, SCH_R_NOT_READER, .s = {list.v[i]}, .buf = st->buf);
+    if (v[i] != list.v[i] && sch_writes_buf(p, v[i], st->buf))
+      return sch_refuse(s, SCH_R_COPY_OVERWRITTEN, .s = {v[i], list.v[i]},
+                        .buf = st->buf);
+  }
+  *out = (sch_list){list.n, v};
+  return true;
+}
+
+/* What of the reader is listed reads the copy; all of it without a list. */
+static void redirect(sch_state *s, const sch_stage *st, ir_stmt reader,
+                     sch_list list, ir_buf made) {
+  const ir_program *p = s->p;
+  for (uint32_t i = 0; i < list.n; i++)
+    if (list.v[i] == reader) list.n = 0;
+  if (!list.n) sch_stage_redirect(s, st, reader, made);
+  for (uint32_t i = 0; i < list.n; i++) {
+    if (!ir_is_ancestor(p, reader, list.v[i])) continue;
+    sch_stage_redirect(s, st, list.v[i], made);
+    sch_widen_scope(s, ir_scope_of(p, list.v[i]));
+  }
+}
+
 static bool change(sch_state *s, void *ud) {
   struct cache_read_args *a = ud;
   sch_stage st;
+  sch_list children;
   ir_stmt writer;
   ir_buf buf, made;
   if (!sch_find_buffer(s, a->block, a->read_buffer_index, SCH_READS, NULL,
                        NULL, &buf) ||
       !sch_stage_init(s, &st, a->block, buf, a->storage_scope) ||
-      !sch_stage_check_list(s, &st, a->consumer_blocks) ||
+      !find_children(s, &st, a->consumer_blocks, &children) ||
       !sch_stage_writer(s, &st, &writer))
     return false;
-  sch_list readers =
-      sch_stage_readers(s, &st, writer, a->consumer_blocks, true);
+  sch_list readers = sch_stage_readers(s, &st, writer, children, true);
   if (!readers.n)
     return sch_refuse(s, SCH_R_NO_READER, .s = {a->block}, .buf = buf);
   for (uint32_t i = 0; writer && i < readers.n; i++)
@@ -87,7 +128,7 @@ static bool change(sch_state *s, void *ud) {
     return false;
   if (!sch_stage_make(s, &st, false, &made, &a->cached)) return false;
   for (uint32_t i = 0; i < readers.n; i++)
-    sch_stage_redirect(s, &st, readers.v[i], made);
+    redirect(s, &st, readers.v[i], a->consumer_blocks, made);
   return true;
 }
 

@@ -34,8 +34,9 @@ PRIM_DEFINE(rolling_buffer, ROLLING_BUFFER_SIG,
     "6. What the block reads is the same in each iteration: made outside of\n"
     "   the loop, or before it in each iteration by blocks of which that is\n"
     "   true, too.\n"
-    "7. Loops whose iterations run at once stay free of races; values are\n"
-    "   now carried from one iteration to the next.\n"
+    "7. Values are now carried from one iteration to the next, and the\n"
+    "   buffer lives outside of the loop. Where loops around run at once,\n"
+    "   each of their iterations has a part of the buffer for itself.\n"
     "The buffer becomes as long as a window in that dimension, and is indexed\n"
     "by the remainder. In the first iteration the block computes its window\n"
     "as before, and then only what the window before did not hold. Of stages\n"
@@ -45,7 +46,7 @@ PRIM_DEFINE(rolling_buffer, ROLLING_BUFFER_SIG,
     SCH_R_LOOP_NOT_SERIAL, SCH_R_NO_READER, SCH_R_OPAQUE_ACCESS,
     SCH_R_OTHER_STATEMENT, SCH_R_OUTPUT_BLOCK, SCH_R_PLACE_NOT_PLAIN,
     SCH_R_ROLLING_APART, SCH_R_ROLLING_CARRIED, SCH_R_ROLLING_INPUT,
-    SCH_R_ROLLING_LOOP, SCH_R_ROLLING_PATTERN, SCH_R_WOULD_RACE),
+    SCH_R_ROLLING_LOOP, SCH_R_ROLLING_PATTERN, SCH_R_ROLLING_SHARED),
   .example =
     "local c, d = sch:get_block(\"C\"), sch:get_block(\"D\")\n"
     "local i = sch:split(sch:get_loops(d), { 16, 4 })\n"
@@ -346,6 +347,15 @@ static bool change(sch_state *s, void *ud) {
   return true;
 }
 
+/* Where a loop would lose its freedom of races it is the windows that its
+ * iterations would share. */
 static bool rolling_buffer_apply(sch_state *s, args *a) {
-  return sch_change(s, change, a, a->block);
+  if (sch_change(s, change, a, a->block)) return true;
+  ir_stmt outer = s->refusal.s[0];
+  ir_buf buf;
+  return s->refusal.reason == SCH_R_WOULD_RACE &&
+         sch_find_buffer(s, a->block, a->write_buffer_index, SCH_WRITES, NULL,
+                         NULL, &buf) &&
+         sch_refuse(s, SCH_R_ROLLING_SHARED, .s = {a->block, outer},
+                    .buf = buf);
 }

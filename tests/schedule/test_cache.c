@@ -232,6 +232,47 @@ static void test_write_part(void **state) {
   scheduled_end(&t);
 }
 
+/* A listed consumer that stands in a block of the scope, beside one that is
+ * not: of an input, of what another block made, and of what the block around
+ * makes itself. */
+static void test_deeper(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    scheduled t;
+    scheduled_start(&t);
+    ir_buf a = moved_buf(&t, "A", IR_ROLE_INPUT, 8);
+    ir_buf p = moved_buf(&t, "P", IR_ROLE_LOCAL, 8);
+    ir_buf b = moved_buf(&t, "B", IR_ROLE_LOCAL, 8);
+    ir_buf c = moved_buf(&t, "C", IR_ROLE_OUTPUT, 8);
+    moved_block(&t, "P", 8, p, 0, a, 0, 0);
+    ir_stmt bb = moved_block(&t, "B", 8, b, 0, k ? p : a, 0, 0);
+    ir_stmt bc = moved_block(&t, "C", 8, c, 0, k ? p : a, 0, b);
+    scheduled_finish(&t);
+    DO(&t, split, AT(loop, scheduled_loop(&t, bb, 0)), INTS(factors, 2, 4));
+    DO(&t, split, AT(loop, scheduled_loop(&t, bc, 0)), INTS(factors, 2, 4));
+    DO(&t, merge, LIST(loops, scheduled_loop(&t, bb, 1),
+                       scheduled_loop(&t, bc, 1)));
+    DO(&t, blockize, LIST(target, t.out[0]));
+    ir_stmt both = t.out[0];
+    REFUSED(&t, COPY_OVERWRITTEN, cache_read, AT(block, both),
+            STR(read_buffer_index, "B"), STR(storage_scope, "local"),
+            LIST(consumer_blocks, bc));
+    DO(&t, cache_read, AT(block, both), STR(read_buffer_index, k ? "P" : "A"),
+       STR(storage_scope, "local"), LIST(consumer_blocks, bc));
+    ir_buf made = t.p.region.v[ir_blk(&t.p, t.out[0])->writes.at].buf;
+    assert_true(sch_reads_buf(&t.p, bc, made));
+    assert_true(sch_reads_buf(&t.p, both, made));
+    assert_true(sch_reads_buf(&t.p, both, k ? p : a));
+    assert_false(sch_reads_buf(&t.p, bb, made));
+    assert_false(sch_reads_buf(&t.p, bc, k ? p : a));
+    moved_equal(&t);
+    REFUSED(&t, SCOPES_DIFFER, cache_read, AT(block, bb),
+            SIDE(read_buffer_index, read, 0), STR(storage_scope, "local"),
+            LIST(consumer_blocks, t.out[0]));
+    scheduled_end(&t);
+  }
+}
+
 /* ---- refusals ----------------------------------------------------------- */
 
 static void test_refusals(void **state) {
@@ -360,6 +401,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_read_input),      cmocka_unit_test(test_read_part),
       cmocka_unit_test(test_read_produced),   cmocka_unit_test(test_write),
+      cmocka_unit_test(test_deeper),
       cmocka_unit_test(test_write_consumers), cmocka_unit_test(test_write_part),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_names),        cmocka_unit_test(test_writers),

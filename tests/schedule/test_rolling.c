@@ -98,6 +98,30 @@ static void test_refused(void **state) {
 #undef ROLL_REFUSED
 }
 
+/* Tiles of tiles at once: each starts with a whole window, but the windows of
+ * all would lie in one buffer. */
+static void test_at_once(void **state) {
+  (void)state;
+  scheduled t;
+  scheduled_start(&t);
+  ir_stmt c = windows(&t, 3), d = scheduled_get(&t, "D");
+  DO(&t, split, AT(loop, scheduled_loop(&t, d, 0)), INTS(factors, 2, 2));
+  ir_stmt outer = scheduled_loop(&t, d, 0);
+  DO(&t, compute_at, AT(block, c), AT(loop, scheduled_loop(&t, d, 1)));
+  DO(&t, parallel, AT(loop, outer));
+  REFUSED(&t, ROLLING_SHARED, rolling_buffer, AT(block, c),
+          NUM(write_buffer_index, 0));
+  assert_string_equal(scheduled_why(&t, "rolling_buffer"),
+                      "rolling_buffer: the windows of buffer \"C\" that block "
+                      "\"C\" makes would live outside of loop a_0_0, whose "
+                      "iterations run at once and would share them");
+  assert_true(scheduled_same(&t));
+  ir_st(&t.p, outer)->loop_kind = IR_SERIAL;
+  DO(&t, rolling_buffer, AT(block, c), NUM(write_buffer_index, 0));
+  assert_true(scheduled_same(&t));
+  scheduled_end(&t);
+}
+
 /* Nobody reads it; or what it reads is made later in the iteration. */
 static void test_inputs_refused(void **state) {
   (void)state;
@@ -132,6 +156,7 @@ int main(void) {
     cmocka_unit_test(test_windows),
     cmocka_unit_test(test_refused),
     cmocka_unit_test(test_inputs_refused),
+    cmocka_unit_test(test_at_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
