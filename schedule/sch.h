@@ -205,8 +205,8 @@ bool sch_rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
 bool sch_order_free(sch_state *s, uint32_t n, const ir_stmt *chain,
                     const ir_stmt *next);
 #define SCH_ORDER_REASONS                                                   \
-  SCH_R_INIT_LATE, SCH_R_NOT_INJECTIVE, SCH_R_ORDER_OPAQUE, SCH_R_ORDER_DEPENDS,             \
-    SCH_R_ORDER_INIT
+  SCH_R_INIT_LATE, SCH_R_NOT_INJECTIVE, SCH_R_ORDER_OPAQUE,                 \
+    SCH_R_ORDER_DEPENDS, SCH_R_ORDER_INIT
 /* ... and SCH_R_OTHER_STATEMENT, SCH_POLY_REASONS. */
 
 /* Does `cond`, wherever it holds, hold too when the variables v for which
@@ -217,6 +217,9 @@ bool sch_holds_at_start(const ir_program *p, ir_expr cond, const uint8_t *set,
 /* Does the reduction `block`, in one run of its scope, meet each result first
  * where it initialises it?  false: refused.  (analysis/begin.c) */
 bool sch_begins_at_init(sch_state *s, ir_stmt block);
+/* For a caller whose quick rules do not see it: do the loops from `top` down
+ * to the block run each of its instances once?  false: refused. */
+bool sch_runs_once(sch_state *s, ir_stmt block, ir_stmt top);
 
 /* ---- possibility (beside the primitives) --------------------------------- */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Does a reduction begin where it is initialised?  Its init runs where all
  * reduce iters are at their start, wherever that is in the order of the
- * loops; whoever takes it out, or repeats it, counts on its being first. */
+ * loops; whoever takes it out, or repeats it, counts on its being first, and
+ * on each instance's being run once. */
 #include "schedule/analysis/move.h"
 #include "schedule/analysis/polyhedra.h"
 
@@ -122,4 +123,10 @@ bool sch_begins_at_init(sch_state *s, ir_stmt block) {
   sch_clash clash;
   if (poly_starts_first(s, block, &clash)) return true;
   return sch_refuse(s, SCH_R_INIT_LATE, .s = {block}, .clash = clash);
+}
+
+bool sch_runs_once(sch_state *s, ir_stmt block, ir_stmt top) {
+  sch_clash clash;
+  return poly_once(s, block, top, &clash) ||
+         sch_refuse(s, SCH_R_NOT_INJECTIVE, .s = {block}, .clash = clash);
 }

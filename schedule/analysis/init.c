@@ -131,8 +131,7 @@ static bool check_points(const work *w) {
   dist_init(&d, s, n, var, w->at);
   bool any = dist_iters(&d, w->block, false, delta);
   for (uint32_t i = 0; any && i < n; i++)
-    if (delta[i].lo || delta[i].hi)
-      return sch_refuse(s, SCH_R_NOT_INJECTIVE, .s = {w->block});
+    if (delta[i].lo || delta[i].hi) return sch_runs_once(s, w->block, w->at);
   return true;
 }
 

@@ -97,9 +97,10 @@ static bool reduction_allows(nest *t, ir_stmt block) {
   for (uint32_t k = 0; k < t->n; k++) driven |= drives_of(t, k);
   if (!(driven & DRIVES_R)) return true;
   if (!dist_iters(&t->d, block, false, t->delta)) return true;
+  bool apart = true;
   for (uint32_t k = 0; k < t->n; k++)
-    if (t->delta[k].lo || t->delta[k].hi)
-      return sch_refuse(s, SCH_R_NOT_INJECTIVE, .s = {block});
+    apart &= !t->delta[k].lo && !t->delta[k].hi;
+  if (!apart && !sch_runs_once(s, block, t->chain[0])) return false;
   mark_reduction(t, block);
   if (keep_order(t, PURE_R | SHARED)) return true;
   ir_expr pred = ir_blk(p, block)->pred;

@@ -34,6 +34,11 @@ poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
  * told. */
 bool poly_clears(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf);
 
+/* Do the loops from `top` down to the block, which stands below it, reach each
+ * instance only once?  false: not, with two iterations that reach the same in
+ * *out, or it cannot be told. */
+bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out);
+
 /* Is each result of the reduction, in one run of its scope, first met where
  * all reduce iters are at their start?  false: not, with an iteration that
  * comes before in *out and the one that starts, or it cannot be told. */
@@ -87,9 +92,9 @@ typedef struct poly_pair {
 
 /* For what is around `st`: parameters, and *context for them. */
 void poly_around(sch_state *s, ir_stmt st, poly_pair *out);
-/* The same for the block's own iterations, over all loops around it in its
- * scope: the first of the two blocks. */
-void poly_instances(sch_state *s, ir_stmt block, poly_pair *out);
+/* The same for the block's own iterations, over the loops from `top` (0: from
+ * its scope) on: the first of the two blocks. */
+void poly_instances(sch_state *s, ir_stmt block, ir_stmt top, poly_pair *out);
 /* The block in the nest that it is to get at another place: the second of the
  * two; the first is itself where it is, or `maker`, of which the writes to
  * `buf` are found and the block's accesses to it.  Loops at and above m->meet

@@ -239,14 +239,15 @@ static void bind_iters(finder *f, uint32_t n, const ir_iter *iter) {
   for (uint32_t i = 0; i < n; i++) f->out->bound[iter[i].var] = iter[i].bind;
 }
 
-void poly_instances(sch_state *s, ir_stmt block, poly_pair *out) {
+void poly_instances(sch_state *s, ir_stmt block, ir_stmt top, poly_pair *out) {
   const ir_program *p = s->p;
   finder f;
   start(&f, s, out);
   dist d = {.s = s, .role = arena_zalloc(s->scratch, p->var.n)};
-  for (ir_stmt a = ir_st(p, block)->parent; !ir_is_block(p, a);
-       a = ir_st(p, a)->parent)
+  for (ir_stmt a = block; a != top && !ir_is_block(p, ir_st(p, a)->parent);) {
+    a = ir_st(p, a)->parent;
     if (ir_is_loop(p, a)) dist_set(&d, ir_st(p, a)->var, DIST_FREE);
+  }
   f.d = &d;
   find_params(&f, block, block);
   find_here(&f, block, 0);

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Asking isl where reductions start. */
+ * Asking isl which instances of a block its loops reach: each once, and of a
+ * reduction the start first. */
 #include "schedule/analysis/polyhedra_isl.h"
 
-/* Iterations to the values of the spatial iters; NULL: not quasi-affine. */
-static isl_map *spatial(poly_builder *b, isl_set *in, ir_stmt block) {
+/* Iterations to the values of the block's iters, or of the spatial ones; NULL:
+ * not quasi-affine. */
+static isl_map *values(poly_builder *b, isl_set *in, ir_stmt block, bool all) {
   isl_map *m = isl_map_from_domain(in);
   ir_span it = ir_blk(b->p, block)->iters;
   for (uint32_t i = it.at; i < it.at + it.n; i++) {
-    if (b->p->iter.v[i].kind != IR_SPATIAL) continue;
+    if (!all && b->p->iter.v[i].kind != IR_SPATIAL) continue;
     isl_pw_aff *v = poly_value(b, b->p->iter.v[i].bind);
     m = isl_map_flat_range_product(m, isl_map_from_pw_aff(v));
   }
   return m;
 }
 
+/* One of the iterations, if there is any. */
 static void note(const poly_pair *x, isl_set *in, int k, sch_clash *out) {
   const poly_block *b = &x->b[0];
   isl_point *at = isl_set_sample_point(in);
@@ -34,8 +37,8 @@ static void note(const poly_pair *x, isl_set *in, int k, sch_clash *out) {
 static isl_set *late(poly_builder *b, ir_stmt block, isl_set *all,
                      isl_map **starts) {
   isl_set *first = poly_at_start(b, isl_set_copy(all), block);
-  isl_map *to = spatial(b, isl_set_copy(all), block);
-  isl_map *back = isl_map_reverse(spatial(b, first, block));
+  isl_map *to = values(b, isl_set_copy(all), block, false);
+  isl_map *back = isl_map_reverse(values(b, first, block, false));
   *starts = isl_map_apply_range(to, back);
   isl_map *by_then = isl_map_lex_ge(isl_space_copy(b->space));
   by_then = isl_map_intersect(isl_map_copy(*starts), by_then);
@@ -45,8 +48,9 @@ static isl_set *late(poly_builder *b, ir_stmt block, isl_set *all,
 bool poly_starts_first(sch_state *s, ir_stmt block, sch_clash *out) {
   poly_pair x;
   poly_builder b;
-  poly_instances(s, block, &x);
   *out = (sch_clash){0};
+  if (s->quick) return false;
+  poly_instances(s, block, 0, &x);
   isl_ctx *ctx = poly_context();
   if (!ctx) return false;
   poly_enter(&b, ctx, &x, 0);
@@ -64,4 +68,33 @@ bool poly_starts_first(sch_state *s, ir_stmt block, sch_clash *out) {
   isl_space_free(b.space);
   isl_ctx_free(ctx);
   return ok;
+}
+
+bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out) {
+  poly_pair x;
+  poly_builder b;
+  *out = (sch_clash){0};
+  if (s->quick) return false;
+  poly_instances(s, block, top, &x);
+  isl_ctx *ctx = poly_context();
+  if (!ctx) return false;
+  poly_enter(&b, ctx, &x, 0);
+  isl_map *to = values(&b, poly_domain(&b, x.b[0].when), block, true);
+  isl_map *same = isl_map_apply_range(isl_map_copy(to),
+                                      isl_map_reverse(isl_map_copy(to)));
+  isl_map *later = isl_map_lex_gt(isl_space_copy(b.space));
+  same = isl_map_intersect(same, later);
+  bool known = !b.strange && !b.vague;
+  bool once = known && isl_map_is_empty(same) == isl_bool_true;
+  if (known && !once) {
+    isl_set *two = isl_map_domain(isl_map_copy(same));
+    isl_set *one = isl_set_from_point(isl_set_sample_point(two));
+    note(&x, isl_set_copy(one), 0, out);
+    note(&x, isl_set_apply(one, isl_map_copy(same)), 1, out);
+  }
+  isl_map_free(to);
+  isl_map_free(same);
+  isl_space_free(b.space);
+  isl_ctx_free(ctx);
+  return once;
 }

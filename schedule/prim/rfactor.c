@@ -202,9 +202,10 @@ static bool check_nest(work *w) {
   dist d;
   dist_init(&d, s, n, var, w->loops.v[0]);
   bool any = dist_iters(&d, w->block, false, delta);
+  bool apart = true;
   for (uint32_t i = 0; any && i < n; i++)
-    if (delta[i].lo || delta[i].hi)
-      return sch_refuse(s, SCH_R_NOT_INJECTIVE, .s = {w->block});
+    apart &= !delta[i].lo && !delta[i].hi;
+  if (!apart && !sch_runs_once(s, w->block, w->loops.v[0])) return false;
   w->drives[ir_st(p, w->loop)->var] |= DROPPED;
   ir_expr pred = ir_blk(p, w->block)->pred;
   if (pred && !sch_holds_at_start(p, pred, w->drives, DROPPED))

@@ -470,6 +470,54 @@ static void test_begin_exactly(void **state) {
   scheduled_end(&t);
 }
 
+/* Loops a and b of 4 reach a + b and a - b + 3, each pair once, or a + b and
+ * 2 * a + 2 * b, which other loops reach, too. */
+static ir_stmt turned(scheduled *t, bool once) {
+  const int64_t n[3] = {7, once ? 7 : 13, 5}, wide[2] = {n[0], n[1]};
+  scheduled_start(t);
+  ir_program *p = &t->p;
+  ir_buf x = scheduled_buf(t, "X", IR_ROLE_INPUT, 2, (int64_t[]){7, 5});
+  ir_buf c = scheduled_buf(t, "C", IR_ROLE_OUTPUT, 2, wide);
+  ir_stmt b = scheduled_block(t, "C", "SSR", n);
+  scheduled_store(t, c, t->it[0], t->it[1],
+                  scheduled_load(t, x, t->it[0], t->it[2]), true);
+  ir_stmt l1 = ir_st(p, ir_st(p, b)->parent)->parent, l0 = ir_st(p, l1)->parent;
+  ir_expr four = ir_index(p, 4);
+  ir_st(p, l0)->extent = four;
+  ir_st(p, l1)->extent = four;
+  p->var.v[ir_st(p, l0)->var].hi = p->var.v[ir_st(p, l1)->var].hi = 3;
+  ir_expr i = ir_ref(p, ir_st(p, l0)->var), j = ir_ref(p, ir_st(p, l1)->var);
+  ir_expr sum = ir_add(p, i, j);
+  ir_expr other = once ? ir_add(p, ir_sub(p, i, j), ir_index(p, 3))
+                       : ir_mul(p, sum, ir_index(p, 2));
+  ir_span it = ir_blk(p, b)->iters;
+  p->iter.v[it.at].bind = sum;
+  p->iter.v[it.at + 1].bind = other;
+  scheduled_finish(t);
+  return scheduled_get(t, "C");
+}
+
+static void test_once(void **state) {
+  (void)state;
+  scheduled t;
+  ir_stmt b = turned(&t, true);
+  DO(&t, decompose_reduction, AT(block, b), AT(loop, scheduled_loop(&t, b, 0)));
+  scheduled_end(&t);
+
+  b = turned(&t, true);
+  DO(&t, rfactor, AT(loop, scheduled_loop(&t, b, 2)), NUM(factor_axis, 0));
+  scheduled_end(&t);
+
+  b = turned(&t, false);
+  ir_stmt i = scheduled_loop(&t, b, 0), k = scheduled_loop(&t, b, 2);
+  REFUSED(&t, NOT_INJECTIVE, decompose_reduction, AT(block, b), AT(loop, i));
+  assert_non_null(strstr(scheduled_why(&t, "decompose_reduction"),
+                         "only once, such as (a = "));
+  REFUSED(&t, NOT_INJECTIVE, rfactor, AT(loop, k), NUM(factor_axis, 0));
+  REFUSED(&t, NOT_INJECTIVE, reorder, LIST(ordered_loops, k, i));
+  scheduled_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_inner),
@@ -483,6 +531,7 @@ int main(void) {
     cmocka_unit_test(test_rfactor_bounds),
     cmocka_unit_test(test_begin),
     cmocka_unit_test(test_begin_exactly),
+    cmocka_unit_test(test_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
