@@ -526,6 +526,10 @@ static inline bool ir_is_block(const ir_program *p, ir_stmt s) {
 }
 /* Pre-order: the statement after s inside `top`, 0 at the end. */
 ir_stmt ir_next(const ir_program *p, ir_stmt s, ir_stmt top);
+/* How deep statements may nest, a root being 1 deep: everything may then
+ * recurse.  And how deep those of `top` do. */
+enum { IR_MAX_STMT_DEPTH = 512 };
+uint32_t ir_depth(const ir_program *p, ir_stmt top);
 /* The same, not descending into s. */
 ir_stmt ir_skip(const ir_program *p, ir_stmt s, ir_stmt top);
 /* The block that s stands in (not s itself); 0 at the root. */

@@ -192,6 +192,18 @@ ir_stmt ir_next(const ir_program *p, ir_stmt s, ir_stmt top) {
   return r->alt ? r->alt : ir_skip(p, s, top);
 }
 
+uint32_t ir_depth(const ir_program *p, ir_stmt top) {
+  uint32_t depth = 1, deepest = 1;
+  for (ir_stmt s = top, next; (next = ir_next(p, s, top)); s = next) {
+    depth++;
+    for (ir_stmt up = s; up != ir_st(p, next)->parent;
+         up = ir_st(p, up)->parent)
+      depth--;
+    deepest = depth > deepest ? depth : deepest;
+  }
+  return deepest;
+}
+
 ir_stmt ir_scope_of(const ir_program *p, ir_stmt s) {
   do s = ir_st(p, s)->parent;
   while (s && !ir_is_block(p, s));

@@ -337,10 +337,19 @@ static bool is_whole(frame *f) {
   return ok || fail(f, VM_W_BROKEN, 0, 0);
 }
 
+/* Few programs have ever had so many statements that they could. */
+static bool nests_well(frame *f) {
+  const ir_program *p = &f->m->prog;
+  if (p->stmt.n <= IR_MAX_STMT_DEPTH) return true;
+  return ir_depth(p, ir_entry(p)->root) <= IR_MAX_STMT_DEPTH ||
+         fail(f, VM_W_NESTING, 0, IR_MAX_STMT_DEPTH);
+}
+
 bool vm_apply(vm_machine *m, const vm_inst *in) {
   frame f = {m, NULL, in->prim, 0};
   if (!in->prim->apply(&m->state, m->args)) return fail(&f, VM_W_REFUSED, 0, 0);
-  return !TESS_CHECKED || (in->prim->flags & SCH_PURE) || is_whole(&f);
+  if (in->prim->flags & SCH_PURE) return true;
+  return nests_well(&f) && (!TESS_CHECKED || is_whole(&f));
 }
 
 uint32_t vm_count_outputs(const vm_machine *m, const sch_prim *p) {

@@ -204,3 +204,18 @@ do
   fails("DEAD", "closed", sch.get_loops, sch, b)
   assert(tostring(b):find("gone"))
 end
+
+-- Loops nest only so deep, and the one that is too many changes nothing.
+do
+  local A = ts.placeholder("A", { 4 })
+  local C = ts.compute("C", { 4 }, function(i) return A(i) + 1 end)
+  local sch = ts.schedule(ts.program("deep", { A }, { C }))
+  local block = sch:get_block("C")
+  local function nest()
+    for _ = 1, 600 do sch:add_unit_loop(block) end
+  end
+  local e = fails("REFUSED",
+                  "add_unit_loop: statements would nest deeper than 512", nest)
+  assert(e.primitive == "add_unit_loop")
+  assert(sch:program():verify() and #sch:trace() == 509)
+end
