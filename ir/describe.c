@@ -64,6 +64,9 @@ tess_status describe_buffer(ir_builder *b, const char *name, tess_dtype t,
         arena_printf(&b->scratch, "dimension %u of '%s'", d, name);
     s = describe_extent(b, shape[d], 1, what, &dims[d]);
   }
+  if (!s)
+    s = describe_elements_ok(b, ndim, dims,
+                             arena_printf(&b->scratch, "buffer '%s'", name));
   arena_reset(&b->scratch);
   if (s) return s;
   *out = ir_buf_new(&b->p, ir_name(&b->p, name), t, ndim, dims, scope, role);

@@ -30,6 +30,8 @@ enum {
   DESCRIBE_MAX_NESTING = 256, /* nesting of statements */
   DESCRIBE_MAX_NAME = 255     /* bytes of a name */
 };
+/* Elements of a buffer, so that int64 counts their bytes, too. */
+#define DESCRIBE_MAX_ELEMENTS ((INT64_C(1) << 60) - 1)
 
 typedef enum describe_kind {
   DESCRIBE_NONE,
@@ -224,6 +226,9 @@ bool describe_buf_ok(const ir_builder *b, ir_buf buf);
  * than `least`. */
 tess_status describe_extent(ir_builder *b, describe_expr x, int64_t least,
                             const char *what, ir_expr *out);
+/* A buffer of these extents, where they are constant, is not too large. */
+tess_status describe_elements_ok(ir_builder *b, uint32_t ndim,
+                                 const ir_expr *dims, const char *what);
 /* lo + extent, where constant, is an int64 too. */
 tess_status describe_range_ok(ir_builder *b, ir_expr lo, ir_expr extent,
                               const char *what);
@@ -242,6 +247,8 @@ tess_status describe_check_vars(ir_builder *b, const describe_vars *allowed,
                                 ir_expr e, const char *where);
 /* Sets the built-in reducer that the block's init and update are. */
 void describe_infer_reducer(ir_builder *b, ir_stmt block);
+/* The innermost statement that is open, as "loop 'i'", in scratch. */
+const char *describe_spell_open(ir_builder *b);
 /* Every variable of e is bound by a statement that is open. */
 tess_status describe_check_scope(ir_builder *b, ir_expr e, const char *where);
 

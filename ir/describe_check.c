@@ -56,6 +56,18 @@ tess_status describe_check_vars(ir_builder *b, const describe_vars *allowed,
 
 /* ---- inside open statements --------------------------------------------- */
 
+const char *describe_spell_open(ir_builder *b) {
+  const ir_program *p = &b->p;
+  const ir_stmt_rec *r = ir_st(p, b->open.v[b->open.n - 1].s);
+  if (r->kind == IR_IF) return "an if";
+  if (r->kind == IR_BLOCK)
+    return arena_printf(&b->scratch, "block '%s'",
+                        ir_text(p, p->block.v[r->block].name));
+  return arena_printf(&b->scratch, "%s '%s'",
+                      r->kind == IR_LOOP ? "loop" : "let",
+                      describe_spell(b, r->var));
+}
+
 typedef struct scope_check {
   const ir_builder *b;
   ir_var bad;

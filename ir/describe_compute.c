@@ -33,10 +33,18 @@ tess_status describe_compute_begin(ir_builder *b, const char *name,
                 "compute '%s' has %u dimensions; at most %d "
                 "are possible",
                 name, ndim, DESCRIBE_MAX_DIM);
+  if (!s && b->open.n)
+    s = err_set(b->err, TESS_INVALID,
+                "compute '%s' is described inside of %s, which is open; it is "
+                "a stage of its own and goes before or behind that",
+                name, describe_spell_open(b));
   for (uint32_t d = 0; d < ndim && !s; d++) {
     s = check_dimension(b, name, d, shape[d], &c.extent[d]);
     if (!s) s = describe_name_ok(b, axis_name(axis_names, d), "an axis");
   }
+  if (!s)
+    s = describe_elements_ok(b, ndim, c.extent,
+                             arena_printf(&b->scratch, "compute '%s'", name));
   arena_reset(&b->scratch);
   if (s) return s;
   c.name = ir_name(&b->p, name);

@@ -92,6 +92,11 @@ static tess_status literal_as(ir_builder *b, describe_value v, tess_dtype t,
   if (v.kind == DESCRIBE_INT_LITERAL)
     return err_set(b->err, TESS_TYPE, "%s is %lld, which is not a value of %s",
                    what, (long long)v.i, type);
+  if (v.f == floor(v.f) && fabs(v.f) < 1e15)
+    return err_set(b->err, TESS_TYPE,
+                   "%s is %.1f, a real number; an %s is wanted (// divides "
+                   "integers)",
+                   what, v.f, type);
   return err_set(b->err, TESS_TYPE, "%s is %g, which is not a value of %s",
                  what, v.f, type);
 }
@@ -129,6 +134,19 @@ tess_status describe_extent(ir_builder *b, describe_expr x, int64_t least,
     return err_set(b->err, TESS_INVALID, "%s is %lld; it must be at least %lld",
                    what, (long long)n, (long long)least);
   return s;
+}
+
+tess_status describe_elements_ok(ir_builder *b, uint32_t ndim,
+                                 const ir_expr *dims, const char *what) {
+  int64_t n, all = 1;
+  for (uint32_t d = 0; d < ndim; d++)
+    if (ir_const_int(&b->p, dims[d], &n) &&
+        (__builtin_mul_overflow(all, n, &all) || all > DESCRIBE_MAX_ELEMENTS))
+      return err_set(b->err, TESS_LIMIT,
+                     "%s has 2^60 elements or more; so many cannot be counted "
+                     "in bytes",
+                     what);
+  return TESS_OK;
 }
 
 tess_status describe_range_ok(ir_builder *b, ir_expr lo, ir_expr extent,

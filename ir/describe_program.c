@@ -133,7 +133,8 @@ static tess_status check_names(plan *x) {
 
 static tess_status check_closed(ir_builder *b) {
   if (b->open.n)
-    return err_set(b->err, TESS_INVALID, "a statement is still open");
+    return err_set(b->err, TESS_INVALID, "%s is still open",
+                   describe_spell_open(b));
   if (!b->compute.n) return TESS_OK;
   return err_set(b->err, TESS_INVALID, "compute '%s' is still open",
                  ir_text(&b->p, b->compute.v[b->compute.n - 1].name));

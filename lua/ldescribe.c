@@ -289,6 +289,11 @@ static int compute_cancel(lua_State *L) {
   return 0;
 }
 
+/* What stdlib/describe.lua finds wrong itself. */
+static int invalid(lua_State *L) { /* (message) */
+  return lt_error(L, TESS_INVALID, "%s", luaL_checkstring(L, 1));
+}
+
 /* Keeps the builder alive across an imperative description: returns it. */
 static int hold(lua_State *L) { return lt_push_builder(L), 1; }
 
@@ -343,6 +348,7 @@ static const luaL_Reg core[] = {{"placeholder", placeholder},
                                 {"compute_begin", compute_begin},
                                 {"compute_end", compute_end},
                                 {"compute_cancel", compute_cancel},
+                                {"invalid", invalid},
                                 {"hold", hold},
                                 {"program", program},
                                 {NULL, NULL}};

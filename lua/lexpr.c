@@ -100,7 +100,10 @@ uint32_t lt_to_exprs(lua_State *L, tess_builder *b, int t, uint32_t max,
 }
 
 tess_buffer lt_to_buffer(lua_State *L, int i) {
-  return ((lt_buffer *)luaL_checkudata(L, i, LT_BUFFER))->buf;
+  lt_buffer *x = luaL_testudata(L, i, LT_BUFFER);
+  if (!x)
+    lt_error(L, TESS_TYPE, "a buffer is expected, not %s", luaL_typename(L, i));
+  return x->buf;
 }
 
 /* ---- operators --------------------------------------------------------- */

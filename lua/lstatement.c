@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The raw functions of imperative statements; see ldescribe.c. */
 #include "lua/ldescribe.h"
+#include <string.h>
 
 static int loop_begin(lua_State *L) { /* (name, {lo, extent}) */
   tess_expr r[2], e;
@@ -15,9 +16,22 @@ static int loop_begin(lua_State *L) { /* (name, {lo, extent}) */
   return 1;
 }
 
+/* The kind, at the top of the stack, of an iteration of a block. */
+static tess_iter_kind to_kind(lua_State *L, const char *block,
+                              const char *name) {
+  static const char *const kinds[] = {"spatial", "reduce", "opaque"};
+  const char *kind = luaL_tolstring(L, -1, NULL);
+  for (int k = 0; k < 3; k++)
+    if (!strcmp(kind, kinds[k])) return lua_pop(L, 1), (tess_iter_kind)k;
+  lt_error(L, TESS_INVALID,
+           "iteration '%s' of block '%s' is of kind '%s'; it must be spatial, "
+           "reduce or opaque",
+           name, block, kind);
+  return TESS_SPATIAL;
+}
+
 /* (name, {{name=, kind=, bind=, lo=, extent=}, ...}, predicate) */
 static int block_begin(lua_State *L) {
-  static const char *const kind_names[] = {"spatial", "reduce", "opaque", NULL};
   tess_expr lo[LT_MAX_DIM], extent[LT_MAX_DIM], bind[LT_MAX_DIM], pred = 0;
   tess_iter_kind kinds[LT_MAX_DIM];
   const char *names[LT_MAX_DIM];
@@ -34,7 +48,7 @@ static int block_begin(lua_State *L) {
     lt_table(L, t, "an iteration of a block");
     names[i] = lt_field_str(L, t, "name", "v");
     lua_getfield(L, t, "kind");
-    kinds[i] = (tess_iter_kind)luaL_checkoption(L, -1, "spatial", kind_names);
+    kinds[i] = to_kind(L, name, names[i]);
     lua_createtable(L, 3, 0);
     lua_getfield(L, t, "lo");
     if (lua_isnil(L, -1)) {

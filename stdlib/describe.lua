@@ -176,6 +176,14 @@ local function add_tensors(ts, core)
 
   -- ts.compute(name, shape, function(i, j, ...) return body end)
   function ts.compute(name, shape, body)
+    if type(shape) ~= "table" then
+      core.invalid(("the shape of compute '%s' must be a list of extents, " ..
+                    "not %s"):format(name, type(shape)))
+    end
+    if type(body) ~= "function" then
+      core.invalid(("the body of compute '%s' must be a function of its " ..
+                    "axes, not %s"):format(name, type(body)))
+    end
     local keep = core.hold()
     local vars = table.pack(core.compute_begin(name, shape,
                                                axis_names(body, #shape)))
@@ -200,86 +208,164 @@ end
 local builder = {}
 builder.__index = builder
 
+-- The builders of a state append to one list of statements, so that only one
+-- of them may have some open: this one.
+local opened
+
+-- Whether this builder can be used here.
+local function enter(self)
+  if type(self) ~= "table" or getmetatable(self) ~= builder then
+    error("a builder's functions are called with a colon, b:loop(...)", 3)
+  end
+  if opened and opened ~= self then
+    self.core.invalid(("builder '%s' is used inside of a statement of " ..
+                       "builder '%s', which is open"):format(self.name,
+                                                            opened.name))
+  end
+end
+
+local function check_body(self, what, f)
+  if type(f) ~= "function" then
+    self.core.invalid(("%s needs a function that describes what is in it, " ..
+                       "not %s"):format(what, type(f)))
+  end
+end
+
+-- Closes a statement, whatever ends it: an error, a coroutine that is closed.
+local closing = {
+  __close = function(c)
+    local self = c.builder
+    self.depth = self.depth - 1
+    if self.depth == 0 then opened = nil end
+    self.core.close()
+  end,
+}
+
+-- Runs f between an opening, which has just been made, and its closing.
+local function within(self, f, ...)
+  opened, self.depth = self, self.depth + 1
+  local _ <close> = setmetatable({ builder = self }, closing)
+  f(...)
+end
+
+local function parameter(self, role, list, name, shape, dtype, scope)
+  local b = self.core.buffer(name, shape, dtype, scope or "global", role, true)
+  table.insert(list, b)
+  return b
+end
+
 function builder:input(name, shape, dtype, scope)
-  local b = self.core.buffer(name, shape, dtype, scope or "global", "input",
-                             true)
-  table.insert(self.inputs, b)
+  enter(self)
+  local b = parameter(self, "input", self.inputs, name, shape, dtype, scope)
+  self.fixed[b] = name
   return b
 end
 
 -- A parameter that the caller fills and the program changes in place.
-builder.inout = builder.input
+function builder:inout(name, shape, dtype, scope)
+  enter(self)
+  return parameter(self, "input", self.inputs, name, shape, dtype, scope)
+end
 
 function builder:output(name, shape, dtype, scope)
-  local b = self.core.buffer(name, shape, dtype, scope or "global", "output",
-                             true)
-  table.insert(self.outputs, b)
-  return b
+  enter(self)
+  return parameter(self, "output", self.outputs, name, shape, dtype, scope)
 end
 
 function builder:buffer(name, shape, dtype, scope)
+  enter(self)
   return self.core.buffer(name, shape, dtype, scope or "global", nil, false)
-end
-
--- Runs f between an opening and its closing.
-local function within(self, f, ...)
-  local result = table.pack(pcall(f, ...))
-  self.core.close()
-  if not result[1] then error(result[2], 0) end
 end
 
 -- b:loop("i", lo, extent, function(i) ... end)
 function builder:loop(name, lo, extent, f)
+  enter(self)
+  check_body(self, ("loop '%s'"):format(name), f)
   within(self, f, self.core.loop_begin(name, { lo, extent }))
 end
 
 -- b:block("update", { { "vi", extent = N, bind = i }, { "vk", "reduce", ... } },
 --         [{ where = condition },] function(vi, vk) ... end)
 function builder:block(name, iters, options, f)
+  enter(self)
   if type(options) == "function" then options, f = {}, options end
+  options = options or {}
+  check_body(self, ("block '%s'"):format(name), f)
+  if type(iters) ~= "table" then
+    self.core.invalid(("block '%s' needs a list of its iterations, not %s")
+                      :format(name, type(iters)))
+  end
   local list = {}
   for i, it in ipairs(iters) do
+    if type(it) ~= "table" then
+      self.core.invalid(("iteration %d of block '%s' must be a table as " ..
+                         "{ \"v\", extent = n, bind = i }, not %s")
+                        :format(i, name, type(it)))
+    end
     list[i] = { name = it[1] or it.name, kind = it[2] or it.kind or "spatial",
                 lo = it.lo or 0, extent = it.extent, bind = it.bind }
   end
-  local vars = table.pack(self.core.block_begin(name, list, options.where))
-  within(self, f, table.unpack(vars, 1, vars.n))
+  within(self, f, self.core.block_begin(name, list, options.where))
 end
 
 -- Inside a block: what happens when all its reduce variables are at their
 -- start.
 function builder:init(f)
+  enter(self)
+  check_body(self, "an init", f)
   self.core.init_begin()
   within(self, f)
 end
 
 function builder:when(condition, yes, no)
+  enter(self)
+  check_body(self, "an if", yes)
+  if no ~= nil then check_body(self, "an else", no) end
   self.core.if_begin(condition)
   within(self, function()
     yes()
-    if no then self.core.else_begin() no() end
+    if no then
+      self.core.else_begin()
+      no()
+    end
   end)
 end
 
 function builder:let(name, value, f)
+  enter(self)
+  check_body(self, ("let '%s'"):format(name), f)
   within(self, f, self.core.let_begin(name, value))
 end
 
 function builder:store(buffer, indices, value)
+  enter(self)
+  if self.fixed[buffer] then
+    self.core.invalid(("input '%s' cannot be stored to; a parameter that is " ..
+                       "changed in place is made by b:inout")
+                      :format(self.fixed[buffer]))
+  end
   self.core.store(buffer, indices, value)
 end
 
-function builder:evaluate(x) self.core.evaluate(x) end
+function builder:evaluate(x)
+  enter(self)
+  self.core.evaluate(x)
+end
 
 function builder:program()
+  enter(self)
   return self.core.program(self.name, self.inputs, self.outputs)
 end
 
 local function add_builder(ts, core)
   -- ts.builder(name): statements are appended in the order of the calls.
   function ts.builder(name)
+    if type(name) ~= "string" then
+      core.invalid("the name of a builder must be a string, not " ..
+                   type(name))
+    end
     return setmetatable({ name = name, core = core, inputs = {}, outputs = {},
-                          keep = core.hold() }, builder)
+                          fixed = {}, depth = 0, keep = core.hold() }, builder)
   end
 end
 

@@ -201,7 +201,7 @@ static void statements(describing *d) {
   FAILS(d, describe_init_begin(b),
         "an init must stand directly in a block that has none yet");
   FAILS(d, describe_program(b, "p", 1, &a, 0, NULL, &d->p),
-        "a statement is still open");
+        "block 'B' is still open");
   assert_int_equal(describe_end(b), TESS_OK);
   FAILS(d, describe_store(b, a, 1, &vi, half),
         "variable 'vi' is not known in index 0 of 'A'");

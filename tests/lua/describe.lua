@@ -345,3 +345,97 @@ do
   fails("TYPE", "a target is expected, not a number", ts.schedule, p,
         { target = 7 })
 end
+
+-- A builder that is used wrongly says so, and can be used on.
+do
+  local function fails(text, f, ...)
+    local ok, e = pcall(f, ...)
+    assert(not ok, "no error, where was expected: " .. text)
+    assert(tostring(e):find(text, 1, true), tostring(e))
+  end
+  local function fill(b, name, value)
+    local y = b:output(name, { 4 }, "int32")
+    b:loop("i", 0, 4, function(i)
+      b:block(name, { { "v", extent = 4, bind = i } }, function(v)
+        b:store(y, { v }, value)
+      end)
+    end)
+    return y
+  end
+  local outer, inner = ts.builder("outer"), ts.builder("inner")
+  local both = "builder 'inner' is used inside of a statement of builder " ..
+               "'outer', which is open"
+  local y = inner:output("y", { 4 }, "int32")
+  for _, use in ipairs {
+    function() fill(inner, "z", 1) end,
+    function() inner:loop("i", 0, 4, function() end) end,
+    function() inner:store(y, { 0 }, 1) end,
+    function() inner:program() end,
+  } do
+    fails(both, outer.loop, outer, "i", 0, 4, use)
+  end
+  fails("compute 'c' is described inside of loop 'i', which is open",
+        outer.loop, outer, "i", 0, 4, function()
+          ts.compute("c", { 4 }, function(k) return k end)
+        end)
+  fails("loop 'i' is still open", outer.loop, outer, "i", 0, 4,
+        function() outer:program() end)
+
+  -- A coroutine that is closed closes what it had opened.
+  local co = coroutine.create(function()
+    outer:loop("i", 0, 4, coroutine.yield)
+  end)
+  assert(coroutine.resume(co))
+  fails(both, inner.loop, inner, "i", 0, 4, function() end)
+  assert(coroutine.close(co))
+  inner = ts.builder("inner")
+  fill(inner, "z", 1)
+  assert(inner:program():verify())
+
+  local b = ts.builder("b")
+  local x = b:input("x", { 4, 4 }, "int32")
+  local nothing = function() end
+  fails("input 'x' cannot be stored to", b.store, b, x, { 0, 0 }, 1)
+  fails("buffer 'x' has 2 dimensions but is indexed by 1", x, 0)
+  fails("a buffer is expected, not number", b.store, b, 5, { 0 }, 1)
+  fails("is of kind 'red'; it must be spatial, reduce or opaque", b.block, b,
+        "s", { { "v", "red", extent = 4, bind = 0 } }, nothing)
+  fails("iteration 1 of block 's' must be a table", b.block, b, "s", { "v" },
+        nothing)
+  fails("block 's' needs a list of its iterations", b.block, b, "s", nil,
+        nothing)
+  fails("block 's' needs a function", b.block, b, "s", {})
+  fails("loop 'i' needs a function", b.loop, b, "i", 0, nothing)
+  fails("an if needs a function", b.when, b, true)
+  fails("called with a colon", b.loop, "i", 0, 4, nothing)
+  fails("the name of a builder must be a string, not nil", ts.builder)
+  fails("the body of compute 'c' must be a function", ts.compute, "c", { 4 })
+  fails("the shape of compute 'c' must be a list", ts.compute, "c", 4, nothing)
+  local kept
+  b:loop("i", 0, 4, function(i) kept = i end)
+  fails("variable 'i' is not known in the extent of 'j'", b.loop, b, "j", 0,
+        kept, nothing)
+  local function deep(n)
+    b:loop("i", 0, 1, function() if n > 0 then deep(n - 1) end end)
+  end
+  fails("statements nest deeper than 256", deep, 300)
+
+  -- Extents that are none, or too large to be counted.
+  local half = 1 << 30
+  for _, case in ipairs {
+    { 4.5, "is 4.5, which is not a value of int64" },
+    { 4.0, "is 4.0, a real number" },
+    { -1, "is -1; it must be at least 1" },
+    { 0, "is 0; it must be at least 1" },
+    { 1 / 0, "is inf, which is not" },
+  } do
+    fails(case[2], ts.placeholder, "x", { case[1] })
+  end
+  fails("has 2^60 elements or more", ts.placeholder, "x", { half, half })
+  fails("has 2^60 elements or more", ts.placeholder, "x",
+        { math.maxinteger, math.maxinteger })
+  fails("has 2^60 elements or more", ts.compute, "x", { half, half },
+        function(i) return i end)
+  assert(ts.placeholder("x", { half, half - 1 }))
+  assert(fill(b, "y", 2) and b:program():verify())
+end
