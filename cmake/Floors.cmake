@@ -35,12 +35,13 @@ tess_floor(measure deps_core PkgConfig::hwloc)
 tess_floor(search deps_core PkgConfig::sqlite3 PkgConfig::hwloc)
 get_property(TESS_FLOORS GLOBAL PROPERTY TESS_FLOORS)
 
-# Where libexec is, seen from the folder of libtessera.so.
+# Where libexec is, seen from the folder of libtessera.so, and by itself.
 if(TARGET tess_measure)
   file(RELATIVE_PATH libexec_from_lib
        ${CMAKE_INSTALL_FULL_LIBDIR} ${CMAKE_INSTALL_FULL_LIBEXECDIR})
   target_compile_definitions(tess_measure PRIVATE
-    TESS_LIBEXEC_FROM_LIB="${libexec_from_lib}")
+    TESS_LIBEXEC_FROM_LIB="${libexec_from_lib}"
+    TESS_LIBEXEC="${CMAKE_INSTALL_FULL_LIBEXECDIR}")
 endif()
 
 # What whoever holds the floors' objects links; --as-needed, so that a

@@ -55,7 +55,7 @@ typedef struct measure_task measure_task;
 
 typedef struct measure_config {
   bool in_process;
-  const char *worker_path; /* NULL: found beside the library */
+  const char *worker_path; /* NULL: looked for (worker.h) */
   uint32_t workers;        /* that compile at once; 0: as many as cores */
   uint32_t recycle;        /* jobs after which a worker is replaced; 0:
                             * the default */

@@ -38,16 +38,9 @@ static void free_text(mem_heap *heap, const char *s) {
 static tess_status find_worker(measure_pool *p, const measure_config *o,
                                err_state *e) {
   char path[8192];
-  const char *at = o->worker_path;
-  if (!at) {
-    if (!worker_find(path, sizeof path))
-      return err_set(e, TESS_INFRA,
-                     "there is no worker '%s'; give its path, or compile in "
-                     "process",
-                     path);
-    at = path;
-  }
-  p->config.worker_path = copy_text(p->heap, at);
+  tess_status s = worker_find(o->worker_path, path, sizeof path, e);
+  if (s) return s;
+  p->config.worker_path = copy_text(p->heap, path);
   return TESS_OK;
 }
 

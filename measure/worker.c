@@ -13,31 +13,71 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- where it is -------------------------------------------------------- */
 
-static bool is_executable(const char *path) { return access(path, X_OK) == 0; }
+static bool is_executable(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
 
-/* Beside the library, or the program that holds it: as it is installed, or
- * as it lies in a build tree. */
-bool worker_find(char *out, size_t n) {
-  static const char *const places[] = {TESS_LIBEXEC_FROM_LIB, "../libexec"};
-  char here[4096], dir[4096];
+static tess_status take_named(const char *path, const char *by, char *out,
+                              size_t n, err_state *e) {
+  snprintf(out, n, "%s", path);
+  if (is_executable(path)) return TESS_OK;
+  return err_set(e, TESS_INFRA,
+                 "the worker '%s', which %s names, is not an executable file",
+                 path, by);
+}
+
+enum { MAX_PLACE = 4096, MAX_PLACES = 3 };
+
+/* As it is installed, as it lies in a build tree, and the place that was
+ * configured, for programs that hold the library and lie elsewhere. */
+static uint32_t list_places(char place[][MAX_PLACE]) {
+  static const char *const beside[] = {TESS_LIBEXEC_FROM_LIB, "../libexec"};
+  char here[MAX_PLACE];
   Dl_info info;
-  if (!dladdr((void *)(uintptr_t)worker_find, &info) ||
-      !realpath(info.dli_fname, here)) {
-    snprintf(out, n, "beside the library, whose place is not known");
-    return false;
+  uint32_t n = 0;
+  bool known = dladdr((void *)(uintptr_t)worker_find, &info) &&
+               realpath(info.dli_fname, here);
+  const char *folder = known ? dirname(here) : NULL;
+  for (size_t i = 0; known && i < sizeof beside / sizeof *beside; i++)
+    if (i == 0 || strcmp(beside[i], beside[0]))
+      snprintf(place[n++], MAX_PLACE, "%s/%s/tessera-worker", folder,
+               beside[i]);
+  snprintf(place[n++], MAX_PLACE, "%s/tessera-worker", TESS_LIBEXEC);
+  return n;
+}
+
+static tess_status say_tried(uint32_t n, char place[][MAX_PLACE],
+                             err_state *e) {
+  char tried[sizeof e->message] = "";
+  for (uint32_t i = 0, at = 0; i < n && at < sizeof tried; i++)
+    at += (uint32_t)snprintf(tried + at, sizeof tried - at, "%s'%s'",
+                             i ? ", " : "", place[i]);
+  return err_set(e, TESS_INFRA,
+                 "there is no worker: no executable file is at %.1700s; the "
+                 "environment variable TESSERA_WORKER or the option "
+                 "worker_path names another, and the option in_process does "
+                 "without",
+                 tried);
+}
+
+tess_status worker_find(const char *given, char *out, size_t n, err_state *e) {
+  char place[MAX_PLACES][MAX_PLACE];
+  if (given) return take_named(given, "the option worker_path", out, n, e);
+  const char *named = secure_getenv("TESSERA_WORKER");
+  if (named && *named) return take_named(named, "TESSERA_WORKER", out, n, e);
+  uint32_t places = list_places(place);
+  for (uint32_t i = 0; i < places; i++) {
+    snprintf(out, n, "%s", place[i]);
+    if (is_executable(out)) return TESS_OK;
   }
-  snprintf(dir, sizeof dir, "%s", here);
-  const char *folder = dirname(dir);
-  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-    snprintf(out, n, "%s/%s/tessera-worker", folder, places[i]);
-    if (is_executable(out)) return true;
-  }
-  return false;
+  return say_tried(places, place, e);
 }
 
 /* ---- starting ----------------------------------------------------------- */

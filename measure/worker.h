@@ -59,8 +59,11 @@ void worker_drop_frame(worker *w);
 /* The last line that it wrote to stderr; "" when it wrote none. */
 void worker_last_words(const worker *w, char *out, size_t n);
 
-/* Where the worker's executable is; `out` is to hold a path.  false: it is
- * not where it belongs, and `out` says where that is. */
-bool worker_find(char *out, size_t n);
+/* The path of the worker's executable: what the option worker_path gives,
+ * else what the environment variable TESSERA_WORKER names, else the first
+ * that is there, beside the library (or the program that holds it) or where
+ * it was configured to be installed.  TESS_INFRA: there is none, and the
+ * error names the paths that were tried. */
+tess_status worker_find(const char *given, char *out, size_t n, err_state *e);
 
 #endif

@@ -53,7 +53,12 @@ typedef struct tess_options {
   void (*log)(void *ud, int level, const char *text);  /* NULL: silent */
   void *log_ud;
   int32_t in_process;           /* compile and run without worker processes */
-  const char *worker_path;      /* NULL: found beside the library */
+  /* The executable tessera-worker.  NULL: what the environment variable
+   * TESSERA_WORKER names, else ../libexec from the shared library, or from
+   * the program that holds the static one, else the configured libexec.  A
+   * worker that is missing is found when the first one is wanted: TESS_INFRA,
+   * and the message names the paths that were tried. */
+  const char *worker_path;
 } tess_options;
 
 /* NULL options: the defaults.  Fails with TESS_NOMEM, or with TESS_INVALID

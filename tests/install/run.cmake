@@ -38,7 +38,7 @@ file(GLOB_RECURSE pc ${inst}/*/tessera.pc)
 get_filename_component(pc_dir ${pc} DIRECTORY)
 get_filename_component(lib_dir ${pc_dir} DIRECTORY)
 set(ENV{PKG_CONFIG_PATH} ${pc_dir})
-# What holds the static library does not know where the worker is.
+# What holds the static library looks beside itself, where the worker is not.
 file(GLOB_RECURSE worker ${inst}/*/tessera-worker)
 
 pkg_config(flags --cflags --libs)
@@ -54,6 +54,17 @@ pkg_config(flags --cflags --libs --static)
 list(TRANSFORM flags REPLACE "^-ltessera$" "${lib_dir}/libtessera.a")
 run(${CC} ${SOURCE}/consumer.c -o static ${flags})
 expect_version(${work}/static ${worker})
+set(ENV{TESSERA_WORKER} ${worker})
+expect_version(${work}/static)
+set(ENV{TESSERA_WORKER})
+file(REAL_PATH ${work} beside)
+execute_process(COMMAND ${work}/static OUTPUT_VARIABLE said
+                ERROR_VARIABLE said RESULT_VARIABLE result)
+if(NOT EXISTS /usr/local/libexec/tessera-worker AND
+   (NOT result OR NOT said MATCHES "there is no worker: no executable file"
+    OR NOT said MATCHES "'${beside}/../libexec/tessera-worker'"))
+  message(FATAL_ERROR "without a worker static said '${said}'")
+endif()
 
 run(${CMAKE_COMMAND} -S ${SOURCE} -B ${work}/cmake
     -DCMAKE_PREFIX_PATH=${inst} -DCMAKE_C_COMPILER=${CC})

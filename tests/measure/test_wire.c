@@ -279,20 +279,45 @@ static void test_slow_compiler(void **state) {
   begins_and("kill -KILL $$", TESS_INFRA, "the worker was killed: SIGKILL");
 }
 
+static void expect_no_worker(const char *given, const char *words) {
+  char path[4096];
+  err_state e;
+  assert_int_equal(worker_find(given, path, sizeof path, &e), TESS_INFRA);
+  assert_string_equal(e.message, words);
+}
+
+/* The option goes before the environment, that before the usual places. */
+static void test_find_worker(void **state) {
+  (void)state;
+  char path[4096];
+  err_state e;
+  assert_int_equal(worker_find("/usr/bin/yes", path, sizeof path, &e), TESS_OK);
+  assert_string_equal(path, "/usr/bin/yes");
+  expect_no_worker("/usr/bin", "the worker '/usr/bin', which the option "
+                               "worker_path names, is not an executable file");
+  setenv("TESSERA_WORKER", "/no/such/worker", 1);
+  expect_no_worker(NULL, "the worker '/no/such/worker', which TESSERA_WORKER "
+                         "names, is not an executable file");
+  assert_int_equal(worker_find("/usr/bin/yes", path, sizeof path, &e), TESS_OK);
+  setenv("TESSERA_WORKER", "/usr/bin/yes", 1);
+  assert_int_equal(worker_find(NULL, path, sizeof path, &e), TESS_OK);
+  assert_string_equal(path, "/usr/bin/yes");
+  unsetenv("TESSERA_WORKER");
+  assert_int_equal(worker_find(NULL, path, sizeof path, &e), TESS_OK);
+  assert_non_null(strstr(path, "libexec/tessera-worker"));
+}
+
 static void test_no_worker(void **state) {
   (void)state;
   measured m;
-  measure_build b;
   measured_start(&m, false, NULL);
   measure_pool_free(m.pool);
   measure_config o = {.worker_path = "/no/such/worker", .workers = 1};
-  assert_int_equal(measure_pool_new(&m.c->heap, &o, &m.pool, &m.err), TESS_OK);
-  tess_program *p = measured_matmul(m.c, 8);
-  measured_task(&m, p);
-  assert_int_equal(measured_build(&m, NULL, &b), TESS_INFRA);
-  measured_says(&m, "cannot start the worker '/no/such/worker': No such file");
-  measure_build_free(&b);
-  tess_program_free(p);
+  assert_int_equal(measure_pool_new(&m.c->heap, &o, &m.pool, &m.err),
+                   TESS_INFRA);
+  assert_string_equal(m.err.message,
+                      "the worker '/no/such/worker', which the option "
+                      "worker_path names, is not an executable file");
   measured_end(&m);
 }
 
@@ -346,7 +371,7 @@ static int status_after(const void *bytes, size_t n) {
   int status;
   mem_heap_init(&heap, mem_default_allocator, 0);
   worker_init(&w, &heap);
-  assert_true(worker_find(path, sizeof path));
+  assert_int_equal(worker_find(NULL, path, sizeof path, &e), TESS_OK);
   assert_int_equal(worker_start(&w, path, NULL, &e), TESS_OK);
   assert_int_equal(send(w.fd, bytes, n, MSG_NOSIGNAL), n);
   while (waitpid(w.pid, &status, 0) != w.pid) {
@@ -411,7 +436,7 @@ static void test_host_dies(void **state) {
   assert_int_equal(measured_build(&m, NULL, &b), TESS_OK);
   worker_init(&w, &m.c->heap);
   str_init(&body, &m.c->heap);
-  assert_true(worker_find(path, sizeof path));
+  assert_int_equal(worker_find(NULL, path, sizeof path, &m.err), TESS_OK);
   assert_int_equal(worker_start(&w, path, TESS_EXTERNS, &m.err), TESS_OK);
   const strbuf *bytes = &m.task->program;
   wire_write_put(&body, &(wire_put){JOB_PROGRAM, 1, {bytes->v, bytes->n}});
@@ -442,6 +467,7 @@ int main(void) {
       cmocka_unit_test(test_frame),
       cmocka_unit_test(test_nonsense_from_worker),
       cmocka_unit_test(test_slow_compiler),
+      cmocka_unit_test(test_find_worker),
       cmocka_unit_test(test_no_worker),
       cmocka_unit_test(test_mute_worker),
       cmocka_unit_test(test_unloadable_externs),
