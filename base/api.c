@@ -31,6 +31,7 @@ tess_status tess_context_new(const tess_options *options, tess_context **out) {
   mem_heap heap;
   mem_heap_init(&heap, o.allocator ? *o.allocator : mem_default_allocator,
                 o.memory_cap);
+  heap.owner = "option memory_cap of the context";
   tess_context *c = mem_try_resize(&heap, NULL, 0, sizeof *c);
   if (!c) return TESS_NOMEM;
   memset(c, 0, sizeof *c);

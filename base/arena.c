@@ -33,7 +33,8 @@ static arena_chunk *next_chunk(arena *a, size_t bytes) {
   size_t size = a->cur ? a->cur->size * 2 : FIRST_CHUNK;
   size = size > LARGEST_STEP ? LARGEST_STEP : size;
   size = size < bytes ? bytes : size;
-  if (size > SIZE_MAX - sizeof *next) mem_unwind(a->heap, TESS_LIMIT);
+  if (size > SIZE_MAX - sizeof *next)
+    mem_unwind_limit(a->heap, "a table is larger than memory can be");
   arena_chunk *c = mem_resize(a->heap, NULL, 0, sizeof *c + size);
   c->size = size;
   c->next = next;
@@ -45,7 +46,8 @@ static arena_chunk *next_chunk(arena *a, size_t bytes) {
 }
 
 void *arena_alloc(arena *a, size_t bytes) {
-  if (bytes > SIZE_MAX - ALIGN) mem_unwind(a->heap, TESS_LIMIT);
+  if (bytes > SIZE_MAX - ALIGN)
+    mem_unwind_limit(a->heap, "a table is larger than memory can be");
   bytes = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
   if (!a->cur || bytes > a->cur->size - a->at) {
     a->cur = next_chunk(a, bytes);

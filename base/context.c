@@ -16,22 +16,12 @@ void ctx_forget(tess_context *c, const void *ud) {
   if (c->detail_fn && c->detail_ud == ud) ctx_clear(c);
 }
 
-/* What unwound or failed without words gets the words of its status. */
-static void complete(tess_context *c, tess_status status) {
-  if (c->err.code == status && c->err.message[0]) return;
-  bool capped = status == TESS_LIMIT && c->heap.cap;
-  if (capped)
-    err_set(&c->err, status, "the memory cap of %zu bytes was reached",
-            c->heap.cap);
-  else
-    err_set(&c->err, status, "%s", err_status_text(status));
-}
-
 tess_status ctx_run(tess_context *c, tess_status (*fn)(void *ud), void *ud) {
   ctx_clear(c);
+  mem_note(&c->heap, NULL, NULL);
   tess_status status = mem_protect(&c->heap, fn, ud);
   if (status != TESS_OK) {
-    complete(c, status);
+    err_unwound(&c->err, &c->heap, status);
     c->serial++;
   }
   return status;

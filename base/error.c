@@ -27,6 +27,37 @@ void err_place(err_state *e, const char *fmt, ...) {
   va_end(ap);
 }
 
+/* The limit that the heap ran into. */
+static void say_limit(const mem_heap *h, char *out, size_t n) {
+  const size_t mib = (size_t)1 << 20;
+  bool round = h->cap % mib == 0;
+  if (h->limit || !h->cap) {
+    snprintf(out, n, "%s", h->limit ? h->limit : err_status_text(TESS_LIMIT));
+    return;
+  }
+  snprintf(out, n, "the memory cap of %zu %s%s%s%s was reached",
+           round ? h->cap / mib : h->cap, round ? "MiB" : "bytes",
+           h->owner ? " (" : "", h->owner ? h->owner : "", h->owner ? ")" : "");
+}
+
+tess_status err_unwound(err_state *e, mem_heap *h, tess_status s) {
+  char limit[256];
+  const char *kind = h->doing[0];
+  bool known = e->code == s && e->message[0];
+  if (s == TESS_LIMIT && !known) {
+    say_limit(h, limit, sizeof limit);
+    if (kind)
+      err_set(e, s, "%s in %s '%s'", limit, kind, h->doing[1]);
+    else
+      err_set(e, s, "%s", limit);
+  } else if (!known) {
+    err_set(e, s, "%s", err_status_text(s));
+  }
+  h->limit = NULL;
+  mem_note(h, NULL, NULL);
+  return s;
+}
+
 const char *err_status_name(tess_status code) {
   switch (code) {
 #define STATUS(name, value, text) \

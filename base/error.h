@@ -3,6 +3,7 @@
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 
+#include "base/mem.h"
 #include <stdarg.h>
 #include <tessera/types.h>
 
@@ -18,6 +19,10 @@ tess_status err_set(err_state *e, tess_status code, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
 void err_place(err_state *e, const char *fmt, ...)
   __attribute__((format(printf, 2, 3)));
+/* What unwound with status s, or failed with it without words, gets words:
+ * for TESS_LIMIT which limit was reached and what was being done with the
+ * heap.  Words that `e` has for s stay.  Returns s. */
+tess_status err_unwound(err_state *e, mem_heap *h, tess_status s);
 const char *err_status_name(tess_status code);  /* "NOT_FOUND" */
 const char *err_status_text(tess_status code);  /* "not found" */
 

@@ -45,10 +45,10 @@ void *mem_try_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize) {
 
 void *mem_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize) {
   void *p = mem_try_resize(h, ptr, osize, nsize);
-  if (!p && nsize)
-    mem_unwind(h,
-               over_cap(h, ptr ? osize : 0, nsize) ? TESS_LIMIT : TESS_NOMEM);
-  return p;
+  if (p || !nsize) return p;
+  bool capped = over_cap(h, ptr ? osize : 0, nsize);
+  h->limit = NULL;
+  mem_unwind(h, capped ? TESS_LIMIT : TESS_NOMEM);
 }
 
 void mem_free(mem_heap *h, void *ptr, size_t size) {
@@ -76,4 +76,9 @@ void mem_unwind(mem_heap *h, tess_status why) {
   if (!h->trap) __builtin_trap();
   h->trap->why = why;
   longjmp(h->trap->at, 1);
+}
+
+void mem_unwind_limit(mem_heap *h, const char *limit) {
+  h->limit = limit;
+  mem_unwind(h, TESS_LIMIT);
 }

@@ -19,6 +19,10 @@ typedef struct mem_heap {
   size_t cap;           /* refuse to go above this many bytes; 0: no cap */
   uint64_t calls;       /* allocations made so far (bench, fault loop) */
   struct mem_trap *trap;/* innermost mem_protect, NULL outside of one */
+  /* For the message of TESS_LIMIT (err_unwound); all may be NULL. */
+  const char *owner;    /* whose the cap is: "option memory_cap of ..." */
+  const char *limit;    /* the limit that an unwinding met, NULL: the cap */
+  const char *doing[2]; /* what is being done: "primitive", "split" */
 } mem_heap;
 
 /* The allocator used where a host gives none: realloc and free. */
@@ -41,5 +45,14 @@ void mem_free(mem_heap *h, void *ptr, size_t size);
 tess_status mem_protect(mem_heap *h, tess_status (*fn)(void *ud), void *ud);
 /* Unwind to the innermost mem_protect of `h`.  Never returns. */
 _Noreturn void mem_unwind(mem_heap *h, tess_status why);
+/* The same with TESS_LIMIT for a limit other than the cap, which the message
+ * says: "a block accesses more than 256 buffers". */
+_Noreturn void mem_unwind_limit(mem_heap *h, const char *limit);
+/* Notes what is being done from here on, for the message of a limit; both
+ * live until the next note.  NULL: nothing that has a name. */
+static inline void mem_note(mem_heap *h, const char *kind, const char *name) {
+  h->doing[0] = kind;
+  h->doing[1] = name;
+}
 
 #endif

@@ -13,13 +13,17 @@ typedef struct found {
   ir_region v[MAX_REGIONS];
 } found;
 
+static void too_many(const found *f) {
+  mem_unwind_limit(f->p->heap, "a block has more than 256 regions");
+}
+
 static void merge(found *f, ir_region r) {
   for (uint32_t i = 0; i < f->n; i++)
     if (f->v[i].buf == r.buf) {
       f->v[i] = arith_region_union(f->p, f->v[i], r);
       return;
     }
-  if (f->n == MAX_REGIONS) mem_unwind(f->p->heap, TESS_LIMIT);
+  if (f->n == MAX_REGIONS) too_many(f);
   f->v[f->n++] = r;
 }
 
@@ -27,7 +31,7 @@ static void find_below(found *f, ir_stmt first, bool writes) {
   ir_region r[MAX_REGIONS];
   for (ir_stmt s = first; s; s = ir_st(f->p, s)->next) {
     int n = arith_accesses(f->p, f->scratch, s, writes, MAX_REGIONS, r);
-    if (n < 0) mem_unwind(f->p->heap, TESS_LIMIT);
+    if (n < 0) too_many(f);
     for (int i = 0; i < n; i++) merge(f, r[i]);
   }
 }

@@ -44,6 +44,7 @@ static tess_status start(void *ud) {
 job_state *job_state_new(tess_allocator alloc, job_hooks hooks) {
   mem_heap heap;
   mem_heap_init(&heap, alloc, JOB_MEMORY);
+  heap.owner = "for compiling and measuring a program";
   job_state *j = mem_try_resize(&heap, NULL, 0, sizeof *j);
   if (!j) return NULL;
   memset(j, 0, sizeof *j);
@@ -138,7 +139,7 @@ tess_status job_put(job_state *j, job_thing what, uint64_t key, job_bytes bytes,
   err_clear(&j->err);
   tess_status s = mem_protect(&j->heap, put, &w);
   arena_reset(&j->scratch);
-  if (s && j->err.code != s) err_set(&j->err, s, "%s", err_status_text(s));
+  if (s) err_unwound(&j->err, &j->heap, s);
   *e = j->err;
   return s;
 }
@@ -199,6 +200,11 @@ tess_status job_set_bench(job_state *j, const job_bench *r) {
                  r->threads, &j->err);
   if (s) drop_bench(j);
   return s;
+}
+
+const char *job_why(job_state *j, tess_status s) {
+  err_unwound(&j->err, &j->heap, s);
+  return j->err.message;
 }
 
 void job_say(strbuf *out, const char *text) {

@@ -111,8 +111,7 @@ void job_do_build(job_state *j, const job_build *r, measure_build *out) {
   arena_reset(&j->scratch);
   if (!s && out->code.bad) s = TESS_NOMEM;
   if (s) {
-    job_say(&out->message,
-            j->err.code == s ? j->err.message : err_status_text(s));
+    job_say(&out->message, job_why(j, s));
     str_clear(&out->code);
   }
   out->status = !s || s == TESS_INFRA ? s : TESS_BUILD_ERROR;

@@ -130,8 +130,7 @@ void job_do_reference(job_state *j, const job_bench *r, job_reference *out) {
   str_free(&w.object);
   interp_free(&w.oracle);
   if (s) {
-    job_say(&out->message,
-            j->err.code == s ? j->err.message : err_status_text(s));
+    job_say(&out->message, job_why(j, s));
     str_clear(&out->outputs);
     if (j->has_bench) guard_close(&j->bench.reference);
   }

@@ -50,6 +50,8 @@ tess_status job_set_target(job_state *j, const char *text);
  * seconds.  Sets j->err. */
 tess_status job_compile(job_state *j, ir_program *p, backend_form form,
                         strbuf *out, double *lower, double *compile);
+/* What the failure s is about: j->err, or what unwound. */
+const char *job_why(job_state *j, tess_status s);
 /* Makes j->bench that of the request. */
 tess_status job_set_bench(job_state *j, const job_bench *r);
 

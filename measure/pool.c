@@ -74,7 +74,7 @@ tess_status measure_pool_new(mem_heap *heap, const measure_config *o,
   tess_status s = mem_protect(heap, make_pool, &m);
   if (s) {
     measure_pool_free(p);
-    return e->code == s ? s : err_set(e, s, "%s", err_status_text(s));
+    return err_unwound(e, heap, s);
   }
   *out = p;
   return TESS_OK;

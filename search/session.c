@@ -37,6 +37,7 @@ static tess_status start_workers(tess_session *s) {
   for (uint32_t i = 0; i < s->nworker; i++) {
     search_worker *w = &s->worker[i];
     mem_heap_init(&w->heap, s->c->heap.alloc, WORKER_CAP);
+    w->heap.owner = "for a thread of a search";
     tess_status st = mem_protect(&w->heap, make_machine, w);
     if (st != TESS_OK) return st;
     w->ready = true;
@@ -80,8 +81,13 @@ void session_free(tess_session *s) {
 
 /* ---- one candidate ------------------------------------------------------------- */
 
-static void note_refusal(search_worker *w) {
+static void note_refusal(search_worker *w, tess_status s) {
   const sch_prim *prim = w->m.fail.prim;
+  if (s == TESS_LIMIT && w->heap.doing[1]) {
+    funnel_add(&w->tally, &w->heap, FUNNEL_REFUSED, w->heap.doing[1],
+               w->heap.limit ? w->heap.limit : "MEMORY_CAP", 0);
+    return;
+  }
   funnel_add(&w->tally, &w->heap, FUNNEL_REFUSED, prim ? prim->name : "trace",
              vm_failure_reason(&w->m), 0);
 }
@@ -194,7 +200,7 @@ static bool make_one(tess_session *s, search_worker *w,
       funnel_add(&w->tally, &w->heap, FUNNEL_NO_NEIGHBOUR, "", "", 0);
       return false;
     }
-    if (st != TESS_OK) note_refusal(w);
+    if (st != TESS_OK) note_refusal(w, st);
   }
   return false;
 }

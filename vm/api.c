@@ -51,8 +51,11 @@ tess_status api_blame(tess_context *c, tess_status st, const vm_machine *m,
   str_init(&b, &c->heap);
   vm_failure_text(m, t, &b);
   const char *text = f->why == VM_W_NONE ? NULL : str_get(&b);
+  err_state why = {.code = TESS_OK};
+  if (f->prim) mem_note(m->heap, NULL, NULL); /* it is named in front */
+  if (!text) err_unwound(&why, m->heap, st);
   ctx_fail(c, st, "%s%s%s", f->prim && !text ? f->prim->name : "",
-           f->prim && !text ? ": " : "", text ? text : err_status_text(st));
+           f->prim && !text ? ": " : "", text ? text : why.message);
   str_free(&b);
   ctx_blame(c, f->prim ? f->prim->name : "", vm_failure_reason(m));
   place_inst(c, f, t);

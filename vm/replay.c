@@ -58,6 +58,7 @@ bool vm_step(vm_machine *m, const vm_trace *t, uint32_t k, const vm_pick *pick,
              const vm_replay_opts *o, vm_decisions *made) {
   const vm_inst *in = &t->inst.v[k];
   m->at = k + 1;
+  mem_note(m->heap, "primitive", in->prim->name);
   if (!vm_resolve(m, t, in)) return false;
   if (vm_samples(in)) {
     if (!vm_decide(m, in, pick)) return false;
@@ -102,6 +103,7 @@ bool vm_run(vm_machine *m, const vm_trace *t, uint32_t from, uint32_t to,
     if (vm_samples(in) && !choose(m, t, in, o, given, &pick)) return false;
     if (!vm_step(m, t, k, &pick, o, made)) return false;
   }
+  mem_note(m->heap, NULL, NULL);
   return true;
 }
 

@@ -132,8 +132,10 @@ static void record(attempt *a) {
 
 static tess_status try_call(void *ud) {
   attempt *a = ud;
+  mem_note(a->s->heap, "primitive", a->c->prim->name);
   if (!begin(a) || !run(a)) return vm_failure_status(&a->s->m.fail);
   if (a->keep) record(a);
+  mem_note(a->s->heap, NULL, NULL);
   return TESS_OK;
 }
 

@@ -97,6 +97,7 @@ static tess_status generate(compile *c) {
 /* One stage after the other, each with its time. */
 static tess_status run(compile *c) {
   double t0 = seconds();
+  mem_note(c->m.p->heap, "code generation", "llvm");
   tess_status s = mem_protect(c->m.p->heap, emit_all, c);
   double t1 = seconds();
   c->times.emit = t1 - t0;
@@ -109,9 +110,13 @@ static tess_status run(compile *c) {
   if (!s) s = c->form == BACKEND_IR ? print_ir(c) : generate(c);
   c->times.codegen = seconds() - t3;
   if (!s && c->out->bad) s = TESS_NOMEM;
-  if (s && !c->m.refused)
+  if (s && !c->m.refused) {
+    err_state why = {.code = TESS_OK};
+    err_unwound(&why, c->m.p->heap, s);
     err_set(c->m.err, s, "compiling '%s': %s",
-            ir_text(c->m.p, ir_entry(c->m.p)->name), err_status_text(s));
+            ir_text(c->m.p, ir_entry(c->m.p)->name), why.message);
+  }
+  mem_note(c->m.p->heap, NULL, NULL);
   return s;
 }
 

@@ -34,7 +34,9 @@ tess_status lower_program(ir_program *p, arena *scratch,
                  ? o->stop_after : lower_npasses;
   for (uint32_t i = 0; i < n; i++) {
     arena_mark mark = arena_get_mark(scratch);
+    mem_note(p->heap, "lowering pass", lower_passes[i].name);
     tess_status s = lower_passes[i].run(p, scratch, o, e);
+    mem_note(p->heap, NULL, NULL);
     arena_reset_to(scratch, mark);
     if (s != TESS_OK) return s;
   }

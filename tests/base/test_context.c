@@ -118,7 +118,8 @@ static void test_every_failure_has_words(void **state) {
   assert_string_equal(tess_error(k.c)->message, "not found");
   assert_int_equal(ctx_run(k.c, uses_much, k.c), TESS_LIMIT);
   assert_string_equal(tess_error(k.c)->message,
-                      "the memory cap of 100000 bytes was reached");
+                      "the memory cap of 100000 bytes (option memory_cap of "
+                      "the context) was reached");
   k.c->heap.cap = 0;
   fault_arm(&k.fault, 1);
   assert_int_equal(ctx_run(k.c, uses_much, k.c), TESS_NOMEM);

@@ -520,17 +520,42 @@ static void test_each_allocation_failing(void **state) {
   end(&f);
 }
 
+/* The cap that stops a call is named, and the call. */
+static void test_memory_cap(void **state) {
+  (void)state;
+  fixture f;
+  char cap[128];
+  start(&f);
+  tess_rv c = block(&f, "C"), l;
+  uint32_t n;
+  f.c->heap.cap = f.c->heap.used + (64 << 10);
+  snprintf(cap, sizeof cap,
+           "add_unit_loop: the memory cap of %zu bytes (option memory_cap of "
+           "the context) was reached",
+           f.c->heap.cap);
+  tess_status s;
+  do s = CALL(&f, "add_unit_loop", 1, &l, &n, {"block_or_loop", rv(c)});
+  while (s == TESS_OK);
+  assert_int_equal(s, TESS_LIMIT);
+  assert_string_equal(tess_error(f.c)->message, cap);
+  f.c->heap.cap = 0;
+  assert_int_equal(
+      CALL(&f, "add_unit_loop", 1, &l, &n, {"block_or_loop", rv(c)}), TESS_OK);
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_schedules),
-    cmocka_unit_test(test_blocks),
-    cmocka_unit_test(test_errors),
-    cmocka_unit_test(test_primitives),
-    cmocka_unit_test(test_traces),
-    cmocka_unit_test(test_changing_traces),
-    cmocka_unit_test(test_steppers),
-    cmocka_unit_test(test_lifetimes),
-    cmocka_unit_test(test_each_allocation_failing),
+      cmocka_unit_test(test_schedules),
+      cmocka_unit_test(test_memory_cap),
+      cmocka_unit_test(test_blocks),
+      cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_primitives),
+      cmocka_unit_test(test_traces),
+      cmocka_unit_test(test_changing_traces),
+      cmocka_unit_test(test_steppers),
+      cmocka_unit_test(test_lifetimes),
+      cmocka_unit_test(test_each_allocation_failing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
