@@ -19,6 +19,24 @@ local function ordered(name, n, bind)
 end
 local function any(name, n, bind) return { name, extent = n, bind = bind } end
 
+-- Step k of both: what is below the pivot is divided by it and kept, and the
+-- product of what was kept is taken from an element behind.
+local function scale_column(b, A, L, N, k, h)
+  b:block("scale", { ordered("vk", N, k), any("vi", N, h) }, function(vk, vi)
+    b:store(A, { vi, vk }, A(vi, vk) / A(vk, vk))
+  end)
+  b:block("column", { any("vk", N, k), any("vi", N, h) }, function(vk, vi)
+    b:store(L, { vk, vi }, A(vi, vk))
+  end)
+end
+
+local function update(b, A, L, U, N, k, i, j)
+  b:block("update", { ordered("vk", N, k), any("vi", N, i), any("vj", N, j) },
+          function(vk, vi, vj)
+    b:store(A, { vi, vj }, A(vi, vj) - L(vk, vi) * U(vk, vj))
+  end)
+end
+
 -- A becomes L - I + U with A = L U; nothing is pivoted.  What a step takes
 -- from the column and the row of its pivot is kept in buffers of their own,
 -- which schedules may lay out as they like.
@@ -29,14 +47,7 @@ function factor.lu(N, dtype)
   local U = b:buffer("U", { N, N }, dtype)
   b:loop("k", 0, N, function(k)
     b:loop("h", k + 1, N - 1 - k, function(h)
-      b:block("scale", { ordered("vk", N, k), any("vi", N, h) },
-              function(vk, vi)
-        b:store(A, { vi, vk }, A(vi, vk) / A(vk, vk))
-      end)
-      b:block("column", { any("vk", N, k), any("vi", N, h) },
-              function(vk, vi)
-        b:store(L, { vk, vi }, A(vi, vk))
-      end)
+      scale_column(b, A, L, N, k, h)
     end)
     b:loop("j", k + 1, N - 1 - k, function(j)
       b:block("row", { any("vk", N, k), any("vj", N, j) },
@@ -44,10 +55,7 @@ function factor.lu(N, dtype)
         b:store(U, { vk, vj }, A(vk, vj))
       end)
       b:loop("i", k + 1, N - 1 - k, function(i)
-        b:block("update", { ordered("vk", N, k), any("vi", N, i),
-                            any("vj", N, j) }, function(vk, vi, vj)
-          b:store(A, { vi, vj }, A(vi, vj) - L(vk, vi) * U(vk, vj))
-        end)
+        update(b, A, L, U, N, k, i, j)
       end)
     end)
   end)
@@ -65,14 +73,7 @@ function factor.cholesky(N, dtype)
       b:store(A, { vk, vk }, ts.sqrt(A(vk, vk)))
     end)
     b:loop("h", k + 1, N - 1 - k, function(h)
-      b:block("scale", { ordered("vk", N, k), any("vi", N, h) },
-              function(vk, vi)
-        b:store(A, { vi, vk }, A(vi, vk) / A(vk, vk))
-      end)
-      b:block("column", { any("vk", N, k), any("vi", N, h) },
-              function(vk, vi)
-        b:store(L, { vk, vi }, A(vi, vk))
-      end)
+      scale_column(b, A, L, N, k, h)
       b:block("row", { any("vk", N, k), any("vi", N, h) },
               function(vk, vi)
         b:store(U, { vk, vi }, A(vi, vk))
@@ -80,10 +81,7 @@ function factor.cholesky(N, dtype)
     end)
     b:loop("j", k + 1, N - 1 - k, function(j)
       b:loop("i", j, N - j, function(i)
-        b:block("update", { ordered("vk", N, k), any("vi", N, i),
-                            any("vj", N, j) }, function(vk, vi, vj)
-          b:store(A, { vi, vj }, A(vi, vj) - L(vk, vi) * U(vk, vj))
-        end)
+        update(b, A, L, U, N, k, i, j)
       end)
     end)
   end)
@@ -105,6 +103,20 @@ local function blocked(sch, k, j, at, outer, size, behind)
   return { blocks = blocks, behind = behind,
            pivots = ki, columns = inside,       -- k { .. j .. } of one block
            rest = rest, right = right }         -- k { j .. } behind it
+end
+
+-- Blocks of `block` columns, and in each, blocks of `inner`; `first` names the
+-- first block of a step.
+local function blocked_twice(sch, first, at, block, inner)
+  local k = sch:get_loops(sch:get_block(first))
+  local _, j = sch:get_loops(sch:get_block "update")
+  local big = blocked(sch, k, j, at, {}, block,
+                      function(ko) return (ko + 1) * block end)
+  local small = blocked(sch, big.pivots, big.columns, at, big.blocks, inner,
+                        function(ko, ki)
+                          return ko * block + (ki + 1) * inner
+                        end)
+  return big, small
 end
 
 -- The loops around the update below j, as a list.
@@ -162,20 +174,15 @@ end
 factor.schedule = {}
 function factor.schedule.lu(program, o)
   local sch = ts.schedule(program)
-  local B, b, R, C = o.block, o.inner, o.rows, o.columns
-  local k = sch:get_loops(sch:get_block "scale")
-  local _, j = sch:get_loops(sch:get_block "update")
-  local big = blocked(sch, k, j, 1, {}, B,
-                      function(ko) return (ko + 1) * B end)
-  local small = blocked(sch, big.pivots, big.columns, 1, big.blocks, b,
-                        function(ko, ki) return ko * B + (ki + 1) * b end)
+  local R, C = o.rows, o.columns
+  local big, small = blocked_twice(sch, "scale", 1, o.block, o.inner)
   local jo, kt, jt, it = solve(sch, big, C)
   sch:parallel(jo)
   sch:parallel((product(sch, kt, jt, it, R, C)))
   _, kt, jt, it = solve(sch, small, C)
   product(sch, kt, jt, it, R, C)
-  local _, update = sch:fission(small.columns, 1)
-  panel(sch, update, b)
+  local _, rest = sch:fission(small.columns, 1)
+  panel(sch, rest, o.inner)
   pack(sch, R)
   return sch
 end
@@ -184,13 +191,8 @@ end
 -- diagonal, which only the first tiles of a column meet.
 function factor.schedule.cholesky(program, o)
   local sch = ts.schedule(program)
-  local B, b, R, C = o.block, o.inner, o.rows, o.columns
-  local k = sch:get_loops(sch:get_block "root_of")
-  local _, j = sch:get_loops(sch:get_block "update")
-  local big = blocked(sch, k, j, 2, {}, B,
-                      function(ko) return (ko + 1) * B end)
-  local small = blocked(sch, big.pivots, big.columns, 2, big.blocks, b,
-                        function(ko, ki) return ko * B + (ki + 1) * b end)
+  local R, C = o.rows, o.columns
+  local big, small = blocked_twice(sch, "root_of", 2, o.block, o.inner)
   for _, x in ipairs { big, small } do
     local loops = loops_of_update(sch, x.right)
     local jo, io = product(sch, x.rest, x.right, loops[loops.n], R, C)
@@ -199,7 +201,7 @@ function factor.schedule.cholesky(program, o)
       or function(ko, ki) return C // R end)
     if x == big then sch:parallel(jo) end
   end
-  panel(sch, small.columns, b)
+  panel(sch, small.columns, o.inner)
   pack(sch, R)
   return sch
 end
