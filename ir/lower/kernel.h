@@ -66,12 +66,6 @@ static inline kernel_axes kernel_axis(const ir_stmt_rec *r) {
 static inline bool kernel_is_warp(const ir_stmt_rec *r) {
   return kernel_is_thread(r) && r->thread == IR_WARP;
 }
-/* Does the statement send a thread's copies, or wait for them?  Each thread
- * does so. */
-static inline bool kernel_of_copies(const ir_program *p, ir_stmt s) {
-  const ir_node *n = ir_at(p, ir_st(p, s)->eval);
-  return n->op == IR_CALL && ir_fn_of_copies(n->a);
-}
 /* Axes of the spread thread loops around s and below `above` (0: all). */
 kernel_axes kernel_axes_around(const kernel *k, ir_stmt s, ir_stmt above);
 

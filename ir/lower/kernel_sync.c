@@ -349,7 +349,7 @@ static bool walk_common(sync *y, ir_stmt s, waiting *w) {
 }
 
 static bool is_wait(const ir_program *p, ir_stmt s) {
-  return kernel_of_copies(p, s) &&
+  return lower_of_copies(p, s) &&
          ir_at(p, ir_st(p, s)->eval)->a == IR_FN_ASYNC_WAIT;
 }
 

@@ -252,7 +252,7 @@ static ir_expr condition(const kernel *k, ir_stmt s) {
   if (r.kind == IR_STORE)
     return ir_and(k->p, takes_part(k, s, 7),
                   is_the_one(k, s, &k->buf[r.buf]));
-  if (r.kind == IR_EVALUATE && kernel_of_copies(k->p, s)) return 0;
+  if (r.kind == IR_EVALUATE && lower_of_copies(k->p, s)) return 0;
   if (r.kind == IR_EVALUATE)
     return ir_and(k->p, takes_part(k, s, 7), is_the_one(k, s, NULL));
   kernel_axes axes = deciding_axes(k, &r);

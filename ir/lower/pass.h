@@ -78,6 +78,13 @@ bool lower_is_of_warp(const ir_program *p, ir_stmt block);
 /* Is s below a loop over blocks of threads, or threads, or a warp's own? */
 bool lower_in_kernel(const ir_program *p, ir_stmt s);
 
+/* Does the IR_EVALUATE send a thread's copies, or wait for them?  Each thread
+ * does so, once for all that it does as several virtual ones. */
+static inline bool lower_of_copies(const ir_program *p, ir_stmt s) {
+  const ir_node *n = ir_at(p, ir_st(p, s)->eval);
+  return n->op == IR_CALL && ir_fn_of_copies(n->a);
+}
+
 /* Pre-order over the entry function: the root, then ir_next. */
 #define LOWER_EACH(p, s)                                                    \
   for (ir_stmt root_ = ir_entry(p)->root, s = root_; s;                     \

@@ -59,7 +59,7 @@ static bool head_varies(const virtual *v, ir_stmt s) {
            v->buf_varies[r->buf];
   case IR_IF: return varies(v, r->cond);
   case IR_LET: return varies(v, r->let_value);
-  case IR_EVALUATE: return true;
+  case IR_EVALUATE: return !lower_of_copies(p, s);
   default: return false;
   }
 }

@@ -241,6 +241,20 @@ static void stages(void **state) {
     }
 }
 
+/* A thread sends once what it does as several virtual ones. */
+static void virtual_threads(void **state) {
+  (void)state;
+  ir_stmt loop = product(8, (int64_t[]){0, 0, 1}, (int64_t[]){0, 1, 2}, false);
+  note(loop, "software_pipeline_async_stages", 1, (int64_t[]){0});
+  ir_stmt i = scheduled_loop(&t, scheduled_get(&t, "C_update"), 0);
+  DO(&t, split, AT(loop, i), INTS(factors, SCH_AUTO, 2));
+  ir_stmt inner = t.out[1];
+  DO(&t, bind, AT(loop, t.out[0]), STR(thread_axis, "threadIdx.x"));
+  DO(&t, bind, AT(loop, inner), STR(thread_axis, "vthread.x"));
+  must_work();
+  assert_non_null(strstr(kernels(), "async_wait(2)"));
+}
+
 /* Without threads they are plain copies. */
 static void without_threads(void **state) {
   (void)state;
@@ -262,6 +276,7 @@ int main(void) {
       TEST(not_written_meanwhile),
       TEST(out_of_order),
       PIPE(stages),
+      PIPE(virtual_threads),
       PIPE(without_threads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

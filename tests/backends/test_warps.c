@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What warps do together, lowered: blocks annotated warp_execution, fragments
  * copied in and out, and what cannot be done so. */
+#include "base/rng.h"
 #include "support/lowered.h"
 #include "support/scheduled.h"
 
@@ -184,6 +185,107 @@ static void not_by_a_lane(void **state) {
               "outside of a block annotated warp_execution");
 }
 
+/* ---- random ones -------------------------------------------------------- */
+
+enum { ROUNDS = 200 };
+
+static uint32_t below(rng *r, uint32_t n) { return rng_below(r, n); }
+
+static void note(ir_stmt s, const char *key, ir_val v) {
+  RUN(&t, annotate, AT(block_or_loop, s), STR(ann_key, key), AT(ann_val, v));
+}
+
+static ir_val integers(uint32_t n, const int64_t *v) {
+  uint32_t e[8];
+  for (uint32_t i = 0; i < n; i++) e[i] = ir_value_int(&t.p, v[i]);
+  return ir_value_add(&t.p, (ir_value){.tag = IR_VAL_LIST, .n = n}, e);
+}
+
+/* The operand comes through shared memory, as it is, in a fragment, or both. */
+static void fetch(rng *r, ir_stmt loop, ir_stmt piece, int64_t n) {
+  static const char *const fragment[] = {"wmma.matrix_a", "wmma.matrix_b"};
+  bool staged = below(r, 2);
+  if (below(r, 3) &&
+      RUN(&t, read_at, AT(loop, loop), AT(block, piece),
+          NUM(read_buffer_index, n),
+          STR(storage_scope, below(r, 2) ? "shared" : "shared.dyn"))) {
+    ir_stmt copy = t.out[0];
+    if (staged) note(copy, "local_stage", ir_value_int(&t.p, 1));
+    if (below(r, 2)) note(copy, "vector_bytes", ir_value_int(&t.p, 8));
+  }
+  if (below(r, 3))
+    RUN(&t, read_at, AT(loop, loop), AT(block, piece),
+        NUM(read_buffer_index, n), STR(storage_scope, fragment[n]));
+}
+
+/* The last statement of the loop lags behind the others. */
+static void pipeline(rng *r, ir_stmt loop) {
+  int64_t stage[8] = {0}, order[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+  uint32_t n = 0;
+  for (ir_stmt c = ir_st(&t.p, loop)->body; c; c = ir_st(&t.p, c)->next) {
+    const ir_anno *a =
+        ir_is_block(&t.p, c) ? ir_anno_get(&t.p, c, "local_stage") : NULL;
+    n += a ? 2 : 1;
+  }
+  if (n < 2 || n > 8) return;
+  stage[n - 1] = 1 + below(r, 2);
+  note(loop, "software_pipeline_stage", integers(n, stage));
+  note(loop, "software_pipeline_order", integers(n, order));
+  if (below(r, 2))
+    note(loop, "software_pipeline_async_stages",
+         integers(1, (int64_t[]){0}));
+}
+
+static void make_random(rng *r) {
+  static const char *const scope[] = {"wmma.accumulator", "wmma.accumulator",
+                                      "local", "shared", "warp"};
+  static const char *const axis[] = {"threadIdx.y", "threadIdx.z",
+                                     "blockIdx.x", "vthread.x"};
+  int64_t pm = 1 + below(r, 4), pn = 1 + below(r, 5), pk = 1 + below(r, 3);
+  scheduled_matmul(&t, pm * (1 + below(r, 6)), pn * (1 + below(r, 4)),
+                   pk * (1 + below(r, 4)));
+  ir_stmt c = scheduled_get(&t, "C"), d = scheduled_get(&t, "D");
+  ir_stmt outer[3], inner[3];
+  int64_t size[3] = {pm, pn, pk};
+  for (uint32_t i = 0; i < 3; i++) inner[i] = scheduled_loop(&t, c, i);
+  for (uint32_t i = 0; i < 3; i++) {
+    DO(&t, split, AT(loop, inner[i]), INTS(factors, SCH_AUTO, size[i]));
+    outer[i] = t.out[0];
+    inner[i] = t.out[1];
+  }
+  DO(&t, reorder, LIST(ordered_loops, outer[0], outer[1], outer[2], inner[0],
+                       inner[1], inner[2]));
+  DO(&t, blockize, LIST(target, inner[0]));
+  ir_stmt piece = t.out[0], at = outer[below(r, 2)];
+  for_warps(piece);
+  for (uint32_t i = 0; i < 2; i++)
+    RUN(&t, bind, AT(loop, outer[i]), STR(thread_axis, axis[below(r, 4)]));
+  if (below(r, 5))
+    RUN(&t, write_at, AT(loop, at), AT(block, piece),
+        NUM(write_buffer_index, 0), STR(storage_scope, scope[below(r, 5)]));
+  if (below(r, 2)) RUN(&t, reverse_compute_inline, AT(block, d));
+  for (int64_t n = 0; n < 2; n++) fetch(r, outer[2], piece, n);
+  if (below(r, 2)) pipeline(r, outer[2]);
+}
+
+/* Lowered they are the same, without races; few cannot be. */
+static void random_warps(void **state) {
+  (void)state;
+  int done = 0, native = 0;
+  for (uint64_t i = 0; i < ROUNDS; i++) {
+    rng r;
+    rng_init(&r, 23, i);
+    make_random(&r);
+    assert_true(scheduled_same(&t));
+    done += lowered_check(&low, &t.p) == TESS_OK;
+    if (i % 16 == 0) native += lowered_check_native(&low, &t.p) == TESS_OK;
+    teardown(NULL);
+    setup(NULL);
+  }
+  assert_true(done > ROUNDS * 3 / 4);
+  assert_true(native > ROUNDS / 32);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -197,6 +299,7 @@ int main(void) {
       TEST(threads_inside),
       TEST(too_many_lanes),
       TEST(not_by_a_lane),
+      TEST(random_warps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
