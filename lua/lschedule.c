@@ -205,6 +205,30 @@ static int access(lua_State *L) {
   return 1;
 }
 
+/* sch:access_info(block, "read" or "write", index): { buffer =, dtype =,
+ * dims = {1, false, ...}: which iteration variable a dimension is indexed by } */
+static int access_info(lua_State *L) {
+  static const char *const kinds[] = {"read", "write", NULL};
+  tess_access_info x;
+  char dtype[32];
+  int write = luaL_checkoption(L, 3, NULL, kinds);
+  lt_check(L, tess_schedule_access_info(
+                  lt_schedule(L, 1), lt_to_rv(L, 2, 1), write,
+                  (uint32_t)luaL_checkinteger(L, 4), &x));
+  lua_createtable(L, 0, 3);
+  lua_pushstring(L, x.buffer); lua_setfield(L, -2, "buffer");
+  tess_dtype_text(x.dtype, dtype);
+  lua_pushstring(L, dtype); lua_setfield(L, -2, "dtype");
+  lua_createtable(L, (int)x.ndim, 0);
+  for (uint32_t d = 0; d < x.ndim && d < 16; d++) {
+    if (x.dims[d] < 0) lua_pushboolean(L, 0);
+    else lua_pushinteger(L, x.dims[d] + 1);
+    lua_seti(L, -2, d + 1);
+  }
+  lua_setfield(L, -2, "dims");
+  return 1;
+}
+
 /* The annotation's value as JSON text, nil when absent. */
 static int annotation(lua_State *L) {
   char *json = NULL;
@@ -335,6 +359,7 @@ void lt_open_schedule(lua_State *L) {
     {"is_reduction", is_reduction}, {"is_output", is_output},
     {"needs_multi_level_tiling", needs_tiling}, {"block_info", block},
     {"loop_info", loop}, {"extent", extent}, {"access", access},
+    {"access_info", access_info},
     {"annotation", annotation},
     {"program", program}, {"trace", trace}, {"target", target},
     {"copy", copy}, {NULL, NULL}};

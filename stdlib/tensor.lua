@@ -3,13 +3,14 @@
 local ts = require "tessera"
 local tensor = {}
 
-local declared = setmetatable({}, { __mode = "k" })
+local described = {}      -- the description of those below, by name
 
 -- Declares an intrinsic once in this context; gives its name.
 local function declare(name, make)
-  if not declared[name] then
+  if not described[name] then
     local desc, impl = make()
-    declared[name] = ts.tensor_intrin{ name = name, desc = desc, impl = impl }
+    ts.tensor_intrin{ name = name, desc = desc, impl = impl }
+    described[name] = desc
   end
   return name
 end
@@ -204,6 +205,274 @@ function tensor.tile(sch, block, sizes)
   local ok, e = pcall(sch.reorder, sch, table.unpack(outer))
   if not ok then return nil, e.message end
   return inner[1]
+end
+
+-- ---- mapping a block to an intrinsic ---------------------------------------
+
+-- What a block accesses: its iters' kinds and, of each buffer that it reads
+-- and does not write, and then of the one that it writes, the dimensions.
+local function accesses(sch, block)
+  local info = sch:block_info(block)
+  if info.writes ~= 1 then return nil, "it writes several buffers" end
+  local write = sch:access_info(block, "write", 0)
+  local list, reads = {}, {}
+  for n = 0, info.reads - 1 do
+    local a = sch:access_info(block, "read", n)
+    if a.buffer ~= write.buffer then
+      list[#list + 1] = a
+      reads[#list] = n
+    end
+    a.used = sch:access(block, "read", n)
+  end
+  write.used = sch:access(block, "write", 0)
+  list[#list + 1] = write
+  return { iters = info.iters, list = list, reads = reads }
+end
+
+-- Which of the buffers (in the order given) an iter indexes, as a text.
+local function signature(x, order, iter)
+  local s = { x.iters[iter] }
+  for i, n in ipairs(order) do
+    s[i + 1] = x.list[n].used[iter] and "1" or "0"
+  end
+  return table.concat(s, " ")
+end
+
+-- Iters of the block for each iter of the description, and the rest, where
+-- its k-th buffer is number order[k] of the block's; nil and why not.
+local function match(block, desc, order)
+  local plain, of, groups, rest = {}, {}, {}, {}
+  for k = 1, #order do
+    plain[k] = k
+    if block.list[order[k]].dtype ~= desc.list[k].dtype then
+      return nil, "a buffer has another type"
+    end
+  end
+  for d = 1, #desc.iters do
+    local s = signature(desc, plain, d)
+    if of[s] then return nil, "two iters of the description look alike" end
+    of[s], groups[d] = d, {}
+  end
+  for i = 1, #block.iters do
+    local d = of[signature(block, order, i)]
+    local to = d and groups[d] or rest
+    to[#to + 1] = i
+  end
+  for d, g in ipairs(groups) do
+    if #g == 0 then
+      return nil, "no iter stands for iter " .. d .. " of the description"
+    end
+  end
+  return { groups = groups, rest = rest, order = order }
+end
+
+-- All orders of 1 .. n, one after the other, the first one first.
+local function orders(n)
+  local list = {}
+  local function go(done, left)
+    if #left == 0 then list[#list + 1] = table.move(done, 1, #done, 1, {}) end
+    for i = 1, #left do
+      local rest = table.move(left, 1, #left, 1, {})
+      done[#done + 1] = table.remove(rest, i)
+      go(done, rest)
+      done[#done] = nil
+    end
+  end
+  local all = {}
+  for i = 1, n do all[i] = i end
+  go({}, all)
+  return list
+end
+
+local function only_block(desc)
+  local sch = ts.schedule(desc)
+  local blocks = table.pack(sch:get_child_blocks(sch:get_block("root")))
+  assert(#blocks == 1, "what is mapped is described by one block")
+  return sch, blocks[1]
+end
+
+-- The description of an intrinsic: given, or of one that is declared here.
+local function description(name, desc)
+  desc = desc or described[name]
+  if not desc then
+    error(("give the description of the tensor intrinsic '%s'")
+            :format(tostring(name)), 3)
+  end
+  return desc
+end
+
+-- Each group is just the iter that stands there?
+local function is_same(from, to)
+  local same = #from == #to
+  for k, g in ipairs(to) do same = same and #g == 1 and g[1] == from[k] end
+  return same
+end
+
+-- Iters of a buffer as it is to be indexed: those of the rest that index it,
+-- and then the description's, in the order of its dimensions.
+local function layout(m, access, dims)
+  local list = {}
+  for _, i in ipairs(m.rest) do
+    if access.used[i] then list[#list + 1] = { i } end
+  end
+  for _, d in ipairs(dims) do list[#list + 1] = m.groups[d] end
+  return list
+end
+
+-- How many buffers would have to be copied.
+local function count_copies(m)
+  local n = 0
+  for k, d in ipairs(m.desc.list) do
+    local access = m.access.list[m.order[k]]
+    if not is_same(access.dims, layout(m, access, d.dims)) then n = n + 1 end
+  end
+  return n
+end
+
+-- tensor.mapping(sch, block, name [, desc]): how the iters of a block can be
+-- those of an intrinsic, of which the description is given where it is none of
+-- the ready-made ones: they index the same buffers.
+-- { groups = { { iters }, ... } for each iter of the description,
+--   rest = { iters }, sizes = { extents of the description's iters } },
+-- counted from 1; several iters of a group are to be fused.  Where there are
+-- several ways, the one that copies the fewest buffers.  nil and why not.
+function tensor.mapping(sch, block, name, desc)
+  desc = description(name, desc)
+  local there, inside = only_block(desc)
+  local a, why = accesses(sch, block)
+  local d, bad = accesses(there, inside)
+  if not a or not d then return nil, why or bad end
+  if #a.list ~= #d.list then
+    return nil, "it reads another number of buffers"
+  end
+  if #a.list > 5 then return nil, "it reads too many buffers" end
+  local best, least
+  for _, order in ipairs(orders(#a.list - 1)) do
+    order[#order + 1] = #a.list
+    local m, no = match(a, d, order)
+    if m then
+      m.access, m.desc = a, d
+      local copies = count_copies(m)
+      if not best or copies < least then best, least = m, copies end
+    end
+    why = why or no
+  end
+  if not best then return nil, why end
+  best.sizes = {}
+  for i, l in ipairs{ there:get_loops(inside) } do
+    best.sizes[i] = there:extent(l)
+  end
+  return best
+end
+
+-- The iters of a group as one index, in the text of an index map.
+local function fused(group, name, extent)
+  local e = name[group[1]]
+  for k = 2, #group do
+    e = ("(%s) * %d + %s"):format(e, extent[group[k]], name[group[k]])
+  end
+  return e
+end
+
+-- "(v1, v2) -> (...)": from these iters, in order, to these groups of them.
+local function map_text(from, to, extent)
+  local name, params, results = {}, {}, {}
+  for k, i in ipairs(from) do
+    params[k] = "v" .. k
+    if i then name[i] = params[k] end      -- else it has one value only
+  end
+  for k, g in ipairs(to) do results[k] = fused(g, name, extent) end
+  return ("(%s) -> (%s)"):format(table.concat(params, ", "),
+                                 table.concat(results, ", "))
+end
+
+-- Where a buffer is not indexed so it becomes a copy that is.
+local function lay_out(sch, block, m, where, access, dims, extent)
+  local to = layout(m, access, dims)
+  if is_same(access.dims, to) then return nil end
+  local copy = sch:reindex(block, where)
+  local from = sch:access_info(block, where[1], where[2]).dims
+  if not is_same(from, to) then
+    sch:transform_layout(block, where, map_text(from, to, extent))
+  end
+  return copy
+end
+
+-- The block runs over the description's iters, inside of the rest, and its
+-- buffers are indexed by them: im2col, where it is a convolution.
+local function transform(sch, block, m)
+  local extent, all, to = {}, {}, {}
+  for i, l in ipairs{ sch:get_loops(block) } do
+    extent[i], all[i] = sch:extent(l), i
+  end
+  local a, d = m.access, m.desc
+  local back = lay_out(sch, block, m, { "write", 0 }, a.list[#a.list],
+                       d.list[#d.list].dims, extent)
+  local copies = {}
+  for k = 1, #d.list - 1 do
+    local n = m.order[k]
+    copies[#copies + 1] = lay_out(sch, block, m, { "read", a.reads[n] },
+                                  a.list[n], d.list[k].dims, extent)
+  end
+  for _, i in ipairs(m.rest) do to[#to + 1] = { i } end
+  for _, g in ipairs(m.groups) do to[#to + 1] = g end
+  if not is_same(all, to) then
+    sch:transform_block_layout(block, map_text(all, to, extent))
+  end
+  return back, copies
+end
+
+-- What the extents lack to multiples of the sizes is padded with what adds
+-- nothing, and copies of copies become one.
+local function pad(sch, block, sizes)
+  local loops, by, needed = { sch:get_loops(block) }, {}, false
+  for i, l in ipairs(loops) do
+    by[i] = sizes[i - (#loops - #sizes)] or 1
+    needed = needed or sch:extent(l) % by[i] ~= 0
+  end
+  if not needed then return false end
+  sch:pad_einsum(block, by)
+  return true
+end
+
+-- tensor.fit(sch, block, name [, desc]): makes the block one that the
+-- intrinsic can do: buffers indexed as it indexes them (copies, where they
+-- are not), extents that are multiples of its own (padded, where they are
+-- not) and tiles of its extents inside.  Gives the outermost loop of the
+-- tiles, what tensorize takes; nil and
+-- the reason where that is not possible, and the schedule may have been changed
+-- then: work on a copy.
+function tensor.fit(sch, block, name, desc)
+  local m, why = tensor.mapping(sch, block, name, description(name, desc))
+  if not m then return nil, why end
+  local ok, e = pcall(function()
+    local back, copies = transform(sch, block, m)
+    if not pad(sch, block, m.sizes) then return end
+    for _, copy in ipairs(copies) do
+      if sch:can("compute_inline", copy) then sch:compute_inline(copy) end
+    end
+    if back and sch:can("reverse_compute_inline", back) then
+      sch:reverse_compute_inline(back)
+    end
+  end)
+  if not ok then return nil, type(e) == "table" and e.message or tostring(e) end
+  return tensor.tile(sch, block, m.sizes)
+end
+
+-- tensor.auto(sch, block, name [, desc]): fits a block to an intrinsic,
+-- decomposes its reduction and tensorizes it.  true; nil and why not.
+function tensor.auto(sch, block, name, desc)
+  local first, why = tensor.fit(sch, block, name, description(name, desc))
+  if not first then return nil, why end
+  local kinds = sch:block_info(block).iters
+  for i, l in ipairs{ sch:get_loops(block) } do
+    if kinds[i] == "reduce" then
+      sch:decompose_reduction(block, l)
+      break
+    end
+  end
+  sch:tensorize(first, name)
+  return true
 end
 
 return tensor

@@ -18,6 +18,7 @@ typedef struct question {
   char **text;
   tess_loop_info *loop;
   tess_block_info *block;
+  tess_access_info *access;
 } question;
 
 tess_rv_kind tess_schedule_rv_kind(tess_schedule *s, tess_rv rv) {
@@ -175,8 +176,8 @@ tess_status tess_schedule_block_info(tess_schedule *s, tess_rv block,
   return ctx_run(s->c, about_block, &q);
 }
 
-static tess_status about_access(void *ud) {
-  question *q = ud;
+/* The region that a question about an access is about. */
+static tess_status find_region(question *q, ir_region *out) {
   tess_status st = find(q, IR_BLOCK);
   if (st != TESS_OK) return st;
   const ir_program *p = &q->s->s.m.prog;
@@ -187,12 +188,58 @@ static tess_status about_access(void *ud) {
                     "block \"%s\" %s %u buffers; there is no number %u",
                     ir_text(p, b->name), q->write ? "writes" : "reads",
                     regions.n, q->index);
+  *out = p->region.v[regions.at + q->index];
+  return TESS_OK;
+}
+
+static tess_status about_access(void *ud) {
+  question *q = ud;
+  ir_region r;
+  tess_status st = find_region(q, &r);
+  if (st != TESS_OK) return st;
+  const ir_program *p = &q->s->s.m.prog;
+  ir_span it = ir_blk(p, q->stmt)->iters;
   *q->mask = 0;
-  for (uint32_t i = 0; i < b->iters.n && i < 64; i++)
-    if (sch_is_indexed_by(p, p->region.v[regions.at + q->index],
-                          p->iter.v[b->iters.at + i].var))
+  for (uint32_t i = 0; i < it.n && i < 64; i++)
+    if (sch_is_indexed_by(p, r, p->iter.v[it.at + i].var))
       *q->mask |= UINT64_C(1) << i;
   return TESS_OK;
+}
+
+/* The iter that the region is at, and nothing but it; -1: it is none. */
+static int32_t plain_iter(const ir_program *p, ir_span it, ir_region r,
+                          uint32_t d) {
+  ir_expr min = ir_region_min(p, r, d);
+  if (!ir_is_const(p, ir_region_extent(p, r, d), 1)) return -1;
+  for (uint32_t i = 0; i < it.n; i++)
+    if (ir_ref(p, p->iter.v[it.at + i].var) == min) return (int32_t)i;
+  return -1;
+}
+
+static tess_status about_dims(void *ud) {
+  question *q = ud;
+  ir_region r;
+  tess_status st = find_region(q, &r);
+  if (st != TESS_OK) return st;
+  const ir_program *p = &q->s->s.m.prog;
+  tess_access_info x = {.dtype = p->buf.v[r.buf].dtype,
+                        .ndim = ir_ndim(p, r.buf)};
+  str_clear(&q->s->name);
+  str_puts(&q->s->name, ir_text(p, p->buf.v[r.buf].name));
+  if (!str_get(&q->s->name)) return TESS_NOMEM;
+  x.buffer = str_get(&q->s->name);
+  for (uint32_t d = 0; d < x.ndim && d < 16; d++)
+    x.dims[d] = plain_iter(p, ir_blk(p, q->stmt)->iters, r, d);
+  *q->access = x;
+  return TESS_OK;
+}
+
+tess_status tess_schedule_access_info(tess_schedule *s, tess_rv block,
+                                      int write, uint32_t index,
+                                      tess_access_info *out) {
+  question q = {.s = s, .rv = block, .write = write, .index = index,
+                .access = out};
+  return ctx_run(s->c, about_dims, &q);
 }
 
 tess_status tess_schedule_access(tess_schedule *s, tess_rv block, int write,

@@ -323,6 +323,17 @@ TESS_API tess_status tess_schedule_block_info(tess_schedule *s, tess_rv block,
 TESS_API tess_status tess_schedule_access(tess_schedule *s, tess_rv block,
                                           int write, uint32_t index,
                                           uint64_t *iters);
+/* The same buffer, and which iteration variable each of its dimensions is
+ * indexed by, where that is one and nothing else; -1 elsewhere. */
+typedef struct tess_access_info {
+  const char *buffer;
+  tess_dtype dtype;
+  uint32_t ndim;
+  int32_t dims[16];             /* of the first 16 dimensions */
+} tess_access_info;
+TESS_API tess_status tess_schedule_access_info(tess_schedule *s, tess_rv block,
+                                               int write, uint32_t index,
+                                               tess_access_info *out);
 /* An annotation's value as JSON text, NULL when absent. */
 TESS_API tess_status tess_schedule_annotation(tess_schedule *s, tess_rv rv,
     const char *key, TESS_GIVE char **json);

@@ -143,6 +143,11 @@ do
   assert(info.extent == K and info.kind == "serial" and
          info.iter_type == "reduce")
   local used = sch:access(c, "read", 0)
+  local at = sch:access_info(c, "read", 0)
+  assert(at.buffer == "A" and at.dtype == "float32" and #at.dims == 2 and
+         at.dims[1] == 1 and at.dims[2] == 3)
+  assert(sch:access_info(c, "write", 0).buffer == "C")
+  assert(not pcall(sch.access_info, sch, c, "read", 9))
   assert(used[1] and not used[2] and used[3])
   assert(sch:block_info(sch:get_consumers(c)).name == "D" and
          sch:block_info(sch:get_producers(d)).name == "C")
