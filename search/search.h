@@ -50,7 +50,7 @@ typedef struct search_worker {
   vm_decisions made, spare;
   arena out;                 /* decisions of the candidates it made */
   funnel tally;              /* of what this thread refused */
-  bool ready;
+  bool ready;                /* there is something to free */
 } search_worker;
 
 /* One measured candidate. */

@@ -28,8 +28,8 @@ search_cand session_from_public(const tess_candidate *c) {
 
 static tess_status make_machine(void *ud) {
   search_worker *w = ud;
-  vm_machine_init(&w->m, &w->heap);
   arena_init(&w->out, &w->heap);
+  vm_machine_init(&w->m, &w->heap);
   return TESS_OK;
 }
 
@@ -38,9 +38,9 @@ static tess_status start_workers(tess_session *s) {
     search_worker *w = &s->worker[i];
     mem_heap_init(&w->heap, s->c->heap.alloc, WORKER_CAP);
     w->heap.owner = "for a thread of a search";
+    w->ready = true;           /* to be freed, however far the making gets */
     tess_status st = mem_protect(&w->heap, make_machine, w);
     if (st != TESS_OK) return st;
-    w->ready = true;
   }
   return TESS_OK;
 }

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Runs that a failure in the middle breaks off: a full disk, memory, a
+ * strategy.  The best so far is given, and why. */
+#include "base/fault.h"
+#include "support/recorded.h"
+#include "support/test.h"
+
+#include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+/* From the 40th trial on no file grows: as a full disk, and so that the
+ * first batches are stored. */
+static int fill_disk(void *ud, const tess_progress *p) {
+  struct rlimit l;
+  (void)ud;
+  if (p->trials != 40) return 0;
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &l), 0);
+  l.rlim_cur = 0;
+  return setrlimit(RLIMIT_FSIZE, &l);
+}
+
+static void empty_disk(void) {
+  struct rlimit l;
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &l), 0);
+  l.rlim_cur = l.rlim_max;
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &l), 0);
+}
+
+/* A database that cannot be written any more ends the run with the best so
+ * far and says why; what was stored stays, and a later run goes on. */
+static void test_disk_fills_up(void **state) {
+  (void)state;
+  char path[400];
+  recorded_run f;
+  tess_result *r;
+  tess_result_info info;
+  tess_trace *trace;
+  double best = INFINITY;
+  recorded_database(path, sizeof path);
+  signal(SIGXFSZ, SIG_IGN);
+  recorded_start(&f);
+  f.o.database = path;
+  f.o.progress = fill_disk;
+  tess_status s = recorded_tune(&f, &r);
+  empty_disk();
+  assert_int_equal(s, TESS_OK);
+  tess_result_get(r, &info);
+  assert_int_equal(info.status, TESS_IO);
+  assert_non_null(strstr(info.message, path));
+  assert_int_equal(info.trials, 48); /* to the end of the batch */
+  assert_int_equal(f.r.n, 48);
+  for (uint32_t i = 0; i < f.r.n; i++)
+    best = fmin(best, recorded_time(f.r.order[i]));
+  assert_true(info.latency == best);
+  assert_int_equal(tess_result_trace(r, &trace), TESS_OK);
+  tess_trace_free(trace);
+  tess_result_free(r);
+  f.o.progress = NULL;
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  tess_result_get(r, &info);
+  assert_int_equal(info.status, TESS_OK);
+  assert_string_equal(info.message, "");
+  assert_int_equal(f.r.n, 100 - 32);
+  tess_result_free(r);
+  recorded_end(&f);
+  recorded_remove(path);
+}
+
+/* A strategy that fails after some batches, in C. */
+typedef struct failing {
+  uint32_t batches;
+} failing;
+
+static tess_status propose_some(void *ud, tess_session *s, uint32_t n,
+                                tess_candidate *out, uint32_t *got) {
+  failing *x = ud;
+  for (*got = 0; *got < n; ++*got)
+    if (tess_session_draw(s, &out[*got]) != TESS_OK) break;
+  return x->batches-- ? TESS_OK : TESS_NOMEM;
+}
+
+static tess_status observe_none(void *ud, tess_session *s, uint32_t n,
+                                const tess_candidate *c) {
+  (void)ud, (void)s, (void)n, (void)c;
+  return TESS_OK;
+}
+
+/* Whatever fails in the middle, the best so far is given; where there is
+ * none, the run fails. */
+static void test_fails_in_the_middle(void **state) {
+  (void)state;
+  recorded_run f;
+  tess_result *r;
+  tess_result_info info;
+  recorded_start(&f);
+  failing some = {2}, none = {0};
+  const tess_strategy fails = {"fails", propose_some, observe_none, NULL,
+                               &some};
+  f.o.custom_strategy = &fails;
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  tess_result_get(r, &info);
+  assert_int_equal(info.status, TESS_NOMEM);
+  assert_string_equal(info.message, "out of memory");
+  assert_true(isfinite(info.latency));
+  assert_int_equal(info.trials, f.r.n);
+  tess_result_free(r);
+  some = none;
+  assert_int_equal(recorded_tune(&f, &r), TESS_NOMEM);
+  assert_null(r);
+  recorded_end(&f);
+}
+
+/* Each allocation in turn fails: the run goes on without a candidate, breaks
+ * off with the best so far, or fails where there is none; nothing
+ * leaks. */
+static void test_memory_runs_out(void **state) {
+  (void)state;
+  fault_alloc fault;
+  fault_init(&fault);
+  const tess_allocator memory = fault_allocator(&fault);
+  const tess_options o = {.struct_size = sizeof o, .allocator = &memory};
+  recorded_run f;
+  uint32_t broke = 0, failed = 0, went_on = 0;
+  recorded_start_with(&f, &o);
+  tiled_small(&f.t);
+  f.o.trials = 6;
+  f.o.batch = 2;
+  uint64_t met = 1;
+  for (uint64_t n = 1; met; n++) {
+    tess_result *r = NULL;
+    fault_arm(&fault, n);
+    tess_status s = recorded_tune(&f, &r);
+    met = fault.failed;
+    fault.fail_at = 0;
+    if (s != TESS_OK) {
+      assert_int_equal(s, TESS_NOMEM);
+      assert_null(r);
+      failed++;
+      continue;
+    }
+    tess_result_info info;
+    tess_trace *trace;
+    tess_result_get(r, &info);
+    if (info.status == TESS_NOMEM)
+      broke++;
+    else
+      went_on++;
+    if (isfinite(info.latency)) {
+      assert_int_equal(tess_result_trace(r, &trace), TESS_OK);
+      tess_trace_free(trace);
+    }
+    tess_result_free(r);
+  }
+  assert_true(broke > 0 && failed > 0 && went_on > 0);
+  recorded_end(&f);
+  assert_int_equal(fault.live_blocks, 0);
+  assert_int_equal(fault.broken, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_disk_fills_up),
+                                     cmocka_unit_test(test_fails_in_the_middle),
+                                     cmocka_unit_test(test_memory_runs_out)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The measurer with recorded times, and runs over it. */
+#include "support/recorded.h"
+
+#include "support/test.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static void nap(recorded *r) {
+  if (!r->delays) return;
+  struct timespec t = {0, rand_r(&r->chance) % 200000};
+  nanosleep(&t, NULL);
+}
+
+/* Any fixed function of the candidate will do. */
+double recorded_time(uint64_t hash) {
+  return 1e-3 * (1.0 + (double)(hash >> 40) / (double)(1 << 24));
+}
+
+static tess_status measure(void *ud, tess_session *s, uint32_t n,
+                           const search_cand *c, double best,
+                           search_outcome *out, int (*told)(void *, uint32_t),
+                           void *told_ud) {
+  recorded *r = ud;
+  search_worker *w = &s->worker[0];
+  (void)best;
+  for (uint32_t i = 0; i < n; i++) {
+    nap(r);
+    assert_true(r->n < 4096);
+    r->order[r->n++] = c[i].hash;
+    bool bad = r->fail_every && r->n % r->fail_every == 0;
+    out[i].status = bad ? r->fail_with : TESS_OK;
+    if (bad) str_puts(&out[i].message, "what went wrong");
+    out[i].seconds = recorded_time(c[i].hash);
+    assert_int_equal(session_replay(s, &c[i]), TESS_OK);
+    out[i].program_hash = ir_hash(&w->m.prog, &w->m.scratch);
+    if (told(told_ud, i)) return TESS_OK;
+  }
+  return TESS_OK;
+}
+
+static tess_status rematch(void *ud, uint32_t n, const strbuf *const *code,
+                           double *seconds) {
+  (void)ud, (void)n, (void)code, (void)seconds;
+  return TESS_OK;
+}
+
+void recorded_start_with(recorded_run *f, const tess_options *options) {
+  memset(f, 0, sizeof *f);
+  tiled_start_with(&f->t, options);
+  f->m = (search_measurer){measure, rematch, NULL, &f->r};
+  f->o = (tess_tune_options){.struct_size = sizeof f->o,
+                             .trials = 100,
+                             .batch = 16,
+                             .seed = 7,
+                             .threads = 1,
+                             .kernel_threads = 1,
+                             .strategy = "evolutionary",
+                             .cost_model = "random"};
+}
+
+void recorded_start(recorded_run *f) { recorded_start_with(f, NULL); }
+
+void recorded_end(recorded_run *f) { tiled_end(&f->t); }
+
+tess_status recorded_tune(recorded_run *f, tess_result **out) {
+  tune_setup set = {.c = f->t.c,
+                    .program = f->t.p,
+                    .target = "test",
+                    .nsketch = f->t.nsketch,
+                    .sketch = f->t.sketch,
+                    .o = &f->o,
+                    .policy = "v1 test",
+                    .measurer = &f->m};
+  f->r.n = 0;
+  return tune_run(&set, out);
+}
+
+void recorded_database(char *path, size_t n) {
+  snprintf(path, n, "%s/test-tune-%d.db",
+           getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid());
+  unlink(path);
+}
+
+void recorded_remove(const char *path) {
+  char name[512];
+  unlink(path);
+  snprintf(name, sizeof name, "%s-wal", path);
+  unlink(name);
+  snprintf(name, sizeof name, "%s-shm", path);
+  unlink(name);
+}
