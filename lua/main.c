@@ -165,8 +165,11 @@ static int run_script(lua_State *L, int argc, char **argv, int i) {
   return bad ? report(L) : 0;
 }
 
+/* Ctrl-C ends a command that waits for a line, as it does the prompt. */
 static int read_line(lua_State *L) {
+  main_catch_interrupts(0);
   char *line = main_read_line(luaL_optstring(L, 1, ""));
+  main_catch_interrupts(1);
   if (!line) return 0;
   lua_pushstring(L, line);
   free(line);

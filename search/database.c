@@ -26,11 +26,11 @@ static const char schema[] =
   "  PRIMARY KEY (workload, target, policy, seed)) WITHOUT ROWID;"
   "COMMIT;";
 
-/* Why the system refused, where it was asked. */
+/* Why the system refused to read or write.  (Opening is tried in several
+ * ways, the last of which says little.) */
 static const char *system_says(sqlite3 *db, int code) {
-  int kind = code & 0xff;
   if (code == SQLITE_FULL) return "the disk is full";
-  if (kind != SQLITE_IOERR && kind != SQLITE_CANTOPEN) return "";
+  if ((code & 0xff) != SQLITE_IOERR) return "";
   int why = sqlite3_system_errno(db);
   return why ? strerror(why) : "";
 }

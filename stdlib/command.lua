@@ -129,8 +129,9 @@ end
 local function from_record(name)
   local path, id = name:match("^(.+):(%d+)$")
   if not path then return nil end
-  local f = io.open(path, "rb")
-  if not f then return nil end
+  local f, why, code = io.open(path, "rb")
+  if not f and code == 2 then return nil end         -- there is none
+  if not f then error(why, 0) end
   f:close()
   if not is_database(path) then error(path .. ": not a database", 0) end
   local db, number = ts.database(path), id

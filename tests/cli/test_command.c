@@ -4,6 +4,7 @@
 #include "support/console.h"
 #include "support/test.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -243,6 +244,7 @@ static void tuning(void **state) {
   expect("show r.db:99", 1, "no record 99");
   expect("show r.db:99999999999999999999", 1, "has no record 9999999999");
   expect("show d.lua:1", 1, "d.lua: not a database");
+  expect("show d.lua/x.db:1", 1, "d.lua/x.db: Not a directory");
   expect("step r.db:1 < /dev/null", 0, "before the first instruction");
   expect("step r.db", 1, "name a record");
   expect("tune d.lua --trials 5 --db=r.db --json", 0, "\"type\": \"result\"");
@@ -408,6 +410,16 @@ static void stepping_in_a_terminal(void **state) {
   expect("show new.lua", 0, "decision = {4, 4}");
 }
 
+/* Ctrl-C ends what waits for a line at once, like any program. */
+static void interrupted_at_a_line(void **state) {
+  (void)state;
+  console_open(&c, "step t.lua --program d.lua");
+  console_expect(&c, "/5> ");
+  console_await_keys(&c);
+  console_type(&c, "\003");
+  assert_int_equal(console_close(&c), 128 + SIGINT);
+}
+
 static void stepping_through_a_pipe(void **state) {
   (void)state;
   console_write(&c, "commands", "n\nn\nn\na 2\nc #2\ng 99\nfrob\nc\n"
@@ -438,6 +450,7 @@ int main(void) {
     cmocka_unit_test(interrupted_in_a_terminal),
     cmocka_unit_test(records_of_intrinsics),
     cmocka_unit_test(stepping_in_a_terminal),
+    cmocka_unit_test(interrupted_at_a_line),
     cmocka_unit_test(stepping_through_a_pipe)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
