@@ -51,6 +51,12 @@ void main_catch_interrupts(int on) {
   if (!on) lua_sethook(running.L, NULL, 0, 0);
 }
 
+/* What was printed is safe from a Ctrl-C that comes while all is put away. */
+static void end_interruptible(void) {
+  fflush(stdout);
+  main_catch_interrupts(0);
+}
+
 /* ---- errors ------------------------------------------------------------------- */
 
 /* Skips "FILE:LINE: " at the start when FILE is `own`. */
@@ -161,7 +167,7 @@ static int run_script(lua_State *L, int argc, char **argv, int i) {
   for (int k = 1; k <= n; k++) lua_pushstring(L, argv[i + k]);
   main_catch_interrupts(1);
   int bad = lua_pcall(L, n, 0, base);
-  main_catch_interrupts(0);
+  end_interruptible();
   return bad ? report(L) : 0;
 }
 
@@ -196,7 +202,7 @@ static int run_command(lua_State *L, int argc, char **argv, int i) {
   lua_pushboolean(L, main_options.verbose); lua_setfield(L, -2, "verbose");
   main_catch_interrupts(1);
   int bad = lua_pcall(L, 2, 1, handler);
-  main_catch_interrupts(0);
+  end_interruptible();
   if (bad) return report(L);
   return lua_isinteger(L, -1) ? (int)lua_tointeger(L, -1) : 0;
 }
