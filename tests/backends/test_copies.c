@@ -103,13 +103,8 @@ static void must_work(void) {
 }
 
 static uint32_t barriers(void) {
-  lower_options o = {.vector_bytes = 16, .keep_math = true};
   uint32_t n = 0;
-  for (uint32_t i = 0; i < lower_npasses; i++)
-    if (!strcmp(lower_passes[i].name, "kernels")) o.stop_after = i + 1;
-  ir_program_copy(&low.p, &t.p);
-  assert_int_equal(lower_program(&low.p, &low.scratch, &o, &low.err),
-                   TESS_OK);
+  lowered_until(&low, &t.p, "kernels");
   for (ir_stmt s = 1; s < low.p.stmt.n; s++)
     n += ir_st(&low.p, s)->kind == IR_BARRIER;
   return n;

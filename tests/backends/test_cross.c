@@ -58,18 +58,7 @@ static void must_work(void) {
 }
 
 static const char *kernels(void) {
-  lower_options o = {.vector_bytes = 16, .keep_math = true};
-  for (uint32_t i = 0; i < lower_npasses; i++)
-    if (!strcmp(lower_passes[i].name, "narrow")) o.stop_after = i + 1;
-  ir_program_copy(&low.p, &t.p);
-  assert_int_equal(lower_program(&low.p, &low.scratch, &o, &low.err),
-                   TESS_OK);
-  strbuf b;
-  str_init(&b, &t.heap.heap);
-  ir_print(&low.p, NULL, &b);
-  const char *s = arena_printf(&t.texts, "%s", str_get(&b));
-  str_free(&b);
-  return s;
+  return lowered_text(&low, &t.p, "narrow", &t.texts);
 }
 
 static void shared_work(void **state) {

@@ -61,18 +61,7 @@ static const char *must_work(void) {
   nest_finish(&n);
   tess_status st = lowered_check(&low, &n.p);
   if (st) fail_msg("%s", low.err.message);
-  lower_options o = {.vector_bytes = 16, .keep_math = true};
-  for (uint32_t i = 0; i < lower_npasses; i++)
-    if (!strcmp(lower_passes[i].name, "narrow")) o.stop_after = i + 1;
-  ir_program_copy(&low.p, &n.p);
-  assert_int_equal(lower_program(&low.p, &low.scratch, &o, &low.err),
-                   TESS_OK);
-  strbuf b;
-  str_init(&b, &n.heap.heap);
-  ir_print(&low.p, NULL, &b);
-  const char *s = arena_printf(&texts, "%s", str_get(&b));
-  str_free(&b);
-  return s;
+  return lowered_text(&low, &n.p, "narrow", &texts);
 }
 
 static void has(const char *text, const char *what) {

@@ -31,18 +31,7 @@ static void again(void) {
 
 /* The program after the passes up to that one, as text. */
 static const char *text_after(const char *pass) {
-  lower_options o = {.vector_bytes = 16, .keep_math = true};
-  for (uint32_t i = 0; i < lower_npasses; i++)
-    if (!strcmp(lower_passes[i].name, pass)) o.stop_after = i + 1;
-  ir_program_copy(&low.p, &t.p);
-  tess_status st = lower_program(&low.p, &low.scratch, &o, &low.err);
-  if (st) fail_msg("%s", low.err.message);
-  strbuf b;
-  str_init(&b, &t.heap.heap);
-  ir_print(&low.p, NULL, &b);
-  const char *s = arena_printf(&t.texts, "%s", str_get(&b));
-  str_free(&b);
-  return s;
+  return lowered_text(&low, &t.p, pass, &t.texts);
 }
 
 static uint32_t count(const char *text, const char *what) {

@@ -91,18 +91,7 @@ static ir_stmt copy_and_use(int64_t extent, ir_scope scope) {
 }
 
 static const char *text_after(const char *pass) {
-  lower_options o = {.vector_bytes = 16, .keep_math = true};
-  for (uint32_t i = 0; i < lower_npasses; i++)
-    if (!strcmp(lower_passes[i].name, pass)) o.stop_after = i + 1;
-  ir_program_copy(&low.p, &n.p);
-  assert_int_equal(lower_program(&low.p, &low.scratch, &o, &low.err),
-                   TESS_OK);
-  strbuf b;
-  str_init(&b, &n.heap.heap);
-  ir_print(&low.p, NULL, &b);
-  const char *s = arena_printf(&scratch, "%s", str_get(&b));
-  str_free(&b);
-  return s;
+  return lowered_text(&low, &n.p, pass, &scratch);
 }
 
 static void must_work(void) {

@@ -24,18 +24,7 @@ static int teardown(void **state) {
 
 /* The program after the pass `kernels`, as text. */
 static const char *kernels(void) {
-  lower_options o = {.vector_bytes = 16, .keep_math = true};
-  for (uint32_t i = 0; i < lower_npasses; i++)
-    if (!strcmp(lower_passes[i].name, "kernels")) o.stop_after = i + 1;
-  ir_program_copy(&low.p, &t.p);
-  if (lower_program(&low.p, &low.scratch, &o, &low.err))
-    fail_msg("%s", low.err.message);
-  strbuf b;
-  str_init(&b, &t.heap.heap);
-  ir_print(&low.p, NULL, &b);
-  const char *s = arena_printf(&t.texts, "%s", str_get(&b));
-  str_free(&b);
-  return s;
+  return lowered_text(&low, &t.p, "kernels", &t.texts);
 }
 
 static bool has(const char *text, const char *part) {

@@ -87,6 +87,27 @@ tess_status lowered_check(lowered *l, const ir_program *p) {
   return TESS_OK;
 }
 
+void lowered_until(lowered *l, const ir_program *p, const char *pass) {
+  lower_options o = {.vector_bytes = 16, .keep_math = true};
+  for (uint32_t i = 0; i < lower_npasses; i++)
+    if (!strcmp(lower_passes[i].name, pass)) o.stop_after = i + 1;
+  if (!o.stop_after) fail_msg("there is no pass '%s'", pass);
+  ir_program_copy(&l->p, p);
+  if (lower_program(&l->p, &l->scratch, &o, &l->err))
+    fail_msg("%s", l->err.message);
+}
+
+const char *lowered_text(lowered *l, const ir_program *p, const char *pass,
+                         arena *texts) {
+  strbuf b;
+  lowered_until(l, p, pass);
+  str_init(&b, &l->heap.heap);
+  ir_print(&l->p, NULL, &b);
+  const char *s = arena_printf(texts, "%s", str_get(&b));
+  str_free(&b);
+  return s;
+}
+
 /* ---- compiled ----------------------------------------------------------- */
 
 typedef struct native {

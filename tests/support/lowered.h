@@ -24,6 +24,11 @@ void lowered_end(lowered *l);
  * the residue domain, or the test fails.  TESS_UNSUPPORTED, TESS_LIMIT: a
  * pass refuses it, l->err says why. */
 tess_status lowered_check(lowered *l, const ir_program *p);
+/* Lowers a copy of p, which is in l->p then, up to the pass of that name; the
+ * test fails where a pass refuses it.  And the result as text. */
+void lowered_until(lowered *l, const ir_program *p, const char *pass);
+const char *lowered_text(lowered *l, const ir_program *p, const char *pass,
+                         arena *texts);
 /* Compiled for this machine it gives, on small integers, what the oracle
  * gives for p; thread loops are run as loops.  Statuses as above. */
 tess_status lowered_check_native(lowered *l, const ir_program *p);
