@@ -3,6 +3,7 @@
  * accesses that carries no value from one iteration to the next. */
 #include "ir/arith/arith.h"
 #include "ir/expr.h"
+#include "ir/lower/home_rolled.h"
 #include "ir/lower/lower.h"
 
 typedef struct access {
@@ -154,6 +155,15 @@ static bool covers(const search *f, const access *w, const access *r) {
   return true;
 }
 
+/* The same where w fills the buffer in the first iteration of a loop below
+ * `top`. */
+static bool covers_first(const search *f, ir_stmt top, const access *w,
+                         const access *r) {
+  ir_stmt meet = common(f->p, w->block, r->block);
+  return meet != top &&
+         lower_fills_first(f->p, f->scratch, f->b, w->block, r->block, meet);
+}
+
 /* No value of the buffer passes from one iteration of `top` to the next. */
 static bool carries_nothing(const search *f, ir_stmt top, const access *a,
                             uint32_t n) {
@@ -164,7 +174,8 @@ static bool carries_nothing(const search *f, ir_stmt top, const access *a,
       return false;
     bool covered = !a[i].reads;
     for (uint32_t k = 0; k < i && !covered; k++)
-      covered = a[k].writes && covers(f, &a[k], &a[i]);
+      covered = a[k].writes && (covers(f, &a[k], &a[i]) ||
+                                covers_first(f, top, &a[k], &a[i]));
     if (!covered) return false;
   }
   return true;

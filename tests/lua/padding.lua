@@ -244,3 +244,19 @@ for _, case in ipairs { { 16, 3, 1, 4 }, { 13, 3, 1, 4 }, { 13, 5, 2, 3 },
   sch:vectorize((select(3, sch:get_loops(c))))
   check("vectorized", sch, p)
 end
+
+-- Below a loop whose iterations run at once: each starts with whole windows.
+for _, case in ipairs { { 16, 3, 1, 4, 2 }, { 16, 5, 1, 2, 4 },
+                        { 12, 4, 3, 2, 3 }, { 8, 3, 2, 1, 4 } } do
+  local p = windows(table.unpack(case, 1, 3))
+  local sch = ts.schedule(p)
+  local b, c, d = sch:get_block("B"), sch:get_block("C"), sch:get_block("D")
+  local i0, i = sch:split(sch:get_loops(d), { ts.auto, case[5], case[4] })
+  sch:compute_at(c, i)
+  sch:compute_at(b, i)
+  sch:parallel(i0)
+  sch:rolling_buffer(c, 0)
+  check("rolled at once", sch, p)
+  sch:rolling_buffer(b, "B")
+  check("both rolled at once", sch, p)
+end

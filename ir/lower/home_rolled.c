@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a block writes in the first iteration of a loop: its predicate is
+ * `t == first || ..`, and an index may wrap around, as (t * 4 + a) % 6. */
+#include "ir/lower/home_rolled.h"
+#include "ir/arith/arith.h"
+
+enum { MOST_TERMS = 16 };
+
+typedef struct first {
+  ir_program *p;
+  arith_loops l; /* between the loop and the writer */
+  uint64_t used; /* which of them some index counts by */
+} first;
+
+/* The predicate that holds in the first iteration whatever else it asks. */
+static bool holds_first(const ir_program *p, ir_expr pred, ir_stmt loop) {
+  const ir_stmt_rec *l = ir_st(p, loop);
+  const ir_node *n = ir_at(p, pred);
+  if (n->op != IR_OR) return false;
+  for (int side = 0; side < 2; side++) {
+    const ir_node *is = ir_at(p, side ? n->b : n->a);
+    if (is->op == IR_EQ && is->a == ir_ref(p, l->var) && is->b == l->lo)
+      return true;
+  }
+  return false;
+}
+
+/* e = one of the loops, each element of which is used once, + *rest; -1: no
+ * loop, -2: something else. */
+static int counted(first *f, ir_expr e, ir_expr *rest) {
+  const ir_program *p = f->p;
+  ir_expr atom[MOST_TERMS];
+  int64_t coef[MOST_TERMS], c;
+  int n = arith_terms(p, e, MOST_TERMS, atom, coef, &c), by = -1;
+  *rest = e;
+  for (uint32_t k = 0; k < f->l.n; k++) {
+    if (!ir_uses_var(p, e, f->l.var[k])) continue;
+    if (by >= 0 || k >= 64 || f->used >> k & 1) return -2;
+    by = (int)k;
+    f->used |= UINT64_C(1) << k;
+  }
+  if (n < 0 || by < 0) return n < 0 ? -2 : -1;
+  ir_expr v = ir_ref(p, f->l.var[by]);
+  bool found = false;
+  for (int i = 0; i < n; i++)
+    if (atom[i] == v && coef[i] == 1)
+      found = true;
+    else if (ir_uses_var(p, atom[i], f->l.var[by]))
+      return -2;
+  *rest = ir_sub(f->p, e, v);
+  return found ? by : -2;
+}
+
+/* All values of index e, as a range; false: not seen. */
+static bool range_of(first *f, ir_expr e, ir_expr dim, ir_expr *min,
+                     ir_expr *max) {
+  ir_program *p = f->p;
+  const ir_node n = *ir_at(p, e);
+  int64_t size = 0, steps;
+  bool wraps = n.op == IR_MOD && n.b == dim && ir_const_int(p, dim, &size);
+  int by = counted(f, wraps ? n.a : e, min);
+  if (by == -2) return false;
+  if (by == -1) {
+    *min = *max = e;
+    return true;
+  }
+  if (!ir_is_const(p, f->l.lo[by], 0) ||
+      !ir_const_int(p, f->l.extent[by], &steps) || steps < 1 ||
+      (wraps && steps < size))
+    return false;
+  if (wraps) *min = ir_index(p, 0);
+  *max = ir_add(p, *min, ir_index(p, (wraps ? size : steps) - 1));
+  return true;
+}
+
+static bool written_first(first *f, arena *scratch, ir_stmt w, ir_stmt meet,
+                          ir_region r, ir_expr *min, ir_expr *max) {
+  ir_program *p = f->p;
+  uint32_t ndim = ir_ndim(p, r.buf);
+  ir_expr *at = arena_array(scratch, ir_expr, ndim);
+  ir_subst sub;
+  ir_subst_init(&sub, p, scratch);
+  ir_subst_var(&sub, ir_st(p, meet)->var, ir_st(p, meet)->lo);
+  for (uint32_t d = 0; d < ndim; d++) {
+    if (!ir_is_const(p, ir_region_extent(p, r, d), 1)) return false;
+    at[d] = ir_region_min(p, r, d);
+  }
+  arith_bind(p, scratch, w, ndim, at);
+  for (uint32_t d = 0; d < ndim; d++)
+    if (!range_of(f, ir_subst_expr(&sub, at[d]), ir_dim(p, r.buf, d), &min[d],
+                  &max[d]))
+      return false;
+  for (uint32_t k = 0; k < f->l.n; k++)
+    if (ir_at(p, f->l.extent[k])->lo < 1 ||
+        ir_uses_var(p, f->l.extent[k], ir_st(p, meet)->var))
+      return false;
+  return true;
+}
+
+static ir_region region_of(const ir_program *p, ir_span r, ir_buf b) {
+  uint32_t i = r.at;
+  while (i < r.at + r.n && p->region.v[i].buf != b) i++;
+  return i < r.at + r.n ? p->region.v[i] : (ir_region){0, 0};
+}
+
+bool lower_fills_first(ir_program *p, arena *scratch, ir_buf b, ir_stmt w,
+                       ir_stmt r, ir_stmt meet) {
+  first f = {.p = p};
+  uint32_t ndim = ir_ndim(p, b);
+  ir_expr pred = ir_blk(p, w)->pred;
+  ir_region made = region_of(p, ir_blk(p, w)->writes, b);
+  ir_expr *box = arena_array(scratch, ir_expr, 4 * ndim + 1);
+  uint8_t kind = ir_st(p, meet)->loop_kind;
+  if (!ir_is_loop(p, meet) || (kind != IR_SERIAL && kind != IR_UNROLLED) ||
+      !made.buf || !pred || !holds_first(p, pred, meet) ||
+      !arith_loops_between(p, scratch, meet, w, &f.l) ||
+      !written_first(&f, scratch, w, meet, made, box, box + ndim) ||
+      !arith_does(p, scratch, w, made, true))
+    return false;
+  ir_span reads = ir_blk(p, r)->reads;
+  for (uint32_t i = reads.at; i < reads.at + reads.n; i++) {
+    ir_region used = p->region.v[i];
+    if (used.buf == b &&
+        (!arith_touched(p, scratch, r, used, ir_st(p, meet)->parent,
+                        box + 2 * ndim, box + 3 * ndim) ||
+         !arith_box_within(p, scratch, b, box + 2 * ndim, box + 3 * ndim, box,
+                           box + ndim, 0)))
+      return false;
+  }
+  return true;
+}
