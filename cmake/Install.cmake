@@ -29,6 +29,11 @@ foreach(pair stdlib/:tessera modules/:modules)
   endif()
 endforeach()
 install(FILES LICENSE NOTICE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+if(TARGET tessera_command)
+  install(FILES ${TESS_LUA_STUBS}
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera/library)
+endif()
 
 # For linking libtessera.a, which says nothing of what it needs itself.
 set(TESS_STATIC_LIBS

@@ -7,6 +7,9 @@ foreach(folder base ir schedule backends vm measure search lua include)
     list(APPEND layer_globs ${CMAKE_SOURCE_DIR}/${folder}/*.${ext})
   endforeach()
 endforeach()
+foreach(folder stdlib modules)
+  list(APPEND layer_globs ${CMAKE_SOURCE_DIR}/${folder}/*.lua)
+endforeach()
 file(GLOB_RECURSE layer_files CONFIGURE_DEPENDS ${layer_globs})
 add_custom_command(
   OUTPUT ${CMAKE_BINARY_DIR}/layers.stamp

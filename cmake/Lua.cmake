@@ -45,3 +45,16 @@ if(main_sources AND lua_sources)
   target_link_libraries(tessera_command PRIVATE
     tessera PkgConfig::lua PkgConfig::edit m)
 endif()
+
+# What editors know of the schedule's methods.
+set(TESS_LUA_STUBS ${CMAKE_BINARY_DIR}/share/tessera/library/tessera.d.lua)
+if(TARGET tessera_command)
+  get_filename_component(folder ${TESS_LUA_STUBS} DIRECTORY)
+  file(MAKE_DIRECTORY ${folder})
+  add_custom_command(
+    OUTPUT ${TESS_LUA_STUBS}
+    COMMAND tessera_command doc --stubs > ${TESS_LUA_STUBS}
+    DEPENDS tessera_command tessera_lua
+    COMMENT "Writing the stubs for editors" VERBATIM)
+  add_custom_target(stubs ALL DEPENDS ${TESS_LUA_STUBS})
+endif()

@@ -3,7 +3,9 @@
 #   cmake -DROOT=<source tree> -P check_layers.cmake
 # Every quoted include names its file from the root of the tree
 # ("ir/ir.h"); include/tessera/ is open to every floor; tests and bench may
-# include anything and are not looked at.
+# include anything and are not looked at.  An include that is written so that
+# it could hide (a macro's name, a comment before it, a line that goes on) is
+# refused, whatever it includes.  Of Lua files, every `require` of a name.
 cmake_minimum_required(VERSION 3.25)
 
 # allow_<floor>: the floors it may include, besides itself.
@@ -21,14 +23,14 @@ set(allow_include)
 # Headers that belong to one floor: pattern, then the floor.  Lua's are also
 # included by the public header for hosts with a Lua state of their own.
 set(owned_headers
-  "^(lua|lauxlib|lualib|luaconf|tessera/lua)\\.h$" lua
+  "(^|/)(lua|lauxlib|lualib|luaconf)\\.h(pp)?$" lua
   "^llvm-c/" backends
   "^isl/" schedule)
 
 set(bad "")
-macro(complain file line text)
-  string(APPEND bad "${file}:${line}: ${text}\n")
-endmacro()
+function(complain file line text)
+  set(bad "${bad}${file}:${line}: ${text}\n" PARENT_SCOPE)
+endfunction()
 
 # A quoted include: from the root of the tree, on an allowed edge.
 macro(check_quoted floor file line target)
@@ -70,21 +72,54 @@ macro(check_line floor file line text)
   endif()
 endmacro()
 
+# Directives that are neither plain ones nor plain includes.
+set(directive "^[ \t]*(.*\\*/[ \t]*)?(#|%:|\\?\\?=)")
+string(CONCAT plain "^[ \t]*#[ \t]*(define|undef|if|ifdef|ifndef|elif|else|"
+              "endif|pragma|error|include[ \t]*(\"[^\"]*\"|<[^>]*>))([^a-z_]|$)")
+
+macro(check_hidden file)
+  file(STRINGS "${ROOT}/${file}" lines REGEX "${directive}")
+  list(FILTER lines EXCLUDE REGEX "${plain}")
+  foreach(text IN LISTS lines)
+    number_of(line ${file} "${text}")
+    complain(${file} ${line} "write this directive plainly: ${text}")
+  endforeach()
+endmacro()
+
+# Lua: what stdlib/ and modules/ may require, besides "tessera".
+set(lua_floors stdlib modules)
+set(lua_stdlib "^(tessera(\\..*)?|modules\\.spaces)$")
+set(lua_modules "^(tessera(\\..*)?|modules\\..*)$")
+
+macro(check_requires floor file)
+  file(STRINGS "${ROOT}/${file}" lines REGEX "^[^-]*require *\\(?[\"'][^\"']*[\"']")
+  foreach(text IN LISTS lines)
+    string(REGEX MATCH "require *\\(?[\"']([^\"']*)[\"']" found "${text}")
+    set(name "${CMAKE_MATCH_1}")
+    if(NOT name MATCHES "${lua_${floor}}")
+      number_of(line ${file} "${text}")
+      complain(${file} ${line} "${floor}/ may not require \"${name}\"")
+    endif()
+  endforeach()
+endmacro()
+
 # CMake can tell the number of a line only by reading every line, so files
 # are first asked for their includes, and only a bad one is searched.
-macro(number_of out file text)
+function(number_of out file text)
   file(READ "${ROOT}/${file}" whole)
   string(FIND "${whole}" "${text}" at)
   string(SUBSTRING "${whole}" 0 ${at} before)
   string(REGEX MATCHALL "\n" newlines "${before}")
-  list(LENGTH newlines ${out})
-  math(EXPR ${out} "${${out}} + 1")
-endmacro()
+  list(LENGTH newlines n)
+  math(EXPR n "${n} + 1")
+  set(${out} ${n} PARENT_SCOPE)
+endfunction()
 
 foreach(floor ${floors})
   file(GLOB_RECURSE files RELATIVE "${ROOT}"
        "${ROOT}/${floor}/*.c" "${ROOT}/${floor}/*.h" "${ROOT}/${floor}/*.def")
   foreach(file ${files})
+    check_hidden(${file})
     file(STRINGS "${ROOT}/${file}" lines REGEX "^[ \t]*#[ \t]*include")
     foreach(text IN LISTS lines)
       set(before_bad "${bad}")
@@ -95,6 +130,13 @@ foreach(floor ${floors})
         check_line(${floor} ${file} ${line} "${text}")
       endif()
     endforeach()
+  endforeach()
+endforeach()
+
+foreach(floor ${lua_floors})
+  file(GLOB_RECURSE files RELATIVE "${ROOT}" "${ROOT}/${floor}/*.lua")
+  foreach(file ${files})
+    check_requires(${floor} ${file})
   endforeach()
 endforeach()
 

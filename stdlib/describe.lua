@@ -496,7 +496,7 @@ local function add_modules(ts, core)
 
   -- The space for a target: a list of modules that suit it.
   function space.default(target)
-    return require("tessera.spaces").default(ts, target or "llvm")
+    return require("modules.spaces").default(target or "llvm")
   end
 
   local function to_space(s, target)

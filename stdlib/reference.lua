@@ -2,7 +2,7 @@
 -- What `tessera doc` knows beside the primitives: modules and options; and
 -- the stubs for editors.
 local ts = require "tessera"
-local spaces = require "tessera.spaces"
+local spaces = require "modules.spaces"
 
 local reference = {}
 
@@ -83,9 +83,8 @@ end
 
 -- A module's reference: what its file says of itself, and its parameters.
 local function module_doc(name)
-  local path = package.searchpath("modules." .. name, package.path)
-  if not path then return nil end
-  local m = require("modules." .. name)
+  local m, path = spaces.find(name)
+  if not m then return nil end
   local lines = opening_comment(path)
   table.insert(lines, 1, "## module " .. name)
   table.insert(lines, 2, "")
@@ -131,9 +130,8 @@ function reference.index()
   end
   lines[#lines + 1] = "modules (require \"modules.NAME\"):"
   for _, name in ipairs(spaces.modules) do
-    local path = package.searchpath("modules." .. name, package.path)
-    lines[#lines + 1] = ("  %-26s %s"):format(name, path and
-                        opening_comment(path)[1] or "")
+    local _, path = spaces.find(name)
+    lines[#lines + 1] = ("  %-26s %s"):format(name, opening_comment(path)[1])
   end
   lines[#lines + 1] = "options of ts.tune and tessera tune:"
   for _, o in ipairs(reference.options) do

@@ -4,15 +4,23 @@
 #   cmake -DCHECK=check_layers.cmake -DTREE=<folder to make> -P layers.cmake
 cmake_minimum_required(VERSION 3.25)
 
-function(run_check line)
+function(fresh_tree)
   file(REMOVE_RECURSE ${TREE})
   foreach(header base/b.h ir/i.h schedule/s.h vm/v.h include/tessera/t.h)
     file(WRITE ${TREE}/${header} "\n")
   endforeach()
-  file(WRITE ${TREE}/${ARGV1} "/* one\n * two */\n#include ${line}\n")
+endfunction()
+
+macro(check)
   execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${TREE} -P ${CHECK}
                   RESULT_VARIABLE result OUTPUT_QUIET ERROR_VARIABLE said)
   string(REGEX REPLACE "[ \n]+" " " said "${said}")
+endmacro()
+
+function(run_check line file)
+  fresh_tree()
+  file(WRITE ${TREE}/${file} "/* one\n * two */\n#include ${line}\n")
+  check()
   set(result ${result} PARENT_SCOPE)
   set(said "${said}" PARENT_SCOPE)
 endfunction()
@@ -55,4 +63,29 @@ refuses(search/a.c "<tessera/lua.h>" "<tessera/lua.h> may be included in lua/")
 refuses(vm/a.c "<llvm-c/Core.h>" "<llvm-c/Core.h> may be included in backends")
 refuses(ir/a.c "<isl/set.h>" "<isl/set.h> may be included in schedule")
 refuses(vm/a.c "<ir/i.h>" "write \"ir/i.h\" in quotes")
+refuses(vm/a.c "<lua5.4/lua.h>" "<lua5.4/lua.h> may be included in lua/ only")
+
+# Lines that could hide an include, and Lua files.
+function(refuses_line file line words)
+  fresh_tree()
+  file(WRITE ${TREE}/${file} "/* one\n * two */\n${line}\n")
+  check()
+  if(NOT result OR NOT said MATCHES "${file}:3: ${words}")
+    message(SEND_ERROR "${file}: ${line}: expected '${words}', said '${said}'")
+  endif()
+endfunction()
+
+set(from "\"schedule/s.h\"")
+foreach(line "#/**/include ${from}" "/* x */ #include ${from}"
+        "*/ #include ${from}" "#inc\\\nlude ${from}" "#\\\ninclude ${from}"
+        "#import ${from}" "#include_next ${from}" "%:include ${from}"
+        "#include HIDDEN_HEADER" "#include /**/ ${from}")
+  refuses_line(ir/a.c "${line}" "write this directive plainly")
+endforeach()
+refuses_line(stdlib/a.lua "local m = require \"modules.auto_inline\""
+             "stdlib/ may not require \"modules.auto_inline\"")
+refuses_line(stdlib/a.lua "require('modules.' .. name)"
+             "stdlib/ may not require \"modules.\"")
+refuses_line(modules/a.lua "local x = require(\"socket\")"
+             "modules/ may not require \"socket\"")
 file(REMOVE_RECURSE ${TREE})

@@ -14,6 +14,11 @@ static void *count(void *ud, void *ptr, size_t osize, size_t nsize) {
   return NULL;
 }
 
+static void put(void *ud, int level, const char *text) {
+  (void)level;
+  fprintf(ud, "%s\n", text);
+}
+
 static const char script[] =
   "assert(require 'tessera' == ts)\n"
   "local p = require 'tessera.ops'.matmul { m = 8, n = 8, k = 8 }\n"
@@ -25,12 +30,17 @@ static const char script[] =
 int main(void) {
   size_t used = 0;
   const tess_allocator memory = {count, &used};
-  const tess_options o = {.struct_size = sizeof o, .allocator = &memory};
+  const tess_options o = {
+    .struct_size = sizeof o,
+    .allocator = &memory,     /* NULL: malloc and free */
+    .memory_cap = 1u << 30,   /* bytes; 0: none */
+    .log = put, .log_ud = stderr,
+  };
   tess_context *c;
   if (tess_context_new(&o, &c) != TESS_OK) return 1;
   lua_State *L = luaL_newstate();
   luaL_openlibs(L);
-  tess_lua_open(L, c);
+  tess_lua_open(L, c);   /* pushes the module's table */
   lua_setglobal(L, "ts");
   int bad = luaL_dostring(L, script) != LUA_OK;
   if (bad) fprintf(stderr, "%s\n", luaL_tolstring(L, -1, NULL));

@@ -72,6 +72,14 @@ run(${CMAKE_COMMAND} --build ${work}/cmake)
 expect_version(${work}/cmake/with_shared)
 expect_version(${work}/cmake/with_static ${worker})
 
+# What documents say is there.
+foreach(file share/tessera/library/tessera.d.lua share/doc/tessera/README.md
+        share/doc/tessera/docs/embedding.md)
+  if(NOT EXISTS ${inst}/${file})
+    message(FATAL_ERROR "there is no ${file}")
+  endif()
+endforeach()
+
 # Only tess_* may be seen, in both.
 foreach(args "-D;--defined-only;${lib_dir}/libtessera.so"
              "-g;--defined-only;${lib_dir}/libtessera.a")

@@ -2,7 +2,9 @@
 -- Runs the Lua in README.md and docs/*.md: the blocks of one document in
 -- turn, in one environment, in an empty folder.  A block fenced ```output
 -- must be what the block before it printed; a line "..." in it stands for
--- any lines, "..." inside a line for any text.
+-- any lines, "..." inside a line for any text.  A block fenced ```c FILE must
+-- stand in that file of the tree, which is compiled and run elsewhere; C comes
+-- in no other way.
 
 -- Lua cannot change its folder: a shell starts this file again in a new one.
 if arg[1] ~= "inside" then
@@ -74,6 +76,18 @@ local function lines(text)
   return list
 end
 
+-- Is a block of C what the file that it names says?
+local function check_excerpt(block, place)
+  local name = block.kind:match("^c (%S+)$")
+  if not name then error(place .. ": C that names no file", 0) end
+  local f = assert(io.open(here .. "/" .. name))
+  local text = f:read("a")
+  f:close()
+  if not text:find(block.text, 1, true) then
+    error(("%s: this does not stand in %s"):format(place, name), 0)
+  end
+end
+
 local function run_document(path)
   local printed = {}
   local env = setmetatable({
@@ -92,6 +106,8 @@ local function run_document(path)
                                 "@" .. path, "t", env))
       chunk()
       ran = ran + 1
+    elseif block.kind:match("^c%f[%W]") then
+      check_excerpt(block, place)
     elseif block.kind == "output" then
       local want, got = lines(block.text), lines(table.concat(printed))
       if not fits(want, got) then

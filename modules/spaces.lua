@@ -1,5 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The modules there are, and the default space of each kind of target.
+-- The modules there are, and the default space of each kind of target: all
+-- that stdlib/ knows of this folder, and only once it is asked.
+local ts = require "tessera"
 local spaces = {}
 
 -- The schedule modules that come with Tessera.
@@ -7,7 +9,14 @@ spaces.modules = {
   "auto_inline", "multi_level_tiling", "parallel_vectorize_unroll",
 }
 
-function spaces.default(ts, target)
+-- The module of this name, and its file; nil where there is none.
+function spaces.find(name)
+  local path = package.searchpath("modules." .. name, package.path)
+  local m = path and require("modules." .. name)
+  if type(m) == "table" and m ~= spaces then return m, path end
+end
+
+function spaces.default(target)
   local kind = tostring(target):match("^%S+")
   if kind ~= "llvm" then
     error("there is no default space for target '" .. kind .. "'", 3)
