@@ -3,6 +3,7 @@
 #include "base/error.h"
 
 #include <stdio.h>
+#include <string.h>
 
 void err_clear(err_state *e) {
   e->code = TESS_OK;
@@ -10,13 +11,17 @@ void err_clear(err_state *e) {
   e->place[0] = '\0';
 }
 
+/* The arguments may be of the error that was there: a caller puts words before
+ * what it was told. */
 tess_status err_set(err_state *e, tess_status code, const char *fmt, ...) {
+  char message[sizeof e->message];
   va_list ap;
   va_start(ap, fmt);
+  vsnprintf(message, sizeof message, fmt, ap);
+  va_end(ap);
   err_clear(e);
   e->code = code;
-  vsnprintf(e->message, sizeof e->message, fmt, ap);
-  va_end(ap);
+  memcpy(e->message, message, sizeof message);
   return code;
 }
 

@@ -48,6 +48,13 @@ static int by_count(const void *a, const void *b) {
   return who ? who : strcmp(x->why, y->why);
 }
 
+/* What one said often begins with the name of its class. */
+static void print_measured(const funnel_row *r, strbuf *out) {
+  bool named = !strncmp(r->why, r->who, strlen(r->who));
+  str_printf(out, "  %8" PRIu64 "  measured: %s%s%s\n", r->count,
+             named ? "" : r->who, named || !*r->why ? "" : ": ", r->why);
+}
+
 static void print_row(const funnel_row *r, strbuf *out) {
   switch (r->stage) {
   case FUNNEL_REFUSED:
@@ -65,8 +72,7 @@ static void print_row(const funnel_row *r, strbuf *out) {
     str_printf(out, "  %8" PRIu64 "  valid, but there before\n", r->count);
     break;
   case FUNNEL_MEASURED:
-    str_printf(out, "  %8" PRIu64 "  measured: %s%s%s\n", r->count, r->who,
-               *r->why ? ": " : "", r->why);
+    print_measured(r, out);
     break;
   }
 }

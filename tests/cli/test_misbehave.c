@@ -80,7 +80,7 @@ static void some_misbehave(void **state) {
   EXPECT("test_hang_in_parallel parallel", "OK\t8\t", "\"OK\": ",
          "\"TIMEOUT\": ", "measured: timed out: running took");
   EXPECT("test_crash_in_parallel parallel", "OK\t8\t", "\"OK\": ",
-         "\"CRASHED\": ", "SIGSEGV");
+         "\"CRASHED\": ", "measured: the kernel crashed: SIGSEGV");
   EXPECT("test_wrong_in_parallel parallel", "OK\t8\t", "\"OK\": ",
          "\"WRONG_RESULT\": ", "64 of 64 elements differ");
 }
@@ -93,7 +93,7 @@ static void all_misbehave(void **state) {
          "wrote beside 'Y', out of bounds");
   EXPECT("llvm.amdgcn.rcp.f32", "NOT_FOUND\t", "{\"BUILD_ERROR\": ", "LLVM");
   EXPECT("test_no_such", "NOT_FOUND\t", "{\"LAUNCH_ERROR\": ",
-         "test_no_such");
+         "loading: LLVM: Symbols not found: [ test_no_such ]");
   EXPECT("test_kill", "NOT_FOUND\t", "{\"INFRA\": ", "SIGKILL");
 }
 

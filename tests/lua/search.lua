@@ -152,7 +152,7 @@ end
 
 -- What comes with Tessera gives the same sketches in a fresh state.
 do
-  local spaces = require "tessera.spaces"
+  local spaces = require "modules.spaces"
   local listed = {}
   for _, name in ipairs(spaces.modules) do
     listed[name] = true
@@ -169,7 +169,7 @@ do
   local f = assert(io.popen("ls '" .. folder .. "'"))
   for file in f:lines() do
     local name = file:match("^(.*)%.lua$")
-    assert(not name or listed[name], file .. " is not in spaces.modules")
+    assert(not name or name == "spaces" or listed[name], file .. " is not in spaces.modules")
   end
   f:close()
   -- A module that depends on when it runs is found out.
