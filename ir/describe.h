@@ -249,6 +249,11 @@ tess_status describe_check_vars(ir_builder *b, const describe_vars *allowed,
 void describe_infer_reducer(ir_builder *b, ir_stmt block);
 /* The innermost statement that is open, as "loop 'i'", in scratch. */
 const char *describe_spell_open(ir_builder *b);
+/* The values of a block's variables surely lie in their domains where pred
+ * (0: true) and what is open say that it runs. */
+tess_status describe_check_bindings(ir_builder *b, const char *block,
+                                    uint32_t n, const char *const *names,
+                                    const ir_iter *it, ir_expr pred);
 /* Every variable of e is bound by a statement that is open. */
 tess_status describe_check_scope(ir_builder *b, ir_expr e, const char *where);
 

@@ -171,6 +171,7 @@ tess_status describe_block_begin(ir_builder *b, const char *name, uint32_t n,
                    &it[i]);
   if (!s && predicate)
     s = typed(b, predicate, IR_BOOL, "the predicate of a block", &pred);
+  if (!s) s = describe_check_bindings(b, name, n, names, it, pred);
   arena_reset(&b->scratch);
   if (s) return s;
   make_vars(b, n, names, it);

@@ -3,7 +3,8 @@
  * that the block declares.  Wrong is only what is proved so: an access that
  * misses every declared region for certain, or one that must leave it
  * because nothing guards it and its index takes all its values.  The same
- * walk tells whether accesses stay within their buffers. */
+ * walk tells whether the values of blocks' variables stay in their domains,
+ * and whether accesses stay within their buffers. */
 #include "ir/arith/linear.h"
 #include "ir/verify.h"
 
@@ -212,6 +213,7 @@ static bool box_ok(checker *c, const box *b, bool write, bool guarded) {
   const ir_block_rec *r = ir_blk(p, c->block);
   ir_stmt home = c->home[b->buf];
   if (c->shapes) return inside_ok(c, b, write, guarded);
+  if (!ir_st(p, c->block)->parent) return true; /* the root declares nothing */
   if (home && ir_is_ancestor(p, c->block, home)) return true;
   int held = held_by(c, b, write ? r->writes : r->reads, guarded);
   if (held != 1 && !write && c->reduces)
@@ -255,6 +257,23 @@ static bool loads_ok(checker *c, ir_expr e, bool guarded) {
   return operands_ok(c, e, guarded);
 }
 
+/* A block's variable surely gets values outside of its domain. */
+static bool binding_ok(const checker *c, ir_stmt s, const ir_iter *it,
+                       bool guarded) {
+  const ir_program *p = c->v->p;
+  lin x, lo;
+  lin_of(p, it->bind, &x);
+  lin_of(p, it->lo, &lo);
+  if (!lin_add(p, &x, &lo, -1) || !leaves(c, &x, 1, it->extent, guarded))
+    return true;
+  const ir_node *n = ir_at(p, it->bind);
+  return verify_fail_at(c->v, s,
+                        "the value of variable '%s', in [%lld, %lld], "
+                        "leaves its domain",
+                        ir_var_text(p, it->var, c->v->scratch),
+                        (long long)n->lo, (long long)n->hi);
+}
+
 /* The regions of a block inside, over the loops around it. */
 static bool nested_ok(checker *c, ir_stmt s, bool guarded) {
   const ir_program *p = c->v->p;
@@ -270,7 +289,9 @@ static bool nested_ok(checker *c, ir_stmt s, bool guarded) {
     if (!box_ok(c, &b, write, guarded)) return false;
   }
   for (uint32_t i = in->iters.at; i < in->iters.at + in->iters.n; i++)
-    if (!loads_ok(c, p->iter.v[i].bind, guarded)) return false;
+    if (!loads_ok(c, p->iter.v[i].bind, guarded) ||
+        !binding_ok(c, s, &p->iter.v[i], guarded))
+      return false;
   return !in->pred || loads_ok(c, in->pred, guarded);
 }
 
@@ -317,7 +338,8 @@ static bool matches_ok(checker *c) {
   const ir_program *p = c->v->p;
   ir_span m = ir_blk(p, c->block)->matches;
   c->at = c->block;
-  for (uint32_t i = m.at; i < m.at + m.n && !c->shapes; i++) {
+  if (c->shapes || !ir_st(p, c->block)->parent) return true;
+  for (uint32_t i = m.at; i < m.at + m.n; i++) {
     ir_region r = p->match.v[i].source;
     const ir_block_rec *b = ir_blk(p, c->block);
     box x = {r.buf, r.at, 2, 0};
@@ -350,7 +372,7 @@ static bool func_ok(checker *c, ir_stmt root) {
   const ir_program *p = c->v->p;
   find_homes(c, root);
   for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
-    if ((s == root && !c->shapes) || !ir_is_block(p, s)) continue;
+    if (!ir_is_block(p, s)) continue;
     c->block = s;
     c->whole = is_whole(p, s);
     c->reduces = is_reduction(p, s);

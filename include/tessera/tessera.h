@@ -193,7 +193,9 @@ typedef enum tess_iter_kind {
 TESS_API tess_status tess_loop_begin(tess_builder *b, const char *name,
     tess_expr lo, tess_expr extent, tess_var *out);
 /* A block with n iteration variables: kind, domain [lo, lo + extent) and
- * value of each.  Regions are found out from the body. */
+ * value of each, none read from a buffer.  The values must be proven to lie
+ * in the domains by bounds, by the predicate (0: none) and by what is open
+ * around; INVALID otherwise.  Regions are found out from the body. */
 TESS_API tess_status tess_block_begin(tess_builder *b, const char *name,
     uint32_t n, const char *const *iter_names, const tess_iter_kind *kinds,
     const tess_expr *lo, const tess_expr *extent, const tess_expr *bind,

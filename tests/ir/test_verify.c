@@ -122,6 +122,16 @@ static void binding_outside(matmul *m) {
   ir_program *p = &m->p;
   p->iter.v[ir_blk(p, m->d)->iters.at].bind = ir_index(p, 128);
 }
+static void binding_leaves(matmul *m) {
+  ir_program *p = &m->p;
+  ir_iter *it = &p->iter.v[ir_blk(p, m->d)->iters.at];
+  it->bind = ir_mul(p, it->bind, ir_index(p, 2));
+}
+static void binding_below(matmul *m) {
+  ir_program *p = &m->p;
+  ir_iter *it = &p->iter.v[ir_blk(p, m->d)->iters.at + 1];
+  it->bind = ir_sub(p, it->bind, ir_index(p, 1));
+}
 static void predicate_type(matmul *m) {
   ir_blk(&m->p, m->d)->pred = ir_index(&m->p, 1);
 }
@@ -183,6 +193,11 @@ static void test_wrong(void **state) {
       {binding_outside,
        "the value of variable 'v0', in [128, 128], is outside of "
        "its domain, in `block D(v0: 128 = 128, v1: 64 = j)`"},
+      {binding_leaves,
+       "the value of variable 'v0', in [0, 254], leaves its domain, in "
+       "`block D(v0: 128 = i * 2, v1: 64 = j)`"},
+      {binding_below, "the value of variable 'v1', in [-1, 62], leaves its "
+                      "domain, in `block D(v0: 128 = i, v1: 64 = j - 1)`"},
       {predicate_type, "the predicate is int64, not bool, in "
                        "`block D(v0: 128 = i, v1: 64 = j)`"},
       {same_annotation, "annotation 'b' of statement 10 is there twice"},

@@ -439,3 +439,97 @@ do
   assert(ts.placeholder("x", { half, half - 1 }))
   assert(fill(b, "y", 2) and b:program():verify())
 end
+
+-- The values of a block's variables are proven to lie in their domains, from
+-- the loops, conditions and predicates around; what is not is refused.
+do
+  local n = ts.size "n"
+  -- One block whose variable has the domain [lo, lo + extent).
+  local function program(o)
+    local b = ts.builder "bound"
+    local N = b:input("N", { 2 }, "int64")
+    local A = b:output("A", { o.sized and n or 8 })
+    if o.sized then b:input("S", { n }) end
+    local function block(i, j)
+      local v = { "v", lo = o.lo, extent = o.extent, bind = o.bind(i, j, N) }
+      b:block("o", { v },
+              { where = o.where and o.where(i, j, N) }, function(v)
+        b:store(A, { v }, 1)
+      end)
+    end
+    b:loop("i", o.from or 0, o.to, function(i)
+      b:loop("j", 0, o.inner and o.inner(i, N) or 1, function(j)
+        if o.when then
+          b:when(o.when(i, j), function() block(i, j) end,
+                 o.other and function() block(i, j) end)
+        else
+          block(i, j)
+        end
+      end)
+    end)
+    return b:program()
+  end
+  local function first(i) return i end
+  local function second(_, j) return j end
+  local function sum(i, j) return i + j end
+  for k, o in ipairs {
+    { to = 8, extent = 8, bind = first },
+    { to = 4, extent = 8, bind = first },
+    { to = 4, from = 4, lo = 4, extent = 4, bind = first },
+    { to = 8, extent = 4, bind = function(i) return i // 2 end },
+    { to = 100, extent = 8, bind = first,
+      where = function(i) return ts.lt(i, 8) end },
+    { to = 100, extent = 8, bind = first,
+      when = function(i) return ts.lt(i, 8) end },
+    { to = 12, extent = 8, bind = function(i) return i - 4 end,
+      where = function(i) return ts.all(ts.ge(i, 4), ts.lt(i, 12)) end },
+    { to = 3, inner = function() return 3 end, extent = 8,
+      bind = function(i, j) return i * 3 + j end,
+      where = function(i, j) return ts.lt(i * 3 + j, 8) end },
+    { to = 8, inner = function(i) return 8 - i end, extent = 8, bind = sum },
+    { to = 8, inner = function(i) return i end, extent = 8, bind = second },
+    { to = 4, inner = function(_, N) return N(0) end, extent = 8, bind = sum,
+      where = function(i, j) return ts.lt(i + j, 8) end },
+    { sized = true, to = n, extent = n, bind = first },
+    { sized = true, to = n, inner = function(i) return n - i - 1 end,
+      extent = n, bind = function(i, j) return i + j + 1 end },
+    { sized = true, to = n, inner = function(i) return i + 1 end, extent = n,
+      bind = second },
+  } do
+    local ok, p = pcall(program, o)
+    assert(ok, ("case %d: %s"):format(k, tostring(p)))
+    assert(p:verify())
+  end
+  for _, o in ipairs {
+    { "the value of 'v' of block 'o', `i`, which is in [0, 7], is not " ..
+      "proven to lie in its domain [0, 4)", to = 8, extent = 4, bind = first },
+    { "`i * 2`, which is in [0, 14]", to = 8, extent = 8,
+      bind = function(i) return i * 2 end },
+    { "`i - 4`, which is in [-4, 3]", to = 8, extent = 8,
+      bind = function(i) return i - 4 end },
+    { "its domain [4, 8)", to = 4, lo = 4, extent = 4, bind = first },
+    { "not proven", to = 8, extent = 4, bind = first,
+      where = function(i) return ts.lt(i, 5) end },
+    { "not proven", to = 8, extent = 4, bind = first, other = true,
+      when = function(i) return ts.lt(i, 4) end },
+    { "not proven", to = 8, extent = 4, bind = first,
+      where = function(_, _, N) return ts.lt(N(0), 4) end },
+    { "`j`, is not proven", to = 4, inner = function(_, N) return N(0) end,
+      extent = 8, bind = second },
+    { "its domain [0, n)", sized = true, to = n, extent = n, bind = sum,
+      inner = function(i) return i + 1 end },
+    { "the value of 'v' of block 'o' reads buffer 'N'", to = 8, extent = 8,
+      bind = function(_, _, N) return N(0) end },
+  } do
+    local ok, e = pcall(program, o)
+    assert(not ok, o[1])
+    assert(tostring(e):find(o[1], 1, true), tostring(e))
+    assert(e.code == "INVALID")
+  end
+  local b = ts.builder "late"
+  local N = b:input("N", { 1 }, "int64")
+  local ok, e = pcall(b.block, b, "o", { { "v", extent = N(0), bind = 0 } },
+                      function() end)
+  assert(not ok and tostring(e):find("the extent of 'v' of block 'o' reads " ..
+                                     "buffer 'N'", 1, true), tostring(e))
+end
