@@ -3,15 +3,26 @@
 #include "lua/lrv.h"
 #include <string.h>
 
+/* Values inside each other, so that no table, which may hold itself, exhausts
+ * the C stack; the engine takes no more, either. */
+enum { MAX_DEPTH = 64 };
+
+/* What an operand is read with: the schedule's stack index (0: none), and how
+ * many tables it stands in. */
+typedef struct place { int s, depth; } place;
+
+static void to_value(lua_State *L, int i, place at, const char *kind,
+                     tess_value *out);
+
 /* Room for n values that lives on the Lua stack. */
 static tess_value *values(lua_State *L, uint32_t n) {
   luaL_checkstack(L, 8, "operands nest too deep");
   return lua_newuserdatauv(L, sizeof(tess_value) * (n ? n : 1), 0);
 }
 
-static void rv_value(lua_State *L, int i, int s, tess_value *out) {
+static void rv_value(lua_State *L, int i, place at, tess_value *out) {
   lt_rv *x = lua_touserdata(L, i);
-  lt_check_owner(L, x, s);
+  lt_check_owner(L, x, at.s);
   if (!*x->op) {
     *out = (tess_value){.kind = TESS_V_RV, .rv = x->rv};
     return;
@@ -19,19 +30,25 @@ static void rv_value(lua_State *L, int i, int s, tess_value *out) {
   tess_value *list = values(L, 2);
   for (int k = 0; k < 2; k++) {
     lua_getiuservalue(L, i, 2 + k);
-    lt_to_value(L, lua_gettop(L), s, "EXPR", &list[k]);
+    to_value(L, lua_gettop(L), at, "EXPR", &list[k]);
   }
   *out = (tess_value){.kind = TESS_V_OP, .n = 2, .s = x->op, .list = list};
+}
+
+/* The length that table.pack leaves in its table. */
+static int is_pack_length(lua_State *L, int t) {
+  return !strcmp(lua_tostring(L, -2), "n") && lua_isinteger(L, -1) &&
+         lua_tointeger(L, -1) > 0 && lua_tointeger(L, -1) == luaL_len(L, t);
 }
 
 static int has_string_key(lua_State *L, int t) {
   int yes = 0;
   for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1))
-    yes |= lua_type(L, -2) == LUA_TSTRING;
+    yes |= lua_type(L, -2) == LUA_TSTRING && !is_pack_length(L, t);
   return yes;
 }
 
-static void dict_value(lua_State *L, int i, int s, tess_value *out) {
+static void dict_value(lua_State *L, int i, place at, tess_value *out) {
   uint32_t n = 0, k = 0;
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) n += 2;
   /* In the order of the keys, so that traces do not depend on a hash seed. */
@@ -52,36 +69,39 @@ static void dict_value(lua_State *L, int i, int s, tess_value *out) {
     lua_geti(L, keys, k / 2 + 1);
     list[k] = (tess_value){.kind = TESS_V_STR, .s = lua_tostring(L, -1)};
     lua_gettable(L, (lua_pushvalue(L, -1), i));
-    lt_to_value(L, lua_gettop(L), s, "VALUE", &list[k + 1]);
+    to_value(L, lua_gettop(L), at, "VALUE", &list[k + 1]);
   }
   *out = (tess_value){.kind = TESS_V_DICT, .n = n, .list = list};
 }
 
-static void table_value(lua_State *L, int i, int s, const char *kind,
+static void table_value(lua_State *L, int i, place at, const char *kind,
                         tess_value *out) {
-  if (has_string_key(L, i)) { dict_value(L, i, s, out); return; }
+  if (has_string_key(L, i)) { dict_value(L, i, at, out); return; }
   uint32_t n = (uint32_t)luaL_len(L, i);
   tess_value *list = values(L, n);
   for (uint32_t k = 0; k < n; k++) {
     lua_geti(L, i, k + 1);
-    lt_to_value(L, lua_gettop(L), s, kind, &list[k]);
+    to_value(L, lua_gettop(L), at, kind, &list[k]);
   }
   *out = (tess_value){.kind = TESS_V_LIST, .n = n, .list = list};
 }
 
 /* An index map given as a function becomes text, in a table where sampled
  * integers come with it. */
-static void map_value(lua_State *L, int i, int s, const char *kind,
+static void map_value(lua_State *L, int i, place at, const char *kind,
                       tess_value *out) {
   lua_getfield(L, LUA_REGISTRYINDEX, "tessera.index_map");
   lua_pushvalue(L, i);
   lua_call(L, 1, 1);
-  lt_to_value(L, lua_gettop(L), s, kind, out);
+  to_value(L, lua_gettop(L), at, kind, out);
 }
 
-void lt_to_value(lua_State *L, int i, int s, const char *kind,
-                 tess_value *out) {
+static void to_value(lua_State *L, int i, place at, const char *kind,
+                     tess_value *out) {
   *out = (tess_value){.kind = TESS_V_NIL};
+  if (at.depth++ > MAX_DEPTH)
+    lt_error(L, TESS_LIMIT, "an operand nests deeper than %d, or a table is "
+             "inside itself", MAX_DEPTH);
   luaL_checkstack(L, 8, "operands nest too deep");
   switch (lua_type(L, i)) {
     case LUA_TNIL: return;
@@ -94,18 +114,23 @@ void lt_to_value(lua_State *L, int i, int s, const char *kind,
       return;
     case LUA_TSTRING:
       out->kind = TESS_V_STR; out->s = lua_tostring(L, i); return;
-    case LUA_TTABLE: table_value(L, i, s, kind, out); return;
+    case LUA_TTABLE: table_value(L, i, at, kind, out); return;
     case LUA_TFUNCTION:
       if (strcmp(kind, "INDEX_MAP") && strcmp(kind, "FILL")) break;
-      map_value(L, i, s, kind, out);
+      map_value(L, i, at, kind, out);
       return;
     case LUA_TUSERDATA:
-      if (luaL_testudata(L, i, LT_RV)) { rv_value(L, i, s, out); return; }
+      if (luaL_testudata(L, i, LT_RV)) { rv_value(L, i, at, out); return; }
       if (luaL_testudata(L, i, LT_AUTO)) { out->kind = TESS_V_AUTO; return; }
       break;
     default: break;
   }
   lt_error(L, TESS_TYPE, "a %s cannot be an operand", luaL_typename(L, i));
+}
+
+void lt_to_value(lua_State *L, int i, int s, const char *kind,
+                 tess_value *out) {
+  to_value(L, i, (place){s, 0}, kind, out);
 }
 
 void lt_push_value(lua_State *L, const tess_value *v) {

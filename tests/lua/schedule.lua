@@ -188,6 +188,33 @@ do
   fails("REFUSED", "X", sch.get_block, sch, "X")
 end
 
+-- A table that holds itself, or nests too deep, is no operand; one of
+-- table.pack is, in spite of its length.
+do
+  local sch = ts.schedule(p)
+  local b = sch:get_block("C")
+  local i, j, k = sch:get_loops(b)
+  local list, dict, deep = {}, {}, {}
+  list[1], list[2], dict.a = list, list, dict
+  local inner = deep
+  for _ = 1, 100000 do inner[1] = {} inner = inner[1] end
+  local text = tostring(sch)
+  for _, t in ipairs { list, dict, deep } do
+    fails("LIMIT", "nests deeper than", sch.annotate, sch, b, "key", t)
+    fails("LIMIT", "nests deeper than", sch.split, sch, i, { t })
+  end
+  fails("LIMIT", "nests deeper than", sch.sample_categorical, sch, list, list)
+  local sum = sch:sample_categorical({ 1, 2 }, { 0.5, 0.5 })
+  for _ = 1, 100000 do sum = sum + 1 end
+  fails("LIMIT", "nests deeper than", sch.split, sch, i, { ts.auto, sum })
+  assert(tostring(sch) == text)
+  local nest = "x"
+  for _ = 1, 63 do nest = { nest } end
+  sch:annotate(b, "key", nest)
+  assert(#table.pack(sch:split(j, table.pack(4, ts.auto))) == 2)
+  fails("TYPE", "are mixed", sch.split, sch, k, { 4, 4, n = 3 })
+end
+
 -- ts.primitives, ts.doc, ts.stubs: all from the declarations.
 do
   local n = 0
