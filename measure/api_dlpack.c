@@ -32,6 +32,8 @@ static tess_status check(tess_context *c, const DLManagedTensorVersioned *m) {
   if (t->ndim < 0 || t->ndim > TENSOR_MAX_DIM)
     return ctx_fail(c, TESS_LIMIT, "DLPack: a tensor of %d dimensions",
                     (int)t->ndim);
+  if (t->ndim && !t->shape)
+    return ctx_fail(c, TESS_INVALID, "DLPack: the tensor has no shape");
   return TESS_OK;
 }
 
@@ -46,10 +48,16 @@ static tess_status import(void *ud) {
   tess_tensor *x;
   s = tensor_make(c, type, (uint32_t)t->ndim, t->shape, &x);
   if (s) return s;
-  if (!is_compact(t)) {
+  if (!is_compact(t))
+    s = ctx_fail(c, TESS_UNSUPPORTED,
+                 "DLPack: the tensor is not compact and row-major");
+  else if (!t->data && x->size)
+    s = ctx_fail(c, TESS_INVALID,
+                 "DLPack: the tensor of %lld elements has no data",
+                 (long long)x->size);
+  if (s) {
     tess_tensor_free(x);
-    return ctx_fail(c, TESS_UNSUPPORTED,
-                    "DLPack: the tensor is not compact and row-major");
+    return s;
   }
   char *data = (char *)t->data + t->byte_offset;
   bool is_odd = (uintptr_t)data % ir_dtype_bytes(type) != 0;

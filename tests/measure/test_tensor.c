@@ -370,7 +370,7 @@ static void test_dlpack_refused(void **state) {
   tess_context *c = *state;
   lent l;
   tess_tensor *x;
-  for (int i = 0; i < 6; i++) {
+  for (int i = 0; i < 8; i++) {
     lend(&l);
     DLTensor *t = &l.m.dl_tensor;
     if (i == 0) l.m.version.major = 2;
@@ -379,12 +379,21 @@ static void test_dlpack_refused(void **state) {
     if (i == 3) t->dtype.lanes = 4;
     if (i == 4) t->dtype.code = kDLComplex;
     if (i == 5) t->ndim = 99;
+    if (i == 6) t->data = NULL;
+    if (i == 7) t->shape = NULL;
     assert_int_not_equal(tess_tensor_from_dlpack(c, &l.m, &x), TESS_OK);
     assert_null(x);
     assert_int_equal(l.freed, 1);
     assert_true(tess_error(c)->message[0]);
   }
   assert_int_equal(tess_tensor_from_dlpack(c, NULL, &x), TESS_INVALID);
+  /* Where there is nothing to point at, it is right. */
+  lend(&l);
+  l.m.dl_tensor.data = NULL;
+  l.shape[0] = 0;
+  assert_int_equal(tess_tensor_from_dlpack(c, &l.m, &x), TESS_OK);
+  assert_int_equal(tess_tensor_size(x), 0);
+  tess_tensor_free(x);
 }
 
 /* ---- exhausted memory --------------------------------------------------- */
