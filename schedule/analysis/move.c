@@ -337,6 +337,15 @@ static bool stays_inside(ir_program *p, ir_span regions) {
   return true;
 }
 
+/* All that is read has a value, whatever ran before: the caller gives it. */
+static bool is_given(const ir_program *p, ir_span reads) {
+  for (uint32_t i = reads.at; i < reads.at + reads.n; i++) {
+    uint8_t role = p->buf.v[p->region.v[i].buf].role;
+    if (role == IR_ROLE_LOCAL || role == IR_ROLE_OUTPUT) return false;
+  }
+  return true;
+}
+
 bool sch_can_run_all(sch_state *s, ir_stmt block) {
   ir_program *p = s->p;
   const ir_block_rec *b = ir_blk(p, block);
@@ -344,7 +353,8 @@ bool sch_can_run_all(sch_state *s, ir_stmt block) {
   if (v.pred && arith_unclipped(p, block, &v)) return false;
   if (!stays_inside(p, b->writes)) return false;
   return runs_all(s, block) ||
-         (!sch_has_init(p, block) && stays_inside(p, b->reads));
+         (!sch_has_init(p, block) && stays_inside(p, b->reads) &&
+          is_given(p, b->reads));
 }
 
 static bool starts_by(ir_program *p, ir_expr a, ir_expr b) {

@@ -79,8 +79,8 @@ bool sch_old_instances(sch_state *s, ir_stmt block, ir_stmt meet,
                        sch_span *out);
 /* Every instance of the block's domain may be run, as far as its iters and
  * what it accesses are concerned: its predicate only keeps it in its domain,
- * and where they do not all run as it is, others do no harm: they sum nothing
- * and touch nothing outside of buffers. */
+ * and where they do not all run as it is, others do no harm: they sum
+ * nothing, touch nothing outside of buffers, and read what the caller gives. */
 bool sch_can_run_all(sch_state *s, ir_stmt block);
 /* Every value of span (in the domain) lies in `old`. */
 bool sch_spans_within(sch_state *s, ir_stmt block, const sch_span *span,

@@ -133,7 +133,8 @@ static bool check_axis(work *w, int64_t axis) {
   return true;
 }
 
-/* Reduce iters that follow the loop follow loops of reduce iters only. */
+/* Reduce iters follow loops of reduce iters only: the sum of the partial
+ * results is made under the other loops, once an iteration. */
 static bool check_iters(work *w) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
@@ -144,7 +145,7 @@ static bool check_iters(work *w) {
   for (uint32_t i = it.at; i < it.at + it.n; i++) {
     if (p->iter.v[i].kind == IR_OPAQUE)
       return sch_refuse(s, SCH_R_NO_INIT, .s = {w->block});
-    if (!ir_uses_var(p, p->iter.v[i].bind, v)) continue;
+    if (p->iter.v[i].kind != IR_REDUCE) continue;
     for (uint32_t k = 0; k < w->loops.n; k++) {
       ir_var u = ir_st(p, w->loops.v[k])->var;
       if (ir_uses_var(p, p->iter.v[i].bind, u) && (w->drives[u] & SPATIAL))

@@ -693,6 +693,43 @@ static void test_scopes(void **state) {
   }
 }
 
+/* Instances that did not run before read what nobody has made: the window
+ * that is wanted, clipped, would be computed as all of the buffer. */
+static void test_partly_made(void **state) {
+  (void)state;
+  scheduled t;
+  scheduled_start(&t);
+  ir_program *p = &t.p;
+  int64_t n = 6;
+  ir_buf a = moved_buf(&t, "A", IR_ROLE_INPUT, 3);
+  ir_buf b = moved_buf(&t, "B", IR_ROLE_OUTPUT, 6);
+  ir_stmt block = scheduled_block(&t, "B", "S", &n);
+  ir_expr i = t.it[0], half = ir_index(p, 3);
+  ir_expr early = scheduled_load(&t, a, i, 0);
+  ir_expr late = scheduled_load(&t, a, ir_sub(p, i, half), 0);
+  scheduled_store(&t, b, i, 0,
+                  ir_select(p, ir_binary(p, IR_LT, i, half), early, late),
+                  false);
+  scheduled_finish(&t);
+  DO(&t, split, AT(loop, scheduled_loop(&t, block, 0)), INTS(factors, 6, 1));
+  ir_stmt outer = scheduled_loop(&t, block, 0);
+  DO(&t, read_at, AT(loop, scheduled_loop(&t, block, 1)), AT(block, block),
+     NUM(read_buffer_index, 0), STR(storage_scope, "shared"));
+  ir_stmt window = t.out[0];
+  DO(&t, blockize, LIST(target, scheduled_loop(&t, block, 1)));
+  ir_stmt around = t.out[0];
+  DO(&t, cache_read, AT(block, window), NUM(read_buffer_index, 0),
+     STR(storage_scope, "global"));
+  ir_stmt copy = t.out[0];
+  DO(&t, read_at, AT(loop, outer), AT(block, around),
+     NUM(read_buffer_index, 0), STR(storage_scope, "shared"));
+  moved_equal(&t);
+  (void)RUN(&t, compute_at, AT(block, copy),
+            AT(loop, scheduled_loop(&t, window, 0)));
+  moved_equal(&t);
+  scheduled_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_reduction),   cmocka_unit_test(test_unit_loops),
@@ -706,6 +743,7 @@ int main(void) {
       cmocka_unit_test(test_triangle),
       cmocka_unit_test(test_race),        cmocka_unit_test(test_nested),
       cmocka_unit_test(test_scopes),
+      cmocka_unit_test(test_partly_made),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -356,6 +356,26 @@ static void test_rfactor_refusals(void **state) {
 }
 
 /* A loop of spatial iters whose length the reduction loop tells. */
+/* A loop that both tells the place and sums would add each partial result
+ * more than once. */
+static void test_rfactor_mixed(void **state) {
+  (void)state;
+  scheduled t;
+  scheduled_start(&t);
+  ir_program *p = &t.p;
+  int64_t n[3] = {2, 3, 4}, six[2] = {6, 4}, two = 2;
+  ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, six);
+  ir_buf c = scheduled_buf(&t, "C", IR_ROLE_OUTPUT, 1, &two);
+  ir_stmt b = scheduled_block(&t, "C", "SRR", n);
+  ir_expr row = ir_add(p, ir_mul(p, t.it[0], ir_index(p, 3)), t.it[1]);
+  scheduled_store(&t, c, t.it[0], 0, scheduled_load(&t, a, row, t.it[2]),
+                  true);
+  scheduled_finish(&t);
+  DO(&t, fuse, LIST(loops, scheduled_loop(&t, b, 0), scheduled_loop(&t, b, 1)));
+  REFUSED(&t, LOOP_DRIVES_OTHERS, rfactor, AT(loop, scheduled_loop(&t, b, 1)));
+  scheduled_end(&t);
+}
+
 static void test_rfactor_bounds(void **state) {
   (void)state;
   scheduled t;
@@ -528,6 +548,7 @@ int main(void) {
     cmocka_unit_test(test_init_reads),
     cmocka_unit_test(test_rfactor),
     cmocka_unit_test(test_rfactor_refusals),
+    cmocka_unit_test(test_rfactor_mixed),
     cmocka_unit_test(test_rfactor_bounds),
     cmocka_unit_test(test_begin),
     cmocka_unit_test(test_begin_exactly),
