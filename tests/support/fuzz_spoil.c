@@ -4,6 +4,7 @@
  * that applies all the same is a mistake. */
 #include "support/fuzz.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Spoils v[i]; false: not this time. */
@@ -152,6 +153,26 @@ static bool no_layout(fuzz *f, vm_value *v, uint32_t i) {
   return set(v, i, text(f, maps[fuzz_below(f, 8)]));
 }
 
+/* As the map that was drawn, with no result, or one that is negative. */
+static bool no_map(fuzz *f, vm_value *v, uint32_t i) {
+  const char *old = v[i].tag == VM_STR ? f->pool.text.v + v[i].str : "";
+  const char *end = strstr(old, ") -> (");
+  char to[320];
+  if (!end || end == old + 1) return false;
+  int n = (int)(end - old);
+  if (fuzz_below(f, 2))
+    snprintf(to, sizeof to, "%.*s) -> ()", n, old);
+  else
+    snprintf(to, sizeof to, "%.*s) -> (%.1s - 9000, %s", n, old, old + 1,
+             end + strlen(") -> ("));
+  return set(v, i, text(f, to));
+}
+
+/* Of what is read, or of what is written? */
+static bool no_side(fuzz *f, vm_value *v, uint32_t i) {
+  return set(v, i, vm_int(fuzz_below(f, 2)));
+}
+
 static bool no_threshold(fuzz *f, vm_value *v, uint32_t i) {
   (void)f;
   return set(v, i, vm_int(-1));
@@ -176,6 +197,12 @@ static const struct spoil {
     {"compute_at", "index", no_place},
     {"reverse_compute_at", "index", no_place},
     {NULL, "factor_axis", no_axis},
+    {"storage_align", "axis", no_axis},
+    {"fission", "position", no_axis},
+    {"reindex", "buffer", no_side},
+    {"transform_layout", "buffer", no_side},
+    {"transform_layout", "index_map", no_map},
+    {"transform_block_layout", "index_map", no_map},
     {"split", "factors", no_factors},
     {"fuse", "loops", no_list},
     {"fuse", "loops", repeated},
