@@ -8,6 +8,7 @@
 
 #define LT_SESSION "tessera.session"
 #define MAX_BATCH 4096
+#define MAX_DECISIONS (1 << 24)
 
 LT_GC(result_gc, tess_result, tess_result_free)
 
@@ -62,10 +63,17 @@ static void push_candidate(lua_State *L, const tess_candidate *c) {
 static void to_candidate(lua_State *L, int i, tess_candidate *c) {
   lt_table(L, i, "a candidate");
   *c = (tess_candidate){0};
-  c->sketch = (uint32_t)lt_field_int(L, i, "sketch", 1) - 1;
+  lua_Integer sketch = lt_field_int(L, i, "sketch", 1);
+  if (sketch < 1 || sketch > UINT32_MAX)
+    lt_error(L, TESS_INVALID, "a candidate's 'sketch' is %lld, outside of "
+             "1 .. %lld", (long long)sketch, (long long)UINT32_MAX);
+  c->sketch = (uint32_t)(sketch - 1);
   lua_getfield(L, i, "decisions");
   lt_table(L, -1, "the decisions of a candidate");
   lua_Integer n = luaL_len(L, -1);
+  if (n < 0 || n > MAX_DECISIONS)
+    lt_error(L, TESS_LIMIT, "a candidate has at most %d integers of "
+             "decisions, not %lld", MAX_DECISIONS, (long long)n);
   int t = lua_gettop(L);
   int64_t *d = lua_newuserdatauv(L, sizeof *d * (size_t)(n + 1), 0);
   c->ndecisions = lt_to_ints(L, t, (uint32_t)n, d);

@@ -71,6 +71,13 @@ static void print_row(const funnel_row *r, strbuf *out) {
   case FUNNEL_DUPLICATE:
     str_printf(out, "  %8" PRIu64 "  valid, but there before\n", r->count);
     break;
+  case FUNNEL_UNFIT:
+    str_printf(out, "  %8" PRIu64 "  proposed, but ", r->count);
+    if (*r->who) str_printf(out, "refused by %s: ", r->who);
+    str_puts(out, r->why);
+    if (r->number) str_printf(out, " (for example %" PRId64 ")", r->number);
+    str_puts(out, "\n");
+    break;
   case FUNNEL_MEASURED:
     print_measured(r, out);
     break;

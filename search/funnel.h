@@ -11,6 +11,7 @@ typedef enum funnel_stage {
   FUNNEL_REJECTED,     /* by a postprocessor */
   FUNNEL_NO_NEIGHBOUR, /* a mutation found none */
   FUNNEL_DUPLICATE,    /* valid, but proposed or measured before */
+  FUNNEL_UNFIT,        /* proposed from outside, and not valid */
   FUNNEL_MEASURED      /* what measuring said: `who` is the class */
 } funnel_stage;
 

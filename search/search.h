@@ -87,6 +87,10 @@ tess_status session_make(tess_session *s, uint32_t n,
 void session_begin_batch(tess_session *s);
 /* Replays a candidate and leaves its program in worker 0's machine. */
 tess_status session_replay(tess_session *s, const search_cand *c);
+/* Whether a candidate from outside is of a sketch that there is, and replays;
+ * what is wrong with it goes into the funnel. */
+tess_status session_look_at(tess_session *s, const search_cand *c,
+                            bool *fits);
 /* Enters a measured candidate (its decisions are copied). */
 tess_status session_learn(tess_session *s, const search_cand *c,
                           double seconds, tess_status status);

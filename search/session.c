@@ -81,25 +81,25 @@ void session_free(tess_session *s) {
 
 /* ---- one candidate ------------------------------------------------------------- */
 
-static void note_refusal(search_worker *w, tess_status s) {
+static void note_refusal(search_worker *w, funnel_stage stage, tess_status s) {
   const sch_prim *prim = w->m.fail.prim;
   if (s == TESS_LIMIT && w->heap.doing[1]) {
-    funnel_add(&w->tally, &w->heap, FUNNEL_REFUSED, w->heap.doing[1],
+    funnel_add(&w->tally, &w->heap, stage, w->heap.doing[1],
                w->heap.limit ? w->heap.limit : "MEMORY_CAP", 0);
     return;
   }
-  funnel_add(&w->tally, &w->heap, FUNNEL_REFUSED, prim ? prim->name : "trace",
+  funnel_add(&w->tally, &w->heap, stage, prim ? prim->name : "trace",
              vm_failure_reason(&w->m), 0);
 }
 
 /* Postprocessors see the program that the machine holds. */
-static bool accept(search_worker *w) {
+static bool accept(search_worker *w, funnel_stage stage) {
   for (uint32_t i = 0; i < search_npostprocs; i++) {
     const char *why = "";
     int64_t number = 0;
     if (search_postprocs[i]->run(&w->m.state, &why, &number)) continue;
-    funnel_add(&w->tally, &w->heap, FUNNEL_REJECTED,
-               search_postprocs[i]->name, why, number);
+    funnel_add(&w->tally, &w->heap, stage, search_postprocs[i]->name, why,
+               number);
     return false;
   }
   return true;
@@ -117,16 +117,15 @@ typedef struct attempt {
 /* Each entry of a crossed vector comes from one parent or the other. */
 static void cross(search_worker *w, const search_cand *a,
                   const search_cand *b, rng *r) {
+  vm_cursor x = {a->d, a->n, 0}, y = {b->d, b->n, 0};
+  const int64_t *dx, *dy;
+  uint32_t nx, ny;
   vec_clear(&w->spare);
-  uint32_t i = 0, j = 0;
-  while (i < a->n && j < b->n) {
-    uint32_t na = (uint32_t)a->d[i] + 1, nb = (uint32_t)b->d[j] + 1;
+  while (vm_cursor_next(&x, &nx, &dx) && vm_cursor_next(&y, &ny, &dy)) {
     bool first = rng_below(r, 2) == 0;
-    const int64_t *from = first ? a->d + i : b->d + j;
-    for (uint32_t k = 0; k < (first ? na : nb); k++)
+    const int64_t *from = first ? dx - 1 : dy - 1;   /* its length, too */
+    for (uint32_t k = 0; k <= (first ? nx : ny); k++)
       vec_push(&w->heap, &w->spare, from[k]);
-    i += na;
-    j += nb;
   }
 }
 
@@ -195,12 +194,12 @@ static bool make_one(tess_session *s, search_worker *w,
                    .seed = hash_mix(hash_mix(s->seed, number), k)};
     w->tally.sampled++;
     tess_status st = mem_protect(&w->heap, try_once, t);
-    if (st == TESS_OK && accept(w)) return true;
+    if (st == TESS_OK && accept(w, FUNNEL_REJECTED)) return true;
     if (st == TESS_NOT_FOUND) {
       funnel_add(&w->tally, &w->heap, FUNNEL_NO_NEIGHBOUR, "", "", 0);
       return false;
     }
-    if (st != TESS_OK) note_refusal(w, st);
+    if (st != TESS_OK) note_refusal(w, FUNNEL_REFUSED, st);
   }
   return false;
 }
@@ -265,7 +264,38 @@ tess_status session_replay(tess_session *s, const search_cand *c) {
   attempt t = {.s = s, .w = w, .o = &o};
   tess_status st = mem_protect(&w->heap, try_once, &t);
   if (st != TESS_OK) return st;
-  return accept(w) ? TESS_OK : TESS_REFUSED;
+  return accept(w, FUNNEL_REJECTED) ? TESS_OK : TESS_REFUSED;
+}
+
+typedef struct proposal {
+  tess_session *s;
+  const search_cand *c;
+  bool fits;
+} proposal;
+
+/* In the frame of worker 0's heap. */
+static tess_status look_at(void *ud) {
+  proposal *x = ud;
+  search_worker *w = &x->s->worker[0];
+  search_order o = {.how = SEARCH_GIVEN, .a = x->c};
+  attempt t = {.s = x->s, .w = w, .o = &o};
+  if (x->c->sketch >= x->s->nsketch) {
+    funnel_add(&w->tally, &w->heap, FUNNEL_UNFIT, "",
+               "there is no such sketch", (int64_t)x->c->sketch + 1);
+    return TESS_OK;
+  }
+  tess_status st = mem_protect(&w->heap, try_once, &t);
+  if (st == TESS_OK) x->fits = accept(w, FUNNEL_UNFIT);
+  else note_refusal(w, FUNNEL_UNFIT, st);
+  return TESS_OK;
+}
+
+tess_status session_look_at(tess_session *s, const search_cand *c,
+                            bool *fits) {
+  proposal x = {s, c, false};
+  tess_status st = mem_protect(&s->worker[0].heap, look_at, &x);
+  *fits = st == TESS_OK && x.fits;
+  return st == TESS_OK ? mem_protect(&s->c->heap, take_tallies, s) : st;
 }
 
 /* ---- history ---------------------------------------------------------------------------- */

@@ -2,6 +2,8 @@
  * What strategies and models plugged in from outside may ask. */
 #include "search/search.h"
 
+#include <inttypes.h>
+
 uint32_t tess_session_nsketches(tess_session *s) { return s->nsketch; }
 
 static tess_status make(tess_session *s, search_order o,
@@ -14,10 +16,19 @@ static tess_status make(tess_session *s, search_order o,
   return TESS_OK;
 }
 
+/* The vector must be entries, each preceded by its length, to its end. */
 static tess_status check(tess_session *s, const tess_candidate *c) {
-  if (c->sketch < s->nsketch) return TESS_OK;
-  return ctx_fail(s->c, TESS_INVALID, "there are %u sketches; there is none "
-                  "at %u", s->nsketch, c->sketch + 1);
+  vm_cursor at = {c->decisions, c->ndecisions, 0};
+  const int64_t *d;
+  uint32_t n;
+  if (c->sketch >= s->nsketch)
+    return ctx_fail(s->c, TESS_INVALID, "there are %u sketches; there is none "
+                    "at %" PRIu64, s->nsketch, (uint64_t)c->sketch + 1);
+  while (at.at < at.n && vm_cursor_next(&at, &n, &d)) {}
+  if (at.at == at.n) return TESS_OK;
+  return ctx_fail(s->c, TESS_INVALID, "the decisions of a candidate are %u "
+                  "integers; the one at %u, %" PRId64 ", is not the length "
+                  "of an entry", at.n, at.at + 1, at.d[at.at]);
 }
 
 tess_status tess_session_draw(tess_session *s, tess_candidate *out) {
@@ -35,6 +46,7 @@ tess_status tess_session_mutate(tess_session *s, const tess_candidate *parent,
 tess_status tess_session_cross(tess_session *s, const tess_candidate *a,
                                const tess_candidate *b, tess_candidate *out) {
   tess_status st = check(s, a);
+  if (st == TESS_OK) st = check(s, b);
   search_cand x = session_from_public(a), y = session_from_public(b);
   if (st != TESS_OK) return st;
   if (a->sketch != b->sketch)

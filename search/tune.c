@@ -225,18 +225,35 @@ static tess_status measure_batch(tune *t, uint32_t n) {
   return s;
 }
 
+static tess_status count_duplicate(void *ud) {
+  tune *t = ud;
+  funnel_add(&t->s.total, &t->c->heap, FUNNEL_DUPLICATE, "", "", 0);
+  return TESS_OK;
+}
+
+/* Whether it was measured, or is among the first n of this batch. */
+static bool is_duplicate(const tune *t, uint32_t n, const search_cand *c) {
+  for (uint32_t i = 0; i < n; i++)
+    if (session_from_public(&t->proposed[i]).hash == c->hash) return true;
+  return session_knows(&t->s, c);
+}
+
 /* Proposals of a strategy from outside are looked at: sketch numbers, and
- * vectors that replay.  What does not is dropped. */
-static uint32_t check_proposals(tune *t, uint32_t n) {
+ * vectors that replay, each once.  What does not fit is dropped. */
+static tess_status check_proposals(tune *t, uint32_t *n) {
   uint32_t kept = 0;
-  if (!t->set->o->custom_strategy) return n;
-  for (uint32_t i = 0; i < n; i++) {
+  tess_status s = TESS_OK;
+  if (!t->set->o->custom_strategy) return s;
+  for (uint32_t i = 0; s == TESS_OK && i < *n; i++) {
     search_cand c = session_from_public(&t->proposed[i]);
-    if (c.sketch < t->set->nsketch && !session_knows(&t->s, &c) &&
-        session_replay(&t->s, &c) == TESS_OK)
-      t->proposed[kept++] = t->proposed[i];
+    bool fits = false;
+    if (is_duplicate(t, kept, &c))
+      s = mem_protect(&t->c->heap, count_duplicate, t);
+    else s = session_look_at(&t->s, &c, &fits);
+    if (fits) t->proposed[kept++] = t->proposed[i];
   }
-  return kept;
+  *n = kept;
+  return s;
 }
 
 static tess_status run_batches(tune *t) {
@@ -249,7 +266,8 @@ static tess_status run_batches(tune *t) {
         t->strategy.propose(t->strategy.ud, &t->s, n, t->proposed, &got);
     if (s != TESS_OK) return s;
     if (got > n) got = n;
-    if (got) got = check_proposals(t, got);
+    s = check_proposals(t, &got);
+    if (s != TESS_OK) return s;
     t->time.propose += tune_now() - start;
     if (thread_flag_is_raised(&t->c->stop)) {
       t->ended = TESS_CANCELLED;

@@ -28,14 +28,6 @@ bool vm_apply(vm_machine *m, const vm_inst *in);
 uint32_t vm_count_outputs(const vm_machine *m, const sch_prim *p);
 void vm_bind_outputs(vm_machine *m, const sch_prim *p, vm_rv first);
 
-/* A walk over the decisions that a replay is given. */
-typedef struct vm_cursor {
-  const int64_t *d;
-  uint32_t n, at;
-} vm_cursor;
-/* The next entry; false at the end or where the vector is malformed. */
-bool vm_cursor_next(vm_cursor *c, uint32_t *n, const int64_t **d);
-
 /* Makes the machine ready for `t`: a copy of base, cells for its variables. */
 void vm_start(vm_machine *m, const ir_program *base, const vm_trace *t);
 /* Instruction k (from 0) with that pick; its outputs are bound and its

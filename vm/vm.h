@@ -78,6 +78,13 @@ typedef struct vm_trace {
 /* Decisions of a whole trace: for each sampling instruction in turn its
  * length and its numbers.  This vector is a candidate's genotype. */
 typedef VEC(int64_t) vm_decisions;
+/* A walk over such a vector. */
+typedef struct vm_cursor {
+  const int64_t *d;
+  uint32_t n, at;
+} vm_cursor;
+/* The next entry; false at the end or where the vector is malformed. */
+bool vm_cursor_next(vm_cursor *c, uint32_t *n, const int64_t **d);
 
 /* Why something failed, cheaply; vm_failure_text makes the sentence. */
 typedef enum vm_why {

@@ -630,7 +630,8 @@ typedef struct tess_session tess_session;  /* what a strategy may ask */
 TESS_API uint32_t tess_session_nsketches(tess_session *s);
 /* Draw, mutate (parent), cross: a new valid candidate in *out (its storage
  * belongs to the session until the batch ends); TESS_NOT_FOUND after bounded
- * tries. */
+ * tries; TESS_INVALID for a parent of no sketch that there is, or whose
+ * decisions are not entries preceded by their lengths. */
 TESS_API tess_status tess_session_draw(tess_session *s, tess_candidate *out);
 TESS_API tess_status tess_session_mutate(tess_session *s,
     const tess_candidate *parent, tess_candidate *out);
@@ -643,7 +644,9 @@ TESS_API int tess_session_seen(tess_session *s, const tess_candidate *c);
 
 typedef struct tess_strategy {
   const char *name;
-  /* Up to n new candidates; *got 0 ends the search. */
+  /* Up to n new candidates; *got 0 ends the search.  What was measured
+   * before, comes twice or does not replay is left out, and the funnel counts
+   * it. */
   tess_status (*propose)(void *ud, tess_session *s, uint32_t n,
                          tess_candidate *out, uint32_t *got);
   tess_status (*observe)(void *ud, tess_session *s, uint32_t n,

@@ -377,6 +377,50 @@ do
           for i = 1, #c do score[i] = "high" end
           return score
         end))
+  -- Parents are looked at, whatever their decisions say.
+  local spoilt = 0
+  fails("enough", proposing(function(_, session)
+    local c = session:draw()
+    local bad = { { 1000000000 }, { -1 }, { -5, 3 }, { math.maxinteger },
+                  { 4, 1, 2 }, { 0, 0, 1 }, { math.mininteger, 1 } }
+    for _, d in ipairs(bad) do
+      local x = { sketch = c.sketch, decisions = d }
+      fails("is not the length of an entry", session.mutate, session, x)
+      fails("is not the length of an entry", session.cross, session, x, x)
+      fails("is not the length of an entry", session.cross, session, c, x)
+      assert(session:seen(x) == false)
+      spoilt = spoilt + 1
+    end
+    for _, k in ipairs { -1, 0, 1 << 32, (1 << 32) + 1, 1 << 40 } do
+      local x = { sketch = k, decisions = c.decisions }
+      fails(("'sketch' is %d, outside of"):format(k), session.mutate, session,
+            x)
+    end
+    fails("there is none at 4294967295", session.cross, session,
+          { sketch = (1 << 32) - 1, decisions = {} }, c)
+    -- Entries that are not those of the sketch are mended, or refused.
+    session:cross({ sketch = c.sketch, decisions = { 0, 0 } }, c)
+    error "enough"
+  end))
+  assert(spoilt == 7)
+  -- What is proposed in vain is dropped and counted; what comes twice is
+  -- measured once.
+  local measured = 0
+  local r = ts.tune(p, with { batch = 6, strategy = ts.strategy {
+    propose = function(_, session)
+      local c = session:draw()
+      return { c, { sketch = c.sketch, decisions = { 1, 2, 3 } }, c,
+               { sketch = 99, decisions = {} }, c }
+    end,
+    observe = function(_, _, list) measured = measured + #list end } })
+  assert(r.trials == 6 and measured == 6)
+  local function count(what)
+    return tonumber(r.funnel:match("(%d+)  " .. what)) or 0
+  end
+  assert(count "proposed, but there is no such sketch %(for example 99%)" >= 3,
+         r.funnel)
+  assert(count "proposed, but refused by sample_[%a_]+: " >= 5, r.funnel)
+  assert(count "valid, but there before" >= 6, r.funnel)
   -- Many candidates may be predicted at once.
   local many
   fails("enough", proposing(function(_, session)
