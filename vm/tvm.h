@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "vm/map.h"
 #include "vm/vm.h"
 
 /* Writes what TVM v0.18 can express; what it cannot is TESS_UNSUPPORTED,
@@ -47,15 +48,20 @@ bool vm_tvm_next_field(const char **list, const sch_prim *p, tvm_field *out);
 #define TVM_KEY_PREFIX "meta_schedule."
 bool vm_tvm_has_prefix(const char *key);
 
+/* Variables of a map's graph that are none of its indices: sampled integers,
+ * $1, $2, .. of our text, by TVM's names ("v5"). */
+typedef struct tvm_given { uint32_t n; char name[VM_MAP_MAX][16]; } tvm_given;
+
 /* The index map in a node graph as our text, or the number that all its
  * results are, where `number` is not NULL: then *out is empty. */
 bool vm_tvm_read_map(const json_t *graph, strbuf *out, vm_value *number,
-                     err_state *err);
+                     tvm_given *given, err_state *err);
 /* The node graph of a map (a text), or of the map of nin indices to a number
- * where `map` is NULL. */
-void vm_tvm_write_map(mem_heap *heap, const char *map, uint32_t nin,
-                      vm_value number, strbuf *out);
-/* How many results the text of a map has. */
-uint32_t vm_tvm_count_results(mem_heap *heap, const char *map);
+ * where `map` is NULL; false: a name of the map's indices is in the way. */
+bool vm_tvm_write_map(mem_heap *heap, const char *map, uint32_t nin,
+                      vm_value number, const tvm_given *given, strbuf *out);
+/* How many results the text of a map with so many sampled integers has. */
+uint32_t vm_tvm_count_results(mem_heap *heap, const char *map,
+                              uint32_t ngiven);
 
 #endif

@@ -8,6 +8,7 @@
 #include "vm/map.h"
 #include "vm/lua_text.h"
 #include "vm/text.h"
+#include "vm/reader.h"
 #include "vm/tvm.h"
 
 #include <errno.h>
@@ -17,11 +18,14 @@
 enum { MAX_DEPTH = 48, MAX_TEXT = 1 << 16 };
 
 /* Binary nodes, by the end of their type's name. */
-static const struct { const char *name; ir_op op; const char *sign; } ops[] = {
-    {"Add", IR_ADD, " + "},       {"Sub", IR_SUB, " - "},
-    {"Mul", IR_MUL, " * "},       {"FloorDiv", IR_DIV, " // "},
-    {"FloorMod", IR_MOD, " % "},  {"Min", IR_MIN, ", "},
-    {"Max", IR_MAX, ", "}};
+static const struct {
+  const char *name;
+  ir_op op;
+  const char *sign;
+} ops[] = {{"Add", IR_ADD, " + "},      {"Sub", IR_SUB, " - "},
+           {"Mul", IR_MUL, " * "},      {"FloorDiv", IR_DIV, " // "},
+           {"FloorMod", IR_MOD, " % "}, {"Min", IR_MIN, ", "},
+           {"Max", IR_MAX, ", "}};
 
 enum { NOPS = sizeof ops / sizeof *ops };
 
@@ -32,7 +36,8 @@ typedef struct reader {
   strbuf *out;
   err_state *err;
   uint32_t nin, depth;
-  size_t in[VM_MAP_MAX];     /* nodes of the parameters */
+  size_t in[VM_MAP_MAX]; /* nodes of the parameters */
+  tvm_given *given;
 } reader;
 
 static bool fail(const reader *r, const char *what) {
@@ -71,6 +76,29 @@ static bool follow(const reader *r, size_t node, const char *name,
   return true;
 }
 
+/* The text that an attribute names. */
+static const char *name_of(const reader *r, size_t node) {
+  size_t at;
+  if (!follow(r, node, "name", &at)) return NULL;
+  return json_string_value(
+      json_object_get(json_array_get(r->nodes, at), "repr_str"));
+}
+
+/* A variable that is no index is a sampled integer, told by its name. */
+static bool put_given(reader *r, size_t node) {
+  char letter;
+  uint32_t number, i = 0;
+  const char *name = name_of(r, node);
+  if (!name || strlen(name) >= sizeof *r->given->name ||
+      !vm_parse_rv_name(name, strlen(name), &letter, &number) || letter != 'v')
+    return fail(r, "a variable is none of its indices and no sampled integer");
+  while (i < r->given->n && strcmp(r->given->name[i], name)) i++;
+  if (i == VM_MAP_MAX) return fail(r, "it has too many sampled integers");
+  if (i == r->given->n) strcpy(r->given->name[r->given->n++], name);
+  str_printf(r->out, "$%" PRIu32, i + 1);
+  return true;
+}
+
 /* i0, i1, ...: TVM's names need not be names, nor different. */
 static void put_param(reader *r, uint32_t i) {
   str_printf(r->out, "i%" PRIu32, i);
@@ -102,6 +130,7 @@ static bool put_node(reader *r, size_t node) {
   }
   for (uint32_t i = 0; i < NOPS; i++)
     if (!strcmp(type, ops[i].name)) return put_binary(r, node, i);
+  if (!strcmp(type, "Var")) return put_given(r, node);
   return fail(r, "its results hold more than integer arithmetic over its "
                  "indices");
 }
@@ -121,8 +150,7 @@ static bool list_nodes(const reader *r, size_t root, const char *name,
                        uint32_t *n, size_t *out) {
   size_t at;
   if (!follow(r, root, name, &at)) return false;
-  const json_t *list =
-      json_object_get(json_array_get(r->nodes, at), "data");
+  const json_t *list = json_object_get(json_array_get(r->nodes, at), "data");
   *n = (uint32_t)json_array_size(list);
   if (!json_is_array(list) || *n > VM_MAP_MAX)
     return fail(r, "it has no list of indices, or a long one");
@@ -164,9 +192,12 @@ static bool put_map(reader *r, uint32_t n, const size_t *result) {
 }
 
 bool vm_tvm_read_map(const json_t *graph, strbuf *out, vm_value *number,
-                     err_state *err) {
-  reader r = {.nodes = json_object_get(graph, "nodes"), .out = out,
+                     tvm_given *given, err_state *err) {
+  reader r = {.nodes = json_object_get(graph, "nodes"),
+              .out = out,
+              .given = given,
               .err = err};
+  given->n = 0;
   size_t result[VM_MAP_MAX];
   uint32_t n;
   json_int_t root = json_integer_value(json_object_get(graph, "root"));
@@ -184,16 +215,17 @@ bool vm_tvm_read_map(const json_t *graph, strbuf *out, vm_value *number,
 /* ---- writing ----------------------------------------------------------- */
 
 typedef struct scribe {
-  const char *text;          /* of the map; NULL: all is `number` */
+  const char *text; /* of the map; NULL: all is `number` */
   uint32_t nin;
   vm_value number;
-  strbuf *out;               /* NULL: it is only looked at */
+  const tvm_given *given; /* NULL: none; further parameters of the map */
+  strbuf *out;            /* NULL: it is only looked at */
   ir_program p;
   arena scratch;
   sch_map map;
   const char *dtype;
-  uint32_t nodes;            /* so many are written */
-  uint32_t first;            /* the first parameter's node */
+  uint32_t nodes; /* so many are written */
+  uint32_t first; /* the first parameter's node */
 } scribe;
 
 /* Operands come before what they are operands of; the root is the last. */
@@ -205,8 +237,7 @@ static uint32_t begin_node(scribe *s, const char *type) {
 static uint32_t add_leaf(scribe *s, const char *type, const char *dtype,
                          const char *value) {
   uint32_t k = begin_node(s, type);
-  str_printf(s->out, ", \"attrs\": {\"dtype\": \"%s\", \"span\": \"0\"",
-             dtype);
+  str_printf(s->out, ", \"attrs\": {\"dtype\": \"%s\", \"span\": \"0\"", dtype);
   if (value) str_printf(s->out, ", \"value\": \"%s\"", value);
   str_puts(s->out, "}}");
   return k;
@@ -232,7 +263,10 @@ static uint32_t add_number(scribe *s, vm_value v) {
 /* Three nodes each: the name, the type, the variable. */
 static void add_param(scribe *s, uint32_t i) {
   uint32_t name = begin_node(s, "runtime.String");
-  str_printf(s->out, ", \"repr_str\": \"i%" PRIu32 "\"}", i);
+  if (i < s->nin)
+    str_printf(s->out, ", \"repr_str\": \"i%" PRIu32 "\"}", i);
+  else
+    str_printf(s->out, ", \"repr_str\": \"%s\"}", s->given->name[i - s->nin]);
   uint32_t type = add_leaf(s, "PrimType", s->dtype, NULL);
   begin_node(s, "tir.Var");
   str_printf(s->out,
@@ -282,7 +316,7 @@ static bool is_narrow(const scribe *s) {
 static void add_map(scribe *s) {
   uint32_t in[VM_MAP_MAX], result[VM_MAP_MAX], n = 1;
   str_puts(s->out, "{\"nodes\": [{\"type_key\": \"\"}");
-  for (uint32_t i = 0; i < s->nin; i++) add_param(s, i);
+  for (uint32_t i = 0; i < s->nin || i < s->map.nin; i++) add_param(s, i);
   for (uint32_t i = 0; i < s->nin; i++) in[i] = param_node(s, i);
   if (s->text)
     for (n = 0; n < s->map.nout; n++) result[n] = add_expr(s, s->map.out[n]);
@@ -299,38 +333,72 @@ static void add_map(scribe *s) {
              to, from, root);
 }
 
+/* The text with its sampled integers as further parameters, whose names are
+ * no parameter's: it has no $ in names. */
+static const char *name_given(scribe *s) {
+  char *out = arena_alloc(&s->scratch, 6 * strlen(s->text) + 8 * VM_MAP_MAX);
+  char *to = out;
+  const char *from = s->text;
+  bool first = true;
+  for (; *from && *from != ')'; from++) {
+    first = first && (*from == '(' || *from == ' ');
+    *to++ = *from;
+  }
+  for (uint32_t i = 0; i < s->given->n; i++, first = false)
+    to += sprintf(to, "%sgiven_%" PRIu32, first ? "" : ", ", i + 1);
+  for (; *from; from++) {
+    if (*from == '$')
+      to += sprintf(to, "given_");
+    else
+      *to++ = *from;
+  }
+  *to = '\0';
+  return out;
+}
+
 static tess_status work(void *ud) {
   scribe *s = ud;
   int64_t at;
   ir_program_init(&s->p, s->scratch.heap);
   if (s->text) {
-    vm_read_map(s->text, 0, NULL, &s->p, &s->scratch, &s->map, &at);
-    s->nin = s->map.nin;
+    uint32_t more = s->given ? s->given->n : 0;
+    const char *text = more ? name_given(s) : s->text;
+    if (!vm_read_map(text, 0, NULL, &s->p, &s->scratch, &s->map, &at))
+      return TESS_UNSUPPORTED;
+    s->nin = s->map.nin - more;
   }
   s->dtype = is_narrow(s) ? "int32" : "int64";
   if (s->out) add_map(s);
   return TESS_OK;
 }
 
-/* Whatever happens, what it works with is freed. */
-static void run(scribe *s, mem_heap *heap) {
+/* Whatever happens, what it works with is freed.  false: the names that are
+ * given are the map's own. */
+static bool run(scribe *s, mem_heap *heap) {
   s->nodes = s->first = 1;
   arena_init(&s->scratch, heap);
   tess_status st = mem_protect(heap, work, s);
   ir_program_free(&s->p);
   arena_free(&s->scratch);
-  if (st) mem_unwind(heap, st);
+  if (st && st != TESS_UNSUPPORTED) mem_unwind(heap, st);
+  return st == TESS_OK;
 }
 
-void vm_tvm_write_map(mem_heap *heap, const char *map, uint32_t nin,
-                      vm_value number, strbuf *out) {
-  scribe s = {.text = map, .nin = nin, .number = number, .out = out,
+bool vm_tvm_write_map(mem_heap *heap, const char *map, uint32_t nin,
+                      vm_value number, const tvm_given *given, strbuf *out) {
+  scribe s = {.text = map,
+              .nin = nin,
+              .number = number,
+              .given = given,
+              .out = out,
               .p.heap = heap};
-  run(&s, heap);
+  return run(&s, heap);
 }
 
-uint32_t vm_tvm_count_results(mem_heap *heap, const char *map) {
-  scribe s = {.text = map, .p.heap = heap};
+uint32_t vm_tvm_count_results(mem_heap *heap, const char *map,
+                              uint32_t ngiven) {
+  tvm_given given = {.n = ngiven};
+  scribe s = {.text = map, .given = &given, .p.heap = heap};
   run(&s, heap);
   return s.map.nout;
 }

@@ -61,6 +61,23 @@ static bool take_dict(const place *at, json_t *v, vm_value *out) {
   return true;
 }
 
+/* The map becomes a list of it and the sampled integers that it uses, which
+ * only inputs can. */
+static bool take_given(const place *at, const tvm_given *given, vm_value *map) {
+  vm_value e[VM_MAP_MAX + 1] = {*map};
+  for (uint32_t i = 0; i < given->n; i++) {
+    const char *name = given->name[i];
+    if (!at->quoted)
+      return vm_reader_fail(at->r, TESS_UNSUPPORTED,
+                            "%s: operand '%s': attributes cannot hold "
+                            "variables, as '%s'",
+                            at->p->name, at->sp->name, name);
+    if (!vm_reader_variable(at->r, name, strlen(name), &e[i + 1])) return false;
+  }
+  *map = vm_list(&at->r->pool, given->n + 1, e);
+  return true;
+}
+
 /* The graph of an index map, a text in the text. */
 static bool take_map(const place *at, const char *s, size_t n, vm_value *out) {
   err_state err;
@@ -69,15 +86,16 @@ static bool take_map(const place *at, const char *s, size_t n, vm_value *out) {
     return vm_reader_fail(at->r, TESS_PARSE, "%s: operand '%s': %s",
                           at->p->name, at->sp->name, err.message);
   vm_value *number = at->sp->kind == SCH_KIND_FILL ? out : NULL;
+  tvm_given given;
   str_clear(&at->r->text);
-  bool ok = vm_tvm_read_map(graph, &at->r->text, number, &err);
+  bool ok = vm_tvm_read_map(graph, &at->r->text, number, &given, &err);
   json_decref(graph);
   if (!ok)
     return vm_reader_fail(at->r, err.code, "%s: operand '%s': %s", at->p->name,
                           at->sp->name, err.message);
   if (at->r->text.n)
     *out = vm_str(&at->r->pool, str_get(&at->r->text), at->r->text.n);
-  return true;
+  return !given.n || take_given(at, &given, out);
 }
 
 static bool is_variable(const char *s, size_t n) {
@@ -145,8 +163,8 @@ static bool take_value(const place *at, const json_t *v, vm_value *out) {
 }
 
 /* An index, and 0 or 1: read or write. */
-static bool take_side(const place *at, const json_t *index,
-                      const json_t *side, vm_value *out) {
+static bool take_side(const place *at, const json_t *index, const json_t *side,
+                      vm_value *out) {
   int64_t w = json_is_integer(side) ? json_integer_value(side) : -1;
   if (!json_is_integer(index) || w < 0 || w > 1)
     return vm_reader_fail(at->r, TESS_PARSE,
@@ -176,9 +194,9 @@ static bool take_fields(vm_reader *r, const sch_prim *p, const char *fields,
     if (!ok) return false;
     i = f.form == TVM_REST ? n : f.form == TVM_SIDE ? i + 2 : i + 1;
   }
-  return i >= n || vm_reader_fail(r, TESS_PARSE,
-                                  "%s has %u %s, not %u", p->name, i,
-                                  quoted ? "inputs" : "attributes", n);
+  return i >= n ||
+         vm_reader_fail(r, TESS_PARSE, "%s has %u %s, not %u", p->name, i,
+                        quoted ? "inputs" : "attributes", n);
 }
 
 static bool take_outputs(vm_reader *r, const json_t *out) {
@@ -202,8 +220,7 @@ static bool take_decision(vm_reader *r, const sch_prim *p, const json_t *v) {
     if (at.sp->role == SCH_ROLE_DECISION)
       return take_value(&at, v, &r->operand[i]);
   }
-  return !v ||
-         vm_reader_fail(r, TESS_INVALID, "%s takes no decision", p->name);
+  return !v || vm_reader_fail(r, TESS_INVALID, "%s takes no decision", p->name);
 }
 
 static bool take_inst(vm_reader *r, const json_t *v, const json_t *decision) {

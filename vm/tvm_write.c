@@ -9,11 +9,11 @@
 
 typedef struct writer {
   const vm_trace *t;
-  uint32_t k;          /* the instruction being written, from 0 */
+  uint32_t k; /* the instruction being written, from 0 */
   strbuf *out;
   err_state *err;
-  const sch_spec *sp;  /* the operand being written */
-  bool quoted;         /* among the inputs */
+  const sch_spec *sp; /* the operand being written */
+  bool quoted;        /* among the inputs */
 } writer;
 
 static bool refuse(const writer *w, const char *what) {
@@ -109,24 +109,43 @@ static uint32_t count_indices(const writer *w) {
   const sch_prim *p = w->t->inst.v[w->k].prim;
   for (uint32_t i = 0; i < p->nspecs; i++) {
     vm_value v = vm_operand(w->t, w->k, i);
-    if (p->specs[i].kind == SCH_KIND_INDEX_MAP && v.tag == VM_STR)
-      return vm_tvm_count_results(w->t->heap, text_of(w, v));
+    if (p->specs[i].kind != SCH_KIND_INDEX_MAP) continue;
+    uint32_t ngiven = v.tag == VM_LIST ? v.n - 1 : 0;
+    if (v.tag == VM_LIST) v = w->t->val.v[v.at];
+    if (v.tag == VM_STR)
+      return vm_tvm_count_results(w->t->heap, text_of(w, v), ngiven);
   }
   return 0;
 }
 
+/* Sampled integers are variables of the graph that bear their names, which
+ * TVM looks for among the inputs only. */
+static bool name_given(const writer *w, vm_value v, tvm_given *out) {
+  out->n = 0;
+  if (v.tag == VM_RV || v.tag == VM_OP || (v.tag == VM_LIST && !w->quoted))
+    return refuse(w, "a map with sampled integers");
+  for (uint32_t i = 1; v.tag == VM_LIST && i < v.n; i++) {
+    vm_value e = w->t->val.v[v.at + i];
+    if (e.tag != VM_RV) return refuse(w, "arithmetic over variables");
+    vm_rv_name(w->t, e.rv, out->name[out->n++]);
+  }
+  return true;
+}
+
 static bool put_map(const writer *w, vm_value v) {
   strbuf graph;
-  if (v.tag == VM_LIST || v.tag == VM_RV || v.tag == VM_OP)
-    return refuse(w, "a map with sampled integers");
+  tvm_given given;
   if (v.tag == VM_NIL) return put_value(w, v);
+  if (!name_given(w, v, &given)) return false;
+  vm_value text = v.tag == VM_LIST ? w->t->val.v[v.at] : v;
+  bool is_text = text.tag == VM_STR;
   str_init(&graph, w->t->heap);
-  vm_tvm_write_map(w->t->heap, v.tag == VM_STR ? text_of(w, v) : NULL,
-                   v.tag == VM_STR ? 0 : count_indices(w), v, &graph);
+  bool ok = vm_tvm_write_map(w->t->heap, is_text ? text_of(w, text) : NULL,
+                             is_text ? 0 : count_indices(w), v, &given, &graph);
   if (str_get(&graph)) vm_write_string(w->out, graph.v, graph.n);
   w->out->bad |= graph.bad;
   str_free(&graph);
-  return true;
+  return ok || refuse(w, "a map with sampled integers");
 }
 
 /* ---- operands ---------------------------------------------------------- */
@@ -171,10 +190,10 @@ static bool put_nodes(const writer *w, vm_value v) {
 }
 
 static bool put_string_default(const writer *w, vm_value v, tvm_form form) {
-  const char *s = v.tag == VM_STR          ? text_of(w, v)
-                  : form == TVM_FUNC       ? "main"
-                  : w->sp->dflt.s          ? w->sp->dflt.s
-                                           : "";
+  const char *s = v.tag == VM_STR    ? text_of(w, v)
+                  : form == TVM_FUNC ? "main"
+                  : w->sp->dflt.s    ? w->sp->dflt.s
+                                     : "";
   if (form == TVM_KEY && vm_tvm_has_prefix(s)) {
     str_puts(w->out, "\"" TVM_KEY_PREFIX);
     str_printf(w->out, "%s\"", s);

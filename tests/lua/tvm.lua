@@ -116,3 +116,35 @@ do
   assert(got:replay():program():hash() == s:program():hash())
   assert(got:to_tvm_json() == tr:to_tvm_json())
 end
+
+-- Sampled integers in maps: variables that are no index, told by their names.
+do
+  local s = ts.schedule(p)
+  local b = s:get_block("C")
+  local c = s:cache_read(b, 1, "global")
+  local v = s:sample_categorical({ 8, 16 }, { 0.5, 0.5 }, { decision = 1 })
+  local w = s:sample_categorical({ 2, 4 }, { 0.5, 0.5 }, { decision = 0 })
+  s:transform_layout(c, { "write", 0 }, function(i, j)
+    return j // v, i // w, i % w, j % v
+  end)
+  local tr = s:trace()
+  local json = tr:to_tvm_json()
+  assert(json:find([[repr_str\": \"v2\"]], 1, true), json)
+  local got = ts.trace.from_tvm_json(json, p)
+  assert(got:replay():program():hash() == s:program():hash())
+  assert(got:to_tvm_json() == json)
+  local other = got:with_decision(3, { 0 }):replay():program():hash()
+  assert(other ~= s:program():hash())
+  assert(other == tr:with_decision(3, { 0 }):replay():program():hash())
+  -- A variable that nobody made, and one among attributes, which hold none.
+  bad("PARSE", "v9", (json:gsub([[\"v2\"]], [[\"v9\"]])))
+  bad("PARSE", "no sampled integer", (json:gsub([[\"v2\"]], [[\"b1\"]])))
+  local at = ts.schedule(p)
+  local m = at:sample_categorical({ 4, 8 }, { 0.5, 0.5 })
+  at:transform_block_layout(at:get_block("C"), function(i, j, k)
+    return i // m, i % m, j, k
+  end)
+  fails("UNSUPPORTED", "a map with sampled integers", function()
+    return at:trace():to_tvm_json()
+  end)
+end

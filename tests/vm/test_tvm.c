@@ -62,7 +62,7 @@ static void test_every_row(void **state) {
 typedef struct fixture {
   test_heap mem;
   const char *map, *expect;
-  uint32_t nin;
+  uint32_t nin, ngiven;
   vm_value number, back;
 } fixture;
 
@@ -72,12 +72,18 @@ static tess_status there_and_back(void *ud) {
   err_state err;
   str_init(&graph, &f->mem.heap);
   str_init(&text, &f->mem.heap);
-  vm_tvm_write_map(&f->mem.heap, f->map, f->nin, f->number, &graph);
+  tvm_given given = {.n = f->ngiven, .name = {"v7", "v1"}}, found;
+  assert_true(vm_tvm_write_map(&f->mem.heap, f->map, f->nin, f->number, &given,
+                               &graph));
   json_t *v = js_read(str_get(&graph), graph.n, js_default_limits, &err);
   assert_non_null(v);
   f->back = vm_nil();
-  if (!vm_tvm_read_map(v, &text, f->expect ? NULL : &f->back, &err))
+  if (!vm_tvm_read_map(v, &text, f->expect ? NULL : &f->back, &found,
+                       &err))
     fail_msg("%s: %s", err.message, str_get(&graph));
+  assert_int_equal(found.n, f->ngiven);
+  for (uint32_t i = 0; i < found.n; i++)
+    assert_string_equal(found.name[i], given.name[i]);
   if (f->expect) assert_string_equal(str_get(&text), f->expect);
   json_decref(v);
   str_free(&graph);
@@ -85,11 +91,16 @@ static tess_status there_and_back(void *ud) {
   return TESS_OK;
 }
 
-static void check_map(const char *map, const char *expect) {
-  fixture f = {.map = map, .expect = expect};
+/* With so many sampled integers, v7 and v1. */
+static void check_given(const char *map, uint32_t n, const char *expect) {
+  fixture f = {.map = map, .expect = expect, .ngiven = n};
   test_heap_start(&f.mem, 0);
   assert_int_equal(mem_protect(&f.mem.heap, there_and_back, &f), TESS_OK);
   test_heap_end(&f.mem);
+}
+
+static void check_map(const char *map, const char *expect) {
+  check_given(map, 0, expect);
 }
 
 static void check_number(vm_value v) {
@@ -108,6 +119,9 @@ static void test_maps(void **state) {
   check_map("(a, b) -> (min(a, b), max(a, 0 - b))",
             "(i0, i1) -> (min(i0, i1), max(i0, (0 - i1)))");
   check_map("() -> ()", "() -> ()");
+  check_given("(i) -> (i // $1, i % $1 + $2)", 2,
+              "(i0) -> ((i0 // $1), ((i0 % $1) + $2))");
+  check_given("( ) -> ($1)", 1, "() -> ($1)");
   check_map("(a) -> (a + 5000000000)", "(i0) -> ((i0 + 5000000000))");
 }
 
@@ -119,7 +133,9 @@ static void test_numbers(void **state) {
 
 static tess_status write_once(void *ud) {
   strbuf *graph = ud;
-  vm_tvm_write_map(graph->heap, "(a, b) -> (a // 4, b)", 0, vm_nil(), graph);
+  tvm_given given = {.n = 1, .name = {"v0"}};
+  vm_tvm_write_map(graph->heap, "(a, b) -> (a // 4, b * $1)", 0, vm_nil(),
+                   &given, graph);
   return str_get(graph) ? TESS_OK : TESS_NOMEM;
 }
 
