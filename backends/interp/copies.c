@@ -23,8 +23,22 @@ bool machine_send(machine *m, const code_access *a, uint64_t at) {
   if (!b->on_its_way || !c->v)
     return false;
   b->on_its_way[at] = c->thread + 1;
-  c->v[c->n++] = (machine_copy){a, at, c->groups};
+  c->v[c->n++] = (machine_copy){a,          at,        c->from,
+                                c->from_at, c->groups, m->clock};
   return true;
+}
+
+/* What was taken is still what is there. */
+static bool is_unchanged(machine *m, const machine_copy *x) {
+  if (!x->from)
+    return true;
+  const machine_buf *b = &m->buf[x->from->buf];
+  uint32_t writer = b->cell ? b->cell[x->from_at].writer
+                            : b->wrote[x->from_at];
+  if (writer <= x->time)
+    return true;
+  machine_overtaken(m, x->from, x->from_at);
+  return false;
 }
 
 /* The groups up to number `end` are there. */
@@ -34,7 +48,7 @@ static bool arrive(machine *m, uint32_t end) {
   for (; n < c->n && c->v[n].group < end; n++) {
     const machine_copy *x = &c->v[n];
     m->buf[x->a->buf].on_its_way[x->at] = 0;
-    if (!machine_write(m, x->a, x->at))
+    if (!is_unchanged(m, x) || !machine_write(m, x->a, x->at))
       return false;
   }
   c->n -= n;
@@ -54,6 +68,9 @@ bool machine_async(machine *m, ir_fn fn, int64_t left, ir_stmt s) {
   }
   if (fn == IR_FN_ASYNC_WAIT)
     return left >= c->groups || !c->n || arrive(m, c->groups - (uint32_t)left);
+  /* What happens from now on is later than what was sent. */
+  if (!machine_tick(m, s))
+    return false;
   c->open = fn == IR_FN_ASYNC_BEGIN;
   c->groups += fn == IR_FN_ASYNC_COMMIT;
   return true;

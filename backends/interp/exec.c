@@ -259,15 +259,20 @@ machine_stop machine_exec(machine *m, interp_word *R, uint32_t *start) {
       if (!locate(m, a, R, &at))
         return MACHINE_FAULT;
       RD = m->buf[a->buf].val[at];
+      machine_take(m, NULL, 0);
       break;
     case OP_LOAD:
       a = &accesses[i->a];
-      TRY(locate(m, a, R, &at) && load_plain(m, a, at, &RD));
+      if (!locate(m, a, R, &at) || !load_plain(m, a, at, &RD))
+        return MACHINE_FAULT;
+      machine_take(m, a, at);
+      break;
     case OP_LOAD_RACING:
       a = &accesses[i->a];
       if (!locate(m, a, R, &at) || !machine_read(m, a, at))
         return MACHINE_FAULT;
       RD = m->buf[a->buf].val[at];
+      machine_take(m, a, at);
       break;
     case OP_STORE:
       a = &accesses[i->a];

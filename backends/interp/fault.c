@@ -46,6 +46,13 @@ void machine_on_its_way(machine *m, const code_access *a, uint64_t at,
   machine_fault(m, e);
 }
 
+void machine_overtaken(machine *m, const code_access *from, uint64_t at) {
+  interp_error e = of_access(from, at, INTERP_ON_ITS_WAY, TESS_RACE);
+  e.iter[0] = m->copies->thread;
+  e.write[0] = e.write[1] = true;
+  machine_fault(m, e);
+}
+
 void machine_race(machine *m, const code_access *a, uint64_t at, uint32_t d,
                   uint32_t t, bool wrote, bool writes) {
   interp_error e = of_access(a, at, INTERP_RACE, TESS_RACE);

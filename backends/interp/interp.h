@@ -34,7 +34,8 @@
  *
  * Copies.  What a thread stores to shared memory between async_begin and
  * async_commit is on its way until an async_wait of that thread says that it
- * is there: only then has it been written, and nobody may touch it before. */
+ * is there: only then has it been written, and nobody may touch it before, nor
+ * change what it is copied from. */
 #ifndef BACKENDS_INTERP_INTERP_H
 #define BACKENDS_INTERP_INTERP_H
 
@@ -78,7 +79,8 @@ typedef enum interp_fault {
   INTERP_DIVERGENCE,       /* TESS_RACE: a barrier, or what a warp does
                             * together, not reached by all: iter          */
   INTERP_ON_ITS_WAY,       /* TESS_RACE: an element that a thread, iter[0],
-                            * copies and has not waited for; write[1]     */
+                            * copies and has not waited for; write[1];
+                            * write[0]: the one that it copies from       */
   INTERP_LANES,            /* TESS_RACE: what is wrong with how the lanes of
                             * a warp meet; iter: threads                  */
   INTERP_OUTSIDE,          /* TESS_BOUNDS: dim, at, lo, extent            */

@@ -46,11 +46,15 @@ typedef struct machine_buf {
 typedef struct machine_copy {
   const code_access *a;
   uint64_t at;
-  uint32_t group;
+  const code_access *from; /* what was loaded last; NULL: of an input */
+  uint64_t from_at;
+  uint32_t group, time;
 } machine_copy;
 typedef struct machine_copies {
   bool open;
   uint32_t thread, groups; /* committed */
+  const code_access *from; /* while open: what was loaded last */
+  uint64_t from_at;
   uint32_t n, room;
   machine_copy *v;         /* oldest first */
 } machine_copies;
@@ -152,6 +156,13 @@ bool machine_write(machine *m, const code_access *a, uint64_t at);
 
 /* ---- copies (copies.c) -------------------------------------------------- */
 
+/* What a copy may take; NULL: an element that nobody writes. */
+static inline void machine_take(machine *m, const code_access *a,
+                                uint64_t at) {
+  if (!m->copies || !m->copies->open) return;
+  m->copies->from = a;
+  m->copies->from_at = at;
+}
 /* The element that was just stored is on its way; false: fault. */
 bool machine_send(machine *m, const code_access *a, uint64_t at);
 /* OP_ASYNC; false: fault. */
@@ -167,6 +178,8 @@ void machine_outside(machine *m, const code_access *a, uint32_t dim,
 void machine_unwritten(machine *m, const code_access *a, uint64_t at);
 void machine_on_its_way(machine *m, const code_access *a, uint64_t at,
                         bool writes);
+/* What access `from` took was written before the copy was there. */
+void machine_overtaken(machine *m, const code_access *from, uint64_t at);
 /* The earlier access at time t raced at level d; t 0: not known. */
 void machine_race(machine *m, const code_access *a, uint64_t at, uint32_t d,
                   uint32_t t, bool wrote, bool writes);

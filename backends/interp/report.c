@@ -118,9 +118,10 @@ static void put_fault(const ir_program *p, const interp_error *e,
     return;
   case INTERP_ON_ITS_WAY:
     put_element(p, e, out);
-    str_printf(out, " is %s while thread %lld copies it and has not waited "
+    str_printf(out, " is %s while thread %lld copies %s and has not waited "
                     "for that",
-               e->write[1] ? "written" : "read", (long long)e->iter[0]);
+               e->write[1] ? "written" : "read", (long long)e->iter[0],
+               e->write[0] ? "from it" : "it");
     put_stmt(p, e->stmt, out);
     return;
   case INTERP_LANES:

@@ -49,14 +49,15 @@ static bool is_before(moment a, moment b) {
   return a.time < b.time || (a.time == b.time && a.order < b.order);
 }
 
-/* When the last group that statement i needs was sent; false: none. */
+/* When the last group was sent that has to be there before statement i: it
+ * touches what was copied, or changes what was copied from.  false: none. */
 static bool last_needed(const pipe *x, uint32_t i, moment *out) {
   bool any = false;
   for (uint32_t a = 0; a < x->naccess; a++)
     for (uint32_t b = 0; b < x->naccess; b++) {
       const pipe_access *from = &x->access[a], *to = &x->access[b];
       if (to->by != i || from->by == i || from->buf != to->buf ||
-          !from->writes || !x->async[from->by])
+          !(from->writes || to->writes) || !x->async[from->by])
         continue;
       int64_t ago = !lower_pipe_runs_before(x, from->by, i, 0);
       moment m = {x->stage[from->by] - ago, x->order[from->by]};

@@ -133,6 +133,29 @@ static void not_written_meanwhile(void **state) {
            "that, in `S[i] = 1.0` (in block root)");
 }
 
+/* R[tx] = A[tx], copied to S; then R changes, before or after the wait. */
+static void source_changes(void **state) {
+  nest *n = *state;
+  for (int after = 0; after < 2; after++) {
+    kernel(n);
+    nest_store(n, R, tx, 0, nest_load(n, A, tx, 0));
+    say(n, IR_FN_ASYNC_BEGIN, 0);
+    nest_store(n, S, tx, 0, nest_load(n, R, tx, 0));
+    say(n, IR_FN_ASYNC_COMMIT, 0);
+    if (after) say(n, IR_FN_ASYNC_WAIT, 0);
+    nest_store(n, R, tx, 0, ir_real(&n->p, F32, 1));
+    if (!after) say(n, IR_FN_ASYNC_WAIT, 0);
+    if (after)
+      assert_int_equal(run(n), TESS_OK);
+    else
+      must_say(n, TESS_RACE,
+               "R[0] is written while thread 0 copies from it and has not "
+               "waited for that, in `S[i] = R[i]` (in block root)");
+    teardown(state);
+    setup(state);
+  }
+}
+
 static void out_of_order(void **state) {
   nest *n = *state;
   kernel(n);
@@ -274,6 +297,7 @@ int main(void) {
       TEST(waited_too_late),
       TEST(all_but_one),
       TEST(not_written_meanwhile),
+      TEST(source_changes),
       TEST(out_of_order),
       PIPE(stages),
       PIPE(virtual_threads),

@@ -52,12 +52,22 @@ typedef struct writer {
   ir_stmt block;
 } writer;
 
-static writer open_writer(const char *name, ir_expr i, int64_t extent) {
-  ir_expr j = nest_loop(&n, WIDE, IR_SERIAL);
+static writer open_writer_over(ir_expr j, const char *name, ir_expr i,
+                               int64_t extent) {
   writer w = {.block = nest_block(&n, name)};
   w.i = nest_iter(&n, IR_SPATIAL, extent, i);
   w.j = nest_iter(&n, IR_SPATIAL, WIDE, j);
   return w;
+}
+
+static writer open_writer(const char *name, ir_expr i, int64_t extent) {
+  return open_writer_over(nest_loop(&n, WIDE, IR_SERIAL), name, i, extent);
+}
+
+/* Each j is a thread's. */
+static writer open_threads(const char *name, ir_expr i, int64_t extent) {
+  ir_expr j = nest_thread(&n, WIDE, IR_THREADIDX_X);
+  return open_writer_over(j, name, i, extent);
 }
 
 static void close_writer(const writer *w) {
@@ -200,6 +210,38 @@ static void async_stages(void **state) {
   must_work();
   annotate(loop, "software_pipeline_async_stages", 1, (int64_t[]){2});
   refused("names stage 2, which no statement has");
+}
+
+/* What is copied from is not changed before the copy is there. */
+static void async_source(void **state) {
+  (void)state;
+  const int64_t rows = 4;
+  ir_buf a = nest_param(&n, "A", F32, IR_ROLE_INPUT, 2 * rows, WIDE, 0);
+  ir_buf x = nest_param(&n, "X", F32, IR_ROLE_OUTPUT, 2 * rows, WIDE, 0);
+  ir_buf c = nest_param(&n, "C", F32, IR_ROLE_OUTPUT, 2 * rows, WIDE, 0);
+  ir_buf t = nest_local(&n, "T", F32, IR_SCOPE_SHARED, WIDE, 0, 0);
+  ir_expr y = nest_thread(&n, 2, IR_BLOCKIDX_X);
+  ir_expr i = nest_loop(&n, rows, IR_SERIAL);
+  ir_stmt loop = n.at;
+  ir_expr row = add(ir_mul(&n.p, y, nest_num(&n, rows)), i);
+  writer w = open_threads("P", row, 2 * rows);
+  nest_store(&n, x, w.i, w.j, nest_load(&n, a, w.i, w.j));
+  close_writer(&w);
+  w = open_threads("T", row, 2 * rows);
+  nest_store(&n, t, w.j, 0, nest_load(&n, x, w.i, w.j));
+  close_writer(&w);
+  w = open_threads("Q", row, 2 * rows);
+  nest_store(&n, x, w.i, w.j, one());
+  close_writer(&w);
+  w = open_threads("C", row, 2 * rows);
+  ir_expr mirror = ir_sub(&n.p, nest_num(&n, WIDE - 1), w.j);
+  nest_store(&n, c, w.i, w.j, nest_load(&n, t, mirror, 0));
+  close_writer(&w);
+  nest_close(&n, 2);
+  nest_finish(&n);
+  stages(loop, 4, (int64_t[]){0, 0, 0, 1}, (int64_t[]){0, 1, 2, 3});
+  annotate(loop, "software_pipeline_async_stages", 1, (int64_t[]){0});
+  must_work();
 }
 
 static void racing_loop(void **state) {
@@ -385,7 +427,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(two_stages), TEST(one_version), TEST(short_loops), TEST(doubled),
       TEST(doubled_in_a_pipeline), TEST(wrong_lists), TEST(missing_list),
-      TEST(async_stages), TEST(racing_loop), TEST(no_such_write),
+      TEST(async_stages), TEST(async_source), TEST(racing_loop), TEST(no_such_write),
       TEST(carried), TEST(random_pipelines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
