@@ -92,13 +92,17 @@ bool sch_same_region(const ir_program *p, ir_region a, ir_region b);
 static inline bool sch_has_init(const ir_program *p, ir_stmt block) {
   return p->stmt.v[block].alt != 0;
 }
+/* Gives a block with reduce iters the same in whatever order these run, its
+ * init aside: is it a reduction, beyond being called one (analysis/commute.c)?
+ */
+bool sch_reduction_commutes(const ir_program *p, ir_stmt block);
 /* What a block is within `top`, a block or loop above it: properties that
  * look at other blocks (dominant) look at the child blocks of `top`. */
 enum {
   SCH_DOMINANT = 1,   /* the only writer of each buffer it writes */
   SCH_COMPLETE = 2,   /* all iters spatial, dominant, reads nothing it writes */
-  SCH_REDUCTION = 4   /* init, affine, no opaque iter, dominant, and no reduce
-                       * iter in the place it writes */
+  SCH_REDUCTION = 4   /* init, affine, no opaque iter, dominant, no reduce
+                       * iter in the place it writes, and it commutes */
 };
 unsigned sch_block_props(sch_state *s, ir_stmt top, ir_stmt block);
 /* The map from the loops around the block to its iters is a bijection onto

@@ -65,7 +65,7 @@ unsigned sch_block_props(sch_state *s, ir_stmt top, ir_stmt block) {
   unsigned props = SCH_DOMINANT;
   if (spatial && !reads_what_it_writes(p, block)) props |= SCH_COMPLETE;
   if (sch_has_init(p, block) && !opaque && !reduce_iter_in_writes(p, block) &&
-      sch_is_affine(s, block))
+      sch_reduction_commutes(p, block) && sch_is_affine(s, block))
     props |= SCH_REDUCTION;
   return props;
 }

@@ -146,12 +146,13 @@ bool sch_check_movable(sch_state *s, ir_stmt scope, ir_stmt block) {
   const ir_program *p = s->p;
   ir_span it = ir_blk(p, block)->iters, w = ir_blk(p, block)->writes;
   bool init = sch_has_init(p, block);
+  bool reduces = init && sch_reduction_commutes(p, block);
   if (!w.n)
     return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
                       .t = "it writes nothing");
   for (uint32_t k = it.at; k < it.at + it.n; k++)
     if (p->iter.v[k].kind == IR_OPAQUE ||
-        (p->iter.v[k].kind == IR_REDUCE && !init))
+        (p->iter.v[k].kind == IR_REDUCE && !reduces))
       return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
                         .t = "one of its iterations must keep its order");
   for (uint32_t i = w.at; i < w.at + w.n && !init; i++)

@@ -21,9 +21,6 @@ typedef struct nest {
  * moves while the spatial iters stand still, and drives one of them. */
 enum { DRIVES_S = 1, DRIVES_R = 2, DRIVES_O = 4, PURE_R = 8, SHARED = 16 };
 
-static const uint8_t drives_kind[] = {
-    [IR_SPATIAL] = DRIVES_S, [IR_REDUCE] = DRIVES_R, [IR_OPAQUE] = DRIVES_O};
-
 /* ---- which loops drive what
  * ------------------------------------------------------ */
 
@@ -46,12 +43,24 @@ static void mark(const nest *t, ir_expr e, uint8_t bits) {
   for (uint32_t i = 0; i < k; i++) mark(t, arg[i], bits);
 }
 
+static bool has_kind(const ir_program *p, ir_stmt block, ir_iter_kind kind) {
+  ir_span it = ir_blk(p, block)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (p->iter.v[i].kind == kind) return true;
+  return false;
+}
+
+/* The reduce iters of what is no reduction are ordered, too. */
 static void mark_block(nest *t, ir_stmt block) {
   const ir_program *p = t->d.s->p;
   ir_span it = ir_blk(p, block)->iters;
+  uint8_t kind[] = {
+      [IR_SPATIAL] = DRIVES_S, [IR_REDUCE] = DRIVES_R, [IR_OPAQUE] = DRIVES_O};
+  if (has_kind(p, block, IR_REDUCE) && !sch_reduction_commutes(p, block))
+    kind[IR_REDUCE] |= DRIVES_O;
   memset(t->drives, 0, p->var.n);
   for (uint32_t i = it.at; i < it.at + it.n; i++)
-    mark(t, p->iter.v[i].bind, drives_kind[p->iter.v[i].kind]);
+    mark(t, p->iter.v[i].bind, kind[p->iter.v[i].kind]);
 }
 
 /* Marks PURE_R and SHARED, for a reduction whose points are each reached
@@ -212,13 +221,6 @@ static bool place_tells_point(nest *t, ir_stmt block, ir_region w) {
   for (uint32_t i = 0; i < d.n; i++)
     if (delta[i].lo || delta[i].hi) return false;
   return true;
-}
-
-static bool has_kind(const ir_program *p, ir_stmt block, ir_iter_kind kind) {
-  ir_span it = ir_blk(p, block)->iters;
-  for (uint32_t i = it.at; i < it.at + it.n; i++)
-    if (p->iter.v[i].kind == kind) return true;
-  return false;
 }
 
 /* The block's writes against its own accesses.  Writing again gives what was

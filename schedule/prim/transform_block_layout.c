@@ -93,9 +93,10 @@ static bool check_order(sch_state *s, ir_stmt block, const sch_layout *l) {
   const ir_program *p = s->p;
   if (keeps_order(s, l)) return true;
   ir_span it = ir_blk(p, block)->iters, w = ir_blk(p, block)->writes;
+  bool reduces = sch_has_init(p, block) && sch_reduction_commutes(p, block);
   for (uint32_t k = it.at; k < it.at + it.n; k++)
     if (p->iter.v[k].kind == IR_OPAQUE ||
-        (p->iter.v[k].kind == IR_REDUCE && !sch_has_init(p, block)))
+        (p->iter.v[k].kind == IR_REDUCE && !reduces))
       return not_complete(s, block,
                           "one of its iterations must keep its order");
   for (uint32_t i = w.at; i < w.at + w.n; i++)

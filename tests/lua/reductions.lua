@@ -1,0 +1,119 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A block whose iteration is called a reduction is believed to be one only
+-- where its update says so: what is none keeps the order of its iterations.
+local ts = require "tessera"
+
+-- C[i] after `update` with A[i, k] for each k; init: it starts from 0.
+local function program(update, init)
+  local b = ts.builder "reduced"
+  local A, M = b:input("A", { 4, 8 }), b:input("M", { 4, 8 }, "bool")
+  local C = b:output("C", { 4 })
+  local D = b:output("D", { 4 })
+  if not init then
+    b:loop("z", 0, 4, function(z)
+      b:block("zero", { { "v", extent = 4, bind = z } }, function(v)
+        b:store(C, { v }, 0)
+      end)
+    end)
+  end
+  b:loop("i", 0, 4, function(i)
+    b:loop("k", 0, 8, function(k)
+      b:block("c", { { "vi", extent = 4, bind = i },
+                     { "vk", "reduce", extent = 8, bind = k } },
+              function(vi, vk)
+        if init then b:init(function() b:store(C, { vi }, 0) end) end
+        update(b, C, vi, A(vi, vk), M(vi, vk))
+      end)
+    end)
+  end)
+  b:loop("j", 0, 4, function(j)
+    b:block("d", { { "v", extent = 4, bind = j } }, function(v)
+      b:store(D, { v }, C(v) + 1)
+    end)
+  end)
+  return b:program()
+end
+
+local function value(f)
+  return function(b, C, i, a, m) b:store(C, { i }, f(C(i), a, m)) end
+end
+
+local sums = {
+  sum = value(function(c, a) return c + a end),
+  swapped = value(function(c, a) return a * 2 + c end),
+  ["sum of three"] = value(function(c, a) return a + (c + a * a) end),
+  difference = value(function(c, a) return c - a end),
+  product = value(function(c, a) return c * a end),
+  maximum = value(function(c, a) return ts.max(c, a) end),
+  ["minimum of three"] = value(function(c, a)
+    return ts.min(ts.min(c, a), 1)
+  end),
+  chosen = value(function(c, a, m) return ts.select(m, c + a, c) end),
+  guarded = function(b, C, i, a, m)
+    b:when(m, function() b:store(C, { i }, C(i) + a) end)
+  end,
+}
+local others = {
+  recurrence = value(function(c, a) return c * 2 + a end),
+  last = value(function(_, a) return a end),
+  negated = value(function(c, a) return a - c end),
+  squared = value(function(c, a) return c + c * a end),
+  quotient = value(function(c, a) return a / (c + 2) end),
+  ["chosen by the result"] = value(function(c, a)
+    return ts.select(ts.lt(c, 3), c + a, c)
+  end),
+  ["of two kinds"] = value(function(c, a, m)
+    return ts.select(m, c + a, c * a)
+  end),
+  ["guarded by the result"] = function(b, C, i, a)
+    b:when(ts.lt(C(i), 3), function() b:store(C, { i }, C(i) + a) end)
+  end,
+  ["one after the other"] = function(b, C, i, a)
+    b:store(C, { i }, C(i) + a)
+    b:store(C, { i }, C(i) * 2)
+  end,
+}
+
+local function reordered(p)
+  local s = ts.schedule(p)
+  local _, k = s:get_loops(s:get_block "c")
+  local outer, inner = s:split(k, { 4, 2 })
+  local ok, e = pcall(s.reorder, s, inner, outer)
+  return ok, s, e
+end
+
+for _, init in ipairs { true, false } do
+  for name, update in pairs(sums) do
+    local p = program(update, init)
+    local ok, s, e = reordered(p)
+    assert(ok, name .. ": " .. tostring(e))
+    local same, why = ts.equivalent(s, p)
+    assert(same, name .. ": " .. tostring(why))
+  end
+  for name, update in pairs(others) do
+    local p = program(update, init)
+    local ok, s, e = reordered(p)
+    assert(not ok, name .. " was reordered")
+    assert(e.reason == "ORDER_OPAQUE", name .. ": " .. tostring(e))
+    -- Points of the spatial iteration may change places as before.
+    local t = ts.schedule(p)
+    local i, k = t:get_loops(t:get_block "c")
+    t:reorder(k, i)
+    local same, why = ts.equivalent(t, p)
+    assert(same, name .. ": " .. tostring(why))
+  end
+end
+
+-- A nest that is made anew runs in the order of the iterations.
+for _, case in ipairs { { sums.sum, true }, { others.recurrence, false } } do
+  local s = ts.schedule(program(case[1], true))
+  local ok, e = pcall(s.compute_at, s, s:get_block "c",
+                      s:get_loops(s:get_block "d"))
+  assert(ok == case[2], tostring(e))
+  assert(ok or tostring(e):find("must keep its order", 1, true), tostring(e))
+  s = ts.schedule(program(case[1], true))
+  ok, e = pcall(s.transform_block_layout, s, s:get_block "c",
+                function(i, k) return i, k % 2, k // 2 end)
+  assert(ok == case[2], tostring(e))
+  assert(ok or tostring(e):find("must keep its order", 1, true), tostring(e))
+end
