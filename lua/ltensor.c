@@ -4,11 +4,20 @@
 #include "lua/lt.h"
 #include <string.h>
 
-#define MAX_DIM 8
+#define MAX_DIM 16 /* as many as a tensor can have */
 
 LT_GC(tensor_gc, tess_tensor, tess_tensor_free)
 
 static tess_tensor *tensor(lua_State *L) { return lt_get(L, 1, LT_TENSOR); }
+
+/* An element from the value at index i; integers stay exact. */
+static void put(lua_State *L, tess_tensor *t, const int64_t *at, int i) {
+  if (lua_isboolean(L, i))
+    lt_check(L, tess_tensor_set_int(t, at, lua_toboolean(L, i)));
+  else if (lua_isinteger(L, i))
+    lt_check(L, tess_tensor_set_int(t, at, lua_tointeger(L, i)));
+  else lt_check(L, tess_tensor_set(t, at, lt_number(L, i, "an element")));
+}
 
 /* Fills element after element from nested tables, row-major. */
 static void fill(lua_State *L, tess_tensor *t, int i, uint32_t dim,
@@ -16,10 +25,7 @@ static void fill(lua_State *L, tess_tensor *t, int i, uint32_t dim,
   uint32_t ndim = tess_tensor_ndim(t);
   const int64_t *shape = tess_tensor_shape(t);
   if (dim == ndim) {
-    if (lua_isboolean(L, i))
-      lt_check(L, tess_tensor_set(t, at, lua_toboolean(L, i)));
-    else lt_check(L, tess_tensor_set(t, at,
-                                     lt_number(L, i, "an element")));
+    put(L, t, at, i);
     return;
   }
   if (!lua_istable(L, i) || luaL_len(L, i) != shape[dim])
@@ -111,36 +117,41 @@ static int new_tensor(lua_State *L) {
 }
 
 /* t:get(i, j) and t:set(i, j, value); indices count from 0, as the
- * program's do. */
-static void indices(lua_State *L, tess_tensor *t, int64_t *out) {
-  uint32_t n = tess_tensor_ndim(t);
-  for (uint32_t i = 0; i < n; i++) {
-    out[i] = luaL_checkinteger(L, (int)i + 2);
+ * program's do.  `more` arguments follow them. */
+static void indices(lua_State *L, tess_tensor *t, int more, int64_t *out) {
+  int n = (int)tess_tensor_ndim(t), given = lua_gettop(L) - 1 - more;
+  if (given != n)
+    lt_error(L, TESS_INVALID, "the tensor has %d dimension%s but is indexed "
+             "by %d", n, n == 1 ? "" : "s", given < 0 ? 0 : given);
+  for (int i = 0; i < n; i++) {
+    out[i] = luaL_checkinteger(L, i + 2);
     if (out[i] < 0 || out[i] >= tess_tensor_shape(t)[i])
-      lt_error(L, TESS_BOUNDS, "index %d is %d, outside of 0 .. %d", (int)i,
-               (int)out[i], (int)tess_tensor_shape(t)[i] - 1);
+      lt_error(L, TESS_BOUNDS, "index %d is %lld, outside of 0 .. %lld", i,
+               (long long)out[i], (long long)tess_tensor_shape(t)[i] - 1);
   }
 }
 
 static int get(lua_State *L) {
-  int64_t at[MAX_DIM];
+  int64_t at[MAX_DIM], i;
   double v;
   tess_tensor *t = tensor(L);
-  indices(L, t, at);
-  lt_check(L, tess_tensor_get(t, at, &v));
-  if (tess_tensor_dtype(t).code == TESS_FLOAT ||
-      tess_tensor_dtype(t).code == TESS_BFLOAT)
+  tess_dtype type = tess_tensor_dtype(t);
+  indices(L, t, 0, at);
+  if (type.code == TESS_FLOAT || type.code == TESS_BFLOAT) {
+    lt_check(L, tess_tensor_get(t, at, &v));
     lua_pushnumber(L, v);
-  else lua_pushinteger(L, (lua_Integer)v);
+  } else {
+    lt_check(L, tess_tensor_get_int(t, at, &i));
+    lua_pushinteger(L, i);
+  }
   return 1;
 }
 
 static int set(lua_State *L) {
   int64_t at[MAX_DIM];
   tess_tensor *t = tensor(L);
-  indices(L, t, at);
-  lt_check(L, tess_tensor_set(t, at,
-           luaL_checknumber(L, (int)tess_tensor_ndim(t) + 2)));
+  indices(L, t, 1, at);
+  put(L, t, at, lua_gettop(L));
   return 0;
 }
 

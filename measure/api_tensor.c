@@ -63,6 +63,14 @@ static tess_status find_element(tess_tensor *t, const int64_t *idx,
   return TESS_OK;
 }
 
+static void *tensor_at(const tess_tensor *t, int64_t i) {
+  return (char *)t->data + (size_t)i * ir_dtype_bytes(t->dtype);
+}
+
+static bool is_uint64(const tess_tensor *t) {
+  return t->dtype.code == TESS_UINT && t->dtype.bits == 64;
+}
+
 tess_status tess_tensor_get(tess_tensor *t, const int64_t *idx, double *out) {
   int64_t at;
   tess_status s = find_element(t, idx, &at);
@@ -75,11 +83,34 @@ tess_status tess_tensor_set(tess_tensor *t, const int64_t *idx, double v) {
   int64_t i;
   tess_status s = find_element(t, idx, &i);
   if (s) return s;
-  char *at = (char *)t->data + (size_t)i * ir_dtype_bytes(t->dtype);
   if (ir_is_float(t->dtype))
-    ir_put_real(t->dtype, ir_round_real(t->dtype, v), at);
+    ir_put_real(t->dtype, ir_round_real(t->dtype, v), tensor_at(t, i));
   else
-    ir_put_int(t->dtype, ir_cast_real_to_int(t->dtype, v), at);
+    ir_put_int(t->dtype, ir_cast_real_to_int(t->dtype, v), tensor_at(t, i));
+  return TESS_OK;
+}
+
+tess_status tess_tensor_get_int(tess_tensor *t, const int64_t *idx,
+                                int64_t *out) {
+  int64_t i;
+  tess_status s = find_element(t, idx, &i);
+  if (!s && ir_is_float(t->dtype))
+    s = ctx_fail(t->c, TESS_TYPE, "the tensor's elements are no integers");
+  if (!s) *out = ir_get_int(t->dtype, tensor_at(t, i));
+  return s;
+}
+
+tess_status tess_tensor_set_int(tess_tensor *t, const int64_t *idx, int64_t v) {
+  int64_t i;
+  tess_status s = find_element(t, idx, &i);
+  if (s) return s;
+  const tess_dtype from = {TESS_INT, 64, 1};
+  if (ir_is_float(t->dtype))
+    ir_put_real(t->dtype, ir_cast_int_to_real(t->dtype, from, v),
+                tensor_at(t, i));
+  else
+    ir_put_int(t->dtype, is_uint64(t) ? v : ir_cast_int(t->dtype, from, v),
+               tensor_at(t, i));
   return TESS_OK;
 }
 
@@ -107,15 +138,26 @@ tess_status tess_tensor_copy(tess_tensor *dst, tess_tensor *src) {
   return s;
 }
 
+/* |x - y| of integers of one type, as far as a double tells it. */
+static double distance(const tess_tensor *t, int64_t x, int64_t y) {
+  bool less = is_uint64(t) ? (uint64_t)x < (uint64_t)y : x < y;
+  return less ? (double)((uint64_t)y - (uint64_t)x)
+              : (double)((uint64_t)x - (uint64_t)y);
+}
+
 tess_status tess_tensor_compare(tess_tensor *a, tess_tensor *b, double *abs,
                                 double *rel) {
   tess_status s = check_same_shape(a, b, false);
   if (s) return s;
   *abs = *rel = 0;
+  bool exact = ir_is_int(a->dtype) && ir_dtype_eq(a->dtype, b->dtype);
   for (int64_t i = 0; i < a->size; i++) {
     double x = tensor_element(a, i), y = tensor_element(b, i);
-    if (x == y) continue;
-    double d = fabs(x - y), most = fmax(fabs(x), fabs(y));
+    double d = exact ? distance(a, ir_get_int(a->dtype, tensor_at(a, i)),
+                                ir_get_int(b->dtype, tensor_at(b, i)))
+                     : fabs(x - y);
+    if (x == y && !(d > 0)) continue;
+    double most = fmax(fabs(x), fabs(y));
     if (isnan(d)) d = INFINITY;
     double r = isfinite(d) ? d / most : INFINITY;
     if (d > *abs) *abs = d;

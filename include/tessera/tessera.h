@@ -522,10 +522,18 @@ TESS_API tess_dtype tess_tensor_dtype(tess_tensor *t);
 TESS_API uint32_t tess_tensor_ndim(tess_tensor *t);
 TESS_API const int64_t *tess_tensor_shape(tess_tensor *t);
 TESS_API int64_t tess_tensor_size(tess_tensor *t);    /* elements */
+/* An element as a double, which may round those of 64-bit integers.  What is
+ * set is rounded to a float; to an integer it is cut off and saturates. */
 TESS_API tess_status tess_tensor_get(tess_tensor *t, const int64_t *idx,
                                      double *out);
 TESS_API tess_status tess_tensor_set(tess_tensor *t, const int64_t *idx,
                                      double v);
+/* The same of integers, exactly: get takes no tensors of floats (TYPE), and
+ * an element of uint64 is its 64 bits, so those from 2^63 on are negative. */
+TESS_API tess_status tess_tensor_get_int(tess_tensor *t, const int64_t *idx,
+                                         int64_t *out);
+TESS_API tess_status tess_tensor_set_int(tess_tensor *t, const int64_t *idx,
+                                         int64_t v);
 TESS_API tess_status tess_tensor_copy(tess_tensor *dst, tess_tensor *src);
 /* Greatest |a - b| and greatest relative difference; nan counts as inf. */
 TESS_API tess_status tess_tensor_compare(tess_tensor *a, tess_tensor *b,

@@ -90,6 +90,42 @@ static void test_elements(void **state) {
   tess_tensor_free(x);
 }
 
+/* What a double would round is kept as it is, and told apart. */
+static void test_integers(void **state) {
+  tess_context *c = *state;
+  const int64_t values[] = {(INT64_C(1) << 53) + 1, INT64_MAX, INT64_MIN, -1};
+  const int64_t at[] = {0};
+  int64_t v;
+  double abs, rel;
+  for (int i = 0; i < 8; i++) {
+    const char *type = i % 2 ? "uint64" : "int64";
+    tess_tensor *x = make(c, type, 1, (int64_t[]){1}, "zeros");
+    tess_tensor *y = make(c, type, 1, (int64_t[]){1}, "zeros");
+    assert_int_equal(tess_tensor_set_int(x, at, values[i / 2]), TESS_OK);
+    assert_int_equal(tess_tensor_get_int(x, at, &v), TESS_OK);
+    assert_true(v == values[i / 2]);
+    assert_int_equal(tess_tensor_set_int(y, at, v ^ 1), TESS_OK);
+    assert_int_equal(tess_tensor_compare(x, y, &abs, &rel), TESS_OK);
+    assert_true(abs == 1 && rel > 0);
+    assert_int_equal(tess_tensor_get_int(x, (int64_t[]){1}, &v), TESS_BOUNDS);
+    assert_int_equal(tess_tensor_set_int(x, (int64_t[]){-1}, 0), TESS_BOUNDS);
+    tess_tensor_free(x);
+    tess_tensor_free(y);
+  }
+  tess_tensor *x = make(c, "uint8", 0, NULL, "zeros");
+  assert_int_equal(tess_tensor_set_int(x, NULL, -3), TESS_OK);
+  assert_int_equal(tess_tensor_get_int(x, NULL, &v), TESS_OK);
+  assert_true(v == 0);
+  tess_tensor_free(x);
+  x = make(c, "float32", 0, NULL, "zeros");
+  double real;
+  assert_int_equal(tess_tensor_set_int(x, NULL, 3), TESS_OK);
+  assert_int_equal(tess_tensor_get(x, NULL, &real), TESS_OK);
+  assert_true(real == 3);
+  assert_int_equal(tess_tensor_get_int(x, NULL, &v), TESS_TYPE);
+  tess_tensor_free(x);
+}
+
 static void test_refused(void **state) {
   tess_context *c = *state;
   tess_tensor *x;
@@ -432,6 +468,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_fills, start, end),
       cmocka_unit_test_setup_teardown(test_elements, start, end),
+      cmocka_unit_test_setup_teardown(test_integers, start, end),
       cmocka_unit_test_setup_teardown(test_refused, start, end),
       cmocka_unit_test_setup_teardown(test_compare, start, end),
       cmocka_unit_test_setup_teardown(test_text, start, end),
