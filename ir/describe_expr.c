@@ -167,7 +167,15 @@ tess_status describe_int(ir_builder *b, tess_dtype t, int64_t v,
     return err_set(b->err, TESS_TYPE,
                    "an integer constant needs an integer "
                    "type");
-  return describe_give(b, ir_int(&b->p, t, v), 1, out);
+  bool ok = t.code == TESS_BOOL   ? v == 0 || v == 1
+            : t.code == TESS_UINT ? t.bits == 64 || fits(t, v)
+                                  : fits(t, v);
+  if (ok) return describe_give(b, ir_int(&b->p, t, v), 1, out);
+  tess_status s = err_set(b->err, TESS_TYPE,
+                          "a constant is %lld, which is not a value of %s",
+                          (long long)v, name_of(b, t));
+  arena_reset(&b->scratch);
+  return s;
 }
 
 tess_status describe_real(ir_builder *b, tess_dtype t, double v,
@@ -316,10 +324,19 @@ static ir_fn find_fn(const char *name) {
   return IR_FN_NONE;
 }
 
+/* Unsigned integers wrap, and have no -1 to multiply by. */
 static tess_status negate(ir_builder *b, describe_expr x, describe_expr *out) {
-  describe_expr minus;
-  tess_status s = describe_literal(b, -1, true, &minus);
-  return s ? s : describe_binary(b, "*", x, minus, out);
+  describe_expr k;
+  const describe_value *v = describe_get(b, x, "the operand of '-'");
+  if (!v) return TESS_INVALID;
+  uint32_t code = own_type(b, v).code;
+  if (code == TESS_BOOL)
+    return err_set(b->err, TESS_TYPE, "'-' does not work on bool");
+  bool wraps = code == TESS_UINT;
+  tess_status s = describe_literal(b, wraps ? 0 : -1, true, &k);
+  if (s) return s;
+  return wraps ? describe_binary(b, "-", k, x, out)
+               : describe_binary(b, "*", x, k, out);
 }
 
 static tess_status invert(ir_builder *b, describe_expr x, describe_expr *out) {

@@ -212,6 +212,9 @@ builder.__index = builder
 -- of them may have some open: this one.
 local opened
 
+-- The builder that made each buffer; its program is the one that can fill it.
+local owner = setmetatable({}, { __mode = "k" })
+
 -- Whether this builder can be used here.
 local function enter(self)
   if type(self) ~= "table" or getmetatable(self) ~= builder then
@@ -251,6 +254,7 @@ end
 local function parameter(self, role, list, name, shape, dtype, scope)
   local b = self.core.buffer(name, shape, dtype, scope or "global", role, true)
   table.insert(list, b)
+  owner[b] = self
   return b
 end
 
@@ -274,7 +278,9 @@ end
 
 function builder:buffer(name, shape, dtype, scope)
   enter(self)
-  return self.core.buffer(name, shape, dtype, scope or "global", nil, false)
+  local b = self.core.buffer(name, shape, dtype, scope or "global", nil, false)
+  owner[b] = self
+  return b
 end
 
 -- b:loop("i", lo, extent, function(i) ... end)
@@ -339,6 +345,12 @@ end
 
 function builder:store(buffer, indices, value)
   enter(self)
+  local made = owner[buffer]
+  if made and made ~= self then
+    self.core.invalid(("%s is a buffer of builder '%s', and builder '%s' " ..
+                       "cannot store to it")
+                      :format(tostring(buffer), made.name, self.name))
+  end
   if self.fixed[buffer] then
     self.core.invalid(("input '%s' cannot be stored to; a parameter that is " ..
                        "changed in place is made by b:inout")

@@ -289,6 +289,87 @@ do
   assert(s:get(0) == 2 * (10 - 26) and u:get(0) == s:get(0))
 end
 
+-- Integers wrap, unsigned ones too, so each has a negative; a constant is a
+-- value of its type.
+do
+  for dtype, want in pairs { uint8 = 251, uint16 = 65531, int8 = -5,
+                             uint32 = (1 << 32) - 5, uint64 = -5 } do
+    local A = ts.placeholder("A", { 1 }, dtype)
+    local N = ts.compute("N", { 1 }, function(i) return -A(i) end)
+    local p = ts.program("negative", { A }, { N })
+    local a, n = ts.tensor(dtype, { 1 }, { 5 }), ts.tensor(dtype, { 1 })
+    ts.interpret(p, { a, n })
+    assert(n:get(0) == want, dtype)
+    n = ts.tensor(dtype, { 1 })
+    ts.build(p)(a, n)
+    assert(n:get(0) == want, dtype)
+  end
+  local B = ts.placeholder("B", { 1 }, "bool")
+  local ok, e = pcall(function() return -B(0) end)
+  assert(not ok and tostring(e):find("'-' does not work on bool", 1, true))
+  for _, c in ipairs { { 300, "int8" }, { -129, "int8" }, { -1, "uint8" },
+                       { 256, "uint8" }, { 1 << 31, "int32" }, { 2, "bool" },
+                       { 1 << 32, "uint32" } } do
+    ok, e = pcall(ts.const, c[1], c[2])
+    assert(not ok and e.code == "TYPE", tostring(e))
+    assert(tostring(e):find(("a constant is %d, which is not a value of %s")
+                            :format(c[1], c[2]), 1, true), tostring(e))
+  end
+  for _, c in ipairs { { 127, "int8" }, { -128, "int8" }, { 255, "uint8" },
+                       { math.mininteger, "int64" }, { -1, "uint64" },
+                       { 1, "bool" } } do
+    assert(ts.const(c[1], c[2]))
+  end
+end
+
+-- Integers of 64 bits are exact all the way.
+do
+  local odd = (1 << 53) + 1
+  local values = { odd, -odd, math.maxinteger, math.mininteger, -1, 0 }
+  local unsigned = { uint642 = "18437736874454810623",
+                     uint644 = "9223372036854775808",
+                     uint645 = "18446744073709551615" }
+  for _, dtype in ipairs { "int64", "uint64" } do
+    local t = ts.tensor(dtype, { 6 }, values)
+    local u = ts.tensor(dtype, { 6 })
+    local path = os.tmpname()
+    for i, v in ipairs(values) do u:set(i - 1, v) end
+    t:save(path .. ".npy")
+    local w = ts.tensor(path .. ".npy")
+    os.remove(path)
+    os.remove(path .. ".npy")
+    for i, v in ipairs(values) do
+      assert(t:get(i - 1) == v and u:get(i - 1) == v and w:get(i - 1) == v)
+      local text = v < 0 and unsigned[dtype .. i] or tostring(v)
+      assert(tostring(t):find(text, 1, true), tostring(t))
+    end
+    assert(t:compare(u) == 0)
+    u:set(0, odd - 1)
+    assert(t:compare(u) == 1)
+    u:set(0, odd + 1)
+    assert(t:compare(u) == 1)
+  end
+  local small = ts.tensor("int8", { 2 }, { 300, -300 })
+  assert(small:get(0) == 127 and small:get(1) == -128)
+  local real = ts.tensor("float32", { 1 }, { odd })
+  assert(real:get(0) == 2.0 ^ 53)
+  -- As many indices as dimensions.
+  local m = ts.tensor("int8", { 2, 3 })
+  for _, f in ipairs { function() return m:get(1, 1, 1) end,
+                       function() return m:get(1) end,
+                       function() return m:get() end,
+                       function() return m:set(1, 1, 1, 5) end,
+                       function() return m:set(1, 5) end } do
+    local ok, e = pcall(f)
+    assert(not ok and tostring(e):find("the tensor has 2 dimensions but is " ..
+                                       "indexed by %d"), tostring(e))
+  end
+  assert(not pcall(m.set, m, 1, 1, "x") and not pcall(m.get, m, 1, 1.5))
+  local deep = ts.tensor("int8", { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 })
+  deep:set(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7)
+  assert(deep:get(0, 0, 0, 0, 0, 0, 0, 0, 0, 0) == 7)
+end
+
 -- Programs say what they are.
 do
   local ops = require "tessera.ops"
@@ -437,6 +518,14 @@ do
   fails("has 2^60 elements or more", ts.compute, "x", { half, half },
         function(i) return i end)
   assert(ts.placeholder("x", { half, half - 1 }))
+
+  -- A buffer is filled by the builder that made it.
+  for _, make in ipairs { b.inout, b.output, b.buffer } do
+    local theirs = make(b, "theirs", { 4 }, "int32")
+    fails("is a buffer of builder 'b', and builder 'inner' cannot store to it",
+          inner.store, inner, theirs, { 0 }, 1)
+  end
+  b = ts.builder("b")
   assert(fill(b, "y", 2) and b:program():verify())
 end
 
