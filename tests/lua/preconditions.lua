@@ -84,6 +84,10 @@ illegal("MERGE_DEPTH", P, function(s)
   local d = { L(s, "D") }
   s:merge(c[1], d[2])
 end)
+illegal("MERGE_BOUNDS", Q, function(s)
+  local i = s:split(L(s, "C"), { 4, 4 })
+  s:merge((L(s, "B")), i)
+end)
 illegal("LOOPS_NESTED", P, function(s)
   local c = { L(s, "C") }
   s:merge(c[1], c[2])

@@ -430,10 +430,16 @@ static void test_arithmetic(void **state) {
 
 /* ---- guards ------------------------------------------------------------ */
 
+#define SAME(table)                                                            \
+  (assert_int_equal(m.prog.table.n, f.base.table.n),                           \
+   assert_memory_equal(m.prog.table.v, f.base.table.v,                         \
+                       f.base.table.n * sizeof *f.base.table.v))
+
 static void test_guards(void **state) {
   (void)state;
   fixture f;
   vm_machine m;
+  vm_trace before;
   int64_t value;
   start(&f);
   uint32_t n;
@@ -449,13 +455,22 @@ static void test_guards(void **state) {
   assert_int_equal(vm_sched_get_int(&f.s, l, &value), TESS_TYPE);
   assert_int_equal(vm_sched_get_int(&f.s, 999, &value), TESS_TYPE);
   vm_machine_init(&m, &f.mem.heap);
+  vm_trace_init(&before, &f.mem.heap);
+  vm_trace_copy(&before, &f.s.trace);
   expect(&m, &f, (int64_t[]){1, 16}, 2, VM_GIVEN, TESS_OK, VM_W_NONE, 0);
   expect(&m, &f, (int64_t[]){1, 8}, 2, VM_GIVEN, TESS_REFUSED, VM_W_REFUSED,
          4);
   assert_string_equal(vm_failure_reason(&m), "GUARD_DIFFERS");
+  /* What went before changed nothing, and neither did the refusal. */
+  assert_true(vm_trace_equal(&before, &f.s.trace));
+  SAME(stmt), SAME(block), SAME(iter), SAME(region), SAME(var), SAME(buf);
+  SAME(anno), SAME(node), SAME(arg), SAME(text);
+  vm_trace_free(&before);
   vm_machine_free(&m);
   end(&f);
 }
+
+#undef SAME
 
 /* ---- a warm machine allocates nothing ---------------------------------- */
 
