@@ -96,6 +96,15 @@ static int rv_op(lua_State *L) {
   return arith(L, op);
 }
 
+/* The number of a variable of a schedule's, in the order in which they were
+ * made; nothing for anything else. */
+static int rv_number(lua_State *L) {
+  lt_rv *x = luaL_testudata(L, 1, LT_RV);
+  if (!x || *x->op) return 0;
+  lua_pushinteger(L, (lua_Integer)x->rv);
+  return 1;
+}
+
 static int no_compare(lua_State *L) {
   return lt_error(L, TESS_TYPE, "a random variable cannot be compared with < "
                   "or <=: read its value with sch:get");
@@ -161,5 +170,7 @@ void lt_open_rv(lua_State *L) {
   lua_getfield(L, -1, "_core");
   lua_pushcfunction(L, rv_op);
   lua_setfield(L, -2, "rv_op");
+  lua_pushcfunction(L, rv_number);
+  lua_setfield(L, -2, "rv_number");
   lua_pop(L, 1);
 }

@@ -16,12 +16,22 @@ typedef struct lt_hook {
   int why;                 /* the last reason, in the registry */
 } lt_hook;
 
-static const char running_key = 0;
+static const char running_key = 0, number_key = 0;
 
-/* The thread that runs the engine now: callbacks run on its stack. */
-static void enter(lua_State *L) {
+/* The thread that runs the engine now: callbacks run on its stack.  Runs are
+ * numbered. */
+void lt_enter(lua_State *L) {
   lua_pushthread(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &running_key);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &number_key);
+  lua_pushinteger(L, lua_tointeger(L, -1) + 1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &number_key);
+  lua_pop(L, 1);
+}
+
+static int run_number(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &number_key);
+  return 1;
 }
 
 static lua_State *running(lua_State *main) {
@@ -263,7 +273,7 @@ static int sketches(lua_State *L) {
     lt_box(L, LT_TRACE, 1);
     lua_seti(L, list, i + 1);
   }
-  enter(L);
+  lt_enter(L);
   lt_check(L, tess_space_sketches(s, p, t, MAX_SKETCHES, made, &n));
   for (uint32_t i = 0; i < MAX_SKETCHES; i++) {
     lua_geti(L, list, i + 1);
@@ -280,7 +290,7 @@ static int explain(lua_State *L) {
   tess_program *p = lt_program(L, 2);
   lua_settop(L, 3);
   tess_target *t = lt_to_target(L, 3);
-  enter(L);
+  lt_enter(L);
   lt_check(L, tess_space_explain(s, p, t, &text));
   lt_push_text(L, text);
   return 1;
@@ -292,31 +302,66 @@ static int space_tostring(lua_State *L) {
   return 1;
 }
 
-/* in_fresh_state(code, arg): runs code in a new Lua state, where tessera can
- * be required; gives the string it returns. */
-static int in_fresh_state(lua_State *L) {
-  const char *code = luaL_checkstring(L, 1);
-  const char *arg = luaL_optstring(L, 2, "");
+/* ---- fresh states ------------------------------------------------------------------------ */
+
+#define LT_STATE "tessera.state"
+
+static void close_opened(lua_State *F) {
+  if (F) lua_close(F);
+}
+LT_GC(state_close, lua_State, close_opened)
+
+/* In protected mode: what a program in Lua finds, and tessera.
+ * 1: package.path, 2: package.cpath. */
+static int open_state(lua_State *F) {
+  const char *const fields[] = {"path", "cpath"};
+  luaL_openlibs(F);
+  lua_getglobal(F, "package");
+  for (int i = 0; i < 2; i++) {
+    lua_pushstring(F, lua_touserdata(F, i + 1));
+    lua_setfield(F, -2, fields[i]);
+  }
+  luaL_requiref(F, "tessera", luaopen_tessera, 0);
+  return 0;
+}
+
+/* fresh_state(): a new Lua state, where tessera can be required. */
+static int fresh_state(lua_State *L) {
+  void **box = lt_box(L, LT_STATE, 0);
   lua_getglobal(L, "package");
   lua_getfield(L, -1, "path");
   lua_getfield(L, -2, "cpath");
   lua_State *F = luaL_newstate();
   if (!F) return lt_error(L, TESS_NOMEM, "no memory for a Lua state");
-  luaL_requiref(F, LUA_GNAME, luaopen_base, 1);
-  luaL_openlibs(F);
-  lua_getglobal(F, "package");
-  lua_pushstring(F, lua_tostring(L, -2)); lua_setfield(F, -2, "path");
-  lua_pushstring(F, lua_tostring(L, -1)); lua_setfield(F, -2, "cpath");
-  luaL_requiref(F, "tessera", luaopen_tessera, 0);
+  *box = F;
+  lua_pushcfunction(F, open_state);
+  for (int i = -2; i < 0; i++)
+    lua_pushlightuserdata(F, (void *)(uintptr_t)lua_tostring(L, i));
+  if (lua_pcall(F, 2, 0, 0) != LUA_OK)
+    return lt_error(L, TESS_NOMEM, "a Lua state: %s", lua_tostring(F, -1));
+  lua_pop(L, 3);
+  return 1;
+}
+
+/* 1: the code. */
+static int run_code(lua_State *F) {
+  if (luaL_loadstring(F, lua_touserdata(F, 1)) != LUA_OK) return lua_error(F);
+  lua_call(F, 0, 1);
+  luaL_tolstring(F, -1, NULL);
+  return 1;
+}
+
+/* state:run(code): whether it ran, and the text of what it gave. */
+static int state_run(lua_State *L) {
+  lua_State *F = lt_get(L, 1, LT_STATE);
+  const char *code = luaL_checkstring(L, 2);
   lua_settop(F, 0);
-  int bad = luaL_loadstring(F, code) != LUA_OK;
-  if (!bad) {
-    lua_pushstring(F, arg);
-    bad = lua_pcall(F, 1, 1, 0) != LUA_OK;
-  }
+  lua_pushcfunction(F, run_code);
+  lua_pushlightuserdata(F, (void *)(uintptr_t)code);
+  int bad = lua_pcall(F, 1, 1, 0) != LUA_OK;
+  const char *text = lua_tostring(F, -1);
   lua_pushboolean(L, !bad);
-  lua_pushstring(L, luaL_tolstring(F, -1, NULL));
-  lua_close(F);
+  lua_pushstring(L, text ? text : "an error that is no text");
   return 2;
 }
 
@@ -329,7 +374,10 @@ void lt_open_space(lua_State *L) {
     {"space_compose", compose}, {"space_by_hand", by_hand},
     {"space_union", join}, {"space_traces", of_traces},
     {"space_sketches", sketches}, {"space_explain", explain},
-    {"in_fresh_state", in_fresh_state}, {NULL, NULL}};
+    {"space_run", run_number}, {"fresh_state", fresh_state}, {NULL, NULL}};
+  static const luaL_Reg state_methods[] = {
+    {"run", state_run}, {"close", state_close}, {NULL, NULL}};
+  lt_class(L, LT_STATE, NULL, state_methods, state_close);
   lt_class(L, LT_SPACE, meta, methods, space_gc);
   lua_getfield(L, -1, "_core");
   luaL_setfuncs(L, core, 0);

@@ -83,6 +83,9 @@ tess_rv lt_to_rv(lua_State *L, int i, int s);
 /* A target at index i: nil (NULL), a string, or a target object; pushes one
  * value that keeps it alive. */
 tess_target *lt_to_target(lua_State *L, int i);
+/* Before the engine is asked for what may call modules back: they run on the
+ * stack of the thread L. */
+void lt_enter(lua_State *L);
 /* Fills `out` (max long) with the tensors in the table at index i. */
 uint32_t lt_to_tensors(lua_State *L, int i, uint32_t max, tess_tensor **out);
 /* "float32" at index i, d when absent; raises on an unknown one. */

@@ -443,6 +443,7 @@ static int tune(lua_State *L) {
   lua_setiuservalue(L, -2, 1);
   set_slot(&r, SLOT_SESSION);
   void **box = lt_box(L, LT_RESULT, 1);
+  lt_enter(L);
   tess_status s = tess_tune(p, target, space, &o, &made);
   *box = made;
   absorb_interrupt(L);

@@ -122,6 +122,11 @@ return ts.module {
     if not sch:needs_multi_level_tiling(block) then
       return nil, "it has no reduction that could reuse what it reads"
     end
+    if not tostring(p.structure):find "^[SR]+$" then
+      error(("parameter 'structure' is '%s': its letters are S, for tiles " ..
+             "of spatial loops, and R, for tiles of reduction loops")
+            :format(tostring(p.structure)), 0)
+    end
     local sketches = { sketch(sch:copy(), block, p, nil, false) }
     for _, level in ipairs(p.write_levels) do
       sketches[#sketches + 1] = sketch(sch:copy(), block, p, level, false)

@@ -1,6 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Are modules deterministic?  Their sketches are written again, in a fresh
--- Lua state where they can be required there, and compared.
+-- Are modules deterministic?  Their sketches are written again and again,
+-- each time in a fresh Lua state where they can be required there, and
+-- compared.
+
+local TIMES = 4                      -- besides the first
 
 -- The name by which `require` finds a module; nil for one made elsewhere.
 local function required_as(m)
@@ -43,31 +46,51 @@ local function texts(ts, modules, program, target)
   return list
 end
 
+-- What is freed first makes what is allocated then lie in another order.
 local fresh_code = [[
+local junk = {}
+for i = 1, 100 * %d do junk[i] = {} end
+junk = nil
+collectgarbage()
 local ts = require "tessera"
 local texts = require "tessera.check".texts
 return table.concat(texts(ts, %s, ts.load_program(%q), %q), "\1")
 ]]
 
--- The sketches as a fresh state writes them.
-local function fresh_texts(core, list, program, target)
-  local path = os.tmpname()
-  program:save(path)
-  local ok, text = core.in_fresh_state(fresh_code:format(list, path, target))
-  os.remove(path)
+local function in_state(state, code)
+  local ok, text = state:run(code)
   if not ok then error(text, 0) end
   local out = {}
   for t in text:gmatch("[^\1]+") do out[#out + 1] = t end
   return out
 end
 
--- check(ts, core, modules, program, target): true; or false and where the
--- second writing differs from the first.
-local function check(ts, core, modules, program, target)
-  local here, list = texts(ts, modules, program, target), list_text(modules)
-  local again = list and
-                fresh_texts(core, list, program, tostring(ts.target(target)))
-                or texts(ts, modules, program, target)
+-- The sketches as fresh states write them; those that are there at once have
+-- seeds of their own, by which Lua orders keys.
+local function fresh_texts(core, list, program, target)
+  local states, all, path = {}, {}, os.tmpname()
+  for n = 1, TIMES do states[n] = core.fresh_state() end
+  program:save(path)
+  local ok, e = pcall(function()
+    for n, state in ipairs(states) do
+      all[n] = in_state(state, fresh_code:format(n, list, path, target))
+    end
+  end)
+  os.remove(path)
+  for _, state in ipairs(states) do state:close() end
+  if not ok then error(e, 0) end
+  return all
+end
+
+-- The sketches as this state writes them again.
+local function texts_again(ts, modules, program, target)
+  local all = {}
+  for n = 1, TIMES do all[n] = texts(ts, modules, program, target) end
+  return all
+end
+
+-- true; or false and where a later writing differs from the first.
+local function compare(here, again)
   if #here ~= #again then
     return false, ("%d sketches, then %d"):format(#here, #again)
   end
@@ -75,6 +98,20 @@ local function check(ts, core, modules, program, target)
     if here[i] ~= again[i] then
       return false, ("sketch %d is\n%s\nthen\n%s"):format(i, here[i], again[i])
     end
+  end
+  return true
+end
+
+-- check(ts, core, modules, program, target): true; or false and where one
+-- writing differs from another.
+local function check(ts, core, modules, program, target)
+  local here, list = texts(ts, modules, program, target), list_text(modules)
+  local all = list and
+              fresh_texts(core, list, program, tostring(ts.target(target)))
+              or texts_again(ts, modules, program, target)
+  for _, again in ipairs(all) do
+    local same, where = compare(here, again)
+    if not same then return same, where end
   end
   return true
 end

@@ -383,54 +383,7 @@ end
 
 -- ---- modules and spaces ------------------------------------------------------------
 
--- The globals are replaced while a module runs; here they stay themselves.
-local next, pairs = next, pairs
-
--- pairs and next in a fixed order: numbers, then strings, then the rest by
--- their text.
-local function ordered_pairs(t)
-  local meta = getmetatable(t)
-  if meta and meta.__pairs then return meta.__pairs(t) end
-  local keys = {}
-  for k in next, t do keys[#keys + 1] = k end
-  local rank = { number = 1, string = 2 }
-  table.sort(keys, function(a, b)
-    local ra, rb = rank[type(a)] or 3, rank[type(b)] or 3
-    if ra ~= rb then return ra < rb end
-    if ra == 3 then return tostring(a) < tostring(b) end
-    return a < b
-  end)
-  local i = 0
-  return function()
-    i = i + 1
-    local k = keys[i]
-    if k ~= nil then return k, t[k] end
-  end, t, nil
-end
-
-local function ordered_next(t, key)
-  local found = key == nil
-  for k, v in ordered_pairs(t) do
-    if found then return k, v end
-    found = k == key
-  end
-  return nil
-end
-
-local function no_random()
-  error("a schedule module must be deterministic: draw with sch:sample_* " ..
-        "instead of math.random", 2)
-end
-
--- Calls f with what could make it depend on chance replaced.
-local function deterministic(f, ...)
-  local saved = { pairs = pairs, next = next, random = math.random }
-  _G.pairs, _G.next, math.random = ordered_pairs, ordered_next, no_random
-  local result = table.pack(pcall(f, ...))
-  _G.pairs, _G.next, math.random = saved.pairs, saved.next, saved.random
-  if not result[1] then error(result[2], 0) end
-  return table.unpack(result, 2, result.n)
-end
+local deterministic                 -- see tessera.determinism
 
 local module = {}
 module.__index = module
@@ -527,14 +480,14 @@ local function add_modules(ts, core)
   -- ts.strategy{ propose = function(self, session, n), observe = ... } and
   -- ts.cost_model{ predict =, update = }: checked tables.
   function ts.strategy(s)
-    if type(s.propose) ~= "function" then
+    if type(s) ~= "table" or type(s.propose) ~= "function" then
       error("ts.strategy takes { propose = function(self, session, n), " ..
             "observe = function(self, session, candidates) }", 2)
     end
     return s
   end
   function ts.cost_model(m)
-    if type(m.predict) ~= "function" then
+    if type(m) ~= "table" or type(m.predict) ~= "function" then
       error("ts.cost_model takes { predict = function(self, session, " ..
             "candidates), update = ... }", 2)
     end
@@ -556,6 +509,7 @@ return function(ts)
   add_expressions(ts, core)
   add_tensors(ts, core)
   add_builder(ts, core)
+  deterministic = require "tessera.determinism"(core)
   add_modules(ts, core)
   return ts
 end

@@ -103,6 +103,14 @@ do
   end
 end
 
+-- A parameter that makes no sense is named, with what would.
+for _, structure in ipairs { "XYZ", "", "SSr", 7 } do
+  local why = ts.space.compose { require "modules.multi_level_tiling" {
+    structure = structure } }:explain(p, "llvm")
+  assert(why:find(("C: failed: parameter 'structure' is '%s': its letters " ..
+                   "are S"):format(structure), 1, true), why)
+end
+
 -- Reading a sampled value in a module records a guard: a replay in which it
 -- differs is refused.
 do
@@ -150,6 +158,78 @@ do
   assert(math.random() < 1)                    -- elsewhere it works
 end
 
+-- So it is for what a file took at its head, and for what that reaches; the
+-- state is as it was before and after.
+do
+  local pairs, next, random = pairs, next, math.random
+  local helpers = { pick = function() return (random(1, 8)) end }
+  local function explain(apply)
+    return ts.space.compose { module("captured", function(sch, block)
+      if sch:block_info(block).name ~= "C" then return nil end
+      return apply(sch, block)
+    end) {} }:explain(p, "llvm")
+  end
+  local odd = { zeta = 1, alpha = 2, [3] = 3, [1] = 1, [true] = 5, mid = 4 }
+  local order = {}
+  local function add(k) order[#order + 1] = tostring(k) end
+  explain(function(sch)
+    for k in pairs(odd) do add(k) end
+    for k in next, odd do add(k) end
+    local k = next(odd, "alpha")
+    add(k)
+    add(next(odd, true) == nil)
+    -- What is removed on the way does not come.
+    local few = { a = 1, b = 2, c = 3 }
+    for key in pairs(few) do
+      few.b = nil
+      add(key)
+    end
+    return sch
+  end)
+  assert(table.concat(order, " ") == "1 3 alpha mid zeta true " ..
+         "1 3 alpha mid zeta true mid true a c", table.concat(order, " "))
+  local why = explain(function(sch) return helpers.pick() and sch end)
+  assert(why:find("sch:sample_", 1, true), why)
+  -- Random variables are ordered as they were made, objects by their text;
+  -- what has none has no order.
+  order = {}
+  local named = {}
+  for i = 9, 1, -1 do
+    named[setmetatable({}, { __tostring = function() return "k" .. i end })] =
+      i
+  end
+  explain(function(sch, block)
+    local loops = { sch:get_loops(block) }
+    local numbers = {}
+    for i = #loops, 1, -1 do numbers[loops[i]] = i end
+    for _, i in pairs(numbers) do add(i) end
+    for _, i in pairs(named) do add(i) end
+    return sch
+  end)
+  assert(table.concat(order, " ") == "1 2 3 1 2 3 4 5 6 7 8 9",
+         table.concat(order, " "))
+  for _, made in ipairs { function() return {} end,
+                          function() return function() end end } do
+    why = explain(function(sch)
+      for _ in pairs { [made()] = 1, [made()] = 2 } do end
+      return sch
+    end)
+    assert(why:find("keys that are of type " .. type(made()), 1, true), why)
+  end
+  why = explain(function(sch) return next({ a = 1 }, "b") or sch end)
+  assert(why:find("invalid key to 'next'", 1, true), why)
+  assert(pairs == _G.pairs and next == _G.next and random == math.random)
+  assert(random() < 1 and next { [{}] = 1, [{}] = 2 })
+  -- What was taken while a module ran is ordinary afterwards.
+  local kept
+  explain(function(sch)
+    kept = { pairs = _G.pairs, random = math.random }
+    return sch
+  end)
+  assert(kept.random() < 1)
+  for _ in kept.pairs { [{}] = 1, [{}] = 2 } do end
+end
+
 -- What comes with Tessera gives the same sketches in a fresh state.
 do
   local spaces = require "modules.spaces"
@@ -182,6 +262,37 @@ do
   end)
   local same, where = ts.space.check({ drifting {} }, p, "llvm")
   assert(same == false and where:find("sketch 1", 1, true), where)
+  -- Also where it does so only now and then.
+  count = 0
+  local rarely = module("rarely", function(sch, block)
+    if sch:block_info(block).name ~= "C" then return nil end
+    count = count + 1
+    sch:split((sch:get_loops(block)), { ts.auto, count > 3 and 4 or 2 })
+    return sch
+  end)
+  assert(ts.space.check({ rarely {} }, p, "llvm") == false)
+  -- And one that a file makes, in the third fresh state that reads it.
+  local base = os.tmpname()
+  local file = assert(io.open(base .. ".lua", "w"))
+  file:write(([[
+    local ts, log = require "tessera", assert(io.open(%q, "a"))
+    log:write "*"
+    local times = log:seek()
+    log:close()
+    return ts.module { name = "worn", apply = function(sch, block)
+      if sch:block_info(block).name ~= "C" then return nil end
+      sch:split((sch:get_loops(block)), { ts.auto, times > 3 and 4 or 2 })
+      return sch
+    end } ]]):format(base))
+  file:close()
+  local folder, name = base:match("^(.*)/([^/]*)$")
+  local path = package.path
+  package.path = folder .. "/?.lua;" .. path
+  same, where = ts.space.check({ require(name) {} }, p, "llvm")
+  package.path, package.loaded[name] = path, nil
+  os.remove(base)
+  os.remove(base .. ".lua")
+  assert(same == false and where:find("ts.auto, 4", 1, true), where)
 end
 
 -- Spaces: by hand, of traces, joined.
@@ -431,7 +542,9 @@ do
   end))
   assert(many)
   fails("ts.strategy takes", ts.strategy, {})
+  fails("ts.strategy takes", ts.strategy)
   fails("ts.cost_model takes", ts.cost_model, {})
+  fails("ts.cost_model takes", ts.cost_model, 7)
 end
 
 -- The database: a second run goes on where the first ended.

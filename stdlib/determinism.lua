@@ -1,0 +1,230 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Running functions that must not depend on chance: while one runs, pairs and
+-- next go in a fixed order, and math.random is an error.  (Lua orders keys by
+-- a seed of the state's, and by addresses.)
+--
+-- What a file took at its head, `local pairs, random = pairs, math.random`,
+-- is meant, too.  So all that the function can reach is looked through for
+-- places where one of the three is kept - globals, fields, upvalues - and
+-- these hold others while it runs.  Before and after, the host's state is as
+-- it was.
+
+local stock = { pairs = pairs, next = next, random = math.random }
+local pairs, next = pairs, next
+local depth = 0                      -- of such functions that run now
+
+-- ---- a fixed order ----------------------------------------------------------
+
+local ranks = { number = 1, string = 2, boolean = 3 }
+
+-- A rank, and what is compared within it; nil: nothing tells the key from
+-- others in the same way in every run.
+local function order_of(core, k)
+  local rank = ranks[type(k)]
+  if rank then return rank, rank == 3 and tostring(k) or k end
+  local number = core.rv_number(k)
+  if number then return 4, number end
+  local meta = debug.getmetatable(k)
+  if meta and rawget(meta, "__tostring") then return 5, tostring(k) end
+  return 6
+end
+
+local function no_order(k)
+  error(("the order of keys that are of type %s is not fixed, and a " ..
+         "schedule module must be deterministic: use numbers, strings or " ..
+         "random variables as keys, or a list"):format(type(k)), 4)
+end
+
+-- Numbers, strings and booleans; then random variables as they were made, and
+-- objects by the text that they give themselves.
+local function sorted_keys(core, t)
+  local keys, rank, by = {}, {}, {}
+  for k in next, t do
+    keys[#keys + 1] = k
+    rank[k], by[k] = order_of(core, k)
+  end
+  table.sort(keys, function(a, b)
+    if rank[a] ~= rank[b] then return rank[a] < rank[b] end
+    return rank[a] < 6 and by[a] < by[b]
+  end)
+  for i = 2, #keys do
+    local a, b = keys[i - 1], keys[i]
+    if rank[b] > 3 and rank[a] == rank[b] and by[a] == by[b] then
+      no_order(b)
+    end
+  end
+  return keys
+end
+
+local function ordered_pairs(core, t)
+  local meta = debug.getmetatable(t)
+  if type(t) ~= "table" or meta and rawget(meta, "__pairs") then
+    return pairs(t)
+  end
+  local keys, i = sorted_keys(core, t), 0
+  return function()
+    while i < #keys do
+      i = i + 1
+      local v = rawget(t, keys[i])
+      if v ~= nil then return keys[i], v end  -- not removed on the way
+    end
+  end, t, nil
+end
+
+-- The orders in which next goes through tables: keys, and their positions.
+local walks = setmetatable({}, { __mode = "k" })
+
+local function ordered_next(core, t, key)
+  if type(t) ~= "table" then return next(t, key) end
+  local walk = walks[t]
+  if key == nil or not walk or not walk.at[key] then
+    walk = { keys = sorted_keys(core, t), at = {} }
+    for i, k in ipairs(walk.keys) do walk.at[k] = i end
+    walks[t] = walk
+  end
+  local i = key == nil and 0 or walk.at[key]
+  if not i then error("invalid key to 'next'", 2) end
+  for n = i + 1, #walk.keys do
+    local k = walk.keys[n]
+    local v = rawget(t, k)
+    if v ~= nil then return k, v end
+  end
+  return nil
+end
+
+local function no_random()
+  error("a schedule module must be deterministic: draw with sch:sample_* " ..
+        "instead of math.random", 2)
+end
+
+-- ---- places -------------------------------------------------------------------
+
+-- What stands in the places; as in plain Lua where somebody keeps it longer.
+local guarded = {}
+
+local name_of = {}                   -- of the three
+for name, f in next, stock do name_of[f] = name end
+
+-- places[table or function][key or index of upvalue] = name
+local places, seen, run_seen
+
+local function note(owner, key, name)
+  local kept = places[owner] or {}
+  places[owner] = kept
+  kept[key] = name
+end
+
+local function visit(todo, owner, key, v)
+  if name_of[v] then
+    if key ~= nil then note(owner, key, name_of[v]) end
+    return
+  end
+  local kind = type(v)
+  if kind == "table" or kind == "function" or kind == "userdata" then
+    if not seen[v] then todo[#todo + 1] = v end
+  end
+end
+
+local parts = {}
+
+function parts.table(todo, t)
+  for k, v in next, t do
+    visit(todo, t, nil, k)
+    visit(todo, t, k, v)
+  end
+end
+
+parts["function"] = function(todo, f)
+  local i, name, v = 1, debug.getupvalue(f, 1)
+  while name do
+    visit(todo, f, i, v)
+    i = i + 1
+    name, v = debug.getupvalue(f, i)
+  end
+end
+
+function parts.userdata(todo, u)
+  local n, v, there = 1, debug.getuservalue(u, 1)
+  while there do
+    visit(todo, u, nil, v)
+    n = n + 1
+    v, there = debug.getuservalue(u, n)
+  end
+end
+
+-- Looks through what can be reached from these, but for what was seen.
+local function look_through(todo)
+  while #todo > 0 do
+    local v = table.remove(todo)
+    if not seen[v] then
+      seen[v] = true
+      parts[type(v)](todo, v)
+      local meta = debug.getmetatable(v)
+      if meta then todo[#todo + 1] = meta end
+    end
+  end
+end
+
+local function put(owner, key, old, new)
+  if type(owner) == "table" then
+    if rawget(owner, key) == old then rawset(owner, key, new) end
+    return
+  end
+  local _, v = debug.getupvalue(owner, key)
+  if v == old then debug.setupvalue(owner, key, new) end
+end
+
+local function exchange(from, to)
+  for owner, kept in next, places do
+    for key, name in next, kept do put(owner, key, from[name], to[name]) end
+  end
+end
+
+-- ---- running --------------------------------------------------------------------
+
+local function leave(outer, ok, ...)
+  depth = outer
+  if depth == 0 then exchange(guarded, stock) end
+  if not ok then error((...), 0) end
+  return ...
+end
+
+local function enter(outer, f, ...)
+  depth = outer + 1
+  exchange(stock, guarded)
+  return f(...)
+end
+
+local function make(core)
+  local versions = {
+    pairs = function(t) return ordered_pairs(core, t) end,
+    next = function(t, k) return ordered_next(core, t, k) end,
+    random = no_random,
+  }
+  for name, f in next, versions do
+    local ordinary = stock[name]
+    guarded[name] = function(...)
+      if depth > 0 then return f(...) end
+      return ordinary(...)
+    end
+  end
+
+  -- Calls f.  What it can reach is looked through once in a run of the
+  -- engine, whose number core.space_run tells.
+  local function call(f, ...)
+    local run = core.space_run()
+    if depth == 0 and run ~= run_seen then
+      run_seen, seen = run, setmetatable({}, { __mode = "k" })
+      places = setmetatable({}, { __mode = "k" })
+      for _, own in next, guarded do seen[own] = true end
+      seen[make], seen[call] = true, true
+    end
+    local roots = {}
+    for _, root in ipairs { f, ... } do visit(roots, roots, nil, root) end
+    look_through(roots)
+    return leave(depth, pcall(enter, depth, f, ...))
+  end
+  return call
+end
+
+return make
