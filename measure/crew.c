@@ -11,7 +11,8 @@
 enum {
   NOBODY = -1,
   TRIES = 2,
-  MUTE = 4, /* workers in a row that never answer, until none is asked */
+  MUTE = 4, /* workers in a row that never say what they are, until none is
+             * asked */
   DEFAULT_RECYCLE = 1000,
   CANCEL_MS = 50 /* how long a raised flag may go unnoticed */
 };
@@ -39,6 +40,16 @@ typedef struct crew {
 double crew_patience(const measure_pool *pool) {
   enum { PATIENCE = 60 };
   return pool->config.patience > 0 ? pool->config.patience : PATIENCE;
+}
+
+/* A worker greets as soon as it runs. */
+static double greeting_patience(const measure_pool *pool) {
+  enum { PATIENCE = 30 };
+  return pool->config.patience > 0 ? pool->config.patience : PATIENCE;
+}
+
+const char *measure_pool_mute(const measure_pool *pool) {
+  return pool->silent >= MUTE ? pool->config.worker_path : NULL;
 }
 
 /* ---- judging ------------------------------------------------------------ */
@@ -157,6 +168,7 @@ static void fail(crew *c, uint32_t job, tess_status s, const char *why) {
 /* The worker is of no more use.  Its job has a class now, or is done again
  * where the job is not to blame. */
 static void give_up(crew *c, place *x, tess_status s, const char *why) {
+  c->pool->silent += !x->w->greeted;
   worker_end(x->w);
   if (x->job == NOBODY) return;
   uint32_t job = leave(c, x);
@@ -178,6 +190,15 @@ static void lose(crew *c, place *x) {
   give_up(c, x, s, why);
 }
 
+/* Nobody waits so long twice for what was never seen to be a worker. */
+static void hear_no_greeting(crew *c, place *x) {
+  char why[128];
+  snprintf(why, sizeof why, "a worker took longer to answer than %g s",
+           greeting_patience(c->pool));
+  if (!c->pool->met) c->pool->silent += MUTE;
+  give_up(c, x, TESS_INFRA, why);
+}
+
 static void time_out(crew *c, place *x) {
   static const char *const what[] = {
       [JOB_IDLE] = "a worker took longer to answer",
@@ -188,10 +209,13 @@ static void time_out(crew *c, place *x) {
       [JOB_CHECKING] = "comparing outputs took longer",
   };
   char why[128];
+  if (!x->w->greeted) {
+    hear_no_greeting(c, x);
+    return;
+  }
   job_phase phase = x->w->phase;
   bool its_own = phase == JOB_BUILDING || phase == JOB_RUNNING;
   snprintf(why, sizeof why, "%s than %g s", what[phase], c->work->limit[phase]);
-  c->pool->silent += !x->w->greeted;
   give_up(c, x, its_own ? TESS_TIMEOUT : TESS_INFRA, why);
 }
 
@@ -200,7 +224,7 @@ static void time_out(crew *c, place *x) {
 static bool greet(crew *c, place *x, const void *body, size_t n) {
   wire_hello h;
   if (!wire_read_hello(body, n, &h) || x->w->greeted) return false;
-  x->w->greeted = true;
+  x->w->greeted = c->pool->met = true;
   c->pool->silent = 0;
   c->pool->ledger.spawn += clock_now() - x->w->started;
   set_phase(c, x, JOB_IDLE);
@@ -294,7 +318,7 @@ static bool staff(crew *c, place *x, err_state *e) {
 static void hand_out(crew *c, place *x) {
   err_state e;
   uint32_t job = c->again.n ? vec_pop(&c->again) : c->next++;
-  if (c->pool->silent >= MUTE) {
+  if (measure_pool_mute(c->pool)) {
     fail(c, job, TESS_INFRA, "what should be the worker does not answer");
     return;
   }
@@ -306,7 +330,7 @@ static void hand_out(crew *c, place *x) {
     return;
   }
   set_phase(c, x, JOB_IDLE);
-  if (!x->w->greeted) x->until = clock_now() + crew_patience(c->pool);
+  if (!x->w->greeted) x->until = clock_now() + greeting_patience(c->pool);
   double start = clock_now();
   bool sent = c->work->send(c->work, job, x->w);
   c->pool->ledger.transfer += clock_now() - start;

@@ -92,6 +92,9 @@ typedef struct measure_ledger {
   uint64_t builds, runs, started, lost, retried;
 } measure_ledger;
 const measure_ledger *measure_get_ledger(const measure_pool *pool);
+/* The path of what should be the worker, when it never says what it is and is
+ * not asked any more; NULL: all is well.  A new task tries it again. */
+const char *measure_pool_mute(const measure_pool *pool);
 
 /* ---- tasks -------------------------------------------------------------- */
 

@@ -133,6 +133,7 @@ tess_status measure_task_new(measure_pool *pool, const ir_program *base,
     measure_task_free(t);
     return err_set(e, s, "a task: %s", err_status_text(s));
   }
+  pool->silent = 0; /* it is tried again */
   t->key = hash_bytes(t->program.v, t->program.n);
   t->bench = hash_mix(hash_mix(t->key, policy->seed), policy->threads);
   *out = t;

@@ -15,7 +15,8 @@ struct measure_pool {
   job_state **local; /* in process: the same, and its last one times */
   measure_ledger ledger;
   uint32_t tasks; /* made so far */
-  uint32_t silent; /* workers in a row that never said a word */
+  uint32_t silent; /* workers in a row that never said what they are */
+  bool met;        /* one did */
 };
 
 struct measure_task {

@@ -89,6 +89,10 @@ static tess_status measure(void *ud, tess_session *s, uint32_t n,
                                     .decisions = c[i].d,
                                     .ndecisions = c[i].n};
     st = measure_build_batch(m->pool, m->task, n, list, b);
+    const char *mute = measure_pool_mute(m->pool);
+    if (st == TESS_OK && mute)
+      st = ctx_fail(m->c, TESS_INFRA, "'%s' is no worker of Tessera, or cannot "
+                    "run: it never said what it is", mute);
     if (st == TESS_OK) st = run_all(m, n, best, b, out, told, told_ud);
     for (uint32_t i = 0; i < n; i++) measure_build_free(&b[i]);
   }

@@ -341,7 +341,10 @@ static void test_mute_worker(void **state) {
     assert_non_null(strstr(str_get(&b[i].message), "answer"));
     measure_build_free(&b[i]);
   }
-  assert_int_equal(measure_get_ledger(m.pool)->started, 4);
+  assert_int_equal(measure_get_ledger(m.pool)->started, 1);
+  assert_string_equal(measure_pool_mute(m.pool), "/usr/bin/yes");
+  measured_task(&m, p);
+  assert_null(measure_pool_mute(m.pool));
   tess_program_free(p);
   measured_end(&m);
 }
