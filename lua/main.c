@@ -28,12 +28,18 @@ static const char usage[] =
 /* ---- interrupts ------------------------------------------------------------- */
 
 /* What the signal handler needs; set once, before the handler is. */
-static struct { lua_State *L; tess_context *c; } running;
+static struct {
+  lua_State *L;
+  tess_context *c;
+  int command;    /* not a user's script: no place in it is worth telling */
+} running;
 
 static void stop_lua(lua_State *L, lua_Debug *ar) {
   (void)ar;
   lua_sethook(L, NULL, 0, 0);
-  luaL_error(L, "interrupted");
+  if (!running.command) luaL_error(L, "interrupted");
+  lua_pushliteral(L, "interrupted");
+  lua_error(L);
 }
 
 /* The first Ctrl-C ends a tuning run with the best so far (ts.tune takes the
@@ -200,6 +206,7 @@ static int run_command(lua_State *L, int argc, char **argv, int i) {
   lua_pushcfunction(L, read_line); lua_setfield(L, -2, "read_line");
   lua_pushboolean(L, isatty(0)); lua_setfield(L, -2, "terminal");
   lua_pushboolean(L, main_options.verbose); lua_setfield(L, -2, "verbose");
+  running.command = 1;
   main_catch_interrupts(1);
   int bad = lua_pcall(L, 2, 1, handler);
   end_interruptible();

@@ -212,13 +212,15 @@ local function report(result, program, as_json)
     })
     return
   end
+  local interrupted = result.status == "CANCELLED"
+  if interrupted and not result.trace then return end
   if result.trace then
     print("-- the best trace")
     print(result.trace)
   end
   print(result)
   io.stderr:write("time:\n", result.ledger)
-  if result.status == "CANCELLED" then
+  if interrupted then
     io.stderr:write("interrupted: this is the best so far\n")
   end
 end
@@ -278,9 +280,11 @@ function command.tune(args)
   if not ok then check_names(o, result) end
   report(result, d.program, o.json)
   if not result.trace then
-    io.stderr:write(result.funnel)
-    error(result.status == "CANCELLED" and
-          "interrupted before anything valid was found" or
+    local interrupted = result.status == "CANCELLED"
+    if not interrupted or result.trials > 0 then
+      io.stderr:write(result.funnel)
+    end
+    error(interrupted and "interrupted before anything valid was found" or
           "nothing valid was found in " .. result.trials .. " trials", 0)
   end
   if result.message then error(result.message, 0) end

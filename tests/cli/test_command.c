@@ -301,6 +301,39 @@ static void interrupted_in_a_terminal(void **state) {
   expect("db i.db", 0, "OK");
 }
 
+/* Ctrl-C, as Lua tells of it, before anything was measured: one line. */
+static void interrupted_at_once(void **state) {
+  (void)state;
+  console_write(&c, "stop.lua",
+                "local d = dofile 'd.lua'\n"
+                "d.strategy = { propose = function()\n"
+                "  error('interrupted!', 0)\n"
+                "end }\n"
+                "return d\n");
+  expect("tune stop.lua", 1, "interrupted");
+  assert_string_equal(c.err, "tessera: interrupted before anything valid was "
+                             "found\n");
+  assert_string_equal(c.out, "");
+}
+
+/* And while a file is run: the line names no place in it. */
+static void interrupted_in_lua(void **state) {
+  (void)state;
+  console_write(&c, "loop.lua", "io.popen('kill -INT $PPID'):close()\n"
+                                "while true do end\n");
+  expect("show loop.lua", 1, "interrupted");
+  assert_string_equal(c.err, "tessera: interrupted\n");
+}
+
+/* What is no worker ends the run with one line that names it. */
+static void no_worker(void **state) {
+  (void)state;
+  assert_int_equal(console_run(&c, "TESSERA_WORKER=/bin/false %s tune d.lua "
+                               "--trials 6", CONSOLE_TESSERA), 1);
+  assert_string_equal(c.err, "tessera: '/bin/false' is no worker of Tessera, "
+                             "or cannot run: it never said what it is\n");
+}
+
 /* ---- tensor intrinsics -------------------------------------------------- */
 
 static const char product[] =
@@ -448,6 +481,8 @@ int main(void) {
     cmocka_unit_test(scripts), cmocka_unit_test(prompt_in_a_terminal),
     cmocka_unit_test(tuning), cmocka_unit_test(full_disk),
     cmocka_unit_test(interrupted_in_a_terminal),
+    cmocka_unit_test(interrupted_at_once), cmocka_unit_test(no_worker),
+    cmocka_unit_test(interrupted_in_lua),
     cmocka_unit_test(records_of_intrinsics),
     cmocka_unit_test(stepping_in_a_terminal),
     cmocka_unit_test(interrupted_at_a_line),
