@@ -191,15 +191,22 @@ static void find_params(finder *f, ir_stmt b1, ir_stmt b2) {
   const ir_program *p = f->p;
   poly_pair *x = f->out;
   ir_stmt scope = ir_scope_of(p, b1), from[2] = {b1, b2};
-  ir_span it = ir_blk(p, scope)->iters, sizes = ir_entry(p)->sizes;
-  uint32_t cap = it.n + sizes.n;
+  ir_span sizes = ir_entry(p)->sizes;
+  uint32_t cap = sizes.n;
+  for (ir_stmt a = scope; a; a = ir_st(p, a)->parent)
+    if (ir_is_block(p, a)) cap += ir_blk(p, a)->iters.n;
   for (int k = 0; k < 2; k++)
     for (ir_stmt a = from[k]; a != scope; a = ir_st(p, a)->parent) cap++;
   x->param = arena_array(f->scratch, ir_var, cap);
   for (uint32_t i = sizes.at; i < sizes.at + sizes.n; i++)
     add_param(x, p->arg.v[i]);
-  for (uint32_t i = it.at; i < it.at + it.n; i++)
-    add_param(x, p->iter.v[i].var);
+  /* Iters of all blocks around: what stands in a block that has none speaks
+   * of those further out. */
+  for (ir_stmt a = scope; a; a = ir_st(p, a)->parent) {
+    ir_span it = ir_is_block(p, a) ? ir_blk(p, a)->iters : (ir_span){0, 0};
+    for (uint32_t i = it.at; i < it.at + it.n; i++)
+      add_param(x, p->iter.v[i].var);
+  }
   for (int k = 0; k < 2; k++)
     for (ir_stmt a = from[k]; a != scope; a = ir_st(p, a)->parent)
       if (a != from[k] && ir_is_loop(p, a) && is_shared(f, a))

@@ -116,25 +116,26 @@ static isl_map *accesses(isl_ctx *ctx, const poly_pair *x, int k,
   return m;
 }
 
-/* Perhaps so where it cannot be told. */
+/* Perhaps so where it cannot be told: where it is not known which instances
+ * run, the map of them is empty, and nothing would be found. */
 static bool meet_late(isl_ctx *ctx, const sch_move *m, const sch_nest *nest,
                       ir_stmt maker, const poly_pair *x, const poly_access *w,
                       const poly_access *r, sch_clash *out) {
-  bool vague = false;
+  bool vague = false, unknown = false;
   isl_map *both = accesses(ctx, x, 0, w, &vague);
   both = isl_map_apply_range(both,
                              isl_map_reverse(accesses(ctx, x, 1, r, &vague)));
   both = later(x->p, m, maker, x, both);
   both = isl_map_apply_range(
-      both, instances(ctx, x, 1, nest->niters, nest->iter, &vague));
+      both, instances(ctx, x, 1, nest->niters, nest->iter, &unknown));
   isl_point *at = isl_set_sample_point(isl_map_wrap(both));
   bool found = at && isl_point_is_void(at) == isl_bool_false;
-  if (found && !vague) {
+  if (found && !vague && !unknown) {
     poly_note(x, at, 0, out);
     note_instance(at, x->b[0].n, nest->niters, nest->iter, 1, out);
   }
   isl_point_free(at);
-  return found;
+  return found || unknown;
 }
 
 bool sch_made_by_then(sch_state *s, const sch_move *m, const sch_nest *nest,

@@ -372,6 +372,33 @@ static void test_race(void **state) {
   scheduled_end(&t);
 }
 
+/* What stands in a block without iters speaks of those of the block around;
+ * the copy would be made before all of it is there. */
+static void test_outer_iters(void **state) {
+  (void)state;
+  scheduled t;
+  scheduled_start(&t);
+  int64_t n[3] = {4, 1, 9}, shape[2] = {4, 9};
+  ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, shape);
+  ir_buf c = scheduled_buf(&t, "C", IR_ROLE_OUTPUT, 2, shape);
+  ir_stmt block = scheduled_block(&t, "C", "SSS", n);
+  scheduled_store(&t, c, t.it[0], t.it[2],
+                  scheduled_load(&t, a, t.it[0], t.it[2]), false);
+  scheduled_finish(&t);
+  ir_stmt unit = scheduled_loop(&t, block, 1);
+  ir_stmt inner = scheduled_loop(&t, block, 2);
+  DO(&t, blockize, LIST(target, unit));
+  ir_stmt around = t.out[0];
+  DO(&t, blockize, LIST(target, around));
+  DO(&t, write_at, AT(loop, unit), AT(block, block),
+     NUM(write_buffer_index, 0), STR(storage_scope, "local"));
+  ir_stmt copy = t.out[0];
+  moved_equal(&t);
+  REFUSED(&t, NOT_COVERED, reverse_compute_at, AT(block, copy),
+          AT(loop, inner));
+  scheduled_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_tiled),       cmocka_unit_test(test_guarded),
@@ -380,6 +407,7 @@ int main(void) {
       cmocka_unit_test(test_refusals),    cmocka_unit_test(test_stencil),
       cmocka_unit_test(test_decomposed),
       cmocka_unit_test(test_read_before), cmocka_unit_test(test_race),
+      cmocka_unit_test(test_outer_iters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
