@@ -2,6 +2,8 @@
  * Looking for faults: each in a process of its own, until a case shows it
  * or time is up. */
 #include "fuzz/faults.h"
+
+#include "fuzz/faulty.h"
 #include "support/bench.h"
 
 #include <signal.h>
@@ -25,14 +27,23 @@ typedef struct finding {
   char what[160];
 } finding;
 
-/* Checks whose loss does no harm that can be seen, and why. */
+/* Checks whose loss does no harm that can be seen, and why.  With a number:
+ * so many calls that only this check refuses were let through, and what they
+ * made was equal after each step, replayed, and lowered. */
 static const struct unfindable {
   const char *name, *why;
 } unfindables[] = {
+    {"BLOCK_PARTIAL", "what is read too early is read again (23 calls)"},
     {"GUARD_DIFFERS", "sketches record guards, and the tester writes none"},
     {"ITER_NOT_SPATIAL", "RACE asks the same of the accesses"},
     {"NOT_READER", "a listed block that does not read is passed over"},
     {"ORDER_OPAQUE", "what the order changes is refused by ORDER_DEPENDS"},
+    {"PAD_MISSING", "nothing reads the elements that are new (558)"},
+    {"PAD_TYPE", "nothing reads the elements that are new (21)"},
+    {"PRODUCER_UNFINISHED", "what is made too early is made again (415)"},
+    {"REGION_NO_BOX", "a box around what is written is declared (75)"},
+    {"ROLLING_APART", "a window that shares nothing skips nothing (66)"},
+    {"SCOPE_SHARED", "lowering moves to shared memory what threads share (96)"},
     {"THREAD_TAKEN", "to the oracle both loops run, one in the other"},
     {"TILE_EXTENT", "no program that runs has so long a loop"},
     {"WOULD_RACE", "the change is taken back all the same; a rewrite above "
@@ -41,6 +52,8 @@ static const struct unfindable {
 
 /* Why the fault was not found; NULL: it should have been. */
 static const char *why_not(uint32_t fault, const finding *x) {
+  /* A wrong rewrite that is never reached: its text has changed. */
+  if (fault > FUZZ_FAULTS && fault <= FUZZ_FAULTS + faulty_rows()) return NULL;
   for (const struct unfindable *u = unfindables; u->name; u++)
     if (!strcmp(u->name, faults_text(fault))) return u->why;
   return !x->hits      ? "never reached"
