@@ -465,3 +465,30 @@ tess_status tess_program_add(tess_program *p, const tess_program *further) {
   arena_free(&w.scratch);
   return s;
 }
+
+typedef struct choose_work {
+  tess_program *p;
+  const char *func;
+  tess_program *made;
+} choose_work;
+
+static tess_status choose(void *ud) {
+  choose_work *w = ud;
+  const ir_program *p = &w->p->p;
+  for (uint32_t i = 1; i < ir_func_end(p); i++) {
+    if (strcmp(ir_text(p, p->func.v[i].name), w->func)) continue;
+    w->made = program_new(w->p->c, p, w->p);
+    w->made->p.entry = i;
+    return TESS_OK;
+  }
+  return ctx_fail(w->p->c, TESS_NOT_FOUND,
+                  "the program has no function named '%.100s'", w->func);
+}
+
+tess_status tess_program_work_on(tess_program *p, const char *func,
+                                 tess_program **out) {
+  choose_work w = {.p = p, .func = func ? func : ""};
+  tess_status s = ctx_run(p->c, choose, &w);
+  *out = w.made;
+  return s;
+}

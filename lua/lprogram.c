@@ -75,6 +75,16 @@ static int add(lua_State *L) {
   return 1;
 }
 
+/* program:work_on("f"): a program in which f is scheduled and built */
+static int work_on(lua_State *L) {
+  const char *func = luaL_checkstring(L, 2);
+  void **box = lt_box(L, LT_PROGRAM, 0);
+  tess_program *p;
+  lt_check(L, tess_program_work_on(lt_program(L, 1), func, &p));
+  *box = p;
+  return 1;
+}
+
 static int save(lua_State *L) {
   lt_check(L, tess_program_save(lt_program(L, 1), luaL_checkstring(L, 2)));
   return 0;
@@ -116,7 +126,8 @@ void lt_open_program(lua_State *L) {
                                   {NULL, NULL}};
   static const luaL_Reg methods[] = {
     {"flops", flops}, {"hash", hash}, {"verify", verify}, {"equal", equal},
-    {"name", name}, {"params", params}, {"add", add}, {"save", save},
+    {"name", name}, {"params", params}, {"add", add},
+    {"work_on", work_on}, {"save", save},
     {NULL, NULL}};
   static const luaL_Reg functions[] = {
     {"load_program", load_program}, {"lower", lower}, {NULL, NULL}};

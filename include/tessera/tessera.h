@@ -223,6 +223,10 @@ TESS_API tess_status tess_program_new(tess_builder *b, const char *name,
 /* Several functions in one program: further's entry function joins `p`. */
 TESS_API tess_status tess_program_add(tess_program *p,
                                       const tess_program *further);
+/* A copy in which another of the functions is the one that is scheduled,
+ * interpreted and built; of a new program that is the first one. */
+TESS_API tess_status tess_program_work_on(tess_program *p, const char *func,
+                                          TESS_GIVE tess_program **out);
 
 TESS_API void tess_program_free(TESS_TAKE tess_program *p);
 TESS_API tess_status tess_program_text(tess_program *p, TESS_GIVE char **out);

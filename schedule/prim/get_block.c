@@ -15,7 +15,8 @@ PRIM_DEFINE(get_block, GET_BLOCK_SIG,
   .details =
     "1. The function worked on has a block of that name. Names are unique\n"
     "   in a function; the outermost block is `root`.\n"
-    "2. `func_name`, where given, is that function's name.\n",
+    "2. `func_name`, where given, is that function's name. It is the\n"
+    "   program's first one, unless program:work_on(name) chose another.\n",
   .refusals = SCH_REASONS(SCH_R_BLOCK_UNKNOWN, SCH_R_FUNC_UNKNOWN),
   .example = "local b = sch:get_block(\"C\")\n");
 
