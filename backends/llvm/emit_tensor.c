@@ -51,27 +51,57 @@ static bool is_number(LLVMValueRef v, int64_t n) {
   return LLVMIsAConstantInt(v) && LLVMConstIntGetSExtValue(v) == n;
 }
 
-static const ir_expr *read_param(emit *m, const ir_expr *arg, param *out) {
-  const ir_program *p = m->p;
-  int64_t n = 0;
-  ir_const_int(p, *arg++, &n);
+/* What is left of the operands. */
+typedef struct reader {
+  const ir_program *p;
+  const ir_expr *at, *end;
+} reader;
+
+/* A constant of 1 .. most (0 .. for the number of dimensions). */
+static bool take_count(reader *r, int64_t least, int64_t most, int64_t *out) {
+  return r->at < r->end && ir_const_int(r->p, *r->at++, out) && *out >= least &&
+         *out <= most;
+}
+
+/* The place of an element, of the given buffer unless that is 0. */
+static bool take_place(reader *r, ir_buf buf, ir_expr *out) {
+  if (r->at == r->end) return false;
+  const ir_node *n = ir_at(r->p, *out = *r->at++);
+  return n->op == IR_LOAD && n->n == 1 && !n->c && n->dtype.lanes == 1 &&
+         (!buf || n->a == buf);
+}
+
+enum { MOST_LANES = 1 << 16 };
+
+static bool read_shape(reader *r, param *out) {
+  int64_t n, lanes = 1;
+  if (!take_count(r, 0, IR_TENSOR_CALL_PARAMS, &n)) return false;
   out->ndim = (uint32_t)n;
-  out->lanes = out->run = 1;
   for (uint32_t d = 0; d < out->ndim; d++) {
-    ir_const_int(p, *arg++, &out->extent[d]);
-    out->lanes *= (uint32_t)out->extent[d];
+    if (!take_count(r, 1, INT32_MAX, &out->extent[d])) return false;
+    lanes *= out->extent[d];
+    if (lanes > MOST_LANES) lanes = MOST_LANES + 1; /* no vector */
   }
-  ir_expr first = *arg++;
-  out->buf = ir_at(p, first)->a;
-  out->dtype = p->buf.v[out->buf].dtype;
+  out->lanes = (uint32_t)lanes;
+  return true;
+}
+
+static bool read_param(emit *m, reader *r, param *out) {
+  ir_expr first, next;
+  if (!read_shape(r, out) || !take_place(r, 0, &first)) return false;
+  out->run = 1;
+  out->buf = ir_at(m->p, first)->a;
+  out->dtype = m->p->buf.v[out->buf].dtype;
   out->first = emit_address(m, first);
-  for (uint32_t d = 0; d < out->ndim; d++)
-    out->stride[d] = distance(m, first, *arg++);
+  for (uint32_t d = 0; d < out->ndim; d++) {
+    if (!take_place(r, out->buf, &next)) return false;
+    out->stride[d] = distance(m, first, next);
+  }
   for (uint32_t d = out->ndim; d-- > 0;) {
     if (out->extent[d] != 1 && !is_number(out->stride[d], out->run)) break;
     out->run *= (uint32_t)out->extent[d];
   }
-  return arg;
+  return true;
 }
 
 /* ---- C functions ----------------------------------------------------------
@@ -264,25 +294,52 @@ static void call_llvm(calling *k) {
 /* ---- the whole ------------------------------------------------------------
  */
 
+static bool is_vector(tess_dtype t) {
+  return t.code == TESS_INT || t.code == TESS_UINT || t.code == TESS_FLOAT;
+}
+
+/* Can what LLVM's intrinsic takes, and gives, be one vector? */
+static bool has_vectors(const calling *k) {
+  for (uint32_t i = 0; i <= k->call.n; i++) {
+    const ir_tensor_operand *o = i < k->call.n ? &k->call.operand[i] : NULL;
+    if (o && o->kind != IR_TENSOR_PARAM) continue;
+    const param *p = &k->param[o ? o->param : k->call.result];
+    uint64_t bits = (uint64_t)p->dtype.bits * p->lanes;
+    if (p->lanes > MOST_LANES || !is_vector(p->dtype)) return false;
+    if (o && o->is_view &&
+        (!is_vector(o->as) || !ir_tensor_view_lanes(o->as, bits)))
+      return false;
+  }
+  return true;
+}
+
+static bool read_operands(calling *k, const ir_node *n) {
+  emit *m = k->m;
+  reader r = {m->p, m->p->arg.v + n->b, m->p->arg.v + n->b + n->n};
+  const char *why;
+  int64_t count;
+  if (!take_count(&r, 0, IR_TENSOR_CALL_PARAMS, &count)) return false;
+  k->n = (uint32_t)count;
+  if (!ir_tensor_call_parse(ir_text(m->p, n->c), k->n, NULL, &k->call, &why))
+    return false;
+  for (uint32_t i = 0; i < k->n; i++)
+    if (!read_param(m, &r, &k->param[i])) return false;
+  return r.at == r.end && (!k->call.is_llvm || has_vectors(k));
+}
+
+/* Lowering made the operands, but a program may have come from a file. */
 void emit_tensor_call(emit *m, ir_expr e) {
-  const ir_program *p = m->p;
-  const ir_node n = *ir_at(p, e);
-  const ir_expr *arg = p->arg.v + n.b;
+  const ir_node n = *ir_at(m->p, e);
   arena_mark mark = arena_get_mark(m->scratch);
   calling *k = arena_zalloc(m->scratch, sizeof *k);
-  const char *why;
-  int64_t count = 0;
   k->m = m;
-  ir_const_int(p, *arg++, &count);
-  k->n = (uint32_t)count;
-  if (!ir_tensor_call_parse(ir_text(p, n.c), k->n, NULL, &k->call, &why)) {
-    emit_refuse(m, TESS_INTERNAL, "a tensor intrinsic's call: %s", why);
-  } else {
-    for (uint32_t i = 0; i < k->n; i++) arg = read_param(m, arg, &k->param[i]);
-    if (k->call.is_llvm)
-      call_llvm(k);
-    else
-      call_c(k);
-  }
+  if (!read_operands(k, &n))
+    emit_refuse(m, TESS_INVALID,
+                "a tensor intrinsic's call has other "
+                "operands than lowering gives it");
+  else if (k->call.is_llvm)
+    call_llvm(k);
+  else
+    call_c(k);
   arena_reset_to(m->scratch, mark);
 }
