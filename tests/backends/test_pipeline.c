@@ -427,7 +427,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(two_stages), TEST(one_version), TEST(short_loops), TEST(doubled),
       TEST(doubled_in_a_pipeline), TEST(wrong_lists), TEST(missing_list),
-      TEST(async_stages), TEST(async_source), TEST(racing_loop), TEST(no_such_write),
+      TEST(async_stages), TEST(async_source), TEST(racing_loop),
+      TEST(no_such_write),
       TEST(carried), TEST(random_pipelines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
