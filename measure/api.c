@@ -43,11 +43,11 @@ static tess_status check_program(void *ud) {
   str_init(&why, &w->c->heap);
   bool ok = ir_verify(&w->p->p, &scratch, &why);
   arena_free(&scratch);
-  if (!ok)
-    ctx_fail(w->c, TESS_INVALID, "the program cannot be compiled: %s",
-             str_get(&why) ? str_get(&why) : "out of memory");
+  tess_status s = ok ? TESS_OK : why.bad ? TESS_NOMEM : TESS_INVALID;
+  if (s == TESS_INVALID)
+    ctx_fail(w->c, s, "the program cannot be compiled: %s", str_get(&why));
   str_free(&why);
-  return ok ? TESS_OK : TESS_INVALID;
+  return s;
 }
 
 tess_status tess_build(tess_program *p, tess_target *t, tess_kernel **out) {
@@ -252,10 +252,12 @@ typedef struct running {
   const tess_runtime *rt;
   int32_t status;
   double min_time;
-  tess_timing *timing;
+  measure_result times;
 } running;
 
 static tess_status failed(const running *w) {
+  if (w->status == TESS_NOMEM)
+    return ctx_fail(w->x.c, TESS_NOMEM, "memory ran out in the kernel");
   bool known = w->status > 0 && w->status <= TESS_UNWRITTEN;
   return ctx_fail(w->x.c, TESS_LAUNCH_ERROR, "the kernel returned %d (%s)",
                   w->status,
@@ -313,8 +315,7 @@ static bool launch(void *ud, uint64_t runs, double *seconds) {
 static tess_status time_kernel(void *ud) {
   running *w = ud;
   mem_heap *heap = &w->x.c->heap;
-  measure_result r = {.status = TESS_OK};
-  measure_result *out = &r;
+  measure_result *out = &w->times;
   double first, second;
   measure_policy p = measure_default_policy(1);
   timing_limits l = {w->min_time > 0 ? w->min_time : p.min_time, p.repeats,
@@ -324,30 +325,30 @@ static tess_status time_kernel(void *ud) {
     timing_subject s = {launch, w, fmin(first, second), false};
     ok = timing_take(heap, &l, 1, &s, &out);
   }
-  if (ok) timing_summarize(heap, &r);
-  *w->timing = (tess_timing){.median = r.median,
-                             .min = r.min,
-                             .mean = r.mean,
-                             .stddev = r.stddev,
-                             .repeats = r.sample.n,
-                             .runs = r.runs};
-  vec_free(heap, &r.sample);
-  return ok ? TESS_OK : failed(w);
+  if (!ok) return failed(w);
+  timing_summarize(heap, out);
+  return TESS_OK;
 }
 
 tess_status tess_kernel_time(tess_kernel *k, uint32_t n,
                              tess_tensor *const *args, double min_time,
                              tess_timing *out) {
   running w;
-  tess_timing timing;
   tess_status s = prepare(&w, k, n, args);
   if (s) return s;
   if (!(min_time >= 0 && isfinite(min_time)))
     return ctx_fail(k->c, TESS_INVALID, "min_time is no time");
   w.min_time = min_time;
-  w.timing = &timing;
   s = ctx_run(k->c, time_kernel, &w);
-  if (!s) *out = timing;
+  const measure_result *r = &w.times;
+  if (!s)
+    *out = (tess_timing){.median = r->median,
+                         .min = r->min,
+                         .mean = r->mean,
+                         .stddev = r->stddev,
+                         .repeats = r->sample.n,
+                         .runs = r->runs};
+  vec_free(&k->c->heap, &w.times.sample);
   return s;
 }
 

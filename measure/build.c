@@ -62,19 +62,20 @@ static job_build request(const batch *b, uint32_t i, strbuf *bytes) {
 
 /* ---- by workers --------------------------------------------------------- */
 
-static bool send(crew_work *work, uint32_t i, worker *w) {
+static tess_status send(crew_work *work, uint32_t i, worker *w) {
   batch *b = (batch *)work;
   strbuf bytes, body;
   str_init(&bytes, b->pool->heap);
   str_init(&body, b->pool->heap);
   job_build r = request(b, i, &bytes);
-  bool sent =
-      !bytes.bad && pool_send_thing(w, JOB_PROGRAM, r.base, &b->task->program);
-  if (sent && r.kind == JOB_OF_TRACE)
+  tess_status sent =
+      bytes.bad ? TESS_NOMEM
+                : pool_send_thing(w, JOB_PROGRAM, r.base, &b->task->program);
+  if (!sent && r.kind == JOB_OF_TRACE)
     sent = pool_send_thing(w, JOB_TRACE, r.trace,
                            &find_sketch(b, b->candidate[i].trace)->json);
   wire_write_build(&body, &r);
-  sent = sent && worker_send(w, FRAME_BUILD, &body);
+  if (!sent) sent = worker_send(w, FRAME_BUILD, &body);
   str_free(&body);
   str_free(&bytes);
   return sent;
@@ -116,8 +117,8 @@ static tess_status build_by_workers(batch *b, uint32_t n) {
 static bool build_item(void *ud, uint32_t i, uint32_t thread) {
   batch *b = ud;
   err_state e;
-  job_state *j = pool_local(b->pool, thread, b->task);
   if (pool_is_cancelled(b->pool)) return false;
+  job_state *j = pool_local(b->pool, thread, b->task);
   if (!j) return true;
   strbuf bytes;
   mem_heap own;
@@ -154,7 +155,7 @@ static tess_status build_here(batch *b, uint32_t n) {
       move_text(p->heap, &out->code);
       account(&p->ledger, out);
     } else {
-      pool_set_build(p, out, all ? TESS_INFRA : TESS_CANCELLED,
+      pool_set_build(p, out, all ? TESS_NOMEM : TESS_CANCELLED,
                      all ? "out of memory" : "cancelled");
     }
   }
@@ -186,13 +187,13 @@ tess_status measure_build_batch(measure_pool *pool, const measure_task *t,
   whole w = {{.pool = pool, .task = t, .candidate = c, .out = out}, n};
   memset(out, 0, n * sizeof *out);
   for (uint32_t i = 0; i < n; i++)
-    pool_set_build(pool, &out[i], TESS_INFRA, "out of memory");
+    pool_set_build(pool, &out[i], TESS_NOMEM, "out of memory");
   tess_status s = n ? mem_protect(pool->heap, build, &w) : TESS_OK;
   for (uint32_t i = 0; i < w.b.sketch.n; i++) str_free(&w.b.sketch.v[i].json);
   vec_free(pool->heap, &w.b.sketch);
   for (uint32_t i = 0; i < n; i++)
     if (out[i].code.bad || out[i].message.bad)
-      pool_set_build(pool, &out[i], TESS_INFRA, "out of memory");
+      pool_set_build(pool, &out[i], TESS_NOMEM, "out of memory");
   pool->ledger.build_wall += clock_now() - start;
   return s;
 }

@@ -286,6 +286,7 @@ static void listen_to(crew *c, place *x) {
     switch (worker_receive(x->w, &head)) {
     case WORKER_WAITING: more = false; break;
     case WORKER_GONE: lose(c, x); return;
+    case WORKER_NOMEM: mem_unwind(c->pool->heap, TESS_NOMEM);
     case WORKER_BROKEN: distrust(c, x); return;
     case WORKER_FRAME:
       if (!hear(c, x, &head)) {
@@ -332,9 +333,10 @@ static void hand_out(crew *c, place *x) {
   set_phase(c, x, JOB_IDLE);
   if (!x->w->greeted) x->until = clock_now() + greeting_patience(c->pool);
   double start = clock_now();
-  bool sent = c->work->send(c->work, job, x->w);
+  tess_status sent = c->work->send(c->work, job, x->w);
   c->pool->ledger.transfer += clock_now() - start;
-  if (sent) return;
+  if (sent == TESS_OK) return;
+  if (sent == TESS_NOMEM) mem_unwind(c->pool->heap, sent);
   listen_to(c, x); /* it may have said why it went */
   if (x->job != NOBODY) lose(c, x);
 }

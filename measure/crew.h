@@ -12,9 +12,9 @@ double crew_patience(const measure_pool *pool);
 /* Some jobs of one kind. */
 typedef struct crew_work {
   uint32_t n;
-  /* Sends job i to w, and first what w lacks for it; false: w does not
-   * read. */
-  bool (*send)(struct crew_work *c, uint32_t i, worker *w);
+  /* Sends job i to w, and first what w lacks for it; INFRA: w does not
+   * read.  NOMEM ends the whole. */
+  tess_status (*send)(struct crew_work *c, uint32_t i, worker *w);
   /* The reply; false: it is malformed.  May unwind. */
   frame_type reply;
   bool (*take)(struct crew_work *c, uint32_t i, worker *w, const void *body,

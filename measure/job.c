@@ -95,28 +95,35 @@ tess_status job_restore(job_state *j, ir_program *p, const void *v, size_t n) {
   strbuf why;
   str_init(&why, &j->heap);
   tess_status s = ir_restore(p, &j->scratch, v, n, &why);
-  if (s)
-    err_set(&j->err, TESS_INFRA, "a program that was sent is malformed: %s",
-            str_get(&why) ? str_get(&why) : "out of memory");
+  if (s && why.bad)
+    s = TESS_NOMEM;
+  else if (s)
+    s = err_set(&j->err, TESS_INFRA, "a program that was sent is malformed: %s",
+                str_get(&why));
   str_free(&why);
-  return s ? TESS_INFRA : TESS_OK;
+  return s;
+}
+
+/* The place of what is put: its own, where it was put before and could not be
+ * read. */
+static uint32_t place_of(job_ring *r, uint64_t key) {
+  uint32_t at = job_ring_find(r, key);
+  return at < JOB_KEPT ? at : job_ring_add(r, key);
 }
 
 static tess_status put_program(job_state *j, uint32_t at, job_bytes b) {
   strbuf *own = &j->bytes[at];
-  j->bad_program[at] = true;
+  j->program_is[at] = TESS_NOMEM; /* if it unwinds */
   str_clear(own);
   str_write(own, b.v, b.n);
   if (own->bad) return TESS_NOMEM;
-  tess_status s = job_restore(j, &j->program[at], own->v, own->n);
-  j->bad_program[at] = s != TESS_OK;
-  return s;
+  return j->program_is[at] = job_restore(j, &j->program[at], own->v, own->n);
 }
 
 static tess_status put_trace(job_state *j, uint32_t at, job_bytes b) {
+  j->trace_is[at] = TESS_NOMEM;
   tess_status s = vm_read_json(&j->trace[at], b.v, b.n, NULL, &j->err);
-  j->bad_trace[at] = s != TESS_OK;
-  return s;
+  return j->trace_is[at] = s;
 }
 
 static tess_status put(void *ud) {
@@ -124,9 +131,9 @@ static tess_status put(void *ud) {
   job_state *j = w->j;
   switch (w->what) {
   case JOB_PROGRAM:
-    return put_program(j, job_ring_add(&j->programs, w->key), w->bytes);
+    return put_program(j, place_of(&j->programs, w->key), w->bytes);
   case JOB_TRACE:
-    return put_trace(j, job_ring_add(&j->traces, w->key), w->bytes);
+    return put_trace(j, place_of(&j->traces, w->key), w->bytes);
   default: return err_set(&j->err, TESS_INFRA, "an unknown thing was put");
   }
 }
@@ -145,21 +152,31 @@ tess_status job_put(job_state *j, job_thing what, uint64_t key, job_bytes bytes,
 }
 
 bool job_has(const job_state *j, job_thing what, uint64_t key) {
-  const job_ring *r = what == JOB_PROGRAM ? &j->programs : &j->traces;
-  return job_ring_find(r, key) < JOB_KEPT;
+  bool program = what == JOB_PROGRAM;
+  uint32_t at = job_ring_find(program ? &j->programs : &j->traces, key);
+  return at < JOB_KEPT && !(program ? j->program_is : j->trace_is)[at];
+}
+
+/* Why thing `at` of a ring cannot be used, as the error of the job. */
+static void say_missing(job_state *j, uint32_t at, const tess_status *is,
+                        const char *what) {
+  if (at < JOB_KEPT && is[at] == TESS_NOMEM)
+    err_set(&j->err, TESS_NOMEM, "%s", err_status_text(TESS_NOMEM));
+  else
+    err_set(&j->err, TESS_INFRA, "the %s of a request was not sent", what);
 }
 
 const ir_program *job_program(job_state *j, uint64_t key) {
   uint32_t at = job_ring_find(&j->programs, key);
-  if (at < JOB_KEPT && !j->bad_program[at]) return &j->program[at];
-  err_set(&j->err, TESS_INFRA, "the program of a request was not sent");
+  if (at < JOB_KEPT && !j->program_is[at]) return &j->program[at];
+  say_missing(j, at, j->program_is, "program");
   return NULL;
 }
 
 const vm_trace *job_trace(job_state *j, uint64_t key) {
   uint32_t at = job_ring_find(&j->traces, key);
-  if (at < JOB_KEPT && !j->bad_trace[at]) return &j->trace[at];
-  err_set(&j->err, TESS_INFRA, "the trace of a request was not sent");
+  if (at < JOB_KEPT && !j->trace_is[at]) return &j->trace[at];
+  say_missing(j, at, j->trace_is, "trace");
   return NULL;
 }
 
@@ -180,7 +197,7 @@ tess_status job_set_bench(job_state *j, const job_bench *r) {
       j->bench_threads == r->threads)
     return TESS_OK;
   const ir_program *base = job_program(j, r->base);
-  if (!base) return TESS_INFRA;
+  if (!base) return j->err.code;
   drop_bench(j);
   if (j->hooks.pin && j->pinned != r->threads) {
     cores_pin(r->threads, &j->cpus);

@@ -17,11 +17,12 @@ static tess_status replay(building *w) {
   const job_build *r = w->r;
   const ir_program *base = job_program(j, r->base);
   const vm_trace *trace = base ? job_trace(j, r->trace) : NULL;
-  if (!trace) return TESS_INFRA;
+  if (!trace) return j->err.code;
   vm_replay_opts o = {.source = r->given ? VM_GIVEN : VM_SAME,
                       .given = r->decisions,
                       .ngiven = r->ndecisions};
-  if (vm_replay(&j->machine, base, trace, &o, NULL) == TESS_OK) return TESS_OK;
+  tess_status s = vm_replay(&j->machine, base, trace, &o, NULL);
+  if (s == TESS_OK || s == TESS_NOMEM) return s;
   strbuf text;
   str_init(&text, &j->heap);
   vm_failure_text(&j->machine, trace, &text);
@@ -33,7 +34,7 @@ static tess_status replay(building *w) {
 
 static tess_status take_base(building *w) {
   const ir_program *base = job_program(w->j, w->r->base);
-  if (!base) return TESS_INFRA;
+  if (!base) return w->j->err.code;
   ir_program_copy(&w->j->machine.prog, base);
   return TESS_OK;
 }
@@ -99,7 +100,8 @@ static tess_status build(void *ud) {
                      &out->lower, &out->compile);
 }
 
-/* Whatever a candidate's program runs into is the candidate's fault. */
+/* Whatever a candidate's program runs into is the candidate's fault, but for
+ * the machine's lack of memory. */
 void job_do_build(job_state *j, const job_build *r, measure_build *out) {
   building w = {j, r, out};
   *out = (measure_build){.status = TESS_OK};
@@ -114,6 +116,7 @@ void job_do_build(job_state *j, const job_build *r, measure_build *out) {
     job_say(&out->message, job_why(j, s));
     str_clear(&out->code);
   }
-  out->status = !s || s == TESS_INFRA ? s : TESS_BUILD_ERROR;
+  bool as_it_is = !s || s == TESS_INFRA || s == TESS_NOMEM;
+  out->status = as_it_is ? s : TESS_BUILD_ERROR;
   job_enter(j, JOB_IDLE);
 }

@@ -189,7 +189,8 @@ static tess_status load_all(running *w, kernel *k) {
     tess_status s = bundle_load(&j->heap, j->backend, w->r->code[i].v,
                                 w->r->code[i].n, &w->code[i], &j->err);
     if (s)
-      return err_set(&j->err, TESS_LAUNCH_ERROR, "loading: %s", job_why(j, s));
+      return err_set(&j->err, s == TESS_NOMEM ? s : TESS_LAUNCH_ERROR,
+                     "loading: %s", job_why(j, s));
     k[i] = (kernel){.w = w,
                     .fn = j->backend->entry(w->code[i].kernel),
                     .code = &w->code[i],
@@ -213,7 +214,8 @@ static tess_status run(void *ud) {
                             &j->err);
   w->times->prepare = clock_now() - start;
   if (s)
-    return err_set(&j->err, TESS_INFRA, "preparing tensors: %s", job_why(j, s));
+    return err_set(&j->err, s == TESS_NOMEM ? s : TESS_INFRA,
+                   "preparing tensors: %s", job_why(j, s));
   s = load_all(w, k);
   if (s) return s;
   return w->r->n == 1 ? run_one(w, k, w->out) : run_several(w, k);
@@ -234,7 +236,7 @@ void job_do_run(job_state *j, const job_run *r, measure_result *out,
     bundle_unload(&w.code[i]);
     bool is_its_own = r->n == 1 || !out[i].sample.n;
     if (!s || out[i].status || !is_its_own) continue;
-    out[i].status = s == TESS_NOMEM || s == TESS_LIMIT ? TESS_INFRA : s;
+    out[i].status = s == TESS_LIMIT ? TESS_INFRA : s;
     job_say(&out[i].message, job_why(j, s));
   }
   arena_reset(&j->scratch);

@@ -18,7 +18,7 @@ struct job_state {
   strbuf bytes[JOB_KEPT]; /* of programs: their constants lie there */
   ir_program program[JOB_KEPT];
   vm_trace trace[JOB_KEPT];
-  bool bad_program[JOB_KEPT], bad_trace[JOB_KEPT];
+  tess_status program_is[JOB_KEPT], trace_is[JOB_KEPT]; /* OK: usable */
   vm_machine machine;
   ir_program convert; /* what converts the parameters of machine.prog */
   char target_text[4096]; /* what `target` was parsed from */
@@ -39,7 +39,8 @@ static inline void job_enter(job_state *j, job_phase phase) {
   if (j->hooks.phase) j->hooks.phase(j->hooks.ud, phase);
 }
 
-/* The program with that key; NULL: it was not put (j->err says so). */
+/* The program with that key; NULL: it was not put, or could not be read
+ * (j->err says which). */
 const ir_program *job_program(job_state *j, uint64_t key);
 const vm_trace *job_trace(job_state *j, uint64_t key);
 /* Reads a program's bytes, on which its constants go on to lie. */

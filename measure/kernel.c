@@ -17,6 +17,7 @@ tess_status kernel_build(tess_context *c, tess_program *p,
   if (s) return s;
   s = measure_build_batch(pool, task, 1, &candidate, out);
   measure_task_free(task);
+  if (s == TESS_NOMEM || s == TESS_LIMIT) return s;
   if (!s || s == TESS_CANCELLED) s = out->status;
   if (s) {
     const char *why = str_get(&out->message);

@@ -168,17 +168,17 @@ job_state *pool_local(measure_pool *p, uint32_t i, const measure_task *t) {
   return p->local[i];
 }
 
-bool pool_send_thing(worker *w, job_thing what, uint64_t key,
-                     const strbuf *bytes) {
+tess_status pool_send_thing(worker *w, job_thing what, uint64_t key,
+                            const strbuf *bytes) {
   job_ring *ring = what == JOB_PROGRAM ? &w->programs : &w->traces;
-  if (job_ring_find(ring, key) < JOB_KEPT) return true;
+  if (job_ring_find(ring, key) < JOB_KEPT) return TESS_OK;
   wire_put p = {what, key, {bytes->v, bytes->n}};
   strbuf body;
   str_init(&body, w->heap);
   wire_write_put(&body, &p);
-  bool sent = worker_send(w, FRAME_PUT, &body);
+  tess_status sent = worker_send(w, FRAME_PUT, &body);
   str_free(&body);
-  if (sent) job_ring_add(ring, key);
+  if (!sent) job_ring_add(ring, key);
   return sent;
 }
 

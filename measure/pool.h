@@ -43,7 +43,7 @@ void pool_log(measure_pool *p, int level, const char *fmt, ...)
  * different i. */
 job_state *pool_local(measure_pool *p, uint32_t i, const measure_task *t);
 /* Sends the worker what it lacks of a thing. */
-bool pool_send_thing(worker *w, job_thing what, uint64_t key,
+tess_status pool_send_thing(worker *w, job_thing what, uint64_t key,
                      const strbuf *bytes);
 
 /* A result that stands for `status`. */

@@ -29,8 +29,8 @@ static job_bench bench_of(const measure_task *t) {
 
 static void start_results(measure_pool *p, uint32_t n, measure_result *out) {
   for (uint32_t i = 0; i < n; i++) {
-    out[i] = (measure_result){.status = TESS_INFRA};
-    pool_set_result(p, &out[i], TESS_INFRA, "out of memory");
+    out[i] = (measure_result){.status = TESS_NOMEM};
+    pool_set_result(p, &out[i], TESS_NOMEM, "out of memory");
   }
 }
 
@@ -46,24 +46,24 @@ static void fail_all(const asking *a, tess_status s, const char *why) {
 
 /* ---- by the worker ------------------------------------------------------ */
 
-static bool send(crew_work *work, uint32_t i, worker *w) {
+static tess_status send(crew_work *work, uint32_t i, worker *w) {
   asking *a = (asking *)work;
   (void)i;
   const measure_task *t = a->task;
   strbuf body;
   str_init(&body, a->pool->heap);
-  bool sent = pool_send_thing(w, JOB_PROGRAM, t->key, &t->program);
+  tess_status sent = pool_send_thing(w, JOB_PROGRAM, t->key, &t->program);
   if (a->reference) {
     job_bench r = bench_of(t);
     wire_write_bench(&body, &r);
-    sent = sent && worker_send(w, FRAME_REFERENCE, &body);
+    if (!sent) sent = worker_send(w, FRAME_REFERENCE, &body);
   } else {
     job_run r = *a->run;
     r.has_reference = t->has_reference && w->reference != t->bench;
     if (r.has_reference)
       r.reference = (job_bytes){t->reference.v, t->reference.n};
     wire_write_run(&body, &r);
-    sent = sent && worker_send(w, FRAME_RUN, &body);
+    if (!sent) sent = worker_send(w, FRAME_RUN, &body);
   }
   str_free(&body);
   return sent;
@@ -184,7 +184,8 @@ static void do_run(measure_pool *pool, measure_task *t, const job_run *r,
                    measure_result *out) {
   asking a = {.pool = pool, .task = t, .run = r, .out = out};
   measure_ledger *l = &pool->ledger;
-  mem_protect(pool->heap, ask, &a);
+  tess_status s = mem_protect(pool->heap, ask, &a);
+  if (s == TESS_NOMEM || s == TESS_LIMIT) fail_all(&a, s, err_status_text(s));
   for (uint32_t i = 0; i < JOB_MAX_KERNELS; i++)
     measure_result_free(&a.here[i]);
   l->runs += r->n;
@@ -198,7 +199,8 @@ static void do_run(measure_pool *pool, measure_task *t, const job_run *r,
 /* Asked for once; what fails for lack of luck is asked for again. */
 static tess_status find_reference(measure_pool *pool, measure_task *t) {
   if (t->has_reference) return TESS_OK;
-  if (t->asked && t->asked != TESS_INFRA && t->asked != TESS_CANCELLED)
+  if (t->asked && t->asked != TESS_INFRA && t->asked != TESS_NOMEM &&
+      t->asked != TESS_CANCELLED)
     return t->asked;
   job_reference got = {.status = TESS_INFRA};
   str_init(&got.message, pool->heap);
@@ -229,7 +231,8 @@ static void check_afterwards(measure_pool *pool, measure_task *t,
     str_init(&why, pool->heap);
     str_printf(&why, "there is no reference to compare with: %s",
                t->why.n ? str_get(&t->why) : err_status_text(s));
-    pool_set_result(pool, out, s == TESS_CANCELLED ? s : TESS_INFRA,
+    bool as_it_is = s == TESS_CANCELLED || s == TESS_NOMEM;
+    pool_set_result(pool, out, as_it_is ? s : TESS_INFRA,
                     str_get(&why) ? str_get(&why) : "out of memory");
     str_free(&why);
     return;

@@ -242,12 +242,14 @@ static bool send_all(int fd, const void *data, size_t n) {
   return true;
 }
 
-bool worker_send(worker *w, frame_type type, const strbuf *body) {
+tess_status worker_send(worker *w, frame_type type, const strbuf *body) {
   unsigned char head[FRAME_HEAD];
-  if (body->bad || body->n > FRAME_MAX) return false;
+  if (body->bad) return TESS_NOMEM;
+  if (body->n > FRAME_MAX) return TESS_INFRA;
   frame_put_head(head, type, body->n ? body->v : "", body->n);
-  return send_all(w->fd, head, sizeof head) &&
-         send_all(w->fd, body->v, body->n);
+  bool sent = send_all(w->fd, head, sizeof head) &&
+              send_all(w->fd, body->v, body->n);
+  return sent ? TESS_OK : TESS_INFRA;
 }
 
 /* Reads up to `want` bytes in all; WORKER_FRAME: they are there. */
@@ -261,7 +263,7 @@ static worker_event fill_up(worker *w, size_t want) {
     if (got < 0 && errno == EAGAIN) return WORKER_WAITING;
     if (got <= 0) return WORKER_GONE;
     str_write(&w->in, chunk, (size_t)got);
-    if (w->in.bad) return WORKER_BROKEN;
+    if (w->in.bad) return WORKER_NOMEM;
   }
   return WORKER_FRAME;
 }

@@ -40,13 +40,15 @@ void worker_end(worker *w);
 /* The same, for good. */
 void worker_free(worker *w);
 
-/* Sends a frame; false: it does not read any more. */
-bool worker_send(worker *w, frame_type type, const strbuf *body);
+/* Sends a frame; INFRA: it does not read any more.  NOMEM: memory ran out
+ * while the body was written. */
+tess_status worker_send(worker *w, frame_type type, const strbuf *body);
 
 typedef enum worker_event {
   WORKER_WAITING, /* nothing complete is there */
   WORKER_FRAME,   /* *head, and its body behind it: worker_body() */
   WORKER_GONE,    /* its end of the socket is closed */
+  WORKER_NOMEM,   /* there is no memory for what it sent */
   WORKER_BROKEN   /* what it sent is no frame */
 } worker_event;
 /* Reads on. A frame must be dropped before the next call. */

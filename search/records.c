@@ -104,7 +104,7 @@ tess_status tune_store(tune *t, uint32_t n) {
     const tess_candidate *c = &t->proposed[i];
     const search_outcome *o = &t->out[i];
     char *json = NULL;
-    if (o->status == TESS_INFRA || o->status == TESS_CANCELLED) continue;
+    if (outcome_is_no_ones(o) || o->status == TESS_CANCELLED) continue;
     s = trace_json(t, c, &json);
     if (s != TESS_OK) break;
     r[kept++] = (database_record){.sketch = t->sketch_hash[c->sketch],

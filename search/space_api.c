@@ -23,13 +23,13 @@ static void take_modules(tess_space *s, const tess_module *m) {
   mem_heap *h = &s->c->heap;
   s->name = zeroed(h, s->n * sizeof *s->name);
   tess_module *list = zeroed(h, s->n * sizeof *list);
+  s->module = list;            /* no free of theirs is called until the end */
   for (uint32_t i = 0; i < s->n; i++)
     s->name[i] = ctx_text(s->c, m[i].name, strlen(m[i].name));
   for (uint32_t i = 0; i < s->n; i++) {
     list[i] = m[i];
     list[i].name = s->name[i];
   }
-  s->module = list;
 }
 
 static tess_status make(void *ud) {

@@ -169,8 +169,7 @@ static tess_status learn_one(tune *t, tess_candidate *proposed,
   proposed->status = o->status;
   proposed->seconds = ok ? o->seconds : INFINITY;
   tess_status s = count_result(t, o);
-  /* The machinery's failure says nothing of the candidate. */
-  if (s == TESS_OK && o->status != TESS_INFRA)
+  if (s == TESS_OK && !outcome_is_no_ones(o))
     s = session_learn(&t->s, &c, o->seconds, o->status);
   if (s == TESS_OK && ok) {
     if (t->best_seconds == 0 || o->seconds < t->best_seconds)

@@ -403,7 +403,7 @@ static void test_nonsense_for_worker(void **state) {
  */
 
 static void tell(worker *w, frame_type type, strbuf *body) {
-  assert_true(worker_send(w, type, body));
+  assert_int_equal(worker_send(w, type, body), TESS_OK);
   str_clear(body);
 }
 
