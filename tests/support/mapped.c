@@ -4,6 +4,23 @@
 #include "ir/scalar.h"
 #include <math.h>
 
+static long double sigmoid_l(long double x) { return 1 / (1 + expl(-x)); }
+static long double rsqrt_l(long double x) { return 1 / sqrtl(x); }
+
+/* The precise values are good to a thousandth of an ulp of float64. */
+const mapped_fn mapped_fns[MAPPED_FNS] = {
+    {IR_FN_EXP, expl, 1.1, 1.1},       {IR_FN_LOG, logl, 0.9, 0.9},
+    {IR_FN_TANH, tanhl, 1.4, 1.4},     {IR_FN_SIGMOID, sigmoid_l, 2.5, 2.5},
+    {IR_FN_ERF, erfl, 1.1, 1.0},       {IR_FN_RSQRT, rsqrt_l, 1.5, 1.5},
+    {IR_FN_SQRT, sqrtl, 0.501, 0.501}, {IR_FN_ABS, fabsl, 0, 0},
+    {IR_FN_FLOOR, floorl, 0, 0},       {IR_FN_CEIL, ceill, 0, 0},
+    {IR_FN_ROUND, nearbyintl, 0, 0},
+};
+
+double mapped_bound(const mapped_fn *f, tess_dtype t) {
+  return t.bits == 64 ? f->ulp64 : t.bits == 32 ? f->ulp32 : 0.501;
+}
+
 static ir_expr element(compiled *k, ir_buf b, ir_expr at, tess_dtype v) {
   if (v.lanes == 1) return ir_load(&k->p, b, 1, &at);
   return ir_load_masked(&k->p, b, v, 1, &at, 0);
