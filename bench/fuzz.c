@@ -217,6 +217,18 @@ static void coverage(const fuzz_counts *c) {
                json_pack("{s:i}", "of", (int)SCH_R_COUNT - 1));
 }
 
+/* How many comparisons were not made, and why. */
+static void not_compared(const fuzz_counts *c) {
+  double sum = 0;
+  json_t *why = json_object();
+  for (uint32_t i = 0; i < FUZZ_SKIPS; i++) {
+    sum += (double)c->skipped[i];
+    json_object_set_new(why, fuzz_skip_names[i],
+                        json_real((double)c->skipped[i]));
+  }
+  bench_figure("not_compared", sum, "count", why);
+}
+
 static void figures(const fuzz_args *a, const fuzz_counts *c,
                     uint64_t crashed) {
   double n = c->schedules ? (double)c->schedules : 1;
@@ -225,7 +237,9 @@ static void figures(const fuzz_args *a, const fuzz_counts *c,
                json_pack("{s:f}", "refused", (double)c->refused));
   bench_figure("mean_depth", (double)c->legal / n, "primitives", NULL);
   bench_figure("comparisons", (double)c->comparisons, "count",
-               json_pack("{s:f}", "too_long", (double)c->too_long));
+               json_pack("{s:f, s:f}", "lowered", (double)c->lowered,
+                         "with_16_bit_floats", (double)c->halves));
+  not_compared(c);
   bench_figure("through_llvm", (double)c->through_llvm, "count", NULL);
   bench_figure("round_trips", (double)c->round_trips, "count",
                json_pack("{s:f}", "whole_traces_through_tvm",

@@ -261,6 +261,14 @@ static tess_status check(void *ud) {
   return TESS_OK;
 }
 
+static tess_status instead(void *ud) {
+  job *j = ud;
+  interp_options o = residue_options(j->x, j->o);
+  j->o = &o;
+  return same_params(j) ? j->e->code
+                        : run(j->x, j->in, j->p, &o, true, j->e);
+}
+
 static tess_status protected(job *j, tess_status (*fn)(void *)) {
   *j->e = (interp_error){.element = -1};
   tess_status st = mem_protect(j->x->heap, fn, j);
@@ -276,6 +284,13 @@ tess_status interp_expect_run(interp_expect *x, interp *in,
   x->seed = seed;
   job j = {x, in, p, o, e};
   return protected(&j, expect);
+}
+
+tess_status interp_expect_instead(interp_expect *x, interp *in,
+                                  const ir_program *q,
+                                  const interp_options *o, interp_error *e) {
+  job j = {x, in, q, o, e};
+  return protected(&j, instead);
 }
 
 tess_status interp_expect_check(interp_expect *x, interp *in,

@@ -160,6 +160,11 @@ void interp_expect_free(interp_expect *x);
 tess_status interp_expect_run(interp_expect *x, interp *in,
                               const ir_program *p, uint64_t seed,
                               const interp_options *o, interp_error *e);
+/* From now on expects what q, of the same parameters, computes of the same
+ * inputs.  After an error another interp_expect_run is due. */
+tess_status interp_expect_instead(interp_expect *x, interp *in,
+                                  const ir_program *q,
+                                  const interp_options *o, interp_error *e);
 /* In how large a range, from 0, an input's elements may lie because they are
  * used as indices: the least extent that one of them alone is an index
  * into, 1 where it is part of one, 2 of a bool input; 0: any value. */

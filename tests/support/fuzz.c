@@ -7,6 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const fuzz_skip_names[FUZZ_SKIPS] = {
+    [FUZZ_TOO_LONG] = "too_long",
+    [FUZZ_ROUNDED_LONG] = "rounded_too_long",
+    [FUZZ_NOT_LOWERED] = "lowering_unsupported",
+    [FUZZ_LOWER_LIMIT] = "lowering_limit",
+    [FUZZ_INEXACT] = "compiled_inexact",
+    [FUZZ_NO_COMPILER] = "compiled_not_wanted",
+    [FUZZ_NATIVE_UNSUPPORTED] = "compiled_lowering_unsupported",
+    [FUZZ_NATIVE_LIMIT] = "compiled_lowering_limit",
+    [FUZZ_NOT_COMPILED] = "compiling_unsupported"};
+
 #define HEAP_CAP ((size_t)1 << 30)
 
 /* Recomputing under other loops makes programs longer and longer: beyond so
@@ -106,7 +117,7 @@ static bool equivalent(fuzz *f, const ir_program *p, interp_error *e) {
   interp_options o = {.check_regions = true, .max_steps = MAX_STEPS};
   f->counts.comparisons++;
   if (interp_expect_check(&f->expect, &f->in, p, &o, e) == TESS_OK) return true;
-  f->counts.too_long += e->fault == INTERP_LIMIT;
+  f->counts.skipped[FUZZ_TOO_LONG] += e->fault == INTERP_LIMIT;
   return e->fault == INTERP_LIMIT;
 }
 
@@ -234,12 +245,18 @@ static bool one_step(fuzz *f) {
   return (skip && !f->o->every_step) || same_result(f, &f->s.m.prog);
 }
 
+/* Compiled, where arithmetic does not round. */
+static bool same_compiled(fuzz *f) {
+  if (fuzz_is_exact(f) && f->o->through_llvm) return fuzz_check_compiled(f);
+  f->counts.skipped[fuzz_is_exact(f) ? FUZZ_NO_COMPILER : FUZZ_INEXACT]++;
+  return true;
+}
+
 /* The end: the program as it is, or damaged on purpose. */
 static bool finish(fuzz *f) {
   if (!f->o->fault)
     return same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
-           (fuzz_below(f, 4) || fuzz_check_lowered(f)) &&
-           (!f->o->through_llvm || !fuzz_is_exact(f) || fuzz_check_compiled(f));
+           fuzz_check_lowered(f) && same_compiled(f);
   ir_program_copy(&f->damaged, &f->s.m.prog);
   if (!fuzz_damage(f, &f->damaged, f->o->fault)) return true;
   f->counts.faults++;
@@ -347,8 +364,7 @@ static tess_status run_again(void *ud) {
   bool ok =
       well_formed(f, &f->s.m.prog, "the trace") &&
       same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
-      fuzz_check_lowered(f) &&
-      (!f->o->through_llvm || !fuzz_is_exact(f) || fuzz_check_compiled(f));
+      fuzz_check_lowered(f) && same_compiled(f);
   return ok ? TESS_OK : TESS_MISMATCH;
 }
 

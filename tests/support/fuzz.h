@@ -37,6 +37,21 @@ enum { FUZZ_MAX_PRIMS = 128, FUZZ_MAX_LIST = 8 };
 enum { FUZZ_TVM_REASONS = 9 };
 extern const char *const fuzz_tvm_reasons[FUZZ_TVM_REASONS];
 
+/* Comparisons that are not made, and why. */
+typedef enum fuzz_skip {
+  FUZZ_TOO_LONG,         /* given up: too many iterations */
+  FUZZ_ROUNDED_LONG,     /*   with 16-bit floats, before it is lowered */
+  FUZZ_NOT_LOWERED,      /* lowering says TESS_UNSUPPORTED, */
+  FUZZ_LOWER_LIMIT,      /*   or TESS_LIMIT */
+  FUZZ_INEXACT,          /* compiled: arithmetic that rounds */
+  FUZZ_NO_COMPILER,      /* compiled: not wanted */
+  FUZZ_NATIVE_UNSUPPORTED, /* compiled: lowering says so for LLVM, */
+  FUZZ_NATIVE_LIMIT,     /*   or that it is too much, */
+  FUZZ_NOT_COMPILED,     /*   or compiling says TESS_UNSUPPORTED */
+  FUZZ_SKIPS
+} fuzz_skip;
+extern const char *const fuzz_skip_names[FUZZ_SKIPS];
+
 typedef struct fuzz_counts {
   uint64_t schedules, legal, refused, comparisons, through_llvm, wrong;
   uint64_t faults;       /* cases in which the damage could be done; calls
@@ -45,7 +60,8 @@ typedef struct fuzz_counts {
   /* Traces that TVM's JSON can express, and refusals of others by what it
    * cannot; their parts before are written and read back. */
   uint64_t through_tvm, not_tvm[FUZZ_TVM_REASONS];
-  uint64_t too_long;     /* comparisons given up: too many iterations */
+  uint64_t skipped[FUZZ_SKIPS];
+  uint64_t lowered, halves; /* compared lowered; those with 16-bit floats */
   /* What was reached: applications and refusals of each primitive, in the
    * order of prims.def, and refusals for each reason. */
   uint64_t applied[FUZZ_MAX_PRIMS], declined[FUZZ_MAX_PRIMS];

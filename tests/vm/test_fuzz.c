@@ -21,6 +21,12 @@ static void nothing_is_wrong(void **state) {
   assert_true(f.counts.legal > SCHEDULES);
   assert_true(f.counts.refused > SCHEDULES);
   assert_true(f.counts.comparisons >= SCHEDULES);
+  assert_int_equal(f.counts.lowered + f.counts.skipped[FUZZ_NOT_LOWERED] +
+                       f.counts.skipped[FUZZ_LOWER_LIMIT] +
+                       f.counts.skipped[FUZZ_ROUNDED_LONG],
+                   SCHEDULES);
+  assert_true(f.counts.lowered > SCHEDULES * 9 / 10);
+  assert_true(f.counts.halves > SCHEDULES / 20);
   assert_int_equal(f.counts.round_trips, 3 * SCHEDULES);
   assert_true(f.counts.through_tvm > SCHEDULES / 2);
   fuzz_free(&f);
@@ -36,7 +42,12 @@ static void compiled_ones_agree(void **state) {
     if (fuzz_case(&f, &o, SEED, k))
       fail_msg("%s\nagain: bench/fuzz --seed %d --only %d",
                str_get(&f.report), SEED, (int)k);
-  assert_true(f.counts.through_llvm > 10);
+  assert_int_equal(f.counts.through_llvm +
+                       f.counts.skipped[FUZZ_NATIVE_UNSUPPORTED] +
+                       f.counts.skipped[FUZZ_NATIVE_LIMIT] +
+                       f.counts.skipped[FUZZ_NOT_COMPILED],
+                   50);
+  assert_true(f.counts.through_llvm > 45);
   fuzz_free(&f);
 }
 
