@@ -8,8 +8,7 @@ void GOMP_parallel(void (*fn)(void *data), void *data, unsigned num_threads,
                    unsigned flags);
 int omp_in_parallel(void);
 
-/* ---- loops
- * ------------------------------------------------------------------- */
+/* ---- loops -------------------------------------------------------------- */
 
 typedef int32_t (*body_fn)(void *closure, int64_t begin, int64_t end);
 
@@ -58,8 +57,7 @@ static int32_t run_parallel(void *ud, int64_t n, body_fn fn, void *closure) {
   return atomic_load(&p.status);
 }
 
-/* ---- memory
- * ------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------- */
 
 /* Stands before the memory that was asked for, `skip` bytes into what the
  * allocator gave. */
@@ -129,8 +127,7 @@ static void give_memory(void *ud, void *ptr) {
   thread_unlock(&r->lock);
 }
 
-/* ---- life
- * ------------------------------------------------------------------------ */
+/* ---- life --------------------------------------------------------------- */
 
 void runtime_init(runtime *r, tess_allocator alloc, uint32_t threads) {
   *r = (runtime){.alloc = alloc, .threads = threads ? threads : 1};

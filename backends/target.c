@@ -10,8 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- options
- * ----------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------ */
 
 /* Every option is -name=value; one of `text` and `number` says where its
  * value goes.  Numbers are from `least` to `most`, small enough to be
@@ -81,8 +80,7 @@ static tess_status set_option(target *t, const char *text, size_t n,
   return TESS_OK;
 }
 
-/* ---- the whole text
- * ------------------------------------------------------------ */
+/* ---- the whole text ----------------------------------------------------- */
 
 /* The next word of *at, its length in *n; NULL at the end. */
 static const char *next_word(const char **at, size_t *n) {

@@ -63,8 +63,7 @@ static bool make(maker *m, const matmul_tiles *t, stages *out) {
   return true;
 }
 
-/* ---- candidates ------------------------------------------------------------
- */
+/* ---- candidates --------------------------------------------------------- */
 
 static void draw_factors(rng *r, int64_t *factor, int n, int twos, int most) {
   do {
@@ -86,8 +85,7 @@ static matmul_tiles draw(rng *r) {
 static const matmul_tiles good = {
     {2, 1, 64, 8}, {4, 4, 2, 32}, {4, 256}, true, true};
 
-/* ---- figures ----------------------------------------------------------------
- */
+/* ---- figures ------------------------------------------------------------ */
 
 static int by_value(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;

@@ -60,7 +60,7 @@ static void load_lapack(lapack *l) {
     fail("libopenblas.so.0, with LAPACK, is not installed", NULL);
 }
 
-/* ---- the programs -------------------------------------------------------- */
+/* ---- the programs ------------------------------------------------------- */
 
 static void write_programs(const char *folder) {
   char exe[2048], line[8192];
@@ -86,7 +86,7 @@ static tess_kernel *kernel_of(duel *d, const char *folder, const char *name,
   return k;
 }
 
-/* ---- running ------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------ */
 
 /* Symmetric, so that rows are columns, and dominated by its diagonal, so
  * that nothing is pivoted. */

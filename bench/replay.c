@@ -14,7 +14,7 @@
 #define MAX_THREADS 64
 #define RECHECK_EVERY 100
 
-/* ---- counting what goes to the heap --------------------------------------------- */
+/* ---- counting what goes to the heap ------------------------------------- */
 
 void *__libc_malloc(size_t n);
 void *__libc_realloc(void *p, size_t n);
@@ -25,7 +25,7 @@ void *malloc(size_t n) { allocations++; return __libc_malloc(n); }
 void *realloc(void *p, size_t n) { allocations++; return __libc_realloc(p, n); }
 void *calloc(size_t n, size_t m) { allocations++; return __libc_calloc(n, m); }
 
-/* ---- replaying ------------------------------------------------------------------------ */
+/* ---- replaying ---------------------------------------------------------- */
 
 typedef struct lane {
   const sketches *w;

@@ -49,7 +49,7 @@ static tess_program *describe(void) {
   return p;
 }
 
-/* ---- scheduling ---------------------------------------------------------- */
+/* ---- scheduling --------------------------------------------------------- */
 
 static tess_value rv(tess_rv v) {
   return (tess_value){.kind = TESS_V_RV, .rv = v};
@@ -103,7 +103,7 @@ static tess_status schedule(void *ud, tess_schedule *s, tess_rv block,
   return TESS_OK;
 }
 
-/* ---- running -------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------ */
 
 static tess_tensor *tensor(const char *fill, uint64_t seed) {
   tess_tensor *t;

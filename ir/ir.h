@@ -328,7 +328,7 @@ static inline ir_func *ir_entry(const ir_program *p) {
   return &p->func.v[p->entry];
 }
 
-/* ---- life (program.c) ---------------------------------------------------- */
+/* ---- life (program.c) --------------------------------------------------- */
 
 void ir_program_init(ir_program *p, mem_heap *heap);
 void ir_program_free(ir_program *p);
@@ -337,7 +337,7 @@ void ir_program_reset(ir_program *p);
 /* dst := src, exactly (same indices); reuses dst's memory. */
 void ir_program_copy(ir_program *dst, const ir_program *src);
 
-/* ---- names (text.c) ------------------------------------------------------ */
+/* ---- names (text.c) ----------------------------------------------------- */
 
 ir_str ir_name(ir_program *p, const char *s);          /* interned */
 ir_str ir_name_n(ir_program *p, const char *s, size_t n);
@@ -354,7 +354,7 @@ void ir_var_name(const ir_program *p, ir_var v, strbuf *out);
 /* The same in an arena. */
 const char *ir_var_text(const ir_program *p, ir_var v, arena *scratch);
 
-/* ---- dtypes (dtype.c) ---------------------------------------------------- */
+/* ---- dtypes (dtype.c) --------------------------------------------------- */
 
 /* "float32", "int8", "bool", "bfloat16", "float32x8"; false: no such type. */
 bool ir_dtype_parse(const char *s, tess_dtype *out);
@@ -372,7 +372,7 @@ static inline size_t ir_dtype_bytes(tess_dtype t) {
   return (size_t)((t.bits + 7) / 8) * t.lanes;
 }
 
-/* ---- building expressions (expr.c; algebra in arith/) --------------------- */
+/* ---- building expressions (expr.c; algebra in arith/) ------------------- */
 
 ir_expr ir_int(ir_program *p, tess_dtype t, int64_t v);  /* wraps to t */
 ir_expr ir_index(ir_program *p, int64_t v);              /* int64 */
@@ -446,7 +446,7 @@ void ir_visit(const ir_program *p, arena *scratch, ir_expr e,
 uint32_t ir_operands(const ir_program *p, ir_expr e, const uint32_t **out,
                      uint32_t fixed[3]);
 
-/* ---- substitution (subst.c) ----------------------------------------------- */
+/* ---- substitution (subst.c) --------------------------------------------- */
 
 /* A substitution over expressions: variables and buffers get new values and
  * shared work is remembered.  Everything not mapped stays. */
@@ -486,7 +486,7 @@ ir_region ir_subst_region(ir_subst *s, ir_region r);
  * stay in s for the caller's use. */
 ir_stmt ir_clone_stmt(ir_subst *s, ir_stmt st, const char *suffix);
 
-/* ---- building and editing statements (stmt.c) ------------------------------ */
+/* ---- building and editing statements (stmt.c) --------------------------- */
 
 ir_stmt ir_loop_new(ir_program *p, ir_var v, ir_expr lo, ir_expr extent,
                     ir_loop_kind kind);
@@ -577,7 +577,7 @@ ir_val ir_value_str(ir_program *p, const char *s);
 ir_val ir_value_add(ir_program *p, ir_value v, const uint32_t *elems);
 bool ir_value_eq(const ir_program *p, ir_val a, const ir_program *q, ir_val b);
 
-/* ---- buffers and functions (buffer.c) -------------------------------------- */
+/* ---- buffers and functions (buffer.c) ----------------------------------- */
 
 ir_buf ir_buf_new(ir_program *p, ir_str name, tess_dtype t, uint32_t ndim,
                   const ir_expr *shape, ir_scope scope, ir_role role);
@@ -616,7 +616,7 @@ const char *ir_thread_text(ir_thread t);
 const char *ir_op_text(ir_op op);          /* "+", "min", ... */
 const char *ir_fn_text(ir_fn fn);          /* "exp", ... */
 
-/* ---- reducers (reducer.c) ---------------------------------------------------- */
+/* ---- reducers (reducer.c) ----------------------------------------------- */
 
 /* A built-in one: name is sum, prod, min or max; 0: no such. */
 uint32_t ir_reducer_builtin(ir_program *p, const char *name, tess_dtype t);
@@ -629,7 +629,7 @@ ir_expr ir_extreme(ir_program *p, tess_dtype t, bool greatest);
 void ir_reducer_apply(ir_program *p, arena *scratch, uint32_t reducer,
                       const ir_expr *lhs, const ir_expr *rhs, ir_expr *out);
 
-/* ---- what a whole program is asked -------------------------------------------- */
+/* ---- what a whole program is asked -------------------------------------- */
 
 /* Structural hash (hash.c): ignores variable names and table indices,
  * includes block names, annotations, loop kinds.  Same on every machine. */

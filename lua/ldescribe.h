@@ -23,7 +23,7 @@ typedef struct lt_buffer {
   tess_buffer buf;
 } lt_buffer;
 
-/* ---- the builder and its values (lexpr.c) --------------------------------- */
+/* ---- the builder and its values (lexpr.c) ------------------------------- */
 
 /* Pushes the state's builder; it is held weakly, so that it goes when the
  * last expression made with it goes. */
@@ -43,7 +43,7 @@ tess_buffer lt_to_buffer(lua_State *L, int i);
 /* The operator applied to the values at indices 1 and 2. */
 int lt_binary(lua_State *L, const char *op);
 
-/* ---- what each adds ------------------------------------------------------- */
+/* ---- what each adds ----------------------------------------------------- */
 
 /* The classes of expressions and buffers, and the comparisons into the table
  * at the top. */

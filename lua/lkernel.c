@@ -7,7 +7,7 @@
 LT_GC(target_gc, tess_target, tess_target_free)
 LT_GC(kernel_gc, tess_kernel, tess_kernel_free)
 
-/* ---- targets ------------------------------------------------------------------ */
+/* ---- targets ------------------------------------------------------------ */
 
 static int new_target(lua_State *L) {
   const char *text = luaL_optstring(L, 1, "llvm");
@@ -51,7 +51,7 @@ static int target_has(lua_State *L) {
   return 1;
 }
 
-/* ---- kernels -------------------------------------------------------------------- */
+/* ---- kernels ------------------------------------------------------------ */
 
 /* ts.build(schedule or program [, target]) */
 static int build(lua_State *L) {
@@ -108,7 +108,7 @@ static int kernel_tostring(lua_State *L) {
   return 1;
 }
 
-/* ---- the oracle -------------------------------------------------------------------- */
+/* ---- the oracle --------------------------------------------------------- */
 
 /* ts.interpret(schedule or program, { a, b, c }) */
 static int interpret(lua_State *L) {

@@ -168,7 +168,7 @@ void lt_push_value(lua_State *L, const tess_value *v) {
   }
 }
 
-/* ---- arguments ------------------------------------------------------------------ */
+/* ---- arguments ---------------------------------------------------------- */
 
 static int is_out(const tess_prim_operand *o) {
   return !strcmp(o->role, "out");

@@ -29,7 +29,7 @@ static lt_sched *box(lua_State *L) {
 
 void lt_push_schedule(lua_State *L, tess_schedule *s) { box(L)->s = s; }
 
-/* ---- performing primitives --------------------------------------------------- */
+/* ---- performing primitives ---------------------------------------------- */
 
 static void note_place(lua_State *L, tess_schedule *s) {
   lua_Debug ar;
@@ -79,7 +79,7 @@ static int can(lua_State *L) {
   return 2;
 }
 
-/* ---- asking ------------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------- */
 
 static int get(lua_State *L) {
   tess_schedule *s = lt_schedule(L, 1);
@@ -300,7 +300,7 @@ static int schedule_tostring(lua_State *L) {
   return 1;
 }
 
-/* ---- making one ------------------------------------------------------------------------ */
+/* ---- making one --------------------------------------------------------- */
 
 /* ts.schedule(program [, { seed =, target = }]) */
 static int new_schedule(lua_State *L) {

@@ -55,7 +55,7 @@ static void hook_free(void *ud) {
   h->ref = h->why = LUA_NOREF;
 }
 
-/* ---- calling a module ----------------------------------------------------------- */
+/* ---- calling a module --------------------------------------------------- */
 
 typedef struct call {
   lt_hook *hook;
@@ -161,7 +161,7 @@ static tess_status apply(void *ud, tess_schedule *sch, tess_rv block,
   return c.status;
 }
 
-/* ---- making spaces ------------------------------------------------------------------ */
+/* ---- making spaces ------------------------------------------------------ */
 
 /* Reads a module table at the top into m; its hook stands in a userdata that
  * is added to the list at index `keep`. */
@@ -255,7 +255,7 @@ static int of_traces(lua_State *L) {
   return 1;
 }
 
-/* ---- using them ------------------------------------------------------------------------ */
+/* ---- using them --------------------------------------------------------- */
 
 #define MAX_SKETCHES 256
 
@@ -302,7 +302,7 @@ static int space_tostring(lua_State *L) {
   return 1;
 }
 
-/* ---- fresh states ------------------------------------------------------------------------ */
+/* ---- fresh states ------------------------------------------------------- */
 
 #define LT_STATE "tessera.state"
 

@@ -30,7 +30,7 @@
 #define LT_DATABASE "tessera.database"
 #define LT_ERROR "tessera.error"
 
-/* ---- state and errors (ltessera.c) ------------------------------------------ */
+/* ---- state and errors (ltessera.c) -------------------------------------- */
 
 tess_context *lt_context(lua_State *L);
 /* Raises the context's last error as an error object unless s is TESS_OK. */
@@ -45,7 +45,7 @@ tess_status lt_status_of(lua_State *L, int i);
 /* Pushes text that came from the API and frees it. */
 void lt_push_text(lua_State *L, char *text);
 
-/* ---- boxes (lbox.c) ----------------------------------------------------------- */
+/* ---- boxes (lbox.c) ----------------------------------------------------- */
 
 /* Pushes a userdata of metatable `tname` with room for a pointer, NULL. */
 void **lt_box(lua_State *L, const char *tname, int nuservalues);
@@ -98,7 +98,7 @@ void lt_table(lua_State *L, int i, const char *what);
 /* A table of integers at index i into out (max long). */
 uint32_t lt_to_ints(lua_State *L, int i, uint32_t max, int64_t *out);
 
-/* ---- options in a table (lbox.c) --------------------------------------------------- */
+/* ---- options in a table (lbox.c) ---------------------------------------- */
 
 lua_Number lt_field_number(lua_State *L, int t, const char *k, lua_Number d);
 lua_Integer lt_field_int(lua_State *L, int t, const char *k, lua_Integer d);
@@ -108,7 +108,7 @@ const char *lt_field_str(lua_State *L, int t, const char *k, const char *d);
 /* Raises on a key that is not in the NULL-terminated list. */
 void lt_check_fields(lua_State *L, int t, const char *const *known);
 
-/* ---- the parts ---------------------------------------------------------------------- */
+/* ---- the parts ---------------------------------------------------------- */
 
 void lt_open_describe(lua_State *L);   /* each adds to the table at the top */
 void lt_open_program(lua_State *L);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the context ----------------------------------------------------------- */
+/* ---- the context -------------------------------------------------------- */
 
 typedef struct lt_state { tess_context *c; int owned; } lt_state;
 static const char state_key = 0;   /* its address is the registry key */
@@ -43,7 +43,7 @@ tess_context *lt_context(lua_State *L) {
   return s->c;
 }
 
-/* ---- errors ------------------------------------------------------------------ */
+/* ---- errors ------------------------------------------------------------- */
 
 static void set_str(lua_State *L, const char *k, const char *v) {
   if (v && *v) { lua_pushstring(L, v); lua_setfield(L, -2, k); }
@@ -186,7 +186,7 @@ void lt_push_text(lua_State *L, char *text) {
   tess_text_free(lt_context(L), text);
 }
 
-/* ---- opening ------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------ */
 
 static int version(lua_State *L) {
   lua_pushstring(L, tess_version());

@@ -36,7 +36,7 @@ static int trace_len(lua_State *L) {
   return 1;
 }
 
-/* ---- one instruction as a table ------------------------------------------- */
+/* ---- one instruction as a table ----------------------------------------- */
 
 static void push_operands(lua_State *L, tess_trace *t, uint32_t i,
                           const char *role) {
@@ -128,7 +128,7 @@ static int trace_index(lua_State *L) {
   return 1;
 }
 
-/* ---- replaying and changing -------------------------------------------------- */
+/* ---- replaying and changing --------------------------------------------- */
 
 static int bind(lua_State *L) {
   tess_trace *t = lt_trace(L, 1);
@@ -208,7 +208,7 @@ static int stepper(lua_State *L) {
   return 1;
 }
 
-/* ---- from text -------------------------------------------------------------------- */
+/* ---- from text ---------------------------------------------------------- */
 
 typedef tess_status (*reader)(tess_context *, const char *, tess_program *,
                               tess_trace **);

@@ -40,7 +40,7 @@ static void set_slot(const run *r, int slot) {
   lua_pop(r->L, 1);
 }
 
-/* ---- candidates ------------------------------------------------------------------ */
+/* ---- candidates --------------------------------------------------------- */
 
 static void push_candidate(lua_State *L, const tess_candidate *c) {
   lua_createtable(L, 0, 4);
@@ -89,7 +89,7 @@ static void push_candidates(lua_State *L, uint32_t n,
   }
 }
 
-/* ---- the session, as a strategy in Lua sees it --------------------------------------- */
+/* ---- the session, as a strategy in Lua sees it -------------------------- */
 
 static tess_session *session(lua_State *L) { return lt_get(L, 1, LT_SESSION); }
 
@@ -160,7 +160,7 @@ static int session_sketches(lua_State *L) {
   return 1;
 }
 
-/* ---- callbacks -------------------------------------------------------------------------- */
+/* ---- callbacks ---------------------------------------------------------- */
 
 /* What a protected callback works on. */
 typedef struct task {
@@ -298,7 +298,7 @@ static tess_status update(void *ud, tess_session *s, uint32_t n,
   return invoke(&t, s);
 }
 
-/* ---- progress --------------------------------------------------------------------------- */
+/* ---- progress ----------------------------------------------------------- */
 
 static int call_progress(lua_State *L) {  /* 1: progress, 2: function or nil */
   const tess_progress *p = lua_touserdata(L, 1);
@@ -358,7 +358,7 @@ static void absorb_interrupt(lua_State *L) {
   if (lua_pcall(L, 0, 0, 0) != LUA_OK) lua_pop(L, 1);
 }
 
-/* ---- tune ----------------------------------------------------------------------------------- */
+/* ---- tune --------------------------------------------------------------- */
 
 static const char *const options[] = {
   "target", "trials", "seed", "space", "strategy", "cost_model", "database",
@@ -456,7 +456,7 @@ static int tune(lua_State *L) {
   return 1;
 }
 
-/* ---- results ---------------------------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------ */
 
 static tess_result *result(lua_State *L) { return lt_get(L, 1, LT_RESULT); }
 

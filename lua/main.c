@@ -25,7 +25,7 @@ static const char usage[] =
   "       tessera doc [NAME]\n"
   "--verbose with any of them: errors with the program and the place marked\n";
 
-/* ---- interrupts ------------------------------------------------------------- */
+/* ---- interrupts --------------------------------------------------------- */
 
 /* What the signal handler needs; set once, before the handler is. */
 static struct {
@@ -63,7 +63,7 @@ static void end_interruptible(void) {
   main_catch_interrupts(0);
 }
 
-/* ---- errors ------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------- */
 
 /* Skips "FILE:LINE: " at the start when FILE is `own`. */
 static const char *skip_place(const char *text, const char *own) {
@@ -112,7 +112,7 @@ static int report(lua_State *L) {
   return 1;
 }
 
-/* ---- the state ------------------------------------------------------------------ */
+/* ---- the state ---------------------------------------------------------- */
 
 static int open_tessera(lua_State *L) {
   return tess_lua_open(L, lua_touserdata(L, lua_upvalueindex(1)));
@@ -150,7 +150,7 @@ static lua_State *new_state(tess_context *c) {
   return L;
 }
 
-/* ---- doing --------------------------------------------------------------------------- */
+/* ---- doing -------------------------------------------------------------- */
 
 /* A list of the arguments from argv[i] on; those before them at 0, -1, ... */
 static void push_args(lua_State *L, int argc, char **argv, int i) {

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- lines -------------------------------------------------------------------- */
+/* ---- lines -------------------------------------------------------------- */
 
 static char *plain_line(void) {
   char *line = NULL;
@@ -47,7 +47,7 @@ static const char *history_file(void) {
   return path;
 }
 
-/* ---- completion ------------------------------------------------------------------ */
+/* ---- completion --------------------------------------------------------- */
 
 /* readline's callback has no user data. */
 static lua_State *completing;
@@ -108,7 +108,7 @@ static char **complete(const char *text, int start, int end) {
   return rl_completion_matches(text, next_match);
 }
 
-/* ---- reading and running -------------------------------------------------------------- */
+/* ---- reading and running ------------------------------------------------ */
 
 static int is_incomplete(lua_State *L, int status) {
   size_t n, m = strlen("<eof>");

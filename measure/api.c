@@ -11,8 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- building --------------------------------------------------------------
- */
+/* ---- building ----------------------------------------------------------- */
 
 typedef struct building {
   tess_context *c;

@@ -3,8 +3,7 @@
 #include "base/vec.h"
 #include <string.h>
 
-/* ---- contents --------------------------------------------------------------
- */
+/* ---- contents ----------------------------------------------------------- */
 
 static bool must_agree_exactly(const ir_program *p, const range_plan *r) {
   const ir_func *f = ir_entry(p);
@@ -38,8 +37,7 @@ static void fill_param(const bench *b, uint32_t i, int64_t range,
                   range ? FILL_INTEGERS : FILL_RANDOM, range, b->seed, i);
 }
 
-/* ---- life ------------------------------------------------------------------
- */
+/* ---- life --------------------------------------------------------------- */
 
 static tess_status find_shape(const ir_program *p, ir_buf buf, bench_param *x,
                               err_state *e) {

@@ -144,8 +144,7 @@ tess_status crew_judge(const worker *w, int status, char *why, size_t n) {
   return TESS_INFRA;
 }
 
-/* ---- one place ------------------------------------------------------------
- */
+/* ---- one place ---------------------------------------------------------- */
 
 static void set_phase(crew *c, place *x, job_phase phase) {
   double limit = c->work->limit[phase];

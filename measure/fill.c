@@ -68,8 +68,7 @@ void fill_below(void *data, tess_dtype t, uint64_t n, int64_t below,
   fill_integers(data, t, n, 0, below > 0 ? (uint64_t)below : 1, &r);
 }
 
-/* ---- poison ---------------------------------------------------------------
- */
+/* ---- poison ------------------------------------------------------------- */
 
 /* Half of the words are quiet NaNs of both float types, so that what reads
  * them shows it; none of the bytes repeats often. */

@@ -3,8 +3,7 @@
 #include "measure/job_state.h"
 #include <string.h>
 
-/* ---- rings -----------------------------------------------------------------
- */
+/* ---- rings -------------------------------------------------------------- */
 
 uint32_t job_ring_find(const job_ring *r, uint64_t key) {
   for (uint32_t i = 0; i < r->n; i++)
@@ -20,8 +19,7 @@ uint32_t job_ring_add(job_ring *r, uint64_t key) {
   return at;
 }
 
-/* ---- life ------------------------------------------------------------------
- */
+/* ---- life --------------------------------------------------------------- */
 
 /* A program that is larger is not worth measuring. */
 #define JOB_MEMORY ((size_t)4 << 30)

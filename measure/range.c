@@ -18,8 +18,7 @@ typedef struct walk {
 
 static range_fact find(walk *w, ir_expr e);
 
-/* ---- types ------------------------------------------------------------------
- */
+/* ---- types -------------------------------------------------------------- */
 
 /* Bits of the significand. */
 static int digits(tess_dtype t) {

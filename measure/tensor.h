@@ -34,8 +34,7 @@ void tensor_put_type(strbuf *out, tess_dtype t, uint32_t ndim,
 /* Element number i in row-major order, as a double. */
 double tensor_element(const tess_tensor *t, int64_t i);
 
-/* ---- text (tensor_text.c) ---------------------------------------------------
- */
+/* ---- text (tensor_text.c) ----------------------------------------------- */
 
 void tensor_write_text(const tess_tensor *t, strbuf *out);
 

@@ -3,8 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- writing ---------------------------------------------------------------
- */
+/* ---- writing ------------------------------------------------------------ */
 
 static void put_u64(strbuf *out, uint64_t v) {
   unsigned char bytes[8];
@@ -130,8 +129,7 @@ size_t wire_write_crash(unsigned char out[WIRE_CRASH], const wire_crash *c) {
   return 32 + sizeof c->name;
 }
 
-/* ---- reading ---------------------------------------------------------------
- */
+/* ---- reading ------------------------------------------------------------ */
 
 static wire_reader reader(const void *body, size_t n) {
   const unsigned char *at = body;

@@ -157,9 +157,7 @@ static bool receive_body(const frame_head *h, strbuf *body) {
   return frame_body_fits(h, body->n ? body->v : "");
 }
 
-/* ---- jobs
- * ---------------------------------------------------------------------------
- */
+/* ---- jobs --------------------------------------------------------------- */
 
 static void tell_phase(void *ud, job_phase phase) {
   strbuf body;

@@ -54,8 +54,7 @@ static void deal(int64_t prime, uint32_t power, uint32_t parts,
   }
 }
 
-/* ---- divisors ---------------------------------------------------------------
- */
+/* ---- divisors ----------------------------------------------------------- */
 
 typedef struct divisor {
   int64_t value;
@@ -106,8 +105,7 @@ int64_t factor_divisor(const factor_primes *x, int64_t limit, uint64_t index) {
   return d.value;
 }
 
-/* ---- factorisations
- * ------------------------------------------------------------ */
+/* ---- factorisations ----------------------------------------------------- */
 
 /* Ways to deal what divisor d leaves of x out over `parts`. */
 static factor_count ways_left(const factor_primes *x, const divisor *d,
@@ -156,8 +154,7 @@ factor_count factor_below(rng *r, factor_count n) {
   return x % n;
 }
 
-/* ---- with a part of its own
- * ------------------------------------------------------------ */
+/* ---- with a part of its own --------------------------------------------- */
 
 /* How often `prime` divides x. */
 static uint32_t power_in(int64_t x, int64_t prime) {

@@ -3,8 +3,7 @@
 #include "ir/arith/linear.h"
 #include "schedule/sch.h"
 
-/* ---- replacing variables in what stands below a loop ------------------------
- */
+/* ---- replacing variables in what stands below a loop -------------------- */
 
 typedef struct mapping {
   ir_program *p;
@@ -141,8 +140,7 @@ void sch_set_loop_kind(sch_state *s, ir_stmt loop, ir_loop_kind kind,
   s->p->edits++;
 }
 
-/* ---- guards
- * ------------------------------------------------------------------- */
+/* ---- guards ------------------------------------------------------------- */
 
 void sch_guard_below(sch_state *s, ir_stmt top, ir_expr cond) {
   ir_program *p = s->p;
@@ -162,7 +160,7 @@ void sch_guard_below(sch_state *s, ir_stmt top, ir_expr cond) {
   p->edits++;
 }
 
-/* ---- loops whose bounds need another's variable -------------------------- */
+/* ---- loops whose bounds need another's variable ------------------------- */
 
 bool sch_inner_fit(sch_state *s, ir_stmt loop, arith_range range) {
   ir_program *p = s->p;

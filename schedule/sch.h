@@ -16,7 +16,7 @@
  * 64 bits. */
 #define SCH_MAX_EXTENT ((int64_t)1 << 60)
 
-/* ---- rewriting (rewrite.c) ----------------------------------------------- */
+/* ---- rewriting (rewrite.c) ---------------------------------------------- */
 
 /* Another kind; `thread` counts for IR_THREAD only. */
 void sch_set_loop_kind(sch_state *s, ir_stmt loop, ir_loop_kind kind,
@@ -50,7 +50,7 @@ bool sch_domain_fits(sch_state *s, ir_stmt at, ir_var v, ir_expr lo,
 bool sch_domains_fit(sch_state *s, ir_stmt top, ir_subst *values,
                      ir_stmt because);
 
-/* ---- the tree (analysis/tree.c) ------------------------------------------ */
+/* ---- the tree (analysis/tree.c) ----------------------------------------- */
 
 /* The loops around `st` inside its scope, outer first; returns how many. */
 uint32_t sch_loops_above(const ir_program *p, ir_stmt st, uint32_t max,
@@ -82,7 +82,7 @@ bool sch_is_plain(const ir_program *p, ir_stmt top, ir_stmt *other);
 /* The same, but conditions on indices only are allowed. */
 bool sch_is_nest(const ir_program *p, ir_stmt top, ir_stmt *other);
 
-/* ---- blocks (analysis/blocks.c) ------------------------------------------ */
+/* ---- blocks (analysis/blocks.c) ----------------------------------------- */
 
 bool sch_reads_buf(const ir_program *p, ir_stmt block, ir_buf buf);
 bool sch_writes_buf(const ir_program *p, ir_stmt block, ir_buf buf);
@@ -147,7 +147,7 @@ typedef enum sch_loop_type {
 } sch_loop_type;
 sch_loop_type sch_type_of_loop(sch_state *s, ir_stmt loop);
 
-/* ---- dependences (analysis/deps.c) --------------------------------------- */
+/* ---- dependences (analysis/deps.c) -------------------------------------- */
 
 /* Child block `dst` of a scope depends on the earlier one `src` through a
  * buffer: only where their regions, over whole domains, can overlap. */
@@ -162,7 +162,7 @@ sch_list sch_consumers(sch_state *s, ir_stmt block);
 /* What `buf` is a part of: itself, or what `scope` matched it to. */
 ir_buf sch_storage(const ir_program *p, ir_stmt scope, ir_buf buf);
 
-/* ---- races (analysis/races.c) -------------------------------------------- */
+/* ---- races (analysis/races.c) ------------------------------------------- */
 
 /* May the iterations of `loop` run at once, bound to `thread` or, where that
  * is negative, as a parallel or vectorized loop, if the loops inner[0 .. n),
@@ -177,7 +177,7 @@ bool sch_iterations_free(sch_state *s, ir_stmt loop, int thread, uint32_t n,
  * quasi-affine, or too much of it. */
 #define SCH_POLY_REASONS SCH_R_NOT_AFFINE, SCH_R_UNDECIDED
 
-/* ---- changes below loops that run at once (analysis/trial.c) ------------- */
+/* ---- changes below loops that run at once (analysis/trial.c) ------------ */
 
 /* Makes a change, which refuses or succeeds as an apply does, and may have
  * made expressions and buffers by then; refuses, too, where a loop whose
@@ -201,7 +201,7 @@ bool sch_rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
                   bool (*change)(sch_state *s, void *ud), void *ud,
                   ir_stmt at);
 
-/* ---- order (analysis/order.c) -------------------------------------------- */
+/* ---- order (analysis/order.c) ------------------------------------------- */
 
 /* May the nest chain[0 .. n), each the only child of the one before, be run
  * in the order of the permutation next[0 .. n)?  false: refused.  (Kinds of
@@ -225,7 +225,7 @@ bool sch_begins_at_init(sch_state *s, ir_stmt block);
  * to the block run each of its instances once?  false: refused. */
 bool sch_runs_once(sch_state *s, ir_stmt block, ir_stmt top);
 
-/* ---- possibility (beside the primitives) --------------------------------- */
+/* ---- possibility (beside the primitives) -------------------------------- */
 
 /* The checks of a primitive without its change; false leaves the reason. */
 bool sch_can_compute_at(sch_state *s, ir_stmt block, ir_stmt loop,

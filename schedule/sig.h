@@ -116,7 +116,7 @@ typedef struct sch_spec {
   sch_default dflt;
 } sch_spec;
 
-/* ---- refusals ------------------------------------------------------------ */
+/* ---- refusals ----------------------------------------------------------- */
 
 /* One row each in refusals.def: name and template, with holes {s0} {s1} for
  * statements, {b} for a buffer, {n0} to {n3} for numbers, {t} for text, {c}
@@ -148,7 +148,7 @@ typedef struct sch_refusal {
   sch_clash clash;
 } sch_refusal;
 
-/* ---- the state a primitive works on -------------------------------------- */
+/* ---- the state a primitive works on ------------------------------------- */
 
 typedef struct sch_state {
   ir_program *p;         /* its entry function is worked on */
@@ -167,7 +167,7 @@ void sch_refusal_text(const ir_program *p, const char *prim,
 const char *sch_reason_name(sch_reason r);     /* "NOT_ONLY_CHILD" */
 const char *sch_reason_text(sch_reason r);     /* the template */
 
-/* ---- sampling primitives ------------------------------------------------- */
+/* ---- sampling primitives ------------------------------------------------ */
 
 /* The space of decisions at one point of a replay.  A decision is a vector
  * of int64; `a` is the primitive's argument struct with its inputs resolved.
@@ -196,7 +196,7 @@ typedef struct sch_sampler {
                     double *out);
 } sch_sampler;
 
-/* ---- the declaration ----------------------------------------------------- */
+/* ---- the declaration ---------------------------------------------------- */
 
 enum {
   SCH_PURE = 1,          /* does not change the program: dead when unused */

@@ -2,7 +2,7 @@
  * The public header's part about tuning. */
 #include "search/tune.h"
 
-/* ---- options ------------------------------------------------------------------ */
+/* ---- options ------------------------------------------------------------ */
 
 static tess_status check_count(tess_context *c, const char *name, uint32_t n,
                                uint32_t most) {
@@ -63,7 +63,7 @@ static measure_policy policy_of(const tess_tune_options *o) {
   return p;
 }
 
-/* ---- tune ------------------------------------------------------------------------ */
+/* ---- tune --------------------------------------------------------------- */
 
 typedef struct tune_work {
   tess_context *c;
@@ -139,7 +139,7 @@ tess_status tess_tune(tess_program *p, tess_target *target,
   return s;
 }
 
-/* ---- results ------------------------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------ */
 
 static const char *text_of(const strbuf *b) {
   const char *s = str_get(b);

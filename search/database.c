@@ -45,7 +45,7 @@ tess_status database_fail(const database *d, const char *what) {
                   *why ? ")" : "");
 }
 
-/* ---- opening ------------------------------------------------------------------ */
+/* ---- opening ------------------------------------------------------------ */
 
 static tess_status foreign(const database *d) {
   return ctx_fail(d->c, TESS_INVALID, "database %s is another program's",
@@ -133,7 +133,7 @@ void tess_database_free(tess_database *d) {
   mem_free(&d->c->heap, d, sizeof *d);
 }
 
-/* ---- writing ------------------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------ */
 
 static tess_status prepare(database *d, const char *sql, sqlite3_stmt **q) {
   if (sqlite3_prepare_v2(d->db, sql, -1, q, NULL) == SQLITE_OK)
@@ -278,7 +278,7 @@ tess_status database_put(database *d, const database_key *k, uint32_t n,
   return s;
 }
 
-/* ---- reading --------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------ */
 
 /* A name of the header's list, INTERNAL for what no version knows. */
 static tess_status status_of(const char *name) {

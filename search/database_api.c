@@ -64,7 +64,7 @@ tess_status tess_database_row(tess_database *d, uint64_t k,
   return TESS_OK;
 }
 
-/* ---- traces ---------------------------------------------------------------------- */
+/* ---- traces ------------------------------------------------------------- */
 
 typedef struct restore_work {
   tess_context *c;

@@ -15,7 +15,7 @@
 #include "vm/object.h"
 #include "vm/space.h"
 
-/* ---- candidates -------------------------------------------------------------- */
+/* ---- candidates --------------------------------------------------------- */
 
 /* One candidate as the engine keeps it; its decisions lie in an arena of the
  * session's and are encoded as vm_decisions are. */
@@ -41,7 +41,7 @@ typedef struct search_order {
   int32_t sketch;            /* SEARCH_DRAW: this one; -1: any */
 } search_order;
 
-/* ---- the session --------------------------------------------------------------- */
+/* ---- the session -------------------------------------------------------- */
 
 /* What one thread needs; reused, so that nothing is allocated once warm. */
 typedef struct search_worker {
@@ -103,7 +103,7 @@ uint32_t session_best(const tess_session *s, uint32_t n, uint32_t *out);
 void session_to_public(const search_cand *c, tess_candidate *out);
 search_cand session_from_public(const tess_candidate *c);
 
-/* ---- postprocessors (postproc/) -------------------------------------------------- */
+/* ---- postprocessors (postproc/) ----------------------------------------- */
 
 /* Looks at a replayed program; may change it; false: rejected, with a
  * reason (static text) and the number that broke a limit. */
@@ -114,7 +114,7 @@ typedef struct search_postproc {
 extern const search_postproc *const search_postprocs[];
 extern const uint32_t search_npostprocs;
 
-/* ---- strategies (strategy/) and models ----------------------------------------------- */
+/* ---- strategies (strategy/) and models ---------------------------------- */
 
 /* A built-in strategy: its state is made by `open`. */
 typedef struct search_strategy {

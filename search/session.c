@@ -24,7 +24,7 @@ search_cand session_from_public(const tess_candidate *c) {
                        search_hash(c->sketch, c->ndecisions, c->decisions)};
 }
 
-/* ---- life -------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------- */
 
 static tess_status make_machine(void *ud) {
   search_worker *w = ud;
@@ -79,7 +79,7 @@ void session_free(tess_session *s) {
   arena_free(&s->keep);
 }
 
-/* ---- one candidate ------------------------------------------------------------- */
+/* ---- one candidate ------------------------------------------------------ */
 
 static void note_refusal(search_worker *w, funnel_stage stage, tess_status s) {
   const sch_prim *prim = w->m.fail.prim;
@@ -204,7 +204,7 @@ static bool make_one(tess_session *s, search_worker *w,
   return false;
 }
 
-/* ---- many ------------------------------------------------------------------------- */
+/* ---- many --------------------------------------------------------------- */
 
 /* What the threads of one call share: they read orders and fill results. */
 typedef struct job {
@@ -298,7 +298,7 @@ tess_status session_look_at(tess_session *s, const search_cand *c,
   return st == TESS_OK ? mem_protect(&s->c->heap, take_tallies, s) : st;
 }
 
-/* ---- history ---------------------------------------------------------------------------- */
+/* ---- history ------------------------------------------------------------ */
 
 typedef struct lesson { tess_session *s; search_seen seen; } lesson;
 

@@ -10,7 +10,7 @@
 
 #define MAX_SKETCHES 4096
 
-/* ---- lists of schedules ------------------------------------------------------ */
+/* ---- lists of schedules ------------------------------------------------- */
 
 typedef struct schedules {
   tess_context *c;
@@ -56,7 +56,7 @@ static tess_status add_copy(schedules *to, tess_schedule *s) {
   return to->failed ? TESS_NOMEM : TESS_OK;
 }
 
-/* ---- blocks ------------------------------------------------------------------------ */
+/* ---- blocks ------------------------------------------------------------- */
 
 /* Names of a program's blocks, each ended by a NUL, in the order in which
  * modules see them: children before their parent, then all turned round. */
@@ -85,7 +85,7 @@ static tess_status find_block(tess_schedule *s, const char *name,
   return tess_schedule_call(s, "get_block", 1, &arg, 1, out, &n, NULL);
 }
 
-/* ---- applying a module ------------------------------------------------------------- */
+/* ---- applying a module -------------------------------------------------- */
 
 typedef struct writer {
   tess_space *space;
@@ -173,7 +173,7 @@ static tess_status run_on_schedule(writer *w, tess_schedule *s,
   return st;
 }
 
-/* ---- sketches -------------------------------------------------------------------------- */
+/* ---- sketches ----------------------------------------------------------- */
 
 typedef struct keep_work {
   space_sketches *k;

@@ -8,7 +8,7 @@
 #include "search/search.h"
 #include "search/space.h"
 
-/* ---- measuring a batch (measurer.c) ---------------------------------------------- */
+/* ---- measuring a batch (measurer.c) ------------------------------------- */
 
 /* What became of one candidate. */
 typedef struct search_outcome {
@@ -48,7 +48,7 @@ tess_status measurer_open(tess_context *c, tess_program *p,
 void outcome_init(search_outcome *o, mem_heap *heap);
 void outcome_free(search_outcome *o);
 
-/* ---- results ------------------------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------ */
 
 /* Where the time of a run went, in seconds. */
 typedef struct tune_ledger {
@@ -66,7 +66,7 @@ struct tess_result {
   err_state broke;           /* what broke the run off; TESS_OK: nothing */
 };
 
-/* ---- the loop (tune.c) ------------------------------------------------------------------ */
+/* ---- the loop (tune.c) -------------------------------------------------- */
 
 typedef struct tune_setup {
   tess_context *c;

@@ -6,7 +6,7 @@ local reference = require "tessera.reference"
 
 local command = {}
 
--- ---- arguments ----------------------------------------------------------------
+-- ---- arguments -------------------------------------------------------------
 
 -- The call is wrong: exit status 2.
 local function usage(text, ...)
@@ -96,7 +96,7 @@ local function blame(name, e)
   error(name .. ": " .. tostring(e), 0)
 end
 
--- ---- what a file holds -----------------------------------------------------------
+-- ---- what a file holds -----------------------------------------------------
 
 local function is(x, what)
   local meta = type(x) == "userdata" and getmetatable(x)
@@ -169,7 +169,7 @@ local function load_trace(name, program)
   return trace, false
 end
 
--- ---- tune ---------------------------------------------------------------------------
+-- ---- tune ------------------------------------------------------------------
 
 -- A value as JSON; keys in order, an empty table is a list.
 local function json(v)
@@ -291,7 +291,7 @@ function command.tune(args)
   return 0
 end
 
--- ---- step -----------------------------------------------------------------------------
+-- ---- step ------------------------------------------------------------------
 
 function command.step(args, host)
   local o, rest = parse(args, { program = "string" })
@@ -306,7 +306,7 @@ function command.step(args, host)
   return 0
 end
 
--- ---- show, db, doc ------------------------------------------------------------------------
+-- ---- show, db, doc ---------------------------------------------------------
 
 local function time_of(r)
   return r.status == "OK" and ("%.4f ms"):format(r.seconds * 1e3) or "-"

@@ -156,7 +156,7 @@ local function add_expressions(ts, core)
   end
 end
 
--- ---- tensors -----------------------------------------------------------------
+-- ---- tensors ---------------------------------------------------------------
 
 local function add_tensors(ts, core)
   function ts.placeholder(name, shape, dtype, options)
@@ -203,7 +203,7 @@ local function add_tensors(ts, core)
   ts.program = core.program
 end
 
--- ---- imperative blocks ---------------------------------------------------------
+-- ---- imperative blocks -----------------------------------------------------
 
 local builder = {}
 builder.__index = builder
@@ -381,7 +381,7 @@ local function add_builder(ts, core)
   end
 end
 
--- ---- modules and spaces ------------------------------------------------------------
+-- ---- modules and spaces ----------------------------------------------------
 
 local deterministic                 -- see tessera.determinism
 

@@ -13,7 +13,7 @@ local stock = { pairs = pairs, next = next, random = math.random }
 local pairs, next = pairs, next
 local depth = 0                      -- of such functions that run now
 
--- ---- a fixed order ----------------------------------------------------------
+-- ---- a fixed order ---------------------------------------------------------
 
 local ranks = { number = 1, string = 2, boolean = 3 }
 
@@ -97,7 +97,7 @@ local function no_random()
         "instead of math.random", 2)
 end
 
--- ---- places -------------------------------------------------------------------
+-- ---- places ----------------------------------------------------------------
 
 -- What stands in the places; as in plain Lua where somebody keeps it longer.
 local guarded = {}
@@ -180,7 +180,7 @@ local function exchange(from, to)
   end
 end
 
--- ---- running --------------------------------------------------------------------
+-- ---- running ---------------------------------------------------------------
 
 local function leave(outer, ok, ...)
   depth = outer

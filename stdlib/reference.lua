@@ -60,7 +60,7 @@ reference.options = {
            "after each candidate, and ends the run by returning false" },
 }
 
--- ---- modules ----------------------------------------------------------------
+-- ---- modules ---------------------------------------------------------------
 
 local function literal(v)
   if type(v) == "string" then return ("%q"):format(v) end
@@ -98,7 +98,7 @@ local function module_doc(name)
   return table.concat(lines, "\n")
 end
 
--- ---- options ------------------------------------------------------------------
+-- ---- options ---------------------------------------------------------------
 
 local function option_doc(name)
   name = name:gsub("^%-%-", "")
@@ -113,7 +113,7 @@ local function option_doc(name)
   end
 end
 
--- ---- all of it -----------------------------------------------------------------
+-- ---- all of it -------------------------------------------------------------
 
 -- The page of one name; nil when nothing bears it.
 function reference.page(name)

@@ -184,7 +184,7 @@ function tensor.wmma(name)
   end)
 end
 
--- ---- tiles ------------------------------------------------------------------
+-- ---- tiles -----------------------------------------------------------------
 
 -- Splits the loops of a block so that its last iters make up tiles of these
 -- sizes (innermost last), moves the tiles inside and gives the outermost loop

@@ -40,8 +40,7 @@ static part *find_part(tess_context *c) {
   return at->object;
 }
 
-/* ---- entering one ---------------------------------------------------------
- */
+/* ---- entering one ------------------------------------------------------- */
 
 static bool same_params(const ir_program *p, const ir_program *q) {
   ir_span a = ir_entry(p)->params, b = ir_entry(q)->params;
@@ -189,8 +188,7 @@ tess_status vm_intrin_add_call(tess_context *c, const char *name,
   return st;
 }
 
-/* ---- using it -------------------------------------------------------------
- */
+/* ---- using it ----------------------------------------------------------- */
 
 static bool has(const ir_program *p, const char *func) {
   for (uint32_t i = 1; i < p->func.n; i++)

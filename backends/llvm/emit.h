@@ -68,7 +68,7 @@ typedef struct emit {
 void emit_refuse(emit *m, tess_status code, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
 
-/* ---- types and constants (emit_type.c) ----------------------------------- */
+/* ---- types and constants (emit_type.c) ---------------------------------- */
 
 /* Of a value: bool is i1, bfloat16 its bits (i16). */
 LLVMTypeRef emit_type(emit *m, tess_dtype t);
@@ -85,7 +85,7 @@ LLVMValueRef emit_intrinsic(emit *m, const char *name, unsigned n,
                             LLVMValueRef *args);
 LLVMBasicBlockRef emit_new_block(emit *m, const char *name);
 
-/* ---- expressions --------------------------------------------------------- */
+/* ---- expressions -------------------------------------------------------- */
 
 /* The value of e where the builder stands (emit_expr.c). */
 LLVMValueRef emit_expr(emit *m, ir_expr e);
@@ -108,7 +108,7 @@ void emit_release(emit *m, emit_mark mark);
 /* What was loaded is forgotten: memory may have changed. */
 void emit_forget_loads(emit *m);
 
-/* ---- memory (emit_memory.c) ---------------------------------------------- */
+/* ---- memory (emit_memory.c) --------------------------------------------- */
 
 LLVMValueRef emit_load(emit *m, ir_expr e);
 void emit_store(emit *m, const ir_stmt_rec *s);
@@ -120,7 +120,7 @@ void emit_alias_facts(emit *m, const uint8_t *used);
 /* The call of a tensor intrinsic, an `instead` (emit_tensor.c). */
 void emit_tensor_call(emit *m, ir_expr e);
 
-/* ---- statements ---------------------------------------------------------- */
+/* ---- statements --------------------------------------------------------- */
 
 /* s and all siblings after it (emit_stmt.c). */
 void emit_list(emit *m, ir_stmt s);
@@ -153,7 +153,7 @@ void emit_fail_if(emit *m, LLVMValueRef failed, LLVMValueRef status);
 /* An entry of the tess_runtime structure. */
 LLVMValueRef emit_rt_entry(emit *m, size_t offset);
 
-/* ---- the whole (emit_module.c) ------------------------------------------- */
+/* ---- the whole (emit_module.c) ------------------------------------------ */
 
 #define EMIT_KERNEL "tess_kernel"     /* the one name that code exports */
 

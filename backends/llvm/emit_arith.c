@@ -7,8 +7,7 @@
 
 #include <math.h>
 
-/* ---- integer division ------------------------------------------------------
- */
+/* ---- integer division --------------------------------------------------- */
 
 /* Where the divisor is a constant power of two, shifting rounds down. */
 static bool power_of_two(const emit *m, ir_expr e, uint32_t *shift) {
@@ -82,8 +81,7 @@ static LLVMValueRef divide_int(emit *m, const ir_node *n, LLVMValueRef a,
                                         : divide_unsigned(m, n, a, b);
 }
 
-/* ---- integers ---------------------------------------------------------------
- */
+/* ---- integers ----------------------------------------------------------- */
 
 static LLVMValueRef int_extreme(emit *m, const ir_node *n, bool is_signed,
                                 LLVMValueRef a, LLVMValueRef b) {
@@ -158,8 +156,7 @@ static LLVMValueRef binary_int(emit *m, const ir_node *n, tess_dtype t,
   }
 }
 
-/* ---- floats
- * ------------------------------------------------------------------- */
+/* ---- floats ------------------------------------------------------------- */
 
 /* The remainder with the divisor's sign. */
 static LLVMValueRef mod_real(emit *m, LLVMValueRef a, LLVMValueRef b) {

@@ -7,8 +7,7 @@ static ir_expr argument(const emit *m, const ir_node *n, uint32_t i) {
   return m->p->arg.v[n->b + i];
 }
 
-/* ---- functions that are instructions ----------------------------------------
- */
+/* ---- functions that are instructions ------------------------------------ */
 
 /* The intrinsic of functions on floats. */
 static const char *const float_intrinsic[IR_FN_COUNT] = {
@@ -78,8 +77,7 @@ static LLVMValueRef builtin(emit *m, const ir_node *n) {
   }
 }
 
-/* ---- functions of the host's
- * -------------------------------------------------- */
+/* ---- functions of the host's -------------------------------------------- */
 
 enum { MAX_EXTERN_ARGS = 16 };
 

@@ -26,8 +26,7 @@ static tess_dtype int32_like(tess_dtype t) {
   return with_lanes(TESS_INT, 32, t.lanes);
 }
 
-/* ---- integers to integers
- * ---------------------------------------------------- */
+/* ---- integers to integers ----------------------------------------------- */
 
 static LLVMValueRef clamp(emit *m, const char *name, tess_dtype t,
                           LLVMValueRef v, int64_t limit) {
@@ -67,8 +66,7 @@ static LLVMValueRef from_int_to_int(emit *m, tess_dtype to, ir_expr from,
   return int_to_int(m, to, t, lo, hi, v);
 }
 
-/* ---- between floats
- * ------------------------------------------------------------- */
+/* ---- between floats ----------------------------------------------------- */
 
 static LLVMValueRef bits_of(emit *m, tess_dtype t, LLVMValueRef v) {
   return LLVMBuildBitCast(m->b, v, emit_type(m, int32_like(t)), "");
@@ -140,8 +138,7 @@ static LLVMValueRef real_to_real(emit *m, tess_dtype to, tess_dtype t,
   return to.bits == 64 ? LLVMBuildFPExt(m->b, f, type, "") : f;
 }
 
-/* ---- integers to floats
- * ------------------------------------------------------------- */
+/* ---- integers to floats ------------------------------------------------- */
 
 /* A 64-bit integer as one of at most 52 significant bits that rounds to 16
  * bits as it does: surplus bits are gathered into the lowest one kept. */
@@ -175,8 +172,7 @@ static LLVMValueRef int_to_real(emit *m, tess_dtype to, tess_dtype t,
   return narrow ? real_to_real(m, to, float64_like(to), f) : f;
 }
 
-/* ---- floats to integers
- * -------------------------------------------------------------- */
+/* ---- floats to integers ------------------------------------------------- */
 
 static LLVMValueRef real_to_int(emit *m, tess_dtype to, tess_dtype t,
                                 LLVMValueRef v) {

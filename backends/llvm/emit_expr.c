@@ -4,8 +4,7 @@
  * for loads. */
 #include "backends/llvm/emit.h"
 
-/* ---- what is remembered ----------------------------------------------------
- */
+/* ---- what is remembered ------------------------------------------------- */
 
 emit_mark emit_get_mark(const emit *m) {
   return (emit_mark){m->steady_trail.n, m->fickle_trail.n};
@@ -30,8 +29,7 @@ static void remember(emit *m, ir_expr e, LLVMValueRef v) {
   m->memo[e] = v;
 }
 
-/* ---- choices ---------------------------------------------------------------
- */
+/* ---- choices ------------------------------------------------------------ */
 
 static LLVMValueRef side_value(emit *m, ir_expr side, LLVMValueRef value) {
   return side ? emit_expr(m, side) : value;
@@ -108,8 +106,7 @@ static LLVMValueRef logic(emit *m, ir_expr e) {
                         : LLVMBuildOr(m->b, a, b, "");
 }
 
-/* ---- vectors ---------------------------------------------------------------
- */
+/* ---- vectors ------------------------------------------------------------ */
 
 /* <0, 1, 2, ...> */
 static LLVMValueRef const_lanes(emit *m, tess_dtype t) {
@@ -130,8 +127,7 @@ static LLVMValueRef ramp(emit *m, const ir_node *n) {
   return LLVMBuildAdd(m->b, base, steps, "");
 }
 
-/* ---- any expression --------------------------------------------------------
- */
+/* ---- any expression ----------------------------------------------------- */
 
 static LLVMValueRef variable(emit *m, ir_var v) {
   if (m->var[v]) return m->var[v];

@@ -17,8 +17,7 @@ enum {
   STAGGER = 2 * LINE /* buffers do not start in the same cache set */
 };
 
-/* ---- functions
- * --------------------------------------------------------------- */
+/* ---- functions ---------------------------------------------------------- */
 
 static void function_attributes(emit *m, LLVMValueRef fn) {
   char width[16];
@@ -101,8 +100,7 @@ LLVMValueRef emit_rt_entry(emit *m, size_t offset) {
   return LLVMBuildLoad2(m->b, m->ptr, at, "");
 }
 
-/* ---- storage
- * -------------------------------------------------------------------- */
+/* ---- storage ------------------------------------------------------------ */
 
 LLVMValueRef emit_stack(emit *m, LLVMTypeRef type, uint64_t bytes) {
   LLVMBasicBlockRef here = LLVMGetInsertBlock(m->b);

@@ -5,8 +5,7 @@
 #include "backends/llvm/emit.h"
 #include <stdio.h>
 
-/* ---- which buffers do not alias
- * ----------------------------------------------- */
+/* ---- which buffers do not alias ----------------------------------------- */
 
 /* Beyond this many buffers the facts, which grow with the square of it, are
  * left out; LLVM still sees the allocations of its own stack. */
@@ -53,8 +52,7 @@ static LLVMValueRef with_alias(emit *m, ir_buf b, LLVMValueRef access) {
   return access;
 }
 
-/* ---- alignment
- * ------------------------------------------------------------------ */
+/* ---- alignment ---------------------------------------------------------- */
 
 /* The greatest power of two, up to 64, that surely divides e. */
 static uint32_t factor_of(const ir_program *p, ir_expr e) {
@@ -86,8 +84,7 @@ static uint32_t access_align(const emit *m, ir_buf b, ir_expr index) {
   return bytes < base ? bytes : base;
 }
 
-/* ---- addresses
- * -------------------------------------------------------------------- */
+/* ---- addresses ---------------------------------------------------------- */
 
 static LLVMTypeRef element(emit *m, ir_buf b) {
   return emit_memory_type(m, m->p->buf.v[b].dtype);
@@ -130,8 +127,7 @@ LLVMValueRef emit_address(emit *m, ir_expr load) {
   return address(m, n.a, m->p->arg.v[n.b], true);
 }
 
-/* ---- shapes of an access
- * ------------------------------------------------------------ */
+/* ---- shapes of an access ------------------------------------------------ */
 
 typedef enum shape {
   ONE,  /* one element */
@@ -186,9 +182,7 @@ static LLVMValueRef lanes_mask(emit *m, const access *x) {
   return scalar ? emit_splat(m, x->mask, x->lanes) : x->mask;
 }
 
-/* ---- loads
- * ----------------------------------------------------------------------------
- */
+/* ---- loads -------------------------------------------------------------- */
 
 static LLVMValueRef plain_load(emit *m, const access *x, uint32_t lanes) {
   LLVMTypeRef type = emit_vector_type(element(m, x->buf), lanes);
@@ -270,9 +264,7 @@ LLVMValueRef emit_load(emit *m, ir_expr e) {
   return LLVMBuildICmp(m->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
 }
 
-/* ---- stores
- * -----------------------------------------------------------------------------
- */
+/* ---- stores ------------------------------------------------------------- */
 
 static void plain_store(emit *m, const access *x, LLVMValueRef v) {
   LLVMValueRef at = address(m, x->buf, x->first, true);

@@ -64,8 +64,7 @@ static void take_memory(emit *m) {
   m->memo = arena_zalloc(m->scratch, p->node.n * sizeof *m->memo);
 }
 
-/* ---- constants
- * ----------------------------------------------------------------- */
+/* ---- constants ---------------------------------------------------------- */
 
 static void emit_constant(emit *m, const ir_const *c) {
   LLVMValueRef bytes =
@@ -78,8 +77,7 @@ static void emit_constant(emit *m, const ir_const *c) {
   m->buf[c->buf] = g;
 }
 
-/* ---- the kernel
- * ------------------------------------------------------------------ */
+/* ---- the kernel --------------------------------------------------------- */
 
 static LLVMValueRef nth(emit *m, LLVMTypeRef type, LLVMValueRef array,
                         uint32_t i) {

@@ -22,8 +22,7 @@ typedef struct calling {
   param param[IR_TENSOR_CALL_PARAMS];
 } calling;
 
-/* ---- the parameters -------------------------------------------------------
- */
+/* ---- the parameters ----------------------------------------------------- */
 
 static ir_expr index_of(const emit *m, ir_expr load) {
   return m->p->arg.v[ir_at(m->p, load)->b];
@@ -104,8 +103,7 @@ static bool read_param(emit *m, reader *r, param *out) {
   return true;
 }
 
-/* ---- C functions ----------------------------------------------------------
- */
+/* ---- C functions -------------------------------------------------------- */
 
 enum { MAX_C_ARGS = IR_TENSOR_CALL_OPERANDS * (1 + IR_TENSOR_CALL_PARAMS) };
 
@@ -137,8 +135,7 @@ static void call_c(calling *k) {
     LLVMBuildCall2(m->b, type, fn, args, n, "");
 }
 
-/* ---- vectors --------------------------------------------------------------
- */
+/* ---- vectors ------------------------------------------------------------ */
 
 static LLVMTypeRef vector_type(emit *m, tess_dtype t, uint32_t lanes) {
   t.lanes = 1;
@@ -220,8 +217,7 @@ static LLVMValueRef operand_value(calling *k, const ir_tensor_operand *o) {
   return one && lanes > 1 ? emit_splat(m, v, lanes) : v;
 }
 
-/* ---- LLVM's intrinsics ----------------------------------------------------
- */
+/* ---- LLVM's intrinsics -------------------------------------------------- */
 
 static uint64_t bits_of(LLVMTypeRef t) {
   switch (LLVMGetTypeKind(t)) {
@@ -291,8 +287,7 @@ static void call_llvm(calling *k) {
   store_param(m, r, v);
 }
 
-/* ---- the whole ------------------------------------------------------------
- */
+/* ---- the whole ---------------------------------------------------------- */
 
 static bool is_vector(tess_dtype t) {
   return t.code == TESS_INT || t.code == TESS_UINT || t.code == TESS_FLOAT;

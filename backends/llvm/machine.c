@@ -41,8 +41,7 @@ tess_status llvm_machine_new(const target *t, LLVMTargetMachineRef *out,
                         t->triple);
 }
 
-/* ---- what this machine is ---------------------------------------------------
- */
+/* ---- what this machine is ----------------------------------------------- */
 
 static tess_status copy_text(char *to, size_t size, char *from,
                              const char *what, err_state *e) {
@@ -88,8 +87,7 @@ static tess_status complete_cpu(target *t, err_state *e) {
                    "list of features", e);
 }
 
-/* ---- what LLVM knows about a processor
- * ------------------------------------------ */
+/* ---- what LLVM knows about a processor ---------------------------------- */
 
 /* Adds two vectors of 64 bytes: the assembly shows with what registers. */
 static LLVMModuleRef probe_module(LLVMContextRef ctx) {

@@ -42,7 +42,7 @@ typedef struct tess_space tess_space;
 typedef struct tess_database tess_database;
 typedef struct tess_result tess_result;
 
-/* ---- context ------------------------------------------------------------- */
+/* ---- context ------------------------------------------------------------ */
 
 enum { TESS_LOG_ERROR, TESS_LOG_WARN, TESS_LOG_INFO, TESS_LOG_DEBUG };
 
@@ -91,7 +91,7 @@ TESS_API void tess_dtype_text(tess_dtype t, char out[32]);
 /* Text handed to the caller; free with tess_text_free. */
 TESS_API void tess_text_free(tess_context *c, TESS_TAKE char *text);
 
-/* ---- describing a computation ----------------------------------------------- */
+/* ---- describing a computation ------------------------------------------- */
 
 /* Handles inside one builder; 0 is none. */
 typedef uint32_t tess_expr;
@@ -257,7 +257,7 @@ TESS_API tess_status tess_program_save(tess_program *p, const char *path);
 TESS_API tess_status tess_program_load(tess_context *c, const char *path,
                                        TESS_GIVE tess_program **out);
 
-/* ---- schedules ------------------------------------------------------------------ */
+/* ---- schedules ---------------------------------------------------------- */
 
 typedef uint32_t tess_rv;       /* a random variable of one schedule; 0: none */
 
@@ -352,7 +352,7 @@ TESS_API tess_status tess_schedule_program(tess_schedule *s,
 TESS_API tess_status tess_schedule_trace(tess_schedule *s,
                                          TESS_GIVE tess_trace **out);
 
-/* ---- the primitives, as data ---------------------------------------------------- */
+/* ---- the primitives, as data -------------------------------------------- */
 
 typedef struct tess_prim_operand {
   const char *name, *help;
@@ -382,7 +382,7 @@ TESS_API tess_status tess_prim_doc(tess_context *c, const char *name,
                                    TESS_GIVE char **markdown);
 TESS_API tess_status tess_prim_stubs(tess_context *c, TESS_GIVE char **lua);
 
-/* ---- traces ------------------------------------------------------------------------ */
+/* ---- traces ------------------------------------------------------------- */
 
 TESS_API void tess_trace_free(TESS_TAKE tess_trace *t);
 TESS_API tess_status tess_trace_bind(tess_trace *t, tess_program *p);
@@ -437,7 +437,7 @@ TESS_API tess_status tess_trace_mutate(tess_trace *t, uint64_t seed,
 TESS_API tess_status tess_trace_simplify(tess_trace *t,
                                          TESS_GIVE tess_trace **out);
 
-/* ---- stepping ------------------------------------------------------------------------ */
+/* ---- stepping ----------------------------------------------------------- */
 
 /* Stands before instruction 1 at first; position n: after instruction n. */
 TESS_API tess_status tess_stepper_new(tess_trace *t, tess_program *program,
@@ -474,7 +474,7 @@ TESS_API tess_status tess_stepper_decide(tess_stepper *s, uint32_t n,
 TESS_API tess_status tess_stepper_trace(tess_stepper *s,
                                         TESS_GIVE tess_trace **out);
 
-/* ---- the oracle ------------------------------------------------------------------------ */
+/* ---- the oracle --------------------------------------------------------- */
 
 /* Runs the program on tensors in native arithmetic; races, reads of what
  * nobody wrote and accesses out of bounds are errors. */
@@ -502,7 +502,7 @@ TESS_API tess_status tess_tensor_intrin_call(tess_context *c, const char *name,
 TESS_API tess_status tess_equivalent(tess_program *p, tess_program *q,
                                      uint64_t seed);
 
-/* ---- targets, tensors, kernels ------------------------------------------------------------ */
+/* ---- targets, tensors, kernels ------------------------------------------ */
 
 /* "llvm -mcpu=znver3 -num-cores=2"; "llvm" alone: this machine. */
 TESS_API tess_status tess_target_new(tess_context *c, const char *text,
@@ -592,7 +592,7 @@ TESS_API tess_status tess_kernel_prepare(tess_kernel *k, uint32_t n,
 TESS_API const tess_runtime *tess_default_runtime(tess_context *c,
                                                   uint32_t threads);
 
-/* ---- spaces and modules --------------------------------------------------------------------- */
+/* ---- spaces and modules ------------------------------------------------- */
 
 /* A schedule module: called for each block.  Appends zero or more schedules
  * (TESS_TAKE) through `emit`.  Return TESS_OK; TESS_NOT_FOUND with *why set:
@@ -626,7 +626,7 @@ TESS_API tess_status tess_space_explain(tess_space *s, tess_program *p,
                                         tess_target *t,
                                         TESS_GIVE char **out);
 
-/* ---- search ------------------------------------------------------------------------------------ */
+/* ---- search ------------------------------------------------------------- */
 
 /* A batch of candidates, as a plugged-in strategy, model or postprocessor
  * sees them; valid during the call. */
@@ -744,7 +744,7 @@ TESS_API tess_status tess_result_kernel(tess_result *r,
                                         TESS_GIVE tess_kernel **out);
 TESS_API void tess_result_free(TESS_TAKE tess_result *r);
 
-/* ---- database ----------------------------------------------------------------------------------- */
+/* ---- database ----------------------------------------------------------- */
 
 TESS_API tess_status tess_database_open(tess_context *c, const char *path,
                                         TESS_GIVE tess_database **out);

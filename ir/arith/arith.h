@@ -7,7 +7,7 @@
 
 #include "ir/ir.h"
 
-/* ---- simplifying (simplify.c), called by ir_binary and friends ----------- */
+/* ---- simplifying (simplify.c), called by ir_binary and friends ---------- */
 
 /* Index arithmetic in canonical form: a sum is atoms times constants, atoms
  * ordered by creation, the constant last; (x // c) * c + x % c is x again;
@@ -23,7 +23,7 @@ ir_expr arith_logic(ir_program *p, ir_op op, ir_expr a, ir_expr b);
 int arith_terms(const ir_program *p, ir_expr e, int max, ir_expr *atom,
                 int64_t *coef, int64_t *constant);
 
-/* ---- bounds (bounds.c) ----------------------------------------------------- */
+/* ---- bounds (bounds.c) -------------------------------------------------- */
 
 typedef struct arith_range { int64_t lo, hi; } arith_range;   /* inclusive */
 
@@ -50,7 +50,7 @@ bool arith_prove(ir_program *p, arena *scratch, ir_expr cond, ir_expr assume);
 bool arith_prove_eq(ir_program *p, ir_expr a, ir_expr b);
 bool arith_prove_le(ir_program *p, ir_expr a, ir_expr b);  /* a <= b */
 
-/* ---- affine iteration maps (itermap.c) -------------------------------------- */
+/* ---- affine iteration maps (itermap.c) ---------------------------------- */
 
 /* Writes each binding as a sum of "iteration pieces" (x // d) % m * scale of
  * the input variables, and decides what the map (inputs) -> (bindings) is.
@@ -81,7 +81,7 @@ bool arith_divide(ir_program *p, arena *scratch, uint32_t nout,
                   const ir_var *inner_var, ir_expr *outer, ir_expr *inner,
                   ir_expr *inner_extent);
 
-/* ---- regions (region.c) ------------------------------------------------------ */
+/* ---- regions (region.c) ------------------------------------------------- */
 
 /* The box that region r covers while the listed variables run over their
  * ranges; as arith_relax, dimension by dimension.  Clipped to the shape. */
@@ -102,7 +102,7 @@ bool arith_region_disjoint(ir_program *p, ir_region a, ir_region b);
 int arith_accesses(ir_program *p, arena *scratch, ir_stmt body, bool writes,
                    int max, ir_region *out);
 
-/* ---- a block seen from further out (view.c) --------------------------------------- */
+/* ---- a block seen from further out (view.c) ----------------------------- */
 
 /* The loops between `top` (a statement above `st`, or 0) and `st`, neither
  * included, outer first.  false: other statements stand there too. */
@@ -140,7 +140,7 @@ void arith_view_given(ir_program *p, arena *scratch, ir_expr given,
 /* Does e speak of anything but the loops of the view? */
 bool arith_view_escapes(const ir_program *p, const arith_view *v, ir_expr e);
 
-/* ---- what a block touches (cover.c) ---------------------------------------------- */
+/* ---- what a block touches (cover.c) ------------------------------------- */
 
 /* The view's predicate without what only says that an iter's binding lies in
  * its domain and that speaks of variables bound further out: as if iters

@@ -4,7 +4,7 @@
  * region that it names. */
 #include "ir/lower/pass.h"
 
-/* ---- match buffers ---------------------------------------------------------- */
+/* ---- match buffers ------------------------------------------------------ */
 
 static const ir_match *find_match(const ir_program *p, ir_span span,
                                   ir_buf b) {
@@ -65,7 +65,7 @@ static void resolve_matches(ir_program *p, arena *scratch, ir_stmt block) {
   ir_blk(p, block)->matches = (ir_span){0, 0};
 }
 
-/* ---- iteration variables ------------------------------------------------------ */
+/* ---- iteration variables ------------------------------------------------ */
 
 static void bind_iters(ir_program *p, arena *scratch, ir_stmt block) {
   ir_span it = ir_blk(p, block)->iters;

@@ -19,7 +19,7 @@ typedef struct shrink {
   bool *whole;             /* this dimension cannot be shrunk */
 } shrink;
 
-/* ---- finding what is used ----------------------------------------------------- */
+/* ---- finding what is used ----------------------------------------------- */
 
 /* The variables bound between the allocation and s, with their ranges. */
 static uint32_t inner_vars(const shrink *k, ir_stmt s, ir_var *var,
@@ -112,7 +112,7 @@ static void find_accesses(shrink *k) {
   }
 }
 
-/* ---- shrinking -------------------------------------------------------------------- */
+/* ---- shrinking ---------------------------------------------------------- */
 
 /* Settles each dimension's size; true when any is smaller than it was. */
 static bool settle(shrink *k) {
@@ -173,7 +173,7 @@ static void rewrite(shrink *k) {
   p->buf.v[k->buf].strides = (ir_span){0, 0};
 }
 
-/* ---- aligning -------------------------------------------------------------------- */
+/* ---- aligning ----------------------------------------------------------- */
 
 /* The least number from `step` on that is `rest` more than a multiple of
  * `factor`. */

@@ -97,7 +97,7 @@ static ir_expr signed_like(math *m, ir_expr v, ir_expr like) {
   return from_bits(m, call2(m, IR_FN_BITOR, as_bits(m, v), sign));
 }
 
-/* ---- exp ------------------------------------------------------------------------ */
+/* ---- exp ---------------------------------------------------------------- */
 
 /* v times 2^k, k within twice the exponents' range, in two steps so that
  * results below the least normal number are right. */
@@ -137,7 +137,7 @@ static ir_expr expand_exp(math *m, ir_expr x) {
   return scale(m, exp_small(m, r), k);
 }
 
-/* ---- log -------------------------------------------------------------------------- */
+/* ---- log ---------------------------------------------------------------- */
 
 /* For m = 1 + f in [sqrt(1/2), sqrt 2): log m = f - f^2/2 + s (f^2/2 + R),
  * s = f / (2 + f), R a polynomial in s^2. */
@@ -186,7 +186,7 @@ static ir_expr expand_log(math *m, ir_expr x) {
   return pick(m, bin(m, IR_LE, num(m, 0), x), r, num(m, __builtin_nan("")));
 }
 
-/* ---- tanh, sigmoid ------------------------------------------------------------------- */
+/* ---- tanh, sigmoid ------------------------------------------------------ */
 
 static ir_expr tanh_small(math *m, ir_expr x) {
   static const double single[] = {-3.33332819422e-1, 1.33314422036e-1,
@@ -216,7 +216,7 @@ static ir_expr expand_sigmoid(math *m, ir_expr x) {
   return pick(m, lt(m, x, num(m, 0)), quo(m, e, d), quo(m, num(m, 1), d));
 }
 
-/* ---- erf ---------------------------------------------------------------------------- */
+/* ---- erf ---------------------------------------------------------------- */
 
 static ir_expr erf_single(math *m, ir_expr x) {
   static const double small[] = {1.28379166e-1, -3.76125336e-1,
@@ -291,7 +291,7 @@ static ir_expr erf_double(math *m, ir_expr x) {
   return pick(m, bin(m, IR_EQ, x, x), r, x);   /* not-a-number stays */
 }
 
-/* ---- pow ------------------------------------------------------------------------------- */
+/* ---- pow ---------------------------------------------------------------- */
 
 /* exp(y log |x|) with the sign and the cases of C's pow. */
 static ir_expr pow_in(math *m, ir_expr x, ir_expr y) {
@@ -319,7 +319,7 @@ static ir_expr expand_pow(math *m, ir_expr x, ir_expr y) {
   return ir_cast(m->p, m->t, r);
 }
 
-/* ---- the pass ------------------------------------------------------------------------------ */
+/* ---- the pass ----------------------------------------------------------- */
 
 static ir_expr expand(ir_program *p, const ir_node *n, const ir_expr *a,
                       void *ud) {

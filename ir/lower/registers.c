@@ -42,8 +42,7 @@ typedef struct promote {
   bool sure; /* the statement looked at is surely run */
 } promote;
 
-/* ---- elements --------------------------------------------------------------
- */
+/* ---- elements ----------------------------------------------------------- */
 
 /* An index as `rest + at`; rest 0: there is none. */
 static ir_expr split_index(const ir_program *p, ir_expr e, int64_t *at) {
@@ -100,8 +99,7 @@ static bool are_disjoint(promote *k) {
   return true;
 }
 
-/* ---- what the loop does
- * ------------------------------------------------------ */
+/* ---- what the loop does ------------------------------------------------- */
 
 static void note_load(const ir_program *p, ir_expr e, void *ud) {
   promote *k = ud;
@@ -181,8 +179,7 @@ static bool survey(promote *k, const lower_options *o) {
   return bytes <= MAX_REGISTERS * width;
 }
 
-/* ---- moving into registers
- * ------------------------------------------------------ */
+/* ---- moving into registers ---------------------------------------------- */
 
 static element *element_of(const promote *k, ir_expr idx) {
   ir_expr first;
@@ -251,8 +248,7 @@ static void rewrite(promote *k) {
   }
 }
 
-/* ---- where
- * ------------------------------------------------------------------------ */
+/* ---- where -------------------------------------------------------------- */
 
 /* Does nothing that is bound inside of the loop, nor memory, decide e? */
 static bool is_fixed(const ir_program *p, ir_expr e, ir_stmt loop, ir_stmt at) {

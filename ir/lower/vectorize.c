@@ -42,7 +42,7 @@ static ir_expr fail(lanes *v, ir_expr e) {
   return e;
 }
 
-/* ---- expressions --------------------------------------------------------------- */
+/* ---- expressions -------------------------------------------------------- */
 
 static ir_expr map(lanes *v, ir_expr e);
 
@@ -168,7 +168,7 @@ static ir_expr map(lanes *v, ir_expr e) {
   return r;
 }
 
-/* ---- statements ------------------------------------------------------------------ */
+/* ---- statements --------------------------------------------------------- */
 
 static void build_list(lanes *v, ir_stmt first, ir_stmt into, bool alt);
 
@@ -262,7 +262,7 @@ static void build_list(lanes *v, ir_stmt first, ir_stmt into, bool alt) {
   }
 }
 
-/* ---- loops ------------------------------------------------------------------------ */
+/* ---- loops -------------------------------------------------------------- */
 
 /* The body of `loop` for lanes lo .. lo + n - 1, appended to `into`. */
 static bool build(ir_program *p, arena *scratch, ir_stmt loop, ir_expr lo,

@@ -159,7 +159,7 @@ bool sch_is_output(const ir_program *p, ir_stmt block) {
   return false;
 }
 
-/* ---- the buffer that an operand means ------------------------------------ */
+/* ---- the buffer that an operand means ----------------------------------- */
 
 static ir_span regions_of(const ir_program *p, ir_stmt block, bool write) {
   return write ? ir_blk(p, block)->writes : ir_blk(p, block)->reads;

@@ -68,8 +68,7 @@ static arith_range scaled(int64_t c, arith_range r) {
   return a < b ? (arith_range){a, b} : (arith_range){b, a};
 }
 
-/* ---- what an expression is made of -----------------------------------------
- */
+/* ---- what an expression is made of -------------------------------------- */
 
 enum { USES_ASKED = 1, USES_FREE = 2, USES_LOAD = 4, USES_ITER = 8 };
 
@@ -163,8 +162,7 @@ static void sum_of(const dist *d, ir_stmt block, ir_expr e, sum *out) {
   add_sum(d, block, e, 1, out);
 }
 
-/* ---- equations
- * ----------------------------------------------------------------- */
+/* ---- equations ---------------------------------------------------------- */
 
 /* The most that coef[k] * atom[k] leaves for atom[k] where the sum of all
  * terms is at most `most`. */
@@ -276,8 +274,7 @@ static int64_t coef_in(const sum *a, ir_expr atom) {
   return 0;
 }
 
-/* ---- guarded sums
- * -------------------------------------------------------------- */
+/* ---- guarded sums ------------------------------------------------------- */
 
 /* Does `of` stand in *a with all its terms times one factor?  0: no. */
 static int64_t factor_in(const sum *a, const sum *of) {
@@ -352,8 +349,7 @@ static void add_equation(system *y, const sum *a, const sum *b, int64_t lo,
   if (q->lo > -FAR || q->hi < FAR) y->neq++;
 }
 
-/* ---- narrowing
- * ---------------------------------------------------------------- */
+/* ---- narrowing ---------------------------------------------------------- */
 
 static int64_t div_down(int64_t a, int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -443,8 +439,7 @@ static bool narrow_all(system *y) {
   return true;
 }
 
-/* ---- quotients and remainders
- * -------------------------------------------------- */
+/* ---- quotients and remainders ------------------------------------------- */
 
 static bool is_equal(const unknown *u) {
   return u->what == DIFFERENCE && !u->lo && !u->hi;
@@ -513,8 +508,7 @@ static bool solve(system *y, arith_range *delta) {
   return true;
 }
 
-/* ---- the questions
- * ------------------------------------------------------------- */
+/* ---- the questions ------------------------------------------------------ */
 
 void dist_init(dist *d, sch_state *s, uint32_t n, const ir_var *var,
                ir_stmt top) {

@@ -7,7 +7,7 @@ typedef struct sch_init work;
 
 enum { SPATIAL = 1 << IR_SPATIAL, REDUCE = 1 << IR_REDUCE, DROPPED = 128 };
 
-/* ---- checking ------------------------------------------------------------ */
+/* ---- checking ----------------------------------------------------------- */
 
 /* Which loops drive what; those below that drive no spatial iter are
  * dropped.  A loop of one iteration may stand further out. */
@@ -155,7 +155,7 @@ static bool check(work *w) {
   return true;
 }
 
-/* ---- changing ------------------------------------------------------------ */
+/* ---- changing ----------------------------------------------------------- */
 
 static ir_var init_var(ir_program *p, ir_var of, ir_var_kind kind) {
   ir_var_rec r = p->var.v[of];

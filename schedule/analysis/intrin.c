@@ -40,7 +40,7 @@ static bool differs(match *m, const char *why) {
   return false;
 }
 
-/* ---- finding it ----------------------------------------------------------- */
+/* ---- finding it --------------------------------------------------------- */
 
 static uint32_t find_func(const ir_program *p, const char *name,
                           const char *suffix) {
@@ -60,7 +60,7 @@ bool sch_find_intrin(sch_state *s, const char *name, uint32_t *desc,
   return (*desc && *impl) || sch_refuse(s, SCH_R_INTRIN_UNKNOWN, .t = name);
 }
 
-/* ---- expressions ---------------------------------------------------------- */
+/* ---- expressions -------------------------------------------------------- */
 
 static bool uses_inner(const match *m, ir_expr e) {
   const ir_node *n = ir_at(m->p, e);
@@ -181,7 +181,7 @@ static bool same(match *m, ir_expr d, ir_expr w) {
   return same_operands(m, d, w);
 }
 
-/* ---- statements ----------------------------------------------------------- */
+/* ---- statements --------------------------------------------------------- */
 
 static bool same_list(match *m, ir_stmt d, ir_stmt w);
 
@@ -263,7 +263,7 @@ static bool same_list(match *m, ir_stmt d, ir_stmt w) {
   return (!d && !w) || differs(m, "it has another number of statements");
 }
 
-/* ---- parameters ----------------------------------------------------------- */
+/* ---- parameters --------------------------------------------------------- */
 
 /* The box that parameter k stands for. */
 static ir_region box_of(const match *m, uint32_t k) {
@@ -314,7 +314,7 @@ static bool check_params(match *m, uint32_t desc, ir_region *box) {
   return true;
 }
 
-/* ---- putting it there ----------------------------------------------------- */
+/* ---- putting it there --------------------------------------------------- */
 
 /* A buffer of the block for each box; mapped from the implementation's. */
 static void make_matches(match *m, uint32_t impl, const ir_region *box,

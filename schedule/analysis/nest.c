@@ -94,7 +94,7 @@ bool sch_nest_starts_at_init(sch_state *s, ir_stmt scope, ir_stmt loop,
          sch_counts_from_init(s, &l, nest->niters, nest->iter);
 }
 
-/* ---- the instances there were -------------------------------------------- */
+/* ---- the instances there were ------------------------------------------- */
 
 static bool uses_any(const ir_program *p, const arith_view *v, ir_span it,
                      ir_var var) {

@@ -21,8 +21,7 @@ typedef struct nest {
  * moves while the spatial iters stand still, and drives one of them. */
 enum { DRIVES_S = 1, DRIVES_R = 2, DRIVES_O = 4, PURE_R = 8, SHARED = 16 };
 
-/* ---- which loops drive what
- * ------------------------------------------------------ */
+/* ---- which loops drive what --------------------------------------------- */
 
 static uint8_t drives_of(const nest *t, uint32_t k) {
   return t->drives[ir_st(t->d.s->p, t->chain[k])->var];
@@ -90,8 +89,7 @@ static bool keep_order(const nest *t, uint8_t bits) {
   return true;
 }
 
-/* ---- reductions
- * -------------------------------------------------------------------- */
+/* ---- reductions --------------------------------------------------------- */
 
 /* A reduction starts where all its reduce iters do: for each point of its
  * spatial iters that instance must still come first.  Those instances are
@@ -119,8 +117,7 @@ static bool reduction_allows(nest *t, ir_stmt block) {
   return sch_begins_at_init(s, block);
 }
 
-/* ---- dependences
- * ------------------------------------------------------------------- */
+/* ---- dependences -------------------------------------------------------- */
 
 /* Which signs a distance can have, by its first component that is not 0 in
  * the order given (from the loop that is now at place k to its own number,
@@ -266,8 +263,7 @@ static bool block_allows(nest *t, ir_stmt block) {
   return self_allows(t, block);
 }
 
-/* ---- the question
- * -------------------------------------------------------------------- */
+/* ---- the question ------------------------------------------------------- */
 
 static bool nest_allows(nest *t) {
   sch_state *s = t->d.s;

@@ -37,7 +37,7 @@ int poly_holds(sch_state *s, ir_stmt st, ir_expr cond) {
   return holds;
 }
 
-/* ---- two iterations ------------------------------------------------------ */
+/* ---- two iterations ----------------------------------------------------- */
 
 /* Keeps pairs of iterations at the distances asked for. */
 static isl_map *confine(const dist *d, const poly_pair *x, isl_map *m) {

@@ -49,7 +49,7 @@ bool poly_starts_first(sch_state *s, ir_stmt block, sch_clash *out);
  * told: 0. */
 int poly_holds(sch_state *s, ir_stmt st, ir_expr cond);
 
-/* ---- what is asked about (polyhedra_find.c) ------------------------------ */
+/* ---- what is asked about (polyhedra_find.c) ----------------------------- */
 
 /* What must hold for an access to happen, the innermost last. */
 typedef struct poly_cond {

@@ -23,7 +23,7 @@ void poly_enter(poly_builder *b, isl_ctx *ctx, const poly_pair *x, int k) {
   b->space = isl_space_set_alloc(ctx, x->nparam, blk->n);
 }
 
-/* ---- expressions --------------------------------------------------------- */
+/* ---- expressions -------------------------------------------------------- */
 
 static isl_set *everything(const poly_builder *b) {
   return isl_set_universe(isl_space_copy(b->space));
@@ -97,7 +97,7 @@ isl_pw_aff *poly_value(poly_builder *b, ir_expr e) {
   }
 }
 
-/* ---- conditions ---------------------------------------------------------- */
+/* ---- conditions --------------------------------------------------------- */
 
 static isl_set *strange_set(poly_builder *b) {
   b->strange = true;
@@ -218,7 +218,7 @@ isl_set *poly_domain(poly_builder *b, const poly_cond *when) {
   return with_params(b, conditions(b, when));
 }
 
-/* ---- accesses ------------------------------------------------------------ */
+/* ---- accesses ----------------------------------------------------------- */
 
 /* Iterations to values of one index: those from `first` to `last`, or any
  * (first is not quasi-affine). */
@@ -264,7 +264,7 @@ isl_map *poly_access_map(poly_builder *b, const poly_access *a) {
   return m;
 }
 
-/* ---- what isl found ------------------------------------------------------ */
+/* ---- what isl found ----------------------------------------------------- */
 
 int poly_place(const poly_block *b, ir_var v) {
   for (uint32_t i = 0; i < b->n; i++)

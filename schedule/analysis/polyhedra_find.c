@@ -39,7 +39,7 @@ static void add_access(finder *f, bool write, bool box, uint32_t at,
   f->b->first = a;
 }
 
-/* ---- loads --------------------------------------------------------------- */
+/* ---- loads -------------------------------------------------------------- */
 
 static void add_loads(finder *f, ir_expr e, const poly_cond *when) {
   const ir_program *p = f->p;
@@ -57,7 +57,7 @@ static void add_loads(finder *f, ir_expr e, const poly_cond *when) {
   }
 }
 
-/* ---- statements ---------------------------------------------------------- */
+/* ---- statements --------------------------------------------------------- */
 
 /* Does what the block does show in its loads and stores?  Not where it
  * matches buffers or calls what is not known. */
@@ -158,7 +158,7 @@ static void look_at_list(finder *f, ir_stmt first, const poly_cond *when) {
   for (ir_stmt s = first; s; s = ir_st(f->p, s)->next) look_at(f, s, when);
 }
 
-/* ---- from outside -------------------------------------------------------- */
+/* ---- from outside ------------------------------------------------------- */
 
 static bool is_shared(const finder *f, ir_stmt loop) {
   return f->d->role[ir_st(f->p, loop)->var] == DIST_SAME;

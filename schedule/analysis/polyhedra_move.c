@@ -73,7 +73,7 @@ sch_coverage sch_covers_exactly(sch_state *s, const sch_move *m,
                         : SCH_COVERS;
 }
 
-/* ---- what is made too late ----------------------------------------------- */
+/* ---- what is made too late ---------------------------------------------- */
 
 /* Is loop number `depth` below meet, on the way down to `to`, around `maker`?
  * 0: there is none. */

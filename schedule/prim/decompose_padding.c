@@ -42,7 +42,7 @@ typedef struct plan {
   ir_expr value, fill;
 } plan;
 
-/* ---- checking ------------------------------------------------------------ */
+/* ---- checking ----------------------------------------------------------- */
 
 static bool is_number(const ir_program *p, ir_expr e) {
   return ir_at(p, e)->op == IR_INT || ir_at(p, e)->op == IR_REAL;
@@ -82,7 +82,7 @@ static bool check(sch_state *s, const args *a, plan *f) {
   return find_pattern(s, a, f);
 }
 
-/* ---- changing ------------------------------------------------------------ */
+/* ---- changing ----------------------------------------------------------- */
 
 static void store_instead(ir_program *p, const sch_def *def, ir_expr value) {
   ir_stmt store = ir_store_new(p, def->buf, def->n, def->idx, value);

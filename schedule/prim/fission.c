@@ -35,7 +35,7 @@ PRIM_DEFINE(
         "sch:reverse_compute_at(d, i)\n"
         "local first, second = sch:fission(i)\n");
 
-/* ---- may it -------------------------------------------------------------- */
+/* ---- may it ------------------------------------------------------------- */
 
 static const arith_range earlier = {INT64_MIN, -1}, later = {1, INT64_MAX};
 
@@ -127,7 +127,7 @@ static bool parts_allow(sch_state *s, const struct fission_args *a) {
   return true;
 }
 
-/* ---- doing it ------------------------------------------------------------ */
+/* ---- doing it ----------------------------------------------------------- */
 
 static uint32_t count_body(const ir_program *p, ir_stmt loop) {
   uint32_t n = 0;

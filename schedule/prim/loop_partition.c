@@ -63,7 +63,7 @@ typedef struct cuts {
   ir_expr at[MAX_PARTS + 1]; /* where each begins, and the end */
 } cuts;
 
-/* ---- where it is cut ----------------------------------------------------- */
+/* ---- where it is cut ---------------------------------------------------- */
 
 static bool by_factors(sch_state *s, const args *a, cuts *c) {
   ir_program *p = s->p;
@@ -153,7 +153,7 @@ static bool find_cuts(sch_state *s, const args *a, cuts *c) {
   return a->points.given ? by_points(s, a, c) : by_factors(s, a, c);
 }
 
-/* ---- reductions ---------------------------------------------------------- */
+/* ---- reductions --------------------------------------------------------- */
 
 static bool any_init(const ir_program *p, ir_stmt block) {
   for (ir_stmt s = block; s; s = ir_next(p, s, block))
@@ -222,7 +222,7 @@ static void go_on(sch_state *s, ir_stmt part, ir_var v) {
   }
 }
 
-/* ---- doing it ------------------------------------------------------------ */
+/* ---- doing it ----------------------------------------------------------- */
 
 /* `cond` without what holds in every iteration of the block, 0: nothing is
  * left; false where it never holds. */

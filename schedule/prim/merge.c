@@ -51,7 +51,7 @@ typedef struct work {
   chain *nest;
 } work;
 
-/* ---- the nests ----------------------------------------------------------- */
+/* ---- the nests ---------------------------------------------------------- */
 
 /* The loops in the order in which they stand. */
 static bool sort_loops(work *w, sch_list named) {
@@ -127,7 +127,7 @@ static bool share_variables(work *w, uint32_t i) {
   return true;
 }
 
-/* ---- order --------------------------------------------------------------- */
+/* ---- order -------------------------------------------------------------- */
 
 /* Do a and b meet in iterations of which a's comes later? */
 static bool meet_later(const work *w, dist *d, ir_stmt a, ir_region ra,
@@ -244,7 +244,7 @@ static bool check_order(const work *w, uint32_t i) {
   return true;
 }
 
-/* ---- the change ---------------------------------------------------------- */
+/* ---- the change --------------------------------------------------------- */
 
 static bool change(sch_state *s, void *ud) {
   struct merge_args *a = ud;

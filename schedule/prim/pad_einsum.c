@@ -86,7 +86,7 @@ static uint32_t iter_of(const work *w, ir_expr e) {
   return k;
 }
 
-/* ---- extents ------------------------------------------------------------- */
+/* ---- extents ------------------------------------------------------------ */
 
 static bool check_numbers(work *w, sch_ints padding) {
   sch_state *s = w->s;
@@ -149,7 +149,7 @@ static bool pads_any(const work *w) {
   return false;
 }
 
-/* ---- accesses ------------------------------------------------------------ */
+/* ---- accesses ----------------------------------------------------------- */
 
 static void add_operand(work *w, ir_buf buf, uint32_t n, const ir_expr *idx) {
   for (uint32_t i = 0; i < w->nop; i++)
@@ -252,7 +252,7 @@ static bool check_accesses(work *w) {
   return true;
 }
 
-/* ---- what padding holds -------------------------------------------------- */
+/* ---- what padding holds ------------------------------------------------- */
 
 /* 0 of a sum, 1 of a product, the greatest of a minimum, ... */
 static ir_expr identity(ir_program *p, ir_op how, tess_dtype t) {
@@ -346,7 +346,7 @@ static bool check_neutral(work *w) {
   return true;
 }
 
-/* ---- copies -------------------------------------------------------------- */
+/* ---- copies ------------------------------------------------------------- */
 
 /* The shape of the padded copy; false: too large. */
 static bool find_shape(const work *w, const operand *o, ir_expr *shape) {
@@ -430,7 +430,7 @@ static void make_copy(work *w, const operand *o, ir_expr fill, bool back,
   sch_nest_hang(p, copy, &nest, ir_st(p, w->loops.v[0])->parent, before);
 }
 
-/* ---- the block ----------------------------------------------------------- */
+/* ---- the block ---------------------------------------------------------- */
 
 static ir_expr padded_load(ir_subst *sub, ir_buf buf, uint32_t n,
                            const ir_expr *idx) {

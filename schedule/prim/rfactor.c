@@ -65,7 +65,7 @@ typedef struct work {
   ir_var rf_axis;        /* the iter of rf that numbers partial results */
 } work;
 
-/* ---- checking ------------------------------------------------------------ */
+/* ---- checking ----------------------------------------------------------- */
 
 static bool check_loop(work *w) {
   sch_state *s = w->s;
@@ -248,7 +248,7 @@ static bool check_users(work *w) {
   return true;
 }
 
-/* ---- the partial results ------------------------------------------------- */
+/* ---- the partial results ------------------------------------------------ */
 
 /* idx with `at` put in at the axis. */
 static void with_axis(const work *w, uint32_t n, const ir_expr *idx,
@@ -308,7 +308,7 @@ static ir_region part_region(const work *w, ir_subst *m, ir_region r,
   return ir_region_new(p, part_of(w, r.buf), box);
 }
 
-/* ---- the block of partial results ---------------------------------------- */
+/* ---- the block of partial results --------------------------------------- */
 
 static ir_var copy_iter(ir_program *p, ir_var of) {
   ir_var_rec r = p->var.v[of];
@@ -433,7 +433,7 @@ static void make_rf(work *w) {
   fill_rf(w, &m);
 }
 
-/* ---- the block that adds them up ----------------------------------------- */
+/* ---- the block that adds them up ---------------------------------------- */
 
 /* Copies of the loops that drive spatial iters, then of the factored one;
  * the others stand at their start in what `m` maps. */

@@ -66,7 +66,7 @@ typedef struct plan {
   int64_t size, step;
 } plan;
 
-/* ---- the loop ------------------------------------------------------------ */
+/* ---- the loop ----------------------------------------------------------- */
 
 static bool check_buffer(plan *f) {
   sch_state *s = f->s;
@@ -106,7 +106,7 @@ static bool find_loop(plan *f) {
   return true;
 }
 
-/* ---- the window ---------------------------------------------------------- */
+/* ---- the window --------------------------------------------------------- */
 
 static bool no_pattern(plan *f) {
   return sch_refuse(f->s, SCH_R_ROLLING_PATTERN, .s = {f->block, f->loop},
@@ -207,7 +207,7 @@ static bool check_rest(plan *f, ir_expr index) {
   return !uses(f, pred, f->loop) || no_pattern(f);
 }
 
-/* ---- what it reads ------------------------------------------------------- */
+/* ---- what it reads ------------------------------------------------------ */
 
 /* What `reader` reads is the same in each iteration of the loop. */
 static bool is_steady(plan *f, ir_stmt reader, uint32_t depth) {
@@ -242,7 +242,7 @@ static bool check(plan *f) {
   return is_steady(f, f->block, 8);
 }
 
-/* ---- the change ---------------------------------------------------------- */
+/* ---- the change --------------------------------------------------------- */
 
 /* In the first iteration all, then what the window before did not hold. */
 static void skip_shared(plan *f) {

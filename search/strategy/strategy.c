@@ -99,7 +99,7 @@ uint32_t strategy_unique(strategy_batch *b, tess_session *s, uint32_t n,
   return have;
 }
 
-/* ---- ranking ---------------------------------------------------------------------- */
+/* ---- ranking ------------------------------------------------------------ */
 
 typedef struct ranked { double score; uint32_t i; } ranked;
 

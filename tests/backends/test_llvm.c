@@ -42,9 +42,7 @@ static void count_up(float *v, int n) {
   for (int i = 0; i < n; i++) v[i] = (float)i;
 }
 
-/* ---- accesses
- * ----------------------------------------------------------------
- */
+/* ---- accesses ----------------------------------------------------------- */
 
 /* B[0 .. 8) = A at eight indices, the shapes of an index one after the other:
  * a row, strides 3, -1 and 0, any, and a row with a mask. */
@@ -125,9 +123,7 @@ static void store_shapes(void **state) {
   compiled_end(&k);
 }
 
-/* ---- choices
- * -----------------------------------------------------------------
- */
+/* ---- choices ------------------------------------------------------------ */
 
 /* Two pages of which the second may not be touched; the last n floats of
  * the first. */
@@ -212,9 +208,7 @@ static void statements(void **state) {
   compiled_end(&k);
 }
 
-/* ---- local buffers
- * ------------------------------------------------------------
- */
+/* ---- local buffers ------------------------------------------------------ */
 
 static ir_stmt local(compiled *k, ir_stmt parent, ir_expr n, ir_buf *b) {
   *b = ir_buf_new(&k->p, ir_name(&k->p, "L"), F32, 1, &n, IR_SCOPE_GLOBAL,
@@ -288,9 +282,7 @@ static void out_of_memory(void **state) {
   }
 }
 
-/* ---- threads
- * -------------------------------------------------------------------
- */
+/* ---- threads ------------------------------------------------------------ */
 
 /* C[i * 10 + j] = A[j] + n * i + L[j], with i and j parallel, n an extent
  * that is only known when it runs, and a local buffer of each i. */
@@ -330,9 +322,7 @@ static void parallel_loops(void **state) {
   compiled_end(&k);
 }
 
-/* ---- the host
- * --------------------------------------------------------------------
- */
+/* ---- the host ----------------------------------------------------------- */
 
 static int64_t calls;
 TESS_API double tess_test_mix(double a, int32_t b, uint8_t c);
@@ -417,9 +407,7 @@ static void odd_tensor_calls(void **state) {
   }
 }
 
-/* ---- what is refused
- * ----------------------------------------------------------------
- */
+/* ---- what is refused ---------------------------------------------------- */
 
 static void refused(void **state) {
   (void)state;
@@ -530,9 +518,7 @@ static void failing_allocations(void **state) {
   compiled_end(&k);
 }
 
-/* ---- texts
- * ------------------------------------------------------------------------
- */
+/* ---- texts -------------------------------------------------------------- */
 
 static void texts(void **state) {
   (void)state;

@@ -19,8 +19,7 @@ enum { NTYPES = sizeof types / sizeof *types };
 
 static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
 
-/* ---- values ----------------------------------------------------------------
- */
+/* ---- values ------------------------------------------------------------- */
 
 enum { M = 40, PAIRS = M * M, LANES = 8 };
 
@@ -141,8 +140,7 @@ static bool same_real(double a, double b) {
   return a == b && signbit(a) == signbit(b);
 }
 
-/* ---- operators --------------------------------------------------------------
- */
+/* ---- operators ---------------------------------------------------------- */
 
 static const ir_op ops[] = {IR_ADD, IR_SUB, IR_MUL, IR_DIV, IR_MOD,
                             IR_MIN, IR_MAX, IR_EQ,  IR_NE,  IR_LT,
@@ -241,8 +239,7 @@ static void operators(void **state) {
   for (int t = 0; t < NTYPES; t++) check_type(types[t]);
 }
 
-/* ---- casts ------------------------------------------------------------------
- */
+/* ---- casts -------------------------------------------------------------- */
 
 static void write_casts(compiled *k, ir_buf a, const ir_buf *out,
                         uint32_t lanes) {

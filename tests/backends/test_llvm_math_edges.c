@@ -91,8 +91,7 @@ static void test_16_bits(void **state) {
     }
 }
 
-/* ---- pow, of two arguments ------------------------------------------------
- */
+/* ---- pow, of two arguments ---------------------------------------------- */
 
 static const double powers[] = {
     0,       1,  2,     0.5,   3,    10,    1e30, 1e-30,    7.25,

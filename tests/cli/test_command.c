@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- a folder with something to work on ----------------------------------------- */
+/* ---- a folder with something to work on --------------------------------- */
 
 static const char description[] =
   "local ops = require 'tessera.ops'\n"
@@ -58,7 +58,7 @@ static void expect(const char *args, int status, const char *says) {
     fail_msg("tessera %s: not one line: %s", args, c.err);
 }
 
-/* ---- statuses ---------------------------------------------------------------------- */
+/* ---- statuses ----------------------------------------------------------- */
 
 /* The line names the option and the range. */
 static void wrong_number(const char *option, const char *number,
@@ -198,7 +198,7 @@ static void reference(void **state) {
   expect("doc --stubs", 0, "---@class tessera.Schedule");
 }
 
-/* ---- running, the prompt --------------------------------------------------------------- */
+/* ---- running, the prompt ------------------------------------------------ */
 
 static void scripts(void **state) {
   (void)state;
@@ -229,7 +229,7 @@ static void prompt_in_a_terminal(void **state) {
   assert_int_equal(console_close(&c), 0);
 }
 
-/* ---- tuning ------------------------------------------------------------------------------ */
+/* ---- tuning ------------------------------------------------------------- */
 
 static void tuning(void **state) {
   (void)state;
@@ -399,7 +399,7 @@ static void records_of_intrinsics(void **state) {
          "match B_m: float32[4, 8]");
 }
 
-/* ---- stepping --------------------------------------------------------------------------------- */
+/* ---- stepping ----------------------------------------------------------- */
 
 static void stepping_in_a_terminal(void **state) {
   (void)state;

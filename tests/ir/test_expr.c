@@ -48,8 +48,7 @@ static ir_expr num(world *w, int64_t v) { return ir_index(&w->p, v); }
 #define assert_text(w, e, text) \
   assert_string_equal(test_text(&(w)->p, (e)), (text))
 
-/* ---- nodes -----------------------------------------------------------------
- */
+/* ---- nodes -------------------------------------------------------------- */
 
 static void test_interning(void **state) {
   world w;
@@ -97,8 +96,7 @@ static void test_forgetting(void **state) {
   end(&w);
 }
 
-/* ---- canonical forms
- * ---------------------------------------------------------- */
+/* ---- canonical forms ---------------------------------------------------- */
 
 static void test_forms(void **state) {
   world w;
@@ -178,8 +176,7 @@ static void test_huge_numbers(void **state) {
   end(&w);
 }
 
-/* ---- other types
- * -------------------------------------------------------------- */
+/* ---- other types -------------------------------------------------------- */
 
 static void test_floats_stay(void **state) {
   world w;
@@ -250,8 +247,7 @@ static void test_vectors(void **state) {
   end(&w);
 }
 
-/* ---- asking
- * -------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------- */
 
 static void count(const ir_program *p, ir_expr e, void *ud) {
   (void)p;
@@ -285,8 +281,7 @@ static void test_shared_nodes(void **state) {
   end(&w);
 }
 
-/* ---- memory
- * --------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------- */
 
 static tess_status build_much(void *ud) {
   world *w = ud;

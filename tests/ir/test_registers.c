@@ -48,8 +48,7 @@ static int teardown(void **state) {
   return 0;
 }
 
-/* ---- writing down -----------------------------------------------------------
- */
+/* ---- writing down ------------------------------------------------------- */
 
 static ir_expr num(nest *t, int64_t v) { return ir_index(&t->p, v); }
 
@@ -104,8 +103,7 @@ static void clear(nest *t, ir_buf b) {
   store(t, s, b, i, zero(t));
 }
 
-/* ---- running ----------------------------------------------------------------
- */
+/* ---- running ------------------------------------------------------------ */
 
 static void run_pass(nest *t, const char *name) {
   lower_options o = {.vector_bytes = 32};
@@ -150,8 +148,7 @@ static void expect_no(nest *t, const char *piece) {
   if (strstr(t->text.v, piece)) fail_msg("'%s' in\n%s", piece, t->text.v);
 }
 
-/* ---- registers --------------------------------------------------------------
- */
+/* ---- registers ---------------------------------------------------------- */
 
 /* Two rows and a scalar of each i, added to in loops k and m: loaded before
  * k and stored after it. */
@@ -261,8 +258,7 @@ static void too_many(void **state) {
   expect(t, "L[ramp(0, 1, 8)] = broadcast");
 }
 
-/* ---- first ------------------------------------------------------------------
- */
+/* ---- first -------------------------------------------------------------- */
 
 /* The init of a nest of reduction loops goes before all of them, and then
  * the sum into a register. */

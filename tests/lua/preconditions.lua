@@ -71,7 +71,7 @@ end
 
 local function L(s, block) return s:get_loops(s:get_block(block)) end
 
--- ---- merge -------------------------------------------------------------------
+-- ---- merge -----------------------------------------------------------------
 legal(Q, function(s) s:merge((L(s, "B")), (L(s, "C"))) end)
 illegal("MERGE_DEPTH", Q, function(s)
   local i = L(s, "B")
@@ -119,7 +119,7 @@ end)
 legal(Q, function(s) s:merge((L(s, "B")), (L(s, "C")), (L(s, "D"))) end)
 illegal("MERGE_BETWEEN", Q, function(s) s:merge((L(s, "B")), (L(s, "D"))) end)
 
--- ---- fuse --------------------------------------------------------------------
+-- ---- fuse ------------------------------------------------------------------
 legal(P, function(s) s:fuse(L(s, "C")) end)
 illegal("NOT_PARENT", P, function(s)
   local i, j, k = L(s, "C")
@@ -158,7 +158,7 @@ illegal("NOT_ONLY_CHILD", Q, function(s)
   s:fuse(m, j)
 end)
 
--- ---- split -------------------------------------------------------------------
+-- ---- split -----------------------------------------------------------------
 legal(P, function(s)
   local i = L(s, "C")
   s:split(i, { ts.auto, 3 })
@@ -207,7 +207,7 @@ legal(P, function(s)
   s:split(i, { ts.auto, 4 }, { disable_predication = true })
 end)
 
--- ---- loop_partition ----------------------------------------------------------
+-- ---- loop_partition --------------------------------------------------------
 legal(P, function(s)
   local i = L(s, "C")
   s:loop_partition(i, { 3, ts.auto })
@@ -235,7 +235,7 @@ illegal("FACTOR_NOT_POSITIVE", P, function(s)
   s:loop_partition(i, { 0, 4 })
 end)
 
--- ---- reorder -----------------------------------------------------------------
+-- ---- reorder ---------------------------------------------------------------
 legal(P, function(s)
   local i, j, k = L(s, "C")
   s:reorder(k, i)
@@ -251,7 +251,7 @@ end)
 illegal("MISSING", P, function(s) s:reorder() end)
 legal(P, function(s) s:reorder((L(s, "C"))) end)
 
--- ---- reorder_block_iter_var --------------------------------------------------
+-- ---- reorder_block_iter_var ------------------------------------------------
 legal(P, function(s)
   s:reorder_block_iter_var(s:get_block("C"), { 2, 0, 1 })
 end)
@@ -262,24 +262,24 @@ illegal("NOT_PERMUTATION", P, function(s)
   s:reorder_block_iter_var(s:get_block("C"), { 1, 0, -1 })
 end)
 
--- ---- add_unit_loop -----------------------------------------------------------
+-- ---- add_unit_loop ---------------------------------------------------------
 illegal("BLOCK_IS_ROOT", P, function(s)
   s:add_unit_loop(s:get_block("root"))
 end)
 
--- ---- parallel ----------------------------------------------------------------
+-- ---- parallel --------------------------------------------------------------
 illegal("ITER_NOT_SPATIAL", P, function(s)
   local i, j, k = L(s, "C")
   s:parallel(k)
 end)
 
--- ---- vectorize ---------------------------------------------------------------
+-- ---- vectorize -------------------------------------------------------------
 illegal("ITER_NOT_SPATIAL", P, function(s)
   local i, j, k = L(s, "C")
   s:vectorize(k)
 end)
 
--- ---- bind --------------------------------------------------------------------
+-- ---- bind ------------------------------------------------------------------
 illegal("ITER_NOT_SPATIAL", P, function(s)
   local i, j, k = L(s, "C")
   s:bind(k, "blockIdx.x")
@@ -302,13 +302,13 @@ legal(P, function(s)
   s:bind(i, "vthread.x")
 end)
 
--- ---- unroll ------------------------------------------------------------------
+-- ---- unroll ----------------------------------------------------------------
 legal(P, function(s)
   local i, j, k = L(s, "C")
   s:unroll(k)
 end)
 
--- ---- cache_read --------------------------------------------------------------
+-- ---- cache_read ------------------------------------------------------------
 legal(P, function(s) s:cache_read(s:get_block("C"), 0, "local") end)
 illegal("STORAGE_UNKNOWN", P, function(s)
   s:cache_read(s:get_block("C"), 0, "nowhere")
@@ -328,7 +328,7 @@ illegal("NOT_READER", Q, function(s)
     { consumer_blocks = { s:get_block("B") } })
 end)
 
--- ---- cache_write -------------------------------------------------------------
+-- ---- cache_write -----------------------------------------------------------
 legal(P, function(s) s:cache_write(s:get_block("C"), 0, "local") end)
 illegal("BUFFER_INDEX", P, function(s)
   s:cache_write(s:get_block("C"), 1, "local")
@@ -338,7 +338,7 @@ legal(Q, function(s)
     { consumer_blocks = { s:get_block("C") } })
 end)
 
--- ---- reindex_cache_read ------------------------------------------------------
+-- ---- reindex_cache_read ----------------------------------------------------
 legal(P, function(s)
   s:reindex_cache_read(s:get_block("C"), 0, "local",
     function(i, j, k) return k, i end)
@@ -356,7 +356,7 @@ illegal("MAP_ITER_COUNT", P, function(s)
     function(i, j) return j, i end)
 end)
 
--- ---- reindex_cache_write -----------------------------------------------------
+-- ---- reindex_cache_write ---------------------------------------------------
 legal(P, function(s)
   s:reindex_cache_write(s:get_block("C"), 0, "local",
     function(i, j, k) return j, i end)
@@ -366,17 +366,17 @@ illegal("MAP_ITERS", P, function(s)
     function(i, j, k) return j, i, k end)
 end)
 
--- ---- cache_inplace -----------------------------------------------------------
+-- ---- cache_inplace ---------------------------------------------------------
 illegal("NOT_IN_PLACE", P, function(s)
   s:cache_inplace(s:get_block("D"), 0, "local")
 end)
 
--- ---- cache_index -------------------------------------------------------------
+-- ---- cache_index -----------------------------------------------------------
 illegal("THRESHOLD_NEGATIVE", P, function(s)
   s:cache_index(s:get_block("D"), "global", -1)
 end)
 
--- ---- reindex -----------------------------------------------------------------
+-- ---- reindex ---------------------------------------------------------------
 legal(P, function(s) s:reindex(s:get_block("C"), { "read", 0 }) end)
 illegal("BUFFER_INDEX", P, function(s)
   s:reindex(s:get_block("C"), { "read", 5 })
@@ -385,7 +385,7 @@ illegal("ACCESS_DIFFERS", S, function(s)
   s:reindex(s:get_block("C"), { "read", 0 })
 end)
 
--- ---- transform_layout --------------------------------------------------------
+-- ---- transform_layout ------------------------------------------------------
 legal(P, function(s)
   s:transform_layout(s:get_block("C"), { "write", 0 },
     function(i, j) return j, i end)
@@ -419,7 +419,7 @@ illegal("MAP_NEGATIVE", P, function(s)
     function(i, j) return i-3, j end)
 end)
 
--- ---- transform_block_layout --------------------------------------------------
+-- ---- transform_block_layout ------------------------------------------------
 legal(P, function(s)
   s:transform_block_layout(s:get_block("C"),
     function(i, j, k) return j, k, i end)
@@ -438,7 +438,7 @@ illegal("NOT_TRIVIAL", P, function(s)
     function(i, j, k) return j, k, i end)
 end)
 
--- ---- storage_align -----------------------------------------------------------
+-- ---- storage_align ---------------------------------------------------------
 legal(P, function(s) s:storage_align(s:get_block("C"), 0, 0, 32, 8) end)
 illegal("ALIGN_AXIS", P, function(s)
   s:storage_align(s:get_block("C"), 0, 2, 32, 8)
@@ -451,7 +451,7 @@ illegal("PARAM_GIVEN", P, function(s)
   s:storage_align(s:get_block("D"), 0, 0, 32, 8)
 end)
 
--- ---- set_scope ---------------------------------------------------------------
+-- ---- set_scope -------------------------------------------------------------
 legal(P, function(s) s:set_scope(s:get_block("C"), 0, "shared") end)
 illegal("PARAM_GIVEN", P, function(s)
   s:set_scope(s:get_block("D"), 0, "shared")
@@ -460,12 +460,12 @@ illegal("STORAGE_UNKNOWN", P, function(s)
   s:set_scope(s:get_block("C"), 0, "zzz")
 end)
 
--- ---- unsafe_set_dtype --------------------------------------------------------
+-- ---- unsafe_set_dtype ------------------------------------------------------
 illegal("PARAM_GIVEN", P, function(s)
   s:unsafe_set_dtype(s:get_block("D"), 0, "float16")
 end)
 
--- ---- unsafe_hide_buffer_access -----------------------------------------------
+-- ---- unsafe_hide_buffer_access ---------------------------------------------
 illegal("BUFFER_INDEX", P, function(s)
   s:unsafe_hide_buffer_access(s:get_block("C"), "read", { 7 })
 end)
@@ -473,7 +473,7 @@ illegal("SIDE_UNKNOWN", P, function(s)
   s:unsafe_hide_buffer_access(s:get_block("C"), "both", { 0 })
 end)
 
--- ---- compute_at --------------------------------------------------------------
+-- ---- compute_at ------------------------------------------------------------
 legal(P, function(s) s:compute_at(s:get_block("C"), (L(s, "D"))) end)
 illegal("LOOP_AROUND_BLOCK", P, function(s)
   s:compute_at(s:get_block("C"), (L(s, "C")))
@@ -492,7 +492,7 @@ legal(P, function(s)
 end)
 legal(P, function(s) s:compute_at(s:get_block("C"), (L(s, "D"))) end)
 
--- ---- reverse_compute_at ------------------------------------------------------
+-- ---- reverse_compute_at ----------------------------------------------------
 legal(P, function(s)
   s:reverse_compute_at(s:get_block("D"), (select(2, L(s, "C"))))
 end)
@@ -503,12 +503,12 @@ illegal("PRODUCER_BETWEEN", Q, function(s)
   s:reverse_compute_at(s:get_block("D"), (L(s, "B")))
 end)
 
--- ---- compute_inline ----------------------------------------------------------
+-- ---- compute_inline --------------------------------------------------------
 legal(Q, function(s) s:compute_inline(s:get_block("B")) end)
 illegal("BLOCK_REDUCES", P, function(s) s:compute_inline(s:get_block("C")) end)
 illegal("OUTPUT_BLOCK", P, function(s) s:compute_inline(s:get_block("D")) end)
 
--- ---- reverse_compute_inline --------------------------------------------------
+-- ---- reverse_compute_inline ------------------------------------------------
 illegal("NOT_A_COPY", P, function(s)
   s:reverse_compute_inline(s:get_block("D"))
 end)
@@ -520,7 +520,7 @@ illegal("NOT_INVERTIBLE", S, function(s)
   s:reverse_compute_inline(s:get_block("C"))
 end)
 
--- ---- decompose_reduction -----------------------------------------------------
+-- ---- decompose_reduction ---------------------------------------------------
 illegal("INIT_HEIGHT", P, function(s)
   local i, j, k = L(s, "C")
   s:reorder(k, i)
@@ -533,7 +533,7 @@ illegal("NO_INIT", P, function(s)
   s:decompose_reduction(s:get_block("D"), (L(s, "D")))
 end)
 
--- ---- rfactor -----------------------------------------------------------------
+-- ---- rfactor ---------------------------------------------------------------
 illegal("LOOP_DRIVES_OTHERS", P, function(s) s:rfactor((L(s, "C")), 0) end)
 illegal("AXIS_OUTSIDE", P, function(s) s:rfactor((select(3, L(s, "C"))), 3) end)
 legal(P, function(s) s:rfactor((select(3, L(s, "C"))), -3) end)
@@ -551,7 +551,7 @@ illegal("LOOP_DRIVES_OTHERS", P, function(s)
   s:rfactor(f, 0)
 end)
 
--- ---- blockize ----------------------------------------------------------------
+-- ---- blockize --------------------------------------------------------------
 legal(P, function(s) s:blockize((select(2, L(s, "C")))) end)
 illegal("NOT_DIVISIBLE", P, function(s)
   local i, j, k = L(s, "C")
@@ -567,12 +567,12 @@ illegal("BLOCK_BETWEEN", Q, function(s)
   s:blockize({ s:get_block("B"), s:get_block("D") })
 end)
 
--- ---- tensorize ---------------------------------------------------------------
+-- ---- tensorize -------------------------------------------------------------
 illegal("INTRIN_UNKNOWN", P, function(s)
   s:tensorize((select(2, L(s, "C"))), "no_such")
 end)
 
--- ---- annotate ----------------------------------------------------------------
+-- ---- annotate --------------------------------------------------------------
 illegal("ANNOTATED", P, function(s)
   local i = L(s, "C")
   s:annotate(i, "x", 1)
@@ -584,13 +584,13 @@ legal(P, function(s)
   s:annotate(i, "x", 1)
 end)
 
--- ---- unannotate --------------------------------------------------------------
+-- ---- unannotate ------------------------------------------------------------
 illegal("NOT_ANNOTATED", P, function(s)
   local i = L(s, "C")
   s:unannotate(i, "x")
 end)
 
--- ---- pad_einsum --------------------------------------------------------------
+-- ---- pad_einsum ------------------------------------------------------------
 illegal("PADDING_COUNT", P, function(s)
   s:pad_einsum(s:get_block("C"), { 1, 2 })
 end)
@@ -599,12 +599,12 @@ illegal("FACTOR_NOT_POSITIVE", P, function(s)
 end)
 legal(P, function(s) s:pad_einsum(s:get_block("C"), { 5, 7, 9 }) end)
 
--- ---- decompose_padding -------------------------------------------------------
+-- ---- decompose_padding -----------------------------------------------------
 illegal("PADDING_PATTERN", P, function(s)
   s:decompose_padding(s:get_block("D"), (L(s, "D")))
 end)
 
--- ---- rolling_buffer ----------------------------------------------------------
+-- ---- rolling_buffer --------------------------------------------------------
 illegal("OUTPUT_BLOCK", S, function(s)
   s:rolling_buffer(s:get_block("C"), 0)
 end)

@@ -46,8 +46,7 @@ static void test_in_process(void **state) {
   runs_and_checks(true);
 }
 
-/* ---- candidates -----------------------------------------------------------
- */
+/* ---- candidates --------------------------------------------------------- */
 
 /* C's first loop is split by a sampled tile. */
 static tess_schedule *tiled(tess_program *p) {
@@ -136,8 +135,7 @@ static void test_batches(void **state) {
   builds_batches(true);
 }
 
-/* ---- times ------------------------------------------------------------------
- */
+/* ---- times -------------------------------------------------------------- */
 
 static void test_cut_off(void **state) {
   (void)state;

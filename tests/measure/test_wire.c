@@ -236,8 +236,7 @@ static void test_nonsense_from_worker(void **state) {
   expect_of("kill -15 $$", TESS_INFRA, "the worker was killed: SIGTERM");
 }
 
-/* ---- workers that take too long -------------------------------------------
- */
+/* ---- workers that take too long ----------------------------------------- */
 
 static void add_frame(strbuf *out, frame_type type, const strbuf *body) {
   unsigned char head[FRAME_HEAD];
@@ -399,8 +398,7 @@ static void test_nonsense_for_worker(void **state) {
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
 }
 
-/* ---- hosts that die -------------------------------------------------------
- */
+/* ---- hosts that die ----------------------------------------------------- */
 
 static void tell(worker *w, frame_type type, strbuf *body) {
   assert_int_equal(worker_send(w, type, body), TESS_OK);

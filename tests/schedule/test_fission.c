@@ -3,7 +3,7 @@
  * Cholesky, and what cannot be decided. */
 #include "support/scheduled.h"
 
-/* ---- fission ------------------------------------------------------------- */
+/* ---- fission ------------------------------------------------------------ */
 
 /* for i: { A[i + 2] = 1; B[i] = A[i + d] }, in one loop. */
 static ir_stmt pipeline(scheduled *t, int64_t d) {
@@ -158,7 +158,7 @@ static void test_would_race(void **state) {
   scheduled_end(&t);
 }
 
-/* ---- LU and Cholesky ----------------------------------------------------- */
+/* ---- LU and Cholesky ---------------------------------------------------- */
 
 typedef struct inplace {
   scheduled t;
@@ -285,7 +285,7 @@ static void test_cholesky_interchange(void **state) {
   scheduled_end(&f.t);
 }
 
-/* ---- what cannot be decided ---------------------------------------------- */
+/* ---- what cannot be decided --------------------------------------------- */
 
 static void test_not_affine(void **state) {
   (void)state;

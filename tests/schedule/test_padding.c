@@ -4,7 +4,7 @@
 
 static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
 
-/* ---- decompose_padding --------------------------------------------------- */
+/* ---- decompose_padding -------------------------------------------------- */
 
 /* P[i, j] = i in 1 .. 4 and j in 0 .. 5 ? A[i - 1, j] : 0, of 6 x 8, then
  * O[i, j] = P[i, j]. */
@@ -110,7 +110,7 @@ static void test_decompose_refused(void **state) {
   scheduled_end(&t);
 }
 
-/* ---- pad_einsum ---------------------------------------------------------- */
+/* ---- pad_einsum --------------------------------------------------------- */
 
 static void test_matmul(void **state) {
   (void)state;

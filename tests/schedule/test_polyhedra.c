@@ -21,7 +21,7 @@ static int64_t pick(world *w, int64_t lo, int64_t hi) {
   return lo + (int64_t)rng_below(&w->r, (uint64_t)(hi - lo + 1));
 }
 
-/* ---- making a nest ------------------------------------------------------- */
+/* ---- making a nest ------------------------------------------------------ */
 
 static ir_stmt new_loop(world *w, ir_stmt in, char name, const ir_stmt *outer,
                         uint32_t n) {
@@ -127,7 +127,7 @@ static void unmake(world *w) {
   scheduled_end(&w->t);
 }
 
-/* ---- running it ---------------------------------------------------------- */
+/* ---- running it --------------------------------------------------------- */
 
 typedef struct touch {
   int64_t at[DEPTH]; /* the common loops */
@@ -217,7 +217,7 @@ static bool meet(const touch *a, const touch *b) {
          a->idx[1] == b->idx[1];
 }
 
-/* ---- what is legal ------------------------------------------------------- */
+/* ---- what is legal ------------------------------------------------------ */
 
 static bool same_before(const touch *a, const touch *b, uint32_t k) {
   for (uint32_t i = 0; i < k; i++)
@@ -266,7 +266,7 @@ static bool may_fission(const tracer *x) {
   return true;
 }
 
-/* ---- comparing ----------------------------------------------------------- */
+/* ---- comparing ---------------------------------------------------------- */
 
 typedef struct tally {
   uint32_t legal, illegal, clashes;

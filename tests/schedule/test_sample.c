@@ -4,7 +4,7 @@
 #include "support/scheduled.h"
 #include <math.h>
 
-/* ---- factorisations ------------------------------------------------------ */
+/* ---- factorisations ----------------------------------------------------- */
 
 /* Ordered factorisations of x into `parts`, the last at most `limit`, by
  * trying everything. */
@@ -115,7 +115,7 @@ static void test_large(void **state) {
   assert_int_equal(factor_divisors(&f, 100), 1);
 }
 
-/* ---- any sampler over small spaces --------------------------------------- */
+/* ---- any sampler over small spaces -------------------------------------- */
 
 typedef struct space {
   scheduled *t;

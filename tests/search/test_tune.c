@@ -218,7 +218,7 @@ static void test_exhausted_space(void **state) {
   }
 }
 
-/* ---- databases ------------------------------------------------------------------------ */
+/* ---- databases ---------------------------------------------------------- */
 
 static int stop_at(void *ud, const tess_progress *p) {
   return p->trials >= *(uint32_t *)ud;

@@ -61,7 +61,7 @@ int console_run(console *c, const char *fmt, ...) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* ---- the pseudo-terminal ---------------------------------------------------------- */
+/* ---- the pseudo-terminal ------------------------------------------------ */
 
 void console_open(console *c, const char *args) {
   char command[512];

@@ -33,8 +33,7 @@ void measured_task(measured *m, tess_program *p) {
                    TESS_OK);
 }
 
-/* ---- programs ---------------------------------------------------------------
- */
+/* ---- programs ----------------------------------------------------------- */
 
 static void ok(tess_builder *b, tess_status s) {
   if (s) fail_msg("%s", tess_error(b->c)->message);

@@ -23,7 +23,7 @@ void scheduled_end(scheduled *t) {
   test_heap_end(&t->heap);
 }
 
-/* ---- describing ---------------------------------------------------------- */
+/* ---- describing --------------------------------------------------------- */
 
 #define FLOAT ((tess_dtype){TESS_FLOAT, 32, 1})
 
@@ -153,7 +153,7 @@ void scheduled_matmul(scheduled *t, int64_t m, int64_t n, int64_t k) {
   scheduled_finish(t);
 }
 
-/* ---- calling ------------------------------------------------------------- */
+/* ---- calling ------------------------------------------------------------ */
 
 static const scheduled_arg *arg_of(const scheduled_arg *a, const char *name) {
   for (; a->name; a++)

@@ -29,7 +29,7 @@ typedef struct scheduled {
 void scheduled_start(scheduled *t);
 void scheduled_end(scheduled *t);
 
-/* ---- describing ---------------------------------------------------------- */
+/* ---- describing --------------------------------------------------------- */
 
 /* A parameter, or with IR_ROLE_LOCAL a buffer of the root block. */
 ir_buf scheduled_buf(scheduled *t, const char *name, ir_role role,
@@ -49,7 +49,7 @@ void scheduled_finish(scheduled *t);
 /* C[i, j] = sum over k of A[i, k] * B[k, j], then D = max(C + 1, 0). */
 void scheduled_matmul(scheduled *t, int64_t m, int64_t n, int64_t k);
 
-/* ---- calling ------------------------------------------------------------- */
+/* ---- calling ------------------------------------------------------------ */
 
 typedef struct scheduled_arg {
   const char *name;

@@ -57,7 +57,7 @@ static void test_every_row(void **state) {
   }
 }
 
-/* ---- index maps ---------------------------------------------------------- */
+/* ---- index maps --------------------------------------------------------- */
 
 typedef struct fixture {
   test_heap mem;
