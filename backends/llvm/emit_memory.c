@@ -215,18 +215,47 @@ static LLVMValueRef load_if_any(emit *m, const access *x) {
   return phi;
 }
 
+/* v with `lanes` lanes: fewer of it, or the first of `more` behind it. */
+static LLVMValueRef with_lanes(emit *m, LLVMValueRef v, LLVMValueRef more,
+                               uint32_t lanes) {
+  uint32_t n = LLVMGetVectorSize(LLVMTypeOf(v));
+  LLVMValueRef *from = arena_array(m->scratch, LLVMValueRef, lanes);
+  for (uint32_t i = 0; i < lanes; i++)
+    from[i] = LLVMConstInt(m->i32, i < n || more == v ? i % n : n, false);
+  return LLVMBuildShuffleVector(m->b, v, more, LLVMConstVector(from, lanes),
+                                "");
+}
+
+/* By a power of two of lanes: LLVM 19 widens others with indices that are
+ * undefined, for which it takes the register of what is loaded, and with
+ * AVX-512 that instruction is illegal though no such lane is wanted. */
+static LLVMValueRef gather(emit *m, const access *x) {
+  LLVMTypeRef elem = element(m, x->buf);
+  LLVMValueRef at = addresses(m, x->buf, x->index), mask = lanes_mask(m, x);
+  uint32_t lanes = 1;
+  while (lanes < x->lanes) lanes *= 2;
+  if (lanes != x->lanes) {
+    at = with_lanes(m, at, at, lanes);
+    mask = with_lanes(m, mask, LLVMConstNull(LLVMTypeOf(mask)), lanes);
+  }
+  LLVMTypeRef type = emit_vector_type(elem, lanes);
+  LLVMTypeRef types[2] = {type, LLVMTypeOf(at)};
+  LLVMValueRef args[4] = {
+      at, LLVMConstInt(m->i32, element_bytes(m, x->buf), false), mask,
+      LLVMConstNull(type)};
+  LLVMValueRef v = emit_intrinsic(m, "llvm.masked.gather", 2, types, 4, args);
+  with_alias(m, x->buf, v);
+  return lanes == x->lanes ? v : with_lanes(m, v, LLVMGetPoison(type), x->lanes);
+}
+
 static LLVMValueRef masked_load(emit *m, const access *x) {
   LLVMTypeRef type = emit_vector_type(element(m, x->buf), x->lanes);
-  bool row = x->shape == ROW;
-  LLVMValueRef at = row ? address(m, x->buf, x->first, false)
-                        : addresses(m, x->buf, x->index);
-  uint32_t align =
-      row ? access_align(m, x->buf, x->first) : element_bytes(m, x->buf);
+  LLVMValueRef at = address(m, x->buf, x->first, false);
+  uint32_t align = access_align(m, x->buf, x->first);
   LLVMTypeRef types[2] = {type, LLVMTypeOf(at)};
   LLVMValueRef args[4] = {at, LLVMConstInt(m->i32, align, false),
                           lanes_mask(m, x), LLVMConstNull(type)};
-  LLVMValueRef v = emit_intrinsic(
-      m, row ? "llvm.masked.load" : "llvm.masked.gather", 2, types, 4, args);
+  LLVMValueRef v = emit_intrinsic(m, "llvm.masked.load", 2, types, 4, args);
   return with_alias(m, x->buf, v);
 }
 
@@ -247,7 +276,7 @@ static LLVMValueRef load_memory(emit *m, const access *x) {
   case ROW:
     if (!x->mask) return plain_load(m, x, x->lanes);
     return masked_load(m, x);
-  default: return masked_load(m, x);
+  default: return gather(m, x);
   }
 }
 
