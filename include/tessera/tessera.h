@@ -80,8 +80,10 @@ typedef struct tess_error_info {
 } tess_error_info;
 /* The last failure in this context; valid until its next call. */
 TESS_API const tess_error_info *tess_error(tess_context *c);
+/* In words ("out of memory") and by name ("NOMEM"); static. */
 TESS_API const char *tess_status_text(tess_status s);
 TESS_API const char *tess_status_name(tess_status s);
+/* "0.1.0"; and what was built in, with versions; static. */
 TESS_API const char *tess_version(void);
 TESS_API const char *tess_build_info(void);  /* LLVM, jansson, SQLite, ... */
 /* "float32" and so on to a dtype and back; false (0) when unknown. */
@@ -102,6 +104,7 @@ typedef enum tess_role {
   TESS_ROLE_INPUT, TESS_ROLE_OUTPUT, TESS_ROLE_CONSTANT, TESS_ROLE_LAYOUT_FREE
 } tess_role;
 
+/* Describes programs; NOMEM, LIMIT. */
 TESS_API tess_status tess_builder_new(tess_context *c,
                                       TESS_GIVE tess_builder **out);
 TESS_API void tess_builder_free(TESS_TAKE tess_builder *b);
@@ -115,6 +118,8 @@ TESS_API tess_status tess_constant(tess_builder *b, const char *name,
     tess_dtype t, uint32_t ndim, const int64_t *shape, const void *data,
     tess_buffer *out);
 
+/* Constants of a scalar type; TYPE when v does not fit it or it is of another
+ * kind. */
 TESS_API tess_status tess_int(tess_builder *b, tess_dtype t, int64_t v,
                               tess_expr *out);
 TESS_API tess_status tess_real(tess_builder *b, tess_dtype t, double v,
@@ -132,18 +137,25 @@ TESS_API tess_status tess_call(tess_builder *b, const char *fn, uint32_t n,
 /* An external function of the host's, by name (for tests and extension). */
 TESS_API tess_status tess_call_extern(tess_builder *b, const char *name,
     tess_dtype t, uint32_t n, const tess_expr *args, tess_expr *out);
+/* yes where cond (bool) holds, else no, both of one dtype; only the one that
+ * is chosen is computed. */
 TESS_API tess_status tess_select(tess_builder *b, tess_expr cond,
                                  tess_expr yes, tess_expr no, tess_expr *out);
+/* x as a value of type t, of as many lanes. */
 TESS_API tess_status tess_cast(tess_builder *b, tess_dtype t, tess_expr x,
                                tess_expr *out);
+/* An element of a buffer: n indices, one a dimension, integers. */
 TESS_API tess_status tess_load(tess_builder *b, tess_buffer buf, uint32_t n,
                                const tess_expr *idx, tess_expr *out);
+/* A variable as an expression. */
 TESS_API tess_status tess_var_ref(tess_builder *b, tess_var v,
                                   tess_expr *out);
+/* Its type; and as text, for people (tess_text_free). */
 TESS_API tess_status tess_expr_dtype(tess_builder *b, tess_expr e,
                                      tess_dtype *out);
 TESS_API tess_status tess_expr_text(tess_builder *b, tess_expr e,
                                     TESS_GIVE char **out);
+/* What a buffer is; shape8 has room for 8 extents and gets ndim of them. */
 TESS_API tess_status tess_buffer_info(tess_builder *b, tess_buffer buf,
     const char **name, tess_dtype *t, uint32_t *ndim, tess_expr *shape8);
 
@@ -184,12 +196,14 @@ TESS_API tess_status tess_compute_begin(tess_builder *b, const char *name,
 TESS_API tess_status tess_compute_end(tess_builder *b, uint32_t n,
                                       const tess_expr *body,
                                       tess_buffer *out);
+/* Drops the compute that was begun; INVALID when none was. */
 TESS_API tess_status tess_compute_cancel(tess_builder *b);
 
 /* Imperative blocks: statements are appended to the innermost one open. */
 typedef enum tess_iter_kind {
   TESS_SPATIAL, TESS_REDUCE, TESS_OPAQUE
 } tess_iter_kind;
+/* A loop over lo .. lo + extent - 1, integers; its variable in *out. */
 TESS_API tess_status tess_loop_begin(tess_builder *b, const char *name,
     tess_expr lo, tess_expr extent, tess_var *out);
 /* A block with n iteration variables: kind, domain [lo, lo + extent) and
@@ -200,14 +214,21 @@ TESS_API tess_status tess_block_begin(tess_builder *b, const char *name,
     uint32_t n, const char *const *iter_names, const tess_iter_kind *kinds,
     const tess_expr *lo, const tess_expr *extent, const tess_expr *bind,
     tess_expr predicate, tess_var *vars);
-TESS_API tess_status tess_init_begin(tess_builder *b);  /* in a block */
+/* Directly in a block, once: what is done before the first step of its
+ * reduction. */
+TESS_API tess_status tess_init_begin(tess_builder *b);
+/* What follows is done where cond (bool) holds; between else_begin and end
+ * what is done where it does not. */
 TESS_API tess_status tess_if_begin(tess_builder *b, tess_expr cond);
 TESS_API tess_status tess_else_begin(tess_builder *b);
+/* A name for a value in what follows, to its tess_end. */
 TESS_API tess_status tess_let_begin(tess_builder *b, const char *name,
                                     tess_expr value, tess_var *out);
 TESS_API tess_status tess_end(tess_builder *b);  /* closes the innermost */
+/* buf[idx] = value: n indices, one a dimension, and a value of its dtype. */
 TESS_API tess_status tess_store(tess_builder *b, tess_buffer buf, uint32_t n,
                                 const tess_expr *idx, tess_expr value);
+/* An expression for its effects: a call of an external function. */
 TESS_API tess_status tess_evaluate(tess_builder *b, tess_expr e);
 /* A buffer that imperative code fills: local to the function, or (role
  * OUTPUT, INPUT used in place) a parameter. */
@@ -229,9 +250,16 @@ TESS_API tess_status tess_program_work_on(tess_program *p, const char *func,
                                           TESS_GIVE tess_program **out);
 
 TESS_API void tess_program_free(TESS_TAKE tess_program *p);
+/* As the listing that the documentation describes (tess_text_free). */
 TESS_API tess_status tess_program_text(tess_program *p, TESS_GIVE char **out);
+/* Of the structure, names of blocks and annotations included and names of
+ * variables not; the same on every machine; 0 when memory ran out. */
 TESS_API uint64_t tess_program_hash(tess_program *p);
+/* Operations of one run, on values and not on indices, floating-point or
+ * integer; 0 when memory ran out. */
 TESS_API int64_t tess_program_flops(tess_program *p);
+/* Is it well-formed?  INVALID, with the place, when it is not: what the
+ * library made is, unless a primitive that is marked unsafe made it. */
 TESS_API tess_status tess_program_verify(tess_program *p);
 /* What a device with threads runs of it: each nest of thread loops has become
  * a kernel, one nest around what a thread runs, with barriers where threads
@@ -240,7 +268,9 @@ TESS_API tess_status tess_program_verify(tess_program *p);
  * lockstep. */
 TESS_API tess_status tess_program_lower(tess_program *p,
                                         TESS_GIVE tess_program **out);
+/* Non-zero: of the same structure; names of variables do not matter. */
 TESS_API int tess_program_equal(tess_program *p, tess_program *q);
+/* Of its entry function. */
 TESS_API const char *tess_program_name(tess_program *p);
 typedef struct tess_param {
   const char *name;
@@ -249,6 +279,8 @@ typedef struct tess_param {
   int64_t shape[8];             /* -1: symbolic */
   tess_role role;
 } tess_param;
+/* Parameters of the entry function, in the order in which kernels take their
+ * tensors; i counts from 0, NOT_FOUND past the last. */
 TESS_API uint32_t tess_program_nparams(tess_program *p);
 TESS_API tess_status tess_program_param(tess_program *p, uint32_t i,
                                         tess_param *out);
@@ -287,6 +319,7 @@ TESS_API tess_status tess_schedule_new(tess_program *p, tess_target *target,
                                        uint64_t seed,
                                        TESS_GIVE tess_schedule **out);
 TESS_API void tess_schedule_free(TESS_TAKE tess_schedule *s);
+/* One that goes on by itself, with the same variables. */
 TESS_API tess_status tess_schedule_copy(tess_schedule *s,
                                         TESS_GIVE tess_schedule **out);
 /* Where the next instructions come from, for traces and errors. */
@@ -301,6 +334,7 @@ TESS_API tess_status tess_schedule_call(tess_schedule *s, const char *prim,
 /* Would it be accepted?  TESS_OK or what calling it would return. */
 TESS_API tess_status tess_schedule_can(tess_schedule *s, const char *prim,
                                        uint32_t nargs, const tess_arg *args);
+/* What a variable stands for; TESS_RV_NONE for one that there is not. */
 TESS_API tess_rv_kind tess_schedule_rv_kind(tess_schedule *s, tess_rv rv);
 /* The value of an integer variable; records a guard in sketch mode. */
 TESS_API tess_status tess_schedule_get_int(tess_schedule *s, tess_rv rv,
@@ -320,6 +354,8 @@ typedef struct tess_block_info {
   int32_t is_reduction, is_spatial, is_output, needs_multi_level_tiling;
   tess_iter_kind iters[16];
 } tess_block_info;
+/* DEAD when what the variable stands for is no more, TYPE when it is of
+ * another kind; texts live until the schedule's next call. */
 TESS_API tess_status tess_schedule_loop_info(tess_schedule *s, tess_rv loop,
                                              tess_loop_info *out);
 TESS_API tess_status tess_schedule_block_info(tess_schedule *s, tess_rv block,
@@ -369,6 +405,8 @@ typedef struct tess_prim_info {
   int32_t samples, pure, unsafe, hidden;
   uint32_t noperands, nrefusals;
 } tess_prim_info;
+/* Primitives are counted from 0, and so are their operands and refusals;
+ * NOT_FOUND past the last.  Texts are static. */
 TESS_API uint32_t tess_prim_count(void);
 TESS_API tess_status tess_prim_get(uint32_t i, tess_prim_info *out);
 TESS_API tess_status tess_prim_operand_get(uint32_t i, uint32_t k,
@@ -385,8 +423,11 @@ TESS_API tess_status tess_prim_stubs(tess_context *c, TESS_GIVE char **lua);
 /* ---- traces ------------------------------------------------------------- */
 
 TESS_API void tess_trace_free(TESS_TAKE tess_trace *t);
+/* The program that replaying takes where none is given; NULL: none. */
 TESS_API tess_status tess_trace_bind(tess_trace *t, tess_program *p);
 TESS_API tess_program *tess_trace_program(tess_trace *t);  /* borrowed */
+/* As a Lua script and as JSON, which the functions below read again
+ * (tess_text_free).  Reading: PARSE, with the place, where it is malformed. */
 TESS_API tess_status tess_trace_lua(tess_trace *t, TESS_GIVE char **out);
 TESS_API tess_status tess_trace_json(tess_trace *t, TESS_GIVE char **out);
 /* program may be NULL (bind it later). */
@@ -401,6 +442,8 @@ TESS_API tess_status tess_trace_from_json(tess_context *c, const char *text,
 TESS_API tess_status tess_trace_tvm_json(tess_trace *t, TESS_GIVE char **out);
 TESS_API tess_status tess_trace_from_tvm_json(tess_context *c,
     const char *text, tess_program *program, TESS_GIVE tess_trace **out);
+/* The same instructions, operands and decisions; the hash is then the same,
+ * too.  The size is the number of instructions. */
 TESS_API int tess_trace_equal(tess_trace *a, tess_trace *b);
 TESS_API uint64_t tess_trace_hash(tess_trace *t);
 TESS_API uint32_t tess_trace_size(tess_trace *t);
@@ -430,10 +473,18 @@ typedef struct tess_replay_options {
 /* program NULL: the one it is bound to; options NULL: same decisions. */
 TESS_API tess_status tess_trace_replay(tess_trace *t, tess_program *program,
     const tess_replay_options *o, TESS_GIVE tess_schedule **out);
+/* A copy in which instruction i, counted from 1, has this decision;
+ * NOT_FOUND when there is no such instruction, INVALID when the decision does
+ * not fit it.  The trace must be bound to a program. */
 TESS_API tess_status tess_trace_with_decision(tess_trace *t, uint32_t i,
     uint32_t n, const int64_t *decision, TESS_GIVE tess_trace **out);
+/* A copy in which one decision, drawn from seed, has another valid value and
+ * the rest is mended to fit; the trace must be bound to a program.  NOT_FOUND
+ * when no decision has another value. */
 TESS_API tess_status tess_trace_mutate(tess_trace *t, uint64_t seed,
                                        TESS_GIVE tess_trace **out);
+/* A copy without the instructions whose outputs nobody uses and that change
+ * nothing. */
 TESS_API tess_status tess_trace_simplify(tess_trace *t,
                                          TESS_GIVE tess_trace **out);
 
@@ -443,12 +494,14 @@ TESS_API tess_status tess_trace_simplify(tess_trace *t,
 TESS_API tess_status tess_stepper_new(tess_trace *t, tess_program *program,
                                       TESS_GIVE tess_stepper **out);
 TESS_API void tess_stepper_free(TESS_TAKE tess_stepper *s);
+/* 0 .. size; the size is the trace's. */
 TESS_API uint32_t tess_stepper_position(tess_stepper *s);
 TESS_API uint32_t tess_stepper_size(tess_stepper *s);
 /* TESS_NOT_FOUND at either end; TESS_REFUSED when the instruction is. */
 TESS_API tess_status tess_stepper_next(tess_stepper *s);
 TESS_API tess_status tess_stepper_back(tess_stepper *s);
 TESS_API tess_status tess_stepper_goto(tess_stepper *s, uint32_t n);
+/* The program as it stands at the position. */
 TESS_API tess_status tess_stepper_program(tess_stepper *s,
                                           TESS_GIVE tess_program **out);
 /* The program as text, lines that the last instruction changed marked. */
@@ -464,6 +517,9 @@ typedef struct tess_alternatives {
   const int64_t *decision;      /* n rows of `width` */
   const double *probability;
 } tess_alternatives;
+/* What the last instruction could have drawn, at most `max` of them;
+ * NOT_FOUND when it draws nothing.  They live until the stepper's next
+ * call. */
 TESS_API tess_status tess_stepper_alternatives(tess_stepper *s, uint32_t max,
                                                tess_alternatives *out);
 /* Changes it and replays what follows.  TESS_REFUSED with *invalid set to the
@@ -471,6 +527,7 @@ TESS_API tess_status tess_stepper_alternatives(tess_stepper *s, uint32_t max,
  * TESS_INVALID when the decision does not fit (nothing changed). */
 TESS_API tess_status tess_stepper_decide(tess_stepper *s, uint32_t n,
                                          const int64_t *d, uint32_t *invalid);
+/* The whole trace, with the decisions that were changed. */
 TESS_API tess_status tess_stepper_trace(tess_stepper *s,
                                         TESS_GIVE tess_trace **out);
 
@@ -521,6 +578,7 @@ TESS_API tess_status tess_tensor_new(tess_context *c, tess_dtype t,
     uint32_t ndim, const int64_t *shape, const char *fill, uint64_t seed,
     TESS_GIVE tess_tensor **out);
 TESS_API void tess_tensor_free(TESS_TAKE tess_tensor *t);
+/* Its elements, row-major; the shape has ndim extents. */
 TESS_API void *tess_tensor_data(tess_tensor *t);
 TESS_API tess_dtype tess_tensor_dtype(tess_tensor *t);
 TESS_API uint32_t tess_tensor_ndim(tess_tensor *t);
@@ -528,6 +586,7 @@ TESS_API const int64_t *tess_tensor_shape(tess_tensor *t);
 TESS_API int64_t tess_tensor_size(tess_tensor *t);    /* elements */
 /* An element as a double, which may round those of 64-bit integers.  What is
  * set is rounded to a float; to an integer it is cut off and saturates. */
+/* One element, by an index a dimension; BOUNDS outside of the shape. */
 TESS_API tess_status tess_tensor_get(tess_tensor *t, const int64_t *idx,
                                      double *out);
 TESS_API tess_status tess_tensor_set(tess_tensor *t, const int64_t *idx,
@@ -538,10 +597,13 @@ TESS_API tess_status tess_tensor_get_int(tess_tensor *t, const int64_t *idx,
                                          int64_t *out);
 TESS_API tess_status tess_tensor_set_int(tess_tensor *t, const int64_t *idx,
                                          int64_t v);
+/* Contents of src into dst, of the same dtype and shape, else TYPE. */
 TESS_API tess_status tess_tensor_copy(tess_tensor *dst, tess_tensor *src);
 /* Greatest |a - b| and greatest relative difference; nan counts as inf. */
 TESS_API tess_status tess_tensor_compare(tess_tensor *a, tess_tensor *b,
                                          double *abs, double *rel);
+/* Files of NumPy (.npy), row-major: IO, PARSE, UNSUPPORTED for a dtype that
+ * there is not here.  The text is shortened, for people. */
 TESS_API tess_status tess_tensor_load(tess_context *c, const char *npy_path,
                                       TESS_GIVE tess_tensor **out);
 TESS_API tess_status tess_tensor_save(tess_tensor *t, const char *npy_path);
@@ -553,6 +615,9 @@ TESS_API tess_status tess_tensor_from_dlpack(tess_context *c,
 TESS_API tess_status tess_tensor_to_dlpack(tess_tensor *t,
                                            TESS_GIVE void **managed);
 
+/* Compiles, in a worker unless in_process; target NULL: "llvm".  BUILD_ERROR
+ * with what the compiler said, UNSUPPORTED, TIMEOUT after five minutes, NOMEM,
+ * INFRA when there is no worker, INVALID for a program not well-formed. */
 TESS_API tess_status tess_build(tess_program *p, tess_target *target,
                                 TESS_GIVE tess_kernel **out);
 TESS_API void tess_kernel_free(TESS_TAKE tess_kernel *k);
@@ -564,6 +629,7 @@ typedef struct tess_timing {
   uint32_t repeats;                  /* samples */
   uint64_t runs;                     /* in all */
 } tess_timing;
+/* Runs it for min_time seconds a sample (0: the default), several samples. */
 TESS_API tess_status tess_kernel_time(tess_kernel *k, uint32_t n,
     tess_tensor *const *args, double min_time, tess_timing *out);
 /* what: "ir" or "asm". */
@@ -589,6 +655,8 @@ TESS_API tess_kernel_fn tess_kernel_function(tess_kernel *k);
  * memory of the kernel's, until it is called for again. */
 TESS_API tess_status tess_kernel_prepare(tess_kernel *k, uint32_t n,
                                          tess_tensor *const *args, void **out);
+/* What kernels run with here, with so many threads (0: as many as cores); the
+ * context's.  NULL when memory ran out. */
 TESS_API const tess_runtime *tess_default_runtime(tess_context *c,
                                                   uint32_t threads);
 
@@ -607,11 +675,14 @@ typedef struct tess_module {
   void (*free)(void *ud);
   void *ud;
 } tess_module;
+/* Modules one after the other, each on all blocks.  Names are copied; with
+ * success `free` is the space's to call, and only then. */
 TESS_API tess_status tess_space_compose(tess_context *c, uint32_t n,
     const tess_module *modules, TESS_GIVE tess_space **out);
 /* One function that schedules the whole program by hand. */
 TESS_API tess_status tess_space_function(tess_context *c,
     const tess_module *whole, TESS_GIVE tess_space **out);
+/* The sketches of all of them. */
 TESS_API tess_status tess_space_union(tess_context *c, uint32_t n,
     tess_space *const *spaces, TESS_GIVE tess_space **out);
 /* A space of given sketches (traces). */
@@ -639,6 +710,7 @@ typedef struct tess_candidate {
 } tess_candidate;
 
 typedef struct tess_session tess_session;  /* what a strategy may ask */
+/* Sketches are numbered from 0. */
 TESS_API uint32_t tess_session_nsketches(tess_session *s);
 /* Draw, mutate (parent), cross: a new valid candidate in *out (its storage
  * belongs to the session until the batch ends); TESS_NOT_FOUND after bounded
@@ -650,6 +722,8 @@ TESS_API tess_status tess_session_mutate(tess_session *s,
 TESS_API tess_status tess_session_cross(tess_session *s,
     const tess_candidate *a, const tess_candidate *b, tess_candidate *out);
 TESS_API double tess_session_unit(tess_session *s);   /* random in [0,1) */
+/* What the cost model says of n candidates, higher being better; and whether
+ * one was measured already. */
 TESS_API tess_status tess_session_predict(tess_session *s, uint32_t n,
     const tess_candidate *c, double *score);
 TESS_API int tess_session_seen(tess_session *s, const tess_candidate *c);
@@ -712,6 +786,10 @@ typedef struct tess_tune_options {
   void *progress_ud;
 } tess_tune_options;
 
+/* Searches the space for the fastest schedule of p; target NULL: "llvm",
+ * options NULL: the defaults.  NOT_FOUND when the space has no sketch; INVALID
+ * with the option named.  Custom strategies and models are borrowed for the
+ * call; their `free` is called with `ud` at its end, unless `ud` is NULL. */
 TESS_API tess_status tess_tune(tess_program *p, tess_target *target,
     tess_space *space, const tess_tune_options *o,
     TESS_GIVE tess_result **out);
@@ -735,7 +813,10 @@ typedef struct tess_result_info {
   const char *classes;          /* result classes and counts, as JSON */
   const char *message;          /* why the run broke off, else "" */
 } tess_result_info;
+/* Facts of a run; texts and the curve live as long as the result. */
 TESS_API tess_status tess_result_get(tess_result *r, tess_result_info *out);
+/* The best that was found, as its trace, its schedule and its kernel (built
+ * now: errors of tess_build); NOT_FOUND when nothing valid was. */
 TESS_API tess_status tess_result_trace(tess_result *r,
                                        TESS_GIVE tess_trace **out);
 TESS_API tess_status tess_result_schedule(tess_result *r,
@@ -746,6 +827,8 @@ TESS_API void tess_result_free(TESS_TAKE tess_result *r);
 
 /* ---- database ----------------------------------------------------------- */
 
+/* Opens a database; one that is not there is made.  IO, with the path, where
+ * that fails. */
 TESS_API tess_status tess_database_open(tess_context *c, const char *path,
                                         TESS_GIVE tess_database **out);
 TESS_API void tess_database_free(TESS_TAKE tess_database *d);
@@ -759,6 +842,8 @@ typedef struct tess_record {
 /* Best first; row k counted from 0; TESS_NOT_FOUND past the last. */
 TESS_API tess_status tess_database_row(tess_database *d, uint64_t k,
                                        tess_record *out);
+/* The trace of a row, with its decisions; NOT_FOUND when there is no such
+ * id. */
 TESS_API tess_status tess_database_trace(tess_database *d, int64_t id,
                                          TESS_GIVE tess_trace **out);
 
