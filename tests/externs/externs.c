@@ -83,14 +83,6 @@ EXTERN int64_t test_index_past(int64_t i) { return i + 1; }
 EXTERN int64_t test_index_before(int64_t i);
 EXTERN int64_t test_index_before(int64_t i) { return i - 1; }
 
-EXTERN int64_t test_index_past_in_parallel(int64_t i);
-EXTERN int64_t test_index_past_in_parallel(int64_t i) {
-  return in_parallel() ? i + 1 : i;
-}
-
-EXTERN int64_t test_index_zero(int64_t i);
-EXTERN int64_t test_index_zero(int64_t i) { return i - i; }
-
 /* Tensor intrinsics: C[4, 8] += A[4, 4] * B[4, 8], as tests/lua/intrinsics.lua
  * describes it, and one that does something else. */
 EXTERN void test_gemm(const float *a, int64_t ai, int64_t ak, const float *b,

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every function that the public header declares is used by a test, by an
+# example or by the binding for Lua.
+#   cmake -DROOT=<source tree> -P called.cmake
+cmake_minimum_required(VERSION 3.25)
+
+file(GLOB headers "${ROOT}/include/tessera/*.h")
+set(declared "")
+foreach(header ${headers})
+  file(READ "${header}" text)
+  string(REGEX REPLACE "/\\*([^*]|\\*[^/])*\\*/" "" text "${text}")
+  string(REPLACE ";" "\n" text "${text}")
+  string(REGEX MATCHALL "TESS_API [^(]*\\(" heads "${text}")
+  foreach(head ${heads})
+    string(REGEX REPLACE ".*[^a-z0-9_]([a-z0-9_]+)\\($" "\\1" name "${head}")
+    list(APPEND declared ${name})
+  endforeach()
+endforeach()
+list(FILTER declared INCLUDE REGEX "^(tess|luaopen)_")
+list(REMOVE_DUPLICATES declared)
+list(LENGTH declared count)
+if(count LESS 100)
+  message(FATAL_ERROR "only ${count} functions were found in the headers")
+endif()
+
+file(GLOB_RECURSE files "${ROOT}/tests/*.c" "${ROOT}/examples/*.c"
+     "${ROOT}/lua/*.c")
+set(all "")
+foreach(file ${files})
+  file(READ "${file}" text)
+  string(REGEX REPLACE "/\\*([^*]|\\*[^/])*\\*/" "" text "${text}")
+  string(REGEX MATCHALL "(tess|luaopen)_[a-z0-9_]+" calls "${text}")
+  list(APPEND all ${calls})
+  list(REMOVE_DUPLICATES all)
+endforeach()
+
+set(missing "")
+foreach(name ${declared})
+  if(NOT "${name}" IN_LIST all)
+    string(APPEND missing "  ${name}\n")
+  endif()
+endforeach()
+if(missing)
+  message(FATAL_ERROR "of the public header, nothing uses\n${missing}")
+endif()
+message(STATUS "${count} public functions are called")
