@@ -361,10 +361,9 @@ static tess_status run_again(void *ud) {
     return TESS_REFUSED;
   tess_status st = vm_sched_replay(&f->s, &f->heap, &f->base, &f->shown, &o);
   if (st) return st == TESS_INTERNAL ? TESS_MISMATCH : TESS_REFUSED;
-  bool ok =
-      well_formed(f, &f->s.m.prog, "the trace") &&
-      same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
-      fuzz_check_lowered(f) && same_compiled(f);
+  bool ok = well_formed(f, &f->s.m.prog, "the trace") &&
+            same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
+            fuzz_check_lowered(f) && same_compiled(f);
   return ok ? TESS_OK : TESS_MISMATCH;
 }
 

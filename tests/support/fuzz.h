@@ -61,6 +61,7 @@ typedef struct fuzz_counts {
    * cannot; their parts before are written and read back. */
   uint64_t through_tvm, not_tvm[FUZZ_TVM_REASONS];
   uint64_t skipped[FUZZ_SKIPS];
+  uint64_t any_integers; /* compiled, with inputs over their types' ranges */
   uint64_t lowered, halves; /* compared lowered; those with 16-bit floats */
   /* What was reached: applications and refusals of each primitive, in the
    * order of prims.def, and refusals for each reason. */

@@ -124,9 +124,31 @@ void fuzz_end_native(fuzz *f) {
   f->native = NULL;
 }
 
-/* Small integers, of which sums and products are exact. */
-static void draw_element(fuzz *f, tess_dtype t, int64_t range, char *at) {
+/* Nothing rounds: values may be any, and wrap alike. */
+static bool all_integer(const ir_program *p) {
+  for (ir_expr e = 1; e < p->node.n; e++)
+    if (ir_is_float(ir_at(p, e)->dtype))
+      return false;
+  for (ir_buf b = 1; b < p->buf.n; b++)
+    if (ir_is_float(p->buf.v[b].dtype))
+      return false;
+  return true;
+}
+
+static int64_t draw_any(fuzz *f, tess_dtype t) {
+  switch (fuzz_below(f, 6)) {
+  case 0: return ir_int_min(t);
+  case 1: return ir_int_max(t);
+  default: return ir_wrap_int(t, (int64_t)rng_u64(&f->r));
+  }
+}
+
+/* An index below `range`, any integer, or a small one, of which sums and
+ * products are exact. */
+static void draw_element(fuzz *f, tess_dtype t, int64_t range, bool any,
+                         char *at) {
   int64_t v = range ? (int64_t)fuzz_below(f, (uint32_t)range)
+              : any ? draw_any(f, t)
                     : (int64_t)fuzz_below(f, 7) - (t.code != TESS_UINT) * 3;
   if (ir_is_float(t))
     ir_put_real(t, (double)v, at);
@@ -134,7 +156,7 @@ static void draw_element(fuzz *f, tess_dtype t, int64_t range, char *at) {
     ir_put_int(t, v, at);
 }
 
-static void make_arg(fuzz *f, ir_buf b, fuzz_arg *a) {
+static void make_arg(fuzz *f, ir_buf b, bool any, fuzz_arg *a) {
   const ir_program *p = &f->base;
   int64_t range = interp_index_range(p, b, &f->scratch), n;
   *a = (fuzz_arg){.t = p->buf.v[b].dtype, .size = 1};
@@ -147,7 +169,7 @@ static void make_arg(fuzz *f, ir_buf b, fuzz_arg *a) {
   a->got = arena_zalloc(&f->args, bytes + 1);
   if (p->buf.v[b].role != IR_ROLE_OUTPUT)
     for (uint64_t i = 0; i < a->size; i++)
-      draw_element(f, a->t, range, a->start + i * each);
+      draw_element(f, a->t, range, any, a->start + i * each);
   memcpy(a->want, a->start, bytes);
   memcpy(a->got, a->start, bytes);
 }
@@ -217,8 +239,9 @@ bool fuzz_check_compiled(fuzz *f) {
   if (start_native(f))
     return !f->report.n;
   arena_reset(&f->args);
+  bool any = all_integer(&f->base) && fuzz_below(f, 4);
   for (uint32_t i = 0; i < params.n; i++) {
-    make_arg(f, f->base.arg.v[params.at + i], &a[i]);
+    make_arg(f, f->base.arg.v[params.at + i], any, &a[i]);
     want[i] = (interp_arg){a[i].want, a[i].size * ir_dtype_bytes(a[i].t)};
   }
   lower_options o = {.vector_bytes = (uint32_t)f->native->t.vector_bytes,
@@ -236,5 +259,6 @@ bool fuzz_check_compiled(fuzz *f) {
     return st == TESS_UNSUPPORTED &&
            skip(f, st, FUZZ_NOT_COMPILED, FUZZ_NOT_COMPILED);
   f->counts.through_llvm++;
+  f->counts.any_integers += any;
   return compare_args(f, a, params.n);
 }

@@ -15,8 +15,8 @@ static void nothing_is_wrong(void **state) {
   fuzz_init(&f);
   for (uint64_t k = 0; k < SCHEDULES; k++)
     if (fuzz_case(&f, &o, SEED, k))
-      fail_msg("%s\nagain: bench/fuzz --seed %d --only %d",
-               str_get(&f.report), SEED, (int)k);
+      fail_msg("%s\nagain: bench/fuzz --seed %d --only %d", str_get(&f.report),
+               SEED, (int)k);
   assert_int_equal(f.counts.schedules, SCHEDULES);
   assert_true(f.counts.legal > SCHEDULES);
   assert_true(f.counts.refused > SCHEDULES);
@@ -40,14 +40,15 @@ static void compiled_ones_agree(void **state) {
   fuzz_init(&f);
   for (uint64_t k = 0; k < 400; k += 8)
     if (fuzz_case(&f, &o, SEED, k))
-      fail_msg("%s\nagain: bench/fuzz --seed %d --only %d",
-               str_get(&f.report), SEED, (int)k);
+      fail_msg("%s\nagain: bench/fuzz --seed %d --only %d", str_get(&f.report),
+               SEED, (int)k);
   assert_int_equal(f.counts.through_llvm +
                        f.counts.skipped[FUZZ_NATIVE_UNSUPPORTED] +
                        f.counts.skipped[FUZZ_NATIVE_LIMIT] +
                        f.counts.skipped[FUZZ_NOT_COMPILED],
                    50);
   assert_true(f.counts.through_llvm > 45);
+  assert_true(f.counts.any_integers > 0);
   fuzz_free(&f);
 }
 
