@@ -22,20 +22,32 @@ typedef struct checker {
 
 /* ---- one dimension ------------------------------------------------------ */
 
+/* The values that the variable claims are just those of its domain: a claim
+ * may be wider, as when a loop around gets fewer iterations. */
+static bool claims_just(const ir_program *p, const ir_var_rec *v, ir_expr lo,
+                        ir_expr extent) {
+  int64_t first, n;
+  return ir_const_int(p, lo, &first) && ir_const_int(p, extent, &n) && n > 0 &&
+         v->lo == first && v->hi == arith_add_hi(first, n - 1);
+}
+
 /* A variable that surely takes every value of its constant range while one
  * instance of the block runs, or all of them do. */
 static bool takes_all(const checker *c, ir_expr e) {
   const ir_program *p = c->v->p;
   const ir_node *n = ir_at(p, e);
-  int64_t extent;
   if (n->op != IR_VAR) return false;
   const ir_var_rec *r = &p->var.v[n->a];
   const ir_stmt_rec *s = ir_st(p, r->owner);
   if (r->kind == IR_VAR_LOOP)
-    return ir_at(p, s->lo)->op == IR_INT &&
-           ir_const_int(p, s->extent, &extent) && extent > 0 &&
+    return claims_just(p, r, s->lo, s->extent) &&
            ir_is_ancestor(p, c->block, r->owner);
-  return r->kind == IR_VAR_ITER && r->owner == c->block && c->whole;
+  if (r->kind != IR_VAR_ITER || r->owner != c->block || !c->whole) return false;
+  ir_span it = ir_blk(p, c->block)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (p->iter.v[i].var == n->a)
+      return claims_just(p, r, p->iter.v[i].lo, p->iter.v[i].extent);
+  return false;
 }
 
 /* Below a loop that may run no iteration nothing is certain. */

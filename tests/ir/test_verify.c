@@ -40,6 +40,28 @@ static void test_leftovers(void **state) {
   matmul_end(&m);
 }
 
+/* A loop and an iter that claim more than they take, with a region of what
+ * they take. */
+static void loose(matmul *m) {
+  ir_program *p = &m->p;
+  ir_expr half = ir_index(p, 32);
+  ir_expr box[] = {ir_index(p, 0), ir_index(p, 128), ir_index(p, 0), half};
+  ir_buf c = p->region.v[ir_blk(p, m->d)->reads.at].buf;
+  ir_region r = ir_region_new(p, c, box);
+  ir_st(p, m->j2)->extent = half;
+  p->iter.v[ir_blk(p, m->d)->iters.at + 1].extent = half;
+  ir_block_set_reads(p, m->d, 1, &r);
+}
+
+static void test_loose(void **state) {
+  (void)state;
+  matmul m;
+  matmul_start(&m);
+  matmul_run(&m, loose);
+  matmul_verify(&m, &m.p);
+  matmul_end(&m);
+}
+
 /* Each spoils the program in one way. */
 
 static void next_link(matmul *m) { ir_st(&m->p, m->i)->next = m->j2; }
@@ -216,6 +238,7 @@ static void test_wrong(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_right),
                                      cmocka_unit_test(test_leftovers),
+                                     cmocka_unit_test(test_loose),
                                      cmocka_unit_test(test_wrong)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -289,6 +289,31 @@ static void test_triangle(void **state) {
   }
 }
 
+/* In the first part of a triangle the rows are shorter than their loop may
+ * be, and so is what is declared. */
+static void test_short_row(void **state) {
+  (void)state;
+  scheduled t;
+  scheduled_start(&t);
+  int64_t s[2] = {5, 5};
+  ir_program *p = &t.p;
+  ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, s);
+  ir_buf x = scheduled_buf(&t, "X", IR_ROLE_OUTPUT, 1, s);
+  ir_stmt b = scheduled_block(&t, "X", "SR", s);
+  scheduled_store(&t, x, t.it[0], 0,
+                  scheduled_load(&t, a, t.it[0], t.it[1]), true);
+  ir_stmt i = scheduled_loop(&t, b, 0), j = scheduled_loop(&t, b, 1);
+  ir_st(p, j)->extent = scheduled_plus(&t, ir_ref(p, ir_st(p, i)->var), 1);
+  scheduled_finish(&t);
+  DO(&t, loop_partition, AT(loop, i), INTS(factors, 1));
+  DO(&t, blockize, LIST(target, j));
+  ir_region r = p->region.v[ir_blk(p, t.out[0])->reads.at];
+  assert_int_equal(r.buf, a);
+  assert_true(ir_is_const(p, ir_region_extent(p, r, 1), 1));
+  assert_true(scheduled_same(&t));
+  scheduled_end(&t);
+}
+
 static void test_bounds(void **state) {
   (void)state;
   with_bound(false);
@@ -436,7 +461,8 @@ int main(void) {
     cmocka_unit_test(test_guards), cmocka_unit_test(test_blocks),
     cmocka_unit_test(test_refusals), cmocka_unit_test(test_row),
     cmocka_unit_test(test_bounds), cmocka_unit_test(test_race),
-    cmocka_unit_test(test_triangle), cmocka_unit_test(test_empty),
+    cmocka_unit_test(test_triangle), cmocka_unit_test(test_short_row),
+    cmocka_unit_test(test_empty),
     cmocka_unit_test(test_contents),
     cmocka_unit_test(test_idle_loop),
     cmocka_unit_test(test_idle_condition),
