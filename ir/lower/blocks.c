@@ -6,8 +6,7 @@
 
 /* ---- match buffers ------------------------------------------------------ */
 
-static const ir_match *find_match(const ir_program *p, ir_span span,
-                                  ir_buf b) {
+static const ir_match *find_match(const ir_program *p, ir_span span, ir_buf b) {
   for (uint32_t i = 0; i < span.n; i++)
     if (p->match.v[span.at + i].buf == b) return &p->match.v[span.at + i];
   return NULL;
@@ -51,6 +50,31 @@ static void store_source(ir_program *p, arena *scratch, ir_span span,
   ir_st(p, s)->idx = made;
 }
 
+/* What a block further in matches of a matched buffer, it matches of that
+ * one's source. */
+static void match_source(ir_program *p, arena *scratch, ir_span span,
+                         ir_stmt block) {
+  ir_span inner = ir_blk(p, block)->matches;
+  for (uint32_t i = inner.at; i < inner.at + inner.n; i++) {
+    ir_region r = p->match.v[i].source;
+    const ir_match *found = find_match(p, span, r.buf);
+    if (!found) continue;
+    ir_match m = *found;
+    uint32_t n = ir_ndim(p, r.buf), ndim = ir_ndim(p, m.source.buf);
+    ir_expr *min = arena_array(scratch, ir_expr, n + 3 * ndim);
+    ir_expr *at = min + n, *dim = at + ndim;
+    for (uint32_t d = 0; d < n; d++) min[d] = ir_region_min(p, r, d);
+    source_index(p, &m, n, min, at);
+    for (uint32_t d = 0; d < ndim; d++) {
+      dim[2 * d] = at[d];
+      dim[2 * d + 1] = d < ndim - n ? ir_index(p, 1)
+                                    : ir_region_extent(p, r, d - (ndim - n));
+    }
+    ir_region made = ir_region_new(p, m.source.buf, dim);
+    p->match.v[i].source = made;
+  }
+}
+
 static void resolve_matches(ir_program *p, arena *scratch, ir_stmt block) {
   ir_span span = ir_blk(p, block)->matches;
   if (!span.n) return;
@@ -61,6 +85,7 @@ static void resolve_matches(ir_program *p, arena *scratch, ir_stmt block) {
   for (ir_stmt s = ir_next(p, block, block); s; s = ir_next(p, s, block)) {
     ir_subst_head(&sub, s, true);
     if (ir_st(p, s)->kind == IR_STORE) store_source(p, scratch, span, s);
+    if (ir_is_block(p, s)) match_source(p, scratch, span, s);
   }
   ir_blk(p, block)->matches = (ir_span){0, 0};
 }
@@ -102,7 +127,10 @@ LOWER_PASS(blocks) {
   (void)o, (void)e;
   ir_stmt root = ir_entry(p)->root;
   for (ir_stmt s = root, next; s; s = next) {
-    if (!ir_is_block(p, s)) { next = ir_next(p, s, root); continue; }
+    if (!ir_is_block(p, s)) {
+      next = ir_next(p, s, root);
+      continue;
+    }
     resolve_matches(p, scratch, s);
     bind_iters(p, scratch, s);
     if (s == root) {

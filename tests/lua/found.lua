@@ -141,3 +141,30 @@ for _, n in ipairs { 3, 6, 24 } do
   ts.interpret(p, { a, x, c })
   for k = 0, n - 1 do assert(b:get(k) == c:get(k)) end
 end
+
+-- A block inside a tensorized one is tensorized itself: it matches a part of
+-- what is matched.
+do
+  local function copy(name, n)
+    local A = ts.placeholder(name .. "_in", { n })
+    return ts.program(name, { A }, {
+      ts.compute(name, { n }, function(i) return A(i) * 2 end) })
+  end
+  local eight = ts.tensor_intrin { name = "twice_8", desc = copy("twice", 8),
+                                   impl = copy("twice", 8) }
+  local four = ts.tensor_intrin { name = "twice_4", desc = copy("twice", 4),
+                                  impl = copy("twice", 4) }
+  local p = copy("B", 32)
+  local s = ts.schedule(p)
+  local _, inner = s:split(s:get_loops(s:get_block "B"), { ts.auto, 8 })
+  s:tensorize(inner, eight)
+  local _, part = s:split(s:get_loops(s:get_block "twice_1"), { ts.auto, 4 })
+  s:tensorize(part, four)
+  assert(tostring(s:program()):find("float32[4] = B_in_m[", 1, true))
+  assert(ts.equivalent(s, p))
+  local a = ts.tensor("float32", { 32 }, "integers", 1)
+  local b, c = ts.tensor("float32", { 32 }), ts.tensor("float32", { 32 })
+  ts.build(s)(a, b)
+  ts.interpret(p, { a, c })
+  for k = 0, 31 do assert(b:get(k) == c:get(k)) end
+end
