@@ -8,8 +8,10 @@
  *
  * Two accesses do not meet where the elements tell the thread, where both are
  * one thread's, or where both are of one run of a thread loop: its
- * iterations are free of each other.  Lanes of a warp wait for each other
- * before and after what they do together. */
+ * iterations are free of each other.  What is in another loop of the axis
+ * below it is other threads' to do; and so are the conditions, bounds and
+ * values that threads look at for which the loop has no iteration.  Lanes of
+ * a warp wait for each other before and after what they do together. */
 #include "ir/lower/kernel.h"
 
 enum { MAX_INPUTS = 24 };
@@ -18,8 +20,9 @@ typedef struct meeting {
   lower_access a;
   kernel_axes pinned; /* axes in which only one place does it */
   bool together;      /* a warp does it, its lanes waiting around it */
-  ir_stmt unit[3];    /* the outermost thread loop of the axis around it,
-                       * in the buffer's life; 0: none */
+  ir_stmt unit[3];    /* the innermost thread loop of the axis around it, in
+                       * the buffer's life, if a thread does it in its
+                       * iteration only; 0: none */
 } meeting;
 
 /* Accesses since the last barrier.  `loop`: in an earlier iteration of that
@@ -35,10 +38,27 @@ typedef struct sync {
 
 /* ---- accesses ----------------------------------------------------------- */
 
-/* Axes of which a condition around s lets the first place through only. */
-static kernel_axes pinned_at(const kernel *k, ir_stmt s, ir_stmt body) {
+/* How many places of an axis the condition lets through at most. */
+static int64_t places_of(const kernel *k, const ir_node *c, unsigned axis) {
   const ir_program *p = k->p;
-  kernel_axes axes = 0;
+  int64_t most = k->extent[IR_THREADIDX_X + axis], n;
+  ir_var v = k->index[IR_THREADIDX_X + axis];
+  if (!v) return most;
+  ir_expr place = ir_ref(k->p, v);
+  if (c->op == IR_EQ && ((c->a == place && ir_is_const(p, c->b, 0)) ||
+                         (c->b == place && ir_is_const(p, c->a, 0))))
+    return 1;
+  return c->op == IR_LT && c->a == place && ir_const_int(p, c->b, &n) &&
+         n < most ? n : most;
+}
+
+/* Of each axis, the first so many places come to s, by the conditions around
+ * it. */
+static void find_places(const kernel *k, ir_stmt s, ir_stmt body,
+                        int64_t places[3]) {
+  const ir_program *p = k->p;
+  for (unsigned a = 0; a < 3; a++)
+    places[a] = k->extent[IR_THREADIDX_X + a];
   for (; s != body; s = ir_st(p, s)->parent) {
     ir_stmt up = ir_st(p, s)->parent;
     ir_expr list[16];
@@ -51,15 +71,11 @@ static kernel_axes pinned_at(const kernel *k, ir_stmt s, ir_stmt body) {
         list[n++] = c.b;
       }
       for (unsigned a = 0; a < 3; a++) {
-        ir_var v = k->index[IR_THREADIDX_X + a];
-        if (c.op == IR_EQ && v &&
-            ((c.a == ir_ref(p, v) && ir_is_const(p, c.b, 0)) ||
-             (c.b == ir_ref(p, v) && ir_is_const(p, c.a, 0))))
-          axes |= (kernel_axes)(1u << a);
+        int64_t most = places_of(k, &c, a);
+        if (most < places[a]) places[a] = most;
       }
     }
   }
-  return axes;
 }
 
 /* Whether spread loop `outer` was around s (or is it). */
@@ -69,12 +85,18 @@ static bool was_around(const kernel *k, ir_stmt outer, ir_stmt s) {
 }
 
 static void find_units(const kernel *k, meeting *m, ir_stmt body) {
+  int64_t places[3];
+  find_places(k, m->a.at, body, places);
   const kernel_buf *x = m->a.buf < k->nbuf ? &k->buf[m->a.buf] : NULL;
   ir_stmt life = x ? x->within : 0;
   ir_stmt s = m->a.at < k->nwithin ? k->within[m->a.at] : 0;
   for (; s && s != life; s = k->within[s])
     for (unsigned a = 0; a < 3; a++)
-      if (k->axis[s] >> a & 1) m->unit[a] = s;
+      if ((k->axis[s] >> a & 1) && !m->unit[a]) m->unit[a] = s;
+  for (unsigned a = 0; a < 3; a++) {
+    if (places[a] <= 1) m->pinned |= (kernel_axes)(1u << a);
+    if (m->unit[a] && places[a] > k->count[m->unit[a]]) m->unit[a] = 0;
+  }
   for (s = m->a.at; s != body && !m->together; s = ir_st(k->p, s)->parent)
     m->together = kernel_is_warp(ir_st(k->p, s));
 }
@@ -88,7 +110,6 @@ static void find_meetings(sync *y, ir_stmt body) {
     if (b < k->nbuf && k->buf[b].is_private) continue;
     meeting *m = &y->m[y->n++];
     m->a = all.v[i];
-    m->pinned = pinned_at(k, m->a.at, body);
     find_units(k, m, body);
   }
 }

@@ -288,6 +288,78 @@ static void own_counts(void **state) {
   has_not(text, "barrier");
 }
 
+/* ---- where memory decides --------------------------------------------- */
+
+typedef enum reader { BY_VALUE, BY_CONDITION, BY_BOUND, READERS } reader;
+
+/* Opens a statement that loads element i of `b`. */
+static void open_reader(reader r, ir_buf b, ir_expr i) {
+  ir_program *p = &n.p;
+  ir_expr x = load(b, i);
+  if (r == BY_CONDITION) {
+    nest_if(&n, ir_binary(p, IR_LT, x, ir_int(p, I32, 3)));
+    return;
+  }
+  ir_expr few = ir_binary(p, IR_MOD, ir_cast(p, IR_INDEX, x), nest_num(&n, 3));
+  ir_var v = ir_var_new(p, r == BY_BOUND ? IR_VAR_LOOP : IR_VAR_LET,
+                        ir_name(p, "v"), IR_INDEX, 0, INT64_MAX);
+  ir_stmt s = r == BY_BOUND
+                ? ir_loop_new(p, v, nest_num(&n, 0), few, IR_SERIAL)
+                : ir_let_new(p, v, few);
+  ir_append(p, n.at, s);
+  n.at = s;
+}
+
+/* for tx of one: { for i: G[i] = ..; for tx of all: by G[tx] S[tx] = .. }:
+ * what one thread wrote others read in the same iteration of the loop. */
+static void below_what_one_wrote(reader r) {
+  ir_buf counts = nest_param(&n, "N", I32, IR_ROLE_INPUT, T, 0, 0);
+  ir_buf g = nest_local(&n, "G", I32, IR_SCOPE_GLOBAL, T, 0, 0);
+  threads(1);
+  ir_buf s = buffer("S", IR_SCOPE_SHARED, T);
+  ir_expr tx = threads(T);
+  store(s, tx, load(in, tx));
+  nest_close(&n, 1);
+  ir_expr i = nest_loop(&n, T, IR_SERIAL);
+  store(g, i, load(counts, i));
+  nest_close(&n, 1);
+  tx = threads(T);
+  open_reader(r, g, tx);
+  store(s, tx, load(in, mirrored(tx)));
+  nest_close(&n, 2);
+  i = nest_loop(&n, T, IR_SERIAL);
+  store(out, i, load(s, i));
+  has(must_work(), "S[tx] = A[7 - tx]");
+}
+
+/* for tx of one: { G[0] = ..; by G[0] G[0] = .. }: threads that do not write
+ * it look at it, too. */
+static void looked_at_by_all(reader r) {
+  ir_buf counts = nest_param(&n, "N", I32, IR_ROLE_INPUT, T, 0, 0);
+  ir_buf g = nest_local(&n, "G", I32, IR_SCOPE_GLOBAL, T, 0, 0);
+  ir_expr zero = nest_num(&n, 0);
+  nest_thread(&n, 1, IR_BLOCKIDX_X);
+  threads(1);
+  store(g, zero, load(counts, zero));
+  open_reader(r, g, zero);
+  store(g, zero, ir_int(&n.p, I32, 7));
+  nest_close(&n, 2);
+  ir_expr tx = threads(T);
+  store(out, tx, load(in, tx));
+  has(must_work(), "if tx < 1");
+}
+
+static void what_decides_waits(void **state) {
+  for (int r = 0; r < READERS; r++) {
+    below_what_one_wrote(r);
+    teardown(state);
+    setup(state);
+    looked_at_by_all((reader)r);
+    teardown(state);
+    setup(state);
+  }
+}
+
 static void grid_must_not_share(void **state) {
   (void)state;
   ir_expr by = nest_thread(&n, 1, IR_BLOCKIDX_Y);
@@ -329,7 +401,8 @@ int main(void) {
       TEST(own_elements_of_shared), TEST(done_by_one), TEST(fewer_threads),
       TEST(together), TEST(alone), TEST(through_registers), TEST(common_way),
       TEST(parallel_takes_turns), TEST(vectorized_takes_turns),
-      TEST(parallel_may_stay), TEST(parted_way), TEST(own_counts), TEST(grid_must_not_share),
+      TEST(parallel_may_stay), TEST(parted_way), TEST(own_counts),
+      TEST(what_decides_waits), TEST(grid_must_not_share),
       TEST(grid_must_be_around), TEST(extent_must_be_constant),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
