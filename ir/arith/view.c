@@ -116,7 +116,27 @@ static void sort_terms(int n, ir_expr *atom, int64_t *coef) {
     }
 }
 
-static bool is_count(const ir_program *p, ir_expr e, count *out) {
+static bool has_var(const arith_loops *l, ir_var v, uint32_t *at) {
+  for (*at = 0; *at < l->n; (*at)++)
+    if (l->var[*at] == v) return true;
+  return false;
+}
+
+/* Variable v runs through [0, *size): as its loop says, where the view has
+ * loops, which may be fewer values than the variable claims; else as far as
+ * is known. */
+static bool counts_from_0(const ir_program *p, const arith_loops *l, ir_var v,
+                          int64_t *size) {
+  const ir_var_rec *r = &p->var.v[v];
+  uint32_t at;
+  if (l->var)
+    return has_var(l, v, &at) && ir_is_const(p, l->lo[at], 0) &&
+           ir_const_int(p, l->extent[at], size) && *size > 0;
+  return r->lo == 0 && !__builtin_add_overflow(r->hi, 1, size);
+}
+
+static bool is_count(const ir_program *p, const arith_loops *l, ir_expr e,
+                     count *out) {
   ir_expr atom[MOST_TERMS];
   int64_t next = 1;
   out->n = arith_terms(p, e, MOST_TERMS, atom, out->coef, &out->c);
@@ -127,14 +147,12 @@ static bool is_count(const ir_program *p, ir_expr e, count *out) {
     if (!i && n->op == IR_DIV && ir_const_int(p, n->b, &out->scale))
       n = ir_at(p, n->a);
     if (n->op != IR_VAR || out->scale < 1) return false;
-    const ir_var_rec *v = &p->var.v[n->a];
     out->x[i] = n->a;
-    out->size[i] = v->hi + 1;
     if (i && __builtin_mul_overflow(out->coef[i], out->scale, &out->coef[i]))
       return false;
-    if (v->lo != 0 || v->hi == INT64_MAX || out->coef[i] != next ||
+    if (!counts_from_0(p, l, n->a, &out->size[i]) || out->coef[i] != next ||
         (!i && out->size[i] % out->scale) ||
-        __builtin_mul_overflow(next, v->hi + 1, &next))
+        __builtin_mul_overflow(next, out->size[i], &next))
       return false;
   }
   return out->n > 0 && !__builtin_mul_overflow(out->c, out->scale, &out->c);
@@ -142,11 +160,12 @@ static bool is_count(const ir_program *p, ir_expr e, count *out) {
 
 /* The condition says that a count ends early: it becomes one variable, which
  * the counted ones are digits of.  0: it does not. */
-static ir_var merge(ir_program *p, ir_expr cond, count *k, ir_subst *step) {
+static ir_var merge(ir_program *p, const arith_loops *l, ir_expr cond,
+                    count *k, ir_subst *step) {
   const ir_node n = *ir_at(p, cond);
   int64_t end;
   if ((n.op != IR_LT && n.op != IR_LE) || !ir_const_int(p, n.b, &end) ||
-      !is_count(p, n.a, k) || end > INT64_MAX / 2 / k->scale || end < 0)
+      !is_count(p, l, n.a, k) || end > INT64_MAX / 2 / k->scale || end < 0)
     return 0;
   int64_t last = (end + (n.op == IR_LE)) * k->scale - k->c - 1;
   if (last < 0 || last >= k->coef[k->n - 1] * k->size[k->n - 1] - 1) return 0;
@@ -160,12 +179,6 @@ static ir_var merge(ir_program *p, ir_expr cond, count *k, ir_subst *step) {
   return t;
 }
 
-static bool has_var(const arith_loops *l, ir_var v, uint32_t *at) {
-  for (*at = 0; *at < l->n; (*at)++)
-    if (l->var[*at] == v) return true;
-  return false;
-}
-
 /* All that the condition speaks of are loops of the view (if it has any). */
 static bool is_own(const ir_program *p, const arith_view *v, ir_expr cond) {
   const ir_node n = *ir_at(p, cond);
@@ -173,13 +186,14 @@ static bool is_own(const ir_program *p, const arith_view *v, ir_expr cond) {
          (!v->l.var || !escapes(p, cond, &v->l));
 }
 
-/* Merges what conjunct i says, in the loops and in the other conjuncts. */
+/* Merges what conjunct i says, in the loops, in where others of them run, and
+ * in the other conjuncts. */
 static bool merge_conjunct(ir_program *p, arena *scratch, arith_view *v,
                            uint32_t n, ir_expr *c, uint32_t i) {
   count k;
   ir_subst *step = &v->step[v->nsteps];
   ir_subst_init(step, p, scratch);
-  ir_var t = is_own(p, v, c[i]) ? merge(p, c[i], &k, step) : 0;
+  ir_var t = is_own(p, v, c[i]) ? merge(p, &v->l, c[i], &k, step) : 0;
   if (!t) return false;
   v->nsteps++;
   c[i] = ir_bool(p, true);
@@ -193,6 +207,10 @@ static bool merge_conjunct(ir_program *p, arena *scratch, arith_view *v,
       v->l.lo[at] = v->l.lo[v->l.n];
       v->l.extent[at] = v->l.extent[v->l.n];
     }
+  for (at = 0; at < v->l.n; at++) {
+    v->l.lo[at] = ir_subst_expr(step, v->l.lo[at]);
+    v->l.extent[at] = ir_subst_expr(step, v->l.extent[at]);
+  }
   v->l.var[v->l.n] = t;
   v->l.lo[v->l.n] = ir_index(p, 0);
   v->l.extent[v->l.n++] = ir_index(p, p->var.v[t].hi + 1);

@@ -189,6 +189,37 @@ static void test_triangle(void **state) {
   }
 }
 
+/* B[3 * i + j] below 8, or a triangle of k below each: it is no count of all
+ * values below 8 where row j is shorter, nor are all rows of k as long. */
+static void test_guarded_triangle(void **state) {
+  (void)state;
+  for (int below = 0; below < 2; below++) {
+    scheduled t;
+    scheduled_start(&t);
+    ir_program *p = &t.p;
+    int64_t n[3] = {3, 3, 3}, size[2] = {9, 3};
+    ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, size);
+    ir_buf b = scheduled_buf(&t, "B", IR_ROLE_OUTPUT, 2, size);
+    ir_stmt bb = scheduled_block(&t, "B", "SSS", n);
+    ir_stmt i = scheduled_loop(&t, bb, 0), j = scheduled_loop(&t, bb, 1);
+    ir_stmt k = scheduled_loop(&t, bb, 2);
+    ir_expr vi = ir_ref(p, ir_st(p, i)->var), vj = ir_ref(p, ir_st(p, j)->var);
+    ir_expr row = ir_mul(p, t.it[0], ir_index(p, 3));
+    row = ir_add(p, row, t.it[1]);
+    scheduled_store(&t, b, row, t.it[2], scheduled_load(&t, a, row, t.it[2]),
+                    false);
+    if (below) ir_st(p, k)->extent = scheduled_plus(&t, vj, 1);
+    else ir_st(p, j)->extent = scheduled_plus(&t, vi, 1);
+    ir_expr at = ir_add(p, ir_mul(p, vi, ir_index(p, 3)), vj);
+    ir_blk(p, bb)->pred = ir_binary(p, IR_LT, at, ir_index(p, 8));
+    scheduled_finish(&t);
+    REFUSED(&t, REGION_NOT_WHOLE, cache_write, AT(block, bb),
+            NUM(write_buffer_index, 0), STR(storage_scope, "local"));
+    assert_int_equal(t.s.refusal.s[0], bb);
+    scheduled_end(&t);
+  }
+}
+
 /* Where the reader does not run, a copy for it must not run either, or find
  * what it copies. */
 static void test_guarded_reader(void **state) {
@@ -321,7 +352,8 @@ int main(void) {
       cmocka_unit_test(test_map_refusals),
       cmocka_unit_test(test_inplace),
       cmocka_unit_test(test_inplace_refusals),
-      cmocka_unit_test(test_triangle), cmocka_unit_test(test_short_rows),
+      cmocka_unit_test(test_triangle),
+      cmocka_unit_test(test_guarded_triangle), cmocka_unit_test(test_short_rows),
       cmocka_unit_test(test_guarded_reader),
       cmocka_unit_test(test_index),
       cmocka_unit_test(test_index_parts),
