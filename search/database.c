@@ -195,7 +195,7 @@ static tess_status write_workload(storing *w) {
     "ON CONFLICT DO UPDATE SET program = excluded.program", &q);
   if (s != TESS_OK) return s;
   sqlite3_bind_int64(q, 1, (sqlite3_int64)w->k->workload);
-  bind_text(q, 2, w->k->name);
+  bind_text(q, 2, tess_program_name(w->p));
   sqlite3_bind_blob64(q, 3, w->bytes.v, w->bytes.n, SQLITE_STATIC);
   s = run_once(w->d, q, "storing a workload");
   sqlite3_finalize(q);

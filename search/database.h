@@ -28,7 +28,6 @@ tess_status database_fail(const database *d, const char *what);
 /* What of a program's records can be compared: their key. */
 typedef struct database_key {
   uint64_t workload;         /* hash of the unscheduled program */
-  const char *name;
   const char *target, *policy;
 } database_key;
 
