@@ -2,25 +2,7 @@
  * A matrix product as MetaSchedule writes them for tensor cores, less the
  * tensor cores: tiles copied through registers to shared memory, from there
  * to fragments, both in pipelines, one inside the other. */
-#include "support/lowered.h"
-#include "support/scheduled.h"
-
-static scheduled t;
-static lowered low;
-
-static int setup(void **state) {
-  (void)state;
-  scheduled_start(&t);
-  lowered_start(&low);
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  lowered_end(&low);
-  scheduled_end(&t);
-  return 0;
-}
+#include "support/lowering.h"
 
 static void note(ir_stmt s, const char *key, ir_val v) {
   DO(&t, annotate, AT(block_or_loop, s), STR(ann_key, key), AT(ann_val, v));

@@ -2,27 +2,9 @@
  * Reductions that threads share: each reduces its part, one of them the
  * parts. */
 #include "base/rng.h"
-#include "support/lowered.h"
-#include "support/scheduled.h"
+#include "support/lowering.h"
 
 enum { ROUNDS = 400 };
-
-static scheduled t;
-static lowered low;
-
-static int setup(void **state) {
-  (void)state;
-  scheduled_start(&t);
-  lowered_start(&low);
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  lowered_end(&low);
-  scheduled_end(&t);
-  return 0;
-}
 
 /* C[i] = sum over j, k of A[i, j * depth + k], D[i] = C[i] + 1. */
 static void describe(int64_t rows, int64_t wide, int64_t depth) {

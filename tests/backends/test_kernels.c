@@ -2,27 +2,9 @@
  * Thread loops become kernels with barriers: scheduled matrix products as a
  * device would run them, in lockstep. */
 #include "base/rng.h"
-#include "support/lowered.h"
-#include "support/scheduled.h"
+#include "support/lowering.h"
 
 enum { ROUNDS = 250 };
-
-static scheduled t;
-static lowered low;
-
-static int setup(void **state) {
-  (void)state;
-  scheduled_start(&t);
-  lowered_start(&low);
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  lowered_end(&low);
-  scheduled_end(&t);
-  return 0;
-}
 
 static void again(void) {
   teardown(NULL);

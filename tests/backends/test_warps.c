@@ -2,25 +2,7 @@
  * What warps do together, lowered: blocks annotated warp_execution, fragments
  * copied in and out, and what cannot be done so. */
 #include "base/rng.h"
-#include "support/lowered.h"
-#include "support/scheduled.h"
-
-static scheduled t;
-static lowered low;
-
-static int setup(void **state) {
-  (void)state;
-  scheduled_start(&t);
-  lowered_start(&low);
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  lowered_end(&low);
-  scheduled_end(&t);
-  return 0;
-}
+#include "support/lowering.h"
 
 /* The program after the pass `kernels`, as text. */
 static const char *kernels(void) {

@@ -3,49 +3,23 @@
 -- residue domain before and after lowering, and in native arithmetic, too.
 local ts = require "tessera"
 
-local N, K = 3, 40
-local inf = math.huge
+local here = arg[0]:match("^(.*)/[^/]+$") or "."
+local reducers = dofile(here .. "/../support/reducers.lua")
 
-local function plain(name)
-  return function(A, k)
-    return ts.compute("C", { N }, function(i) return ts[name](A(i, k), k) end)
-  end
-end
+local N, K = reducers.N, 40
+local run = reducers.arguments
 
-local function pair(combine, identity, sources)
-  local reducer = ts.reducer(combine, identity, "pair")
-  return function(A, k)
-    return ts.compute("C", { N }, function(i)
-      local a, b = sources(A(i, k), k)
-      return reducer(a, b, k)
-    end)
-  end
-end
-
-local reducers = {
-  sum = plain "sum", max = plain "reduce_max",
-  pairwise = pair(function(a, b, c, d) return a + c, b + d end, { 0, 0 },
-                  function(x) return x, x * x end),
-  arg_max = pair(function(i, x, j, y)
-    local first = ts.any(ts.gt(x, y), ts.all(ts.eq(x, y), ts.lt(i, j)))
-    return ts.select(first, i, j), ts.select(first, x, y)
-  end, { 1000, -inf }, function(x, k) return ts.cast(k, "int32"), x end),
-  smallest_two = pair(function(a, b, c, d)
-    return ts.min(a, c), ts.min(ts.max(a, c), ts.min(b, d))
-  end, { inf, inf }, function(x) return x, ts.const(inf, "float32") + x * 0 end),
+-- Threads finish in any order: those that go by it are left out.
+local commute = {
   -- the greatest value, and the sum of e to the power of what is below it
-  softmax = pair(function(m, s, n, t)
+  softmax = reducers.pair(function(m, s, n, t)
     local top = ts.max(m, n)
     return top, s * ts.exp(m - top) + t * ts.exp(n - top)
   end, { -100, 0 }, function(x) return x, ts.exp(x * 0) end),
 }
-
-local function run(p, a)
-  local args = { a }
-  for i, b in ipairs(p:params()) do
-    if i > 1 then args[i] = ts.tensor(b.dtype, { N }) end
-  end
-  return args
+for _, name in ipairs { "sum", "max", "pairwise", "arg_max_by_index",
+                        "smallest_two" } do
+  commute[name] = reducers.by_name[name]
 end
 
 -- How the loops over K are cut, and what each part is bound to.
@@ -57,7 +31,7 @@ local ways = {
 }
 
 local a = ts.tensor("float32", { N, K }, "integers", 3)
-for name, make in pairs(reducers) do
+for name, make in pairs(commute) do
   local A = ts.placeholder("A", { N, K })
   local k = ts.reduce_axis("k", K)
   local program = ts.program(name, { A }, table.pack(make(A, k)))
