@@ -31,7 +31,7 @@ typedef struct duel {
   bool cholesky;
   uint32_t threads;
   tess_tensor *a;
-  double *first, *want;  /* the matrix, and LAPACK's factors of it */
+  double *first, *want; /* the matrix, and LAPACK's factors of it */
   int *pivots;
 } duel;
 
@@ -139,7 +139,7 @@ static void compare(duel *d, const char *name, tess_kernel *plain,
   char figure[64];
   for (int i = 0; i < rounds; i++) {
     l = fmin(l, run_lapack(d));
-    usleep(20000);                     /* idle threads stop spinning */
+    usleep(20000); /* idle threads stop spinning */
     s = fmin(s, run_kernel(d, scheduled));
     usleep(20000);
     double off = difference(d);
@@ -150,8 +150,7 @@ static void compare(duel *d, const char *name, tess_kernel *plain,
   }
   p = run_kernel(d, plain);
   if (!(difference(d) < 1e-10)) fail("the plain program is wrong", NULL);
-  bench_say("%s: %.4g s plain, %.4g s scheduled, %.4g s LAPACK", name, p, s,
-            l);
+  bench_say("%s: %.4g s plain, %.4g s scheduled, %.4g s LAPACK", name, p, s, l);
   snprintf(figure, sizeof figure, "%s_speedup", name);
   bench_figure(figure, p / s, "1",
                json_pack("{s:i, s:i, s:f, s:f}", "n", N, "threads",

@@ -25,7 +25,7 @@ typedef struct fuzz_args {
 
 /* What a child tells its parent while it runs. */
 typedef struct progress {
-  uint64_t number;       /* the case at work */
+  uint64_t number;         /* the case at work */
   uint64_t reports, wrong; /* how many; the number of the first */
   fuzz_counts counts;
   bool done;
@@ -53,8 +53,7 @@ _Noreturn static void usage(const char *program, int status) {
 static uint64_t number(const char *program, const char *text) {
   char *end;
   uint64_t v = strtoull(text, &end, 10);
-  if (!*text || *end)
-    usage(program, 2);
+  if (!*text || *end) usage(program, 2);
   return v;
 }
 
@@ -76,7 +75,9 @@ static fuzz_args parse(int argc, char **argv) {
       {"help", no_argument, NULL, 'h'},
       {NULL, 0, NULL, 0}};
   long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-  fuzz_args a = {.seed = 1, .count = 200000, .seconds = 10,
+  fuzz_args a = {.seed = 1,
+                 .count = 200000,
+                 .seconds = 10,
                  .jobs = cpus > 0 && cpus < MAX_JOBS ? (uint32_t)cpus : 1};
   for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
     switch (c) {
@@ -84,7 +85,10 @@ static fuzz_args parse(int argc, char **argv) {
     case 'n': a.count = number(argv[0], optarg); break;
     case 's': a.seed = number(argv[0], optarg); break;
     case '1': a.first = number(argv[0], optarg); break;
-    case 'o': a.only = number(argv[0], optarg); a.one = true; break;
+    case 'o':
+      a.only = number(argv[0], optarg);
+      a.one = true;
+      break;
     case 'd': a.depth = (uint32_t)number(argv[0], optarg); break;
     case 'f': a.fault = faults_find(argv, optarg); break;
     case 'F': faults_here(argv), a.faults = true; break;
@@ -126,10 +130,8 @@ static void run_cases(const fuzz_args *a, progress *p) {
   for (; p->number < a->first + a->count; p->number += a->jobs) {
     alarm(CASE_SECONDS);
     tess_status st = fuzz_case(&f, &o, a->seed, p->number);
-    if (st && !a->fault && !p->reports)
-      p->wrong = p->number;
-    if (st && !a->fault && p->reports++ < REPORTS)
-      report(&f);
+    if (st && !a->fault && !p->reports) p->wrong = p->number;
+    if (st && !a->fault && p->reports++ < REPORTS) report(&f);
     p->counts = f.counts;
   }
   alarm(0);
@@ -159,8 +161,7 @@ static uint64_t supervise(const fuzz_args *a, progress *p, pid_t *pid) {
     int status = 0;
     pid_t died = wait(&status);
     for (uint32_t i = 0; i < a->jobs; i++) {
-      if (pid[i] != died)
-        continue;
+      if (pid[i] != died) continue;
       if (p[i].done) {
         left--;
         continue;
@@ -170,11 +171,10 @@ static uint64_t supervise(const fuzz_args *a, progress *p, pid_t *pid) {
                 "--only %llu\n",
                 (unsigned long long)p[i].number, (unsigned long long)a->seed,
                 WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM
-                  ? "ran too long" : "crashed",
-                (unsigned long long)a->seed,
-                (unsigned long long)p[i].number);
-      if (!p[i].reports++)
-        p[i].wrong = p[i].number;
+                    ? "ran too long"
+                    : "crashed",
+                (unsigned long long)a->seed, (unsigned long long)p[i].number);
+      if (!p[i].reports++) p[i].wrong = p[i].number;
       p[i].number += a->jobs;
       p[i].counts.schedules++;
       pid[i] = start(a, &p[i]);
@@ -190,16 +190,15 @@ static void add(fuzz_counts *sum, const fuzz_counts *c) {
   uint64_t *to = (uint64_t *)sum;
   const uint64_t *from = (const uint64_t *)c;
   _Static_assert(sizeof *c % sizeof *to == 0, "counts are uint64_t");
-  for (size_t i = 0; i < sizeof *c / sizeof *to; i++)
-    to[i] += from[i];
+  for (size_t i = 0; i < sizeof *c / sizeof *to; i++) to[i] += from[i];
 }
 
 /* Which primitives applied and which reasons were given, how often. */
 static void coverage(const fuzz_counts *c) {
   uint32_t prims = 0, reasons = 0;
   for (uint32_t i = 0; i < sch_nprims && i < FUZZ_MAX_PRIMS; i++) {
-    fprintf(stderr, "%-26s %9llu applied %9llu declined\n",
-            sch_prims[i]->name, (unsigned long long)c->applied[i],
+    fprintf(stderr, "%-26s %9llu applied %9llu declined\n", sch_prims[i]->name,
+            (unsigned long long)c->applied[i],
             (unsigned long long)c->declined[i]);
     prims += c->applied[i] != 0;
   }
@@ -240,21 +239,20 @@ static void figures(const fuzz_args *a, const fuzz_counts *c,
                json_pack("{s:f, s:f}", "lowered", (double)c->lowered,
                          "with_16_bit_floats", (double)c->halves));
   not_compared(c);
-  bench_figure("through_llvm", (double)c->through_llvm, "count",
-               json_pack("{s:f}", "with_any_integers",
-                         (double)c->any_integers));
-  bench_figure("round_trips", (double)c->round_trips, "count",
-               json_pack("{s:f}", "whole_traces_through_tvm",
-                         (double)c->through_tvm));
+  bench_figure(
+      "through_llvm", (double)c->through_llvm, "count",
+      json_pack("{s:f}", "with_any_integers", (double)c->any_integers));
+  bench_figure(
+      "round_trips", (double)c->round_trips, "count",
+      json_pack("{s:f}", "whole_traces_through_tvm", (double)c->through_tvm));
   bench_figure("wrong", (double)c->wrong, "count",
                a->fault ? json_pack("{s:i, s:s, s:f}", "fault", (int)a->fault,
-                                    "what", faults_text(a->fault),
-                                    "damaged", (double)c->faults)
+                                    "what", faults_text(a->fault), "damaged",
+                                    (double)c->faults)
                         : NULL);
   bench_figure("crashed", (double)crashed, "count", NULL);
   bench_figure("seed", (double)a->seed, "number", NULL);
-  if (a->coverage)
-    coverage(c);
+  if (a->coverage) coverage(c);
 }
 
 static int one_case(const fuzz_args *a) {
@@ -262,21 +260,17 @@ static int one_case(const fuzz_args *a) {
   fuzz f;
   fuzz_init(&f);
   tess_status st = fuzz_case(&f, &o, a->seed, a->only);
-  if (st)
-    report(&f);
+  if (st) report(&f);
   figures(a, &f.counts, 0);
   fuzz_free(&f);
-  if (st == TESS_MISMATCH)
-    shrink(&o, a->seed, a->only);
+  if (st == TESS_MISMATCH) shrink(&o, a->seed, a->only);
   return st != TESS_OK;
 }
 
 int main(int argc, char **argv) {
   fuzz_args a = parse(argc, argv);
-  if (a.faults)
-    return faults_hunt(a.seed, a.jobs, a.seconds, a.fault);
-  if (a.one)
-    return one_case(&a);
+  if (a.faults) return faults_hunt(a.seed, a.jobs, a.seconds, a.fault);
+  if (a.one) return one_case(&a);
   progress *p = mmap(NULL, MAX_JOBS * sizeof *p, PROT_READ | PROT_WRITE,
                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) {
@@ -290,12 +284,10 @@ int main(int argc, char **argv) {
   }
   fuzz_counts sum = {0};
   uint64_t crashed = supervise(&a, p, pid);
-  for (uint32_t i = 0; i < a.jobs; i++)
-    add(&sum, &p[i].counts);
+  for (uint32_t i = 0; i < a.jobs; i++) add(&sum, &p[i].counts);
   figures(&a, &sum, crashed);
   fuzz_options o = options_of(&a);
   for (uint32_t i = 0; i < a.jobs; i++)
-    if (p[i].reports)
-      shrink(&o, a.seed, p[i].wrong);
+    if (p[i].reports) shrink(&o, a.seed, p[i].wrong);
   return a.fault ? sum.wrong == 0 : sum.wrong + crashed != 0;
 }

@@ -46,8 +46,10 @@ static tess_kernel *tune(duel *d, uint64_t seed, uint32_t trials) {
   snprintf(text, sizeof text, "llvm -num-cores=%u", d->threads);
   check(d, tess_target_new(d->s.c, text, &target));
   check(d, tess_space_traces(d->s.c, d->s.n, d->s.sketch, &space));
-  tess_tune_options o = {.struct_size = sizeof o, .trials = trials,
-                         .seed = seed, .kernel_threads = d->threads};
+  tess_tune_options o = {.struct_size = sizeof o,
+                         .trials = trials,
+                         .seed = seed,
+                         .kernel_threads = d->threads};
   check(d, tess_tune(d->s.p, target, space, &o, &r));
   check(d, tess_result_get(r, &info));
   bench_say("seed %llu: %.1f GFLOP/s after %u trials\n%s",
@@ -67,7 +69,7 @@ static void fight(duel *d, tess_kernel *k, double *ours, double *blas) {
   double best = INFINITY, peer = INFINITY, abs, rel;
   for (int i = 0; i < ROUNDS; i++) {
     tess_timing t;
-    usleep(20000);                     /* idle threads stop spinning */
+    usleep(20000); /* idle threads stop spinning */
     check(d, tess_kernel_time(k, 3, args, 0.05, &t));
     best = fmin(best, t.min);
     usleep(20000);
@@ -97,8 +99,8 @@ static double peak_gflops(uint32_t threads) {
   if (n < 0) return 0;
   exe[n] = '\0';
   *strrchr(exe, '/') = '\0';
-  snprintf(line, sizeof line, "'%s/peak' --quick --threads %u 2>/dev/null",
-           exe, threads);
+  snprintf(line, sizeof line, "'%s/peak' --quick --threads %u 2>/dev/null", exe,
+           threads);
   FILE *f = popen(line, "r");
   while (f && fgets(line, sizeof line, f)) {
     json_t *v = json_loads(line, 0, NULL);
@@ -141,16 +143,16 @@ static int run(uint32_t threads, bool quick) {
               blas[i], ratio[i]);
     tess_kernel_free(k);
   }
-  bench_figure("tuned_gflops", bench_median(ours, (uint32_t)seeds),
-               "GFLOP/s", keys(&d));
+  bench_figure("tuned_gflops", bench_median(ours, (uint32_t)seeds), "GFLOP/s",
+               keys(&d));
   bench_figure("openblas_gflops", bench_median(blas, (uint32_t)seeds),
                "GFLOP/s", keys(&d));
   bench_figure("tuned_vs_openblas", bench_median(ratio, (uint32_t)seeds), "1",
                keys(&d));
   double peak = peak_gflops(threads);
   if (peak > 0)
-    bench_figure("tuned_vs_peak",
-                 bench_median(ours, (uint32_t)seeds) / peak, "1", keys(&d));
+    bench_figure("tuned_vs_peak", bench_median(ours, (uint32_t)seeds) / peak,
+                 "1", keys(&d));
   return 0;
 }
 
@@ -161,15 +163,17 @@ int main(int argc, char **argv) {
   bench_options o = bench_parse(argc - settled, argv + settled,
                                 "a tuned matrix product against OpenBLAS");
   uint32_t threads =
-    o.threads ? o.threads : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+      o.threads ? o.threads : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
   if (settled) return run(threads, o.quick);
   char exe[4096], number[16];
   ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
   if (n < 0) return 1;
   exe[n] = '\0';
   const char *core = openblas_best(exe, N, threads);
-  if (*core) setenv("OPENBLAS_CORETYPE", core, 1);
-  else unsetenv("OPENBLAS_CORETYPE");
+  if (*core)
+    setenv("OPENBLAS_CORETYPE", core, 1);
+  else
+    unsetenv("OPENBLAS_CORETYPE");
   snprintf(number, sizeof number, "%u", threads);
   execl(exe, exe, "--settled", "--threads", number, o.quick ? "--quick" : NULL,
         (char *)NULL);

@@ -21,15 +21,24 @@ void *__libc_realloc(void *p, size_t n);
 void *__libc_calloc(size_t n, size_t m);
 static _Thread_local uint64_t allocations;
 
-void *malloc(size_t n) { allocations++; return __libc_malloc(n); }
-void *realloc(void *p, size_t n) { allocations++; return __libc_realloc(p, n); }
-void *calloc(size_t n, size_t m) { allocations++; return __libc_calloc(n, m); }
+void *malloc(size_t n) {
+  allocations++;
+  return __libc_malloc(n);
+}
+void *realloc(void *p, size_t n) {
+  allocations++;
+  return __libc_realloc(p, n);
+}
+void *calloc(size_t n, size_t m) {
+  allocations++;
+  return __libc_calloc(n, m);
+}
 
 /* ---- replaying ---------------------------------------------------------- */
 
 typedef struct lane {
   const sketches *w;
-  uint32_t sketch, first, count;   /* candidates first .. first + count - 1 */
+  uint32_t sketch, first, count; /* candidates first .. first + count - 1 */
   uint64_t done, refused, rechecked, allocated;
   mem_heap heap;
   vm_machine m;
@@ -40,12 +49,12 @@ typedef struct lane {
 static void recheck(lane *l) {
   const ir_program *base = &l->w->p->p;
   uint64_t hash = ir_hash(&l->m.prog, &l->m.scratch);
-  vm_replay_opts o = {.source = VM_GIVEN, .given = l->made.v,
-                      .ngiven = l->made.n};
+  vm_replay_opts o = {
+      .source = VM_GIVEN, .given = l->made.v, .ngiven = l->made.n};
   strbuf why;
   str_init(&why, &l->heap);
   if (vm_replay(&l->m, base, &l->w->sketch[l->sketch]->t, &o, NULL) !=
-        TESS_OK ||
+          TESS_OK ||
       ir_hash(&l->m.prog, &l->m.scratch) != hash ||
       !ir_verify(&l->m.prog, &l->m.scratch, &why)) {
     bench_say("replay: a candidate is not what it was, or malformed: %s",
@@ -58,8 +67,8 @@ static void recheck(lane *l) {
 
 static tess_status one(void *ud) {
   lane *l = ud;
-  vm_replay_opts o = {.source = VM_FRESH, .seed = l->first + l->done +
-                                                  l->refused};
+  vm_replay_opts o = {.source = VM_FRESH,
+                      .seed = l->first + l->done + l->refused};
   vec_clear(&l->made);
   return vm_replay(&l->m, &l->w->p->p, &l->w->sketch[l->sketch]->t, &o,
                    &l->made);
@@ -69,8 +78,10 @@ static void run_lane(lane *l) {
   uint64_t before = allocations;
   l->done = l->refused = 0;
   while (l->done + l->refused < l->count)
-    if (mem_protect(&l->heap, one, l) == TESS_OK) l->done++;
-    else l->refused++;
+    if (mem_protect(&l->heap, one, l) == TESS_OK)
+      l->done++;
+    else
+      l->refused++;
   l->allocated = allocations - before;
 }
 
@@ -92,8 +103,11 @@ static tess_status recheck_some(void *ud) {
   uint32_t n = l->count / RECHECK_EVERY;
   l->done = l->refused = 0;
   for (uint32_t i = 0; i < n; i++) {
-    if (one(l) == TESS_OK) { l->done++; recheck(l); }
-    else l->refused++;
+    if (one(l) == TESS_OK) {
+      l->done++;
+      recheck(l);
+    } else
+      l->refused++;
   }
   return TESS_OK;
 }
@@ -106,11 +120,11 @@ static bool measure(const sketches *w, uint32_t sketch, uint32_t threads,
   double rate[5];
   bool bad = false;
   for (uint32_t i = 0; i < threads; i++) {
-    lanes[i] = (lane){.w = w, .sketch = sketch, .first = i * count,
-                      .count = count};
+    lanes[i] =
+        (lane){.w = w, .sketch = sketch, .first = i * count, .count = count};
     mem_heap_init(&lanes[i].heap, mem_default_allocator, 0);
     mem_protect(&lanes[i].heap, prepare, &lanes[i]);
-    run_lane(&lanes[i]);               /* warms it */
+    run_lane(&lanes[i]); /* warms it */
   }
   for (int rep = 0; rep < 5; rep++) {
     double start = bench_now();
@@ -134,8 +148,8 @@ static bool measure(const sketches *w, uint32_t sketch, uint32_t threads,
   double share = (double)refused / (double)(done + refused);
   double median = bench_median(rate, 5);
   bench_say("sketch %u, %u thread%s: %.0f replays/s, %.1f %% refused, %.4f "
-            "allocations each, %llu rechecked", sketch + 1, threads,
-            threads > 1 ? "s" : "", median, 100 * share,
+            "allocations each, %llu rechecked",
+            sketch + 1, threads, threads > 1 ? "s" : "", median, 100 * share,
             (double)allocated / (double)(done + refused),
             (unsigned long long)rechecked);
   json_t *keys = json_pack("{s:s, s:i, s:i, s:i}", "workload", "matmul1024",

@@ -32,8 +32,10 @@ int main(int argc, char **argv) {
     return openblas_probe(atoi(argv[2]), (uint32_t)atoi(argv[3]));
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--quick")) continue;
-    if (!strcmp(argv[i], "--chosen")) chosen = true;
-    else if (!strcmp(argv[i], "--n") && i + 1 < argc) n = atoi(argv[++i]);
+    if (!strcmp(argv[i], "--chosen"))
+      chosen = true;
+    else if (!strcmp(argv[i], "--n") && i + 1 < argc)
+      n = atoi(argv[++i]);
     else if (!strcmp(argv[i], "--threads") && i + 1 < argc)
       threads = (uint32_t)atoi(argv[++i]);
     else {
@@ -51,8 +53,10 @@ int main(int argc, char **argv) {
   if (len < 0) return 1;
   exe[len] = '\0';
   const char *core = openblas_best(exe, n, threads);
-  if (*core) setenv("OPENBLAS_CORETYPE", core, 1);
-  else unsetenv("OPENBLAS_CORETYPE");
+  if (*core)
+    setenv("OPENBLAS_CORETYPE", core, 1);
+  else
+    unsetenv("OPENBLAS_CORETYPE");
   snprintf(number[0], sizeof number[0], "%d", n);
   snprintf(number[1], sizeof number[1], "%u", threads);
   execl(exe, exe, "--chosen", "--n", number[0], "--threads", number[1],

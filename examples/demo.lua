@@ -52,7 +52,8 @@ local function openblas()
   local line = f and f:read("l")
   if f then f:close() end
   if not line then return nil end
-  return tonumber(line:match('"value": ([%d.]+)')), line:match('"core": "(%w+)"')
+  return tonumber(line:match('"value": ([%d.]+)')),
+         line:match('"core": "(%w+)"')
 end
 
 local flops = program:flops()

@@ -70,12 +70,14 @@ static void loop_call(tess_schedule *s, const char *primitive, tess_rv loop) {
 /* Cuts a loop in two; the inner part's size is left open. */
 static void tile(tess_schedule *s, tess_rv loop, tess_rv *out) {
   tess_rv size[8];
-  call(s, "sample_perfect_tile", 2, (tess_arg[]){
-    {"loop", rv(loop)}, {"n", {.kind = TESS_V_INT, .i = 2}}}, size);
+  call(s, "sample_perfect_tile", 2,
+       (tess_arg[]){{"loop", rv(loop)}, {"n", {.kind = TESS_V_INT, .i = 2}}},
+       size);
   tess_value list[2] = {rv(size[0]), rv(size[1])};
-  call(s, "split", 2, (tess_arg[]){
-    {"loop", rv(loop)},
-    {"factors", {.kind = TESS_V_LIST, .n = 2, .list = list}}}, out);
+  call(s, "split", 2,
+       (tess_arg[]){{"loop", rv(loop)},
+                    {"factors", {.kind = TESS_V_LIST, .n = 2, .list = list}}},
+       out);
 }
 
 /* A module that schedules the whole program: i0 j0 k i1 j1, the outermost
@@ -87,16 +89,18 @@ static tess_status schedule(void *ud, tess_schedule *s, tess_rv block,
   tess_schedule *made;
   (void)ud, (void)block, (void)why;
   check(tess_schedule_copy(s, &made));
-  call(made, "get_block", 1, (tess_arg[]){
-    {"name", {.kind = TESS_V_STR, .s = "C"}}}, &block);
+  call(made, "get_block", 1,
+       (tess_arg[]){{"name", {.kind = TESS_V_STR, .s = "C"}}}, &block);
   call(made, "get_loops", 1, (tess_arg[]){{"block", rv(block)}}, loop);
   tile(made, loop[0], i);
   tile(made, loop[1], j);
   tess_value order[5] = {rv(i[0]), rv(j[0]), rv(loop[2]), rv(i[1]), rv(j[1])};
-  call(made, "reorder", 1, (tess_arg[]){
-    {"ordered_loops", {.kind = TESS_V_LIST, .n = 5, .list = order}}}, none);
-  call(made, "decompose_reduction", 2, (tess_arg[]){
-    {"block", rv(block)}, {"loop", rv(loop[2])}}, none);
+  call(made, "reorder", 1,
+       (tess_arg[]){
+           {"ordered_loops", {.kind = TESS_V_LIST, .n = 5, .list = order}}},
+       none);
+  call(made, "decompose_reduction", 2,
+       (tess_arg[]){{"block", rv(block)}, {"loop", rv(loop[2])}}, none);
   loop_call(made, "parallel", i[0]);
   loop_call(made, "vectorize", j[1]);
   emit(sink, made);
@@ -126,7 +130,7 @@ static double expected(tess_tensor *a, tess_tensor *b, int64_t i, int64_t j) {
 static int progress(void *ud, const tess_progress *p) {
   (void)ud;
   if (p->trials % 16 == 0) fprintf(stderr, "%s\n", p->text);
-  return 0;   /* anything else ends the run with the best so far */
+  return 0; /* anything else ends the run with the best so far */
 }
 
 int main(int argc, char **argv) {
@@ -139,8 +143,11 @@ int main(int argc, char **argv) {
   check(tess_target_new(ctx, "llvm", &target));
   tess_module by_hand = {.name = "by hand", .apply = schedule};
   check(tess_space_function(ctx, &by_hand, &space));
-  tess_tune_options options = {.struct_size = sizeof options, .seed = 1,
-    .trials = argc > 1 ? (uint32_t)atoi(argv[1]) : 64, .progress = progress};
+  tess_tune_options options = {.struct_size = sizeof options,
+                               .seed = 1,
+                               .trials =
+                                   argc > 1 ? (uint32_t)atoi(argv[1]) : 64,
+                               .progress = progress};
   check(tess_tune(program, target, space, &options, &result));
   check(tess_result_get(result, &info));
   if (info.status != TESS_OK) {
@@ -163,8 +170,8 @@ int main(int argc, char **argv) {
   check(tess_result_kernel(result, &kernel));
   check(tess_kernel_run(kernel, 3, (tess_tensor *[]){a, b, c}));
   check(tess_tensor_get(c, (int64_t[]){3, 5}, &got));
-  printf("C[3, 5] is %s\n", got - want < 1e-2 && want - got < 1e-2
-                              ? "right" : "wrong");
+  printf("C[3, 5] is %s\n",
+         got - want < 1e-2 && want - got < 1e-2 ? "right" : "wrong");
 
   tess_kernel_free(kernel);
   tess_trace_free(trace);

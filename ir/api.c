@@ -64,7 +64,7 @@ void tess_program_free(tess_program *p) {
 /* ---- constants ---------------------------------------------------------- */
 
 typedef struct own_work {
-  tess_builder *keeper;    /* holds the copies */
+  tess_builder *keeper; /* holds the copies */
   const ir_program *p;
 } own_work;
 
@@ -98,8 +98,8 @@ void program_own_constants(tess_program *p) {
   p->constants = w.keeper;
 }
 
-tess_status program_restore(tess_program *p, arena *scratch,
-                            const void *bytes, size_t n, strbuf *why) {
+tess_status program_restore(tess_program *p, arena *scratch, const void *bytes,
+                            size_t n, strbuf *why) {
   tess_status s = ir_restore(&p->p, scratch, bytes, n, why);
   if (s == TESS_OK) program_own_constants(p);
   return s;
@@ -128,8 +128,7 @@ static tess_status run_with_scratch(void *ud) {
   return w->fn(w->a, &w->scratch);
 }
 
-static tess_status ask_with_scratch(ask *a,
-                                    tess_status (*fn)(ask *, arena *)) {
+static tess_status ask_with_scratch(ask *a, tess_status (*fn)(ask *, arena *)) {
   tess_context *c = a->p->c;
   with_scratch w = {.c = c, .fn = fn, .a = a};
   arena_init(&w.scratch, &c->heap);
@@ -143,7 +142,10 @@ static tess_status make_text(ask *a, arena *scratch) {
   strbuf b;
   str_init(&b, &a->p->c->heap);
   ir_print(&a->p->p, &(ir_print_opts){0}, &b);
-  if (b.bad) { str_free(&b); return TESS_NOMEM; }
+  if (b.bad) {
+    str_free(&b);
+    return TESS_NOMEM;
+  }
   *a->text = ctx_text(a->p->c, str_get(&b), b.n);
   str_free(&b);
   return TESS_OK;
@@ -181,8 +183,7 @@ static tess_status verify(ask *a, arena *scratch) {
   strbuf why;
   str_init(&why, &a->p->c->heap);
   bool ok = ir_verify(&a->p->p, scratch, &why);
-  if (!ok)
-    ctx_fail(a->p->c, TESS_INVALID, "%s", why.bad ? "?" : str_get(&why));
+  if (!ok) ctx_fail(a->p->c, TESS_INVALID, "%s", why.bad ? "?" : str_get(&why));
   str_free(&why);
   return ok ? TESS_OK : TESS_INVALID;
 }
@@ -237,13 +238,16 @@ tess_status tess_program_param(tess_program *p, uint32_t i, tess_param *out) {
   const ir_buf_rec *r = &ir->buf.v[b];
   uint32_t ndim = ir_ndim(ir, b);
   if (ndim > 8)
-    return ctx_fail(p->c, TESS_UNSUPPORTED, "parameter %s has %u dimensions; "
-                    "at most 8 are handled here", ir_text(ir, r->name), ndim);
-  *out = (tess_param){.name = ir_text(ir, r->name), .dtype = r->dtype,
-                      .ndim = ndim, .role = public_role(r->role)};
+    return ctx_fail(p->c, TESS_UNSUPPORTED,
+                    "parameter %s has %u dimensions; "
+                    "at most 8 are handled here",
+                    ir_text(ir, r->name), ndim);
+  *out = (tess_param){.name = ir_text(ir, r->name),
+                      .dtype = r->dtype,
+                      .ndim = ndim,
+                      .role = public_role(r->role)};
   for (uint32_t d = 0; d < ndim; d++)
-    if (!ir_const_int(ir, ir_dim(ir, b, d), &out->shape[d]))
-      out->shape[d] = -1;
+    if (!ir_const_int(ir, ir_dim(ir, b, d), &out->shape[d])) out->shape[d] = -1;
   ctx_clear(p->c);
   return TESS_OK;
 }
@@ -256,8 +260,8 @@ static tess_status save(ask *a, arena *scratch) {
   strbuf b;
   str_init(&b, &c->heap);
   ir_save(&a->p->p, &b);
-  tess_status s = b.bad ? TESS_NOMEM
-                        : file_write(a->path, str_get(&b), b.n, &c->err);
+  tess_status s =
+      b.bad ? TESS_NOMEM : file_write(a->path, str_get(&b), b.n, &c->err);
   str_free(&b);
   return s;
 }
@@ -302,8 +306,10 @@ tess_status tess_program_load(tess_context *c, const char *path,
   str_free(&w.bytes);
   str_free(&w.why);
   arena_free(&w.scratch);
-  if (s == TESS_OK) *out = w.p;
-  else tess_program_free(w.p);
+  if (s == TESS_OK)
+    *out = w.p;
+  else
+    tess_program_free(w.p);
   return s;
 }
 

@@ -9,7 +9,7 @@ typedef struct args {
   const char *s;
   tess_dtype t;
   uint32_t n, m;
-  uint32_t x, y, z;            /* handles */
+  uint32_t x, y, z; /* handles */
   int64_t i;
   double f;
   const void *p[5];
@@ -24,10 +24,10 @@ static tess_status run(tess_builder *b, tess_status (*fn)(void *), args a) {
 }
 
 /* Defines the body of a call: `a` are its arguments. */
-#define DO(name, ...)                                                       \
-  static tess_status do_##name(void *ud) {                                  \
-    args *a = ud;                                                           \
-    return __VA_ARGS__;                                                     \
+#define DO(name, ...)                      \
+  static tess_status do_##name(void *ud) { \
+    args *a = ud;                          \
+    return __VA_ARGS__;                    \
   }
 
 /* ---- builders ----------------------------------------------------------- */
@@ -44,8 +44,10 @@ tess_status tess_builder_new(tess_context *c, tess_builder **out) {
   if (!b) return ctx_fail(c, TESS_NOMEM, "out of memory");
   *b = (tess_builder){.c = c, .refs = 1};
   tess_status s = ctx_run(c, start_builder, b);
-  if (s == TESS_OK) *out = b;
-  else tess_builder_free(b);
+  if (s == TESS_OK)
+    *out = b;
+  else
+    tess_builder_free(b);
   return s;
 }
 
@@ -66,39 +68,54 @@ static ir_role private_role(tess_role r) {
   }
 }
 
-DO(buffer, describe_buffer(a->b, a->s, a->t, a->n, a->p[0], a->scope,
-                           a->role, a->out))
+DO(buffer,
+   describe_buffer(a->b, a->s, a->t, a->n, a->p[0], a->scope, a->role, a->out))
 
 tess_status tess_placeholder(tess_builder *b, const char *name, tess_dtype t,
                              uint32_t ndim, const tess_expr *shape,
                              tess_role role, tess_buffer *out) {
   if (role != TESS_ROLE_INPUT && role != TESS_ROLE_LAYOUT_FREE)
-    return ctx_fail(b->c, TESS_INVALID, "placeholder %s: its role must be "
-                    "input or layout_free", name);
-  return run(b, do_buffer, (args){.s = name, .t = t, .n = ndim,
-             .p = {shape}, .role = private_role(role), .out = out});
+    return ctx_fail(b->c, TESS_INVALID,
+                    "placeholder %s: its role must be "
+                    "input or layout_free",
+                    name);
+  return run(b, do_buffer,
+             (args){.s = name,
+                    .t = t,
+                    .n = ndim,
+                    .p = {shape},
+                    .role = private_role(role),
+                    .out = out});
 }
 
 tess_status tess_buffer_new(tess_builder *b, const char *name, tess_dtype t,
                             uint32_t ndim, const tess_expr *shape,
-                            const char *scope, tess_role role,
-                            int is_parameter, tess_buffer *out) {
+                            const char *scope, tess_role role, int is_parameter,
+                            tess_buffer *out) {
   ir_scope s;
   if (!ir_scope_parse(scope ? scope : "global", &s))
-    return ctx_fail(b->c, TESS_INVALID, "buffer %s: there is no storage "
-                    "scope '%s'", name, scope);
-  return run(b, do_buffer, (args){.s = name, .t = t, .n = ndim,
-             .p = {shape}, .scope = s, .out = out,
-             .role = is_parameter ? private_role(role) : IR_ROLE_LOCAL});
+    return ctx_fail(b->c, TESS_INVALID,
+                    "buffer %s: there is no storage "
+                    "scope '%s'",
+                    name, scope);
+  return run(b, do_buffer,
+             (args){.s = name,
+                    .t = t,
+                    .n = ndim,
+                    .p = {shape},
+                    .scope = s,
+                    .out = out,
+                    .role = is_parameter ? private_role(role) : IR_ROLE_LOCAL});
 }
 
-DO(constant, describe_constant(a->b, a->s, a->t, a->n, a->p[0], a->p[1],
-                               a->out))
+DO(constant,
+   describe_constant(a->b, a->s, a->t, a->n, a->p[0], a->p[1], a->out))
 tess_status tess_constant(tess_builder *b, const char *name, tess_dtype t,
-                          uint32_t ndim, const int64_t *shape,
-                          const void *data, tess_buffer *out) {
-  return run(b, do_constant, (args){.s = name, .t = t, .n = ndim,
-             .p = {shape, data}, .out = out});
+                          uint32_t ndim, const int64_t *shape, const void *data,
+                          tess_buffer *out) {
+  return run(
+      b, do_constant,
+      (args){.s = name, .t = t, .n = ndim, .p = {shape, data}, .out = out});
 }
 
 static const ir_buf_rec *buffer_of(tess_builder *b, tess_buffer buf) {
@@ -115,8 +132,8 @@ static tess_status shape_handles(void *ud) {
   info_work *w = ud;
   ir_program *p = &w->b->b.p;
   for (uint32_t d = 0; d < ir_ndim(p, w->buf); d++) {
-    tess_status s = describe_give(&w->b->b, ir_dim(p, w->buf, d), 1,
-                                  &w->shape[d]);
+    tess_status s =
+        describe_give(&w->b->b, ir_dim(p, w->buf, d), 1, &w->shape[d]);
     if (s != TESS_OK) return s;
   }
   return TESS_OK;
@@ -128,8 +145,10 @@ tess_status tess_buffer_info(tess_builder *b, tess_buffer buf,
   const ir_buf_rec *r = buffer_of(b, buf);
   if (!r) return ctx_fail(b->c, TESS_INVALID, "there is no such buffer");
   if (r->shape.n > 8)
-    return ctx_fail(b->c, TESS_UNSUPPORTED, "buffer %s has more than 8 "
-                    "dimensions", ir_text(&b->b.p, r->name));
+    return ctx_fail(b->c, TESS_UNSUPPORTED,
+                    "buffer %s has more than 8 "
+                    "dimensions",
+                    ir_text(&b->b.p, r->name));
   *name = ir_text(&b->b.p, r->name);
   *t = r->dtype;
   *ndim = r->shape.n;
@@ -139,14 +158,12 @@ tess_status tess_buffer_info(tess_builder *b, tess_buffer buf,
 /* ---- expressions -------------------------------------------------------- */
 
 DO(int, describe_int(a->b, a->t, a->i, a->out))
-tess_status tess_int(tess_builder *b, tess_dtype t, int64_t v,
-                     tess_expr *out) {
+tess_status tess_int(tess_builder *b, tess_dtype t, int64_t v, tess_expr *out) {
   return run(b, do_int, (args){.t = t, .i = v, .out = out});
 }
 
 DO(real, describe_real(a->b, a->t, a->f, a->out))
-tess_status tess_real(tess_builder *b, tess_dtype t, double v,
-                      tess_expr *out) {
+tess_status tess_real(tess_builder *b, tess_dtype t, double v, tess_expr *out) {
   return run(b, do_real, (args){.t = t, .f = v, .out = out});
 }
 
@@ -170,10 +187,9 @@ tess_status tess_call(tess_builder *b, const char *fn, uint32_t n,
 
 DO(extern, describe_extern(a->b, a->s, a->t, a->n, a->p[0], a->out))
 tess_status tess_call_extern(tess_builder *b, const char *name, tess_dtype t,
-                             uint32_t n, const tess_expr *x,
-                             tess_expr *out) {
-  return run(b, do_extern, (args){.s = name, .t = t, .n = n, .p = {x},
-             .out = out});
+                             uint32_t n, const tess_expr *x, tess_expr *out) {
+  return run(b, do_extern,
+             (args){.s = name, .t = t, .n = n, .p = {x}, .out = out});
 }
 
 DO(select, describe_select(a->b, a->x, a->y, a->z, a->out))
@@ -206,7 +222,11 @@ tess_status tess_expr_dtype(tess_builder *b, tess_expr e, tess_dtype *out) {
 
 DO(text, describe_text(a->b, a->x, a->out))
 
-typedef struct text_work { tess_context *c; strbuf *b; char **out; } text_work;
+typedef struct text_work {
+  tess_context *c;
+  strbuf *b;
+  char **out;
+} text_work;
 static tess_status give_text(void *ud) {
   text_work *w = ud;
   *w->out = ctx_text_of(w->c, w->b);
@@ -229,8 +249,7 @@ tess_status tess_expr_text(tess_builder *b, tess_expr e, char **out) {
 DO(axis, describe_axis_new(a->b, a->s, a->x, a->y, a->out))
 tess_status tess_reduce_axis(tess_builder *b, const char *name, tess_expr lo,
                              tess_expr extent, tess_var *out) {
-  return run(b, do_axis, (args){.s = name, .x = lo, .y = extent,
-             .out = out});
+  return run(b, do_axis, (args){.s = name, .x = lo, .y = extent, .out = out});
 }
 
 DO(size, describe_size(a->b, a->s, a->out))
@@ -242,10 +261,12 @@ static tess_status do_reduce(void *ud) {
   args *a = ud;
   uint32_t reducer;
   if (a->n != 1)
-    return err_set(a->b->err, TESS_INVALID, "the reducer %s takes one "
-                   "source, not %u", a->s, a->n);
-  tess_status s = describe_builtin(a->b, a->s, *(const tess_expr *)a->p[0],
-                                   &reducer);
+    return err_set(a->b->err, TESS_INVALID,
+                   "the reducer %s takes one "
+                   "source, not %u",
+                   a->s, a->n);
+  tess_status s =
+      describe_builtin(a->b, a->s, *(const tess_expr *)a->p[0], &reducer);
   if (s != TESS_OK) return s;
   return describe_reduce(a->b, reducer, 1, a->p[0], a->m, a->p[1], a->out);
 }
@@ -253,8 +274,10 @@ static tess_status do_reduce(void *ud) {
 tess_status tess_reduce(tess_builder *b, const char *reducer, uint32_t n,
                         const tess_expr *sources, uint32_t naxes,
                         const tess_var *axes, tess_expr *out) {
-  return run(b, do_reduce, (args){.s = reducer, .n = n, .m = naxes,
-             .p = {sources, axes}, .out = out});
+  return run(
+      b, do_reduce,
+      (args){
+          .s = reducer, .n = n, .m = naxes, .p = {sources, axes}, .out = out});
 }
 
 /* The formals of a reducer of n values like the sources'. */
@@ -278,8 +301,8 @@ static tess_status do_end_reducer(void *ud) {
                               a->p[3], a->out);
 }
 
-DO(reduce_with, describe_reduce(a->b, a->x, a->n, a->p[0], a->m, a->p[1],
-                                a->out))
+DO(reduce_with,
+   describe_reduce(a->b, a->x, a->n, a->p[0], a->m, a->p[1], a->out))
 
 /* The callback runs outside of any frame: it makes public calls itself. */
 tess_status tess_reduce_with(tess_builder *b, const tess_reducer_def *r,
@@ -290,36 +313,46 @@ tess_status tess_reduce_with(tess_builder *b, const tess_reducer_def *r,
   tess_expr combined[DESCRIBE_MAX_OUT];
   uint32_t reducer = 0;
   if (n != r->n)
-    return ctx_fail(b->c, TESS_INVALID, "the reducer %s takes %u sources, "
-                    "not %u", r->name, r->n, n);
-  tess_status s = run(b, do_begin_reducer, (args){.s = r->name, .n = n,
-                      .p = {sources}, .out = lhs, .out2 = rhs});
+    return ctx_fail(b->c, TESS_INVALID,
+                    "the reducer %s takes %u sources, "
+                    "not %u",
+                    r->name, r->n, n);
+  tess_status s = run(
+      b, do_begin_reducer,
+      (args){.s = r->name, .n = n, .p = {sources}, .out = lhs, .out2 = rhs});
   if (s != TESS_OK) return s;
   if (r->combine(r->ud, b, lhs, rhs, combined))
-    return ctx_fail(b->c, TESS_CALLBACK, "the combine function of reducer "
-                    "%s failed", r->name);
-  s = run(b, do_end_reducer, (args){.s = r->name, .n = n,
-          .p = {lhs, rhs, combined, r->identity}, .out = &reducer});
+    return ctx_fail(b->c, TESS_CALLBACK,
+                    "the combine function of reducer "
+                    "%s failed",
+                    r->name);
+  s = run(b, do_end_reducer,
+          (args){.s = r->name,
+                 .n = n,
+                 .p = {lhs, rhs, combined, r->identity},
+                 .out = &reducer});
   if (s != TESS_OK) return s;
-  return run(b, do_reduce_with, (args){.x = reducer, .n = n, .m = naxes,
-             .p = {sources, axes}, .out = out});
+  return run(
+      b, do_reduce_with,
+      (args){
+          .x = reducer, .n = n, .m = naxes, .p = {sources, axes}, .out = out});
 }
 
 /* ---- computes ----------------------------------------------------------- */
 
-DO(compute_begin, describe_compute_begin(a->b, a->s, a->n, a->p[0], a->p[1],
-                                         a->out))
-tess_status tess_compute_begin(tess_builder *b, const char *name,
-                               uint32_t ndim, const tess_expr *shape,
-                               const char *const *axis_names,
-                               tess_var *vars) {
-  return run(b, do_compute_begin, (args){.s = name, .n = ndim,
-             .p = {shape, axis_names}, .out = vars});
+DO(compute_begin,
+   describe_compute_begin(a->b, a->s, a->n, a->p[0], a->p[1], a->out))
+tess_status tess_compute_begin(tess_builder *b, const char *name, uint32_t ndim,
+                               const tess_expr *shape,
+                               const char *const *axis_names, tess_var *vars) {
+  return run(
+      b, do_compute_begin,
+      (args){.s = name, .n = ndim, .p = {shape, axis_names}, .out = vars});
 }
 
 DO(compute_end, describe_compute_end(a->b, a->n, a->p[0], a->out))
-tess_status tess_compute_end(tess_builder *b, uint32_t n,
-                             const tess_expr *body, tess_buffer *out) {
+tess_status tess_compute_end(tess_builder *b, uint32_t n, const tess_expr *body,
+                             tess_buffer *out) {
   return run(b, do_compute_end, (args){.n = n, .p = {body}, .out = out});
 }
 
@@ -333,8 +366,8 @@ tess_status tess_compute_cancel(tess_builder *b) {
 DO(loop_begin, describe_loop_begin(a->b, a->s, a->x, a->y, a->out))
 tess_status tess_loop_begin(tess_builder *b, const char *name, tess_expr lo,
                             tess_expr extent, tess_var *out) {
-  return run(b, do_loop_begin, (args){.s = name, .x = lo, .y = extent,
-             .out = out});
+  return run(b, do_loop_begin,
+             (args){.s = name, .x = lo, .y = extent, .out = out});
 }
 
 static tess_status do_block_begin(void *ud) {
@@ -343,8 +376,9 @@ static tess_status do_block_begin(void *ud) {
   ir_iter_kind k[DESCRIBE_MAX_DIM];
   const tess_expr *const *ranges = a->p[2];
   for (uint32_t i = 0; i < a->n && i < DESCRIBE_MAX_DIM; i++)
-    k[i] = kinds[i] == TESS_SPATIAL ? IR_SPATIAL
-         : kinds[i] == TESS_REDUCE ? IR_REDUCE : IR_OPAQUE;
+    k[i] = kinds[i] == TESS_SPATIAL  ? IR_SPATIAL
+           : kinds[i] == TESS_REDUCE ? IR_REDUCE
+                                     : IR_OPAQUE;
   return describe_block_begin(a->b, a->s, a->n, a->p[0], k, ranges[0],
                               ranges[1], ranges[2], a->x, a->out);
 }
@@ -355,8 +389,12 @@ tess_status tess_block_begin(tess_builder *b, const char *name, uint32_t n,
                              const tess_expr *extent, const tess_expr *bind,
                              tess_expr predicate, tess_var *vars) {
   const tess_expr *ranges[3] = {lo, extent, bind};
-  return run(b, do_block_begin, (args){.s = name, .n = n, .x = predicate,
-             .p = {iter_names, kinds, ranges}, .out = vars});
+  return run(b, do_block_begin,
+             (args){.s = name,
+                    .n = n,
+                    .x = predicate,
+                    .p = {iter_names, kinds, ranges},
+                    .out = vars});
 }
 
 DO(init_begin, describe_init_begin(a->b))
@@ -417,15 +455,17 @@ tess_status tess_program_new(tess_builder *b, const char *name, uint32_t nin,
   program_work w = {b, name, nin, nout, in, out, NULL};
   *p = NULL;
   tess_status s = ctx_run(b->c, make_program, &w);
-  if (s == TESS_OK) *p = w.made;
-  else tess_program_free(w.made);
+  if (s == TESS_OK)
+    *p = w.made;
+  else
+    tess_program_free(w.made);
   return s;
 }
 
 typedef struct join_work {
   tess_program *p;
   const tess_program *further;
-  tess_program *made;      /* both, in a program of its own */
+  tess_program *made; /* both, in a program of its own */
   arena scratch;
 } join_work;
 
@@ -434,8 +474,8 @@ static tess_status join(void *ud) {
   tess_context *c = w->p->c;
   w->made = program_empty(c);
   ir_program_copy(&w->made->p, &w->p->p);
-  tess_status s = describe_join(&w->made->p, &w->further->p, &w->scratch,
-                                &c->err);
+  tess_status s =
+      describe_join(&w->made->p, &w->further->p, &w->scratch, &c->err);
   if (s == TESS_OK && w->further->constants) program_own_constants(w->made);
   return s;
 }
@@ -454,7 +494,8 @@ static void take_over(tess_program *p, tess_program *made) {
 tess_status tess_program_add(tess_program *p, const tess_program *further) {
   join_work w = {.p = p, .further = further};
   if (p->refs > 1)
-    return ctx_fail(p->c, TESS_INVALID, "the program is in use already: add "
+    return ctx_fail(p->c, TESS_INVALID,
+                    "the program is in use already: add "
                     "functions before it is scheduled");
   if (further->c != p->c)
     return ctx_fail(p->c, TESS_INVALID, "the programs belong to two contexts");

@@ -280,7 +280,11 @@ typedef struct ir_func {
 
 /* Contents of an IR_ROLE_CONSTANT buffer; the bytes are shared by clones
  * and belong to whoever made the first program. */
-typedef struct ir_const { ir_buf buf; const void *data; size_t bytes; } ir_const;
+typedef struct ir_const {
+  ir_buf buf;
+  const void *data;
+  size_t bytes;
+} ir_const;
 
 typedef struct ir_program {
   mem_heap *heap;
@@ -657,9 +661,9 @@ void ir_print_expr(const ir_program *p, ir_expr e, strbuf *out);
 void ir_print_stmt_head(const ir_program *p, ir_stmt s, strbuf *out);
 
 /* Bytes and back (serial.c): the tables, less what no function uses, with a
- * header and checksum; indices are others then.  Loading trusts nothing: every index is checked, then ir_verify.  Contents of
- * constants stay where they are in `bytes`, at multiples of 64 from its
- * start. */
+ * header and checksum; indices are others then.  Loading trusts nothing: every
+ * index is checked, then ir_verify.  Contents of constants stay where they are
+ * in `bytes`, at multiples of 64 from its start. */
 void ir_save(const ir_program *p, strbuf *out);
 tess_status ir_restore(ir_program *p, arena *scratch, const void *bytes,
                        size_t n, strbuf *why);

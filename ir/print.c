@@ -296,7 +296,8 @@ static void function_head(printer *pr, const ir_func *f) {
     print_bind_buf(pr, pr->p->arg.v[f->params.at + i]);
   begin(pr, f->root);
   size_t start = pr->out->n;
-  const char *entry = ir_func_end(pr->p) > 2 && f == ir_entry(pr->p) ? "entry " : "";
+  const char *entry =
+      ir_func_end(pr->p) > 2 && f == ir_entry(pr->p) ? "entry " : "";
   for (bool split = false;; split = true) {
     str_printf(pr->out, "%s%s(", entry, ir_text(pr->p, f->name));
     parameters(pr, f, split);

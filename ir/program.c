@@ -4,19 +4,19 @@
 #include "ir/ir.h"
 
 /* Every growable table of a program. */
-#define TABLES(T)                                                            \
-  T(node)                                                                    \
-  T(intern)                                                                  \
-  T(var)                                                                     \
-  T(buf)                                                                     \
-  T(stmt) T(block) T(iter) T(region) T(match) T(reducer) T(func) T(constant) \
-      T(anno) T(value) T(arg) T(text) T(names)
+/* clang-format off */
+#define TABLES(T) \
+  T(node) T(intern) T(var) T(buf) T(stmt) T(block) T(iter) T(region) \
+  T(match) T(reducer) T(func) T(constant) T(anno) T(value) T(arg) T(text) \
+  T(names)
+/* clang-format on */
 
 /* The tables whose index 0 means "none": they start with a blank entry. */
+/* clang-format off */
 #define INDEXED(T) \
-  T(node)          \
-  T(var)           \
-  T(buf) T(stmt) T(block) T(reducer) T(func) T(anno) T(value) T(arg) T(text)
+  T(node) T(var) T(buf) T(stmt) T(block) T(reducer) T(func) T(anno) T(value) \
+  T(arg) T(text)
+/* clang-format on */
 
 enum { FIRST_SLOTS = 256 }; /* of an empty hash table */
 

@@ -204,13 +204,11 @@ static void text(codec *c, char *v) { *v = (char)number(c, (uint8_t)*v, 1); }
 /* ---- tables ------------------------------------------------------------- */
 
 /* The tables in the order of the file. */
-#define TABLES(T)                                                         \
-  T(node)                                                                 \
-  T(var)                                                                  \
-  T(buf)                                                                  \
-  T(stmt)                                                                 \
-  T(block) T(iter) T(region) T(match) T(reducer) T(func) T(anno) T(value) \
-      T(arg) T(text)
+/* clang-format off */
+#define TABLES(T) \
+  T(node) T(var) T(buf) T(stmt) T(block) T(iter) T(region) T(match) \
+  T(reducer) T(func) T(anno) T(value) T(arg) T(text)
+/* clang-format on */
 
 /* The number of records of a table: read, no more than there are bytes. */
 static uint32_t table_size(codec *c, uint32_t n) {

@@ -23,7 +23,8 @@ void *lt_get(lua_State *L, int i, const char *tname) {
   if (!box)
     lt_error(L, TESS_TYPE, "a %s is expected, not a %s", tname + 8,
              type_name(L, i));
-  if (!*box) lt_error(L, TESS_DEAD, "this %s is closed", strchr(tname, '.') + 1);
+  if (!*box)
+    lt_error(L, TESS_DEAD, "this %s is closed", strchr(tname, '.') + 1);
   return *box;
 }
 
@@ -38,19 +39,24 @@ void lt_class(lua_State *L, const char *tname, const luaL_Reg *meta,
   if (methods) {
     lua_newtable(L);
     luaL_setfuncs(L, methods, 0);
-    if (gc) { lua_pushcfunction(L, gc); lua_setfield(L, -2, "close"); }
+    if (gc) {
+      lua_pushcfunction(L, gc);
+      lua_setfield(L, -2, "close");
+    }
     lua_setfield(L, -2, "__index");
   }
   if (gc) {
-    lua_pushcfunction(L, gc); lua_setfield(L, -2, "__gc");
-    lua_pushcfunction(L, gc); lua_setfield(L, -2, "__close");
+    lua_pushcfunction(L, gc);
+    lua_setfield(L, -2, "__gc");
+    lua_pushcfunction(L, gc);
+    lua_setfield(L, -2, "__close");
   }
   lua_pop(L, 1);
 }
 
 static int wrong(lua_State *L, const char *k, const char *expected) {
-  return lt_error(L, TESS_TYPE, "option '%s': expected %s, got %s", k,
-                  expected, luaL_typename(L, -1));
+  return lt_error(L, TESS_TYPE, "option '%s': expected %s, got %s", k, expected,
+                  luaL_typename(L, -1));
 }
 
 lua_Number lt_field_number(lua_State *L, int t, const char *k, lua_Number d) {
@@ -85,8 +91,10 @@ int lt_field_bool(lua_State *L, int t, const char *k, int d) {
 const char *lt_field_str(lua_State *L, int t, const char *k, const char *d) {
   if (!lua_istable(L, t)) return d;
   int type = lua_getfield(L, t, k);
-  if (type == LUA_TSTRING) d = lua_tostring(L, -1);
-  else if (type != LUA_TNIL) wrong(L, k, "a string");
+  if (type == LUA_TSTRING)
+    d = lua_tostring(L, -1);
+  else if (type != LUA_TNIL)
+    wrong(L, k, "a string");
   lua_pop(L, 1);
   return d;
 }
@@ -126,8 +134,8 @@ void lt_table(lua_State *L, int i, const char *what) {
 }
 
 tess_dtype lt_to_dtype(lua_State *L, int i, const char *d) {
-  const char *text = d && lua_isnoneornil(L, i)
-                     ? d : lt_string(L, i, "a data type");
+  const char *text =
+      d && lua_isnoneornil(L, i) ? d : lt_string(L, i, "a data type");
   tess_dtype t;
   if (!tess_dtype_parse(text, &t))
     lt_error(L, TESS_TYPE, "unknown data type '%s'", text);
@@ -145,8 +153,8 @@ uint32_t lt_to_ints(lua_State *L, int i, uint32_t max, int64_t *out) {
     lua_geti(L, i, k);
     out[k - 1] = lua_tointegerx(L, -1, &ok);
     if (!ok)
-      lt_error(L, TESS_TYPE, "element %d: expected an integer, got %s",
-               (int)k, luaL_typename(L, -1));
+      lt_error(L, TESS_TYPE, "element %d: expected an integer, got %s", (int)k,
+               luaL_typename(L, -1));
     lua_pop(L, 1);
   }
   return (uint32_t)n;

@@ -29,13 +29,15 @@ static int records(lua_State *L) {
     if (s == TESS_NOT_FOUND) break;
     lt_check(L, s);
     lua_createtable(L, 0, 8);
-    lua_pushinteger(L, r.id); lua_setfield(L, -2, "id");
+    lua_pushinteger(L, r.id);
+    lua_setfield(L, -2, "id");
     set(L, "workload", r.workload_name);
     set(L, "target", r.target);
     set(L, "policy", r.policy);
     set(L, "engine", r.engine);
     set(L, "status", r.status);
-    lua_pushnumber(L, r.seconds); lua_setfield(L, -2, "seconds");
+    lua_pushnumber(L, r.seconds);
+    lua_setfield(L, -2, "seconds");
     lua_seti(L, -2, k + 1);
   }
   return 1;
@@ -53,8 +55,8 @@ static int trace(lua_State *L) {
 }
 
 void lt_open_database(lua_State *L) {
-  static const luaL_Reg methods[] = {{"records", records}, {"trace", trace},
-                                     {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+      {"records", records}, {"trace", trace}, {NULL, NULL}};
   static const luaL_Reg functions[] = {{"database", open_database},
                                        {NULL, NULL}};
   lt_class(L, LT_DATABASE, NULL, methods, database_gc);

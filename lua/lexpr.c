@@ -122,11 +122,17 @@ int lt_binary(lua_State *L, const char *op) {
 BINARY(add, "+")
 BINARY(sub, "-")
 BINARY(mul, "*")
-BINARY(div, "/") BINARY(idiv, "//") BINARY(mod, "%") BINARY(lt, "<")
-    BINARY(le, "<=") BINARY(gt, ">") BINARY(ge, ">=") BINARY(eq, "==")
-        BINARY(ne, "!=")
+BINARY(div, "/")
+BINARY(idiv, "//")
+BINARY(mod, "%")
+BINARY(lt, "<")
+BINARY(le, "<=")
+BINARY(gt, ">")
+BINARY(ge, ">=")
+BINARY(eq, "==")
+BINARY(ne, "!=")
 
-            static int op_pow(lua_State *L) {
+static int op_pow(lua_State *L) {
   tess_builder *b = lt_push_builder(L);
   tess_expr e, x[2] = {lt_to_expr(L, b, 1), lt_to_expr(L, b, 2)};
   lt_check(L, tess_call(b, "pow", 2, x, &e));

@@ -37,8 +37,7 @@ static int target_tostring(lua_State *L) {
 
 /* target:get("num-cores"), nil when it has no such field */
 static int target_get(lua_State *L) {
-  int64_t v = tess_target_int(lt_get(L, 1, LT_TARGET),
-                              luaL_checkstring(L, 2));
+  int64_t v = tess_target_int(lt_get(L, 1, LT_TARGET), luaL_checkstring(L, 2));
   if (v < 0) return 0;
   lua_pushinteger(L, v);
   return 1;
@@ -46,8 +45,8 @@ static int target_get(lua_State *L) {
 
 /* target:has("avx512vnni") */
 static int target_has(lua_State *L) {
-  lua_pushboolean(L, tess_target_has(lt_get(L, 1, LT_TARGET),
-                                     luaL_checkstring(L, 2)));
+  lua_pushboolean(
+      L, tess_target_has(lt_get(L, 1, LT_TARGET), luaL_checkstring(L, 2)));
   return 1;
 }
 
@@ -86,12 +85,18 @@ static int kernel_time(lua_State *L) {
   double min_time = lt_field_number(L, 3, "min_time", 0);
   lt_check(L, tess_kernel_time(k, n, args, min_time, &t));
   lua_createtable(L, 0, 6);
-  lua_pushnumber(L, t.median); lua_setfield(L, -2, "median");
-  lua_pushnumber(L, t.min); lua_setfield(L, -2, "min");
-  lua_pushnumber(L, t.mean); lua_setfield(L, -2, "mean");
-  lua_pushnumber(L, t.stddev); lua_setfield(L, -2, "stddev");
-  lua_pushinteger(L, t.repeats); lua_setfield(L, -2, "repeats");
-  lua_pushinteger(L, (lua_Integer)t.runs); lua_setfield(L, -2, "runs");
+  lua_pushnumber(L, t.median);
+  lua_setfield(L, -2, "median");
+  lua_pushnumber(L, t.min);
+  lua_setfield(L, -2, "min");
+  lua_pushnumber(L, t.mean);
+  lua_setfield(L, -2, "mean");
+  lua_pushnumber(L, t.stddev);
+  lua_setfield(L, -2, "stddev");
+  lua_pushinteger(L, t.repeats);
+  lua_setfield(L, -2, "repeats");
+  lua_pushinteger(L, (lua_Integer)t.runs);
+  lua_setfield(L, -2, "runs");
   return 1;
 }
 
@@ -126,8 +131,7 @@ static int equivalent(lua_State *L) {
   uint64_t seed = (uint64_t)lt_field_int(L, 3, "seed", 1);
   tess_program *p = lt_to_program(L, 1), *q = lt_to_program(L, 2);
   tess_status s = tess_equivalent(p, q, seed);
-  if (s != TESS_MISMATCH && s != TESS_RACE && s != TESS_BOUNDS)
-    lt_check(L, s);
+  if (s != TESS_MISMATCH && s != TESS_RACE && s != TESS_BOUNDS) lt_check(L, s);
   lua_pushboolean(L, s == TESS_OK);
   if (s == TESS_OK) return 1;
   lua_pushstring(L, tess_error(lt_context(L))->message);
@@ -159,16 +163,16 @@ static int tensor_intrin(lua_State *L) {
 void lt_open_kernel(lua_State *L) {
   static const luaL_Reg target_meta[] = {{"__tostring", target_tostring},
                                          {NULL, NULL}};
-  static const luaL_Reg target_methods[] = {{"get", target_get},
-                                            {"has", target_has},
-                                            {NULL, NULL}};
+  static const luaL_Reg target_methods[] = {
+      {"get", target_get}, {"has", target_has}, {NULL, NULL}};
   static const luaL_Reg kernel_meta[] = {
-    {"__call", kernel_call}, {"__tostring", kernel_tostring}, {NULL, NULL}};
+      {"__call", kernel_call}, {"__tostring", kernel_tostring}, {NULL, NULL}};
   static const luaL_Reg kernel_methods[] = {
-    {"time", kernel_time}, {"source", kernel_source}, {NULL, NULL}};
+      {"time", kernel_time}, {"source", kernel_source}, {NULL, NULL}};
   static const luaL_Reg functions[] = {
-    {"target", new_target}, {"build", build}, {"interpret", interpret},
-    {"equivalent", equivalent}, {"tensor_intrin", tensor_intrin}, {NULL, NULL}};
+      {"target", new_target},           {"build", build},
+      {"interpret", interpret},         {"equivalent", equivalent},
+      {"tensor_intrin", tensor_intrin}, {NULL, NULL}};
   lt_class(L, LT_TARGET, target_meta, target_methods, target_gc);
   lt_class(L, LT_KERNEL, kernel_meta, kernel_methods, kernel_gc);
   luaL_setfuncs(L, functions, 0);

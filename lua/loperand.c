@@ -9,7 +9,9 @@ enum { MAX_DEPTH = 64 };
 
 /* What an operand is read with: the schedule's stack index (0: none), and how
  * many tables it stands in. */
-typedef struct place { int s, depth; } place;
+typedef struct place {
+  int s, depth;
+} place;
 
 static void to_value(lua_State *L, int i, place at, const char *kind,
                      tess_value *out);
@@ -76,7 +78,10 @@ static void dict_value(lua_State *L, int i, place at, tess_value *out) {
 
 static void table_value(lua_State *L, int i, place at, const char *kind,
                         tess_value *out) {
-  if (has_string_key(L, i)) { dict_value(L, i, at, out); return; }
+  if (has_string_key(L, i)) {
+    dict_value(L, i, at, out);
+    return;
+  }
   uint32_t n = (uint32_t)luaL_len(L, i);
   tess_value *list = values(L, n);
   for (uint32_t k = 0; k < n; k++) {
@@ -100,30 +105,46 @@ static void to_value(lua_State *L, int i, place at, const char *kind,
                      tess_value *out) {
   *out = (tess_value){.kind = TESS_V_NIL};
   if (at.depth++ > MAX_DEPTH)
-    lt_error(L, TESS_LIMIT, "an operand nests deeper than %d, or a table is "
-             "inside itself", MAX_DEPTH);
+    lt_error(L, TESS_LIMIT,
+             "an operand nests deeper than %d, or a table is "
+             "inside itself",
+             MAX_DEPTH);
   luaL_checkstack(L, 8, "operands nest too deep");
   switch (lua_type(L, i)) {
-    case LUA_TNIL: return;
-    case LUA_TBOOLEAN:
-      out->kind = TESS_V_BOOL; out->i = lua_toboolean(L, i); return;
-    case LUA_TNUMBER:
-      if (lua_isinteger(L, i)) {
-        out->kind = TESS_V_INT; out->i = lua_tointeger(L, i);
-      } else { out->kind = TESS_V_REAL; out->f = lua_tonumber(L, i); }
+  case LUA_TNIL: return;
+  case LUA_TBOOLEAN:
+    out->kind = TESS_V_BOOL;
+    out->i = lua_toboolean(L, i);
+    return;
+  case LUA_TNUMBER:
+    if (lua_isinteger(L, i)) {
+      out->kind = TESS_V_INT;
+      out->i = lua_tointeger(L, i);
+    } else {
+      out->kind = TESS_V_REAL;
+      out->f = lua_tonumber(L, i);
+    }
+    return;
+  case LUA_TSTRING:
+    out->kind = TESS_V_STR;
+    out->s = lua_tostring(L, i);
+    return;
+  case LUA_TTABLE: table_value(L, i, at, kind, out); return;
+  case LUA_TFUNCTION:
+    if (strcmp(kind, "INDEX_MAP") && strcmp(kind, "FILL")) break;
+    map_value(L, i, at, kind, out);
+    return;
+  case LUA_TUSERDATA:
+    if (luaL_testudata(L, i, LT_RV)) {
+      rv_value(L, i, at, out);
       return;
-    case LUA_TSTRING:
-      out->kind = TESS_V_STR; out->s = lua_tostring(L, i); return;
-    case LUA_TTABLE: table_value(L, i, at, kind, out); return;
-    case LUA_TFUNCTION:
-      if (strcmp(kind, "INDEX_MAP") && strcmp(kind, "FILL")) break;
-      map_value(L, i, at, kind, out);
+    }
+    if (luaL_testudata(L, i, LT_AUTO)) {
+      out->kind = TESS_V_AUTO;
       return;
-    case LUA_TUSERDATA:
-      if (luaL_testudata(L, i, LT_RV)) { rv_value(L, i, at, out); return; }
-      if (luaL_testudata(L, i, LT_AUTO)) { out->kind = TESS_V_AUTO; return; }
-      break;
-    default: break;
+    }
+    break;
+  default: break;
   }
   lt_error(L, TESS_TYPE, "a %s cannot be an operand", luaL_typename(L, i));
 }
@@ -136,35 +157,35 @@ void lt_to_value(lua_State *L, int i, int s, const char *kind,
 void lt_push_value(lua_State *L, const tess_value *v) {
   luaL_checkstack(L, 4, "values nest too deep");
   switch (v->kind) {
-    case TESS_V_BOOL: lua_pushboolean(L, v->i != 0); break;
-    case TESS_V_INT: lua_pushinteger(L, v->i); break;
-    case TESS_V_REAL: lua_pushnumber(L, v->f); break;
-    case TESS_V_STR: lua_pushstring(L, v->s); break;
-    case TESS_V_RV: lua_pushfstring(L, "v%d", (int)v->rv); break;
-    case TESS_V_AUTO: lua_pushliteral(L, "auto"); break;
-    case TESS_V_OP:
-      lt_push_value(L, &v->list[0]);
-      lt_push_value(L, &v->list[1]);
-      lua_pushfstring(L, "(%s %s %s)", luaL_tolstring(L, -2, NULL), v->s,
-                      luaL_tolstring(L, -2, NULL));
-      lua_replace(L, -5);
-      lua_pop(L, 3);
-      break;
-    case TESS_V_LIST:
-      lua_createtable(L, (int)v->n, 0);
-      for (uint32_t i = 0; i < v->n; i++) {
-        lt_push_value(L, &v->list[i]);
-        lua_seti(L, -2, i + 1);
-      }
-      break;
-    case TESS_V_DICT:
-      lua_createtable(L, 0, (int)v->n / 2);
-      for (uint32_t i = 0; i < v->n; i += 2) {
-        lt_push_value(L, &v->list[i + 1]);
-        lua_setfield(L, -2, v->list[i].s);
-      }
-      break;
-    default: lua_pushnil(L);
+  case TESS_V_BOOL: lua_pushboolean(L, v->i != 0); break;
+  case TESS_V_INT: lua_pushinteger(L, v->i); break;
+  case TESS_V_REAL: lua_pushnumber(L, v->f); break;
+  case TESS_V_STR: lua_pushstring(L, v->s); break;
+  case TESS_V_RV: lua_pushfstring(L, "v%d", (int)v->rv); break;
+  case TESS_V_AUTO: lua_pushliteral(L, "auto"); break;
+  case TESS_V_OP:
+    lt_push_value(L, &v->list[0]);
+    lt_push_value(L, &v->list[1]);
+    lua_pushfstring(L, "(%s %s %s)", luaL_tolstring(L, -2, NULL), v->s,
+                    luaL_tolstring(L, -2, NULL));
+    lua_replace(L, -5);
+    lua_pop(L, 3);
+    break;
+  case TESS_V_LIST:
+    lua_createtable(L, (int)v->n, 0);
+    for (uint32_t i = 0; i < v->n; i++) {
+      lt_push_value(L, &v->list[i]);
+      lua_seti(L, -2, i + 1);
+    }
+    break;
+  case TESS_V_DICT:
+    lua_createtable(L, 0, (int)v->n / 2);
+    for (uint32_t i = 0; i < v->n; i += 2) {
+      lt_push_value(L, &v->list[i + 1]);
+      lua_setfield(L, -2, v->list[i].s);
+    }
+    break;
+  default: lua_pushnil(L);
   }
 }
 
@@ -192,15 +213,17 @@ static int names_operands(lua_State *L, int t, uint32_t prim, uint32_t nops,
       found = !is_out(&o) && !strcmp(o.name, k);
     }
     for (uint32_t i = 0; i < n; i++) found &= strcmp(given[i].name, k) != 0;
-    if (!found) { lua_pop(L, 2); return 0; }
+    if (!found) {
+      lua_pop(L, 2);
+      return 0;
+    }
     all = 1;
   }
   return all;
 }
 
 /* The variables at indices i, i + 1, ... as one list; *next: after them. */
-static void variadic(lua_State *L, int i, int top, int *next,
-                     tess_value *out) {
+static void variadic(lua_State *L, int i, int top, int *next, tess_value *out) {
   int n = 0;
   while (i + n <= top && luaL_testudata(L, i + n, LT_RV)) n++;
   tess_value *list = values(L, (uint32_t)n);
@@ -224,7 +247,8 @@ static uint32_t named(lua_State *L, int t, uint32_t prim, uint32_t nops,
   for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
     int known = 0;
     if (lua_type(L, -2) != LUA_TSTRING)
-      lt_error(L, TESS_TYPE, "operands by name and by position are mixed in "
+      lt_error(L, TESS_TYPE,
+               "operands by name and by position are mixed in "
                "one table");
     for (uint32_t i = 0; i < n; i++)
       known |= !strcmp(out[i].name, lua_tostring(L, -2));
@@ -235,8 +259,7 @@ static uint32_t named(lua_State *L, int t, uint32_t prim, uint32_t nops,
   return n;
 }
 
-uint32_t lt_to_args(lua_State *L, uint32_t prim, uint32_t max,
-                    tess_arg *out) {
+uint32_t lt_to_args(lua_State *L, uint32_t prim, uint32_t max, tess_arg *out) {
   tess_prim_info info;
   int top = lua_gettop(L), at = 2;
   uint32_t n = 0;
@@ -256,7 +279,8 @@ uint32_t lt_to_args(lua_State *L, uint32_t prim, uint32_t max,
     out[n].name = o.name;
     if (is_rv_list(&o) && luaL_testudata(L, at, LT_RV))
       variadic(L, at, top, &at, &out[n++].value);
-    else lt_to_value(L, at++, 1, o.kind, &out[n++].value);
+    else
+      lt_to_value(L, at++, 1, o.kind, &out[n++].value);
   }
   return n;
 }

@@ -55,9 +55,12 @@ static int params(lua_State *L) {
     lt_check(L, tess_program_param(p, i, &q));
     tess_dtype_text(q.dtype, dtype);
     lua_createtable(L, 0, 4);
-    lua_pushstring(L, q.name); lua_setfield(L, -2, "name");
-    lua_pushstring(L, dtype); lua_setfield(L, -2, "dtype");
-    lua_pushstring(L, roles[q.role]); lua_setfield(L, -2, "role");
+    lua_pushstring(L, q.name);
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, dtype);
+    lua_setfield(L, -2, "dtype");
+    lua_pushstring(L, roles[q.role]);
+    lua_setfield(L, -2, "role");
     lua_createtable(L, (int)q.ndim, 0);
     for (uint32_t k = 0; k < q.ndim; k++) {
       lua_pushinteger(L, q.shape[k]);
@@ -124,13 +127,13 @@ tess_program *lt_to_program(lua_State *L, int i) {
 void lt_open_program(lua_State *L) {
   static const luaL_Reg meta[] = {{"__tostring", program_tostring},
                                   {NULL, NULL}};
-  static const luaL_Reg methods[] = {
-    {"flops", flops}, {"hash", hash}, {"verify", verify}, {"equal", equal},
-    {"name", name}, {"params", params}, {"add", add},
-    {"work_on", work_on}, {"save", save},
-    {NULL, NULL}};
+  static const luaL_Reg methods[] = {{"flops", flops},   {"hash", hash},
+                                     {"verify", verify}, {"equal", equal},
+                                     {"name", name},     {"params", params},
+                                     {"add", add},       {"work_on", work_on},
+                                     {"save", save},     {NULL, NULL}};
   static const luaL_Reg functions[] = {
-    {"load_program", load_program}, {"lower", lower}, {NULL, NULL}};
+      {"load_program", load_program}, {"lower", lower}, {NULL, NULL}};
   lt_class(L, LT_PROGRAM, meta, methods, program_gc);
   luaL_setfuncs(L, functions, 0);
 }

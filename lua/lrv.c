@@ -63,7 +63,8 @@ static int arith_of_map(lua_State *L, const char *event) {
 
 static int arith(lua_State *L, const char *op) {
   if (!is_int(L, 1) || !is_int(L, 2))
-    return lt_error(L, TESS_TYPE, "arithmetic on a schedule's variables takes "
+    return lt_error(L, TESS_TYPE,
+                    "arithmetic on a schedule's variables takes "
                     "sampled integers and integers, not blocks, loops or "
                     "fractions");
   lt_rv *a = luaL_testudata(L, 1, LT_RV), *b = luaL_testudata(L, 2, LT_RV);
@@ -75,17 +76,21 @@ static int arith(lua_State *L, const char *op) {
   luaL_setmetatable(L, LT_RV);
   lua_getiuservalue(L, a ? 1 : 2, 1);
   lua_setiuservalue(L, -2, 1);
-  lua_pushvalue(L, 1); lua_setiuservalue(L, -2, 2);
-  lua_pushvalue(L, 2); lua_setiuservalue(L, -2, 3);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 2);
+  lua_pushvalue(L, 2);
+  lua_setiuservalue(L, -2, 3);
   return 1;
 }
 
-#define ARITH(name, op, event)                                              \
-  static int name(lua_State *L) {                                           \
-    return arith_of_map(L, event) ? 1 : arith(L, op);                       \
+#define ARITH(name, op, event)                        \
+  static int name(lua_State *L) {                     \
+    return arith_of_map(L, event) ? 1 : arith(L, op); \
   }
-ARITH(rv_add, "+", "__add") ARITH(rv_sub, "-", "__sub")
-ARITH(rv_mul, "*", "__mul") ARITH(rv_idiv, "//", "__idiv")
+ARITH(rv_add, "+", "__add")
+ARITH(rv_sub, "-", "__sub")
+ARITH(rv_mul, "*", "__mul")
+ARITH(rv_idiv, "//", "__idiv")
 ARITH(rv_mod, "%", "__mod")
 
 /* (x, y, op): the arithmetic, or nothing where neither is a variable. */
@@ -106,7 +111,8 @@ static int rv_number(lua_State *L) {
 }
 
 static int no_compare(lua_State *L) {
-  return lt_error(L, TESS_TYPE, "a random variable cannot be compared with < "
+  return lt_error(L, TESS_TYPE,
+                  "a random variable cannot be compared with < "
                   "or <=: read its value with sch:get");
 }
 
@@ -124,8 +130,10 @@ static int rv_tostring(lua_State *L) {
   lt_sched *s = lua_touserdata(L, -1);
   char *text = NULL;
   if (!s->s || tess_schedule_rv_text(s->s, x->rv, &text) != TESS_OK) {
-    lua_pushfstring(L, "%s (gone)", x->kind == TESS_RV_BLOCK ? "block" :
-                    x->kind == TESS_RV_LOOP ? "loop" : "integer");
+    lua_pushfstring(L, "%s (gone)",
+                    x->kind == TESS_RV_BLOCK  ? "block"
+                    : x->kind == TESS_RV_LOOP ? "loop"
+                                              : "integer");
     return 1;
   }
   lt_push_text(L, text);
@@ -145,7 +153,7 @@ static int rv_index(lua_State *L) {
 static int rv_eq(lua_State *L) {
   lt_rv *a = luaL_testudata(L, 1, LT_RV), *b = luaL_testudata(L, 2, LT_RV);
   lua_pushboolean(L, a && b && !*a->op && !*b->op && a->owner == b->owner &&
-                  a->rv == b->rv);
+                         a->rv == b->rv);
   return 1;
 }
 
@@ -156,10 +164,10 @@ static int auto_tostring(lua_State *L) {
 
 void lt_open_rv(lua_State *L) {
   static const luaL_Reg meta[] = {
-    {"__add", rv_add}, {"__sub", rv_sub}, {"__mul", rv_mul},
-    {"__idiv", rv_idiv}, {"__mod", rv_mod}, {"__lt", no_compare},
-    {"__le", no_compare}, {"__eq", rv_eq}, {"__index", rv_index},
-    {"__tostring", rv_tostring}, {NULL, NULL}};
+      {"__add", rv_add},           {"__sub", rv_sub}, {"__mul", rv_mul},
+      {"__idiv", rv_idiv},         {"__mod", rv_mod}, {"__lt", no_compare},
+      {"__le", no_compare},        {"__eq", rv_eq},   {"__index", rv_index},
+      {"__tostring", rv_tostring}, {NULL, NULL}};
   static const luaL_Reg auto_meta[] = {{"__tostring", auto_tostring},
                                        {NULL, NULL}};
   lt_class(L, LT_RV, meta, NULL, NULL);

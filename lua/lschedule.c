@@ -36,7 +36,8 @@ static void note_place(lua_State *L, tess_schedule *s) {
   if (lua_getstack(L, 1, &ar) && lua_getinfo(L, "Sl", &ar) &&
       ar.currentline > 0)
     tess_schedule_place(s, ar.short_src, (uint32_t)ar.currentline);
-  else tess_schedule_place(s, "", 0);
+  else
+    tess_schedule_place(s, "", 0);
 }
 
 static int perform(lua_State *L) {
@@ -48,8 +49,8 @@ static int perform(lua_State *L) {
   tess_prim_get(prim, &info);
   uint32_t n = lt_to_args(L, prim, MAX_OPERANDS, args);
   note_place(L, s);
-  lt_check(L, tess_schedule_call(s, info.name, n, args, MAX_OUTPUTS, out,
-                                 &nout, NULL));
+  lt_check(L, tess_schedule_call(s, info.name, n, args, MAX_OUTPUTS, out, &nout,
+                                 NULL));
   if (nout > MAX_OUTPUTS) nout = MAX_OUTPUTS;
   luaL_checkstack(L, (int)nout + 4, "too many outputs");
   for (uint32_t i = 0; i < nout; i++) lt_push_rv(L, 1, out[i]);
@@ -85,10 +86,15 @@ static int get(lua_State *L) {
   tess_schedule *s = lt_schedule(L, 1);
   if (lua_isinteger(L, 2)) return lua_pushvalue(L, 2), 1;
   lt_rv *x = luaL_checkudata(L, 2, LT_RV);
-  if (*x->op) {                       /* arithmetic: compute it in Lua */
-    static const struct { const char *text; int op; } ops[] = {
-      {"+", LUA_OPADD}, {"-", LUA_OPSUB}, {"*", LUA_OPMUL},
-      {"//", LUA_OPIDIV}, {"%", LUA_OPMOD}};
+  if (*x->op) { /* arithmetic: compute it in Lua */
+    static const struct {
+      const char *text;
+      int op;
+    } ops[] = {{"+", LUA_OPADD},
+               {"-", LUA_OPSUB},
+               {"*", LUA_OPMUL},
+               {"//", LUA_OPIDIV},
+               {"%", LUA_OPMOD}};
     for (int k = 2; k <= 3; k++) {
       lua_pushcfunction(L, get);
       lua_pushvalue(L, 1);
@@ -116,21 +122,21 @@ static int get(lua_State *L) {
 
 static tess_block_info block_info(lua_State *L) {
   tess_block_info info;
-  lt_check(L, tess_schedule_block_info(lt_schedule(L, 1), lt_to_rv(L, 2, 1),
-                                       &info));
+  lt_check(
+      L, tess_schedule_block_info(lt_schedule(L, 1), lt_to_rv(L, 2, 1), &info));
   return info;
 }
 
 static tess_loop_info loop_info(lua_State *L) {
   tess_loop_info info;
-  lt_check(L, tess_schedule_loop_info(lt_schedule(L, 1), lt_to_rv(L, 2, 1),
-                                      &info));
+  lt_check(
+      L, tess_schedule_loop_info(lt_schedule(L, 1), lt_to_rv(L, 2, 1), &info));
   return info;
 }
 
-#define BLOCK_FLAG(fn, field)                                               \
-  static int fn(lua_State *L) {                                             \
-    return lua_pushboolean(L, block_info(L).field), 1;                      \
+#define BLOCK_FLAG(fn, field)                          \
+  static int fn(lua_State *L) {                        \
+    return lua_pushboolean(L, block_info(L).field), 1; \
   }
 BLOCK_FLAG(is_spatial, is_spatial)
 BLOCK_FLAG(is_reduction, is_reduction)
@@ -138,20 +144,28 @@ BLOCK_FLAG(is_output, is_output)
 BLOCK_FLAG(needs_tiling, needs_multi_level_tiling)
 
 static const char *iter_name(int32_t k) {
-  return k == TESS_SPATIAL ? "spatial" : k == TESS_REDUCE ? "reduce"
-       : k == TESS_OPAQUE ? "opaque" : "mixed";
+  return k == TESS_SPATIAL  ? "spatial"
+         : k == TESS_REDUCE ? "reduce"
+         : k == TESS_OPAQUE ? "opaque"
+                            : "mixed";
 }
 
 /* { name =, reads =, writes =, iters = {"spatial", ...}, ... } */
 static int block(lua_State *L) {
   tess_block_info b = block_info(L);
   lua_createtable(L, 0, 8);
-  lua_pushstring(L, b.name); lua_setfield(L, -2, "name");
-  lua_pushinteger(L, b.nreads); lua_setfield(L, -2, "reads");
-  lua_pushinteger(L, b.nwrites); lua_setfield(L, -2, "writes");
-  lua_pushboolean(L, b.is_reduction); lua_setfield(L, -2, "is_reduction");
-  lua_pushboolean(L, b.is_spatial); lua_setfield(L, -2, "is_spatial");
-  lua_pushboolean(L, b.is_output); lua_setfield(L, -2, "is_output");
+  lua_pushstring(L, b.name);
+  lua_setfield(L, -2, "name");
+  lua_pushinteger(L, b.nreads);
+  lua_setfield(L, -2, "reads");
+  lua_pushinteger(L, b.nwrites);
+  lua_setfield(L, -2, "writes");
+  lua_pushboolean(L, b.is_reduction);
+  lua_setfield(L, -2, "is_reduction");
+  lua_pushboolean(L, b.is_spatial);
+  lua_setfield(L, -2, "is_spatial");
+  lua_pushboolean(L, b.is_output);
+  lua_setfield(L, -2, "is_output");
   lua_createtable(L, (int)b.niters, 0);
   for (uint32_t i = 0; i < b.niters && i < 16; i++) {
     lua_pushstring(L, iter_name(b.iters[i]));
@@ -165,8 +179,10 @@ static int block(lua_State *L) {
 static int loop(lua_State *L) {
   tess_loop_info l = loop_info(L);
   lua_createtable(L, 0, 5);
-  lua_pushstring(L, l.name); lua_setfield(L, -2, "name");
-  lua_pushstring(L, l.kind); lua_setfield(L, -2, "kind");
+  lua_pushstring(L, l.name);
+  lua_setfield(L, -2, "name");
+  lua_pushstring(L, l.kind);
+  lua_setfield(L, -2, "kind");
   if (l.thread && *l.thread) {
     lua_pushstring(L, l.thread);
     lua_setfield(L, -2, "thread");
@@ -194,8 +210,7 @@ static int access(lua_State *L) {
   uint64_t mask;
   tess_block_info info = block_info(L);
   int write = luaL_checkoption(L, 3, NULL, kinds);
-  lt_check(L, tess_schedule_access(lt_schedule(L, 1), lt_to_rv(L, 2, 1),
-                                   write,
+  lt_check(L, tess_schedule_access(lt_schedule(L, 1), lt_to_rv(L, 2, 1), write,
                                    (uint32_t)luaL_checkinteger(L, 4), &mask));
   lua_createtable(L, (int)info.niters, 0);
   for (uint32_t i = 0; i < info.niters; i++) {
@@ -206,23 +221,28 @@ static int access(lua_State *L) {
 }
 
 /* sch:access_info(block, "read" or "write", index): { buffer =, dtype =,
- * dims = {1, false, ...}: which iteration variable a dimension is indexed by } */
+ * dims = {1, false, ...}: which iteration variable a dimension is indexed by }
+ */
 static int access_info(lua_State *L) {
   static const char *const kinds[] = {"read", "write", NULL};
   tess_access_info x;
   char dtype[32];
   int write = luaL_checkoption(L, 3, NULL, kinds);
-  lt_check(L, tess_schedule_access_info(
-                  lt_schedule(L, 1), lt_to_rv(L, 2, 1), write,
-                  (uint32_t)luaL_checkinteger(L, 4), &x));
+  lt_check(L, tess_schedule_access_info(lt_schedule(L, 1), lt_to_rv(L, 2, 1),
+                                        write,
+                                        (uint32_t)luaL_checkinteger(L, 4), &x));
   lua_createtable(L, 0, 3);
-  lua_pushstring(L, x.buffer); lua_setfield(L, -2, "buffer");
+  lua_pushstring(L, x.buffer);
+  lua_setfield(L, -2, "buffer");
   tess_dtype_text(x.dtype, dtype);
-  lua_pushstring(L, dtype); lua_setfield(L, -2, "dtype");
+  lua_pushstring(L, dtype);
+  lua_setfield(L, -2, "dtype");
   lua_createtable(L, (int)x.ndim, 0);
   for (uint32_t d = 0; d < x.ndim && d < 16; d++) {
-    if (x.dims[d] < 0) lua_pushboolean(L, 0);
-    else lua_pushinteger(L, x.dims[d] + 1);
+    if (x.dims[d] < 0)
+      lua_pushboolean(L, 0);
+    else
+      lua_pushinteger(L, x.dims[d] + 1);
     lua_seti(L, -2, d + 1);
   }
   lua_setfield(L, -2, "dims");
@@ -309,8 +329,10 @@ static int new_schedule(lua_State *L) {
   lua_settop(L, 2);
   lt_check_fields(L, 2, known);
   uint64_t seed = (uint64_t)lt_field_int(L, 2, "seed", 0);
-  if (lua_istable(L, 2)) lua_getfield(L, 2, "target");
-  else lua_pushnil(L);
+  if (lua_istable(L, 2))
+    lua_getfield(L, 2, "target");
+  else
+    lua_pushnil(L);
   tess_target *t = lt_to_target(L, 3);
   lt_sched *c = box(L);
   lt_check(L, tess_schedule_new(p, t, seed, &c->s));
@@ -326,10 +348,14 @@ static int primitives(lua_State *L) {
     lt_check(L, tess_prim_get(i, &info));
     if (info.hidden) continue;
     lua_createtable(L, 0, 4);
-    lua_pushstring(L, info.name); lua_setfield(L, -2, "name");
-    lua_pushstring(L, info.summary); lua_setfield(L, -2, "summary");
-    lua_pushstring(L, info.example); lua_setfield(L, -2, "example");
-    lua_pushboolean(L, info.samples); lua_setfield(L, -2, "samples");
+    lua_pushstring(L, info.name);
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, info.summary);
+    lua_setfield(L, -2, "summary");
+    lua_pushstring(L, info.example);
+    lua_setfield(L, -2, "example");
+    lua_pushboolean(L, info.samples);
+    lua_setfield(L, -2, "samples");
     lua_seti(L, -2, ++k);
   }
   return 1;
@@ -338,8 +364,7 @@ static int primitives(lua_State *L) {
 /* ts.doc([primitive]): its reference as Markdown; ts.stubs(): LuaCATS */
 static int doc(lua_State *L) {
   char *text = NULL;
-  lt_check(L, tess_prim_doc(lt_context(L), luaL_optstring(L, 1, NULL),
-                            &text));
+  lt_check(L, tess_prim_doc(lt_context(L), luaL_optstring(L, 1, NULL), &text));
   lt_push_text(L, text);
   return 1;
 }
@@ -354,18 +379,28 @@ static int stubs(lua_State *L) {
 void lt_open_schedule(lua_State *L) {
   static const luaL_Reg meta[] = {{"__tostring", schedule_tostring},
                                   {NULL, NULL}};
-  static const luaL_Reg methods[] = {
-    {"can", can}, {"get", get}, {"is_spatial", is_spatial},
-    {"is_reduction", is_reduction}, {"is_output", is_output},
-    {"needs_multi_level_tiling", needs_tiling}, {"block_info", block},
-    {"loop_info", loop}, {"extent", extent}, {"access", access},
-    {"access_info", access_info},
-    {"annotation", annotation},
-    {"program", program}, {"trace", trace}, {"target", target},
-    {"copy", copy}, {NULL, NULL}};
-  static const luaL_Reg functions[] = {
-    {"schedule", new_schedule}, {"primitives", primitives}, {"doc", doc},
-    {"stubs", stubs}, {NULL, NULL}};
+  static const luaL_Reg methods[] = {{"can", can},
+                                     {"get", get},
+                                     {"is_spatial", is_spatial},
+                                     {"is_reduction", is_reduction},
+                                     {"is_output", is_output},
+                                     {"needs_multi_level_tiling", needs_tiling},
+                                     {"block_info", block},
+                                     {"loop_info", loop},
+                                     {"extent", extent},
+                                     {"access", access},
+                                     {"access_info", access_info},
+                                     {"annotation", annotation},
+                                     {"program", program},
+                                     {"trace", trace},
+                                     {"target", target},
+                                     {"copy", copy},
+                                     {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"schedule", new_schedule},
+                                       {"primitives", primitives},
+                                       {"doc", doc},
+                                       {"stubs", stubs},
+                                       {NULL, NULL}};
   lt_class(L, LT_SCHEDULE, meta, methods, schedule_gc);
   luaL_getmetatable(L, LT_SCHEDULE);
   lua_getfield(L, -1, "__index");

@@ -10,10 +10,10 @@ LT_GC(space_gc, tess_space, tess_space_free)
 
 /* One module as the engine's callback data. */
 typedef struct lt_hook {
-  lua_State *L;            /* where the running call came from */
+  lua_State *L; /* where the running call came from */
   lua_State *main;
-  int ref;                 /* the apply function, in the registry */
-  int why;                 /* the last reason, in the registry */
+  int ref; /* the apply function, in the registry */
+  int why; /* the last reason, in the registry */
 } lt_hook;
 
 static const char running_key = 0, number_key = 0;
@@ -59,7 +59,7 @@ static void hook_free(void *ud) {
 
 typedef struct call {
   lt_hook *hook;
-  tess_schedule *copy;     /* taken over by the Lua object once pushed */
+  tess_schedule *copy; /* taken over by the Lua object once pushed */
   tess_rv block;
   void (*emit)(void *sink, tess_schedule *s);
   void *sink;
@@ -71,10 +71,13 @@ typedef struct call {
 static void emit_schedule(lua_State *L, int i, call *c) {
   lt_sched *s = luaL_testudata(L, i, LT_SCHEDULE);
   if (!s)
-    lt_error(L, TESS_TYPE, "a module returns a schedule, a list of schedules "
-             "or nil and a reason, not a %s", luaL_typename(L, i));
+    lt_error(L, TESS_TYPE,
+             "a module returns a schedule, a list of schedules "
+             "or nil and a reason, not a %s",
+             luaL_typename(L, i));
   if (!s->s)
-    lt_error(L, TESS_INVALID, "a module returned a closed schedule, or one "
+    lt_error(L, TESS_INVALID,
+             "a module returned a closed schedule, or one "
              "twice: return a copy");
   tess_schedule *given = s->s;
   s->s = NULL;
@@ -95,24 +98,32 @@ static int run(lua_State *L) {
   lt_push_schedule(L, NULL);
   ((lt_sched *)lua_touserdata(L, -1))->s = c->copy;
   c->copy = NULL;
-  if (c->block) lt_push_rv(L, -1, c->block);
-  else lua_pushnil(L);
+  if (c->block)
+    lt_push_rv(L, -1, c->block);
+  else
+    lua_pushnil(L);
   int sch = lua_absindex(L, -2);
   lua_pushvalue(L, sch);
-  lua_insert(L, 2);                     /* kept below the call */
+  lua_insert(L, 2); /* kept below the call */
   lua_call(L, 2, 2);
   if (lua_isnil(L, -2) || (lua_isboolean(L, -2) && !lua_toboolean(L, -2))) {
     if (!c->block && lua_isnil(L, -2) && lua_isnil(L, -1)) {
-      emit_schedule(L, 2, c);           /* scheduled in place by hand */
+      emit_schedule(L, 2, c); /* scheduled in place by hand */
       return 0;
     }
     c->status = TESS_NOT_FOUND;
-    if (lua_isnil(L, -1)) { lua_pop(L, 1); lua_pushliteral(L, "no reason given"); }
+    if (lua_isnil(L, -1)) {
+      lua_pop(L, 1);
+      lua_pushliteral(L, "no reason given");
+    }
     keep_reason(L, c, lua_gettop(L));
     return 0;
   }
   lua_pop(L, 1);
-  if (!lua_istable(L, -1)) { emit_schedule(L, lua_gettop(L), c); return 0; }
+  if (!lua_istable(L, -1)) {
+    emit_schedule(L, lua_gettop(L), c);
+    return 0;
+  }
   lua_Integer n = luaL_len(L, -1);
   for (lua_Integer i = 1; i <= n; i++) {
     lua_geti(L, -1, i);
@@ -152,10 +163,11 @@ static tess_status apply(void *ud, tess_schedule *sch, tess_rv block,
   if (bad) c.status = bad == LUA_ERRMEM ? TESS_NOMEM : TESS_CALLBACK;
   tess_schedule_free(c.copy);
   lua_settop(L, top);
-  if (bad) *why = "an error that is no text";
+  if (bad)
+    *why = "an error that is no text";
   else if (c.status != TESS_OK) {
     lua_rawgeti(L, LUA_REGISTRYINDEX, h->why);
-    *why = lua_tostring(L, -1);         /* the registry keeps it */
+    *why = lua_tostring(L, -1); /* the registry keeps it */
     lua_pop(L, 1);
   }
   return c.status;
@@ -269,7 +281,7 @@ static int sketches(lua_State *L) {
   tess_target *t = lt_to_target(L, 3);
   lua_createtable(L, MAX_SKETCHES, 0);
   int list = lua_gettop(L);
-  for (int i = 0; i < MAX_SKETCHES; i++) {   /* boxes first: nothing leaks */
+  for (int i = 0; i < MAX_SKETCHES; i++) { /* boxes first: nothing leaks */
     lt_box(L, LT_TRACE, 1);
     lua_seti(L, list, i + 1);
   }
@@ -277,8 +289,12 @@ static int sketches(lua_State *L) {
   lt_check(L, tess_space_sketches(s, p, t, MAX_SKETCHES, made, &n));
   for (uint32_t i = 0; i < MAX_SKETCHES; i++) {
     lua_geti(L, list, i + 1);
-    if (i < n) *(void **)lua_touserdata(L, -1) = made[i];
-    else { lua_pushnil(L); lua_seti(L, list, i + 1); }
+    if (i < n)
+      *(void **)lua_touserdata(L, -1) = made[i];
+    else {
+      lua_pushnil(L);
+      lua_seti(L, list, i + 1);
+    }
     lua_settop(L, list);
   }
   return 1;
@@ -366,17 +382,20 @@ static int state_run(lua_State *L) {
 }
 
 void lt_open_space(lua_State *L) {
-  static const luaL_Reg meta[] = {{"__tostring", space_tostring},
+  static const luaL_Reg meta[] = {{"__tostring", space_tostring}, {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+      {"sketches", sketches}, {"explain", explain}, {NULL, NULL}};
+  static const luaL_Reg core[] = {{"space_compose", compose},
+                                  {"space_by_hand", by_hand},
+                                  {"space_union", join},
+                                  {"space_traces", of_traces},
+                                  {"space_sketches", sketches},
+                                  {"space_explain", explain},
+                                  {"space_run", run_number},
+                                  {"fresh_state", fresh_state},
                                   {NULL, NULL}};
-  static const luaL_Reg methods[] = {{"sketches", sketches},
-                                     {"explain", explain}, {NULL, NULL}};
-  static const luaL_Reg core[] = {
-    {"space_compose", compose}, {"space_by_hand", by_hand},
-    {"space_union", join}, {"space_traces", of_traces},
-    {"space_sketches", sketches}, {"space_explain", explain},
-    {"space_run", run_number}, {"fresh_state", fresh_state}, {NULL, NULL}};
   static const luaL_Reg state_methods[] = {
-    {"run", state_run}, {"close", state_close}, {NULL, NULL}};
+      {"run", state_run}, {"close", state_close}, {NULL, NULL}};
   lt_class(L, LT_STATE, NULL, state_methods, state_close);
   lt_class(L, LT_SPACE, meta, methods, space_gc);
   lua_getfield(L, -1, "_core");

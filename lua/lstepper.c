@@ -20,8 +20,10 @@ static int go_to(lua_State *L) {
   tess_stepper *s = STEPPER;
   lua_Integer n = luaL_checkinteger(L, 2);
   if (n < 0 || n > (lua_Integer)tess_stepper_size(s))
-    return lt_error(L, TESS_NOT_FOUND, "the trace has %d instructions; there "
-                    "is no position %d", (int)tess_stepper_size(s), (int)n);
+    return lt_error(L, TESS_NOT_FOUND,
+                    "the trace has %d instructions; there "
+                    "is no position %d",
+                    (int)tess_stepper_size(s), (int)n);
   lt_check(L, tess_stepper_goto(s, (uint32_t)n));
   return 0;
 }
@@ -102,8 +104,10 @@ static int alternatives(lua_State *L) {
     lua_setfield(L, -2, "probability");
     lua_seti(L, -2, i + 1);
   }
-  if (a.count <= INT64_MAX) lua_pushinteger(L, (lua_Integer)a.count);
-  else lua_pushnumber(L, (lua_Number)a.count);
+  if (a.count <= INT64_MAX)
+    lua_pushinteger(L, (lua_Integer)a.count);
+  else
+    lua_pushnumber(L, (lua_Number)a.count);
   return 2;
 }
 
@@ -113,8 +117,11 @@ static int decide(lua_State *L) {
   int64_t d[64];
   uint32_t n, invalid = 0;
   tess_stepper *s = STEPPER;
-  if (lua_isinteger(L, 2)) { d[0] = lua_tointeger(L, 2); n = 1; }
-  else n = lt_to_ints(L, 2, 64, d);
+  if (lua_isinteger(L, 2)) {
+    d[0] = lua_tointeger(L, 2);
+    n = 1;
+  } else
+    n = lt_to_ints(L, 2, 64, d);
   tess_status st = tess_stepper_decide(s, n, d, &invalid);
   if (st != TESS_REFUSED) lt_check(L, st);
   lua_pushboolean(L, st == TESS_OK);
@@ -132,13 +139,20 @@ static int stepper_tostring(lua_State *L) {
 }
 
 void lt_open_stepper(lua_State *L) {
-  static const luaL_Reg meta[] = {{"__tostring", stepper_tostring},
-                                  {"__len", size}, {NULL, NULL}};
-  static const luaL_Reg methods[] = {
-    {"next", next}, {"back", back}, {"goto_", go_to},
-    {"position", position}, {"size", size}, {"program", program},
-    {"trace", trace}, {"diff", diff}, {"instruction", instruction},
-    {"decision", decision}, {"alternatives", alternatives},
-    {"decide", decide}, {NULL, NULL}};
+  static const luaL_Reg meta[] = {
+      {"__tostring", stepper_tostring}, {"__len", size}, {NULL, NULL}};
+  static const luaL_Reg methods[] = {{"next", next},
+                                     {"back", back},
+                                     {"goto_", go_to},
+                                     {"position", position},
+                                     {"size", size},
+                                     {"program", program},
+                                     {"trace", trace},
+                                     {"diff", diff},
+                                     {"instruction", instruction},
+                                     {"decision", decision},
+                                     {"alternatives", alternatives},
+                                     {"decide", decide},
+                                     {NULL, NULL}};
   lt_class(L, LT_STEPPER, meta, methods, stepper_gc);
 }

@@ -16,7 +16,8 @@ static void put(lua_State *L, tess_tensor *t, const int64_t *at, int i) {
     lt_check(L, tess_tensor_set_int(t, at, lua_toboolean(L, i)));
   else if (lua_isinteger(L, i))
     lt_check(L, tess_tensor_set_int(t, at, lua_tointeger(L, i)));
-  else lt_check(L, tess_tensor_set(t, at, lt_number(L, i, "an element")));
+  else
+    lt_check(L, tess_tensor_set(t, at, lt_number(L, i, "an element")));
 }
 
 /* Fills element after element from nested tables, row-major. */
@@ -85,8 +86,9 @@ static int new_tensor(lua_State *L) {
   int64_t shape[MAX_DIM] = {0};
   tess_tensor *t;
   const char *first = lt_string(L, 1, "a data type, or a file,");
-  const char *file = lua_gettop(L) == 1 ? first
-                   : lua_type(L, 3) == LUA_TSTRING ? lua_tostring(L, 3) : "";
+  const char *file = lua_gettop(L) == 1              ? first
+                     : lua_type(L, 3) == LUA_TSTRING ? lua_tostring(L, 3)
+                                                     : "";
   uint64_t seed = (uint64_t)luaL_optinteger(L, 4, 0);
   if (ends_with(file, ".npy")) {
     void **b = lt_box(L, LT_TENSOR, 0);
@@ -109,8 +111,7 @@ static int new_tensor(lua_State *L) {
   lua_pop(L, 1);
   const char *how = nested ? "zeros" : luaL_optstring(L, 3, "zeros");
   void **b = lt_box(L, LT_TENSOR, 0);
-  lt_check(L, tess_tensor_new(lt_context(L), dtype, n, shape, how, seed,
-                              &t));
+  lt_check(L, tess_tensor_new(lt_context(L), dtype, n, shape, how, seed, &t));
   *b = t;
   if (nested) fill(L, t, nested, 0, shape);
   return 1;
@@ -121,8 +122,10 @@ static int new_tensor(lua_State *L) {
 static void indices(lua_State *L, tess_tensor *t, int more, int64_t *out) {
   int n = (int)tess_tensor_ndim(t), given = lua_gettop(L) - 1 - more;
   if (given != n)
-    lt_error(L, TESS_INVALID, "the tensor has %d dimension%s but is indexed "
-             "by %d", n, n == 1 ? "" : "s", given < 0 ? 0 : given);
+    lt_error(L, TESS_INVALID,
+             "the tensor has %d dimension%s but is indexed "
+             "by %d",
+             n, n == 1 ? "" : "s", given < 0 ? 0 : given);
   for (int i = 0; i < n; i++) {
     out[i] = luaL_checkinteger(L, i + 2);
     if (out[i] < 0 || out[i] >= tess_tensor_shape(t)[i])
@@ -163,8 +166,8 @@ static int copy_from(lua_State *L) {
 /* greatest absolute and relative difference */
 static int compare(lua_State *L) {
   double abs, rel;
-  lt_check(L, tess_tensor_compare(tensor(L), lt_get(L, 2, LT_TENSOR), &abs,
-                                  &rel));
+  lt_check(L,
+           tess_tensor_compare(tensor(L), lt_get(L, 2, LT_TENSOR), &abs, &rel));
   lua_pushnumber(L, abs);
   lua_pushnumber(L, rel);
   return 2;
@@ -210,7 +213,7 @@ uint32_t lt_to_tensors(lua_State *L, int i, uint32_t max, tess_tensor **out) {
   if (n > (lua_Integer)max)
     lt_error(L, TESS_LIMIT, "at most %u tensors", (unsigned)max);
   for (lua_Integer k = 1; k <= n; k++) {
-    lua_geti(L, i, k);           /* the table keeps it alive */
+    lua_geti(L, i, k); /* the table keeps it alive */
     if (!luaL_testudata(L, -1, LT_TENSOR))
       lt_error(L, TESS_TYPE, "argument %d: expected a tensor, got %s", (int)k,
                luaL_typename(L, -1));
@@ -221,12 +224,12 @@ uint32_t lt_to_tensors(lua_State *L, int i, uint32_t max, tess_tensor **out) {
 }
 
 void lt_open_tensor(lua_State *L) {
-  static const luaL_Reg meta[] = {{"__tostring", tensor_tostring},
-                                  {"__len", len}, {NULL, NULL}};
+  static const luaL_Reg meta[] = {
+      {"__tostring", tensor_tostring}, {"__len", len}, {NULL, NULL}};
   static const luaL_Reg methods[] = {
-    {"get", get}, {"set", set}, {"copy_from", copy_from},
-    {"compare", compare}, {"save", save}, {"shape", shape},
-    {"dtype", dtype}, {NULL, NULL}};
+      {"get", get},         {"set", set},   {"copy_from", copy_from},
+      {"compare", compare}, {"save", save}, {"shape", shape},
+      {"dtype", dtype},     {NULL, NULL}};
   static const luaL_Reg functions[] = {{"tensor", new_tensor}, {NULL, NULL}};
   lt_class(L, LT_TENSOR, meta, methods, tensor_gc);
   luaL_setfuncs(L, functions, 0);

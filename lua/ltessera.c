@@ -8,8 +8,11 @@
 
 /* ---- the context -------------------------------------------------------- */
 
-typedef struct lt_state { tess_context *c; int owned; } lt_state;
-static const char state_key = 0;   /* its address is the registry key */
+typedef struct lt_state {
+  tess_context *c;
+  int owned;
+} lt_state;
+static const char state_key = 0; /* its address is the registry key */
 
 static int state_gc(lua_State *L) {
   lt_state *s = lua_touserdata(L, 1);
@@ -46,7 +49,10 @@ tess_context *lt_context(lua_State *L) {
 /* ---- errors ------------------------------------------------------------- */
 
 static void set_str(lua_State *L, const char *k, const char *v) {
-  if (v && *v) { lua_pushstring(L, v); lua_setfield(L, -2, k); }
+  if (v && *v) {
+    lua_pushstring(L, v);
+    lua_setfield(L, -2, k);
+  }
 }
 
 /* Pushes "file:line: " of the Lua that called, "" where there is none: the
@@ -74,12 +80,11 @@ static void push_error(lua_State *L, tess_status code, const char *message) {
   lua_createtable(L, 0, 8);
   luaL_setmetatable(L, LT_ERROR);
   set_str(L, "code", tess_status_name(code));
-  set_str(L, "message",
-          message && *message ? message : tess_status_text(code));
+  set_str(L, "message", message && *message ? message : tess_status_text(code));
   push_where(L);
   size_t n;
   const char *where = lua_tolstring(L, -1, &n);
-  if (n > 2) {                          /* without the ": " behind it */
+  if (n > 2) { /* without the ": " behind it */
     lua_pushlstring(L, where, n - 2);
     lua_setfield(L, -3, "place");
   }
@@ -135,8 +140,8 @@ tess_status lt_status_of(lua_State *L, int i) {
   if (lua_rawequal(L, -1, -2)) {
     lua_pushliteral(L, "code");
     lua_rawget(L, i);
-    const char *code = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1)
-                                                      : "";
+    const char *code =
+        lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
     if (!strcmp(code, tess_status_name(TESS_NOMEM))) s = TESS_NOMEM;
     if (!strcmp(code, tess_status_name(TESS_CANCELLED))) s = TESS_CANCELLED;
   }
@@ -169,8 +174,14 @@ static int error_tostring(lua_State *L) {
   const char *place = error_field(L, "place");
   const char *detail = error_detail(L, 1), *where = error_field(L, "where");
   lua_pushfstring(L, "%s%s", where, error_field(L, "message"));
-  if (strncmp(where, place, strlen(place))) { lua_pushfstring(L, " (at %s)", place); lua_concat(L, 2); }
-  if (*detail) { lua_pushfstring(L, "\n%s", detail); lua_concat(L, 2); }
+  if (strncmp(where, place, strlen(place))) {
+    lua_pushfstring(L, " (at %s)", place);
+    lua_concat(L, 2);
+  }
+  if (*detail) {
+    lua_pushfstring(L, "\n%s", detail);
+    lua_concat(L, 2);
+  }
   return 1;
 }
 
@@ -199,20 +210,25 @@ static void push_own_folder(lua_State *L) {
   Dl_info info;
   const char *file = dladdr(&state_key, &info) ? info.dli_fname : NULL;
   const char *slash = file ? strrchr(file, '/') : NULL;
-  if (slash) lua_pushlstring(L, file, (size_t)(slash - file));
-  else lua_pushliteral(L, ".");
+  if (slash)
+    lua_pushlstring(L, file, (size_t)(slash - file));
+  else
+    lua_pushliteral(L, ".");
 }
 
 /* The parts written in Lua stand beside this library (in the build tree) or
  * under share/lua/5.4 (installed): make `require` find them there too. */
 static void extend_path(lua_State *L) {
-  if (lua_getglobal(L, "package") != LUA_TTABLE) { lua_pop(L, 1); return; }
+  if (lua_getglobal(L, "package") != LUA_TTABLE) {
+    lua_pop(L, 1);
+    return;
+  }
   lua_getfield(L, -1, "path");
   push_own_folder(L);
   const char *path = lua_tostring(L, -2), *dir = lua_tostring(L, -1);
   if (path && !strstr(path, dir)) {
-    lua_pushfstring(L, "%s;%s/?.lua;%s/../../../share/lua/5.4/?.lua", path,
-                    dir, dir);
+    lua_pushfstring(L, "%s;%s/?.lua;%s/../../../share/lua/5.4/?.lua", path, dir,
+                    dir);
     lua_setfield(L, -4, "path");
   }
   lua_pop(L, 3);
@@ -221,11 +237,11 @@ static void extend_path(lua_State *L) {
 static int open_module(lua_State *L) {
   static const luaL_Reg functions[] = {{"version", version}, {NULL, NULL}};
   static const luaL_Reg meta[] = {
-    {"__tostring", error_tostring}, {"__index", error_index}, {NULL, NULL}};
+      {"__tostring", error_tostring}, {"__index", error_index}, {NULL, NULL}};
   static void (*const parts[])(lua_State *) = {
-    lt_open_describe, lt_open_program, lt_open_schedule, lt_open_rv,
-    lt_open_trace, lt_open_stepper, lt_open_tensor, lt_open_kernel,
-    lt_open_space, lt_open_tune, lt_open_database};
+      lt_open_describe, lt_open_program, lt_open_schedule, lt_open_rv,
+      lt_open_trace,    lt_open_stepper, lt_open_tensor,   lt_open_kernel,
+      lt_open_space,    lt_open_tune,    lt_open_database};
   lt_class(L, LT_ERROR, meta, NULL, NULL);
   luaL_newlib(L, functions);
   set_str(L, "_VERSION", tess_version());

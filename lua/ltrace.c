@@ -54,7 +54,8 @@ static int push_inst(lua_State *L, tess_trace *t, uint32_t i) {
   tess_inst_info info;
   if (tess_trace_inst(t, i, &info) != TESS_OK) return 0;
   lua_createtable(L, 0, 7);
-  lua_pushstring(L, info.name); lua_setfield(L, -2, "name");
+  lua_pushstring(L, info.name);
+  lua_setfield(L, -2, "name");
   if (info.file && *info.file) {
     lua_pushfstring(L, "%s:%d", info.file, (int)info.line);
     lua_setfield(L, -2, "place");
@@ -73,8 +74,10 @@ static int push_inst(lua_State *L, tess_trace *t, uint32_t i) {
     }
     lua_setfield(L, -2, "decision");
   }
-  push_operands(L, t, i, "in"); lua_setfield(L, -2, "inputs");
-  push_operands(L, t, i, "attr"); lua_setfield(L, -2, "attrs");
+  push_operands(L, t, i, "in");
+  lua_setfield(L, -2, "inputs");
+  push_operands(L, t, i, "attr");
+  lua_setfield(L, -2, "attrs");
   luaL_setmetatable(L, LT_INST);
   return 1;
 }
@@ -145,12 +148,11 @@ static int replay(lua_State *L) {
   tess_program *p = lt_opt(L, 2, LT_PROGRAM);
   tess_schedule *s;
   lt_check_fields(L, 3, known);
-  tess_replay_options o = {
-    .struct_size = sizeof o,
-    .resample = lt_field_bool(L, 3, "resample", 0),
-    .repair = lt_field_bool(L, 3, "repair", 0),
-    .no_postproc = lt_field_bool(L, 3, "no_postproc", 0),
-    .seed = (uint64_t)lt_field_int(L, 3, "seed", 0)};
+  tess_replay_options o = {.struct_size = sizeof o,
+                           .resample = lt_field_bool(L, 3, "resample", 0),
+                           .repair = lt_field_bool(L, 3, "repair", 0),
+                           .no_postproc = lt_field_bool(L, 3, "no_postproc", 0),
+                           .seed = (uint64_t)lt_field_int(L, 3, "seed", 0)};
   lt_push_schedule(L, NULL);
   lt_check(L, tess_trace_replay(t, p, &o, &s));
   ((lt_sched *)lua_touserdata(L, -1))->s = s;
@@ -162,11 +164,16 @@ static int with_decision(lua_State *L) {
   tess_trace *t = lt_trace(L, 1), *made;
   lua_Integer i = luaL_checkinteger(L, 2);
   uint32_t n;
-  if (lua_isinteger(L, 3)) { d[0] = lua_tointeger(L, 3); n = 1; }
-  else n = lt_to_ints(L, 3, 64, d);
+  if (lua_isinteger(L, 3)) {
+    d[0] = lua_tointeger(L, 3);
+    n = 1;
+  } else
+    n = lt_to_ints(L, 3, 64, d);
   if (i < 1 || i > (lua_Integer)tess_trace_size(t))
-    return lt_error(L, TESS_NOT_FOUND, "the trace has %d instructions; there "
-                    "is none at %d", (int)tess_trace_size(t), (int)i);
+    return lt_error(L, TESS_NOT_FOUND,
+                    "the trace has %d instructions; there "
+                    "is none at %d",
+                    (int)tess_trace_size(t), (int)i);
   void **b = box(L);
   lt_check(L, tess_trace_with_decision(t, (uint32_t)i, n, d, &made));
   *b = made;
@@ -234,18 +241,25 @@ static int from_tvm_json(lua_State *L) {
 }
 
 void lt_open_trace(lua_State *L) {
-  static const luaL_Reg meta[] = {
-    {"__tostring", trace_lua}, {"__len", trace_len}, {"__eq", equal},
-    {NULL, NULL}};
-  static const luaL_Reg methods[] = {
-    {"lua", trace_lua}, {"json", trace_json},
-    {"to_tvm_json", trace_tvm_json}, {"bind", bind},
-    {"replay", replay}, {"with_decision", with_decision},
-    {"mutate", mutate}, {"simplify", simplify}, {"equal", equal},
-    {"stepper", stepper}, {NULL, NULL}};
-  static const luaL_Reg functions[] = {
-    {"from_json", from_json}, {"from_lua", from_lua},
-    {"from_tvm_json", from_tvm_json}, {NULL, NULL}};
+  static const luaL_Reg meta[] = {{"__tostring", trace_lua},
+                                  {"__len", trace_len},
+                                  {"__eq", equal},
+                                  {NULL, NULL}};
+  static const luaL_Reg methods[] = {{"lua", trace_lua},
+                                     {"json", trace_json},
+                                     {"to_tvm_json", trace_tvm_json},
+                                     {"bind", bind},
+                                     {"replay", replay},
+                                     {"with_decision", with_decision},
+                                     {"mutate", mutate},
+                                     {"simplify", simplify},
+                                     {"equal", equal},
+                                     {"stepper", stepper},
+                                     {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"from_json", from_json},
+                                       {"from_lua", from_lua},
+                                       {"from_tvm_json", from_tvm_json},
+                                       {NULL, NULL}};
   static const luaL_Reg inst_meta[] = {{"__tostring", inst_tostring},
                                        {NULL, NULL}};
   lt_class(L, LT_INST, inst_meta, NULL, NULL);

@@ -18,13 +18,12 @@ LT_GC(result_gc, tess_result, tess_result_free)
  * of its own. */
 typedef struct run {
   lua_State *L;
-  int failed;              /* a callback raised; its error is in SLOT_ERROR */
+  int failed; /* a callback raised; its error is in SLOT_ERROR */
   enum { QUIET, PRINT, CALL } progress;
   int tty;
 } run;
 
-enum { SLOT_STRATEGY = 1, SLOT_MODEL, SLOT_SESSION, SLOT_PROGRESS,
-       SLOT_ERROR };
+enum { SLOT_STRATEGY = 1, SLOT_MODEL, SLOT_SESSION, SLOT_PROGRESS, SLOT_ERROR };
 
 static void push_slot(const run *r, int slot) {
   lua_rawgetp(r->L, LUA_REGISTRYINDEX, r);
@@ -65,23 +64,26 @@ static void to_candidate(lua_State *L, int i, tess_candidate *c) {
   *c = (tess_candidate){0};
   lua_Integer sketch = lt_field_int(L, i, "sketch", 1);
   if (sketch < 1 || sketch > UINT32_MAX)
-    lt_error(L, TESS_INVALID, "a candidate's 'sketch' is %lld, outside of "
-             "1 .. %lld", (long long)sketch, (long long)UINT32_MAX);
+    lt_error(L, TESS_INVALID,
+             "a candidate's 'sketch' is %lld, outside of "
+             "1 .. %lld",
+             (long long)sketch, (long long)UINT32_MAX);
   c->sketch = (uint32_t)(sketch - 1);
   lua_getfield(L, i, "decisions");
   lt_table(L, -1, "the decisions of a candidate");
   lua_Integer n = luaL_len(L, -1);
   if (n < 0 || n > MAX_DECISIONS)
-    lt_error(L, TESS_LIMIT, "a candidate has at most %d integers of "
-             "decisions, not %lld", MAX_DECISIONS, (long long)n);
+    lt_error(L, TESS_LIMIT,
+             "a candidate has at most %d integers of "
+             "decisions, not %lld",
+             MAX_DECISIONS, (long long)n);
   int t = lua_gettop(L);
   int64_t *d = lua_newuserdatauv(L, sizeof *d * (size_t)(n + 1), 0);
   c->ndecisions = lt_to_ints(L, t, (uint32_t)n, d);
   c->decisions = d;
 }
 
-static void push_candidates(lua_State *L, uint32_t n,
-                            const tess_candidate *c) {
+static void push_candidates(lua_State *L, uint32_t n, const tess_candidate *c) {
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
     push_candidate(L, &c[i]);
@@ -165,7 +167,7 @@ static int session_sketches(lua_State *L) {
 /* What a protected callback works on. */
 typedef struct task {
   run *r;
-  int slot;                /* of the strategy or model */
+  int slot; /* of the strategy or model */
   const char *method;
   uint32_t n, *got;
   const tess_candidate *in;
@@ -183,7 +185,7 @@ static int status_of(lua_State *L) {
 /* What the error at the top means; the first that is no interrupt is kept. */
 static tess_status take_error(run *r) {
   lua_State *L = r->L;
-  lua_pushcfunction(L, status_of);      /* protected: it takes memory */
+  lua_pushcfunction(L, status_of); /* protected: it takes memory */
   lua_pushvalue(L, -2);
   int bad = lua_pcall(L, 1, 1, 0);
   tess_status s = bad ? TESS_NOMEM : (tess_status)lua_tointeger(L, -1);
@@ -252,17 +254,20 @@ static void read_scores(lua_State *L, task *t) {
 static int protected_call(lua_State *L) {
   task *t = lua_touserdata(L, 1);
   if (lua_getfield(L, 2, t->method) != LUA_TFUNCTION) {
-    if (!strcmp(t->method, "observe") || !strcmp(t->method, "update"))
-      return 0;
+    if (!strcmp(t->method, "observe") || !strcmp(t->method, "update")) return 0;
     return lt_error(L, TESS_TYPE, "there is no function '%s'", t->method);
   }
   lua_pushvalue(L, 2);
   lua_pushvalue(L, 3);
-  if (t->got) lua_pushinteger(L, t->n);
-  else push_candidates(L, t->n, t->in);
+  if (t->got)
+    lua_pushinteger(L, t->n);
+  else
+    push_candidates(L, t->n, t->in);
   lua_call(L, 3, 1);
-  if (t->got) read_proposals(L, t);
-  else if (t->score) read_scores(L, t);
+  if (t->got)
+    read_proposals(L, t);
+  else if (t->score)
+    read_scores(L, t);
   return 0;
 }
 
@@ -270,23 +275,31 @@ static tess_status propose(void *ud, tess_session *s, uint32_t n,
                            tess_candidate *out, uint32_t *got) {
   run *r = ud;
   *got = 0;
-  task t = {.r = r, .slot = SLOT_STRATEGY, .method = "propose", .n = n,
-            .got = got, .out = out};
+  task t = {.r = r,
+            .slot = SLOT_STRATEGY,
+            .method = "propose",
+            .n = n,
+            .got = got,
+            .out = out};
   return invoke(&t, s);
 }
 
 static tess_status observe(void *ud, tess_session *s, uint32_t n,
                            const tess_candidate *c) {
   run *r = ud;
-  task t = {.r = r, .slot = SLOT_STRATEGY, .method = "observe", .n = n,
-            .in = c};
+  task t = {
+      .r = r, .slot = SLOT_STRATEGY, .method = "observe", .n = n, .in = c};
   return invoke(&t, s);
 }
 
 static tess_status predict(void *ud, tess_session *s, uint32_t n,
                            const tess_candidate *c, double *score) {
   run *r = ud;
-  task t = {.r = r, .slot = SLOT_MODEL, .method = "predict", .n = n, .in = c,
+  task t = {.r = r,
+            .slot = SLOT_MODEL,
+            .method = "predict",
+            .n = n,
+            .in = c,
             .score = score};
   return invoke(&t, s);
 }
@@ -300,18 +313,26 @@ static tess_status update(void *ud, tess_session *s, uint32_t n,
 
 /* ---- progress ----------------------------------------------------------- */
 
-static int call_progress(lua_State *L) {  /* 1: progress, 2: function or nil */
+static int call_progress(lua_State *L) { /* 1: progress, 2: function or nil */
   const tess_progress *p = lua_touserdata(L, 1);
   if (lua_isnil(L, 2)) return 0;
   lua_createtable(L, 0, 8);
-  lua_pushinteger(L, p->trials); lua_setfield(L, -2, "trials");
-  lua_pushinteger(L, p->max_trials); lua_setfield(L, -2, "max_trials");
-  lua_pushinteger(L, p->failed); lua_setfield(L, -2, "failed");
-  lua_pushnumber(L, p->best_seconds); lua_setfield(L, -2, "best");
-  lua_pushnumber(L, p->gflops); lua_setfield(L, -2, "gflops");
-  lua_pushnumber(L, p->elapsed); lua_setfield(L, -2, "elapsed");
-  lua_pushnumber(L, p->eta); lua_setfield(L, -2, "eta");
-  lua_pushstring(L, p->text); lua_setfield(L, -2, "text");
+  lua_pushinteger(L, p->trials);
+  lua_setfield(L, -2, "trials");
+  lua_pushinteger(L, p->max_trials);
+  lua_setfield(L, -2, "max_trials");
+  lua_pushinteger(L, p->failed);
+  lua_setfield(L, -2, "failed");
+  lua_pushnumber(L, p->best_seconds);
+  lua_setfield(L, -2, "best");
+  lua_pushnumber(L, p->gflops);
+  lua_setfield(L, -2, "gflops");
+  lua_pushnumber(L, p->elapsed);
+  lua_setfield(L, -2, "elapsed");
+  lua_pushnumber(L, p->eta);
+  lua_setfield(L, -2, "eta");
+  lua_pushstring(L, p->text);
+  lua_setfield(L, -2, "text");
   lua_call(L, 1, 1);
   return 1;
 }
@@ -324,29 +345,40 @@ static int progress(void *ud, const tess_progress *p) {
   lua_State *L = r->L;
   int stop = 0;
   if (r->progress == PRINT) {
-    if (r->tty) fprintf(stderr, "\r\033[K%s", p->text);
-    else fprintf(stderr, "%s\n", p->text);
+    if (r->tty)
+      fprintf(stderr, "\r\033[K%s", p->text);
+    else
+      fprintf(stderr, "%s\n", p->text);
     fflush(stderr);
   }
   if (!lua_checkstack(L, 16)) return 1;
   lua_pushcfunction(L, call_progress);
   lua_pushlightuserdata(L, (void *)p);
-  if (r->progress == CALL) push_slot(r, SLOT_PROGRESS);
-  else lua_pushnil(L);
-  if (lua_pcall(L, 2, 1, 0) != LUA_OK) take_error(r), stop = 1;
-  else stop = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
+  if (r->progress == CALL)
+    push_slot(r, SLOT_PROGRESS);
+  else
+    lua_pushnil(L);
+  if (lua_pcall(L, 2, 1, 0) != LUA_OK)
+    take_error(r), stop = 1;
+  else
+    stop = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
   lua_pop(L, 1);
   return stop;
 }
 
 static void read_progress(run *r) {
   lua_State *L = r->L;
-  if (lua_istable(L, 2)) lua_getfield(L, 2, "progress");
-  else lua_pushnil(L);
+  if (lua_istable(L, 2))
+    lua_getfield(L, 2, "progress");
+  else
+    lua_pushnil(L);
   r->tty = isatty(2);
   r->progress = lua_toboolean(L, -1) ? PRINT : QUIET;
-  if (lua_isfunction(L, -1)) { set_slot(r, SLOT_PROGRESS); r->progress = CALL; }
-  else lua_pop(L, 1);
+  if (lua_isfunction(L, -1)) {
+    set_slot(r, SLOT_PROGRESS);
+    r->progress = CALL;
+  } else
+    lua_pop(L, 1);
 }
 
 static int nothing(lua_State *L) { return (void)L, 0; }
@@ -361,9 +393,10 @@ static void absorb_interrupt(lua_State *L) {
 /* ---- tune --------------------------------------------------------------- */
 
 static const char *const options[] = {
-  "target", "trials", "seed", "space", "strategy", "cost_model", "database",
-  "progress", "batch", "threads", "kernel_threads", "min_time", "timeout",
-  "deadline", "on_error", "check", NULL};
+    "target",         "trials",   "seed",     "space",    "strategy",
+    "cost_model",     "database", "progress", "batch",    "threads",
+    "kernel_threads", "min_time", "timeout",  "deadline", "on_error",
+    "check",          NULL};
 
 static int one_of(lua_State *L, const char *k, const char *const *words) {
   const char *w = lt_field_str(L, 2, k, words[0]);
@@ -406,13 +439,17 @@ static void read_options(lua_State *L, run *r, tess_tune_options *o) {
  * nil. */
 static int pluggable(run *r, const char *k, int slot, const char **name) {
   lua_State *L = r->L;
-  int type = lua_istable(L, 2) ? lua_getfield(L, 2, k)
-                               : (lua_pushnil(L), LUA_TNIL);
-  if (type == LUA_TTABLE) { set_slot(r, slot); return 1; }
-  if (type == LUA_TSTRING) *name = lua_tostring(L, -1);
+  int type =
+      lua_istable(L, 2) ? lua_getfield(L, 2, k) : (lua_pushnil(L), LUA_TNIL);
+  if (type == LUA_TTABLE) {
+    set_slot(r, slot);
+    return 1;
+  }
+  if (type == LUA_TSTRING)
+    *name = lua_tostring(L, -1);
   else if (type != LUA_TNIL)
-    lt_error(L, TESS_TYPE, "option '%s': expected a name or a table, got %s",
-             k, luaL_typename(L, -1));
+    lt_error(L, TESS_TYPE, "option '%s': expected a name or a table, got %s", k,
+             luaL_typename(L, -1));
   return 0;
 }
 
@@ -425,13 +462,15 @@ static int tune(lua_State *L) {
   tess_program *p = lt_program(L, 1);
   lt_check_fields(L, 2, options);
   tess_space *space = lt_get(L, 3, LT_SPACE);
-  if (lua_istable(L, 2)) lua_getfield(L, 2, "target");
-  else lua_pushnil(L);
+  if (lua_istable(L, 2))
+    lua_getfield(L, 2, "target");
+  else
+    lua_pushnil(L);
   tess_target *target = lt_to_target(L, 4);
   read_options(L, &r, &o);
   tess_strategy strategy = {"lua", propose, observe, NULL, &r};
   tess_cost_model model = {"lua", predict, update, NULL, &r};
-  lua_createtable(L, SLOT_ERROR, 0);    /* callbacks need no memory to fill */
+  lua_createtable(L, SLOT_ERROR, 0); /* callbacks need no memory to fill */
   lua_rawsetp(L, LUA_REGISTRYINDEX, &r);
   if (pluggable(&r, "strategy", SLOT_STRATEGY, &o.strategy))
     o.custom_strategy = &strategy;
@@ -461,8 +500,10 @@ static int tune(lua_State *L) {
 static tess_result *result(lua_State *L) { return lt_get(L, 1, LT_RESULT); }
 
 static int push_number_or_nil(lua_State *L, double v) {
-  if (v > 0 && v < 1e300) lua_pushnumber(L, v);
-  else lua_pushnil(L);
+  if (v > 0 && v < 1e300)
+    lua_pushnumber(L, v);
+  else
+    lua_pushnil(L);
   return 1;
 }
 
@@ -532,9 +573,10 @@ static int result_tostring(lua_State *L) {
   char text[200];
   lt_check(L, tess_result_get(result(L), &r));
   if (r.latency > 0 && r.latency < 1e300)
-    snprintf(text, sizeof text, "%.3f ms, %.1f GFLOP/s after %u trials (%u "
-             "failed)", r.latency * 1e3, r.gflops, (unsigned)r.trials,
-             (unsigned)r.failed);
+    snprintf(text, sizeof text,
+             "%.3f ms, %.1f GFLOP/s after %u trials (%u "
+             "failed)",
+             r.latency * 1e3, r.gflops, (unsigned)r.trials, (unsigned)r.failed);
   else
     snprintf(text, sizeof text, "nothing valid found in %u trials",
              (unsigned)r.trials);
@@ -546,13 +588,12 @@ static int result_tostring(lua_State *L) {
 
 void lt_open_tune(lua_State *L) {
   static const luaL_Reg session_methods[] = {
-    {"draw", session_draw}, {"mutate", session_mutate},
-    {"cross", session_cross}, {"seen", session_seen},
-    {"unit", session_unit}, {"predict", session_predict},
-    {"sketches", session_sketches}, {NULL, NULL}};
+      {"draw", session_draw},         {"mutate", session_mutate},
+      {"cross", session_cross},       {"seen", session_seen},
+      {"unit", session_unit},         {"predict", session_predict},
+      {"sketches", session_sketches}, {NULL, NULL}};
   static const luaL_Reg result_meta[] = {
-    {"__index", result_index}, {"__tostring", result_tostring},
-    {NULL, NULL}};
+      {"__index", result_index}, {"__tostring", result_tostring}, {NULL, NULL}};
   lt_class(L, LT_SESSION, NULL, session_methods, NULL);
   lt_class(L, LT_RESULT, result_meta, NULL, result_gc);
   lua_getfield(L, -1, "_core");

@@ -15,15 +15,17 @@
 #include <unistd.h>
 
 static const char usage[] =
-  "usage: tessera FILE.lua [ARG...]   run a script\n"
-  "       tessera                     a prompt\n"
-  "       tessera tune FILE.lua [--trials N] [--target T] [--strategy S]\n"
-  "               [--cost-model M] [--db F] [--seed N] [--threads N] [--json]\n"
-  "       tessera step FILE [--program FILE.lua]\n"
-  "       tessera show FILE [--program FILE.lua]\n"
-  "       tessera db FILE\n"
-  "       tessera doc [NAME]\n"
-  "--verbose with any of them: errors with the program and the place marked\n";
+    "usage: tessera FILE.lua [ARG...]   run a script\n"
+    "       tessera                     a prompt\n"
+    "       tessera tune FILE.lua [--trials N] [--target T] [--strategy S]\n"
+    "               [--cost-model M] [--db F] [--seed N] [--threads N] "
+    "[--json]\n"
+    "       tessera step FILE [--program FILE.lua]\n"
+    "       tessera show FILE [--program FILE.lua]\n"
+    "       tessera db FILE\n"
+    "       tessera doc [NAME]\n"
+    "--verbose with any of them: errors with the program and the place "
+    "marked\n";
 
 /* ---- interrupts --------------------------------------------------------- */
 
@@ -31,7 +33,7 @@ static const char usage[] =
 static struct {
   lua_State *L;
   tess_context *c;
-  int command;    /* not a user's script: no place in it is worth telling */
+  int command; /* not a user's script: no place in it is worth telling */
 } running;
 
 static void stop_lua(lua_State *L, lua_Debug *ar) {
@@ -203,9 +205,12 @@ static int run_command(lua_State *L, int argc, char **argv, int i) {
   int handler = lua_gettop(L) - 1;
   push_args(L, argc, argv, i + 1);
   lua_createtable(L, 0, 3);
-  lua_pushcfunction(L, read_line); lua_setfield(L, -2, "read_line");
-  lua_pushboolean(L, isatty(0)); lua_setfield(L, -2, "terminal");
-  lua_pushboolean(L, main_options.verbose); lua_setfield(L, -2, "verbose");
+  lua_pushcfunction(L, read_line);
+  lua_setfield(L, -2, "read_line");
+  lua_pushboolean(L, isatty(0));
+  lua_setfield(L, -2, "terminal");
+  lua_pushboolean(L, main_options.verbose);
+  lua_setfield(L, -2, "verbose");
   running.command = 1;
   main_catch_interrupts(1);
   int bad = lua_pcall(L, 2, 1, handler);
@@ -231,8 +236,10 @@ static int wants_help(int argc, char **argv) {
 }
 
 static void unknown_option(const char *option) {
-  fprintf(stderr, "tessera: unknown option %s (tessera --help says what "
-          "there is)\n", option);
+  fprintf(stderr,
+          "tessera: unknown option %s (tessera --help says what "
+          "there is)\n",
+          option);
 }
 
 /* Options before the script or sub-command; the index of what follows, or
@@ -243,8 +250,10 @@ static int read_options(int *argc, char **argv) {
   for (int i = 1; i < *argc; i++) {
     int plain = argv[i][0] != '-' || !argv[i][1];
     int ours = !command || is_command(argv[command]);
-    if (ours && !strcmp(argv[i], "--verbose")) main_options.verbose = 1;
-    else argv[n++] = argv[i];
+    if (ours && !strcmp(argv[i], "--verbose"))
+      main_options.verbose = 1;
+    else
+      argv[n++] = argv[i];
     if (!command && plain) command = n - 1;
   }
   *argc = n;
@@ -276,11 +285,14 @@ static int run_in_state(int argc, char **argv, int at) {
   if (!L) return tess_context_free(c), out_of_memory();
   running.L = L;
   running.c = c;
-  signal(SIGXFSZ, SIG_IGN);   /* a write over the limit fails, as on a full
-                               * disk, instead of ending the process */
-  if (!at) status = main_prompt(L);
-  else if (is_command(argv[at])) status = run_command(L, argc, argv, at);
-  else status = run_script(L, argc, argv, at);
+  signal(SIGXFSZ, SIG_IGN); /* a write over the limit fails, as on a full
+                             * disk, instead of ending the process */
+  if (!at)
+    status = main_prompt(L);
+  else if (is_command(argv[at]))
+    status = run_command(L, argc, argv, at);
+  else
+    status = run_script(L, argc, argv, at);
   lua_close(L);
   tess_context_free(c);
   return status;

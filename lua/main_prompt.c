@@ -16,7 +16,10 @@ static char *plain_line(void) {
   char *line = NULL;
   size_t cap = 0;
   ssize_t n = getline(&line, &cap, stdin);
-  if (n < 0) { free(line); return NULL; }
+  if (n < 0) {
+    free(line);
+    return NULL;
+  }
   if (n > 0 && line[n - 1] == '\n') line[n - 1] = '\0';
   return line;
 }
@@ -34,9 +37,12 @@ static const char *history_file(void) {
   static char path[4096];
   const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
   if (path[0]) return path;
-  if (state && *state) snprintf(path, sizeof path, "%s/tessera", state);
-  else if (home) snprintf(path, sizeof path, "%s/.local/state/tessera", home);
-  else return "";
+  if (state && *state)
+    snprintf(path, sizeof path, "%s/tessera", state);
+  else if (home)
+    snprintf(path, sizeof path, "%s/.local/state/tessera", home);
+  else
+    return "";
   for (char *s = strchr(path + 1, '/'); s; s = strchr(s + 1, '/')) {
     *s = '\0';
     mkdir(path, 0700);
@@ -144,8 +150,7 @@ static int load_input(lua_State *L) {
 
 static int message(lua_State *L) {
   luaL_tolstring(L, 1, NULL);
-  if (main_options.verbose)
-    luaL_traceback(L, L, lua_tostring(L, -1), 1);
+  if (main_options.verbose) luaL_traceback(L, L, lua_tostring(L, -1), 1);
   return 1;
 }
 
@@ -169,10 +174,10 @@ int main_prompt(lua_State *L) {
   lua_setglobal(L, "ts");
   if (isatty(0)) {
     printf("Tessera %s  (ts is the module; Ctrl-D leaves)\n", tess_version());
-    rl_readline_name = (char *)(uintptr_t)"tessera";
+    rl_readline_name = (char *)(uintptr_t) "tessera";
     rl_attempted_completion_function = complete;
     rl_basic_word_break_characters =
-      (char *)(uintptr_t)" \t\n\"\\'`@$><=;|&{(+-*/,";
+        (char *)(uintptr_t) " \t\n\"\\'`@$><=;|&{(+-*/,";
     read_history(history_file());
   }
   for (int status; lua_settop(L, 0), (status = load_input(L)) >= 0;) {
@@ -183,7 +188,10 @@ int main_prompt(lua_State *L) {
       main_catch_interrupts(1);
       status = lua_pcall(L, 0, LUA_MULTRET, 1);
       main_catch_interrupts(0);
-      if (status == LUA_OK) { print_results(L, f); continue; }
+      if (status == LUA_OK) {
+        print_results(L, f);
+        continue;
+      }
     }
     fprintf(stderr, "%s\n", luaL_tolstring(L, -1, NULL));
     failed = 1;

@@ -220,8 +220,8 @@ static tess_status check_apart(call *x) {
           (is_written(x, k) || is_written(x, i)))
         return ctx_fail(x->c, TESS_INVALID,
                         "arguments %u, '%s', and %u, '%s', share memory, and "
-                        "one of them is written", k + 1, param_name(x, k),
-                        i + 1, param_name(x, i));
+                        "one of them is written",
+                        k + 1, param_name(x, k), i + 1, param_name(x, i));
   return TESS_OK;
 }
 

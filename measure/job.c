@@ -130,8 +130,7 @@ static tess_status put(void *ud) {
   switch (w->what) {
   case JOB_PROGRAM:
     return put_program(j, place_of(&j->programs, w->key), w->bytes);
-  case JOB_TRACE:
-    return put_trace(j, place_of(&j->traces, w->key), w->bytes);
+  case JOB_TRACE: return put_trace(j, place_of(&j->traces, w->key), w->bytes);
   default: return err_set(&j->err, TESS_INFRA, "an unknown thing was put");
   }
 }

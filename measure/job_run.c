@@ -177,8 +177,7 @@ static tess_status convert(running *w, kernel *k, uint32_t i) {
   bench *b = &j->bench;
   if (!w->code[i].convert) return TESS_OK;
   k->args = arena_alloc(&j->scratch, b->n * sizeof *k->args);
-  int32_t status =
-      bundle_convert(&w->code[i], b->args, &b->rt.rt, &w->made[i]);
+  int32_t status = bundle_convert(&w->code[i], b->args, &b->rt.rt, &w->made[i]);
   return status ? launch_failed(j, status) : TESS_OK;
 }
 

@@ -16,7 +16,7 @@ typedef struct asking {
   const job_run *run;
   measure_result *out;
   job_times times;
-  job_reference *reference; /* it is what is asked for, not a run */
+  job_reference *reference;             /* it is what is asked for, not a run */
   measure_result here[JOB_MAX_KERNELS]; /* in process: as the job made them */
 } asking;
 
@@ -150,8 +150,7 @@ static tess_status ask_here(asking *a) {
   r.has_reference = a->task->has_reference;
   r.reference = (job_bytes){a->task->reference.v, a->task->reference.n};
   job_do_run(j, &r, a->here, &a->times);
-  for (uint32_t i = 0; i < r.n; i++)
-    copy_result(p, &a->out[i], &a->here[i]);
+  for (uint32_t i = 0; i < r.n; i++) copy_result(p, &a->out[i], &a->here[i]);
   return TESS_OK;
 }
 

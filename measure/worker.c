@@ -247,8 +247,8 @@ tess_status worker_send(worker *w, frame_type type, const strbuf *body) {
   if (body->bad) return TESS_NOMEM;
   if (body->n > FRAME_MAX) return TESS_INFRA;
   frame_put_head(head, type, body->n ? body->v : "", body->n);
-  bool sent = send_all(w->fd, head, sizeof head) &&
-              send_all(w->fd, body->v, body->n);
+  bool sent =
+      send_all(w->fd, head, sizeof head) && send_all(w->fd, body->v, body->n);
   return sent ? TESS_OK : TESS_INFRA;
 }
 

@@ -169,8 +169,8 @@ static factor_count ways_to_part(uint32_t power, uint32_t parts, uint32_t pos,
   return deals(some, parts - pos) * deals(power - some, pos);
 }
 
-static factor_count ways_with_part(uint32_t power, uint32_t parts,
-                                   uint32_t pos, uint32_t least) {
+static factor_count ways_with_part(uint32_t power, uint32_t parts, uint32_t pos,
+                                   uint32_t least) {
   factor_count ways = 0;
   for (uint32_t some = least; some <= power; some++)
     ways += ways_to_part(power, parts, pos, some);
@@ -181,8 +181,8 @@ factor_count factor_part_ways(const factor_primes *x, uint32_t parts,
                               uint32_t pos, int64_t inner) {
   factor_count ways = 1;
   for (uint32_t i = 0; i < x->n; i++)
-    ways *= ways_with_part(x->power[i], parts, pos,
-                           power_in(inner, x->prime[i]));
+    ways *=
+        ways_with_part(x->power[i], parts, pos, power_in(inner, x->prime[i]));
   return ways;
 }
 

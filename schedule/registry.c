@@ -21,7 +21,7 @@ const sch_prim *sch_find_prim(const char *name) {
 
 const char *sch_reason_name(sch_reason r) {
   static const char *const names[] = {
-    "NONE",
+      "NONE",
 #define REFUSAL(name, text) #name,
 #include "schedule/refusals.def"
 #undef REFUSAL

@@ -192,8 +192,7 @@ bool sch_domain_fits(sch_state *s, ir_stmt at, ir_var v, ir_expr lo,
 static bool domain_fits(sch_state *s, ir_stmt at, ir_var v, ir_expr lo,
                         ir_expr extent, ir_subst *values, ir_stmt because) {
   ir_expr a = ir_subst_expr(values, lo), n = ir_subst_expr(values, extent);
-  return (a == lo && n == extent) ||
-         sch_domain_fits(s, at, v, a, n, because);
+  return (a == lo && n == extent) || sch_domain_fits(s, at, v, a, n, because);
 }
 
 bool sch_domains_fit(sch_state *s, ir_stmt top, ir_subst *values,

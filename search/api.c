@@ -17,8 +17,7 @@ static tess_status check_time(tess_context *c, const char *name, double t) {
                   name, t);
 }
 
-static tess_status check_options(tess_context *c,
-                                 const tess_tune_options *o) {
+static tess_status check_options(tess_context *c, const tess_tune_options *o) {
   tess_status s = check_count(c, "trials", o->trials, TESS_MAX_TRIALS);
   if (!s) s = check_count(c, "batch", o->batch, TESS_MAX_BATCH);
   if (!s) s = check_count(c, "threads", o->threads, TESS_MAX_THREADS);
@@ -40,10 +39,11 @@ static tess_status read_options(tess_context *c, const tess_tune_options *in,
                                 tess_target *target, tess_tune_options *o) {
   *o = (tess_tune_options){.struct_size = sizeof *o};
   if (in) {
-    if (in->struct_size < sizeof in->struct_size ||
-        in->struct_size > sizeof *o)
-      return ctx_fail(c, TESS_INVALID, "tune options: struct_size %u is "
-                      "unknown", in->struct_size);
+    if (in->struct_size < sizeof in->struct_size || in->struct_size > sizeof *o)
+      return ctx_fail(c, TESS_INVALID,
+                      "tune options: struct_size %u is "
+                      "unknown",
+                      in->struct_size);
     memcpy(o, in, in->struct_size);
   }
   if (!o->trials) o->trials = 256;
@@ -79,8 +79,8 @@ typedef struct tune_work {
 
 static const measure_ledger *pool_ledger(tess_context *c) {
   measure_pool *pool;
-  return measure_context_pool(c, &pool) == TESS_OK
-           ? measure_get_ledger(pool) : NULL;
+  return measure_context_pool(c, &pool) == TESS_OK ? measure_get_ledger(pool)
+                                                   : NULL;
 }
 
 static tess_status prepare(tune_work *w, const tess_tune_options *o) {
@@ -99,7 +99,8 @@ static tess_status prepare(tune_work *w, const tess_tune_options *o) {
   s = space_write(w->space, w->p, w->target, &w->k);
   w->sketch_seconds = tune_now() - start;
   if (s == TESS_OK && w->k.trace.n == 0)
-    s = ctx_fail(w->c, TESS_NOT_FOUND, "the space has no sketch for this "
+    s = ctx_fail(w->c, TESS_NOT_FOUND,
+                 "the space has no sketch for this "
                  "program");
   if (s != TESS_OK) return s;
   return measurer_open(w->c, w->p, tess_target_text(w->target), &policy,
@@ -111,18 +112,22 @@ static tess_status run(tune_work *w, const tess_tune_options *o,
   tess_status s = prepare(w, o);
   bool cancelled = s == TESS_CANCELLED;
   if (s != TESS_OK && !cancelled) return s;
-  tune_setup setup = {
-    .c = w->c, .program = w->p, .target = tess_target_text(w->target),
-    .nsketch = w->k.trace.n, .sketch = w->k.trace.v, .o = &w->o,
-    .policy = str_get(&w->policy), .measurer = &w->measurer,
-    .sketch_seconds = w->sketch_seconds, .cancelled = cancelled,
-    .ledger = pool_ledger(w->c)};
+  tune_setup setup = {.c = w->c,
+                      .program = w->p,
+                      .target = tess_target_text(w->target),
+                      .nsketch = w->k.trace.n,
+                      .sketch = w->k.trace.v,
+                      .o = &w->o,
+                      .policy = str_get(&w->policy),
+                      .measurer = &w->measurer,
+                      .sketch_seconds = w->sketch_seconds,
+                      .cancelled = cancelled,
+                      .ledger = pool_ledger(w->c)};
   return tune_run(&setup, out);
 }
 
-tess_status tess_tune(tess_program *p, tess_target *target,
-                      tess_space *space, const tess_tune_options *o,
-                      tess_result **out) {
+tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
+                      const tess_tune_options *o, tess_result **out) {
   tune_work w = {.c = p->c, .p = p, .target = target, .space = space};
   *out = NULL;
   ctx_clear(w.c);

@@ -4,27 +4,27 @@
 #include "vm/intrin.h"
 
 static const char schema[] =
-  "PRAGMA journal_mode = WAL;"
-  "BEGIN IMMEDIATE;"
-  "CREATE TABLE IF NOT EXISTS meta ("
-  "  key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
-  "INSERT OR IGNORE INTO meta VALUES ('schema', '1');"
-  "CREATE TABLE IF NOT EXISTS workload ("
-  "  hash INTEGER PRIMARY KEY, name TEXT NOT NULL, program BLOB NOT NULL);"
-  "CREATE TABLE IF NOT EXISTS record ("
-  "  id INTEGER PRIMARY KEY, workload INTEGER NOT NULL REFERENCES workload,"
-  "  target TEXT NOT NULL, policy TEXT NOT NULL, engine TEXT NOT NULL,"
-  "  sketch INTEGER NOT NULL, decisions BLOB NOT NULL, status TEXT NOT NULL,"
-  "  message TEXT NOT NULL, seconds REAL, samples BLOB NOT NULL,"
-  "  program_hash INTEGER NOT NULL, trace TEXT NOT NULL,"
-  "  stored_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ')));"
-  "CREATE INDEX IF NOT EXISTS record_key ON record"
-  "  (workload, target, policy);"
-  "CREATE TABLE IF NOT EXISTS session ("
-  "  workload INTEGER NOT NULL, target TEXT NOT NULL, policy TEXT NOT NULL,"
-  "  seed INTEGER NOT NULL, next INTEGER NOT NULL,"
-  "  PRIMARY KEY (workload, target, policy, seed)) WITHOUT ROWID;"
-  "COMMIT;";
+    "PRAGMA journal_mode = WAL;"
+    "BEGIN IMMEDIATE;"
+    "CREATE TABLE IF NOT EXISTS meta ("
+    "  key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+    "INSERT OR IGNORE INTO meta VALUES ('schema', '1');"
+    "CREATE TABLE IF NOT EXISTS workload ("
+    "  hash INTEGER PRIMARY KEY, name TEXT NOT NULL, program BLOB NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS record ("
+    "  id INTEGER PRIMARY KEY, workload INTEGER NOT NULL REFERENCES workload,"
+    "  target TEXT NOT NULL, policy TEXT NOT NULL, engine TEXT NOT NULL,"
+    "  sketch INTEGER NOT NULL, decisions BLOB NOT NULL, status TEXT NOT NULL,"
+    "  message TEXT NOT NULL, seconds REAL, samples BLOB NOT NULL,"
+    "  program_hash INTEGER NOT NULL, trace TEXT NOT NULL,"
+    "  stored_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ')));"
+    "CREATE INDEX IF NOT EXISTS record_key ON record"
+    "  (workload, target, policy);"
+    "CREATE TABLE IF NOT EXISTS session ("
+    "  workload INTEGER NOT NULL, target TEXT NOT NULL, policy TEXT NOT NULL,"
+    "  seed INTEGER NOT NULL, next INTEGER NOT NULL,"
+    "  PRIMARY KEY (workload, target, policy, seed)) WITHOUT ROWID;"
+    "COMMIT;";
 
 /* Why the system refused to read or write.  (Opening is tried in several
  * ways, the last of which says little.) */
@@ -39,10 +39,9 @@ tess_status database_fail(const database *d, const char *what) {
   int code = sqlite3_errcode(d->db);
   bool nomem = code == SQLITE_NOMEM || code == SQLITE_IOERR_NOMEM;
   const char *why = system_says(d->db, code);
-  return ctx_fail(d->c, nomem ? TESS_NOMEM : TESS_IO,
-                  "database %s: %s: %s%s%s%s", d->path, what,
-                  sqlite3_errmsg(d->db), *why ? " (" : "", why,
-                  *why ? ")" : "");
+  return ctx_fail(
+      d->c, nomem ? TESS_NOMEM : TESS_IO, "database %s: %s: %s%s%s%s", d->path,
+      what, sqlite3_errmsg(d->db), *why ? " (" : "", why, *why ? ")" : "");
 }
 
 /* ---- opening ------------------------------------------------------------ */
@@ -54,19 +53,23 @@ static tess_status foreign(const database *d) {
 
 static tess_status check_version(database *d) {
   sqlite3_stmt *q = NULL;
-  int code = sqlite3_prepare_v2(d->db, "SELECT value FROM meta WHERE key = "
-                                "'schema'", -1, &q, NULL);
-  if (code == SQLITE_ERROR) return foreign(d);       /* no such table */
+  int code = sqlite3_prepare_v2(d->db,
+                                "SELECT value FROM meta WHERE key = "
+                                "'schema'",
+                                -1, &q, NULL);
+  if (code == SQLITE_ERROR) return foreign(d); /* no such table */
   if (code == SQLITE_OK) code = sqlite3_step(q);
   int64_t version = code == SQLITE_ROW ? sqlite3_column_int64(q, 0) : 0;
-  tess_status s = code == SQLITE_ROW    ? TESS_OK
-                  : code == SQLITE_DONE ? foreign(d)
-                                        : database_fail(d, "reading its version");
+  tess_status s = code == SQLITE_ROW ? TESS_OK
+                  : code == SQLITE_DONE
+                      ? foreign(d)
+                      : database_fail(d, "reading its version");
   sqlite3_finalize(q);
   if (s != TESS_OK || version == DATABASE_SCHEMA) return s;
-  return ctx_fail(d->c, TESS_UNSUPPORTED, "database %s has version %lld; this "
-                  "program knows version %d", d->path, (long long)version,
-                  DATABASE_SCHEMA);
+  return ctx_fail(d->c, TESS_UNSUPPORTED,
+                  "database %s has version %lld; this "
+                  "program knows version %d",
+                  d->path, (long long)version, DATABASE_SCHEMA);
 }
 
 /* Whether nothing is in it yet; a new file, or an empty one. */
@@ -89,10 +92,10 @@ static tess_status run(database *d, const char *sql, const char *what) {
 /* What is there and not known to be ours is not written. */
 static tess_status open_file(database *d) {
   bool make;
-  if (!*d->path)                /* SQLite would make one in memory */
+  if (!*d->path) /* SQLite would make one in memory */
     return ctx_fail(d->c, TESS_INVALID, "a database needs a file");
-  int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-              SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
+              SQLITE_OPEN_EXRESCODE;
   if (sqlite3_open_v2(d->path, &d->db, flags, NULL) != SQLITE_OK)
     return database_fail(d, "opening");
   sqlite3_busy_timeout(d->db, 30000);
@@ -136,8 +139,7 @@ void tess_database_free(tess_database *d) {
 /* ---- writing ------------------------------------------------------------ */
 
 static tess_status prepare(database *d, const char *sql, sqlite3_stmt **q) {
-  if (sqlite3_prepare_v2(d->db, sql, -1, q, NULL) == SQLITE_OK)
-    return TESS_OK;
+  if (sqlite3_prepare_v2(d->db, sql, -1, q, NULL) == SQLITE_OK) return TESS_OK;
   return database_fail(d, "preparing a statement");
 }
 
@@ -172,7 +174,7 @@ static tess_status read_workload(database *d, uint64_t hash,
   sqlite3_stmt *q;
   *out = NULL;
   tess_status s =
-    prepare(d, "SELECT program FROM workload WHERE hash = ?1", &q);
+      prepare(d, "SELECT program FROM workload WHERE hash = ?1", &q);
   if (s != TESS_OK) return s;
   sqlite3_bind_int64(q, 1, (sqlite3_int64)hash);
   if (sqlite3_step(q) == SQLITE_ROW)
@@ -191,8 +193,11 @@ static tess_status save(void *ud) {
 
 static tess_status write_workload(storing *w) {
   sqlite3_stmt *q;
-  tess_status s = prepare(w->d, "INSERT INTO workload VALUES (?1, ?2, ?3) "
-    "ON CONFLICT DO UPDATE SET program = excluded.program", &q);
+  tess_status s =
+      prepare(w->d,
+              "INSERT INTO workload VALUES (?1, ?2, ?3) "
+              "ON CONFLICT DO UPDATE SET program = excluded.program",
+              &q);
   if (s != TESS_OK) return s;
   sqlite3_bind_int64(q, 1, (sqlite3_int64)w->k->workload);
   bind_text(q, 2, tess_program_name(w->p));
@@ -219,17 +224,18 @@ tess_status database_put_workload(database *d, const database_key *k,
 }
 
 static tess_status put_record(database *d, sqlite3_stmt *q,
-                              const database_key *k,
-                              const database_record *r) {
+                              const database_key *k, const database_record *r) {
   bind_key(q, k);
   bind_text(q, 4, tess_version());
   sqlite3_bind_int64(q, 5, (sqlite3_int64)r->sketch);
-  sqlite3_bind_blob64(q, 6, r->n ? (const void *)r->d : "",
-                      r->n * sizeof *r->d, SQLITE_STATIC);
+  sqlite3_bind_blob64(q, 6, r->n ? (const void *)r->d : "", r->n * sizeof *r->d,
+                      SQLITE_STATIC);
   bind_text(q, 7, tess_status_name(r->status));
   bind_text(q, 8, r->message);
-  if (r->status == TESS_OK) sqlite3_bind_double(q, 9, r->seconds);
-  else sqlite3_bind_null(q, 9);
+  if (r->status == TESS_OK)
+    sqlite3_bind_double(q, 9, r->seconds);
+  else
+    sqlite3_bind_null(q, 9);
   sqlite3_bind_blob64(q, 10, r->nsample ? (const void *)r->sample : "",
                       r->nsample * sizeof *r->sample, SQLITE_STATIC);
   sqlite3_bind_int64(q, 11, (sqlite3_int64)r->program_hash);
@@ -240,8 +246,11 @@ static tess_status put_record(database *d, sqlite3_stmt *q,
 static tess_status put_next(database *d, const database_key *k, uint64_t seed,
                             uint64_t next) {
   sqlite3_stmt *q;
-  tess_status s = prepare(d, "INSERT INTO session VALUES (?1, ?2, ?3, ?4, ?5)"
-    " ON CONFLICT DO UPDATE SET next = max(next, excluded.next)", &q);
+  tess_status s =
+      prepare(d,
+              "INSERT INTO session VALUES (?1, ?2, ?3, ?4, ?5)"
+              " ON CONFLICT DO UPDATE SET next = max(next, excluded.next)",
+              &q);
   if (s != TESS_OK) return s;
   bind_key(q, k);
   sqlite3_bind_int64(q, 4, (sqlite3_int64)seed);
@@ -254,10 +263,13 @@ static tess_status put_next(database *d, const database_key *k, uint64_t seed,
 static tess_status put_all(database *d, const database_key *k, uint32_t n,
                            const database_record *r) {
   sqlite3_stmt *q;
-  tess_status s = prepare(d, "INSERT INTO record (workload, target, policy, "
-    "engine, sketch, decisions, status, message, seconds, samples, "
-    "program_hash, trace) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-    "?11, ?12)", &q);
+  tess_status s = prepare(
+      d,
+      "INSERT INTO record (workload, target, policy, "
+      "engine, sketch, decisions, status, message, seconds, samples, "
+      "program_hash, trace) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
+      "?11, ?12)",
+      &q);
   for (uint32_t i = 0; s == TESS_OK && i < n; i++)
     s = put_record(d, q, k, &r[i]);
   sqlite3_finalize(q);
@@ -282,7 +294,7 @@ tess_status database_put(database *d, const database_key *k, uint32_t n,
 
 /* A name of the header's list, INTERNAL for what no version knows. */
 static tess_status status_of(const char *name) {
-#define STATUS(id, value, text)                                             \
+#define STATUS(id, value, text) \
   if (name && !strcmp(name, #id)) return TESS_##id;
 #include <tessera/status.def>
 #undef STATUS
@@ -304,21 +316,24 @@ tess_status database_each(database *d, const database_key *k,
                           void *ud) {
   sqlite3_stmt *q;
   int code = SQLITE_DONE;
-  tess_status s = prepare(d, "SELECT sketch, decisions, status, message, "
-    "seconds, program_hash, trace FROM record WHERE workload = ?1 AND "
-    "target = ?2 AND policy = ?3 ORDER BY id", &q);
+  tess_status s = prepare(
+      d,
+      "SELECT sketch, decisions, status, message, "
+      "seconds, program_hash, trace FROM record WHERE workload = ?1 AND "
+      "target = ?2 AND policy = ?3 ORDER BY id",
+      &q);
   if (s != TESS_OK) return s;
   bind_key(q, k);
   while (s == TESS_OK && (code = sqlite3_step(q)) == SQLITE_ROW) {
     database_record r = {
-      .sketch = (uint64_t)sqlite3_column_int64(q, 0),
-      .d = sqlite3_column_blob(q, 1),
-      .n = (uint32_t)(sqlite3_column_bytes(q, 1) / (int)sizeof(int64_t)),
-      .status = status_of((const char *)sqlite3_column_text(q, 2)),
-      .message = (const char *)sqlite3_column_text(q, 3),
-      .seconds = sqlite3_column_double(q, 4),
-      .program_hash = (uint64_t)sqlite3_column_int64(q, 5),
-      .trace = (const char *)sqlite3_column_text(q, 6)};
+        .sketch = (uint64_t)sqlite3_column_int64(q, 0),
+        .d = sqlite3_column_blob(q, 1),
+        .n = (uint32_t)(sqlite3_column_bytes(q, 1) / (int)sizeof(int64_t)),
+        .status = status_of((const char *)sqlite3_column_text(q, 2)),
+        .message = (const char *)sqlite3_column_text(q, 3),
+        .seconds = sqlite3_column_double(q, 4),
+        .program_hash = (uint64_t)sqlite3_column_int64(q, 5),
+        .trace = (const char *)sqlite3_column_text(q, 6)};
     if (is_vector(r.n, r.d)) s = f(ud, &r);
   }
   if (s == TESS_OK && code != SQLITE_DONE) s = database_fail(d, "reading");
@@ -330,14 +345,18 @@ tess_status database_next(database *d, const database_key *k, uint64_t seed,
                           uint64_t *next) {
   sqlite3_stmt *q;
   *next = 0;
-  tess_status s = prepare(d, "SELECT next FROM session WHERE workload = ?1 "
-    "AND target = ?2 AND policy = ?3 AND seed = ?4", &q);
+  tess_status s = prepare(d,
+                          "SELECT next FROM session WHERE workload = ?1 "
+                          "AND target = ?2 AND policy = ?3 AND seed = ?4",
+                          &q);
   if (s != TESS_OK) return s;
   bind_key(q, k);
   sqlite3_bind_int64(q, 4, (sqlite3_int64)seed);
   int code = sqlite3_step(q);
-  if (code == SQLITE_ROW) *next = (uint64_t)sqlite3_column_int64(q, 0);
-  else if (code != SQLITE_DONE) s = database_fail(d, "reading");
+  if (code == SQLITE_ROW)
+    *next = (uint64_t)sqlite3_column_int64(q, 0);
+  else if (code != SQLITE_DONE)
+    s = database_fail(d, "reading");
   sqlite3_finalize(q);
   return s;
 }

@@ -9,16 +9,16 @@ tess_status tess_database_open(tess_context *c, const char *path,
 
 /* Rows are read in order; asking for an earlier one starts again. */
 static const char rows_sql[] =
-  "SELECT record.id, workload, name, target, policy, engine, status, seconds,"
-  " program_hash FROM record JOIN workload ON workload.hash = workload "
-  "ORDER BY status <> 'OK', seconds, record.id";
+    "SELECT record.id, workload, name, target, policy, engine, status, seconds,"
+    " program_hash FROM record JOIN workload ON workload.hash = workload "
+    "ORDER BY status <> 'OK', seconds, record.id";
 
 /* To the next row; the statement is gone where there is none. */
 static tess_status next_row(tess_database *d) {
   int code = sqlite3_step(d->rows);
   if (code == SQLITE_ROW) return TESS_OK;
-  tess_status s = code == SQLITE_DONE ? TESS_NOT_FOUND
-                                      : database_fail(d, "reading");
+  tess_status s =
+      code == SQLITE_DONE ? TESS_NOT_FOUND : database_fail(d, "reading");
   sqlite3_finalize(d->rows);
   d->rows = NULL;
   return s;
@@ -45,21 +45,22 @@ static const char *text_at(sqlite3_stmt *q, int i) {
   return s ? s : "";
 }
 
-tess_status tess_database_row(tess_database *d, uint64_t k,
-                              tess_record *out) {
+tess_status tess_database_row(tess_database *d, uint64_t k, tess_record *out) {
   tess_status s = step_to(d, k);
   if (s == TESS_NOT_FOUND)
     return ctx_fail(d->c, s, "the database has no record number %llu",
                     (unsigned long long)k + 1);
   if (s != TESS_OK) return s;
   sqlite3_stmt *q = d->rows;
-  *out = (tess_record){
-    .id = sqlite3_column_int64(q, 0),
-    .workload = (uint64_t)sqlite3_column_int64(q, 1),
-    .workload_name = text_at(q, 2), .target = text_at(q, 3),
-    .policy = text_at(q, 4), .engine = text_at(q, 5),
-    .status = text_at(q, 6), .seconds = sqlite3_column_double(q, 7),
-    .program_hash = (uint64_t)sqlite3_column_int64(q, 8)};
+  *out = (tess_record){.id = sqlite3_column_int64(q, 0),
+                       .workload = (uint64_t)sqlite3_column_int64(q, 1),
+                       .workload_name = text_at(q, 2),
+                       .target = text_at(q, 3),
+                       .policy = text_at(q, 4),
+                       .engine = text_at(q, 5),
+                       .status = text_at(q, 6),
+                       .seconds = sqlite3_column_double(q, 7),
+                       .program_hash = (uint64_t)sqlite3_column_int64(q, 8)};
   ctx_clear(d->c);
   return TESS_OK;
 }
@@ -103,7 +104,7 @@ static tess_status read_trace(tess_database *d, sqlite3_stmt *q,
                               tess_trace **out) {
   tess_program *p;
   tess_status s = database_restore(d, sqlite3_column_blob(q, 1),
-                                  (size_t)sqlite3_column_bytes(q, 1), &p);
+                                   (size_t)sqlite3_column_bytes(q, 1), &p);
   if (s != TESS_OK) return s;
   s = tess_trace_from_json(d->c, text_at(q, 0), p, out);
   tess_program_free(p);
@@ -115,14 +116,18 @@ tess_status tess_database_trace(tess_database *d, int64_t id,
   sqlite3_stmt *q;
   tess_status s;
   *out = NULL;
-  if (sqlite3_prepare_v2(d->db, "SELECT trace, program FROM record JOIN "
-        "workload ON workload.hash = workload WHERE record.id = ?1", -1, &q,
-        NULL) != SQLITE_OK)
+  if (sqlite3_prepare_v2(
+          d->db,
+          "SELECT trace, program FROM record JOIN "
+          "workload ON workload.hash = workload WHERE record.id = ?1",
+          -1, &q, NULL) != SQLITE_OK)
     return database_fail(d, "reading");
   sqlite3_bind_int64(q, 1, id);
   int code = sqlite3_step(q);
-  if (code == SQLITE_ROW) s = read_trace(d, q, out);
-  else if (code != SQLITE_DONE) s = database_fail(d, "reading");
+  if (code == SQLITE_ROW)
+    s = read_trace(d, q, out);
+  else if (code != SQLITE_DONE)
+    s = database_fail(d, "reading");
   else
     s = ctx_fail(d->c, TESS_NOT_FOUND, "database %s has no record %lld",
                  d->path, (long long)id);

@@ -19,8 +19,8 @@ static void add(funnel *f, mem_heap *heap, const funnel_row *from) {
   vec_push(heap, &f->row, *from);
 }
 
-void funnel_add(funnel *f, mem_heap *heap, funnel_stage stage,
-                const char *who, const char *why, int64_t number) {
+void funnel_add(funnel *f, mem_heap *heap, funnel_stage stage, const char *who,
+                const char *why, int64_t number) {
   add(f, heap, &(funnel_row){stage, who, why, 1, number});
 }
 
@@ -62,8 +62,9 @@ static void print_row(const funnel_row *r, strbuf *out) {
                r->why);
     break;
   case FUNNEL_REJECTED:
-    str_printf(out, "  %8" PRIu64 "  rejected by %s: %s (for example %" PRId64
-               ")\n", r->count, r->who, r->why, r->number);
+    str_printf(out,
+               "  %8" PRIu64 "  rejected by %s: %s (for example %" PRId64 ")\n",
+               r->count, r->who, r->why, r->number);
     break;
   case FUNNEL_NO_NEIGHBOUR:
     str_printf(out, "  %8" PRIu64 "  have no neighbour\n", r->count);
@@ -78,9 +79,7 @@ static void print_row(const funnel_row *r, strbuf *out) {
     if (r->number) str_printf(out, " (for example %" PRId64 ")", r->number);
     str_puts(out, "\n");
     break;
-  case FUNNEL_MEASURED:
-    print_measured(r, out);
-    break;
+  case FUNNEL_MEASURED: print_measured(r, out); break;
   }
 }
 

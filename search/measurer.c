@@ -53,8 +53,10 @@ static void run(measurer *m, search_outcome *o, double best) {
   measure_request q = {.code = &o->code, .check = m->check, .best = best};
   o->status = measure_run(m->pool, m->task, &q, &r);
   o->seconds = r.median;
-  if (o->status == TESS_OK) take_samples(o, &r);
-  else str_puts(&o->message, str_get(&r.message) ? str_get(&r.message) : "");
+  if (o->status == TESS_OK)
+    take_samples(o, &r);
+  else
+    str_puts(&o->message, str_get(&r.message) ? str_get(&r.message) : "");
   measure_result_free(&r);
 }
 
@@ -74,8 +76,8 @@ static tess_status run_all(measurer *m, uint32_t n, double best,
 
 static tess_status measure(void *ud, tess_session *s, uint32_t n,
                            const search_cand *c, double best,
-                           search_outcome *out,
-                           int (*told)(void *, uint32_t), void *told_ud) {
+                           search_outcome *out, int (*told)(void *, uint32_t),
+                           void *told_ud) {
   measurer *m = ud;
   mem_heap *h = &m->c->heap;
   size_t csize = n * sizeof(measure_candidate);
@@ -91,8 +93,10 @@ static tess_status measure(void *ud, tess_session *s, uint32_t n,
     st = measure_build_batch(m->pool, m->task, n, list, b);
     const char *mute = measure_pool_mute(m->pool);
     if (st == TESS_OK && mute)
-      st = ctx_fail(m->c, TESS_INFRA, "'%s' is no worker of Tessera, or cannot "
-                    "run: it never said what it is", mute);
+      st = ctx_fail(m->c, TESS_INFRA,
+                    "'%s' is no worker of Tessera, or cannot "
+                    "run: it never said what it is",
+                    mute);
     if (st == TESS_OK) st = run_all(m, n, best, b, out, told, told_ud);
     for (uint32_t i = 0; i < n; i++) measure_build_free(&b[i]);
   }
@@ -123,13 +127,14 @@ static void close_measurer(void *ud) {
   mem_free(&m->c->heap, m, sizeof *m);
 }
 
-tess_status measurer_open(tess_context *c, tess_program *p,
-                          const char *target, const measure_policy *policy,
-                          bool check_all, search_measurer *out) {
+tess_status measurer_open(tess_context *c, tess_program *p, const char *target,
+                          const measure_policy *policy, bool check_all,
+                          search_measurer *out) {
   measurer *m = mem_try_resize(&c->heap, NULL, 0, sizeof *m);
   if (!m) return ctx_fail(c, TESS_NOMEM, "out of memory");
-  *m = (measurer){.c = c, .check = check_all ? MEASURE_CHECK_ALWAYS
-                                             : MEASURE_CHECK_IF_BEST};
+  *m = (measurer){.c = c,
+                  .check =
+                      check_all ? MEASURE_CHECK_ALWAYS : MEASURE_CHECK_IF_BEST};
   tess_status s = measure_context_pool(c, &m->pool);
   if (s == TESS_OK)
     s = measure_task_new(m->pool, &p->p, target, policy, &m->task, &c->err);

@@ -8,8 +8,8 @@ static tess_status predict(void *ud, tess_session *s, uint32_t n,
   (void)ud;
   for (uint32_t i = 0; i < n; i++) {
     rng r;
-    rng_init(&r, s->seed, search_hash(c[i].sketch, c[i].ndecisions,
-                                      c[i].decisions));
+    rng_init(&r, s->seed,
+             search_hash(c[i].sketch, c[i].ndecisions, c[i].decisions));
     score[i] = rng_unit(&r);
   }
   return TESS_OK;
@@ -28,6 +28,6 @@ static tess_status start(tess_session *s, tess_cost_model *out) {
 }
 
 static const search_model random_model = {
-  "random", "knows nothing: scores are noise", start};
+    "random", "knows nothing: scores are noise", start};
 const search_model *const search_models[] = {&random_model};
 const uint32_t search_nmodels = sizeof search_models / sizeof *search_models;

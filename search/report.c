@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-static void line(strbuf *out, const char *what, double seconds,
-                 double total) {
+static void line(strbuf *out, const char *what, double seconds, double total) {
   str_printf(out, "  %9.3f s  %5.1f %%  %s\n", seconds,
              total > 0 ? 100 * seconds / total : 0, what);
 }
@@ -34,9 +33,10 @@ void tune_report_ledger(const tune_ledger *l, const measure_ledger *m,
 
 static void print_clock(double seconds, strbuf *out) {
   long s = isfinite(seconds) && seconds > 0 ? lround(seconds) : 0;
-  if (s >= 3600) str_printf(out, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60,
-                            s % 60);
-  else str_printf(out, "%ld:%02ld", s / 60, s % 60);
+  if (s >= 3600)
+    str_printf(out, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+  else
+    str_printf(out, "%ld:%02ld", s / 60, s % 60);
 }
 
 void tune_progress_line(const tess_progress *p, strbuf *out) {
@@ -44,7 +44,8 @@ void tune_progress_line(const tess_progress *p, strbuf *out) {
   if (isfinite(p->best_seconds) && p->best_seconds > 0)
     str_printf(out, "  best %.4g ms  %.1f GFLOP/s", p->best_seconds * 1e3,
                p->gflops);
-  else str_puts(out, "  nothing valid yet");
+  else
+    str_puts(out, "  nothing valid yet");
   str_printf(out, "  failed %u  ETA ", p->failed);
   print_clock(p->eta, out);
 }

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #define WORKER_CAP ((size_t)512 << 20)
-#define MAX_TRIES 32           /* for one candidate */
+#define MAX_TRIES 32 /* for one candidate */
 
 uint64_t search_hash(uint32_t sketch, uint32_t n, const int64_t *d) {
   uint64_t h = hash_mix(0x7465737365726131u, sketch);
@@ -15,8 +15,10 @@ uint64_t search_hash(uint32_t sketch, uint32_t n, const int64_t *d) {
 }
 
 void session_to_public(const search_cand *c, tess_candidate *out) {
-  *out = (tess_candidate){.sketch = c->sketch, .ndecisions = c->n,
-                          .decisions = c->d, .seconds = INFINITY};
+  *out = (tess_candidate){.sketch = c->sketch,
+                          .ndecisions = c->n,
+                          .decisions = c->d,
+                          .seconds = INFINITY};
 }
 
 search_cand session_from_public(const tess_candidate *c) {
@@ -38,7 +40,7 @@ static tess_status start_workers(tess_session *s) {
     search_worker *w = &s->worker[i];
     mem_heap_init(&w->heap, s->c->heap.alloc, WORKER_CAP);
     w->heap.owner = "for a thread of a search";
-    w->ready = true;           /* to be freed, however far the making gets */
+    w->ready = true; /* to be freed, however far the making gets */
     tess_status st = mem_protect(&w->heap, make_machine, w);
     if (st != TESS_OK) return st;
   }
@@ -49,8 +51,12 @@ tess_status session_init(tess_session *s, tess_context *c,
                          const ir_program *base, uint32_t nsketch,
                          const vm_trace *const *sketch, uint64_t seed,
                          uint32_t threads) {
-  *s = (tess_session){.c = c, .base = base, .nsketch = nsketch,
-                      .sketch = sketch, .seed = seed, .nworker = threads};
+  *s = (tess_session){.c = c,
+                      .base = base,
+                      .nsketch = nsketch,
+                      .sketch = sketch,
+                      .seed = seed,
+                      .nworker = threads};
   arena_init(&s->keep, &c->heap);
   map_init(&s->known, &c->heap);
   rng_init(&s->random, seed, UINT64_C(1) << 63);
@@ -109,21 +115,21 @@ typedef struct attempt {
   tess_session *s;
   search_worker *w;
   const search_order *o;
-  uint64_t seed;             /* of this try */
+  uint64_t seed; /* of this try */
   uint32_t sketch;
   tess_status status;
 } attempt;
 
 /* Each entry of a crossed vector comes from one parent or the other. */
-static void cross(search_worker *w, const search_cand *a,
-                  const search_cand *b, rng *r) {
+static void cross(search_worker *w, const search_cand *a, const search_cand *b,
+                  rng *r) {
   vm_cursor x = {a->d, a->n, 0}, y = {b->d, b->n, 0};
   const int64_t *dx, *dy;
   uint32_t nx, ny;
   vec_clear(&w->spare);
   while (vm_cursor_next(&x, &nx, &dx) && vm_cursor_next(&y, &ny, &dy)) {
     bool first = rng_below(r, 2) == 0;
-    const int64_t *from = first ? dx - 1 : dy - 1;   /* its length, too */
+    const int64_t *from = first ? dx - 1 : dy - 1; /* its length, too */
     for (uint32_t k = 0; k <= (first ? nx : ny); k++)
       vec_push(&w->heap, &w->spare, from[k]);
   }
@@ -143,8 +149,8 @@ static tess_status mutate(attempt *t, rng *r) {
   for (uint32_t k = 0; k < t->o->steps; k++) {
     vm_mutate_opts o = {.given = w->spare.v, .ngiven = w->spare.n, .tries = 8};
     vec_clear(&w->made);
-    tess_status s = vm_mutate(&w->m, t->s->base, t->s->sketch[a->sketch], r,
-                              &o, &w->made);
+    tess_status s =
+        vm_mutate(&w->m, t->s->base, t->s->sketch[a->sketch], r, &o, &w->made);
     if (s != TESS_OK) return s;
     vec_copy(&w->heap, &w->spare, &w->made);
   }
@@ -153,8 +159,8 @@ static tess_status mutate(attempt *t, rng *r) {
 
 static tess_status replay_vector(attempt *t, vm_source source, uint32_t n,
                                  const int64_t *d) {
-  vm_replay_opts o = {.source = source, .seed = t->seed, .given = d,
-                      .ngiven = n};
+  vm_replay_opts o = {
+      .source = source, .seed = t->seed, .given = d, .ngiven = n};
   return vm_replay(&t->w->m, t->s->base, t->s->sketch[t->sketch], &o,
                    &t->w->made);
 }
@@ -186,12 +192,12 @@ static tess_status try_once(void *ud) {
 }
 
 /* Tries are bounded; each is a stream of its own. */
-static bool make_one(tess_session *s, search_worker *w,
-                     const search_order *o, uint64_t number, attempt *t) {
+static bool make_one(tess_session *s, search_worker *w, const search_order *o,
+                     uint64_t number, attempt *t) {
   uint32_t tries = o->how == SEARCH_GIVEN ? 1 : MAX_TRIES;
   for (uint32_t k = 0; k < tries; k++) {
-    *t = (attempt){.s = s, .w = w, .o = o,
-                   .seed = hash_mix(hash_mix(s->seed, number), k)};
+    *t = (attempt){
+        .s = s, .w = w, .o = o, .seed = hash_mix(hash_mix(s->seed, number), k)};
     w->tally.sampled++;
     tess_status st = mem_protect(&w->heap, try_once, t);
     if (st == TESS_OK && accept(w, FUNNEL_REJECTED)) return true;
@@ -211,9 +217,12 @@ typedef struct job {
   tess_session *s;
   const search_order *order;
   search_cand *out;
-  uint64_t first;            /* number of the first candidate */
+  uint64_t first; /* number of the first candidate */
 } job;
-typedef struct item { job *j; uint32_t i, thread; } item;
+typedef struct item {
+  job *j;
+  uint32_t i, thread;
+} item;
 
 /* Runs in the frame of the worker's heap, whose tables may be exhausted. */
 static tess_status make_item(void *ud) {
@@ -221,8 +230,7 @@ static tess_status make_item(void *ud) {
   job *j = x->j;
   search_worker *w = &j->s->worker[x->thread];
   attempt t;
-  if (!make_one(j->s, w, &j->order[x->i], j->first + x->i, &t))
-    return TESS_OK;
+  if (!make_one(j->s, w, &j->order[x->i], j->first + x->i, &t)) return TESS_OK;
   int64_t *d = arena_array(&w->out, int64_t, w->made.n + 1);
   if (w->made.n) memcpy(d, w->made.v, w->made.n * sizeof *d);
   j->out[x->i] = (search_cand){t.sketch, w->made.n, d,
@@ -245,8 +253,8 @@ static tess_status take_tallies(void *ud) {
   return TESS_OK;
 }
 
-tess_status session_make(tess_session *s, uint32_t n,
-                         const search_order *order, search_cand *out) {
+tess_status session_make(tess_session *s, uint32_t n, const search_order *order,
+                         search_cand *out) {
   job j = {s, order, out, s->next};
   memset(out, 0, n * sizeof *out);
   s->next += n;
@@ -280,18 +288,19 @@ static tess_status look_at(void *ud) {
   search_order o = {.how = SEARCH_GIVEN, .a = x->c};
   attempt t = {.s = x->s, .w = w, .o = &o};
   if (x->c->sketch >= x->s->nsketch) {
-    funnel_add(&w->tally, &w->heap, FUNNEL_UNFIT, "",
-               "there is no such sketch", (int64_t)x->c->sketch + 1);
+    funnel_add(&w->tally, &w->heap, FUNNEL_UNFIT, "", "there is no such sketch",
+               (int64_t)x->c->sketch + 1);
     return TESS_OK;
   }
   tess_status st = mem_protect(&w->heap, try_once, &t);
-  if (st == TESS_OK) x->fits = accept(w, FUNNEL_UNFIT);
-  else note_refusal(w, FUNNEL_UNFIT, st);
+  if (st == TESS_OK)
+    x->fits = accept(w, FUNNEL_UNFIT);
+  else
+    note_refusal(w, FUNNEL_UNFIT, st);
   return TESS_OK;
 }
 
-tess_status session_look_at(tess_session *s, const search_cand *c,
-                            bool *fits) {
+tess_status session_look_at(tess_session *s, const search_cand *c, bool *fits) {
   proposal x = {s, c, false};
   tess_status st = mem_protect(&s->worker[0].heap, look_at, &x);
   *fits = st == TESS_OK && x.fits;
@@ -300,7 +309,10 @@ tess_status session_look_at(tess_session *s, const search_cand *c,
 
 /* ---- history ------------------------------------------------------------ */
 
-typedef struct lesson { tess_session *s; search_seen seen; } lesson;
+typedef struct lesson {
+  tess_session *s;
+  search_seen seen;
+} lesson;
 
 static tess_status learn(void *ud) {
   lesson *l = ud;
@@ -315,8 +327,8 @@ static tess_status learn(void *ud) {
   return TESS_OK;
 }
 
-tess_status session_learn(tess_session *s, const search_cand *c,
-                          double seconds, tess_status status) {
+tess_status session_learn(tess_session *s, const search_cand *c, double seconds,
+                          tess_status status) {
   lesson l = {s, {*c, status == TESS_OK ? seconds : INFINITY, status}};
   return mem_protect(&s->c->heap, learn, &l);
 }

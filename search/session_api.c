@@ -6,8 +6,7 @@
 
 uint32_t tess_session_nsketches(tess_session *s) { return s->nsketch; }
 
-static tess_status make(tess_session *s, search_order o,
-                        tess_candidate *out) {
+static tess_status make(tess_session *s, search_order o, tess_candidate *out) {
   search_cand c;
   tess_status st = session_make(s, 1, &o, &c);
   if (st != TESS_OK) return st;
@@ -22,13 +21,18 @@ static tess_status check(tess_session *s, const tess_candidate *c) {
   const int64_t *d;
   uint32_t n;
   if (c->sketch >= s->nsketch)
-    return ctx_fail(s->c, TESS_INVALID, "there are %u sketches; there is none "
-                    "at %" PRIu64, s->nsketch, (uint64_t)c->sketch + 1);
-  while (at.at < at.n && vm_cursor_next(&at, &n, &d)) {}
+    return ctx_fail(s->c, TESS_INVALID,
+                    "there are %u sketches; there is none "
+                    "at %" PRIu64,
+                    s->nsketch, (uint64_t)c->sketch + 1);
+  while (at.at < at.n && vm_cursor_next(&at, &n, &d)) {
+  }
   if (at.at == at.n) return TESS_OK;
-  return ctx_fail(s->c, TESS_INVALID, "the decisions of a candidate are %u "
+  return ctx_fail(s->c, TESS_INVALID,
+                  "the decisions of a candidate are %u "
                   "integers; the one at %u, %" PRId64 ", is not the length "
-                  "of an entry", at.n, at.at + 1, at.d[at.at]);
+                  "of an entry",
+                  at.n, at.at + 1, at.d[at.at]);
 }
 
 tess_status tess_session_draw(tess_session *s, tess_candidate *out) {
@@ -39,8 +43,11 @@ tess_status tess_session_mutate(tess_session *s, const tess_candidate *parent,
                                 tess_candidate *out) {
   tess_status st = check(s, parent);
   search_cand a = session_from_public(parent);
-  return st != TESS_OK ? st : make(s, (search_order){.how = SEARCH_MUTATE,
-                                   .steps = 1, .a = &a}, out);
+  return st != TESS_OK
+             ? st
+             : make(s,
+                    (search_order){.how = SEARCH_MUTATE, .steps = 1, .a = &a},
+                    out);
 }
 
 tess_status tess_session_cross(tess_session *s, const tess_candidate *a,
@@ -50,7 +57,8 @@ tess_status tess_session_cross(tess_session *s, const tess_candidate *a,
   search_cand x = session_from_public(a), y = session_from_public(b);
   if (st != TESS_OK) return st;
   if (a->sketch != b->sketch)
-    return ctx_fail(s->c, TESS_INVALID, "only candidates of one sketch can "
+    return ctx_fail(s->c, TESS_INVALID,
+                    "only candidates of one sketch can "
                     "be crossed");
   return make(s, (search_order){.how = SEARCH_CROSS, .a = &x, .b = &y}, out);
 }

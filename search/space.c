@@ -14,10 +14,10 @@
 
 typedef struct schedules {
   tess_context *c;
-  tess_program *program;     /* that they schedule */
+  tess_program *program; /* that they schedule */
   VEC(tess_schedule *) s;
-  bool failed;               /* memory ran out while one was added */
-  bool foreign;              /* one of another program was given */
+  bool failed;  /* memory ran out while one was added */
+  bool foreign; /* one of another program was given */
 } schedules;
 
 static void drop_all(schedules *l) {
@@ -25,7 +25,10 @@ static void drop_all(schedules *l) {
   vec_free(&l->c->heap, &l->s);
 }
 
-typedef struct push_work { schedules *l; tess_schedule *s; } push_work;
+typedef struct push_work {
+  schedules *l;
+  tess_schedule *s;
+} push_work;
 static tess_status push(void *ud) {
   push_work *w = ud;
   vec_push(&w->l->c->heap, &w->l->s, w->s);
@@ -36,8 +39,7 @@ static tess_status push(void *ud) {
 static void add_schedule(void *sink, tess_schedule *s) {
   schedules *l = sink;
   push_work w = {l, s};
-  if (s->program != l->program && !tess_program_equal(s->program,
-                                                      l->program)) {
+  if (s->program != l->program && !tess_program_equal(s->program, l->program)) {
     tess_schedule_free(s);
     l->foreign = true;
     return;
@@ -118,8 +120,10 @@ static tess_status apply(writer *w, tess_schedule *s, const char *block,
   }
   tess_schedule_free(copy);
   if (to->failed || st == TESS_NOMEM)
-    return ctx_fail(w->k->c, TESS_NOMEM, "memory ran out while module %s was "
-                    "applied at block %s", w->m->name, block);
+    return ctx_fail(w->k->c, TESS_NOMEM,
+                    "memory ran out while module %s was "
+                    "applied at block %s",
+                    w->m->name, block);
   if (st == TESS_CANCELLED) return st;
   if (to->foreign) {
     to->foreign = false;
@@ -129,22 +133,24 @@ static tess_status apply(writer *w, tess_schedule *s, const char *block,
   char text[64];
   snprintf(text, sizeof text, "applied, %u schedule%s", to->s.n - had,
            to->s.n - had == 1 ? "" : "s");
-  if (st == TESS_OK && to->s.n > had) tell(w, block, text, "");
+  if (st == TESS_OK && to->s.n > had)
+    tell(w, block, text, "");
   else if (st == TESS_OK || st == TESS_NOT_FOUND)
     tell(w, block, "not applicable", why ? why : "");
   else {
     tell(w, block, "failed", why ? why : "");
-    ctx_log(w->k->c, TESS_LOG_WARN, "module %s failed at block %s and is not "
-            "used there: %s", w->m->name, block, why ? why : "");
+    ctx_log(w->k->c, TESS_LOG_WARN,
+            "module %s failed at block %s and is not "
+            "used there: %s",
+            w->m->name, block, why ? why : "");
     while (to->s.n > had) tess_schedule_free(vec_pop(&to->s));
   }
   return to->s.n > had ? TESS_OK : add_copy(to, s);
 }
 
 /* One module over all blocks of one schedule, depth first; results in `to`. */
-static tess_status run_module(writer *w, tess_schedule *s,
-                              const strbuf *names, uint32_t left,
-                              schedules *to) {
+static tess_status run_module(writer *w, tess_schedule *s, const strbuf *names,
+                              uint32_t left, schedules *to) {
   schedules made = {.c = w->k->c, .program = to->program};
   if (left == 0) return add_copy(to, s);
   if (w->k->stop && thread_flag_is_raised(w->k->stop)) return TESS_CANCELLED;
@@ -152,14 +158,15 @@ static tess_status run_module(writer *w, tess_schedule *s,
   for (uint32_t i = 0; st == TESS_OK && i < made.s.n; i++)
     st = run_module(w, made.s.v[i], names, left - 1, to);
   if (st == TESS_OK && to->s.n > MAX_SKETCHES)
-    st = ctx_fail(w->k->c, TESS_LIMIT, "module %s makes more than %d "
-                  "sketches", w->m->name, MAX_SKETCHES);
+    st = ctx_fail(w->k->c, TESS_LIMIT,
+                  "module %s makes more than %d "
+                  "sketches",
+                  w->m->name, MAX_SKETCHES);
   drop_all(&made);
   return st;
 }
 
-static tess_status run_on_schedule(writer *w, tess_schedule *s,
-                                   schedules *to) {
+static tess_status run_on_schedule(writer *w, tess_schedule *s, schedules *to) {
   strbuf names;
   uint32_t n = 0;
   tess_program *p;
@@ -214,8 +221,8 @@ static tess_status keep_schedule(space_sketches *k, tess_schedule *s,
   return st;
 }
 
-static tess_status write_modules(tess_space *s, tess_program *p,
-                                 tess_target *t, space_sketches *k) {
+static tess_status write_modules(tess_space *s, tess_program *p, tess_target *t,
+                                 space_sketches *k) {
   tess_schedule *first;
   const schedules none = {.c = k->c, .program = p};
   schedules now = none, next = none;
@@ -249,13 +256,15 @@ static tess_status write_function(tess_space *s, tess_program *p,
   st = s->module[0].apply(s->module[0].ud, sch, 0, add_schedule, &made, &why);
   tess_schedule_free(sch);
   if (st == TESS_NOMEM || made.failed)
-    st = ctx_fail(k->c, TESS_NOMEM, "memory ran out in the scheduling "
+    st = ctx_fail(k->c, TESS_NOMEM,
+                  "memory ran out in the scheduling "
                   "function");
   else if (st == TESS_NOT_FOUND || st == TESS_CALLBACK)
     st = ctx_fail(k->c, st, "the scheduling function failed: %s",
                   why ? why : "");
   if (st == TESS_OK && made.foreign)
-    st = ctx_fail(k->c, TESS_INVALID, "the scheduling function gave a "
+    st = ctx_fail(k->c, TESS_INVALID,
+                  "the scheduling function gave a "
                   "schedule of another program");
   for (uint32_t i = 0; st == TESS_OK && i < made.s.n; i++)
     st = keep_schedule(k, made.s.v[i], p);
@@ -263,8 +272,8 @@ static tess_status write_function(tess_space *s, tess_program *p,
   return st;
 }
 
-static tess_status write_space(tess_space *s, tess_program *p,
-                               tess_target *t, space_sketches *k) {
+static tess_status write_space(tess_space *s, tess_program *p, tess_target *t,
+                               space_sketches *k) {
   tess_status st = TESS_OK;
   switch (s->kind) {
   case SPACE_MODULES: return write_modules(s, p, t, k);

@@ -23,7 +23,7 @@ static void take_modules(tess_space *s, const tess_module *m) {
   mem_heap *h = &s->c->heap;
   s->name = zeroed(h, s->n * sizeof *s->name);
   tess_module *list = zeroed(h, s->n * sizeof *list);
-  s->module = list;            /* no free of theirs is called until the end */
+  s->module = list; /* no free of theirs is called until the end */
   for (uint32_t i = 0; i < s->n; i++)
     s->name[i] = ctx_text(s->c, m[i].name, strlen(m[i].name));
   for (uint32_t i = 0; i < s->n; i++) {
@@ -39,9 +39,8 @@ static tess_status make(void *ud) {
   *s = (tess_space){.c = w->c, .refs = 1, .kind = w->kind, .n = w->n};
   w->made = s;
   switch (w->kind) {
-  case SPACE_MODULES: case SPACE_FUNCTION:
-    take_modules(s, w->module);
-    break;
+  case SPACE_MODULES:
+  case SPACE_FUNCTION: take_modules(s, w->module); break;
   case SPACE_UNION:
     s->part = zeroed(h, s->n * sizeof *s->part);
     for (uint32_t i = 0; i < s->n; i++) {
@@ -66,26 +65,28 @@ static tess_status make_space(make_work w, tess_space **out) {
 
 tess_status tess_space_compose(tess_context *c, uint32_t n,
                                const tess_module *modules, tess_space **out) {
-  return make_space((make_work){.c = c, .kind = SPACE_MODULES, .n = n,
-                                .module = modules}, out);
+  return make_space(
+      (make_work){.c = c, .kind = SPACE_MODULES, .n = n, .module = modules},
+      out);
 }
 
 tess_status tess_space_function(tess_context *c, const tess_module *whole,
                                 tess_space **out) {
-  return make_space((make_work){.c = c, .kind = SPACE_FUNCTION, .n = 1,
-                                .module = whole}, out);
+  return make_space(
+      (make_work){.c = c, .kind = SPACE_FUNCTION, .n = 1, .module = whole},
+      out);
 }
 
 tess_status tess_space_union(tess_context *c, uint32_t n,
                              tess_space *const *spaces, tess_space **out) {
-  return make_space((make_work){.c = c, .kind = SPACE_UNION, .n = n,
-                                .part = spaces}, out);
+  return make_space(
+      (make_work){.c = c, .kind = SPACE_UNION, .n = n, .part = spaces}, out);
 }
 
 tess_status tess_space_traces(tess_context *c, uint32_t n,
                               tess_trace *const *traces, tess_space **out) {
-  return make_space((make_work){.c = c, .kind = SPACE_TRACES, .n = n,
-                                .trace = traces}, out);
+  return make_space(
+      (make_work){.c = c, .kind = SPACE_TRACES, .n = n, .trace = traces}, out);
 }
 
 static void free_array(tess_space *s, void *array, size_t elem) {
@@ -108,9 +109,8 @@ void tess_space_free(tess_space *s) {
   mem_free(&s->c->heap, s, sizeof *s);
 }
 
-tess_status tess_space_sketches(tess_space *s, tess_program *p,
-                                tess_target *t, uint32_t max,
-                                tess_trace **out, uint32_t *n) {
+tess_status tess_space_sketches(tess_space *s, tess_program *p, tess_target *t,
+                                uint32_t max, tess_trace **out, uint32_t *n) {
   space_sketches k;
   *n = 0;
   space_sketches_init(&k, s->c);
@@ -124,15 +124,18 @@ tess_status tess_space_sketches(tess_space *s, tess_program *p,
   return st;
 }
 
-typedef struct text_work { space_sketches *k; char **out; } text_work;
+typedef struct text_work {
+  space_sketches *k;
+  char **out;
+} text_work;
 static tess_status give_log(void *ud) {
   text_work *w = ud;
   *w->out = ctx_text_of(w->k->c, &w->k->log);
   return TESS_OK;
 }
 
-tess_status tess_space_explain(tess_space *s, tess_program *p,
-                               tess_target *t, char **out) {
+tess_status tess_space_explain(tess_space *s, tess_program *p, tess_target *t,
+                               char **out) {
   space_sketches k;
   *out = NULL;
   space_sketches_init(&k, s->c);

@@ -248,7 +248,8 @@ static tess_status check_proposals(tune *t, uint32_t *n) {
     bool fits = false;
     if (is_duplicate(t, kept, &c))
       s = mem_protect(&t->c->heap, count_duplicate, t);
-    else s = session_look_at(&t->s, &c, &fits);
+    else
+      s = session_look_at(&t->s, &c, &fits);
     if (fits) t->proposed[kept++] = t->proposed[i];
   }
   *n = kept;

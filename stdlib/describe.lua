@@ -92,7 +92,8 @@ local function index_map(core, f)
   local flat = {}                       -- pairs of begin and end too
   for i = 1, results.n or #results do
     local r = results[i]
-    for _, x in ipairs(type(r) == "table" and not is_formal(r) and r or { r }) do
+    local pair = type(r) == "table" and not is_formal(r) and r or { r }
+    for _, x in ipairs(pair) do
       flat[#flat + 1] = to_formal(core, sampled, x).text
     end
   end
@@ -290,7 +291,8 @@ function builder:loop(name, lo, extent, f)
   within(self, f, self.core.loop_begin(name, { lo, extent }))
 end
 
--- b:block("update", { { "vi", extent = N, bind = i }, { "vk", "reduce", ... } },
+-- b:block("update", { { "vi", extent = N, bind = i },
+--                     { "vk", "reduce", ... } },
 --         [{ where = condition },] function(vi, vk) ... end)
 function builder:block(name, iters, options, f)
   enter(self)

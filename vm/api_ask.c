@@ -237,8 +237,8 @@ static tess_status about_dims(void *ud) {
 tess_status tess_schedule_access_info(tess_schedule *s, tess_rv block,
                                       int write, uint32_t index,
                                       tess_access_info *out) {
-  question q = {.s = s, .rv = block, .write = write, .index = index,
-                .access = out};
+  question q = {
+      .s = s, .rv = block, .write = write, .index = index, .access = out};
   return ctx_run(s->c, about_dims, &q);
 }
 

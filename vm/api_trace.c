@@ -201,8 +201,7 @@ tess_status tess_trace_from_json(tess_context *c, const char *source,
 }
 
 tess_status tess_trace_from_tvm_json(tess_context *c, const char *source,
-                                     tess_program *program,
-                                     tess_trace **out) {
+                                     tess_program *program, tess_trace **out) {
   reading r = {c, source, read_tvm, program, out};
   *out = NULL;
   return ctx_run(c, read_text, &r);

@@ -154,7 +154,7 @@ static bool get_map(frame *f, vm_value v, sch_map *out) {
 }
 
 static bool get_fill(frame *f, vm_value v, sch_fill *out) {
-  out->tag = v.tag == VM_REAL                       ? SCH_FILL_REAL
+  out->tag = v.tag == VM_REAL                      ? SCH_FILL_REAL
              : v.tag == VM_STR || v.tag == VM_LIST ? SCH_FILL_MAP
                                                    : SCH_FILL_INT;
   if (out->tag == SCH_FILL_MAP) return get_map(f, v, &out->map);
@@ -172,8 +172,8 @@ static void get_buffer(frame *f, vm_value v, sch_buffer *out) {
     *out = (sch_buffer){.by = SCH_BY_NAME, .name = text + v.str};
   } else {
     bool read = text[e[0].str] == 'r';
-    *out = (sch_buffer){.by = read ? SCH_BY_READ : SCH_BY_WRITE,
-                        .index = e[1].i};
+    *out =
+        (sch_buffer){.by = read ? SCH_BY_READ : SCH_BY_WRITE, .index = e[1].i};
   }
 }
 

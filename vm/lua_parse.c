@@ -365,7 +365,8 @@ static bool read_head(parser *p, bool *there) {
   const char *s = p->x.at + n, *end = s;
   while (end < p->x.end && *end >= '0' && *end <= '9') end++;
   if (end - s == 1 && *s == '1') return true;
-  return vm_reader_fail(&p->r, TESS_UNSUPPORTED, "a trace of version %.*s; "
+  return vm_reader_fail(&p->r, TESS_UNSUPPORTED,
+                        "a trace of version %.*s; "
                         "this engine reads version 1",
                         (int)(end - s > 9 ? 9 : end - s), s);
 }

@@ -31,7 +31,7 @@ bool vm_cursor_next(vm_cursor *c, uint32_t *n, const int64_t **d) {
 
 void vm_start(vm_machine *m, const ir_program *base, const vm_trace *t) {
   ir_program_copy(&m->prog, base);
-  m->state.p = &m->prog;       /* a trace may have no instruction */
+  m->state.p = &m->prog; /* a trace may have no instruction */
   m->state.scratch = &m->scratch;
   m->cell.n = 0;
   vec_reserve(m->heap, &m->cell, t->rv.n);

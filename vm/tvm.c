@@ -30,13 +30,13 @@ const tvm_row *vm_tvm_find_prim(const sch_prim *p) {
 }
 
 static const char *const forms[] = {
-    [TVM_PLAIN] = "", [TVM_REST] = "rest:",     [TVM_SIDE] = "side:",
-    [TVM_KEY] = "key:", [TVM_FUNC] = "func:",   [TVM_THREAD] = "thread:"};
+    [TVM_PLAIN] = "",   [TVM_REST] = "rest:", [TVM_SIDE] = "side:",
+    [TVM_KEY] = "key:", [TVM_FUNC] = "func:", [TVM_THREAD] = "thread:"};
 
 static uint32_t find_spec(const sch_prim *p, const char *name, size_t n) {
   uint32_t i = 0;
-  while (i < p->nspecs && (strncmp(p->specs[i].name, name, n) ||
-                           p->specs[i].name[n]))
+  while (i < p->nspecs &&
+         (strncmp(p->specs[i].name, name, n) || p->specs[i].name[n]))
     i++;
   return i;
 }
@@ -55,13 +55,22 @@ bool vm_tvm_next_field(const char **list, const sch_prim *p, tvm_field *out) {
 }
 
 bool vm_tvm_has_prefix(const char *key) {
-  static const char *const known[] = {
-      "auto_tensorize", "auto_tensorize_init", "cache_type",
-      "cooperative_fetch", "inline_rule", "layout_rewrite_preproc",
-      "parallel", "random_compute_producer", "tensor_core_enabled",
-      "thread_extent_high_inclusive", "thread_extent_low_inclusive",
-      "tiling_structure", "unroll_explicit", "unroll_implicit", "vectorize",
-      "write_cache_level"};
+  static const char *const known[] = {"auto_tensorize",
+                                      "auto_tensorize_init",
+                                      "cache_type",
+                                      "cooperative_fetch",
+                                      "inline_rule",
+                                      "layout_rewrite_preproc",
+                                      "parallel",
+                                      "random_compute_producer",
+                                      "tensor_core_enabled",
+                                      "thread_extent_high_inclusive",
+                                      "thread_extent_low_inclusive",
+                                      "tiling_structure",
+                                      "unroll_explicit",
+                                      "unroll_implicit",
+                                      "vectorize",
+                                      "write_cache_level"};
   for (uint32_t i = 0; i < sizeof known / sizeof *known; i++)
     if (!strcmp(known[i], key)) return true;
   return !strncmp(key, TVM_KEY_PREFIX, strlen(TVM_KEY_PREFIX));

@@ -12,8 +12,7 @@ static bool is_shared_scope(ir_scope s) {
 /* The level at which one and the same buffer exists. */
 static uint16_t level_of_life(const comp *c, ir_buf b) {
   const plan_buf *x = &c->plan.buf[b];
-  if (!x->home)
-    return 0;
+  if (!x->home) return 0;
   uint16_t level = c->plan.stmt[x->home].level;
   if (x->kernel && is_shared_scope((ir_scope)c->p->buf.v[b].scope)) {
     ir_stmt outside = ir_st(c->p, x->kernel)->parent;
@@ -31,10 +30,8 @@ static bool is_input(const comp *c, ir_buf b) {
 
 static code_guard guard_of(const comp *c, ir_buf b) {
   const plan_buf *x = &c->plan.buf[b];
-  if (!x->stored && is_input(c, b))
-    return CODE_INPUT;
-  return x->stored && x->level > level_of_life(c, b) ? CODE_RACING
-                                                     : CODE_PLAIN;
+  if (!x->stored && is_input(c, b)) return CODE_INPUT;
+  return x->stored && x->level > level_of_life(c, b) ? CODE_RACING : CODE_PLAIN;
 }
 
 /* What one of a kernel's own buffers cannot have: an extent that is found
@@ -48,13 +45,14 @@ static void check_constant_shape(comp *c, ir_buf b) {
 }
 
 uint32_t comp_buf(comp *c, ir_buf b) {
-  if (c->buf_index[b])
-    return c->buf_index[b];
+  if (c->buf_index[b]) return c->buf_index[b];
   const plan_buf *x = &c->plan.buf[b];
   const ir_buf_rec *r = &c->p->buf.v[b];
   uint32_t n = ir_ndim(c->p, b);
   bool shared = is_shared_scope((ir_scope)r->scope);
-  code_buf k = {.buf = b, .guard = (uint8_t)guard_of(c, b), .ndim = n,
+  code_buf k = {.buf = b,
+                .guard = (uint8_t)guard_of(c, b),
+                .ndim = n,
                 .is_input = is_input(c, b)};
   if (r->dtype.lanes != 1)
     plan_fail(c->e, TESS_UNSUPPORTED, x->decl, b, "a buffer of vectors");
@@ -94,8 +92,7 @@ static void add_region(comp *c, ir_region r, ir_stmt block) {
 static void add_regions(comp *c, ir_span span, ir_buf b, ir_stmt block) {
   for (uint32_t i = 0; i < span.n; i++) {
     ir_region r = c->p->region.v[span.at + i];
-    if (r.buf == b)
-      add_region(c, r, block);
+    if (r.buf == b) add_region(c, r, block);
   }
 }
 
@@ -105,10 +102,8 @@ static void add_block(comp *c, ir_buf b, ir_stmt block, bool store,
                       bool reduces) {
   uint32_t before = c->k->regions.n;
   const ir_block_rec r = *ir_blk(c->p, block);
-  if (!store)
-    add_regions(c, r.reads, b, block);
-  if (store || reduces)
-    add_regions(c, r.writes, b, block);
+  if (!store) add_regions(c, r.reads, b, block);
+  if (store || reduces) add_regions(c, r.writes, b, block);
   if (c->k->regions.n == before) {
     code_region none = {.block = block, .none = true};
     vec_push(c->k->heap, &c->k->regions, none);
@@ -136,8 +131,7 @@ static void add_all_regions(comp *c, ir_buf b, ir_stmt match, bool store,
   a->region = c->k->regions.n;
   for (uint32_t i = c->k->blocks.n; i-- > 0;) {
     ir_stmt block = c->k->blocks.v[i];
-    if (c->plan.stmt[block].depth <= depth)
-      break;
+    if (c->plan.stmt[block].depth <= depth) break;
     reduces |= ir_st(c->p, block)->alt != 0;
     if (match && c->plan.stmt[block].depth > c->plan.stmt[match].depth)
       continue;
@@ -177,8 +171,7 @@ static uint32_t flat_extent(comp *c, ir_buf b) {
 
 static void extents_of(comp *c, ir_buf b, uint32_t n, uint32_t *out) {
   if (n == ir_ndim(c->p, b))
-    for (uint32_t i = 0; i < n; i++)
-      out[i] = comp_index(c, ir_dim(c->p, b, i));
+    for (uint32_t i = 0; i < n; i++) out[i] = comp_index(c, ir_dim(c->p, b, i));
   else if (n == 1)
     out[0] = flat_extent(c, b);
   else

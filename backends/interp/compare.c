@@ -29,8 +29,8 @@ void interp_expect_init(interp_expect *x, mem_heap *heap) {
 void interp_expect_free(interp_expect *x) { arena_free(&x->memory); }
 
 static tess_status invalid(interp_error *e, ir_buf buf, const char *what) {
-  *e = (interp_error){.code = TESS_INVALID, .fault = INTERP_INVALID,
-                      .buf = buf, .element = -1};
+  *e = (interp_error){
+      .code = TESS_INVALID, .fault = INTERP_INVALID, .buf = buf, .element = -1};
   snprintf(e->what, sizeof e->what, "%s", what);
   return e->code;
 }
@@ -45,18 +45,15 @@ typedef struct index_use {
 } index_use;
 
 static void note_extent(index_use *u, int64_t extent) {
-  if (extent > 0 && (u->extent == 0 || extent < u->extent))
-    u->extent = extent;
+  if (extent > 0 && (u->extent == 0 || extent < u->extent)) u->extent = extent;
 }
 
 static void note_index(index_use *u, ir_buf into, uint32_t dim, uint32_t n,
                        ir_expr e) {
   int64_t extent = 1;
-  if (!ir_has_load(u->p, e, u->b))
-    return;
+  if (!ir_has_load(u->p, e, u->b)) return;
   const ir_node *x = ir_at(u->p, e);
-  while (x->op == IR_CAST || x->op == IR_BROADCAST)
-    x = ir_at(u->p, x->a);
+  while (x->op == IR_CAST || x->op == IR_BROADCAST) x = ir_at(u->p, x->a);
   bool plain = x->op == IR_LOAD && x->a == u->b && n == ir_ndim(u->p, into);
   if (!plain || !ir_const_int(u->p, ir_dim(u->p, into, dim), &extent))
     extent = 1;
@@ -82,8 +79,7 @@ static void look_in_stmt(index_use *u, arena *scratch, ir_stmt s) {
   } else if (r->kind == IR_BLOCK) {
     ir_span it = ir_blk(p, s)->iters;
     for (uint32_t i = 0; i < it.n; i++)
-      if (ir_has_load(p, p->iter.v[it.at + i].bind, u->b))
-        note_extent(u, 1);
+      if (ir_has_load(p, p->iter.v[it.at + i].bind, u->b)) note_extent(u, 1);
   } else if (r->kind == IR_LET) {
     ir_visit(p, scratch, r->let_value, look_for_index, u);
   }
@@ -92,17 +88,14 @@ static void look_in_stmt(index_use *u, arena *scratch, ir_stmt s) {
 int64_t interp_index_range(const ir_program *p, ir_buf b, arena *scratch) {
   index_use u = {p, b, 0};
   tess_dtype t = p->buf.v[b].dtype;
-  if (t.code == TESS_BOOL)
-    return 2;
-  if (!ir_is_int(t))
-    return 0;
+  if (t.code == TESS_BOOL) return 2;
+  if (!ir_is_int(t)) return 0;
   arena_mark mark = arena_get_mark(scratch);
   ir_stmt root = ir_entry(p)->root;
   for (ir_stmt s = root; s; s = ir_next(p, s, root))
     look_in_stmt(&u, scratch, s);
   arena_reset_to(scratch, mark);
-  if (u.extent > ir_int_max(t))
-    return ir_int_max(t);
+  if (u.extent > ir_int_max(t)) return ir_int_max(t);
   return u.extent;
 }
 
@@ -120,7 +113,7 @@ static void draw(interp_param *x, uint64_t seed, uint32_t number,
   rng r;
   rng_init(&r, seed, number);
   for (uint64_t i = 0; i < x->size; i++)
-    x->start[i] = values                   ? rng_below(&r, (uint64_t)values)
+    x->start[i] = values                  ? rng_below(&r, (uint64_t)values)
                   : ir_is_float(x->dtype) ? rng_below(&r, RESIDUE_P)
                                           : draw_int(&r, x->dtype);
 }
@@ -132,11 +125,9 @@ static bool constant_size(const ir_program *p, ir_buf b,
     const ir_node *n = ir_at(p, ir_dim(p, b, i));
     ir_func f = *ir_entry(p);
     int64_t v = -1;
-    if (n->op == IR_INT)
-      v = n->i;
+    if (n->op == IR_INT) v = n->i;
     for (uint32_t k = 0; n->op == IR_VAR && k < f.sizes.n; k++)
-      if (p->arg.v[f.sizes.at + k] == n->a && k < o->nsizes)
-        v = o->sizes[k];
+      if (p->arg.v[f.sizes.at + k] == n->a && k < o->nsizes) v = o->sizes[k];
     if (v < 0 || __builtin_mul_overflow(*size, (uint64_t)v, size) ||
         *size > UINT64_C(1) << 40)
       return false;
@@ -144,14 +135,13 @@ static bool constant_size(const ir_program *p, ir_buf b,
   return true;
 }
 
-static tess_status make_param(interp_expect *x, const ir_program *p,
-                              uint32_t i, const interp_options *o,
-                              interp_error *e) {
+static tess_status make_param(interp_expect *x, const ir_program *p, uint32_t i,
+                              const interp_options *o, interp_error *e) {
   ir_buf b = p->arg.v[ir_entry(p)->params.at + i];
   const ir_buf_rec *r = &p->buf.v[b];
   interp_param *q = &x->param[i];
-  *q = (interp_param){.role = (ir_role)r->role, .dtype = r->dtype,
-                      .ndim = r->shape.n};
+  *q = (interp_param){
+      .role = (ir_role)r->role, .dtype = r->dtype, .ndim = r->shape.n};
   if (!constant_size(p, b, o, &q->size))
     return invalid(e, b, "a parameter whose size is not known");
   q->start = arena_array(&x->memory, uint64_t, q->size + 1);
@@ -176,8 +166,7 @@ static interp_options residue_options(const interp_expect *x,
 
 /* Runs p; what it leaves in the parameters comes to `value`, or to `got`. */
 static tess_status run(interp_expect *x, interp *in, const ir_program *p,
-                       const interp_options *o, bool first,
-                       interp_error *e) {
+                       const interp_options *o, bool first, interp_error *e) {
   arena_mark mark = arena_get_mark(&x->memory);
   interp_arg *args = arena_array(&x->memory, interp_arg, x->nparams + 1);
   for (uint32_t i = 0; i < x->nparams; i++) {
@@ -207,8 +196,7 @@ static tess_status expect(void *ud) {
   x->nparams = ir_entry(j->p)->params.n;
   x->param = arena_array(&x->memory, interp_param, x->nparams + 1);
   for (uint32_t i = 0; i < x->nparams; i++)
-    if (make_param(x, j->p, i, &o, j->e))
-      return j->e->code;
+    if (make_param(x, j->p, i, &o, j->e)) return j->e->code;
   return run(x, j->in, j->p, &o, true, j->e);
 }
 
@@ -234,16 +222,17 @@ static void differ(job *j, uint32_t i, uint64_t at) {
   const interp_param *x = &j->x->param[i];
   ir_buf b = j->p->arg.v[ir_entry(j->p)->params.at + i];
   uint64_t v = x->value[at], w = x->got[at];
-  *j->e = (interp_error){.code = TESS_MISMATCH, .fault = INTERP_DIFFERS,
-                         .buf = b, .element = (int64_t)at,
+  *j->e = (interp_error){.code = TESS_MISMATCH,
+                         .fault = INTERP_DIFFERS,
+                         .buf = b,
+                         .element = (int64_t)at,
                          .value = {{.u = v}, {.u = w}}};
   if (v == UNWRITTEN || w == UNWRITTEN)
     snprintf(j->e->what, sizeof j->e->what, "only the %s program writes it",
              v == UNWRITTEN ? "second" : "first");
   else
-    snprintf(j->e->what, sizeof j->e->what, "%lld became %lld%s",
-             (long long)v, (long long)w,
-             ir_is_float(x->dtype) ? " (residues)" : "");
+    snprintf(j->e->what, sizeof j->e->what, "%lld became %lld%s", (long long)v,
+             (long long)w, ir_is_float(x->dtype) ? " (residues)" : "");
 }
 
 static tess_status check(void *ud) {
@@ -255,8 +244,7 @@ static tess_status check(void *ud) {
   for (uint32_t i = 0; i < j->x->nparams; i++) {
     const interp_param *x = &j->x->param[i];
     for (uint64_t at = 0; at < x->size; at++)
-      if (x->value[at] != x->got[at])
-        return differ(j, i, at), TESS_MISMATCH;
+      if (x->value[at] != x->got[at]) return differ(j, i, at), TESS_MISMATCH;
   }
   return TESS_OK;
 }
@@ -265,30 +253,29 @@ static tess_status instead(void *ud) {
   job *j = ud;
   interp_options o = residue_options(j->x, j->o);
   j->o = &o;
-  return same_params(j) ? j->e->code
-                        : run(j->x, j->in, j->p, &o, true, j->e);
+  return same_params(j) ? j->e->code : run(j->x, j->in, j->p, &o, true, j->e);
 }
 
 static tess_status protected(job *j, tess_status (*fn)(void *)) {
   *j->e = (interp_error){.element = -1};
   tess_status st = mem_protect(j->x->heap, fn, j);
   if (st && !j->e->code)
-    *j->e = (interp_error){.code = st, .fault = INTERP_LIMIT, .element = -1,
-                           .what = "memory"};
+    *j->e = (interp_error){
+        .code = st, .fault = INTERP_LIMIT, .element = -1, .what = "memory"};
   return st;
 }
 
-tess_status interp_expect_run(interp_expect *x, interp *in,
-                              const ir_program *p, uint64_t seed,
-                              const interp_options *o, interp_error *e) {
+tess_status interp_expect_run(interp_expect *x, interp *in, const ir_program *p,
+                              uint64_t seed, const interp_options *o,
+                              interp_error *e) {
   x->seed = seed;
   job j = {x, in, p, o, e};
   return protected(&j, expect);
 }
 
 tess_status interp_expect_instead(interp_expect *x, interp *in,
-                                  const ir_program *q,
-                                  const interp_options *o, interp_error *e) {
+                                  const ir_program *q, const interp_options *o,
+                                  interp_error *e) {
   job j = {x, in, q, o, e};
   return protected(&j, instead);
 }
@@ -302,17 +289,14 @@ tess_status interp_expect_check(interp_expect *x, interp *in,
 
 tess_status interp_equal(mem_heap *heap, const ir_program *p,
                          const ir_program *q, uint64_t seed,
-                         const interp_options *o, interp_error *e,
-                         int *which) {
+                         const interp_options *o, interp_error *e, int *which) {
   interp in;
   interp_expect x;
   interp_init(&in, heap);
   interp_expect_init(&x, heap);
   tess_status st = interp_expect_run(&x, &in, p, seed, o, e);
-  if (which)
-    *which = st ? 0 : 1;
-  if (!st)
-    st = interp_expect_check(&x, &in, q, o, e);
+  if (which) *which = st ? 0 : 1;
+  if (!st) st = interp_expect_check(&x, &in, q, o, e);
   interp_expect_free(&x);
   interp_free(&in);
   return st;

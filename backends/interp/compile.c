@@ -10,8 +10,7 @@ static void open_scope(comp *c, ir_stmt s) {
   comp_hoisted(c, s);
   for (ir_buf b = c->plan.stmt[s].buf; b; b = c->plan.buf[b].next) {
     const plan_buf *x = &c->plan.buf[b];
-    if (x->is_match || !x->used)
-      continue;
+    if (x->is_match || !x->used) continue;
     uint32_t i = comp_buf(c, b);
     if (!c->k->bufs.v[i].is_shared && !c->k->bufs.v[i].is_warp)
       comp_op(c, OP_ALLOC, 0, i, 0);
@@ -24,9 +23,11 @@ static void compile_loop(comp *c, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(c->p, s);
   bool racing = plan_is_racing(c->p, s);
   uint32_t at = c->k->loops.n;
-  code_loop loop = {.var = c->var_reg[r->var], .end = comp_regs(c, 1),
+  code_loop loop = {.var = c->var_reg[r->var],
+                    .end = comp_regs(c, 1),
                     .lo = comp_index(c, r->lo),
-                    .extent = comp_index(c, r->extent), .stmt = s};
+                    .extent = comp_index(c, r->extent),
+                    .stmt = s};
   vec_push(c->k->heap, &c->k->loops, loop);
   comp_op(c, racing ? OP_RACE_LOOP : OP_LOOP, 0, at, 0);
   c->k->loops.v[at].body = comp_here(c);
@@ -185,8 +186,11 @@ static void compile_iter(comp *c, ir_stmt s, const ir_iter *it, uint32_t dim) {
   uint32_t value = comp_index(c, it->bind);
   if (!c->plan.var[it->var].alias)
     comp_op(c, OP_MOVE, c->var_reg[it->var], value, 0);
-  code_domain d = {.value = value, .lo = comp_index(c, it->lo),
-                   .extent = comp_index(c, it->extent), .dim = dim, .stmt = s};
+  code_domain d = {.value = value,
+                   .lo = comp_index(c, it->lo),
+                   .extent = comp_index(c, it->extent),
+                   .dim = dim,
+                   .stmt = s};
   vec_push(c->k->heap, &c->k->domains, d);
   comp_op(c, OP_DOMAIN, 0, c->k->domains.n - 1, 0);
 }
@@ -197,8 +201,7 @@ static void compile_init(comp *c, ir_stmt s) {
   uint32_t mark = comp_mark(c), first = comp_here(c);
   for (uint32_t i = it.at; i < it.at + it.n; i++) {
     const ir_iter *x = &c->p->iter.v[i];
-    if (x->kind != IR_REDUCE)
-      continue;
+    if (x->kind != IR_REDUCE) continue;
     uint32_t v = comp_index(c, ir_ref(c->p, x->var));
     comp_op(c, OP_JNE, 0, v, comp_index(c, x->lo));
   }
@@ -206,8 +209,7 @@ static void compile_init(comp *c, ir_stmt s) {
   compile_list(c, ir_st(c->p, s)->alt);
   comp_undo(c, mark);
   for (uint32_t i = first; i < last; i++)
-    if (c->k->insn.v[i].op == OP_JNE)
-      c->k->insn.v[i].c = comp_here(c);
+    if (c->k->insn.v[i].op == OP_JNE) c->k->insn.v[i].c = comp_here(c);
 }
 
 static void compile_block(comp *c, ir_stmt s) {
@@ -223,16 +225,12 @@ static void compile_block(comp *c, ir_stmt s) {
   for (uint32_t i = 0; i < b.iters.n; i++)
     compile_iter(c, s, &c->p->iter.v[b.iters.at + i], i);
   open_scope(c, s);
-  if (!root)
-    vec_push(c->k->heap, &c->k->blocks, s);
-  if (ir_st(c->p, s)->alt)
-    compile_init(c, s);
+  if (!root) vec_push(c->k->heap, &c->k->blocks, s);
+  if (ir_st(c->p, s)->alt) compile_init(c, s);
   compile_list(c, ir_st(c->p, s)->body);
-  if (!root)
-    c->k->blocks.n--;
+  if (!root) c->k->blocks.n--;
   comp_undo(c, mark);
-  if (b.pred)
-    c->k->insn.v[jump].c = comp_here(c);
+  if (b.pred) c->k->insn.v[jump].c = comp_here(c);
 }
 
 /* ---- stores ------------------------------------------------------------- */
@@ -277,17 +275,13 @@ static void compile_store(comp *c, ir_stmt s) {
   uint32_t lanes = ir_at(c->p, r.value)->dtype.lanes;
   bool race = lanes > 1 && !lanes_apart(c, &r);
   uint32_t *value = arena_array(c->memory, uint32_t, lanes);
-  for (uint32_t l = 0; l < lanes; l++)
-    value[l] = comp_lane(c, r.value, l);
-  if (race)
-    comp_op(c, OP_LANES, 0, s, 0);
+  for (uint32_t l = 0; l < lanes; l++) value[l] = comp_lane(c, r.value, l);
+  if (race) comp_op(c, OP_LANES, 0, s, 0);
   for (uint32_t l = 0; l < lanes && !c->e->code; l++) {
-    if (race)
-      comp_op(c, OP_LANE, 0, 0, 0);
+    if (race) comp_op(c, OP_LANE, 0, 0, 0);
     compile_lane(c, &r, l, value[l]);
   }
-  if (race)
-    comp_op(c, OP_LANES_END, 0, 0, 0);
+  if (race) comp_op(c, OP_LANES_END, 0, 0, 0);
 }
 
 /* ---- other statements --------------------------------------------------- */
@@ -310,8 +304,7 @@ static void compile_if(comp *c, ir_stmt s) {
   c->k->insn.v[jump].c = comp_here(c);
   compile_list(c, r->alt);
   comp_undo(c, mark);
-  if (r->alt)
-    c->k->insn.v[out].c = comp_here(c);
+  if (r->alt) c->k->insn.v[out].c = comp_here(c);
 }
 
 static void compile_let(comp *c, ir_stmt s) {
@@ -328,8 +321,7 @@ static void compile_let(comp *c, ir_stmt s) {
 
 static void compile_evaluate(comp *c, ir_stmt s) {
   ir_expr e = ir_st(c->p, s)->eval;
-  for (uint32_t l = 0; l < ir_at(c->p, e)->dtype.lanes; l++)
-    comp_lane(c, e, l);
+  for (uint32_t l = 0; l < ir_at(c->p, e)->dtype.lanes; l++) comp_lane(c, e, l);
 }
 
 static void compile_stmt(comp *c, ir_stmt s) {
@@ -434,7 +426,10 @@ static void compile_params(comp *c) {
 tess_status code_compile(code_unit *k, ir_program *p, arena *memory,
                          const interp_options *o, interp_error *e) {
   clear(k);
-  comp c = {.k = k, .p = p, .memory = memory, .e = e,
+  comp c = {.k = k,
+            .p = p,
+            .memory = memory,
+            .e = e,
             .residue = o->domain == INTERP_RESIDUE,
             .checks = o->check_regions};
   plan_make(&c.plan, p, memory, o, e);
@@ -458,8 +453,7 @@ tess_status code_compile(code_unit *k, ir_program *p, arena *memory,
   comp_hoisted(&c, 0);
   compile_params(&c);
   comp_op(&c, OP_BARRIER, 0, 0, 0);
-  if (!e->code)
-    compile_block(&c, ir_entry(p)->root);
+  if (!e->code) compile_block(&c, ir_entry(p)->root);
   c.stmt = 0;
   comp_op(&c, OP_END, 0, 0, 0);
   return e->code;

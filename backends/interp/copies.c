@@ -7,36 +7,30 @@
 bool machine_send(machine *m, const code_access *a, uint64_t at) {
   machine_copies *c = m->copies;
   machine_buf *b = &m->buf[a->buf];
-  if (!m->k->bufs.v[a->buf].is_shared)
-    return true;
+  if (!m->k->bufs.v[a->buf].is_shared) return true;
   if (!b->on_its_way)
     b->on_its_way =
         machine_memory(m, b->size * sizeof *b->on_its_way, a->id, a->stmt);
   if (c->n == c->room) {
     uint32_t room = c->room ? 2 * c->room : 16;
     machine_copy *v = machine_memory(m, room * sizeof *v, a->id, a->stmt);
-    if (v && c->n)
-      memcpy(v, c->v, c->n * sizeof *v);
+    if (v && c->n) memcpy(v, c->v, c->n * sizeof *v);
     c->v = v;
     c->room = v ? room : 0;
   }
-  if (!b->on_its_way || !c->v)
-    return false;
+  if (!b->on_its_way || !c->v) return false;
   b->on_its_way[at] = c->thread + 1;
-  c->v[c->n++] = (machine_copy){a,          at,        c->from,
-                                c->from_at, c->groups, m->clock};
+  c->v[c->n++] =
+      (machine_copy){a, at, c->from, c->from_at, c->groups, m->clock};
   return true;
 }
 
 /* What was taken is still what is there. */
 static bool is_unchanged(machine *m, const machine_copy *x) {
-  if (!x->from)
-    return true;
+  if (!x->from) return true;
   const machine_buf *b = &m->buf[x->from->buf];
-  uint32_t writer = b->cell ? b->cell[x->from_at].writer
-                            : b->wrote[x->from_at];
-  if (writer <= x->time)
-    return true;
+  uint32_t writer = b->cell ? b->cell[x->from_at].writer : b->wrote[x->from_at];
+  if (writer <= x->time) return true;
   machine_overtaken(m, x->from, x->from_at);
   return false;
 }
@@ -48,8 +42,7 @@ static bool arrive(machine *m, uint32_t end) {
   for (; n < c->n && c->v[n].group < end; n++) {
     const machine_copy *x = &c->v[n];
     m->buf[x->a->buf].on_its_way[x->at] = 0;
-    if (!is_unchanged(m, x) || !machine_write(m, x->a, x->at))
-      return false;
+    if (!is_unchanged(m, x) || !machine_write(m, x->a, x->at)) return false;
   }
   c->n -= n;
   memmove(c->v, c->v + n, c->n * sizeof *c->v);
@@ -60,7 +53,8 @@ bool machine_async(machine *m, ir_fn fn, int64_t left, ir_stmt s) {
   machine_copies *c = m->copies;
   if (c->open != (fn == IR_FN_ASYNC_COMMIT) || left < 0) {
     machine_fault(m, (interp_error){.code = TESS_INVALID,
-                                    .fault = INTERP_INVALID, .stmt = s,
+                                    .fault = INTERP_INVALID,
+                                    .stmt = s,
                                     .element = -1,
                                     .what = "async_begin, async_commit and "
                                             "async_wait in this order"});
@@ -69,8 +63,7 @@ bool machine_async(machine *m, ir_fn fn, int64_t left, ir_stmt s) {
   if (fn == IR_FN_ASYNC_WAIT)
     return left >= c->groups || !c->n || arrive(m, c->groups - (uint32_t)left);
   /* What happens from now on is later than what was sent. */
-  if (!machine_tick(m, s))
-    return false;
+  if (!machine_tick(m, s)) return false;
   c->open = fn == IR_FN_ASYNC_BEGIN;
   c->groups += fn == IR_FN_ASYNC_COMMIT;
   return true;

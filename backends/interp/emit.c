@@ -36,14 +36,12 @@ uint32_t comp_const(comp *c, int64_t v) {
 }
 
 void comp_undo(comp *c, uint32_t mark) {
-  while (c->k->undo.n > mark)
-    c->k->valid.v[vec_pop(&c->k->undo)] = 0;
+  while (c->k->undo.n > mark) c->k->valid.v[vec_pop(&c->k->undo)] = 0;
 }
 
 static void now_valid(comp *c, uint32_t r) {
   c->k->valid.v[r] = 1;
-  if (!c->keep)
-    vec_push(c->k->heap, &c->k->undo, r);
+  if (!c->keep) vec_push(c->k->heap, &c->k->undo, r);
 }
 
 /* ---- single operations -------------------------------------------------- */
@@ -61,10 +59,9 @@ static uint32_t operand(comp *c, ir_expr e, uint32_t lane) {
 }
 
 static const uint8_t int_op[] = {
-    [IR_ADD] = OP_ADD, [IR_SUB] = OP_SUB, [IR_MUL] = OP_MUL,
-    [IR_DIV] = OP_DIV, [IR_MOD] = OP_MOD, [IR_MIN] = OP_MIN,
-    [IR_MAX] = OP_MAX, [IR_EQ] = OP_EQ,   [IR_NE] = OP_NE,
-    [IR_LT] = OP_LT,   [IR_LE] = OP_LE,   [IR_AND] = OP_AND,
+    [IR_ADD] = OP_ADD, [IR_SUB] = OP_SUB, [IR_MUL] = OP_MUL, [IR_DIV] = OP_DIV,
+    [IR_MOD] = OP_MOD, [IR_MIN] = OP_MIN, [IR_MAX] = OP_MAX, [IR_EQ] = OP_EQ,
+    [IR_NE] = OP_NE,   [IR_LT] = OP_LT,   [IR_LE] = OP_LE,   [IR_AND] = OP_AND,
     [IR_OR] = OP_OR};
 static const uint8_t residue_op[] = {
     [IR_ADD] = OP_R_ADD, [IR_SUB] = OP_R_SUB, [IR_MUL] = OP_R_MUL,
@@ -75,17 +72,14 @@ static const uint8_t residue_op[] = {
 static bool is_compare(unsigned op) { return op >= IR_EQ && op <= IR_LE; }
 
 static code_op binary_op(const comp *c, tess_dtype t, unsigned op) {
-  if (ir_is_float(t) && c->residue)
-    return (code_op)residue_op[op];
-  if (ir_is_float(t))
-    return is_compare(op) ? OP_COMPARE : OP_REAL;
+  if (ir_is_float(t) && c->residue) return (code_op)residue_op[op];
+  if (ir_is_float(t)) return is_compare(op) ? OP_COMPARE : OP_REAL;
   if (op == IR_AND || op == IR_OR || (t.code == TESS_INT && t.bits == 64))
     return (code_op)int_op[op];
   return OP_INT;
 }
 
-static void emit_binary(comp *c, const ir_node *n, uint32_t lane,
-                        uint32_t d) {
+static void emit_binary(comp *c, const ir_node *n, uint32_t lane, uint32_t d) {
   tess_dtype t = scalar(ir_at(c->p, n->a)->dtype);
   uint32_t a = operand(c, n->a, lane), b = operand(c, n->b, lane);
   code_insn *i = comp_op(c, binary_op(c, t, n->op), d, a, b);
@@ -94,8 +88,7 @@ static void emit_binary(comp *c, const ir_node *n, uint32_t lane,
 }
 
 static code_op cast_op(const comp *c, tess_dtype to, tess_dtype from) {
-  if (!c->residue || (!ir_is_float(to) && !ir_is_float(from)))
-    return OP_CAST;
+  if (!c->residue || (!ir_is_float(to) && !ir_is_float(from))) return OP_CAST;
   return !ir_is_float(from) ? OP_R_FROM_INT
          : ir_is_float(to)  ? OP_R_CAST
                             : OP_R_TO_INT;
@@ -117,29 +110,29 @@ static void emit_extern(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
   uint32_t at = vec_extend(c->k->heap, &c->k->regs, n.n);
   memcpy(c->k->regs.v + at, arg, n.n * sizeof *arg);
   const char *name = ir_text(c->p, n.c);
-  code_call call = {.name = n.c, .type = scalar(n.dtype), .n = n.n, .at = at,
+  code_call call = {.name = n.c,
+                    .type = scalar(n.dtype),
+                    .n = n.n,
+                    .at = at,
                     .name_hash = hash_bytes(name, strlen(name)),
                     .stmt = c->stmt};
   vec_push(c->k->heap, &c->k->calls, call);
   comp_op(c, c->residue ? OP_R_EXTERN : OP_EXTERN, d, c->k->calls.n - 1, 0);
 }
 
-static code_op call_op(const comp *c, ir_fn fn, tess_dtype t,
-                       tess_dtype from) {
+static code_op call_op(const comp *c, ir_fn fn, tess_dtype t, tess_dtype from) {
   if (fn == IR_FN_REINTERPRET)
     return c->residue && (ir_is_float(t) || ir_is_float(from))
-             ? OP_R_REINTERPRET
-             : OP_REINTERPRET;
-  if (!ir_is_float(t))
-    return OP_CALL_INT;
+               ? OP_R_REINTERPRET
+               : OP_REINTERPRET;
+  if (!ir_is_float(t)) return OP_CALL_INT;
   return c->residue ? OP_R_CALL : OP_CALL_REAL;
 }
 
 /* Where threads do not run as such, copies are made at once. */
 static void emit_copies(comp *c, const ir_node *n, uint32_t d) {
   uint32_t left = n->n ? comp_index(c, c->p->arg.v[n->b]) : 0;
-  if (c->kernel)
-    comp_op(c, OP_ASYNC, d, left, 0)->what = (uint8_t)n->a;
+  if (c->kernel) comp_op(c, OP_ASYNC, d, left, 0)->what = (uint8_t)n->a;
 }
 
 /* A function of a warp: each lane stops there for the others. */
@@ -189,8 +182,7 @@ static void emit_call(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
 /* ---- branches ----------------------------------------------------------- */
 
 /* Only the chosen side is computed, unless both can do no harm. */
-static void emit_select(comp *c, const ir_node *n,
-                        uint32_t lane, uint32_t d) {
+static void emit_select(comp *c, const ir_node *n, uint32_t lane, uint32_t d) {
   uint32_t cond = operand(c, n->a, lane);
   if (plan_of(&c->plan, n->b)->pure && plan_of(&c->plan, n->c)->pure) {
     uint32_t yes = operand(c, n->b, lane);
@@ -217,9 +209,10 @@ static void load(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
     idx[i] = operand(c, c->p->arg.v[n.b + i], lane);
   uint32_t a = comp_access(c, n.a, n.n, idx, false);
   code_guard guard = (code_guard)c->k->bufs.v[c->k->accesses.v[a].buf].guard;
-  comp_op(c, guard == CODE_INPUT   ? OP_LOAD_INPUT
-             : guard == CODE_PLAIN ? OP_LOAD
-                                   : OP_LOAD_RACING,
+  comp_op(c,
+          guard == CODE_INPUT   ? OP_LOAD_INPUT
+          : guard == CODE_PLAIN ? OP_LOAD
+                                : OP_LOAD_RACING,
           d, a, 0);
 }
 
@@ -242,8 +235,7 @@ static void emit_load(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
 
 /* ---- any expression ----------------------------------------------------- */
 
-static void emit_ramp(comp *c, const ir_node *n,
-                      uint32_t lane, uint32_t d) {
+static void emit_ramp(comp *c, const ir_node *n, uint32_t lane, uint32_t d) {
   tess_dtype t = scalar(n->dtype);
   uint32_t base = comp_lane(c, n->a, 0);
   if (lane == 0) {
@@ -276,12 +268,8 @@ static void emit(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
       emit_call(c, e, lane, d);
     return;
   case IR_CAST: emit_cast(c, &n, lane, d); return;
-  case IR_NOT:
-    comp_op(c, OP_NOT, d, operand(c, n.a, lane), 0);
-    return;
-  case IR_BROADCAST:
-    comp_op(c, OP_MOVE, d, comp_lane(c, n.a, 0), 0);
-    return;
+  case IR_NOT: comp_op(c, OP_NOT, d, operand(c, n.a, lane), 0); return;
+  case IR_BROADCAST: comp_op(c, OP_MOVE, d, comp_lane(c, n.a, 0), 0); return;
   case IR_RAMP: emit_ramp(c, &n, lane, d); return;
   default: emit_binary(c, &n, lane, d); return;
   }
@@ -290,8 +278,7 @@ static void emit(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
 /* A constant's register. */
 static uint32_t constant(comp *c, ir_expr e) {
   const ir_node *n = ir_at(c->p, e);
-  if (c->reg[e])
-    return c->reg[e];
+  if (c->reg[e]) return c->reg[e];
   uint32_t r = comp_const(c, n->op == IR_INT ? n->i : 0);
   if (n->op == IR_REAL && c->residue)
     c->k->init.v[r].u = residue_of_real(n->f);
@@ -308,14 +295,10 @@ static uint32_t variable(comp *c, ir_var v, uint32_t lane) {
 
 uint32_t comp_lane(comp *c, ir_expr e, uint32_t lane) {
   const ir_node *n = ir_at(c->p, e);
-  if (c->e->code)
-    return 0;
-  if (n->op == IR_INT || n->op == IR_REAL)
-    return constant(c, e);
-  if (n->op == IR_VAR)
-    return variable(c, n->a, lane);
-  if (!c->reg[e])
-    c->reg[e] = comp_regs(c, n->dtype.lanes);
+  if (c->e->code) return 0;
+  if (n->op == IR_INT || n->op == IR_REAL) return constant(c, e);
+  if (n->op == IR_VAR) return variable(c, n->a, lane);
+  if (!c->reg[e]) c->reg[e] = comp_regs(c, n->dtype.lanes);
   uint32_t r = c->reg[e] + lane;
   if (!c->k->valid.v[r]) {
     emit(c, e, lane, r);

@@ -64,14 +64,17 @@ static bool step(machine *m, const code_loop *l) {
   return true;
 }
 
-static bool in_domain(machine *m, const code_domain *d,
-                      const interp_word *R) {
+static bool in_domain(machine *m, const code_domain *d, const interp_word *R) {
   int64_t v = R[d->value].i, lo = R[d->lo].i, extent = R[d->extent].i;
   if (v >= lo && (uint64_t)v - (uint64_t)lo < (uint64_t)extent && extent > 0)
     return true;
-  machine_fault(m, (interp_error){.code = TESS_BOUNDS, .fault = INTERP_DOMAIN,
-                                  .stmt = d->stmt, .element = -1,
-                                  .dim = d->dim, .at = v, .lo = lo,
+  machine_fault(m, (interp_error){.code = TESS_BOUNDS,
+                                  .fault = INTERP_DOMAIN,
+                                  .stmt = d->stmt,
+                                  .element = -1,
+                                  .dim = d->dim,
+                                  .at = v,
+                                  .lo = lo,
                                   .extent = extent});
   return false;
 }
@@ -112,8 +115,7 @@ static void call_int(const code_insn *i, interp_word *R) {
   R[i->d].i = native_call_int((ir_fn)i->what, code_dtype(i->type), x);
 }
 
-static void call_residue(const machine *m, const code_insn *i,
-                         interp_word *R) {
+static void call_residue(const machine *m, const code_insn *i, interp_word *R) {
   uint64_t x[3] = {R[i->a].u, R[i->b].u, R[i->c].u};
   R[i->d].u = residue_call(m->o->seed, (ir_fn)i->what, code_dtype(i->type),
                            i->nargs, x);
@@ -124,15 +126,15 @@ static bool call_extern(machine *m, const code_insn *i, interp_word *R) {
   const char *name = ir_text(m->k->p, call->name);
   arena_mark mark = arena_get_mark(m->memory);
   interp_word *x = arena_array(m->memory, interp_word, call->n + 1);
-  for (uint32_t k = 0; k < call->n; k++)
-    x[k] = R[m->k->regs.v[call->at + k]];
+  for (uint32_t k = 0; k < call->n; k++) x[k] = R[m->k->regs.v[call->at + k]];
   bool done = m->o->call &&
               m->o->call(m->o->ud, name, call->type, call->n, x, &R[i->d]);
   arena_reset_to(m->memory, mark);
-  if (done)
-    return true;
-  interp_error e = {.code = TESS_UNSUPPORTED, .fault = INTERP_UNSUPPORTED,
-                    .stmt = call->stmt, .element = -1};
+  if (done) return true;
+  interp_error e = {.code = TESS_UNSUPPORTED,
+                    .fault = INTERP_UNSUPPORTED,
+                    .stmt = call->stmt,
+                    .element = -1};
   snprintf(e.what, sizeof e.what, "the host's function '%s' is not known",
            name);
   machine_fault(m, e);
@@ -144,8 +146,7 @@ static void call_extern_residue(const machine *m, const code_insn *i,
   const code_call *call = &m->k->calls.v[i->a];
   arena_mark mark = arena_get_mark(m->memory);
   uint64_t *x = arena_array(m->memory, uint64_t, call->n + 1);
-  for (uint32_t k = 0; k < call->n; k++)
-    x[k] = R[m->k->regs.v[call->at + k]].u;
+  for (uint32_t k = 0; k < call->n; k++) x[k] = R[m->k->regs.v[call->at + k]].u;
   uint64_t h = residue_hash(m->o->seed, call->name_hash, call->n, x);
   if (ir_is_float(call->type))
     R[i->d].u = h;
@@ -169,11 +170,12 @@ static void reinterpret_residue(const machine *m, const code_insn *i,
 #define RA R[i->a]
 #define RB R[i->b]
 #define RD R[i->d]
-#define TRY(cond)                                                            \
-  if (!(cond))                                                               \
-    return MACHINE_FAULT;                                                    \
+#define TRY(cond)                    \
+  if (!(cond)) return MACHINE_FAULT; \
   break
-#define INT64(op) RD.i = ir_fold_int((op), IR_INDEX, RA.i, RB.i); break
+#define INT64(op)                                 \
+  RD.i = ir_fold_int((op), IR_INDEX, RA.i, RB.i); \
+  break
 
 machine_stop machine_exec(machine *m, interp_word *R, uint32_t *start) {
   const code_insn *insns = m->k->insn.v;
@@ -220,9 +222,7 @@ machine_stop machine_exec(machine *m, interp_word *R, uint32_t *start) {
     case OP_REAL:
       RD.f = ir_fold_real((ir_op)i->what, code_dtype(i->type), RA.f, RB.f);
       break;
-    case OP_COMPARE:
-      RD.i = ir_compare_real((ir_op)i->what, RA.f, RB.f);
-      break;
+    case OP_COMPARE: RD.i = ir_compare_real((ir_op)i->what, RA.f, RB.f); break;
     case OP_CAST: cast_native(i, R); break;
     case OP_CALL_INT: call_int(i, R); break;
     case OP_CALL_REAL: call_real(i, R); break;
@@ -241,8 +241,8 @@ machine_stop machine_exec(machine *m, interp_word *R, uint32_t *start) {
     case OP_R_LT: RD.i = residue_less(RA.u, RB.u); break;
     case OP_R_LE: RD.i = !residue_less(RB.u, RA.u); break;
     case OP_R_CAST:
-      RD.u = residue_cast(m->o->seed, code_dtype(i->type),
-                          code_dtype(i->from), RA.u);
+      RD.u = residue_cast(m->o->seed, code_dtype(i->type), code_dtype(i->from),
+                          RA.u);
       break;
     case OP_R_FROM_INT:
       RD.u = residue_from_int(code_dtype(i->type), code_dtype(i->from), RA.i);
@@ -256,8 +256,7 @@ machine_stop machine_exec(machine *m, interp_word *R, uint32_t *start) {
 
     case OP_LOAD_INPUT:
       a = &accesses[i->a];
-      if (!locate(m, a, R, &at))
-        return MACHINE_FAULT;
+      if (!locate(m, a, R, &at)) return MACHINE_FAULT;
       RD = m->buf[a->buf].val[at];
       machine_take(m, NULL, 0);
       break;
@@ -276,8 +275,7 @@ machine_stop machine_exec(machine *m, interp_word *R, uint32_t *start) {
       break;
     case OP_STORE:
       a = &accesses[i->a];
-      if (!locate(m, a, R, &at))
-        return MACHINE_FAULT;
+      if (!locate(m, a, R, &at)) return MACHINE_FAULT;
       store_plain(m, a, at, RB);
       break;
     case OP_STORE_RACING:
@@ -299,8 +297,7 @@ machine_stop machine_exec(machine *m, interp_word *R, uint32_t *start) {
       break;
     case OP_NEXT:
       l = &loops[i->a];
-      if (!step(m, l))
-        return MACHINE_FAULT;
+      if (!step(m, l)) return MACHINE_FAULT;
       pc = ++R[l->var].i < R[l->end].i ? l->body : pc;
       break;
     case OP_RACE_LOOP:
@@ -312,8 +309,7 @@ machine_stop machine_exec(machine *m, interp_word *R, uint32_t *start) {
       break;
     case OP_RACE_NEXT:
       l = &loops[i->a];
-      if (!step(m, l))
-        return MACHINE_FAULT;
+      if (!step(m, l)) return MACHINE_FAULT;
       if (++R[l->var].i >= R[l->end].i) {
         machine_leave(m);
         break;
@@ -326,8 +322,7 @@ machine_stop machine_exec(machine *m, interp_word *R, uint32_t *start) {
     case OP_DOMAIN: TRY(in_domain(m, &m->k->domains.v[i->a], R));
     case OP_KERNEL: {
       const code_kernel *g = &m->k->kernels.v[i->a];
-      if (machine_kernel(m, g, R, pc) == MACHINE_FAULT)
-        return MACHINE_FAULT;
+      if (machine_kernel(m, g, R, pc) == MACHINE_FAULT) return MACHINE_FAULT;
       pc = g->exit;
       break;
     }

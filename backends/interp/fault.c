@@ -6,26 +6,30 @@
 
 /* The first fault stays. */
 void machine_fault(machine *m, interp_error e) {
-  if (!m->e->code)
-    *m->e = e;
+  if (!m->e->code) *m->e = e;
 }
 
 void machine_limit(machine *m, ir_stmt s, ir_buf buf, const char *what) {
-  interp_error e = {.code = TESS_LIMIT, .fault = INTERP_LIMIT, .stmt = s,
-                    .buf = buf, .element = -1};
+  interp_error e = {.code = TESS_LIMIT,
+                    .fault = INTERP_LIMIT,
+                    .stmt = s,
+                    .buf = buf,
+                    .element = -1};
   snprintf(e.what, sizeof e.what, "%s", what);
   machine_fault(m, e);
 }
 
 static interp_error of_access(const code_access *a, uint64_t at,
                               interp_fault fault, tess_status status) {
-  return (interp_error){.code = status, .fault = fault, .stmt = a->stmt,
+  return (interp_error){.code = status,
+                        .fault = fault,
+                        .stmt = a->stmt,
                         .buf = a->id,
                         .element = (int64_t)at};
 }
 
-void machine_outside(machine *m, const code_access *a, uint32_t dim,
-                     int64_t at, int64_t extent) {
+void machine_outside(machine *m, const code_access *a, uint32_t dim, int64_t at,
+                     int64_t extent) {
   interp_error e = of_access(a, 0, INTERP_OUTSIDE, TESS_BOUNDS);
   e.element = -1;
   e.dim = dim;
@@ -86,8 +90,7 @@ bool machine_regions(machine *m, const code_access *a, const interp_word *R,
       machine_fault(m, e);
       return false;
     }
-    if (r->last)
-      held = false;
+    if (r->last) held = false;
   }
   return true;
 }

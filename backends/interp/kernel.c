@@ -133,20 +133,17 @@ static bool run_round(machine_launch *x, bool *more) {
 
 static bool run_blocks(machine_launch *x, const interp_word *R) {
   machine *m = x->m;
-  if (!machine_enter(m, x->g->stmt, 0))
-    return false;
+  if (!machine_enter(m, x->g->stmt, 0)) return false;
   m->level[m->depth - 1].group = INTERP_BLOCKS;
   for (int64_t b = 0; b < x->blocks; b++) {
-    if (!machine_iterate(m) || !start_block(x, b, R))
-      return false;
+    if (!machine_iterate(m) || !start_block(x, b, R)) return false;
     for (bool more = true; more;) {
       if (m->steps < (uint64_t)x->threads) {
         machine_limit(m, x->g->stmt, 0, "steps");
         return false;
       }
       m->steps -= (uint64_t)x->threads;
-      if (!run_round(x, &more))
-        return false;
+      if (!run_round(x, &more)) return false;
     }
   }
   machine_leave(m);

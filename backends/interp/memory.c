@@ -26,15 +26,14 @@ bool machine_room(machine *m, machine_buf *b, uint64_t size, code_guard g,
     return false;
   }
   char *p = machine_memory(m, (size * each + 15) & ~UINT64_C(15), buf, s);
-  if (!p)
-    return false;
+  if (!p) return false;
   *b = (machine_buf){.size = size, .room = size, .birth = b->birth};
   if (g == CODE_RACING)
     b->cell = (machine_cell *)(void *)p;
   else if (g == CODE_PLAIN)
     b->wrote = (uint32_t *)(void *)(p + size * sizeof *b->val);
   b->val = (interp_word *)(void *)(p + (each - sizeof *b->val) * size *
-                                         (g == CODE_RACING));
+                                           (g == CODE_RACING));
   return true;
 }
 
@@ -44,8 +43,7 @@ static bool count(const machine *m, const code_buf *k, const interp_word *R,
   *size = 1;
   for (uint32_t i = 0; i < k->ndim; i++) {
     int64_t e = R[m->k->regs.v[k->extent + i]].i;
-    if (e < 0 || __builtin_mul_overflow(*size, (uint64_t)e, size))
-      return false;
+    if (e < 0 || __builtin_mul_overflow(*size, (uint64_t)e, size)) return false;
   }
   return *size < UINT64_C(1) << 48;
 }

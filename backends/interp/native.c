@@ -15,8 +15,7 @@ static double fma_small(double x, double y, double z) {
   double lost = (p - (s - b)) + (z - b);
   uint64_t bits;
   memcpy(&bits, &s, sizeof bits);
-  if (lost == 0 || !isfinite(s) || bits & 1)
-    return s;
+  if (lost == 0 || !isfinite(s) || bits & 1) return s;
   bits += (lost > 0) == (s > 0) ? UINT64_C(1) : UINT64_MAX;
   memcpy(&s, &bits, sizeof s);
   return s;
@@ -48,14 +47,12 @@ double native_call_real(ir_fn fn, tess_dtype t, const double *x) {
 }
 
 static int64_t shift_left(tess_dtype t, int64_t x, int64_t by) {
-  if (by < 0 || by >= t.bits)
-    return 0;
+  if (by < 0 || by >= t.bits) return 0;
   return ir_wrap_int(t, (int64_t)((uint64_t)x << by));
 }
 
 static int64_t shift_right(tess_dtype t, int64_t x, int64_t by) {
-  if (t.code == TESS_INT)
-    return x >> (by < 0 || by > 63 ? 63 : by);
+  if (t.code == TESS_INT) return x >> (by < 0 || by > 63 ? 63 : by);
   return by < 0 || by >= t.bits ? 0 : (int64_t)((uint64_t)x >> by);
 }
 

@@ -9,8 +9,7 @@
 
 void plan_fail(interp_error *e, tess_status code, ir_stmt s, ir_buf b,
                const char *fmt, ...) {
-  if (e->code)
-    return;
+  if (e->code) return;
   va_list ap;
   va_start(ap, fmt);
   *e = (interp_error){.code = code, .stmt = s, .buf = b, .element = -1};
@@ -34,10 +33,9 @@ static void bind(plan *n, ir_var v, ir_stmt s) {
 static void live(plan *n, ir_buf b, ir_stmt home, ir_stmt decl,
                  ir_stmt kernel) {
   plan_buf *x = &n->buf[b];
-  if (x->home)
-    plan_fail(n->e, TESS_INVALID, decl, b, "it is allocated twice");
-  *x = (plan_buf){.home = home, .decl = decl, .kernel = kernel,
-                  .next = n->stmt[home].buf};
+  if (x->home) plan_fail(n->e, TESS_INVALID, decl, b, "it is allocated twice");
+  *x = (plan_buf){
+      .home = home, .decl = decl, .kernel = kernel, .next = n->stmt[home].buf};
   n->stmt[home].buf = b;
 }
 
@@ -45,8 +43,7 @@ static void live(plan *n, ir_buf b, ir_stmt home, ir_stmt decl,
 static ir_stmt kernel_of(const plan *n, ir_stmt s) {
   ir_stmt found = 0;
   for (; n->lockstep && s; s = ir_st(n->p, s)->parent)
-    if (plan_is_thread(ir_st(n->p, s)))
-      found = s;
+    if (plan_is_thread(ir_st(n->p, s))) found = s;
   return found;
 }
 
@@ -56,8 +53,8 @@ static void bind_block(plan *n, ir_stmt s) {
     bind(n, n->p->iter.v[b->iters.at + i].var, s);
   for (uint32_t i = 0; i < b->matches.n; i++) {
     const ir_match *m = &n->p->match.v[b->matches.at + i];
-    n->buf[m->buf] = (plan_buf){.home = s, .decl = s, .is_match = 1,
-                                .match = b->matches.at + i};
+    n->buf[m->buf] = (plan_buf){
+        .home = s, .decl = s, .is_match = 1, .match = b->matches.at + i};
   }
 }
 
@@ -74,17 +71,14 @@ static void live_block(plan *n, ir_stmt s) {
 
 static bool is_cross(const ir_program *p, ir_stmt loop) {
   for (ir_stmt b = loop; b; b = ir_next(p, b, loop))
-    if (ir_is_block(p, b) && lower_is_cross(p, loop, b))
-      return true;
+    if (ir_is_block(p, b) && lower_is_cross(p, loop, b)) return true;
   return false;
 }
 
 bool plan_is_racing(const ir_program *p, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(p, s);
-  if (r->kind != IR_LOOP)
-    return false;
-  if (r->loop_kind == IR_THREAD)
-    return !is_cross(p, s);
+  if (r->kind != IR_LOOP) return false;
+  if (r->loop_kind == IR_THREAD) return !is_cross(p, s);
   return r->loop_kind == IR_PARALLEL || r->loop_kind == IR_VECTORIZED;
 }
 
@@ -106,8 +100,7 @@ static void bind_stmt(plan *n, ir_stmt s) {
   uint16_t outer = r->parent ? n->stmt[r->parent].level : 0;
   x->depth = r->parent ? n->stmt[r->parent].depth + 1 : 1;
   x->level = level_in(n, s, outer);
-  if (x->level > n->levels)
-    n->levels = x->level;
+  if (x->level > n->levels) n->levels = x->level;
   if (r->kind == IR_LOOP)
     bind(n, r->var, s);
   else if (r->kind == IR_LET)
@@ -142,8 +135,7 @@ uint32_t plan_operands(const ir_program *p, ir_expr e, const uint32_t **out,
 
 /* The deeper of two binders, both around one place. */
 static ir_stmt deeper(const plan *n, ir_stmt a, ir_stmt b) {
-  if (!a || !b)
-    return a ? a : b;
+  if (!a || !b) return a ? a : b;
   return n->stmt[a].depth >= n->stmt[b].depth ? a : b;
 }
 
@@ -160,8 +152,7 @@ static void know_var(plan *n, ir_expr e, plan_node *x) {
   }
   x->pure = !b->many;
   x->scope = b->binder;
-  if (b->alias)
-    x->scope = plan_of(n, b->alias)->scope;
+  if (b->alias) x->scope = plan_of(n, b->alias)->scope;
 }
 
 static void know(plan *n, ir_expr e, plan_node *x) {
@@ -177,8 +168,7 @@ static void know(plan *n, ir_expr e, plan_node *x) {
     x->pure &= y->pure;
     x->scope = deeper(n, x->scope, y->scope);
   }
-  if (node.op == IR_VAR)
-    know_var(n, e, x);
+  if (node.op == IR_VAR) know_var(n, e, x);
 }
 
 const plan_node *plan_of(plan *n, ir_expr e) {
@@ -203,12 +193,10 @@ static void put_in_list(plan *n, ir_expr e) {
 /* Puts e and what is below it in the lists of their scopes, operands first;
  * notes who is loaded from. */
 static void look_at(plan *n, ir_expr e, uint16_t level) {
-  if (!e || n->node[e].visit == n->visit || n->node[e].listed)
-    return;
+  if (!e || n->node[e].visit == n->visit || n->node[e].listed) return;
   if (n->deep == DEEPEST)
     plan_fail(n->e, TESS_LIMIT, 0, 0, "an expression is too deep");
-  if (n->e->code)
-    return;
+  if (n->e->code) return;
   n->deep++;
   n->node[e].visit = n->visit;
   const ir_node *node = ir_at(n->p, e);
@@ -220,10 +208,8 @@ static void look_at(plan *n, ir_expr e, uint16_t level) {
   }
   const uint32_t *op;
   uint32_t small[4], k = plan_operands(n->p, e, &op, small);
-  for (uint32_t i = 0; i < k; i++)
-    look_at(n, op[i], level);
-  if (plan_of(n, e)->pure && k)
-    put_in_list(n, e);
+  for (uint32_t i = 0; i < k; i++) look_at(n, op[i], level);
+  if (plan_of(n, e)->pure && k) put_in_list(n, e);
   n->deep--;
 }
 
@@ -242,8 +228,7 @@ static void look_at_shape(plan *n, ir_buf b) {
 static void alias(plan *n, ir_var v, ir_expr value) {
   plan_var *x = &n->var[v];
   const plan_node *y = plan_of(n, value);
-  if (y->pure && !x->many)
-    x->alias = value;
+  if (y->pure && !x->many) x->alias = value;
 }
 
 static void look_at_block(plan *n, ir_stmt s, uint16_t outer) {
@@ -269,8 +254,7 @@ static void look_at_store(plan *n, const ir_stmt_rec *r, ir_stmt s,
   plan_buf *b = &n->buf[r->buf];
   if (n->p->buf.v[r->buf].role == IR_ROLE_CONSTANT)
     plan_fail(n->e, TESS_INVALID, s, r->buf, "a store to a constant");
-  if (ir_at(n->p, r->value)->dtype.lanes > 1)
-    level++;
+  if (ir_at(n->p, r->value)->dtype.lanes > 1) level++;
   b->stored = b->used = 1;
   b->level = level > b->level ? level : b->level;
   n->levels = level > n->levels ? level : n->levels;
@@ -303,8 +287,7 @@ static void look_at_stmt(plan *n, ir_stmt s) {
   case IR_BARRIER:
   case IR_DEAD: break;
   }
-  for (ir_buf b = n->stmt[s].buf; b; b = n->buf[b].next)
-    look_at_shape(n, b);
+  for (ir_buf b = n->stmt[s].buf; b; b = n->buf[b].next) look_at_shape(n, b);
 }
 
 /* A match buffer's accesses are its source's, which may be one too. */
@@ -314,14 +297,13 @@ static void pass_on_matches(plan *n) {
     changed = false;
     for (uint32_t b = 1; b < n->p->buf.n; b++) {
       const plan_buf *m = &n->buf[b];
-      if (!m->is_match || !m->used)
-        continue;
+      if (!m->is_match || !m->used) continue;
       plan_buf *src = &n->buf[n->p->match.v[m->match].source.buf], old = *src;
       src->used = 1;
       src->stored |= m->stored;
       src->level = m->level > src->level ? m->level : src->level;
-      changed |= !old.used || old.stored != src->stored ||
-                 old.level != src->level;
+      changed |=
+          !old.used || old.stored != src->stored || old.level != src->level;
     }
   }
 }
@@ -383,21 +365,17 @@ void plan_make(plan *n, ir_program *p, arena *memory, const interp_options *o,
   n->var = table(memory, p->var.n, sizeof *n->var);
   n->stmt = table(memory, p->stmt.n, sizeof *n->stmt);
   n->buf = table(memory, p->buf.n, sizeof *n->buf);
+  for (ir_stmt s = root; s; s = ir_next(p, s, root)) bind_stmt(n, s);
   for (ir_stmt s = root; s; s = ir_next(p, s, root))
-    bind_stmt(n, s);
-  for (ir_stmt s = root; s; s = ir_next(p, s, root))
-    if (ir_is_block(p, s))
-      live_block(n, s);
+    if (ir_is_block(p, s)) live_block(n, s);
   ir_func f = *ir_entry(p);
-  for (uint32_t i = 0; i < f.sizes.n; i++)
-    bind(n, p->arg.v[f.sizes.at + i], 0);
+  for (uint32_t i = 0; i < f.sizes.n; i++) bind(n, p->arg.v[f.sizes.at + i], 0);
   n->node = table(memory, p->node.n, sizeof *n->node);
   n->visit = 1;
   for (uint32_t i = 0; i < f.params.n; i++)
     look_at_shape(n, p->arg.v[f.params.at + i]);
   for (uint32_t i = 0; i < p->constant.n; i++)
     look_at_shape(n, p->constant.v[i].buf);
-  for (ir_stmt s = root; s; s = ir_next(p, s, root))
-    look_at_stmt(n, s);
+  for (ir_stmt s = root; s; s = ir_next(p, s, root)) look_at_stmt(n, s);
   pass_on_matches(n);
 }

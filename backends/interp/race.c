@@ -12,19 +12,20 @@ bool machine_tick(machine *m, ir_stmt s) {
 }
 
 bool machine_enter(machine *m, ir_stmt loop, int64_t lo) {
-  if (!machine_tick(m, loop))
-    return false;
+  if (!machine_tick(m, loop)) return false;
   machine_level *l = &m->level[m->depth++];
-  *l = (machine_level){.start = m->clock, .iter = m->clock, .loop = loop,
-                       .lo = lo, .log = m->times->n};
+  *l = (machine_level){.start = m->clock,
+                       .iter = m->clock,
+                       .loop = loop,
+                       .lo = lo,
+                       .log = m->times->n};
   m->top = m->clock;
   return true;
 }
 
 bool machine_iterate(machine *m) {
   machine_level *l = &m->level[m->depth - 1];
-  if (!machine_tick(m, l->loop))
-    return false;
+  if (!machine_tick(m, l->loop)) return false;
   l->iter = m->top = m->clock;
   vec_push(m->heap, m->times, m->clock);
   return true;
@@ -66,8 +67,7 @@ static bool is_same_lane(const machine *m, uint32_t d, uint32_t t) {
 
 /* The level at which an access at time t races with one now; -1: none. */
 static int racing_level(const machine *m, uint32_t t) {
-  if (t >= m->top)
-    return -1;
+  if (t >= m->top) return -1;
   for (uint32_t d = 0; d < m->depth; d++) {
     if (t < m->level[d].start) return -1;
     if (t < m->level[d].iter) return is_same_lane(m, d, t) ? -1 : (int)d;
@@ -79,8 +79,7 @@ static int racing_level(const machine *m, uint32_t t) {
 static bool after_write(machine *m, const code_access *a, uint64_t at,
                         const machine_cell *c, bool writes) {
   int d = racing_level(m, c->writer);
-  if (d < 0)
-    return true;
+  if (d < 0) return true;
   machine_race(m, a, at, (uint32_t)d, c->writer, true, writes);
   return false;
 }
@@ -111,8 +110,7 @@ bool machine_read(machine *m, const code_access *a, uint64_t at) {
     machine_unwritten(m, a, at);
     return false;
   }
-  if (!after_write(m, a, at, c, false))
-    return false;
+  if (!after_write(m, a, at, c, false)) return false;
   if (c->reader < b->birth)
     c->levels = 0;
   else if (c->reader < m->top)
@@ -149,10 +147,8 @@ bool machine_write(machine *m, const code_access *a, uint64_t at) {
     machine_on_its_way(m, a, at, true);
     return false;
   }
-  if (c->writer >= b->birth && !after_write(m, a, at, c, true))
-    return false;
-  if (c->reader >= b->birth && !after_reads(m, a, at, c))
-    return false;
+  if (c->writer >= b->birth && !after_write(m, a, at, c, true)) return false;
+  if (c->reader >= b->birth && !after_reads(m, a, at, c)) return false;
   *c = (machine_cell){.writer = m->clock};
   return true;
 }

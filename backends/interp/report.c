@@ -8,8 +8,7 @@ static void put_element(const ir_program *p, const interp_error *e,
   uint32_t n = ir_ndim(p, e->buf);
   int64_t left = e->element, extent[16];
   str_puts(out, ir_text(p, p->buf.v[e->buf].name));
-  if (e->element < 0)
-    return;
+  if (e->element < 0) return;
   bool known = n && n <= 16;
   for (uint32_t i = 0; known && i < n; i++)
     known = ir_const_int(p, ir_dim(p, e->buf, i), &extent[i]) && extent[i] > 0;
@@ -26,10 +25,8 @@ static void put_element(const ir_program *p, const interp_error *e,
 }
 
 static void put_block(const ir_program *p, ir_stmt s, strbuf *out) {
-  while (s && !ir_is_block(p, s))
-    s = ir_st(p, s)->parent;
-  if (s)
-    str_printf(out, " (in block %s)", ir_text(p, ir_blk(p, s)->name));
+  while (s && !ir_is_block(p, s)) s = ir_st(p, s)->parent;
+  if (s) str_printf(out, " (in block %s)", ir_text(p, ir_blk(p, s)->name));
 }
 
 static void put_loop(const ir_program *p, ir_stmt s, strbuf *out) {
@@ -103,8 +100,7 @@ static void put_race(const ir_program *p, const interp_error *e, strbuf *out) {
   put_stmt(p, e->stmt, out);
 }
 
-static void put_fault(const ir_program *p, const interp_error *e,
-                      strbuf *out) {
+static void put_fault(const ir_program *p, const interp_error *e, strbuf *out) {
   long long at = e->at, lo = e->lo, extent = e->extent;
   switch (e->fault) {
   case INTERP_FINE: str_puts(out, "nothing went wrong"); return;
@@ -118,8 +114,9 @@ static void put_fault(const ir_program *p, const interp_error *e,
     return;
   case INTERP_ON_ITS_WAY:
     put_element(p, e, out);
-    str_printf(out, " is %s while thread %lld copies %s and has not waited "
-                    "for that",
+    str_printf(out,
+               " is %s while thread %lld copies %s and has not waited "
+               "for that",
                e->write[1] ? "written" : "read", (long long)e->iter[0],
                e->write[0] ? "from it" : "it");
     put_stmt(p, e->stmt, out);
@@ -152,9 +149,7 @@ static void put_fault(const ir_program *p, const interp_error *e,
   case INTERP_LIMIT:
     str_printf(out, "the limit was reached: %s", e->what);
     break;
-  case INTERP_UNSUPPORTED:
-    str_printf(out, "not supported: %s", e->what);
-    break;
+  case INTERP_UNSUPPORTED: str_printf(out, "not supported: %s", e->what); break;
   case INTERP_INVALID: str_printf(out, "invalid: %s", e->what); break;
   case INTERP_DIFFERS:
     put_element(p, e, out);
@@ -168,6 +163,5 @@ static void put_fault(const ir_program *p, const interp_error *e,
 void interp_error_text(const ir_program *p, const interp_error *e,
                        strbuf *out) {
   put_fault(p, e, out);
-  if (e->stmt)
-    put_block(p, e->stmt, out);
+  if (e->stmt) put_block(p, e->stmt, out);
 }

@@ -25,18 +25,15 @@ static int64_t centred(uint64_t a) {
 static uint64_t power(uint64_t a, uint64_t e) {
   uint64_t r = 1;
   for (; e; e >>= 1, a = residue_mul(a, a))
-    if (e & 1)
-      r = residue_mul(r, a);
+    if (e & 1) r = residue_mul(r, a);
   return r;
 }
 
 /* ---- constants ---------------------------------------------------------- */
 
 uint64_t residue_of_real(double v) {
-  if (isnan(v))
-    return NAN_RESIDUE;
-  if (isinf(v))
-    return v > 0 ? INF_RESIDUE : negate(INF_RESIDUE);
+  if (isnan(v)) return NAN_RESIDUE;
+  if (isinf(v)) return v > 0 ? INF_RESIDUE : negate(INF_RESIDUE);
   int e;
   uint64_t m = (uint64_t)ldexp(fabs(frexp(v, &e)), 53);
   e -= 53;
@@ -55,12 +52,10 @@ static bool known(uint64_t a, int64_t *n) {
 /* The value that a stands for, where that is known. */
 static bool value_of(uint64_t a, double *v) {
   int64_t n;
-  if (a == NAN_RESIDUE)
-    return *v = NAN, true;
+  if (a == NAN_RESIDUE) return *v = NAN, true;
   if (a == INF_RESIDUE || a == RESIDUE_P - INF_RESIDUE)
     return *v = a == INF_RESIDUE ? INFINITY : -INFINITY, true;
-  if (!known(a, &n))
-    return false;
+  if (!known(a, &n)) return false;
   *v = ldexp((double)n, -FRACTION);
   return true;
 }
@@ -70,8 +65,7 @@ static bool value_of(uint64_t a, double *v) {
 /* Euclid's algorithm: a * x is 1 modulo p when the remainder comes to 1. */
 uint64_t residue_inverse(uint64_t a) {
   int64_t r0 = (int64_t)RESIDUE_P, r1 = (int64_t)a, x0 = 0, x1 = 1;
-  if (!a)
-    return 0;
+  if (!a) return 0;
   while (r1 != 1) {
     int64_t q = r0 / r1, r = r0 - q * r1, x = x0 - q * x1;
     r0 = r1, r1 = r;
@@ -89,12 +83,9 @@ uint64_t residue_div(uint64_t a, uint64_t b) {
 static uint64_t rank(uint64_t a) {
   const uint64_t middle = UINT64_C(1) << 62, reach = UINT64_C(1) << KNOWN;
   int64_t n;
-  if (a == INF_RESIDUE)
-    return UINT64_MAX;
-  if (a == RESIDUE_P - INF_RESIDUE)
-    return 0;
-  if (known(a, &n))
-    return middle + (uint64_t)n;
+  if (a == INF_RESIDUE) return UINT64_MAX;
+  if (a == RESIDUE_P - INF_RESIDUE) return 0;
+  if (known(a, &n)) return middle + (uint64_t)n;
   n = centred(a);
   return n < 0 ? middle - reach + (uint64_t)n : middle + reach + (uint64_t)n;
 }
@@ -106,8 +97,7 @@ bool residue_less(uint64_t a, uint64_t b) { return rank(a) < rank(b); }
 uint64_t residue_hash(uint64_t seed, uint64_t tag, uint32_t n,
                       const uint64_t *args) {
   uint64_t h = hash_mix(hash_mix(0x7e55e2a, seed), tag);
-  for (uint32_t i = 0; i < n; i++)
-    h = hash_mix(h, args[i]);
+  for (uint32_t i = 0; i < n; i++) h = hash_mix(h, args[i]);
   return residue_fold(hash_mix(h, n));
 }
 
@@ -125,10 +115,8 @@ static bool holds_all(tess_dtype to, tess_dtype from) {
 uint64_t residue_cast(uint64_t seed, tess_dtype to, tess_dtype from,
                       uint64_t a) {
   double v;
-  if (holds_all(to, from))
-    return a;
-  if (value_of(a, &v))
-    return residue_of_real(ir_round_real(to, v));
+  if (holds_all(to, from)) return a;
+  if (value_of(a, &v)) return residue_of_real(ir_round_real(to, v));
   return residue_hash(seed, tag_of(to, TAG_CAST), 1, &a);
 }
 
@@ -138,10 +126,8 @@ uint64_t residue_from_int(tess_dtype to, tess_dtype from, int64_t v) {
 
 int64_t residue_to_int(uint64_t seed, tess_dtype to, uint64_t a) {
   double v;
-  if (to.code == TESS_BOOL)
-    return a != 0;
-  if (value_of(a, &v))
-    return ir_cast_real_to_int(to, v);
+  if (to.code == TESS_BOOL) return a != 0;
+  if (value_of(a, &v)) return ir_cast_real_to_int(to, v);
   uint64_t h = residue_hash(seed, tag_of(to, TAG_CAST), 1, &a);
   return ir_wrap_int(to, (int64_t)(h << 3 ^ h >> 13));
 }
@@ -159,9 +145,7 @@ uint64_t residue_call(uint64_t seed, ir_fn fn, tess_dtype t, uint32_t n,
   bool all = n <= 3;
   if (fn == IR_FN_FMA)
     return residue_add(residue_mul(args[0], args[1]), args[2]);
-  for (uint32_t i = 0; all && i < n; i++)
-    all = value_of(args[i], &v[i]);
-  if (all)
-    return residue_of_real(native_call_real(fn, t, v));
+  for (uint32_t i = 0; all && i < n; i++) all = value_of(args[i], &v[i]);
+  if (all) return residue_of_real(native_call_real(fn, t, v));
   return residue_hash(seed, tag_of(t, (unsigned)fn), n, args);
 }

@@ -57,9 +57,8 @@ static void write_element(tess_dtype t, interp_word w, char *at) {
 
 /* Bytes of one element of an argument. */
 static size_t width(const job *j, ir_buf b) {
-  return j->o->domain == INTERP_RESIDUE
-           ? sizeof(uint64_t)
-           : ir_dtype_bytes(j->p->buf.v[b].dtype);
+  return j->o->domain == INTERP_RESIDUE ? sizeof(uint64_t)
+                                        : ir_dtype_bytes(j->p->buf.v[b].dtype);
 }
 
 /* The buffer with index i comes to life; true when its size is as `bytes`
@@ -68,12 +67,12 @@ static bool bring_in(job *j, uint32_t i, const interp_word *R, size_t bytes,
                      size_t each) {
   machine *m = &j->m;
   const code_buf *k = &m->k->bufs.v[i];
-  if (!machine_alloc(m, i, R, 0))
-    return false;
-  if (m->buf[i].size * each == bytes)
-    return true;
-  interp_error e = {.code = TESS_INVALID, .fault = INTERP_INVALID,
-                    .buf = k->buf, .element = -1};
+  if (!machine_alloc(m, i, R, 0)) return false;
+  if (m->buf[i].size * each == bytes) return true;
+  interp_error e = {.code = TESS_INVALID,
+                    .fault = INTERP_INVALID,
+                    .buf = k->buf,
+                    .element = -1};
   snprintf(e.what, sizeof e.what, "%llu bytes were given for it, it has %llu",
            (unsigned long long)bytes,
            (unsigned long long)(m->buf[i].size * each));
@@ -81,16 +80,14 @@ static bool bring_in(job *j, uint32_t i, const interp_word *R, size_t bytes,
   return false;
 }
 
-static void fill(machine_buf *b, tess_dtype t, bool residue,
-                 const char *data) {
+static void fill(machine_buf *b, tess_dtype t, bool residue, const char *data) {
   size_t each = ir_dtype_bytes(t);
   for (uint64_t i = 0; i < b->size; i++)
     b->val[i] = read_element(t, residue, data + i * each);
 }
 
 static void mark_written(machine_buf *b) {
-  for (uint64_t i = 0; b->wrote && i < b->size; i++)
-    b->wrote[i] = b->birth;
+  for (uint64_t i = 0; b->wrote && i < b->size; i++) b->wrote[i] = b->birth;
   for (uint64_t i = 0; b->cell && i < b->size; i++)
     b->cell[i] = (machine_cell){.writer = b->birth};
 }
@@ -102,10 +99,8 @@ static bool take_args(job *j, const interp_word *R) {
     const code_buf *k = &m->k->bufs.v[i + 1];
     machine_buf *b = &m->buf[i + 1];
     size_t each = width(j, k->buf);
-    if (!bring_in(j, i + 1, R, j->args[i].bytes, each))
-      return false;
-    if (!k->is_input)
-      continue;
+    if (!bring_in(j, i + 1, R, j->args[i].bytes, each)) return false;
+    if (!k->is_input) continue;
     if (j->o->domain == INTERP_RESIDUE)
       memcpy(b->val, j->args[i].data, b->size * each);
     else
@@ -121,8 +116,7 @@ static bool take_constants(job *j, const interp_word *R) {
     const ir_const *c = &j->p->constant.v[i];
     uint32_t at = j->nargs + 1 + i;
     tess_dtype t = j->p->buf.v[c->buf].dtype;
-    if (!bring_in(j, at, R, c->bytes, ir_dtype_bytes(t)))
-      return false;
+    if (!bring_in(j, at, R, c->bytes, ir_dtype_bytes(t))) return false;
     fill(&m->buf[at], t, j->o->domain == INTERP_RESIDUE, c->data);
   }
   return true;
@@ -142,8 +136,7 @@ static void give_args(job *j) {
     size_t each = width(j, k->buf);
     char *data = j->args[i].data;
     for (uint64_t at = 0; k->guard != CODE_INPUT && at < b->size; at++) {
-      if (!written(b, at))
-        continue;
+      if (!written(b, at)) continue;
       if (j->o->domain == INTERP_RESIDUE)
         memcpy(data + at * each, &b->val[at].u, each);
       else
@@ -156,10 +149,9 @@ static void give_args(job *j) {
 
 static bool check_args(job *j) {
   uint32_t n = ir_entry(j->p)->params.n;
-  if (n == j->nargs)
-    return true;
-  interp_error e = {.code = TESS_INVALID, .fault = INTERP_INVALID,
-                    .element = -1};
+  if (n == j->nargs) return true;
+  interp_error e = {
+      .code = TESS_INVALID, .fault = INTERP_INVALID, .element = -1};
   snprintf(e.what, sizeof e.what, "%u arguments for %u parameters",
            (unsigned)j->nargs, (unsigned)n);
   machine_fault(&j->m, e);
@@ -180,8 +172,7 @@ static tess_status run(void *ud) {
   job *j = ud;
   machine *m = &j->m;
   arena_reset(&j->in->memory);
-  if (!check_args(j) || prepare(j))
-    return j->e->code;
+  if (!check_args(j) || prepare(j)) return j->e->code;
   m->k = j->in->code;
   m->buf = arena_zalloc(m->memory, m->k->bufs.n * sizeof *m->buf);
   m->times = &j->in->code->times;
@@ -209,7 +200,7 @@ tess_status interp_run(interp *in, const ir_program *p, uint32_t nargs,
   j.m.bytes = o->max_bytes ? o->max_bytes : DEFAULT_BYTES;
   tess_status st = mem_protect(in->heap, run, &j);
   if (st && !e->code)
-    *e = (interp_error){.code = st, .fault = INTERP_LIMIT, .element = -1,
-                        .what = "memory"};
+    *e = (interp_error){
+        .code = st, .fault = INTERP_LIMIT, .element = -1, .what = "memory"};
   return st;
 }

@@ -240,12 +240,13 @@ static LLVMValueRef gather(emit *m, const access *x) {
   }
   LLVMTypeRef type = emit_vector_type(elem, lanes);
   LLVMTypeRef types[2] = {type, LLVMTypeOf(at)};
-  LLVMValueRef args[4] = {
-      at, LLVMConstInt(m->i32, element_bytes(m, x->buf), false), mask,
-      LLVMConstNull(type)};
+  LLVMValueRef args[4] = {at,
+                          LLVMConstInt(m->i32, element_bytes(m, x->buf), false),
+                          mask, LLVMConstNull(type)};
   LLVMValueRef v = emit_intrinsic(m, "llvm.masked.gather", 2, types, 4, args);
   with_alias(m, x->buf, v);
-  return lanes == x->lanes ? v : with_lanes(m, v, LLVMGetPoison(type), x->lanes);
+  return lanes == x->lanes ? v
+                           : with_lanes(m, v, LLVMGetPoison(type), x->lanes);
 }
 
 static LLVMValueRef masked_load(emit *m, const access *x) {

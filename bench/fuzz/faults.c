@@ -10,8 +10,7 @@
 
 void faults_here(char **argv) {
   char path[4096];
-  if (faulty_is_here())
-    return;
+  if (faulty_is_here()) return;
   ssize_t n = readlink("/proc/self/exe", path, sizeof path - 16);
   if (n > 0) {
     memcpy(path + n, "-faults", sizeof "-faults");
@@ -27,8 +26,7 @@ static bool is_number(const char *text) {
 
 uint32_t faults_find(char **argv, const char *text) {
   uint64_t n = is_number(text) ? strtoull(text, NULL, 10) : UINT64_MAX;
-  if (n <= FUZZ_FAULTS)
-    return (uint32_t)n;
+  if (n <= FUZZ_FAULTS) return (uint32_t)n;
   faults_here(argv);
   for (uint32_t r = 1; r < SCH_R_COUNT; r++)
     if (!strcmp(sch_reason_name((sch_reason)r), text))
@@ -41,8 +39,7 @@ uint32_t faults_count(void) {
 }
 
 const char *faults_text(uint32_t fault) {
-  if (fault <= FUZZ_FAULTS)
-    return fuzz_fault_text(fault);
+  if (fault <= FUZZ_FAULTS) return fuzz_fault_text(fault);
   fault -= FUZZ_FAULTS;
   return fault <= faulty_rows()
              ? faulty_row_text(fault)
@@ -53,8 +50,7 @@ void faults_arm(uint32_t fault, uint64_t *hits, fuzz_options *o) {
   faulty = (faulty_state){.hits = hits};
   o->fault = fault <= FUZZ_FAULTS ? fault : 0;
   o->hits = NULL;
-  if (fault <= FUZZ_FAULTS)
-    return;
+  if (fault <= FUZZ_FAULTS) return;
   o->hits = hits;
   fault -= FUZZ_FAULTS;
   if (fault <= faulty_rows())

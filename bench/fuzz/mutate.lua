@@ -54,24 +54,36 @@ end
 
 local text = read(root .. "/" .. source)
 
--- Puts `new` where `old` stands, which should be there once.  Where it is not
--- any more the row changes nothing, and the hunt for faults says so.
-local function replace(old, new, what)
-  local at, to = text:find(old, 1, true)
-  if not at or text:find(old, to + 1, true) then
-    io.stderr:write(("%s: the row \"%s\" of faults.txt finds its text %s\n")
-                    :format(source, what, at and "more than once"
-                                              or "nowhere"))
-    return
+-- `s` without its white space, and the place in `s` of each character left.
+local function squeeze(s)
+  local left, places = {}, {}
+  for at, c in s:gmatch "()(%S)" do
+    left[#left + 1], places[#places + 1] = c, at
   end
-  text = text:sub(1, at - 1) .. new .. text:sub(to + 1)
+  return table.concat(left), places
+end
+
+-- Puts `new` where `old` stands, which must be there once, however it is laid
+-- out: a row that changes nothing would be a fault nobody looks for.
+local function replace(old, new, what)
+  local squeezed, places = squeeze(text)
+  local wanted = squeeze(old)
+  local at, to = squeezed:find(wanted, 1, true)
+  if not at or squeezed:find(wanted, to + 1, true) then
+    io.stderr:write(("%s: the row \"%s\" of faults.txt finds its text %s\n")
+                    :format(source, what,
+                            at and "more than once" or "nowhere"))
+    os.exit(1)
+  end
+  text = text:sub(1, places[at] - 1) .. new .. text:sub(places[to] + 1)
 end
 
 for i, r in ipairs(rows()) do
   if r.file == source then
     local right = table.concat(r.right, "\n")
     local wrong = table.concat(r.wrong, "\n")
-    local form = right:find "[;}]%s*$" and "{ if (faulty_row(%d)) {%s} else {%s} }"
+    local form = right:find "[;}]%s*$"
+                 and "{ if (faulty_row(%d)) {%s} else {%s} }"
                  or "(faulty_row(%d) ? %s : %s)"
     replace(right, form:format(i, wrong, right), r.what)
   end
@@ -81,7 +93,8 @@ end
 text = text:gsub("%(void%)sch_refuse(%b());%s*return ([^;]+);\n}",
                  "return sch_check%1 || (%2);\n}")
 text = text:gsub("return sch_refuse(%b());\n}", "return sch_check%1;\n}")
-text = text:gsub("return sch_refuse(%b());", "{ if (!sch_check%1) return false; }")
+text = text:gsub("return sch_refuse(%b());",
+                 "{ if (!sch_check%1) return false; }")
 text = text:gsub("%(void%)sch_refuse(%b());%s*return ([^;]+);",
                  "{ if (!sch_check%1) return %2; }")
 text = text:gsub("([;{}]%s*)sch_refuse(%b());%s*return ([^;]+);",

@@ -46,8 +46,8 @@ static int ascending(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-void openblas_time(const openblas *b, int n, uint32_t threads,
-                   double *seconds, uint32_t samples) {
+void openblas_time(const openblas *b, int n, uint32_t threads, double *seconds,
+                   uint32_t samples) {
   float *a = filled(n), *x = filled(n), *c = filled(n);
   b->set_threads((int)threads);
   openblas_run(b, n, a, x, c);
@@ -72,8 +72,8 @@ int openblas_probe(int n, uint32_t threads) {
 }
 
 const char *openblas_best(const char *self, int n, uint32_t threads) {
-  static const char *const cores[] = {"", "Haswell", "Zen", "SkylakeX",
-                                      "Cooperlake", "Sapphirerapids"};
+  static const char *const cores[] = {
+      "", "Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids"};
   const char *best = "";
   double most = 0;
   for (size_t i = 0; i < sizeof cores / sizeof *cores; i++) {
@@ -85,7 +85,10 @@ const char *openblas_best(const char *self, int n, uint32_t threads) {
     FILE *f = popen(line, "r");
     if (!f) continue;
     if (fscanf(f, "%lf", &gflops) != 1) gflops = 0;
-    if (pclose(f) == 0 && gflops > most) { most = gflops; best = cores[i]; }
+    if (pclose(f) == 0 && gflops > most) {
+      most = gflops;
+      best = cores[i];
+    }
   }
   return best;
 }

@@ -665,8 +665,8 @@ TESS_API const tess_runtime *tess_default_runtime(tess_context *c,
 /* A schedule module: called for each block.  Appends zero or more schedules
  * (TESS_TAKE) through `emit`.  Return TESS_OK; TESS_NOT_FOUND with *why set:
  * not applicable, the block stays as it is; TESS_NOMEM (memory ran out) and
- * TESS_CANCELLED end the writing of sketches; anything else: it failed, which counts as not
- * applicable with a warning. */
+ * TESS_CANCELLED end the writing of sketches; anything else: it failed, which
+ * counts as not applicable with a warning. */
 typedef struct tess_module {
   const char *name;
   tess_status (*apply)(void *ud, tess_schedule *sch, tess_rv block,

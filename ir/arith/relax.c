@@ -380,7 +380,9 @@ static ir_expr rebase(relaxing *r, ir_expr e) {
     if (!ir_uses_var(p, e, var[i]) || runs_as_made(r, i)) continue;
     int64_t hi = ir_at(p, r->extent[i])->hi;
     ir_var t = ir_var_new(p, IR_VAR_LOOP, 0, IR_INDEX, 0,
-                          hi == INT64_MAX ? hi : hi > 0 ? hi - 1 : 0);
+                          hi == INT64_MAX ? hi
+                          : hi > 0        ? hi - 1
+                                          : 0);
     ir_subst_var(&s, var[i], ir_add(p, lo[i], ir_ref(p, t)));
     var[i] = t;
     lo[i] = ir_index(p, 0);

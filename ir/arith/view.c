@@ -160,8 +160,8 @@ static bool is_count(const ir_program *p, const arith_loops *l, ir_expr e,
 
 /* The condition says that a count ends early: it becomes one variable, which
  * the counted ones are digits of.  0: it does not. */
-static ir_var merge(ir_program *p, const arith_loops *l, ir_expr cond,
-                    count *k, ir_subst *step) {
+static ir_var merge(ir_program *p, const arith_loops *l, ir_expr cond, count *k,
+                    ir_subst *step) {
   const ir_node n = *ir_at(p, cond);
   int64_t end;
   if ((n.op != IR_LT && n.op != IR_LE) || !ir_const_int(p, n.b, &end) ||

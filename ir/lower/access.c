@@ -11,8 +11,7 @@ typedef struct walk {
 static void visit_load(const ir_program *p, ir_expr e, void *ud) {
   const walk *w = ud;
   const ir_node *n = ir_at(p, e);
-  if (n->op == IR_LOAD)
-    w->f(w->ud, w->at, n->a, (ir_span){n->b, n->n}, false);
+  if (n->op == IR_LOAD) w->f(w->ud, w->at, n->a, (ir_span){n->b, n->n}, false);
 }
 
 static void visit_expr(const ir_program *p, arena *scratch, ir_expr e,

@@ -3,7 +3,10 @@
  * buffer's home. */
 #include "ir/lower/pass.h"
 
-typedef struct place { ir_buf buf; ir_stmt home; } place;
+typedef struct place {
+  ir_buf buf;
+  ir_stmt home;
+} place;
 
 /* All local buffers with their homes, found before anything moves. */
 static uint32_t find_homes(ir_program *p, arena *scratch, place **out) {
@@ -29,7 +32,8 @@ static ir_val find_aligns(ir_program *p, arena *scratch, ir_buf b) {
   uint32_t n = 0, *list = arena_array(scratch, uint32_t, LOWER_MAX_ALIGNS);
   LOWER_EACH(p, s) {
     const ir_anno *a = ir_is_block(p, s) && ir_st(p, s)->anno
-                           ? ir_anno_get(p, s, LOWER_ALIGN_KEY) : NULL;
+                           ? ir_anno_get(p, s, LOWER_ALIGN_KEY)
+                           : NULL;
     if (!a || p->value.v[a->val].tag != IR_VAL_LIST) continue;
     ir_value all = p->value.v[a->val];
     for (uint32_t i = 0; i < all.n && n < LOWER_MAX_ALIGNS; i++) {
@@ -47,9 +51,9 @@ static ir_val find_aligns(ir_program *p, arena *scratch, ir_buf b) {
 
 static bool any_aligns(const ir_program *p) {
   LOWER_EACH(p, s)
-    if (ir_is_block(p, s) && ir_st(p, s)->anno &&
-        ir_anno_get(p, s, LOWER_ALIGN_KEY))
-      return true;
+  if (ir_is_block(p, s) && ir_st(p, s)->anno &&
+      ir_anno_get(p, s, LOWER_ALIGN_KEY))
+    return true;
   return false;
 }
 
@@ -66,6 +70,6 @@ LOWER_PASS(allocate) {
     ir_append(p, places[i].home, a);
   }
   LOWER_EACH(p, s)
-    if (ir_is_block(p, s)) ir_blk(p, s)->allocs = (ir_span){0, 0};
+  if (ir_is_block(p, s)) ir_blk(p, s)->allocs = (ir_span){0, 0};
   return TESS_OK;
 }

@@ -113,8 +113,8 @@ static bool is_contiguous(const ir_program *p, const nest *k, ir_var v) {
   int64_t coef[16], c, step = 0;
   for (uint32_t d = 0; d + 1 < at.n; d++)
     if (ir_uses_var(p, p->arg.v[at.at + d], v)) return false;
-  int n = at.n ? arith_terms(p, p->arg.v[at.at + at.n - 1], 16, atom, coef, &c)
-               : 0;
+  int n =
+      at.n ? arith_terms(p, p->arg.v[at.at + at.n - 1], 16, atom, coef, &c) : 0;
   for (int i = 0; i < n; i++) {
     if (atom[i] == ir_ref(p, v))
       step = coef[i];
@@ -130,8 +130,8 @@ static void cut(ir_program *p, arena *scratch, ir_stmt loop, int64_t lanes) {
   int64_t extent = p->var.v[v].hi + 1;
   ir_var outer = ir_var_split(p, v, 0, extent / lanes - 1);
   ir_var inner = ir_var_split(p, v, 1, lanes - 1);
-  ir_stmt l = ir_loop_new(p, inner, ir_index(p, 0), ir_index(p, lanes),
-                          IR_VECTORIZED);
+  ir_stmt l =
+      ir_loop_new(p, inner, ir_index(p, 0), ir_index(p, lanes), IR_VECTORIZED);
   ir_subst sub;
   ir_subst_init(&sub, p, scratch);
   ir_subst_var(&sub, v,
@@ -172,15 +172,15 @@ static void share(ir_program *p, arena *scratch, ir_stmt loop, uint8_t axis,
   int64_t extent = p->var.v[v].hi + 1;
   ir_var outer = ir_var_split(p, v, 0, threads - 1);
   ir_var inner = ir_var_split(p, v, 1, extent / threads - 1);
-  ir_stmt l = ir_loop_new(p, outer, ir_index(p, 0), ir_index(p, threads),
-                          IR_THREAD);
+  ir_stmt l =
+      ir_loop_new(p, outer, ir_index(p, 0), ir_index(p, threads), IR_THREAD);
   ir_st(p, l)->thread = axis;
   ir_subst sub;
   ir_subst_init(&sub, p, scratch);
-  ir_subst_var(&sub, v,
-               ir_add(p, ir_mul(p, ir_ref(p, outer),
-                                ir_index(p, extent / threads)),
-                      ir_ref(p, inner)));
+  ir_subst_var(
+      &sub, v,
+      ir_add(p, ir_mul(p, ir_ref(p, outer), ir_index(p, extent / threads)),
+             ir_ref(p, inner)));
   for (ir_stmt s = loop; (s = ir_next(p, s, loop));)
     ir_subst_head(&sub, s, true);
   ir_st(p, loop)->var = inner;

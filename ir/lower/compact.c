@@ -9,28 +9,31 @@
 typedef struct shrink {
   ir_program *p;
   arena *scratch;
-  ir_stmt top;             /* the allocation */
+  ir_stmt top; /* the allocation */
   ir_buf buf;
   uint32_t ndim;
-  ir_expr *min;            /* per dimension, over variables outside; 0: none
-                            * seen yet */
-  int64_t *extent;         /* per dimension, the size needed; -1: as it is */
-  ir_expr *max;            /* the greatest index, over variables outside */
-  bool *whole;             /* this dimension cannot be shrunk */
+  ir_expr *min;    /* per dimension, over variables outside; 0: none
+                    * seen yet */
+  int64_t *extent; /* per dimension, the size needed; -1: as it is */
+  ir_expr *max;    /* the greatest index, over variables outside */
+  bool *whole;     /* this dimension cannot be shrunk */
 } shrink;
 
 /* ---- finding what is used ----------------------------------------------- */
 
 /* The variables bound between the allocation and s, with their ranges. */
-static uint32_t inner_vars(const shrink *k, ir_stmt s, ir_var *var,
-                           ir_expr *lo, ir_expr *extent, bool *ok) {
+static uint32_t inner_vars(const shrink *k, ir_stmt s, ir_var *var, ir_expr *lo,
+                           ir_expr *extent, bool *ok) {
   uint32_t n = 0;
   for (ir_stmt t = ir_st(k->p, s)->parent; t && t != k->top;
        t = ir_st(k->p, t)->parent) {
     const ir_stmt_rec *r = ir_st(k->p, t);
     if (r->kind == IR_LET) *ok = false;
     if (r->kind != IR_LOOP) continue;
-    if (n == MAX_LOOPS) { *ok = false; break; }
+    if (n == MAX_LOOPS) {
+      *ok = false;
+      break;
+    }
     var[n] = r->var;
     lo[n] = r->lo;
     extent[n++] = r->extent;
@@ -49,8 +52,7 @@ static void widen(shrink *k, uint32_t d, ir_expr lo, ir_expr hi) {
   k->max[d] = ir_binary(p, IR_MAX, k->max[d], hi);
 }
 
-static void note_access(shrink *k, ir_stmt s, uint32_t n,
-                        const ir_expr *idx) {
+static void note_access(shrink *k, ir_stmt s, uint32_t n, const ir_expr *idx) {
   ir_var var[MAX_LOOPS];
   ir_expr lo[MAX_LOOPS], extent[MAX_LOOPS], min, max;
   bool ok = true;
@@ -60,11 +62,15 @@ static void note_access(shrink *k, ir_stmt s, uint32_t n,
     if (ok && arith_relax(k->p, k->scratch, idx[d], m, var, lo, extent, &min,
                           &max, NULL))
       widen(k, d, min, max);
-    else k->whole[d] = true;
+    else
+      k->whole[d] = true;
   }
 }
 
-typedef struct visit { shrink *k; ir_stmt s; } visit;
+typedef struct visit {
+  shrink *k;
+  ir_stmt s;
+} visit;
 
 static void visit_node(const ir_program *p, ir_expr e, void *ud) {
   visit *v = ud;
@@ -80,7 +86,10 @@ static uint32_t held(const ir_program *p, ir_stmt s, ir_expr *out) {
   const ir_stmt_rec *r = ir_st(p, s);
   uint32_t n = 0;
   switch ((ir_kind)r->kind) {
-  case IR_LOOP: out[n++] = r->lo; out[n++] = r->extent; break;
+  case IR_LOOP:
+    out[n++] = r->lo;
+    out[n++] = r->extent;
+    break;
   case IR_STORE:
     for (uint32_t i = 0; i < r->idx.n; i++) out[n++] = p->arg.v[r->idx.at + i];
     out[n++] = r->value;
@@ -98,7 +107,8 @@ static void find_accesses(shrink *k) {
   for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) {
     ir_expr out[40];
     uint32_t n = ir_st(p, s)->kind == IR_STORE && ir_st(p, s)->idx.n > 32
-                   ? 0 : held(p, s, out);
+                     ? 0
+                     : held(p, s, out);
     for (uint32_t i = 0; i < n; i++) {
       visit v = {k, s};
       if (ir_at(p, out[i])->has_load)
@@ -122,7 +132,10 @@ static bool settle(shrink *k) {
     int64_t full = INT64_MAX;
     ir_const_int(p, ir_dim(p, k->buf, d), &full);
     k->extent[d] = -1;
-    if (k->whole[d] || !k->min[d]) { k->min[d] = ir_index(p, 0); continue; }
+    if (k->whole[d] || !k->min[d]) {
+      k->min[d] = ir_index(p, 0);
+      continue;
+    }
     int64_t span = ir_at(p, ir_sub(p, k->max[d], k->min[d]))->hi;
     if (span == INT64_MAX || span < 0 || span + 1 >= full) {
       k->min[d] = ir_index(p, 0);
@@ -166,8 +179,8 @@ static void rewrite(shrink *k) {
   }
   ir_expr *shape = arena_array(k->scratch, ir_expr, k->ndim + 1);
   for (uint32_t d = 0; d < k->ndim; d++)
-    shape[d] = k->extent[d] < 0 ? ir_dim(p, k->buf, d)
-                                : ir_index(p, k->extent[d]);
+    shape[d] =
+        k->extent[d] < 0 ? ir_dim(p, k->buf, d) : ir_index(p, k->extent[d]);
   ir_span made = ir_arg_span(p, k->ndim, shape);
   p->buf.v[k->buf].shape = made;
   p->buf.v[k->buf].strides = (ir_span){0, 0};
@@ -195,8 +208,8 @@ static void align(ir_program *p, arena *scratch, ir_stmt s) {
   ir_value all = p->value.v[a->val];
   for (uint32_t d = n; d-- > 0; step *= size) {
     for (uint32_t i = 0; i < all.n; i++)
-      if (lower_ints(p, p->arg.v[all.at + i], 4, e) && e[1] == d &&
-          e[2] >= 1 && e[2] <= INT32_MAX && e[3] >= 0 && e[3] < e[2]) {
+      if (lower_ints(p, p->arg.v[all.at + i], 4, e) && e[1] == d && e[2] >= 1 &&
+          e[2] <= INT32_MAX && e[3] >= 0 && e[3] < e[2]) {
         step = align_step(step, e[2], e[3]);
         any = true;
       }
@@ -216,8 +229,12 @@ LOWER_PASS(compact) {
     if (ir_st(p, s)->kind != IR_ALLOCATE) continue;
     ir_buf b = ir_st(p, s)->alloc;
     uint32_t n = ir_ndim(p, b);
-    if (p->buf.v[b].strides.n) continue;   /* its layout was chosen */
-    shrink k = {.p = p, .scratch = scratch, .top = s, .buf = b, .ndim = n,
+    if (p->buf.v[b].strides.n) continue; /* its layout was chosen */
+    shrink k = {.p = p,
+                .scratch = scratch,
+                .top = s,
+                .buf = b,
+                .ndim = n,
                 .min = arena_zalloc(scratch, (n + 1) * sizeof(ir_expr)),
                 .max = arena_zalloc(scratch, (n + 1) * sizeof(ir_expr)),
                 .extent = arena_zalloc(scratch, (n + 1) * sizeof(int64_t)),
@@ -232,7 +249,7 @@ LOWER_PASS(compact) {
 /* Only kernels give compact anything more to do. */
 LOWER_PASS(narrow) {
   LOWER_EACH(p, s)
-    if (ir_is_loop(p, s) && ir_st(p, s)->loop_kind == IR_THREAD)
-      return lower_compact(p, scratch, o, e);
+  if (ir_is_loop(p, s) && ir_st(p, s)->loop_kind == IR_THREAD)
+    return lower_compact(p, scratch, o, e);
   return TESS_OK;
 }

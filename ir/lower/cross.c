@@ -18,8 +18,8 @@ typedef struct cross {
   ir_program *p;
   arena *scratch;
   err_state *e;
-  ir_stmt block, scope, top;   /* top: the outermost loop that reduces */
-  uint32_t n, first;           /* loops, outer first; loop[first] is top */
+  ir_stmt block, scope, top; /* top: the outermost loop that reduces */
+  uint32_t n, first;         /* loops, outer first; loop[first] is top */
   ir_stmt loop[MAX_LOOPS];
   role role[MAX_LOOPS];
   uint32_t nvalue;             /* of the reducer */
@@ -71,14 +71,15 @@ static bool find_loops(cross *x) {
   x->first = x->n;
   for (uint32_t i = 0; i < x->n; i++) {
     bool reduces = drives(p, x->loop[i], x->block, true);
-    x->role[i] = !reduces ? SPATIAL
-                 : lower_is_cross(p, x->loop[i], x->block) ? THREAD : STEP;
+    x->role[i] = !reduces                                  ? SPATIAL
+                 : lower_is_cross(p, x->loop[i], x->block) ? THREAD
+                                                           : STEP;
     if (reduces && drives(p, x->loop[i], x->block, false))
       return refuse(x, "a loop drives iters that reduce and others");
     if (reduces && x->first == x->n) x->first = i;
     const ir_stmt_rec *r = ir_st(p, x->loop[i]);
-    if (x->role[i] == THREAD && (ir_at(p, r->extent)->op != IR_INT ||
-                                 ir_at(p, r->lo)->op != IR_INT))
+    if (x->role[i] == THREAD &&
+        (ir_at(p, r->extent)->op != IR_INT || ir_at(p, r->lo)->op != IR_INT))
       return refuse(x, "the number of threads is not constant");
   }
   x->top = x->loop[x->first];
@@ -159,7 +160,8 @@ static bool spatial_part(cross *x, ir_expr *out) {
     for (uint32_t i = 0; i < x->n; i++)
       if (ir_uses_var(p, e, ir_st(p, x->loop[i])->var))
         *(x->role[i] == SPATIAL ? &spatial : &reduces) = true;
-    if (!reduces) *out = ir_and(p, *out, e);
+    if (!reduces)
+      *out = ir_and(p, *out, e);
     else if (spatial)
       return refuse(x, "its predicate mixes what is reduced over with what "
                        "is not");
@@ -180,8 +182,8 @@ static void make_part(cross *x, uint32_t k) {
     shape[n++] = ir_dim(p, result, d);
   const ir_buf_rec old = p->buf.v[result];
   ir_str name = ir_name_cat(p, old.name, "_parts");
-  x->parts[k] = ir_buf_new(p, name, old.dtype, n, shape, IR_SCOPE_SHARED,
-                           IR_ROLE_LOCAL);
+  x->parts[k] =
+      ir_buf_new(p, name, old.dtype, n, shape, IR_SCOPE_SHARED, IR_ROLE_LOCAL);
   ir_block_add_alloc(p, x->scope, x->parts[k]);
 }
 
@@ -211,8 +213,8 @@ static ir_iter iter_of(cross *x, ir_stmt loop, ir_iter_kind kind,
   ir_program *p = x->p;
   const ir_stmt_rec r = *ir_st(p, loop);
   const ir_var_rec was = p->var.v[r.var];
-  ir_var v = ir_var_new(p, IR_VAR_ITER, ir_name(p, "v"), IR_INDEX, was.lo,
-                        was.hi);
+  ir_var v =
+      ir_var_new(p, IR_VAR_ITER, ir_name(p, "v"), IR_INDEX, was.lo, was.hi);
   return (ir_iter){v, kind, r.lo, r.extent, bind};
 }
 
@@ -231,7 +233,7 @@ static ir_expr *part_index(cross *x, uint32_t nthread, const ir_iter *thread,
  * and, spread or not, of those that are threads. */
 typedef struct beside {
   ir_stmt top, block;
-  ir_subst iters;            /* iters of the old block to its own */
+  ir_subst iters; /* iters of the old block to its own */
   uint32_t nthread;
   ir_iter thread[MAX_LOOPS];
 } beside;
@@ -263,12 +265,13 @@ static void make_beside(cross *x, bool spread, ir_expr pred, beside *b) {
   }
   for (uint32_t i = x->first; i < x->n; i++)
     if (x->role[i] == THREAD) {
-      ir_expr bind = ir_subst_expr(&loops, ir_ref(p, ir_st(p, x->loop[i])->var));
+      ir_expr bind =
+          ir_subst_expr(&loops, ir_ref(p, ir_st(p, x->loop[i])->var));
       it[n] = iter_of(x, x->loop[i], spread ? IR_SPATIAL : IR_REDUCE, bind);
       b->thread[b->nthread++] = it[n++];
     }
-  ir_str name = ir_name_cat(p, ir_blk(p, x->block)->name,
-                            spread ? "_start" : "_whole");
+  ir_str name =
+      ir_name_cat(p, ir_blk(p, x->block)->name, spread ? "_start" : "_whole");
   b->block = ir_block_new(p, ir_fresh_block_name(p, name));
   ir_append(p, at, b->block);
   ir_block_set_iters(p, b->block, n, it);
@@ -291,12 +294,12 @@ static ir_stmt make_start(cross *x, ir_expr pred) {
   make_beside(x, true, pred, &b);
   for (uint32_t k = 0; k < x->nvalue; k++) {
     uint32_t ndim = ir_ndim(p, x->write[k].buf);
-    ir_expr *idx = part_index(x, b.nthread, b.thread, element_of(x, &b, k),
-                              ndim);
+    ir_expr *idx =
+        part_index(x, b.nthread, b.thread, element_of(x, &b, k), ndim);
     const ir_reducer *r = &p->reducer.v[ir_blk(p, x->block)->reducer];
     ir_expr identity = p->arg.v[r->identity.at + k];
-    ir_append(p, b.block, ir_store_new(p, x->parts[k], b.nthread + ndim, idx,
-                                       identity));
+    ir_append(p, b.block,
+              ir_store_new(p, x->parts[k], b.nthread + ndim, idx, identity));
   }
   ir_block_find_regions(p, x->scratch, b.block);
   return b.top;
@@ -332,9 +335,9 @@ static void add_parts(cross *x, beside *b) {
                    value);
   ir_stmt into = keep_values(x, b->block, value);
   for (uint32_t k = 0; k < x->nvalue; k++)
-    ir_append(p, into, ir_store_new(p, x->write[k].buf,
-                                    ir_ndim(p, x->write[k].buf),
-                                    element_of(x, b, k), value[k]));
+    ir_append(p, into,
+              ir_store_new(p, x->write[k].buf, ir_ndim(p, x->write[k].buf),
+                           element_of(x, b, k), value[k]));
 }
 
 /* The parts become the result, which starts as the block says. */
@@ -363,13 +366,14 @@ static void use_loops(cross *x, uint32_t *nthread, ir_iter *thread) {
   ir_subst_init(&iters, p, x->scratch);
   *nthread = 0;
   for (uint32_t i = 0; i < old.n; i++)
-    if (p->iter.v[old.at + i].kind != IR_REDUCE) it[n++] = p->iter.v[old.at + i];
+    if (p->iter.v[old.at + i].kind != IR_REDUCE)
+      it[n++] = p->iter.v[old.at + i];
   for (uint32_t i = 0; i < x->n; i++) {
     if (x->role[i] == SPATIAL) continue;
     ir_var v = ir_st(p, x->loop[i])->var;
     bool spread = x->role[i] == THREAD;
-    it[n] = iter_of(x, x->loop[i], spread ? IR_SPATIAL : IR_REDUCE,
-                    ir_ref(p, v));
+    it[n] =
+        iter_of(x, x->loop[i], spread ? IR_SPATIAL : IR_REDUCE, ir_ref(p, v));
     ir_subst_var(&loops, v, ir_ref(p, it[n].var));
     if (spread) thread[(*nthread)++] = it[n];
     n++;
@@ -413,9 +417,11 @@ static bool rewrite(cross *x) {
 LOWER_PASS(cross) {
   (void)o;
   LOWER_EACH(p, s) {
-    if (!ir_is_block(p, s) || !ir_st(p, s)->parent || !needs_it(p, s))
-      continue;
-    cross x = {.p = p, .scratch = scratch, .e = e, .block = s,
+    if (!ir_is_block(p, s) || !ir_st(p, s)->parent || !needs_it(p, s)) continue;
+    cross x = {.p = p,
+               .scratch = scratch,
+               .e = e,
+               .block = s,
                .scope = ir_scope_of(p, s)};
     if (!find_loops(&x) || !find_writes(&x) || !is_alone(&x) || !rewrite(&x))
       return e->code;

@@ -51,8 +51,7 @@ static const ir_expr *indices(ir_subst *s, uint32_t n, const ir_expr *idx) {
   return out;
 }
 
-static ir_expr load_one(ir_subst *s, ir_buf b, uint32_t n,
-                        const ir_expr *idx) {
+static ir_expr load_one(ir_subst *s, ir_buf b, uint32_t n, const ir_expr *idx) {
   const choice *c = s->ud;
   if (b != c->buf) return 0;
   return ir_load(s->p, c->made, c->n + n, indices(s, n, idx));

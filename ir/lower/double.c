@@ -28,7 +28,8 @@ static void add(ir_program *p, arena *scratch, ir_stmt loop, ir_buf b) {
 }
 
 static tess_status bad(const ir_program *p, ir_stmt block, err_state *e) {
-  return err_set(e, TESS_UNSUPPORTED, "block %s: " KEY " is not the number of "
+  return err_set(e, TESS_UNSUPPORTED,
+                 "block %s: " KEY " is not the number of "
                  "one of its %u written buffers",
                  ir_text(p, ir_blk(p, block)->name),
                  (unsigned)ir_blk(p, block)->writes.n);
@@ -41,8 +42,7 @@ LOWER_PASS(double) {
     if (!a) continue;
     ir_value v = p->value.v[a->val];
     ir_span writes = ir_blk(p, s)->writes;
-    if (v.tag != IR_VAL_INT || v.i < 0 || v.i >= writes.n)
-      return bad(p, s, e);
+    if (v.tag != IR_VAL_INT || v.i < 0 || v.i >= writes.n) return bad(p, s, e);
     ir_buf b = p->region.v[writes.at + v.i].buf;
     ir_stmt loop = loop_of(p, s, b);
     if (loop) add(p, scratch, loop, b);

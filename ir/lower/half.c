@@ -28,8 +28,8 @@ static ir_expr in_float32(ir_program *p, const ir_node *n, const ir_expr *a,
     return 0;
   ir_expr b[3];
   for (uint32_t i = 0; i < n->n; i++) b[i] = wide(p, a[i]);
-  return ir_cast(p, n->dtype, ir_call(p, (ir_fn)n->a, float32_like(n->dtype),
-                                      n->n, b));
+  return ir_cast(p, n->dtype,
+                 ir_call(p, (ir_fn)n->a, float32_like(n->dtype), n->n, b));
 }
 
 LOWER_PASS(half) {

@@ -174,8 +174,8 @@ static bool carries_nothing(const search *f, ir_stmt top, const access *a,
       return false;
     bool covered = !a[i].reads;
     for (uint32_t k = 0; k < i && !covered; k++)
-      covered = a[k].writes && (covers(f, &a[k], &a[i]) ||
-                                covers_first(f, top, &a[k], &a[i]));
+      covered = a[k].writes &&
+                (covers(f, &a[k], &a[i]) || covers_first(f, top, &a[k], &a[i]));
     if (!covered) return false;
   }
   return true;

@@ -18,8 +18,8 @@ static ir_expr at_start(ir_program *p, ir_stmt block) {
 /* Where the init goes: inside of what the block allocates. */
 static ir_stmt inside_allocations(const ir_program *p, ir_stmt block) {
   ir_stmt s = block, body;
-  while ((body = ir_st(p, s)->body) &&
-         ir_st(p, body)->kind == IR_ALLOCATE && !ir_st(p, body)->next)
+  while ((body = ir_st(p, s)->body) && ir_st(p, body)->kind == IR_ALLOCATE &&
+         !ir_st(p, body)->next)
     s = body;
   return s;
 }

@@ -66,8 +66,8 @@ static bool tells(const kernel *k, uint32_t n, const lower_access *const *v,
   for (uint32_t i = 0; i < n; i++) {
     index_form f;
     int64_t lo, hi;
-    f.n = arith_terms(p, p->arg.v[v[i]->idx.at + d], MAX_TERMS, f.atom,
-                      f.coef, &f.constant);
+    f.n = arith_terms(p, p->arg.v[v[i]->idx.at + d], MAX_TERMS, f.atom, f.coef,
+                      &f.constant);
     if (f.n < 0) return false;
     if (!i) c = coef_of(&f, place(k, axis));
     if (c < 1 || coef_of(&f, place(k, axis)) != c) return false;

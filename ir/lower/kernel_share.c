@@ -71,8 +71,7 @@ static void ask_node(const ir_program *p, ir_expr e, void *ud) {
 }
 
 static bool expr_same(question *q, ir_expr e) {
-  if (e && q->same)
-    ir_visit(q->k->p, q->k->scratch, e, ask_node, q);
+  if (e && q->same) ir_visit(q->k->p, q->k->scratch, e, ask_node, q);
   return q->same;
 }
 
@@ -93,8 +92,8 @@ static bool head_same(question *q, ir_stmt s) {
 
 /* The statement and all that decides whether it runs, up to the outermost
  * loop of the axis. */
-static bool run_same(const kernel *k, ir_stmt s, ir_stmt from,
-                     kernel_axes axis, unsigned depth) {
+static bool run_same(const kernel *k, ir_stmt s, ir_stmt from, kernel_axes axis,
+                     unsigned depth) {
   question q = {k, from, axis, depth, true};
   ir_stmt top = outermost(k, from, axis);
   if (!head_same(&q, s)) return false;
@@ -141,8 +140,7 @@ static bool may_cooperate(const kernel *k, ir_stmt loop) {
   const ir_program *p = k->p;
   kernel_axes axis = kernel_axis(ir_st(p, loop));
   ir_stmt outer = outermost(k, loop, axis);
-  if (!run_same(k, loop, loop, axis, DEPTH) || !is_plain(p, loop))
-    return false;
+  if (!run_same(k, loop, loop, axis, DEPTH) || !is_plain(p, loop)) return false;
   for (uint32_t i = 0; i < k->access.n; i++)
     if (ir_is_ancestor(p, loop, k->access.v[i].at) &&
         !access_together(k, loop, outer, &k->access.v[i]))

@@ -27,13 +27,16 @@ typedef struct meeting {
 
 /* Accesses since the last barrier.  `loop`: in an earlier iteration of that
  * loop, the outermost such; 0: in the same ones. */
-typedef struct waiting { bool is; ir_stmt loop; } waiting;
+typedef struct waiting {
+  bool is;
+  ir_stmt loop;
+} waiting;
 
 typedef struct sync {
   kernel *k;
   uint32_t n;
   meeting *m;
-  bool *varies;            /* variable -> is not the same in all threads */
+  bool *varies; /* variable -> is not the same in all threads */
 } sync;
 
 /* ---- accesses ----------------------------------------------------------- */
@@ -49,7 +52,9 @@ static int64_t places_of(const kernel *k, const ir_node *c, unsigned axis) {
                          (c->b == place && ir_is_const(p, c->a, 0))))
     return 1;
   return c->op == IR_LT && c->a == place && ir_const_int(p, c->b, &n) &&
-         n < most ? n : most;
+                 n < most
+             ? n
+             : most;
 }
 
 /* Of each axis, the first so many places come to s, by the conditions around
@@ -57,8 +62,7 @@ static int64_t places_of(const kernel *k, const ir_node *c, unsigned axis) {
 static void find_places(const kernel *k, ir_stmt s, ir_stmt body,
                         int64_t places[3]) {
   const ir_program *p = k->p;
-  for (unsigned a = 0; a < 3; a++)
-    places[a] = k->extent[IR_THREADIDX_X + a];
+  for (unsigned a = 0; a < 3; a++) places[a] = k->extent[IR_THREADIDX_X + a];
   for (; s != body; s = ir_st(p, s)->parent) {
     ir_stmt up = ir_st(p, s)->parent;
     ir_expr list[16];
@@ -203,8 +207,7 @@ static bool is_in(const sync *y, uint32_t i, ir_stmt s) {
 static bool must_wait(const sync *y, const waiting *w, ir_stmt s) {
   for (uint32_t i = 0; i < y->n; i++)
     for (uint32_t j = 0; w[i].is && j < y->n; j++)
-      if (is_in(y, j, s) && meet(y, &y->m[i], &y->m[j], w[i].loop))
-        return true;
+      if (is_in(y, j, s) && meet(y, &y->m[i], &y->m[j], w[i].loop)) return true;
   return false;
 }
 
@@ -224,8 +227,10 @@ static const meeting *meets_inside(const sync *y, ir_stmt s) {
       if (!is_in(y, j, s)) continue;
       ir_stmt loop = loop_around(y->k->p, a->a.at, b->a.at, s);
       if (a->a.at != b->a.at && meet(y, a, b, 0)) return a;
-      for (; loop; loop = loop == s ? 0 : loop_around(y->k->p,
-                            ir_st(y->k->p, loop)->parent, b->a.at, s))
+      for (; loop;
+           loop = loop == s ? 0
+                            : loop_around(y->k->p, ir_st(y->k->p, loop)->parent,
+                                          b->a.at, s))
         if (meet(y, a, b, loop)) return a;
     }
   return NULL;
@@ -233,7 +238,10 @@ static const meeting *meets_inside(const sync *y, ir_stmt s) {
 
 /* ---- what threads have in common ---------------------------------------- */
 
-typedef struct variation { const sync *y; bool varies; } variation;
+typedef struct variation {
+  const sync *y;
+  bool varies;
+} variation;
 
 static bool varies(const sync *y, ir_expr e);
 
@@ -242,8 +250,7 @@ static void look_at(const ir_program *p, ir_expr e, void *ud) {
   const kernel *k = v->y->k;
   const ir_node *n = ir_at(p, e);
   if (n->op == IR_VAR) v->varies |= v->y->varies[n->a];
-  if (n->op == IR_LOAD)
-    v->varies |= n->a < k->nbuf && k->buf[n->a].is_private;
+  if (n->op == IR_LOAD) v->varies |= n->a < k->nbuf && k->buf[n->a].is_private;
 }
 
 static bool varies(const sync *y, ir_expr e) {
@@ -276,8 +283,8 @@ static bool push_in(sync *y, ir_stmt s) {
   if (r.kind != IR_IF || r.alt || ir_at(p, r.cond)->has_load) return false;
   if (!ir_st(p, r.body)->next) {
     const ir_stmt_rec c = *ir_st(p, r.body);
-    bool loads = c.kind == IR_LOOP && (ir_at(p, c.lo)->has_load ||
-                                       ir_at(p, c.extent)->has_load);
+    bool loads = c.kind == IR_LOOP &&
+                 (ir_at(p, c.lo)->has_load || ir_at(p, c.extent)->has_load);
     if ((c.kind != IR_LOOP && c.kind != IR_ALLOCATE) || loads) return false;
     ir_stmt cond = ir_if_new(p, r.cond);
     ir_move_body(p, r.body, cond);
@@ -376,7 +383,8 @@ static bool is_wait(const ir_program *p, ir_stmt s) {
 
 static bool refuse(sync *y, const meeting *m) {
   const ir_program *p = y->k->p;
-  err_set(y->k->e, TESS_UNSUPPORTED, "threads meet at %s where not all of "
+  err_set(y->k->e, TESS_UNSUPPORTED,
+          "threads meet at %s where not all of "
           "them come, so that no barrier can part them",
           ir_text(p, p->buf.v[m->a.buf].name));
   return false;
@@ -396,8 +404,9 @@ static bool walk_list(sync *y, ir_stmt first, waiting *w) {
       ir_stmt up = ir_st(p, s)->parent, prev = ir_st(p, s)->prev;
       bool alt = ir_st(p, s)->in_alt;
       if (!push_in(y, s)) return refuse(y, m);
-      s = prev ? ir_st(p, prev)->next
-          : alt ? ir_st(p, up)->alt : ir_st(p, up)->body;
+      s = prev  ? ir_st(p, prev)->next
+          : alt ? ir_st(p, up)->alt
+                : ir_st(p, up)->body;
       continue;
     }
     /* What a thread waited for the others see behind a barrier. */
@@ -412,8 +421,10 @@ static bool walk_list(sync *y, ir_stmt first, waiting *w) {
       ir_insert_before(p, s, ir_barrier_new(p, IR_SCOPE_SHARED));
       memset(w, 0, y->n * sizeof *w);
     }
-    if (!common) touch(y, w, s, true);
-    else if (!walk_common(y, s, w)) return false;
+    if (!common)
+      touch(y, w, s, true);
+    else if (!walk_common(y, s, w))
+      return false;
     s = ir_st(p, s)->next;
   }
   return true;

@@ -27,8 +27,8 @@ bool kernel_check_warps(kernel *k) {
     if (!ir_scope_is_fragment(b->scope)) continue;
     const char *name = ir_text(p, b->name);
     if (!k->buf[a->buf].alloc)
-      return refuse(k, "fragment %s is not allocated in the kernel that uses it",
-                    name);
+      return refuse(
+          k, "fragment %s is not allocated in the kernel that uses it", name);
     if (!warp_around(k, a->at))
       return refuse(k,
                     "fragment %s belongs to a warp, but is touched outside "

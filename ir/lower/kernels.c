@@ -93,10 +93,13 @@ static bool check_grid(kernel *k) {
     const lower_access *a = &k->access.v[i];
     ir_stmt alloc = k->buf[a->buf].alloc;
     if (alloc && (grid_around(k, a->at, alloc) & grid))
-      return unsupported(k, "blocks of threads cannot share %s, which is "
-                         "allocated in a kernel", buf_name(k, a->buf));
+      return unsupported(k,
+                         "blocks of threads cannot share %s, which is "
+                         "allocated in a kernel",
+                         buf_name(k, a->buf));
     if (!alloc && a->writes && (grid & ~grid_around(k, a->at, 0)))
-      return unsupported(k, "%s is written outside of a loop over the blocks "
+      return unsupported(k,
+                         "%s is written outside of a loop over the blocks "
                          "of threads, so that each of them would write it",
                          buf_name(k, a->buf));
   }
@@ -153,8 +156,7 @@ static bool decide(kernel *k) {
     kernel_buf *x = &k->buf[b];
     kernel_axes axes = sharing(x);
     for (unsigned a = 0; a < 3; a++)
-      if (k->extent[IR_THREADIDX_X + a] <= 1)
-        axes &= (kernel_axes) ~(1u << a);
+      if (k->extent[IR_THREADIDX_X + a] <= 1) axes &= (kernel_axes) ~(1u << a);
     if (x->alloc)
       x->is_private = !axes || (!is_shared(k->p, b) && is_owned(k, b, axes));
     if (x->alloc && !x->is_private &&
@@ -194,8 +196,9 @@ static ir_expr takes_part(const kernel *k, ir_stmt s, kernel_axes axes) {
     seen |= 1u << r.thread;
     if (kernel_axis(&r) && !(kernel_axis(&r) & axes)) continue;
     if (ir_const_int(p, r.extent, &n) && n < k->extent[r.thread])
-      cond = ir_and(p, cond, ir_binary(p, IR_LT, ir_ref(p, k->index[r.thread]),
-                                       r.extent));
+      cond =
+          ir_and(p, cond,
+                 ir_binary(p, IR_LT, ir_ref(p, k->index[r.thread]), r.extent));
   }
   return cond;
 }
@@ -205,14 +208,12 @@ static ir_expr is_the_one(const kernel *k, ir_stmt s, const kernel_buf *x) {
   ir_program *p = k->p;
   kernel_axes around = kernel_axes_around(k, s, 0), idle = ~around & 7;
   if (x && x->is_private) return 0;
-  if (x && x->alloc)
-    idle |= x->merged & ~kernel_axes_around(k, s, x->alloc);
+  if (x && x->alloc) idle |= x->merged & ~kernel_axes_around(k, s, x->alloc);
   ir_expr cond = 0;
   for (unsigned a = 0; a < 3; a++)
     if ((idle >> a & 1) && k->extent[IR_THREADIDX_X + a] > 1)
       cond = ir_and(p, cond,
-                    ir_binary(p, IR_EQ,
-                              ir_ref(p, k->index[IR_THREADIDX_X + a]),
+                    ir_binary(p, IR_EQ, ir_ref(p, k->index[IR_THREADIDX_X + a]),
                               ir_index(p, 0)));
   return cond;
 }
@@ -250,8 +251,7 @@ static kernel_axes deciding_axes(const kernel *k, const ir_stmt_rec *r) {
 static ir_expr condition(const kernel *k, ir_stmt s) {
   const ir_stmt_rec r = *ir_st(k->p, s);
   if (r.kind == IR_STORE)
-    return ir_and(k->p, takes_part(k, s, 7),
-                  is_the_one(k, s, &k->buf[r.buf]));
+    return ir_and(k->p, takes_part(k, s, 7), is_the_one(k, s, &k->buf[r.buf]));
   if (r.kind == IR_EVALUATE && lower_of_copies(k->p, s)) return 0;
   if (r.kind == IR_EVALUATE)
     return ir_and(k->p, takes_part(k, s, 7), is_the_one(k, s, NULL));
@@ -299,8 +299,8 @@ static void copy_for_each(kernel *k, ir_stmt body, ir_buf *b) {
 static void take_turns(const kernel *k, ir_stmt alloc) {
   for (ir_stmt s = alloc; s != k->top; s = ir_st(k->p, s)->parent) {
     ir_stmt_rec *up = ir_st(k->p, ir_st(k->p, s)->parent);
-    if (up->kind == IR_LOOP && (up->loop_kind == IR_PARALLEL ||
-                                up->loop_kind == IR_VECTORIZED))
+    if (up->kind == IR_LOOP &&
+        (up->loop_kind == IR_PARALLEL || up->loop_kind == IR_VECTORIZED))
       up->loop_kind = IR_SERIAL;
   }
 }
@@ -384,7 +384,7 @@ static tess_status make_kernel(ir_program *p, arena *scratch, ir_stmt top,
   if (!find_extents(&k)) return e->code;
   if (!k.top) return TESS_OK;
   k.spread = arena_zalloc(scratch, p->stmt.n * sizeof *k.spread);
-  k.nbuf = 2 * p->buf.n;         /* each may get another one beside it */
+  k.nbuf = 2 * p->buf.n; /* each may get another one beside it */
   k.buf = arena_zalloc(scratch, k.nbuf * sizeof *k.buf);
   k.access = lower_find_accesses(p, scratch, top);
   kernel_share(&k);

@@ -3,35 +3,35 @@
 #include "ir/lower/pass.h"
 
 const lower_pass lower_passes[] = {
-  {"auto_copy", "blocks that copy are told how", lower_auto_copy},
-  {"warps", "what warps do together is bound to them", lower_warps},
-  {"loops", "where there are no threads they take turns", lower_loops},
-  {"cross", "reductions across threads meet in one", lower_cross},
-  {"allocate", "local buffers go where they live", lower_allocate},
-  {"calls", "what a tensor intrinsic's call can do is marked", lower_calls},
-  {"init", "the init of a reduction becomes a condition", lower_init},
-  {"double", "double buffers are noted where they live", lower_double},
-  {"blocks", "blocks give way to their bodies", lower_blocks},
-  {"compact", "local buffers shrink to what is used", lower_compact},
-  {"pipeline", "loops run several iterations at a time", lower_pipeline},
-  {"vthreads", "virtual threads take turns", lower_vthreads},
-  {"kernels", "thread loops become kernels with barriers", lower_kernels},
-  {"narrow", "what is a thread's own shrinks to its part", lower_narrow},
-  {"flatten", "buffers become one-dimensional", lower_flatten},
-  {"vectorize", "vectorised loops become vector operations", lower_vectorize},
-  {"tidy", "what does nothing goes", lower_tidy},
-  {"half", "16-bit floats compute in float32", lower_half},
-  {"math", "functions become arithmetic", lower_math},
-  {"unroll", "unrolled loops are written out", lower_unroll},
-  {"first", "what only starts a loop goes before it", lower_first},
-  {"registers", "what a loop adds to is kept in registers", lower_registers},
+    {"auto_copy", "blocks that copy are told how", lower_auto_copy},
+    {"warps", "what warps do together is bound to them", lower_warps},
+    {"loops", "where there are no threads they take turns", lower_loops},
+    {"cross", "reductions across threads meet in one", lower_cross},
+    {"allocate", "local buffers go where they live", lower_allocate},
+    {"calls", "what a tensor intrinsic's call can do is marked", lower_calls},
+    {"init", "the init of a reduction becomes a condition", lower_init},
+    {"double", "double buffers are noted where they live", lower_double},
+    {"blocks", "blocks give way to their bodies", lower_blocks},
+    {"compact", "local buffers shrink to what is used", lower_compact},
+    {"pipeline", "loops run several iterations at a time", lower_pipeline},
+    {"vthreads", "virtual threads take turns", lower_vthreads},
+    {"kernels", "thread loops become kernels with barriers", lower_kernels},
+    {"narrow", "what is a thread's own shrinks to its part", lower_narrow},
+    {"flatten", "buffers become one-dimensional", lower_flatten},
+    {"vectorize", "vectorised loops become vector operations", lower_vectorize},
+    {"tidy", "what does nothing goes", lower_tidy},
+    {"half", "16-bit floats compute in float32", lower_half},
+    {"math", "functions become arithmetic", lower_math},
+    {"unroll", "unrolled loops are written out", lower_unroll},
+    {"first", "what only starts a loop goes before it", lower_first},
+    {"registers", "what a loop adds to is kept in registers", lower_registers},
 };
 const uint32_t lower_npasses = sizeof lower_passes / sizeof *lower_passes;
 
-tess_status lower_program(ir_program *p, arena *scratch,
-                          const lower_options *o, err_state *e) {
-  uint32_t n = o->stop_after && o->stop_after < lower_npasses
-                 ? o->stop_after : lower_npasses;
+tess_status lower_program(ir_program *p, arena *scratch, const lower_options *o,
+                          err_state *e) {
+  uint32_t n = o->stop_after && o->stop_after < lower_npasses ? o->stop_after
+                                                              : lower_npasses;
   for (uint32_t i = 0; i < n; i++) {
     arena_mark mark = arena_get_mark(scratch);
     mem_note(p->heap, "lowering pass", lower_passes[i].name);

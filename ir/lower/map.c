@@ -24,8 +24,8 @@ static ir_expr rebuild(mapping *m, const ir_node *n, const ir_expr *a) {
   case IR_SELECT: return ir_select(p, a[0], a[1], a[2]);
   case IR_LOAD:
     return n->c || n->dtype.lanes != p->buf.v[n->a].dtype.lanes
-             ? ir_load_masked(p, n->a, n->dtype, n->n, a, n->c ? a[n->n] : 0)
-             : ir_load(p, n->a, n->n, a);
+               ? ir_load_masked(p, n->a, n->dtype, n->n, a, n->c ? a[n->n] : 0)
+               : ir_load(p, n->a, n->n, a);
   case IR_CALL:
     if (ir_fn_is_named(n->a)) {
       const char *name = arena_printf(m->scratch, "%s", ir_text(p, n->c));
@@ -43,8 +43,10 @@ static ir_expr map_node(mapping *m, ir_expr e) {
   uint32_t fixed[3], count = ir_operands(p, e, &from, fixed);
   ir_expr *a = arena_array(m->scratch, ir_expr, count + 1);
   bool changed = false;
-  if (from != fixed) memcpy(a, from, count * sizeof *a);
-  else memcpy(a, fixed, count * sizeof *a);
+  if (from != fixed)
+    memcpy(a, from, count * sizeof *a);
+  else
+    memcpy(a, fixed, count * sizeof *a);
   for (uint32_t i = 0; i < count; i++) {
     ir_expr old = a[i];
     a[i] = map(m, old);
@@ -85,7 +87,10 @@ void lower_map(ir_program *p, arena *scratch, lower_map_fn f, void *ud) {
   LOWER_EACH(p, s) {
     ir_stmt_rec r = *ir_st(p, s);
     switch ((ir_kind)r.kind) {
-    case IR_LOOP: r.lo = map(&m, r.lo); r.extent = map(&m, r.extent); break;
+    case IR_LOOP:
+      r.lo = map(&m, r.lo);
+      r.extent = map(&m, r.extent);
+      break;
     case IR_STORE: map_store(&m, &r); break;
     case IR_IF: r.cond = map(&m, r.cond); break;
     case IR_LET: r.let_value = map(&m, r.let_value); break;

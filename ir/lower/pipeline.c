@@ -139,8 +139,10 @@ static bool read_async(pipe *x) {
     bool used = false;
     for (uint32_t k = 0; k < x->n; k++) used |= x->stage[k] == v[i];
     if (used) continue;
-    err_set(x->e, TESS_UNSUPPORTED, "loop %s: %s names stage %lld, which no "
-            "statement has", loop_name(x), ASYNC, (long long)v[i]);
+    err_set(x->e, TESS_UNSUPPORTED,
+            "loop %s: %s names stage %lld, which no "
+            "statement has",
+            loop_name(x), ASYNC, (long long)v[i]);
     return false;
   }
   if (v) note_async(x, n, v);
@@ -178,9 +180,10 @@ static bool may_leave(pipe *x, ir_buf b) {
   for (uint32_t i = 0; i < r->strides.n; i++)
     uses |= ir_uses_var(x->p, x->p->arg.v[r->strides.at + i], v);
   if (uses)
-    err_set(x->e, TESS_UNSUPPORTED, "loop %s: the shape of %s depends on the "
-            "iteration, so that it cannot be pipelined", loop_name(x),
-            ir_text(x->p, r->name));
+    err_set(x->e, TESS_UNSUPPORTED,
+            "loop %s: the shape of %s depends on the "
+            "iteration, so that it cannot be pipelined",
+            loop_name(x), ir_text(x->p, r->name));
   return !uses;
 }
 
@@ -209,7 +212,8 @@ static bool check_kind(pipe *x) {
   if (k == IR_SERIAL || k == IR_UNROLLED) return true;
   err_set(x->e, TESS_UNSUPPORTED,
           "loop %s: its iterations run at once, so that it cannot be "
-          "pipelined", loop_name(x));
+          "pipelined",
+          loop_name(x));
   return false;
 }
 

@@ -43,7 +43,9 @@ bool lower_pipe_sends_out(const pipe *x) {
 
 /* A time in the life of the iteration that statement i is of now, 0 its
  * start; and the place among the statements of that time. */
-typedef struct moment { int64_t time, order; } moment;
+typedef struct moment {
+  int64_t time, order;
+} moment;
 
 static bool is_before(moment a, moment b) {
   return a.time < b.time || (a.time == b.time && a.order < b.order);

@@ -48,8 +48,7 @@ static bool range_of(const pipe *x, const pipe_access *a, uint32_t d,
     extent[n++] = r->extent;
   }
   ir_expr idx = x->p->arg.v[a->idx.at + d];
-  return arith_relax(x->p, x->scratch, idx, n, var, lo, extent, min, max,
-                     NULL);
+  return arith_relax(x->p, x->scratch, idx, n, var, lo, extent, min, max, NULL);
 }
 
 /* The factor of the loop's variable in e, a sum in which it occurs nowhere
@@ -134,8 +133,7 @@ static bool refuse_order(pipe *x, const pipe_access *a, const pipe_access *b,
           ir_var_text(p, ir_st(p, x->loop)->var, x->scratch), (unsigned)a->by,
           (long long)x->stage[a->by], (long long)x->order[a->by],
           (unsigned)b->by, (long long)x->stage[b->by],
-          (long long)x->order[b->by],
-          distance ? " of the next iteration" : "",
+          (long long)x->order[b->by], distance ? " of the next iteration" : "",
           ir_text(p, p->buf.v[a->buf].name));
   return false;
 }
@@ -175,5 +173,6 @@ int64_t lower_pipe_versions(const pipe *x, ir_buf b) {
   if (!any || first == last) return 1;
   int64_t n = x->stage[last] - x->stage[first];
   return n + (x->order[first] < x->order[last]) > 1
-             ? n + (x->order[first] < x->order[last]) : 1;
+             ? n + (x->order[first] < x->order[last])
+             : 1;
 }

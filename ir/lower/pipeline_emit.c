@@ -5,10 +5,10 @@
 
 typedef struct emission {
   pipe *x;
-  ir_stmt_rec loop;        /* as it was */
-  ir_expr steps;           /* of the loop as it was */
-  bool in_loop;            /* not before it or after it */
-  int64_t left;            /* groups of copies that may be on their way */
+  ir_stmt_rec loop; /* as it was */
+  ir_expr steps;    /* of the loop as it was */
+  bool in_loop;     /* not before it or after it */
+  int64_t left;     /* groups of copies that may be on their way */
 } emission;
 
 static ir_expr plus(const pipe *x, ir_expr e, int64_t n) {
@@ -114,8 +114,8 @@ static void put_loop(emission *m, ir_stmt into) {
   p->var.v[v].name = p->var.v[m->loop.var].name;
   p->var.v[v].from[0] = p->var.v[m->loop.var].from[0];
   p->var.v[v].from[1] = p->var.v[m->loop.var].from[1];
-  ir_stmt loop = ir_loop_new(p, v, zero, steps,
-                             (ir_loop_kind)m->loop.loop_kind);
+  ir_stmt loop =
+      ir_loop_new(p, v, zero, steps, (ir_loop_kind)m->loop.loop_kind);
   ir_st(p, loop)->anno = m->loop.anno;
   ir_append(p, into, loop);
   m->left = INT64_MAX;
@@ -145,8 +145,7 @@ void lower_pipe_emit(pipe *x) {
   }
   ir_replace(p, x->loop, top);
   ir_stmt before = x->last ? group(p, into) : 0;
-  for (int64_t t = 0; t < x->last; t++)
-    put_time(&m, before, ir_index(p, t));
+  for (int64_t t = 0; t < x->last; t++) put_time(&m, before, ir_index(p, t));
   put_loop(&m, into);
   ir_stmt after = x->last ? group(p, into) : 0;
   ir_expr end = ir_binary(p, IR_MAX, m.steps, ir_index(p, x->last));

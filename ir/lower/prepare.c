@@ -46,8 +46,7 @@ static uint32_t free_param(const ir_program *p, ir_buf b) {
 static bool makes(const ir_program *p, ir_stmt nest, ir_buf from, ir_buf to) {
   ir_stmt b = noted_block(p, nest);
   ir_span r = b ? ir_blk(p, b)->reads : (ir_span){0, 0};
-  return b && written(p, b) == to &&
-         (!r.n || p->region.v[r.at].buf == from);
+  return b && written(p, b) == to && (!r.n || p->region.v[r.at].buf == from);
 }
 
 static bool accesses(const ir_program *p, ir_stmt b, ir_buf buf, bool reads) {

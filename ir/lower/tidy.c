@@ -47,13 +47,17 @@ static void tidy_one(ir_program *p, arena *scratch, ir_stmt s) {
   case IR_LOOP:
     if (!r.body || (ir_const_int(p, r.extent, &v) && v <= 0))
       remove_stmt(p, s);
-    else if (is_droppable_loop(p, &r)) drop_loop(p, scratch, s);
+    else if (is_droppable_loop(p, &r))
+      drop_loop(p, scratch, s);
     break;
   case IR_IF:
-    if (ir_const_int(p, r.cond, &v)) choose(p, s, v != 0);
-    else if (!r.body && !r.alt) remove_stmt(p, s);
+    if (ir_const_int(p, r.cond, &v))
+      choose(p, s, v != 0);
+    else if (!r.body && !r.alt)
+      remove_stmt(p, s);
     break;
-  case IR_ALLOCATE: case IR_LET:
+  case IR_ALLOCATE:
+  case IR_LET:
     if (!r.body) remove_stmt(p, s);
     break;
   default: break;

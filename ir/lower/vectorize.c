@@ -10,13 +10,13 @@
 typedef struct lanes {
   ir_program *p;
   arena *scratch;
-  ir_var var;              /* of the loop */
-  ir_expr lo;              /* its value in lane 0 */
-  uint32_t n;              /* lanes */
-  ir_expr mask;            /* lanes that run; 0: all */
-  ir_expr *memo;           /* node -> vector or uniform form, under mask */
+  ir_var var;    /* of the loop */
+  ir_expr lo;    /* its value in lane 0 */
+  uint32_t n;    /* lanes */
+  ir_expr mask;  /* lanes that run; 0: all */
+  ir_expr *memo; /* node -> vector or uniform form, under mask */
   uint32_t nmemo;
-  ir_expr *let;            /* variable -> what it stands for; 0: itself */
+  ir_expr *let; /* variable -> what it stands for; 0: itself */
   uint32_t nlet;
   bool failed;
 } lanes;
@@ -55,12 +55,13 @@ static ir_expr affine(lanes *v, ir_expr e) {
   int n = arith_terms(p, e, 16, atom, coef, &constant);
   if (n < 0) return 0;
   for (int i = 0; i < n; i++) {
-    if (atom[i] == ir_ref(p, v->var)) step = coef[i];
-    else if (atom[i] == e || lanes_of(p, map(v, atom[i])) != 1) return 0;
+    if (atom[i] == ir_ref(p, v->var))
+      step = coef[i];
+    else if (atom[i] == e || lanes_of(p, map(v, atom[i])) != 1)
+      return 0;
   }
   if (!step) return 0;
-  ir_expr rest = ir_sub(p, e, ir_mul(p, ir_ref(p, v->var),
-                                     ir_index(p, step)));
+  ir_expr rest = ir_sub(p, e, ir_mul(p, ir_ref(p, v->var), ir_index(p, step)));
   ir_expr base = ir_add(p, rest, ir_mul(p, v->lo, ir_index(p, step)));
   return ir_ramp(p, base, ir_index(p, step), v->n);
 }
@@ -128,10 +129,11 @@ static ir_expr map_node(lanes *v, ir_expr e) {
   tess_dtype t = n.dtype;
   if (n.dtype.lanes != 1) return fail(v, e);
   switch ((ir_op)n.op) {
-  case IR_NONE: case IR_INT: case IR_REAL: return e;
+  case IR_NONE:
+  case IR_INT:
+  case IR_REAL: return e;
   case IR_VAR:
-    if (n.a == v->var)
-      return ir_ramp(p, v->lo, ir_index(p, 1), v->n);
+    if (n.a == v->var) return ir_ramp(p, v->lo, ir_index(p, 1), v->n);
     return n.a < v->nlet && v->let[n.a] ? v->let[n.a] : e;
   case IR_LOAD: return map_load(v, &n);
   case IR_SELECT: return map_select(v, &n);
@@ -141,7 +143,8 @@ static ir_expr map_node(lanes *v, ir_expr e) {
     a = map(v, n.a);
     t.lanes = (uint16_t)lanes_of(p, a);
     return ir_cast(p, t, a);
-  case IR_RAMP: case IR_BROADCAST: return fail(v, e);
+  case IR_RAMP:
+  case IR_BROADCAST: return fail(v, e);
   default:
     a = map(v, n.a);
     b = map(v, n.b);
@@ -173,15 +176,20 @@ static ir_expr map(lanes *v, ir_expr e) {
 static void build_list(lanes *v, ir_stmt first, ir_stmt into, bool alt);
 
 static void add(lanes *v, ir_stmt into, bool alt, ir_stmt s) {
-  if (alt) ir_append_alt(v->p, into, s);
-  else ir_append(v->p, into, s);
+  if (alt)
+    ir_append_alt(v->p, into, s);
+  else
+    ir_append(v->p, into, s);
 }
 
 /* Lanes that write to one place must be one: all of them the same value. */
 static void build_store(lanes *v, const ir_stmt_rec *r, ir_stmt into,
                         bool alt) {
   ir_program *p = v->p;
-  if (r->idx.n != 1 || r->mask) { v->failed = true; return; }
+  if (r->idx.n != 1 || r->mask) {
+    v->failed = true;
+    return;
+  }
   ir_expr idx = map(v, p->arg.v[r->idx.at]), value = map(v, r->value);
   if (lanes_of(p, idx) == 1 && (v->mask || lanes_of(p, value) != 1)) {
     v->failed = true;
@@ -219,8 +227,7 @@ static void build_if(lanes *v, const ir_stmt_rec *r, ir_stmt into, bool alt) {
   build_list(v, r->alt, s, true);
 }
 
-static void build_loop(lanes *v, const ir_stmt_rec *r, ir_stmt into,
-                       bool alt) {
+static void build_loop(lanes *v, const ir_stmt_rec *r, ir_stmt into, bool alt) {
   ir_program *p = v->p;
   ir_expr lo = map(v, r->lo), extent = map(v, r->extent);
   bool serial = r->loop_kind == IR_SERIAL || r->loop_kind == IR_UNROLLED;
@@ -234,8 +241,7 @@ static void build_loop(lanes *v, const ir_stmt_rec *r, ir_stmt into,
   build_list(v, r->body, s, false);
 }
 
-static void build_let(lanes *v, const ir_stmt_rec *r, ir_stmt into,
-                      bool alt) {
+static void build_let(lanes *v, const ir_stmt_rec *r, ir_stmt into, bool alt) {
   ir_program *p = v->p;
   ir_expr value = map(v, r->let_value);
   ir_var w = r->let_var;
@@ -267,8 +273,12 @@ static void build_list(lanes *v, ir_stmt first, ir_stmt into, bool alt) {
 /* The body of `loop` for lanes lo .. lo + n - 1, appended to `into`. */
 static bool build(ir_program *p, arena *scratch, ir_stmt loop, ir_expr lo,
                   uint32_t n, ir_stmt into) {
-  lanes v = {.p = p, .scratch = scratch, .var = ir_st(p, loop)->var, .lo = lo,
-             .n = n, .nlet = p->var.n};
+  lanes v = {.p = p,
+             .scratch = scratch,
+             .var = ir_st(p, loop)->var,
+             .lo = lo,
+             .n = n,
+             .nlet = p->var.n};
   v.let = arena_zalloc(scratch, v.nlet * sizeof *v.let);
   build_list(&v, ir_st(p, loop)->body, into, false);
   return !v.failed;
@@ -303,8 +313,7 @@ static void build_scalar(ir_program *p, arena *scratch, ir_stmt loop,
 static void own_again(ir_program *p, ir_stmt top) {
   for (ir_stmt s = ir_next(p, top, top); s; s = ir_next(p, s, top)) {
     if (ir_is_loop(p, s)) p->var.v[ir_st(p, s)->var].owner = s;
-    if (ir_st(p, s)->kind == IR_LET)
-      p->var.v[ir_st(p, s)->let_var].owner = s;
+    if (ir_st(p, s)->kind == IR_LET) p->var.v[ir_st(p, s)->let_var].owner = s;
   }
 }
 
@@ -316,22 +325,23 @@ static bool build_parts(ir_program *p, arena *scratch, ir_stmt loop,
   if (extent <= most)
     return build(p, scratch, loop, lo, (uint32_t)extent, into);
   int64_t chunks = extent / most, rest = extent % most;
-  ir_var v = ir_var_new(p, IR_VAR_LOOP,
-                        p->var.v[ir_st(p, loop)->var].name, IR_INDEX, 0,
-                        chunks - 1);
-  ir_stmt outer = ir_loop_new(p, v, ir_index(p, 0), ir_index(p, chunks),
-                              IR_SERIAL);
+  ir_var v = ir_var_new(p, IR_VAR_LOOP, p->var.v[ir_st(p, loop)->var].name,
+                        IR_INDEX, 0, chunks - 1);
+  ir_stmt outer =
+      ir_loop_new(p, v, ir_index(p, 0), ir_index(p, chunks), IR_SERIAL);
   ir_append(p, into, outer);
   ir_expr at = ir_add(p, lo, ir_mul(p, ir_ref(p, v), ir_index(p, most)));
   if (!build(p, scratch, loop, at, most, outer)) return false;
   if (!rest) return true;
-  ir_subst sub;                       /* the rest binds variables of its own */
+  ir_subst sub; /* the rest binds variables of its own */
   ir_subst_init(&sub, p, scratch);
   ir_stmt fresh = ir_clone_stmt(&sub, loop, NULL);
   at = ir_add(p, lo, ir_index(p, chunks * most));
   bool ok = true;
-  if (rest == 1) build_scalar(p, scratch, fresh, at, into);
-  else ok = build(p, scratch, fresh, at, (uint32_t)rest, into);
+  if (rest == 1)
+    build_scalar(p, scratch, fresh, at, into);
+  else
+    ok = build(p, scratch, fresh, at, (uint32_t)rest, into);
   ir_kill(p, fresh);
   return ok;
 }
@@ -342,8 +352,7 @@ static void vectorize_loop(ir_program *p, arena *scratch, ir_stmt loop,
   ir_st(p, loop)->loop_kind = IR_SERIAL;
   if (!ir_const_int(p, ir_st(p, loop)->extent, &extent) || extent < 2) return;
   ir_stmt into = ir_if_new(p, ir_bool(p, true));
-  bool ok = build_parts(p, scratch, loop, extent, most_lanes(p, loop, o),
-                        into);
+  bool ok = build_parts(p, scratch, loop, extent, most_lanes(p, loop, o), into);
   if (!ok) {
     own_again(p, loop);
     ir_kill(p, into);

@@ -17,11 +17,12 @@ typedef struct virtual {
   ir_stmt loop;
   ir_var var;
   int64_t extent;
-  bool *buf_varies;        /* of those allocated in the loop */
+  bool *buf_varies; /* of those allocated in the loop */
   bool *var_varies;
-  bool *is_inside;         /* buffer -> allocated in the loop */
+  bool *is_inside; /* buffer -> allocated in the loop */
   bool changed;
-} virtual;
+}
+virtual;
 
 static bool is_virtual(const ir_program *p, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(p, s);
@@ -31,7 +32,10 @@ static bool is_virtual(const ir_program *p, ir_stmt s) {
 
 /* ---- what varies -------------------------------------------------------- */
 
-typedef struct question { const virtual *v; bool varies; } question;
+typedef struct question {
+  const virtual *v;
+  bool varies;
+} question;
 
 static void look_at(const ir_program *p, ir_expr e, void *ud) {
   question *q = ud;
@@ -55,8 +59,7 @@ static bool head_varies(const virtual *v, ir_stmt s) {
   case IR_STORE:
     for (uint32_t i = 0; i < r->idx.n; i++)
       if (varies(v, p->arg.v[r->idx.at + i])) return true;
-    return varies(v, r->value) || varies(v, r->mask) ||
-           v->buf_varies[r->buf];
+    return varies(v, r->value) || varies(v, r->mask) || v->buf_varies[r->buf];
   case IR_IF: return varies(v, r->cond);
   case IR_LET: return varies(v, r->let_value);
   case IR_EVALUATE: return !lower_of_copies(p, s);
@@ -86,7 +89,7 @@ static void spread(virtual *v, ir_stmt s, bool outer) {
 
 static void find_varying(virtual *v) {
   ir_program *p = v->p;
-  uint32_t nbuf = 2 * p->buf.n;  /* each may be replicated */
+  uint32_t nbuf = 2 * p->buf.n; /* each may be replicated */
   v->buf_varies = arena_zalloc(v->scratch, nbuf);
   v->var_varies = arena_zalloc(v->scratch, p->var.n);
   v->is_inside = arena_zalloc(v->scratch, nbuf);
@@ -187,8 +190,11 @@ static void take_apart(virtual *v) {
 /* Run one after the other they mean the same, where they are not so few that
  * buffers could be replicated. */
 static void run_in_turn(ir_program *p, arena *scratch, ir_stmt loop) {
-  virtual v = {.p = p, .scratch = scratch, .loop = loop,
-               .var = ir_st(p, loop)->var, .extent = -1};
+  virtual v = {.p = p,
+               .scratch = scratch,
+               .loop = loop,
+               .var = ir_st(p, loop)->var,
+               .extent = -1};
   ir_const_int(p, ir_st(p, loop)->extent, &v.extent);
   if (v.extent >= 1 && v.extent <= MAX_ITERATIONS) {
     take_apart(&v);

@@ -49,8 +49,8 @@ static bool check_writers_before(sch_state *s, const auto_copy *a) {
   sch_list w = blocks_that(s, a->loop, a->st.buf, sch_writes_buf);
   for (uint32_t i = 0; i < w.n; i++)
     if (!sch_comes_before(p, w.v[i], a->st.before))
-      return sch_refuse(s, SCH_R_COPY_OVERWRITTEN,
-                        .s = {w.v[i], a->users.v[0]}, .buf = a->st.buf);
+      return sch_refuse(s, SCH_R_COPY_OVERWRITTEN, .s = {w.v[i], a->users.v[0]},
+                        .buf = a->st.buf);
   return true;
 }
 
@@ -95,8 +95,7 @@ static bool check_made(sch_state *s, const auto_copy *a) {
   for (ir_stmt q = a->st.scope; (q = sch_next_child(p, q, a->st.scope));) {
     if (!sch_writes_buf(p, q, a->st.buf)) continue;
     some = q;
-    if (sch_comes_before(p, q, a->st.before) && makes_all(s, a, q))
-      return true;
+    if (sch_comes_before(p, q, a->st.before) && makes_all(s, a, q)) return true;
   }
   return sch_refuse(s, SCH_R_NOT_COVERED, .s = {a->users.v[0], some},
                     .buf = a->st.buf);
@@ -188,8 +187,8 @@ static bool plan(sch_state *s, auto_copy *a) {
  * `scale` times an iter bound to `bind`. */
 typedef struct dim {
   int64_t extent, scale;
-  ir_expr bind;            /* 0: there is no iter, and the index */
-  int64_t from;            /*   starts here */
+  ir_expr bind; /* 0: there is no iter, and the index */
+  int64_t from; /*   starts here */
 } dim;
 
 static bool plan_dim(sch_state *s, const auto_copy *a, uint32_t d, dim *out) {
@@ -199,8 +198,8 @@ static bool plan_dim(sch_state *s, const auto_copy *a, uint32_t d, dim *out) {
     *out = (dim){.scale = 1};
     return ir_const_int(p, ir_dim(p, a->st.buf, d), &out->extent);
   }
-  ir_expr extent = ir_add(
-      p, ir_sub(p, a->st.box[a->st.ndim + d], a->st.box[d]), ir_index(p, 1));
+  ir_expr extent = ir_add(p, ir_sub(p, a->st.box[a->st.ndim + d], a->st.box[d]),
+                          ir_index(p, 1));
   if (a->exact && ir_at(p, extent)->op != IR_INT) return false;
   *out = (dim){.extent = span.extent, .scale = 1};
   if (ir_const_int(p, span.min, &out->from)) {
@@ -257,8 +256,7 @@ static void make_loops(sch_state *s, const auto_copy *a, const dim *dims,
     }
     ir_expr lo = ir_index(p, a->st.shift[d]);
     guard(s, &cond, ir_binary(p, IR_LE, lo, idx[d]));
-    guard(s, &cond,
-          ir_binary(p, IR_LT, idx[d], ir_add(p, lo, a->st.shape[d])));
+    guard(s, &cond, ir_binary(p, IR_LT, idx[d], ir_add(p, lo, a->st.shape[d])));
   }
   if (cond) {
     ir_stmt c = ir_if_new(p, cond);

@@ -201,8 +201,8 @@ static bool find_by_index(sch_state *s, ir_stmt block, sch_buffer meant,
   if (meant.by == SCH_BY_INDEX && sides == (SCH_READS | SCH_WRITES))
     return sch_refuse(s, SCH_R_BUFFER_SIDE_OPEN, .s = {block},
                       .n = {meant.index});
-  *write = meant.by == SCH_BY_INDEX ? sides == SCH_WRITES
-                                    : meant.by == SCH_BY_WRITE;
+  *write =
+      meant.by == SCH_BY_INDEX ? sides == SCH_WRITES : meant.by == SCH_BY_WRITE;
   if (!(sides & (*write ? SCH_WRITES : SCH_READS)))
     return sch_refuse(s, SCH_R_BUFFER_SIDE, .s = {block},
                       .t = *write ? "writes" : "reads");

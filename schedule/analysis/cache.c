@@ -22,8 +22,8 @@ bool sch_stage_init(sch_state *s, sch_stage *st, ir_stmt block, ir_buf buf,
                     .span = arena_array(s->scratch, sch_span, ndim)};
   if (!ir_scope_parse(storage, &st->storage))
     return sch_refuse(s, SCH_R_STORAGE_UNKNOWN, .t = storage);
-  if (ir_st(p, st->scope)->parent && (st->storage == IR_SCOPE_SHARED ||
-                                      st->storage == IR_SCOPE_SHARED_DYN))
+  if (ir_st(p, st->scope)->parent &&
+      (st->storage == IR_SCOPE_SHARED || st->storage == IR_SCOPE_SHARED_DYN))
     return sch_refuse(s, SCH_R_STORAGE_INSIDE, .s = {st->scope}, .t = storage);
   if (!sch_check_alone(s, st->scope, block)) return false;
   if (sch_init_uses(p, st->scope, buf))
@@ -52,8 +52,7 @@ bool sch_stage_writer(sch_state *s, const sch_stage *st, ir_stmt *out) {
 
 /* What block `reader` reads of the buffer it finds in the copy, where only
  * what is written in the scope will be. */
-bool sch_stage_check_reader(sch_state *s, const sch_stage *st,
-                            ir_stmt reader) {
+bool sch_stage_check_reader(sch_state *s, const sch_stage *st, ir_stmt reader) {
   const ir_program *p = s->p;
   if (!ir_st(p, st->scope)->parent || !sch_reads_buf(p, reader, st->buf) ||
       sch_alloc_block(p, st->buf) == st->scope)
@@ -340,8 +339,8 @@ static bool copies_box(sch_state *s, const sch_stage *st) {
   for (uint32_t d = 0; d < st->ndim; d++) {
     int64_t n = st->span[d].extent;
     last[d] = n == SCH_SPAN_WHOLE
-                ? st->box[st->ndim + d]
-                : ir_add(p, st->box[d], ir_index(p, n < 1 ? 0 : n - 1));
+                  ? st->box[st->ndim + d]
+                  : ir_add(p, st->box[d], ir_index(p, n < 1 ? 0 : n - 1));
   }
   return arith_box_within(p, s->scratch, st->buf, st->box, last, st->box,
                           st->box + st->ndim, 0);

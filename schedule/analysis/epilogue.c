@@ -21,7 +21,7 @@ static ir_expr beside(const ir_program *p, ir_expr e, ir_buf buf,
 }
 
 static bool is_lattice(ir_op how, ir_op op) {
-  return how == IR_MIN || how == IR_MAX ? op == IR_MIN || op == IR_MAX
+  return how == IR_MIN || how == IR_MAX  ? op == IR_MIN || op == IR_MAX
          : how == IR_AND || how == IR_OR ? op == IR_AND || op == IR_OR
                                          : false;
 }
@@ -92,8 +92,8 @@ static ir_expr step_at(ir_subst *sub, const sch_epilogue *e, ir_expr at) {
   if (x.op == e->op || (x.op == IR_SUB && inside == x.a)) return step;
   if (x.op != IR_SUB)
     return ir_binary(p, (ir_op)x.op, step, ir_subst_expr(sub, other));
-  ir_expr zero = ir_is_float(x.dtype) ? ir_real(p, x.dtype, 0)
-                                      : ir_int(p, x.dtype, 0);
+  ir_expr zero =
+      ir_is_float(x.dtype) ? ir_real(p, x.dtype, 0) : ir_int(p, x.dtype, 0);
   return ir_sub(p, zero, step);
 }
 

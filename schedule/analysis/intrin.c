@@ -22,12 +22,12 @@ typedef struct binding {
 typedef struct match {
   sch_state *s;
   ir_program *p;
-  ir_stmt block, at;       /* at: the statement looked at */
-  ir_span params;          /* of the description */
+  ir_stmt block, at; /* at: the statement looked at */
+  ir_span params;    /* of the description */
   binding b[MOST_PARAMS];
-  uint8_t *inner;          /* by variable: bound inside of the block */
-  ir_subst terms;          /* variables of the description to those of it */
-  const char *why;         /* the first thing that does not fit */
+  uint8_t *inner;  /* by variable: bound inside of the block */
+  ir_subst terms;  /* variables of the description to those of it */
+  const char *why; /* the first thing that does not fit */
   ir_stmt where;
   ir_buf which;
 } match;
@@ -97,8 +97,8 @@ static bool bind(match *m, ir_buf param, uint32_t n, const ir_expr *idx,
   if (!scope_fits(p, param, buf))
     return differs(m, "a buffer has another storage scope");
   for (uint32_t d = 0; d < nw; d++) {
-    now.base[d] = d < nw - n ? at[d]
-                             : ir_sub(p, at[d], see(m, idx[d - (nw - n)]));
+    now.base[d] =
+        d < nw - n ? at[d] : ir_sub(p, at[d], see(m, idx[d - (nw - n)]));
     if (uses_inner(m, now.base[d]))
       return differs(m, "a buffer is accessed in another place");
   }
@@ -373,12 +373,14 @@ static void mark_inner(match *m) {
   }
 }
 
-bool sch_use_intrin(sch_state *s, ir_stmt block, uint32_t desc,
-                    uint32_t impl) {
+bool sch_use_intrin(sch_state *s, ir_stmt block, uint32_t desc, uint32_t impl) {
   ir_program *p = s->p;
   match *m = arena_zalloc(s->scratch, sizeof *m);
   ir_region box[MOST_PARAMS];
-  *m = (match){.s = s, .p = p, .block = block, .at = block,
+  *m = (match){.s = s,
+               .p = p,
+               .block = block,
+               .at = block,
                .params = p->func.v[desc].params};
   mark_inner(m);
   ir_subst_init(&m->terms, p, s->scratch);

@@ -134,8 +134,7 @@ bool sch_layout_init(sch_state *s, uint32_t n, const ir_expr *extent,
   uint32_t m = map->nout;
   int64_t old;
   *l = (sch_layout){.map = map, .ndim = n, .nout = m, .extent = extent};
-  if (map->nin != n)
-    return sch_refuse(s, SCH_R_MAP_ARITY, .n = {map->nin, n});
+  if (map->nin != n) return sch_refuse(s, SCH_R_MAP_ARITY, .n = {map->nin, n});
   if (!m) return sch_refuse(s, SCH_R_MAP_EMPTY);
   l->var = arena_array(s->scratch, ir_var, n);
   l->out = arena_array(s->scratch, ir_expr, m);
@@ -258,7 +257,7 @@ static void add_failing(sch_state *s, ir_expr *any, ir_expr holds) {
   ir_program *p = s->p;
   if (ir_is_const(p, holds, 1) || arith_prove(p, s->scratch, holds, 0)) return;
   ir_expr not = ir_not(p, holds);
-  *any = *any ? ir_binary(p, IR_OR, *any, not) : not;
+  *any = *any ? ir_binary(p, IR_OR, *any, not ) : not ;
 }
 
 bool sch_layout_solve(sch_state *s, const sch_layout *l, const ir_expr *at,

@@ -113,8 +113,7 @@ static ir_expr counted_by(const arith_view *v, ir_span it, uint32_t i,
                           const ir_program *p, const sch_nest *nest,
                           bool *known) {
   for (uint32_t k = 0; k < it.n; k++)
-    if (arith_view_expr(v, p->iter.v[it.at + k].bind) ==
-        ir_ref(p, v->l.var[i]))
+    if (arith_view_expr(v, p->iter.v[it.at + k].bind) == ir_ref(p, v->l.var[i]))
       return nest->iter[k].bind;
   if (uses_any(p, v, it, v->l.var[i])) *known = false;
   return 0;

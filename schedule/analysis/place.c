@@ -4,12 +4,11 @@
 #include "ir/arith/arith.h"
 #include "schedule/analysis/move.h"
 
-bool sch_choose_position(sch_state *s, ir_stmt loop, int64_t index,
-                         uint32_t lo, uint32_t hi, uint32_t *out) {
+bool sch_choose_position(sch_state *s, ir_stmt loop, int64_t index, uint32_t lo,
+                         uint32_t hi, uint32_t *out) {
   *out = index == -1 ? hi : index == -2 ? lo : (uint32_t)index;
   if (index >= -2 && (index < 0 || (index >= lo && index <= hi))) return true;
-  return sch_refuse(s, SCH_R_INDEX_INVALID, .s = {loop},
-                    .n = {index, lo, hi});
+  return sch_refuse(s, SCH_R_INDEX_INVALID, .s = {loop}, .n = {index, lo, hi});
 }
 
 uint32_t sch_position(const ir_program *p, ir_stmt above, ir_stmt st) {

@@ -279,8 +279,7 @@ static int64_t coordinate(isl_point *at, enum isl_dim_type type, uint32_t k) {
   return c;
 }
 
-void poly_note(const poly_pair *x, isl_point *at, int k,
-                      sch_clash *out) {
+void poly_note(const poly_pair *x, isl_point *at, int k, sch_clash *out) {
   const poly_block *b = &x->b[k];
   uint32_t total = x->nparam + b->around, n = 0;
   uint32_t skip = total > SCH_CLASH_LOOPS ? total - SCH_CLASH_LOOPS : 0;

@@ -272,7 +272,9 @@ static void find_there(finder *f, const sch_move *m, const sch_nest *nest) {
   for (uint32_t i = 0; i < nest->nloops; i++) {
     add_dim(f, nest->var[i]);
     poly_cond *c = arena_new(f->scratch, poly_cond);
-    *c = (poly_cond){.up = when, .kind = POLY_RANGE, .e = nest->extent[i],
+    *c = (poly_cond){.up = when,
+                     .kind = POLY_RANGE,
+                     .e = nest->extent[i],
                      .v = nest->var[i]};
     when = c;
   }

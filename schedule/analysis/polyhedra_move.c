@@ -25,8 +25,7 @@ static void note_instance(isl_point *at, uint32_t from, uint32_t n,
                           const ir_iter *iter, int k, sch_clash *out) {
   n = n < SCH_CLASH_LOOPS ? n : SCH_CLASH_LOOPS;
   for (uint32_t i = 0; i < n; i++) {
-    isl_val *v =
-        isl_point_get_coordinate_val(at, isl_dim_set, (int)(from + i));
+    isl_val *v = isl_point_get_coordinate_val(at, isl_dim_set, (int)(from + i));
     out->var[k][i] = iter[i].var;
     out->at[k][i] = v ? isl_val_get_num_si(v) : 0;
     isl_val_free(v);
@@ -68,9 +67,7 @@ sch_coverage sch_covers_exactly(sch_state *s, const sch_move *m,
   isl_set_free(more);
   isl_map_free(new);
   isl_ctx_free(ctx);
-  return vague || !same ? SCH_COVERS_NOT
-         : once         ? SCH_COVERS_ONCE
-                        : SCH_COVERS;
+  return vague || !same ? SCH_COVERS_NOT : once ? SCH_COVERS_ONCE : SCH_COVERS;
 }
 
 /* ---- what is made too late ---------------------------------------------- */
@@ -97,8 +94,8 @@ static isl_map *later(const ir_program *p, const sch_move *m, ir_stmt maker,
   for (uint32_t i = 0; (l = common_loop(p, m, maker, i)); i++) {
     ir_var v = ir_st(p, l)->var;
     int in = poly_place(&x->b[0], v), out = poly_place(&x->b[1], v);
-    isl_map *one = isl_map_order_gt(isl_map_copy(both), isl_dim_in, in,
-                                    isl_dim_out, out);
+    isl_map *one =
+        isl_map_order_gt(isl_map_copy(both), isl_dim_in, in, isl_dim_out, out);
     all = isl_map_union(all, one);
     both = isl_map_equate(both, isl_dim_in, in, isl_dim_out, out);
   }

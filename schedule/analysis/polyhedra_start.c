@@ -80,8 +80,8 @@ bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out) {
   if (!ctx) return false;
   poly_enter(&b, ctx, &x, 0);
   isl_map *to = values(&b, poly_domain(&b, x.b[0].when), block, true);
-  isl_map *same = isl_map_apply_range(isl_map_copy(to),
-                                      isl_map_reverse(isl_map_copy(to)));
+  isl_map *same =
+      isl_map_apply_range(isl_map_copy(to), isl_map_reverse(isl_map_copy(to)));
   isl_map *later = isl_map_lex_gt(isl_space_copy(b.space));
   same = isl_map_intersect(same, later);
   bool known = !b.strange && !b.vague;

@@ -34,7 +34,8 @@ static void note_load(const ir_program *p, ir_expr e, void *ud) {
 }
 
 static void note_expr(sch_state *s, place *f, ir_expr e) {
-  if (e && ir_at(s->p, e)->has_load) ir_visit(s->p, s->scratch, e, note_load, f);
+  if (e && ir_at(s->p, e)->has_load)
+    ir_visit(s->p, s->scratch, e, note_load, f);
 }
 
 static void note_stmt(sch_state *s, place *f, ir_stmt st) {
@@ -76,7 +77,8 @@ static bool is_over_iters(const ir_program *p, ir_stmt block, ir_expr e) {
   if (!ir_at(p, e)->is_index || ir_at(p, e)->has_load) return false;
   for (ir_stmt q = block; (q = ir_next(p, q, block));)
     if ((ir_is_loop(p, q) && ir_uses_var(p, e, ir_st(p, q)->var)) ||
-        (ir_st(p, q)->kind == IR_LET && ir_uses_var(p, e, ir_st(p, q)->let_var)))
+        (ir_st(p, q)->kind == IR_LET &&
+         ir_uses_var(p, e, ir_st(p, q)->let_var)))
       return false;
   return true;
 }
@@ -111,8 +113,7 @@ static bool uses_iter(const ir_program *p, uint32_t n, const ir_expr *e,
   return false;
 }
 
-static const ir_iter *nth_iter(const ir_program *p, ir_stmt block,
-                               uint32_t k) {
+static const ir_iter *nth_iter(const ir_program *p, ir_stmt block, uint32_t k) {
   return &p->iter.v[ir_blk(p, block)->iters.at + k];
 }
 
@@ -137,8 +138,7 @@ bool sch_remap_init(sch_state *s, sch_remap *m, ir_stmt block, ir_buf buf,
   const ir_program *p = s->p;
   *m = (sch_remap){.block = block, .write = write};
   if (!storage) storage = ir_scope_text((ir_scope)p->buf.v[buf].scope);
-  return sch_stage_init(s, &m->st, block, buf, storage) &&
-         find_place(s, m) &&
+  return sch_stage_init(s, &m->st, block, buf, storage) && find_place(s, m) &&
          (!write || sch_check_movable(s, m->st.scope, block)) &&
          find_used(s, m);
 }
@@ -173,8 +173,8 @@ static ir_expr *map_iters(sch_state *s, const sch_remap *m,
   for (uint32_t k = 0; k < map->nin; k++) {
     const ir_iter *it = nth_iter(p, m->block, k);
     bool used = uses_iter(p, m->st.ndim, m->idx, it->var);
-    at[k] = !used && ir_is_const(p, it->extent, 1) ? it->lo
-                                                   : ir_ref(p, it->var);
+    at[k] =
+        !used && ir_is_const(p, it->extent, 1) ? it->lo : ir_ref(p, it->var);
   }
   for (uint32_t k = 0; k < map->nout; k++)
     out[k] = sch_replace_in(s, map->out[k], map->nin, map->in, at);
@@ -245,9 +245,8 @@ static bool by_map(sch_state *s, sch_remap *m, const sch_map *map) {
   if (!same_iters(p, m))
     return sch_refuse(s, SCH_R_MAP_ITERS, .s = {m->block}, .buf = m->st.buf);
   if (!set_shape(s, m)) return false;
-  return is_injective(s, m) ||
-         sch_refuse(s, SCH_R_MAP_NOT_INJECTIVE, .s = {m->block},
-                    .buf = m->st.buf);
+  return is_injective(s, m) || sch_refuse(s, SCH_R_MAP_NOT_INJECTIVE,
+                                          .s = {m->block}, .buf = m->st.buf);
 }
 
 /* ---- where it stands, and what is copied -------------------------------- */

@@ -36,11 +36,11 @@ bool sch_remap_cache(sch_state *s, ir_stmt block, sch_buffer meant, bool write,
                      const char *storage, const sch_map *map, ir_stmt *cached);
 
 #define SCH_REMAP_REASONS                                                   \
-  SCH_R_STORAGE_INSIDE, SCH_R_BLOCK_IS_ROOT, SCH_R_PLACE_NOT_PLAIN, SCH_R_OTHER_STATEMENT,        \
-    SCH_R_STORAGE_UNKNOWN, SCH_R_INIT_OF_SCOPE, SCH_R_OPAQUE_ACCESS,        \
-    SCH_R_NOT_LEAF, SCH_R_ACCESS_DIFFERS, SCH_R_ACCESS_CONDITIONAL,         \
-    SCH_R_IN_PLACE,                                                         \
-    SCH_R_BLOCK_NOT_COMPLETE, SCH_R_PLACE_REDUCED, SCH_R_SEVERAL_WRITERS,   \
+  SCH_R_STORAGE_INSIDE, SCH_R_BLOCK_IS_ROOT, SCH_R_PLACE_NOT_PLAIN,         \
+    SCH_R_OTHER_STATEMENT, SCH_R_STORAGE_UNKNOWN, SCH_R_INIT_OF_SCOPE,      \
+    SCH_R_OPAQUE_ACCESS, SCH_R_NOT_LEAF, SCH_R_ACCESS_DIFFERS,              \
+    SCH_R_ACCESS_CONDITIONAL, SCH_R_IN_PLACE, SCH_R_BLOCK_NOT_COMPLETE,     \
+    SCH_R_PLACE_REDUCED, SCH_R_SEVERAL_WRITERS,                             \
     SCH_R_INPUT_WRITTEN, SCH_R_REGION_NOT_WHOLE, SCH_R_INSTANCES_UNKNOWN,   \
     SCH_R_NOT_STATIC, SCH_R_WOULD_RACE
 

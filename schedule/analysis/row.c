@@ -50,7 +50,7 @@ static bool check_row(sch_state *s, sch_list a, const row *r) {
          t = ir_is_block(p, c) ? 0 : sch_next_outside(p, t, c)) {
       const ir_stmt_rec *x = ir_st(p, t);
       bool plain = x->kind == IR_LOOP ? !ir_has_load(p, x->lo, 0) &&
-                                          !ir_has_load(p, x->extent, 0)
+                                            !ir_has_load(p, x->extent, 0)
                    : x->kind == IR_IF ? !ir_has_load(p, x->cond, 0)
                                       : x->kind == IR_BLOCK;
       if (!plain) return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {t});

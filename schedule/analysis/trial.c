@@ -9,10 +9,12 @@
 
 /* ---- the program as it was ---------------------------------------------- */
 
-#define TABLES(T)                                                     \
-  T(node)                                                             \
-  T(intern) T(var) T(buf) T(stmt) T(block) T(iter) T(region) T(match) \
-      T(reducer) T(func) T(constant) T(anno) T(value) T(arg) T(text) T(names)
+/* clang-format off */
+#define TABLES(T) \
+  T(node) T(intern) T(var) T(buf) T(stmt) T(block) T(iter) T(region) \
+  T(match) T(reducer) T(func) T(constant) T(anno) T(value) T(arg) T(text) \
+  T(names)
+/* clang-format on */
 
 typedef struct saved {
   const void *v;
@@ -126,8 +128,7 @@ static bool attempt(sch_state *s, bool (*change)(sch_state *s, void *ud),
   ir_stmt l = ok ? lost(s, loops) : 0;
   const char *where = l ? meeting_place(s) : NULL;
   if (!ok || l || !keep) restore_all(s, before);
-  if (l)
-    return sch_refuse(s, SCH_R_WOULD_RACE, .s = {l, at}, .t = where);
+  if (l) return sch_refuse(s, SCH_R_WOULD_RACE, .s = {l, at}, .t = where);
   return ok;
 }
 

@@ -21,8 +21,10 @@ static uint32_t merge(sch_state *s, ir_span old, ir_span found,
     for (uint32_t k = old.at; k < old.at + old.n; k++) {
       ir_region o = p->region.v[k];
       if (o.buf != r.buf) continue;
-      if (held) out[n++] = o;
-      else r = arith_region_union(p, r, o);
+      if (held)
+        out[n++] = o;
+      else
+        r = arith_region_union(p, r, o);
     }
     if (!held) out[n++] = r;
   }

@@ -2,18 +2,17 @@
  * add_unit_loop: a loop of one iteration around a block or loop. */
 #include "schedule/sch.h"
 
-#define ADD_UNIT_LOOP_SIG(F, S)                                             \
-  F(S, IN, NODE, block_or_loop, REQ, "what the loop is put around")         \
+#define ADD_UNIT_LOOP_SIG(F, S)                                     \
+  F(S, IN, NODE, block_or_loop, REQ, "what the loop is put around") \
   F(S, OUT, LOOP, new_loop, REQ, "the new loop")
 
 PRIM_DEFINE(add_unit_loop, ADD_UNIT_LOOP_SIG,
-  .summary = "Put a loop of one iteration around a block or loop.",
-  .rewrite = "S   ->   for u in 1: S",
-  .details = "1. It is not the outermost block of the function.\n",
-  .refusals = SCH_REASONS(SCH_R_BLOCK_IS_ROOT),
-  .example =
-    "local b = sch:get_block(\"C\")\n"
-    "local u = sch:add_unit_loop(b)\n");
+            .summary = "Put a loop of one iteration around a block or loop.",
+            .rewrite = "S   ->   for u in 1: S",
+            .details = "1. It is not the outermost block of the function.\n",
+            .refusals = SCH_REASONS(SCH_R_BLOCK_IS_ROOT),
+            .example = "local b = sch:get_block(\"C\")\n"
+                       "local u = sch:add_unit_loop(b)\n");
 
 static bool add_unit_loop_apply(sch_state *s, struct add_unit_loop_args *a) {
   ir_program *p = s->p;

@@ -3,21 +3,21 @@
 #include "ir/tensor_call.h"
 #include "schedule/sch.h"
 
-#define ANNOTATE_SIG(F, S)                                                  \
-  F(S, IN, NODE, block_or_loop, REQ, "what is annotated")                   \
-  F(S, ATTR, STR, ann_key, REQ, "the key")                                  \
+#define ANNOTATE_SIG(F, S)                                \
+  F(S, IN, NODE, block_or_loop, REQ, "what is annotated") \
+  F(S, ATTR, STR, ann_key, REQ, "the key")                \
   F(S, IN, VALUE, ann_val, REQ, "the value")
 
-PRIM_DEFINE(annotate, ANNOTATE_SIG,
-  .summary = "Annotate a block or loop.",
-  .rewrite = "S   ->   S with key = value",
-  .details =
-    "1. It has no annotation of that key, or one of an equal value (then\n"
-    "   nothing changes).\n"
-    "2. The key is not \"tensor_call\", which tensorize sets.\n",
-  .refusals = SCH_REASONS(SCH_R_ANNOTATED, SCH_R_INTRIN_CALL),
-  .example =
-    "sch:annotate(sch:get_block(\"C\"), \"pragma_unroll_explicit\", 1)\n");
+PRIM_DEFINE(
+    annotate, ANNOTATE_SIG, .summary = "Annotate a block or loop.",
+    .rewrite = "S   ->   S with key = value",
+    .details =
+        "1. It has no annotation of that key, or one of an equal value (then\n"
+        "   nothing changes).\n"
+        "2. The key is not \"tensor_call\", which tensorize sets.\n",
+    .refusals = SCH_REASONS(SCH_R_ANNOTATED, SCH_R_INTRIN_CALL),
+    .example =
+        "sch:annotate(sch:get_block(\"C\"), \"pragma_unroll_explicit\", 1)\n");
 
 static bool annotate_apply(sch_state *s, struct annotate_args *a) {
   ir_program *p = s->p;

@@ -2,16 +2,15 @@
  * annotate_buffer_access: a person says what region a block accesses. */
 #include "schedule/sch.h"
 
-#define ANNOTATE_BUFFER_ACCESS_SIG(F, S)                                     \
-  F(S, IN, BLOCK, block, REQ, "the block")                                   \
-  F(S, ATTR, BUFFER, buffer, REQ,                                            \
-    "the buffer: {\"read\", i}, {\"write\", i} or its name")                 \
-  F(S, IN, INDEX_MAP, gen_new_ranges, REQ,                                   \
+#define ANNOTATE_BUFFER_ACCESS_SIG(F, S)                     \
+  F(S, IN, BLOCK, block, REQ, "the block")                   \
+  F(S, ATTR, BUFFER, buffer, REQ,                            \
+    "the buffer: {\"read\", i}, {\"write\", i} or its name") \
+  F(S, IN, INDEX_MAP, gen_new_ranges, REQ,                   \
     "from the block's iters to begin and end of each dimension in turn")
 
 PRIM_DEFINE(
-    annotate_buffer_access, ANNOTATE_BUFFER_ACCESS_SIG,
-    .flags = SCH_UNSAFE,
+    annotate_buffer_access, ANNOTATE_BUFFER_ACCESS_SIG, .flags = SCH_UNSAFE,
     .summary = "Say which region of a buffer a block accesses.",
     .rewrite = "block reads A[0 : n]   ->   block reads A[vi - 1 : vi + 2]",
     .details =
@@ -66,8 +65,9 @@ static bool is_possible(sch_state *s) {
   return ok;
 }
 
-static bool annotate_buffer_access_apply(
-    sch_state *s, struct annotate_buffer_access_args *a) {
+static bool
+annotate_buffer_access_apply(sch_state *s,
+                             struct annotate_buffer_access_args *a) {
   ir_program *p = s->p;
   bool write;
   uint32_t index;

@@ -2,38 +2,38 @@
  * bind: a loop's iterations are spread over a thread axis. */
 #include "schedule/sch.h"
 
-#define BIND_SIG(F, S)                                                      \
-  F(S, IN, LOOP, loop, REQ, "the loop")                                     \
-  F(S, ATTR, STR, thread_axis, REQ,                                         \
+#define BIND_SIG(F, S)                  \
+  F(S, IN, LOOP, loop, REQ, "the loop") \
+  F(S, ATTR, STR, thread_axis, REQ,     \
     "blockIdx.x, .y, .z, threadIdx.x, .y, .z or vthread.x, .y, .z")
 
-PRIM_DEFINE(bind, BIND_SIG,
-  .summary = "Bind a loop to a thread axis.",
-  .rewrite = "for i in e: S   ->   bind i in e to threadIdx.x: S",
-  .details =
-    "1. The axis is one of those listed.\n"
-    "2. No loop around it or below it is bound to the same axis, unless it\n"
-    "   is one of threadIdx: such loops the threads run together, each its\n"
-    "   part, where all of them would do the same.\n"
-    "3. The iters that the loop drives, in all blocks below, are spatial;\n"
-    "   or the axis is of threadIdx and the block reduces by a known\n"
-    "   reducer: the threads share the work.\n"
-    "4. No two iterations meet at an element that one of them writes, but\n"
-    "   in buffers that each iteration has for its own; those in global\n"
-    "   memory it has not.\n"
-    "5. Loops around and below whose iterations run at once stay free of\n"
-    "   races with buffers that the threads now share.\n"
-    "6. Below it stand only loops and blocks, and conditions on indices.\n",
-  .refusals = SCH_REASONS(SCH_R_THREAD_TAKEN, SCH_R_THREAD_UNKNOWN,
-    SCH_R_WOULD_RACE, SCH_RACE_REASONS),
-  .example =
-    "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
-    "sch:bind(i, \"blockIdx.x\")\n");
+PRIM_DEFINE(
+    bind, BIND_SIG, .summary = "Bind a loop to a thread axis.",
+    .rewrite = "for i in e: S   ->   bind i in e to threadIdx.x: S",
+    .details =
+        "1. The axis is one of those listed.\n"
+        "2. No loop around it or below it is bound to the same axis, unless "
+        "it\n"
+        "   is one of threadIdx: such loops the threads run together, each "
+        "its\n"
+        "   part, where all of them would do the same.\n"
+        "3. The iters that the loop drives, in all blocks below, are spatial;\n"
+        "   or the axis is of threadIdx and the block reduces by a known\n"
+        "   reducer: the threads share the work.\n"
+        "4. No two iterations meet at an element that one of them writes, but\n"
+        "   in buffers that each iteration has for its own; those in global\n"
+        "   memory it has not.\n"
+        "5. Loops around and below whose iterations run at once stay free of\n"
+        "   races with buffers that the threads now share.\n"
+        "6. Below it stand only loops and blocks, and conditions on indices.\n",
+    .refusals = SCH_REASONS(SCH_R_THREAD_TAKEN, SCH_R_THREAD_UNKNOWN,
+                            SCH_R_WOULD_RACE, SCH_RACE_REASONS),
+    .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
+               "sch:bind(i, \"blockIdx.x\")\n");
 
 static bool bound_to(const ir_program *p, ir_stmt st, ir_thread axis) {
   const ir_stmt_rec *r = ir_st(p, st);
-  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
-         r->thread == axis;
+  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD && r->thread == axis;
 }
 
 /* Another loop of the nest that has the axis; 0: none. */
@@ -56,8 +56,7 @@ static bool change(sch_state *s, void *ud) {
     return sch_refuse(s, SCH_R_THREAD_UNKNOWN, .t = a->thread_axis);
   ir_stmt other = is_of_block(axis) ? 0 : taken_by(s->p, a->loop, axis);
   if (other)
-    return sch_refuse(s, SCH_R_THREAD_TAKEN, .s = {other},
-                      .t = a->thread_axis);
+    return sch_refuse(s, SCH_R_THREAD_TAKEN, .s = {other}, .t = a->thread_axis);
   if (!sch_iterations_free(s, a->loop, (int)axis, 0, NULL)) return false;
   sch_set_loop_kind(s, a->loop, IR_THREAD, axis);
   return true;

@@ -24,8 +24,10 @@ PRIM_DEFINE(
         "   block holds no others.\n"
         "3. The iters that an index is computed from have constant domains.\n"
         "4. Loops whose iterations run at once stay free of races.\n"
-        "Indices of loads from buffers that the block does not write count, in\n"
-        "so far as they are arithmetic over the block's iters: with threshold 0 each index as a whole, unless it is\n"
+        "Indices of loads from buffers that the block does not write count, "
+        "in\n"
+        "so far as they are arithmetic over the block's iters: with threshold "
+        "0 each index as a whole, unless it is\n"
         "an iter or a constant; else the largest parts that stand more than\n"
         "that often in the block. A block index_0, index_1, ... for each,\n"
         "in the order of the results, fills a buffer of that name with a\n"
@@ -35,22 +37,20 @@ PRIM_DEFINE(
     .refusals = SCH_REASONS(SCH_R_THRESHOLD_NEGATIVE, SCH_R_STORAGE_UNKNOWN,
                             SCH_R_BLOCK_IS_ROOT, SCH_R_PLACE_NOT_PLAIN,
                             SCH_R_OTHER_STATEMENT, SCH_R_INIT_OF_SCOPE,
-                            SCH_R_NOT_LEAF, SCH_R_NOT_STATIC,
-                            SCH_R_WOULD_RACE),
-    .example =
-        "local k = sch:get_block(\"C\")\n"
-        "local index = { sch:cache_index(k, \"global\") }\n");
+                            SCH_R_NOT_LEAF, SCH_R_NOT_STATIC, SCH_R_WOULD_RACE),
+    .example = "local k = sch:get_block(\"C\")\n"
+               "local index = { sch:cache_index(k, \"global\") }\n");
 
 typedef struct index_plan {
   sch_state *s;
   ir_stmt block, scope;
   ir_scope storage;
   int64_t threshold;
-  uint32_t nnode;          /* nodes when counting began */
-  uint32_t *count;         /* by node, how often it stands in the indices */
+  uint32_t nnode;  /* nodes when counting began */
+  uint32_t *count; /* by node, how often it stands in the indices */
   uint32_t n, room;
-  ir_expr *kept;           /* what is computed beforehand, */
-  ir_expr *load;           /*   and the loads that stand for it */
+  ir_expr *kept; /* what is computed beforehand, */
+  ir_expr *load; /*   and the loads that stand for it */
 } index_plan;
 
 /* ---- what is worth it --------------------------------------------------- */
@@ -186,13 +186,13 @@ static ir_stmt compute(index_plan *x, uint32_t k) {
   }
   const char *text = arena_printf(s->scratch, "index_%u", (unsigned)k);
   ir_str name = ir_fresh_block_name(p, ir_name(p, text));
-  ir_buf made = ir_buf_new(p, name, IR_INDEX, n, shape, x->storage,
-                           IR_ROLE_LOCAL);
+  ir_buf made =
+      ir_buf_new(p, name, IR_INDEX, n, shape, x->storage, IR_ROLE_LOCAL);
   ir_block_add_alloc(p, x->scope, made);
   ir_stmt b = ir_block_new(p, name);
   ir_block_set_iters(p, b, n, iter);
-  ir_append(p, b, ir_store_new(p, made, n, new,
-                               ir_subst_expr(&sub, x->kept[k])));
+  ir_append(p, b,
+            ir_store_new(p, made, n, new, ir_subst_expr(&sub, x->kept[k])));
   ir_block_find_regions(p, s->scratch, b);
   sch_nest nest;
   sch_nest_plan(s, b, span, true, &nest);
@@ -222,7 +222,8 @@ static ir_expr new_load(ir_subst *sub, ir_buf buf, uint32_t n,
 
 static bool change(sch_state *s, void *ud) {
   struct cache_index_args *a = ud;
-  index_plan x = {.s = s, .block = a->block,
+  index_plan x = {.s = s,
+                  .block = a->block,
                   .scope = ir_scope_of(s->p, a->block),
                   .threshold = a->cse_thresh};
   if (!plan(&x, a)) return false;

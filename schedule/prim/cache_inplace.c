@@ -3,13 +3,13 @@
 #include "ir/expr.h"
 #include "schedule/analysis/cache.h"
 
-#define CACHE_INPLACE_SIG(F, S)                                            \
-  F(S, IN, BLOCK, block, REQ, "a block that changes the buffer in place")  \
-  F(S, ATTR, BUFFER, read_buffer_index, REQ,                               \
-    "the buffer; an index counts those it reads, from 0")                  \
-  F(S, ATTR, STR, storage_scope, REQ,                                      \
-    "where the copy lives: \"global\", \"local\", \"shared\", ...")        \
-  F(S, OUT, BLOCK, cached_read, REQ, "the block that makes the copy")      \
+#define CACHE_INPLACE_SIG(F, S)                                           \
+  F(S, IN, BLOCK, block, REQ, "a block that changes the buffer in place") \
+  F(S, ATTR, BUFFER, read_buffer_index, REQ,                              \
+    "the buffer; an index counts those it reads, from 0")                 \
+  F(S, ATTR, STR, storage_scope, REQ,                                     \
+    "where the copy lives: \"global\", \"local\", \"shared\", ...")       \
+  F(S, OUT, BLOCK, cached_read, REQ, "the block that makes the copy")     \
   F(S, OUT, BLOCK, cached_write, REQ, "the block that copies back")
 
 PRIM_DEFINE(
@@ -31,17 +31,17 @@ PRIM_DEFINE(
         "blocks below it change the copy, which is made before that loop and\n"
         "copied back after it. The copy of B in scope \"local\" is named\n"
         "B_local, the blocks B_local and B_local_1.\n",
-    .refusals = SCH_REASONS(SCH_R_STORAGE_INSIDE, SCH_BUFFER_REASONS, SCH_R_BLOCK_IS_ROOT,
-                            SCH_R_PLACE_NOT_PLAIN, SCH_R_OTHER_STATEMENT,
-                            SCH_R_STORAGE_UNKNOWN, SCH_R_INIT_OF_SCOPE,
-                            SCH_R_OPAQUE_ACCESS, SCH_R_NOT_IN_PLACE,
-                            SCH_R_NOT_COVERED, SCH_R_REGION_NOT_WHOLE,
-                            SCH_R_NOT_STATIC, SCH_R_WOULD_RACE),
-    .example =
-        "local b = sch:get_block(\"C\")\n"
-        "local i = sch:get_loops(b)\n"
-        "sch:decompose_reduction(b, i)\n"
-        "local there, back = sch:cache_inplace(b, \"C\", \"local\")\n");
+    .refusals = SCH_REASONS(SCH_R_STORAGE_INSIDE, SCH_BUFFER_REASONS,
+                            SCH_R_BLOCK_IS_ROOT, SCH_R_PLACE_NOT_PLAIN,
+                            SCH_R_OTHER_STATEMENT, SCH_R_STORAGE_UNKNOWN,
+                            SCH_R_INIT_OF_SCOPE, SCH_R_OPAQUE_ACCESS,
+                            SCH_R_NOT_IN_PLACE, SCH_R_NOT_COVERED,
+                            SCH_R_REGION_NOT_WHOLE, SCH_R_NOT_STATIC,
+                            SCH_R_WOULD_RACE),
+    .example = "local b = sch:get_block(\"C\")\n"
+               "local i = sch:get_loops(b)\n"
+               "sch:decompose_reduction(b, i)\n"
+               "local there, back = sch:cache_inplace(b, \"C\", \"local\")\n");
 
 typedef struct plan {
   sch_stage in, out, all; /* what is read, what is written, both */
@@ -90,8 +90,8 @@ static bool make_plan(sch_state *s, struct cache_inplace_args *a, plan *pl) {
   const ir_program *p = s->p;
   sch_stage *st = &pl->in;
   ir_buf buf;
-  if (!sch_find_buffer(s, a->block, a->read_buffer_index, SCH_READS, NULL,
-                       NULL, &buf) ||
+  if (!sch_find_buffer(s, a->block, a->read_buffer_index, SCH_READS, NULL, NULL,
+                       &buf) ||
       !sch_stage_init(s, st, a->block, buf, a->storage_scope) ||
       !sch_stage_init(s, &pl->out, a->block, buf, a->storage_scope) ||
       !sch_stage_init(s, &pl->all, a->block, buf, a->storage_scope))

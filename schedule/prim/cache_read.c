@@ -108,8 +108,8 @@ static bool change(sch_state *s, void *ud) {
   sch_list children;
   ir_stmt writer;
   ir_buf buf, made;
-  if (!sch_find_buffer(s, a->block, a->read_buffer_index, SCH_READS, NULL,
-                       NULL, &buf) ||
+  if (!sch_find_buffer(s, a->block, a->read_buffer_index, SCH_READS, NULL, NULL,
+                       &buf) ||
       !sch_stage_init(s, &st, a->block, buf, a->storage_scope) ||
       !find_children(s, &st, a->consumer_blocks, &children) ||
       !sch_stage_writer(s, &st, &writer))

@@ -57,9 +57,9 @@ typedef struct plan {
   sch_span *span;
   sch_nest nest;
   uint32_t first, position;
-  sch_reason open;         /* what the quick rules could not see about which
-                            * instances run; SCH_R_NONE: nothing */
-  ir_stmt within;          /* ... in an iteration of this */
+  sch_reason open; /* what the quick rules could not see about which
+                    * instances run; SCH_R_NONE: nothing */
+  ir_stmt within;  /* ... in an iteration of this */
 } plan;
 
 /* ---- what is read under the loop ---------------------------------------- */
@@ -68,9 +68,9 @@ static bool is_shared_by(ir_scope scope, const ir_stmt_rec *loop) {
   if (loop->kind != IR_LOOP || loop->loop_kind != IR_THREAD) return false;
   if (scope == IR_SCOPE_GLOBAL || scope == IR_SCOPE_LOCAL) return false;
   bool shared = scope == IR_SCOPE_SHARED || scope == IR_SCOPE_SHARED_DYN;
-  return shared ? loop->thread >= IR_THREADIDX_X &&
-                    loop->thread <= IR_THREADIDX_Z
-                : loop->thread == IR_THREADIDX_X;
+  return shared
+             ? loop->thread >= IR_THREADIDX_X && loop->thread <= IR_THREADIDX_Z
+             : loop->thread == IR_THREADIDX_X;
 }
 
 /* What threads have in common is computed for all of them: the box grows to

@@ -6,39 +6,45 @@
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
 
-#define DECOMPOSE_PADDING_SIG(F, S)                                         \
-  F(S, IN, BLOCK, block, REQ, "the block that pads")                        \
+#define DECOMPOSE_PADDING_SIG(F, S)                                          \
+  F(S, IN, BLOCK, block, REQ, "the block that pads")                         \
   F(S, IN, LOOP, loop, REQ, "the loop before which the filling is to stand") \
   F(S, OUT, BLOCK, fill, REQ, "the block X_pad_const that fills")
 
-PRIM_DEFINE(decompose_padding, DECOMPOSE_PADDING_SIG,
-  .summary = "Fill with the constant first, then copy what is not padding.",
-  .rewrite = "for i in n + 2: X[i] = select(1 <= i < n + 1, A[i - 1], 0)   ->  "
-             " for i in n + 2: X[i] = 0; for i in n: X[i + 1] = A[i]",
-  .details =
-    "1. The loop is around the block, in the same scope, and nothing but the\n"
-    "   block stands below it.\n"
-    "2. The block is complete and writes each element once.\n"
-    "3. Its body is one store of a choice, by a condition on its iters,\n"
-    "   between a constant and another value.\n"
-    "4. Loops whose iterations run at once stay free of races.\n"
-    "The filling runs in copies of the loop and those below. The block keeps\n"
-    "name and handle; the condition becomes its predicate, and loops from\n"
-    "the given one on that drive an iter by themselves run over no more than\n"
-    "it allows.\n",
-  .refusals = SCH_REASONS(SCH_R_BLOCK_IS_ROOT, SCH_R_BLOCK_NOT_COMPLETE,
-    SCH_R_BLOCK_REDUCES, SCH_R_BODY_NOT_STORE, SCH_R_INIT_OF_SCOPE,
-    SCH_R_LOOP_NOT_AROUND, SCH_R_NOT_SINGLE_BLOCK, SCH_R_OTHER_STATEMENT,
-    SCH_R_PADDING_PATTERN, SCH_R_PLACE_NOT_PLAIN, SCH_R_WOULD_RACE),
-  .example =
-    "local c = sch:get_block(\"C\")\n"
-    "local fill = sch:decompose_padding(c, sch:get_loops(c))\n");
+PRIM_DEFINE(
+    decompose_padding, DECOMPOSE_PADDING_SIG,
+    .summary = "Fill with the constant first, then copy what is not padding.",
+    .rewrite =
+        "for i in n + 2: X[i] = select(1 <= i < n + 1, A[i - 1], 0)   ->  "
+        " for i in n + 2: X[i] = 0; for i in n: X[i + 1] = A[i]",
+    .details =
+        "1. The loop is around the block, in the same scope, and nothing but "
+        "the\n"
+        "   block stands below it.\n"
+        "2. The block is complete and writes each element once.\n"
+        "3. Its body is one store of a choice, by a condition on its iters,\n"
+        "   between a constant and another value.\n"
+        "4. Loops whose iterations run at once stay free of races.\n"
+        "The filling runs in copies of the loop and those below. The block "
+        "keeps\n"
+        "name and handle; the condition becomes its predicate, and loops from\n"
+        "the given one on that drive an iter by themselves run over no more "
+        "than\n"
+        "it allows.\n",
+    .refusals = SCH_REASONS(SCH_R_BLOCK_IS_ROOT, SCH_R_BLOCK_NOT_COMPLETE,
+                            SCH_R_BLOCK_REDUCES, SCH_R_BODY_NOT_STORE,
+                            SCH_R_INIT_OF_SCOPE, SCH_R_LOOP_NOT_AROUND,
+                            SCH_R_NOT_SINGLE_BLOCK, SCH_R_OTHER_STATEMENT,
+                            SCH_R_PADDING_PATTERN, SCH_R_PLACE_NOT_PLAIN,
+                            SCH_R_WOULD_RACE),
+    .example = "local c = sch:get_block(\"C\")\n"
+               "local fill = sch:decompose_padding(c, sch:get_loops(c))\n");
 
 typedef struct decompose_padding_args args;
 
 typedef struct plan {
   sch_def def;
-  ir_expr inside;          /* where the block copies, over its iters */
+  ir_expr inside; /* where the block copies, over its iters */
   ir_expr value, fill;
 } plan;
 
@@ -66,8 +72,7 @@ static bool check(sch_state *s, const args *a, plan *f) {
   ir_stmt scope = ir_scope_of(p, a->block);
   const ir_block_rec *b = ir_blk(p, a->block);
   if (!sch_check_alone(s, scope, a->block)) return false;
-  if (ir_scope_of(p, a->loop) != scope ||
-      !ir_is_ancestor(p, a->loop, a->block))
+  if (ir_scope_of(p, a->loop) != scope || !ir_is_ancestor(p, a->loop, a->block))
     return sch_refuse(s, SCH_R_LOOP_NOT_AROUND, .s = {a->loop, a->block});
   ir_stmt first = sch_next_child(p, a->loop, a->loop);
   if (first != a->block || sch_next_child(p, first, a->loop))

@@ -2,36 +2,38 @@
  * decompose_reduction: the init of a reduction becomes a block of its own. */
 #include "schedule/analysis/init.h"
 
-#define DECOMPOSE_REDUCTION_SIG(F, S)                                       \
-  F(S, IN, BLOCK, block, REQ, "the reduction")                              \
-  F(S, IN, LOOP, loop, REQ, "the loop before which its init is to stand")   \
+#define DECOMPOSE_REDUCTION_SIG(F, S)                                     \
+  F(S, IN, BLOCK, block, REQ, "the reduction")                            \
+  F(S, IN, LOOP, loop, REQ, "the loop before which its init is to stand") \
   F(S, OUT, BLOCK, init, REQ, "the block X_init; the old one is X_update")
 
-PRIM_DEFINE(decompose_reduction, DECOMPOSE_REDUCTION_SIG,
-  .summary = "Move the init of a reduction before a loop around it.",
-  .rewrite = "for i: for k: X(i, k) with init I   ->   "
-             "for i_init: X_init(i_init): I; for i: for k: X_update(i, k)",
-  .details =
-    "1. The block has an init, and none of its iters is ordered.\n"
-    "2. The loop is around the block, in the same scope.\n"
-    "3. No loop further out drives a reduce iter.\n"
-    "4. From the loop on inwards each point of the block is reached once,\n"
-    "   and each result is first met where it is initialised.\n"
-    "5. What the init does not loop over has an iteration for sure, and\n"
-    "   bounds and predicate hold where it starts.\n"
-    "6. What is initialised is not used below the loop before it was\n"
-    "   initialised there, nor written by another block; and what the init\n"
-    "   reads is not written there.\n"
-    "7. Loops around and below whose iterations run at once stay free of\n"
-    "   races, in spite of guards.\n"
-    "The init stands in copies of the loops that drive spatial iters, of the\n"
-    "same kinds. The block keeps its handle and is named X_update.\n",
-  .refusals = SCH_REASONS(SCH_INIT_REASONS, SCH_R_INIT_HEIGHT,
-    SCH_R_LOOP_NOT_AROUND, SCH_R_WOULD_RACE),
-  .example =
-    "local c = sch:get_block(\"C\")\n"
-    "local i, j, k = sch:get_loops(c)\n"
-    "local init = sch:decompose_reduction(c, k)\n");
+PRIM_DEFINE(
+    decompose_reduction, DECOMPOSE_REDUCTION_SIG,
+    .summary = "Move the init of a reduction before a loop around it.",
+    .rewrite = "for i: for k: X(i, k) with init I   ->   "
+               "for i_init: X_init(i_init): I; for i: for k: X_update(i, k)",
+    .details =
+        "1. The block has an init, and none of its iters is ordered.\n"
+        "2. The loop is around the block, in the same scope.\n"
+        "3. No loop further out drives a reduce iter.\n"
+        "4. From the loop on inwards each point of the block is reached once,\n"
+        "   and each result is first met where it is initialised.\n"
+        "5. What the init does not loop over has an iteration for sure, and\n"
+        "   bounds and predicate hold where it starts.\n"
+        "6. What is initialised is not used below the loop before it was\n"
+        "   initialised there, nor written by another block; and what the "
+        "init\n"
+        "   reads is not written there.\n"
+        "7. Loops around and below whose iterations run at once stay free of\n"
+        "   races, in spite of guards.\n"
+        "The init stands in copies of the loops that drive spatial iters, of "
+        "the\n"
+        "same kinds. The block keeps its handle and is named X_update.\n",
+    .refusals = SCH_REASONS(SCH_INIT_REASONS, SCH_R_INIT_HEIGHT,
+                            SCH_R_LOOP_NOT_AROUND, SCH_R_WOULD_RACE),
+    .example = "local c = sch:get_block(\"C\")\n"
+               "local i, j, k = sch:get_loops(c)\n"
+               "local init = sch:decompose_reduction(c, k)\n");
 
 typedef struct decompose_reduction_args args;
 

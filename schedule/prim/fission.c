@@ -3,11 +3,11 @@
 #include "schedule/analysis/polyhedra.h"
 #include "schedule/sch.h"
 
-#define FISSION_SIG(F, S)                                                  \
-  F(S, IN, LOOP, loop, REQ, "the loop to distribute")                      \
-  F(S, ATTR, INT, position, DEF(0),                                        \
-    "the statement of its body, counted from 0, before which it is cut; "  \
-    "0: before each")                                                      \
+#define FISSION_SIG(F, S)                                                 \
+  F(S, IN, LOOP, loop, REQ, "the loop to distribute")                     \
+  F(S, ATTR, INT, position, DEF(0),                                       \
+    "the statement of its body, counted from 0, before which it is cut; " \
+    "0: before each")                                                     \
   F(S, OUT, LOOPS, loops, REQ, "the loops of the parts, in order")
 
 PRIM_DEFINE(
@@ -29,11 +29,10 @@ PRIM_DEFINE(
                             SCH_R_LOOP_ANNOTATED, SCH_R_ONLY_BLOCK,
                             SCH_R_OTHER_STATEMENT, SCH_POLY_REASONS,
                             SCH_R_WOULD_RACE),
-    .example =
-        "local c, d = sch:get_block(\"C\"), sch:get_block(\"D\")\n"
-        "local i = sch:get_loops(c)\n"
-        "sch:reverse_compute_at(d, i)\n"
-        "local first, second = sch:fission(i)\n");
+    .example = "local c, d = sch:get_block(\"C\"), sch:get_block(\"D\")\n"
+               "local i = sch:get_loops(c)\n"
+               "sch:reverse_compute_at(d, i)\n"
+               "local first, second = sch:fission(i)\n");
 
 /* ---- may it ------------------------------------------------------------- */
 

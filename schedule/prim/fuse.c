@@ -2,31 +2,31 @@
  * fuse: a nest of loops becomes one loop. */
 #include "schedule/sch.h"
 
-#define FUSE_SIG(F, S)                                                      \
-  F(S, IN, LOOPS, loops, REQ, "the loops to fuse, outer first")             \
-  F(S, ATTR, BOOL, preserve_unit_iters, DEF(1),                             \
-    "kept for traces; loops of extent 1 never count in bindings")           \
+#define FUSE_SIG(F, S)                                            \
+  F(S, IN, LOOPS, loops, REQ, "the loops to fuse, outer first")   \
+  F(S, ATTR, BOOL, preserve_unit_iters, DEF(1),                   \
+    "kept for traces; loops of extent 1 never count in bindings") \
   F(S, OUT, LOOP, fused_loop, REQ, "the fused loop")
 
-PRIM_DEFINE(fuse, FUSE_SIG,
-  .summary = "Fuse loops that are nested directly into one.",
-  .rewrite = "for i in m: for j in n: S   ->   for i_j_fused in m * n: "
-             "S[i := i_j_fused // n, j := i_j_fused % n]",
-  .details =
-    "1. Each loop is the only child of the one before.\n"
-    "2. The loops are serial, without annotations, and start at 0.\n"
-    "3. Their extents are constants, and so none depends on another.\n"
-    "4. The product of the extents is at most 2^60.\n"
-    "5. Loops around and below whose iterations run at once stay free of\n"
-    "   races, in spite of guards.\n"
-    "One loop alone stays as it is.\n",
-  .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_LARGE,
-    SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO,
-    SCH_R_LOOPS_EMPTY, SCH_R_NOT_ONLY_CHILD, SCH_R_NOT_PARENT,
-    SCH_R_NOT_STATIC, SCH_R_WOULD_RACE),
-  .example =
-    "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
-    "local f = sch:fuse(i, j)\n");
+PRIM_DEFINE(
+    fuse, FUSE_SIG, .summary = "Fuse loops that are nested directly into one.",
+    .rewrite = "for i in m: for j in n: S   ->   for i_j_fused in m * n: "
+               "S[i := i_j_fused // n, j := i_j_fused % n]",
+    .details =
+        "1. Each loop is the only child of the one before.\n"
+        "2. The loops are serial, without annotations, and start at 0.\n"
+        "3. Their extents are constants, and so none depends on another.\n"
+        "4. The product of the extents is at most 2^60.\n"
+        "5. Loops around and below whose iterations run at once stay free of\n"
+        "   races, in spite of guards.\n"
+        "One loop alone stays as it is.\n",
+    .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_LARGE,
+                            SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL,
+                            SCH_R_LOOP_START_NOT_ZERO, SCH_R_LOOPS_EMPTY,
+                            SCH_R_NOT_ONLY_CHILD, SCH_R_NOT_PARENT,
+                            SCH_R_NOT_STATIC, SCH_R_WOULD_RACE),
+    .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
+               "local f = sch:fuse(i, j)\n");
 
 static bool check_loop(sch_state *s, const struct fuse_args *a, uint32_t k,
                        int64_t *product) {
@@ -83,8 +83,8 @@ static bool change(sch_state *s, void *ud) {
   ir_expr *to = arena_array(s->scratch, ir_expr, n);
   ir_var v = fused_var(s, a, product ? product : 1);
   ir_stmt outer = a->loops.v[0], inner = a->loops.v[n - 1];
-  ir_stmt fused = ir_loop_new(p, v, ir_index(p, 0), ir_index(p, product),
-                              IR_SERIAL);
+  ir_stmt fused =
+      ir_loop_new(p, v, ir_index(p, 0), ir_index(p, product), IR_SERIAL);
   ir_expr rest = ir_ref(p, v);
   for (uint32_t k = n; k-- > 0;) {
     ir_expr extent = ir_st(p, a->loops.v[k])->extent;

@@ -2,23 +2,22 @@
  * get_block: a block by its name. */
 #include "schedule/sch.h"
 
-#define GET_BLOCK_SIG(F, S)                                                 \
-  F(S, ATTR, STR, name, REQ, "the block's name")                            \
-  F(S, ATTR, STR, func_name, OPT,                                           \
-    "the function it stands in; only the one worked on can be named")       \
+#define GET_BLOCK_SIG(F, S)                                           \
+  F(S, ATTR, STR, name, REQ, "the block's name")                      \
+  F(S, ATTR, STR, func_name, OPT,                                     \
+    "the function it stands in; only the one worked on can be named") \
   F(S, OUT, BLOCK, block, REQ, "the block")
 
-PRIM_DEFINE(get_block, GET_BLOCK_SIG,
-  .flags = SCH_PURE,
-  .summary = "Get a block by its name.",
-  .rewrite = "",
-  .details =
-    "1. The function worked on has a block of that name. Names are unique\n"
-    "   in a function; the outermost block is `root`.\n"
-    "2. `func_name`, where given, is that function's name. It is the\n"
-    "   program's first one, unless program:work_on(name) chose another.\n",
-  .refusals = SCH_REASONS(SCH_R_BLOCK_UNKNOWN, SCH_R_FUNC_UNKNOWN),
-  .example = "local b = sch:get_block(\"C\")\n");
+PRIM_DEFINE(
+    get_block, GET_BLOCK_SIG, .flags = SCH_PURE,
+    .summary = "Get a block by its name.", .rewrite = "",
+    .details =
+        "1. The function worked on has a block of that name. Names are unique\n"
+        "   in a function; the outermost block is `root`.\n"
+        "2. `func_name`, where given, is that function's name. It is the\n"
+        "   program's first one, unless program:work_on(name) chose another.\n",
+    .refusals = SCH_REASONS(SCH_R_BLOCK_UNKNOWN, SCH_R_FUNC_UNKNOWN),
+    .example = "local b = sch:get_block(\"C\")\n");
 
 static bool get_block_apply(sch_state *s, struct get_block_args *a) {
   const ir_program *p = s->p;

@@ -2,20 +2,19 @@
  * get_output_blocks: the blocks whose results leave a scope. */
 #include "schedule/sch.h"
 
-#define GET_OUTPUT_BLOCKS_SIG(F, S)                                         \
-  F(S, IN, BLOCK, scope_block, REQ, "the block to look into")               \
+#define GET_OUTPUT_BLOCKS_SIG(F, S)                           \
+  F(S, IN, BLOCK, scope_block, REQ, "the block to look into") \
   F(S, OUT, BLOCKS, blocks, REQ, "its output blocks, in program order")
 
-PRIM_DEFINE(get_output_blocks, GET_OUTPUT_BLOCKS_SIG,
-  .flags = SCH_PURE,
-  .summary = "Get the blocks of a scope that write what is seen outside it.",
-  .rewrite = "",
-  .details =
-    "A block is an output block when it writes a buffer that its scope does\n"
-    "not allocate.\n",
-  .refusals = (const uint16_t[]){0},
-  .example =
-    "local out = sch:get_output_blocks(sch:get_block(\"root\"))\n");
+PRIM_DEFINE(
+    get_output_blocks, GET_OUTPUT_BLOCKS_SIG, .flags = SCH_PURE,
+    .summary = "Get the blocks of a scope that write what is seen outside it.",
+    .rewrite = "",
+    .details = "A block is an output block when it writes a buffer that its "
+               "scope does\n"
+               "not allocate.\n",
+    .refusals = (const uint16_t[]){0},
+    .example = "local out = sch:get_output_blocks(sch:get_block(\"root\"))\n");
 
 static bool get_output_blocks_apply(sch_state *s,
                                     struct get_output_blocks_args *a) {

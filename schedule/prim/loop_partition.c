@@ -3,17 +3,17 @@
 #include "schedule/analysis/polyhedra.h"
 #include "schedule/sch.h"
 
-#define LOOP_PARTITION_SIG(F, S)                                           \
-  F(S, IN, LOOP, loop, REQ, "the loop to cut")                             \
-  F(S, IN, FACTORS, factors, OPT,                                          \
-    "how many iterations each part has, less the last one, which has the " \
-    "rest; or all of them, one being ts.auto")                             \
-  F(S, ATTR, BOOL, preserve_unit_iters, DEF(1),                            \
-    "keep loops of extent 1 as variables in the bindings")                 \
+#define LOOP_PARTITION_SIG(F, S)                                             \
+  F(S, IN, LOOP, loop, REQ, "the loop to cut")                               \
+  F(S, IN, FACTORS, factors, OPT,                                            \
+    "how many iterations each part has, less the last one, which has the "   \
+    "rest; or all of them, one being ts.auto")                               \
+  F(S, ATTR, BOOL, preserve_unit_iters, DEF(1),                              \
+    "keep loops of extent 1 as variables in the bindings")                   \
   F(S, IN, LOOPS, outer_loops, OPT, "loops around it, parameters of points") \
-  F(S, ATTR, INDEX_MAP, points, OPT,                                       \
-    "instead of factors: of the variables of outer_loops, the values of "  \
-    "the loop's variable at which parts begin, less the first")            \
+  F(S, ATTR, INDEX_MAP, points, OPT,                                         \
+    "instead of factors: of the variables of outer_loops, the values of "    \
+    "the loop's variable at which parts begin, less the first")              \
   F(S, OUT, LOOPS, loops, REQ, "the loops of the parts, in order")
 
 PRIM_DEFINE(
@@ -40,13 +40,14 @@ PRIM_DEFINE(
         "out of the predicates there. What stands in the loop becomes the\n"
         "first part's, and copies of the blocks have names that end in _1,\n"
         "_2, ...; the copies of a reduction go on with it.\n",
-    .refusals = SCH_REASONS(
-        SCH_R_DEPENDENT_LOOP, SCH_R_FACTORS_EMPTY, SCH_R_FACTORS_MANY,
-        SCH_R_FACTORS_SEVERAL_OPEN,
-        SCH_R_FACTOR_NOT_POSITIVE, SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_AROUND,
-        SCH_R_LOOP_NOT_SERIAL, SCH_R_NOT_STATIC, SCH_R_PARTITION_BOTH,
-        SCH_R_PARTITION_EMPTY, SCH_R_PARTITION_INIT, SCH_R_PARTITION_LONG,
-        SCH_R_PARTITION_PARAMETERS, SCH_R_WOULD_RACE),
+    .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_FACTORS_EMPTY,
+                            SCH_R_FACTORS_MANY, SCH_R_FACTORS_SEVERAL_OPEN,
+                            SCH_R_FACTOR_NOT_POSITIVE, SCH_R_LOOP_ANNOTATED,
+                            SCH_R_LOOP_NOT_AROUND, SCH_R_LOOP_NOT_SERIAL,
+                            SCH_R_NOT_STATIC, SCH_R_PARTITION_BOTH,
+                            SCH_R_PARTITION_EMPTY, SCH_R_PARTITION_INIT,
+                            SCH_R_PARTITION_LONG, SCH_R_PARTITION_PARAMETERS,
+                            SCH_R_WOULD_RACE),
     .example =
         "local i, j = sch:get_loops(sch:get_block(\"D\"))\n"
         "local first, rest = sch:loop_partition(j, { 3 })\n"
@@ -171,8 +172,7 @@ static bool is_driven(const ir_program *p, ir_stmt block, ir_var v,
 }
 
 /* With v at least `from`, is some reduce iter surely past its start? */
-static bool is_past_start(sch_state *s, ir_stmt block, ir_var v,
-                          int64_t from) {
+static bool is_past_start(sch_state *s, ir_stmt block, ir_var v, int64_t from) {
   const ir_program *p = s->p;
   ir_span it = ir_blk(p, block)->iters;
   arith_range range = {from, p->var.v[v].hi};
@@ -180,7 +180,7 @@ static bool is_past_start(sch_state *s, ir_stmt block, ir_var v,
     const ir_iter r = p->iter.v[i];
     if (r.kind == IR_REDUCE &&
         arith_bounds_with(p, s->scratch, r.bind, 1, &v, &range).lo >
-          ir_at(p, r.lo)->hi)
+            ir_at(p, r.lo)->hi)
       return true;
   }
   return false;
@@ -193,8 +193,8 @@ static bool inits_allow(sch_state *s, const args *a, const cuts *c) {
     int64_t second;
     if (!any_init(p, b) || !is_driven(p, b, v, IR_REDUCE)) continue;
     if (!ir_st(p, b)->alt || is_driven(p, b, v, IR_SPATIAL) ||
-        a->points.given || ir_st(p, ir_scope_of(p, b))->parent || !ir_const_int(p, c->at[1], &second) ||
-        !is_past_start(s, b, v, second))
+        a->points.given || ir_st(p, ir_scope_of(p, b))->parent ||
+        !ir_const_int(p, c->at[1], &second) || !is_past_start(s, b, v, second))
       return sch_refuse(s, SCH_R_PARTITION_INIT, .s = {b, a->loop});
   }
   return true;
@@ -318,8 +318,7 @@ static bool change(sch_state *s, void *ud) {
   args *a = ud;
   ir_program *p = s->p;
   cuts c;
-  if (!find_cuts(s, a, &c) || !inits_allow(s, a, &c) ||
-      !inner_allow(s, a, &c))
+  if (!find_cuts(s, a, &c) || !inits_allow(s, a, &c) || !inner_allow(s, a, &c))
     return false;
   ir_stmt *made = arena_array(s->scratch, ir_stmt, c.n);
   ir_var old = ir_st(p, a->loop)->var;

@@ -3,40 +3,45 @@
 #include "schedule/analysis/distance.h"
 #include "schedule/analysis/move.h"
 
-#define MERGE_SIG(F, S)                                                     \
-  F(S, IN, LOOPS, loops, REQ, "the innermost loops to merge, one a nest")   \
+#define MERGE_SIG(F, S)                                                   \
+  F(S, IN, LOOPS, loops, REQ, "the innermost loops to merge, one a nest") \
   F(S, OUT, LOOP, merged_loop, REQ, "the innermost merged loop")
 
-PRIM_DEFINE(merge, MERGE_SIG,
-  .summary = "Merge loops of different nests, which then run side by side.",
-  .rewrite = "for i in n: S(i); for j in n: T(j)   ->   "
-             "for i in n: S(i); T(i)",
-  .details =
-    "1. At least two loops are named, each once, all in one scope and none\n"
-    "   inside another.\n"
-    "2. Up to the loop or block around all of them only loops stand around\n"
-    "   them, for each as many, with nothing beside them.\n"
-    "3. These loops are serial and without annotations, and those that\n"
-    "   become one have the same bounds.\n"
-    "4. Where an iteration of a later nest comes to run before one of an\n"
-    "   earlier nest, neither writes what the other touches; only loops,\n"
-    "   blocks and conditions stand there, which load nothing.\n"
-    "5. What stands between the nests does not depend on those that move\n"
-    "   before it, nor they on it.\n"
-    "6. Loops around and below whose iterations run at once stay free of\n"
-    "   races.\n"
-    "The bodies follow one another as the nests did, however the loops are\n"
-    "listed. The first nest keeps its place, its loops and their handles;\n"
-    "the loops of the others are gone.\n",
-  .refusals = SCH_REASONS(SCH_R_LOOPS_FEW, SCH_R_LOOPS_NESTED,
-    SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_REPEATED,
-    SCH_R_MERGE_BETWEEN, SCH_R_MERGE_BOUNDS, SCH_R_MERGE_DEPENDS,
-    SCH_R_MERGE_DEPTH, SCH_R_NOT_ONLY_CHILD, SCH_R_OTHER_STATEMENT,
-    SCH_R_SCOPES_DIFFER, SCH_R_WOULD_RACE),
-  .example =
-    "local _, jc = sch:get_loops(sch:get_block(\"C\"))\n"
-    "local _, jd = sch:get_loops(sch:get_block(\"D\"))\n"
-    "local j = sch:merge(jc, jd)\n");
+PRIM_DEFINE(
+    merge, MERGE_SIG,
+    .summary = "Merge loops of different nests, which then run side by side.",
+    .rewrite = "for i in n: S(i); for j in n: T(j)   ->   "
+               "for i in n: S(i); T(i)",
+    .details =
+        "1. At least two loops are named, each once, all in one scope and "
+        "none\n"
+        "   inside another.\n"
+        "2. Up to the loop or block around all of them only loops stand "
+        "around\n"
+        "   them, for each as many, with nothing beside them.\n"
+        "3. These loops are serial and without annotations, and those that\n"
+        "   become one have the same bounds.\n"
+        "4. Where an iteration of a later nest comes to run before one of an\n"
+        "   earlier nest, neither writes what the other touches; only loops,\n"
+        "   blocks and conditions stand there, which load nothing.\n"
+        "5. What stands between the nests does not depend on those that move\n"
+        "   before it, nor they on it.\n"
+        "6. Loops around and below whose iterations run at once stay free of\n"
+        "   races.\n"
+        "The bodies follow one another as the nests did, however the loops "
+        "are\n"
+        "listed. The first nest keeps its place, its loops and their handles;\n"
+        "the loops of the others are gone.\n",
+    .refusals = SCH_REASONS(SCH_R_LOOPS_FEW, SCH_R_LOOPS_NESTED,
+                            SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL,
+                            SCH_R_LOOP_REPEATED, SCH_R_MERGE_BETWEEN,
+                            SCH_R_MERGE_BOUNDS, SCH_R_MERGE_DEPENDS,
+                            SCH_R_MERGE_DEPTH, SCH_R_NOT_ONLY_CHILD,
+                            SCH_R_OTHER_STATEMENT, SCH_R_SCOPES_DIFFER,
+                            SCH_R_WOULD_RACE),
+    .example = "local _, jc = sch:get_loops(sch:get_block(\"C\"))\n"
+               "local _, jd = sch:get_loops(sch:get_block(\"D\"))\n"
+               "local j = sch:merge(jc, jd)\n");
 
 /* The loops of one nest, outer first. */
 typedef struct chain {
@@ -45,9 +50,9 @@ typedef struct chain {
 
 typedef struct work {
   sch_state *s;
-  sch_list loops;        /* as they stand in the program */
-  ir_stmt meet;          /* around all of them */
-  uint32_t depth;        /* loops of each nest */
+  sch_list loops; /* as they stand in the program */
+  ir_stmt meet;   /* around all of them */
+  uint32_t depth; /* loops of each nest */
   chain *nest;
 } work;
 
@@ -77,8 +82,7 @@ static bool sort_loops(work *w, sch_list named) {
   }
   w->loops = (sch_list){named.n, v};
   w->meet = v[0];
-  for (uint32_t i = 1; i < named.n; i++)
-    w->meet = sch_common(p, w->meet, v[i]);
+  for (uint32_t i = 1; i < named.n; i++) w->meet = sch_common(p, w->meet, v[i]);
   return true;
 }
 
@@ -255,8 +259,7 @@ static bool change(sch_state *s, void *ud) {
   for (uint32_t i = 0; i < w.loops.n; i++)
     if (!find_nest(&w, i)) return false;
   for (uint32_t i = 1; i < w.loops.n; i++)
-    if (!share_variables(&w, i) || !check_between(&w, i) ||
-        !check_order(&w, i))
+    if (!share_variables(&w, i) || !check_between(&w, i) || !check_order(&w, i))
       return false;
   for (uint32_t i = 1; i < w.loops.n; i++) {
     ir_stmt top = w.nest[i].v[0];

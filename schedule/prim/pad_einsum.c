@@ -5,48 +5,56 @@
 #include "schedule/analysis/move.h"
 #include <math.h>
 
-#define PAD_EINSUM_SIG(F, S)                                                \
-  F(S, IN, BLOCK, block, REQ, "the block to pad")                           \
-  F(S, ATTR, INTS, padding, REQ,                                            \
+#define PAD_EINSUM_SIG(F, S)                      \
+  F(S, IN, BLOCK, block, REQ, "the block to pad") \
+  F(S, ATTR, INTS, padding, REQ,                  \
     "for each iter, what its extent becomes a multiple of")
 
-PRIM_DEFINE(pad_einsum, PAD_EINSUM_SIG,
-  .summary = "Pad the iters of a block to multiples, by padded copies of what "
-             "it uses.",
-  .rewrite = "for i in 30: for k in 31: C[i] += A[i, k] * B[k]   ->   "
-             "A_pad, B_pad: copies, 0 outside; for i in 32: for k in 32: "
-             "C_pad[i] += A_pad[i, k] * B_pad[k]; C: copy of C_pad",
-  .details =
-    "1. There is one number an iter, at least 1.\n"
-    "2. The block is complete or a reduction, and writes each element once.\n"
-    "3. Each iter is a loop of its own, in their order, over all of its\n"
-    "   domain, with nothing beside them; those that are padded are serial,\n"
-    "   start at 0 and have a constant extent.\n"
-    "4. The body is one store, chooses nothing by a condition and calls no\n"
-    "   foreign function.\n"
-    "5. Where an index uses a padded iter it is that iter, and the other\n"
-    "   indices of the same access are other iters or constants. All that\n"
-    "   are padded and spatial tell where the result goes.\n"
-    "6. What is padded along a reduce iter adds nothing: a sum of products\n"
-    "   is padded with 0, a product with 1, and minima, maxima, any and all\n"
-    "   of single values with what is greatest, least, false or true. Of a\n"
-    "   product of floats every factor must be padded, since 0 times an\n"
-    "   infinity is not 0; of integers one.\n"
-    "7. The new extents stay below 2^60.\n"
-    "8. Loops whose iterations run at once stay free of races.\n"
-    "The copy of a buffer A is named A_pad, as is the block that makes it;\n"
-    "it stands before the nest of the block, and C_pad is copied behind.\n",
-  .refusals = SCH_REASONS(SCH_R_BLOCK_IS_ROOT, SCH_R_BLOCK_NOT_COMPLETE,
-    SCH_R_BODY_NOT_STORE, SCH_R_EINSUM_ACCESS, SCH_R_EINSUM_CHOOSES,
-    SCH_R_EINSUM_LOOPS, SCH_R_EXTENT_LARGE, SCH_R_FACTOR_NOT_POSITIVE,
-    SCH_R_INIT_OF_SCOPE, SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO,
-    SCH_R_NOT_ONLY_CHILD, SCH_R_NOT_REDUCER, SCH_R_NOT_STATIC,
-    SCH_R_OPAQUE_ACCESS, SCH_R_OTHER_STATEMENT, SCH_R_PADDING_COUNT,
-    SCH_R_PAD_NOT_NEUTRAL, SCH_R_PLACE_NOT_PLAIN, SCH_R_SEVERAL_WRITES,
-    SCH_R_WOULD_RACE),
-  .example =
-    "local c = sch:get_block(\"C\")\n"
-    "sch:pad_einsum(c, { 48, 5, 7 })\n");
+PRIM_DEFINE(
+    pad_einsum, PAD_EINSUM_SIG,
+    .summary =
+        "Pad the iters of a block to multiples, by padded copies of what "
+        "it uses.",
+    .rewrite = "for i in 30: for k in 31: C[i] += A[i, k] * B[k]   ->   "
+               "A_pad, B_pad: copies, 0 outside; for i in 32: for k in 32: "
+               "C_pad[i] += A_pad[i, k] * B_pad[k]; C: copy of C_pad",
+    .details =
+        "1. There is one number an iter, at least 1.\n"
+        "2. The block is complete or a reduction, and writes each element "
+        "once.\n"
+        "3. Each iter is a loop of its own, in their order, over all of its\n"
+        "   domain, with nothing beside them; those that are padded are "
+        "serial,\n"
+        "   start at 0 and have a constant extent.\n"
+        "4. The body is one store, chooses nothing by a condition and calls "
+        "no\n"
+        "   foreign function.\n"
+        "5. Where an index uses a padded iter it is that iter, and the other\n"
+        "   indices of the same access are other iters or constants. All that\n"
+        "   are padded and spatial tell where the result goes.\n"
+        "6. What is padded along a reduce iter adds nothing: a sum of "
+        "products\n"
+        "   is padded with 0, a product with 1, and minima, maxima, any and "
+        "all\n"
+        "   of single values with what is greatest, least, false or true. Of "
+        "a\n"
+        "   product of floats every factor must be padded, since 0 times an\n"
+        "   infinity is not 0; of integers one.\n"
+        "7. The new extents stay below 2^60.\n"
+        "8. Loops whose iterations run at once stay free of races.\n"
+        "The copy of a buffer A is named A_pad, as is the block that makes "
+        "it;\n"
+        "it stands before the nest of the block, and C_pad is copied behind.\n",
+    .refusals = SCH_REASONS(
+        SCH_R_BLOCK_IS_ROOT, SCH_R_BLOCK_NOT_COMPLETE, SCH_R_BODY_NOT_STORE,
+        SCH_R_EINSUM_ACCESS, SCH_R_EINSUM_CHOOSES, SCH_R_EINSUM_LOOPS,
+        SCH_R_EXTENT_LARGE, SCH_R_FACTOR_NOT_POSITIVE, SCH_R_INIT_OF_SCOPE,
+        SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_ONLY_CHILD,
+        SCH_R_NOT_REDUCER, SCH_R_NOT_STATIC, SCH_R_OPAQUE_ACCESS,
+        SCH_R_OTHER_STATEMENT, SCH_R_PADDING_COUNT, SCH_R_PAD_NOT_NEUTRAL,
+        SCH_R_PLACE_NOT_PLAIN, SCH_R_SEVERAL_WRITES, SCH_R_WOULD_RACE),
+    .example = "local c = sch:get_block(\"C\")\n"
+               "sch:pad_einsum(c, { 48, 5, 7 })\n");
 
 typedef struct pad_einsum_args args;
 
@@ -57,19 +65,19 @@ typedef struct operand {
   ir_buf buf;
   uint32_t n;
   ir_expr idx[MAX_DIMS];
-  bool padded;             /* some index is a padded iter */
-  ir_buf made;             /* the padded copy */
+  bool padded; /* some index is a padded iter */
+  ir_buf made; /* the padded copy */
 } operand;
 
 typedef struct work {
   sch_state *s;
   ir_stmt block, scope;
-  sch_list loops;          /* one an iter */
-  int64_t *to;             /* new extent of each iter; 0: it stays */
+  sch_list loops; /* one an iter */
+  int64_t *to;    /* new extent of each iter; 0: it stays */
   sch_def def, init;
   uint32_t nop;
-  operand op[MAX_OPERANDS];  /* the result first */
-  bool many;               /* more than there is room for */
+  operand op[MAX_OPERANDS]; /* the result first */
+  bool many;                /* more than there is room for */
   ir_expr fill[MAX_OPERANDS];
 } work;
 
@@ -162,13 +170,16 @@ static void add_operand(work *w, ir_buf buf, uint32_t n, const ir_expr *idx) {
   memcpy(o->idx, idx, n * sizeof *idx);
 }
 
-typedef struct look { work *w; bool chooses; } look;
+typedef struct look {
+  work *w;
+  bool chooses;
+} look;
 
 static void note(const ir_program *p, ir_expr e, void *ud) {
   look *l = ud;
   const ir_node *n = ir_at(p, e);
-  l->chooses |= n->op == IR_SELECT ||
-                (n->op == IR_CALL && n->a == IR_FN_EXTERN);
+  l->chooses |=
+      n->op == IR_SELECT || (n->op == IR_CALL && n->a == IR_FN_EXTERN);
   if (n->op == IR_LOAD) add_operand(l->w, n->a, n->n, p->arg.v + n->b);
 }
 
@@ -237,11 +248,9 @@ static bool check_accesses(work *w) {
     operand *o = &w->op[i];
     if (sch_has_match(p, w->scope, o->buf) ||
         sch_storage(p, w->scope, o->buf) != o->buf)
-      return sch_refuse(s, SCH_R_OPAQUE_ACCESS, .s = {w->block},
-                        .buf = o->buf);
+      return sch_refuse(s, SCH_R_OPAQUE_ACCESS, .s = {w->block}, .buf = o->buf);
     if (w->many || (i && o->buf == w->def.buf))
-      return sch_refuse(s, SCH_R_EINSUM_ACCESS, .s = {w->block},
-                        .buf = o->buf);
+      return sch_refuse(s, SCH_R_EINSUM_ACCESS, .s = {w->block}, .buf = o->buf);
     if (!check_operand(w, o)) return false;
   }
   for (uint32_t k = 0; k < w->loops.n; k++)
@@ -283,7 +292,7 @@ static const operand *operand_of(const work *w, ir_expr load, uint32_t *i) {
 typedef struct factors {
   ir_op how;
   uint32_t k, padded, others;
-  bool odd;                /* something else than loads, casts and numbers */
+  bool odd; /* something else than loads, casts and numbers */
 } factors;
 
 static bool is_finite(const ir_program *p, ir_expr e) {
@@ -396,8 +405,8 @@ static void make_copy(work *w, const operand *o, ir_expr fill, bool back,
   ir_iter it[MAX_DIMS];
   sch_span span[MAX_DIMS];
   ir_expr at[MAX_DIMS], cond = 0;
-  ir_stmt copy = ir_block_new(
-    p, ir_fresh_block_name(p, p->buf.v[o->made].name));
+  ir_stmt copy =
+      ir_block_new(p, ir_fresh_block_name(p, p->buf.v[o->made].name));
   for (uint32_t d = 0; d < o->n; d++) {
     uint32_t k = iter_of(w, o->idx[d]);
     bool padded = k < w->loops.n && w->to[k];
@@ -416,8 +425,8 @@ static void make_copy(work *w, const operand *o, ir_expr fill, bool back,
                       ir_index(p, lo)};
     span[d].extent = SCH_SPAN_WHOLE;
     if (n > extent)
-      cond = ir_and(p, cond,
-                    ir_binary(p, IR_LT, at[d], ir_index(p, lo + extent)));
+      cond =
+          ir_and(p, cond, ir_binary(p, IR_LT, at[d], ir_index(p, lo + extent)));
   }
   ir_buf from = back ? o->made : o->buf, to = back ? o->buf : o->made;
   ir_expr value = ir_load(p, from, o->n, at);
@@ -450,8 +459,8 @@ static void redirect_store(const work *w, const sch_def *def) {
 /* A variable like `v`, with values from 0 to n - 1. */
 static ir_var longer(ir_program *p, ir_var v, int64_t n) {
   const ir_var_rec old = p->var.v[v];
-  ir_var made = ir_var_new(p, (ir_var_kind)old.kind, old.name, old.dtype, 0,
-                           n - 1);
+  ir_var made =
+      ir_var_new(p, (ir_var_kind)old.kind, old.name, old.dtype, 0, n - 1);
   p->var.v[made].form = old.form;
   p->var.v[made].part = old.part;
   memcpy(p->var.v[made].from, old.from, sizeof old.from);

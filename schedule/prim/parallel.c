@@ -2,22 +2,21 @@
  * parallel: a loop's iterations run on several cores. */
 #include "schedule/sch.h"
 
-#define PARALLEL_SIG(F, S)                                                  \
-  F(S, IN, LOOP, loop, REQ, "the loop")
+#define PARALLEL_SIG(F, S) F(S, IN, LOOP, loop, REQ, "the loop")
 
-PRIM_DEFINE(parallel, PARALLEL_SIG,
-  .summary = "Run the iterations of a loop in parallel.",
-  .rewrite = "for i in e: S   ->   parallel i in e: S",
-  .details =
-    "1. The iters that the loop drives, in all blocks below, are spatial.\n"
-    "2. No two iterations meet at an element that one of them writes, but\n"
-    "   in buffers that each iteration has for its own.\n"
-    "3. Below it stand only loops and blocks, and conditions on indices.\n"
-    "A loop of one iteration may always be parallel.\n",
-  .refusals = SCH_REASONS(SCH_RACE_REASONS),
-  .example =
-    "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
-    "sch:parallel(i)\n");
+PRIM_DEFINE(
+    parallel, PARALLEL_SIG,
+    .summary = "Run the iterations of a loop in parallel.",
+    .rewrite = "for i in e: S   ->   parallel i in e: S",
+    .details =
+        "1. The iters that the loop drives, in all blocks below, are spatial.\n"
+        "2. No two iterations meet at an element that one of them writes, but\n"
+        "   in buffers that each iteration has for its own.\n"
+        "3. Below it stand only loops and blocks, and conditions on indices.\n"
+        "A loop of one iteration may always be parallel.\n",
+    .refusals = SCH_REASONS(SCH_RACE_REASONS),
+    .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
+               "sch:parallel(i)\n");
 
 static bool parallel_apply(sch_state *s, struct parallel_args *a) {
   if (!sch_iterations_free(s, a->loop, -1, 0, NULL)) return false;

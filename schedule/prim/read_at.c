@@ -2,13 +2,13 @@
  * read_at: blocks under a loop read a copy made in each of its iterations. */
 #include "schedule/analysis/auto_copy.h"
 
-#define READ_AT_SIG(F, S)                                                  \
-  F(S, IN, LOOP, loop, REQ, "the loop in which the copy is made")          \
-  F(S, IN, BLOCK, block, REQ, "a block under it that reads the buffer")    \
-  F(S, ATTR, BUFFER, read_buffer_index, REQ,                               \
-    "the buffer; an index counts those it reads, from 0")                  \
-  F(S, ATTR, STR, storage_scope, REQ,                                      \
-    "where the copy lives: \"global\", \"local\", \"shared\", ...")        \
+#define READ_AT_SIG(F, S)                                               \
+  F(S, IN, LOOP, loop, REQ, "the loop in which the copy is made")       \
+  F(S, IN, BLOCK, block, REQ, "a block under it that reads the buffer") \
+  F(S, ATTR, BUFFER, read_buffer_index, REQ,                            \
+    "the buffer; an index counts those it reads, from 0")               \
+  F(S, ATTR, STR, storage_scope, REQ,                                   \
+    "where the copy lives: \"global\", \"local\", \"shared\", ...")     \
   F(S, OUT, BLOCK, cached, REQ, "the block that copies")
 
 PRIM_DEFINE(
@@ -39,11 +39,10 @@ PRIM_DEFINE(
         "a block read.\n",
     .refusals = SCH_REASONS(SCH_AUTO_REASONS, SCH_R_COPY_OVERWRITTEN,
                             SCH_R_NOT_COVERED),
-    .example =
-        "local b = sch:get_block(\"C\")\n"
-        "local i = sch:get_loops(b)\n"
-        "local copy = sch:read_at(i, b, 0, \"local\")\n"
-        "sch:annotate(copy, \"vector_bytes\", 16)\n");
+    .example = "local b = sch:get_block(\"C\")\n"
+               "local i = sch:get_loops(b)\n"
+               "local copy = sch:read_at(i, b, 0, \"local\")\n"
+               "sch:annotate(copy, \"vector_bytes\", 16)\n");
 
 static bool change(sch_state *s, void *ud) {
   struct read_at_args *a = ud;

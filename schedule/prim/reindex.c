@@ -3,10 +3,10 @@
 #include "ir/expr.h"
 #include "schedule/analysis/remap.h"
 
-#define REINDEX_SIG(F, S)                                                   \
-  F(S, IN, BLOCK, block, REQ, "the block that accesses the buffer")         \
-  F(S, ATTR, BUFFER, buffer, REQ,                                           \
-    "the buffer: {\"read\", 0}, {\"write\", 0} or its name")                \
+#define REINDEX_SIG(F, S)                                           \
+  F(S, IN, BLOCK, block, REQ, "the block that accesses the buffer") \
+  F(S, ATTR, BUFFER, buffer, REQ,                                   \
+    "the buffer: {\"read\", 0}, {\"write\", 0} or its name")        \
   F(S, OUT, BLOCK, reindexed, REQ, "the block that copies")
 
 PRIM_DEFINE(
@@ -35,10 +35,9 @@ PRIM_DEFINE(
         "and has a dimension for each iter of the place, in their order. It\n"
         "stands where cache_read or cache_write would put it.\n",
     .refusals = SCH_REASONS(SCH_REMAP_REASONS, SCH_BUFFER_REASONS),
-    .example =
-        "local b = sch:get_block(\"C\")\n"
-        "local back = sch:reindex(b, { \"write\", 0 })\n"
-        "local there = sch:reindex(b, { \"read\", 0 })\n");
+    .example = "local b = sch:get_block(\"C\")\n"
+               "local back = sch:reindex(b, { \"write\", 0 })\n"
+               "local there = sch:reindex(b, { \"read\", 0 })\n");
 
 static bool change(sch_state *s, void *ud) {
   struct reindex_args *a = ud;

@@ -3,14 +3,14 @@
  * iters. */
 #include "schedule/analysis/remap.h"
 
-#define REINDEX_CACHE_READ_SIG(F, S)                                       \
-  F(S, IN, BLOCK, block, REQ, "the block that reads the buffer")           \
-  F(S, ATTR, BUFFER, read_buffer_index, REQ,                               \
-    "the buffer; an index counts those it reads, from 0")                  \
-  F(S, ATTR, STR, storage_scope, REQ,                                      \
-    "where the copy lives: \"global\", \"local\", \"shared\", ...")        \
-  F(S, IN, INDEX_MAP, index_map, REQ,                                      \
-    "the indices of the copy, over the iters of the block")                \
+#define REINDEX_CACHE_READ_SIG(F, S)                                \
+  F(S, IN, BLOCK, block, REQ, "the block that reads the buffer")    \
+  F(S, ATTR, BUFFER, read_buffer_index, REQ,                        \
+    "the buffer; an index counts those it reads, from 0")           \
+  F(S, ATTR, STR, storage_scope, REQ,                               \
+    "where the copy lives: \"global\", \"local\", \"shared\", ...") \
+  F(S, IN, INDEX_MAP, index_map, REQ,                               \
+    "the indices of the copy, over the iters of the block")         \
   F(S, OUT, BLOCK, cached, REQ, "the block that copies")
 
 PRIM_DEFINE(
@@ -40,10 +40,9 @@ PRIM_DEFINE(
         "dimension as the greatest result.\n",
     .refusals = SCH_REASONS(SCH_REMAP_REASONS, SCH_REMAP_MAP_REASONS,
                             SCH_BUFFER_REASONS),
-    .example =
-        "local b = sch:get_block(\"C\")\n"
-        "local there = sch:reindex_cache_read(b, 0, \"local\",\n"
-        "  function(i, j, k) return k, i end)\n");
+    .example = "local b = sch:get_block(\"C\")\n"
+               "local there = sch:reindex_cache_read(b, 0, \"local\",\n"
+               "  function(i, j, k) return k, i end)\n");
 
 static bool change(sch_state *s, void *ud) {
   struct reindex_cache_read_args *a = ud;

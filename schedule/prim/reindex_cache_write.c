@@ -3,14 +3,14 @@
  * iters, which is then copied. */
 #include "schedule/analysis/remap.h"
 
-#define REINDEX_CACHE_WRITE_SIG(F, S)                                      \
-  F(S, IN, BLOCK, block, REQ, "the block that writes the buffer")          \
-  F(S, ATTR, BUFFER, write_buffer_index, REQ,                              \
-    "the buffer; an index counts those it writes, from 0")                 \
-  F(S, ATTR, STR, storage_scope, REQ,                                      \
-    "where the new buffer lives: \"global\", \"local\", \"shared\", ...")  \
-  F(S, IN, INDEX_MAP, index_map, REQ,                                      \
-    "the indices of the new buffer, over the iters of the block")          \
+#define REINDEX_CACHE_WRITE_SIG(F, S)                                     \
+  F(S, IN, BLOCK, block, REQ, "the block that writes the buffer")         \
+  F(S, ATTR, BUFFER, write_buffer_index, REQ,                             \
+    "the buffer; an index counts those it writes, from 0")                \
+  F(S, ATTR, STR, storage_scope, REQ,                                     \
+    "where the new buffer lives: \"global\", \"local\", \"shared\", ...") \
+  F(S, IN, INDEX_MAP, index_map, REQ,                                     \
+    "the indices of the new buffer, over the iters of the block")         \
   F(S, OUT, BLOCK, cached, REQ, "the block that copies back")
 
 PRIM_DEFINE(
@@ -41,10 +41,9 @@ PRIM_DEFINE(
         "in each dimension as the greatest result.\n",
     .refusals = SCH_REASONS(SCH_REMAP_REASONS, SCH_REMAP_MAP_REASONS,
                             SCH_BUFFER_REASONS),
-    .example =
-        "local b = sch:get_block(\"C\")\n"
-        "local back = sch:reindex_cache_write(b, 0, \"local\",\n"
-        "  function(i, j, k) return j, i end)\n");
+    .example = "local b = sch:get_block(\"C\")\n"
+               "local back = sch:reindex_cache_write(b, 0, \"local\",\n"
+               "  function(i, j, k) return j, i end)\n");
 
 static bool change(sch_state *s, void *ud) {
   struct reindex_cache_write_args *a = ud;

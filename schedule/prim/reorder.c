@@ -3,35 +3,40 @@
 #include "ir/arith/arith.h"
 #include "schedule/sch.h"
 
-#define REORDER_SIG(F, S)                                                   \
+#define REORDER_SIG(F, S) \
   F(S, IN, LOOPS, ordered_loops, REQ, "the loops in their new order")
 
-PRIM_DEFINE(reorder, REORDER_SIG,
-  .summary = "Put loops of one nest into another order.",
-  .rewrite = "for i: for j: S   ->   for j: for i: S",
-  .details =
-    "1. Each loop is named once, and all stand in one nest: each is inside\n"
-    "   another of them, with nothing beside it on the way.\n"
-    "2. A loop that comes to stand outside of one that its bounds need runs\n"
-    "   through all that they could be, and blocks are guarded; those\n"
-    "   bounds can be told and read nothing, no block has an init, and no\n"
-    "   other bounds need that loop.\n"
-    "3. Iterations that change places do not depend on each other: a\n"
-    "   reduction whose bindings reach each point once may run in any order\n"
-    "   that still starts where it is initialised; loops that drive an\n"
-    "   ordered iter, or a reduce iter of what is no sum, product, minimum,\n"
-    "   maximum or the like, keep their order; what one block makes for\n"
-    "   another, or for itself, is made before it is used.\n"
-    "4. A parallel, vectorized or thread-bound loop that comes to stand\n"
-    "   further out is still one whose iterations may run at once; and so\n"
-    "   are those around and below, in spite of guards.\n"
-    "Loops that are not named keep their places.\n",
-  .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_LOOP_REPEATED,
-    SCH_R_LOOPS_NOT_CHAIN, SCH_R_NOT_ONLY_CHILD, SCH_ORDER_REASONS,
-    SCH_RACE_REASONS, SCH_R_WOULD_RACE),
-  .example =
-    "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
-    "sch:reorder(j, i)\n");
+PRIM_DEFINE(
+    reorder, REORDER_SIG,
+    .summary = "Put loops of one nest into another order.",
+    .rewrite = "for i: for j: S   ->   for j: for i: S",
+    .details =
+        "1. Each loop is named once, and all stand in one nest: each is "
+        "inside\n"
+        "   another of them, with nothing beside it on the way.\n"
+        "2. A loop that comes to stand outside of one that its bounds need "
+        "runs\n"
+        "   through all that they could be, and blocks are guarded; those\n"
+        "   bounds can be told and read nothing, no block has an init, and no\n"
+        "   other bounds need that loop.\n"
+        "3. Iterations that change places do not depend on each other: a\n"
+        "   reduction whose bindings reach each point once may run in any "
+        "order\n"
+        "   that still starts where it is initialised; loops that drive an\n"
+        "   ordered iter, or a reduce iter of what is no sum, product, "
+        "minimum,\n"
+        "   maximum or the like, keep their order; what one block makes for\n"
+        "   another, or for itself, is made before it is used.\n"
+        "4. A parallel, vectorized or thread-bound loop that comes to stand\n"
+        "   further out is still one whose iterations may run at once; and so\n"
+        "   are those around and below, in spite of guards.\n"
+        "Loops that are not named keep their places.\n",
+    .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_LOOP_REPEATED,
+                            SCH_R_LOOPS_NOT_CHAIN, SCH_R_NOT_ONLY_CHILD,
+                            SCH_ORDER_REASONS, SCH_RACE_REASONS,
+                            SCH_R_WOULD_RACE),
+    .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
+               "sch:reorder(j, i)\n");
 
 static bool is_named(sch_list l, ir_stmt loop) {
   for (uint32_t i = 0; i < l.n; i++)
@@ -118,8 +123,7 @@ static bool widen(sch_state *s, sch_list chain, const ir_stmt *next, uint32_t k,
   if (ir_has_load(p, r.lo, 0) || ir_has_load(p, r.extent, 0) ||
       !arith_relax(p, s->scratch, r.lo, n, var, lo, extent, &least, &other,
                    NULL) ||
-      !arith_relax(p, s->scratch, end, n, var, lo, extent, &other, &last,
-                   NULL))
+      !arith_relax(p, s->scratch, end, n, var, lo, extent, &other, &last, NULL))
     return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {next[k], inner});
   *out = (wider){least, ir_sub(p, last, least)};
   return true;
@@ -170,8 +174,8 @@ static void set_bounds(sch_state *s, ir_stmt loop, wider to) {
   ir_domain_bounds(p, to.lo, to.extent, &min, &max);
   ir_var v = ir_var_like(p, r.var, min, max);
   ir_expr i = ir_ref(p, v), end = ir_add(p, r.lo, r.extent);
-  ir_expr guard = ir_and(p, ir_binary(p, IR_LE, r.lo, i),
-                         ir_binary(p, IR_LT, i, end));
+  ir_expr guard =
+      ir_and(p, ir_binary(p, IR_LE, r.lo, i), ir_binary(p, IR_LT, i, end));
   sch_replace_vars(s, loop, 1, &r.var, &i);
   if (!ir_is_const(p, guard, 1)) sch_guard_below(s, loop, guard);
   ir_st(p, loop)->var = v;
@@ -241,6 +245,5 @@ static bool must_ask(const ir_program *p, sch_list l) {
 
 static bool reorder_apply(sch_state *s, struct reorder_args *a) {
   sch_list l = a->ordered_loops;
-  return !l.n ||
-         sch_change_loop(s, change, a, l.v[0], must_ask(s->p, l));
+  return !l.n || sch_change_loop(s, change, a, l.v[0], must_ask(s->p, l));
 }

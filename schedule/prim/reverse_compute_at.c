@@ -61,13 +61,13 @@ typedef struct producer {
 typedef struct plan {
   sch_move m;
   sch_span *span, *old;
-  sch_span *wide;       /* what all producers together tell, at most */
+  sch_span *wide; /* what all producers together tell, at most */
   sch_nest nest;
   producer *producer;
   uint32_t nproducers, under_loop;
   uint32_t after, position; /* first possible place; the one chosen */
-  bool open_instances; /* it is not seen which instances ran, */
-  bool open_inputs;    /* or that producers have finished */
+  bool open_instances;      /* it is not seen which instances ran, */
+  bool open_inputs;         /* or that producers have finished */
 } plan;
 
 /* ---- who produces what it reads ----------------------------------------- */
@@ -215,7 +215,8 @@ static bool covers(sch_state *s, const producer *q, ir_buf buf,
          arith_touched(p, s->scratch, q->block, r, q->top, box, box + ndim)) &&
         arith_box_within(p, s->scratch, buf, min, max, box, box + ndim,
                          given) &&
-        arith_fills(p, s->scratch, q->block, r, q->top, box, box + ndim, given) &&
+        arith_fills(p, s->scratch, q->block, r, q->top, box, box + ndim,
+                    given) &&
         arith_does(p, s->scratch, q->block, r, true))
       return true;
   }
@@ -249,10 +250,10 @@ static bool check_covered(sch_state *s, const plan *pl) {
         missing = q->block;
     }
     if (missing || (box && !made))
-      return sch_refuse(s, SCH_R_NOT_COVERED,
-                        .s = {pl->m.block,
-                              missing ? missing : pl->producer[0].block},
-                        .buf = used.buf);
+      return sch_refuse(
+          s, SCH_R_NOT_COVERED,
+          .s = {pl->m.block, missing ? missing : pl->producer[0].block},
+          .buf = used.buf);
   }
   return true;
 }

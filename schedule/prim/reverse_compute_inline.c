@@ -39,7 +39,9 @@ PRIM_DEFINE(
 
 /* What is folded, and the reduction that it must be folded into; 0: what
  * there is. */
-typedef struct pair { ir_stmt block, reduction; } pair;
+typedef struct pair {
+  ir_stmt block, reduction;
+} pair;
 
 typedef struct plan {
   ir_stmt block, scope, producer;
@@ -78,8 +80,7 @@ static bool check_block(sch_state *s, plan *pl) {
 static bool get_producer_def(sch_state *s, ir_stmt made_by, plan *pl) {
   const ir_stmt_rec r = *ir_st(s->p, made_by);
   if (!r.alt) return sch_get_copy_def(s, r.body, &pl->made, &pl->clip);
-  return sch_get_def(s, r.body, &pl->made) &&
-         sch_get_def(s, r.alt, &pl->init);
+  return sch_get_def(s, r.body, &pl->made) && sch_get_def(s, r.alt, &pl->init);
 }
 
 static bool check_producer(sch_state *s, plan *pl) {
@@ -313,8 +314,7 @@ static ir_expr *new_place(sch_state *s, const plan *pl) {
 
 /* Index e is variable v plus what no loop in the producer changes. */
 static bool is_shifted(ir_program *p, const plan *pl, ir_expr e, ir_var v) {
-  return ir_uses_var(p, e, v) &&
-         !is_inner(p, pl, ir_sub(p, e, ir_ref(p, v)));
+  return ir_uses_var(p, e, v) && !is_inner(p, pl, ir_sub(p, e, ir_ref(p, v)));
 }
 
 /* The loops in the producer store to all of a box: each runs over a dimension
@@ -349,12 +349,14 @@ static bool check_nest(sch_state *s, plan *pl) {
                       .buf = pl->def.buf);
   ok = ok && (!pl->inside || sch_only_clips(p, pl->inside, pl->def.buf, idx)) &&
        (!pl->clip || sch_only_clips(p, pl->clip, pl->def.buf, idx));
-  return ok || sch_refuse(s, SCH_R_COPY_PARTIAL, .s = {pl->block, pl->producer});
+  return ok ||
+         sch_refuse(s, SCH_R_COPY_PARTIAL, .s = {pl->block, pl->producer});
 }
 
 static bool check(sch_state *s, const pair *of, plan *pl) {
   const ir_program *p = s->p;
-  *pl = (plan){.block = of->block, .scope = ir_scope_of(p, of->block),
+  *pl = (plan){.block = of->block,
+               .scope = ir_scope_of(p, of->block),
                .reduction = of->reduction};
   if (!check_block(s, pl) || !check_producer(s, pl) || !solve(s, pl))
     return false;

@@ -2,50 +2,60 @@
  * rfactor: a reduction loop becomes a dimension of partial results. */
 #include "schedule/analysis/distance.h"
 
-#define RFACTOR_SIG(F, S)                                                   \
-  F(S, IN, LOOP, loop, REQ, "the reduction loop to factor out")             \
-  F(S, ATTR, INT, factor_axis, DEF(0),                                      \
-    "where the new dimension goes; negative ones count from the end")       \
+#define RFACTOR_SIG(F, S)                                             \
+  F(S, IN, LOOP, loop, REQ, "the reduction loop to factor out")       \
+  F(S, ATTR, INT, factor_axis, DEF(0),                                \
+    "where the new dimension goes; negative ones count from the end") \
   F(S, OUT, BLOCK, rf_block, REQ, "the block X_rf of the partial results")
 
-PRIM_DEFINE(rfactor, RFACTOR_SIG,
-  .summary = "Reduce in two steps, the first for each iteration of a loop by "
-             "itself.",
-  .rewrite = "for i: for k: X[i] += f(i, k)   ->   "
-             "for i: for k: X_rf[k, i] += f(i, k); "
-             "for i: for k: X[i] += X_rf[k, i]",
-  .details =
-    "1. One block stands below the loop: a reduction by a known reducer,\n"
-    "   without ordered iters, without buffers of its own, and hiding none\n"
-    "   of its accesses.\n"
-    "2. The loop is serial, starts at 0, has a constant extent of at least 1,\n"
-    "   and drives reduce iters only, as do the loops that go into an iter\n"
-    "   together with it.\n"
-    "3. `factor_axis` is a dimension of the result, or one behind the last.\n"
-    "4. Each point of the block is reached once, each result first where it\n"
-    "   is initialised; the result's place does not depend on a reduce iter, and the predicate, where it holds, holds at\n"
-    "   the start of the reduction.\n"
-    "5. No other block in the same nest uses the result, or writes what the\n"
-    "   result starts from, and the loops that\n"
-    "   drive spatial iters need no other loop for their bounds.\n"
-    "6. Loops around and below whose iterations run at once stay free of\n"
-    "   races, in spite of guards.\n"
-    "The partial results come to lie in a buffer X_rf of the scope. The block\n"
-    "keeps handle and name and adds them up, in a nest of its own behind the\n"
-    "old one, under copies of the loops that drive spatial iters. A reducer\n"
-    "combines in any order: where an arg-max does not tell equal values apart\n"
-    "by their index, it may then give another one of them.\n",
-  .refusals = SCH_REASONS(SCH_R_AXIS_OUTSIDE, SCH_R_BUFFER_HIDDEN,
-    SCH_R_DEPENDENT_LOOP,
-    SCH_R_INIT_LATE, SCH_R_INIT_LOCAL, SCH_R_INIT_READS, SCH_R_INIT_START,
-    SCH_R_INIT_USED,
-    SCH_R_LOOP_DRIVES_OTHERS, SCH_R_LOOP_MAY_BE_EMPTY,
-    SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_INJECTIVE,
-    SCH_R_NOT_REDUCER, SCH_R_NOT_SINGLE_BLOCK, SCH_R_NOT_STATIC,
-    SCH_R_NO_INIT, SCH_R_PLACE_REDUCED, SCH_R_WOULD_RACE),
-  .example =
-    "local i, j, k = sch:get_loops(sch:get_block(\"C\"))\n"
-    "local rf = sch:rfactor(k, { factor_axis = 0 })\n");
+PRIM_DEFINE(
+    rfactor, RFACTOR_SIG,
+    .summary = "Reduce in two steps, the first for each iteration of a loop by "
+               "itself.",
+    .rewrite = "for i: for k: X[i] += f(i, k)   ->   "
+               "for i: for k: X_rf[k, i] += f(i, k); "
+               "for i: for k: X[i] += X_rf[k, i]",
+    .details =
+        "1. One block stands below the loop: a reduction by a known reducer,\n"
+        "   without ordered iters, without buffers of its own, and hiding "
+        "none\n"
+        "   of its accesses.\n"
+        "2. The loop is serial, starts at 0, has a constant extent of at least "
+        "1,\n"
+        "   and drives reduce iters only, as do the loops that go into an "
+        "iter\n"
+        "   together with it.\n"
+        "3. `factor_axis` is a dimension of the result, or one behind the "
+        "last.\n"
+        "4. Each point of the block is reached once, each result first where "
+        "it\n"
+        "   is initialised; the result's place does not depend on a reduce "
+        "iter, and the predicate, where it holds, holds at\n"
+        "   the start of the reduction.\n"
+        "5. No other block in the same nest uses the result, or writes what "
+        "the\n"
+        "   result starts from, and the loops that\n"
+        "   drive spatial iters need no other loop for their bounds.\n"
+        "6. Loops around and below whose iterations run at once stay free of\n"
+        "   races, in spite of guards.\n"
+        "The partial results come to lie in a buffer X_rf of the scope. The "
+        "block\n"
+        "keeps handle and name and adds them up, in a nest of its own behind "
+        "the\n"
+        "old one, under copies of the loops that drive spatial iters. A "
+        "reducer\n"
+        "combines in any order: where an arg-max does not tell equal values "
+        "apart\n"
+        "by their index, it may then give another one of them.\n",
+    .refusals = SCH_REASONS(
+        SCH_R_AXIS_OUTSIDE, SCH_R_BUFFER_HIDDEN, SCH_R_DEPENDENT_LOOP,
+        SCH_R_INIT_LATE, SCH_R_INIT_LOCAL, SCH_R_INIT_READS, SCH_R_INIT_START,
+        SCH_R_INIT_USED, SCH_R_LOOP_DRIVES_OTHERS, SCH_R_LOOP_MAY_BE_EMPTY,
+        SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_INJECTIVE,
+        SCH_R_NOT_REDUCER, SCH_R_NOT_SINGLE_BLOCK, SCH_R_NOT_STATIC,
+        SCH_R_NO_INIT, SCH_R_PLACE_REDUCED, SCH_R_WOULD_RACE),
+    .example = "local i, j, k = sch:get_loops(sch:get_block(\"C\"))\n"
+               "local rf = sch:rfactor(k, { factor_axis = 0 })\n");
 
 typedef struct rfactor_args args;
 
@@ -54,15 +64,15 @@ enum { SPATIAL = 1 << IR_SPATIAL, REDUCE = 1 << IR_REDUCE, DROPPED = 128 };
 typedef struct work {
   sch_state *s;
   ir_stmt block, loop, scope;
-  sch_list loops;        /* around the block */
-  uint8_t *drives;       /* by variable */
+  sch_list loops;  /* around the block */
+  uint8_t *drives; /* by variable */
   uint32_t axis;
   int64_t extent;
-  uint32_t nout;         /* results */
-  ir_stmt *store;        /* of the init, one a result */
-  ir_buf *part;          /* their partial results */
+  uint32_t nout;  /* results */
+  ir_stmt *store; /* of the init, one a result */
+  ir_buf *part;   /* their partial results */
   ir_stmt rf;
-  ir_var rf_axis;        /* the iter of rf that numbers partial results */
+  ir_var rf_axis; /* the iter of rf that numbers partial results */
 } work;
 
 /* ---- checking ----------------------------------------------------------- */
@@ -204,8 +214,7 @@ static bool check_nest(work *w) {
   dist_init(&d, s, n, var, w->loops.v[0]);
   bool any = dist_iters(&d, w->block, false, delta);
   bool apart = true;
-  for (uint32_t i = 0; any && i < n; i++)
-    apart &= !delta[i].lo && !delta[i].hi;
+  for (uint32_t i = 0; any && i < n; i++) apart &= !delta[i].lo && !delta[i].hi;
   if (!apart && !sch_runs_once(s, w->block, w->loops.v[0])) return false;
   w->drives[ir_st(p, w->loop)->var] |= DROPPED;
   ir_expr pred = ir_blk(p, w->block)->pred;
@@ -242,8 +251,7 @@ static bool check_users(work *w) {
                           .buf = buf);
     }
     if (init_loads(w, b, &buf))
-      return sch_refuse(w->s, SCH_R_INIT_READS, .s = {w->block, b},
-                        .buf = buf);
+      return sch_refuse(w->s, SCH_R_INIT_READS, .s = {w->block, b}, .buf = buf);
   }
   return true;
 }
@@ -251,8 +259,8 @@ static bool check_users(work *w) {
 /* ---- the partial results ------------------------------------------------ */
 
 /* idx with `at` put in at the axis. */
-static void with_axis(const work *w, uint32_t n, const ir_expr *idx,
-                      ir_expr at, ir_expr *out) {
+static void with_axis(const work *w, uint32_t n, const ir_expr *idx, ir_expr at,
+                      ir_expr *out) {
   for (uint32_t i = 0; i <= n; i++)
     out[i] = i < w->axis ? idx[i] : i == w->axis ? at : idx[i - 1];
 }
@@ -265,9 +273,9 @@ static void make_buffers(work *w) {
     ir_expr *shape = arena_array(w->s->scratch, ir_expr, of.shape.n + 1);
     with_axis(w, of.shape.n, p->arg.v + of.shape.at, ir_index(p, w->extent),
               shape);
-    w->part[k] = ir_buf_new(p, ir_name_cat(p, of.name, "_rf"), of.dtype,
-                            of.shape.n + 1, shape, (ir_scope)of.scope,
-                            IR_ROLE_LOCAL);
+    w->part[k] =
+        ir_buf_new(p, ir_name_cat(p, of.name, "_rf"), of.dtype, of.shape.n + 1,
+                   shape, (ir_scope)of.scope, IR_ROLE_LOCAL);
     ir_block_add_alloc(p, w->scope, w->part[k]);
   }
 }
@@ -335,7 +343,7 @@ static void bind_rf(work *w, ir_subst *m) {
   ir_span it = ir_blk(p, w->block)->iters;
   ir_var v = ir_st(p, w->loop)->var;
   ir_iter *made = arena_array(w->s->scratch, ir_iter, it.n + w->loops.n);
-  ir_subst over;         /* loops -> their iters */
+  ir_subst over; /* loops -> their iters */
   uint32_t n = 1;
   ir_subst_init(&over, p, w->s->scratch);
   made[0] = loop_iter(w, w->loop, IR_SPATIAL);
@@ -412,8 +420,7 @@ static void regions_rf(const work *w, ir_subst *m) {
   }
   ir_block_set_reads(p, w->rf, n, r);
   for (n = 0; n < writes.n; n++)
-    r[n] = part_region(w, m, p->region.v[writes.at + n],
-                       ir_ref(p, w->rf_axis));
+    r[n] = part_region(w, m, p->region.v[writes.at + n], ir_ref(p, w->rf_axis));
   ir_block_set_writes(p, w->rf, n, r);
 }
 
@@ -454,9 +461,9 @@ static ir_stmt copy_loops(const work *w, ir_subst *m, ir_stmt *last) {
     p->var.v[v].form = of.form;
     p->var.v[v].part = of.part;
     memcpy(p->var.v[v].from, of.from, sizeof of.from);
-    ir_stmt copy = ir_loop_new(p, v, ir_subst_expr(m, r.lo),
-                               ir_subst_expr(m, r.extent),
-                               (ir_loop_kind)r.loop_kind);
+    ir_stmt copy =
+        ir_loop_new(p, v, ir_subst_expr(m, r.lo), ir_subst_expr(m, r.extent),
+                    (ir_loop_kind)r.loop_kind);
     ir_st(p, copy)->thread = r.thread;
     ir_subst_var(m, r.var, ir_ref(p, v));
     if (*last)
@@ -551,9 +558,9 @@ static bool check_hidden(const work *w) {
 static bool change(sch_state *s, void *ud) {
   args *a = ud;
   work w = {.s = s, .loop = a->loop};
-  if (!check_loop(&w) || !check_hidden(&w) || !find_results(&w) || !check_axis(&w, a->factor_axis) ||
-      !check_iters(&w) || !check_places(&w) || !check_nest(&w) ||
-      !check_users(&w))
+  if (!check_loop(&w) || !check_hidden(&w) || !find_results(&w) ||
+      !check_axis(&w, a->factor_axis) || !check_iters(&w) ||
+      !check_places(&w) || !check_nest(&w) || !check_users(&w))
     return false;
   make_buffers(&w);
   make_rf(&w);

@@ -7,62 +7,77 @@
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
 
-#define ROLLING_BUFFER_SIG(F, S)                                            \
-  F(S, IN, BLOCK, block, REQ, "the block that makes the windows")           \
-  F(S, ATTR, BUFFER, write_buffer_index, REQ,                               \
+#define ROLLING_BUFFER_SIG(F, S)                                  \
+  F(S, IN, BLOCK, block, REQ, "the block that makes the windows") \
+  F(S, ATTR, BUFFER, write_buffer_index, REQ,                     \
     "the buffer: which of those it writes, from 0, or its name")
 
-PRIM_DEFINE(rolling_buffer, ROLLING_BUFFER_SIG,
-  .summary = "Let a buffer computed window by window wrap around, and compute "
-             "only what is new in each.",
-  .rewrite = "for t: (for a in 6: X[t * 4 + a] = ..); use X[t * 4 .. + 6]   -> "
-             "  for t: (for a in 6, t = 0 or a >= 2: X[(t * 4 + a) % 6] = ..); "
-             "use X[.. % 6]",
-  .details =
-    "1. The block is complete or a reduction, writes each element once, and\n"
-    "   is the only one that writes the buffer, element by element; the\n"
-    "   buffer is local to the scope and neither matched nor strided.\n"
-    "2. A serial or unrolled loop is the innermost statement around the\n"
-    "   block and all that read the buffer.\n"
-    "3. In each iteration of it all that is read was made in that iteration.\n"
-    "4. One dimension is written at t * step + a + c: t is that loop's\n"
-    "   variable, a that of a loop below which nothing else follows, from 0,\n"
-    "   and step is positive. Other dimensions, iters and loops of the block\n"
-    "   do not follow t, and its predicate asks of both only for their sum.\n"
-    "5. Windows of neighbouring iterations overlap: the loop of a is longer\n"
-    "   than step.\n"
-    "6. What the block reads is the same in each iteration: made outside of\n"
-    "   the loop, or before it in each iteration by blocks of which that is\n"
-    "   true, too.\n"
-    "7. Values are now carried from one iteration to the next, and the\n"
-    "   buffer lives outside of the loop. Where loops around run at once,\n"
-    "   each of their iterations starts with a window that holds all that is\n"
-    "   read, or has a part of the buffer for itself.\n"
-    "The buffer becomes as long as a window in that dimension, and is indexed\n"
-    "by the remainder. In the first iteration the block computes its window\n"
-    "as before, and then only what the window before did not hold. Of stages\n"
-    "that use each other's windows the last is rolled first.\n",
-  .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_BLOCK_IS_ROOT,
-    SCH_R_BLOCK_NOT_COMPLETE, SCH_R_BUFFER_STRIDED, SCH_R_INIT_OF_SCOPE,
-    SCH_R_LOOP_NOT_SERIAL, SCH_R_NO_READER, SCH_R_OPAQUE_ACCESS,
-    SCH_R_OTHER_STATEMENT, SCH_R_OUTPUT_BLOCK, SCH_R_PLACE_NOT_PLAIN,
-    SCH_R_ROLLING_APART, SCH_R_ROLLING_CARRIED, SCH_R_ROLLING_INPUT,
-    SCH_R_ROLLING_LOOP, SCH_R_ROLLING_PATTERN, SCH_R_ROLLING_SHARED),
-  .example =
-    "local c, d = sch:get_block(\"C\"), sch:get_block(\"D\")\n"
-    "local i = sch:split(sch:get_loops(d), { 16, 4 })\n"
-    "sch:compute_at(c, i)\n"
-    "sch:rolling_buffer(c, 0)\n");
+PRIM_DEFINE(
+    rolling_buffer, ROLLING_BUFFER_SIG,
+    .summary =
+        "Let a buffer computed window by window wrap around, and compute "
+        "only what is new in each.",
+    .rewrite =
+        "for t: (for a in 6: X[t * 4 + a] = ..); use X[t * 4 .. + 6]   -> "
+        "  for t: (for a in 6, t = 0 or a >= 2: X[(t * 4 + a) % 6] = ..); "
+        "use X[.. % 6]",
+    .details =
+        "1. The block is complete or a reduction, writes each element once, "
+        "and\n"
+        "   is the only one that writes the buffer, element by element; the\n"
+        "   buffer is local to the scope and neither matched nor strided.\n"
+        "2. A serial or unrolled loop is the innermost statement around the\n"
+        "   block and all that read the buffer.\n"
+        "3. In each iteration of it all that is read was made in that "
+        "iteration.\n"
+        "4. One dimension is written at t * step + a + c: t is that loop's\n"
+        "   variable, a that of a loop below which nothing else follows, from "
+        "0,\n"
+        "   and step is positive. Other dimensions, iters and loops of the "
+        "block\n"
+        "   do not follow t, and its predicate asks of both only for their "
+        "sum.\n"
+        "5. Windows of neighbouring iterations overlap: the loop of a is "
+        "longer\n"
+        "   than step.\n"
+        "6. What the block reads is the same in each iteration: made outside "
+        "of\n"
+        "   the loop, or before it in each iteration by blocks of which that "
+        "is\n"
+        "   true, too.\n"
+        "7. Values are now carried from one iteration to the next, and the\n"
+        "   buffer lives outside of the loop. Where loops around run at once,\n"
+        "   each of their iterations starts with a window that holds all that "
+        "is\n"
+        "   read, or has a part of the buffer for itself.\n"
+        "The buffer becomes as long as a window in that dimension, and is "
+        "indexed\n"
+        "by the remainder. In the first iteration the block computes its "
+        "window\n"
+        "as before, and then only what the window before did not hold. Of "
+        "stages\n"
+        "that use each other's windows the last is rolled first.\n",
+    .refusals = SCH_REASONS(
+        SCH_BUFFER_REASONS, SCH_R_BLOCK_IS_ROOT, SCH_R_BLOCK_NOT_COMPLETE,
+        SCH_R_BUFFER_STRIDED, SCH_R_INIT_OF_SCOPE, SCH_R_LOOP_NOT_SERIAL,
+        SCH_R_NO_READER, SCH_R_OPAQUE_ACCESS, SCH_R_OTHER_STATEMENT,
+        SCH_R_OUTPUT_BLOCK, SCH_R_PLACE_NOT_PLAIN, SCH_R_ROLLING_APART,
+        SCH_R_ROLLING_CARRIED, SCH_R_ROLLING_INPUT, SCH_R_ROLLING_LOOP,
+        SCH_R_ROLLING_PATTERN, SCH_R_ROLLING_SHARED),
+    .example = "local c, d = sch:get_block(\"C\"), sch:get_block(\"D\")\n"
+               "local i = sch:split(sch:get_loops(d), { 16, 4 })\n"
+               "sch:compute_at(c, i)\n"
+               "sch:rolling_buffer(c, 0)\n");
 
 typedef struct rolling_buffer_args args;
 
 typedef struct plan {
   sch_state *s;
-  ir_stmt block, scope, loop;  /* t is the variable of the loop */
+  ir_stmt block, scope, loop; /* t is the variable of the loop */
   ir_buf buf;
   ir_region write;
   uint32_t dim;
-  ir_stmt window;              /* the loop of a */
+  ir_stmt window; /* the loop of a */
   int64_t size, step;
 } plan;
 
@@ -101,8 +116,7 @@ static bool find_loop(plan *f) {
     return sch_refuse(s, SCH_R_LOOP_NOT_SERIAL, .s = {f->loop});
   ir_stmt home = lower_buffer_home(p, s->scratch, f->buf);
   if (!home || !ir_is_ancestor(p, f->loop, home))
-    return sch_refuse(s, SCH_R_ROLLING_CARRIED, .s = {f->loop},
-                      .buf = f->buf);
+    return sch_refuse(s, SCH_R_ROLLING_CARRIED, .s = {f->loop}, .buf = f->buf);
   return true;
 }
 

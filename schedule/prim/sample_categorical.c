@@ -3,32 +3,34 @@
 #include "schedule/sch.h"
 #include <math.h>
 
-#define SAMPLE_CATEGORICAL_SIG(F, S)                                        \
-  F(S, ATTR, INTS, candidates, REQ, "what to choose from")                  \
-  F(S, ATTR, REALS, probs, OPT,                                             \
-    "how likely each is, up to a factor; without it all are the same")      \
-  F(S, DECISION, INT, decision, OPT, "which candidate, counted from 0")     \
+#define SAMPLE_CATEGORICAL_SIG(F, S)                                    \
+  F(S, ATTR, INTS, candidates, REQ, "what to choose from")              \
+  F(S, ATTR, REALS, probs, OPT,                                         \
+    "how likely each is, up to a factor; without it all are the same")  \
+  F(S, DECISION, INT, decision, OPT, "which candidate, counted from 0") \
   F(S, OUT, VAR, value, REQ, "the candidate chosen")
 
 static const sch_sampler choice_sampler;
 
-PRIM_DEFINE(sample_categorical, SAMPLE_CATEGORICAL_SIG,
-  .flags = SCH_PURE | SCH_SAMPLES,
-  .sampler = &choice_sampler,
-  .summary = "Sample one of several integers.",
-  .rewrite = "",
-  .details =
-    "1. There is at least one candidate.\n"
-    "2. There are as many probabilities as candidates, or none.\n"
-    "3. Probabilities are finite and not negative, and not all are 0.\n"
-    "Probabilities are rounded to multiples of 2^-32 of the largest, and one\n"
-    "that is not 0 to no less than the smallest of these. A stale decision\n"
-    "becomes the nearest candidate.\n",
-  .refusals = SCH_REASONS(SCH_R_CANDIDATES_EMPTY, SCH_R_CHOICE_OUTSIDE,
-    SCH_R_PROBS_COUNT, SCH_R_PROBS_VALUE),
-  .example =
-    "local u = sch:sample_categorical({ 0, 16, 64 }, { 0.5, 0.25, 0.25 })\n"
-    "sch:annotate(sch:get_block(\"C\"), \"pragma_auto_unroll_max_step\", u)\n");
+PRIM_DEFINE(
+    sample_categorical, SAMPLE_CATEGORICAL_SIG, .flags = SCH_PURE | SCH_SAMPLES,
+    .sampler = &choice_sampler, .summary = "Sample one of several integers.",
+    .rewrite = "",
+    .details =
+        "1. There is at least one candidate.\n"
+        "2. There are as many probabilities as candidates, or none.\n"
+        "3. Probabilities are finite and not negative, and not all are 0.\n"
+        "Probabilities are rounded to multiples of 2^-32 of the largest, and "
+        "one\n"
+        "that is not 0 to no less than the smallest of these. A stale "
+        "decision\n"
+        "becomes the nearest candidate.\n",
+    .refusals = SCH_REASONS(SCH_R_CANDIDATES_EMPTY, SCH_R_CHOICE_OUTSIDE,
+                            SCH_R_PROBS_COUNT, SCH_R_PROBS_VALUE),
+    .example =
+        "local u = sch:sample_categorical({ 0, 16, 64 }, { 0.5, 0.25, 0.25 })\n"
+        "sch:annotate(sch:get_block(\"C\"), \"pragma_auto_unroll_max_step\", "
+        "u)\n");
 
 typedef struct sample_categorical_args args;
 
@@ -39,8 +41,7 @@ static bool choice_size(sch_state *s, const void *ud, uint32_t *n) {
   bool any = !a->probs.n;
   if (!a->candidates.n) return sch_refuse(s, SCH_R_CANDIDATES_EMPTY);
   if (a->probs.n && a->probs.n != a->candidates.n)
-    return sch_refuse(s, SCH_R_PROBS_COUNT,
-                      .n = {a->probs.n, a->candidates.n});
+    return sch_refuse(s, SCH_R_PROBS_COUNT, .n = {a->probs.n, a->candidates.n});
   for (uint32_t i = 0; i < a->probs.n; i++) {
     if (!is_weight(a->probs.v[i]))
       return sch_refuse(s, SCH_R_PROBS_VALUE, .n = {i});
@@ -77,7 +78,7 @@ static bool draw_other(const args *a, uint32_t not, rng *r, int64_t *out) {
   double most = largest(a);
   uint64_t sum = 0;
   for (uint32_t i = 0; i < a->candidates.n; i++)
-    if (i != not) sum += weight(a, most, i);
+    if (i != not ) sum += weight(a, most, i);
   if (!sum) return false;
   uint64_t at = rng_below(r, sum);
   for (uint32_t i = 0;; i++) {
@@ -143,8 +144,8 @@ static uint32_t choice_embed(sch_state *s, const void *ud, const int64_t *d,
 }
 
 static const sch_sampler choice_sampler = {
-  choice_size, choice_count, choice_draw, choice_admit, choice_repair,
-  choice_logp, choice_neighbour, choice_at, choice_embed};
+    choice_size, choice_count,     choice_draw, choice_admit, choice_repair,
+    choice_logp, choice_neighbour, choice_at,   choice_embed};
 
 static bool sample_categorical_apply(sch_state *s, args *a) {
   (void)s;

@@ -3,33 +3,36 @@
 #include "schedule/sch.h"
 #include <math.h>
 
-#define SAMPLE_COMPUTE_LOCATION_SIG(F, S)                                   \
-  F(S, IN, BLOCK, block, REQ, "the block that is to move")                  \
-  F(S, DECISION, INT, decision, OPT,                                        \
-    "-2 inline, -1 stay, k the k-th loop around its first consumer")        \
+#define SAMPLE_COMPUTE_LOCATION_SIG(F, S)                            \
+  F(S, IN, BLOCK, block, REQ, "the block that is to move")           \
+  F(S, DECISION, INT, decision, OPT,                                 \
+    "-2 inline, -1 stay, k the k-th loop around its first consumer") \
   F(S, OUT, LOOP, loop, REQ, "the loop, or a mark for inline and stay")
 
 static const sch_sampler place_sampler;
 
-PRIM_DEFINE(sample_compute_location, SAMPLE_COMPUTE_LOCATION_SIG,
-  .flags = SCH_PURE | SCH_SAMPLES,
-  .sampler = &place_sampler,
-  .summary = "Sample a loop at which a block could be computed.",
-  .rewrite = "",
-  .details =
-    "1. It is not the outermost block of the function.\n"
-    "Candidates, all equally likely: to inline the block, where\n"
-    "compute_inline is possible; to let it stay; and of the loops around its\n"
-    "first consumer that are around all of them, from the outermost on, those\n"
-    "of more than one iteration where compute_at is possible, as long as they\n"
-    "drive spatial iters only, or as long as none does. Passing the mark to\n"
-    "compute_at or reverse_compute_at inlines, or does nothing. A stale\n"
-    "decision becomes the next smaller candidate, or to stay.\n",
-  .refusals = SCH_REASONS(SCH_R_PLACE_NOT_POSSIBLE, SCH_R_BLOCK_IS_ROOT),
-  .example =
-    "local c = sch:get_block(\"C\")\n"
-    "local l = sch:sample_compute_location(c)\n"
-    "sch:compute_at(c, l)\n");
+PRIM_DEFINE(
+    sample_compute_location, SAMPLE_COMPUTE_LOCATION_SIG,
+    .flags = SCH_PURE | SCH_SAMPLES, .sampler = &place_sampler,
+    .summary = "Sample a loop at which a block could be computed.",
+    .rewrite = "",
+    .details =
+        "1. It is not the outermost block of the function.\n"
+        "Candidates, all equally likely: to inline the block, where\n"
+        "compute_inline is possible; to let it stay; and of the loops around "
+        "its\n"
+        "first consumer that are around all of them, from the outermost on, "
+        "those\n"
+        "of more than one iteration where compute_at is possible, as long as "
+        "they\n"
+        "drive spatial iters only, or as long as none does. Passing the mark "
+        "to\n"
+        "compute_at or reverse_compute_at inlines, or does nothing. A stale\n"
+        "decision becomes the next smaller candidate, or to stay.\n",
+    .refusals = SCH_REASONS(SCH_R_PLACE_NOT_POSSIBLE, SCH_R_BLOCK_IS_ROOT),
+    .example = "local c = sch:get_block(\"C\")\n"
+               "local l = sch:sample_compute_location(c)\n"
+               "sch:compute_at(c, l)\n");
 
 typedef struct sample_compute_location_args args;
 
@@ -37,8 +40,8 @@ enum { INLINE = -2, STAY = -1 };
 
 typedef struct places {
   uint32_t n;
-  int64_t *v;            /* decisions, ascending */
-  sch_list loops;        /* around the first consumer */
+  int64_t *v;     /* decisions, ascending */
+  sch_list loops; /* around the first consumer */
 } places;
 
 /* How many of the loops around consumer 0 are around all consumers. */
@@ -152,8 +155,8 @@ static uint32_t place_embed(sch_state *s, const void *a, const int64_t *d,
 }
 
 static const sch_sampler place_sampler = {
-  place_size, place_count, place_draw, place_admit, place_repair,
-  place_logp, place_neighbour, place_at, place_embed};
+    place_size, place_count,     place_draw, place_admit, place_repair,
+    place_logp, place_neighbour, place_at,   place_embed};
 
 static bool sample_compute_location_apply(sch_state *s, args *a) {
   if (a->decision == INLINE || a->decision == STAY) {

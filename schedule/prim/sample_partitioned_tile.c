@@ -4,42 +4,46 @@
 #include "schedule/tile.h"
 #include <math.h>
 
-#define SAMPLE_PARTITIONED_TILE_SIG(F, S)                                   \
-  F(S, IN, LOOP, loop, REQ, "the loop whose extent is cut")                 \
-  F(S, ATTR, INT, n, REQ, "how many factors")                               \
-  F(S, ATTR, INT, partition_pos, DEF(0),                                    \
-    "the inner part begins with this factor, counted from 0")               \
-  F(S, ATTR, INT, innerpart_factor, DEF(1),                                 \
-    "the inner part multiplies to a multiple of this")                      \
-  F(S, DECISION, INTS, decision, OPT, "the factors, outer first")           \
+#define SAMPLE_PARTITIONED_TILE_SIG(F, S)                         \
+  F(S, IN, LOOP, loop, REQ, "the loop whose extent is cut")       \
+  F(S, ATTR, INT, n, REQ, "how many factors")                     \
+  F(S, ATTR, INT, partition_pos, DEF(0),                          \
+    "the inner part begins with this factor, counted from 0")     \
+  F(S, ATTR, INT, innerpart_factor, DEF(1),                       \
+    "the inner part multiplies to a multiple of this")            \
+  F(S, DECISION, INTS, decision, OPT, "the factors, outer first") \
   F(S, OUT, VARS, factors, REQ, "the factors, outer first")
 
 static const sch_sampler part_sampler;
 
-PRIM_DEFINE(sample_partitioned_tile, SAMPLE_PARTITIONED_TILE_SIG,
-  .flags = SCH_PURE | SCH_SAMPLES,
-  .sampler = &part_sampler,
-  .summary = "Sample factors of a loop's extent whose inner ones hold a given "
-             "factor.",
-  .rewrite = "",
-  .details =
-    "1. The extent is a constant, at least 1 and at most 2^44.\n"
-    "2. `n` is 1 to 32.\n"
-    "3. `partition_pos` is 0 to n - 1.\n"
-    "4. `innerpart_factor` is at least 1 and divides the extent.\n"
-    "Every list of `n` factors that multiply to the extent, those from\n"
-    "`partition_pos` on to a multiple of `innerpart_factor`, is a decision,\n"
-    "and all are equally likely. A stale decision is mended as TVM does: from\n"
-    "the last factor on, one that no longer divides becomes all that is left,\n"
-    "the first takes the rest; where that, or the decision itself, breaks\n"
-    "the rule for the inner part, the inner part becomes `innerpart_factor`\n"
-    "at `partition_pos`, and the first factor takes the rest.\n",
-  .refusals = SCH_REASONS(SCH_TILE_REASONS, SCH_R_TILE_INNER_FACTOR,
-    SCH_R_TILE_INNER_PART, SCH_R_TILE_PARTITION),
-  .example =
-    "local i = sch:get_loops(sch:get_block(\"C\"))\n"
-    "local i0, i1, i2 = sch:sample_partitioned_tile(i, 3, 1, 4)\n"
-    "sch:split(i, { i0, i1, i2 })\n");
+PRIM_DEFINE(
+    sample_partitioned_tile, SAMPLE_PARTITIONED_TILE_SIG,
+    .flags = SCH_PURE | SCH_SAMPLES, .sampler = &part_sampler,
+    .summary =
+        "Sample factors of a loop's extent whose inner ones hold a given "
+        "factor.",
+    .rewrite = "",
+    .details =
+        "1. The extent is a constant, at least 1 and at most 2^44.\n"
+        "2. `n` is 1 to 32.\n"
+        "3. `partition_pos` is 0 to n - 1.\n"
+        "4. `innerpart_factor` is at least 1 and divides the extent.\n"
+        "Every list of `n` factors that multiply to the extent, those from\n"
+        "`partition_pos` on to a multiple of `innerpart_factor`, is a "
+        "decision,\n"
+        "and all are equally likely. A stale decision is mended as TVM does: "
+        "from\n"
+        "the last factor on, one that no longer divides becomes all that is "
+        "left,\n"
+        "the first takes the rest; where that, or the decision itself, breaks\n"
+        "the rule for the inner part, the inner part becomes "
+        "`innerpart_factor`\n"
+        "at `partition_pos`, and the first factor takes the rest.\n",
+    .refusals = SCH_REASONS(SCH_TILE_REASONS, SCH_R_TILE_INNER_FACTOR,
+                            SCH_R_TILE_INNER_PART, SCH_R_TILE_PARTITION),
+    .example = "local i = sch:get_loops(sch:get_block(\"C\"))\n"
+               "local i0, i1, i2 = sch:sample_partitioned_tile(i, 3, 1, 4)\n"
+               "sch:split(i, { i0, i1, i2 })\n");
 
 typedef struct sample_partitioned_tile_args args;
 
@@ -108,8 +112,8 @@ static bool holds_inner(uint32_t n, uint32_t pos, int64_t inner,
                         const int64_t *d) {
   factor_count product = 1;
   for (uint32_t i = pos; i < n; i++)
-    product = product * (factor_count)(d[i] < 1 ? 1 : d[i]) %
-              (factor_count)inner;
+    product =
+        product * (factor_count)(d[i] < 1 ? 1 : d[i]) % (factor_count)inner;
   return product % (factor_count)inner == 0;
 }
 
@@ -202,8 +206,8 @@ static uint32_t part_embed(sch_state *s, const void *ud, const int64_t *d,
 }
 
 static const sch_sampler part_sampler = {
-  part_size, part_count, part_draw, part_admit, part_repair,
-  part_logp, part_neighbour, part_at, part_embed};
+    part_size, part_count,     part_draw, part_admit, part_repair,
+    part_logp, part_neighbour, part_at,   part_embed};
 
 static bool sample_partitioned_tile_apply(sch_state *s, args *a) {
   (void)s;

@@ -3,38 +3,40 @@
 #include "schedule/tile.h"
 #include <math.h>
 
-#define SAMPLE_PERFECT_TILE_SIG(F, S)                                       \
-  F(S, IN, LOOP, loop, REQ, "the loop whose extent is cut")                 \
-  F(S, ATTR, INT, n, REQ, "how many factors")                               \
-  F(S, ATTR, INT, max_innermost_factor, DEF(16),                            \
-    "the last factor is at most this; -1: no limit")                        \
-  F(S, DECISION, INTS, decision, OPT, "the factors, outer first")           \
+#define SAMPLE_PERFECT_TILE_SIG(F, S)                             \
+  F(S, IN, LOOP, loop, REQ, "the loop whose extent is cut")       \
+  F(S, ATTR, INT, n, REQ, "how many factors")                     \
+  F(S, ATTR, INT, max_innermost_factor, DEF(16),                  \
+    "the last factor is at most this; -1: no limit")              \
+  F(S, DECISION, INTS, decision, OPT, "the factors, outer first") \
   F(S, OUT, VARS, factors, REQ, "the factors, outer first")
 
 static const sch_sampler tile_sampler;
 
-PRIM_DEFINE(sample_perfect_tile, SAMPLE_PERFECT_TILE_SIG,
-  .flags = SCH_PURE | SCH_SAMPLES,
-  .sampler = &tile_sampler,
-  .summary = "Sample factors that multiply to the extent of a loop.",
-  .rewrite = "",
-  .details =
-    "1. The extent is a constant, at least 1 and at most 2^44.\n"
-    "2. `n` is 1 to 32.\n"
-    "3. `max_innermost_factor` is at least 1, or -1.\n"
-    "4. There is such a list of factors (with one factor, the extent itself\n"
-    "   must be within the limit).\n"
-    "Every list of `n` factors that multiply to the extent and end with one\n"
-    "within the limit is a decision, and all are equally likely. A stale\n"
-    "decision is mended as TVM does: from the last factor on, one that no\n"
-    "longer divides becomes all that is left, the first takes the rest; and\n"
-    "a last factor beyond the limit becomes the largest divisor within.\n",
-  .refusals = SCH_REASONS(SCH_TILE_REASONS, SCH_R_TILE_IMPOSSIBLE,
-    SCH_R_TILE_INNERMOST, SCH_R_TILE_LIMIT),
-  .example =
-    "local i = sch:get_loops(sch:get_block(\"C\"))\n"
-    "local i0, i1, i2 = sch:sample_perfect_tile(i, { n = 3 })\n"
-    "sch:split(i, { i0, i1, i2 })\n");
+PRIM_DEFINE(
+    sample_perfect_tile, SAMPLE_PERFECT_TILE_SIG,
+    .flags = SCH_PURE | SCH_SAMPLES, .sampler = &tile_sampler,
+    .summary = "Sample factors that multiply to the extent of a loop.",
+    .rewrite = "",
+    .details =
+        "1. The extent is a constant, at least 1 and at most 2^44.\n"
+        "2. `n` is 1 to 32.\n"
+        "3. `max_innermost_factor` is at least 1, or -1.\n"
+        "4. There is such a list of factors (with one factor, the extent "
+        "itself\n"
+        "   must be within the limit).\n"
+        "Every list of `n` factors that multiply to the extent and end with "
+        "one\n"
+        "within the limit is a decision, and all are equally likely. A stale\n"
+        "decision is mended as TVM does: from the last factor on, one that no\n"
+        "longer divides becomes all that is left, the first takes the rest; "
+        "and\n"
+        "a last factor beyond the limit becomes the largest divisor within.\n",
+    .refusals = SCH_REASONS(SCH_TILE_REASONS, SCH_R_TILE_IMPOSSIBLE,
+                            SCH_R_TILE_INNERMOST, SCH_R_TILE_LIMIT),
+    .example = "local i = sch:get_loops(sch:get_block(\"C\"))\n"
+               "local i0, i1, i2 = sch:sample_perfect_tile(i, { n = 3 })\n"
+               "sch:split(i, { i0, i1, i2 })\n");
 
 typedef struct sample_perfect_tile_args args;
 
@@ -149,7 +151,7 @@ static bool tile_neighbour(sch_state *s, const void *ud, const int64_t *d,
     uint32_t places = x == last ? last : last - 1;
     free_moves[x] = last ? (factor_divisors(&f[x], d[x]) - 1) * places : 0;
     last_moves[x] =
-      x == last ? 0 : factor_divisors(&f[x], t.limit / d[last]) - 1;
+        x == last ? 0 : factor_divisors(&f[x], t.limit / d[last]) - 1;
     total += free_moves[x] + last_moves[x];
   }
   if (!total) return false;
@@ -182,8 +184,8 @@ static uint32_t tile_embed(sch_state *s, const void *ud, const int64_t *d,
 }
 
 static const sch_sampler tile_sampler = {
-  tile_size, tile_count, tile_draw, tile_admit, tile_repair,
-  tile_logp, tile_neighbour, tile_at, tile_embed};
+    tile_size, tile_count,     tile_draw, tile_admit, tile_repair,
+    tile_logp, tile_neighbour, tile_at,   tile_embed};
 
 static bool sample_perfect_tile_apply(sch_state *s, args *a) {
   (void)s;

@@ -3,16 +3,15 @@
 #include "ir/lower/lower.h"
 #include "schedule/analysis/layout.h"
 
-#define SET_SCOPE_SIG(F, S)                                                \
-  F(S, IN, BLOCK, block, REQ, "a block that writes the buffer")            \
-  F(S, ATTR, BUFFER, buffer_index, REQ,                                    \
-    "the buffer; an index counts those it writes, from 0")                 \
-  F(S, ATTR, STR, storage_scope, REQ,                                      \
+#define SET_SCOPE_SIG(F, S)                                     \
+  F(S, IN, BLOCK, block, REQ, "a block that writes the buffer") \
+  F(S, ATTR, BUFFER, buffer_index, REQ,                         \
+    "the buffer; an index counts those it writes, from 0")      \
+  F(S, ATTR, STR, storage_scope, REQ,                           \
     "where it lives then: \"global\", \"local\", \"shared\", ...")
 
 PRIM_DEFINE(
-    set_scope, SET_SCOPE_SIG,
-    .summary = "Set the storage scope of a buffer.",
+    set_scope, SET_SCOPE_SIG, .summary = "Set the storage scope of a buffer.",
     .rewrite = "alloc B   ->   alloc B in scope",
     .details =
         "1. The storage scope is known.\n"
@@ -24,8 +23,7 @@ PRIM_DEFINE(
     .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_STORAGE_UNKNOWN,
                             SCH_R_PARAM_GIVEN, SCH_R_OPAQUE_ACCESS,
                             SCH_R_SCOPE_SHARED, SCH_R_WOULD_RACE),
-    .example =
-        "sch:set_scope(sch:get_block(\"C\"), 0, \"local\")\n");
+    .example = "sch:set_scope(sch:get_block(\"C\"), 0, \"local\")\n");
 
 /* Does each iteration of the thread loop have buffers of this scope for its
  * own? */

@@ -3,39 +3,41 @@
 #include "ir/arith/linear.h"
 #include "schedule/sch.h"
 
-#define SPLIT_SIG(F, S)                                                     \
-  F(S, IN, LOOP, loop, REQ, "the loop to split")                            \
-  F(S, IN, FACTORS, factors, REQ,                                           \
-    "extents of the new loops, outer first; one may be ts.auto")            \
-  F(S, ATTR, BOOL, preserve_unit_iters, DEF(1),                             \
-    "keep loops of extent 1 as variables in the bindings")                  \
-  F(S, ATTR, BOOL, disable_predication, DEF(0),                             \
-    "refuse factors that would need a guard")                               \
+#define SPLIT_SIG(F, S)                                          \
+  F(S, IN, LOOP, loop, REQ, "the loop to split")                 \
+  F(S, IN, FACTORS, factors, REQ,                                \
+    "extents of the new loops, outer first; one may be ts.auto") \
+  F(S, ATTR, BOOL, preserve_unit_iters, DEF(1),                  \
+    "keep loops of extent 1 as variables in the bindings")       \
+  F(S, ATTR, BOOL, disable_predication, DEF(0),                  \
+    "refuse factors that would need a guard")                    \
   F(S, OUT, LOOPS, loops, REQ, "the new loops, outer first")
 
-PRIM_DEFINE(split, SPLIT_SIG,
-  .summary = "Split one loop into a nest of loops.",
-  .rewrite = "for i in e: S   ->   for i_0 in f0: for i_1 in f1: "
-             "S[i := i_0 * f1 + i_1], guarded by i < e unless provable",
-  .details =
-    "1. The loop is serial, without annotations.\n"
-    "2. At most one factor is open; it becomes ceil(extent / the others).\n"
-    "   The first one is where the extent is no constant.\n"
-    "3. Every factor is at least 1 and their product covers the extent; it\n"
-    "   is at most 2^60, and there are at most 32 factors.\n"
-    "4. With disable_predication their product is the extent.\n"
-    "5. Where the factors need a guard, no loop below has bounds that\n"
-    "   depend on the loop; else they hold for the new loops as they did.\n"
-    "6. Loops around and below whose iterations run at once stay free of\n"
-    "   races, in spite of guards.\n",
-  .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_LARGE,
-    SCH_R_FACTORS_EMPTY, SCH_R_FACTORS_MANY, SCH_R_FACTORS_SEVERAL_OPEN,
-    SCH_R_FACTOR_NOT_POSITIVE, SCH_R_FACTOR_PRODUCT_SMALL,
-    SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL, SCH_R_NEEDS_PREDICATE,
-    SCH_R_NOT_STATIC, SCH_R_WOULD_RACE),
-  .example =
-    "local i = sch:get_loops(sch:get_block(\"C\"))\n"
-    "local i0, i1 = sch:split(i, { ts.auto, 8 })\n");
+PRIM_DEFINE(
+    split, SPLIT_SIG, .summary = "Split one loop into a nest of loops.",
+    .rewrite = "for i in e: S   ->   for i_0 in f0: for i_1 in f1: "
+               "S[i := i_0 * f1 + i_1], guarded by i < e unless provable",
+    .details =
+        "1. The loop is serial, without annotations.\n"
+        "2. At most one factor is open; it becomes ceil(extent / the others).\n"
+        "   The first one is where the extent is no constant.\n"
+        "3. Every factor is at least 1 and their product covers the extent; "
+        "it\n"
+        "   is at most 2^60, and there are at most 32 factors.\n"
+        "4. With disable_predication their product is the extent.\n"
+        "5. Where the factors need a guard, no loop below has bounds that\n"
+        "   depend on the loop; else they hold for the new loops as they did.\n"
+        "6. Loops around and below whose iterations run at once stay free of\n"
+        "   races, in spite of guards.\n",
+    .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_LARGE,
+                            SCH_R_FACTORS_EMPTY, SCH_R_FACTORS_MANY,
+                            SCH_R_FACTORS_SEVERAL_OPEN,
+                            SCH_R_FACTOR_NOT_POSITIVE,
+                            SCH_R_FACTOR_PRODUCT_SMALL, SCH_R_LOOP_ANNOTATED,
+                            SCH_R_LOOP_NOT_SERIAL, SCH_R_NEEDS_PREDICATE,
+                            SCH_R_NOT_STATIC, SCH_R_WOULD_RACE),
+    .example = "local i = sch:get_loops(sch:get_block(\"C\"))\n"
+               "local i0, i1 = sch:split(i, { ts.auto, 8 })\n");
 
 #define MAX_FACTORS 32
 
@@ -46,7 +48,11 @@ static bool resolve_factors(sch_state *s, const struct split_args *a,
   uint32_t open = 0, nopen = 0;
   for (uint32_t i = 0; i < a->factors.n; i++) {
     f[i] = a->factors.v[i];
-    if (f[i] == SCH_AUTO) { open = i; nopen++; continue; }
+    if (f[i] == SCH_AUTO) {
+      open = i;
+      nopen++;
+      continue;
+    }
     if (f[i] < 1)
       return sch_refuse(s, SCH_R_FACTOR_NOT_POSITIVE, .s = {a->loop},
                         .n = {i, f[i]});
@@ -100,8 +106,7 @@ static void replace(sch_state *s, ir_stmt old, ir_stmt first, ir_stmt last,
   const ir_stmt_rec r = *ir_st(p, old);
   ir_expr at = ir_add(p, r.lo, index);
   sch_replace_vars(s, old, 1, &r.var, &at);
-  if (!exact)
-    sch_guard_below(s, old, ir_binary(p, IR_LT, index, r.extent));
+  if (!exact) sch_guard_below(s, old, ir_binary(p, IR_LT, index, r.extent));
   ir_move_body(p, old, last);
   ir_replace(p, old, first);
   ir_kill(p, old);
@@ -128,8 +133,8 @@ static bool change(sch_state *s, void *ud) {
   ir_stmt *made = arena_array(s->scratch, ir_stmt, n);
   int64_t stride = 1;
   for (uint32_t i = 1; i < n; i++) stride *= f[i];
-  ir_expr outer = fixed ? ir_index(p, f[0])
-                        : outer_extent(p, loop.extent, stride);
+  ir_expr outer =
+      fixed ? ir_index(p, f[0]) : outer_extent(p, loop.extent, stride);
   bool whole = fixed ? f[0] * stride == extent
                      : arith_prove_eq(p, ir_mul(p, outer, ir_index(p, stride)),
                                       loop.extent);

@@ -2,12 +2,12 @@
  * storage_align: rows of a buffer begin at multiples, plus an offset. */
 #include "schedule/analysis/layout.h"
 
-#define STORAGE_ALIGN_SIG(F, S)                                              \
-  F(S, IN, BLOCK, block, REQ, "the block that writes the buffer")            \
-  F(S, ATTR, BUFFER, buffer_index, REQ,                                      \
-    "the buffer; an index counts those it writes, from 0")                   \
-  F(S, ATTR, INT, axis, REQ, "the dimension; -1 is the last one")            \
-  F(S, ATTR, INT, factor, REQ, "what the stride is a multiple of ...")       \
+#define STORAGE_ALIGN_SIG(F, S)                                        \
+  F(S, IN, BLOCK, block, REQ, "the block that writes the buffer")      \
+  F(S, ATTR, BUFFER, buffer_index, REQ,                                \
+    "the buffer; an index counts those it writes, from 0")             \
+  F(S, ATTR, INT, axis, REQ, "the dimension; -1 is the last one")      \
+  F(S, ATTR, INT, factor, REQ, "what the stride is a multiple of ...") \
   F(S, ATTR, INT, offset, REQ, "... plus this, in elements")
 
 PRIM_DEFINE(
@@ -30,8 +30,7 @@ PRIM_DEFINE(
     .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_PARAM_GIVEN,
                             SCH_R_OPAQUE_ACCESS, SCH_R_ALIGN_AXIS,
                             SCH_R_ALIGN_FACTOR, SCH_R_ALIGN_NOTE),
-    .example =
-        "sch:storage_align(sch:get_block(\"C\"), 0, -2, 32, 8)\n");
+    .example = "sch:storage_align(sch:get_block(\"C\"), 0, -2, 32, 8)\n");
 
 enum { MOST_FACTOR = 1 << 20 };
 

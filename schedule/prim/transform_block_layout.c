@@ -4,8 +4,8 @@
 #include "schedule/analysis/layout.h"
 #include "schedule/analysis/move.h"
 
-#define TRANSFORM_BLOCK_LAYOUT_SIG(F, S)                                   \
-  F(S, IN, BLOCK, block, REQ, "the block")                                 \
+#define TRANSFORM_BLOCK_LAYOUT_SIG(F, S)   \
+  F(S, IN, BLOCK, block, REQ, "the block") \
   F(S, IN, INDEX_MAP, index_map, REQ, "the new iters, from those there are")
 
 PRIM_DEFINE(
@@ -28,16 +28,16 @@ PRIM_DEFINE(
         "6. Loops whose iterations run at once stay free of races.\n"
         "The new loops are ax0, ax1, ...; a result of one iter alone keeps\n"
         "the kind of the iter, a constant result is spatial.\n",
-    .refusals = SCH_REASONS(
-        SCH_LAYOUT_REASONS, SCH_R_BLOCK_IS_ROOT, SCH_R_BLOCK_NOT_COMPLETE,
-        SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL, SCH_R_MAP_LEAVES,
-        SCH_R_MAP_MIXES, SCH_R_MAP_UNSOLVED, SCH_R_NOT_ONLY_CHILD,
-        SCH_R_NOT_TRIVIAL, SCH_R_WOULD_RACE),
-    .example =
-        "sch:transform_block_layout(sch:get_block(\"C\"), "
-        "function(i, j, k)\n"
-        "  return i // 4, j, i % 4, k\n"
-        "end)\n");
+    .refusals = SCH_REASONS(SCH_LAYOUT_REASONS, SCH_R_BLOCK_IS_ROOT,
+                            SCH_R_BLOCK_NOT_COMPLETE, SCH_R_LOOP_ANNOTATED,
+                            SCH_R_LOOP_NOT_SERIAL, SCH_R_MAP_LEAVES,
+                            SCH_R_MAP_MIXES, SCH_R_MAP_UNSOLVED,
+                            SCH_R_NOT_ONLY_CHILD, SCH_R_NOT_TRIVIAL,
+                            SCH_R_WOULD_RACE),
+    .example = "sch:transform_block_layout(sch:get_block(\"C\"), "
+               "function(i, j, k)\n"
+               "  return i // 4, j, i % 4, k\n"
+               "end)\n");
 
 /* ---- what is asked ------------------------------------------------------ */
 
@@ -143,14 +143,14 @@ static void replace_nest(sch_state *s, ir_stmt block, ir_stmt top,
     ir_subst_var(&sub, p->iter.v[it.at + i].var, old[i]);
   ir_block_set_iters(p, block, 0, NULL);
   ir_subst_stmt(&sub, block);
-  ir_stmt outer = ir_loop_new(p, sch_ax_var(p, 0, l->shape[0]),
-                              ir_index(p, 0), l->shape[0], IR_SERIAL);
+  ir_stmt outer = ir_loop_new(p, sch_ax_var(p, 0, l->shape[0]), ir_index(p, 0),
+                              l->shape[0], IR_SERIAL);
   ir_replace(p, top, outer);
   ir_detach(p, block);
   for (uint32_t k = l->nout; k-- > 0;) {
     ir_var v = k ? sch_ax_var(p, k, l->shape[k]) : ir_st(p, outer)->var;
-    ir_stmt loop = k ? ir_loop_new(p, v, ir_index(p, 0), l->shape[k], IR_SERIAL)
-                     : outer;
+    ir_stmt loop =
+        k ? ir_loop_new(p, v, ir_index(p, 0), l->shape[k], IR_SERIAL) : outer;
     iter[k] = (ir_iter){ir_at(p, ref[k])->a, kind[k], ir_index(p, 0),
                         l->shape[k], ir_ref(p, v)};
     ir_append(p, loop, nest);
@@ -169,15 +169,12 @@ static bool change(sch_state *s, void *ud) {
   ir_span it = ir_blk(p, a->block)->iters;
   ir_expr *extent = arena_array(s->scratch, ir_expr, 2 * it.n);
   ir_expr *old = extent + it.n;
-  for (uint32_t i = 0; i < it.n; i++)
-    extent[i] = p->iter.v[it.at + i].extent;
-  if (!sch_layout_init(s, it.n, extent, &a->index_map, false, &l))
-    return false;
+  for (uint32_t i = 0; i < it.n; i++) extent[i] = p->iter.v[it.at + i].extent;
+  if (!sch_layout_init(s, it.n, extent, &a->index_map, false, &l)) return false;
   if (l.holes)
     return sch_refuse(s, SCH_R_MAP_LEAVES, .s = {a->block}, .n = {l.holes});
   uint32_t *kind = arena_array(s->scratch, uint32_t, l.nout);
-  if (!check_order(s, a->block, &l) ||
-      !find_kinds(s, a->block, &l, kind))
+  if (!check_order(s, a->block, &l) || !find_kinds(s, a->block, &l, kind))
     return false;
   ir_expr *ref = arena_array(s->scratch, ir_expr, l.nout);
   for (uint32_t k = 0; k < l.nout; k++) {
@@ -191,7 +188,8 @@ static bool change(sch_state *s, void *ud) {
   return true;
 }
 
-static bool transform_block_layout_apply(
-    sch_state *s, struct transform_block_layout_args *a) {
+static bool
+transform_block_layout_apply(sch_state *s,
+                             struct transform_block_layout_args *a) {
   return sch_change(s, change, a, a->block);
 }

@@ -6,14 +6,14 @@
 #include "schedule/analysis/layout.h"
 #include "schedule/analysis/move.h"
 
-#define TRANSFORM_LAYOUT_SIG(F, S)                                             \
-  F(S, IN, BLOCK, block, REQ, "a block that reads or writes the buffer")       \
-  F(S, ATTR, BUFFER, buffer, REQ,                                              \
-    "the buffer: {\"read\", i}, {\"write\", i} or its name")                   \
-  F(S, IN, INDEX_MAP, index_map, REQ, "the new indices of an element")         \
-  F(S, IN, FILL, pad_value, OPT,                                               \
-    "what new elements hold: a number, or a map of the new indices")           \
-  F(S, ATTR, BOOL, assume_injective_transform, DEF(0),                         \
+#define TRANSFORM_LAYOUT_SIG(F, S)                                       \
+  F(S, IN, BLOCK, block, REQ, "a block that reads or writes the buffer") \
+  F(S, ATTR, BUFFER, buffer, REQ,                                        \
+    "the buffer: {\"read\", i}, {\"write\", i} or its name")             \
+  F(S, IN, INDEX_MAP, index_map, REQ, "the new indices of an element")   \
+  F(S, IN, FILL, pad_value, OPT,                                         \
+    "what new elements hold: a number, or a map of the new indices")     \
+  F(S, ATTR, BOOL, assume_injective_transform, DEF(0),                   \
     "trust that no two elements meet, where that is not seen")
 
 PRIM_DEFINE(
@@ -43,30 +43,29 @@ PRIM_DEFINE(
         "As long as it stands in loops of its own, and nobody else reads P,\n"
         "it becomes a function that runs once, before the kernel.\n",
     .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_LAYOUT_REASONS,
-                            SCH_R_PARAM_GIVEN, SCH_R_INPUT_WRITTEN, SCH_R_OPAQUE_ACCESS,
-                            SCH_R_BUFFER_STRIDED, SCH_R_PAD_MAP,
-                            SCH_R_PAD_MISSING, SCH_R_PAD_TYPE,
+                            SCH_R_PARAM_GIVEN, SCH_R_INPUT_WRITTEN,
+                            SCH_R_OPAQUE_ACCESS, SCH_R_BUFFER_STRIDED,
+                            SCH_R_PAD_MAP, SCH_R_PAD_MISSING, SCH_R_PAD_TYPE,
                             SCH_R_MAP_UNSOLVED, SCH_R_REGION_NO_BOX,
                             SCH_R_WOULD_RACE),
-    .example =
-        "local b = sch:get_block(\"C\")\n"
-        "sch:transform_layout(b, { \"write\", 0 }, function(i, j)\n"
-        "  return i // 4, j, i % 4\n"
-        "end)\n");
+    .example = "local b = sch:get_block(\"C\")\n"
+               "sch:transform_layout(b, { \"write\", 0 }, function(i, j)\n"
+               "  return i // 4, j, i % 4\n"
+               "end)\n");
 
 typedef struct plan {
   struct transform_layout_args *a;
   ir_buf buf;
   sch_layout l;
-  ir_buf to;             /* what is accessed then: buf, or its copy */
-  bool prepares;         /* buf is a layout-free parameter */
-  ir_stmt owner;         /* the block that allocates the buffer */
-  uint32_t nregion;      /* of all blocks, each its place and what it becomes */
+  ir_buf to;        /* what is accessed then: buf, or its copy */
+  bool prepares;    /* buf is a layout-free parameter */
+  ir_stmt owner;    /* the block that allocates the buffer */
+  uint32_t nregion; /* of all blocks, each its place and what it becomes */
   uint32_t *at;
   ir_region *region;
   ir_stmt *block;
-  ir_expr *pad_at;       /* the padding's iters as expressions; NULL: none */
-  ir_expr hole, pad;     /* over them */
+  ir_expr *pad_at;   /* the padding's iters as expressions; NULL: none */
+  ir_expr hole, pad; /* over them */
 } plan;
 
 /* ---- what is asked ------------------------------------------------------ */
@@ -180,8 +179,7 @@ static bool plan_padding(sch_state *s, plan *f) {
   uint32_t n = f->l.nout;
   if (!f->l.holes) return true;
   if (f->a->pad_value.tag == SCH_FILL_NONE)
-    return sch_refuse(s, SCH_R_PAD_MISSING, .buf = f->buf,
-                      .n = {f->l.holes});
+    return sch_refuse(s, SCH_R_PAD_MISSING, .buf = f->buf, .n = {f->l.holes});
   f->pad_at = arena_array(s->scratch, ir_expr, n);
   for (uint32_t k = 0; k < n; k++) {
     int64_t size = 1;
@@ -198,8 +196,8 @@ static bool plan_padding(sch_state *s, plan *f) {
 /* Loops over [0, extent) around a new block whose iters are `at` and which
  * runs where `pred` holds (0: always); what it does is to be added. */
 static ir_stmt make_nest(sch_state *s, ir_str name, uint32_t n,
-                         const ir_expr *extent, const ir_expr *at,
-                         ir_expr pred, ir_stmt *block) {
+                         const ir_expr *extent, const ir_expr *at, ir_expr pred,
+                         ir_stmt *block) {
   ir_program *p = s->p;
   ir_stmt top = *block = ir_block_new(p, ir_fresh_block_name(p, name));
   ir_iter *it = arena_array(s->scratch, ir_iter, n);
@@ -208,8 +206,8 @@ static ir_stmt make_nest(sch_state *s, ir_str name, uint32_t n,
   for (uint32_t k = n; k-- > 0;) {
     ir_var v = sch_ax_var(p, k, extent[k]);
     ir_stmt loop = ir_loop_new(p, v, ir_index(p, 0), extent[k], IR_SERIAL);
-    it[k] = (ir_iter){ir_at(p, at[k])->a, IR_SPATIAL, ir_index(p, 0),
-                      extent[k], ir_ref(p, v)};
+    it[k] = (ir_iter){ir_at(p, at[k])->a, IR_SPATIAL, ir_index(p, 0), extent[k],
+                      ir_ref(p, v)};
     ir_subst_var(&sub, it[k].var, it[k].bind);
     ir_append(p, loop, top);
     top = loop;
@@ -276,8 +274,8 @@ static void make_copy(sch_state *s, const plan *f) {
     old[d] = ir_ref(p, ir_var_new(p, IR_VAR_ITER, name, IR_INDEX, 0, size - 1));
   }
   sch_layout_index(s, &f->l, old, at);
-  ir_stmt block, top = make_nest(s, p->buf.v[f->to].name, n, f->l.extent, old,
-                                 0, &block);
+  ir_stmt block,
+      top = make_nest(s, p->buf.v[f->to].name, n, f->l.extent, old, 0, &block);
   ir_region r = point(s, f->buf, n, old);
   ir_block_set_reads(p, block, 1, &r);
   make_store(s, f, block, at, ir_load(p, f->buf, n, old), true);
@@ -364,7 +362,8 @@ static ir_stmt padding_place(sch_state *s, const plan *f) {
   ir_stmt home = lower_buffer_home(s->p, s->scratch, f->buf);
   if (!home || (home != f->owner && ir_scope_of(p, home) != f->owner))
     return f->owner;
-  while (home != f->owner && !ir_is_loop(p, home)) home = ir_st(p, home)->parent;
+  while (home != f->owner && !ir_is_loop(p, home))
+    home = ir_st(p, home)->parent;
   return home;
 }
 

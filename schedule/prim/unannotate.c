@@ -2,24 +2,24 @@
  * unannotate: takes a note off a block or loop. */
 #include "schedule/sch.h"
 
-#define UNANNOTATE_SIG(F, S)                                                \
-  F(S, IN, NODE, block_or_loop, REQ, "what is annotated")                   \
+#define UNANNOTATE_SIG(F, S)                              \
+  F(S, IN, NODE, block_or_loop, REQ, "what is annotated") \
   F(S, ATTR, STR, ann_key, REQ, "the key")
 
-PRIM_DEFINE(unannotate, UNANNOTATE_SIG,
-  .summary = "Take an annotation off a block or loop.",
-  .rewrite = "S with key = value   ->   S",
-  .details =
-    "1. It has an annotation of that key.\n"
-    "2. Threads that share what the block copies stay free of races when\n"
-    "   auto_copy goes.\n"
-    "Without a note of regions that are given or hidden they are worked\n"
-    "out.\n",
-  .refusals = SCH_REASONS(SCH_R_NOT_ANNOTATED, SCH_R_WOULD_RACE),
-  .example =
-    "local b = sch:get_block(\"C\")\n"
-    "sch:annotate(b, \"pragma_unroll_explicit\", 1)\n"
-    "sch:unannotate(b, \"pragma_unroll_explicit\")\n");
+PRIM_DEFINE(
+    unannotate, UNANNOTATE_SIG,
+    .summary = "Take an annotation off a block or loop.",
+    .rewrite = "S with key = value   ->   S",
+    .details =
+        "1. It has an annotation of that key.\n"
+        "2. Threads that share what the block copies stay free of races when\n"
+        "   auto_copy goes.\n"
+        "Without a note of regions that are given or hidden they are worked\n"
+        "out.\n",
+    .refusals = SCH_REASONS(SCH_R_NOT_ANNOTATED, SCH_R_WOULD_RACE),
+    .example = "local b = sch:get_block(\"C\")\n"
+               "sch:annotate(b, \"pragma_unroll_explicit\", 1)\n"
+               "sch:unannotate(b, \"pragma_unroll_explicit\")\n");
 
 /* A note about the regions of a block. */
 static bool is_region_note(const char *key) {

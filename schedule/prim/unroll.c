@@ -2,17 +2,16 @@
  * unroll: a loop is written out. */
 #include "schedule/sch.h"
 
-#define UNROLL_SIG(F, S)                                                    \
-  F(S, IN, LOOP, loop, REQ, "the loop")
+#define UNROLL_SIG(F, S) F(S, IN, LOOP, loop, REQ, "the loop")
 
-PRIM_DEFINE(unroll, UNROLL_SIG,
-  .summary = "Write a loop out, iteration after iteration.",
-  .rewrite = "for i in e: S   ->   unrolled i in e: S",
-  .details = "Always legal. A loop too large to be written out stays.\n",
-  .refusals = (const uint16_t[]){0},
-  .example =
-    "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
-    "sch:unroll(j)\n");
+PRIM_DEFINE(
+    unroll, UNROLL_SIG,
+    .summary = "Write a loop out, iteration after iteration.",
+    .rewrite = "for i in e: S   ->   unrolled i in e: S",
+    .details = "Always legal. A loop too large to be written out stays.\n",
+    .refusals = (const uint16_t[]){0},
+    .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
+               "sch:unroll(j)\n");
 
 static bool unroll_apply(sch_state *s, struct unroll_args *a) {
   sch_set_loop_kind(s, a->loop, IR_UNROLLED, 0);

@@ -2,10 +2,10 @@
  * unsafe_hide_buffer_access: a block does not tell all that it accesses. */
 #include "schedule/sch.h"
 
-#define UNSAFE_HIDE_BUFFER_ACCESS_SIG(F, S)                                  \
-  F(S, IN, BLOCK, block, REQ, "the block")                                   \
-  F(S, ATTR, STR, buf_type, REQ, "\"read\" or \"write\"")                    \
-  F(S, ATTR, INTS, buf_index_array, REQ,                                     \
+#define UNSAFE_HIDE_BUFFER_ACCESS_SIG(F, S)               \
+  F(S, IN, BLOCK, block, REQ, "the block")                \
+  F(S, ATTR, STR, buf_type, REQ, "\"read\" or \"write\"") \
+  F(S, ATTR, INTS, buf_index_array, REQ,                  \
     "which of those regions it does not tell, from 0")
 
 PRIM_DEFINE(
@@ -22,9 +22,8 @@ PRIM_DEFINE(
         "hidden_write_region of the block, by which the regions stay hidden\n"
         "when they are worked out again; with it they come back.\n",
     .refusals = SCH_REASONS(SCH_R_SIDE_UNKNOWN, SCH_R_BUFFER_INDEX),
-    .example =
-        "sch:unsafe_hide_buffer_access(sch:get_block(\"C\"), \"read\", "
-        "{ 0 })\n");
+    .example = "sch:unsafe_hide_buffer_access(sch:get_block(\"C\"), \"read\", "
+               "{ 0 })\n");
 
 static bool is_listed(sch_ints list, uint32_t i) {
   for (uint32_t k = 0; k < list.n; k++)
@@ -32,8 +31,9 @@ static bool is_listed(sch_ints list, uint32_t i) {
   return false;
 }
 
-static bool unsafe_hide_buffer_access_apply(
-    sch_state *s, struct unsafe_hide_buffer_access_args *a) {
+static bool
+unsafe_hide_buffer_access_apply(sch_state *s,
+                                struct unsafe_hide_buffer_access_args *a) {
   ir_program *p = s->p;
   bool write = !strcmp(a->buf_type, "write");
   if (!write && strcmp(a->buf_type, "read") != 0)
@@ -53,7 +53,9 @@ static bool unsafe_hide_buffer_access_apply(
     else
       keep[n++] = old;
   }
-  if (write) ir_block_set_writes(p, a->block, n, keep);
-  else ir_block_set_reads(p, a->block, n, keep);
+  if (write)
+    ir_block_set_writes(p, a->block, n, keep);
+  else
+    ir_block_set_reads(p, a->block, n, keep);
   return true;
 }

@@ -2,15 +2,14 @@
  * unsafe_set_dtype: a buffer holds its values in another type. */
 #include "schedule/analysis/layout.h"
 
-#define UNSAFE_SET_DTYPE_SIG(F, S)                                          \
-  F(S, IN, BLOCK, block, REQ, "a block that writes the buffer")             \
-  F(S, ATTR, BUFFER, buffer_index, REQ,                                     \
-    "the buffer; an index counts those it writes, from 0")                  \
+#define UNSAFE_SET_DTYPE_SIG(F, S)                              \
+  F(S, IN, BLOCK, block, REQ, "a block that writes the buffer") \
+  F(S, ATTR, BUFFER, buffer_index, REQ,                         \
+    "the buffer; an index counts those it writes, from 0")      \
   F(S, ATTR, DTYPE, dtype, REQ, "the type that it holds then")
 
 PRIM_DEFINE(
-    unsafe_set_dtype, UNSAFE_SET_DTYPE_SIG,
-    .flags = SCH_UNSAFE,
+    unsafe_set_dtype, UNSAFE_SET_DTYPE_SIG, .flags = SCH_UNSAFE,
     .summary = "Let a buffer hold its values in another type.",
     .rewrite = "B[i] = f(); .. B[i] ..   ->   "
                "B[i] = cast(f()); .. cast(B[i]) ..",
@@ -23,8 +22,7 @@ PRIM_DEFINE(
         "rounds after each step and has no known reducer any more.\n",
     .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_PARAM_GIVEN,
                             SCH_R_OPAQUE_ACCESS, SCH_R_DTYPE_UNFIT),
-    .example =
-        "sch:unsafe_set_dtype(sch:get_block(\"C\"), 0, \"float64\")\n");
+    .example = "sch:unsafe_set_dtype(sch:get_block(\"C\"), 0, \"float64\")\n");
 
 typedef struct retype {
   ir_buf buf;

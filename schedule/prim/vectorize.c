@@ -2,23 +2,22 @@
  * vectorize: a loop's iterations become lanes of vector instructions. */
 #include "schedule/sch.h"
 
-#define VECTORIZE_SIG(F, S)                                                 \
-  F(S, IN, LOOP, loop, REQ, "the loop")
+#define VECTORIZE_SIG(F, S) F(S, IN, LOOP, loop, REQ, "the loop")
 
-PRIM_DEFINE(vectorize, VECTORIZE_SIG,
-  .summary = "Run the iterations of a loop as lanes of vectors.",
-  .rewrite = "for i in e: S   ->   vectorized i in e: S",
-  .details =
-    "1. The extent is a constant.\n"
-    "2. The iters that the loop drives, in all blocks below, are spatial.\n"
-    "3. No two iterations meet at an element that one of them writes, but\n"
-    "   in buffers that each iteration has for its own.\n"
-    "4. Below it stand only loops and blocks, and conditions on indices.\n"
-    "A loop of one iteration may always be vectorized.\n",
-  .refusals = SCH_REASONS(SCH_R_NOT_STATIC, SCH_RACE_REASONS),
-  .example =
-    "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
-    "sch:vectorize(j)\n");
+PRIM_DEFINE(
+    vectorize, VECTORIZE_SIG,
+    .summary = "Run the iterations of a loop as lanes of vectors.",
+    .rewrite = "for i in e: S   ->   vectorized i in e: S",
+    .details =
+        "1. The extent is a constant.\n"
+        "2. The iters that the loop drives, in all blocks below, are spatial.\n"
+        "3. No two iterations meet at an element that one of them writes, but\n"
+        "   in buffers that each iteration has for its own.\n"
+        "4. Below it stand only loops and blocks, and conditions on indices.\n"
+        "A loop of one iteration may always be vectorized.\n",
+    .refusals = SCH_REASONS(SCH_R_NOT_STATIC, SCH_RACE_REASONS),
+    .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
+               "sch:vectorize(j)\n");
 
 static bool vectorize_apply(sch_state *s, struct vectorize_args *a) {
   int64_t extent;

@@ -3,13 +3,13 @@
  * at the end of each iteration. */
 #include "schedule/analysis/auto_copy.h"
 
-#define WRITE_AT_SIG(F, S)                                                 \
-  F(S, IN, LOOP, loop, REQ, "the loop in which it is copied")              \
-  F(S, IN, BLOCK, block, REQ, "a block under it that writes the buffer")   \
-  F(S, ATTR, BUFFER, write_buffer_index, REQ,                              \
-    "the buffer; an index counts those it writes, from 0")                 \
-  F(S, ATTR, STR, storage_scope, REQ,                                      \
-    "where the new buffer lives: \"global\", \"local\", \"shared\", ...")  \
+#define WRITE_AT_SIG(F, S)                                                \
+  F(S, IN, LOOP, loop, REQ, "the loop in which it is copied")             \
+  F(S, IN, BLOCK, block, REQ, "a block under it that writes the buffer")  \
+  F(S, ATTR, BUFFER, write_buffer_index, REQ,                             \
+    "the buffer; an index counts those it writes, from 0")                \
+  F(S, ATTR, STR, storage_scope, REQ,                                     \
+    "where the new buffer lives: \"global\", \"local\", \"shared\", ...") \
   F(S, OUT, BLOCK, cached, REQ, "the block that copies back")
 
 PRIM_DEFINE(
@@ -36,10 +36,9 @@ PRIM_DEFINE(
         "over the box stand in the block, which is annotated as that of\n"
         "read_at is.\n",
     .refusals = SCH_REASONS(SCH_AUTO_REASONS, SCH_R_SEVERAL_WRITERS),
-    .example =
-        "local b = sch:get_block(\"C\")\n"
-        "local i = sch:get_loops(b)\n"
-        "local copy = sch:write_at(i, b, 0, \"local\")\n");
+    .example = "local b = sch:get_block(\"C\")\n"
+               "local i = sch:get_loops(b)\n"
+               "local copy = sch:write_at(i, b, 0, \"local\")\n");
 
 static bool change(sch_state *s, void *ud) {
   struct write_at_args *a = ud;

@@ -26,8 +26,7 @@ static bool vector_lanes(sch_state *s, const char **why, int64_t *number) {
   for (ir_stmt t = root; t; t = ir_next(p, t, root)) {
     int64_t extent;
     if (!ir_is_loop(p, t) || ir_st(p, t)->loop_kind != IR_VECTORIZED ||
-        !ir_const_int(p, ir_st(p, t)->extent, &extent) ||
-        extent <= MAX_LANES)
+        !ir_const_int(p, ir_st(p, t)->extent, &extent) || extent <= MAX_LANES)
       continue;
     *why = "a vectorised loop has more than 1024 lanes";
     *number = extent;
@@ -36,8 +35,8 @@ static bool vector_lanes(sch_state *s, const char **why, int64_t *number) {
   return true;
 }
 
-static const search_postproc all[] = {
-  {"static_loops", static_loops}, {"vector_lanes", vector_lanes}};
+static const search_postproc all[] = {{"static_loops", static_loops},
+                                      {"vector_lanes", vector_lanes}};
 const search_postproc *const search_postprocs[] = {&all[0], &all[1]};
 const uint32_t search_npostprocs =
-  sizeof search_postprocs / sizeof *search_postprocs;
+    sizeof search_postprocs / sizeof *search_postprocs;

@@ -8,10 +8,10 @@
 #include "search/strategy/strategy.h"
 
 enum {
-  POPULATION = 32,     /* of the best measured that breed */
-  FIRST_DRAWS = 1,     /* batches' worth of random ones before breeding */
-  BROOD = 16,          /* children made for each that is wanted */
-  MAX_STEPS = 4        /* neighbours in one mutation, at most */
+  POPULATION = 32, /* of the best measured that breed */
+  FIRST_DRAWS = 1, /* batches' worth of random ones before breeding */
+  BROOD = 16,      /* children made for each that is wanted */
+  MAX_STEPS = 4    /* neighbours in one mutation, at most */
 };
 /* Shares of 256. */
 enum { EPSILON = 26, CROSSED = 51 };
@@ -86,15 +86,14 @@ static tess_status propose(void *ud, tess_session *s, uint32_t n,
 
 static tess_status observe(void *ud, tess_session *s, uint32_t n,
                            const tess_candidate *c) {
-  (void)ud, (void)s, (void)n, (void)c;   /* the session remembers */
+  (void)ud, (void)s, (void)n, (void)c; /* the session remembers */
   return TESS_OK;
 }
 
 static tess_status start(tess_session *s, tess_strategy *out) {
-  *out = (tess_strategy){"evolutionary", propose, observe, strategy_free,
-                         NULL};
+  *out = (tess_strategy){"evolutionary", propose, observe, strategy_free, NULL};
   return strategy_new(s, &out->ud);
 }
 
 const search_strategy search_strategy_evolutionary = {
-  "evolutionary", "the best measured so far are mutated and crossed", start};
+    "evolutionary", "the best measured so far are mutated and crossed", start};

@@ -31,4 +31,4 @@ static tess_status start(tess_session *s, tess_strategy *out) {
 }
 
 const search_strategy search_strategy_replay = {
-  "replay", "every candidate is drawn at random", start};
+    "replay", "every candidate is drawn at random", start};

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 const search_strategy *const search_strategies[] = {
-  &search_strategy_evolutionary, &search_strategy_replay};
+    &search_strategy_evolutionary, &search_strategy_replay};
 const uint32_t search_nstrategies =
-  sizeof search_strategies / sizeof *search_strategies;
+    sizeof search_strategies / sizeof *search_strategies;
 
 static tess_status make(void *ud) {
   strategy_batch **out = ((void **)ud)[1];
@@ -84,8 +84,7 @@ static tess_status take(void *ud) {
 }
 
 /* Valid, not measured, and not taken before in this batch. */
-static bool is_fresh(strategy_batch *b, tess_session *s,
-                     const search_cand *c) {
+static bool is_fresh(strategy_batch *b, tess_session *s, const search_cand *c) {
   take_work w = {b, s, c->hash, false};
   if (!c->d) return false;
   return mem_protect(b->heap, take, &w) == TESS_OK && w.fresh;
@@ -94,14 +93,17 @@ static bool is_fresh(strategy_batch *b, tess_session *s,
 uint32_t strategy_unique(strategy_batch *b, tess_session *s, uint32_t n,
                          uint32_t max, tess_candidate *out, uint32_t have) {
   for (uint32_t i = 0; i < n && have < max; i++)
-    if (is_fresh(b, s, &b->made[i])) session_to_public(&b->made[i],
-                                                       &out[have++]);
+    if (is_fresh(b, s, &b->made[i]))
+      session_to_public(&b->made[i], &out[have++]);
   return have;
 }
 
 /* ---- ranking ------------------------------------------------------------ */
 
-typedef struct ranked { double score; uint32_t i; } ranked;
+typedef struct ranked {
+  double score;
+  uint32_t i;
+} ranked;
 
 static int by_score(const void *x, const void *y) {
   const ranked *a = x, *b = y;
@@ -131,8 +133,7 @@ typedef struct rank_work {
 static tess_status rank(void *ud) {
   rank_work *w = ud;
   tess_candidate *c = arena_array(&w->scratch, tess_candidate, w->n + 1);
-  for (uint32_t i = 0; i < w->n; i++)
-    session_to_public(&w->b->made[i], &c[i]);
+  for (uint32_t i = 0; i < w->n; i++) session_to_public(&w->b->made[i], &c[i]);
   tess_status st = tess_session_predict(w->s, w->n, c, w->b->score);
   return st == TESS_OK ? sort_made(w->b, &w->scratch, w->n) : st;
 }

@@ -69,9 +69,7 @@ static void give(nest *n, ir_expr from) {
   nest_store(n, R, tx, 0, nest_load(n, S, from, 0));
 }
 
-static ir_expr mirror(nest *n) {
-  return ir_sub(&n->p, nest_num(n, T - 1), tx);
-}
+static ir_expr mirror(nest *n) { return ir_sub(&n->p, nest_num(n, T - 1), tx); }
 
 static void waited_for(void **state) {
   nest *n = *state;
@@ -188,8 +186,7 @@ static void note(ir_stmt s, const char *key, uint32_t n, const int64_t *v) {
   uint32_t e[8];
   for (uint32_t i = 0; i < n; i++) e[i] = ir_value_int(&t.p, v[i]);
   ir_val list = ir_value_add(&t.p, (ir_value){.tag = IR_VAL_LIST, .n = n}, e);
-  DO(&t, annotate, AT(block_or_loop, s), STR(ann_key, key),
-     AT(ann_val, list));
+  DO(&t, annotate, AT(block_or_loop, s), STR(ann_key, key), AT(ann_val, list));
 }
 
 /* A product whose operands are copied, in each step over k, by all threads;
@@ -199,8 +196,7 @@ static ir_stmt product(int64_t k, const int64_t *stage, const int64_t *order,
   scheduled_matmul(&t, 8, 8, k);
   ir_stmt c = scheduled_get(&t, "C");
   ir_stmt j = scheduled_loop(&t, c, 1);
-  DO(&t, split, AT(loop, scheduled_loop(&t, c, 2)),
-     INTS(factors, SCH_AUTO, 2));
+  DO(&t, split, AT(loop, scheduled_loop(&t, c, 2)), INTS(factors, SCH_AUTO, 2));
   ir_stmt k0 = t.out[0], k1 = t.out[1];
   DO(&t, reorder, LIST(ordered_loops, k0, k1, j));
   DO(&t, decompose_reduction, AT(block, c), AT(loop, k0));

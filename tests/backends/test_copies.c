@@ -21,11 +21,11 @@ static void stages(ir_stmt loop, uint32_t n, const int64_t *stage,
 }
 
 /* 0: it is not seen to be each thread's own. */
-static ir_stmt copy(ir_stmt loop, ir_stmt block, int64_t n,
-                    const char *scope) {
+static ir_stmt copy(ir_stmt loop, ir_stmt block, int64_t n, const char *scope) {
   return RUN(&t, read_at, AT(loop, loop), AT(block, block),
              NUM(read_buffer_index, n), STR(storage_scope, scope))
-             ? t.out[0] : 0;
+             ? t.out[0]
+             : 0;
 }
 
 /* C[i, j] = sum over k of A[i, k] * B[k, j]. */
@@ -118,15 +118,17 @@ static void too_few_entries(void **state) {
   (void)state;
   assert_true(schedule(8, 8, 16, 2, (int64_t[]){0, 1, 2}, 3));
   assert_int_equal(lowered_check(&low, &t.p), TESS_UNSUPPORTED);
-  assert_non_null(strstr(low.err.message,
-                         "has 3 entries, its body 7 statements"));
+  assert_non_null(
+      strstr(low.err.message, "has 3 entries, its body 7 statements"));
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(seven_statements), TEST(short_ones), TEST(too_few_entries),
+      TEST(seven_statements),
+      TEST(short_ones),
+      TEST(too_few_entries),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

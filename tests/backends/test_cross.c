@@ -8,13 +8,13 @@ enum { ROUNDS = 400 };
 
 /* C[i] = sum over j, k of A[i, j * depth + k], D[i] = C[i] + 1. */
 static void describe(int64_t rows, int64_t wide, int64_t depth) {
-  ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2,
-                           (int64_t[]){rows, wide * depth});
+  ir_buf a =
+      scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, (int64_t[]){rows, wide * depth});
   ir_buf c = scheduled_buf(&t, "C", IR_ROLE_LOCAL, 1, &rows);
   ir_buf d = scheduled_buf(&t, "D", IR_ROLE_OUTPUT, 1, &rows);
   scheduled_block(&t, "C", "SRR", (int64_t[]){rows, wide, depth});
-  ir_expr at = ir_add(&t.p, ir_mul(&t.p, t.it[1], ir_index(&t.p, depth)),
-                      t.it[2]);
+  ir_expr at =
+      ir_add(&t.p, ir_mul(&t.p, t.it[1], ir_index(&t.p, depth)), t.it[2]);
   scheduled_store(&t, c, t.it[0], 0, scheduled_load(&t, a, t.it[0], at), true);
   scheduled_block(&t, "D", "S", &rows);
   scheduled_store(&t, d, t.it[0], 0,
@@ -111,8 +111,7 @@ static uint32_t below(rng *r, uint32_t n) { return rng_below(r, n); }
 
 static void step(rng *r) {
   static const char *const axis[] = {"threadIdx.x", "threadIdx.y",
-                                     "threadIdx.z", "blockIdx.x",
-                                     "vthread.x"};
+                                     "threadIdx.z", "blockIdx.x", "vthread.x"};
   ir_stmt v[SCHEDULED_MAX];
   ir_stmt b = scheduled_get(&t, below(r, 4) ? "C" : "D");
   uint32_t n = sch_loops_above(&t.p, b, SCHEDULED_MAX, v);
@@ -158,9 +157,8 @@ static void random_reductions(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(shared_work), TEST(two_axes), TEST(one_axis_twice),
-      TEST(overhanging),
-      TEST(read_at_once), TEST(not_over_the_grid),
+      TEST(shared_work),       TEST(two_axes),     TEST(one_axis_twice),
+      TEST(overhanging),       TEST(read_at_once), TEST(not_over_the_grid),
       TEST(random_reductions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

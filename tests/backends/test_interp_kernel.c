@@ -20,8 +20,7 @@ static float in[B * T], out[B * T];
 
 static tess_status run(nest *n) {
   void *args[2] = {in, out};
-  for (int i = 0; i < B * T; i++)
-    in[i] = (float)i, out[i] = -1;
+  for (int i = 0; i < B * T; i++) in[i] = (float)i, out[i] = -1;
   nest_finish(n);
   return nest_run(n, args);
 }
@@ -55,8 +54,7 @@ static void reverse(nest *n, bool barrier, ir_scope scope) {
   ir_expr tx = nest_thread(n, T, IR_THREADIDX_X);
   ir_expr i = global_index(n, bx, tx);
   nest_store(n, s, tx, 0, nest_load(n, b[0], i, 0));
-  if (barrier)
-    nest_barrier(n);
+  if (barrier) nest_barrier(n);
   ir_expr mirror = ir_sub(&n->p, nest_num(n, T - 1), tx);
   nest_store(n, b[1], i, 0, nest_load(n, s, mirror, 0));
   n->o.threads = INTERP_LOCKSTEP;
@@ -122,14 +120,12 @@ static void prefix_sums(nest *n, bool second) {
   ir_expr k = nest_loop(n, T - 1, IR_SERIAL);
   /* M = S[tx] + (tx == k + 1 ? S[k] : 0) */
   ir_expr next = ir_binary(&n->p, IR_EQ, tx, plus(n, k, 1));
-  ir_expr add = ir_select(&n->p, next, nest_load(n, s, k, 0),
-                          ir_real(&n->p, F32, 0));
-  nest_store(n, mine, zero, 0,
-             ir_add(&n->p, nest_load(n, s, tx, 0), add));
+  ir_expr add =
+      ir_select(&n->p, next, nest_load(n, s, k, 0), ir_real(&n->p, F32, 0));
+  nest_store(n, mine, zero, 0, ir_add(&n->p, nest_load(n, s, tx, 0), add));
   nest_barrier(n);
   nest_store(n, s, tx, 0, nest_load(n, mine, zero, 0));
-  if (second)
-    nest_barrier(n);
+  if (second) nest_barrier(n);
   nest_close(n, 1);
   nest_store(n, b[1], i, 0, nest_load(n, s, tx, 0));
 }
@@ -194,8 +190,8 @@ static void same_tag_is_the_same_thread(void **state) {
     nest_store(n, s, tx, 0, nest_load(n, b[0], tx, 0));
     nest_close(n, 1);
     tx = nest_thread(n, T, IR_THREADIDX_X);
-    ir_expr other = ir_binary(&n->p, IR_MOD, plus(n, tx, shift),
-                              nest_num(n, T));
+    ir_expr other =
+        ir_binary(&n->p, IR_MOD, plus(n, tx, shift), nest_num(n, T));
     nest_store(n, b[1], tx, 0, nest_load(n, s, other, 0));
     n->o.threads = INTERP_LOCKSTEP;
     tess_status st = run(n);
@@ -256,8 +252,8 @@ static void fork_join_of_blocks(void **state) {
   ir_expr bx = nest_thread(n, B, IR_BLOCKIDX_X);
   ir_expr tx = nest_thread(n, T, IR_THREADIDX_X);
   nest_block(n, "S");
-  ir_expr v = nest_iter(n, IR_SPATIAL, B, bx), w =
-      nest_iter(n, IR_SPATIAL, T, tx);
+  ir_expr v = nest_iter(n, IR_SPATIAL, B, bx),
+          w = nest_iter(n, IR_SPATIAL, T, tx);
   nest_store(n, s, v, w, nest_load(n, b[0], global_index(n, v, w), 0));
   nest_close(n, 2);
   tx = nest_thread(n, T, IR_THREADIDX_X);
@@ -288,8 +284,7 @@ static void vector_copy(void **state) {
   ir_expr one = ir_broadcast(&n->p, ir_real(&n->p, F32, 1), 4);
   nest_store(n, b[1], idx, 0, ir_add(&n->p, v, one));
   assert_int_equal(run(n), TESS_OK);
-  for (int k = 0; k < B * T; k++)
-    assert_true(out[k] == (float)k + 1);
+  for (int k = 0; k < B * T; k++) assert_true(out[k] == (float)k + 1);
 }
 
 /* Lanes that a mask turns off touch nothing; loaded, they give zero. */
@@ -327,8 +322,8 @@ static void lanes_to_one_place_race(void **state) {
   ir_buf b[2];
   params(n, b);
   ir_expr idx = ir_ramp(&n->p, nest_num(n, 0), nest_num(n, 1), 4);
-  ir_expr same = ir_binary(&n->p, IR_DIV, idx,
-                           ir_broadcast(&n->p, nest_num(n, 2), 4));
+  ir_expr same =
+      ir_binary(&n->p, IR_DIV, idx, ir_broadcast(&n->p, nest_num(n, 2), 4));
   nest_store(n, b[1], same, 0, vector_load(n, b[0], idx, 0));
   assert_int_equal(run(n), TESS_RACE);
   assert_int_equal(n->e.iter[1], 1);
@@ -343,23 +338,31 @@ static void shift_by_one_lane(void **state) {
   ir_expr to = ir_ramp(&n->p, nest_num(n, 1), nest_num(n, 1), 8);
   nest_store(n, a, to, 0, vector_load(n, a, from, 0));
   assert_int_equal(run(n), TESS_OK);
-  for (int i = 1; i < 9; i++)
-    assert_true(in[i] == (float)(i - 1));
+  for (int i = 1; i < 9; i++) assert_true(in[i] == (float)(i - 1));
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(barrier_orders), TEST(without_barrier_races),
+      TEST(barrier_orders),
+      TEST(without_barrier_races),
       TEST(race_is_told),
-      TEST(local_is_not_shared), TEST(barriers_in_a_loop),
-      TEST(one_barrier_too_few), TEST(divergence_is_an_error),
-      TEST(uniform_branch), TEST(same_tag_is_the_same_thread),
-      TEST(extents_must_agree), TEST(all_threads_write_one_element),
-      TEST(blocks_race), TEST(fork_join_of_blocks), TEST(vector_copy),
-      TEST(masks), TEST(unmasked_lane_is_out_of_bounds),
-      TEST(lanes_to_one_place_race), TEST(shift_by_one_lane),
+      TEST(local_is_not_shared),
+      TEST(barriers_in_a_loop),
+      TEST(one_barrier_too_few),
+      TEST(divergence_is_an_error),
+      TEST(uniform_branch),
+      TEST(same_tag_is_the_same_thread),
+      TEST(extents_must_agree),
+      TEST(all_threads_write_one_element),
+      TEST(blocks_race),
+      TEST(fork_join_of_blocks),
+      TEST(vector_copy),
+      TEST(masks),
+      TEST(unmasked_lane_is_out_of_bounds),
+      TEST(lanes_to_one_place_race),
+      TEST(shift_by_one_lane),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ enum { N = 400 };
 typedef struct type {
   const char *name;
   tess_dtype t;
-  wide lo, hi;           /* integers */
+  wide lo, hi; /* integers */
 } type;
 
 static const type ints[] = {
@@ -43,10 +43,8 @@ enum { NINT = 8, NFLOAT = 4 };
 static double decode(unsigned h, int e, int m) {
   int exp = (int)(h >> m) & ((1 << e) - 1), bias = (1 << (e - 1)) - 1;
   double frac = (double)(h & ((1u << m) - 1));
-  if (exp == (1 << e) - 1)
-    return frac > 0 ? NAN : INFINITY;
-  if (exp == 0)
-    return ldexp(frac, 1 - bias - m);
+  if (exp == (1 << e) - 1) return frac > 0 ? NAN : INFINITY;
+  if (exp == 0) return ldexp(frac, 1 - bias - m);
   return ldexp(frac + ldexp(1, m), exp - bias - m);
 }
 
@@ -56,23 +54,19 @@ static unsigned encode(double v, int e, int m) {
   unsigned sign = signbit(v) ? 0x8000 : 0, lo = 0;
   unsigned inf = ((1u << e) - 1) << m;
   double a = fabs(v);
-  if (isnan(v))
-    return inf | 1u << (m - 1);
+  if (isnan(v)) return inf | 1u << (m - 1);
   for (unsigned step = 1u << 14; step; step >>= 1)
-    if (lo + step < inf && decode(lo + step, e, m) <= a)
-      lo += step;
+    if (lo + step < inf && decode(lo + step, e, m) <= a) lo += step;
   double low = decode(lo, e, m);
-  double high = lo + 1 == inf ? 2 * low - decode(lo - 1, e, m)
-                              : decode(lo + 1, e, m);
+  double high =
+      lo + 1 == inf ? 2 * low - decode(lo - 1, e, m) : decode(lo + 1, e, m);
   unsigned up = a - low > high - a || (a - low == high - a && lo & 1);
   return sign | (isinf(a) ? inf : lo + up);
 }
 
 static double round_as(tess_dtype t, double v) {
-  if (t.bits == 64)
-    return v;
-  if (t.bits == 32)
-    return (double)(float)v;
+  if (t.bits == 64) return v;
+  if (t.bits == 32) return (double)(float)v;
   int e = t.code == TESS_BFLOAT ? 8 : 5, m = 15 - e;
   unsigned h = encode(v, e, m);
   double r = decode(h & 0x7fff, e, m);
@@ -95,8 +89,8 @@ static wide get_int(const type *t, const char *at) {
 
 static void put_real(tess_dtype t, double v, char *at) {
   float f = (float)v;
-  uint16_t h = (uint16_t)(t.code == TESS_BFLOAT ? encode(v, 8, 7)
-                                                : encode(v, 5, 10));
+  uint16_t h =
+      (uint16_t)(t.code == TESS_BFLOAT ? encode(v, 8, 7) : encode(v, 5, 10));
   if (t.bits == 64)
     memcpy(at, &v, 8);
   else if (t.bits == 32)
@@ -109,10 +103,8 @@ static double get_real(tess_dtype t, const char *at) {
   float f;
   double d;
   uint16_t h;
-  if (t.bits == 64)
-    return memcpy(&d, at, 8), d;
-  if (t.bits == 32)
-    return memcpy(&f, at, 4), (double)f;
+  if (t.bits == 64) return memcpy(&d, at, 8), d;
+  if (t.bits == 32) return memcpy(&f, at, 4), (double)f;
   memcpy(&h, at, 2);
   int e = t.code == TESS_BFLOAT ? 8 : 5;
   d = decode(h & 0x7fffu, e, 15 - e);
@@ -127,19 +119,17 @@ static char x[8 * N], y[8 * N], z[8 * N], out[8 * N];
 typedef struct oper {
   ir_op op;
   ir_fn fn;
-  tess_dtype to;         /* IR_CAST */
+  tess_dtype to; /* IR_CAST */
 } oper;
 
-static ir_expr build(nest *n, const oper *o, tess_dtype t, ir_expr a,
-                     ir_expr b, ir_expr c) {
+static ir_expr build(nest *n, const oper *o, tess_dtype t, ir_expr a, ir_expr b,
+                     ir_expr c) {
   ir_expr arg[3] = {a, b, c};
-  if (o->op == IR_CAST)
-    return ir_cast(&n->p, o->to, a);
-  if (o->op != IR_CALL)
-    return ir_binary(&n->p, o->op, a, b);
-  uint32_t k = o->fn == IR_FN_FMA                          ? 3
+  if (o->op == IR_CAST) return ir_cast(&n->p, o->to, a);
+  if (o->op != IR_CALL) return ir_binary(&n->p, o->op, a, b);
+  uint32_t k = o->fn == IR_FN_FMA                         ? 3
                : o->fn == IR_FN_POW || o->fn >= IR_FN_SHL ? 2
-                                                            : 1;
+                                                          : 1;
   return ir_call(&n->p, o->fn, t, k, arg);
 }
 
@@ -191,8 +181,7 @@ static double some_real(rng *r) {
 /* ---- integers ----------------------------------------------------------- */
 
 static wide floor_div(wide a, wide b) {
-  if (b == 0)
-    return 0;
+  if (b == 0) return 0;
   wide q = a / b;
   return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
 }
@@ -235,8 +224,7 @@ static void int_operators(void **state) {
       }
       run(&(oper){.op = op}, t->t, compares ? IR_BOOL : t->t);
       for (size_t i = 0; i < N; i++) {
-        wide v =
-            expect_int(op, get_int(t, x + i * w), get_int(t, y + i * w));
+        wide v = expect_int(op, get_int(t, x + i * w), get_int(t, y + i * w));
         wide got = compares ? (wide)out[i * rw] : get_int(t, out + i * rw);
         if (wrap(t, v) != got && v != got)
           fail_msg("%s of %s at %zu", ir_op_text(op), t->name, i);
@@ -266,13 +254,10 @@ static void int_casts(void **state) {
 static void bool_casts(void **state) {
   (void)state;
   double v[4] = {0, 0.25, -3, NAN};
-  for (int i = 0; i < N; i++)
-    put_real(F32, v[i % 4], x + 4 * i);
+  for (int i = 0; i < N; i++) put_real(F32, v[i % 4], x + 4 * i);
   run(&(oper){.op = IR_CAST, .to = IR_BOOL}, F32, IR_BOOL);
-  for (int i = 0; i < N; i++)
-    assert_int_equal(out[i], v[i % 4] != 0);
-  for (int i = 0; i < N; i++)
-    x[i] = i & 1;
+  for (int i = 0; i < N; i++) assert_int_equal(out[i], v[i % 4] != 0);
+  for (int i = 0; i < N; i++) x[i] = i & 1;
   run(&(oper){.op = IR_CAST, .to = F32}, IR_BOOL, F32);
   for (int i = 0; i < N; i++)
     assert_true(get_real(F32, out + 4 * i) == (i & 1));
@@ -281,14 +266,11 @@ static void bool_casts(void **state) {
 static void int_functions(void **state) {
   static const int8_t a[] = {-128, -7, 0, 5, 127}, b[] = {1, 2, 7, 0, 3};
   (void)state;
-  for (int i = 0; i < N; i++)
-    x[i] = a[i % 5], y[i] = b[i % 5];
+  for (int i = 0; i < N; i++) x[i] = a[i % 5], y[i] = b[i % 5];
   run(&(oper){.op = IR_CALL, .fn = IR_FN_ABS}, I8, I8);
-  for (int i = 0; i < N; i++)
-    assert_int_equal(out[i], (int8_t)abs(a[i % 5]));
+  for (int i = 0; i < N; i++) assert_int_equal(out[i], (int8_t)abs(a[i % 5]));
   run(&(oper){.op = IR_CALL, .fn = IR_FN_SHR}, I8, I8);
-  for (int i = 0; i < N; i++)
-    assert_int_equal(out[i], a[i % 5] >> b[i % 5]);
+  for (int i = 0; i < N; i++) assert_int_equal(out[i], a[i % 5] >> b[i % 5]);
   run(&(oper){.op = IR_CALL, .fn = IR_FN_SHR}, U8, U8);
   for (int i = 0; i < N; i++)
     assert_int_equal((uint8_t)out[i], (uint8_t)a[i % 5] >> b[i % 5]);
@@ -296,8 +278,7 @@ static void int_functions(void **state) {
   for (int i = 0; i < N; i++)
     assert_int_equal((uint8_t)out[i], (uint8_t)((uint8_t)a[i % 5] << b[i % 5]));
   run(&(oper){.op = IR_CALL, .fn = IR_FN_BITAND}, I8, I8);
-  for (int i = 0; i < N; i++)
-    assert_int_equal(out[i], a[i % 5] & b[i % 5]);
+  for (int i = 0; i < N; i++) assert_int_equal(out[i], a[i % 5] & b[i % 5]);
 }
 
 /* ---- floats ------------------------------------------------------------- */
@@ -305,10 +286,22 @@ static void int_functions(void **state) {
 static double expect_real(ir_op op, tess_dtype t, double a, double b) {
   volatile float f = 0, fa = (float)a, fb = (float)b;
   switch (op) {
-  case IR_ADD: f = fa + fb; a = a + b; break;
-  case IR_SUB: f = fa - fb; a = a - b; break;
-  case IR_MUL: f = fa * fb; a = a * b; break;
-  case IR_DIV: f = fa / fb; a = a / b; break;
+  case IR_ADD:
+    f = fa + fb;
+    a = a + b;
+    break;
+  case IR_SUB:
+    f = fa - fb;
+    a = a - b;
+    break;
+  case IR_MUL:
+    f = fa * fb;
+    a = a * b;
+    break;
+  case IR_DIV:
+    f = fa / fb;
+    a = a / b;
+    break;
   case IR_MIN: return a < b ? a : b;
   case IR_MAX: return a > b ? a : b;
   case IR_EQ: return a == b;
@@ -337,8 +330,7 @@ static void float_operators(void **state) {
       tess_dtype t = floats[k].t;
       size_t w = t.bits / 8u;
       bool compares = op >= IR_EQ;
-      if (op == IR_MOD)
-        continue;
+      if (op == IR_MOD) continue;
       fill_real(&r, t, x);
       fill_real(&r, t, y);
       run(&(oper){.op = op}, t, compares ? IR_BOOL : t);
@@ -378,17 +370,17 @@ static void float_to_int(void **state) {
     const type *from = &floats[k / NINT], *to = &ints[k % NINT];
     size_t w = from->t.bits / 8u;
     for (size_t i = 0; i < N; i++) {
-      double v = rng_below(&r, 9) ? ldexp(some_real(&r), (int)rng_below(&r, 66))
-                                  : NAN;
+      double v =
+          rng_below(&r, 9) ? ldexp(some_real(&r), (int)rng_below(&r, 66)) : NAN;
       put_real(from->t, v, x + i * w);
     }
     run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
     for (size_t i = 0; i < N; i++) {
       double v = trunc(get_real(from->t, x + i * w));
-      wide e = isnan(v)            ? 0
+      wide e = isnan(v)              ? 0
                : v <= (double)to->lo ? to->lo
                : v >= (double)to->hi ? to->hi
-                                      : (wide)v;
+                                     : (wide)v;
       if (get_int(to, out + i * to->t.bits / 8u) != e)
         fail_msg("%s to %s: %a", from->name, to->name, v);
     }
@@ -475,8 +467,8 @@ static void fma_rounds_once(void **state) {
       double a = get_real(t, x + i * w), b = get_real(t, y + i * w);
       double c = get_real(t, z + i * w), got = get_real(t, out + i * w);
       long double exact = (long double)a * b + c;
-      double e = t.bits == 32 ? (double)(float)exact
-                              : round_as(t, (double)exact);
+      double e =
+          t.bits == 32 ? (double)(float)exact : round_as(t, (double)exact);
       if (got != e)
         fail_msg("%s: %a * %a + %a gives %a, not %a", floats[k].name, a, b, c,
                  got, e);
@@ -528,8 +520,7 @@ static void host_functions(void **state) {
     float in[4] = {1, 2, 3, 4}, res[4];
     void *args[2] = {in, res};
     assert_int_equal(nest_run(&n, args), known ? TESS_OK : TESS_UNSUPPORTED);
-    if (known)
-      assert_true(res[3] == 12);
+    if (known) assert_true(res[3] == 12);
     nest_end(&n);
   }
   assert_int_equal(calls, 5);
@@ -558,8 +549,7 @@ static void symbolic_extents(void **state) {
   interp_arg args[2] = {{in, sizeof in}, {res, sizeof res}};
   n.o = (interp_options){.nsizes = 1, .sizes = sizes};
   assert_int_equal(interp_run(&n.in, p, 2, args, &n.o, &n.e), TESS_OK);
-  for (int k = 0; k < 10; k++)
-    assert_true(res[k] == (float)(k / 2));
+  for (int k = 0; k < 10; k++) assert_true(res[k] == (float)(k / 2));
   n.o.nsizes = 0;
   assert_int_equal(interp_run(&n.in, p, 2, args, &n.o, &n.e), TESS_INVALID);
   nest_end(&n);
@@ -567,13 +557,19 @@ static void symbolic_extents(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(int_operators),    cmocka_unit_test(int_casts),
-      cmocka_unit_test(bool_casts),       cmocka_unit_test(int_functions),
-      cmocka_unit_test(float_operators),  cmocka_unit_test(float_casts),
-      cmocka_unit_test(float_to_int),     cmocka_unit_test(int_to_float),
-      cmocka_unit_test(float_functions),  cmocka_unit_test(fma_rounds_once),
+      cmocka_unit_test(int_operators),
+      cmocka_unit_test(int_casts),
+      cmocka_unit_test(bool_casts),
+      cmocka_unit_test(int_functions),
+      cmocka_unit_test(float_operators),
+      cmocka_unit_test(float_casts),
+      cmocka_unit_test(float_to_int),
+      cmocka_unit_test(int_to_float),
+      cmocka_unit_test(float_functions),
+      cmocka_unit_test(fma_rounds_once),
       cmocka_unit_test(sums_round_every_time),
-      cmocka_unit_test(host_functions),   cmocka_unit_test(symbolic_extents),
+      cmocka_unit_test(host_functions),
+      cmocka_unit_test(symbolic_extents),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

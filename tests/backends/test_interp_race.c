@@ -25,8 +25,7 @@ static ir_expr plus(nest *n, ir_expr a, int64_t b) {
 
 static tess_status run(nest *n) {
   static float a[N * N], b[N * N], c[N * N];
-  for (int i = 0; i < N * N; i++)
-    a[i] = b[i] = (float)i;
+  for (int i = 0; i < N * N; i++) a[i] = b[i] = (float)i;
   void *args[3] = {a, b, c};
   nest_finish(n);
   return nest_run(n, args);
@@ -241,8 +240,7 @@ static void backward_reduction_is_found(void **state) {
   ir_expr i = nest_loop(n, N, IR_SERIAL), k = nest_loop(n, N, IR_SERIAL);
   nest_block(n, "C");
   ir_expr vi = nest_iter(n, IR_SPATIAL, N, i);
-  ir_expr vk =
-      nest_iter(n, IR_REDUCE, N, ir_sub(&n->p, nest_num(n, N - 1), k));
+  ir_expr vk = nest_iter(n, IR_REDUCE, N, ir_sub(&n->p, nest_num(n, N - 1), k));
   nest_init(n);
   nest_store(n, c, vi, 0, ir_real(&n->p, F32, 0));
   nest_body(n);
@@ -325,11 +323,9 @@ static void wrong_argument_size(void **state) {
   interp_arg a[2] = {{v, sizeof v}, {v, sizeof v}};
   sum_rows(n, IR_SERIAL, IR_SERIAL);
   nest_finish(n);
-  assert_int_equal(interp_run(&n->in, &n->p, 2, a, &n->o, &n->e),
-                   TESS_INVALID);
+  assert_int_equal(interp_run(&n->in, &n->p, 2, a, &n->o, &n->e), TESS_INVALID);
   assert_int_equal(n->e.buf, n->param[0]);
-  assert_int_equal(interp_run(&n->in, &n->p, 1, a, &n->o, &n->e),
-                   TESS_INVALID);
+  assert_int_equal(interp_run(&n->in, &n->p, 1, a, &n->o, &n->e), TESS_INVALID);
 }
 
 /* A buffer that nobody allocates, or that is used outside of its life. */
@@ -394,17 +390,32 @@ static void every_failure(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(elementwise_passes), TEST(spatial_parallel_passes),
-      TEST(parallel_reduction_races), TEST(vectorized_reduction_races),
-      TEST(serial_stencil_passes), TEST(parallel_stencil_races),
-      TEST(write_after_read_races), TEST(write_write_races),
-      TEST(early_reader_is_remembered), TEST(nested_levels),
-      TEST(loops_join), TEST(unwritten_read), TEST(unwritten_output),
-      TEST(bounds_by_dimension), TEST(negative_index), TEST(select_guards),
-      TEST(backward_reduction_is_found), TEST(binding_out_of_domain),
-      TEST(predicate_skips), TEST(regions_are_checked), TEST(steps_end),
-      TEST(memory_ends), TEST(wrong_argument_size), TEST(buffers_must_exist),
-      TEST(allocates_are_fresh), TEST(every_failure),
+      TEST(elementwise_passes),
+      TEST(spatial_parallel_passes),
+      TEST(parallel_reduction_races),
+      TEST(vectorized_reduction_races),
+      TEST(serial_stencil_passes),
+      TEST(parallel_stencil_races),
+      TEST(write_after_read_races),
+      TEST(write_write_races),
+      TEST(early_reader_is_remembered),
+      TEST(nested_levels),
+      TEST(loops_join),
+      TEST(unwritten_read),
+      TEST(unwritten_output),
+      TEST(bounds_by_dimension),
+      TEST(negative_index),
+      TEST(select_guards),
+      TEST(backward_reduction_is_found),
+      TEST(binding_out_of_domain),
+      TEST(predicate_skips),
+      TEST(regions_are_checked),
+      TEST(steps_end),
+      TEST(memory_ends),
+      TEST(wrong_argument_size),
+      TEST(buffers_must_exist),
+      TEST(allocates_are_fresh),
+      TEST(every_failure),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,8 +38,7 @@ static tess_status run_native(world *w, interp_error *e) {
     args[i] = (interp_arg){calloc(1, size + 1), size};
   }
   tess_status st = interp_run(&w->in, &w->p, params.n, args, NULL, e);
-  for (uint32_t i = 0; i < params.n; i++)
-    free(args[i].data);
+  for (uint32_t i = 0; i < params.n; i++) free(args[i].data);
   return st;
 }
 
@@ -67,15 +66,12 @@ static void one_program(world *w, uint32_t i) {
   rng_init(&r, SEED, i);
   str_clear(&w->what);
   tess_status st = gen_program(&r, NULL, &w->heap.heap, &w->p, &w->what, &err);
-  if (st)
-    fail_msg("program %u of seed %d: %s", i, SEED, err.message);
-  if (interp_expect_run(&w->x, &w->in, &w->p, i, &o, &e) ||
-      run_native(w, &e))
+  if (st) fail_msg("program %u of seed %d: %s", i, SEED, err.message);
+  if (interp_expect_run(&w->x, &w->in, &w->p, i, &o, &e) || run_native(w, &e))
     complain(w, &e, i);
   if (!make_other(w, i % 2))
     fail_msg("program %u of seed %d cannot be read back", i, SEED);
-  if (interp_expect_check(&w->x, &w->in, &w->q, &o, &e))
-    complain(w, &e, i);
+  if (interp_expect_check(&w->x, &w->in, &w->q, &o, &e)) complain(w, &e, i);
 }
 
 static void programs(void **state) {
@@ -89,8 +85,7 @@ static void programs(void **state) {
   interp_expect_init(&w.x, &w.heap.heap);
   str_init(&w.what, &w.heap.heap);
   str_init(&w.text, &w.heap.heap);
-  for (uint32_t i = 0; i < PROGRAMS; i++)
-    one_program(&w, i);
+  for (uint32_t i = 0; i < PROGRAMS; i++) one_program(&w, i);
   str_free(&w.text);
   str_free(&w.what);
   interp_expect_free(&w.x);

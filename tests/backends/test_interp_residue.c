@@ -24,7 +24,7 @@ static void field_laws(void **state) {
                 residue_mul(a, residue_mul(b, c)));
     assert_true(residue_add(residue_sub(a, b), b) == a);
     assert_true(b == 0 || residue_mul(residue_div(a, b), b) == a);
-    assert_true((__extension__(unsigned __int128)a * b) % RESIDUE_P ==
+    assert_true((__extension__(unsigned __int128) a * b) % RESIDUE_P ==
                 residue_mul(a, b));
   }
   uint64_t top = RESIDUE_P - 1;
@@ -41,8 +41,9 @@ static void constants_are_exact(void **state) {
   for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
     uint64_t x = residue_of_real(v[i]);
     assert_true(residue_add(x, residue_of_real(-v[i])) == 0);
-    assert_true(residue_of_real(v[i] / 2) == residue_mul(x, residue_of_real(.5))
-                || fabs(v[i]) < 1e-300);
+    assert_true(residue_of_real(v[i] / 2) ==
+                    residue_mul(x, residue_of_real(.5)) ||
+                fabs(v[i]) < 1e-300);
     assert_true(residue_of_real(v[i] * 4) == residue_mul(x, 4));
   }
 }
@@ -66,8 +67,7 @@ static void order_is_total(void **state) {
   }
   double v[] = {-40000, -1.5, -0.25, 0, 0.125, 1, 1e6};
   for (int i = 0; i + 1 < 7; i++)
-    assert_true(residue_less(residue_of_real(v[i]),
-                             residue_of_real(v[i + 1])));
+    assert_true(residue_less(residue_of_real(v[i]), residue_of_real(v[i + 1])));
 }
 
 /* ---- two programs of one form ------------------------------------------- */
@@ -231,11 +231,9 @@ static ir_expr widened_sum(nest *n, ir_buf x, ir_buf y, ir_expr i) {
 static void functions_are_hashes(void **state) {
   (void)state;
   assert_int_equal(compare_points(F32, exp_of_sum, exp_of_sum_2), TESS_OK);
-  assert_int_equal(compare_points(F32, exp_of_sum, tanh_of_sum),
-                   TESS_MISMATCH);
+  assert_int_equal(compare_points(F32, exp_of_sum, tanh_of_sum), TESS_MISMATCH);
   assert_int_equal(compare_points(F32, rounded_sum, rounded_sum), TESS_OK);
-  assert_int_equal(compare_points(F32, rounded_sum, sum_left),
-                   TESS_MISMATCH);
+  assert_int_equal(compare_points(F32, rounded_sum, sum_left), TESS_MISMATCH);
   assert_int_equal(compare_points(F32, widened_sum, widened_sum), TESS_OK);
 }
 
@@ -317,9 +315,11 @@ static void through(nest *n, ir_buf r, tess_dtype t, bool memory) {
 }
 
 static void known_values_are_seen_through(void **state) {
-  static const tess_dtype via[] = {
-      {TESS_INT, 64, 1}, {TESS_INT, 8, 1}, {TESS_FLOAT, 16, 1},
-      {TESS_FLOAT, 64, 1}, {TESS_UINT, 8, 1}};
+  static const tess_dtype via[] = {{TESS_INT, 64, 1},
+                                   {TESS_INT, 8, 1},
+                                   {TESS_FLOAT, 16, 1},
+                                   {TESS_FLOAT, 64, 1},
+                                   {TESS_UINT, 8, 1}};
   (void)state;
   for (int k = 0; k < 5; k++) {
     nest n, m;
@@ -342,8 +342,7 @@ static void gather(nest *n, bool backwards, bool wrong) {
   ir_buf idx = nest_param(n, "I", I32, IR_ROLE_INPUT, N, 0, 0);
   ir_buf r = nest_param(n, "R", F32, IR_ROLE_OUTPUT, N, 0, 0);
   ir_expr i = nest_loop(n, N, IR_SERIAL);
-  if (backwards)
-    i = ir_sub(&n->p, nest_num(n, N - 1), i);
+  if (backwards) i = ir_sub(&n->p, nest_num(n, N - 1), i);
   ir_expr at_i = ir_cast(&n->p, I64, nest_load(n, idx, i, 0));
   nest_store(n, r, i, 0, nest_load(n, x, wrong ? i : at_i, 0));
 }
@@ -393,32 +392,28 @@ static void reports(void **state) {
   start(&m, F32, b);
   misses_the_last(&m, b[0], b[1], b[2]);
   nest_finish(&m);
-  assert_int_equal(
-      interp_equal(&n.heap.heap, &n.p, &m.p, 1, NULL, &e, &which),
-      TESS_MISMATCH);
+  assert_int_equal(interp_equal(&n.heap.heap, &n.p, &m.p, 1, NULL, &e, &which),
+                   TESS_MISMATCH);
   assert_int_equal(which, 1);
   assert_int_equal(e.element, N - 1);
   m.e = e;
   assert_string_equal(nest_error(&m, text, sizeof text),
                       "R[8] differs: only the first program writes it");
-  assert_int_equal(
-      interp_equal(&n.heap.heap, &m.p, &n.p, 1, NULL, &e, &which),
-      TESS_MISMATCH);
+  assert_int_equal(interp_equal(&n.heap.heap, &m.p, &n.p, 1, NULL, &e, &which),
+                   TESS_MISMATCH);
   nest_end(&m);
   start(&m, F32, b);
   reads_beyond(&m, b[0], b[1], b[2]);
   nest_finish(&m);
-  assert_int_equal(
-      interp_equal(&n.heap.heap, &m.p, &n.p, 1, NULL, &e, &which),
-      TESS_BOUNDS);
+  assert_int_equal(interp_equal(&n.heap.heap, &m.p, &n.p, 1, NULL, &e, &which),
+                   TESS_BOUNDS);
   assert_int_equal(which, 0);
   nest_end(&m);
   start(&m, F16, b);
   copies_all(&m, b[0], b[1], b[2]);
   nest_finish(&m);
-  assert_int_equal(
-      interp_equal(&n.heap.heap, &n.p, &m.p, 1, NULL, &e, &which),
-      TESS_INVALID);
+  assert_int_equal(interp_equal(&n.heap.heap, &n.p, &m.p, 1, NULL, &e, &which),
+                   TESS_INVALID);
   nest_end(&m);
   nest_end(&n);
 }

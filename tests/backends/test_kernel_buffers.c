@@ -179,8 +179,8 @@ static void alone(void **state) {
 static void through_registers(void **state) {
   (void)state;
   ir_expr bx = grid(), tx = threads(T);
-  ir_buf s = buffer("S", IR_SCOPE_SHARED, T), l = buffer("L", IR_SCOPE_LOCAL,
-                                                         T);
+  ir_buf s = buffer("S", IR_SCOPE_SHARED, T),
+         l = buffer("L", IR_SCOPE_LOCAL, T);
   ir_expr other = threads(T);
   store(l, other, load(in, at(bx, other)));
   nest_close(&n, 1);
@@ -272,8 +272,8 @@ static void own_counts(void **state) {
   ir_expr bx = grid(), tx = threads(T);
   ir_expr steps = ir_cast(&n.p, IR_INDEX, load(counts, tx));
   ir_expr few = ir_binary(&n.p, IR_MOD, steps, nest_num(&n, 3));
-  ir_var v = ir_var_new(&n.p, IR_VAR_LOOP, ir_name(&n.p, "w"), IR_INDEX, 0,
-                        INT64_MAX);
+  ir_var v =
+      ir_var_new(&n.p, IR_VAR_LOOP, ir_name(&n.p, "w"), IR_INDEX, 0, INT64_MAX);
   store(out, at(bx, tx), load(in, tx));
   ir_stmt w = ir_loop_new(&n.p, v, nest_num(&n, 0), few, IR_SERIAL);
   ir_append(&n.p, n.at, w);
@@ -303,9 +303,8 @@ static void open_reader(reader r, ir_buf b, ir_expr i) {
   ir_expr few = ir_binary(p, IR_MOD, ir_cast(p, IR_INDEX, x), nest_num(&n, 3));
   ir_var v = ir_var_new(p, r == BY_BOUND ? IR_VAR_LOOP : IR_VAR_LET,
                         ir_name(p, "v"), IR_INDEX, 0, INT64_MAX);
-  ir_stmt s = r == BY_BOUND
-                ? ir_loop_new(p, v, nest_num(&n, 0), few, IR_SERIAL)
-                : ir_let_new(p, v, few);
+  ir_stmt s = r == BY_BOUND ? ir_loop_new(p, v, nest_num(&n, 0), few, IR_SERIAL)
+                            : ir_let_new(p, v, few);
   ir_append(p, n.at, s);
   n.at = s;
 }
@@ -397,13 +396,25 @@ static void extent_must_be_constant(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(exchanges_wait), TEST(local_that_is_shared), TEST(own_elements),
-      TEST(own_elements_of_shared), TEST(done_by_one), TEST(fewer_threads),
-      TEST(together), TEST(alone), TEST(through_registers), TEST(common_way),
-      TEST(parallel_takes_turns), TEST(vectorized_takes_turns),
-      TEST(parallel_may_stay), TEST(parted_way), TEST(own_counts),
-      TEST(what_decides_waits), TEST(grid_must_not_share),
-      TEST(grid_must_be_around), TEST(extent_must_be_constant),
+      TEST(exchanges_wait),
+      TEST(local_that_is_shared),
+      TEST(own_elements),
+      TEST(own_elements_of_shared),
+      TEST(done_by_one),
+      TEST(fewer_threads),
+      TEST(together),
+      TEST(alone),
+      TEST(through_registers),
+      TEST(common_way),
+      TEST(parallel_takes_turns),
+      TEST(vectorized_takes_turns),
+      TEST(parallel_may_stay),
+      TEST(parted_way),
+      TEST(own_counts),
+      TEST(what_decides_waits),
+      TEST(grid_must_not_share),
+      TEST(grid_must_be_around),
+      TEST(extent_must_be_constant),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

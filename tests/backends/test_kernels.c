@@ -41,11 +41,11 @@ static void describe(int64_t m, int64_t n, int64_t k) {
  * by a thread, k in steps of bk. */
 typedef struct plan {
   int64_t bm, bn, bk, tm, tn, fetch;
-  int64_t virtual;         /* parts of a thread's rows; 0: no such loop */
-  bool local;              /* sums in registers */
-  bool two;                /* threads in two axes */
-  bool spread;             /* the copies are the threads' together */
-  const char *scope;       /* of the tiles of A and B; NULL: none */
+  int64_t virtual;   /* parts of a thread's rows; 0: no such loop */
+  bool local;        /* sums in registers */
+  bool two;          /* threads in two axes */
+  bool spread;       /* the copies are the threads' together */
+  const char *scope; /* of the tiles of A and B; NULL: none */
   bool pipelined, doubled, unbound_grid, vectorized;
 } plan;
 
@@ -75,8 +75,8 @@ static product tile(const plan *x) {
   ir_stmt k1 = t.out[1];
   m.k0 = t.out[0];
   if (x->virtual)
-    DO(&t, reorder, LIST(ordered_loops, i0, j0, m.virtual, i1, j1, m.k0, k1,
-                         i2, j2));
+    DO(&t, reorder,
+       LIST(ordered_loops, i0, j0, m.virtual, i1, j1, m.k0, k1, i2, j2));
   else
     DO(&t, reorder, LIST(ordered_loops, i0, j0, i1, j1, m.k0, k1, i2, j2));
   DO(&t, fuse, LIST(loops, i0, j0));
@@ -119,8 +119,8 @@ static void fetch(const plan *x, const product *m, int64_t n) {
     f = t.out[0];
   }
   if (x->two) {
-    if (!RUN(&t, split, AT(loop, f), INTS(factors, SCH_AUTO, x->bm / x->tm,
-                                          x->fetch)))
+    if (!RUN(&t, split, AT(loop, f),
+             INTS(factors, SCH_AUTO, x->bm / x->tm, x->fetch)))
       return;
     RUN(&t, bind, AT(loop, t.out[2]), STR(thread_axis, "threadIdx.x"));
     RUN(&t, bind, AT(loop, t.out[1]), STR(thread_axis, "threadIdx.y"));
@@ -142,11 +142,9 @@ static void pipeline(const product *m) {
   int64_t stage[8] = {0}, order[8] = {0, 1, 2, 3, 4, 5, 6, 7};
   stage[n - 1] = 1;
   DO(&t, annotate, AT(block_or_loop, m->k0),
-     STR(ann_key, "software_pipeline_stage"),
-     AT(ann_val, integers(n, stage)));
+     STR(ann_key, "software_pipeline_stage"), AT(ann_val, integers(n, stage)));
   DO(&t, annotate, AT(block_or_loop, m->k0),
-     STR(ann_key, "software_pipeline_order"),
-     AT(ann_val, integers(n, order)));
+     STR(ann_key, "software_pipeline_order"), AT(ann_val, integers(n, order)));
 }
 
 static void schedule(const plan *x) {
@@ -168,8 +166,8 @@ static void must_work(void) {
   if (st) fail_msg("%s\n%s", low.err.message, scheduled_text(&t));
 }
 
-static const plan usual = {8, 8, 4, 2, 2, 16, .local = true, .spread = true,
-                           .scope = "shared"};
+static const plan usual = {
+    8, 8, 4, 2, 2, 16, .local = true, .spread = true, .scope = "shared"};
 
 /* Both tiles are copied by all threads together; the copies are waited for,
  * and so are those who read the last ones. */
@@ -245,7 +243,7 @@ static tess_status mirror(ir_expr (*rows)(ir_program *p, ir_expr y)) {
   ir_stmt x = thread_loop(use, 2, IR_THREADIDX_X);
   for (uint32_t k = 0; k < 2; k++)
     p->iter.v[ir_blk(p, use)->iters.at + k].bind =
-      ir_ref(p, ir_st(p, k ? j : y)->var);
+        ir_ref(p, ir_st(p, k ? j : y)->var);
   ir_detach(p, x);
   ir_append(p, j, x);
   ir_kill(p, was);
@@ -283,12 +281,18 @@ static int64_t below(rng *r, int64_t n) {
 
 static plan draw(rng *r) {
   static const char *const scope[] = {"shared", "shared", "shared.dyn",
-                                      "local", "warp", NULL};
-  plan x = {.tm = 1 + below(r, 3), .tn = 1 + below(r, 3),
-            .bk = 1 + below(r, 5), .fetch = 1 + below(r, 20),
-            .local = below(r, 4), .two = below(r, 2), .spread = below(r, 4),
-            .scope = scope[below(r, 6)], .pipelined = below(r, 3) == 0,
-            .doubled = below(r, 4) == 0, .unbound_grid = below(r, 6) == 0,
+                                      "local",  "warp",   NULL};
+  plan x = {.tm = 1 + below(r, 3),
+            .tn = 1 + below(r, 3),
+            .bk = 1 + below(r, 5),
+            .fetch = 1 + below(r, 20),
+            .local = below(r, 4),
+            .two = below(r, 2),
+            .spread = below(r, 4),
+            .scope = scope[below(r, 6)],
+            .pipelined = below(r, 3) == 0,
+            .doubled = below(r, 4) == 0,
+            .unbound_grid = below(r, 6) == 0,
             .vectorized = below(r, 4) == 0,
             .virtual = below(r, 3) ? 0 : 1 + below(r, 3)};
   x.bm = x.tm * (1 + below(r, 4));
@@ -318,8 +322,9 @@ static void random_products(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(shared_tiles), TEST(pipelined_tiles), TEST(virtual_threads),
-      TEST(no_place_for_a_barrier), TEST(random_products),
+      TEST(shared_tiles),    TEST(pipelined_tiles),
+      TEST(virtual_threads), TEST(no_place_for_a_barrier),
+      TEST(random_products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

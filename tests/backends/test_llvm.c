@@ -383,9 +383,9 @@ static void odd_tensor_calls(void **state) {
     const char *call;
     int64_t arg[4]; /* -1: a place in the buffer, 0: the end */
   } odd[] = {
-      {"f(%0)", {0}},         {"f(%0)", {1, 1, 4, -1}},
-      {"f(%0)", {17, 1}},     {"f(%0)", {1, 99}},
-      {"f(%1)", {1}},         {"%0 = llvm.fma.f32(%0)", {-1}},
+      {"f(%0)", {0}},        {"f(%0)", {1, 1, 4, -1}},
+      {"f(%0)", {17, 1}},    {"f(%0)", {1, 99}},
+      {"f(%1)", {1}},        {"%0 = llvm.fma.f32(%0)", {-1}},
       {"f(", {1, 1, 4, -1}},
   };
   for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
@@ -395,10 +395,10 @@ static void odd_tensor_calls(void **state) {
     ir_expr at = idx(&k, 0), arg[4];
     uint32_t n = 0;
     for (; n < 4 && odd[i].arg[n]; n++)
-      arg[n] = odd[i].arg[n] < 0 ? ir_load(&k.p, c, 1, &at)
-                                 : idx(&k, odd[i].arg[n]);
-    ir_expr call = ir_call_named(&k.p, IR_FN_INSTEAD, odd[i].call, IR_BOOL, n,
-                                 arg);
+      arg[n] =
+          odd[i].arg[n] < 0 ? ir_load(&k.p, c, 1, &at) : idx(&k, odd[i].arg[n]);
+    ir_expr call =
+        ir_call_named(&k.p, IR_FN_INSTEAD, odd[i].call, IR_BOOL, n, arg);
     ir_stmt cond = ir_if_new(&k.p, call);
     ir_append(&k.p, k.root, cond);
     compiled_store(&k, cond, c, at, f32(&k, 1));

@@ -178,7 +178,9 @@ static void wrong_lists(void **state) {
       {2, {0, 65}, {0, 1}, "entry 1 of software_pipeline_stage is 65"},
       {2, {0, 1}, {1, 1}, "no permutation of 0 to 1: entry 1 is 1"},
       {2, {0, 1}, {0, 2}, "no permutation"},
-      {2, {1, 0}, {0, 1},
+      {2,
+       {1, 0},
+       {0, 1},
        "statement 0 (stage 1, order 0) must run before statement 1 (stage 0, "
        "order 1), because of T"},
       {2, {0, 0}, {1, 0}, "because of T"},
@@ -267,8 +269,7 @@ static void carried(void **state) {
   static const struct {
     int64_t order[2];
     const char *why;
-  } cases[] = {{{1, 0}, NULL},
-               {{0, 1}, "of the next iteration, because of C"}};
+  } cases[] = {{{1, 0}, NULL}, {{0, 1}, "of the next iteration, because of C"}};
   for (int k = 0; k < 2; k++) {
     ir_buf c = nest_param(&n, "C", F32, IR_ROLE_INPUT, 6, WIDE, 0);
     ir_buf t = nest_local(&n, "T", F32, IR_SCOPE_GLOBAL, WIDE, 0, 0);
@@ -284,8 +285,10 @@ static void carried(void **state) {
     nest_close(&n, 1);
     nest_finish(&n);
     stages(loop, 2, (int64_t[]){0, 1}, cases[k].order);
-    if (cases[k].why) refused(cases[k].why);
-    else must_work();
+    if (cases[k].why)
+      refused(cases[k].why);
+    else
+      must_work();
     teardown(NULL);
     setup(NULL);
   }
@@ -425,11 +428,11 @@ static void random_pipelines(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(two_stages), TEST(one_version), TEST(short_loops), TEST(doubled),
-      TEST(doubled_in_a_pipeline), TEST(wrong_lists), TEST(missing_list),
-      TEST(async_stages), TEST(async_source), TEST(racing_loop),
-      TEST(no_such_write),
-      TEST(carried), TEST(random_pipelines),
+      TEST(two_stages),       TEST(one_version),           TEST(short_loops),
+      TEST(doubled),          TEST(doubled_in_a_pipeline), TEST(wrong_lists),
+      TEST(missing_list),     TEST(async_stages),          TEST(async_source),
+      TEST(racing_loop),      TEST(no_such_write),         TEST(carried),
+      TEST(random_pipelines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,9 @@ static void for_warps(ir_stmt block) {
 
 /* C of 16 x 16 in four rows of a warp each, in a fragment, by pieces of
  * 4 x 16 x 4; then D = max(C + 1, 0), computed on the way out where `fused`. */
-typedef struct product { ir_stmt c, piece, rows, k0; } product;
+typedef struct product {
+  ir_stmt c, piece, rows, k0;
+} product;
 
 static product make(const char *scope, bool fused) {
   product m;
@@ -86,10 +88,10 @@ static void operands_in_fragments(void **state) {
   (void)state;
   product m = make("wmma.accumulator", true);
   for_warps(m.piece);
-  DO(&t, read_at, AT(loop, m.k0), AT(block, m.piece),
-     NUM(read_buffer_index, 0), STR(storage_scope, "wmma.matrix_a"));
-  DO(&t, read_at, AT(loop, m.k0), AT(block, m.piece),
-     NUM(read_buffer_index, 1), STR(storage_scope, "wmma.matrix_b"));
+  DO(&t, read_at, AT(loop, m.k0), AT(block, m.piece), NUM(read_buffer_index, 0),
+     STR(storage_scope, "wmma.matrix_a"));
+  DO(&t, read_at, AT(loop, m.k0), AT(block, m.piece), NUM(read_buffer_index, 1),
+     STR(storage_scope, "wmma.matrix_b"));
   must_work();
 }
 
@@ -203,15 +205,14 @@ static void pipeline(rng *r, ir_stmt loop) {
   note(loop, "software_pipeline_stage", integers(n, stage));
   note(loop, "software_pipeline_order", integers(n, order));
   if (below(r, 2))
-    note(loop, "software_pipeline_async_stages",
-         integers(1, (int64_t[]){0}));
+    note(loop, "software_pipeline_async_stages", integers(1, (int64_t[]){0}));
 }
 
 static void make_random(rng *r) {
   static const char *const scope[] = {"wmma.accumulator", "wmma.accumulator",
                                       "local", "shared", "warp"};
-  static const char *const axis[] = {"threadIdx.y", "threadIdx.z",
-                                     "blockIdx.x", "vthread.x"};
+  static const char *const axis[] = {"threadIdx.y", "threadIdx.z", "blockIdx.x",
+                                     "vthread.x"};
   int64_t pm = 1 + below(r, 4), pn = 1 + below(r, 5), pk = 1 + below(r, 3);
   scheduled_matmul(&t, pm * (1 + below(r, 6)), pn * (1 + below(r, 4)),
                    pk * (1 + below(r, 4)));
@@ -224,8 +225,9 @@ static void make_random(rng *r) {
     outer[i] = t.out[0];
     inner[i] = t.out[1];
   }
-  DO(&t, reorder, LIST(ordered_loops, outer[0], outer[1], outer[2], inner[0],
-                       inner[1], inner[2]));
+  DO(&t, reorder,
+     LIST(ordered_loops, outer[0], outer[1], outer[2], inner[0], inner[1],
+          inner[2]));
   DO(&t, blockize, LIST(target, inner[0]));
   ir_stmt piece = t.out[0], at = outer[below(r, 2)];
   for_warps(piece);
@@ -261,16 +263,11 @@ static void random_warps(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(once_a_warp),
-      TEST(changed_on_the_way_out),
-      TEST(operands_in_fragments),
-      TEST(results_elsewhere),
-      TEST(without_threads),
-      TEST(lanes_around),
-      TEST(threads_inside),
-      TEST(too_many_lanes),
-      TEST(not_by_a_lane),
-      TEST(random_warps),
+      TEST(once_a_warp),           TEST(changed_on_the_way_out),
+      TEST(operands_in_fragments), TEST(results_elsewhere),
+      TEST(without_threads),       TEST(lanes_around),
+      TEST(threads_inside),        TEST(too_many_lanes),
+      TEST(not_by_a_lane),         TEST(random_warps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,19 +12,19 @@
 /* ---- a folder with something to work on --------------------------------- */
 
 static const char description[] =
-  "local ops = require 'tessera.ops'\n"
-  "return { program = ops.matmul { m = 16, n = 16, k = 16 },\n"
-  "         min_time = 0.002, batch = 4 }\n";
+    "local ops = require 'tessera.ops'\n"
+    "return { program = ops.matmul { m = 16, n = 16, k = 16 },\n"
+    "         min_time = 0.002, batch = 4 }\n";
 
 static const char trace[] =
-  "-- tessera trace 1\n"
-  "local ts = require \"tessera\"\n"
-  "local b0 = sch:get_block{name = \"C\"}\n"
-  "local l1, l2, l3 = sch:get_loops{block = b0}\n"
-  "local v4, v5 = sch:sample_perfect_tile{loop = l1, n = 2, "
-  "max_innermost_factor = 16, decision = {2, 8}}\n"
-  "local l6, l7 = sch:split{loop = l1, factors = {v4, v5}}\n"
-  "sch:parallel{loop = l6}\n";
+    "-- tessera trace 1\n"
+    "local ts = require \"tessera\"\n"
+    "local b0 = sch:get_block{name = \"C\"}\n"
+    "local l1, l2, l3 = sch:get_loops{block = b0}\n"
+    "local v4, v5 = sch:sample_perfect_tile{loop = l1, n = 2, "
+    "max_innermost_factor = 16, decision = {2, 8}}\n"
+    "local l6, l7 = sch:split{loop = l1, factors = {v4, v5}}\n"
+    "sch:parallel{loop = l6}\n";
 
 static console c;
 
@@ -80,8 +80,8 @@ static void wrong_calls(void **state) {
   expect("tune d.lua --trials many", 2, "'many' is not an integer");
   static const char *const no_count[] = {"-1", "0", "100000000000",
                                          "99999999999999999999"};
-  static const char *const no_integer[] = {
-    "''", "1.5", "1e2", "0x10", "' 5'", "5x", "nan", "inf", "-", "1/2"};
+  static const char *const no_integer[] = {"''", "1.5", "1e2", "0x10", "' 5'",
+                                           "5x", "nan", "inf", "-",    "1/2"};
   for (size_t i = 0; i < sizeof no_count / sizeof *no_count; i++) {
     wrong_number("--trials", no_count[i], "outside of 1 .. 10000000");
     wrong_number("--threads", no_count[i], "outside of 1 .. 1024");
@@ -118,7 +118,8 @@ static void failing_work(void **state) {
   expect("syntax.lua", 1, "syntax.lua:");
   expect("tune none.lua", 1, "none.lua: No such file");
   expect("tune boom.lua", 1, "boom.lua:2: boom");
-  console_write(&c, "typo.lua", "return { program = require('tessera.ops')"
+  console_write(&c, "typo.lua",
+                "return { program = require('tessera.ops')"
                 ".matmul { m = 4, n = 4, k = 4 }, trails = 3 }\n");
   expect("tune typo.lua", 1, "typo.lua: unknown option 'trails'");
   expect("tune five.lua", 1, "expected the file to return a program");
@@ -136,7 +137,8 @@ static void failing_work(void **state) {
   expect("doc > /dev/full", 1, "writing the output failed");
   expect("--help > /dev/full", 1, "writing the output failed");
   expect("--version >&-", 1, "writing the output failed");
-  console_write(&c, "closed.lua", "f = io.open('file', 'w'); print('out')\n"
+  console_write(&c, "closed.lua",
+                "f = io.open('file', 'w'); print('out')\n"
                 "io.stdout:flush(); f:close()\n");
   expect("closed.lua >&-", 1, "writing the output failed");
   assert_int_equal(console_run(&c, "test -e file -a ! -s file"), 0);
@@ -148,7 +150,7 @@ static void failing_work(void **state) {
 static void wrong_files(void **state) {
   (void)state;
   console_run(&c, "mkdir dir; : > empty; printf 'a\\0b\n' > nul; "
-              "head -c 9999 /dev/zero | tr '\\0' x > long");
+                  "head -c 9999 /dev/zero | tr '\\0' x > long");
   static const char *const files[] = {"dir", "empty", "nul", "long",
                                       "/dev/zero"};
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -181,7 +183,7 @@ static void wrong_traces(void **state) {
   console_run(&c, "sed 's/\"parallel\"/\"frob\"/' t.json > frob.json");
   expect("show frob.json", 1, "'frob'");
   console_run(&c, "tr -d ' \\n' < t.json | sed 's/\\[2,8\\]/[2,7]/'"
-              " > seven.json");
+                  " > seven.json");
   expect("step seven.json --program d.lua < /dev/null", 1, "does not fit");
 }
 
@@ -234,9 +236,9 @@ static void prompt_in_a_terminal(void **state) {
 static void tuning(void **state) {
   (void)state;
   expect("tune d.lua --trials 4 --db r.db --seed 3 --threads 1"
-         " --target llvm --strategy replay --cost-model random", 0,
-         "GFLOP/s after 4 trials");
-  assert_non_null(strstr(c.err, "\ntrial 2/4 "));   /* plain lines */
+         " --target llvm --strategy replay --cost-model random",
+         0, "GFLOP/s after 4 trials");
+  assert_non_null(strstr(c.err, "\ntrial 2/4 ")); /* plain lines */
   assert_null(strchr(c.err, '\r'));
   expect("db r.db", 0, "matmul");
   expect("show r.db", 0, "matmul");
@@ -258,9 +260,10 @@ static void tuning(void **state) {
 
 /* A run whose database may grow to so many blocks of 512 bytes. */
 static void run_on_small_disk(int blocks, const char *options) {
-  int status = console_run(&c, "rm -f full.db*; ulimit -f %d; exec %s tune "
-                           "d.lua --trials 60 --db full.db %s", blocks,
-                           CONSOLE_TESSERA, options);
+  int status = console_run(&c,
+                           "rm -f full.db*; ulimit -f %d; exec %s tune "
+                           "d.lua --trials 60 --db full.db %s",
+                           blocks, CONSOLE_TESSERA, options);
   assert_int_equal(status, 1);
   const char *line = strstr(c.err, "tessera: database full.db");
   assert_non_null(line);
@@ -319,8 +322,9 @@ static void interrupted_at_once(void **state) {
 /* And while a file is run: the line names no place in it. */
 static void interrupted_in_lua(void **state) {
   (void)state;
-  console_write(&c, "loop.lua", "io.popen('kill -INT $PPID'):close()\n"
-                                "while true do end\n");
+  console_write(&c, "loop.lua",
+                "io.popen('kill -INT $PPID'):close()\n"
+                "while true do end\n");
   expect("show loop.lua", 1, "interrupted");
   assert_string_equal(c.err, "tessera: interrupted\n");
 }
@@ -328,8 +332,11 @@ static void interrupted_in_lua(void **state) {
 /* What is no worker ends the run with one line that names it. */
 static void no_worker(void **state) {
   (void)state;
-  assert_int_equal(console_run(&c, "TESSERA_WORKER=/bin/false %s tune d.lua "
-                               "--trials 6", CONSOLE_TESSERA), 1);
+  assert_int_equal(console_run(&c,
+                               "TESSERA_WORKER=/bin/false %s tune d.lua "
+                               "--trials 6",
+                               CONSOLE_TESSERA),
+                   1);
   assert_string_equal(c.err, "tessera: '/bin/false' is no worker of Tessera, "
                              "or cannot run: it never said what it is\n");
 }
@@ -337,35 +344,36 @@ static void no_worker(void **state) {
 /* ---- tensor intrinsics -------------------------------------------------- */
 
 static const char product[] =
-  "ts = require 'tessera'\n"
-  "tensor = require 'tessera.tensor'\n"
-  "local A = ts.placeholder('A', { 16, 16 })\n"
-  "local B = ts.placeholder('B', { 16, 16 })\n"
-  "local k = ts.reduce_axis('k', 16)\n"
-  "local C = ts.compute('C', { 16, 16 }, function(i, j)\n"
-  "  return ts.sum(A(i, k) * B(k, j), k)\n"
-  "end)\n"
-  "program = ts.program('product', { A, B }, { C })\n";
+    "ts = require 'tessera'\n"
+    "tensor = require 'tessera.tensor'\n"
+    "local A = ts.placeholder('A', { 16, 16 })\n"
+    "local B = ts.placeholder('B', { 16, 16 })\n"
+    "local k = ts.reduce_axis('k', 16)\n"
+    "local C = ts.compute('C', { 16, 16 }, function(i, j)\n"
+    "  return ts.sum(A(i, k) * B(k, j), k)\n"
+    "end)\n"
+    "program = ts.program('product', { A, B }, { C })\n";
 
 static const char plain[] =
-  "dofile 'product.lua'\n"
-  "return { program = program, min_time = 0.002,\n"
-  "         space = function(sch) sch:get_block('C') end }\n";
+    "dofile 'product.lua'\n"
+    "return { program = program, min_time = 0.002,\n"
+    "         space = function(sch) sch:get_block('C') end }\n";
 
 static const char tensorized[] =
-  "dofile 'product.lua'\n"
-  "return { program = program, min_time = 0.002, space = function(sch)\n"
-  "  local c = sch:get_block('C')\n"
-  "  local i, j, k = sch:get_loops(c)\n"
-  "  local i0, i1 = sch:split(i, { sch:sample_perfect_tile(i, { n = 2 }) })\n"
-  "  local j0, j1 = sch:split(j, { ts.auto, 8 })\n"
-  "  local k0, k1 = sch:split(k, { ts.auto, 4 })\n"
-  "  sch:reorder(i0, j0, i1, k0, j1, k1)\n"
-  "  sch:decompose_reduction(c, k0)\n"
-  "  sch:tensorize(j1, tensor.mma { n = 8, k = 4 })\n"
-  "end }\n";
+    "dofile 'product.lua'\n"
+    "return { program = program, min_time = 0.002, space = function(sch)\n"
+    "  local c = sch:get_block('C')\n"
+    "  local i, j, k = sch:get_loops(c)\n"
+    "  local i0, i1 = sch:split(i, { sch:sample_perfect_tile(i, { n = 2 }) })\n"
+    "  local j0, j1 = sch:split(j, { ts.auto, 8 })\n"
+    "  local k0, k1 = sch:split(k, { ts.auto, 4 })\n"
+    "  sch:reorder(i0, j0, i1, k0, j1, k1)\n"
+    "  sch:decompose_reduction(c, k0)\n"
+    "  sch:tensorize(j1, tensor.mma { n = 8, k = 4 })\n"
+    "end }\n";
 
-#define TUNE(file, n) "tune " file " --trials " n " --db mma.db --seed 1"      \
+#define TUNE(file, n)                                 \
+  "tune " file " --trials " n " --db mma.db --seed 1" \
   " --target llvm --strategy replay --cost-model random"
 
 /* A record brings the intrinsics that its trace uses along, also where the
@@ -409,12 +417,12 @@ static void stepping_in_a_terminal(void **state) {
   console_type(&c, "next\n");
   console_expect(&c, "-- 1 of 5: local b0 = sch:get_block");
   console_expect(&c, "/5> ");
-  console_type(&c, "\n");                       /* an empty line is next */
+  console_type(&c, "\n"); /* an empty line is next */
   console_expect(&c, "-- 2 of 5: ");
   console_expect(&c, "/5> ");
   console_type(&c, "goto 4\n");
   console_expect(&c, "-- 4 of 5: ");
-  console_expect(&c, "*   for i_0 in range(2)");    /* what changed */
+  console_expect(&c, "*   for i_0 in range(2)"); /* what changed */
   console_expect(&c, "/5> ");
   console_type(&c, "back\n");
   console_expect(&c, "-- 3 of 5: ");
@@ -455,16 +463,25 @@ static void interrupted_at_a_line(void **state) {
 
 static void stepping_through_a_pipe(void **state) {
   (void)state;
-  console_write(&c, "commands", "n\nn\nn\na 2\nc #2\ng 99\nfrob\nc\n"
+  console_write(&c, "commands",
+                "n\nn\nn\na 2\nc #2\ng 99\nfrob\nc\n"
                 "c #0\nc 3.5\nc 99999999999999999999 2\nl\nd\nt\n"
                 "w /no/such\n4\np\nb\nh\nc 16 1\n");
   expect("step t.lua --program d.lua < commands", 0, "-- 3 of 5: ");
-  const char *says[] = {"  #2 ", "no position 99", "unknown command 'frob'",
-    "choose needs numbers", "there is no alternative #0",
-    "'3.5' is not an integer", "'99999999999999999999' is not an integer",
-    ">  3 sample_perfect_tile", "/no/such",
-    "-- 4 of 5: ", "undo it", "decision {16, 1}", "-- the changed program",
-    "parallel(16)"};
+  const char *says[] = {"  #2 ",
+                        "no position 99",
+                        "unknown command 'frob'",
+                        "choose needs numbers",
+                        "there is no alternative #0",
+                        "'3.5' is not an integer",
+                        "'99999999999999999999' is not an integer",
+                        ">  3 sample_perfect_tile",
+                        "/no/such",
+                        "-- 4 of 5: ",
+                        "undo it",
+                        "decision {16, 1}",
+                        "-- the changed program",
+                        "parallel(16)"};
   const char *at = c.out;
   for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
     at = strstr(at, says[i]);
@@ -475,17 +492,22 @@ static void stepping_through_a_pipe(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(wrong_calls), cmocka_unit_test(failing_work),
-    cmocka_unit_test(wrong_files),
-    cmocka_unit_test(wrong_traces), cmocka_unit_test(reference),
-    cmocka_unit_test(scripts), cmocka_unit_test(prompt_in_a_terminal),
-    cmocka_unit_test(tuning), cmocka_unit_test(full_disk),
-    cmocka_unit_test(interrupted_in_a_terminal),
-    cmocka_unit_test(interrupted_at_once), cmocka_unit_test(no_worker),
-    cmocka_unit_test(interrupted_in_lua),
-    cmocka_unit_test(records_of_intrinsics),
-    cmocka_unit_test(stepping_in_a_terminal),
-    cmocka_unit_test(interrupted_at_a_line),
-    cmocka_unit_test(stepping_through_a_pipe)};
+      cmocka_unit_test(wrong_calls),
+      cmocka_unit_test(failing_work),
+      cmocka_unit_test(wrong_files),
+      cmocka_unit_test(wrong_traces),
+      cmocka_unit_test(reference),
+      cmocka_unit_test(scripts),
+      cmocka_unit_test(prompt_in_a_terminal),
+      cmocka_unit_test(tuning),
+      cmocka_unit_test(full_disk),
+      cmocka_unit_test(interrupted_in_a_terminal),
+      cmocka_unit_test(interrupted_at_once),
+      cmocka_unit_test(no_worker),
+      cmocka_unit_test(interrupted_in_lua),
+      cmocka_unit_test(records_of_intrinsics),
+      cmocka_unit_test(stepping_in_a_terminal),
+      cmocka_unit_test(interrupted_at_a_line),
+      cmocka_unit_test(stepping_through_a_pipe)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -20,27 +20,28 @@ static void put(void *ud, int level, const char *text) {
 }
 
 static const char script[] =
-  "assert(require 'tessera' == ts)\n"
-  "local p = require 'tessera.ops'.matmul { m = 8, n = 8, k = 8 }\n"
-  "local s = ts.schedule(p)\n"
-  "s:parallel((s:get_loops(s:get_block 'C')))\n"
-  "assert(ts.equivalent(s, p))\n"
-  "assert(#ts.space.sketches(ts.space.default 'llvm', p) > 0)\n";
+    "assert(require 'tessera' == ts)\n"
+    "local p = require 'tessera.ops'.matmul { m = 8, n = 8, k = 8 }\n"
+    "local s = ts.schedule(p)\n"
+    "s:parallel((s:get_loops(s:get_block 'C')))\n"
+    "assert(ts.equivalent(s, p))\n"
+    "assert(#ts.space.sketches(ts.space.default 'llvm', p) > 0)\n";
 
 int main(void) {
   size_t used = 0;
   const tess_allocator memory = {count, &used};
   const tess_options o = {
-    .struct_size = sizeof o,
-    .allocator = &memory,     /* NULL: malloc and free */
-    .memory_cap = 1u << 30,   /* bytes; 0: none */
-    .log = put, .log_ud = stderr,
+      .struct_size = sizeof o,
+      .allocator = &memory,   /* NULL: malloc and free */
+      .memory_cap = 1u << 30, /* bytes; 0: none */
+      .log = put,
+      .log_ud = stderr,
   };
   tess_context *c;
   if (tess_context_new(&o, &c) != TESS_OK) return 1;
   lua_State *L = luaL_newstate();
   luaL_openlibs(L);
-  tess_lua_open(L, c);   /* pushes the module's table */
+  tess_lua_open(L, c); /* pushes the module's table */
   lua_setglobal(L, "ts");
   int bad = luaL_dostring(L, script) != LUA_OK;
   if (bad) fprintf(stderr, "%s\n", luaL_tolstring(L, -1, NULL));

@@ -236,9 +236,8 @@ static void test_wrong(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_right),
-                                     cmocka_unit_test(test_leftovers),
-                                     cmocka_unit_test(test_loose),
-                                     cmocka_unit_test(test_wrong)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_right), cmocka_unit_test(test_leftovers),
+      cmocka_unit_test(test_loose), cmocka_unit_test(test_wrong)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,9 @@ do
       build:block("sum", { { "va", extent = 1, bind = i },
                            { "vb", "reduce", extent = 1, bind = j } },
                   function(va, vb)
-        build:init(function() build:store(y, { va }, ts.const(0, "float32")) end)
+        build:init(function()
+          build:store(y, { va }, ts.const(0, "float32"))
+        end)
         build:store(y, { va }, y(va) - x4(va, vb))
       end)
     end)

@@ -143,7 +143,8 @@ end
 -- LLVM's intrinsics: whole parameters as vectors, added to, one value in all
 -- lanes, and rows that are not side by side.
 do
-  ts.tensor_intrin{ name = "total", impl = "Y += llvm.vector.reduce.add.v8i32(X)",
+  ts.tensor_intrin{ name = "total",
+    impl = "Y += llvm.vector.reduce.add.v8i32(X)",
     desc = describe({ { "input", "X", { 2, 4 }, "int32" },
                       { "inout", "Y", { 1 }, "int32" } },
       { { "reduce", 2 }, { "reduce", 4 } },
@@ -156,7 +157,8 @@ do
   local p = ts.program("totals", { A }, { C })
   agree(tiled(p, { 2, 4 }, "total", nil, 2), p,
         { { 6, 4, 8, dtype = "int32" }, { 6, dtype = "int32" } })
-  ts.tensor_intrin{ name = "axpy", impl = "C = llvm.fma.v8f32(float32x8(A), B, C)",
+  ts.tensor_intrin{ name = "axpy",
+    impl = "C = llvm.fma.v8f32(float32x8(A), B, C)",
     desc = describe(
       { { "input", "A", { 1 } }, { "input", "B", { 8 } },
         { "inout", "C", { 8 } } },
@@ -212,7 +214,9 @@ do
       function(b, p, k) b:store(p[3], { 0 }, p[3](0) + p[1](0) * p[2](k)) end) }
   local A, B = ts.placeholder("A", { 4 }), ts.placeholder("B", { 8 })
   local k = ts.reduce_axis("k", 8)
-  local C = ts.compute("C", { 4 }, function(i) return ts.sum(A(i) * B(k), k) end)
+  local C = ts.compute("C", { 4 }, function(i)
+    return ts.sum(A(i) * B(k), k)
+  end)
   local sch = tiled(ts.program("outer", { A, B }, { C }), { 4 }, "none")
   assert(raises("LLVM", ts.build, sch, "llvm").code == "BUILD_ERROR")
   ts.tensor_intrin{ name = "none", desc = gemm, impl = "test_no_such(A, B, C)" }

@@ -249,7 +249,8 @@ do
   local f = assert(io.popen("ls '" .. folder .. "'"))
   for file in f:lines() do
     local name = file:match("^(.*)%.lua$")
-    assert(not name or name == "spaces" or listed[name], file .. " is not in spaces.modules")
+    assert(not name or name == "spaces" or listed[name],
+           file .. " is not in spaces.modules")
   end
   f:close()
   -- A module that depends on when it runs is found out.

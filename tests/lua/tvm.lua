@@ -21,19 +21,22 @@ local theirs = [=[
   ["Split", ["l1", "v4", "v5", "v6", "v7"], [1, 0], ["l8", "l9", "l10", "l11"]],
   ["Split", ["l2", "None", 16], [1], ["l12", "l13"]],
   ["Reorder", ["l8", "l12", "l9", "l10", "l3", "l11", "l13"], [], []],
-  ["SampleCategorical", [], [[0, 16, 64, 512], [0.25, 0.25, 0.25, 0.25]], ["v14"]],
+  ["SampleCategorical", [], [[0, 16, 64, 512], [0.25, 0.25, 0.25, 0.25]],
+   ["v14"]],
   ["Annotate", ["b0", "v14"], ["meta_schedule.unroll_explicit"], []],
   ["CacheRead", ["b0", 1, [], "None"], [0, "global"], ["b15"]]],
  [[3, [2, 2, 4, 4]], [7, 1]]]
 ]=]
 
 -- One instruction is wrong on purpose: CacheRead has two inputs.
-fails("PARSE", "cache_read has 2 inputs, not 4", ts.trace.from_tvm_json, theirs, p)
+fails("PARSE", "cache_read has 2 inputs, not 4", ts.trace.from_tvm_json, theirs,
+      p)
 theirs = theirs:gsub('"b0", 1, %[%], "None"', '"b0", []')
 
 local t = ts.trace.from_tvm_json(theirs, p)
 assert(#t == 10 and t[2].name == "annotate")
-assert(t[2].attrs.ann_key == "tiling_structure" and t[2].inputs.ann_val == "SSRSRS")
+assert(t[2].attrs.ann_key == "tiling_structure" and
+       t[2].inputs.ann_val == "SSRSRS")
 assert(table.concat(t[4].decision, " ") == "2 2 4 4" and t[8].decision[1] == 1)
 assert(t[6].attrs.disable_predication == false)
 
@@ -42,14 +45,17 @@ local sch = t:replay()
 assert(ts.equivalent(sch, p))
 local back = t:to_tvm_json()
 assert(ts.trace.from_tvm_json(back, p) == t)
-local flat = function(s) return (s:gsub("%s", ""):gsub("%[1%],%[\"l12\"", "[1,0],[\"l12\"")) end
+local flat = function(s)
+  return (s:gsub("%s", ""):gsub("%[1%],%[\"l12\"", "[1,0],[\"l12\""))
+end
 assert(flat(back) == flat(theirs), back)
 
 -- A line of a database holds it, too; versions after v0.18 say GetSBlock.
 local line = "[0, [" .. theirs .. ", [0.001], {\"kind\": \"llvm\"}, []]]"
 assert(ts.trace.from_tvm_json(line, p) == t)
-assert(ts.trace.from_tvm_json(theirs:gsub("GetBlock", "GetSBlock"):gsub("%[1, 0%]",
-  "[true, false]"), p) == t)
+local newer = theirs:gsub("GetBlock", "GetSBlock"):gsub("%[1, 0%]",
+                                                          "[true, false]")
+assert(ts.trace.from_tvm_json(newer, p) == t)
 assert(ts.trace.from_tvm_json("[[], []]", p) == ts.schedule(p):trace())
 
 -- What is no trace is said, with the place.
@@ -62,10 +68,12 @@ bad("PARSE", "no trace of TVM's", "[3]")
 bad("PARSE", "an instruction is [kind", "[[[1, [], [], []]], []]")
 bad("UNSUPPORTED", "no primitive for TVM's 'SetAxisSeparator'",
     '[[["SetAxisSeparator", ["b0"], [0, 1, []], []]], []]')
-bad("PARSE", "used before it is defined", '[[["GetLoops", ["b0"], [], ["l1"]]], []]')
+bad("PARSE", "used before it is defined",
+    '[[["GetLoops", ["b0"], [], ["l1"]]], []]')
 bad("PARSE", "neither a variable nor a quoted string",
     theirs:gsub('\\"SSRSRS\\"', "SSRSRS"))
-bad("INVALID", "get_block takes no decision", theirs:gsub("%[3, %[2", "[0, 1], [3, [2"))
+bad("INVALID", "get_block takes no decision",
+    theirs:gsub("%[3, %[2", "[0, 1], [3, [2"))
 bad("PARSE", "decision 1 is", theirs:gsub("%[3, %[2", "[99, 1], [3, [2"))
 bad("TYPE", "", theirs:gsub('%[4, 64%]', '["4", 64]'))
 

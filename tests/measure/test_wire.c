@@ -329,8 +329,8 @@ static void test_mute_worker(void **state) {
   measure_candidate c[N] = {{.form = MEASURE_CODE}};
   measured_start(&m, false, NULL);
   measure_pool_free(m.pool);
-  measure_config o = {.worker_path = "/usr/bin/yes", .workers = 1,
-                      .patience = 0.05};
+  measure_config o = {
+      .worker_path = "/usr/bin/yes", .workers = 1, .patience = 0.05};
   assert_int_equal(measure_pool_new(&m.c->heap, &o, &m.pool, &m.err), TESS_OK);
   tess_program *p = measured_matmul(m.c, 8);
   measured_task(&m, p);

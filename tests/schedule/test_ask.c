@@ -14,8 +14,7 @@ static void test_getters(void **state) {
   assert_string_equal(scheduled_why(&t, "get_block"),
                       "get_block: there is no block named \"E\"");
   DO(&t, get_block, STR(name, "C"), STR(func_name, "main"));
-  REFUSED(&t, FUNC_UNKNOWN, get_block, STR(name, "C"),
-          STR(func_name, "other"));
+  REFUSED(&t, FUNC_UNKNOWN, get_block, STR(name, "C"), STR(func_name, "other"));
   DO(&t, get_loops, AT(block, c));
   assert_int_equal(t.nout, 3);
   ir_stmt i = t.out[0];
@@ -86,8 +85,8 @@ static void test_annotations(void **state) {
        NUM(ann_val, one));
     DO(&t, annotate, AT(block_or_loop, at), STR(ann_key, "key"),
        NUM(ann_val, same));
-    REFUSED(&t, ANNOTATED, annotate, AT(block_or_loop, at),
-            STR(ann_key, "key"), NUM(ann_val, text));
+    REFUSED(&t, ANNOTATED, annotate, AT(block_or_loop, at), STR(ann_key, "key"),
+            NUM(ann_val, text));
     DO(&t, annotate, AT(block_or_loop, at), STR(ann_key, "other"),
        NUM(ann_val, text));
     DO(&t, unannotate, AT(block_or_loop, at), STR(ann_key, "key"));
@@ -124,20 +123,20 @@ static void test_iter_order(void **state) {
   scheduled_matmul(&t, 4, 6, 8);
   ir_stmt c = scheduled_get(&t, "C");
   DO(&t, reorder_block_iter_var, AT(block, c), INTS(new_order, 2, 0, 1));
-  scheduled_expect(&t,
-    "main(A: float32[4, 8], B: float32[8, 6], D: out float32[4, 6])\n"
-    "  alloc C: float32[4, 6]\n"
-    "  for a in range(4)\n"
-    "    for b in range(6)\n"
-    "      for c in range(8)\n"
-    "        block C(vc: reduce 8 = c, va: 4 = a, vb: 6 = b)\n"
-    "          init\n"
-    "            C[va, vb] = 0.0\n"
-    "          C[va, vb] = C[va, vb] + A[va, vc] * B[vc, vb]\n"
-    "  for a in range(4)\n"
-    "    for b in range(6)\n"
-    "      block D(va: 4 = a, vb: 6 = b)\n"
-    "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
+  scheduled_expect(
+      &t, "main(A: float32[4, 8], B: float32[8, 6], D: out float32[4, 6])\n"
+          "  alloc C: float32[4, 6]\n"
+          "  for a in range(4)\n"
+          "    for b in range(6)\n"
+          "      for c in range(8)\n"
+          "        block C(vc: reduce 8 = c, va: 4 = a, vb: 6 = b)\n"
+          "          init\n"
+          "            C[va, vb] = 0.0\n"
+          "          C[va, vb] = C[va, vb] + A[va, vc] * B[vc, vb]\n"
+          "  for a in range(4)\n"
+          "    for b in range(6)\n"
+          "      block D(va: 4 = a, vb: 6 = b)\n"
+          "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
   REFUSED(&t, NOT_PERMUTATION, reorder_block_iter_var, AT(block, c),
           INTS(new_order, 0, 1));
   REFUSED(&t, NOT_PERMUTATION, reorder_block_iter_var, AT(block, c),
@@ -157,8 +156,7 @@ static void test_blocks(void **state) {
   ir_stmt root = scheduled_get(&t, "root"), k = scheduled_loop(&t, c, 2);
   assert_int_equal(sch_block_props(&t.s, root, c),
                    SCH_DOMINANT | SCH_REDUCTION);
-  assert_int_equal(sch_block_props(&t.s, root, d),
-                   SCH_DOMINANT | SCH_COMPLETE);
+  assert_int_equal(sch_block_props(&t.s, root, d), SCH_DOMINANT | SCH_COMPLETE);
   assert_true(sch_is_trivial(&t.p, c));
   assert_false(sch_is_output(&t.p, c));
   assert_true(sch_is_output(&t.p, d));
@@ -184,7 +182,9 @@ static void test_reasons(void **state) {
   for (unsigned r = 0; r < SCH_R_COUNT; r++) {
     t.s.refusal = (sch_refusal){.reason = (uint16_t)r,
                                 .s = {c, scheduled_loop(&t, c, 0)},
-                                .buf = 1, .n = {1, 2, 3, 4}, .t = "text"};
+                                .buf = 1,
+                                .n = {1, 2, 3, 4},
+                                .t = "text"};
     t.s.refusal.reason = (uint16_t)r;
     const char *text = scheduled_why(&t, "prim");
     assert_null(strpbrk(text, "{}?"));
@@ -195,13 +195,10 @@ static void test_reasons(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_getters),
-    cmocka_unit_test(test_halves),
-    cmocka_unit_test(test_annotations),
-    cmocka_unit_test(test_unit_loop),
-    cmocka_unit_test(test_iter_order),
-    cmocka_unit_test(test_blocks),
-    cmocka_unit_test(test_reasons),
+      cmocka_unit_test(test_getters),     cmocka_unit_test(test_halves),
+      cmocka_unit_test(test_annotations), cmocka_unit_test(test_unit_loop),
+      cmocka_unit_test(test_iter_order),  cmocka_unit_test(test_blocks),
+      cmocka_unit_test(test_reasons),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

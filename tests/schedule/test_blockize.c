@@ -18,28 +18,30 @@ static void test_reduction(void **state) {
   ir_stmt o = t.out[0];
   assert_int_equal(o, scheduled_get(&t, "C_o"));
   assert_int_equal(c, scheduled_get(&t, "C"));
-  scheduled_expect(&t,
-    "main(A: float32[8, 8], B: float32[8, 8], D: out float32[8, 8])\n"
-    "  alloc C: float32[8, 8]\n"
-    "  for a_0 in range(2)\n"
-    "    for c_0 in range(4)\n"
-    "      block C_o(va_o: 2 = a_0, vc_o: reduce 4 = c_0)\n"
-    "        init\n"
-    "          for a_1_init in range(4)\n"
-    "            for b_init in range(8)\n"
-    "              block C_init(va_i_init: 4 = a_1_init, vb_i_init: 8 = "
-    "b_init)\n"
-    "                C[va_o * 4 + va_i_init, vb_i_init] = 0.0\n"
-    "        for a_1 in range(4)\n"
-    "          for b in range(8)\n"
-    "            for c_1 in range(2)\n"
-    "              block C(va_i: 4 = a_1, vb_i: 8 = b, vc_i: reduce 2 = c_1)\n"
-    "                C[va_o * 4 + va_i, vb_i] = C[va_o * 4 + va_i, vb_i] + "
-    "A[va_o * 4 + va_i, vc_o * 2 + vc_i] * B[vc_o * 2 + vc_i, vb_i]\n"
-    "  for a in range(8)\n"
-    "    for b in range(8)\n"
-    "      block D(va: 8 = a, vb: 8 = b)\n"
-    "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
+  scheduled_expect(
+      &t,
+      "main(A: float32[8, 8], B: float32[8, 8], D: out float32[8, 8])\n"
+      "  alloc C: float32[8, 8]\n"
+      "  for a_0 in range(2)\n"
+      "    for c_0 in range(4)\n"
+      "      block C_o(va_o: 2 = a_0, vc_o: reduce 4 = c_0)\n"
+      "        init\n"
+      "          for a_1_init in range(4)\n"
+      "            for b_init in range(8)\n"
+      "              block C_init(va_i_init: 4 = a_1_init, vb_i_init: 8 = "
+      "b_init)\n"
+      "                C[va_o * 4 + va_i_init, vb_i_init] = 0.0\n"
+      "        for a_1 in range(4)\n"
+      "          for b in range(8)\n"
+      "            for c_1 in range(2)\n"
+      "              block C(va_i: 4 = a_1, vb_i: 8 = b, vc_i: reduce 2 = "
+      "c_1)\n"
+      "                C[va_o * 4 + va_i, vb_i] = C[va_o * 4 + va_i, vb_i] + "
+      "A[va_o * 4 + va_i, vc_o * 2 + vc_i] * B[vc_o * 2 + vc_i, vb_i]\n"
+      "  for a in range(8)\n"
+      "    for b in range(8)\n"
+      "      block D(va: 8 = a, vb: 8 = b)\n"
+      "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
   assert_true(scheduled_same(&t));
   unsigned props = sch_block_props(&t.s, t.root, o);
   assert_true(props & SCH_REDUCTION);
@@ -66,30 +68,30 @@ static void test_complete(void **state) {
   ir_stmt c = scheduled_get(&t, "C");
   DO(&t, blockize, LIST(target, scheduled_loop(&t, c, 1)));
   ir_stmt o = t.out[0];
-  scheduled_expect(&t,
-    "main(A: float32[8, 8], B: float32[8, 8], D: out float32[8, 8])\n"
-    "  alloc C: float32[8, 8]\n"
-    "  for a in range(8)\n"
-    "    block C_o(va_o: 8 = a, vb_o: 1 = 0, vc_o: 1 = 0)\n"
-    "      for b in range(8)\n"
-    "        for c in range(8)\n"
-    "          block C(vb_i: 8 = b, vc_i: reduce 8 = c)\n"
-    "            init\n"
-    "              C[va_o, vb_i] = 0.0\n"
-    "            C[va_o, vb_i] = C[va_o, vb_i] + A[va_o, vc_i] * B[vc_i, "
-    "vb_i]\n"
-    "  for a in range(8)\n"
-    "    for b in range(8)\n"
-    "      block D(va: 8 = a, vb: 8 = b)\n"
-    "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
+  scheduled_expect(
+      &t, "main(A: float32[8, 8], B: float32[8, 8], D: out float32[8, 8])\n"
+          "  alloc C: float32[8, 8]\n"
+          "  for a in range(8)\n"
+          "    block C_o(va_o: 8 = a, vb_o: 1 = 0, vc_o: 1 = 0)\n"
+          "      for b in range(8)\n"
+          "        for c in range(8)\n"
+          "          block C(vb_i: 8 = b, vc_i: reduce 8 = c)\n"
+          "            init\n"
+          "              C[va_o, vb_i] = 0.0\n"
+          "            C[va_o, vb_i] = C[va_o, vb_i] + A[va_o, vc_i] * B[vc_i, "
+          "vb_i]\n"
+          "  for a in range(8)\n"
+          "    for b in range(8)\n"
+          "      block D(va: 8 = a, vb: 8 = b)\n"
+          "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
   assert_true(sch_block_props(&t.s, t.root, o) & SCH_COMPLETE);
   ir_stmt d = scheduled_get(&t, "D");
   DO(&t, compute_at, AT(block, o), AT(loop, scheduled_loop(&t, d, 0)));
   assert_true(scheduled_same(&t));
   DO(&t, parallel, AT(loop, scheduled_loop(&t, d, 0)));
   DO(&t, decompose_reduction, AT(block, c), AT(loop, scheduled_loop(&t, c, 1)));
-  assert_true(sch_reads_buf(&t.p, o, t.p.region.v[ir_blk(&t.p, o)->writes.at]
-                                       .buf));
+  assert_true(
+      sch_reads_buf(&t.p, o, t.p.region.v[ir_blk(&t.p, o)->writes.at].buf));
   assert_true(scheduled_same(&t));
   scheduled_end(&t);
 }
@@ -108,27 +110,28 @@ static void test_guards(void **state) {
   for (uint32_t i = 0; i < 5; i++) l[i] = scheduled_loop(&t, d, i);
   DO(&t, reorder, LIST(ordered_loops, l[0], l[1], l[2], l[3], l[4]));
   DO(&t, blockize, LIST(target, l[4]));
-  scheduled_expect(&t,
-    "main(A: float32[10, 3], B: float32[3, 7], D: out float32[10, 7])\n"
-    "  alloc C: float32[10, 7]\n"
-    "  for a in range(10)\n"
-    "    for b in range(7)\n"
-    "      for c in range(3)\n"
-    "        block C(va: 10 = a, vb: 7 = b, vc: reduce 3 = c)\n"
-    "          init\n"
-    "            C[va, vb] = 0.0\n"
-    "          C[va, vb] = C[va, vb] + A[va, vc] * B[vc, vb]\n"
-    "  for a_0 in range(3)\n"
-    "    for a_1 in range(4)\n"
-    "      for b_0 in range(3)\n"
-    "        for b_1 in range(2)\n"
-    "          block D_o(va_o: 10 = a_0 * 4 + a_1, vb_o: 4 = b_0 * 2 + b_1)\n"
-    "            where a_0 * 4 + a_1 < 10 && b_0 < 2\n"
-    "            for b_2 in range(2)\n"
-    "              block D(vb_i: 2 = b_2)\n"
-    "                where b_2 + vb_o * 2 < 7\n"
-    "                D[va_o, vb_o * 2 + vb_i] = max(C[va_o, vb_o * 2 + vb_i] "
-    "+ 1.0, 0.0)\n");
+  scheduled_expect(
+      &t,
+      "main(A: float32[10, 3], B: float32[3, 7], D: out float32[10, 7])\n"
+      "  alloc C: float32[10, 7]\n"
+      "  for a in range(10)\n"
+      "    for b in range(7)\n"
+      "      for c in range(3)\n"
+      "        block C(va: 10 = a, vb: 7 = b, vc: reduce 3 = c)\n"
+      "          init\n"
+      "            C[va, vb] = 0.0\n"
+      "          C[va, vb] = C[va, vb] + A[va, vc] * B[vc, vb]\n"
+      "  for a_0 in range(3)\n"
+      "    for a_1 in range(4)\n"
+      "      for b_0 in range(3)\n"
+      "        for b_1 in range(2)\n"
+      "          block D_o(va_o: 10 = a_0 * 4 + a_1, vb_o: 4 = b_0 * 2 + b_1)\n"
+      "            where a_0 * 4 + a_1 < 10 && b_0 < 2\n"
+      "            for b_2 in range(2)\n"
+      "              block D(vb_i: 2 = b_2)\n"
+      "                where b_2 + vb_o * 2 < 7\n"
+      "                D[va_o, vb_o * 2 + vb_i] = max(C[va_o, vb_o * 2 + vb_i] "
+      "+ 1.0, 0.0)\n");
   assert_true(scheduled_same(&t));
   scheduled_end(&t);
 }
@@ -145,24 +148,26 @@ static void test_blocks(void **state) {
   DO(&t, compute_at, AT(block, c), AT(loop, a0));
   DO(&t, blockize, LIST(target, d, c), NUM(preserve_unit_iters, 0));
   ir_stmt o = t.out[0];
-  scheduled_expect(&t,
-    "main(A: float32[8, 4], B: float32[4, 6], D: out float32[8, 6])\n"
-    "  alloc C: float32[8, 6]\n"
-    "  for a_0 in range(4)\n"
-    "    block C_o(va_o: 4 = a_0)\n"
-    "      for ax0 in range(2)\n"
-    "        for ax1 in range(6)\n"
-    "          for ax2 in range(4)\n"
-    "            block C(va_i: 2 = ax0, vb_i: 6 = ax1, vc_i: reduce 4 = ax2)\n"
-    "              init\n"
-    "                C[va_o * 2 + va_i, vb_i] = 0.0\n"
-    "              C[va_o * 2 + va_i, vb_i] = C[va_o * 2 + va_i, vb_i] + "
-    "A[va_o * 2 + va_i, vc_i] * B[vc_i, vb_i]\n"
-    "      for a_1 in range(2)\n"
-    "        for b in range(6)\n"
-    "          block D(va_i: 2 = a_1, vb_i: 6 = b)\n"
-    "            D[va_o * 2 + va_i, vb_i] = max(C[va_o * 2 + va_i, vb_i] + "
-    "1.0, 0.0)\n");
+  scheduled_expect(
+      &t,
+      "main(A: float32[8, 4], B: float32[4, 6], D: out float32[8, 6])\n"
+      "  alloc C: float32[8, 6]\n"
+      "  for a_0 in range(4)\n"
+      "    block C_o(va_o: 4 = a_0)\n"
+      "      for ax0 in range(2)\n"
+      "        for ax1 in range(6)\n"
+      "          for ax2 in range(4)\n"
+      "            block C(va_i: 2 = ax0, vb_i: 6 = ax1, vc_i: reduce 4 = "
+      "ax2)\n"
+      "              init\n"
+      "                C[va_o * 2 + va_i, vb_i] = 0.0\n"
+      "              C[va_o * 2 + va_i, vb_i] = C[va_o * 2 + va_i, vb_i] + "
+      "A[va_o * 2 + va_i, vc_i] * B[vc_i, vb_i]\n"
+      "      for a_1 in range(2)\n"
+      "        for b in range(6)\n"
+      "          block D(va_i: 2 = a_1, vb_i: 6 = b)\n"
+      "            D[va_o * 2 + va_i, vb_i] = max(C[va_o * 2 + va_i, vb_i] + "
+      "1.0, 0.0)\n");
   assert_true(scheduled_same(&t));
   /* C lives in the block, so the loop is free. */
   DO(&t, parallel, AT(loop, a0));
@@ -182,8 +187,7 @@ static void test_refusals(void **state) {
   /* The bindings of a fused loop, cut where it is no tile. */
   DO(&t, fuse, LIST(loops, scheduled_loop(&t, d, 0), scheduled_loop(&t, d, 1)));
   DO(&t, split, AT(loop, scheduled_loop(&t, d, 0)), INTS(factors, 6, 8));
-  REFUSED(&t, NOT_DIVISIBLE, blockize,
-          LIST(target, scheduled_loop(&t, d, 1)));
+  REFUSED(&t, NOT_DIVISIBLE, blockize, LIST(target, scheduled_loop(&t, d, 1)));
   DO(&t, blockize, LIST(target, scheduled_loop(&t, c, 2)));
   REFUSED(&t, SCOPES_DIFFER, blockize, LIST(target, c, d));
   DO(&t, blockize, LIST(target, d, scheduled_loop(&t, d, 0)));
@@ -247,7 +251,7 @@ static void with_bound(bool halved) {
   ir_st(p, j)->extent = n;
   if (halved)
     p->iter.v[ir_blk(p, b)->iters.at].bind =
-      ir_binary(p, IR_DIV, v, ir_index(p, 2));
+        ir_binary(p, IR_DIV, v, ir_index(p, 2));
   scheduled_finish(&t);
   if (halved) {
     REFUSED(&t, OUTER_UNKNOWN, blockize, LIST(target, j));
@@ -274,7 +278,7 @@ static void test_triangle(void **state) {
                     scheduled_load(&t, a, t.it[0], t.it[1]), false);
     ir_stmt i = scheduled_loop(&t, b, 0), j = scheduled_loop(&t, b, 1);
     ir_st(p, j)->extent =
-      ir_add(p, ir_ref(p, ir_st(p, i)->var), ir_index(p, 1));
+        ir_add(p, ir_ref(p, ir_st(p, i)->var), ir_index(p, 1));
     scheduled_finish(&t);
     DO(&t, blockize, LIST(target, j));
     DO(&t, split, AT(loop, i), INTS(factors, SCH_AUTO, factor));
@@ -300,8 +304,8 @@ static void test_short_row(void **state) {
   ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, s);
   ir_buf x = scheduled_buf(&t, "X", IR_ROLE_OUTPUT, 1, s);
   ir_stmt b = scheduled_block(&t, "X", "SR", s);
-  scheduled_store(&t, x, t.it[0], 0,
-                  scheduled_load(&t, a, t.it[0], t.it[1]), true);
+  scheduled_store(&t, x, t.it[0], 0, scheduled_load(&t, a, t.it[0], t.it[1]),
+                  true);
   ir_stmt i = scheduled_loop(&t, b, 0), j = scheduled_loop(&t, b, 1);
   ir_st(p, j)->extent = scheduled_plus(&t, ir_ref(p, ir_st(p, i)->var), 1);
   scheduled_finish(&t);
@@ -419,17 +423,16 @@ static void test_idle_loop(void **state) {
   scheduled_finish(&t);
   assert_true(scheduled_same(&t));
   DO(&t, blockize, LIST(target, j));
-  scheduled_expect(&t,
-    "main(A: float32[8, 8], C: out float32[8, 8])\n"
-    "  for a in range(8)\n"
-    "    for b in range(8)\n"
-    "      block one(va: 8 = a, vb: 8 = b)\n"
-    "        C[va, vb] = 1.0\n"
-    "  for a in range(8)\n"
-    "    block X_o(va_o: 8 = a, vb_o: 1 = 0)\n"
-    "      for b in range(va_o)\n"
-    "        block X(vb_i: 7 = b)\n"
-    "          C[va_o, vb_i] = A[va_o, vb_i]\n");
+  scheduled_expect(&t, "main(A: float32[8, 8], C: out float32[8, 8])\n"
+                       "  for a in range(8)\n"
+                       "    for b in range(8)\n"
+                       "      block one(va: 8 = a, vb: 8 = b)\n"
+                       "        C[va, vb] = 1.0\n"
+                       "  for a in range(8)\n"
+                       "    block X_o(va_o: 8 = a, vb_o: 1 = 0)\n"
+                       "      for b in range(va_o)\n"
+                       "        block X(vb_i: 7 = b)\n"
+                       "          C[va_o, vb_i] = A[va_o, vb_i]\n");
   assert_true(scheduled_same(&t));
   scheduled_end(&t);
 }
@@ -442,8 +445,8 @@ static void test_idle_condition(void **state) {
   ir_stmt x = over_ones(&t, 8, 0, 4);
   ir_program *p = &t.p;
   ir_stmt j = ir_st(p, x)->parent, i = ir_st(p, j)->parent;
-  ir_expr few = ir_binary(p, IR_LT, ir_ref(p, ir_st(p, i)->var),
-                          ir_index(p, 5));
+  ir_expr few =
+      ir_binary(p, IR_LT, ir_ref(p, ir_st(p, i)->var), ir_index(p, 5));
   ir_wrap(p, x, ir_if_new(p, few));
   scheduled_finish(&t);
   assert_true(scheduled_same(&t));
@@ -457,15 +460,13 @@ static void test_idle_condition(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_reduction), cmocka_unit_test(test_complete),
-    cmocka_unit_test(test_guards), cmocka_unit_test(test_blocks),
-    cmocka_unit_test(test_refusals), cmocka_unit_test(test_row),
-    cmocka_unit_test(test_bounds), cmocka_unit_test(test_race),
-    cmocka_unit_test(test_triangle), cmocka_unit_test(test_short_row),
-    cmocka_unit_test(test_empty),
-    cmocka_unit_test(test_contents),
-    cmocka_unit_test(test_idle_loop),
-    cmocka_unit_test(test_idle_condition),
+      cmocka_unit_test(test_reduction), cmocka_unit_test(test_complete),
+      cmocka_unit_test(test_guards),    cmocka_unit_test(test_blocks),
+      cmocka_unit_test(test_refusals),  cmocka_unit_test(test_row),
+      cmocka_unit_test(test_bounds),    cmocka_unit_test(test_race),
+      cmocka_unit_test(test_triangle),  cmocka_unit_test(test_short_row),
+      cmocka_unit_test(test_empty),     cmocka_unit_test(test_contents),
+      cmocka_unit_test(test_idle_loop), cmocka_unit_test(test_idle_condition),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

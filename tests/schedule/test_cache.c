@@ -250,8 +250,8 @@ static void test_deeper(void **state) {
     scheduled_finish(&t);
     DO(&t, split, AT(loop, scheduled_loop(&t, bb, 0)), INTS(factors, 2, 4));
     DO(&t, split, AT(loop, scheduled_loop(&t, bc, 0)), INTS(factors, 2, 4));
-    DO(&t, merge, LIST(loops, scheduled_loop(&t, bb, 1),
-                       scheduled_loop(&t, bc, 1)));
+    DO(&t, merge,
+       LIST(loops, scheduled_loop(&t, bb, 1), scheduled_loop(&t, bc, 1)));
     DO(&t, blockize, LIST(target, t.out[0]));
     ir_stmt both = t.out[0];
     REFUSED(&t, COPY_OVERWRITTEN, cache_read, AT(block, both),
@@ -399,12 +399,16 @@ static void test_no_reader(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_read_input),      cmocka_unit_test(test_read_part),
-      cmocka_unit_test(test_read_produced),   cmocka_unit_test(test_write),
+      cmocka_unit_test(test_read_input),
+      cmocka_unit_test(test_read_part),
+      cmocka_unit_test(test_read_produced),
+      cmocka_unit_test(test_write),
       cmocka_unit_test(test_deeper),
-      cmocka_unit_test(test_write_consumers), cmocka_unit_test(test_write_part),
+      cmocka_unit_test(test_write_consumers),
+      cmocka_unit_test(test_write_part),
       cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_names),        cmocka_unit_test(test_writers),
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_writers),
       cmocka_unit_test(test_no_reader),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,9 +53,9 @@ static void test_map_refusals(void **state) {
   scheduled_start(&t);
   scheduled_matmul(&t, 4, 6, 8);
   ir_stmt c = scheduled_get(&t, "C");
-#define NO(reason, scope, map)                                               \
-  REFUSED(&t, reason, reindex_cache_read, AT(block, c),                      \
-          NUM(read_buffer_index, 0), STR(storage_scope, scope),              \
+#define NO(reason, scope, map)                                  \
+  REFUSED(&t, reason, reindex_cache_read, AT(block, c),         \
+          NUM(read_buffer_index, 0), STR(storage_scope, scope), \
           STR(index_map, map))
   NO(STORAGE_UNKNOWN, "cloud", "(i, j, k) -> (i, k)");
   NO(MAP_ITER_COUNT, "local", "(i, k) -> (i, k)");
@@ -139,10 +139,10 @@ static void test_inplace_refusals(void **state) {
   ir_stmt u = scheduled_block(&t, "U", "S", &n);
   ir_expr own = scheduled_load(&t, b, t.it[0], 0), zero;
   zero = ir_real(p, ir_at(p, own)->dtype, 0);
-  scheduled_store(&t, b, t.it[0], 0,
-                  ir_select(p, ir_binary(p, IR_LT, t.it[0], ir_index(p, 4)),
-                            own, zero),
-                  false);
+  scheduled_store(
+      &t, b, t.it[0], 0,
+      ir_select(p, ir_binary(p, IR_LT, t.it[0], ir_index(p, 4)), own, zero),
+      false);
   moved_block(&t, "C", 16, c, 0, a, 0, 0);
   ir_stmt w = scheduled_block(&t, "W", "S", &n);
   ir_expr twice = ir_mul(p, t.it[0], ir_index(p, 2));
@@ -179,7 +179,8 @@ static void test_triangle(void **state) {
     ir_expr column = k ? ir_index(p, 0) : t.it[1];
     scheduled_store(&t, b, column, t.it[0],
                     scheduled_load(&t, a, t.it[0], column), false);
-    ir_stmt outer = scheduled_loop(&t, bb, 0), inner = scheduled_loop(&t, bb, 1);
+    ir_stmt outer = scheduled_loop(&t, bb, 0),
+            inner = scheduled_loop(&t, bb, 1);
     ir_st(p, inner)->extent =
         ir_add(p, ir_ref(p, ir_st(p, outer)->var), ir_index(p, 1 - k));
     scheduled_finish(&t);
@@ -208,8 +209,10 @@ static void test_guarded_triangle(void **state) {
     row = ir_add(p, row, t.it[1]);
     scheduled_store(&t, b, row, t.it[2], scheduled_load(&t, a, row, t.it[2]),
                     false);
-    if (below) ir_st(p, k)->extent = scheduled_plus(&t, vj, 1);
-    else ir_st(p, j)->extent = scheduled_plus(&t, vi, 1);
+    if (below)
+      ir_st(p, k)->extent = scheduled_plus(&t, vj, 1);
+    else
+      ir_st(p, j)->extent = scheduled_plus(&t, vi, 1);
     ir_expr at = ir_add(p, ir_mul(p, vi, ir_index(p, 3)), vj);
     ir_blk(p, bb)->pred = ir_binary(p, IR_LT, at, ir_index(p, 8));
     scheduled_finish(&t);
@@ -250,11 +253,11 @@ static ir_stmt start_index(scheduled *t) {
   ir_buf c = scheduled_buf(t, "C", IR_ROLE_OUTPUT, 2, n);
   ir_stmt b = scheduled_block(t, "C", "SS", n);
   ir_expr row = ir_mul(p, t->it[0], ir_index(p, 4));
-  scheduled_store(
-      t, c, t->it[0], t->it[1],
-      ir_binary(p, IR_MUL, scheduled_load(t, a, ir_add(p, row, t->it[1]), 0),
-                scheduled_load(t, a, scheduled_plus(t, row, 3), 0)),
-      false);
+  scheduled_store(t, c, t->it[0], t->it[1],
+                  ir_binary(p, IR_MUL,
+                            scheduled_load(t, a, ir_add(p, row, t->it[1]), 0),
+                            scheduled_load(t, a, scheduled_plus(t, row, 3), 0)),
+                  false);
   scheduled_finish(t);
   return b;
 }
@@ -332,8 +335,7 @@ static void test_short_rows(void **state) {
   ir_stmt i = scheduled_loop(&t, by, 0), j = scheduled_loop(&t, by, 1);
   ir_st(p, j)->extent = ir_add(p, ir_ref(p, ir_st(p, i)->var), ir_index(p, 1));
   ir_stmt xi = scheduled_loop(&t, bx, 0), xj = scheduled_loop(&t, bx, 1);
-  ir_st(p, xj)->extent =
-    ir_add(p, ir_ref(p, ir_st(p, i)->var), ir_index(p, 1));
+  ir_st(p, xj)->extent = ir_add(p, ir_ref(p, ir_st(p, i)->var), ir_index(p, 1));
   p->iter.v[ir_blk(p, bx)->iters.at].bind = ir_ref(p, ir_st(p, i)->var);
   ir_detach(p, xj);
   ir_prepend(p, i, xj);
@@ -353,7 +355,8 @@ int main(void) {
       cmocka_unit_test(test_inplace),
       cmocka_unit_test(test_inplace_refusals),
       cmocka_unit_test(test_triangle),
-      cmocka_unit_test(test_guarded_triangle), cmocka_unit_test(test_short_rows),
+      cmocka_unit_test(test_guarded_triangle),
+      cmocka_unit_test(test_short_rows),
       cmocka_unit_test(test_guarded_reader),
       cmocka_unit_test(test_index),
       cmocka_unit_test(test_index_parts),

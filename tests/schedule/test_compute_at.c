@@ -547,18 +547,17 @@ static void test_triangle(void **state) {
   scheduled_store(&t, d, t.it[0], 0, scheduled_load(&t, s, t.it[0], 0), false);
   scheduled_finish(&t);
   DO(&t, compute_at, AT(block, sum), AT(loop, scheduled_loop(&t, use, 0)));
-  scheduled_expect(&t,
-                   "main(A: float32[6, 6], D: out float32[6])\n"
-                   "  alloc S: float32[6]\n"
-                   "  for a in range(6)\n"
-                   "    for ax0 in range(6)\n"
-                   "      block S(va: 6 = a, vb: reduce 6 = ax0)\n"
-                   "        where ax0 <= a\n"
-                   "        init\n"
-                   "          S[va] = 0.0\n"
-                   "        S[va] = S[va] + A[va, vb]\n"
-                   "    block D(va: 6 = a)\n"
-                   "      D[va] = S[va]\n");
+  scheduled_expect(&t, "main(A: float32[6, 6], D: out float32[6])\n"
+                       "  alloc S: float32[6]\n"
+                       "  for a in range(6)\n"
+                       "    for ax0 in range(6)\n"
+                       "      block S(va: 6 = a, vb: reduce 6 = ax0)\n"
+                       "        where ax0 <= a\n"
+                       "        init\n"
+                       "          S[va] = 0.0\n"
+                       "        S[va] = S[va] + A[va, vb]\n"
+                       "    block D(va: 6 = a)\n"
+                       "      D[va] = S[va]\n");
   moved_equal(&t);
   scheduled_end(&t);
 }
@@ -721,8 +720,8 @@ static void test_partly_made(void **state) {
   DO(&t, cache_read, AT(block, window), NUM(read_buffer_index, 0),
      STR(storage_scope, "global"));
   ir_stmt copy = t.out[0];
-  DO(&t, read_at, AT(loop, outer), AT(block, around),
-     NUM(read_buffer_index, 0), STR(storage_scope, "shared"));
+  DO(&t, read_at, AT(loop, outer), AT(block, around), NUM(read_buffer_index, 0),
+     STR(storage_scope, "shared"));
   moved_equal(&t);
   (void)RUN(&t, compute_at, AT(block, copy),
             AT(loop, scheduled_loop(&t, window, 0)));
@@ -740,9 +739,8 @@ int main(void) {
       cmocka_unit_test(test_no_consumer), cmocka_unit_test(test_overwritten),
       cmocka_unit_test(test_scratch),     cmocka_unit_test(test_not_local),
       cmocka_unit_test(test_instances),   cmocka_unit_test(test_partial),
-      cmocka_unit_test(test_triangle),
-      cmocka_unit_test(test_race),        cmocka_unit_test(test_nested),
-      cmocka_unit_test(test_scopes),
+      cmocka_unit_test(test_triangle),    cmocka_unit_test(test_race),
+      cmocka_unit_test(test_nested),      cmocka_unit_test(test_scopes),
       cmocka_unit_test(test_partly_made),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,8 +31,9 @@ static void test_operands(void **state) {
     for (uint32_t k = 0; k < p->nspecs; k++) {
       const sch_spec *s = &p->specs[k];
       assert_true(strlen(s->help) > 3);
-      if (k) assert_true(p->specs[k - 1].role <= s->role ||
-                         s->role <= SCH_ROLE_ATTR);
+      if (k)
+        assert_true(p->specs[k - 1].role <= s->role ||
+                    s->role <= SCH_ROLE_ATTR);
       for (uint32_t j = 0; j < k; j++)
         assert_string_not_equal(p->specs[j].name, s->name);
       decides = decides || s->role == SCH_ROLE_DECISION;
@@ -79,10 +80,10 @@ static void test_files(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_words),
-    cmocka_unit_test(test_operands),
-    cmocka_unit_test(test_reasons),
-    cmocka_unit_test(test_files),
+      cmocka_unit_test(test_words),
+      cmocka_unit_test(test_operands),
+      cmocka_unit_test(test_reasons),
+      cmocka_unit_test(test_files),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,15 +76,14 @@ static void test_bias(void **state) {
   ir_stmt x = scheduled_get(&t, "X"), y = scheduled_get(&t, "Y");
   DO(&t, fuse_reduction_epilogue, AT(reduction_block, x),
      AT(epilogue_block, y));
-  scheduled_expect(&t,
-    "main(A: float32[6, 8], b: float32[6], c: float32[6], "
-    "Y: out float32[6])\n"
-    "  for a in range(6)\n"
-    "    for b_1 in range(8)\n"
-    "      block X(va: 6 = a, vb: reduce 8 = b_1)\n"
-    "        init\n"
-    "          Y[va] = 0.0 + b[va]\n"
-    "        Y[va] = Y[va] + A[va, vb]\n");
+  scheduled_expect(&t, "main(A: float32[6, 8], b: float32[6], c: float32[6], "
+                       "Y: out float32[6])\n"
+                       "  for a in range(6)\n"
+                       "    for b_1 in range(8)\n"
+                       "      block X(va: 6 = a, vb: reduce 8 = b_1)\n"
+                       "        init\n"
+                       "          Y[va] = 0.0 + b[va]\n"
+                       "        Y[va] = Y[va] + A[va, vb]\n");
   assert_true(scheduled_same(&t));
   assert_int_equal(x, scheduled_get(&t, "X"));
   scheduled_end(&t);
@@ -94,10 +93,12 @@ static void test_bias(void **state) {
  * itself, which now starts from something. */
 static void test_fused(void **state) {
   (void)state;
-  static const struct { const char *reducer; function f; } cases[] = {
-    {"sum", add}, {"sum", sums}, {"sum", opposite}, {"prod", times},
-    {"max", clip}, {"min", clip}, {"max", relu}, {"min", relu},
-    {"sum", copy}, {"max", copy}};
+  static const struct {
+    const char *reducer;
+    function f;
+  } cases[] = {{"sum", add},  {"sum", sums}, {"sum", opposite}, {"prod", times},
+               {"max", clip}, {"min", clip}, {"max", relu},     {"min", relu},
+               {"sum", copy}, {"max", copy}};
   for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
     scheduled t;
     scheduled_start(&t);
@@ -110,7 +111,8 @@ static void test_fused(void **state) {
     ir_stmt k = t.out[i % 2];
     DO(&t, rfactor, AT(loop, k), NUM(factor_axis, (int64_t)(i % 2)));
     assert_true(scheduled_same(&t));
-    DO(&t, decompose_reduction, AT(block, x), AT(loop, scheduled_loop(&t, x, 1)));
+    DO(&t, decompose_reduction, AT(block, x),
+       AT(loop, scheduled_loop(&t, x, 1)));
     assert_true(scheduled_same(&t));
     scheduled_end(&t);
   }
@@ -185,10 +187,10 @@ static void test_start_made_there(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_bias),
-    cmocka_unit_test(test_fused),
-    cmocka_unit_test(test_refused),
-    cmocka_unit_test(test_start_made_there),
+      cmocka_unit_test(test_bias),
+      cmocka_unit_test(test_fused),
+      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_start_made_there),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

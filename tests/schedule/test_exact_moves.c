@@ -46,17 +46,16 @@ static void test_triangle(void **state) {
     assert_false(sch_can_reverse_compute_at(&t.s, x.C, at, false));
     DO(&t, reverse_compute_at, AT(block, x.C), AT(loop, at));
     if (!k)
-      scheduled_expect(&t,
-                       "main(A: float32[6, 6], C: out float32[6, 6])\n"
-                       "  alloc B: float32[6, 6]\n"
-                       "  for a in range(6)\n"
-                       "    for b in range(a + 1)\n"
-                       "      block B(va: 6 = a, vb: 6 = b)\n"
-                       "        B[va, vb] = A[va, vb]\n"
-                       "    for ax0 in range(6)\n"
-                       "      block C(va: 6 = a, vb: 6 = ax0)\n"
-                       "        where ax0 <= a\n"
-                       "        C[va, vb] = B[va, vb]\n");
+      scheduled_expect(&t, "main(A: float32[6, 6], C: out float32[6, 6])\n"
+                           "  alloc B: float32[6, 6]\n"
+                           "  for a in range(6)\n"
+                           "    for b in range(a + 1)\n"
+                           "      block B(va: 6 = a, vb: 6 = b)\n"
+                           "        B[va, vb] = A[va, vb]\n"
+                           "    for ax0 in range(6)\n"
+                           "      block C(va: 6 = a, vb: 6 = ax0)\n"
+                           "        where ax0 <= a\n"
+                           "        C[va, vb] = B[va, vb]\n");
     moved_equal(&t);
     scheduled_end(&t);
   }
@@ -74,9 +73,9 @@ static void test_transposed(void **state) {
   ir_buf c = scheduled_buf(&t, "C", IR_ROLE_OUTPUT, 2, n);
   ir_stmt bb = triangle(&t, "B", b, a, false);
   ir_stmt bc = scheduled_block(&t, "C", "SS", n);
-  ir_expr both = ir_binary(&t.p, IR_ADD,
-                           scheduled_load(&t, b, t.it[0], t.it[1]),
-                           scheduled_load(&t, b, t.it[1], t.it[0]));
+  ir_expr both =
+      ir_binary(&t.p, IR_ADD, scheduled_load(&t, b, t.it[0], t.it[1]),
+                scheduled_load(&t, b, t.it[1], t.it[0]));
   scheduled_store(&t, c, t.it[0], t.it[1], both, false);
   scheduled_finish(&t);
   ir_stmt i = scheduled_loop(&t, scheduled_get(&t, "B"), 0);
@@ -108,8 +107,9 @@ static void test_halves(void **state) {
   scheduled_store(&t, c, t.it[0], t.it[1],
                   scheduled_load(&t, b, t.it[0], t.it[1]), false);
   scheduled_finish(&t);
-  DO(&t, merge, LIST(loops, scheduled_loop(&t, half[0], 0),
-                     scheduled_loop(&t, half[1], 0)));
+  DO(&t, merge,
+     LIST(loops, scheduled_loop(&t, half[0], 0),
+          scheduled_loop(&t, half[1], 0)));
   ir_stmt row = scheduled_loop(&t, half[0], 0);
   DO(&t, reverse_compute_at, AT(block, all), AT(loop, row));
   moved_equal(&t);
@@ -144,7 +144,7 @@ static void test_next(void **state) {
     ir_stmt outer = scheduled_loop(&t, bc, 0), inner = ir_st(p, outer)->body;
     ir_detach(p, inner);
     p->iter.v[ir_blk(p, bc)->iters.at].bind =
-      ir_ref(p, ir_st(p, scheduled_loop(&t, ba, 0))->var);
+        ir_ref(p, ir_st(p, scheduled_loop(&t, ba, 0))->var);
     ir_append(p, scheduled_loop(&t, ba, 0), inner);
     ir_kill(p, outer);
     scheduled_finish(&t);
@@ -176,8 +176,7 @@ static void test_sums(void **state) {
   scheduled_store(&t, s, t.it[0], 0, scheduled_load(&t, b, t.it[0], t.it[1]),
                   true);
   ir_stmt col = ir_st(&t.p, bs)->parent, row = ir_st(&t.p, col)->parent;
-  ir_expr extent = scheduled_plus(
-      &t, ir_ref(&t.p, ir_st(&t.p, row)->var), 1);
+  ir_expr extent = scheduled_plus(&t, ir_ref(&t.p, ir_st(&t.p, row)->var), 1);
   ir_st(&t.p, col)->extent = extent;
   scheduled_finish(&t);
   ir_stmt i = scheduled_loop(&t, scheduled_get(&t, "B"), 0);

@@ -53,9 +53,9 @@ static void test_refusals(void **state) {
   ir_stmt i = pipeline(&t, 3);
   REFUSED(&t, FISSION_DEPENDS, fission, AT(loop, i), NUM(position, 1));
   assert_string_equal(
-    scheduled_why(&t, "fission"),
-    "fission: block \"B\" meets at buffer \"A\" what block \"A\" does in a "
-    "later iteration, and would run after it, such as (a = 1) and (a = 0)");
+      scheduled_why(&t, "fission"),
+      "fission: block \"B\" meets at buffer \"A\" what block \"A\" does in a "
+      "later iteration, and would run after it, such as (a = 1) and (a = 0)");
   REFUSED(&t, FISSION_PLACE, fission, AT(loop, i), NUM(position, 2));
   REFUSED(&t, FISSION_PLACE, fission, AT(loop, i), NUM(position, -1));
   ir_anno_set(&t.p, i, ir_name(&t.p, "x"), ir_value_int(&t.p, 1));
@@ -134,20 +134,20 @@ static void test_would_race(void **state) {
   ir_buf a = scheduled_buf(&t, "A", IR_ROLE_LOCAL, 1, n + 1);
   ir_buf b = scheduled_buf(&t, "B", IR_ROLE_OUTPUT, 2, n);
   ir_stmt ba = scheduled_block(&t, "A", "SS", n);
-  ir_expr row = ir_binary(p, IR_MOD, ir_mul(p, t.it[1], ir_index(p, 3)),
-                          ir_index(p, 8));
+  ir_expr row =
+      ir_binary(p, IR_MOD, ir_mul(p, t.it[1], ir_index(p, 3)), ir_index(p, 8));
   scheduled_store(&t, a, row, 0, scheduled_load(&t, x, t.it[0], t.it[1]),
                   false);
   ir_stmt bb = scheduled_block(&t, "B", "SS", n);
-  row = ir_binary(p, IR_MOD, ir_mul(p, t.it[1], ir_index(p, 3)),
-                  ir_index(p, 8));
+  row =
+      ir_binary(p, IR_MOD, ir_mul(p, t.it[1], ir_index(p, 3)), ir_index(p, 8));
   scheduled_store(&t, b, t.it[0], t.it[1], scheduled_load(&t, a, row, 0),
                   false);
   ir_stmt i = scheduled_loop(&t, ba, 0), j = scheduled_loop(&t, ba, 1);
   ir_stmt old = scheduled_loop(&t, bb, 0);
   for (uint32_t k = 0; k < 2; k++)
     p->iter.v[ir_blk(p, bb)->iters.at + k].bind =
-      ir_ref(p, ir_st(p, k ? j : i)->var);
+        ir_ref(p, ir_st(p, k ? j : i)->var);
   ir_detach(p, bb);
   ir_append(p, j, bb);
   ir_kill(p, old);
@@ -173,8 +173,8 @@ static ir_stmt loop_in(inplace *f, ir_stmt in, char name, ir_expr lo,
   ir_expr extent = ir_sub(p, end, lo);
   int64_t min, max;
   ir_domain_bounds(p, lo, extent, &min, &max);
-  ir_var v = ir_var_new(p, IR_VAR_LOOP, ir_name_n(p, &name, 1), IR_INDEX, min,
-                        max);
+  ir_var v =
+      ir_var_new(p, IR_VAR_LOOP, ir_name_n(p, &name, 1), IR_INDEX, min, max);
   ir_stmt l = ir_loop_new(p, v, lo, extent, IR_SERIAL);
   ir_append(p, in, l);
   return l;
@@ -195,8 +195,7 @@ static ir_stmt block_in(inplace *f, ir_stmt in, const char *name,
     ir_var x = ir_var_new(p, IR_VAR_ITER, ir_name_n(p, &"xyz"[n], 1), IR_INDEX,
                           v.lo, v.hi);
     iter[n] = (ir_iter){x, kinds[n] == 'S' ? IR_SPATIAL : IR_OPAQUE,
-                        ir_index(p, v.lo), ir_index(p, v.hi - v.lo + 1),
-                        v.ref};
+                        ir_index(p, v.lo), ir_index(p, v.hi - v.lo + 1), v.ref};
     it[n] = ir_ref(p, x);
   }
   ir_append(p, in, b);
@@ -218,22 +217,21 @@ static void factor(inplace *f, bool cholesky) {
   int64_t size = 6;
   ir_program *p = &f->t.p;
   scheduled_start(&f->t);
-  f->a = scheduled_buf(&f->t, "A", IR_ROLE_INPUT, 2,
-                       (int64_t[]){size, size});
+  f->a = scheduled_buf(&f->t, "A", IR_ROLE_INPUT, 2, (int64_t[]){size, size});
   ir_expr n = ir_index(p, size), one = ir_index(p, 1), it[3];
   f->k = loop_in(f, f->t.root, 'k', ir_index(p, 0), n);
   ir_expr next = ir_add(p, var_of(f, f->k), one);
   f->scale_i = loop_in(f, f->k, 'h', next, n);
-  f->scale = block_in(f, f->scale_i, "scale", "OS",
-                      (ir_stmt[]){f->k, f->scale_i}, it);
+  f->scale =
+      block_in(f, f->scale_i, "scale", "OS", (ir_stmt[]){f->k, f->scale_i}, it);
   ir_expr of = scheduled_load(&f->t, f->a, it[1], it[0]);
   ir_expr by = scheduled_load(&f->t, f->a, it[0], it[0]);
   store_in(f, f->scale, it[1], it[0], ir_binary(p, IR_DIV, of, by));
   f->i = loop_in(f, f->k, 'i', next, n);
   ir_expr end = cholesky ? ir_add(p, var_of(f, f->i), one) : n;
   f->j = loop_in(f, f->i, 'j', next, end);
-  f->update = block_in(f, f->j, "update", "OSS",
-                       (ir_stmt[]){f->k, f->i, f->j}, it);
+  f->update =
+      block_in(f, f->j, "update", "OSS", (ir_stmt[]){f->k, f->i, f->j}, it);
   ir_expr left = scheduled_load(&f->t, f->a, it[1], it[0]);
   ir_expr right = cholesky ? scheduled_load(&f->t, f->a, it[2], it[0])
                            : scheduled_load(&f->t, f->a, it[0], it[2]);
@@ -344,16 +342,16 @@ static void test_undecided(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_distances),
-    cmocka_unit_test(test_refusals),
-    cmocka_unit_test(test_other_statement),
-    cmocka_unit_test(test_scratch),
-    cmocka_unit_test(test_would_race),
-    cmocka_unit_test(test_trailing_loops),
-    cmocka_unit_test(test_lu_interchange),
-    cmocka_unit_test(test_cholesky_interchange),
-    cmocka_unit_test(test_not_affine),
-    cmocka_unit_test(test_undecided),
+      cmocka_unit_test(test_distances),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_other_statement),
+      cmocka_unit_test(test_scratch),
+      cmocka_unit_test(test_would_race),
+      cmocka_unit_test(test_trailing_loops),
+      cmocka_unit_test(test_lu_interchange),
+      cmocka_unit_test(test_cholesky_interchange),
+      cmocka_unit_test(test_not_affine),
+      cmocka_unit_test(test_undecided),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,8 +9,8 @@ static ir_stmt matmul(scheduled *t, int64_t m, int64_t n) {
   return scheduled_get(t, "C");
 }
 
-#define LAYOUT(t, c, map, ...)                                              \
-  DO((t), transform_layout, AT(block, (c)), STR(buffer, "C"),               \
+#define LAYOUT(t, c, map, ...)                                \
+  DO((t), transform_layout, AT(block, (c)), STR(buffer, "C"), \
      STR(index_map, (map)), ##__VA_ARGS__)
 
 static void test_digits(void **state) {
@@ -88,11 +88,10 @@ static void test_padding(void **state) {
   DO(&t, parallel, AT(loop, i));
   LAYOUT(&t, c, "(i, j) -> (i, j + 2)",
          STR(pad_value, "(i, j) -> (i * 100 + j)"));
-  assert_non_null(strstr(scheduled_text(&t),
-                         "  for a in parallel(6)\n"
-                         "    for ax0 in range(6)\n"
-                         "      for ax1 in range(8)\n"
-                         "        block C_pad("));
+  assert_non_null(strstr(scheduled_text(&t), "  for a in parallel(6)\n"
+                                             "    for ax0 in range(6)\n"
+                                             "      for ax1 in range(8)\n"
+                                             "        block C_pad("));
   moved_equal(&t);
   scheduled_end(&t);
 }
@@ -113,7 +112,8 @@ static void test_regions(void **state) {
   for (int k = 0; k < 2; k++) {
     ir_stmt in = scheduled_get(&t, k ? "C" : "B");
     DO(&t, split, AT(loop, scheduled_loop(&t, in, 0)), INTS(factors, 3, 4));
-    ir_stmt inner = scheduled_loop(&t, in, 1), outer = scheduled_loop(&t, in, 0);
+    ir_stmt inner = scheduled_loop(&t, in, 1),
+            outer = scheduled_loop(&t, in, 0);
     ir_stmt box = ir_block_new(p, ir_name(p, k ? "C_o" : "B_o"));
     ir_wrap(p, inner, box);
     ir_var v = ir_var_new(p, IR_VAR_ITER, ir_name(p, "o"), IR_INDEX, 0, 2);
@@ -142,8 +142,8 @@ static void test_regions(void **state) {
 
 /* ---- refusals ----------------------------------------------------------- */
 
-#define NO(REASON, map, ...)                                                \
-  REFUSED(&t, REASON, transform_layout, AT(block, c), STR(buffer, "C"),     \
+#define NO(REASON, map, ...)                                            \
+  REFUSED(&t, REASON, transform_layout, AT(block, c), STR(buffer, "C"), \
           STR(index_map, map), ##__VA_ARGS__)
 
 static void test_maps_refused(void **state) {
@@ -164,9 +164,10 @@ static void test_maps_refused(void **state) {
                       "transform_layout: the index map takes two points to the "
                       "same place");
   NO(PAD_MISSING, "(i, j) -> (i // 4, j, i % 4)");
-  assert_string_equal(scheduled_why(&t, "transform_layout"),
-                      "transform_layout: 12 elements of the new layout of "
-                      "buffer \"C\" are none of the old: they need a pad value");
+  assert_string_equal(
+      scheduled_why(&t, "transform_layout"),
+      "transform_layout: 12 elements of the new layout of "
+      "buffer \"C\" are none of the old: they need a pad value");
   NO(PAD_MAP, "(i, j) -> (i // 4, j, i % 4)", STR(pad_value, "(i) -> (i)"));
   NO(PAD_MAP, "(i, j) -> (i // 4, j, i % 4)",
      STR(pad_value, "(i, j, k) -> (i, j)"));
@@ -236,10 +237,10 @@ static void test_race(void **state) {
 
 /* ---- transform_block_layout --------------------------------------------- */
 
-#define BLOCK(t, b, map)                                                    \
+#define BLOCK(t, b, map) \
   DO((t), transform_block_layout, AT(block, (b)), STR(index_map, (map)))
-#define NO_BLOCK(REASON, b, map)                                            \
-  REFUSED(&t, REASON, transform_block_layout, AT(block, (b)),               \
+#define NO_BLOCK(REASON, b, map)                              \
+  REFUSED(&t, REASON, transform_block_layout, AT(block, (b)), \
           STR(index_map, map))
 
 static void test_block(void **state) {
@@ -286,8 +287,7 @@ static void test_block_refused(void **state) {
   assert_true(ir_anno_remove(&t.p, i, "note"));
   DO(&t, split, AT(loop, j), INTS(factors, 2, 3));
   NO_BLOCK(NOT_TRIVIAL, d, "(i, j) -> (j, i)");
-  DO(&t, reverse_compute_at, AT(block, d),
-     AT(loop, scheduled_loop(&t, c, 1)));
+  DO(&t, reverse_compute_at, AT(block, d), AT(loop, scheduled_loop(&t, c, 1)));
   NO_BLOCK(NOT_ONLY_CHILD, c, "(i, j, k) -> (j, i, k)");
   moved_equal(&t);
   scheduled_end(&t);
@@ -328,8 +328,8 @@ static void test_triangle(void **state) {
   scheduled_block(&t, "Y", "S", s);
   scheduled_store(&t, y, t.it[0], 0, scheduled_load(&t, a, t.it[0], 0), false);
   ir_stmt b = scheduled_block(&t, "Z", "SS", s);
-  scheduled_store(&t, z, t.it[0], t.it[1],
-                  scheduled_load(&t, y, t.it[1], 0), false);
+  scheduled_store(&t, z, t.it[0], t.it[1], scheduled_load(&t, y, t.it[1], 0),
+                  false);
   ir_stmt i = scheduled_loop(&t, b, 0), j = scheduled_loop(&t, b, 1);
   ir_st(p, j)->extent = ir_add(p, ir_ref(p, ir_st(p, i)->var), ir_index(p, 1));
   scheduled_finish(&t);
@@ -384,8 +384,8 @@ int main(void) {
       cmocka_unit_test(test_block),
       cmocka_unit_test(test_block_refused),
       cmocka_unit_test(test_block_order),
-    cmocka_unit_test(test_triangle),
-    cmocka_unit_test(test_overhang),
+      cmocka_unit_test(test_triangle),
+      cmocka_unit_test(test_overhang),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,13 +23,12 @@ static void test_split(void **state) {
   assert_true(ir_is_dead(&t.p, i));
   for (uint32_t k = 0; k < 3; k++)
     assert_int_equal(scheduled_loop(&t, block, k), t.out[k]);
-  scheduled_expect(&t,
-    "main(A: float32[24], B: out float32[24])\n"
-    "  for a_0 in range(2)\n"
-    "    for a_1 in range(3)\n"
-    "      for a_2 in range(4)\n"
-    "        block B(va: 24 = a_0 * 12 + a_1 * 4 + a_2)\n"
-    "          B[va] = A[va]\n");
+  scheduled_expect(&t, "main(A: float32[24], B: out float32[24])\n"
+                       "  for a_0 in range(2)\n"
+                       "    for a_1 in range(3)\n"
+                       "      for a_2 in range(4)\n"
+                       "        block B(va: 24 = a_0 * 12 + a_1 * 4 + a_2)\n"
+                       "          B[va] = A[va]\n");
   /* A further split goes through the sum that is there. */
   DO(&t, split, AT(loop, t.out[1]), INTS(factors, 3, 1));
   scheduled_end(&t);
@@ -45,14 +44,13 @@ static void test_split_guarded(void **state) {
   DO(&t, split, AT(loop, scheduled_loop(&t, block, 0)),
      INTS(factors, SCH_AUTO, 4));
   DO(&t, split, AT(loop, t.out[1]), INTS(factors, 2, 2));
-  scheduled_expect(&t,
-    "main(A: float32[10], B: out float32[10])\n"
-    "  for a_0 in range(3)\n"
-    "    for a_1_0 in range(2)\n"
-    "      for a_1_1 in range(2)\n"
-    "        block B(va: 10 = a_0 * 4 + a_1_0 * 2 + a_1_1)\n"
-    "          where a_0 * 2 + a_1_0 < 5\n"
-    "          B[va] = A[va]\n");
+  scheduled_expect(&t, "main(A: float32[10], B: out float32[10])\n"
+                       "  for a_0 in range(3)\n"
+                       "    for a_1_0 in range(2)\n"
+                       "      for a_1_1 in range(2)\n"
+                       "        block B(va: 10 = a_0 * 4 + a_1_0 * 2 + a_1_1)\n"
+                       "          where a_0 * 2 + a_1_0 < 5\n"
+                       "          B[va] = A[va]\n");
   scheduled_end(&t);
 }
 
@@ -65,8 +63,9 @@ static void test_split_refusals(void **state) {
   REFUSED(&t, FACTORS_SEVERAL_OPEN, split, AT(loop, i),
           INTS(factors, SCH_AUTO, SCH_AUTO));
   REFUSED(&t, FACTOR_NOT_POSITIVE, split, AT(loop, i), INTS(factors, 4, 0));
-  assert_string_equal(scheduled_why(&t, "split"),
-                      "split: factor 1 for loop a is 0, and must be at least 1");
+  assert_string_equal(
+      scheduled_why(&t, "split"),
+      "split: factor 1 for loop a is 0, and must be at least 1");
   REFUSED(&t, FACTOR_PRODUCT_SMALL, split, AT(loop, i), INTS(factors, 3, 7));
   assert_string_equal(scheduled_why(&t, "split"),
                       "split: the factors multiply to 21, less than the "
@@ -103,8 +102,8 @@ static void test_strange_loops(void **state) {
   ir_st(&t.p, i)->lo = ir_index(&t.p, 1);
   REFUSED(&t, LOOP_START_NOT_ZERO, fuse, LIST(loops, i));
   ir_st(&t.p, i)->lo = zero;
-  ir_var n = ir_var_new(&t.p, IR_VAR_SIZE, ir_name(&t.p, "n"), IR_INDEX, 1,
-                        INT64_MAX);
+  ir_var n =
+      ir_var_new(&t.p, IR_VAR_SIZE, ir_name(&t.p, "n"), IR_INDEX, 1, INT64_MAX);
   ir_st(&t.p, i)->extent = ir_ref(&t.p, n);
   REFUSED(&t, NOT_STATIC, split, AT(loop, i), INTS(factors, 4, SCH_AUTO));
   REFUSED(&t, NOT_STATIC, fuse, LIST(loops, i));
@@ -125,22 +124,23 @@ static void test_fuse(void **state) {
   DO(&t, fuse, LIST(loops, i, j));
   assert_true(ir_is_dead(&t.p, i) && ir_is_dead(&t.p, j));
   assert_int_equal(t.out[0], scheduled_loop(&t, d, 0));
-  DO(&t, fuse, LIST(loops, scheduled_loop(&t, c, 0), scheduled_loop(&t, c, 1),
-                    scheduled_loop(&t, c, 2)));
-  scheduled_expect(&t,
-    "main(A: float32[4, 8], B: float32[8, 6], D: out float32[4, 6])\n"
-    "  alloc C: float32[4, 6]\n"
-    "  for a_b_c_fused in range(192)\n"
-    "    block C(\n"
-    "        va: 4 = a_b_c_fused // 48,\n"
-    "        vb: 6 = a_b_c_fused // 8 % 6,\n"
-    "        vc: reduce 8 = a_b_c_fused % 8)\n"
-    "      init\n"
-    "        C[va, vb] = 0.0\n"
-    "      C[va, vb] = C[va, vb] + A[va, vc] * B[vc, vb]\n"
-    "  for a_b_fused in range(24)\n"
-    "    block D(va: 4 = a_b_fused // 6, vb: 6 = a_b_fused % 6)\n"
-    "      D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
+  DO(&t, fuse,
+     LIST(loops, scheduled_loop(&t, c, 0), scheduled_loop(&t, c, 1),
+          scheduled_loop(&t, c, 2)));
+  scheduled_expect(
+      &t, "main(A: float32[4, 8], B: float32[8, 6], D: out float32[4, 6])\n"
+          "  alloc C: float32[4, 6]\n"
+          "  for a_b_c_fused in range(192)\n"
+          "    block C(\n"
+          "        va: 4 = a_b_c_fused // 48,\n"
+          "        vb: 6 = a_b_c_fused // 8 % 6,\n"
+          "        vc: reduce 8 = a_b_c_fused % 8)\n"
+          "      init\n"
+          "        C[va, vb] = 0.0\n"
+          "      C[va, vb] = C[va, vb] + A[va, vc] * B[vc, vb]\n"
+          "  for a_b_fused in range(24)\n"
+          "    block D(va: 4 = a_b_fused // 6, vb: 6 = a_b_fused % 6)\n"
+          "      D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
   scheduled_end(&t);
 }
 
@@ -152,11 +152,10 @@ static void test_split_fuse(void **state) {
   ir_stmt block = one_loop(&t, 24);
   DO(&t, split, AT(loop, scheduled_loop(&t, block, 0)), INTS(factors, 4, 6));
   DO(&t, fuse, LIST(loops, t.out[0], t.out[1]));
-  scheduled_expect(&t,
-    "main(A: float32[24], B: out float32[24])\n"
-    "  for a_0_a_1_fused in range(24)\n"
-    "    block B(va: 24 = a_0_a_1_fused)\n"
-    "      B[va] = A[va]\n");
+  scheduled_expect(&t, "main(A: float32[24], B: out float32[24])\n"
+                       "  for a_0_a_1_fused in range(24)\n"
+                       "    block B(va: 24 = a_0_a_1_fused)\n"
+                       "      B[va] = A[va]\n");
   DO(&t, fuse, LIST(loops, t.out[0]));
   assert_int_equal(t.out[0], scheduled_loop(&t, block, 0));
   scheduled_end(&t);
@@ -214,14 +213,14 @@ static void test_fuse_bounds(void **state) {
   ir_stmt i = scheduled_loop(&t, d, 0), j = scheduled_loop(&t, d, 1);
   ir_expr extent = ir_st(&t.p, j)->extent;
   ir_st(&t.p, j)->extent =
-    scheduled_plus(&t, ir_ref(&t.p, ir_st(&t.p, i)->var), 1);
+      scheduled_plus(&t, ir_ref(&t.p, ir_st(&t.p, i)->var), 1);
   REFUSED(&t, DEPENDENT_LOOP, fuse, LIST(loops, i, j));
   REFUSED(&t, DEPENDENT_LOOP, split, AT(loop, i), INTS(factors, 2, 3));
   ir_stmt c = scheduled_get(&t, "C"), n = scheduled_loop(&t, c, 1);
   ir_stmt m = scheduled_loop(&t, c, 0);
   ir_expr whole = ir_st(&t.p, n)->extent;
   ir_st(&t.p, n)->extent =
-    scheduled_plus(&t, ir_ref(&t.p, ir_st(&t.p, m)->var), 1);
+      scheduled_plus(&t, ir_ref(&t.p, ir_st(&t.p, m)->var), 1);
   REFUSED(&t, DEPENDENT_LOOP, reorder, LIST(ordered_loops, n, m));
   ir_st(&t.p, n)->extent = whole;
   ir_st(&t.p, j)->extent = ir_index(&t.p, (int64_t)1 << 59);
@@ -232,14 +231,15 @@ static void test_fuse_bounds(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_split),
-    cmocka_unit_test(test_split_guarded),
-    cmocka_unit_test(test_split_refusals),
-    cmocka_unit_test(test_strange_loops),
-    cmocka_unit_test(test_fuse),
-    cmocka_unit_test(test_split_fuse),
-    cmocka_unit_test(test_fuse_refusals),
-    cmocka_unit_test(test_fuse_bounds), cmocka_unit_test(test_fuse_empty),
+      cmocka_unit_test(test_split),
+      cmocka_unit_test(test_split_guarded),
+      cmocka_unit_test(test_split_refusals),
+      cmocka_unit_test(test_strange_loops),
+      cmocka_unit_test(test_fuse),
+      cmocka_unit_test(test_split_fuse),
+      cmocka_unit_test(test_fuse_refusals),
+      cmocka_unit_test(test_fuse_bounds),
+      cmocka_unit_test(test_fuse_empty),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

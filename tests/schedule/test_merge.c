@@ -12,18 +12,18 @@ static void test_depth(void **state) {
   DO(&t, merge, LIST(loops, jd, jc));
   assert_int_equal(t.out[0], jc);
   assert_true(ir_is_dead(&t.p, jd));
-  scheduled_expect(&t,
-    "main(A: float32[4, 8], B: float32[8, 6], D: out float32[4, 6])\n"
-    "  alloc C: float32[4, 6]\n"
-    "  for a in range(4)\n"
-    "    for b in range(6)\n"
-    "      for c in range(8)\n"
-    "        block C(va: 4 = a, vb: 6 = b, vc: reduce 8 = c)\n"
-    "          init\n"
-    "            C[va, vb] = 0.0\n"
-    "          C[va, vb] = C[va, vb] + A[va, vc] * B[vc, vb]\n"
-    "      block D(va: 4 = a, vb: 6 = b)\n"
-    "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
+  scheduled_expect(
+      &t, "main(A: float32[4, 8], B: float32[8, 6], D: out float32[4, 6])\n"
+          "  alloc C: float32[4, 6]\n"
+          "  for a in range(4)\n"
+          "    for b in range(6)\n"
+          "      for c in range(8)\n"
+          "        block C(va: 4 = a, vb: 6 = b, vc: reduce 8 = c)\n"
+          "          init\n"
+          "            C[va, vb] = 0.0\n"
+          "          C[va, vb] = C[va, vb] + A[va, vc] * B[vc, vb]\n"
+          "      block D(va: 4 = a, vb: 6 = b)\n"
+          "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
   assert_true(scheduled_same(&t));
   scheduled_end(&t);
 }
@@ -35,9 +35,11 @@ static void test_outer(void **state) {
   scheduled_start(&t);
   scheduled_matmul(&t, 4, 6, 8);
   ir_stmt c = scheduled_get(&t, "C"), d = scheduled_get(&t, "D");
-  DO(&t, merge, LIST(loops, scheduled_loop(&t, c, 0), scheduled_loop(&t, d, 0)));
+  DO(&t, merge,
+     LIST(loops, scheduled_loop(&t, c, 0), scheduled_loop(&t, d, 0)));
   assert_true(scheduled_same(&t));
-  DO(&t, merge, LIST(loops, scheduled_loop(&t, c, 1), scheduled_loop(&t, d, 1)));
+  DO(&t, merge,
+     LIST(loops, scheduled_loop(&t, c, 1), scheduled_loop(&t, d, 1)));
   assert_true(scheduled_same(&t));
   scheduled_end(&t);
 }
@@ -77,10 +79,10 @@ static void test_shifts(void **state) {
     scheduled_store(&t, b, scheduled_plus(&t, t.it[0], 10), 0,
                     scheduled_load(&t, a, t.it[0], 0), false);
     scheduled_block(&t, "C", "S", &n);
-    scheduled_store(&t, c, t.it[0], 0,
-                    scheduled_load(&t, b,
-                                   scheduled_plus(&t, t.it[0], 10 + shift), 0),
-                    false);
+    scheduled_store(
+        &t, c, t.it[0], 0,
+        scheduled_load(&t, b, scheduled_plus(&t, t.it[0], 10 + shift), 0),
+        false);
     scheduled_finish(&t);
     ir_stmt lb = scheduled_loop(&t, scheduled_get(&t, "B2"), 0);
     ir_stmt lc = scheduled_loop(&t, scheduled_get(&t, "C"), 0);
@@ -102,9 +104,9 @@ static void test_order_refused(void **state) {
   ir_stmt lc = scheduled_loop(&t, scheduled_get(&t, "C"), 0);
   REFUSED(&t, MERGE_DEPENDS, merge, LIST(loops, lb, lc));
   assert_string_equal(
-    scheduled_why(&t, "merge"),
-    "merge: block \"C\" would run before block \"B\" in some iterations, "
-    "and both use buffer \"B\"");
+      scheduled_why(&t, "merge"),
+      "merge: block \"C\" would run before block \"B\" in some iterations, "
+      "and both use buffer \"B\"");
   REFUSED(&t, LOOPS_FEW, merge, LIST(loops, lb));
   REFUSED(&t, LOOP_REPEATED, merge, LIST(loops, lb, lb));
   ir_st(&t.p, lc)->loop_kind = IR_UNROLLED;
@@ -202,7 +204,8 @@ static void test_parallel(void **state) {
   ir_stmt c = scheduled_get(&t, "C"), d = scheduled_get(&t, "D");
   DO(&t, compute_at, AT(block, c), AT(loop, scheduled_loop(&t, d, 0)));
   DO(&t, parallel, AT(loop, scheduled_loop(&t, d, 0)));
-  DO(&t, merge, LIST(loops, scheduled_loop(&t, c, 1), scheduled_loop(&t, d, 1)));
+  DO(&t, merge,
+     LIST(loops, scheduled_loop(&t, c, 1), scheduled_loop(&t, d, 1)));
   assert_true(scheduled_same(&t));
   scheduled_end(&t);
 }
@@ -225,8 +228,8 @@ static void test_would_race(void **state) {
   scheduled_store(&t, c, it[0], it[1], scheduled_load(&t, b, back, 0), false);
   ir_stmt i = ir_st(&t.p, ir_st(&t.p, block)->parent)->parent;
   ir_stmt j = ir_st(&t.p, block)->parent;
-  ir_blk(&t.p, block)->pred = ir_binary(
-    &t.p, IR_LE, ir_index(&t.p, 1), ir_ref(&t.p, ir_st(&t.p, j)->var));
+  ir_blk(&t.p, block)->pred = ir_binary(&t.p, IR_LE, ir_index(&t.p, 1),
+                                        ir_ref(&t.p, ir_st(&t.p, j)->var));
   scheduled_finish(&t);
   ir_stmt ib = scheduled_loop(&t, scheduled_get(&t, "B"), 0);
   ir_stmt jb = scheduled_loop(&t, scheduled_get(&t, "B"), 1);
@@ -244,15 +247,15 @@ static void test_would_race(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_depth),
-    cmocka_unit_test(test_outer),
-    cmocka_unit_test(test_shifts),
-    cmocka_unit_test(test_order_refused),
-    cmocka_unit_test(test_between),
-    cmocka_unit_test(test_shape_refused),
-    cmocka_unit_test(test_place_refused),
-    cmocka_unit_test(test_parallel),
-    cmocka_unit_test(test_would_race),
+      cmocka_unit_test(test_depth),
+      cmocka_unit_test(test_outer),
+      cmocka_unit_test(test_shifts),
+      cmocka_unit_test(test_order_refused),
+      cmocka_unit_test(test_between),
+      cmocka_unit_test(test_shape_refused),
+      cmocka_unit_test(test_place_refused),
+      cmocka_unit_test(test_parallel),
+      cmocka_unit_test(test_would_race),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,11 +65,11 @@ static void test_mixed_reduction(void **state) {
   ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, (int64_t[]){m, n});
   ir_buf b = scheduled_buf(&t, "B", IR_ROLE_OUTPUT, 1, &m);
   ir_stmt block = scheduled_block(&t, "B", "SR", (int64_t[]){m, n});
-  scheduled_store(&t, b, t.it[0], 0,
-                  scheduled_load(&t, a, t.it[0], t.it[1]), true);
+  scheduled_store(&t, b, t.it[0], 0, scheduled_load(&t, a, t.it[0], t.it[1]),
+                  true);
   scheduled_finish(&t);
-  DO(&t, fuse, LIST(loops, scheduled_loop(&t, block, 0),
-                    scheduled_loop(&t, block, 1)));
+  DO(&t, fuse,
+     LIST(loops, scheduled_loop(&t, block, 0), scheduled_loop(&t, block, 1)));
   ir_stmt f = t.out[0];
   DO(&t, split, AT(loop, f), INTS(factors, 8, 3));
   REFUSED(&t, ORDER_INIT, reorder, LIST(ordered_loops, t.out[1], t.out[0]));
@@ -85,11 +85,11 @@ static void test_aligned_reduction(void **state) {
   ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, (int64_t[]){m, n});
   ir_buf b = scheduled_buf(&t, "B", IR_ROLE_OUTPUT, 1, &m);
   ir_stmt block = scheduled_block(&t, "B", "SR", (int64_t[]){m, n});
-  scheduled_store(&t, b, t.it[0], 0,
-                  scheduled_load(&t, a, t.it[0], t.it[1]), true);
+  scheduled_store(&t, b, t.it[0], 0, scheduled_load(&t, a, t.it[0], t.it[1]),
+                  true);
   scheduled_finish(&t);
-  DO(&t, fuse, LIST(loops, scheduled_loop(&t, block, 0),
-                    scheduled_loop(&t, block, 1)));
+  DO(&t, fuse,
+     LIST(loops, scheduled_loop(&t, block, 0), scheduled_loop(&t, block, 1)));
   DO(&t, split, AT(loop, t.out[0]), INTS(factors, 6, 4));
   DO(&t, reorder, LIST(ordered_loops, t.out[1], t.out[0]));
   scheduled_end(&t);
@@ -148,7 +148,8 @@ static ir_stmt shifted(scheduled *t, const char *kinds, int64_t di,
   ir_expr j = scheduled_plus(t, t->it[1], 1);
   scheduled_store(t, x, i, j,
                   scheduled_load(t, x, scheduled_plus(t, i, -di),
-                                 scheduled_plus(t, j, -dj)), false);
+                                 scheduled_plus(t, j, -dj)),
+                  false);
   scheduled_finish(t);
   return block;
 }
@@ -158,11 +159,11 @@ static bool may_swap(const char *kinds, int64_t di, int64_t dj,
   scheduled t;
   scheduled_start(&t);
   ir_stmt b = shifted(&t, kinds, di, dj);
-  bool ok = RUN(&t, reorder, LIST(ordered_loops, scheduled_loop(&t, b, 1),
-                                  scheduled_loop(&t, b, 0)));
+  bool ok = RUN(
+      &t, reorder,
+      LIST(ordered_loops, scheduled_loop(&t, b, 1), scheduled_loop(&t, b, 0)));
   if (!ok)
-    assert_string_equal(
-      sch_reason_name((sch_reason)t.s.refusal.reason), why);
+    assert_string_equal(sch_reason_name((sch_reason)t.s.refusal.reason), why);
   scheduled_end(&t);
   return ok;
 }
@@ -198,23 +199,24 @@ static bool two_blocks(int64_t d, const char *why) {
   i = scheduled_plus(&t, t.it[0], 1);
   scheduled_store(&t, b, i, t.it[1],
                   scheduled_load(&t, a, scheduled_plus(&t, i, -1),
-                                 scheduled_plus(&t, t.it[1], 1 + d)), false);
+                                 scheduled_plus(&t, t.it[1], 1 + d)),
+                  false);
   /* Both under the loops of A. */
   ir_program *p = &t.p;
   ir_span it = ir_blk(p, bb)->iters;
   for (uint32_t k = 0; k < 2; k++)
     p->iter.v[it.at + k].bind =
-      ir_ref(p, ir_st(p, scheduled_loop(&t, ba, k))->var);
+        ir_ref(p, ir_st(p, scheduled_loop(&t, ba, k))->var);
   ir_stmt old = scheduled_loop(&t, bb, 0);
   ir_detach(p, bb);
   ir_insert_after(p, ba, bb);
   ir_kill(p, old);
   scheduled_finish(&t);
-  bool ok = RUN(&t, reorder, LIST(ordered_loops, scheduled_loop(&t, ba, 1),
-                                  scheduled_loop(&t, ba, 0)));
+  bool ok = RUN(&t, reorder,
+                LIST(ordered_loops, scheduled_loop(&t, ba, 1),
+                     scheduled_loop(&t, ba, 0)));
   if (!ok)
-    assert_string_equal(
-      sch_reason_name((sch_reason)t.s.refusal.reason), why);
+    assert_string_equal(sch_reason_name((sch_reason)t.s.refusal.reason), why);
   scheduled_end(&t);
   return ok;
 }
@@ -242,15 +244,15 @@ static void test_parallel_moves_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_matmul),
-    cmocka_unit_test(test_refusals),
-    cmocka_unit_test(test_mixed_reduction),
-    cmocka_unit_test(test_aligned_reduction),
-    cmocka_unit_test(test_reduction_predicate),
-    cmocka_unit_test(test_not_injective),
-    cmocka_unit_test(test_distances),
-    cmocka_unit_test(test_two_blocks),
-    cmocka_unit_test(test_parallel_moves_out),
+      cmocka_unit_test(test_matmul),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_mixed_reduction),
+      cmocka_unit_test(test_aligned_reduction),
+      cmocka_unit_test(test_reduction_predicate),
+      cmocka_unit_test(test_not_injective),
+      cmocka_unit_test(test_distances),
+      cmocka_unit_test(test_two_blocks),
+      cmocka_unit_test(test_parallel_moves_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,21 +37,20 @@ static void test_outer(void **state) {
   ir_stmt b = padding(&t, false);
   DO(&t, decompose_padding, AT(block, b), AT(loop, scheduled_loop(&t, b, 0)));
   assert_int_equal(t.out[0], scheduled_get(&t, "P_pad_const"));
-  scheduled_expect(&t,
-    "main(A: float32[4, 6], O: out float32[6, 8])\n"
-    "  alloc P: float32[6, 8]\n"
-    "  for a in range(6)\n"
-    "    for b in range(8)\n"
-    "      block P_pad_const(va: 6 = a, vb: 8 = b)\n"
-    "        P[va, vb] = 0.0\n"
-    "  for a in range(4)\n"
-    "    for b in range(6)\n"
-    "      block P(va: range(1, 5) = a + 1, vb: 6 = b)\n"
-    "        P[va, vb] = A[va - 1, vb]\n"
-    "  for a in range(6)\n"
-    "    for b in range(8)\n"
-    "      block O(va: 6 = a, vb: 8 = b)\n"
-    "        O[va, vb] = P[va, vb]\n");
+  scheduled_expect(&t, "main(A: float32[4, 6], O: out float32[6, 8])\n"
+                       "  alloc P: float32[6, 8]\n"
+                       "  for a in range(6)\n"
+                       "    for b in range(8)\n"
+                       "      block P_pad_const(va: 6 = a, vb: 8 = b)\n"
+                       "        P[va, vb] = 0.0\n"
+                       "  for a in range(4)\n"
+                       "    for b in range(6)\n"
+                       "      block P(va: range(1, 5) = a + 1, vb: 6 = b)\n"
+                       "        P[va, vb] = A[va - 1, vb]\n"
+                       "  for a in range(6)\n"
+                       "    for b in range(8)\n"
+                       "      block O(va: 6 = a, vb: 8 = b)\n"
+                       "        O[va, vb] = P[va, vb]\n");
   assert_true(scheduled_same(&t));
   scheduled_end(&t);
 }
@@ -91,8 +90,8 @@ static void test_decompose_refused(void **state) {
   REFUSED(&t, BLOCK_NOT_COMPLETE, decompose_padding, AT(block, b), AT(loop, i));
   it->kind = IR_SPATIAL;
   ir_stmt store = ir_st(&t.p, b)->body;
-  ir_wrap(&t.p, store, ir_if_new(&t.p, ir_binary(&t.p, IR_LT, t.it[0],
-                                                 ir_index(&t.p, 3))));
+  ir_wrap(&t.p, store,
+          ir_if_new(&t.p, ir_binary(&t.p, IR_LT, t.it[0], ir_index(&t.p, 3))));
   REFUSED(&t, BODY_NOT_STORE, decompose_padding, AT(block, b), AT(loop, i));
   DO(&t, merge, LIST(loops, i, scheduled_loop(&t, o, 0)));
   REFUSED(&t, NOT_SINGLE_BLOCK, decompose_padding, AT(block, b), AT(loop, i));
@@ -119,35 +118,36 @@ static void test_matmul(void **state) {
   scheduled_matmul(&t, 3, 6, 7);
   ir_stmt c = scheduled_get(&t, "C");
   DO(&t, pad_einsum, AT(block, c), INTS(padding, 4, 3, 4));
-  scheduled_expect(&t,
-    "main(A: float32[3, 7], B: float32[7, 6], D: out float32[3, 6])\n"
-    "  alloc C: float32[3, 6]\n"
-    "  alloc C_pad: float32[4, 6]\n"
-    "  alloc A_pad: float32[4, 8]\n"
-    "  alloc B_pad: float32[8, 6]\n"
-    "  for ax0 in range(4)\n"
-    "    for ax1 in range(8)\n"
-    "      block A_pad(v0: 4 = ax0, v1: 8 = ax1)\n"
-    "        A_pad[v0, v1] = select(v0 < 3 && v1 < 7, A[v0, v1], 0.0)\n"
-    "  for ax0 in range(8)\n"
-    "    for ax1 in range(6)\n"
-    "      block B_pad(v0: 8 = ax0, v1: 6 = ax1)\n"
-    "        B_pad[v0, v1] = select(v0 < 7, B[v0, v1], 0.0)\n"
-    "  for a in range(4)\n"
-    "    for b in range(6)\n"
-    "      for c in range(8)\n"
-    "        block C(va: 4 = a, vb: 6 = b, vc: reduce 8 = c)\n"
-    "          init\n"
-    "            C_pad[va, vb] = 0.0\n"
-    "          C_pad[va, vb] = C_pad[va, vb] + A_pad[va, vc] * B_pad[vc, vb]\n"
-    "  for ax0 in range(3)\n"
-    "    for ax1 in range(6)\n"
-    "      block C_pad(v0: 3 = ax0, v1: 6 = ax1)\n"
-    "        C[v0, v1] = C_pad[v0, v1]\n"
-    "  for a in range(3)\n"
-    "    for b in range(6)\n"
-    "      block D(va: 3 = a, vb: 6 = b)\n"
-    "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
+  scheduled_expect(
+      &t, "main(A: float32[3, 7], B: float32[7, 6], D: out float32[3, 6])\n"
+          "  alloc C: float32[3, 6]\n"
+          "  alloc C_pad: float32[4, 6]\n"
+          "  alloc A_pad: float32[4, 8]\n"
+          "  alloc B_pad: float32[8, 6]\n"
+          "  for ax0 in range(4)\n"
+          "    for ax1 in range(8)\n"
+          "      block A_pad(v0: 4 = ax0, v1: 8 = ax1)\n"
+          "        A_pad[v0, v1] = select(v0 < 3 && v1 < 7, A[v0, v1], 0.0)\n"
+          "  for ax0 in range(8)\n"
+          "    for ax1 in range(6)\n"
+          "      block B_pad(v0: 8 = ax0, v1: 6 = ax1)\n"
+          "        B_pad[v0, v1] = select(v0 < 7, B[v0, v1], 0.0)\n"
+          "  for a in range(4)\n"
+          "    for b in range(6)\n"
+          "      for c in range(8)\n"
+          "        block C(va: 4 = a, vb: 6 = b, vc: reduce 8 = c)\n"
+          "          init\n"
+          "            C_pad[va, vb] = 0.0\n"
+          "          C_pad[va, vb] = C_pad[va, vb] + A_pad[va, vc] * B_pad[vc, "
+          "vb]\n"
+          "  for ax0 in range(3)\n"
+          "    for ax1 in range(6)\n"
+          "      block C_pad(v0: 3 = ax0, v1: 6 = ax1)\n"
+          "        C[v0, v1] = C_pad[v0, v1]\n"
+          "  for a in range(3)\n"
+          "    for b in range(6)\n"
+          "      block D(va: 3 = a, vb: 6 = b)\n"
+          "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
   assert_true(scheduled_same(&t));
   assert_int_equal(c, scheduled_get(&t, "C"));
   scheduled_end(&t);
@@ -177,7 +177,7 @@ static void test_einsum_refused(void **state) {
   ir_stmt c = scheduled_get(&t, "C"), d = scheduled_get(&t, "D");
   ir_stmt i = scheduled_loop(&t, c, 0), j = scheduled_loop(&t, c, 1);
   ir_stmt k = scheduled_loop(&t, c, 2);
-#define PAD_REFUSED(WHY, ...)                                               \
+#define PAD_REFUSED(WHY, ...) \
   REFUSED(&t, WHY, pad_einsum, AT(block, c), INTS(padding, __VA_ARGS__))
   PAD_REFUSED(PADDING_COUNT, 4, 4);
   assert_string_equal(scheduled_why(&t, "pad_einsum"),
@@ -186,8 +186,7 @@ static void test_einsum_refused(void **state) {
   PAD_REFUSED(FACTOR_NOT_POSITIVE, 4, 0, 4);
   PAD_REFUSED(EXTENT_LARGE, 4, INT64_MAX, 4);
   PAD_REFUSED(EXTENT_LARGE, (int64_t)1 << 40, (int64_t)1 << 40, 1);
-  REFUSED(&t, BLOCK_IS_ROOT, pad_einsum, AT(block, t.root),
-          INTS(padding, 1));
+  REFUSED(&t, BLOCK_IS_ROOT, pad_einsum, AT(block, t.root), INTS(padding, 1));
   DO(&t, unroll, AT(loop, j));
   PAD_REFUSED(LOOP_NOT_SERIAL, 1, 4, 1);
   ir_st(p, j)->loop_kind = IR_SERIAL;
@@ -202,11 +201,12 @@ static void test_einsum_refused(void **state) {
   ir_st(p, store)->value = ir_add(p, old, twice);
   PAD_REFUSED(PAD_NOT_NEUTRAL, 1, 1, 4);
   ir_st(p, store)->value =
-    ir_select(p, ir_binary(p, IR_LT, t.it[0], ir_index(p, 1)), old, value);
+      ir_select(p, ir_binary(p, IR_LT, t.it[0], ir_index(p, 1)), old, value);
   PAD_REFUSED(EINSUM_CHOOSES, 4, 1, 1);
   ir_st(p, store)->value = value;
-  ir_wrap(p, store, ir_if_new(p, ir_binary(p, IR_LT, ir_index(p, 1),
-                                           ir_ref(p, ir_st(p, i)->var))));
+  ir_wrap(p, store,
+          ir_if_new(p, ir_binary(p, IR_LT, ir_index(p, 1),
+                                 ir_ref(p, ir_st(p, i)->var))));
   PAD_REFUSED(BODY_NOT_STORE, 4, 1, 1);
   ir_stmt cond = ir_st(p, c)->body;
   ir_detach(p, store);
@@ -237,9 +237,9 @@ static void test_loops_refused(void **state) {
   scheduled_matmul(&t, 3, 6, 7);
   ir_program *p = &t.p;
   ir_stmt c = scheduled_get(&t, "C"), d = scheduled_get(&t, "D");
-  DO(&t, merge, LIST(loops, scheduled_loop(&t, c, 1), scheduled_loop(&t, d, 1)));
-  REFUSED(&t, NOT_ONLY_CHILD, pad_einsum, AT(block, c),
-          INTS(padding, 4, 4, 4));
+  DO(&t, merge,
+     LIST(loops, scheduled_loop(&t, c, 1), scheduled_loop(&t, d, 1)));
+  REFUSED(&t, NOT_ONLY_CHILD, pad_einsum, AT(block, c), INTS(padding, 4, 4, 4));
   scheduled_end(&t);
 
   scheduled_start(&t);
@@ -255,7 +255,7 @@ static void test_loops_refused(void **state) {
   ir_st(p, i)->extent = it->extent = n;
   ir_st(p, i)->lo = it->lo = ir_index(p, 0);
   it[1].extent = ir_st(p, j)->extent =
-    scheduled_plus(&t, ir_ref(p, ir_st(p, i)->var), 1);
+      scheduled_plus(&t, ir_ref(p, ir_st(p, i)->var), 1);
   REFUSED(&t, NOT_STATIC, pad_einsum, AT(block, d), INTS(padding, 1, 4));
   scheduled_end(&t);
 }
@@ -280,14 +280,14 @@ static void test_access_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_outer),
-    cmocka_unit_test(test_inner),
-    cmocka_unit_test(test_decompose_refused),
-    cmocka_unit_test(test_matmul),
-    cmocka_unit_test(test_spatial),
-    cmocka_unit_test(test_einsum_refused),
-    cmocka_unit_test(test_loops_refused),
-    cmocka_unit_test(test_access_refused),
+      cmocka_unit_test(test_outer),
+      cmocka_unit_test(test_inner),
+      cmocka_unit_test(test_decompose_refused),
+      cmocka_unit_test(test_matmul),
+      cmocka_unit_test(test_spatial),
+      cmocka_unit_test(test_einsum_refused),
+      cmocka_unit_test(test_loops_refused),
+      cmocka_unit_test(test_access_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,8 +44,8 @@ static void test_reduction(void **state) {
   ir_stmt c1 = scheduled_get(&t, "C_1"), c2 = scheduled_get(&t, "C_2");
   assert_true(sch_has_init(&t.p, c));
   assert_false(sch_has_init(&t.p, c1) || sch_has_init(&t.p, c2));
-  assert_true(sch_reads_buf(&t.p, c2, t.p.region.v[ir_blk(&t.p, c)->writes.at]
-                                        .buf));
+  assert_true(
+      sch_reads_buf(&t.p, c2, t.p.region.v[ir_blk(&t.p, c)->writes.at].buf));
   assert_true(scheduled_same(&t));
   scheduled_end(&t);
   scheduled_start(&t);
@@ -81,9 +81,9 @@ static void test_points(void **state) {
 
 static void test_points_same(void **state) {
   (void)state;
-  static const char *const maps[] = {
-    "(r) -> (r + 1)", "(r) -> (r - 2, r + 2)", "(r) -> (r // 2, 2 * r)",
-    "(r) -> (3, r % 3 + 2)"};
+  static const char *const maps[] = {"(r) -> (r + 1)", "(r) -> (r - 2, r + 2)",
+                                     "(r) -> (r // 2, 2 * r)",
+                                     "(r) -> (3, r % 3 + 2)"};
   for (uint32_t k = 0; k < 4; k++) {
     scheduled t;
     scheduled_start(&t);
@@ -155,8 +155,8 @@ static void test_refusals(void **state) {
   REFUSED(&t, LOOP_NOT_AROUND, loop_partition, AT(loop, j),
           LIST(outer_loops, scheduled_loop(&t, d, 0)),
           STR(points, "(x) -> (x)"));
-  REFUSED(&t, PARTITION_INIT, loop_partition, AT(loop, k),
-          LIST(outer_loops, i), STR(points, "(x) -> (x)"));
+  REFUSED(&t, PARTITION_INIT, loop_partition, AT(loop, k), LIST(outer_loops, i),
+          STR(points, "(x) -> (x)"));
   DO(&t, annotate, AT(block_or_loop, i), STR(ann_key, "x"),
      NUM(ann_val, ir_value_int(&t.p, 1)));
   REFUSED(&t, LOOP_ANNOTATED, loop_partition, AT(loop, i), INTS(factors, 1));
@@ -166,8 +166,7 @@ static void test_refusals(void **state) {
   j = scheduled_loop(&t, d, 1);
   DO(&t, loop_partition, AT(loop, j), LIST(outer_loops, i),
      STR(points, "(x) -> (x + 1)"));
-  REFUSED(&t, NOT_STATIC, loop_partition, AT(loop, t.out[1]),
-          INTS(factors, 1));
+  REFUSED(&t, NOT_STATIC, loop_partition, AT(loop, t.out[1]), INTS(factors, 1));
   scheduled_end(&t);
 }
 
@@ -195,13 +194,10 @@ static void test_rest_in_block(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_factors),
-    cmocka_unit_test(test_reduction),
-    cmocka_unit_test(test_points),
-    cmocka_unit_test(test_points_same),
-    cmocka_unit_test(test_guarded),
-    cmocka_unit_test(test_refusals),
-    cmocka_unit_test(test_rest_in_block),
+      cmocka_unit_test(test_factors),       cmocka_unit_test(test_reduction),
+      cmocka_unit_test(test_points),        cmocka_unit_test(test_points_same),
+      cmocka_unit_test(test_guarded),       cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_rest_in_block),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

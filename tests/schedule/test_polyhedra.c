@@ -38,8 +38,8 @@ static ir_stmt new_loop(world *w, ir_stmt in, char name, const ir_stmt *outer,
   ir_expr extent = ir_sub(p, end, lo);
   int64_t min, max;
   ir_domain_bounds(p, lo, extent, &min, &max);
-  ir_var v = ir_var_new(p, IR_VAR_LOOP, ir_name_n(p, &name, 1), IR_INDEX, min,
-                        max);
+  ir_var v =
+      ir_var_new(p, IR_VAR_LOOP, ir_name_n(p, &name, 1), IR_INDEX, min, max);
   ir_stmt loop = ir_loop_new(p, v, lo, extent, IR_SERIAL);
   ir_append(p, in, loop);
   return loop;
@@ -74,8 +74,8 @@ static void new_block(world *w, uint32_t k, ir_stmt in, uint32_t n,
   for (uint32_t i = 0; i < n; i++) {
     const ir_var_rec v = p->var.v[ir_st(p, loop[i])->var];
     char name[2] = {'v', (char)('a' + i)};
-    ir_var x = ir_var_new(p, IR_VAR_ITER, ir_name_n(p, name, 2), IR_INDEX,
-                          v.lo, v.hi);
+    ir_var x =
+        ir_var_new(p, IR_VAR_ITER, ir_name_n(p, name, 2), IR_INDEX, v.lo, v.hi);
     it[i] = (ir_iter){x, IR_SPATIAL, ir_index(p, v.lo),
                       ir_index(p, v.hi - v.lo + 1), v.ref};
     ref[i] = ir_ref(p, x);
@@ -115,7 +115,7 @@ static void make(world *w, uint64_t seed) {
     uint32_t n = w->depth;
     ir_stmt at = in;
     if (w->depth < DEPTH && pick(w, 0, 1))
-      at = all[n++] = w->inner[k] = new_loop(w, in, "mn"[k], all, w->depth);
+      at = all[n++] = w->inner[k] = new_loop(w, in, "mn"[k], all, w -> depth);
     new_block(w, k, at, n, all);
   }
   scheduled_finish(&w->t);
@@ -325,13 +325,13 @@ static bool is_box(const world *w) {
 
 static void orders(world *w, const tracer *x, tally *n, uint64_t seed) {
   static const uint32_t perm[5][3] = {
-    {1, 0, 2}, {0, 2, 1}, {2, 0, 1}, {1, 2, 0}, {2, 1, 0}};
+      {1, 0, 2}, {0, 2, 1}, {2, 0, 1}, {1, 2, 0}, {2, 1, 0}};
   uint32_t count = w->depth == 3 ? 5 : w->depth == 2 ? 1 : 0;
   for (uint32_t k = 0; k < count && is_box(w); k++) {
     ir_stmt to[DEPTH];
     for (uint32_t i = 0; i < w->depth; i++) to[i] = w->loop[perm[k][i]];
-    bool ok = RUN(&w->t, reorder,
-                  {.name = "ordered_loops", .v = to, .n = w->depth});
+    bool ok =
+        RUN(&w->t, reorder, {.name = "ordered_loops", .v = to, .n = w->depth});
     expect(w, x, n, may_reorder(x, perm[k]), ok, "reorder", seed);
   }
 }
@@ -363,7 +363,7 @@ static void test_exact(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_exact),
+      cmocka_unit_test(test_exact),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

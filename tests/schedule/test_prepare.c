@@ -59,28 +59,27 @@ static void test_stage(void **state) {
   DO(&t, transform_layout, AT(block, c), STR(buffer, "B"),
      STR(index_map, "(i, j) -> (j // 3, i, j % 3)"), NUM(pad_value, 9));
   scheduled_expect(
-      &t,
-      "main(A: float32[4, 6], B: layout_free float32[6, 4], "
-      "C: out float32[6, 4])\n"
-      "  alloc B_prepared: float32[2, 6, 3]\n"
-      "  for ax0 in range(2)\n"
-      "    for ax1 in range(6)\n"
-      "      for ax2 in range(3)\n"
-      "        block B_prepared_pad(\n"
-      "            v0: 2 = ax0,\n"
-      "            v1: 6 = ax1,\n"
-      "            v2: 3 = ax2) {layout_prepare = 1}\n"
-      "          where 4 <= ax2 + ax0 * 3\n"
-      "          B_prepared[v0, v1, v2] = 9.0\n"
-      "  for ax0 in range(6)\n"
-      "    for ax1 in range(4)\n"
-      "      block B_prepared(v0: 6 = ax0, v1: 4 = ax1) "
-      "{layout_prepare = 1}\n"
-      "        B_prepared[v1 // 3, v0, v1 % 3] = B[v0, v1]\n"
-      "  for a in range(6)\n"
-      "    for b in range(4)\n"
-      "      block C(va: 6 = a, vb: 4 = b)\n"
-      "        C[va, vb] = A[vb, va] + B_prepared[vb // 3, va, vb % 3]\n");
+      &t, "main(A: float32[4, 6], B: layout_free float32[6, 4], "
+          "C: out float32[6, 4])\n"
+          "  alloc B_prepared: float32[2, 6, 3]\n"
+          "  for ax0 in range(2)\n"
+          "    for ax1 in range(6)\n"
+          "      for ax2 in range(3)\n"
+          "        block B_prepared_pad(\n"
+          "            v0: 2 = ax0,\n"
+          "            v1: 6 = ax1,\n"
+          "            v2: 3 = ax2) {layout_prepare = 1}\n"
+          "          where 4 <= ax2 + ax0 * 3\n"
+          "          B_prepared[v0, v1, v2] = 9.0\n"
+          "  for ax0 in range(6)\n"
+          "    for ax1 in range(4)\n"
+          "      block B_prepared(v0: 6 = ax0, v1: 4 = ax1) "
+          "{layout_prepare = 1}\n"
+          "        B_prepared[v1 // 3, v0, v1 % 3] = B[v0, v1]\n"
+          "  for a in range(6)\n"
+          "    for b in range(4)\n"
+          "      block C(va: 6 = a, vb: 4 = b)\n"
+          "        C[va, vb] = A[vb, va] + B_prepared[vb // 3, va, vb % 3]\n");
   moved_equal(&t);
   assert_true(splits(&t, &what));
   assert_int_equal(what.n, 1);

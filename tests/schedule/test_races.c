@@ -50,12 +50,11 @@ static void test_split_and_fused(void **state) {
   ir_stmt d = scheduled_get(&t, "D");
   DO(&t, split, AT(loop, scheduled_loop(&t, d, 0)), INTS(factors, 3, 5));
   DO(&t, split, AT(loop, scheduled_loop(&t, d, 2)), INTS(factors, 4, 3));
-  DO(&t, reorder, LIST(ordered_loops, scheduled_loop(&t, d, 0),
-                       scheduled_loop(&t, d, 2), scheduled_loop(&t, d, 1)));
-  DO(&t, fuse, LIST(loops, scheduled_loop(&t, d, 0),
-                    scheduled_loop(&t, d, 1)));
-  DO(&t, fuse, LIST(loops, scheduled_loop(&t, d, 1),
-                    scheduled_loop(&t, d, 2)));
+  DO(&t, reorder,
+     LIST(ordered_loops, scheduled_loop(&t, d, 0), scheduled_loop(&t, d, 2),
+          scheduled_loop(&t, d, 1)));
+  DO(&t, fuse, LIST(loops, scheduled_loop(&t, d, 0), scheduled_loop(&t, d, 1)));
+  DO(&t, fuse, LIST(loops, scheduled_loop(&t, d, 1), scheduled_loop(&t, d, 2)));
   DO(&t, split, AT(loop, t.out[0]), INTS(factors, 2, 4, 2));
   for (uint32_t k = 0; k < 4; k++) {
     DO(&t, parallel, AT(loop, scheduled_loop(&t, d, k)));
@@ -82,23 +81,22 @@ static void test_fused_reduction(void **state) {
 
 /* B[i] = A[i + d] + A[i] below one loop with A made there; `local` says that
  * each iteration may have A for its own. */
-static bool stencil(int64_t d, bool local, const char *axis,
-                    const char *why) {
+static bool stencil(int64_t d, bool local, const char *axis, const char *why) {
   scheduled t;
   scheduled_start(&t);
   int64_t n = 8, m = 16;
   ir_program *p = &t.p;
   ir_buf x = scheduled_buf(&t, "X", IR_ROLE_INPUT, 1, &m);
-  ir_buf a = scheduled_buf(&t, "A", local ? IR_ROLE_LOCAL : IR_ROLE_OUTPUT, 1,
-                           &m);
+  ir_buf a =
+      scheduled_buf(&t, "A", local ? IR_ROLE_LOCAL : IR_ROLE_OUTPUT, 1, &m);
   ir_buf b = scheduled_buf(&t, "B", IR_ROLE_OUTPUT, 1, &n);
   ir_stmt ba = scheduled_block(&t, "A", "SS", (int64_t[]){n, 2});
   ir_expr at = ir_add(p, t.it[0], ir_mul(p, t.it[1], ir_index(p, d)));
   scheduled_store(&t, a, at, 0, scheduled_load(&t, x, at, 0), false);
   ir_stmt bb = scheduled_block(&t, "B", "S", &n);
-  ir_expr sum = ir_binary(p, IR_ADD, scheduled_load(&t, a, t.it[0], 0),
-                          scheduled_load(&t, a, scheduled_plus(&t, t.it[0], d),
-                                         0));
+  ir_expr sum =
+      ir_binary(p, IR_ADD, scheduled_load(&t, a, t.it[0], 0),
+                scheduled_load(&t, a, scheduled_plus(&t, t.it[0], d), 0));
   scheduled_store(&t, b, t.it[0], 0, sum, false);
   ir_stmt i = scheduled_loop(&t, ba, 0), old = scheduled_loop(&t, bb, 0);
   p->iter.v[ir_blk(p, bb)->iters.at].bind = ir_ref(p, ir_st(p, i)->var);
@@ -110,8 +108,7 @@ static bool stencil(int64_t d, bool local, const char *axis,
   bool ok = axis ? RUN(&t, bind, AT(loop, i), STR(thread_axis, axis))
                  : RUN(&t, parallel, AT(loop, i));
   if (!ok)
-    assert_string_equal(
-      sch_reason_name((sch_reason)t.s.refusal.reason), why);
+    assert_string_equal(sch_reason_name((sch_reason)t.s.refusal.reason), why);
   scheduled_end(&t);
   return ok;
 }
@@ -189,8 +186,7 @@ static bool passed_on(int64_t d, const char *why) {
   scheduled_finish(&t);
   bool ok = RUN(&t, parallel, AT(loop, i));
   if (!ok)
-    assert_string_equal(
-      sch_reason_name((sch_reason)t.s.refusal.reason), why);
+    assert_string_equal(sch_reason_name((sch_reason)t.s.refusal.reason), why);
   scheduled_end(&t);
   return ok;
 }
@@ -244,15 +240,15 @@ static void test_other_statement(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_matmul),
-    cmocka_unit_test(test_split_and_fused),
-    cmocka_unit_test(test_fused_reduction),
-    cmocka_unit_test(test_stencil),
-    cmocka_unit_test(test_repeated),
-    cmocka_unit_test(test_in_place),
-    cmocka_unit_test(test_passed_on),
-    cmocka_unit_test(test_threads_share),
-    cmocka_unit_test(test_other_statement),
+      cmocka_unit_test(test_matmul),
+      cmocka_unit_test(test_split_and_fused),
+      cmocka_unit_test(test_fused_reduction),
+      cmocka_unit_test(test_stencil),
+      cmocka_unit_test(test_repeated),
+      cmocka_unit_test(test_in_place),
+      cmocka_unit_test(test_passed_on),
+      cmocka_unit_test(test_threads_share),
+      cmocka_unit_test(test_other_statement),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

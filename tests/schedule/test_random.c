@@ -47,12 +47,13 @@ static void rows(scheduled *t, rng *r) {
   ir_buf b = scheduled_buf(t, "B", IR_ROLE_LOCAL, 1, s);
   ir_buf c = scheduled_buf(t, "C", IR_ROLE_OUTPUT, 2, back);
   scheduled_block(t, "B", "SR", s);
-  scheduled_store(t, b, t->it[0], 0,
-                  scheduled_load(t, a, t->it[0], t->it[1]), true);
+  scheduled_store(t, b, t->it[0], 0, scheduled_load(t, a, t->it[0], t->it[1]),
+                  true);
   scheduled_block(t, "C", "SS", back);
   scheduled_store(t, c, t->it[0], t->it[1],
                   sum(t, scheduled_load(t, b, t->it[1], 0),
-                      scheduled_load(t, a, t->it[1], t->it[0])), false);
+                      scheduled_load(t, a, t->it[1], t->it[0])),
+                  false);
   scheduled_finish(t);
 }
 
@@ -68,15 +69,18 @@ static void chain(scheduled *t, rng *r) {
   scheduled_block(t, "B", "SS", s);
   scheduled_store(t, b, it[0], it[1],
                   sum(t, scheduled_load(t, a, it[0], it[1]),
-                      scheduled_load(t, v, it[1], 0)), false);
+                      scheduled_load(t, v, it[1], 0)),
+                  false);
   scheduled_block(t, "C", "SS", s);
-  scheduled_store(t, c, it[0], it[1],
-                  ir_binary(&t->p, IR_MAX, scheduled_load(t, b, it[0], it[1]),
-                            real(t, 0)), false);
+  scheduled_store(
+      t, c, it[0], it[1],
+      ir_binary(&t->p, IR_MAX, scheduled_load(t, b, it[0], it[1]), real(t, 0)),
+      false);
   scheduled_block(t, "D", "SS", s);
   scheduled_store(t, d, it[0], it[1],
                   sum(t, scheduled_load(t, c, it[0], it[1]),
-                      scheduled_load(t, b, it[0], it[1])), false);
+                      scheduled_load(t, b, it[0], it[1])),
+                  false);
   scheduled_finish(t);
 }
 
@@ -94,9 +98,11 @@ static void in_place(scheduled *t, rng *r) {
   ir_expr i = scheduled_plus(t, t->it[0], 1);
   ir_expr j = scheduled_plus(t, t->it[1], 1);
   scheduled_store(t, x, i, j,
-                  sum(t, scheduled_load(t, x, scheduled_plus(t, i, di),
-                                        scheduled_plus(t, j, dj)),
-                      real(t, 1)), false);
+                  sum(t,
+                      scheduled_load(t, x, scheduled_plus(t, i, di),
+                                     scheduled_plus(t, j, dj)),
+                      real(t, 1)),
+                  false);
   scheduled_finish(t);
 }
 
@@ -116,7 +122,8 @@ static void windows(scheduled *t, rng *r) {
   ir_expr at = ir_add(&t->p, t->it[0], t->it[1]);
   scheduled_store(t, o, t->it[0], 0,
                   ir_binary(&t->p, IR_MUL, scheduled_load(t, p, at, t->it[2]),
-                            scheduled_load(t, w, t->it[1], t->it[2])), true);
+                            scheduled_load(t, w, t->it[1], t->it[2])),
+                  true);
   scheduled_finish(t);
 }
 
@@ -127,8 +134,7 @@ static void describe(scheduled *t, rng *r) {
   case 2: chain(t, r); break;
   case 3: in_place(t, r); break;
   case 4: windows(t, r); break;
-  default:
-    scheduled_matmul(t, pick(r, 1, 5), pick(r, 1, 5), pick(r, 1, 5));
+  default: scheduled_matmul(t, pick(r, 1, 5), pick(r, 1, 5), pick(r, 1, 5));
   }
 }
 
@@ -221,8 +227,7 @@ static bool do_kind(walk *w) {
   switch (rng_below(&w->r, 4)) {
   case 0: return do_parallel(w, l);
   case 1: return RUN(&w->t, vectorize, AT(loop, l));
-  case 2:
-    return RUN(&w->t, bind, AT(loop, l), STR(thread_axis, "threadIdx.x"));
+  case 2: return RUN(&w->t, bind, AT(loop, l), STR(thread_axis, "threadIdx.x"));
   default: return RUN(&w->t, unroll, AT(loop, l));
   }
 }
@@ -258,8 +263,10 @@ static bool do_move(walk *w) {
   ir_stmt b = some_block(w), l = some_loop(w);
   int64_t i = (int64_t)rng_below(&w->r, 2);
   switch (rng_below(&w->r, 7)) {
-  case 0: case 1: return RUN(t, compute_at, AT(block, b), AT(loop, l));
-  case 2: case 3:
+  case 0:
+  case 1: return RUN(t, compute_at, AT(block, b), AT(loop, l));
+  case 2:
+  case 3:
     return RUN(t, reverse_compute_at, AT(block, b), AT(loop, l),
                NUM(preserve_unit_loops, i));
   case 4: return RUN(t, compute_inline, AT(block, b));
@@ -286,13 +293,19 @@ static bool step(walk *w) {
   look(w);
   switch (rng_below(&w->r, 15)) {
   case 14: return do_blockize(w);
-  case 11: case 12: case 13: return do_move(w);
+  case 11:
+  case 12:
+  case 13: return do_move(w);
   case 10:
     return RUN(&w->t, rfactor, AT(loop, some_loop(w)),
                NUM(factor_axis, pick(&w->r, -3, 2)));
-  case 0: case 1: case 2: return do_split(w);
+  case 0:
+  case 1:
+  case 2: return do_split(w);
   case 3: return do_fuse(w);
-  case 4: case 5: case 6: return do_reorder(w);
+  case 4:
+  case 5:
+  case 6: return do_reorder(w);
   case 7: return do_decompose(w);
   case 8: return RUN(&w->t, add_unit_loop, AT(block_or_loop, some_loop(w)));
   default: return do_kind(w);
@@ -328,7 +341,7 @@ static void test_walks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_walks),
+      cmocka_unit_test(test_walks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

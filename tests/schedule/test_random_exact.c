@@ -83,10 +83,9 @@ static void describe(scheduled *t, rng *r, ir_stmt *stage, uint32_t *n) {
   b[0] = scheduled_buf(t, "A", IR_ROLE_INPUT, 2, wide);
   *n = 2 + (uint32_t)below(r, 2);
   for (uint32_t k = 1; k <= *n; k++)
-    b[k] = scheduled_buf(t, names[k - 1],
-                         k < *n ? IR_ROLE_LOCAL : IR_ROLE_OUTPUT,
-                         k == *n && sums ? 1 : 2,
-                         k == *n && sums ? &row : wide);
+    b[k] =
+        scheduled_buf(t, names[k - 1], k < *n ? IR_ROLE_LOCAL : IR_ROLE_OUTPUT,
+                      k == *n && sums ? 1 : 2, k == *n && sums ? &row : wide);
   for (uint32_t k = 1; k < *n; k++) {
     if (below(r, 2)) continue;
     scheduled_block(t, arena_printf(&t->texts, "ones%u", k), "SS", wide);
@@ -117,8 +116,9 @@ static void disturb(scheduled *t, rng *r, const ir_stmt *stage, uint32_t n) {
       (void)RUN(t, split, AT(loop, l), INTS(factors, SCH_AUTO, 2));
   }
   if (!below(r, 3))
-    (void)RUN(t, merge, LIST(loops, scheduled_loop(t, stage[0], 0),
-                             scheduled_loop(t, stage[1], 0)));
+    (void)RUN(t, merge,
+              LIST(loops, scheduled_loop(t, stage[0], 0),
+                   scheduled_loop(t, stage[1], 0)));
 }
 
 typedef struct move {

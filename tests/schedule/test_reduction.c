@@ -11,22 +11,22 @@ static void test_inner(void **state) {
   DO(&t, decompose_reduction, AT(block, c), AT(loop, k));
   assert_int_equal(t.out[0], scheduled_get(&t, "C_init"));
   assert_int_equal(c, scheduled_get(&t, "C_update"));
-  scheduled_expect(&t,
-    "main(A: float32[4, 8], B: float32[8, 6], D: out float32[4, 6])\n"
-    "  alloc C: float32[4, 6]\n"
-    "  for a in range(4)\n"
-    "    for b in range(6)\n"
-    "      block C_init(va_init: 4 = a, vb_init: 6 = b)\n"
-    "        C[va_init, vb_init] = 0.0\n"
-    "      for c in range(8)\n"
-    "        block C_update(va: 4 = a, vb: 6 = b, vc: reduce 8 = c)\n"
-    "          C[va, vb] = C[va, vb] + A[va, vc] * B[vc, vb]\n"
-    "  for a in range(4)\n"
-    "    for b in range(6)\n"
-    "      block D(va: 4 = a, vb: 6 = b)\n"
-    "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
-  assert_true(sch_reads_buf(&t.p, c, t.p.region.v[ir_blk(&t.p, c)->writes.at]
-                                       .buf));
+  scheduled_expect(
+      &t, "main(A: float32[4, 8], B: float32[8, 6], D: out float32[4, 6])\n"
+          "  alloc C: float32[4, 6]\n"
+          "  for a in range(4)\n"
+          "    for b in range(6)\n"
+          "      block C_init(va_init: 4 = a, vb_init: 6 = b)\n"
+          "        C[va_init, vb_init] = 0.0\n"
+          "      for c in range(8)\n"
+          "        block C_update(va: 4 = a, vb: 6 = b, vc: reduce 8 = c)\n"
+          "          C[va, vb] = C[va, vb] + A[va, vc] * B[vc, vb]\n"
+          "  for a in range(4)\n"
+          "    for b in range(6)\n"
+          "      block D(va: 4 = a, vb: 6 = b)\n"
+          "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
+  assert_true(
+      sch_reads_buf(&t.p, c, t.p.region.v[ir_blk(&t.p, c)->writes.at].buf));
   REFUSED(&t, NO_INIT, decompose_reduction, AT(block, c), AT(loop, k));
   scheduled_end(&t);
 }
@@ -51,31 +51,31 @@ static void test_tiled(void **state) {
      NUM(ann_val, ir_value_int(&t.p, 3)));
   REFUSED(&t, INIT_HEIGHT, decompose_reduction, AT(block, c), AT(loop, l[1]));
   DO(&t, decompose_reduction, AT(block, c), AT(loop, l[4]));
-  scheduled_expect(&t,
-    "main(A: float32[16, 8], B: float32[8, 16], D: out float32[16, 16])\n"
-    "  alloc C: float32[16, 16]\n"
-    "  for a_0 in parallel(4)\n"
-    "    for b_0 in range(2)\n"
-    "      for a_1_init in range(4) {note = 3}\n"
-    "        for b_1_init in vectorized(8)\n"
-    "          block C_init(\n"
-    "              va_init: 16 = a_0 * 4 + a_1_init,\n"
-    "              vb_init: 16 = b_0 * 8 + b_1_init)\n"
-    "            C[va_init, vb_init] = 0.0\n"
-    "      for c_0 in range(2)\n"
-    "        for a_1 in range(4) {note = 3}\n"
-    "          for c_1 in range(5)\n"
-    "            for b_1 in vectorized(8)\n"
-    "              block C_update(\n"
-    "                  va: 16 = a_0 * 4 + a_1,\n"
-    "                  vb: 16 = b_0 * 8 + b_1,\n"
-    "                  vc: reduce 8 = c_0 * 5 + c_1)\n"
-    "                where c_0 * 5 + c_1 < 8\n"
-    "                C[va, vb] = C[va, vb] + A[va, vc] * B[vc, vb]\n"
-    "  for a in range(16)\n"
-    "    for b in range(16)\n"
-    "      block D(va: 16 = a, vb: 16 = b)\n"
-    "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
+  scheduled_expect(
+      &t, "main(A: float32[16, 8], B: float32[8, 16], D: out float32[16, 16])\n"
+          "  alloc C: float32[16, 16]\n"
+          "  for a_0 in parallel(4)\n"
+          "    for b_0 in range(2)\n"
+          "      for a_1_init in range(4) {note = 3}\n"
+          "        for b_1_init in vectorized(8)\n"
+          "          block C_init(\n"
+          "              va_init: 16 = a_0 * 4 + a_1_init,\n"
+          "              vb_init: 16 = b_0 * 8 + b_1_init)\n"
+          "            C[va_init, vb_init] = 0.0\n"
+          "      for c_0 in range(2)\n"
+          "        for a_1 in range(4) {note = 3}\n"
+          "          for c_1 in range(5)\n"
+          "            for b_1 in vectorized(8)\n"
+          "              block C_update(\n"
+          "                  va: 16 = a_0 * 4 + a_1,\n"
+          "                  vb: 16 = b_0 * 8 + b_1,\n"
+          "                  vc: reduce 8 = c_0 * 5 + c_1)\n"
+          "                where c_0 * 5 + c_1 < 8\n"
+          "                C[va, vb] = C[va, vb] + A[va, vc] * B[vc, vb]\n"
+          "  for a in range(16)\n"
+          "    for b in range(16)\n"
+          "      block D(va: 16 = a, vb: 16 = b)\n"
+          "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
   scheduled_end(&t);
 }
 
@@ -89,31 +89,32 @@ static void test_guarded(void **state) {
   DO(&t, split, AT(loop, scheduled_loop(&t, c, 0)), INTS(factors, 3, 4));
   DO(&t, split, AT(loop, scheduled_loop(&t, c, 3)), INTS(factors, 3, 3));
   DO(&t, decompose_reduction, AT(block, c), AT(loop, scheduled_loop(&t, c, 0)));
-  scheduled_expect(&t,
-    "main(A: float32[10, 8], B: float32[8, 6], D: out float32[10, 6])\n"
-    "  alloc C: float32[10, 6]\n"
-    "  for a_0_init in range(3)\n"
-    "    for a_1_init in range(4)\n"
-    "      for b_init in range(6)\n"
-    "        block C_init(va_init: 10 = a_0_init * 4 + a_1_init, vb_init: 6 = "
-    "b_init)\n"
-    "          where a_0_init * 4 + a_1_init < 10\n"
-    "          C[va_init, vb_init] = 0.0\n"
-    "  for a_0 in range(3)\n"
-    "    for a_1 in range(4)\n"
-    "      for b in range(6)\n"
-    "        for c_0 in range(3)\n"
-    "          for c_1 in range(3)\n"
-    "            block C_update(\n"
-    "                va: 10 = a_0 * 4 + a_1,\n"
-    "                vb: 6 = b,\n"
-    "                vc: reduce 8 = c_0 * 3 + c_1)\n"
-    "              where a_0 * 4 + a_1 < 10 && c_0 * 3 + c_1 < 8\n"
-    "              C[va, vb] = C[va, vb] + A[va, vc] * B[vc, vb]\n"
-    "  for a in range(10)\n"
-    "    for b in range(6)\n"
-    "      block D(va: 10 = a, vb: 6 = b)\n"
-    "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
+  scheduled_expect(
+      &t, "main(A: float32[10, 8], B: float32[8, 6], D: out float32[10, 6])\n"
+          "  alloc C: float32[10, 6]\n"
+          "  for a_0_init in range(3)\n"
+          "    for a_1_init in range(4)\n"
+          "      for b_init in range(6)\n"
+          "        block C_init(va_init: 10 = a_0_init * 4 + a_1_init, "
+          "vb_init: 6 = "
+          "b_init)\n"
+          "          where a_0_init * 4 + a_1_init < 10\n"
+          "          C[va_init, vb_init] = 0.0\n"
+          "  for a_0 in range(3)\n"
+          "    for a_1 in range(4)\n"
+          "      for b in range(6)\n"
+          "        for c_0 in range(3)\n"
+          "          for c_1 in range(3)\n"
+          "            block C_update(\n"
+          "                va: 10 = a_0 * 4 + a_1,\n"
+          "                vb: 6 = b,\n"
+          "                vc: reduce 8 = c_0 * 3 + c_1)\n"
+          "              where a_0 * 4 + a_1 < 10 && c_0 * 3 + c_1 < 8\n"
+          "              C[va, vb] = C[va, vb] + A[va, vc] * B[vc, vb]\n"
+          "  for a in range(10)\n"
+          "    for b in range(6)\n"
+          "      block D(va: 10 = a, vb: 6 = b)\n"
+          "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
   scheduled_end(&t);
 }
 
@@ -146,8 +147,8 @@ static bool with_user(int64_t d, bool before) {
   DO(&t, get_block, STR(name, "C"));
   bool ok = RUN(&t, decompose_reduction, AT(block, bc), AT(loop, i));
   if (!ok)
-    assert_string_equal(
-      sch_reason_name((sch_reason)t.s.refusal.reason), "INIT_USED");
+    assert_string_equal(sch_reason_name((sch_reason)t.s.refusal.reason),
+                        "INIT_USED");
   scheduled_end(&t);
   return ok;
 }
@@ -189,7 +190,7 @@ static void test_refusals(void **state) {
   REFUSED(&t, DEPENDENT_LOOP, decompose_reduction, AT(block, c), AT(loop, i));
   ir_st(p, j)->extent = extent;
   ir_blk(p, c)->pred =
-    ir_binary(p, IR_LT, ir_index(p, 0), ir_ref(p, ir_st(p, k)->var));
+      ir_binary(p, IR_LT, ir_index(p, 0), ir_ref(p, ir_st(p, k)->var));
   REFUSED(&t, INIT_START, decompose_reduction, AT(block, c), AT(loop, i));
   ir_blk(p, c)->pred = 0;
   ir_iter *it = &p->iter.v[ir_blk(p, c)->iters.at];
@@ -218,12 +219,11 @@ static void test_init_reads(void **state) {
   scheduled_store(&t, y, t.it[0], 0,
                   ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 3), false);
   ir_stmt bc = scheduled_block(&t, "C", "SR", (int64_t[]){n, k});
-  scheduled_store(&t, c, t.it[0], 0,
-                  scheduled_load(&t, x, t.it[0], t.it[1]), true);
+  scheduled_store(&t, c, t.it[0], 0, scheduled_load(&t, x, t.it[0], t.it[1]),
+                  true);
   ir_stmt init = ir_st(p, bc)->alt;
   ir_st(p, init)->value = scheduled_load(&t, y, t.it[0], 0);
-  ir_region one = ir_region_new(
-    p, y, (ir_expr[]){t.it[0], ir_index(p, 1)});
+  ir_region one = ir_region_new(p, y, (ir_expr[]){t.it[0], ir_index(p, 1)});
   ir_region reads[2] = {one, p->region.v[ir_blk(p, bc)->reads.at]};
   ir_block_set_reads(p, bc, 2, reads);
   ir_stmt i = scheduled_loop(&t, by, 0), old = scheduled_loop(&t, bc, 0);
@@ -236,17 +236,16 @@ static void test_init_reads(void **state) {
   ir_kill(p, old);
   REFUSED(&t, INIT_READS, decompose_reduction, AT(block, bc), AT(loop, i));
   DO(&t, decompose_reduction, AT(block, bc), AT(loop, kloop));
-  scheduled_expect(&t,
-    "main(X: float32[6, 4], C: out float32[6])\n"
-    "  alloc Y: float32[6]\n"
-    "  for a in range(6)\n"
-    "    block Y(va: 6 = a)\n"
-    "      Y[va] = 3.0\n"
-    "    block C_init(va_init: 6 = a)\n"
-    "      C[va_init] = Y[va_init]\n"
-    "    for b in range(4)\n"
-    "      block C_update(va: 6 = a, vb: reduce 4 = b)\n"
-    "        C[va] = C[va] + X[va, vb]\n");
+  scheduled_expect(&t, "main(X: float32[6, 4], C: out float32[6])\n"
+                       "  alloc Y: float32[6]\n"
+                       "  for a in range(6)\n"
+                       "    block Y(va: 6 = a)\n"
+                       "      Y[va] = 3.0\n"
+                       "    block C_init(va_init: 6 = a)\n"
+                       "      C[va_init] = Y[va_init]\n"
+                       "    for b in range(4)\n"
+                       "      block C_update(va: 6 = a, vb: reduce 4 = b)\n"
+                       "        C[va] = C[va] + X[va, vb]\n");
   assert_true(sch_reads_buf(p, t.out[0], y));
   scheduled_end(&t);
 }
@@ -261,35 +260,36 @@ static void test_rfactor(void **state) {
   DO(&t, rfactor, AT(loop, t.out[0]), NUM(factor_axis, -1));
   assert_int_equal(t.out[0], scheduled_get(&t, "C_rf"));
   assert_int_equal(c, scheduled_get(&t, "C"));
-  scheduled_expect(&t,
-    "main(A: float32[4, 8], B: float32[8, 6], D: out float32[4, 6])\n"
-    "  alloc C: float32[4, 6]\n"
-    "  alloc C_rf: float32[4, 6, 3]\n"
-    "  for a in range(4)\n"
-    "    for b in range(6)\n"
-    "      for c_0 in range(3)\n"
-    "        for c_1 in range(3)\n"
-    "          block C_rf(\n"
-    "              c_0_1: 3 = c_0,\n"
-    "              c_1_1: reduce 3 = c_1,\n"
-    "              va: 4 = a,\n"
-    "              vb: 6 = b)\n"
-    "            where c_0 * 3 + c_1 < 8\n"
-    "            init\n"
-    "              C_rf[va, vb, c_0_1] = 0.0\n"
-    "            C_rf[va, vb, c_0_1] = C_rf[va, vb, c_0_1] + A[va, c_0_1 * 3 + "
-    "c_1_1] * B[c_0_1 * 3 + c_1_1, vb]\n"
-    "  for a in range(4)\n"
-    "    for b in range(6)\n"
-    "      for c_0 in range(3)\n"
-    "        block C(c_0_1: reduce 3 = c_0, va: 4 = a, vb: 6 = b)\n"
-    "          init\n"
-    "            C[va, vb] = 0.0\n"
-    "          C[va, vb] = C[va, vb] + C_rf[va, vb, c_0_1]\n"
-    "  for a in range(4)\n"
-    "    for b in range(6)\n"
-    "      block D(va: 4 = a, vb: 6 = b)\n"
-    "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
+  scheduled_expect(
+      &t, "main(A: float32[4, 8], B: float32[8, 6], D: out float32[4, 6])\n"
+          "  alloc C: float32[4, 6]\n"
+          "  alloc C_rf: float32[4, 6, 3]\n"
+          "  for a in range(4)\n"
+          "    for b in range(6)\n"
+          "      for c_0 in range(3)\n"
+          "        for c_1 in range(3)\n"
+          "          block C_rf(\n"
+          "              c_0_1: 3 = c_0,\n"
+          "              c_1_1: reduce 3 = c_1,\n"
+          "              va: 4 = a,\n"
+          "              vb: 6 = b)\n"
+          "            where c_0 * 3 + c_1 < 8\n"
+          "            init\n"
+          "              C_rf[va, vb, c_0_1] = 0.0\n"
+          "            C_rf[va, vb, c_0_1] = C_rf[va, vb, c_0_1] + A[va, c_0_1 "
+          "* 3 + "
+          "c_1_1] * B[c_0_1 * 3 + c_1_1, vb]\n"
+          "  for a in range(4)\n"
+          "    for b in range(6)\n"
+          "      for c_0 in range(3)\n"
+          "        block C(c_0_1: reduce 3 = c_0, va: 4 = a, vb: 6 = b)\n"
+          "          init\n"
+          "            C[va, vb] = 0.0\n"
+          "          C[va, vb] = C[va, vb] + C_rf[va, vb, c_0_1]\n"
+          "  for a in range(4)\n"
+          "    for b in range(6)\n"
+          "      block D(va: 4 = a, vb: 6 = b)\n"
+          "        D[va, vb] = max(C[va, vb] + 1.0, 0.0)\n");
   assert_true(scheduled_same(&t));
   scheduled_end(&t);
 }
@@ -327,7 +327,7 @@ static void test_rfactor_refusals(void **state) {
   REFUSED(&t, NOT_REDUCER, rfactor, AT(loop, k));
   ir_blk(p, c)->reducer = reducer;
   ir_blk(p, c)->pred =
-    ir_binary(p, IR_LT, ir_index(p, 0), ir_ref(p, ir_st(p, k)->var));
+      ir_binary(p, IR_LT, ir_index(p, 0), ir_ref(p, ir_st(p, k)->var));
   REFUSED(&t, INIT_START, rfactor, AT(loop, k));
   ir_blk(p, c)->pred = 0;
   ir_block_add_alloc(p, c, 1);
@@ -368,8 +368,7 @@ static void test_rfactor_mixed(void **state) {
   ir_buf c = scheduled_buf(&t, "C", IR_ROLE_OUTPUT, 1, &two);
   ir_stmt b = scheduled_block(&t, "C", "SRR", n);
   ir_expr row = ir_add(p, ir_mul(p, t.it[0], ir_index(p, 3)), t.it[1]);
-  scheduled_store(&t, c, t.it[0], 0, scheduled_load(&t, a, row, t.it[2]),
-                  true);
+  scheduled_store(&t, c, t.it[0], 0, scheduled_load(&t, a, row, t.it[2]), true);
   scheduled_finish(&t);
   DO(&t, fuse, LIST(loops, scheduled_loop(&t, b, 0), scheduled_loop(&t, b, 1)));
   REFUSED(&t, LOOP_DRIVES_OTHERS, rfactor, AT(loop, scheduled_loop(&t, b, 1)));
@@ -410,8 +409,8 @@ static ir_stmt counted(scheduled *t, int64_t slope, int64_t from) {
   scheduled_store(t, c, t->it[0], 0, scheduled_load(t, x, t->it[0], t->it[1]),
                   true);
   ir_stmt loop = ir_st(p, b)->parent;
-  ir_expr bind = ir_binary(p, IR_MUL, ir_ref(p, ir_st(p, loop)->var),
-                           ir_index(p, slope));
+  ir_expr bind =
+      ir_binary(p, IR_MUL, ir_ref(p, ir_st(p, loop)->var), ir_index(p, slope));
   bind = ir_add(p, bind, ir_index(p, from));
   p->iter.v[ir_blk(p, b)->iters.at + 1].bind = bind;
   scheduled_finish(t);
@@ -433,15 +432,13 @@ static void test_begin(void **state) {
   REFUSED(&t, INIT_LATE, decompose_reduction, AT(block, b), AT(loop, i));
   REFUSED(&t, INIT_LATE, rfactor, AT(loop, k), NUM(factor_axis, 0));
   DO(&t, fuse, LIST(loops, i, k));
-  REFUSED(&t, INIT_LATE, decompose_reduction, AT(block, b),
-          AT(loop, t.out[0]));
+  REFUSED(&t, INIT_LATE, decompose_reduction, AT(block, b), AT(loop, t.out[0]));
   assert_true(scheduled_same(&t));
   scheduled_end(&t);
 
   b = counted(&t, -1, 7);
   DO(&t, split, AT(loop, scheduled_loop(&t, b, 1)), INTS(factors, 2, 4));
-  REFUSED(&t, INIT_LATE, blockize,
-          LIST(target, scheduled_loop(&t, b, 2)));
+  REFUSED(&t, INIT_LATE, blockize, LIST(target, scheduled_loop(&t, b, 2)));
   scheduled_end(&t);
 
   /* One part counts down, the other up: their order matters. */
@@ -449,9 +446,9 @@ static void test_begin(void **state) {
   DO(&t, split, AT(loop, scheduled_loop(&t, b, 1)), INTS(factors, 2, 4));
   ir_stmt k0 = scheduled_loop(&t, b, 1), k1 = scheduled_loop(&t, b, 2);
   ir_program *p = &t.p;
-  ir_expr from = ir_sub(p, ir_index(p, 4),
-                        ir_binary(p, IR_MUL, ir_ref(p, ir_st(p, k0)->var),
-                                  ir_index(p, 4)));
+  ir_expr from = ir_sub(
+      p, ir_index(p, 4),
+      ir_binary(p, IR_MUL, ir_ref(p, ir_st(p, k0)->var), ir_index(p, 4)));
   from = ir_add(p, from, ir_ref(p, ir_st(p, k1)->var));
   p->iter.v[ir_blk(p, b)->iters.at + 1].bind = from;
   ir_program_copy(&t.first, p);
@@ -470,8 +467,8 @@ static void test_begin_exactly(void **state) {
   ir_program *p = &t.p;
   ir_stmt k = scheduled_loop(&t, b, 1);
   ir_expr v = ir_ref(p, ir_st(p, k)->var);
-  ir_expr turn = ir_binary(p, IR_MOD, ir_sub(p, ir_index(p, 8), v),
-                           ir_index(p, 8));
+  ir_expr turn =
+      ir_binary(p, IR_MOD, ir_sub(p, ir_index(p, 8), v), ir_index(p, 8));
   p->iter.v[ir_blk(p, b)->iters.at + 1].bind = turn;
   ir_program_copy(&t.first, p);
   assert_true(sch_begins_at_init(&t.s, b));
@@ -540,19 +537,19 @@ static void test_once(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_inner),
-    cmocka_unit_test(test_tiled),
-    cmocka_unit_test(test_guarded),
-    cmocka_unit_test(test_users),
-    cmocka_unit_test(test_refusals),
-    cmocka_unit_test(test_init_reads),
-    cmocka_unit_test(test_rfactor),
-    cmocka_unit_test(test_rfactor_refusals),
-    cmocka_unit_test(test_rfactor_mixed),
-    cmocka_unit_test(test_rfactor_bounds),
-    cmocka_unit_test(test_begin),
-    cmocka_unit_test(test_begin_exactly),
-    cmocka_unit_test(test_once),
+      cmocka_unit_test(test_inner),
+      cmocka_unit_test(test_tiled),
+      cmocka_unit_test(test_guarded),
+      cmocka_unit_test(test_users),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_init_reads),
+      cmocka_unit_test(test_rfactor),
+      cmocka_unit_test(test_rfactor_refusals),
+      cmocka_unit_test(test_rfactor_mixed),
+      cmocka_unit_test(test_rfactor_bounds),
+      cmocka_unit_test(test_begin),
+      cmocka_unit_test(test_begin_exactly),
+      cmocka_unit_test(test_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,9 @@
 #include <string.h>
 
 /* Reasons that are given for what a trace holds, and what else shows them. */
-static const struct elsewhere { const char *reason, *file, *line; } others[] = {
-    {"GUARD_DIFFERS", "tests/vm/test_machine.c", "GUARD_DIFFERS"}};
+static const struct elsewhere {
+  const char *reason, *file, *line;
+} others[] = {{"GUARD_DIFFERS", "tests/vm/test_machine.c", "GUARD_DIFFERS"}};
 
 static char *read_file(const char *name) {
   FILE *f = fopen(name, "rb");
@@ -62,8 +63,8 @@ static void test_each_is_shown(void **state) {
   static bool shown[SCH_R_COUNT];
   glob_t files;
   unsigned missing = 0;
-  assert_int_equal(glob(TESS_SOURCE_DIR "/tests/schedule/test_*.c", 0, NULL,
-                        &files), 0);
+  assert_int_equal(
+      glob(TESS_SOURCE_DIR "/tests/schedule/test_*.c", 0, NULL, &files), 0);
   for (size_t i = 0; i < files.gl_pathc; i++) {
     if (!is_plain_test(files.gl_pathv[i])) continue;
     char *text = read_file(files.gl_pathv[i]);

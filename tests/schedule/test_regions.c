@@ -73,7 +73,7 @@ static void test_hidden_inline(void **state) {
   scheduled_end(&t);
 }
 
-#define SAY(b, side, i, map)                                                \
+#define SAY(b, side, i, map) \
   AT(block, (b)), SIDE(buffer, side, (i)), STR(gen_new_ranges, (map))
 
 static void test_said(void **state) {
@@ -105,8 +105,7 @@ static void test_said(void **state) {
   moved_equal(&t);
   /* Another layout of what was said. */
   ir_stmt d = scheduled_get(&t, "D");
-  DO(&t, annotate_buffer_access,
-     SAY(d, read, 0, "(i, j) -> (i, i + 1, 0, 6)"));
+  DO(&t, annotate_buffer_access, SAY(d, read, 0, "(i, j) -> (i, i + 1, 0, 6)"));
   DO(&t, transform_layout, AT(block, d), STR(buffer, "C"),
      STR(index_map, "(i, j) -> (i, j // 2, j % 2)"));
   r = t.p.region.v[ir_blk(&t.p, d)->reads.at];

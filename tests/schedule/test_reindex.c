@@ -13,36 +13,35 @@ static void test_matmul(void **state) {
   DO(&t, reindex, AT(block, c), SIDE(buffer, read, 1));
   DO(&t, reindex, AT(block, d), STR(buffer, "C"));
   scheduled_expect(
-      &t,
-      "main(A: float32[4, 8], B: float32[8, 6], D: out float32[4, 6])\n"
-      "  alloc C: float32[4, 6]\n"
-      "  alloc C_reindex: float32[4, 6]\n"
-      "  alloc B_reindex: float32[6, 8]\n"
-      "  alloc C_reindex_1: float32[4, 6]\n"
-      "  for ax0 in range(6)\n"
-      "    for ax1 in range(8)\n"
-      "      block B_reindex(v0: 6 = ax0, v1: 8 = ax1)\n"
-      "        B_reindex[v0, v1] = B[v1, v0]\n"
-      "  for a in range(4)\n"
-      "    for b in range(6)\n"
-      "      for c in range(8)\n"
-      "        block C(va: 4 = a, vb: 6 = b, vc: reduce 8 = c)\n"
-      "          init\n"
-      "            C_reindex[va, vb] = 0.0\n"
-      "          C_reindex[va, vb] = C_reindex[va, vb] + A[va, vc] * "
-      "B_reindex[vb, vc]\n"
-      "  for ax0 in range(4)\n"
-      "    for ax1 in range(6)\n"
-      "      block C_reindex(v0: 4 = ax0, v1: 6 = ax1)\n"
-      "        C[v0, v1] = C_reindex[v0, v1]\n"
-      "  for ax0 in range(4)\n"
-      "    for ax1 in range(6)\n"
-      "      block C_reindex_1(v0: 4 = ax0, v1: 6 = ax1)\n"
-      "        C_reindex_1[v0, v1] = C[v0, v1]\n"
-      "  for a in range(4)\n"
-      "    for b in range(6)\n"
-      "      block D(va: 4 = a, vb: 6 = b)\n"
-      "        D[va, vb] = max(C_reindex_1[va, vb] + 1.0, 0.0)\n");
+      &t, "main(A: float32[4, 8], B: float32[8, 6], D: out float32[4, 6])\n"
+          "  alloc C: float32[4, 6]\n"
+          "  alloc C_reindex: float32[4, 6]\n"
+          "  alloc B_reindex: float32[6, 8]\n"
+          "  alloc C_reindex_1: float32[4, 6]\n"
+          "  for ax0 in range(6)\n"
+          "    for ax1 in range(8)\n"
+          "      block B_reindex(v0: 6 = ax0, v1: 8 = ax1)\n"
+          "        B_reindex[v0, v1] = B[v1, v0]\n"
+          "  for a in range(4)\n"
+          "    for b in range(6)\n"
+          "      for c in range(8)\n"
+          "        block C(va: 4 = a, vb: 6 = b, vc: reduce 8 = c)\n"
+          "          init\n"
+          "            C_reindex[va, vb] = 0.0\n"
+          "          C_reindex[va, vb] = C_reindex[va, vb] + A[va, vc] * "
+          "B_reindex[vb, vc]\n"
+          "  for ax0 in range(4)\n"
+          "    for ax1 in range(6)\n"
+          "      block C_reindex(v0: 4 = ax0, v1: 6 = ax1)\n"
+          "        C[v0, v1] = C_reindex[v0, v1]\n"
+          "  for ax0 in range(4)\n"
+          "    for ax1 in range(6)\n"
+          "      block C_reindex_1(v0: 4 = ax0, v1: 6 = ax1)\n"
+          "        C_reindex_1[v0, v1] = C[v0, v1]\n"
+          "  for a in range(4)\n"
+          "    for b in range(6)\n"
+          "      block D(va: 4 = a, vb: 6 = b)\n"
+          "        D[va, vb] = max(C_reindex_1[va, vb] + 1.0, 0.0)\n");
   moved_equal(&t);
   scheduled_end(&t);
 }
@@ -193,9 +192,9 @@ static void test_conditional(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_matmul),   cmocka_unit_test(test_window),
-      cmocka_unit_test(test_tiles),    cmocka_unit_test(test_operands),
-      cmocka_unit_test(test_places),   cmocka_unit_test(test_inside),
+      cmocka_unit_test(test_matmul),      cmocka_unit_test(test_window),
+      cmocka_unit_test(test_tiles),       cmocka_unit_test(test_operands),
+      cmocka_unit_test(test_places),      cmocka_unit_test(test_inside),
       cmocka_unit_test(test_conditional),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

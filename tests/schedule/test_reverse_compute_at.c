@@ -293,11 +293,12 @@ static void test_stencil(void **state) {
                          : ", such as (a_0 = 1, a_1 = 1) and (va = 5)";
     assert_string_equal(
         scheduled_why(&t, "reverse_compute_at"),
-        arena_printf(&t.texts,
-                     "reverse_compute_at: block \"C\" would read elements of "
-                     "buffer \"B\" that block \"B\" is not seen to have made by "
-                     "then%s",
-                     late));
+        arena_printf(
+            &t.texts,
+            "reverse_compute_at: block \"C\" would read elements of "
+            "buffer \"B\" that block \"B\" is not seen to have made by "
+            "then%s",
+            late));
     scheduled_end(&t);
   }
 }
@@ -390,8 +391,8 @@ static void test_outer_iters(void **state) {
   DO(&t, blockize, LIST(target, unit));
   ir_stmt around = t.out[0];
   DO(&t, blockize, LIST(target, around));
-  DO(&t, write_at, AT(loop, unit), AT(block, block),
-     NUM(write_buffer_index, 0), STR(storage_scope, "local"));
+  DO(&t, write_at, AT(loop, unit), AT(block, block), NUM(write_buffer_index, 0),
+     STR(storage_scope, "local"));
   ir_stmt copy = t.out[0];
   moved_equal(&t);
   REFUSED(&t, NOT_COVERED, reverse_compute_at, AT(block, copy),
@@ -401,13 +402,12 @@ static void test_outer_iters(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tiled),       cmocka_unit_test(test_guarded),
-      cmocka_unit_test(test_shifted),     cmocka_unit_test(test_strides),
-      cmocka_unit_test(test_reduction),   cmocka_unit_test(test_other_inputs),
-      cmocka_unit_test(test_refusals),    cmocka_unit_test(test_stencil),
-      cmocka_unit_test(test_decomposed),
-      cmocka_unit_test(test_read_before), cmocka_unit_test(test_race),
-      cmocka_unit_test(test_outer_iters),
+      cmocka_unit_test(test_tiled),      cmocka_unit_test(test_guarded),
+      cmocka_unit_test(test_shifted),    cmocka_unit_test(test_strides),
+      cmocka_unit_test(test_reduction),  cmocka_unit_test(test_other_inputs),
+      cmocka_unit_test(test_refusals),   cmocka_unit_test(test_stencil),
+      cmocka_unit_test(test_decomposed), cmocka_unit_test(test_read_before),
+      cmocka_unit_test(test_race),       cmocka_unit_test(test_outer_iters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

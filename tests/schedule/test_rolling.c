@@ -30,19 +30,19 @@ static void test_windows(void **state) {
      AT(loop, scheduled_loop(&t, scheduled_get(&t, "D"), 0)));
   DO(&t, rolling_buffer, AT(block, c), NUM(write_buffer_index, 0));
   scheduled_expect(&t,
-    "main(A: float32[18], D: out float32[16])\n"
-    "  alloc C: float32[6]\n"
-    "  for a_0 in range(4)\n"
-    "    for ax0 in range(6)\n"
-    "      block C(va: 18 = a_0 * 4 + ax0)\n"
-    "        where a_0 == 0 || 2 <= ax0\n"
-    "        C[va % 6] = A[va]\n"
-    "    for a_1 in range(4)\n"
-    "      for b in range(3)\n"
-    "        block D(va: 16 = a_0 * 4 + a_1, vb: reduce 3 = b)\n"
-    "          init\n"
-    "            D[va] = 0.0\n"
-    "          D[va] = D[va] + C[(va + vb) % 6]\n");
+                   "main(A: float32[18], D: out float32[16])\n"
+                   "  alloc C: float32[6]\n"
+                   "  for a_0 in range(4)\n"
+                   "    for ax0 in range(6)\n"
+                   "      block C(va: 18 = a_0 * 4 + ax0)\n"
+                   "        where a_0 == 0 || 2 <= ax0\n"
+                   "        C[va % 6] = A[va]\n"
+                   "    for a_1 in range(4)\n"
+                   "      for b in range(3)\n"
+                   "        block D(va: 16 = a_0 * 4 + a_1, vb: reduce 3 = b)\n"
+                   "          init\n"
+                   "            D[va] = 0.0\n"
+                   "          D[va] = D[va] + C[(va + vb) % 6]\n");
   assert_true(scheduled_same(&t));
   /* Its windows are carried on now, so they cannot be rolled again, and the
    * iterations cannot run at once. */
@@ -58,7 +58,7 @@ static void test_refused(void **state) {
   scheduled_start(&t);
   ir_program *p = &t.p;
   ir_stmt c = windows(&t, 3), d = scheduled_get(&t, "D");
-#define ROLL_REFUSED(WHY)                                                   \
+#define ROLL_REFUSED(WHY) \
   REFUSED(&t, WHY, rolling_buffer, AT(block, c), NUM(write_buffer_index, 0))
   ROLL_REFUSED(ROLLING_LOOP);
   assert_string_equal(scheduled_why(&t, "rolling_buffer"),
@@ -114,21 +114,21 @@ static void test_at_once(void **state) {
     if (after) DO(&t, parallel, AT(loop, outer));
     assert_false(RUN(&t, parallel, AT(loop, scheduled_loop(&t, d, 1))));
     scheduled_expect(&t,
-      "main(A: float32[18], D: out float32[16])\n"
-      "  alloc C: float32[6]\n"
-      "  for a_0_0 in parallel(2)\n"
-      "    for a_0_1 in range(2)\n"
-      "      for ax0 in range(6)\n"
-      "        block C(va: 18 = a_0_0 * 8 + a_0_1 * 4 + ax0)\n"
-      "          where a_0_1 == 0 || 2 <= ax0\n"
-      "          C[va % 6] = A[va]\n"
-      "      for a_1 in range(4)\n"
-      "        for b in range(3)\n"
-      "          block D(va: 16 = a_1 + a_0_0 * 8 + a_0_1 * 4, "
-      "vb: reduce 3 = b)\n"
-      "            init\n"
-      "              D[va] = 0.0\n"
-      "            D[va] = D[va] + C[(va + vb) % 6]\n");
+                     "main(A: float32[18], D: out float32[16])\n"
+                     "  alloc C: float32[6]\n"
+                     "  for a_0_0 in parallel(2)\n"
+                     "    for a_0_1 in range(2)\n"
+                     "      for ax0 in range(6)\n"
+                     "        block C(va: 18 = a_0_0 * 8 + a_0_1 * 4 + ax0)\n"
+                     "          where a_0_1 == 0 || 2 <= ax0\n"
+                     "          C[va % 6] = A[va]\n"
+                     "      for a_1 in range(4)\n"
+                     "        for b in range(3)\n"
+                     "          block D(va: 16 = a_1 + a_0_0 * 8 + a_0_1 * 4, "
+                     "vb: reduce 3 = b)\n"
+                     "            init\n"
+                     "              D[va] = 0.0\n"
+                     "            D[va] = D[va] + C[(va + vb) % 6]\n");
     assert_true(scheduled_same(&t));
     scheduled_end(&t);
   }
@@ -173,8 +173,9 @@ static void test_inputs_refused(void **state) {
   ir_iter it = {v, IR_SPATIAL, ir_index(p, 0), ir_index(p, 4),
                 ir_ref(p, ir_st(p, i)->var)};
   ir_expr at = ir_ref(p, v), box[2] = {at, ir_index(p, 1)};
-  ir_append(p, w, ir_store_new(p, a, 1, &at,
-                               ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 1)));
+  ir_append(p, w,
+            ir_store_new(p, a, 1, &at,
+                         ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 1)));
   ir_append(p, i, w);
   ir_block_set_iters(p, w, 1, &it);
   ir_region r = ir_region_new(p, a, box);
@@ -189,11 +190,9 @@ static void test_inputs_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_windows),
-    cmocka_unit_test(test_refused),
-    cmocka_unit_test(test_inputs_refused),
-    cmocka_unit_test(test_at_once),
-    cmocka_unit_test(test_shared),
+      cmocka_unit_test(test_windows),        cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_inputs_refused), cmocka_unit_test(test_at_once),
+      cmocka_unit_test(test_shared),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,10 +107,10 @@ static void test_large(void **state) {
   factor_way(&f, 32, 64, factor_below(&r, n), d);
   for (int k = 0; k < 32; k++) product *= d[k];
   assert_int_equal(product, x);
-  x = 6469693230;          /* ten primes: 31^10 ways and more */
+  x = 6469693230; /* ten primes: 31^10 ways and more */
   factor_primes_of(x, &f);
   assert_true(factor_ways(&f, 32, INT64_MAX) > (factor_count)1 << 49);
-  factor_primes_of(17592186044399, &f);    /* a prime below 2^44 */
+  factor_primes_of(17592186044399, &f); /* a prime below 2^44 */
   assert_int_equal(f.n, 1);
   assert_int_equal(factor_divisors(&f, 100), 1);
 }
@@ -192,9 +192,9 @@ static void test_tile(void **state) {
   scheduled_matmul(&t, 12, 97, 64);
   ir_stmt c = scheduled_get(&t, "C");
   const sch_prim *prim = sch_find_prim("sample_perfect_tile");
-  static const int64_t cases[][3] = {
-    {0, 3, 4}, {0, 2, 16}, {0, 3, -1}, {1, 2, 16}, {1, 2, -1},
-    {2, 3, 8}, {2, 2, 1}, {0, 1, 12}};
+  static const int64_t cases[][3] = {{0, 3, 4},  {0, 2, 16}, {0, 3, -1},
+                                     {1, 2, 16}, {1, 2, -1}, {2, 3, 8},
+                                     {2, 2, 1},  {0, 1, 12}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     _Alignas(16) char args[SCH_MAX_ARGS] = {0};
     ir_stmt loop = scheduled_loop(&t, c, (uint32_t)cases[i][0]);
@@ -250,8 +250,8 @@ static void test_part(void **state) {
   ir_stmt c = scheduled_get(&t, "C");
   const sch_prim *prim = sch_find_prim("sample_partitioned_tile");
   static const int64_t cases[][4] = {
-    {0, 3, 1, 4}, {0, 3, 2, 2}, {0, 2, 0, 1}, {1, 2, 1, 97}, {1, 2, 1, 1},
-    {2, 3, 2, 8}, {2, 2, 1, 64}, {0, 1, 0, 12}, {0, 4, 2, 6}};
+      {0, 3, 1, 4}, {0, 3, 2, 2},  {0, 2, 0, 1},  {1, 2, 1, 97}, {1, 2, 1, 1},
+      {2, 3, 2, 8}, {2, 2, 1, 64}, {0, 1, 0, 12}, {0, 4, 2, 6}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     _Alignas(16) char args[SCH_MAX_ARGS] = {0};
     ir_stmt loop = scheduled_loop(&t, c, (uint32_t)cases[i][0]);
@@ -271,9 +271,8 @@ static void test_part_moves(void **state) {
   scheduled_start(&t);
   scheduled_matmul(&t, 48, 48, 8);
   ir_stmt i = scheduled_loop(&t, scheduled_get(&t, "C"), 0);
-  DO(&t, sample_partitioned_tile, AT(loop, i), NUM(n, 3),
-     NUM(partition_pos, 1), NUM(innerpart_factor, 4),
-     INTS(decision, 6, 2, 4));
+  DO(&t, sample_partitioned_tile, AT(loop, i), NUM(n, 3), NUM(partition_pos, 1),
+     NUM(innerpart_factor, 4), INTS(decision, 6, 2, 4));
   assert_int_equal(t.value[0], 6);
   REFUSED(&t, TILE_INNER_PART, sample_partitioned_tile, AT(loop, i), NUM(n, 3),
           NUM(partition_pos, 1), NUM(innerpart_factor, 4),
@@ -433,18 +432,12 @@ static void test_location(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_count),
-    cmocka_unit_test(test_ways),
-    cmocka_unit_test(test_part_ways),
-    cmocka_unit_test(test_part),
-    cmocka_unit_test(test_part_moves),
-    cmocka_unit_test(test_part_repair),
-    cmocka_unit_test(test_large),
-    cmocka_unit_test(test_tile),
-    cmocka_unit_test(test_tile_moves),
-    cmocka_unit_test(test_tile_repair),
-    cmocka_unit_test(test_categorical),
-    cmocka_unit_test(test_location),
+      cmocka_unit_test(test_count),       cmocka_unit_test(test_ways),
+      cmocka_unit_test(test_part_ways),   cmocka_unit_test(test_part),
+      cmocka_unit_test(test_part_moves),  cmocka_unit_test(test_part_repair),
+      cmocka_unit_test(test_large),       cmocka_unit_test(test_tile),
+      cmocka_unit_test(test_tile_moves),  cmocka_unit_test(test_tile_repair),
+      cmocka_unit_test(test_categorical), cmocka_unit_test(test_location),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,9 +58,10 @@ static void test_scope_of_threads(void **state) {
      STR(thread_axis, "threadIdx.x"));
   REFUSED(&t, SCOPE_SHARED, set_scope, AT(block, c), NUM(buffer_index, 0),
           STR(storage_scope, "local"));
-  assert_string_equal(scheduled_why(&t, "set_scope"),
-                      "set_scope: the threads of loop a share buffer \"C\", and "
-                      "in scope \"local\" each would have its own");
+  assert_string_equal(
+      scheduled_why(&t, "set_scope"),
+      "set_scope: the threads of loop a share buffer \"C\", and "
+      "in scope \"local\" each would have its own");
   DO(&t, set_scope, AT(block, c), STR(buffer_index, "C"),
      STR(storage_scope, "shared"));
   scheduled_end(&t);
@@ -81,8 +82,8 @@ static void test_scope_of_threads(void **state) {
 
 /* ---- storage_align ------------------------------------------------------ */
 
-#define ALIGN(AXIS, FACTOR, OFFSET)                                         \
-  NUM(buffer_index, 0), NUM(axis, (AXIS)), NUM(factor, (FACTOR)),           \
+#define ALIGN(AXIS, FACTOR, OFFSET)                               \
+  NUM(buffer_index, 0), NUM(axis, (AXIS)), NUM(factor, (FACTOR)), \
       NUM(offset, (OFFSET))
 
 /* The strides of C once it has shrunk; and all of it computes the same. */
@@ -120,9 +121,9 @@ static void test_align(void **state) {
   ir_buf buf = written(&t, c);
   DO(&t, storage_align, AT(block, c), ALIGN(-2, 32, 8));
   expect_strides(&t, buf, 8, 1);
-  DO(&t, storage_align, AT(block, c), ALIGN(0, 4, -1));   /* instead */
+  DO(&t, storage_align, AT(block, c), ALIGN(0, 4, -1)); /* instead */
   expect_strides(&t, buf, 7, 1);
-  DO(&t, storage_align, AT(block, c), ALIGN(1, 2, 0));    /* as well */
+  DO(&t, storage_align, AT(block, c), ALIGN(1, 2, 0)); /* as well */
   expect_strides(&t, buf, 15, 2);
   assert_non_null(strstr(scheduled_text(&t), "buffer_dim_align"));
   /* After what is used has become a row. */
@@ -206,10 +207,10 @@ static void test_dtype(void **state) {
   moved_verify(&t);
   REFUSED(&t, NOT_REDUCER, rfactor, AT(loop, scheduled_loop(&t, c, 2)),
           NUM(factor_axis, 0));
-  REFUSED(&t, DTYPE_UNFIT, unsafe_set_dtype, AT(block, c),
-          NUM(buffer_index, 0), STR(dtype, "float32x4"));
-  REFUSED(&t, PARAM_GIVEN, unsafe_set_dtype, AT(block, d),
-          NUM(buffer_index, 0), STR(dtype, "float16"));
+  REFUSED(&t, DTYPE_UNFIT, unsafe_set_dtype, AT(block, c), NUM(buffer_index, 0),
+          STR(dtype, "float32x4"));
+  REFUSED(&t, PARAM_GIVEN, unsafe_set_dtype, AT(block, d), NUM(buffer_index, 0),
+          STR(dtype, "float16"));
   match_part(&t, d);
   REFUSED(&t, OPAQUE_ACCESS, unsafe_set_dtype, AT(block, c),
           NUM(buffer_index, 0), STR(dtype, "float64"));

@@ -16,11 +16,10 @@ static void product(scheduled *t, int64_t m, int64_t n, int64_t k, bool init,
   scheduled_block(t, "tile", "SSR", s);
   ir_expr x = scheduled_load(t, a, t->it[0], t->it[2]);
   ir_expr y = scheduled_load(t, b, t->it[2], t->it[1]);
-  ir_expr xy = swapped ? ir_binary(&t->p, IR_MUL, y, x)
-                       : ir_binary(&t->p, IR_MUL, x, y);
+  ir_expr xy =
+      swapped ? ir_binary(&t->p, IR_MUL, y, x) : ir_binary(&t->p, IR_MUL, x, y);
   if (!init)
-    xy = ir_binary(&t->p, IR_ADD, scheduled_load(t, c, t->it[0], t->it[1]),
-                   xy);
+    xy = ir_binary(&t->p, IR_ADD, scheduled_load(t, c, t->it[0], t->it[1]), xy);
   scheduled_store(t, c, t->it[0], t->it[1], xy, init);
   scheduled_finish(t);
 }
@@ -107,8 +106,9 @@ static void test_block(void **state) {
   scheduled_end(&t);
 }
 
-#define NO(t, at) REFUSED(t, INTRIN_MISMATCH, tensorize,                    \
-                          AT(block_or_loop, at), STR(tensor_intrin, "mma"))
+#define NO(t, at)                                               \
+  REFUSED(t, INTRIN_MISMATCH, tensorize, AT(block_or_loop, at), \
+          STR(tensor_intrin, "mma"))
 
 static void test_mismatch(void **state) {
   (void)state;
@@ -117,8 +117,8 @@ static void test_mismatch(void **state) {
     bool init;
     const char *why;
   } bad[] = {
-    {4, 2, 4, false, "a loop has other bounds"},
-    {4, 4, 4, true, "only one of them has an init"},
+      {4, 2, 4, false, "a loop has other bounds"},
+      {4, 4, 4, true, "only one of them has an init"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     scheduled t;
@@ -146,7 +146,8 @@ static void form(scheduled *t, int what) {
   ir_buf z = scheduled_buf(t, "Z", IR_ROLE_INPUT, 2, two);
   ir_stmt b = scheduled_block(t, "X", "SSR", s);
   ir_expr i = t->it[0], j = t->it[1], k = t->it[2];
-  ir_expr a = what == 1 ? scheduled_load(t, y, k, i) : scheduled_load(t, y, i, k);
+  ir_expr a =
+      what == 1 ? scheduled_load(t, y, k, i) : scheduled_load(t, y, i, k);
   ir_expr c = scheduled_load(t, what == 2 ? x : z, scheduled_plus(t, k, 4), j);
   ir_expr v = ir_binary(p, what == 3 ? IR_ADD : IR_MUL, a, c);
   v = ir_binary(p, IR_ADD, scheduled_load(t, x, i, j), v);
@@ -225,9 +226,9 @@ static void test_call(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_matmul), cmocka_unit_test(test_block),
-    cmocka_unit_test(test_mismatch), cmocka_unit_test(test_forms),
-    cmocka_unit_test(test_call),
+      cmocka_unit_test(test_matmul),   cmocka_unit_test(test_block),
+      cmocka_unit_test(test_mismatch), cmocka_unit_test(test_forms),
+      cmocka_unit_test(test_call),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,8 +43,7 @@ static void test_same_with_any_threads(void **state) {
   (void)state;
   lateness l = {0};
   const tess_allocator memory = {late, &l};
-  const tess_options slow = {.struct_size = sizeof slow,
-                             .allocator = &memory};
+  const tess_options slow = {.struct_size = sizeof slow, .allocator = &memory};
   static const uint32_t threads[] = {1, 2, 7};
   static const char *const strategies[] = {"evolutionary", "replay"};
   recorded_run f;
@@ -80,8 +79,7 @@ static void test_no_candidate_twice(void **state) {
   f.o.trials = 200;
   assert_int_equal(recorded_tune(&f, &r), TESS_OK);
   for (uint32_t i = 0; i < f.r.n; i++)
-    for (uint32_t j = 0; j < i; j++)
-      assert_true(f.r.order[i] != f.r.order[j]);
+    for (uint32_t j = 0; j < i; j++) assert_true(f.r.order[i] != f.r.order[j]);
   tess_result_free(r);
   recorded_end(&f);
 }
@@ -113,9 +111,9 @@ static void test_finds_the_best(void **state) {
 
 static void test_failures_do_not_end_it(void **state) {
   (void)state;
-  static const tess_status classes[] = {
-    TESS_BUILD_ERROR, TESS_LAUNCH_ERROR, TESS_TIMEOUT, TESS_CRASHED,
-    TESS_WRONG_RESULT, TESS_INFRA};
+  static const tess_status classes[] = {TESS_BUILD_ERROR,  TESS_LAUNCH_ERROR,
+                                        TESS_TIMEOUT,      TESS_CRASHED,
+                                        TESS_WRONG_RESULT, TESS_INFRA};
   for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
     recorded_run f;
     tess_result *r;
@@ -147,9 +145,8 @@ static void test_all_fail(void **state) {
   tess_result_get(r, &info);
   assert_int_equal(info.status, TESS_NOT_FOUND);
   assert_non_null(strstr(info.funnel, "candidates tried"));
-  assert_non_null(strstr(info.funnel,
-                         "     100  measured: the kernel crashed: "
-                         "what went wrong\n"));
+  assert_non_null(strstr(info.funnel, "     100  measured: the kernel crashed: "
+                                      "what went wrong\n"));
   assert_int_equal(tess_result_trace(r, &t), TESS_NOT_FOUND);
   tess_result_free(r);
   recorded_end(&f);
@@ -250,8 +247,7 @@ static void test_goes_on(void **state) {
   tess_result_get(r, &info);
   assert_int_equal(info.trials, 100);
   for (uint32_t i = 0; i < 60; i++)
-    for (uint32_t j = 0; j < 40; j++)
-      assert_true(f.r.order[i] != first[j]);
+    for (uint32_t j = 0; j < 40; j++) assert_true(f.r.order[i] != first[j]);
   tess_result_free(r);
   recorded_end(&f);
   recorded_remove(path);
@@ -293,16 +289,16 @@ static void test_unknown_names(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_same_with_any_threads),
-    cmocka_unit_test(test_no_candidate_twice),
-    cmocka_unit_test(test_finds_the_best),
-    cmocka_unit_test(test_failures_do_not_end_it),
-    cmocka_unit_test(test_all_fail),
-    cmocka_unit_test(test_funnel_adds_up),
-    cmocka_unit_test(test_empty_sketch),
-    cmocka_unit_test(test_exhausted_space),
-    cmocka_unit_test(test_goes_on),
-    cmocka_unit_test(test_bad_database),
-    cmocka_unit_test(test_unknown_names)};
+      cmocka_unit_test(test_same_with_any_threads),
+      cmocka_unit_test(test_no_candidate_twice),
+      cmocka_unit_test(test_finds_the_best),
+      cmocka_unit_test(test_failures_do_not_end_it),
+      cmocka_unit_test(test_all_fail),
+      cmocka_unit_test(test_funnel_adds_up),
+      cmocka_unit_test(test_empty_sketch),
+      cmocka_unit_test(test_exhausted_space),
+      cmocka_unit_test(test_goes_on),
+      cmocka_unit_test(test_bad_database),
+      cmocka_unit_test(test_unknown_names)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

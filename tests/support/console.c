@@ -13,7 +13,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-enum { PATIENCE = 60000 };   /* milliseconds until a silence is a failure */
+enum { PATIENCE = 60000 }; /* milliseconds until a silence is a failure */
 
 void console_start(console *c, const char *tessera) {
   memset(c, 0, sizeof *c);
@@ -25,9 +25,7 @@ void console_start(console *c, const char *tessera) {
   unsetenv("XDG_STATE_HOME");
 }
 
-void console_end(console *c) {
-  console_run(c, "rm -rf '%s'", c->dir);
-}
+void console_end(console *c) { console_run(c, "rm -rf '%s'", c->dir); }
 
 void console_write(console *c, const char *name, const char *text) {
   char path[256];
@@ -82,13 +80,13 @@ static int read_more(console *c) {
   struct pollfd p = {.fd = c->terminal, .events = POLLIN};
   int ready = poll(&p, 1, PATIENCE);
   if (ready <= 0) fail_msg("the terminal is silent after: %s", c->seen);
-  if (c->nseen > sizeof c->seen / 2) {       /* progress may be endless */
+  if (c->nseen > sizeof c->seen / 2) { /* progress may be endless */
     memmove(c->seen, c->seen + c->nseen / 2, c->nseen - c->nseen / 2);
     c->nseen -= c->nseen / 2;
   }
-  ssize_t n = read(c->terminal, c->seen + c->nseen,
-                   sizeof c->seen - c->nseen - 1);
-  if (n <= 0) return 0;                      /* EIO: the other side is gone */
+  ssize_t n =
+      read(c->terminal, c->seen + c->nseen, sizeof c->seen - c->nseen - 1);
+  if (n <= 0) return 0; /* EIO: the other side is gone */
   c->nseen += (size_t)n;
   c->seen[c->nseen] = '\0';
   return 1;
@@ -119,7 +117,8 @@ void console_await_keys(console *c) {
 
 int console_close(console *c) {
   int status;
-  while (read_more(c)) {}
+  while (read_more(c)) {
+  }
   close(c->terminal);
   assert_int_equal(waitpid(c->child, &status, 0), c->child);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -9,16 +9,14 @@ static ir_stmt some_stmt(fuzz *f, const ir_program *p,
   ir_stmt root = ir_entry(p)->root, found = 0;
   uint32_t n = 0;
   for (ir_stmt s = root; s; s = ir_next(p, s, root))
-    if (fits(p, s) && fuzz_below(f, ++n) == 0)
-      found = s;
+    if (fits(p, s) && fuzz_below(f, ++n) == 0) found = s;
   return found;
 }
 
 /* ---- a load of the wrong element ---------------------------------------- */
 
 static bool loads(const ir_program *p, ir_stmt s) {
-  return ir_st(p, s)->kind == IR_STORE &&
-         ir_has_load(p, ir_st(p, s)->value, 0);
+  return ir_st(p, s)->kind == IR_STORE && ir_has_load(p, ir_st(p, s)->value, 0);
 }
 
 /* The first dimension that has a neighbour: the element next to it. */
@@ -26,8 +24,7 @@ static ir_expr next_element(ir_subst *s, ir_buf buf, uint32_t n,
                             const ir_expr *idx) {
   ir_expr moved[GEN_MAX_DIM];
   int64_t extent;
-  if (n > GEN_MAX_DIM)
-    return 0;
+  if (n > GEN_MAX_DIM) return 0;
   memcpy(moved, idx, n * sizeof *idx);
   for (uint32_t d = 0; d < n; d++)
     if (ir_const_int(s->p, ir_dim(s->p, buf, d), &extent) && extent > 1) {
@@ -41,8 +38,7 @@ static ir_expr next_element(ir_subst *s, ir_buf buf, uint32_t n,
 static bool shift_load(fuzz *f, ir_program *p) {
   ir_stmt s = some_stmt(f, p, loads);
   ir_subst sub;
-  if (!s)
-    return false;
+  if (!s) return false;
   ir_subst_init(&sub, p, &f->scratch);
   sub.load = next_element;
   ir_expr old = ir_st(p, s)->value, v = ir_subst_expr(&sub, old);
@@ -60,19 +56,16 @@ static bool is_long(const ir_program *p, ir_stmt s) {
 static bool shorten(fuzz *f, ir_program *p) {
   ir_stmt s = some_stmt(f, p, is_long);
   int64_t n;
-  if (!s || !ir_const_int(p, ir_st(p, s)->extent, &n))
-    return false;
+  if (!s || !ir_const_int(p, ir_st(p, s)->extent, &n)) return false;
   ir_expr less = ir_index(p, n - 1);
   ir_st(p, s)->extent = less;
   return true;
 }
 
 static bool reduces(const ir_program *p, ir_stmt s) {
-  if (!is_long(p, s))
-    return false;
+  if (!is_long(p, s)) return false;
   for (ir_stmt b = ir_next(p, s, s); b; b = ir_next(p, b, s)) {
-    if (!ir_is_block(p, b))
-      continue;
+    if (!ir_is_block(p, b)) continue;
     ir_span it = ir_blk(p, b)->iters;
     for (uint32_t i = it.at; i < it.at + it.n; i++)
       if (p->iter.v[i].kind == IR_REDUCE &&
@@ -84,8 +77,7 @@ static bool reduces(const ir_program *p, ir_stmt s) {
 
 static bool race(fuzz *f, ir_program *p) {
   ir_stmt s = some_stmt(f, p, reduces);
-  if (s)
-    ir_st(p, s)->loop_kind = IR_PARALLEL;
+  if (s) ir_st(p, s)->loop_kind = IR_PARALLEL;
   return s != 0;
 }
 
@@ -97,8 +89,7 @@ static bool has_predicate(const ir_program *p, ir_stmt s) {
 
 static bool drop_predicate(fuzz *f, ir_program *p) {
   ir_stmt s = some_stmt(f, p, has_predicate);
-  if (s)
-    ir_blk(p, s)->pred = 0;
+  if (s) ir_blk(p, s)->pred = 0;
   return s != 0;
 }
 
@@ -108,14 +99,12 @@ static bool has_init(const ir_program *p, ir_stmt s) {
 
 static bool drop_init(fuzz *f, ir_program *p) {
   ir_stmt s = some_stmt(f, p, has_init);
-  while (s && ir_st(p, s)->alt)
-    ir_kill(p, ir_st(p, s)->alt);
+  while (s && ir_st(p, s)->alt) ir_kill(p, ir_st(p, s)->alt);
   return s != 0;
 }
 
 static bool has_two_iters(const ir_program *p, ir_stmt s) {
-  if (!ir_is_block(p, s))
-    return false;
+  if (!ir_is_block(p, s)) return false;
   ir_span it = ir_blk(p, s)->iters;
   for (uint32_t i = it.at + 1; i < it.at + it.n; i++)
     if (p->iter.v[i].extent == p->iter.v[it.at].extent &&
@@ -126,12 +115,10 @@ static bool has_two_iters(const ir_program *p, ir_stmt s) {
 
 static bool repeat_binding(fuzz *f, ir_program *p) {
   ir_stmt s = some_stmt(f, p, has_two_iters);
-  if (!s)
-    return false;
+  if (!s) return false;
   ir_span it = ir_blk(p, s)->iters;
   ir_iter *a = &p->iter.v[it.at], *b = a + 1;
-  while (b->extent != a->extent || b->bind == a->bind)
-    b++;
+  while (b->extent != a->extent || b->bind == a->bind) b++;
   b->bind = a->bind;
   return true;
 }
@@ -142,8 +129,7 @@ static bool declares(const ir_program *p, ir_stmt s) {
 
 static bool forget_region(fuzz *f, ir_program *p) {
   ir_stmt s = some_stmt(f, p, declares);
-  if (s)
-    ir_blk(p, s)->reads.n--;
+  if (s) ir_blk(p, s)->reads.n--;
   return s != 0;
 }
 
@@ -155,8 +141,7 @@ static bool has_sibling(const ir_program *p, ir_stmt s) {
 
 static bool swap_siblings(fuzz *f, ir_program *p) {
   ir_stmt s = some_stmt(f, p, has_sibling);
-  if (!s)
-    return false;
+  if (!s) return false;
   ir_stmt after = ir_st(p, s)->next;
   ir_detach(p, s);
   ir_insert_after(p, after, s);
@@ -164,16 +149,14 @@ static bool swap_siblings(fuzz *f, ir_program *p) {
 }
 
 static bool computes(const ir_program *p, ir_stmt s) {
-  if (ir_st(p, s)->kind != IR_STORE)
-    return false;
+  if (ir_st(p, s)->kind != IR_STORE) return false;
   const ir_node *n = ir_at(p, ir_st(p, s)->value);
   return n->op >= IR_ADD && n->op <= IR_MAX && n->dtype.code != TESS_BOOL;
 }
 
 static bool change_operator(fuzz *f, ir_program *p) {
   ir_stmt s = some_stmt(f, p, computes);
-  if (!s)
-    return false;
+  if (!s) return false;
   ir_node n = *ir_at(p, ir_st(p, s)->value);
   ir_op op = n.op == IR_ADD ? IR_SUB : n.op == IR_MIN ? IR_MAX : IR_ADD;
   ir_expr v = ir_binary(p, op, n.a, n.b);

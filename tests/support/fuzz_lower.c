@@ -13,8 +13,8 @@
 
 typedef struct fuzz_arg {
   tess_dtype t;
-  uint64_t size;           /* elements */
-  char *start, *want, *got;/* bytes */
+  uint64_t size;            /* elements */
+  char *start, *want, *got; /* bytes */
 } fuzz_arg;
 
 struct fuzz_native {
@@ -26,8 +26,7 @@ struct fuzz_native {
 static bool has_16bit(const ir_program *p) {
   for (ir_expr e = 1; e < p->node.n; e++) {
     tess_dtype t = ir_at(p, e)->dtype;
-    if (ir_is_float(t) && t.bits == 16)
-      return true;
+    if (ir_is_float(t) && t.bits == 16) return true;
   }
   return false;
 }
@@ -67,8 +66,8 @@ static tess_status expect_rounded(fuzz *f, interp_error *e) {
   ir_program_copy(&f->before, &f->s.m.prog);
   tess_status st = lower_passes[k].run(&f->before, &f->scratch, &o, &err);
   arena_reset(&f->scratch);
-  return st ? st : interp_expect_instead(&f->expect, &f->in, &f->before,
-                                         &limit, e);
+  return st ? st
+            : interp_expect_instead(&f->expect, &f->in, &f->before, &limit, e);
 }
 
 /* Threads that share a reduction sum in another order, which rounding would
@@ -77,10 +76,10 @@ bool fuzz_check_lowered(fuzz *f) {
   interp_error e = {.fault = INTERP_FINE};
   bool halves = has_16bit(&f->s.m.prog);
   lower_options o = {.vector_bytes = 16u << fuzz_below(f, 3),
-                     .keep_math = true, .no_threads = halves};
+                     .keep_math = true,
+                     .no_threads = halves};
   tess_status st = lower(f, &o);
-  if (st)
-    return skip(f, st, FUZZ_NOT_LOWERED, FUZZ_LOWER_LIMIT);
+  if (st) return skip(f, st, FUZZ_NOT_LOWERED, FUZZ_LOWER_LIMIT);
   if (halves && expect_rounded(f, &e)) {
     if (e.fault == INTERP_LIMIT)
       return skip(f, TESS_LIMIT, FUZZ_ROUNDED_LONG, FUZZ_ROUNDED_LONG);
@@ -106,19 +105,16 @@ bool fuzz_check_lowered(fuzz *f) {
 
 static tess_status start_native(fuzz *f) {
   err_state err;
-  if (f->native)
-    return TESS_OK;
+  if (f->native) return TESS_OK;
   f->native = mem_resize(&f->heap, NULL, 0, sizeof *f->native);
   runtime_init(&f->native->rt, mem_default_allocator, 2);
   tess_status st = target_parse(&f->native->t, "llvm", &err);
-  if (st)
-    fuzz_wrong(f, "no target: %s", err.message);
+  if (st) fuzz_wrong(f, "no target: %s", err.message);
   return st;
 }
 
 void fuzz_end_native(fuzz *f) {
-  if (!f->native)
-    return;
+  if (!f->native) return;
   runtime_free(&f->native->rt);
   mem_free(&f->heap, f->native, sizeof *f->native);
   f->native = NULL;
@@ -127,11 +123,9 @@ void fuzz_end_native(fuzz *f) {
 /* Nothing rounds: values may be any, and wrap alike. */
 static bool all_integer(const ir_program *p) {
   for (ir_expr e = 1; e < p->node.n; e++)
-    if (ir_is_float(ir_at(p, e)->dtype))
-      return false;
+    if (ir_is_float(ir_at(p, e)->dtype)) return false;
   for (ir_buf b = 1; b < p->buf.n; b++)
-    if (ir_is_float(p->buf.v[b].dtype))
-      return false;
+    if (ir_is_float(p->buf.v[b].dtype)) return false;
   return true;
 }
 
@@ -161,8 +155,7 @@ static void make_arg(fuzz *f, ir_buf b, bool any, fuzz_arg *a) {
   int64_t range = interp_index_range(p, b, &f->scratch), n;
   *a = (fuzz_arg){.t = p->buf.v[b].dtype, .size = 1};
   for (uint32_t d = 0; d < ir_ndim(p, b); d++)
-    if (ir_const_int(p, ir_dim(p, b, d), &n))
-      a->size *= (uint64_t)n;
+    if (ir_const_int(p, ir_dim(p, b, d), &n)) a->size *= (uint64_t)n;
   size_t each = ir_dtype_bytes(a->t), bytes = a->size * each;
   a->start = arena_zalloc(&f->args, bytes + 1);
   a->want = arena_zalloc(&f->args, bytes + 1);
@@ -176,8 +169,7 @@ static void make_arg(fuzz *f, ir_buf b, bool any, fuzz_arg *a) {
 
 /* Equal, or as near as fused multiply-adds may bring them. */
 static bool near(tess_dtype t, const char *x, const char *y) {
-  if (!ir_is_float(t))
-    return ir_get_int(t, x) == ir_get_int(t, y);
+  if (!ir_is_float(t)) return ir_get_int(t, x) == ir_get_int(t, y);
   double a = ir_get_real(t, x), b = ir_get_real(t, y);
   double step = t.code == TESS_BFLOAT ? 0x1p-6
                 : t.bits == 16        ? 0x1p-9
@@ -191,8 +183,7 @@ static bool compare_args(fuzz *f, const fuzz_arg *a, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
     for (uint64_t k = 0; k < a[i].size; k++) {
       size_t at = k * ir_dtype_bytes(a[i].t);
-      if (near(a[i].t, a[i].want + at, a[i].got + at))
-        continue;
+      if (near(a[i].t, a[i].want + at, a[i].got + at)) continue;
       fuzz_wrong(f, "compiled, element %llu of parameter %u differs",
                  (unsigned long long)k, (unsigned)i);
       str_puts(&f->report, "scheduled:\n");
@@ -212,8 +203,7 @@ static tess_status run_compiled(fuzz *f, const fuzz_arg *a, uint32_t n) {
   str_init(&text, &f->heap);
   tess_status st = llvm->compile(&f->damaged, &f->scratch, &f->native->t,
                                  BACKEND_CODE, &text, &err);
-  if (!st)
-    st = llvm->load(&f->heap, text.v, text.n, &code, &err);
+  if (!st) st = llvm->load(&f->heap, text.v, text.n, &code, &err);
   str_free(&text);
   arena_reset(&f->scratch);
   if (st) {
@@ -222,12 +212,10 @@ static tess_status run_compiled(fuzz *f, const fuzz_arg *a, uint32_t n) {
     return st;
   }
   void *args[GEN_MAX_TENSORS];
-  for (uint32_t i = 0; i < n; i++)
-    args[i] = a[i].got;
+  for (uint32_t i = 0; i < n; i++) args[i] = a[i].got;
   int32_t rc = llvm->entry(code)(args, NULL, &f->native->rt.rt);
   llvm->unload(code);
-  if (rc)
-    fuzz_wrong(f, "the kernel returns %d", (int)rc);
+  if (rc) fuzz_wrong(f, "the kernel returns %d", (int)rc);
   return rc ? TESS_INTERNAL : TESS_OK;
 }
 
@@ -236,8 +224,7 @@ bool fuzz_check_compiled(fuzz *f) {
   fuzz_arg a[GEN_MAX_TENSORS];
   interp_arg want[GEN_MAX_TENSORS];
   interp_error e;
-  if (start_native(f))
-    return !f->report.n;
+  if (start_native(f)) return !f->report.n;
   arena_reset(&f->args);
   bool any = all_integer(&f->base) && fuzz_below(f, 4);
   for (uint32_t i = 0; i < params.n; i++) {
@@ -247,8 +234,7 @@ bool fuzz_check_compiled(fuzz *f) {
   lower_options o = {.vector_bytes = (uint32_t)f->native->t.vector_bytes,
                      .no_threads = true};
   tess_status st = lower(f, &o);
-  if (st)
-    return skip(f, st, FUZZ_NATIVE_UNSUPPORTED, FUZZ_NATIVE_LIMIT);
+  if (st) return skip(f, st, FUZZ_NATIVE_UNSUPPORTED, FUZZ_NATIVE_LIMIT);
   if (interp_run(&f->in, &f->s.m.prog, params.n, want, NULL, &e)) {
     fuzz_wrong(f, "in native arithmetic it does not run:");
     interp_error_text(&f->s.m.prog, &e, &f->report);

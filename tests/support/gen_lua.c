@@ -8,8 +8,7 @@
 
 void gen_write(gen *g, const char *fmt, ...) {
   va_list ap;
-  if (!g->o.lua)
-    return;
+  if (!g->o.lua) return;
   va_start(ap, fmt);
   str_vprintf(&g->script, fmt, ap);
   va_end(ap);
@@ -18,13 +17,11 @@ void gen_write(gen *g, const char *fmt, ...) {
 void gen_say(gen *g, gen_expr e, const char *fmt, ...) {
   char text[4096];
   va_list ap;
-  if (!g->o.lua || g->failed)
-    return;
+  if (!g->o.lua || g->failed) return;
   va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
-  while (g->said.n <= e)
-    vec_push(g->b.heap, &g->said, NULL);
+  while (g->said.n <= e) vec_push(g->b.heap, &g->said, NULL);
   g->said.v[e] = arena_printf(&g->texts, "%s", text);
 }
 
@@ -49,24 +46,24 @@ const char *gen_shape(gen *g, uint32_t n, const int64_t *shape) {
 }
 
 const char *gen_dtype_text(gen *g, tess_dtype t) {
-  static const char *const names[] = {
-      [TESS_INT] = "int", [TESS_UINT] = "uint", [TESS_FLOAT] = "float",
-      [TESS_BFLOAT] = "bfloat"};
-  if (t.code == TESS_BOOL)
-    return "bool";
-  return g->o.lua ? arena_printf(&g->texts, "%s%u", names[t.code],
-                                 (unsigned)t.bits)
-                  : "";
+  static const char *const names[] = {[TESS_INT] = "int",
+                                      [TESS_UINT] = "uint",
+                                      [TESS_FLOAT] = "float",
+                                      [TESS_BFLOAT] = "bfloat"};
+  if (t.code == TESS_BOOL) return "bool";
+  return g->o.lua
+             ? arena_printf(&g->texts, "%s%u", names[t.code], (unsigned)t.bits)
+             : "";
 }
 
 void gen_say_binary(gen *g, gen_expr e, const char *op, gen_expr a,
                     gen_expr b) {
-  static const struct { const char *op, *fn; } calls[] = {
-      {"min", "min"}, {"max", "max"}, {"and", "all"}, {"or", "any"},
-      {"<", "lt"},    {"<=", "le"},   {">", "gt"},    {">=", "ge"},
-      {"==", "eq"},   {"!=", "ne"}};
-  if (!g->o.lua)
-    return;
+  static const struct {
+    const char *op, *fn;
+  } calls[] = {{"min", "min"}, {"max", "max"}, {"and", "all"}, {"or", "any"},
+               {"<", "lt"},    {"<=", "le"},   {">", "gt"},    {">=", "ge"},
+               {"==", "eq"},   {"!=", "ne"}};
+  if (!g->o.lua) return;
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
     if (!strcmp(calls[i].op, op)) {
       gen_say(g, e, "ts.%s(%s, %s)", calls[i].fn, gen_said(g, a),

@@ -6,8 +6,7 @@
 
 static int64_t points(const gen_tensor *x) {
   int64_t n = 1;
-  for (uint32_t d = 0; d < x->ndim; d++)
-    n *= x->shape[d];
+  for (uint32_t d = 0; d < x->ndim; d++) n *= x->shape[d];
   return n;
 }
 
@@ -18,13 +17,11 @@ static void reduce(gen *g) {
   bool reduced[GEN_MAX_DIM];
   gen_expr idx[GEN_MAX_DIM], at[GEN_MAX_DIM];
   ir_var axis[GEN_MAX_DIM] = {0};
-  if (!a.ndim)
-    return;
+  if (!a.ndim) return;
   uint32_t one = gen_below(g, a.ndim);
   for (uint32_t d = 0; d < a.ndim; d++) {
     reduced[d] = d == one || gen_once_in(g, 3);
-    if (!reduced[d])
-      shape[n++] = a.shape[d];
+    if (!reduced[d]) shape[n++] = a.shape[d];
   }
   gen_begin(g, "r", n, shape, idx);
   for (uint32_t d = 0, k = 0; d < a.ndim; d++)
@@ -33,8 +30,7 @@ static void reduce(gen *g) {
     else
       at[d] = idx[k++];
   gen_expr v = gen_load(g, x, at);
-  if (gen_once_in(g, 3))
-    v = gen_tweak(g, a.t, v);
+  if (gen_once_in(g, 3)) v = gen_tweak(g, a.t, v);
   gen_end_reduce(g, n, shape, a.t, v, naxes, axis);
 }
 
@@ -80,15 +76,15 @@ static uint32_t arg_max(gen *g, tess_dtype t) {
   gen_expr first = gen_bin(g, "min", l[1], r[1]);
   c[1] = gen_select(g, same, first, gen_select(g, later, r[1], l[1]));
   if (!g->failed)
-    gen_check(g, describe_reducer_end(&g->b, name, 2, l, r, c, least,
-                                      &reducer));
+    gen_check(g,
+              describe_reducer_end(&g->b, name, 2, l, r, c, least, &reducer));
   write_reducer(g, name, 2, l, r, c, least);
   return reducer;
 }
 
 /* The end of a compute that reduces over one axis by the last reducer. */
-static void write_reduced(gen *g, uint32_t n, const gen_expr *src,
-                          ir_var axis, uint32_t ndim, const int64_t *shape) {
+static void write_reduced(gen *g, uint32_t n, const gen_expr *src, ir_var axis,
+                          uint32_t ndim, const int64_t *shape) {
   if (g->o.lua)
     gen_write_results(g, n, ndim, shape,
                       arena_printf(&g->texts, "%s(%s, {%s})", g->reducer,
@@ -98,8 +94,7 @@ static void write_reduced(gen *g, uint32_t n, const gen_expr *src,
 static void reduce_pairs(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  if (!a.ndim || a.t.code == TESS_BOOL)
-    return;
+  if (!a.ndim || a.t.code == TESS_BOOL) return;
   tess_dtype place = {TESS_INT, 32, 1};
   uint32_t reducer = arg_max(g, a.t), n = a.ndim - 1;
   gen_expr idx[GEN_MAX_DIM], src[2], body[2] = {0};
@@ -111,8 +106,7 @@ static void reduce_pairs(gen *g) {
   src[1] = gen_cast(g, place, idx[n]);
   if (!g->failed)
     gen_check(g, describe_reduce(&g->b, reducer, 2, src, 1, &axis, body));
-  if (!g->failed)
-    gen_check(g, describe_compute_end(&g->b, 2, body, out));
+  if (!g->failed) gen_check(g, describe_compute_end(&g->b, 2, body, out));
   write_reduced(g, 2, src, axis, n, a.shape);
   uint64_t reads = g->reads;
   gen_add(g, out[0], a.t, n, a.shape);
@@ -126,8 +120,7 @@ static void reduce_many(gen *g) {
   static const char *const how[] = {"+", "max", "min"};
   uint32_t x = gen_pick(g), n = 1 + gen_below(g, 3), reducer = 0;
   const gen_tensor a = g->tensor[x];
-  if (!a.ndim || a.t.code == TESS_BOOL)
-    return;
+  if (!a.ndim || a.t.code == TESS_BOOL) return;
   tess_dtype types[3] = {a.t, a.t, a.t};
   gen_expr l[3] = {0}, r[3] = {0}, c[3], src[3], body[3] = {0};
   gen_expr idx[GEN_MAX_DIM];
@@ -143,8 +136,8 @@ static void reduce_many(gen *g) {
     c[i] = gen_bin(g, how[k], l[i], r[i]);
   }
   if (!g->failed)
-    gen_check(g, describe_reducer_end(&g->b, name, n, l, r, c, start,
-                                      &reducer));
+    gen_check(g,
+              describe_reducer_end(&g->b, name, n, l, r, c, start, &reducer));
   write_reducer(g, name, n, l, r, c, start);
   ir_var axis = 0;
   ir_buf out[3] = {0};
@@ -156,8 +149,7 @@ static void reduce_many(gen *g) {
   }
   if (!g->failed)
     gen_check(g, describe_reduce(&g->b, reducer, n, src, 1, &axis, body));
-  if (!g->failed)
-    gen_check(g, describe_compute_end(&g->b, n, body, out));
+  if (!g->failed) gen_check(g, describe_compute_end(&g->b, n, body, out));
   write_reduced(g, n, src, axis, a.ndim - 1, a.shape);
   uint64_t reads = g->reads;
   for (uint32_t i = 0; i < n; i++) {
@@ -169,25 +161,21 @@ static void reduce_many(gen *g) {
 static void multiply(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  if (a.ndim < 2 || a.t.code == TESS_BOOL)
-    return;
+  if (a.ndim < 2 || a.t.code == TESS_BOOL) return;
   uint32_t n = a.ndim;
   int64_t k = a.shape[n - 1];
   int64_t cols = gen_extent(g, g->o.max_points / (points(&a) + 1));
   int64_t shape[GEN_MAX_DIM], right[2] = {k, cols};
   bool turned = gen_once_in(g, 3);
-  if (turned)
-    right[0] = cols, right[1] = k;
-  for (uint32_t d = 0; d < n; d++)
-    shape[d] = a.shape[d];
+  if (turned) right[0] = cols, right[1] = k;
+  for (uint32_t d = 0; d < n; d++) shape[d] = a.shape[d];
   shape[n - 1] = cols;
   uint32_t y = gen_source(g, a.t, 2, right);
   gen_expr idx[GEN_MAX_DIM], at[GEN_MAX_DIM];
   ir_var axis = 0;
   gen_begin(g, "d", n, shape, idx);
   gen_expr r = gen_axis(g, k, &axis);
-  for (uint32_t d = 0; d < n; d++)
-    at[d] = d + 1 < n ? idx[d] : r;
+  for (uint32_t d = 0; d < n; d++) at[d] = d + 1 < n ? idx[d] : r;
   gen_expr there[2] = {turned ? idx[n - 1] : r, turned ? r : idx[n - 1]};
   gen_expr v = gen_bin(g, "*", gen_load(g, x, at), gen_load(g, y, there));
   gen_end_reduce(g, n, shape, a.t, v, 1, &axis);
@@ -202,16 +190,14 @@ static void einsum(gen *g) {
   ir_var axis[AXES] = {0};
   uint32_t in[AXES], n = 2 + gen_below(g, 4), ndim[3] = {0}, naxes = 0;
   tess_dtype t = gen_dtype(g);
-  if (t.code == TESS_BOOL)
-    return;
+  if (t.code == TESS_BOOL) return;
   for (uint32_t i = 0; i < n; i++) {
     extent[i] = gen_extent(g, left < 12 ? left : 12);
     left /= extent[i];
     in[i] = 1 + gen_below(g, 3);
     in[i] |= gen_below(g, 3) ? KEPT : 0;
     for (uint32_t k = 0; k < 3; k++)
-      if (in[i] >> k & 1)
-        shape[k][ndim[k]++] = extent[i];
+      if (in[i] >> k & 1) shape[k][ndim[k]++] = extent[i];
   }
   uint32_t x = gen_source(g, t, ndim[0], shape[0]);
   uint32_t y = gen_source(g, t, ndim[1], shape[1]);
@@ -220,8 +206,7 @@ static void einsum(gen *g) {
     var[i] = in[i] & KEPT ? idx[k++] : gen_axis(g, extent[i], &axis[naxes++]);
   for (uint32_t k = 0; k < 2; k++)
     for (uint32_t i = 0, d = 0; i < n; i++)
-      if (in[i] >> k & 1)
-        at[k][d++] = var[i];
+      if (in[i] >> k & 1) at[k][d++] = var[i];
   gen_expr v = gen_bin(g, "*", gen_load(g, x, at[0]), gen_load(g, y, at[1]));
   if (naxes)
     gen_end_reduce(g, ndim[2], shape[2], t, v, naxes, axis);
@@ -233,8 +218,7 @@ static void einsum(gen *g) {
 static void convolve(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  if (a.ndim != 2 || a.t.code == TESS_BOOL || a.shape[1] > 8)
-    return;
+  if (a.ndim != 2 || a.t.code == TESS_BOOL || a.shape[1] > 8) return;
   int64_t k = a.shape[0] < 3 ? 1 : 3, out = gen_extent(g, 4);
   int64_t shape[2] = {a.shape[0] - k + 1, out}, w[3] = {k, a.shape[1], out};
   gen_expr idx[2];
@@ -255,8 +239,7 @@ static void convolve_image(gen *g) {
   int64_t out = 1 + gen_below(g, 4), size[2];
   int64_t w[4] = {k, k, in, out}, image[3], shape[3];
   tess_dtype t = gen_dtype(g);
-  if (t.code == TESS_BOOL)
-    return;
+  if (t.code == TESS_BOOL) return;
   for (uint32_t d = 0; d < 2; d++) {
     size[d] = 1 + gen_below(g, 5);
     image[d] = (size[d] - 1) * stride + (k - 1) * apart + 1;
@@ -279,8 +262,8 @@ static void convolve_image(gen *g) {
 }
 
 void gen_reduction(gen *g) {
-  static void (*const kinds[])(gen *g) = {
-      reduce, reduce,   reduce,   reduce_pairs, reduce_many,   multiply,
-      multiply, einsum, einsum,   convolve,     convolve_image};
+  static void (*const kinds[])(gen * g) = {
+      reduce,   reduce, reduce, reduce_pairs, reduce_many,   multiply,
+      multiply, einsum, einsum, convolve,     convolve_image};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }

@@ -4,8 +4,7 @@
 
 static int64_t points(const gen_tensor *x) {
   int64_t n = 1;
-  for (uint32_t d = 0; d < x->ndim; d++)
-    n *= x->shape[d];
+  for (uint32_t d = 0; d < x->ndim; d++) n *= x->shape[d];
   return n;
 }
 
@@ -29,8 +28,7 @@ static gen_expr broadcast(gen *g, tess_dtype t, uint32_t ndim,
 static gen_expr of_index(gen *g, tess_dtype t, uint32_t ndim,
                          const gen_expr *idx) {
   gen_expr v = gen_bin(g, "%", idx[gen_below(g, ndim)], gen_num(g, 7));
-  if (t.code == TESS_BOOL)
-    return gen_bin(g, "<", v, gen_num(g, 3));
+  if (t.code == TESS_BOOL) return gen_bin(g, "<", v, gen_num(g, 3));
   return gen_cast(g, t, v);
 }
 
@@ -40,9 +38,9 @@ static void elementwise(gen *g) {
   gen_expr idx[GEN_MAX_DIM];
   gen_begin(g, "e", a.ndim, a.shape, idx);
   gen_expr v = gen_load(g, x, idx);
-  for (uint32_t k = gen_below(g, 4); k > 0; k--)
-    switch (gen_below(g, 5)) {
-    case 0: case 1: v = gen_tweak(g, a.t, v); break;
+  for (uint32_t k = gen_below(g, 4); k > 0; k--) switch (gen_below(g, 5)) {
+    case 0:
+    case 1: v = gen_tweak(g, a.t, v); break;
     case 2:
       v = gen_mix(g, a.t, v, broadcast(g, a.t, a.ndim, a.shape, idx));
       break;
@@ -51,15 +49,13 @@ static void elementwise(gen *g) {
                   gen_load(g, gen_source(g, a.t, a.ndim, a.shape), idx));
       break;
     default:
-      if (a.ndim)
-        v = gen_mix(g, a.t, v, of_index(g, a.t, a.ndim, idx));
+      if (a.ndim) v = gen_mix(g, a.t, v, of_index(g, a.t, a.ndim, idx));
     }
   gen_end(g, a.ndim, a.shape, a.t, v);
 }
 
 static bool is_lossless(tess_dtype to, tess_dtype from) {
-  if (ir_is_float(from))
-    return ir_is_float(to) && to.bits > from.bits;
+  if (ir_is_float(from)) return ir_is_float(to) && to.bits > from.bits;
   return from.code == TESS_BOOL || (to.bits > 2 * from.bits);
 }
 
@@ -68,8 +64,7 @@ static void cast(gen *g) {
   const gen_tensor a = g->tensor[x];
   tess_dtype t = gen_dtype(g);
   gen_expr idx[GEN_MAX_DIM];
-  if (g->o.representable && !is_lossless(t, a.t))
-    return;
+  if (g->o.representable && !is_lossless(t, a.t)) return;
   gen_begin(g, "c", a.ndim, a.shape, idx);
   gen_end(g, a.ndim, a.shape, t, gen_cast(g, t, gen_load(g, x, idx)));
 }
@@ -78,8 +73,7 @@ static void compare(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
   gen_expr idx[GEN_MAX_DIM];
-  if (a.t.code == TESS_BOOL)
-    return;
+  if (a.t.code == TESS_BOOL) return;
   gen_begin(g, "b", a.ndim, a.shape, idx);
   gen_expr v = gen_load(g, x, idx);
   gen_expr w = broadcast(g, a.t, a.ndim, a.shape, idx);
@@ -93,17 +87,14 @@ static void transpose(gen *g) {
   const gen_tensor a = g->tensor[x];
   int64_t shape[GEN_MAX_DIM];
   gen_expr idx[GEN_MAX_DIM], from[GEN_MAX_DIM];
-  for (uint32_t d = 0; d < a.ndim; d++)
-    at[d] = d;
+  for (uint32_t d = 0; d < a.ndim; d++) at[d] = d;
   for (uint32_t d = a.ndim; d > 1; d--) {
     uint32_t k = gen_below(g, d), t = at[d - 1];
     at[d - 1] = at[k], at[k] = t;
   }
-  for (uint32_t d = 0; d < a.ndim; d++)
-    shape[d] = a.shape[at[d]];
+  for (uint32_t d = 0; d < a.ndim; d++) shape[d] = a.shape[at[d]];
   gen_begin(g, "t", a.ndim, shape, idx);
-  for (uint32_t d = 0; d < a.ndim; d++)
-    from[at[d]] = idx[d];
+  for (uint32_t d = 0; d < a.ndim; d++) from[at[d]] = idx[d];
   gen_end(g, a.ndim, shape, a.t, gen_load(g, x, from));
 }
 
@@ -114,11 +105,10 @@ static void reshape(gen *g) {
   int64_t n = points(&a), shape[2] = {n, 1};
   gen_expr idx[2], from[GEN_MAX_DIM];
   for (int64_t f = 2; f < 9; f++)
-    if (n % f == 0 && gen_once_in(g, 2))
-      shape[0] = f, shape[1] = n / f;
+    if (n % f == 0 && gen_once_in(g, 2)) shape[0] = f, shape[1] = n / f;
   gen_begin(g, "s", 2, shape, idx);
-  gen_expr at = gen_bin(g, "+", gen_bin(g, "*", idx[0], gen_num(g, shape[1])),
-                        idx[1]);
+  gen_expr at =
+      gen_bin(g, "+", gen_bin(g, "*", idx[0], gen_num(g, shape[1])), idx[1]);
   for (uint32_t d = a.ndim; d-- > 0;) {
     from[d] = d ? gen_bin(g, "%", at, gen_num(g, a.shape[d])) : at;
     at = gen_bin(g, "//", at, gen_num(g, a.shape[d]));
@@ -135,8 +125,7 @@ static gen_expr inside(gen *g, gen_expr i, int64_t lo, int64_t hi) {
 static void pad(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  if (!a.ndim || points(&a) * 2 > g->o.max_points)
-    return;
+  if (!a.ndim || points(&a) * 2 > g->o.max_points) return;
   int64_t shape[GEN_MAX_DIM], before[GEN_MAX_DIM];
   gen_expr idx[GEN_MAX_DIM], from[GEN_MAX_DIM], ok = 0;
   for (uint32_t d = 0; d < a.ndim; d++) {
@@ -157,8 +146,7 @@ static void pad(gen *g) {
 static void join(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  if (!a.ndim || points(&a) * 2 > g->o.max_points)
-    return;
+  if (!a.ndim || points(&a) * 2 > g->o.max_points) return;
   uint32_t d = gen_below(g, a.ndim), y = gen_source(g, a.t, a.ndim, a.shape);
   int64_t shape[GEN_MAX_DIM];
   gen_expr idx[GEN_MAX_DIM];
@@ -176,16 +164,13 @@ static void gather(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
   tess_dtype t = {TESS_INT, 32, 1};
-  if (!a.ndim)
-    return;
+  if (!a.ndim) return;
   int64_t shape[GEN_MAX_DIM];
   gen_expr idx[GEN_MAX_DIM];
-  for (uint32_t d = 0; d < a.ndim; d++)
-    shape[d] = a.shape[d];
+  for (uint32_t d = 0; d < a.ndim; d++) shape[d] = a.shape[d];
   shape[0] = gen_extent(g, 12);
   uint32_t before = g->n, rows = gen_source(g, t, 1, shape);
-  if (rows < before)
-    return;
+  if (rows < before) return;
   gen_begin(g, "g", a.ndim, shape, idx);
   gen_expr row = gen_load(g, rows, idx);
   idx[0] = gen_cast(g, IR_INDEX, row);
@@ -199,11 +184,9 @@ static void gather(gen *g) {
 static void stencil(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  if (!a.ndim || a.t.code == TESS_BOOL)
-    return;
+  if (!a.ndim || a.t.code == TESS_BOOL) return;
   uint32_t d = gen_below(g, a.ndim), taps = 2 + gen_below(g, 2);
-  if (a.shape[d] < taps)
-    return;
+  if (a.shape[d] < taps) return;
   int64_t shape[GEN_MAX_DIM];
   gen_expr idx[GEN_MAX_DIM], at[GEN_MAX_DIM], v = 0;
   for (uint32_t k = 0; k < a.ndim; k++)
@@ -226,16 +209,13 @@ static void pool(gen *g) {
   int64_t shape[GEN_MAX_DIM], win[2], stride[2];
   gen_expr idx[GEN_MAX_DIM];
   ir_var axis[2] = {0};
-  if (!n)
-    return;
-  for (uint32_t d = 0; d < a.ndim; d++)
-    shape[d] = a.shape[d];
+  if (!n) return;
+  for (uint32_t d = 0; d < a.ndim; d++) shape[d] = a.shape[d];
   for (uint32_t k = 0; k < n; k++) {
     int64_t *s = &shape[a.ndim - n + k];
     win[k] = 1 + gen_below(g, 3);
     stride[k] = 1 + gen_below(g, 2);
-    if (win[k] > *s)
-      win[k] = 1;
+    if (win[k] > *s) win[k] = 1;
     *s = (*s - win[k]) / stride[k] + 1;
   }
   gen_begin(g, "w", a.ndim, shape, idx);
@@ -248,12 +228,12 @@ static void pool(gen *g) {
 }
 
 void gen_stage(gen *g) {
-  static void (*const kinds[])(gen *g) = {
-      elementwise,   elementwise,   elementwise,   elementwise,   cast,
-      compare,       transpose,     reshape,       pad,           join,
-      gather,        stencil,       stencil,       pool,
-      gen_reduction, gen_reduction, gen_reduction, gen_reduction, gen_reduction,
-      gen_reduction, gen_reduction, gen_reduction, gen_imperative,
-      gen_imperative};
+  static void (*const kinds[])(gen * g) = {
+      elementwise,   elementwise,   elementwise,    elementwise,
+      cast,          compare,       transpose,      reshape,
+      pad,           join,          gather,         stencil,
+      stencil,       pool,          gen_reduction,  gen_reduction,
+      gen_reduction, gen_reduction, gen_reduction,  gen_reduction,
+      gen_reduction, gen_reduction, gen_imperative, gen_imperative};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }

@@ -72,8 +72,7 @@ tess_status lowered_check(lowered *l, const ir_program *p) {
   if (interp_expect_run(&l->expect, &l->in, p, SEED, NULL, &e))
     complain_of(l, p, "unlowered", p, &e);
   for (uint32_t n = 1; n <= lower_npasses; n++) {
-    lower_options o = {.vector_bytes = 16, .keep_math = true,
-                       .stop_after = n};
+    lower_options o = {.vector_bytes = 16, .keep_math = true, .stop_after = n};
     tess_status st = lower(l, p, &o);
     if (st) return st;
     strbuf why;

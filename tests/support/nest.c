@@ -24,8 +24,7 @@ static ir_buf buffer(nest *n, const char *name, tess_dtype t, ir_scope scope,
                      ir_role role, const int64_t d[3]) {
   ir_expr shape[3];
   uint32_t k = 0;
-  for (; k < 3 && d[k]; k++)
-    shape[k] = nest_num(n, d[k]);
+  for (; k < 3 && d[k]; k++) shape[k] = nest_num(n, d[k]);
   return ir_buf_new(&n->p, ir_name(&n->p, name), t, k, shape, scope, role);
 }
 
@@ -63,8 +62,8 @@ static void open_stmt(nest *n, ir_stmt s) {
 ir_expr nest_loop(nest *n, int64_t extent, ir_loop_kind kind) {
   ir_var v = ir_var_new(&n->p, IR_VAR_LOOP, ir_name(&n->p, "i"), IR_INDEX, 0,
                         extent - 1);
-  open_stmt(n, ir_loop_new(&n->p, v, nest_num(n, 0), nest_num(n, extent),
-                           kind));
+  open_stmt(n,
+            ir_loop_new(&n->p, v, nest_num(n, 0), nest_num(n, extent), kind));
   return ir_ref(&n->p, v);
 }
 
@@ -98,8 +97,7 @@ void nest_close(nest *n, uint32_t k) {
 ir_expr nest_iter(nest *n, ir_iter_kind kind, int64_t extent, ir_expr bind) {
   ir_iter it[8];
   ir_span old = ir_blk(&n->p, n->at)->iters;
-  if (old.n)
-    memcpy(it, n->p.iter.v + old.at, old.n * sizeof *it);
+  if (old.n) memcpy(it, n->p.iter.v + old.at, old.n * sizeof *it);
   ir_var v = ir_var_new(&n->p, IR_VAR_ITER, ir_name(&n->p, "v"), IR_INDEX, 0,
                         extent - 1);
   it[old.n] = (ir_iter){v, kind, nest_num(n, 0), nest_num(n, extent), bind};
@@ -133,9 +131,7 @@ void nest_warp_barrier(nest *n) {
   append(n, ir_barrier_new(&n->p, IR_SCOPE_WARP));
 }
 
-void nest_evaluate(nest *n, ir_expr e) {
-  append(n, ir_evaluate_new(&n->p, e));
-}
+void nest_evaluate(nest *n, ir_expr e) { append(n, ir_evaluate_new(&n->p, e)); }
 
 /* ---- running ------------------------------------------------------------ */
 
@@ -145,8 +141,8 @@ void nest_finish(nest *n) {
 
 static size_t bytes_of(const nest *n, ir_buf b) {
   size_t size = n->o.domain == INTERP_RESIDUE
-                  ? sizeof(uint64_t)
-                  : ir_dtype_bytes(n->p.buf.v[b].dtype);
+                    ? sizeof(uint64_t)
+                    : ir_dtype_bytes(n->p.buf.v[b].dtype);
   for (uint32_t i = 0; i < ir_ndim(&n->p, b); i++) {
     int64_t v = 0;
     assert_true(ir_const_int(&n->p, ir_dim(&n->p, b, i), &v));

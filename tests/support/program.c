@@ -7,8 +7,7 @@
 static ir_buf matrix(ir_program *p, const char *name, int64_t m, int64_t n,
                      ir_role role) {
   ir_expr shape[] = {ir_index(p, m), ir_index(p, n)};
-  return ir_buf_new(p, ir_name(p, name), F32, 2, shape, IR_SCOPE_GLOBAL,
-                    role);
+  return ir_buf_new(p, ir_name(p, name), F32, 2, shape, IR_SCOPE_GLOBAL, role);
 }
 
 /* A nest of n loops, appended to `parent`; gives the innermost. */
@@ -146,7 +145,7 @@ void test_shift_relu(ir_program *p, int64_t m, int64_t n) {
 /* Windows of C, padded in front, below the loop that D is made in. */
 void test_windows(ir_program *p, int64_t m) {
   static const char *const t_name[] = {"t"}, *const a_name[] = {"a"},
-                          *const b_name[] = {"b"};
+                           *const b_name[] = {"b"};
   static const ir_iter_kind kinds[] = {IR_SPATIAL};
   const int64_t four[] = {4}, two[] = {2};
   const int64_t made[] = {2 * m + 2}, used[] = {2 * m};
@@ -198,8 +197,8 @@ void test_many_blocks(ir_program *p, uint32_t n) {
     char name[16] = {'B', (char)('a' + k / 26), (char)('a' + k % 26)};
     ir_expr shape[] = {ir_index(p, 16)}, v[1];
     ir_var loop[1];
-    params[k] = ir_buf_new(p, ir_name(p, name), F32, 1, shape,
-                           IR_SCOPE_GLOBAL, IR_ROLE_OUTPUT);
+    params[k] = ir_buf_new(p, ir_name(p, name), F32, 1, shape, IR_SCOPE_GLOBAL,
+                           IR_ROLE_OUTPUT);
     ir_stmt inner = nest(p, root, 1, names, extent, loop);
     ir_stmt blk = block(p, name, 1, extent, kinds, loop, v);
     ir_append(p, blk, ir_store_new(p, params[k], 1, v, ir_real(p, F32, k)));

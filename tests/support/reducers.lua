@@ -50,7 +50,9 @@ local reducers = {
   -- the least and the one after it
   smallest_two = pair(function(a, b, c, d)
     return ts.min(a, c), ts.min(ts.max(a, c), ts.min(b, d))
-  end, { inf, inf }, function(x) return x, ts.const(inf, "float32") + x * 0 end),
+  end, { inf, inf }, function(x)
+    return x, ts.const(inf, "float32") + x * 0
+  end),
   any = function(A, k)
     local reducer = ts.reducer(function(a, b) return ts.any(a, b) end, 0, "or")
     return ts.compute("C", { N }, function(i)
@@ -68,6 +70,6 @@ local function arguments(p, a)
   return args
 end
 
--- N rows; `pair` makes one of two values; by name, a function of the input and the axis along its rows that
--- gives the outputs of block "C".
+-- N rows; `pair` makes one of two values; by name, a function of the input and
+-- the axis along its rows that gives the outputs of block "C".
 return { N = N, pair = pair, by_name = reducers, arguments = arguments }

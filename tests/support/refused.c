@@ -13,8 +13,7 @@ typedef struct recorded {
 /* ---- operands ----------------------------------------------------------- */
 
 /* Calls a getter; 0: it has nothing to give. */
-static vm_rv get(recorded *r, const char *prim, vm_value operand,
-                 uint32_t *n) {
+static vm_rv get(recorded *r, const char *prim, vm_value operand, uint32_t *n) {
   vm_value v[VM_MAX_SPECS] = {{.tag = VM_NIL}};
   vm_call c = {.prim = sch_find_prim(prim), .pool = &r->pool, .operand = v};
   vm_rv first = 0;
@@ -44,8 +43,8 @@ static vm_value text_of(recorded *r, const char *s) {
 }
 
 /* A list of so many; in v, which is long enough. */
-static vm_value list_of(recorded *r, const sch_spec *sp,
-                        const scheduled_arg *a, vm_value *v) {
+static vm_value list_of(recorded *r, const sch_spec *sp, const scheduled_arg *a,
+                        vm_value *v) {
   for (uint32_t i = 0; i < a->n; i++) {
     if (sp->kind == SCH_KIND_BLOCKS || sp->kind == SCH_KIND_LOOPS ||
         sp->kind == SCH_KIND_NODES)
@@ -65,11 +64,13 @@ static vm_value value_of(recorded *r, const sch_spec *sp,
                          const scheduled_arg *a) {
   vm_value v[SCHEDULED_MAX];
   switch ((sch_kind)sp->kind) {
-  case SCH_KIND_BLOCK: case SCH_KIND_LOOP: case SCH_KIND_NODE:
-    return variable_of(r, (ir_stmt)a->i);
+  case SCH_KIND_BLOCK:
+  case SCH_KIND_LOOP:
+  case SCH_KIND_NODE: return variable_of(r, (ir_stmt)a->i);
   case SCH_KIND_BOOL: return vm_bool(a->i != 0);
-  case SCH_KIND_STR: case SCH_KIND_INDEX_MAP: case SCH_KIND_DTYPE:
-    return text_of(r, a->s);
+  case SCH_KIND_STR:
+  case SCH_KIND_INDEX_MAP:
+  case SCH_KIND_DTYPE: return text_of(r, a->s);
   case SCH_KIND_BUFFER:
     if (!a->s) return vm_int(a->i);
     if (strcmp(a->s, "read") && strcmp(a->s, "write")) return text_of(r, a->s);
@@ -82,10 +83,14 @@ static vm_value value_of(recorded *r, const sch_spec *sp,
            : x->tag == IR_VAL_STR ? text_of(r, ir_text(&r->s.m.prog, x->s))
                                   : vm_nil();
   }
-  case SCH_KIND_INT: case SCH_KIND_EXPR: return vm_int(a->i);
-  case SCH_KIND_BLOCKS: case SCH_KIND_LOOPS: case SCH_KIND_NODES:
+  case SCH_KIND_INT:
+  case SCH_KIND_EXPR: return vm_int(a->i);
+  case SCH_KIND_BLOCKS:
+  case SCH_KIND_LOOPS:
+  case SCH_KIND_NODES:
   case SCH_KIND_INTS:
-  case SCH_KIND_FACTORS: case SCH_KIND_REALS:
+  case SCH_KIND_FACTORS:
+  case SCH_KIND_REALS:
     return a->n <= SCHEDULED_MAX ? list_of(r, sp, a, v) : vm_nil();
   default: return vm_nil();
   }
@@ -105,9 +110,9 @@ static bool operands(recorded *r, const sch_prim *prim,
 
 /* ---- byte for byte ------------------------------------------------------ */
 
-#define SAME(x, y, table)                                                   \
-  (assert_int_equal((x)->table.n, (y)->table.n),                            \
-   assert_memory_equal((x)->table.v, (y)->table.v,                          \
+#define SAME(x, y, table)                          \
+  (assert_int_equal((x)->table.n, (y)->table.n),   \
+   assert_memory_equal((x)->table.v, (y)->table.v, \
                        (x)->table.n * sizeof *(x)->table.v))
 
 static void assert_same(const recorded *r) {
@@ -132,8 +137,7 @@ static void call(recorded *r, const sch_prim *prim, const vm_value *v,
   assert_int_not_equal(st, TESS_OK);
   assert_same(r);
   /* Else the machine itself would not have it: not a number, say. */
-  if (st == TESS_REFUSED)
-    assert_int_equal(r->s.m.state.refusal.reason, reason);
+  if (st == TESS_REFUSED) assert_int_equal(r->s.m.state.refusal.reason, reason);
 }
 
 void scheduled_refused(scheduled *t, const sch_prim *prim,

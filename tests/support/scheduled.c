@@ -42,10 +42,8 @@ ir_buf scheduled_buf(scheduled *t, const char *name, ir_role role,
 
 static ir_var var_named(scheduled *t, ir_var_kind kind, const char *prefix,
                         uint32_t k, int64_t extent) {
-  const char *name =
-    arena_printf(&t->texts, "%s%c", prefix, (char)('a' + k));
-  return ir_var_new(&t->p, kind, ir_name(&t->p, name), IR_INDEX, 0,
-                    extent - 1);
+  const char *name = arena_printf(&t->texts, "%s%c", prefix, (char)('a' + k));
+  return ir_var_new(&t->p, kind, ir_name(&t->p, name), IR_INDEX, 0, extent - 1);
 }
 
 ir_stmt scheduled_block(scheduled *t, const char *name, const char *kinds,
@@ -84,7 +82,7 @@ ir_expr scheduled_plus(scheduled *t, ir_expr e, int64_t c) {
 
 typedef struct loads {
   scheduled *t;
-  ir_buf not;
+  ir_buf not ;
   ir_region r[16];
   uint32_t n;
 } loads;
@@ -103,7 +101,7 @@ static void note_load(const ir_program *p, ir_expr e, void *ud) {
   loads *l = ud;
   const ir_node n = *ir_at(p, e);
   ir_expr idx[8];
-  if (n.op != IR_LOAD || n.a == l->not) return;
+  if (n.op != IR_LOAD || n.a == l->not ) return;
   memcpy(idx, p->arg.v + n.b, n.n * sizeof *idx);
   l->r[l->n++] = point(&l->t->p, n.a, idx);
 }
@@ -117,8 +115,8 @@ void scheduled_store(scheduled *t, ir_buf b, ir_expr i, ir_expr j,
   ir_visit(p, &t->scratch, value, note_load, &l);
   if (reduce) {
     value = ir_binary(p, IR_ADD, ir_load(p, b, n, idx), value);
-    ir_append_alt(p, t->block, ir_store_new(p, b, n, idx,
-                                            ir_real(p, FLOAT, 0)));
+    ir_append_alt(p, t->block,
+                  ir_store_new(p, b, n, idx, ir_real(p, FLOAT, 0)));
     ir_blk(p, t->block)->reducer = ir_reducer_builtin(p, "sum", FLOAT);
   }
   ir_append(p, t->block, ir_store_new(p, b, n, idx, value));
@@ -184,21 +182,26 @@ static sch_fill fill_of(scheduled *t, const scheduled_arg *a) {
   return (sch_fill){.tag = SCH_FILL_INT, .i = a->i};
 }
 
-static void set(scheduled *t, const sch_spec *sp, const scheduled_arg *a, void *to) {
+static void set(scheduled *t, const sch_spec *sp, const scheduled_arg *a,
+                void *to) {
   switch ((sch_kind)sp->kind) {
-  case SCH_KIND_BLOCK: case SCH_KIND_LOOP: case SCH_KIND_NODE:
-    *(ir_stmt *)to = (ir_stmt)a->i; break;
-  case SCH_KIND_BLOCKS: case SCH_KIND_LOOPS: case SCH_KIND_NODES:
-    *(sch_list *)to = (sch_list){a->n, a->v}; break;
-  case SCH_KIND_INT: case SCH_KIND_EXPR: case SCH_KIND_VAR:
-    *(int64_t *)to = a->i; break;
+  case SCH_KIND_BLOCK:
+  case SCH_KIND_LOOP:
+  case SCH_KIND_NODE: *(ir_stmt *)to = (ir_stmt)a->i; break;
+  case SCH_KIND_BLOCKS:
+  case SCH_KIND_LOOPS:
+  case SCH_KIND_NODES: *(sch_list *)to = (sch_list){a->n, a->v}; break;
+  case SCH_KIND_INT:
+  case SCH_KIND_EXPR:
+  case SCH_KIND_VAR: *(int64_t *)to = a->i; break;
   case SCH_KIND_BOOL: *(bool *)to = a->i != 0; break;
   case SCH_KIND_STR: *(const char **)to = a->s; break;
   case SCH_KIND_BUFFER: *(sch_buffer *)to = buffer_of(a); break;
   case SCH_KIND_INDEX_MAP: *(sch_map *)to = map_of(t, a->s); break;
   case SCH_KIND_FILL: *(sch_fill *)to = fill_of(t, a); break;
-  case SCH_KIND_INTS: case SCH_KIND_FACTORS: case SCH_KIND_VARS:
-    *(sch_ints *)to = (sch_ints){a->n, a->v}; break;
+  case SCH_KIND_INTS:
+  case SCH_KIND_FACTORS:
+  case SCH_KIND_VARS: *(sch_ints *)to = (sch_ints){a->n, a->v}; break;
   case SCH_KIND_REALS: *(sch_reals *)to = (sch_reals){a->n, a->v}; break;
   case SCH_KIND_VALUE: *(ir_val *)to = (ir_val)a->i; break;
   case SCH_KIND_DTYPE: assert_true(ir_dtype_parse(a->s, to)); break;
@@ -219,8 +222,7 @@ static void set_defaults(const sch_prim *prim, char *args) {
   }
 }
 
-static void take_outputs(scheduled *t, const sch_prim *prim,
-                         const char *args) {
+static void take_outputs(scheduled *t, const sch_prim *prim, const char *args) {
   t->nout = 0;
   for (uint32_t i = 0; i < prim->nspecs; i++) {
     const sch_spec *sp = &prim->specs[i];
@@ -268,13 +270,13 @@ static bool decide(scheduled *t, const sch_prim *prim,
   return true;
 }
 
-#define SAME(field)                                                         \
-  (assert_int_equal(t->p.field.n, t->before.field.n),                       \
-   assert_memory_equal(t->p.field.v, t->before.field.v,                     \
+#define SAME(field)                                     \
+  (assert_int_equal(t->p.field.n, t->before.field.n),   \
+   assert_memory_equal(t->p.field.v, t->before.field.v, \
                        t->p.field.n * sizeof *t->p.field.v))
-#define GROWN(field)                                                        \
-  (assert_true(t->p.field.n >= t->before.field.n),                          \
-   assert_memory_equal(t->p.field.v, t->before.field.v,                     \
+#define GROWN(field)                                    \
+  (assert_true(t->p.field.n >= t->before.field.n),      \
+   assert_memory_equal(t->p.field.v, t->before.field.v, \
                        t->before.field.n * sizeof *t->p.field.v))
 
 /* Everything that a program says is as it was; asking may have left

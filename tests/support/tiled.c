@@ -32,8 +32,7 @@ static void describe(tiled *t) {
   ok(t, tess_binary(b, "*", a, x, &x));
   ok(t, tess_reduce(b, "sum", 1, &x, 1, &axis, &sum));
   ok(t, tess_compute_end(b, 1, &sum, &C));
-  ok(t, tess_program_new(b, "matmul", 2, (tess_buffer[]){A, B}, 1, &C,
-                         &t->p));
+  ok(t, tess_program_new(b, "matmul", 2, (tess_buffer[]){A, B}, 1, &C, &t->p));
   tess_builder_free(b);
 }
 
@@ -57,8 +56,7 @@ static void tile(tiled *t, tess_schedule *s, tess_rv loop, int n) {
   uint32_t k = call(t, s, "sample_perfect_tile", 2, sample, size);
   for (uint32_t i = 0; i < k; i++) list[i] = rv_value(size[i]);
   tess_arg split[] = {{"loop", rv_value(loop)},
-                      {"factors", {.kind = TESS_V_LIST, .n = k,
-                                   .list = list}}};
+                      {"factors", {.kind = TESS_V_LIST, .n = k, .list = list}}};
   call(t, s, "split", 2, split, made);
 }
 
@@ -71,8 +69,7 @@ static void write_sketch(tiled *t, int tiles, int loops) {
   call(t, s, "get_block", 1, &name, &block);
   tess_arg of = {"block", rv_value(block)};
   uint32_t n = call(t, s, "get_loops", 1, &of, loop);
-  for (uint32_t i = 0; i < n && (int)i < loops; i++)
-    tile(t, s, loop[i], tiles);
+  for (uint32_t i = 0; i < n && (int)i < loops; i++) tile(t, s, loop[i], tiles);
   ok(t, tess_schedule_trace(s, &full));
   ok(t, tess_trace_simplify(full, &small));
   vm_open_decisions(&small->t);

@@ -34,15 +34,16 @@ void test_set_rv(test_call *c, const char *operand, vm_rv rv) {
 }
 
 tess_status test_end(test_call *c, vm_rv *first, uint32_t *nout) {
-  vm_call call = {.prim = c->prim, .pool = &c->s->draft,
-                  .operand = c->operand, .file = "test.lua", .line = 7};
+  vm_call call = {.prim = c->prim,
+                  .pool = &c->s->draft,
+                  .operand = c->operand,
+                  .file = "test.lua",
+                  .line = 7};
   vm_rv f = 0;
   uint32_t n = 0;
   tess_status st = vm_sched_call(c->s, &call, &f, &n);
-  if (first)
-    *first = f;
-  if (nout)
-    *nout = n;
+  if (first) *first = f;
+  if (nout) *nout = n;
   return st;
 }
 

@@ -48,10 +48,10 @@ static tess_value num(int64_t i) {
   return (tess_value){.kind = TESS_V_INT, .i = i};
 }
 
-#define CALL(f, prim, max, out, nout, ...)                                    \
-  tess_schedule_call((f)->s, prim,                                            \
-    sizeof((tess_arg[]){__VA_ARGS__}) / sizeof(tess_arg),                     \
-    (tess_arg[]){__VA_ARGS__}, max, out, nout, NULL)
+#define CALL(f, prim, max, out, nout, ...)                                 \
+  tess_schedule_call((f)->s, prim,                                         \
+                     sizeof((tess_arg[]){__VA_ARGS__}) / sizeof(tess_arg), \
+                     (tess_arg[]){__VA_ARGS__}, max, out, nout, NULL)
 
 static tess_rv block(fixture *f, const char *name) {
   tess_rv b = 0;
@@ -65,8 +65,8 @@ static uint32_t loops(fixture *f, tess_rv b, tess_rv out[8]) {
   uint32_t n;
   int list = 0;
   tess_arg a = {"block", rv(b)};
-  assert_int_equal(tess_schedule_call(f->s, "get_loops", 1, &a, 8, out, &n,
-                                      &list), TESS_OK);
+  assert_int_equal(
+      tess_schedule_call(f->s, "get_loops", 1, &a, 8, out, &n, &list), TESS_OK);
   assert_int_equal(list, 1);
   return n;
 }
@@ -75,16 +75,20 @@ static uint32_t loops(fixture *f, tess_rv b, tess_rv out[8]) {
 static void tile(fixture *f, tess_rv l, tess_rv v[2]) {
   uint32_t n;
   tess_rv out[2];
-  assert_int_equal(CALL(f, "sample_perfect_tile", 2, v, &n, {"loop", rv(l)},
-                        {"n", num(2)}), TESS_OK);
+  assert_int_equal(
+      CALL(f, "sample_perfect_tile", 2, v, &n, {"loop", rv(l)}, {"n", num(2)}),
+      TESS_OK);
   assert_int_equal(n, 2);
   tess_value two[] = {rv(v[0]), rv(v[1])};
-  tess_value op = {.kind = TESS_V_OP, .s = "*", .n = 2,
+  tess_value op = {.kind = TESS_V_OP,
+                   .s = "*",
+                   .n = 2,
                    .list = (tess_value[]){rv(v[1]), num(1)}};
   two[1] = op;
   tess_value factors = {.kind = TESS_V_LIST, .n = 2, .list = two};
-  assert_int_equal(CALL(f, "split", 2, out, &n, {"loop", rv(l)},
-                        {"factors", factors}), TESS_OK);
+  assert_int_equal(
+      CALL(f, "split", 2, out, &n, {"loop", rv(l)}, {"factors", factors}),
+      TESS_OK);
 }
 
 static void test_schedules(void **state) {
@@ -154,9 +158,9 @@ static void test_blocks(void **state) {
   assert_int_equal(info.needs_multi_level_tiling, 1);
   assert_int_equal(info.iters[2], TESS_REDUCE);
   assert_int_equal(tess_schedule_access(f.s, c, 0, 0, &mask), TESS_OK);
-  assert_int_equal(mask, 5);       /* A[i, k] */
+  assert_int_equal(mask, 5); /* A[i, k] */
   assert_int_equal(tess_schedule_access(f.s, c, 1, 0, &mask), TESS_OK);
-  assert_int_equal(mask, 3);       /* C[i, j] */
+  assert_int_equal(mask, 3); /* C[i, j] */
   assert_int_equal(tess_schedule_access(f.s, c, 1, 1, &mask), TESS_NOT_FOUND);
   assert_int_equal(tess_schedule_block_info(f.s, d, &info), TESS_OK);
   assert_int_equal(info.is_spatial, 1);
@@ -164,18 +168,18 @@ static void test_blocks(void **state) {
   assert_int_equal(info.needs_multi_level_tiling, 0);
   tess_value pairs[] = {str("b"), num(2), str("a"), str("x\"y")};
   tess_value dict = {.kind = TESS_V_DICT, .n = 4, .list = pairs};
-  assert_int_equal(CALL(&f, "annotate", 0, NULL, &n,
-                        {"block_or_loop", rv(c)}, {"ann_key", str("k")},
-                        {"ann_val", dict}), TESS_OK);
+  assert_int_equal(CALL(&f, "annotate", 0, NULL, &n, {"block_or_loop", rv(c)},
+                        {"ann_key", str("k")}, {"ann_val", dict}),
+                   TESS_OK);
   assert_int_equal(tess_schedule_annotation(f.s, c, "k", &json), TESS_OK);
   assert_string_equal(json, "{\"a\": \"x\\\"y\", \"b\": 2}");
   tess_text_free(f.c, json);
   assert_int_equal(tess_schedule_annotation(f.s, c, "none", &json), TESS_OK);
   assert_null(json);
-  assert_int_equal(CALL(&f, "annotate", 0, NULL, &n,
-                        {"block_or_loop", rv(c)},
+  assert_int_equal(CALL(&f, "annotate", 0, NULL, &n, {"block_or_loop", rv(c)},
                         {"ann_key", str("tiling_structure")},
-                        {"ann_val", str("SSRSRS")}), TESS_OK);
+                        {"ann_val", str("SSRSRS")}),
+                   TESS_OK);
   assert_int_equal(tess_schedule_block_info(f.s, c, &info), TESS_OK);
   assert_int_equal(info.needs_multi_level_tiling, 0);
   end(&f);
@@ -205,39 +209,49 @@ static void test_errors(void **state) {
   tess_schedule_place(f.s, "mine.lua", 12);
   expect(&f, CALL(&f, "no_such", 0, NULL, &n, {"x", num(1)}), TESS_NOT_FOUND,
          "there is no primitive 'no_such'", "", "", "");
-  expect(&f, CALL(&f, "split", 4, out, &n, {"lop", rv(l[1])}),
-         TESS_NOT_FOUND, "split has no operand 'lop'; it takes loop, "
-         "factors, preserve_unit_iters, disable_predication", "split", "", "");
-  expect(&f, CALL(&f, "split", 4, out, &n, {"loop", rv(l[1])},
-                  {"loop", rv(l[1])}), TESS_INVALID,
-         "split: operand 'loop': it is given twice", "split", "", "");
+  expect(&f, CALL(&f, "split", 4, out, &n, {"lop", rv(l[1])}), TESS_NOT_FOUND,
+         "split has no operand 'lop'; it takes loop, "
+         "factors, preserve_unit_iters, disable_predication",
+         "split", "", "");
+  expect(&f,
+         CALL(&f, "split", 4, out, &n, {"loop", rv(l[1])}, {"loop", rv(l[1])}),
+         TESS_INVALID, "split: operand 'loop': it is given twice", "split", "",
+         "");
   expect(&f, CALL(&f, "split", 4, out, &n, {"loop", rv(l[1])}), TESS_INVALID,
          "split: operand 'factors' is missing (extents of the new loops, "
-         "outer first; one may be ts.auto)", "split", "MISSING",
-         "mine.lua:12");
-  expect(&f, CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(l[0])}),
-         TESS_DEAD, "parallel: operand 'loop': l1 stands for nothing any "
-         "more: instruction 4 (split) removed it", "parallel", "DEAD",
-         "mine.lua:12");
-  tess_value three = {.kind = TESS_V_LIST, .n = 1,
-                      .list = (tess_value[]){num(3)}};
-  expect(&f, CALL(&f, "split", 4, out, &n, {"loop", rv(l[1])},
-                  {"factors", three}), TESS_REFUSED,
+         "outer first; one may be ts.auto)",
+         "split", "MISSING", "mine.lua:12");
+  expect(&f, CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(l[0])}), TESS_DEAD,
+         "parallel: operand 'loop': l1 stands for nothing any "
+         "more: instruction 4 (split) removed it",
+         "parallel", "DEAD", "mine.lua:12");
+  tess_value three = {
+      .kind = TESS_V_LIST, .n = 1, .list = (tess_value[]){num(3)}};
+  expect(&f,
+         CALL(&f, "split", 4, out, &n, {"loop", rv(l[1])}, {"factors", three}),
+         TESS_REFUSED,
          "split: the factors multiply to 3, less than the extent 32 of loop "
-         "j", "split", "FACTOR_PRODUCT_SMALL", "mine.lua:12");
+         "j",
+         "split", "FACTOR_PRODUCT_SMALL", "mine.lua:12");
   assert_non_null(strstr(tess_error(f.c)->detail, "here"));
-  expect(&f, tess_schedule_can(f.s, "split", 2, (tess_arg[]){
-           {"loop", rv(l[1])}, {"factors", three}}), TESS_REFUSED,
-         "split: the factors multiply to 3, less than the extent 32 of loop "
-         "j", "split", "FACTOR_PRODUCT_SMALL", "mine.lua:12");
+  expect(
+      &f,
+      tess_schedule_can(f.s, "split", 2,
+                        (tess_arg[]){{"loop", rv(l[1])}, {"factors", three}}),
+      TESS_REFUSED,
+      "split: the factors multiply to 3, less than the extent 32 of loop "
+      "j",
+      "split", "FACTOR_PRODUCT_SMALL", "mine.lua:12");
   tess_value deep[100];
   for (int i = 0; i < 100; i++)
-    deep[i] = i ? (tess_value){.kind = TESS_V_LIST, .n = 1,
-                               .list = &deep[i - 1]} : num(1);
-  expect(&f, CALL(&f, "annotate", 0, NULL, &n, {"block_or_loop", rv(c)},
-                  {"ann_key", str("k")}, {"ann_val", deep[99]}), TESS_LIMIT,
-         "annotate: operand 'ann_val': it is nested too deep", "annotate", "",
-         "");
+    deep[i] =
+        i ? (tess_value){.kind = TESS_V_LIST, .n = 1, .list = &deep[i - 1]}
+          : num(1);
+  expect(&f,
+         CALL(&f, "annotate", 0, NULL, &n, {"block_or_loop", rv(c)},
+              {"ann_key", str("k")}, {"ann_val", deep[99]}),
+         TESS_LIMIT, "annotate: operand 'ann_val': it is nested too deep",
+         "annotate", "", "");
   end(&f);
 }
 
@@ -323,17 +337,19 @@ static void test_traces(void **state) {
   assert_int_equal(args[1].value.list[1].kind, TESS_V_OP);
   for (int lua = 0; lua < 2; lua++) {
     char *text;
-    assert_int_equal(lua ? tess_trace_lua(t, &text)
-                         : tess_trace_json(t, &text), TESS_OK);
+    assert_int_equal(lua ? tess_trace_lua(t, &text) : tess_trace_json(t, &text),
+                     TESS_OK);
     assert_int_equal(lua ? tess_trace_from_lua(f.c, text, f.p, &u)
-                         : tess_trace_from_json(f.c, text, f.p, &u), TESS_OK);
+                         : tess_trace_from_json(f.c, text, f.p, &u),
+                     TESS_OK);
     assert_true(tess_trace_equal(t, u));
     assert_int_equal(tess_trace_hash(t), tess_trace_hash(u));
     tess_text_free(f.c, text);
     tess_trace_free(u);
   }
   expect(&f, tess_trace_from_lua(f.c, "sch:split{}", NULL, &u), TESS_INVALID,
-         "split: operand 'loop' is missing (the loop to split)", "", "", "line 1, instruction 1");
+         "split: operand 'loop' is missing (the loop to split)", "", "",
+         "line 1, instruction 1");
   assert_null(u);
   tess_trace_free(t);
   end(&f);
@@ -359,7 +375,8 @@ static void test_changing_traces(void **state) {
   tess_schedule_free(s);
   tess_trace_free(u);
   expect(&f, tess_trace_with_decision(t, 3, 2, (int64_t[]){16, 5}, &u),
-         TESS_REFUSED, "sample_perfect_tile: decision {16, 5} does not fit: "
+         TESS_REFUSED,
+         "sample_perfect_tile: decision {16, 5} does not fit: "
          "the factors multiply to 80, and the extent of loop i is 64",
          "sample_perfect_tile", "TILE_PRODUCT", "instruction 3");
   expect(&f, tess_trace_with_decision(t, 9, 1, &a, &u), TESS_NOT_FOUND,
@@ -465,7 +482,8 @@ static tess_status everything(fixture *f) {
   tess_arg name = {"name", str("C")}, blk = {"block", rv(1)};
   tess_arg tile_args[] = {{"loop", rv(2)}, {"n", num(2)}};
   tess_status r = tess_schedule_new(f->p, NULL, 1, &s);
-#define TRY(call) if (r == TESS_OK) r = (call)
+#define TRY(call) \
+  if (r == TESS_OK) r = (call)
   TRY(tess_schedule_call(s, "get_block", 1, &name, 8, out, &n, NULL));
   TRY(tess_schedule_call(s, "get_loops", 1, &blk, 8, out, &n, NULL));
   TRY(tess_schedule_call(s, "sample_perfect_tile", 2, tile_args, 8, out, &n,

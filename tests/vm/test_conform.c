@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define EACH(p)                                                               \
-  for (const sch_prim *const *p##_ = sch_prims, *p;                           \
+#define EACH(p)                                     \
+  for (const sch_prim *const *p##_ = sch_prims, *p; \
        p##_ < sch_prims + sch_nprims && (p = *p##_); p##_++)
 
 static bool is_list_out(const sch_spec *sp) {
@@ -147,8 +147,8 @@ static tess_status fill(void *ud) {
   vm_trace_init(&b->pool, b->pool.heap);
   operand[0] = vm_str(&b->pool, "C", 1);
   operand[1] = vm_nil();
-  vm_call c = {.prim = sch_find_prim("get_block"), .pool = &b->pool,
-               .operand = operand};
+  vm_call c = {
+      .prim = sch_find_prim("get_block"), .pool = &b->pool, .operand = operand};
   assert_true(vm_append(&b->t, &c, 1, &why));
   operand[0] = vm_var(1);
   c.prim = sch_find_prim("get_loops");
@@ -211,9 +211,8 @@ static uint32_t outputs(const sch_prim *p) {
   return n + (list ? 3 : 0);
 }
 
-static void expect_sentence(bench *b, const vm_failure *why,
-                            const char *format, const char *a, const char *o,
-                            const char *h) {
+static void expect_sentence(bench *b, const vm_failure *why, const char *format,
+                            const char *a, const char *o, const char *h) {
   strbuf got;
   char wanted[512];
   str_init(&got, &b->mem.heap);
@@ -254,8 +253,8 @@ static void test_operands(void **state) {
   bench b;
   start(&b);
   EACH(p)
-    for (uint32_t k = 0; k < p->nspecs; k++)
-      if (p->specs[k].role != SCH_ROLE_OUT) refuse_operand(&b, p, k);
+  for (uint32_t k = 0; k < p->nspecs; k++)
+    if (p->specs[k].role != SCH_ROLE_OUT) refuse_operand(&b, p, k);
   end(&b);
 }
 
@@ -268,8 +267,7 @@ static vm_value default_of(bench *b, const sch_spec *sp) {
   case SCH_KIND_BOOL: return vm_bool(sp->dflt.i);
   case SCH_KIND_REAL: return vm_real(sp->dflt.f);
   case SCH_KIND_STR:
-  case SCH_KIND_DTYPE:
-    return s ? vm_str(&b->pool, s, strlen(s)) : vm_nil();
+  case SCH_KIND_DTYPE: return s ? vm_str(&b->pool, s, strlen(s)) : vm_nil();
   case SCH_KIND_INTS:
   case SCH_KIND_REALS:
   case SCH_KIND_BLOCKS:
@@ -295,13 +293,14 @@ static void test_defaults(void **state) {
   EACH(p) {
     vm_value operand[VM_MAX_SPECS];
     for (uint32_t i = 0; i < p->nspecs; i++)
-      operand[i] = p->specs[i].dflt.required ? plausible(&b, &p->specs[i])
-                                             : vm_nil();
+      operand[i] =
+          p->specs[i].dflt.required ? plausible(&b, &p->specs[i]) : vm_nil();
     append(&b, p, operand);
     for (uint32_t i = 0; i < p->nspecs; i++)
       operand[i] = p->specs[i].dflt.required ? plausible(&q, &p->specs[i])
-                 : p->specs[i].role == SCH_ROLE_DECISION
-                   ? vm_nil() : default_of(&q, &p->specs[i]);
+                   : p->specs[i].role == SCH_ROLE_DECISION
+                       ? vm_nil()
+                       : default_of(&q, &p->specs[i]);
     append(&q, p, operand);
     if (!vm_trace_equal(&b.t, &q.t)) fail_msg("%s: a default differs", p->name);
   }
@@ -342,11 +341,11 @@ static void test_docs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_names),    cmocka_unit_test(test_files),
-    cmocka_unit_test(test_specs),    cmocka_unit_test(test_samplers),
-    cmocka_unit_test(test_texts),    cmocka_unit_test(test_refusals),
-    cmocka_unit_test(test_operands), cmocka_unit_test(test_defaults),
-    cmocka_unit_test(test_docs),
+      cmocka_unit_test(test_names),    cmocka_unit_test(test_files),
+      cmocka_unit_test(test_specs),    cmocka_unit_test(test_samplers),
+      cmocka_unit_test(test_texts),    cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_operands), cmocka_unit_test(test_defaults),
+      cmocka_unit_test(test_docs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

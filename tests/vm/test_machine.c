@@ -41,8 +41,7 @@ static vm_rv draw(vm_sched *s, vm_rv loop, int64_t d) {
   test_call c = test_begin_prim(s, &sch_prim_toy_divisor);
   vm_rv first;
   test_set_rv(&c, "loop", loop);
-  if (d)
-    test_set(&c, "decision", vm_int(d));
+  if (d) test_set(&c, "decision", vm_int(d));
   assert_int_equal(test_end(&c, &first, NULL), TESS_OK);
   return first;
 }
@@ -122,8 +121,8 @@ static void test_draws_are_streams(void **state) {
     differ = differ || once.v[1] != once.v[3];
     /* The second draw, with the first decision given, is the same. */
     int64_t given[] = {1, 4, 0};
-    vm_replay_opts g = {.source = VM_GIVEN, .seed = seed, .given = given,
-                        .ngiven = 3};
+    vm_replay_opts g = {
+        .source = VM_GIVEN, .seed = seed, .given = given, .ngiven = 3};
     part.n = 0;
     assert_int_equal(vm_replay(&m, &f.base, &f.s.trace, &g, &part), TESS_OK);
     assert_int_equal(part.v[1], 4);
@@ -143,8 +142,7 @@ static void expect(vm_machine *m, fixture *f, const int64_t *d, uint32_t n,
   vm_replay_opts o = {.source = source, .given = d, .ngiven = n};
   assert_int_equal(vm_replay(m, &f->base, &f->s.trace, &o, NULL), st);
   assert_int_equal(m->fail.why, why);
-  if (why)
-    assert_int_equal(m->fail.inst, inst);
+  if (why) assert_int_equal(m->fail.inst, inst);
 }
 
 static void test_given_decisions(void **state) {
@@ -155,8 +153,8 @@ static void test_given_decisions(void **state) {
   tile(&f.s);
   vm_machine_init(&m, &f.mem.heap);
   expect(&m, &f, (int64_t[]){1, 8, 1, 4}, 4, VM_GIVEN, TESS_OK, VM_W_NONE, 0);
-  expect(&m, &f, (int64_t[]){1, 8, 1, 5}, 4, VM_GIVEN, TESS_REFUSED,
-         VM_W_UNFIT, 5);
+  expect(&m, &f, (int64_t[]){1, 8, 1, 5}, 4, VM_GIVEN, TESS_REFUSED, VM_W_UNFIT,
+         5);
   expect(&m, &f, (int64_t[]){2, 8, 8, 1, 4}, 5, VM_GIVEN, TESS_REFUSED,
          VM_W_UNFIT, 3);
   expect(&m, &f, (int64_t[]){1, 8}, 2, VM_GIVEN, TESS_INVALID,
@@ -167,8 +165,7 @@ static void test_given_decisions(void **state) {
          VM_W_FEW_DECISIONS, 5);
   expect(&m, &f, (int64_t[]){1, 8, 1, 4, 0}, 5, VM_GIVEN, TESS_INVALID,
          VM_W_MANY_DECISIONS, 6);
-  expect(&m, &f, (int64_t[]){1, 8, 1, 5}, 4, VM_REPAIR, TESS_OK, VM_W_NONE,
-         0);
+  expect(&m, &f, (int64_t[]){1, 8, 1, 5}, 4, VM_REPAIR, TESS_OK, VM_W_NONE, 0);
   assert_int_equal(m.cell.v[9].i, 4);
   vm_machine_free(&m);
   end(&f);
@@ -180,8 +177,8 @@ static void copy_state(const vm_sched *s, vm_sched *out) {
   assert_int_equal(vm_sched_copy(out, s->heap, s), TESS_OK);
 }
 
-#define SAME_TABLE(a, b)                                                      \
-  (assert_int_equal((a).n, (b).n),                                            \
+#define SAME_TABLE(a, b)           \
+  (assert_int_equal((a).n, (b).n), \
    (a).n ? assert_memory_equal((a).v, (b).v, (a).n * sizeof *(a).v) : (void)0)
 
 static void assert_same(const vm_sched *a, const vm_sched *b) {
@@ -256,8 +253,11 @@ static tess_status split_once(void *ud) {
   oom *o = ud;
   vm_value two[] = {vm_int(8), vm_auto()};
   vm_value operand[VM_MAX_SPECS] = {vm_var(o->loop)};
-  vm_call call = {.prim = sch_find_prim("split"), .pool = &o->f.s.draft,
-                  .operand = operand, .file = "some/other.lua", .line = 3};
+  vm_call call = {.prim = sch_find_prim("split"),
+                  .pool = &o->f.s.draft,
+                  .operand = operand,
+                  .file = "some/other.lua",
+                  .line = 3};
   vm_rv first;
   uint32_t n;
   vm_trace_reset(&o->f.s.draft);
@@ -268,8 +268,7 @@ static tess_status split_once(void *ud) {
 
 static void after_split(void *ud) {
   oom *o = ud;
-  if (o->st == TESS_NOMEM)
-    assert_same(&o->f.s, &o->was);
+  if (o->st == TESS_NOMEM) assert_same(&o->f.s, &o->was);
 }
 
 static void test_each_allocation_failing(void **state) {
@@ -306,21 +305,25 @@ static void test_operand_errors(void **state) {
   vm_rv b = test_block(&f.s, "C"), l = test_loops(&f.s, b, &n);
   vm_trace *d = &f.s.draft;
   test_call c = test_begin(&f.s, "split");
-  refused(&f, &c, TESS_INVALID, "split: operand 'loop' is missing "
+  refused(&f, &c, TESS_INVALID,
+          "split: operand 'loop' is missing "
           "(the loop to split)");
   test_set_rv(&c, "loop", b);
-  refused(&f, &c, TESS_TYPE, "split: operand 'loop' must be a loop; b0 is a "
+  refused(&f, &c, TESS_TYPE,
+          "split: operand 'loop' must be a loop; b0 is a "
           "block (the loop to split)");
   test_set_rv(&c, "loop", 99);
   refused(&f, &c, TESS_INVALID,
           "split: operand 'loop': there is no random variable 98 here");
   test_set_str(&c, "loop", "i");
-  refused(&f, &c, TESS_TYPE, "split: operand 'loop' must be a loop, not a "
+  refused(&f, &c, TESS_TYPE,
+          "split: operand 'loop' must be a loop, not a "
           "string (the loop to split)");
   test_set_rv(&c, "loop", l);
   vm_value two[] = {vm_int(8), vm_bool(true)};
   test_set(&c, "factors", vm_list(d, 2, two));
-  refused(&f, &c, TESS_TYPE, "split: operand 'factors' must be a list of "
+  refused(&f, &c, TESS_TYPE,
+          "split: operand 'factors' must be a list of "
           "integers, integer variables or auto, not a boolean (element 2) "
           "(extents of the new loops, outer first; one may be ts.auto)");
   vm_value x = vm_op(d, IR_MUL, vm_int(INT64_MAX), vm_int(2));
@@ -334,17 +337,18 @@ static void test_operand_errors(void **state) {
   test_set(&c, "factors", vm_list(d, 1, &x));
   refused(&f, &c, TESS_INVALID,
           "split: operand 'factors': its arithmetic leaves 64 bits");
-  for (int i = 0; i < VM_MAX_DEPTH; i++)
-    x = vm_op(d, IR_ADD, x, vm_int(1));
+  for (int i = 0; i < VM_MAX_DEPTH; i++) x = vm_op(d, IR_ADD, x, vm_int(1));
   test_set(&c, "factors", vm_list(d, 1, &x));
   refused(&f, &c, TESS_LIMIT,
           "split: operand 'factors' is nested more than 63 deep");
   c = test_begin(&f.s, "get_block");
   test_set(&c, "name", vm_str(d, "a\0b", 3));
-  refused(&f, &c, TESS_INVALID, "get_block: operand 'name': text must be "
+  refused(&f, &c, TESS_INVALID,
+          "get_block: operand 'name': text must be "
           "UTF-8 without zero bytes");
   test_set_str(&c, "name", "\xc3\x28");
-  refused(&f, &c, TESS_INVALID, "get_block: operand 'name': text must be "
+  refused(&f, &c, TESS_INVALID,
+          "get_block: operand 'name': text must be "
           "UTF-8 without zero bytes");
   end(&f);
 }
@@ -360,7 +364,8 @@ static void test_dead_handles(void **state) {
   test_call c = test_begin(&f.s, "split");
   test_set_rv(&c, "loop", l);
   test_set(&c, "factors", vm_list(&f.s.draft, 2, two));
-  refused(&f, &c, TESS_DEAD, "split: operand 'loop': l1 stands for nothing "
+  refused(&f, &c, TESS_DEAD,
+          "split: operand 'loop': l1 stands for nothing "
           "any more: instruction 3 (split) removed it");
   assert_int_equal(vm_sched_stmt(&f.s, l), 0);
   assert_int_not_equal(vm_sched_stmt(&f.s, l + 1), 0);
@@ -382,7 +387,8 @@ static void test_marks(void **state) {
   vm_value one = vm_int(64);
   test_set_rv(&c, "loop", mark);
   test_set(&c, "factors", vm_list(&f.s.draft, 1, &one));
-  refused(&f, &c, TESS_REFUSED, "split: operand 'loop': l1 is the mark "
+  refused(&f, &c, TESS_REFUSED,
+          "split: operand 'loop': l1 is the mark "
           "'inline', and no loop");
   end(&f);
 }
@@ -399,29 +405,34 @@ static void test_decisions_by_hand(void **state) {
   test_call c = test_begin_prim(&f.s, &sch_prim_toy_divisor);
   test_set_rv(&c, "loop", l);
   test_set(&c, "decision", vm_int(5));
-  refused(&f, &c, TESS_REFUSED, "toy_divisor: decision {5} does not fit: it "
+  refused(&f, &c, TESS_REFUSED,
+          "toy_divisor: decision {5} does not fit: it "
           "is not among the 7 there are for `for i in range(64)`");
   test_set(&c, "decision", vm_str(&f.s.draft, "x", 1));
-  refused(&f, &c, TESS_TYPE, "toy_divisor: operand 'decision' must be an "
+  refused(&f, &c, TESS_TYPE,
+          "toy_divisor: operand 'decision' must be an "
           "integer, not a string (the divisor)");
   end(&f);
 }
 
 static void test_arithmetic(void **state) {
   (void)state;
-  static const struct { ir_op op; int64_t a, b, is; } cases[] = {
-    {IR_ADD, 3, 4, 7}, {IR_SUB, 3, 4, -1}, {IR_MUL, -3, 4, -12},
-    {IR_DIV, 7, 2, 3}, {IR_DIV, -7, 2, -4}, {IR_DIV, 7, -2, -4},
-    {IR_MOD, 7, 2, 1}, {IR_MOD, -7, 2, 1}, {IR_MOD, 7, -2, -1},
-    {IR_DIV, 5, -1, -5}, {IR_MOD, INT64_MIN, -1, 0}, {IR_MIN, 3, 4, 3},
-    {IR_MAX, 3, 4, 4}
-  };
+  static const struct {
+    ir_op op;
+    int64_t a, b, is;
+  } cases[] = {
+      {IR_ADD, 3, 4, 7},   {IR_SUB, 3, 4, -1},         {IR_MUL, -3, 4, -12},
+      {IR_DIV, 7, 2, 3},   {IR_DIV, -7, 2, -4},        {IR_DIV, 7, -2, -4},
+      {IR_MOD, 7, 2, 1},   {IR_MOD, -7, 2, 1},         {IR_MOD, 7, -2, -1},
+      {IR_DIV, 5, -1, -5}, {IR_MOD, INT64_MIN, -1, 0}, {IR_MIN, 3, 4, 3},
+      {IR_MAX, 3, 4, 4}};
   fixture f;
   start(&f);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     test_call c = test_begin(&f.s, "guard");
-    test_set(&c, "var", vm_op(&f.s.draft, cases[i].op, vm_int(cases[i].a),
-                              vm_int(cases[i].b)));
+    test_set(
+        &c, "var",
+        vm_op(&f.s.draft, cases[i].op, vm_int(cases[i].a), vm_int(cases[i].b)));
     test_set(&c, "value", vm_int(cases[i].is));
     assert_int_equal(test_end(&c, NULL, NULL), TESS_OK);
   }
@@ -430,9 +441,9 @@ static void test_arithmetic(void **state) {
 
 /* ---- guards ------------------------------------------------------------ */
 
-#define SAME(table)                                                            \
-  (assert_int_equal(m.prog.table.n, f.base.table.n),                           \
-   assert_memory_equal(m.prog.table.v, f.base.table.v,                         \
+#define SAME(table)                                    \
+  (assert_int_equal(m.prog.table.n, f.base.table.n),   \
+   assert_memory_equal(m.prog.table.v, f.base.table.v, \
                        f.base.table.n * sizeof *f.base.table.v))
 
 static void test_guards(void **state) {
@@ -458,8 +469,7 @@ static void test_guards(void **state) {
   vm_trace_init(&before, &f.mem.heap);
   vm_trace_copy(&before, &f.s.trace);
   expect(&m, &f, (int64_t[]){1, 16}, 2, VM_GIVEN, TESS_OK, VM_W_NONE, 0);
-  expect(&m, &f, (int64_t[]){1, 8}, 2, VM_GIVEN, TESS_REFUSED, VM_W_REFUSED,
-         4);
+  expect(&m, &f, (int64_t[]){1, 8}, 2, VM_GIVEN, TESS_REFUSED, VM_W_REFUSED, 4);
   assert_string_equal(vm_failure_reason(&m), "GUARD_DIFFERS");
   /* What went before changed nothing, and neither did the refusal. */
   assert_true(vm_trace_equal(&before, &f.s.trace));
@@ -485,14 +495,12 @@ static void test_warm_replay_allocates_nothing(void **state) {
   uint64_t calls = 0;
   for (uint64_t seed = 0; seed < 600; seed++) {
     vm_replay_opts o = {.source = VM_FRESH, .seed = seed % 200};
-    if (seed == 400)
-      calls = f.mem.heap.calls;
+    if (seed == 400) calls = f.mem.heap.calls;
     made.n = 0;
     assert_int_equal(vm_replay(&m, &f.base, &f.s.trace, &o, &made), TESS_OK);
   }
   /* A checked build asks ir_verify, which makes its text. */
-  if (!TESS_CHECKED)
-    assert_int_equal(f.mem.heap.calls, calls);
+  if (!TESS_CHECKED) assert_int_equal(f.mem.heap.calls, calls);
   vec_free(&f.mem.heap, &made);
   vm_machine_free(&m);
   end(&f);
@@ -518,21 +526,22 @@ static void test_parts(void **state) {
   assert_int_equal(m.at, 6);
   /* Stopped after the first tile, then continued. */
   int64_t given[] = {1, 8, 1, 4};
-  vm_replay_opts head = {.source = VM_GIVEN, .given = given, .ngiven = 4,
-                         .stop = 4};
+  vm_replay_opts head = {
+      .source = VM_GIVEN, .given = given, .ngiven = 4, .stop = 4};
   assert_int_equal(vm_replay(&m, &f.base, &f.s.trace, &head, &made), TESS_OK);
   assert_int_equal(made.n, 2);
-  vm_replay_opts tail = {.source = VM_GIVEN, .given = given, .ngiven = 4,
-                         .start = 4};
+  vm_replay_opts tail = {
+      .source = VM_GIVEN, .given = given, .ngiven = 4, .start = 4};
   assert_int_equal(vm_replay(&m, &f.base, &f.s.trace, &tail, &made), TESS_OK);
   assert_int_equal(made.n, 4);
   vm_sched again;
   vm_replay_opts same = {.source = VM_SAME, .no_postproc = true};
-  assert_int_equal(vm_sched_replay(&again, &f.mem.heap, &f.base, &f.s.trace,
-                                   &same), TESS_OK);
+  assert_int_equal(
+      vm_sched_replay(&again, &f.mem.heap, &f.base, &f.s.trace, &same),
+      TESS_OK);
   assert_int_equal(again.trace.inst.n, 6);
   assert_int_equal(hash(&again.m.prog, &f.mem.heap), tiled);
-  test_loops(&again, 1, &n);    /* it goes on recording */
+  test_loops(&again, 1, &n); /* it goes on recording */
   assert_int_equal(n, 5);
   vm_sched_free(&again);
   vec_free(&f.mem.heap, &made);
@@ -610,12 +619,11 @@ static void test_mutate(void **state) {
                      TESS_OK);
     assert_int_equal(made.n, 4);
     bool a = made.v[1] != was.v[1], b = made.v[3] != was.v[3];
-    assert_true(a != b);        /* exactly one */
+    assert_true(a != b); /* exactly one */
     moved[b]++;
-    vm_replay_opts again = {.source = VM_GIVEN, .given = made.v,
-                            .ngiven = made.n};
-    assert_int_equal(vm_replay(&m, &f.base, &f.s.trace, &again, NULL),
-                     TESS_OK);
+    vm_replay_opts again = {
+        .source = VM_GIVEN, .given = made.v, .ngiven = made.n};
+    assert_int_equal(vm_replay(&m, &f.base, &f.s.trace, &again, NULL), TESS_OK);
   }
   assert_true(moved[0] > 50 && moved[1] > 50);
   uint32_t weight[] = {1, 1, 0, 1, 5, 1};
@@ -635,22 +643,22 @@ static void test_mutate(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_records_and_replays),
-    cmocka_unit_test(test_draws_are_streams),
-    cmocka_unit_test(test_given_decisions),
-    cmocka_unit_test(test_refused_changes_nothing),
-    cmocka_unit_test(test_can_changes_nothing),
-    cmocka_unit_test(test_each_allocation_failing),
-    cmocka_unit_test(test_operand_errors),
-    cmocka_unit_test(test_dead_handles),
-    cmocka_unit_test(test_marks),
-    cmocka_unit_test(test_decisions_by_hand),
-    cmocka_unit_test(test_arithmetic),
-    cmocka_unit_test(test_guards),
-    cmocka_unit_test(test_warm_replay_allocates_nothing),
-    cmocka_unit_test(test_parts),
-    cmocka_unit_test(test_space),
-    cmocka_unit_test(test_mutate),
+      cmocka_unit_test(test_records_and_replays),
+      cmocka_unit_test(test_draws_are_streams),
+      cmocka_unit_test(test_given_decisions),
+      cmocka_unit_test(test_refused_changes_nothing),
+      cmocka_unit_test(test_can_changes_nothing),
+      cmocka_unit_test(test_each_allocation_failing),
+      cmocka_unit_test(test_operand_errors),
+      cmocka_unit_test(test_dead_handles),
+      cmocka_unit_test(test_marks),
+      cmocka_unit_test(test_decisions_by_hand),
+      cmocka_unit_test(test_arithmetic),
+      cmocka_unit_test(test_guards),
+      cmocka_unit_test(test_warm_replay_allocates_nothing),
+      cmocka_unit_test(test_parts),
+      cmocka_unit_test(test_space),
+      cmocka_unit_test(test_mutate),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

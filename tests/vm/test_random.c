@@ -70,9 +70,9 @@ static vm_value some_int(play *p) {
 
 static vm_value some_text(play *p) {
   static const char *const texts[] = {
-    "C", "D", "root", "global", "local", "threadIdx.x", "blockIdx.y",
-    "vthread", "pragma", "tiling_structure", "float32", "float16", "read",
-    "write"};
+      "C",           "D",          "root",    "global", "local",
+      "threadIdx.x", "blockIdx.y", "vthread", "pragma", "tiling_structure",
+      "float32",     "float16",    "read",    "write"};
   const char *s = texts[pick(p, 3) ? pick(p, 14) : 8];
   return vm_str(&p->s.draft, s, strlen(s));
 }
@@ -107,11 +107,14 @@ static vm_value some_buffer(play *p) {
 }
 
 static vm_value some_map(play *p) {
-  static const char *const texts[] = {
-    "(i, j) -> (j, i)", "(i, j) -> (i // 4, j, i % 4)",
-    "(i, j) -> (i * 16 + j)", "(i, j, k) -> (j, i, k)", "(i) -> (i // 2)",
-    "(i, j) -> (i, i + 1, j, j + 1)", "(i, j, k) -> (i, i + 1, k, k + 1)",
-    "(i, j) -> (i // $1, j, i % $1)"};
+  static const char *const texts[] = {"(i, j) -> (j, i)",
+                                      "(i, j) -> (i // 4, j, i % 4)",
+                                      "(i, j) -> (i * 16 + j)",
+                                      "(i, j, k) -> (j, i, k)",
+                                      "(i) -> (i // 2)",
+                                      "(i, j) -> (i, i + 1, j, j + 1)",
+                                      "(i, j, k) -> (i, i + 1, k, k + 1)",
+                                      "(i, j) -> (i // $1, j, i % $1)"};
   uint32_t k = pick(p, 8);
   vm_value v[2] = {vm_str(&p->s.draft, texts[k], strlen(texts[k]))};
   if (k < 7) return v[0];
@@ -181,8 +184,8 @@ static vm_value some_list(play *p, const sch_spec *sp) {
     if (nodes || loops || sp->kind == SCH_KIND_BLOCKS) {
       /* Neighbours in the trace are often neighbours in the program. */
       vm_rv rv = pick(p, 2) ? from + i : from + n - 1 - i;
-      bool fits = rv < p->s.trace.rv.n &&
-                  p->s.trace.rv.v[rv] == p->s.trace.rv.v[from];
+      bool fits =
+          rv < p->s.trace.rv.n && p->s.trace.rv.v[rv] == p->s.trace.rv.v[from];
       e[i] = vm_var(fits ? rv : from);
     } else if (sp->kind == SCH_KIND_FACTORS) {
       e[i] = some_factor(p, i);
@@ -199,8 +202,7 @@ static void make_call(play *p, const sch_prim *prim) {
   vm_trace_reset(&p->s.draft);
   for (uint32_t i = 0; i < prim->nspecs; i++)
     p->operand[i] = some_operand(p, &prim->specs[i]);
-  p->call = (vm_call){.prim = prim, .pool = &p->s.draft,
-                      .operand = p->operand};
+  p->call = (vm_call){.prim = prim, .pool = &p->s.draft, .operand = p->operand};
 }
 
 /* ---- what must hold ---------------------------------------------------- */
@@ -277,12 +279,14 @@ static void read_back(const vm_trace *t, mem_heap *heap, bool lua) {
   err_state err;
   strbuf text;
   str_init(&text, heap);
-  if (lua) vm_write_lua(t, &text);
-  else vm_write_json(t, NULL, &text);
+  if (lua)
+    vm_write_lua(t, &text);
+  else
+    vm_write_json(t, NULL, &text);
   vm_trace_init(&back, heap);
-  tess_status st = lua ? vm_read_lua(&back, str_get(&text), text.n, &err)
-                       : vm_read_json(&back, str_get(&text), text.n, NULL,
-                                      &err);
+  tess_status st =
+      lua ? vm_read_lua(&back, str_get(&text), text.n, &err)
+          : vm_read_json(&back, str_get(&text), text.n, NULL, &err);
   if (st != TESS_OK)
     fail_msg("%s (%s)\n%s", err.message, err.place, str_get(&text));
   assert_true(vm_trace_equal(t, &back));
@@ -390,8 +394,7 @@ static void check_moves(vm_machine *m, const sch_sampler *s, uint64_t count,
   for (int i = 0; i < 20; i++) {
     int64_t stale[8];
     uint32_t len = (uint32_t)rng_below(r, 8);
-    for (uint32_t k = 0; k < len; k++)
-      stale[k] = (int64_t)rng_below(r, 40) - 4;
+    for (uint32_t k = 0; k < len; k++) stale[k] = (int64_t)rng_below(r, 40) - 4;
     s->repair(&m->state, m->args, len, stale, to);
     assert_true(s->admit(&m->state, m->args, n, to));
     s->repair(&m->state, m->args, n, d, to);
@@ -435,7 +438,8 @@ static void check_samplers(play *p, uint32_t *seen) {
 static void decompose(play *p, vm_rv block, vm_rv loop) {
   vm_value v[VM_MAX_SPECS] = {vm_var(block), vm_var(loop)};
   vm_call c = {.prim = sch_find_prim("decompose_reduction"),
-               .pool = &p->s.draft, .operand = v};
+               .pool = &p->s.draft,
+               .operand = v};
   vm_rv out;
   uint32_t n;
   (void)vm_sched_call(&p->s, &c, &out, &n);
@@ -445,8 +449,7 @@ static void begin(play *p, uint64_t seed) {
   rng_init(&p->r, seed, 0);
   test_heap_start(&p->mem, 0);
   assert_int_equal(mem_protect(&p->mem.heap, build, p), TESS_OK);
-  assert_int_equal(vm_sched_init(&p->s, &p->mem.heap, &p->base, seed),
-                   TESS_OK);
+  assert_int_equal(vm_sched_init(&p->s, &p->mem.heap, &p->base, seed), TESS_OK);
   uint32_t n;
   static const char *const names[] = {"C", "D"};
   for (int i = 0; i < 2; i++) {

@@ -73,8 +73,8 @@ static void start(fixture *f) {
   test_set_rv(&c, "loop", inner);
   test_set(&c, "factors", vm_list(&s->draft, 2, again));
   must(&c);
-  assert_int_equal(vm_stepper_init(&f->st, &f->mem.heap, &f->base, &s->trace,
-                                   0), TESS_OK);
+  assert_int_equal(
+      vm_stepper_init(&f->st, &f->mem.heap, &f->base, &s->trace, 0), TESS_OK);
 }
 
 static void end(fixture *f) {
@@ -141,8 +141,8 @@ static void test_changes(void **state) {
     changed += marks.v[s];
     loops += marks.v[s] && ir_is_loop(&f.st.m.prog, s);
   }
-  assert_int_equal(loops, 3);      /* both new ones, and j below them */
-  assert_true(changed >= 4);       /* and the block's binding */
+  assert_int_equal(loops, 3); /* both new ones, and j below them */
+  assert_true(changed >= 4);  /* and the block's binding */
   assert_int_equal(vm_stepper_print(&f.st, &text), TESS_OK);
   assert_non_null(strstr(str_get(&text), "gone:\n  - "));
   vec_free(&f.mem.heap, &marks);
@@ -157,7 +157,7 @@ static void test_alternatives(void **state) {
   start(&f);
   assert_int_equal(vm_stepper_goto(&f.st, 7), TESS_OK);
   assert_int_equal(vm_stepper_alternatives(&f.st, 100, &sp), TESS_OK);
-  assert_int_equal(sp.count, 5);   /* of 16 in two, at most 16 inside */
+  assert_int_equal(sp.count, 5); /* of 16 in two, at most 16 inside */
   assert_int_equal(sp.width, 2);
   double sum = 0;
   for (uint32_t i = 0; i < sp.n; i++) {
@@ -185,9 +185,11 @@ static void test_decide(void **state) {
   int64_t unfit[] = {3, 5};
   assert_int_equal(vm_stepper_decide(&f.st, 2, unfit, &invalid), TESS_INVALID);
   assert_int_equal(invalid, 0);
-  assert_string_equal(str_get(&f.st.why), "sample_perfect_tile: decision {3, "
-    "5} does not fit: the factors multiply to 15, and the extent of loop i_1 "
-    "is 16");
+  assert_string_equal(
+      str_get(&f.st.why),
+      "sample_perfect_tile: decision {3, "
+      "5} does not fit: the factors multiply to 15, and the extent of loop i_1 "
+      "is 16");
   text_of(&f.st.m.prog, &now);
   assert_string_equal(str_get(&before), str_get(&now));
   int64_t fits[] = {16, 1};
@@ -200,9 +202,11 @@ static void test_decide(void **state) {
   int64_t up[] = {8, 8};
   assert_int_equal(vm_stepper_decide(&f.st, 2, up, &invalid), TESS_REFUSED);
   assert_int_equal(invalid, 7);
-  assert_string_equal(str_get(&f.st.why), "sample_perfect_tile: decision {16, "
-    "1} does not fit: the factors multiply to 16, and the extent of loop i_1 "
-    "is 8");
+  assert_string_equal(
+      str_get(&f.st.why),
+      "sample_perfect_tile: decision {16, "
+      "1} does not fit: the factors multiply to 16, and the extent of loop i_1 "
+      "is 8");
   assert_int_equal(f.st.at, 3);
   assert_int_equal(vm_stepper_goto(&f.st, 8), TESS_REFUSED);
   assert_int_equal(f.st.at, 6);
@@ -248,8 +252,8 @@ typedef struct walk {
 static tess_status walk_about(void *ud) {
   walk *w = ud;
   static const uint32_t stops[] = {4, 8, 2, 7, 0};
-  tess_status st = vm_stepper_init(&w->st, &w->f.mem.heap, &w->f.base,
-                                   &w->f.s.trace, 0);
+  tess_status st =
+      vm_stepper_init(&w->st, &w->f.mem.heap, &w->f.base, &w->f.s.trace, 0);
   if (st != TESS_OK) return st;
   for (size_t i = 0; st == TESS_OK && i < sizeof stops / sizeof *stops; i++)
     st = vm_stepper_goto(&w->st, stops[i]);
@@ -267,12 +271,12 @@ static void test_each_allocation_failing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_there_and_back),
-    cmocka_unit_test(test_changes),
-    cmocka_unit_test(test_alternatives),
-    cmocka_unit_test(test_decide),
-    cmocka_unit_test(test_sketch),
-    cmocka_unit_test(test_each_allocation_failing),
+      cmocka_unit_test(test_there_and_back),
+      cmocka_unit_test(test_changes),
+      cmocka_unit_test(test_alternatives),
+      cmocka_unit_test(test_decide),
+      cmocka_unit_test(test_sketch),
+      cmocka_unit_test(test_each_allocation_failing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,8 +53,10 @@ static void round_trips(fixture *f) {
   vm_trace t = {.heap = &f->mem.heap};
   strbuf once, again;
   err_state err;
-  vm_json_opts o = {.places = true, .has_program = true,
-                    .program = 0x0123456789abcdef}, got;
+  vm_json_opts o = {.places = true,
+                    .has_program = true,
+                    .program = 0x0123456789abcdef},
+               got;
   assert_int_equal(mem_protect(t.heap, init_trace, &t), TESS_OK);
   str_init(&once, t.heap);
   str_init(&again, t.heap);
@@ -135,8 +137,9 @@ static void test_whole_schedule(void **state) {
 
 static void test_every_value(void **state) {
   (void)state;
-  static const double reals[] = {0.1, 1, -0.0, 1e300, 5e-324, 1.0 / 3,
-                                 INFINITY, -INFINITY, 123456789.125, 1e16};
+  static const double reals[] = {0.1,           1,       -0.0,     1e300,
+                                 5e-324,        1.0 / 3, INFINITY, -INFINITY,
+                                 123456789.125, 1e16};
   fixture f;
   start(&f, build_product);
   vm_sched *s = &f.s;
@@ -156,23 +159,31 @@ static void test_every_value(void **state) {
   annotate(s, b, "int", vm_int(INT64_MIN));
   annotate(s, b, "bool", vm_bool(false));
   annotate(s, b, "text \"\\\n\t\x01\x7f 3\xc3\xa9\xe2\x82\xac", vm_bool(true));
-  annotate(s, b, "string", vm_str(d, "v0 \"\\\n\r\x1b" "7", 9));
+  annotate(s, b, "string",
+           vm_str(d,
+                  "v0 \"\\\n\r\x1b"
+                  "7",
+                  9));
   annotate(s, b, "looks like one", vm_str(d, "b0", 2));
   annotate(s, b, "empty", vm_list(d, 0, NULL));
   vm_value mixed[] = {vm_int(1), vm_real(2), vm_str(d, "x", 1), vm_var(u),
                       vm_bool(true)};
   vm_value list = vm_list(d, 5, mixed);
-  vm_value op = vm_op(d, IR_SUB, vm_op(d, IR_DIV, vm_var(u), vm_int(-3)),
-                      vm_op(d, IR_MIN, vm_int(2), vm_op(d, IR_MOD, vm_int(9),
-                                                        vm_var(u))));
-  vm_value pairs[] = {vm_str(d, "z", 1), list, vm_str(d, "end", 3), op,
-                      vm_str(d, "a b", 3), vm_dict(d, 1, (vm_value[]){
-                        vm_str(d, "k", 1), vm_op(d, IR_MAX, vm_var(u),
-                                                 vm_int(1))})};
+  vm_value op = vm_op(
+      d, IR_SUB, vm_op(d, IR_DIV, vm_var(u), vm_int(-3)),
+      vm_op(d, IR_MIN, vm_int(2), vm_op(d, IR_MOD, vm_int(9), vm_var(u))));
+  vm_value pairs[] = {
+      vm_str(d, "z", 1),
+      list,
+      vm_str(d, "end", 3),
+      op,
+      vm_str(d, "a b", 3),
+      vm_dict(d, 1,
+              (vm_value[]){vm_str(d, "k", 1),
+                           vm_op(d, IR_MAX, vm_var(u), vm_int(1))})};
   annotate(s, b, "dict", vm_dict(d, 3, pairs));
   vm_value deep = vm_int(7);
-  for (int i = 0; i < VM_MAX_DEPTH; i++)
-    deep = vm_list(d, 1, &deep);
+  for (int i = 0; i < VM_MAX_DEPTH; i++) deep = vm_list(d, 1, &deep);
   annotate(s, b, "deep", deep);
   vm_value tree = vm_var(u);
   for (int i = 0; i < VM_MAX_DEPTH; i++)
@@ -198,8 +209,7 @@ static void test_many_variables(void **state) {
     test_set_rv(&c, "block_or_loop", root);
     vm_rv first = must(&c);
     uint32_t n;
-    for (uint32_t k = 0; k < 40; k++)
-      test_loops(s, first + k, &n);
+    for (uint32_t k = 0; k < 40; k++) test_loops(s, first + k, &n);
   }
   assert_true(s->trace.rv.n > 700);
   round_trips(&f);
@@ -218,11 +228,12 @@ static void test_sketch(void **state) {
   strbuf b;
   str_init(&b, &f.mem.heap);
   vm_write_lua(&f.s.trace, &b);
-  assert_string_equal(str_get(&b),
-    "-- tessera trace 1\n"
-    "local b0 = sch:get_block{name = \"C\"}\n"
-    "local l1, l2, l3 = sch:get_loops{block = b0}\n"
-    "local v4, v5 = sch:sample_perfect_tile{loop = l1, n = 2}\n");
+  assert_string_equal(
+      str_get(&b),
+      "-- tessera trace 1\n"
+      "local b0 = sch:get_block{name = \"C\"}\n"
+      "local l1, l2, l3 = sch:get_loops{block = b0}\n"
+      "local v4, v5 = sch:sample_perfect_tile{loop = l1, n = 2}\n");
   str_free(&b);
   end(&f);
 }
@@ -234,19 +245,20 @@ static void test_simplify(void **state) {
   uint32_t n;
   vm_sched *s = &f.s;
   vm_rv b = test_block(s, "C");
-  test_block(s, "D");                       /* unused */
+  test_block(s, "D"); /* unused */
   vm_rv l = test_loops(s, b, &n);
   vm_rv v = sample_tile(s, l, 2);
-  vm_rv dead = sample_tile(s, l + 1, 2);    /* unused */
+  vm_rv dead = sample_tile(s, l + 1, 2); /* unused */
   (void)dead;
-  vm_rv read = sample_tile(s, l + 2, 2);    /* read: guarded */
+  vm_rv read = sample_tile(s, l + 2, 2); /* read: guarded */
   int64_t value;
   s->sketch = true;
   assert_int_equal(vm_sched_get_int(s, read, &value), TESS_OK);
   vm_trace_reset(&s->draft);
   vm_value list = vm_list(&s->draft, 1, (vm_value[]){vm_var(v)});
-  annotate(s, b, "in a list", vm_dict(&s->draft, 1, (vm_value[]){
-    vm_str(&s->draft, "k", 1), list}));
+  annotate(
+      s, b, "in a list",
+      vm_dict(&s->draft, 1, (vm_value[]){vm_str(&s->draft, "k", 1), list}));
   vm_trace out = {.heap = &f.mem.heap};
   arena a;
   strbuf text;
@@ -258,14 +270,15 @@ static void test_simplify(void **state) {
   vm_write_lua(&out, &text);
   char expected[600];
   snprintf(expected, sizeof expected,
-    "-- tessera trace 1\n"
-    "local b0 = sch:get_block{name = \"C\"}\n"
-    "local l1, l2, l3 = sch:get_loops{block = b0}\n"
-    "local v4, v5 = sch:sample_perfect_tile{loop = l1, n = 2}\n"
-    "local v6, v7 = sch:sample_perfect_tile{loop = l3, n = 2}\n"
-    "sch:guard{var = v6, value = %d}\n"
-    "sch:annotate{block_or_loop = b0, ann_key = \"in a list\", "
-    "ann_val = {k = {v4}}}\n", (int)value);
+           "-- tessera trace 1\n"
+           "local b0 = sch:get_block{name = \"C\"}\n"
+           "local l1, l2, l3 = sch:get_loops{block = b0}\n"
+           "local v4, v5 = sch:sample_perfect_tile{loop = l1, n = 2}\n"
+           "local v6, v7 = sch:sample_perfect_tile{loop = l3, n = 2}\n"
+           "sch:guard{var = v6, value = %d}\n"
+           "sch:annotate{block_or_loop = b0, ann_key = \"in a list\", "
+           "ann_val = {k = {v4}}}\n",
+           (int)value);
   assert_string_equal(str_get(&text), expected);
   str_free(&text);
   arena_free(&a);
@@ -280,108 +293,120 @@ typedef struct bad {
   tess_status code;
 } bad;
 
-#define HEAD                                                              \
+#define HEAD \
   "{\"format\": \"tessera.trace\", \"version\": 1, \"instructions\": ["
-#define BLOCK                                                             \
+#define BLOCK \
   "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}, \"out\": [\"b0\"]}"
-#define LOOPS                                                             \
-  "{\"op\": \"get_loops\", \"args\": {\"block\": \"b0\"}, "               \
+#define LOOPS                                               \
+  "{\"op\": \"get_loops\", \"args\": {\"block\": \"b0\"}, " \
   "\"out\": [\"l1\"]}"
 
 static const bad bad_json[] = {
-  {"", NULL, NULL, TESS_PARSE},
-  {"[]", NULL, NULL, TESS_TYPE},
-  {"{}", NULL, NULL, TESS_NOT_FOUND},
-  {HEAD "{\"op\": \"no_such\"}]}", "there is no instruction 'no_such'",
-   "instruction 1", TESS_NOT_FOUND},
-  {HEAD "{\"op\": 3}]}", "an instruction is an object with \"op\"",
-   "instruction 1", TESS_PARSE},
-  {HEAD "7]}", "an instruction is an object with \"op\"", "instruction 1",
-   TESS_PARSE},
-  {HEAD BLOCK ", {\"op\": \"get_loops\", \"args\": {\"blok\": \"b0\"}}]}",
-   "get_loops has no operand 'blok'", "instruction 2", TESS_NOT_FOUND},
-  {HEAD BLOCK ", {\"op\": \"get_loops\", \"args\": {\"loops\": \"b0\"}}]}",
-   "get_loops has no operand 'loops'", "instruction 2", TESS_NOT_FOUND},
-  {HEAD "{\"op\": \"get_block\", \"out\": [\"b0\"]}]}",
-   "get_block: operand 'name' is missing (the block's name)",
-   "instruction 1", TESS_INVALID},
-  {HEAD "{\"op\": \"get_block\", \"args\": {\"name\": 3}}]}",
-   "get_block: operand 'name' must be a string, not an integer (the block's "
-   "name)", "instruction 1", TESS_TYPE},
-  {HEAD "{\"op\": \"get_loops\", \"args\": {\"block\": \"b0\"}}]}",
-   "variable b0 is used before it is defined", "instruction 1", TESS_PARSE},
-  {HEAD BLOCK ", " BLOCK "]}", "variable 0 is defined twice", NULL,
-   TESS_PARSE},
-  {HEAD BLOCK ", " LOOPS ", {\"op\": \"get_loops\", \"args\": {\"block\": "
-   "\"l1\"}}]}", "get_loops: operand 'block' must be a block; l1 is a loop "
-   "(the block)", "instruction 3", TESS_TYPE},
-  {HEAD "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}}]}",
-   "get_block: gives 1 results, and 0 were asked for", "instruction 1",
-   TESS_INVALID},
-  {HEAD "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}, \"out\": "
-   "[\"l0\"]}]}", "output l0 should be named b0", NULL, TESS_PARSE},
-  {HEAD BLOCK ", " LOOPS ", {\"op\": \"sample_perfect_tile\", \"args\": "
-   "{\"loop\": \"l1\", \"n\": 2}, \"decision\": \"x\", \"out\": [\"v2\", "
-   "\"v3\"]}]}", NULL, "instruction 3", TESS_PARSE},
-  {HEAD BLOCK ", " LOOPS ", {\"op\": \"sample_perfect_tile\", \"args\": "
-   "{\"loop\": \"l1\", \"n\": 2}, \"decision\": [1, 2.5], \"out\": [\"v2\", "
-   "\"v3\"]}]}", "sample_perfect_tile: operand 'decision' must be a list of "
-   "integers, not a number (element 2) (the factors, outer first)",
-   "instruction 3", TESS_TYPE},
-  {HEAD "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}, \"decision\": 1,"
-   " \"out\": [\"b0\"]}]}", "get_block takes no decision", "instruction 1",
-   TESS_INVALID},
-  {HEAD "{\"op\": \"get_block\", \"arg\": {}}]}",
-   "an instruction has no \"arg\"", "instruction 1", TESS_PARSE},
-  {"{\"format\": \"tessera.trace\", \"version\": 2, \"instructions\": []}",
-   "a trace of version 2; this engine reads version 1", "",
-   TESS_UNSUPPORTED},
-  {"{\"format\": \"tvm\", \"version\": 1, \"instructions\": []}",
-   "this is no trace: its format is \"tvm\"", "", TESS_PARSE},
+    {"", NULL, NULL, TESS_PARSE},
+    {"[]", NULL, NULL, TESS_TYPE},
+    {"{}", NULL, NULL, TESS_NOT_FOUND},
+    {HEAD "{\"op\": \"no_such\"}]}", "there is no instruction 'no_such'",
+     "instruction 1", TESS_NOT_FOUND},
+    {HEAD "{\"op\": 3}]}", "an instruction is an object with \"op\"",
+     "instruction 1", TESS_PARSE},
+    {HEAD "7]}", "an instruction is an object with \"op\"", "instruction 1",
+     TESS_PARSE},
+    {HEAD BLOCK ", {\"op\": \"get_loops\", \"args\": {\"blok\": \"b0\"}}]}",
+     "get_loops has no operand 'blok'", "instruction 2", TESS_NOT_FOUND},
+    {HEAD BLOCK ", {\"op\": \"get_loops\", \"args\": {\"loops\": \"b0\"}}]}",
+     "get_loops has no operand 'loops'", "instruction 2", TESS_NOT_FOUND},
+    {HEAD "{\"op\": \"get_block\", \"out\": [\"b0\"]}]}",
+     "get_block: operand 'name' is missing (the block's name)", "instruction 1",
+     TESS_INVALID},
+    {HEAD "{\"op\": \"get_block\", \"args\": {\"name\": 3}}]}",
+     "get_block: operand 'name' must be a string, not an integer (the block's "
+     "name)",
+     "instruction 1", TESS_TYPE},
+    {HEAD "{\"op\": \"get_loops\", \"args\": {\"block\": \"b0\"}}]}",
+     "variable b0 is used before it is defined", "instruction 1", TESS_PARSE},
+    {HEAD BLOCK ", " BLOCK "]}", "variable 0 is defined twice", NULL,
+     TESS_PARSE},
+    {HEAD BLOCK ", " LOOPS ", {\"op\": \"get_loops\", \"args\": {\"block\": "
+                "\"l1\"}}]}",
+     "get_loops: operand 'block' must be a block; l1 is a loop "
+     "(the block)",
+     "instruction 3", TESS_TYPE},
+    {HEAD "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}}]}",
+     "get_block: gives 1 results, and 0 were asked for", "instruction 1",
+     TESS_INVALID},
+    {HEAD "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}, \"out\": "
+          "[\"l0\"]}]}",
+     "output l0 should be named b0", NULL, TESS_PARSE},
+    {HEAD BLOCK
+     ", " LOOPS ", {\"op\": \"sample_perfect_tile\", \"args\": "
+     "{\"loop\": \"l1\", \"n\": 2}, \"decision\": \"x\", \"out\": [\"v2\", "
+     "\"v3\"]}]}",
+     NULL, "instruction 3", TESS_PARSE},
+    {HEAD BLOCK
+     ", " LOOPS ", {\"op\": \"sample_perfect_tile\", \"args\": "
+     "{\"loop\": \"l1\", \"n\": 2}, \"decision\": [1, 2.5], \"out\": [\"v2\", "
+     "\"v3\"]}]}",
+     "sample_perfect_tile: operand 'decision' must be a list of "
+     "integers, not a number (element 2) (the factors, outer first)",
+     "instruction 3", TESS_TYPE},
+    {HEAD
+     "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}, \"decision\": 1,"
+     " \"out\": [\"b0\"]}]}",
+     "get_block takes no decision", "instruction 1", TESS_INVALID},
+    {HEAD "{\"op\": \"get_block\", \"arg\": {}}]}",
+     "an instruction has no \"arg\"", "instruction 1", TESS_PARSE},
+    {"{\"format\": \"tessera.trace\", \"version\": 2, \"instructions\": []}",
+     "a trace of version 2; this engine reads version 1", "", TESS_UNSUPPORTED},
+    {"{\"format\": \"tvm\", \"version\": 1, \"instructions\": []}",
+     "this is no trace: its format is \"tvm\"", "", TESS_PARSE},
 };
 
 static const bad bad_lua[] = {
-  {"print(1)", "a call of sch, or local, or rv[..], expected before 'print'",
-   "line 1, instruction 1", TESS_PARSE},
-  {"-- x\n\nlocal b0 = os.exit()", "sch expected before 'os'",
-   "line 3, instruction 1", TESS_PARSE},
-  {"local b0 = sch:get_block{name = \"C\"", "',' expected at the end",
-   "line 1, instruction 1", TESS_PARSE},
-  {"local b0 = sch:get_block{name = \"C}", "a string is not closed",
-   "line 1, instruction 1", TESS_PARSE},
-  {"local b0 = sch:get_block{nam = \"C\"}", "get_block has no operand 'nam'",
-   "line 1, instruction 1", TESS_NOT_FOUND},
-  {"local b0 = sch:get_block{name = \"C\", name = \"C\"}",
-   "get_block: operand 'name' is given twice", "line 1, instruction 1",
-   TESS_PARSE},
-  {"local b0, b1 = sch:get_block{name = \"C\"}",
-   "get_block: gives 1 results, and 2 were asked for",
-   "line 1, instruction 1", TESS_INVALID},
-  {"sch:guard{var = 1.5, value = 1}", "guard: operand 'var' must be an "
-   "integer or integer variable, not a number (what was read: an integer "
-   "variable)", "line 1, instruction 1", TESS_TYPE},
-  {"sch:guard{var = 9223372036854775808, value = 1}",
-   "the integer 9223372036854775808 is too large", "line 1, instruction 1",
-   TESS_PARSE},
-  {"sch:guard{var = v7, value = 1}",
-   "variable v7 is used before it is defined", "line 1, instruction 1",
-   TESS_PARSE},
-  {"sch:guard{var = 12x, value = 1}", "malformed number 12x",
-   "line 1, instruction 1", TESS_PARSE},
-  {"sch:guard{var = 1 + {}, value = 1}", "a number expected before '{'",
-   "line 1, instruction 1", TESS_PARSE},
-  {"sch:guard{var = 1 + true, value = 1}", "arithmetic is over integers",
-   "line 1, instruction 1", TESS_TYPE},
-  {"", "'-- tessera trace 1' or an instruction expected at the end", NULL,
-   TESS_PARSE},
-  {"-- a remark\n", "'-- tessera trace 1' or an instruction expected at the "
-   "end", NULL, TESS_PARSE},
-  {"-- tessera trace 2\nlocal b0 = sch:get_block{name = \"C\"}",
-   "a trace of version 2; this engine reads version 1", NULL,
-   TESS_UNSUPPORTED},
-  {"-- tessera trace 10\n",
-   "a trace of version 10; this engine reads version 1", NULL,
-   TESS_UNSUPPORTED},
+    {"print(1)", "a call of sch, or local, or rv[..], expected before 'print'",
+     "line 1, instruction 1", TESS_PARSE},
+    {"-- x\n\nlocal b0 = os.exit()", "sch expected before 'os'",
+     "line 3, instruction 1", TESS_PARSE},
+    {"local b0 = sch:get_block{name = \"C\"", "',' expected at the end",
+     "line 1, instruction 1", TESS_PARSE},
+    {"local b0 = sch:get_block{name = \"C}", "a string is not closed",
+     "line 1, instruction 1", TESS_PARSE},
+    {"local b0 = sch:get_block{nam = \"C\"}", "get_block has no operand 'nam'",
+     "line 1, instruction 1", TESS_NOT_FOUND},
+    {"local b0 = sch:get_block{name = \"C\", name = \"C\"}",
+     "get_block: operand 'name' is given twice", "line 1, instruction 1",
+     TESS_PARSE},
+    {"local b0, b1 = sch:get_block{name = \"C\"}",
+     "get_block: gives 1 results, and 2 were asked for",
+     "line 1, instruction 1", TESS_INVALID},
+    {"sch:guard{var = 1.5, value = 1}",
+     "guard: operand 'var' must be an "
+     "integer or integer variable, not a number (what was read: an integer "
+     "variable)",
+     "line 1, instruction 1", TESS_TYPE},
+    {"sch:guard{var = 9223372036854775808, value = 1}",
+     "the integer 9223372036854775808 is too large", "line 1, instruction 1",
+     TESS_PARSE},
+    {"sch:guard{var = v7, value = 1}",
+     "variable v7 is used before it is defined", "line 1, instruction 1",
+     TESS_PARSE},
+    {"sch:guard{var = 12x, value = 1}", "malformed number 12x",
+     "line 1, instruction 1", TESS_PARSE},
+    {"sch:guard{var = 1 + {}, value = 1}", "a number expected before '{'",
+     "line 1, instruction 1", TESS_PARSE},
+    {"sch:guard{var = 1 + true, value = 1}", "arithmetic is over integers",
+     "line 1, instruction 1", TESS_TYPE},
+    {"", "'-- tessera trace 1' or an instruction expected at the end", NULL,
+     TESS_PARSE},
+    {"-- a remark\n",
+     "'-- tessera trace 1' or an instruction expected at the "
+     "end",
+     NULL, TESS_PARSE},
+    {"-- tessera trace 2\nlocal b0 = sch:get_block{name = \"C\"}",
+     "a trace of version 2; this engine reads version 1", NULL,
+     TESS_UNSUPPORTED},
+    {"-- tessera trace 10\n",
+     "a trace of version 10; this engine reads version 1", NULL,
+     TESS_UNSUPPORTED},
 };
 
 static void refuse_all(const bad *cases, size_t n,
@@ -396,10 +421,8 @@ static void refuse_all(const bad *cases, size_t n,
     const bad *b = &cases[i];
     assert_int_equal(read(&t, b->text, strlen(b->text), &err), b->code);
     assert_int_equal(err.code, b->code);
-    if (b->message)
-      assert_string_equal(err.message, b->message);
-    if (b->place)
-      assert_string_equal(err.place, b->place);
+    if (b->message) assert_string_equal(err.message, b->message);
+    if (b->place) assert_string_equal(err.place, b->place);
     assert_int_equal(t.inst.n, 0);
     assert_null(strchr(err.message, '\n'));
   }
@@ -441,8 +464,7 @@ static void test_refuses_depth(void **state) {
     assert_int_equal(vm_read_lua(&t, text, n, &err), TESS_LIMIT);
   }
   size_t n = 16;
-  for (; n + 4 < sizeof text; n += 4)
-    memcpy(text + n, "1 + ", 4);
+  for (; n + 4 < sizeof text; n += 4) memcpy(text + n, "1 + ", 4);
   assert_int_equal(vm_read_lua(&t, text, n, &err), TESS_LIMIT);
   vm_trace_free(&t);
   test_heap_end(&mem);
@@ -451,9 +473,12 @@ static void test_refuses_depth(void **state) {
 /* The seeds of the fuzz targets are traces, all of them. */
 static void test_seeds(void **state) {
   (void)state;
-  static const struct { const char *path; uint32_t insts; } seeds[] = {
-    {"trace_json/matmul.json", 8}, {"trace_lua/matmul.lua", 9},
-    {"trace_lua/table.lua", 5}};
+  static const struct {
+    const char *path;
+    uint32_t insts;
+  } seeds[] = {{"trace_json/matmul.json", 8},
+               {"trace_lua/matmul.lua", 9},
+               {"trace_lua/table.lua", 5}};
   test_heap mem;
   err_state err;
   test_heap_start(&mem, 0);
@@ -469,8 +494,7 @@ static void test_seeds(void **state) {
     assert_int_equal(file_read(path, 1 << 20, &text, &err), TESS_OK);
     bool lua = strstr(path, ".lua") != NULL;
     tess_status st = lua ? vm_read_lua(&t, str_get(&text), text.n, &err)
-                         : vm_read_json(&t, str_get(&text), text.n, NULL,
-                                        &err);
+                         : vm_read_json(&t, str_get(&text), text.n, NULL, &err);
     if (st != TESS_OK) fail_msg("%s: %s (%s)", path, err.message, err.place);
     assert_int_equal(t.inst.n, seeds[i].insts);
   }
@@ -490,8 +514,8 @@ static tess_status read_text(void *ud) {
   err_state err;
   vm_trace_init(&r->t, r->t.heap);
   tess_status st =
-    r->lua ? vm_read_lua(&r->t, str_get(r->text), r->text->n, &err)
-           : vm_read_json(&r->t, str_get(r->text), r->text->n, NULL, &err);
+      r->lua ? vm_read_lua(&r->t, str_get(r->text), r->text->n, &err)
+             : vm_read_json(&r->t, str_get(r->text), r->text->n, NULL, &err);
   assert_int_equal(err.code, st);
   return st;
 }
@@ -526,16 +550,16 @@ static void test_each_allocation_failing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_whole_schedule),
-    cmocka_unit_test(test_every_value),
-    cmocka_unit_test(test_many_variables),
-    cmocka_unit_test(test_sketch),
-    cmocka_unit_test(test_simplify),
-    cmocka_unit_test(test_refuses_bad_json),
-    cmocka_unit_test(test_refuses_bad_lua),
-    cmocka_unit_test(test_refuses_depth),
-    cmocka_unit_test(test_seeds),
-    cmocka_unit_test(test_each_allocation_failing),
+      cmocka_unit_test(test_whole_schedule),
+      cmocka_unit_test(test_every_value),
+      cmocka_unit_test(test_many_variables),
+      cmocka_unit_test(test_sketch),
+      cmocka_unit_test(test_simplify),
+      cmocka_unit_test(test_refuses_bad_json),
+      cmocka_unit_test(test_refuses_bad_lua),
+      cmocka_unit_test(test_refuses_depth),
+      cmocka_unit_test(test_seeds),
+      cmocka_unit_test(test_each_allocation_failing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,8 @@
 #include "vm/tvm.h"
 
 /* What TVM v0.18 has no instruction for. */
-static const char *const ours[] = {
-  "annotate_buffer_access", "fission", "fuse_reduction_epilogue", "guard"};
+static const char *const ours[] = {"annotate_buffer_access", "fission",
+                                   "fuse_reduction_epilogue", "guard"};
 
 /* Operands that TVM does not have. */
 static const char *const further[] = {"outer_loops", "points"};
@@ -78,8 +78,7 @@ static tess_status there_and_back(void *ud) {
   json_t *v = js_read(str_get(&graph), graph.n, js_default_limits, &err);
   assert_non_null(v);
   f->back = vm_nil();
-  if (!vm_tvm_read_map(v, &text, f->expect ? NULL : &f->back, &found,
-                       &err))
+  if (!vm_tvm_read_map(v, &text, f->expect ? NULL : &f->back, &found, &err))
     fail_msg("%s: %s", err.message, str_get(&graph));
   assert_int_equal(found.n, f->ngiven);
   for (uint32_t i = 0; i < found.n; i++)
