@@ -15,6 +15,7 @@ typedef struct checker {
   bool whole;     /* its variables surely take all values of their domains */
   bool reduces;   /* it is a reduction, which may read what it updates */
   ir_stmt *home;  /* by buffer: the statement that binds it */
+  bool *dead;     /* by statement: it never runs */
   uint32_t *mark; /* by expression: when it was last looked into */
   uint32_t round;
   ir_stmt at; /* the statement looked at */
@@ -290,7 +291,7 @@ static bool binding_ok(const checker *c, ir_stmt s, const ir_iter *it,
 static bool nested_ok(checker *c, ir_stmt s, bool guarded) {
   const ir_program *p = c->v->p;
   const ir_block_rec *in = ir_blk(p, s);
-  if (in->pred && ir_is_const(p, in->pred, 0)) return true; /* never runs */
+  if (in->pred && ir_is_const(p, in->pred, 0)) return true; /* dead inside */
   guarded |= in->pred != 0;
   uint32_t n = c->shapes ? 0 : in->reads.n + in->writes.n;
   for (uint32_t i = 0; i < n; i++) {
@@ -336,6 +337,7 @@ static bool head_ok(checker *c, ir_stmt s, bool guarded) {
 static bool list_ok(checker *c, ir_stmt first, bool guarded) {
   const ir_program *p = c->v->p;
   for (ir_stmt s = first; s; s = ir_st(p, s)->next) {
+    if (c->dead[s]) continue;
     if (!head_ok(c, s, guarded)) return false;
     if (ir_is_block(p, s)) continue;
     bool inside = guarded || may_skip(p, s);
@@ -380,11 +382,38 @@ static void find_homes(checker *c, ir_stmt root) {
   }
 }
 
+static void mark_dead(checker *c, ir_stmt first) {
+  for (ir_stmt s = first; s; s = ir_st(c->v->p, s)->next) c->dead[s] = true;
+}
+
+/* What a condition that is constant, or a loop that is empty, never lets run:
+ * nothing it accesses is accessed. */
+static void find_dead(checker *c, ir_stmt root) {
+  const ir_program *p = c->v->p;
+  for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    int64_t cond = 1;
+    bool all = c->dead[s];
+    if (ir_is_block(p, s)) {
+      ir_expr pred = ir_blk(p, s)->pred;
+      all |= pred && ir_is_const(p, pred, 0);
+    } else if (r->kind == IR_LOOP) {
+      all |= ir_at(p, r->extent)->hi < 1;
+    } else if (r->kind == IR_IF && ir_const_int(p, r->cond, &cond)) {
+      mark_dead(c, cond ? r->alt : r->body);
+    }
+    if (!all) continue;
+    mark_dead(c, r->body);
+    mark_dead(c, r->alt);
+  }
+}
+
 static bool func_ok(checker *c, ir_stmt root) {
   const ir_program *p = c->v->p;
   find_homes(c, root);
+  find_dead(c, root);
   for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
-    if (!ir_is_block(p, s)) continue;
+    if (!ir_is_block(p, s) || c->dead[s]) continue;
     c->block = s;
     c->whole = is_whole(p, s);
     c->reduces = is_reduction(p, s);
@@ -400,6 +429,7 @@ static bool check(verifier *v, bool shapes) {
   const ir_program *p = v->p;
   checker c = {.v = v, .shapes = shapes};
   c.home = arena_zalloc(v->scratch, p->buf.n * sizeof *c.home);
+  c.dead = arena_zalloc(v->scratch, p->stmt.n * sizeof *c.dead);
   c.mark = arena_zalloc(v->scratch, p->node.n * sizeof *c.mark);
   for (uint32_t f = 1; f < p->func.n; f++)
     if (!func_ok(&c, p->func.v[f].root)) return false;

@@ -170,3 +170,41 @@ do
   ts.interpret(p, { a, c })
   for k = 0, 31 do assert(b:get(k) == c:get(k)) end
 end
+
+-- What a condition that is never true keeps from running accesses nothing
+-- outside of what is declared, and its variables leave no domain.
+do
+  local build = ts.builder("main")
+  local x = ts.placeholder("x", { 15 })
+  local y = build:buffer("y", { 15 }, "float32")
+  build:loop("b", 0, 15, function(b)
+    build:when(ts.lt(b, 2), function()
+      build:block("n", { { "vb", extent = 15, bind = b } }, function(vb)
+        build:store(y, { vb }, x(vb))
+      end)
+    end)
+  end)
+  local program = ts.program("main", { x }, { y })
+  local sch = ts.schedule(program)
+  sch:blockize(sch:get_loops(sch:get_block("n")))
+  sch:loop_partition(sch:get_loops(sch:get_block("n")), { 3 })
+  assert(sch:program():verify() and ts.equivalent(sch, program))
+
+  local k = ts.reduce_axis("k", 16)
+  local C = ts.compute("C", { 4 }, function(i)
+    return ts.sum(x(0), k)
+  end)
+  program = ts.program("main", { x }, { C })
+  sch = ts.schedule(program)
+  local _, l = sch:get_loops(sch:get_block("C"))
+  sch:loop_partition(l, { 1, 3 })
+  _, l = sch:get_loops(sch:get_block("C"))
+  sch:split(l, { 7, 3 }, { preserve_unit_iters = false })
+  _, l = sch:get_loops(sch:get_block("C"))
+  sch:loop_partition(l, { 4 })
+  local never = sch:get_block("C_1_1")
+  assert(tostring(sch:program()):find "where false")
+  local _, outer = sch:get_loops(never)
+  sch:blockize(outer)
+  assert(sch:program():verify() and ts.equivalent(sch, program))
+end
