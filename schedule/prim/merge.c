@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * merge: nests that follow one another become one. */
-#include "schedule/analysis/distance.h"
 #include "schedule/analysis/move.h"
+#include "schedule/analysis/polyhedra.h"
 
 #define MERGE_SIG(F, S)                                                   \
   F(S, IN, LOOPS, loops, REQ, "the innermost loops to merge, one a nest") \
@@ -37,8 +37,8 @@ PRIM_DEFINE(
                             SCH_R_LOOP_REPEATED, SCH_R_MERGE_BETWEEN,
                             SCH_R_MERGE_BOUNDS, SCH_R_MERGE_DEPENDS,
                             SCH_R_MERGE_DEPTH, SCH_R_NOT_ONLY_CHILD,
-                            SCH_R_OTHER_STATEMENT, SCH_R_SCOPES_DIFFER,
-                            SCH_R_WOULD_RACE),
+                            SCH_R_OTHER_STATEMENT, SCH_POLY_REASONS,
+                            SCH_R_SCOPES_DIFFER, SCH_R_WOULD_RACE),
     .example = "local _, jc = sch:get_loops(sch:get_block(\"C\"))\n"
                "local _, jd = sch:get_loops(sch:get_block(\"D\"))\n"
                "local j = sch:merge(jc, jd)\n");
@@ -46,6 +46,7 @@ PRIM_DEFINE(
 /* The loops of one nest, outer first. */
 typedef struct chain {
   ir_stmt *v;
+  ir_var *var; /* their own, before they count by those of the first nest */
 } chain;
 
 typedef struct work {
@@ -120,13 +121,16 @@ static bool find_nest(work *w, uint32_t i) {
 static bool share_variables(work *w, uint32_t i) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
+  w->nest[i].var = arena_array(s->scratch, ir_var, w->depth);
   for (uint32_t k = 0; k < w->depth; k++) {
     ir_stmt to = w->nest[0].v[k], from = w->nest[i].v[k];
     ir_expr ref = ir_ref(p, ir_st(p, to)->var);
     if (ir_st(p, to)->lo != ir_st(p, from)->lo ||
         ir_st(p, to)->extent != ir_st(p, from)->extent)
       return sch_refuse(s, SCH_R_MERGE_BOUNDS, .s = {to, from});
-    sch_replace_vars(s, from, 1, &ir_st(p, from)->var, &ref);
+    w->nest[i].var[k] = ir_st(p, from)->var;
+    sch_replace_vars(s, from, 1, &w->nest[i].var[k], &ref);
+    ir_st(p, from)->var = ir_st(p, to)->var;
   }
   return true;
 }
@@ -152,32 +156,41 @@ static bool meet_later(const work *w, dist *d, ir_stmt a, ir_region ra,
   return meet;
 }
 
-static bool regions_conflict(const work *w, dist *d, ir_stmt a, ir_span from,
-                             ir_stmt b, ir_span to, ir_buf *buf) {
-  const ir_program *p = w->s->p;
-  ir_stmt scope = ir_scope_of(p, a);
-  for (uint32_t i = from.at; i < from.at + from.n; i++)
-    for (uint32_t j = to.at; j < to.at + to.n; j++) {
-      ir_region ra = p->region.v[i], rb = p->region.v[j];
-      arith_range none;
-      *buf = ra.buf;
-      if (ra.buf != rb.buf
-              ? sch_storage(p, scope, ra.buf) == sch_storage(p, scope, rb.buf)
-          : d->n ? meet_later(w, d, a, ra, b, rb)
-                 : dist_regions(d, a, ra, b, rb, &none))
-        return true;
-    }
-  return false;
+/* Blocks a and b, of which a runs before b: does one of them, by these
+ * regions, touch what the other writes (d->n: in an earlier iteration of the
+ * merged loops)?  Asked exactly where the quick rule sees it. */
+static bool regions_allow(const work *w, dist *d, sch_reason why, ir_stmt a,
+                          ir_region ra, ir_stmt b, ir_region rb,
+                          bool b_writes) {
+  sch_state *s = w->s;
+  ir_stmt scope = ir_scope_of(s->p, a);
+  arith_range none;
+  if (ra.buf != rb.buf
+          ? sch_storage(s->p, scope, ra.buf) != sch_storage(s->p, scope, rb.buf)
+      : d->n ? !meet_later(w, d, a, ra, b, rb)
+             : !dist_regions(d, a, ra, b, rb, &none))
+    return true;
+  (void)sch_refuse(s, why, .s = {a, b}, .buf = ra.buf);
+  return ra.buf == rb.buf && poly_clears_later(d, a, b, b_writes, ra.buf);
 }
 
-/* Blocks a and b, of which a runs before b: does one of them touch what the
- * other writes (d->n: in an earlier iteration of the merged loops)? */
-static bool blocks_conflict(const work *w, dist *d, ir_stmt a, ir_stmt b,
-                            ir_buf *buf) {
+static bool spans_allow(const work *w, dist *d, sch_reason why, ir_stmt a,
+                        ir_span from, ir_stmt b, ir_span to, bool b_writes) {
+  const ir_program *p = w->s->p;
+  for (uint32_t i = from.at; i < from.at + from.n; i++)
+    for (uint32_t j = to.at; j < to.at + to.n; j++)
+      if (!regions_allow(w, d, why, a, p->region.v[i], b, p->region.v[j],
+                         b_writes))
+        return false;
+  return true;
+}
+
+static bool blocks_allow(const work *w, dist *d, sch_reason why, ir_stmt a,
+                         ir_stmt b) {
   const ir_block_rec x = *ir_blk(w->s->p, a), y = *ir_blk(w->s->p, b);
-  return regions_conflict(w, d, a, x.writes, b, y.reads, buf) ||
-         regions_conflict(w, d, a, x.writes, b, y.writes, buf) ||
-         regions_conflict(w, d, a, x.reads, b, y.writes, buf);
+  return spans_allow(w, d, why, a, x.writes, b, y.reads, false) &&
+         spans_allow(w, d, why, a, x.writes, b, y.writes, false) &&
+         spans_allow(w, d, why, a, x.reads, b, y.writes, true);
 }
 
 /* Loops, blocks and conditions, none of which loads, at and below `top`. */
@@ -198,16 +211,25 @@ static bool check_pair(const work *w, dist *d, ir_stmt above, ir_stmt nest,
   sch_state *s = w->s;
   const ir_program *p = s->p;
   ir_stmt other = 0;
-  ir_buf buf = 0;
   if (!is_understood(p, above, &other) || !is_understood(p, nest, &other))
     return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {other});
   bool single = ir_is_block(p, above);
   for (ir_stmt a = single ? above : sch_next_child(p, above, above); a;
        a = single ? 0 : sch_next_child(p, a, above))
     for (ir_stmt b = nest; (b = sch_next_child(p, b, nest));)
-      if (blocks_conflict(w, d, a, b, &buf))
-        return sch_refuse(s, why, .s = {a, b}, .buf = buf);
+      if (!blocks_allow(w, d, why, a, b)) return false;
   return true;
+}
+
+/* Nest i's iteration in the refusal is told by the loops that it still has. */
+static bool tell_by_own(const work *w, uint32_t i) {
+  const ir_program *p = w->s->p;
+  sch_clash *c = &w->s->refusal.clash;
+  for (uint32_t n = 0; n < c->n[1]; n++)
+    for (uint32_t k = 0; k < w->depth; k++)
+      if (c->var[1][n] == ir_st(p, w->nest[0].v[k])->var)
+        c->var[1][n] = w->nest[i].var[k];
+  return false;
 }
 
 static bool is_nest_top(const work *w, ir_stmt st) {
@@ -228,7 +250,8 @@ static bool check_between(const work *w, uint32_t i) {
     if (is_nest_top(w, q)) continue;
     if (!ir_is_loop(p, q) && !ir_is_block(p, q))
       return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {q});
-    if (!check_pair(w, &d, q, top, SCH_R_MERGE_BETWEEN)) return false;
+    if (!check_pair(w, &d, q, top, SCH_R_MERGE_BETWEEN))
+      return tell_by_own(w, i);
   }
   return true;
 }
@@ -244,7 +267,7 @@ static bool check_order(const work *w, uint32_t i) {
   for (uint32_t k = 0; k < i; k++)
     if (!check_pair(w, &d, w->nest[k].v[0], w->nest[i].v[0],
                     SCH_R_MERGE_DEPENDS))
-      return false;
+      return tell_by_own(w, i);
   return true;
 }
 

@@ -106,7 +106,7 @@ static void test_order_refused(void **state) {
   assert_string_equal(
       scheduled_why(&t, "merge"),
       "merge: block \"C\" would run before block \"B\" in some iterations, "
-      "and both use buffer \"B\"");
+      "and both use buffer \"B\", such as (a = 7) and (a = 6)");
   REFUSED(&t, LOOPS_FEW, merge, LIST(loops, lb));
   REFUSED(&t, LOOP_REPEATED, merge, LIST(loops, lb, lb));
   ir_st(&t.p, lc)->loop_kind = IR_UNROLLED;
@@ -116,6 +116,86 @@ static void test_order_refused(void **state) {
      NUM(ann_val, ir_value_int(&t.p, 3)));
   REFUSED(&t, LOOP_ANNOTATED, merge, LIST(loops, lb, lc));
   scheduled_end(&t);
+}
+
+/* L[i, j] = A[i, j], then S[i, j] = L[j, i] below the diagonal and on it, so
+ * that a row of S reads rows of L up to its own, which only an exact look
+ * tells; or everywhere but on the diagonal. */
+static void triangles(scheduled *t, ir_op where) {
+  const int64_t n[2] = {6, 6};
+  scheduled_start(t);
+  ir_buf a = scheduled_buf(t, "A", IR_ROLE_INPUT, 2, n);
+  ir_buf l = scheduled_buf(t, "L", IR_ROLE_OUTPUT, 2, n);
+  ir_buf u = scheduled_buf(t, "S", IR_ROLE_OUTPUT, 2, n);
+  for (int k = 0; k < 2; k++) {
+    ir_stmt b = scheduled_block(t, k ? "S" : "L", "SS", n);
+    ir_stmt j = ir_st(&t->p, b)->parent, i = ir_st(&t->p, j)->parent;
+    ir_expr vi = ir_ref(&t->p, ir_st(&t->p, i)->var);
+    ir_expr vj = ir_ref(&t->p, ir_st(&t->p, j)->var);
+    if (k) ir_blk(&t->p, b)->pred = ir_binary(&t->p, where, vj, vi);
+    scheduled_store(t, k ? u : l, t->it[0], t->it[1],
+                    scheduled_load(t, k ? l : a, t->it[k], t->it[!k]), false);
+  }
+  scheduled_finish(t);
+}
+
+static void test_exactly(void **state) {
+  (void)state;
+  scheduled t;
+  triangles(&t, IR_LE);
+  ir_stmt l = scheduled_get(&t, "L"), u = scheduled_get(&t, "S");
+  DO(&t, merge,
+     LIST(loops, scheduled_loop(&t, l, 0), scheduled_loop(&t, u, 0)));
+  assert_true(scheduled_same(&t));
+  scheduled_end(&t);
+
+  triangles(&t, IR_NE);
+  l = scheduled_get(&t, "L"), u = scheduled_get(&t, "S");
+  REFUSED(&t, MERGE_DEPENDS, merge,
+          LIST(loops, scheduled_loop(&t, l, 0), scheduled_loop(&t, u, 0)));
+  assert_non_null(strstr(scheduled_why(&t, "merge"), ", such as (a = "));
+  assert_true(scheduled_same(&t));
+  scheduled_end(&t);
+}
+
+/* Y, between the nests, reads the even elements of X, and Z, which is to run
+ * before it, writes others, or the same. */
+static void test_between_exactly(void **state) {
+  (void)state;
+  for (int64_t shift = 0; shift < 2; shift++) {
+    scheduled t;
+    scheduled_start(&t);
+    int64_t n = 8, all = 16;
+    ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 1, &all);
+    ir_buf w = scheduled_buf(&t, "W", IR_ROLE_OUTPUT, 1, &n);
+    ir_buf x = scheduled_buf(&t, "X", IR_ROLE_OUTPUT, 1, &all);
+    ir_buf y = scheduled_buf(&t, "Y", IR_ROLE_OUTPUT, 1, &all);
+    scheduled_block(&t, "X", "S", &all);
+    scheduled_store(&t, x, t.it[0], 0, scheduled_load(&t, a, t.it[0], 0),
+                    false);
+    scheduled_block(&t, "W", "S", &n);
+    scheduled_store(&t, w, t.it[0], 0, scheduled_load(&t, a, t.it[0], 0),
+                    false);
+    scheduled_block(&t, "Y", "S", &all);
+    ir_expr half = ir_binary(&t.p, IR_DIV, t.it[0], ir_index(&t.p, 2));
+    ir_expr even = ir_mul(&t.p, half, ir_index(&t.p, 2));
+    scheduled_store(&t, y, t.it[0], 0, scheduled_load(&t, x, even, 0), false);
+    scheduled_block(&t, "Z", "S", &n);
+    ir_expr twice = ir_mul(&t.p, t.it[0], ir_index(&t.p, 2));
+    scheduled_store(&t, x, scheduled_plus(&t, twice, shift), 0,
+                    scheduled_load(&t, a, t.it[0], 0), false);
+    scheduled_finish(&t);
+    ir_stmt lw = scheduled_loop(&t, scheduled_get(&t, "W"), 0);
+    ir_stmt lz = scheduled_loop(&t, scheduled_get(&t, "Z"), 0);
+    if (shift) {
+      DO(&t, merge, LIST(loops, lw, lz));
+    } else {
+      REFUSED(&t, MERGE_BETWEEN, merge, LIST(loops, lw, lz));
+      assert_non_null(strstr(scheduled_why(&t, "merge"), ", such as (a = "));
+    }
+    assert_true(scheduled_same(&t));
+    scheduled_end(&t);
+  }
 }
 
 /* What stands between must not mind the later nest to move before it. */
@@ -251,6 +331,8 @@ int main(void) {
       cmocka_unit_test(test_outer),
       cmocka_unit_test(test_shifts),
       cmocka_unit_test(test_order_refused),
+      cmocka_unit_test(test_exactly),
+      cmocka_unit_test(test_between_exactly),
       cmocka_unit_test(test_between),
       cmocka_unit_test(test_shape_refused),
       cmocka_unit_test(test_place_refused),

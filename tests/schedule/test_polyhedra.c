@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Legality decided exactly: over random nests with triangular bounds,
- * predicates and quasi-affine subscripts, what reorder, parallel and fission
- * say is what looking at every pair of iterations says. */
+ * predicates and quasi-affine subscripts, what reorder, parallel, fission and
+ * merge say is what looking at every pair of iterations says. */
 #include "support/scheduled.h"
 
 enum { DEPTH = 3, MAX_RUN = 4000, NESTS = 400 };
@@ -15,6 +15,8 @@ typedef struct world {
   ir_stmt loop[DEPTH], inner[2]; /* common ones, and one of each block's own */
   ir_stmt block[2];
   uint32_t nblocks;
+  ir_var second[DEPTH]; /* what the common loops around the second are named
+                         * by in a refusal */
 } world;
 
 static int64_t pick(world *w, int64_t lo, int64_t hi) {
@@ -105,11 +107,14 @@ static void make(world *w, uint64_t seed) {
   scheduled_start(&w->t);
   ir_program_init(&w->start, &w->t.heap.heap);
   rng_init(&w->r, seed, 3);
+  const ir_program *p = &w->t.p;
   w->buf = scheduled_buf(&w->t, "A", IR_ROLE_OUTPUT, 2, (int64_t[]){64, 64});
   ir_stmt in = w->t.root, all[DEPTH + 1];
   w->depth = (uint32_t)pick(w, 1, DEPTH);
   for (uint32_t i = 0; i < w->depth; i++)
     in = all[i] = w->loop[i] = new_loop(w, in, (char)('i' + i), all, i);
+  for (uint32_t i = 0; i < w->depth; i++)
+    w->second[i] = ir_st(p, w->loop[i])->var;
   w->nblocks = (uint32_t)pick(w, 1, 2);
   for (uint32_t k = 0; k < w->nblocks; k++) {
     uint32_t n = w->depth;
@@ -253,14 +258,13 @@ static bool may_reorder(const tracer *x, const uint32_t *to) {
   return true;
 }
 
-/* The innermost common loop, cut between the two blocks. */
-static bool may_fission(const tracer *x) {
-  uint32_t k = x->w->depth - 1;
+/* The common loops from number k on, cut between the two blocks, or two nests
+ * of them merged: iterations of which the first block's comes later. */
+static bool may_part(const tracer *x, uint32_t k) {
   for (uint32_t i = 0; i < x->n; i++)
     for (uint32_t j = 0; j < i; j++) {
       const touch *a = &x->run[j], *b = &x->run[i];
-      if (same_before(a, b, k) && a->at[k] < b->at[k] && a->block &&
-          !b->block && meet(a, b))
+      if (same_before(a, b, k) && a->block && !b->block && meet(a, b))
         return false;
     }
   return true;
@@ -288,7 +292,7 @@ static void check_clash(const world *w, const tracer *x) {
       for (uint32_t d = 0; d < w->depth && same; d++) {
         ir_var v = ir_st(x->p, w->loop[d])->var;
         same = x->run[i].at[d] == value_in(c, 0, v) &&
-               x->run[j].at[d] == value_in(c, 1, v);
+               x->run[j].at[d] == value_in(c, 1, w->second[d]);
       }
       if (same) return;
     }
@@ -336,6 +340,39 @@ static void orders(world *w, const tracer *x, tally *n, uint64_t seed) {
   }
 }
 
+/* The second block leaves the common loops from number k on for copies of
+ * them, whatever that does; returns the innermost copy. */
+static ir_stmt part(world *w, uint32_t k) {
+  ir_program *p = &w->t.p;
+  ir_stmt last = w->loop[w->depth - 1], inner = 0;
+  ir_stmt at = ir_st(p, ir_st(p, last)->body)->next;
+  w->t.s = (sch_state){.p = p, .scratch = &w->t.scratch};
+  ir_detach(p, at);
+  for (uint32_t i = w->depth; i-- > k;) {
+    const ir_stmt_rec r = *ir_st(p, w->loop[i]);
+    const ir_var_rec old = p->var.v[r.var];
+    ir_var v = w->second[i] = ir_var_like(p, r.var, old.lo, old.hi);
+    ir_expr to = ir_ref(p, v);
+    ir_stmt copy = ir_loop_new(p, v, r.lo, r.extent, IR_SERIAL);
+    ir_append(p, copy, at);
+    sch_replace_vars(&w->t.s, copy, 1, &r.var, &to);
+    if (!inner) inner = copy;
+    at = copy;
+  }
+  ir_insert_after(p, w->loop[k], at);
+  return inner;
+}
+
+static void merges(world *w, const tracer *x, tally *n, uint64_t seed) {
+  for (uint32_t k = 0; k < w->depth; k++) {
+    ir_stmt other = part(w, k);
+    bool ok = RUN(&w->t, merge, LIST(loops, w->loop[w->depth - 1], other));
+    expect(w, x, n, may_part(x, k), ok, "merge", seed);
+    for (uint32_t i = 0; i < w->depth; i++)
+      w->second[i] = ir_st(&w->t.p, w->loop[i])->var;
+  }
+}
+
 /* A loop of one iteration may always be parallel. */
 static void test_exact(void **state) {
   (void)state;
@@ -354,7 +391,8 @@ static void test_exact(void **state) {
     orders(&w, &x, &n, seed);
     if (w.nblocks == 2) {
       bool ok = RUN(&w.t, fission, AT(loop, w.loop[w.depth - 1]));
-      expect(&w, &x, &n, may_fission(&x), ok, "fission", seed);
+      expect(&w, &x, &n, may_part(&x, w.depth - 1), ok, "fission", seed);
+      merges(&w, &x, &n, seed);
     }
     unmake(&w);
   }
