@@ -6,6 +6,7 @@
  * sums over reduce iters, values that a complete block would write again,
  * and buffers that each iteration has for its own. */
 #include "ir/lower/lower.h"
+#include "schedule/analysis/move.h"
 #include "schedule/analysis/polyhedra.h"
 
 typedef struct nest {
@@ -94,12 +95,22 @@ static bool keep_order(const nest *t, uint8_t bits) {
 /* A reduction starts where all its reduce iters do: for each point of its
  * spatial iters that instance must still come first.  Those instances are
  * the product of what SHARED loops can be and all that PURE_R loops can; the
- * first of them is the first of each factor, if it was that before.  Where
- * every iteration of the nest reduces from start to end, nothing can go
- * wrong. */
+ * first of them is the first of each factor, if it was that before. */
+static bool starts_as_before(nest *t, ir_stmt block) {
+  const ir_program *p = t->d.s->p;
+  mark_reduction(t, block);
+  if (keep_order(t, PURE_R | SHARED)) return true;
+  ir_expr pred = ir_blk(p, block)->pred;
+  return keep_order(t, SHARED) &&
+         (!pred || sch_holds_at_start(p, pred, t->drives, PURE_R)) &&
+         sch_begins_at_init(t->d.s, block);
+}
+
+/* What the init overwrites and what it does not stays the same where no
+ * iteration changes places with it, wherever it comes.  Where every iteration
+ * of the nest reduces from start to end, nothing can go wrong. */
 static bool reduction_allows(nest *t, ir_stmt block) {
   sch_state *s = t->d.s;
-  const ir_program *p = s->p;
   uint8_t driven = 0;
   for (uint32_t k = 0; k < t->n; k++) driven |= drives_of(t, k);
   if (!(driven & DRIVES_R)) return true;
@@ -107,14 +118,19 @@ static bool reduction_allows(nest *t, ir_stmt block) {
   bool apart = true;
   for (uint32_t k = 0; k < t->n; k++)
     apart &= !t->delta[k].lo && !t->delta[k].hi;
-  if (!apart && !sch_runs_once(s, block, t->chain[0])) return false;
-  mark_reduction(t, block);
-  if (keep_order(t, PURE_R | SHARED)) return true;
-  ir_expr pred = ir_blk(p, block)->pred;
-  if (!keep_order(t, SHARED) ||
-      (pred && !sch_holds_at_start(p, pred, t->drives, PURE_R)))
-    return sch_refuse(s, SCH_R_ORDER_INIT, .s = {block});
-  return sch_begins_at_init(s, block);
+  if (apart && starts_as_before(t, block)) return true;
+  sch_clash clash;
+  ir_stmt top = t->chain[0];
+  poly_verdict v = poly_start_moves(s, block, top, t->n, t->to, &clash);
+  if (v == POLY_APART) return true;
+  if (!apart && !sch_runs_once(s, block, top)) return false;
+  if (!apart && v != POLY_MEET && starts_as_before(t, block)) return true;
+  if (!sch_begins_at_init(s, block)) return false;
+  if (v == POLY_MEET)
+    return sch_refuse(s, SCH_R_ORDER_INIT, .s = {block}, .clash = clash);
+  sch_reason why = v == POLY_TOO_HARD ? SCH_R_UNDECIDED : SCH_R_NOT_AFFINE;
+  return sch_refuse(s, why, .s = {block, block},
+                    .buf = sch_first_write(s->p, block));
 }
 
 /* ---- dependences -------------------------------------------------------- */

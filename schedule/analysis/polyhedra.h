@@ -50,6 +50,12 @@ bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out);
  * comes before in *out and the one that starts, or it cannot be told. */
 bool poly_starts_first(sch_state *s, ir_stmt block, sch_clash *out);
 
+/* Once n loops from `top` down, of which number i goes to place to[i], stand
+ * in their new order: does an iteration of the reduction change places with
+ * the one in which its result is initialised?  *out: it, and that one. */
+poly_verdict poly_start_moves(sch_state *s, ir_stmt block, ir_stmt top,
+                              uint32_t n, const uint32_t *to, sch_clash *out);
+
 /* Whether `cond`, over what is bound around `st` in its scope, holds in all
  * iterations of the loops there: 1, in none: -1, or neither, or it cannot be
  * told: 0. */

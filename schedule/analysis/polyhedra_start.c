@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Asking isl which instances of a block its loops reach: each once, and of a
- * reduction the start first. */
+ * reduction the start first, or in another order still where it was. */
 #include "schedule/analysis/polyhedra_isl.h"
 
 /* Iterations to the values of the block's iters, or of the spatial ones; NULL:
@@ -68,6 +68,72 @@ bool poly_starts_first(sch_state *s, ir_stmt block, sch_clash *out) {
   isl_space_free(b.space);
   isl_ctx_free(ctx);
   return ok;
+}
+
+/* Pairs of iterations of which the first comes later once the first n loops
+ * are in their new order. */
+static isl_map *later_then(const poly_builder *b, uint32_t n,
+                           const uint32_t *to) {
+  uint32_t all = b->x->b[0].n;
+  isl_space *both = isl_space_map_from_set(isl_space_copy(b->space));
+  isl_map *turn = isl_map_universe(both);
+  for (uint32_t i = 0; i < all; i++)
+    turn = isl_map_equate(turn, isl_dim_in, (int)i, isl_dim_out,
+                          (int)(i < n ? to[i] : i));
+  isl_map *later = isl_map_lex_gt(isl_space_copy(b->space));
+  later = isl_map_apply_range(isl_map_copy(turn), later);
+  return isl_map_apply_range(later, isl_map_reverse(turn));
+}
+
+/* Iterations and those that initialise the same result, which they change
+ * places with (these are all one instance: among them, any may come first). */
+static isl_map *change_places(poly_builder *b, ir_stmt block, isl_set *all,
+                              uint32_t n, const uint32_t *to) {
+  bool vague = b->vague;
+  b->vague = false;
+  isl_set *first = poly_at_start(b, isl_set_copy(all), block);
+  b->strange |= b->vague; /* there are fewer, and more others */
+  b->vague |= vague;
+  isl_set *others = isl_set_subtract(all, isl_set_copy(first));
+  isl_map *same =
+      isl_map_apply_range(values(b, others, block, false),
+                          isl_map_reverse(values(b, first, block, false)));
+  isl_map *was = isl_map_lex_gt(isl_space_copy(b->space));
+  isl_map *is = later_then(b, n, to);
+  isl_map *turned =
+      isl_map_intersect(isl_map_copy(was), isl_map_reverse(isl_map_copy(is)));
+  was = isl_map_intersect(isl_map_reverse(was), is);
+  return isl_map_intersect(same, isl_map_union(turned, was));
+}
+
+poly_verdict poly_start_moves(sch_state *s, ir_stmt block, ir_stmt top,
+                              uint32_t n, const uint32_t *to, sch_clash *out) {
+  poly_pair x;
+  poly_builder b;
+  *out = (sch_clash){0};
+  if (s->quick) return POLY_TOO_HARD;
+  poly_instances(s, block, top, &x);
+  isl_ctx *ctx = poly_context();
+  if (!ctx) return POLY_TOO_HARD;
+  poly_enter(&b, ctx, &x, 0);
+  isl_set *all = poly_domain(&b, x.b[0].when);
+  isl_map *bad = change_places(&b, block, all, n, to);
+  isl_bool none = isl_map_is_empty(bad);
+  poly_verdict v = b.strange                ? POLY_NOT_AFFINE
+                   : none == isl_bool_error ? POLY_TOO_HARD
+                   : none == isl_bool_true  ? POLY_APART
+                   : b.vague                ? POLY_NOT_AFFINE
+                                            : POLY_MEET;
+  if (v == POLY_MEET) {
+    isl_set *some = isl_map_domain(isl_map_copy(bad));
+    isl_set *one = isl_set_from_point(isl_set_sample_point(some));
+    note(&x, isl_set_copy(one), 0, out);
+    note(&x, isl_set_apply(one, isl_map_copy(bad)), 1, out);
+  }
+  isl_map_free(bad);
+  isl_space_free(b.space);
+  isl_ctx_free(ctx);
+  return v;
 }
 
 bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out) {

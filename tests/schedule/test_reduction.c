@@ -453,7 +453,16 @@ static void test_begin(void **state) {
   p->iter.v[ir_blk(p, b)->iters.at + 1].bind = from;
   ir_program_copy(&t.first, p);
   REFUSED(&t, INIT_LATE, reorder, LIST(ordered_loops, k1, k0));
+  assert_non_null(strstr(scheduled_why(&t, "reorder"), ", such as (a = "));
   DO(&t, reorder, LIST(ordered_loops, k0, scheduled_loop(&t, b, 0)));
+  assert_true(scheduled_same(&t));
+  scheduled_end(&t);
+
+  /* Both count down: the last iteration stays the last. */
+  b = counted(&t, -1, 7);
+  DO(&t, split, AT(loop, scheduled_loop(&t, b, 1)), INTS(factors, 2, 4));
+  DO(&t, reorder,
+     LIST(ordered_loops, scheduled_loop(&t, b, 2), scheduled_loop(&t, b, 1)));
   assert_true(scheduled_same(&t));
   scheduled_end(&t);
 }
