@@ -50,8 +50,11 @@ void faults_arm(uint32_t fault, uint64_t *hits, fuzz_options *o) {
   faulty = (faulty_state){.hits = hits};
   o->fault = fault <= FUZZ_FAULTS ? fault : 0;
   o->hits = NULL;
+  o->reason = 0;
+  o->about = NULL;
   if (fault <= FUZZ_FAULTS) return;
   o->hits = hits;
+  o->about = strchr(faults_text(fault), ':') ? faults_text(fault) : NULL;
   fault -= FUZZ_FAULTS;
   if (fault <= faulty_rows())
     faulty.row = fault;

@@ -10,10 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_FAULTS = 512, MAX_JOBS = 64, CASE_SECONDS = 5 };
+enum { MAX_FAULTS = 512, MAX_JOBS = 64, CASE_SECONDS = 10 };
 
 typedef enum outcome { SEARCHING, WRONG, CRASHED, HANGS, UNSEEN } outcome;
 
@@ -33,10 +34,14 @@ typedef struct finding {
 static const struct unfindable {
   const char *name, *why;
 } unfindables[] = {
-    {"BLOCK_PARTIAL", "what is read too early is read again (23 calls)"},
+    {"BLOCK_BETWEEN", "what stands between goes into the block, too, and is "
+                      "divided like the rest (161)"},
+    {"BUFFER_STRIDED", "lowering leaves out an alignment that does not fit, "
+                       "and only it chooses strides (29)"},
     {"GUARD_DIFFERS", "sketches record guards, and the tester writes none"},
     {"ITER_NOT_SPATIAL", "RACE asks the same of the accesses"},
-    {"NOT_READER", "a listed block that does not read is passed over"},
+    {"NOT_A_COPY", "behind it fuse_reduction_epilogue's checks let through "
+                   "what that would do (2)"},
     {"ORDER_OPAQUE", "what the order changes is refused by ORDER_DEPENDS"},
     {"PAD_MISSING", "nothing reads the elements that are new (558)"},
     {"PAD_TYPE", "nothing reads the elements that are new (21)"},
@@ -44,7 +49,6 @@ static const struct unfindable {
     {"REGION_NO_BOX", "a box around what is written is declared (75)"},
     {"ROLLING_APART", "a window that shares nothing skips nothing (66)"},
     {"SCOPE_SHARED", "lowering moves to shared memory what threads share (96)"},
-    {"THREAD_TAKEN", "to the oracle both loops run, one in the other"},
     {"TILE_EXTENT", "no program that runs has so long a loop"},
     {"WOULD_RACE", "the change is taken back all the same; a rewrite above "
                    "leaves the question out"},
@@ -68,12 +72,21 @@ static void keep_reason(const fuzz *f, finding *x) {
   snprintf(x->what, sizeof x->what, "%.*s", (int)strcspn(s, "\n"), s);
 }
 
-/* Is the case wrong with no fault, too? */
-static bool is_wrong_anyway(fuzz *f, uint64_t seed, uint64_t number) {
+/* Is the case, of the same draw, wrong with no fault, too? */
+static bool is_wrong_anyway(fuzz *f, const fuzz_options *with, uint64_t seed,
+                            uint64_t number) {
   fuzz_options o = {.every_step = true};
   uint64_t hits = 0;
   faults_arm(0, &hits, &o);
+  o.reason = with->reason;
+  o.about = with->about;
   return fuzz_case(f, &o, seed, number) == TESS_MISMATCH;
+}
+
+/* Of the processor's, which others may keep busy. */
+static void give_time(void) {
+  struct itimerval t = {.it_value = {.tv_sec = CASE_SECONDS}};
+  (void)setitimer(ITIMER_VIRTUAL, &t, NULL);
 }
 
 static void look_for(uint32_t fault, uint64_t seed, finding *x) {
@@ -82,7 +95,7 @@ static void look_for(uint32_t fault, uint64_t seed, finding *x) {
   fuzz_init(&f);
   while (!x->outcome && bench_now() < x->end) {
     uint64_t number = x->cases++;
-    alarm(CASE_SECONDS);
+    give_time();
     faults_arm(fault, &x->hits, &o);
     x->before = x->hits;
     f.counts.faults = 0;
@@ -91,7 +104,7 @@ static void look_for(uint32_t fault, uint64_t seed, finding *x) {
     if (o.fault) x->hits = x->applied;
     if (st != TESS_MISMATCH || (o.hits && x->hits == x->before)) continue;
     keep_reason(&f, x);
-    x->outcome = is_wrong_anyway(&f, seed, number) ? SEARCHING : WRONG;
+    x->outcome = is_wrong_anyway(&f, &o, seed, number) ? SEARCHING : WRONG;
   }
   if (!x->outcome) x->outcome = UNSEEN;
   _exit(0);
@@ -115,7 +128,7 @@ static void begin(uint32_t fault, uint64_t seed, finding *x) {
 /* false: it ended for another reason, and is to go on. */
 static bool settle(finding *x, int status) {
   if (x->outcome) return true;
-  bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+  bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGVTALRM;
   if (x->hits == x->before && bench_now() < x->end) return false;
   x->outcome = x->hits == x->before ? UNSEEN : late ? HANGS : CRASHED;
   return true;

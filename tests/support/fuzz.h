@@ -27,8 +27,10 @@ typedef struct fuzz_options {
    * with that call, for those that end the process; NULL: nothing. */
   char *note;
   size_t note_size;
-  uint32_t reason;       /* primitives that refuse for it are drawn more often;
-                          * 0: none */
+  /* Drawn more often: primitives that refuse for this reason, and those that
+   * this text names before a colon.  0, NULL: none. */
+  uint32_t reason;
+  const char *about;
 } fuzz_options;
 
 enum { FUZZ_MAX_PRIMS = 128, FUZZ_MAX_LIST = 8 };

@@ -313,6 +313,22 @@ static bool may_refuse(const sch_prim *p, uint32_t reason) {
   return false;
 }
 
+/* One of the words before the colon. */
+static bool is_named(const char *text, const char *name) {
+  size_t n = strlen(name);
+  for (const char *s = text; s && *s && *s != ':'; s++) {
+    size_t word = strcspn(s, " ,:");
+    if (word == n && !memcmp(s, name, n)) return true;
+    s += word ? word - 1 : 0;
+  }
+  return false;
+}
+
+static bool is_wanted(const fuzz *f, const sch_prim *p) {
+  return (f->o->reason && may_refuse(p, f->o->reason)) ||
+         is_named(f->o->about, p->name);
+}
+
 /* Getters are called anyway; programs for the compiler have no threads. */
 static const sch_prim *choose(fuzz *f) {
   uint32_t w[FUZZ_MAX_PRIMS];
@@ -325,8 +341,7 @@ static const sch_prim *choose(fuzz *f) {
                : fuzz_hint_of(p)->weight;
     if (fuzz_is_exact(f) && !strcmp(p->name, "bind")) w[i] = 0;
     if (!fuzz_has_intrins(f) && !strcmp(p->name, "tensorize")) w[i] = 0;
-    if (w[i] && f->o->reason && may_refuse(p, f->o->reason))
-      w[i] = 8 * w[i] + 4;
+    if (w[i] && is_wanted(f, p)) w[i] = 8 * w[i] + 4;
   }
   return sch_prims[rng_weighted(&f->r, w, n)];
 }

@@ -234,13 +234,15 @@ static vm_value innermost(fuzz *f, const vm_value *v) {
 /* ---- maps of iters ------------------------------------------------------ */
 
 /* The iters that tell where the block in focus accesses a buffer, in some
- * order, one of them perhaps in two parts. */
+ * order, one of them perhaps in two parts, or in one from which it cannot be
+ * told. */
 static vm_value iter_map(fuzz *f, ir_span r, vm_value index) {
   const ir_program *p = &f->s.m.prog;
   ir_stmt b = fuzz_stmt(f, f->block);
   ir_span it = b ? ir_blk(p, b)->iters : (ir_span){0, 0};
   uint32_t at = index.tag == VM_INT && index.i > 0 ? (uint32_t)index.i : 0;
   uint32_t used[8], n = 0, cut = fuzz_below(f, 6);
+  const char *part = fuzz_below(f, 5) ? "%si%u // 3, i%u %% 3" : "%si%u // 2";
   char text[256], *to = text, *end = text + sizeof text;
   for (uint32_t k = 0; k < it.n && n < 8; k++)
     for (uint32_t d = 0; at < r.n; d++) {
@@ -258,9 +260,8 @@ static vm_value iter_map(fuzz *f, ir_span r, vm_value index) {
     to += snprintf(to, (size_t)(end - to), "%si%u", k ? ", " : "", k);
   to += snprintf(to, (size_t)(end - to), ") -> (");
   for (uint32_t k = 0; k < n; k++)
-    to += snprintf(to, (size_t)(end - to),
-                   k == cut ? "%si%u // 3, i%u %% 3" : "%si%u", k ? ", " : "",
-                   used[k], used[k]);
+    to += snprintf(to, (size_t)(end - to), k == cut ? part : "%si%u",
+                   k ? ", " : "", used[k], used[k]);
   snprintf(to, (size_t)(end - to), "%s)", n ? "" : "0");
   return vm_str(&f->pool, text, strlen(text));
 }

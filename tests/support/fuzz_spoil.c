@@ -139,10 +139,14 @@ static bool long_tile(fuzz *f, vm_value *v, uint32_t i) {
   return set(v, i, vm_list(&f->pool, (uint32_t)n, x));
 }
 
-/* Places that no buffer has, or of another number of dimensions. */
+/* Places that no buffer has, or of more dimensions than one of a program. */
 static bool no_layout(fuzz *f, vm_value *v, uint32_t i) {
   static const char *const maps[] = {
       "(i) -> (i - 5)",
+      "(i) -> (3 * i - 2)",
+      "(i, j, k, l, m, n, o, p) -> (i)",
+      "(i, j, k, l, m, n, o, p) -> (i, j)",
+      "(i, j, k, l, m, n, o, p) -> (i, j, k)",
       "(i, j) -> (i, j - 1)",
       "(i, j, k) -> (i - 1, j, k)",
       "(i) -> (i + 2305843009213693952)",
@@ -150,7 +154,7 @@ static bool no_layout(fuzz *f, vm_value *v, uint32_t i) {
       "(i, j, k) -> (i, j, k + 2305843009213693952)",
       "(i, j) -> ()",
       "(i, j, k, l, m, n, o, p) -> (i, j, k, l, m, n, o, p)"};
-  return set(v, i, text(f, maps[fuzz_below(f, 8)]));
+  return set(v, i, text(f, maps[fuzz_below(f, sizeof maps / sizeof *maps)]));
 }
 
 /* As the map that was drawn, with no result, or one that is negative. */

@@ -127,10 +127,42 @@ const char *gen_shape(gen *g, uint32_t n, const int64_t *shape);
 const char *gen_axes(gen *g, uint32_t n, const ir_var *axes);
 const char *gen_dtype_text(gen *g, tess_dtype t);
 
+/* What a block's iters are: kinds, extents and bindings. */
+typedef struct gen_iters {
+  uint32_t n;
+  ir_iter_kind kind[GEN_MAX_DIM];
+  gen_expr extent[GEN_MAX_DIM], bind[GEN_MAX_DIM];
+} gen_iters;
+
+/* Loops and blocks (gen_blocks.c).  One more iter, of values from 0. */
+void gen_iter(gen *g, gen_iters *it, ir_iter_kind kind, int64_t extent,
+              gen_expr bind);
+/* Opens a loop; its variable.  Opens a block; its variables in idx.  Opens the
+ * init of a block, and a condition.  Closes the last n of them. */
+gen_expr gen_loop(gen *g, const char *name, gen_expr lo, gen_expr extent);
+void gen_block(gen *g, const gen_iters *it, gen_expr predicate, gen_expr *idx);
+void gen_init(gen *g);
+void gen_when(gen *g, gen_expr condition);
+void gen_close(gen *g, uint32_t n);
+/* A loop over all of each dimension, and a spatial iter bound to it. */
+void gen_nest(gen *g, uint32_t ndim, const int64_t *shape, gen_iters *it);
+/* A new buffer of that shape and type; one with the elements of x, to be
+ * changed in place. */
+ir_buf gen_local(gen *g, const gen_tensor *like);
+ir_buf gen_copy(gen *g, uint32_t x);
+gen_expr gen_read(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx);
+void gen_store(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx, gen_expr v);
+gen_expr gen_plus(gen *g, gen_expr e, int64_t c);
+gen_expr gen_zero(gen *g, tess_dtype t);
+/* Imperative stages are wanted, and can be of this tensor. */
+bool gen_suits(const gen *g, const gen_tensor *a, uint32_t ndim);
+
 /* One stage of any kind; a reduction, product or convolution (gen_reduce.c);
- * loops and blocks, some with an order of their own (gen_imperative.c). */
+ * loops and blocks, some with an order of their own (gen_imperative.c);
+ * several blocks in one nest (gen_nests.c). */
 void gen_stage(gen *g);
 void gen_reduction(gen *g);
 void gen_imperative(gen *g);
+void gen_several(gen *g);
 
 #endif

@@ -142,6 +142,29 @@ static void pad(gen *g) {
   gen_end(g, a.ndim, shape, a.t, gen_select(g, ok, v, gen_const(g, a.t)));
 }
 
+/* A part of the elements, from some place on, all or every second. */
+static void slice(gen *g) {
+  uint32_t x = gen_pick(g);
+  const gen_tensor a = g->tensor[x];
+  int64_t shape[GEN_MAX_DIM];
+  gen_expr idx[GEN_MAX_DIM], from[GEN_MAX_DIM];
+  int64_t first[GEN_MAX_DIM], step[GEN_MAX_DIM];
+  if (!a.ndim) return;
+  for (uint32_t d = 0; d < a.ndim; d++) {
+    first[d] = gen_below(g, a.shape[d] < 4 ? (uint32_t)a.shape[d] : 4);
+    step[d] = 1 + gen_once_in(g, 6);
+    shape[d] = (a.shape[d] - first[d] - 1) / step[d] + 1;
+    if (shape[d] > 2 && gen_once_in(g, 3)) shape[d]--;
+  }
+  gen_begin(g, "q", a.ndim, shape, idx);
+  for (uint32_t d = 0; d < a.ndim; d++) {
+    from[d] = gen_bin(g, "*", idx[d], gen_num(g, step[d]));
+    from[d] = gen_bin(g, "+", from[d], gen_num(g, first[d]));
+  }
+  gen_expr v = gen_load(g, x, from);
+  gen_end(g, a.ndim, shape, a.t, gen_once_in(g, 2) ? gen_tweak(g, a.t, v) : v);
+}
+
 /* Two tensors one behind the other. */
 static void join(gen *g) {
   uint32_t x = gen_pick(g);
@@ -229,11 +252,14 @@ static void pool(gen *g) {
 
 void gen_stage(gen *g) {
   static void (*const kinds[])(gen * g) = {
-      elementwise,   elementwise,   elementwise,    elementwise,
-      cast,          compare,       transpose,      reshape,
-      pad,           join,          gather,         stencil,
-      stencil,       pool,          gen_reduction,  gen_reduction,
-      gen_reduction, gen_reduction, gen_reduction,  gen_reduction,
-      gen_reduction, gen_reduction, gen_imperative, gen_imperative};
+      elementwise,    elementwise,    elementwise,
+      elementwise,    cast,           compare,
+      transpose,      reshape,        pad,
+      join,           gather,         stencil,
+      stencil,        pool,           gen_reduction,
+      gen_reduction,  gen_reduction,  gen_reduction,
+      gen_reduction,  gen_reduction,  gen_reduction,
+      gen_reduction,  gen_imperative, gen_imperative,
+      gen_imperative, slice,          slice};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Random programs: loops, blocks, and what stands in them. */
+#include "support/gen_program.h"
+
+static const char *const iters[GEN_MAX_DIM] = {"va", "vb", "vc", "vd", "ve"};
+
+void gen_iter(gen *g, gen_iters *it, ir_iter_kind kind, int64_t extent,
+              gen_expr bind) {
+  it->kind[it->n] = kind;
+  it->extent[it->n] = gen_num(g, extent);
+  it->bind[it->n++] = bind;
+}
+
+gen_expr gen_loop(gen *g, const char *name, gen_expr lo, gen_expr extent) {
+  ir_var v = 0;
+  gen_expr e = 0;
+  if (!g->failed)
+    gen_check(g, describe_loop_begin(&g->b, name, lo, extent, &v));
+  if (!g->failed) gen_check(g, describe_var(&g->b, v, &e));
+  gen_say(g, e, "%s", name);
+  gen_write(g, "build:loop(\"%s\", %s, %s, function(%s)\n", name,
+            gen_said(g, lo), gen_said(g, extent), name);
+  return e;
+}
+
+static void write_block(gen *g, const char *name, const gen_iters *it,
+                        gen_expr predicate, const gen_expr *idx) {
+  static const char *const kinds[] = {
+      [IR_SPATIAL] = "spatial", [IR_REDUCE] = "reduce", [IR_OPAQUE] = "opaque"};
+  gen_write(g, "build:block(\"%s\", {", name);
+  for (uint32_t i = 0; i < it->n; i++)
+    gen_write(g, "%s{\"%s\", \"%s\", extent = %s, bind = %s}", i ? ",\n  " : "",
+              iters[i], kinds[it->kind[i]], gen_said(g, it->extent[i]),
+              gen_said(g, it->bind[i]));
+  gen_write(g, "}, {%s%s}, function(%s)\n", predicate ? "where = " : "",
+            predicate ? gen_said(g, predicate) : "", gen_list(g, it->n, idx));
+}
+
+void gen_block(gen *g, const gen_iters *it, gen_expr predicate, gen_expr *idx) {
+  ir_var v[GEN_MAX_DIM] = {0};
+  gen_expr lo[GEN_MAX_DIM];
+  char name[32];
+  for (uint32_t i = 0; i < it->n; i++) lo[i] = gen_num(g, 0);
+  gen_name(g, "n", name, sizeof name);
+  if (g->what) str_printf(g->what, " %s", name);
+  if (!g->failed)
+    gen_check(g, describe_block_begin(&g->b, name, it->n, iters, it->kind, lo,
+                                      it->extent, it->bind, predicate, v));
+  for (uint32_t i = 0; i < it->n; i++) {
+    idx[i] = 0;
+    if (!g->failed) gen_check(g, describe_var(&g->b, v[i], &idx[i]));
+    gen_say(g, idx[i], "%s", iters[i]);
+  }
+  write_block(g, name, it, predicate, idx);
+}
+
+void gen_close(gen *g, uint32_t n) {
+  while (n-- > 0 && !g->failed) {
+    gen_check(g, describe_end(&g->b));
+    gen_write(g, "end)\n");
+  }
+}
+
+ir_buf gen_local(gen *g, const gen_tensor *like) {
+  gen_expr e[GEN_MAX_DIM];
+  char name[32];
+  ir_buf buf = 0;
+  for (uint32_t d = 0; d < like->ndim; d++) e[d] = gen_num(g, like->shape[d]);
+  gen_name(g, "y", name, sizeof name);
+  if (!g->failed)
+    gen_check(g, describe_buffer(&g->b, name, like->t, like->ndim, e,
+                                 IR_SCOPE_GLOBAL, IR_ROLE_LOCAL, &buf));
+  gen_write(g, "local %s = build:buffer(\"%s\", {%s}, \"%s\")\n", name, name,
+            gen_shape(g, like->ndim, like->shape), gen_dtype_text(g, like->t));
+  return buf;
+}
+
+static const char *name_of(const gen *g, ir_buf buf) {
+  return g->failed ? "?" : ir_text(&g->b.p, g->b.p.buf.v[buf].name);
+}
+
+gen_expr gen_read(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx) {
+  gen_expr e = 0;
+  if (!g->failed) gen_check(g, describe_load(&g->b, buf, n, idx, &e));
+  gen_say(g, e, "%s(%s)", name_of(g, buf), gen_list(g, n, idx));
+  return e;
+}
+
+void gen_store(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx,
+               gen_expr v) {
+  if (!g->failed) gen_check(g, describe_store(&g->b, buf, n, idx, v));
+  gen_write(g, "build:store(%s, {%s}, %s)\n", name_of(g, buf),
+            gen_list(g, n, idx), gen_said(g, v));
+}
+
+gen_expr gen_plus(gen *g, gen_expr e, int64_t c) {
+  return c ? gen_bin(g, c < 0 ? "-" : "+", e, gen_num(g, c < 0 ? -c : c)) : e;
+}
+
+void gen_nest(gen *g, uint32_t ndim, const int64_t *shape, gen_iters *it) {
+  static const char *const names[GEN_MAX_DIM] = {"a", "b", "c", "d", "e"};
+  for (uint32_t d = 0; d < ndim; d++)
+    gen_iter(g, it, IR_SPATIAL, shape[d],
+             gen_loop(g, names[d], gen_num(g, 0), gen_num(g, shape[d])));
+}
+
+ir_buf gen_copy(gen *g, uint32_t x) {
+  const gen_tensor a = g->tensor[x];
+  ir_buf buf = gen_local(g, &a);
+  gen_iters it = {.n = 0};
+  gen_expr idx[GEN_MAX_DIM];
+  gen_nest(g, a.ndim, a.shape, &it);
+  gen_block(g, &it, 0, idx);
+  gen_store(g, buf, a.ndim, idx, gen_load(g, x, idx));
+  gen_close(g, a.ndim + 1);
+  return buf;
+}
+
+bool gen_suits(const gen *g, const gen_tensor *a, uint32_t ndim) {
+  return a->ndim >= ndim && a->t.code != TESS_BOOL && !g->o.only_computes &&
+         !g->failed;
+}
+
+gen_expr gen_zero(gen *g, tess_dtype t) {
+  gen_expr zero = 0;
+  if (!g->failed)
+    gen_check(g, ir_is_float(t) ? describe_real(&g->b, t, 0, &zero)
+                                : describe_int(&g->b, t, 0, &zero));
+  gen_say(g, zero, "ts.const(0, \"%s\")", gen_dtype_text(g, t));
+  return zero;
+}
+
+void gen_init(gen *g) {
+  if (!g->failed) gen_check(g, describe_init_begin(&g->b));
+  gen_write(g, "build:init(function()\n");
+}
+
+void gen_when(gen *g, gen_expr condition) {
+  if (!g->failed) gen_check(g, describe_if_begin(&g->b, condition));
+  gen_write(g, "build:when(%s, function()\n", gen_said(g, condition));
+}

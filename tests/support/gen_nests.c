@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Random programs: several blocks in one nest, which use what the others have
+ * made so far; and loops as long as some data says. */
+#include "support/gen_program.h"
+
+/* Two tensors of one stage: the later one is rather used by the next. */
+static void add_two(gen *g, tess_dtype t, ir_buf first, uint32_t ndim,
+                    const int64_t *shape, ir_buf second, uint32_t more,
+                    const int64_t *other) {
+  uint64_t reads = g->reads;
+  bool swap = gen_once_in(g, 2);
+  if (swap) gen_add(g, second, t, more, other);
+  if (swap) g->reads = reads;
+  gen_add(g, first, t, ndim, shape);
+  g->reads = reads;
+  if (!swap) gen_add(g, second, t, more, other);
+  g->reads = 0;
+}
+
+/* Two blocks in one nest, of which the second reads what the first made in
+ * this and in an earlier iteration, up, down or along. */
+static void wave(gen *g) {
+  uint32_t x = gen_pick(g);
+  const gen_tensor a = g->tensor[x];
+  if (!gen_suits(g, &a, 1) || a.ndim > 3) return;
+  int64_t by[GEN_MAX_DIM], up = 1 + gen_below(g, 2);
+  gen_iters first = {.n = 0}, second;
+  gen_expr idx[GEN_MAX_DIM], from[GEN_MAX_DIM], ok = 0;
+  ir_buf made = gen_local(g, &a), out = gen_local(g, &a);
+  for (uint32_t d = 0; d < a.ndim; d++)
+    by[d] = d ? (int64_t)gen_below(g, 3) - 1 : -up;
+  gen_nest(g, a.ndim, a.shape, &first);
+  second = first;
+  gen_block(g, &first, 0, idx);
+  gen_store(g, made, a.ndim, idx, gen_tweak(g, a.t, gen_load(g, x, idx)));
+  gen_close(g, 1);
+  gen_block(g, &second, 0, idx);
+  for (uint32_t d = 0; d < a.ndim; d++) {
+    from[d] = gen_plus(g, idx[d], by[d]);
+    gen_expr in = gen_bin(g, "and", gen_bin(g, "<=", gen_num(g, 0), from[d]),
+                          gen_bin(g, "<", from[d], gen_num(g, a.shape[d])));
+    ok = ok ? gen_bin(g, "and", ok, in) : in;
+  }
+  gen_expr here = gen_read(g, made, a.ndim, idx);
+  gen_expr there = gen_read(g, made, a.ndim, from);
+  gen_store(g, out, a.ndim, idx,
+            gen_select(g, ok, gen_bin(g, "max", here, there), here));
+  gen_close(g, a.ndim + 1);
+  gen_add(g, out, a.t, a.ndim, a.shape);
+}
+
+/* ---- windows ------------------------------------------------------------ */
+
+/* The element of this window that is read; and one in it, or before it, where
+ * there is one. */
+static gen_expr of_window(gen *g, ir_buf made, uint32_t ndim, gen_expr start,
+                          int64_t size, const gen_expr *idx) {
+  gen_expr at[2] = {gen_plus(g, start, gen_below(g, (uint32_t)size)), 0};
+  if (ndim == 2) at[1] = idx[1];
+  gen_expr here = gen_read(g, made, ndim, at);
+  bool before = gen_once_in(g, 2);
+  at[0] = gen_plus(g, start,
+                   before ? -1 - (int64_t)gen_below(g, 2)
+                          : gen_below(g, (uint32_t)size));
+  gen_expr there = gen_bin(g, "max", here, gen_read(g, made, ndim, at));
+  gen_expr ok = gen_bin(g, "<=", gen_num(g, 0), at[0]);
+  return before ? gen_select(g, ok, there, here) : there;
+}
+
+/* All of them come to one. */
+static void sum_windows(gen *g, uint32_t x) {
+  const gen_tensor a = g->tensor[x];
+  gen_expr idx[GEN_MAX_DIM], at[GEN_MAX_DIM];
+  ir_var axis = 0;
+  gen_begin(g, "r", a.ndim - 1, a.shape + 1, idx);
+  at[0] = gen_axis(g, a.shape[0], &axis);
+  for (uint32_t d = 1; d < a.ndim; d++) at[d] = idx[d - 1];
+  gen_end_reduce(g, a.ndim - 1, a.shape + 1, a.t, gen_load(g, x, at), 1, &axis);
+}
+
+/* A nest that makes a window in each iteration, some of which overlap, and
+ * takes from it. */
+static void window(gen *g) {
+  uint32_t x = gen_pick(g);
+  const gen_tensor a = g->tensor[x];
+  int64_t size = 2 + gen_below(g, 2), step = 1 + gen_below(g, (uint32_t)size);
+  if (!gen_suits(g, &a, 1) || a.ndim > 2 || a.shape[0] < size) return;
+  gen_tensor part = a, taken = a;
+  taken.shape[0] = (a.shape[0] - size) / step + 1;
+  part.shape[0] = (taken.shape[0] - 1) * step + size;
+  ir_buf made = gen_local(g, &part), out = gen_local(g, &taken);
+  gen_iters it = {.n = 0}, use = {.n = 0};
+  gen_expr idx[GEN_MAX_DIM];
+  gen_expr t = gen_loop(g, "t", gen_num(g, 0), gen_num(g, taken.shape[0]));
+  gen_expr start = gen_bin(g, "*", t, gen_num(g, step));
+  gen_expr w = gen_loop(g, "w", gen_num(g, 0), gen_num(g, size));
+  gen_iter(g, &it, IR_SPATIAL, part.shape[0], gen_bin(g, "+", start, w));
+  gen_nest(g, a.ndim - 1, a.shape + 1, &it);
+  gen_block(g, &it, 0, idx);
+  gen_store(g, made, a.ndim, idx, gen_tweak(g, a.t, gen_load(g, x, idx)));
+  gen_close(g, a.ndim + 1);
+  gen_iter(g, &use, IR_SPATIAL, taken.shape[0], t);
+  gen_nest(g, a.ndim - 1, a.shape + 1, &use);
+  gen_block(g, &use, 0, idx);
+  start = gen_bin(g, "*", idx[0], gen_num(g, step));
+  gen_store(g, out, a.ndim, idx, of_window(g, made, a.ndim, start, size, idx));
+  gen_close(g, a.ndim + 1);
+  uint64_t reads = g->reads;
+  gen_add(g, out, a.t, a.ndim, taken.shape);
+  if (gen_once_in(g, 2)) return;
+  g->reads = reads;
+  gen_add(g, made, a.t, a.ndim, part.shape);
+  if (gen_once_in(g, 2)) sum_windows(g, g->n - 1);
+}
+
+/* ---- running results ---------------------------------------------------- */
+
+/* buf[i] = how(buf[i], x[i, k]), from 0 on; its nest is open. */
+static void accumulate(gen *g, ir_buf buf, uint32_t x, const gen_iters *it,
+                       const char *how) {
+  const tess_dtype t = g->tensor[x].t;
+  gen_expr idx[GEN_MAX_DIM];
+  gen_block(g, it, 0, idx);
+  gen_init(g);
+  gen_store(g, buf, 1, idx, gen_zero(g, t));
+  gen_close(g, 1);
+  gen_expr old = gen_read(g, buf, 1, idx);
+  gen_store(g, buf, 1, idx, gen_bin(g, how, old, gen_load(g, x, idx)));
+  gen_close(g, 1);
+}
+
+/* Sums over the columns of a matrix, or two reductions at once, and what they
+ * have come to after each of them. */
+static void running(gen *g) {
+  uint32_t x = gen_pick(g);
+  const gen_tensor a = g->tensor[x];
+  uint32_t taps = 1 + gen_below(g, 2), other = gen_below(g, 3);
+  if (!gen_suits(g, &a, 2) || a.ndim > 2 || a.shape[0] < taps) return;
+  int64_t shape[2] = {a.shape[1], a.shape[0] - taps + 1};
+  gen_tensor row = {.t = a.t, .ndim = 1, .shape = {a.shape[0]}};
+  gen_tensor all = {.t = a.t, .ndim = 2, .shape = {shape[0], shape[1]}};
+  ir_buf sum = gen_local(g, &row);
+  ir_buf out = gen_local(g, other == 0 ? &row : &all);
+  gen_iters it = {.n = 0}, use = {.n = 0};
+  gen_expr idx[GEN_MAX_DIM], from;
+  gen_expr k = gen_loop(g, "k", gen_num(g, 0), gen_num(g, shape[0]));
+  gen_nest(g, 1, a.shape, &it);
+  gen_iter(g, &it, IR_REDUCE, shape[0], k);
+  accumulate(g, sum, x, &it, "+");
+  if (other == 0) {
+    accumulate(g, out, x, &it, gen_once_in(g, 2) ? "max" : "+");
+    gen_close(g, 2);
+    add_two(g, a.t, sum, 1, a.shape, out, 1, a.shape);
+    return;
+  }
+  gen_close(g, 1);
+  gen_iter(g, &use, IR_OPAQUE, shape[0], k);
+  gen_nest(g, 1, shape + 1, &use);
+  gen_block(g, &use, 0, idx);
+  gen_expr v = gen_read(g, sum, 1, idx + 1);
+  from = gen_plus(g, idx[1], 1);
+  if (taps > 1) v = gen_bin(g, "max", v, gen_read(g, sum, 1, &from));
+  gen_store(g, out, 2, idx, v);
+  gen_close(g, 3);
+  add_two(g, a.t, sum, 1, a.shape, out, 2, shape);
+}
+
+/* ---- in place ----------------------------------------------------------- */
+
+/* Each element of a row is the one before it and another. */
+static void chain(gen *g) {
+  uint32_t x = gen_pick(g);
+  const gen_tensor a = g->tensor[x];
+  if (!gen_suits(g, &a, 1) || a.ndim > 2 || a.shape[a.ndim - 1] < 2) return;
+  uint32_t last = a.ndim - 1, with = gen_source(g, a.t, a.ndim, a.shape);
+  ir_buf buf = gen_copy(g, x);
+  gen_iters it = {.n = 0};
+  gen_expr idx[GEN_MAX_DIM], zero = gen_num(g, 0);
+  int64_t n = a.shape[last] - 1;
+  gen_nest(g, last, a.shape, &it);
+  gen_iter(g, &it, IR_OPAQUE, n, gen_loop(g, "i", zero, gen_num(g, n)));
+  gen_block(g, &it, 0, idx);
+  gen_expr old = gen_read(g, buf, a.ndim, idx);
+  idx[last] = gen_plus(g, idx[last], 1);
+  gen_store(g, buf, a.ndim, idx, gen_bin(g, "+", old, gen_load(g, with, idx)));
+  gen_close(g, a.ndim + 1);
+  gen_add(g, buf, a.t, a.ndim, a.shape);
+}
+
+/* ---- lengths that are data ---------------------------------------------- */
+
+/* Rows of which as many elements are changed as a tensor says. */
+static void ragged(gen *g) {
+  uint32_t x = gen_pick(g);
+  const gen_tensor a = g->tensor[x];
+  const tess_dtype t = {TESS_INT, 32, 1};
+  if (!gen_suits(g, &a, 2) || a.ndim > 2) return;
+  gen_expr idx[GEN_MAX_DIM];
+  uint32_t from = gen_source(g, t, 1, a.shape), len = g->n;
+  gen_begin(g, "a", 1, a.shape, idx);
+  gen_end(g, 1, a.shape, t, gen_tweak(g, t, gen_load(g, from, idx)));
+  ir_buf buf = gen_copy(g, x);
+  gen_iters it = {.n = 0};
+  gen_nest(g, 1, a.shape, &it);
+  gen_expr n = gen_cast(g, IR_INDEX, gen_load(g, len, it.bind));
+  n = gen_bin(g, "%", n, gen_num(g, a.shape[1] + 1));
+  gen_iter(g, &it, IR_SPATIAL, a.shape[1], gen_loop(g, "j", gen_num(g, 0), n));
+  gen_block(g, &it, 0, idx);
+  gen_expr few = gen_bin(g, "<", gen_load(g, len, idx), gen_const(g, t));
+  gen_expr v = gen_load(g, x, idx);
+  gen_store(g, buf, 2, idx, gen_select(g, few, v, gen_tweak(g, a.t, v)));
+  gen_close(g, 3);
+  gen_add(g, buf, a.t, 2, a.shape);
+}
+
+void gen_several(gen *g) {
+  static void (*const kinds[])(gen * g) = {
+      wave, wave, window, window, window, running, running, chain, ragged};
+  kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
+}
