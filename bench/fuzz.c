@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,6 +122,19 @@ static void report(const fuzz *f) {
           (unsigned long long)f->seed, (unsigned long long)f->number);
 }
 
+/* Ends the process after so many seconds' work, which a busy machine does not
+ * make fewer, or if it only waits for ten times as long; 0: no more. */
+static void limit(unsigned seconds) {
+  struct itimerval work = {.it_value.tv_sec = seconds};
+  setitimer(ITIMER_PROF, &work, NULL);
+  alarm(10 * seconds);
+}
+
+static bool was_late(int status) {
+  return WIFSIGNALED(status) &&
+         (WTERMSIG(status) == SIGPROF || WTERMSIG(status) == SIGALRM);
+}
+
 /* Cases from p->number on, every `jobs`-th. */
 static void run_cases(const fuzz_args *a, progress *p) {
   fuzz_options o = options_of(a);
@@ -128,13 +142,13 @@ static void run_cases(const fuzz_args *a, progress *p) {
   fuzz_init(&f);
   f.counts = p->counts;
   for (; p->number < a->first + a->count; p->number += a->jobs) {
-    alarm(CASE_SECONDS);
+    limit(CASE_SECONDS);
     tess_status st = fuzz_case(&f, &o, a->seed, p->number);
     if (st && !a->fault && !p->reports) p->wrong = p->number;
     if (st && !a->fault && p->reports++ < REPORTS) report(&f);
     p->counts = f.counts;
   }
-  alarm(0);
+  limit(0);
   fuzz_free(&f);
   p->done = true;
 }
@@ -170,9 +184,7 @@ static uint64_t supervise(const fuzz_args *a, progress *p, pid_t *pid) {
       bench_say("case %llu of seed %llu %s\nagain: bench/fuzz --seed %llu "
                 "--only %llu\n",
                 (unsigned long long)p[i].number, (unsigned long long)a->seed,
-                WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM
-                    ? "ran too long"
-                    : "crashed",
+                was_late(status) ? "ran too long" : "crashed",
                 (unsigned long long)a->seed, (unsigned long long)p[i].number);
       if (!p[i].reports++) p[i].wrong = p[i].number;
       p[i].number += a->jobs;

@@ -155,8 +155,12 @@ typedef struct sch_state {
   arena *scratch;        /* reset after every primitive */
   bool quick;            /* a possibility is asked for, not a change: what
                           * would take an exact look (polyhedra.h) is no */
+  struct isl_ctx *isl;   /* for exact looks, made by the first of a primitive */
   sch_refusal refusal;
 } sch_state;
+
+/* To be called when a primitive has been applied, or the state is given up. */
+void sch_end_questions(sch_state *s);
 
 /* return sch_refuse(s, SCH_R_NOT_ONLY_CHILD, .s = {loop}, .n = {2}); */
 #define sch_refuse(st, why, ...)                                            \

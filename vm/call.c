@@ -347,7 +347,9 @@ static bool nests_well(frame *f) {
 
 bool vm_apply(vm_machine *m, const vm_inst *in) {
   frame f = {m, NULL, in->prim, 0};
-  if (!in->prim->apply(&m->state, m->args)) return fail(&f, VM_W_REFUSED, 0, 0);
+  bool ok = in->prim->apply(&m->state, m->args);
+  sch_end_questions(&m->state);
+  if (!ok) return fail(&f, VM_W_REFUSED, 0, 0);
   if (in->prim->flags & SCH_PURE) return true;
   return nests_well(&f) && (!TESS_CHECKED || is_whole(&f));
 }

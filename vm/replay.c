@@ -14,6 +14,7 @@ void vm_machine_init(vm_machine *m, mem_heap *heap) {
 }
 
 void vm_machine_free(vm_machine *m) {
+  sch_end_questions(&m->state);
   ir_program_free(&m->prog);
   arena_free(&m->scratch);
   vec_free(m->heap, &m->cell);

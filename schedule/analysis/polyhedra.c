@@ -16,7 +16,7 @@ int poly_holds(sch_state *s, ir_stmt st, ir_expr cond) {
   poly_pair x;
   poly_builder b;
   poly_around(s, st, &x);
-  isl_ctx *ctx = poly_context();
+  isl_ctx *ctx = poly_context(s);
   if (!ctx) return 0;
   poly_enter(&b, ctx, &x, 0);
   isl_set *all = poly_domain(&b, x.context);
@@ -33,7 +33,6 @@ int poly_holds(sch_state *s, ir_stmt st, ir_expr cond) {
   isl_set_free(all);
   isl_set_free(yes);
   isl_space_free(b.space);
-  isl_ctx_free(ctx);
   return holds;
 }
 
@@ -82,7 +81,7 @@ poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
   poly_pair x;
   poly_verdict v = POLY_APART;
   poly_find(d, b1, b2, buf, &x);
-  isl_ctx *ctx = poly_context();
+  isl_ctx *ctx = poly_context(d->s);
   if (!ctx) return POLY_TOO_HARD;
   for (poly_access *w = x.b[0].first; w && v != POLY_MEET; w = w->next)
     for (poly_access *r = x.b[1].first; r && v != POLY_MEET; r = r->next) {
@@ -91,7 +90,6 @@ poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
     }
   if (v != POLY_MEET && isl_ctx_last_error(ctx) != isl_error_none)
     v = POLY_TOO_HARD;
-  isl_ctx_free(ctx);
   return v;
 }
 

@@ -2,15 +2,24 @@
  * Expressions, conditions and accesses in isl's terms. */
 #include "schedule/analysis/polyhedra_isl.h"
 
-/* The operations are some tenths of a second's worth. */
+/* The operations are a second's worth or so, at most. */
 enum { MAX_OPERATIONS = 250000, MAX_NODES = 20000 };
 
-isl_ctx *poly_context(void) {
-  isl_ctx *ctx = isl_ctx_alloc();
+isl_ctx *poly_context(sch_state *s) {
+  if (s->isl) {
+    isl_ctx_reset_error(s->isl);
+    return s->isl;
+  }
+  isl_ctx *ctx = s->isl = isl_ctx_alloc();
   if (!ctx) return NULL;
   isl_options_set_on_error(ctx, ISL_ON_ERROR_CONTINUE);
   isl_ctx_set_max_operations(ctx, MAX_OPERATIONS);
   return ctx;
+}
+
+void sch_end_questions(sch_state *s) {
+  if (s->isl) isl_ctx_free(s->isl);
+  s->isl = NULL;
 }
 
 void poly_enter(poly_builder *b, isl_ctx *ctx, const poly_pair *x, int k) {

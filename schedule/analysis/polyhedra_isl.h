@@ -27,8 +27,9 @@ typedef struct poly_builder {
   bool vague;       /* something was left out of a domain */
 } poly_builder;
 
-/* A context that gives up after some tenths of a second; NULL: none. */
-isl_ctx *poly_context(void);
+/* The context of all questions of one primitive, which together give up after
+ * a second or so; NULL: none. */
+isl_ctx *poly_context(sch_state *s);
 /* Gives the variables of block k of the pair their places. */
 void poly_enter(poly_builder *b, isl_ctx *ctx, const poly_pair *x, int k);
 /* Of iterations: the value of an index; where a condition holds; those in

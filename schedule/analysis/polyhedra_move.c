@@ -51,7 +51,7 @@ sch_coverage sch_covers_exactly(sch_state *s, const sch_move *m,
   if (s->quick) return SCH_COVERS_NOT;
   poly_moved(s, m, nest, 0, 0, &x);
   const ir_iter *was = p->iter.v + ir_blk(p, m->block)->iters.at;
-  isl_ctx *ctx = poly_context();
+  isl_ctx *ctx = poly_context(s);
   if (!ctx) return SCH_COVERS_NOT;
   isl_map *old = instances(ctx, &x, 0, nest->niters, was, &vague);
   isl_map *new = instances(ctx, &x, 1, nest->niters, nest->iter, &vague);
@@ -66,7 +66,6 @@ sch_coverage sch_covers_exactly(sch_state *s, const sch_move *m,
   isl_set_free(left);
   isl_set_free(more);
   isl_map_free(new);
-  isl_ctx_free(ctx);
   return vague || !same ? SCH_COVERS_NOT : once ? SCH_COVERS_ONCE : SCH_COVERS;
 }
 
@@ -142,12 +141,11 @@ bool sch_made_by_then(sch_state *s, const sch_move *m, const sch_nest *nest,
   *out = (sch_clash){0};
   if (s->quick) return false;
   poly_moved(s, m, nest, maker, buf, &x);
-  isl_ctx *ctx = poly_context();
+  isl_ctx *ctx = poly_context(s);
   if (!ctx) return false;
   for (poly_access *w = x.b[0].first; w && !late; w = w->next)
     for (poly_access *r = x.b[1].first; r && !late; r = r->next)
       late = meet_late(ctx, m, nest, maker, &x, w, r, out);
   late = late || isl_ctx_last_error(ctx) != isl_error_none;
-  isl_ctx_free(ctx);
   return !late;
 }

@@ -51,7 +51,7 @@ bool poly_starts_first(sch_state *s, ir_stmt block, sch_clash *out) {
   *out = (sch_clash){0};
   if (s->quick) return false;
   poly_instances(s, block, 0, &x);
-  isl_ctx *ctx = poly_context();
+  isl_ctx *ctx = poly_context(s);
   if (!ctx) return false;
   poly_enter(&b, ctx, &x, 0);
   isl_map *starts;
@@ -66,7 +66,6 @@ bool poly_starts_first(sch_state *s, ir_stmt block, sch_clash *out) {
   isl_map_free(starts);
   isl_set_free(bad);
   isl_space_free(b.space);
-  isl_ctx_free(ctx);
   return ok;
 }
 
@@ -113,7 +112,7 @@ poly_verdict poly_start_moves(sch_state *s, ir_stmt block, ir_stmt top,
   *out = (sch_clash){0};
   if (s->quick) return POLY_TOO_HARD;
   poly_instances(s, block, top, &x);
-  isl_ctx *ctx = poly_context();
+  isl_ctx *ctx = poly_context(s);
   if (!ctx) return POLY_TOO_HARD;
   poly_enter(&b, ctx, &x, 0);
   isl_set *all = poly_domain(&b, x.b[0].when);
@@ -132,7 +131,6 @@ poly_verdict poly_start_moves(sch_state *s, ir_stmt block, ir_stmt top,
   }
   isl_map_free(bad);
   isl_space_free(b.space);
-  isl_ctx_free(ctx);
   return v;
 }
 
@@ -142,7 +140,7 @@ bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out) {
   *out = (sch_clash){0};
   if (s->quick) return false;
   poly_instances(s, block, top, &x);
-  isl_ctx *ctx = poly_context();
+  isl_ctx *ctx = poly_context(s);
   if (!ctx) return false;
   poly_enter(&b, ctx, &x, 0);
   isl_map *to = values(&b, poly_domain(&b, x.b[0].when), block, true);
@@ -161,6 +159,5 @@ bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out) {
   isl_map_free(to);
   isl_map_free(same);
   isl_space_free(b.space);
-  isl_ctx_free(ctx);
   return once;
 }

@@ -71,7 +71,8 @@ static bool is_free(sch_state *s, ir_stmt l) {
   return is;
 }
 
-/* All loops whose iterations run at once, and surely may; in scratch. */
+/* All loops whose iterations run at once and surely may, or, for all that can
+ * be told with the effort there is, still may; in scratch. */
 static sch_list free_loops(sch_state *s) {
   const ir_program *p = s->p;
   ir_stmt root = ir_entry(p)->root;
@@ -80,7 +81,9 @@ static sch_list free_loops(sch_state *s) {
   ir_stmt *v = arena_array(s->scratch, ir_stmt, n);
   uint32_t m = 0;
   for (ir_stmt l = root; l && n; l = ir_next(p, l, root))
-    if (is_racing(p, l) && is_free(s, l)) v[m++] = l;
+    if (is_racing(p, l) &&
+        (is_free(s, l) || s->refusal.reason == SCH_R_UNDECIDED))
+      v[m++] = l;
   return (sch_list){m, v};
 }
 
@@ -117,8 +120,10 @@ static const char *meeting_place(const sch_state *s) {
   const ir_program *p = s->p;
   ir_buf b = s->refusal.buf;
   if (!b) return "iters that keep an order";
-  return arena_printf(s->scratch, "buffer \"%s\"",
-                      ir_text(p, p->buf.v[b].name));
+  bool maybe = s->refusal.reason == SCH_R_UNDECIDED;
+  return arena_printf(s->scratch, "buffer \"%s\"%s",
+                      ir_text(p, p->buf.v[b].name),
+                      maybe ? ", or it would take too long to tell," : "");
 }
 
 static bool attempt(sch_state *s, bool (*change)(sch_state *s, void *ud),

@@ -15,6 +15,7 @@ void scheduled_start(scheduled *t) {
 }
 
 void scheduled_end(scheduled *t) {
+  sch_end_questions(&t->s);
   arena_free(&t->scratch);
   arena_free(&t->texts);
   ir_program_free(&t->p);
@@ -305,6 +306,7 @@ bool scheduled_call(scheduled *t, const char *name,
   ir_program_copy(&t->before, &t->p);
   bool ok = (!(prim->flags & SCH_SAMPLES) || decide(t, prim, given, args)) &&
             prim->apply(&t->s, args);
+  sch_end_questions(&t->s);
   if (ok) {
     take_outputs(t, prim, args);
     if (prim->flags & SCH_PURE) assert_unchanged(t);
