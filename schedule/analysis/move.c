@@ -243,19 +243,38 @@ ir_buf sch_outer_buf(const ir_program *p, ir_stmt block) {
   return 0;
 }
 
+/* What is read of q's buffers, in a run of the scope `meet`, q has made in it:
+ * they hold nothing before. */
+static bool is_all_there(const ir_program *p, ir_stmt q, ir_stmt meet) {
+  return ir_is_block(p, meet) && is_only_writer(p, meet, q) &&
+         (!ir_st(p, meet)->parent || !sch_is_output(p, q));
+}
+
 /* Producer q, so far in a loop with the block, stays there alone: it must
- * make for good all that it makes. */
+ * make for good all that it makes, or all of that which the block reads. */
 static bool check_left_behind(sch_state *s, ir_stmt q, ir_stmt block,
                               ir_stmt meet, ir_stmt from) {
   const ir_program *p = s->p;
   ir_stmt both = sch_common(p, q, block);
   ir_buf buf = sch_shared_buf(p, q, block);
-  if (sch_is_partial(p, q, meet, both) || !sch_is_settled(s, q, meet, from))
-    return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, block}, .buf = buf);
-  return true;
+  if (is_all_there(p, q, meet) && !sch_is_partial(p, q, meet, both) &&
+      sch_is_settled(s, q, meet, from))
+    return true;
+  (void)sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, block}, .buf = buf);
+  return sch_never_later(s, q, block, q, meet, false);
 }
 
-bool sch_check_later(sch_state *s, ir_stmt block, ir_stmt meet, ir_stmt to) {
+/* Block q, which runs after the block or along with it until that runs at its
+ * new place, writes none of what it has read. */
+static bool check_unchanged(sch_state *s, ir_stmt q, ir_stmt block,
+                            ir_stmt meet) {
+  (void)sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, block},
+                   .buf = sch_shared_buf(s->p, q, block));
+  return sch_never_later(s, q, block, q, meet, true);
+}
+
+bool sch_check_later(sch_state *s, ir_stmt block, ir_stmt meet, ir_stmt to,
+                     bool *open) {
   const ir_program *p = s->p;
   ir_stmt from = sch_step_down(p, meet, block), q;
   bool arrived = false;
@@ -263,9 +282,11 @@ bool sch_check_later(sch_state *s, ir_stmt block, ir_stmt meet, ir_stmt to) {
     bool here = ir_is_ancestor(p, to, q);
     if (arrived && !here) break;
     arrived = here;
-    if (sch_depends(s, block, q) & SCH_WAR)
-      return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, block},
-                        .buf = sch_shared_buf(p, q, block));
+    if (!(sch_depends(s, block, q) & SCH_WAR)) continue;
+    if (here && open && !s->quick)
+      *open = true;
+    else if (!check_unchanged(s, q, block, meet))
+      return false;
   }
   if (from == block) return true;
   for (q = from; (q = sch_next_child(p, q, from)) && q != block;)

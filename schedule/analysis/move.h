@@ -68,8 +68,15 @@ bool sch_has_producer(const sch_state *s, ir_stmt scope, ir_stmt block);
 bool sch_is_partial(const ir_program *p, ir_stmt block, ir_stmt top,
                     ir_stmt at);
 /* What the block reads is the same when it runs later, at or in `to`, a
- * later child of `meet` than the one that it is in. */
-bool sch_check_later(sch_state *s, ir_stmt block, ir_stmt meet, ir_stmt to);
+ * later child of `meet` than the one that it is in; *open (if not NULL): it
+ * remains to be seen of what runs in `to` (sch_unchanged_by_then). */
+bool sch_check_later(sch_state *s, ir_stmt block, ir_stmt meet, ir_stmt to,
+                     bool *open);
+/* For a caller that has refused because `writer`, which is a or b, writes what
+ * the other one reads: in no iteration of meet does a meet that later than b
+ * (or along with b: `or_same`); else the refusal is told more (later.c). */
+bool sch_never_later(sch_state *s, ir_stmt a, ir_stmt b, ir_stmt writer,
+                     ir_stmt meet, bool or_same);
 /* Once block `w` has run, with all that meet's iteration holds of it, what
  * it wrote stays; `w` is under the child `part` of meet. */
 bool sch_is_settled(sch_state *s, ir_stmt w, ir_stmt meet, ir_stmt part);
@@ -135,6 +142,11 @@ sch_coverage sch_covers_exactly(sch_state *s, const sch_move *m,
  * what `maker` does too late and the block's iteration in *out. */
 bool sch_made_by_then(sch_state *s, const sch_move *m, const sch_nest *nest,
                       ir_stmt maker, ir_buf buf, sch_clash *out);
+/* ... nor one that `writer` has written by then, in the iteration of the loops
+ * around both, too, if it runs `first` there. */
+bool sch_unchanged_by_then(sch_state *s, const sch_move *m,
+                           const sch_nest *nest, ir_stmt writer, bool first,
+                           ir_buf buf, sch_clash *out);
 /* In the order of the loops, from the scope on, each result is first met with
  * all iters that reduce at their least value, where it is initialised. */
 bool sch_nest_starts_at_init(sch_state *s, ir_stmt scope, ir_stmt loop,

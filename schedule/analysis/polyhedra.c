@@ -104,37 +104,3 @@ bool poly_clears(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf) {
   if (v == POLY_MEET) s->refusal.clash = clash;
   return v != POLY_MEET;
 }
-
-/* The first of d's loops whose values differ is number k, and there the
- * distance has that sign. */
-static void apart_first(const dist *d, uint32_t k, int sign,
-                        arith_range *within) {
-  const arith_range ahead = {1, INT64_MAX}, behind = {INT64_MIN, -1};
-  for (uint32_t i = 0; i < d->n; i++)
-    within[i] =
-        i < k ? (arith_range){0, 0} : (arith_range){INT64_MIN, INT64_MAX};
-  within[k] = sign > 0 ? ahead : behind;
-}
-
-bool poly_clears_later(dist *d, ir_stmt a, ir_stmt b, bool b_writes,
-                       ir_buf buf) {
-  sch_state *s = d->s;
-  arith_range *within = arena_array(s->scratch, arith_range, d->n);
-  ir_stmt first = b_writes ? b : a, second = b_writes ? a : b;
-  bool clear = d->n || poly_clears(d, first, second, buf);
-  d->within = within;
-  for (uint32_t k = 0; k < d->n && clear; k++) {
-    apart_first(d, k, b_writes ? -1 : 1, within);
-    clear = poly_clears(d, first, second, buf);
-  }
-  d->within = NULL;
-  if (!clear && b_writes) {
-    const sch_clash c = s->refusal.clash;
-    for (int k = 0; k < 2; k++) {
-      s->refusal.clash.n[k] = c.n[!k];
-      memcpy(s->refusal.clash.var[k], c.var[!k], sizeof c.var[k]);
-      memcpy(s->refusal.clash.at[k], c.at[!k], sizeof c.at[k]);
-    }
-  }
-  return clear;
-}

@@ -34,11 +34,11 @@ poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
  * told. */
 bool poly_clears(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf);
 /* The same of iterations of which a's comes later than b's in the order of
- * d's loops (any, where d has none), and in which one of them accesses what
- * the other one, b if `b_writes`, writes.  The refusal gets a's iteration
- * first. */
+ * d's loops, or is the same with `or_same`, and in which one of them accesses
+ * what the other one, b if `b_writes`, writes.  The refusal gets the writing
+ * iteration first. */
 bool poly_clears_later(dist *d, ir_stmt a, ir_stmt b, bool b_writes,
-                       ir_buf buf);
+                       bool or_same, ir_buf buf);
 
 /* Do the loops from `top` down to the block, which stands below it, reach each
  * instance only once?  false: not, with two iterations that reach the same in

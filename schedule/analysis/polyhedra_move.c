@@ -84,20 +84,29 @@ static ir_stmt common_loop(const ir_program *p, const sch_move *m,
   }
 }
 
-/* Pairs in which the first runs in a later iteration of the loops around
- * both. */
-static isl_map *later(const ir_program *p, const sch_move *m, ir_stmt maker,
-                      const poly_pair *x, isl_map *both) {
+/* Which writes would be wrong: those of an iteration of the loops around both
+ * that is later than that of the block in its nest, or earlier; and those of
+ * the same one. */
+typedef struct wrong {
+  const sch_move *m;
+  ir_stmt maker;
+  bool later, same;
+} wrong;
+
+/* Pairs of iterations of which the first is wrong for the second. */
+static isl_map *ill_timed(const wrong *t, const poly_pair *x, isl_map *both) {
   isl_map *all = isl_map_empty(isl_map_get_space(both));
   ir_stmt l;
-  for (uint32_t i = 0; (l = common_loop(p, m, maker, i)); i++) {
-    ir_var v = ir_st(p, l)->var;
+  for (uint32_t i = 0; (l = common_loop(x->p, t->m, t->maker, i)); i++) {
+    ir_var v = ir_st(x->p, l)->var;
     int in = poly_place(&x->b[0], v), out = poly_place(&x->b[1], v);
-    isl_map *one =
-        isl_map_order_gt(isl_map_copy(both), isl_dim_in, in, isl_dim_out, out);
+    isl_map *one = isl_map_copy(both);
+    one = t->later ? isl_map_order_gt(one, isl_dim_in, in, isl_dim_out, out)
+                   : isl_map_order_lt(one, isl_dim_in, in, isl_dim_out, out);
     all = isl_map_union(all, one);
     both = isl_map_equate(both, isl_dim_in, in, isl_dim_out, out);
   }
+  if (t->same) return isl_map_union(all, both);
   isl_map_free(both);
   return all;
 }
@@ -114,14 +123,14 @@ static isl_map *accesses(isl_ctx *ctx, const poly_pair *x, int k,
 
 /* Perhaps so where it cannot be told: where it is not known which instances
  * run, the map of them is empty, and nothing would be found. */
-static bool meet_late(isl_ctx *ctx, const sch_move *m, const sch_nest *nest,
-                      ir_stmt maker, const poly_pair *x, const poly_access *w,
-                      const poly_access *r, sch_clash *out) {
+static bool meet_wrongly(isl_ctx *ctx, const wrong *t, const sch_nest *nest,
+                         const poly_pair *x, const poly_access *w,
+                         const poly_access *r, sch_clash *out) {
   bool vague = false, unknown = false;
   isl_map *both = accesses(ctx, x, 0, w, &vague);
   both = isl_map_apply_range(both,
                              isl_map_reverse(accesses(ctx, x, 1, r, &vague)));
-  both = later(x->p, m, maker, x, both);
+  both = ill_timed(t, x, both);
   both = isl_map_apply_range(
       both, instances(ctx, x, 1, nest->niters, nest->iter, &unknown));
   isl_point *at = isl_set_sample_point(isl_map_wrap(both));
@@ -134,18 +143,29 @@ static bool meet_late(isl_ctx *ctx, const sch_move *m, const sch_nest *nest,
   return found || unknown;
 }
 
-bool sch_made_by_then(sch_state *s, const sch_move *m, const sch_nest *nest,
-                      ir_stmt maker, ir_buf buf, sch_clash *out) {
+static bool is_right(sch_state *s, const wrong *t, const sch_nest *nest,
+                     ir_buf buf, sch_clash *out) {
   poly_pair x;
-  bool late = false;
+  bool bad = false;
   *out = (sch_clash){0};
   if (s->quick) return false;
-  poly_moved(s, m, nest, maker, buf, &x);
+  poly_moved(s, t->m, nest, t->maker, buf, &x);
   isl_ctx *ctx = poly_context(s);
   if (!ctx) return false;
-  for (poly_access *w = x.b[0].first; w && !late; w = w->next)
-    for (poly_access *r = x.b[1].first; r && !late; r = r->next)
-      late = meet_late(ctx, m, nest, maker, &x, w, r, out);
-  late = late || isl_ctx_last_error(ctx) != isl_error_none;
-  return !late;
+  for (poly_access *w = x.b[0].first; w && !bad; w = w->next)
+    for (poly_access *r = x.b[1].first; r && !bad; r = r->next)
+      bad = meet_wrongly(ctx, t, nest, &x, w, r, out);
+  bad = bad || isl_ctx_last_error(ctx) != isl_error_none;
+  return !bad;
+}
+
+bool sch_made_by_then(sch_state *s, const sch_move *m, const sch_nest *nest,
+                      ir_stmt maker, ir_buf buf, sch_clash *out) {
+  return is_right(s, &(wrong){m, maker, .later = true}, nest, buf, out);
+}
+
+bool sch_unchanged_by_then(sch_state *s, const sch_move *m,
+                           const sch_nest *nest, ir_stmt writer, bool first,
+                           ir_buf buf, sch_clash *out) {
+  return is_right(s, &(wrong){m, writer, .same = first}, nest, buf, out);
 }

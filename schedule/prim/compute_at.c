@@ -57,9 +57,10 @@ typedef struct plan {
   sch_span *span;
   sch_nest nest;
   uint32_t first, position;
-  sch_reason open; /* what the quick rules could not see about which
-                    * instances run; SCH_R_NONE: nothing */
-  ir_stmt within;  /* ... in an iteration of this */
+  sch_reason open;   /* what the quick rules could not see about which
+                      * instances run; SCH_R_NONE: nothing */
+  ir_stmt within;    /* ... in an iteration of this */
+  bool open_changes; /* nor that what it reads is not changed under m.to */
 } plan;
 
 /* ---- what is read under the loop ---------------------------------------- */
@@ -170,7 +171,7 @@ static bool check_inputs(sch_state *s, plan *pl) {
   ir_stmt block = pl->m.block, meet = pl->m.meet;
   if (!sch_has_producer(s, pl->m.scope, block))
     return sch_can_run_all(s, block) || check_instances(s, pl, pl->m.scope);
-  return sch_check_later(s, block, meet, pl->m.to) &&
+  return sch_check_later(s, block, meet, pl->m.to, &pl->open_changes) &&
          check_instances(s, pl, meet);
 }
 
@@ -186,6 +187,36 @@ static bool check_confined(sch_state *s, plan *pl) {
        sch_covers_exactly(s, &pl->m, &pl->nest, &left) != SCH_COVERS_NOT))
     return true;
   return sch_refuse(s, pl->open, .s = {block, pl->within}, .clash = left);
+}
+
+/* By the time the block runs at its new place q, a block under m.to, has
+ * changed nothing that it reads. */
+static bool check_writer(sch_state *s, const plan *pl, ir_stmt q) {
+  const ir_program *p = s->p;
+  const sch_move *m = &pl->m;
+  ir_span w = ir_blk(p, q)->writes, r = ir_blk(p, m->block)->reads;
+  bool first = ir_is_ancestor(p, m->loop, q)
+                   ? sch_position(p, m->loop, q) < pl->position
+                   : sch_comes_before(p, q, m->loop);
+  for (uint32_t i = w.at; i < w.at + w.n; i++)
+    for (uint32_t j = r.at; j < r.at + r.n; j++) {
+      ir_buf x = p->region.v[i].buf, y = p->region.v[j].buf;
+      sch_clash clash = {0};
+      if (sch_storage(p, m->scope, x) != sch_storage(p, m->scope, y)) continue;
+      if (x != y ||
+          !sch_unchanged_by_then(s, m, &pl->nest, q, first, x, &clash))
+        return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, m->block},
+                          .buf = x, .clash = clash);
+    }
+  return true;
+}
+
+static bool check_changes(sch_state *s, const plan *pl) {
+  ir_stmt to = pl->m.to;
+  for (ir_stmt q = to; pl->open_changes && (q = sch_next_child(s->p, q, to));)
+    if ((sch_depends(s, pl->m.block, q) & SCH_WAR) && !check_writer(s, pl, q))
+      return false;
+  return true;
 }
 
 /* What is seen outside of the scope must all be computed, if not once. */
@@ -208,6 +239,7 @@ static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
                   bool preserve_unit_loops, int64_t index) {
   ir_program *p = s->p;
   pl->open = SCH_R_NONE;
+  pl->open_changes = false;
   if (!sch_move_init(s, &pl->m, block, loop)) return false;
   if (!sch_comes_before(p, block, loop))
     return sch_refuse(s, SCH_R_LOOP_NOT_AFTER, .s = {block, loop});
@@ -217,7 +249,8 @@ static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
   if (!find_needs(s, pl) || !check_inputs(s, pl)) return false;
   sch_nest_plan(s, block, pl->span, preserve_unit_loops, &pl->nest);
   if (!check_confined(s, pl) || !check_output(s, pl)) return false;
-  return sch_choose_position(s, loop, index, 0, pl->first, &pl->position);
+  return sch_choose_position(s, loop, index, 0, pl->first, &pl->position) &&
+         check_changes(s, pl);
 }
 
 static bool may_move(sch_state *s, void *ud) {

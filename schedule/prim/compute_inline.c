@@ -40,7 +40,8 @@ static bool check_values(sch_state *s, ir_stmt block, ir_stmt q,
   ir_stmt meet = sch_common(p, block, q);
   if (!sch_comes_before(p, block, q))
     return sch_refuse(s, SCH_R_READ_BEFORE, .s = {q, block}, .buf = def->buf);
-  if (!sch_check_later(s, block, meet, sch_step_down(p, meet, q))) return false;
+  if (!sch_check_later(s, block, meet, sch_step_down(p, meet, q), NULL))
+    return false;
   if (ir_is_block(p, meet)) return true;
   uint32_t niters = ir_blk(p, block)->iters.n;
   sch_span *old = arena_array(s->scratch, sch_span, 2 * niters);

@@ -137,23 +137,23 @@ static bool share_variables(work *w, uint32_t i) {
 
 /* ---- order -------------------------------------------------------------- */
 
-/* Do a and b meet in iterations of which a's comes later? */
-static bool meet_later(const work *w, dist *d, ir_stmt a, ir_region ra,
-                       ir_stmt b, ir_region rb) {
-  arith_range *delta = arena_array(w->s->scratch, arith_range, 2 * d->n);
-  arith_range *within = delta + d->n;
-  bool meet = false;
-  d->within = within;
-  for (uint32_t k = 0; k < d->n && !meet; k++) {
-    for (uint32_t i = 0; i < d->n; i++)
-      within[i] = (arith_range){i < k    ? 0
-                                : i == k ? 1
-                                         : INT64_MIN,
-                                i < k ? 0 : INT64_MAX};
-    meet = dist_regions(d, a, ra, b, rb, delta);
+static sch_clash turned(const sch_clash *c) {
+  sch_clash t;
+  for (int k = 0; k < 2; k++) {
+    t.n[k] = c->n[!k];
+    memcpy(t.var[k], c->var[!k], sizeof t.var[k]);
+    memcpy(t.at[k], c->at[!k], sizeof t.at[k]);
   }
-  d->within = NULL;
-  return meet;
+  return t;
+}
+
+/* Asked exactly; a's iteration is told first. */
+static bool never_later(dist *d, ir_stmt a, ir_stmt b, bool b_writes,
+                        ir_buf buf) {
+  sch_refusal *why = &d->s->refusal;
+  bool never = poly_clears_later(d, a, b, b_writes, !d->n, buf);
+  if (!never && b_writes) why->clash = turned(&why->clash);
+  return never;
 }
 
 /* Blocks a and b, of which a runs before b: does one of them, by these
@@ -164,14 +164,12 @@ static bool regions_allow(const work *w, dist *d, sch_reason why, ir_stmt a,
                           bool b_writes) {
   sch_state *s = w->s;
   ir_stmt scope = ir_scope_of(s->p, a);
-  arith_range none;
   if (ra.buf != rb.buf
           ? sch_storage(s->p, scope, ra.buf) != sch_storage(s->p, scope, rb.buf)
-      : d->n ? !meet_later(w, d, a, ra, b, rb)
-             : !dist_regions(d, a, ra, b, rb, &none))
+          : !dist_later(d, a, ra, b, rb, !d->n))
     return true;
   (void)sch_refuse(s, why, .s = {a, b}, .buf = ra.buf);
-  return ra.buf == rb.buf && poly_clears_later(d, a, b, b_writes, ra.buf);
+  return ra.buf == rb.buf && never_later(d, a, b, b_writes, ra.buf);
 }
 
 static bool spans_allow(const work *w, dist *d, sch_reason why, ir_stmt a,

@@ -412,7 +412,7 @@ static void test_overwritten(void **state) {
   assert_string_equal(
       scheduled_why(&t, "compute_at"),
       "compute_at: block \"change\" changes buffer \"C\", which block \"B\" "
-      "reads, between the old place and the new");
+      "reads, between the old place and the new, such as (a = 0) and (a = 0)");
   REFUSED(&t, INPUT_OVERWRITTEN, compute_inline, AT(block, x.B));
   REFUSED(&t, BLOCK_NOT_COMPLETE, compute_at, AT(block, first),
           AT(loop, scheduled_loop(&t, x.B, 0)));

@@ -186,11 +186,164 @@ static void test_sums(void **state) {
   scheduled_end(&t);
 }
 
+/* to[i + at] = from[i + by], for i below n. */
+static ir_stmt copy(scheduled *t, const char *name, int64_t n, ir_buf to,
+                    int64_t at, ir_buf from, int64_t by) {
+  ir_stmt b = scheduled_block(t, name, "S", &n);
+  ir_expr i = scheduled_plus(t, t->it[0], at);
+  scheduled_store(t, to, i, 0,
+                  scheduled_load(t, from, scheduled_plus(t, t->it[0], by), 0),
+                  false);
+  return b;
+}
+
+enum { ROW = 8, WIDE = ROW + 2 };
+
+/* A is given, Z is Z[i] = A[i] at first, B and E are to be made. */
+typedef struct line {
+  ir_buf A, Z, B, E;
+} line;
+
+static line start_line(scheduled *t) {
+  scheduled_start(t);
+  const int64_t wide = WIDE;
+  line x;
+  x.A = scheduled_buf(t, "A", IR_ROLE_INPUT, 1, &wide);
+  x.Z = scheduled_buf(t, "Z", IR_ROLE_OUTPUT, 1, &wide);
+  x.B = scheduled_buf(t, "B", IR_ROLE_LOCAL, 1, &wide);
+  x.E = scheduled_buf(t, "E", IR_ROLE_OUTPUT, 1, &wide);
+  (void)copy(t, "Z", WIDE, x.Z, 0, x.A, 0);
+  return x;
+}
+
+/* B may be computed, or not, under the loop of `to`. */
+static void moves(scheduled *t, bool may, const char *prim, const char *to) {
+  scheduled_finish(t);
+  ir_stmt b = scheduled_get(t, "B"), e = scheduled_get(t, to);
+  ir_stmt loop = scheduled_loop(t, e, 0);
+  const scheduled_arg args[] = {AT(block, b), AT(loop, loop), {0}};
+  bool ok = scheduled_call(t, prim, args);
+  if (ok != may) fail_msg("%s\n%s", scheduled_text(t), scheduled_why(t, prim));
+  if (may) {
+    moved_equal(t);
+  } else {
+    assert_int_equal(t->s.refusal.reason, SCH_R_INPUT_OVERWRITTEN);
+    assert_non_null(strstr(scheduled_why(t, prim), ", such as ("));
+  }
+  scheduled_end(t);
+}
+
+/* Z is changed in place, by way of B: an element may be read until its own
+ * iteration comes. */
+static void test_in_place(void **state) {
+  (void)state;
+  for (int64_t by = 0; by < 3; by++) {
+    scheduled t;
+    line x = start_line(&t);
+    (void)copy(&t, "B", ROW, x.B, 0, x.Z, by);
+    (void)copy(&t, "E", ROW, x.Z, 1, x.B, 0);
+    moves(&t, by > 0, "compute_at", "E");
+  }
+}
+
+/* Somebody between the two places writes the elements that B does not read. */
+static void test_change_between(void **state) {
+  (void)state;
+  for (int64_t at = 0; at < 2; at++) {
+    scheduled t;
+    line x = start_line(&t);
+    int64_t n = ROW;
+    ir_program *p = &t.p;
+    scheduled_block(&t, "B", "S", &n);
+    ir_expr even =
+        ir_sub(p, t.it[0], ir_binary(p, IR_MOD, t.it[0], ir_index(p, 2)));
+    scheduled_store(&t, x.B, t.it[0], 0, scheduled_load(&t, x.Z, even, 0),
+                    false);
+    n = ROW / 2;
+    scheduled_block(&t, "change", "S", &n);
+    ir_expr twice = ir_mul(p, t.it[0], ir_index(p, 2));
+    scheduled_store(&t, x.Z, scheduled_plus(&t, twice, at), 0,
+                    ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 2), false);
+    (void)copy(&t, "E", ROW, x.E, 0, x.B, 0);
+    moves(&t, at == 1, "compute_at", "E");
+  }
+}
+
+/* B leaves a loop in which Z is changed after it, for this iteration or the
+ * next. */
+static void test_change_behind(void **state) {
+  (void)state;
+  for (int64_t at = 0; at < 2; at++) {
+    scheduled t;
+    line x = start_line(&t);
+    ir_stmt b = copy(&t, "B", ROW, x.B, 0, x.Z, 0);
+    ir_stmt c = copy(&t, "change", ROW, x.Z, at, x.A, 1);
+    moved_join(&t, b, c);
+    (void)copy(&t, "E", ROW, x.E, 0, x.B, 0);
+    moves(&t, at == 1, "compute_at", "E");
+  }
+}
+
+/* B leaves a loop in which pairs of iterations share an element of Z, that
+ * both make, or the first one. */
+static void test_left_behind(void **state) {
+  (void)state;
+  for (int once = 0; once < 2; once++) {
+    scheduled t;
+    line x = start_line(&t);
+    ir_program *p = &t.p;
+    int64_t n = ROW;
+    ir_stmt block[2];
+    for (int k = 0; k < 2; k++) {
+      block[k] = scheduled_block(&t, k ? "B" : "fill", "S", &n);
+      ir_expr half = ir_binary(p, IR_DIV, t.it[0], ir_index(p, 2));
+      scheduled_store(&t, k ? x.B : x.Z, k ? t.it[0] : half, 0,
+                      scheduled_load(&t, k ? x.Z : x.A, k ? half : t.it[0], 0),
+                      false);
+    }
+    ir_stmt loop = ir_st(p, block[0])->parent;
+    ir_expr odd =
+        ir_binary(p, IR_MOD, ir_ref(p, ir_st(p, loop)->var), ir_index(p, 2));
+    if (once)
+      ir_blk(p, block[0])->pred = ir_binary(p, IR_EQ, odd, ir_index(p, 0));
+    moved_join(&t, block[0], block[1]);
+    (void)copy(&t, "E", ROW, x.E, 0, x.B, 0);
+    moves(&t, once, "compute_at", "E");
+  }
+}
+
+/* B goes ahead of one that changes Z after it in the same loop, for this
+ * iteration or the next. */
+static void test_goes_ahead(void **state) {
+  (void)state;
+  for (int64_t at = 0; at < 2; at++) {
+    scheduled t;
+    line x = start_line(&t);
+    ir_program *p = &t.p;
+    (void)copy(&t, "E", ROW, x.E, 0, x.A, 0);
+    int64_t n = ROW;
+    ir_stmt b = scheduled_block(&t, "B", "S", &n);
+    ir_expr both = ir_binary(p, IR_ADD, scheduled_load(&t, x.E, t.it[0], 0),
+                             scheduled_load(&t, x.Z, t.it[0], 0));
+    scheduled_store(&t, x.B, t.it[0], 0, both, false);
+    moved_join(&t, b, copy(&t, "change", ROW, x.Z, at, x.A, 1));
+    (void)copy(&t, "F", ROW, x.E, 0, x.B, 0);
+    moves(&t, !at, "reverse_compute_at", "E");
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_triangle), cmocka_unit_test(test_transposed),
-      cmocka_unit_test(test_halves),   cmocka_unit_test(test_next),
+      cmocka_unit_test(test_triangle),
+      cmocka_unit_test(test_transposed),
+      cmocka_unit_test(test_halves),
+      cmocka_unit_test(test_next),
       cmocka_unit_test(test_sums),
+      cmocka_unit_test(test_in_place),
+      cmocka_unit_test(test_change_between),
+      cmocka_unit_test(test_change_behind),
+      cmocka_unit_test(test_left_behind),
+      cmocka_unit_test(test_goes_ahead),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
