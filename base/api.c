@@ -36,6 +36,8 @@ tess_status tess_context_new(const tess_options *options, tess_context **out) {
   if (!c) return TESS_NOMEM;
   memset(c, 0, sizeof *c);
   c->heap = heap;
+  tess_allocator gated = mem_gate_init(&c->gate, heap.alloc);
+  if (o.allocator) c->heap.alloc = gated;
   c->log = o.log;
   c->log_ud = o.log_ud;
   c->in_process = o.in_process != 0;
@@ -57,6 +59,8 @@ void tess_context_free(tess_context *c) {
   if (c->worker_path)
     mem_free(&c->heap, c->worker_path, strlen(c->worker_path) + 1);
   mem_heap heap = c->heap;
+  heap.alloc = c->gate.host;
+  mem_gate_free(&c->gate);
   mem_free(&heap, c, sizeof *c);
 }
 

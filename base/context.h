@@ -27,9 +27,11 @@ typedef struct ctx_part {
 } ctx_part;
 
 /* Threads that work for a context have heaps of their own, over the same
- * allocator; `heap` and the error are for the calling thread alone. */
+ * allocator: heap.alloc, which is behind the gate where the host gave it.
+ * `heap` and the error are for the calling thread alone. */
 struct tess_context {
   mem_heap heap;
+  mem_gate gate;
   err_state err;
   uint64_t serial;                  /* counts the failures */
   char primitive[64], reason[64];   /* of a refused schedule step, else "" */

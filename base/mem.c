@@ -21,6 +21,22 @@ static void *default_fn(void *ud, void *ptr, size_t osize, size_t nsize) {
 
 const tess_allocator mem_default_allocator = {default_fn, NULL};
 
+static void *gate_fn(void *ud, void *ptr, size_t osize, size_t nsize) {
+  mem_gate *g = ud;
+  thread_lock(&g->lock);
+  void *p = g->host.fn(g->host.ud, ptr, osize, nsize);
+  thread_unlock(&g->lock);
+  return p;
+}
+
+tess_allocator mem_gate_init(mem_gate *g, tess_allocator host) {
+  g->host = host;
+  thread_mutex_init(&g->lock);
+  return (tess_allocator){gate_fn, g};
+}
+
+void mem_gate_free(mem_gate *g) { thread_mutex_free(&g->lock); }
+
 void mem_heap_init(mem_heap *h, tess_allocator alloc, size_t cap) {
   *h = (mem_heap){.alloc = alloc, .cap = cap};
 }

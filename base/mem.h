@@ -7,6 +7,7 @@
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 
+#include "base/thread.h"
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +28,16 @@ typedef struct mem_heap {
 
 /* The allocator used where a host gives none: realloc and free. */
 extern const tess_allocator mem_default_allocator;
+
+/* A host's allocator behind a lock: heaps of several threads may use what
+ * mem_gate_init() gives, and the host's function is called by one of them at
+ * a time.  It must not move. */
+typedef struct mem_gate {
+  tess_allocator host;
+  thread_mutex lock;
+} mem_gate;
+tess_allocator mem_gate_init(mem_gate *g, tess_allocator host);
+void mem_gate_free(mem_gate *g);
 
 void mem_heap_init(mem_heap *h, tess_allocator alloc, size_t cap);
 

@@ -26,7 +26,11 @@ typedef enum tess_status {
 
 /* The one way Tessera gets memory.  `ptr` NULL: allocate `nsize` bytes;
  * `nsize` 0: free `ptr`; else resize.  `osize` is always the size that `ptr`
- * was given.  Returns NULL when memory is out (never when shrinking). */
+ * was given.  Returns NULL when memory is out (never when shrinking).
+ *
+ * Tessera's own threads call it too, but for one context never two at a time;
+ * it must not call back into Tessera.  Contexts that are used at once and have
+ * the same allocator may call it at once. */
 typedef struct tess_allocator {
   void *(*fn)(void *ud, void *ptr, size_t osize, size_t nsize);
   void *ud;

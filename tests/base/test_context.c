@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contexts: options, the last error and its details, texts, the log. */
+ * Contexts: options, the last error and its details, texts, the log, and a
+ * host's allocator under several threads.
+ * Labels: threads */
 #include "support/test.h"
 #include "base/context.h"
 
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 typedef struct ctx_case {
   fault_alloc fault;
@@ -54,6 +58,57 @@ static void test_options(void **state) {
   ctx_log(c, TESS_LOG_INFO, "nobody listens");
   tess_context_free(c);
   tess_context_free(NULL);
+}
+
+enum { LANES = 4, PIECES = 64, LINGER = 200 };
+
+/* An allocator without a lock, which gives other threads the time to come. */
+typedef struct plain_host {
+  size_t used;
+  atomic_int inside, met;
+} plain_host;
+
+static void *count_bytes(void *ud, void *ptr, size_t osize, size_t nsize) {
+  plain_host *h = ud;
+  if (atomic_fetch_add(&h->inside, 1) > 0) atomic_fetch_add(&h->met, 1);
+  for (int i = 0; i < LINGER; i++) sched_yield();
+  h->used += nsize - osize;
+  void *p = NULL;
+  if (nsize)
+    p = realloc(ptr, nsize);
+  else
+    free(ptr);
+  atomic_fetch_sub(&h->inside, 1);
+  return p;
+}
+
+/* What a thread of the engine does: a heap of its own over the context's
+ * allocator. */
+static bool use_memory(void *ud, uint32_t item, uint32_t thread) {
+  tess_context *c = ud;
+  mem_heap heap;
+  (void)thread;
+  mem_heap_init(&heap, c->heap.alloc, 0);
+  for (uint32_t i = 0; i < PIECES; i++) {
+    size_t size = 100 + item;
+    void *p = mem_try_resize(&heap, NULL, 0, size);
+    p = mem_try_resize(&heap, p, size, 2 * size);
+    mem_free(&heap, p, 2 * size);
+  }
+  return heap.used == 0;
+}
+
+static void test_threads_take_turns_with_the_hosts_allocator(void **state) {
+  (void)state;
+  plain_host host = {0};
+  const tess_allocator memory = {count_bytes, &host};
+  tess_options o = {.struct_size = sizeof o, .allocator = &memory};
+  tess_context *c;
+  assert_int_equal(tess_context_new(&o, &c), TESS_OK);
+  assert_true(thread_run(LANES, LANES, use_memory, c));
+  tess_context_free(c);
+  assert_int_equal(atomic_load(&host.met), 0);
+  assert_int_equal(host.used, 0);
 }
 
 static void test_struct_sizes(void **state) {
@@ -216,6 +271,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_options),
       cmocka_unit_test(test_struct_sizes),
+      cmocka_unit_test(test_threads_take_turns_with_the_hosts_allocator),
       cmocka_unit_test(test_new_runs_out_of_memory),
       cmocka_unit_test(test_every_failure_has_words),
       cmocka_unit_test(test_details_are_written_when_read),
