@@ -83,6 +83,38 @@ static unsigned grid_around(const kernel *k, ir_stmt s, ir_stmt above) {
   return axes;
 }
 
+/* The spread loop over that axis around s; 0: none. */
+static ir_stmt grid_loop(const kernel *k, ir_stmt s, unsigned axis) {
+  while (s != k->top) {
+    s = ir_st(k->p, s)->parent;
+    const ir_stmt_rec *r = ir_st(k->p, s);
+    if (kernel_is_thread(r) && k->spread[s] && r->thread == axis) return s;
+  }
+  return 0;
+}
+
+/* Nothing is written in one loop over the blocks of threads and used in
+ * another, or outside: that would have to wait for all of them. */
+static bool check_joins(kernel *k, unsigned grid) {
+  const lower_access **first =
+      arena_zalloc(k->scratch, k->nbuf * sizeof *first);
+  for (uint32_t i = 0; i < k->access.n; i++) {
+    const lower_access *a = &k->access.v[i];
+    if (a->writes && !first[a->buf]) first[a->buf] = a;
+  }
+  for (uint32_t i = 0; i < k->access.n; i++) {
+    const lower_access *a = &k->access.v[i], *w = first[a->buf];
+    for (unsigned t = 0; w && t <= IR_BLOCKIDX_Z; t++)
+      if ((grid >> t & 1) && grid_loop(k, a->at, t) != grid_loop(k, w->at, t))
+        return unsupported(k,
+                           "%s is written in a loop over the blocks of "
+                           "threads and used outside of it in one kernel, "
+                           "where they cannot wait for each other",
+                           buf_name(k, a->buf));
+  }
+  return true;
+}
+
 /* Blocks of threads have nothing in common but global memory, and each
  * element there is one block's. */
 static bool check_grid(kernel *k) {
@@ -103,7 +135,7 @@ static bool check_grid(kernel *k) {
                          "of threads, so that each of them would write it",
                          buf_name(k, a->buf));
   }
-  return true;
+  return check_joins(k, grid);
 }
 
 /* ---- one thread's places ------------------------------------------------ */

@@ -380,6 +380,21 @@ static void grid_must_be_around(void **state) {
   refused("R is written outside of a loop over the blocks of threads");
 }
 
+/* What all blocks of threads have made is looked at behind the loop over
+ * them: none of them can wait for the others. */
+static void grid_cannot_be_waited_for(void **state) {
+  (void)state;
+  ir_buf g = nest_local(&n, "G", F32, IR_SCOPE_GLOBAL, B * T, 0, 0);
+  ir_expr tx = threads(T), zero = nest_num(&n, 0);
+  ir_buf s = buffer("S", IR_SCOPE_LOCAL, 1);
+  ir_expr bx = grid();
+  store(g, at(bx, tx), load(in, at(bx, tx)));
+  store(out, at(bx, tx), load(in, at(bx, tx)));
+  nest_close(&n, 1);
+  store(s, zero, load(g, at(zero, tx)));
+  refused("G is written in a loop over the blocks of threads and used outside");
+}
+
 static void extent_must_be_constant(void **state) {
   (void)state;
   ir_expr i = nest_loop(&n, 3, IR_SERIAL);
@@ -414,6 +429,7 @@ int main(void) {
       TEST(what_decides_waits),
       TEST(grid_must_not_share),
       TEST(grid_must_be_around),
+      TEST(grid_cannot_be_waited_for),
       TEST(extent_must_be_constant),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
