@@ -72,7 +72,7 @@ typedef struct fuzz_counts {
 } fuzz_counts;
 
 /* What a tensor intrinsic of the case works on. */
-enum { FUZZ_INTRINS = 6 };
+enum { FUZZ_INTRINS = 7 };
 typedef struct fuzz_tile {
   tess_dtype t;
   int64_t size[3];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The random tester: tensor intrinsics.  Programs of every third case know
  * some, for tiles of drawn sizes; their implementations run the loops in
- * another order, the last one as vectors. */
+ * another order, the last one as vectors, or backwards. */
 #include "ir/expr.h"
 #include "support/fuzz.h"
 
@@ -10,14 +10,14 @@
 
 enum { MOST = 3, KINDS = FUZZ_INTRINS };
 
-typedef enum what { COPY, COPY_2D, FILL, ADD, SUM, PRODUCT } what;
+typedef enum what { COPY, COPY_2D, FILL, ADD, SUM, PRODUCT, STEP } what;
 
 /* Loops of the tile and parameters: by which loops each is indexed, one a
  * bit; the last parameter is written. */
 static const struct kind {
   const char *name;
   uint32_t nloops, nparams;
-  const char *iters; /* Spatial or Reduce */
+  const char *iters; /* Spatial, Reduce or Opaque */
   uint8_t at[MOST];
   const char *value; /* in Lua */
 } kinds[KINDS] = {
@@ -26,8 +26,9 @@ static const struct kind {
     [FILL] = {"fill", 1, 1, "S", {1}, "zero"},
     [ADD] = {"add", 1, 3, "S", {1, 1, 1}, "P0(i) + P1(i)"},
     [SUM] = {"sum", 2, 2, "SR", {3, 1}, "P1(i) + P0(i, j)"},
-    [PRODUCT] = {
-        "product", 3, 3, "SSR", {5, 6, 3}, "P2(i, j) + P0(i, k) * P1(j, k)"}};
+    [PRODUCT] =
+        {"product", 3, 3, "SSR", {5, 6, 3}, "P2(i, j) + P0(i, k) * P1(j, k)"},
+    [STEP] = {"step", 1, 3, "O", {1, 1, 1}, "P0(i) + P1(i)"}};
 
 bool fuzz_has_intrins(const fuzz *f) { return f->number % 3 == 0; }
 
@@ -45,6 +46,11 @@ bool fuzz_may_be_intrin(const ir_program *p, ir_stmt block) {
   return op == IR_LOAD || op == IR_INT || op == IR_REAL || op == IR_ADD;
 }
 
+static bool is_ordered(const ir_program *p, ir_stmt block) {
+  ir_span it = ir_blk(p, block)->iters;
+  return it.n && p->iter.v[it.at + it.n - 1].kind == IR_OPAQUE;
+}
+
 /* The one that may be what the block does; KINDS: none. */
 static uint32_t guess(const ir_program *p, ir_stmt block, rng *r) {
   if (!block || !fuzz_may_be_intrin(p, block)) return KINDS;
@@ -53,6 +59,7 @@ static uint32_t guess(const ir_program *p, ir_stmt block, rng *r) {
   if (v.op == IR_INT || v.op == IR_REAL) return FILL;
   if (ir_at(p, v.a)->op == IR_MUL || ir_at(p, v.b)->op == IR_MUL)
     return PRODUCT;
+  if (is_ordered(p, block)) return STEP;
   return rng_below(r, 3) ? SUM : ADD;
 }
 
@@ -123,7 +130,8 @@ static ir_expr value_of(maker *m) {
   case COPY:
   case COPY_2D: return load(m, 0);
   case FILL: return ir_zero(p, m->x.t);
-  case ADD: return ir_binary(p, IR_ADD, load(m, 0), load(m, 1));
+  case ADD:
+  case STEP: return ir_binary(p, IR_ADD, load(m, 0), load(m, 1));
   case SUM: return ir_binary(p, IR_ADD, load(m, 1), load(m, 0));
   case PRODUCT: break;
   }
@@ -147,7 +155,7 @@ static void make_params(maker *m) {
 }
 
 /* The loops: in order, or with those of the sum outside and the last as
- * vectors. */
+ * vectors; what has an order runs the other way round. */
 static ir_stmt make_nest(maker *m, ir_stmt root, bool impl, ir_iter *it) {
   ir_program *p = m->p;
   ir_stmt at = root;
@@ -156,16 +164,20 @@ static ir_stmt make_nest(maker *m, ir_stmt root, bool impl, ir_iter *it) {
     uint32_t d = impl && sums ? (i + n - 1) % n : i;
     static const char *const names[] = {"i", "j", "k"};
     ir_expr extent = ir_index(p, m->x.size[d]), zero = ir_index(p, 0);
-    bool vector = impl && i + 1 == n;
+    bool ordered = m->k->iters[d] == 'O', vector = impl && i + 1 == n;
     ir_var l = ir_var_new(p, IR_VAR_LOOP, ir_name(p, names[d]), IR_INDEX, 0,
                           m->x.size[d] - 1);
     ir_var v =
         ir_var_new(p, IR_VAR_ITER, ir_name_cat(p, ir_name(p, "v"), names[d]),
                    IR_INDEX, 0, m->x.size[d] - 1);
-    ir_stmt loop =
-        ir_loop_new(p, l, zero, extent, vector ? IR_VECTORIZED : IR_SERIAL);
-    ir_iter_kind kind = m->k->iters[d] == 'R' ? IR_REDUCE : IR_SPATIAL;
-    it[d] = (ir_iter){v, kind, zero, extent, ir_ref(p, l)};
+    ir_stmt loop = ir_loop_new(p, l, zero, extent,
+                               vector && !ordered ? IR_VECTORIZED : IR_SERIAL);
+    ir_iter_kind kind = ordered                 ? IR_OPAQUE
+                        : m->k->iters[d] == 'R' ? IR_REDUCE
+                                                : IR_SPATIAL;
+    ir_expr bind = ir_ref(p, l), last = ir_index(p, m->x.size[d] - 1);
+    if (impl && ordered) bind = ir_sub(p, last, bind);
+    it[d] = (ir_iter){v, kind, zero, extent, bind};
     m->it[d] = ir_ref(p, v);
     ir_append(p, at, loop);
     at = loop;
@@ -205,16 +217,19 @@ void fuzz_add_intrins(fuzz *f, ir_program *p) {
 /* ---- the same in Lua ---------------------------------------------------- */
 
 static void write_nest(const fuzz_tile *x, const struct kind *k,
-                       const char *type, strbuf *to) {
+                       const char *type, bool back, strbuf *to) {
   static const char vars[] = "ijk";
   for (uint32_t d = 0; d < k->nloops; d++)
     str_printf(to, "  b:loop(\"%c\", 0, %d, function(%c)\n", vars[d],
                (int)x->size[d], vars[d]);
   str_printf(to, "  b:block(\"%s\", {", k->name);
   for (uint32_t d = 0; d < k->nloops; d++)
-    str_printf(to, "{\"v%c\", \"%s\", extent = %d, bind = %c}, ", vars[d],
-               k->iters[d] == 'R' ? "reduce" : "spatial", (int)x->size[d],
-               vars[d]);
+    str_printf(to, "{\"v%c\", \"%s\", extent = %d, bind = %d %c %c}, ", vars[d],
+               k->iters[d] == 'R'   ? "reduce"
+               : k->iters[d] == 'O' ? "opaque"
+                                    : "spatial",
+               (int)x->size[d], back ? (int)x->size[d] - 1 : 0,
+               back ? '-' : '+', vars[d]);
   str_printf(to, "}, function(%.*s",
              k->nloops > 2   ? 7
              : k->nloops > 1 ? 4
@@ -231,7 +246,9 @@ static void write_nest(const fuzz_tile *x, const struct kind *k,
   str_puts(to, "\n");
 }
 
-static void write_kind(const fuzz_tile *x, const struct kind *k, strbuf *to) {
+/* A builder b with parameters and nest. */
+static void write_builder(const fuzz_tile *x, const struct kind *k, bool back,
+                          strbuf *to) {
   static const char *const codes[] = {[TESS_INT] = "int",
                                       [TESS_UINT] = "uint",
                                       [TESS_FLOAT] = "float",
@@ -239,7 +256,7 @@ static void write_kind(const fuzz_tile *x, const struct kind *k, strbuf *to) {
   char type[16] = "bool";
   if (x->t.code != TESS_BOOL)
     snprintf(type, sizeof type, "%s%u", codes[x->t.code], x->t.bits);
-  str_puts(to, "do local b = ts.builder(\"tile\")\n");
+  str_puts(to, "  local b = ts.builder(\"tile\")\n");
   for (uint32_t i = 0; i < k->nparams; i++) {
     bool last = i + 1 == k->nparams, sums = strchr(k->iters, 'R');
     str_printf(to, "  local P%u = b:%s(\"P%u\", {", (unsigned)i,
@@ -252,17 +269,29 @@ static void write_kind(const fuzz_tile *x, const struct kind *k, strbuf *to) {
         str_printf(to, "%s%d", n++ ? ", " : "", (int)x->size[d]);
     str_printf(to, "}, \"%s\")\n", type);
   }
-  write_nest(x, k, type, to);
+  write_nest(x, k, type, back, to);
+}
+
+static void write_kind(const fuzz_tile *x, const struct kind *k, strbuf *to) {
+  str_puts(to, "do\n");
+  write_builder(x, k, false, to);
+  str_puts(to, "  local desc = b:program()\n");
+  if (k->iters[0] == 'O') {
+    write_builder(x, k, true, to);
+    str_puts(to, "  local impl = b:program()\n");
+  } else {
+    str_printf(to,
+               "  local s = ts.schedule(desc)\n"
+               "  local l = {s:get_loops(s:get_block(\"%s\"))}\n",
+               k->name);
+    if (strchr(k->iters, 'R'))
+      str_puts(to, "  table.insert(l, 1, table.remove(l)) "
+                   "s:reorder(table.unpack(l))\n");
+    str_puts(to, "  s:vectorize(l[#l])\n  local impl = s:program()\n");
+  }
   str_printf(to,
-             "  local desc = b:program()\n  local s = ts.schedule(desc)\n"
-             "  local l = {s:get_loops(s:get_block(\"%s\"))}\n",
-             k->name);
-  if (strchr(k->iters, 'R'))
-    str_puts(to, "  table.insert(l, 1, table.remove(l)) "
-                 "s:reorder(table.unpack(l))\n");
-  str_printf(to,
-             "  s:vectorize(l[#l])\n  ts.tensor_intrin{name = \"%s\", "
-             "desc = desc, impl = s:program()}\nend\n",
+             "  ts.tensor_intrin{name = \"%s\", desc = desc, impl = impl}\n"
+             "end\n",
              k->name);
 }
 
