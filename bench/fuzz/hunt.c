@@ -38,6 +38,8 @@ static const struct unfindable {
                       "divided like the rest (161)"},
     {"BUFFER_STRIDED", "lowering leaves out an alignment that does not fit, "
                        "and only it chooses strides (29)"},
+    {"COPY_NO_BOX", "who relies on a box asks whether all of it is written "
+                    "(6)"},
     {"GUARD_DIFFERS", "sketches record guards, and the tester writes none"},
     {"ITER_NOT_SPATIAL", "RACE asks the same of the accesses"},
     {"NOT_A_COPY", "behind it fuse_reduction_epilogue's checks let through "
@@ -46,9 +48,12 @@ static const struct unfindable {
     {"PAD_MISSING", "nothing reads the elements that are new (558)"},
     {"PAD_TYPE", "nothing reads the elements that are new (21)"},
     {"PRODUCER_UNFINISHED", "what is made too early is made again (415)"},
-    {"REGION_NO_BOX", "a box around what is written is declared (75)"},
+    {"REGION_NO_BOX", "who relies on a box asks whether all of it is written "
+                      "(75)"},
     {"ROLLING_APART", "a window that shares nothing skips nothing (66)"},
     {"SCOPE_SHARED", "lowering moves to shared memory what threads share (96)"},
+    {"STORAGE_INSIDE", "lowering gives each thread its own of what they would "
+                       "not write alike (2350)"},
     {"TILE_EXTENT", "no program that runs has so long a loop"},
     {"WOULD_RACE", "the change is taken back all the same; a rewrite above "
                    "leaves the question out"},

@@ -58,6 +58,17 @@ static bool chooses(const ir_program *p, ir_stmt b) {
          ir_at(p, ir_st(p, st)->value)->op == IR_SELECT;
 }
 
+/* What it writes is its own and used only in a loop around it. */
+static bool rolls(const ir_program *p, ir_stmt b) {
+  ir_span w = ir_blk(p, b)->writes;
+  ir_stmt scope = ir_scope_of(p, b), at = b;
+  if (!is_inner(p, b) || w.n != 1) return false;
+  for (ir_stmt q = scope; (q = sch_next_child(p, q, scope));)
+    if (q != b && sch_reads_buf(p, q, p->region.v[w.at].buf))
+      at = sch_common(p, at, q);
+  return at != b && ir_is_loop(p, at);
+}
+
 /* ---- loops -------------------------------------------------------------- */
 
 /* A loop of the block in focus that `fits`; else any. */
@@ -168,9 +179,29 @@ static vm_value chain(fuzz *f, const vm_value *v) {
   return n > 1 ? vm_list(&f->pool, n, l) : fuzz_loops(f);
 }
 
-/* Loops as deep as each other, around the block in focus and a consumer. */
+/* Another loop as long, in whatever scope it stands; 0: none. */
+static vm_rv like(fuzz *f, vm_rv loop) {
+  ir_stmt this = fuzz_stmt(f, loop);
+  vm_rv found = 0;
+  uint32_t n = 0;
+  for (uint32_t i = 0; this && i < f->nseen; i++) {
+    ir_stmt s = fuzz_stmt(f, f->seen[i]);
+    if (s && s != this && ir_is_loop(&f->s.m.prog, s) &&
+        extent(f, s) == extent(f, this) && fuzz_below(f, ++n) == 0)
+      found = f->seen[i];
+  }
+  return found;
+}
+
+/* Loops as deep as each other, around the block in focus and a consumer; or
+ * only as long. */
 static vm_value abreast(fuzz *f, const vm_value *v) {
   uint32_t n, k = 0;
+  if (f->nloops && fuzz_below(f, 6) == 0) {
+    vm_rv one = f->loop[fuzz_below(f, f->nloops)], two = like(f, one);
+    vm_value any[2] = {vm_var(one), vm_var(two)};
+    if (two) return vm_list(&f->pool, 2, any);
+  }
   vm_rv b = fuzz_below(f, 16)
                 ? fuzz_get(f, "get_consumers", vm_var(f->block), &n)
                 : 0;
@@ -418,7 +449,7 @@ const fuzz_hint fuzz_hints[] = {
     {"reverse_compute_inline", 4, .suits = consumes},
     {"rfactor", 5, .suits = reduces,
      .operand = {{"loop", reduce_loop}, {"factor_axis", axis}}},
-    {"rolling_buffer", 2, .suits = is_inner},
+    {"rolling_buffer", 2, .suits = rolls},
     {"sample_categorical", 1, .suits = NULL},
     {"sample_compute_location", 2, .suits = is_inner},
     {"sample_partitioned_tile", 2, .suits = has_loops,

@@ -83,7 +83,8 @@ static void sum_windows(gen *g, uint32_t x) {
 static void window(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  int64_t size = 2 + gen_below(g, 2), step = 1 + gen_below(g, (uint32_t)size);
+  int64_t size = 2 + gen_below(g, 4);
+  int64_t step = gen_once_in(g, 2) ? 1 : 1 + gen_below(g, (uint32_t)size);
   if (!gen_suits(g, &a, 1) || a.ndim > 2 || a.shape[0] < size) return;
   gen_tensor part = a, taken = a;
   taken.shape[0] = (a.shape[0] - size) / step + 1;
