@@ -2,6 +2,9 @@
  * Random programs: loops, blocks, and what stands in them. */
 #include "support/gen_program.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static const char *const iters[GEN_MAX_DIM] = {"va", "vb", "vc", "vd", "ve"};
 
 void gen_iter(gen *g, gen_iters *it, ir_iter_kind kind, int64_t extent,
@@ -30,8 +33,8 @@ static void write_block(gen *g, const char *name, const gen_iters *it,
   gen_write(g, "build:block(\"%s\", {", name);
   for (uint32_t i = 0; i < it->n; i++)
     gen_write(g, "%s{\"%s\", \"%s\", extent = %s, bind = %s}", i ? ",\n  " : "",
-              iters[i], kinds[it->kind[i]], gen_said(g, it->extent[i]),
-              gen_said(g, it->bind[i]));
+              iters[it->named + i], kinds[it->kind[i]],
+              gen_said(g, it->extent[i]), gen_said(g, it->bind[i]));
   gen_write(g, "}, {%s%s}, function(%s)\n", predicate ? "where = " : "",
             predicate ? gen_said(g, predicate) : "", gen_list(g, it->n, idx));
 }
@@ -44,12 +47,13 @@ void gen_block(gen *g, const gen_iters *it, gen_expr predicate, gen_expr *idx) {
   gen_name(g, "n", name, sizeof name);
   if (g->what) str_printf(g->what, " %s", name);
   if (!g->failed)
-    gen_check(g, describe_block_begin(&g->b, name, it->n, iters, it->kind, lo,
-                                      it->extent, it->bind, predicate, v));
+    gen_check(g, describe_block_begin(&g->b, name, it->n, iters + it->named,
+                                      it->kind, lo, it->extent, it->bind,
+                                      predicate, v));
   for (uint32_t i = 0; i < it->n; i++) {
     idx[i] = 0;
     if (!g->failed) gen_check(g, describe_var(&g->b, v[i], &idx[i]));
-    gen_say(g, idx[i], "%s", iters[i]);
+    gen_say(g, idx[i], "%s", iters[it->named + i]);
   }
   write_block(g, name, it, predicate, idx);
 }
@@ -77,6 +81,41 @@ ir_buf gen_local(gen *g, const gen_tensor *like) {
 
 static const char *name_of(const gen *g, ir_buf buf) {
   return g->failed ? "?" : ir_text(&g->b.p, g->b.p.buf.v[buf].name);
+}
+
+ir_buf gen_own(gen *g, const gen_tensor *like) {
+  ir_buf buf = gen_local(g, like);
+  if (g->nown == GEN_MAX_TENSORS) return buf;
+  snprintf(g->own[g->nown++], sizeof g->own[0], "%s", name_of(g, buf));
+  gen_write(g, "-- it belongs to the block around all that use it\n");
+  return buf;
+}
+
+static bool is_own(const gen *g, const char *name) {
+  uint32_t i = 0;
+  while (i < g->nown && strcmp(g->own[i], name)) i++;
+  return i < g->nown;
+}
+
+static bool uses(const ir_program *p, ir_stmt block, ir_buf buf) {
+  ir_span r[2] = {ir_blk(p, block)->reads, ir_blk(p, block)->writes};
+  for (int k = 0; k < 2; k++)
+    for (uint32_t i = r[k].at; i < r[k].at + r[k].n; i++)
+      if (p->region.v[i].buf == buf) return true;
+  return false;
+}
+
+void gen_place_own(gen *g, ir_program *p) {
+  ir_stmt root = ir_entry(p)->root, s;
+  for (ir_buf b = 1; b < p->buf.n; b++) {
+    if (!is_own(g, ir_text(p, p->buf.v[b].name))) continue;
+    for (s = ir_next(p, root, root); s; s = ir_next(p, s, root))
+      if (ir_is_block(p, s) && uses(p, s, b)) break;
+    if (!s) continue;
+    ir_block_remove_alloc(p, root, b);
+    ir_block_add_alloc(p, s, b);
+    ir_block_find_regions(p, &g->texts, s);
+  }
 }
 
 gen_expr gen_read(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx) {

@@ -83,7 +83,8 @@ static void sum_windows(gen *g, uint32_t x) {
 static void window(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  int64_t size = 2 + gen_below(g, 4);
+  int64_t halves = 1 + gen_once_in(g, 3);
+  int64_t size = halves > 1 ? 4 : 2 + gen_below(g, 4);
   int64_t step = gen_once_in(g, 2) ? 1 : 1 + gen_below(g, (uint32_t)size);
   if (!gen_suits(g, &a, 1) || a.ndim > 2 || a.shape[0] < size) return;
   gen_tensor part = a, taken = a;
@@ -94,12 +95,17 @@ static void window(gen *g) {
   gen_expr idx[GEN_MAX_DIM];
   gen_expr t = gen_loop(g, "t", gen_num(g, 0), gen_num(g, taken.shape[0]));
   gen_expr start = gen_bin(g, "*", t, gen_num(g, step));
-  gen_expr w = gen_loop(g, "w", gen_num(g, 0), gen_num(g, size));
-  gen_iter(g, &it, IR_SPATIAL, part.shape[0], gen_bin(g, "+", start, w));
+  gen_expr w = start, zero = gen_num(g, 0);
+  if (halves > 1) {
+    w = gen_loop(g, "u", zero, gen_num(g, halves));
+    w = gen_bin(g, "+", start, gen_bin(g, "*", w, gen_num(g, size / halves)));
+  }
+  w = gen_bin(g, "+", w, gen_loop(g, "w", zero, gen_num(g, size / halves)));
+  gen_iter(g, &it, IR_SPATIAL, part.shape[0], w);
   gen_nest(g, a.ndim - 1, a.shape + 1, &it);
   gen_block(g, &it, 0, idx);
   gen_store(g, made, a.ndim, idx, gen_tweak(g, a.t, gen_load(g, x, idx)));
-  gen_close(g, a.ndim + 1);
+  gen_close(g, a.ndim + 1 + (halves > 1));
   gen_iter(g, &use, IR_SPATIAL, taken.shape[0], t);
   gen_nest(g, a.ndim - 1, a.shape + 1, &use);
   gen_block(g, &use, 0, idx);
@@ -166,6 +172,40 @@ static void running(gen *g) {
   add_two(g, a.t, sum, 1, a.shape, out, 2, shape);
 }
 
+/* ---- blocks in blocks --------------------------------------------------- */
+
+/* Sums of which each step is a block of blocks, with a buffer of its own that
+ * the init uses, too. */
+static void nested(gen *g) {
+  uint32_t x = gen_pick(g);
+  const gen_tensor a = g->tensor[x];
+  if (!gen_suits(g, &a, 2) || a.ndim > 2) return;
+  int64_t n = 1 + gen_below(g, 3);
+  gen_tensor row = {.t = a.t, .ndim = 1, .shape = {a.shape[0]}};
+  gen_tensor few = {.t = a.t, .ndim = 1, .shape = {n}};
+  ir_buf sum = gen_local(g, &row), part = gen_own(g, &few);
+  gen_iters it = {.n = 0}, make = {.named = 2}, add = {.named = 2};
+  gen_expr idx[GEN_MAX_DIM], at, zero = gen_num(g, 0), count = gen_num(g, n);
+  gen_nest(g, 1, a.shape, &it);
+  gen_expr k = gen_loop(g, "k", zero, gen_num(g, a.shape[1]));
+  gen_iter(g, &it, IR_REDUCE, a.shape[1], k);
+  gen_block(g, &it, 0, idx);
+  gen_init(g);
+  gen_store(g, part, 1, &zero, gen_zero(g, a.t));
+  gen_store(g, sum, 1, idx, gen_read(g, part, 1, &zero));
+  gen_close(g, 1);
+  gen_iter(g, &make, IR_SPATIAL, n, gen_loop(g, "j", zero, count));
+  gen_block(g, &make, 0, &at);
+  gen_store(g, part, 1, &at, gen_tweak(g, a.t, gen_load(g, x, idx)));
+  gen_close(g, 2);
+  gen_iter(g, &add, IR_REDUCE, n, gen_loop(g, "j", zero, count));
+  gen_block(g, &add, 0, &at);
+  gen_expr old = gen_read(g, sum, 1, idx);
+  gen_store(g, sum, 1, idx, gen_bin(g, "+", old, gen_read(g, part, 1, &at)));
+  gen_close(g, 5);
+  gen_add(g, sum, a.t, 1, a.shape);
+}
+
 /* ---- in place ----------------------------------------------------------- */
 
 /* Each element of a row is the one before it and another. */
@@ -215,7 +255,8 @@ static void ragged(gen *g) {
 }
 
 void gen_several(gen *g) {
-  static void (*const kinds[])(gen * g) = {
-      wave, wave, window, window, window, running, running, chain, ragged};
+  static void (*const kinds[])(gen * g) = {wave,   wave,    window,  window,
+                                           window, running, running, chain,
+                                           chain,  ragged,  nested};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }

@@ -386,6 +386,7 @@ tess_status gen_program(rng *r, const gen_options *o, mem_heap *heap,
   while (g.nstages < stages && g.n + 8 < GEN_MAX_TENSORS && !g.failed)
     gen_stage(&g);
   if (!g.failed) gen_check(&g, assemble(&g, dst));
+  if (!g.failed) gen_place_own(&g, dst);
   vec_free(heap, &g.said);
   arena_free(&g.texts);
   str_free(&g.script);

@@ -64,6 +64,8 @@ typedef struct gen {
   arena texts;
   char compute[32];      /* the name of the compute that is open */
   char reducer[32];      /* the name of the last reducer made */
+  char own[GEN_MAX_TENSORS][24]; /* the names of blocks' own buffers */
+  uint32_t nown;
 } gen;
 
 typedef describe_expr gen_expr;
@@ -127,9 +129,10 @@ const char *gen_shape(gen *g, uint32_t n, const int64_t *shape);
 const char *gen_axes(gen *g, uint32_t n, const ir_var *axes);
 const char *gen_dtype_text(gen *g, tess_dtype t);
 
-/* What a block's iters are: kinds, extents and bindings. */
+/* What a block's iters are: kinds, extents and bindings; and how many names
+ * are taken by those of blocks around. */
 typedef struct gen_iters {
-  uint32_t n;
+  uint32_t n, named;
   ir_iter_kind kind[GEN_MAX_DIM];
   gen_expr extent[GEN_MAX_DIM], bind[GEN_MAX_DIM];
 } gen_iters;
@@ -146,9 +149,13 @@ void gen_when(gen *g, gen_expr condition);
 void gen_close(gen *g, uint32_t n);
 /* A loop over all of each dimension, and a spatial iter bound to it. */
 void gen_nest(gen *g, uint32_t ndim, const int64_t *shape, gen_iters *it);
-/* A new buffer of that shape and type; one with the elements of x, to be
+/* A new buffer of that shape and type; one that belongs to the block around
+ * all that use it, and is made again in each instance; one with the elements of x, to be
  * changed in place. */
 ir_buf gen_local(gen *g, const gen_tensor *like);
+ir_buf gen_own(gen *g, const gen_tensor *like);
+/* Has such buffers where they belong, in the whole program. */
+void gen_place_own(gen *g, ir_program *p);
 ir_buf gen_copy(gen *g, uint32_t x);
 gen_expr gen_read(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx);
 void gen_store(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx, gen_expr v);
