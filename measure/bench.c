@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure/bench.h"
 #include "base/vec.h"
+#include "measure/room.h"
 #include <string.h>
 
 /* ---- contents ----------------------------------------------------------- */
@@ -61,6 +62,34 @@ static tess_status find_shape(const ir_program *p, ir_buf buf, bench_param *x,
   return TESS_OK;
 }
 
+static const char *name_of(const ir_program *p) {
+  return ir_text(p, ir_entry(p)->name);
+}
+
+/* Outputs count twice, since what they must be is kept, too. */
+tess_status bench_fits(const ir_program *base, err_state *e) {
+  const double gib = 1 << 30;
+  const ir_func *f = ir_entry(base);
+  double need = 0, room = (double)room_of_machine();
+  if (f->sizes.n)
+    return err_set(e, TESS_UNSUPPORTED,
+                   "'%s' has symbolic extents: measuring needs constant ones",
+                   name_of(base));
+  for (uint32_t i = 0; i < f->params.n; i++) {
+    bench_param x;
+    ir_buf buf = base->arg.v[f->params.at + i];
+    tess_status s = find_shape(base, buf, &x, e);
+    if (s) return s;
+    bool is_output = base->buf.v[buf].role == IR_ROLE_OUTPUT;
+    need += (double)x.bytes * (is_output ? 2 : 1);
+  }
+  if (need <= room) return TESS_OK;
+  return err_set(e, TESS_NOMEM,
+                 "no memory for the tensors of '%s': they take %.1f GiB, and "
+                 "there are %.1f",
+                 name_of(base), need / gib, room / gib);
+}
+
 static tess_status open_param(bench *b, uint32_t i, const range_plan *r,
                               int64_t range, err_state *e) {
   const ir_program *p = b->base;
@@ -97,10 +126,8 @@ tess_status bench_open(bench *b, mem_heap *heap, arena *scratch,
   range_plan r;
   *b = (bench){.heap = heap, .base = base, .seed = seed};
   runtime_init(&b->rt, heap->alloc, threads);
-  if (ir_entry(base)->sizes.n)
-    return err_set(e, TESS_UNSUPPORTED,
-                   "'%s' has symbolic extents: measuring needs constant ones",
-                   ir_text(base, ir_entry(base)->name));
+  tess_status fits = bench_fits(base, e);
+  if (fits) return fits;
   b->param = mem_resize(heap, NULL, 0, n * sizeof *b->param);
   memset(b->param, 0, n * sizeof *b->param);
   b->n = n;

@@ -41,6 +41,8 @@ typedef struct bench {
   guard reference; /* what outputs must be; map NULL: not known yet */
 } bench;
 
+/* Whether it could be opened (measure_task_fits); nothing is made yet. */
+tess_status bench_fits(const ir_program *base, err_state *e);
 /* The program lives as long as the bench.  UNSUPPORTED for a symbolic
  * extent, NOMEM.  May unwind; then bench_close it, too. */
 tess_status bench_open(bench *b, mem_heap *heap, arena *scratch,

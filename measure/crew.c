@@ -174,7 +174,7 @@ static void give_up(crew *c, place *x, tess_status s, const char *why) {
   if (s == TESS_INFRA) {
     c->pool->ledger.lost++;
     pool_log(c->pool, TESS_LOG_WARN, "measuring: %s", why);
-    if (++c->tries[job] < TRIES) {
+    if (++c->tries[job] < TRIES && !c->work->is_stuck) {
       c->pool->ledger.retried++;
       vec_push(c->pool->heap, &c->again, job);
       return;
@@ -214,6 +214,7 @@ static void time_out(crew *c, place *x) {
   }
   job_phase phase = x->w->phase;
   bool its_own = phase == JOB_BUILDING || phase == JOB_RUNNING;
+  if (phase == JOB_PREPARING) c->work->is_stuck = true;
   snprintf(why, sizeof why, "%s than %g s", what[phase], c->work->limit[phase]);
   give_up(c, x, its_own ? TESS_TIMEOUT : TESS_INFRA, why);
 }

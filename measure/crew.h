@@ -22,6 +22,7 @@ typedef struct crew_work {
   /* Job i has no reply: its class, and why. */
   void (*fail)(struct crew_work *c, uint32_t i, tess_status s, const char *why);
   double limit[JOB_CHECKING + 1]; /* seconds that a phase may last */
+  bool is_stuck; /* preparing tensors took too long, and would again */
 } crew_work;
 
 /* Has all of it done by `nworkers` workers.  CANCELLED: fail was called for

@@ -27,7 +27,7 @@ bool guard_open(guard *g, size_t bytes, size_t align) {
   *g = (guard){.page = page, .room = room, .bytes = bytes, .align = align};
   if (bytes > SIZE_MAX / 2) return false;
   void *map = mmap(NULL, room + 2 * page, PROT_NONE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (map == MAP_FAILED) return false;
   g->map = map;
   g->data = g->map + page;

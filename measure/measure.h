@@ -65,6 +65,11 @@ typedef struct measure_config {
                             * misbehave */
   double patience;         /* seconds that a worker may take to begin what it
                             * was asked for; 0: the default */
+  double preparation;      /* seconds that tensors may take to be made and
+                            * filled; 0: the default, five minutes */
+  double reference;        /* seconds that each step of finding out what
+                            * outputs must be may take; 0: the default, ten
+                            * minutes */
   thread_flag *cancel;     /* work stops when it is raised; may be NULL */
   void (*log)(void *ud, int level, const char *text); /* may be NULL */
   void *log_ud;
@@ -107,6 +112,12 @@ void measure_task_free(measure_task *t);
 /* Notes about the reference that candidates are compared with, "" when all
  * is well: that it was too large to be checked against the oracle, say. */
 const char *measure_task_note(const measure_task *t);
+/* Whether a task of the program could be run: NOMEM says how much memory its
+ * tensors would take; LIMIT, UNSUPPORTED for a symbolic extent. */
+tess_status measure_task_fits(const ir_program *base, err_state *e);
+/* Why no candidate of the task can be measured: preparing its tensors, or
+ * what they must become, took too long, and would again.  NULL: they can. */
+const char *measure_task_stuck(const measure_task *t);
 
 /* ---- building ----------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
  * Pools, tasks, and the ledger. */
 #include "measure/pool.h"
 #include "base/hash.h"
+#include "measure/bench.h"
 #include "measure/clock.h"
 #include <stdio.h>
 #include <string.h>
@@ -121,8 +122,8 @@ tess_status measure_task_new(measure_pool *pool, const ir_program *base,
   *out = NULL;
   if (!t) return err_set(e, TESS_NOMEM, "a task: out of memory");
   *t = (measure_task){.pool = pool, .policy = *policy};
-  strbuf *const texts[] = {&t->program, &t->target, &t->reference, &t->note,
-                           &t->why};
+  strbuf *const texts[] = {&t->program, &t->target, &t->reference,
+                           &t->note,    &t->why,    &t->stuck};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     str_init(texts[i], heap);
   task_making m = {t, base};
@@ -147,12 +148,21 @@ void measure_task_free(measure_task *t) {
   str_free(&t->reference);
   str_free(&t->note);
   str_free(&t->why);
+  str_free(&t->stuck);
   mem_free(t->pool->heap, t, sizeof *t);
 }
 
 const char *measure_task_note(const measure_task *t) {
   const char *s = str_get(&t->note);
   return s ? s : "";
+}
+
+tess_status measure_task_fits(const ir_program *base, err_state *e) {
+  return bench_fits(base, e);
+}
+
+const char *measure_task_stuck(const measure_task *t) {
+  return t->stuck.n ? str_get(&t->stuck) : NULL;
 }
 
 /* ---- what the others share ---------------------------------------------- */

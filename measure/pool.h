@@ -29,6 +29,7 @@ struct measure_task {
   tess_status asked; /* what asking for the reference gave */
   bool has_reference;
   strbuf reference, note, why;
+  strbuf stuck; /* why it cannot be measured; else empty */
 };
 
 static inline bool pool_is_cancelled(const measure_pool *p) {

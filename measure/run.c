@@ -6,7 +6,15 @@
 #include <string.h>
 
 /* How long may what is nobody's fault take? */
-enum { PREPARE_SECONDS = 300, REFERENCE_SECONDS = 600 };
+static double preparation_of(const measure_pool *p) {
+  enum { SECONDS = 300 };
+  return p->config.preparation > 0 ? p->config.preparation : SECONDS;
+}
+
+static double reference_of(const measure_pool *p) {
+  enum { SECONDS = 600 };
+  return p->config.reference > 0 ? p->config.reference : SECONDS;
+}
 
 /* One request to the worker that times. */
 typedef struct asking {
@@ -89,16 +97,20 @@ static bool take_reference(crew_work *work, uint32_t i, worker *w,
 }
 
 static void fail(crew_work *work, uint32_t i, tess_status s, const char *why) {
+  asking *a = (asking *)work;
   (void)i;
-  fail_all((asking *)work, s, why);
+  if (work->is_stuck) job_say(&a->task->stuck, why);
+  fail_all(a, s, why);
 }
 
 /* Compiling, comparing and running the unscheduled program take as long as
  * they take; a candidate runs no longer than the policy says. */
 static void set_limits(asking *a) {
   double *limit = a->work.limit;
+  double prepare = preparation_of(a->pool);
   for (int i = 0; i <= JOB_CHECKING; i++)
-    limit[i] = a->reference ? REFERENCE_SECONDS : PREPARE_SECONDS;
+    limit[i] = a->reference ? reference_of(a->pool) : prepare;
+  limit[JOB_PREPARING] = prepare;
   limit[JOB_IDLE] = crew_patience(a->pool);
   double timeout = a->task->policy.timeout;
   if (!a->reference)
@@ -159,6 +171,11 @@ static tess_status ask(void *ud) {
   if (pool_is_cancelled(a->pool)) {
     fail_all(a, TESS_CANCELLED, "cancelled");
     return TESS_CANCELLED;
+  }
+  const char *stuck = measure_task_stuck(a->task);
+  if (stuck) {
+    fail_all(a, TESS_INFRA, stuck);
+    return TESS_OK;
   }
   return a->pool->config.in_process ? ask_here(a) : ask_worker(a);
 }
@@ -221,6 +238,13 @@ static tess_status find_reference(measure_pool *pool, measure_task *t) {
   return s;
 }
 
+/* One that took too long would again, so that no candidate can pass. */
+static void say_no_reference(measure_task *t, tess_status s, strbuf *out) {
+  str_printf(out, "there is no reference to compare with: %s",
+             t->why.n ? str_get(&t->why) : err_status_text(s));
+  if (s == TESS_TIMEOUT && !out->bad) job_say(&t->stuck, str_get(out));
+}
+
 /* Compares one more launch with the reference; out has times already. */
 static void check_afterwards(measure_pool *pool, measure_task *t,
                              const job_run *timed, measure_result *out) {
@@ -228,8 +252,7 @@ static void check_afterwards(measure_pool *pool, measure_task *t,
   if (s) {
     strbuf why;
     str_init(&why, pool->heap);
-    str_printf(&why, "there is no reference to compare with: %s",
-               t->why.n ? str_get(&t->why) : err_status_text(s));
+    say_no_reference(t, s, &why);
     bool as_it_is = s == TESS_CANCELLED || s == TESS_NOMEM;
     pool_set_result(pool, out, as_it_is ? s : TESS_INFRA,
                     str_get(&why) ? str_get(&why) : "out of memory");

@@ -98,6 +98,8 @@ static tess_status measure(void *ud, tess_session *s, uint32_t n,
                     "run: it never said what it is",
                     mute);
     if (st == TESS_OK) st = run_all(m, n, best, b, out, told, told_ud);
+    const char *stuck = measure_task_stuck(m->task);
+    if (st == TESS_OK && stuck) st = ctx_fail(m->c, TESS_TIMEOUT, "%s", stuck);
     for (uint32_t i = 0; i < n; i++) measure_build_free(&b[i]);
   }
   if (list) mem_free(h, list, csize);
@@ -135,7 +137,8 @@ tess_status measurer_open(tess_context *c, tess_program *p, const char *target,
   *m = (measurer){.c = c,
                   .check =
                       check_all ? MEASURE_CHECK_ALWAYS : MEASURE_CHECK_IF_BEST};
-  tess_status s = measure_context_pool(c, &m->pool);
+  tess_status s = measure_task_fits(&p->p, &c->err);
+  if (s == TESS_OK) s = measure_context_pool(c, &m->pool);
   if (s == TESS_OK)
     s = measure_task_new(m->pool, &p->p, target, policy, &m->task, &c->err);
   if (s != TESS_OK) {

@@ -788,8 +788,10 @@ typedef struct tess_tune_options {
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm",
  * options NULL: the defaults.  NOT_FOUND when the space has no sketch; INVALID
- * with the option named.  Custom strategies and models are borrowed for the
- * call; their `free` is called with `ud` at its end, unless `ud` is NULL. */
+ * with the option named; NOMEM when there is no room for the program's
+ * tensors; TIMEOUT when filling them takes too long.  Custom strategies and
+ * models are borrowed for the call; their `free` is called with `ud` at its
+ * end, unless `ud` is NULL. */
 TESS_API tess_status tess_tune(tess_program *p, tess_target *target,
     tess_space *space, const tess_tune_options *o,
     TESS_GIVE tess_result **out);

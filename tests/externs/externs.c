@@ -32,6 +32,11 @@ EXTERN float test_hang_in_parallel(float x) {
   return in_parallel() ? test_hang(x) : x + 1;
 }
 
+EXTERN float test_hang_in_serial(float x);
+EXTERN float test_hang_in_serial(float x) {
+  return in_parallel() ? x + 1 : test_hang(x);
+}
+
 EXTERN float test_crash(float x);
 EXTERN float test_crash(float x) {
   raise(SIGSEGV);

@@ -408,6 +408,8 @@ do
           { [name] = -1 })
     fails("option '" .. name .. "' is ", ts.tune, p, { [name] = 0 / 0 })
   end
+  fails("no memory for the tensors of 'matmul': they take ", ts.tune,
+        ops.matmul{ m = 1 << 26, n = 1 << 26, k = 1 << 26 }, { trials = 1 })
   fails("there is no strategy 'luck'", ts.tune, p, with { strategy = "luck" })
   fails("there is no cost model 'luck'", ts.tune, p,
         with { cost_model = "luck" })

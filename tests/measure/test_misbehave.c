@@ -154,6 +154,31 @@ static void test_wrong(void **state) {
   expect_in_parallel("test_crash_in_parallel", TESS_CRASHED, "SIGSEGV");
 }
 
+/* The program that the others are compared with never ends: nobody waits for
+ * it again. */
+static void test_endless_reference(void **state) {
+  (void)state;
+  measured m;
+  measure_result r;
+  start(&m);
+  m.pool->config.reference = 0.3;
+  tess_program *p = measured_extern(m.c, "test_hang_in_serial", N);
+  measured_task(&m, p);
+  tess_schedule *s = in_parallel(p);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(measured_run(&m, s, MEASURE_CHECK_ALWAYS, &r), TESS_INFRA);
+    measured_says(&m, "there is no reference to compare with: running took "
+                      "longer than 0.3 s");
+    assert_non_null(measure_task_stuck(m.task));
+    assert_int_equal(m.pool->runner.pid, 0);
+    measure_result_free(&r);
+  }
+  is_well(&m);
+  tess_schedule_free(s);
+  tess_program_free(p);
+  measured_end(&m);
+}
+
 /* ---- out of bounds ------------------------------------------------------ */
 
 /* for i: B[fn(i)] = A[i] */
@@ -219,6 +244,7 @@ int main(void) {
       cmocka_unit_test(test_killed_once),
       cmocka_unit_test(test_killed_idle),
       cmocka_unit_test(test_wrong),
+      cmocka_unit_test(test_endless_reference),
       cmocka_unit_test(test_out_of_bounds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -244,6 +244,22 @@ static void test_two_tasks(void **state) {
   measured_end(&m);
 }
 
+/* Tensors of terabytes are refused before anything is made. */
+static void test_no_room(void **state) {
+  (void)state;
+  measured m;
+  measured_start(&m, false, NULL);
+  tess_program *small = measured_matmul(m.c, 8);
+  tess_program *large = measured_matmul(m.c, 1 << 20);
+  assert_int_equal(measure_task_fits(&small->p, &m.err), TESS_OK);
+  assert_int_equal(measure_task_fits(&large->p, &m.err), TESS_NOMEM);
+  measured_says(&m, "no memory for the tensors of 'kernel': they take "
+                    "16384.0 GiB, and there are ");
+  tess_program_free(small);
+  tess_program_free(large);
+  measured_end(&m);
+}
+
 /* A reference that is too large for the oracle is said to be so. */
 static void test_note(void **state) {
   (void)state;
@@ -424,8 +440,9 @@ int main(void) {
       cmocka_unit_test(test_batches),    cmocka_unit_test(test_cut_off),
       cmocka_unit_test(test_rematch),    cmocka_unit_test(test_recycled),
       cmocka_unit_test(test_two_tasks),  cmocka_unit_test(test_note),
-      cmocka_unit_test(test_in_place),   cmocka_unit_test(test_cancelled),
-      cmocka_unit_test(test_exhausted),  cmocka_unit_test(test_policy),
+      cmocka_unit_test(test_no_room),    cmocka_unit_test(test_in_place),
+      cmocka_unit_test(test_cancelled),  cmocka_unit_test(test_exhausted),
+      cmocka_unit_test(test_policy),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -192,22 +192,30 @@ static void test_frame(void **state) {
 
 /* ---- nonsense from a worker --------------------------------------------- */
 
-/* A script in the worker's place; the result of a build. */
-static void expect_of(const char *script, tess_status class, const char *says) {
-  measured m;
-  measure_build b;
-  char path[] = "/tmp/tessera-test-XXXXXX";
+/* A script in the worker's place, of a pool as `o` has it. */
+static void start_script(measured *m, const char *script, measure_config o,
+                         char *path) {
   int fd = mkstemp(path);
   assert_true(fd >= 0);
   FILE *f = fdopen(fd, "w");
   fprintf(f, "#!/bin/sh\n%s\n", script);
   fchmod(fd, 0700);
   fclose(f);
-  measured_start(&m, false, NULL);
-  measure_pool_free(m.pool);
+  measured_start(m, false, NULL);
+  measure_pool_free(m->pool);
+  o.worker_path = path;
+  o.workers = 1;
+  assert_int_equal(measure_pool_new(&m->c->heap, &o, &m->pool, &m->err),
+                   TESS_OK);
+}
+
+/* The result of a build by it. */
+static void expect_of(const char *script, tess_status class, const char *says) {
+  measured m;
+  measure_build b;
+  char path[] = "/tmp/tessera-test-XXXXXX";
+  start_script(&m, script, (measure_config){.patience = 0}, path);
   m.policy.build_timeout = class == TESS_TIMEOUT ? 0.2 : 60;
-  measure_config o = {.worker_path = path, .workers = 1};
-  assert_int_equal(measure_pool_new(&m.c->heap, &o, &m.pool, &m.err), TESS_OK);
   tess_program *p = measured_matmul(m.c, 8);
   measured_task(&m, p);
   assert_int_equal(measured_build(&m, NULL, &b), class);
@@ -245,11 +253,10 @@ static void add_frame(strbuf *out, frame_type type, const strbuf *body) {
   str_write(out, body->v, body->n);
 }
 
-/* One that greets, begins to compile and falls asleep, or ends. */
-static void begins_and(const char *then, tess_status class, const char *says) {
+/* Makes a file of what one says that greets and begins something. */
+static void write_beginning(job_phase phase, char *path) {
   mem_heap heap;
   strbuf frames, body;
-  char path[] = "/tmp/tessera-test-XXXXXX", script[128];
   int fd = mkstemp(path);
   mem_heap_init(&heap, mem_default_allocator, 0);
   str_init(&frames, &heap);
@@ -257,12 +264,18 @@ static void begins_and(const char *then, tess_status class, const char *says) {
   wire_write_hello(&body, &(wire_hello){TESS_OK, "", tess_version()});
   add_frame(&frames, FRAME_HELLO, &body);
   str_clear(&body);
-  wire_write_phase(&body, JOB_BUILDING);
+  wire_write_phase(&body, phase);
   add_frame(&frames, FRAME_PHASE, &body);
   assert_int_equal(write(fd, frames.v, frames.n), frames.n);
   close(fd);
   str_free(&frames);
   str_free(&body);
+}
+
+/* One that greets, begins to compile and falls asleep, or ends. */
+static void begins_and(const char *then, tess_status class, const char *says) {
+  char path[] = "/tmp/tessera-test-XXXXXX", script[128];
+  write_beginning(JOB_BUILDING, path);
   snprintf(script, sizeof script, "cat %s >&3; %s", path, then);
   expect_of(script, class, says);
   unlink(path);
@@ -276,6 +289,39 @@ static void test_slow_compiler(void **state) {
   begins_and("kill -SEGV $$", TESS_BUILD_ERROR,
              "the compiler crashed: SIGSEGV");
   begins_and("kill -KILL $$", TESS_INFRA, "the worker was killed: SIGKILL");
+}
+
+/* Nobody waits for the tensors of a task twice. */
+static void test_slow_preparation(void **state) {
+  (void)state;
+  measured m;
+  char said[] = "/tmp/tessera-test-XXXXXX", script[128];
+  char path[] = "/tmp/tessera-test-XXXXXX";
+  write_beginning(JOB_PREPARING, said);
+  snprintf(script, sizeof script, "cat %s >&3; sleep 100", said);
+  start_script(&m, script, (measure_config){.preparation = 0.2}, path);
+  tess_program *p = measured_matmul(m.c, 8);
+  measured_task(&m, p);
+  strbuf code;
+  str_init(&code, &m.c->heap);
+  str_puts(&code, "no code");
+  measure_request q = {.code = &code};
+  for (int i = 0; i < 2; i++) {
+    measure_result r;
+    assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_INFRA);
+    assert_string_equal(str_get(&r.message),
+                        "preparing tensors took longer than 0.2 s");
+    assert_string_equal(measure_task_stuck(m.task), str_get(&r.message));
+    measure_result_free(&r);
+  }
+  assert_int_equal(measure_get_ledger(m.pool)->started, 1);
+  measured_task(&m, p);
+  assert_null(measure_task_stuck(m.task));
+  str_free(&code);
+  tess_program_free(p);
+  measured_end(&m);
+  unlink(path);
+  unlink(said);
 }
 
 static void expect_no_worker(const char *given, const char *words) {
@@ -468,6 +514,7 @@ int main(void) {
       cmocka_unit_test(test_frame),
       cmocka_unit_test(test_nonsense_from_worker),
       cmocka_unit_test(test_slow_compiler),
+      cmocka_unit_test(test_slow_preparation),
       cmocka_unit_test(test_find_worker),
       cmocka_unit_test(test_no_worker),
       cmocka_unit_test(test_mute_worker),
