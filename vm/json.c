@@ -24,12 +24,14 @@ typedef struct writer {
 } writer;
 
 void vm_write_escaped(strbuf *out, const char *s, size_t n) {
+  static const char known[] = "\b\t\n\f\r";
   for (size_t i = 0; i < n; i++) {
     unsigned char c = (unsigned char)s[i];
+    const char *short_form = c ? strchr(known, c) : NULL;
     if (c == '"' || c == '\\')
       str_printf(out, "\\%c", c);
-    else if (c == '\n')
-      str_puts(out, "\\n");
+    else if (short_form)
+      str_printf(out, "\\%c", "btnfr"[short_form - known]);
     else if (c < 0x20 || c == 0x7f)
       str_printf(out, "\\u%04x", c);
     else

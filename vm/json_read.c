@@ -271,8 +271,10 @@ static tess_status read_all(void *ud) {
   job *j = ud;
   const json_t *list = json_object_get(j->v, "instructions");
   vm_trace_reset(j->r.t);
-  for (size_t i = 0; i < json_array_size(list); i++)
+  for (size_t i = 0; i < json_array_size(list); i++) {
+    vm_reader_next(&j->r);
     if (!take_inst(&j->r, json_array_get(list, i))) return j->r.err->code;
+  }
   return TESS_OK;
 }
 

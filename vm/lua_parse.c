@@ -349,6 +349,7 @@ static bool parse_loop(parser *p) {
 
 static bool parse_statement(parser *p) {
   p->targets.n = 0;
+  vm_reader_next(&p->r);
   if (vm_is_word(&p->x, "local")) return next(p) && parse_local(p);
   if (vm_is_word(&p->x, "do")) return next(p) && parse_loop(p);
   if (vm_is_word(&p->x, "rv")) return parse_entries(p);

@@ -9,6 +9,7 @@ void vm_reader_init(vm_reader *r, vm_trace *t, err_state *err) {
   memset(r, 0, sizeof *r);
   r->t = t;
   r->err = err;
+  r->inst = 1;
   r->pool.heap = t->heap;
   str_init(&r->text, t->heap);
 }
@@ -29,11 +30,13 @@ bool vm_reader_fail(vm_reader *r, tess_status code, const char *fmt, ...) {
   err_set(r->err, code, "%s", message);
   if (r->line)
     err_place(r->err, "line %" PRIu32 ", instruction %" PRIu32, r->line,
-              r->t->inst.n + 1);
+              r->inst);
   else
-    err_place(r->err, "instruction %" PRIu32, r->t->inst.n + 1);
+    err_place(r->err, "instruction %" PRIu32, r->inst);
   return false;
 }
+
+void vm_reader_next(vm_reader *r) { r->inst = r->t->inst.n + 1; }
 
 const sch_prim *vm_reader_begin(vm_reader *r, const char *name) {
   const sch_prim *p = sch_find_prim(name);

@@ -19,6 +19,7 @@ typedef struct vm_reader {
   err_state *err;
   strbuf text;             /* a sentence under construction */
   uint32_t line;           /* of the text, where there are lines; else 0 */
+  uint32_t inst;           /* the instruction at work, from 1 */
   vm_value operand[VM_MAX_SPECS];
 } vm_reader;
 
@@ -28,6 +29,8 @@ void vm_reader_free(vm_reader *r);
 /* Names the instruction at work and the line in the error's place. */
 bool vm_reader_fail(vm_reader *r, tess_status code, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
+/* From here on the next instruction is at work, until its outputs are named. */
+void vm_reader_next(vm_reader *r);
 /* The primitive of that name, with no operand given yet; NULL: failed. */
 const sch_prim *vm_reader_begin(vm_reader *r, const char *name);
 /* Which spec an operand named so is; fails on an unknown one, on an output,

@@ -30,8 +30,9 @@ const tvm_row *vm_tvm_find_prim(const sch_prim *p) {
 }
 
 static const char *const forms[] = {
-    [TVM_PLAIN] = "",   [TVM_REST] = "rest:", [TVM_SIDE] = "side:",
-    [TVM_KEY] = "key:", [TVM_FUNC] = "func:", [TVM_THREAD] = "thread:"};
+    [TVM_PLAIN] = "",          [TVM_REST] = "rest:", [TVM_SIDE] = "side:",
+    [TVM_KEY] = "key:",        [TVM_FUNC] = "func:", [TVM_THREAD] = "thread:",
+    [TVM_UNIFORM] = "uniform:"};
 
 static uint32_t find_spec(const sch_prim *p, const char *name, size_t n) {
   uint32_t i = 0;
@@ -45,7 +46,7 @@ bool vm_tvm_next_field(const char **list, const sch_prim *p, tvm_field *out) {
   const char *at = *list + strspn(*list, " ");
   if (!*at) return false;
   out->form = TVM_PLAIN;
-  for (tvm_form f = TVM_REST; f <= TVM_THREAD; f++)
+  for (tvm_form f = TVM_REST; f <= TVM_UNIFORM; f++)
     if (!strncmp(at, forms[f], strlen(forms[f]))) out->form = f;
   at += strlen(forms[out->form]);
   size_t n = strcspn(at, " ");

@@ -162,6 +162,22 @@ static bool take_value(const place *at, const json_t *v, vm_value *out) {
   return fail_value(at, v);
 }
 
+/* A loop, or a list of blocks. */
+static bool take_nodes(const place *at, const json_t *v, vm_value *out) {
+  const vm_trace *t = at->r->t, *pool = &at->r->pool;
+  bool list = json_is_array(v);
+  if (!take_value(at, v, out)) return false;
+  if (!list) *out = vm_list(&at->r->pool, 1, out);
+  for (uint32_t i = 0; i < out->n; i++) {
+    vm_value e = pool->val.v[out->at + i];
+    if (e.tag != VM_RV || (t->rv.v[e.rv] == VM_RV_LOOP) == list)
+      return vm_reader_fail(at->r, TESS_TYPE,
+                            "%s: operand '%s' is a loop, or a list of blocks",
+                            at->p->name, at->sp->name);
+  }
+  return true;
+}
+
 /* An index, and 0 or 1: read or write. */
 static bool take_side(const place *at, const json_t *index, const json_t *side,
                       vm_value *out) {
@@ -186,10 +202,11 @@ static bool take_fields(vm_reader *r, const sch_prim *p, const char *fields,
   while (vm_tvm_next_field(&fields, p, &f) && (i < n || f.form == TVM_REST)) {
     place at = {r, p, &p->specs[f.spec], f.form, quoted};
     vm_value *to = &r->operand[f.spec];
-    bool ok = f.form == TVM_REST ? take_list(&at, list, i, to)
-              : f.form == TVM_SIDE
-                  ? take_side(&at, json_array_get(list, i),
-                              json_array_get(list, i + 1), to)
+    bool ok = f.form == TVM_REST   ? take_list(&at, list, i, to)
+              : f.form == TVM_SIDE ? take_side(&at, json_array_get(list, i),
+                                               json_array_get(list, i + 1), to)
+              : p->specs[f.spec].kind == SCH_KIND_NODES
+                  ? take_nodes(&at, json_array_get(list, i), to)
                   : take_value(&at, json_array_get(list, i), to);
     if (!ok) return false;
     i = f.form == TVM_REST ? n : f.form == TVM_SIDE ? i + 2 : i + 1;
@@ -275,6 +292,7 @@ static tess_status read_all(void *ud) {
       decision = json_array_get(d, 1);
       at++;
     }
+    vm_reader_next(&j->r);
     if (!take_inst(&j->r, json_array_get(insts, i), decision))
       return j->r.err->code;
   }

@@ -31,11 +31,22 @@ static const char *text_of(const writer *w, vm_value v) {
   return w->t->text.v + v.str;
 }
 
+/* TVM reads no \u in strings. */
+static bool has_control(const char *s, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (((unsigned char)s[i] < 0x20 && !strchr("\b\t\n\f\r", s[i])) ||
+        s[i] == 0x7f || !s[i])
+      return true;
+  return false;
+}
+
 /* Among the inputs strings have a second pair of marks. */
-static void put_string(const writer *w, const char *s, size_t n) {
+static bool put_string(const writer *w, const char *s, size_t n) {
+  if (has_control(s, n)) return refuse(w, "a control character");
   str_puts(w->out, w->quoted ? "\"\\\"" : "\"");
   vm_write_escaped(w->out, s, n);
   str_puts(w->out, w->quoted ? "\\\"\"" : "\"");
+  return true;
 }
 
 static bool put_value(const writer *w, vm_value v);
@@ -55,7 +66,7 @@ static bool put_dict(const writer *w, vm_value v) {
   for (uint32_t i = 0; i < v.n; i += 2) {
     const vm_value *pair = &w->t->val.v[v.at + i];
     str_puts(w->out, i ? ", " : "");
-    vm_write_string(w->out, text_of(w, pair[0]), pair[0].n);
+    if (!put_string(&inside, text_of(w, pair[0]), pair[0].n)) return false;
     str_puts(w->out, ": ");
     if (pair[1].tag == VM_RV) return refuse(w, "a variable in a table");
     if (!put_value(&inside, pair[1])) return false;
@@ -84,7 +95,7 @@ static bool put_value(const writer *w, vm_value v) {
   case VM_BOOL: return put_bool(w, v);
   case VM_INT: str_printf(w->out, "%" PRId64, v.i); break;
   case VM_REAL: return put_real(w, v);
-  case VM_STR: put_string(w, text_of(w, v), v.n); break;
+  case VM_STR: return put_string(w, text_of(w, v), v.n);
   case VM_RV:
     vm_rv_name(w->t, v.rv, name);
     str_printf(w->out, "\"%s\"", name);
@@ -182,11 +193,23 @@ static bool put_buffer(const writer *w, vm_value v, bool side) {
 
 /* TVM takes a loop, or a list of blocks. */
 static bool put_nodes(const writer *w, vm_value v) {
-  bool block = v.tag == VM_RV && w->t->rv.v[v.rv] == VM_RV_BLOCK;
-  str_puts(w->out, block ? "[" : "");
-  if (!put_value(w, v)) return false;
-  str_puts(w->out, block ? "]" : "");
-  return true;
+  const vm_value *node = w->t->val.v + v.at;
+  bool loop = false;
+  for (uint32_t i = 0; i < v.n; i++)
+    loop = loop || w->t->rv.v[node[i].rv] == VM_RV_LOOP;
+  if (loop && v.n > 1) return refuse(w, "loops in a list");
+  return put_value(w, loop ? *node : v);
+}
+
+/* As many equal parts of 1 as the operand before has elements. */
+static void put_uniform(const writer *w, uint32_t spec) {
+  uint32_t n = vm_operand(w->t, w->k, spec - 1).n;
+  str_putc(w->out, '[');
+  for (uint32_t i = 0; i < n; i++) {
+    str_puts(w->out, i ? ", " : "");
+    vm_write_real(w->out, 1.0 / n);
+  }
+  str_putc(w->out, ']');
 }
 
 static bool put_string_default(const writer *w, vm_value v, tvm_form form) {
@@ -199,8 +222,7 @@ static bool put_string_default(const writer *w, vm_value v, tvm_form form) {
     str_printf(w->out, "%s\"", s);
     return true;
   }
-  put_string(w, s, strlen(s));
-  return true;
+  return put_string(w, s, strlen(s));
 }
 
 static bool put_field(writer *w, const tvm_field *f) {
@@ -208,6 +230,7 @@ static bool put_field(writer *w, const tvm_field *f) {
   w->sp = &p->specs[f->spec];
   vm_value v = filled_in(w->sp, vm_operand(w->t, w->k, f->spec));
   if (f->form == TVM_REST) return put_elements(w, v);
+  if (f->form == TVM_UNIFORM && !v.n) return put_uniform(w, f->spec), true;
   switch ((sch_kind)w->sp->kind) {
   case SCH_KIND_NODES: return put_nodes(w, v);
   case SCH_KIND_BUFFER: return put_buffer(w, v, f->form == TVM_SIDE);

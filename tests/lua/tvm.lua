@@ -156,3 +156,92 @@ do
     return at:trace():to_tvm_json()
   end)
 end
+
+-- Blockize takes a loop, or a list of blocks.
+do
+  local A = ts.placeholder("A", { 16, 16 })
+  local X = ts.compute("X", { 16, 16 }, function(i, j) return A(i, j) + 1 end)
+  local Y = ts.compute("Y", { 16, 16 }, function(i, j) return X(i, j) * 2 end)
+  local q = ts.program("main", { A }, { Y })
+  local function check(text, f)
+    local s = ts.schedule(q)
+    f(s, s:get_block("X"), s:get_block("Y"))
+    local json = s:trace():to_tvm_json()
+    assert(json:find(text, 1, true), json)
+    local got = ts.trace.from_tvm_json(json, q)
+    assert(got:replay():program():hash() == s:program():hash())
+    assert(got:to_tvm_json() == json)
+    return json
+  end
+  local json = check('["Blockize", ["l3"], [1], ["b4"]]', function(s, x)
+    local _, j = s:get_loops(x)
+    s:blockize(j)
+  end)
+  check('["Blockize", [["b0"]], [0], ["b2"]]', function(s, x)
+    s:blockize({ x }, false)
+  end)
+  check('["Blockize", [["b0", "b1"]], [1], ["b', function(s, x, y)
+    local i = s:get_loops(y)
+    s:compute_at(x, i)
+    s:blockize({ x, y })
+  end)
+  local function refused(with)
+    fails("TYPE", "blockize: operand 'target' is a loop, or a list of blocks",
+          ts.trace.from_tvm_json, (json:gsub('%["l3"%]', with)), q)
+  end
+  refused('[["l3"]]')
+  refused('["b0"]')
+  refused('[3]')
+  refused('["None"]')
+  local s = ts.schedule(q)
+  local x, y = s:get_block("X"), s:get_block("Y")
+  local i = s:get_loops(y)
+  s:compute_at(x, i)
+  local _, jx = s:get_loops(x)
+  local _, jy = s:get_loops(y)
+  s:blockize({ jx, jy })
+  local tr = s:trace()
+  fails("UNSUPPORTED",
+        "blockize: TVM cannot express loops in a list as 'target'",
+        tr.to_tvm_json, tr)
+end
+
+-- TVM wants probabilities, and writes whole ones without a point.
+do
+  local s = ts.schedule(p)
+  s:sample_categorical({ 1, 2, 4, 8 }, nil, { decision = 2 })
+  s:sample_categorical({ 5 })
+  local json = s:trace():to_tvm_json()
+  assert(json:find("[[1, 2, 4, 8], [0.25, 0.25, 0.25, 0.25]]", 1, true), json)
+  assert(json:find("[[5], [1.0]]", 1, true), json)
+  assert(ts.trace.from_tvm_json(json, p):to_tvm_json() == json)
+  assert(ts.trace.from_tvm_json((json:gsub("%[1%.0%]", "[1]")), p))
+end
+
+-- TVM's reader knows no \u.
+do
+  local s = ts.schedule(p)
+  local b = s:get_block("C")
+  s:annotate(b, "t", "a\tb\rc\n")
+  local tr = s:trace()
+  assert(tr:to_tvm_json():find("a\\tb\\rc\\n", 1, true), tr:to_tvm_json())
+  assert(ts.trace.from_tvm_json(tr:to_tvm_json(), p) == tr)
+  assert(ts.trace.from_json(tr:json(), p) == tr)
+end
+cannot("annotate: TVM cannot express a control character as 'ann_val'",
+       function(s, b) s:annotate(b, "k", "\1") end)
+
+-- A wrong name of an output is told with its instruction.
+do
+  local function at(place, text)
+    local ok, e = pcall(ts.trace.from_tvm_json, text, p)
+    assert(not ok and tostring(e):find(place, 1, true), tostring(e))
+  end
+  local block = '[[["GetBlock", [], ["C", "main"], ["%s"]],'
+  at("(at instruction 1)", block:format("x0") .. " 3], []]")
+  at("(at instruction 1)", block:format("l0") .. " 3], []]")
+  at("(at instruction 2)", block:format("b0") .. " 3], []]")
+  at("(at instruction 2)",
+     block:format("b0") ..
+     ' ["GetLoops", ["b0"], [], ["l1", "l0", "l2"]]], []]')
+end

@@ -83,6 +83,8 @@ const char *const fuzz_tvm_reasons[FUZZ_TVM_REASONS] = {
     "a variable in a table",
     "a boolean",
     "an infinity",
+    "loops in a list",
+    "a control character",
     "a map with sampled integers",
     "arithmetic over variables",
     "a buffer's name",

@@ -313,6 +313,8 @@ static const bad bad_json[] = {
      TESS_PARSE},
     {HEAD BLOCK ", {\"op\": \"get_loops\", \"args\": {\"blok\": \"b0\"}}]}",
      "get_loops has no operand 'blok'", "instruction 2", TESS_NOT_FOUND},
+    {HEAD BLOCK ", " BLOCK "]}", "variable 0 is defined twice", "instruction 2",
+     TESS_PARSE},
     {HEAD BLOCK ", {\"op\": \"get_loops\", \"args\": {\"loops\": \"b0\"}}]}",
      "get_loops has no operand 'loops'", "instruction 2", TESS_NOT_FOUND},
     {HEAD "{\"op\": \"get_block\", \"out\": [\"b0\"]}]}",
@@ -362,6 +364,8 @@ static const bad bad_json[] = {
 };
 
 static const bad bad_lua[] = {
+    {"local l0 = sch:get_block{name = \"C\"}", "output l0 should be named b0",
+     "line 1, instruction 1", TESS_PARSE},
     {"print(1)", "a call of sch, or local, or rv[..], expected before 'print'",
      "line 1, instruction 1", TESS_PARSE},
     {"-- x\n\nlocal b0 = os.exit()", "sch expected before 'os'",
