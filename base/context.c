@@ -27,6 +27,12 @@ tess_status ctx_run(tess_context *c, tess_status (*fn)(void *ud), void *ud) {
   return status;
 }
 
+void ctx_begin_work(tess_context *c) {
+  if (!c->works++) thread_flag_clear(&c->stop);
+}
+
+void ctx_end_work(tess_context *c) { c->works--; }
+
 tess_status ctx_fail(tess_context *c, tess_status code, const char *fmt, ...) {
   va_list ap;
   ctx_clear(c);

@@ -44,12 +44,18 @@ struct tess_context {
   bool in_process;
   char *worker_path;                /* own copy; NULL: beside the library */
   thread_flag stop;                 /* raised by tess_stop() */
+  uint32_t works;                   /* that are going on, one in another */
   ctx_part part[CTX_PARTS];
 };
 
 /* The frame of a public call: forgets the last error, runs fn(ud) under
  * mem_protect and sees to it that a failure has a message. */
 tess_status ctx_run(tess_context *c, tess_status (*fn)(void *ud), void *ud);
+
+/* Around what tess_stop() can end, in pairs: it looks at `stop`, and what was
+ * raised before the outermost one began is forgotten. */
+void ctx_begin_work(tess_context *c);
+void ctx_end_work(tess_context *c);
 
 /* Sets the error whole (no primitive, no detail); returns the code. */
 tess_status ctx_fail(tess_context *c, tess_status code, const char *fmt, ...)

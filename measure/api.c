@@ -56,9 +56,10 @@ tess_status tess_build(tess_program *p, tess_target *t, tess_kernel **out) {
                 .form = MEASURE_CODE,
                 .kernel = out};
   *out = NULL;
-  thread_flag_clear(&w.c->stop);
+  ctx_begin_work(w.c);
   tess_status s = ctx_run(w.c, check_program, &w);
   if (!s) s = ctx_run(w.c, build, &w);
+  ctx_end_work(w.c);
   measure_build_free(&w.b);
   if (s && *out) {
     tess_kernel_free(*out);
@@ -78,7 +79,9 @@ tess_status tess_kernel_source(tess_kernel *k, const char *what, char **out) {
   if (!is_asm && strcmp(what, "ir") != 0)
     return ctx_fail(k->c, TESS_NOT_FOUND,
                     "a kernel's source is \"ir\" or \"asm\", not '%s'", what);
+  ctx_begin_work(w.c);
   tess_status s = ctx_run(w.c, build, &w);
+  ctx_end_work(w.c);
   measure_build_free(&w.b);
   return s;
 }
@@ -255,6 +258,8 @@ typedef struct running {
 } running;
 
 static tess_status failed(const running *w) {
+  if (w->status == TESS_CANCELLED)
+    return ctx_fail(w->x.c, TESS_CANCELLED, "cancelled");
   if (w->status == TESS_NOMEM)
     return ctx_fail(w->x.c, TESS_NOMEM, "memory ran out in the kernel");
   bool known = w->status > 0 && w->status <= TESS_UNWRITTEN;
@@ -303,6 +308,7 @@ tess_status tess_kernel_prepare(tess_kernel *k, uint32_t n,
 
 static bool launch(void *ud, uint64_t runs, double *seconds) {
   running *w = ud;
+  if (thread_flag_is_raised(&w->x.c->stop)) w->status = TESS_CANCELLED;
   double start = clock_now();
   for (uint64_t i = 0; i < runs && !w->status; i++)
     w->status = w->fn(w->x.args, w->x.sizes, w->rt);
@@ -338,7 +344,9 @@ tess_status tess_kernel_time(tess_kernel *k, uint32_t n,
   if (!(min_time >= 0 && isfinite(min_time)))
     return ctx_fail(k->c, TESS_INVALID, "min_time is no time");
   w.min_time = min_time;
+  ctx_begin_work(k->c);
   s = ctx_run(k->c, time_kernel, &w);
+  ctx_end_work(k->c);
   const measure_result *r = &w.times;
   if (!s)
     *out = (tess_timing){.median = r->median,
@@ -378,7 +386,8 @@ static tess_status interpret(void *ud) {
   interp_error e;
   interp_options o = {.domain = INTERP_NATIVE,
                       .nsizes = ir_entry(a->x->p)->sizes.n,
-                      .sizes = a->x->sizes};
+                      .sizes = a->x->sizes,
+                      .stop = &a->c->stop};
   for (uint32_t i = 0; i < a->x->n; i++)
     args[i] = (interp_arg){a->x->args[i], a->x->tensor[i]->bytes};
   interp_init(&a->in, &a->c->heap);
@@ -391,7 +400,9 @@ tess_status tess_interpret(tess_program *p, uint32_t n,
   call x = {.c = p->c, .p = &p->p, .n = n, .tensor = args};
   asking a = {.c = p->c, .p = p, .x = &x};
   tess_status s = bind(&x);
+  ctx_begin_work(p->c);
   if (!s) s = ctx_run(p->c, interpret, &a);
+  ctx_end_work(p->c);
   interp_free(&a.in);
   return s;
 }
@@ -399,15 +410,19 @@ tess_status tess_interpret(tess_program *p, uint32_t n,
 static tess_status equate(void *ud) {
   const asking *a = ud;
   interp_error e;
+  interp_options o = {.stop = &a->c->stop};
   int which = 0;
   tess_status s =
-      interp_equal(&a->c->heap, &a->p->p, &a->q->p, a->seed, NULL, &e, &which);
+      interp_equal(&a->c->heap, &a->p->p, &a->q->p, a->seed, &o, &e, &which);
   return s ? report(a->c, which ? &a->q->p : &a->p->p, s, &e) : TESS_OK;
 }
 
 tess_status tess_equivalent(tess_program *p, tess_program *q, uint64_t seed) {
   asking a = {.c = p->c, .p = p, .q = q, .seed = seed};
-  return ctx_run(p->c, equate, &a);
+  ctx_begin_work(p->c);
+  tess_status s = ctx_run(p->c, equate, &a);
+  ctx_end_work(p->c);
+  return s;
 }
 
 tess_status tess_tensor_intrin(tess_context *c, const char *name,
@@ -416,11 +431,12 @@ tess_status tess_tensor_intrin(tess_context *c, const char *name,
     return ctx_fail(c, TESS_INVALID,
                     "tensor intrinsic: a name and two programs of the "
                     "context are needed");
-  for (uint64_t seed = 1; seed <= 2; seed++) {
-    tess_status s = tess_equivalent(desc, impl, seed);
-    if (s) return s;
-  }
-  return vm_intrin_add(c, name, &desc->p, &impl->p);
+  tess_status s = TESS_OK;
+  ctx_begin_work(c);
+  for (uint64_t seed = 1; !s && seed <= 2; seed++)
+    s = tess_equivalent(desc, impl, seed);
+  ctx_end_work(c);
+  return s ? s : vm_intrin_add(c, name, &desc->p, &impl->p);
 }
 
 tess_status tess_tensor_intrin_call(tess_context *c, const char *name,

@@ -131,10 +131,11 @@ tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
   tune_work w = {.c = p->c, .p = p, .target = target, .space = space};
   *out = NULL;
   ctx_clear(w.c);
-  thread_flag_clear(&w.c->stop);
+  ctx_begin_work(w.c);
   space_sketches_init(&w.k, w.c);
   str_init(&w.policy, &w.c->heap);
   tess_status s = run(&w, o, out);
+  ctx_end_work(w.c);
   if (w.measurer.free) w.measurer.free(w.measurer.ud);
   space_sketches_free(&w.k);
   str_free(&w.policy);

@@ -55,15 +55,6 @@ static bool start_loop(const code_loop *l, interp_word *R) {
   return extent > 0;
 }
 
-static bool step(machine *m, const code_loop *l) {
-  if (m->steps == 0) {
-    machine_limit(m, l->stmt, 0, "steps");
-    return false;
-  }
-  m->steps--;
-  return true;
-}
-
 static bool in_domain(machine *m, const code_domain *d, const interp_word *R) {
   int64_t v = R[d->value].i, lo = R[d->lo].i, extent = R[d->extent].i;
   if (v >= lo && (uint64_t)v - (uint64_t)lo < (uint64_t)extent && extent > 0)
@@ -297,7 +288,7 @@ machine_stop machine_exec(machine *m, interp_word *R, uint32_t *start) {
       break;
     case OP_NEXT:
       l = &loops[i->a];
-      if (!step(m, l)) return MACHINE_FAULT;
+      if (!machine_steps(m, 1, l->stmt)) return MACHINE_FAULT;
       pc = ++R[l->var].i < R[l->end].i ? l->body : pc;
       break;
     case OP_RACE_LOOP:
@@ -309,7 +300,7 @@ machine_stop machine_exec(machine *m, interp_word *R, uint32_t *start) {
       break;
     case OP_RACE_NEXT:
       l = &loops[i->a];
-      if (!step(m, l)) return MACHINE_FAULT;
+      if (!machine_steps(m, 1, l->stmt)) return MACHINE_FAULT;
       if (++R[l->var].i >= R[l->end].i) {
         machine_leave(m);
         break;

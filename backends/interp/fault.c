@@ -19,6 +19,19 @@ void machine_limit(machine *m, ir_stmt s, ir_buf buf, const char *what) {
   machine_fault(m, e);
 }
 
+bool machine_steps_slowly(machine *m, uint64_t n, ir_stmt s) {
+  if (m->steps < n) {
+    machine_limit(m, s, 0, "steps");
+    return false;
+  }
+  m->steps -= n;
+  if (!m->o->stop || !thread_flag_is_raised(m->o->stop)) return true;
+  machine_fault(m, (interp_error){.code = TESS_CANCELLED,
+                                  .fault = INTERP_STOPPED,
+                                  .element = -1});
+  return false;
+}
+
 static interp_error of_access(const code_access *a, uint64_t at,
                               interp_fault fault, tess_status status) {
   return (interp_error){.code = status,

@@ -40,6 +40,7 @@
 #define BACKENDS_INTERP_INTERP_H
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "ir/ir.h"
 
 /* An argument of the program that is run. */
@@ -69,6 +70,7 @@ typedef struct interp_options {
   const int64_t *sizes;    /*   in the order of ir_func.sizes */
   interp_extern *call;     /* NULL: there are none */
   void *ud;
+  const thread_flag *stop; /* looked at now and then; may be NULL */
 } interp_options;
 
 /* What went wrong. */
@@ -90,6 +92,7 @@ typedef enum interp_fault {
   INTERP_DOMAIN,           /* TESS_BOUNDS: binding `dim` of a block gives
                             * `at`, not in lo .. lo + extent - 1          */
   INTERP_LIMIT,            /* TESS_LIMIT: steps or memory                 */
+  INTERP_STOPPED,          /* TESS_CANCELLED: `stop` was raised           */
   INTERP_UNSUPPORTED,      /* TESS_UNSUPPORTED: what                      */
   INTERP_INVALID,          /* TESS_INVALID: what                          */
   INTERP_DIFFERS           /* TESS_MISMATCH: value                        */

@@ -138,12 +138,9 @@ static bool run_blocks(machine_launch *x, const interp_word *R) {
   for (int64_t b = 0; b < x->blocks; b++) {
     if (!machine_iterate(m) || !start_block(x, b, R)) return false;
     for (bool more = true; more;) {
-      if (m->steps < (uint64_t)x->threads) {
-        machine_limit(m, x->g->stmt, 0, "steps");
+      if (!machine_steps(m, (uint64_t)x->threads, x->g->stmt) ||
+          !run_round(x, &more))
         return false;
-      }
-      m->steps -= (uint64_t)x->threads;
-      if (!run_round(x, &more)) return false;
     }
   }
   machine_leave(m);

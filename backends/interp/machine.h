@@ -170,6 +170,16 @@ bool machine_async(machine *m, ir_fn fn, int64_t left, ir_stmt s);
 
 /* ---- faults (fault.c) --------------------------------------------------- */
 
+/* `n` steps more, with a look at `stop` every so often; false: fault. */
+enum { MACHINE_LOOK = 1 << 16 };
+bool machine_steps_slowly(machine *m, uint64_t n, ir_stmt s);
+static inline bool machine_steps(machine *m, uint64_t n, ir_stmt s) {
+  uint64_t left = m->steps - n;
+  if (m->steps < n || m->steps / MACHINE_LOOK != left / MACHINE_LOOK)
+    return machine_steps_slowly(m, n, s);
+  m->steps = left;
+  return true;
+}
 void machine_fault(machine *m, interp_error e);
 void machine_limit(machine *m, ir_stmt s, ir_buf buf, const char *what);
 /* Index `dim` of access a has value `at`, its extent is `extent`. */

@@ -795,7 +795,10 @@ typedef struct tess_tune_options {
 TESS_API tess_status tess_tune(tess_program *p, tess_target *target,
     tess_space *space, const tess_tune_options *o,
     TESS_GIVE tess_result **out);
-/* From any thread or a signal handler: the run of this context ends. */
+/* From any thread or a signal handler: what this context is doing ends, a run
+ * of tess_tune with the best so far; tess_build, tess_kernel_source,
+ * tess_kernel_time, tess_interpret, tess_equivalent and tess_tensor_intrin with
+ * CANCELLED.  A kernel that runs is not broken off; nor is a later call. */
 TESS_API void tess_stop(tess_context *c);
 
 /* A result is given even when nothing valid was found: status says so.  A run

@@ -329,6 +329,18 @@ static void interrupted_in_lua(void **state) {
   assert_string_equal(c.err, "tessera: interrupted\n");
 }
 
+/* And while a call that would take minutes goes on. */
+static void interrupted_in_a_call(void **state) {
+  (void)state;
+  console_write(&c, "long.lua",
+                "local ts = require 'tessera'\n"
+                "local p = require 'tessera.ops'"
+                ".matmul { m = 1024, n = 1024, k = 1024 }\n"
+                "os.execute('p=$PPID; { sleep 0.3; kill -INT $p; } &')\n"
+                "ts.equivalent(p, p)\n");
+  expect("long.lua", 1, "interrupted");
+}
+
 /* What is no worker ends the run with one line that names it. */
 static void no_worker(void **state) {
   (void)state;
@@ -505,6 +517,7 @@ int main(void) {
       cmocka_unit_test(interrupted_at_once),
       cmocka_unit_test(no_worker),
       cmocka_unit_test(interrupted_in_lua),
+      cmocka_unit_test(interrupted_in_a_call),
       cmocka_unit_test(records_of_intrinsics),
       cmocka_unit_test(stepping_in_a_terminal),
       cmocka_unit_test(interrupted_at_a_line),
