@@ -2,8 +2,8 @@
  * Changes below loops whose iterations run at once.  A buffer that each
  * iteration has for its own (lower_buffer_home) may lose that when blocks
  * move, and what was free of races would race.  So where there are such
- * loops a change is made, the loops are asked again, and it is taken back
- * when one of them is no longer free.  All of it lives in scratch. */
+ * loops a change is made, the loops are asked, and it is taken back when one
+ * of them is no longer free.  All of it lives in scratch. */
 #include "ir/expr.h"
 #include "schedule/sch.h"
 
@@ -71,28 +71,51 @@ static bool is_free(sch_state *s, ir_stmt l) {
   return is;
 }
 
-/* All loops whose iterations run at once and surely may, or, for all that can
- * be told with the effort there is, still may; in scratch. */
-static sch_list free_loops(sch_state *s) {
+/* All loops whose iterations run at once; in scratch. */
+static sch_list racing_loops(sch_state *s) {
   const ir_program *p = s->p;
   ir_stmt root = ir_entry(p)->root;
   uint32_t n = 0;
   for (ir_stmt l = root; l; l = ir_next(p, l, root)) n += is_racing(p, l);
   ir_stmt *v = arena_array(s->scratch, ir_stmt, n);
-  uint32_t m = 0;
-  for (ir_stmt l = root; l && n; l = ir_next(p, l, root))
-    if (is_racing(p, l) &&
-        (is_free(s, l) || s->refusal.reason == SCH_R_UNDECIDED))
-      v[m++] = l;
-  return (sch_list){m, v};
+  n = 0;
+  for (ir_stmt l = root; l; l = ir_next(p, l, root))
+    if (is_racing(p, l)) v[n++] = l;
+  return (sch_list){n, v};
 }
 
-/* One that is free no more; the reason is in s->refusal. */
-static ir_stmt lost(sch_state *s, sch_list loops) {
+/* Where iterations were found to meet; the buffer may go with the change. */
+static const char *meeting_place(const sch_state *s) {
+  const ir_program *p = s->p;
+  ir_buf b = s->refusal.buf;
+  if (!b) return "iters that keep an order";
+  bool maybe = s->refusal.reason == SCH_R_UNDECIDED;
+  return arena_printf(s->scratch, "buffer \"%s\"%s",
+                      ir_text(p, p->buf.v[b].name),
+                      maybe ? ", or it would take too long to tell," : "");
+}
+
+/* A loop whose iterations may meet, and where. */
+typedef struct meeting {
+  ir_stmt loop;
+  const char *where;
+} meeting;
+
+static uint32_t find_meetings(sch_state *s, sch_list loops, meeting *out) {
+  uint32_t n = 0;
   for (uint32_t i = 0; i < loops.n; i++)
     if (!ir_is_dead(s->p, loops.v[i]) && !is_free(s, loops.v[i]))
-      return loops.v[i];
-  return 0;
+      out[n++] = (meeting){loops.v[i], meeting_place(s)};
+  return n;
+}
+
+/* The first of them that was free, or for all that can be told with the
+ * effort there is may have been, in the program as it now is again. */
+static const meeting *find_new(sch_state *s, uint32_t n, const meeting *m) {
+  for (uint32_t i = 0; i < n; i++)
+    if (is_free(s, m[i].loop) || s->refusal.reason == SCH_R_UNDECIDED)
+      return &m[i];
+  return NULL;
 }
 
 /* ---- trying ------------------------------------------------------------- */
@@ -115,38 +138,34 @@ static bool apply(sch_state *s, bool (*change)(sch_state *s, void *ud),
   return ok;
 }
 
-/* Where iterations were found to meet; the buffer may go with the change. */
-static const char *meeting_place(const sch_state *s) {
-  const ir_program *p = s->p;
-  ir_buf b = s->refusal.buf;
-  if (!b) return "iters that keep an order";
-  bool maybe = s->refusal.reason == SCH_R_UNDECIDED;
-  return arena_printf(s->scratch, "buffer \"%s\"%s",
-                      ir_text(p, p->buf.v[b].name),
-                      maybe ? ", or it would take too long to tell," : "");
-}
-
+/* Makes the change, unless a loop that was free of races would not be any
+ * more.  What was before is asked only where iterations meet afterwards: most
+ * changes leave none that do. */
 static bool attempt(sch_state *s, bool (*change)(sch_state *s, void *ud),
                     void *ud, sch_list loops, ir_stmt at, bool keep) {
   const snapshot *before = save_all(s);
+  meeting *met = arena_array(s->scratch, meeting, loops.n);
   bool ok = apply(s, change, ud, at);
-  ir_stmt l = ok ? lost(s, loops) : 0;
-  const char *where = l ? meeting_place(s) : NULL;
-  if (!ok || l || !keep) restore_all(s, before);
-  if (l) return sch_refuse(s, SCH_R_WOULD_RACE, .s = {l, at}, .t = where);
+  uint32_t n = ok ? find_meetings(s, loops, met) : 0;
+  const snapshot *after = n && keep ? save_all(s) : NULL;
+  if (!ok || n || !keep) restore_all(s, before);
+  const meeting *m = find_new(s, n, met);
+  if (m)
+    return sch_refuse(s, SCH_R_WOULD_RACE, .s = {m->loop, at}, .t = m->where);
+  if (after) restore_all(s, after);
   return ok;
 }
 
 bool sch_change(sch_state *s, bool (*change)(sch_state *s, void *ud), void *ud,
                 ir_stmt at) {
-  sch_list loops = free_loops(s);
+  sch_list loops = racing_loops(s);
   return loops.n ? attempt(s, change, ud, loops, at, true)
                  : apply(s, change, ud, at);
 }
 
 bool sch_try(sch_state *s, bool (*change)(sch_state *s, void *ud), void *ud,
              ir_stmt at) {
-  return attempt(s, change, ud, free_loops(s), at, true);
+  return attempt(s, change, ud, racing_loops(s), at, true);
 }
 
 static bool any_racing(const ir_program *p, ir_stmt loop) {
@@ -174,7 +193,7 @@ bool sch_change_loop(sch_state *s, bool (*change)(sch_state *s, void *ud),
 static bool rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
                      bool (*change)(sch_state *s, void *ud), void *ud,
                      ir_stmt at) {
-  sch_list loops = free_loops(s);
+  sch_list loops = racing_loops(s);
   if (loops.n) return attempt(s, change, ud, loops, at, false);
   ir_mark mark = ir_get_mark(s->p);
   bool can = check(s, ud);
