@@ -44,7 +44,8 @@ _Noreturn static void usage(const char *program, int status) {
           "                program, those above and names of refusals change\n"
           "                the scheduler\n"
           "  --faults      looks for all faults, or for that of --fault, S\n"
-          "                seconds each (10), and tells which are found\n"
+          "                seconds each of the processor's time (10), and\n"
+          "                tells which are found\n"
           "  --coverage    says how often each primitive applied, and how\n"
           "                often each reason to refuse was given\n",
           program, FUZZ_FAULTS);

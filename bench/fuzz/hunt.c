@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MAX_FAULTS = 512, MAX_JOBS = 64, CASE_SECONDS = 10 };
@@ -22,7 +23,8 @@ typedef enum outcome { SEARCHING, WRONG, CRASHED, HANGS, UNSEEN } outcome;
 typedef struct finding {
   uint64_t cases, hits, applied;
   uint64_t before; /* hits when the case at work began */
-  double end;
+  double spent;    /* of the processor's time, in cases that ended */
+  double seconds;
   uint32_t outcome;
   pid_t pid;
   char what[160];
@@ -88,7 +90,13 @@ static bool is_wrong_anyway(fuzz *f, const fuzz_options *with, uint64_t seed,
   return fuzz_case(f, &o, seed, number) == TESS_MISMATCH;
 }
 
-/* Of the processor's, which others may keep busy. */
+/* Time is the processor's, which others may keep busy. */
+static double time_used(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static void give_time(void) {
   struct itimerval t = {.it_value = {.tv_sec = CASE_SECONDS}};
   (void)setitimer(ITIMER_VIRTUAL, &t, NULL);
@@ -96,15 +104,17 @@ static void give_time(void) {
 
 static void look_for(uint32_t fault, uint64_t seed, finding *x) {
   fuzz_options o = {.max_depth = 0};
+  double before = x->spent;
   fuzz f;
   fuzz_init(&f);
-  while (!x->outcome && bench_now() < x->end) {
+  while (!x->outcome && x->spent < x->seconds) {
     uint64_t number = x->cases++;
     give_time();
     faults_arm(fault, &x->hits, &o);
     x->before = x->hits;
     f.counts.faults = 0;
     tess_status st = fuzz_case(&f, &o, seed, number);
+    x->spent = before + time_used();
     x->applied += f.counts.faults;
     if (o.fault) x->hits = x->applied;
     if (st != TESS_MISMATCH || (o.hits && x->hits == x->before)) continue;
@@ -134,7 +144,7 @@ static void begin(uint32_t fault, uint64_t seed, finding *x) {
 static bool settle(finding *x, int status) {
   if (x->outcome) return true;
   bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGVTALRM;
-  if (x->hits == x->before && bench_now() < x->end) return false;
+  if (x->hits == x->before && x->spent < x->seconds) return false;
   x->outcome = x->hits == x->before ? UNSEEN : late ? HANGS : CRASHED;
   return true;
 }
@@ -181,7 +191,7 @@ int faults_hunt(uint64_t seed, uint32_t jobs, uint32_t seconds, uint32_t only) {
   }
   for (uint32_t next = first; next <= last || running;) {
     if (next <= last && running < jobs) {
-      x[next].end = bench_now() + seconds;
+      x[next].seconds = seconds;
       begin(next, seed, &x[next]);
       next++, running++;
       continue;

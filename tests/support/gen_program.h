@@ -150,8 +150,8 @@ void gen_close(gen *g, uint32_t n);
 /* A loop over all of each dimension, and a spatial iter bound to it. */
 void gen_nest(gen *g, uint32_t ndim, const int64_t *shape, gen_iters *it);
 /* A new buffer of that shape and type; one that belongs to the block around
- * all that use it, and is made again in each instance; one with the elements of x, to be
- * changed in place. */
+ * all that use it, and is made again in each instance; one with the elements
+ * of x, to be changed in place. */
 ir_buf gen_local(gen *g, const gen_tensor *like);
 ir_buf gen_own(gen *g, const gen_tensor *like);
 /* Has such buffers where they belong, in the whole program. */
