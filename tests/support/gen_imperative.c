@@ -278,9 +278,9 @@ static void guarded(gen *g) {
 
 void gen_imperative(gen *g) {
   static void (*const kinds[])(gen * g) = {
-      scan,        scan,        sweep,        factorise,
-      factorise,   substitute,  sum_triangle, guarded,
-      branch,      in_place,    pair,         gen_several,
-      gen_several, gen_several, gen_several,  gen_several};
+      scan,        scan,         sweep,       factorise,   factorise,
+      substitute,  sum_triangle, guarded,     branch,      in_place,
+      pair,        gen_several,  gen_several, gen_several, gen_several,
+      gen_several, gen_several,  gen_several};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }

@@ -117,7 +117,7 @@ static void window(gen *g) {
   if (gen_once_in(g, 2)) return;
   g->reads = reads;
   gen_add(g, made, a.t, a.ndim, part.shape);
-  if (gen_once_in(g, 2)) sum_windows(g, g->n - 1);
+  if (!gen_once_in(g, 3)) sum_windows(g, g->n - 1);
 }
 
 /* ---- running results ---------------------------------------------------- */
