@@ -264,6 +264,27 @@ static bool check_left_behind(sch_state *s, ir_stmt q, ir_stmt block,
   return sch_never_later(s, q, block, q, meet, false);
 }
 
+static bool check_read_after(sch_state *s, ir_stmt q, ir_stmt block,
+                             ir_stmt meet) {
+  if (is_all_there(s->p, block, meet)) return true;
+  (void)sch_refuse(s, SCH_R_READ_BEFORE, .s = {q, block},
+                   .buf = sch_shared_buf(s->p, block, q));
+  return sch_never_later(s, block, q, block, meet, false);
+}
+
+static bool check_written_after(sch_state *s, ir_stmt q, ir_stmt block,
+                                ir_stmt meet) {
+  (void)sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, block},
+                   .buf = sch_shared_buf(s->p, q, block));
+  return sch_never_later(s, block, q, q, meet, false);
+}
+
+bool sch_check_ahead(sch_state *s, ir_stmt q, ir_stmt block, ir_stmt meet) {
+  unsigned how = sch_depends(s, block, q);
+  return (!(how & SCH_WAR) || check_written_after(s, q, block, meet)) &&
+         (!(how & SCH_RAW) || check_read_after(s, q, block, meet));
+}
+
 /* Block q, which runs after the block or along with it until that runs at its
  * new place, writes none of what it has read. */
 static bool check_unchanged(sch_state *s, ir_stmt q, ir_stmt block,

@@ -72,6 +72,10 @@ bool sch_is_partial(const ir_program *p, ir_stmt block, ir_stmt top,
  * remains to be seen of what runs in `to` (sch_unchanged_by_then). */
 bool sch_check_later(sch_state *s, ir_stmt block, ir_stmt meet, ir_stmt to,
                      bool *open);
+/* The block may run before all of q, which it is in a loop with, and which
+ * comes after it there: in no later iteration does the block read what q has
+ * written, or write what q has read. */
+bool sch_check_ahead(sch_state *s, ir_stmt q, ir_stmt block, ir_stmt meet);
 /* For a caller that has refused because `writer`, which is a or b, writes what
  * the other one reads: in no iteration of meet does a meet that later than b
  * (or along with b: `or_same`); else the refusal is told more (later.c). */

@@ -133,15 +133,6 @@ static bool add_producer(sch_state *s, plan *pl, ir_stmt q) {
   return true;
 }
 
-/* Block q, in a loop with the block and after it there, comes to run after all
- * of it: nothing that it wrote was read in a later iteration. */
-static bool check_goes_ahead(sch_state *s, const plan *pl, ir_stmt q) {
-  ir_stmt block = pl->m.block;
-  (void)sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, block},
-                   .buf = sch_shared_buf(s->p, q, block));
-  return sch_never_later(s, block, q, q, pl->m.meet, false);
-}
-
 /* Looks at all that runs between the new place and the old, or together with
  * one of them. */
 static bool find_producers(sch_state *s, plan *pl) {
@@ -164,7 +155,7 @@ static bool find_producers(sch_state *s, plan *pl) {
       return sch_refuse(s, SCH_R_READ_BEFORE, .s = {q, block},
                         .buf = sch_shared_buf(p, block, q));
     if (!past && (how & SCH_RAW) && !add_producer(s, pl, q)) return false;
-    if (past && (how & SCH_WAR) && !check_goes_ahead(s, pl, q)) return false;
+    if (past && !sch_check_ahead(s, q, block, m->meet)) return false;
     if (past && (how & SCH_RAW) &&
         sch_is_partial(p, block, m->meet, sch_common(p, block, q)))
       return sch_refuse(s, SCH_R_BLOCK_PARTIAL, .s = {block, m->meet});

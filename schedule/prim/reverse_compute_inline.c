@@ -199,9 +199,7 @@ static bool check_order(sch_state *s, const plan *pl) {
     if (!past && (how & SCH_WAR))
       return sch_refuse(s, SCH_R_READ_BEFORE, .s = {q, pl->block},
                         .buf = sch_shared_buf(p, pl->block, q));
-    if (past && (how & SCH_WAR))
-      return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, pl->block},
-                        .buf = sch_shared_buf(p, q, pl->block));
+    if (past && !sch_check_ahead(s, q, pl->block, pl->meet)) return false;
   }
   if (!sch_is_settled(s, pl->producer, pl->meet, pl->to))
     return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN,

@@ -332,6 +332,57 @@ static void test_goes_ahead(void **state) {
   }
 }
 
+/* F reads in the loop that B leaves what B made there, or, an element ahead,
+ * what it made in an iteration of the loop around both before. */
+static void test_read_ahead(void **state) {
+  (void)state;
+  for (int64_t by = -1; by < 2; by += 2) {
+    scheduled t;
+    const int64_t n[2] = {3, ROW};
+    scheduled_start(&t);
+    ir_program *p = &t.p;
+    ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, n);
+    ir_buf e = scheduled_buf(&t, "E", IR_ROLE_LOCAL, 1, n + 1);
+    ir_buf b = scheduled_buf(&t, "B", IR_ROLE_LOCAL, 1, n + 1);
+    ir_buf d = scheduled_buf(&t, "D", IR_ROLE_OUTPUT, 2, n);
+    scheduled_block(&t, "D", "SS", n);
+    scheduled_store(&t, d, t.it[0], t.it[1],
+                    scheduled_load(&t, a, t.it[0], t.it[1]), false);
+    ir_stmt make = scheduled_block(&t, "E", "SS", n);
+    scheduled_store(&t, e, t.it[1], 0, scheduled_load(&t, a, t.it[0], t.it[1]),
+                    false);
+    ir_stmt around = ir_st(p, ir_st(p, make)->parent)->parent;
+    ir_stmt take = scheduled_block(&t, "B", "S", n + 1);
+    scheduled_store(&t, b, t.it[0], 0, scheduled_load(&t, e, t.it[0], 0),
+                    false);
+    ir_stmt loop = ir_st(p, take)->parent;
+    ir_detach(p, loop);
+    ir_append(p, around, loop);
+    ir_stmt use = scheduled_block(&t, "F", "SS", n);
+    ir_expr at = scheduled_plus(&t, t.it[1], by);
+    at = ir_binary(p, IR_MAX, at, ir_index(p, 0));
+    at = ir_binary(p, IR_MIN, at, ir_index(p, ROW - 1));
+    scheduled_store(&t, d, t.it[0], t.it[1], scheduled_load(&t, b, at, 0),
+                    false);
+    moved_join(&t, take, use);
+    ir_blk(p, use)->pred =
+        ir_binary(p, IR_LE, ir_index(p, 1), ir_ref(p, ir_st(p, around)->var));
+    scheduled_finish(&t);
+    ir_stmt to = scheduled_loop(&t, scheduled_get(&t, "E"), 1);
+    take = scheduled_get(&t, "B");
+    if (by < 0) {
+      DO(&t, reverse_compute_at, AT(block, take), AT(loop, to));
+      moved_equal(&t);
+    } else {
+      REFUSED(&t, READ_BEFORE, reverse_compute_at, AT(block, take),
+              AT(loop, to));
+      assert_non_null(
+          strstr(scheduled_why(&t, "reverse_compute_at"), ", such as ("));
+    }
+    scheduled_end(&t);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_triangle),
@@ -344,6 +395,7 @@ int main(void) {
       cmocka_unit_test(test_change_behind),
       cmocka_unit_test(test_left_behind),
       cmocka_unit_test(test_goes_ahead),
+      cmocka_unit_test(test_read_ahead),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
