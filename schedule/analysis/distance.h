@@ -48,6 +48,10 @@ bool dist_regions(dist *d, ir_stmt b1, ir_region r1, ir_stmt b2, ir_region r2,
 /* The same for two iterations in which the block's iters are equal; only
  * spatial ones count when `spatial`. */
 bool dist_iters(dist *d, ir_stmt block, bool spatial, arith_range *delta);
+/* Distances of which the first that is not 0 is number k (d->n: none is), and
+ * has that sign (later.c). */
+void dist_apart_first(const dist *d, uint32_t k, int sign,
+                      arith_range *within);
 /* Do b1 and b2 meet so in iterations of which b1's comes later in the order of
  * d's loops, or is the same with `or_same` (later.c)? */
 bool dist_later(dist *d, ir_stmt b1, ir_region r1, ir_stmt b2, ir_region r2,

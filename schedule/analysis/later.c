@@ -3,10 +3,8 @@
 #include "schedule/analysis/move.h"
 #include "schedule/analysis/polyhedra.h"
 
-/* The first of d's loops whose values differ is number k (d->n: none does),
- * and there the distance has that sign. */
-static void apart_first(const dist *d, uint32_t k, int sign,
-                        arith_range *within) {
+void dist_apart_first(const dist *d, uint32_t k, int sign,
+                      arith_range *within) {
   const arith_range ahead = {1, INT64_MAX}, behind = {INT64_MIN, -1};
   for (uint32_t i = 0; i < d->n; i++)
     within[i] =
@@ -20,7 +18,7 @@ bool dist_later(dist *d, ir_stmt b1, ir_region r1, ir_stmt b2, ir_region r2,
   bool meet = false;
   d->within = within;
   for (uint32_t k = 0; k < d->n + or_same && !meet; k++) {
-    apart_first(d, k, 1, within);
+    dist_apart_first(d, k, 1, within);
     meet = dist_regions(d, b1, r1, b2, r2, within + d->n);
   }
   d->within = NULL;
@@ -34,7 +32,7 @@ bool poly_clears_later(dist *d, ir_stmt a, ir_stmt b, bool b_writes,
   bool clear = true;
   d->within = within;
   for (uint32_t k = 0; k < d->n + or_same && clear; k++) {
-    apart_first(d, k, b_writes ? -1 : 1, within);
+    dist_apart_first(d, k, b_writes ? -1 : 1, within);
     clear = poly_clears(d, first, second, buf);
   }
   d->within = NULL;
@@ -73,6 +71,24 @@ bool sch_never_later(sch_state *s, ir_stmt a, ir_stmt b, ir_stmt writer,
       bool turn = writer == b;
       if (dist_later(&d, a, turn ? y : x, b, turn ? x : y, or_same) &&
           (s->quick || !poly_clears_later(&d, a, b, turn, or_same, x.buf)))
+        return false;
+    }
+  return true;
+}
+
+bool sch_made_first(sch_state *s, ir_stmt maker, ir_stmt block, ir_stmt meet) {
+  const ir_program *p = s->p;
+  ir_span w = ir_blk(p, maker)->writes, r = ir_blk(p, block)->reads;
+  dist d;
+  if (s->quick) return false;
+  asked_of(s, maker, block, meet, &d);
+  arith_range *within = arena_array(s->scratch, arith_range, d.n);
+  for (uint32_t i = w.at; i < w.at + w.n; i++)
+    for (uint32_t j = r.at; j < r.at + r.n; j++) {
+      ir_buf x = p->region.v[i].buf, y = p->region.v[j].buf;
+      ir_stmt scope = ir_scope_of(p, maker);
+      if (x != y ? sch_storage(p, scope, x) == sch_storage(p, scope, y)
+                 : !poly_made_first(&d, maker, block, x, within))
         return false;
     }
   return true;

@@ -257,11 +257,12 @@ static bool check_left_behind(sch_state *s, ir_stmt q, ir_stmt block,
   const ir_program *p = s->p;
   ir_stmt both = sch_common(p, q, block);
   ir_buf buf = sch_shared_buf(p, q, block);
-  if (is_all_there(p, q, meet) && !sch_is_partial(p, q, meet, both) &&
-      sch_is_settled(s, q, meet, from))
-    return true;
+  bool stays =
+      !sch_is_partial(p, q, meet, both) && sch_is_settled(s, q, meet, from);
+  if (stays && is_all_there(p, q, meet)) return true;
   (void)sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, block}, .buf = buf);
-  return sch_never_later(s, q, block, q, meet, false);
+  return sch_never_later(s, q, block, q, meet, false) ||
+         (stays && sch_made_first(s, q, block, meet));
 }
 
 static bool check_read_after(sch_state *s, ir_stmt q, ir_stmt block,

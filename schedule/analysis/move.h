@@ -72,6 +72,10 @@ bool sch_is_partial(const ir_program *p, ir_stmt block, ir_stmt top,
  * remains to be seen of what runs in `to` (sch_unchanged_by_then). */
 bool sch_check_later(sch_state *s, ir_stmt block, ir_stmt meet, ir_stmt to,
                      bool *open);
+/* All that the block reads of what `maker`, before it in a loop with it,
+ * writes in an iteration of meet has been written when it does, by an exact
+ * look: later writes, if they give the same, do no harm. */
+bool sch_made_first(sch_state *s, ir_stmt maker, ir_stmt block, ir_stmt meet);
 /* The block may run before all of q, which it is in a loop with, and which
  * comes after it there: in no later iteration does the block read what q has
  * written, or write what q has read. */

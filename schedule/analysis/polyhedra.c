@@ -104,3 +104,55 @@ bool poly_clears(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf) {
   if (v == POLY_MEET) s->refusal.clash = clash;
   return v != POLY_MEET;
 }
+
+/* ---- what is made again ------------------------------------------------- */
+
+/* What of the range is met at distances of which the first that is not 0 has
+ * that sign (0: at none but 0). */
+static isl_set *met_at(dist *d, const poly_pair *x, isl_map *to, int sign,
+                       arith_range *within) {
+  isl_set *all = isl_set_empty(isl_space_range(isl_map_get_space(to)));
+  d->within = within;
+  for (uint32_t k = sign ? 0 : d->n; k < d->n + !sign; k++) {
+    dist_apart_first(d, k, sign, within);
+    isl_map *some = confine(d, x, isl_map_copy(to));
+    all = isl_set_union(all, isl_map_range(some));
+  }
+  d->within = NULL;
+  return all;
+}
+
+/* Of one access of the reader: pairs of its iteration and the element. */
+static bool read_after(isl_ctx *ctx, dist *d, const poly_pair *x,
+                       const poly_access *r, arith_range *within) {
+  bool vague = false;
+  isl_map *use = map_of(ctx, x, 1, r, &vague);
+  isl_set *later = isl_set_empty(isl_space_wrap(isl_map_get_space(use)));
+  isl_set *by_then = isl_set_copy(later);
+  isl_map *uses = isl_map_reverse(isl_map_range_map(use));
+  for (const poly_access *w = x->b[0].first; w; w = w->next) {
+    isl_map *to = map_of(ctx, x, 0, w, &vague);
+    to = isl_map_apply_range(to, isl_map_copy(uses));
+    later = isl_set_union(later, met_at(d, x, to, 1, within));
+    by_then = isl_set_union(by_then, met_at(d, x, to, -1, within));
+    by_then = isl_set_union(by_then, met_at(d, x, to, 0, within));
+    isl_map_free(to);
+  }
+  bool is = !vague && isl_set_is_subset(later, by_then) == isl_bool_true;
+  isl_set_free(later);
+  isl_set_free(by_then);
+  isl_map_free(uses);
+  return is;
+}
+
+bool poly_made_first(dist *d, ir_stmt maker, ir_stmt reader, ir_buf buf,
+                     arith_range *within) {
+  poly_pair x;
+  bool first = true;
+  poly_find(d, maker, reader, buf, &x);
+  isl_ctx *ctx = poly_context(d->s);
+  if (!ctx) return false;
+  for (poly_access *r = x.b[1].first; r && first; r = r->next)
+    first = read_after(ctx, d, &x, r, within);
+  return first && isl_ctx_last_error(ctx) == isl_error_none;
+}

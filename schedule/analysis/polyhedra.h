@@ -40,6 +40,13 @@ bool poly_clears(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf);
 bool poly_clears_later(dist *d, ir_stmt a, ir_stmt b, bool b_writes,
                        bool or_same, ir_buf buf);
 
+/* Is each element of `buf` that the reader reads, and the maker writes in a
+ * later iteration of d's loops, one that it has also written in an earlier one
+ * or the same?  `within`: room for d->n.  false, too, where it cannot be
+ * told. */
+bool poly_made_first(dist *d, ir_stmt maker, ir_stmt reader, ir_buf buf,
+                     arith_range *within);
+
 /* Do the loops from `top` down to the block, which stands below it, reach each
  * instance only once?  false: not, with two iterations that reach the same in
  * *out, or it cannot be told. */
