@@ -24,6 +24,9 @@ typedef struct backend {
    * the backend cannot do; BUILD_ERROR has the compiler's own message. */
   tess_status (*compile)(ir_program *p, arena *scratch, const target *t,
                          backend_form form, strbuf *out, err_state *e);
+  /* Can this machine run what is compiled for `t`?  UNSUPPORTED names its
+   * triple, or the features that are missing here. */
+  tess_status (*runs_here)(const target *t, err_state *e);
   /* Makes code (as compile gave it, for this machine) runnable. */
   tess_status (*load)(mem_heap *heap, const void *code, size_t n,
                       backend_code **out, err_state *e);

@@ -30,7 +30,7 @@ typedef struct option {
 static const option options[] = {
     TEXT("mtriple", triple),
     TEXT("mcpu", cpu),
-    TEXT("mattr", features),
+    TEXT("mattr", attr),
     NUMBER("num-cores", num_cores, 1, INT32_MAX),
     NUMBER("vector-bytes", vector_bytes, 1, INT32_MAX),
     NUMBER("l1", l1, 0, MOST_BYTES),

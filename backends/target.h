@@ -8,12 +8,14 @@
 #include "base/error.h"
 #include "base/str.h"
 
-enum { TARGET_CPU_MAX = 64, TARGET_FEATURES_MAX = 2048 };
+enum { TARGET_CPU_MAX = 64, TARGET_FEATURES_MAX = 2048, TARGET_ATTR_MAX = 512 };
 
 typedef struct target {
   char kind[16];                     /* name of a backend: "llvm" */
   char triple[64], cpu[TARGET_CPU_MAX];
-  char features[TARGET_FEATURES_MAX];/* LLVM's: "+avx2,-sse4a,..." */
+  char attr[TARGET_ATTR_MAX];        /* features the text gave: "+avx2,-fma" */
+  char features[TARGET_FEATURES_MAX];/* those of this machine's processor, and
+                                      * then the given ones */
   int64_t num_cores;
   int64_t vector_bytes;              /* widest vector register */
   int64_t l1, l2, l3;                /* bytes of data cache; 0: not known */
@@ -23,7 +25,7 @@ typedef struct target {
 
 /* Parses and completes `text`.  PARSE: the text is not of that form;
  * NOT_FOUND: no such backend or option; INVALID: a value that no target can
- * have, a processor that LLVM does not know. */
+ * have, a processor or a feature that LLVM does not know. */
 tess_status target_parse(target *t, const char *text, err_state *e);
 /* The completed text: parsing it again gives the same target, and records
  * made for equal texts are comparable. */

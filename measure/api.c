@@ -87,7 +87,7 @@ tess_status tess_kernel_source(tess_kernel *k, const char *what, char **out) {
 }
 
 tess_kernel_fn tess_kernel_function(tess_kernel *k) {
-  return k->code.backend->entry(k->code.kernel);
+  return k->foreign ? NULL : k->code.backend->entry(k->code.kernel);
 }
 
 typedef struct runtime_asking {
@@ -283,6 +283,7 @@ static tess_status prepare(running *w, tess_kernel *k, uint32_t n,
   *w = (running){.x = {.c = k->c, .p = &k->program->p, .n = n, .tensor = args},
                  .k = k,
                  .fn = tess_kernel_function(k)};
+  if (k->foreign) return ctx_fail(k->c, TESS_UNSUPPORTED, "%s", k->foreign);
   tess_status s = bind(&w->x);
   if (s) return s;
   w->rt = tess_default_runtime(k->c, (uint32_t)k->target.num_cores);

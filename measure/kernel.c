@@ -26,16 +26,31 @@ tess_status kernel_build(tess_context *c, tess_program *p,
   return s;
 }
 
+tess_status measure_runs_here(const char *text, err_state *e) {
+  target t;
+  tess_status s = target_parse(&t, text, e);
+  return s ? s : backend_find(t.kind)->runs_here(&t, e);
+}
+
+/* What cannot run here is kept without code, for its source. */
+static tess_status load(tess_kernel *k, const strbuf *code) {
+  tess_context *c = k->c;
+  const backend *b = backend_find(k->target.kind);
+  tess_status s = b->runs_here(&k->target, &c->err);
+  if (!s) return bundle_load(&c->heap, b, code->v, code->n, &k->code, &c->err);
+  if (s != TESS_UNSUPPORTED) return s;
+  k->foreign = ctx_text(c, c->err.message, strlen(c->err.message));
+  err_clear(&c->err);
+  return TESS_OK;
+}
+
 tess_status kernel_load(tess_context *c, tess_program *p,
                         const char *target_text, const strbuf *code,
                         tess_kernel **out) {
   tess_kernel *k = mem_new(&c->heap, tess_kernel);
   *k = (tess_kernel){.c = c, .program = program_hold(p)};
   tess_status s = target_parse(&k->target, target_text, &c->err);
-  if (!s) {
-    s = bundle_load(&c->heap, backend_find(k->target.kind), code->v, code->n,
-                    &k->code, &c->err);
-  }
+  if (!s) s = load(k, code);
   if (s) {
     tess_kernel_free(k);
     return s;
@@ -51,6 +66,7 @@ void tess_kernel_free(tess_kernel *k) {
   bundle_args_free(&k->made);
   bundle_unload(&k->code);
   tess_text_free(c, k->target_text);
+  tess_text_free(c, k->foreign);
   tess_program_free(k->program);
   mem_delete(&c->heap, k);
 }

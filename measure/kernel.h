@@ -15,11 +15,14 @@ struct tess_kernel {
   tess_program *program;     /* held */
   target target;
   char *target_text;         /* ctx_text */
+  char *foreign;             /* ctx_text: why this machine cannot run it, and
+                              * it is not loaded; else NULL */
   bundle code;
   bundle_args made;          /* parameters as last converted */
 };
 
-/* Loads code that was built for the program; unwinds.  Searches use it to
+/* Loads code that was built for the program, if it is for this machine;
+ * unwinds.  Searches use it to
  * give out what they found. */
 tess_status kernel_load(tess_context *c, tess_program *p,
                         const char *target_text, const strbuf *code,

@@ -103,6 +103,9 @@ const char *measure_pool_mute(const measure_pool *pool);
 
 /* ---- tasks -------------------------------------------------------------- */
 
+/* Can what is built for the target, by its text, be run here?  UNSUPPORTED
+ * says why not; it is to be asked before anything is measured. */
+tess_status measure_runs_here(const char *target, err_state *e);
 /* `target` is its text.  The program is copied.  The policy's seed and
  * threads hold for the life of the task. */
 tess_status measure_task_new(measure_pool *pool, const ir_program *base,

@@ -89,6 +89,8 @@ static tess_status prepare(tune_work *w, const tess_tune_options *o) {
     s = tess_target_new(w->c, "llvm", &w->own_target);
     w->target = w->own_target;
   }
+  if (s == TESS_OK)
+    s = measure_runs_here(tess_target_text(w->target), &w->c->err);
   if (s == TESS_OK) s = read_options(w->c, o, w->target, &w->o);
   if (s != TESS_OK) return s;
   measure_policy policy = policy_of(&w->o);

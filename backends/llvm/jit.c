@@ -129,6 +129,7 @@ static tess_status llvm_compile_entry(ir_program *p, arena *scratch,
 const backend llvm_backend = {
     .name = "llvm",
     .compile = llvm_compile_entry,
+    .runs_here = llvm_runs_here,
     .load = llvm_load,
     .entry = llvm_entry,
     .unload = llvm_unload,

@@ -57,21 +57,78 @@ static tess_status complete_triple(target *t, err_state *e) {
                    "triple", e);
 }
 
+static bool is_x86(const target *t) {
+  const char *s = t->triple;
+  bool is_32 =
+      s[0] == 'i' && s[1] >= '3' && s[1] <= '9' && s[2] == '8' && s[3] == '6';
+  return is_32 || !strncmp(s, "x86_64", 6);
+}
+
 static bool is_known_cpu(const target *t) {
-  static const char *const names[] = {
-#define CPU(name) name,
+  static const struct {
+    const char *name;
+    bool is_32;
+  } cpu[] = {
+#define CPU(name) {name, false},
+#define CPU32(name) {name, true},
 #include "backends/llvm/cpu.def"
 #undef CPU
+#undef CPU32
   };
-  if (strncmp(t->triple, "x86_64", 6) != 0) return true;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (!strcmp(names[i], t->cpu)) return true;
+  bool is_64 = t->triple[0] == 'x';
+  if (!is_x86(t)) return true;
+  for (size_t i = 0; i < sizeof cpu / sizeof *cpu; i++)
+    if (!strcmp(cpu[i].name, t->cpu)) return !(is_64 && cpu[i].is_32);
   return false;
+}
+
+static bool is_known_feature(const target *t, const char *name, size_t n) {
+  static const char *const names[] = {
+#define FEATURE(name) name,
+#define SYSTEM(name) name,
+#include "backends/llvm/feature.def"
+#undef FEATURE
+#undef SYSTEM
+  };
+  if (!is_x86(t)) return true;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strlen(names[i]) == n && !memcmp(names[i], name, n)) return true;
+  return false;
+}
+
+/* LLVM itself ignores what it does not know, and says so on stderr. */
+static tess_status check_features(const target *t, err_state *e) {
+  const char *at = t->attr;
+  for (bool more = *at != '\0'; more; at++) {
+    size_t n = strcspn(at, ",");
+    if (n < 2 || (*at != '+' && *at != '-'))
+      return err_set(e, TESS_INVALID,
+                     "target: '%.*s' in -mattr is not '+' or '-' and the name "
+                     "of a feature",
+                     (int)n, at);
+    if (!is_known_feature(t, at + 1, n - 1))
+      return err_set(e, TESS_INVALID, "target: LLVM knows no feature '%.*s'",
+                     (int)n - 1, at + 1);
+    at += n;
+    more = *at == ',';
+  }
+  return TESS_OK;
 }
 
 /* The features of a processor that is not this one are those that its name
  * implies; those of this one are asked, since a virtual machine may hide
- * some. */
+ * some.  What the text says comes last and so prevails. */
+static tess_status complete_features(target *t, err_state *e) {
+  if (t->is_host) {
+    tess_status s = copy_text(t->features, sizeof t->features - sizeof t->attr,
+                              LLVMGetHostCPUFeatures(), "list of features", e);
+    if (s) return s;
+  }
+  if (t->features[0] && t->attr[0]) strcat(t->features, ",");
+  strcat(t->features, t->attr);
+  return TESS_OK;
+}
+
 static tess_status complete_cpu(target *t, err_state *e) {
   char host[TARGET_CPU_MAX];
   tess_status s =
@@ -82,9 +139,8 @@ static tess_status complete_cpu(target *t, err_state *e) {
   if (!t->is_host && !is_known_cpu(t))
     return err_set(e, TESS_INVALID, "target: LLVM knows no processor '%s'",
                    t->cpu);
-  if (!t->is_host || t->features[0]) return TESS_OK;
-  return copy_text(t->features, sizeof t->features, LLVMGetHostCPUFeatures(),
-                   "list of features", e);
+  s = check_features(t, e);
+  return s ? s : complete_features(t, e);
 }
 
 /* ---- what LLVM knows about a processor ---------------------------------- */

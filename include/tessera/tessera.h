@@ -615,9 +615,11 @@ TESS_API tess_status tess_tensor_from_dlpack(tess_context *c,
 TESS_API tess_status tess_tensor_to_dlpack(tess_tensor *t,
                                            TESS_GIVE void **managed);
 
-/* Compiles, in a worker unless in_process; target NULL: "llvm".  BUILD_ERROR
- * with what the compiler said, UNSUPPORTED, TIMEOUT after five minutes, NOMEM,
- * INFRA when there is no worker, INVALID for a program not well-formed. */
+/* Compiles, in a worker unless in_process; target NULL: "llvm".  What this
+ * machine cannot run (another triple, features it has not) can be built and its
+ * source be read; running it is UNSUPPORTED.  BUILD_ERROR with what the
+ * compiler said, UNSUPPORTED, TIMEOUT after five minutes, NOMEM, INFRA when
+ * there is no worker, INVALID for a program not well-formed. */
 TESS_API tess_status tess_build(tess_program *p, tess_target *target,
                                 TESS_GIVE tess_kernel **out);
 TESS_API void tess_kernel_free(TESS_TAKE tess_kernel *k);
@@ -636,7 +638,8 @@ TESS_API tess_status tess_kernel_time(tess_kernel *k, uint32_t n,
 TESS_API tess_status tess_kernel_source(tess_kernel *k, const char *what,
                                         TESS_GIVE char **out);
 /* The raw function, for hosts: int32 (*)(void **args, const int64_t *sizes,
- * const tess_runtime *rt); lives as long as the kernel. */
+ * const tess_runtime *rt); lives as long as the kernel.  NULL when this
+ * machine cannot run it. */
 typedef struct tess_runtime {
   uint32_t struct_size;
   void *ud;
@@ -789,9 +792,10 @@ typedef struct tess_tune_options {
 /* Searches the space for the fastest schedule of p; target NULL: "llvm",
  * options NULL: the defaults.  NOT_FOUND when the space has no sketch; INVALID
  * with the option named; NOMEM when there is no room for the program's
- * tensors; TIMEOUT when filling them takes too long.  Custom strategies and
- * models are borrowed for the call; their `free` is called with `ud` at its
- * end, unless `ud` is NULL. */
+ * tensors; TIMEOUT when filling them takes too long; UNSUPPORTED when this
+ * machine cannot run what is made for the target.  Custom strategies and models
+ * are borrowed for the call; their `free` is called with `ud` at its end,
+ * unless `ud` is NULL. */
 TESS_API tess_status tess_tune(tess_program *p, tess_target *target,
     tess_space *space, const tess_tune_options *o,
     TESS_GIVE tess_result **out);

@@ -1,0 +1,64 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Targets that this machine is not: built for, looked at, never run.
+local ts = require "tessera"
+
+local function fails(code, says, f, ...)
+  local ok, e = pcall(f, ...)
+  assert(not ok, "it should fail: " .. says)
+  assert(e.code == code, e.code .. ": " .. e.message)
+  assert(e.message:find(says, 1, true), e.message)
+end
+
+local function product()
+  local A, B = ts.placeholder("A", { 64 }), ts.placeholder("B", { 64 })
+  local C = ts.compute("C", { 64 }, function(i) return A(i) * B(i) + A(i) end)
+  return ts.program("p", { A, B }, { C })
+end
+
+local function vectorized(p)
+  local sch = ts.schedule(p)
+  sch:vectorize((sch:get_loops(sch:get_block "C")))
+  return sch
+end
+
+local p = product()
+local sch = vectorized(p)
+
+local function tensors()
+  local function tensor(seed)
+    return ts.tensor("float32", { 64 }, "integers", seed)
+  end
+  return tensor(1), tensor(2), tensor(3)
+end
+
+local function is_foreign(target, says)
+  local kernel = ts.build(sch, target)
+  assert(#kernel:source "asm" > 0)
+  fails("UNSUPPORTED", says, kernel, tensors())
+  fails("UNSUPPORTED", says, kernel.time, kernel, { tensors() })
+  fails("UNSUPPORTED", says, ts.tune, p, { target = target, trials = 1 })
+end
+
+local host = ts.target "llvm"
+is_foreign("llvm -mtriple=i686-linux-gnu", "'i686-linux-gnu'")
+is_foreign("llvm -mtriple=x86_64-pc-windows-msvc", "windows")
+if not host:has "xop" then is_foreign("llvm -mcpu=bdver1", "xop") end
+if not host:has "fma4" then is_foreign("llvm -mattr=+fma4", "fma4") end
+
+-- What has no more than this machine runs.
+for _, target in ipairs{ "llvm -mcpu=x86-64", "llvm -mtriple=x86_64-linux-gnu",
+                         "llvm -mattr=-avx2", "llvm -mattr=+sse2" } do
+  ts.build(sch, target)(tensors())
+end
+
+-- Features: those of this machine and what the text says.
+assert(ts.target "llvm -mattr=-sse3":has "sse2")
+assert(not ts.target "llvm -mattr=-sse3":has "sse3")
+fails("INVALID", "'nosuch'", ts.target, "llvm -mattr=+nosuch")
+fails("INVALID", "'avx3'", ts.target, "llvm -mattr=+avx2,-avx3")
+fails("INVALID", "'avx2'", ts.target, "llvm -mattr=avx2")
+fails("INVALID", "-mattr", ts.target, "llvm -mattr=+avx2,")
+fails("INVALID", "'64bit'", ts.target, "llvm -mattr=-64bit")
+fails("INVALID", "'nosuch'", ts.target, "llvm -mtriple=i686-linux -mcpu=nosuch")
+fails("INVALID", "'pentium4'", ts.target, "llvm -mcpu=pentium4")
+ts.target "llvm -mtriple=i686-linux-gnu -mcpu=pentium4"
