@@ -51,8 +51,8 @@ tess_status database_put_workload(database *d, const database_key *k,
 /* The bytes of a workload's program, restored. */
 tess_status database_restore(database *d, const void *bytes, size_t n,
                              tess_program **out);
-/* All records of a batch, and how many candidates the session has made, in
- * one transaction. */
+/* Some records, and how many candidates the session has made, in one
+ * transaction. */
 tess_status database_put(database *d, const database_key *k, uint32_t n,
                          const database_record *r, uint64_t seed,
                          uint64_t next);

@@ -45,13 +45,17 @@ typedef struct tune {
   uint32_t batch, first;       /* its size; trial number of its first */
 } tune;
 
+/* One more trial is done: counts it, and the best so far becomes the curve's
+ * next point. */
+tess_status tune_count_trial(tune *t);
+
 /* ---- records (records.c) ----------------------------------------------- */
 
 /* Opens the database, where the options name one, and takes what earlier runs
  * found. */
 tess_status tune_open_database(tune *t);
-/* Stores the first n of the batch at work. */
-tess_status tune_store(tune *t, uint32_t n);
+/* Stores candidate i of the batch at work. */
+tess_status tune_store(tune *t, uint32_t i);
 /* A sketch's trace with a candidate's decisions. */
 tess_status tune_decided(tune *t, uint32_t sketch, uint32_t n,
                          const int64_t *d, tess_trace **out);

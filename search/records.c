@@ -35,11 +35,13 @@ static tess_status take_record(void *ud, const database_record *r) {
   if (session_knows(&t->s, &c) ||
       (r->status == TESS_OK && !still_means(t, &c, r->program_hash)))
     return TESS_OK;
-  t->before++;
-  if (r->status == TESS_OK && r->seconds > 0 &&
-      (t->best_seconds == 0 || r->seconds < t->best_seconds))
+  if (r->status != TESS_OK)
+    t->failed++;
+  else if (r->seconds > 0 &&
+           (t->best_seconds == 0 || r->seconds < t->best_seconds))
     t->best_seconds = r->seconds;
-  return session_learn(&t->s, &c, r->seconds, r->status);
+  tess_status s = session_learn(&t->s, &c, r->seconds, r->status);
+  return s == TESS_OK ? tune_count_trial(t) : s;
 }
 
 tess_status tune_open_database(tune *t) {
@@ -52,6 +54,7 @@ tess_status tune_open_database(tune *t) {
                           .policy = set->policy};
   s = database_put_workload(t->db, &t->key, set->program);
   if (s == TESS_OK) s = database_each(t->db, &t->key, take_record, t);
+  t->before = t->trials;
   if (s == TESS_OK) s = database_next(t->db, &t->key, set->o->seed, &t->s.next);
   return s;
 }
@@ -92,35 +95,26 @@ static tess_status trace_json(tune *t, const tess_candidate *c, char **out) {
   return s;
 }
 
-tess_status tune_store(tune *t, uint32_t n) {
+/* What says nothing of the candidate is no record. */
+tess_status tune_store(tune *t, uint32_t i) {
   if (!t->db) return TESS_OK;
-  mem_heap *h = &t->c->heap;
-  size_t size = (n + 1) * sizeof(database_record);
-  database_record *r = mem_try_resize(h, NULL, 0, size);
-  uint32_t kept = 0;
-  tess_status s = r ? TESS_OK : TESS_NOMEM;
-  for (uint32_t i = 0; s == TESS_OK && i < n; i++) {
-    const tess_candidate *c = &t->proposed[i];
-    const search_outcome *o = &t->out[i];
-    char *json = NULL;
-    if (outcome_is_no_ones(o) || o->status == TESS_CANCELLED) continue;
-    s = trace_json(t, c, &json);
-    if (s != TESS_OK) break;
-    r[kept++] = (database_record){.sketch = t->sketch_hash[c->sketch],
-                                  .n = c->ndecisions,
-                                  .d = c->decisions,
-                                  .status = o->status,
-                                  .message = str_get(&o->message),
-                                  .seconds = o->seconds,
-                                  .sample = o->sample,
-                                  .nsample = o->nsample,
-                                  .program_hash = o->program_hash,
-                                  .trace = json};
-  }
+  const tess_candidate *c = &t->proposed[i];
+  const search_outcome *o = &t->out[i];
+  uint32_t n = outcome_is_no_ones(o) ? 0 : 1;
+  char *json = NULL;
+  tess_status s = n ? trace_json(t, c, &json) : TESS_OK;
+  database_record r = {.sketch = t->sketch_hash[c->sketch],
+                       .n = c->ndecisions,
+                       .d = c->decisions,
+                       .status = o->status,
+                       .message = str_get(&o->message),
+                       .seconds = o->seconds,
+                       .sample = o->sample,
+                       .nsample = o->nsample,
+                       .program_hash = o->program_hash,
+                       .trace = json};
   if (s == TESS_OK)
-    s = database_put(t->db, &t->key, kept, r, t->set->o->seed, t->s.next);
-  for (uint32_t i = 0; i < kept; i++)
-    tess_text_free(t->c, (char *)(uintptr_t)r[i].trace);
-  if (r) mem_free(h, r, size);
+    s = database_put(t->db, &t->key, n, &r, t->set->o->seed, t->s.next);
+  tess_text_free(t->c, json);
   return s;
 }

@@ -76,9 +76,7 @@ static tess_status set_up(tune *t) {
   if (s == TESS_OK) s = open_model(t);
   t->s.model = &t->model;
   if (s == TESS_OK) s = open_strategy(t);
-  if (s == TESS_OK) s = tune_open_database(t);
-  t->trials = t->before;
-  return s;
+  return s == TESS_OK ? tune_open_database(t) : s;
 }
 
 static void tear_down(tune *t) {
@@ -123,10 +121,18 @@ static int tell(tune *t, uint32_t trials) {
   return t->ended != TESS_OK;
 }
 
-/* Called by the measurer after each candidate of the batch. */
+/* Called by the measurer after each candidate of the batch, which is stored
+ * at once: a process that is killed loses none that was measured. */
 static int told(void *ud, uint32_t i) {
   tune *t = ud;
   const search_outcome *o = &t->out[i];
+  double start = tune_now();
+  tess_status s = tune_store(t, i);
+  t->time.database += tune_now() - start;
+  if (s != TESS_OK) {
+    tune_break_off(t, s);
+    t->ended = s;
+  }
   if (o->status != TESS_OK)
     t->failed++;
   else if (t->best_seconds == 0 || o->seconds < t->best_seconds)
@@ -154,12 +160,16 @@ static tess_status count_result(tune *t, const search_outcome *o) {
   return mem_protect(&t->c->heap, say, &w);
 }
 
-/* The best so far becomes the curve's next point. */
 static tess_status push_curve(void *ud) {
   tune *t = ud;
   vec_push(&t->c->heap, &t->r->curve,
            t->best_seconds > 0 ? t->best_seconds : INFINITY);
+  t->trials++;
   return TESS_OK;
+}
+
+tess_status tune_count_trial(tune *t) {
+  return mem_protect(&t->c->heap, push_curve, t);
 }
 
 static tess_status learn_one(tune *t, tess_candidate *proposed,
@@ -176,7 +186,7 @@ static tess_status learn_one(tune *t, tess_candidate *proposed,
       t->best_seconds = o->seconds;
     tune_enter_finals(t, t->s.history.n - 1, o);
   }
-  return s == TESS_OK ? mem_protect(&t->c->heap, push_curve, t) : s;
+  return s == TESS_OK ? tune_count_trial(t) : s;
 }
 
 /* What was measured goes into the session; `n` candidates of the batch. */
@@ -195,6 +205,17 @@ static uint32_t measured(const tune *t, uint32_t n) {
   return k;
 }
 
+/* Measures the batch, and stores what was measured. */
+static tess_status measure_all(tune *t, uint32_t n, const search_cand *c) {
+  const search_measurer *m = t->set->measurer;
+  double start = tune_now(), stored = t->time.database;
+  tess_status s =
+      m->measure(m->ud, &t->s, n, c, t->best_seconds, t->out, told, t);
+  t->time.measure += tune_now() - start - (t->time.database - stored);
+  if (s != TESS_OK) tune_break_off(t, s);
+  return t->r->broke.code;
+}
+
 static tess_status measure_batch(tune *t, uint32_t n) {
   size_t size = n * sizeof(search_cand);
   search_cand *c = mem_try_resize(&t->c->heap, NULL, 0, size);
@@ -203,24 +224,19 @@ static tess_status measure_batch(tune *t, uint32_t n) {
     c[i] = session_from_public(&t->proposed[i]);
     outcome_init(&t->out[i], &t->c->heap);
   }
-  double before = t->best_seconds, start = tune_now();
-  tess_status s = t->set->measurer->measure(t->set->measurer->ud, &t->s, n, c,
-                                            before, t->out, told, t);
-  t->time.measure += tune_now() - start;
+  double before = t->best_seconds;
+  tess_status broke = measure_all(t, n, c);
   mem_free(&t->c->heap, c, size);
   uint32_t k = measured(t, n);
-  if (s == TESS_OK) s = learn(t, k, before);
-  start = tune_now();
-  if (s == TESS_OK) s = tune_store(t, k);
-  t->time.database += tune_now() - start;
-  start = tune_now();
+  tess_status s = learn(t, k, before);
+  if (s == TESS_OK) s = broke;
+  double start = tune_now();
   if (s == TESS_OK)
     s = t->strategy.observe(t->strategy.ud, &t->s, k, t->proposed);
   if (s == TESS_OK && t->model.update)
     s = t->model.update(t->model.ud, &t->s, k, t->proposed);
   t->time.model += tune_now() - start;
   for (uint32_t i = 0; i < n; i++) outcome_free(&t->out[i]);
-  t->trials += k;
   return s;
 }
 
@@ -293,8 +309,10 @@ static tess_status search(tune *t) {
     t->ended = s;
     s = TESS_OK;
   }
-  if (s != TESS_OK && !session_best(&t->s, 1, &best)) return s;
   if (s != TESS_OK) tune_break_off(t, s);
+  const err_state *broke = &t->r->broke;
+  if (broke->code != TESS_OK && !session_best(&t->s, 1, &best))
+    return ctx_fail(t->c, broke->code, "%s", broke->message);
   return tune_fill_result(t);
 }
 

@@ -778,7 +778,10 @@ typedef struct tess_tune_options {
   const char *cost_model;       /* "random" when NULL */
   const tess_strategy *custom_strategy;      /* instead of the name */
   const tess_cost_model *custom_cost_model;
-  const char *database;         /* path; NULL: none */
+  /* Path; NULL: none.  Each result is stored as soon as it is there.  Several
+   * processes may use one database at once, each with a seed of its own: those
+   * of one seed propose the same candidates. */
+  const char *database;
   double min_time;              /* seconds a measurement; 0: default */
   double timeout;               /* seconds a candidate may run; 0: default */
   double deadline;              /* seconds for the whole run; 0: none */
@@ -814,9 +817,10 @@ typedef struct tess_result_info {
                                  * or what broke the run off */
   double latency;               /* seconds, median of the re-match */
   double gflops;
-  uint32_t trials, failed;
-  uint32_t ncurve;
-  const double *curve;          /* best seconds after each trial */
+  uint32_t trials, failed;      /* those of the database included */
+  uint32_t ncurve;              /* as many as there were trials */
+  const double *curve;          /* best seconds after each of them; +inf while
+                                 * nothing valid is known */
   const char *funnel;           /* the rejection funnel, as text */
   const char *ledger;           /* where the time went, as text */
   const char *classes;          /* result classes and counts, as JSON */

@@ -230,6 +230,7 @@ static void test_goes_on(void **state) {
   tess_result_info info;
   uint32_t limit = 40;
   static uint64_t first[64];
+  double best = INFINITY;
   recorded_database(path, sizeof path);
   recorded_start(&f);
   f.o.database = path;
@@ -248,6 +249,47 @@ static void test_goes_on(void **state) {
   assert_int_equal(info.trials, 100);
   for (uint32_t i = 0; i < 60; i++)
     for (uint32_t j = 0; j < 40; j++) assert_true(f.r.order[i] != first[j]);
+  assert_int_equal(info.ncurve, 100);
+  for (uint32_t i = 0; i < 100; i++) {
+    uint64_t hash = i < 40 ? first[i] : f.r.order[i - 40];
+    best = fmin(best, recorded_time(hash));
+    assert_true(info.curve[i] == best);
+  }
+  tess_result_free(r);
+  recorded_end(&f);
+  recorded_remove(path);
+}
+
+/* Who is killed loses nothing: another process finds each record as soon as
+ * the progress tells of it. */
+static int is_stored(void *ud, const tess_progress *p) {
+  tess_context *c;
+  tess_database *d;
+  tess_record row;
+  uint64_t n = 0;
+  if (p->trials % 5) return 0;
+  assert_int_equal(tess_context_new(NULL, &c), TESS_OK);
+  assert_int_equal(tess_database_open(c, ud, &d), TESS_OK);
+  while (tess_database_row(d, n, &row) == TESS_OK) n++;
+  assert_int_equal(n, p->trials);
+  tess_database_free(d);
+  tess_context_free(c);
+  return 0;
+}
+
+static void test_stores_at_once(void **state) {
+  (void)state;
+  char path[400];
+  recorded_run f;
+  tess_result *r;
+  recorded_database(path, sizeof path);
+  recorded_start(&f);
+  f.o.database = path;
+  f.o.trials = 40;
+  f.o.progress = is_stored;
+  f.o.progress_ud = path;
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  assert_int_equal(f.r.n, 40);
   tess_result_free(r);
   recorded_end(&f);
   recorded_remove(path);
@@ -298,6 +340,7 @@ int main(void) {
       cmocka_unit_test(test_empty_sketch),
       cmocka_unit_test(test_exhausted_space),
       cmocka_unit_test(test_goes_on),
+      cmocka_unit_test(test_stores_at_once),
       cmocka_unit_test(test_bad_database),
       cmocka_unit_test(test_unknown_names)};
   return cmocka_run_group_tests(tests, NULL, NULL);
