@@ -46,7 +46,8 @@ static void stop_lua(lua_State *L, lua_Debug *ar) {
 
 /* The first Ctrl-C ends a tuning run with the best so far (ts.tune takes the
  * raised error upon itself), or a script at its next call; the second ends
- * the process. */
+ * the process.  So do the signals that ask a program to end, but for SIGHUP
+ * where it is ignored, as below nohup. */
 static void on_interrupt(int sig) {
   signal(sig, SIG_DFL);
   tess_stop(running.c);
@@ -55,7 +56,11 @@ static void on_interrupt(int sig) {
 }
 
 void main_catch_interrupts(int on) {
-  signal(SIGINT, on ? on_interrupt : SIG_DFL);
+  static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+    void (*before)(int) = signal(signals[i], on ? on_interrupt : SIG_DFL);
+    if (signals[i] == SIGHUP && before == SIG_IGN) signal(SIGHUP, SIG_IGN);
+  }
   if (!on) lua_sethook(running.L, NULL, 0, 0);
 }
 

@@ -10,7 +10,7 @@
 typedef struct main_option_set { int verbose; } main_option_set;
 extern main_option_set main_options;
 
-/* Ctrl-C stops what runs (on), or ends the process (off). */
+/* Ctrl-C, SIGTERM and SIGHUP stop what runs (on), or end the process (off). */
 void main_catch_interrupts(int on);
 
 /* A line from the terminal, with history and editing, or from a pipe,

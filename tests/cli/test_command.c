@@ -319,14 +319,40 @@ static void interrupted_at_once(void **state) {
   assert_string_equal(c.out, "");
 }
 
-/* And while a file is run: the line names no place in it. */
+/* And while a file is run: the line names no place in it.  A signal that asks
+ * the program to end does the same. */
 static void interrupted_in_lua(void **state) {
   (void)state;
-  console_write(&c, "loop.lua",
-                "io.popen('kill -INT $PPID'):close()\n"
-                "while true do end\n");
-  expect("show loop.lua", 1, "interrupted");
-  assert_string_equal(c.err, "tessera: interrupted\n");
+  static const char *const signals[] = {"INT", "TERM", "HUP"};
+  signal(SIGHUP, SIG_DFL);
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+    char text[128];
+    snprintf(text, sizeof text,
+             "io.popen('kill -%s $PPID'):close()\nwhile true do end\n",
+             signals[i]);
+    console_write(&c, "loop.lua", text);
+    expect("show loop.lua", 1, "interrupted");
+    assert_string_equal(c.err, "tessera: interrupted\n");
+  }
+  console_write(&c, "stay.lua",
+                "io.popen('kill -HUP $PPID'):close()\nprint 'here'\n");
+  assert_int_equal(
+      console_run(&c, "trap '' HUP; exec %s stay.lua", CONSOLE_TESSERA), 0);
+  assert_string_equal(c.out, "here\n");
+}
+
+/* The best so far is given, as after Ctrl-C. */
+static void terminated(void **state) {
+  (void)state;
+  console_write(&c, "term.lua",
+                "local d = dofile 'd.lua'\n"
+                "d.progress = function(p)\n"
+                "  if p.trials == 3 then os.execute 'kill -TERM $PPID' end\n"
+                "end\n"
+                "return d\n");
+  expect("tune term.lua --trials 100000 --db term.db", 0, "-- the best trace");
+  assert_non_null(strstr(c.err, "interrupted: this is the best so far"));
+  expect("db term.db", 0, "OK");
 }
 
 /* And while a call that would take minutes goes on. */
@@ -518,6 +544,7 @@ int main(void) {
       cmocka_unit_test(no_worker),
       cmocka_unit_test(interrupted_in_lua),
       cmocka_unit_test(interrupted_in_a_call),
+      cmocka_unit_test(terminated),
       cmocka_unit_test(records_of_intrinsics),
       cmocka_unit_test(stepping_in_a_terminal),
       cmocka_unit_test(interrupted_at_a_line),
