@@ -54,14 +54,31 @@ void ctx_set_detail(tess_context *c, ctx_detail_fn fn, void *ud) {
   c->detail_ud = ud;
 }
 
-void ctx_log(tess_context *c, int level, const char *fmt, ...) {
+static void log_text(tess_context *c, int level, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
+
+static void log_text(tess_context *c, int level, const char *fmt, va_list ap) {
   char text[1024];
-  va_list ap;
   if (!c->log) return;
-  va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
-  va_end(ap);
   c->log(c->log_ud, level, text);
+}
+
+void ctx_log(tess_context *c, int level, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  log_text(c, level, fmt, ap);
+  va_end(ap);
+}
+
+void ctx_warn(tess_context *c, uint64_t key, const char *fmt, ...) {
+  va_list ap;
+  for (uint32_t i = 0; i < c->nwarned && i < CTX_WARNED; i++)
+    if (c->warned[i] == key) return;
+  c->warned[c->nwarned++ % CTX_WARNED] = key;
+  va_start(ap, fmt);
+  log_text(c, TESS_LOG_WARN, fmt, ap);
+  va_end(ap);
 }
 
 /* The size stands in front of the text, since who frees it cannot know. */

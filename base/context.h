@@ -26,6 +26,8 @@ typedef struct ctx_part {
   void (*free)(void *object);
 } ctx_part;
 
+enum { CTX_WARNED = 64 };
+
 /* Threads that work for a context have heaps of their own, over the same
  * allocator: heap.alloc, which is behind the gate where the host gave it.
  * `heap` and the error are for the calling thread alone. */
@@ -41,6 +43,8 @@ struct tess_context {
   tess_error_info info;             /* what tess_error() gives out */
   void (*log)(void *ud, int level, const char *text);
   void *log_ud;
+  uint64_t warned[CTX_WARNED];      /* of; the oldest makes room */
+  uint32_t nwarned;
   bool in_process;
   char *worker_path;                /* own copy; NULL: beside the library */
   thread_flag stop;                 /* raised by tess_stop() */
@@ -72,6 +76,11 @@ void ctx_forget(tess_context *c, const void *ud);
 
 /* One line to the host's log, where it wants one. */
 void ctx_log(tess_context *c, int level, const char *fmt, ...)
+  __attribute__((format(printf, 3, 4)));
+
+/* A warning to it.  What is told again and again has the same key, a hash,
+ * and is told once. */
+void ctx_warn(tess_context *c, uint64_t key, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
 
 /* A copy of `n` bytes of text that tess_text_free() takes; unwinds. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opening the module; the context behind it; error objects. */
 #include "lua/lt.h"
+#include "lua/warn.h"
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -273,8 +274,9 @@ int luaopen_tessera(lua_State *L) {
   luaL_checkversion(L);
   lt_state *s = state_get(L);
   if (!s->c) {
+    const tess_options o = {.struct_size = sizeof o, .log = warn_on_stderr};
     s->owned = 1;
-    if (tess_context_new(NULL, &s->c) != TESS_OK)
+    if (tess_context_new(&o, &s->c) != TESS_OK)
       return luaL_error(L, "tessera: out of memory");
   }
   return open_module(L);

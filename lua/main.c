@@ -5,6 +5,7 @@
  * Exit status: 0 done; 1 the work failed, one line on stderr says why; 2 the
  * call was wrong. */
 #include "lua/main.h"
+#include "lua/warn.h"
 
 #include <fcntl.h>
 #include <lualib.h>
@@ -285,7 +286,8 @@ static void guard_streams(void) {
 static int run_in_state(int argc, char **argv, int at) {
   int status;
   tess_context *c;
-  if (tess_context_new(NULL, &c) != TESS_OK) return out_of_memory();
+  const tess_options o = {.struct_size = sizeof o, .log = warn_on_stderr};
+  if (tess_context_new(&o, &c) != TESS_OK) return out_of_memory();
   lua_State *L = new_state(c);
   if (!L) return tess_context_free(c), out_of_memory();
   running.L = L;

@@ -173,7 +173,7 @@ static void give_up(crew *c, place *x, tess_status s, const char *why) {
   uint32_t job = leave(c, x);
   if (s == TESS_INFRA) {
     c->pool->ledger.lost++;
-    pool_log(c->pool, TESS_LOG_WARN, "measuring: %s", why);
+    pool_log(c->pool, TESS_LOG_INFO, "measuring: %s", why);
     if (++c->tries[job] < TRIES && !c->work->is_stuck) {
       c->pool->ledger.retried++;
       vec_push(c->pool->heap, &c->again, job);

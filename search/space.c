@@ -5,6 +5,7 @@
  * comes out is the product of the choices (MetaSchedule's post-order apply,
  * with modules in place of rules). */
 #include "search/space.h"
+#include "base/hash.h"
 
 #include <stdio.h>
 
@@ -101,6 +102,15 @@ static void tell(writer *w, const char *block, const char *what,
              *why ? ": " : "", why);
 }
 
+/* A module that fails may do so at every block, in every sketch. */
+static void warn(writer *w, const char *block, const char *why) {
+  uint64_t key = hash_mix(hash_bytes(w->m->name, strlen(w->m->name)),
+                          hash_bytes(why, strlen(why)));
+  ctx_warn(w->k->c, key,
+           "module %s failed at block %s and is not used there: %s", w->m->name,
+           block, why);
+}
+
 /* Applies the module to one block of s; the results go to `to`. */
 static tess_status apply(writer *w, tess_schedule *s, const char *block,
                          schedules *to) {
@@ -139,10 +149,7 @@ static tess_status apply(writer *w, tess_schedule *s, const char *block,
     tell(w, block, "not applicable", why ? why : "");
   else {
     tell(w, block, "failed", why ? why : "");
-    ctx_log(w->k->c, TESS_LOG_WARN,
-            "module %s failed at block %s and is not "
-            "used there: %s",
-            w->m->name, block, why ? why : "");
+    warn(w, block, why ? why : "");
     while (to->s.n > had) tess_schedule_free(vec_pop(&to->s));
   }
   return to->s.n > had ? TESS_OK : add_copy(to, s);

@@ -162,10 +162,10 @@ typedef struct reading {
 static void compare_program(const reading *r, const vm_json_opts *o) {
   if (o->has_program && r->program &&
       o->program != tess_program_hash(r->program))
-    ctx_log(r->c, TESS_LOG_WARN,
-            "the trace was made for another program "
-            "(%016" PRIx64 ")",
-            o->program);
+    ctx_warn(r->c, o->program,
+             "the trace was made for another program "
+             "(%016" PRIx64 ")",
+             o->program);
 }
 
 static tess_status read_text(void *ud) {

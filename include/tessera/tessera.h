@@ -50,7 +50,9 @@ typedef struct tess_options {
   uint32_t struct_size;         /* sizeof(tess_options) */
   const tess_allocator *allocator;  /* NULL: malloc and free */
   size_t memory_cap;            /* bytes of this context; 0: none */
-  void (*log)(void *ud, int level, const char *text);  /* NULL: silent */
+  /* Told what is no error and yet worth knowing, in one line without its end;
+   * must not use the context.  NULL: silent. */
+  void (*log)(void *ud, int level, const char *text);
   void *log_ud;
   int32_t in_process;           /* compile and run without worker processes */
   /* The executable tessera-worker.  NULL: what the environment variable
@@ -669,7 +671,8 @@ TESS_API const tess_runtime *tess_default_runtime(tess_context *c,
  * (TESS_TAKE) through `emit`.  Return TESS_OK; TESS_NOT_FOUND with *why set:
  * not applicable, the block stays as it is; TESS_NOMEM (memory ran out) and
  * TESS_CANCELLED end the writing of sketches; anything else: it failed, which
- * counts as not applicable with a warning. */
+ * counts as not applicable, and a warning goes to the log; once for each
+ * module and *why. */
 typedef struct tess_module {
   const char *name;
   tess_status (*apply)(void *ud, tess_schedule *sch, tess_rv block,

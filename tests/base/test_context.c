@@ -49,6 +49,12 @@ static void test_options(void **state) {
   ctx_log(k.c, TESS_LOG_WARN, "%d left", 3);
   assert_int_equal(k.told, TESS_LOG_WARN);
   assert_string_equal(k.logged, "3 left");
+  ctx_warn(k.c, 7, "only %d left", 2);
+  assert_int_equal(k.told, TESS_LOG_WARN);
+  assert_string_equal(k.logged, "only 2 left");
+  ctx_warn(k.c, 8, "none left");
+  ctx_warn(k.c, 7, "only %d left", 2); /* which was told */
+  assert_string_equal(k.logged, "none left");
   assert_false(thread_flag_is_raised(&k.c->stop));
   tess_stop(k.c);
   assert_true(thread_flag_is_raised(&k.c->stop));

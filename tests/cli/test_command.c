@@ -367,6 +367,29 @@ static void interrupted_in_a_call(void **state) {
   expect("long.lua", 1, "interrupted");
 }
 
+/* A module that fails, at each block and in each sketch, is told of once. */
+static void failing_module(void **state) {
+  (void)state;
+  console_write(&c, "warn.lua",
+                "local ts = require 'tessera'\n"
+                "local A = ts.placeholder('A', { 8 })\n"
+                "local function next_to(X, name)\n"
+                "  return ts.compute(name, { 8 }, function(i)\n"
+                "    return X(i) + 1\n"
+                "  end)\n"
+                "end\n"
+                "local B = next_to(next_to(A, 'B'), 'C')\n"
+                "local function bad() error('my mistake') end\n"
+                "return { program = ts.program('two', { A }, { B }),\n"
+                "         min_time = 0.002, space = ts.space.compose {\n"
+                "           ts.module { name = 'bad', apply = bad } {} } }\n");
+  expect("tune warn.lua --trials 2 --json", 0, "\"type\": \"result\"");
+  assert_string_equal(c.err,
+                      "tessera: warning: module bad failed at block root "
+                      "and is not used there: warn.lua:9: my "
+                      "mistake\n");
+}
+
 /* What is no worker ends the run with one line that names it. */
 static void no_worker(void **state) {
   (void)state;
@@ -545,6 +568,7 @@ int main(void) {
       cmocka_unit_test(interrupted_in_lua),
       cmocka_unit_test(interrupted_in_a_call),
       cmocka_unit_test(terminated),
+      cmocka_unit_test(failing_module),
       cmocka_unit_test(records_of_intrinsics),
       cmocka_unit_test(stepping_in_a_terminal),
       cmocka_unit_test(interrupted_at_a_line),
