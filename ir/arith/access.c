@@ -46,19 +46,23 @@ static bool is_inside(const accesses *f, ir_stmt s, ir_buf b) {
   }
 }
 
-/* Values in place of the names that lets inside of the body bind; the inner
- * ones first, since their values may use the others. */
-static ir_expr without_lets(accesses *f, ir_stmt s, ir_expr e) {
-  for (;; s = ir_st(f->p, s)->parent) {
-    const ir_stmt_rec r = *ir_st(f->p, s);
-    if (r.kind == IR_LET && ir_uses_var(f->p, e, r.let_var)) {
+/* The inner ones first, since their values may use the others. */
+ir_expr arith_without_lets(ir_program *p, arena *scratch, ir_stmt s,
+                           ir_stmt top, ir_expr e) {
+  for (;; s = ir_st(p, s)->parent) {
+    const ir_stmt_rec r = *ir_st(p, s);
+    if (r.kind == IR_LET && ir_uses_var(p, e, r.let_var)) {
       ir_subst sub;
-      ir_subst_init(&sub, f->p, f->scratch);
+      ir_subst_init(&sub, p, scratch);
       ir_subst_var(&sub, r.let_var, r.let_value);
       e = ir_subst_expr(&sub, e);
     }
-    if (s == f->body) return e;
+    if (s == top) return e;
   }
+}
+
+static ir_expr without_lets(accesses *f, ir_stmt s, ir_expr e) {
+  return arith_without_lets(f->p, f->scratch, s, f->body, e);
 }
 
 /* ---- one access --------------------------------------------------------- */

@@ -101,6 +101,10 @@ bool arith_region_disjoint(ir_program *p, ir_region a, ir_region b);
  * `max`), reads first merged per buffer; returns the number or -1. */
 int arith_accesses(ir_program *p, arena *scratch, ir_stmt body, bool writes,
                    int max, ir_region *out);
+/* Expression e of statement s, with values in place of the names that lets
+ * bind from s up to `top`, a statement around it or s. */
+ir_expr arith_without_lets(ir_program *p, arena *scratch, ir_stmt s,
+                           ir_stmt top, ir_expr e);
 
 /* ---- a block seen from further out (view.c) ----------------------------- */
 

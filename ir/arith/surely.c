@@ -24,7 +24,7 @@ static bool only_clips(const region_ask *k, const ir_stmt_rec *st,
   ir_program *p = k->p;
   const ir_node n = *ir_at(p, cond);
   if (n.op == IR_AND) return only_clips(k, st, n.a) && only_clips(k, st, n.b);
-  for (uint32_t d = 0; d < st->idx.n; d++) {
+  for (uint32_t d = 0; st->kind == IR_STORE && d < st->idx.n; d++) {
     ir_expr at = p->arg.v[st->idx.at + d], lo = ir_region_min(p, k->r, d);
     ir_expr end = ir_add(p, lo, ir_region_extent(p, k->r, d));
     if (n.op == IR_LT && n.a == at &&
@@ -37,18 +37,62 @@ static bool only_clips(const region_ask *k, const ir_stmt_rec *st,
   return false;
 }
 
-/* Between the block and the store stand only loops that have iterations, and
- * such conditions, all of them in *clip. */
+/* Index d of an access by statement s, over what is bound around lets. */
+static ir_expr index_at(const region_ask *k, ir_stmt s, uint32_t idx,
+                        uint32_t d) {
+  return arith_without_lets(k->p, k->scratch, s, k->block,
+                            k->p->arg.v[idx + d]);
+}
+
+static bool same_element(const region_ask *k, ir_stmt s, ir_stmt other) {
+  const ir_stmt_rec a = *ir_st(k->p, s), b = *ir_st(k->p, other);
+  if (b.buf != a.buf || b.mask) return false;
+  for (uint32_t d = 0; d < a.idx.n; d++)
+    if (index_at(k, s, a.idx.at, d) != index_at(k, other, b.idx.at, d))
+      return false;
+  return true;
+}
+
+/* Running the list stores to the element that store s stores to. */
+static bool stores_same(const region_ask *k, ir_stmt first, ir_stmt s) {
+  const ir_program *p = k->p;
+  for (ir_stmt q = first; q; q = ir_st(p, q)->next) {
+    const ir_stmt_rec r = *ir_st(p, q);
+    bool lets = r.kind == IR_LET && stores_same(k, r.body, s);
+    bool both = r.kind == IR_IF && stores_same(k, r.body, s) &&
+                stores_same(k, r.alt, s);
+    if (lets || both || (r.kind == IR_STORE && same_element(k, s, q)))
+      return true;
+  }
+  return false;
+}
+
+/* The store stands in one branch of a condition, and the other one stores to
+ * the same element. */
+static bool both_store(const region_ask *k, ir_stmt s, ir_stmt branch) {
+  const ir_stmt_rec *in = ir_st(k->p, branch), *r = ir_st(k->p, in->parent);
+  return ir_st(k->p, s)->kind == IR_STORE && k->write &&
+         stores_same(k, in->in_alt ? r->body : r->alt, s);
+}
+
+/* Between the block and the store stand only lets, loops that have
+ * iterations, conditions of which both branches store, and such as only clip,
+ * all of these in *clip. */
 static bool always_runs(const region_ask *k, ir_stmt s, ir_expr *clip) {
   ir_program *p = k->p;
   const ir_stmt_rec st = *ir_st(p, s);
   *clip = 0;
-  for (ir_stmt a = st.parent; a != k->block; a = ir_st(p, a)->parent) {
+  for (ir_stmt in = s, a = st.parent; a != k->block;
+       in = a, a = ir_st(p, a)->parent) {
     const ir_stmt_rec r = *ir_st(p, a);
     bool loop = r.kind == IR_LOOP && ir_is_const(p, r.lo, 0) &&
                 ir_at(p, r.extent)->lo >= 1;
-    if (!loop && (r.kind != IR_IF || !only_clips(k, &st, r.cond))) return false;
-    if (!loop) *clip = ir_and(p, *clip, r.cond);
+    if (loop || r.kind == IR_LET || (r.kind == IR_IF && both_store(k, s, in)))
+      continue;
+    if (r.kind != IR_IF || ir_st(p, in)->in_alt || !only_clips(k, &st, r.cond))
+      return false;
+    ir_expr cond = arith_without_lets(p, k->scratch, a, k->block, r.cond);
+    *clip = ir_and(p, *clip, cond);
   }
   return true;
 }
@@ -67,7 +111,7 @@ static bool access_fills(const region_ask *k, ir_stmt s, uint32_t idx) {
   ir_expr clip;
   ir_expr *out = arena_array(k->scratch, ir_expr, 3 * ndim);
   for (uint32_t d = 0; d < ndim; d++) {
-    ir_expr at = p->arg.v[idx + d], extent = ir_region_extent(p, k->r, d);
+    ir_expr at = index_at(k, s, idx, d), extent = ir_region_extent(p, k->r, d);
     ir_expr min = ir_region_min(p, k->r, d);
     if (at == min && ir_is_const(p, extent, 1)) continue;
     out[n] = at;
@@ -110,8 +154,8 @@ static bool block_fills(const region_ask *k, ir_stmt s) {
   return false;
 }
 
-/* Some statement of the list does it; loops and conditions are
- * gone into. */
+/* Some statement of the list does it; loops, lets and conditions are gone
+ * into: where both branches do, the first one does. */
 static bool list_fills(const region_ask *k, ir_stmt first, bool *blocks) {
   const ir_program *p = k->p;
   for (ir_stmt s = first; s; s = ir_st(p, s)->next) {
@@ -119,7 +163,7 @@ static bool list_fills(const region_ask *k, ir_stmt first, bool *blocks) {
     if (kind == IR_BLOCK) *blocks = true;
     if ((kind == IR_STORE && k->write && store_fills(k, s)) ||
         (kind == IR_BLOCK && block_fills(k, s)) ||
-        ((kind == IR_LOOP || kind == IR_IF) &&
+        ((kind == IR_LOOP || kind == IR_LET || kind == IR_IF) &&
          list_fills(k, ir_st(p, s)->body, blocks)))
       return true;
   }
@@ -171,14 +215,15 @@ static bool reads_sometimes(const region_ask *k, ir_stmt first, bool guarded) {
   bool found = false;
   for (ir_stmt s = first; s && !found; s = ir_st(p, s)->next) {
     const ir_stmt_rec r = *ir_st(p, s);
-    bool here = r.kind == IR_IF;
+    bool here = r.kind == IR_IF, any = false;
     if (r.kind == IR_LOOP) here = ir_at(p, r.extent)->lo < 1;
+    if (r.kind == IR_LET) any = loads(k, r.let_value, &found);
     if (r.kind == IR_STORE) {
-      bool any = loads(k, r.value, &found);
+      any = loads(k, r.value, &found);
       for (uint32_t i = 0; i < r.idx.n; i++)
         any |= loads(k, p->arg.v[r.idx.at + i], &found);
-      found |= any && guarded;
     }
+    found |= any && guarded;
     found = found || reads_sometimes(k, r.body, guarded || here) ||
             reads_sometimes(k, r.alt, guarded || here);
   }
@@ -210,6 +255,7 @@ static void list_loads(load_list *l, ir_stmt first) {
   const ir_program *p = l->k->p;
   for (ir_stmt s = l->store = first; s; s = l->store = ir_st(p, s)->next) {
     const ir_stmt_rec r = *ir_st(p, s);
+    if (r.kind == IR_LET) ir_visit(p, l->k->scratch, r.let_value, note_load, l);
     if (r.kind == IR_STORE) {
       ir_visit(p, l->k->scratch, r.value, note_load, l);
       for (uint32_t i = 0; i < r.idx.n; i++)

@@ -1,0 +1,166 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copies of what is surely written: stores under lets, and in both branches
+-- of a condition; and what is not.
+local ts = require "tessera"
+
+-- One block X over v: 8 with that body, and a block Y that reads its result.
+local function program(body, extra)
+  local b = ts.builder("main")
+  local A, C = b:input("A", { 8 }), b:output("C", { 8 })
+  local B = b:buffer("B", { 8 })
+  local I = b:input("I", { 8 }, "int32")
+  b:loop("i", 0, 8, function(i)
+    b:block("X", { { "v", extent = 8, bind = i } }, extra or {}, function(v)
+      body(b, A, B, v, I)
+    end)
+  end)
+  b:loop("i", 0, 8, function(i)
+    b:block("Y", { { "v", extent = 8, bind = i } }, function(v)
+      b:store(C, { v }, B(v) + 1)
+    end)
+  end)
+  return b:program()
+end
+
+local calls = {
+  cache_write = function(s) s:cache_write(s:get_block("X"), 0, "local") end,
+  cache_read = function(s) s:cache_read(s:get_block("Y"), "B", "local") end,
+  write_at = function(s)
+    local x = s:get_block("X")
+    s:write_at(s:get_loops(x), x, 0, "local")
+  end,
+}
+
+local function applies(p)
+  for name, call in pairs(calls) do
+    local s = ts.schedule(p)
+    call(s)
+    assert(ts.equivalent(s, p), name)
+    assert(ts.equivalent(ts.lower(s), p), name)
+  end
+end
+
+local function refused(p)
+  for name, call in pairs(calls) do
+    local s = ts.schedule(p)
+    local ok, e = pcall(call, s)
+    assert(not ok and e.reason == "REGION_NOT_WHOLE", name)
+  end
+end
+
+-- A let guards nothing, and neither does one that names the index.
+applies(program(function(b, A, B, v)
+  b:let("x", A(v) * 2, function(x) b:store(B, { v }, x + x) end)
+end))
+applies(program(function(b, A, B, v)
+  b:let("w", v + 0, function(w)
+    b:let("x", A(w), function(x) b:store(B, { w }, x * x) end)
+  end)
+end))
+
+-- Both branches store to the element; further in, and under lets, too.
+applies(program(function(b, A, B, v)
+  b:when(ts.gt(A(v), 0), function() b:store(B, { v }, A(v)) end,
+         function() b:store(B, { v }, 0) end)
+end))
+applies(program(function(b, A, B, v)
+  b:when(ts.gt(A(v), 0), function()
+    b:when(ts.lt(v, 5), function() b:store(B, { v }, 1) end,
+           function() b:store(B, { v }, 2) end)
+  end, function()
+    b:let("x", A(v) * 2, function(x)
+      b:let("w", v, function(w) b:store(B, { w }, x + x) end)
+    end)
+  end)
+end))
+
+-- One branch, another element, another place in each run of a loop, and a
+-- place that is loaded: nothing surely fills the buffer.
+refused(program(function(b, A, B, v)
+  b:when(ts.gt(A(v), 0), function() b:store(B, { v }, A(v)) end)
+end))
+refused(program(function(b, A, B, v)
+  b:when(ts.gt(A(v), 0), function() b:store(B, { v }, 1) end,
+         function() b:store(B, { 7 - v }, 2) end)
+end))
+refused(program(function(b, A, B, v)
+  b:let("x", A(v), function(x)
+    b:when(ts.gt(x, 0), function()
+      b:when(ts.lt(v, 5), function() b:store(B, { v }, x) end)
+    end, function() b:store(B, { v }, 0) end)
+  end)
+end))
+refused(program(function(b, A, B, v, I)
+  b:let("at", ts.cast(I(v) % 8, "int64"), function(at)
+    b:store(B, { at }, A(v))
+  end)
+end))
+
+-- Tuple reductions store under lets.
+do
+  local A = ts.placeholder("A", { 4, 9 }, "int32")
+  local k = ts.reduce_axis("k", 9)
+  local arg_max = ts.reducer(function(at, best, nat, new)
+    return ts.select(ts.ge(best, new), at, nat), ts.max(best, new)
+  end, { -1, -2147483648 }, "arg_max")
+  local at, best = ts.compute("M", { 4 }, function(i)
+    return arg_max(ts.cast(k, "int32"), A(i, k), k)
+  end)
+  local o = ts.compute("O", { 4 }, function(i) return at(i) + best(i) end)
+  local p = ts.program("rows", { A }, { at, o })
+  for index = 0, 1 do
+    for name, call in pairs {
+      cache_write = function(s)
+        s:cache_write(s:get_block("M"), index, "local")
+      end,
+      cache_read = function(s)
+        s:cache_read(s:get_block("O"), index, "local")
+      end,
+      write_at = function(s)
+        local m = s:get_block("M")
+        s:write_at(s:get_loops(m), m, index, "local")
+      end,
+    } do
+      local s = ts.schedule(p)
+      call(s)
+      assert(ts.equivalent(s, p), name .. index)
+      assert(ts.equivalent(ts.lower(s), p), name .. index)
+    end
+  end
+end
+
+-- What is read by a let is surely read, unless that stands under a condition.
+do
+  local function reader(body)
+    local b = ts.builder("main")
+    local A, C = b:input("A", { 8 }), b:output("C", { 8 })
+    local B = b:buffer("B", { 8 })
+    b:loop("i", 0, 8, function(i)
+      b:block("X", { { "v", extent = 8, bind = i } }, function(v)
+        b:store(B, { v }, A(v))
+      end)
+    end)
+    b:block("in", {}, function()
+      b:loop("i", 0, 8, function(i)
+        b:block("Y", { { "v", extent = 8, bind = i } }, function(v)
+          body(b, B, C, v)
+        end)
+      end)
+    end)
+    return b:program()
+  end
+  local function read(s) s:cache_read(s:get_block("Y"), "B", "local") end
+  local p = reader(function(b, B, C, v)
+    b:let("x", B(v) * 2, function(x) b:store(C, { v }, x + x) end)
+  end)
+  local s = ts.schedule(p)
+  read(s)
+  assert(ts.equivalent(s, p))
+  local q = reader(function(b, B, C, v)
+    b:when(ts.lt(v, 5), function()
+      b:let("x", B(v), function(x) b:store(C, { v }, x) end)
+    end, function() b:store(C, { v }, 0) end)
+  end)
+  local ok, e = pcall(read, ts.schedule(q))
+  assert(not ok and e.reason == "REGION_NOT_WHOLE", tostring(e))
+end
