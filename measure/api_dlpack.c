@@ -12,9 +12,12 @@ typedef struct importing {
   tess_tensor **out;
 } importing;
 
+/* Where there are no elements strides mean nothing. */
 static bool is_compact(const DLTensor *t) {
   int64_t step = 1;
   if (!t->strides) return true;
+  for (int32_t d = 0; d < t->ndim; d++)
+    if (t->shape[d] == 0) return true;
   for (int32_t d = t->ndim; d-- > 0;) {
     if (t->shape[d] != 1 && t->strides[d] != step) return false;
     step *= t->shape[d];
@@ -37,7 +40,15 @@ static tess_status check(tess_context *c, const DLManagedTensorVersioned *m) {
   return TESS_OK;
 }
 
-/* Memory that may not be written, or lies on an odd address, is copied. */
+/* What would be written to a copy would be lost. */
+static tess_status refuse_odd(tess_context *c, tess_dtype type) {
+  return ctx_fail(c, TESS_UNSUPPORTED,
+                  "DLPack: the tensor's address is no multiple of %u, the "
+                  "bytes of an element; only one that is read-only is copied",
+                  (unsigned)ir_dtype_bytes(type));
+}
+
+/* Memory that may not be written is copied. */
 static tess_status import(void *ud) {
   importing *w = ud;
   tess_context *c = w->c;
@@ -55,13 +66,15 @@ static tess_status import(void *ud) {
     s = ctx_fail(c, TESS_INVALID,
                  "DLPack: the tensor of %lld elements has no data",
                  (long long)x->size);
+  char *data = (char *)t->data + t->byte_offset;
+  bool is_odd = x->size && (uintptr_t)data % ir_dtype_bytes(type) != 0;
+  bool is_copied = w->m->flags & DLPACK_FLAG_BITMASK_READ_ONLY;
+  if (!s && is_odd && !is_copied) s = refuse_odd(c, type);
   if (s) {
     tess_tensor_free(x);
     return s;
   }
-  char *data = (char *)t->data + t->byte_offset;
-  bool is_odd = (uintptr_t)data % ir_dtype_bytes(type) != 0;
-  if (is_odd || w->m->flags & DLPACK_FLAG_BITMASK_READ_ONLY) {
+  if (is_copied) {
     if (x->bytes) memcpy(x->data, data, x->bytes);
     if (w->m->deleter) w->m->deleter(w->m);
   } else {

@@ -611,7 +611,9 @@ TESS_API tess_status tess_tensor_load(tess_context *c, const char *npy_path,
 TESS_API tess_status tess_tensor_save(tess_tensor *t, const char *npy_path);
 TESS_API tess_status tess_tensor_text(tess_tensor *t, TESS_GIVE char **out);
 /* DLPack 1.1: a DLManagedTensorVersioned * in and out (as void * so that
- * this header needs no other); compact row-major CPU memory only. */
+ * this header needs no other); compact row-major CPU memory only.  What comes
+ * in is used where it lies; read-only memory is copied, and other memory at an
+ * address that is no multiple of the element's size is TESS_UNSUPPORTED. */
 TESS_API tess_status tess_tensor_from_dlpack(tess_context *c,
     TESS_TAKE void *managed, TESS_GIVE tess_tensor **out);
 TESS_API tess_status tess_tensor_to_dlpack(tess_tensor *t,

@@ -399,6 +399,39 @@ static void test_dlpack_in(void **state) {
   assert_int_equal(l.freed, 1);
   assert_true(tensor_element(x, 0) == 2 && tess_tensor_size(x) == 3);
   tess_tensor_free(x);
+  /* wherever it lies */
+  lend(&l);
+  l.m.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  l.m.dl_tensor.byte_offset = 1;
+  l.shape[0] = 1;
+  assert_int_equal(tess_tensor_from_dlpack(c, &l.m, &x), TESS_OK);
+  assert_int_equal(l.freed, 1);
+  tess_tensor_free(x);
+  /* without elements, as NumPy gives it */
+  lend(&l);
+  l.shape[0] = 3;
+  l.shape[1] = 0;
+  l.strides[0] = l.strides[1] = 1;
+  assert_int_equal(tess_tensor_from_dlpack(c, &l.m, &x), TESS_OK);
+  assert_int_equal(tess_tensor_size(x), 0);
+  tess_tensor_free(x);
+}
+
+/* A copy would not be written back to its owner. */
+static void test_dlpack_odd(void **state) {
+  tess_context *c = *state;
+  lent l;
+  tess_tensor *x;
+  lend(&l);
+  l.m.dl_tensor.byte_offset = 2;
+  l.shape[0] = 1;
+  assert_int_equal(tess_tensor_from_dlpack(c, &l.m, &x), TESS_UNSUPPORTED);
+  assert_string_equal(tess_error(c)->message,
+                      "DLPack: the tensor's address is no multiple of 4, the "
+                      "bytes of an element; only one that is read-only is "
+                      "copied");
+  assert_null(x);
+  assert_int_equal(l.freed, 1);
 }
 
 /* Refused or not, it is taken. */
@@ -478,6 +511,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_npy_files, start, end),
       cmocka_unit_test_setup_teardown(test_dlpack_out, start, end),
       cmocka_unit_test_setup_teardown(test_dlpack_in, start, end),
+      cmocka_unit_test_setup_teardown(test_dlpack_odd, start, end),
       cmocka_unit_test_setup_teardown(test_dlpack_refused, start, end),
       cmocka_unit_test(test_exhausted),
   };
