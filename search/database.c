@@ -2,6 +2,7 @@
  * The database's tables and statements. */
 #include "search/database.h"
 #include "vm/intrin.h"
+#include <sys/stat.h>
 
 static const char schema[] =
     "PRAGMA journal_mode = WAL;"
@@ -72,16 +73,16 @@ static tess_status check_version(database *d) {
                   d->path, (long long)version, DATABASE_SCHEMA);
 }
 
-/* Whether nothing is in it yet; a new file, or an empty one. */
-static tess_status is_new(database *d, bool *yes) {
+/* Whether nothing is in it yet; a new file, or an empty one.  A code of
+ * SQLite. */
+static int is_new(database *d, bool *yes) {
   sqlite3_stmt *q = NULL;
-  bool read = sqlite3_prepare_v2(d->db, "SELECT count(*) FROM sqlite_master",
-                                 -1, &q, NULL) == SQLITE_OK &&
-              sqlite3_step(q) == SQLITE_ROW;
-  *yes = read && sqlite3_column_int64(q, 0) == 0;
-  tess_status s = read ? TESS_OK : database_fail(d, "opening");
+  int code = sqlite3_prepare_v2(d->db, "SELECT count(*) FROM sqlite_master", -1,
+                                &q, NULL);
+  if (code == SQLITE_OK) code = sqlite3_step(q);
+  *yes = code == SQLITE_ROW && sqlite3_column_int64(q, 0) == 0;
   sqlite3_finalize(q);
-  return s;
+  return code == SQLITE_ROW ? SQLITE_OK : code;
 }
 
 static tess_status run(database *d, const char *sql, const char *what) {
@@ -89,17 +90,69 @@ static tess_status run(database *d, const char *sql, const char *what) {
   return database_fail(d, what);
 }
 
+enum { OPEN_FLAGS = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE };
+
+/* The path as SQLite's URI of a file that nobody changes. */
+static void write_uri(const char *path, strbuf *out) {
+  str_puts(out, *path == '/' ? "file://" : "file:");
+  for (const char *s = path; *s; s++)
+    if (strchr("%?#", *s))
+      str_printf(out, "%%%02X", (unsigned)*s);
+    else
+      str_putc(out, *s);
+  str_puts(out, "?immutable=1");
+}
+
+/* Whether changes stand beside the file that are not in it yet. */
+static bool has_journal(const database *d, strbuf *name) {
+  struct stat st;
+  str_printf(name, "%s-wal", d->path);
+  return !name->bad && stat(str_get(name), &st) == 0 && st.st_size > 0;
+}
+
+/* Where nothing may be written SQLite cannot read in its usual way, for which
+ * it makes files beside the database: those who may write put them away. */
+static tess_status open_unchanging(database *d) {
+  strbuf name;
+  str_init(&name, &d->c->heap);
+  if (has_journal(d, &name)) {
+    str_free(&name);
+    return database_fail(d, "opening");
+  }
+  str_clear(&name);
+  write_uri(d->path, &name);
+  sqlite3_close(d->db);
+  d->db = NULL;
+  int flags = OPEN_FLAGS | SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+  tess_status s = name.bad ? TESS_NOMEM : TESS_OK;
+  if (s == TESS_OK &&
+      sqlite3_open_v2(str_get(&name), &d->db, flags, NULL) != SQLITE_OK)
+    s = database_fail(d, "opening");
+  str_free(&name);
+  return s;
+}
+
+/* Opens it, and finds out whether it is new. */
+static tess_status open_connection(database *d, bool *make) {
+  int flags = OPEN_FLAGS | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  if (sqlite3_open_v2(d->path, &d->db, flags, NULL) != SQLITE_OK)
+    return database_fail(d, "opening");
+  sqlite3_busy_timeout(d->db, 30000);
+  int code = is_new(d, make);
+  if ((code & 0xff) == SQLITE_READONLY || (code & 0xff) == SQLITE_CANTOPEN) {
+    tess_status s = open_unchanging(d);
+    if (s != TESS_OK) return s;
+    code = is_new(d, make);
+  }
+  return code == SQLITE_OK ? TESS_OK : database_fail(d, "opening");
+}
+
 /* What is there and not known to be ours is not written. */
 static tess_status open_file(database *d) {
   bool make;
   if (!*d->path) /* SQLite would make one in memory */
     return ctx_fail(d->c, TESS_INVALID, "a database needs a file");
-  int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
-              SQLITE_OPEN_EXRESCODE;
-  if (sqlite3_open_v2(d->path, &d->db, flags, NULL) != SQLITE_OK)
-    return database_fail(d, "opening");
-  sqlite3_busy_timeout(d->db, 30000);
-  tess_status s = is_new(d, &make);
+  tess_status s = open_connection(d, &make);
   if (s == TESS_OK && make) s = run(d, schema, "preparing its tables");
   if (s == TESS_OK) s = check_version(d);
   return s == TESS_OK ? run(d, "PRAGMA synchronous = NORMAL", "opening") : s;

@@ -845,8 +845,8 @@ TESS_API void tess_result_free(TESS_TAKE tess_result *r);
 
 /* ---- database ----------------------------------------------------------- */
 
-/* Opens a database; one that is not there is made.  IO, with the path, where
- * that fails. */
+/* Opens a database; one that is not there is made, one that may not be
+ * written can be read.  IO, with the path, where that fails. */
 TESS_API tess_status tess_database_open(tess_context *c, const char *path,
                                         TESS_GIVE tess_database **out);
 TESS_API void tess_database_free(TESS_TAKE tess_database *d);

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct fixture {
@@ -87,6 +88,36 @@ static void test_of_another_version(void **state) {
   refused(TESS_UNSUPPORTED, "has version 9; this program knows version 1");
 }
 
+/* Does it as somebody whom permissions bind. */
+static tess_status open_unprivileged(const char *path, tess_database **out) {
+  bool is_root = geteuid() == 0;
+  if (is_root) assert_int_equal(seteuid(65534), 0);
+  tess_status s = tess_database_open(f.c, path, out);
+  if (is_root) assert_int_equal(seteuid(0), 0);
+  return s;
+}
+
+/* In a folder that may not be written, under a name that a URI spells
+ * otherwise. */
+static void test_read_only(void **state) {
+  (void)state;
+  char dir[] = "/tmp/tessera-test-XXXXXX", path[64];
+  tess_database *d;
+  tess_record row;
+  assert_non_null(mkdtemp(dir));
+  snprintf(path, sizeof path, "%s/50%%25?#.db", dir);
+  assert_int_equal(tess_database_open(f.c, path, &d), TESS_OK);
+  tess_database_free(d);
+  assert_int_equal(chmod(path, 0444), 0);
+  assert_int_equal(chmod(dir, 0555), 0);
+  if (open_unprivileged(path, &d)) fail_msg("%s", tess_error(f.c)->message);
+  assert_int_equal(tess_database_row(d, 0, &row), TESS_NOT_FOUND);
+  tess_database_free(d);
+  assert_int_equal(chmod(dir, 0755), 0);
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(rmdir(dir), 0);
+}
+
 static void test_no_database(void **state) {
   (void)state;
   FILE *file = fopen(f.path, "w");
@@ -137,6 +168,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_of_another_version, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_no_database, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_read_only, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
