@@ -32,6 +32,18 @@ void *lt_opt(lua_State *L, int i, const char *tname) {
   return lua_isnoneornil(L, i) ? NULL : lt_get(L, i, tname);
 }
 
+/* Errors about arguments name a function that stands in a table below
+ * package.loaded, however it was called: the methods on the stack's top do as
+ * "tessera.Tensor" of "tessera.tensor", which no module is called. */
+static void name_methods(lua_State *L, const char *tname) {
+  const char *rest = strchr(tname, '.') + 1;
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_pushfstring(L, "tessera.%c%s", rest[0] - 'a' + 'A', rest + 1);
+  lua_pushvalue(L, -3);
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
+}
+
 void lt_class(lua_State *L, const char *tname, const luaL_Reg *meta,
               const luaL_Reg *methods, lua_CFunction gc) {
   luaL_newmetatable(L, tname);
@@ -43,6 +55,7 @@ void lt_class(lua_State *L, const char *tname, const luaL_Reg *meta,
       lua_pushcfunction(L, gc);
       lua_setfield(L, -2, "close");
     }
+    name_methods(L, tname);
     lua_setfield(L, -2, "__index");
   }
   if (gc) {
