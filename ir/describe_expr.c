@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Describing expressions: handles, types that must agree, operators. */
 #include "ir/describe.h"
+#include "ir/scalar.h"
 #include <math.h>
 
 /* ---- handles ------------------------------------------------------------ */
@@ -77,13 +78,22 @@ static bool fits(tess_dtype t, int64_t v) {
          (v >= -(INT64_C(1) << (t.bits - 1)) && v < INT64_C(1) << (t.bits - 1));
 }
 
+/* Infinity is one, but no number becomes it. */
+static tess_status real_as(ir_builder *b, double v, tess_dtype t,
+                           const char *what, ir_expr *out) {
+  if (isfinite(v) && isinf(ir_round_real(t, v)))
+    return err_set(b->err, TESS_TYPE,
+                   "%s is %g, which is too large for a value of %s", what, v,
+                   name_of(b, t));
+  *out = ir_real(&b->p, t, v);
+  return TESS_OK;
+}
+
 static tess_status literal_as(ir_builder *b, describe_value v, tess_dtype t,
                               const char *what, ir_expr *out) {
-  if (ir_is_float(t)) {
-    *out =
-        ir_real(&b->p, t, v.kind == DESCRIBE_INT_LITERAL ? (double)v.i : v.f);
-    return TESS_OK;
-  }
+  if (ir_is_float(t))
+    return real_as(b, v.kind == DESCRIBE_INT_LITERAL ? (double)v.i : v.f, t,
+                   what, out);
   if (v.kind == DESCRIBE_INT_LITERAL && fits(t, v.i)) {
     *out = ir_int(&b->p, t, v.i);
     return TESS_OK;
@@ -182,7 +192,11 @@ tess_status describe_real(ir_builder *b, tess_dtype t, double v,
                           describe_expr *out) {
   if (!ir_is_float(t) || t.lanes != 1)
     return err_set(b->err, TESS_TYPE, "a real constant needs a float type");
-  return describe_give(b, ir_real(&b->p, t, v), 1, out);
+  ir_expr e = 0;
+  tess_status s = real_as(b, v, t, "a constant", &e);
+  if (!s) return describe_give(b, e, 1, out);
+  arena_reset(&b->scratch);
+  return s;
 }
 
 tess_status describe_literal(ir_builder *b, double v, bool is_int,

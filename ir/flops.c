@@ -183,6 +183,7 @@ static tess_status run(void *ud) {
 /* Memory that runs out leaves the answer at 0: nothing is known. */
 int64_t ir_flops(const ir_program *p) {
   counter c = {.p = p, .steps = STEPS};
+  if (p->entry && ir_entry(p)->sizes.n) return -1;
   arena_init(&c.scratch, p->heap);
   tess_status s = mem_protect(p->heap, run, &c);
   arena_free(&c.scratch);

@@ -645,7 +645,8 @@ bool ir_equal(const ir_program *p, const ir_program *q, arena *scratch);
 bool ir_verify(const ir_program *p, arena *scratch, strbuf *why);
 /* false: some access of a program that verifies surely leaves its buffer. */
 bool ir_verify_bounds(const ir_program *p, arena *scratch, strbuf *why);
-/* Floating-point and integer operations done by one run. */
+/* Floating-point and integer operations done by one run; -1 where that depends
+ * on sizes that are known when it is called. */
 int64_t ir_flops(const ir_program *p);
 
 /* Readable loop nest (print.c).  mark: a statement to point at, or 0;

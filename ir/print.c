@@ -258,12 +258,20 @@ static void statements(printer *pr, ir_stmt first) {
 
 /* ---- functions ---------------------------------------------------------- */
 
+static bool is_written(const ir_program *p, ir_buf b) {
+  ir_stmt root = ir_entry(p)->root;
+  for (ir_stmt s = root; s; s = ir_next(p, s, root))
+    if (ir_st(p, s)->kind == IR_STORE && ir_st(p, s)->buf == b) return true;
+  return false;
+}
+
+/* What is read and written comes from the caller, so it has an input's role. */
 static const char *role_word(const ir_program *p, ir_buf b) {
   switch ((ir_role)p->buf.v[b].role) {
   case IR_ROLE_OUTPUT: return "out";
   case IR_ROLE_CONSTANT: return "constant";
   case IR_ROLE_LAYOUT_FREE: return "layout_free";
-  case IR_ROLE_INPUT:
+  case IR_ROLE_INPUT: return is_written(p, b) ? "inout" : "";
   case IR_ROLE_LOCAL: break;
   }
   return "";

@@ -101,6 +101,27 @@ static void map_value(lua_State *L, int i, place at, const char *kind,
   to_value(L, lua_gettop(L), at, kind, out);
 }
 
+/* Of these kinds only integers are numbers: there a float of Lua's with an
+ * integer's value, such as 8 / 4, is that integer. */
+static int takes_integers(const char *kind) {
+  static const char *const kinds[] = {"INT", "INTS", "EXPR",   "FACTORS",
+                                      "VAR", "VARS", "BUFFER", "INDEX_MAP"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (!strcmp(kind, kinds[i])) return 1;
+  return 0;
+}
+
+static void number_value(lua_State *L, int i, const char *kind,
+                         tess_value *out) {
+  int whole = lua_isinteger(L, i);
+  if (!whole && takes_integers(kind)) lua_tointegerx(L, i, &whole);
+  out->kind = whole ? TESS_V_INT : TESS_V_REAL;
+  if (whole)
+    out->i = lua_tointeger(L, i);
+  else
+    out->f = lua_tonumber(L, i);
+}
+
 static void to_value(lua_State *L, int i, place at, const char *kind,
                      tess_value *out) {
   *out = (tess_value){.kind = TESS_V_NIL};
@@ -116,15 +137,7 @@ static void to_value(lua_State *L, int i, place at, const char *kind,
     out->kind = TESS_V_BOOL;
     out->i = lua_toboolean(L, i);
     return;
-  case LUA_TNUMBER:
-    if (lua_isinteger(L, i)) {
-      out->kind = TESS_V_INT;
-      out->i = lua_tointeger(L, i);
-    } else {
-      out->kind = TESS_V_REAL;
-      out->f = lua_tonumber(L, i);
-    }
-    return;
+  case LUA_TNUMBER: number_value(L, i, kind, out); return;
   case LUA_TSTRING:
     out->kind = TESS_V_STR;
     out->s = lua_tostring(L, i);

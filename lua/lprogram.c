@@ -11,8 +11,13 @@ static int program_tostring(lua_State *L) {
   return 1;
 }
 
+/* nil: it depends on sizes that are not known yet. */
 static int flops(lua_State *L) {
-  lua_pushinteger(L, tess_program_flops(lt_program(L, 1)));
+  int64_t n = tess_program_flops(lt_program(L, 1));
+  if (n < 0)
+    lua_pushnil(L);
+  else
+    lua_pushinteger(L, n);
   return 1;
 }
 

@@ -43,9 +43,13 @@ tess_rv lt_to_rv(lua_State *L, int i, int s) {
   return x->rv;
 }
 
+/* 8 / 4 is a float in Lua, and an integer's value. */
 static int is_int(lua_State *L, int i) {
   lt_rv *x = luaL_testudata(L, i, LT_RV);
-  return x ? x->kind == TESS_RV_INT : lua_isinteger(L, i);
+  int yes = 0;
+  if (x) return x->kind == TESS_RV_INT;
+  if (lua_type(L, i) == LUA_TNUMBER) lua_tointegerx(L, i, &yes);
+  return yes;
 }
 
 /* The other operand is a parameter of an index map, which does this kind of
@@ -92,6 +96,13 @@ ARITH(rv_sub, "-", "__sub")
 ARITH(rv_mul, "*", "__mul")
 ARITH(rv_idiv, "//", "__idiv")
 ARITH(rv_mod, "%", "__mod")
+
+static int rv_unm(lua_State *L) {
+  lua_settop(L, 1);
+  lua_pushinteger(L, 0);
+  lua_insert(L, 1);
+  return arith(L, "-");
+}
 
 /* (x, y, op): the arithmetic, or nothing where neither is a variable. */
 static int rv_op(lua_State *L) {
@@ -164,10 +175,10 @@ static int auto_tostring(lua_State *L) {
 
 void lt_open_rv(lua_State *L) {
   static const luaL_Reg meta[] = {
-      {"__add", rv_add},           {"__sub", rv_sub}, {"__mul", rv_mul},
-      {"__idiv", rv_idiv},         {"__mod", rv_mod}, {"__lt", no_compare},
-      {"__le", no_compare},        {"__eq", rv_eq},   {"__index", rv_index},
-      {"__tostring", rv_tostring}, {NULL, NULL}};
+      {"__add", rv_add},     {"__sub", rv_sub},           {"__mul", rv_mul},
+      {"__idiv", rv_idiv},   {"__mod", rv_mod},           {"__lt", no_compare},
+      {"__le", no_compare},  {"__unm", rv_unm},           {"__eq", rv_eq},
+      {"__index", rv_index}, {"__tostring", rv_tostring}, {NULL, NULL}};
   static const luaL_Reg auto_meta[] = {{"__tostring", auto_tostring},
                                        {NULL, NULL}};
   lt_class(L, LT_RV, meta, NULL, NULL);

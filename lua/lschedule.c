@@ -82,29 +82,44 @@ static int can(lua_State *L) {
 
 /* ---- asking ------------------------------------------------------------- */
 
+/* As the engine does where an operand is computed: what leaves 64 bits or
+ * divides by zero is refused. */
+static int64_t calculate(lua_State *L, const char *op, int64_t a, int64_t b) {
+  int64_t v = 0;
+  int divides = *op == '/' || *op == '%', bad = 0;
+  if (divides && b == 0)
+    lt_error(L, TESS_INVALID, "the arithmetic divides by zero");
+  if (*op == '+') bad = __builtin_add_overflow(a, b, &v);
+  if (*op == '-') bad = __builtin_sub_overflow(a, b, &v);
+  if (*op == '*') bad = __builtin_mul_overflow(a, b, &v);
+  if (!strcmp(op, "min")) v = a < b ? a : b;
+  if (!strcmp(op, "max")) v = a > b ? a : b;
+  if (divides && b == -1)
+    bad = *op == '/' && __builtin_sub_overflow((int64_t)0, a, &v);
+  else if (divides) {
+    int inexact = a % b != 0 && (a < 0) != (b < 0);
+    v = *op == '/' ? a / b - inexact : a % b + (inexact ? b : 0);
+  }
+  if (bad) lt_error(L, TESS_INVALID, "the arithmetic leaves 64 bits");
+  return v;
+}
+
 static int get(lua_State *L) {
   tess_schedule *s = lt_schedule(L, 1);
-  if (lua_isinteger(L, 2)) return lua_pushvalue(L, 2), 1;
+  if (lua_type(L, 2) == LUA_TNUMBER) {
+    lua_pushinteger(L, luaL_checkinteger(L, 2));
+    return 1;
+  }
   lt_rv *x = luaL_checkudata(L, 2, LT_RV);
-  if (*x->op) { /* arithmetic: compute it in Lua */
-    static const struct {
-      const char *text;
-      int op;
-    } ops[] = {{"+", LUA_OPADD},
-               {"-", LUA_OPSUB},
-               {"*", LUA_OPMUL},
-               {"//", LUA_OPIDIV},
-               {"%", LUA_OPMOD}};
+  if (*x->op) {
     for (int k = 2; k <= 3; k++) {
       lua_pushcfunction(L, get);
       lua_pushvalue(L, 1);
       lua_getiuservalue(L, 2, k);
       lua_call(L, 2, 1);
     }
-    for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
-      if (!strcmp(ops[k].text, x->op)) return lua_arith(L, ops[k].op), 1;
-    int less = lua_compare(L, -2, -1, LUA_OPLT);
-    lua_pushvalue(L, less == !strcmp(x->op, "min") ? -2 : -1);
+    lua_pushinteger(
+        L, calculate(L, x->op, lua_tointeger(L, -2), lua_tointeger(L, -1)));
     return 1;
   }
   if (x->kind == TESS_RV_INT) {

@@ -169,15 +169,25 @@ static tess_status check_type(call *x, uint32_t i) {
                   t->ndim);
 }
 
-/* Extents that are a variable tell its value. */
-static void learn_sizes(call *x, uint32_t i) {
+/* Extents that are a variable tell its value.  Whatever was proved about the
+ * program, and what it was simplified to, rests on sizes being at least 1. */
+static tess_status learn_sizes(call *x, uint32_t i) {
   ir_buf b = x->p->arg.v[ir_entry(x->p)->params.at + i];
   for (uint32_t d = 0; d < ir_ndim(x->p, b); d++) {
     uint32_t at = size_place(x, ir_dim(x->p, b, d));
     if (at == MAX_SIZES || x->known[at]) continue;
     x->known[at] = true;
     x->sizes[at] = x->tensor[i]->shape[d];
+    if (x->sizes[at] >= 1) continue;
+    ir_var v = x->p->arg.v[ir_entry(x->p)->sizes.at + at];
+    return ctx_fail(x->c, TESS_INVALID,
+                    "argument %u, '%s': extent %u is the size '%s', which must "
+                    "be at least 1, given %lld",
+                    i + 1, param_name(x, i), d,
+                    ir_text(x->p, x->p->var.v[v].name),
+                    (long long)x->sizes[at]);
   }
+  return TESS_OK;
 }
 
 static tess_status check_extents(call *x, uint32_t i) {
@@ -238,7 +248,7 @@ static tess_status bind(call *x) {
                     ir_text(x->p, f->name), f->params.n, x->n);
   tess_status s = TESS_OK;
   for (uint32_t i = 0; !s && i < x->n; i++) s = check_type(x, i);
-  for (uint32_t i = 0; !s && i < x->n; i++) learn_sizes(x, i);
+  for (uint32_t i = 0; !s && i < x->n; i++) s = learn_sizes(x, i);
   for (uint32_t i = 0; !s && i < x->n; i++) s = check_extents(x, i);
   if (!s) s = check_apart(x);
   for (uint32_t i = 0; i < x->n; i++) x->args[i] = x->tensor[i]->data;

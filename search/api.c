@@ -83,9 +83,20 @@ static const measure_ledger *pool_ledger(tess_context *c) {
                                                    : NULL;
 }
 
+/* Candidates run on tensors made for them, so all sizes have to be known. */
+static tess_status check_sizes(tess_context *c, const ir_program *p) {
+  const ir_func *f = ir_entry(p);
+  if (!f->sizes.n) return TESS_OK;
+  ir_var v = p->arg.v[f->sizes.at];
+  return ctx_fail(c, TESS_UNSUPPORTED,
+                  "'%s' cannot be tuned: its size '%s' is known only when it "
+                  "is called",
+                  ir_text(p, f->name), ir_text(p, p->var.v[v].name));
+}
+
 static tess_status prepare(tune_work *w, const tess_tune_options *o) {
-  tess_status s = TESS_OK;
-  if (!w->target) {
+  tess_status s = check_sizes(w->c, &w->p->p);
+  if (s == TESS_OK && !w->target) {
     s = tess_target_new(w->c, "llvm", &w->own_target);
     w->target = w->own_target;
   }

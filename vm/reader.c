@@ -128,9 +128,13 @@ bool vm_reader_define(vm_reader *r, uint32_t i, char letter, uint32_t number) {
                           "output %c%" PRIu32 " should be named %c%" PRIu32,
                           letter, number, letters[t->rv.v[rv]], number);
   while (r->names.n <= number) vec_push(t->heap, &r->names, 0);
-  if (r->names.v[number])
+  if (r->names.v[number] && letter)
     return vm_reader_fail(r, TESS_PARSE,
-                          "variable %" PRIu32 " is defined twice", number);
+                          "variable %c%" PRIu32 " is defined twice", letter,
+                          number);
+  if (r->names.v[number])
+    return vm_reader_fail(r, TESS_PARSE, "rv[%" PRIu32 "] is defined twice",
+                          number);
   r->names.v[number] = rv;
   return true;
 }

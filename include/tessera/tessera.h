@@ -258,7 +258,8 @@ TESS_API tess_status tess_program_text(tess_program *p, TESS_GIVE char **out);
  * variables not; the same on every machine; 0 when memory ran out. */
 TESS_API uint64_t tess_program_hash(tess_program *p);
 /* Operations of one run, on values and not on indices, floating-point or
- * integer; 0 when memory ran out. */
+ * integer; 0 when memory ran out, -1 where that depends on sizes that are known
+ * only when the program is called. */
 TESS_API int64_t tess_program_flops(tess_program *p);
 /* Is it well-formed?  INVALID, with the place, when it is not: what the
  * library made is, unless a primitive that is marked unsafe made it. */
@@ -801,9 +802,9 @@ typedef struct tess_tune_options {
  * options NULL: the defaults.  NOT_FOUND when the space has no sketch; INVALID
  * with the option named; NOMEM when there is no room for the program's
  * tensors; TIMEOUT when filling them takes too long; UNSUPPORTED when this
- * machine cannot run what is made for the target.  Custom strategies and models
- * are borrowed for the call; their `free` is called with `ud` at its end,
- * unless `ud` is NULL. */
+ * machine cannot run what is made for the target, or sizes of the program are
+ * known only when it is called.  Custom strategies and models are borrowed for
+ * the call; their `free` is called with `ud` at its end, unless it is NULL. */
 TESS_API tess_status tess_tune(tess_program *p, tess_target *target,
     tess_space *space, const tess_tune_options *o,
     TESS_GIVE tess_result **out);

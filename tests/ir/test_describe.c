@@ -196,7 +196,7 @@ static void lu(describing *d) {
   for (int c = 0; c < 4; c++) assert_int_equal(describe_end(b), TESS_OK);
   assert_int_equal(describe_program(b, "lu", 1, &a, 1, &a, &d->p), TESS_OK);
   describing_expect(
-      d, "lu(A: float32[16, 16])\n"
+      d, "lu(A: inout float32[16, 16])\n"
          "  for k in range(16)\n"
          "    for i in range(k + 1, extent=15 - k)\n"
          "      block scale(vk: opaque 16 = k, vi: 16 = i)\n"

@@ -1,0 +1,78 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Numbers at the edges: sizes known late, constants that fit no type, and
+-- arithmetic on what schedules sample.
+local ts = require "tessera"
+
+local function fails(code, says, f, ...)
+  local ok, e = pcall(f, ...)
+  assert(not ok, "it should fail: " .. says)
+  assert(e.code == code, tostring(e))
+  assert(e.message:find(says, 1, true), e.message)
+end
+
+-- Sizes: nothing is counted or tuned that depends on them, and they are 1 at
+-- least, interpreted or compiled.
+do
+  local n = ts.size "n"
+  local A = ts.placeholder("A", { 3, n })
+  local k = ts.reduce_axis("k", n)
+  local p = ts.program("sums", { A }, {
+    ts.compute("B", { 3 }, function(i) return ts.sum(A(i, k), k) end) })
+  assert(p:flops() == nil)
+  fails("UNSUPPORTED", "size 'n'", ts.tune, p, { trials = 1 })
+  local a = ts.tensor("float32", { 3, 0 })
+  local b = ts.tensor("float32", { 3 }, { 7, 8, 9 })
+  fails("INVALID", "size 'n'", ts.interpret, p, { a, b })
+  fails("INVALID", "size 'n'", ts.build(p), a, b)
+  assert(b:get(0) == 7)
+end
+
+-- Constants: infinity is a float, what would become it is not.
+do
+  fails("TYPE", "1e+300", ts.const, 1e300, "float32")
+  fails("TYPE", "70000", ts.const, 70000, "float16")
+  ts.const(math.huge, "float16")
+  ts.const(65504, "float16")
+  ts.const(1e300, "float64")
+  local A = ts.placeholder("A", { 4 })
+  fails("TYPE", "1e+300", function() return A(0) * 1e300 end)
+end
+
+-- Sampled integers.
+do
+  local A = ts.placeholder("A", { 8 })
+  local p = ts.program("copy", { A }, {
+    ts.compute("B", { 8 }, function(i) return A(i) end) })
+  local sch = ts.schedule(p)
+  local block = sch:get_block "B"
+  local v = sch:sample_categorical({ 8 / 4 }, { 1 })
+  local huge = sch:sample_categorical({ math.maxinteger }, { 1 })
+  assert(sch:get(v) == 2 and sch:get(-v) == -2 and sch:get(v * 2.0) == 4)
+  assert(sch:get(-v // 3) == -1 and sch:get(-v % 3) == 1)
+  assert(sch:get(-huge - 1) == math.mininteger)
+  fails("INVALID", "leaves 64 bits", sch.get, sch, huge + 1)
+  fails("INVALID", "leaves 64 bits", sch.get, sch, (-huge - 1) // -1)
+  fails("INVALID", "leaves 64 bits", sch.annotate, sch, block, "k", huge + 1)
+  fails("INVALID", "divides by zero", sch.get, sch, v // 0)
+  fails("TYPE", "arithmetic", function() return -block end)
+  local loop = sch:get_loops(block)
+  local outer, inner = sch:split(loop, { 4.0, 8 / 4 })
+  assert(sch:loop_info(outer).extent == 4 and sch:loop_info(inner).extent == 2)
+  fails("TYPE", "factors", sch.split, sch, inner, { 1.5, ts.auto })
+  sch:annotate(block, "negative", -v)
+  local t = sch:trace()
+  assert(ts.trace.from_json(t:json(), p) == t)
+  assert(ts.trace.from_lua(t:lua(), p) == t)
+end
+
+-- What a program changes in place is shown so.
+do
+  local b = ts.builder "twice"
+  local A = b:inout("A", { 8 })
+  b:loop("i", 0, 8, function(i)
+    b:block("a", { { "v", lo = 0, extent = 8, bind = i } }, function(v)
+      b:store(A, { v }, A(v) * 2)
+    end)
+  end)
+  assert(tostring(b:program()):find("A: inout float32[8]", 1, true))
+end
