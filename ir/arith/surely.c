@@ -18,7 +18,8 @@ static ir_expr last_of(ir_program *p, ir_region r, uint32_t d) {
 }
 
 /* The condition only keeps the store inside of the buffer, or holds in all of
- * the region. */
+ * the region.  One that loops were split under may have become shorter: of
+ * i_0 * 8 + i_1 < 16 there is left i_0 < 2. */
 static bool only_clips(const region_ask *k, const ir_stmt_rec *st,
                        ir_expr cond) {
   ir_program *p = k->p;
@@ -27,6 +28,7 @@ static bool only_clips(const region_ask *k, const ir_stmt_rec *st,
   for (uint32_t d = 0; st->kind == IR_STORE && d < st->idx.n; d++) {
     ir_expr at = p->arg.v[st->idx.at + d], lo = ir_region_min(p, k->r, d);
     ir_expr end = ir_add(p, lo, ir_region_extent(p, k->r, d));
+    if (cond == ir_binary(p, IR_LT, at, ir_dim(p, st->buf, d))) return true;
     if (n.op == IR_LT && n.a == at &&
         (n.b == ir_dim(p, st->buf, d) || arith_prove_le(p, end, n.b)))
       return true;

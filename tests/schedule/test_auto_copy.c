@@ -378,6 +378,24 @@ static void test_gaps(void **state) {
   scheduled_end(&t);
 }
 
+/* Threads share a copy that overhangs what is copied, and still each of them
+ * is seen to have filled what it reads. */
+static void test_threads_overhang(void **state) {
+  (void)state;
+  scheduled t;
+  scheduled_start(&t);
+  ir_buf a = moved_buf(&t, "A", IR_ROLE_INPUT, 16);
+  ir_buf b = moved_buf(&t, "B", IR_ROLE_OUTPUT, 16);
+  ir_stmt bb = moved_block(&t, "B", 16, b, 0, a, 0, 0);
+  scheduled_finish(&t);
+  DO(&t, split, AT(loop, scheduled_loop(&t, bb, 0)), INTS(factors, 3, 8));
+  ir_stmt tile = scheduled_loop(&t, bb, 0);
+  DO(&t, bind, AT(loop, tile), STR(thread_axis, "threadIdx.y"));
+  read_at(&t, tile, bb, 0, "shared");
+  moved_lowered_equal(&t);
+  scheduled_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_tiles),    cmocka_unit_test(test_overhang),
@@ -385,7 +403,7 @@ int main(void) {
       cmocka_unit_test(test_operands), cmocka_unit_test(test_made_there),
       cmocka_unit_test(test_parts),    cmocka_unit_test(test_not_whole),
       cmocka_unit_test(test_partial),  cmocka_unit_test(test_spread),
-      cmocka_unit_test(test_gaps),
+      cmocka_unit_test(test_gaps),     cmocka_unit_test(test_threads_overhang),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
