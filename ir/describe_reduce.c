@@ -108,6 +108,24 @@ static tess_status check_combine(ir_builder *b, const char *name, uint32_t i,
   return describe_check_vars(b, &formals, *out, what);
 }
 
+/* One that is refused is not kept. */
+static tess_status make_reducer(ir_builder *b, const char *name, uint32_t n,
+                                const ir_var *x, const ir_var *y,
+                                const ir_expr *c, const ir_expr *id,
+                                uint32_t *reducer) {
+  bool ordered;
+  ir_program *p = &b->p;
+  uint32_t r = ir_reducer_new(p, ir_name(p, name), n, x, y, c, id);
+  tess_status s = describe_check_laws(b, name, &p->reducer.v[r], &ordered);
+  if (s) {
+    p->reducer.n--;
+    return s;
+  }
+  p->reducer.v[r].ordered = ordered;
+  *reducer = r;
+  return TESS_OK;
+}
+
 tess_status describe_reducer_end(ir_builder *b, const char *name, uint32_t n,
                                  const describe_expr *lhs,
                                  const describe_expr *rhs,
@@ -126,9 +144,8 @@ tess_status describe_reducer_end(ir_builder *b, const char *name, uint32_t n,
     s = check_combine(b, name, i, combine[i], t, sx, sy, &c[i]);
     if (!s) s = identity_of(b, name, t, identity[i], &id[i]);
   }
+  if (!s) s = make_reducer(b, name, n, x, y, c, id, reducer);
   arena_reset(&b->scratch);
-  if (!s)
-    *reducer = ir_reducer_new(&b->p, ir_name(&b->p, name), n, x, y, c, id);
   return s;
 }
 

@@ -263,12 +263,14 @@ typedef struct ir_block_rec {
 } ir_block_rec;
 
 /* (combine, identity) over n-tuples.  combine[i] is an expression over the
- * formals lhs[0..n) and rhs[0..n). */
+ * formals lhs[0..n) and rhs[0..n).  It is associative, and the identity
+ * neutral, which is found out when a reducer is described. */
 typedef struct ir_reducer {
   ir_str name;           /* "sum" "prod" "min" "max", else the user's */
   uint32_t n;
   ir_span lhs, rhs;      /* ir_var, in arg */
   ir_span combine, identity; /* ir_expr, in arg */
+  uint32_t ordered;      /* 1: not commutative, sources keep their order */
 } ir_reducer;
 
 typedef struct ir_func {
@@ -627,6 +629,10 @@ uint32_t ir_reducer_builtin(ir_program *p, const char *name, tess_dtype t);
 uint32_t ir_reducer_new(ir_program *p, ir_str name, uint32_t n,
                         const ir_var *lhs, const ir_var *rhs,
                         const ir_expr *combine, const ir_expr *identity);
+/* Does the block combine by a reducer that keeps its sources' order? */
+static inline bool ir_reduces_in_order(const ir_program *p, ir_stmt block) {
+  return p->reducer.v[ir_blk(p, block)->reducer].ordered != 0;
+}
 /* The greatest or least value of a type (floats: an infinity). */
 ir_expr ir_extreme(ir_program *p, tess_dtype t, bool greatest);
 /* combine with lhs and rhs replaced; writes n expressions. */

@@ -36,6 +36,15 @@ int64_t ir_cast_int(tess_dtype to, tess_dtype from, int64_t v);
 int64_t ir_cast_real_to_int(tess_dtype to, double v);
 double ir_cast_int_to_real(tess_dtype to, tess_dtype from, int64_t v);
 
+/* Functions (scalar_fn.c).  fn on floats of type t: any row of ir/fn.def that
+ * has a meaning there, computed in double and rounded once. */
+double ir_apply_real(ir_fn fn, tess_dtype t, const double *x);
+/* fn on integers of type t.  Shifts by a negative number or by the width and
+ * more give 0, or the sign for a right shift of a signed value. */
+int64_t ir_apply_int(ir_fn fn, tess_dtype t, const int64_t *x);
+/* Which of the two there are. */
+bool ir_can_apply(ir_fn fn, tess_dtype t);
+
 /* One element in memory, in the machine's byte order. */
 int64_t ir_get_int(tess_dtype t, const void *at);
 void ir_put_int(tess_dtype t, int64_t v, void *at);

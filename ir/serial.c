@@ -14,7 +14,7 @@
 #include "ir/verify.h"
 
 static const char magic[8] = {'T', 'E', 'S', 'S', 'P', 'R', 'O', 'G'};
-enum { VERSION = 1, HEADER = 32, CONTENTS_ALIGN = 64 };
+enum { VERSION = 2, HEADER = 32, CONTENTS_ALIGN = 64 };
 
 /* Writes to `out`, or reads from `in` (out NULL): past the end of that
  * everything is 0 and `bad` is set. */
@@ -177,6 +177,7 @@ static void reducer(codec *c, ir_reducer *r) {
   span(c, &r->rhs);
   span(c, &r->combine);
   span(c, &r->identity);
+  u32(c, &r->ordered);
 }
 
 static void func(codec *c, ir_func *f) {

@@ -210,6 +210,7 @@ bool sch_order_free(sch_state *s, uint32_t n, const ir_stmt *chain,
                     const ir_stmt *next);
 #define SCH_ORDER_REASONS                                                   \
   SCH_R_INIT_LATE, SCH_R_NOT_INJECTIVE, SCH_R_ORDER_OPAQUE,                 \
+  SCH_R_REDUCER_ORDERED,  \
     SCH_R_ORDER_DEPENDS, SCH_R_ORDER_INIT
 /* ... and SCH_R_OTHER_STATEMENT, SCH_POLY_REASONS. */
 

@@ -5,9 +5,9 @@
  * the start of the statement that binds its variables. */
 #include "backends/interp/comp.h"
 
-#include "backends/interp/native.h"
 #include "backends/interp/residue.h"
 #include "base/hash.h"
+#include "ir/scalar.h"
 
 enum { MAX_ARGS = 3 };
 
@@ -163,7 +163,7 @@ static void emit_call(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
   ir_fn fn = (ir_fn)n.a;
   uint32_t r[MAX_ARGS] = {0};
   if (n.n > MAX_ARGS || !n.n ||
-      (fn != IR_FN_REINTERPRET && !native_has_call(fn, t))) {
+      (fn != IR_FN_REINTERPRET && !ir_can_apply(fn, t))) {
     plan_fail(c->e, TESS_INVALID, c->stmt, 0, "a call of %s on this type",
               ir_fn_text(fn));
     return;

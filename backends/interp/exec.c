@@ -2,7 +2,6 @@
  * The interpreter's loop. */
 #include "backends/interp/machine.h"
 
-#include "backends/interp/native.h"
 #include "backends/interp/residue.h"
 #include "ir/scalar.h"
 
@@ -98,12 +97,12 @@ static void reinterpret(const code_insn *i, interp_word *R) {
 
 static void call_real(const code_insn *i, interp_word *R) {
   double x[3] = {R[i->a].f, R[i->b].f, R[i->c].f};
-  R[i->d].f = native_call_real((ir_fn)i->what, code_dtype(i->type), x);
+  R[i->d].f = ir_apply_real((ir_fn)i->what, code_dtype(i->type), x);
 }
 
 static void call_int(const code_insn *i, interp_word *R) {
   int64_t x[3] = {R[i->a].i, R[i->b].i, R[i->c].i};
-  R[i->d].i = native_call_int((ir_fn)i->what, code_dtype(i->type), x);
+  R[i->d].i = ir_apply_int((ir_fn)i->what, code_dtype(i->type), x);
 }
 
 static void call_residue(const machine *m, const code_insn *i, interp_word *R) {

@@ -2,7 +2,6 @@
  * Field arithmetic, and the hashes that stand for everything else. */
 #include "backends/interp/residue.h"
 
-#include "backends/interp/native.h"
 #include "base/hash.h"
 #include "ir/scalar.h"
 
@@ -146,6 +145,6 @@ uint64_t residue_call(uint64_t seed, ir_fn fn, tess_dtype t, uint32_t n,
   if (fn == IR_FN_FMA)
     return residue_add(residue_mul(args[0], args[1]), args[2]);
   for (uint32_t i = 0; all && i < n; i++) all = value_of(args[i], &v[i]);
-  if (all) return residue_of_real(native_call_real(fn, t, v));
+  if (all) return residue_of_real(ir_apply_real(fn, t, v));
   return residue_hash(seed, tag_of(t, (unsigned)fn), n, args);
 }

@@ -170,8 +170,10 @@ TESS_API tess_status tess_size_var(tess_builder *b, const char *name,
                                    tess_var *out);
 /* reducer: "sum" "prod" "min" "max", or one of tess_reducer.  n sources give
  * n results, to be used only as the whole body of one compute.  Schedules
- * reduce in any order and in parts: combine is taken to be associative and
- * commutative, and to change nothing that it combines with the identity. */
+ * reduce in parts: combine must be associative and leave a result that it
+ * combines with the identity, which is found out on some values; else, and
+ * where it calls an external function, TESS_INVALID.  Where it is not
+ * commutative, schedules keep the order of the sources. */
 typedef struct tess_reducer_def {
   const char *name;
   uint32_t n;

@@ -2,7 +2,8 @@
  * Do the instances of a reduction add up to the same in any order?
  *
  * That an iter is a reduce iter is what a person says.  It is believed of
- * blocks that combine by a reducer; of others their stores are looked at:
+ * blocks that combine by a reducer, unless that keeps its sources' order; of
+ * others their stores are looked at:
  * each must be an update, `old op x`, by the one operation of the block, and
  * nothing else may read what the block writes. */
 #include "schedule/sch.h"
@@ -90,14 +91,15 @@ static bool stmt_commutes(updates *u, ir_stmt s) {
   }
 }
 
-/* A block inside that goes on reducing by a reducer. */
+/* A block inside that goes on reducing by a reducer, in any order. */
 static bool is_part(const ir_program *p, ir_stmt s) {
-  return ir_is_block(p, s) && ir_blk(p, s)->reducer && !sch_has_init(p, s);
+  return ir_is_block(p, s) && ir_blk(p, s)->reducer && !sch_has_init(p, s) &&
+         !ir_reduces_in_order(p, s);
 }
 
 bool sch_reduction_commutes(const ir_program *p, ir_stmt block) {
   updates u = {.p = p, .block = block};
-  if (ir_blk(p, block)->reducer) return true;
+  if (ir_blk(p, block)->reducer) return !ir_reduces_in_order(p, block);
   for (ir_stmt top = ir_st(p, block)->body; top; top = ir_st(p, top)->next)
     for (ir_stmt s = top; s;
          s = is_part(p, s) ? ir_skip(p, s, top) : ir_next(p, s, top))

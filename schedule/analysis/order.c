@@ -274,7 +274,12 @@ static bool block_allows(nest *t, ir_stmt block) {
   sch_state *s = t->d.s;
   mark_block(t, block);
   if (!keep_order(t, DRIVES_O))
-    return sch_refuse(s, SCH_R_ORDER_OPAQUE, .s = {block});
+    return sch_refuse(s,
+                      ir_reduces_in_order(s->p, block) &&
+                              !has_kind(s->p, block, IR_OPAQUE)
+                          ? SCH_R_REDUCER_ORDERED
+                          : SCH_R_ORDER_OPAQUE,
+                      .s = {block});
   if (sch_has_init(s->p, block) && !reduction_allows(t, block)) return false;
   return self_allows(t, block);
 }

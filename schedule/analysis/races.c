@@ -10,12 +10,13 @@
 #include "ir/lower/lower.h"
 #include "schedule/analysis/polyhedra.h"
 
-/* The threads of a block may share the work of reducing. */
+/* The threads of a block may share the work of reducing, in any order. */
 static bool may_cross(const ir_program *p, ir_stmt loop, int thread,
                       ir_stmt block) {
   const ir_block_rec *b = ir_blk(p, block);
   bool reduces = false;
   if (thread < IR_THREADIDX_X || thread > IR_THREADIDX_Z || !b->reducer ||
+      ir_reduces_in_order(p, block) ||
       b->writes.n != p->reducer.v[b->reducer].n)
     return false;
   for (uint32_t i = b->iters.at; i < b->iters.at + b->iters.n; i++) {

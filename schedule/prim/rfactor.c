@@ -32,28 +32,32 @@ PRIM_DEFINE(
         "   is initialised; the result's place does not depend on a reduce "
         "iter, and the predicate, where it holds, holds at\n"
         "   the start of the reduction.\n"
-        "5. No other block in the same nest uses the result, or writes what "
+        "5. Where the reducer is not commutative, no other loop that drives\n"
+        "   a reduce iter stands around the loop.\n"
+        "6. No other block in the same nest uses the result, or writes what "
         "the\n"
         "   result starts from, and the loops that\n"
         "   drive spatial iters need no other loop for their bounds.\n"
-        "6. Loops around and below whose iterations run at once stay free of\n"
+        "7. Loops around and below whose iterations run at once stay free of\n"
         "   races, in spite of guards.\n"
         "The partial results come to lie in a buffer X_rf of the scope. The "
         "block\n"
         "keeps handle and name and adds them up, in a nest of its own behind "
         "the\n"
-        "old one, under copies of the loops that drive spatial iters. A "
-        "reducer\n"
-        "combines in any order: where an arg-max does not tell equal values "
-        "apart\n"
-        "by their index, it may then give another one of them.\n",
+        "old one, under copies of the loops that drive spatial iters.\n"
+        "ts.equivalent follows a reducer made of + - * / min max, comparisons "
+        "and\n"
+        "ts.select; of one with exp or another function in it, as an online\n"
+        "softmax has, it says false, and results are to be compared by "
+        "ts.interpret.\n",
     .refusals = SCH_REASONS(
         SCH_R_AXIS_OUTSIDE, SCH_R_BUFFER_HIDDEN, SCH_R_DEPENDENT_LOOP,
         SCH_R_INIT_LATE, SCH_R_INIT_LOCAL, SCH_R_INIT_READS, SCH_R_INIT_START,
         SCH_R_INIT_USED, SCH_R_LOOP_DRIVES_OTHERS, SCH_R_LOOP_MAY_BE_EMPTY,
         SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_INJECTIVE,
         SCH_R_NOT_REDUCER, SCH_R_NOT_SINGLE_BLOCK, SCH_R_NOT_STATIC,
-        SCH_R_NO_INIT, SCH_R_PLACE_REDUCED, SCH_R_WOULD_RACE),
+        SCH_R_NO_INIT, SCH_R_PLACE_REDUCED, SCH_R_REDUCER_ORDERED,
+        SCH_R_WOULD_RACE),
     .example = "local i, j, k = sch:get_loops(sch:get_block(\"C\"))\n"
                "local rf = sch:rfactor(k, { factor_axis = 0 })\n");
 
@@ -165,6 +169,17 @@ static bool check_iters(work *w) {
   }
   if (!(w->drives[v] & REDUCE) || (w->drives[v] & SPATIAL))
     return sch_refuse(s, SCH_R_LOOP_DRIVES_OTHERS, .s = {w->loop, w->block});
+  return true;
+}
+
+/* Partial results are of pieces that follow one another, unless the order is
+ * of no matter. */
+static bool check_order(work *w) {
+  const ir_program *p = w->s->p;
+  if (!ir_reduces_in_order(p, w->block)) return true;
+  for (uint32_t k = 0; k < w->loops.n && w->loops.v[k] != w->loop; k++)
+    if (w->drives[ir_st(p, w->loops.v[k])->var] & REDUCE)
+      return sch_refuse(w->s, SCH_R_REDUCER_ORDERED, .s = {w->block});
   return true;
 }
 
@@ -559,7 +574,7 @@ static bool change(sch_state *s, void *ud) {
   args *a = ud;
   work w = {.s = s, .loop = a->loop};
   if (!check_loop(&w) || !check_hidden(&w) || !find_results(&w) ||
-      !check_axis(&w, a->factor_axis) || !check_iters(&w) ||
+      !check_axis(&w, a->factor_axis) || !check_iters(&w) || !check_order(&w) ||
       !check_places(&w) || !check_nest(&w) || !check_users(&w))
     return false;
   make_buffers(&w);

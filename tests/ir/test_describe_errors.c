@@ -148,6 +148,24 @@ static void reducers(describing *d) {
   FAILS(d, describe_reducer_end(b, "r", 2, lhs, rhs, c, id, &reducer),
         "reduction axis 'k' is used outside of a reduction over it, in result "
         "0 of reducer 'r'");
+  c[0] = lhs[0], id[1] = 0;
+  FAILS(d, describe_reducer_end(b, "r", 2, lhs, rhs, c, id, &reducer),
+        "the identity (0, 0) of reducer 'r' is not neutral: (0, 3) and (0, 0) "
+        "combine to (0, 0)");
+  c[0] =
+      d_op(d, "+", d_op(d, "*", lhs[0], rhs[0]), d_op(d, "+", lhs[0], rhs[0]));
+  c[1] = d_op(d, "min", d_op(d, "+", lhs[1], rhs[1]), d_ilit(d, 10));
+  FAILS(d, describe_reducer_end(b, "r", 2, lhs, rhs, c, id, &reducer),
+        "reducer 'r' is not associative: of (0, -350234472), (0, 0) and "
+        "(-5.625, 1826418115) it makes (-5.625, 10) where the first two are "
+        "combined first, (-5.625, -350234462) where the last two are");
+  tess_dtype one = F32;
+  assert_int_equal(describe_reducer_begin(b, "r", 1, &one, lhs, rhs), TESS_OK);
+  assert_int_equal(describe_extern(b, "f", F32, 1, rhs, &c[0]), TESS_OK);
+  c[0] = d_op(d, "+", lhs[0], c[0]);
+  FAILS(d, describe_reducer_end(b, "r", 1, lhs, rhs, c, id, &reducer),
+        "reducer 'r' calls 'f', of which is not known whether it keeps the "
+        "reducer associative");
 }
 
 static void statements(describing *d) {

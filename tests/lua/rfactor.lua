@@ -19,11 +19,11 @@ local function same(x, y)
   return true
 end
 
--- Different numbers, so that which one is greatest is told.
+-- Some numbers are the greatest of their row more than once.
 local values = {}
 for n = 1, N do
   values[n] = {}
-  for k = 1, K do values[n][k] = (k * 7 + n * 5) % 29 + 1 end
+  for k = 1, K do values[n][k] = (k * 7 + n * 5) % 11 + 1 end
 end
 local ones = {}
 for n = 1, N do
@@ -41,6 +41,11 @@ for name, make in pairs(reducers.by_name) do
         local sch = ts.schedule(p)
         local _, kl = sch:get_loops(sch:get_block("C"))
         local split = { sch:split(kl, factors) }
+        if which == 2 and reducers.in_order[name] then
+          local done, e = pcall(sch.rfactor, sch, split[2], axis)
+          assert(not done and e.reason == "REDUCER_ORDERED", name)
+          goto next
+        end
         local rf = sch:rfactor(split[which], axis)
         assert(sch:program():verify())
         local ok, where = ts.equivalent(sch, p)
@@ -54,6 +59,7 @@ for name, make in pairs(reducers.by_name) do
         assert(same(want, got), name .. ": the oracle differs")
         ts.build(sch, "llvm")(table.unpack(built))
         assert(same(want, built), name .. ": compiled code differs")
+        ::next::
       end
     end
   end

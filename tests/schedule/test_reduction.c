@@ -294,6 +294,28 @@ static void test_rfactor(void **state) {
   scheduled_end(&t);
 }
 
+/* A reducer that is not commutative keeps the order of what it combines. */
+static void test_ordered(void **state) {
+  (void)state;
+  scheduled t;
+  scheduled_start(&t);
+  scheduled_matmul(&t, 4, 6, 8);
+  ir_stmt c = scheduled_get(&t, "C");
+  t.p.reducer.v[ir_blk(&t.p, c)->reducer].ordered = 1;
+  DO(&t, split, AT(loop, scheduled_loop(&t, c, 2)), INTS(factors, 2, 4));
+  ir_stmt outer = t.out[0], inner = t.out[1];
+  REFUSED(&t, REDUCER_ORDERED, rfactor, AT(loop, inner));
+  assert_string_equal(scheduled_why(&t, "rfactor"),
+                      "rfactor: the reducer of block \"C\" is not commutative, "
+                      "and what it combines would come in another order");
+  REFUSED(&t, REDUCER_ORDERED, reorder, LIST(ordered_loops, inner, outer));
+  REFUSED(&t, ITER_NOT_SPATIAL, bind, AT(loop, outer),
+          STR(thread_axis, "threadIdx.x"));
+  DO(&t, rfactor, AT(loop, outer));
+  assert_true(scheduled_same(&t));
+  scheduled_end(&t);
+}
+
 static void test_rfactor_refusals(void **state) {
   (void)state;
   scheduled t;
@@ -554,6 +576,7 @@ int main(void) {
       cmocka_unit_test(test_init_reads),
       cmocka_unit_test(test_rfactor),
       cmocka_unit_test(test_rfactor_refusals),
+      cmocka_unit_test(test_ordered),
       cmocka_unit_test(test_rfactor_mixed),
       cmocka_unit_test(test_rfactor_bounds),
       cmocka_unit_test(test_begin),

@@ -59,7 +59,8 @@ static void write_reducer(gen *g, const char *name, uint32_t n,
   snprintf(g->reducer, sizeof g->reducer, "%s", name);
 }
 
-/* Combines (value, place) pairs: the greatest value and where it is. */
+/* Combines (value, place) pairs: the greatest value and where it is, of equal
+ * ones the least place or, not commutative, the one that came first. */
 static uint32_t arg_max(gen *g, tess_dtype t) {
   tess_dtype types[2] = {t, {TESS_INT, 32, 1}};
   gen_expr l[2] = {0}, r[2] = {0}, c[2];
@@ -74,7 +75,8 @@ static uint32_t arg_max(gen *g, tess_dtype t) {
   gen_expr same = gen_bin(g, "==", l[0], r[0]);
   c[0] = gen_select(g, later, r[0], l[0]);
   gen_expr first = gen_bin(g, "min", l[1], r[1]);
-  c[1] = gen_select(g, same, first, gen_select(g, later, r[1], l[1]));
+  gen_expr place = gen_select(g, later, r[1], l[1]);
+  c[1] = gen_once_in(g, 3) ? place : gen_select(g, same, first, place);
   if (!g->failed)
     gen_check(g,
               describe_reducer_end(&g->b, name, 2, l, r, c, least, &reducer));

@@ -70,6 +70,10 @@ local function arguments(p, a)
   return args
 end
 
+-- Those that are not commutative: the first of equal values is the one.
+local in_order = { arg_max = true, arg_min = true }
+
 -- N rows; `pair` makes one of two values; by name, a function of the input and
 -- the axis along its rows that gives the outputs of block "C".
-return { N = N, pair = pair, by_name = reducers, arguments = arguments }
+return { N = N, pair = pair, by_name = reducers, in_order = in_order,
+         arguments = arguments }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The functions of ir/fn.def in native arithmetic. */
-#include "backends/interp/native.h"
-
+ * The functions of ir/fn.def on single values, by libm in double. */
 #include "ir/scalar.h"
 
 #include <math.h>
@@ -40,7 +38,7 @@ static double call_double(ir_fn fn, const double *x) {
   }
 }
 
-double native_call_real(ir_fn fn, tess_dtype t, const double *x) {
+double ir_apply_real(ir_fn fn, tess_dtype t, const double *x) {
   if (fn == IR_FN_FMA && t.bits < 64)
     return ir_round_real(t, fma_small(x[0], x[1], x[2]));
   return ir_round_real(t, call_double(fn, x));
@@ -61,7 +59,7 @@ static int64_t fma_int(tess_dtype t, const int64_t *x) {
   return ir_fold_int(IR_ADD, t, ir_fold_int(IR_MUL, t, x[0], x[1]), x[2]);
 }
 
-int64_t native_call_int(ir_fn fn, tess_dtype t, const int64_t *x) {
+int64_t ir_apply_int(ir_fn fn, tess_dtype t, const int64_t *x) {
   switch (fn) {
   case IR_FN_ABS:
     return t.code == TESS_INT && x[0] < 0 ? ir_fold_int(IR_SUB, t, 0, x[0])
@@ -75,7 +73,7 @@ int64_t native_call_int(ir_fn fn, tess_dtype t, const int64_t *x) {
   }
 }
 
-bool native_has_call(ir_fn fn, tess_dtype t) {
+bool ir_can_apply(ir_fn fn, tess_dtype t) {
   switch (fn) {
   case IR_FN_NONE:
   case IR_FN_EXTERN:
