@@ -101,21 +101,28 @@ typedef struct meeting {
   const char *where;
 } meeting;
 
-static uint32_t find_meetings(sch_state *s, sch_list loops, meeting *out) {
+static uint32_t find_meetings(sch_state *s, meeting **out) {
+  sch_list loops = racing_loops(s);
   uint32_t n = 0;
+  *out = arena_array(s->scratch, meeting, loops.n);
   for (uint32_t i = 0; i < loops.n; i++)
-    if (!ir_is_dead(s->p, loops.v[i]) && !is_free(s, loops.v[i]))
-      out[n++] = (meeting){loops.v[i], meeting_place(s)};
+    if (!is_free(s, loops.v[i]))
+      (*out)[n++] = (meeting){loops.v[i], meeting_place(s)};
   return n;
 }
 
-/* The first of them that was free, or for all that can be told with the
- * effort there is may have been, in the program as it now is again. */
-static const meeting *find_new(sch_state *s, uint32_t n, const meeting *m) {
-  for (uint32_t i = 0; i < n; i++)
-    if (is_free(s, m[i].loop) || s->refusal.reason == SCH_R_UNDECIDED)
-      return &m[i];
-  return NULL;
+static bool is_in(sch_list l, ir_stmt s) {
+  uint32_t i = 0;
+  while (i < l.n && l.v[i] != s) i++;
+  return i < l.n;
+}
+
+/* The loop was free, or for all that can be told with the effort there is may
+ * have been, in the program as it now is again.  One that the change would
+ * make is a part of one that ran at once before, and has to be free. */
+static bool was_free(sch_state *s, sch_list before, ir_stmt loop) {
+  return !is_in(before, loop) || is_free(s, loop) ||
+         s->refusal.reason == SCH_R_UNDECIDED;
 }
 
 /* ---- trying ------------------------------------------------------------- */
@@ -144,14 +151,16 @@ static bool apply(sch_state *s, bool (*change)(sch_state *s, void *ud),
 static bool attempt(sch_state *s, bool (*change)(sch_state *s, void *ud),
                     void *ud, sch_list loops, ir_stmt at, bool keep) {
   const snapshot *before = save_all(s);
-  meeting *met = arena_array(s->scratch, meeting, loops.n);
+  meeting *met = NULL;
   bool ok = apply(s, change, ud, at);
-  uint32_t n = ok ? find_meetings(s, loops, met) : 0;
+  uint32_t n = ok ? find_meetings(s, &met) : 0;
   const snapshot *after = n && keep ? save_all(s) : NULL;
   if (!ok || n || !keep) restore_all(s, before);
-  const meeting *m = find_new(s, n, met);
-  if (m)
-    return sch_refuse(s, SCH_R_WOULD_RACE, .s = {m->loop, at}, .t = m->where);
+  for (uint32_t i = 0; i < n; i++) {
+    ir_stmt l = is_in(loops, met[i].loop) ? met[i].loop : at;
+    if (was_free(s, loops, met[i].loop))
+      return sch_refuse(s, SCH_R_WOULD_RACE, .s = {l, at}, .t = met[i].where);
+  }
   if (after) restore_all(s, after);
   return ok;
 }

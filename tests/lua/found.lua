@@ -208,3 +208,36 @@ do
   sch:blockize(outer)
   assert(sch:program():verify() and ts.equivalent(sch, program))
 end
+
+-- Cut apart, the iterations of a loop that run at once would share what each
+-- had for its own: the loops made are asked, too.
+do
+  local build = ts.builder("main")
+  local x = ts.placeholder("x", { 4 })
+  local t = build:buffer("t", { 2 }, "float32")
+  local y = build:buffer("y", { 4, 3 }, "float32")
+  build:loop("i", 0, 4, function(i)
+    build:block("first", { { "v", extent = 4, bind = i } }, function(v)
+      build:store(y, { v, 2 }, x(v))
+    end)
+    for k = 0, 1 do
+      build:loop("j" .. k, 0, 1, function()
+        build:block("make" .. k, { { "v", extent = 4, bind = i } }, function(v)
+          build:store(t, { k }, x(v) * (k + 1))
+        end)
+        build:block("use" .. k, { { "v", extent = 4, bind = i } }, function(v)
+          build:store(y, { v, k }, t(k))
+        end)
+      end)
+    end
+  end)
+  local program = ts.program("main", { x }, { y })
+  local sch = ts.schedule(program)
+  sch:fission(sch:get_loops(sch:get_block("first")))
+  assert(ts.equivalent(sch, program))
+  sch = ts.schedule(program)
+  local i = sch:get_loops(sch:get_block("first"))
+  sch:parallel(i)
+  refused("would meet at buffer \"t\"", sch.fission, sch, i)
+  assert(ts.equivalent(sch, program))
+end
