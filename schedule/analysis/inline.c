@@ -140,7 +140,9 @@ bool sch_invert(sch_state *s, ir_stmt block, uint32_t n, const ir_expr *idx,
     if (pass == 0) solve_singles(&f);
     for (uint32_t k = 0; k < f.iters.n; k++) {
       const ir_iter it = p->iter.v[f.iters.at + k];
-      if (!out[k] && pass == 0 && ir_is_const(p, it.extent, 1)) out[k] = it.lo;
+      if (!out[k] && pass == 0 && ir_is_const(p, it.extent, 1) &&
+          ir_at(p, it.lo)->op == IR_INT)
+        out[k] = it.lo;
       left += !out[k];
     }
     if (!left) break;

@@ -59,6 +59,18 @@ bool sch_check_alone(sch_state *s, ir_stmt scope, ir_stmt block) {
   return true;
 }
 
+bool sch_check_domains(sch_state *s, ir_stmt block, ir_stmt meet) {
+  const ir_program *p = s->p;
+  ir_span it = ir_blk(p, block)->iters;
+  for (ir_stmt l = ir_st(p, block)->parent; l != meet; l = ir_st(p, l)->parent)
+    for (uint32_t k = it.at; k < it.at + it.n; k++)
+      if (ir_is_loop(p, l) &&
+          (ir_uses_var(p, p->iter.v[k].lo, ir_st(p, l)->var) ||
+           ir_uses_var(p, p->iter.v[k].extent, ir_st(p, l)->var)))
+        return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {block, l});
+  return true;
+}
+
 bool sch_move_init(sch_state *s, sch_move *m, ir_stmt block, ir_stmt loop) {
   const ir_program *p = s->p;
   *m = (sch_move){.block = block, .loop = loop, .scope = ir_scope_of(p, block)};
@@ -69,6 +81,7 @@ bool sch_move_init(sch_state *s, sch_move *m, ir_stmt block, ir_stmt loop) {
     return sch_refuse(s, SCH_R_LOOP_AROUND_BLOCK, .s = {loop, block});
   if (!path_is_plain(s, m->scope, loop)) return false;
   m->meet = sch_common(p, block, loop);
+  if (!sch_check_domains(s, block, m->meet)) return false;
   m->from = sch_step_down(p, m->meet, block);
   m->to = sch_step_down(p, m->meet, loop);
   return true;

@@ -52,6 +52,9 @@ bool sch_init_uses(const ir_program *p, ir_stmt scope, ir_buf buf);
 /* The block stands in loops only, in a scope of loops and blocks whose bounds
  * and bindings load nothing, and whose init uses nothing that it writes. */
 bool sch_check_alone(sch_state *s, ir_stmt scope, ir_stmt block);
+/* The domains of the block's iters need no loop below `meet`, which is around
+ * it: they mean the same wherever meet is. */
+bool sch_check_domains(sch_state *s, ir_stmt block, ir_stmt meet);
 /* Fills in m after checking that block and loop stand in one scope made of
  * loops and blocks only, neither around the other. */
 bool sch_move_init(sch_state *s, sch_move *m, ir_stmt block, ir_stmt loop);

@@ -22,7 +22,9 @@ PRIM_DEFINE(
                "for i_0: { for ax0: B[.] = f(A[.]); for i_1: C[.] = g(B[.]) }",
     .details =
         "1. Block and loop stand in one scope of loops and blocks; the loop\n"
-        "   is not around the block, and runs after it.\n"
+        "   is not around the block, and runs after it. The domains of the "
+        "block's\n"
+        "   iters need no loop that is not around both.\n"
         "2. The block is complete or a reduction: no iteration that must\n"
         "   keep its order, the only writer of what it writes, no element\n"
         "   written by two of its instances.\n"
@@ -46,8 +48,8 @@ PRIM_DEFINE(
     .refusals = SCH_REASONS(SCH_INLINE_REASONS, SCH_R_SCOPES_DIFFER,
                             SCH_R_LOOP_AROUND_BLOCK, SCH_R_LOOP_NOT_AFTER,
                             SCH_R_BLOCK_PARTIAL, SCH_R_CONSUMER_OUTSIDE,
-                            SCH_R_NO_CONSUMER, SCH_R_OUTPUT_NOT_WHOLE,
-                            SCH_R_INDEX_INVALID),
+                            SCH_R_DEPENDENT_LOOP, SCH_R_NO_CONSUMER,
+                            SCH_R_OUTPUT_NOT_WHOLE, SCH_R_INDEX_INVALID),
     .example = "local i = sch:get_loops(sch:get_block(\"D\"))\n"
                "sch:compute_at(sch:get_block(\"C\"), i)\n");
 

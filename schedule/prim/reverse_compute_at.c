@@ -22,7 +22,9 @@ PRIM_DEFINE(
                "for i_0: { for i_1: B[.] = f(A[.]); for ax0: C[.] = g(B[.]) }",
     .details =
         "1. Block and loop stand in one scope of loops and blocks; the loop\n"
-        "   is not around the block, and runs before it.\n"
+        "   is not around the block, and runs before it. The domains of the "
+        "block's\n"
+        "   iters need no loop that is not around both.\n"
         "2. The block is complete or a reduction: no iteration that must\n"
         "   keep its order, the only writer of what it writes, no element\n"
         "   written by two of its instances.\n"

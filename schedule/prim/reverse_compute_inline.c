@@ -15,7 +15,8 @@ PRIM_DEFINE(
                "for i: C[i] = g(f(A[i]))",
     .details =
         "1. The scope of the block consists of loops and blocks.\n"
-        "2. The block is complete, and its body is one store.\n"
+        "2. The block is complete, and its body is one store. The domains of\n"
+        "   its iters need no loop that is not around both.\n"
         "3. The producer is the last block of the scope that makes what\n"
         "   this one reads; others have run before it and all that is\n"
         "   around it.\n"
@@ -114,7 +115,7 @@ static bool check_producer(sch_state *s, plan *pl) {
   pl->meet = sch_common(p, made_by, pl->block);
   pl->to = sch_step_down(p, pl->meet, made_by);
   pl->from = sch_step_down(p, pl->meet, pl->block);
-  return true;
+  return sch_check_domains(s, pl->block, pl->meet);
 }
 
 /* ---- how the block reads ------------------------------------------------ */

@@ -70,6 +70,7 @@ typedef struct work {
   ir_stmt block, loop, scope;
   sch_list loops;  /* around the block */
   uint8_t *drives; /* by variable */
+  ir_iter *along;  /* by loop: an iter of rf, where `bind` is set */
   uint32_t axis;
   int64_t extent;
   uint32_t nout;  /* results */
@@ -239,6 +240,56 @@ static bool check_nest(work *w) {
   return sch_begins_at_init(s, w->block);
 }
 
+/* Does loop number k go into an iter together with the factored one? */
+static bool goes_along(const work *w, uint32_t k) {
+  const ir_program *p = w->s->p;
+  ir_span it = ir_blk(p, w->block)->iters;
+  ir_var v = ir_st(p, w->loop)->var, u = ir_st(p, w->loops.v[k])->var;
+  bool with = false;
+  for (uint32_t i = it.at; i < it.at + it.n && u != v; i++)
+    with |= ir_uses_var(p, p->iter.v[i].bind, v) &&
+            ir_uses_var(p, p->iter.v[i].bind, u);
+  return with;
+}
+
+/* All that loop number k runs over in any iteration of those around it: the
+ * domain of an iter may be needed where they are not.  false: not known. */
+static bool whole_range(const work *w, uint32_t k, ir_expr *lo, ir_expr *last) {
+  ir_program *p = w->s->p;
+  const ir_stmt_rec r = *ir_st(p, w->loops.v[k]);
+  *lo = r.lo;
+  *last = ir_sub(p, ir_add(p, r.lo, r.extent), ir_index(p, 1));
+  while (k-- > 0) {
+    const ir_stmt_rec o = *ir_st(p, w->loops.v[k]);
+    ir_expr other;
+    if (!arith_relax(p, w->s->scratch, *lo, 1, &o.var, &o.lo, &o.extent, lo,
+                     &other, NULL) ||
+        !arith_relax(p, w->s->scratch, *last, 1, &o.var, &o.lo, &o.extent,
+                     &other, last, NULL))
+      return false;
+  }
+  return true;
+}
+
+/* Iters for the loops that go along: of constant domains where these loops
+ * need others. */
+static bool find_along(work *w) {
+  sch_state *s = w->s;
+  ir_program *p = s->p;
+  w->along = arena_zalloc(s->scratch, w->loops.n * sizeof *w->along);
+  for (uint32_t k = 0; k < w->loops.n; k++) {
+    ir_expr last;
+    ir_iter *it = &w->along[k];
+    if (!goes_along(w, k)) continue;
+    if (!whole_range(w, k, &it->lo, &last))
+      return sch_refuse(s, SCH_R_NOT_STATIC, .s = {w->loops.v[k]});
+    it->extent = ir_sub(p, ir_add(p, last, ir_index(p, 1)), it->lo);
+    it->kind = IR_REDUCE;
+    it->bind = ir_ref(p, ir_st(p, w->loops.v[k])->var);
+  }
+  return true;
+}
+
 /* Does the init load what the block `b` writes? */
 static bool init_loads(const work *w, ir_stmt b, ir_buf *buf) {
   const ir_program *p = w->s->p;
@@ -333,13 +384,17 @@ static ir_region part_region(const work *w, ir_subst *m, ir_region r,
 
 /* ---- the block of partial results --------------------------------------- */
 
-static ir_var copy_iter(ir_program *p, ir_var of) {
+static ir_var iter_like(ir_program *p, ir_var of, int64_t lo, int64_t hi) {
   ir_var_rec r = p->var.v[of];
-  ir_var v = ir_var_new(p, IR_VAR_ITER, r.name, r.dtype, r.lo, r.hi);
+  ir_var v = ir_var_new(p, IR_VAR_ITER, r.name, r.dtype, lo, hi);
   p->var.v[v].form = r.form;
   p->var.v[v].part = r.part;
   memcpy(p->var.v[v].from, r.from, sizeof r.from);
   return v;
+}
+
+static ir_var copy_iter(ir_program *p, ir_var of) {
+  return iter_like(p, of, p->var.v[of].lo, p->var.v[of].hi);
 }
 
 /* An iter that follows a loop, with its name and range. */
@@ -366,12 +421,11 @@ static void bind_rf(work *w, ir_subst *m) {
   ir_subst_var(&over, v, ir_ref(p, w->rf_axis));
   for (uint32_t k = 0; k < w->loops.n; k++) {
     ir_var u = ir_st(p, w->loops.v[k])->var;
-    bool with = false;
-    for (uint32_t i = it.at; i < it.at + it.n && u != v; i++)
-      with |= ir_uses_var(p, p->iter.v[i].bind, v) &&
-              ir_uses_var(p, p->iter.v[i].bind, u);
-    if (!with) continue;
-    made[n] = loop_iter(w, w->loops.v[k], IR_REDUCE);
+    int64_t lo, hi;
+    if (!w->along[k].bind) continue;
+    made[n] = w->along[k];
+    ir_domain_bounds(p, made[n].lo, made[n].extent, &lo, &hi);
+    made[n].var = iter_like(p, u, lo, hi);
     ir_subst_var(&over, u, ir_ref(p, made[n++].var));
   }
   for (uint32_t i = it.at; i < it.at + it.n; i++) {
@@ -575,7 +629,8 @@ static bool change(sch_state *s, void *ud) {
   work w = {.s = s, .loop = a->loop};
   if (!check_loop(&w) || !check_hidden(&w) || !find_results(&w) ||
       !check_axis(&w, a->factor_axis) || !check_iters(&w) || !check_order(&w) ||
-      !check_places(&w) || !check_nest(&w) || !check_users(&w))
+      !check_places(&w) || !check_nest(&w) || !check_users(&w) ||
+      !find_along(&w))
     return false;
   make_buffers(&w);
   make_rf(&w);

@@ -1,0 +1,117 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Nests in which a loop tells how far another one runs: what moves out of
+-- them speaks of no loop that it has left behind.
+local ts = require "tessera"
+
+local N = 9
+
+local function same(sch, p)
+  assert(sch:program():verify())
+  local ok, where = ts.equivalent(sch, p)
+  assert(ok, tostring(where))
+  local again = sch:trace():replay(p)
+  assert(again:program():hash() == sch:program():hash())
+end
+
+local function refused(p, reason, f)
+  local sch = ts.schedule(p)
+  local before = sch:program():hash()
+  local ok, e = pcall(f, sch)
+  assert(not ok and e.reason == reason, tostring(e))
+  assert(sch:program():hash() == before)
+end
+
+-- T[i, j] = A[i, j] * 2 for j < `made`(i); Q[i, j] = T[i, j] + 1 for
+-- j < `used`(i), where iters have the domains that are given.
+local function pair(made, used)
+  local b = ts.builder("pair")
+  local A, Q = b:input("A", { N, N }), b:output("Q", { N, N })
+  local T = b:buffer("T", { N, N })
+  local function nest(name, t, to, from, f)
+    b:loop("i", 0, N, function(i)
+      b:loop("j", 0, t.loop(i), function(j)
+        b:block(name, {
+          { "vi", extent = N, bind = i },
+          { "vj", extent = t.domain(i), bind = j },
+        }, function(vi, vj) b:store(to, { vi, vj }, f(from(vi, vj))) end)
+      end)
+    end)
+  end
+  nest("t", made, T, A, function(x) return x * 2 end)
+  nest("q", used, Q, T, function(x) return x + 1 end)
+  return b:program()
+end
+
+local function all() return N end
+local function row(i) return i + 1 end
+local square = { loop = all, domain = all }
+local triangle = { loop = row, domain = all }
+local skewed = { loop = row, domain = row }
+
+local function loop(sch, block, k)
+  return (select(k, sch:get_loops(sch:get_block(block))))
+end
+
+local function sum()
+  local b = ts.builder("trisum")
+  local A, Q = b:input("A", { N, N }), b:output("Q", { N })
+  b:loop("i", 0, N, function(i)
+    b:loop("k", 0, i + 1, function(k)
+      b:block("sum", {
+        { "vi", extent = N, bind = i },
+        { "vk", "reduce", extent = N, bind = k },
+      }, function(vi, vk)
+        b:init(function() b:store(Q, { vi }, 0) end)
+        b:store(Q, { vi }, Q(vi) + A(vi, vk))
+      end)
+    end)
+  end)
+  return b:program()
+end
+
+-- A block of partial results has a domain of its own, which can be moved.
+do
+  local p = sum()
+  for axis = 0, 1 do
+    local sch = ts.schedule(p)
+    local k0, k1 = sch:split(loop(sch, "sum", 2), { ts.auto, 3 })
+    sch:reorder(k1, k0)
+    local rf = sch:rfactor(k1, { factor_axis = axis })
+    assert(tostring(sch:program()):find("k_0_1: reduce 3 = k_0", 1, true))
+    same(sch, p)
+    sch:compute_at(rf, loop(sch, "sum", 1))
+    same(sch, p)
+  end
+end
+
+-- A domain that a loop tells means nothing where that loop is not.
+for k = 1, 2 do
+  refused(pair(skewed, square), "DEPENDENT_LOOP", function(sch)
+    sch:compute_at(sch:get_block("t"), loop(sch, "q", k))
+  end)
+  refused(pair(square, skewed), "DEPENDENT_LOOP", function(sch)
+    sch:reverse_compute_at(sch:get_block("q"), loop(sch, "t", k))
+  end)
+  refused(pair(skewed, triangle), "DEPENDENT_LOOP", function(sch)
+    sch:compute_at(sch:get_block("t"), loop(sch, "q", k))
+  end)
+end
+refused(pair(square, skewed), "DEPENDENT_LOOP", function(sch)
+  sch:reverse_compute_inline(sch:get_block("q"))
+end)
+
+-- It does where both places are in that loop.
+do
+  local p = pair(triangle, triangle)
+  local sch = ts.schedule(p)
+  local merged = sch:merge { loop(sch, "t", 1), loop(sch, "q", 1) }
+  assert(merged)
+  same(sch, p)
+end
+do
+  local p = pair(skewed, skewed)
+  local sch = ts.schedule(p)
+  sch:merge { loop(sch, "t", 1), loop(sch, "q", 1) }
+  sch:compute_at(sch:get_block("t"), loop(sch, "q", 2))
+  same(sch, p)
+end
