@@ -136,7 +136,8 @@ ir_stmt sch_alloc_block(const ir_program *p, ir_buf buf);
  * that the loop drives (bits 1 << ir_iter_kind), or-ed into drives[var].  A
  * loop of one iteration, which no binding mentions, counts as those do that
  * were split off the same loop, so that what is told of a nest does not
- * depend on the sizes of its tiles. */
+ * depend on the sizes of its tiles; where no binding mentions one of these,
+ * as a spatial one. */
 void sch_mark_drivers(sch_state *s, ir_stmt block, uint8_t *drives);
 
 /* What kinds of iters the variable of a loop goes into, over its child

@@ -16,19 +16,24 @@ static void mark(const ir_program *p, ir_expr e, uint8_t bits,
   for (uint32_t i = 0; i < k; i++) mark(p, arg[i], bits, drives);
 }
 
-/* Ors `bits` to the variables that v was made of, and to v. */
+static bool has_one_value(const ir_program *p, ir_var v) {
+  return p->var.v[v].lo == p->var.v[v].hi;
+}
+
+/* Ors `bits` to the variables that v was made of, and to v; what is fused with
+ * a loop of one iteration does not tell what that loop is for. */
 static void mark_family(const ir_program *p, ir_var v, uint8_t bits,
                         uint8_t *family) {
   const ir_var_rec *r = &p->var.v[v];
   if ((family[v] & bits) == bits) return;
   family[v] |= bits;
-  if (r->form == IR_NAME_SPLIT || r->form == IR_NAME_FUSED)
-    mark_family(p, r->from[0], bits, family);
-  if (r->form == IR_NAME_FUSED) mark_family(p, r->from[1], bits, family);
+  if (r->form == IR_NAME_SPLIT) mark_family(p, r->from[0], bits, family);
+  for (int i = 0; i < 2 && r->form == IR_NAME_FUSED; i++)
+    if (!has_one_value(p, r->from[i])) mark_family(p, r->from[i], bits, family);
 }
 
 /* What the nearest relatives of v drive.  A loop that a move made stands for
- * the iter of its number. */
+ * the iter of its number.  0: no binding mentions a relative. */
 static uint8_t inherit(const ir_program *p, ir_stmt block, ir_var v,
                        const uint8_t *family) {
   const ir_var_rec *r = &p->var.v[v];
@@ -63,7 +68,9 @@ void sch_mark_drivers(sch_state *s, ir_stmt block, uint8_t *drives) {
         if (drives[v]) mark_family(p, v, drives[v], family);
       }
     }
-    drives[r->var] = inherit(p, block, r->var, family);
+    uint8_t how = inherit(p, block, r->var, family);
+    bool fixed = ir_at(p, r->lo)->op == IR_INT;
+    drives[r->var] = how || !fixed ? how : (uint8_t)(1u << IR_SPATIAL);
   }
 }
 

@@ -18,9 +18,9 @@ uint32_t sch_position(const ir_program *p, ir_stmt above, ir_stmt st) {
 }
 
 ir_var sch_ax_var(ir_program *p, uint32_t k, ir_expr extent) {
-  int64_t most = arith_bounds(p, extent).hi;
-  ir_var v = ir_var_new(p, IR_VAR_LOOP, 0, IR_INDEX, 0,
-                        most == INT64_MAX ? most : most - 1);
+  int64_t first, last;
+  ir_domain_bounds(p, ir_index(p, 0), extent, &first, &last);
+  ir_var v = ir_var_new(p, IR_VAR_LOOP, 0, IR_INDEX, first, last);
   p->var.v[v].form = IR_NAME_AX;
   p->var.v[v].part = (uint16_t)k;
   return v;

@@ -1,0 +1,96 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Loops without an iteration, and loops of just one: what is made of them is
+-- a program, and does not depend on the sizes of tiles.
+local ts = require "tessera"
+
+local function same(sch, p)
+  assert(sch:program():verify())
+  local ok, where = ts.equivalent(sch, p)
+  assert(ok, tostring(where))
+  assert(ts.build(sch, "llvm"))
+end
+
+-- A copy of what an empty loop accesses has no iteration either.
+do
+  local b = ts.builder("empty")
+  local A, X = b:inout("A", { 5, 5 }), b:input("X", { 5 })
+  b:loop("t", 0, 4, function(t)
+    b:loop("i", 0, 0, function(i)
+      b:block("w", {
+        { "vt", extent = 5, bind = t },
+        { "vi", extent = 5, bind = i },
+      }, function(vt, vi) b:store(A, { vt, vi }, A(vt, vi) * 2 + X(vi)) end)
+    end)
+  end)
+  local p = b:program()
+  local sch = ts.schedule(p)
+  sch:cache_read(sch:get_block("w"), "X", "local")
+  same(sch, p)
+end
+
+-- What is changed in place by none of the iterations of a block's loops.
+do
+  local b = ts.builder("skew")
+  local A = b:inout("A", { 5, 5 })
+  b:loop("t", 0, 9, function(t)
+    b:loop("i", 0, 5, function(i)
+      b:block("w", {
+        { "vt", extent = 9, bind = t },
+        { "vi", extent = 5, bind = i },
+      }, { where = ts.le(i, t) }, function(vt, vi)
+        local j = ts.max(ts.min(vt - vi, 4), 0)
+        b:store(A, { vi, j }, A(vi, j) * 2 + A(ts.max(vi - 1, 0), j))
+      end)
+    end)
+  end)
+  local p = b:program()
+  local sch = ts.schedule(p)
+  local w = sch:get_block("w")
+  local t, i = sch:get_loops(w)
+  sch:loop_partition(i, { outer_loops = { t },
+                          points = function(x) return x - 1 end })
+  sch:loop_partition(t, { factors = { 1, ts.auto } })
+  sch:fission((sch:get_loops(w)))
+  sch:blockize((sch:get_loops(w)))
+  sch:cache_inplace(w, 0, "global")
+  same(sch, p)
+end
+
+local function product(M, N, K)
+  local A, B = ts.placeholder("A", { M, K }), ts.placeholder("B", { K, N })
+  local k = ts.reduce_axis("k", K)
+  local C = ts.compute("C", { M, N }, function(i, j)
+    return ts.sum(A(i, k) * B(k, j), k)
+  end)
+  return ts.program("product", { A, B }, { C })
+end
+
+-- As many loops of the init, whatever the tiles.
+for _, extent in ipairs { 1, 4 } do
+  local p = product(extent, 8, 4)
+  for _, fi in ipairs { { 1, extent }, { extent, 1 } } do
+    for _, fj in ipairs { { 8, 1 }, { 4, 2 }, { 1, 8 } } do
+      local sch = ts.schedule(p)
+      local c = sch:get_block("C")
+      local i, j, k = sch:get_loops(c)
+      local i0, i1 = sch:split(i, fi)
+      local j0, j1 = sch:split(j, fj)
+      sch:reorder(i0, j0, k, i1, j1)
+      sch:fuse(i0, j0)
+      local init = sch:decompose_reduction(c, k)
+      assert(#{ sch:get_loops(init) } == 3)
+      same(sch, p)
+    end
+  end
+end
+
+-- So every sketch of a product of vectors can be replayed with other tiles.
+for _, size in ipairs { { 1, 100, 50 }, { 100, 1, 50 }, { 12, 10, 1 } } do
+  local p = product(table.unpack(size))
+  local space = ts.space.default("llvm")
+  for _, sketch in ipairs(ts.space.sketches(space, p, ts.target "llvm")) do
+    for seed = 1, 20 do
+      sketch:replay(p, { resample = true, seed = seed })
+    end
+  end
+end
