@@ -18,8 +18,10 @@ static sch_span span_of(sch_state *s, ir_expr lo, ir_expr hi) {
 /* The least c that is proven to satisfy y <= x + c. */
 static int64_t above(ir_program *p, ir_expr x, ir_expr y) {
   arith_range r = arith_bounds(p, ir_sub(p, y, x));
-  while (r.lo != INT64_MIN && r.hi != INT64_MAX && r.lo < r.hi) {
-    int64_t mid = r.lo + (r.hi - r.lo) / 2;
+  int64_t width;
+  while (r.lo != INT64_MIN && r.hi != INT64_MAX && r.lo < r.hi &&
+         !__builtin_sub_overflow(r.hi, r.lo, &width)) {
+    int64_t mid = r.lo + width / 2;
     if (arith_prove_le(p, y, ir_add(p, x, ir_index(p, mid))))
       r.hi = mid;
     else

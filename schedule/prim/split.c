@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * split: one loop becomes a nest. */
 #include "ir/arith/linear.h"
+#include "ir/arith/range.h"
 #include "schedule/sch.h"
 
 #define SPLIT_SIG(F, S)                                          \
@@ -84,11 +85,17 @@ static bool check_inner(sch_state *s, ir_stmt loop) {
   return true;
 }
 
-/* The greatest value of the variable of a loop from 0. */
+/* The greatest value of the variable of a loop from 0; INT64_MAX: unknown. */
 static int64_t last_of(ir_program *p, ir_expr extent) {
   int64_t min, max;
   ir_domain_bounds(p, ir_index(p, 0), extent, &min, &max);
   return max;
+}
+
+/* The greatest value that `outer` tiles of `stride` iterations count. */
+static int64_t last_counted(ir_program *p, ir_expr outer, int64_t stride) {
+  arith_range tile = {0, last_of(p, outer)};
+  return arith_add_hi(arith_range_scale(tile, stride).hi, stride - 1);
 }
 
 /* The extent of the outermost loop, where that of the loop is no constant
@@ -144,9 +151,9 @@ static bool change(sch_state *s, void *ud) {
     return sch_refuse(s, SCH_R_NEEDS_PREDICATE, .s = {a->loop},
                       .n = {f[0] * stride, extent});
   if (!whole && !check_inner(s, a->loop)) return false;
-  int64_t last = fixed ? extent - 1 : last_of(p, outer) * stride + stride - 1;
+  int64_t last = fixed ? extent - 1 : last_counted(p, outer, stride);
   arith_range range = arith_bounds(p, loop.lo);
-  range.hi += last;
+  range.hi = arith_add_hi(range.hi, last);
   if (whole && !sch_inner_fit(s, a->loop, range)) return false;
   lin index;
   lin_zero(&index);
