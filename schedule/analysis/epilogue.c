@@ -7,9 +7,13 @@
  * operation of e is one of
  *   x + c, x - c           g is f;
  *   c - x                  g is the opposite of f;
+ *   x * c                  g is f * c: of integers, which wrap around, or by
+ *                          a power of two or its opposite, which rounds
+ *                          nothing; so -x, which is x * -1;
  *   min, max of a max, min g is the same min, max of f (a lattice)
  * and so for products, and for truth values. */
 #include "schedule/analysis/inline.h"
+#include <math.h>
 
 /* The other operand of the one that reads `buf`; 0: both do. */
 static ir_expr beside(const ir_program *p, ir_expr e, ir_buf buf,
@@ -26,9 +30,22 @@ static bool is_lattice(ir_op how, ir_op op) {
                                          : false;
 }
 
-static bool commutes(const ir_program *p, ir_op how, ir_expr e) {
-  ir_op op = (ir_op)ir_at(p, e)->op;
-  return op == how || is_lattice(how, op) || (how == IR_ADD && op == IR_SUB);
+/* Multiplying by c, of type t, before adding up is the same as after. */
+static bool scales_exactly(const ir_program *p, tess_dtype t, ir_expr c) {
+  int exponent;
+  if (ir_is_int(t)) return true;
+  return ir_is_float(t) && ir_at(p, c)->op == IR_REAL &&
+         fabs(frexp(ir_at(p, c)->f, &exponent)) == 0.5;
+}
+
+static bool commutes(const ir_program *p, ir_op how, ir_expr e, ir_buf buf) {
+  const ir_node *n = ir_at(p, e);
+  ir_op op = (ir_op)n->op;
+  ir_expr inside, other;
+  if (op == how || is_lattice(how, op)) return true;
+  if (how != IR_ADD || op != IR_MUL) return how == IR_ADD && op == IR_SUB;
+  other = beside(p, e, buf, &inside);
+  return other && scales_exactly(p, n->dtype, other);
 }
 
 static ir_op reducing_op(const ir_program *p, ir_stmt reduction) {
@@ -73,7 +90,7 @@ bool sch_epilogue_fits(sch_state *s, ir_stmt block, const sch_def *def,
     if (ir_has_load(p, def->idx[d], made->buf))
       return sch_refuse(s, SCH_R_EPILOGUE_TWICE, .s = {block, reduction});
   while (ir_at(p, e)->op != IR_LOAD) {
-    if (!commutes(p, how, e))
+    if (!commutes(p, how, e, made->buf))
       return sch_refuse(s, SCH_R_EPILOGUE_OTHER, .s = {block, reduction});
     if (!beside(p, e, made->buf, &e))
       return sch_refuse(s, SCH_R_EPILOGUE_TWICE, .s = {block, reduction});

@@ -117,3 +117,28 @@ for _, case in ipairs { { sums.sum, true }, { others.recurrence, false } } do
   assert(ok == case[2], tostring(e))
   assert(ok or tostring(e):find("must keep its order", 1, true), tostring(e))
 end
+
+-- A sum of integers, which wrap around, may be multiplied in each step.
+for _, dtype in ipairs { "int8", "uint8", "int32", "int64" } do
+  for name, f in pairs {
+    scaled = function(x, e) return x * 3 + e end,
+    mixed = function(x, e) return e - (e - x) * e end,
+    opposite = function(x) return -x end,
+  } do
+    local A = ts.placeholder("A", { 5, 7 }, dtype)
+    local E = ts.placeholder("E", { 5 }, dtype)
+    local k = ts.reduce_axis("k", 7)
+    local C = ts.compute("C", { 5 }, function(i) return ts.sum(A(i, k), k) end)
+    local D = ts.compute("D", { 5 }, function(i) return f(C(i), E(i)) end)
+    local p = ts.program(name, { A, E }, { D })
+    local sch = ts.schedule(p)
+    sch:fuse_reduction_epilogue(sch:get_block("C"), sch:get_block("D"))
+    assert(ts.equivalent(sch, p))
+    local a = ts.tensor(dtype, { 5, 7 }, "integers", 1)
+    local e = ts.tensor(dtype, { 5 }, "integers", 2)
+    local want, got = ts.tensor(dtype, { 5 }), ts.tensor(dtype, { 5 })
+    ts.interpret(p, { a, e, want })
+    ts.build(sch, "llvm")(a, e, got)
+    for i = 0, 4 do assert(want:get(i) == got:get(i), name) end
+  end
+end
