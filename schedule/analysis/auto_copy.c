@@ -278,7 +278,8 @@ static bool make(sch_state *s, auto_copy *a, ir_stmt *copy) {
   if (!sch_stage_size(s, st)) return false;
   for (uint32_t d = 0; d < st->ndim; d++)
     if (!plan_dim(s, a, d, &dims[d]))
-      return sch_refuse(s, SCH_R_NOT_STATIC, .s = {a->loop});
+      return sch_refuse(s, SCH_R_COPY_NOT_STATIC, .s = {a->loop},
+                        .buf = a->st.buf);
   *copy = sch_stage_new(s, st, &made);
   make_loops(s, a, dims, *copy, old, &at);
   for (uint32_t d = 0; d < st->ndim; d++)

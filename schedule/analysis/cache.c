@@ -218,6 +218,13 @@ bool sch_stage_check_made(sch_state *s, const sch_stage *st, ir_stmt writer,
   return true;
 }
 
+/* The box holds all that there is of a dimension, or more. */
+static bool holds_all(ir_program *p, ir_expr min, ir_expr max, ir_expr dim) {
+  ir_expr last = ir_sub(p, dim, ir_index(p, 1));
+  return arith_bounds(p, min).hi <= 0 &&
+         (max == last || arith_prove_le(p, last, max));
+}
+
 /* What the new buffer holds of dimension d, at least one element, and which
  * part of it each run copies.  false: no constant bounds the latter. */
 static bool set_dim(sch_state *s, sch_stage *st, uint32_t d) {
@@ -236,7 +243,8 @@ static bool set_dim(sch_state *s, sch_stage *st, uint32_t d) {
     st->shape[d] = ir_index(p, hi - lo + 1);
   }
   st->span[d] = (sch_span){min, arith_bounds(p, extent).hi};
-  if (extent == dim && ir_is_const(p, min, 0))
+  bool open = st->filled && st->span[d].extent == INT64_MAX;
+  if (open || holds_all(p, min, st->box[n + d], dim))
     st->span[d].extent = SCH_SPAN_WHOLE;
   return st->span[d].extent != INT64_MAX;
 }
@@ -304,7 +312,8 @@ static void make_body(sch_state *s, const sch_stage *st, ir_stmt copy,
 bool sch_stage_size(sch_state *s, sch_stage *st) {
   for (uint32_t d = 0; d < st->ndim; d++)
     if (!set_dim(s, st, d))
-      return sch_refuse(s, SCH_R_NOT_STATIC, .s = {st->above});
+      return sch_refuse(s, SCH_R_COPY_NOT_STATIC, .s = {st->above},
+                        .buf = st->buf);
   return true;
 }
 

@@ -18,6 +18,7 @@ typedef struct sch_stage {
   ir_expr *box;            /* min, max of what one run copies, then min, max
                             * of what all runs in the scope copy */
   bool started;            /* box holds something */
+  bool filled;             /* all of the buffer has values that may be copied */
   int64_t *shift;
   ir_expr *shape;
   sch_span *span;          /* what one run copies, in indices of `buf` */
@@ -62,7 +63,8 @@ bool sch_stage_check_made(sch_state *s, const sch_stage *st, ir_stmt writer,
 /* Block w, under the same `above`, surely writes all that one run copies. */
 bool sch_stage_is_made_by(sch_state *s, const sch_stage *st, ir_stmt w);
 /* The parts of what follows: the shape of the new buffer and what one run
- * copies, false after refusing; that one run copies nothing that has no value
+ * copies (all there is of a dimension where no constant bounds what is
+ * needed), false after refusing; that one run copies nothing that has no value
  * where it is copied from; the buffer and an empty block; its contents and
  * its place. */
 bool sch_stage_size(sch_state *s, sch_stage *st);
@@ -88,7 +90,7 @@ ir_str sch_nth_name(ir_program *p, char letter, uint32_t k);
   SCH_R_CONTENTS_OUTER, SCH_R_STORAGE_INSIDE,                               \
   SCH_R_BLOCK_IS_ROOT, SCH_R_PLACE_NOT_PLAIN, SCH_R_OTHER_STATEMENT,        \
     SCH_R_STORAGE_UNKNOWN, SCH_R_INIT_OF_SCOPE, SCH_R_OPAQUE_ACCESS,        \
-    SCH_R_SEVERAL_WRITERS,                                                  \
+    SCH_R_SEVERAL_WRITERS, SCH_R_COPY_NOT_STATIC,                           \
     SCH_R_INPUT_WRITTEN, SCH_R_REGION_NOT_WHOLE, SCH_R_SCOPES_DIFFER,       \
     SCH_R_NOT_READER, SCH_BUFFER_REASONS
 

@@ -36,7 +36,7 @@ PRIM_DEFINE(
                             SCH_R_OTHER_STATEMENT, SCH_R_STORAGE_UNKNOWN,
                             SCH_R_INIT_OF_SCOPE, SCH_R_OPAQUE_ACCESS,
                             SCH_R_NOT_IN_PLACE, SCH_R_NOT_COVERED,
-                            SCH_R_REGION_NOT_WHOLE, SCH_R_NOT_STATIC,
+                            SCH_R_REGION_NOT_WHOLE, SCH_R_COPY_NOT_STATIC,
                             SCH_R_WOULD_RACE),
     .example = "local b = sch:get_block(\"C\")\n"
                "local i = sch:get_loops(b)\n"

@@ -47,6 +47,7 @@ static bool copy_first(sch_state *s, sch_stage *st, sch_list readers) {
   const ir_program *p = s->p;
   uint8_t role = p->buf.v[st->buf].role;
   bool made = role == IR_ROLE_LOCAL || role == IR_ROLE_OUTPUT;
+  st->filled = !made;
   st->above = st->scope;
   st->before = ir_st(p, st->scope)->body;
   for (uint32_t k = 0; k < readers.n; k++) {
