@@ -215,11 +215,6 @@ bool sch_order_free(sch_state *s, uint32_t n, const ir_stmt *chain,
     SCH_R_ORDER_DEPENDS, SCH_R_ORDER_INIT
 /* ... and SCH_R_OTHER_STATEMENT, SCH_POLY_REASONS. */
 
-/* Does `cond`, wherever it holds, hold too when the variables v for which
- * set[v] & bits are at their least?  (analysis/start.c) */
-bool sch_holds_at_start(const ir_program *p, ir_expr cond, const uint8_t *set,
-                        uint8_t bits);
-
 /* Does the reduction `block`, in one run of its scope, meet each result first
  * where it initialises it?  false: refused.  (analysis/begin.c) */
 bool sch_begins_at_init(sch_state *s, ir_stmt block);

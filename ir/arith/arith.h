@@ -144,6 +144,13 @@ void arith_view_given(ir_program *p, arena *scratch, ir_expr given,
 /* Does e speak of anything but the loops of the view? */
 bool arith_view_escapes(const ir_program *p, const arith_view *v, ir_expr e);
 
+/* ---- conditions at the start of loops (start.c) ------------------------- */
+
+/* Does `cond`, wherever it holds, hold too when the variables v for which
+ * set[v] & bits are at their least? */
+bool arith_holds_at_start(const ir_program *p, ir_expr cond,
+                          const uint8_t *set, uint8_t bits);
+
 /* ---- what a block touches (cover.c) ------------------------------------- */
 
 /* The view's predicate without what only says that an iter's binding lies in

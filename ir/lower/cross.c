@@ -140,8 +140,25 @@ static bool is_alone(cross *x) {
 
 /* ---- conditions --------------------------------------------------------- */
 
-/* The part of the predicate that does not speak of what is reduced over;
- * false: it cannot be told apart. */
+/* For the spatial iterations for which e holds at all: e where the loops that
+ * reduce start.  0: it may hold later only. */
+static ir_expr at_start(const cross *x, ir_expr e) {
+  ir_program *p = x->p;
+  uint8_t *reduces = arena_zalloc(x->scratch, p->var.n);
+  ir_subst start;
+  ir_subst_init(&start, p, x->scratch);
+  for (uint32_t i = 0; i < x->n; i++) {
+    const ir_stmt_rec *r = ir_st(p, x->loop[i]);
+    if (x->role[i] == SPATIAL || !ir_uses_var(p, e, r->var)) continue;
+    if (ir_at(p, r->lo)->op != IR_INT) return 0;
+    reduces[r->var] = 1;
+    ir_subst_var(&start, r->var, r->lo);
+  }
+  return arith_holds_at_start(p, e, reduces, 1) ? ir_subst_expr(&start, e) : 0;
+}
+
+/* The part of the predicate that does not speak of what is reduced over: for
+ * which spatial iterations there is a result.  false: it cannot be told. */
 static bool spatial_part(cross *x, ir_expr *out) {
   ir_program *p = x->p;
   ir_expr list[MAX_TERMS];
@@ -160,11 +177,10 @@ static bool spatial_part(cross *x, ir_expr *out) {
     for (uint32_t i = 0; i < x->n; i++)
       if (ir_uses_var(p, e, ir_st(p, x->loop[i])->var))
         *(x->role[i] == SPATIAL ? &spatial : &reduces) = true;
-    if (!reduces)
-      *out = ir_and(p, *out, e);
-    else if (spatial)
+    if (reduces && spatial && !(e = at_start(x, e)))
       return refuse(x, "its predicate mixes what is reduced over with what "
                        "is not");
+    if (!reduces || spatial) *out = ir_and(p, *out, e);
   }
   return true;
 }

@@ -109,7 +109,7 @@ static bool holds_first(sch_state *s, const arith_loops *l, ir_stmt block) {
       if (p->iter.v[k].kind != IR_SPATIAL &&
           ir_uses_var(p, p->iter.v[k].bind, l->var[i]))
         set[l->var[i]] = 1;
-  return sch_holds_at_start(p, pred, set, 1);
+  return arith_holds_at_start(p, pred, set, 1);
 }
 
 bool sch_begins_at_init(sch_state *s, ir_stmt block) {

@@ -56,7 +56,7 @@ static bool check_bounds(const work *w) {
     }
   }
   ir_expr pred = ir_blk(p, w->block)->pred;
-  if (pred && !sch_holds_at_start(p, pred, w->drives, DROPPED))
+  if (pred && !arith_holds_at_start(p, pred, w->drives, DROPPED))
     return sch_refuse(s, SCH_R_INIT_START, .s = {w->block});
   return true;
 }

@@ -102,7 +102,7 @@ static bool starts_as_before(nest *t, ir_stmt block) {
   if (keep_order(t, PURE_R | SHARED)) return true;
   ir_expr pred = ir_blk(p, block)->pred;
   return keep_order(t, SHARED) &&
-         (!pred || sch_holds_at_start(p, pred, t->drives, PURE_R)) &&
+         (!pred || arith_holds_at_start(p, pred, t->drives, PURE_R)) &&
          sch_begins_at_init(t->d.s, block);
 }
 

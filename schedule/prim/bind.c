@@ -11,7 +11,8 @@ PRIM_DEFINE(
     bind, BIND_SIG, .summary = "Bind a loop to a thread axis.",
     .rewrite = "for i in e: S   ->   bind i in e to threadIdx.x: S",
     .details =
-        "1. The axis is one of those listed.\n"
+        "1. The axis is one of those listed, and the loop's extent a "
+        "constant.\n"
         "2. No loop around it or below it is bound to the same axis, unless "
         "it\n"
         "   is one of threadIdx: such loops the threads run together, each "
@@ -25,9 +26,19 @@ PRIM_DEFINE(
         "   memory it has not.\n"
         "5. Loops around and below whose iterations run at once stay free of\n"
         "   races with buffers that the threads now share.\n"
-        "6. Below it stand only loops and blocks, and conditions on indices.\n",
-    .refusals = SCH_REASONS(SCH_R_THREAD_TAKEN, SCH_R_THREAD_UNKNOWN,
-                            SCH_R_WOULD_RACE, SCH_RACE_REASONS),
+        "6. Below it stand only loops and blocks, and conditions on indices.\n"
+        "Lowering asks more of the program as a whole: what blocks of threads\n"
+        "(blockIdx) write is global memory, not allocated around their loops,\n"
+        "and nothing is written outside of a loop over all of them. Where\n"
+        "threads share a reduction, the loop starts at a constant, and around\n"
+        "the block stand only loops, of which each drives iters that reduce\n"
+        "or others; it writes each value of its reducer once, as one element,\n"
+        "and no other block uses it below the outermost of the loops that\n"
+        "reduce. A condition on what is reduced over may depend on other\n"
+        "iters if it holds at the start of the reduction wherever it holds.\n",
+    .refusals = SCH_REASONS(SCH_R_NOT_STATIC, SCH_R_THREAD_TAKEN,
+                            SCH_R_THREAD_UNKNOWN, SCH_R_WOULD_RACE,
+                            SCH_RACE_REASONS),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
                "sch:bind(i, \"blockIdx.x\")\n");
 
@@ -54,6 +65,9 @@ static bool change(sch_state *s, void *ud) {
   ir_thread axis;
   if (!ir_thread_parse(a->thread_axis, &axis) || axis == IR_WARP)
     return sch_refuse(s, SCH_R_THREAD_UNKNOWN, .t = a->thread_axis);
+  int64_t extent;
+  if (!ir_const_int(s->p, ir_st(s->p, a->loop)->extent, &extent))
+    return sch_refuse(s, SCH_R_NOT_STATIC, .s = {a->loop});
   ir_stmt other = is_of_block(axis) ? 0 : taken_by(s->p, a->loop, axis);
   if (other)
     return sch_refuse(s, SCH_R_THREAD_TAKEN, .s = {other}, .t = a->thread_axis);

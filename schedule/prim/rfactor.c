@@ -234,7 +234,7 @@ static bool check_nest(work *w) {
   if (!apart && !sch_runs_once(s, w->block, w->loops.v[0])) return false;
   w->drives[ir_st(p, w->loop)->var] |= DROPPED;
   ir_expr pred = ir_blk(p, w->block)->pred;
-  if (pred && !sch_holds_at_start(p, pred, w->drives, DROPPED))
+  if (pred && !arith_holds_at_start(p, pred, w->drives, DROPPED))
     return sch_refuse(s, SCH_R_INIT_START, .s = {w->block});
   w->drives[ir_st(p, w->loop)->var] &= (uint8_t)~DROPPED;
   return sch_begins_at_init(s, w->block);

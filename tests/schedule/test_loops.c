@@ -109,6 +109,7 @@ static void test_strange_loops(void **state) {
   REFUSED(&t, NOT_STATIC, fuse, LIST(loops, i));
   REFUSED(&t, NOT_STATIC, vectorize, AT(loop, i));
   REFUSED(&t, NOT_STATIC, sample_perfect_tile, AT(loop, i), NUM(n, 2));
+  REFUSED(&t, NOT_STATIC, bind, AT(loop, i), STR(thread_axis, "blockIdx.x"));
   REFUSED(&t, COPY_NOT_STATIC, cache_write, AT(block, block),
           NUM(write_buffer_index, 0), STR(storage_scope, "local"));
   DO(&t, parallel, AT(loop, i));

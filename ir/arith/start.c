@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Conditions that hold at the start of loops wherever they hold at all. */
 #include "ir/arith/arith.h"
-#include "schedule/sch.h"
 
 static bool uses_any(const ir_program *p, ir_expr e, const uint8_t *set,
                      uint8_t bits) {
@@ -35,12 +34,12 @@ static bool grows(const ir_program *p, ir_expr e, int sign, const uint8_t *set,
   return true;
 }
 
-bool sch_holds_at_start(const ir_program *p, ir_expr cond, const uint8_t *set,
-                        uint8_t bits) {
+bool arith_holds_at_start(const ir_program *p, ir_expr cond, const uint8_t *set,
+                          uint8_t bits) {
   const ir_node *n = ir_at(p, cond);
   if (n->op == IR_AND)
-    return sch_holds_at_start(p, n->a, set, bits) &&
-           sch_holds_at_start(p, n->b, set, bits);
+    return arith_holds_at_start(p, n->a, set, bits) &&
+           arith_holds_at_start(p, n->b, set, bits);
   if (!uses_any(p, cond, set, bits)) return true;
   return (n->op == IR_LT || n->op == IR_LE) && grows(p, n->a, 1, set, bits) &&
          grows(p, n->b, -1, set, bits);

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Nests in which a loop tells how far another one runs: what moves out of
--- them speaks of no loop that it has left behind.
+-- Loops whose length is no constant: nests in which a loop tells how far
+-- another one runs, of which nothing moves out that speaks of a loop it has
+-- left behind; and loops over all of a buffer of any size.
 local ts = require "tessera"
 
 local N = 9
@@ -114,4 +115,59 @@ do
   sch:merge { loop(sch, "t", 1), loop(sch, "q", 1) }
   sch:compute_at(sch:get_block("t"), loop(sch, "q", 2))
   same(sch, p)
+end
+
+-- Threads are as many in each iteration around them.
+for _, axis in ipairs { "blockIdx.x", "threadIdx.x", "vthread.x" } do
+  refused(pair(triangle, square), "NOT_STATIC", function(sch)
+    sch:bind(loop(sch, "t", 2), axis)
+  end)
+end
+
+-- Where threads share a triangle's rows, each result that is there is whole.
+do
+  local b = ts.builder("trisum")
+  local A, Q = b:input("A", { N, N }), b:output("Q", { N })
+  b:loop("i", 0, N, function(i)
+    b:loop("k", 0, N, function(k)
+      b:block("sum", {
+        { "vi", extent = N, bind = i },
+        { "vk", "reduce", extent = N, bind = k },
+      }, { where = ts.le(k, i) }, function(vi, vk)
+        b:init(function() b:store(Q, { vi }, 0) end)
+        b:store(Q, { vi }, Q(vi) + A(vi, vk))
+      end)
+    end)
+  end)
+  local p = b:program()
+  local sch = ts.schedule(p)
+  sch:bind(loop(sch, "sum", 1), "blockIdx.x")
+  sch:bind(loop(sch, "sum", 2), "threadIdx.x")
+  assert(ts.equivalent(sch, p))
+  assert(ts.equivalent(ts.lower(sch), p))
+end
+
+-- All of a buffer that the caller fills may be copied, whatever its size.
+for _, tile in ipairs { { 4 }, { 2, 3 }, { 1 } } do
+  for shift = 0, 1 do
+    local n = ts.size("n")
+    local X = ts.placeholder("X", { n + shift })
+    local Y = ts.compute("Y", { n }, function(i) return X(i + shift) * 2 end)
+    local p = ts.program("sized", { X }, { Y })
+    local sch = ts.schedule(p)
+    sch:split(loop(sch, "Y", 1), { ts.auto, table.unpack(tile) })
+    sch:cache_read(sch:get_block("Y"), 0, "global")
+    for _, size in ipairs { 1, 4, 7 } do
+      local x = ts.tensor("float32", { size + shift }, "integers", 1)
+      local want = ts.tensor("float32", { size })
+      local got = ts.tensor("float32", { size })
+      ts.interpret(p, { x, want })
+      ts.interpret(sch, { x, got })
+      for i = 0, size - 1 do assert(want:get(i) == got:get(i)) end
+    end
+    local ok, e = pcall(sch.read_at, sch, loop(sch, "Y", 1),
+                        sch:get_block("Y"), 0, "global")
+    assert(not ok and e.reason == "COPY_NOT_STATIC")
+    assert(e.message:find('buffer "X_global"', 1, true), e.message)
+  end
 end
