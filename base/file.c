@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whole files.  Messages quote the system's reason by %m. */
+ * Messages quote the system's reason by %m. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -19,34 +19,58 @@ static ssize_t read_some(int fd, char *to, size_t n) {
   return got;
 }
 
-/* Reads on from fd until its end or one byte over the limit. */
-static tess_status read_all(int fd, const char *path, size_t limit, strbuf *out,
+tess_status file_open(file_reader *f, const char *path, err_state *err) {
+  struct stat is;
+  *f = (file_reader){path, open(path, O_RDONLY | O_CLOEXEC), FILE_ENDLESS};
+  if (f->fd < 0)
+    return err_set(err, errno == ENOENT ? TESS_NOT_FOUND : TESS_IO,
+                   "cannot open '%s': %m", path);
+  if (fstat(f->fd, &is) == 0 && S_ISREG(is.st_mode))
+    f->size = (uint64_t)is.st_size;
+  return TESS_OK;
+}
+
+tess_status file_get(const file_reader *f, void *to, size_t n, size_t *got,
+                     err_state *err) {
+  ssize_t some = 1;
+  for (*got = 0; *got < n && some > 0; *got += some > 0 ? (size_t)some : 0)
+    some = read_some(f->fd, (char *)to + *got, n - *got);
+  if (some < 0) return err_set(err, TESS_IO, "cannot read '%s': %m", f->path);
+  return TESS_OK;
+}
+
+void file_close(file_reader *f) {
+  close(f->fd);
+  f->fd = -1;
+}
+
+/* Reads on until the end or one byte over the limit. */
+static tess_status read_all(const file_reader *f, size_t limit, strbuf *out,
                             err_state *err) {
   char chunk[CHUNK];
-  size_t total = 0;
-  ssize_t got;
-  while ((got = read_some(fd, chunk, sizeof chunk)) > 0) {
-    total += (size_t)got;
+  size_t total = 0, got = sizeof chunk;
+  while (got == sizeof chunk) {
+    tess_status s = file_get(f, chunk, sizeof chunk, &got, err);
+    if (s) return s;
+    total += got;
     if (total > limit)
-      return err_set(err, TESS_LIMIT, "'%s' has more than %zu bytes", path,
+      return err_set(err, TESS_LIMIT, "'%s' has more than %zu bytes", f->path,
                      limit);
-    str_write(out, chunk, (size_t)got);
+    str_write(out, chunk, got);
     if (out->bad)
-      return err_set(err, TESS_NOMEM, "out of memory reading '%s'", path);
+      return err_set(err, TESS_NOMEM, "out of memory reading '%s'", f->path);
   }
-  if (got < 0) return err_set(err, TESS_IO, "cannot read '%s': %m", path);
   return TESS_OK;
 }
 
 tess_status file_read(const char *path, size_t limit, strbuf *out,
                       err_state *err) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    return err_set(err, errno == ENOENT ? TESS_NOT_FOUND : TESS_IO,
-                   "cannot open '%s': %m", path);
+  file_reader f;
+  tess_status status = file_open(&f, path, err);
+  if (status) return status;
   size_t before = out->n;
-  tess_status status = read_all(fd, path, limit, out, err);
-  close(fd);
+  status = read_all(&f, limit, out, err);
+  file_close(&f);
   if (status != TESS_OK && !out->bad) {
     out->n = before;
     if (out->v) out->v[before] = '\0';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whole files: reading with a limit, writing that never leaves half a
- * file. */
+ * Files: reading whole ones with a limit, or piece by piece; writing that
+ * never leaves half a file. */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
@@ -11,6 +11,21 @@
  * the file has more than `limit` bytes; `out` is then as it was. */
 tess_status file_read(const char *path, size_t limit, strbuf *out,
                       err_state *err);
+
+/* A file that is read from its start on, piece by piece. */
+typedef struct file_reader {
+  const char *path;
+  int fd;
+  uint64_t size;           /* FILE_ENDLESS: of what is no regular file */
+} file_reader;
+#define FILE_ENDLESS UINT64_MAX
+
+/* NOT_FOUND, IO. */
+tess_status file_open(file_reader *f, const char *path, err_state *err);
+/* Up to n bytes; *got is less only at the end of the file.  IO. */
+tess_status file_get(const file_reader *f, void *to, size_t n, size_t *got,
+                     err_state *err);
+void file_close(file_reader *f);
 
 /* Makes the file's content exactly `data`: written beside it, synced and
  * renamed over it, so that readers and a crash see the old file or the new.

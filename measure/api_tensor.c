@@ -168,13 +168,18 @@ tess_status tess_tensor_compare(tess_tensor *a, tess_tensor *b, double *abs,
 
 /* ---- files and text ----------------------------------------------------- */
 
+static tess_status get_from_file(void *ud, void *to, size_t n, size_t *got,
+                                 err_state *e) {
+  return file_get(ud, to, n, got, e);
+}
+
 static tess_status load(void *ud) {
   making *m = ud;
-  strbuf bytes;
-  str_init(&bytes, &m->c->heap);
-  tess_status s = file_read(m->path, SIZE_MAX / 4, &bytes, &m->c->err);
-  if (!s) s = npy_read(m->c, bytes.n ? bytes.v : "", bytes.n, m->out);
-  str_free(&bytes);
+  file_reader f;
+  tess_status s = file_open(&f, m->path, &m->c->err);
+  if (s) return s;
+  s = npy_read(m->c, &(npy_source){get_from_file, &f, f.size}, m->out);
+  file_close(&f);
   if (s != TESS_PARSE) return s;
   char why[512];
   memcpy(why, m->c->err.message, sizeof why - 1);

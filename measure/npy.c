@@ -14,7 +14,7 @@
 #include <string.h>
 
 static const char magic[] = "\x93NUMPY";
-enum { MAGIC = 6, ALIGN = 64, MAX_HEAD = 1 << 20 };
+enum { MAGIC = 6, START = 12, ALIGN = 64, MAX_HEAD = 1 << 20 };
 
 /* ---- types -------------------------------------------------------------- */
 
@@ -165,24 +165,30 @@ static tess_status eat_head(parser *p, npy_head *out) {
   return seen == 7 ? TESS_OK : wrong(p, "the head lacks a key");
 }
 
+/* Where the dictionary starts and how long it is, from the first START
+ * bytes; 0: nowhere. */
+static size_t find_dictionary(const unsigned char *b, size_t n, size_t *len) {
+  if (n < START || memcmp(b, magic, MAGIC) != 0 || b[6] < 1 || b[6] > 3)
+    return 0;
+  *len = b[8] | (size_t)b[9] << 8;
+  if (b[6] == 1) return 10;
+  *len |= (size_t)b[10] << 16 | (size_t)b[11] << 24;
+  return 12;
+}
+
 tess_status npy_read_head(const void *bytes, size_t n, npy_head *out,
                           err_state *e) {
   const unsigned char *b = bytes;
   parser p = {bytes, bytes, (const char *)bytes + n, e};
   *out = (npy_head){.ndim = 0};
-  if (n < 10 || memcmp(b, magic, MAGIC) != 0)
+  if (n < START || memcmp(b, magic, MAGIC) != 0)
     return wrong(&p, "it does not begin as one");
   p.at += MAGIC;
-  if (b[6] < 1 || b[6] > 3) return wrong(&p, "an unknown version");
-  size_t head = b[8] | (size_t)b[9] << 8, from = 10;
-  if (b[6] > 1) {
-    if (n < 12) return wrong(&p, "it ends in its head");
-    head |= (size_t)b[10] << 16 | (size_t)b[11] << 24;
-    from = 12;
-  }
-  if (head > n - from || head > MAX_HEAD)
-    return wrong(&p, "it ends in its head");
-  out->data = from + head;
+  size_t len, from = find_dictionary(b, n, &len);
+  if (!from) return wrong(&p, "an unknown version");
+  if (len > MAX_HEAD) return wrong(&p, "its head is too long");
+  if (len > n - from) return wrong(&p, "it ends in its head");
+  out->data = from + len;
   p.at = p.start + from;
   p.end = p.start + out->data;
   return eat_head(&p, out);
@@ -210,16 +216,19 @@ static int64_t place_in_file(const npy_head *h, int64_t i) {
   return at;
 }
 
-static void copy_elements(const npy_head *h, const char *from, tess_tensor *t) {
+static void reorder_elements(const npy_head *h, const char *from,
+                             const tess_tensor *t) {
   size_t size = ir_dtype_bytes(h->dtype);
   char *to = t->data;
-  if (!h->is_fortran || h->ndim < 2) {
-    if (t->bytes) memcpy(to, from, t->bytes);
-  } else {
-    for (int64_t i = 0; i < t->size; i++)
-      memcpy(to + (size_t)i * size, from + (size_t)place_in_file(h, i) * size,
-             size);
-  }
+  for (int64_t i = 0; i < t->size; i++)
+    memcpy(to + (size_t)i * size, from + (size_t)place_in_file(h, i) * size,
+           size);
+}
+
+/* Elements as they are in memory here, from those of the file. */
+static void convert_elements(const npy_head *h, const tess_tensor *t) {
+  size_t size = ir_dtype_bytes(h->dtype);
+  char *to = t->data;
   for (int64_t i = 0; h->is_swapped && i < t->size; i++)
     swap_bytes(to + (size_t)i * size, size);
   /* NumPy keeps any non-zero byte as true; ours are 0 and 1. */
@@ -227,26 +236,123 @@ static void copy_elements(const npy_head *h, const char *from, tess_tensor *t) {
     to[i] = to[i] != 0;
 }
 
-tess_status npy_read(tess_context *c, const void *bytes, size_t n,
-                     tess_tensor **out) {
+/* ---- reading ------------------------------------------------------------ */
+
+typedef struct reading {
+  tess_context *c;
+  const npy_source *from;
+  strbuf head;
   npy_head h;
-  tess_status s = npy_read_head(bytes, n, &h, &c->err);
-  if (s) return s;
-  int64_t size = 1;
-  bool too_large = false;
-  for (uint32_t d = 0; d < h.ndim; d++)
-    too_large |= __builtin_mul_overflow(size, h.shape[d], &size);
-  size_t there = n - h.data, each = ir_dtype_bytes(h.dtype);
-  if (too_large || (uint64_t)size > there / each ||
-      (size_t)size * each != there)
-    return err_set(&c->err, TESS_PARSE,
-                   "not a .npy file that can be read: %zu bytes of elements "
-                   "do not fit its shape",
-                   there);
-  s = tensor_make(c, h.dtype, h.ndim, h.shape, out);
-  if (s) return s;
-  copy_elements(&h, (const char *)bytes + h.data, *out);
+  size_t bytes; /* of the elements */
+} reading;
+
+/* Has the first n bytes in `head`, or all there are. */
+static tess_status get_head_bytes(reading *r, size_t n) {
+  char some[256];
+  size_t got = 1;
+  while (r->head.n < n && got > 0) {
+    size_t want = n - r->head.n;
+    if (want > sizeof some) want = sizeof some;
+    tess_status s = r->from->get(r->from->ud, some, want, &got, &r->c->err);
+    if (s) return s;
+    str_write(&r->head, some, got);
+    if (r->head.bad) return TESS_NOMEM;
+  }
   return TESS_OK;
+}
+
+static tess_status misfit(const reading *r, const char *how) {
+  return err_set(&r->c->err, TESS_PARSE,
+                 "not a .npy file that can be read: it has %s bytes of "
+                 "elements than its shape says",
+                 how);
+}
+
+static tess_status get_head(reading *r) {
+  size_t len;
+  tess_status s = get_head_bytes(r, START);
+  if (s) return s;
+  size_t from = find_dictionary((unsigned char *)r->head.v, r->head.n, &len);
+  if (from && len <= MAX_HEAD) s = get_head_bytes(r, from + len);
+  if (!s) s = npy_read_head(str_get(&r->head), r->head.n, &r->h, &r->c->err);
+  if (s) return s;
+  int64_t size = 1, bytes, each = (int64_t)ir_dtype_bytes(r->h.dtype);
+  bool too_large = false;
+  for (uint32_t d = 0; d < r->h.ndim; d++)
+    too_large |= __builtin_mul_overflow(size, r->h.shape[d], &size);
+  if (too_large || __builtin_mul_overflow(size, each, &bytes))
+    return misfit(r, "fewer");
+  r->bytes = (size_t)bytes;
+  uint64_t all = r->from->size, want = r->h.data + (uint64_t)bytes;
+  if (all == UINT64_MAX || all == want) return TESS_OK;
+  return misfit(r, all < want ? "fewer" : "more");
+}
+
+/* The elements, and nothing behind them. */
+static tess_status get_elements(const reading *r, void *to) {
+  size_t got, extra;
+  char behind;
+  const npy_source *from = r->from;
+  tess_status s = from->get(from->ud, to, r->bytes, &got, &r->c->err);
+  if (s) return s;
+  if (got < r->bytes) return misfit(r, "fewer");
+  s = from->get(from->ud, &behind, 1, &extra, &r->c->err);
+  return s ? s : extra ? misfit(r, "more") : TESS_OK;
+}
+
+static tess_status fill_tensor(const reading *r, const tess_tensor *t) {
+  mem_heap *heap = &r->c->heap;
+  tess_status s;
+  if (!r->h.is_fortran || r->h.ndim < 2) {
+    s = get_elements(r, t->data);
+  } else {
+    char *there = mem_try_resize(heap, NULL, 0, r->bytes + 1);
+    if (!there) return TESS_NOMEM;
+    s = get_elements(r, there);
+    if (!s) reorder_elements(&r->h, there, t);
+    mem_free(heap, there, r->bytes + 1);
+  }
+  if (!s) convert_elements(&r->h, t);
+  return s;
+}
+
+tess_status npy_read(tess_context *c, const npy_source *from,
+                     tess_tensor **out) {
+  reading r = {.c = c, .from = from};
+  tess_tensor *t;
+  str_init(&r.head, &c->heap);
+  tess_status s = get_head(&r);
+  str_free(&r.head);
+  if (!s) s = tensor_make(c, r.h.dtype, r.h.ndim, r.h.shape, &t);
+  if (s) return s;
+  s = fill_tensor(&r, t);
+  if (s)
+    tess_tensor_free(t);
+  else
+    *out = t;
+  return s;
+}
+
+typedef struct in_memory {
+  const char *at;
+  size_t left;
+} in_memory;
+
+static tess_status get_from_memory(void *ud, void *to, size_t n, size_t *got,
+                                   err_state *e) {
+  in_memory *m = ud;
+  (void)e;
+  *got = n < m->left ? n : m->left;
+  if (*got) memcpy(to, m->at, *got);
+  m->at += *got;
+  m->left -= *got;
+  return TESS_OK;
+}
+
+tess_status npy_read_bytes(tess_context *c, const void *bytes, size_t n,
+                           tess_tensor **out) {
+  in_memory m = {bytes, n};
+  return npy_read(c, &(npy_source){get_from_memory, &m, n}, out);
 }
 
 /* The head is filled with blanks up to where elements are aligned. */

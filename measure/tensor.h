@@ -53,9 +53,19 @@ typedef struct npy_head {
 /* PARSE, with what and where; trusts nothing. */
 tess_status npy_read_head(const void *bytes, size_t n, npy_head *out,
                           err_state *e);
-/* The whole file's bytes as a tensor. */
-tess_status npy_read(tess_context *c, const void *bytes, size_t n,
+/* Where a file's bytes come from, one after the other. */
+typedef struct npy_source {
+  tess_status (*get)(void *ud, void *to, size_t n, size_t *got, err_state *e);
+  void *ud;      /* get: up to n bytes, fewer only at the end */
+  uint64_t size; /* of all, UINT64_MAX: not known */
+} npy_source;
+/* A whole file as a tensor; no more is read, and no more memory taken, than
+ * its head says. */
+tess_status npy_read(tess_context *c, const npy_source *from,
                      tess_tensor **out);
+/* A whole file's bytes as a tensor. */
+tess_status npy_read_bytes(tess_context *c, const void *bytes, size_t n,
+                           tess_tensor **out);
 void npy_write(const tess_tensor *t, strbuf *out);
 
 #endif

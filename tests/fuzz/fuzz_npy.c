@@ -14,11 +14,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   tess_options o = {.struct_size = sizeof o, .memory_cap = 64 << 20};
   FUZZ_ASSERT(tess_context_new(&o, &c) == TESS_OK);
   str_init(&b, &c->heap);
-  tess_status s = npy_read(c, data, size, &x);
+  tess_status s = npy_read_bytes(c, data, size, &x);
   FUZZ_ASSERT(s == TESS_OK || c->err.message[0]);
   if (!s) {
     npy_write(x, &b);
-    FUZZ_ASSERT(npy_read(c, b.v, b.n, &y) == TESS_OK);
+    FUZZ_ASSERT(npy_read_bytes(c, b.v, b.n, &y) == TESS_OK);
     FUZZ_ASSERT(y->bytes == x->bytes && y->ndim == x->ndim);
     FUZZ_ASSERT(!x->bytes || !memcmp(x->data, y->data, x->bytes));
   }

@@ -255,7 +255,7 @@ static tess_status read_file(tess_context *c, int version, const char *head,
     str_putc(&b, (char)(len >> 8 * i));
   str_puts(&b, head);
   str_write(&b, data, n);
-  tess_status s = npy_read(c, b.v, b.n, out);
+  tess_status s = npy_read_bytes(c, b.v, b.n, out);
   str_free(&b);
   return s;
 }
@@ -330,6 +330,53 @@ static void test_npy_files(void **state) {
   x = make(c, "float32", 1, shape, "zeros");
   assert_int_equal(tess_tensor_save(x, "/no/such.npy"), TESS_IO);
   tess_tensor_free(x);
+}
+
+/* What `n` bytes of elements give behind a head of two float32, from a file
+ * whose size nobody knows. */
+static tess_status load_from_pipe(tess_context *c, size_t n, tess_tensor **x) {
+  static const char head[] = "\x93NUMPY\1\0\x3a\0"
+                             "{'descr': '<f4', 'fortran_order': False, "
+                             "'shape': (2,)}  \n";
+  static const char data[100];
+  int end[2];
+  char path[32];
+  assert_int_equal(sizeof head - 1, 10 + 0x3a);
+  assert_int_equal(pipe(end), 0);
+  assert_int_equal(write(end[1], head, sizeof head - 1), sizeof head - 1);
+  assert_int_equal(write(end[1], data, n), n);
+  close(end[1]);
+  snprintf(path, sizeof path, "/dev/fd/%d", end[0]);
+  tess_status s = tess_tensor_load(c, path, x);
+  close(end[0]);
+  return s;
+}
+
+/* Neither what has no end nor what is larger than it says takes memory. */
+static void test_npy_takes_what_the_head_says(void **state) {
+  (void)state;
+  tess_context *c;
+  tess_tensor *x;
+  char path[] = "/tmp/tessera_npy_XXXXXX";
+  const tess_options o = {.struct_size = sizeof o, .memory_cap = 1 << 20};
+  assert_int_equal(tess_context_new(&o, &c), TESS_OK);
+  assert_int_equal(tess_tensor_load(c, "/dev/zero", &x), TESS_PARSE);
+  assert_null(x);
+  assert_int_equal(load_from_pipe(c, 8, &x), TESS_OK);
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  assert_int_equal(tess_tensor_save(x, path), TESS_OK);
+  tess_tensor_free(x);
+  close(fd);
+  assert_int_equal(truncate(path, 1 << 30), 0);
+  assert_int_equal(tess_tensor_load(c, path, &x), TESS_PARSE);
+  assert_non_null(strstr(tess_error(c)->message, "more bytes of elements"));
+  assert_int_equal(load_from_pipe(c, 9, &x), TESS_PARSE);
+  assert_non_null(strstr(tess_error(c)->message, "more bytes of elements"));
+  assert_int_equal(load_from_pipe(c, 7, &x), TESS_PARSE);
+  assert_non_null(strstr(tess_error(c)->message, "fewer bytes of elements"));
+  unlink(path);
+  tess_context_free(c);
 }
 
 /* ---- DLPack ------------------------------------------------------------- */
@@ -509,6 +556,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_npy_forms, start, end),
       cmocka_unit_test_setup_teardown(test_npy_refused, start, end),
       cmocka_unit_test_setup_teardown(test_npy_files, start, end),
+      cmocka_unit_test(test_npy_takes_what_the_head_says),
       cmocka_unit_test_setup_teardown(test_dlpack_out, start, end),
       cmocka_unit_test_setup_teardown(test_dlpack_in, start, end),
       cmocka_unit_test_setup_teardown(test_dlpack_odd, start, end),
