@@ -16,9 +16,26 @@ typedef struct args {
   void *out, *out2;
   ir_role role;
   ir_scope scope;
+  bool has_name, has_out;
 } args;
 
+/* A name and a place for what is given out, which are needed. */
+#define NAME(text) .s = (text), .has_name = true
+#define OUT(place) .out = (place), .has_out = true
+
+static tess_status is_null(tess_builder *b) {
+  if (!b) return TESS_INVALID;
+  return ctx_fail(b->c, TESS_INVALID, "NULL was given where a value is needed");
+}
+
+/* p[0] and p[1] are lists of n and m. */
+static bool lacks(const args *a) {
+  return (a->has_name && !a->s) || (a->has_out && !a->out) ||
+         (a->n && !a->p[0]) || (a->m && !a->p[1]);
+}
+
 static tess_status run(tess_builder *b, tess_status (*fn)(void *), args a) {
+  if (!b || lacks(&a)) return is_null(b);
   a.b = &b->b;
   return ctx_run(b->c, fn, &a);
 }
@@ -39,6 +56,7 @@ static tess_status start_builder(void *ud) {
 }
 
 tess_status tess_builder_new(tess_context *c, tess_builder **out) {
+  if (!c || !out) return TESS_INVALID;
   *out = NULL;
   tess_builder *b = mem_try_resize(&c->heap, NULL, 0, sizeof *b);
   if (!b) return ctx_fail(c, TESS_NOMEM, "out of memory");
@@ -74,18 +92,15 @@ DO(buffer,
 tess_status tess_placeholder(tess_builder *b, const char *name, tess_dtype t,
                              uint32_t ndim, const tess_expr *shape,
                              tess_role role, tess_buffer *out) {
+  if (!b || !name) return is_null(b);
   if (role != TESS_ROLE_INPUT && role != TESS_ROLE_LAYOUT_FREE)
     return ctx_fail(b->c, TESS_INVALID,
                     "placeholder %s: its role must be "
                     "input or layout_free",
                     name);
   return run(b, do_buffer,
-             (args){.s = name,
-                    .t = t,
-                    .n = ndim,
-                    .p = {shape},
-                    .role = private_role(role),
-                    .out = out});
+             (args){NAME(name), .t = t, .n = ndim, .p = {shape},
+                    .role = private_role(role), OUT(out)});
 }
 
 tess_status tess_buffer_new(tess_builder *b, const char *name, tess_dtype t,
@@ -93,18 +108,15 @@ tess_status tess_buffer_new(tess_builder *b, const char *name, tess_dtype t,
                             const char *scope, tess_role role, int is_parameter,
                             tess_buffer *out) {
   ir_scope s;
+  if (!b || !name) return is_null(b);
   if (!ir_scope_parse(scope ? scope : "global", &s))
     return ctx_fail(b->c, TESS_INVALID,
                     "buffer %s: there is no storage "
                     "scope '%s'",
                     name, scope);
   return run(b, do_buffer,
-             (args){.s = name,
-                    .t = t,
-                    .n = ndim,
-                    .p = {shape},
-                    .scope = s,
-                    .out = out,
+             (args){NAME(name), .t = t, .n = ndim, .p = {shape}, .scope = s,
+                    OUT(out),
                     .role = is_parameter ? private_role(role) : IR_ROLE_LOCAL});
 }
 
@@ -113,9 +125,10 @@ DO(constant,
 tess_status tess_constant(tess_builder *b, const char *name, tess_dtype t,
                           uint32_t ndim, const int64_t *shape, const void *data,
                           tess_buffer *out) {
+  if (!data) return is_null(b);
   return run(
       b, do_constant,
-      (args){.s = name, .t = t, .n = ndim, .p = {shape, data}, .out = out});
+      (args){NAME(name), .t = t, .n = ndim, .p = {shape, data}, OUT(out)});
 }
 
 static const ir_buf_rec *buffer_of(tess_builder *b, tess_buffer buf) {
@@ -142,6 +155,7 @@ static tess_status shape_handles(void *ud) {
 tess_status tess_buffer_info(tess_builder *b, tess_buffer buf,
                              const char **name, tess_dtype *t, uint32_t *ndim,
                              tess_expr *shape8) {
+  if (!b || !name || !t || !ndim || !shape8) return is_null(b);
   const ir_buf_rec *r = buffer_of(b, buf);
   if (!r) return ctx_fail(b->c, TESS_INVALID, "there is no such buffer");
   if (r->shape.n > 8)
@@ -159,65 +173,65 @@ tess_status tess_buffer_info(tess_builder *b, tess_buffer buf,
 
 DO(int, describe_int(a->b, a->t, a->i, a->out))
 tess_status tess_int(tess_builder *b, tess_dtype t, int64_t v, tess_expr *out) {
-  return run(b, do_int, (args){.t = t, .i = v, .out = out});
+  return run(b, do_int, (args){.t = t, .i = v, OUT(out)});
 }
 
 DO(real, describe_real(a->b, a->t, a->f, a->out))
 tess_status tess_real(tess_builder *b, tess_dtype t, double v, tess_expr *out) {
-  return run(b, do_real, (args){.t = t, .f = v, .out = out});
+  return run(b, do_real, (args){.t = t, .f = v, OUT(out)});
 }
 
 DO(literal, describe_literal(a->b, a->f, a->i != 0, a->out))
 tess_status tess_literal(tess_builder *b, double v, int is_int,
                          tess_expr *out) {
-  return run(b, do_literal, (args){.f = v, .i = is_int, .out = out});
+  return run(b, do_literal, (args){.f = v, .i = is_int, OUT(out)});
 }
 
 DO(binary, describe_binary(a->b, a->s, a->x, a->y, a->out))
 tess_status tess_binary(tess_builder *b, const char *op, tess_expr x,
                         tess_expr y, tess_expr *out) {
-  return run(b, do_binary, (args){.s = op, .x = x, .y = y, .out = out});
+  return run(b, do_binary, (args){NAME(op), .x = x, .y = y, OUT(out)});
 }
 
 DO(call, describe_call(a->b, a->s, a->n, a->p[0], a->out))
 tess_status tess_call(tess_builder *b, const char *fn, uint32_t n,
                       const tess_expr *x, tess_expr *out) {
-  return run(b, do_call, (args){.s = fn, .n = n, .p = {x}, .out = out});
+  return run(b, do_call, (args){NAME(fn), .n = n, .p = {x}, OUT(out)});
 }
 
 DO(extern, describe_extern(a->b, a->s, a->t, a->n, a->p[0], a->out))
 tess_status tess_call_extern(tess_builder *b, const char *name, tess_dtype t,
                              uint32_t n, const tess_expr *x, tess_expr *out) {
   return run(b, do_extern,
-             (args){.s = name, .t = t, .n = n, .p = {x}, .out = out});
+             (args){NAME(name), .t = t, .n = n, .p = {x}, OUT(out)});
 }
 
 DO(select, describe_select(a->b, a->x, a->y, a->z, a->out))
 tess_status tess_select(tess_builder *b, tess_expr cond, tess_expr yes,
                         tess_expr no, tess_expr *out) {
-  return run(b, do_select, (args){.x = cond, .y = yes, .z = no, .out = out});
+  return run(b, do_select, (args){.x = cond, .y = yes, .z = no, OUT(out)});
 }
 
 DO(cast, describe_cast(a->b, a->t, a->x, a->out))
 tess_status tess_cast(tess_builder *b, tess_dtype t, tess_expr x,
                       tess_expr *out) {
-  return run(b, do_cast, (args){.t = t, .x = x, .out = out});
+  return run(b, do_cast, (args){.t = t, .x = x, OUT(out)});
 }
 
 DO(load, describe_load(a->b, a->x, a->n, a->p[0], a->out))
 tess_status tess_load(tess_builder *b, tess_buffer buf, uint32_t n,
                       const tess_expr *idx, tess_expr *out) {
-  return run(b, do_load, (args){.x = buf, .n = n, .p = {idx}, .out = out});
+  return run(b, do_load, (args){.x = buf, .n = n, .p = {idx}, OUT(out)});
 }
 
 DO(var, describe_var(a->b, a->x, a->out))
 tess_status tess_var_ref(tess_builder *b, tess_var v, tess_expr *out) {
-  return run(b, do_var, (args){.x = v, .out = out});
+  return run(b, do_var, (args){.x = v, OUT(out)});
 }
 
 DO(dtype, describe_dtype(a->b, a->x, a->out))
 tess_status tess_expr_dtype(tess_builder *b, tess_expr e, tess_dtype *out) {
-  return run(b, do_dtype, (args){.x = e, .out = out});
+  return run(b, do_dtype, (args){.x = e, OUT(out)});
 }
 
 DO(text, describe_text(a->b, a->x, a->out))
@@ -235,6 +249,7 @@ static tess_status give_text(void *ud) {
 
 tess_status tess_expr_text(tess_builder *b, tess_expr e, char **out) {
   strbuf text;
+  if (!b || !out) return is_null(b);
   *out = NULL;
   str_init(&text, &b->c->heap);
   tess_status s = run(b, do_text, (args){.x = e, .out = &text});
@@ -249,12 +264,12 @@ tess_status tess_expr_text(tess_builder *b, tess_expr e, char **out) {
 DO(axis, describe_axis_new(a->b, a->s, a->x, a->y, a->out))
 tess_status tess_reduce_axis(tess_builder *b, const char *name, tess_expr lo,
                              tess_expr extent, tess_var *out) {
-  return run(b, do_axis, (args){.s = name, .x = lo, .y = extent, .out = out});
+  return run(b, do_axis, (args){NAME(name), .x = lo, .y = extent, OUT(out)});
 }
 
 DO(size, describe_size(a->b, a->s, a->out))
 tess_status tess_size_var(tess_builder *b, const char *name, tess_var *out) {
-  return run(b, do_size, (args){.s = name, .out = out});
+  return run(b, do_size, (args){NAME(name), OUT(out)});
 }
 
 static tess_status do_reduce(void *ud) {
@@ -274,10 +289,9 @@ static tess_status do_reduce(void *ud) {
 tess_status tess_reduce(tess_builder *b, const char *reducer, uint32_t n,
                         const tess_expr *sources, uint32_t naxes,
                         const tess_var *axes, tess_expr *out) {
-  return run(
-      b, do_reduce,
-      (args){
-          .s = reducer, .n = n, .m = naxes, .p = {sources, axes}, .out = out});
+  return run(b, do_reduce,
+             (args){NAME(reducer), .n = n, .m = naxes, .p = {sources, axes},
+                    OUT(out)});
 }
 
 /* The formals of a reducer of n values like the sources'. */
@@ -312,6 +326,8 @@ tess_status tess_reduce_with(tess_builder *b, const tess_reducer_def *r,
   tess_expr lhs[DESCRIBE_MAX_OUT], rhs[DESCRIBE_MAX_OUT];
   tess_expr combined[DESCRIBE_MAX_OUT];
   uint32_t reducer = 0;
+  if (!b || !r || !r->name || !r->combine || !r->identity || !out)
+    return is_null(b);
   if (n != r->n)
     return ctx_fail(b->c, TESS_INVALID,
                     "the reducer %s takes %u sources, "
@@ -334,8 +350,7 @@ tess_status tess_reduce_with(tess_builder *b, const tess_reducer_def *r,
   if (s != TESS_OK) return s;
   return run(
       b, do_reduce_with,
-      (args){
-          .x = reducer, .n = n, .m = naxes, .p = {sources, axes}, .out = out});
+      (args){.x = reducer, .n = n, .m = naxes, .p = {sources, axes}, OUT(out)});
 }
 
 /* ---- computes ----------------------------------------------------------- */
@@ -345,15 +360,15 @@ DO(compute_begin,
 tess_status tess_compute_begin(tess_builder *b, const char *name, uint32_t ndim,
                                const tess_expr *shape,
                                const char *const *axis_names, tess_var *vars) {
-  return run(
-      b, do_compute_begin,
-      (args){.s = name, .n = ndim, .p = {shape, axis_names}, .out = vars});
+  return run(b, do_compute_begin,
+             (args){NAME(name), .n = ndim, .p = {shape, axis_names},
+                    .out = vars, .has_out = ndim > 0});
 }
 
 DO(compute_end, describe_compute_end(a->b, a->n, a->p[0], a->out))
 tess_status tess_compute_end(tess_builder *b, uint32_t n, const tess_expr *body,
                              tess_buffer *out) {
-  return run(b, do_compute_end, (args){.n = n, .p = {body}, .out = out});
+  return run(b, do_compute_end, (args){.n = n, .p = {body}, OUT(out)});
 }
 
 DO(compute_cancel, describe_compute_cancel(a->b))
@@ -367,7 +382,7 @@ DO(loop_begin, describe_loop_begin(a->b, a->s, a->x, a->y, a->out))
 tess_status tess_loop_begin(tess_builder *b, const char *name, tess_expr lo,
                             tess_expr extent, tess_var *out) {
   return run(b, do_loop_begin,
-             (args){.s = name, .x = lo, .y = extent, .out = out});
+             (args){NAME(name), .x = lo, .y = extent, OUT(out)});
 }
 
 static tess_status do_block_begin(void *ud) {
@@ -389,12 +404,14 @@ tess_status tess_block_begin(tess_builder *b, const char *name, uint32_t n,
                              const tess_expr *extent, const tess_expr *bind,
                              tess_expr predicate, tess_var *vars) {
   const tess_expr *ranges[3] = {lo, extent, bind};
+  if (n && (!iter_names || !kinds || !lo || !extent || !bind))
+    return is_null(b);
+  for (uint32_t i = 0; i < n; i++)
+    if (!iter_names[i]) return is_null(b);
   return run(b, do_block_begin,
-             (args){.s = name,
-                    .n = n,
-                    .x = predicate,
-                    .p = {iter_names, kinds, ranges},
-                    .out = vars});
+             (args){NAME(name), .n = n, .x = predicate,
+                    .p = {iter_names, kinds, ranges}, .out = vars,
+                    .has_out = n > 0});
 }
 
 DO(init_begin, describe_init_begin(a->b))
@@ -412,7 +429,7 @@ tess_status tess_else_begin(tess_builder *b) {
 DO(let_begin, describe_let_begin(a->b, a->s, a->x, a->out))
 tess_status tess_let_begin(tess_builder *b, const char *name, tess_expr value,
                            tess_var *out) {
-  return run(b, do_let_begin, (args){.s = name, .x = value, .out = out});
+  return run(b, do_let_begin, (args){NAME(name), .x = value, OUT(out)});
 }
 DO(end, describe_end(a->b))
 tess_status tess_end(tess_builder *b) { return run(b, do_end, (args){0}); }
@@ -453,6 +470,7 @@ tess_status tess_program_new(tess_builder *b, const char *name, uint32_t nin,
                              const tess_buffer *in, uint32_t nout,
                              const tess_buffer *out, tess_program **p) {
   program_work w = {b, name, nin, nout, in, out, NULL};
+  if (!b || !name || (nin && !in) || (nout && !out) || !p) return is_null(b);
   *p = NULL;
   tess_status s = ctx_run(b->c, make_program, &w);
   if (s == TESS_OK)

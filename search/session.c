@@ -11,7 +11,7 @@
 
 uint64_t search_hash(uint32_t sketch, uint32_t n, const int64_t *d) {
   uint64_t h = hash_mix(0x7465737365726131u, sketch);
-  return n ? hash_mix(h, hash_bytes(d, n * sizeof *d)) : h;
+  return n && d ? hash_mix(h, hash_bytes(d, n * sizeof *d)) : h;
 }
 
 void session_to_public(const search_cand *c, tess_candidate *out) {
@@ -287,9 +287,15 @@ static tess_status look_at(void *ud) {
   search_worker *w = &x->s->worker[0];
   search_order o = {.how = SEARCH_GIVEN, .a = x->c};
   attempt t = {.s = x->s, .w = w, .o = &o};
-  if (x->c->sketch >= x->s->nsketch) {
+  const search_cand *c = x->c;
+  if (c->sketch >= x->s->nsketch) {
     funnel_add(&w->tally, &w->heap, FUNNEL_UNFIT, "", "there is no such sketch",
-               (int64_t)x->c->sketch + 1);
+               (int64_t)c->sketch + 1);
+    return TESS_OK;
+  }
+  if (c->n && !c->d) {
+    funnel_add(&w->tally, &w->heap, FUNNEL_UNFIT, "", "its decisions are NULL",
+               0);
     return TESS_OK;
   }
   tess_status st = mem_protect(&w->heap, try_once, &t);

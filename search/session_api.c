@@ -25,6 +25,9 @@ static tess_status check(tess_session *s, const tess_candidate *c) {
                     "there are %u sketches; there is none "
                     "at %" PRIu64,
                     s->nsketch, (uint64_t)c->sketch + 1);
+  if (c->ndecisions && !c->decisions)
+    return ctx_fail(s->c, TESS_INVALID,
+                    "the decisions of a candidate are NULL");
   while (at.at < at.n && vm_cursor_next(&at, &n, &d)) {
   }
   if (at.at == at.n) return TESS_OK;

@@ -12,6 +12,10 @@
  * A refused schedule step is an ordinary TESS_REFUSED.  A failing call leaves
  * its object as it was and sets no output, except where said otherwise.
  *
+ * Pointers must not be NULL where nothing says that they may be, but for
+ * lists of no elements.  The functions that describe computations answer
+ * INVALID to NULL; the others do not look.
+ *
  * Pointers given in are borrowed for the call (KEEP) unless marked TESS_TAKE;
  * objects given out (TESS_GIVE) belong to the caller.  A const char * that is
  * returned lives as long as its object and until the next call on it.

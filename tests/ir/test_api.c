@@ -144,8 +144,88 @@ static void test_memory(void **state) {
   }
 }
 
+static void is_refused(const fixture *f, tess_status s) {
+  assert_int_equal(s, TESS_INVALID);
+  assert_string_equal(tess_error(f->c)->message,
+                      "NULL was given where a value is needed");
+}
+
+/* combine is never called. */
+static int combine(void *ud, tess_builder *b, const tess_expr *lhs,
+                   const tess_expr *rhs, tess_expr *result) {
+  (void)ud, (void)b, (void)lhs, (void)rhs, (void)result;
+  return 1;
+}
+
+/* NULL where something is needed is INVALID. */
+static void test_null(void **state) {
+  (void)state;
+  fixture f = {0};
+  fault_init(&f.fault);
+  f.alloc = fault_allocator(&f.fault);
+  assert_int_equal(start(&f), TESS_OK);
+  assert_int_equal(tess_builder_new(f.c, &f.b), TESS_OK);
+  tess_expr e, n;
+  tess_var v;
+  tess_buffer a;
+  tess_dtype t;
+  tess_builder *b = f.b;
+  const double zero = 0;
+  const char *const unnamed[] = {NULL};
+  const tess_iter_kind kind = TESS_SPATIAL;
+  assert_int_equal(tess_builder_new(NULL, &b), TESS_INVALID);
+  assert_int_equal(tess_int(NULL, i64, 4, &n), TESS_INVALID);
+  assert_int_equal(tess_end(NULL), TESS_INVALID);
+  assert_int_equal(tess_int(b, i64, 4, &n), TESS_OK);
+  is_refused(&f, tess_int(b, i64, 4, NULL));
+  is_refused(&f, tess_real(b, f32, 4, NULL));
+  is_refused(&f, tess_literal(b, 4, 1, NULL));
+  is_refused(&f, tess_binary(b, NULL, n, n, &e));
+  is_refused(&f, tess_binary(b, "+", n, n, NULL));
+  is_refused(&f, tess_call(b, "abs", 1, NULL, &e));
+  is_refused(&f, tess_call(b, NULL, 1, &n, &e));
+  is_refused(&f, tess_call_extern(b, "f", f32, 1, NULL, &e));
+  is_refused(&f, tess_select(b, n, n, n, NULL));
+  is_refused(&f, tess_cast(b, f32, n, NULL));
+  is_refused(&f, tess_expr_dtype(b, n, NULL));
+  is_refused(&f, tess_expr_text(b, n, NULL));
+  is_refused(&f, tess_size_var(b, NULL, &v));
+  is_refused(&f, tess_var_ref(b, 1, NULL));
+  is_refused(&f, tess_placeholder(b, NULL, f32, 1, &n, TESS_ROLE_INPUT, &a));
+  is_refused(&f, tess_placeholder(b, "A", f32, 1, NULL, TESS_ROLE_INPUT, &a));
+  is_refused(&f, tess_placeholder(b, "A", f32, 1, &n, TESS_ROLE_INPUT, NULL));
+  is_refused(&f, tess_constant(b, "A", f32, 0, NULL, NULL, &a));
+  is_refused(
+      &f, tess_buffer_new(b, NULL, f32, 1, &n, NULL, TESS_ROLE_INPUT, 0, &a));
+  assert_int_equal(tess_placeholder(b, "A", f32, 1, &n, TESS_ROLE_INPUT, &a),
+                   TESS_OK);
+  is_refused(&f, tess_load(b, a, 1, NULL, &e));
+  is_refused(&f, tess_buffer_info(b, a, NULL, &t, &n, &e));
+  is_refused(&f, tess_reduce_axis(b, NULL, n, n, &v));
+  is_refused(&f, tess_reduce(b, "sum", 1, NULL, 0, NULL, &e));
+  is_refused(&f, tess_reduce(b, "sum", 1, &n, 1, NULL, &e));
+  is_refused(&f, tess_reduce_with(b, NULL, 1, &n, 1, &v, &e));
+  const tess_reducer_def r = {"r", 1, NULL, &zero, NULL};
+  is_refused(&f, tess_reduce_with(b, &r, 1, &n, 1, &v, &e));
+  const tess_reducer_def q = {"q", 1, combine, &zero, NULL};
+  is_refused(&f, tess_reduce_with(b, &q, 1, NULL, 1, &v, &e));
+  is_refused(&f, tess_compute_begin(b, "B", 1, NULL, NULL, &v));
+  is_refused(&f, tess_compute_begin(b, "B", 1, &n, NULL, NULL));
+  is_refused(&f, tess_compute_end(b, 1, NULL, &a));
+  is_refused(&f, tess_loop_begin(b, "i", n, n, NULL));
+  is_refused(&f,
+             tess_block_begin(b, "B", 1, unnamed, &kind, &n, &n, &n, 0, &v));
+  is_refused(&f, tess_block_begin(b, "B", 1, NULL, &kind, &n, &n, &n, 0, &v));
+  is_refused(&f, tess_let_begin(b, NULL, n, &v));
+  is_refused(&f, tess_store(b, a, 1, NULL, n));
+  is_refused(&f, tess_program_new(b, "p", 1, NULL, 1, &a, &f.p));
+  is_refused(&f, tess_program_new(b, NULL, 1, &a, 1, &a, &f.p));
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_constants),
+                                     cmocka_unit_test(test_null),
                                      cmocka_unit_test(test_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,11 +72,16 @@ typedef struct failing {
   uint32_t batches;
 } failing;
 
+static void draw_some(tess_session *s, uint32_t n, tess_candidate *out,
+                      uint32_t *got) {
+  for (*got = 0; *got < n; ++*got)
+    if (tess_session_draw(s, &out[*got]) != TESS_OK) break;
+}
+
 static tess_status propose_some(void *ud, tess_session *s, uint32_t n,
                                 tess_candidate *out, uint32_t *got) {
   failing *x = ud;
-  for (*got = 0; *got < n; ++*got)
-    if (tess_session_draw(s, &out[*got]) != TESS_OK) break;
+  draw_some(s, n, out, got);
   return x->batches-- ? TESS_OK : TESS_NOMEM;
 }
 
@@ -84,6 +89,41 @@ static tess_status observe_none(void *ud, tess_session *s, uint32_t n,
                                 const tess_candidate *c) {
   (void)ud, (void)s, (void)n, (void)c;
   return TESS_OK;
+}
+
+/* A strategy whose first batch has no decisions. */
+static tess_status propose_null(void *ud, tess_session *s, uint32_t n,
+                                tess_candidate *out, uint32_t *got) {
+  failing *x = ud;
+  const tess_candidate none = {.ndecisions = 5};
+  if (!x->batches) return draw_some(s, n, out, got), TESS_OK;
+  x->batches--;
+  assert_int_equal(tess_session_mutate(s, &none, &out[0]), TESS_INVALID);
+  assert_int_equal(tess_session_cross(s, &none, &none, &out[0]), TESS_INVALID);
+  assert_int_equal(tess_session_seen(s, &none), 0);
+  for (*got = 0; *got < n; ++*got) out[*got] = none;
+  return TESS_OK;
+}
+
+/* Such proposals are counted like others that are none. */
+static void test_proposes_nothing(void **state) {
+  (void)state;
+  recorded_run f;
+  tess_result *r;
+  tess_result_info info;
+  recorded_start(&f);
+  failing first = {1};
+  const tess_strategy null = {"null", propose_null, observe_none, NULL, &first};
+  f.o.custom_strategy = &null;
+  f.o.trials = 8;
+  f.o.batch = 4;
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  tess_result_get(r, &info);
+  assert_int_equal(info.trials, 8);
+  assert_non_null(strstr(info.funnel, "4  proposed, but its decisions are "
+                                      "NULL\n"));
+  tess_result_free(r);
+  recorded_end(&f);
 }
 
 /* Whatever fails in the middle, the best so far is given; where there is
@@ -161,6 +201,7 @@ static void test_memory_runs_out(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_disk_fills_up),
                                      cmocka_unit_test(test_fails_in_the_middle),
+                                     cmocka_unit_test(test_proposes_nothing),
                                      cmocka_unit_test(test_memory_runs_out)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
