@@ -6,10 +6,11 @@
 --
 -- Sketches: the tiles alone; and for each level in `write_levels`, the same
 -- with what is computed kept in a small buffer that is written back under
--- the last loop of that level.  With `pack`, each of these also with the
--- operands that the innermost spatial loop walks copied, tile by tile, into
--- a buffer of their own under the first reduction level, so that the inner
--- loops read consecutive memory.
+-- the last loop of that level, which is one of the S before the first R: of
+-- the default, those that `structure` has so many S for.  With `pack`, each
+-- of these also with the operands that the innermost spatial loop walks
+-- copied, tile by tile, into a buffer of their own under the first reduction
+-- level, so that the inner loops read consecutive memory.
 local ts = require "tessera"
 
 -- The loops of each level, outer first, and the tile sizes of the last
@@ -112,6 +113,66 @@ local function sketch(sch, block, p, level, packed)
   return sch
 end
 
+-- ---- parameters ------------------------------------------------------------
+
+local function wrong(name, value, possible)
+  return ("parameter '%s' is '%s': %s"):format(name, tostring(value), possible)
+end
+
+local function in_range(v, most)
+  return math.type(v) == "integer" and v >= 1 and v <= most
+end
+
+-- The first entry of the list that is no write level; its place.
+local function wrong_level(list, most)
+  for i = 1, #list do
+    if not in_range(list[i], most) then return i end
+  end
+end
+
+local function write_levels_of(structure)
+  local most = #structure:match "^S*"
+  if most == 0 then
+    return 0, ("none, since structure '%s' starts with no S"):format(structure)
+  end
+  return most, ("1 to %d, the S that structure '%s' starts with")
+               :format(most, structure)
+end
+
+local function check(p, given)
+  if not tostring(p.structure):find "^[SR]+$" then
+    return wrong("structure", p.structure, "its letters are S, for tiles " ..
+                 "of spatial loops, and R, for tiles of reduction loops")
+  end
+  if not in_range(p.max_innermost_factor, math.maxinteger) then
+    return wrong("max_innermost_factor", p.max_innermost_factor,
+                 "it is an integer from 1 on")
+  end
+  if type(p.pack) ~= "boolean" then
+    return wrong("pack", p.pack, "it is true or false")
+  end
+  if p.pack and not p.structure:find "R" then
+    return wrong("pack", p.pack, ("structure '%s' has no R for the " ..
+                 "copies to go under"):format(p.structure))
+  end
+  local most, possible = write_levels_of(p.structure)
+  if given.write_levels == nil then
+    local fit = {}
+    for _, level in ipairs(p.write_levels) do
+      if level <= most then fit[#fit + 1] = level end
+    end
+    p.write_levels = fit
+  elseif type(p.write_levels) ~= "table" then
+    return wrong("write_levels", p.write_levels,
+                 "it is a list of levels: " .. possible)
+  end
+  local i = wrong_level(p.write_levels, most)
+  if i then
+    return wrong(("write_levels[%d]"):format(i), p.write_levels[i],
+                 "levels are " .. possible)
+  end
+end
+
 return ts.module {
   name = "multi_level_tiling",
   defaults = {
@@ -120,14 +181,10 @@ return ts.module {
     write_levels = { 1, 2 },
     pack = false,
   },
+  check = check,
   apply = function(sch, block, p)
     if not sch:needs_multi_level_tiling(block) then
       return nil, "it has no reduction that could reuse what it reads"
-    end
-    if not tostring(p.structure):find "^[SR]+$" then
-      error(("parameter 'structure' is '%s': its letters are S, for tiles " ..
-             "of spatial loops, and R, for tiles of reduction loops")
-            :format(tostring(p.structure)), 0)
     end
     local sketches = { sketch(sch:copy(), block, p, nil, false) }
     for _, level in ipairs(p.write_levels) do

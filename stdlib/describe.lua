@@ -404,6 +404,8 @@ function module.__call(m, params)
     end
     p[k] = v
   end
+  local why = m.check and m.check(p, params or {})
+  if why then error(("module '%s': %s"):format(m.name, why), 2) end
   return {
     name = m.name, module = m, params = p,
     apply = function(sch, block)
@@ -413,7 +415,9 @@ function module.__call(m, params)
 end
 
 local function add_modules(ts, core)
-  -- ts.module{ name =, defaults = {}, apply = function(sch, block, p) }
+  -- ts.module{ name =, defaults = {}, apply = function(sch, block, p),
+  --   check = function(p, given) } -> what is wrong with the parameters, or
+  --   nil; it may settle those that were not given
   function ts.module(m)
     if type(m) ~= "table" or type(m.name) ~= "string" or
        type(m.apply) ~= "function" then

@@ -104,11 +104,37 @@ do
 end
 
 -- A parameter that makes no sense is named, with what would.
-for _, structure in ipairs { "XYZ", "", "SSr", 7 } do
-  local why = ts.space.compose { require "modules.multi_level_tiling" {
-    structure = structure } }:explain(p, "llvm")
-  assert(why:find(("C: failed: parameter 'structure' is '%s': its letters " ..
-                   "are S"):format(structure), 1, true), why)
+do
+  local tiling = require "modules.multi_level_tiling"
+  local letters = "parameter 'structure' is '%s': its letters are S"
+  for _, case in ipairs {
+    { { structure = "XYZ" }, letters:format "XYZ" },
+    { { structure = "" }, letters:format "" },
+    { { structure = "SSr" }, letters:format "SSr" },
+    { { structure = 7 }, letters:format "7" },
+    { { write_levels = { 1, 9 } }, "parameter 'write_levels[2]' is '9': " ..
+      "levels are 1 to 2, the S that structure 'SSRSRS' starts with" },
+    { { write_levels = { 3 } }, "'write_levels[1]' is '3': levels are 1 to 2" },
+    { { write_levels = { 1.5 } }, "'write_levels[1]' is '1.5'" },
+    { { write_levels = 2 }, "'write_levels' is '2': it is a list of levels" },
+    { { structure = "RS", write_levels = { 1 } },
+      "levels are none, since structure 'RS' starts with no S" },
+    { { structure = "S", pack = true }, "'pack' is 'true': structure 'S' has" },
+    { { pack = 1 }, "parameter 'pack' is '1': it is true or false" },
+    { { max_innermost_factor = 0 }, "it is an integer from 1 on" },
+  } do
+    fails("module 'multi_level_tiling': ", tiling, case[1])
+    fails(case[2], tiling, case[1])
+  end
+  -- The levels to write at are those that the structure has.
+  for structure, n in pairs { S = 2, SS = 3, R = 1, RS = 1, SRS = 2,
+                              SSRSRS = 3 } do
+    local space = ts.space.compose { tiling { structure = structure } }
+    local why = space:explain(p, "llvm")
+    local noun = n == 1 and "schedule" or "schedules"
+    assert(why:find(("C: applied, %d %s"):format(n, noun), 1, true), why)
+    assert(#ts.space.sketches(space, p, "llvm") == n)
+  end
 end
 
 do
