@@ -185,10 +185,14 @@ static int run_script(lua_State *L, int argc, char **argv, int i) {
   return bad ? report(L) : 0;
 }
 
-/* Ctrl-C ends a command that waits for a line, as it does the prompt. */
+/* Ctrl-C ends a command that waits for a line from a pipe; on the terminal
+ * it abandons what was typed, as at the prompt. */
 static int read_line(lua_State *L) {
+  char *line;
+  int abandoned;
   main_catch_interrupts(0);
-  char *line = main_read_line(luaL_optstring(L, 1, ""));
+  do line = main_read_line(luaL_optstring(L, 1, ""), &abandoned);
+  while (abandoned);
   main_catch_interrupts(1);
   if (!line) return 0;
   lua_pushstring(L, line);

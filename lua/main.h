@@ -14,8 +14,10 @@ extern main_option_set main_options;
 void main_catch_interrupts(int on);
 
 /* A line from the terminal, with history and editing, or from a pipe,
- * without its end; malloc'ed; NULL at the end of input (main_prompt.c). */
-char *main_read_line(const char *prompt);
+ * without its end; malloc'ed; NULL at the end of input, or where Ctrl-C was
+ * typed on the terminal instead of the line's end: *abandoned
+ * (main_prompt.c). */
+char *main_read_line(const char *prompt, int *abandoned);
 /* Reads, runs and prints until the end of input; the exit status. */
 int main_prompt(lua_State *L);
 

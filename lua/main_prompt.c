@@ -4,6 +4,10 @@
 #include "lua/main.h"
 
 #include <editline/readline.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +28,54 @@ static char *plain_line(void) {
   return line;
 }
 
-char *main_read_line(const char *prompt) {
-  if (!isatty(0)) return plain_line();
+/* Ctrl-C while a line is typed: the handler writes to the pipe, the reader
+ * of keys waits for that, too. */
+static struct { int ends[2], raised; } typing = {{-1, -1}, 0};
+
+static void on_typing(int sig) {
+  int was = errno;
+  (void)sig;
+  ssize_t n = write(typing.ends[1], "", 1);
+  (void)n; /* a full pipe says the same */
+  errno = was;
+}
+
+/* The next key for libedit; after Ctrl-C the end of the line. */
+static int next_key(FILE *in) {
+  struct pollfd p[] = {{fileno(in), POLLIN, 0}, {typing.ends[0], POLLIN, 0}};
+  unsigned char key;
+  while (!typing.raised) {
+    if (poll(p, 2, -1) < 0 && errno != EINTR) return -1;
+    if (poll(&p[1], 1, 0) > 0)
+      typing.raised = 1;
+    else if (poll(&p[0], 1, 0) > 0)
+      return read(p[0].fd, &key, 1) == 1 ? key : -1;
+  }
+  return '\n';
+}
+
+/* A line from the terminal; one that Ctrl-C ended is thrown away. */
+static char *typed_line(const char *prompt, int *abandoned) {
+  char some[16];
+  if (typing.ends[0] < 0 && pipe2(typing.ends, O_CLOEXEC | O_NONBLOCK))
+    return NULL;
+  typing.raised = 0;
+  rl_getc_function = next_key;
+  signal(SIGINT, on_typing);
   char *line = readline(prompt);
+  signal(SIGINT, SIG_DFL);
+  while (read(typing.ends[0], some, sizeof some) > 0) {
+  }
+  *abandoned = typing.raised;
+  if (!typing.raised) return line;
+  free(line);
+  return NULL;
+}
+
+char *main_read_line(const char *prompt, int *abandoned) {
+  *abandoned = 0;
+  if (!isatty(0)) return plain_line();
+  char *line = typed_line(prompt, abandoned);
   if (line && *line) add_history(line);
   return line;
 }
@@ -123,11 +172,14 @@ static int is_incomplete(lua_State *L, int status) {
   return n >= m && !strcmp(msg + n - m, "<eof>");
 }
 
+enum { ENDED = -1, ABANDONED = -2 };
+
 /* Compiles an expression or statement, reading on while it is incomplete;
- * -1 at the end of input. */
+ * ENDED at the end of input, ABANDONED by Ctrl-C. */
 static int load_input(lua_State *L) {
-  char *line = main_read_line("> ");
-  if (!line) return -1;
+  int abandoned;
+  char *line = main_read_line("> ", &abandoned);
+  if (!line) return abandoned ? ABANDONED : ENDED;
   lua_pushstring(L, line);
   free(line);
   lua_pushfstring(L, "return %s", lua_tostring(L, -1));
@@ -139,8 +191,9 @@ static int load_input(lua_State *L) {
   for (;;) {
     s = lua_tolstring(L, -1, &n);
     status = luaL_loadbuffer(L, s, n, "=stdin");
-    if (!is_incomplete(L, status) || !(line = main_read_line(">> ")))
-      return status;
+    if (!is_incomplete(L, status)) return status;
+    line = main_read_line(">> ", &abandoned);
+    if (!line) return abandoned ? ABANDONED : status;
     lua_pop(L, 1);
     lua_pushfstring(L, "%s\n%s", lua_tostring(L, -1), line);
     lua_remove(L, -2);
@@ -180,7 +233,8 @@ int main_prompt(lua_State *L) {
         (char *)(uintptr_t) " \t\n\"\\'`@$><=;|&{(+-*/,";
     read_history(history_file());
   }
-  for (int status; lua_settop(L, 0), (status = load_input(L)) >= 0;) {
+  for (int status; lua_settop(L, 0), (status = load_input(L)) != ENDED;) {
+    if (status == ABANDONED) continue;
     if (status == LUA_OK) {
       lua_pushcfunction(L, message);
       lua_replace(L, 1);

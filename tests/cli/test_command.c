@@ -512,14 +512,55 @@ static void stepping_in_a_terminal(void **state) {
   expect("show new.lua", 0, "decision = {4, 4}");
 }
 
-/* Ctrl-C ends what waits for a line at once, like any program. */
+/* Ctrl-C abandons what was typed and nothing else: what was chosen stays. */
 static void interrupted_at_a_line(void **state) {
   (void)state;
   console_open(&c, "step t.lua --program d.lua");
   console_expect(&c, "/5> ");
   console_await_keys(&c);
+  console_type(&c, "goto 3\n");
+  console_expect(&c, "-- 3 of 5: ");
+  console_expect(&c, "/5> ");
+  console_type(&c, "choose 16 1\n");
+  console_expect(&c, "decision {16, 1}");
+  console_expect(&c, "/5> ");
+  console_await_keys(&c);
+  console_type(&c, "quit");
+  console_expect(&c, "quit");
   console_type(&c, "\003");
-  assert_int_equal(console_close(&c), 128 + SIGINT);
+  console_expect(&c, "/5> ");
+  console_await_keys(&c);
+  console_type(&c, "list\n");
+  console_expect(&c, ">  3 sample_perfect_tile decision {16, 1}");
+  console_expect(&c, "/5> ");
+  console_await_keys(&c);
+  console_type(&c, "\003");
+  console_expect(&c, "/5> ");
+  console_await_keys(&c);
+  console_type(&c, "quit\n");
+  assert_int_equal(console_close(&c), 0);
+}
+
+/* And at the prompt, of several lines, too. */
+static void interrupted_at_the_prompt(void **state) {
+  (void)state;
+  console_open(&c, "");
+  console_expect(&c, "> ");
+  console_await_keys(&c);
+  console_type(&c, "x = 42 for i = 1,\n");
+  console_expect(&c, "\n>> ");
+  console_await_keys(&c);
+  console_type(&c, "7 do");
+  console_expect(&c, "7 do");
+  console_type(&c, "\003");
+  console_expect(&c, "\n> ");
+  console_await_keys(&c);
+  console_type(&c, "print(x, #'abc')\n");
+  console_expect(&c, "nil\t3");
+  console_expect(&c, "\n> ");
+  console_await_keys(&c);
+  console_type(&c, "\004");
+  assert_int_equal(console_close(&c), 0);
 }
 
 static void stepping_through_a_pipe(void **state) {
@@ -572,6 +613,7 @@ int main(void) {
       cmocka_unit_test(records_of_intrinsics),
       cmocka_unit_test(stepping_in_a_terminal),
       cmocka_unit_test(interrupted_at_a_line),
+      cmocka_unit_test(interrupted_at_the_prompt),
       cmocka_unit_test(stepping_through_a_pipe)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
