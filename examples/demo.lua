@@ -7,8 +7,17 @@ local ts = require "tessera"
 local ops = require "tessera.ops"
 
 local N = 1024
-local trials = math.tointeger(tonumber(arg[1] or 256))
-local seed = math.tointeger(tonumber(arg[2] or 1))
+
+-- Argument number i, an integer.
+local function argument(i, default)
+  local text = arg[i] or default
+  local n = math.tointeger(tonumber(text))
+  if n and #arg <= 2 then return n end
+  io.stderr:write("usage: tessera examples/demo.lua [TRIALS [SEED]]\n")
+  os.exit(2)
+end
+
+local trials, seed = argument(1, "256"), argument(2, "1")
 
 local function say(fmt, ...) print(fmt:format(...)) end
 

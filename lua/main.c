@@ -82,6 +82,16 @@ static const char *skip_place(const char *text, const char *own) {
   return s[0] == ':' && s[1] == ' ' ? s + 2 : text;
 }
 
+void main_push_error_text(lua_State *L, int i) {
+  i = lua_absindex(L, i);
+  int type = lua_type(L, i);
+  if (type == LUA_TSTRING || type == LUA_TNUMBER ||
+      luaL_getmetafield(L, i, "__tostring") != LUA_TNIL)
+    luaL_tolstring(L, i, NULL);
+  else if (type != LUA_TTABLE || lua_getfield(L, i, "message") != LUA_TSTRING)
+    lua_pushfstring(L, "(error object is a %s value)", lua_typename(L, type));
+}
+
 /* Turns whatever was raised into text: with --verbose everything, else the
  * first line.  Upvalue 2: the file of the command's own, which is no place
  * that a user wants to hear of. */
@@ -90,8 +100,9 @@ static int describe_error(lua_State *L) {
   if (lua_istable(L, 1) && lua_getfield(L, 1, "usage") == LUA_TSTRING)
     return lua_settop(L, 1), 1;
   lua_settop(L, 1);
-  lua_pushstring(L, skip_place(luaL_tolstring(L, 1, NULL),
-                               lua_tostring(L, lua_upvalueindex(2))));
+  main_push_error_text(L, 1);
+  lua_pushstring(
+      L, skip_place(lua_tostring(L, -1), lua_tostring(L, lua_upvalueindex(2))));
   if (verbose) {
     luaL_traceback(L, L, lua_tostring(L, -1), 1);
     return 1;

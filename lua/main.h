@@ -13,6 +13,10 @@ extern main_option_set main_options;
 /* Ctrl-C, SIGTERM and SIGHUP stop what runs (on), or end the process (off). */
 void main_catch_interrupts(int on);
 
+/* Pushes what the error object at i says: its text, its field `message`, or
+ * what it is where it says nothing. */
+void main_push_error_text(lua_State *L, int i);
+
 /* A line from the terminal, with history and editing, or from a pipe,
  * without its end; malloc'ed; NULL at the end of input, or where Ctrl-C was
  * typed on the terminal instead of the line's end: *abandoned

@@ -202,7 +202,7 @@ static int load_input(lua_State *L) {
 }
 
 static int message(lua_State *L) {
-  luaL_tolstring(L, 1, NULL);
+  main_push_error_text(L, 1);
   if (main_options.verbose) luaL_traceback(L, L, lua_tostring(L, -1), 1);
   return 1;
 }

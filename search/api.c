@@ -2,6 +2,8 @@
  * The public header's part about tuning. */
 #include "search/tune.h"
 
+#include <math.h>
+
 /* ---- options ------------------------------------------------------------ */
 
 static tess_status check_count(tess_context *c, const char *name, uint32_t n,
@@ -12,7 +14,7 @@ static tess_status check_count(tess_context *c, const char *name, uint32_t n,
 }
 
 static tess_status check_time(tess_context *c, const char *name, double t) {
-  if (t >= 0) return TESS_OK;
+  if (t >= 0 && isfinite(t)) return TESS_OK;
   return ctx_fail(c, TESS_INVALID, "option '%s' is %g, not a time in seconds",
                   name, t);
 }

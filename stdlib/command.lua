@@ -372,10 +372,10 @@ end
 function command.doc(args)
   local names = {}
   for _, a in ipairs(args) do
-    if a == "--stubs" then io.write(ts.stubs()) return 0 end
     names[#names + 1] = a
   end
   if #names > 1 then usage("doc takes one NAME") end
+  if names[1] == "--stubs" then io.write(ts.stubs()) return 0 end
   if not names[1] then print(reference.index()) return 0 end
   local page = reference.page(names[1])
   if not page then

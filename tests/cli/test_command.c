@@ -104,6 +104,7 @@ static void wrong_calls(void **state) {
   expect("show", 2, "show takes one FILE");
   expect("db", 2, "db takes one FILE");
   expect("doc split fuse", 2, "doc takes one NAME");
+  expect("doc --stubs extra", 2, "doc takes one NAME");
 }
 
 static void failing_work(void **state) {
@@ -143,6 +144,37 @@ static void failing_work(void **state) {
   expect("closed.lua >&-", 1, "writing the output failed");
   assert_int_equal(console_run(&c, "test -e file -a ! -s file"), 0);
   expect("--verbose boom.lua 2>&1 | grep -q traceback", 0, "");
+}
+
+/* What is no text is raised: it says itself what it is, or we do. */
+static void errors_of_any_type(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"error()", "tessera: (error object is a nil value)\n"},
+      {"error({ 1 })", "tessera: (error object is a table value)\n"},
+      {"error(print)", "tessera: (error object is a function value)\n"},
+      {"error({ message = 'no luck' })", "tessera: no luck\n"},
+      {"error(setmetatable({}, { __tostring = function() return 'oh' end }))",
+       "tessera: oh\n"},
+      {"error(42)", "tessera: 42\n"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    console_write(&c, "raises.lua", cases[i][0]);
+    expect("raises.lua", 1, "tessera: ");
+    assert_string_equal(c.err, cases[i][1]);
+    console_run(&c, "%s < raises.lua", CONSOLE_TESSERA);
+    assert_string_equal(c.err, strchr(cases[i][1], ' ') + 1);
+  }
+}
+
+static void wrong_arguments_of_the_demo(void **state) {
+  (void)state;
+  static const char *const wrong[] = {"abc", "2.5", "2 x", "2 1 3"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    int status = console_run(&c, "%s " TESS_SOURCE_DIR "/examples/demo.lua %s",
+                             CONSOLE_TESSERA, wrong[i]);
+    assert_int_equal(status, 2);
+    assert_non_null(strstr(c.err, "usage: tessera examples/demo.lua"));
+  }
 }
 
 /* Files of every other kind, where a trace, a description or a database is
@@ -596,6 +628,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(wrong_calls),
       cmocka_unit_test(failing_work),
+      cmocka_unit_test(errors_of_any_type),
+      cmocka_unit_test(wrong_arguments_of_the_demo),
       cmocka_unit_test(wrong_files),
       cmocka_unit_test(wrong_traces),
       cmocka_unit_test(reference),

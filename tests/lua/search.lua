@@ -440,6 +440,7 @@ do
     fails("option '" .. name .. "' is -1, not a time", ts.tune, p,
           { [name] = -1 })
     fails("option '" .. name .. "' is ", ts.tune, p, { [name] = 0 / 0 })
+    fails("option '" .. name .. "' is inf", ts.tune, p, { [name] = 1 / 0 })
   end
   fails("no memory for the tensors of 'matmul': they take ", ts.tune,
         ops.matmul{ m = 1 << 26, n = 1 << 26, k = 1 << 26 }, { trials = 1 })
