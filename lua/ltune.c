@@ -560,6 +560,7 @@ static int result_index(lua_State *L) {
   if (!strcmp(k, "failed")) return lua_pushinteger(L, r.failed), 1;
   if (!strcmp(k, "status"))
     return lua_pushstring(L, tess_status_name(r.status)), 1;
+  if (!strcmp(k, "exhausted")) return lua_pushboolean(L, r.exhausted), 1;
   if (!strcmp(k, "funnel")) return lua_pushstring(L, r.funnel), 1;
   if (!strcmp(k, "ledger")) return lua_pushstring(L, r.ledger), 1;
   if (!strcmp(k, "classes")) return lua_pushstring(L, r.classes), 1;

@@ -135,6 +135,7 @@ tess_status tune_fill_result(tune *t) {
                                   .latency = seconds,
                                   .gflops = tune_gflops(t, seconds),
                                   .trials = t->trials,
-                                  .failed = t->failed};
+                                  .failed = t->failed,
+                                  .exhausted = t->r->exhausted};
   return s;
 }

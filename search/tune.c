@@ -290,7 +290,10 @@ static tess_status run_batches(tune *t) {
       break;
     }
     t->empty = got ? 0 : t->empty + 1;
-    if (t->empty == MAX_EMPTY) break; /* the space is exhausted */
+    if (t->empty == MAX_EMPTY) {
+      t->r->exhausted = true;
+      break;
+    }
     if (!got) continue;
     t->first = t->trials;
     s = measure_batch(t, got);

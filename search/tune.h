@@ -63,6 +63,7 @@ struct tess_result {
   char *target;
   VEC(double) curve;
   strbuf funnel, ledger, classes;
+  bool exhausted;            /* no proposals any more */
   err_state broke;           /* what broke the run off; TESS_OK: nothing */
 };
 

@@ -207,7 +207,7 @@ local function report(result, program, as_json)
       type = "result", status = result.status, program = program:name(),
       trials = result.trials, failed = result.failed,
       latency = result.latency, gflops = result.gflops, curve = result.curve,
-      message = result.message,
+      message = result.message, exhausted = result.exhausted,
       trace = result.trace and result.trace:lua(),
     })
     return
@@ -222,6 +222,10 @@ local function report(result, program, as_json)
   io.stderr:write("time:\n", result.ledger)
   if interrupted then
     io.stderr:write("interrupted: this is the best so far\n")
+  elseif result.exhausted and result.trace then
+    io.stderr:write("the space seems exhausted: three batches in a row had ",
+                    "nothing new; what became of what was drawn:\n",
+                    result.funnel)
   end
 end
 

@@ -837,6 +837,9 @@ typedef struct tess_result_info {
   const char *ledger;           /* where the time went, as text */
   const char *classes;          /* result classes and counts, as JSON */
   const char *message;          /* why the run broke off, else "" */
+  int exhausted;                /* it ended before its trials: the strategy had
+                                 * nothing new three times in a row; the funnel
+                                 * says what became of what it drew */
 } tess_result_info;
 /* Facts of a run; texts and the curve live as long as the result. */
 TESS_API tess_status tess_result_get(tess_result *r, tess_result_info *out);

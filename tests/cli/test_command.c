@@ -290,6 +290,27 @@ static void tuning(void **state) {
   assert_non_null(strstr(last, "\"trials\": 5"));
 }
 
+/* A space of two candidates: the run ends early, and says why. */
+static void exhausted_space(void **state) {
+  (void)state;
+  console_write(&c, "few.lua",
+                "local d = dofile 'd.lua'\n"
+                "d.space = function(sch)\n"
+                "  local i = sch:get_loops(sch:get_block('C'))\n"
+                "  sch:split(i, { sch:sample_perfect_tile(i, {\n"
+                "    n = 2, max_innermost_factor = 2 }) })\n"
+                "end\n"
+                "return d\n");
+  expect("tune few.lua --trials 20 --seed 1", 0, "after 2 trials");
+  const char *says = strstr(c.err, "the space seems exhausted: ");
+  assert_non_null(says);
+  assert_non_null(strstr(says, "valid, but there before\n"));
+  expect("tune few.lua --trials 20 --seed 1 --json", 0, "\"exhausted\": true");
+  expect("tune few.lua --trials 1 --seed 1 --json", 0, "\"exhausted\": false");
+  expect("tune few.lua --trials 1 --seed 1", 0, "after 1 trials");
+  assert_null(strstr(c.err, "exhausted"));
+}
+
 /* A run whose database may grow to so many blocks of 512 bytes. */
 static void run_on_small_disk(int blocks, const char *options) {
   int status = console_run(&c,
@@ -636,6 +657,7 @@ int main(void) {
       cmocka_unit_test(scripts),
       cmocka_unit_test(prompt_in_a_terminal),
       cmocka_unit_test(tuning),
+      cmocka_unit_test(exhausted_space),
       cmocka_unit_test(full_disk),
       cmocka_unit_test(interrupted_in_a_terminal),
       cmocka_unit_test(interrupted_at_once),
