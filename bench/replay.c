@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How fast candidates are replayed: the sketches of the tiling module on a
- * 1024 matrix product, fresh decisions each time.  Only replays that ran to
+ * 1024 matrix product, fresh decisions each time, on one thread, two, and so
+ * on in turns.  Only replays that ran to
  * the end count; one in a hundred is replayed a second time with the
  * decisions it took, verified, and must give the same program. */
 #include "bench/support/bench.h"
@@ -13,6 +14,7 @@
 
 #define MAX_THREADS 64
 #define RECHECK_EVERY 100
+#define ROUNDS 9
 
 /* ---- counting what goes to the heap ------------------------------------- */
 
@@ -112,67 +114,96 @@ static tess_status recheck_some(void *ud) {
   return TESS_OK;
 }
 
-/* One figure: `threads` lanes of `count` candidates each, warm. */
-static bool measure(const sketches *w, uint32_t sketch, uint32_t threads,
-                    uint32_t count) {
-  static lane lanes[MAX_THREADS];
-  uint64_t done = 0, refused = 0, allocated = 0, rechecked = 0;
-  double rate[5];
-  bool bad = false;
+/* ---- one sketch --------------------------------------------------------- */
+
+/* What `threads` lanes did, in each round. */
+typedef struct crew {
+  uint64_t done, refused, allocated, rechecked; /* of the last round */
+  double rate[ROUNDS], speedup[ROUNDS];
+} crew;
+
+static lane lanes[MAX_THREADS];
+static crew crews[MAX_THREADS]; /* of 1, 2, ... threads */
+
+/* Lane i has `count` candidates of its own, and is warm. */
+static void open_lane(const sketches *w, uint32_t sketch, uint32_t i,
+                      uint32_t count) {
+  lanes[i] =
+      (lane){.w = w, .sketch = sketch, .first = i * count, .count = count};
+  mem_heap_init(&lanes[i].heap, mem_default_allocator, 0);
+  mem_protect(&lanes[i].heap, prepare, &lanes[i]);
+  run_lane(&lanes[i]);
+}
+
+static bool close_lane(uint32_t i) {
+  mem_protect(&lanes[i].heap, recheck_some, &lanes[i]);
+  vec_free(&lanes[i].heap, &lanes[i].made);
+  vm_machine_free(&lanes[i].m);
+  return !lanes[i].bad;
+}
+
+static void run_crew(uint32_t threads, uint32_t round) {
+  crew *c = &crews[threads - 1];
+  double start = bench_now();
+  thread_run(threads, threads, run_item, lanes);
+  double took = bench_now() - start;
+  c->done = c->refused = c->allocated = 0;
   for (uint32_t i = 0; i < threads; i++) {
-    lanes[i] =
-        (lane){.w = w, .sketch = sketch, .first = i * count, .count = count};
-    mem_heap_init(&lanes[i].heap, mem_default_allocator, 0);
-    mem_protect(&lanes[i].heap, prepare, &lanes[i]);
-    run_lane(&lanes[i]); /* warms it */
+    c->done += lanes[i].done;
+    c->refused += lanes[i].refused;
+    c->allocated += lanes[i].allocated;
   }
-  for (int rep = 0; rep < 5; rep++) {
-    double start = bench_now();
-    thread_run(threads, threads, run_item, lanes);
-    double took = bench_now() - start;
-    done = refused = allocated = 0;
-    for (uint32_t i = 0; i < threads; i++) {
-      done += lanes[i].done;
-      refused += lanes[i].refused;
-      allocated += lanes[i].allocated;
-    }
-    rate[rep] = (double)done / took;
-  }
-  for (uint32_t i = 0; i < threads; i++) {
-    mem_protect(&lanes[i].heap, recheck_some, &lanes[i]);
-    rechecked += lanes[i].rechecked;
-    bad |= lanes[i].bad;
-    vec_free(&lanes[i].heap, &lanes[i].made);
-    vm_machine_free(&lanes[i].m);
-  }
-  double share = (double)refused / (double)(done + refused);
-  double median = bench_median(rate, 5);
-  bench_say("sketch %u, %u thread%s: %.0f replays/s, %.1f %% refused, %.4f "
-            "allocations each, %llu rechecked",
-            sketch + 1, threads, threads > 1 ? "s" : "", median, 100 * share,
-            (double)allocated / (double)(done + refused),
-            (unsigned long long)rechecked);
+  c->rate[round] = (double)c->done / took;
+  c->speedup[round] = c->rate[round] / crews[0].rate[round];
+}
+
+static void report(const sketches *w, uint32_t sketch, uint32_t threads,
+                   uint32_t rounds) {
+  crew *c = &crews[threads - 1];
+  double all = (double)(c->done + c->refused);
+  double share = (double)c->refused / all, allocated = c->allocated / all;
+  double rate = bench_median(c->rate, rounds);
+  double speedup = bench_median(c->speedup, rounds);
+  bench_say("sketch %u, %u thread%s: %.0f replays/s, %.2f times those of one "
+            "thread, %.1f %% refused, %.4f allocations each, %llu rechecked",
+            sketch + 1, threads, threads > 1 ? "s" : "", rate, speedup,
+            100 * share, allocated, (unsigned long long)c->rechecked);
   json_t *keys = json_pack("{s:s, s:i, s:i, s:i}", "workload", "matmul1024",
                            "sketch", sketch + 1, "threads", threads,
                            "instructions", w->sketch[sketch]->t.inst.n);
-  bench_figure("replay_per_s", median, "1/s", json_incref(keys));
+  bench_figure("replay_per_s", rate, "1/s", json_incref(keys));
+  if (threads > 1) bench_figure("speedup", speedup, "1", json_incref(keys));
   bench_figure("refused_share", share, "1", json_incref(keys));
-  bench_figure("heap_allocations_per_replay",
-               (double)allocated / (double)(done + refused), "1",
+  bench_figure("heap_allocations_per_replay", allocated, "1",
                json_incref(keys));
-  bench_figure("rechecked", (double)rechecked, "candidates", keys);
-  return !bad;
+  bench_figure("rechecked", (double)c->rechecked, "candidates", keys);
+}
+
+/* In each round 1, 2, ... `most` threads run one after the other, so that
+ * noise of the machine hits all of them. */
+static bool measure(const sketches *w, uint32_t sketch, uint32_t most,
+                    uint32_t count, uint32_t rounds) {
+  bool ok = true;
+  uint64_t rechecked = 0;
+  for (uint32_t i = 0; i < most; i++) open_lane(w, sketch, i, count);
+  for (uint32_t round = 0; round < rounds; round++)
+    for (uint32_t t = 1; t <= most; t++) run_crew(t, round);
+  for (uint32_t i = 0; i < most; i++) {
+    ok &= close_lane(i);
+    crews[i].rechecked = rechecked += lanes[i].rechecked;
+  }
+  for (uint32_t t = 1; t <= most; t++) report(w, sketch, t, rounds);
+  return ok;
 }
 
 int main(int argc, char **argv) {
   bench_options o = bench_parse(argc, argv, "how fast candidates replay");
   sketches w;
   uint32_t most = o.threads ? o.threads : thread_cpus();
+  uint32_t count = o.quick ? 2000 : 30000, rounds = o.quick ? 3 : ROUNDS;
   bool ok = true;
   if (most > MAX_THREADS) most = MAX_THREADS;
   sketches_load(&w, BENCH_SOURCE_DIR, "tiling", 1024);
-  for (uint32_t k = 0; k < w.n; k++)
-    for (uint32_t t = 1; t <= most; t++)
-      ok &= measure(&w, k, t, o.quick ? 2000 : 30000);
+  for (uint32_t k = 0; k < w.n; k++) ok &= measure(&w, k, most, count, rounds);
   return ok && w.n ? 0 : 1;
 }
