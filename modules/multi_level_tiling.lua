@@ -103,9 +103,7 @@ local function sketch(sch, block, p, level, packed)
   local levels, inner = tile(sch, block, p)
   if level then
     local out = write_back(sch, block)
-    local loops = levels[level] or error(
-      ("parameter 'write_levels' has %s: structure '%s' has levels 1 .. %d")
-      :format(tostring(level), p.structure, #p.structure), 0)
+    local loops = levels[level]
     sch:reverse_compute_at(out, loops[#loops], { preserve_unit_loops = true })
     match_inner(sch, out, inner)
   end

@@ -137,13 +137,6 @@ do
   end
 end
 
-do
-  local why = ts.space.compose { require "modules.multi_level_tiling" {
-    write_levels = { 9 } } }:explain(p, "llvm")
-  assert(why:find("C: failed: parameter 'write_levels' has 9: structure " ..
-                  "'SSRSRS' has levels 1 .. 6", 1, true), why)
-end
-
 -- Reading a sampled value in a module records a guard: a replay in which it
 -- differs is refused.
 do
