@@ -244,29 +244,20 @@ static bool tells(bool infinite, const tuple *made, const tuple *other) {
          (infinite || (!made->infinite && !other->infinite));
 }
 
-static void spell_value(strbuf *out, tess_dtype t, word v) {
-  if (ir_is_float(t))
-    str_printf(out, "%.9g", v.f);
-  else if (t.code == TESS_BOOL)
-    str_puts(out, v.i ? "true" : "false");
-  else if (t.code == TESS_UINT)
-    str_printf(out, "%" PRIu64, (uint64_t)v.i);
-  else
-    str_printf(out, "%" PRId64, v.i);
+static const char *spell_value(const laws *l, tess_dtype t, word v) {
+  arena *a = &l->b->scratch;
+  if (ir_is_float(t)) return arena_printf(a, "%.9g", v.f);
+  if (t.code == TESS_BOOL) return v.i ? "true" : "false";
+  return t.code == TESS_UINT ? arena_printf(a, "%" PRIu64, (uint64_t)v.i)
+                             : arena_printf(a, "%" PRId64, v.i);
 }
 
 static const char *spell(const laws *l, const tuple *x) {
-  strbuf out;
-  str_init(&out, l->b->heap);
-  if (l->r->n > 1) str_puts(&out, "(");
-  for (uint32_t i = 0; i < l->r->n; i++) {
-    if (i) str_puts(&out, ", ");
-    spell_value(&out, l->type[i], x->v[i]);
-  }
-  if (l->r->n > 1) str_puts(&out, ")");
-  const char *text = arena_printf(&l->b->scratch, "%s", str_get(&out));
-  str_free(&out);
-  return text;
+  const char *s = spell_value(l, l->type[0], x->v[0]);
+  for (uint32_t i = 1; i < l->r->n; i++)
+    s = arena_printf(&l->b->scratch, "%s, %s", s,
+                     spell_value(l, l->type[i], x->v[i]));
+  return l->r->n > 1 ? arena_printf(&l->b->scratch, "(%s)", s) : s;
 }
 
 static tess_status not_neutral(const laws *l, const tuple *x, const tuple *y,

@@ -146,12 +146,23 @@ tess_status interp_run(interp *in, const ir_program *p, uint32_t nargs,
 
 /* ---- comparing (compare.c) ---------------------------------------------- */
 
+/* A few values for inputs, so that comparisons meet equal ones; residues drawn
+ * from all of them never do. */
+typedef struct interp_few {
+  uint32_t n;              /* 0: none */
+  double v[12];
+} interp_few;
+/* Adds what tells programs that compare data apart: small numbers and the
+ * constants that p compares with; nothing where it compares none. */
+void interp_few_add(interp_few *few, const ir_program *p);
+
 /* What a program computes in the residue domain from inputs drawn from a
  * seed, to compare others with. */
 typedef struct interp_expect {
   mem_heap *heap;
   arena memory;
   uint64_t seed;
+  interp_few few;          /* what inputs are drawn from; none: anything */
   uint32_t nparams;
   struct interp_param *param;
 } interp_expect;
@@ -179,7 +190,9 @@ tess_status interp_expect_check(interp_expect *x, interp *in,
                                 const ir_program *q, const interp_options *o,
                                 interp_error *e);
 
-/* Both at once.  *which (may be NULL): the program that failed, 0 or 1. */
+/* Both at once, on inputs of any values and, where the programs compare data,
+ * on some of a few values.  *which (may be NULL): the program that failed, 0
+ * or 1. */
 tess_status interp_equal(mem_heap *heap, const ir_program *p,
                          const ir_program *q, uint64_t seed,
                          const interp_options *o, interp_error *e, int *which);

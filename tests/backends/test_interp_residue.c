@@ -181,6 +181,48 @@ static void orders_agree(void **state) {
   }
 }
 
+/* One of two values, by how a third compares with another or a constant. */
+static ir_expr chosen(nest *n, ir_buf x, ir_buf y, ir_expr i, ir_op op,
+                      bool swap, int64_t constant) {
+  ir_program *p = &n->p;
+  ir_expr a = at(n, x, i, 0), b = at(n, x, i, 1), c = at(n, y, i, 0);
+  tess_dtype t = ir_at(p, a)->dtype;
+  if (constant)
+    b = ir_is_float(t) ? ir_real(p, t, (double)constant)
+                       : ir_int(p, t, constant);
+  return ir_select(p, swap ? ir_binary(p, op, b, a) : ir_binary(p, op, a, b), a,
+                   c);
+}
+#define CHOSEN(name, op, swap, constant)                        \
+  static ir_expr name(nest *n, ir_buf x, ir_buf y, ir_expr i) { \
+    return chosen(n, x, y, i, op, swap, constant);              \
+  }
+CHOSEN(less, IR_LT, false, 0)
+CHOSEN(no_more, IR_LE, false, 0)
+CHOSEN(equal, IR_EQ, false, 0)
+CHOSEN(equal_swapped, IR_EQ, true, 0)
+CHOSEN(below_20, IR_LT, false, 20)
+CHOSEN(up_to_20, IR_LE, false, 20)
+CHOSEN(is_20, IR_EQ, false, 20)
+static ir_expr other(nest *n, ir_buf x, ir_buf y, ir_expr i) {
+  (void)x;
+  return at(n, y, i, 0);
+}
+
+/* Some inputs are equal, to each other and to what they are compared with. */
+static void ties_are_met(void **state) {
+  (void)state;
+  for (int k = 0; k < NALL; k++) {
+    tess_dtype t = all[k];
+    assert_int_equal(compare_points(t, less, no_more), TESS_MISMATCH);
+    assert_int_equal(compare_points(t, equal, other), TESS_MISMATCH);
+    assert_int_equal(compare_points(t, other, equal), TESS_MISMATCH);
+    assert_int_equal(compare_points(t, below_20, up_to_20), TESS_MISMATCH);
+    assert_int_equal(compare_points(t, is_20, other), TESS_MISMATCH);
+    assert_int_equal(compare_points(t, equal, equal_swapped), TESS_OK);
+  }
+}
+
 static ir_expr quotient(nest *n, ir_buf x, ir_buf y, ir_expr i) {
   ir_expr a = ir_add(&n->p, at(n, x, i, 0), at(n, x, i, 1));
   return ir_binary(&n->p, IR_DIV, a, at(n, y, i, 0));
@@ -424,6 +466,7 @@ int main(void) {
       cmocka_unit_test(constants_are_exact),
       cmocka_unit_test(order_is_total),
       cmocka_unit_test(orders_agree),
+      cmocka_unit_test(ties_are_met),
       cmocka_unit_test(division_is_exact),
       cmocka_unit_test(functions_are_hashes),
       cmocka_unit_test(reductions_agree),
