@@ -9,7 +9,8 @@
  * though it makes 1 of 0 and -1.
  *
  * It is found out on tuples of a few values, so that some are equal, among
- * them extreme and random ones, always the same.  Integers wrap, as they do
+ * them extreme and random ones, always the same; a source that is a constant,
+ * as the 1 of what is counted, has no other value.  Integers wrap, as they do
  * everywhere; floats are computed in double whatever their type is, so that
  * what counts is not rounding; and where an undefined or infinite value comes
  * up that was none before, nothing is concluded. */
@@ -45,6 +46,7 @@ typedef struct laws {
   const ir_program *p;
   const char *name;
   const ir_reducer *r;
+  const ir_expr *source;
   tess_dtype type[DESCRIBE_MAX_OUT];
   uint32_t nnodes;
   ir_expr *node;  /* of the combine, operands first */
@@ -188,6 +190,12 @@ static bool is_infinite(const laws *l, const tuple *x) {
   return false;
 }
 
+static bool constant(const ir_node *n, word *out) {
+  if (n->op != IR_INT && n->op != IR_REAL) return false;
+  *out = n->op == IR_REAL ? (word){.f = n->f} : (word){.i = n->i};
+  return true;
+}
+
 /* The tuples of a round, and of any two what they make.  At first plain ones,
  * which show best what is wrong. */
 static void draw_round(laws *l, bool plain) {
@@ -199,7 +207,8 @@ static void draw_round(laws *l, bool plain) {
     tuple *source = &l->t[TUPLES + k];
     *source = l->id;
     for (uint32_t i = 0; k && i < l->r->n; i++)
-      source->v[i] = palette[i][rng_below(&l->random, PALETTE)];
+      if (!constant(ir_at(l->p, l->source[i]), &source->v[i]))
+        source->v[i] = palette[i][rng_below(&l->random, PALETTE)];
     source->infinite = is_infinite(l, source);
     l->t[k] = k ? combine(l, &l->id, source) : l->id;
     l->t[k].infinite = is_infinite(l, &l->t[k]);
@@ -269,9 +278,10 @@ static tess_status not_neutral(const laws *l, const tuple *x, const tuple *y,
                  spell(l, got));
 }
 
-/* The identity leaves results as they are, from either side. */
+/* The identity leaves results as they are, from either side; it is not asked
+ * of itself, which nothing combines it with. */
 static tess_status check_identity(laws *l) {
-  for (int k = 0; k < TUPLES; k++) {
+  for (int k = 1; k < TUPLES; k++) {
     const tuple *x = &l->t[k];
     tuple left = l->of[0][k], right = l->of[k][0];
     if (x->undefined) continue;
@@ -369,18 +379,17 @@ static tess_status find_nodes(laws *l) {
 
 static tuple identity_of(const laws *l) {
   tuple id = {0};
-  for (uint32_t i = 0; i < l->r->n; i++) {
-    const ir_node *n = ir_at(l->p, l->p->arg.v[l->r->identity.at + i]);
-    id.v[i] = n->op == IR_REAL ? (word){.f = n->f} : (word){.i = n->i};
-  }
+  for (uint32_t i = 0; i < l->r->n; i++)
+    constant(ir_at(l->p, l->p->arg.v[l->r->identity.at + i]), &id.v[i]);
   id.infinite = is_infinite(l, &id);
   return id;
 }
 
-tess_status describe_check_laws(ir_builder *b, const char *name,
-                                const ir_reducer *r, bool *ordered) {
+tess_status describe_check_laws(ir_builder *b, const ir_reducer *r,
+                                const ir_expr *source, bool *ordered) {
   laws *l = arena_zalloc(&b->scratch, sizeof *l);
-  *l = (laws){.b = b, .p = &b->p, .name = name, .r = r};
+  *l = (laws){.b = b, .p = &b->p, .r = r, .source = source};
+  l->name = ir_text(l->p, r->name);
   *ordered = false;
   tess_status s = find_nodes(l);
   if (s) return s;

@@ -108,24 +108,6 @@ static tess_status check_combine(ir_builder *b, const char *name, uint32_t i,
   return describe_check_vars(b, &formals, *out, what);
 }
 
-/* One that is refused is not kept. */
-static tess_status make_reducer(ir_builder *b, const char *name, uint32_t n,
-                                const ir_var *x, const ir_var *y,
-                                const ir_expr *c, const ir_expr *id,
-                                uint32_t *reducer) {
-  bool ordered;
-  ir_program *p = &b->p;
-  uint32_t r = ir_reducer_new(p, ir_name(p, name), n, x, y, c, id);
-  tess_status s = describe_check_laws(b, name, &p->reducer.v[r], &ordered);
-  if (s) {
-    p->reducer.n--;
-    return s;
-  }
-  p->reducer.v[r].ordered = ordered;
-  *reducer = r;
-  return TESS_OK;
-}
-
 tess_status describe_reducer_end(ir_builder *b, const char *name, uint32_t n,
                                  const describe_expr *lhs,
                                  const describe_expr *rhs,
@@ -144,7 +126,8 @@ tess_status describe_reducer_end(ir_builder *b, const char *name, uint32_t n,
     s = check_combine(b, name, i, combine[i], t, sx, sy, &c[i]);
     if (!s) s = identity_of(b, name, t, identity[i], &id[i]);
   }
-  if (!s) s = make_reducer(b, name, n, x, y, c, id, reducer);
+  if (!s)
+    *reducer = ir_reducer_new(&b->p, ir_name(&b->p, name), n, x, y, c, id);
   arena_reset(&b->scratch);
   return s;
 }
@@ -181,6 +164,16 @@ static tess_status check_axes(ir_builder *b, uint32_t n, const ir_var *axes) {
   return TESS_OK;
 }
 
+static tess_status check_laws(ir_builder *b, uint32_t reducer,
+                              const ir_expr *source) {
+  ir_reducer *r = &b->p.reducer.v[reducer];
+  bool ordered = false;
+  if (is_builtin(ir_text(&b->p, r->name))) return TESS_OK;
+  tess_status s = describe_check_laws(b, r, source, &ordered);
+  r->ordered |= ordered;
+  return s;
+}
+
 tess_status describe_reduce(ir_builder *b, uint32_t reducer, uint32_t n,
                             const describe_expr *sources, uint32_t naxes,
                             const ir_var *axes, describe_expr *out) {
@@ -198,6 +191,7 @@ tess_status describe_reduce(ir_builder *b, uint32_t reducer, uint32_t n,
     tess_dtype t = b->p.var.v[b->p.arg.v[lhs.at + i]].dtype;
     s = describe_typed(b, sources[i], t, what, &e[i]);
   }
+  if (!s) s = check_laws(b, reducer, e);
   arena_reset(&b->scratch);
   if (s) return s;
   describe_reduction d = {reducer, ir_arg_span(&b->p, n, e),
