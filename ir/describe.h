@@ -155,11 +155,9 @@ tess_status describe_reducer_end(ir_builder *b, const char *name, uint32_t n,
                                  const describe_expr *rhs,
                                  const describe_expr *combine,
                                  const double *identity, uint32_t *reducer);
-/* Refuses a reducer that is not associative with such sources, or whose
- * identity is not neutral; *ordered: it is not commutative
- * (describe_laws.c). */
-tess_status describe_check_laws(ir_builder *b, const ir_reducer *r,
-                                const ir_expr *source, bool *ordered);
+/* How far the order of such sources is free (describe_laws.c). */
+ir_order describe_find_order(ir_builder *b, const ir_reducer *r,
+                             const ir_expr *source);
 /* The built-in reducer that fits one source; n is 1. */
 tess_status describe_builtin(ir_builder *b, const char *name,
                              describe_expr source, uint32_t *reducer);

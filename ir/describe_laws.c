@@ -2,9 +2,9 @@
  * Is a reducer what schedules take it for?
  *
  * A result starts from the identity and takes in one source after another.
- * Schedules reduce parts by themselves and combine their results, so that a
- * combine has to be associative and the identity neutral; and in any order,
- * unless the combine is found not to be commutative.  All this is asked of
+ * Schedules may reduce parts by themselves and combine their results where the
+ * combine is associative and the identity neutral, and in any order where it is
+ * commutative, too.  All this is asked of
  * results only, identity combined with anything: max(|a|, |b|) from 0 is fine,
  * though it makes 1 of 0 and -1.
  *
@@ -22,7 +22,7 @@
 #include <math.h>
 
 enum {
-  ROUNDS = 8,  /* each with tuples of its own */
+  ROUNDS = 64, /* each with tuples of its own */
   TUPLES = 8,  /* of a round; the first is the identity */
   PALETTE = 3, /* values that an element of a tuple may have in a round */
   ALL = 2 * TUPLES
@@ -44,7 +44,6 @@ enum { UNDEFINED = 1, INFINITE = 2 };
 typedef struct laws {
   ir_builder *b;
   const ir_program *p;
-  const char *name;
   const ir_reducer *r;
   const ir_expr *source;
   tess_dtype type[DESCRIBE_MAX_OUT];
@@ -55,7 +54,9 @@ typedef struct laws {
   uint8_t *flaws; /* UNDEFINED, INFINITE: of the values it was made of, too */
   rng random;
   tuple id;
-  bool any; /* a result has been other than the identity */
+  bool any;        /* a result has been other than the identity */
+  double known[8]; /* constants of identity and combine, which decide much */
+  uint32_t nknown;
   /* Of this round: results, then what they were made from. */
   tuple t[ALL];
   tuple of[TUPLES][ALL]; /* a result and another tuple, combined */
@@ -160,18 +161,24 @@ static tuple combine(laws *l, const tuple *x, const tuple *y) {
 
 /* ---- tuples ------------------------------------------------------------- */
 
-static word draw_real(rng *r, bool plain) {
+static word draw_real(const laws *l, rng *r, bool plain) {
   static const double some[] = {0, 1, -1, 2, -2, 0.5, 3};
   uint64_t k = rng_below(r, plain ? 7 : 16);
+  if (l->nknown && rng_below(r, 3) == 0)
+    return (word){.f = l->known[rng_below(r, l->nknown)] + some[k % 3]};
   if (k < 7) return (word){.f = some[k]};
   if (k == 7) return (word){.f = rng_below(r, 2) ? INFINITY : -INFINITY};
   return (word){.f = (double)rng_below(r, 256) / 16 - 8};
 }
 
-static word draw_int(rng *r, tess_dtype t, bool plain) {
+static word draw_int(const laws *l, rng *r, tess_dtype t, bool plain) {
   static const int64_t some[] = {0, 1, -1, 2, 3, 7, -2, 5};
   uint64_t k = rng_below(r, plain ? 8 : 16);
   if (t.code == TESS_BOOL) return (word){.i = (int64_t)rng_below(r, 2)};
+  if (l->nknown && rng_below(r, 3) == 0)
+    return (word){
+        .i = ir_wrap_int(t, (int64_t)l->known[rng_below(r, l->nknown)] +
+                                some[k % 3])};
   if (k < 8) return (word){.i = ir_wrap_int(t, some[k])};
   if (k == 8) return (word){.i = ir_int_min(t)};
   if (k == 9) return (word){.i = ir_int_max(t)};
@@ -180,8 +187,8 @@ static word draw_int(rng *r, tess_dtype t, bool plain) {
 }
 
 static word draw(laws *l, tess_dtype t, bool plain) {
-  return ir_is_float(t) ? draw_real(&l->random, plain)
-                        : draw_int(&l->random, t, plain);
+  return ir_is_float(t) ? draw_real(l, &l->random, plain)
+                        : draw_int(l, &l->random, t, plain);
 }
 
 static bool is_infinite(const laws *l, const tuple *x) {
@@ -253,79 +260,37 @@ static bool tells(bool infinite, const tuple *made, const tuple *other) {
          (infinite || (!made->infinite && !other->infinite));
 }
 
-static const char *spell_value(const laws *l, tess_dtype t, word v) {
-  arena *a = &l->b->scratch;
-  if (ir_is_float(t)) return arena_printf(a, "%.9g", v.f);
-  if (t.code == TESS_BOOL) return v.i ? "true" : "false";
-  return t.code == TESS_UINT ? arena_printf(a, "%" PRIu64, (uint64_t)v.i)
-                             : arena_printf(a, "%" PRId64, v.i);
-}
-
-static const char *spell(const laws *l, const tuple *x) {
-  const char *s = spell_value(l, l->type[0], x->v[0]);
-  for (uint32_t i = 1; i < l->r->n; i++)
-    s = arena_printf(&l->b->scratch, "%s, %s", s,
-                     spell_value(l, l->type[i], x->v[i]));
-  return l->r->n > 1 ? arena_printf(&l->b->scratch, "(%s)", s) : s;
-}
-
-static tess_status not_neutral(const laws *l, const tuple *x, const tuple *y,
-                               const tuple *got) {
-  return err_set(l->b->err, TESS_INVALID,
-                 "the identity %s of reducer '%s' is not neutral: %s and %s "
-                 "combine to %s",
-                 spell(l, &l->id), l->name, spell(l, x), spell(l, y),
-                 spell(l, got));
-}
-
 /* The identity leaves results as they are, from either side; it is not asked
  * of itself, which nothing combines it with. */
-static tess_status check_identity(laws *l) {
+static bool is_neutral(laws *l) {
   for (int k = 1; k < TUPLES; k++) {
     const tuple *x = &l->t[k];
     tuple left = l->of[0][k], right = l->of[k][0];
     if (x->undefined) continue;
     l->any |= !same(l, x, &l->id, 0);
-    if (!same(l, &left, x, 1)) return not_neutral(l, &l->id, x, &left);
-    if (!same(l, &right, x, 1)) return not_neutral(l, x, &l->id, &right);
+    if (!same(l, &left, x, 1) || !same(l, &right, x, 1)) return false;
   }
-  return TESS_OK;
-}
-
-/* No result is other than the identity. */
-static tess_status nothing_else(const laws *l) {
-  const tuple *x = l->t + TUPLES;
-  while (x < l->t + ALL - 1 && same(l, x, &l->id, 0)) x++;
-  return not_neutral(l, &l->id, x, x - TUPLES);
+  return true;
 }
 
 /* (a b) c is a (b c), where a and b are results. */
-static tess_status check_triple(laws *l, int a, int b, int c) {
+static bool groups(laws *l, int a, int b, int c) {
   const tuple *x = &l->t[a], *y = &l->t[b], *z = &l->t[c];
   const tuple *xy = &l->of[a][b], *yz = &l->of[b][c];
   tuple left = combine(l, xy, z), right = combine(l, x, yz);
   bool infinite = x->infinite || y->infinite || z->infinite;
-  if (!tells(infinite, xy, yz) || !tells(infinite, &left, &right))
-    return TESS_OK;
+  if (!tells(infinite, xy, yz) || !tells(infinite, &left, &right)) return true;
   double around = fmax(fmax(size_of(l, x), size_of(l, y)), size_of(l, z));
   around = fmax(around, fmax(size_of(l, xy), size_of(l, yz)));
-  if (same(l, &left, &right, around)) return TESS_OK;
-  return err_set(l->b->err, TESS_INVALID,
-                 "reducer '%s' is not associative: of %s, %s and %s it makes "
-                 "%s where the first two are combined first, %s where the last "
-                 "two are",
-                 l->name, spell(l, x), spell(l, y), spell(l, z),
-                 spell(l, &left), spell(l, &right));
+  return same(l, &left, &right, around);
 }
 
-static tess_status check_triples(laws *l) {
+static bool is_associative(laws *l) {
   for (int a = 0; a < TUPLES; a++)
     for (int b = 0; b < TUPLES; b++)
-      for (int c = 0; c < ALL; c++) {
-        tess_status s = check_triple(l, a, b, c);
-        if (s) return s;
-      }
-  return TESS_OK;
+      for (int c = 0; c < ALL; c++)
+        if (!groups(l, a, b, c)) return false;
+  return true;
 }
 
 static bool commutes(const laws *l) {
@@ -348,8 +313,18 @@ static void note_node(const ir_program *p, ir_expr e, void *ud) {
   slot[e] = 1;
 }
 
-/* Operands were made before what uses them. */
-static tess_status find_nodes(laws *l) {
+static void note_constant(laws *l, const ir_node *n) {
+  word v;
+  const double most = 0x1p31;
+  if (!constant(n, &v)) return;
+  double f = n->op == IR_REAL ? v.f : (double)v.i;
+  if (fabs(f) < most && l->nknown < sizeof l->known / sizeof *l->known)
+    l->known[l->nknown++] = f;
+}
+
+/* Operands were made before what uses them; false: it calls a function that
+ * cannot be called here. */
+static bool find_nodes(laws *l) {
   const ir_program *p = l->p;
   l->slot = arena_zalloc(&l->b->scratch, p->node.n * sizeof *l->slot);
   for (uint32_t i = 0; i < l->r->n; i++) {
@@ -364,17 +339,12 @@ static tess_status find_nodes(laws *l) {
   for (ir_expr e = 1; e < p->node.n; e++) {
     const ir_node *n = ir_at(p, e);
     if (!l->slot[e]) continue;
-    if (n->op == IR_CALL && !ir_can_apply((ir_fn)n->a, n->dtype))
-      return err_set(l->b->err, TESS_INVALID,
-                     "reducer '%s' calls '%s', of which is not known whether "
-                     "it keeps the reducer associative",
-                     l->name,
-                     ir_fn_is_named(n->a) ? ir_text(p, n->c)
-                                          : ir_fn_text((ir_fn)n->a));
+    if (n->op == IR_CALL && !ir_can_apply((ir_fn)n->a, n->dtype)) return false;
+    note_constant(l, n);
     l->slot[e] = l->nnodes;
     l->node[l->nnodes++] = e;
   }
-  return TESS_OK;
+  return true;
 }
 
 static tuple identity_of(const laws *l) {
@@ -385,23 +355,22 @@ static tuple identity_of(const laws *l) {
   return id;
 }
 
-tess_status describe_check_laws(ir_builder *b, const ir_reducer *r,
-                                const ir_expr *source, bool *ordered) {
+ir_order describe_find_order(ir_builder *b, const ir_reducer *r,
+                             const ir_expr *source) {
   laws *l = arena_zalloc(&b->scratch, sizeof *l);
   *l = (laws){.b = b, .p = &b->p, .r = r, .source = source};
-  l->name = ir_text(l->p, r->name);
-  *ordered = false;
-  tess_status s = find_nodes(l);
-  if (s) return s;
-  for (uint32_t i = 0; i < r->n; i++)
+  ir_order order = IR_ORDER_FREE;
+  if (!find_nodes(l)) return IR_ORDER_FIXED;
+  for (uint32_t i = 0; i < r->n; i++) {
     l->type[i] = b->p.var.v[b->p.arg.v[r->lhs.at + i]].dtype;
+    note_constant(l, ir_at(l->p, b->p.arg.v[r->identity.at + i]));
+  }
   l->id = identity_of(l);
-  for (uint32_t round = 0; round < ROUNDS && !s; round++) {
+  for (uint32_t round = 0; round < ROUNDS; round++) {
     rng_init(&l->random, 0, round);
     draw_round(l, round < 2);
-    s = check_identity(l);
-    if (!s) s = check_triples(l);
-    if (!s && !commutes(l)) *ordered = true;
+    if (!is_neutral(l) || !is_associative(l)) return IR_ORDER_FIXED;
+    if (!commutes(l)) order = IR_ORDER_KEPT;
   }
-  return s || l->any ? s : nothing_else(l);
+  return l->any ? order : IR_ORDER_FIXED;
 }

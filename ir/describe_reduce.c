@@ -164,14 +164,12 @@ static tess_status check_axes(ir_builder *b, uint32_t n, const ir_var *axes) {
   return TESS_OK;
 }
 
-static tess_status check_laws(ir_builder *b, uint32_t reducer,
-                              const ir_expr *source) {
+/* Each use may show that the order is less free. */
+static void find_order(ir_builder *b, uint32_t reducer, const ir_expr *source) {
   ir_reducer *r = &b->p.reducer.v[reducer];
-  bool ordered = false;
-  if (is_builtin(ir_text(&b->p, r->name))) return TESS_OK;
-  tess_status s = describe_check_laws(b, r, source, &ordered);
-  r->ordered |= ordered;
-  return s;
+  if (is_builtin(ir_text(&b->p, r->name))) return;
+  ir_order order = describe_find_order(b, r, source);
+  if (order > r->ordered) r->ordered = order;
 }
 
 tess_status describe_reduce(ir_builder *b, uint32_t reducer, uint32_t n,
@@ -191,7 +189,7 @@ tess_status describe_reduce(ir_builder *b, uint32_t reducer, uint32_t n,
     tess_dtype t = b->p.var.v[b->p.arg.v[lhs.at + i]].dtype;
     s = describe_typed(b, sources[i], t, what, &e[i]);
   }
-  if (!s) s = check_laws(b, reducer, e);
+  if (!s) find_order(b, reducer, e);
   arena_reset(&b->scratch);
   if (s) return s;
   describe_reduction d = {reducer, ir_arg_span(&b->p, n, e),

@@ -265,12 +265,18 @@ typedef struct ir_block_rec {
 /* (combine, identity) over n-tuples.  combine[i] is an expression over the
  * formals lhs[0..n) and rhs[0..n).  It is associative, and the identity
  * neutral, which is found out when a reducer is described. */
+/* What schedules may do to the order of what a reducer combines. */
+typedef enum ir_order {
+  IR_ORDER_FREE,
+  IR_ORDER_KEPT,  /* parts by themselves, but in their order */
+  IR_ORDER_FIXED  /* one after another */
+} ir_order;
 typedef struct ir_reducer {
   ir_str name;           /* "sum" "prod" "min" "max", else the user's */
   uint32_t n;
   ir_span lhs, rhs;      /* ir_var, in arg */
   ir_span combine, identity; /* ir_expr, in arg */
-  uint32_t ordered;      /* 1: not commutative, sources keep their order */
+  uint32_t ordered;      /* ir_order */
 } ir_reducer;
 
 typedef struct ir_func {

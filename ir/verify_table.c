@@ -202,10 +202,11 @@ static bool match_ok(const ir_program *p, uint32_t i) {
 
 static bool reducer_ok(const ir_program *p, uint32_t i) {
   const ir_reducer *r = &p->reducer.v[i];
-  return name_ok(p, r->name) && r->n && r->ordered <= 1 && r->lhs.n == r->n &&
-         r->rhs.n == r->n && r->combine.n == r->n && r->identity.n == r->n &&
-         run_ok(p, r->lhs, p->var.n) && run_ok(p, r->rhs, p->var.n) &&
-         run_ok(p, r->combine, p->node.n) && run_ok(p, r->identity, p->node.n);
+  return name_ok(p, r->name) && r->n && r->ordered <= IR_ORDER_FIXED &&
+         r->lhs.n == r->n && r->rhs.n == r->n && r->combine.n == r->n &&
+         r->identity.n == r->n && run_ok(p, r->lhs, p->var.n) &&
+         run_ok(p, r->rhs, p->var.n) && run_ok(p, r->combine, p->node.n) &&
+         run_ok(p, r->identity, p->node.n);
 }
 
 static bool func_ok(const ir_program *p, uint32_t i) {

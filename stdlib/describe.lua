@@ -145,9 +145,9 @@ local function add_expressions(ts, core)
   -- ts.reducer(combine, identity [, name]): `combine` gets the values so far,
   -- then the new ones, and gives the combined; `identity` is a number or a
   -- list of as many.  The result is called with the sources, then the axes.
-  -- Schedules reduce in parts, so `combine` must be associative and the
-  -- identity neutral, which is found out and else refused; where it is not
-  -- commutative, schedules keep the order (docs/describing.md, "Reducers").
+  -- Schedules reduce in parts where `combine` is seen to be associative and the
+  -- identity neutral, and in any order where it is commutative, too
+  -- (docs/describing.md, "Reducers").
   function ts.reducer(combine, identity, name)
     if type(identity) ~= "table" then identity = { identity } end
     return function(...)

@@ -121,7 +121,7 @@ static void add_constant(interp_few *few, const ir_node *n) {
   const double most = 0x1p31;
   if (!is_constant(n)) return;
   double v = n->op == IR_INT ? (double)n->i : n->f;
-  if (fabs(v) < most) add_value(few, v);
+  for (int d = -1; d <= 1 && fabs(v) < most; d++) add_value(few, v + d);
 }
 
 void interp_few_add(interp_few *few, const ir_program *p) {

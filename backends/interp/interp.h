@@ -150,7 +150,7 @@ tess_status interp_run(interp *in, const ir_program *p, uint32_t nargs,
  * from all of them never do. */
 typedef struct interp_few {
   uint32_t n;              /* 0: none */
-  double v[12];
+  double v[24];
 } interp_few;
 /* Adds what tells programs that compare data apart: small numbers and the
  * constants that p compares with; nothing where it compares none. */

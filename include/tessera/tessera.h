@@ -174,10 +174,9 @@ TESS_API tess_status tess_size_var(tess_builder *b, const char *name,
                                    tess_var *out);
 /* reducer: "sum" "prod" "min" "max", or one of tess_reducer.  n sources give
  * n results, to be used only as the whole body of one compute.  Schedules
- * reduce in parts: combine must be associative and leave a result that it
- * combines with the identity, which is found out on some values; else, and
- * where it calls an external function, TESS_INVALID.  Where it is not
- * commutative, schedules keep the order of the sources. */
+ * reduce in parts where combine is seen, on some values, to be associative and
+ * to leave a result that it combines with the identity, and in any order where
+ * it is seen to be commutative, too. */
 typedef struct tess_reducer_def {
   const char *name;
   uint32_t n;

@@ -339,11 +339,25 @@ void sch_stage_hang(sch_state *s, const sch_stage *st, bool back, ir_buf made,
   sch_nest_hang(s->p, copy, &nest, st->above, st->before);
 }
 
+/* All of the box lies outside of the buffer, as what guarded accesses never
+ * reach: none of it is there to be copied. */
+static bool is_outside(const ir_program *p, const sch_stage *st) {
+  for (uint32_t d = 0; d < st->ndim; d++) {
+    int64_t lo, hi, size;
+    if (ir_const_int(p, st->box[2 * st->ndim + d], &lo) &&
+        ir_const_int(p, st->box[3 * st->ndim + d], &hi) &&
+        ir_const_int(p, ir_dim(p, st->buf, d), &size) && (lo >= size || hi < 0))
+      return true;
+  }
+  return false;
+}
+
 /* Each run copies as many elements as the longest one needs: no others than
  * those of the box, or they would be copied before anything wrote them;
  * only what the caller fills is there from the start. */
 static bool copies_box(sch_state *s, const sch_stage *st) {
   ir_program *p = s->p;
+  if (is_outside(p, st)) return false;
   ir_expr *last = arena_array(s->scratch, ir_expr, st->ndim);
   for (uint32_t d = 0; d < st->ndim; d++) {
     int64_t n = st->span[d].extent;

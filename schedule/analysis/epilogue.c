@@ -8,8 +8,7 @@
  *   x + c, x - c           g is f;
  *   c - x                  g is the opposite of f;
  *   x * c                  g is f * c: of integers, which wrap around, or by
- *                          a power of two or its opposite, which rounds
- *                          nothing; so -x, which is x * -1;
+ *                          -1, as in -x, which neither rounds nor overflows;
  *   min, max of a max, min g is the same min, max of f (a lattice)
  * and so for products, and for truth values. */
 #include "schedule/analysis/inline.h"
@@ -32,10 +31,9 @@ static bool is_lattice(ir_op how, ir_op op) {
 
 /* Multiplying by c, of type t, before adding up is the same as after. */
 static bool scales_exactly(const ir_program *p, tess_dtype t, ir_expr c) {
-  int exponent;
   if (ir_is_int(t)) return true;
   return ir_is_float(t) && ir_at(p, c)->op == IR_REAL &&
-         fabs(frexp(ir_at(p, c)->f, &exponent)) == 0.5;
+         fabs(ir_at(p, c)->f) == 1;
 }
 
 static bool commutes(const ir_program *p, ir_op how, ir_expr e, ir_buf buf) {

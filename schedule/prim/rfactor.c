@@ -32,8 +32,8 @@ PRIM_DEFINE(
         "   is initialised; the result's place does not depend on a reduce "
         "iter, and the predicate, where it holds, holds at\n"
         "   the start of the reduction.\n"
-        "5. Where the reducer is not commutative, no other loop that drives\n"
-        "   a reduce iter stands around the loop.\n"
+        "5. The reducer is associative; where it is not commutative, no other\n"
+        "   loop that drives a reduce iter stands around the loop.\n"
         "6. No other block in the same nest uses the result, or writes what "
         "the\n"
         "   result starts from, and the loops that\n"
@@ -178,6 +178,8 @@ static bool check_iters(work *w) {
 static bool check_order(work *w) {
   const ir_program *p = w->s->p;
   if (!ir_reduces_in_order(p, w->block)) return true;
+  if (p->reducer.v[ir_blk(p, w->block)->reducer].ordered == IR_ORDER_FIXED)
+    return sch_refuse(w->s, SCH_R_REDUCER_ORDERED, .s = {w->block});
   for (uint32_t k = 0; k < w->loops.n && w->loops.v[k] != w->loop; k++)
     if (w->drives[ir_st(p, w->loops.v[k])->var] & REDUCE)
       return sch_refuse(w->s, SCH_R_REDUCER_ORDERED, .s = {w->block});

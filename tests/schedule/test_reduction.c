@@ -306,8 +306,9 @@ static void test_ordered(void **state) {
   ir_stmt outer = t.out[0], inner = t.out[1];
   REFUSED(&t, REDUCER_ORDERED, rfactor, AT(loop, inner));
   assert_string_equal(scheduled_why(&t, "rfactor"),
-                      "rfactor: the reducer of block \"C\" is not commutative, "
-                      "and what it combines would come in another order");
+                      "rfactor: the reducer of block \"C\" is not seen to be "
+                      "associative and commutative, and what it combines "
+                      "would come in another order");
   REFUSED(&t, REDUCER_ORDERED, reorder, LIST(ordered_loops, inner, outer));
   REFUSED(&t, ITER_NOT_SPATIAL, bind, AT(loop, outer),
           STR(thread_axis, "threadIdx.x"));
