@@ -26,6 +26,14 @@ typedef struct emit_held {
   struct emit_held *next;
 } emit_held;
 
+/* What was worked out and is valid where the builder stands.  Every value is
+ * on one of the trails, in order of making. */
+typedef struct emit_memo {
+  LLVMValueRef *value;            /* by ir_expr, or NULL */
+  ir_expr *steady, *fickle;       /* trails; fickle: what memory decides */
+  uint32_t nsteady, nfickle;
+} emit_memo;
+
 /* The function that is being filled. */
 typedef struct emit_fn {
   LLVMValueRef fn;
@@ -34,6 +42,7 @@ typedef struct emit_fn {
   LLVMValueRef rt;                /* const tess_runtime * */
   LLVMValueRef frame;             /* heap memory of large buffers, or NULL */
   uint64_t stack, heap;           /* bytes given out of each */
+  emit_memo memo;                 /* a value is one function's only */
   bool in_parallel;               /* loops are serial from here on */
   struct emit_held *held;         /* memory to give back at exit */
 } emit_fn;
@@ -57,9 +66,6 @@ typedef struct emit {
   LLVMValueRef *slot;             /* by ir_buf: holds it until it is freed */
   emit_alias *alias;              /* by ir_buf */
   uint8_t *fickle;                /* by ir_expr: loads, or calls the host */
-  LLVMValueRef *memo;             /* by ir_expr: value valid here, or NULL */
-  VEC(ir_expr) steady_trail;      /* entries of memo, in order of making */
-  VEC(ir_expr) fickle_trail;
   LLVMValueRef mask;              /* lanes that run; NULL: all */
 } emit;
 

@@ -7,26 +7,28 @@
 /* ---- what is remembered ------------------------------------------------- */
 
 emit_mark emit_get_mark(const emit *m) {
-  return (emit_mark){m->steady_trail.n, m->fickle_trail.n};
+  return (emit_mark){m->fn.memo.nsteady, m->fn.memo.nfickle};
 }
 
 void emit_release(emit *m, emit_mark mark) {
-  while (m->steady_trail.n > mark.steady)
-    m->memo[vec_pop(&m->steady_trail)] = NULL;
-  while (m->fickle_trail.n > mark.fickle)
-    m->memo[vec_pop(&m->fickle_trail)] = NULL;
+  emit_memo *memo = &m->fn.memo;
+  while (memo->nsteady > mark.steady)
+    memo->value[memo->steady[--memo->nsteady]] = NULL;
+  while (memo->nfickle > mark.fickle)
+    memo->value[memo->fickle[--memo->nfickle]] = NULL;
 }
 
 void emit_forget_loads(emit *m) {
-  emit_release(m, (emit_mark){m->steady_trail.n, 0});
+  emit_release(m, (emit_mark){m->fn.memo.nsteady, 0});
 }
 
 static void remember(emit *m, ir_expr e, LLVMValueRef v) {
+  emit_memo *memo = &m->fn.memo;
   if (m->fickle[e])
-    vec_push(m->p->heap, &m->fickle_trail, e);
+    memo->fickle[memo->nfickle++] = e;
   else
-    vec_push(m->p->heap, &m->steady_trail, e);
-  m->memo[e] = v;
+    memo->steady[memo->nsteady++] = e;
+  memo->value[e] = v;
 }
 
 /* ---- choices ------------------------------------------------------------ */
@@ -157,7 +159,7 @@ static LLVMValueRef make(emit *m, ir_expr e) {
 }
 
 LLVMValueRef emit_expr(emit *m, ir_expr e) {
-  if (m->memo[e]) return m->memo[e];
+  if (m->fn.memo.value[e]) return m->fn.memo.value[e];
   LLVMValueRef v = make(m, e);
   remember(m, e, v);
   return v;

@@ -40,10 +40,21 @@ static void function_attributes(emit *m, LLVMValueRef fn) {
                           LLVMCreateEnumAttribute(m->ctx, kind, 0));
 }
 
+/* No node has two values at a time, so trails are as long as there are nodes.
+ */
+static emit_memo empty_memo(emit *m) {
+  uint32_t n = m->p->node.n;
+  return (emit_memo){.value =
+                         arena_zalloc(m->scratch, n * sizeof(LLVMValueRef)),
+                     .steady = arena_array(m->scratch, ir_expr, n),
+                     .fickle = arena_array(m->scratch, ir_expr, n)};
+}
+
 void emit_begin_fn(emit *m, const char *name, bool exported, unsigned nparams,
                    LLVMTypeRef *params) {
   LLVMTypeRef type = LLVMFunctionType(m->i32, params, nparams, false);
-  m->fn = (emit_fn){.fn = LLVMAddFunction(m->module, name, type)};
+  m->fn = (emit_fn){.fn = LLVMAddFunction(m->module, name, type),
+                    .memo = empty_memo(m)};
   if (!exported) LLVMSetLinkage(m->fn.fn, LLVMInternalLinkage);
   function_attributes(m, m->fn.fn);
   m->fn.entry = emit_new_block(m, "entry");

@@ -47,9 +47,6 @@ void emit_open(emit *m, LLVMContextRef ctx, const char *triple,
 }
 
 void emit_close(emit *m) {
-  mem_heap *heap = m->p->heap;
-  vec_free(heap, &m->steady_trail);
-  vec_free(heap, &m->fickle_trail);
   if (m->b) LLVMDisposeBuilder(m->b);
   if (m->module) LLVMDisposeModule(m->module);
 }
@@ -61,7 +58,6 @@ static void take_memory(emit *m) {
   m->slot = arena_zalloc(m->scratch, p->buf.n * sizeof *m->slot);
   m->alias = arena_zalloc(m->scratch, p->buf.n * sizeof *m->alias);
   m->fickle = arena_zalloc(m->scratch, p->node.n);
-  m->memo = arena_zalloc(m->scratch, p->node.n * sizeof *m->memo);
 }
 
 /* ---- constants ---------------------------------------------------------- */

@@ -78,7 +78,6 @@ static LLVMValueRef make_body(emit *m, const ir_stmt_rec *s, const closure *c) {
   emit_fn outer = m->fn;
   LLVMBasicBlockRef here = LLVMGetInsertBlock(m->b);
   LLVMTypeRef params[3] = {m->ptr, m->i64, m->i64};
-  emit_release(m, (emit_mark){0, 0});
   emit_begin_fn(m, "parallel", false, 3, params);
   m->fn.in_parallel = true;
   open_closure(m, c);
@@ -89,7 +88,6 @@ static LLVMValueRef make_body(emit *m, const ir_stmt_rec *s, const closure *c) {
   emit_forget_loads(m);
   emit_serial(m, s, from, to, false);
   emit_end_fn(m);
-  emit_release(m, (emit_mark){0, 0});
   for (uint32_t i = 0; i < c->n; i++) *c->item[i].at = c->item[i].outside;
   LLVMValueRef fn = m->fn.fn;
   m->fn = outer;

@@ -241,3 +241,34 @@ do
   refused("would meet at buffer \"t\"", sch.fission, sch, i)
   assert(ts.equivalent(sch, program))
 end
+
+-- A parallel loop in a branch becomes a function of its own: what is known
+-- in the branch around it is known neither there nor behind the branch.
+do
+  local build = ts.builder("main")
+  local x = ts.placeholder("x", { 6, 6 }, "int64")
+  local t = build:buffer("t", { 2 }, "int64")
+  local y = build:buffer("y", { 6 }, "int64")
+  local z = build:buffer("z", { 6 }, "int64")
+  build:loop("i", 0, 6, function(i)
+    build:when(ts.lt(i, 3), function()
+      build:loop("a", 0, 2, function(a)
+        build:block("make", { { "v", extent = 2, bind = a } }, function(v)
+          build:store(t, { v }, v * 2)
+        end)
+      end)
+      build:block("use", { { "u", extent = 6, bind = i } }, function(u)
+        build:store(y, { u }, x(u, 1) + t(1))
+      end)
+    end)
+    build:block("rest", { { "u", extent = 6, bind = i } }, function(u)
+      build:store(z, { u }, x(u, 1))
+    end)
+  end)
+  local program = ts.program("main", { x }, { y, z })
+  local sch = ts.schedule(program)
+  local _, a = sch:get_loops(sch:get_block("make"))
+  sch:parallel(a)
+  assert(ts.equivalent(sch, program))
+  ts.build(sch, "llvm")
+end
