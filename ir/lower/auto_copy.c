@@ -3,7 +3,7 @@
  * registers, as one block that loads and one that stores, where local_stage
  * asks for it, and vector_bytes at once.  What is copied to a shared scope
  * the threads around it copy together, each its part, where the number of
- * them divides the first dimension.
+ * them divides the first dimension and each writes elements of its own.
  *
  * In kernels, what goes into a fragment or out of one a warp copies together.
  * Where it is changed on the way out it goes through shared memory, since
@@ -148,7 +148,6 @@ static void cut(ir_program *p, arena *scratch, ir_stmt loop, int64_t lanes) {
 
 static void vectorize(ir_program *p, arena *scratch, const nest *k,
                       int64_t bytes) {
-  if (!k->n) return;
   ir_stmt loop = k->loop[k->n - 1];
   int64_t extent = 0, lanes;
   ir_const_int(p, ir_st(p, loop)->extent, &extent);
@@ -189,10 +188,35 @@ static void share(ir_program *p, arena *scratch, ir_stmt loop, uint8_t axis,
   ir_wrap(p, loop, l);
 }
 
+/* Does each iteration of the nest store to an element of its own, so that
+ * threads may do them in any order? */
+static bool is_apart(ir_program *p, arena *scratch, ir_stmt block,
+                     const nest *k) {
+  ir_span writes = ir_blk(p, block)->writes, at = ir_st(p, k->store)->idx;
+  arith_loops l;
+  if (writes.n != 1) return false;
+  ir_region r = p->region.v[writes.at];
+  ir_expr *e = arena_array(scratch, ir_expr, 3 * at.n);
+  uint32_t n = 0;
+  for (uint32_t d = 0; d < at.n; d++) {
+    ir_expr index = p->arg.v[at.at + d], min = ir_region_min(p, r, d);
+    if (index == min) continue;
+    e[n] = index;
+    e[at.n + n] = min;
+    e[2 * at.n + n++] = ir_region_extent(p, r, d);
+  }
+  (void)arith_loops_between(p, scratch, block, k->store, &l);
+  arith_map_kind kind = arith_map(p, scratch, l.n, l.var, l.extent, n, e,
+                                  e + at.n, e + 2 * at.n, 0);
+  return kind == ARITH_MAP_INJECTIVE || kind == ARITH_MAP_BIJECTIVE;
+}
+
 static void spread(ir_program *p, arena *scratch, ir_stmt block,
                    const nest *k) {
   unsigned seen = 0;
-  if (!k->n || ir_st(p, k->loop[0])->loop_kind != IR_SERIAL) return;
+  if (ir_st(p, k->loop[0])->loop_kind != IR_SERIAL ||
+      !is_apart(p, scratch, block, k))
+    return;
   for (ir_stmt s = ir_st(p, block)->parent; s; s = ir_st(p, s)->parent) {
     const ir_stmt_rec r = *ir_st(p, s);
     int64_t threads, extent = 0;
@@ -209,9 +233,11 @@ static void spread(ir_program *p, arena *scratch, ir_stmt block,
 }
 
 /* The lanes of a warp, which no loop around stands for. */
-static void spread_lanes(ir_program *p, arena *scratch, const nest *k) {
+static void spread_lanes(ir_program *p, arena *scratch, ir_stmt block,
+                         const nest *k) {
   uint32_t best = 0;
   int64_t most = 0;
+  if (!is_apart(p, scratch, block, k)) return;
   for (uint32_t i = 0; i + (k->n > 1) < k->n; i++) {
     int64_t extent = 0;
     ir_const_int(p, ir_st(p, k->loop[i])->extent, &extent);
@@ -330,24 +356,44 @@ static bool is_shared(const ir_program *p, ir_buf b) {
          p->buf.v[b].scope == IR_SCOPE_SHARED_DYN;
 }
 
+/* How the loops of one block run.  That the block writes all that it declares
+ * may no longer be seen of the new loops; the buffer would then live further
+ * out, where those who each had one meet, so the loops stay as they were. */
+static void run_loops(ir_program *p, arena *scratch, ir_stmt block, bool shared,
+                      bool lanes, int64_t bytes) {
+  nest k;
+  ir_subst sub;
+  if (!parse(p, block, &k) || !k.n) return;
+  ir_buf b = ir_st(p, k.store)->buf;
+  bool local = p->buf.v[b].role == IR_ROLE_LOCAL;
+  ir_stmt home = local ? lower_buffer_home(p, scratch, b) : 0;
+  ir_subst_init(&sub, p, scratch);
+  ir_stmt plain = ir_clone_stmt(&sub, k.loop[0], NULL);
+  vectorize(p, scratch, &k, bytes);
+  if (shared) spread(p, scratch, block, &k);
+  if (lanes) spread_lanes(p, scratch, block, &k);
+  ir_stmt now = ir_st(p, block)->body;
+  if (!local || lower_buffer_home(p, scratch, b) == home) {
+    ir_kill(p, plain);
+    return;
+  }
+  ir_replace(p, now, plain);
+  ir_kill(p, now);
+}
+
 static void tell_how(ir_program *p, arena *scratch, ir_stmt block) {
-  nest k, first;
+  nest k;
   int64_t bytes = number(p, block, "vector_bytes");
   ir_stmt load = 0;
   if (!number(p, block, "auto_copy") || lower_is_of_warp(p, block) ||
       !parse(p, block, &k))
     return;
-  bool lanes = has_lanes(p, block);
+  bool lanes = has_lanes(p, block),
+       shared = is_shared(p, ir_st(p, k.store)->buf);
   if (k.n && number(p, block, "local_stage"))
     stage(p, scratch, block, &k, &load);
-  if (load && parse(p, load, &first)) vectorize(p, scratch, &first, bytes);
-  vectorize(p, scratch, &k, bytes);
-  if (is_shared(p, ir_st(p, k.store)->buf)) {
-    if (load) spread(p, scratch, load, &first);
-    spread(p, scratch, block, &k);
-  }
-  if (lanes && load) spread_lanes(p, scratch, &first);
-  if (lanes) spread_lanes(p, scratch, &k);
+  if (load) run_loops(p, scratch, load, shared, lanes, bytes);
+  run_loops(p, scratch, block, shared, lanes, bytes);
 }
 
 LOWER_PASS(auto_copy) {

@@ -164,3 +164,40 @@ do
   local ok, e = pcall(read, ts.schedule(q))
   assert(not ok and e.reason == "REGION_NOT_WHOLE", tostring(e))
 end
+
+-- Threads share a copy only where each of them writes elements of its own: of
+-- those that come to one element the last has to be the last.
+for _, at in ipairs { function(a) return a % 4 end,
+                      function(a) return a // 2 end,
+                      function(a) return (a + 2) % 8 end } do
+  for stage = 0, 1 do
+    local b = ts.builder("main")
+    local A, C = b:input("A", { 8 }), b:output("C", { 16 })
+    local S = b:buffer("S", { 8 }, "float32", "shared")
+    b:loop("i", 0, 4, function(i)
+      b:block("S", { { "v", extent = 4, bind = i } }, function(v)
+        b:loop("z", 0, 8, function(z) b:store(S, { z }, 0) end)
+      end)
+      b:block("T", { { "v", extent = 4, bind = i } }, function(v)
+        b:loop("a", 0, 8, function(a) b:store(S, { at(a) }, A(a)) end)
+      end)
+      b:loop("j", 0, 4, function(j)
+        b:block("C", { { "v", extent = 4, bind = i },
+                       { "w", extent = 4, bind = j } }, function(v, w)
+          b:store(C, { v * 4 + w }, S(w))
+        end)
+      end)
+    end)
+    local p = b:program()
+    local s = ts.schedule(p)
+    s:bind(s:get_loops(s:get_block "S"), "threadIdx.x")
+    for _, name in ipairs { "S", "T" } do
+      local copy = s:get_block(name)
+      s:annotate(copy, "auto_copy", 1)
+      s:annotate(copy, "local_stage", stage)
+      s:annotate(copy, "vector_bytes", 8)
+    end
+    assert(ts.equivalent(s, p))
+    assert(ts.equivalent(ts.lower(s), p))
+  end
+end
