@@ -21,7 +21,8 @@ typedef struct dist {
   uint8_t *role;             /* of every variable: dist_role */
   uint32_t bits;             /* bit v % 32 of each variable with a role */
   const arith_range *within; /* only distances in these are asked for, one
-                              * a loop; NULL: all */
+                              * a loop (isl: 1 to -1 is any but 0); NULL:
+                              * all */
 } dist;
 
 enum dist_role {

@@ -38,6 +38,13 @@ int poly_holds(sch_state *s, ir_stmt st, ir_expr cond) {
 
 /* ---- two iterations ----------------------------------------------------- */
 
+static isl_map *differ(isl_map *m, int in, int out) {
+  isl_map *before = isl_map_copy(m);
+  before = isl_map_order_lt(before, isl_dim_in, in, isl_dim_out, out);
+  m = isl_map_order_gt(m, isl_dim_in, in, isl_dim_out, out);
+  return isl_map_union(m, before);
+}
+
 /* Keeps pairs of iterations at the distances asked for. */
 static isl_map *confine(const dist *d, const poly_pair *x, isl_map *m) {
   for (uint32_t i = 0; d->within && i < d->n; i++) {
@@ -45,7 +52,9 @@ static isl_map *confine(const dist *d, const poly_pair *x, isl_map *m) {
     int in = poly_place(&x->b[0], d->var[i]);
     int out = poly_place(&x->b[1], d->var[i]);
     if (in < 0 || out < 0) continue;
-    if (r.lo == 0 && r.hi == 0)
+    if (r.lo > r.hi)
+      m = differ(m, in, out);
+    else if (r.lo == 0 && r.hi == 0)
       m = isl_map_equate(m, isl_dim_in, in, isl_dim_out, out);
     else if (r.lo > 0)
       m = isl_map_order_gt(m, isl_dim_in, in, isl_dim_out, out);
@@ -55,14 +64,37 @@ static isl_map *confine(const dist *d, const poly_pair *x, isl_map *m) {
   return m;
 }
 
+/* The accesses of one block, as maps. */
+typedef struct side {
+  uint32_t n;
+  isl_map **map;
+  bool *vague;
+} side;
+
+static side room_for(arena *scratch, const poly_access *first) {
+  side of = {0};
+  for (const poly_access *a = first; a; a = a->next) of.n++;
+  of.map = arena_array(scratch, isl_map *, of.n);
+  of.vague = arena_zalloc(scratch, of.n * sizeof *of.vague);
+  return of;
+}
+
+static void fill(side *of, isl_ctx *ctx, const poly_pair *x, int k) {
+  uint32_t i = 0;
+  for (const poly_access *a = x->b[k].first; a; a = a->next, i++)
+    of->map[i] = map_of(ctx, x, k, a, &of->vague[i]);
+}
+
+static void empty(side *of) {
+  for (uint32_t i = 0; i < of->n; i++) isl_map_free(of->map[i]);
+}
+
 /* POLY_APART too where isl failed: that is told in the end. */
-static poly_verdict pair_meets(isl_ctx *ctx, const dist *d, const poly_pair *x,
-                               const poly_access *w, const poly_access *r,
-                               sch_clash *out) {
-  bool vague = false;
-  isl_map *to = map_of(ctx, x, 0, w, &vague);
-  isl_map *from = isl_map_reverse(map_of(ctx, x, 1, r, &vague));
-  isl_map *both = confine(d, x, isl_map_apply_range(to, from));
+static poly_verdict pair_meets(const dist *d, const poly_pair *x, isl_map *to,
+                               isl_map *from, bool vague, sch_clash *out) {
+  isl_map *both = isl_map_apply_range(isl_map_copy(to),
+                                      isl_map_reverse(isl_map_copy(from)));
+  both = confine(d, x, both);
   isl_point *at = isl_set_sample_point(isl_map_wrap(both));
   poly_verdict v = POLY_APART;
   if (at && isl_point_is_void(at) == isl_bool_false) {
@@ -81,13 +113,20 @@ poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
   poly_pair x;
   poly_verdict v = POLY_APART;
   poly_find(d, b1, b2, buf, &x);
+  side w = room_for(d->s->scratch, x.b[0].first);
+  side r = room_for(d->s->scratch, x.b[1].first);
   isl_ctx *ctx = poly_context(d->s);
   if (!ctx) return POLY_TOO_HARD;
-  for (poly_access *w = x.b[0].first; w && v != POLY_MEET; w = w->next)
-    for (poly_access *r = x.b[1].first; r && v != POLY_MEET; r = r->next) {
-      poly_verdict k = pair_meets(ctx, d, &x, w, r, out);
-      if (k != POLY_APART) v = k;
+  fill(&w, ctx, &x, 0);
+  fill(&r, ctx, &x, 1);
+  for (uint32_t i = 0; i < w.n && v != POLY_MEET; i++)
+    for (uint32_t k = 0; k < r.n && v != POLY_MEET; k++) {
+      bool vague = w.vague[i] || r.vague[k];
+      poly_verdict is = pair_meets(d, &x, w.map[i], r.map[k], vague, out);
+      if (is != POLY_APART) v = is;
     }
+  empty(&w);
+  empty(&r);
   if (v != POLY_MEET && isl_ctx_last_error(ctx) != isl_error_none)
     v = POLY_TOO_HARD;
   return v;

@@ -160,10 +160,29 @@ static isl_set *surely(poly_builder *b, isl_set *in, ir_expr cond, bool holds) {
   return isl_set_intersect(in, holds ? s : isl_set_complement(s));
 }
 
+/* in, where lo <= v <= hi, of which INT64_MIN and INT64_MAX say nothing;
+ * variables that have a place. */
+static isl_set *between(const poly_builder *b, isl_set *in, ir_var v,
+                        int64_t lo, int64_t hi) {
+  uint32_t k = (uint32_t)b->x->pos[v];
+  bool param = k < b->x->nparam;
+  enum isl_dim_type type = param ? isl_dim_param : isl_dim_set;
+  if (!param) k -= b->x->nparam;
+  if (lo != INT64_MIN)
+    in = isl_set_lower_bound_val(in, type, k, isl_val_int_from_si(b->ctx, lo));
+  if (hi != INT64_MAX)
+    in = isl_set_upper_bound_val(in, type, k, isl_val_int_from_si(b->ctx, hi));
+  return in;
+}
+
 /* in, where lo (0: zero) <= v < lo + extent; v: a variable or what it stands
  * for. */
 static isl_set *in_range(poly_builder *b, isl_set *in, ir_var v, ir_expr lo,
                          ir_expr extent) {
+  int64_t from = 0, n;
+  if ((!lo || ir_const_int(b->p, lo, &from)) &&
+      ir_const_int(b->p, extent, &n) && b->x->pos[v] >= 0)
+    return between(b, in, v, from, from + n - 1);
   isl_pw_aff *first = lo ? poly_value(b, lo) : constant(b, 0);
   isl_pw_aff *end =
       isl_pw_aff_add(isl_pw_aff_copy(first), poly_value(b, extent));
@@ -213,12 +232,7 @@ static isl_set *conditions(poly_builder *b, const poly_cond *c) {
 static isl_set *with_params(poly_builder *b, isl_set *in) {
   for (uint32_t i = 0; i < b->x->nparam; i++) {
     const ir_var_rec *v = &b->p->var.v[b->x->param[i]];
-    if (v->lo != INT64_MIN)
-      in = isl_set_intersect(in, isl_pw_aff_ge_set(variable(b, b->x->param[i]),
-                                                   constant(b, v->lo)));
-    if (v->hi != INT64_MAX)
-      in = isl_set_intersect(in, isl_pw_aff_le_set(variable(b, b->x->param[i]),
-                                                   constant(b, v->hi)));
+    in = between(b, in, b->x->param[i], v->lo, v->hi);
   }
   return in;
 }
