@@ -272,3 +272,23 @@ do
   assert(ts.equivalent(sch, program))
   ts.build(sch, "llvm")
 end
+
+-- What a block writes that never runs may lie outside of its buffer: there is
+-- nothing to be copied back, in a scope that holds just that block, too.
+do
+  local build = ts.builder("main")
+  local x = ts.placeholder("x", { 4 })
+  local z = build:buffer("z", { 8 }, "float32")
+  build:loop("i", 0, 4, function(i)
+    build:block("never", { { "v", extent = 4, bind = i } },
+                { where = ts.lt(i, 0) }, function(v)
+      build:store(z, { v + 8 }, x(v))
+    end)
+  end)
+  local program = ts.program("main", { x }, { z })
+  local sch = ts.schedule(program)
+  sch:blockize(sch:get_loops(sch:get_block "never"))
+  refused("not seen to access all", sch.cache_write, sch,
+          sch:get_block "never", "z", "global")
+  assert(sch:program():verify())
+end
