@@ -27,14 +27,49 @@ static bool counts_up(const ir_program *p, const arith_loops *l, ir_expr e) {
   for (uint32_t k = l->n; k-- > 0;)
     for (int i = 0; i < n; i++) {
       if (atom[i] != ir_ref(p, l->var[k])) continue;
-      int64_t most = p->var.v[l->var[k]].hi, all;
-      if (coef[i] <= inner || most == INT64_MAX ||
+      const ir_var_rec *v = &p->var.v[l->var[k]];
+      int64_t most, all;
+      if (coef[i] <= inner || v->lo == INT64_MIN || v->hi == INT64_MAX ||
+          __builtin_sub_overflow(v->hi, v->lo, &most) ||
           __builtin_mul_overflow(coef[i], most, &all) ||
           __builtin_add_overflow(inner, all, &inner))
         return false;
       seen++;
     }
   return n > 0 && seen == n;
+}
+
+/* The values of the block's reduce iters as one number, which grows in the
+ * order in which a nest over the iters has them.  It counts by their extents,
+ * as fused loops do, or by what their bindings reach, as loops do that
+ * overhang.  0: no constants tell that. */
+static ir_expr reduce_number(ir_program *p, ir_stmt block, bool by_extents) {
+  ir_span it = ir_blk(p, block)->iters;
+  ir_expr sum = ir_index(p, 0);
+  int64_t size = 1, n;
+  for (uint32_t k = it.at + it.n; k-- > it.at;) {
+    const ir_iter i = p->iter.v[k];
+    if (i.kind != IR_REDUCE) continue;
+    if (!size) return 0;
+    sum = ir_add(p, sum, ir_mul(p, i.bind, ir_index(p, size)));
+    arith_range r = arith_bounds(p, i.bind);
+    bool known = by_extents ? ir_const_int(p, i.extent, &n)
+                            : !__builtin_sub_overflow(r.hi, r.lo, &n) &&
+                                  !__builtin_add_overflow(n, 1, &n);
+    if (!known || __builtin_mul_overflow(size, n, &size)) size = 0;
+  }
+  return sum;
+}
+
+bool sch_reduces_as_declared(sch_state *s, ir_stmt block, ir_stmt top) {
+  ir_program *p = s->p;
+  arith_loops l;
+  if (!arith_loops_between(p, s->scratch, top, block, &l)) return false;
+  for (int by_extents = 0; by_extents < 2; by_extents++) {
+    ir_expr e = reduce_number(p, block, by_extents);
+    if (e && (ir_at(p, e)->op == IR_INT || counts_up(p, &l, e))) return true;
+  }
+  return false;
 }
 
 /* Every part of e that uses variable v is made, by quotients and remainders,

@@ -155,17 +155,18 @@ static bool is_only_writer(const ir_program *p, ir_stmt scope, ir_stmt block) {
   return true;
 }
 
-bool sch_check_movable(sch_state *s, ir_stmt scope, ir_stmt block) {
+/* reduces: its reduce iters, if it has an init, may go where they go. */
+static bool check_movable(sch_state *s, ir_stmt scope, ir_stmt block,
+                          bool reduces) {
   const ir_program *p = s->p;
   ir_span it = ir_blk(p, block)->iters, w = ir_blk(p, block)->writes;
   bool init = sch_has_init(p, block);
-  bool reduces = init && sch_reduction_commutes(p, block);
   if (!w.n)
     return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
                       .t = "it writes nothing");
   for (uint32_t k = it.at; k < it.at + it.n; k++)
     if (p->iter.v[k].kind == IR_OPAQUE ||
-        (p->iter.v[k].kind == IR_REDUCE && !reduces))
+        (p->iter.v[k].kind == IR_REDUCE && !(init && reduces)))
       return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
                         .t = "one of its iterations must keep its order");
   for (uint32_t i = w.at; i < w.at + w.n && !init; i++)
@@ -182,6 +183,17 @@ bool sch_check_movable(sch_state *s, ir_stmt scope, ir_stmt block) {
     return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
                       .t = "it reduces before it initialises the result");
   return true;
+}
+
+bool sch_check_movable(sch_state *s, ir_stmt scope, ir_stmt block) {
+  return check_movable(s, scope, block, sch_reduction_commutes(s->p, block));
+}
+
+bool sch_check_movable_whole(sch_state *s, const sch_move *m) {
+  bool reduces = sch_reduction_commutes(s->p, m->block) ||
+                 (ir_reduces_in_order(s->p, m->block) &&
+                  sch_reduces_as_declared(s, m->block, m->meet));
+  return check_movable(s, m->scope, m->block, reduces);
 }
 
 /* ---- those that write what it reads ------------------------------------- */

@@ -62,6 +62,10 @@ bool sch_move_init(sch_state *s, sch_move *m, ir_stmt block, ir_stmt loop);
  * instance only: it may be run anywhere, again and in any order, where its
  * inputs are the same. */
 bool sch_check_movable(sch_state *s, ir_stmt scope, ir_stmt block);
+/* The same of a block whose reduction goes to its new place as a whole, in a
+ * nest over its iters as they are declared: one by a reducer that keeps its
+ * sources' order, too, where it runs in that order already. */
+bool sch_check_movable_whole(sch_state *s, const sch_move *m);
 /* No instance of the block writes what another one writes. */
 bool sch_writes_once(sch_state *s, ir_stmt block);
 /* Some block of the scope writes what `block` reads. */
@@ -166,6 +170,9 @@ bool sch_nest_starts_at_init(sch_state *s, ir_stmt scope, ir_stmt loop,
  * that are quick and do not see all (begin.c). */
 bool sch_counts_from_init(sch_state *s, const arith_loops *l, uint32_t n,
                           const ir_iter *iter);
+/* All that reduces stands below `top`, and runs each result's instances in the
+ * order of its reduce iters as they are declared (begin.c). */
+bool sch_reduces_as_declared(sch_state *s, ir_stmt block, ir_stmt top);
 /* Puts a detached block with its nest into `above`, before its child
  * `before` (0: at the end). */
 void sch_nest_hang(ir_program *p, ir_stmt block, const sch_nest *nest,

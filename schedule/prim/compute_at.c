@@ -27,7 +27,9 @@ PRIM_DEFINE(
         "   iters need no loop that is not around both.\n"
         "2. The block is complete or a reduction: no iteration that must\n"
         "   keep its order, the only writer of what it writes, no element\n"
-        "   written by two of its instances.\n"
+        "   written by two of its instances. A reducer that keeps the order\n"
+        "   of what it combines does so where that is the order of the\n"
+        "   block's iters.\n"
         "3. Where what it writes is seen outside of the scope, all of it is\n"
         "   still computed.\n"
         "4. All blocks that read what it writes stand under the loop, and\n"
@@ -245,7 +247,7 @@ static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
   if (!sch_move_init(s, &pl->m, block, loop)) return false;
   if (!sch_comes_before(p, block, loop))
     return sch_refuse(s, SCH_R_LOOP_NOT_AFTER, .s = {block, loop});
-  if (!sch_check_movable(s, pl->m.scope, block)) return false;
+  if (!sch_check_movable_whole(s, &pl->m)) return false;
   if (sch_is_partial(p, block, pl->m.scope, pl->m.meet))
     return sch_refuse(s, SCH_R_BLOCK_PARTIAL, .s = {block, pl->m.meet});
   if (!find_needs(s, pl) || !check_inputs(s, pl)) return false;

@@ -136,8 +136,9 @@ local changes = {
   reorder = function(s, k, l) s:reorder(l, k) end,
   rfactor = function(s, _, l) s:rfactor(l, 0) end,
   bind = function(s, k) s:bind(k, "threadIdx.x") end,
-  compute_at = function(s)
-    s:compute_at(s:get_block "C", (s:get_loops(s:get_block "D")))
+  reverse_compute_at = function(s)
+    s:reverse_compute_at(s:get_block "C", (s:get_loops(
+      s:cache_read(s:get_block "C", "A", "local"))))
   end,
   transform_block_layout = function(s)
     s:transform_block_layout(s:get_block "C",
@@ -146,9 +147,22 @@ local changes = {
 }
 local reasons = { reorder = "REDUCER_ORDERED", rfactor = "REDUCER_ORDERED",
                   bind = "ITER_NOT_SPATIAL",
-                  compute_at = "BLOCK_NOT_COMPLETE",
+                  reverse_compute_at = "BLOCK_NOT_COMPLETE",
                   transform_block_layout = "BLOCK_NOT_COMPLETE" }
+local function compute_at(s)
+  s:compute_at(s:get_block "C", (s:get_loops(s:get_block "D")))
+end
 local keeps = {
+  compute_at = compute_at,
+  ["split and compute_at"] = function(s, k, l)
+    s:split(k, { 2, 3 })
+    s:split(l, { 3, 2 })
+    compute_at(s)
+  end,
+  ["fuse, split and compute_at"] = function(s, k, l)
+    s:split(s:fuse(k, l), { 3, 7 })
+    compute_at(s)
+  end,
   rfactor = function(s, k) s:rfactor(k, 0) end,
   ["split and rfactor"] = function(s, k)
     s:rfactor((s:split(k, { 2, 2 })), 0)

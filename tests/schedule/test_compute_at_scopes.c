@@ -169,11 +169,42 @@ static void test_partly_made(void **state) {
   scheduled_end(&t);
 }
 
+/* A reducer that keeps its sources' order moves as a whole, and has them at
+ * its new place in the order of its iters: so it must have been before. */
+static void test_ordered(void **state) {
+  (void)state;
+  for (int swapped = 0; swapped < 2; swapped++) {
+    scheduled t;
+    scheduled_start(&t);
+    int64_t n[] = {4, 3, 5};
+    ir_buf in = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, n + 1);
+    ir_buf mid = scheduled_buf(&t, "B", IR_ROLE_LOCAL, 1, n);
+    ir_buf out = scheduled_buf(&t, "C", IR_ROLE_OUTPUT, 1, n);
+    ir_stmt b = scheduled_block(&t, "B", "SRR", n);
+    scheduled_store(&t, mid, t.it[0], 0,
+                    scheduled_load(&t, in, t.it[1], t.it[2]), true);
+    ir_stmt c = scheduled_block(&t, "C", "S", n);
+    scheduled_store(&t, out, t.it[0], 0, scheduled_load(&t, mid, t.it[0], 0),
+                    false);
+    scheduled_finish(&t);
+    ir_stmt k = scheduled_loop(&t, b, 1), l = scheduled_loop(&t, b, 2);
+    if (swapped) DO(&t, reorder, LIST(ordered_loops, l, k));
+    t.p.reducer.v[ir_blk(&t.p, b)->reducer].ordered = IR_ORDER_KEPT;
+    ir_stmt at = scheduled_loop(&t, c, 0);
+    if (swapped) {
+      REFUSED(&t, BLOCK_NOT_COMPLETE, compute_at, AT(block, b), AT(loop, at));
+      t.p.reducer.v[ir_blk(&t.p, b)->reducer].ordered = IR_ORDER_FREE;
+    }
+    DO(&t, compute_at, AT(block, b), AT(loop, at));
+    moved_equal(&t);
+    scheduled_end(&t);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_race),
-      cmocka_unit_test(test_nested),
-      cmocka_unit_test(test_scopes),
+      cmocka_unit_test(test_ordered),     cmocka_unit_test(test_race),
+      cmocka_unit_test(test_nested),      cmocka_unit_test(test_scopes),
       cmocka_unit_test(test_partly_made),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
