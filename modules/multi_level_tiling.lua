@@ -117,15 +117,21 @@ local function wrong(name, value, possible)
   return ("parameter '%s' is '%s': %s"):format(name, tostring(value), possible)
 end
 
-local function in_range(v, most)
-  return math.type(v) == "integer" and v >= 1 and v <= most
+-- The number as an integer from 1 to `most`, as which 2.0 counts; nil: it is
+-- none.
+local function integer(v, most)
+  local n = math.type(v) and math.tointeger(v)
+  return n and n >= 1 and n <= most and n or nil
 end
 
--- The first entry of the list that is no write level; its place.
-local function wrong_level(list, most)
+-- The write levels as integers; else the place of the first that is none.
+local function levels_of(list, most)
+  local levels = {}
   for i = 1, #list do
-    if not in_range(list[i], most) then return i end
+    levels[i] = integer(list[i], most)
+    if not levels[i] then return nil, i end
   end
+  return levels
 end
 
 local function write_levels_of(structure)
@@ -142,10 +148,12 @@ local function check(p, given)
     return wrong("structure", p.structure, "its letters are S, for tiles " ..
                  "of spatial loops, and R, for tiles of reduction loops")
   end
-  if not in_range(p.max_innermost_factor, math.maxinteger) then
+  local factor = integer(p.max_innermost_factor, math.maxinteger)
+  if not factor then
     return wrong("max_innermost_factor", p.max_innermost_factor,
                  "it is an integer from 1 on")
   end
+  p.max_innermost_factor = factor
   if type(p.pack) ~= "boolean" then
     return wrong("pack", p.pack, "it is true or false")
   end
@@ -164,11 +172,12 @@ local function check(p, given)
     return wrong("write_levels", p.write_levels,
                  "it is a list of levels: " .. possible)
   end
-  local i = wrong_level(p.write_levels, most)
-  if i then
+  local levels, i = levels_of(p.write_levels, most)
+  if not levels then
     return wrong(("write_levels[%d]"):format(i), p.write_levels[i],
                  "levels are " .. possible)
   end
+  p.write_levels = levels
 end
 
 return ts.module {

@@ -395,6 +395,10 @@ function module.__tostring(m) return "schedule module " .. m.name end
 
 -- An instance: the module with its parameters settled.
 function module.__call(m, params)
+  if params ~= nil and type(params) ~= "table" then
+    error(("module '%s' takes a table of parameters, not %s")
+          :format(m.name, type(params)), 2)
+  end
   local p = {}
   for k, v in next, m.defaults do p[k] = v end
   for k, v in next, params or {} do
@@ -414,15 +418,30 @@ function module.__call(m, params)
   }
 end
 
+local module_fields = {
+  { name = "name", type = "string" },
+  { name = "defaults", type = "table", optional = true },
+  { name = "apply", type = "function" },
+  { name = "check", type = "function", optional = true },
+}
+
 local function add_modules(ts, core)
   -- ts.module{ name =, defaults = {}, apply = function(sch, block, p),
   --   check = function(p, given) } -> what is wrong with the parameters, or
   --   nil; it may settle those that were not given
   function ts.module(m)
-    if type(m) ~= "table" or type(m.name) ~= "string" or
-       type(m.apply) ~= "function" then
-      error("ts.module takes { name = string, defaults = table, apply = " ..
-            "function(sch, block, p) }", 2)
+    local usage = "ts.module takes { name = string, defaults = table, " ..
+                  "apply = function(sch, block, p), check = " ..
+                  "function(p, given) }: "
+    if type(m) ~= "table" then
+      error(usage .. "not " .. type(m), 2)
+    end
+    for _, field in ipairs(module_fields) do
+      local found = type(m[field.name])
+      if found ~= field.type and not (field.optional and found == "nil") then
+        error(("%s%s is %s, not a %s"):format(usage, field.name, found,
+                                              field.type), 2)
+      end
     end
     m.defaults = m.defaults or {}
     return setmetatable(m, module)

@@ -81,7 +81,18 @@ do
   assert(why:find("odd at C: failed: ", 1, true), why)
   fails("no parameter 'fcator'", m, { fcator = 1 })
   fails("needs its parameters", ts.space.compose, { m })
-  fails("ts.module takes", ts.module, { name = "x" })
+  fails("table of parameters, not number", m, 1)
+  -- A field of another type is named; those with a default may be left out.
+  local function nothing() end
+  for field, bad in pairs { name = 1, defaults = 2, apply = "3", check = 4 } do
+    local given = { name = "x", defaults = {}, apply = nothing }
+    given[field] = bad
+    local e = fails("ts.module takes", ts.module, given)
+    assert(e:find(field .. " is " .. type(bad) .. ", not a ", 1, true), e)
+  end
+  fails("apply is nil", ts.module, { name = "x" })
+  fails("not nil", ts.module)
+  assert(ts.module { name = "x", apply = nothing, check = nothing } {})
 end
 
 -- Memory that runs out in a module, Lua's or the engine's, is said to have
@@ -122,10 +133,19 @@ do
     { { structure = "S", pack = true }, "'pack' is 'true': structure 'S' has" },
     { { pack = 1 }, "parameter 'pack' is '1': it is true or false" },
     { { max_innermost_factor = 0 }, "it is an integer from 1 on" },
+    { { max_innermost_factor = 1.5 }, "it is an integer from 1 on" },
+    { { max_innermost_factor = "8" }, "it is an integer from 1 on" },
   } do
     fails("module 'multi_level_tiling': ", tiling, case[1])
     fails(case[2], tiling, case[1])
   end
+  -- A float with an integer's value is one.
+  local given = { 1.0 }
+  local floats = tiling { max_innermost_factor = 32.0, write_levels = given }
+  assert(math.type(floats.params.max_innermost_factor) == "integer")
+  assert(math.type(floats.params.write_levels[1]) == "integer" and
+         math.type(given[1]) == "float")
+  assert(#ts.space.sketches(ts.space.compose { floats }, p, "llvm") == 2)
   -- The levels to write at are those that the structure has.
   for structure, n in pairs { S = 2, SS = 3, R = 1, RS = 1, SRS = 2,
                               SSRSRS = 3 } do
