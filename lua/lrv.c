@@ -97,6 +97,13 @@ ARITH(rv_mul, "*", "__mul")
 ARITH(rv_idiv, "//", "__idiv")
 ARITH(rv_mod, "%", "__mod")
 
+/* Of integers / and ^ make fractions, which nothing takes. */
+static int no_fraction(lua_State *L) {
+  return lt_error(L, TESS_TYPE,
+                  "a schedule's variables are computed with by + - * // %%, "
+                  "not by / or ^, which give fractions");
+}
+
 static int rv_unm(lua_State *L) {
   lua_settop(L, 1);
   lua_pushinteger(L, 0);
@@ -175,10 +182,11 @@ static int auto_tostring(lua_State *L) {
 
 void lt_open_rv(lua_State *L) {
   static const luaL_Reg meta[] = {
-      {"__add", rv_add},     {"__sub", rv_sub},           {"__mul", rv_mul},
-      {"__idiv", rv_idiv},   {"__mod", rv_mod},           {"__lt", no_compare},
-      {"__le", no_compare},  {"__unm", rv_unm},           {"__eq", rv_eq},
-      {"__index", rv_index}, {"__tostring", rv_tostring}, {NULL, NULL}};
+      {"__add", rv_add},           {"__sub", rv_sub},    {"__mul", rv_mul},
+      {"__idiv", rv_idiv},         {"__mod", rv_mod},    {"__div", no_fraction},
+      {"__pow", no_fraction},      {"__lt", no_compare}, {"__le", no_compare},
+      {"__unm", rv_unm},           {"__eq", rv_eq},      {"__index", rv_index},
+      {"__tostring", rv_tostring}, {NULL, NULL}};
   static const luaL_Reg auto_meta[] = {{"__tostring", auto_tostring},
                                        {NULL, NULL}};
   lt_class(L, LT_RV, meta, NULL, NULL);

@@ -29,6 +29,11 @@ local function is_formal(x) return getmetatable(x) == formal end
 local ranks = { ["+"] = 1, ["-"] = 1, ["*"] = 2, ["//"] = 2, ["%"] = 2 }
 local ATOM = 3
 
+local function no_index()
+  error("an index map computes with its parameters, integers and sampled " ..
+        "integers, by + - * // % ts.min ts.max", 0)
+end
+
 -- x as one, in a map with these sampled integers.
 local function to_formal(core, sampled, x)
   if is_formal(x) then return x end
@@ -37,8 +42,7 @@ local function to_formal(core, sampled, x)
                           rank = x < 0 and 0 or ATOM }, formal)
   end
   if type(x) ~= "userdata" or not core.rv_op(x, 0, "+") then
-    error("an index map computes with its parameters, integers and sampled " ..
-          "integers, by + - * // % ts.min ts.max", 0)
+    no_index()
   end
   local k = 1
   while sampled[k] and sampled[k] ~= x do k = k + 1 end
@@ -67,6 +71,7 @@ local function add_formals(core)
                            __idiv = "//", __mod = "%" } do
     formal[event] = function(a, b) return combine(core, op, a, b) end
   end
+  formal.__div, formal.__pow = no_index, no_index
   formal.__unm = function(a) return combine(core, "-", 0, a) end
   formal.__tostring = function(a) return a.text end
 end

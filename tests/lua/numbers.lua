@@ -55,6 +55,18 @@ do
   fails("INVALID", "leaves 64 bits", sch.annotate, sch, block, "k", huge + 1)
   fails("INVALID", "divides by zero", sch.get, sch, v // 0)
   fails("TYPE", "arithmetic", function() return -block end)
+  for _, make in ipairs { function(x) return x / 2 end,
+                          function(x) return 2 / x end,
+                          function(x) return x ^ 2 end,
+                          function(x) return 2 ^ x end } do
+    fails("TYPE", "are computed with by + - * // %, not by / or ^", make, v)
+    for _, other in ipairs { 1, v } do
+      local ok, e = pcall(sch.transform_layout, sch, block, "B",
+                          function(i) return make(i) + other end)
+      assert(not ok and tostring(e):find("by + - * // % ts.min ts.max", 1,
+                                         true), tostring(e))
+    end
+  end
   local loop = sch:get_loops(block)
   local outer, inner = sch:split(loop, { 4.0, 8 / 4 })
   assert(sch:loop_info(outer).extent == 4 and sch:loop_info(inner).extent == 2)
