@@ -42,7 +42,6 @@ static const struct unfindable {
                        "and only it chooses strides (29)"},
     {"COPY_NO_BOX", "who relies on a box asks whether all of it is written "
                     "(6)"},
-    {"GUARD_DIFFERS", "sketches record guards, and the tester writes none"},
     {"ITER_NOT_SPATIAL", "RACE asks the same of the accesses"},
     {"NOT_A_COPY", "behind it fuse_reduction_epilogue's checks let through "
                    "what that would do (2)"},

@@ -156,6 +156,8 @@ ir_stmt fuzz_stmt(const fuzz *f, vm_rv rv);
 int64_t fuzz_extent(const fuzz *f, vm_rv loop);
 /* The block by its name, with the loops around it, is in focus. */
 void fuzz_focus_on(fuzz *f, ir_stmt block);
+/* An integer variable among some that are drawn; 0: none of them is one. */
+vm_rv fuzz_any_int(fuzz *f);
 /* One of the loops in focus, rarely something else; some of them. */
 vm_rv fuzz_any_loop(fuzz *f);
 vm_value fuzz_loops(fuzz *f);
@@ -167,6 +169,8 @@ typedef struct fuzz_hint {
   uint32_t weight;       /* tickets in the draw */
   bool keeps;            /* no loop's kind and no annotation is ever lost */
   bool (*suits)(const ir_program *p, ir_stmt block);    /* NULL: any does */
+  bool all;              /* optional operands named here are never left out:
+                          * they draw nothing by themselves */
   struct { const char *name; fuzz_draw *draw; } operand[6];
   /* Once it has applied; NULL: nothing. */
   void (*after)(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
@@ -174,6 +178,23 @@ typedef struct fuzz_hint {
 extern const fuzz_hint fuzz_hints[];
 const fuzz_hint *fuzz_hint_of(const sch_prim *p);
 fuzz_draw *fuzz_hint_operand(const fuzz_hint *h, const char *operand);
+
+/* Index maps, and what is given with them (fuzz_maps.c). */
+fuzz_draw fuzz_layout, fuzz_iter_layout, fuzz_pad_value;
+fuzz_draw fuzz_read_map, fuzz_write_map, fuzz_points, fuzz_ranges;
+
+/* Annotations (fuzz_notes.c): keys and values to annotate by; what bears one,
+ * and its key; how a block that was made copies. */
+fuzz_draw fuzz_key, fuzz_note_value, fuzz_annotated, fuzz_its_key;
+bool fuzz_is_annotated(const ir_program *p, ir_stmt block);
+void fuzz_tell_how(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
+
+/* Operands of primitives that may change what is computed: such that they do
+ * not, or are refused (fuzz_unsafe.c). */
+fuzz_draw fuzz_read_side, fuzz_unfit_dtype, fuzz_no_side, fuzz_no_regions;
+fuzz_draw fuzz_known_int, fuzz_its_value;
+/* What a block hides is not overlooked: asked of the block v[0]. */
+void fuzz_try_hidden(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
 
 /* Tensor intrinsics (fuzz_intrin.c): whether the case knows any; enters them
  * into its program; the Lua that declares them.  Operands of tensorize: a

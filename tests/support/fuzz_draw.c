@@ -72,8 +72,7 @@ vm_rv fuzz_any_loop(fuzz *f) {
                                         : any(f);
 }
 
-/* An integer variable among some that are drawn; 0: none of them is one. */
-static vm_rv any_int(fuzz *f) {
+vm_rv fuzz_any_int(fuzz *f) {
   for (int tries = 0; tries < 4 && f->nseen; tries++) {
     vm_rv v = any(f);
     if (f->s.trace.rv.v[v] == VM_RV_INT) return v;
@@ -107,12 +106,30 @@ vm_value fuzz_loops(fuzz *f) {
   return vm_list(&f->pool, n, v);
 }
 
-/* A loop, a block, or a block and some that follow it. */
+/* A block of the same scope, wherever it stands there; 0: none was seen. */
+static vm_rv another_block(fuzz *f) {
+  const ir_program *p = &f->s.m.prog;
+  ir_stmt this = fuzz_stmt(f, f->block);
+  vm_rv found = 0;
+  uint32_t n = 0;
+  for (uint32_t i = 0; this && i < f->nseen; i++) {
+    ir_stmt s = fuzz_stmt(f, f->seen[i]);
+    if (s && s != this && ir_is_block(p, s) &&
+        ir_scope_of(p, s) == ir_scope_of(p, this) && fuzz_below(f, ++n) == 0)
+      found = f->seen[i];
+  }
+  return found;
+}
+
+/* A loop, a block, or a block and one that follows it, or any other. */
 static vm_value draw_nodes(fuzz *f) {
   vm_value v[2] = {vm_var(f->block)};
   uint32_t n = 1, k;
   if (fuzz_below(f, 4)) {
     v[0] = vm_var(fuzz_any_loop(f));
+  } else if (fuzz_below(f, 4) == 0) {
+    vm_rv b = another_block(f);
+    if (b) v[n++] = vm_var(b);
   } else if (fuzz_below(f, 2)) {
     vm_rv b = fuzz_get(f, "get_consumers", v[0], &k);
     if (b) v[n++] = vm_var(b + fuzz_below(f, k));
@@ -192,7 +209,7 @@ static vm_value draw_int(fuzz *f, const char *name) {
 }
 
 static vm_value draw_expr(fuzz *f, const char *name) {
-  vm_rv v = fuzz_below(f, 3) ? 0 : any_int(f);
+  vm_rv v = fuzz_below(f, 3) ? 0 : fuzz_any_int(f);
   return v ? vm_var(v) : draw_int(f, name);
 }
 
@@ -228,55 +245,8 @@ static vm_value draw_buffer(fuzz *f, const char *operand) {
   return vm_list(&f->pool, 2, v);
 }
 
-/* How many parameters a map of the block's iters, or of the indices of one of
- * its buffers, has. */
-static uint32_t count_indices(const fuzz *f, bool iters, uint32_t pick) {
-  ir_stmt b = vm_sched_stmt(&f->s, f->block);
-  const ir_program *p = &f->s.m.prog;
-  if (!b || !ir_is_block(p, b)) return 1;
-  if (iters) return ir_blk(p, b)->iters.n;
-  ir_span r = pick % 2 ? ir_blk(p, b)->reads : ir_blk(p, b)->writes;
-  return r.n ? ir_ndim(p, p->region.v[r.at + pick / 2 % r.n].buf) : 1;
-}
-
-/* Indices in another order, some cut in two, some joined with the next. */
-static vm_value draw_map(fuzz *f, bool iters) {
-  static const char names[] = "ijklmnop";
-  uint32_t n = count_indices(f, iters, fuzz_below(f, 8)), order[8];
-  char text[256];
-  int at = snprintf(text, sizeof text, "(");
-  if (n > 8) n = 8;
-  for (uint32_t k = 0; k < n; k++) {
-    order[k] = k;
-    at += snprintf(text + at, sizeof text - (size_t)at, "%s%c", k ? ", " : "",
-                   names[k]);
-  }
-  for (uint32_t k = n; fuzz_below(f, 2) && k > 1; k--) {
-    uint32_t with = fuzz_below(f, k), was = order[k - 1];
-    order[k - 1] = order[with], order[with] = was;
-  }
-  at += snprintf(text + at, sizeof text - (size_t)at, ") -> (");
-  for (uint32_t k = 0; k < n; k++) {
-    char c = names[order[k]], d = k + 1 < n ? names[order[k + 1]] : c;
-    uint32_t by = 1 + fuzz_below(f, 5), way = fuzz_below(f, 5);
-    const char *comma = k ? ", " : "";
-    size_t left = sizeof text - (size_t)at;
-    if (way == 0)
-      at += snprintf(text + at, left, "%s%c // %u, %c %% %u", comma, c, by, c,
-                     by);
-    else if (way == 1 && d != c)
-      at += snprintf(text + at, left, "%s%c * %u + %c", comma, c, by, d), k++;
-    else
-      at += snprintf(text + at, left, way == 2 ? "%s%c + %u" : "%s%c", comma, c,
-                     by);
-  }
-  at += snprintf(text + at, sizeof text - (size_t)at, ")");
-  return vm_str(&f->pool, text, (size_t)at);
-}
-
 /* One operand by its kind; `first` is the value of the first one. */
-static vm_value draw(fuzz *f, const sch_prim *p, const sch_spec *s,
-                     vm_value first) {
+static vm_value draw(fuzz *f, const sch_spec *s, vm_value first) {
   switch ((sch_kind)s->kind) {
   case SCH_KIND_BLOCK: return vm_var(fuzz_below(f, 32) ? f->block : any(f));
   case SCH_KIND_LOOP: return vm_var(fuzz_any_loop(f));
@@ -295,8 +265,7 @@ static vm_value draw(fuzz *f, const sch_prim *p, const sch_spec *s,
   case SCH_KIND_EXPR:
   case SCH_KIND_VALUE: return draw_expr(f, s->name);
   case SCH_KIND_BUFFER: return draw_buffer(f, s->name);
-  case SCH_KIND_INDEX_MAP:
-    return draw_map(f, strcmp(p->name, "transform_layout"));
+  case SCH_KIND_INDEX_MAP: return fuzz_iter_layout(f, &first);
   case SCH_KIND_FILL: return vm_int((int64_t)fuzz_below(f, 3) - 1);
   case SCH_KIND_DTYPE: return vm_str(&f->pool, "float32", 7);
   case SCH_KIND_VAR:
@@ -329,16 +298,18 @@ static bool is_wanted(const fuzz *f, const sch_prim *p) {
          is_named(f->o->about, p->name);
 }
 
-/* Getters are called anyway; programs for the compiler have no threads. */
+/* Getters are called anyway; programs for the compiler have no threads.  What
+ * may change the computation, or is not for people to call, only where the
+ * table says how. */
 static const sch_prim *choose(fuzz *f) {
   uint32_t w[FUZZ_MAX_PRIMS];
   uint32_t n = sch_nprims < FUZZ_MAX_PRIMS ? sch_nprims : FUZZ_MAX_PRIMS;
   for (uint32_t i = 0; i < n; i++) {
     const sch_prim *p = sch_prims[i];
-    w[i] = p->flags & (SCH_HIDDEN | SCH_UNSAFE) ? 0
-           : p->flags & SCH_PURE && !(p->flags & SCH_SAMPLES)
-               ? 1
-               : fuzz_hint_of(p)->weight;
+    const fuzz_hint *h = fuzz_hint_of(p);
+    w[i] = p->flags & (SCH_HIDDEN | SCH_UNSAFE) && !h->prim   ? 0
+           : p->flags & SCH_PURE && !(p->flags & SCH_SAMPLES) ? 1
+                                                              : h->weight;
     if (fuzz_is_exact(f) && !strcmp(p->name, "bind")) w[i] = 0;
     if (!fuzz_has_intrins(f) && !strcmp(p->name, "tensorize")) w[i] = 0;
     if (w[i] && is_wanted(f, p)) w[i] = 8 * w[i] + 4;
@@ -351,10 +322,11 @@ static void draw_operands(fuzz *f, const sch_prim *p, const fuzz_hint *h,
   for (uint32_t i = 0; i < p->nspecs; i++) {
     const sch_spec *s = &p->specs[i];
     fuzz_draw *known = fuzz_hint_operand(h, s->name);
-    bool wanted = s->dflt.required || fuzz_below(f, 3) == 0;
+    bool wanted =
+        (known && h->all) || s->dflt.required || fuzz_below(f, 3) == 0;
     v[i] = vm_nil();
     if (s->role != SCH_ROLE_OUT && s->role != SCH_ROLE_DECISION && wanted)
-      v[i] = known ? known(f, v) : draw(f, p, s, v[0]);
+      v[i] = known ? known(f, v) : draw(f, s, v[0]);
   }
 }
 

@@ -262,65 +262,34 @@ static vm_value innermost(fuzz *f, const vm_value *v) {
                                   : (int64_t)fuzz_below(f, 4) - 2);
 }
 
-/* ---- maps of iters ------------------------------------------------------ */
-
-/* The iters that tell where the block in focus accesses a buffer, in some
- * order, one of them perhaps in two parts, or in one from which it cannot be
- * told. */
-static vm_value iter_map(fuzz *f, ir_span r, vm_value index) {
-  const ir_program *p = &f->s.m.prog;
-  ir_stmt b = fuzz_stmt(f, f->block);
-  ir_span it = b ? ir_blk(p, b)->iters : (ir_span){0, 0};
-  uint32_t at = index.tag == VM_INT && index.i > 0 ? (uint32_t)index.i : 0;
-  uint32_t used[8], n = 0, cut = fuzz_below(f, 6);
-  const char *part = fuzz_below(f, 5) ? "%si%u // 3, i%u %% 3" : "%si%u // 2";
-  char text[256], *to = text, *end = text + sizeof text;
-  for (uint32_t k = 0; k < it.n && n < 8; k++)
-    for (uint32_t d = 0; at < r.n; d++) {
-      if (d == ir_ndim(p, p->region.v[r.at + at].buf)) break;
-      if (!ir_uses_var(p, ir_region_min(p, p->region.v[r.at + at], d),
-                       p->iter.v[it.at + k].var))
-        continue;
-      uint32_t i = fuzz_below(f, n + 1);
-      used[n++] = used[i];
-      used[i] = k;
-      break;
-    }
-  to += snprintf(to, (size_t)(end - to), "(");
-  for (uint32_t k = 0; k < it.n && k < 12; k++)
-    to += snprintf(to, (size_t)(end - to), "%si%u", k ? ", " : "", k);
-  to += snprintf(to, (size_t)(end - to), ") -> (");
-  for (uint32_t k = 0; k < n; k++)
-    to += snprintf(to, (size_t)(end - to), k == cut ? part : "%si%u",
-                   k ? ", " : "", used[k], used[k]);
-  snprintf(to, (size_t)(end - to), "%s)", n ? "" : "0");
-  return vm_str(&f->pool, text, strlen(text));
-}
-
-static vm_value read_map(fuzz *f, const vm_value *v) {
-  ir_stmt b = fuzz_stmt(f, f->block);
-  return iter_map(f, b ? ir_blk(&f->s.m.prog, b)->reads : (ir_span){0, 0},
-                  v[1]);
-}
-
-static vm_value write_map(fuzz *f, const vm_value *v) {
-  ir_stmt b = fuzz_stmt(f, f->block);
-  return iter_map(f, b ? ir_blk(&f->s.m.prog, b)->writes : (ir_span){0, 0},
-                  v[1]);
-}
-
-/* One form of the two: lengths, where some were drawn. */
-static vm_value no_points(fuzz *f, const vm_value *v) {
-  (void)f;
-  (void)v;
-  return (vm_value){.tag = VM_NIL};
-}
-
-/* Lengths of a part or two, and what is left. */
+/* Lengths of a part or two, and what is left; or none, for points. */
 static vm_value lengths(fuzz *f, const vm_value *v) {
   vm_value x[2] = {vm_int(1 + fuzz_below(f, 4)), vm_int(1 + fuzz_below(f, 3))};
   (void)v;
+  if (fuzz_below(f, 3) == 0) return vm_nil();
   return vm_list(&f->pool, 1 + fuzz_below(f, 2), x);
+}
+
+/* Some of the loops around v[0], for points. */
+static vm_value outer(fuzz *f, const vm_value *v) {
+  vm_value x[2];
+  uint32_t n = 0;
+  if (v[1].tag != VM_NIL) return vm_nil();
+  if (fuzz_below(f, 16) == 0) return fuzz_loops(f);
+  for (uint32_t i = 0; i < f->nloops && n < 2 && f->loop[i] != v[0].rv; i++)
+    if (fuzz_below(f, 2)) x[n++] = vm_var(f->loop[i]);
+  return vm_list(&f->pool, n, x);
+}
+
+static vm_value alignment(fuzz *f, const vm_value *v) {
+  (void)v;
+  return vm_int(fuzz_below(f, 2) ? 1 << fuzz_below(f, 6)
+                                 : 1 + (int64_t)fuzz_below(f, 12));
+}
+
+static vm_value shift(fuzz *f, const vm_value *v) {
+  (void)v;
+  return vm_int((int64_t)fuzz_below(f, 16) - 4);
 }
 
 /* A number for each iter of the block. */
@@ -354,35 +323,6 @@ static vm_value func_name(fuzz *f, const vm_value *v) {
   return text(f, ir_text(p, ir_entry(p)->name));
 }
 
-/* ---- annotations -------------------------------------------------------- */
-
-/* The block, or a loop around it, bears one. */
-static bool is_annotated(const ir_program *p, ir_stmt b) {
-  for (ir_stmt s = b; s; s = ir_st(p, s)->parent)
-    if (ir_st(p, s)->anno) return true;
-  return false;
-}
-
-static vm_value annotated(fuzz *f, const vm_value *v) {
-  const ir_program *p = &f->s.m.prog;
-  vm_rv found = f->block;
-  uint32_t n = 0;
-  (void)v;
-  for (uint32_t i = 0; i < f->nloops; i++) {
-    ir_stmt s = fuzz_stmt(f, f->loop[i]);
-    if (s && ir_st(p, s)->anno && fuzz_below(f, ++n) == 0) found = f->loop[i];
-  }
-  return vm_var(found);
-}
-
-static vm_value its_key(fuzz *f, const vm_value *v) {
-  const ir_program *p = &f->s.m.prog;
-  ir_stmt s = fuzz_stmt(f, v[0].rv);
-  return text(f, s && ir_st(p, s)->anno
-                     ? ir_text(p, p->anno.v[ir_st(p, s)->anno].key)
-                     : "note");
-}
-
 /* ---- behind a call ------------------------------------------------------ */
 
 /* Tile sizes are mostly drawn to split by. */
@@ -409,7 +349,10 @@ static void roll(fuzz *f, const vm_value *v, vm_rv first, uint32_t n) {
 
 const fuzz_hint fuzz_hints[] = {
     {"add_unit_loop", 1, .keeps = true, .suits = has_loops},
-    {"annotate", 1, .keeps = true, .suits = has_loops},
+    {"annotate", 1, .keeps = true, .suits = has_loops,
+     .operand = {{"ann_key", fuzz_key}, {"ann_val", fuzz_note_value}}},
+    {"annotate_buffer_access", 1, .keeps = true, .suits = reads,
+     .operand = {{"buffer", fuzz_read_side}, {"gen_new_ranges", fuzz_ranges}}},
     {"bind", 2, .suits = has_loops, .operand = {{"loop", spatial_loop}}},
     {"cache_index", 2, .keeps = true, .suits = reads},
     {"cache_inplace", 3, .keeps = true, .suits = changes},
@@ -426,21 +369,25 @@ const fuzz_hint fuzz_hints[] = {
      .operand = {{"loops", chain}}},
     {"fuse_reduction_epilogue", 4, .suits = reduces,
      .operand = {{"epilogue_block", consumer}}},
-    {"loop_partition", 3, .suits = has_loops,
+    {"guard", 1, .keeps = true,
+     .operand = {{"var", fuzz_known_int}, {"value", fuzz_its_value}}},
+    {"loop_partition", 3, .suits = has_loops, .all = true,
      .operand = {{"loop", long_loop},
                  {"factors", lengths},
-                 {"points", no_points}}},
+                 {"outer_loops", outer},
+                 {"points", fuzz_points}}},
     {"merge", 5, .suits = is_inner, .operand = {{"loops", abreast}}},
     {"pad_einsum", 3, .suits = has_loops, .operand = {{"padding", multiples}}},
     {"get_block", 1, .suits = NULL,
      .operand = {{"name", block_name}, {"func_name", func_name}}},
     {"parallel", 3, .suits = has_loops, .operand = {{"loop", spatial_loop}}},
-    {"read_at", 5, .keeps = true, .suits = reads_under_loop},
+    {"read_at", 5, .keeps = true, .suits = reads_under_loop,
+     .after = fuzz_tell_how},
     {"reindex", 5, .keeps = true, .suits = reads},
     {"reindex_cache_read", 4, .keeps = true, .suits = reads,
-     .operand = {{"index_map", read_map}}},
+     .operand = {{"index_map", fuzz_read_map}}},
     {"reindex_cache_write", 4, .keeps = true,
-     .operand = {{"index_map", write_map}}},
+     .operand = {{"index_map", fuzz_write_map}}},
     {"reorder", 10, .keeps = true, .suits = has_loops},
     {"reorder_block_iter_var", 1, .keeps = true, .suits = has_iters,
      .operand = {{"new_order", order}}},
@@ -465,14 +412,25 @@ const fuzz_hint fuzz_hints[] = {
      .after = split_by},
     {"split", 12, .keeps = true, .suits = has_loops,
      .operand = {{"loop", long_loop}}},
+    {"storage_align", 2, .keeps = true, .suits = is_inner,
+     .operand = {{"axis", axis}, {"factor", alignment}, {"offset", shift}}},
     {"tensorize", 10, .suits = fuzz_may_be_intrin,
      .operand = {{"block_or_loop", fuzz_tile_loop},
                  {"tensor_intrin", fuzz_intrin}}},
-    {"unannotate", 1, .suits = is_annotated,
-     .operand = {{"block_or_loop", annotated}, {"ann_key", its_key}}},
+    {"transform_block_layout", 4, .operand = {{"index_map", fuzz_iter_layout}}},
+    {"transform_layout", 4, .all = true,
+     .operand = {{"index_map", fuzz_layout}, {"pad_value", fuzz_pad_value}}},
+    {"unannotate", 1, .suits = fuzz_is_annotated,
+     .operand = {{"block_or_loop", fuzz_annotated}, {"ann_key", fuzz_its_key}}},
     {"unroll", 2, .suits = has_loops, .operand = {{"loop", short_loop}}},
+    {"unsafe_hide_buffer_access", 1, .keeps = true, .suits = reads,
+     .operand = {{"buf_type", fuzz_no_side},
+                 {"buf_index_array", fuzz_no_regions}},
+     .after = fuzz_try_hidden},
+    {"unsafe_set_dtype", 1, .keeps = true, .suits = is_inner,
+     .operand = {{"dtype", fuzz_unfit_dtype}}},
     {"vectorize", 4, .suits = has_loops, .operand = {{"loop", narrow_loop}}},
-    {"write_at", 5, .keeps = true, .suits = has_loops},
+    {"write_at", 5, .keeps = true, .suits = has_loops, .after = fuzz_tell_how},
     {.prim = NULL}};
 
 const fuzz_hint *fuzz_hint_of(const sch_prim *p) {

@@ -187,6 +187,45 @@ static bool no_padding(fuzz *f, vm_value *v, uint32_t i) {
   return set(v, i, vm_list(&f->pool, 1 + fuzz_below(f, 2), x));
 }
 
+static bool no_factor(fuzz *f, vm_value *v, uint32_t i) {
+  static const int32_t few[] = {0, -3, (1 << 20) + 1};
+  return set(v, i, vm_int(few[fuzz_below(f, 3)]));
+}
+
+static bool reserved_key(fuzz *f, vm_value *v, uint32_t i) {
+  return set(v, i, text(f, "tensor_call"));
+}
+
+/* Both forms, or points of other loops than there are. */
+static bool no_points(fuzz *f, vm_value *v, uint32_t i) {
+  static const char *const maps[] = {"() -> (1)", "(i, j, k, l) -> (1)"};
+  bool both = fuzz_below(f, 2);
+  vm_value one = vm_int(1);
+  v[1] = both ? vm_list(&f->pool, 1, &one) : vm_nil();
+  v[3] = vm_nil();
+  return set(v, i, text(f, maps[!both]));
+}
+
+/* The inner part has nothing of the factor that it is to have. */
+static bool no_inner_part(fuzz *f, vm_value *v, uint32_t i) {
+  const ir_program *p = &f->s.m.prog;
+  ir_stmt l = v[0].tag == VM_RV ? fuzz_stmt(f, v[0].rv) : 0;
+  int64_t extent = 0;
+  if (!l || !ir_is_loop(p, l) ||
+      !ir_const_int(p, ir_st(p, l)->extent, &extent) || extent < 2)
+    return false;
+  vm_value x[2] = {vm_int(extent), vm_int(1)};
+  v[1] = vm_int(2);
+  v[2] = vm_int(1);
+  v[3] = vm_int(extent);
+  return set(v, i, vm_list(&f->pool, 2, x));
+}
+
+static bool another_value(fuzz *f, vm_value *v, uint32_t i) {
+  (void)f;
+  return set(v, i, vm_int(v[i].i + 1));
+}
+
 /* By the name of the operand; of one primitive, or of any. */
 static const struct spoil {
   const char *prim, *operand;
@@ -202,6 +241,10 @@ static const struct spoil {
     {"reverse_compute_at", "index", no_place},
     {NULL, "factor_axis", no_axis},
     {"storage_align", "axis", no_axis},
+    {"storage_align", "factor", no_factor},
+    {"annotate", "ann_key", reserved_key},
+    {"loop_partition", "points", no_points},
+    {"guard", "value", another_value},
     {"fission", "position", no_axis},
     {"reindex", "buffer", no_side},
     {"transform_layout", "buffer", no_side},
@@ -230,6 +273,7 @@ static const struct spoil {
     {"sample_partitioned_tile", "partition_pos", no_choice},
     {"sample_partitioned_tile", "innerpart_factor", no_threshold},
     {"sample_partitioned_tile", "decision", no_tiles},
+    {"sample_partitioned_tile", "decision", no_inner_part},
     {"sample_perfect_tile", "n", no_count},
     {"sample_perfect_tile", "max_innermost_factor", no_limit},
     {"sample_perfect_tile", "decision", no_tiles},
