@@ -30,11 +30,14 @@ PRIM_DEFINE(
         "   only writer, writes no element twice, and its instances that\n"
         "   run are known.\n"
         "6. The iters that the place is made of have constant domains.\n"
-        "7. Loops whose iterations run at once stay free of races.\n"
+        "7. In a block other than the outermost, where the buffer has not\n"
+        "   its home: no block of it writes a buffer that is read.\n"
+        "8. Loops whose iterations run at once stay free of races.\n"
         "The copy of A is named A_reindex, as is the block that makes it,\n"
         "and has a dimension for each iter of the place, in their order. It\n"
         "stands where cache_read or cache_write would put it.\n",
-    .refusals = SCH_REASONS(SCH_REMAP_REASONS, SCH_BUFFER_REASONS),
+    .refusals = SCH_REASONS(SCH_REMAP_REASONS, SCH_R_CONTENTS_OUTER,
+                            SCH_BUFFER_REASONS),
     .example = "local b = sch:get_block(\"C\")\n"
                "local back = sch:reindex(b, { \"write\", 0 })\n"
                "local there = sch:reindex(b, { \"read\", 0 })\n");

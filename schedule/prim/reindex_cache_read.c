@@ -34,12 +34,14 @@ PRIM_DEFINE(
         "   indices; iters of one iteration do not matter.\n"
         "5. At most one block of the scope writes the buffer, which is then\n"
         "   not given by the caller, and writes all of a box.\n"
-        "6. Loops whose iterations run at once stay free of races.\n"
+        "6. In a block other than the outermost, where the buffer has not\n"
+        "   its home: no block of it writes the buffer.\n"
+        "7. Loops whose iterations run at once stay free of races.\n"
         "The copy of A in scope \"local\" is named A_local, as is the block\n"
         "that makes it where cache_read would, and is as long in each\n"
         "dimension as the greatest result.\n",
-    .refusals = SCH_REASONS(SCH_REMAP_REASONS, SCH_REMAP_MAP_REASONS,
-                            SCH_BUFFER_REASONS),
+    .refusals = SCH_REASONS(SCH_REMAP_REASONS, SCH_R_CONTENTS_OUTER,
+                            SCH_REMAP_MAP_REASONS, SCH_BUFFER_REASONS),
     .example = "local b = sch:get_block(\"C\")\n"
                "local there = sch:reindex_cache_read(b, 0, \"local\",\n"
                "  function(i, j, k) return k, i end)\n");

@@ -292,3 +292,39 @@ do
           sch:get_block "never", "z", "global")
   assert(sch:program():verify())
 end
+
+-- What a block inside reads of a buffer may come from around, before another
+-- block inside writes it: a copy made after that one holds less.
+do
+  local build = ts.builder("main")
+  local x = ts.placeholder("x", { 4, 8 })
+  local t = build:buffer("t", { 4, 8 }, "float32")
+  local y = build:buffer("y", { 4, 8 }, "float32")
+  local function stage(name, i, to, of)
+    build:loop("j", 0, 8, function(j)
+      build:block(name, {
+        { "a", extent = 4, bind = i }, { "b", extent = 8, bind = j },
+      }, function(a, b)
+        build:store(to, { a, b }, of(a, b))
+      end)
+    end)
+  end
+  build:loop("i", 0, 4, function(i)
+    stage("first", i, t, x)
+  end)
+  build:loop("i", 0, 4, function(i)
+    stage("use", i, y, function(a, b) return t(a, b) + 1 end)
+    stage("again", i, t, function(a, b) return y(a, b) * 2 end)
+  end)
+  build:loop("i", 0, 4, function(i)
+    stage("last", i, y, t)
+  end)
+  local program = ts.program("main", { x }, { y })
+  local sch = ts.schedule(program)
+  sch:blockize({ sch:get_block("use"), sch:get_block("again") })
+  local map = function(b) return 7 - b end
+  for _, block in ipairs { "use", "again" } do
+    refused("may hold values from outside", sch.reindex_cache_read, sch,
+            sch:get_block(block), 0, "local", map)
+  end
+end
