@@ -510,6 +510,8 @@ static bool solve(system *y, arith_range *delta) {
 
 /* ---- the questions ------------------------------------------------------ */
 
+bool dist_varies(const dist *d, ir_expr e) { return uses(d, 0, e) != 0; }
+
 void dist_init(dist *d, sch_state *s, uint32_t n, const ir_var *var,
                ir_stmt top) {
   const ir_program *p = s->p;

@@ -36,6 +36,9 @@ static inline void dist_set(dist *d, ir_var v, enum dist_role role) {
   d->bits |= 1u << v % 32;
 }
 
+/* May e have another value in the other iteration?  Loads may. */
+bool dist_varies(const dist *d, ir_expr e);
+
 /* The loops var[0..n) and all those below `top` may differ between the two
  * iterations; what is outside has one value. */
 void dist_init(dist *d, sch_state *s, uint32_t n, const ir_var *var,

@@ -54,11 +54,23 @@ static bool is_own(sch_state *s, ir_stmt loop, ir_buf buf, int thread) {
   return home && ir_is_ancestor(p, loop, home);
 }
 
+/* Do iters of the blocks around vary?  Polyhedra know one value of each. */
+static bool scope_varies(const dist *d, ir_stmt scope) {
+  const ir_program *p = d->s->p;
+  for (; scope; scope = ir_st(p, scope)->parent) {
+    ir_span it = ir_is_block(p, scope) ? ir_blk(p, scope)->iters : (ir_span){0};
+    for (uint32_t i = it.at; i < it.at + it.n; i++)
+      if (d->role[p->iter.v[i].var] != DIST_SAME) return true;
+  }
+  return false;
+}
+
 /* Asked exactly: do no two different iterations meet? */
 static bool never_meet(dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf) {
   const arith_range any_but_0 = {1, -1};
   d->within = &any_but_0;
-  bool apart = poly_clears(d, b1, b2, buf);
+  bool apart =
+      !scope_varies(d, ir_scope_of(d->s->p, b1)) && poly_clears(d, b1, b2, buf);
   d->within = NULL;
   return apart;
 }
@@ -104,6 +116,44 @@ static bool write_allows(dist *d, ir_stmt loop, int thread, ir_stmt block,
   return true;
 }
 
+static bool is_of_grid(int thread) {
+  return thread >= IR_BLOCKIDX_X && thread <= IR_BLOCKIDX_Z;
+}
+
+/* The outermost loop of the kernel that `st` is in; 0: it is in none. */
+static ir_stmt kernel_of(const ir_program *p, ir_stmt st) {
+  ir_stmt top = 0;
+  while ((st = ir_st(p, st)->parent)) {
+    const ir_stmt_rec *r = ir_st(p, st);
+    if (r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
+        r->thread <= IR_THREADIDX_Z)
+      top = st;
+  }
+  return top;
+}
+
+/* What is at `st` and around it, up to `top`, may differ between iterations
+ * that run at once, but for the places in the grid. */
+static void vary_around(dist *d, ir_stmt st, ir_stmt top) {
+  const ir_program *p = d->s->p;
+  if (st != top) vary_around(d, ir_st(p, st)->parent, top);
+  const ir_stmt_rec *r = ir_st(p, st);
+  if (r->kind == IR_LOOP &&
+      !(r->loop_kind == IR_THREAD && is_of_grid(r->thread)))
+    dist_set(d, r->var, DIST_FREE);
+  ir_span it = ir_is_block(p, st) ? ir_blk(p, st)->iters : (ir_span){0};
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (dist_varies(d, p->iter.v[i].bind))
+      dist_set(d, p->iter.v[i].var, DIST_FREE);
+}
+
+/* Blocks of threads do not wait for each other: what one does in an iteration
+ * of a loop in the kernel another one may do in any. */
+static void vary_in_kernel(dist *d, ir_stmt loop, int thread) {
+  ir_stmt top = is_of_grid(thread) ? kernel_of(d->s->p, loop) : 0;
+  if (top) vary_around(d, ir_st(d->s->p, loop)->parent, top);
+}
+
 bool sch_iterations_free(sch_state *s, ir_stmt loop, int thread, uint32_t n,
                          const ir_stmt *inner) {
   const ir_program *p = s->p;
@@ -118,6 +168,7 @@ bool sch_iterations_free(sch_state *s, ir_stmt loop, int thread, uint32_t n,
   dist_init(&d, s, 1, &ir_st(p, loop)->var, loop);
   for (uint32_t i = 0; i < n; i++)
     dist_set(&d, ir_st(p, inner[i])->var, DIST_FREE);
+  vary_in_kernel(&d, loop, thread);
   for (uint32_t i = 0; i < unit.n; i++) {
     ir_span w = ir_blk(p, unit.v[i])->writes;
     for (uint32_t k = w.at; k < w.at + w.n; k++)

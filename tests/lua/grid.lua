@@ -1,0 +1,118 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Blocks of threads do not wait for each other: a loop around a loop over
+-- them, in the same kernel, does not part what they do.
+local ts = require "tessera"
+
+-- G[x, at(k, y)] = A[x, k, y], k in order.
+local function program(at, width)
+  local b = ts.builder("main")
+  local A, G = b:input("A", { 4, 3, 5 }), b:output("G", { 4, width })
+  b:loop("x", 0, 4, function(x)
+    b:loop("k", 0, 3, function(k)
+      b:loop("y", 0, 5, function(y)
+        b:block("G", { { "vx", extent = 4, bind = x },
+                       { "vk", "opaque", extent = 3, bind = k },
+                       { "vy", extent = 5, bind = y } }, function(vx, vk, vy)
+          b:store(G, { vx, at(vk, vy) }, A(vx, vk, vy))
+        end)
+      end)
+    end)
+  end)
+  return b:program()
+end
+local function meets(k, y) return y + k end
+local function apart(k, y) return y * 3 + k end
+local function in_rows(k, y) return k * 5 + y end
+
+local function refused(s, reason, name, ...)
+  local program, trace = tostring(s), tostring(s:trace())
+  local ok, e = pcall(s[name], s, ...)
+  assert(not ok and e.reason == reason, tostring(e))
+  assert(tostring(s) == program and tostring(s:trace()) == trace)
+  return tostring(e)
+end
+local function same(s, p)
+  assert(ts.equivalent(s, p))
+  assert(ts.equivalent(ts.lower(s), p))
+end
+local function loops(s) return s:get_loops(s:get_block "G") end
+
+-- Each iteration of k writes other elements, or those of other iterations.
+for _, outer in ipairs { "blockIdx.x", "threadIdx.x" } do
+  for _, at in ipairs { apart, in_rows } do
+    local p = program(at, 15)
+    local s = ts.schedule(p)
+    local x, _, y = loops(s)
+    s:bind(x, outer)
+    s:bind(y, "blockIdx.y")
+    same(s, p)
+  end
+  local p = program(meets, 7)
+  local s = ts.schedule(p)
+  local x, _, y = loops(s)
+  s:bind(x, outer)
+  local why = refused(s, "RACE", "bind", y, "blockIdx.y")
+  assert(why:find("such as %(x = (%d), k = %d, y = %d%) and %(x = %1, k = ",
+                  1), why)
+  s:bind(y, "threadIdx.y")
+  same(s, p)
+  -- The other way round, k is in a kernel only when x is bound.
+  s = ts.schedule(p)
+  x, _, y = loops(s)
+  s:bind(y, "blockIdx.y")
+  same(s, p)
+  refused(s, "WOULD_RACE", "bind", x, outer)
+  s:parallel(x)
+  same(s, p)
+end
+
+-- A loop that comes into the kernel.
+do
+  local p = program(meets, 7)
+  local s = ts.schedule(p)
+  local x, k, y = loops(s)
+  s:reorder(k, x)
+  s:bind(x, "blockIdx.x")
+  s:bind(y, "blockIdx.y")
+  same(s, p)
+  refused(s, "WOULD_RACE", "reorder", x, k)
+end
+
+-- Threads of other blocks, too: x * 5 + y tells them apart, but not from one
+-- iteration of k to the next.
+do
+  local b = ts.builder("main")
+  local A, G = b:input("A", { 3, 4, 5 }), b:output("G", { 40 })
+  b:loop("k", 0, 3, function(k)
+    b:loop("x", 0, 4, function(x)
+      b:loop("y", 0, 5, function(y)
+        b:block("G", { { "vk", "opaque", extent = 3, bind = k },
+                       { "vx", extent = 4, bind = x },
+                       { "vy", extent = 5, bind = y } }, function(vk, vx, vy)
+          b:store(G, { vx * 5 + vy + vk * 6 }, A(vk, vx, vy))
+        end)
+      end)
+    end)
+  end)
+  local p = b:program()
+  local s = ts.schedule(p)
+  local k, x, y = loops(s)
+  s:bind(s:add_unit_loop(k), "threadIdx.y")
+  s:bind(x, "threadIdx.x")
+  refused(s, "RACE", "bind", y, "blockIdx.x")
+end
+
+-- Through a block around: its iter k goes on between those of y.
+for _, at in ipairs { meets, apart } do
+  local p = program(at, 15)
+  local s = ts.schedule(p)
+  local x, _, y = loops(s)
+  s:blockize(y)
+  s:bind(x, "blockIdx.x")
+  if at == meets then
+    refused(s, "RACE", "bind", y, "blockIdx.y")
+  else
+    s:bind(y, "blockIdx.y")
+    same(s, p)
+  end
+end
