@@ -26,8 +26,9 @@ PRIM_DEFINE(
         "it\n"
         "   is at most 2^60, and there are at most 32 factors.\n"
         "4. With disable_predication their product is the extent.\n"
-        "5. Where the factors need a guard, no loop below has bounds that\n"
-        "   depend on the loop; else they hold for the new loops as they did.\n"
+        "5. Bounds of loops below that depend on the loop hold for the new\n"
+        "   loops as they did.  Where these are guarded, the loop surely has\n"
+        "   an iteration, and what is guarded is given the last one's bounds.\n"
         "6. Loops around and below whose iterations run at once stay free of\n"
         "   races, in spite of guards.\n",
     .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_LARGE,
@@ -73,16 +74,45 @@ static bool resolve_factors(sch_state *s, const struct split_args *a,
   return true;
 }
 
-/* Where the new loops run further than the old one, guards keep blocks from
- * running there, but no loop. */
+static bool needs(const ir_program *p, const ir_stmt_rec *l, ir_var v) {
+  return ir_uses_var(p, l->lo, v) || ir_uses_var(p, l->extent, v);
+}
+
+/* The last value of the loop's variable. */
+static ir_expr last_value(ir_program *p, ir_stmt loop) {
+  const ir_stmt_rec r = *ir_st(p, loop);
+  return ir_sub(p, ir_add(p, r.lo, r.extent), ir_index(p, 1));
+}
+
+/* Loops below whose bounds depend on the loop can take them from its last
+ * iteration: there is one, and they fit. */
 static bool check_inner(sch_state *s, ir_stmt loop) {
-  const ir_program *p = s->p;
-  ir_var v = ir_st(p, loop)->var;
+  ir_program *p = s->p;
+  const ir_stmt_rec r = *ir_st(p, loop);
   for (ir_stmt l = loop; (l = sch_next_outside(p, l, loop));)
-    if (ir_is_loop(p, l) && (ir_uses_var(p, ir_st(p, l)->lo, v) ||
-                             ir_uses_var(p, ir_st(p, l)->extent, v)))
+    if (ir_at(p, r.extent)->lo < 1 && ir_is_loop(p, l) &&
+        needs(p, ir_st(p, l), r.var))
       return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {l, loop});
-  return true;
+  arith_range range = {arith_bounds(p, r.lo).lo,
+                       arith_bounds(p, last_value(p, loop)).hi};
+  return sch_inner_fit(s, loop, range);
+}
+
+/* Where the new loops run further than the old one, guards keep blocks from
+ * running there, but no loop: those see its last iteration again.  `at`: its
+ * variable. */
+static void clamp_inner(sch_state *s, ir_stmt loop, ir_expr at) {
+  ir_program *p = s->p;
+  ir_var v = ir_st(p, loop)->var;
+  ir_expr clamped = ir_binary(p, IR_MIN, at, last_value(p, loop));
+  for (ir_stmt l = loop; (l = sch_next_outside(p, l, loop));) {
+    const ir_stmt_rec r = *ir_st(p, l);
+    if (r.kind != IR_LOOP || !needs(p, &r, v)) continue;
+    ir_expr lo = sch_replace_in(s, r.lo, 1, &v, &clamped);
+    ir_expr extent = sch_replace_in(s, r.extent, 1, &v, &clamped);
+    ir_st(p, l)->lo = lo;
+    ir_st(p, l)->extent = extent;
+  }
 }
 
 /* The greatest value of the variable of a loop from 0; INT64_MAX: unknown. */
@@ -167,7 +197,9 @@ static bool change(sch_state *s, void *ud) {
     if (i) ir_append(p, made[i - 1], made[i]);
     if (i + 1 < n) stride /= f[i + 1];
   }
-  replace(s, a->loop, made[0], made[n - 1], lin_build(p, &index), whole);
+  ir_expr at = lin_build(p, &index);
+  if (!whole) clamp_inner(s, a->loop, ir_add(p, loop.lo, at));
+  replace(s, a->loop, made[0], made[n - 1], at, whole);
   a->loops = (sch_list){n, made};
   return true;
 }

@@ -1,0 +1,133 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Loops whose bounds depend on others, which are split where the factors do
+-- not fit: what hangs over runs over the last iteration's bounds, and blocks
+-- there are kept from running.
+local ts = require "tessera"
+local N = 10
+
+local function same(s, p)
+  assert(ts.equivalent(s, p), tostring(s))
+  assert(ts.equivalent(ts.lower(s), p), tostring(s))
+end
+
+-- C, first zero, then what `body` does in a nest.
+local function program(body)
+  local b = ts.builder("main")
+  local A, C = b:input("A", { N, N }), b:output("C", { N, N })
+  local E = b:input("E", { N }, "int32")
+  b:loop("y", 0, N, function(y)
+    b:loop("z", 0, N, function(z)
+      b:block("Z", { { "v", extent = N, bind = y },
+                     { "w", extent = N, bind = z } },
+              function(v, w) b:store(C, { v, w }, 0) end)
+    end)
+  end)
+  body(b, A, C, E)
+  return b:program()
+end
+local function point(b, A, C, i, j)
+  b:block("C", { { "v", extent = N, bind = i }, { "w", extent = N, bind = j } },
+          function(v, w) b:store(C, { v, w }, A(v, w) * 2) end)
+end
+local nests = {
+  lower = function(b, A, C)
+    b:loop("i", 0, N, function(i)
+      b:loop("j", 0, i + 1, function(j) point(b, A, C, i, j) end)
+    end)
+  end,
+  upper = function(b, A, C)
+    b:loop("i", 0, N, function(i)
+      b:loop("j", i, N - i, function(j) point(b, A, C, i, j) end)
+    end)
+  end,
+  late = function(b, A, C)
+    b:loop("i", 3, N - 3, function(i)
+      b:loop("j", 0, i - 2, function(j) point(b, A, C, i, j) end)
+    end)
+  end,
+  band = function(b, A, C)
+    b:loop("i", 0, N, function(i)
+      b:loop("j", ts.max(i - 2, 0), ts.min(i + 3, N) - ts.max(i - 2, 0),
+             function(j) point(b, A, C, i, j) end)
+    end)
+  end,
+  deep = function(b, A, C)
+    b:loop("i", 0, N, function(i)
+      b:loop("j", 0, i + 1, function(j)
+        b:loop("k", 0, ts.min(j, 4) + 1, function(k)
+          b:block("C", { { "v", extent = N, bind = i },
+                         { "w", extent = N, bind = j },
+                         { "r", "reduce", extent = N, bind = k } },
+                  function(v, w, r)
+            b:init(function() b:store(C, { v, w }, 0) end)
+            b:store(C, { v, w }, C(v, w) + A(v, r) * A(w, r))
+          end)
+        end)
+      end)
+    end)
+  end,
+}
+for _, body in pairs(nests) do
+  local p = program(body)
+  for factor = 1, N + 2 do
+    local s = ts.schedule(p)
+    local i, j = s:get_loops(s:get_block "C")
+    local i0, i1 = s:split(i, { ts.auto, factor })
+    same(s, p)
+    s:split(j, { ts.auto, 3 })
+    same(s, p)
+    s:bind(i0, "blockIdx.x")
+    s:bind(i1, "threadIdx.x")
+    same(s, p)
+    local trace = s:trace()
+    assert(ts.equivalent(trace:replay():program(), p))
+  end
+  local s = ts.schedule(p)
+  local i, j = s:get_loops(s:get_block "C")
+  s:split(j, { ts.auto, 4 })
+  s:split(i, { ts.auto, 2, 2 })
+  same(s, p)
+end
+
+-- What stands between the loops, and bounds that are read: nothing beyond the
+-- end is.
+do
+  local p = program(function(b, A, C, E)
+    b:loop("i", 0, N, function(i)
+      b:let("h", A(i, i) * 2, function(h)
+        b:loop("j", 0, ts.min(ts.max(ts.cast(E(i), "int64"), 0), N),
+               function(j)
+          b:when(ts.lt(j, i), function()
+            b:block("C", { { "v", extent = N, bind = i },
+                           { "w", extent = N, bind = j } }, function(v, w)
+              b:store(C, { v, w }, A(v, w) + A(v, 0))
+            end)
+          end)
+        end)
+      end)
+    end)
+  end)
+  local s = ts.schedule(p)
+  local i = s:get_loops(s:get_block "C")
+  s:split(i, { ts.auto, 4 })
+  same(s, p)
+end
+
+-- A loop that may have no iteration has no last one.
+do
+  local p = program(function(b, A, C)
+    b:loop("h", 0, 3, function(h)
+      b:loop("i", 0, h * 3, function(i)
+        b:loop("j", 0, i + 1, function(j) point(b, A, C, i, j) end)
+      end)
+    end)
+  end)
+  local s = ts.schedule(p)
+  local _, i = s:get_loops(s:get_block "C")
+  local before, trace = tostring(s), tostring(s:trace())
+  local ok, e = pcall(s.split, s, i, { ts.auto, 4 })
+  assert(not ok and e.reason == "DEPENDENT_LOOP", tostring(e))
+  assert(tostring(s) == before and tostring(s:trace()) == trace)
+  s:split(i, { ts.auto, 3 })
+  same(s, p)
+end
