@@ -31,6 +31,7 @@ static const option options[] = {
     TEXT("mtriple", triple),
     TEXT("mcpu", cpu),
     TEXT("mattr", attr),
+    TEXT("fp-contract", contract),
     NUMBER("num-cores", num_cores, 1, INT32_MAX),
     NUMBER("vector-bytes", vector_bytes, 1, INT32_MAX),
     NUMBER("l1", l1, 0, MOST_BYTES),
@@ -118,11 +119,19 @@ static tess_status check_vectors(const target *t, err_state *e) {
                  "target: -vector-bytes is a power of two from 8 to 256");
 }
 
+static tess_status check_contract(const target *t, err_state *e) {
+  if (!t->contract[0] || !strcmp(t->contract, "fast") ||
+      !strcmp(t->contract, "off"))
+    return TESS_OK;
+  return err_set(e, TESS_INVALID, "target: -fp-contract is fast or off");
+}
+
 tess_status target_parse(target *t, const char *text, err_state *e) {
   *t = (target){.num_cores = 0};
   tess_status s = parse_words(t, text, e);
   if (!s) s = llvm_complete_target(t, e);
   if (!s) s = check_vectors(t, e);
+  if (!s) s = check_contract(t, e);
   if (s) return s;
   if (!t->num_cores) t->num_cores = thread_cpus();
   if (t->is_host) {

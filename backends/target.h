@@ -16,6 +16,7 @@ typedef struct target {
   char attr[TARGET_ATTR_MAX];        /* features the text gave: "+avx2,-fma" */
   char features[TARGET_FEATURES_MAX];/* those of this machine's processor, and
                                       * then the given ones */
+  char contract[8];                  /* "off": products and sums not fused */
   int64_t num_cores;
   int64_t vector_bytes;              /* widest vector register */
   int64_t l1, l2, l3;                /* bytes of data cache; 0: not known */

@@ -252,9 +252,10 @@ static void figures(const fuzz_args *a, const fuzz_counts *c,
                json_pack("{s:f, s:f}", "lowered", (double)c->lowered,
                          "with_16_bit_floats", (double)c->halves));
   not_compared(c);
-  bench_figure(
-      "through_llvm", (double)c->through_llvm, "count",
-      json_pack("{s:f}", "with_any_integers", (double)c->any_integers));
+  bench_figure("through_llvm", (double)c->through_llvm, "count",
+               json_pack("{s:f, s:f}", "with_any_integers",
+                         (double)c->any_integers, "rounding",
+                         (double)c->to_the_bit));
   bench_figure(
       "round_trips", (double)c->round_trips, "count",
       json_pack("{s:f}", "whole_traces_through_tvm", (double)c->through_tvm));

@@ -2,7 +2,8 @@
  * Operators of two operands, meaning exactly what ir/scalar.h says: integers
  * wrap, division rounds down and by zero gives 0.
  *
- * Sums and products of floats may be contracted to one fused operation. */
+ * Sums and products of floats may be contracted to one fused operation, unless
+ * the target says -fp-contract=off. */
 #include "backends/llvm/emit.h"
 
 #include <math.h>
@@ -171,8 +172,9 @@ static LLVMValueRef mod_real(emit *m, LLVMValueRef a, LLVMValueRef b) {
   return LLVMBuildSelect(m->b, other, up, r, "");
 }
 
-static LLVMValueRef contracted(LLVMValueRef v) {
-  if (LLVMCanValueUseFastMathFlags(v))
+static LLVMValueRef contracted(const emit *m, LLVMValueRef v) {
+  bool may = strcmp(m->target->contract, "off") != 0;
+  if (may && LLVMCanValueUseFastMathFlags(v))
     LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
   return v;
 }
@@ -199,9 +201,9 @@ static LLVMValueRef real_extreme(emit *m, const ir_node *n, LLVMValueRef a,
 static LLVMValueRef binary_real(emit *m, const ir_node *n, LLVMValueRef a,
                                 LLVMValueRef b) {
   switch ((ir_op)n->op) {
-  case IR_ADD: return contracted(LLVMBuildFAdd(m->b, a, b, ""));
-  case IR_SUB: return contracted(LLVMBuildFSub(m->b, a, b, ""));
-  case IR_MUL: return contracted(LLVMBuildFMul(m->b, a, b, ""));
+  case IR_ADD: return contracted(m, LLVMBuildFAdd(m->b, a, b, ""));
+  case IR_SUB: return contracted(m, LLVMBuildFSub(m->b, a, b, ""));
+  case IR_MUL: return contracted(m, LLVMBuildFMul(m->b, a, b, ""));
   case IR_DIV: return LLVMBuildFDiv(m->b, a, b, "");
   case IR_MOD: return mod_real(m, a, b);
   case IR_MIN:

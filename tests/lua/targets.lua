@@ -51,6 +51,26 @@ for _, target in ipairs{ "llvm -mcpu=x86-64", "llvm -mtriple=x86_64-linux-gnu",
   ts.build(sch, target)(tensors())
 end
 
+-- A product and a sum, each rounded: as the interpreter does it.
+do
+  local a, b = ts.tensor("float32", { 64 }, "random", 1),
+               ts.tensor("float32", { 64 }, "random", 2)
+  local want, got = ts.tensor("float32", { 64 }), ts.tensor("float32", { 64 })
+  local function differ(options)
+    local n = 0
+    ts.build(sch, "llvm " .. options)(a, b, got)
+    for i = 0, 63 do if want:get(i) ~= got:get(i) then n = n + 1 end end
+    return n
+  end
+  ts.interpret(p, { a, b, want })
+  assert(differ "-fp-contract=off" == 0)
+  if host:has "fma" then
+    assert(differ "-fp-contract=fast" > 0 and differ "" > 0)
+  end
+  assert(tostring(ts.target "llvm -fp-contract=off"):find "contract=off")
+  fails("INVALID", "-fp-contract", ts.target, "llvm -fp-contract=on")
+end
+
 -- Features: those of this machine and what the text says.
 assert(ts.target "llvm -mattr=-sse3":has "sse2")
 assert(not ts.target "llvm -mattr=-sse3":has "sse3")

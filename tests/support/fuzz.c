@@ -12,7 +12,6 @@ const char *const fuzz_skip_names[FUZZ_SKIPS] = {
     [FUZZ_ROUNDED_LONG] = "rounded_too_long",
     [FUZZ_NOT_LOWERED] = "lowering_unsupported",
     [FUZZ_LOWER_LIMIT] = "lowering_limit",
-    [FUZZ_INEXACT] = "compiled_inexact",
     [FUZZ_NO_COMPILER] = "compiled_not_wanted",
     [FUZZ_NATIVE_UNSUPPORTED] = "compiled_lowering_unsupported",
     [FUZZ_NATIVE_LIMIT] = "compiled_lowering_limit",
@@ -245,10 +244,9 @@ static bool one_step(fuzz *f) {
   return (skip && !f->o->every_step) || same_result(f, &f->s.m.prog);
 }
 
-/* Compiled, where arithmetic does not round. */
 static bool same_compiled(fuzz *f) {
-  if (fuzz_is_exact(f) && f->o->through_llvm) return fuzz_check_compiled(f);
-  f->counts.skipped[fuzz_is_exact(f) ? FUZZ_NO_COMPILER : FUZZ_INEXACT]++;
+  if (fuzz_is_compiled(f) && f->o->through_llvm) return fuzz_check_compiled(f);
+  f->counts.skipped[FUZZ_NO_COMPILER]++;
   return true;
 }
 

@@ -45,8 +45,7 @@ typedef enum fuzz_skip {
   FUZZ_ROUNDED_LONG,     /*   with 16-bit floats, before it is lowered */
   FUZZ_NOT_LOWERED,      /* lowering says TESS_UNSUPPORTED, */
   FUZZ_LOWER_LIMIT,      /*   or TESS_LIMIT */
-  FUZZ_INEXACT,          /* compiled: arithmetic that rounds */
-  FUZZ_NO_COMPILER,      /* compiled: not wanted */
+  FUZZ_NO_COMPILER,      /* compiled: not wanted, or not this case's turn */
   FUZZ_NATIVE_UNSUPPORTED, /* compiled: lowering says so for LLVM, */
   FUZZ_NATIVE_LIMIT,     /*   or that it is too much, */
   FUZZ_NOT_COMPILED,     /*   or compiling says TESS_UNSUPPORTED */
@@ -64,6 +63,7 @@ typedef struct fuzz_counts {
   uint64_t through_tvm, not_tvm[FUZZ_TVM_REASONS];
   uint64_t skipped[FUZZ_SKIPS];
   uint64_t any_integers; /* compiled, with inputs over their types' ranges */
+  uint64_t to_the_bit;   /* compiled, with arithmetic that rounds */
   uint64_t lowered, halves; /* compared lowered; those with 16-bit floats */
   /* What was reached: applications and refusals of each primitive, in the
    * order of prims.def, and refusals for each reason. */
@@ -135,6 +135,10 @@ void fuzz_wrong(fuzz *f, const char *fmt, ...)
  * compiler.  What a case is does not depend on the options: none of them
  * may decide whether something is drawn. */
 static inline bool fuzz_is_exact(const fuzz *f) { return f->number % 8 == 0; }
+/* Compiling takes long: so do these and as many others. */
+static inline bool fuzz_is_compiled(const fuzz *f) {
+  return f->number % 4 == 0;
+}
 
 /* Calls a primitive with operands drawn from what there is (fuzz_draw.c).
  * OK: it applied; REFUSED and the like: it did not, and may not have. */

@@ -2,7 +2,9 @@
  * The random tester: what becomes of a scheduled program.  Lowered, it is
  * still the same computation in the residue domain, rounding of 16-bit floats
  * included; compiled, it gives what the interpreter gives in native
- * arithmetic. */
+ * arithmetic.  Where nothing rounds that is asked of the scheduled program,
+ * and elsewhere of the lowered one, of which products and sums are not fused:
+ * to the bit. */
 #include "backends/backend.h"
 #include "backends/runtime.h"
 #include "ir/lower/lower.h"
@@ -18,7 +20,7 @@ typedef struct fuzz_arg {
 } fuzz_arg;
 
 struct fuzz_native {
-  target t;
+  target t, rounds; /* rounds: products and sums are not fused */
   runtime rt;
 };
 
@@ -109,6 +111,7 @@ static tess_status start_native(fuzz *f) {
   f->native = mem_resize(&f->heap, NULL, 0, sizeof *f->native);
   runtime_init(&f->native->rt, mem_default_allocator, 2);
   tess_status st = target_parse(&f->native->t, "llvm", &err);
+  if (!st) st = target_parse(&f->native->rounds, "llvm -fp-contract=off", &err);
   if (st) fuzz_wrong(f, "no target: %s", err.message);
   return st;
 }
@@ -137,10 +140,18 @@ static int64_t draw_any(fuzz *f, tess_dtype t) {
   }
 }
 
-/* An index below `range`, any integer, or a small one, of which sums and
- * products are exact. */
-static void draw_element(fuzz *f, tess_dtype t, int64_t range, bool any,
+/* What is drawn for inputs: any integers, small ones, of which sums and
+ * products are exact, or small ones and, for floats, fractions. */
+typedef enum values { ANY_INTEGERS, EXACT, FRACTIONS } values;
+
+/* An index below `range`, or such a value. */
+static void draw_element(fuzz *f, tess_dtype t, int64_t range, values which,
                          char *at) {
+  bool any = which == ANY_INTEGERS;
+  if (which == FRACTIONS && ir_is_float(t)) {
+    ir_put_real(t, (double)fuzz_below(f, 4000) / 1000 - 2, at);
+    return;
+  }
   int64_t v = range ? (int64_t)fuzz_below(f, (uint32_t)range)
               : any ? draw_any(f, t)
                     : (int64_t)fuzz_below(f, 7) - (t.code != TESS_UINT) * 3;
@@ -150,7 +161,7 @@ static void draw_element(fuzz *f, tess_dtype t, int64_t range, bool any,
     ir_put_int(t, v, at);
 }
 
-static void make_arg(fuzz *f, ir_buf b, bool any, fuzz_arg *a) {
+static void make_arg(fuzz *f, ir_buf b, values which, fuzz_arg *a) {
   const ir_program *p = &f->base;
   int64_t range = interp_index_range(p, b, &f->scratch), n;
   *a = (fuzz_arg){.t = p->buf.v[b].dtype, .size = 1};
@@ -162,9 +173,15 @@ static void make_arg(fuzz *f, ir_buf b, bool any, fuzz_arg *a) {
   a->got = arena_zalloc(&f->args, bytes + 1);
   if (p->buf.v[b].role != IR_ROLE_OUTPUT)
     for (uint64_t i = 0; i < a->size; i++)
-      draw_element(f, a->t, range, any, a->start + i * each);
+      draw_element(f, a->t, range, which, a->start + i * each);
   memcpy(a->want, a->start, bytes);
   memcpy(a->got, a->start, bytes);
+}
+
+static bool same_bits(tess_dtype t, const char *x, const char *y) {
+  return !memcmp(x, y, ir_dtype_bytes(t)) ||
+         (ir_is_float(t) && isnan(ir_get_real(t, x)) &&
+          isnan(ir_get_real(t, y)));
 }
 
 /* Equal, or as near as fused multiply-adds may bring them. */
@@ -179,11 +196,13 @@ static bool near(tess_dtype t, const char *x, const char *y) {
          fabs(a - b) <= step * fmax(fabs(a), fabs(b));
 }
 
-static bool compare_args(fuzz *f, const fuzz_arg *a, uint32_t n) {
+typedef bool alike(tess_dtype t, const char *x, const char *y);
+
+static bool compare_args(fuzz *f, const fuzz_arg *a, uint32_t n, alike *same) {
   for (uint32_t i = 0; i < n; i++)
     for (uint64_t k = 0; k < a[i].size; k++) {
       size_t at = k * ir_dtype_bytes(a[i].t);
-      if (near(a[i].t, a[i].want + at, a[i].got + at)) continue;
+      if (same(a[i].t, a[i].want + at, a[i].got + at)) continue;
       fuzz_wrong(f, "compiled, element %llu of parameter %u differs",
                  (unsigned long long)k, (unsigned)i);
       str_puts(&f->report, "scheduled:\n");
@@ -195,14 +214,15 @@ static bool compare_args(fuzz *f, const fuzz_arg *a, uint32_t n) {
   return true;
 }
 
-static tess_status run_compiled(fuzz *f, const fuzz_arg *a, uint32_t n) {
+static tess_status run_compiled(fuzz *f, const target *t, const fuzz_arg *a,
+                                uint32_t n) {
   const backend *llvm = backend_find("llvm");
   backend_code *code = NULL;
   err_state err = {.code = TESS_OK};
   strbuf text;
   str_init(&text, &f->heap);
-  tess_status st = llvm->compile(&f->damaged, &f->scratch, &f->native->t,
-                                 BACKEND_CODE, &text, &err);
+  tess_status st =
+      llvm->compile(&f->damaged, &f->scratch, t, BACKEND_CODE, &text, &err);
   if (!st) st = llvm->load(&f->heap, text.v, text.n, &code, &err);
   str_free(&text);
   arena_reset(&f->scratch);
@@ -219,32 +239,46 @@ static tess_status run_compiled(fuzz *f, const fuzz_arg *a, uint32_t n) {
   return rc ? TESS_INTERNAL : TESS_OK;
 }
 
+/* The interpreter's results go to `want`. */
+static bool interpret(fuzz *f, const ir_program *p, uint32_t n,
+                      const fuzz_arg *a) {
+  interp_options limit = {.max_steps = 4000000};
+  interp_arg want[GEN_MAX_TENSORS];
+  interp_error e;
+  for (uint32_t i = 0; i < n; i++)
+    want[i] = (interp_arg){a[i].want, a[i].size * ir_dtype_bytes(a[i].t)};
+  if (!interp_run(&f->in, p, n, want, &limit, &e)) return true;
+  if (e.fault == INTERP_LIMIT)
+    return f->counts.skipped[FUZZ_NATIVE_LIMIT]++, false;
+  fuzz_wrong(f, "in native arithmetic it does not run:");
+  interp_error_text(p, &e, &f->report);
+  return false;
+}
+
 bool fuzz_check_compiled(fuzz *f) {
   ir_span params = ir_entry(&f->base)->params;
   fuzz_arg a[GEN_MAX_TENSORS];
-  interp_arg want[GEN_MAX_TENSORS];
-  interp_error e;
+  bool exact = fuzz_is_exact(f);
   if (start_native(f)) return !f->report.n;
   arena_reset(&f->args);
-  bool any = all_integer(&f->base) && fuzz_below(f, 4);
-  for (uint32_t i = 0; i < params.n; i++) {
-    make_arg(f, f->base.arg.v[params.at + i], any, &a[i]);
-    want[i] = (interp_arg){a[i].want, a[i].size * ir_dtype_bytes(a[i].t)};
-  }
-  lower_options o = {.vector_bytes = (uint32_t)f->native->t.vector_bytes,
+  values which = !exact                                      ? FRACTIONS
+                 : all_integer(&f->base) && fuzz_below(f, 4) ? ANY_INTEGERS
+                                                             : EXACT;
+  for (uint32_t i = 0; i < params.n; i++)
+    make_arg(f, f->base.arg.v[params.at + i], which, &a[i]);
+  const target *t = exact ? &f->native->t : &f->native->rounds;
+  lower_options o = {.vector_bytes = (uint32_t)t->vector_bytes,
                      .no_threads = true};
   tess_status st = lower(f, &o);
   if (st) return skip(f, st, FUZZ_NATIVE_UNSUPPORTED, FUZZ_NATIVE_LIMIT);
-  if (interp_run(&f->in, &f->s.m.prog, params.n, want, NULL, &e)) {
-    fuzz_wrong(f, "in native arithmetic it does not run:");
-    interp_error_text(&f->s.m.prog, &e, &f->report);
-    return false;
-  }
-  st = run_compiled(f, a, params.n);
+  if (!interpret(f, exact ? &f->s.m.prog : &f->damaged, params.n, a))
+    return !f->report.n;
+  st = run_compiled(f, t, a, params.n);
   if (st)
     return st == TESS_UNSUPPORTED &&
            skip(f, st, FUZZ_NOT_COMPILED, FUZZ_NOT_COMPILED);
   f->counts.through_llvm++;
-  f->counts.any_integers += any;
-  return compare_args(f, a, params.n);
+  f->counts.any_integers += which == ANY_INTEGERS;
+  f->counts.to_the_bit += !exact;
+  return compare_args(f, a, params.n, exact ? near : same_bits);
 }
