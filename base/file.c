@@ -19,15 +19,25 @@ static ssize_t read_some(int fd, char *to, size_t n) {
   return got;
 }
 
+static tess_status open_any(file_reader *f, const char *path, int flags,
+                            err_state *err) {
+  *f = (file_reader){path, open(path, O_RDONLY | O_CLOEXEC | flags), 0};
+  if (f->fd >= 0) return TESS_OK;
+  return err_set(err, errno == ENOENT ? TESS_NOT_FOUND : TESS_IO,
+                 "cannot open '%s': %m", path);
+}
+
 tess_status file_open(file_reader *f, const char *path, err_state *err) {
   struct stat is;
-  *f = (file_reader){path, open(path, O_RDONLY | O_CLOEXEC), FILE_ENDLESS};
-  if (f->fd < 0)
-    return err_set(err, errno == ENOENT ? TESS_NOT_FOUND : TESS_IO,
-                   "cannot open '%s': %m", path);
-  if (fstat(f->fd, &is) == 0 && S_ISREG(is.st_mode))
+  tess_status s = open_any(f, path, O_NONBLOCK | O_NOCTTY, err);
+  if (s) return s;
+  if (fstat(f->fd, &is) == 0 && S_ISREG(is.st_mode)) {
     f->size = (uint64_t)is.st_size;
-  return TESS_OK;
+    return TESS_OK;
+  }
+  file_close(f);
+  return err_set(err, TESS_IO, "cannot read '%s': it is not a regular file",
+                 path);
 }
 
 tess_status file_get(const file_reader *f, void *to, size_t n, size_t *got,
@@ -66,7 +76,7 @@ static tess_status read_all(const file_reader *f, size_t limit, strbuf *out,
 tess_status file_read(const char *path, size_t limit, strbuf *out,
                       err_state *err) {
   file_reader f;
-  tess_status status = file_open(&f, path, err);
+  tess_status status = open_any(&f, path, 0, err);
   if (status) return status;
   size_t before = out->n;
   status = read_all(&f, limit, out, err);

@@ -12,15 +12,14 @@
 tess_status file_read(const char *path, size_t limit, strbuf *out,
                       err_state *err);
 
-/* A file that is read from its start on, piece by piece. */
+/* A regular file that is read from its start on, piece by piece. */
 typedef struct file_reader {
   const char *path;
   int fd;
-  uint64_t size;           /* FILE_ENDLESS: of what is no regular file */
+  uint64_t size;
 } file_reader;
-#define FILE_ENDLESS UINT64_MAX
 
-/* NOT_FOUND, IO. */
+/* NOT_FOUND, IO; waits for nobody, as opening a FIFO would. */
 tess_status file_open(file_reader *f, const char *path, err_state *err);
 /* Up to n bytes; *got is less only at the end of the file.  IO. */
 tess_status file_get(const file_reader *f, void *to, size_t n, size_t *got,

@@ -57,7 +57,7 @@ tess_status npy_read_head(const void *bytes, size_t n, npy_head *out,
 typedef struct npy_source {
   tess_status (*get)(void *ud, void *to, size_t n, size_t *got, err_state *e);
   void *ud;      /* get: up to n bytes, fewer only at the end */
-  uint64_t size; /* of all, UINT64_MAX: not known */
+  uint64_t size; /* of all of them */
 } npy_source;
 /* A whole file as a tensor; no more is read, and no more memory taken, than
  * its head says. */

@@ -611,7 +611,8 @@ TESS_API tess_status tess_tensor_copy(tess_tensor *dst, tess_tensor *src);
 TESS_API tess_status tess_tensor_compare(tess_tensor *a, tess_tensor *b,
                                          double *abs, double *rel);
 /* Files of NumPy (.npy), row-major: IO, PARSE, UNSUPPORTED for a dtype that
- * there is not here.  The text is shortened, for people. */
+ * there is not here.  Only regular files are loaded.  The text is shortened,
+ * for people. */
 TESS_API tess_status tess_tensor_load(tess_context *c, const char *npy_path,
                                       TESS_GIVE tess_tensor **out);
 TESS_API tess_status tess_tensor_save(tess_tensor *t, const char *npy_path);
