@@ -138,10 +138,10 @@ static int equivalent(lua_State *L) {
   return 2;
 }
 
-/* ts.tensor_intrin{ name =, desc =, impl = }: the name; impl is a program, or
- * the text of a call */
+/* ts.tensor_intrin{ name =, desc =, impl = [, override = true] }: the name;
+ * impl is a program, or the text of a call */
 static int tensor_intrin(lua_State *L) {
-  static const char *const known[] = {"name", "desc", "impl", NULL};
+  static const char *const known[] = {"name", "desc", "impl", "override", NULL};
   luaL_checktype(L, 1, LUA_TTABLE);
   lt_check_fields(L, 1, known);
   lua_settop(L, 1);
@@ -151,11 +151,12 @@ static int tensor_intrin(lua_State *L) {
   lua_getfield(L, 1, "impl");
   tess_program *desc = lt_to_program(L, 3);
   const char *name = lua_tostring(L, 2);
+  int override = lt_field_bool(L, 1, "override", 0);
   lt_check(L, lua_type(L, 4) == LUA_TSTRING
                   ? tess_tensor_intrin_call(lt_context(L), name, desc,
-                                            lua_tostring(L, 4))
+                                            lua_tostring(L, 4), override)
                   : tess_tensor_intrin(lt_context(L), name, desc,
-                                       lt_to_program(L, 4)));
+                                       lt_to_program(L, 4), override));
   lua_settop(L, 2);
   return 1;
 }

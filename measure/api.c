@@ -437,7 +437,8 @@ tess_status tess_equivalent(tess_program *p, tess_program *q, uint64_t seed) {
 }
 
 tess_status tess_tensor_intrin(tess_context *c, const char *name,
-                               tess_program *desc, tess_program *impl) {
+                               tess_program *desc, tess_program *impl,
+                               int override) {
   if (!name || !desc || !impl || desc->c != c || impl->c != c)
     return ctx_fail(c, TESS_INVALID,
                     "tensor intrinsic: a name and two programs of the "
@@ -447,14 +448,15 @@ tess_status tess_tensor_intrin(tess_context *c, const char *name,
   for (uint64_t seed = 1; !s && seed <= 2; seed++)
     s = tess_equivalent(desc, impl, seed);
   ctx_end_work(c);
-  return s ? s : vm_intrin_add(c, name, &desc->p, &impl->p);
+  return s ? s : vm_intrin_add(c, name, &desc->p, &impl->p, override != 0);
 }
 
 tess_status tess_tensor_intrin_call(tess_context *c, const char *name,
-                                    tess_program *desc, const char *how) {
+                                    tess_program *desc, const char *how,
+                                    int override) {
   if (!name || !desc || !how || desc->c != c)
     return ctx_fail(c, TESS_INVALID,
                     "tensor intrinsic: a name, a program of the context and "
                     "a call are needed");
-  return vm_intrin_add_call(c, name, &desc->p, how);
+  return vm_intrin_add_call(c, name, &desc->p, how, override != 0);
 }

@@ -78,9 +78,24 @@ typedef struct adding {
   const char *name;
   const ir_program *desc, *impl;
   const char *call; /* impl is desc, done by this call; or NULL */
+  bool override;
   arena scratch;
-  intrin *made;
+  intrin *made; /* to be dropped at the end */
 } adding;
+
+/* There is one of that name: the same, or it has to give way. */
+static tess_status again(adding *k, intrin **known) {
+  if (ir_equal(&(*known)->p, &k->made->p, &k->scratch)) return TESS_OK;
+  if (!k->override)
+    return ctx_fail(k->c, TESS_INVALID,
+                    "tensor intrinsic '%s' is declared already, as another "
+                    "one: only with override is it replaced",
+                    k->name);
+  intrin *old = *known;
+  *known = k->made;
+  k->made = old;
+  return TESS_OK;
+}
 
 static tess_status add(void *ud) {
   adding *k = ud;
@@ -95,17 +110,14 @@ static tess_status add(void *ud) {
   memcpy(made->name, k->name, n);
   add_func(&made->p, k->desc, &k->scratch, k->name, ".desc");
   add_func(&made->p, k->impl, &k->scratch, k->name, ".impl");
+  made->p.entry = made->p.func.n - 1; /* both are compared with others */
   if (k->call)
     ir_anno_set(&made->p, made->p.func.v[made->p.func.n - 1].root,
                 ir_name(&made->p, IR_TENSOR_CALL),
                 ir_value_str(&made->p, k->call));
-  k->made = NULL;
   for (uint32_t i = 0; i < x->known.n; i++)
-    if (!strcmp(x->known.v[i]->name, k->name)) {
-      drop(heap, x->known.v[i]);
-      x->known.v[i] = made;
-      return TESS_OK;
-    }
+    if (!strcmp(x->known.v[i]->name, k->name)) return again(k, &x->known.v[i]);
+  k->made = NULL;
   vec_push(heap, &x->known, made);
   return TESS_OK;
 }
@@ -136,8 +148,10 @@ static tess_status enter(adding k) {
 }
 
 tess_status vm_intrin_add(tess_context *c, const char *name,
-                          const ir_program *desc, const ir_program *impl) {
-  return enter((adding){.c = c, .name = name, .desc = desc, .impl = impl});
+                          const ir_program *desc, const ir_program *impl,
+                          bool override) {
+  return enter((adding){
+      .c = c, .name = name, .desc = desc, .impl = impl, .override = override});
 }
 
 static bool stores_to(const ir_program *p, ir_buf buf) {
@@ -170,7 +184,8 @@ static bool read_call(const ir_program *p, const char *text, strbuf *out,
 }
 
 tess_status vm_intrin_add_call(tess_context *c, const char *name,
-                               const ir_program *desc, const char *call) {
+                               const ir_program *desc, const char *call,
+                               bool override) {
   const char *why;
   strbuf text;
   str_init(&text, &c->heap);
@@ -183,7 +198,8 @@ tess_status vm_intrin_add_call(tess_context *c, const char *name,
                                                .name = name,
                                                .desc = desc,
                                                .impl = desc,
-                                               .call = text.v});
+                                               .call = text.v,
+                                               .override = override});
   str_free(&text);
   return st;
 }

@@ -8,14 +8,17 @@
 #include "base/context.h"
 #include "vm/vm.h"
 
-/* Enters one: two programs with the same parameters.  The same name again
- * takes the place of the old one, for programs that have not used it. */
+/* Enters one: two programs with the same parameters.  Another one of a name
+ * that is known is INVALID, unless it may override that: it then takes the
+ * place of the old one, for programs that have not used it. */
 tess_status vm_intrin_add(tess_context *c, const char *name,
-                          const ir_program *desc, const ir_program *impl);
+                          const ir_program *desc, const ir_program *impl,
+                          bool override);
 /* One that is done by a call (ir/tensor_call.h), and means what `desc`
  * does. */
 tess_status vm_intrin_add_call(tess_context *c, const char *name,
-                               const ir_program *desc, const char *call);
+                               const ir_program *desc, const char *call,
+                               bool override);
 /* The program gets the intrinsic of that name, if there is one; unwinds. */
 void vm_intrin_need(tess_context *c, ir_program *p, const char *name);
 /* It gets those that another program knows and it does not; unwinds. */

@@ -548,10 +548,12 @@ TESS_API tess_status tess_interpret(tess_program *p, uint32_t n,
 /* Declares a tensor intrinsic, which schedules of this context can then name
  * in `tensorize`: what it does and how, as two programs with the same
  * parameters, which the oracle finds equal (else as tess_equivalent says).
- * The same name again takes the place of the old one. */
+ * Declaring it again is fine; another one of the same name is TESS_INVALID,
+ * unless `override` is set: it then takes the place of the old one, but for
+ * programs whose schedules have used that. */
 TESS_API tess_status tess_tensor_intrin(tess_context *c, const char *name,
                                         tess_program *desc,
-                                        tess_program *impl);
+                                        tess_program *impl, int override);
 /* Declares one that is done by one call: "name(A, B, C)" of a C function,
  * which gets for each parameter the address of its first element and the
  * stride of each dimension, in elements, as int64_t; or of one of LLVM's
@@ -561,7 +563,7 @@ TESS_API tess_status tess_tensor_intrin(tess_context *c, const char *name,
  * oracle does what is described. */
 TESS_API tess_status tess_tensor_intrin_call(tess_context *c, const char *name,
                                              tess_program *desc,
-                                             const char *call);
+                                             const char *call, int override);
 /* TESS_OK when both are the same computation (residue domain, inputs drawn
  * from seed); TESS_MISMATCH with the place where not. */
 TESS_API tess_status tess_equivalent(tess_program *p, tess_program *q,

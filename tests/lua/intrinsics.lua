@@ -196,7 +196,7 @@ end
 
 -- What the target, or LLVM, has not got is an error of the build.
 local function no_build(what, impl)
-  ts.tensor_intrin{ name = "none", desc = gemm, impl = impl }
+  ts.tensor_intrin{ name = "none", desc = gemm, impl = impl, override = true }
   local e = raises(what, ts.build, tiled(matmul(16), { 4, 8, 4 }, "none"),
                    "llvm")
   return e.code
@@ -208,6 +208,7 @@ do
          == "BUILD_ERROR")
   -- This one is another processor's, and the compiler gives up on it.
   ts.tensor_intrin{ name = "none", impl = "C += llvm.amdgcn.rcp.f32(A)",
+    override = true,
     desc = describe({ { "input", "A", { 1 } }, { "input", "B", { 4 } },
                       { "inout", "C", { 1 } } },
       { { "reduce", 4 } },
@@ -219,9 +220,49 @@ do
   end)
   local sch = tiled(ts.program("outer", { A, B }, { C }), { 4 }, "none")
   assert(raises("LLVM", ts.build, sch, "llvm").code == "BUILD_ERROR")
-  ts.tensor_intrin{ name = "none", desc = gemm, impl = "test_no_such(A, B, C)" }
+  ts.tensor_intrin{ name = "none", desc = gemm, override = true,
+                    impl = "test_no_such(A, B, C)" }
   raises("test_no_such", ts.build, tiled(matmul(16), { 4, 8, 4 }, "none"),
          "llvm")
+end
+
+-- The same again is fine, by a call and by a program; another one of the name
+-- is not, unless it is said to be meant: those that used the old one keep it.
+do
+  local function scaled(by)
+    return describe({ { "input", "X", { 4 } }, { "output", "Y", { 4 } } },
+                    { { "spatial", 4 } }, function(b, p, i)
+      b:store(p[2], { i }, p[1](i) * by)
+    end)
+  end
+  local function declare(by, impl, override)
+    return ts.tensor_intrin{ name = "scaled", desc = scaled(by),
+                             impl = impl or scaled(by), override = override }
+  end
+  local function use(by)
+    local A = ts.placeholder("A", { 4 })
+    local p = ts.program("uses", { A }, {
+      ts.compute("B", { 4 }, function(i) return A(i) * by end) })
+    local s = ts.schedule(p)
+    s:tensorize(s:get_loops(s:get_block "B"), "scaled")
+    return s, p
+  end
+  local again = "tensor intrinsic 'scaled' is declared already"
+  declare(2)
+  declare(2)
+  local s, p = use(2)
+  assert(raises(again, declare, 3).code == "INVALID")
+  raises(again, declare, 2, "test_scaled(X, Y)")
+  raises(again, declare, 3, nil, false)
+  use(2)
+  declare(3, nil, true)
+  use(3)
+  assert(s:trace():replay(p):program():hash() == s:program():hash())
+  raises("", use, 2)
+  declare(2, "test_scaled(X, Y)", true)
+  declare(2, "test_scaled(X, Y)")
+  raises(again, declare, 2, "test_other(X, Y)")
+  raises("override", declare, 2, nil, "yes")
 end
 
 -- Texts that are no such call; and nobody else makes a block one.

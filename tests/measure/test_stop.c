@@ -71,7 +71,7 @@ static void test_oracle(void **state) {
   stop_every(10);
   is_cancelled(f, tess_equivalent(f->p, f->p, 1));
   stop_every(10);
-  is_cancelled(f, tess_tensor_intrin(f->c, "large", f->p, f->p));
+  is_cancelled(f, tess_tensor_intrin(f->c, "large", f->p, f->p, 0));
 }
 
 static void test_timing(void **state) {
