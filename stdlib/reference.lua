@@ -34,7 +34,8 @@ reference.options = {
   { name = "database", flag = "db", takes = "string", type = "string",
     default = "none",
     help = "an SQLite file that keeps every record; a second run goes on " ..
-           "where the first ended, and runs at once need seeds of their own" },
+           "where the first ended (the funnel and the classes of its result " ..
+           "are its own alone), and runs at once need seeds of their own" },
   { name = "threads", flag = "threads", takes = "count", type = "integer",
     default = "as many as cores", most = 1024,
     help = "threads of the engine itself" },

@@ -835,9 +835,12 @@ typedef struct tess_result_info {
   uint32_t ncurve;              /* as many as there were trials */
   const double *curve;          /* best seconds after each of them; +inf while
                                  * nothing valid is known */
-  const char *funnel;           /* the rejection funnel, as text */
-  const char *ledger;           /* where the time went, as text */
-  const char *classes;          /* result classes and counts, as JSON */
+  /* Of this run alone, without the records that the database had before it:
+   * the rejection funnel, and where the time went, as text; the classes of
+   * results and their counts, as JSON. */
+  const char *funnel;
+  const char *ledger;
+  const char *classes;
   const char *message;          /* why the run broke off, else "" */
   int exhausted;                /* it ended before its trials: the strategy had
                                  * nothing new three times in a row; the funnel

@@ -6,7 +6,8 @@
  * store, under their loops, predicates and conditions, all of which may be
  * quasi-affine.  isl then finds a pair of iterations that meet, or that there
  * is none.  That takes milliseconds and allocates, so it is the last resort;
- * isl's memory is its own and gone when the answer is there.
+ * isl's memory is its own and gone when the primitive ends, all of whose
+ * questions share a limit of operations (polyhedra_build.c).
  *
  * polyhedra_find.c finds the accesses (in scratch); the other files put them
  * in isl's terms (polyhedra_isl.h) and ask, and take no memory of ours
