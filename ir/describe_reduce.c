@@ -68,26 +68,30 @@ tess_status describe_reducer_begin(ir_builder *b, const char *name, uint32_t n,
   return TESS_OK;
 }
 
-static tess_status identity_of(ir_builder *b, const char *name, tess_dtype t,
-                               double v, ir_expr *out) {
-  if (ir_is_float(t)) {
-    *out = ir_real(&b->p, t, v);
-    return TESS_OK;
-  }
+/* Identity i of a reducer, exactly: what the type does not hold is refused. */
+static tess_status identity_of(ir_builder *b, const char *name, uint32_t i,
+                               tess_dtype t, double v, ir_expr *out) {
+  const double whole = 0x1p53; /* up to it a double is exact */
+  const char *what =
+      arena_printf(&b->scratch, "identity %u of reducer '%s'", i, name);
+  describe_expr x;
   if (isinf(v)) {
     *out = ir_extreme(&b->p, t, v > 0);
     return TESS_OK;
   }
-  describe_expr x;
-  tess_status s = describe_literal(b, v, true, &x);
-  if (s) return s;
   if (t.code == TESS_BOOL && (v == 0 || v == 1)) {
     *out = ir_bool(&b->p, v != 0);
     return TESS_OK;
   }
-  return describe_typed(
-      b, x, t, arena_printf(&b->scratch, "an identity of reducer '%s'", name),
-      out);
+  if (isnan(v)) return err_set(b->err, TESS_TYPE, "%s is not a number", what);
+  bool is_int = !ir_is_float(t) && v == floor(v);
+  if (is_int && fabs(v) > whole)
+    return err_set(b->err, TESS_TYPE,
+                   "%s is %g; of integers one is 2^53 at most, or infinite: "
+                   "the least or greatest of the type",
+                   what, v);
+  tess_status s = describe_literal(b, v, is_int, &x);
+  return s ? s : describe_typed(b, x, t, what, out);
 }
 
 /* The variable that a formal's handle refers to. */
@@ -124,7 +128,7 @@ tess_status describe_reducer_end(ir_builder *b, const char *name, uint32_t n,
   for (uint32_t i = 0; i < n && !s; i++) {
     tess_dtype t = b->p.var.v[x[i]].dtype;
     s = check_combine(b, name, i, combine[i], t, sx, sy, &c[i]);
-    if (!s) s = identity_of(b, name, t, identity[i], &id[i]);
+    if (!s) s = identity_of(b, name, i, t, identity[i], &id[i]);
   }
   if (!s)
     *reducer = ir_reducer_new(&b->p, ir_name(&b->p, name), n, x, y, c, id);

@@ -2,6 +2,7 @@
  * Describing: what is refused, and the sentence that says why. */
 #include "support/describing.h"
 #include <math.h>
+#include <stdio.h>
 
 #define FAILS(d, call, text) describing_fails((d), (call), (text))
 
@@ -136,6 +137,57 @@ static uint32_t laws(describing *d, uint32_t n, const describe_expr *lhs,
   return d->b.p.reducer.v[reducer].ordered;
 }
 
+/* An identity is a value of its type, or none. */
+static void identities(describing *d) {
+  static const struct {
+    tess_dtype t;
+    double v;
+    const char *why;
+  } wrong[] = {
+      {F16, -1e30, "is -1e+30, which is too large for a value of float16"},
+      {F16, 65520, "is 65520, which is too large for a value of float16"},
+      {F32, 1e39, "is 1e+39, which is too large for a value of float32"},
+      {F32, NAN, "is not a number"},
+      {I8, 300, "is 300, which is not a value of int8"},
+      {I8, -129, "is -129, which is not a value of int8"},
+      {U8, -1, "is -1, which is not a value of uint8"},
+      {IR_BOOL, 2, "is 2, which is not a value of bool"},
+      {I32, NAN, "is not a number"},
+      {I64, 0x1p63,
+       "is 9.22337e+18; of integers one is 2^53 at most, or infinite: the "
+       "least or greatest of the type"},
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    describe_expr lhs, rhs;
+    uint32_t reducer;
+    assert_int_equal(
+        describe_reducer_begin(&d->b, "r", 1, &wrong[i].t, &lhs, &rhs),
+        TESS_OK);
+    char text[200];
+    snprintf(text, sizeof text, "identity 0 of reducer 'r' %s", wrong[i].why);
+    FAILS(d,
+          describe_reducer_end(&d->b, "r", 1, &lhs, &rhs, &lhs, &wrong[i].v,
+                               &reducer),
+          text);
+  }
+  static const struct {
+    tess_dtype t;
+    double v;
+  } right[] = {{F16, -65504}, {F16, -INFINITY}, {{TESS_BFLOAT, 16, 1}, -1e30},
+               {I8, -128},    {I8, INFINITY},   {U8, 255},
+               {IR_BOOL, 1}};
+  for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+    describe_expr lhs, rhs;
+    uint32_t reducer;
+    assert_int_equal(
+        describe_reducer_begin(&d->b, "r", 1, &right[i].t, &lhs, &rhs),
+        TESS_OK);
+    assert_int_equal(describe_reducer_end(&d->b, "r", 1, &lhs, &rhs, &lhs,
+                                          &right[i].v, &reducer),
+                     TESS_OK);
+  }
+}
+
 static void reducers(describing *d) {
   ir_builder *b = &d->b;
   tess_dtype t[] = {F32, I32};
@@ -152,7 +204,7 @@ static void reducers(describing *d) {
         "result 1 of reducer 'r' is float32, not int32 (cast it)");
   c[1] = rhs[1];
   FAILS(d, describe_reducer_end(b, "r", 2, lhs, rhs, c, id, &reducer),
-        "0.5 is not an exact integer");
+        "identity 1 of reducer 'r' is 0.5, which is not a value of int32");
   ir_buf a = d_input(d, "A", F32, 8, 0, 0);
   c[0] = d_load(d, a, d_int(d, 0), 0);
   FAILS(d, describe_reducer_end(b, "r", 2, lhs, rhs, c, id, &reducer),
@@ -352,8 +404,9 @@ static void bounds(describing *d) {
 
 static void test_errors(void **state) {
   (void)state;
-  void (*const parts[])(describing *) = {
-      handles, types, computes, reducers, statements, programs, limits, bounds};
+  void (*const parts[])(describing *) = {handles,    types,    computes,
+                                         identities, reducers, statements,
+                                         programs,   limits,   bounds};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     describing d;
     describing_start(&d);
