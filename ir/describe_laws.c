@@ -4,372 +4,309 @@
  * A result starts from the identity and takes in one source after another.
  * Schedules may reduce parts by themselves and combine their results where the
  * combine is associative and the identity neutral, and in any order where it is
- * commutative, too.  All this is asked of
- * results only, identity combined with anything: max(|a|, |b|) from 0 is fine,
- * though it makes 1 of 0 and -1.
+ * commutative, too.  All this is asked of results only, identity combined with
+ * anything: max(|a|, |b|) from 0 is fine, though it makes 1 of 0 and -1.
  *
- * It is found out on tuples of a few values, so that some are equal, among
- * them extreme and random ones, always the same; a source that is a constant,
- * as the 1 of what is counted, has no other value.  Integers wrap, as they do
- * everywhere; floats are computed in double whatever their type is, so that
- * what counts is not rounding; and where an undefined or infinite value comes
- * up that was none before, nothing is concluded. */
-#include "base/rng.h"
+ * It is found out by values.  The sources are computed from values of what they
+ * read, so that only those are tried that can come up: a count that is
+ * select(c, 1, 0) is never below 0.
+ *
+ * Integers wrap, as they do everywhere; floats are computed in double whatever
+ * their type is, so that what counts is not rounding.  Where an undefined or
+ * infinite value comes up that was none before, nothing is concluded, except
+ * where no part can begin with a source that is fine behind others. */
 #include "ir/describe.h"
-#include "ir/scalar.h"
+#include "ir/describe_draw.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 enum {
-  ROUNDS = 64, /* each with tuples of its own */
-  TUPLES = 8,  /* of a round; the first is the identity */
-  PALETTE = 3, /* values that an element of a tuple may have in a round */
-  ALL = 2 * TUPLES
+  ROUNDS = 42,
+  MAX_DEPTH = 256, /* of what is computed */
+
+  /* The tuples of a round.  Results: the identity, what it makes of one source
+   * each, and last of two; then sources; then what a result makes of any of
+   * them; then what triples make, grouped to the left and to the right. */
+  RESULTS = 8,
+  LAST = RESULTS - 1,
+  ALL = 2 * RESULTS,
+  TRIPLES = 80,
+  LEFT = ALL + RESULTS * ALL,
+  RIGHT = LEFT + TRIPLES,
+  TUPLES = RIGHT + TRIPLES
 };
 
-typedef union word {
-  int64_t i;
-  double f;
-} word;
+typedef describe_word word;
+typedef uint16_t tuple; /* its number */
 
-typedef struct tuple {
-  word v[DESCRIBE_MAX_OUT];
-  bool undefined; /* a value that it was made of was not a number */
-  bool infinite;  /* one is, or in between was, infinite */
-} tuple;
-
-enum { UNDEFINED = 1, INFINITE = 2 };
+/* Of a tuple: a value that it was made of was not a number; one is, or in
+ * between was, infinite; all were small. */
+enum {
+  UNDEFINED = DESCRIBE_UNDEFINED,
+  INFINITE = DESCRIBE_INFINITE,
+  SMALL = 4
+};
 
 typedef struct laws {
-  ir_builder *b;
   const ir_program *p;
   const ir_reducer *r;
-  const ir_expr *source;
-  tess_dtype type[DESCRIBE_MAX_OUT];
-  uint32_t nnodes;
-  ir_expr *node;  /* of the combine, operands first */
-  uint32_t *slot; /* of a node: its place there */
-  word *value;
-  uint8_t *flaws; /* UNDEFINED, INFINITE: of the values it was made of, too */
-  rng random;
-  tuple id;
-  bool any;        /* a result has been other than the identity */
-  double known[8]; /* constants of identity and combine, which decide much */
-  uint32_t nknown;
-  /* Of this round: results, then what they were made from. */
-  tuple t[ALL];
-  tuple of[TUPLES][ALL]; /* a result and another tuple, combined */
+  bool real[DESCRIBE_MAX_OUT];
+  describe_eval *combine, *source;
+  uint8_t *formal; /* of a leaf of combine: its element, of a rhs behind all */
+  describe_draw draw;
+  double far; /* where an identity is that is far from all other values */
+  bool any;   /* a result has been other than the identity */
+  word v[DESCRIBE_MAX_OUT][TUPLES];
+  uint8_t flags[TUPLES];
 } laws;
 
-/* ---- evaluation --------------------------------------------------------- */
+/* What result a and another tuple make. */
+static tuple made(uint32_t a, uint32_t b) { return (tuple)(ALL + a * ALL + b); }
 
-static const tess_dtype wide = {TESS_FLOAT, 64, 1};
+/* ---- combining ---------------------------------------------------------- */
 
-/* Floats are as wide as can be. */
-static tess_dtype widened(tess_dtype t) { return ir_is_float(t) ? wide : t; }
-
-static word formal(const laws *l, ir_var v, const tuple *x, const tuple *y) {
-  const uint32_t *lhs = l->p->arg.v + l->r->lhs.at;
-  const uint32_t *rhs = l->p->arg.v + l->r->rhs.at;
+/* What was computed is n tuples from z on. */
+static void take(laws *l, const describe_eval *v, uint32_t n, uint32_t z) {
+  memset(l->flags + z, 0, n);
   for (uint32_t i = 0; i < l->r->n; i++) {
-    if (lhs[i] == v) return x->v[i];
-    if (rhs[i] == v) return y->v[i];
-  }
-  return (word){0};
-}
-
-static word cast(tess_dtype to, tess_dtype from, word v) {
-  if (ir_is_float(to))
-    return ir_is_float(from) ? v
-                             : (word){.f = ir_cast_int_to_real(to, from, v.i)};
-  return (word){.i = ir_is_float(from) ? ir_cast_real_to_int(to, v.f)
-                                       : ir_cast_int(to, from, v.i)};
-}
-
-static word call(const laws *l, const ir_node *n) {
-  tess_dtype t = widened(n->dtype);
-  double f[3] = {0};
-  int64_t i[3] = {0};
-  for (uint32_t k = 0; k < n->n && k < 3; k++) {
-    word v = l->value[l->slot[l->p->arg.v[n->b + k]]];
-    if (ir_is_float(t))
-      f[k] = v.f;
-    else
-      i[k] = v.i;
-  }
-  return ir_is_float(t) ? (word){.f = ir_apply_real((ir_fn)n->a, t, f)}
-                        : (word){.i = ir_apply_int((ir_fn)n->a, t, i)};
-}
-
-static word binary(const laws *l, const ir_node *n) {
-  tess_dtype t = widened(ir_at(l->p, n->a)->dtype);
-  word a = l->value[l->slot[n->a]], b = l->value[l->slot[n->b]];
-  if (!ir_is_float(t))
-    return (word){.i = ir_fold_int((ir_op)n->op, t, a.i, b.i)};
-  if (n->op >= IR_EQ && n->op <= IR_LE)
-    return (word){.i = ir_compare_real((ir_op)n->op, a.f, b.f)};
-  return (word){.f = ir_fold_real((ir_op)n->op, t, a.f, b.f)};
-}
-
-static word node(const laws *l, ir_expr e, const tuple *x, const tuple *y) {
-  const ir_node *n = ir_at(l->p, e);
-  switch ((ir_op)n->op) {
-  case IR_INT: return (word){.i = n->i};
-  case IR_REAL: return (word){.f = n->f};
-  case IR_VAR: return formal(l, n->a, x, y);
-  case IR_NOT: return (word){.i = !l->value[l->slot[n->a]].i};
-  case IR_SELECT:
-    return l->value[l->slot[l->value[l->slot[n->a]].i ? n->b : n->c]];
-  case IR_CAST:
-    return cast(widened(n->dtype), widened(ir_at(l->p, n->a)->dtype),
-                l->value[l->slot[n->a]]);
-  case IR_CALL: return call(l, n);
-  default: return binary(l, n);
+    uint32_t root = v->root[i];
+    memcpy(l->v[i] + z, describe_lanes(v, root), n * sizeof(word));
+    for (uint32_t k = 0; v->flawed[root] && k < n; k++)
+      l->flags[z + k] |= describe_flaws(v, root, k);
   }
 }
 
-/* Of what is chosen by a condition, the other side does not count. */
-static uint8_t flaws(const laws *l, ir_expr e, word v) {
-  const ir_node *n = ir_at(l->p, e);
-  uint32_t fixed[3];
-  const uint32_t *arg;
-  uint32_t k = ir_operands(l->p, e, &arg, fixed);
-  uint8_t of = 0;
-  for (uint32_t i = 0; i < k; i++)
-    if (n->op != IR_SELECT || !i || i == (l->value[l->slot[n->a]].i ? 1u : 2u))
-      of |= l->flaws[l->slot[arg[i]]];
-  if (ir_is_float(n->dtype) && isnan(v.f)) of |= UNDEFINED;
-  if (ir_is_float(n->dtype) && isinf(v.f)) of |= INFINITE;
-  return of;
-}
-
-static tuple combine(laws *l, const tuple *x, const tuple *y) {
-  tuple z = {0};
-  for (uint32_t i = 0; i < l->nnodes; i++) {
-    l->value[i] = node(l, l->node[i], x, y);
-    l->flaws[i] = flaws(l, l->node[i], l->value[i]);
+static void combine_some(laws *l, uint32_t n, const tuple *x, const tuple *y,
+                         uint32_t z) {
+  describe_eval *v = l->combine;
+  for (uint32_t i = 0; i < v->nleaf; i++) {
+    const word *from = l->v[l->formal[i] % DESCRIBE_MAX_OUT];
+    const tuple *of = l->formal[i] < DESCRIBE_MAX_OUT ? x : y;
+    word *at = describe_lanes(v, v->leaf[i].slot);
+    for (uint32_t k = 0; k < n; k++) at[k] = from[of[k]];
   }
-  for (uint32_t i = 0; i < l->r->n; i++) {
-    uint32_t at = l->slot[l->p->arg.v[l->r->combine.at + i]];
-    z.v[i] = l->value[at];
-    z.undefined |= (l->flaws[at] & UNDEFINED) != 0;
-    z.infinite |= (l->flaws[at] & INFINITE) != 0;
+  describe_eval_run(v, n);
+  take(l, v, n, z);
+  for (uint32_t k = 0; k < n; k++) {
+    uint8_t a = l->flags[x[k]], b = l->flags[y[k]];
+    l->flags[z + k] |= ((a | b) & UNDEFINED) | (a & b & SMALL);
   }
-  return z;
 }
 
-/* ---- tuples ------------------------------------------------------------- */
-
-static word draw_real(const laws *l, rng *r, bool plain) {
-  static const double some[] = {0, 1, -1, 2, -2, 0.5, 3};
-  uint64_t k = rng_below(r, plain ? 7 : 16);
-  if (l->nknown && rng_below(r, 3) == 0)
-    return (word){.f = l->known[rng_below(r, l->nknown)] + some[k % 3]};
-  if (k < 7) return (word){.f = some[k]};
-  if (k == 7) return (word){.f = rng_below(r, 2) ? INFINITY : -INFINITY};
-  return (word){.f = (double)rng_below(r, 256) / 16 - 8};
+/* Tuple z + k is what x[k] and y[k] make. */
+static void combine(laws *l, uint32_t n, const tuple *x, const tuple *y,
+                    uint32_t z) {
+  for (uint32_t at = 0; at < n; at += DESCRIBE_LANES)
+    combine_some(l, n - at < DESCRIBE_LANES ? n - at : DESCRIBE_LANES, x + at,
+                 y + at, z + at);
 }
 
-static word draw_int(const laws *l, rng *r, tess_dtype t, bool plain) {
-  static const int64_t some[] = {0, 1, -1, 2, 3, 7, -2, 5};
-  uint64_t k = rng_below(r, plain ? 8 : 16);
-  if (t.code == TESS_BOOL) return (word){.i = (int64_t)rng_below(r, 2)};
-  if (l->nknown && rng_below(r, 3) == 0)
-    return (word){
-        .i = ir_wrap_int(t, (int64_t)l->known[rng_below(r, l->nknown)] +
-                                some[k % 3])};
-  if (k < 8) return (word){.i = ir_wrap_int(t, some[k])};
-  if (k == 8) return (word){.i = ir_int_min(t)};
-  if (k == 9) return (word){.i = ir_int_max(t)};
-  uint64_t any = rng_u64(r);
-  return (word){.i = ir_wrap_int(t, (int64_t)(k < 12 ? any & 63 : any))};
-}
+/* ---- a round ------------------------------------------------------------ */
 
-static word draw(laws *l, tess_dtype t, bool plain) {
-  return ir_is_float(t) ? draw_real(l, &l->random, plain)
-                        : draw_int(l, &l->random, t, plain);
-}
-
-static bool is_infinite(const laws *l, const tuple *x) {
+/* Only what a result is counts, not what came up before. */
+static void settle(laws *l, uint32_t x) {
+  l->flags[x] &= (uint8_t)~INFINITE;
   for (uint32_t i = 0; i < l->r->n; i++)
-    if (ir_is_float(l->type[i]) && isinf(x->v[i].f)) return true;
-  return false;
+    if (l->real[i] && isinf(l->v[i][x].f)) l->flags[x] |= INFINITE;
 }
 
-static bool constant(const ir_node *n, word *out) {
-  if (n->op != IR_INT && n->op != IR_REAL) return false;
-  *out = n->op == IR_REAL ? (word){.f = n->f} : (word){.i = n->i};
-  return true;
-}
-
-/* The tuples of a round, and of any two what they make.  At first plain ones,
- * which show best what is wrong. */
-static void draw_round(laws *l, bool plain) {
-  word palette[DESCRIBE_MAX_OUT][PALETTE];
-  for (uint32_t i = 0; i < l->r->n; i++)
-    for (int k = 0; k < PALETTE; k++)
-      palette[i][k] = draw(l, l->type[i], plain);
-  for (int k = 0; k < TUPLES; k++) {
-    tuple *source = &l->t[TUPLES + k];
-    *source = l->id;
-    for (uint32_t i = 0; k && i < l->r->n; i++)
-      if (!constant(ir_at(l->p, l->source[i]), &source->v[i]))
-        source->v[i] = palette[i][rng_below(&l->random, PALETTE)];
-    source->infinite = is_infinite(l, source);
-    l->t[k] = k ? combine(l, &l->id, source) : l->id;
-    l->t[k].infinite = is_infinite(l, &l->t[k]);
+static void draw_sources(laws *l) {
+  describe_eval *v = l->source;
+  const int64_t most = 16;
+  uint8_t small[RESULTS];
+  memset(small, SMALL, sizeof small);
+  for (uint32_t i = 0; i < v->nleaf; i++) {
+    ir_expr e = v->leaf[i].e;
+    word *x = describe_lanes(v, v->leaf[i].slot);
+    bool real = ir_is_float(ir_at(l->p, e)->dtype);
+    describe_draw_leaf(&l->draw, e, RESULTS, x);
+    for (uint32_t k = 0; k < RESULTS; k++)
+      if (real ? !(fabs(x[k].f) <= (double)most)
+               : x[k].i < -most || x[k].i > most)
+        small[k] = 0;
   }
-  for (int a = 0; a < TUPLES; a++)
-    for (int b = 0; b < ALL; b++) l->of[a][b] = combine(l, &l->t[a], &l->t[b]);
+  describe_eval_run(v, RESULTS);
+  take(l, v, RESULTS, RESULTS);
+  for (uint32_t k = 0; k < RESULTS; k++) l->flags[RESULTS + k] |= small[k];
+}
+
+static void draw_round(laws *l, uint32_t round) {
+  tuple x[RESULTS * ALL] = {0}, y[RESULTS * ALL];
+  describe_draw_round(&l->draw, round);
+  draw_sources(l);
+  for (uint32_t k = 1; k < RESULTS; k++) y[k] = (tuple)(RESULTS + k);
+  combine(l, LAST - 1, x + 1, y + 1, 1);
+  combine(l, 1, (const tuple[]){1}, y + LAST, LAST);
+  for (uint32_t k = 1; k < ALL; k++) settle(l, k);
+  for (uint32_t k = 0; k < RESULTS * ALL; k++) {
+    x[k] = (tuple)(k / ALL);
+    y[k] = (tuple)(k % ALL);
+  }
+  combine(l, RESULTS * ALL, x, y, made(0, 0));
 }
 
 /* ---- the laws ----------------------------------------------------------- */
 
-/* The same but for rounding; `around`: values that were added on the way may
- * have been as large. */
-static bool same(const laws *l, const tuple *x, const tuple *y, double around) {
-  for (uint32_t i = 0; i < l->r->n; i++) {
-    word a = x->v[i], b = y->v[i];
-    if (!ir_is_float(l->type[i])) {
-      if (a.i != b.i) return false;
-      continue;
+/* How large the values of tuples are; those of an identity, which are only
+ * meant to be far from all others, aside. */
+static double size_of(const laws *l, uint32_t n, const tuple *x) {
+  double most = 1;
+  for (uint32_t k = 0; k < n; k++)
+    for (uint32_t i = 0; i < l->r->n; i++) {
+      double f = l->real[i] ? fabs(l->v[i][x[k]].f) : 0;
+      if (f < l->far && f > most) most = f;
     }
-    if (isnan(a.f) || isnan(b.f)) return false;
-    if (a.f == b.f) continue;
-    double scale = fmax(around, fmax(fabs(a.f), fabs(b.f)));
-    if (!isfinite(scale) || fabs(a.f - b.f) > 1e-6 * scale) return false;
+  return most;
+}
+
+/* The same but for rounding, made of n tuples. */
+static bool same(const laws *l, uint32_t x, uint32_t y, uint32_t n,
+                 const tuple *of) {
+  double size = 0;
+  for (uint32_t i = 0; i < l->r->n; i++) {
+    word a = l->v[i][x], b = l->v[i][y];
+    if (l->real[i] ? a.f == b.f : a.i == b.i) continue;
+    if (!l->real[i] || !isfinite(a.f) || !isfinite(b.f)) return false;
+    if (!size) size = size_of(l, n, of);
+    double scale = fmax(size, fmax(fabs(a.f), fabs(b.f)));
+    if (fabs(a.f - b.f) > 1e-6 * scale) return false;
   }
   return true;
 }
 
-/* How large the values of a tuple are; those of an identity, which are only
- * meant to be far from all others, aside. */
-static double size_of(const laws *l, const tuple *x) {
-  double most = 1;
-  for (uint32_t i = 0; i < l->r->n; i++)
-    if (ir_is_float(l->type[i]) && fabs(x->v[i].f) < 1e5)
-      most = fmax(most, fabs(x->v[i].f));
-  return most;
-}
-
-/* May something be concluded from what was made of tuples?  `infinite`: one of
- * them was infinite already. */
-static bool tells(bool infinite, const tuple *made, const tuple *other) {
-  return !made->undefined && !other->undefined &&
-         (infinite || (!made->infinite && !other->infinite));
+/* May something be concluded from x and y, which were made of others that have
+ * these flags? */
+static bool tells(const laws *l, uint8_t of, uint32_t x, uint32_t y) {
+  uint8_t flags = l->flags[x] | l->flags[y];
+  return !(flags & UNDEFINED) && (of & INFINITE || !(flags & INFINITE));
 }
 
 /* The identity leaves results as they are, from either side; it is not asked
  * of itself, which nothing combines it with. */
 static bool is_neutral(laws *l) {
-  for (int k = 1; k < TUPLES; k++) {
-    const tuple *x = &l->t[k];
-    tuple left = l->of[0][k], right = l->of[k][0];
-    if (x->undefined) continue;
-    l->any |= !same(l, x, &l->id, 0);
-    if (!same(l, &left, x, 1) || !same(l, &right, x, 1)) return false;
+  for (tuple x = 1; x < RESULTS; x++) {
+    uint32_t left = made(0, x), right = made(x, 0);
+    uint8_t flags = l->flags[left] | l->flags[right];
+    if (l->flags[x] & UNDEFINED) continue;
+    l->any |= !same(l, x, 0, 0, NULL);
+    if (flags & UNDEFINED && l->flags[x] & INFINITE) continue;
+    if (!same(l, left, x, 0, NULL) || !same(l, right, x, 0, NULL)) return false;
   }
   return true;
 }
 
-/* (a b) c is a (b c), where a and b are results. */
-static bool groups(laws *l, int a, int b, int c) {
-  const tuple *x = &l->t[a], *y = &l->t[b], *z = &l->t[c];
-  const tuple *xy = &l->of[a][b], *yz = &l->of[b][c];
-  tuple left = combine(l, xy, z), right = combine(l, x, yz);
-  bool infinite = x->infinite || y->infinite || z->infinite;
-  if (!tells(infinite, xy, yz) || !tells(infinite, &left, &right)) return true;
-  double around = fmax(fmax(size_of(l, x), size_of(l, y)), size_of(l, z));
-  around = fmax(around, fmax(size_of(l, xy), size_of(l, yz)));
-  return same(l, &left, &right, around);
-}
-
-static bool is_associative(laws *l) {
-  for (int a = 0; a < TUPLES; a++)
-    for (int b = 0; b < TUPLES; b++)
-      for (int c = 0; c < ALL; c++)
-        if (!groups(l, a, b, c)) return false;
-  return true;
-}
-
-static bool commutes(const laws *l) {
-  for (int a = 0; a < TUPLES; a++)
-    for (int b = 0; b < a; b++) {
-      const tuple *x = &l->t[a], *y = &l->t[b];
-      const tuple *xy = &l->of[a][b], *yx = &l->of[b][a];
-      if (tells(x->infinite || y->infinite, xy, yx) &&
-          !same(l, xy, yx, fmax(size_of(l, x), size_of(l, y))))
+/* A part can begin with a source that is fine behind a result: a division by a
+ * count does not become one by 0. */
+static bool begins(const laws *l) {
+  for (uint32_t a = 1; a < RESULTS; a++)
+    for (uint32_t b = RESULTS; b < ALL; b++) {
+      uint32_t z = made(a, b);
+      if (l->flags[z] & SMALL && tells(l, l->flags[a] | l->flags[b], z, z) &&
+          l->flags[made(0, b)] & UNDEFINED)
         return false;
     }
   return true;
 }
 
-/* ---- a reducer ---------------------------------------------------------- */
-
-static void note_node(const ir_program *p, ir_expr e, void *ud) {
-  uint32_t *slot = ud;
-  (void)p;
-  slot[e] = 1;
-}
-
-static void note_constant(laws *l, const ir_node *n) {
-  word v;
-  const double most = 0x1p31;
-  if (!constant(n, &v)) return;
-  double f = n->op == IR_REAL ? v.f : (double)v.i;
-  if (fabs(f) < most && l->nknown < sizeof l->known / sizeof *l->known)
-    l->known[l->nknown++] = f;
-}
-
-/* Operands were made before what uses them; false: it calls a function that
- * cannot be called here. */
-static bool find_nodes(laws *l) {
-  const ir_program *p = l->p;
-  l->slot = arena_zalloc(&l->b->scratch, p->node.n * sizeof *l->slot);
-  for (uint32_t i = 0; i < l->r->n; i++) {
-    ir_expr e = p->arg.v[l->r->combine.at + i];
-    ir_visit(p, &l->b->scratch, e, note_node, l->slot);
+/* (a b) c is a (b c), where a and b are results. */
+static bool is_associative(laws *l) {
+  tuple of[TRIPLES][5], x[2 * TRIPLES], y[2 * TRIPLES];
+  for (uint32_t k = 0; k < TRIPLES; k++) {
+    uint32_t any = rng_u32(&l->draw.random), a = any % RESULTS;
+    uint32_t b = any / RESULTS % RESULTS, c = any / (RESULTS * RESULTS) % ALL;
+    const tuple all[] = {(tuple)a, (tuple)b, (tuple)c, made(a, b), made(b, c)};
+    memcpy(of[k], all, sizeof all);
+    x[k] = made(a, b), y[k] = (tuple)c;
+    x[TRIPLES + k] = (tuple)a, y[TRIPLES + k] = made(b, c);
   }
-  for (ir_expr e = 1; e < p->node.n; e++) l->nnodes += l->slot[e];
-  l->node = arena_array(&l->b->scratch, ir_expr, l->nnodes);
-  l->value = arena_array(&l->b->scratch, word, l->nnodes);
-  l->flaws = arena_array(&l->b->scratch, uint8_t, l->nnodes);
-  l->nnodes = 0;
-  for (ir_expr e = 1; e < p->node.n; e++) {
-    const ir_node *n = ir_at(p, e);
-    if (!l->slot[e]) continue;
-    if (n->op == IR_CALL && !ir_can_apply((ir_fn)n->a, n->dtype)) return false;
-    note_constant(l, n);
-    l->slot[e] = l->nnodes;
-    l->node[l->nnodes++] = e;
+  combine(l, 2 * TRIPLES, x, y, LEFT);
+  for (uint32_t k = 0; k < TRIPLES; k++) {
+    uint8_t flags =
+        l->flags[of[k][0]] | l->flags[of[k][1]] | l->flags[of[k][2]];
+    if (tells(l, flags, of[k][3], of[k][4]) &&
+        tells(l, flags, LEFT + k, RIGHT + k) &&
+        !same(l, LEFT + k, RIGHT + k, 5, of[k]))
+      return false;
   }
   return true;
 }
 
-static tuple identity_of(const laws *l) {
-  tuple id = {0};
-  for (uint32_t i = 0; i < l->r->n; i++)
-    constant(ir_at(l->p, l->p->arg.v[l->r->identity.at + i]), &id.v[i]);
-  id.infinite = is_infinite(l, &id);
-  return id;
+static bool commutes(const laws *l) {
+  for (tuple a = 0; a < RESULTS; a++)
+    for (tuple b = 0; b < a; b++)
+      if (tells(l, l->flags[a] | l->flags[b], made(a, b), made(b, a)) &&
+          !same(l, made(a, b), made(b, a), 2, (const tuple[]){a, b}))
+        return false;
+  return true;
+}
+
+/* ---- a reducer ---------------------------------------------------------- */
+
+/* The element that a leaf of combine is; false: none, as what an external
+ * function gives. */
+static bool find_formal(const laws *l, ir_expr e, uint8_t *out) {
+  const ir_node *n = ir_at(l->p, e);
+  const uint32_t *lhs = l->p->arg.v + l->r->lhs.at;
+  const uint32_t *rhs = l->p->arg.v + l->r->rhs.at;
+  for (uint32_t i = 0; n->op == IR_VAR && i < l->r->n; i++) {
+    *out = (uint8_t)(lhs[i] == n->a ? i : i + DESCRIBE_MAX_OUT);
+    if (lhs[i] == n->a || rhs[i] == n->a) return true;
+  }
+  return false;
+}
+
+static bool compile_combine(laws *l, arena *scratch) {
+  const ir_reducer *r = l->r;
+  const ir_expr *e = l->p->arg.v + r->combine.at;
+  l->combine = describe_eval_new(l->p, scratch, r->n, e, MAX_DEPTH);
+  if (!l->combine) return false;
+  l->formal = arena_array(scratch, uint8_t, l->combine->nleaf);
+  for (uint32_t i = 0; i < l->combine->nleaf; i++)
+    if (!find_formal(l, l->combine->leaf[i].e, &l->formal[i])) return false;
+  return true;
+}
+
+/* Of a source that is too much to compute, any value may come up. */
+static void compile_source(laws *l, arena *scratch, const ir_expr *e) {
+  l->source = describe_eval_new(l->p, scratch, l->r->n, e, MAX_DEPTH);
+  if (!l->source) l->source = describe_eval_new(l->p, scratch, l->r->n, e, 0);
+}
+
+static void note_constants(laws *l, const describe_eval *v) {
+  for (uint32_t s = 0; s < v->nslot; s++)
+    describe_draw_near(&l->draw, v->in[s]);
+}
+
+static void start_from(laws *l) {
+  const double large = 1e5;
+  l->far = INFINITY;
+  for (uint32_t i = 0; i < l->r->n; i++) {
+    ir_expr e = l->p->arg.v[l->r->identity.at + i];
+    l->real[i] = ir_is_float(ir_at(l->p, e)->dtype);
+    describe_constant_of(l->p, e, &l->v[i][0]);
+    describe_draw_near(&l->draw, e);
+    if (l->real[i] && fabs(l->v[i][0].f) >= large)
+      l->far = fmin(l->far, fabs(l->v[i][0].f) / 2);
+  }
+  l->flags[0] = SMALL;
+  settle(l, 0);
 }
 
 ir_order describe_find_order(ir_builder *b, const ir_reducer *r,
                              const ir_expr *source) {
   laws *l = arena_zalloc(&b->scratch, sizeof *l);
-  *l = (laws){.b = b, .p = &b->p, .r = r, .source = source};
   ir_order order = IR_ORDER_FREE;
-  if (!find_nodes(l)) return IR_ORDER_FIXED;
-  for (uint32_t i = 0; i < r->n; i++) {
-    l->type[i] = b->p.var.v[b->p.arg.v[r->lhs.at + i]].dtype;
-    note_constant(l, ir_at(l->p, b->p.arg.v[r->identity.at + i]));
-  }
-  l->id = identity_of(l);
+  l->p = l->draw.p = &b->p;
+  l->r = r;
+  if (!compile_combine(l, &b->scratch)) return IR_ORDER_FIXED;
+  compile_source(l, &b->scratch, source);
+  note_constants(l, l->combine);
+  start_from(l);
+  note_constants(l, l->source);
   for (uint32_t round = 0; round < ROUNDS; round++) {
-    rng_init(&l->random, 0, round);
-    draw_round(l, round < 2);
-    if (!is_neutral(l) || !is_associative(l)) return IR_ORDER_FIXED;
+    draw_round(l, round);
+    if (!is_neutral(l) || !begins(l) || !is_associative(l))
+      return IR_ORDER_FIXED;
     if (!commutes(l)) order = IR_ORDER_KEPT;
   }
   return l->any ? order : IR_ORDER_FIXED;

@@ -262,15 +262,16 @@ typedef struct ir_block_rec {
   uint32_t reducer;      /* in reducer: how its reduction combines; 0: none */
 } ir_block_rec;
 
-/* (combine, identity) over n-tuples.  combine[i] is an expression over the
- * formals lhs[0..n) and rhs[0..n).  It is associative, and the identity
- * neutral, which is found out when a reducer is described. */
-/* What schedules may do to the order of what a reducer combines. */
+/* What schedules may do to the order of what a reducer combines, which is
+ * found out where a description uses it (ir/describe_laws.c). */
 typedef enum ir_order {
   IR_ORDER_FREE,
   IR_ORDER_KEPT,  /* parts by themselves, but in their order */
   IR_ORDER_FIXED  /* one after another */
 } ir_order;
+
+/* (combine, identity) over n-tuples.  combine[i] is an expression over the
+ * formals lhs[0..n) and rhs[0..n). */
 typedef struct ir_reducer {
   ir_str name;           /* "sum" "prod" "min" "max", else the user's */
   uint32_t n;
