@@ -59,6 +59,14 @@ bool sch_epilogue_fits(sch_state *s, ir_stmt block, const sch_def *def,
 /* What is combined in each step instead; `sub` maps the block's iters. */
 ir_expr sch_epilogue_step(ir_subst *sub, const sch_epilogue *e);
 
+/* For a caller that has refused because block q, which runs before `block`
+ * though not before all of its producer, writes what it reads, or `reads` what
+ * it writes: in the producer's place the block does neither too early, by an
+ * exact look (fold.c); iter: its iters, over the producer's, where `cond`
+ * holds.  Else the refusal is told more. */
+bool sch_fold_passes(sch_state *s, ir_stmt block, ir_stmt producer,
+                     const ir_expr *iter, ir_expr cond, ir_stmt q, bool reads);
+
 /* compute_inline and reverse_compute_inline themselves, which compute_at and
  * reverse_compute_at do at the inline mark. */
 bool sch_inline(sch_state *s, ir_stmt block);

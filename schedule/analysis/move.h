@@ -157,6 +157,12 @@ sch_coverage sch_covers_exactly(sch_state *s, const sch_move *m,
  * what `maker` does too late and the block's iteration in *out. */
 bool sch_made_by_then(sch_state *s, const sch_move *m, const sch_nest *nest,
                       ir_stmt maker, ir_buf buf, sch_clash *out);
+/* ... nor in the same iteration of the loops around both, if `maker` comes
+ * `behind` there; or, of one that `reads`, in the nest the block writes no
+ * element of `buf` that it reads later. */
+bool sch_done_by_then(sch_state *s, const sch_move *m, const sch_nest *nest,
+                      ir_stmt maker, bool reads, bool behind, ir_buf buf,
+                      sch_clash *out);
 /* ... nor one that `writer` has written by then, in the iteration of the loops
  * around both, too, if it runs `first` there. */
 bool sch_unchanged_by_then(sch_state *s, const sch_move *m,

@@ -116,8 +116,8 @@ void poly_around(sch_state *s, ir_stmt st, poly_pair *out);
  * its scope) on: the first of the two blocks. */
 void poly_instances(sch_state *s, ir_stmt block, ir_stmt top, poly_pair *out);
 /* The block in the nest that it is to get at another place: the second of the
- * two; the first is itself where it is, or `maker`, of which the writes to
- * `buf` are found and the block's accesses to it.  Loops at and above m->meet
+ * two; the first is itself where it is, or `maker`; of both the accesses to
+ * `buf` are found.  Loops at and above m->meet
  * have one value. */
 struct sch_move;
 struct sch_nest;

@@ -302,10 +302,10 @@ void poly_moved(sch_state *s, const sch_move *m, const sch_nest *nest,
   f.b = &out->b[0];
   const poly_cond *when = way_to(&f, maker);
   f.b->around = f.b->n;
+  f.reads = true;
   look_at_block(&f, maker, when);
   find_there(&f, m, nest);
   bind_iters(&f, nest->niters, nest->iter);
-  f.reads = true;
   look_inside(&f, m->block, f.b->when);
 }
 

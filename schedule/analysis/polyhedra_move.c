@@ -86,11 +86,12 @@ static ir_stmt common_loop(const ir_program *p, const sch_move *m,
 
 /* Which writes would be wrong: those of an iteration of the loops around both
  * that is later than that of the block in its nest, or earlier; and those of
- * the same one. */
+ * the same one.  Or, of a maker that only `reads`, which of its reads of what
+ * the block writes. */
 typedef struct wrong {
   const sch_move *m;
   ir_stmt maker;
-  bool later, same;
+  bool later, same, reads;
 } wrong;
 
 /* Pairs of iterations of which the first is wrong for the second. */
@@ -154,7 +155,8 @@ static bool is_right(sch_state *s, const wrong *t, const sch_nest *nest,
   if (!ctx) return false;
   for (poly_access *w = x.b[0].first; w && !bad; w = w->next)
     for (poly_access *r = x.b[1].first; r && !bad; r = r->next)
-      bad = meet_wrongly(ctx, t, nest, &x, w, r, out);
+      if (w->write != t->reads && (r->write || !t->reads))
+        bad = meet_wrongly(ctx, t, nest, &x, w, r, out);
   bad = bad || isl_ctx_last_error(ctx) != isl_error_none;
   return !bad;
 }
@@ -162,6 +164,13 @@ static bool is_right(sch_state *s, const wrong *t, const sch_nest *nest,
 bool sch_made_by_then(sch_state *s, const sch_move *m, const sch_nest *nest,
                       ir_stmt maker, ir_buf buf, sch_clash *out) {
   return is_right(s, &(wrong){m, maker, .later = true}, nest, buf, out);
+}
+
+bool sch_done_by_then(sch_state *s, const sch_move *m, const sch_nest *nest,
+                      ir_stmt other, bool reads, bool behind, ir_buf buf,
+                      sch_clash *out) {
+  wrong t = {m, other, .later = true, .same = behind, .reads = reads};
+  return is_right(s, &t, nest, buf, out);
 }
 
 bool sch_unchanged_by_then(sch_state *s, const sch_move *m,

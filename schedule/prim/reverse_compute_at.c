@@ -29,7 +29,7 @@ PRIM_DEFINE(
         "   keep its order, the only writer of what it writes, no element\n"
         "   written by two of its instances.\n"
         "3. Some producer stands under the loop; the others run before it,\n"
-        "   and none between the new place and the old.\n"
+        "   and none between the new place and the old makes what is read.\n"
         "4. At the new place the producers have finished, in the same\n"
         "   iteration, all that the block reads there: no reduction goes on\n"
         "   over a loop around the place, and the tiles produced cover what\n"
@@ -37,8 +37,8 @@ PRIM_DEFINE(
         "5. All iterations of the loops together run just the instances\n"
         "   that ran before. So the tiles of a stencil's consumer, which\n"
         "   would overlap, cannot be moved.\n"
-        "6. Nothing that runs between the places reads what the block\n"
-        "   writes.\n"
+        "6. Nothing that runs between the places reads elements that the\n"
+        "   block has written by then.\n"
         "7. Loops whose iterations run at once stay free of races.\n"
         "New loops are called ax0, ax1, ...; where a tile overhangs the\n"
         "domain the block gets a predicate. With the inline mark the block\n"
@@ -60,13 +60,22 @@ typedef struct producer {
   ir_expr *box;
 } producer;
 
+/* A block under the move's `to` that reads what the moved block writes, or
+ * that writes what it reads and in each iteration comes after the new place:
+ * it must do so before, or not meet it at all. */
+typedef struct other {
+  ir_stmt block;
+  bool reads, behind;
+} other;
+
 typedef struct plan {
   sch_move m;
   sch_span *span, *old;
   sch_span *wide; /* what all producers together tell, at most */
   sch_nest nest;
   producer *producer;
-  uint32_t nproducers, under_loop;
+  other *other;
+  uint32_t nproducers, nothers, under_loop;
   uint32_t after, position; /* first possible place; the one chosen */
   bool open_instances;      /* it is not seen which instances ran, */
   bool open_inputs;         /* or that producers have finished */
@@ -106,6 +115,36 @@ static void follow(sch_state *s, plan *pl, producer *f) {
   }
 }
 
+/* Block q, of which the caller has refused that it runs between the new place
+ * and the old, does no harm: nothing that both access, as far as can be told
+ * before the nest is known. */
+static bool add_other(sch_state *s, plan *pl, ir_stmt q, bool reads) {
+  const ir_program *p = s->p;
+  const sch_move *m = &pl->m;
+  bool under = ir_is_ancestor(p, m->loop, q);
+  if (!ir_is_ancestor(p, m->to, q))
+    return sch_never_later(s, m->block, q, reads ? m->block : q, m->meet, true);
+  if (s->quick) return false;
+  bool behind = !under && !sch_comes_before(p, q, m->loop);
+  pl->other[pl->nothers++] = (other){q, reads, behind};
+  return true;
+}
+
+/* Where the block may go under the loop, behind q. */
+static void go_behind(const ir_program *p, plan *pl, ir_stmt q) {
+  uint32_t after = sch_position(p, pl->m.loop, q) + 1;
+  pl->after = after > pl->after ? after : pl->after;
+}
+
+/* Notes q, which runs there, too, and reads what the block writes. */
+static bool add_reader(sch_state *s, plan *pl, ir_stmt q) {
+  (void)sch_refuse(s, SCH_R_READ_BEFORE, .s = {q, pl->m.block},
+                   .buf = sch_shared_buf(s->p, pl->m.block, q));
+  if (!add_other(s, pl, q, true)) return false;
+  if (ir_is_ancestor(s->p, pl->m.loop, q)) go_behind(s->p, pl, q);
+  return true;
+}
+
 /* Notes producer q, which runs between the loop's outermost iteration and
  * the block's old place. */
 static bool add_producer(sch_state *s, plan *pl, ir_stmt q) {
@@ -114,8 +153,10 @@ static bool add_producer(sch_state *s, plan *pl, ir_stmt q) {
   bool under = ir_is_ancestor(p, m->loop, q);
   ir_buf buf = sch_shared_buf(p, q, m->block);
   if (!ir_is_ancestor(p, m->to, q) ||
-      (!under && !sch_comes_before(p, q, m->loop)))
-    return sch_refuse(s, SCH_R_PRODUCER_BETWEEN, .s = {q, m->loop}, .buf = buf);
+      (!under && !sch_comes_before(p, q, m->loop))) {
+    (void)sch_refuse(s, SCH_R_PRODUCER_BETWEEN, .s = {q, m->loop}, .buf = buf);
+    return add_other(s, pl, q, false);
+  }
   ir_stmt top = under ? m->loop : sch_common(p, q, m->loop);
   if (sch_is_partial(p, q, m->meet, top))
     return sch_refuse(s, SCH_R_PRODUCER_UNFINISHED, .s = {q, top}, .buf = buf);
@@ -128,8 +169,7 @@ static bool add_producer(sch_state *s, plan *pl, ir_stmt q) {
   producer *f = &pl->producer[pl->nproducers++];
   *f = (producer){.block = q, .top = top};
   if (!under) return true;
-  uint32_t after = sch_position(p, m->loop, q) + 1;
-  pl->after = after > pl->after ? after : pl->after;
+  go_behind(p, pl, q);
   pl->under_loop++;
   follow(s, pl, f);
   return true;
@@ -144,6 +184,7 @@ static bool find_producers(sch_state *s, plan *pl) {
   uint32_t niters = ir_blk(p, block)->iters.n, n = 0;
   for (q = m->meet; (q = sch_next_child(p, q, m->meet));) n++;
   pl->producer = arena_array(s->scratch, producer, n);
+  pl->other = arena_array(s->scratch, other, 2 * n);
   pl->span = arena_zalloc(s->scratch, (niters + 1) * sizeof *pl->span);
   pl->wide = arena_zalloc(s->scratch, (niters + 1) * sizeof *pl->wide);
   bool between = false, past = false;
@@ -153,9 +194,7 @@ static bool find_producers(sch_state *s, plan *pl) {
     if (!between || q == block) continue;
     if (past && !ir_is_ancestor(p, m->from, q)) break;
     unsigned how = past ? sch_depends(s, block, q) : sch_depends(s, q, block);
-    if (!past && (how & SCH_WAR))
-      return sch_refuse(s, SCH_R_READ_BEFORE, .s = {q, block},
-                        .buf = sch_shared_buf(p, block, q));
+    if (!past && (how & SCH_WAR) && !add_reader(s, pl, q)) return false;
     if (!past && (how & SCH_RAW) && !add_producer(s, pl, q)) return false;
     if (past && !sch_check_ahead(s, q, block, m->meet)) return false;
     if (past && (how & SCH_RAW) &&
@@ -276,6 +315,29 @@ static bool check_made(sch_state *s, const plan *pl) {
   return true;
 }
 
+/* The others do nothing at a wrong time. */
+static bool check_others(sch_state *s, const plan *pl) {
+  const ir_program *p = s->p;
+  const sch_move *m = &pl->m;
+  for (uint32_t k = 0; k < pl->nothers; k++) {
+    other q = pl->other[k];
+    ir_stmt writer = q.reads ? m->block : q.block;
+    ir_span w = ir_blk(p, writer)->writes;
+    for (uint32_t i = w.at; i < w.at + w.n; i++) {
+      ir_buf buf = p->region.v[i].buf;
+      sch_clash late;
+      if (!sch_reads_buf(p, q.reads ? q.block : m->block, buf) ||
+          sch_done_by_then(s, m, &pl->nest, q.block, q.reads, q.behind, buf,
+                           &late))
+        continue;
+      sch_reason why = q.reads ? SCH_R_READ_BEFORE : SCH_R_PRODUCER_BETWEEN;
+      return sch_refuse(s, why, .s = {q.block, q.reads ? m->block : m->loop},
+                        .buf = buf, .clash = late);
+    }
+  }
+  return true;
+}
+
 static bool check_inputs(sch_state *s, const plan *pl) {
   if (!pl->open_inputs && check_covered(s, pl)) return true;
   return !s->quick && check_made(s, pl);
@@ -318,7 +380,7 @@ static bool check_nest(sch_state *s, plan *pl, sch_span *span, bool units) {
   if (pl->open_instances &&
       (s->quick || !sch_nest_confine(s, block, pl->m.meet, &pl->nest)))
     return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {block});
-  return check_inputs(s, pl) && check_partition(s, pl);
+  return check_inputs(s, pl) && check_others(s, pl) && check_partition(s, pl);
 }
 
 /* What one producer makes, else what all make together. */

@@ -182,6 +182,20 @@ static bool solve(sch_state *s, plan *pl) {
 
 /* ---- legality ----------------------------------------------------------- */
 
+/* Block q runs before the block, and not before all of its producer: it makes
+ * nothing that the block needs, or `reads` nothing that it writes, too early.
+ * Reductions and copies store in more than one place. */
+static bool check_between(sch_state *s, const plan *pl, ir_stmt q, bool reads) {
+  ir_stmt w = reads ? pl->block : q;
+  (void)sch_refuse(s, reads ? SCH_R_READ_BEFORE : SCH_R_PRODUCER_BETWEEN,
+                   .s = {q, reads ? pl->block : pl->producer},
+                   .buf = sch_shared_buf(s->p, w, reads ? q : pl->block));
+  return ir_st(s->p, pl->made.store)->parent == pl->producer &&
+         !sch_has_init(s->p, pl->producer) &&
+         sch_fold_passes(s, pl->block, pl->producer, pl->iter, pl->cond, q,
+                         reads);
+}
+
 /* Nobody between, or together with one of the two, minds that the block runs
  * when its producer does. */
 static bool check_order(sch_state *s, const plan *pl) {
@@ -194,12 +208,10 @@ static bool check_order(sch_state *s, const plan *pl) {
     if (past && !ir_is_ancestor(p, pl->from, q)) break;
     unsigned how =
         past ? sch_depends(s, pl->block, q) : sch_depends(s, q, pl->block);
-    if (!past && (how & SCH_RAW))
-      return sch_refuse(s, SCH_R_PRODUCER_BETWEEN, .s = {q, pl->producer},
-                        .buf = sch_shared_buf(p, q, pl->block));
-    if (!past && (how & SCH_WAR))
-      return sch_refuse(s, SCH_R_READ_BEFORE, .s = {q, pl->block},
-                        .buf = sch_shared_buf(p, pl->block, q));
+    if (!past && (how & SCH_RAW) && !check_between(s, pl, q, false))
+      return false;
+    if (!past && (how & SCH_WAR) && !check_between(s, pl, q, true))
+      return false;
     if (past && !sch_check_ahead(s, q, pl->block, pl->meet)) return false;
   }
   if (!sch_is_settled(s, pl->producer, pl->meet, pl->to))

@@ -228,7 +228,7 @@ static void test_other_inputs(void **state) {
       assert_string_equal(
           scheduled_why(&t, "reverse_compute_at"),
           "reverse_compute_at: block \"E\" makes buffer \"E\", which is read, "
-          "and does not run before loop a");
+          "and does not run before loop a, such as (a = 0) and (a = 0)");
       REFUSED(&t, PRODUCER_BETWEEN, reverse_compute_at, AT(block, bc),
               AT(loop, l), NUM(index, 0));
       DO(&t, reverse_compute_at, AT(block, bc),

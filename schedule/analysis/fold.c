@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A block that is to run where its producer does, and others that run there,
+ * too. */
+#include "schedule/analysis/inline.h"
+#include "schedule/analysis/move.h"
+
+/* The block as a nest of no loops in the producer's place; iter: its iters,
+ * over the producer's, where `cond` (0: always) holds. */
+static sch_nest nest_in_place(sch_state *s, ir_stmt block, ir_stmt producer,
+                              const ir_expr *iter, ir_expr cond) {
+  ir_program *p = s->p;
+  ir_span it = ir_blk(p, block)->iters;
+  sch_nest n = {.niters = it.n, .pred = ir_blk(p, producer)->pred};
+  n.iter = arena_array(s->scratch, ir_iter, it.n);
+  for (uint32_t k = 0; k < it.n; k++) {
+    n.iter[k] = p->iter.v[it.at + k];
+    n.iter[k].bind = iter[k];
+    arith_bind(p, s->scratch, producer, 1, &n.iter[k].bind);
+  }
+  if (cond) arith_bind(p, s->scratch, producer, 1, &cond);
+  if (cond) n.pred = n.pred ? ir_and(p, n.pred, cond) : cond;
+  return n;
+}
+
+bool sch_fold_passes(sch_state *s, ir_stmt block, ir_stmt producer,
+                     const ir_expr *iter, ir_expr cond, ir_stmt q, bool reads) {
+  const ir_program *p = s->p;
+  ir_stmt meet = sch_common(p, producer, block), writer = reads ? block : q;
+  sch_move m = {.block = block,
+                .loop = ir_st(p, producer)->parent,
+                .scope = ir_scope_of(p, block),
+                .meet = meet,
+                .from = sch_step_down(p, meet, block),
+                .to = sch_step_down(p, meet, producer)};
+  if (!ir_is_ancestor(p, m.to, q))
+    return sch_never_later(s, block, q, writer, meet, true);
+  if (s->quick || m.to == producer) return false;
+  sch_nest nest = nest_in_place(s, block, producer, iter, cond);
+  bool behind = !sch_comes_before(p, q, producer);
+  ir_span w = ir_blk(p, writer)->writes;
+  for (uint32_t i = w.at; i < w.at + w.n; i++) {
+    ir_buf buf = p->region.v[i].buf;
+    if (sch_reads_buf(p, reads ? q : block, buf) &&
+        !sch_done_by_then(s, &m, &nest, q, reads, behind, buf,
+                          &s->refusal.clash))
+      return false;
+  }
+  return true;
+}
