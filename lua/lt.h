@@ -35,6 +35,9 @@
 tess_context *lt_context(lua_State *L);
 /* Raises the context's last error as an error object unless s is TESS_OK. */
 void lt_check(lua_State *L, tess_status s);
+/* Hands warnings that are kept to the function of ts.on_warning; lt_check does
+ * so (lwarn.c). */
+void lt_tell_warnings(lua_State *L);
 /* Raises an error object with a code and message of the binding's own. */
 int lt_error(lua_State *L, tess_status s, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
@@ -121,5 +124,6 @@ void lt_open_kernel(lua_State *L);
 void lt_open_space(lua_State *L);
 void lt_open_tune(lua_State *L);
 void lt_open_database(lua_State *L);
+void lt_open_warn(lua_State *L);
 
 #endif

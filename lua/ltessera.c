@@ -12,13 +12,15 @@
 typedef struct lt_state {
   tess_context *c;
   int owned;
+  lt_warnings warnings; /* of a context of its own */
 } lt_state;
 static const char state_key = 0; /* its address is the registry key */
 
 static int state_gc(lua_State *L) {
   lt_state *s = lua_touserdata(L, 1);
   if (s->owned && s->c) tess_context_free(s->c);
-  s->c = NULL;
+  free(s->warnings.text);
+  *s = (lt_state){.c = NULL};
   return 0;
 }
 
@@ -30,7 +32,7 @@ static lt_state *state_get(lua_State *L) {
   lua_pop(L, 1);
   if (s) return s;
   s = lua_newuserdatauv(L, sizeof *s, 0);
-  *s = (lt_state){NULL, 0};
+  *s = (lt_state){.c = NULL};
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, state_gc);
   lua_setfield(L, -2, "__gc");
@@ -93,7 +95,10 @@ static void push_error(lua_State *L, tess_status code, const char *message) {
 }
 
 void lt_check(lua_State *L, tess_status s) {
-  if (s == TESS_OK) return;
+  if (s == TESS_OK) {
+    lt_tell_warnings(L);
+    return;
+  }
   /* A collected object's end would clear the context's error. */
   int collecting = lua_gc(L, LUA_GCISRUNNING);
   lua_gc(L, LUA_GCSTOP);
@@ -107,6 +112,7 @@ void lt_check(lua_State *L, tess_status s) {
     lua_setfield(L, -2, "serial");
   }
   if (collecting) lua_gc(L, LUA_GCRESTART);
+  lt_tell_warnings(L);
   lua_error(L);
 }
 
@@ -242,7 +248,7 @@ static int open_module(lua_State *L) {
   static void (*const parts[])(lua_State *) = {
       lt_open_describe, lt_open_program, lt_open_schedule, lt_open_rv,
       lt_open_trace,    lt_open_stepper, lt_open_tensor,   lt_open_kernel,
-      lt_open_space,    lt_open_tune,    lt_open_database};
+      lt_open_space,    lt_open_tune,    lt_open_database, lt_open_warn};
   lt_class(L, LT_ERROR, meta, NULL, NULL);
   luaL_newlib(L, functions);
   set_str(L, "_VERSION", tess_version());
@@ -274,7 +280,10 @@ int luaopen_tessera(lua_State *L) {
   luaL_checkversion(L);
   lt_state *s = state_get(L);
   if (!s->c) {
-    const tess_options o = {.struct_size = sizeof o, .log = warn_on_stderr};
+    const tess_options o = {
+        .struct_size = sizeof o, .log = warn_or_keep, .log_ud = &s->warnings};
+    lua_pushlightuserdata(L, &s->warnings);
+    lua_setfield(L, LUA_REGISTRYINDEX, LT_WARNINGS);
     s->owned = 1;
     if (tess_context_new(&o, &s->c) != TESS_OK)
       return luaL_error(L, "tessera: out of memory");

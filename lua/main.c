@@ -301,12 +301,16 @@ static void guard_streams(void) {
 static int run_in_state(int argc, char **argv, int at) {
   int status;
   tess_context *c;
-  const tess_options o = {.struct_size = sizeof o, .log = warn_on_stderr};
+  lt_warnings warnings = {.text = NULL};
+  const tess_options o = {
+      .struct_size = sizeof o, .log = warn_or_keep, .log_ud = &warnings};
   if (tess_context_new(&o, &c) != TESS_OK) return out_of_memory();
   lua_State *L = new_state(c);
   if (!L) return tess_context_free(c), out_of_memory();
   running.L = L;
   running.c = c;
+  lua_pushlightuserdata(L, &warnings);
+  lua_setfield(L, LUA_REGISTRYINDEX, LT_WARNINGS);
   signal(SIGXFSZ, SIG_IGN); /* a write over the limit fails, as on a full
                              * disk, instead of ending the process */
   if (!at)
@@ -317,6 +321,7 @@ static int run_in_state(int argc, char **argv, int at) {
     status = run_script(L, argc, argv, at);
   lua_close(L);
   tess_context_free(c);
+  free(warnings.text);
   return status;
 }
 

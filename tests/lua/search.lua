@@ -95,6 +95,36 @@ do
   assert(ts.module { name = "x", apply = nothing, check = nothing } {})
 end
 
+-- Warnings go to a function, once the call is done that gave them; what it does
+-- with them is its affair, be it an error or a call that warns, too.
+do
+  local told, n = {}, 0
+  local function broken(name)
+    return module(name, function() error(name .. " broke", 0) end)
+  end
+  local function take(text)
+    told[#told + 1] = text
+    n = n + 1
+    if n == 1 then sketches { broken "again" {} } end
+    error "this goes to stderr"
+  end
+  assert(ts.on_warning(take) == nil)
+  local c = coroutine.wrap(function() return sketches { broken "first" {} } end)
+  assert(#c() == 1)
+  sketches { broken "first" {}, broken "second" {} }
+  local all = table.concat(told, "\n")
+  for _, name in ipairs { "first", "again", "second" } do
+    local _, times = all:gsub(name .. " failed at block ", "")
+    assert(times > 0 and all:find(name .. " broke", 1, true), all)
+  end
+  assert(not all:find("warning", 1, true), all)
+  fails("function expected", ts.on_warning, 1)
+  assert(ts.on_warning(nil) == take and ts.on_warning(nil) == nil)
+  n = #told
+  sketches { broken "third" {} }
+  assert(#told == n)
+end
+
 -- Memory that runs out in a module, Lua's or the engine's, is said to have
 -- run out, and is not the module's failure.
 do

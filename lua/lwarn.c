@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ts.on_warning: warnings go to a function. */
+#include "lua/warn.h"
+#include "lua/lt.h"
+
+static const char function_key = 0; /* its address is the registry key */
+
+static lt_warnings *find(lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, LT_WARNINGS);
+  lt_warnings *w = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  return w;
+}
+
+/* An error of the function's ends nothing but itself. */
+static void tell(lua_State *L, const char *text) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &function_key);
+  lua_pushstring(L, text);
+  if (lua_pcall(L, 1, 0, 0) == LUA_OK) return;
+  fprintf(stderr, "tessera: error: ts.on_warning: %s\n",
+          luaL_tolstring(L, -1, NULL));
+  lua_pop(L, 2);
+}
+
+static int tell_all(lua_State *L) {
+  lt_warnings *w = lua_touserdata(L, 1);
+  size_t n = w->n;
+  const char *all = lua_pushlstring(L, w->text, n);
+  w->n = 0;
+  for (size_t at = 0; at < n; at += strlen(all + at) + 1) tell(L, all + at);
+  return 0;
+}
+
+void lt_tell_warnings(lua_State *L) {
+  lt_warnings *w = find(L);
+  if (!w || !w->n || w->busy) return;
+  luaL_checkstack(L, LUA_MINSTACK, NULL);
+  lua_pushcfunction(L, tell_all);
+  lua_pushlightuserdata(L, w);
+  w->busy = 1;
+  if (lua_pcall(L, 1, 0, 0) != LUA_OK) lua_pop(L, 1);
+  w->busy = 0;
+}
+
+/* ts.on_warning(f): warnings go to f(text), and with nil to stderr again;
+ * gives the function that they went to before, or nil */
+static int on_warning(lua_State *L) {
+  lt_warnings *w = find(L);
+  lua_settop(L, 1);
+  if (!lua_isnil(L, 1)) luaL_checktype(L, 1, LUA_TFUNCTION);
+  if (!w)
+    return lt_error(L, TESS_UNSUPPORTED,
+                    "the warnings of a host's context go to the host's log");
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &function_key);
+  lua_pushvalue(L, 1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &function_key);
+  w->kept = !lua_isnil(L, 1);
+  return 1;
+}
+
+void lt_open_warn(lua_State *L) {
+  lua_pushcfunction(L, on_warning);
+  lua_setfield(L, -2, "on_warning");
+}
