@@ -19,13 +19,15 @@ PRIM_DEFINE(
         "   begins and where it ends.\n"
         "2. The region is not surely empty.\n"
         "3. No access of the block is surely outside of it.\n"
+        "4. Loops whose iterations run at once stay free of races.\n"
         "That all accesses are in it nobody proves, nor that all of a region\n"
         "written is; the oracle tells of those that are not. The region is\n"
         "not worked out again: the buffer's name stands in the annotation\n"
-        "explicit_read_region or explicit_write_region of the block.\n",
+        "explicit_read_region or explicit_write_region of the block. Blocks\n"
+        "around it declare what it needs, too.\n",
     .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_MAP_ARITY,
                             SCH_R_RANGES_COUNT, SCH_R_REGION_EMPTY,
-                            SCH_R_REGION_MISSES),
+                            SCH_R_REGION_MISSES, SCH_R_WOULD_RACE),
     .example =
         "sch:annotate_buffer_access(sch:get_block(\"C\"), { \"read\", 0 },\n"
         "  function(i, j, k) return i, i + 1, 0, 16 end)\n");
@@ -65,9 +67,8 @@ static bool is_possible(sch_state *s) {
   return ok;
 }
 
-static bool
-annotate_buffer_access_apply(sch_state *s,
-                             struct annotate_buffer_access_args *a) {
+static bool change(sch_state *s, void *ud) {
+  struct annotate_buffer_access_args *a = ud;
   ir_program *p = s->p;
   bool write;
   uint32_t index;
@@ -79,14 +80,17 @@ annotate_buffer_access_apply(sch_state *s,
     return false;
   ir_span side =
       write ? ir_blk(p, a->block)->writes : ir_blk(p, a->block)->reads;
-  ir_region old = p->region.v[side.at + index];
   p->region.v[side.at + index] = r;
-  if (!is_possible(s)) {
-    p->region.v[side.at + index] = old;
-    return sch_refuse(s, SCH_R_REGION_MISSES, .s = {a->block}, .buf = buf);
-  }
   ir_note_buffer(p, s->scratch, a->block,
                  write ? IR_EXPLICIT_WRITES : IR_EXPLICIT_READS, buf);
+  sch_widen_scope(s, ir_scope_of(p, a->block));
   p->edits++;
-  return true;
+  return is_possible(s) ||
+         sch_refuse(s, SCH_R_REGION_MISSES, .s = {a->block}, .buf = buf);
+}
+
+static bool
+annotate_buffer_access_apply(sch_state *s,
+                             struct annotate_buffer_access_args *a) {
+  return sch_try(s, change, a, a->block);
 }

@@ -328,3 +328,18 @@ do
             sch:get_block(block), 0, "local", map)
   end
 end
+
+-- What is said of a block's accesses holds of the blocks around it, too.
+do
+  local x = ts.placeholder("x", { 9, 4 })
+  local y = ts.compute("y", { 9, 4 }, function(i, j) return x(i, j) + 1 end)
+  local program = ts.program("main", { x }, { y })
+  local sch = ts.schedule(program)
+  local _, j = sch:get_loops(sch:get_block "y")
+  sch:blockize(j)
+  sch:annotate_buffer_access(sch:get_block "y", { "read", 0 },
+                             function(_) return 0, 9, 0, 4 end)
+  assert(sch:program():verify())
+  sch:blockize((sch:get_loops(sch:get_block "y_o")))
+  assert(sch:program():verify() and ts.equivalent(sch, program))
+end
