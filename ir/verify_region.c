@@ -229,8 +229,10 @@ static bool box_ok(checker *c, const box *b, bool write, bool guarded) {
   if (!ir_st(p, c->block)->parent) return true; /* the root declares nothing */
   if (home && ir_is_ancestor(p, c->block, home)) return true;
   int held = held_by(c, b, write ? r->writes : r->reads, guarded);
-  if (held != 1 && !write && c->reduces)
-    held = held_by(c, b, r->writes, guarded);
+  if (held != 1 && !write && c->reduces) {
+    int updated = held_by(c, b, r->writes, guarded);
+    if (updated >= 0) held = updated;
+  }
   if (held == 1 ||
       ir_notes_buffer(p, c->block, write ? IR_HIDDEN_WRITES : IR_HIDDEN_READS,
                       b->buf))

@@ -96,6 +96,8 @@ static inline bool sch_has_init(const ir_program *p, ir_stmt block) {
  * init aside: is it a reduction, beyond being called one (analysis/commute.c)?
  */
 bool sch_reduction_commutes(const ir_program *p, ir_stmt block);
+/* Does a reduce iter tell where the block writes? */
+bool sch_place_reduced(const ir_program *p, ir_stmt block);
 /* What a block is within `top`, a block or loop above it: properties that
  * look at other blocks (dominant) look at the child blocks of `top`. */
 enum {

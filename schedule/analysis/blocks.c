@@ -39,8 +39,7 @@ static bool reads_what_it_writes(const ir_program *p, ir_stmt block) {
   return false;
 }
 
-/* Does a reduce iter tell where the block writes? */
-static bool reduce_iter_in_writes(const ir_program *p, ir_stmt block) {
+bool sch_place_reduced(const ir_program *p, ir_stmt block) {
   ir_span w = ir_blk(p, block)->writes, iters = ir_blk(p, block)->iters;
   for (uint32_t i = w.at; i < w.at + w.n; i++) {
     ir_region r = p->region.v[i];
@@ -64,7 +63,7 @@ unsigned sch_block_props(sch_state *s, ir_stmt top, ir_stmt block) {
   if (!is_dominant(p, top, block)) return 0;
   unsigned props = SCH_DOMINANT;
   if (spatial && !reads_what_it_writes(p, block)) props |= SCH_COMPLETE;
-  if (sch_has_init(p, block) && !opaque && !reduce_iter_in_writes(p, block) &&
+  if (sch_has_init(p, block) && !opaque && !sch_place_reduced(p, block) &&
       sch_reduction_commutes(p, block) && sch_is_affine(s, block))
     props |= SCH_REDUCTION;
   return props;

@@ -17,7 +17,7 @@ static bool may_cross(const ir_program *p, ir_stmt loop, int thread,
   bool reduces = false;
   if (thread < IR_THREADIDX_X || thread > IR_THREADIDX_Z || !b->reducer ||
       ir_reduces_in_order(p, block) ||
-      b->writes.n != p->reducer.v[b->reducer].n)
+      b->writes.n != p->reducer.v[b->reducer].n || sch_place_reduced(p, block))
     return false;
   for (uint32_t i = b->iters.at; i < b->iters.at + b->iters.n; i++) {
     if (!ir_uses_var(p, p->iter.v[i].bind, ir_st(p, loop)->var)) continue;
@@ -27,10 +27,12 @@ static bool may_cross(const ir_program *p, ir_stmt loop, int thread,
   return reduces;
 }
 
-/* Only iters that say "in any order" may follow the loop. */
+/* Only iters that say "in any order" may follow the loop.  What threads have
+ * reduced is combined behind the init, which has to be the first of all. */
 static bool kinds_allow(sch_state *s, ir_stmt loop, int thread, ir_stmt block) {
   const ir_program *p = s->p;
-  if (may_cross(p, loop, thread, block)) return true;
+  if (may_cross(p, loop, thread, block))
+    return !sch_has_init(p, block) || sch_begins_at_init(s, block);
   ir_span it = ir_blk(p, block)->iters;
   for (uint32_t i = it.at; i < it.at + it.n; i++)
     if (p->iter.v[i].kind != IR_SPATIAL &&

@@ -24,7 +24,8 @@ PRIM_DEFINE(
         "4. No result mixes spatial, reduce and ordered iters.\n"
         "5. The instances keep their order, or the block may be run in any:\n"
         "   it is complete or a reduction with an init, reads nothing that\n"
-        "   it writes, and writes each element once.\n"
+        "   it writes, and writes each element once; no reduce iter tells\n"
+        "   where its result goes, or what it starts from.\n"
         "6. Loops whose iterations run at once stay free of races.\n"
         "The new loops are ax0, ax1, ...; a result of one iter alone keeps\n"
         "the kind of the iter, a constant result is spatial.\n",
@@ -33,7 +34,7 @@ PRIM_DEFINE(
                             SCH_R_LOOP_NOT_SERIAL, SCH_R_MAP_LEAVES,
                             SCH_R_MAP_MIXES, SCH_R_MAP_UNSOLVED,
                             SCH_R_NOT_ONLY_CHILD, SCH_R_NOT_TRIVIAL,
-                            SCH_R_WOULD_RACE),
+                            SCH_R_PLACE_REDUCED, SCH_R_WOULD_RACE),
     .example = "sch:transform_block_layout(sch:get_block(\"C\"), "
                "function(i, j, k)\n"
                "  return i // 4, j, i % 4, k\n"
@@ -87,6 +88,32 @@ static bool keeps_order(sch_state *s, const sch_layout *l) {
          number_of(p, l->nout, l->shape, l->out);
 }
 
+static bool uses(const ir_program *p, ir_stmt s, ir_var v) {
+  const ir_stmt_rec *r = ir_st(p, s);
+  bool used = false;
+  switch ((ir_kind)r->kind) {
+  case IR_LOOP: return ir_uses_var(p, r->lo, v) || ir_uses_var(p, r->extent, v);
+  case IR_IF: return ir_uses_var(p, r->cond, v);
+  case IR_LET: return ir_uses_var(p, r->let_value, v);
+  case IR_STORE:
+    for (uint32_t d = 0; d < r->idx.n; d++)
+      used |= ir_uses_var(p, p->arg.v[r->idx.at + d], v);
+    return used || ir_uses_var(p, r->value, v);
+  default: return true;
+  }
+}
+
+/* Which instance runs the init makes a difference. */
+static bool starts_by_reduced(const ir_program *p, ir_stmt block) {
+  ir_span it = ir_blk(p, block)->iters;
+  for (ir_stmt top = ir_st(p, block)->alt; top; top = ir_st(p, top)->next)
+    for (ir_stmt s = top; s; s = ir_next(p, s, top))
+      for (uint32_t k = it.at; k < it.at + it.n; k++)
+        if (p->iter.v[k].kind == IR_REDUCE && uses(p, s, p->iter.v[k].var))
+          return true;
+  return sch_place_reduced(p, block);
+}
+
 /* The instances may be run in any order that keeps, for each point of the
  * spatial iters, the first of the reduce iters first. */
 static bool check_order(sch_state *s, ir_stmt block, const sch_layout *l) {
@@ -99,6 +126,8 @@ static bool check_order(sch_state *s, ir_stmt block, const sch_layout *l) {
         (p->iter.v[k].kind == IR_REDUCE && !reduces))
       return not_complete(s, block,
                           "one of its iterations must keep its order");
+  if (reduces && starts_by_reduced(p, block))
+    return sch_refuse(s, SCH_R_PLACE_REDUCED, .s = {block});
   for (uint32_t i = w.at; i < w.at + w.n; i++)
     if (sch_reads_buf(p, block, p->region.v[i].buf))
       return not_complete(s, block, "it reads what it writes");

@@ -1,0 +1,126 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Reductions that bench/fuzz drew and that are none, strictly: the init does
+-- not come first, or meets only one of the places that are written.
+local ts = require "tessera"
+
+-- A refusal by the last call of `f`, for that reason.
+local function refused(text, f, ...)
+  local ok, e = pcall(f, ...)
+  assert(not ok and e.code == "REFUSED", tostring(e))
+  assert(e.message:find(text, 1, true), e.message)
+end
+
+-- s[i] = 0 where k is 0, then s[i] + x[i, k], for k from 3 down to 0, over
+-- what s held before.
+local function late()
+  local build = ts.builder("main")
+  local x = ts.placeholder("x", { 8, 4 })
+  local s = build:buffer("s", { 8 }, "float32")
+  build:loop("i", 0, 8, function(i)
+    build:block("before", { { "v", extent = 8, bind = i } }, function(v)
+      build:store(s, { v }, x(v, 0) * 2)
+    end)
+  end)
+  build:loop("i", 0, 8, function(i)
+    build:loop("k", 0, 4, function(k)
+      build:block("sum", { { "v", extent = 8, bind = i },
+                           { "r", "reduce", extent = 4, bind = 3 - k } },
+                  function(v, r)
+        build:init(function() build:store(s, { v }, ts.const(0, "float32")) end)
+        build:store(s, { v }, s(v) + x(v, r))
+      end)
+    end)
+  end)
+  return ts.program("main", { x }, { s })
+end
+
+-- t[i, k] + x[i, k], of which t[i, 0] is set to 0 before.
+local function spread()
+  local build = ts.builder("main")
+  local x = ts.placeholder("x", { 8, 4 })
+  local t = build:buffer("t", { 8, 4 }, "float32")
+  build:loop("i", 0, 8, function(i)
+    build:loop("k", 0, 4, function(k)
+      build:block("before", { { "v", extent = 8, bind = i },
+                              { "w", extent = 4, bind = k } }, function(v, w)
+        build:store(t, { v, w }, x(v, w) * 2)
+      end)
+    end)
+  end)
+  build:loop("i", 0, 8, function(i)
+    build:loop("k", 0, 4, function(k)
+      build:block("sum", { { "v", extent = 8, bind = i },
+                           { "r", "reduce", extent = 4, bind = k } },
+                  function(v, r)
+        build:init(function()
+          build:store(t, { v, r }, ts.const(0, "float32"))
+        end)
+        build:store(t, { v, r }, t(v, r) + x(v, r))
+      end)
+    end)
+  end)
+  return ts.program("main", { x }, { t })
+end
+
+-- In a scope of its own, a copy of what it writes would lack what it finds
+-- there; also if another block stands around it.
+for _, make in ipairs { late, spread } do
+  for deep = 0, 1 do
+    local program = make()
+    local sch = ts.schedule(program)
+    local i, k = sch:get_loops(sch:get_block "sum")
+    local o = deep == 1 and sch:blockize(k) or sch:get_block "sum"
+    sch:blockize(i)
+    local loops = { sch:get_loops(o) }
+    refused("which may hold values from outside", sch.write_at, sch,
+            loops[#loops], o, 0, "global")
+    refused("which may hold values from outside", sch.cache_write, sch, o, 0,
+            "global")
+    assert(ts.equivalent(sch, program))
+  end
+end
+
+-- Threads that share it would do so behind the init.
+do
+  local program = late()
+  local sch = ts.schedule(program)
+  local _, k = sch:get_loops(sch:get_block "sum")
+  refused("not seen to begin each reduction", sch.bind, sch, k, "threadIdx.x")
+  program = spread()
+  sch = ts.schedule(program)
+  _, k = sch:get_loops(sch:get_block "sum")
+  refused("is not spatial", sch.bind, sch, k, "threadIdx.x")
+  assert(ts.equivalent(sch, program))
+end
+
+-- Another instance would run the init, of another place.
+do
+  local program = spread()
+  local sch = ts.schedule(program)
+  refused("tells where its result goes", sch.transform_block_layout, sch,
+          sch:get_block "sum", "(i, k) -> (i, 3 - k)")
+  sch:transform_block_layout(sch:get_block "sum",
+                             "(i, k) -> (i, k // 2, k % 2)")
+  assert(ts.equivalent(sch, program))
+end
+
+-- What a person says that a block reads, the blocks around it declare, too,
+-- and go on to where they move.
+do
+  local x = ts.placeholder("x", { 7, 10, 8 })
+  local r = ts.compute("r", { 7 }, function(i)
+    local k, l = ts.reduce_axis("k", 10), ts.reduce_axis("l", 8)
+    return ts.sum(x(i, k, l), { k, l })
+  end)
+  local p = ts.compute("p", { 7 }, function(i) return r(i) + 1 end)
+  local program = ts.program("main", { x }, { p })
+  local sch = ts.schedule(program)
+  local b = sch:get_block "r"
+  local i, k, l = sch:get_loops(b)
+  sch:fuse { i, k }
+  local o = sch:blockize(l)
+  sch:annotate_buffer_access(b, { "read", 0 }, "(l) -> (0, 7, 0, 10, 0, 8)")
+  sch:compute_at(o, (sch:get_loops(sch:get_block "p")))
+  assert(sch:program():verify())
+  assert(ts.equivalent(sch, program))
+end
