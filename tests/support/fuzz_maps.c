@@ -302,6 +302,7 @@ vm_value fuzz_ranges(fuzz *f, const vm_value *v) {
   writer w;
   of_iters(f, &iters);
   of_buffer(f, buf, &d);
+  if (v[0].rv != f->block) way = FEW;
   if (buf && d.n && is_written(f, buf)) way = NOTHING;
   if (way == OUTSIDE && !(buf && d.n && reads_inside(f, buf, &d))) way = FEW;
   begin(&w, iters.n);

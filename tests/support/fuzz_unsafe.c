@@ -68,7 +68,7 @@ void fuzz_try_hidden(fuzz *f, const vm_value *v, vm_rv first, uint32_t n) {
   vm_sched s = {.heap = NULL};
   bool write = fuzz_below(f, 2);
   (void)first, (void)n;
-  if (hide(f, &s, v[0], write ? "write" : "read")) {
+  if (v[0].rv == f->block && hide(f, &s, v[0], write ? "write" : "read")) {
     const char *taken = NULL;
     if (write && can(f, &s, "compute_inline", v[0])) taken = "compute_inline";
     for (uint32_t i = 0; !write && i < f->nloops; i++)

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Random programs: reductions that do not begin where their init stands, or
+ * not always, or from what is made beside them, or that end in several
+ * places; and iterations with holes. */
+#include "support/gen_program.h"
+
+/* A matrix of numbers: any tensor that is one, or a new input. */
+static uint32_t matrix(gen *g) {
+  uint32_t x = gen_pick(g);
+  int64_t shape[2] = {gen_extent(g, 12), gen_extent(g, 12)};
+  if (gen_suits(g, &g->tensor[x], 2) && g->tensor[x].ndim == 2) return x;
+  return gen_source(g, (tess_dtype){TESS_FLOAT, 32, 1}, 2, shape);
+}
+
+/* buf[idx] starts from `start`, and what is given is added to it. */
+static void add_up(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx,
+                   gen_expr start, gen_expr more) {
+  gen_init(g);
+  gen_store(g, buf, n, idx, start);
+  gen_close(g, 1);
+  gen_store(g, buf, n, idx, gen_bin(g, "+", gen_read(g, buf, n, idx), more));
+}
+
+/* Sums of rows that hold something already.  The last of an iter comes first,
+ * so that the init forgets the others; or the first does not come at all
+ * where a predicate says so. */
+static void late(gen *g) {
+  uint32_t x = matrix(g);
+  const gen_tensor a = g->tensor[x];
+  if (!gen_suits(g, &a, 2)) return;
+  ir_buf buf = gen_copy(g, gen_source(g, a.t, 1, a.shape));
+  gen_iters it = {.n = 0};
+  gen_expr idx[GEN_MAX_DIM], some = 0;
+  gen_nest(g, 1, a.shape, &it);
+  gen_expr k = gen_loop(g, "k", gen_num(g, 0), gen_num(g, a.shape[1]));
+  if (gen_once_in(g, 2))
+    some = gen_bin(g, "<", gen_num(g, gen_below(g, 4)),
+                   gen_bin(g, "+", it.bind[0], k));
+  else
+    k = gen_bin(g, "-", gen_num(g, a.shape[1] - 1), k);
+  gen_iter(g, &it, IR_REDUCE, a.shape[1], k);
+  gen_block(g, &it, some, idx);
+  add_up(g, buf, 1, idx, gen_zero(g, a.t), gen_load(g, x, idx));
+  gen_close(g, 3);
+  gen_add(g, buf, a.t, 1, a.shape);
+}
+
+/* Sums of rows, each from what another block of the nest has just made. */
+static void from_beside(gen *g) {
+  uint32_t x = matrix(g);
+  const gen_tensor a = g->tensor[x];
+  if (!gen_suits(g, &a, 2)) return;
+  gen_tensor row = {.t = a.t, .ndim = 1, .shape = {a.shape[0]}};
+  uint32_t first = gen_source(g, a.t, 1, a.shape);
+  ir_buf start = gen_local(g, &row), sum = gen_local(g, &row);
+  gen_iters make = {.n = 0}, it;
+  gen_expr idx[GEN_MAX_DIM];
+  gen_nest(g, 1, a.shape, &make);
+  it = make;
+  gen_block(g, &make, 0, idx);
+  gen_store(g, start, 1, idx, gen_tweak(g, a.t, gen_load(g, first, idx)));
+  gen_close(g, 1);
+  gen_expr k = gen_loop(g, "k", gen_num(g, 0), gen_num(g, a.shape[1]));
+  gen_iter(g, &it, IR_REDUCE, a.shape[1], k);
+  gen_block(g, &it, 0, idx);
+  add_up(g, sum, 1, idx, gen_read(g, start, 1, idx), gen_load(g, x, idx));
+  gen_close(g, 3);
+  gen_add(g, sum, a.t, 1, a.shape);
+}
+
+/* What is called a reduction goes to a place of its own each time, of which
+ * the init meets only the first. */
+static void spread(gen *g) {
+  uint32_t x = matrix(g);
+  const gen_tensor a = g->tensor[x];
+  if (!gen_suits(g, &a, 2)) return;
+  ir_buf buf = gen_copy(g, gen_source(g, a.t, 2, a.shape));
+  gen_iters it = {.n = 0};
+  gen_expr idx[GEN_MAX_DIM];
+  gen_nest(g, 1, a.shape, &it);
+  gen_expr k = gen_loop(g, "k", gen_num(g, 0), gen_num(g, a.shape[1]));
+  gen_iter(g, &it, IR_REDUCE, a.shape[1], k);
+  gen_block(g, &it, 0, idx);
+  add_up(g, buf, 2, idx, gen_zero(g, a.t), gen_load(g, x, idx));
+  gen_close(g, 3);
+  gen_add(g, buf, a.t, 2, a.shape);
+}
+
+/* Every second element from one between, where none of many conditions says
+ * no: too many pieces to look at for whoever asks which iterations meet. */
+static void holes(gen *g) {
+  enum { LOOPS = 5, EXTENT = 4, CONDITIONS = 24, ALL = 2048 };
+  const tess_dtype t = {TESS_FLOAT, 32, 1};
+  static const char *const names[LOOPS] = {"a", "b", "c", "d", "e"};
+  int64_t n = ALL, scale = 2;
+  if (g->o.only_computes || g->failed) return;
+  ir_buf buf = gen_copy(g, gen_source(g, t, 1, &n));
+  gen_iters it = {.n = 0};
+  gen_expr idx[GEN_MAX_DIM], ok = 0;
+  gen_expr at = gen_num(g, 0), from = gen_num(g, 1);
+  for (uint32_t i = 0; i < LOOPS; i++)
+    gen_iter(g, &it, IR_SPATIAL, EXTENT,
+             gen_loop(g, names[i], gen_num(g, 0), gen_num(g, EXTENT)));
+  for (int k = 0; k < CONDITIONS; k++) {
+    gen_expr sum = gen_num(g, 0);
+    for (int i = 0; i < LOOPS; i++) {
+      int c = (k * 7 + i * 5 + k * i * 3) % 11 - 5;
+      sum = gen_bin(g, "+", sum, gen_bin(g, "*", it.bind[i], gen_num(g, c)));
+    }
+    gen_expr hole = gen_bin(g, "!=", sum, gen_num(g, k - 8));
+    ok = ok ? gen_bin(g, "and", ok, hole) : hole;
+  }
+  gen_block(g, &it, ok, idx);
+  for (uint32_t i = 0; i < LOOPS; i++, scale *= EXTENT) {
+    gen_expr by = gen_num(g, scale);
+    at = gen_bin(g, "+", at, gen_bin(g, "*", idx[i], by));
+    from = gen_bin(g, "+", from, gen_bin(g, "*", idx[LOOPS - 1 - i], by));
+  }
+  gen_store(g, buf, 1, &at, gen_read(g, buf, 1, &from));
+  gen_close(g, LOOPS + 1);
+  gen_add(g, buf, t, 1, &n);
+}
+
+void gen_sums(gen *g) {
+  if (gen_once_in(g, 48))
+    holes(g);
+  else if (gen_once_in(g, 2))
+    late(g);
+  else if (gen_once_in(g, 2))
+    from_beside(g);
+  else
+    spread(g);
+}
