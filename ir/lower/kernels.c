@@ -115,6 +115,26 @@ static bool check_joins(kernel *k, unsigned grid) {
   return true;
 }
 
+static bool is_written(const kernel *k, ir_buf b) {
+  for (uint32_t i = 0; i < k->access.n; i++)
+    if (k->access.v[i].buf == b && k->access.v[i].writes) return true;
+  return false;
+}
+
+/* What stands outside of a loop over blocks of threads all of them run, but
+ * for what it writes to global memory: the first one does that.  So only that
+ * may read global memory which is written there. */
+static bool check_outside(kernel *k, const lower_access *a, unsigned grid) {
+  const ir_stmt_rec *r = ir_st(k->p, a->at);
+  if (!(grid & ~grid_around(k, a->at, 0)) || !is_written(k, a->buf) ||
+      (r->kind == IR_STORE && !k->buf[r->buf].alloc))
+    return true;
+  return unsupported(k,
+                     "%s is written and read outside of a loop over the "
+                     "blocks of threads, all of which read it there",
+                     buf_name(k, a->buf));
+}
+
 /* Blocks of threads have nothing in common but global memory, and each
  * element there is one block's. */
 static bool check_grid(kernel *k) {
@@ -129,13 +149,14 @@ static bool check_grid(kernel *k) {
                          "blocks of threads cannot share %s, which is "
                          "allocated in a kernel",
                          buf_name(k, a->buf));
-    if (!alloc && a->writes && (grid & ~grid_around(k, a->at, 0)))
-      return unsupported(k,
-                         "%s is written outside of a loop over the blocks "
-                         "of threads, so that each of them would write it",
-                         buf_name(k, a->buf));
   }
-  return check_joins(k, grid);
+  if (!check_joins(k, grid)) return false;
+  for (uint32_t i = 0; i < k->access.n; i++) {
+    const lower_access *a = &k->access.v[i];
+    if (!k->buf[a->buf].alloc && !a->writes && !check_outside(k, a, grid))
+      return false;
+  }
+  return true;
 }
 
 /* ---- one thread's places ------------------------------------------------ */
@@ -250,6 +271,19 @@ static ir_expr is_the_one(const kernel *k, ir_stmt s, const kernel_buf *x) {
   return cond;
 }
 
+/* The first block of threads of each axis of the grid of which no loop is
+ * around s. */
+static ir_expr is_first_block(const kernel *k, ir_stmt s) {
+  ir_program *p = k->p;
+  unsigned around = grid_around(k, s, 0);
+  ir_expr cond = 0;
+  for (unsigned t = 0; t <= IR_BLOCKIDX_Z; t++)
+    if (k->extent[t] > 1 && !(around >> t & 1))
+      cond = ir_and(
+          p, cond, ir_binary(p, IR_EQ, ir_ref(p, k->index[t]), ir_index(p, 0)));
+  return cond;
+}
+
 typedef struct variation {
   const kernel *k;
   bool loads;
@@ -282,11 +316,12 @@ static kernel_axes deciding_axes(const kernel *k, const ir_stmt_rec *r) {
 
 static ir_expr condition(const kernel *k, ir_stmt s) {
   const ir_stmt_rec r = *ir_st(k->p, s);
-  if (r.kind == IR_STORE)
-    return ir_and(k->p, takes_part(k, s, 7), is_the_one(k, s, &k->buf[r.buf]));
   if (r.kind == IR_EVALUATE && lower_of_copies(k->p, s)) return 0;
-  if (r.kind == IR_EVALUATE)
-    return ir_and(k->p, takes_part(k, s, 7), is_the_one(k, s, NULL));
+  if (r.kind == IR_STORE || r.kind == IR_EVALUATE) {
+    const kernel_buf *x = r.kind == IR_STORE ? &k->buf[r.buf] : NULL;
+    ir_expr who = ir_and(k->p, takes_part(k, s, 7), is_the_one(k, s, x));
+    return x && x->alloc ? who : ir_and(k->p, who, is_first_block(k, s));
+  }
   kernel_axes axes = deciding_axes(k, &r);
   return axes ? takes_part(k, s, axes) : 0;
 }

@@ -31,13 +31,15 @@ PRIM_DEFINE(
         "   races with buffers that the threads now share.\n"
         "6. Below it stand only loops and blocks, and conditions on indices.\n"
         "Lowering asks more of the program as a whole: what blocks of threads\n"
-        "(blockIdx) write is global memory, not allocated around their loops,\n"
-        "and nothing is written outside of a loop over all of them. Where\n"
-        "threads share a reduction, the loop starts at a constant, and around\n"
-        "the block stand only loops, of which each drives iters that reduce\n"
-        "or others; it writes each value of its reducer once, as one element,\n"
-        "and no other block uses it below the outermost of the loops that\n"
-        "reduce. A condition on what is reduced over may depend on other\n"
+        "(blockIdx) write is global memory, not allocated around their loops;\n"
+        "what is written in a loop over them is used in no other one of the\n"
+        "kernel, nor outside of it; and what is written outside is read there\n"
+        "only by what writes global memory, which the first of them does.\n"
+        "Where threads share a reduction, the loop starts at a constant, and\n"
+        "around the block stand only loops, of which each drives iters that\n"
+        "reduce or others; it writes each value of its reducer once, as one\n"
+        "element, and no other block uses it below the outermost of the loops\n"
+        "that reduce. A condition on what is reduced over may depend on other\n"
         "iters if it holds at the start of the reduction wherever it holds.\n",
     .refusals = SCH_REASONS(SCH_R_INIT_LATE, SCH_R_NOT_STATIC,
                             SCH_R_THREAD_TAKEN, SCH_R_THREAD_UNKNOWN,

@@ -371,13 +371,44 @@ static void grid_must_not_share(void **state) {
   refused("blocks of threads cannot share S");
 }
 
-static void grid_must_be_around(void **state) {
+/* for by of one: { X[0] = ..; X[1] = X[0]; for bx: R[bx] = .. }: of all that
+ * run what is outside of the loop over bx the first writes X. */
+static void first_block_writes(void **state) {
   (void)state;
+  ir_buf x = nest_param(&n, "X", F32, IR_ROLE_OUTPUT, 2, 0, 0);
+  ir_expr zero = nest_num(&n, 0);
   nest_thread(&n, 1, IR_BLOCKIDX_Y);
-  store(out, nest_num(&n, B), load(in, nest_num(&n, 0)));
+  ir_expr tx = threads(2);
+  store(x, tx, load(in, tx));
+  nest_close(&n, 1);
+  tx = threads(1);
+  store(x, nest_num(&n, 1), load(x, zero));
+  nest_close(&n, 1);
   ir_expr bx = grid();
   store(out, bx, load(in, bx));
-  refused("R is written outside of a loop over the blocks of threads");
+  has(must_work(), "bx == 0");
+}
+
+/* None of the others may look at what it writes; nor at another element of
+ * what is written in the loop over them. */
+static void all_blocks_would_look(void **state) {
+  ir_buf x = nest_param(&n, "X", F32, IR_ROLE_OUTPUT, 2, 0, 0);
+  ir_expr zero = nest_num(&n, 0);
+  nest_thread(&n, 1, IR_BLOCKIDX_Y);
+  ir_buf s = buffer("S", IR_SCOPE_LOCAL, 1);
+  store(x, zero, load(in, zero));
+  store(s, zero, load(x, zero));
+  store(x, nest_num(&n, 1), load(s, zero));
+  ir_expr bx = grid();
+  store(out, bx, load(in, bx));
+  refused("X is written and read outside of a loop over the blocks of threads");
+  teardown(state);
+  setup(state);
+  nest_thread(&n, 1, IR_BLOCKIDX_Y);
+  store(out, nest_num(&n, B), load(in, nest_num(&n, 0)));
+  bx = grid();
+  store(out, bx, load(in, bx));
+  refused("R is written in a loop over the blocks of threads and used outside");
 }
 
 /* What all blocks of threads have made is looked at behind the loop over
@@ -428,7 +459,8 @@ int main(void) {
       TEST(own_counts),
       TEST(what_decides_waits),
       TEST(grid_must_not_share),
-      TEST(grid_must_be_around),
+      TEST(first_block_writes),
+      TEST(all_blocks_would_look),
       TEST(grid_cannot_be_waited_for),
       TEST(extent_must_be_constant),
   };
