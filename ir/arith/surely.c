@@ -9,6 +9,8 @@ typedef struct region_ask {
   ir_stmt block;
   ir_region r; /* over the block's iters */
   bool write;
+  ir_stmt decided; /* this condition, and those around it in the block, are
+                    * known to take the way that is looked at; 0: none */
 } region_ask;
 
 /* Last index of dimension d. */
@@ -77,6 +79,10 @@ static bool both_store(const region_ask *k, ir_stmt s, ir_stmt branch) {
          stores_same(k, in->in_alt ? r->body : r->alt, s);
 }
 
+static bool is_decided(const region_ask *k, ir_stmt cond) {
+  return k->decided && ir_is_ancestor(k->p, cond, k->decided);
+}
+
 /* Between the block and the store stand only lets, loops that have
  * iterations, conditions of which both branches store, and such as only clip,
  * all of these in *clip. */
@@ -89,7 +95,8 @@ static bool always_runs(const region_ask *k, ir_stmt s, ir_expr *clip) {
     const ir_stmt_rec r = *ir_st(p, a);
     bool loop = r.kind == IR_LOOP && ir_is_const(p, r.lo, 0) &&
                 ir_at(p, r.extent)->lo >= 1;
-    if (loop || r.kind == IR_LET || (r.kind == IR_IF && both_store(k, s, in)))
+    if (loop || r.kind == IR_LET ||
+        (r.kind == IR_IF && (is_decided(k, a) || both_store(k, s, in))))
       continue;
     if (r.kind != IR_IF || ir_st(p, in)->in_alt || !only_clips(k, &st, r.cond))
       return false;
@@ -156,6 +163,22 @@ static bool block_fills(const region_ask *k, ir_stmt s) {
   return false;
 }
 
+static bool list_fills(const region_ask *k, ir_stmt first, bool *blocks);
+
+/* One of the branches runs, and each does it.  Not in a loop, of which one
+ * iteration may take the one and another the other, nor under a condition
+ * that may not hold. */
+static bool branches_fill(const region_ask *k, ir_stmt cond, bool *blocks) {
+  const ir_program *p = k->p;
+  ir_stmt up = ir_st(p, cond)->parent;
+  while (ir_st(p, up)->kind == IR_LET) up = ir_st(p, up)->parent;
+  region_ask each = *k;
+  each.decided = cond;
+  return up == (k->decided ? k->decided : k->block) &&
+         list_fills(&each, ir_st(p, cond)->body, blocks) &&
+         list_fills(&each, ir_st(p, cond)->alt, blocks);
+}
+
 /* Some statement of the list does it; loops, lets and conditions are gone
  * into: where both branches do, the first one does. */
 static bool list_fills(const region_ask *k, ir_stmt first, bool *blocks) {
@@ -165,6 +188,7 @@ static bool list_fills(const region_ask *k, ir_stmt first, bool *blocks) {
     if (kind == IR_BLOCK) *blocks = true;
     if ((kind == IR_STORE && k->write && store_fills(k, s)) ||
         (kind == IR_BLOCK && block_fills(k, s)) ||
+        (kind == IR_IF && branches_fill(k, s, blocks)) ||
         ((kind == IR_LOOP || kind == IR_LET || kind == IR_IF) &&
          list_fills(k, ir_st(p, s)->body, blocks)))
       return true;
@@ -306,7 +330,7 @@ static bool loads_fill(const region_ask *k) {
 
 bool arith_does(ir_program *p, arena *scratch, ir_stmt block, ir_region r,
                 bool write) {
-  region_ask k = {p, scratch, block, r, write};
+  region_ask k = {p, scratch, block, r, write, 0};
   bool blocks = false;
   if (!see_match(&k)) return false;
   return list_fills(&k, ir_st(p, block)->body, &blocks) ||
