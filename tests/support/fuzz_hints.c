@@ -345,6 +345,15 @@ static void roll(fuzz *f, const vm_value *v, vm_rv first, uint32_t n) {
   (void)fuzz_call(f, sch_find_prim("rolling_buffer"), to);
 }
 
+/* Where iterations of a loop around run at once, they may share windows. */
+static void roll_inside(fuzz *f, const vm_value *v, vm_rv first, uint32_t n) {
+  vm_value to[VM_MAX_SPECS] = {vm_var(f->block), vm_int(0)};
+  ir_stmt b = fuzz_stmt(f, f->block);
+  (void)v, (void)first, (void)n;
+  if (fuzz_below(f, 2) && b && rolls(&f->s.m.prog, b))
+    (void)fuzz_call(f, sch_find_prim("rolling_buffer"), to);
+}
+
 /* ---- the table ---------------------------------------------------------- */
 
 const fuzz_hint fuzz_hints[] = {
@@ -380,7 +389,8 @@ const fuzz_hint fuzz_hints[] = {
     {"pad_einsum", 3, .suits = has_loops, .operand = {{"padding", multiples}}},
     {"get_block", 1, .suits = NULL,
      .operand = {{"name", block_name}, {"func_name", func_name}}},
-    {"parallel", 3, .suits = has_loops, .operand = {{"loop", spatial_loop}}},
+    {"parallel", 3, .suits = has_loops, .operand = {{"loop", spatial_loop}},
+     .after = roll_inside},
     {"read_at", 5, .keeps = true, .suits = reads_under_loop,
      .after = fuzz_tell_how},
     {"reindex", 5, .keeps = true, .suits = reads},

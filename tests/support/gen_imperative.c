@@ -193,12 +193,12 @@ static void branch(gen *g) {
   static const char *const names[GEN_MAX_DIM] = {"a", "b", "c", "d", "e"};
   if (!gen_suits(g, &a, 1)) return;
   uint32_t opened = 0, inner = gen_once_in(g, 2) ? a.ndim - 1 : GEN_MAX_DIM;
-  bool empty = gen_once_in(g, 8);
+  bool empty = gen_once_in(g, 4);
   gen_iters it = {.n = 0};
   gen_expr idx[GEN_MAX_DIM], i = 0;
   ir_buf buf = gen_copy(g, x);
   for (uint32_t d = 0; d < a.ndim && !g->failed; d++) {
-    if (d == inner && i) {
+    if (d == inner && i && !empty) {
       gen_when(g, gen_bin(g, "<", i, gen_num(g, 2)));
       opened++;
     }

@@ -78,6 +78,23 @@ static void sum_windows(gen *g, uint32_t x) {
   gen_end_reduce(g, a.ndim - 1, a.shape + 1, a.t, gen_load(g, x, at), 1, &axis);
 }
 
+/* A loop of n iterations, or tiles of them that overhang: then *in says which
+ * there are.  The number of loops. */
+static uint32_t maybe_tiled(gen *g, int64_t n, gen_expr *t, gen_expr *in) {
+  int64_t by = 2 + gen_below(g, 2);
+  gen_expr zero = gen_num(g, 0);
+  *in = 0;
+  if (gen_below(g, 3)) {
+    *t = gen_loop(g, "t", zero, gen_num(g, n));
+    return 1;
+  }
+  gen_expr o = gen_loop(g, "o", zero, gen_num(g, (n + by - 1) / by));
+  gen_expr p = gen_loop(g, "p", zero, gen_num(g, by));
+  *t = gen_bin(g, "+", gen_bin(g, "*", o, gen_num(g, by)), p);
+  *in = gen_bin(g, "<", *t, gen_num(g, n));
+  return 2;
+}
+
 /* A nest that makes a window in each iteration, some of which overlap, and
  * takes from it. */
 static void window(gen *g) {
@@ -92,8 +109,8 @@ static void window(gen *g) {
   part.shape[0] = (taken.shape[0] - 1) * step + size;
   ir_buf made = gen_local(g, &part), out = gen_local(g, &taken);
   gen_iters it = {.n = 0}, use = {.n = 0};
-  gen_expr idx[GEN_MAX_DIM];
-  gen_expr t = gen_loop(g, "t", gen_num(g, 0), gen_num(g, taken.shape[0]));
+  gen_expr idx[GEN_MAX_DIM], t, in;
+  uint32_t loops = maybe_tiled(g, taken.shape[0], &t, &in);
   gen_expr start = gen_bin(g, "*", t, gen_num(g, step));
   gen_expr w = start, zero = gen_num(g, 0);
   if (halves > 1) {
@@ -103,15 +120,15 @@ static void window(gen *g) {
   w = gen_bin(g, "+", w, gen_loop(g, "w", zero, gen_num(g, size / halves)));
   gen_iter(g, &it, IR_SPATIAL, part.shape[0], w);
   gen_nest(g, a.ndim - 1, a.shape + 1, &it);
-  gen_block(g, &it, 0, idx);
+  gen_block(g, &it, in, idx);
   gen_store(g, made, a.ndim, idx, gen_tweak(g, a.t, gen_load(g, x, idx)));
   gen_close(g, a.ndim + 1 + (halves > 1));
   gen_iter(g, &use, IR_SPATIAL, taken.shape[0], t);
   gen_nest(g, a.ndim - 1, a.shape + 1, &use);
-  gen_block(g, &use, 0, idx);
+  gen_block(g, &use, in, idx);
   start = gen_bin(g, "*", idx[0], gen_num(g, step));
   gen_store(g, out, a.ndim, idx, of_window(g, made, a.ndim, start, size, idx));
-  gen_close(g, a.ndim + 1);
+  gen_close(g, a.ndim + loops);
   uint64_t reads = g->reads;
   gen_add(g, out, a.t, a.ndim, taken.shape);
   if (gen_once_in(g, 2)) return;
