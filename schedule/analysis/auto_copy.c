@@ -189,7 +189,22 @@ typedef struct dim {
   int64_t extent, scale;
   ir_expr bind; /* 0: there is no iter, and the index */
   int64_t from; /*   starts here */
+  ir_expr last; /* the greatest value bound; 0: as its bounds say */
 } dim;
+
+/* The values bound have a constant least one, and a greatest that sizes may
+ * tell. */
+static bool find_domain(sch_state *s, const auto_copy *a, dim *x) {
+  ir_program *p = s->p;
+  arith_range r = arith_bounds(p, x->bind);
+  arith_loops l;
+  ir_expr lo;
+  if (r.lo == INT64_MIN || r.hi != INT64_MAX) return r.lo != INT64_MIN;
+  return arith_loops_between(p, s->scratch, a->st.scope,
+                             ir_st(p, a->loop)->body, &l) &&
+         arith_relax(p, s->scratch, x->bind, l.n, l.var, l.lo, l.extent, &lo,
+                     &x->last, NULL);
+}
 
 static bool plan_dim(sch_state *s, const auto_copy *a, uint32_t d, dim *out) {
   ir_program *p = s->p;
@@ -217,8 +232,7 @@ static bool plan_dim(sch_state *s, const auto_copy *a, uint32_t d, dim *out) {
   bool tiled = arith_prove_eq(p, ir_mul(p, tile, by), span.min);
   out->bind = tiled ? tile : span.min;
   out->scale = tiled ? span.extent : 1;
-  arith_range r = arith_bounds(p, out->bind);
-  return r.lo != INT64_MIN && r.hi != INT64_MAX;
+  return find_domain(s, a, out);
 }
 
 static void guard(sch_state *s, ir_expr *cond, ir_expr c) {
@@ -242,8 +256,9 @@ static void make_loops(sch_state *s, const auto_copy *a, const dim *dims,
       arith_range r = arith_bounds(p, x.bind);
       ir_var v = ir_var_new(p, IR_VAR_ITER, sch_nth_name(p, 'v', niter),
                             IR_INDEX, r.lo, r.hi);
+      ir_expr last = x.last ? x.last : ir_index(p, r.hi);
       it[niter++] = (ir_iter){v, IR_SPATIAL, ir_index(p, r.lo),
-                              ir_index(p, r.hi - r.lo + 1), x.bind};
+                              ir_add(p, last, ir_index(p, 1 - r.lo)), x.bind};
       idx[d] = ir_mul(p, ir_ref(p, v), ir_index(p, x.scale));
     }
     if (x.extent != 1) {

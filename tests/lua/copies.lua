@@ -260,3 +260,37 @@ for _, at in ipairs { function(a) return a % 4 end,
     assert(ts.equivalent(ts.lower(s), p))
   end
 end
+
+-- Copies over sizes that are known later: the box is of constant size, and
+-- where it stands a size tells.
+do
+  local n = ts.size("n")
+  local A = ts.placeholder("A", { n, 8 })
+  local p = ts.program("twice", { A }, {
+    ts.compute("B", { n, 8 }, function(i, j) return A(i, j) * 2 end) })
+  local function run(q, rows)
+    local a = ts.tensor("float32", { rows, 8 }, "integers", 1)
+    local b = ts.tensor("float32", { rows, 8 }, "zeros")
+    ts.interpret(q, { a, b })
+    return b
+  end
+  for _, name in ipairs { "read_at", "write_at" } do
+    for _, factor in ipairs { 0, 1, 4 } do
+      local s = ts.schedule(p)
+      local block = s:get_block("B")
+      local at = s:get_loops(block)
+      if factor > 0 then at = s:split(at, { ts.auto, factor }) end
+      local ok, e = pcall(s[name], s, at, block, 0, "local")
+      if not ok then
+        assert(name == "write_at" and factor == 4
+                 and e.reason == "REGION_NOT_WHOLE", tostring(e))
+      end
+      for rows = 1, 9 do
+        local want = run(p, rows)
+        assert(run(s, rows):compare(want) == 0)
+        assert(run(ts.lower(s), rows):compare(want) == 0)
+        assert(run(s:trace():replay(), rows):compare(want) == 0)
+      end
+    end
+  end
+end
