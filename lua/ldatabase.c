@@ -5,7 +5,7 @@
 LT_GC(database_gc, tess_database, tess_database_free)
 
 static int open_database(lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = lt_string(L, 1, "the path of a database");
   void **b = lt_box(L, LT_DATABASE, 0);
   tess_database *d;
   lt_check(L, tess_database_open(lt_context(L), path, &d));
@@ -21,7 +21,7 @@ static void set(lua_State *L, const char *k, const char *v) {
 /* db:records([max]): a list, best first */
 static int records(lua_State *L) {
   tess_database *d = lt_get(L, 1, LT_DATABASE);
-  lua_Integer max = luaL_optinteger(L, 2, 100);
+  lua_Integer max = lt_opt_integer(L, 2, "the number of records", 100);
   lua_newtable(L);
   for (lua_Integer k = 0; k < max; k++) {
     tess_record r;
@@ -46,7 +46,7 @@ static int records(lua_State *L) {
 /* db:trace(id): bound to its program */
 static int trace(lua_State *L) {
   tess_database *d = lt_get(L, 1, LT_DATABASE);
-  lua_Integer id = luaL_checkinteger(L, 2);
+  lua_Integer id = lt_integer(L, 2, "the number of a record");
   void **b = lt_box(L, LT_TRACE, 1);
   tess_trace *t;
   lt_check(L, tess_database_trace(d, id, &t));

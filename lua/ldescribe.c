@@ -8,7 +8,7 @@
 static tess_role to_role(lua_State *L, int i) {
   static const char *const names[] = {"input", "output", "constant",
                                       "layout_free", NULL};
-  return (tess_role)luaL_checkoption(L, i, "input", names);
+  return (tess_role)lt_choice(L, i, "the role", "input", names);
 }
 
 /* placeholder(name, shape, dtype, role) */
@@ -43,7 +43,7 @@ static int new_buffer(lua_State *L) {
   tess_buffer buf;
   const char *name = lt_string(L, 1, "the name");
   tess_dtype t = lt_to_dtype(L, 3, "float32");
-  const char *scope = luaL_optstring(L, 4, "global");
+  const char *scope = lt_opt_string(L, 4, "the scope", "global");
   tess_role role = to_role(L, 5);
   tess_builder *b = lt_push_builder(L);
   uint32_t n = lt_to_exprs(L, b, 2, LT_MAX_DIM, shape);
@@ -86,11 +86,11 @@ static int constant_expr(lua_State *L) { /* (value, dtype) */
   tess_dtype t = lt_to_dtype(L, 2, "float32");
   tess_builder *b = lt_push_builder(L);
   if (t.code == TESS_FLOAT || t.code == TESS_BFLOAT)
-    lt_check(L, tess_real(b, t, luaL_checknumber(L, 1), &e));
+    lt_check(L, tess_real(b, t, lt_number(L, 1, "a constant"), &e));
   else if (lua_isboolean(L, 1))
     lt_check(L, tess_int(b, t, lua_toboolean(L, 1), &e));
   else
-    lt_check(L, tess_int(b, t, luaL_checkinteger(L, 1), &e));
+    lt_check(L, tess_int(b, t, lt_integer(L, 1, "a constant"), &e));
   lt_push_expr(L, e, 0);
   return 1;
 }
@@ -115,13 +115,13 @@ static int select(lua_State *L) { /* (cond, yes, no) */
 }
 
 static int binary_by_name(lua_State *L) { /* (x, y, op) */
-  return lt_binary(L, luaL_checkstring(L, 3));
+  return lt_binary(L, lt_string(L, 3, "the operator"));
 }
 
 static int call(lua_State *L) { /* (fn, ...) */
   tess_expr e, x[LT_MAX_ARGS];
   int n = lua_gettop(L) - 1;
-  const char *fn = luaL_checkstring(L, 1);
+  const char *fn = lt_string(L, 1, "the function");
   if (n > LT_MAX_ARGS) return lt_error(L, TESS_LIMIT, "too many arguments");
   tess_builder *b = lt_push_builder(L);
   for (int i = 0; i < n; i++) x[i] = lt_to_expr(L, b, i + 2);
@@ -212,8 +212,8 @@ static int reduce_with(lua_State *L) {
   tess_expr src[8], out[8];
   tess_var axes[LT_MAX_DIM];
   double identity[8];
-  luaL_checktype(L, 1, LUA_TFUNCTION);
-  luaL_checktype(L, 2, LUA_TTABLE);
+  lt_function(L, 1, "the combine function of a reducer");
+  lt_table(L, 2, "the identities of a reducer");
   tess_builder *b = lt_push_builder(L);
   uint32_t n = lt_to_exprs(L, b, 3, 8, src);
   uint32_t naxes = to_axes(L, 4, axes);
@@ -228,8 +228,9 @@ static int reduce_with(lua_State *L) {
     lua_pop(L, 1);
   }
   void *ud[2] = {L, &n};
-  tess_reducer_def def = {luaL_optstring(L, 5, "reducer"), n, combine, identity,
-                          ud};
+  tess_reducer_def def = {
+      lt_opt_string(L, 5, "the name of a reducer", "reducer"), n, combine,
+      identity, ud};
   int top = lua_gettop(L);
   tess_status s = tess_reduce_with(b, &def, n, src, naxes, axes, out);
   if (s == TESS_CALLBACK && lua_gettop(L) > top) return lua_error(L);
@@ -244,10 +245,10 @@ static int compute_begin(lua_State *L) { /* (name, shape, axis names) */
   const char *name = lt_string(L, 1, "the name");
   tess_builder *b = lt_push_builder(L);
   uint32_t n = lt_to_exprs(L, b, 2, LT_MAX_DIM, shape);
-  luaL_checktype(L, 3, LUA_TTABLE);
+  lt_table(L, 3, "the names of the axes");
   for (uint32_t i = 0; i < n; i++) {
     lua_geti(L, 3, i + 1); /* the table keeps the string alive */
-    names[i] = luaL_checkstring(L, -1);
+    names[i] = lt_string(L, -1, "the name of an axis");
     lua_pop(L, 1);
   }
   lt_check(L, tess_compute_begin(b, name, n, shape, names, vars));
@@ -267,7 +268,7 @@ static int compute_end(lua_State *L) { /* (bodies) */
   tess_expr body[8];
   tess_buffer out[8];
   tess_builder *b = lt_push_builder(L);
-  luaL_checktype(L, 1, LUA_TTABLE);
+  lt_table(L, 1, "what a compute gives");
   lua_Integer n = luaL_len(L, 1);
   if (n < 1 || n > 8)
     return lt_error(L, TESS_INVALID,
@@ -291,7 +292,22 @@ static int compute_cancel(lua_State *L) {
 
 /* What stdlib/describe.lua finds wrong itself. */
 static int invalid(lua_State *L) { /* (message) */
-  return lt_error(L, TESS_INVALID, "%s", luaL_checkstring(L, 1));
+  return lt_error(L, TESS_INVALID, "%s", lua_tostring(L, 1));
+}
+
+/* Calls f so that it cannot yield: there is no continuation. */
+static int whole(lua_State *L) { /* (f, ...) */
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+/* What stands in a table is one of these fields. */
+static int check_options(lua_State *L) { /* (function, options, field...) */
+  const char *known[8] = {NULL};
+  for (int i = 0; i < 7 && i + 3 <= lua_gettop(L); i++)
+    known[i] = lua_tostring(L, i + 3);
+  lt_options(L, 2, lua_tostring(L, 1), known);
+  return 0;
 }
 
 /* Keeps the builder alive across an imperative description: returns it. */
@@ -349,6 +365,8 @@ static const luaL_Reg core[] = {{"placeholder", placeholder},
                                 {"compute_end", compute_end},
                                 {"compute_cancel", compute_cancel},
                                 {"invalid", invalid},
+                                {"whole", whole},
+                                {"options", check_options},
                                 {"hold", hold},
                                 {"program", program},
                                 {NULL, NULL}};

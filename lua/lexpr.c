@@ -156,7 +156,7 @@ static int no_compare(lua_State *L) {
 }
 
 static int expr_tostring(lua_State *L) {
-  lt_expr *x = luaL_checkudata(L, 1, LT_EXPR);
+  lt_expr *x = lt_object(L, 1, LT_EXPR);
   char *text = NULL;
   lt_check(L, tess_expr_text(x->b, x->e, &text));
   lt_push_text(L, text);
@@ -164,7 +164,7 @@ static int expr_tostring(lua_State *L) {
 }
 
 static int expr_dtype(lua_State *L) {
-  lt_expr *x = luaL_checkudata(L, 1, LT_EXPR);
+  lt_expr *x = lt_object(L, 1, LT_EXPR);
   tess_dtype t;
   char text[32];
   lt_check(L, tess_expr_dtype(x->b, x->e, &t));
@@ -176,7 +176,7 @@ static int expr_dtype(lua_State *L) {
 /* ---- buffers ----------------------------------------------------------- */
 
 static int buffer_call(lua_State *L) {
-  lt_buffer *x = luaL_checkudata(L, 1, LT_BUFFER);
+  lt_buffer *x = lt_object(L, 1, LT_BUFFER);
   tess_expr e, idx[LT_MAX_DIM];
   int n = lua_gettop(L) - 1;
   if (n > LT_MAX_DIM) return lt_error(L, TESS_LIMIT, "too many indices");
@@ -224,8 +224,8 @@ static int push_shape(lua_State *L, lt_buffer *x, const buffer_facts *f) {
 
 /* A.name, A.dtype, A.shape */
 static int buffer_index(lua_State *L) {
-  lt_buffer *x = luaL_checkudata(L, 1, LT_BUFFER);
-  const char *k = luaL_checkstring(L, 2);
+  lt_buffer *x = lt_object(L, 1, LT_BUFFER);
+  const char *k = lt_string(L, 2, "the field of a buffer");
   buffer_facts f = facts_of(L, x);
   if (!strcmp(k, "name")) return lua_pushstring(L, f.name), 1;
   if (!strcmp(k, "shape")) return push_shape(L, x, &f);
@@ -238,7 +238,7 @@ static int buffer_index(lua_State *L) {
 }
 
 static int buffer_tostring(lua_State *L) {
-  lt_buffer *x = luaL_checkudata(L, 1, LT_BUFFER);
+  lt_buffer *x = lt_object(L, 1, LT_BUFFER);
   buffer_facts f = facts_of(L, x);
   char dtype[32];
   tess_dtype_text(f.t, dtype);

@@ -10,7 +10,7 @@ LT_GC(kernel_gc, tess_kernel, tess_kernel_free)
 /* ---- targets ------------------------------------------------------------ */
 
 static int new_target(lua_State *L) {
-  const char *text = luaL_optstring(L, 1, "llvm");
+  const char *text = lt_opt_string(L, 1, "a target", "llvm");
   void **b = lt_box(L, LT_TARGET, 0);
   tess_target *t;
   lt_check(L, tess_target_new(lt_context(L), text, &t));
@@ -37,7 +37,8 @@ static int target_tostring(lua_State *L) {
 
 /* target:get("num-cores"), nil when it has no such field */
 static int target_get(lua_State *L) {
-  int64_t v = tess_target_int(lt_get(L, 1, LT_TARGET), luaL_checkstring(L, 2));
+  int64_t v = tess_target_int(lt_get(L, 1, LT_TARGET),
+                              lt_string(L, 2, "the name of a field"));
   if (v < 0) return 0;
   lua_pushinteger(L, v);
   return 1;
@@ -45,8 +46,8 @@ static int target_get(lua_State *L) {
 
 /* target:has("avx512vnni") */
 static int target_has(lua_State *L) {
-  lua_pushboolean(
-      L, tess_target_has(lt_get(L, 1, LT_TARGET), luaL_checkstring(L, 2)));
+  lua_pushboolean(L, tess_target_has(lt_get(L, 1, LT_TARGET),
+                                     lt_string(L, 2, "the name of a feature")));
   return 1;
 }
 
@@ -54,6 +55,8 @@ static int target_has(lua_State *L) {
 
 /* ts.build(schedule or program [, target]) */
 static int build(lua_State *L) {
+  static const char *const none[] = {NULL};
+  lt_options(L, 3, "ts.build", none);
   lua_settop(L, 2);
   tess_program *p = lt_to_program(L, 1);
   tess_target *t = lt_to_target(L, 2);
@@ -81,7 +84,7 @@ static int kernel_time(lua_State *L) {
   tess_timing t;
   tess_kernel *k = lt_get(L, 1, LT_KERNEL);
   uint32_t n = lt_to_tensors(L, 2, MAX_TENSORS, args);
-  lt_check_fields(L, 3, known);
+  lt_options(L, 3, "kernel:time", known);
   double min_time = lt_field_number(L, 3, "min_time", 0);
   lt_check(L, tess_kernel_time(k, n, args, min_time, &t));
   lua_createtable(L, 0, 6);
@@ -102,8 +105,9 @@ static int kernel_time(lua_State *L) {
 
 static int kernel_source(lua_State *L) {
   char *text = NULL;
-  lt_check(L, tess_kernel_source(lt_get(L, 1, LT_KERNEL),
-                                 luaL_optstring(L, 2, "ir"), &text));
+  lt_check(L, tess_kernel_source(
+                  lt_get(L, 1, LT_KERNEL),
+                  lt_opt_string(L, 2, "the kind of source", "ir"), &text));
   lt_push_text(L, text);
   return 1;
 }
@@ -127,7 +131,7 @@ static int interpret(lua_State *L) {
 /* ts.equivalent(a, b [, { seed = }]): true; or false and where they differ */
 static int equivalent(lua_State *L) {
   static const char *const known[] = {"seed", NULL};
-  lt_check_fields(L, 3, known);
+  lt_options(L, 3, "ts.equivalent", known);
   uint64_t seed = (uint64_t)lt_field_int(L, 3, "seed", 1);
   tess_program *p = lt_to_program(L, 1), *q = lt_to_program(L, 2);
   tess_status s = tess_equivalent(p, q, seed);
@@ -142,19 +146,19 @@ static int equivalent(lua_State *L) {
  * impl is a program, or the text of a call */
 static int tensor_intrin(lua_State *L) {
   static const char *const known[] = {"name", "desc", "impl", "override", NULL};
-  luaL_checktype(L, 1, LUA_TTABLE);
-  lt_check_fields(L, 1, known);
+  lt_table(L, 1, "a tensor intrinsic");
+  lt_options(L, 1, "ts.tensor_intrin", known);
   lua_settop(L, 1);
   if (lua_getfield(L, 1, "name") != LUA_TSTRING)
     return lt_error(L, TESS_INVALID, "a tensor intrinsic needs a name");
   lua_getfield(L, 1, "desc");
   lua_getfield(L, 1, "impl");
   tess_program *desc = lt_to_program(L, 3);
-  const char *name = lua_tostring(L, 2);
+  const char *name = lt_string(L, 2, "the name of a tensor intrinsic");
   int override = lt_field_bool(L, 1, "override", 0);
   lt_check(L, lua_type(L, 4) == LUA_TSTRING
                   ? tess_tensor_intrin_call(lt_context(L), name, desc,
-                                            lua_tostring(L, 4), override)
+                                            lt_string(L, 4, "a call"), override)
                   : tess_tensor_intrin(lt_context(L), name, desc,
                                        lt_to_program(L, 4), override));
   lua_settop(L, 2);

@@ -69,7 +69,7 @@ static void dict_value(lua_State *L, int i, place at, tess_value *out) {
   tess_value *list = values(L, n);
   for (; k < n; k += 2) {
     lua_geti(L, keys, k / 2 + 1);
-    list[k] = (tess_value){.kind = TESS_V_STR, .s = lua_tostring(L, -1)};
+    list[k] = (tess_value){.kind = TESS_V_STR, .s = lt_string(L, -1, "a key")};
     lua_gettable(L, (lua_pushvalue(L, -1), i));
     to_value(L, lua_gettop(L), at, "VALUE", &list[k + 1]);
   }
@@ -140,7 +140,7 @@ static void to_value(lua_State *L, int i, place at, const char *kind,
   case LUA_TNUMBER: number_value(L, i, kind, out); return;
   case LUA_TSTRING:
     out->kind = TESS_V_STR;
-    out->s = lua_tostring(L, i);
+    out->s = lt_string(L, i, "an operand");
     return;
   case LUA_TTABLE: table_value(L, i, at, kind, out); return;
   case LUA_TFUNCTION:

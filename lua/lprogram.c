@@ -85,7 +85,7 @@ static int add(lua_State *L) {
 
 /* program:work_on("f"): a program in which f is scheduled and built */
 static int work_on(lua_State *L) {
-  const char *func = luaL_checkstring(L, 2);
+  const char *func = lt_string(L, 2, "the name of a function");
   void **box = lt_box(L, LT_PROGRAM, 0);
   tess_program *p;
   lt_check(L, tess_program_work_on(lt_program(L, 1), func, &p));
@@ -94,12 +94,12 @@ static int work_on(lua_State *L) {
 }
 
 static int save(lua_State *L) {
-  lt_check(L, tess_program_save(lt_program(L, 1), luaL_checkstring(L, 2)));
+  lt_check(L, tess_program_save(lt_program(L, 1), lt_string(L, 2, "the path")));
   return 0;
 }
 
 static int load_program(lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = lt_string(L, 1, "the path");
   void **box = lt_box(L, LT_PROGRAM, 0);
   tess_program *p;
   lt_check(L, tess_program_load(lt_context(L), path, &p));

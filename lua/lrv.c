@@ -6,7 +6,7 @@
 
 void lt_push_rv(lua_State *L, int i, tess_rv rv) {
   i = lua_absindex(L, i);
-  lt_sched *s = luaL_checkudata(L, i, LT_SCHEDULE);
+  lt_sched *s = lt_object(L, i, LT_SCHEDULE);
   lt_rv *x = lua_newuserdatauv(L, sizeof *x, 3);
   *x = (lt_rv){rv, tess_schedule_rv_kind(s->s, rv), s->id, ""};
   luaL_setmetatable(L, LT_RV);
@@ -18,7 +18,7 @@ void lt_push_rv(lua_State *L, int i, tess_rv rv) {
  * when the copy was made: `forks` (the copy's second user value) maps each
  * ancestor to how many variables it had. */
 static int belongs(lua_State *L, const lt_rv *x, int s) {
-  lt_sched *sch = luaL_checkudata(L, s, LT_SCHEDULE);
+  lt_sched *sch = lt_object(L, s, LT_SCHEDULE);
   int yes = 0;
   if (x->owner == sch->id) return 1;
   if (lua_getiuservalue(L, s, 2) == LUA_TTABLE) {
@@ -36,7 +36,7 @@ void lt_check_owner(lua_State *L, const lt_rv *x, int s) {
 }
 
 tess_rv lt_to_rv(lua_State *L, int i, int s) {
-  lt_rv *x = luaL_checkudata(L, i, LT_RV);
+  lt_rv *x = lt_object(L, i, LT_RV);
   if (*x->op)
     lt_error(L, TESS_TYPE, "expected a variable, not arithmetic over some");
   if (s) lt_check_owner(L, x, s);
@@ -114,8 +114,9 @@ static int rv_unm(lua_State *L) {
 /* (x, y, op): the arithmetic, or nothing where neither is a variable. */
 static int rv_op(lua_State *L) {
   if (!luaL_testudata(L, 1, LT_RV) && !luaL_testudata(L, 2, LT_RV)) return 0;
-  const char *op = luaL_checkstring(L, 3);
-  if (strlen(op) > 3) return luaL_argerror(L, 3, "an operator expected");
+  const char *op = lt_string(L, 3, "the operator");
+  if (strlen(op) > 3)
+    return lt_error(L, TESS_INVALID, "there is no operator '%s'", op);
   return arith(L, op);
 }
 
@@ -135,7 +136,7 @@ static int no_compare(lua_State *L) {
 }
 
 static int rv_tostring(lua_State *L) {
-  lt_rv *x = luaL_checkudata(L, 1, LT_RV);
+  lt_rv *x = lt_object(L, 1, LT_RV);
   if (*x->op) {
     lua_getiuservalue(L, 1, 2);
     lua_getiuservalue(L, 1, 3);
@@ -161,8 +162,8 @@ static int rv_tostring(lua_State *L) {
 /* rv.kind: "block", "loop" or "int" */
 static int rv_index(lua_State *L) {
   static const char *const kinds[] = {"none", "block", "loop", "int"};
-  lt_rv *x = luaL_checkudata(L, 1, LT_RV);
-  const char *k = luaL_checkstring(L, 2);
+  lt_rv *x = lt_object(L, 1, LT_RV);
+  const char *k = lt_string(L, 2, "the field of a variable");
   if (strcmp(k, "kind")) return 0;
   lua_pushstring(L, kinds[x->kind]);
   return 1;

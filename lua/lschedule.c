@@ -60,7 +60,7 @@ static int perform(lua_State *L) {
 /* sch:can("fuse", i, j): true, or false and the reason */
 static int can(lua_State *L) {
   tess_schedule *s = lt_schedule(L, 1);
-  const char *name = luaL_checkstring(L, 2);
+  const char *name = lt_string(L, 2, "the name of a primitive");
   tess_arg args[MAX_OPERANDS];
   tess_prim_info info = {0};
   uint32_t prim = 0, count = tess_prim_count();
@@ -107,10 +107,10 @@ static int64_t calculate(lua_State *L, const char *op, int64_t a, int64_t b) {
 static int get(lua_State *L) {
   tess_schedule *s = lt_schedule(L, 1);
   if (lua_type(L, 2) == LUA_TNUMBER) {
-    lua_pushinteger(L, luaL_checkinteger(L, 2));
+    lua_pushinteger(L, lt_integer(L, 2, "the value"));
     return 1;
   }
-  lt_rv *x = luaL_checkudata(L, 2, LT_RV);
+  lt_rv *x = lt_object(L, 2, LT_RV);
   if (*x->op) {
     for (int k = 2; k <= 3; k++) {
       lua_pushcfunction(L, get);
@@ -224,9 +224,10 @@ static int access(lua_State *L) {
   static const char *const kinds[] = {"read", "write", NULL};
   uint64_t mask;
   tess_block_info info = block_info(L);
-  int write = luaL_checkoption(L, 3, NULL, kinds);
-  lt_check(L, tess_schedule_access(lt_schedule(L, 1), lt_to_rv(L, 2, 1), write,
-                                   (uint32_t)luaL_checkinteger(L, 4), &mask));
+  int write = lt_choice(L, 3, "the kind of access", NULL, kinds);
+  lt_check(L, tess_schedule_access(
+                  lt_schedule(L, 1), lt_to_rv(L, 2, 1), write,
+                  (uint32_t)lt_integer(L, 4, "the index of a buffer"), &mask));
   lua_createtable(L, (int)info.niters, 0);
   for (uint32_t i = 0; i < info.niters; i++) {
     lua_pushboolean(L, (int)(mask >> i & 1));
@@ -242,10 +243,10 @@ static int access_info(lua_State *L) {
   static const char *const kinds[] = {"read", "write", NULL};
   tess_access_info x;
   char dtype[32];
-  int write = luaL_checkoption(L, 3, NULL, kinds);
-  lt_check(L, tess_schedule_access_info(lt_schedule(L, 1), lt_to_rv(L, 2, 1),
-                                        write,
-                                        (uint32_t)luaL_checkinteger(L, 4), &x));
+  int write = lt_choice(L, 3, "the kind of access", NULL, kinds);
+  lt_check(L, tess_schedule_access_info(
+                  lt_schedule(L, 1), lt_to_rv(L, 2, 1), write,
+                  (uint32_t)lt_integer(L, 4, "the index of a buffer"), &x));
   lua_createtable(L, 0, 3);
   lua_pushstring(L, x.buffer);
   lua_setfield(L, -2, "buffer");
@@ -268,7 +269,7 @@ static int access_info(lua_State *L) {
 static int annotation(lua_State *L) {
   char *json = NULL;
   lt_check(L, tess_schedule_annotation(lt_schedule(L, 1), lt_to_rv(L, 2, 1),
-                                       luaL_checkstring(L, 3), &json));
+                                       lt_string(L, 3, "the key"), &json));
   if (!json) return 0;
   lt_push_text(L, json);
   return 1;
@@ -342,7 +343,7 @@ static int new_schedule(lua_State *L) {
   static const char *const known[] = {"seed", "target", NULL};
   tess_program *p = lt_program(L, 1);
   lua_settop(L, 2);
-  lt_check_fields(L, 2, known);
+  lt_options(L, 2, "ts.schedule", known);
   uint64_t seed = (uint64_t)lt_field_int(L, 2, "seed", 0);
   if (lua_istable(L, 2))
     lua_getfield(L, 2, "target");
@@ -379,7 +380,8 @@ static int primitives(lua_State *L) {
 /* ts.doc([primitive]): its reference as Markdown; ts.stubs(): LuaCATS */
 static int doc(lua_State *L) {
   char *text = NULL;
-  lt_check(L, tess_prim_doc(lt_context(L), luaL_optstring(L, 1, NULL), &text));
+  lt_check(L, tess_prim_doc(lt_context(L),
+                            lt_opt_string(L, 1, "the name", NULL), &text));
   lt_push_text(L, text);
   return 1;
 }

@@ -196,7 +196,7 @@ static void read_module(lua_State *L, int keep, tess_module *m) {
 
 /* compose({ module, ... }) */
 static int compose(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TTABLE);
+  lt_table(L, 1, "a list of modules");
   lua_Integer n = luaL_len(L, 1);
   tess_module *m = lua_newuserdatauv(L, sizeof *m * (size_t)(n + 1), 0);
   void **b = lt_box(L, LT_SPACE, 1);
@@ -233,7 +233,7 @@ static int by_hand(lua_State *L) {
 /* union({ space, ... }) */
 static int join(lua_State *L) {
   tess_space *list[64], *s;
-  luaL_checktype(L, 1, LUA_TTABLE);
+  lt_table(L, 1, "a list of spaces");
   lua_Integer n = luaL_len(L, 1);
   if (n > 64) return lt_error(L, TESS_LIMIT, "at most 64 spaces");
   for (lua_Integer i = 0; i < n; i++) {
@@ -253,7 +253,7 @@ static int join(lua_State *L) {
 static int of_traces(lua_State *L) {
   tess_trace *list[256];
   tess_space *s;
-  luaL_checktype(L, 1, LUA_TTABLE);
+  lt_table(L, 1, "a list of traces");
   lua_Integer n = luaL_len(L, 1);
   if (n > 256) return lt_error(L, TESS_LIMIT, "at most 256 sketches");
   for (lua_Integer i = 0; i < n; i++) {
@@ -370,7 +370,7 @@ static int run_code(lua_State *F) {
 /* state:run(code): whether it ran, and the text of what it gave. */
 static int state_run(lua_State *L) {
   lua_State *F = lt_get(L, 1, LT_STATE);
-  const char *code = luaL_checkstring(L, 2);
+  const char *code = lt_string(L, 2, "the code");
   lua_settop(F, 0);
   lua_pushcfunction(F, run_code);
   lua_pushlightuserdata(F, (void *)(uintptr_t)code);

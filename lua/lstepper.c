@@ -18,7 +18,7 @@ static int back(lua_State *L) { return moved(L, tess_stepper_back(STEPPER)); }
 
 static int go_to(lua_State *L) {
   tess_stepper *s = STEPPER;
-  lua_Integer n = luaL_checkinteger(L, 2);
+  lua_Integer n = lt_integer(L, 2, "a position");
   if (n < 0 || n > (lua_Integer)tess_stepper_size(s))
     return lt_error(L, TESS_NOT_FOUND,
                     "the trace has %d instructions; there "
@@ -92,8 +92,12 @@ static int decision(lua_State *L) {
  * many there are in all */
 static int alternatives(lua_State *L) {
   tess_alternatives a;
-  lua_Integer max = luaL_optinteger(L, 2, 64);
-  luaL_argcheck(L, max >= 1 && max <= 1 << 20, 2, "1 to 1048576 expected");
+  lua_Integer max = lt_opt_integer(L, 2, "the number of alternatives", 64);
+  if (max < 1 || max > 1 << 20)
+    return lt_error(L, TESS_INVALID,
+                    "the number of alternatives is %lld, outside of "
+                    "1 .. 1048576",
+                    (long long)max);
   lt_check(L, tess_stepper_alternatives(STEPPER, (uint32_t)max, &a));
   lua_createtable(L, (int)a.n, 0);
   for (uint32_t i = 0; i < a.n; i++) {

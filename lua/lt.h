@@ -52,7 +52,10 @@ void lt_push_text(lua_State *L, char *text);
 
 /* Pushes a userdata of metatable `tname` with room for a pointer, NULL. */
 void **lt_box(lua_State *L, const char *tname, int nuservalues);
-/* The object at stack index i; raises when it is something else, or closed. */
+/* The userdata at stack index i; raises when it is something else. */
+void *lt_object(lua_State *L, int i, const char *tname);
+/* What is in the box at stack index i; raises when it is something else, or
+ * closed. */
 void *lt_get(lua_State *L, int i, const char *tname);
 /* NULL where nil or absent. */
 void *lt_opt(lua_State *L, int i, const char *tname);
@@ -91,25 +94,43 @@ tess_target *lt_to_target(lua_State *L, int i);
 void lt_enter(lua_State *L);
 /* Fills `out` (max long) with the tensors in the table at index i. */
 uint32_t lt_to_tensors(lua_State *L, int i, uint32_t max, tess_tensor **out);
-/* "float32" at index i, d when absent; raises on an unknown one. */
-tess_dtype lt_to_dtype(lua_State *L, int i, const char *d);
-/* The string, or number, at index i, or that a table is there; else it is
- * said that `what` must be one. */
+
+/* ---- arguments (largument.c) -------------------------------------------- */
+
+/* The value at index i, or that a table or function is there; else an error
+ * object says that `what` must be one.  A C string ends at its first NUL, so
+ * strings that have one are refused: every string that goes to the engine
+ * comes from here. */
 const char *lt_string(lua_State *L, int i, const char *what);
 lua_Number lt_number(lua_State *L, int i, const char *what);
+lua_Integer lt_integer(lua_State *L, int i, const char *what);
 void lt_table(lua_State *L, int i, const char *what);
+void lt_function(lua_State *L, int i, const char *what);
+/* The same; d when nil or absent. */
+const char *lt_opt_string(lua_State *L, int i, const char *what,
+                          const char *d);
+lua_Integer lt_opt_integer(lua_State *L, int i, const char *what,
+                           lua_Integer d);
+/* Which of the NULL-terminated words is at index i, from 0; d when absent,
+ * where it is not NULL. */
+int lt_choice(lua_State *L, int i, const char *what, const char *d,
+              const char *const *words);
+/* "float32" at index i, d when absent; raises on an unknown one. */
+tess_dtype lt_to_dtype(lua_State *L, int i, const char *d);
 /* A table of integers at index i into out (max long). */
 uint32_t lt_to_ints(lua_State *L, int i, uint32_t max, int64_t *out);
 
-/* ---- options in a table (lbox.c) ---------------------------------------- */
+/* ---- options in a table (largument.c) ----------------------------------- */
 
+/* Raises unless nil, none, or a table whose keys are all in the
+ * NULL-terminated list is at index t; then the fields can be read. */
+void lt_options(lua_State *L, int t, const char *function,
+                const char *const *known);
 lua_Number lt_field_number(lua_State *L, int t, const char *k, lua_Number d);
 lua_Integer lt_field_int(lua_State *L, int t, const char *k, lua_Integer d);
 int lt_field_bool(lua_State *L, int t, const char *k, int d);
 /* Lives as long as the table; d when absent. */
 const char *lt_field_str(lua_State *L, int t, const char *k, const char *d);
-/* Raises on a key that is not in the NULL-terminated list. */
-void lt_check_fields(lua_State *L, int t, const char *const *known);
 
 /* ---- the parts ---------------------------------------------------------- */
 

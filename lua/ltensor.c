@@ -2,6 +2,7 @@
  * Tensors: ts.tensor("float32", {M, K}, "random"), a nested table, or the
  * path of a .npy file. */
 #include "lua/lt.h"
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_DIM 16 /* as many as a tensor can have */
@@ -86,10 +87,11 @@ static int new_tensor(lua_State *L) {
   int64_t shape[MAX_DIM] = {0};
   tess_tensor *t;
   const char *first = lt_string(L, 1, "a data type, or a file,");
-  const char *file = lua_gettop(L) == 1              ? first
-                     : lua_type(L, 3) == LUA_TSTRING ? lua_tostring(L, 3)
-                                                     : "";
-  uint64_t seed = (uint64_t)luaL_optinteger(L, 4, 0);
+  const char *file = lua_gettop(L) == 1 ? first
+                     : lua_type(L, 3) == LUA_TSTRING
+                         ? lt_string(L, 3, "the filling")
+                         : "";
+  uint64_t seed = (uint64_t)lt_opt_integer(L, 4, "the seed", 0);
   if (ends_with(file, ".npy")) {
     void **b = lt_box(L, LT_TENSOR, 0);
     lt_check(L, tess_tensor_load(lt_context(L), file, &t));
@@ -109,7 +111,8 @@ static int new_tensor(lua_State *L) {
     n = lt_to_ints(L, 2, MAX_DIM, shape);
   }
   lua_pop(L, 1);
-  const char *how = nested ? "zeros" : luaL_optstring(L, 3, "zeros");
+  const char *how =
+      nested ? "zeros" : lt_opt_string(L, 3, "the filling", "zeros");
   void **b = lt_box(L, LT_TENSOR, 0);
   lt_check(L, tess_tensor_new(lt_context(L), dtype, n, shape, how, seed, &t));
   *b = t;
@@ -127,7 +130,9 @@ static void indices(lua_State *L, tess_tensor *t, int more, int64_t *out) {
              "by %d",
              n, n == 1 ? "" : "s", given < 0 ? 0 : given);
   for (int i = 0; i < n; i++) {
-    out[i] = luaL_checkinteger(L, i + 2);
+    char what[24];
+    snprintf(what, sizeof what, "index %d", i);
+    out[i] = lt_integer(L, i + 2, what);
     if (out[i] < 0 || out[i] >= tess_tensor_shape(t)[i])
       lt_error(L, TESS_BOUNDS, "index %d is %lld, outside of 0 .. %lld", i,
                (long long)out[i], (long long)tess_tensor_shape(t)[i] - 1);
@@ -174,7 +179,7 @@ static int compare(lua_State *L) {
 }
 
 static int save(lua_State *L) {
-  lt_check(L, tess_tensor_save(tensor(L), luaL_checkstring(L, 2)));
+  lt_check(L, tess_tensor_save(tensor(L), lt_string(L, 2, "the path")));
   return 0;
 }
 

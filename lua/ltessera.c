@@ -177,7 +177,7 @@ static const char *error_field(lua_State *L, const char *k) {
 }
 
 static int error_tostring(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TTABLE);
+  lt_table(L, 1, "an error");
   const char *place = error_field(L, "place");
   const char *detail = error_detail(L, 1), *where = error_field(L, "where");
   lua_pushfstring(L, "%s%s", where, error_field(L, "message"));

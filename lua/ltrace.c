@@ -147,7 +147,7 @@ static int replay(lua_State *L) {
   tess_trace *t = lt_trace(L, 1);
   tess_program *p = lt_opt(L, 2, LT_PROGRAM);
   tess_schedule *s;
-  lt_check_fields(L, 3, known);
+  lt_options(L, 3, "trace:replay", known);
   tess_replay_options o = {.struct_size = sizeof o,
                            .resample = lt_field_bool(L, 3, "resample", 0),
                            .repair = lt_field_bool(L, 3, "repair", 0),
@@ -162,7 +162,7 @@ static int replay(lua_State *L) {
 static int with_decision(lua_State *L) {
   int64_t d[64];
   tess_trace *t = lt_trace(L, 1), *made;
-  lua_Integer i = luaL_checkinteger(L, 2);
+  lua_Integer i = lt_integer(L, 2, "the position");
   uint32_t n;
   if (lua_isinteger(L, 3)) {
     d[0] = lua_tointeger(L, 3);
@@ -183,7 +183,7 @@ static int with_decision(lua_State *L) {
 static int mutate(lua_State *L) {
   static const char *const known[] = {"seed", NULL};
   tess_trace *t = lt_trace(L, 1), *made;
-  lt_check_fields(L, 2, known);
+  lt_options(L, 2, "trace:mutate", known);
   uint64_t seed = (uint64_t)lt_field_int(L, 2, "seed", 0);
   void **b = box(L);
   lt_check(L, tess_trace_mutate(t, seed, &made));
@@ -221,12 +221,8 @@ typedef tess_status (*reader)(tess_context *, const char *, tess_program *,
                               tess_trace **);
 
 static int from(lua_State *L, reader read) {
-  size_t n;
-  const char *text = luaL_checklstring(L, 1, &n);
+  const char *text = lt_string(L, 1, "the text");
   tess_program *p = lt_opt(L, 2, LT_PROGRAM);
-  if (strlen(text) != n)
-    return lt_error(L, TESS_PARSE, "the text has a NUL byte at %d",
-                    (int)strlen(text));
   void **b = box(L);
   tess_trace *t;
   lt_check(L, read(lt_context(L), text, p, &t));

@@ -446,7 +446,7 @@ static int pluggable(run *r, const char *k, int slot, const char **name) {
     return 1;
   }
   if (type == LUA_TSTRING)
-    *name = lua_tostring(L, -1);
+    *name = lt_string(L, -1, k);
   else if (type != LUA_TNIL)
     lt_error(L, TESS_TYPE, "option '%s': expected a name or a table, got %s", k,
              luaL_typename(L, -1));
@@ -460,7 +460,7 @@ static int tune(lua_State *L) {
   tess_result *made = NULL;
   lua_settop(L, 3);
   tess_program *p = lt_program(L, 1);
-  lt_check_fields(L, 2, options);
+  lt_options(L, 2, "ts.tune", options);
   tess_space *space = lt_get(L, 3, LT_SPACE);
   if (lua_istable(L, 2))
     lua_getfield(L, 2, "target");
@@ -548,7 +548,7 @@ static int result_kernel(lua_State *L) {
 /* r.latency, r.gflops, r.trace, ...: nil where nothing valid was found. */
 static int result_index(lua_State *L) {
   tess_result_info r;
-  const char *k = luaL_checkstring(L, 2);
+  const char *k = lt_string(L, 2, "the field of a result");
   lt_check(L, tess_result_get(result(L), &r));
   if (!strcmp(k, "trace")) return result_trace(L);
   if (!strcmp(k, "schedule")) return result_schedule(L);

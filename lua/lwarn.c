@@ -47,7 +47,7 @@ void lt_tell_warnings(lua_State *L) {
 static int on_warning(lua_State *L) {
   lt_warnings *w = find(L);
   lua_settop(L, 1);
-  if (!lua_isnil(L, 1)) luaL_checktype(L, 1, LUA_TFUNCTION);
+  if (!lua_isnil(L, 1)) lt_function(L, 1, "what warnings go to");
   if (!w)
     return lt_error(L, TESS_UNSUPPORTED,
                     "the warnings of a host's context go to the host's log");

@@ -1,7 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The part of the module "tessera" that is written in Lua: describing
--- computations, modules and spaces.  It is given the module's table with the
--- raw functions in ts._core, and adds the rest to it.
+-- computations; modules and spaces are in searching.lua.  It is given the
+-- module's table with the raw functions in ts._core, and adds the rest to it.
+
+-- Calls what describes something, f, so that it cannot yield: a coroutine that
+-- is left in the middle would leave the description open.  Calls through C
+-- nest less deep than statements do.
+local function whole(core, f, ...)
+  if coroutine.isyieldable() then return core.whole(f, ...) end
+  return f(...)
+end
 
 local function axis_names(f, n)
   local names, default = {}, { "i", "j", "k", "l", "m", "n" }
@@ -29,9 +37,9 @@ local function is_formal(x) return getmetatable(x) == formal end
 local ranks = { ["+"] = 1, ["-"] = 1, ["*"] = 2, ["//"] = 2, ["%"] = 2 }
 local ATOM = 3
 
-local function no_index()
-  error("an index map computes with its parameters, integers and sampled " ..
-        "integers, by + - * // % ts.min ts.max", 0)
+local function no_index(core)
+  core.invalid("an index map computes with its parameters, integers and " ..
+               "sampled integers, by + - * // % ts.min ts.max")
 end
 
 -- x as one, in a map with these sampled integers.
@@ -42,7 +50,7 @@ local function to_formal(core, sampled, x)
                           rank = x < 0 and 0 or ATOM }, formal)
   end
   if type(x) ~= "userdata" or not core.rv_op(x, 0, "+") then
-    no_index()
+    no_index(core)
   end
   local k = 1
   while sampled[k] and sampled[k] ~= x do k = k + 1 end
@@ -71,7 +79,8 @@ local function add_formals(core)
                            __idiv = "//", __mod = "%" } do
     formal[event] = function(a, b) return combine(core, op, a, b) end
   end
-  formal.__div, formal.__pow = no_index, no_index
+  formal.__div = function() no_index(core) end
+  formal.__pow = formal.__div
   formal.__unm = function(a) return combine(core, "-", 0, a) end
   formal.__tostring = function(a) return a.text end
 end
@@ -82,7 +91,7 @@ local function index_map(core, f)
   local names, params, sampled = {}, {}, {}
   local info = debug.getinfo(f, "u")
   if info.isvararg then
-    error("an index map has named parameters, one for each index", 0)
+    core.invalid("an index map has named parameters, one for each index")
   end
   for d = 1, info.nparams do
     names[d] = debug.getlocal(f, d)
@@ -168,6 +177,7 @@ end
 local function add_tensors(ts, core)
   function ts.placeholder(name, shape, dtype, options)
     if type(dtype) == "table" then dtype, options = nil, dtype end
+    core.options("ts.placeholder", options, "role")
     return core.placeholder(name, shape, dtype, options and options.role)
   end
   ts.constant = core.constant
@@ -194,7 +204,8 @@ local function add_tensors(ts, core)
     local keep = core.hold()
     local vars = table.pack(core.compute_begin(name, shape,
                                                axis_names(body, #shape)))
-    local results = table.pack(pcall(body, table.unpack(vars, 1, vars.n)))
+    local results = table.pack(pcall(whole, core, body,
+                                     table.unpack(vars, 1, vars.n)))
     if results[1] then
       table.remove(results, 1)
       results = table.pack(pcall(core.compute_end, results))
@@ -225,7 +236,8 @@ local owner = setmetatable({}, { __mode = "k" })
 -- Whether this builder can be used here.
 local function enter(self)
   if type(self) ~= "table" or getmetatable(self) ~= builder then
-    error("a builder's functions are called with a colon, b:loop(...)", 3)
+    builder.core.invalid("a builder's functions are called with a colon, " ..
+                         "b:loop(...)")
   end
   if opened and opened ~= self then
     self.core.invalid(("builder '%s' is used inside of a statement of " ..
@@ -241,7 +253,7 @@ local function check_body(self, what, f)
   end
 end
 
--- Closes a statement, whatever ends it: an error, a coroutine that is closed.
+-- Closes a statement, whatever ends it.
 local closing = {
   __close = function(c)
     local self = c.builder
@@ -251,11 +263,12 @@ local closing = {
   end,
 }
 
--- Runs f between an opening, which has just been made, and its closing.
+-- Runs f between an opening, which has just been made, and its closing; f
+-- cannot yield, so that no other description can come in between.
 local function within(self, f, ...)
   opened, self.depth = self, self.depth + 1
   local _ <close> = setmetatable({ builder = self }, closing)
-  f(...)
+  whole(self.core, f, ...)
 end
 
 local function parameter(self, role, list, name, shape, dtype, scope)
@@ -302,7 +315,8 @@ end
 --         [{ where = condition },] function(vi, vk) ... end)
 function builder:block(name, iters, options, f)
   enter(self)
-  if type(options) == "function" then options, f = {}, options end
+  if type(options) == "function" then options, f = nil, options end
+  self.core.options("b:block", options, "where")
   options = options or {}
   check_body(self, ("block '%s'"):format(name), f)
   if type(iters) ~= "table" then
@@ -378,151 +392,16 @@ function builder:program()
 end
 
 local function add_builder(ts, core)
+  builder.core = core
+
   -- ts.builder(name): statements are appended in the order of the calls.
   function ts.builder(name)
     if type(name) ~= "string" then
       core.invalid("the name of a builder must be a string, not " ..
                    type(name))
     end
-    return setmetatable({ name = name, core = core, inputs = {}, outputs = {},
+    return setmetatable({ name = name, inputs = {}, outputs = {},
                           fixed = {}, depth = 0, keep = core.hold() }, builder)
-  end
-end
-
--- ---- modules and spaces ----------------------------------------------------
-
-local deterministic                 -- see tessera.determinism
-
-local module = {}
-module.__index = module
-
-function module.__tostring(m) return "schedule module " .. m.name end
-
--- An instance: the module with its parameters settled.
-function module.__call(m, params)
-  if params ~= nil and type(params) ~= "table" then
-    error(("module '%s' takes a table of parameters, not %s")
-          :format(m.name, type(params)), 2)
-  end
-  local p = {}
-  for k, v in next, m.defaults do p[k] = v end
-  for k, v in next, params or {} do
-    if m.defaults[k] == nil then
-      error(("module '%s' has no parameter '%s'"):format(m.name, tostring(k)),
-            2)
-    end
-    p[k] = v
-  end
-  local why = m.check and m.check(p, params or {})
-  if why then error(("module '%s': %s"):format(m.name, why), 2) end
-  return {
-    name = m.name, module = m, params = p,
-    apply = function(sch, block)
-      return deterministic(m.apply, sch, block, p)
-    end,
-  }
-end
-
-local module_fields = {
-  { name = "name", type = "string" },
-  { name = "defaults", type = "table", optional = true },
-  { name = "apply", type = "function" },
-  { name = "check", type = "function", optional = true },
-}
-
-local function add_modules(ts, core)
-  -- ts.module{ name =, defaults = {}, apply = function(sch, block, p),
-  --   check = function(p, given) } -> what is wrong with the parameters, or
-  --   nil; it may settle those that were not given
-  function ts.module(m)
-    local usage = "ts.module takes { name = string, defaults = table, " ..
-                  "apply = function(sch, block, p), check = " ..
-                  "function(p, given) }: "
-    if type(m) ~= "table" then
-      error(usage .. "not " .. type(m), 2)
-    end
-    for _, field in ipairs(module_fields) do
-      local found = type(m[field.name])
-      if found ~= field.type and not (field.optional and found == "nil") then
-        error(("%s%s is %s, not a %s"):format(usage, field.name, found,
-                                              field.type), 2)
-      end
-    end
-    m.defaults = m.defaults or {}
-    return setmetatable(m, module)
-  end
-
-  local space = {}
-  local modules_of = setmetatable({}, { __mode = "k" })
-  ts.space = space
-  space.sketches, space.explain = core.space_sketches, core.space_explain
-  space.union, space.traces = core.space_union, core.space_traces
-
-  function space.compose(modules)
-    for i, m in ipairs(modules) do
-      if getmetatable(m) == module then
-        error(("entry %d: module '%s' needs its parameters: write it with " ..
-               "{} behind"):format(i, m.name), 2)
-      end
-    end
-    local made = core.space_compose(modules)
-    modules_of[made] = modules
-    return made
-  end
-
-  -- ts.space.check(space or list of modules, program [, target]): true when
-  -- the modules are deterministic, or false and where they are not.
-  function space.check(s, program, target)
-    local modules = modules_of[s] or s
-    if type(modules) ~= "table" then
-      error("ts.space.check takes a list of modules, or what " ..
-            "ts.space.compose made of one", 2)
-    end
-    return require("tessera.check").check(ts, core, modules, program,
-                                          target or "llvm")
-  end
-
-  -- A function that schedules the whole program by hand.
-  function space.by_hand(f)
-    return core.space_by_hand {
-      name = "by hand",
-      apply = function(sch) return deterministic(f, sch) end,
-    }
-  end
-
-  -- The space for a target: a list of modules that suit it.
-  function space.default(target)
-    return require("modules.spaces").default(target or "llvm")
-  end
-
-  local function to_space(s, target)
-    if s == nil then return space.default(target) end
-    if type(s) == "function" then return space.by_hand(s) end
-    if type(s) == "table" then return space.compose(s) end
-    return s
-  end
-
-  function ts.tune(program, options)
-    options = options or {}
-    return core.tune(program, options,
-                     to_space(options.space, options.target))
-  end
-
-  -- ts.strategy{ propose = function(self, session, n), observe = ... } and
-  -- ts.cost_model{ predict =, update = }: checked tables.
-  function ts.strategy(s)
-    if type(s) ~= "table" or type(s.propose) ~= "function" then
-      error("ts.strategy takes { propose = function(self, session, n), " ..
-            "observe = function(self, session, candidates) }", 2)
-    end
-    return s
-  end
-  function ts.cost_model(m)
-    if type(m) ~= "table" or type(m.predict) ~= "function" then
-      error("ts.cost_model takes { predict = function(self, session, " ..
-            "candidates), update = ... }", 2)
-    end
-    return m
   end
 end
 
@@ -540,7 +419,6 @@ return function(ts)
   add_expressions(ts, core)
   add_tensors(ts, core)
   add_builder(ts, core)
-  deterministic = require "tessera.determinism"(core)
-  add_modules(ts, core)
+  require "tessera.searching"(ts, core)
   return ts
 end

@@ -462,13 +462,41 @@ do
   fails("loop 'i' is still open", outer.loop, outer, "i", 0, 4,
         function() outer:program() end)
 
-  -- A coroutine that is closed closes what it had opened.
-  local co = coroutine.create(function()
-    outer:loop("i", 0, 4, coroutine.yield)
+  -- What describes cannot yield, and so not stop in the middle.
+  local x = ts.placeholder("x", { 4 })
+  local function stops(describe)
+    local co = coroutine.create(describe)
+    local ok, e = coroutine.resume(co)
+    assert(not ok and tostring(e):find("attempt to yield", 1, true),
+           tostring(e))
+    assert(not coroutine.close(co))
+  end
+  local yield = coroutine.yield
+  stops(function() ts.compute("C", { 4 }, yield) end)
+  stops(function() outer:loop("i", 0, 4, yield) end)
+  stops(function() outer:let("l", 1, yield) end)
+  stops(function() outer:when(true, yield) end)
+  stops(function()
+    outer:when(true, function() end, yield)
   end)
-  assert(coroutine.resume(co))
-  fails(both, inner.loop, inner, "i", 0, 4, function() end)
-  assert(coroutine.close(co))
+  stops(function()
+    outer:block("b", { { "v", extent = 4, bind = 0 } }, yield)
+  end)
+  stops(function()
+    outer:block("b", { { "v", "reduce", extent = 4, bind = 0 } },
+                function() outer:init(yield) end)
+  end)
+  stops(function()
+    local k = ts.reduce_axis("k", 4)
+    ts.compute("C", { 1 }, function()
+      return ts.reducer(yield, 0)(x(k), k)
+    end)
+  end)
+  assert(ts.program("p", { x }, { ts.compute("C", { 4 }, function(i)
+    -- A coroutine of its own is its affair.
+    local each = coroutine.wrap(function() yield(x(i)) yield(1) end)
+    return each() + each()
+  end) }):verify())
   inner = ts.builder("inner")
   fill(inner, "z", 1)
   assert(inner:program():verify())

@@ -1,17 +1,141 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Errors about arguments name the method, however it was called.
+-- What is wrong with an argument is an error object: it names the argument,
+-- and the line of Lua that called.  Options are a table or left out.
 local ts = require "tessera"
 
 local A = ts.placeholder("A", { 4 })
 local B = ts.compute("B", { 4 }, function(i) return A(i) + 1 end)
-local sch = ts.schedule(ts.program("p", { A }, { B }))
+local p = ts.program("p", { A }, { B })
+local sch = ts.schedule(p)
+local trace = sch:trace()
+local stepper = trace:stepper(p)
 local t = ts.tensor("float32", { 4 })
+local kernel = ts.build(p, "llvm")
+local target = ts.target "llvm"
 
-local function names(name, ...)
-  local ok, e = pcall(...)
-  assert(not ok and tostring(e):find("to '" .. name .. "'", 1, true),
-         tostring(e))
+local function fails(code, text, f, ...)
+  local ok, e = pcall(f, ...)
+  assert(not ok, "no error, where was expected: " .. text)
+  assert(getmetatable(e) and e.code == code, tostring(e))
+  assert(e.message:find(text, 1, true), e.message)
+  assert(tostring(e):find("^[^\n]*methods%.lua:%d+: "), tostring(e))
 end
-names("tessera.Schedule.can", sch.can, sch)
-names("tessera.Tensor.get", t.get, t, 0.5)
-names("can", function() return sch:can() end)
+
+-- Of the wrong type.
+for text, call in pairs {
+  ["a schedule is expected, not a no value"] = { sch.can },
+  ["a schedule is expected, not a tensor"] = { sch.can, t, "fuse" },
+  ["the name of a primitive must be a string, not no value"] =
+    { sch.can, sch },
+  ["a rv is expected, not a number"] = { sch.extent, sch, 3 },
+  ["index 0 must be an integer, not string"] = { t.get, t, "a" },
+  ["index 0 must be an integer, not 0.5"] = { t.get, t, 0.5 },
+  ["index 0 must be an integer, not table"] = { t.set, t, {}, 1 },
+  ["an element must be a number, not table"] = { t.set, t, 0, {} },
+  ["the path must be a string, not no value"] = { t.save, t },
+  ["the seed must be an integer, not string"] =
+    { ts.tensor, "float32", { 2 }, "random", "x" },
+  ["a position must be an integer, not string"] =
+    { stepper.goto_, stepper, "x" },
+  ["the number of alternatives must be an integer, not boolean"] =
+    { stepper.alternatives, stepper, true },
+  ["the position must be an integer, not string"] =
+    { trace.with_decision, trace, "1", { 1 } },
+  ["the text must be a string, not table"] = { ts.trace.from_json, {} },
+  ["the name of a field must be a string, not no value"] =
+    { target.get, target },
+  ["the kind of source must be a string, not number"] =
+    { kernel.source, kernel, 7 },
+  ["a target must be a string, not number"] = { ts.target, 7 },
+  ["the path of a database must be a string, not no value"] = { ts.database },
+  ["a list of modules must be a table, not number"] =
+    { ts.space.compose, 7 },
+  ["a constant must be an integer, not string"] = { ts.const, "1", "int32" },
+} do
+  fails("TYPE", text, table.unpack(call))
+end
+fails("INVALID", "the number of alternatives is 0, outside of 1 .. 1048576",
+      stepper.alternatives, stepper, 0)
+fails("INVALID", "the role must be input, output, constant or layout_free, " ..
+      "not 'inputs'", ts.placeholder, "A", { 4 }, { role = "inputs" })
+fails("INVALID", "with a colon", ts.builder("b").loop, 1)
+
+-- Options that are no table, or that hold what nothing reads.
+for name, call in pairs {
+  ["kernel:time"] = { kernel.time, kernel, { t, t } },
+  ["ts.build"] = { ts.build, p, "llvm" },
+  ["ts.schedule"] = { ts.schedule, p },
+  ["ts.tune"] = { ts.tune, p },
+  ["ts.equivalent"] = { ts.equivalent, p, p },
+  ["trace:replay"] = { trace.replay, trace, p },
+  ["trace:mutate"] = { trace.mutate, trace },
+  ["ts.placeholder"] = { ts.placeholder, "A", { 4 }, "float32" },
+} do
+  for _, bad in ipairs { 5, "fast", true, print } do
+    local given = table.pack(table.unpack(call))
+    given[given.n + 1] = bad
+    fails("TYPE", ("the options of %s must be a table, not %s")
+                  :format(name, type(bad)), table.unpack(given))
+  end
+  local given = table.pack(table.unpack(call))
+  given[given.n + 1] = { sede = 1 }
+  fails("INVALID", ("unknown option 'sede' of %s"):format(name),
+        table.unpack(given))
+  given[given.n + 1] = { 7 }
+  fails("INVALID", ("unknown option '1' of %s"):format(name),
+        table.unpack(given))
+end
+
+-- A string of C ends at its first NUL: nothing is cut there in silence.
+local function module(name)
+  return function()
+    return ts.space.compose {
+      ts.module { name = name, apply = function() end } {} }
+  end
+end
+local block = sch:get_block("B")
+for _, call in ipairs {
+  { ts.target, "llvm\0 -mcpu=foo" },
+  { ts.build, p, "llvm\0 -mcpu=foo" },
+  { ts.schedule, p, { target = "llvm\0" } },
+  { ts.placeholder, "A\0b", { 4 } },
+  { ts.placeholder, "A", { 4 }, "float32\0" },
+  { ts.placeholder, "A", { 4 }, { role = "input\0" } },
+  { ts.program, "p\0q", { A }, { B } },
+  { ts.compute, "C\0z", { 4 }, function(i) return A(i) end },
+  { ts.reduce_axis, "k\0", 4 },
+  { ts.size, "n\0" },
+  { ts.builder("b").input, ts.builder("b"), "A\0", { 4 } },
+  { ts.builder("b").buffer, ts.builder("b"), "A", { 4 }, "float32",
+    "global\0" },
+  { ts.call_extern, "f\0", "float32" },
+  { ts.tensor, "float32\0x", { 2 } },
+  { ts.tensor, "float32", { 2 }, "zeros\0" },
+  { ts.tensor, "a.npy\0" },
+  { t.save, t, "/no/such\0" },
+  { p.save, p, "/no/such\0" },
+  { p.work_on, p, "p\0" },
+  { ts.load_program, "/no/such\0" },
+  { ts.database, "/no/such\0zz" },
+  { ts.tune, p, { database = "/no/such\0zz", trials = 1 } },
+  { ts.tune, p, { strategy = "replay\0", trials = 1 } },
+  { ts.tune, p, { on_error = "stop\0", trials = 1 } },
+  { ts.trace.from_json, "{}\0" },
+  { ts.trace.from_lua, "return\0" },
+  { sch.get_block, sch, "B\0zzz" },
+  { sch.get_block, sch, { name = "B\0zzz" } },
+  { sch.annotate, sch, block, "key\0", 1 },
+  { sch.annotate, sch, block, "key", "text\0" },
+  { sch.annotate, sch, block, "key", { ["a\0"] = 1 } },
+  { sch.annotation, sch, block, "key\0" },
+  { sch.can, sch, "fuse\0" },
+  { kernel.source, kernel, "ir\0" },
+  { target.get, target, "num-cores\0" },
+  { target.has, target, "avx2\0" },
+  { ts.doc, "fuse\0" },
+  { ts.tensor_intrin, { name = "i\0", desc = p, impl = p } },
+  { ts.tensor_intrin, { name = "i", desc = p, impl = "f\0" } },
+  { module "m\0" },
+} do
+  fails("INVALID", "has a NUL byte at ", table.unpack(call))
+end

@@ -88,10 +88,15 @@ do
     local given = { name = "x", defaults = {}, apply = nothing }
     given[field] = bad
     local e = fails("ts.module takes", ts.module, given)
-    assert(e:find(field .. " is " .. type(bad) .. ", not a ", 1, true), e)
+    assert(e.message:find(field .. " is " .. type(bad) .. ", not a ", 1,
+                          true), e)
   end
   fails("apply is nil", ts.module, { name = "x" })
   fails("not nil", ts.module)
+  fails("there is no field 'chek'", ts.module,
+        { name = "x", apply = nothing, chek = nothing })
+  fails("there is no field '1'", ts.module,
+        { "x", name = "x", apply = nothing })
   assert(ts.module { name = "x", apply = nothing, check = nothing } {})
 end
 
@@ -118,7 +123,7 @@ do
     assert(times > 0 and all:find(name .. " broke", 1, true), all)
   end
   assert(not all:find("warning", 1, true), all)
-  fails("function expected", ts.on_warning, 1)
+  fails("must be a function, not number", ts.on_warning, 1)
   assert(ts.on_warning(nil) == take and ts.on_warning(nil) == nil)
   n = #told
   sketches { broken "third" {} }
@@ -625,6 +630,31 @@ do
   fails("ts.strategy takes", ts.strategy)
   fails("ts.cost_model takes", ts.cost_model, {})
   fails("ts.cost_model takes", ts.cost_model, 7)
+  -- A field is misspelt, or no function; what else they hold is their own.
+  local function nothing() end
+  for make, f in pairs { [ts.strategy] = { "propose", "observe" },
+                         [ts.cost_model] = { "predict", "update" } } do
+    local good = { [f[1]] = nothing, [f[2]] = nothing, rate = 0.1 }
+    assert(make(good) == good)
+    fails(f[1] .. " is number, not a function", make, { [f[1]] = 7 })
+    fails(f[2] .. " is table, not a function", make,
+          { [f[1]] = nothing, [f[2]] = {} })
+    fails("there is no field 'obzerve'", make,
+          { [f[1]] = nothing, obzerve = nothing })
+  end
+  -- So is a table that was made by hand, once.
+  local plain = {}
+  fails("propose is nil, not a function", ts.tune, p,
+        with { strategy = plain })
+  fails("there is no field 'upd'", ts.tune, p,
+        with { cost_model = { predict = nothing, upd = nothing } })
+  function plain.propose(self, session)
+    self.helper = nothing
+    return { session:draw() }
+  end
+  for _ = 1, 2 do
+    assert(ts.tune(p, with { trials = 1, strategy = plain }).trials == 1)
+  end
 end
 
 -- The database: a second run goes on where the first ended.

@@ -104,7 +104,7 @@ do
   fails("PARSE", "malformed JSON", ts.trace.from_json, "{")
   fails("NOT_FOUND", "frobnicate", ts.trace.from_lua,
         (t:lua():gsub("sch:parallel", "sch:frobnicate")))
-  fails("PARSE", "NUL", ts.trace.from_json, "{}\0")
+  fails("INVALID", "NUL", ts.trace.from_json, "{}\0")
   -- A trace is data: nothing in it is run.
   fails("PARSE", "", ts.trace.from_lua, "os.exit(3)\n")
 end

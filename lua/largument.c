@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Arguments of functions, and options in tables. */
+#include "lua/lt.h"
+#include <string.h>
+
+/* ---- arguments ---------------------------------------------------------- */
+
+/* Says what is wrong in terms of what the caller wrote: luaL_check... would
+ * count the arguments of a function that he never sees. */
+static void check_type(lua_State *L, int i, int type, const char *what,
+                       const char *expected) {
+  if (lua_type(L, i) != type)
+    lt_error(L, TESS_TYPE, "%s must be %s, not %s", what, expected,
+             luaL_typename(L, i));
+}
+
+const char *lt_string(lua_State *L, int i, const char *what) {
+  size_t n;
+  check_type(L, i, LUA_TSTRING, what, "a string");
+  const char *s = lua_tolstring(L, i, &n);
+  if (strlen(s) != n)
+    lt_error(L, TESS_INVALID, "%s has a NUL byte at %d", what, (int)strlen(s));
+  return s;
+}
+
+const char *lt_opt_string(lua_State *L, int i, const char *what,
+                          const char *d) {
+  return lua_isnoneornil(L, i) ? d : lt_string(L, i, what);
+}
+
+lua_Number lt_number(lua_State *L, int i, const char *what) {
+  check_type(L, i, LUA_TNUMBER, what, "a number");
+  return lua_tonumber(L, i);
+}
+
+lua_Integer lt_integer(lua_State *L, int i, const char *what) {
+  int whole = 0;
+  lua_Integer v = 0;
+  check_type(L, i, LUA_TNUMBER, what, "an integer");
+  v = lua_tointegerx(L, i, &whole);
+  if (!whole)
+    lt_error(L, TESS_TYPE, "%s must be an integer, not %s", what,
+             luaL_tolstring(L, i, NULL));
+  return v;
+}
+
+lua_Integer lt_opt_integer(lua_State *L, int i, const char *what,
+                           lua_Integer d) {
+  return lua_isnoneornil(L, i) ? d : lt_integer(L, i, what);
+}
+
+int lt_choice(lua_State *L, int i, const char *what, const char *d,
+              const char *const *words) {
+  const char *word = lt_opt_string(L, i, what, d);
+  luaL_Buffer b;
+  if (!word) word = lt_string(L, i, what);
+  for (int k = 0; words[k]; k++)
+    if (!strcmp(words[k], word)) return k;
+  luaL_buffinit(L, &b);
+  for (int k = 0; words[k]; k++) {
+    if (k) luaL_addstring(&b, words[k + 1] ? ", " : " or ");
+    luaL_addstring(&b, words[k]);
+  }
+  luaL_pushresult(&b);
+  return lt_error(L, TESS_INVALID, "%s must be %s, not '%s'", what,
+                  lua_tostring(L, -1), word);
+}
+
+void lt_table(lua_State *L, int i, const char *what) {
+  check_type(L, i, LUA_TTABLE, what, "a table");
+}
+
+void lt_function(lua_State *L, int i, const char *what) {
+  check_type(L, i, LUA_TFUNCTION, what, "a function");
+}
+
+tess_dtype lt_to_dtype(lua_State *L, int i, const char *d) {
+  const char *text =
+      d && lua_isnoneornil(L, i) ? d : lt_string(L, i, "a data type");
+  tess_dtype t;
+  if (!tess_dtype_parse(text, &t))
+    lt_error(L, TESS_TYPE, "unknown data type '%s'", text);
+  return t;
+}
+
+uint32_t lt_to_ints(lua_State *L, int i, uint32_t max, int64_t *out) {
+  lt_table(L, i, "a list of integers");
+  lua_Integer n = luaL_len(L, i);
+  if (n > (lua_Integer)max)
+    lt_error(L, TESS_LIMIT, "at most %u elements are possible here",
+             (unsigned)max);
+  for (lua_Integer k = 1; k <= n; k++) {
+    int ok;
+    lua_geti(L, i, k);
+    out[k - 1] = lua_tointegerx(L, -1, &ok);
+    if (!ok)
+      lt_error(L, TESS_TYPE, "element %d: expected an integer, got %s", (int)k,
+               luaL_typename(L, -1));
+    lua_pop(L, 1);
+  }
+  return (uint32_t)n;
+}
+
+/* ---- options ------------------------------------------------------------ */
+
+static int wrong(lua_State *L, const char *k, const char *expected) {
+  return lt_error(L, TESS_TYPE, "option '%s': expected %s, got %s", k, expected,
+                  luaL_typename(L, -1));
+}
+
+lua_Number lt_field_number(lua_State *L, int t, const char *k, lua_Number d) {
+  if (!lua_istable(L, t)) return d;
+  if (lua_getfield(L, t, k) != LUA_TNIL) {
+    if (lua_type(L, -1) != LUA_TNUMBER) wrong(L, k, "a number");
+    d = lua_tonumber(L, -1);
+  }
+  lua_pop(L, 1);
+  return d;
+}
+
+lua_Integer lt_field_int(lua_State *L, int t, const char *k, lua_Integer d) {
+  int ok = 1;
+  if (!lua_istable(L, t)) return d;
+  if (lua_getfield(L, t, k) != LUA_TNIL) d = lua_tointegerx(L, -1, &ok);
+  if (!ok) wrong(L, k, "an integer");
+  lua_pop(L, 1);
+  return d;
+}
+
+int lt_field_bool(lua_State *L, int t, const char *k, int d) {
+  if (!lua_istable(L, t)) return d;
+  if (lua_getfield(L, t, k) != LUA_TNIL) {
+    if (!lua_isboolean(L, -1)) wrong(L, k, "a boolean");
+    d = lua_toboolean(L, -1);
+  }
+  lua_pop(L, 1);
+  return d;
+}
+
+const char *lt_field_str(lua_State *L, int t, const char *k, const char *d) {
+  if (!lua_istable(L, t)) return d;
+  int type = lua_getfield(L, t, k);
+  if (type == LUA_TSTRING)
+    d = lt_string(L, -1, k);
+  else if (type != LUA_TNIL)
+    wrong(L, k, "a string");
+  lua_pop(L, 1);
+  return d;
+}
+
+/* Is the key at the top but one among the known? */
+static int is_known(lua_State *L, const char *const *known) {
+  if (lua_type(L, -2) != LUA_TSTRING) return 0;
+  const char *k = lua_tostring(L, -2);
+  while (*known && strcmp(*known, k)) known++;
+  return *known != NULL;
+}
+
+void lt_options(lua_State *L, int t, const char *function,
+                const char *const *known) {
+  if (lua_isnoneornil(L, t)) return;
+  if (!lua_istable(L, t))
+    lt_error(L, TESS_TYPE, "the options of %s must be a table, not %s",
+             function, luaL_typename(L, t));
+  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1))
+    if (!is_known(L, known))
+      lt_error(L, TESS_INVALID, "unknown option '%s' of %s",
+               luaL_tolstring(L, -2, NULL), function);
+}

@@ -1,0 +1,186 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Modules, spaces, strategies and cost models: the part of the module
+-- "tessera" about searching that is written in Lua.  It is given the module's
+-- table and the raw functions, and adds to the table.
+
+local core, deterministic
+
+-- What the table t, which `maker` makes something of, has wrong: `fields` is a
+-- list of { name =, type =, optional = }.  A field that is not among them is
+-- wrong, too; with `own` such may stand there for what the object remembers,
+-- unless they are functions.
+local function check_fields(maker, usage, t, fields, own)
+  local function wrong(text, ...)
+    core.invalid(("%s takes %s: %s"):format(maker, usage, text:format(...)))
+  end
+  if type(t) ~= "table" then wrong("not %s", type(t)) end
+  local known = {}
+  for _, field in ipairs(fields) do
+    local found = type(t[field.name])
+    known[field.name] = true
+    if found ~= field.type and not (field.optional and found == "nil") then
+      wrong("%s is %s, not a %s", field.name, found, field.type)
+    end
+  end
+  for k, v in next, t do
+    if not known[k] and not (own and type(v) ~= "function") then
+      wrong("there is no field '%s'", tostring(k))
+    end
+  end
+end
+
+-- ---- modules ---------------------------------------------------------------
+
+local module = {}
+module.__index = module
+
+function module.__tostring(m) return "schedule module " .. m.name end
+
+-- An instance: the module with its parameters settled.
+function module.__call(m, params)
+  if params ~= nil and type(params) ~= "table" then
+    core.invalid(("module '%s' takes a table of parameters, not %s")
+                 :format(m.name, type(params)))
+  end
+  local p = {}
+  for k, v in next, m.defaults do p[k] = v end
+  for k, v in next, params or {} do
+    if m.defaults[k] == nil then
+      core.invalid(("module '%s' has no parameter '%s'")
+                   :format(m.name, tostring(k)))
+    end
+    p[k] = v
+  end
+  local why = m.check and m.check(p, params or {})
+  if why then core.invalid(("module '%s': %s"):format(m.name, why)) end
+  return {
+    name = m.name, module = m, params = p,
+    apply = function(sch, block)
+      return deterministic(m.apply, sch, block, p)
+    end,
+  }
+end
+
+local module_fields = {
+  { name = "name", type = "string" },
+  { name = "defaults", type = "table", optional = true },
+  { name = "apply", type = "function" },
+  { name = "check", type = "function", optional = true },
+}
+
+local function add_modules(ts)
+  -- ts.module{ name =, defaults = {}, apply = function(sch, block, p),
+  --   check = function(p, given) } -> what is wrong with the parameters, or
+  --   nil; it may settle those that were not given
+  function ts.module(m)
+    check_fields("ts.module", "{ name = string, defaults = table, " ..
+                 "apply = function(sch, block, p), check = " ..
+                 "function(p, given) }", m, module_fields)
+    m.defaults = m.defaults or {}
+    return setmetatable(m, module)
+  end
+end
+
+-- ---- spaces ----------------------------------------------------------------
+
+local space = {}
+
+local function add_spaces(ts)
+  local modules_of = setmetatable({}, { __mode = "k" })
+  ts.space = space
+  space.sketches, space.explain = core.space_sketches, core.space_explain
+  space.union, space.traces = core.space_union, core.space_traces
+
+  function space.compose(modules)
+    for i, m in ipairs(type(modules) == "table" and modules or {}) do
+      if getmetatable(m) == module then
+        core.invalid(("entry %d: module '%s' needs its parameters: write " ..
+                      "it with {} behind"):format(i, m.name))
+      end
+    end
+    local made = core.space_compose(modules)
+    modules_of[made] = modules
+    return made
+  end
+
+  -- ts.space.check(space or list of modules, program [, target]): true when
+  -- the modules are deterministic, or false and where they are not.
+  function space.check(s, program, target)
+    local modules = modules_of[s] or s
+    if type(modules) ~= "table" then
+      core.invalid("ts.space.check takes a list of modules, or what " ..
+                   "ts.space.compose made of one")
+    end
+    return require("tessera.check").check(ts, core, modules, program,
+                                          target or "llvm")
+  end
+
+  -- A function that schedules the whole program by hand.
+  function space.by_hand(f)
+    if type(f) ~= "function" then
+      core.invalid("ts.space.by_hand takes a function(sch), not " .. type(f))
+    end
+    return core.space_by_hand {
+      name = "by hand",
+      apply = function(sch) return deterministic(f, sch) end,
+    }
+  end
+
+  -- The space for a target: a list of modules that suit it.
+  function space.default(target)
+    return require("modules.spaces").default(target or "llvm")
+  end
+end
+
+local function to_space(s, target)
+  if s == nil then return space.default(target) end
+  if type(s) == "function" then return space.by_hand(s) end
+  if type(s) == "table" then return space.compose(s) end
+  return s
+end
+
+-- ---- strategies, cost models, tuning ---------------------------------------
+
+-- What ts.strategy and ts.cost_model have looked at: later they may hold
+-- anything that their functions put there.
+local checked = setmetatable({}, { __mode = "k" })
+
+local function checker(maker, usage, fields)
+  return function(t)
+    check_fields(maker, usage, t, fields, true)
+    checked[t] = true
+    return t
+  end
+end
+
+local function add_tuning(ts)
+  -- ts.strategy{ propose = function(self, session, n), observe = ... } and
+  -- ts.cost_model{ predict =, update = }: checked tables.
+  ts.strategy = checker("ts.strategy",
+    "{ propose = function(self, session, n), " ..
+    "observe = function(self, session, candidates) }",
+    { { name = "propose", type = "function" },
+      { name = "observe", type = "function", optional = true } })
+  ts.cost_model = checker("ts.cost_model",
+    "{ predict = function(self, session, candidates), " ..
+    "update = function(self, session, candidates) }",
+    { { name = "predict", type = "function" },
+      { name = "update", type = "function", optional = true } })
+
+  function ts.tune(program, options)
+    local o = type(options) == "table" and options or {}
+    for _, name in ipairs { "strategy", "cost_model" } do
+      local given = o[name]
+      if type(given) == "table" and not checked[given] then ts[name](given) end
+    end
+    return core.tune(program, options, to_space(o.space, o.target))
+  end
+end
+
+return function(ts, raw)
+  core = raw
+  deterministic = require "tessera.determinism"(core)
+  add_modules(ts)
+  add_spaces(ts)
+  add_tuning(ts)
+end
