@@ -277,8 +277,9 @@ static tess_status check_rule(ir_builder *b, const op_def *o, tess_dtype t) {
 static tess_status unify(ir_builder *b, const char *op, describe_expr x,
                          describe_expr y, ir_expr out[2]) {
   const describe_value *v = describe_get(b, x, "the left operand");
+  if (!v) return TESS_INVALID;
   const describe_value *w = describe_get(b, y, "the right operand");
-  if (!v || !w) return TESS_INVALID;
+  if (!w) return TESS_INVALID;
   tess_dtype t = common_type(b, v, w);
   if (v->kind == DESCRIBE_EXPR && w->kind == DESCRIBE_EXPR &&
       !ir_dtype_eq(own_type(b, v), own_type(b, w))) {

@@ -31,10 +31,10 @@ tess_rv_kind tess_schedule_rv_kind(tess_schedule *s, tess_rv rv) {
 /* A failure that names the variable. */
 static tess_status fail(question *q, tess_status st, const char *what) {
   char name[16];
-  vm_rv_name(&q->s->s.trace, q->rv, name);
   if (!q->rv || q->rv >= q->s->s.trace.rv.n)
     return ctx_fail(q->s->c, TESS_INVALID,
-                    "the schedule has no such random variable");
+                    "there is no random variable %" PRIu32 " here", q->rv);
+  vm_rv_name(&q->s->s.trace, q->rv, name);
   return ctx_fail(q->s->c, st, "%s %s", name, what);
 }
 

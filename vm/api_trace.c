@@ -278,10 +278,14 @@ static tess_value default_value(const sch_spec *sp) {
 static tess_status list_operands(void *ud) {
   looking *k = ud;
   const vm_trace *t = &k->t->t;
+  bool known = k->role && (!strcmp(k->role, "in") || !strcmp(k->role, "attr"));
+  if (!known)
+    return ctx_fail(k->t->c, TESS_INVALID,
+                    "operands have the role 'in' or 'attr', not '%s'",
+                    k->role ? k->role : "");
   if (k->i < 1 || k->i > t->inst.n) return no_inst(k);
   const sch_prim *p = t->inst.v[k->i - 1].prim;
   arena_reset(&k->t->view);
-  *k->n = 0;
   for (uint32_t s = 0; s < p->nspecs; s++) {
     const sch_spec *sp = &p->specs[s];
     vm_value v = vm_operand(t, k->i - 1, s);
@@ -298,5 +302,6 @@ static tess_status list_operands(void *ud) {
 tess_status tess_trace_operands(tess_trace *t, uint32_t i, const char *role,
                                 uint32_t max, tess_arg *out, uint32_t *n) {
   looking k = {.t = t, .i = i, .role = role, .max = max, .args = out, .n = n};
+  *n = 0;
   return ctx_run(t->c, list_operands, &k);
 }

@@ -30,7 +30,7 @@ static bool is_arithmetic(uint8_t op) { return op >= IR_ADD && op <= IR_MAX; }
 static bool check_var(check *c, vm_value v, unsigned kinds) {
   if (v.tag != VM_RV) return refuse(c, VM_W_WRONG_KIND, v);
   c->why->rv = v.rv;
-  c->why->n[0] = (int64_t)v.rv - 1;
+  c->why->n[0] = v.rv;
   if (v.rv == 0 || v.rv >= c->t->rv.n) return refuse(c, VM_W_NO_VARIABLE, v);
   if (!(kinds >> c->t->rv.v[v.rv] & 1))
     return refuse(c, VM_W_WRONG_VARIABLE, v);

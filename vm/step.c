@@ -173,11 +173,13 @@ static void swap_before(vm_stepper *s) {
   s->before.prog = p;
 }
 
-static tess_status not_here(vm_stepper *s) {
-  s->m.fail = (vm_failure){.why = VM_W_NOT_SAMPLING, .inst = s->at};
-  if (s->at) s->m.fail.prim = s->t.inst.v[s->at - 1].prim;
+static void say_not_here(vm_stepper *s) {
+  s->m.fail = (vm_failure){.why = VM_W_NOT_BEGUN};
+  if (s->at)
+    s->m.fail = (vm_failure){.why = VM_W_NOT_SAMPLING,
+                             .inst = s->at,
+                             .prim = s->t.inst.v[s->at - 1].prim};
   note_failure(s);
-  return TESS_INVALID;
 }
 
 static bool can_ask(const vm_stepper *s) {
@@ -186,7 +188,10 @@ static bool can_ask(const vm_stepper *s) {
 
 tess_status vm_stepper_alternatives(vm_stepper *s, uint32_t max,
                                     vm_space *out) {
-  if (!can_ask(s)) return not_here(s);
+  if (!can_ask(s)) {
+    say_not_here(s);
+    return TESS_NOT_FOUND;
+  }
   swap_before(s);
   tess_status st = vm_alternatives_here(&s->m, &s->t, s->at - 1, max, out);
   if (st != TESS_OK) note_failure(s);
@@ -216,7 +221,10 @@ tess_status vm_stepper_decide(vm_stepper *s, uint32_t n, const int64_t *d,
   choice c = {s, n, d};
   uint32_t here = s->at;
   *invalid = 0;
-  if (!can_ask(s)) return not_here(s);
+  if (!can_ask(s)) {
+    say_not_here(s);
+    return TESS_INVALID;
+  }
   swap_before(s);
   tess_status st = vm_admits_here(&s->m, &s->t, here - 1, n, d);
   if (st != TESS_OK) note_failure(s);

@@ -45,13 +45,14 @@ typedef VEC(uint8_t) vm_marks;
 tess_status vm_stepper_changes(vm_stepper *s, vm_marks *out);
 /* The program with changed lines marked, then what is gone. */
 tess_status vm_stepper_print(vm_stepper *s, strbuf *out);
-/* The last instruction's alternatives. */
+/* The last instruction's alternatives.  TESS_NOT_FOUND: it draws nothing, or
+ * there is none; why tells. */
 tess_status vm_stepper_alternatives(vm_stepper *s, uint32_t max,
                                     vm_space *out);
 /* Changes the last instruction's decision and replays what follows.
- * TESS_INVALID: it does not fit, nothing changed.  TESS_REFUSED and the like:
- * the change stands, and *invalid (else 0) is the first instruction that no
- * longer applies; why tells. */
+ * TESS_INVALID: it does not fit, or nothing is drawn; nothing changed.
+ * TESS_REFUSED and the like: the change stands, and *invalid (else 0) is the
+ * first instruction that no longer applies; why tells. */
 tess_status vm_stepper_decide(vm_stepper *s, uint32_t n, const int64_t *d,
                               uint32_t *invalid);
 

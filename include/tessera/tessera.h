@@ -466,8 +466,8 @@ typedef struct tess_inst_info {
 } tess_inst_info;
 TESS_API tess_status tess_trace_inst(tess_trace *t, uint32_t i,
                                      tess_inst_info *out);
-/* Operands of instruction i as arguments (role "in" or "attr"); values live
- * as long as the trace and until the next call on it. */
+/* Operands of instruction i as arguments (role "in" or "attr", any other is
+ * INVALID); values live as long as the trace and until the next call on it. */
 TESS_API tess_status tess_trace_operands(tess_trace *t, uint32_t i,
     const char *role, uint32_t max, tess_arg *out, uint32_t *n);
 
@@ -532,7 +532,8 @@ TESS_API tess_status tess_stepper_alternatives(tess_stepper *s, uint32_t max,
                                                tess_alternatives *out);
 /* Changes it and replays what follows.  TESS_REFUSED with *invalid set to the
  * first instruction that no longer applies (the change stands), or
- * TESS_INVALID when the decision does not fit (nothing changed). */
+ * TESS_INVALID when the decision does not fit or the instruction draws
+ * nothing (nothing changed). */
 TESS_API tess_status tess_stepper_decide(tess_stepper *s, uint32_t n,
                                          const int64_t *d, uint32_t *invalid);
 /* The whole trace, with the decisions that were changed. */

@@ -13,6 +13,8 @@ static void handles(describing *d) {
         "the left operand is not an expression of this builder");
   FAILS(d, describe_binary(b, "+", one, 0, &e),
         "the right operand is not an expression of this builder");
+  FAILS(d, describe_binary(b, "+", 0, 0, &e),
+        "the left operand is not an expression of this builder");
   FAILS(d, describe_binary(b, "<>", one, one, &e), "there is no operator '<>'");
   FAILS(d, describe_var(b, 77, &e), "there is no variable 77");
   FAILS(d, describe_load(b, 5, 0, NULL, &e), "there is no buffer 5");

@@ -221,6 +221,16 @@ static void test_errors(void **state) {
          "split: operand 'factors' is missing (extents of the new loops, "
          "outer first; one may be ts.auto)",
          "split", "MISSING", "mine.lua:12");
+  expect(&f, CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(12345)}),
+         TESS_INVALID,
+         "parallel: operand 'loop': there is no random variable 12345 here",
+         "parallel", "NO_VARIABLE", "mine.lua:12");
+  expect(&f, CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(0)}), TESS_INVALID,
+         "parallel: operand 'loop': there is no random variable 0 here",
+         "parallel", "NO_VARIABLE", "mine.lua:12");
+  tess_loop_info info;
+  expect(&f, tess_schedule_loop_info(f.s, 12345, &info), TESS_INVALID,
+         "there is no random variable 12345 here", "", "", "");
   expect(&f, CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(l[0])}), TESS_DEAD,
          "parallel: operand 'loop': l1 stands for nothing any "
          "more: instruction 4 (split) removed it",
@@ -335,6 +345,15 @@ static void test_traces(void **state) {
   assert_int_equal(tess_trace_operands(t, 4, "in", 4, args, &n), TESS_OK);
   assert_int_equal(n, 2);
   assert_int_equal(args[1].value.list[1].kind, TESS_V_OP);
+  static const char *const unknown[] = {"out", "decision", "bogus", ""};
+  for (int i = 0; i < 4; i++) {
+    n = 99;
+    assert_int_equal(tess_trace_operands(t, 4, unknown[i], 4, args, &n),
+                     TESS_INVALID);
+    assert_int_equal(n, 0);
+    assert_non_null(strstr(tess_error(f.c)->message,
+                           "operands have the role 'in' or 'attr', not '"));
+  }
   for (int lua = 0; lua < 2; lua++) {
     char *text;
     assert_int_equal(lua ? tess_trace_lua(t, &text) : tess_trace_json(t, &text),
@@ -414,11 +433,17 @@ static void test_steppers(void **state) {
   assert_int_equal(tess_stepper_new(t, NULL, &s), TESS_OK);
   assert_int_equal(tess_stepper_size(s), 4);
   assert_int_equal(tess_stepper_back(s), TESS_NOT_FOUND);
+  expect(&f, tess_stepper_alternatives(s, 100, &alt), TESS_NOT_FOUND,
+         "nothing has been run yet", "", "NOT_BEGUN", "");
+  expect(&f, tess_stepper_decide(s, 0, NULL, &invalid), TESS_INVALID,
+         "nothing has been run yet", "", "NOT_BEGUN", "");
   for (uint32_t k = 1; k <= 4; k++) {
     assert_int_equal(tess_stepper_next(s), TESS_OK);
     assert_int_equal(tess_stepper_position(s), k);
   }
   assert_int_equal(tess_stepper_next(s), TESS_NOT_FOUND);
+  expect(&f, tess_stepper_alternatives(s, 100, &alt), TESS_NOT_FOUND,
+         "split: takes no decision", "split", "NOT_SAMPLING", "instruction 4");
   assert_int_equal(tess_stepper_diff(s, &text), TESS_OK);
   assert_non_null(strstr(text, "gone:"));
   tess_text_free(f.c, text);

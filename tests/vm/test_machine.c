@@ -314,7 +314,7 @@ static void test_operand_errors(void **state) {
           "block (the loop to split)");
   test_set_rv(&c, "loop", 99);
   refused(&f, &c, TESS_INVALID,
-          "split: operand 'loop': there is no random variable 98 here");
+          "split: operand 'loop': there is no random variable 99 here");
   test_set_str(&c, "loop", "i");
   refused(&f, &c, TESS_TYPE,
           "split: operand 'loop' must be a loop, not a "

@@ -166,8 +166,11 @@ static void test_alternatives(void **state) {
   }
   assert_true(fabs(sum - 1) < 1e-9);
   assert_int_equal(vm_stepper_goto(&f.st, 8), TESS_OK);
-  assert_int_equal(vm_stepper_alternatives(&f.st, 100, &sp), TESS_INVALID);
+  assert_int_equal(vm_stepper_alternatives(&f.st, 100, &sp), TESS_NOT_FOUND);
   assert_string_equal(str_get(&f.st.why), "split: takes no decision");
+  assert_int_equal(vm_stepper_goto(&f.st, 0), TESS_OK);
+  assert_int_equal(vm_stepper_alternatives(&f.st, 100, &sp), TESS_NOT_FOUND);
+  assert_string_equal(str_get(&f.st.why), "nothing has been run yet");
   vm_space_free(&sp, &f.mem.heap);
   end(&f);
 }
