@@ -57,11 +57,27 @@ void ctx_set_detail(tess_context *c, ctx_detail_fn fn, void *ud) {
 static void log_text(tess_context *c, int level, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));
 
+/* Text of several lines, such as a script's error, as one: "a; b". */
+static void join_lines(const char *text, char *line, size_t room) {
+  size_t n = 0;
+  while (*text) {
+    size_t len = strcspn(text, "\r\n");
+    while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t')) len--;
+    int put = snprintf(line + n, room - n, "%s%.*s", n && len ? "; " : "",
+                       (int)len, text);
+    n += (size_t)put < room - n ? (size_t)put : room - n - 1;
+    text += strcspn(text, "\r\n");
+    text += strspn(text, "\r\n \t");
+  }
+  line[n] = '\0';
+}
+
 static void log_text(tess_context *c, int level, const char *fmt, va_list ap) {
-  char text[1024];
+  char text[1024], line[2 * sizeof text];
   if (!c->log) return;
   vsnprintf(text, sizeof text, fmt, ap);
-  c->log(c->log_ud, level, text);
+  join_lines(text, line, sizeof line);
+  c->log(c->log_ud, level, line);
 }
 
 void ctx_log(tess_context *c, int level, const char *fmt, ...) {

@@ -74,7 +74,8 @@ void ctx_clear(tess_context *c);
 /* Forgets it if its details are still to be written from `ud`, which goes. */
 void ctx_forget(tess_context *c, const void *ud);
 
-/* One line to the host's log, where it wants one. */
+/* One line to the host's log, where it wants one; what has several becomes
+ * one. */
 void ctx_log(tess_context *c, int level, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
 

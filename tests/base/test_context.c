@@ -147,6 +147,42 @@ static void test_new_runs_out_of_memory(void **state) {
   }
 }
 
+static void keep_line(void *ud, int level, const char *text) {
+  (void)level;
+  snprintf(ud, 2100, "%s", text);
+}
+
+/* Whatever a plugged-in function says, the log gets one line. */
+static void test_log_has_one_line(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *line;
+  } cases[] = {{"one", "one"},
+               {"first\nsecond", "first; second"},
+               {"first \r\n\n\t second\n", "first; second"},
+               {"\nat:\n\tx", "at:; x"},
+               {"  indented", "  indented"},
+               {"\n", ""}};
+  char line[2100];
+  tess_context *c;
+  tess_options o = {.struct_size = sizeof o, .log = keep_line, .log_ud = line};
+  assert_int_equal(tess_context_new(&o, &c), TESS_OK);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    ctx_log(c, TESS_LOG_INFO, "%s", cases[i].text);
+    assert_string_equal(line, cases[i].line);
+    ctx_warn(c, i, "%s", cases[i].text);
+    assert_string_equal(line, cases[i].line);
+  }
+  char most[3000];
+  memset(most, '\n', sizeof most);
+  for (size_t i = 0; i < sizeof most; i += 2) most[i] = 'x';
+  most[sizeof most - 1] = '\0';
+  ctx_log(c, TESS_LOG_INFO, "%s", most);
+  assert_null(strchr(line, '\n'));
+  assert_int_equal(strlen(line), 512 + 2 * 511);
+  tess_context_free(c);
+}
+
 static tess_status says_nothing(void *ud) {
   (void)ud;
   return TESS_NOT_FOUND;
@@ -279,6 +315,7 @@ int main(void) {
       cmocka_unit_test(test_struct_sizes),
       cmocka_unit_test(test_threads_take_turns_with_the_hosts_allocator),
       cmocka_unit_test(test_new_runs_out_of_memory),
+      cmocka_unit_test(test_log_has_one_line),
       cmocka_unit_test(test_every_failure_has_words),
       cmocka_unit_test(test_details_are_written_when_read),
       cmocka_unit_test(test_texts),
