@@ -9,8 +9,6 @@
 
 #include <stdio.h>
 
-#define MAX_SKETCHES 4096
-
 /* ---- lists of schedules ------------------------------------------------- */
 
 typedef struct schedules {
@@ -94,7 +92,10 @@ typedef struct writer {
   tess_space *space;
   space_sketches *k;
   const tess_module *m;
+  bool too_many; /* it made more sketches than there may be */
 } writer;
+
+static const char no_reason[] = "it gave no reason";
 
 static void tell(writer *w, const char *block, const char *what,
                  const char *why) {
@@ -116,7 +117,7 @@ static tess_status apply(writer *w, tess_schedule *s, const char *block,
                          schedules *to) {
   tess_schedule *copy;
   tess_rv rv;
-  const char *why = "";
+  const char *why = NULL;
   uint32_t had = to->s.n;
   tess_status st = tess_schedule_copy(s, &copy);
   if (st != TESS_OK) return st;
@@ -148,27 +149,25 @@ static tess_status apply(writer *w, tess_schedule *s, const char *block,
   else if (st == TESS_OK || st == TESS_NOT_FOUND)
     tell(w, block, "not applicable", why ? why : "");
   else {
-    tell(w, block, "failed", why ? why : "");
-    warn(w, block, why ? why : "");
+    if (!why || !*why) why = no_reason;
+    tell(w, block, "failed", why);
+    warn(w, block, why);
     while (to->s.n > had) tess_schedule_free(vec_pop(&to->s));
   }
   return to->s.n > had ? TESS_OK : add_copy(to, s);
 }
 
-/* One module over all blocks of one schedule, depth first; results in `to`. */
+/* One module over all blocks of one schedule, depth first; results in `to`,
+ * until they are too many. */
 static tess_status run_module(writer *w, tess_schedule *s, const strbuf *names,
                               uint32_t left, schedules *to) {
   schedules made = {.c = w->k->c, .program = to->program};
   if (left == 0) return add_copy(to, s);
   if (w->k->stop && thread_flag_is_raised(w->k->stop)) return TESS_CANCELLED;
   tess_status st = apply(w, s, name_at(names, left - 1), &made);
-  for (uint32_t i = 0; st == TESS_OK && i < made.s.n; i++)
+  for (uint32_t i = 0; st == TESS_OK && !w->too_many && i < made.s.n; i++)
     st = run_module(w, made.s.v[i], names, left - 1, to);
-  if (st == TESS_OK && to->s.n > MAX_SKETCHES)
-    st = ctx_fail(w->k->c, TESS_LIMIT,
-                  "module %s makes more than %d "
-                  "sketches",
-                  w->m->name, MAX_SKETCHES);
+  w->too_many = to->s.n > TESS_MAX_SKETCHES;
   drop_all(&made);
   return st;
 }
@@ -228,6 +227,25 @@ static tess_status keep_schedule(space_sketches *k, tess_schedule *s,
   return st;
 }
 
+/* That a module makes too many sketches is a failure of its own: those that
+ * there were before it go on. */
+static void leave_out(writer *w) {
+  char text[64];
+  snprintf(text, sizeof text, "makes more than %d sketches and is not used",
+           TESS_MAX_SKETCHES);
+  str_printf(&w->k->log, "%s %s\n", w->m->name, text);
+  ctx_warn(w->k->c, hash_bytes(w->m->name, strlen(w->m->name)), "module %s %s",
+           w->m->name, text);
+}
+
+static tess_status run_on_all(writer *w, const schedules *now,
+                              schedules *next) {
+  tess_status st = TESS_OK;
+  for (uint32_t i = 0; st == TESS_OK && !w->too_many && i < now->s.n; i++)
+    st = run_on_schedule(w, now->s.v[i], next);
+  return st;
+}
+
 static tess_status write_modules(tess_space *s, tess_program *p, tess_target *t,
                                  space_sketches *k) {
   tess_schedule *first;
@@ -238,11 +256,11 @@ static tess_status write_modules(tess_space *s, tess_program *p, tess_target *t,
   add_schedule(&now, first);
   if (now.failed) st = TESS_NOMEM;
   for (uint32_t m = 0; st == TESS_OK && m < s->n; m++) {
-    writer w = {s, k, &s->module[m]};
-    for (uint32_t i = 0; st == TESS_OK && i < now.s.n; i++)
-      st = run_on_schedule(&w, now.s.v[i], &next);
-    drop_all(&now);
-    now = next;
+    writer w = {.space = s, .k = k, .m = &s->module[m]};
+    st = run_on_all(&w, &now, &next);
+    if (w.too_many) leave_out(&w);
+    drop_all(w.too_many ? &next : &now);
+    if (!w.too_many) now = next;
     next = none;
   }
   for (uint32_t i = 0; st == TESS_OK && i < now.s.n; i++)
@@ -268,7 +286,7 @@ static tess_status write_function(tess_space *s, tess_program *p,
                   "function");
   else if (st == TESS_NOT_FOUND || st == TESS_CALLBACK)
     st = ctx_fail(k->c, st, "the scheduling function failed: %s",
-                  why ? why : "");
+                  why && *why ? why : no_reason);
   if (st == TESS_OK && made.foreign)
     st = ctx_fail(k->c, TESS_INVALID,
                   "the scheduling function gave a "

@@ -272,17 +272,28 @@ static tess_status check_proposals(tune *t, uint32_t *n) {
   return s;
 }
 
+/* Up to n proposals.  What a strategy says to have written and has not is
+ * found zeroed, and is then no candidate. */
+static tess_status propose(tune *t, uint32_t n, uint32_t *got) {
+  memset(t->proposed, 0, n * sizeof *t->proposed);
+  tess_status s =
+      t->strategy.propose(t->strategy.ud, &t->s, n, t->proposed, got);
+  if (s != TESS_OK) return s;
+  if (*got > n)
+    return ctx_fail(t->c, TESS_INVALID,
+                    "the strategy proposed %u candidates where at most %u "
+                    "were asked for",
+                    *got, n);
+  return check_proposals(t, got);
+}
+
 static tess_status run_batches(tune *t) {
   const tess_tune_options *o = t->set->o;
   while (t->trials < o->trials && t->ended == TESS_OK) {
     uint32_t n = o->trials - t->trials, got = 0;
     if (n > o->batch) n = o->batch;
     double start = tune_now();
-    tess_status s =
-        t->strategy.propose(t->strategy.ud, &t->s, n, t->proposed, &got);
-    if (s != TESS_OK) return s;
-    if (got > n) got = n;
-    s = check_proposals(t, &got);
+    tess_status s = propose(t, n, &got);
     if (s != TESS_OK) return s;
     t->time.propose += tune_now() - start;
     if (thread_flag_is_raised(&t->c->stop)) {

@@ -679,12 +679,15 @@ TESS_API const tess_runtime *tess_default_runtime(tess_context *c,
 
 /* ---- spaces and modules ------------------------------------------------- */
 
+enum { TESS_MAX_SKETCHES = 4096 };
+
 /* A schedule module: called for each block.  Appends zero or more schedules
  * (TESS_TAKE) through `emit`.  Return TESS_OK; TESS_NOT_FOUND with *why set:
  * not applicable, the block stays as it is; TESS_NOMEM (memory ran out) and
  * TESS_CANCELLED end the writing of sketches; anything else: it failed, which
  * counts as not applicable, and a warning goes to the log; once for each
- * module and *why. */
+ * module and *why.  So with one whose schedules, over all blocks, make more
+ * than TESS_MAX_SKETCHES sketches: it is left out everywhere. */
 typedef struct tess_module {
   const char *name;
   tess_status (*apply)(void *ud, tess_schedule *sch, tess_rv block,
@@ -748,9 +751,9 @@ TESS_API int tess_session_seen(tess_session *s, const tess_candidate *c);
 
 typedef struct tess_strategy {
   const char *name;
-  /* Up to n new candidates; *got 0 ends the search.  What was measured
-   * before, comes twice or does not replay is left out, and the funnel counts
-   * it. */
+  /* Up to n new candidates; *got 0 ends the search, and more than n break it
+   * off as TESS_INVALID.  What was measured before, comes twice or does not
+   * replay is left out, and the funnel counts it. */
   tess_status (*propose)(void *ud, tess_session *s, uint32_t n,
                          tess_candidate *out, uint32_t *got);
   tess_status (*observe)(void *ud, tess_session *s, uint32_t n,

@@ -126,6 +126,44 @@ static void test_proposes_nothing(void **state) {
   recorded_end(&f);
 }
 
+/* A strategy that says what is not so: more than were asked for, or more than
+ * it wrote. */
+static tess_status propose_beyond(void *ud, tess_session *s, uint32_t n,
+                                  tess_candidate *out, uint32_t *got) {
+  failing *x = ud;
+  for (uint32_t i = 0; i < n; i++) {
+    assert_null(out[i].decisions);
+    assert_int_equal(out[i].ndecisions, 0);
+  }
+  if (tess_session_draw(s, &out[0]) != TESS_OK) return TESS_CALLBACK;
+  *got = x->batches ? n : n + 100;
+  x->batches -= x->batches > 0;
+  return TESS_OK;
+}
+
+static void test_proposes_beyond(void **state) {
+  (void)state;
+  recorded_run f;
+  tess_result *r;
+  tess_result_info info;
+  recorded_start(&f);
+  failing some = {1};
+  const tess_strategy beyond = {"beyond", propose_beyond, observe_none, NULL,
+                                &some};
+  f.o.custom_strategy = &beyond;
+  f.o.trials = 8;
+  f.o.batch = 4;
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  tess_result_get(r, &info);
+  assert_int_equal(info.status, TESS_INVALID);
+  assert_string_equal(info.message,
+                      "the strategy proposed 104 candidates where at most 4 "
+                      "were asked for");
+  assert_int_equal(info.trials, 1);
+  tess_result_free(r);
+  recorded_end(&f);
+}
+
 /* Whatever fails in the middle, the best so far is given; where there is
  * none, the run fails. */
 static void test_fails_in_the_middle(void **state) {
@@ -202,6 +240,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_disk_fills_up),
                                      cmocka_unit_test(test_fails_in_the_middle),
                                      cmocka_unit_test(test_proposes_nothing),
+                                     cmocka_unit_test(test_proposes_beyond),
                                      cmocka_unit_test(test_memory_runs_out)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,9 +143,88 @@ static void test_says_where(void **state) {
   stop(&f);
 }
 
+/* ---- modules that fail -------------------------------------------------- */
+
+static void keep_line(void *ud, int level, const char *text) {
+  strbuf *log = ud;
+  assert_int_equal(level, TESS_LOG_WARN);
+  str_puts(log, text);
+  str_putc(log, '\n');
+}
+
+/* Five thousand copies for each block. */
+static tess_status too_many(void *ud, tess_schedule *s, tess_rv block,
+                            void (*emit)(void *, tess_schedule *), void *sink,
+                            const char **why) {
+  (void)ud, (void)block, (void)why;
+  for (int i = 0; i < 5000; i++) {
+    tess_schedule *copy;
+    tess_status st = tess_schedule_copy(s, &copy);
+    if (st != TESS_OK) return st;
+    emit(sink, copy);
+  }
+  return TESS_OK;
+}
+
+static tess_status speechless(void *ud, tess_schedule *s, tess_rv block,
+                              void (*emit)(void *, tess_schedule *), void *sink,
+                              const char **why) {
+  (void)s, (void)block, (void)emit, (void)sink;
+  if (ud) *why = ud;
+  return TESS_INVALID;
+}
+
+/* Whatever modules do, those before and after them go on. */
+static void test_failing_modules(void **state) {
+  (void)state;
+  tiled t;
+  mem_heap heap;
+  strbuf log;
+  tess_trace *out[MAX_SKETCHES];
+  tess_space *space;
+  char *text;
+  uint32_t n;
+  mem_heap_init(&heap, mem_default_allocator, 0);
+  str_init(&log, &heap);
+  const tess_options o = {
+      .struct_size = sizeof o, .log = keep_line, .log_ud = &log};
+  tiled_start_with(&t, &o);
+  char empty[] = "", lines[] = "one\ntwo";
+  const tess_module m[] = {
+      {.name = "first", .apply = two_ways},
+      {.name = "boom", .apply = too_many},
+      {.name = "mute", .apply = speechless},
+      {.name = "blank", .apply = speechless, .ud = empty},
+      {.name = "poet", .apply = speechless, .ud = lines},
+      {.name = "second", .apply = two_ways},
+  };
+  assert_int_equal(tess_space_compose(t.c, 6, m, &space), TESS_OK);
+  assert_int_equal(tess_space_sketches(space, t.p, NULL, MAX_SKETCHES, out, &n),
+                   TESS_OK);
+  assert_int_equal(n, 3);
+  while (n) tess_trace_free(out[--n]);
+  assert_int_equal(tess_space_explain(space, t.p, NULL, &text), TESS_OK);
+  assert_non_null(
+      strstr(text, "\nboom makes more than 4096 sketches and is not used\n"));
+  tess_text_free(t.c, text);
+  assert_string_equal(
+      str_get(&log),
+      "module boom makes more than 4096 sketches and is not used\n"
+      "module mute failed at block root and is not used there: it gave no "
+      "reason\n"
+      "module blank failed at block root and is not used there: it gave no "
+      "reason\n"
+      "module poet failed at block root and is not used there: one; two\n"
+      "module second failed at block C and is not used there: it failed\n");
+  str_free(&log);
+  tess_space_free(space);
+  tiled_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_modules),
                                      cmocka_unit_test(test_by_hand),
-                                     cmocka_unit_test(test_says_where)};
+                                     cmocka_unit_test(test_says_where),
+                                     cmocka_unit_test(test_failing_modules)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
