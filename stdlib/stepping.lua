@@ -13,6 +13,11 @@ local step_help = [[
 
 local stepping = {}
 
+-- A command that failed; obey says what that means.
+local function fail(text, ...)
+  error({ failed = text:format(...) }, 0)
+end
+
 local function show_stop(s)
   local at = s:position()
   if at == 0 then
@@ -39,7 +44,7 @@ end
 
 stepping["goto"] = function(s, words)
   local n = math.tointeger(tonumber(words[2]))
-  if not n then print("-- goto needs a position") return end
+  if not n then fail "goto needs a position" end
   s:goto_(n)
   show_stop(s)
 end
@@ -61,13 +66,11 @@ end
 
 function stepping.alternatives(s, words)
   if not s:decision() then
-    print("-- the instruction here takes no decision")
-    return
+    fail "the instruction here takes no decision"
   end
   local max = math.tointeger(tonumber(words[2] or 20))
   if not max or max < 1 or max > 1 << 20 then
-    print("-- alternatives takes a number from 1 to 1048576")
-    return
+    fail "alternatives takes a number from 1 to 1048576"
   end
   local list, count = s:alternatives(max)
   for i, a in ipairs(list) do
@@ -83,7 +86,7 @@ local function read_decision(s, words)
   if k then
     k = math.tointeger(tonumber(k)) or 0
     local a = k >= 1 and k <= 1 << 20 and s:alternatives(k)[k]
-    if not a then print("-- there is no alternative #" .. k) return nil end
+    if not a then fail("there is no alternative #%d", k) end
     return a.decision
   end
   local d = {}
@@ -91,23 +94,20 @@ local function read_decision(s, words)
     for word in words[i]:gmatch("[^,{}]+") do
       local n = word:find("^-?%d+$") and math.tointeger(tonumber(word))
       if not n then
-        print(("-- '%s' is not an integer"):format(word))
-        return nil
+        fail("'%s' is not an integer", word)
       end
       d[#d + 1] = n
     end
   end
-  if #d == 0 then print("-- choose needs numbers, or #K") return nil end
+  if #d == 0 then fail "choose needs numbers, or #K" end
   return d
 end
 
 function stepping.choose(s, words)
   if not s:decision() then
-    print("-- the instruction here takes no decision")
-    return
+    fail "the instruction here takes no decision"
   end
   local d = read_decision(s, words)
-  if not d then return end
   local ok, invalid, why = s:decide(d)
   show_stop(s)
   if not ok then
@@ -117,16 +117,18 @@ function stepping.choose(s, words)
 end
 
 function stepping.write(s, words)
-  if not words[2] then print("-- write needs a file name") return end
+  if not words[2] then fail "write needs a file name" end
   local f, why = io.open(words[2], "w")
-  if not f then print("-- " .. why) return end
+  if not f then fail("%s", why) end
   local text = words[2]:match("%.json$") and s:trace():json() or
                s:trace():lua()
   local ok
   ok, why = f:write(text, "\n")
   local closed, late = f:close()
-  if ok and closed then print("-- written to " .. words[2])
-  else print("-- " .. words[2] .. ": " .. tostring(why or late)) end
+  if not (ok and closed) then
+    fail("%s: %s", words[2], tostring(why or late))
+  end
+  print("-- written to " .. words[2])
 end
 
 local short = { n = "next", b = "back", g = "goto", p = "program",
@@ -134,23 +136,33 @@ local short = { n = "next", b = "back", g = "goto", p = "program",
                 w = "write", h = "help", l = "list", q = "quit",
                 jump = "goto", decide = "choose", ["?"] = "help" }
 
+-- What the error e of a command says, in one line.
+local function message_of(e)
+  local text = type(e) == "table" and (e.failed or e.message) or tostring(e)
+  return (text:gsub("\n.*", ""))
+end
 
--- One command; true when it was the last.
-local function obey(s, words)
-  local name = words[1] and (short[words[1]] or words[1])
-  if name == "quit" then return true end
+-- What a line asks for; raises where it is no command.
+local function perform(s, words)
+  local name = short[words[1]] or words[1]
   if math.tointeger(tonumber(name)) then
     name, words = "goto", { "goto", name }
   end
   if not stepping[name] then
-    print(("-- unknown command '%s'; h lists them"):format(words[1]))
-    return false
+    fail("unknown command '%s'; h lists them", words[1])
   end
-  local ok, e = pcall(stepping[name], s, words)
-  if not ok then
-    local text = type(e) == "table" and e.message or tostring(e)
-    print("-- " .. text:gsub("\n.*", ""))
+  stepping[name](s, words)
+end
+
+-- One command; true when it was the last.  One that fails is told of in a
+-- terminal, and is the end of what comes through a pipe.
+local function obey(s, words, terminal)
+  if (short[words[1]] or words[1]) == "quit" then return true end
+  local ok, e = pcall(perform, s, words)
+  if not ok and not terminal then
+    error(table.concat(words, " ") .. ": " .. message_of(e), 0)
   end
+  if not ok then print("-- " .. message_of(e)) end
   return false
 end
 
@@ -160,9 +172,10 @@ local function finish(s)
   return not ok and (type(e) == "table" and e.message or tostring(e)) or nil
 end
 
--- Reads commands until `quit` or the end of the input.  When a decision was
--- changed, the program that the whole trace now makes is shown at the end;
--- a trace that does not apply as a whole is an error then.
+-- Reads commands until `quit`, the end of the input or, through a pipe, the
+-- first that fails, which is an error then.  When a decision was changed, the
+-- program that the whole trace now makes is shown at the end; a trace that does
+-- not apply as a whole is an error then.
 local function step(s, host)
   local start, wrong = s:trace(), finish(s)
   s:goto_(0)
@@ -175,7 +188,7 @@ local function step(s, host)
     local words = {}
     for w in (line or "quit"):gmatch("%S+") do words[#words + 1] = w end
     if #words == 0 and host.terminal then words = { "next" } end
-    if #words > 0 and obey(s, words) then break end
+    if #words > 0 and obey(s, words, host.terminal) then break end
   end
   wrong = finish(s)
   if wrong then error(wrong, 0) end

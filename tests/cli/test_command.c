@@ -134,7 +134,7 @@ static void failing_work(void **state) {
   expect("step t.lua --program none.lua", 1, "none.lua: No such file");
   expect("db none.db", 1, "none.db: No such file");
   expect("db d.lua", 1, "d.lua: not a database");
-  expect("doc frob", 1, "no primitive, module or option 'frob'");
+  expect("doc frob", 1, "no primitive, module, option or function 'frob'");
   expect("doc > /dev/full", 1, "writing the output failed");
   expect("--help > /dev/full", 1, "writing the output failed");
   expect("--version >&-", 1, "writing the output failed");
@@ -230,6 +230,9 @@ static void reference(void **state) {
   expect("doc cost_model", 0, "--cost-model");
   expect("doc --cost-model", 0, "--cost-model");
   expect("doc --stubs", 0, "---@class tessera.Schedule");
+  expect("doc --stubs", 0, "---@class tessera.Session");
+  expect("doc ts.strategy", 0, "`propose`");
+  expect("doc session:draw", 0, "## session:draw()");
 }
 
 /* ---- running, the prompt ------------------------------------------------ */
@@ -549,6 +552,9 @@ static void stepping_in_a_terminal(void **state) {
   console_type(&c, "choose 3 5\n");
   console_expect(&c, "does not fit");
   console_expect(&c, "/5> ");
+  console_type(&c, "frob\n");
+  console_expect(&c, "-- unknown command 'frob'");
+  console_expect(&c, "/5> ");
   console_type(&c, "choose 4 4\n");
   console_expect(&c, "decision {4, 4}, one of 5");
   console_expect(&c, "/5> ");
@@ -619,30 +625,48 @@ static void interrupted_at_the_prompt(void **state) {
 static void stepping_through_a_pipe(void **state) {
   (void)state;
   console_write(&c, "commands",
-                "n\nn\nn\na 2\nc #2\ng 99\nfrob\nc\n"
-                "c #0\nc 3.5\nc 99999999999999999999 2\nl\nd\nt\n"
-                "w /no/such\n4\np\nb\nh\nc 16 1\n");
+                "n\nn\nn\na 2\nc #2\nl\nd\nt\n4\np\nb\nh\nc 16 1\n");
   expect("step t.lua --program d.lua < commands", 0, "-- 3 of 5: ");
-  const char *says[] = {"  #2 ",
-                        "no position 99",
-                        "unknown command 'frob'",
-                        "choose needs numbers",
-                        "there is no alternative #0",
-                        "'3.5' is not an integer",
-                        "'99999999999999999999' is not an integer",
-                        ">  3 sample_perfect_tile",
-                        "/no/such",
-                        "-- 4 of 5: ",
-                        "undo it",
-                        "decision {16, 1}",
-                        "-- the changed program",
-                        "parallel(16)"};
+  const char *says[] = {
+      "  #2 ",       ">  3 sample_perfect_tile", "-- 4 of 5: ",
+      "undo it",     "decision {16, 1}",         "-- the changed program",
+      "parallel(16)"};
   const char *at = c.out;
   for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
     at = strstr(at, says[i]);
     if (!at) fail_msg("'%s' is not in its place in: %s", says[i], c.out);
   }
   assert_string_equal(c.err, "");
+}
+
+/* What fails in a pipe is the end: the commands behind it counted on it. */
+static void failing_in_a_pipe(void **state) {
+  static const char *const commands[][2] = {
+      {"g 99", "tessera: g 99: the trace has 5 instructions; there is no "},
+      {"g", "tessera: g: goto needs a position"},
+      {"frob", "tessera: frob: unknown command 'frob'"},
+      {"c", "tessera: c: choose needs numbers, or #K"},
+      {"c #0", "there is no alternative #0"},
+      {"c 3.5", "'3.5' is not an integer"},
+      {"c 99999999999999999999 2", "'99999999999999999999' is not an integer"},
+      {"c 3 5", "does not fit"},
+      {"a 0", "alternatives takes a number"},
+      {"0\na", "the instruction here takes no decision"},
+      {"0\nc 2 8", "the instruction here takes no decision"},
+      {"w", "write needs a file name"},
+      {"w /no/such/new.lua", "/no/such/new.lua: No such file"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    char text[100];
+    snprintf(text, sizeof text, "3\n%s\nw after.lua\n", commands[i][0]);
+    console_write(&c, "commands", text);
+    expect("step t.lua --program d.lua < commands", 1, commands[i][1]);
+    if (strchr(c.err, '\n') != c.err + strlen(c.err) - 1)
+      fail_msg("this is not one line: %s", c.err);
+    expect("show after.lua", 1, "No such file");
+  }
+  console_write(&c, "commands", "b\n5\nn\n"); /* no failures */
+  expect("step t.lua --program d.lua < commands", 0, "the end of the trace");
 }
 
 int main(void) {
@@ -670,6 +694,7 @@ int main(void) {
       cmocka_unit_test(stepping_in_a_terminal),
       cmocka_unit_test(interrupted_at_a_line),
       cmocka_unit_test(interrupted_at_the_prompt),
-      cmocka_unit_test(stepping_through_a_pipe)};
+      cmocka_unit_test(stepping_through_a_pipe),
+      cmocka_unit_test(failing_in_a_pipe)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
