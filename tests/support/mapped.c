@@ -7,7 +7,8 @@
 static long double sigmoid_l(long double x) { return 1 / (1 + expl(-x)); }
 static long double rsqrt_l(long double x) { return 1 / sqrtl(x); }
 
-/* The precise values are good to a thousandth of an ulp of float64. */
+/* The precise values are good to a thousandth of an ulp of float64.
+ * docs/describing.md states these bounds, too. */
 const mapped_fn mapped_fns[MAPPED_FNS] = {
     {IR_FN_EXP, expl, 1.1, 1.1},       {IR_FN_LOG, logl, 0.9, 0.9},
     {IR_FN_TANH, tanhl, 1.4, 1.4},     {IR_FN_SIGMOID, sigmoid_l, 2.5, 2.5},
