@@ -379,12 +379,12 @@ function command.doc(args)
     names[#names + 1] = a
   end
   if #names > 1 then usage("doc takes one NAME") end
-  if names[1] == "--stubs" then io.write(ts.stubs()) return 0 end
+  if names[1] == "--stubs" then io.write(reference.stubs()) return 0 end
   if not names[1] then print(reference.index()) return 0 end
   local page = reference.page(names[1])
   if not page then
-    error(("there is no primitive, module or option '%s'; `tessera doc` " ..
-           "lists them"):format(names[1]), 0)
+    error(("there is no primitive, module, option or function '%s'; " ..
+           "`tessera doc` lists them"):format(names[1]), 0)
   end
   print(page)
   return 0

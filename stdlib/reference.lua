@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What `tessera doc` knows beside the primitives: modules and options; and
--- the stubs for editors.
+-- What `tessera doc` knows beside the primitives: modules, options, and what
+-- searches are extended with (plugins.lua); and the stubs for editors.
 local ts = require "tessera"
+local plugins = require "tessera.plugins"
 local spaces = require "modules.spaces"
 
 local reference = {}
@@ -26,11 +27,11 @@ reference.options = {
   { name = "strategy", flag = "strategy", takes = "string",
     type = "string|table", default = '"evolutionary"',
     help = "who proposes candidates: \"evolutionary\", \"replay\" (random), " ..
-           "or what ts.strategy gives" },
+           "or what ts.strategy gives (`tessera doc ts.strategy`)" },
   { name = "cost_model", flag = "cost-model", takes = "string",
     type = "string|table", default = '"random"',
     help = "who ranks candidates before they are measured: \"random\", or " ..
-           "what ts.cost_model gives" },
+           "what ts.cost_model gives (`tessera doc ts.cost_model`)" },
   { name = "database", flag = "db", takes = "string", type = "string",
     default = "none",
     help = "an SQLite file that keeps every record; a second run goes on " ..
@@ -121,7 +122,7 @@ function reference.page(name)
   for _, p in ipairs(ts.primitives()) do
     if p.name == name then return ts.doc(name) end
   end
-  return module_doc(name) or option_doc(name)
+  return module_doc(name) or option_doc(name) or plugins.page(name)
 end
 
 function reference.index()
@@ -138,7 +139,15 @@ function reference.index()
   for _, o in ipairs(reference.options) do
     lines[#lines + 1] = ("  %-26s %s"):format(o.name, o.help)
   end
+  lines[#lines + 1] = "strategies and cost models in Lua:"
+  table.move(plugins.index(), 1, #plugins.index(), #lines + 1, lines)
   return table.concat(lines, "\n")
+end
+
+-- Declarations of all of it for editors; the file returns what schedules do.
+function reference.stubs()
+  local schedule, rest = ts.stubs():match("^(.*\n)(return [^\n]*\n)$")
+  return schedule .. plugins.stubs() .. "\n" .. rest
 end
 
 return reference

@@ -657,6 +657,34 @@ do
   end
 end
 
+-- Every function of a session has a page and a declaration.
+do
+  local reference = require "tessera.reference"
+  local stubs = reference.stubs()
+  local methods
+  fails("enough", ts.tune, p, with { strategy = ts.strategy {
+    propose = function(_, session)
+      methods = getmetatable(session).__index
+      error "enough"
+    end } })
+  local n = 0
+  for name in pairs(methods) do
+    n = n + 1
+    assert(reference.page("session:" .. name), name)
+    assert(stubs:find("function Session:" .. name .. "(", 1, true), name)
+    assert(reference.page("session"):find("`session:" .. name .. "(", 1, true))
+  end
+  assert(n == 7)
+  for _, name in ipairs { "strategy", "cost_model" } do
+    assert(reference.page("ts." .. name):find(name == "strategy" and
+           "`propose`" or "`predict`", 1, true))
+    assert(stubs:find("function ts." .. name .. "(", 1, true))
+    assert(reference.index():find("ts." .. name, 1, true))
+  end
+  assert(reference.page("candidate"):find("`decisions`", 1, true))
+  assert(load(stubs))
+end
+
 -- The database: a second run goes on where the first ended.
 do
   local path = os.tmpname()
