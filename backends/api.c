@@ -16,7 +16,7 @@ static tess_status fill(void *ud) {
   tess_status s = target_parse(&w->made->t, w->text, &w->c->err);
   if (s) return s;
   target_print(&w->made->t, &w->made->text);
-  return w->made->text.bad ? TESS_NOMEM : TESS_OK;
+  return str_status(&w->made->text);
 }
 
 tess_status tess_target_new(tess_context *c, const char *text,

@@ -16,12 +16,13 @@ static bool read_options(const tess_options *o, tess_options *out) {
   return true;
 }
 
-static bool copy_worker_path(tess_context *c, const char *path) {
-  if (!path) return true;
+static tess_status copy_worker_path(tess_context *c, const char *path) {
+  if (!path) return TESS_OK;
   size_t size = strlen(path) + 1;
   c->worker_path = mem_try_resize(&c->heap, NULL, 0, size);
-  if (c->worker_path) memcpy(c->worker_path, path, size);
-  return c->worker_path != NULL;
+  if (!c->worker_path) return mem_refusal(&c->heap);
+  memcpy(c->worker_path, path, size);
+  return TESS_OK;
 }
 
 tess_status tess_context_new(const tess_options *options, tess_context **out) {
@@ -33,7 +34,7 @@ tess_status tess_context_new(const tess_options *options, tess_context **out) {
                 o.memory_cap);
   heap.owner = "option memory_cap of the context";
   tess_context *c = mem_try_resize(&heap, NULL, 0, sizeof *c);
-  if (!c) return TESS_NOMEM;
+  if (!c) return mem_refusal(&heap);
   memset(c, 0, sizeof *c);
   c->heap = heap;
   tess_allocator gated = mem_gate_init(&c->gate, heap.alloc);
@@ -43,12 +44,12 @@ tess_status tess_context_new(const tess_options *options, tess_context **out) {
   c->in_process = o.in_process != 0;
   str_init(&c->detail, &c->heap);
   thread_flag_clear(&c->stop);
-  if (!copy_worker_path(c, o.worker_path)) {
+  tess_status s = copy_worker_path(c, o.worker_path);
+  if (s == TESS_OK)
+    *out = c;
+  else
     tess_context_free(c);
-    return TESS_NOMEM;
-  }
-  *out = c;
-  return TESS_OK;
+  return s;
 }
 
 void tess_context_free(tess_context *c) {

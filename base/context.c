@@ -44,6 +44,17 @@ tess_status ctx_fail(tess_context *c, tess_status code, const char *fmt, ...) {
   return code;
 }
 
+tess_status ctx_ran_out(tess_context *c, tess_status s, const char *fmt, ...) {
+  char what[1024];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(what, sizeof what, fmt, ap);
+  va_end(ap);
+  ctx_clear(c);
+  c->serial++;
+  return err_ran_out(&c->err, &c->heap, s, "%s", what);
+}
+
 void ctx_blame(tess_context *c, const char *primitive, const char *reason) {
   snprintf(c->primitive, sizeof c->primitive, "%s", primitive);
   snprintf(c->reason, sizeof c->reason, "%s", reason);
@@ -110,7 +121,7 @@ char *ctx_text(tess_context *c, const char *text, size_t n) {
 }
 
 char *ctx_text_of(tess_context *c, const strbuf *b) {
-  if (b->bad) mem_unwind(&c->heap, TESS_NOMEM);
+  if (b->bad) mem_unwind_refused(&c->heap);
   return ctx_text(c, str_get(b), b->n);
 }
 

@@ -64,6 +64,10 @@ void ctx_end_work(tess_context *c);
 /* Sets the error whole (no primitive, no detail); returns the code. */
 tess_status ctx_fail(tess_context *c, tess_status code, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
+/* The same where memory ran out with s, after what was wanted, which fmt
+ * says. */
+tess_status ctx_ran_out(tess_context *c, tess_status s, const char *fmt, ...)
+  __attribute__((format(printf, 3, 4)));
 /* Adds to an error that was just set which step failed and why. */
 void ctx_blame(tess_context *c, const char *primitive, const char *reason);
 /* Adds details that are written only if somebody reads the error before the

@@ -63,6 +63,18 @@ tess_status err_unwound(err_state *e, mem_heap *h, tess_status s) {
   return s;
 }
 
+tess_status err_ran_out(err_state *e, mem_heap *h, tess_status s,
+                        const char *fmt, ...) {
+  char what[1024];
+  err_state why = {.code = TESS_OK};
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(what, sizeof what, fmt, ap);
+  va_end(ap);
+  err_unwound(&why, h, s);
+  return err_set(e, s, "%s: %s", what, why.message);
+}
+
 const char *err_status_name(tess_status code) {
   switch (code) {
 #define STATUS(name, value, text) \

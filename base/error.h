@@ -23,6 +23,11 @@ void err_place(err_state *e, const char *fmt, ...)
  * for TESS_LIMIT which limit was reached and what was being done with the
  * heap.  Words that `e` has for s stay.  Returns s. */
 tess_status err_unwound(err_state *e, mem_heap *h, tess_status s);
+/* What ended with s, words or none, gets them after what was wanted, which
+ * fmt says: "a task: out of memory".  Returns s. */
+tess_status err_ran_out(err_state *e, mem_heap *h, tess_status s,
+                        const char *fmt, ...)
+  __attribute__((format(printf, 4, 5)));
 const char *err_status_name(tess_status code);  /* "NOT_FOUND" */
 const char *err_status_text(tess_status code);  /* "not found" */
 

@@ -68,7 +68,8 @@ static tess_status read_all(const file_reader *f, size_t limit, strbuf *out,
                      limit);
     str_write(out, chunk, got);
     if (out->bad)
-      return err_set(err, TESS_NOMEM, "out of memory reading '%s'", f->path);
+      return err_ran_out(err, out->heap, str_status(out), "reading '%s'",
+                         f->path);
   }
   return TESS_OK;
 }

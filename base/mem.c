@@ -52,19 +52,25 @@ void *mem_try_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize) {
     mem_free(h, ptr, osize);
     return NULL;
   }
-  if (over_cap(h, old, nsize)) return NULL;
+  if (over_cap(h, old, nsize)) {
+    h->capped++;
+    h->refusal = TESS_LIMIT;
+    h->limit = NULL;
+    return NULL;
+  }
   h->calls++;
   void *p = h->alloc.fn(h->alloc.ud, ptr, old, nsize);
-  if (p) h->used += nsize - old;
+  if (p)
+    h->used += nsize - old;
+  else
+    h->refusal = TESS_NOMEM;
   return p;
 }
 
 void *mem_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize) {
   void *p = mem_try_resize(h, ptr, osize, nsize);
   if (p || !nsize) return p;
-  bool capped = over_cap(h, ptr ? osize : 0, nsize);
-  h->limit = NULL;
-  mem_unwind(h, capped ? TESS_LIMIT : TESS_NOMEM);
+  mem_unwind_refused(h);
 }
 
 void mem_free(mem_heap *h, void *ptr, size_t size) {
@@ -93,6 +99,8 @@ void mem_unwind(mem_heap *h, tess_status why) {
   h->trap->why = why;
   longjmp(h->trap->at, 1);
 }
+
+void mem_unwind_refused(mem_heap *h) { mem_unwind(h, mem_refusal(h)); }
 
 void mem_unwind_limit(mem_heap *h, const char *limit) {
   h->limit = limit;

@@ -19,6 +19,8 @@ typedef struct mem_heap {
   size_t used;          /* bytes now allocated through this heap */
   size_t cap;           /* refuse to go above this many bytes; 0: no cap */
   uint64_t calls;       /* allocations made so far (bench, fault loop) */
+  uint64_t capped;      /* and refused because of the cap */
+  tess_status refusal;  /* why the last was that was refused */
   struct mem_trap *trap;/* innermost mem_protect, NULL outside of one */
   /* For the message of TESS_LIMIT (err_unwound); all may be NULL. */
   const char *owner;    /* whose the cap is: "option memory_cap of ..." */
@@ -44,8 +46,12 @@ void mem_heap_init(mem_heap *h, tess_allocator alloc, size_t cap);
 /* Resize `ptr` (NULL: none yet) from `osize` to `nsize` bytes; unwinds with
  * TESS_NOMEM (allocator said no) or TESS_LIMIT (cap reached). */
 void *mem_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize);
-/* The same, but returns NULL instead of unwinding. */
+/* The same, but returns NULL instead of unwinding; mem_refusal() tells why. */
 void *mem_try_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize);
+/* Why the heap last refused: TESS_NOMEM or TESS_LIMIT, as above. */
+static inline tess_status mem_refusal(const mem_heap *h) {
+  return h->refusal == TESS_LIMIT ? TESS_LIMIT : TESS_NOMEM;
+}
 void mem_free(mem_heap *h, void *ptr, size_t size);
 
 #define mem_new(h, T) ((T *)mem_resize((h), NULL, 0, sizeof(T)))
@@ -56,6 +62,8 @@ void mem_free(mem_heap *h, void *ptr, size_t size);
 tess_status mem_protect(mem_heap *h, tess_status (*fn)(void *ud), void *ud);
 /* Unwind to the innermost mem_protect of `h`.  Never returns. */
 _Noreturn void mem_unwind(mem_heap *h, tess_status why);
+/* The same with mem_refusal(). */
+_Noreturn void mem_unwind_refused(mem_heap *h);
 /* The same with TESS_LIMIT for a limit other than the cap, which the message
  * says: "a block accesses more than 256 buffers". */
 _Noreturn void mem_unwind_limit(mem_heap *h, const char *limit);

@@ -26,6 +26,10 @@ void str_printf(strbuf *b, const char *fmt, ...)
 void str_vprintf(strbuf *b, const char *fmt, va_list ap);
 /* "" while empty, NULL when memory ran out. */
 const char *str_get(const strbuf *b);
+/* TESS_OK, or what the heap says where memory ran out. */
+static inline tess_status str_status(const strbuf *b) {
+  return b->bad ? mem_refusal(b->heap) : TESS_OK;
+}
 /* Shortest decimal that reads back as the same double; inf and nan too. */
 void str_put_double(strbuf *b, double x);
 

@@ -113,9 +113,11 @@ typedef struct ask {
   const char *path;
   uint64_t hash;
   bool equal;
+  strbuf bytes; /* on the way to *text or the path */
 } ask;
 
-/* Runs a question with a scratch arena that is freed in any case. */
+/* Runs a question with a scratch arena that, like its bytes, is freed in any
+ * case. */
 typedef struct with_scratch {
   tess_context *c;
   arena scratch;
@@ -133,21 +135,16 @@ static tess_status ask_with_scratch(ask *a, tess_status (*fn)(ask *, arena *)) {
   with_scratch w = {.c = c, .fn = fn, .a = a};
   arena_init(&w.scratch, &c->heap);
   tess_status s = ctx_run(c, run_with_scratch, &w);
+  str_free(&a->bytes);
   arena_free(&w.scratch);
   return s;
 }
 
 static tess_status make_text(ask *a, arena *scratch) {
   (void)scratch;
-  strbuf b;
-  str_init(&b, &a->p->c->heap);
-  ir_print(&a->p->p, &(ir_print_opts){0}, &b);
-  if (b.bad) {
-    str_free(&b);
-    return TESS_NOMEM;
-  }
-  *a->text = ctx_text(a->p->c, str_get(&b), b.n);
-  str_free(&b);
+  str_init(&a->bytes, &a->p->c->heap);
+  ir_print(&a->p->p, &(ir_print_opts){0}, &a->bytes);
+  *a->text = ctx_text_of(a->p->c, &a->bytes);
   return TESS_OK;
 }
 
@@ -257,13 +254,11 @@ tess_status tess_program_param(tess_program *p, uint32_t i, tess_param *out) {
 static tess_status save(ask *a, arena *scratch) {
   (void)scratch;
   tess_context *c = a->p->c;
-  strbuf b;
-  str_init(&b, &c->heap);
-  ir_save(&a->p->p, &b);
-  tess_status s =
-      b.bad ? TESS_NOMEM : file_write(a->path, str_get(&b), b.n, &c->err);
-  str_free(&b);
-  return s;
+  strbuf *b = &a->bytes;
+  str_init(b, &c->heap);
+  ir_save(&a->p->p, b);
+  tess_status s = str_status(b);
+  return s ? s : file_write(a->path, str_get(b), b->n, &c->err);
 }
 
 tess_status tess_program_save(tess_program *p, const char *path) {

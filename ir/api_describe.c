@@ -59,7 +59,7 @@ tess_status tess_builder_new(tess_context *c, tess_builder **out) {
   if (!c || !out) return TESS_INVALID;
   *out = NULL;
   tess_builder *b = mem_try_resize(&c->heap, NULL, 0, sizeof *b);
-  if (!b) return ctx_fail(c, TESS_NOMEM, "out of memory");
+  if (!b) return ctx_ran_out(c, mem_refusal(&c->heap), "a builder");
   *b = (tess_builder){.c = c, .refs = 1};
   tess_status s = ctx_run(c, start_builder, b);
   if (s == TESS_OK)

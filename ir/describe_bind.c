@@ -67,7 +67,7 @@ static const char *spell(ir_builder *b, ir_expr e) {
   const char *text =
       s.bad ? NULL : arena_printf(&b->scratch, "%s", str_get(&s));
   str_free(&s);
-  if (!text) mem_unwind(b->heap, TESS_NOMEM);
+  if (!text) mem_unwind_refused(b->heap);
   return text;
 }
 

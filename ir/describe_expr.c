@@ -57,7 +57,7 @@ static const char *name_of(ir_builder *b, tess_dtype t) {
   if (n) memcpy(text, s.v, n);
   text[n] = '\0';
   str_free(&s);
-  if (bad) mem_unwind(b->heap, TESS_NOMEM);
+  if (bad) mem_unwind_refused(b->heap);
   return text;
 }
 

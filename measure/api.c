@@ -42,7 +42,7 @@ static tess_status check_program(void *ud) {
   str_init(&why, &w->c->heap);
   bool ok = ir_verify(&w->p->p, &scratch, &why);
   arena_free(&scratch);
-  tess_status s = ok ? TESS_OK : why.bad ? TESS_NOMEM : TESS_INVALID;
+  tess_status s = ok ? TESS_OK : why.bad ? str_status(&why) : TESS_INVALID;
   if (s == TESS_INVALID)
     ctx_fail(w->c, s, "the program cannot be compiled: %s", str_get(&why));
   str_free(&why);
@@ -386,7 +386,10 @@ static tess_status report(tess_context *c, const ir_program *p, tess_status s,
   str_init(&text, &c->heap);
   interp_error_text(p, e, &text);
   const char *what = str_get(&text);
-  err_set(&c->err, s, "%s", what && *what ? what : err_status_text(s));
+  if (what && *what)
+    err_set(&c->err, s, "%s", what);
+  else
+    err_unwound(&c->err, &c->heap, s);
   str_free(&text);
   return s;
 }

@@ -207,8 +207,8 @@ static tess_status save(void *ud) {
   strbuf bytes;
   str_init(&bytes, &c->heap);
   npy_write(w->t, &bytes);
-  tess_status s =
-      bytes.bad ? TESS_NOMEM : file_write(w->path, bytes.v, bytes.n, &c->err);
+  tess_status s = str_status(&bytes);
+  if (s == TESS_OK) s = file_write(w->path, bytes.v, bytes.n, &c->err);
   str_free(&bytes);
   return s;
 }

@@ -68,9 +68,8 @@ static tess_status send(crew_work *work, uint32_t i, worker *w) {
   str_init(&bytes, b->pool->heap);
   str_init(&body, b->pool->heap);
   job_build r = request(b, i, &bytes);
-  tess_status sent =
-      bytes.bad ? TESS_NOMEM
-                : pool_send_thing(w, JOB_PROGRAM, r.base, &b->task->program);
+  tess_status sent = str_status(&bytes);
+  if (!sent) sent = pool_send_thing(w, JOB_PROGRAM, r.base, &b->task->program);
   if (!sent && r.kind == JOB_OF_TRACE)
     sent = pool_send_thing(w, JOB_TRACE, r.trace,
                            &find_sketch(b, b->candidate[i].trace)->json);
@@ -175,9 +174,17 @@ static tess_status build(void *ud) {
   for (uint32_t i = 0; i < w->n; i++)
     if (b->candidate[i].trace) add_sketch(b, b->candidate[i].trace);
   for (uint32_t i = 0; i < b->sketch.n; i++)
-    if (b->sketch.v[i].json.bad) return TESS_NOMEM;
+    if (b->sketch.v[i].json.bad) return str_status(&b->sketch.v[i].json);
   if (b->pool->config.in_process) return build_here(b, w->n);
   return build_by_workers(b, w->n);
+}
+
+/* The pool has no memory for what was built. */
+static void lose_build(measure_pool *pool, measure_build *out) {
+  err_state e;
+  err_clear(&e);
+  err_unwound(&e, pool->heap, mem_refusal(pool->heap));
+  pool_set_build(pool, out, e.code, e.message);
 }
 
 tess_status measure_build_batch(measure_pool *pool, const measure_task *t,
@@ -192,8 +199,7 @@ tess_status measure_build_batch(measure_pool *pool, const measure_task *t,
   for (uint32_t i = 0; i < w.b.sketch.n; i++) str_free(&w.b.sketch.v[i].json);
   vec_free(pool->heap, &w.b.sketch);
   for (uint32_t i = 0; i < n; i++)
-    if (out[i].code.bad || out[i].message.bad)
-      pool_set_build(pool, &out[i], TESS_NOMEM, "out of memory");
+    if (out[i].code.bad || out[i].message.bad) lose_build(pool, &out[i]);
   pool->ledger.build_wall += clock_now() - start;
   return s;
 }

@@ -286,7 +286,7 @@ static void listen_to(crew *c, place *x) {
     switch (worker_receive(x->w, &head)) {
     case WORKER_WAITING: more = false; break;
     case WORKER_GONE: lose(c, x); return;
-    case WORKER_NOMEM: mem_unwind(c->pool->heap, TESS_NOMEM);
+    case WORKER_NOMEM: mem_unwind_refused(c->pool->heap);
     case WORKER_BROKEN: distrust(c, x); return;
     case WORKER_FRAME:
       if (!hear(c, x, &head)) {
@@ -336,7 +336,7 @@ static void hand_out(crew *c, place *x) {
   tess_status sent = c->work->send(c->work, job, x->w);
   c->pool->ledger.transfer += clock_now() - start;
   if (sent == TESS_OK) return;
-  if (sent == TESS_NOMEM) mem_unwind(c->pool->heap, sent);
+  if (sent == TESS_NOMEM || sent == TESS_LIMIT) mem_unwind(c->pool->heap, sent);
   listen_to(c, x); /* it may have said why it went */
   if (x->job != NOBODY) lose(c, x);
 }

@@ -94,7 +94,7 @@ tess_status job_restore(job_state *j, ir_program *p, const void *v, size_t n) {
   str_init(&why, &j->heap);
   tess_status s = ir_restore(p, &j->scratch, v, n, &why);
   if (s && why.bad)
-    s = TESS_NOMEM;
+    s = str_status(&why);
   else if (s)
     s = err_set(&j->err, TESS_INFRA, "a program that was sent is malformed: %s",
                 str_get(&why));
@@ -114,7 +114,7 @@ static tess_status put_program(job_state *j, uint32_t at, job_bytes b) {
   j->program_is[at] = TESS_NOMEM; /* if it unwinds */
   str_clear(own);
   str_write(own, b.v, b.n);
-  if (own->bad) return TESS_NOMEM;
+  if (own->bad) return str_status(own);
   return j->program_is[at] = job_restore(j, &j->program[at], own->v, own->n);
 }
 
@@ -203,9 +203,9 @@ tess_status job_set_bench(job_state *j, const job_bench *r) {
   const strbuf *bytes = &j->bytes[base - j->program];
   str_clear(&j->bench_bytes);
   str_write(&j->bench_bytes, bytes->v, bytes->n);
-  if (j->bench_bytes.bad) return TESS_NOMEM;
-  tess_status s =
-      job_restore(j, &j->bench_program, j->bench_bytes.v, j->bench_bytes.n);
+  tess_status s = str_status(&j->bench_bytes);
+  if (!s)
+    s = job_restore(j, &j->bench_program, j->bench_bytes.v, j->bench_bytes.n);
   if (s) return s;
   j->has_bench = true;
   j->bench_base = r->base;

@@ -61,7 +61,7 @@ static tess_status compile_convert(job_state *j, const lower_prepared *what,
   if (!s)
     s = j->backend->compile(&j->convert, &j->scratch, &j->target, BACKEND_CODE,
                             &code, &j->err);
-  if (!s && code.bad) s = TESS_NOMEM;
+  if (!s) s = str_status(&code);
   if (!s) bundle_write_head(out, what, &code);
   str_free(&code);
   return s;
@@ -111,7 +111,7 @@ void job_do_build(job_state *j, const job_build *r, measure_build *out) {
   job_enter(j, JOB_BUILDING);
   tess_status s = mem_protect(&j->heap, build, &w);
   arena_reset(&j->scratch);
-  if (!s && out->code.bad) s = TESS_NOMEM;
+  if (!s) s = str_status(&out->code);
   if (s) {
     job_say(&out->message, job_why(j, s));
     str_clear(&out->code);

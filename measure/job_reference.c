@@ -42,7 +42,7 @@ static tess_status launch(referring *w) {
   tess_status s = bench_inspect(&j->bench, &j->err);
   if (s) return s;
   bench_get_outputs(&j->bench, &w->out->outputs);
-  return w->out->outputs.bad ? TESS_NOMEM : TESS_OK;
+  return str_status(&w->out->outputs);
 }
 
 /* ---- the oracle --------------------------------------------------------- */

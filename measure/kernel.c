@@ -19,11 +19,9 @@ tess_status kernel_build(tess_context *c, tess_program *p,
   measure_task_free(task);
   if (s == TESS_NOMEM || s == TESS_LIMIT) return s;
   if (!s || s == TESS_CANCELLED) s = out->status;
-  if (s) {
-    const char *why = str_get(&out->message);
-    err_set(&c->err, s, "%s", why && *why ? why : err_status_text(s));
-  }
-  return s;
+  const char *why = str_get(&out->message);
+  if (s && why && *why) return err_set(&c->err, s, "%s", why);
+  return s ? err_unwound(&c->err, &c->heap, s) : s;
 }
 
 tess_status measure_runs_here(const char *text, err_state *e) {
@@ -49,13 +47,14 @@ tess_status kernel_load(tess_context *c, tess_program *p,
                         tess_kernel **out) {
   tess_kernel *k = mem_new(&c->heap, tess_kernel);
   *k = (tess_kernel){.c = c, .program = program_hold(p)};
+  *out = k; /* the caller's to free, should memory run out */
   tess_status s = target_parse(&k->target, target_text, &c->err);
   if (!s) s = load(k, code);
   if (s) {
     tess_kernel_free(k);
+    *out = NULL;
     return s;
   }
-  *out = k;
   k->target_text = ctx_text(c, target_text, strlen(target_text));
   return TESS_OK;
 }

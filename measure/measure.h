@@ -27,6 +27,12 @@
 #include "base/context.h"
 #include "vm/vm.h"
 
+/* The machinery failed, or memory ran out: that says nothing of the
+ * candidate. */
+static inline bool measure_is_no_ones(tess_status s) {
+  return s == TESS_INFRA || s == TESS_NOMEM || s == TESS_LIMIT;
+}
+
 /* ---- how to time -------------------------------------------------------- */
 
 typedef struct measure_policy {

@@ -256,7 +256,7 @@ static tess_status get_head_bytes(reading *r, size_t n) {
     tess_status s = r->from->get(r->from->ud, some, want, &got, &r->c->err);
     if (s) return s;
     str_write(&r->head, some, got);
-    if (r->head.bad) return TESS_NOMEM;
+    if (r->head.bad) return str_status(&r->head);
   }
   return TESS_OK;
 }
@@ -307,7 +307,7 @@ static tess_status fill_tensor(const reading *r, const tess_tensor *t) {
     s = get_elements(r, t->data);
   } else {
     char *there = mem_try_resize(heap, NULL, 0, r->bytes + 1);
-    if (!there) return TESS_NOMEM;
+    if (!there) return mem_refusal(heap);
     s = get_elements(r, there);
     if (!s) reorder_elements(&r->h, there, t);
     mem_free(heap, there, r->bytes + 1);

@@ -65,7 +65,7 @@ tess_status measure_pool_new(mem_heap *heap, const measure_config *o,
                              measure_pool **out, err_state *e) {
   measure_pool *p = mem_try_resize(heap, NULL, 0, sizeof *p);
   *out = NULL;
-  if (!p) return err_set(e, TESS_NOMEM, "a pool of workers: out of memory");
+  if (!p) return err_ran_out(e, heap, mem_refusal(heap), "a pool of workers");
   *p = (measure_pool){.heap = heap, .config = *o};
   p->config.worker_path = p->config.externs = NULL;
   p->nbuilders = o->workers ? o->workers : thread_cpus();
@@ -111,7 +111,7 @@ typedef struct task_making {
 static tess_status make_task(void *ud) {
   task_making *m = ud;
   ir_save(m->base, &m->t->program);
-  return m->t->program.bad ? TESS_NOMEM : TESS_OK;
+  return str_status(&m->t->program);
 }
 
 tess_status measure_task_new(measure_pool *pool, const ir_program *base,
@@ -120,7 +120,7 @@ tess_status measure_task_new(measure_pool *pool, const ir_program *base,
   mem_heap *heap = pool->heap;
   measure_task *t = mem_try_resize(heap, NULL, 0, sizeof *t);
   *out = NULL;
-  if (!t) return err_set(e, TESS_NOMEM, "a task: out of memory");
+  if (!t) return err_ran_out(e, heap, mem_refusal(heap), "a task");
   *t = (measure_task){.pool = pool, .policy = *policy};
   strbuf *const texts[] = {&t->program, &t->target, &t->reference,
                            &t->note,    &t->why,    &t->stuck};
@@ -129,10 +129,10 @@ tess_status measure_task_new(measure_pool *pool, const ir_program *base,
   task_making m = {t, base};
   str_puts(&t->target, target);
   tess_status s = mem_protect(heap, make_task, &m);
-  if (!s && t->target.bad) s = TESS_NOMEM;
+  if (!s) s = str_status(&t->target);
   if (s) {
     measure_task_free(t);
-    return err_set(e, s, "a task: %s", err_status_text(s));
+    return err_ran_out(e, heap, s, "a task");
   }
   pool->silent = 0; /* it is tried again */
   t->key = hash_bytes(t->program.v, t->program.n);

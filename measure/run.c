@@ -201,7 +201,12 @@ static void do_run(measure_pool *pool, measure_task *t, const job_run *r,
   asking a = {.pool = pool, .task = t, .run = r, .out = out};
   measure_ledger *l = &pool->ledger;
   tess_status s = mem_protect(pool->heap, ask, &a);
-  if (s == TESS_NOMEM || s == TESS_LIMIT) fail_all(&a, s, err_status_text(s));
+  if (s == TESS_NOMEM || s == TESS_LIMIT) {
+    err_state e;
+    err_clear(&e);
+    err_unwound(&e, pool->heap, s);
+    fail_all(&a, s, e.message);
+  }
   for (uint32_t i = 0; i < JOB_MAX_KERNELS; i++)
     measure_result_free(&a.here[i]);
   l->runs += r->n;
@@ -215,8 +220,7 @@ static void do_run(measure_pool *pool, measure_task *t, const job_run *r,
 /* Asked for once; what fails for lack of luck is asked for again. */
 static tess_status find_reference(measure_pool *pool, measure_task *t) {
   if (t->has_reference) return TESS_OK;
-  if (t->asked && t->asked != TESS_INFRA && t->asked != TESS_NOMEM &&
-      t->asked != TESS_CANCELLED)
+  if (t->asked && t->asked != TESS_CANCELLED && !measure_is_no_ones(t->asked))
     return t->asked;
   job_reference got = {.status = TESS_INFRA};
   str_init(&got.message, pool->heap);
@@ -225,7 +229,7 @@ static tess_status find_reference(measure_pool *pool, measure_task *t) {
   asking a = {.pool = pool, .task = t, .reference = &got};
   tess_status s = mem_protect(pool->heap, ask, &a);
   if (!s) s = got.status;
-  if (!s && (got.outputs.bad || got.note.bad)) s = TESS_NOMEM;
+  if (!s && (got.outputs.bad || got.note.bad)) s = mem_refusal(pool->heap);
   pool->ledger.prepare += got.seconds;
   t->asked = s;
   t->has_reference = s == TESS_OK;
@@ -253,7 +257,7 @@ static void check_afterwards(measure_pool *pool, measure_task *t,
     strbuf why;
     str_init(&why, pool->heap);
     say_no_reference(t, s, &why);
-    bool as_it_is = s == TESS_CANCELLED || s == TESS_NOMEM;
+    bool as_it_is = s == TESS_CANCELLED || measure_is_no_ones(s);
     pool_set_result(pool, out, as_it_is ? s : TESS_INFRA,
                     str_get(&why) ? str_get(&why) : "out of memory");
     str_free(&why);

@@ -56,8 +56,8 @@ tess_status tensor_make(tess_context *c, tess_dtype t, uint32_t ndim,
   void *block = x ? mem_try_resize(&c->heap, NULL, 0, block_bytes) : NULL;
   if (!block) {
     if (x) mem_delete(&c->heap, x);
-    return ctx_fail(c, TESS_NOMEM, "no memory for a tensor of %zu bytes",
-                    bytes);
+    return ctx_ran_out(c, mem_refusal(&c->heap), "a tensor of %zu bytes",
+                       bytes);
   }
   *x = (tess_tensor){.c = c,
                      .refs = 1,

@@ -108,7 +108,7 @@ static tess_status prepare(tune_work *w, const tess_tune_options *o) {
   if (s != TESS_OK) return s;
   measure_policy policy = policy_of(&w->o);
   measure_policy_text(&policy, &w->policy);
-  if (w->policy.bad) return TESS_NOMEM;
+  if (w->policy.bad) return str_status(&w->policy);
   double start = tune_now();
   w->k.stop = &w->c->stop;
   s = space_write(w->space, w->p, w->target, &w->k);
@@ -155,8 +155,7 @@ tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
   space_sketches_free(&w.k);
   str_free(&w.policy);
   tess_target_free(w.own_target);
-  if (s != TESS_OK && w.c->err.code != s)
-    ctx_fail(w.c, s, "%s", tess_status_text(s));
+  if (s != TESS_OK && w.c->err.code != s) ctx_ran_out(w.c, s, "tuning");
   return s;
 }
 

@@ -124,7 +124,7 @@ static tess_status open_unchanging(database *d) {
   sqlite3_close(d->db);
   d->db = NULL;
   int flags = OPEN_FLAGS | SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
-  tess_status s = name.bad ? TESS_NOMEM : TESS_OK;
+  tess_status s = str_status(&name);
   if (s == TESS_OK &&
       sqlite3_open_v2(str_get(&name), &d->db, flags, NULL) != SQLITE_OK)
     s = database_fail(d, "opening");
@@ -234,14 +234,14 @@ static tess_status read_workload(database *d, uint64_t hash,
     s = database_restore(d, sqlite3_column_blob(q, 0),
                          (size_t)sqlite3_column_bytes(q, 0), out);
   sqlite3_finalize(q);
-  return s == TESS_NOMEM ? s : TESS_OK;
+  return s == TESS_NOMEM || s == TESS_LIMIT ? s : TESS_OK;
 }
 
 static tess_status save(void *ud) {
   storing *w = ud;
   if (w->was) vm_intrin_adopt(w->d->c, &w->p->p, &w->was->p);
   ir_save(&w->p->p, &w->bytes);
-  return w->bytes.bad ? TESS_NOMEM : TESS_OK;
+  return str_status(&w->bytes);
 }
 
 static tess_status write_workload(storing *w) {

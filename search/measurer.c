@@ -84,7 +84,7 @@ static tess_status measure(void *ud, tess_session *s, uint32_t n,
   size_t bsize = n * sizeof(measure_build);
   measure_candidate *list = mem_try_resize(h, NULL, 0, csize);
   measure_build *b = mem_try_resize(h, NULL, 0, bsize);
-  tess_status st = list && b ? TESS_OK : TESS_NOMEM;
+  tess_status st = list && b ? TESS_OK : mem_refusal(h);
   if (st == TESS_OK) {
     for (uint32_t i = 0; i < n; i++)
       list[i] = (measure_candidate){.trace = s->sketch[c[i].sketch],
@@ -113,7 +113,7 @@ static tess_status rematch(void *ud, uint32_t n, const strbuf *const *code,
   mem_heap *h = &m->c->heap;
   size_t size = n * sizeof(measure_result);
   measure_result *r = mem_try_resize(h, NULL, 0, size);
-  if (!r) return TESS_NOMEM;
+  if (!r) return mem_refusal(h);
   measure_rematch(m->pool, m->task, n, code, r);
   for (uint32_t i = 0; i < n; i++) {
     seconds[i] = r[i].status == TESS_OK ? r[i].median : INFINITY;
@@ -133,7 +133,7 @@ tess_status measurer_open(tess_context *c, tess_program *p, const char *target,
                           const measure_policy *policy, bool check_all,
                           search_measurer *out) {
   measurer *m = mem_try_resize(&c->heap, NULL, 0, sizeof *m);
-  if (!m) return ctx_fail(c, TESS_NOMEM, "out of memory");
+  if (!m) return ctx_ran_out(c, mem_refusal(&c->heap), "measuring");
   *m = (measurer){.c = c,
                   .check =
                       check_all ? MEASURE_CHECK_ALWAYS : MEASURE_CHECK_IF_BEST};

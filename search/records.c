@@ -100,7 +100,7 @@ tess_status tune_store(tune *t, uint32_t i) {
   if (!t->db) return TESS_OK;
   const tess_candidate *c = &t->proposed[i];
   const search_outcome *o = &t->out[i];
-  uint32_t n = outcome_is_no_ones(o) ? 0 : 1;
+  uint32_t n = measure_is_no_ones(o->status) ? 0 : 1;
   char *json = NULL;
   tess_status s = n ? trace_json(t, c, &json) : TESS_OK;
   database_record r = {.sketch = t->sketch_hash[c->sketch],

@@ -62,7 +62,7 @@ tess_status session_init(tess_session *s, tess_context *c,
   rng_init(&s->random, seed, UINT64_C(1) << 63);
   size_t bytes = threads * sizeof *s->worker;
   s->worker = mem_try_resize(&c->heap, NULL, 0, bytes);
-  if (!s->worker) return ctx_fail(c, TESS_NOMEM, "out of memory");
+  if (!s->worker) return ctx_ran_out(c, mem_refusal(&c->heap), "a search");
   memset(s->worker, 0, bytes);
   return start_workers(s);
 }

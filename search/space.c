@@ -15,8 +15,8 @@ typedef struct schedules {
   tess_context *c;
   tess_program *program; /* that they schedule */
   VEC(tess_schedule *) s;
-  bool failed;  /* memory ran out while one was added */
-  bool foreign; /* one of another program was given */
+  tess_status failed; /* why one could not be added: memory ran out */
+  bool foreign;       /* one of another program was given */
 } schedules;
 
 static void drop_all(schedules *l) {
@@ -43,9 +43,10 @@ static void add_schedule(void *sink, tess_schedule *s) {
     l->foreign = true;
     return;
   }
-  if (mem_protect(&l->c->heap, push, &w) == TESS_OK) return;
+  tess_status st = mem_protect(&l->c->heap, push, &w);
+  if (st == TESS_OK) return;
   tess_schedule_free(s);
-  l->failed = true;
+  l->failed = st;
 }
 
 /* The schedule goes on as it is. */
@@ -54,7 +55,7 @@ static tess_status add_copy(schedules *to, tess_schedule *s) {
   tess_status st = tess_schedule_copy(s, &copy);
   if (st != TESS_OK) return st;
   add_schedule(to, copy);
-  return to->failed ? TESS_NOMEM : TESS_OK;
+  return to->failed;
 }
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -112,6 +113,15 @@ static void warn(writer *w, const char *block, const char *why) {
            block, why);
 }
 
+/* Whether memory ran out, whatever the module made of it: over the context's
+ * cap since it had refused `capped` times. */
+static tess_status ran_out(const schedules *to, tess_status st,
+                           uint64_t capped) {
+  bool failed = st != TESS_OK && st != TESS_NOT_FOUND && st != TESS_CANCELLED;
+  if (to->failed || st == TESS_NOMEM) return to->failed ? to->failed : st;
+  return failed && to->c->heap.capped > capped ? TESS_LIMIT : TESS_OK;
+}
+
 /* Applies the module to one block of s; the results go to `to`. */
 static tess_status apply(writer *w, tess_schedule *s, const char *block,
                          schedules *to) {
@@ -119,22 +129,22 @@ static tess_status apply(writer *w, tess_schedule *s, const char *block,
   tess_rv rv;
   const char *why = NULL;
   uint32_t had = to->s.n;
+  uint64_t capped = to->c->heap.capped;
   tess_status st = tess_schedule_copy(s, &copy);
   if (st != TESS_OK) return st;
   st = find_block(copy, block, &rv);
   if (st == TESS_OK) {
     tess_schedule_sketch_mode(copy, 1);
     st = w->m->apply(w->m->ud, copy, rv, add_schedule, to, &why);
-  } else if (st != TESS_NOMEM) {
+  } else if (st != TESS_NOMEM && st != TESS_LIMIT) {
     why = "the block is gone";
     st = TESS_NOT_FOUND;
   }
   tess_schedule_free(copy);
-  if (to->failed || st == TESS_NOMEM)
-    return ctx_fail(w->k->c, TESS_NOMEM,
-                    "memory ran out while module %s was "
-                    "applied at block %s",
-                    w->m->name, block);
+  tess_status out = ran_out(to, st, capped);
+  if (out != TESS_OK)
+    return ctx_ran_out(w->k->c, out, "applying module %s at block %s",
+                       w->m->name, block);
   if (st == TESS_CANCELLED) return st;
   if (to->foreign) {
     to->foreign = false;
@@ -181,7 +191,7 @@ static tess_status run_on_schedule(writer *w, tess_schedule *s, schedules *to) {
   str_init(&names, &w->k->c->heap);
   list_blocks(&p->p, ir_entry(&p->p)->root, &names, &n);
   tess_program_free(p);
-  st = names.bad ? TESS_NOMEM : run_module(w, s, &names, n, to);
+  st = names.bad ? str_status(&names) : run_module(w, s, &names, n, to);
   str_free(&names);
   return st;
 }
@@ -254,7 +264,7 @@ static tess_status write_modules(tess_space *s, tess_program *p, tess_target *t,
   tess_status st = tess_schedule_new(p, t, 0, &first);
   if (st != TESS_OK) return st;
   add_schedule(&now, first);
-  if (now.failed) st = TESS_NOMEM;
+  st = now.failed;
   for (uint32_t m = 0; st == TESS_OK && m < s->n; m++) {
     writer w = {.space = s, .k = k, .m = &s->module[m]};
     st = run_on_all(&w, &now, &next);
@@ -274,16 +284,16 @@ static tess_status write_function(tess_space *s, tess_program *p,
                                   tess_target *t, space_sketches *k) {
   tess_schedule *sch;
   schedules made = {.c = k->c, .program = p};
+  uint64_t capped = k->c->heap.capped;
   const char *why = "";
   tess_status st = tess_schedule_new(p, t, 0, &sch);
   if (st != TESS_OK) return st;
   tess_schedule_sketch_mode(sch, 1);
   st = s->module[0].apply(s->module[0].ud, sch, 0, add_schedule, &made, &why);
   tess_schedule_free(sch);
-  if (st == TESS_NOMEM || made.failed)
-    st = ctx_fail(k->c, TESS_NOMEM,
-                  "memory ran out in the scheduling "
-                  "function");
+  tess_status out = ran_out(&made, st, capped);
+  if (out != TESS_OK)
+    st = ctx_ran_out(k->c, out, "the scheduling function");
   else if (st == TESS_NOT_FOUND || st == TESS_CALLBACK)
     st = ctx_fail(k->c, st, "the scheduling function failed: %s",
                   why && *why ? why : no_reason);
@@ -315,13 +325,12 @@ static tess_status write_space(tess_space *s, tess_program *p, tess_target *t,
   return TESS_INTERNAL;
 }
 
-/* What failed without words gets those of its status. */
+/* What failed without words gets some. */
 tess_status space_write(tess_space *s, tess_program *p, tess_target *t,
                         space_sketches *k) {
   tess_status st = write_space(s, p, t, k);
-  if (st != TESS_OK && k->c->err.code != st)
-    ctx_fail(k->c, st, "%s", tess_status_text(st));
-  return st;
+  if (st == TESS_OK || k->c->err.code == st) return st;
+  return ctx_ran_out(k->c, st, "writing sketches");
 }
 
 void space_sketches_init(space_sketches *k, tess_context *c) {

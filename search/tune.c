@@ -179,7 +179,7 @@ static tess_status learn_one(tune *t, tess_candidate *proposed,
   proposed->status = o->status;
   proposed->seconds = ok ? o->seconds : INFINITY;
   tess_status s = count_result(t, o);
-  if (s == TESS_OK && !outcome_is_no_ones(o))
+  if (s == TESS_OK && !measure_is_no_ones(o->status))
     s = session_learn(&t->s, &c, o->seconds, o->status);
   if (s == TESS_OK && ok) {
     if (t->best_seconds == 0 || o->seconds < t->best_seconds)
@@ -219,7 +219,7 @@ static tess_status measure_all(tune *t, uint32_t n, const search_cand *c) {
 static tess_status measure_batch(tune *t, uint32_t n) {
   size_t size = n * sizeof(search_cand);
   search_cand *c = mem_try_resize(&t->c->heap, NULL, 0, size);
-  if (!c) return TESS_NOMEM;
+  if (!c) return mem_refusal(&t->c->heap);
   for (uint32_t i = 0; i < n; i++) {
     c[i] = session_from_public(&t->proposed[i]);
     outcome_init(&t->out[i], &t->c->heap);

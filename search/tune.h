@@ -20,12 +20,6 @@ typedef struct search_outcome {
   strbuf message, code;
 } search_outcome;
 
-/* The machinery failed, or memory ran out: that says nothing of the
- * candidate. */
-static inline bool outcome_is_no_ones(const search_outcome *o) {
-  return o->status == TESS_INFRA || o->status == TESS_NOMEM;
-}
-
 /* Turns candidates into times, in order; a test plugs in recorded ones.
  * `best` is the time of the best so far, 0 while there is none; `told` is
  * called after each candidate, and non-zero from it ends the batch, the rest

@@ -126,7 +126,7 @@ static tess_status about_loop(void *ud) {
   tess_loop_info info = {.extent = -1};
   str_clear(name);
   ir_var_name(p, r->var, name);
-  if (!str_get(name)) return TESS_NOMEM;
+  if (name->bad) return str_status(name);
   info.name = str_get(name);
   info.kind = kinds[r->loop_kind];
   info.thread =
@@ -156,7 +156,7 @@ static tess_status about_block(void *ud) {
                           .is_spatial = 1};
   str_clear(&q->s->name);
   str_puts(&q->s->name, ir_text(p, b->name));
-  if (!str_get(&q->s->name)) return TESS_NOMEM;
+  if (q->s->name.bad) return str_status(&q->s->name);
   info.name = str_get(&q->s->name);
   for (uint32_t i = 0; i < b->iters.n; i++) {
     uint32_t kind = p->iter.v[b->iters.at + i].kind;
@@ -226,7 +226,7 @@ static tess_status about_dims(void *ud) {
                         .ndim = ir_ndim(p, r.buf)};
   str_clear(&q->s->name);
   str_puts(&q->s->name, ir_text(p, p->buf.v[r.buf].name));
-  if (!str_get(&q->s->name)) return TESS_NOMEM;
+  if (q->s->name.bad) return str_status(&q->s->name);
   x.buffer = str_get(&q->s->name);
   for (uint32_t d = 0; d < x.ndim && d < 16; d++)
     x.dims[d] = plain_iter(p, ir_blk(p, q->stmt)->iters, r, d);

@@ -79,6 +79,7 @@ typedef struct text {
   tess_trace *t;
   void (*put)(strbuf *out, void *ud);
   char **out;
+  strbuf made; /* on the way to *out, where `put` cannot tell */
 } text;
 
 static void put_lua(strbuf *out, void *ud) {
@@ -99,13 +100,13 @@ static tess_status write_text(void *ud) {
 }
 
 tess_status tess_trace_lua(tess_trace *t, char **out) {
-  text w = {t, put_lua, out};
+  text w = {.t = t, .put = put_lua, .out = out};
   *out = NULL;
   return ctx_run(t->c, write_text, &w);
 }
 
 tess_status tess_trace_json(tess_trace *t, char **out) {
-  text w = {t, put_json, out};
+  text w = {.t = t, .put = put_json, .out = out};
   *out = NULL;
   return ctx_run(t->c, write_text, &w);
 }
@@ -114,13 +115,9 @@ tess_status tess_trace_json(tess_trace *t, char **out) {
 static tess_status write_tvm(void *ud) {
   text *w = ud;
   tess_context *c = w->t->c;
-  strbuf made;
   err_state err;
-  str_init(&made, &c->heap);
-  tess_status st = vm_write_tvm(&w->t->t, &made, &err);
-  if (!st && !str_get(&made)) st = TESS_NOMEM;
-  if (!st && !(*w->out = ctx_text(c, made.v, made.n))) st = TESS_NOMEM;
-  str_free(&made);
+  tess_status st = vm_write_tvm(&w->t->t, &w->made, &err);
+  if (!st) *w->out = ctx_text_of(c, &w->made);
   if (st == TESS_UNSUPPORTED) {
     ctx_fail(c, st, "%s", err.message);
     err_place(&c->err, "%s", err.place);
@@ -129,9 +126,12 @@ static tess_status write_tvm(void *ud) {
 }
 
 tess_status tess_trace_tvm_json(tess_trace *t, char **out) {
-  text w = {t, NULL, out};
+  text w = {.t = t, .out = out};
   *out = NULL;
-  return ctx_run(t->c, write_tvm, &w);
+  str_init(&w.made, &t->c->heap);
+  tess_status s = ctx_run(t->c, write_tvm, &w);
+  str_free(&w.made);
+  return s;
 }
 
 typedef tess_status reader(vm_trace *t, const char *source, size_t n,

@@ -193,7 +193,8 @@ tess_status vm_intrin_add_call(tess_context *c, const char *name,
                        ? ctx_fail(c, TESS_INVALID,
                                   "tensor intrinsic '%s': the call '%s': %s",
                                   name, call, why)
-                   : text.bad ? ctx_fail(c, TESS_NOMEM, "out of memory")
+                   : text.bad ? ctx_ran_out(c, mem_refusal(&c->heap),
+                                            "tensor intrinsic '%s'", name)
                               : enter((adding){.c = c,
                                                .name = name,
                                                .desc = desc,

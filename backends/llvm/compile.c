@@ -109,13 +109,10 @@ static tess_status run(compile *c) {
   c->times.optimize = t3 - t2;
   if (!s) s = c->form == BACKEND_IR ? print_ir(c) : generate(c);
   c->times.codegen = seconds() - t3;
-  if (!s && c->out->bad) s = TESS_NOMEM;
-  if (s && !c->m.refused) {
-    err_state why = {.code = TESS_OK};
-    err_unwound(&why, c->m.p->heap, s);
-    err_set(c->m.err, s, "compiling '%s': %s",
-            ir_text(c->m.p, ir_entry(c->m.p)->name), why.message);
-  }
+  if (!s) s = str_status(c->out);
+  if (s && !c->m.refused)
+    err_ran_out(c->m.err, c->m.p->heap, s, "compiling '%s'",
+                ir_text(c->m.p, ir_entry(c->m.p)->name));
   mem_note(c->m.p->heap, NULL, NULL);
   return s;
 }

@@ -9,7 +9,7 @@ static void name_variable(emit *m, ir_var v, LLVMValueRef value) {
   bool bad = name.bad;
   if (!bad) LLVMSetValueName2(value, name.v, name.n);
   str_free(&name);
-  if (bad) mem_unwind(m->p->heap, TESS_NOMEM);
+  if (bad) mem_unwind_refused(m->p->heap);
 }
 
 /* The body with a value for the loop's variable; what was worked out from

@@ -101,7 +101,7 @@ static tess_status llvm_load(mem_heap *heap, const void *code, size_t n,
                              backend_code **out, err_state *e) {
   llvm_initialize();
   backend_code *c = mem_try_resize(heap, NULL, 0, sizeof *c);
-  if (!c) return err_set(e, TESS_NOMEM, "loading a kernel: out of memory");
+  if (!c) return err_ran_out(e, heap, mem_refusal(heap), "loading a kernel");
   *c = (backend_code){.heap = heap, .err = e};
   err_clear(e);
   LLVMErrorRef error = link_code(c, code, n);

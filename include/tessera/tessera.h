@@ -53,7 +53,8 @@ enum { TESS_LOG_ERROR, TESS_LOG_WARN, TESS_LOG_INFO, TESS_LOG_DEBUG };
 typedef struct tess_options {
   uint32_t struct_size;         /* sizeof(tess_options) */
   const tess_allocator *allocator;  /* NULL: malloc and free */
-  size_t memory_cap;            /* bytes of this context; 0: none */
+  size_t memory_cap;            /* bytes of this context; 0: none.  What
+                                 * would go over it is TESS_LIMIT */
   /* Told what is no error and yet worth knowing, in one line without its end;
    * must not use the context.  NULL: silent. */
   void (*log)(void *ud, int level, const char *text);
@@ -67,8 +68,9 @@ typedef struct tess_options {
   const char *worker_path;
 } tess_options;
 
-/* NULL options: the defaults.  Fails with TESS_NOMEM, or with TESS_INVALID
- * when struct_size is none that this library knows (and *out NULL). */
+/* NULL options: the defaults.  Fails with TESS_NOMEM, with TESS_LIMIT when
+ * memory_cap has no room for a context, or with TESS_INVALID when struct_size
+ * is none that this library knows (and *out NULL). */
 TESS_API tess_status tess_context_new(const tess_options *o,
                                       TESS_GIVE tess_context **out);
 /* Everything that hangs from it must have been freed before. */
@@ -683,8 +685,9 @@ enum { TESS_MAX_SKETCHES = 4096 };
 
 /* A schedule module: called for each block.  Appends zero or more schedules
  * (TESS_TAKE) through `emit`.  Return TESS_OK; TESS_NOT_FOUND with *why set:
- * not applicable, the block stays as it is; TESS_NOMEM (memory ran out) and
- * TESS_CANCELLED end the writing of sketches; anything else: it failed, which
+ * not applicable, the block stays as it is; TESS_NOMEM (memory ran out, as it
+ * also has where it fails over the memory_cap) and TESS_CANCELLED end the
+ * writing of sketches; anything else: it failed, which
  * counts as not applicable, and a warning goes to the log; once for each
  * module and *why.  So with one whose schedules, over all blocks, make more
  * than TESS_MAX_SKETCHES sketches: it is left out everywhere. */

@@ -63,7 +63,7 @@ static bool is_possible(sch_state *s) {
   str_init(&why, s->p->heap);
   bool ok = ir_verify(s->p, s->scratch, &why), no_words = why.bad;
   str_free(&why);
-  if (no_words) mem_unwind(s->p->heap, TESS_NOMEM);
+  if (no_words) mem_unwind_refused(s->p->heap);
   return ok;
 }
 

@@ -62,7 +62,7 @@ tess_status strategy_begin(strategy_batch *b, tess_session *s, uint32_t n) {
   b->order = NULL;
   b->made = NULL;
   b->score = NULL;
-  return TESS_NOMEM;
+  return mem_refusal(b->heap);
 }
 
 typedef struct take_work {

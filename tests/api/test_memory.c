@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Public calls with each of their allocations failing in turn: TESS_NOMEM
- * with a message or success, nothing leaks, and the next call works. */
+ * Public calls with each of their allocations failing in turn, and under caps
+ * that leave them ever more room: TESS_NOMEM, or TESS_LIMIT where the cap
+ * refuses, with a message, or success; nothing leaks, and the next call
+ * works. */
+#include "base/context.h"
 #include "base/fault.h"
 #include "support/test.h"
 
@@ -25,7 +28,8 @@ typedef struct fixture {
   tess_tensor *tensor[2];
   tess_database *db;
   char path[64];
-  char *text; /* what a step made, freed after it */
+  char *text;       /* what a step made, freed after it */
+  tess_status lack; /* what is said where memory is lacking */
 } fixture;
 
 static void ok(const fixture *f, tess_status s) {
@@ -123,26 +127,56 @@ static void stop(fixture *f) {
   if (f->path[0]) unlink(f->path);
 }
 
+/* `n` says where memory was lacking, if it was. */
+static void check_step(fixture *f, const char *what, uint64_t n, bool lacking,
+                       tess_status s) {
+  const tess_error_info *e = tess_error(f->c);
+  if (s != TESS_OK && (!lacking || s != f->lack))
+    fail_msg("%s, %llu: %s: %s", what, (unsigned long long)n,
+             tess_status_name(s), e->message);
+  if (s != TESS_OK && (e->code != s || !e->message[0]))
+    fail_msg("%s, %llu: no message", what, (unsigned long long)n);
+  if (s == TESS_LIMIT && !strstr(e->message, "memory"))
+    fail_msg("%s, %llu: %s", what, (unsigned long long)n, e->message);
+  tess_text_free(f->c, f->text);
+  f->text = NULL;
+}
+
 /* Every `stride`-th allocation of the step fails in turn. */
 static void each_failure(fixture *f, const char *what, uint64_t stride,
                          tess_status (*step)(fixture *f)) {
   uint64_t failed = 1;
+  f->lack = TESS_NOMEM;
   for (uint64_t n = 1; failed; n += stride) {
     fault_arm(&f->fault, n);
     tess_status s = step(f);
     failed = f->fault.failed;
     f->fault.fail_at = 0;
-    const tess_error_info *e = tess_error(f->c);
-    if (s != TESS_OK && (!failed || s != TESS_NOMEM))
-      fail_msg("%s, allocation %llu: %s: %s", what, (unsigned long long)n,
-               tess_status_name(s), e->message);
-    if (s != TESS_OK && (e->code != s || !e->message[0]))
-      fail_msg("%s, allocation %llu: no message", what, (unsigned long long)n);
-    tess_text_free(f->c, f->text);
-    f->text = NULL;
+    check_step(f, what, n, failed, s);
   }
 }
-#define EACH(f, step) each_failure(f, #step, 1, step)
+
+/* Caps that leave the step more and more room, until it has enough. */
+static void each_cap(fixture *f, const char *what,
+                     tess_status (*step)(fixture *f)) {
+  mem_heap *h = &f->c->heap;
+  uint64_t refused = 1;
+  f->lack = TESS_LIMIT;
+  for (size_t room = 1; refused; room += room / 8 + 8) {
+    h->cap = h->used + room;
+    uint64_t before = h->capped;
+    tess_status s = step(f);
+    refused = h->capped - before;
+    h->cap = 0;
+    check_step(f, what, room, refused, s);
+  }
+}
+
+static void each(fixture *f, const char *what, tess_status (*step)(fixture *)) {
+  each_failure(f, what, 1, step);
+  each_cap(f, what, step);
+}
+#define EACH(f, step) each(f, #step, step)
 
 /* ---- what fails -------------------------------------------------------- */
 
@@ -228,7 +262,7 @@ static tess_status tune(fixture *f) {
   tess_result_get(r, &info);
   bool had_memory = info.status == TESS_OK;
   if (!had_memory && info.status != TESS_NOT_FOUND)
-    assert_int_equal(info.status, TESS_NOMEM);
+    assert_int_equal(info.status, f->lack);
   if (had_memory && !f->result)
     f->result = r;
   else
@@ -276,6 +310,58 @@ static tess_status equivalent(fixture *f) {
   return tess_equivalent(f->p, f->p, 1);
 }
 
+static tess_status save_and_load(fixture *f) {
+  tess_program *p;
+  char path[80];
+  snprintf(path, sizeof path, "%s.tp", f->path);
+  tess_status s = tess_program_save(f->p, path);
+  if (s == TESS_OK) s = tess_program_load(f->c, path, &p);
+  if (s == TESS_OK) tess_program_free(p);
+  unlink(path);
+  return s;
+}
+
+static tess_status save_and_load_tensor(fixture *f) {
+  tess_tensor *t;
+  char path[80];
+  snprintf(path, sizeof path, "%s.npy", f->path);
+  tess_status s = tess_tensor_save(f->tensor[0], path);
+  if (s == TESS_OK) s = tess_tensor_load(f->c, path, &t);
+  if (s == TESS_OK) tess_tensor_free(t);
+  unlink(path);
+  return s;
+}
+
+static tess_status text(fixture *f) {
+  return tess_program_text(f->p, &f->text);
+}
+
+static tess_status new_builder(fixture *f) {
+  tess_builder *b;
+  tess_status s = tess_builder_new(f->c, &b);
+  tess_builder_free(b);
+  return s;
+}
+
+static tess_status new_target(fixture *f) {
+  tess_target *t;
+  tess_status s = tess_target_new(f->c, "llvm", &t);
+  if (s == TESS_OK) tess_target_free(t);
+  return s;
+}
+
+static tess_status build(fixture *f) {
+  tess_kernel *k;
+  tess_status s = tess_build(f->p, f->target, &k);
+  tess_kernel_free(k);
+  return s;
+}
+
+static tess_status tvm_json(fixture *f) {
+  tess_status s = tess_trace_tvm_json(f->trace, &f->text);
+  return s == TESS_UNSUPPORTED ? TESS_OK : s;
+}
+
 static tess_status read_database(fixture *f) {
   tess_record row;
   tess_trace *t;
@@ -304,6 +390,10 @@ static void test_spaces(void **state) {
   EACH(&f, explain);
   ok(&f, tess_space_sketches(f.space, f.p, NULL, 1, &f.trace, &n));
   EACH(&f, of_traces);
+  EACH(&f, tvm_json);
+  EACH(&f, text);
+  EACH(&f, new_builder);
+  EACH(&f, new_target);
   stop(&f);
 }
 
@@ -337,10 +427,14 @@ static void test_kernels(void **state) {
   snprintf(f.path, sizeof f.path, "/tmp/tessera-memory-%d.db", (int)getpid());
   ok(&f, tess_space_function(f.c, MODULES, &f.space));
   each_failure(&f, "tune", 5, tune);
+  each_cap(&f, "tune", tune);
+  EACH(&f, build);
+  EACH(&f, save_and_load);
   assert_non_null(f.result);
   EACH(&f, result_kernel);
   EACH(&f, source);
   EACH(&f, tensors);
+  EACH(&f, save_and_load_tensor);
   EACH(&f, run);
   EACH(&f, take_time);
   EACH(&f, interpret);

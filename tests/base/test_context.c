@@ -145,6 +145,15 @@ static void test_new_runs_out_of_memory(void **state) {
     assert_null(c);
     assert_int_equal(fault.live_blocks, 0);
   }
+  fault.fail_at = 0;
+  const size_t caps[] = {1, sizeof(tess_context)}; /* with a path: too small */
+  for (int i = 0; i < 2; i++) {
+    tess_context *c = (tess_context *)&o;
+    o.memory_cap = caps[i];
+    assert_int_equal(tess_context_new(&o, &c), TESS_LIMIT);
+    assert_null(c);
+    assert_int_equal(fault.live_blocks, 0);
+  }
 }
 
 static void keep_line(void *ud, int level, const char *text) {

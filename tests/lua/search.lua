@@ -140,10 +140,10 @@ do
   local _, e = pcall(greedy_tensor)
   assert(e.code == "NOMEM", tostring(e))
   for _, apply in ipairs { greedy, greedy_tensor } do
-    e = fails("memory ran out while module greedy was applied at block root",
+    e = fails("applying module greedy at block root: out of memory",
               sketches, { module("greedy", apply) {} })
     assert(e.code == "NOMEM")
-    e = fails("memory ran out in the scheduling function", ts.tune, p,
+    e = fails("the scheduling function: out of memory", ts.tune, p,
               { space = function() return apply() end })
     assert(e.code == "NOMEM")
   end

@@ -147,9 +147,10 @@ static void test_refused(void **state) {
   tess_options o = {.struct_size = sizeof o, .memory_cap = 1 << 20};
   assert_int_equal(tess_context_new(&o, &c), TESS_OK);
   assert_int_equal(tess_tensor_new(c, F32, 1, large, "empty", 0, &x),
-                   TESS_NOMEM);
+                   TESS_LIMIT);
   assert_string_equal(tess_error(c)->message,
-                      "no memory for a tensor of 4194304 bytes");
+                      "a tensor of 4194304 bytes: the memory cap of 1 MiB "
+                      "(option memory_cap of the context) was reached");
   tess_context_free(c);
 }
 

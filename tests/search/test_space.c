@@ -138,8 +138,7 @@ static void test_says_where(void **state) {
       tess_space_sketches(f.space, f.t.p, NULL, MAX_SKETCHES, t, &n),
       TESS_NOMEM);
   assert_string_equal(tess_error(f.t.c)->message,
-                      "memory ran out while module greedy was applied at "
-                      "block root");
+                      "applying module greedy at block root: out of memory");
   stop(&f);
 }
 
