@@ -28,6 +28,8 @@ static inline bool faulty_row(uint32_t row) {
 #define sch_check(st, why, ...)                                             \
   (faulty_is(faulty.reason == (uint32_t)(why)) ||                           \
    sch_refuse(st, why, __VA_ARGS__))
+#define faulty_note(...) sch_refuse(__VA_ARGS__)
+#define faulty_passes(st) faulty_is(faulty.reason == (st)->refusal.reason)
 
 /* Is this the program with faults?  Its rows, counted from 1. */
 bool faulty_is_here(void);

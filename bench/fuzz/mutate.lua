@@ -89,9 +89,14 @@ for i, r in ipairs(rows()) do
   end
 end
 
+-- A reason that is noted first, for a check that follows and says nothing or
+-- gives another: only what is refused for that reason passes.
+text = text:gsub("%(void%)sch_refuse(%b());%s*if (%b()) return false;",
+                 "(void)faulty_note%1;\nif (%2 && !faulty_passes(s)) "
+                 .. "return false;")
+text = text:gsub("%(void%)sch_refuse(%b());%s*return ([^;]*%([^;]+);",
+                 "(void)faulty_note%1;\nreturn (%2) || faulty_passes(s);")
 -- The last statement of a function has nothing to go on to.
-text = text:gsub("%(void%)sch_refuse(%b());%s*return ([^;]+);\n}",
-                 "return sch_check%1 || (%2);\n}")
 text = text:gsub("return sch_refuse(%b());\n}", "return sch_check%1;\n}")
 text = text:gsub("return sch_refuse(%b());",
                  "{ if (!sch_check%1) return false; }")

@@ -335,6 +335,18 @@ static void split_by(fuzz *f, const vm_value *v, vm_rv first, uint32_t n) {
   (void)fuzz_call(f, sch_find_prim("split"), to);
 }
 
+/* storage_align finds what was annotated in its place. */
+static void align(fuzz *f, const vm_value *v, vm_rv first, uint32_t n) {
+  vm_value to[VM_MAX_SPECS] = {v[0], vm_int(0), vm_int(0), vm_int(8)};
+  ir_stmt b = fuzz_stmt(f, v[0].rv);
+  (void)first, (void)n;
+  if (strcmp(f->pool.text.v + v[1].str, "buffer_dim_align") || !b ||
+      !ir_is_block(&f->s.m.prog, b))
+    return;
+  to[4] = vm_int(0);
+  (void)fuzz_call(f, sch_find_prim("storage_align"), to);
+}
+
 /* What was computed at a loop may be a window that overlaps the next. */
 static void roll(fuzz *f, const vm_value *v, vm_rv first, uint32_t n) {
   vm_value to[VM_MAX_SPECS] = {{.tag = VM_NIL}};
@@ -359,7 +371,8 @@ static void roll_inside(fuzz *f, const vm_value *v, vm_rv first, uint32_t n) {
 const fuzz_hint fuzz_hints[] = {
     {"add_unit_loop", 1, .keeps = true, .suits = has_loops},
     {"annotate", 1, .keeps = true, .suits = has_loops,
-     .operand = {{"ann_key", fuzz_key}, {"ann_val", fuzz_note_value}}},
+     .operand = {{"ann_key", fuzz_key}, {"ann_val", fuzz_note_value}},
+     .after = align},
     {"annotate_buffer_access", 1, .keeps = true, .suits = reads,
      .operand = {{"buffer", fuzz_read_side}, {"gen_new_ranges", fuzz_ranges}}},
     {"bind", 2, .suits = has_loops, .operand = {{"loop", spatial_loop}}},

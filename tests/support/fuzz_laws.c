@@ -66,6 +66,24 @@ static bool unannotates(fuzz *f) {
   return false;
 }
 
+static const ir_value *alignment(const ir_program *p, ir_stmt block) {
+  const ir_anno *a = block && ir_is_block(p, block)
+                         ? ir_anno_get(p, block, "buffer_dim_align")
+                         : NULL;
+  return a ? &p->value.v[a->val] : NULL;
+}
+
+/* What the block bore of the kind is still there, or its like is. */
+static bool aligns(fuzz *f) {
+  const vm_trace *t = &f->s.trace;
+  ir_stmt block = fuzz_stmt(f, vm_operand(t, t->inst.n - 1, 0).rv);
+  const ir_value *was = alignment(&f->before, block);
+  const ir_value *is = alignment(&f->s.m.prog, block);
+  if (is && (!was || (was->tag == IR_VAL_LIST && is->n >= was->n))) return true;
+  fuzz_wrong(f, "storage_align lost what was annotated");
+  return false;
+}
+
 /* The predicates of all blocks together. */
 static uint32_t guards(const ir_program *p) {
   ir_stmt root = ir_entry(p)->root;
@@ -178,6 +196,79 @@ static bool moves(fuzz *f, const sch_prim *prim) {
   return false;
 }
 
+/* What was to go into the new block stands in it. */
+static bool blockizes(fuzz *f) {
+  const vm_trace *t = &f->s.trace;
+  const ir_program *p = &f->s.m.prog;
+  uint32_t last = t->inst.n - 1;
+  ir_stmt made = fuzz_stmt(f, t->inst.v[last].out);
+  vm_value v = vm_operand(t, last, 0);
+  for (uint32_t i = 0; v.tag == VM_LIST && i < v.n; i++) {
+    ir_stmt s = fuzz_stmt(f, t->val.v[v.at + i].rv);
+    if (!s || ir_is_ancestor(p, made, s)) continue;
+    fuzz_wrong(f, "blockize left a statement out of the block");
+    return false;
+  }
+  return true;
+}
+
+/* What an iter runs through is known, and there is some of it. */
+static bool maps(fuzz *f) {
+  const vm_trace *t = &f->s.trace;
+  const ir_program *p = &f->before;
+  ir_stmt b = fuzz_stmt(f, vm_operand(t, t->inst.n - 1, 0).rv);
+  ir_span it = b ? ir_blk(p, b)->iters : (ir_span){0, 0};
+  for (uint32_t i = it.at; i < it.at + it.n; i++) {
+    int64_t n;
+    if (ir_const_int(p, p->iter.v[i].extent, &n) && n > 0) continue;
+    fuzz_wrong(f, "transform_block_layout mapped an iter without values");
+    return false;
+  }
+  return true;
+}
+
+/* The loop is not so long that it would take too long to find its factors. */
+static bool factorises(fuzz *f, const sch_prim *prim) {
+  const vm_trace *t = &f->s.trace;
+  vm_value loop = vm_operand(t, t->inst.n - 1, 0);
+  if (fuzz_extent(f, loop.rv) <= INT64_C(1) << 44) return true;
+  fuzz_wrong(f, "%s cut a loop that is too long", prim->name);
+  return false;
+}
+
+/* More than one buffer that the block reads (writes) bears the name. */
+static bool is_shared(const ir_program *p, ir_span r, const char *name) {
+  ir_buf found = 0;
+  for (uint32_t i = r.at; i < r.at + r.n; i++) {
+    ir_buf b = p->region.v[i].buf;
+    if (strcmp(ir_text(p, p->buf.v[b].name), name)) continue;
+    if (found && b != found) return true;
+    found = b;
+  }
+  return false;
+}
+
+/* A buffer that is meant by its name is the only one of that name. */
+static bool names_one(fuzz *f, const sch_prim *prim) {
+  const vm_trace *t = &f->s.trace;
+  const ir_program *p = &f->before;
+  uint32_t last = t->inst.n - 1;
+  ir_stmt b = fuzz_stmt(f, vm_operand(t, last, 0).rv);
+  for (uint32_t i = 1; i < prim->nspecs && b && ir_is_block(p, b); i++) {
+    const sch_spec *s = &prim->specs[i];
+    vm_value v = vm_operand(t, last, i);
+    if (s->kind != SCH_KIND_BUFFER || v.tag != VM_STR) continue;
+    const char *name = t->text.v + v.str;
+    const ir_block_rec *k = ir_blk(p, b);
+    if (!(strstr(s->name, "read") && is_shared(p, k->reads, name)) &&
+        !(strstr(s->name, "write") && is_shared(p, k->writes, name)))
+      continue;
+    fuzz_wrong(f, "%s chose among buffers named %s", prim->name, name);
+    return false;
+  }
+  return true;
+}
+
 bool fuzz_check_laws(fuzz *f, const sch_prim *prim) {
   if (f->report.n) return false; /* of what followed the call */
   if (f->spoiled) {
@@ -186,14 +277,19 @@ bool fuzz_check_laws(fuzz *f, const sch_prim *prim) {
     vm_write_lua_inst(&f->s.trace, f->s.trace.inst.n - 1, &f->report);
     return false;
   }
+  /* One that followed by itself is looked at in its place. */
+  prim = f->s.trace.inst.v[f->s.trace.inst.n - 1].prim;
   if (fuzz_hint_of(prim)->keeps && !keeps_marks(f, prim)) return false;
-  if (!leaves_nothing(f, prim)) return false;
-  if (f->s.trace.inst.v[f->s.trace.inst.n - 1].prim != prim) return true;
-  return !strcmp(prim->name, "annotate")     ? annotates(f)
-         : !strcmp(prim->name, "unannotate") ? unannotates(f)
-         : !strcmp(prim->name, "split")      ? splits(f)
-         : !strcmp(prim->name, "fission")    ? fissions(f)
-         : !strcmp(prim->name, "tensorize")  ? tensorizes(f)
+  if (!leaves_nothing(f, prim) || !names_one(f, prim)) return false;
+  return !strcmp(prim->name, "annotate")                 ? annotates(f)
+         : !strcmp(prim->name, "unannotate")             ? unannotates(f)
+         : !strcmp(prim->name, "split")                  ? splits(f)
+         : !strcmp(prim->name, "fission")                ? fissions(f)
+         : !strcmp(prim->name, "tensorize")              ? tensorizes(f)
+         : !strcmp(prim->name, "blockize")               ? blockizes(f)
+         : !strcmp(prim->name, "storage_align")          ? aligns(f)
+         : !strcmp(prim->name, "transform_block_layout") ? maps(f)
+         : strstr(prim->name, "_tile")                   ? factorises(f, prim)
          : strstr(prim->name, "cache_read") || !strcmp(prim->name, "read_at")
              ? copies(f, prim)
          : strstr(prim->name, "compute_at") ? moves(f, prim)

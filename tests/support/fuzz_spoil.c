@@ -19,6 +19,15 @@ static bool set(vm_value *v, uint32_t i, vm_value to) {
   return true;
 }
 
+/* 0: it is no loop, or how long is not known. */
+static int64_t constant_extent(fuzz *f, vm_value loop) {
+  const ir_program *p = &f->s.m.prog;
+  ir_stmt l = loop.tag == VM_RV ? fuzz_stmt(f, loop.rv) : 0;
+  int64_t n = 0;
+  if (l && ir_is_loop(p, l)) ir_const_int(p, ir_st(p, l)->extent, &n);
+  return n;
+}
+
 static bool unknown_name(fuzz *f, vm_value *v, uint32_t i) {
   return set(v, i, text(f, "nowhere"));
 }
@@ -128,12 +137,9 @@ static bool no_tiles(fuzz *f, vm_value *v, uint32_t i) {
 /* One long factor behind: allowed only up to the limit. */
 static bool long_tile(fuzz *f, vm_value *v, uint32_t i) {
   vm_value x[FUZZ_MAX_LIST];
-  int64_t n = v[1].tag == VM_INT ? v[1].i : 0, extent = 0;
-  const ir_program *p = &f->s.m.prog;
-  ir_stmt l = v[0].tag == VM_RV ? fuzz_stmt(f, v[0].rv) : 0;
-  if (n < 1 || n > FUZZ_MAX_LIST || !l || !ir_is_loop(p, l) ||
-      !ir_const_int(p, ir_st(p, l)->extent, &extent) || extent < 3)
-    return false;
+  int64_t n = v[1].tag == VM_INT ? v[1].i : 0;
+  int64_t extent = constant_extent(f, v[0]);
+  if (n < 1 || n > FUZZ_MAX_LIST || extent < 3) return false;
   for (int64_t k = 0; k < n; k++) x[k] = vm_int(k + 1 < n ? 1 : extent);
   v[2] = vm_int(2);
   return set(v, i, vm_list(&f->pool, (uint32_t)n, x));
@@ -172,6 +178,32 @@ static bool no_map(fuzz *f, vm_value *v, uint32_t i) {
   return set(v, i, text(f, to));
 }
 
+/* With places that hold nothing before the first, and what is to stand there
+ * is of too many indices, or too much. */
+static bool no_pad_map(fuzz *f, vm_value *v, uint32_t i) {
+  const char *old = v[2].tag == VM_STR ? f->pool.text.v + v[2].str : "";
+  const char *end = strstr(old, ") -> (");
+  char layout[320], pad[320];
+  if (!end || end == old + 1) return false;
+  int n = (int)(end - old);
+  snprintf(layout, sizeof layout, "%.*s) -> %.*s + 1)", n, old, n, old);
+  bool many = fuzz_below(f, 2);
+  snprintf(pad, sizeof pad, "%.*s%s) -> (%.1s %% 3%s)", n, old,
+           many ? ", z" : "", old + 1, many ? "" : ", 0");
+  v[2] = text(f, layout);
+  return set(v, i, text(f, pad));
+}
+
+/* One bound, where there are two for each dimension. */
+static bool no_ranges(fuzz *f, vm_value *v, uint32_t i) {
+  const char *old = v[i].tag == VM_STR ? f->pool.text.v + v[i].str : "";
+  const char *end = strstr(old, ") -> (");
+  char to[320];
+  if (!end) return false;
+  snprintf(to, sizeof to, "%.*s) -> (0)", (int)(end - old), old);
+  return set(v, i, text(f, to));
+}
+
 /* Of what is read, or of what is written? */
 static bool no_side(fuzz *f, vm_value *v, uint32_t i) {
   return set(v, i, vm_int(fuzz_below(f, 2)));
@@ -196,24 +228,25 @@ static bool reserved_key(fuzz *f, vm_value *v, uint32_t i) {
   return set(v, i, text(f, "tensor_call"));
 }
 
-/* Both forms, or points of other loops than there are. */
+/* Both forms, or points of other loops than there are, or one behind the
+ * loop's end. */
 static bool no_points(fuzz *f, vm_value *v, uint32_t i) {
-  static const char *const maps[] = {"() -> (1)", "(i, j, k, l) -> (1)"};
-  bool both = fuzz_below(f, 2);
+  enum { BOTH, MANY, BEHIND };
+  static const char *const maps[] = {[BOTH] = "() -> (1)",
+                                     [MANY] = "(i, j, k, l) -> (1)",
+                                     [BEHIND] = "() -> (1152921504606846976)"};
+  uint32_t way = fuzz_below(f, 3);
   vm_value one = vm_int(1);
-  v[1] = both ? vm_list(&f->pool, 1, &one) : vm_nil();
+  if (way == BEHIND && !constant_extent(f, v[0])) return false;
+  v[1] = way == BOTH ? vm_list(&f->pool, 1, &one) : vm_nil();
   v[3] = vm_nil();
-  return set(v, i, text(f, maps[!both]));
+  return set(v, i, text(f, maps[way]));
 }
 
 /* The inner part has nothing of the factor that it is to have. */
 static bool no_inner_part(fuzz *f, vm_value *v, uint32_t i) {
-  const ir_program *p = &f->s.m.prog;
-  ir_stmt l = v[0].tag == VM_RV ? fuzz_stmt(f, v[0].rv) : 0;
-  int64_t extent = 0;
-  if (!l || !ir_is_loop(p, l) ||
-      !ir_const_int(p, ir_st(p, l)->extent, &extent) || extent < 2)
-    return false;
+  int64_t extent = constant_extent(f, v[0]);
+  if (extent < 2) return false;
   vm_value x[2] = {vm_int(extent), vm_int(1)};
   v[1] = vm_int(2);
   v[2] = vm_int(1);
@@ -245,10 +278,13 @@ static const struct spoil {
     {"annotate", "ann_key", reserved_key},
     {"loop_partition", "points", no_points},
     {"guard", "value", another_value},
+    {"unsafe_hide_buffer_access", "buf_type", unknown_name},
+    {"annotate_buffer_access", "gen_new_ranges", no_ranges},
     {"fission", "position", no_axis},
     {"reindex", "buffer", no_side},
     {"transform_layout", "buffer", no_side},
     {"transform_layout", "index_map", no_map},
+    {"transform_layout", "pad_value", no_pad_map},
     {"transform_block_layout", "index_map", no_map},
     {"split", "factors", no_factors},
     {"fuse", "loops", no_list},

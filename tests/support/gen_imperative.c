@@ -220,6 +220,24 @@ static void branch(gen *g) {
   gen_add(g, buf, a.t, a.ndim, a.shape);
 }
 
+/* A block of which one dimension has no element. */
+static void idle(gen *g) {
+  uint32_t x = gen_pick(g);
+  const gen_tensor a = g->tensor[x];
+  if (!gen_suits(g, &a, 1)) return;
+  int64_t shape[GEN_MAX_DIM];
+  uint32_t none = gen_below(g, a.ndim);
+  gen_iters it = {.n = 0};
+  gen_expr idx[GEN_MAX_DIM];
+  ir_buf buf = gen_copy(g, x);
+  for (uint32_t d = 0; d < a.ndim; d++) shape[d] = d == none ? 0 : a.shape[d];
+  gen_nest(g, a.ndim, shape, &it);
+  gen_block(g, &it, 0, idx);
+  gen_store(g, buf, a.ndim, idx, gen_tweak(g, a.t, gen_load(g, x, idx)));
+  gen_close(g, a.ndim + 1);
+  gen_add(g, buf, a.t, a.ndim, a.shape);
+}
+
 /* Two results of one block. */
 static void pair(gen *g) {
   uint32_t x = gen_pick(g);
@@ -287,8 +305,9 @@ static void guarded(gen *g) {
 void gen_imperative(gen *g) {
   static void (*const kinds[])(gen * g) = {
       scan,        scan,         sweep,       factorise,   factorise,
-      substitute,  sum_triangle, guarded,     branch,      in_place,
-      pair,        gen_several,  gen_several, gen_several, gen_several,
-      gen_several, gen_several,  gen_several, gen_sums,    gen_sums};
+      substitute,  sum_triangle, guarded,     branch,      idle,
+      in_place,    pair,         gen_several, gen_several, gen_several,
+      gen_several, gen_several,  gen_several, gen_several, gen_sums,
+      gen_sums};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }

@@ -95,8 +95,22 @@ static uint32_t maybe_tiled(gen *g, int64_t n, gen_expr *t, gen_expr *in) {
   return 2;
 }
 
+/* What one element comes to with each iteration, in the loop that is open. */
+static gen_expr drift(gen *g, uint32_t by, ir_buf buf, int64_t n, gen_expr t,
+                      gen_expr in) {
+  gen_iters it = {.n = 0};
+  gen_expr idx[GEN_MAX_DIM], zero = gen_num(g, 0);
+  gen_iter(g, &it, IR_OPAQUE, n, t);
+  gen_block(g, &it, in, idx);
+  gen_expr v = gen_load(g, by, idx);
+  if (gen_once_in(g, 2)) v = gen_bin(g, "+", gen_read(g, buf, 1, &zero), v);
+  gen_store(g, buf, 1, &zero, v);
+  gen_close(g, 1);
+  return gen_read(g, buf, 1, &zero);
+}
+
 /* A nest that makes a window in each iteration, some of which overlap, and
- * takes from it. */
+ * takes from it.  Sometimes the same element is another one in each. */
 static void window(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
@@ -109,8 +123,13 @@ static void window(gen *g) {
   part.shape[0] = (taken.shape[0] - 1) * step + size;
   ir_buf made = gen_local(g, &part), out = gen_local(g, &taken);
   gen_iters it = {.n = 0}, use = {.n = 0};
-  gen_expr idx[GEN_MAX_DIM], t, in;
+  gen_expr idx[GEN_MAX_DIM], t, in, more = 0;
+  int64_t one = 1;
+  bool drifts = gen_once_in(g, 2);
+  uint32_t by = drifts ? gen_source(g, a.t, 1, taken.shape) : 0;
+  ir_buf sum = drifts ? gen_copy(g, gen_source(g, a.t, 1, &one)) : 0;
   uint32_t loops = maybe_tiled(g, taken.shape[0], &t, &in);
+  if (drifts) more = drift(g, by, sum, taken.shape[0], t, in);
   gen_expr start = gen_bin(g, "*", t, gen_num(g, step));
   gen_expr w = start, zero = gen_num(g, 0);
   if (halves > 1) {
@@ -121,7 +140,8 @@ static void window(gen *g) {
   gen_iter(g, &it, IR_SPATIAL, part.shape[0], w);
   gen_nest(g, a.ndim - 1, a.shape + 1, &it);
   gen_block(g, &it, in, idx);
-  gen_store(g, made, a.ndim, idx, gen_tweak(g, a.t, gen_load(g, x, idx)));
+  gen_expr v = gen_tweak(g, a.t, gen_load(g, x, idx));
+  gen_store(g, made, a.ndim, idx, more ? gen_bin(g, "+", v, more) : v);
   gen_close(g, a.ndim + 1 + (halves > 1));
   gen_iter(g, &use, IR_SPATIAL, taken.shape[0], t);
   gen_nest(g, a.ndim - 1, a.shape + 1, &use);

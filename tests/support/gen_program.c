@@ -372,6 +372,27 @@ static tess_status assemble(gen *g, ir_program *dst) {
   return describe_program(&g->b, "main", nin, in, nout, out, dst);
 }
 
+/* Rarely some block reads two inputs of one name. */
+static void share_name(gen *g, ir_program *p) {
+  ir_stmt root = ir_entry(p)->root;
+  if (!gen_once_in(g, 12)) return;
+  for (ir_stmt s = ir_next(p, root, root); s; s = ir_next(p, s, root)) {
+    ir_span r = ir_is_block(p, s) ? ir_blk(p, s)->reads : (ir_span){0, 0};
+    ir_buf last = 0;
+    for (uint32_t i = r.at; i < r.at + r.n; i++) {
+      ir_buf b = p->region.v[i].buf;
+      if (p->buf.v[b].role != IR_ROLE_INPUT || b == last) continue;
+      if (last) {
+        p->buf.v[b].name = p->buf.v[last].name;
+        gen_write(g, "-- block %s reads two buffers of one name\n",
+                  ir_text(p, ir_blk(p, s)->name));
+        return;
+      }
+      last = b;
+    }
+  }
+}
+
 tess_status gen_program(rng *r, const gen_options *o, mem_heap *heap,
                         ir_program *dst, strbuf *what, err_state *err) {
   gen g = {.r = r, .o = o ? *o : (gen_options){0}, .what = what};
@@ -387,6 +408,7 @@ tess_status gen_program(rng *r, const gen_options *o, mem_heap *heap,
     gen_stage(&g);
   if (!g.failed) gen_check(&g, assemble(&g, dst));
   if (!g.failed) gen_place_own(&g, dst);
+  if (!g.failed) share_name(&g, dst);
   vec_free(heap, &g.said);
   arena_free(&g.texts);
   str_free(&g.script);

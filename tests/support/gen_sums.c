@@ -86,8 +86,9 @@ static void spread(gen *g) {
   gen_add(g, buf, a.t, 2, a.shape);
 }
 
-/* Every second element from one between, where none of many conditions says
- * no: too many pieces to look at for whoever asks which iterations meet. */
+/* Every second element from one between, or from another of them, where none
+ * of many conditions says no: too many pieces to look at for whoever asks
+ * which iterations meet. */
 static void holes(gen *g) {
   enum { LOOPS = 5, EXTENT = 4, CONDITIONS = 24, ALL = 2048 };
   const tess_dtype t = {TESS_FLOAT, 32, 1};
@@ -97,7 +98,7 @@ static void holes(gen *g) {
   ir_buf buf = gen_copy(g, gen_source(g, t, 1, &n));
   gen_iters it = {.n = 0};
   gen_expr idx[GEN_MAX_DIM], ok = 0;
-  gen_expr at = gen_num(g, 0), from = gen_num(g, 1);
+  gen_expr at = gen_num(g, 0), from = gen_num(g, gen_once_in(g, 2));
   for (uint32_t i = 0; i < LOOPS; i++)
     gen_iter(g, &it, IR_SPATIAL, EXTENT,
              gen_loop(g, names[i], gen_num(g, 0), gen_num(g, EXTENT)));
