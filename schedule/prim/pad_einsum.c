@@ -31,7 +31,8 @@ PRIM_DEFINE(
         "   foreign function.\n"
         "5. Where an index uses a padded iter it is that iter, and the other\n"
         "   indices of the same access are other iters or constants. All that\n"
-        "   are padded and spatial tell where the result goes.\n"
+        "   are padded and spatial tell where the result goes, and none that\n"
+        "   is reduced.\n"
         "6. What is padded along a reduce iter adds nothing: a sum of "
         "products\n"
         "   is padded with 0, a product with 1, and minima, maxima, any and "
@@ -52,7 +53,8 @@ PRIM_DEFINE(
         SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_ONLY_CHILD,
         SCH_R_NOT_REDUCER, SCH_R_NOT_STATIC, SCH_R_OPAQUE_ACCESS,
         SCH_R_OTHER_STATEMENT, SCH_R_PADDING_COUNT, SCH_R_PAD_NOT_NEUTRAL,
-        SCH_R_PLACE_NOT_PLAIN, SCH_R_SEVERAL_WRITES, SCH_R_WOULD_RACE),
+        SCH_R_PLACE_NOT_PLAIN, SCH_R_PLACE_REDUCED, SCH_R_SEVERAL_WRITES,
+        SCH_R_WOULD_RACE),
     .example = "local c = sch:get_block(\"C\")\n"
                "sch:pad_einsum(c, { 48, 5, 7 })\n");
 
@@ -253,11 +255,14 @@ static bool check_accesses(work *w) {
       return sch_refuse(s, SCH_R_EINSUM_ACCESS, .s = {w->block}, .buf = o->buf);
     if (!check_operand(w, o)) return false;
   }
-  for (uint32_t k = 0; k < w->loops.n; k++)
-    if (w->to[k] && iter_at(w, k).kind == IR_SPATIAL &&
-        !is_told(w, &w->op[0], k))
+  for (uint32_t k = 0; k < w->loops.n; k++) {
+    bool spatial = iter_at(w, k).kind == IR_SPATIAL;
+    if (!spatial && is_told(w, &w->op[0], k))
+      return sch_refuse(s, SCH_R_PLACE_REDUCED, .s = {w->block});
+    if (w->to[k] && spatial && !is_told(w, &w->op[0], k))
       return sch_refuse(s, SCH_R_EINSUM_ACCESS, .s = {w->block},
                         .buf = w->def.buf);
+  }
   return true;
 }
 

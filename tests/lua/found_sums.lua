@@ -124,3 +124,35 @@ do
   assert(sch:program():verify())
   assert(ts.equivalent(sch, program))
 end
+
+-- Where a reduce iter tells the place, only the first has been begun: the
+-- others go on from what was there, around the block's scope, which a padded
+-- result would not hold.
+do
+  local build = ts.builder("main")
+  local x = ts.placeholder("x", { 4, 2 })
+  local y = build:buffer("y", { 4, 2 }, "float32")
+  local function stage(name, kind, write)
+    build:loop("i", 0, 4, function(i)
+      build:loop("j", 0, 2, function(j)
+        build:block(name, {
+          { "a", extent = 4, bind = i },
+          { "b", kind, extent = 2, bind = j },
+        }, write)
+      end)
+    end)
+  end
+  stage("copy", "spatial", function(a, b)
+    build:store(y, { a, b }, x(a, b) * 3)
+  end)
+  stage("late", "reduce", function(a, b)
+    build:init(function() build:store(y, { a, b }, ts.const(0, "float32")) end)
+    build:store(y, { a, b }, y(a, b) + x(a, b))
+  end)
+  local program = ts.program("main", { x }, { y })
+  local sch = ts.schedule(program)
+  local late = sch:get_block "late"
+  sch:blockize((sch:get_loops(late)))
+  refused("tells where its result goes", sch.pad_einsum, sch, late, { 3, 4 })
+  assert(ts.equivalent(sch, program))
+end

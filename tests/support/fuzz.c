@@ -21,8 +21,8 @@ const char *const fuzz_skip_names[FUZZ_SKIPS] = {
 
 /* Recomputing under other loops makes programs longer and longer: beyond so
  * many iterations nothing more is done to one, and beyond many more it is
- * not run. */
-enum { MANY_ITERATIONS = 100000, MAX_STEPS = 4000000 };
+ * not run (FUZZ_MAX_STEPS). */
+enum { MANY_ITERATIONS = 100000 };
 
 static tess_status make_parts(void *ud) {
   fuzz *f = ud;
@@ -113,7 +113,7 @@ static bool well_formed(fuzz *f, const ir_program *p, const char *when) {
 
 /* p is the computation of the base program; false: *e says why not. */
 static bool equivalent(fuzz *f, const ir_program *p, interp_error *e) {
-  interp_options o = {.check_regions = true, .max_steps = MAX_STEPS};
+  interp_options o = {.check_regions = true, .max_steps = FUZZ_MAX_STEPS};
   f->counts.comparisons++;
   if (interp_expect_check(&f->expect, &f->in, p, &o, e) == TESS_OK) return true;
   f->counts.skipped[FUZZ_TOO_LONG] += e->fault == INTERP_LIMIT;

@@ -33,7 +33,11 @@ typedef struct fuzz_options {
   const char *about;
 } fuzz_options;
 
-enum { FUZZ_MAX_PRIMS = 128, FUZZ_MAX_LIST = 8 };
+enum {
+  FUZZ_MAX_PRIMS = 128,
+  FUZZ_MAX_LIST = 8,
+  FUZZ_MAX_STEPS = 4000000 /* of the interpreter, in one run */
+};
 
 /* What TVM's JSON cannot express, as vm/tvm_write.c says it. */
 enum { FUZZ_TVM_REASONS = 11 };

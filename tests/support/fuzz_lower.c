@@ -61,7 +61,7 @@ static bool skip(fuzz *f, tess_status st, fuzz_skip unsupported,
  * floats is done in float32 and rounded: only that pass is done. */
 static tess_status expect_rounded(fuzz *f, interp_error *e) {
   lower_options o = {.keep_math = true};
-  interp_options limit = {.max_steps = 4000000};
+  interp_options limit = {.max_steps = FUZZ_MAX_STEPS};
   err_state err;
   uint32_t k = 0;
   while (strcmp(lower_passes[k].name, "half")) k++;
@@ -75,6 +75,7 @@ static tess_status expect_rounded(fuzz *f, interp_error *e) {
 /* Threads that share a reduction sum in another order, which rounding would
  * tell: with 16-bit floats their loops run one after the other. */
 bool fuzz_check_lowered(fuzz *f) {
+  interp_options limit = {.max_steps = FUZZ_MAX_STEPS};
   interp_error e = {.fault = INTERP_FINE};
   bool halves = has_16bit(&f->s.m.prog);
   lower_options o = {.vector_bytes = 16u << fuzz_below(f, 3),
@@ -92,8 +93,10 @@ bool fuzz_check_lowered(fuzz *f) {
   f->counts.lowered++;
   f->counts.halves += halves;
   f->counts.comparisons++;
-  if (!interp_expect_check(&f->expect, &f->in, &f->damaged, NULL, &e))
+  if (!interp_expect_check(&f->expect, &f->in, &f->damaged, &limit, &e))
     return true;
+  if (e.fault == INTERP_LIMIT)
+    return skip(f, TESS_LIMIT, FUZZ_TOO_LONG, FUZZ_TOO_LONG);
   fuzz_wrong(f, "lowered, it is not the same:");
   interp_error_text(&f->damaged, &e, &f->report);
   str_puts(&f->report, "\nscheduled:\n");
@@ -242,7 +245,7 @@ static tess_status run_compiled(fuzz *f, const target *t, const fuzz_arg *a,
 /* The interpreter's results go to `want`. */
 static bool interpret(fuzz *f, const ir_program *p, uint32_t n,
                       const fuzz_arg *a) {
-  interp_options limit = {.max_steps = 4000000};
+  interp_options limit = {.max_steps = FUZZ_MAX_STEPS};
   interp_arg want[GEN_MAX_TENSORS];
   interp_error e;
   for (uint32_t i = 0; i < n; i++)
