@@ -325,10 +325,11 @@ static vm_value func_name(fuzz *f, const vm_value *v) {
 
 /* ---- behind a call ------------------------------------------------------ */
 
-/* Tile sizes are mostly drawn to split by. */
+/* Tile sizes are mostly drawn to split by, but not loops that no run ends. */
 static void split_by(fuzz *f, const vm_value *v, vm_rv first, uint32_t n) {
   vm_value to[VM_MAX_SPECS] = {{.tag = VM_NIL}}, factor[FUZZ_MAX_LIST];
   if (n > FUZZ_MAX_LIST || fuzz_below(f, 8) == 0) return;
+  if (fuzz_extent(f, v[0].rv) > INT32_MAX) return;
   for (uint32_t i = 0; i < n; i++) factor[i] = vm_var(first + i);
   to[0] = v[0];
   to[1] = vm_list(&f->pool, n, factor);
