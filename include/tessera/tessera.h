@@ -754,9 +754,10 @@ TESS_API int tess_session_seen(tess_session *s, const tess_candidate *c);
 
 typedef struct tess_strategy {
   const char *name;
-  /* Up to n new candidates; *got 0 ends the search, and more than n break it
-   * off as TESS_INVALID.  What was measured before, comes twice or does not
-   * replay is left out, and the funnel counts it. */
+  /* Up to n new candidates; three times in a row without any that is new end
+   * the search, and more than n break it off as TESS_INVALID.  What was
+   * measured before, comes twice or does not replay is left out, and the
+   * funnel counts it. */
   tess_status (*propose)(void *ud, tess_session *s, uint32_t n,
                          tess_candidate *out, uint32_t *got);
   tess_status (*observe)(void *ud, tess_session *s, uint32_t n,
