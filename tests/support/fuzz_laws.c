@@ -253,7 +253,8 @@ static bool names_one(fuzz *f, const sch_prim *prim) {
   const vm_trace *t = &f->s.trace;
   const ir_program *p = &f->before;
   uint32_t last = t->inst.n - 1;
-  ir_stmt b = fuzz_stmt(f, vm_operand(t, last, 0).rv);
+  vm_value first = prim->nspecs ? vm_operand(t, last, 0) : vm_nil();
+  ir_stmt b = first.tag == VM_RV ? fuzz_stmt(f, first.rv) : 0;
   for (uint32_t i = 1; i < prim->nspecs && b && ir_is_block(p, b); i++) {
     const sch_spec *s = &prim->specs[i];
     vm_value v = vm_operand(t, last, i);
