@@ -65,6 +65,13 @@ void main_catch_interrupts(int on) {
   if (!on) lua_sethook(running.L, NULL, 0, 0);
 }
 
+void main_hold_interrupts(int on) {
+  sigset_t held;
+  sigemptyset(&held);
+  sigaddset(&held, SIGINT);
+  pthread_sigmask(on ? SIG_BLOCK : SIG_UNBLOCK, &held, NULL);
+}
+
 /* What was printed is safe from a Ctrl-C that comes while all is put away. */
 static void end_interruptible(void) {
   fflush(stdout);
@@ -201,10 +208,12 @@ static int run_script(lua_State *L, int argc, char **argv, int i) {
 static int read_line(lua_State *L) {
   char *line;
   int abandoned;
+  main_hold_interrupts(1);
   main_catch_interrupts(0);
   do line = main_read_line(luaL_optstring(L, 1, ""), &abandoned);
   while (abandoned);
   main_catch_interrupts(1);
+  main_hold_interrupts(0);
   if (!line) return 0;
   lua_pushstring(L, line);
   free(line);

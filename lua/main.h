@@ -12,6 +12,8 @@ extern main_option_set main_options;
 
 /* Ctrl-C, SIGTERM and SIGHUP stop what runs (on), or end the process (off). */
 void main_catch_interrupts(int on);
+/* Ctrl-C waits (on) until it can be attended to (off). */
+void main_hold_interrupts(int on);
 
 /* Pushes what the error object at i says: its text, its field `message`, or
  * what it is where it says nothing. */
@@ -19,8 +21,8 @@ void main_push_error_text(lua_State *L, int i);
 
 /* A line from the terminal, with history and editing, or from a pipe,
  * without its end; malloc'ed; NULL at the end of input, or where Ctrl-C was
- * typed on the terminal instead of the line's end: *abandoned
- * (main_prompt.c). */
+ * typed on the terminal instead of the line's end: *abandoned.  Ctrl-C is on
+ * hold before and after (main_prompt.c). */
 char *main_read_line(const char *prompt, int *abandoned);
 /* Reads, runs and prints until the end of input; the exit status. */
 int main_prompt(lua_State *L);

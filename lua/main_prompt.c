@@ -19,7 +19,9 @@
 static char *plain_line(void) {
   char *line = NULL;
   size_t cap = 0;
+  main_hold_interrupts(0);
   ssize_t n = getline(&line, &cap, stdin);
+  main_hold_interrupts(1);
   if (n < 0) {
     free(line);
     return NULL;
@@ -54,7 +56,8 @@ static int next_key(FILE *in) {
   return '\n';
 }
 
-/* A line from the terminal; one that Ctrl-C ended is thrown away. */
+/* A line from the terminal; one that Ctrl-C ended is thrown away, also where
+ * libedit had the line's end already. */
 static char *typed_line(const char *prompt, int *abandoned) {
   char some[16];
   if (typing.ends[0] < 0 && pipe2(typing.ends, O_CLOEXEC | O_NONBLOCK))
@@ -62,10 +65,11 @@ static char *typed_line(const char *prompt, int *abandoned) {
   typing.raised = 0;
   rl_getc_function = next_key;
   signal(SIGINT, on_typing);
+  main_hold_interrupts(0);
   char *line = readline(prompt);
+  main_hold_interrupts(1);
   signal(SIGINT, SIG_DFL);
-  while (read(typing.ends[0], some, sizeof some) > 0) {
-  }
+  while (read(typing.ends[0], some, sizeof some) > 0) typing.raised = 1;
   *abandoned = typing.raised;
   if (!typing.raised) return line;
   free(line);
@@ -215,6 +219,39 @@ static void print_results(lua_State *L, int first) {
   if (lua_pcall(L, n, 0, 0)) fprintf(stderr, "%s\n", lua_tostring(L, -1));
 }
 
+/* History and completion.  libedit asks for the reader of keys when it is first
+ * used, be it for the history, and never again. */
+static void begin_typing(void) {
+  printf("Tessera %s  (ts is the module; Ctrl-D leaves)\n", tess_version());
+  rl_readline_name = (char *)(uintptr_t) "tessera";
+  rl_getc_function = next_key;
+  rl_attempted_completion_function = complete;
+  rl_basic_word_break_characters =
+      (char *)(uintptr_t) " \t\n\"\\'`@$><=;|&{(+-*/,";
+  read_history(history_file());
+}
+
+static void end_typing(void) {
+  printf("\n");
+  stifle_history(1000);
+  write_history(history_file());
+}
+
+/* Runs what was loaded and prints the results; an error is at the top then. */
+static int run_input(lua_State *L) {
+  lua_pushcfunction(L, message);
+  lua_replace(L, 1);
+  int f = lua_gettop(L);
+  main_catch_interrupts(1);
+  main_hold_interrupts(0);
+  int status = lua_pcall(L, 0, LUA_MULTRET, 1);
+  if (status == LUA_OK) print_results(L, f);
+  main_hold_interrupts(1);
+  main_catch_interrupts(0);
+  return status;
+}
+
+/* Ctrl-C waits while neither a line is typed nor anything runs. */
 int main_prompt(lua_State *L) {
   int failed = 0;
   completing = L;
@@ -225,36 +262,15 @@ int main_prompt(lua_State *L) {
     return 1;
   }
   lua_setglobal(L, "ts");
-  if (isatty(0)) {
-    printf("Tessera %s  (ts is the module; Ctrl-D leaves)\n", tess_version());
-    rl_readline_name = (char *)(uintptr_t) "tessera";
-    rl_attempted_completion_function = complete;
-    rl_basic_word_break_characters =
-        (char *)(uintptr_t) " \t\n\"\\'`@$><=;|&{(+-*/,";
-    read_history(history_file());
-  }
+  main_hold_interrupts(1);
+  if (isatty(0)) begin_typing();
   for (int status; lua_settop(L, 0), (status = load_input(L)) != ENDED;) {
     if (status == ABANDONED) continue;
-    if (status == LUA_OK) {
-      lua_pushcfunction(L, message);
-      lua_replace(L, 1);
-      int f = lua_gettop(L);
-      main_catch_interrupts(1);
-      status = lua_pcall(L, 0, LUA_MULTRET, 1);
-      main_catch_interrupts(0);
-      if (status == LUA_OK) {
-        print_results(L, f);
-        continue;
-      }
-    }
+    if (status == LUA_OK && (status = run_input(L)) == LUA_OK) continue;
     fprintf(stderr, "%s\n", luaL_tolstring(L, -1, NULL));
     failed = 1;
   }
-  if (isatty(0)) {
-    printf("\n");
-    stifle_history(1000);
-    write_history(history_file());
-    return 0;
-  }
+  if (isatty(0)) end_typing(), failed = 0;
+  main_hold_interrupts(0);
   return failed;
 }

@@ -235,7 +235,7 @@ static void reference(void **state) {
   expect("doc session:draw", 0, "## session:draw()");
 }
 
-/* ---- running, the prompt ------------------------------------------------ */
+/* ---- running ------------------------------------------------------------ */
 
 static void scripts(void **state) {
   (void)state;
@@ -249,21 +249,6 @@ static void scripts(void **state) {
   assert_int_equal(console_run(&c, "%s < wrong", CONSOLE_TESSERA), 1);
   assert_non_null(strstr(c.err, "boom"));
   assert_string_equal(c.out, "on\n");
-}
-
-static void prompt_in_a_terminal(void **state) {
-  (void)state;
-  console_open(&c, "");
-  console_expect(&c, "> ");
-  console_type(&c, "ts.reduce_a\t('k', 4)\n");
-  console_expect(&c, "ts.reduce_axis");
-  console_expect(&c, "\n> ");
-  console_type(&c, "print(6 * 7)\n");
-  console_expect(&c, "42");
-  console_expect(&c, "\n> ");
-  console_await_keys(&c);
-  console_type(&c, "\004");
-  assert_int_equal(console_close(&c), 0);
 }
 
 /* ---- tuning ------------------------------------------------------------- */
@@ -600,28 +585,6 @@ static void interrupted_at_a_line(void **state) {
   assert_int_equal(console_close(&c), 0);
 }
 
-/* And at the prompt, of several lines, too. */
-static void interrupted_at_the_prompt(void **state) {
-  (void)state;
-  console_open(&c, "");
-  console_expect(&c, "> ");
-  console_await_keys(&c);
-  console_type(&c, "x = 42 for i = 1,\n");
-  console_expect(&c, "\n>> ");
-  console_await_keys(&c);
-  console_type(&c, "7 do");
-  console_expect(&c, "7 do");
-  console_type(&c, "\003");
-  console_expect(&c, "\n> ");
-  console_await_keys(&c);
-  console_type(&c, "print(x, #'abc')\n");
-  console_expect(&c, "nil\t3");
-  console_expect(&c, "\n> ");
-  console_await_keys(&c);
-  console_type(&c, "\004");
-  assert_int_equal(console_close(&c), 0);
-}
-
 static void stepping_through_a_pipe(void **state) {
   (void)state;
   console_write(&c, "commands",
@@ -679,7 +642,6 @@ int main(void) {
       cmocka_unit_test(wrong_traces),
       cmocka_unit_test(reference),
       cmocka_unit_test(scripts),
-      cmocka_unit_test(prompt_in_a_terminal),
       cmocka_unit_test(tuning),
       cmocka_unit_test(exhausted_space),
       cmocka_unit_test(full_disk),
@@ -693,7 +655,6 @@ int main(void) {
       cmocka_unit_test(records_of_intrinsics),
       cmocka_unit_test(stepping_in_a_terminal),
       cmocka_unit_test(interrupted_at_a_line),
-      cmocka_unit_test(interrupted_at_the_prompt),
       cmocka_unit_test(stepping_through_a_pipe),
       cmocka_unit_test(failing_in_a_pipe)};
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -100,6 +100,7 @@ void console_expect(console *c, const char *text) {
   char *at;
   while (!(at = strstr(c->seen, text)))
     if (!read_more(c)) fail_msg("'%s' never came; but: %s", text, c->seen);
+  snprintf(c->passed, sizeof c->passed, "%.*s", (int)(at - c->seen), c->seen);
   at += strlen(text);
   c->nseen -= (size_t)(at - c->seen);
   memmove(c->seen, at, c->nseen + 1);

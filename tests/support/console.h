@@ -16,6 +16,7 @@ typedef struct console {
   pid_t child;
   char seen[1 << 17];                /* read from it and not yet expected */
   size_t nseen;
+  char passed[256];                  /* the start of what it skipped */
 } console;
 
 /* `tessera`: the command's path. */
@@ -29,7 +30,8 @@ int console_run(console *c, const char *fmt, ...)
 /* Starts tessera with the arguments in a pseudo-terminal. */
 void console_open(console *c, const char *args);
 void console_type(console *c, const char *text);
-/* Reads until the text appears, and goes on behind it. */
+/* Reads until the text appears, and goes on behind it; what stood before it is
+ * in `passed`. */
 void console_expect(console *c, const char *text);
 /* Waits until keys come one by one: libedit shows its prompt a moment before,
  * and a control key that is typed then would go to the terminal. */
