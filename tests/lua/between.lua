@@ -169,3 +169,23 @@ moved(rows(-1), "B", 2)
 moved(rows(0), "B", 1)
 not_moved(rows(0), "PRODUCER_BETWEEN", "B", 2)
 not_moved(rows(1), "NOT_COVERED", "B", 1)
+
+-- Cut in two, of which a part may have no iteration: below that part not
+-- everything is run.
+do
+  local x = ts.placeholder("x", { 2, 8 })
+  local k = ts.reduce_axis("k", 8)
+  local t = ts.compute("t", { 2 }, function(i) return ts.sum(x(i, k), k) end)
+  local y = ts.compute("y", { 2 }, function(i) return t(i) + 1 end)
+  local program = ts.program("main", { x }, { y })
+  local sch = ts.schedule(program)
+  local i = sch:get_loops(sch:get_block "t")
+  local o, j = sch:split(i, { ts.auto, 1 })
+  sch:loop_partition(j, { outer_loops = { o },
+                          points = function(v) return v end })
+  local first = sch:get_producers(sch:get_block "y")
+  local loops = { sch:get_loops(first) }
+  local ok, e = pcall(sch.reverse_compute_at, sch, sch:get_block "y", loops[2])
+  assert(ts.equivalent(sch, program), tostring(sch:program()))
+  assert(not ok and e.code == "REFUSED", tostring(e))
+end
