@@ -12,9 +12,14 @@ static lt_warnings *find(lua_State *L) {
   return w;
 }
 
-/* An error of the function's ends nothing but itself. */
+/* An error of the function's ends nothing but itself.  Where the function
+ * before took the function away, what is left goes to stderr. */
 static void tell(lua_State *L, const char *text) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &function_key);
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &function_key) == LUA_TNIL) {
+    warn_on_stderr(TESS_LOG_WARN, text);
+    lua_pop(L, 1);
+    return;
+  }
   lua_pushstring(L, text);
   if (lua_pcall(L, 1, 0, 0) == LUA_OK) return;
   fprintf(stderr, "tessera: error: ts.on_warning: %s\n",
@@ -22,12 +27,16 @@ static void tell(lua_State *L, const char *text) {
   lua_pop(L, 2);
 }
 
+/* Also of the warnings of calls that the function makes. */
 static int tell_all(lua_State *L) {
   lt_warnings *w = lua_touserdata(L, 1);
-  size_t n = w->n;
-  const char *all = lua_pushlstring(L, w->text, n);
-  w->n = 0;
-  for (size_t at = 0; at < n; at += strlen(all + at) + 1) tell(L, all + at);
+  while (w->n) {
+    size_t n = w->n;
+    const char *all = lua_pushlstring(L, w->text, n);
+    w->n = 0;
+    for (size_t at = 0; at < n; at += strlen(all + at) + 1) tell(L, all + at);
+    lua_pop(L, 1);
+  }
   return 0;
 }
 

@@ -30,11 +30,15 @@ static inline int warn_later(lt_warnings *w, const char *text) {
   return 1;
 }
 
+static inline void warn_on_stderr(int level, const char *text) {
+  fprintf(stderr, "tessera: %s: %s\n",
+          level == TESS_LOG_WARN ? "warning" : "error", text);
+}
+
 /* For tess_options.log; ud: a lt_warnings. */
 static inline void warn_or_keep(void *ud, int level, const char *text) {
   if (level > TESS_LOG_WARN || warn_later(ud, text)) return;
-  fprintf(stderr, "tessera: %s: %s\n",
-          level == TESS_LOG_WARN ? "warning" : "error", text);
+  warn_on_stderr(level, text);
 }
 
 #endif

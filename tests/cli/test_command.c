@@ -431,6 +431,32 @@ static void failing_module(void **state) {
                       "mistake\n");
 }
 
+/* A function of ts.on_warning that takes itself away: what it was not told of
+ * yet is on stderr. */
+static void warnings_that_wait(void **state) {
+  (void)state;
+  console_write(&c, "wait.lua",
+                "local ts = require 'tessera'\n"
+                "local function broken(name)\n"
+                "  return ts.module { name = name, apply = function()\n"
+                "    error('broke', 0)\n"
+                "  end } {}\n"
+                "end\n"
+                "ts.on_warning(function(text)\n"
+                "  print(text)\n"
+                "  ts.on_warning(nil)\n"
+                "end)\n"
+                "ts.space.sketches(ts.space.compose {\n"
+                "  broken 'one', broken 'two', broken 'three' },\n"
+                "  require 'tessera.ops'.matmul { m = 4, n = 4, k = 4 })\n");
+  assert_int_equal(console_run(&c, "%s wait.lua", CONSOLE_TESSERA), 0);
+#define FAILED(name) \
+  "module " name " failed at block root and is not used there: broke\n"
+  assert_string_equal(c.out, FAILED("one"));
+  assert_string_equal(c.err, "tessera: warning: " FAILED(
+                                 "two") "tessera: warning: " FAILED("three"));
+}
+
 /* What is no worker ends the run with one line that names it. */
 static void no_worker(void **state) {
   (void)state;
@@ -652,6 +678,7 @@ int main(void) {
       cmocka_unit_test(interrupted_in_a_call),
       cmocka_unit_test(terminated),
       cmocka_unit_test(failing_module),
+      cmocka_unit_test(warnings_that_wait),
       cmocka_unit_test(records_of_intrinsics),
       cmocka_unit_test(stepping_in_a_terminal),
       cmocka_unit_test(interrupted_at_a_line),

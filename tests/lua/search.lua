@@ -130,6 +130,29 @@ do
   assert(#told == n)
 end
 
+-- Those of the calls that the function makes come after those that wait.
+do
+  local told = {}
+  local function broken(name)
+    return module(name, function() error(name .. " broke", 0) end) {}
+  end
+  local function take(text)
+    told[#told + 1] = text:match "(%w+) broke$"
+    if told[#told] == "one" then
+      sketches { broken "three" }
+      sketches { broken "four" }
+      assert(#told == 1)
+    elseif told[#told] == "three" then
+      sketches { broken "five" }
+    end
+  end
+  ts.on_warning(take)
+  sketches { broken "one", broken "two" }
+  assert(table.concat(told, " ") == "one two three four five",
+         table.concat(told, " "))
+  ts.on_warning(nil)
+end
+
 -- Memory that runs out in a module, Lua's or the engine's, is said to have
 -- run out, and is not the module's failure.
 do
