@@ -85,13 +85,43 @@ end
 
 local space = {}
 
+-- A list of modules is a space, and so is a function that schedules by hand.
+local function to_space(s)
+  if type(s) == "function" then return space.by_hand(s) end
+  if type(s) == "table" then return space.compose(s) end
+  return s
+end
+
 local function add_spaces(ts)
   local modules_of = setmetatable({}, { __mode = "k" })
   ts.space = space
-  space.sketches, space.explain = core.space_sketches, core.space_explain
-  space.union, space.traces = core.space_union, core.space_traces
+  space.traces = core.space_traces
+
+  -- The sketches of a space for a program [and a target].
+  function space.sketches(s, program, target)
+    return core.space_sketches(to_space(s), program, target)
+  end
+
+  -- Which module did what at which block, and why not.
+  function space.explain(s, program, target)
+    return core.space_explain(to_space(s), program, target)
+  end
+
+  -- The sketches of all the spaces of a list.
+  function space.union(list)
+    local spaces = list
+    if type(list) == "table" then
+      spaces = {}
+      for i = 1, #list do spaces[i] = to_space(list[i]) end
+    end
+    return core.space_union(spaces)
+  end
 
   function space.compose(modules)
+    if type(modules) == "table" and modules.apply then
+      core.invalid(("a space is a list of modules: write module '%s' in " ..
+                    "braces"):format(tostring(modules.name)))
+    end
     for i, m in ipairs(type(modules) == "table" and modules or {}) do
       if getmetatable(m) == module then
         core.invalid(("entry %d: module '%s' needs its parameters: write " ..
@@ -132,13 +162,6 @@ local function add_spaces(ts)
   end
 end
 
-local function to_space(s, target)
-  if s == nil then return space.default(target) end
-  if type(s) == "function" then return space.by_hand(s) end
-  if type(s) == "table" then return space.compose(s) end
-  return s
-end
-
 -- ---- strategies, cost models, tuning ---------------------------------------
 
 -- What ts.strategy and ts.cost_model have looked at: later they may hold
@@ -173,7 +196,9 @@ local function add_tuning(ts)
       local given = o[name]
       if type(given) == "table" and not checked[given] then ts[name](given) end
     end
-    return core.tune(program, options, to_space(o.space, o.target))
+    local s = o.space
+    if s == nil then s = space.default(o.target) end
+    return core.tune(program, options, to_space(s))
   end
 end
 

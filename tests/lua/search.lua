@@ -418,6 +418,36 @@ do
   assert(tostring(hand) == "space")
 end
 
+-- A list of modules is a space wherever one is taken, and so is a function.
+do
+  local function tile(sch)
+    sch:split((sch:get_loops(sch:get_block("C"))), { ts.auto, 4 })
+  end
+  local function in_parallel(sch, block)
+    if sch:block_info(block).name ~= "C" then return nil, "not C" end
+    sch:parallel((sch:get_loops(block)))
+    return sch
+  end
+  local m = module("in_parallel", in_parallel)
+  local list = { m {} }
+  local one = ts.space.sketches(list, p, "llvm")
+  assert(#one == 1 and tostring(one[1]):find("sch:parallel", 1, true))
+  assert(ts.space.explain(list, p, "llvm") ==
+         ts.space.compose(list):explain(p, "llvm"))
+  assert(ts.space.explain(list, p):find("in_parallel at C: applied", 1, true))
+  assert(#ts.space.sketches(tile, p) == 1)
+  assert(#ts.space.union { list, tile, list }:sketches(p) == 2)
+  assert(ts.space.check(list, p))
+  for _, f in ipairs { ts.space.sketches, ts.space.explain } do
+    fails("a space is expected, not a number", f, 1, p)
+    fails("entry 1: module 'in_parallel' needs its parameters", f, { m }, p)
+    fails("a space is a list of modules: write module 'in_parallel' in braces",
+          f, m {}, p)
+  end
+  fails("a list of spaces", ts.space.union, 1)
+  fails("a space is expected, not a number", ts.space.union, { list, 1 })
+end
+
 -- Ctrl-C, which Lua tells of by an error in whatever runs then, ends the run
 -- with the best so far, and is no failure of a module's or a strategy's.
 do
