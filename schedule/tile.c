@@ -26,11 +26,14 @@ bool sch_tile_extent(sch_state *s, ir_stmt loop, int64_t n, int64_t *extent) {
 bool sch_tile_admit(sch_state *s, ir_stmt loop, int64_t want, uint32_t n,
                     const int64_t *d) {
   int64_t product = 1, extent = sch_tile_extent_of(s, loop);
+  bool beyond = false;
   if (n != want) return sch_refuse(s, SCH_R_TILE_COUNT, .n = {n, want});
   for (uint32_t i = 0; i < n; i++) {
     if (d[i] < 1) return sch_refuse(s, SCH_R_TILE_FACTOR, .n = {i, d[i]});
-    if (__builtin_mul_overflow(product, d[i], &product)) product = INT64_MAX;
+    if (!beyond) beyond = __builtin_mul_overflow(product, d[i], &product);
   }
+  if (beyond)
+    return sch_refuse(s, SCH_R_TILE_PRODUCT_LARGE, .s = {loop}, .n = {extent});
   if (product != extent)
     return sch_refuse(s, SCH_R_TILE_PRODUCT, .s = {loop},
                       .n = {product, extent});

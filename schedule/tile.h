@@ -18,6 +18,6 @@ uint32_t sch_tile_embed(int64_t n, const int64_t *d, double *out);
 #define SCH_TILE_REASONS                                                    \
   SCH_R_EXTENT_EMPTY, SCH_R_NOT_STATIC, SCH_R_TILE_COUNT,                   \
     SCH_R_TILE_EXTENT, SCH_R_TILE_FACTOR, SCH_R_TILE_PARTS,                 \
-    SCH_R_TILE_PRODUCT
+    SCH_R_TILE_PRODUCT, SCH_R_TILE_PRODUCT_LARGE
 
 #endif

@@ -222,6 +222,13 @@ static void test_tile_moves(void **state) {
   assert_string_equal(scheduled_why(&t, "sample_perfect_tile"),
                       "sample_perfect_tile: the factors multiply to 32, and "
                       "the extent of loop a is 64");
+  REFUSED(&t, TILE_PRODUCT_LARGE, sample_perfect_tile, AT(loop, i), NUM(n, 4),
+          INTS(decision, (int64_t)1 << 62, 4, 2, 8));
+  assert_string_equal(scheduled_why(&t, "sample_perfect_tile"),
+                      "sample_perfect_tile: the factors multiply to more than "
+                      "the extent 64 of loop a");
+  REFUSED(&t, TILE_FACTOR, sample_perfect_tile, AT(loop, i), NUM(n, 4),
+          INTS(decision, (int64_t)1 << 62, 4, 2, 0));
   REFUSED(&t, TILE_COUNT, sample_perfect_tile, AT(loop, i), NUM(n, 4),
           INTS(decision, 8, 8));
   REFUSED(&t, TILE_FACTOR, sample_perfect_tile, AT(loop, i), NUM(n, 2),
