@@ -220,10 +220,58 @@ static void test_failing_modules(void **state) {
   tiled_end(&t);
 }
 
+/* As many parallel schedules as `ud` says, at the first block with loops. */
+static tess_status as_many(void *ud, tess_schedule *s, tess_rv block,
+                           void (*emit)(void *, tess_schedule *), void *sink,
+                           const char **why) {
+  tess_rv loop[16] = {0}, made[16];
+  tess_arg of = {"block", rv_value(block)};
+  (void)why;
+  tess_status st = call(s, "get_loops", 1, &of, loop);
+  if (st != TESS_OK || !loop[0]) return TESS_NOT_FOUND;
+  tess_arg first = {"loop", rv_value(loop[0])};
+  st = call(s, "parallel", 1, &first, made);
+  for (uint32_t i = 0; st == TESS_OK && i < *(uint32_t *)ud; i++) {
+    tess_schedule *copy;
+    st = tess_schedule_copy(s, &copy);
+    if (st == TESS_OK) emit(sink, copy);
+  }
+  return st;
+}
+
+/* A module that makes `n` sketches, all the same, is used, or left out. */
+static void made_sketches(uint32_t n, int is_used) {
+  tiled t;
+  tess_trace *out[MAX_SKETCHES];
+  tess_space *space;
+  char *text;
+  uint32_t got;
+  tiled_start(&t);
+  const tess_module m = {.name = "many", .apply = as_many, .ud = &n};
+  assert_int_equal(tess_space_compose(t.c, 1, &m, &space), TESS_OK);
+  assert_int_equal(
+      tess_space_sketches(space, t.p, NULL, MAX_SKETCHES, out, &got), TESS_OK);
+  assert_int_equal(got, 1);
+  assert_int_equal(tess_trace_size(out[0]) > 0, is_used);
+  tess_trace_free(out[0]);
+  assert_int_equal(tess_space_explain(space, t.p, NULL, &text), TESS_OK);
+  assert_int_equal(!strstr(text, "many makes more than 4096 sketches"),
+                   is_used);
+  tess_text_free(t.c, text);
+  tess_space_free(space);
+  tiled_end(&t);
+}
+
+static void test_most_sketches(void **state) {
+  (void)state;
+  made_sketches(TESS_MAX_SKETCHES, 1);
+  made_sketches(TESS_MAX_SKETCHES + 1, 0);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_modules),
-                                     cmocka_unit_test(test_by_hand),
-                                     cmocka_unit_test(test_says_where),
-                                     cmocka_unit_test(test_failing_modules)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_modules), cmocka_unit_test(test_by_hand),
+      cmocka_unit_test(test_says_where), cmocka_unit_test(test_failing_modules),
+      cmocka_unit_test(test_most_sketches)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
