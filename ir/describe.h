@@ -155,9 +155,11 @@ tess_status describe_reducer_end(ir_builder *b, const char *name, uint32_t n,
                                  const describe_expr *rhs,
                                  const describe_expr *combine,
                                  const double *identity, uint32_t *reducer);
-/* How far the order of such sources is free (describe_laws.c). */
+/* How far the order of such sources, over these axes, is free
+ * (describe_laws.c). */
 ir_order describe_find_order(ir_builder *b, const ir_reducer *r,
-                             const ir_expr *source);
+                             const ir_expr *source, uint32_t naxes,
+                             const ir_var *axes);
 /* The built-in reducer that fits one source; n is 1. */
 tess_status describe_builtin(ir_builder *b, const char *name,
                              describe_expr source, uint32_t *reducer);

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-enum { MAX_SLOTS = 1024 };
+/* OFTEN: that it will not have been where nothing depends on it. */
+enum { MAX_SLOTS = 1024, OFTEN = 32 };
 
 typedef describe_word word;
 
@@ -94,12 +95,32 @@ static uint8_t flaw_of(double x) {
   return isnan(x) ? DESCRIBE_UNDEFINED : isinf(x) ? DESCRIBE_INFINITE : 0;
 }
 
+static bool decides(const describe_eval *v, const step *s) {
+  switch ((ir_op)s->op) {
+  case IR_MIN:
+  case IR_MAX:
+  case IR_EQ:
+  case IR_NE:
+  case IR_LT:
+  case IR_LE: break;
+  default: return false;
+  }
+  for (uint32_t k = 0; k < 2; k++) {
+    const ir_node *n = ir_at(v->p, v->in[s->arg[k]]);
+    if (n->op == IR_REAL && !isfinite(n->f)) return false;
+  }
+  return s->arg[0] != s->arg[1];
+}
+
 /* Constants stay what they are. */
 static void fill(describe_eval *v, arena *scratch) {
   size_t words = (size_t)v->nslot * DESCRIBE_LANES;
   v->value = arena_array(scratch, word, words);
   v->flaws = arena_array(scratch, uint8_t, words);
   v->flawed = arena_zalloc(scratch, v->nslot);
+  v->ways = arena_zalloc(scratch, v->nstep * sizeof *v->ways);
+  for (uint32_t i = 0; i < v->nstep; i++)
+    if (!decides(v, &v->step[i])) v->ways[i] = (describe_ways){OFTEN, OFTEN};
   for (uint32_t s = 0; s < v->nslot; s++) {
     word x = {0};
     bool real = ir_is_float(ir_at(v->p, v->in[s])->dtype);
@@ -260,6 +281,35 @@ static void run_step(describe_eval *v, const step *s, uint32_t n) {
   run_flaws(v, s, n);
 }
 
+/* Which ways a step goes where nothing is undefined.  The lesser or greater of
+ * equal values is both. */
+static void note_ways(describe_eval *v, const step *s, uint32_t n,
+                      describe_ways *ways) {
+  const word *z = describe_lanes(v, s->to);
+  const word *a = describe_lanes(v, s->arg[0]);
+  const word *b = describe_lanes(v, s->arg[1]);
+  bool compares = s->op != IR_MIN && s->op != IR_MAX;
+  for (uint32_t i = 0; i < n; i++) {
+    if (describe_flaws(v, s->to, i) & DESCRIBE_UNDEFINED) continue;
+    ways->one += compares  ? z[i].i != 0
+                 : s->real ? z[i].f == a[i].f
+                           : z[i].i == a[i].i;
+    ways->other += compares  ? z[i].i == 0
+                   : s->real ? z[i].f == b[i].f
+                             : z[i].i == b[i].i;
+  }
+}
+
+static bool goes_both_ways(const describe_ways *ways) {
+  return ways->one >= OFTEN && ways->other >= OFTEN;
+}
+
+bool describe_eval_both_ways(const describe_eval *v) {
+  for (uint32_t i = 0; i < v->nstep; i++)
+    if (!goes_both_ways(&v->ways[i])) return false;
+  return true;
+}
+
 static void run_leaf(describe_eval *v, describe_leaf leaf, uint32_t n) {
   bool real = ir_is_float(ir_at(v->p, leaf.e)->dtype);
   v->flawed[leaf.slot] = real && !are_finite(describe_lanes(v, leaf.slot), n);
@@ -268,5 +318,8 @@ static void run_leaf(describe_eval *v, describe_leaf leaf, uint32_t n) {
 
 void describe_eval_run(describe_eval *v, uint32_t n) {
   for (uint32_t i = 0; i < v->nleaf; i++) run_leaf(v, v->leaf[i], n);
-  for (uint32_t i = 0; i < v->nstep; i++) run_step(v, &v->step[i], n);
+  for (uint32_t i = 0; i < v->nstep; i++) {
+    run_step(v, &v->step[i], n);
+    if (!goes_both_ways(&v->ways[i])) note_ways(v, &v->step[i], n, &v->ways[i]);
+  }
 }

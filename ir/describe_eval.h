@@ -25,6 +25,12 @@ typedef struct describe_leaf {
   uint32_t slot;
 } describe_leaf;
 
+/* How often a step has decided: a comparison that it is true, or false; the
+ * lesser or greater of two for the first, or the second. */
+typedef struct describe_ways {
+  uint32_t one, other;
+} describe_ways;
+
 /* Slots hold DESCRIBE_LANES values each. */
 typedef struct describe_eval {
   const ir_program *p;
@@ -36,6 +42,7 @@ typedef struct describe_eval {
   describe_word *value; /* of leaves: the caller's to fill */
   uint8_t *flaws;       /* of each value */
   bool *flawed;         /* of a slot: some of these are not 0 */
+  describe_ways *ways;  /* of a step */
 } describe_eval;
 
 /* What nests deeper than `deepest` is a leaf; NULL: there are too many
@@ -45,6 +52,11 @@ describe_eval *describe_eval_new(const ir_program *p, arena *scratch,
                                  uint32_t deepest);
 /* The first n values of all slots, from those of the leaves. */
 void describe_eval_run(describe_eval *v, uint32_t n);
+
+/* Has every step that decides gone either way often enough, in all the runs?
+ * Comparisons with an infinite constant, or of a value with itself, do not
+ * count: they only tell what is not a number. */
+bool describe_eval_both_ways(const describe_eval *v);
 
 static inline describe_word *describe_lanes(const describe_eval *v,
                                             uint32_t slot) {

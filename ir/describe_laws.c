@@ -9,7 +9,10 @@
  *
  * It is found out by values.  The sources are computed from values of what they
  * read, so that only those are tried that can come up: a count that is
- * select(c, 1, 0) is never below 0.
+ * select(c, 1, 0) is never below 0.  Results are grown of ever more sources, as
+ * many as the reduction has, until they wrap, or come to the constants that
+ * combine cuts them off at.  That is not shown to reach all of these, so where
+ * combine decides something, and always the same way, it is not trusted.
  *
  * Integers wrap, as they do everywhere; floats are computed in double whatever
  * their type is, so that what counts is not rounding.  Where an undefined or
@@ -33,7 +36,16 @@ enum {
   TRIPLES = 80,
   LEFT = ALL + RESULTS * ALL,
   RIGHT = LEFT + TRIPLES,
-  TUPLES = RIGHT + TRIPLES
+
+  /* And results of many sources, each level of those before it; then what
+   * two of a triple of them make; then results close to constants. */
+  RUNS = 5,
+  LEVELS = 22,
+  MANY = 1 << LEVELS, /* sources, at most */
+  GROWN = RIGHT + TRIPLES,
+  PAIRS = GROWN + RUNS * LEVELS,
+  EDGES = PAIRS + 2 * TRIPLES,
+  TUPLES = EDGES + RUNS * LEVELS
 };
 
 typedef describe_word word;
@@ -54,8 +66,13 @@ typedef struct laws {
   describe_eval *combine, *source;
   uint8_t *formal; /* of a leaf of combine: its element, of a rhs behind all */
   describe_draw draw;
-  double far; /* where an identity is that is far from all other values */
-  bool any;   /* a result has been other than the identity */
+  double far;       /* where an identity is that is far from all other values */
+  bool any;         /* a result has been other than the identity */
+  uint32_t most;    /* sources that a result may be of */
+  uint32_t levels;  /* that results have grown to */
+  uint32_t ncut;    /* constants of combine, the first of those known */
+  tuple edge[RUNS]; /* the results that are close to them */
+  uint32_t many[TUPLES]; /* sources of a result, or of a source */
   word v[DESCRIBE_MAX_OUT][TUPLES];
   uint8_t flags[TUPLES];
 } laws;
@@ -208,16 +225,12 @@ static bool begins(const laws *l) {
   return true;
 }
 
-/* (a b) c is a (b c), where a and b are results. */
-static bool is_associative(laws *l) {
-  tuple of[TRIPLES][5], x[2 * TRIPLES], y[2 * TRIPLES];
+/* (a b) c is a (b c); of: a, b, c, a b, b c. */
+static bool all_associate(laws *l, tuple of[TRIPLES][5]) {
+  tuple x[2 * TRIPLES], y[2 * TRIPLES];
   for (uint32_t k = 0; k < TRIPLES; k++) {
-    uint32_t any = rng_u32(&l->draw.random), a = any % RESULTS;
-    uint32_t b = any / RESULTS % RESULTS, c = any / (RESULTS * RESULTS) % ALL;
-    const tuple all[] = {(tuple)a, (tuple)b, (tuple)c, made(a, b), made(b, c)};
-    memcpy(of[k], all, sizeof all);
-    x[k] = made(a, b), y[k] = (tuple)c;
-    x[TRIPLES + k] = (tuple)a, y[TRIPLES + k] = made(b, c);
+    x[k] = of[k][3], y[k] = of[k][2];
+    x[TRIPLES + k] = of[k][0], y[TRIPLES + k] = of[k][4];
   }
   combine(l, 2 * TRIPLES, x, y, LEFT);
   for (uint32_t k = 0; k < TRIPLES; k++) {
@@ -231,6 +244,18 @@ static bool is_associative(laws *l) {
   return true;
 }
 
+/* Of results a and b of few sources, and a source or a result. */
+static bool few_associate(laws *l) {
+  tuple of[TRIPLES][5];
+  for (uint32_t k = 0; k < TRIPLES; k++) {
+    uint32_t any = rng_u32(&l->draw.random), a = any % RESULTS;
+    uint32_t b = any / RESULTS % RESULTS, c = any / (RESULTS * RESULTS) % ALL;
+    const tuple all[] = {(tuple)a, (tuple)b, (tuple)c, made(a, b), made(b, c)};
+    memcpy(of[k], all, sizeof all);
+  }
+  return all_associate(l, of);
+}
+
 static bool commutes(const laws *l) {
   for (tuple a = 0; a < RESULTS; a++)
     for (tuple b = 0; b < a; b++)
@@ -238,6 +263,141 @@ static bool commutes(const laws *l) {
           !same(l, made(a, b), made(b, a), 2, (const tuple[]){a, b}))
         return false;
   return true;
+}
+
+/* ---- results of many sources -------------------------------------------- */
+
+static tuple any_grown(laws *l) {
+  return (tuple)(GROWN + rng_below(&l->draw.random, l->levels * RUNS));
+}
+
+/* Of run 1 or 2, which begin with the same source, not long ago. */
+static tuple any_alike(laws *l) {
+  rng *r = &l->draw.random;
+  uint32_t back = 1 + (uint32_t)rng_below(r, l->levels < 3 ? l->levels : 3);
+  return (tuple)(GROWN + (l->levels - back) * RUNS + 1 + rng_below(r, 2));
+}
+
+/* What a run takes in next: the first a source, the second as much as it has,
+ * the third another number of the same, others what any had.  Less, where that
+ * is more than the reduction has. */
+static tuple next_of(laws *l, uint32_t k, const tuple *run) {
+  tuple source = (tuple)(RESULTS + rng_below(&l->draw.random, RESULTS));
+  tuple y = k ? run[k] : source;
+  if (k > 1 && l->levels) y = k == 2 ? any_alike(l) : any_grown(l);
+  if (l->many[run[k]] + l->many[y] > l->most) y = source;
+  return l->many[run[k]] + l->many[y] > l->most ? 0 : y;
+}
+
+/* Result z is x once more. */
+static void stay(laws *l, tuple x, tuple z) {
+  for (uint32_t i = 0; i < l->r->n; i++) l->v[i][z] = l->v[i][x];
+  l->flags[z] = l->flags[x];
+  l->many[z] = l->many[x];
+}
+
+/* Result z, which x and y made; x, where it can grow no further.  Returns
+ * whether it is another. */
+static bool grew(laws *l, tuple x, tuple y, tuple z) {
+  bool differs = false;
+  settle(l, z);
+  uint8_t flags = l->flags[z] & (uint8_t) ~(l->flags[x] | l->flags[y]);
+  l->many[z] = l->many[x] + l->many[y];
+  if (flags & (UNDEFINED | INFINITE)) stay(l, x, z);
+  for (uint32_t i = 0; i < l->r->n; i++)
+    differs |= l->v[i][z].i != l->v[i][x].i;
+  return differs;
+}
+
+/* Until no run changes. */
+static void grow(laws *l) {
+  tuple run[RUNS] = {1, 2, 2, 3, 4}, with[RUNS], z = GROWN;
+  bool any = true;
+  for (l->levels = 0; any && l->levels < LEVELS; l->levels++) {
+    any = false;
+    for (uint32_t k = 0; k < RUNS; k++) with[k] = next_of(l, k, run);
+    combine(l, RUNS, run, with, z);
+    for (uint32_t k = 0; k < RUNS; k++, z++) {
+      any |= grew(l, run[k], with[k], z);
+      run[k] = z;
+    }
+  }
+}
+
+/* Has an element of result z passed constant c of combine? */
+static bool passed(const laws *l, tuple z, uint32_t element, uint32_t c) {
+  word w = l->v[element][z];
+  double f = l->real[element] ? w.f : (double)w.i, to = l->draw.known[c].f;
+  return to < 0 ? f <= to : f >= to;
+}
+
+/* Results that are as close to constants as those of run 1, the largest first,
+ * can come, since one more source may pass them. */
+static void approach(laws *l, uint32_t round) {
+  tuple at[RUNS] = {0}, with[RUNS], z = EDGES;
+  uint32_t element = (uint32_t)rng_below(&l->draw.random, l->r->n);
+  for (uint32_t level = l->levels; level-- > 0;) {
+    for (uint32_t k = 0; k < RUNS; k++)
+      with[k] = (tuple)(GROWN + level * RUNS + 1);
+    combine(l, RUNS, at, with, z);
+    for (uint32_t k = 0; k < RUNS; k++, z++) {
+      grew(l, at[k], with[k], z);
+      if (l->many[z] > l->most ||
+          passed(l, z, element, (round * RUNS + k) % l->ncut))
+        stay(l, at[k], z);
+      at[k] = z;
+    }
+  }
+  memcpy(l->edge, at, sizeof at);
+}
+
+/* a and b mostly about as large, so that they pass together what neither does;
+ * c as well, or of any size, or a source. */
+static void draw_alike(laws *l, uint32_t k, tuple of[3]) {
+  rng *r = &l->draw.random;
+  uint32_t level = GROWN + k % l->levels * RUNS, dice = rng_u32(r) >> 28;
+  for (uint32_t i = 0; i < 3; i++) of[i] = (tuple)(level + rng_below(r, RUNS));
+  if (dice & 1) of[1] = of[0];
+  if (dice == 2) of[0] = any_grown(l);
+  if (dice == 4) of[1] = any_grown(l);
+  if (dice >= 12)
+    of[2] = any_grown(l);
+  else if (dice >= 8)
+    of[2] = (tuple)rng_below(r, ALL);
+}
+
+/* One is close to a constant, the others mostly small. */
+static void draw_edge(laws *l, tuple of[3]) {
+  rng *r = &l->draw.random;
+  uint32_t which = (uint32_t)rng_below(r, 3);
+  for (uint32_t i = 0; i < 3; i++)
+    of[i] = (tuple)rng_below(r, i < 2 ? RESULTS : ALL);
+  if (rng_below(r, 4) == 0) of[rng_below(r, 3)] = any_grown(l);
+  of[which] = l->edge[rng_below(r, RUNS)];
+}
+
+/* No more sources than there are. */
+static void fit(const laws *l, tuple of[3]) {
+  if (l->many[of[0]] + l->many[of[1]] > l->most) of[1] = 0;
+  if (l->many[of[0]] + l->many[of[1]] + l->many[of[2]] > l->most) of[2] = 0;
+}
+
+static bool many_associate(laws *l, uint32_t round) {
+  tuple of[TRIPLES][5], x[2 * TRIPLES], y[2 * TRIPLES];
+  grow(l);
+  if (l->ncut) approach(l, round);
+  for (uint32_t k = 0; k < TRIPLES; k++) {
+    if (l->ncut && k % 2)
+      draw_edge(l, of[k]);
+    else
+      draw_alike(l, k / (l->ncut ? 2 : 1), of[k]);
+    fit(l, of[k]);
+    of[k][3] = (tuple)(PAIRS + k), of[k][4] = (tuple)(PAIRS + TRIPLES + k);
+    x[k] = of[k][0], y[k] = of[k][1];
+    x[TRIPLES + k] = of[k][1], y[TRIPLES + k] = of[k][2];
+  }
+  combine(l, 2 * TRIPLES, x, y, PAIRS);
+  return all_associate(l, of);
 }
 
 /* ---- a reducer ---------------------------------------------------------- */
@@ -292,8 +452,22 @@ static void start_from(laws *l) {
   settle(l, 0);
 }
 
+/* How many sources a result may be of. */
+static void count_sources(laws *l, uint32_t n, const ir_var *axes) {
+  uint64_t most = 1;
+  for (uint32_t i = 0; i < n && most; i++) {
+    const ir_var_rec *v = &l->p->var.v[axes[i]];
+    uint64_t extent = (uint64_t)v->hi - (uint64_t)v->lo + 1;
+    most = !extent || extent > MANY ? MANY : most * extent;
+    if (most > MANY) most = MANY;
+  }
+  l->most = (uint32_t)most;
+  for (uint32_t k = 1; k < ALL; k++) l->many[k] = k == LAST ? 2 : 1;
+}
+
 ir_order describe_find_order(ir_builder *b, const ir_reducer *r,
-                             const ir_expr *source) {
+                             const ir_expr *source, uint32_t naxes,
+                             const ir_var *axes) {
   laws *l = arena_zalloc(&b->scratch, sizeof *l);
   ir_order order = IR_ORDER_FREE;
   l->p = l->draw.p = &b->p;
@@ -301,13 +475,17 @@ ir_order describe_find_order(ir_builder *b, const ir_reducer *r,
   if (!compile_combine(l, &b->scratch)) return IR_ORDER_FIXED;
   compile_source(l, &b->scratch, source);
   note_constants(l, l->combine);
+  l->ncut = l->draw.nknown;
   start_from(l);
   note_constants(l, l->source);
+  count_sources(l, naxes, axes);
   for (uint32_t round = 0; round < ROUNDS; round++) {
     draw_round(l, round);
-    if (!is_neutral(l) || !begins(l) || !is_associative(l))
+    if (!is_neutral(l) || !begins(l) || !few_associate(l) ||
+        !many_associate(l, round))
       return IR_ORDER_FIXED;
     if (!commutes(l)) order = IR_ORDER_KEPT;
   }
-  return l->any ? order : IR_ORDER_FIXED;
+  bool told = l->most <= 2 || describe_eval_both_ways(l->combine);
+  return l->any && told ? order : IR_ORDER_FIXED;
 }

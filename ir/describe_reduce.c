@@ -169,10 +169,11 @@ static tess_status check_axes(ir_builder *b, uint32_t n, const ir_var *axes) {
 }
 
 /* Each use may show that the order is less free. */
-static void find_order(ir_builder *b, uint32_t reducer, const ir_expr *source) {
+static void find_order(ir_builder *b, uint32_t reducer, const ir_expr *source,
+                       uint32_t naxes, const ir_var *axes) {
   ir_reducer *r = &b->p.reducer.v[reducer];
   if (is_builtin(ir_text(&b->p, r->name))) return;
-  ir_order order = describe_find_order(b, r, source);
+  ir_order order = describe_find_order(b, r, source, naxes, axes);
   if (order > r->ordered) r->ordered = order;
 }
 
@@ -193,7 +194,7 @@ tess_status describe_reduce(ir_builder *b, uint32_t reducer, uint32_t n,
     tess_dtype t = b->p.var.v[b->p.arg.v[lhs.at + i]].dtype;
     s = describe_typed(b, sources[i], t, what, &e[i]);
   }
-  if (!s) find_order(b, reducer, e);
+  if (!s) find_order(b, reducer, e, naxes, axes);
   arena_reset(&b->scratch);
   if (s) return s;
   describe_reduction d = {reducer, ir_arg_span(&b->p, n, e),

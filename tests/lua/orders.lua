@@ -7,11 +7,13 @@ local inf = math.huge
 local max, min, abs = ts.max, ts.min, ts.abs
 
 -- What a program allows whose parameters have types `dtypes`: "free", "kept"
--- (in parts, but in order) or "fixed" (one after another).
-local function order(combine, identity, dtypes, sources)
-  local params, k, l = {}, ts.reduce_axis("k", 4), ts.reduce_axis("l", 6)
+-- (in parts, but in order) or "fixed" (one after another), of 4 times `extent`
+-- sources.
+local function order(combine, identity, dtypes, sources, extent)
+  extent = extent or 6
+  local params, k, l = {}, ts.reduce_axis("k", 4), ts.reduce_axis("l", extent)
   for n, t in ipairs(dtypes) do
-    params[n] = ts.placeholder("A" .. n, { 4, 4, 6 }, t)
+    params[n] = ts.placeholder("A" .. n, { 4, 4, extent }, t)
   end
   local results = { ts.compute("C", { 4 }, function(i)
     local x = {}
@@ -164,4 +166,95 @@ local tuples = {
 for n, c in ipairs(tuples) do
   local is = order(c[3], c[4], c[2], c[5])
   assert(is == c[1], ("tuple %d: %s, not %s"):format(n, is, c[1]))
+end
+
+-- Where sources are small, only results of many come to the constants.
+local function mask(t, yes, no)
+  return function(x)
+    return select(x, ts.const(yes or 1, t), ts.const(no or 0, t))
+  end
+end
+local function unit(x) return min(max(x, 0), 1) end
+local many = 1 << 16
+
+local function check(what, want, combine, identity, dtype, source, extent)
+  local ids = type(identity) == "table" and identity or { identity }
+  local is = order(combine, ids, { dtype }, source, extent)
+  assert(is == want, ("%s: %s, not %s"):format(what, is, want))
+end
+
+for _, t in ipairs { "int32", "int64", "float32" } do
+  for _, c in ipairs { 10, 21, 100, 1000, 12345, 30000 } do
+    for n, f in ipairs {
+      function(a, b) return select(ge(a, c), a, a + b) end,
+      function(a, b) return select(ge(b, c), b, a + b) end,
+      function(a, b) return select(gt(a + b, c), ts.cast(0, t), a + b) end,
+      function(a, b) return select(ts.eq(a, c), a, a + b) end,
+      function(a, b) return a + b - ts.cast(gt(a + b, c), t) * 3 end,
+    } do
+      check(("cut %d at %d, %s"):format(n, c, t), "fixed", f, 0, "bool",
+        mask(t), many)
+    end
+    local below = function(a, b) return min(a + b, c) end
+    check("a sum of what is never negative, cut off", "free", below, 0, "bool",
+      mask(t), many)
+    check("a sum, cut off", "fixed", below, 0, "bool", mask(t, 3, -1), many)
+    check("a count modulo", "free", function(a, b) return (a + b) % c end, 0,
+      "bool", mask(t), many)
+  end
+end
+
+for _, t in ipairs { "int8", "uint8", "int16", "uint16" } do
+  check(t .. " wraps", "free", function(a, b) return a + b end, 0, "bool",
+    mask(t), many)
+  check(t .. " wraps, of products", "free", function(a, b) return a * b end, 1,
+    "bool", mask(t, 3, 1), many)
+end
+check("wraps past a bound", "fixed", function(a, b) return max(a + b, -50) end,
+  0, "bool", mask("int8", 30))
+check("wraps past a modulus", "fixed",
+  function(a, b) return (a + b) % 100 end, 0, "bool", mask("int8"), many)
+check("grows past a bound", "fixed",
+  function(a, b) return select(gt(a, 40), a, a + b) end, 0, "uint8",
+  function(x) return x % 7 end)
+check("a float sum, cut off", "free",
+  function(a, b) return min(a + b, 1e4) end, 0, "float32", unit, many)
+check("a float sum that stops", "fixed",
+  function(a, b) return select(ge(a, 1e4), a, a + b) end, 0, "float32", unit,
+  many)
+check("a product that stops", "fixed",
+  function(a, b) return select(lt(a, 1e-3), a, a * b) end, 1, "bool",
+  mask("float32", 0.5, 1))
+check("the first past a count", "fixed", function(n, x, m, y)
+  return min(n + m, 100),
+    select(ge(n, 100), x, select(ge(n + m, 100), y, 0))
+end, { 0, 0 }, "bool", function(x)
+  return mask("int32")(x), mask("int32", 1, 2)(x)
+end, many)
+-- More than there are sources, which is not shown.
+check("cut off too far", "fixed",
+  function(a, b) return select(ge(a, 100000000), a, a + b) end, 0, "bool",
+  mask("int32"), many)
+
+-- A count fits its type where there are few sources.
+local function few(x) return ts.cast(gt(x, 0), "int8"), x, zero end
+check("few moments", "free", guarded, { 0, 0, 0 }, "float32", few)
+check("many moments", "fixed", guarded, { 0, 0, 0 }, "float32", few, many)
+check("masked moments", "free", guarded, { 0, 0, 0 }, "float32",
+  function(x) return ts.cast(gt(x, 0), "int32"), x, zero end, many)
+
+-- What is only asked of the identity, and what tells what is not a number.
+local function arg_max(drops)
+  return function(i, x, j, y)
+    local keep = ts.any(gt(x, y), ts.all(ts.eq(x, y), lt(i, j)), drops(i, x))
+    return select(lt(j, 0), i, select(lt(i, 0), j, select(keep, i, j))),
+      select(lt(j, 0), x, select(lt(i, 0), y, select(keep, x, y)))
+  end
+end
+for _, drops in ipairs {
+  function(_, x) return ts.ne(x, x) end,
+  function(i) return lt(i, 0) end,
+} do
+  check("arg-max", "free", arg_max(drops), { -1, -inf }, "float32",
+    function(x) return ts.cast(ts.floor(unit(x) * 9), "int32"), x end, many)
 end
