@@ -332,8 +332,11 @@ static bool passed(const laws *l, tuple z, uint32_t element, uint32_t c) {
 }
 
 /* Results that are as close to constants as those of run 1, the largest first,
- * can come, since one more source may pass them. */
-static void approach(laws *l, uint32_t round) {
+ * can come, since one more source may pass them.  False: there is no constant,
+ * or that run did not change. */
+static bool approach(laws *l, uint32_t round) {
+  uint32_t last = GROWN + (l->levels - 1) * RUNS + 1;
+  if (!l->ncut || same(l, last, 2, 0, NULL)) return false;
   tuple at[RUNS] = {0}, with[RUNS], z = EDGES;
   uint32_t element = (uint32_t)rng_below(&l->draw.random, l->r->n);
   for (uint32_t level = l->levels; level-- > 0;) {
@@ -349,6 +352,7 @@ static void approach(laws *l, uint32_t round) {
     }
   }
   memcpy(l->edge, at, sizeof at);
+  return true;
 }
 
 /* a and b mostly about as large, so that they pass together what neither does;
@@ -385,12 +389,12 @@ static void fit(const laws *l, tuple of[3]) {
 static bool many_associate(laws *l, uint32_t round) {
   tuple of[TRIPLES][5], x[2 * TRIPLES], y[2 * TRIPLES];
   grow(l);
-  if (l->ncut) approach(l, round);
+  bool edges = approach(l, round);
   for (uint32_t k = 0; k < TRIPLES; k++) {
-    if (l->ncut && k % 2)
+    if (edges && k % 2)
       draw_edge(l, of[k]);
     else
-      draw_alike(l, k / (l->ncut ? 2 : 1), of[k]);
+      draw_alike(l, k / (edges ? 2 : 1), of[k]);
     fit(l, of[k]);
     of[k][3] = (tuple)(PAIRS + k), of[k][4] = (tuple)(PAIRS + TRIPLES + k);
     x[k] = of[k][0], y[k] = of[k][1];
