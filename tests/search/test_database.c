@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opening what is no database of ours, or a damaged one: that is said, and
  * the file stays as it was. */
+#include "base/thread.h"
 #include "search/database.h"
 #include "support/test.h"
 
@@ -161,6 +162,37 @@ static void test_damaged(void **state) {
   tess_database_free(d);
 }
 
+/* One opens the file, the other lets go of it after a while. */
+typedef struct meeting {
+  sqlite3 *other;
+  tess_status opened;
+} meeting;
+
+static bool take_part(void *ud, uint32_t item, uint32_t thread) {
+  meeting *m = ud;
+  tess_database *d = NULL;
+  (void)thread;
+  if (item) {
+    sqlite3_sleep(200);
+    return sqlite3_exec(m->other, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+  }
+  m->opened = tess_database_open(f.c, f.path, &d);
+  tess_database_free(d);
+  return true;
+}
+
+/* Who makes a database waits for another who is about to. */
+static void test_made_at_once(void **state) {
+  meeting m = {.opened = TESS_INTERNAL};
+  (void)state;
+  assert_int_equal(sqlite3_open(f.path, &m.other), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(m.other, "BEGIN IMMEDIATE", NULL, NULL, NULL),
+                   SQLITE_OK);
+  assert_true(thread_run(2, 2, take_part, &m));
+  assert_int_equal(m.opened, TESS_OK);
+  sqlite3_close(m.other);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_of_another_program, set_up,
@@ -168,6 +200,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_of_another_version, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_no_database, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_made_at_once, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_read_only, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down)};
   return cmocka_run_group_tests(tests, NULL, NULL);
