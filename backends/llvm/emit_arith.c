@@ -187,15 +187,17 @@ static bool is_number(const emit *m, ir_expr e) {
 
 /* The second operand where it wins the comparison or is not a number; the
  * first one, which may be none, otherwise.  One instruction where the second
- * is a known number, as in a rectifier. */
+ * is a known number, as in a rectifier.  One choice by both conditions: of two
+ * in turn LLVM 19 makes 0 where the first operand is 0 and the second fabs. */
 static LLVMValueRef real_extreme(emit *m, const ir_node *n, LLVMValueRef a,
                                  LLVMValueRef b) {
   LLVMRealPredicate wins = n->op == IR_MIN ? LLVMRealOLT : LLVMRealOGT;
   LLVMValueRef c = LLVMBuildFCmp(m->b, wins, b, a, "");
-  LLVMValueRef r = LLVMBuildSelect(m->b, c, b, a, "");
-  if (is_number(m, n->b)) return r;
-  c = LLVMBuildFCmp(m->b, LLVMRealUNO, b, b, "");
-  return LLVMBuildSelect(m->b, c, b, r, "");
+  if (!is_number(m, n->b)) {
+    LLVMValueRef none = LLVMBuildFCmp(m->b, LLVMRealUNO, b, b, "");
+    c = LLVMBuildOr(m->b, c, none, "");
+  }
+  return LLVMBuildSelect(m->b, c, b, a, "");
 }
 
 static LLVMValueRef binary_real(emit *m, const ir_node *n, LLVMValueRef a,

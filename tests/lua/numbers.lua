@@ -88,3 +88,48 @@ do
   end)
   assert(tostring(b:program()):find("A: inout float32[8]", 1, true))
 end
+
+-- Greatest and least of a constant and what fabs gives, and others, compiled:
+-- what the oracle says, for numbers and what is none.
+do
+  local some = { -3, 2, -1, 0, -0.0, 0 / 0, math.huge, -math.huge, 1e-7, -0.5 }
+  local forms = {
+    function(x) return ts.max(0, ts.abs(x)) end,
+    function(x) return ts.max(-0.0, ts.abs(x)) end,
+    function(x) return ts.min(6, ts.max(0, ts.abs(x))) end,
+    function(x) return ts.max(ts.abs(x), 0) end,
+    function(x) return ts.min(0, -ts.abs(x)) end,
+    function(x) return ts.max(0, x * x) end,
+    function(x) return ts.max(x, -x) end,
+  }
+  for _, dtype in ipairs { "float16", "float32", "float64" } do
+    local n = #some
+    local X = ts.placeholder("X", { n }, dtype)
+    local results = {}
+    for k, form in ipairs(forms) do
+      results[k] = ts.compute("Y" .. k, { n }, function(i) return form(X(i)) end)
+    end
+    local p = ts.program("extremes", { X }, results)
+    for _, vector in ipairs { false, true } do
+      local sch = ts.schedule(p)
+      for k = 1, vector and #forms or 0 do
+        sch:vectorize((sch:get_loops(sch:get_block("Y" .. k))))
+      end
+      local want, got = { ts.tensor(dtype, { n }, some) }, {}
+      got[1] = want[1]
+      for k = 1, #forms do
+        want[k + 1], got[k + 1] = ts.tensor(dtype, { n }), ts.tensor(dtype, { n })
+      end
+      ts.interpret(p, want)
+      ts.build(sch, "llvm")(table.unpack(got))
+      for k = 1, #forms do
+        for i = 0, n - 1 do
+          local a, b = want[k + 1]:get(i), got[k + 1]:get(i)
+          assert(a == b or (a ~= a and b ~= b),
+                 ("%s, form %d of %s: %s, not %s"):format(dtype, k, some[i + 1],
+                                                          b, a))
+        end
+      end
+    end
+  end
+end
