@@ -107,7 +107,9 @@ do
     local X = ts.placeholder("X", { n }, dtype)
     local results = {}
     for k, form in ipairs(forms) do
-      results[k] = ts.compute("Y" .. k, { n }, function(i) return form(X(i)) end)
+      results[k] = ts.compute("Y" .. k, { n }, function(i)
+        return form(X(i))
+      end)
     end
     local p = ts.program("extremes", { X }, results)
     for _, vector in ipairs { false, true } do
@@ -118,7 +120,8 @@ do
       local want, got = { ts.tensor(dtype, { n }, some) }, {}
       got[1] = want[1]
       for k = 1, #forms do
-        want[k + 1], got[k + 1] = ts.tensor(dtype, { n }), ts.tensor(dtype, { n })
+        want[k + 1] = ts.tensor(dtype, { n })
+        got[k + 1] = ts.tensor(dtype, { n })
       end
       ts.interpret(p, want)
       ts.build(sch, "llvm")(table.unpack(got))
