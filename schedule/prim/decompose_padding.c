@@ -159,9 +159,10 @@ static void keep_inside(sch_state *s, const args *a, const plan *f) {
   pred = ir_and(p, ir_blk(p, a->block)->pred, pred);
   ir_blk(p, a->block)->pred = ir_is_const(p, pred, 1) ? 0 : pred;
   store_instead(p, &f->def, f->value);
-  sch_shrink_by(s, a->block, f->inside);
+  bool all_padding = ir_is_const(p, pred, 0); /* no domain has its values */
+  if (!all_padding) sch_shrink_by(s, a->block, f->inside);
   for (ir_stmt l = ir_st(p, a->block)->parent;; l = ir_st(p, l)->parent) {
-    if (ir_is_loop(p, l)) shrink_loop(s, a->block, l);
+    if (ir_is_loop(p, l) && !all_padding) shrink_loop(s, a->block, l);
     if (l == a->loop) break;
   }
   sch_refresh_regions(s, a->block);

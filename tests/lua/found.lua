@@ -343,3 +343,18 @@ do
   sch:blockize((sch:get_loops(sch:get_block "y_o")))
   assert(sch:program():verify() and ts.equivalent(sch, program))
 end
+
+-- A part of a loop in which everything is padding.
+do
+  local x = ts.placeholder("x", { 6, 3 })
+  local y = ts.compute("y", { 8, 3 }, function(i, j)
+    return ts.select(ts.all(ts.le(1, i), ts.lt(i, 7)), x(i - 1, j), 0.5)
+  end)
+  local program = ts.program("main", { x }, { y })
+  local sch = ts.schedule(program)
+  sch:loop_partition((sch:get_loops(sch:get_block "y")), { 1 })
+  sch:blockize((sch:get_loops(sch:get_block "y")))
+  local _, j = sch:get_loops(sch:get_block "y")
+  sch:decompose_padding(sch:get_block "y", j)
+  assert(sch:program():verify() and ts.equivalent(sch, program))
+end
