@@ -117,15 +117,16 @@ static bool contents_same(const kernel *k, ir_buf b, ir_stmt from,
 enum { DEPTH = 4 };
 
 /* What a spread loop below others of its axis touches is all threads', or
- * inside of it, and what it writes does not depend on those others. */
+ * inside of it, and what it reads and writes does not depend on those others:
+ * nor where, which is why what it only keeps for itself is asked, too. */
 static bool access_together(const kernel *k, ir_stmt loop, ir_stmt outer,
                             const lower_access *a) {
   const kernel_buf *x = &k->buf[a->buf];
+  kernel_axes axis = kernel_axis(ir_st(k->p, loop));
+  if (!run_same(k, a->at, loop, axis, DEPTH)) return false;
   if (x->alloc && ir_is_ancestor(k->p, loop, x->alloc)) return true;
   if (!x->alloc || !ir_is_ancestor(k->p, outer, x->alloc)) return !a->writes;
-  kernel_axes axis = kernel_axis(ir_st(k->p, loop));
-  return (x->merged & axis) &&
-         (!a->writes || run_same(k, a->at, loop, axis, DEPTH));
+  return x->merged & axis;
 }
 
 static bool is_plain(const ir_program *p, ir_stmt loop) {

@@ -13,6 +13,8 @@ static isl_map *map_of(isl_ctx *ctx, const poly_pair *x, int k,
 }
 
 int poly_holds(sch_state *s, ir_stmt st, ir_expr cond) {
+  int64_t known; /* even where there are no iterations */
+  if (ir_const_int(s->p, cond, &known)) return known ? 1 : -1;
   poly_pair x;
   poly_builder b;
   poly_around(s, st, &x);

@@ -17,7 +17,8 @@ PRIM_DEFINE(
         "1. The map has a parameter for each iter of the block and two\n"
         "   results for each dimension of the buffer: where the region\n"
         "   begins and where it ends.\n"
-        "2. The region is not surely empty.\n"
+        "2. The region is neither surely empty nor surely outside of the\n"
+        "   buffer.\n"
         "3. No access of the block is surely outside of it.\n"
         "4. Loops whose iterations run at once stay free of races.\n"
         "That all accesses are in it nobody proves, nor that all of a region\n"
@@ -49,9 +50,15 @@ static bool make_region(sch_state *s, ir_stmt block, ir_buf buf,
     iter[i] = ir_ref(p, p->iter.v[it.at + i].var);
   for (uint32_t k = 0; k < 2 * n; k++) {
     box[k] = sch_replace_in(s, map->out[k], it.n, map->in, iter);
-    if (k % 2) box[k] = ir_sub(p, box[k], box[k - 1]);
-    if (k % 2 && ir_at(p, box[k])->hi < 1)
+    if (k % 2 == 0) continue;
+    bool outside =
+        ir_at(p, box[k - 1])->lo >= ir_at(p, ir_dim(p, buf, k / 2))->hi ||
+        ir_at(p, box[k])->hi < 1;
+    box[k] = ir_sub(p, box[k], box[k - 1]);
+    if (ir_at(p, box[k])->hi < 1)
       return sch_refuse(s, SCH_R_REGION_EMPTY, .buf = buf, .n = {k / 2});
+    if (outside)
+      return sch_refuse(s, SCH_R_REGION_MISSES, .s = {block}, .buf = buf);
   }
   *out = ir_region_new(p, buf, box);
   return true;

@@ -175,6 +175,16 @@ static void alone(void **state) {
   has_not(text, "barrier");
 }
 
+/* By the places in both loops it reads what there is: not with one place for
+ * both, though nobody looks at what is kept. */
+static void reads_by_both_places(void **state) {
+  (void)state;
+  ir_expr row = threads(B), column = threads(T);
+  ir_buf s = buffer("S", IR_SCOPE_SHARED, 1);
+  store(s, nest_num(&n, 0), load(in, at(row, column)));
+  must_work();
+}
+
 /* A register between global and shared memory, each thread's own element. */
 static void through_registers(void **state) {
   (void)state;
@@ -450,6 +460,7 @@ int main(void) {
       TEST(fewer_threads),
       TEST(together),
       TEST(alone),
+      TEST(reads_by_both_places),
       TEST(through_registers),
       TEST(common_way),
       TEST(parallel_takes_turns),

@@ -358,3 +358,31 @@ do
   sch:decompose_padding(sch:get_block "y", j)
   assert(sch:program():verify() and ts.equivalent(sch, program))
 end
+
+-- A loop over no iterations leaves a point behind the end one that makes a
+-- part of nothing.
+do
+  local b = ts.builder("main")
+  local X, Y = b:input("X", { 4 }), b:output("Y", { 4 })
+  b:loop("i", 0, 0, function(i)
+    b:loop("j", 0, 4, function(j)
+      b:block("Y", { { "vj", extent = 4, bind = j } }, function(vj)
+        b:store(Y, { vj }, X(vj))
+      end)
+    end)
+  end)
+  local s = ts.schedule(b:program())
+  local _, j = s:get_loops(s:get_block("Y"))
+  refused("would surely be empty", s.loop_partition, s,
+          { loop = j, outer_loops = {}, points = "() -> (1000)" })
+end
+
+-- No access is in a region outside of the buffer, wherever it is.
+do
+  local x = ts.placeholder("x", { 1 })
+  local at = ts.placeholder("at", { 8 }, "int32")
+  local y = ts.compute("y", { 8 }, function(i) return x(ts.cast(at(i), "int64")) end)
+  local s = ts.schedule(ts.program("main", { x, at }, { y }))
+  refused("outside of that region", s.annotate_buffer_access, s,
+          s:get_block("y"), "x", function(i) return 1, 2 end)
+end
