@@ -14,13 +14,16 @@ PRIM_DEFINE(
     .details =
         "1. It has no annotation of that key, or one of an equal value (then\n"
         "   nothing changes).\n"
-        "2. The key is not \"tensor_call\", which tensorize sets.\n",
-    .refusals = SCH_REASONS(SCH_R_ANNOTATED, SCH_R_INTRIN_CALL),
+        "2. The key is not \"tensor_call\", which tensorize sets.\n"
+        "3. The key is not empty.\n",
+    .refusals = SCH_REASONS(SCH_R_ANNOTATED, SCH_R_INTRIN_CALL,
+                            SCH_R_KEY_EMPTY),
     .example =
         "sch:annotate(sch:get_block(\"C\"), \"pragma_unroll_explicit\", 1)\n");
 
 static bool annotate_apply(sch_state *s, struct annotate_args *a) {
   ir_program *p = s->p;
+  if (!*a->ann_key) return sch_refuse(s, SCH_R_KEY_EMPTY);
   const ir_anno *old = ir_anno_get(p, a->block_or_loop, a->ann_key);
   if (old && !ir_value_eq(p, old->val, p, a->ann_val))
     return sch_refuse(s, SCH_R_ANNOTATED, .s = {a->block_or_loop},

@@ -583,6 +583,8 @@ legal(P, function(s)
   s:annotate(i, "x", 1)
   s:annotate(i, "x", 1)
 end)
+illegal("KEY_EMPTY", P, function(s) s:annotate(s:get_block("C"), "", 1) end)
+illegal("KEY_EMPTY", P, function(s) s:annotate(L(s, "C"), "", { 1, 2 }) end)
 
 -- ---- unannotate ------------------------------------------------------------
 illegal("NOT_ANNOTATED", P, function(s)

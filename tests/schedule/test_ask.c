@@ -87,6 +87,8 @@ static void test_annotations(void **state) {
        NUM(ann_val, same));
     REFUSED(&t, ANNOTATED, annotate, AT(block_or_loop, at), STR(ann_key, "key"),
             NUM(ann_val, text));
+    REFUSED(&t, KEY_EMPTY, annotate, AT(block_or_loop, at), STR(ann_key, ""),
+            NUM(ann_val, one));
     DO(&t, annotate, AT(block_or_loop, at), STR(ann_key, "other"),
        NUM(ann_val, text));
     DO(&t, unannotate, AT(block_or_loop, at), STR(ann_key, "key"));
