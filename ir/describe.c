@@ -34,6 +34,34 @@ tess_status describe_name_ok(ir_builder *b, const char *name,
   return TESS_OK;
 }
 
+const char *describe_type_text(ir_builder *b, tess_dtype t) {
+  enum { LONGEST = 32 };
+  char *text = arena_alloc(&b->scratch, LONGEST);
+  strbuf s;
+  str_init(&s, b->heap);
+  ir_dtype_print(t, &s);
+  bool bad = s.bad;
+  size_t n = s.n < LONGEST ? s.n : LONGEST - 1;
+  if (n) memcpy(text, s.v, n);
+  text[n] = '\0';
+  str_free(&s);
+  if (bad) mem_unwind_refused(b->heap);
+  return text;
+}
+
+tess_status describe_number_ok(ir_builder *b, tess_dtype t, const char *what) {
+  if (ir_is_number(t)) return TESS_OK;
+  const char *name = describe_type_text(b, t);
+  if (ir_dtype_ok(t))
+    return err_set(b->err, TESS_TYPE,
+                   "%s cannot be %s, which is no type of one number", what,
+                   name);
+  return err_set(b->err, TESS_TYPE,
+                 "%s cannot be %s: there is no such dtype (code %u, bits %u, "
+                 "lanes %u)",
+                 what, *name ? name : "?", t.code, t.bits, t.lanes);
+}
+
 bool describe_buf_ok(const ir_builder *b, ir_buf buf) {
   return buf && buf < b->p.buf.n;
 }
@@ -44,9 +72,12 @@ static tess_status check_buffer(ir_builder *b, const char *name, tess_dtype t,
                                 uint32_t ndim) {
   tess_status s = describe_name_ok(b, name, "a buffer");
   if (s) return s;
-  if (t.lanes != 1 || (!ir_is_float(t) && !ir_is_int(t)))
-    return err_set(b->err, TESS_TYPE, "buffer '%s' has no type of one number",
-                   name);
+  if (!ir_is_number(t)) {
+    const char *what = arena_printf(&b->scratch, "buffer '%s'", name);
+    s = describe_number_ok(b, t, what);
+    arena_reset(&b->scratch);
+    return s;
+  }
   if (ndim > DESCRIBE_MAX_DIM)
     return err_set(b->err, TESS_LIMIT,
                    "buffer '%s' has %u dimensions; at most %d are possible",

@@ -226,6 +226,10 @@ tess_status describe_typed(ir_builder *b, describe_expr x, tess_dtype t,
 tess_status describe_plain(ir_builder *b, describe_expr x, const char *what,
                            ir_expr *out);
 tess_status describe_name_ok(ir_builder *b, const char *name, const char *what);
+/* A type's name, in scratch until the call ends. */
+const char *describe_type_text(ir_builder *b, tess_dtype t);
+/* t is the type of one number; `what` names that which is to have it. */
+tess_status describe_number_ok(ir_builder *b, tess_dtype t, const char *what);
 bool describe_buf_ok(const ir_builder *b, ir_buf buf);
 /* The extent of an axis or dimension: int64 and, where constant, not less
  * than `least`. */

@@ -45,22 +45,6 @@ static bool is_literal(const describe_value *v) {
   return v->kind == DESCRIBE_INT_LITERAL || v->kind == DESCRIBE_REAL_LITERAL;
 }
 
-/* A type's name, in scratch until the call ends. */
-static const char *name_of(ir_builder *b, tess_dtype t) {
-  enum { LONGEST = 32 };
-  char *text = arena_alloc(&b->scratch, LONGEST);
-  strbuf s;
-  str_init(&s, b->heap);
-  ir_dtype_print(t, &s);
-  bool bad = s.bad;
-  size_t n = s.n < LONGEST ? s.n : LONGEST - 1;
-  if (n) memcpy(text, s.v, n);
-  text[n] = '\0';
-  str_free(&s);
-  if (bad) mem_unwind_refused(b->heap);
-  return text;
-}
-
 /* The type that a literal takes when nothing else says one. */
 static tess_dtype own_type(const ir_builder *b, const describe_value *v) {
   if (v->kind == DESCRIBE_EXPR) return ir_at(&b->p, v->e)->dtype;
@@ -84,7 +68,7 @@ static tess_status real_as(ir_builder *b, double v, tess_dtype t,
   if (isfinite(v) && isinf(ir_round_real(t, v)))
     return err_set(b->err, TESS_TYPE,
                    "%s is %g, which is too large for a value of %s", what, v,
-                   name_of(b, t));
+                   describe_type_text(b, t));
   *out = ir_real(&b->p, t, v);
   return TESS_OK;
 }
@@ -98,7 +82,7 @@ static tess_status literal_as(ir_builder *b, describe_value v, tess_dtype t,
     *out = ir_int(&b->p, t, v.i);
     return TESS_OK;
   }
-  const char *type = name_of(b, t);
+  const char *type = describe_type_text(b, t);
   if (v.kind == DESCRIBE_INT_LITERAL)
     return err_set(b->err, TESS_TYPE, "%s is %lld, which is not a value of %s",
                    what, (long long)v.i, type);
@@ -125,7 +109,8 @@ tess_status describe_typed(ir_builder *b, describe_expr x, tess_dtype t,
   *out = v->e;
   tess_dtype is = ir_at(&b->p, v->e)->dtype;
   if (ir_dtype_eq(is, t)) return TESS_OK;
-  const char *have = name_of(b, is), *want = name_of(b, t);
+  const char *have = describe_type_text(b, is),
+             *want = describe_type_text(b, t);
   return err_set(b->err, TESS_TYPE, "%s is %s, not %s (cast it)", what, have,
                  want);
 }
@@ -171,27 +156,35 @@ tess_status describe_range_ok(ir_builder *b, ir_expr lo, ir_expr extent,
                  what, (long long)n, (long long)start);
 }
 
+/* Its type is not of this kind, or none at all. */
+static tess_status bad_constant(ir_builder *b, tess_dtype t, const char *kind) {
+  tess_status s = describe_number_ok(b, t, "a constant");
+  if (!s)
+    s = err_set(b->err, TESS_TYPE,
+                "a constant of %s type is wanted, and %s is none", kind,
+                describe_type_text(b, t));
+  arena_reset(&b->scratch);
+  return s;
+}
+
 tess_status describe_int(ir_builder *b, tess_dtype t, int64_t v,
                          describe_expr *out) {
-  if (!ir_is_int(t) || t.lanes != 1)
-    return err_set(b->err, TESS_TYPE,
-                   "an integer constant needs an integer "
-                   "type");
+  if (!ir_is_int(t) || !ir_is_number(t))
+    return bad_constant(b, t, "an integer");
   bool ok = t.code == TESS_BOOL   ? v == 0 || v == 1
             : t.code == TESS_UINT ? t.bits == 64 || fits(t, v)
                                   : fits(t, v);
   if (ok) return describe_give(b, ir_int(&b->p, t, v), 1, out);
   tess_status s = err_set(b->err, TESS_TYPE,
                           "a constant is %lld, which is not a value of %s",
-                          (long long)v, name_of(b, t));
+                          (long long)v, describe_type_text(b, t));
   arena_reset(&b->scratch);
   return s;
 }
 
 tess_status describe_real(ir_builder *b, tess_dtype t, double v,
                           describe_expr *out) {
-  if (!ir_is_float(t) || t.lanes != 1)
-    return err_set(b->err, TESS_TYPE, "a real constant needs a float type");
+  if (!ir_is_float(t) || !ir_is_number(t)) return bad_constant(b, t, "a float");
   ir_expr e = 0;
   tess_status s = real_as(b, v, t, "a constant", &e);
   if (!s) return describe_give(b, e, 1, out);
@@ -265,7 +258,7 @@ static tess_status check_rule(ir_builder *b, const op_def *o, tess_dtype t) {
       : o->rule == FLOAT_ONLY ? ir_is_float(t)
                               : o->rule == COMPARISON || !is_bool)
     return TESS_OK;
-  const char *type = name_of(b, t);
+  const char *type = describe_type_text(b, t);
   const char *hint = o->rule != FLOAT_ONLY   ? ""
                      : !strcmp(o->text, "/") ? "; use // for integers"
                                              : "; cast them to a float";
@@ -283,8 +276,8 @@ static tess_status unify(ir_builder *b, const char *op, describe_expr x,
   tess_dtype t = common_type(b, v, w);
   if (v->kind == DESCRIBE_EXPR && w->kind == DESCRIBE_EXPR &&
       !ir_dtype_eq(own_type(b, v), own_type(b, w))) {
-    const char *left = name_of(b, own_type(b, v));
-    const char *right = name_of(b, own_type(b, w));
+    const char *left = describe_type_text(b, own_type(b, v));
+    const char *right = describe_type_text(b, own_type(b, w));
     return err_set(b->err, TESS_TYPE,
                    "'%s': the left operand is %s, the right "
                    "one is %s (cast one of them)",
@@ -401,7 +394,7 @@ static tess_status call(ir_builder *b, ir_fn fn, uint32_t n,
   uint32_t depth = deepest(b, n, args) + 1;
   if (changes_nothing(fn, t)) return describe_give(b, e[0], depth, out);
   if (!ir_is_float(t) && (fn != IR_FN_ABS || t.code == TESS_BOOL)) {
-    const char *type = name_of(b, t);
+    const char *type = describe_type_text(b, t);
     return err_set(b->err, TESS_TYPE, "%s does not work on %s (cast it)", name,
                    type);
   }
@@ -430,8 +423,9 @@ tess_status describe_extern(ir_builder *b, const char *name, tess_dtype t,
   if (!s && n > DESCRIBE_MAX_DIM)
     s = err_set(b->err, TESS_LIMIT, "'%s' has more than %d arguments", name,
                 DESCRIBE_MAX_DIM);
-  if (!s && (t.lanes != 1 || (!ir_is_int(t) && !ir_is_float(t))))
-    s = err_set(b->err, TESS_TYPE, "'%s' needs the type of one number", name);
+  if (!s)
+    s = describe_number_ok(
+        b, t, arena_printf(&b->scratch, "the result of '%s'", name));
   ir_expr e[DESCRIBE_MAX_DIM];
   for (uint32_t i = 0; i < n && !s; i++)
     s = describe_plain(b, args[i], "an argument of an external function",
@@ -458,9 +452,8 @@ tess_status describe_select(ir_builder *b, describe_expr cond,
 tess_status describe_cast(ir_builder *b, tess_dtype t, describe_expr x,
                           describe_expr *out) {
   ir_expr e;
-  if (t.lanes != 1 || (!ir_is_int(t) && !ir_is_float(t)))
-    return err_set(b->err, TESS_TYPE, "a cast needs the type of one number");
-  tess_status s = describe_plain(b, x, "the operand of cast", &e);
+  tess_status s = describe_number_ok(b, t, "the result of a cast");
+  if (!s) s = describe_plain(b, x, "the operand of cast", &e);
   arena_reset(&b->scratch);
   if (s) return s;
   return describe_give(b, ir_cast(&b->p, t, e), deepest(b, 1, &x) + 1, out);

@@ -66,6 +66,20 @@ bool ir_dtype_parse(const char *s, tess_dtype *out) {
   return true;
 }
 
+bool ir_dtype_ok(tess_dtype t) {
+  if (!t.lanes) return false;
+  if (t.code == TESS_BOOL) return t.bits == 8;
+  if (t.code == TESS_HANDLE) return t.bits == 64;
+  for (int i = 0; i < NTYPES; i++)
+    if (types[i].code == t.code)
+      return t.bits && memchr(types[i].bits, t.bits, sizeof types[i].bits);
+  return false;
+}
+
+bool ir_is_number(tess_dtype t) {
+  return t.lanes == 1 && t.code != TESS_HANDLE && ir_dtype_ok(t);
+}
+
 void ir_dtype_print(tess_dtype t, strbuf *out) {
   if (t.code == TESS_BOOL)
     str_puts(out, "bool");

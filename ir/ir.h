@@ -371,6 +371,10 @@ const char *ir_var_text(const ir_program *p, ir_var v, arena *scratch);
 
 /* "float32", "int8", "bool", "bfloat16", "float32x8"; false: no such type. */
 bool ir_dtype_parse(const char *s, tess_dtype *out);
+/* Whether there is such a type: a C program can make any. */
+bool ir_dtype_ok(tess_dtype t);
+/* Whether it is a type of one number. */
+bool ir_is_number(tess_dtype t);
 void ir_dtype_print(tess_dtype t, strbuf *out);
 static inline bool ir_dtype_eq(tess_dtype a, tess_dtype b) {
   return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;

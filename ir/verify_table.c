@@ -25,20 +25,6 @@ static bool run_ok(const ir_program *p, ir_span s, uint32_t n) {
   return true;
 }
 
-static bool dtype_ok(tess_dtype t) {
-  if (!t.lanes) return false;
-  switch (t.code) {
-  case TESS_INT:
-  case TESS_UINT:
-    return t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64;
-  case TESS_FLOAT: return t.bits == 16 || t.bits == 32 || t.bits == 64;
-  case TESS_BFLOAT: return t.bits == 16;
-  case TESS_BOOL: return t.bits == 8;
-  case TESS_HANDLE: return t.bits == 64;
-  default: return false;
-  }
-}
-
 static bool region_ok(const ir_program *p, ir_region r) {
   if (!in(r.buf, p->buf.n)) return false;
   uint32_t ndim = p->buf.v[r.buf].shape.n;
@@ -72,7 +58,7 @@ static bool load_ok(const ir_program *p, ir_expr e, const ir_node *n) {
 static bool node_ok(const ir_program *p, ir_expr e) {
   const ir_node *n = ir_at(p, e);
   bool pooled = n->op == IR_LOAD || n->op == IR_CALL;
-  if (!dtype_ok(n->dtype) || (n->n && !pooled)) return false;
+  if (!ir_dtype_ok(n->dtype) || (n->n && !pooled)) return false;
   switch ((ir_op)n->op) {
   case IR_INT:
   case IR_REAL: return true;
@@ -127,7 +113,8 @@ static bool nodes_ok(verifier *v) {
 
 static bool var_ok(const ir_program *p, ir_var i) {
   const ir_var_rec *r = &p->var.v[i];
-  if (r->kind > IR_VAR_FORMAL || r->form > IR_NAME_INNER || !dtype_ok(r->dtype))
+  if (r->kind > IR_VAR_FORMAL || r->form > IR_NAME_INNER ||
+      !ir_dtype_ok(r->dtype))
     return false;
   if (!name_ok(p, r->name) || r->from[0] >= i || r->from[1] >= i) return false;
   if (r->owner >= p->stmt.n || !in(r->ref, p->node.n) || r->lo > r->hi)
@@ -138,7 +125,7 @@ static bool var_ok(const ir_program *p, ir_var i) {
 
 static bool buf_ok(const ir_program *p, ir_buf i) {
   const ir_buf_rec *r = &p->buf.v[i];
-  return name_ok(p, r->name) && dtype_ok(r->dtype) &&
+  return name_ok(p, r->name) && ir_dtype_ok(r->dtype) &&
          r->scope < IR_SCOPE_COUNT && r->role <= IR_ROLE_LAYOUT_FREE &&
          run_ok(p, r->shape, p->node.n) && run_ok(p, r->strides, p->node.n) &&
          (!r->strides.n || r->strides.n == r->shape.n) &&

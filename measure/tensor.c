@@ -4,19 +4,6 @@
 #include "measure/dlpack.h"
 #include <string.h>
 
-static bool is_element_type(tess_dtype t) {
-  if (t.lanes != 1) return false;
-  switch (t.code) {
-  case TESS_INT:
-  case TESS_UINT:
-    return t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64;
-  case TESS_FLOAT: return t.bits == 16 || t.bits == 32 || t.bits == 64;
-  case TESS_BFLOAT: return t.bits == 16;
-  case TESS_BOOL: return t.bits == 8;
-  default: return false;
-  }
-}
-
 void tensor_put_type(strbuf *out, tess_dtype t, uint32_t ndim,
                      const int64_t *shape) {
   ir_dtype_print(t, out);
@@ -27,7 +14,7 @@ void tensor_put_type(strbuf *out, tess_dtype t, uint32_t ndim,
 static tess_status check_shape(tess_context *c, tess_dtype t, uint32_t ndim,
                                const int64_t *shape, int64_t *size) {
   *size = 1;
-  if (!is_element_type(t))
+  if (!ir_is_number(t))
     return ctx_fail(c, TESS_TYPE,
                     "no tensor has elements of this type "
                     "(code %u, %u bits, %u lanes)",

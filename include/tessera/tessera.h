@@ -117,7 +117,8 @@ TESS_API tess_status tess_builder_new(tess_context *c,
                                       TESS_GIVE tess_builder **out);
 TESS_API void tess_builder_free(TESS_TAKE tess_builder *b);
 
-/* shape: ndim extents, expressions of dtype int64. */
+/* shape: ndim extents, expressions of dtype int64.  TYPE, here and below,
+ * where a dtype is not that of one number, as tess_dtype_parse knows them. */
 TESS_API tess_status tess_placeholder(tess_builder *b, const char *name,
     tess_dtype t, uint32_t ndim, const tess_expr *shape, tess_role role,
     tess_buffer *out);

@@ -69,8 +69,57 @@ static void types(describing *d) {
   FAILS(d, describe_binary(b, "+", d_load(d, bytes, zero, 0), big, &e),
         "the right operand of '+' is 300, which is not a value of int8");
   FAILS(d, describe_cast(b, (tess_dtype){TESS_HANDLE, 64, 1}, f, &e),
-        "a cast needs the type of one number");
+        "the result of a cast cannot be handle, which is no type of one "
+        "number");
   assert_int_equal(e, 0);
+}
+
+/* What a host makes itself, and no text could say. */
+static void no_dtypes(describing *d) {
+  ir_builder *b = &d->b;
+  const tess_dtype int7 = {TESS_INT, 7, 1}, int0 = {TESS_INT, 0, 1};
+  const tess_dtype int128 = {TESS_INT, 128, 1}, float8 = {TESS_FLOAT, 8, 1};
+  const tess_dtype float80 = {TESS_FLOAT, 80, 1}, bool1 = {TESS_BOOL, 1, 1};
+  const tess_dtype none = {99, 32, 1}, lanes0 = {TESS_INT, 32, 0};
+  const int64_t four = 4;
+  describe_expr e = 0, one = d_int(d, 1);
+  ir_buf buf = 0;
+#define BUFFER(t) \
+  describe_buffer(b, "A", t, 1, &one, IR_SCOPE_GLOBAL, IR_ROLE_INPUT, &buf)
+  FAILS(d, BUFFER(int7),
+        "buffer 'A' cannot be int7: there is no such dtype (code 0, bits 7, "
+        "lanes 1)");
+  FAILS(d, BUFFER(bool1),
+        "buffer 'A' cannot be bool: there is no such dtype (code 6, bits 1, "
+        "lanes 1)");
+  FAILS(d, BUFFER(none),
+        "buffer 'A' cannot be ?: there is no such dtype (code 99, bits 32, "
+        "lanes 1)");
+  FAILS(d, BUFFER(lanes0),
+        "buffer 'A' cannot be int32x0: there is no such dtype (code 0, bits "
+        "32, lanes 0)");
+#undef BUFFER
+  FAILS(d, describe_constant(b, "w", float8, 1, &four, "", &buf),
+        "buffer 'w' cannot be float8: there is no such dtype (code 2, bits 8, "
+        "lanes 1)");
+  FAILS(d, describe_int(b, int0, 0, &e),
+        "a constant cannot be int0: there is no such dtype (code 0, bits 0, "
+        "lanes 1)");
+  FAILS(d, describe_int(b, F32, 0, &e),
+        "a constant of an integer type is wanted, and float32 is none");
+  FAILS(d, describe_real(b, float80, 0, &e),
+        "a constant cannot be float80: there is no such dtype (code 2, bits "
+        "80, lanes 1)");
+  FAILS(d, describe_real(b, I32, 0, &e),
+        "a constant of a float type is wanted, and int32 is none");
+  FAILS(d, describe_extern(b, "f", int128, 0, NULL, &e),
+        "the result of 'f' cannot be int128: there is no such dtype (code 0, "
+        "bits 128, lanes 1)");
+  FAILS(d, describe_cast(b, int128, one, &e),
+        "the result of a cast cannot be int128: there is no such dtype (code "
+        "0, bits 128, lanes 1)");
+  assert_int_equal(e, 0);
+  assert_int_equal(buf, 0);
 }
 
 static void computes(describing *d) {
@@ -364,7 +413,7 @@ static void limits(describing *d) {
   FAILS(d,
         describe_buffer(b, "A", (tess_dtype){TESS_FLOAT, 32, 4}, 0, NULL,
                         IR_SCOPE_GLOBAL, IR_ROLE_INPUT, &buf),
-        "buffer 'A' has no type of one number");
+        "buffer 'A' cannot be float32x4, which is no type of one number");
   int64_t bad[] = {4, 0};
   FAILS(d, describe_constant(b, "w", F32, 2, bad, "", &buf),
         "constant 'w' has an extent that is not positive, or is too large");
@@ -406,9 +455,9 @@ static void bounds(describing *d) {
 
 static void test_errors(void **state) {
   (void)state;
-  void (*const parts[])(describing *) = {handles,    types,    computes,
-                                         identities, reducers, statements,
-                                         programs,   limits,   bounds};
+  void (*const parts[])(describing *) = {
+      handles,  types,      no_dtypes, computes, identities,
+      reducers, statements, programs,  limits,   bounds};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     describing d;
     describing_start(&d);
