@@ -2,8 +2,9 @@
  * The command: a Lua host with Tessera loadable.  It runs scripts and the
  * prompt; the other sub-commands are written in Lua (stdlib/command.lua).
  *
- * Exit status: 0 done; 1 the work failed, one line on stderr says why; 2 the
- * call was wrong. */
+ * Exit status: 0 done; 1 the work failed, one line on stderr says why (also
+ * where a file or what else is named is not there); 2 the call was wrong,
+ * whatever there is: options, their values, too few arguments or too many. */
 #include "lua/main.h"
 #include "lua/warn.h"
 

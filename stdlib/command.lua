@@ -8,7 +8,9 @@ local command = {}
 
 -- ---- arguments -------------------------------------------------------------
 
--- The call is wrong: exit status 2.
+-- The call is wrong, whatever the files hold: an option that there is not, a
+-- value that none can be, too many arguments or too few.  Exit status 2; where
+-- what is named is not there, or is not what it should be, it is 1.
 local function usage(text, ...)
   error({ usage = text:format(...) }, 0)
 end
@@ -27,7 +29,10 @@ local function integer_of(name, text, least, most)
 end
 
 local function value_of(name, kind, text)
-  if kind == "string" then return text end
+  if kind == "string" then
+    return text ~= "" and text or
+           usage("option --%s needs a value, not ''", name)
+  end
   if kind == "integer" then
     return integer_of(name, text, math.mininteger, math.maxinteger)
   end
@@ -98,9 +103,25 @@ end
 
 -- ---- what a file holds -----------------------------------------------------
 
-local function is(x, what)
+-- A value's type: of our own objects with the name in front, "tessera.program".
+local function type_of(x)
   local meta = type(x) == "userdata" and getmetatable(x)
-  return meta and meta.__name == "tessera." .. what
+  return type(meta) == "table" and meta.__name or math.type(x) or type(x)
+end
+
+local function is(x, what) return type_of(x) == "tessera." .. what end
+
+-- "a program", "an integer".
+local function one(name)
+  name = name:gsub("^tessera%.", ""):lower():gsub("^float$", "number")
+  return (name:find "^[aeiou]" and "an " or "a ") .. name
+end
+
+local function told(x)
+  if x == nil then return "missing" end
+  if type(x) == "string" then return ("%q"):format(x) end
+  if type(x) == "number" then return ("the number %s"):format(x) end
+  return one(type_of(x))
 end
 
 -- What a description FILE.lua returns: a program, or a table with one.
@@ -116,27 +137,42 @@ local function run_description(path)
   if type(result) == "table" and is(result.program, "program") then
     return result
   end
+  if type(result) == "table" then
+    error(("%s: the field 'program' is %s, not a program"):format(path,
+          told(result.program)), 0)
+  end
   error(path .. ": expected the file to return a program, or a table " ..
-        "{ program = ..., space = ... }, not " .. type(result), 0)
+        "{ program = ..., space = ... }, not " .. type_of(result), 0)
 end
 
 local function is_database(path)
   return read_file(path, 15) == "SQLite format 3"
 end
 
+-- Whether there is such a file; one that cannot be read is an error.
+local function exists(path)
+  local f, why, code = io.open(path, "rb")
+  if not f and code == 2 then return false end
+  if not f then error(why, 0) end
+  f:close()
+  return true
+end
+
 -- "tune.db:17" names record 17: the record and its trace, which is bound to
 -- its program; nil when `name` is no such thing.
 local function from_record(name)
-  local path, id = name:match("^(.+):(%d+)$")
-  if not path then return nil end
-  local f, why, code = io.open(path, "rb")
-  if not f and code == 2 then return nil end         -- there is none
-  if not f then error(why, 0) end
-  f:close()
+  local path, number = name:match("^(.+):([^:/]*)$")
+  if not path or not exists(path) then return nil end
+  local is_number = number:find("^%d+$")
+  if not is_number and exists(name) then return nil end
   if not is_database(path) then error(path .. ": not a database", 0) end
-  local db, number = ts.database(path), id
-  id = math.tointeger(tonumber(id)) or
-       error(("database %s has no record %s"):format(path, number), 0)
+  if not is_number then
+    usage("'%s' is not the number of a record of %s: they count from 1, and " ..
+          "`tessera db %s` lists them", number, path, path)
+  end
+  local db = ts.database(path)
+  local id = math.tointeger(tonumber(number)) or
+             error(("database %s has no record %s"):format(path, number), 0)
   local trace = db:trace(id)
   for _, r in ipairs(db:records(math.maxinteger)) do
     if r.id == id then return trace, r end
@@ -160,8 +196,8 @@ local function load_trace(name, program)
   local trace = from_record(name)
   if trace then return trace, true end
   if is_database(name) then
-    error(("%s is a database: name a record of it, as in %s:1"):format(name,
-          name), 0)
+    usage("%s is a database: name a record of it, as in %s:1; `tessera db " ..
+          "%s` lists them", name, name, name)
   end
   local why
   trace, why = parse_trace(read_file(name), program)
@@ -229,15 +265,41 @@ local function report(result, program, as_json)
   end
 end
 
--- What the command says stands above what the file says.
-local function tune_options(o, d, path)
-  local options, known = {}, { program = true }
-  for _, option in ipairs(reference.options) do known[option.name] = true end
-  for k in pairs(d) do
-    if not known[k] then
+-- Whether x is of one of the types, as an option's are written:
+-- "tessera.Space|table|function"; and these in words.
+local function is_one_of(x, types)
+  local words, fits = {}, false
+  for t in types:gmatch("[^|]+") do
+    local plain = t:lower()
+    words[#words + 1] = t:find '^"' and t or one(t)
+    fits = fits or plain == type(x) or plain == type_of(x) or
+           type(x) == "string" and t == ('"%s"'):format(x)
+  end
+  return fits, table.concat(words, " or ")
+end
+
+-- The fields of a description are ones that there are, and of their types.
+local function check_fields(d, path)
+  local types = { program = "tessera.program" }
+  for _, option in ipairs(reference.options) do
+    types[option.name] = option.type
+  end
+  for k, v in pairs(d) do
+    if not types[k] then
       error(("%s: unknown option '%s'"):format(path, tostring(k)), 0)
     end
+    local fits, words = is_one_of(v, types[k])
+    if not fits then
+      error(("%s: the field '%s' is %s, not %s"):format(path, k, told(v),
+            words), 0)
+    end
   end
+end
+
+-- What the command says stands above what the file says.
+local function tune_options(o, d, path)
+  local options = {}
+  check_fields(d, path)
   for _, option in ipairs(reference.options) do
     local v = option.flag and o[option.flag]
     if v == nil then v = d[option.name] end
@@ -383,6 +445,7 @@ function command.doc(args)
   if not names[1] then print(reference.index()) return 0 end
   local page = reference.page(names[1])
   if not page then
+    if names[1]:find "^%-." then usage("unknown option %s", names[1]) end
     error(("there is no primitive, module, option or function '%s'; " ..
            "`tessera doc` lists them"):format(names[1]), 0)
   end

@@ -99,12 +99,58 @@ static void wrong_calls(void **state) {
   expect("tune d.lua --strategy luck", 2, "there is no strategy 'luck'");
   expect("tune d.lua --cost-model luck", 2, "there is no cost model 'luck'");
   expect("tune d.lua --target abacus", 2, "abacus");
+  static const char *const commands[] = {"tune", "step", "show", "db", "doc"};
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    static const char *const options[] = {"--frob", "-f", "--frob=3", "--"};
+    for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
+      char args[50], says[50];
+      snprintf(args, sizeof args, "%s %s", commands[i], options[k]);
+      snprintf(says, sizeof says, "unknown option %.6s", options[k]);
+      expect(args, 2, says);
+    }
+  }
+  expect("step t.lua --program=", 2, "--program needs a value");
   expect("step", 2, "step takes one FILE");
   expect("step t.lua", 2, "add --program FILE.lua");
   expect("show", 2, "show takes one FILE");
   expect("db", 2, "db takes one FILE");
   expect("doc split fuse", 2, "doc takes one NAME");
   expect("doc --stubs extra", 2, "doc takes one NAME");
+}
+
+/* Each field of a description has its types. */
+static void wrong_fields(void) {
+  static const char *const cases[][2] = {
+      {"nil", "the field 'program' is missing, not a program"},
+      {"3", "the field 'program' is the number 3, not a program"},
+      {"require 'tessera'.target 'llvm'",
+       "the field 'program' is a target, not a program"},
+      {"p, trials = 2.5",
+       "the field 'trials' is the number 2.5, not an integer"},
+      {"p, batch = {}", "the field 'batch' is a table, not an integer"},
+      {"p, min_time = true", "the field 'min_time' is a boolean, not a number"},
+      {"p, space = p",
+       "the field 'space' is a program, not a space or a table or a function"},
+      {"p, target = 1",
+       "the field 'target' is the number 1, not a string or a target"},
+      {"p, on_error = 'luck'",
+       "the field 'on_error' is \"luck\", not \"record\" or \"stop\""},
+      {"p, progress = 'yes'",
+       "the field 'progress' is \"yes\", not a boolean or a function"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[200];
+    snprintf(text, sizeof text,
+             "local p = dofile 'd.lua'.program\nreturn { program = %s }\n",
+             cases[i][0]);
+    console_write(&c, "field.lua", text);
+    expect("tune field.lua --trials 1", 1, cases[i][1]);
+  }
+  console_write(&c, "good.lua",
+                "local d = dofile 'd.lua'\n"
+                "d.target, d.min_time, d.check = "
+                "require('tessera').target 'llvm', 1e-3, 'all'\n"
+                "return d\n");
+  expect("tune good.lua --trials 1", 0, "after 1 trials");
 }
 
 static void failing_work(void **state) {
@@ -124,6 +170,7 @@ static void failing_work(void **state) {
                 ".matmul { m = 4, n = 4, k = 4 }, trails = 3 }\n");
   expect("tune typo.lua", 1, "typo.lua: unknown option 'trails'");
   expect("tune five.lua", 1, "expected the file to return a program");
+  wrong_fields();
   expect("show none", 1, "none: No such file");
   expect("show boom.lua", 1, "boom.lua:2: boom");
   expect("show bad.json", 1, "bad.json: malformed JSON");
@@ -268,7 +315,21 @@ static void tuning(void **state) {
   expect("show d.lua:1", 1, "d.lua: not a database");
   expect("show d.lua/x.db:1", 1, "d.lua/x.db: Not a directory");
   expect("step r.db:1 < /dev/null", 0, "before the first instruction");
-  expect("step r.db", 1, "name a record");
+  expect("step r.db", 2, "name a record");
+  expect("show r.db:0", 1, "no record 0");
+  static const char *const no_record[] = {"-1", "x", "", "1.5", "0x1", "+1"};
+  for (size_t i = 0; i < sizeof no_record / sizeof *no_record; i++) {
+    char args[50], says[50];
+    snprintf(says, sizeof says, "'%s' is not the number of a record of r.db",
+             no_record[i]);
+    snprintf(args, sizeof args, "step r.db:%s", no_record[i]);
+    expect(args, 2, says);
+    snprintf(args, sizeof args, "show r.db:%s", no_record[i]);
+    expect(args, 2, says);
+  }
+  expect("step no.db:x --program d.lua", 1, "no.db:x: No such file");
+  console_run(&c, "cp t.lua t:x");
+  expect("show t:x", 0, "sample_perfect_tile");
   expect("tune d.lua --trials 5 --db=r.db --json", 0, "\"type\": \"result\"");
   assert_string_equal(c.err, "");
   const char *last = strstr(c.out, "{\"curve\"");
@@ -328,7 +389,7 @@ static void full_disk(void **state) {
   assert_non_null(strstr(last, "\"trace\": \"-- tessera trace"));
   expect("tune d.lua --trials 2 --db /dev/full", 1, "disk is full");
   expect("tune d.lua --trials 2 --db d.lua", 1, "database d.lua");
-  expect("tune d.lua --trials 2 --db=", 1, "a database needs a file");
+  expect("tune d.lua --trials 2 --db=", 2, "--db needs a value");
   expect("tune d.lua --trials 2 --db no/such.db", 1, "database no/such.db");
 }
 
