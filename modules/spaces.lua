@@ -16,11 +16,9 @@ function spaces.find(name)
   if type(m) == "table" and m ~= spaces then return m, path end
 end
 
+-- nil where there is none.
 function spaces.default(target)
-  local kind = tostring(target):match("^%S+")
-  if kind ~= "llvm" then
-    error("there is no default space for target '" .. kind .. "'", 3)
-  end
+  if tostring(target):match("^%S+") ~= "llvm" then return nil end
   return ts.space.compose {
     require "modules.auto_inline" {},
     require "modules.multi_level_tiling" { pack = true },

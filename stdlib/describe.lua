@@ -412,6 +412,7 @@ return function(ts)
   registry["tessera.index_map"] = function(f)
     return index_map(core, f)
   end
+  registry["tessera.invalid"] = core.invalid      -- ops.lua, tensor.lua
   add_formals(core)
   -- Errors name the first line of Lua outside of this folder.
   registry["tessera.folder"] =

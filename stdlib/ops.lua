@@ -2,15 +2,24 @@
 -- Operators: each function takes one table and returns a program.
 local ts = require "tessera"
 
+local invalid = debug.getregistry()["tessera.invalid"]
 local ops = {}
 
+local function is_integer(x, least)
+  return math.type(x) == "integer" and x >= least
+end
+
+-- Required ones are positive integers.
 local function check(name, o, required, optional)
+  local function wrong(text, ...)
+    invalid(("ops.%s: "):format(name) .. text:format(...))
+  end
   if type(o) ~= "table" then
-    error(("ops.%s takes one table, not a %s"):format(name, type(o)), 3)
+    invalid(("ops.%s takes one table, not a %s"):format(name, type(o)))
   end
   for _, k in ipairs(required) do
-    if math.type(o[k]) ~= "integer" or o[k] < 1 then
-      error(("ops.%s: '%s' must be a positive integer"):format(name, k), 3)
+    if not is_integer(o[k], 1) then
+      wrong("'%s' must be a positive integer", k)
     end
   end
   local known = {}
@@ -18,9 +27,7 @@ local function check(name, o, required, optional)
     for _, k in ipairs(list) do known[k] = true end
   end
   for k in pairs(o) do
-    if not known[k] then
-      error(("ops.%s: unknown option '%s'"):format(name, tostring(k)), 3)
-    end
+    if not known[k] then wrong("unknown option '%s'", tostring(k)) end
   end
 end
 
@@ -72,11 +79,17 @@ function ops.conv2d_nhwc(o)
   check("conv2d_nhwc", o, { "n", "h", "w", "ci", "co", "k" },
         { "stride", "pad", "dtype", "bias", "relu" })
   local dtype, s, p = o.dtype or "float32", o.stride or 1, o.pad or 0
+  if not is_integer(s, 1) then
+    invalid "ops.conv2d_nhwc: 'stride' must be a positive integer"
+  end
+  if not is_integer(p, 0) then
+    invalid "ops.conv2d_nhwc: 'pad' must be an integer that is not negative"
+  end
   local X = ts.placeholder("X", { o.n, o.h, o.w, o.ci }, dtype)
   local W = ts.placeholder("W", { o.k, o.k, o.ci, o.co }, dtype)
   local H, V = (o.h + 2 * p - o.k) // s + 1, (o.w + 2 * p - o.k) // s + 1
   if H < 1 or V < 1 then
-    error("ops.conv2d_nhwc: the window is larger than the padded input", 2)
+    invalid "ops.conv2d_nhwc: the window is larger than the padded input"
   end
   local P = X
   if p > 0 then

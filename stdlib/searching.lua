@@ -158,7 +158,13 @@ local function add_spaces(ts)
 
   -- The space for a target: a list of modules that suit it.
   function space.default(target)
-    return require("modules.spaces").default(target or "llvm")
+    target = target or "llvm"
+    local made = require("modules.spaces").default(target)
+    if not made then
+      core.invalid(("there is no default space for target '%s'")
+                   :format(tostring(target):match("^%S*")))
+    end
+    return made
   end
 end
 

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Tensor intrinsics and what helps to use them.
 local ts = require "tessera"
+local invalid = debug.getregistry()["tessera.invalid"]
 local tensor = {}
 
 local described = {}      -- the description of those below, by name
@@ -68,6 +69,15 @@ end
 -- tensor.mma{ [m =,] n =, k = [, dtype = "float32"] [, acc = dtype]
 --             [, trans = false] }: C += A * B of a tile, by vectors.
 function tensor.mma(o)
+  if type(o) ~= "table" then
+    invalid("tensor.mma takes one table, not a " .. type(o))
+  end
+  for _, k in ipairs { "m", "n", "k" } do
+    local extent = o[k] or k == "m" and 1
+    if math.type(extent) ~= "integer" or extent < 1 then
+      invalid(("tensor.mma: '%s' must be a positive integer"):format(k))
+    end
+  end
   o = { m = o.m, n = o.n, k = o.k, dtype = o.dtype or "float32",
         acc = o.acc or o.dtype or "float32", trans = o.trans }
   local name = string.format("mma_%s%dx%d_%s_%s%s", o.m and o.m .. "x" or "",
@@ -174,7 +184,7 @@ end
 function tensor.wmma(name)
   local describe = wmma[name]
   if not describe then
-    error("there is no intrinsic '" .. tostring(name) .. "'", 2)
+    invalid("there is no intrinsic '" .. tostring(name) .. "'")
   end
   return declare(name, function()
     local desc = describe()
@@ -287,7 +297,9 @@ end
 local function only_block(desc)
   local sch = ts.schedule(desc)
   local blocks = table.pack(sch:get_child_blocks(sch:get_block("root")))
-  assert(#blocks == 1, "what is mapped is described by one block")
+  if #blocks ~= 1 then
+    invalid(("an intrinsic is described by one block, not %d"):format(#blocks))
+  end
   return sch, blocks[1]
 end
 
@@ -295,8 +307,8 @@ end
 local function description(name, desc)
   desc = desc or described[name]
   if not desc then
-    error(("give the description of the tensor intrinsic '%s'")
-            :format(tostring(name)), 3)
+    invalid(("give the description of the tensor intrinsic '%s'")
+            :format(tostring(name)))
   end
   return desc
 end

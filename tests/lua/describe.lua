@@ -418,8 +418,30 @@ do
   assert(tostring(e):find("describe.lua:%d+: ") and
          tostring(e):find("tests/lua", 1, true), tostring(e))
   local matmul = require "tessera.ops".matmul
-  fails(nil, "positive integer", matmul, { m = 0 })
-  fails(nil, "ops.matmul takes one table, not a nil", matmul)
+  e = fails("INVALID", "ops.matmul: 'm' must be a positive integer", matmul,
+            { m = 0 })
+  assert(e.message and e.place:find("describe.lua:", 1, true), e.place)
+  fails("INVALID", "ops.matmul takes one table, not a nil", matmul)
+  fails("INVALID", "unknown option 'bais'", matmul,
+        { m = 1, n = 1, k = 1, bais = true })
+  local conv = require "tessera.ops".conv2d_nhwc
+  local function window(stride, pad)
+    return { n = 1, h = 2, w = 2, ci = 1, co = 1, k = 3, stride = stride,
+             pad = pad }
+  end
+  fails("INVALID", "the window is larger than the padded input", conv, window())
+  fails("INVALID", "'stride' must be a positive integer", conv, window(0))
+  fails("INVALID", "'stride' must be a positive integer", conv, window("1"))
+  fails("INVALID", "'pad' must be an integer that is not", conv, window(1, -1))
+  assert(conv(window(2, 1)):verify())
+  local tensor = require "tessera.tensor"
+  fails("INVALID", "there is no intrinsic 'none'", tensor.wmma, "none")
+  fails("INVALID", "tensor.mma takes one table, not a nil", tensor.mma)
+  fails("INVALID", "'n' must be a positive integer", tensor.mma, { k = 4 })
+  fails("INVALID", "'m' must be a positive integer", tensor.mma,
+        { m = 0, n = 4, k = 4 })
+  fails("INVALID", "there is no default space for target 'cuda'",
+        ts.space.default, "cuda -mcpu=sm_80")
   local p = matmul { m = 2, n = 2, k = 2 }
   fails("TYPE", "a program is expected, not a schedule", ts.schedule,
         ts.schedule(p))

@@ -100,6 +100,7 @@ do
   local ok, e = pcall(tensor.mapping, ts.schedule(ops.matmul{ m = 8, n = 8,
                       k = 8 }), nil, "unknown")
   assert(not ok and tostring(e):find "give the description")
+  assert(e.code == "INVALID" and e.place:find "mapping.lua:", e.place)
 end
 
 -- Searched, with open choices around the tiles.
