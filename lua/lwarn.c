@@ -27,16 +27,12 @@ static void tell(lua_State *L, const char *text) {
   lua_pop(L, 2);
 }
 
-/* Also of the warnings of calls that the function makes. */
 static int tell_all(lua_State *L) {
   lt_warnings *w = lua_touserdata(L, 1);
-  while (w->n) {
-    size_t n = w->n;
-    const char *all = lua_pushlstring(L, w->text, n);
-    w->n = 0;
-    for (size_t at = 0; at < n; at += strlen(all + at) + 1) tell(L, all + at);
-    lua_pop(L, 1);
-  }
+  size_t n = w->n;
+  const char *all = lua_pushlstring(L, w->text, n);
+  w->n = 0;
+  for (size_t at = 0; at < n; at += strlen(all + at) + 1) tell(L, all + at);
   return 0;
 }
 

@@ -2,7 +2,8 @@
  * What the command and the module do with a context's log: warnings and what
  * is worse go to stderr, or are kept for the function of ts.on_warning, which
  * is called when the call that warned is done (lwarn.c): the log must not use
- * the context, and Lua may. */
+ * the context, and Lua may.  What that function's own calls warn of goes to
+ * stderr: one that always provokes a warning would hear of it for ever. */
 #ifndef LUA_WARN_H
 #define LUA_WARN_H
 
@@ -22,7 +23,7 @@ typedef struct lt_warnings {
 
 static inline int warn_later(lt_warnings *w, const char *text) {
   size_t n = strlen(text) + 1;
-  char *more = w->kept ? realloc(w->text, w->n + n) : NULL;
+  char *more = w->kept && !w->busy ? realloc(w->text, w->n + n) : NULL;
   if (!more) return 0;
   memcpy(more + w->n, text, n);
   w->text = more;

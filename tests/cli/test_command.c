@@ -518,6 +518,34 @@ static void warnings_that_wait(void **state) {
                                  "two") "tessera: warning: " FAILED("three"));
 }
 
+/* What a function of ts.on_warning provokes itself is on stderr, and it is not
+ * called again. */
+static void warnings_about_warnings(void **state) {
+  (void)state;
+  console_write(&c, "again.lua",
+                "local ts = require 'tessera'\n"
+                "local function sketch(name)\n"
+                "  ts.space.sketches(ts.space.compose {\n"
+                "    ts.module { name = name, apply = function()\n"
+                "      error('broke', 0)\n"
+                "    end } {} },\n"
+                "    require 'tessera.ops'.matmul { m = 4, n = 4, k = 4 })\n"
+                "end\n"
+                "local n = 0\n"
+                "ts.on_warning(function(text)\n"
+                "  print(text)\n"
+                "  n = n + 1\n"
+                "  if n > 9 then os.exit(3) end\n"
+                "  sketch('own' .. n)\n"
+                "end)\n"
+                "sketch 'one'\n"
+                "sketch 'two'\n");
+  assert_int_equal(console_run(&c, "%s again.lua", CONSOLE_TESSERA), 0);
+  assert_string_equal(c.out, FAILED("one") FAILED("two"));
+  assert_string_equal(c.err, "tessera: warning: " FAILED(
+                                 "own1") "tessera: warning: " FAILED("own2"));
+}
+
 /* What is no worker ends the run with one line that names it. */
 static void no_worker(void **state) {
   (void)state;
@@ -740,6 +768,7 @@ int main(void) {
       cmocka_unit_test(terminated),
       cmocka_unit_test(failing_module),
       cmocka_unit_test(warnings_that_wait),
+      cmocka_unit_test(warnings_about_warnings),
       cmocka_unit_test(records_of_intrinsics),
       cmocka_unit_test(stepping_in_a_terminal),
       cmocka_unit_test(interrupted_at_a_line),
