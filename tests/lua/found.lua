@@ -381,7 +381,9 @@ end
 do
   local x = ts.placeholder("x", { 1 })
   local at = ts.placeholder("at", { 8 }, "int32")
-  local y = ts.compute("y", { 8 }, function(i) return x(ts.cast(at(i), "int64")) end)
+  local y = ts.compute("y", { 8 }, function(i)
+    return x(ts.cast(at(i), "int64"))
+  end)
   local s = ts.schedule(ts.program("main", { x, at }, { y }))
   refused("outside of that region", s.annotate_buffer_access, s,
           s:get_block("y"), "x", function(i) return 1, 2 end)
