@@ -16,11 +16,14 @@ void ctx_forget(tess_context *c, const void *ud) {
   if (c->detail_fn && c->detail_ud == ud) ctx_clear(c);
 }
 
-tess_status ctx_run(tess_context *c, tess_status (*fn)(void *ud), void *ud) {
+tess_status ctx_run_in(const char *call, tess_context *c,
+                       tess_status (*fn)(void *ud), void *ud) {
   ctx_clear(c);
   mem_note(&c->heap, NULL, NULL);
   tess_status status = mem_protect(&c->heap, fn, ud);
   if (status != TESS_OK) {
+    if (!c->heap.doing[0] && !c->heap.limit)
+      mem_note(&c->heap, "the call", call);
     err_unwound(&c->err, &c->heap, status);
     c->serial++;
   }

@@ -53,8 +53,11 @@ struct tess_context {
 };
 
 /* The frame of a public call: forgets the last error, runs fn(ud) under
- * mem_protect and sees to it that a failure has a message. */
-tess_status ctx_run(tess_context *c, tess_status (*fn)(void *ud), void *ud);
+ * mem_protect and sees to it that a failure has a message.  `call` is what a
+ * memory cap was reached in where nothing below said more. */
+tess_status ctx_run_in(const char *call, tess_context *c,
+                       tess_status (*fn)(void *ud), void *ud);
+#define ctx_run(...) ctx_run_in(__func__, __VA_ARGS__)
 
 /* Around what tess_stop() can end, in pairs: it looks at `stop`, and what was
  * raised before the outermost one began is forgotten. */

@@ -130,11 +130,13 @@ static tess_status run_with_scratch(void *ud) {
   return w->fn(w->a, &w->scratch);
 }
 
-static tess_status ask_with_scratch(ask *a, tess_status (*fn)(ask *, arena *)) {
+#define ask_with_scratch(...) ask_in(__func__, __VA_ARGS__)
+static tess_status ask_in(const char *call, ask *a,
+                          tess_status (*fn)(ask *, arena *)) {
   tess_context *c = a->p->c;
   with_scratch w = {.c = c, .fn = fn, .a = a};
   arena_init(&w.scratch, &c->heap);
-  tess_status s = ctx_run(c, run_with_scratch, &w);
+  tess_status s = ctx_run_in(call, c, run_with_scratch, &w);
   str_free(&a->bytes);
   arena_free(&w.scratch);
   return s;

@@ -34,10 +34,12 @@ static bool lacks(const args *a) {
          (a->n && !a->p[0]) || (a->m && !a->p[1]);
 }
 
-static tess_status run(tess_builder *b, tess_status (*fn)(void *), args a) {
+#define run(...) run_in(__func__, __VA_ARGS__)
+static tess_status run_in(const char *call, tess_builder *b,
+                          tess_status (*fn)(void *), args a) {
   if (!b || lacks(&a)) return is_null(b);
   a.b = &b->b;
-  return ctx_run(b->c, fn, &a);
+  return ctx_run_in(call, b->c, fn, &a);
 }
 
 /* Defines the body of a call: `a` are its arguments. */

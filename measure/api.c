@@ -386,10 +386,7 @@ static tess_status report(tess_context *c, const ir_program *p, tess_status s,
   str_init(&text, &c->heap);
   interp_error_text(p, e, &text);
   const char *what = str_get(&text);
-  if (what && *what)
-    err_set(&c->err, s, "%s", what);
-  else
-    err_unwound(&c->err, &c->heap, s);
+  if (what && *what) err_set(&c->err, s, "%s", what);
   str_free(&text);
   return s;
 }

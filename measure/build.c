@@ -183,7 +183,7 @@ static tess_status build(void *ud) {
 static void lose_build(measure_pool *pool, measure_build *out) {
   err_state e;
   err_clear(&e);
-  err_unwound(&e, pool->heap, mem_refusal(pool->heap));
+  err_ran_out(&e, pool->heap, mem_refusal(pool->heap), "building a candidate");
   pool_set_build(pool, out, e.code, e.message);
 }
 

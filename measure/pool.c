@@ -75,7 +75,7 @@ tess_status measure_pool_new(mem_heap *heap, const measure_config *o,
   tess_status s = mem_protect(heap, make_pool, &m);
   if (s) {
     measure_pool_free(p);
-    return err_unwound(e, heap, s);
+    return e->code == s ? s : err_ran_out(e, heap, s, "a pool of workers");
   }
   *out = p;
   return TESS_OK;

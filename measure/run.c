@@ -204,7 +204,7 @@ static void do_run(measure_pool *pool, measure_task *t, const job_run *r,
   if (s == TESS_NOMEM || s == TESS_LIMIT) {
     err_state e;
     err_clear(&e);
-    err_unwound(&e, pool->heap, s);
+    err_ran_out(&e, pool->heap, s, "running a candidate");
     fail_all(&a, s, e.message);
   }
   for (uint32_t i = 0; i < JOB_MAX_KERNELS; i++)

@@ -16,7 +16,7 @@ void tune_break_off(tune *t, tess_status s) {
   if (t->c->err.code == s)
     *broke = t->c->err;
   else
-    err_unwound(broke, &t->c->heap, s);
+    err_ran_out(broke, &t->c->heap, s, "tuning");
 }
 
 void tune_enter_finals(tune *t, uint32_t trial, search_outcome *o) {

@@ -56,8 +56,9 @@ static tess_status make(void *ud) {
   return TESS_OK;
 }
 
-static tess_status make_space(make_work w, tess_space **out) {
-  tess_status s = ctx_run(w.c, make, &w);
+#define make_space(...) make_in(__func__, __VA_ARGS__)
+static tess_status make_in(const char *call, make_work w, tess_space **out) {
+  tess_status s = ctx_run_in(call, w.c, make, &w);
   *out = s == TESS_OK ? w.made : NULL;
   if (s != TESS_OK) tess_space_free(w.made);
   return s;

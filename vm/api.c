@@ -52,6 +52,10 @@ tess_status api_blame(tess_context *c, tess_status st, const vm_machine *m,
   vm_failure_text(m, t, &b);
   const char *text = f->why == VM_W_NONE ? NULL : str_get(&b);
   err_state why = {.code = TESS_OK};
+  if (!text && !f->prim) { /* ctx_run() says what the call is */
+    str_free(&b);
+    return st;
+  }
   if (f->prim) mem_note(m->heap, NULL, NULL); /* it is named in front */
   if (!text) err_unwound(&why, m->heap, st);
   ctx_fail(c, st, "%s%s%s", f->prim && !text ? f->prim->name : "",

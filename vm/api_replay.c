@@ -87,7 +87,8 @@ static tess_status prepare(void *ud) {
   return st;
 }
 
-static tess_status transform(change *k) {
+#define transform(k) transform_in(__func__, k)
+static tess_status transform_in(const char *call, change *k) {
   tess_context *c = k->t->c;
   memset(&k->m, 0, sizeof k->m);
   k->m.heap = k->m.prog.heap = k->m.scratch.heap = &c->heap;
@@ -95,7 +96,7 @@ static tess_status transform(change *k) {
   k->decisions.v = NULL;
   k->decisions.n = k->decisions.cap = 0;
   *k->out = NULL;
-  tess_status st = ctx_run(c, prepare, k);
+  tess_status st = ctx_run_in(call, c, prepare, k);
   vec_free(&c->heap, &k->decisions);
   vm_trace_free(&k->made);
   vm_machine_free(&k->m);

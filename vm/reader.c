@@ -141,7 +141,7 @@ bool vm_reader_define(vm_reader *r, uint32_t i, char letter, uint32_t number) {
 
 tess_status vm_reader_finish(vm_trace *t, tess_status st, err_state *err) {
   if (st == TESS_OK) return st;
-  if (err->code == TESS_OK) err_unwound(err, t->heap, st);
+  if (err->code == TESS_OK) err_ran_out(err, t->heap, st, "reading the trace");
   vm_trace_reset(t);
   return st;
 }

@@ -225,7 +225,8 @@ static void test_every_failure_has_words(void **state) {
   assert_int_equal(ctx_run(k.c, uses_much, k.c), TESS_LIMIT);
   assert_string_equal(tess_error(k.c)->message,
                       "the memory cap of 100000 bytes (option memory_cap of "
-                      "the context) was reached");
+                      "the context) was reached in the call "
+                      "'test_every_failure_has_words'");
   k.c->heap.cap = 0;
   fault_arm(&k.fault, 1);
   assert_int_equal(ctx_run(k.c, uses_much, k.c), TESS_NOMEM);

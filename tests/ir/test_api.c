@@ -223,9 +223,41 @@ static void test_null(void **state) {
   end(&f);
 }
 
+static void says(const fixture *f, const char *call) {
+  char text[200];
+  snprintf(text, sizeof text,
+           "the memory cap of 1 MiB (option memory_cap of the context) was "
+           "reached in the call '%s'",
+           call);
+  assert_string_equal(tess_error(f->c)->message, text);
+}
+
+/* What reached the cap is told by the name of the call: of one that makes
+ * something, and of one that asks. */
+static void test_memory_cap(void **state) {
+  (void)state;
+  fixture f = {0};
+  const tess_options o = {.struct_size = sizeof o, .memory_cap = 1 << 20};
+  static char *text[1 << 16]; /* more than there is room for */
+  tess_expr e;
+  tess_status s;
+  uint32_t n = 0;
+  assert_int_equal(tess_context_new(&o, &f.c), TESS_OK);
+  assert_int_equal(tess_builder_new(f.c, &f.b), TESS_OK);
+  assert_int_equal(scale(&f, "one", 1, &f.p), TESS_OK);
+  for (int64_t i = 0; (s = tess_int(f.b, i64, i, &e)) == TESS_OK;) i++;
+  assert_int_equal(s, TESS_LIMIT);
+  says(&f, "tess_int");
+  while ((s = tess_program_text(f.p, &text[n])) == TESS_OK) n++;
+  assert_int_equal(s, TESS_LIMIT);
+  says(&f, "tess_program_text");
+  while (n > 0) tess_text_free(f.c, text[--n]);
+  end(&f);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_constants),
-                                     cmocka_unit_test(test_null),
-                                     cmocka_unit_test(test_memory)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_constants), cmocka_unit_test(test_null),
+      cmocka_unit_test(test_memory_cap), cmocka_unit_test(test_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
