@@ -390,6 +390,13 @@ static void absorb_interrupt(lua_State *L) {
   if (lua_pcall(L, 0, 0, 0) != LUA_OK) lua_pop(L, 1);
 }
 
+/* What the progress told last is not what came out. */
+static void print_note(const run *r, tess_result *made) {
+  tess_result_info i;
+  if (r->progress != PRINT || !made || tess_result_get(made, &i)) return;
+  if (*i.note) fprintf(stderr, "%s\n", i.note);
+}
+
 /* ---- tune --------------------------------------------------------------- */
 
 static const char *const options[] = {
@@ -487,6 +494,7 @@ static int tune(lua_State *L) {
   *box = made;
   absorb_interrupt(L);
   if (r.progress == PRINT && r.tty) fprintf(stderr, "\n");
+  print_note(&r, made);
   if (r.failed) push_slot(&r, SLOT_ERROR);
   lua_pushnil(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &r);
@@ -566,6 +574,7 @@ static int result_index(lua_State *L) {
   if (!strcmp(k, "classes")) return lua_pushstring(L, r.classes), 1;
   if (!strcmp(k, "message") && *r.message)
     return lua_pushstring(L, r.message), 1;
+  if (!strcmp(k, "note") && *r.note) return lua_pushstring(L, r.note), 1;
   return 0;
 }
 

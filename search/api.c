@@ -174,6 +174,7 @@ tess_status tess_result_get(tess_result *r, tess_result_info *out) {
   out->ledger = text_of(&r->ledger);
   out->classes = text_of(&r->classes);
   out->message = r->broke.message;
+  out->note = text_of(&r->note);
   return TESS_OK;
 }
 
@@ -220,5 +221,6 @@ void tess_result_free(tess_result *r) {
   str_free(&r->funnel);
   str_free(&r->ledger);
   str_free(&r->classes);
+  str_free(&r->note);
   mem_free(&c->heap, r, sizeof *r);
 }

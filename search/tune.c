@@ -52,6 +52,7 @@ static tess_status make_tables(void *ud) {
   str_init(&t->r->funnel, h);
   str_init(&t->r->ledger, h);
   str_init(&t->r->classes, h);
+  str_init(&t->r->note, h);
   t->r->program = program_hold(t->set->program);
   t->r->target = ctx_text(t->c, t->set->target, strlen(t->set->target));
   t->sketch = mem_resize(h, NULL, 0, n * sizeof *t->sketch);

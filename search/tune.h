@@ -56,7 +56,7 @@ struct tess_result {
   tess_program *program;
   char *target;
   VEC(double) curve;
-  strbuf funnel, ledger, classes;
+  strbuf funnel, ledger, classes, note;
   bool exhausted;            /* no proposals any more */
   err_state broke;           /* what broke the run off; TESS_OK: nothing */
 };

@@ -243,7 +243,8 @@ local function report(result, program, as_json)
       type = "result", status = result.status, program = program:name(),
       trials = result.trials, failed = result.failed,
       latency = result.latency, gflops = result.gflops, curve = result.curve,
-      message = result.message, exhausted = result.exhausted,
+      message = result.message, note = result.note,
+      exhausted = result.exhausted,
       trace = result.trace and result.trace:lua(),
     })
     return

@@ -838,7 +838,8 @@ TESS_API void tess_stop(tess_context *c);
 typedef struct tess_result_info {
   tess_status status;           /* TESS_OK, TESS_NOT_FOUND, TESS_CANCELLED,
                                  * or what broke the run off */
-  double latency;               /* seconds, median of the re-match */
+  double latency;               /* seconds, median when the best few were timed
+                                 * again at the end */
   double gflops;
   uint32_t trials, failed;      /* those of the database included */
   uint32_t ncurve;              /* as many as there were trials */
@@ -854,6 +855,8 @@ typedef struct tess_result_info {
   int exhausted;                /* it ended before its trials: the strategy had
                                  * nothing new three times in a row; the funnel
                                  * says what became of what it drew */
+  const char *note;             /* one line, where latency is far from the time
+                                 * of the best trial; else "" */
 } tess_result_info;
 /* Facts of a run; texts and the curve live as long as the result. */
 TESS_API tess_status tess_result_get(tess_result *r, tess_result_info *out);

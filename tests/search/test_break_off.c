@@ -179,7 +179,7 @@ static void test_fails_in_the_middle(void **state) {
   assert_int_equal(recorded_tune(&f, &r), TESS_OK);
   tess_result_get(r, &info);
   assert_int_equal(info.status, TESS_NOMEM);
-  assert_string_equal(info.message, "out of memory");
+  assert_string_equal(info.message, "tuning: out of memory");
   assert_true(isfinite(info.latency));
   assert_int_equal(info.trials, f.r.n);
   tess_result_free(r);

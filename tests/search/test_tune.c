@@ -109,6 +109,54 @@ static void test_finds_the_best(void **state) {
   recorded_end(&f);
 }
 
+/* A machine that is `slower` in so many of the last matches' first. */
+static struct {
+  double slower;
+  int times, seen;
+} busy;
+
+static tess_status busy_rematch(void *ud, uint32_t n, const strbuf *const *code,
+                                double *seconds) {
+  (void)ud, (void)code;
+  bool slow = busy.seen++ < busy.times;
+  for (uint32_t i = 0; i < n && slow; i++) seconds[i] *= busy.slower;
+  return TESS_OK;
+}
+
+/* What is slow at the end is timed again; and what stays so is told. */
+static void test_a_busy_end(void **state) {
+  (void)state;
+  static const struct {
+    double slower;
+    int times, seen, told;
+  } cases[] = {
+      {1.2, 9, 1, 0}, {9, 1, 2, 0}, {9, 3, 4, 0}, {9, 9, 4, 1}, {0.1, 9, 1, 1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    recorded_run f;
+    tess_result *r;
+    tess_result_info info;
+    char note[200];
+    recorded_start(&f);
+    f.m.rematch = busy_rematch;
+    busy.slower = cases[i].slower;
+    busy.times = cases[i].times;
+    busy.seen = 0;
+    assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+    tess_result_get(r, &info);
+    double then = info.curve[info.ncurve - 1];
+    bool calm = cases[i].times < cases[i].seen;
+    assert_true(info.latency == (calm ? then : then * busy.slower));
+    assert_int_equal(busy.seen, cases[i].seen);
+    snprintf(note, sizeof note,
+             "the best trial took %.4g ms; when the best few were timed again "
+             "at the end, the best of them took %.4g ms: was the machine busy?",
+             then * 1e3, info.latency * 1e3);
+    assert_string_equal(info.note, cases[i].told ? note : "");
+    tess_result_free(r);
+    recorded_end(&f);
+  }
+}
+
 static void test_failures_do_not_end_it(void **state) {
   (void)state;
   static const tess_status classes[] = {TESS_BUILD_ERROR,  TESS_LAUNCH_ERROR,
@@ -256,6 +304,16 @@ static void test_goes_on(void **state) {
     assert_true(info.curve[i] == best);
   }
   tess_result_free(r);
+  /* Stopped at once, it gives the best of those before. */
+  limit = 0;
+  f.o.trials = 200;
+  f.o.progress = stop_at;
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  tess_result_get(r, &info);
+  assert_int_equal(info.status, TESS_CANCELLED);
+  assert_int_equal(info.trials, 101);
+  assert_true(info.latency == info.curve[100]);
+  tess_result_free(r);
   recorded_end(&f);
   recorded_remove(path);
 }
@@ -334,6 +392,7 @@ int main(void) {
       cmocka_unit_test(test_same_with_any_threads),
       cmocka_unit_test(test_no_candidate_twice),
       cmocka_unit_test(test_finds_the_best),
+      cmocka_unit_test(test_a_busy_end),
       cmocka_unit_test(test_failures_do_not_end_it),
       cmocka_unit_test(test_all_fail),
       cmocka_unit_test(test_funnel_adds_up),
