@@ -188,6 +188,10 @@ bool sch_iterations_free(sch_state *s, ir_stmt loop, int thread, uint32_t n,
  * what changes, for the message. */
 bool sch_change(sch_state *s, bool (*change)(sch_state *s, void *ud),
                 void *ud, ir_stmt at);
+/* The same, and such loops are a reason of their own to refuse: s0 is the
+ * loop, s1 is `at`. */
+bool sch_change_unless(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                       void *ud, ir_stmt at, sch_reason why);
 /* The same of a change that may refuse after it has begun: the program is
  * put back. */
 bool sch_try(sch_state *s, bool (*change)(sch_state *s, void *ud), void *ud,

@@ -149,7 +149,8 @@ static bool apply(sch_state *s, bool (*change)(sch_state *s, void *ud),
  * more.  What was before is asked only where iterations meet afterwards: most
  * changes leave none that do. */
 static bool attempt(sch_state *s, bool (*change)(sch_state *s, void *ud),
-                    void *ud, sch_list loops, ir_stmt at, bool keep) {
+                    void *ud, sch_list loops, ir_stmt at, sch_reason why,
+                    bool keep) {
   const snapshot *before = save_all(s);
   meeting *met = NULL;
   bool ok = apply(s, change, ud, at);
@@ -159,22 +160,27 @@ static bool attempt(sch_state *s, bool (*change)(sch_state *s, void *ud),
   for (uint32_t i = 0; i < n; i++) {
     ir_stmt l = is_in(loops, met[i].loop) ? met[i].loop : at;
     if (was_free(s, loops, met[i].loop))
-      return sch_refuse(s, SCH_R_WOULD_RACE, .s = {l, at}, .t = met[i].where);
+      return sch_refuse(s, why, .s = {l, at}, .t = met[i].where);
   }
   if (after) restore_all(s, after);
   return ok;
 }
 
+bool sch_change_unless(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                       void *ud, ir_stmt at, sch_reason why) {
+  sch_list loops = racing_loops(s);
+  return loops.n ? attempt(s, change, ud, loops, at, why, true)
+                 : apply(s, change, ud, at);
+}
+
 bool sch_change(sch_state *s, bool (*change)(sch_state *s, void *ud), void *ud,
                 ir_stmt at) {
-  sch_list loops = racing_loops(s);
-  return loops.n ? attempt(s, change, ud, loops, at, true)
-                 : apply(s, change, ud, at);
+  return sch_change_unless(s, change, ud, at, SCH_R_WOULD_RACE);
 }
 
 bool sch_try(sch_state *s, bool (*change)(sch_state *s, void *ud), void *ud,
              ir_stmt at) {
-  return attempt(s, change, ud, racing_loops(s), at, true);
+  return attempt(s, change, ud, racing_loops(s), at, SCH_R_WOULD_RACE, true);
 }
 
 static bool any_racing(const ir_program *p, ir_stmt loop) {
@@ -203,7 +209,8 @@ static bool rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
                      bool (*change)(sch_state *s, void *ud), void *ud,
                      ir_stmt at) {
   sch_list loops = racing_loops(s);
-  if (loops.n) return attempt(s, change, ud, loops, at, false);
+  if (loops.n)
+    return attempt(s, change, ud, loops, at, SCH_R_WOULD_RACE, false);
   ir_mark mark = ir_get_mark(s->p);
   bool can = check(s, ud);
   ir_forget_since(s->p, mark);

@@ -365,10 +365,11 @@ static bool change(sch_state *s, void *ud) {
 /* Where a loop would lose its freedom of races it is the windows that its
  * iterations would share. */
 static bool rolling_buffer_apply(sch_state *s, args *a) {
-  if (sch_change(s, change, a, a->block)) return true;
+  if (sch_change_unless(s, change, a, a->block, SCH_R_ROLLING_SHARED))
+    return true;
   ir_stmt outer = s->refusal.s[0];
   ir_buf buf;
-  return s->refusal.reason == SCH_R_WOULD_RACE &&
+  return s->refusal.reason == SCH_R_ROLLING_SHARED &&
          sch_find_buffer(s, a->block, a->write_buffer_index, SCH_WRITES, NULL,
                          NULL, &buf) &&
          sch_refuse(s, SCH_R_ROLLING_SHARED, .s = {a->block, outer},
