@@ -52,14 +52,12 @@ static const struct unfindable {
     {"REGION_NO_BOX", "who relies on a box asks whether all of it is written "
                       "(75)"},
     {"ROLLING_APART", "a window that shares nothing skips nothing (66)"},
-    {"ROLLING_SHARED", "the change is taken back all the same"},
     {"SCOPE_SHARED", "lowering moves to shared memory what threads share (96)"},
     {"STORAGE_INSIDE", "lowering gives each thread its own of what they would "
                        "not write alike (2350)"},
     {"THREAD_TAKEN", "one in the other both loops run, and lowering spreads or "
                      "repeats the inner one (219)"},
-    {"WOULD_RACE", "the change is taken back all the same; a rewrite above "
-                   "leaves the question out"},
+    {"TILE_COUNT", "who takes a decision counts the factors, too"},
     {NULL, NULL}};
 
 /* Why the fault was not found; NULL: it should have been. */

@@ -205,6 +205,13 @@ static bool is_whole(const sch_refusal *r) {
   return true;
 }
 
+/* Does it matter that the call applied, with a fault?  What only looks at the
+ * program, or tries what others would do to it, changes nothing. */
+static bool is_counted(const fuzz *f, const sch_prim *p) {
+  return !(p->flags & SCH_PURE) ||
+         (p->flags & SCH_SAMPLES && fuzz_may_refuse(p, f->o->reason));
+}
+
 static bool one_step(fuzz *f) {
   const sch_prim *prim;
   uint64_t before = hits(f);
@@ -231,7 +238,7 @@ static bool one_step(fuzz *f) {
     fuzz_wrong(f, "%s was refused and left its mark", prim->name);
     return false;
   }
-  f->counts.faults += hits(f) != before && !(prim->flags & SCH_PURE);
+  f->counts.faults += hits(f) != before && is_counted(f, prim);
   if (!fuzz_check_laws(f, prim)) return false;
   if (prim->flags & SCH_PURE && !(prim->flags & SCH_SAMPLES)) return true;
   if (!well_formed(f, &f->s.m.prog, prim->name))

@@ -60,7 +60,8 @@ extern const char *const fuzz_skip_names[FUZZ_SKIPS];
 typedef struct fuzz_counts {
   uint64_t schedules, legal, refused, comparisons, through_llvm, wrong;
   uint64_t faults;       /* cases in which the damage could be done; calls
-                          * that applied and in which a fault mattered */
+                          * that applied, samplers among them, and in which a
+                          * fault mattered */
   uint64_t round_trips;  /* traces written and read back */
   /* Traces that TVM's JSON can express, and refusals of others by what it
    * cannot; their parts before are written and read back. */
@@ -147,6 +148,8 @@ static inline bool fuzz_is_compiled(const fuzz *f) {
 /* Calls a primitive with operands drawn from what there is (fuzz_draw.c).
  * OK: it applied; REFUSED and the like: it did not, and may not have. */
 tess_status fuzz_step(fuzz *f, const sch_prim **prim);
+/* Is that among the reasons that it says it refuses for? */
+bool fuzz_may_refuse(const sch_prim *p, uint32_t reason);
 /* Calls this one; the program before is in f->before. */
 tess_status fuzz_call(fuzz *f, const sch_prim *p, const vm_value *v);
 /* The last call, of a primitive named so, changed the program in f->before:
@@ -203,6 +206,14 @@ fuzz_draw fuzz_read_side, fuzz_unfit_dtype, fuzz_no_side, fuzz_no_regions;
 fuzz_draw fuzz_known_int, fuzz_its_value;
 /* What a block hides is not overlooked: asked of the block v[0]. */
 void fuzz_try_hidden(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
+
+/* Windows (fuzz_windows.c): whether the block may make some; a loop over which
+ * a consumer of the block in focus slides, or tiles of it (0: none); behind
+ * calls that make them, and that let iterations run at once. */
+bool fuzz_rolls(const ir_program *p, ir_stmt block);
+vm_rv fuzz_window_loop(fuzz *f);
+void fuzz_roll(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
+void fuzz_roll_inside(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
 
 /* Tensor intrinsics (fuzz_intrin.c): whether the case knows any; enters them
  * into its program; the Lua that declares them.  Operands of tensorize: a

@@ -213,10 +213,15 @@ static vm_value draw_expr(fuzz *f, const char *name) {
   return v ? vm_var(v) : draw_int(f, name);
 }
 
+/* A consumer, or sometimes a block in it. */
 static vm_value draw_blocks(fuzz *f) {
-  uint32_t n;
+  uint32_t n, k = 0;
   vm_rv b = fuzz_get(f, "get_consumers", vm_var(f->block), &n);
   vm_value v = vm_var(b ? b + fuzz_below(f, n) : any(f));
+  if (b && fuzz_below(f, 3) == 0) {
+    vm_rv in = fuzz_get(f, "get_child_blocks", v, &k);
+    if (in) v = vm_var(in + fuzz_below(f, k));
+  }
   return vm_list(&f->pool, 1, &v);
 }
 
@@ -276,7 +281,7 @@ static vm_value draw(fuzz *f, const sch_spec *s, vm_value first) {
 
 /* ---- a step ------------------------------------------------------------- */
 
-static bool may_refuse(const sch_prim *p, uint32_t reason) {
+bool fuzz_may_refuse(const sch_prim *p, uint32_t reason) {
   for (const uint16_t *r = p->refusals; r && *r; r++)
     if (*r == reason) return true;
   return false;
@@ -294,7 +299,7 @@ static bool is_named(const char *text, const char *name) {
 }
 
 static bool is_wanted(const fuzz *f, const sch_prim *p) {
-  return (f->o->reason && may_refuse(p, f->o->reason)) ||
+  return (f->o->reason && fuzz_may_refuse(p, f->o->reason)) ||
          is_named(f->o->about, p->name);
 }
 

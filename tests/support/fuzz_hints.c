@@ -58,17 +58,6 @@ static bool chooses(const ir_program *p, ir_stmt b) {
          ir_at(p, ir_st(p, st)->value)->op == IR_SELECT;
 }
 
-/* What it writes is its own and used only in a loop around it. */
-static bool rolls(const ir_program *p, ir_stmt b) {
-  ir_span w = ir_blk(p, b)->writes;
-  ir_stmt scope = ir_scope_of(p, b), at = b;
-  if (!is_inner(p, b) || w.n != 1) return false;
-  for (ir_stmt q = scope; (q = sch_next_child(p, q, scope));)
-    if (q != b && sch_reads_buf(p, q, p->region.v[w.at].buf))
-      at = sch_common(p, at, q);
-  return at != b && ir_is_loop(p, at);
-}
-
 /* ---- loops -------------------------------------------------------------- */
 
 /* A loop of the block in focus that `fits`; else any. */
@@ -149,9 +138,11 @@ static vm_value neighbour_loop(fuzz *f, const char *getter) {
   return vm_var(found);
 }
 
+/* Where windows are wanted, a loop that makes them, in tiles or not. */
 static vm_value consumer_loop(fuzz *f, const vm_value *v) {
+  vm_rv window = fuzz_below(f, 2) ? 0 : fuzz_window_loop(f);
   (void)v;
-  return neighbour_loop(f, "get_consumers");
+  return window ? vm_var(window) : neighbour_loop(f, "get_consumers");
 }
 
 static vm_value producer_loop(fuzz *f, const vm_value *v) {
@@ -348,25 +339,6 @@ static void align(fuzz *f, const vm_value *v, vm_rv first, uint32_t n) {
   (void)fuzz_call(f, sch_find_prim("storage_align"), to);
 }
 
-/* What was computed at a loop may be a window that overlaps the next. */
-static void roll(fuzz *f, const vm_value *v, vm_rv first, uint32_t n) {
-  vm_value to[VM_MAX_SPECS] = {{.tag = VM_NIL}};
-  (void)first, (void)n;
-  if (fuzz_below(f, 3)) return;
-  to[0] = v[0];
-  to[1] = vm_int(0);
-  (void)fuzz_call(f, sch_find_prim("rolling_buffer"), to);
-}
-
-/* Where iterations of a loop around run at once, they may share windows. */
-static void roll_inside(fuzz *f, const vm_value *v, vm_rv first, uint32_t n) {
-  vm_value to[VM_MAX_SPECS] = {vm_var(f->block), vm_int(0)};
-  ir_stmt b = fuzz_stmt(f, f->block);
-  (void)v, (void)first, (void)n;
-  if (fuzz_below(f, 2) && b && rolls(&f->s.m.prog, b))
-    (void)fuzz_call(f, sch_find_prim("rolling_buffer"), to);
-}
-
 /* ---- the table ---------------------------------------------------------- */
 
 const fuzz_hint fuzz_hints[] = {
@@ -382,7 +354,7 @@ const fuzz_hint fuzz_hints[] = {
     {"cache_read", 5, .keeps = true, .suits = reads},
     {"cache_write", 5, .keeps = true},
     {"compute_at", 10, .suits = is_inner, .operand = {{"loop", consumer_loop}},
-     .after = roll},
+     .after = fuzz_roll},
     {"compute_inline", 4, .suits = is_inner},
     {"decompose_padding", 3, .suits = chooses},
     {"decompose_reduction", 5, .suits = reduces},
@@ -404,7 +376,7 @@ const fuzz_hint fuzz_hints[] = {
     {"get_block", 1, .suits = NULL,
      .operand = {{"name", block_name}, {"func_name", func_name}}},
     {"parallel", 3, .suits = has_loops, .operand = {{"loop", spatial_loop}},
-     .after = roll_inside},
+     .after = fuzz_roll_inside},
     {"read_at", 5, .keeps = true, .suits = reads_under_loop,
      .after = fuzz_tell_how},
     {"reindex", 5, .keeps = true, .suits = reads},
@@ -420,7 +392,7 @@ const fuzz_hint fuzz_hints[] = {
     {"reverse_compute_inline", 4, .suits = consumes},
     {"rfactor", 5, .suits = reduces,
      .operand = {{"loop", reduce_loop}, {"factor_axis", axis}}},
-    {"rolling_buffer", 2, .suits = rolls},
+    {"rolling_buffer", 2, .suits = fuzz_rolls},
     {"sample_categorical", 1, .suits = NULL},
     {"sample_compute_location", 2, .suits = is_inner},
     {"sample_partitioned_tile", 2, .suits = has_loops,

@@ -139,6 +139,33 @@ static bool copies(fuzz *f, const sch_prim *prim) {
   return false;
 }
 
+/* The operand that the primitive names so; nil: it has none. */
+static vm_value named(const fuzz *f, const sch_prim *prim, const char *name) {
+  const vm_trace *t = &f->s.trace;
+  for (uint32_t i = 0; i < prim->nspecs; i++)
+    if (!strcmp(prim->specs[i].name, name))
+      return vm_operand(t, t->inst.n - 1, i);
+  return vm_nil();
+}
+
+/* Who was to read the copy that was read, or the one that is written, does. */
+static bool redirects(fuzz *f, const sch_prim *prim) {
+  const ir_program *p = &f->s.m.prog;
+  const vm_trace *t = &f->s.trace;
+  ir_stmt copy = fuzz_stmt(f, t->inst.v[t->inst.n - 1].out);
+  vm_value who = named(f, prim, "consumer_blocks");
+  if (who.tag != VM_LIST || !copy) return true;
+  ir_span r = strstr(prim->name, "write") ? ir_blk(p, copy)->reads
+                                          : ir_blk(p, copy)->writes;
+  for (uint32_t i = 0; i < who.n; i++) {
+    ir_stmt s = fuzz_stmt(f, t->val.v[who.at + i].rv);
+    if (!s || sch_reads_buf(p, s, p->region.v[r.at].buf)) continue;
+    fuzz_wrong(f, "a block that was to read what %s made does not", prim->name);
+    return false;
+  }
+  return true;
+}
+
 /* ---- done at all -------------------------------------------------------- */
 
 static uint32_t count_loops(const ir_program *p) {
@@ -281,7 +308,8 @@ bool fuzz_check_laws(fuzz *f, const sch_prim *prim) {
   /* One that followed by itself is looked at in its place. */
   prim = f->s.trace.inst.v[f->s.trace.inst.n - 1].prim;
   if (fuzz_hint_of(prim)->keeps && !keeps_marks(f, prim)) return false;
-  if (!leaves_nothing(f, prim) || !names_one(f, prim)) return false;
+  if (!leaves_nothing(f, prim) || !names_one(f, prim) || !redirects(f, prim))
+    return false;
   return !strcmp(prim->name, "annotate")                 ? annotates(f)
          : !strcmp(prim->name, "unannotate")             ? unannotates(f)
          : !strcmp(prim->name, "split")                  ? splits(f)

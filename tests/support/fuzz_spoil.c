@@ -119,18 +119,40 @@ static bool no_probs(fuzz *f, vm_value *v, uint32_t i) {
   return set(v, i, vm_list(&f->pool, how == 2 ? n + 1 : n, x));
 }
 
-/* Factors that are too many or too few, no factors, or multiply wrongly. */
+/* An odd number that does not divide the extent, and another that makes it up
+ * with that, but for multiples of 2^64. */
+static bool wraps(int64_t extent, int64_t *first, int64_t *last) {
+  for (*last = 3; *last < 16; *last += 2) {
+    uint64_t x = (uint64_t)*last, inverse = x; /* of 3 bits, then of more */
+    for (int k = 0; k < 5; k++) inverse *= 2 - x * inverse;
+    *first = (int64_t)(inverse * (uint64_t)extent);
+    if (extent % *last && *first > 0) return true;
+  }
+  return false;
+}
+
+/* Factors that are too many or too few, that are negative, or that multiply
+ * wrongly, or too far; all else is right, so that one rule alone is broken. */
 static bool no_tiles(fuzz *f, vm_value *v, uint32_t i) {
+  enum { COUNT, NEGATIVE, ZERO, PRODUCT, LARGE, WAYS };
   vm_value x[FUZZ_MAX_LIST + 1];
-  int64_t n = v[1].tag == VM_INT ? v[1].i : 0;
-  if (n < 1 || n > FUZZ_MAX_LIST) return false;
-  for (int64_t k = 0; k <= n; k++) x[k] = vm_int(1);
-  uint32_t how = fuzz_below(f, 4);
-  if (how == 0)
-    n += n == 1 || fuzz_below(f, 2) ? 1 : -1;
-  else
-    x[fuzz_below(f, (uint32_t)n)] =
-        vm_int(how == 1 ? -(int64_t)fuzz_below(f, 2) : 1009);
+  int64_t n = v[1].tag == VM_INT ? v[1].i : 0, a, b;
+  int64_t extent = constant_extent(f, v[0]);
+  if (n < 1 || n > FUZZ_MAX_LIST || extent < 1) return false;
+  for (int64_t k = 0; k <= n; k++) x[k] = vm_int(k ? 1 : extent);
+  switch (n == 1 ? COUNT : fuzz_below(f, WAYS)) {
+  case COUNT: n += n == 1 || fuzz_below(f, 2) ? 1 : -1; break;
+  case NEGATIVE:
+    x[0] = vm_int(-extent);
+    x[1 + fuzz_below(f, (uint32_t)n - 1)] = vm_int(-1);
+    break;
+  case ZERO: x[fuzz_below(f, (uint32_t)n)] = vm_int(0); break;
+  case PRODUCT: x[0] = vm_int(extent + 1); break;
+  default:
+    if (!wraps(extent, &a, &b)) return false;
+    x[0] = vm_int(a);
+    x[n - 1] = vm_int(b);
+  }
   return set(v, i, vm_list(&f->pool, (uint32_t)n, x));
 }
 

@@ -3,6 +3,8 @@
  * made so far; and loops as long as some data says. */
 #include "support/gen_program.h"
 
+#include <string.h>
+
 /* Two tensors of one stage: the later one is rather used by the next. */
 static void add_two(gen *g, tess_dtype t, ir_buf first, uint32_t ndim,
                     const int64_t *shape, ir_buf second, uint32_t more,
@@ -131,15 +133,18 @@ static void window(gen *g) {
   uint32_t loops = maybe_tiled(g, taken.shape[0], &t, &in);
   if (drifts) more = drift(g, by, sum, taken.shape[0], t, in);
   gen_expr start = gen_bin(g, "*", t, gen_num(g, step));
-  gen_expr w = start, zero = gen_num(g, 0);
+  gen_expr w = start, zero = gen_num(g, 0), there = in;
   if (halves > 1) {
     w = gen_loop(g, "u", zero, gen_num(g, halves));
     w = gen_bin(g, "+", start, gen_bin(g, "*", w, gen_num(g, size / halves)));
   }
   w = gen_bin(g, "+", w, gen_loop(g, "w", zero, gen_num(g, size / halves)));
   gen_iter(g, &it, IR_SPATIAL, part.shape[0], w);
+  /* Tiles that overhang may make all that there is of their windows. */
+  if (in && gen_once_in(g, 2))
+    there = gen_bin(g, "<", w, gen_num(g, part.shape[0]));
   gen_nest(g, a.ndim - 1, a.shape + 1, &it);
-  gen_block(g, &it, in, idx);
+  gen_block(g, &it, there, idx);
   gen_expr v = gen_tweak(g, a.t, gen_load(g, x, idx));
   gen_store(g, made, a.ndim, idx, more ? gen_bin(g, "+", v, more) : v);
   gen_close(g, a.ndim + 1 + (halves > 1));
@@ -265,6 +270,78 @@ static void chain(gen *g) {
   gen_add(g, buf, a.t, a.ndim, a.shape);
 }
 
+/* The loops of dimensions from it->n to `to`. */
+static void nest_on(gen *g, const gen_tensor *a, uint32_t to, gen_iters *it) {
+  static const char *const names[GEN_MAX_DIM] = {"a", "b", "c", "d", "e"};
+  for (uint32_t d = it->n; d < to; d++)
+    gen_iter(g, it, IR_SPATIAL, a->shape[d],
+             gen_loop(g, names[d], gen_num(g, 0), gen_num(g, a->shape[d])));
+}
+
+/* A block over all dimensions, some of whose loops are open; what remains to
+ * be closed. */
+static uint32_t block_in(gen *g, const gen_tensor *a, gen_iters it,
+                         gen_expr *idx) {
+  uint32_t open = it.n;
+  nest_on(g, a, a->ndim, &it);
+  gen_block(g, &it, 0, idx);
+  return a->ndim - open + 1;
+}
+
+/* What stands `by` elements further along a dimension; 0 where nothing is. */
+static gen_expr beside(gen *g, ir_buf buf, const gen_tensor *a, uint32_t d,
+                       int64_t by, const gen_expr *idx) {
+  gen_expr from[GEN_MAX_DIM];
+  memcpy(from, idx, a->ndim * sizeof *idx);
+  from[d] = gen_plus(g, idx[d], by);
+  gen_expr in = gen_bin(g, "and", gen_bin(g, "<=", gen_num(g, 0), from[d]),
+                        gen_bin(g, "<", from[d], gen_num(g, a->shape[d])));
+  gen_expr v = gen_read(g, buf, a->ndim, from);
+  return by ? gen_select(g, in, v, gen_zero(g, a->t)) : v;
+}
+
+/* Rounds of a state: each makes something of what is new, and perhaps of the
+ * state, which that becomes; and takes what it was, or then is, along.  The
+ * blocks of a round share some outer loops. */
+static void rounds(gen *g) {
+  uint32_t x = gen_pick(g), d;
+  const gen_tensor a = g->tensor[x];
+  if (!gen_suits(g, &a, 1) || a.ndim > 3) return;
+  gen_tensor all = {.t = a.t, .ndim = a.ndim + 1, .shape = {2}};
+  memcpy(all.shape + 1, a.shape, a.ndim * sizeof *a.shape);
+  all.shape[0] += gen_below(g, 2);
+  uint32_t news = gen_source(g, a.t, all.ndim, all.shape);
+  ir_buf state = gen_copy(g, x), taken = gen_local(g, &all);
+  ir_buf made = gen_once_in(g, 2) ? gen_own(g, &a) : gen_local(g, &a);
+  gen_iters it = {.n = 0}, shared = {.named = 1};
+  gen_expr idx[GEN_MAX_DIM + 1], zero = gen_num(g, 0);
+  bool early = gen_below(g, 3) != 0;
+  gen_iter(g, &it, IR_OPAQUE, all.shape[0],
+           gen_loop(g, "t", zero, gen_num(g, all.shape[0])));
+  gen_block(g, &it, 0, idx);
+  nest_on(g, &a, gen_below(g, a.ndim + 1), &shared);
+  uint32_t open = block_in(g, &a, shared, idx + 1);
+  gen_expr v = gen_load(g, news, idx);
+  d = gen_below(g, a.ndim);
+  if (gen_once_in(g, 3))
+    v = gen_mix(g, a.t, v, beside(g, state, &a, d, 0, idx + 1));
+  gen_store(g, made, a.ndim, idx + 1, v);
+  gen_close(g, open);
+  for (int k = 0; k < 2; k++) {
+    (void)block_in(g, &a, shared, idx + 1);
+    v = early == !k
+            ? beside(g, state, &a, d, (int64_t)gen_below(g, 3) - 1, idx + 1)
+            : gen_read(g, made, a.ndim, idx + 1);
+    if (early == !k)
+      gen_store(g, taken, all.ndim, idx, v);
+    else
+      gen_store(g, state, a.ndim, idx + 1, v);
+    gen_close(g, open);
+  }
+  gen_close(g, shared.n + 2);
+  add_two(g, a.t, taken, all.ndim, all.shape, state, a.ndim, a.shape);
+}
+
 /* ---- lengths that are data ---------------------------------------------- */
 
 /* Rows of which as many elements are changed as a tensor says. */
@@ -292,8 +369,8 @@ static void ragged(gen *g) {
 }
 
 void gen_several(gen *g) {
-  static void (*const kinds[])(gen * g) = {wave,   wave,    window,  window,
-                                           window, running, running, chain,
-                                           chain,  ragged,  nested};
+  static void (*const kinds[])(gen * g) = {
+      wave,  wave,  window, window, window, running, running,
+      chain, chain, ragged, nested, rounds, rounds};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }
