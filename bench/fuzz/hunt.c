@@ -57,7 +57,6 @@ static const struct unfindable {
                        "not write alike (2350)"},
     {"THREAD_TAKEN", "one in the other both loops run, and lowering spreads or "
                      "repeats the inner one (219)"},
-    {"TILE_COUNT", "who takes a decision counts the factors, too"},
     {NULL, NULL}};
 
 /* Why the fault was not found; NULL: it should have been. */

@@ -312,6 +312,7 @@ static tess_status run_case(void *ud) {
   else if (hits(f) != before)
     ok = ok && same_result(f, &f->s.m.prog) && fuzz_check_trips(f) &&
          fuzz_check_lowered(f);
+  if (!f->o->fault) ok = ok && fuzz_check_mended(f);
   return ok ? TESS_OK : TESS_MISMATCH;
 }
 

@@ -241,6 +241,8 @@ void fuzz_end_native(fuzz *f);
  * same, is written the same again, and replays to the same program
  * (fuzz_trips.c). */
 bool fuzz_check_trips(fuzz *f);
+/* A decision in the trace that does not fit is mended to one that does. */
+bool fuzz_check_mended(fuzz *f);
 
 /* Damages the program in way `fault`; false: there is no place for it. */
 bool fuzz_damage(fuzz *f, ir_program *p, uint32_t fault);

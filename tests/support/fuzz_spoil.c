@@ -247,7 +247,7 @@ static bool no_factor(fuzz *f, vm_value *v, uint32_t i) {
 }
 
 static bool reserved_key(fuzz *f, vm_value *v, uint32_t i) {
-  return set(v, i, text(f, "tensor_call"));
+  return set(v, i, text(f, fuzz_below(f, 2) ? "tensor_call" : ""));
 }
 
 /* Both forms, or points of other loops than there are, or one behind the

@@ -136,3 +136,50 @@ bool fuzz_check_trips(fuzz *f) {
          reads_back(f, last, &f->s.trace) && replays_to(f, last, hash) &&
          survives_tvm(f, hash);
 }
+
+/* ---- stale decisions ---------------------------------------------------- */
+
+/* A sampling instruction that has a decision, drawn among all; n: none. */
+static uint32_t some_sample(fuzz *f, const vm_trace *t) {
+  uint32_t found = t->inst.n, n = 0;
+  for (uint32_t k = 0; k < t->inst.n; k++)
+    if (vm_samples(&t->inst.v[k]) && !t->inst.v[k].open &&
+        fuzz_below(f, ++n) == 0)
+      found = k;
+  return found;
+}
+
+/* As it may be in a trace for another program: one number too few, with what
+ * the last one stood for in the first, or another number. */
+static void make_stale(fuzz *f, vm_trace *t, vm_inst *in) {
+  int64_t *d = t->dec.v + in->decision.at;
+  uint32_t n = in->decision.n;
+  if (n > 1 && fuzz_below(f, 2)) {
+    (void)__builtin_mul_overflow(d[0], d[n - 1], &d[0]);
+    in->decision.n--;
+  } else if (n) {
+    d[fuzz_below(f, n)] = (int64_t)fuzz_below(f, 12) - 2;
+  }
+}
+
+/* A decision that has become stale is mended: where the trace applies with
+ * what took effect in its place, that is a decision that fits exactly. */
+bool fuzz_check_mended(fuzz *f) {
+  vm_replay_opts o = {.source = VM_REPAIR};
+  vm_decisions made = {.n = 0};
+  uint64_t hash, again;
+  uint32_t k = some_sample(f, &f->s.trace);
+  bool ok = true;
+  if (k == f->s.trace.inst.n) return true;
+  vm_trace_copy(&f->pool, &f->s.trace);
+  make_stale(f, &f->pool, &f->pool.inst.v[k]);
+  if (!vm_replay(&f->replay, &f->base, &f->pool, &o, &made)) {
+    hash = ir_hash(&f->replay.prog, &f->scratch);
+    arena_reset(&f->scratch);
+    ok = vm_set_decisions(&f->pool, made.n, made.v) &&
+         replay(f, &f->pool, &again) && hash == again;
+    if (!ok) fuzz_wrong(f, "it was mended, and is not what it was mended to");
+  }
+  vec_free(&f->heap, &made);
+  return ok;
+}
