@@ -162,7 +162,7 @@ void sch_guard_below(sch_state *s, ir_stmt top, ir_expr cond) {
 
 /* ---- loops whose bounds need another's variable ------------------------- */
 
-bool sch_inner_fit(sch_state *s, ir_stmt loop, arith_range range) {
+bool sch_inner_fit(sch_state *s, ir_stmt loop, arith_range range, bool rest) {
   ir_program *p = s->p;
   ir_var v = ir_st(p, loop)->var;
   for (ir_stmt l = loop; (l = sch_next_outside(p, l, loop));) {
@@ -173,6 +173,7 @@ bool sch_inner_fit(sch_state *s, ir_stmt loop, arith_range range) {
     ir_expr last = ir_sub(p, ir_add(p, r.lo, r.extent), ir_index(p, 1));
     const ir_var_rec w = p->var.v[r.var];
     arith_range first = arith_bounds_with(p, s->scratch, r.lo, 1, &v, &range);
+    if (rest && first.lo > w.hi) continue;
     if (first.lo < w.lo || first.lo > w.hi ||
         arith_bounds_with(p, s->scratch, last, 1, &v, &range).hi > w.hi)
       return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {l, loop});

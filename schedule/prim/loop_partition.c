@@ -29,10 +29,12 @@ PRIM_DEFINE(
         "3. Factors are at least 1, at most one is open, and each part has\n"
         "   an iteration. There are at most 32 parts.\n"
         "4. A reduction that the loop drives starts in the first part for\n"
-        "   sure: factors are given, no spatial iter is driven, too, and the\n"
-        "   loop stands in no other block.\n"
+        "   sure: in the others some reduce iter is past its start, no\n"
+        "   spatial iter is driven, too, and the loop stands in no other\n"
+        "   block.\n"
         "5. Bounds of loops below that need the loop hold in each part as\n"
-        "   they did.\n"
+        "   they did, or the loop does not run there at all: it stays, of no\n"
+        "   iteration.\n"
         "6. Loops around and below whose iterations run at once stay free of\n"
         "   races.\n"
         "A point outside of the loop's range, or before the point before,\n"
@@ -171,30 +173,32 @@ static bool is_driven(const ir_program *p, ir_stmt block, ir_var v,
   return false;
 }
 
-/* With v at least `from`, is some reduce iter surely past its start? */
-static bool is_past_start(sch_state *s, ir_stmt block, ir_var v, int64_t from) {
-  const ir_program *p = s->p;
+/* With v at least `from`, is some reduce iter surely past its start?  What the
+ * bounds do not tell is asked of the iterations. */
+static bool is_past_start(sch_state *s, ir_stmt block, ir_var v, ir_expr from) {
+  ir_program *p = s->p;
   ir_span it = ir_blk(p, block)->iters;
-  arith_range range = {from, p->var.v[v].hi};
+  arith_range range = {arith_bounds(p, from).lo, p->var.v[v].hi};
+  ir_expr past = ir_binary(p, IR_LT, ir_ref(p, v), from);
   for (uint32_t i = it.at; i < it.at + it.n; i++) {
     const ir_iter r = p->iter.v[i];
-    if (r.kind == IR_REDUCE &&
-        arith_bounds_with(p, s->scratch, r.bind, 1, &v, &range).lo >
-            ir_at(p, r.lo)->hi)
+    if (r.kind != IR_REDUCE) continue;
+    if (arith_bounds_with(p, s->scratch, r.bind, 1, &v, &range).lo >
+        ir_at(p, r.lo)->hi)
       return true;
+    past = ir_binary(p, IR_OR, past, ir_binary(p, IR_LT, r.lo, r.bind));
   }
-  return false;
+  return poly_holds(s, block, past) > 0;
 }
 
 static bool inits_allow(sch_state *s, const args *a, const cuts *c) {
   const ir_program *p = s->p;
   ir_var v = ir_st(p, a->loop)->var;
   for (ir_stmt b = a->loop; (b = sch_next_child(p, b, a->loop));) {
-    int64_t second;
     if (!any_init(p, b) || !is_driven(p, b, v, IR_REDUCE)) continue;
     if (!ir_st(p, b)->alt || is_driven(p, b, v, IR_SPATIAL) ||
-        a->points.given || ir_st(p, ir_scope_of(p, b))->parent ||
-        !ir_const_int(p, c->at[1], &second) || !is_past_start(s, b, v, second))
+        ir_st(p, ir_scope_of(p, b))->parent ||
+        !is_past_start(s, b, v, c->at[1]))
       return sch_refuse(s, SCH_R_PARTITION_INIT, .s = {b, a->loop});
   }
   return true;
@@ -303,13 +307,28 @@ static void rest_blocks(sch_state *s, ir_stmt part) {
   }
 }
 
+/* Loops that begin past the end of their ranges in a part run no iteration
+ * there, and are told to be that short. */
+static void rest_loops(sch_state *s, ir_stmt part) {
+  ir_program *p = s->p;
+  for (ir_stmt l = part; (l = sch_next_outside(p, l, part));) {
+    const ir_stmt_rec r = *ir_st(p, l);
+    if (r.kind != IR_LOOP) continue;
+    const ir_var_rec v = p->var.v[r.var];
+    if (arith_bounds(p, r.lo).lo <= v.hi) continue;
+    ir_expr lo = ir_index(p, v.lo), none = ir_index(p, 0);
+    ir_st(p, l)->lo = lo;
+    ir_st(p, l)->extent = none;
+  }
+}
+
 /* Loops below must find the loop's variable in a range that they allow. */
 static bool inner_allow(sch_state *s, const args *a, const cuts *c) {
   for (uint32_t k = 0; k < c->n; k++) {
     arith_range r;
     ir_expr extent = ir_sub(s->p, c->at[k + 1], c->at[k]);
     ir_domain_bounds(s->p, c->at[k], extent, &r.lo, &r.hi);
-    if (!sch_inner_fit(s, a->loop, r)) return false;
+    if (!sch_inner_fit(s, a->loop, r, true)) return false;
   }
   return true;
 }
@@ -333,6 +352,7 @@ static bool change(sch_state *s, void *ud) {
     if (k) go_on(s, made[k], old);
     ir_expr to = fixed ? r.lo : ir_ref(p, r.var);
     sch_replace_vars(s, made[k], 1, &old, &to);
+    rest_loops(s, made[k]);
     tidy_predicates(s, made[k]);
     rest_blocks(s, made[k]);
   }

@@ -95,7 +95,7 @@ static bool check_inner(sch_state *s, ir_stmt loop) {
       return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {l, loop});
   arith_range range = {arith_bounds(p, r.lo).lo,
                        arith_bounds(p, last_value(p, loop)).hi};
-  return sch_inner_fit(s, loop, range);
+  return sch_inner_fit(s, loop, range, false);
 }
 
 /* Where the new loops run further than the old one, guards keep blocks from
@@ -184,7 +184,7 @@ static bool change(sch_state *s, void *ud) {
   int64_t last = fixed ? extent - 1 : last_counted(p, outer, stride);
   arith_range range = arith_bounds(p, loop.lo);
   range.hi = arith_add_hi(range.hi, last);
-  if (whole && !sch_inner_fit(s, a->loop, range)) return false;
+  if (whole && !sch_inner_fit(s, a->loop, range, false)) return false;
   lin index;
   lin_zero(&index);
   for (uint32_t i = 0; i < n; i++) {
