@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a block writes in the first iteration of a loop: its predicate is
- * `t == first || ..`, and an index may wrap around, as (t * 4 + a) % 6. */
+ * `t == first || ..`, beyond what the overhang of tiles asks for, and an index
+ * may wrap around, as (t * 4 + a) % 6. */
 #include "ir/lower/home_rolled.h"
 #include "ir/arith/arith.h"
 
@@ -8,14 +9,20 @@ enum { MOST_TERMS = 16 };
 
 typedef struct first {
   ir_program *p;
+  arena *scratch;
+  ir_stmt writer, loop;
+  ir_region made;
+  ir_expr given; /* the reader's predicate, 0: none */
   arith_loops l; /* between the loop and the writer */
   uint64_t used; /* which of them some index counts by */
 } first;
 
-/* The predicate that holds in the first iteration whatever else it asks. */
-static bool holds_first(const ir_program *p, ir_expr pred, ir_stmt loop) {
-  const ir_stmt_rec *l = ir_st(p, loop);
-  const ir_node *n = ir_at(p, pred);
+/* ---- when it writes ----------------------------------------------------- */
+
+/* `t == first || ..` */
+static bool asks_for_first(const first *f, const ir_node *n) {
+  const ir_program *p = f->p;
+  const ir_stmt_rec *l = ir_st(p, f->loop);
   if (n->op != IR_OR) return false;
   for (int side = 0; side < 2; side++) {
     const ir_node *is = ir_at(p, side ? n->b : n->a);
@@ -24,6 +31,54 @@ static bool holds_first(const ir_program *p, ir_expr pred, ir_stmt loop) {
   }
   return false;
 }
+
+/* The condition keeps an iter in its domain, and what that leaves out is
+ * outside of the buffer: the only index that the iter goes into is itself and
+ * a constant, and the domain reaches the end of that dimension. */
+static bool is_clip_of(const first *f, ir_expr cond, const ir_iter *it) {
+  ir_program *p = f->p;
+  int64_t c, end, size;
+  bool shows = false;
+  ir_expr past = ir_add(p, it->lo, it->extent);
+  if (cond != ir_binary(p, IR_LT, it->bind, past)) return false;
+  for (uint32_t d = 0; d < ir_ndim(p, f->made.buf); d++) {
+    ir_expr at = ir_region_min(p, f->made, d);
+    if (!ir_uses_var(p, at, it->var)) continue;
+    if (shows || !ir_const_int(p, ir_sub(p, at, ir_ref(p, it->var)), &c) ||
+        !ir_const_int(p, past, &end) ||
+        !ir_const_int(p, ir_dim(p, f->made.buf, d), &size) || end + c < size)
+      return false;
+    shows = true;
+  }
+  return shows;
+}
+
+static bool is_clip(const first *f, ir_expr cond) {
+  ir_span it = ir_blk(f->p, f->writer)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++) {
+    const ir_iter iter = f->p->iter.v[i];
+    if (is_clip_of(f, cond, &iter)) return true;
+  }
+  return false;
+}
+
+/* In the first iteration the condition leaves out nothing that the reader
+ * reads, which runs under `given`; *asks: it asks for that iteration, too. */
+static bool holds_first(const first *f, ir_expr cond, bool *asks) {
+  ir_program *p = f->p;
+  const ir_node n = *ir_at(p, cond);
+  if (n.op == IR_AND)
+    return holds_first(f, n.a, asks) && holds_first(f, n.b, asks);
+  if (asks_for_first(f, &n)) return *asks = true;
+  ir_subst sub;
+  ir_subst_init(&sub, p, f->scratch);
+  ir_subst_var(&sub, ir_st(p, f->loop)->var, ir_st(p, f->loop)->lo);
+  ir_expr then = ir_subst_expr(&sub, cond);
+  return ir_is_const(p, then, 1) || is_clip(f, cond) ||
+         arith_prove(p, f->scratch, then, f->given);
+}
+
+/* ---- what it writes ----------------------------------------------------- */
 
 /* e = one of the loops, each element of which is used once, + *rest; -1: no
  * loop, -2: something else. */
@@ -73,26 +128,26 @@ static bool range_of(first *f, ir_expr e, ir_expr dim, ir_expr *min,
   return true;
 }
 
-static bool written_first(first *f, arena *scratch, ir_stmt w, ir_stmt meet,
-                          ir_region r, ir_expr *min, ir_expr *max) {
+static bool written_first(first *f, ir_expr *min, ir_expr *max) {
   ir_program *p = f->p;
+  const ir_region r = f->made;
   uint32_t ndim = ir_ndim(p, r.buf);
-  ir_expr *at = arena_array(scratch, ir_expr, ndim);
+  ir_expr *at = arena_array(f->scratch, ir_expr, ndim);
   ir_subst sub;
-  ir_subst_init(&sub, p, scratch);
-  ir_subst_var(&sub, ir_st(p, meet)->var, ir_st(p, meet)->lo);
+  ir_subst_init(&sub, p, f->scratch);
+  ir_subst_var(&sub, ir_st(p, f->loop)->var, ir_st(p, f->loop)->lo);
   for (uint32_t d = 0; d < ndim; d++) {
     if (!ir_is_const(p, ir_region_extent(p, r, d), 1)) return false;
     at[d] = ir_region_min(p, r, d);
   }
-  arith_bind(p, scratch, w, ndim, at);
+  arith_bind(p, f->scratch, f->writer, ndim, at);
   for (uint32_t d = 0; d < ndim; d++)
     if (!range_of(f, ir_subst_expr(&sub, at[d]), ir_dim(p, r.buf, d), &min[d],
                   &max[d]))
       return false;
   for (uint32_t k = 0; k < f->l.n; k++)
     if (ir_at(p, f->l.extent[k])->lo < 1 ||
-        ir_uses_var(p, f->l.extent[k], ir_st(p, meet)->var))
+        ir_uses_var(p, f->l.extent[k], ir_st(p, f->loop)->var))
       return false;
   return true;
 }
@@ -105,17 +160,22 @@ static ir_region region_of(const ir_program *p, ir_span r, ir_buf b) {
 
 bool lower_fills_first(ir_program *p, arena *scratch, ir_buf b, ir_stmt w,
                        ir_stmt r, ir_stmt meet) {
-  first f = {.p = p};
+  first f = {.p = p,
+             .scratch = scratch,
+             .writer = w,
+             .loop = meet,
+             .made = region_of(p, ir_blk(p, w)->writes, b),
+             .given = ir_blk(p, r)->pred};
   uint32_t ndim = ir_ndim(p, b);
   ir_expr pred = ir_blk(p, w)->pred;
-  ir_region made = region_of(p, ir_blk(p, w)->writes, b);
   ir_expr *box = arena_array(scratch, ir_expr, 4 * ndim + 1);
   uint8_t kind = ir_st(p, meet)->loop_kind;
+  bool asks = false;
   if (!ir_is_loop(p, meet) || (kind != IR_SERIAL && kind != IR_UNROLLED) ||
-      !made.buf || !pred || !holds_first(p, pred, meet) ||
+      !f.made.buf || !pred || !holds_first(&f, pred, &asks) || !asks ||
       !arith_loops_between(p, scratch, meet, w, &f.l) ||
-      !written_first(&f, scratch, w, meet, made, box, box + ndim) ||
-      !arith_does(p, scratch, w, made, true))
+      !written_first(&f, box, box + ndim) ||
+      !arith_does(p, scratch, w, f.made, true))
     return false;
   ir_span reads = ir_blk(p, r)->reads;
   for (uint32_t i = reads.at; i < reads.at + reads.n; i++) {
