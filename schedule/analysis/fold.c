@@ -3,6 +3,7 @@
  * too. */
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
+#include "schedule/analysis/polyhedra.h"
 
 /* The block as a nest of no loops in the producer's place; iter: its iters,
  * over the producer's, where `cond` (0: always) holds. */
@@ -22,18 +23,25 @@ static sch_nest nest_in_place(sch_state *s, ir_stmt block, ir_stmt producer,
   return n;
 }
 
+/* The block goes to where its producer stands. */
+static sch_move to_producer(const ir_program *p, ir_stmt block,
+                            ir_stmt producer) {
+  ir_stmt meet = sch_common(p, producer, block);
+  return (sch_move){.block = block,
+                    .loop = ir_st(p, producer)->parent,
+                    .scope = ir_scope_of(p, block),
+                    .meet = meet,
+                    .from = sch_step_down(p, meet, block),
+                    .to = sch_step_down(p, meet, producer)};
+}
+
 bool sch_fold_passes(sch_state *s, ir_stmt block, ir_stmt producer,
                      const ir_expr *iter, ir_expr cond, ir_stmt q, bool reads) {
   const ir_program *p = s->p;
-  ir_stmt meet = sch_common(p, producer, block), writer = reads ? block : q;
-  sch_move m = {.block = block,
-                .loop = ir_st(p, producer)->parent,
-                .scope = ir_scope_of(p, block),
-                .meet = meet,
-                .from = sch_step_down(p, meet, block),
-                .to = sch_step_down(p, meet, producer)};
+  sch_move m = to_producer(p, block, producer);
+  ir_stmt writer = reads ? block : q;
   if (!ir_is_ancestor(p, m.to, q))
-    return sch_never_later(s, block, q, writer, meet, true);
+    return sch_never_later(s, block, q, writer, m.meet, true);
   if (s->quick || m.to == producer) return false;
   sch_nest nest = nest_in_place(s, block, producer, iter, cond);
   bool behind = !sch_comes_before(p, q, producer);
@@ -45,5 +53,25 @@ bool sch_fold_passes(sch_state *s, ir_stmt block, ir_stmt producer,
                           &s->refusal.clash))
       return false;
   }
+  return true;
+}
+
+bool sch_fold_confine(sch_state *s, ir_stmt block, ir_stmt producer,
+                      const ir_expr *iter, ir_expr cond, ir_expr *guard) {
+  ir_program *p = s->p;
+  sch_move m = to_producer(p, block, producer);
+  if (s->quick || m.to == producer) return false;
+  sch_nest nest = nest_in_place(s, block, producer, iter, cond), just = nest;
+  just.pred = 0;
+  if (!sch_nest_confine(s, block, m.meet, &just)) return false;
+  *guard = just.pred;
+  if (just.pred)
+    nest.pred = nest.pred ? ir_and(p, nest.pred, just.pred) : just.pred;
+  sch_clash left;
+  if (sch_covers_exactly(s, &m, &nest, &left) == SCH_COVERS_NOT)
+    return left.n[0] &&
+           sch_refuse(s, SCH_R_NOT_COVERED, .s = {block, producer},
+                      .buf = sch_shared_buf(p, producer, block), .clash = left);
+  if (*guard && poly_holds(s, producer, *guard) > 0) *guard = 0;
   return true;
 }

@@ -66,6 +66,12 @@ ir_expr sch_epilogue_step(ir_subst *sub, const sch_epilogue *e);
  * holds.  Else the refusal is told more. */
 bool sch_fold_passes(sch_state *s, ir_stmt block, ir_stmt producer,
                      const ir_expr *iter, ir_expr cond, ir_stmt q, bool reads);
+/* For a caller that has refused because it does not see which instances of
+ * the two there are: where *guard holds, too, over the loops around the
+ * producer (0: always), the block runs there just what it ran, by an exact
+ * look (fold.c). */
+bool sch_fold_confine(sch_state *s, ir_stmt block, ir_stmt producer,
+                      const ir_expr *iter, ir_expr cond, ir_expr *guard);
 
 /* compute_inline and reverse_compute_inline themselves, which compute_at and
  * reverse_compute_at do at the inline mark. */

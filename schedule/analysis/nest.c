@@ -105,15 +105,20 @@ bool sch_nest_starts_at_init(sch_state *s, ir_stmt scope, ir_stmt loop,
 
 /* ---- the instances there were ------------------------------------------- */
 
+static bool binds_any(const ir_program *p, const arith_view *v, ir_span it,
+                      ir_var var) {
+  for (uint32_t k = it.at; k < it.at + it.n; k++)
+    if (ir_uses_var(p, arith_view_expr(v, p->iter.v[k].bind), var)) return true;
+  return false;
+}
+
 static bool uses_any(const ir_program *p, const arith_view *v, ir_span it,
                      ir_var var) {
   if (v->pred && ir_uses_var(p, v->pred, var)) return true;
-  for (uint32_t k = it.at; k < it.at + it.n; k++)
-    if (ir_uses_var(p, arith_view_expr(v, p->iter.v[k].bind), var)) return true;
   for (uint32_t i = 0; i < v->l.n; i++)
     if (ir_uses_var(p, v->l.lo[i], var) || ir_uses_var(p, v->l.extent[i], var))
       return true;
-  return false;
+  return binds_any(p, v, it, var);
 }
 
 /* What old loop number i counts, in terms of the nest; 0: nothing that is
@@ -128,32 +133,78 @@ static ir_expr counted_by(const arith_view *v, ir_span it, uint32_t i,
   return 0;
 }
 
+/* is[i]: what each old loop counts, in terms of the nest. */
+static bool count_singly(const ir_program *p, const arith_view *v, ir_span it,
+                         const sch_nest *nest, ir_expr *is) {
+  bool known = true;
+  for (uint32_t i = 0; i < v->l.n && known; i++)
+    is[i] = counted_by(v, it, i, p, nest, &known);
+  return known;
+}
+
+/* The same where several loops make an iter, or some of them only: all that
+ * the bindings speak of are the digits of the iters. */
+static bool count_digits(sch_state *s, const arith_view *v, ir_span it,
+                         const sch_nest *nest, ir_expr *is) {
+  ir_program *p = s->p;
+  ir_var *in = arena_array(s->scratch, ir_var, v->l.n);
+  ir_expr *bind = arena_array(s->scratch, ir_expr, 2 * it.n + v->l.n);
+  ir_expr *to = bind + it.n, *out = bind + 2 * it.n;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < v->l.n; i++)
+    if (binds_any(p, v, it, v->l.var[i]))
+      in[n++] = v->l.var[i];
+    else if (uses_any(p, v, it, v->l.var[i]))
+      return false;
+  for (uint32_t k = 0; k < it.n; k++) {
+    bind[k] = arith_view_expr(v, p->iter.v[it.at + k].bind);
+    to[k] = nest->iter[k].bind;
+  }
+  if (!arith_inverse(p, s->scratch, n, in, it.n, bind, to, out)) return false;
+  n = 0;
+  for (uint32_t i = 0; i < v->l.n; i++)
+    is[i] = binds_any(p, v, it, v->l.var[i]) ? out[n++] : 0;
+  return true;
+}
+
+/* What each old loop counts: as the view has them, where the digits of one
+ * that ends early are taken together, else as they stand. */
+static bool find_counts(sch_state *s, ir_stmt block, ir_stmt meet,
+                        const sch_nest *nest, arith_view *v, ir_expr **is) {
+  ir_program *p = s->p;
+  ir_span it = ir_blk(p, block)->iters;
+  if (!arith_view_block(p, s->scratch, meet, block, v)) return false;
+  *is = arena_array(s->scratch, ir_expr, v->l.n);
+  if (count_singly(p, v, it, nest, *is)) return true;
+  *v = (arith_view){.pred = ir_blk(p, block)->pred};
+  (void)arith_loops_between(p, s->scratch, meet, block, &v->l);
+  *is = arena_array(s->scratch, ir_expr, v->l.n);
+  return count_digits(s, v, it, nest, *is);
+}
+
 bool sch_nest_confine(sch_state *s, ir_stmt block, ir_stmt meet,
                       sch_nest *nest) {
   ir_program *p = s->p;
   ir_span it = ir_blk(p, block)->iters;
   arith_view v;
   ir_subst sub;
-  bool known = true;
-  if (!arith_view_block(p, s->scratch, meet, block, &v)) return false;
+  ir_expr *is;
+  if (!find_counts(s, block, meet, nest, &v, &is)) return false;
   ir_subst_init(&sub, p, s->scratch);
-  ir_expr *is = arena_array(s->scratch, ir_expr, v.l.n);
-  for (uint32_t i = 0; i < v.l.n && known; i++) {
-    is[i] = counted_by(&v, it, i, p, nest, &known);
+  for (uint32_t i = 0; i < v.l.n; i++)
     if (is[i]) ir_subst_var(&sub, v.l.var[i], is[i]);
-  }
-  for (uint32_t i = 0; i < v.l.n && known; i++) {
+  for (uint32_t i = 0; i < v.l.n; i++) {
     ir_expr lo = ir_subst_expr(&sub, v.l.lo[i]);
     ir_expr n = ir_subst_expr(&sub, v.l.extent[i]);
     ir_expr at = is[i] ? is[i] : lo;
     sch_nest_guard(s, nest, ir_binary(p, IR_LE, lo, at));
     sch_nest_guard(s, nest, ir_binary(p, IR_LT, at, ir_add(p, lo, n)));
   }
-  for (uint32_t k = 0; k < it.n && known; k++) {
+  for (uint32_t k = 0; k < it.n; k++) {
     ir_expr was = arith_view_expr(&v, p->iter.v[it.at + k].bind);
     was = ir_subst_expr(&sub, was);
     sch_nest_guard(s, nest, ir_binary(p, IR_EQ, was, nest->iter[k].bind));
   }
-  if (known && v.pred) sch_nest_guard(s, nest, ir_subst_expr(&sub, v.pred));
-  return known;
+  if (v.pred) sch_nest_guard(s, nest, ir_subst_expr(&sub, v.pred));
+  return true;
 }

@@ -57,6 +57,8 @@ typedef struct plan {
   ir_expr clip;           /* the condition in the producer; 0: there is none */
   ir_expr inside;         /* what of cond must be asked there */
   sch_span *old;          /* the block's instances in an iteration of meet */
+  ir_expr guard;          /* the same, where they are no box: what must hold
+                           * around the producer; 0: nothing */
 } plan;
 
 /* ---- the two blocks ----------------------------------------------------- */
@@ -249,8 +251,8 @@ static bool reads_within(sch_state *s, const plan *pl, const sch_span *old,
 }
 
 /* In one iteration of meet, each instance of the block has one of the
- * producer. */
-static bool check_instances(sch_state *s, plan *pl) {
+ * producer: the quick rules, for instances that are a box. */
+static bool boxes_fit(sch_state *s, plan *pl) {
   ir_program *p = s->p;
   uint32_t niters = ir_blk(p, pl->block)->iters.n, ndim = pl->made.n;
   sch_span *old = arena_array(s->scratch, sch_span, niters);
@@ -267,6 +269,20 @@ static bool check_instances(sch_state *s, plan *pl) {
   if (!reads_within(s, pl, old, box, box + ndim))
     return sch_refuse(s, SCH_R_NOT_COVERED, .s = {pl->block, pl->producer},
                       .buf = pl->made.buf);
+  return true;
+}
+
+/* The same of any instances, exactly. */
+static bool check_instances(sch_state *s, plan *pl) {
+  uint32_t niters = ir_blk(s->p, pl->block)->iters.n;
+  if (boxes_fit(s, pl)) return true;
+  if (ir_st(s->p, pl->made.store)->parent != pl->producer ||
+      !sch_fold_confine(s, pl->block, pl->producer, pl->iter, pl->cond,
+                        &pl->guard))
+    return false;
+  pl->old = arena_array(s->scratch, sch_span, niters);
+  for (uint32_t k = 0; k < niters; k++)
+    pl->old[k] = (sch_span){0, SCH_SPAN_WHOLE};
   return true;
 }
 
@@ -383,7 +399,7 @@ static bool check(sch_state *s, const pair *of, plan *pl) {
  * block's iters exist, and in the iteration in which the block used them. */
 static ir_expr producer_guard(sch_state *s, const plan *pl) {
   ir_program *p = s->p;
-  ir_expr guard = 0;
+  ir_expr guard = pl->guard;
   for (uint32_t k = 0; k < ir_blk(p, pl->block)->iters.n; k++) {
     if (pl->old[k].extent <= 0 || is_fixed(p, pl->old[k])) continue;
     ir_expr u = pl->iter[k];

@@ -1,0 +1,183 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Blocks whose guard is affine, but no box: moved, folded and copied as exactly
+-- the instances that run.
+local ts = require "tessera"
+
+local function same(s, p)
+  local ok, why = ts.equivalent(s, p)
+  assert(ok, tostring(why) .. "\n" .. tostring(s))
+  assert(ts.equivalent(ts.lower(s), p), tostring(s))
+  assert(s:trace():replay(p):program():hash() == s:program():hash())
+end
+
+local function check(p, f, ...)
+  local s = ts.schedule(p)
+  f(s, ...)
+  same(s, p)
+  return s
+end
+
+local function refused(reason, p, f, ...)
+  local s = ts.schedule(p)
+  local ok, e = pcall(f, s, ...)
+  assert(not ok and e.reason == reason, tostring(e))
+  assert(ts.equivalent(s, p))
+end
+
+-- ---- a split reduction's partial results, which end early ------------------
+
+local function sums(N, K, reduce)
+  local A, k = ts.placeholder("A", { N, K }), ts.reduce_axis("k", K)
+  local S = ts.compute("S", { N }, function(i) return reduce(A(i, k), k) end)
+  local D = ts.compute("D", { N }, function(i) return S(i) * 2 end)
+  return ts.program("sums", { A }, { D })
+end
+
+for _, reduce in ipairs { ts.sum, ts.reduce_max } do
+  for _, N in ipairs { 12, 13 } do
+    local p = sums(N, 50, reduce)
+    for turn = 0, 1 do
+      for part = 0, 1 do
+        local function factored(s, tile)
+          local b = s:get_block "S"
+          local i, k = s:get_loops(b)
+          local k0, k1 = s:split(k, { ts.auto, 8 })
+          if turn == 1 then s:reorder(k1, k0) end
+          local rf = s:rfactor(part == 0 and k0 or k1, 0)
+          local at = (s:get_loops(b))
+          if tile then at = s:split(at, { ts.auto, tile }) end
+          return rf, at
+        end
+        check(p, function(s) s:compute_at(factored(s)) end)
+        check(p, function(s) s:compute_at(factored(s, 4)) end)
+        check(p, function(s)
+          local rf = factored(s)
+          local _, k = s:get_loops(s:get_block "S")
+          s:compute_at(rf, k)
+        end)
+        check(p, function(s)
+          local rf = factored(s)
+          local i = s:split((s:get_loops(s:get_block "D")), { ts.auto, 4 })
+          s:compute_at(s:get_block "S", i)
+          s:compute_at(rf, i)
+        end)
+      end
+    end
+  end
+end
+
+-- Two counts that end early, one of which makes an iter.
+check(sums(13, 50, ts.sum), function(s)
+  local b = s:get_block "S"
+  local i, k = s:get_loops(b)
+  local i0, i1 = s:split(i, { ts.auto, 4 })
+  local k0, k1, k2 = s:split(k, { ts.auto, 4, 2 })
+  s:reorder(i0, i1, k1, k2, k0)
+  local rf = s:rfactor(k1, 0)
+  s:compute_at(rf, (s:get_loops(b)))
+end)
+
+do -- arg-max
+  local argmax = ts.reducer(function(at, best, nat, new)
+    local keep = ts.any(ts.gt(best, new),
+                        ts.all(ts.eq(best, new), ts.lt(at, nat)))
+    return ts.select(keep, at, nat), ts.max(best, new)
+  end, { -1, -math.huge }, "arg_max")
+  local A, k = ts.placeholder("A", { 5, 37 }), ts.reduce_axis("k", 37)
+  local at, best = ts.compute("M", { 5 }, function(i)
+    return argmax(ts.cast(k, "int64"), A(i, k), k)
+  end)
+  check(ts.program("argmax", { A }, { at, best }), function(s)
+    local b = s:get_block "M"
+    local i, k = s:get_loops(b)
+    local k0, k1 = s:split(k, { ts.auto, 8 })
+    s:compute_at(s:rfactor(k1, 1), (s:get_loops(b)))
+  end)
+end
+
+-- ---- a producer and a consumer that both end early -------------------------
+
+-- made, used: how many of the 64 instances run; deep: each three times, but
+-- for the last ones.
+local function pair(made, used, deep)
+  local b = ts.builder("pair")
+  local X, T, Y = b:input("X", { 64 }), b:buffer("T", { 8, 8 }),
+                  b:output("Y", { 8, 8 })
+  local function point(name, i, j, at, n, f)
+    b:block(name, { { "vi", extent = 8, bind = i },
+                    { "vj", extent = 8, bind = j } },
+            { where = ts.lt(at, n) }, f)
+  end
+  local function nest(name, n, f)
+    b:loop("i", 0, 8, function(i)
+      b:loop("j", 0, 8, function(j)
+        if not deep then return point(name, i, j, i * 8 + j, n, f) end
+        b:loop("r", 0, 3, function(r)
+          point(name, i, j, i * 8 + j + r, n, f)
+        end)
+      end)
+    end)
+  end
+  nest("t", made, function(i, j) b:store(T, { i, j }, X(i * 8 + j) * 2) end)
+  nest("y", used, function(i, j) b:store(Y, { i, j }, T(i, j) + 1) end)
+  return b:program()
+end
+
+for _, n in ipairs { { 50, 50 }, { 50, 31 } } do
+  local p = pair(n[1], n[2])
+  for depth = 1, 2 do
+    local function at(s, name)
+      return (select(depth, s:get_loops(s:get_block(name))))
+    end
+    check(p, function(s) s:compute_at(s:get_block "t", at(s, "y")) end)
+    check(p, function(s) s:reverse_compute_at(s:get_block "y", at(s, "t")) end)
+  end
+  check(p, function(s)
+    local i = s:get_loops(s:get_block "t")
+    s:reverse_compute_at(s:get_block "y", (s:split(i, { ts.auto, 3 })))
+  end)
+  local s = check(p, function(s) s:reverse_compute_inline(s:get_block "y") end)
+  local guard = "where i * 8 + j < " .. n[2]
+  assert(tostring(s):find(guard, 1, true), tostring(s))
+  assert(not tostring(s):find("&&", 1, true), tostring(s))
+end
+
+-- Where the guard asks of a loop that no iter follows, it is not known which
+-- instances there were.
+refused("INSTANCES_UNKNOWN", pair(50, 50, true), function(s)
+  s:compute_at(s:get_block "t", (s:get_loops(s:get_block "y")))
+end)
+
+-- ---- triangles -------------------------------------------------------------
+
+local N = 11
+local function nest(b, bounds, name, kind, f)
+  b:loop("i", 0, N, function(i)
+    b:loop("j", 0, bounds and i + 1 or N, function(j)
+      b:block(name, { { "vi", extent = N, bind = i },
+                      { "vj", kind, extent = N, bind = j } },
+              { where = not bounds and ts.le(j, i) or nil }, f)
+    end)
+  end)
+end
+
+for _, bounds in ipairs { false, true } do
+  local b = ts.builder("triangles")
+  local A, T, C = b:input("A", { N, N }), b:buffer("T", { N, N }),
+                  b:output("C", { N, N })
+  nest(b, bounds, "t", "spatial",
+       function(i, j) b:store(T, { i, j }, A(i, j) * 2) end)
+  nest(b, bounds, "c", "spatial",
+       function(i, j) b:store(C, { j, i }, T(i, j) + 1) end)
+  local p = b:program()
+  local s = check(p, function(s) s:reverse_compute_inline(s:get_block "c") end)
+  local _, n = tostring(s):gsub("where", "")
+  assert(n == (bounds and 0 or 1), tostring(s))
+  -- No box is written.
+  for _, f in ipairs { { "REGION_NOT_WHOLE", "cache_write", 0, "local" },
+                       { "INSTANCES_UNKNOWN", "reindex", { "write", 0 } } } do
+    refused(f[1], p, function(s)
+      s[f[2]](s, s:get_block "t", table.unpack(f, 3))
+    end)
+  end
+end
