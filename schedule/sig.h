@@ -129,8 +129,8 @@ typedef enum sch_reason {
   SCH_R_COUNT
 } sch_reason;
 
-/* Two iterations that meet: for each of the two the loops around it (the
- * innermost ones) and their values.  n 0: not known. */
+/* Two iterations that meet: for each of the two loops around it, those that
+ * tell most, and their values.  n 0: not known. */
 enum { SCH_CLASH_LOOPS = 6 };
 typedef struct sch_clash {
   uint8_t n[2];

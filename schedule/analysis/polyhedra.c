@@ -91,6 +91,13 @@ static void empty(side *of) {
   for (uint32_t i = 0; i < of->n; i++) isl_map_free(of->map[i]);
 }
 
+static void tell(const poly_pair *x, isl_point *at, sch_clash *out) {
+  poly_iteration a = {0}, b = {0};
+  poly_note(x, at, 0, &a);
+  poly_note(x, at, 1, &b);
+  poly_tell(&a, &b, out);
+}
+
 /* POLY_APART too where isl failed: that is told in the end. */
 static poly_verdict pair_meets(const dist *d, const poly_pair *x, isl_map *to,
                                isl_map *from, bool vague, sch_clash *out) {
@@ -101,10 +108,7 @@ static poly_verdict pair_meets(const dist *d, const poly_pair *x, isl_map *to,
   poly_verdict v = POLY_APART;
   if (at && isl_point_is_void(at) == isl_bool_false) {
     v = vague ? POLY_NOT_AFFINE : POLY_MEET;
-    if (v == POLY_MEET && out) {
-      poly_note(x, at, 0, out);
-      poly_note(x, at, 1, out);
-    }
+    if (v == POLY_MEET && out) tell(x, at, out);
   }
   isl_point_free(at);
   return v;

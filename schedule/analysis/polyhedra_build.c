@@ -302,18 +302,49 @@ static int64_t coordinate(isl_point *at, enum isl_dim_type type, uint32_t k) {
   return c;
 }
 
-void poly_note(const poly_pair *x, isl_point *at, int k, sch_clash *out) {
+void poly_add(poly_iteration *to, ir_var v, int64_t at) {
+  if (to->n == POLY_LOOPS) return;
+  to->var[to->n] = v;
+  to->at[to->n++] = at;
+}
+
+void poly_note(const poly_pair *x, isl_point *at, int k, poly_iteration *out) {
   const poly_block *b = &x->b[k];
-  uint32_t total = x->nparam + b->around, n = 0;
-  uint32_t skip = total > SCH_CLASH_LOOPS ? total - SCH_CLASH_LOOPS : 0;
-  for (uint32_t i = skip; i < total; i++) {
-    bool param = i < x->nparam;
-    uint32_t d = i - x->nparam + (k ? x->b[0].n : 0);
-    ir_var v = param ? x->param[i] : b->dim[i - x->nparam];
-    if (x->p->var.v[v].kind == IR_VAR_SIZE) continue;
-    out->var[k][n] = v;
-    out->at[k][n++] = param ? coordinate(at, isl_dim_param, i)
-                            : coordinate(at, isl_dim_set, d);
-  }
+  for (uint32_t i = 0; i < x->nparam; i++)
+    if (x->p->var.v[x->param[i]].kind != IR_VAR_SIZE)
+      poly_add(out, x->param[i], coordinate(at, isl_dim_param, i));
+  for (uint32_t i = 0; i < b->around; i++)
+    poly_add(out, b->dim[i],
+             coordinate(at, isl_dim_set, i + (k ? x->b[0].n : 0)));
+}
+
+/* Loop number i of `a` has another value in `b`. */
+static bool differs(const poly_iteration *a, uint32_t i,
+                    const poly_iteration *b) {
+  for (uint32_t k = 0; b && k < b->n; k++)
+    if (b->var[k] == a->var[i]) return b->at[k] != a->at[i];
+  return false;
+}
+
+static void tell_side(const poly_iteration *a, const poly_iteration *b, int k,
+                      sch_clash *out) {
+  bool told[POLY_LOOPS] = {false};
+  uint32_t room = SCH_CLASH_LOOPS, n = 0;
+  for (uint32_t i = 0; i < a->n && room; i++)
+    if (differs(a, i, b)) told[i] = true, room--;
+  for (uint32_t i = a->n; i-- && room;)
+    if (!told[i]) told[i] = true, room--;
+  for (uint32_t i = 0; i < a->n; i++)
+    if (told[i]) {
+      out->var[k][n] = a->var[i];
+      out->at[k][n++] = a->at[i];
+    }
   out->n[k] = (uint8_t)n;
+}
+
+void poly_tell(const poly_iteration *a, const poly_iteration *b,
+               sch_clash *out) {
+  *out = (sch_clash){0};
+  tell_side(a, b, 0, out);
+  if (b) tell_side(b, a, 1, out);
 }

@@ -43,9 +43,21 @@ isl_set *poly_at_start(poly_builder *b, isl_set *in, ir_stmt block);
 isl_map *poly_access_map(poly_builder *b, const poly_access *a);
 /* Which of the block's dimensions the variable is; -1: none. */
 int poly_place(const poly_block *b, ir_var v);
-/* Notes side k of a pair of iterations, a point of both blocks' dimensions:
- * the loops around, the shared ones first, as far as there is room: the inner
- * ones. */
-void poly_note(const poly_pair *x, isl_point *at, int k, sch_clash *out);
+/* An iteration: the loops around a block, outer first, and their values. */
+enum { POLY_LOOPS = 48 };
+typedef struct poly_iteration {
+  uint32_t n;
+  ir_var var[POLY_LOOPS];
+  int64_t at[POLY_LOOPS];
+} poly_iteration;
+/* One more loop, the next further in (there is room for so many of them). */
+void poly_add(poly_iteration *to, ir_var v, int64_t at);
+/* Adds side k of a pair of iterations, a point of both blocks' dimensions:
+ * the loops around, the shared ones first. */
+void poly_note(const poly_pair *x, isl_point *at, int k, poly_iteration *out);
+/* Two that clash (b NULL: one), with the loops that tell most: those in which
+ * they differ, the outer ones first; where there is room the innermost. */
+void poly_tell(const poly_iteration *a, const poly_iteration *b,
+               sch_clash *out);
 
 #endif

@@ -18,27 +18,26 @@ static isl_map *instances(isl_ctx *ctx, const poly_pair *x, int k, uint32_t n,
   return m;
 }
 
-/* Notes on side k the instance whose iters are the coordinates of the point
- * from number `from` on.  The loops of the nest may be forgotten before
- * somebody reads of it. */
+/* The instance whose iters are the coordinates of the point from number
+ * `from` on.  The loops of the nest may be forgotten before somebody reads of
+ * it. */
 static void note_instance(isl_point *at, uint32_t from, uint32_t n,
-                          const ir_iter *iter, int k, sch_clash *out) {
-  n = n < SCH_CLASH_LOOPS ? n : SCH_CLASH_LOOPS;
+                          const ir_iter *iter, poly_iteration *out) {
   for (uint32_t i = 0; i < n; i++) {
     isl_val *v = isl_point_get_coordinate_val(at, isl_dim_set, (int)(from + i));
-    out->var[k][i] = iter[i].var;
-    out->at[k][i] = v ? isl_val_get_num_si(v) : 0;
+    poly_add(out, iter[i].var, v ? isl_val_get_num_si(v) : 0);
     isl_val_free(v);
   }
-  out->n[k] = (uint8_t)n;
 }
 
 /* One of them, if there is any. */
-static void note_any(isl_set *in, uint32_t n, const ir_iter *iter,
+static void tell_any(isl_set *in, uint32_t n, const ir_iter *iter,
                      sch_clash *out) {
+  poly_iteration one = {0};
   isl_point *at = isl_set_sample_point(in);
   if (at && isl_point_is_void(at) == isl_bool_false)
-    note_instance(at, 0, n, iter, 0, out);
+    note_instance(at, 0, n, iter, &one);
+  poly_tell(&one, NULL, out);
   isl_point_free(at);
 }
 
@@ -62,7 +61,7 @@ sch_coverage sch_covers_exactly(sch_state *s, const sch_move *m,
   bool same = isl_set_is_empty(left) == isl_bool_true &&
               isl_set_is_empty(more) == isl_bool_true;
   bool once = same && isl_map_is_injective(new) == isl_bool_true;
-  if (!vague && !same) note_any(isl_set_copy(left), nest->niters, was, out);
+  if (!vague && !same) tell_any(isl_set_copy(left), nest->niters, was, out);
   isl_set_free(left);
   isl_set_free(more);
   isl_map_free(new);
@@ -137,8 +136,10 @@ static bool meet_wrongly(isl_ctx *ctx, const wrong *t, const sch_nest *nest,
   isl_point *at = isl_set_sample_point(isl_map_wrap(both));
   bool found = at && isl_point_is_void(at) == isl_bool_false;
   if (found && !vague && !unknown) {
-    poly_note(x, at, 0, out);
-    note_instance(at, x->b[0].n, nest->niters, nest->iter, 1, out);
+    poly_iteration a = {0}, b = {0};
+    poly_note(x, at, 0, &a);
+    note_instance(at, x->b[0].n, nest->niters, nest->iter, &b);
+    poly_tell(&a, &b, out);
   }
   isl_point_free(at);
   return found || unknown;

@@ -17,19 +17,25 @@ static isl_map *values(poly_builder *b, isl_set *in, ir_stmt block, bool all) {
 }
 
 /* One of the iterations, if there is any. */
-static void note(const poly_pair *x, isl_set *in, int k, sch_clash *out) {
-  const poly_block *b = &x->b[0];
+static poly_iteration one_of(const poly_pair *x, isl_set *in) {
+  poly_iteration of = {0};
   isl_point *at = isl_set_sample_point(in);
-  uint32_t n = 0, skip = b->n > SCH_CLASH_LOOPS ? b->n - SCH_CLASH_LOOPS : 0;
   if (at && isl_point_is_void(at) == isl_bool_false)
-    for (uint32_t i = skip; i < b->n; i++) {
+    for (uint32_t i = 0; i < x->b[0].n; i++) {
       isl_val *v = isl_point_get_coordinate_val(at, isl_dim_set, (int)i);
-      out->var[k][n] = b->dim[i];
-      out->at[k][n++] = v ? isl_val_get_num_si(v) : 0;
+      poly_add(&of, x->b[0].dim[i], v ? isl_val_get_num_si(v) : 0);
       isl_val_free(v);
     }
-  out->n[k] = (uint8_t)n;
   isl_point_free(at);
+  return of;
+}
+
+/* One of them, and what `to` makes of it. */
+static void tell(const poly_pair *x, isl_set *in, isl_map *to, sch_clash *out) {
+  isl_set *one = isl_set_from_point(isl_set_sample_point(in));
+  poly_iteration a = one_of(x, isl_set_copy(one));
+  poly_iteration b = one_of(x, isl_set_apply(one, isl_map_copy(to)));
+  poly_tell(&a, &b, out);
 }
 
 /* Those of which no start of the same result comes first; what they would
@@ -58,11 +64,7 @@ bool poly_starts_first(sch_state *s, ir_stmt block, sch_clash *out) {
   isl_set *bad = late(&b, block, poly_domain(&b, x.b[0].when), &starts);
   bool known = !b.strange && !b.vague;
   bool ok = known && isl_set_is_empty(bad) == isl_bool_true;
-  if (known && !ok) {
-    isl_set *one = isl_set_from_point(isl_set_sample_point(isl_set_copy(bad)));
-    note(&x, isl_set_copy(one), 0, out);
-    note(&x, isl_set_apply(one, isl_map_copy(starts)), 1, out);
-  }
+  if (known && !ok) tell(&x, isl_set_copy(bad), starts, out);
   isl_map_free(starts);
   isl_set_free(bad);
   isl_space_free(b.space);
@@ -123,12 +125,7 @@ poly_verdict poly_start_moves(sch_state *s, ir_stmt block, ir_stmt top,
                    : none == isl_bool_true  ? POLY_APART
                    : b.vague                ? POLY_NOT_AFFINE
                                             : POLY_MEET;
-  if (v == POLY_MEET) {
-    isl_set *some = isl_map_domain(isl_map_copy(bad));
-    isl_set *one = isl_set_from_point(isl_set_sample_point(some));
-    note(&x, isl_set_copy(one), 0, out);
-    note(&x, isl_set_apply(one, isl_map_copy(bad)), 1, out);
-  }
+  if (v == POLY_MEET) tell(&x, isl_map_domain(isl_map_copy(bad)), bad, out);
   isl_map_free(bad);
   isl_space_free(b.space);
   return v;
@@ -150,12 +147,7 @@ bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out) {
   same = isl_map_intersect(same, later);
   bool known = !b.strange && !b.vague;
   bool once = known && isl_map_is_empty(same) == isl_bool_true;
-  if (known && !once) {
-    isl_set *two = isl_map_domain(isl_map_copy(same));
-    isl_set *one = isl_set_from_point(isl_set_sample_point(two));
-    note(&x, isl_set_copy(one), 0, out);
-    note(&x, isl_set_apply(one, isl_map_copy(same)), 1, out);
-  }
+  if (known && !once) tell(&x, isl_map_domain(isl_map_copy(same)), same, out);
   isl_map_free(to);
   isl_map_free(same);
   isl_space_free(b.space);

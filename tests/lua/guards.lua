@@ -181,3 +181,33 @@ for _, bounds in ipairs { false, true } do
     end)
   end
 end
+
+-- ---- what a refusal tells --------------------------------------------------
+
+-- Of many loops those in which two iterations differ, whichever they are.
+do
+  local b = ts.builder("deep")
+  local A = b:inout("A", { 8, 2, 2, 2, 2, 2, 2, 2 })
+  local function deeper(at, iters)
+    if #at == 8 then
+      b:block("x", iters, function(v, ...)
+        b:store(A, { v, ... }, A(v - 1, ...) + 1)
+      end)
+      return
+    end
+    local first = #at == 0
+    local name = string.char(("p"):byte() + #at)
+    b:loop(name, first and 1 or 0, first and 7 or 2, function(i)
+      local more, all = { table.unpack(at) }, { table.unpack(iters) }
+      more[#more + 1] = i
+      all[#all + 1] = { "v" .. name, extent = first and 8 or 2, bind = i }
+      deeper(more, all)
+    end)
+  end
+  deeper({}, {})
+  local s = ts.schedule(b:program())
+  local ok, e = pcall(s.parallel, s, (s:get_loops(s:get_block "x")))
+  assert(not ok and e.reason == "RACE")
+  local a, c = e.message:match("%(p = (%d), [^()]*%) and %(p = (%d), [^()]*%)")
+  assert(a and a ~= c, e.message)
+end
