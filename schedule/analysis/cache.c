@@ -5,6 +5,7 @@
 #include "schedule/analysis/cache.h"
 #include "ir/arith/arith.h"
 #include "schedule/analysis/inline.h"
+#include "schedule/analysis/polyhedra.h"
 #include <stdio.h>
 
 /* ---- legality ----------------------------------------------------------- */
@@ -147,6 +148,37 @@ bool sch_chooses(sch_state *s, ir_stmt block) {
 
 /* ---- what is copied ----------------------------------------------------- */
 
+/* The part of [min, max] that lies in the buffer. */
+static ir_expr *inside(sch_state *s, ir_buf b, const ir_expr *min,
+                       const ir_expr *max) {
+  ir_program *p = s->p;
+  ir_expr *box = arena_array(s->scratch, ir_expr, 2 * ir_ndim(p, b));
+  for (uint32_t d = 0; d < ir_ndim(p, b); d++) {
+    ir_expr lo = ir_binary(p, IR_MAX, min[d], ir_index(p, 0));
+    ir_expr end = ir_add(p, max[d], ir_index(p, 1));
+    end = ir_binary(p, IR_MIN, end, ir_dim(p, b, d));
+    box[2 * d] = lo;
+    box[2 * d + 1] = ir_sub(p, end, lo);
+  }
+  return box;
+}
+
+/* In an iteration of `above` region r surely names all of the box: by the
+ * quick rules, else exactly. */
+static bool fills(sch_state *s, ir_stmt block, ir_region r, ir_stmt above,
+                  const ir_expr *min, const ir_expr *max) {
+  ir_program *p = s->p;
+  uint32_t n = ir_ndim(p, r.buf);
+  if (arith_fills(p, s->scratch, block, r, above, min, max, 0)) return true;
+  if (s->quick) return false;
+  ir_expr *part = arena_array(s->scratch, ir_expr, 2 * n);
+  for (uint32_t d = 0; d < n; d++) {
+    part[2 * d] = ir_region_min(p, r, d);
+    part[2 * d + 1] = ir_region_extent(p, r, d);
+  }
+  return poly_reaches_all(s, block, above, n, part, inside(s, r.buf, min, max));
+}
+
 static bool add(sch_state *s, sch_stage *st, ir_stmt block, ir_region r,
                 bool whole, bool write) {
   ir_program *p = s->p;
@@ -159,7 +191,7 @@ static bool add(sch_state *s, sch_stage *st, ir_stmt block, ir_region r,
       return sch_refuse(s, SCH_R_REGION_NOT_WHOLE, .s = {block},
                         .buf = st->buf);
   if (whole &&
-      (!arith_fills(p, s->scratch, block, r, st->above, box, box + n, 0) ||
+      (!fills(s, block, r, st->above, box, box + n) ||
        !arith_does(p, s->scratch, block, r, write) ||
        (st->started && !arith_box_within(p, s->scratch, st->buf, box, box + n,
                                          st->box, st->box + n, 0))))
@@ -196,11 +228,10 @@ bool sch_stage_is_made_by(sch_state *s, const sch_stage *st, ir_stmt w) {
     if (p->region.v[i].buf == st->buf &&
         arith_touched(p, s->scratch, w, p->region.v[i], st->above, box,
                       box + n) &&
-        arith_fills(p, s->scratch, w, p->region.v[i], st->above, box, box + n,
-                    0) &&
         arith_box_within(p, s->scratch, st->buf, st->box, st->box + n, box,
                          box + n, 0) &&
-        arith_does(p, s->scratch, w, p->region.v[i], true))
+        arith_does(p, s->scratch, w, p->region.v[i], true) &&
+        fills(s, w, p->region.v[i], st->above, box, box + n))
       return true;
   return false;
 }

@@ -64,6 +64,14 @@ bool poly_starts_first(sch_state *s, ir_stmt block, sch_clash *out);
 poly_verdict poly_start_moves(sch_state *s, ir_stmt block, ir_stmt top,
                               uint32_t n, const uint32_t *to, sch_clash *out);
 
+/* While the loops below `above`, a statement around the block, run, in whatever
+ * iteration of it: does the block reach every point of a box?  part: n ranges
+ * over its iters that each instance reaches, box: n ranges over what is bound
+ * at or above `above`; min and extent by turns.  false, too, where it cannot
+ * be told. */
+bool poly_reaches_all(sch_state *s, ir_stmt block, ir_stmt above, uint32_t n,
+                      const ir_expr *part, const ir_expr *box);
+
 /* Whether `cond`, over what is bound around `st` in its scope, holds in all
  * iterations of the loops there: 1, in none: -1, or neither, or it cannot be
  * told: 0. */
@@ -115,6 +123,10 @@ void poly_around(sch_state *s, ir_stmt st, poly_pair *out);
 /* The same for the block's own iterations, over the loops from `top` (0: from
  * its scope) on: the first of the two blocks. */
 void poly_instances(sch_state *s, ir_stmt block, ir_stmt top, poly_pair *out);
+/* The same over the loops below `above`; and as the second, which has no loops,
+ * an iteration of `above`. */
+void poly_instances_in(sch_state *s, ir_stmt block, ir_stmt above,
+                       poly_pair *out);
 /* The block in the nest that it is to get at another place: the second of the
  * two; the first is itself where it is, or `maker`; of both the accesses to
  * `buf` are found.  Loops at and above m->meet

@@ -246,20 +246,36 @@ static void bind_iters(finder *f, uint32_t n, const ir_iter *iter) {
   for (uint32_t i = 0; i < n; i++) f->out->bound[iter[i].var] = iter[i].bind;
 }
 
-void poly_instances(sch_state *s, ir_stmt block, ir_stmt top, poly_pair *out) {
+static void find_instances(finder *f, sch_state *s, ir_stmt block, ir_stmt top,
+                           poly_pair *out) {
   const ir_program *p = s->p;
-  finder f;
-  start(&f, s, out);
-  dist d = {.s = s, .role = arena_zalloc(s->scratch, p->var.n)};
+  start(f, s, out);
+  dist *d = arena_new(s->scratch, dist);
+  *d = (dist){.s = s, .role = arena_zalloc(s->scratch, p->var.n)};
   for (ir_stmt a = block; a != top && !ir_is_block(p, ir_st(p, a)->parent);) {
     a = ir_st(p, a)->parent;
-    if (ir_is_loop(p, a)) dist_set(&d, ir_st(p, a)->var, DIST_FREE);
+    if (ir_is_loop(p, a)) dist_set(d, ir_st(p, a)->var, DIST_FREE);
   }
-  f.d = &d;
-  find_params(&f, block, block);
-  find_here(&f, block, 0);
+  f->d = d;
+  find_params(f, block, block);
+  find_here(f, block, 0);
   ir_span it = ir_blk(p, block)->iters;
-  bind_iters(&f, it.n, p->iter.v + it.at);
+  bind_iters(f, it.n, p->iter.v + it.at);
+}
+
+void poly_instances(sch_state *s, ir_stmt block, ir_stmt top, poly_pair *out) {
+  finder f;
+  find_instances(&f, s, block, top, out);
+}
+
+void poly_instances_in(sch_state *s, ir_stmt block, ir_stmt above,
+                       poly_pair *out) {
+  finder f;
+  ir_stmt top = sch_step_down(s->p, above, block);
+  find_instances(&f, s, block, top, out);
+  f.b = &out->b[1];
+  f.cap = 0;
+  f.b->when = way_to(&f, top);
 }
 
 /* The block in the nest under the loop. */

@@ -8,6 +8,7 @@
 #include "schedule/analysis/remap.h"
 #include "ir/arith/arith.h"
 #include "schedule/analysis/inline.h"
+#include "schedule/analysis/polyhedra.h"
 
 /* ---- how the block accesses the buffer ---------------------------------- */
 
@@ -288,6 +289,31 @@ static bool place_read(sch_state *s, sch_remap *m) {
   return true;
 }
 
+/* The values that the used iters had in an iteration of `above`, where they are
+ * a box, whatever the others did: by an exact look. */
+static bool used_instances(sch_state *s, const sch_remap *m, ir_stmt above,
+                           sch_span *old) {
+  ir_program *p = s->p;
+  ir_expr *part = arena_array(s->scratch, ir_expr, 4 * m->nused);
+  ir_expr *box = part + 2 * m->nused, one = ir_index(p, 1), last;
+  arith_view v;
+  if (s->quick || !arith_view_block(p, s->scratch, above, m->block, &v))
+    return false;
+  for (uint32_t i = 0; i < m->nused; i++) {
+    const ir_iter it = *nth_iter(p, m->block, m->used[i]);
+    sch_span *to = &old[m->used[i]];
+    if (!arith_relax(p, s->scratch, arith_view_expr(&v, it.bind), v.l.n,
+                     v.l.var, v.l.lo, v.l.extent, &to->min, &last, NULL))
+      return false;
+    part[2 * i] = ir_ref(p, it.var);
+    part[2 * i + 1] = one;
+    box[2 * i] = to->min;
+    box[2 * i + 1] = ir_add(p, ir_sub(p, last, to->min), one);
+    if (!ir_const_int(p, box[2 * i + 1], &to->extent)) return false;
+  }
+  return poly_reaches_all(s, m->block, above, m->nused, part, box);
+}
+
 /* For a writer: after it, the instances that ran. */
 static bool place_write(sch_state *s, sch_remap *m) {
   const ir_program *p = s->p;
@@ -296,7 +322,8 @@ static bool place_write(sch_state *s, sch_remap *m) {
       arena_array(s->scratch, sch_span, ir_blk(p, m->block)->iters.n);
   sch_stage_place(s, &m->st, m->block,
                   sch_stage_readers(s, &m->st, m->block, none, false));
-  if (!sch_old_instances(s, m->block, m->st.above, old))
+  if (!sch_old_instances(s, m->block, m->st.above, old) &&
+      !used_instances(s, m, m->st.above, old))
     return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {m->block});
   for (uint32_t i = 0; i < m->nused; i++) m->span[i] = old[m->used[i]];
   return true;

@@ -182,6 +182,65 @@ for _, bounds in ipairs { false, true } do
   end
 end
 
+-- Each row's sum is made, whatever the rows' lengths.  from: the first row; the
+-- rows have from elements less.
+local function rows(bounds, from)
+  local b = ts.builder("rows")
+  local A, S, D = b:input("A", { N, N }), b:buffer("S", { N }),
+                  b:output("D", { N })
+  b:loop("i", 0, N, function(i)
+    b:loop("k", 0, bounds and i + 1 - from or N, function(k)
+      b:block("S", { { "vi", extent = N, bind = i },
+                     { "vk", "reduce", extent = N, bind = k } },
+              { where = not bounds and ts.le(k + from, i) or nil },
+              function(i, k)
+        b:init(function() b:store(S, { i }, 0) end)
+        b:store(S, { i }, S(i) + A(i, k))
+      end)
+    end)
+  end)
+  b:loop("i", from, N - from, function(i)
+    b:block("D", { { "vi", extent = N, bind = i } },
+            function(i) b:store(D, { i }, S(i) * 2) end)
+  end)
+  return b:program()
+end
+
+for _, bounds in ipairs { false, true } do
+  local p = rows(bounds, 0)
+  check(p, function(s)
+    local b = s:get_block "S"
+    local c = s:cache_write(b, 0, "local")
+    s:reverse_compute_at(c, (s:get_loops(b)))
+  end)
+  check(p, function(s)
+    local b = s:get_block "S"
+    s:write_at((s:get_loops(b)), b, 0, "local")
+  end)
+  check(p, function(s)
+    local b = s:get_block "S"
+    local i = s:split((s:get_loops(b)), { ts.auto, 3 })
+    s:write_at(i, b, 0, "local")
+  end)
+  check(p, function(s)
+    local b = s:get_block "S"
+    s:reindex(b, { "write", 0 })
+    s:reindex(b, { "read", 0 })
+  end)
+  -- The first row is not made.
+  p = rows(bounds, 1)
+  refused("REGION_NOT_WHOLE", p, function(s)
+    s:cache_write(s:get_block "S", 0, "local")
+  end)
+  refused("INSTANCES_UNKNOWN", p, function(s)
+    s:reindex(s:get_block "S", { "write", 0 })
+  end)
+  refused("REGION_NOT_WHOLE", p, function(s)
+    local b = s:get_block "S"
+    s:write_at((s:get_loops(b)), b, 0, "local")
+  end)
+end
+
 -- ---- what a refusal tells --------------------------------------------------
 
 -- Of many loops those in which two iterations differ, whichever they are.
