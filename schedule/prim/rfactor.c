@@ -53,11 +53,11 @@ PRIM_DEFINE(
     .refusals = SCH_REASONS(
         SCH_R_AXIS_OUTSIDE, SCH_R_BUFFER_HIDDEN, SCH_R_DEPENDENT_LOOP,
         SCH_R_INIT_LATE, SCH_R_INIT_LOCAL, SCH_R_INIT_READS, SCH_R_INIT_START,
-        SCH_R_INIT_USED, SCH_R_LOOP_DRIVES_OTHERS, SCH_R_LOOP_MAY_BE_EMPTY,
+        SCH_R_LOOP_DRIVES_OTHERS, SCH_R_LOOP_MAY_BE_EMPTY,
         SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_INJECTIVE,
         SCH_R_NOT_REDUCER, SCH_R_NOT_SINGLE_BLOCK, SCH_R_NOT_STATIC,
         SCH_R_NO_INIT, SCH_R_PLACE_REDUCED, SCH_R_REDUCER_ORDERED,
-        SCH_R_WOULD_RACE),
+        SCH_R_RESULT_USED, SCH_R_WOULD_RACE),
     .example = "local i, j, k = sch:get_loops(sch:get_block(\"C\"))\n"
                "local rf = sch:rfactor(k, { factor_axis = 0 })\n");
 
@@ -315,8 +315,7 @@ static bool check_users(work *w) {
     for (uint32_t i = r.at; i < r.at + r.n; i++) {
       buf = p->region.v[i].buf;
       if (sch_reads_buf(p, b, buf) || sch_writes_buf(p, b, buf))
-        return sch_refuse(w->s, SCH_R_INIT_USED, .s = {w->block, b},
-                          .buf = buf);
+        return sch_refuse(w->s, SCH_R_RESULT_USED, .s = {top, b}, .buf = buf);
     }
     if (init_loads(w, b, &buf))
       return sch_refuse(w->s, SCH_R_INIT_READS, .s = {w->block, b}, .buf = buf);

@@ -374,7 +374,11 @@ static void test_rfactor_refusals(void **state) {
   DO(&t, reorder, LIST(ordered_loops, i, k, j));
   DO(&t, compute_at, AT(block, c), AT(loop, scheduled_loop(&t, d, 0)));
   REFUSED(&t, NOT_SINGLE_BLOCK, rfactor, AT(loop, scheduled_loop(&t, d, 0)));
-  REFUSED(&t, INIT_USED, rfactor, AT(loop, scheduled_loop(&t, c, 2)));
+  REFUSED(&t, RESULT_USED, rfactor, AT(loop, scheduled_loop(&t, c, 2)));
+  assert_non_null(
+      strstr(scheduled_why(&t, "rfactor"),
+             "and uses buffer \"C\", which would be complete only behind that "
+             "loop"));
   scheduled_end(&t);
 }
 
