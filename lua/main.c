@@ -46,23 +46,41 @@ static void stop_lua(lua_State *L, lua_Debug *ar) {
   lua_error(L);
 }
 
+/* The signals that ask a program to end. */
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+enum { NENDING = sizeof ending / sizeof *ending };
+
+static void on_interrupt(int sig);
+
+/* Takes the ending signals, or gives them back; SIGHUP only where it is not
+ * ignored, as below nohup.  While one is handled the others wait, so that
+ * they find what it changed. */
+static void take_signals(int on) {
+  struct sigaction act = {.sa_flags = SA_RESTART}, before;
+  act.sa_handler = on ? on_interrupt : SIG_DFL;
+  sigemptyset(&act.sa_mask);
+  for (int i = 0; i < NENDING; i++) sigaddset(&act.sa_mask, ending[i]);
+  for (int i = 0; i < NENDING; i++) {
+    if (ending[i] == SIGHUP && !sigaction(SIGHUP, NULL, &before) &&
+        before.sa_handler == SIG_IGN)
+      continue;
+    sigaction(ending[i], &act, NULL);
+  }
+}
+
 /* The first Ctrl-C ends a tuning run with the best so far (ts.tune takes the
  * raised error upon itself), or a script at its next call; the second ends
- * the process.  So do the signals that ask a program to end, but for SIGHUP
- * where it is ignored, as below nohup. */
+ * the process.  So do the other ending signals, and whichever comes second. */
 static void on_interrupt(int sig) {
-  signal(sig, SIG_DFL);
+  (void)sig;
+  take_signals(0);
   tess_stop(running.c);
   lua_sethook(running.L, stop_lua,
               LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
 }
 
 void main_catch_interrupts(int on) {
-  static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-    void (*before)(int) = signal(signals[i], on ? on_interrupt : SIG_DFL);
-    if (signals[i] == SIGHUP && before == SIG_IGN) signal(SIGHUP, SIG_IGN);
-  }
+  take_signals(on);
   if (!on) lua_sethook(running.L, NULL, 0, 0);
 }
 
