@@ -8,10 +8,23 @@
 
 enum { STEPS = 1 << 22, UNKNOWN = 0, REGULAR, IRREGULAR };
 
+/* Where a value is computed: always (WHOLE), or where one side of a choice is
+ * taken; what it costs there. */
+typedef struct place {
+  uint32_t parent, depth;
+  int64_t cost;
+} place;
+
+enum { UNSEEN = 0, WHOLE, UNPLACED }; /* then the sides of choices */
+
 typedef struct counter {
   const ir_program *p;
   arena scratch;
-  int64_t *cost;  /* by expression; -1: not yet */
+  int64_t *cost;  /* by expression of a statement; -1: not yet */
+  uint32_t *at;   /* by expression: its place while a statement is counted */
+  ir_expr *order; /* what a statement computes, operands first */
+  uint32_t norder;
+  place *places;
   int64_t *value; /* by variable: its value now */
   uint8_t *shape; /* by loop: UNKNOWN ... */
   int64_t steps;  /* left */
@@ -32,40 +45,102 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* ---- expressions -------------------------------------------------------- */
 
-static int64_t cost_of(counter *c, ir_expr e);
-
-static int64_t operands_cost(counter *c, ir_expr e) {
+/* Lists what e computes, each once.  Indices cost nothing, and neither does
+ * what is inside of a load. */
+static void list(counter *c, ir_expr e) {
+  if (!e || ir_at(c->p, e)->is_index || c->at[e] != UNSEEN) return;
+  c->at[e] = UNPLACED;
   const uint32_t *ops;
-  uint32_t fixed[3], n = ir_operands(c->p, e, &ops, fixed);
-  int64_t sum = 0;
-  for (uint32_t i = 0; i < n; i++) sum = add(sum, cost_of(c, ops[i]));
-  return sum;
+  uint32_t fixed[3], n = 0;
+  if (ir_at(c->p, e)->op != IR_LOAD) n = ir_operands(c->p, e, &ops, fixed);
+  for (uint32_t i = 0; i < n; i++) list(c, ops[i]);
+  c->order[c->norder++] = e;
 }
 
-/* One operation a lane; a choice costs its dearer side. */
-static int64_t count(counter *c, ir_expr e) {
+/* e is used in place `here`: it is computed where all its uses are. */
+static void use(counter *c, ir_expr e, uint32_t here) {
+  if (!e || c->at[e] == UNSEEN) return;
+  uint32_t at = c->at[e] == UNPLACED ? here : c->at[e];
+  while (at != here) {
+    const place *a = &c->places[at], *b = &c->places[here];
+    if (a->depth >= b->depth) at = a->parent;
+    if (b->depth >= a->depth) here = b->parent;
+  }
+  c->at[e] = at;
+}
+
+/* Users stand behind what they use.  The two sides of the choice at order[i]
+ * get the places from next on; what follows them. */
+static uint32_t place_operands(counter *c, ir_expr e, uint32_t next) {
   const ir_node *n = ir_at(c->p, e);
+  const uint32_t *ops, here = c->at[e];
+  uint32_t fixed[3], count = 0;
+  if (n->op == IR_SELECT) {
+    for (uint32_t i = 0; i < 2; i++)
+      c->places[next + i] = (place){here, c->places[here].depth + 1, 0};
+    use(c, n->a, here);
+    use(c, n->b, next);
+    use(c, n->c, next + 1);
+    return next + 2;
+  }
+  if (n->op != IR_LOAD) count = ir_operands(c->p, e, &ops, fixed);
+  for (uint32_t i = 0; i < count; i++) use(c, ops[i], here);
+  return next;
+}
+
+/* Operations that the node itself does, one a lane. */
+static int64_t own_cost(const ir_node *n) {
   switch ((ir_op)n->op) {
   case IR_NONE:
   case IR_INT:
   case IR_REAL:
   case IR_VAR:
-  case IR_LOAD: return 0;
+  case IR_LOAD:
   case IR_CAST:
   case IR_RAMP:
-  case IR_BROADCAST: return operands_cost(c, e);
-  case IR_SELECT:
-    return add(cost_of(c, n->a), larger(cost_of(c, n->b), cost_of(c, n->c)));
-  case IR_CALL:
-    return add(operands_cost(c, e),
-               n->dtype.lanes * (n->a == IR_FN_FMA ? 2 : 1));
-  default: return add(operands_cost(c, e), n->dtype.lanes);
+  case IR_BROADCAST:
+  case IR_SELECT: return 0;
+  case IR_CALL: return n->dtype.lanes * (n->a == IR_FN_FMA ? 2 : 1);
+  default: return n->dtype.lanes;
   }
 }
 
-/* Indices cost nothing, and neither does what is inside of a load. */
+/* Adds up by place; a choice, whose sides were placed last first, costs its
+ * dearer one. */
+static int64_t add_places(counter *c, uint32_t end) {
+  for (uint32_t i = 0; i < c->norder; i++) {
+    const ir_node *n = ir_at(c->p, c->order[i]);
+    int64_t cost = own_cost(n);
+    if (n->op == IR_SELECT) {
+      end -= 2;
+      cost = larger(c->places[end].cost, c->places[end + 1].cost);
+    }
+    place *to = &c->places[c->at[c->order[i]]];
+    to->cost = add(to->cost, cost);
+  }
+  return c->places[WHOLE].cost;
+}
+
+/* What compiled code does for e: a value that is used several times is
+ * computed once. */
+static int64_t count(counter *c, ir_expr e) {
+  arena_mark mark = arena_get_mark(&c->scratch);
+  uint32_t end = UNPLACED + 1;
+  c->norder = 0;
+  list(c, e);
+  c->places = arena_array(&c->scratch, place, end + 2 * (size_t)c->norder);
+  c->places[WHOLE] = (place){0};
+  use(c, e, WHOLE);
+  for (uint32_t i = c->norder; i-- > 0;)
+    end = place_operands(c, c->order[i], end);
+  int64_t cost = add_places(c, end);
+  for (uint32_t i = 0; i < c->norder; i++) c->at[c->order[i]] = UNSEEN;
+  arena_reset_to(&c->scratch, mark);
+  return cost;
+}
+
 static int64_t cost_of(counter *c, ir_expr e) {
-  if (!e || ir_at(c->p, e)->is_index) return 0;
+  if (!e) return 0;
   if (c->cost[e] < 0) c->cost[e] = count(c, e);
   return c->cost[e];
 }
@@ -174,6 +249,8 @@ static tess_status run(void *ud) {
   const ir_program *p = c->p;
   c->cost = arena_array(&c->scratch, int64_t, p->node.n);
   memset(c->cost, 0xff, p->node.n * sizeof *c->cost);
+  c->at = arena_zalloc(&c->scratch, p->node.n * sizeof *c->at);
+  c->order = arena_array(&c->scratch, ir_expr, p->node.n);
   c->value = arena_zalloc(&c->scratch, p->var.n * sizeof *c->value);
   c->shape = arena_zalloc(&c->scratch, p->stmt.n);
   if (p->entry) c->total = stmt_cost(c, ir_entry(p)->root);

@@ -38,6 +38,40 @@ do
   fails("TYPE", "1e+300", function() return A(0) * 1e300 end)
 end
 
+-- What is counted: a value that is used several times is computed once, and
+-- a choice costs its dearer side, beside what both need.
+do
+  local function flops(f)
+    local A = ts.placeholder("A", { 8 })
+    return ts.program("p", { A }, {
+      ts.compute("B", { 8 }, function(i) return f(A(i)) end) }):flops() / 8
+  end
+  local function grow(x, n)
+    for _ = 1, n do x = x * x + x end
+    return x
+  end
+  assert(flops(function(x) return grow(x, 10) end) == 20)
+  assert(flops(function(x) return grow(x, 60) end) == 120)
+  local function choose(x, a, b) return ts.select(ts.lt(x, 1), a, b) end
+  assert(flops(function(x) return choose(x, x + 2, x * 3 + 4) end) == 1 + 2)
+  assert(flops(function(x) -- 9 * x by both
+    return choose(x, x * 9, x * 9 + 3)
+  end) == 1 + 1 + 1)
+  assert(flops(function(x) -- x + 5 by one side, whatever is chosen there
+    local y = x + 5
+    local inner = ts.select(ts.lt(x, 3), y * 2, y * 3 + 1)
+    return choose(x, inner, x * 2)
+  end) == 1 + 1 + 1 + 2)
+  assert(flops(function(x) -- and outside of it
+    local y = x + 5
+    return choose(x, y * 2, x * 2) + y
+  end) == 1 + 1 + 1 + 1)
+  assert(flops(function(x)
+    for k = 1, 200 do x = choose(x, x + k, x * 2) end
+    return x
+  end) == 2 * 200)
+end
+
 -- Sampled integers.
 do
   local A = ts.placeholder("A", { 8 })
