@@ -2,7 +2,10 @@
  * The database's tables and statements. */
 #include "search/database.h"
 #include "vm/intrin.h"
+#include <errno.h>
+#include <limits.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char schema[] =
     "PRAGMA journal_mode = WAL;"
@@ -29,19 +32,32 @@ static const char schema[] =
 
 enum { BUSY_MS = 30000 }; /* others are waited for so long */
 
-/* Why the system refused to read or write.  (Opening is tried in several
- * ways, the last of which says little.) */
-static const char *system_says(sqlite3 *db, int code) {
+/* Why a file cannot be opened.  One that cannot be made is then looked for,
+ * and what the system says of that, that it is not there, says little. */
+static const char *opening_says(const char *path, int why) {
+  char dir[PATH_MAX] = ".";
+  struct stat st;
+  const char *slash = strrchr(path, '/');
+  size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+  if (why != ENOENT || n >= sizeof dir) return why ? strerror(why) : "";
+  if (n) memcpy(dir, path, n), dir[n] = '\0';
+  if (stat(dir, &st))
+    return errno == ENOENT ? "no such directory" : strerror(errno);
+  return access(dir, W_OK) ? strerror(errno) : "no file can be made there";
+}
+
+/* Why the system refused to open, read or write. */
+static const char *system_says(const database *d, int code) {
+  int why = sqlite3_system_errno(d->db);
   if (code == SQLITE_FULL) return "the disk is full";
-  if ((code & 0xff) != SQLITE_IOERR) return "";
-  int why = sqlite3_system_errno(db);
-  return why ? strerror(why) : "";
+  if ((code & 0xff) == SQLITE_CANTOPEN) return opening_says(d->path, why);
+  return (code & 0xff) == SQLITE_IOERR && why ? strerror(why) : "";
 }
 
 tess_status database_fail(const database *d, const char *what) {
   int code = sqlite3_errcode(d->db);
   bool nomem = code == SQLITE_NOMEM || code == SQLITE_IOERR_NOMEM;
-  const char *why = system_says(d->db, code);
+  const char *why = system_says(d, code);
   return ctx_fail(
       d->c, nomem ? TESS_NOMEM : TESS_IO, "database %s: %s: %s%s%s%s", d->path,
       what, sqlite3_errmsg(d->db), *why ? " (" : "", why, *why ? ")" : "");

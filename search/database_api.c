@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public header's part about databases. */
 #include "search/database.h"
+#include "base/hash.h"
+
+#include <inttypes.h>
 
 tess_status tess_database_open(tess_context *c, const char *path,
                                tess_database **out) {
@@ -100,7 +103,31 @@ tess_status database_restore(database *d, const void *bytes, size_t n,
   return s;
 }
 
-static tess_status read_trace(tess_database *d, sqlite3_stmt *q,
+/* Whether the trace still gives the program whose time the record tells.  One
+ * that is refused says so itself when it is replayed. */
+static tess_status check_meaning(tess_database *d, int64_t id, uint64_t hash,
+                                 tess_trace *t) {
+  tess_schedule *s;
+  tess_program *p;
+  tess_status st = tess_trace_replay(t, NULL, NULL, &s);
+  if (st == TESS_NOMEM || st == TESS_CANCELLED) return st;
+  ctx_clear(d->c);
+  if (st != TESS_OK) return TESS_OK;
+  st = tess_schedule_program(s, &p);
+  tess_schedule_free(s);
+  if (st != TESS_OK) return st;
+  uint64_t now = tess_program_hash(p);
+  tess_program_free(p);
+  if (now != hash)
+    ctx_warn(d->c, hash_mix(hash, (uint64_t)id),
+             "database %s: record %lld: its trace gives another program now "
+             "(%016" PRIx64 ") than the one that was measured (%016" PRIx64
+             "), and its time is not this one's",
+             d->path, (long long)id, now, hash);
+  return TESS_OK;
+}
+
+static tess_status read_trace(tess_database *d, int64_t id, sqlite3_stmt *q,
                               tess_trace **out) {
   tess_program *p;
   tess_status s = database_restore(d, sqlite3_column_blob(q, 1),
@@ -108,6 +135,11 @@ static tess_status read_trace(tess_database *d, sqlite3_stmt *q,
   if (s != TESS_OK) return s;
   s = tess_trace_from_json(d->c, text_at(q, 0), p, out);
   tess_program_free(p);
+  if (s != TESS_OK || strcmp(text_at(q, 2), "OK")) return s;
+  s = check_meaning(d, id, (uint64_t)sqlite3_column_int64(q, 3), *out);
+  if (s == TESS_OK) return s;
+  tess_trace_free(*out);
+  *out = NULL;
   return s;
 }
 
@@ -118,14 +150,14 @@ tess_status tess_database_trace(tess_database *d, int64_t id,
   *out = NULL;
   if (sqlite3_prepare_v2(
           d->db,
-          "SELECT trace, program FROM record JOIN "
+          "SELECT trace, program, status, program_hash FROM record JOIN "
           "workload ON workload.hash = workload WHERE record.id = ?1",
           -1, &q, NULL) != SQLITE_OK)
     return database_fail(d, "reading");
   sqlite3_bind_int64(q, 1, id);
   int code = sqlite3_step(q);
   if (code == SQLITE_ROW)
-    s = read_trace(d, q, out);
+    s = read_trace(d, id, q, out);
   else if (code != SQLITE_DONE)
     s = database_fail(d, "reading");
   else

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Databases that are not as they should be, on the command line. */
+#include "support/console.h"
+#include "support/test.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+
+static console c;
+
+static int set_up(void **state) {
+  (void)state;
+  console_start(&c, TESS_BUILD_DIR "/bin/tessera");
+  console_write(&c, "d.lua",
+                "local ops = require 'tessera.ops'\n"
+                "return { program = ops.matmul { m = 16, n = 16, k = 16 },\n"
+                "  target = 'llvm', seed = 1, min_time = 0.001,\n"
+                "  threads = 1, kernel_threads = 1 }\n");
+  console_write(&c, "all.lua",
+                "local ts, told = require 'tessera', 0\n"
+                "ts.on_warning(function(text)\n"
+                "  assert(text:find 'another program', text)\n"
+                "  told = told + 1\n"
+                "end)\n"
+                "local db = ts.database 'a.db'\n"
+                "for _, r in ipairs(db:records()) do\n"
+                "  db:trace(r.id):replay()\n"
+                "end\n"
+                "print(told)\n");
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  console_end(&c);
+  return 0;
+}
+
+static void change(const char *sql) {
+  char path[128];
+  sqlite3 *db;
+  snprintf(path, sizeof path, "%s/a.db", c.dir);
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+  sqlite3_close(db);
+}
+
+static void run(const char *args) {
+  int status = console_run(&c, "%s %s", CONSOLE_TESSERA, args);
+  if (status) fail_msg("tessera %s: status %d: %s", args, status, c.err);
+}
+
+/* stderr is one line that tells of the record; or nothing. */
+static void expect_warning(const char *record) {
+  if (!record) {
+    assert_string_equal(c.err, "");
+    return;
+  }
+  if (!strstr(c.err, record) || !strstr(c.err, "gives another program now"))
+    fail_msg("no such warning: %s", c.err);
+  assert_ptr_equal(strchr(c.err, '\n'), c.err + strlen(c.err) - 1);
+}
+
+/* A record tells by its hash what was measured. */
+static void another_program(void **state) {
+  (void)state;
+  static const char *const ways[] = {"show a.db:1", "step a.db:1 < /dev/null"};
+  run("tune d.lua --trials 4 --db a.db");
+  for (int changed = 0; changed < 2; changed++) {
+    for (int i = 0; i < 2; i++) {
+      run(ways[i]);
+      expect_warning(changed ? "database a.db: record 1: " : NULL);
+    }
+    run("all.lua");
+    assert_string_equal(c.out, changed ? "4\n" : "0\n");
+    assert_string_equal(c.err, "");
+    change("UPDATE record SET program_hash = 1");
+  }
+  change("UPDATE record SET status = 'TIMEOUT'");
+  run("show a.db:1"); /* of which there is no time */
+  expect_warning(NULL);
+}
+
+static void cannot_be_opened(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {".", "(Is a directory)"},
+      {"/proc/x.db", "(no file can be made there)"},
+      {"no/such.db", "(no such directory)"},
+      {"d.lua/x.db", "(Not a directory)"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    int status = console_run(&c, "%s tune d.lua --trials 1 --db %s",
+                             CONSOLE_TESSERA, cases[i][0]);
+    assert_int_equal(status, 1);
+    if (!strstr(c.err, cases[i][0]) || !strstr(c.err, cases[i][1]))
+      fail_msg("%s is not in: %s", cases[i][1], c.err);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(another_program),
+                                     cmocka_unit_test(cannot_be_opened)};
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
