@@ -11,14 +11,39 @@ LT_GC(tensor_gc, tess_tensor, tess_tensor_free)
 
 static tess_tensor *tensor(lua_State *L) { return lt_get(L, 1, LT_TENSOR); }
 
+/* The value at index i, which the tensor's elements cannot be. */
+static void refuse_element(lua_State *L, tess_tensor *t, const int64_t *at,
+                           int i) {
+  char type[32];
+  luaL_Buffer b;
+  const char *value = luaL_tolstring(L, i, NULL);
+  tess_dtype_text(tess_tensor_dtype(t), type);
+  luaL_buffinit(L, &b);
+  for (uint32_t d = 0; d < tess_tensor_ndim(t); d++) {
+    char index[32];
+    snprintf(index, sizeof index, d ? ", %lld" : " [%lld", (long long)at[d]);
+    luaL_addstring(&b, index);
+  }
+  luaL_addstring(&b, tess_tensor_ndim(t) ? "]" : "");
+  luaL_pushresult(&b);
+  lt_error(L, TESS_TYPE, "element%s is %s, which is not a value of %s",
+           lua_tostring(L, -1), value, type);
+}
+
 /* An element from the value at index i; integers stay exact. */
 static void put(lua_State *L, tess_tensor *t, const int64_t *at, int i) {
-  if (lua_isboolean(L, i))
+  tess_dtype type = tess_tensor_dtype(t);
+  if (lua_isboolean(L, i)) {
     lt_check(L, tess_tensor_set_int(t, at, lua_toboolean(L, i)));
-  else if (lua_isinteger(L, i))
-    lt_check(L, tess_tensor_set_int(t, at, lua_tointeger(L, i)));
-  else
-    lt_check(L, tess_tensor_set(t, at, lt_number(L, i, "an element")));
+  } else if (lua_isinteger(L, i)) {
+    lua_Integer v = lua_tointeger(L, i);
+    if (!tess_dtype_holds_int(type, v)) refuse_element(L, t, at, i);
+    lt_check(L, tess_tensor_set_int(t, at, v));
+  } else {
+    lua_Number v = lt_number(L, i, "an element");
+    if (!tess_dtype_holds(type, v)) refuse_element(L, t, at, i);
+    lt_check(L, tess_tensor_set(t, at, v));
+  }
 }
 
 /* Fills element after element from nested tables, row-major. */

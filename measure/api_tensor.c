@@ -32,7 +32,8 @@ tess_status tess_tensor_new(tess_context *c, tess_dtype t, uint32_t ndim,
   if (!fill_parse(fill, &how))
     return ctx_fail(c, TESS_INVALID,
                     "a tensor cannot be filled with '%s': zeros, random, "
-                    "integers or empty",
+                    "integers or empty (in Lua also the path of a file that "
+                    "ends in .npy)",
                     fill);
   tess_status s = ctx_run(c, make, &m);
   if (!s)

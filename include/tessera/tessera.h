@@ -97,6 +97,11 @@ TESS_API const char *tess_build_info(void);  /* LLVM, jansson, SQLite, ... */
 /* "float32" and so on to a dtype and back; false (0) when unknown. */
 TESS_API int tess_dtype_parse(const char *text, tess_dtype *out);
 TESS_API void tess_dtype_text(tess_dtype t, char out[32]);
+/* Whether v is a value of t: within its range, for integers without a
+ * fraction; a float is rounded, but what is finite does not become infinite.
+ * (Of an integer v, one of uint64 is its 64 bits.) */
+TESS_API int tess_dtype_holds(tess_dtype t, double v);
+TESS_API int tess_dtype_holds_int(tess_dtype t, int64_t v);
 
 /* Text handed to the caller; free with tess_text_free. */
 TESS_API void tess_text_free(tess_context *c, TESS_TAKE char *text);

@@ -72,6 +72,44 @@ do
   end) == 2 * 200)
 end
 
+-- Elements of tensors are values of their type; floats are rounded.
+do
+  local function refused(dtype, v)
+    local text = math.type(v) and ("is %s, which is not a value of %s")
+                                    :format(v, dtype)
+    local t = ts.tensor(dtype, { 2, 1 })
+    t:set(1, 0, 1)
+    fails("TYPE", "element [1, 0] " .. text, ts.tensor, dtype, { 2, 1 },
+          { { 1 }, { v } })
+    fails("TYPE", "element [1, 0] " .. text, t.set, t, 1, 0, v)
+    assert(t:get(1, 0) == 1)
+    fails("TYPE", "element " .. text, ts.tensor(dtype, {}).set,
+          ts.tensor(dtype, {}), v)
+  end
+  local wrong = {
+    uint8 = { 300, -1, 2.5, 256.0, 0 / 0 }, int8 = { 128, -129, -128.5 },
+    int32 = { 1 << 31, 2.0 ^ 31, 1 / 0 }, int64 = { 2 ^ 63, -1 / 0, 0.5 },
+    uint64 = { 2 ^ 64, -1.0 }, bool = { 2, 0.5 }, float16 = { 70000, 7e4 },
+    bfloat16 = { 3.4e38 }, float32 = { 1e39, -1e39 },
+  }
+  for dtype, values in pairs(wrong) do
+    for _, v in ipairs(values) do refused(dtype, v) end
+  end
+  local right = {
+    uint8 = { 0, 255, 255.0 }, int8 = { -128, 127 },
+    int64 = { math.mininteger, math.maxinteger, -2 ^ 63 }, uint64 = { -1 },
+    float16 = { 65504, 65519, 1 / 0 }, float32 = { 1 / 3, 16777217 },
+    bool = { 0, 1, 1.0 }, float64 = { 1e300, math.maxinteger },
+  }
+  for dtype, values in pairs(right) do
+    ts.tensor(dtype, { #values }, values)
+  end
+  assert(ts.tensor("uint64", { 1 }, { 2 ^ 63 }):get(0) == math.mininteger)
+  assert(ts.tensor("bool", { 1 }, { true }):get(0) == 1)
+  fails("INVALID", "path of a file that ends in .npy", ts.tensor, "float32",
+        { 2 }, "/dev/zero")
+end
+
 -- Sampled integers.
 do
   local A = ts.placeholder("A", { 8 })
