@@ -16,9 +16,19 @@ typedef struct place {
 static void to_value(lua_State *L, int i, place at, const char *kind,
                      tess_value *out);
 
+/* The operands of a call stand on Lua's stack while they are read.  There is
+ * room left to say that they are too many. */
+static void reach(lua_State *L) {
+  if (!lua_checkstack(L, 256))
+    lt_error(L, TESS_LIMIT,
+             "the operands have too many elements: those of a call share "
+             "Lua's stack, which holds %d",
+             LUAI_MAXSTACK);
+}
+
 /* Room for n values that lives on the Lua stack. */
 static tess_value *values(lua_State *L, uint32_t n) {
-  luaL_checkstack(L, 8, "operands nest too deep");
+  reach(L);
   return lua_newuserdatauv(L, sizeof(tess_value) * (n ? n : 1), 0);
 }
 
@@ -130,7 +140,7 @@ static void to_value(lua_State *L, int i, place at, const char *kind,
              "an operand nests deeper than %d, or a table is "
              "inside itself",
              MAX_DEPTH);
-  luaL_checkstack(L, 8, "operands nest too deep");
+  reach(L);
   switch (lua_type(L, i)) {
   case LUA_TNIL: return;
   case LUA_TBOOLEAN:

@@ -188,8 +188,8 @@ do
   fails("REFUSED", "X", sch.get_block, sch, "X")
 end
 
--- A table that holds itself, or nests too deep, is no operand; one of
--- table.pack is, in spite of its length.
+-- A table that holds itself, nests too deep or is too large is no operand; one
+-- of table.pack is, in spite of its length.
 do
   local sch = ts.schedule(p)
   local b = sch:get_block("C")
@@ -207,6 +207,15 @@ do
   local sum = sch:sample_categorical({ 1, 2 }, { 0.5, 0.5 })
   for _ = 1, 100000 do sum = sum + 1 end
   fails("LIMIT", "nests deeper than", sch.split, sch, i, { ts.auto, sum })
+  local wide, names = {}, {}
+  for i = 1, 1200 do
+    wide[i] = {}
+    for j = 1, 1000 do wide[i][j] = j end
+  end
+  for i = 1, 500000 do names["n" .. i] = i end
+  for _, t in ipairs { wide, names } do
+    fails("LIMIT", "too many elements", sch.annotate, sch, b, "key", t)
+  end
   assert(tostring(sch) == text)
   local nest = "x"
   for _ = 1, 63 do nest = { nest } end
