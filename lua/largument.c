@@ -93,7 +93,7 @@ uint32_t lt_to_ints(lua_State *L, int i, uint32_t max, int64_t *out) {
     int ok;
     lua_geti(L, i, k);
     out[k - 1] = lua_tointegerx(L, -1, &ok);
-    if (!ok)
+    if (!ok || lua_type(L, -1) != LUA_TNUMBER)
       lt_error(L, TESS_TYPE, "element %d: expected an integer, got %s", (int)k,
                luaL_typename(L, -1));
     lua_pop(L, 1);
@@ -119,10 +119,12 @@ lua_Number lt_field_number(lua_State *L, int t, const char *k, lua_Number d) {
 }
 
 lua_Integer lt_field_int(lua_State *L, int t, const char *k, lua_Integer d) {
-  int ok = 1;
+  int ok;
   if (!lua_istable(L, t)) return d;
-  if (lua_getfield(L, t, k) != LUA_TNIL) d = lua_tointegerx(L, -1, &ok);
-  if (!ok) wrong(L, k, "an integer");
+  if (lua_getfield(L, t, k) != LUA_TNIL) {
+    d = lua_tointegerx(L, -1, &ok);
+    if (!ok || lua_type(L, -1) != LUA_TNUMBER) wrong(L, k, "an integer");
+  }
   lua_pop(L, 1);
   return d;
 }

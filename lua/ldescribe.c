@@ -295,6 +295,10 @@ static int invalid(lua_State *L) { /* (message) */
   return lt_error(L, TESS_INVALID, "%s", lua_tostring(L, 1));
 }
 
+static int wrong_type(lua_State *L) { /* (message) */
+  return lt_error(L, TESS_TYPE, "%s", lua_tostring(L, 1));
+}
+
 /* Calls f so that it cannot yield: there is no continuation. */
 static int whole(lua_State *L) { /* (f, ...) */
   lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
@@ -365,6 +369,7 @@ static const luaL_Reg core[] = {{"placeholder", placeholder},
                                 {"compute_end", compute_end},
                                 {"compute_cancel", compute_cancel},
                                 {"invalid", invalid},
+                                {"wrong_type", wrong_type},
                                 {"whole", whole},
                                 {"options", check_options},
                                 {"hold", hold},

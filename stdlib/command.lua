@@ -2,6 +2,7 @@
 -- The sub-commands of `tessera`: each is a function of the arguments and the
 -- host (read_line, terminal, verbose) and returns the exit status.
 local ts = require "tessera"
+local options = require "tessera.options"
 local reference = require "tessera.reference"
 
 local command = {}
@@ -103,27 +104,6 @@ end
 
 -- ---- what a file holds -----------------------------------------------------
 
--- A value's type: of our own objects with the name in front, "tessera.program".
-local function type_of(x)
-  local meta = type(x) == "userdata" and getmetatable(x)
-  return type(meta) == "table" and meta.__name or math.type(x) or type(x)
-end
-
-local function is(x, what) return type_of(x) == "tessera." .. what end
-
--- "a program", "an integer".
-local function one(name)
-  name = name:gsub("^tessera%.", ""):lower():gsub("^float$", "number")
-  return (name:find "^[aeiou]" and "an " or "a ") .. name
-end
-
-local function told(x)
-  if x == nil then return "missing" end
-  if type(x) == "string" then return ("%q"):format(x) end
-  if type(x) == "number" then return ("the number %s"):format(x) end
-  return one(type_of(x))
-end
-
 -- What a description FILE.lua returns: a program, or a table with one.
 local function run_description(path)
   local chunk, why = loadfile(path)
@@ -133,16 +113,17 @@ local function run_description(path)
     error(named and why or path .. ": " .. why, 0)
   end
   local result = chunk()
-  if is(result, "program") then return { program = result } end
-  if type(result) == "table" and is(result.program, "program") then
+  if options.is(result, "program") then return { program = result } end
+  if type(result) == "table" and
+     options.is(result.program, "program") then
     return result
   end
   if type(result) == "table" then
     error(("%s: the field 'program' is %s, not a program"):format(path,
-          told(result.program)), 0)
+          options.told(result.program)), 0)
   end
   error(path .. ": expected the file to return a program, or a table " ..
-        "{ program = ..., space = ... }, not " .. type_of(result), 0)
+        "{ program = ..., space = ... }, not " .. options.type_of(result), 0)
 end
 
 local function is_database(path)
@@ -266,56 +247,36 @@ local function report(result, program, as_json)
   end
 end
 
--- Whether x is of one of the types, as an option's are written:
--- "tessera.Space|table|function"; and these in words.
-local function is_one_of(x, types)
-  local words, fits = {}, false
-  for t in types:gmatch("[^|]+") do
-    local plain = t:lower()
-    words[#words + 1] = t:find '^"' and t or one(t)
-    fits = fits or plain == type(x) or plain == type_of(x) or
-           type(x) == "string" and t == ('"%s"'):format(x)
-  end
-  return fits, table.concat(words, " or ")
-end
-
 -- The fields of a description are ones that there are, and of their types.
 local function check_fields(d, path)
-  local types = { program = "tessera.program" }
-  for _, option in ipairs(reference.options) do
-    types[option.name] = option.type
-  end
   for k, v in pairs(d) do
-    if not types[k] then
+    if k ~= "program" and not options.by_name[k] then
       error(("%s: unknown option '%s'"):format(path, tostring(k)), 0)
     end
-    local fits, words = is_one_of(v, types[k])
-    if not fits then
-      error(("%s: the field '%s' is %s, not %s"):format(path, k, told(v),
-            words), 0)
-    end
+    local wrong = k ~= "program" and options.wrong(k, v)
+    if wrong then error(("%s: the field %s"):format(path, wrong), 0) end
   end
 end
 
 -- What the command says stands above what the file says.
 local function tune_options(o, d, path)
-  local options = {}
+  local all = {}
   check_fields(d, path)
-  for _, option in ipairs(reference.options) do
+  for _, option in ipairs(options.list) do
     local v = option.flag and o[option.flag]
     if v == nil then v = d[option.name] end
-    options[option.name] = v
+    all[option.name] = v
   end
   if o.json then
-    options.progress = function(p)
+    all.progress = function(p)
       say(json { type = "progress", trials = p.trials, best = p.best,
                  max_trials = p.max_trials, failed = p.failed,
                  gflops = p.gflops, elapsed = p.elapsed, eta = p.eta })
     end
-  elseif options.progress == nil then
-    options.progress = true
+  elseif all.progress == nil then
+    all.progress = true
   end
-  return options
+  return all
 end
 
 -- A name given on the command line that nothing bears is a wrong call.
@@ -332,7 +293,7 @@ end
 
 function command.tune(args)
   local known = { json = "flag" }
-  for _, option in ipairs(reference.options) do
+  for _, option in ipairs(options.list) do
     if option.flag then known[option.flag] = option.most or option.takes end
   end
   local o, rest = parse(args, known)

@@ -2,65 +2,13 @@
 -- What `tessera doc` knows beside the primitives: modules, options, and what
 -- searches are extended with (plugins.lua); and the stubs for editors.
 local ts = require "tessera"
+local options = require "tessera.options"
 local plugins = require "tessera.plugins"
 local spaces = require "modules.spaces"
 
 local reference = {}
 
--- Options of ts.tune; `flag` is how `tessera tune` spells one, `takes` what
--- stands behind it there: "count" (1 .. `most`), "integer" or "string".
-reference.options = {
-  { name = "target", flag = "target", takes = "string",
-    type = "string|tessera.Target", default = '"llvm", this machine',
-    help = "what to compile for" },
-  { name = "trials", flag = "trials", takes = "count", type = "integer",
-    default = "256", most = 10000000,
-    help = "candidates to measure, those of the database included" },
-  { name = "seed", flag = "seed", takes = "integer", type = "integer",
-    default = "0",
-    help = "of every random choice; the same seed and the same measured " ..
-           "times give the same candidates, whatever the threads" },
-  { name = "space", type = "tessera.Space|table|function",
-    default = "ts.space.default(target)",
-    help = "what to search: a space, a list of modules, or a function that " ..
-           "schedules the whole program by hand" },
-  { name = "strategy", flag = "strategy", takes = "string",
-    type = "string|table", default = '"evolutionary"',
-    help = "who proposes candidates: \"evolutionary\", \"replay\" (random), " ..
-           "or what ts.strategy gives (`tessera doc ts.strategy`)" },
-  { name = "cost_model", flag = "cost-model", takes = "string",
-    type = "string|table", default = '"random"',
-    help = "who ranks candidates before they are measured: \"random\", or " ..
-           "what ts.cost_model gives (`tessera doc ts.cost_model`)" },
-  { name = "database", flag = "db", takes = "string", type = "string",
-    default = "none",
-    help = "an SQLite file that keeps every record; a second run goes on " ..
-           "where the first ended (the funnel and the classes of its result " ..
-           "are its own alone), and runs at once need seeds of their own" },
-  { name = "threads", flag = "threads", takes = "count", type = "integer",
-    default = "as many as cores", most = 1024,
-    help = "threads of the engine itself" },
-  { name = "kernel_threads", type = "integer", default = "the target's cores",
-    most = 1024,
-    help = "threads a measured kernel runs on" },
-  { name = "batch", type = "integer", default = "32", most = 4096,
-    help = "candidates proposed and measured at a time" },
-  { name = "min_time", type = "number", default = "0.1",
-    help = "seconds a measurement lasts at least" },
-  { name = "timeout", type = "number", default = "10",
-    help = "seconds a candidate may run" },
-  { name = "deadline", type = "number", default = "none",
-    help = "seconds the whole run may take" },
-  { name = "on_error", type = '"record"|"stop"', default = '"record"',
-    help = "what a candidate that fails means for the run" },
-  { name = "check", type = '"best"|"all"', default = '"best"',
-    help = "which candidates are compared with the unscheduled program: " ..
-           "every new best, or all" },
-  { name = "progress", type = "boolean|function", default = "false",
-    help = "true: a line on stderr; a function: called with a table " ..
-           "(trials, max_trials, failed, best, gflops, elapsed, eta, text) " ..
-           "after each candidate, and ends the run by returning false" },
-}
+reference.options = options.list
 
 -- ---- modules ---------------------------------------------------------------
 

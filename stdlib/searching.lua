@@ -182,6 +182,18 @@ local function checker(maker, usage, fields)
   end
 end
 
+-- What is no option at all is left for the engine to refuse.
+local function check_options(given)
+  local known = require "tessera.options"
+  for k, v in next, given do
+    local option = known.by_name[k]
+    local wrong = option and known.wrong(k, v)
+    local word = type(v) == "string" and option and option.type:find '^"'
+    local raise = word and core.invalid or core.wrong_type
+    if wrong then raise("option " .. wrong) end
+  end
+end
+
 local function add_tuning(ts)
   -- ts.strategy{ propose = function(self, session, n), observe = ... } and
   -- ts.cost_model{ predict =, update = }: checked tables.
@@ -198,6 +210,7 @@ local function add_tuning(ts)
 
   function ts.tune(program, options)
     local o = type(options) == "table" and options or {}
+    check_options(o)
     for _, name in ipairs { "strategy", "cost_model" } do
       local given = o[name]
       if type(given) == "table" and not checked[given] then ts[name](given) end

@@ -60,6 +60,27 @@ fails("INVALID", "the role must be input, output, constant or layout_free, " ..
       "not 'inputs'", ts.placeholder, "A", { 4 }, { role = "inputs" })
 fails("INVALID", "with a colon", ts.builder("b").loop, 1)
 
+-- Options have the types that `tessera doc` tells of, and a text is no number.
+for name, bad in pairs {
+  progress = { 3, "the number 3, not a boolean or a function" },
+  trials = { "16", '"16", not an integer' },
+  seed = { 1.5, "the number 1.5, not an integer" },
+  min_time = { "1", '"1", not a number' },
+  on_error = { 1, 'the number 1, not "record" or "stop"' },
+  space = { p, "a program, not a space or a table or a function" },
+  strategy = { true, "a boolean, not a string or a table" },
+} do
+  fails("TYPE", ("option '%s' is %s"):format(name, bad[2]), ts.tune, p,
+        { [name] = bad[1] })
+end
+for _, word in ipairs { "luck", "stop\0" } do
+  fails("INVALID", ("option 'on_error' is %q, not "):format(word), ts.tune, p,
+        { on_error = word })
+end
+fails("TYPE", "option 'seed': expected an integer", trace.replay, trace, p,
+      { seed = "1" })
+fails("TYPE", "element 1: expected an integer", ts.tensor, "int8", { "2" })
+
 -- Options that are no table, or that hold what nothing reads.
 for name, call in pairs {
   ["kernel:time"] = { kernel.time, kernel, { t, t } },
@@ -119,7 +140,6 @@ for _, call in ipairs {
   { ts.database, "/no/such\0zz" },
   { ts.tune, p, { database = "/no/such\0zz", trials = 1 } },
   { ts.tune, p, { strategy = "replay\0", trials = 1 } },
-  { ts.tune, p, { on_error = "stop\0", trials = 1 } },
   { ts.trace.from_json, "{}\0" },
   { ts.trace.from_lua, "return\0" },
   { sch.get_block, sch, "B\0zzz" },
