@@ -68,11 +68,13 @@ arith_map_kind arith_map(ir_program *p, arena *scratch, uint32_t nin,
                          uint32_t nout, const ir_expr *bind,
                          const ir_expr *lo, const ir_expr *extent,
                          ir_expr pred);
-/* Inverse of a bijective map: out[i] gives in[i] over the formal variables
- * `result` (one a binding).  false when it has none that is quasi-affine. */
+/* Inverse of an injective map: out[i] gives in[i] over the formal variables
+ * `result` (one a binding), where the map has them as its results; elsewhere
+ * anything.  Inputs range as for arith_map.  false when it has none that is
+ * quasi-affine. */
 bool arith_inverse(ir_program *p, arena *scratch, uint32_t nin,
-                   const ir_var *in, uint32_t nout, const ir_expr *bind,
-                   const ir_expr *result, ir_expr *out);
+                   const ir_var *in, const ir_expr *input_extent, uint32_t nout,
+                   const ir_expr *bind, const ir_expr *result, ir_expr *out);
 /* Subspace division for blockize and compute_at: every binding as
  * outer * extent + inner, where outer uses only variables not in `inner_var`
  * and inner only those.  false when not divisible. */

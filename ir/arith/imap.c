@@ -10,30 +10,31 @@
 
 /* ---- variables ---------------------------------------------------------- */
 
-static uint32_t find_var(const imap *m, ir_var v) {
+uint32_t imap_find_var(const imap *m, ir_var v) {
   uint32_t i = 0;
   while (i < m->nvar && m->var[i].var != v) i++;
   return i;
 }
 
-static ir_var new_var(imap *m, int64_t extent) {
-  ir_var v = ir_var_new(m->p, IR_VAR_LOOP, 0, IR_INDEX, 0, extent - 1);
-  m->var[m->nvar++] = (imap_var){v, extent, 0};
+ir_var imap_new_var(imap *m, int64_t extent, ir_expr size) {
+  int64_t last = extent ? extent - 1 : INT64_MAX;
+  ir_var v = ir_var_new(m->p, IR_VAR_LOOP, 0, IR_INDEX, 0, last);
+  m->var[m->nvar++] = (imap_var){.var = v, .extent = extent, .size = size};
   return v;
 }
 
-static void remove_var(imap *m, ir_var v) {
-  uint32_t i = find_var(m, v);
+void imap_remove_var(imap *m, ir_var v) {
+  uint32_t i = imap_find_var(m, v);
   m->var[i] = m->var[--m->nvar];
 }
 
 /* Conjuncts that say something are kept; one that is no order comparison
  * over the map's variables restricts it in a way not understood. */
-static void add_pred(imap *m, ir_expr e) {
+void imap_add_pred(imap *m, ir_expr e) {
   const ir_node n = *ir_at(m->p, e);
   if (n.op == IR_AND) {
-    add_pred(m, n.a);
-    add_pred(m, n.b);
+    imap_add_pred(m, n.a);
+    imap_add_pred(m, n.b);
   } else if (n.lo > 0) {
     return;
   } else if (n.op != IR_LT && n.op != IR_LE) {
@@ -45,12 +46,13 @@ static void add_pred(imap *m, ir_expr e) {
   }
 }
 
-static void substitute(imap *m, ir_subst *s) {
+void imap_substitute(imap *m, ir_subst *s) {
   for (uint32_t i = 0; i < m->nexpr; i++)
     m->expr[i] = ir_subst_expr(s, m->expr[i]);
   uint32_t n = m->npred;
   m->npred = 0;
-  for (uint32_t i = 0; i < n; i++) add_pred(m, ir_subst_expr(s, m->pred[i]));
+  for (uint32_t i = 0; i < n; i++)
+    imap_add_pred(m, ir_subst_expr(s, m->pred[i]));
 }
 
 /* ---- setting up --------------------------------------------------------- */
@@ -63,16 +65,16 @@ static bool add_input(imap *m, ir_var v, const ir_expr *extent, ir_subst *s,
   int64_t n = 0;
   bool bounded = r.lo != INT64_MIN && r.hi != INT64_MAX;
   if (extent ? !ir_const_int(m->p, *extent, &n) : !bounded) {
-    m->var[m->nvar++] = (imap_var){v, 0, extent ? *extent : 0};
+    m->var[m->nvar++] = (imap_var){.var = v, .size = extent ? *extent : 0};
     return r.lo == 0 && extent;
   }
   if (!extent && __builtin_sub_overflow(r.hi, r.lo - 1, &n)) return false;
   if (n <= 0 || r.lo == INT64_MIN) return false;
   if (r.lo == 0 && r.hi == n - 1) {
-    m->var[m->nvar++] = (imap_var){v, n, 0};
+    m->var[m->nvar++] = (imap_var){.var = v, .extent = n};
     return true;
   }
-  ir_expr t = ir_ref(m->p, new_var(m, n));
+  ir_expr t = ir_ref(m->p, imap_new_var(m, n, 0));
   ir_subst_var(s, v, ir_add(m->p, t, ir_index(m->p, r.lo)));
   *changed = true;
   return true;
@@ -93,7 +95,7 @@ bool imap_init(imap *m, ir_program *p, arena *scratch, uint32_t nin,
   for (uint32_t i = 0; i < nout; i++)
     m->expr[i] = lo ? ir_sub(p, bind[i], lo[i]) : bind[i];
   for (uint32_t i = 0; i < extra; i++) m->expr[nout + i] = ir_ref(p, in[i]);
-  if (pred) add_pred(m, pred);
+  if (pred) imap_add_pred(m, pred);
   ir_subst s;
   bool changed = false;
   ir_subst_init(&s, p, scratch);
@@ -101,7 +103,7 @@ bool imap_init(imap *m, ir_program *p, arena *scratch, uint32_t nin,
     if (!add_input(m, in[i], input_extent ? &input_extent[i] : NULL, &s,
                    &changed))
       return false;
-  if (changed) substitute(m, &s);
+  if (changed) imap_substitute(m, &s);
   return true;
 }
 
@@ -124,14 +126,19 @@ static void add_cut(cuts *c, int64_t at, int64_t extent) {
   c->at[i] = at;
 }
 
+bool imap_divides(const imap *m, const imap_var *v, int64_t d) {
+  if (v->extent) return v->extent % d == 0;
+  return ir_is_const(m->p, ir_binary(m->p, IR_MOD, v->size, ir_index(m->p, d)),
+                     0);
+}
+
 /* Keeps the first cuts, as long as each divides all that follow (exact: and
  * the extent). */
-static void keep_chain(cuts *c, int64_t extent, bool exact) {
+static void keep_chain(const imap *m, cuts *c, const imap_var *v, bool exact) {
   for (uint32_t i = 0; i < c->n; i++) {
-    bool divides = !exact || extent % c->at[i] == 0;
-    for (uint32_t j = i + 1; j < c->n; j++)
-      divides = divides && c->at[j] % c->at[i] == 0;
-    if (!divides) c->n = i;
+    bool ok = !exact || imap_divides(m, v, c->at[i]);
+    for (uint32_t j = i + 1; j < c->n; j++) ok = ok && c->at[j] % c->at[i] == 0;
+    if (!ok) c->n = i;
   }
 }
 
@@ -141,9 +148,9 @@ static void find_cuts(const imap *m, ir_expr e, cuts *c) {
   lin_digit g;
   if (n->op == IR_INT || n->op == IR_VAR || n->op == IR_REAL) return;
   if ((n->op == IR_DIV || n->op == IR_MOD) && lin_as_digit(m->p, e, &g)) {
-    uint32_t i = find_var(m, g.var);
-    if (i == m->nvar || !m->var[i].extent) return;
-    int64_t end, extent = m->var[i].extent;
+    uint32_t i = imap_find_var(m, g.var);
+    if (i == m->nvar) return;
+    int64_t end, extent = m->var[i].extent ? m->var[i].extent : INT64_MAX;
     add_cut(&c[i], g.d, extent);
     if (g.m && !__builtin_mul_overflow(g.d, g.m, &end))
       add_cut(&c[i], end, extent);
@@ -159,16 +166,21 @@ static void find_cuts(const imap *m, ir_expr e, cuts *c) {
 static void split_var(imap *m, imap_var v, const cuts *c, ir_subst *s) {
   ir_program *p = m->p;
   ir_expr sum = ir_index(p, 0);
-  int64_t d = 1, extent = v.extent;
-  remove_var(m, v.var);
+  int64_t d = 1;
+  imap_remove_var(m, v.var);
+  if (c->n && !imap_divides(m, &v, c->at[c->n - 1])) m->restricted = true;
   for (uint32_t i = 0; i <= c->n; i++) {
-    int64_t end = i < c->n ? c->at[i] : extent;
-    ir_var t = new_var(m, arith_cdiv(end, d));
+    int64_t end = i < c->n ? c->at[i] : v.extent;
+    ir_expr size = 0;
+    if (!end) {
+      ir_expr up = ir_add(p, v.size, ir_index(p, d - 1));
+      size = ir_binary(p, IR_DIV, up, ir_index(p, d));
+    }
+    ir_var t = imap_new_var(m, arith_cdiv(end, d), size);
     sum = ir_add(p, sum, ir_mul(p, ir_ref(p, t), ir_index(p, d)));
     d = end;
   }
   ir_subst_var(s, v.var, sum);
-  if (c->n && extent % c->at[c->n - 1]) m->restricted = true;
 }
 
 /* Splits every variable that occurs in digits (exact: only as far as they
@@ -184,13 +196,13 @@ static bool split_digits(imap *m, bool exact) {
   ir_subst_init(&s, m->p, m->scratch);
   bool changed = false;
   for (uint32_t i = 0; i < n; i++) {
-    keep_chain(&c[i], old[i].extent, exact);
+    keep_chain(m, &c[i], &old[i], exact);
     more += c[i].n;
     if (!c[i].n || n + more > IMAP_VARS) continue;
     split_var(m, old[i], &c[i], &s);
     changed = true;
   }
-  if (changed) substitute(m, &s);
+  if (changed) imap_substitute(m, &s);
   return changed;
 }
 
@@ -201,8 +213,9 @@ typedef struct radix {
   uint32_t n;
   imap_var v[LIN_MAX];
   int64_t scale[LIN_MAX], count;
-  int64_t d; /* the sum in question is y // d, */
-  bool part; /* or a remainder of that */
+  ir_expr size; /* of the last one, which is no constant; 0: it is one */
+  int64_t d;    /* the sum in question is y // d, */
+  bool part;    /* or a remainder of that */
 } radix;
 
 static void sort_terms(lin_term *t, uint32_t n) {
@@ -224,10 +237,13 @@ static bool as_radix(const imap *m, lin *x, bool loose, radix *r) {
   for (uint32_t i = 0; i < x->n; i++) {
     lin_digit g;
     uint32_t v = m->nvar;
-    if (lin_as_digit(m->p, x->t[i].atom, &g)) v = find_var(m, g.var);
-    if (v == m->nvar || !m->var[v].extent || r->part || x->t[i].k != next)
-      return false;
+    if (lin_as_digit(m->p, x->t[i].atom, &g)) v = imap_find_var(m, g.var);
+    if (v == m->nvar || r->size || r->part || x->t[i].k != next) return false;
     int64_t extent = m->var[v].extent;
+    if (!extent) {
+      if (g.d != 1 || g.m) return false;
+      r->size = m->var[v].size;
+    }
     if (g.d != 1 && (i > 0 || g.m || extent % g.d)) return false;
     if (!loose && (g.d != 1 || g.m)) return false;
     for (uint32_t j = 0; j < i; j++)
@@ -236,42 +252,101 @@ static bool as_radix(const imap *m, lin *x, bool loose, radix *r) {
     r->part = g.m != 0;
     r->v[i] = m->var[v];
     r->scale[i] = r->count;
+    if (!extent) continue;
     if (__builtin_mul_overflow(r->count, extent, &r->count)) return false;
     next = r->count / r->d;
   }
   return true;
 }
 
-/* A variable of `extent` values stands for the radix' own. */
-static void fuse_vars(imap *m, const radix *r, int64_t extent) {
+/* A variable of `extent` values (0: of `size`) stands for the radix' own. */
+static void fuse_vars(imap *m, const radix *r, int64_t extent, ir_expr size) {
   ir_program *p = m->p;
   ir_subst s;
-  for (uint32_t i = 0; i < r->n; i++) remove_var(m, r->v[i].var);
-  ir_expr y = ir_ref(p, new_var(m, extent));
+  for (uint32_t i = 0; i < r->n; i++) imap_remove_var(m, r->v[i].var);
+  ir_expr y = ir_ref(p, imap_new_var(m, extent, size));
   ir_subst_init(&s, p, m->scratch);
   for (uint32_t i = 0; i < r->n; i++) {
     int64_t above = r->scale[i] * r->v[i].extent;
-    ir_expr low = ir_binary(p, IR_MOD, y, ir_index(p, above));
+    bool last = i + 1 == r->n;
+    ir_expr low = last ? y : ir_binary(p, IR_MOD, y, ir_index(p, above));
     ir_subst_var(&s, r->v[i].var,
                  ir_binary(p, IR_DIV, low, ir_index(p, r->scale[i])));
   }
-  substitute(m, &s);
+  imap_substitute(m, &s);
+}
+
+/* How many values the radix takes. */
+static ir_expr size_of_radix(imap *m, const radix *r) {
+  ir_expr count = ir_index(m->p, r->count);
+  return r->size ? ir_mul(m->p, r->size, count) : count;
+}
+
+/* Takes the terms out of x that none of the map's variables change; *rest:
+ * less their sum, less the constant. */
+static bool split_fixed(const imap *m, lin *x, lin *rest) {
+  lin_zero(rest);
+  for (uint32_t i = 0; i < x->n;) {
+    lin_term t = x->t[i];
+    const ir_node *n = ir_at(m->p, t.atom);
+    uint32_t v = n->op == IR_VAR ? imap_find_var(m, n->a) : 0;
+    while (n->op != IR_VAR && v < m->nvar &&
+           !ir_uses_var(m->p, t.atom, m->var[v].var))
+      v++;
+    if (v < m->nvar) {
+      i++;
+      continue;
+    }
+    if (!lin_add_term(m->p, rest, t.atom, -t.k)) return false;
+    lin_remove(x, i);
+  }
+  return !__builtin_sub_overflow(0, x->c, &rest->c);
+}
+
+/* Is a variable of no constant size a term of x? */
+static bool has_sized(const imap *m, const lin *x) {
+  for (uint32_t i = 0; i < x->n; i++) {
+    const ir_node *n = ir_at(m->p, x->t[i].atom);
+    uint32_t v = n->op == IR_VAR ? imap_find_var(m, n->a) : m->nvar;
+    if (v < m->nvar && !m->var[v].extent) return true;
+  }
+  return false;
+}
+
+/* A predicate `sum < size` over a mixed radix of sizes that are no constants
+ * shortens it. */
+static bool fuse_sized(imap *m, lin *x, lin *rest, bool loose) {
+  radix r;
+  if (!as_radix(m, x, loose, &r) || r.part || r.d != 1) return false;
+  ir_expr size = lin_build(m->p, rest);
+  if (ir_at(m->p, size)->lo < 1 ||
+      !arith_prove_le(m->p, size, size_of_radix(m, &r)))
+    return false;
+  int64_t extent = 0;
+  ir_const_int(m->p, size, &extent);
+  fuse_vars(m, &r, extent, extent ? 0 : size);
+  return true;
 }
 
 /* A predicate `sum < c` over a mixed radix shortens it. */
 static bool fuse_pred(imap *m, bool loose) {
   for (uint32_t i = 0; i < m->npred; i++) {
-    const ir_node *n = ir_at(m->p, m->pred[i]);
-    lin x;
+    const ir_node n = *ir_at(m->p, m->pred[i]);
+    lin x, rest;
     radix r;
-    int64_t c;
-    if (!ir_is_algebra(ir_at(m->p, n->a)) || !lin_diff(m->p, n->a, n->b, &x) ||
-        __builtin_sub_overflow((int64_t)(n->op == IR_LE), x.c, &c) || c <= 0)
+    int64_t c = n.op == IR_LE;
+    if (!ir_is_algebra(ir_at(m->p, n.a)) || !lin_diff(m->p, n.a, n.b, &x) ||
+        !split_fixed(m, &x, &rest) || !lin_add_const(&rest, c))
       continue;
-    if (!as_radix(m, &x, loose, &r) || r.part ||
+    if (rest.n || has_sized(m, &x)) {
+      if (fuse_sized(m, &x, &rest, loose)) return true;
+      continue;
+    }
+    c = rest.c;
+    if (c <= 0 || !as_radix(m, &x, loose, &r) || r.part ||
         __builtin_mul_overflow(c, r.d, &c))
       continue;
-    fuse_vars(m, &r, c < r.count ? c : r.count);
+    fuse_vars(m, &r, c < r.count ? c : r.count, 0);
     return true;
   }
   return false;
@@ -285,11 +360,10 @@ static bool find_divided(const imap *m, ir_expr e, bool loose, radix *r) {
   uint32_t fixed[3], k = ir_operands(m->p, e, &ops, fixed);
   for (uint32_t i = 0; i < k; i++)
     if (find_divided(m, ops[i], loose, r)) return true;
-  if ((n->op != IR_DIV && n->op != IR_MOD) || ir_at(m->p, n->b)->op != IR_INT)
-    return false;
+  if (n->op != IR_DIV && n->op != IR_MOD) return false;
   lin x;
   lin_of(m->p, n->a, &x);
-  return x.n > 1 && x.c == 0 && as_radix(m, &x, loose, r);
+  return x.n > 1 && as_radix(m, &x, loose, r);
 }
 
 static bool fuse_divided(imap *m, bool loose) {
@@ -297,113 +371,21 @@ static bool fuse_divided(imap *m, bool loose) {
   for (uint32_t i = 0; i < m->nout + m->npred; i++)
     if (find_divided(m, i < m->nout ? m->expr[i] : m->pred[i - m->nout], loose,
                      &r)) {
-      fuse_vars(m, &r, r.count);
+      fuse_vars(m, &r, r.size ? 0 : r.count, r.size ? size_of_radix(m, &r) : 0);
       return true;
     }
   return false;
 }
 
-/* ---- remainders in what is divided -------------------------------------- */
-
-static ir_expr absorb(imap *m, ir_expr e);
-
-/* A remainder y % b of one variable, at bottom, that cannot be a variable of
- * its own: its digits overlap, or b does not divide the extent. */
-static bool is_unfree(const imap *m, ir_expr e, int64_t *b) {
-  const ir_node *n = ir_at(m->p, e);
-  ir_op below = (ir_op)ir_at(m->p, n->a)->op;
-  lin_digit g;
-  if (n->op != IR_MOD || !ir_const_int(m->p, n->b, b) || *b <= 0 ||
-      below == IR_ADD || below == IR_SUB)
-    return false;
-  if (!lin_as_digit(m->p, e, &g)) return true;
-  uint32_t v = find_var(m, g.var);
-  return v < m->nvar && m->var[v].extent % (g.d * g.m);
-}
-
-/* x + k * (y // c) or x + k * (y % c), where y is without unfree remainders:
- * as far as c divides a * b, a * (z % b) in y is a * z less a multiple of
- * c. */
-static bool absorb_digit(imap *m, lin *x, ir_expr atom, int64_t k) {
-  ir_program *p = m->p;
-  const ir_node n = *ir_at(p, atom);
-  int64_t c, b, ab, times;
-  lin y, z, sum;
-  if (!ir_const_int(p, n.b, &c) || c <= 0) return lin_add_term(p, x, atom, k);
-  lin_of(p, absorb(m, n.a), &y);
-  lin_zero(&sum);
-  bool ok = lin_add_const(&sum, y.c);
-  for (uint32_t i = 0; ok && i < y.n; i++) {
-    lin_term t = y.t[i];
-    const ir_node d = *ir_at(p, t.atom);
-    if (!is_unfree(m, t.atom, &b) || __builtin_mul_overflow(t.k, b, &ab) ||
-        ab % c) {
-      ok = lin_add_term(p, &sum, t.atom, t.k);
-      continue;
-    }
-    lin_of(p, d.a, &z);
-    ok = lin_add(p, &sum, &z, t.k);
-    ir_expr above = ir_binary(p, IR_DIV, d.a, d.b);
-    lin_of(p, above, &z);
-    if (n.op == IR_DIV)
-      ok = ok && !__builtin_mul_overflow(ab / c, k, &times) &&
-           lin_add(p, x, &z, -times);
-  }
-  if (!ok) return false;
-  ir_expr whole = lin_build(p, &sum);
-  lin_of(p, ir_binary(p, (ir_op)n.op, whole, n.b), &z);
-  return lin_add(p, x, &z, k);
-}
-
-static ir_expr absorb_sum(imap *m, ir_expr e) {
-  lin x, y;
-  lin_of(m->p, e, &y);
-  if (!y.digits) return e;
-  lin_zero(&x);
-  bool ok = lin_add_const(&x, y.c);
-  for (uint32_t i = 0; ok && i < y.n; i++) {
-    ir_op op = (ir_op)ir_at(m->p, y.t[i].atom)->op;
-    ok = op == IR_DIV || op == IR_MOD
-             ? absorb_digit(m, &x, y.t[i].atom, y.t[i].k)
-             : lin_add_term(m->p, &x, y.t[i].atom, y.t[i].k);
-  }
-  if (!ok || (x.digits && !lin_recombine(m->p, &x))) return e;
-  return lin_build(m->p, &x);
-}
-
-static ir_expr absorb(imap *m, ir_expr e) {
-  const ir_node n = *ir_at(m->p, e);
-  if (ir_is_algebra(&n)) return absorb_sum(m, e);
-  if (n.op != IR_LT && n.op != IR_LE) return e;
-  ir_expr a = absorb(m, n.a);
-  return ir_binary(m->p, (ir_op)n.op, a, absorb(m, n.b));
-}
-
-/* Takes remainders out of what is divided, so that whole variables stand
- * there; false: nothing changed. */
-static bool absorb_all(imap *m) {
-  bool changed = false;
-  for (uint32_t i = 0; i < m->nout; i++) {
-    ir_expr e = absorb(m, m->expr[i]);
-    changed |= e != m->expr[i];
-    m->expr[i] = e;
-  }
-  uint32_t n = m->npred;
-  m->npred = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    ir_expr e = absorb(m, m->pred[i]);
-    changed |= e != m->pred[i];
-    add_pred(m, e);
-  }
-  return changed;
-}
+/* ---- all together -------------------------------------------------------- */
 
 enum { ROUNDS = 24 };
 
 void imap_reduce(imap *m) {
   for (int i = 0; i < ROUNDS; i++)
     if (!fuse_pred(m, false) && !fuse_divided(m, false) &&
-        !split_digits(m, true) && !absorb_all(m) && !fuse_pred(m, true) &&
-        !fuse_divided(m, true) && !split_digits(m, false))
+        !split_digits(m, true) && !imap_absorb(m) && !fuse_pred(m, true) &&
+        !fuse_divided(m, true) && !imap_split_by_size(m) &&
+        !imap_turn_or_shift(m) && !split_digits(m, false))
       return;
 }

@@ -14,6 +14,7 @@ typedef struct imap_var {
   ir_var var;
   int64_t extent;        /* 0: not a constant, */
   ir_expr size;          /* but this */
+  bool turned, shifted;  /* made by imap_turn_or_shift */
 } imap_var;
 
 typedef struct imap {
@@ -40,14 +41,39 @@ bool imap_init(imap *m, ir_program *p, arena *scratch, uint32_t nin,
                const ir_var *in, const ir_expr *input_extent, uint32_t nout,
                const ir_expr *bind, const ir_expr *lo, ir_expr pred,
                uint32_t extra);
+/* ---- changing variables: each is one to one ---------------------------- */
+
+/* The position of v among the variables; nvar: it is none of them. */
+uint32_t imap_find_var(const imap *m, ir_var v);
+/* A variable of `extent` values, or, where that is 0, of `size`. */
+ir_var imap_new_var(imap *m, int64_t extent, ir_expr size);
+void imap_remove_var(imap *m, ir_var v);
+/* Conjuncts of e are predicates, too. */
+void imap_add_pred(imap *m, ir_expr e);
+void imap_substitute(imap *m, ir_subst *s);
+/* Does d divide the number of values of the variable? */
+bool imap_divides(const imap *m, const imap_var *v, int64_t d);
+/* Takes remainders out of what is divided, so that whole variables stand
+ * there (imap_absorb.c); false: nothing changed. */
+bool imap_absorb(imap *m);
+/* A variable that is divided by a size gives way to quotient and remainder
+ * (imap_shift.c, as the next); false: none is. */
+bool imap_split_by_size(imap *m);
+/* A variable that is divided with a negative factor, or with a constant
+ * beside it, gives way to one that counts backwards, or from further on;
+ * false: none is. */
+bool imap_turn_or_shift(imap *m);
 /* Changes variables until nothing is left to change. */
 void imap_reduce(imap *m);
 /* The bindings as sums of digits, sorted by binding and then by the size of
  * the factor; -1: they are not all such sums.  offset: their constants. */
 int imap_pieces(const imap *m, imap_piece *piece, int64_t *offset);
-/* Do these pieces tell the value of every variable? */
-bool imap_is_injective(const imap *m, const imap_piece *piece, int n,
-                       const int64_t *offset);
+/* Do these pieces tell the value of every variable, one binding after the
+ * other?  order: these bindings, of which there are *norder; fresh[i]: piece
+ * i is told by its binding, whose other pieces are of variables known by
+ * then.  Room for as many as there are pieces, and bindings. */
+bool imap_tells(const imap *m, const imap_piece *piece, int n, bool *fresh,
+                uint32_t *order, uint32_t *norder);
 /* What the map is; extent: of the bindings, to be covered. */
 arith_map_kind imap_decide(const imap *m, const ir_expr *extent);
 

@@ -9,7 +9,17 @@ typedef struct inversion {
   int n;
   imap_piece piece[IMAP_PIECES];
   int64_t *offset;
+  bool fresh[IMAP_PIECES]; /* told by its binding */
+  uint32_t *order, norder; /* bindings, as they are solved */
+  ir_expr value[IMAP_PIECES];
 } inversion;
+
+/* The greatest value of a piece. */
+static ir_expr last_of(const inversion *f, const imap_piece *t) {
+  ir_program *p = f->m->p;
+  if (t->ext) return ir_index(p, t->ext - 1);
+  return ir_sub(p, f->m->var[t->var].size, ir_index(p, 1));
+}
 
 static bool uses_any(const ir_program *p, ir_expr e, uint32_t n,
                      const ir_var *var) {
@@ -33,61 +43,94 @@ static ir_expr fixed_part(ir_program *p, ir_expr e, uint32_t nin,
 
 static bool find_pieces(inversion *f) {
   f->n = imap_pieces(f->m, f->piece, f->offset);
-  return f->n >= 0 && imap_is_injective(f->m, f->piece, f->n, f->offset);
+  return f->n >= 0 &&
+         imap_tells(f->m, f->piece, f->n, f->fresh, f->order, &f->norder);
 }
 
-/* The value of piece i, from the value of its binding: remainders by the
- * factors above take those pieces away, one after the other, and the pieces
- * below stay under its factor.  One with a negative factor counts
- * backwards. */
-static ir_expr piece_value(const inversion *f, uint32_t i, ir_expr result) {
+/* The value of variable v, from the pieces that tell it. */
+static ir_expr var_value(const inversion *f, uint32_t v) {
+  ir_program *p = f->m->p;
+  ir_expr sum = ir_index(p, 0);
+  int64_t from = 1;
+  if (f->m->var[v].extent == 1) return sum;
+  for (;;) {
+    int i = 0;
+    while (!(f->fresh[i] && f->piece[i].var == v && f->piece[i].d == from)) i++;
+    sum = ir_add(p, sum, ir_mul(p, f->value[i], ir_index(p, from)));
+    if (f->piece[i].top) return sum;
+    from *= f->piece[i].ext;
+  }
+}
+
+/* The value of piece i, whose variable is known. */
+static ir_expr known_piece(const inversion *f, uint32_t i) {
   ir_program *p = f->m->p;
   const imap_piece *t = &f->piece[i];
-  int64_t k = t->k < 0 ? -t->k : t->k, low = f->offset[t->out];
-  ir_expr e = result;
-  for (uint32_t j = 0; j < (uint32_t)f->n; j++)
-    if (f->piece[j].out == t->out && f->piece[j].k < 0)
-      low += f->piece[j].k * (f->piece[j].ext - 1);
-  e = ir_sub(p, e, ir_index(p, low));
+  ir_expr e = ir_binary(p, IR_DIV, var_value(f, t->var), ir_index(p, t->d));
+  return t->top ? e : ir_binary(p, IR_MOD, e, ir_index(p, t->ext));
+}
+
+/* The value of piece i of those that binding `out` tells, from what these
+ * come to: remainders by the factors above take those pieces away, one after
+ * the other, and the pieces below stay under its factor.  One with a negative
+ * factor counts backwards. */
+static ir_expr piece_value(const inversion *f, uint32_t i, ir_expr e) {
+  ir_program *p = f->m->p;
+  const imap_piece *t = &f->piece[i];
+  int64_t k = t->k < 0 ? -t->k : t->k;
   for (uint32_t j = (uint32_t)f->n; j-- > i + 1;) {
     int64_t above = f->piece[j].k;
-    if (f->piece[j].out == t->out)
+    if (f->piece[j].out == t->out && f->fresh[j])
       e = ir_binary(p, IR_MOD, e, ir_index(p, above < 0 ? -above : above));
   }
   e = ir_binary(p, IR_DIV, e, ir_index(p, k));
-  return t->k < 0 ? ir_sub(p, ir_index(p, t->ext - 1), e) : e;
+  return t->k < 0 ? ir_sub(p, last_of(f, t), e) : e;
+}
+
+/* The pieces that binding `out` tells, from its value. */
+static void solve_binding(inversion *f, uint32_t out, ir_expr result) {
+  ir_program *p = f->m->p;
+  ir_expr e = ir_sub(p, result, ir_index(p, f->offset[out]));
+  for (uint32_t i = 0; i < (uint32_t)f->n; i++) {
+    const imap_piece *t = &f->piece[i];
+    ir_expr part = 0;
+    if (t->out != out) continue;
+    if (!f->fresh[i])
+      part = known_piece(f, i);
+    else if (t->k < 0)
+      part = last_of(f, t);
+    if (part) e = ir_sub(p, e, ir_mul(p, part, ir_index(p, t->k)));
+  }
+  for (uint32_t i = 0; i < (uint32_t)f->n; i++)
+    if (f->piece[i].out == out && f->fresh[i])
+      f->value[i] = piece_value(f, i, e);
 }
 
 /* Every variable of the map, over the values of the bindings. */
-static void solve_vars(const inversion *f, const ir_expr *result, ir_subst *s) {
-  ir_program *p = f->m->p;
-  for (uint32_t v = 0; v < f->m->nvar; v++) {
-    ir_expr sum = ir_index(p, 0);
-    for (uint32_t i = 0; i < (uint32_t)f->n; i++)
-      if (f->piece[i].var == v)
-        sum = ir_add(p, sum,
-                     ir_mul(p, piece_value(f, i, result[f->piece[i].out]),
-                            ir_index(p, f->piece[i].d)));
-    ir_subst_var(s, f->m->var[v].var, sum);
-  }
+static void solve_vars(inversion *f, const ir_expr *result, ir_subst *s) {
+  for (uint32_t i = 0; i < f->norder; i++)
+    solve_binding(f, f->order[i], result[f->order[i]]);
+  for (uint32_t v = 0; v < f->m->nvar; v++)
+    ir_subst_var(s, f->m->var[v].var, var_value(f, v));
 }
 
 /* The inputs are followed through all changes of variables, so that in the
  * end they are expressions over variables that the bindings tell. */
 bool arith_inverse(ir_program *p, arena *scratch, uint32_t nin,
-                   const ir_var *in, uint32_t nout, const ir_expr *bind,
-                   const ir_expr *result, ir_expr *out) {
+                   const ir_var *in, const ir_expr *input_extent, uint32_t nout,
+                   const ir_expr *bind, const ir_expr *result, ir_expr *out) {
   arena_mark mark = arena_get_mark(scratch);
   inversion *f = arena_new(scratch, inversion);
   ir_expr *lo = arena_array(scratch, ir_expr, 2 * nout), *at = lo + nout;
   f->m = arena_new(scratch, imap);
   f->offset = arena_array(scratch, int64_t, nout);
+  f->order = arena_array(scratch, uint32_t, nout);
   for (uint32_t i = 0; i < nout; i++) {
     lo[i] = fixed_part(p, bind[i], nin, in);
     at[i] = ir_sub(p, result[i], lo[i]);
   }
-  bool done =
-      imap_init(f->m, p, scratch, nin, in, NULL, nout, bind, lo, 0, nin);
+  bool done = imap_init(f->m, p, scratch, nin, in, input_extent, nout, bind, lo,
+                        0, nin);
   if (done && !find_pieces(f)) {
     imap_reduce(f->m);
     done = find_pieces(f);

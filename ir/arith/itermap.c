@@ -15,7 +15,8 @@ arith_map_kind arith_map(ir_program *p, arena *scratch, uint32_t nin,
     kind = imap_decide(m, extent);
     if (kind != ARITH_MAP_BIJECTIVE) {
       imap_reduce(m);
-      kind = imap_decide(m, extent);
+      arith_map_kind reduced = imap_decide(m, extent);
+      if (reduced != ARITH_MAP_NONE) kind = reduced;
     }
   }
   ir_forget_since(p, made);

@@ -105,12 +105,20 @@ static sum judge_sum(const imap_piece *p, uint32_t n, int64_t offset) {
   return s;
 }
 
+/* A piece of unknown size, the last of n, counts above all that the others
+ * reach; of two such ones nothing is known. */
+static bool last_stands_out(const imap_piece *last, uint32_t n, const sum *s) {
+  if (!n || last->ext) return true;
+  return size_of(last->k) >= s->count && (n == 1 || last[-1].ext);
+}
+
 /* Does the sum cover [0, extent), no more and no less (exact)?  A piece of
  * unknown size is the last; it must count what the others reach. */
 static bool covers(const imap *m, const imap_piece *p, uint32_t n, const sum *s,
                    ir_expr extent, bool *exact) {
   int64_t want;
   if (!s->dense || s->low != 0) return false;
+  if (n > 1 && !p[n - 2].ext) return false;
   if (n > 0 && !p[n - 1].ext) {
     ir_expr size = m->var[p[n - 1].var].size;
     return p[n - 1].k == s->count &&
@@ -144,7 +152,6 @@ static void judge_vars(const imap *m, const imap_piece *piece, int n,
       v->apart = judge_var(m, piece, n, i, &v->injective, &v->free);
 }
 
-/* extent NULL: covering is not asked. */
 static verdict judge(const imap *m, const imap_piece *piece, int n,
                      const int64_t *offset, const ir_expr *extent) {
   verdict v = {true, true, true, true, true};
@@ -154,19 +161,75 @@ static verdict judge(const imap *m, const imap_piece *piece, int n,
     while (at + k < (uint32_t)n && piece[at + k].out == o) k++;
     sum s = judge_sum(piece + at, k, offset[o]);
     const imap_piece *last = k ? &piece[at + k - 1] : NULL;
-    v.injective = v.injective && s.injective &&
-                  (!last || last->ext || size_of(last->k) >= s.count);
-    if (extent)
-      v.covers = v.covers && covers(m, piece + at, k, &s, extent[o], &v.exact);
+    v.injective = v.injective && s.injective && last_stands_out(last, k, &s);
+    v.covers = v.covers && covers(m, piece + at, k, &s, extent[o], &v.exact);
     at += k;
   }
   return v;
 }
 
-bool imap_is_injective(const imap *m, const imap_piece *piece, int n,
-                       const int64_t *offset) {
-  verdict v = judge(m, piece, n, offset, NULL);
-  return v.apart && v.injective;
+/* ---- one binding after the other ---------------------------------------- */
+
+/* Do the pieces that bindings have told so far tell all of variable v? */
+static bool is_whole(const imap *m, const imap_piece *piece, int n,
+                     const bool *fresh, uint32_t v) {
+  int64_t from = 1, extent = m->var[v].extent;
+  if (extent == 1) return true;
+  for (;;) {
+    int i = 0;
+    while (i < n && !(fresh[i] && piece[i].var == v && piece[i].d == from)) i++;
+    if (i == n) return false;
+    if (piece[i].top) return true;
+    from *= piece[i].ext;
+  }
+}
+
+/* Does the binding whose pieces are p[0 .. n-1] tell those of which the
+ * variables are not known, one value of it always the same ones? */
+static bool tells(const imap_piece *p, uint32_t n, const bool *known,
+                  imap_piece *open) {
+  uint32_t k = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (!known[p[i].var]) open[k++] = p[i];
+  sum s = judge_sum(open, k, 0);
+  return s.injective && last_stands_out(k ? &open[k - 1] : NULL, k, &s);
+}
+
+/* The pieces of binding `out`, of which *at is the first. */
+static uint32_t pieces_of(const imap_piece *piece, int n, uint32_t out,
+                          uint32_t *at) {
+  uint32_t k = 0;
+  while (*at < (uint32_t)n && piece[*at].out < out) ++*at;
+  while (*at + k < (uint32_t)n && piece[*at + k].out == out) k++;
+  return k;
+}
+
+bool imap_tells(const imap *m, const imap_piece *piece, int n, bool *fresh,
+                uint32_t *order, uint32_t *norder) {
+  bool known[IMAP_VARS] = {false}, again = true;
+  imap_piece *open = arena_array(m->scratch, imap_piece, IMAP_PIECES);
+  bool *done = arena_zalloc(m->scratch, m->nout * sizeof *done);
+  uint32_t left = 0;
+  *norder = 0;
+  for (int i = 0; i < n; i++) fresh[i] = false;
+  for (uint32_t v = 0; v < m->nvar; v++)
+    left += !(known[v] = is_whole(m, piece, n, fresh, v));
+  while (left && again) {
+    again = false;
+    for (uint32_t o = 0, at = 0; left && o < m->nout; o++) {
+      uint32_t k = pieces_of(piece, n, o, &at);
+      if (done[o] || !tells(piece + at, k, known, open)) continue;
+      for (uint32_t i = at; i < at + k; i++) fresh[i] = !known[piece[i].var];
+      again = done[o] = true;
+      order[(*norder)++] = o;
+      for (uint32_t v = 0; v < m->nvar; v++)
+        if (!known[v] && is_whole(m, piece, n, fresh, v)) {
+          known[v] = true;
+          left--;
+        }
+    }
+  }
+  return !left;
 }
 
 arith_map_kind imap_decide(const imap *m, const ir_expr *extent) {
@@ -176,8 +239,11 @@ arith_map_kind imap_decide(const imap *m, const ir_expr *extent) {
   if (n < 0) return ARITH_MAP_NONE;
   verdict v = judge(m, piece, n, offset, extent);
   bool onto = v.covers && v.free && !m->restricted && m->npred == 0;
-  if (!v.apart) return ARITH_MAP_NONE;
-  if (v.injective)
+  if (v.apart && v.injective)
     return onto && v.exact ? ARITH_MAP_BIJECTIVE : ARITH_MAP_INJECTIVE;
-  return onto ? ARITH_MAP_SURJECTIVE : ARITH_MAP_NONE;
+  if (v.apart && onto) return ARITH_MAP_SURJECTIVE;
+  bool *fresh = arena_array(m->scratch, bool, IMAP_PIECES);
+  uint32_t *order = arena_array(m->scratch, uint32_t, m->nout), norder;
+  return imap_tells(m, piece, n, fresh, order, &norder) ? ARITH_MAP_INJECTIVE
+                                                        : ARITH_MAP_NONE;
 }

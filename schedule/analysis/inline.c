@@ -95,7 +95,8 @@ static bool solve_rest(inversion *f) {
         in[n++] = p->iter.v[f->iters.at + k].var;
         break;
       }
-  if (!arith_inverse(p, f->s->scratch, n, in, f->n, f->idx, f->point, res))
+  if (!arith_inverse(p, f->s->scratch, n, in, NULL, f->n, f->idx, f->point,
+                     res))
     return false;
   for (uint32_t k = 0, i = 0; k < f->iters.n && i < n; k++)
     if (in[i] == p->iter.v[f->iters.at + k].var) {

@@ -88,11 +88,38 @@ static void look_for_wide(const ir_program *p, ir_expr e, void *ud) {
   if (n->lo < -SCH_MAX_EXTENT || n->hi > SCH_MAX_EXTENT) *(bool *)ud = true;
 }
 
+/* Of a box that is no constant: the greatest value of result k may be a
+ * size. */
+static bool set_sized(sch_state *s, sch_layout *l, uint32_t k) {
+  ir_program *p = s->p;
+  arith_range r = arith_bounds(p, l->out[k]);
+  ir_expr *zero = arena_array(s->scratch, ir_expr, l->ndim), min, max;
+  bool exact;
+  for (uint32_t d = 0; d < l->ndim; d++) zero[d] = ir_index(p, 0);
+  if (arith_relax(p, s->scratch, l->out[k], l->ndim, l->var, zero, l->extent,
+                  &min, &max, &exact) &&
+      (exact || r.hi == INT64_MAX)) {
+    arith_range least = arith_bounds(p, min);
+    r = (arith_range){least.lo > r.lo ? least.lo : r.lo, r.hi};
+  } else {
+    max = ir_index(p, r.hi);
+  }
+  if (r.lo < 0) return sch_refuse(s, SCH_R_MAP_NEGATIVE, .n = {k, r.lo});
+  if (ir_is_const(p, max, INT64_MAX) || arith_bounds(p, max).lo < 0)
+    return sch_refuse(s, SCH_R_MAP_LARGE, .n = {k});
+  l->shape[k] = ir_add(p, max, ir_index(p, 1));
+  return true;
+}
+
 static bool set_shape(sch_state *s, sch_layout *l) {
   ir_program *p = s->p;
   l->size = 1;
   for (uint32_t k = 0; k < l->nout; k++) {
     arith_range r = arith_bounds(p, l->out[k]);
+    if (l->sized) {
+      if (!set_sized(s, l, k)) return false;
+      continue;
+    }
     bool wide = false;
     ir_visit(p, s->scratch, l->out[k], look_for_wide, &wide);
     if (!wide && r.lo < 0)
@@ -105,27 +132,38 @@ static bool set_shape(sch_state *s, sch_layout *l) {
   return true;
 }
 
-/* The old indices as variables; their number in *size. */
+/* The old indices as variables; the number of points in *size, but for
+ * extents that are no constants. */
 static bool set_domain(sch_state *s, sch_layout *l, int64_t *size) {
   ir_program *p = s->p;
   *size = 1;
   for (uint32_t d = 0; d < l->ndim; d++) {
-    int64_t n;
-    if (!ir_const_int(p, l->extent[d], &n) || n < 1 ||
+    int64_t n = 1, min, max;
+    l->sized |= !ir_const_int(p, l->extent[d], &n);
+    if (ir_at(p, l->extent[d])->lo < 1 ||
         __builtin_mul_overflow(*size, n, size) || *size > SCH_MAX_EXTENT)
       return sch_refuse(s, SCH_R_MAP_OPEN, .n = {d});
-    l->var[d] = ir_var_new(p, IR_VAR_LOOP, 0, IR_INDEX, 0, n - 1);
+    ir_domain_bounds(p, ir_index(p, 0), l->extent[d], &min, &max);
+    l->var[d] = ir_var_new(p, IR_VAR_LOOP, 0, IR_INDEX, min, max);
   }
   return true;
 }
 
-static bool is_injective(sch_state *s, const sch_layout *l) {
+static arith_map_kind kind_of(sch_state *s, const sch_layout *l) {
   ir_program *p = s->p;
   ir_expr *zero = arena_array(s->scratch, ir_expr, l->nout);
   for (uint32_t k = 0; k < l->nout; k++) zero[k] = ir_index(p, 0);
-  arith_map_kind kind = arith_map(p, s->scratch, l->ndim, l->var, NULL, l->nout,
-                                  l->out, zero, l->shape, 0);
-  return kind == ARITH_MAP_BIJECTIVE || kind == ARITH_MAP_INJECTIVE;
+  return arith_map(p, s->scratch, l->ndim, l->var, l->extent, l->nout, l->out,
+                   zero, l->shape, 0);
+}
+
+/* Of a box that is no constant: all is covered, or what is not is not
+ * counted. */
+static bool init_sized(sch_state *s, bool trust, sch_layout *l) {
+  arith_map_kind kind = kind_of(s, l);
+  l->holes = kind != ARITH_MAP_BIJECTIVE;
+  return l->holes == 0 || kind == ARITH_MAP_INJECTIVE || trust ||
+         sch_refuse(s, SCH_R_MAP_UNKNOWN);
 }
 
 bool sch_layout_init(sch_state *s, uint32_t n, const ir_expr *extent,
@@ -144,9 +182,11 @@ bool sch_layout_init(sch_state *s, uint32_t n, const ir_expr *extent,
   for (uint32_t d = 0; d < n; d++) at[d] = ir_ref(p, l->var[d]);
   sch_layout_index(s, l, at, l->out);
   if (!set_shape(s, l)) return false;
+  if (l->sized) return init_sized(s, trust, l);
   l->holes = l->size - old;
   if (l->holes < 0) return sch_refuse(s, SCH_R_MAP_MEETS);
-  if (is_injective(s, l)) return true;
+  arith_map_kind kind = kind_of(s, l);
+  if (kind == ARITH_MAP_BIJECTIVE || kind == ARITH_MAP_INJECTIVE) return true;
   int found = try_all(s, l);
   if (found == 0) return sch_refuse(s, SCH_R_MAP_MEETS);
   return found > 0 || trust || sch_refuse(s, SCH_R_MAP_UNKNOWN);
@@ -213,20 +253,45 @@ static bool relax_box(sch_state *s, const sch_layout *l, ir_region r,
   return true;
 }
 
+/* [min, min + size) stays in [0, extent) while the block's iters run over
+ * their domains. */
+static bool stays_inside(sch_state *s, ir_stmt block, ir_expr min, ir_expr size,
+                         ir_expr extent) {
+  ir_program *p = s->p;
+  ir_span it = ir_blk(p, block)->iters;
+  ir_expr *lo = arena_array(s->scratch, ir_expr, 2 * it.n), *n = lo + it.n;
+  ir_var *var = arena_array(s->scratch, ir_var, it.n);
+  ir_expr end = ir_add(p, min, ir_sub(p, size, ir_index(p, 1))), least, most, x;
+  for (uint32_t k = 0; k < it.n; k++) {
+    const ir_iter *i = &p->iter.v[it.at + k];
+    var[k] = i->var;
+    lo[k] = i->lo;
+    n[k] = i->extent;
+  }
+  return arith_relax(p, s->scratch, min, it.n, var, lo, n, &least, &x, NULL) &&
+         arith_relax(p, s->scratch, end, it.n, var, lo, n, &x, &most, NULL) &&
+         arith_bounds(p, least).lo >= 0 &&
+         arith_prove_le(p, ir_add(p, most, ir_index(p, 1)), extent);
+}
+
 /* Lies in the old shape: outside of it the map means nothing. */
-static bool is_inside(const ir_program *p, const sch_layout *l, ir_region r) {
+static bool is_inside(sch_state *s, const sch_layout *l, ir_stmt block,
+                      ir_region r) {
+  const ir_program *p = s->p;
   for (uint32_t d = 0; d < l->ndim; d++) {
-    arith_range min = arith_bounds(p, ir_region_min(p, r, d));
-    int64_t size = arith_bounds(p, ir_region_extent(p, r, d)).hi, end;
-    if (min.lo < 0 || __builtin_add_overflow(min.hi, size, &end) ||
-        end > arith_bounds(p, l->extent[d]).lo)
+    ir_expr at = ir_region_min(p, r, d), n = ir_region_extent(p, r, d);
+    arith_range min = arith_bounds(p, at);
+    int64_t size = arith_bounds(p, n).hi, end;
+    if ((min.lo < 0 || __builtin_add_overflow(min.hi, size, &end) ||
+         end > arith_bounds(p, l->extent[d]).lo) &&
+        !(l->sized && stays_inside(s, block, at, n, l->extent[d])))
       return false;
   }
   return true;
 }
 
-ir_region sch_layout_region(sch_state *s, const sch_layout *l, ir_region r,
-                            bool *exact) {
+ir_region sch_layout_region(sch_state *s, const sch_layout *l, ir_stmt block,
+                            ir_region r, bool *exact) {
   ir_program *p = s->p;
   ir_expr *box = arena_array(s->scratch, ir_expr, 2 * l->nout);
   ir_expr *at = arena_array(s->scratch, ir_expr, 2 * l->ndim);
@@ -234,7 +299,7 @@ ir_region sch_layout_region(sch_state *s, const sch_layout *l, ir_region r,
     at[d] = ir_region_min(p, r, d);
     at[l->ndim + d] = ir_region_extent(p, r, d);
   }
-  *exact = is_inside(p, l, r);
+  *exact = is_inside(s, l, block, r);
   if (is_point(p, r, l->ndim)) {
     ir_expr *out = arena_array(s->scratch, ir_expr, l->nout);
     sch_layout_index(s, l, at, out);
@@ -262,8 +327,8 @@ static void add_failing(sch_state *s, ir_expr *any, ir_expr holds) {
 
 bool sch_layout_solve(sch_state *s, const sch_layout *l, const ir_expr *at,
                       ir_expr *old) {
-  return arith_inverse(s->p, s->scratch, l->ndim, l->var, l->nout, l->out, at,
-                       old);
+  return arith_inverse(s->p, s->scratch, l->ndim, l->var, l->extent, l->nout,
+                       l->out, at, old);
 }
 
 ir_expr sch_layout_hole(sch_state *s, const sch_layout *l, const ir_expr *at) {

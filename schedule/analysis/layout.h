@@ -17,8 +17,10 @@ typedef struct sch_layout {
   ir_var *var;             /* one a dimension, over its indices */
   const ir_expr *extent;   /* the old box, from 0 */
   ir_expr *out;            /* the map's results over var */
-  ir_expr *shape;          /* the new box, constants */
-  int64_t size, holes;     /* new points, and how many are no old ones */
+  ir_expr *shape;          /* the new box */
+  bool sized;              /* the old box is no constant, */
+  int64_t size, holes;     /* else: new points, and how many are no old ones;
+                            * of one that is not: holes 0 means none */
 } sch_layout;
 
 /* What the map makes of the box [0, extent); false after refusing, also when
@@ -31,10 +33,10 @@ bool sch_layout_init(sch_state *s, uint32_t ndim, const ir_expr *extent,
 /* The new indices for old ones. */
 void sch_layout_index(sch_state *s, const sch_layout *l, const ir_expr *old,
                       ir_expr *out);
-/* The box of new elements around those that come from the old ones in r;
- * exact: surely no others, but perhaps holes. */
-ir_region sch_layout_region(sch_state *s, const sch_layout *l, ir_region r,
-                            bool *exact);
+/* The box of new elements around those that come from the old ones in r, over
+ * the iters of `block`; exact: surely no others, but perhaps holes. */
+ir_region sch_layout_region(sch_state *s, const sch_layout *l, ir_stmt block,
+                            ir_region r, bool *exact);
 /* The old indices for new ones; false: the map cannot be solved for them. */
 bool sch_layout_solve(sch_state *s, const sch_layout *l, const ir_expr *at,
                       ir_expr *old);

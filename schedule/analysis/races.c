@@ -77,6 +77,50 @@ static bool never_meet(dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf) {
   return apart;
 }
 
+/* The loop and what is above it have one value in all that is compared, but
+ * for the loop. */
+static bool is_alone(const dist *d, ir_stmt loop) {
+  const ir_program *p = d->s->p;
+  for (ir_stmt st = ir_st(p, loop)->parent; st; st = ir_st(p, st)->parent)
+    if (ir_is_loop(p, st) && d->role[ir_st(p, st)->var] != DIST_SAME)
+      return false;
+  return !scope_varies(d, ir_scope_of(p, loop));
+}
+
+/* No two iterations of the loop name the same element in region r of the
+ * block: as a map of the loops from it on that r uses, r is injective. */
+static bool tells_loop(const dist *d, ir_stmt loop, ir_stmt block,
+                       ir_region r) {
+  sch_state *s = d->s;
+  ir_program *p = s->p;
+  uint32_t ndim = ir_ndim(p, r.buf), n = 0;
+  arith_loops l;
+  if (!is_alone(d, loop) ||
+      !arith_loops_between(p, s->scratch, ir_st(p, loop)->parent, block, &l) ||
+      arith_loops_skewed(p, &l))
+    return false;
+  ir_expr *at = arena_array(s->scratch, ir_expr, 3 * ndim);
+  for (uint32_t k = 0; k < ndim; k++) {
+    if (!ir_is_const(p, ir_region_extent(p, r, k), 1)) return false;
+    at[k] = ir_region_min(p, r, k);
+    at[ndim + k] = ir_index(p, 0);
+    at[2 * ndim + k] = ir_dim(p, r.buf, k);
+  }
+  arith_bind(p, s->scratch, block, ndim, at);
+  for (uint32_t i = 0; i < l.n; i++) {
+    bool used = false;
+    for (uint32_t k = 0; k < ndim; k++) used |= ir_uses_var(p, at[k], l.var[i]);
+    if (!ir_is_const(p, l.lo[i], 0) || (!used && i == 0)) return false;
+    if (!used) continue;
+    l.var[n] = l.var[i];
+    l.extent[n++] = l.extent[i];
+  }
+  arith_map_kind kind =
+      arith_map(p, s->scratch, n, l.var, l.extent, ndim, at, at + ndim,
+                at + 2 * ndim, ir_blk(p, block)->pred);
+  return kind == ARITH_MAP_INJECTIVE || kind == ARITH_MAP_BIJECTIVE;
+}
+
 /* A write of b1 against an access of b2. */
 static bool pair_allows(dist *d, ir_stmt loop, int thread, ir_stmt b1,
                         ir_region w, ir_stmt b2, ir_region r) {
@@ -93,6 +137,8 @@ static bool pair_allows(dist *d, ir_stmt loop, int thread, ir_stmt b1,
   }
   if (b1 == b2 && may_cross(p, loop, thread, b1)) return true;
   if (is_own(s, loop, w.buf, thread)) return true;
+  if (b1 == b2 && sch_same_region(p, w, r) && tells_loop(d, loop, b1, w))
+    return true;
   sch_reason why = b1 == b2 ? SCH_R_RACE : SCH_R_RACE_OTHER;
   (void)sch_refuse(s, why, .s = {b1 == b2 ? loop : b1, b2}, .buf = w.buf);
   return w.buf == r.buf && never_meet(d, b1, b2, w.buf);

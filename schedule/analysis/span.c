@@ -154,7 +154,8 @@ static void solve_map(solver *f, ir_region r, const ir_expr *min,
         in[n++] = p->iter.v[it.at + k].var;
         break;
       }
-  if (!arith_inverse(p, scratch, n, in, ndim, bind, point, inverse)) return;
+  if (!arith_inverse(p, scratch, n, in, NULL, ndim, bind, point, inverse))
+    return;
   for (uint32_t i = 0; i < n; i++) {
     ir_expr lo, hi;
     if (arith_relax(p, scratch, inverse[i], ndim, var, min, extent, &lo, &hi,

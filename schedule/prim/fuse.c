@@ -15,16 +15,17 @@ PRIM_DEFINE(
     .details =
         "1. Each loop is the only child of the one before.\n"
         "2. The loops are serial, without annotations, and start at 0.\n"
-        "3. Their extents are constants, and so none depends on another.\n"
-        "4. The product of the extents is at most 2^60.\n"
+        "3. No extent depends on another of the loops; those that are no\n"
+        "   constants are surely at least 1.\n"
+        "4. The product of the constant extents is at most 2^60.\n"
         "5. Loops around and below whose iterations run at once stay free of\n"
         "   races, in spite of guards.\n"
         "One loop alone stays as it is.\n",
     .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_LARGE,
-                            SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL,
-                            SCH_R_LOOP_START_NOT_ZERO, SCH_R_LOOPS_EMPTY,
-                            SCH_R_NOT_ONLY_CHILD, SCH_R_NOT_PARENT,
-                            SCH_R_NOT_STATIC, SCH_R_WOULD_RACE),
+                            SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_MAY_BE_EMPTY,
+                            SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO,
+                            SCH_R_LOOPS_EMPTY, SCH_R_NOT_ONLY_CHILD,
+                            SCH_R_NOT_PARENT, SCH_R_WOULD_RACE),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
                "local f = sch:fuse(i, j)\n");
 
@@ -50,20 +51,36 @@ static bool check_loop(sch_state *s, const struct fuse_args *a, uint32_t k,
     if (ir_uses_var(p, r->extent, ir_st(p, a->loops.v[i])->var))
       return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {loop, a->loops.v[i]});
   if (!ir_const_int(p, r->extent, &extent))
-    return sch_refuse(s, SCH_R_NOT_STATIC, .s = {loop});
+    return ir_at(p, r->extent)->lo >= 1 ||
+           sch_refuse(s, SCH_R_LOOP_MAY_BE_EMPTY, .s = {loop});
   if (__builtin_mul_overflow(*product, extent, product) ||
       *product > SCH_MAX_EXTENT)
     return sch_refuse(s, SCH_R_EXTENT_LARGE, .s = {loop});
   return true;
 }
 
+/* The extent of the fused loop; `product`: of the constant ones. */
+static ir_expr fused_extent(sch_state *s, const struct fuse_args *a,
+                            int64_t product) {
+  ir_program *p = s->p;
+  ir_expr all = ir_index(p, product);
+  int64_t unused;
+  for (uint32_t i = 0; i < a->loops.n; i++) {
+    ir_expr extent = ir_st(p, a->loops.v[i])->extent;
+    if (!ir_const_int(p, extent, &unused)) all = ir_mul(p, all, extent);
+  }
+  return all;
+}
+
 /* The variable of the fused loop, spelled after all of them. */
 static ir_var fused_var(sch_state *s, const struct fuse_args *a,
-                        int64_t extent) {
+                        ir_expr extent) {
   ir_program *p = s->p;
+  int64_t min, max;
+  ir_domain_bounds(p, ir_index(p, 0), extent, &min, &max);
   ir_var v = ir_st(p, a->loops.v[0])->var;
   for (uint32_t i = 1; i < a->loops.n; i++) {
-    v = ir_var_fused(p, v, ir_st(p, a->loops.v[i])->var, extent - 1);
+    v = ir_var_fused(p, v, ir_st(p, a->loops.v[i])->var, max);
     p->var.v[v].part = i + 1 < a->loops.n;
   }
   return v;
@@ -81,10 +98,10 @@ static bool change(sch_state *s, void *ud) {
 
   ir_var *var = arena_array(s->scratch, ir_var, n);
   ir_expr *to = arena_array(s->scratch, ir_expr, n);
-  ir_var v = fused_var(s, a, product ? product : 1);
+  ir_expr all = fused_extent(s, a, product);
+  ir_var v = fused_var(s, a, all);
   ir_stmt outer = a->loops.v[0], inner = a->loops.v[n - 1];
-  ir_stmt fused =
-      ir_loop_new(p, v, ir_index(p, 0), ir_index(p, product), IR_SERIAL);
+  ir_stmt fused = ir_loop_new(p, v, ir_index(p, 0), all, IR_SERIAL);
   ir_expr rest = ir_ref(p, v);
   for (uint32_t k = n; k-- > 0;) {
     ir_expr extent = ir_st(p, a->loops.v[k])->extent;

@@ -23,14 +23,15 @@ PRIM_DEFINE(
         "2. The block is complete or a reduction, and writes each element "
         "once.\n"
         "3. Each iter is a loop of its own, in their order, over all of its\n"
-        "   domain, with nothing beside them; those that are padded are "
-        "serial,\n"
-        "   start at 0 and have a constant extent.\n"
+        "   domain, with nothing beside them, at least once; those that are\n"
+        "   padded are serial, start at 0 and have a constant extent.\n"
         "4. The body is one store, chooses nothing by a condition and calls "
         "no\n"
         "   foreign function.\n"
         "5. Where an index uses a padded iter it is that iter, and the other\n"
-        "   indices of the same access are other iters or constants. All that\n"
+        "   indices of the same access are other iters, whose domains no loop "
+        "of\n"
+        "   the nest changes, or constants. All that\n"
         "   are padded and spatial tell where the result goes, and none that\n"
         "   is reduced.\n"
         "6. What is padded along a reduce iter adds nothing: a sum of "
@@ -50,11 +51,11 @@ PRIM_DEFINE(
         SCH_R_BLOCK_IS_ROOT, SCH_R_BLOCK_NOT_COMPLETE, SCH_R_BODY_NOT_STORE,
         SCH_R_EINSUM_ACCESS, SCH_R_EINSUM_CHOOSES, SCH_R_EINSUM_LOOPS,
         SCH_R_EXTENT_LARGE, SCH_R_FACTOR_NOT_POSITIVE, SCH_R_INIT_OF_SCOPE,
-        SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_ONLY_CHILD,
-        SCH_R_NOT_REDUCER, SCH_R_NOT_STATIC, SCH_R_OPAQUE_ACCESS,
-        SCH_R_OTHER_STATEMENT, SCH_R_PADDING_COUNT, SCH_R_PAD_NOT_NEUTRAL,
-        SCH_R_PLACE_NOT_PLAIN, SCH_R_PLACE_REDUCED, SCH_R_SEVERAL_WRITES,
-        SCH_R_WOULD_RACE),
+        SCH_R_LOOP_MAY_BE_EMPTY, SCH_R_LOOP_NOT_SERIAL,
+        SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_ONLY_CHILD, SCH_R_NOT_REDUCER,
+        SCH_R_NOT_STATIC, SCH_R_OPAQUE_ACCESS, SCH_R_OTHER_STATEMENT,
+        SCH_R_PADDING_COUNT, SCH_R_PAD_NOT_NEUTRAL, SCH_R_PLACE_NOT_PLAIN,
+        SCH_R_PLACE_REDUCED, SCH_R_SEVERAL_WRITES, SCH_R_WOULD_RACE),
     .example = "local c = sch:get_block(\"C\")\n"
                "sch:pad_einsum(c, { 48, 5, 7 })\n");
 
@@ -130,6 +131,12 @@ static bool check_loops(work *w) {
   return true;
 }
 
+static bool pads_any(const work *w) {
+  for (uint32_t k = 0; k < w->loops.n; k++)
+    if (w->to[k]) return true;
+  return false;
+}
+
 static bool find_extents(work *w, sch_ints padding) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
@@ -150,13 +157,10 @@ static bool find_extents(work *w, sch_ints padding) {
       return sch_refuse(s, SCH_R_EXTENT_LARGE, .s = {w->loops.v[k]});
     w->to[k] = (extent + by - 1) / by * by;
   }
+  for (uint32_t k = 0; k < padding.n && pads_any(w); k++)
+    if (ir_at(p, ir_st(p, w->loops.v[k])->extent)->lo < 1)
+      return sch_refuse(s, SCH_R_LOOP_MAY_BE_EMPTY, .s = {w->loops.v[k]});
   return true;
-}
-
-static bool pads_any(const work *w) {
-  for (uint32_t k = 0; k < w->loops.n; k++)
-    if (w->to[k]) return true;
-  return false;
 }
 
 /* ---- accesses ----------------------------------------------------------- */
@@ -191,6 +195,17 @@ static bool uses_padded(const work *w, ir_expr e) {
   return false;
 }
 
+/* No loop of the nest tells where iter k runs: the copies stand outside. */
+static bool is_same_everywhere(const work *w, uint32_t k) {
+  const ir_program *p = w->s->p;
+  const ir_iter it = iter_at(w, k);
+  for (uint32_t i = 0; i < w->loops.n; i++) {
+    ir_var v = ir_st(p, w->loops.v[i])->var;
+    if (ir_uses_var(p, it.lo, v) || ir_uses_var(p, it.extent, v)) return false;
+  }
+  return true;
+}
+
 /* Indices by distinct iters and constants, where one is padded. */
 static bool check_operand(work *w, operand *o) {
   sch_state *s = w->s;
@@ -205,9 +220,7 @@ static bool check_operand(work *w, operand *o) {
       plain &= ir_const_int(p, o->idx[d], &unused);
       continue;
     }
-    const ir_iter it = iter_at(w, k);
-    plain &= k < 64 && !(seen >> k & 1) && ir_const_int(p, it.lo, &unused) &&
-             ir_const_int(p, it.extent, &unused);
+    plain &= k < 64 && !(seen >> k & 1) && is_same_everywhere(w, k);
     seen |= UINT64_C(1) << (k & 63);
   }
   return plain || !o->padded ||
@@ -414,24 +427,19 @@ static void make_copy(work *w, const operand *o, ir_expr fill, bool back,
       ir_block_new(p, ir_fresh_block_name(p, p->buf.v[o->made].name));
   for (uint32_t d = 0; d < o->n; d++) {
     uint32_t k = iter_of(w, o->idx[d]);
-    bool padded = k < w->loops.n && w->to[k];
-    int64_t lo = 0, extent = 1;
-    if (k < w->loops.n) {
-      ir_const_int(p, iter_at(w, k).lo, &lo);
-      ir_const_int(p, iter_at(w, k).extent, &extent);
-    } else {
-      ir_const_int(p, o->idx[d], &lo);
-    }
-    int64_t n = padded && !back ? w->to[k] : extent;
+    bool loops = k < w->loops.n, more = loops && w->to[k] && !back;
+    ir_expr lo = loops ? iter_at(w, k).lo : o->idx[d];
+    ir_expr old = loops ? iter_at(w, k).extent : ir_index(p, 1);
+    ir_expr n = more ? ir_index(p, w->to[k]) : old;
+    int64_t min, max;
+    ir_domain_bounds(p, lo, n, &min, &max);
     ir_str name = ir_name(p, arena_printf(s->scratch, "v%u", d));
-    ir_var v = ir_var_new(p, IR_VAR_ITER, name, IR_INDEX, lo, lo + n - 1);
+    ir_var v = ir_var_new(p, IR_VAR_ITER, name, IR_INDEX, min, max);
     at[d] = ir_ref(p, v);
-    it[d] = (ir_iter){v, IR_SPATIAL, ir_index(p, lo), ir_index(p, n),
-                      ir_index(p, lo)};
+    it[d] = (ir_iter){v, IR_SPATIAL, lo, n, lo};
     span[d].extent = SCH_SPAN_WHOLE;
-    if (n > extent)
-      cond =
-          ir_and(p, cond, ir_binary(p, IR_LT, at[d], ir_index(p, lo + extent)));
+    if (more)
+      cond = ir_and(p, cond, ir_binary(p, IR_LT, at[d], ir_add(p, lo, old)));
   }
   ir_buf from = back ? o->made : o->buf, to = back ? o->buf : o->made;
   ir_expr value = ir_load(p, from, o->n, at);

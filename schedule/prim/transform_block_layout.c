@@ -16,7 +16,7 @@ PRIM_DEFINE(
                "vi := v0 * 4 + v1",
     .details =
         "1. The block is all that stands in its loops, each bound to one\n"
-        "   iter, in order, from 0 to the end of a constant domain.\n"
+        "   iter, in order, from 0 to the end of its domain.\n"
         "2. The loops are serial and without annotations.\n"
         "3. The map has a parameter for each iter and at least one result;\n"
         "   the results are from 0 on, take each value once, and no other,\n"
@@ -32,9 +32,10 @@ PRIM_DEFINE(
     .refusals = SCH_REASONS(SCH_LAYOUT_REASONS, SCH_R_BLOCK_IS_ROOT,
                             SCH_R_BLOCK_NOT_COMPLETE, SCH_R_LOOP_ANNOTATED,
                             SCH_R_LOOP_NOT_SERIAL, SCH_R_MAP_LEAVES,
-                            SCH_R_MAP_MIXES, SCH_R_MAP_UNSOLVED,
-                            SCH_R_NOT_ONLY_CHILD, SCH_R_NOT_TRIVIAL,
-                            SCH_R_PLACE_REDUCED, SCH_R_WOULD_RACE),
+                            SCH_R_MAP_LEAVES_SOME, SCH_R_MAP_MIXES,
+                            SCH_R_MAP_UNSOLVED, SCH_R_NOT_ONLY_CHILD,
+                            SCH_R_NOT_TRIVIAL, SCH_R_PLACE_REDUCED,
+                            SCH_R_WOULD_RACE),
     .example = "sch:transform_block_layout(sch:get_block(\"C\"), "
                "function(i, j, k)\n"
                "  return i // 4, j, i % 4, k\n"
@@ -201,15 +202,17 @@ static bool change(sch_state *s, void *ud) {
   for (uint32_t i = 0; i < it.n; i++) extent[i] = p->iter.v[it.at + i].extent;
   if (!sch_layout_init(s, it.n, extent, &a->index_map, false, &l)) return false;
   if (l.holes)
-    return sch_refuse(s, SCH_R_MAP_LEAVES, .s = {a->block}, .n = {l.holes});
+    return sch_refuse(s, l.sized ? SCH_R_MAP_LEAVES_SOME : SCH_R_MAP_LEAVES,
+                      .s = {a->block}, .n = {l.holes});
   uint32_t *kind = arena_array(s->scratch, uint32_t, l.nout);
   if (!check_order(s, a->block, &l) || !find_kinds(s, a->block, &l, kind))
     return false;
   ir_expr *ref = arena_array(s->scratch, ir_expr, l.nout);
   for (uint32_t k = 0; k < l.nout; k++) {
+    int64_t min, max;
+    ir_domain_bounds(p, ir_index(p, 0), l.shape[k], &min, &max);
     ir_str name = ir_name(p, arena_printf(s->scratch, "v%u", k));
-    ref[k] = ir_ref(p, ir_var_new(p, IR_VAR_ITER, name, IR_INDEX, 0,
-                                  ir_at(p, l.shape[k])->i - 1));
+    ref[k] = ir_ref(p, ir_var_new(p, IR_VAR_ITER, name, IR_INDEX, min, max));
   }
   if (!sch_layout_solve(s, &l, ref, old))
     return sch_refuse(s, SCH_R_MAP_UNSOLVED);

@@ -26,8 +26,9 @@ PRIM_DEFINE(
         "   what he gives else.\n"
         "2. It is neither matched to a part of another buffer nor is a part\n"
         "   of it matched, and its strides were not chosen.\n"
-        "3. Its shape is constant; the map has a parameter for each\n"
-        "   dimension, at least one result, and results from 0 on.\n"
+        "3. The map has a parameter for each dimension, at least one result,\n"
+        "   and results from 0 on. Of a shape that is not constant the\n"
+        "   results are sums of digits of the indices.\n"
         "4. The map takes no two elements to the same place. Where neither\n"
         "   arithmetic nor trying all (up to 65536) tells,\n"
         "   assume_injective_transform says so.\n"
@@ -45,7 +46,8 @@ PRIM_DEFINE(
     .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_LAYOUT_REASONS,
                             SCH_R_PARAM_GIVEN, SCH_R_INPUT_WRITTEN,
                             SCH_R_OPAQUE_ACCESS, SCH_R_BUFFER_STRIDED,
-                            SCH_R_PAD_MAP, SCH_R_PAD_MISSING, SCH_R_PAD_TYPE,
+                            SCH_R_PAD_MAP, SCH_R_PAD_MISSING,
+                            SCH_R_PAD_MISSING_SOME, SCH_R_PAD_TYPE,
                             SCH_R_MAP_UNSOLVED, SCH_R_REGION_NO_BOX,
                             SCH_R_WOULD_RACE),
     .example = "local b = sch:get_block(\"C\")\n"
@@ -118,7 +120,7 @@ static bool plan_side(sch_state *s, plan *f, ir_stmt block, ir_span r,
     if (old.buf != f->buf) continue;
     f->at[f->nregion] = i;
     f->block[f->nregion] = block;
-    f->region[f->nregion++] = sch_layout_region(s, &f->l, old, &exact);
+    f->region[f->nregion++] = sch_layout_region(s, &f->l, block, old, &exact);
     if (write && !exact)
       return sch_refuse(s, SCH_R_REGION_NO_BOX, .s = {block}, .buf = f->buf);
   }
@@ -174,20 +176,26 @@ static bool plan_value(sch_state *s, plan *f) {
   return true;
 }
 
+/* The variable of iter k, over [0, extent). */
+static ir_var iter_over(sch_state *s, uint32_t k, ir_expr extent) {
+  ir_program *p = s->p;
+  int64_t min, max;
+  ir_domain_bounds(p, ir_index(p, 0), extent, &min, &max);
+  ir_str name = ir_name(p, arena_printf(s->scratch, "v%u", k));
+  return ir_var_new(p, IR_VAR_ITER, name, IR_INDEX, min, max);
+}
+
 static bool plan_padding(sch_state *s, plan *f) {
   ir_program *p = s->p;
   uint32_t n = f->l.nout;
   if (!f->l.holes) return true;
   if (f->a->pad_value.tag == SCH_FILL_NONE)
-    return sch_refuse(s, SCH_R_PAD_MISSING, .buf = f->buf, .n = {f->l.holes});
+    return sch_refuse(s,
+                      f->l.sized ? SCH_R_PAD_MISSING_SOME : SCH_R_PAD_MISSING,
+                      .buf = f->buf, .n = {f->l.holes});
   f->pad_at = arena_array(s->scratch, ir_expr, n);
-  for (uint32_t k = 0; k < n; k++) {
-    int64_t size = 1;
-    ir_const_int(p, f->l.shape[k], &size);
-    ir_str name = ir_name(p, arena_printf(s->scratch, "v%u", k));
-    f->pad_at[k] =
-        ir_ref(p, ir_var_new(p, IR_VAR_ITER, name, IR_INDEX, 0, size - 1));
-  }
+  for (uint32_t k = 0; k < n; k++)
+    f->pad_at[k] = ir_ref(p, iter_over(s, k, f->l.shape[k]));
   if (!plan_value(s, f)) return false;
   f->hole = sch_layout_hole(s, &f->l, f->pad_at);
   return f->hole || sch_refuse(s, SCH_R_MAP_UNSOLVED, .buf = f->buf);
@@ -267,12 +275,8 @@ static void make_copy(sch_state *s, const plan *f) {
   uint32_t n = f->l.ndim;
   ir_expr *old = arena_array(s->scratch, ir_expr, n + f->l.nout);
   ir_expr *at = old + n;
-  for (uint32_t d = 0; d < n; d++) {
-    int64_t size = 1;
-    ir_const_int(p, f->l.extent[d], &size);
-    ir_str name = ir_name(p, arena_printf(s->scratch, "v%u", d));
-    old[d] = ir_ref(p, ir_var_new(p, IR_VAR_ITER, name, IR_INDEX, 0, size - 1));
-  }
+  for (uint32_t d = 0; d < n; d++)
+    old[d] = ir_ref(p, iter_over(s, d, f->l.extent[d]));
   sch_layout_index(s, &f->l, old, at);
   ir_stmt block,
       top = make_nest(s, p->buf.v[f->to].name, n, f->l.extent, old, 0, &block);

@@ -290,8 +290,8 @@ static void test_inverse(void **state) {
                      ir_at(&w.p, e)->lo, ir_at(&w.p, e)->hi);
       result[k] = ir_ref(&w.p, f.result[k]);
     }
-    bool done = arith_inverse(&w.p, &w.scratch, w.s.n, w.s.loop, w.s.nexpr,
-                              w.s.expr, result, f.back);
+    bool done = arith_inverse(&w.p, &w.scratch, w.s.n, w.s.loop, NULL,
+                              w.s.nexpr, w.s.expr, result, f.back);
     if (!done && !changed) fail_msg("run %u: %s: no inverse", i, what(&w));
     if (done &&
         !test_each_point(&w.p, w.s.n, w.s.loop, w.value, comes_back, &f))

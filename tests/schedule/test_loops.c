@@ -106,12 +106,14 @@ static void test_strange_loops(void **state) {
       ir_var_new(&t.p, IR_VAR_SIZE, ir_name(&t.p, "n"), IR_INDEX, 1, INT64_MAX);
   ir_st(&t.p, i)->extent = ir_ref(&t.p, n);
   REFUSED(&t, NOT_STATIC, split, AT(loop, i), INTS(factors, 4, SCH_AUTO));
-  REFUSED(&t, NOT_STATIC, fuse, LIST(loops, i));
   REFUSED(&t, NOT_STATIC, vectorize, AT(loop, i));
   REFUSED(&t, NOT_STATIC, sample_perfect_tile, AT(loop, i), NUM(n, 2));
   REFUSED(&t, NOT_STATIC, bind, AT(loop, i), STR(thread_axis, "blockIdx.x"));
   REFUSED(&t, COPY_NOT_STATIC, cache_write, AT(block, block),
           NUM(write_buffer_index, 0), STR(storage_scope, "local"));
+  ir_st(&t.p, i)->extent = ir_sub(&t.p, ir_ref(&t.p, n), ir_index(&t.p, 1));
+  REFUSED(&t, LOOP_MAY_BE_EMPTY, fuse, LIST(loops, i));
+  ir_st(&t.p, i)->extent = ir_ref(&t.p, n);
   DO(&t, parallel, AT(loop, i));
   ir_st(&t.p, i)->extent = extent;
   scheduled_end(&t);

@@ -1,0 +1,144 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Loops and buffers of sizes that are known only when a kernel is called:
+-- fused, laid out anew and padded, they compute what the oracle does for
+-- every size.
+local ts = require "tessera"
+
+-- C = A * 2 + 1 by two blocks, of the shape that shape(size) gives.
+local function program(shape)
+  local dims = shape(function(name) return ts.size(name) end)
+  local A = ts.placeholder("A", dims)
+  local B = ts.compute("B", dims, function(...) return A(...) * 2 end)
+  return ts.program("p", { A }, {
+    ts.compute("C", dims, function(...) return B(...) + 1 end),
+  })
+end
+
+local sizes = { n = { 1, 2, 3, 4, 7, 8, 13 }, m = { 5, 1, 8, 3, 2, 6, 4 } }
+
+local function check(shape, f)
+  local p = program(shape)
+  local sch = ts.schedule(p, { seed = 1 })
+  f(sch)
+  local again = sch:trace():replay(p)
+  assert(tostring(again:program()) == tostring(sch:program()))
+  local kernel = ts.build(sch, "llvm")
+  for i = 1, #sizes.n do
+    local dims = shape(function(name) return sizes[name][i] end)
+    local a = ts.tensor("float32", dims, "random", i)
+    local want, seen, run = ts.tensor("float32", dims),
+                            ts.tensor("float32", dims),
+                            ts.tensor("float32", dims)
+    ts.interpret(p, { a, want })
+    ts.interpret(sch, { a, seen })
+    kernel(a, run)
+    assert(want:compare(seen) == 0 and want:compare(run) == 0)
+  end
+end
+
+local function refused(shape, reason, f)
+  local ok, e = pcall(f, ts.schedule(program(shape), { seed = 1 }))
+  assert(not ok and e.reason == reason, tostring(e.reason))
+end
+
+local function rows(size) return { size "n", 8 } end
+local function columns(size) return { 8, size "n" } end
+local function both(size) return { size "m", size "n" } end
+local function between(size) return { 4, size "n", 6 } end
+
+local function fused(s, name) return s:fuse(s:get_loops(s:get_block(name))) end
+
+for _, shape in ipairs { rows, columns, both, between } do
+  check(shape, function(s)
+    s:parallel(fused(s, "B"))
+    fused(s, "C")
+  end)
+  check(shape, function(s)
+    local _, inner = s:split(fused(s, "C"), { ts.auto, 4 })
+    local copy = s:cache_read(s:get_block "C", 0, "local")
+    s:compute_at(copy, inner)
+  end)
+  check(shape, function(s)
+    fused(s, "C")
+    s:compute_inline(s:get_block "B")
+  end)
+  check(shape, function(s)
+    local l = { s:get_loops(s:get_block "C") }
+    local a, b = s:split(l[1], { ts.auto, 3 })
+    s:parallel(s:fuse(a, b, table.unpack(l, 2)))
+  end)
+end
+-- What fusing made comes undone: what an iteration wants of B is known.
+for _, shape in ipairs { rows, columns, between } do
+  check(shape, function(s)
+    local outer = s:split(fused(s, "C"), { ts.auto, 4 })
+    s:compute_at(s:get_block "B", outer)
+    s:parallel(outer)
+  end)
+  check(shape, function(s)
+    fused(s, "B")
+    s:reverse_compute_inline(s:get_block "C")
+  end)
+end
+check(between, function(s)
+  local outer, _, lanes = s:split(fused(s, "C"), { ts.auto, 4, 2 })
+  s:parallel(outer)
+  s:vectorize(lanes)
+end)
+
+-- Layouts: {map, shapes for which it leaves no holes}
+local maps = {
+  { function(i, j) return j, i end, rows, columns, both },
+  { function(i, j) return i // 4, i % 4, j end, columns },
+  { function(i, j) return i, j // 4, j % 4 end, rows },
+  { function(i, j) return i // 3, j // 4, i % 3, j % 4 end },
+  { function(i, j) return (i + 1) // 4, (i + 1) % 4, j end },
+  { function(i, j) return i, (j + 3) // 4, (j + 3) % 4 end },
+  { function(i, j) return i + 2, j end },
+  { function(i, j) return i, i + j end },
+  { function(i, j) return i * 2, j end },
+}
+for _, m in ipairs(maps) do
+  for _, shape in ipairs { rows, columns, both } do
+    local whole = false
+    for k = 2, #m do whole = whole or m[k] == shape end
+    local function bare(s)
+      s:transform_layout(s:get_block "B", { "write", 0 }, m[1])
+    end
+    local function block(s)
+      s:transform_block_layout(s:get_block "C", m[1])
+    end
+    if whole then
+      check(shape, bare)
+      check(shape, block)
+    else
+      refused(shape, "PAD_MISSING_SOME", bare)
+      refused(shape, "MAP_LEAVES_SOME", block)
+    end
+    check(shape, function(s)
+      s:transform_layout(s:get_block "B", { "write", 0 }, m[1],
+                         { pad_value = 7 })
+      s:parallel(fused(s, "C"))
+    end)
+  end
+end
+for _, meets in ipairs {
+  function(i, j) return i + j end, function(i, j) return i // 2, j end,
+} do
+  refused(both, "MAP_UNKNOWN", function(s)
+    s:transform_layout(s:get_block "B", { "write", 0 }, meets)
+  end)
+end
+
+-- Padding what is constant beside what is not.
+for shape, padding in pairs {
+  [rows] = { 1, 3 }, [columns] = { 3, 1 }, [between] = { 3, 1, 5 },
+} do
+  check(shape, function(s)
+    s:pad_einsum(s:get_block "C", padding)
+    s:pad_einsum(s:get_block "B", padding)
+  end)
+end
+refused(rows, "NOT_STATIC", function(s)
+  s:pad_einsum(s:get_block "C", { 3, 1 })
+end)
