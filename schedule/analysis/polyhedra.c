@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Asking isl whether two iterations meet. */
+#include "ir/expr.h"
 #include "schedule/analysis/polyhedra_isl.h"
 
 static isl_map *map_of(isl_ctx *ctx, const poly_pair *x, int k,
                        const poly_access *a, bool *vague) {
   poly_builder b;
   poly_enter(&b, ctx, x, k);
-  isl_map *m = poly_access_map(&b, a);
+  isl_map *m = poly_access_map(&b, a, poly_domain(&b, a->when));
   isl_space_free(b.space);
   *vague |= b.vague;
   return m;
@@ -81,10 +82,26 @@ static side room_for(arena *scratch, const poly_access *first) {
   return of;
 }
 
+/* Neighbours mostly happen under the same conditions: these are looked at
+ * once. */
 static void fill(side *of, isl_ctx *ctx, const poly_pair *x, int k) {
+  const poly_cond *when = NULL;
+  isl_set *in = NULL;
+  bool vague = false;
   uint32_t i = 0;
-  for (const poly_access *a = x->b[k].first; a; a = a->next, i++)
-    of->map[i] = map_of(ctx, x, k, a, &of->vague[i]);
+  for (const poly_access *a = x->b[k].first; a; a = a->next, i++) {
+    poly_builder b;
+    poly_enter(&b, ctx, x, k);
+    if (!i || a->when != when) {
+      isl_set_free(in);
+      in = poly_domain(&b, when = a->when);
+      vague = b.vague;
+    }
+    of->map[i] = poly_access_map(&b, a, isl_set_copy(in));
+    of->vague[i] = vague || b.vague;
+    isl_space_free(b.space);
+  }
+  isl_set_free(in);
 }
 
 static void empty(side *of) {
@@ -114,8 +131,8 @@ static poly_verdict pair_meets(const dist *d, const poly_pair *x, isl_map *to,
   return v;
 }
 
-poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
-                       sch_clash *out) {
+static poly_verdict meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
+                         sch_clash *out) {
   poly_pair x;
   poly_verdict v = POLY_APART;
   poly_find(d, b1, b2, buf, &x);
@@ -135,6 +152,14 @@ poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
   empty(&r);
   if (v != POLY_MEET && isl_ctx_last_error(ctx) != isl_error_none)
     v = POLY_TOO_HARD;
+  return v;
+}
+
+poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
+                       sch_clash *out) {
+  ir_mark mark = ir_get_mark(d->s->p);
+  poly_verdict v = meet(d, b1, b2, buf, out);
+  ir_forget_since(d->s->p, mark);
   return v;
 }
 

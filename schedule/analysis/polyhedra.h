@@ -83,10 +83,11 @@ int poly_holds(sch_state *s, ir_stmt st, ir_expr cond);
 typedef struct poly_cond {
   const struct poly_cond *up;
   enum { POLY_LOOP, POLY_TRUE, POLY_FALSE, POLY_START, POLY_RANGE } kind;
-  ir_expr e;    /* POLY_TRUE, POLY_FALSE: a condition; POLY_RANGE: an end */
-  ir_var v;     /* POLY_RANGE: a variable from 0 to before the end */
-  ir_stmt st;   /* POLY_LOOP: the loop's variable is in its range;
-                 * POLY_START: the block's reduce iters are at their start */
+  ir_expr e;  /* POLY_TRUE, POLY_FALSE: a condition; else an end */
+  ir_var v;   /* POLY_RANGE: a variable from 0 to before the end */
+  ir_stmt st; /* POLY_LOOP: the loop's variable is in its range, to before
+               * the end; POLY_START: the block's reduce iters are at their
+               * start */
 } poly_cond;
 
 typedef struct poly_access {
@@ -109,12 +110,12 @@ typedef struct poly_block {
  * iters of the scope, symbolic extents. */
 typedef struct poly_pair {
   ir_program *p;
-  uint32_t ndim;           /* of the buffer */
+  uint32_t ndim; /* of the buffer */
   uint32_t nparam;
   ir_var *param;
   const poly_cond *context; /* holds of the parameters */
-  ir_expr *bound;          /* by variable: what an iter or let stands for */
-  int32_t *pos;            /* by variable; -1: none (polyhedra.c) */
+  ir_expr *bound;           /* by variable: what an iter or let stands for */
+  int32_t *pos;             /* by variable; -1: none (polyhedra.c) */
   poly_block b[2];
 } poly_pair;
 

@@ -113,14 +113,69 @@ static isl_set *strange_set(poly_builder *b) {
   return NULL;
 }
 
-static isl_set *compared(poly_builder *b, const ir_node *n) {
-  isl_pw_aff *x = poly_value(b, n->a), *y = poly_value(b, n->b);
-  switch ((ir_op)n->op) {
-  case IR_EQ: return isl_pw_aff_eq_set(x, y);
-  case IR_NE: return isl_pw_aff_ne_set(x, y);
-  case IR_LT: return isl_pw_aff_lt_set(x, y);
-  default: return isl_pw_aff_le_set(x, y);
+/* e + *off = the result + *off then. */
+static ir_expr without_constant(const ir_program *p, ir_expr e, int64_t *off) {
+  int64_t c, sum;
+  for (;;) {
+    const ir_node *n = ir_at(p, e);
+    if ((n->op != IR_ADD && n->op != IR_SUB) || !ir_const_int(p, n->b, &c) ||
+        (n->op == IR_ADD ? __builtin_add_overflow(*off, c, &sum)
+                         : __builtin_sub_overflow(*off, c, &sum)))
+      return e;
+    *off = sum;
+    e = n->a;
   }
+}
+
+static isl_set *at_most(poly_builder *b, ir_expr x, ir_expr y, int64_t off);
+
+/* x <= y + off, where one of both, which is `of`, is a least or greatest value:
+ * where it has to hold for both sides, or for the one that it is, which is
+ * another one in either part. */
+static isl_set *at_most_choice(poly_builder *b, ir_expr x, ir_expr y,
+                               int64_t off, ir_expr of) {
+  const ir_node *n = ir_at(b->p, of);
+  bool left = of == x, least = n->op == IR_MIN;
+  isl_set *one = at_most(b, left ? n->a : x, left ? y : n->a, off);
+  isl_set *two = at_most(b, left ? n->b : x, left ? y : n->b, off);
+  if (left != least) return isl_set_intersect(one, two);
+  isl_set *is_a = least ? at_most(b, n->a, n->b, 0) : at_most(b, n->b, n->a, 0);
+  isl_set *is_b =
+      least ? at_most(b, n->b, n->a, -1) : at_most(b, n->a, n->b, -1);
+  return isl_set_union(isl_set_intersect(is_a, one),
+                       isl_set_intersect(is_b, two));
+}
+
+static bool is_choice(const ir_program *p, ir_expr e) {
+  const ir_node *n = ir_at(p, e);
+  return (n->op == IR_MIN || n->op == IR_MAX) &&
+         ir_dtype_eq(n->dtype, IR_INDEX);
+}
+
+/* x <= y + off.  Bounds that are least or greatest values become conditions on
+ * what they are made of: as values they would be many pieces. */
+static isl_set *at_most(poly_builder *b, ir_expr x, ir_expr y, int64_t off) {
+  int64_t less = 0;
+  if (!b->budget || b->strange) return strange_set(b);
+  b->budget--;
+  y = without_constant(b->p, y, &off);
+  ir_expr left = without_constant(b->p, x, &less);
+  if (!__builtin_sub_overflow(off, less, &less)) {
+    x = left;
+    off = less;
+  }
+  if (is_choice(b->p, x)) return at_most_choice(b, x, y, off, x);
+  if (is_choice(b->p, y)) return at_most_choice(b, x, y, off, y);
+  isl_pw_aff *high = poly_value(b, y);
+  if (off) high = isl_pw_aff_add(high, constant(b, off));
+  return isl_pw_aff_le_set(poly_value(b, x), high);
+}
+
+static isl_set *compared(poly_builder *b, const ir_node *n) {
+  if (n->op == IR_LT) return at_most(b, n->a, n->b, -1);
+  if (n->op == IR_LE) return at_most(b, n->a, n->b, 0);
+  isl_pw_aff *x = poly_value(b, n->a), *y = poly_value(b, n->b);
+  return n->op == IR_EQ ? isl_pw_aff_eq_set(x, y) : isl_pw_aff_ne_set(x, y);
 }
 
 isl_set *poly_where(poly_builder *b, ir_expr cond) {
@@ -175,19 +230,17 @@ static isl_set *between(const poly_builder *b, isl_set *in, ir_var v,
   return in;
 }
 
-/* in, where lo (0: zero) <= v < lo + extent; v: a variable or what it stands
- * for. */
+/* in, where lo (0: zero) <= v < end; v: a variable or what it stands for. */
 static isl_set *in_range(poly_builder *b, isl_set *in, ir_var v, ir_expr lo,
-                         ir_expr extent) {
-  int64_t from = 0, n;
-  if ((!lo || ir_const_int(b->p, lo, &from)) &&
-      ir_const_int(b->p, extent, &n) && b->x->pos[v] >= 0)
-    return between(b, in, v, from, from + n - 1);
-  isl_pw_aff *first = lo ? poly_value(b, lo) : constant(b, 0);
-  isl_pw_aff *end =
-      isl_pw_aff_add(isl_pw_aff_copy(first), poly_value(b, extent));
-  isl_set *s = isl_set_intersect(isl_pw_aff_le_set(first, variable(b, v)),
-                                 isl_pw_aff_lt_set(variable(b, v), end));
+                         ir_expr end) {
+  int64_t from = 0, to;
+  if ((!lo || ir_const_int(b->p, lo, &from)) && ir_const_int(b->p, end, &to) &&
+      b->x->pos[v] >= 0)
+    return between(b, in, v, from, to - 1);
+  ir_expr is = ir_ref(b->p, v);
+  isl_set *s =
+      lo ? at_most(b, lo, is, 0) : isl_pw_aff_nonneg_set(variable(b, v));
+  s = isl_set_intersect(s, at_most(b, is, end, -1));
   if (!b->strange) return isl_set_intersect(in, s);
   b->strange = false;
   b->vague = true;
@@ -221,7 +274,7 @@ static isl_set *conditions(poly_builder *b, const poly_cond *c) {
     case POLY_RANGE: in = in_range(b, in, c->v, 0, c->e); break;
     case POLY_LOOP: {
       const ir_stmt_rec *r = ir_st(b->p, c->st);
-      in = in_range(b, in, r->var, r->lo, r->extent);
+      in = in_range(b, in, r->var, r->lo, c->e);
     }
     }
   return in;
@@ -278,10 +331,8 @@ static isl_map *index_map(poly_builder *b, const poly_access *a, uint32_t d) {
   return one_index(b, first, last);
 }
 
-/* Iterations to the elements they access. */
-isl_map *poly_access_map(poly_builder *b, const poly_access *a) {
-  isl_set *dom = poly_domain(b, a->when);
-  isl_map *m = isl_map_from_domain(dom);
+isl_map *poly_access_map(poly_builder *b, const poly_access *a, isl_set *in) {
+  isl_map *m = isl_map_from_domain(in);
   for (uint32_t d = 0; d < b->x->ndim; d++)
     m = isl_map_flat_range_product(m, index_map(b, a, d));
   return m;

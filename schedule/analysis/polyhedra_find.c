@@ -22,6 +22,14 @@ static const poly_cond *under(const finder *f, const poly_cond *up, int kind,
   return c;
 }
 
+/* In the range of the loop.  Its start and extent often share what the end is
+ * without. */
+static const poly_cond *in_loop(const finder *f, const poly_cond *up,
+                                ir_stmt loop) {
+  const ir_stmt_rec *r = ir_st(f->p, loop);
+  return under(f, up, POLY_LOOP, ir_add(f->p, r->lo, r->extent), loop);
+}
+
 static void add_dim(finder *f, ir_var v) {
   poly_block *b = f->b;
   if (b->n == f->cap) {
@@ -126,7 +134,7 @@ static void look_at_loop(finder *f, ir_stmt s, const poly_cond *when) {
   add_loads(f, r->lo, when);
   add_loads(f, r->extent, when);
   add_dim(f, r->var);
-  look_at_list(f, r->body, under(f, when, POLY_LOOP, 0, s));
+  look_at_list(f, r->body, in_loop(f, when, s));
 }
 
 static void look_at(finder *f, ir_stmt s, const poly_cond *when) {
@@ -173,7 +181,7 @@ static const poly_cond *way_to(finder *f, ir_stmt st) {
   const ir_stmt_rec *r = ir_st(p, up);
   if (r->kind == IR_LOOP) {
     if (!is_shared(f, up)) add_dim(f, r->var);
-    return under(f, when, POLY_LOOP, 0, up);
+    return in_loop(f, when, up);
   }
   if (r->kind == IR_LET) f->out->bound[r->let_var] = r->let_value;
   if (r->kind != IR_IF) return when;
@@ -284,7 +292,7 @@ static void find_there(finder *f, const sch_move *m, const sch_nest *nest) {
   f->cap = 0;
   const poly_cond *when = way_to(f, m->loop);
   add_dim(f, ir_st(f->p, m->loop)->var);
-  when = under(f, when, POLY_LOOP, 0, m->loop);
+  when = in_loop(f, when, m->loop);
   for (uint32_t i = 0; i < nest->nloops; i++) {
     add_dim(f, nest->var[i]);
     poly_cond *c = arena_new(f->scratch, poly_cond);

@@ -39,8 +39,9 @@ isl_set *poly_where(poly_builder *b, ir_expr cond);
 isl_set *poly_domain(poly_builder *b, const poly_cond *when);
 /* Those of `in` in which the block's reduce iters are at their start. */
 isl_set *poly_at_start(poly_builder *b, isl_set *in, ir_stmt block);
-/* Iterations to the elements they access. */
-isl_map *poly_access_map(poly_builder *b, const poly_access *a);
+/* Iterations, those of `in`, the access's domain, to the elements they
+ * access. */
+isl_map *poly_access_map(poly_builder *b, const poly_access *a, isl_set *in);
 /* Which of the block's dimensions the variable is; -1: none. */
 int poly_place(const poly_block *b, ir_var v);
 /* An iteration: the loops around a block, outer first, and their values. */

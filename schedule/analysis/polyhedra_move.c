@@ -115,7 +115,7 @@ static isl_map *accesses(isl_ctx *ctx, const poly_pair *x, int k,
                          const poly_access *a, bool *vague) {
   poly_builder b;
   poly_enter(&b, ctx, x, k);
-  isl_map *m = poly_access_map(&b, a);
+  isl_map *m = poly_access_map(&b, a, poly_domain(&b, a->when));
   isl_space_free(b.space);
   *vague |= b.vague;
   return m;

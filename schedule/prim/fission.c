@@ -38,9 +38,10 @@ PRIM_DEFINE(
 
 static const arith_range earlier = {INT64_MIN, -1}, later = {1, INT64_MAX};
 
-/* Do these regions keep apart, with b1's iteration less b2's as asked? */
+/* Do these regions keep apart, with b1's iteration less b2's as asked?
+ * *clear: a buffer at which nothing of the blocks meets so. */
 static bool pair_allows(dist *d, ir_stmt b1, ir_region w, ir_stmt b2,
-                        ir_region r) {
+                        ir_region r, ir_buf *clear) {
   sch_state *s = d->s;
   const ir_program *p = s->p;
   ir_stmt scope = ir_scope_of(p, b1);
@@ -49,12 +50,14 @@ static bool pair_allows(dist *d, ir_stmt b1, ir_region w, ir_stmt b2,
   if (w.buf != r.buf) {
     if (sch_storage(p, scope, w.buf) != sch_storage(p, scope, r.buf))
       return true;
-  } else if (!dist_regions(d, b1, w, b2, r, &delta)) {
+  } else if (w.buf == *clear || !dist_regions(d, b1, w, b2, r, &delta)) {
     return true;
   }
   (void)sch_refuse(s, SCH_R_FISSION_DEPENDS, .buf = w.buf,
                    .s = {first ? b2 : b1, first ? b1 : b2});
-  return w.buf == r.buf && poly_clears(d, b1, b2, w.buf);
+  if (w.buf != r.buf || !poly_clears(d, b1, b2, w.buf)) return false;
+  *clear = w.buf;
+  return true;
 }
 
 /* What b1 writes against all that b2 accesses. */
@@ -63,11 +66,12 @@ static bool writes_allow(dist *d, const arith_range *within, ir_stmt b1,
   const ir_program *p = d->s->p;
   ir_span w = ir_blk(p, b1)->writes;
   ir_span other[2] = {ir_blk(p, b2)->reads, ir_blk(p, b2)->writes};
+  ir_buf clear = 0;
   d->within = within;
   for (uint32_t i = w.at; i < w.at + w.n; i++)
     for (int k = 0; k < 2; k++)
       for (uint32_t j = other[k].at; j < other[k].at + other[k].n; j++)
-        if (!pair_allows(d, b1, p->region.v[i], b2, p->region.v[j]))
+        if (!pair_allows(d, b1, p->region.v[i], b2, p->region.v[j], &clear))
           return false;
   return true;
 }

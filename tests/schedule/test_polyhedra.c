@@ -25,6 +25,19 @@ static int64_t pick(world *w, int64_t lo, int64_t hi) {
 
 /* ---- making a nest ------------------------------------------------------ */
 
+/* The less or the greater one of `end` and what follows a loop around, as far
+ * as nests stay small. */
+static ir_expr one_of_two(world *w, ir_expr end, const ir_stmt *outer,
+                          uint32_t n) {
+  ir_program *p = &w->t.p;
+  ir_expr v = ir_ref(p, ir_st(p, outer[pick(w, 0, n - 1)])->var);
+  ir_expr other = ir_add(p, ir_mul(p, v, ir_index(p, pick(w, 1, 2))),
+                         ir_index(p, pick(w, -2, 1)));
+  ir_op how = pick(w, 0, 1) ? IR_MIN : IR_MAX;
+  end = ir_add(p, ir_binary(p, how, end, other), ir_index(p, pick(w, 0, 1)));
+  return ir_binary(p, IR_MIN, end, ir_index(p, 6));
+}
+
 static ir_stmt new_loop(world *w, ir_stmt in, char name, const ir_stmt *outer,
                         uint32_t n) {
   ir_program *p = &w->t.p;
@@ -37,6 +50,8 @@ static ir_stmt new_loop(world *w, ir_stmt in, char name, const ir_stmt *outer,
       end = ir_add(p, v, ir_index(p, pick(w, 1, 2)));
     if (ir_at(p, end)->op == IR_INT) end = ir_index(p, 6);
   }
+  if (n && pick(w, 0, 3) == 0) end = one_of_two(w, end, outer, n);
+  if (n && pick(w, 0, 3) == 0) lo = one_of_two(w, lo, outer, n);
   ir_expr extent = ir_sub(p, end, lo);
   int64_t min, max;
   ir_domain_bounds(p, lo, extent, &min, &max);
