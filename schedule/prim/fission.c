@@ -106,12 +106,18 @@ static bool nest_allows(sch_state *s, ir_stmt loop) {
   return true;
 }
 
-/* Which statement of the loop's body `block` is in, or is. */
-static int64_t place_of(const ir_program *p, ir_stmt loop, ir_stmt block) {
-  ir_stmt c = sch_step_down(p, loop, block);
-  int64_t n = 0;
-  while ((c = ir_st(p, c)->prev)) n++;
-  return n;
+/* Which statement of the loop's body each block is in, or is; the blocks come
+ * in the order of the program. */
+static const uint32_t *places_of(sch_state *s, ir_stmt loop, sch_list unit) {
+  const ir_program *p = s->p;
+  uint32_t *place = arena_array(s->scratch, uint32_t, unit.n), n = 0;
+  ir_stmt at = ir_st(p, loop)->body;
+  for (uint32_t i = 0; i < unit.n; i++) {
+    ir_stmt in = sch_step_down(p, loop, unit.v[i]);
+    for (; at != in; at = ir_st(p, at)->next) n++;
+    place[i] = n;
+  }
+  return place;
 }
 
 static bool parts_allow(sch_state *s, const struct fission_args *a) {
@@ -120,10 +126,10 @@ static bool parts_allow(sch_state *s, const struct fission_args *a) {
   dist d;
   dist_init(&d, s, 1, &ir_st(p, a->loop)->var, a->loop);
   sch_list unit = sch_child_blocks(s, a->loop);
+  const uint32_t *place = places_of(s, a->loop, unit);
   for (uint32_t i = 0; i < unit.n; i++)
     for (uint32_t k = i + 1; k < unit.n; k++) {
-      int64_t x = place_of(p, a->loop, unit.v[i]);
-      int64_t y = place_of(p, a->loop, unit.v[k]);
+      int64_t x = place[i], y = place[k];
       bool apart = at ? x < at && y >= at : x != y;
       if (apart && !blocks_allow(&d, unit.v[k], unit.v[i])) return false;
     }
@@ -147,11 +153,13 @@ static ir_stmt cut(sch_state *s, ir_stmt loop, ir_stmt from) {
   ir_stmt part = ir_loop_new(p, v, r.lo, r.extent, (ir_loop_kind)r.loop_kind);
   ir_st(p, part)->thread = r.thread;
   ir_insert_after(p, loop, part);
-  while (from) {
-    ir_stmt next = ir_st(p, from)->next;
+  for (ir_stmt last = 0, next; from; last = from, from = next) {
+    next = ir_st(p, from)->next;
     ir_detach(p, from);
-    ir_append(p, part, from);
-    from = next;
+    if (last)
+      ir_insert_after(p, last, from);
+    else
+      ir_append(p, part, from);
   }
   sch_replace_vars(s, part, 1, &r.var, &p->var.v[v].ref);
   return part;
