@@ -121,49 +121,52 @@ static bool uses_any(const ir_program *p, const arith_view *v, ir_span it,
   return binds_any(p, v, it, var);
 }
 
-/* What old loop number i counts, in terms of the nest; 0: nothing that is
- * asked for, or (*known is cleared) not to be told. */
-static ir_expr counted_by(const arith_view *v, ir_span it, uint32_t i,
-                          const ir_program *p, const sch_nest *nest,
-                          bool *known) {
-  for (uint32_t k = 0; k < it.n; k++)
-    if (arith_view_expr(v, p->iter.v[it.at + k].bind) == ir_ref(p, v->l.var[i]))
-      return nest->iter[k].bind;
-  if (uses_any(p, v, it, v->l.var[i])) *known = false;
-  return 0;
-}
-
-/* is[i]: what each old loop counts, in terms of the nest. */
+/* is[i]: what each old loop counts, in terms of the nest, where that makes an
+ * iter; 0: nothing that is asked for.  false: for some that is not so. */
 static bool count_singly(const ir_program *p, const arith_view *v, ir_span it,
                          const sch_nest *nest, ir_expr *is) {
   bool known = true;
-  for (uint32_t i = 0; i < v->l.n && known; i++)
-    is[i] = counted_by(v, it, i, p, nest, &known);
+  for (uint32_t i = 0; i < v->l.n; i++) {
+    is[i] = 0;
+    for (uint32_t k = 0; k < it.n && !is[i]; k++)
+      if (arith_view_expr(v, p->iter.v[it.at + k].bind) ==
+          ir_ref(p, v->l.var[i]))
+        is[i] = nest->iter[k].bind;
+    known = known && (is[i] || !uses_any(p, v, it, v->l.var[i]));
+  }
   return known;
 }
 
-/* The same where several loops make an iter, or some of them only: all that
- * the bindings speak of are the digits of the iters. */
+/* The same where several loops make an iter: those that count_singly has not
+ * told are its digits. */
 static bool count_digits(sch_state *s, const arith_view *v, ir_span it,
                          const sch_nest *nest, ir_expr *is) {
   ir_program *p = s->p;
   ir_var *in = arena_array(s->scratch, ir_var, v->l.n);
   ir_expr *bind = arena_array(s->scratch, ir_expr, 2 * it.n + v->l.n);
   ir_expr *to = bind + it.n, *out = bind + 2 * it.n;
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < v->l.n; i++)
-    if (binds_any(p, v, it, v->l.var[i]))
-      in[n++] = v->l.var[i];
-    else if (uses_any(p, v, it, v->l.var[i]))
-      return false;
-  for (uint32_t k = 0; k < it.n; k++) {
-    bind[k] = arith_view_expr(v, p->iter.v[it.at + k].bind);
-    to[k] = nest->iter[k].bind;
+  uint32_t n = 0, m = 0;
+  for (uint32_t i = 0; i < v->l.n; i++) {
+    if (is[i] || !uses_any(p, v, it, v->l.var[i])) continue;
+    if (!binds_any(p, v, it, v->l.var[i])) return false;
+    in[n++] = v->l.var[i];
   }
-  if (!arith_inverse(p, s->scratch, n, in, it.n, bind, to, out)) return false;
-  n = 0;
+  for (uint32_t k = 0; k < it.n; k++) {
+    bind[m] = arith_view_expr(v, p->iter.v[it.at + k].bind);
+    to[m] = nest->iter[k].bind;
+    for (uint32_t i = 0; i < n; i++)
+      if (ir_uses_var(p, bind[m], in[i])) {
+        m++;
+        break;
+      }
+  }
+  if (!arith_inverse(p, s->scratch, n, in, m, bind, to, out)) return false;
+  ir_subst told;
+  ir_subst_init(&told, p, s->scratch);
   for (uint32_t i = 0; i < v->l.n; i++)
-    is[i] = binds_any(p, v, it, v->l.var[i]) ? out[n++] : 0;
+    if (is[i]) ir_subst_var(&told, v->l.var[i], is[i]);
+  for (uint32_t i = 0, k = 0; i < v->l.n && k < n; i++)
+    if (v->l.var[i] == in[k]) is[i] = ir_subst_expr(&told, out[k++]);
   return true;
 }
 
@@ -179,7 +182,7 @@ static bool find_counts(sch_state *s, ir_stmt block, ir_stmt meet,
   *v = (arith_view){.pred = ir_blk(p, block)->pred};
   (void)arith_loops_between(p, s->scratch, meet, block, &v->l);
   *is = arena_array(s->scratch, ir_expr, v->l.n);
-  return count_digits(s, v, it, nest, *is);
+  return count_singly(p, v, it, nest, *is) || count_digits(s, v, it, nest, *is);
 }
 
 bool sch_nest_confine(sch_state *s, ir_stmt block, ir_stmt meet,

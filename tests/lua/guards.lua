@@ -66,6 +66,26 @@ for _, reduce in ipairs { ts.sum, ts.reduce_max } do
   end
 end
 
+do -- however many rows there are
+  local n = ts.size("n")
+  local A, k = ts.placeholder("A", { n, 50 }), ts.reduce_axis("k", 50)
+  local S = ts.compute("S", { n }, function(i) return ts.sum(A(i, k), k) end)
+  local p = ts.program("rows", { A }, { S })
+  local s = ts.schedule(p)
+  local b = s:get_block "S"
+  local _, whole = s:get_loops(b)
+  local _, k1 = s:split(whole, { ts.auto, 8 })
+  s:compute_at(s:rfactor(k1, 0), (s:get_loops(b)))
+  for _, size in ipairs { 1, 3, 8 } do
+    local a = ts.tensor("float32", { size, 50 }, "integers", 1)
+    local want = ts.tensor("float32", { size })
+    local got = ts.tensor("float32", { size })
+    ts.interpret(p, { a, want })
+    ts.interpret(s, { a, got })
+    assert(want:compare(got) == 0)
+  end
+end
+
 -- Two counts that end early, one of which makes an iter.
 check(sums(13, 50, ts.sum), function(s)
   local b = s:get_block "S"
