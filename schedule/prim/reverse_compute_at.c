@@ -35,8 +35,9 @@ PRIM_DEFINE(
         "   over a loop around the place, and the tiles produced cover what\n"
         "   is read.\n"
         "5. All iterations of the loops together run just the instances\n"
-        "   that ran before. So the tiles of a stencil's consumer, which\n"
-        "   would overlap, cannot be moved.\n"
+        "   that ran before. Where a tile does not hold all that an instance\n"
+        "   reads, as of a stencil, that runs where the last of it is made;\n"
+        "   a reduction, all of which it would have to be, cannot be moved.\n"
         "6. Nothing that runs between the places reads elements that the\n"
         "   block has written by then.\n"
         "7. Loops whose iterations run at once stay free of races.\n"
@@ -77,11 +78,31 @@ typedef struct plan {
   other *other;
   uint32_t nproducers, nothers, under_loop;
   uint32_t after, position; /* first possible place; the one chosen */
+  ir_region last;           /* of what it reads of what is made under the
+                             * loop, what ends last; */
+  ir_expr *made;            /* the box made: min, then max; or NULL */
+  bool guarded;             /* it runs where that end is in that box */
   bool open_instances;      /* it is not seen which instances ran, */
   bool open_inputs;         /* or that producers have finished */
 } plan;
 
 /* ---- who produces what it reads ----------------------------------------- */
+
+/* The last point of a region, in dimension d. */
+static ir_expr end_of(ir_program *p, ir_region r, uint32_t d) {
+  ir_expr size = ir_region_extent(p, r, d);
+  return ir_add(p, ir_region_min(p, r, d), ir_sub(p, size, ir_index(p, 1)));
+}
+
+/* Region `used` is read of what the loop makes, the box: notes the one that
+ * ends last. */
+static void note_last(ir_program *p, plan *pl, ir_region used, ir_expr *box) {
+  if (pl->made && used.buf != pl->last.buf) return;
+  for (uint32_t d = 0; d < ir_ndim(p, used.buf) && pl->made; d++)
+    if (!arith_prove_le(p, end_of(p, pl->last, d), end_of(p, used, d))) return;
+  pl->last = used;
+  pl->made = box;
+}
 
 /* Producer f under the loop: its tile tells which instances to run there. */
 static void follow(sch_state *s, plan *pl, producer *f) {
@@ -104,6 +125,7 @@ static void follow(sch_state *s, plan *pl, producer *f) {
       known = true;
       f->buf = made.buf;
       f->box = box;
+      if (!s->quick) note_last(p, pl, used, box);
       sch_instances(s, block, used, box, box + ndim, true, one);
       for (uint32_t j = 0; j < niters; j++)
         if (one[j].extent > 0) {
@@ -355,7 +377,7 @@ static bool is_enough(sch_state *s, const plan *pl, sch_coverage c) {
 static bool check_partition(sch_state *s, plan *pl) {
   const sch_move *m = &pl->m;
   sch_clash left = {0};
-  if (!pl->open_instances &&
+  if (!pl->open_instances && !pl->guarded &&
       is_enough(s, pl,
                 sch_nest_coverage(s, m->meet, m->loop, &pl->nest, pl->old)))
     return true;
@@ -368,6 +390,25 @@ static bool check_partition(sch_state *s, plan *pl) {
                     .clash = left);
 }
 
+/* The nest runs those whose end is made there. */
+static void keep_to_made(sch_state *s, plan *pl) {
+  ir_program *p = s->p;
+  const sch_nest *nest = &pl->nest;
+  uint32_t ndim = ir_ndim(p, pl->last.buf);
+  ir_var *var = arena_array(s->scratch, ir_var, nest->niters);
+  ir_expr *to = arena_array(s->scratch, ir_expr, nest->niters);
+  for (uint32_t k = 0; k < nest->niters; k++) {
+    var[k] = nest->iter[k].var;
+    to[k] = nest->iter[k].bind;
+  }
+  for (uint32_t d = 0; d < ndim; d++) {
+    ir_expr at = end_of(p, pl->last, d);
+    at = sch_replace_in(s, at, nest->niters, var, to);
+    sch_nest_guard(s, &pl->nest, ir_binary(p, IR_LE, pl->made[d], at));
+    sch_nest_guard(s, &pl->nest, ir_binary(p, IR_LE, at, pl->made[ndim + d]));
+  }
+}
+
 /* The nest that runs these instances, and whether it may. */
 static bool check_nest(sch_state *s, plan *pl, sch_span *span, bool units) {
   ir_stmt block = pl->m.block;
@@ -377,21 +418,44 @@ static bool check_nest(sch_state *s, plan *pl, sch_span *span, bool units) {
   sch_spans_clip(s, block, span);
   pl->span = span;
   sch_nest_plan(s, block, span, units, &pl->nest);
+  if (pl->guarded) keep_to_made(s, pl);
   if (pl->open_instances &&
       (s->quick || !sch_nest_confine(s, block, pl->m.meet, &pl->nest)))
     return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {block});
   return check_inputs(s, pl) && check_others(s, pl) && check_partition(s, pl);
 }
 
-/* What one producer makes, else what all make together. */
+/* Each instance where the last of what it reads is made.  One that reduces
+ * might not begin at its init. */
+static bool check_latest(sch_state *s, plan *pl, bool units) {
+  ir_stmt block = pl->m.block;
+  if (!pl->made || sch_has_init(s->p, block)) return false;
+  ir_program *p = s->p;
+  uint32_t niters = ir_blk(p, block)->iters.n, n = ir_ndim(p, pl->last.buf);
+  sch_span *span = arena_array(s->scratch, sch_span, niters);
+  ir_expr *end = arena_array(s->scratch, ir_expr, 2 * n);
+  for (uint32_t d = 0; d < n; d++) {
+    end[2 * d] = end_of(p, pl->last, d);
+    end[2 * d + 1] = ir_index(p, 1);
+  }
+  sch_instances(s, block, ir_region_new(p, pl->last.buf, end), pl->made,
+                pl->made + n, true, span);
+  pl->guarded = true;
+  return check_nest(s, pl, span, units);
+}
+
+/* What one producer makes, else what all make together, else what they then
+ * have made. */
 static bool check_nests(sch_state *s, plan *pl, bool units) {
   ir_mark mark = ir_get_mark(s->p);
   sch_span *wide = pl->wide;
   if (check_nest(s, pl, pl->span, units)) return true;
-  if (s->quick || pl->under_loop < 2) return false;
+  if (s->quick) return false;
   sch_refusal why = s->refusal;
   ir_forget_since(s->p, mark);
-  if (check_nest(s, pl, wide, units)) return true;
+  if (pl->under_loop > 1 && check_nest(s, pl, wide, units)) return true;
+  ir_forget_since(s->p, mark);
+  if (check_latest(s, pl, units)) return true;
   s->refusal = why;
   return false;
 }

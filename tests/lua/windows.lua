@@ -1,0 +1,97 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Consumers that read every so many elements, or windows, moved under a tile of
+-- their producer: each instance runs where the last of what it reads is made.
+local ts = require "tessera"
+local N = 20
+
+local function same(s, p)
+  local ok, why = ts.equivalent(s, p)
+  assert(ok, tostring(why) .. "\n" .. tostring(s))
+  assert(ts.equivalent(ts.lower(s), p), tostring(s))
+  assert(s:trace():replay(p):program():hash() == s:program():hash())
+end
+
+local function program(n, read)
+  local A = ts.placeholder("A", { N, 4 })
+  local B = ts.compute("B", { N, 4 }, function(i, j) return A(i, j) * 2 end)
+  local C = ts.compute("C", { n, 4 }, function(i, j) return read(B, i, j) end)
+  return ts.program("windows", { A }, { C })
+end
+
+local readers = {
+  stride = { N // 2, function(B, i, j) return B(i * 2, j) end },
+  stride3 = { 6, function(B, i, j) return B(i * 3 + 1, j) end },
+  pairs = { N // 2, function(B, i, j)
+    return B(i * 2, j) + B(i * 2 + 1, j)
+  end },
+  stencil = { N - 2, function(B, i, j)
+    return B(i, j) + B(i + 1, j) - B(i + 2, j)
+  end },
+  overlap = { 9, function(B, i, j) return B(i * 2, j) - B(i * 2 + 3, j) end },
+  both = { N - 3, function(B, i, j) return B(i + 3, j) + B(i, 3 - j) end },
+}
+
+for _, r in pairs(readers) do
+  local p = program(r[1], r[2])
+  for tile = 1, 7 do
+    for inner = 0, 1 do
+      local s = ts.schedule(p)
+      local i, j = s:get_loops(s:get_block "B")
+      local i0, i1 = s:split(i, { ts.auto, tile })
+      if inner == 1 then s:reorder(i0, j, i1) end
+      s:reverse_compute_at(s:get_block "C", i0)
+      same(s, p)
+      -- An older tile is read, which others make at the same time.
+      local ok, e = pcall(s.parallel, s, i0)
+      assert(ok or e.reason == "RACE_OTHER", tostring(e))
+      same(s, p)
+    end
+  end
+end
+
+-- Not under a loop that runs its iterations at once already.
+do
+  local s = ts.schedule(program(readers.stencil[1], readers.stencil[2]))
+  local i0 = s:split((s:get_loops(s:get_block "B")), { ts.auto, 4 })
+  s:parallel(i0)
+  local ok, e = pcall(s.reverse_compute_at, s, s:get_block "C", i0)
+  assert(not ok and e.reason == "WOULD_RACE", tostring(e))
+end
+
+-- What is made backwards: the end of a window is there before the rest, and
+-- what is refused is not begun.
+for _, sign in ipairs { 1, -1 } do
+  local b = ts.builder("back")
+  local A, B, C = b:input("A", { N }), b:buffer("B", { N }),
+                  b:output("C", { N - 2 })
+  b:loop("i", 0, N, function(i)
+    b:block("B", { { "v", extent = N, bind = N - 1 - i } },
+            function(v) b:store(B, { v }, A(v) * 2) end)
+  end)
+  b:loop("i", 0, N - 2, function(i)
+    b:block("C", { { "v", extent = N - 2, bind = i } }, function(v)
+      b:store(C, { v }, B(v + 1 + sign) - B(v + 1 - sign))
+    end)
+  end)
+  local p = b:program()
+  local s = ts.schedule(p)
+  local ok, e = pcall(s.reverse_compute_at, s, s:get_block "C",
+                      (s:get_loops(s:get_block "B")))
+  assert(ok or e.reason == "NOT_COVERED", tostring(e))
+  same(s, p)
+end
+
+-- A reduction stays: what is added first need not be made first.
+do
+  local A, k = ts.placeholder("A", { N }), ts.reduce_axis("k", 3)
+  local B = ts.compute("B", { N }, function(i) return A(i) * 2 end)
+  local C = ts.compute("C", { N - 2 }, function(i)
+    return ts.sum(B(i + 2 - k), k)
+  end)
+  local p = ts.program("sums", { A }, { C })
+  local s = ts.schedule(p)
+  local ok = pcall(s.reverse_compute_at, s, s:get_block "C",
+                   (s:get_loops(s:get_block "B")))
+  assert(not ok)
+  same(s, p)
+end
