@@ -4,6 +4,7 @@
 local ts = require "tessera"
 local options = require "tessera.options"
 local plugins = require "tessera.plugins"
+local functions = require "tessera.functions"
 local spaces = require "modules.spaces"
 
 local reference = {}
@@ -70,7 +71,8 @@ function reference.page(name)
   for _, p in ipairs(ts.primitives()) do
     if p.name == name then return ts.doc(name) end
   end
-  return module_doc(name) or option_doc(name) or plugins.page(name)
+  return module_doc(name) or option_doc(name) or plugins.page(name) or
+         functions.page(name)
 end
 
 function reference.index()
@@ -89,13 +91,15 @@ function reference.index()
   end
   lines[#lines + 1] = "strategies and cost models in Lua:"
   table.move(plugins.index(), 1, #plugins.index(), #lines + 1, lines)
+  lines[#lines + 1] = "other functions:"
+  table.move(functions.index(), 1, #functions.index(), #lines + 1, lines)
   return table.concat(lines, "\n")
 end
 
 -- Declarations of all of it for editors; the file returns what schedules do.
 function reference.stubs()
   local schedule, rest = ts.stubs():match("^(.*\n)(return [^\n]*\n)$")
-  return schedule .. plugins.stubs() .. "\n" .. rest
+  return schedule .. plugins.stubs() .. functions.stubs() .. "\n" .. rest
 end
 
 return reference

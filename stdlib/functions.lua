@@ -1,0 +1,328 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The reference of the functions that are neither primitives nor for
+-- extending searches (plugins.lua).  Pages, the index and editors' stubs are
+-- all made of these rows: a call, what it gives ("" for nothing), what it
+-- does, and the chapter of docs/ that tells more.
+local functions = {}
+
+local rows = {
+  -- Describing
+  { "ts.placeholder(name, shape [, dtype [, options]])", "tessera.Buffer",
+    "An input; options.role may be layout_free or constant.", "describing" },
+  { "ts.constant(name, tensor)", "tessera.Buffer",
+    "A tensor whose values are part of the program.", "describing" },
+  { "ts.size(name)", "tessera.Expr",
+    "An extent that is known when a kernel is called.", "describing" },
+  { "ts.reduce_axis(name, range)", "tessera.Expr",
+    "What a reduction runs over: an extent, or { lo, extent }.",
+    "describing" },
+  { "ts.compute(name, shape, body)", "tessera.Buffer ...",
+    "Tensors, each element as body says of its indices.", "describing" },
+  { "ts.program(name, inputs, outputs)", "tessera.Program",
+    "The program that makes the outputs of the inputs.", "describing" },
+  { "ts.builder(name)", "tessera.Builder",
+    "Describe a program by loops, blocks and stores.", "describing" },
+  { "ts.load_program(path)", "tessera.Program",
+    "Read what program:save wrote.", "tutorial" },
+  { "ts.const(value, dtype)", "tessera.Expr",
+    "A number of that type.", "describing" },
+  { "ts.cast(x, dtype)", "tessera.Expr", "x as that type.", "describing" },
+  { "ts.select(condition, yes, no)", "tessera.Expr",
+    "One of two values; only that one is read.", "describing" },
+  { "ts.call_extern(name, dtype, ...)", "tessera.Expr",
+    "What a foreign function of the arguments gives.", "measuring" },
+  { "ts.sum(x, axes)", "tessera.Expr", "The sum over the axes.",
+    "describing" },
+  { "ts.prod(x, axes)", "tessera.Expr", "The product over the axes.",
+    "describing" },
+  { "ts.reduce_max(x, axes)", "tessera.Expr", "The greatest over the axes.",
+    "describing" },
+  { "ts.reduce_min(x, axes)", "tessera.Expr", "The least over the axes.",
+    "describing" },
+  { "ts.reducer(combine, identity [, name])", "function",
+    "A reduction of one's own, called with sources and axes.",
+    "describing" },
+  { "ts.abs(x)", "tessera.Expr", "The absolute value.", "describing" },
+  { "ts.ceil(x)", "tessera.Expr", "The least integer above.", "describing" },
+  { "ts.erf(x)", "tessera.Expr", "The error function.", "describing" },
+  { "ts.exp(x)", "tessera.Expr", "e to the power of x.", "describing" },
+  { "ts.floor(x)", "tessera.Expr", "The greatest integer below.",
+    "describing" },
+  { "ts.log(x)", "tessera.Expr", "The natural logarithm.", "describing" },
+  { "ts.pow(x, y)", "tessera.Expr", "x to the power of y.", "describing" },
+  { "ts.round(x)", "tessera.Expr", "The nearest integer.", "describing" },
+  { "ts.rsqrt(x)", "tessera.Expr", "One by the square root.", "describing" },
+  { "ts.sigmoid(x)", "tessera.Expr", "1 / (1 + exp(-x)).", "describing" },
+  { "ts.sqrt(x)", "tessera.Expr", "The square root.", "describing" },
+  { "ts.tanh(x)", "tessera.Expr", "The hyperbolic tangent.", "describing" },
+  { "ts.lt(x, y)", "tessera.Expr", "x < y.", "describing" },
+  { "ts.le(x, y)", "tessera.Expr", "x <= y.", "describing" },
+  { "ts.gt(x, y)", "tessera.Expr", "x > y.", "describing" },
+  { "ts.ge(x, y)", "tessera.Expr", "x >= y.", "describing" },
+  { "ts.eq(x, y)", "tessera.Expr", "x equals y.", "describing" },
+  { "ts.ne(x, y)", "tessera.Expr", "x differs from y.", "describing" },
+  { "ts.min(x, ...)", "tessera.Expr", "The least of them.", "describing" },
+  { "ts.max(x, ...)", "tessera.Expr", "The greatest of them.",
+    "describing" },
+  { "ts.all(x, ...)", "tessera.Expr", "All conditions hold.", "describing" },
+  { "ts.any(x, ...)", "tessera.Expr", "A condition holds.", "describing" },
+  { "ts.land(x, ...)", "tessera.Expr", "The same as ts.all.", "describing" },
+  { "ts.lor(x, ...)", "tessera.Expr", "The same as ts.any.", "describing" },
+  { "ts.lnot(x)", "tessera.Expr", "The condition does not hold.",
+    "describing" },
+  { "builder:input(name, shape [, dtype [, scope]])", "tessera.Buffer",
+    "A parameter that is read.", "describing" },
+  { "builder:inout(name, shape [, dtype [, scope]])", "tessera.Buffer",
+    "A parameter that is changed in place.", "describing" },
+  { "builder:output(name, shape [, dtype [, scope]])", "tessera.Buffer",
+    "A parameter that is written.", "describing" },
+  { "builder:buffer(name, shape [, dtype [, scope]])", "tessera.Buffer",
+    "A buffer of the program's own.", "describing" },
+  { "builder:loop(name, lo, extent, body)", "",
+    "A loop; body gets its variable.", "describing" },
+  { "builder:block(name, iters [, options], body)", "",
+    "A block; body gets its iteration variables; options.where.",
+    "describing" },
+  { "builder:init(body)", "", "What a reduction begins with.", "describing" },
+  { "builder:when(condition, yes [, no])", "", "A condition.",
+    "describing" },
+  { "builder:let(name, value, body)", "", "A name for a value.",
+    "describing" },
+  { "builder:store(buffer, indices, value)", "", "A store.", "describing" },
+  { "builder:evaluate(x)", "", "A value whose computing is what counts.",
+    "describing" },
+  { "builder:program()", "tessera.Program", "What was described.",
+    "describing" },
+  -- Programs
+  { "program:name()", "string", "Its name.", "tutorial" },
+  { "program:params()", "table[]",
+    "Its parameters: name, dtype, shape and role of each.", "tutorial" },
+  { "program:flops()", "integer?",
+    "How many operations it does; nil while sizes are not known.",
+    "tutorial" },
+  { "program:hash()", "string", "A hash of its structure.", "tutorial" },
+  { "program:equal(other)", "boolean", "Is the other one the same?",
+    "tutorial" },
+  { "program:verify()", "boolean", "Raises unless it is well-formed.",
+    "tutorial" },
+  { "program:add(other)", "tessera.Program",
+    "Gives the program the functions of another one.", "tutorial" },
+  { "program:work_on(name)", "tessera.Program",
+    "The program with that function as the one that is scheduled.",
+    "tutorial" },
+  { "program:save(path)", "", "Write it to a file.", "tutorial" },
+  { "program:close()", "", "Free it before the collector does.",
+    "tutorial" },
+  -- Schedules
+  { "ts.schedule(program [, options])", "tessera.Schedule",
+    "Begin to schedule a program; options: seed, target.", "tutorial" },
+  { "sch:can(primitive, ...)", "boolean, string?",
+    "Would the primitive accept these operands, and why not? A call that " ..
+    "is wrong for any program raises.", "modules" },
+  { "sch:get(value)", "integer", "What a sampled integer is.", "tutorial" },
+  { "sch:program()", "tessera.Program", "The program as it is now.",
+    "tutorial" },
+  { "sch:trace()", "tessera.Trace", "What was done so far.", "tutorial" },
+  { "sch:target()", "tessera.Target?", "The target it was made for.",
+    "modules" },
+  { "sch:copy()", "tessera.Schedule",
+    "Another schedule that knows the same variables.", "modules" },
+  { "sch:close()", "", "Free it before the collector does.", "tutorial" },
+  { "sch:is_spatial(block)", "boolean", "Are all its iters spatial?",
+    "modules" },
+  { "sch:is_reduction(block)", "boolean", "Does it reduce?", "modules" },
+  { "sch:is_output(block)", "boolean", "Is what it writes an output?",
+    "modules" },
+  { "sch:needs_multi_level_tiling(block)", "boolean",
+    "Would tiling let it use again what it reads?", "modules" },
+  { "sch:block_info(block)", "table", "name, reads, writes, iters.",
+    "modules" },
+  { "sch:loop_info(loop)", "table", "name, kind, extent, iter_type.",
+    "modules" },
+  { "sch:extent(loop)", "integer", "How many iterations it has.",
+    "modules" },
+  { "sch:access(block, kind, index)", "boolean[]",
+    'Which iters index what it accesses by "read" or "write".', "modules" },
+  { "sch:access_info(block, kind, index)", "table",
+    "buffer, dtype, and by which iter each dimension is indexed.",
+    "modules" },
+  { "sch:annotation(block_or_loop, key)", "string?",
+    "The annotation as JSON.", "modules" },
+  -- Traces
+  { "ts.trace.from_lua(text [, program])", "tessera.Trace",
+    "Read what trace:lua wrote, without running it.", "tutorial" },
+  { "ts.trace.from_json(text [, program])", "tessera.Trace",
+    "Read what trace:json wrote.", "tutorial" },
+  { "ts.trace.from_tvm_json(text [, program])", "tessera.Trace",
+    "Read a trace of TVM's MetaSchedule.", "tutorial" },
+  { "trace:lua()", "string", "The trace as Lua.", "tutorial" },
+  { "trace:json()", "string", "The trace as JSON.", "tutorial" },
+  { "trace:to_tvm_json()", "string",
+    "The trace as TVM writes it; what TVM cannot say is refused.",
+    "tutorial" },
+  { "trace:replay([program [, options]])", "tessera.Schedule",
+    "Do it again; options: resample, repair, no_postproc, seed.",
+    "tutorial" },
+  { "trace:bind(program)", "tessera.Trace",
+    "Replay on this program where none is given.", "tutorial" },
+  { "trace:with_decision(position, decision)", "tessera.Trace",
+    "The trace with another decision there.", "tutorial" },
+  { "trace:mutate([options])", "tessera.Trace",
+    "The trace with one decision changed; options.seed.", "tutorial" },
+  { "trace:simplify()", "tessera.Trace",
+    "The trace without what has no effect.", "tutorial" },
+  { "trace:equal(other)", "boolean", "Is the other one the same?",
+    "tutorial" },
+  { "trace:stepper([program])", "tessera.Stepper",
+    "Go through it instruction by instruction.", "stepping" },
+  -- Running
+  { "ts.target(text)", "tessera.Target", "A machine.", "describing" },
+  { "target:get(field)", "integer?", "A number of it.", "describing" },
+  { "target:has(feature)", "boolean", "Has its processor the feature?",
+    "describing" },
+  { "target:close()", "", "Free it before the collector does.",
+    "describing" },
+  { "ts.build(program [, target])", "tessera.Kernel",
+    "Compile a program or schedule; the kernel is called with tensors.",
+    "tutorial" },
+  { "kernel:time(tensors [, options])", "table",
+    "Run it some times; options.min_time.", "tutorial" },
+  { "kernel:source([kind])", "string", "The code that was made.",
+    "describing" },
+  { "kernel:close()", "", "Free it before the collector does.", "tutorial" },
+  { "ts.interpret(program, tensors)", "",
+    "Run a program or schedule slowly and exactly.", "tutorial" },
+  { "ts.equivalent(a, b [, options])", "boolean, string?",
+    "Do two programs or schedules compute the same, and where not? " ..
+    "options.seed.", "describing" },
+  { "ts.lower(program)", "tessera.Program",
+    "What a device with threads runs of a program or schedule.",
+    "architecture" },
+  { "ts.tensor_intrin(intrin)", "string",
+    "Register an intrinsic for sch:tensorize: name, desc, impl, override.",
+    "tensor-intrinsics" },
+  { "ts.tensor(dtype, shape [, fill [, seed]])", "tessera.Tensor",
+    'Memory for a kernel: "zeros", "random" and the like, a nested table, ' ..
+    "or a .npy file.", "tutorial" },
+  { "tensor:get(...)", "number", "The element; indices count from 0.",
+    "tutorial" },
+  { "tensor:set(...)", "", "Indices, then the new value.", "tutorial" },
+  { "tensor:copy_from(other)", "", "Take over all elements.", "tutorial" },
+  { "tensor:compare(other)", "number, number",
+    "The greatest absolute and relative difference.", "tutorial" },
+  { "tensor:shape()", "integer[]", "Its extents.", "tutorial" },
+  { "tensor:dtype()", "string", "Its type.", "tutorial" },
+  { "tensor:save(path)", "", "Write a .npy file.", "tutorial" },
+  { "tensor:close()", "", "Free it before the collector does.", "tutorial" },
+  -- Searching
+  { "ts.tune(program, options)", "tessera.Result",
+    "Search for a fast schedule; `tessera doc` lists the options.",
+    "tutorial" },
+  { "ts.database(path)", "tessera.Database", "Open a database of records.",
+    "searching" },
+  { "database:records([max])", "table[]", "Its records, best first.",
+    "searching" },
+  { "database:trace(id)", "tessera.Trace",
+    "The trace of a record, bound to its program.", "searching" },
+  { "database:close()", "", "Close it before the collector does.",
+    "searching" },
+  { "ts.module(module)", "table",
+    "Check a schedule module: name, defaults, apply, check.", "modules" },
+  { "ts.space.compose(modules)", "tessera.Space",
+    "The space that the modules make, one after the other.", "modules" },
+  { "ts.space.by_hand(schedule)", "tessera.Space",
+    "The space of one function of a schedule.", "modules" },
+  { "ts.space.traces(traces)", "tessera.Space",
+    "The space of sketches that are there already.", "modules" },
+  { "ts.space.union(spaces)", "tessera.Space", "All of several spaces.",
+    "modules" },
+  { "ts.space.default([target])", "tessera.Space",
+    "The space that ts.tune searches when told of none.", "modules" },
+  { "ts.space.sketches(space, program [, target])", "tessera.Trace[]",
+    "The sketches of a program.", "modules" },
+  { "ts.space.explain(space, program [, target])", "string",
+    "Which module did what at which block, and why not.", "modules" },
+  { "ts.space.check(space, program [, target])", "boolean, string?",
+    "Do its modules make the same sketches each time, and where not?",
+    "modules" },
+  -- Asking
+  { "ts.primitives()", "table[]", "name and summary of each primitive.",
+    "tutorial" },
+  { "ts.doc([primitive])", "string", "The reference as Markdown.",
+    "tutorial" },
+  { "ts.stubs()", "string", "Declarations of the primitives for editors.",
+    "embedding" },
+  { "ts.version()", "string, string", "The version, and how it was built.",
+    "tutorial" },
+  { "ts.on_warning(f)", "function?",
+    "Let warnings go to a function; gives the one before.", "embedding" },
+}
+
+local function name_of(row) return row[1]:match("^[^(]+") end
+
+-- A row by its name, all of it or the last part ("can", "from_json").
+local function row_named(name)
+  local short
+  for _, row in ipairs(rows) do
+    local full = name_of(row)
+    if full == name then return row end
+    if full:match("[^.:]+$") == name then short = short or row end
+  end
+  return short
+end
+
+-- The page of a function; nil when there is none of that name.
+function functions.page(name)
+  local row = row_named(name)
+  if not row then return nil end
+  local lines = { "## " .. row[1], "", row[3], "" }
+  if row[2] ~= "" then
+    lines[#lines + 1] = ("- returns `%s`"):format(row[2])
+  end
+  lines[#lines + 1] = ("- more in docs/%s.md"):format(row[4])
+  return table.concat(lines, "\n")
+end
+
+-- Lines for an index.
+function functions.index()
+  local lines = {}
+  for i, row in ipairs(rows) do
+    lines[i] = ("  %-26s %s"):format(name_of(row), row[3])
+  end
+  return lines
+end
+
+-- ---- stubs -----------------------------------------------------------------
+
+local function add_stub(lines, row)
+  local name = name_of(row):gsub("^%l+:", function(object)
+    return object == "sch:" and "Schedule:" or object:gsub("^%l", string.upper)
+  end)
+  local names = {}
+  for n in row[1]:match("%b()"):gsub("[][()]", ""):gmatch("[^,%s]+") do
+    names[#names + 1] = n
+  end
+  lines[#lines + 1] = "\n---" .. row[3]
+  if row[2] ~= "" then lines[#lines + 1] = "---@return " .. row[2] end
+  lines[#lines + 1] = ("function %s(%s) end"):format(name,
+                                                     table.concat(names, ", "))
+end
+
+-- Declarations for the Lua language server, behind those of `ts` and
+-- Schedule.
+function functions.stubs()
+  local lines = {}
+  for _, class in ipairs { "Program", "Trace", "Target", "Kernel", "Tensor",
+                           "Database", "Builder" } do
+    lines[#lines + 1] = ("\n---@class tessera.%s\nlocal %s = {}")
+                        :format(class, class)
+  end
+  for _, class in ipairs { "Buffer", "Expr", "Space", "Stepper", "Result" } do
+    lines[#lines + 1] = "---@class tessera." .. class
+  end
+  lines[#lines + 1] = "ts.trace, ts.space = {}, {}"
+  for _, row in ipairs(rows) do add_stub(lines, row) end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return functions
