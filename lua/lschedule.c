@@ -57,7 +57,8 @@ static int perform(lua_State *L) {
   return (int)nout;
 }
 
-/* sch:can("fuse", i, j): true, or false and the reason */
+/* sch:can("fuse", i, j): true, or false and the reason.  A call that is wrong
+ * whatever the program is raises, as the call itself would. */
 static int can(lua_State *L) {
   tess_schedule *s = lt_schedule(L, 1);
   const char *name = lt_string(L, 2, "the name of a primitive");
@@ -72,6 +73,7 @@ static int can(lua_State *L) {
     return lt_error(L, TESS_NOT_FOUND, "there is no primitive '%s'", name);
   lua_remove(L, 2);
   uint32_t n = lt_to_args(L, prim, MAX_OPERANDS, args);
+  note_place(L, s);
   tess_status st = tess_schedule_can(s, info.name, n, args);
   lua_pushboolean(L, st == TESS_OK);
   if (st == TESS_OK) return 1;

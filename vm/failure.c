@@ -36,7 +36,7 @@ const char *vm_kind_text(uint32_t kind) { return kind_texts[kind]; }
 static const char *const tag_texts[] = {"nothing",
                                         "a boolean",
                                         "an integer",
-                                        "a number",
+                                        "a real number",
                                         "a string",
                                         "a random variable",
                                         "auto",
@@ -66,8 +66,15 @@ static void put_given(const sentence *s) {
     str_puts(s->out, rv_texts[s->t->rv.v[f->rv]]);
   else
     str_puts(s->out, tag_texts[f->tag]);
-  if (f->why == VM_W_WRONG_KIND && f->n[1])
-    str_printf(s->out, " (element %" PRId64 ")", f->n[1]);
+}
+
+/* The same, of an element of a list where it is one. */
+static void put_instead(const sentence *s) {
+  if (s->f->n[1])
+    str_printf(s->out, "; element %" PRId64 " is ", s->f->n[1]);
+  else
+    str_puts(s->out, ", not ");
+  put_given(s);
 }
 
 static void put_rv(const sentence *s) {
@@ -125,6 +132,7 @@ static void put_hole(const sentence *s, const char *hole) {
   case 'h': str_puts(s->out, spec_of(s)->help); break;
   case 'k': str_puts(s->out, vm_kind_text(spec_of(s)->kind)); break;
   case 'v': put_given(s); break;
+  case 'x': put_instead(s); break;
   case 'r': put_rv(s); break;
   case 'd': put_decision(s); break;
   case 'a': put_place(s); break;

@@ -160,6 +160,16 @@ do
   sch:split(k, { ts.auto, 1 })
   local still, reason = sch:can("unroll", gone)
   assert(not still and reason:find("(split) removed it", 1, true))
+  -- Calls that are wrong anywhere raise, and say where they were made.
+  local here = debug.getinfo(1, "l").currentline
+  for _, wrong in ipairs {
+    { "split", i, { 1.5 } }, { "split", i }, { "parallel", c },
+    { "split", i, { 8 }, { nonsense = 1 } },
+  } do
+    local fine, e = pcall(function() return sch:can(table.unpack(wrong)) end)
+    assert(not fine and not tostring(e):find("(at ", 1, true), tostring(e))
+    assert(tostring(e):find("schedule.lua:" .. here + 5 .. ":", 1, true))
+  end
 end
 
 -- A refused primitive: an error object, and nothing has changed.

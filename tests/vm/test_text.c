@@ -349,7 +349,7 @@ static const bad bad_json[] = {
      "{\"loop\": \"l1\", \"n\": 2}, \"decision\": [1, 2.5], \"out\": [\"v2\", "
      "\"v3\"]}]}",
      "sample_perfect_tile: operand 'decision' must be a list of "
-     "integers, not a number (element 2) (the factors, outer first)",
+     "integers; element 2 is a real number (the factors, outer first)",
      "instruction 3", TESS_TYPE},
     {HEAD
      "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}, \"decision\": 1,"
@@ -384,8 +384,8 @@ static const bad bad_lua[] = {
      "line 1, instruction 1", TESS_INVALID},
     {"sch:guard{var = 1.5, value = 1}",
      "guard: operand 'var' must be an "
-     "integer or integer variable, not a number (what was read: an integer "
-     "variable)",
+     "integer or integer variable, not a real number (what was read: an "
+     "integer variable)",
      "line 1, instruction 1", TESS_TYPE},
     {"sch:guard{var = 9223372036854775808, value = 1}",
      "the integer 9223372036854775808 is too large", "line 1, instruction 1",
