@@ -74,6 +74,25 @@ ir_expr sch_added(const ir_program *p, ir_stmt reduction, const sch_def *made,
   return find_added(p, made, *how);
 }
 
+/* A load of the element that the update stores. */
+static bool is_old(const ir_program *p, const sch_def *made, ir_expr e) {
+  const ir_node *n = ir_at(p, e);
+  return n->op == IR_LOAD && n->a == made->buf && !n->c && n->n == made->n &&
+         !memcmp(p->arg.v + n->b, made->idx, made->n * sizeof *made->idx);
+}
+
+ir_expr sch_added_to_any(const ir_program *p, const sch_def *made, ir_op *how) {
+  static const ir_op known[] = {IR_ADD, IR_MUL, IR_MIN, IR_MAX, IR_AND, IR_OR};
+  *how = (ir_op)ir_at(p, made->value)->op;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    ir_expr old, added;
+    if (*how != known[i]) continue;
+    added = beside(p, made->value, made->buf, &old);
+    return added && is_old(p, made, old) ? added : 0;
+  }
+  return 0;
+}
+
 bool sch_epilogue_fits(sch_state *s, ir_stmt block, const sch_def *def,
                        ir_stmt reduction, const sch_def *made,
                        sch_epilogue *out) {

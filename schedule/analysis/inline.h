@@ -43,6 +43,9 @@ void sch_refresh_regions(sch_state *s, ir_stmt top);
  * max, and, or, alone (epilogue.c). */
 ir_expr sch_added(const ir_program *p, ir_stmt reduction, const sch_def *made,
                   ir_op *how);
+/* The same, whatever the steps begin with, and so whether or not they are
+ * those of a known reducer. */
+ir_expr sch_added_to_any(const ir_program *p, const sch_def *made, ir_op *how);
 /* An operation on a result that commutes with the steps that reduce it
  * (epilogue.c). */
 typedef struct sch_epilogue {

@@ -8,6 +8,7 @@
  * is not enough what they do (polyhedra.h).  Buffers that each iteration has
  * for its own are left out. */
 #include "ir/lower/lower.h"
+#include "schedule/analysis/inline.h"
 #include "schedule/analysis/polyhedra.h"
 
 /* The threads of a block may share the work of reducing, in any order. */
@@ -27,6 +28,18 @@ static bool may_cross(const ir_program *p, ir_stmt loop, int thread,
   return reduces;
 }
 
+/* Threads could share the work of the block if what it begins with, which
+ * they would all begin with, were the identity of a reducer. */
+static bool begins_otherwise(sch_state *s, int thread, ir_stmt block) {
+  const ir_program *p = s->p;
+  sch_def def;
+  ir_op how;
+  return thread >= IR_THREADIDX_X && thread <= IR_THREADIDX_Z &&
+         !ir_blk(p, block)->reducer && sch_has_init(p, block) &&
+         sch_get_def(s, ir_st(p, block)->body, &def) &&
+         sch_added_to_any(p, &def, &how);
+}
+
 /* Only iters that say "in any order" may follow the loop.  What threads have
  * reduced is combined behind the init, which has to be the first of all. */
 static bool kinds_allow(sch_state *s, ir_stmt loop, int thread, ir_stmt block) {
@@ -37,7 +50,12 @@ static bool kinds_allow(sch_state *s, ir_stmt loop, int thread, ir_stmt block) {
   for (uint32_t i = it.at; i < it.at + it.n; i++)
     if (p->iter.v[i].kind != IR_SPATIAL &&
         ir_uses_var(p, p->iter.v[i].bind, ir_st(p, loop)->var))
-      return sch_refuse(s, SCH_R_ITER_NOT_SPATIAL, .s = {loop, block});
+      return sch_refuse(s,
+                        p->iter.v[i].kind == IR_REDUCE &&
+                                begins_otherwise(s, thread, block)
+                            ? SCH_R_INIT_NOT_IDENTITY
+                            : SCH_R_ITER_NOT_SPATIAL,
+                        .s = {loop, block});
   return true;
 }
 

@@ -20,7 +20,8 @@ PRIM_DEFINE(
         "   part, where all of them would do the same.\n"
         "3. The iters that the loop drives, in all blocks below, are spatial;\n"
         "   or the axis is of threadIdx and the block reduces by a known\n"
-        "   reducer, from its init on, into elements that its other iters\n"
+        "   reducer, whose identity is its init, from that on, into elements\n"
+        "   that its other iters\n"
         "   tell: the threads share the work.\n"
         "4. No two iterations meet at an element that one of them writes, but\n"
         "   in buffers that each iteration has for its own; those in global\n"
@@ -41,9 +42,10 @@ PRIM_DEFINE(
         "element, and no other block uses it below the outermost of the loops\n"
         "that reduce. A condition on what is reduced over may depend on other\n"
         "iters if it holds at the start of the reduction wherever it holds.\n",
-    .refusals = SCH_REASONS(SCH_R_INIT_LATE, SCH_R_NOT_STATIC,
-                            SCH_R_THREAD_TAKEN, SCH_R_THREAD_UNKNOWN,
-                            SCH_R_WOULD_RACE, SCH_RACE_REASONS),
+    .refusals = SCH_REASONS(SCH_R_INIT_LATE, SCH_R_INIT_NOT_IDENTITY,
+                            SCH_R_NOT_STATIC, SCH_R_THREAD_TAKEN,
+                            SCH_R_THREAD_UNKNOWN, SCH_R_WOULD_RACE,
+                            SCH_RACE_REASONS),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
                "sch:bind(i, \"blockIdx.x\")\n");
 

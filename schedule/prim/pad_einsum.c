@@ -41,7 +41,8 @@ PRIM_DEFINE(
         "   of single values with what is greatest, least, false or true. Of "
         "a\n"
         "   product of floats every factor must be padded, since 0 times an\n"
-        "   infinity is not 0; of integers one.\n"
+        "   infinity is not 0; of integers one. What the reduction begins\n"
+        "   with may be anything.\n"
         "7. The new extents stay below 2^60.\n"
         "8. Loops whose iterations run at once stay free of races.\n"
         "The copy of a buffer A is named A_pad, as is the block that makes "
@@ -364,7 +365,8 @@ static bool check_neutral(work *w) {
   for (uint32_t k = 0; k < w->loops.n; k++) {
     if (!w->to[k] || iter_at(w, k).kind == IR_SPATIAL) continue;
     ir_op how;
-    ir_expr step = sch_added(p, w->block, &w->def, &how);
+    bool reduces = iter_at(w, k).kind == IR_REDUCE && sch_has_init(p, w->block);
+    ir_expr step = reduces ? sch_added_to_any(p, &w->def, &how) : 0;
     if (!step) return sch_refuse(s, SCH_R_NOT_REDUCER, .s = {w->block});
     if (!is_neutral(w, how, step, k))
       return sch_refuse(s, SCH_R_PAD_NOT_NEUTRAL,

@@ -142,3 +142,44 @@ for _, dtype in ipairs { "int8", "uint8", "int32", "int64" } do
     for i = 0, 4 do assert(want:get(i) == got:get(i), name) end
   end
 end
+
+-- What a reduction begins with is no matter of padding, but one of threads
+-- that would share it.
+local N = 10
+local steps = {
+  sum = function(x, y) return x + y end,
+  prod = function(x, y) return y * x end,
+  least = function(x, y) return ts.min(x, y) end,
+  greatest = function(x, y) return ts.max(y, x) end,
+}
+for _, dtype in ipairs { "float32", "int32" } do
+  for name, step in pairs(steps) do
+    local b = ts.builder(name)
+    local A, E = b:input("A", { N, N }, dtype), b:input("E", { N }, dtype)
+    local S = b:output("S", { N }, dtype)
+    b:loop("i", 0, N, function(i)
+      b:loop("k", 0, N, function(k)
+        b:block("s", {
+          { "vi", extent = N, bind = i },
+          { "vk", "reduce", extent = N, bind = k },
+        }, function(vi, vk)
+          b:init(function() b:store(S, { vi }, E(vi) + 1) end)
+          b:store(S, { vi }, step(S(vi), A(vi, vk)))
+        end)
+      end)
+    end)
+    local p = b:program()
+    local sch = ts.schedule(p)
+    local _, k = sch:get_loops(sch:get_block "s")
+    local ok, e = pcall(sch.bind, sch, k, "threadIdx.x")
+    assert(not ok and e.reason == "INIT_NOT_IDENTITY", tostring(e))
+    sch:pad_einsum(sch:get_block "s", { 3, 4 })
+    assert(ts.equivalent(sch, p))
+    local a = ts.tensor(dtype, { N, N }, "integers", 1)
+    local start = ts.tensor(dtype, { N }, "integers", 2)
+    local want, got = ts.tensor(dtype, { N }), ts.tensor(dtype, { N })
+    ts.interpret(p, { a, start, want })
+    ts.build(sch, "llvm")(a, start, got)
+    for i = 0, N - 1 do assert(want:get(i) == got:get(i), name) end
+  end
+end
