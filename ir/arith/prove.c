@@ -49,10 +49,37 @@ typedef struct proof {
   arith_range range[VARS_MAX];
 } proof;
 
+/* Where a maximum is at most something, so are both of what it is taken of,
+ * and where a minimum is at least something, too: a fact with each in its
+ * place. */
+static void open_fact(proof *f, uint32_t k, int depth) {
+  for (uint32_t i = 0; depth > 0 && i < f->fact[k].n; i++) {
+    const lin_term t = f->fact[k].t[i];
+    const ir_node n = *ir_at(f->p, t.atom);
+    if (n.op != (t.k > 0 ? IR_MAX : IR_MIN)) continue;
+    for (int side = 0; side < 2 && f->nfact < FACTS_MAX; side++) {
+      uint32_t made = f->nfact;
+      lin *x = &f->fact[made], y;
+      lin_copy(x, &f->fact[k]);
+      lin_remove(x, i);
+      lin_of(f->p, side ? n.b : n.a, &y);
+      if (!lin_add(f->p, x, &y, t.k)) continue;
+      f->nfact++;
+      open_fact(f, made, depth - 1);
+    }
+    return;
+  }
+}
+
+enum { CHOICES = 3 }; /* opened in each other */
+
 static void add_fact(proof *f, ir_expr a, ir_expr b, int64_t slack) {
-  if (f->nfact < FACTS_MAX && difference(f->p, a, b, &f->fact[f->nfact]) &&
-      lin_add_const(&f->fact[f->nfact], slack))
-    f->nfact++;
+  uint32_t k = f->nfact;
+  if (k == FACTS_MAX || !difference(f->p, a, b, &f->fact[k]) ||
+      !lin_add_const(&f->fact[k], slack))
+    return;
+  f->nfact++;
+  open_fact(f, k, CHOICES);
 }
 
 static void add_facts(proof *f, ir_expr e) {

@@ -131,3 +131,47 @@ do
   s:split(i, { ts.auto, 3 })
   same(s, p)
 end
+
+-- Diagonals of a square: where they begin and end by a maximum and a minimum
+-- proves that the block stays in its domain.
+do
+  local n = 12
+  local function diagonals(first, last, options)
+    local b = ts.builder("diagonals")
+    local A = b:inout("A", { n + 1, n + 1 })
+    b:loop("w", 0, 2 * n - 1, function(w)
+      local lo = first(w)
+      b:loop("j", lo, last(w) - lo, function(j)
+        b:block("s", {
+          { "vi", extent = n, bind = w - j }, { "vj", extent = n, bind = j },
+        }, options and options(w, j) or {}, function(vi, vj)
+          b:store(A, { vi + 1, vj + 1 },
+                  A(vi, vj + 1) + A(vi + 1, vj) * 2)
+        end)
+      end)
+    end)
+    return b:program()
+  end
+  local function from(w) return ts.max(0, w - n + 1) end
+  local function to(w) return ts.min(n, w + 1) end
+  local function zero(w) return w * 0 end
+  local function all(w) return w * 0 + n end
+  local p = diagonals(from, to)
+  assert(ts.equivalent(p, diagonals(zero, all, function(w, j)
+    return { where = ts.all(ts.ge(w - j, 0), ts.lt(w - j, n)) }
+  end)))
+  local sch = ts.schedule(p)
+  sch:parallel((select(2, sch:get_loops(sch:get_block "s"))))
+  assert(ts.equivalent(sch, p))
+  -- Without either end it does not.
+  for _, wrong in ipairs {
+    { zero, to }, { from, all },
+    { function(w) return ts.min(0, w - n + 1) end, to },
+    { from, function(w) return ts.max(n, w + 1) end },
+    { function(w) return ts.max(0, w - n) end, to },
+    { from, function(w) return ts.min(n, w + 2) end },
+  } do
+    local ok, e = pcall(diagonals, wrong[1], wrong[2])
+    assert(not ok and tostring(e):find("is not proven to lie", 1, true))
+  end
+end
