@@ -160,7 +160,8 @@ static bool count_digits(sch_state *s, const arith_view *v, ir_span it,
         break;
       }
   }
-  if (!arith_inverse(p, s->scratch, n, in, NULL, m, bind, to, out)) return false;
+  if (!arith_inverse(p, s->scratch, n, in, NULL, m, bind, to, out))
+    return false;
   ir_subst told;
   ir_subst_init(&told, p, s->scratch);
   for (uint32_t i = 0; i < v->l.n; i++)

@@ -9,7 +9,7 @@ static isl_set *points(isl_ctx *ctx, const poly_pair *x, int k, uint32_t at,
   poly_builder b;
   poly_enter(&b, ctx, x, k);
   poly_access a = {.box = true, .at = at, .when = x->b[k].when};
-  isl_map *m = poly_access_map(&b, &a);
+  isl_map *m = poly_access_map(&b, &a, poly_domain(&b, a.when));
   isl_space_free(b.space);
   *vague |= b.vague;
   return isl_map_range(m);
