@@ -377,7 +377,7 @@ static bool fuse_divided(imap *m, bool loose) {
   return false;
 }
 
-/* ---- all together -------------------------------------------------------- */
+/* ---- all together ------------------------------------------------------- */
 
 enum { ROUNDS = 24 };
 
