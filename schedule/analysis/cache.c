@@ -51,9 +51,7 @@ bool sch_stage_writer(sch_state *s, const sch_stage *st, ir_stmt *out) {
   return true;
 }
 
-/* Reductions in the block find what they have stored themselves, where they
- * begin with their init. */
-static bool find_their_own(sch_state *s, ir_stmt block, ir_buf buf) {
+bool sch_stage_finds_own(sch_state *s, ir_stmt block, ir_buf buf) {
   const ir_program *p = s->p;
   for (ir_stmt b = block; b; b = ir_next(p, b, block))
     if (ir_is_block(p, b) && sch_has_init(p, b) && sch_writes_buf(p, b, buf) &&
@@ -69,7 +67,7 @@ bool sch_stage_check_reader(sch_state *s, const sch_stage *st, ir_stmt reader) {
   if (!ir_st(p, st->scope)->parent ||
       sch_alloc_block(p, st->buf) == st->scope ||
       (!sch_reads_buf(p, reader, st->buf) &&
-       find_their_own(s, reader, st->buf)))
+       sch_stage_finds_own(s, reader, st->buf)))
     return true;
   return sch_refuse(s, SCH_R_CONTENTS_OUTER, .s = {reader, st->scope},
                     .buf = st->buf);

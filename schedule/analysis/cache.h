@@ -38,6 +38,9 @@ sch_list sch_stage_readers(sch_state *s, const sch_stage *st, ir_stmt writer,
                            sch_list list, bool listed);
 /* The listed blocks are children of the scope and read the buffer. */
 bool sch_stage_check_list(sch_state *s, const sch_stage *st, sch_list list);
+/* Reductions at and below the block find in the buffer what they have stored
+ * themselves, as they begin with their init. */
+bool sch_stage_finds_own(sch_state *s, ir_stmt block, ir_buf buf);
 /* A reader that is to use the copy of what a block of the scope writes; or
  * that block itself.  false after refusing. */
 bool sch_stage_check_reader(sch_state *s, const sch_stage *st, ir_stmt reader);

@@ -48,13 +48,27 @@ typedef struct plan {
   sch_list users;
 } plan;
 
+/* A reduction in the block that does not begin with its init goes on from what
+ * stands there. */
+static bool add_found(sch_state *s, sch_stage *one, ir_stmt user) {
+  const ir_program *p = s->p;
+  ir_span r = ir_blk(p, user)->writes;
+  if (sch_stage_finds_own(s, user, one->buf)) return true;
+  for (uint32_t i = r.at; i < r.at + r.n; i++)
+    if (p->region.v[i].buf == one->buf &&
+        !sch_stage_add(s, one, user, p->region.v[i], false))
+      return false;
+  return true;
+}
+
 /* What the users access goes to `one` and to what the copy holds. */
 static bool add(sch_state *s, plan *pl, sch_stage *one, bool writes) {
   const ir_program *p = s->p;
   for (uint32_t k = 0; k < pl->users.n; k++) {
     ir_stmt user = pl->users.v[k];
     ir_span r = writes ? ir_blk(p, user)->writes : ir_blk(p, user)->reads;
-    if (writes && !sch_stage_add_writes(s, one, user)) return false;
+    if (writes ? !sch_stage_add_writes(s, one, user) : !add_found(s, one, user))
+      return false;
     for (uint32_t i = r.at; i < r.at + r.n; i++)
       if (p->region.v[i].buf == one->buf &&
           ((!writes && !sch_stage_add(s, one, user, p->region.v[i], false)) ||

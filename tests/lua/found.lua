@@ -388,3 +388,36 @@ do
   refused("outside of that region", s.annotate_buffer_access, s,
           s:get_block("y"), "x", function(i) return 1, 2 end)
 end
+
+-- A reduction that reaches its init late goes on from what is there before,
+-- which a copy must hold, too.
+do
+  local b = ts.builder("main")
+  local A, Q = b:input("A", { 5, 11 }), b:output("Q", { 3 })
+  local Y = b:buffer("Y", { 5 })
+  b:loop("i", 0, 5, function(i)
+    b:block("first", { { "vi", extent = 5, bind = i } }, function(vi)
+      b:store(Y, { vi }, A(vi, 0))
+    end)
+  end)
+  b:loop("i", 0, 5, function(i)
+    b:loop("k", 0, 11, function(k)
+      b:block("sum", { { "vi", extent = 5, bind = i },
+                       { "vk", "reduce", extent = 11, bind = 10 - k } },
+        function(vi, vk)
+          b:init(function() b:store(Y, { vi }, 0) end)
+          b:store(Y, { vi }, Y(vi) + A(vi, vk))
+        end)
+    end)
+  end)
+  b:loop("i", 0, 3, function(i)
+    b:block("Q", { { "vi", extent = 3, bind = i } }, function(vi)
+      b:store(Q, { vi }, Y(vi + 2))
+    end)
+  end)
+  local p = b:program()
+  local s = ts.schedule(p)
+  local outer = s:blockize({ s:get_block "sum", s:get_block "Q" })
+  s:cache_inplace(outer, "Y", "local")
+  assert(ts.equivalent(s, p))
+end
