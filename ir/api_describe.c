@@ -446,6 +446,11 @@ tess_status tess_evaluate(tess_builder *b, tess_expr e) {
   return run(b, do_evaluate, (args){.x = e});
 }
 
+DO(section, (a->b->section = a->x, TESS_OK))
+tess_status tess_section(tess_builder *b, uint32_t n) {
+  return run(b, do_section, (args){.x = n});
+}
+
 /* ---- programs ----------------------------------------------------------- */
 
 typedef struct program_work {

@@ -80,6 +80,12 @@ typedef struct describe_open {
   bool inner; /* it is the init of the block s, opened in it */
 } describe_open;
 
+/* A statement that stands for itself, or a compute. */
+typedef struct describe_stage {
+  ir_stmt s;
+  uint32_t section; /* that was current */
+} describe_stage;
+
 typedef struct ir_builder {
   mem_heap *heap;
   err_state *err;
@@ -90,7 +96,8 @@ typedef struct ir_builder {
   VEC(describe_axis) axis;
   VEC(describe_compute) compute;
   VEC(describe_open) open;
-  VEC(ir_stmt) stage;
+  VEC(describe_stage) stage;
+  uint32_t section; /* what is described now belongs to it */
 } ir_builder;
 
 /* May unwind; describe_free is right after that, too. */
@@ -198,6 +205,8 @@ tess_status describe_let_begin(ir_builder *b, const char *name,
 tess_status describe_end(ir_builder *b);
 tess_status describe_store(ir_builder *b, ir_buf buf, uint32_t n,
                            const describe_expr *idx, describe_expr value);
+/* It follows the stages so far. */
+void describe_add_stage(ir_builder *b, ir_stmt s);
 tess_status describe_evaluate(ir_builder *b, describe_expr x);
 
 /* ---- programs (describe_program.c) -------------------------------------- */

@@ -291,7 +291,7 @@ tess_status describe_compute_end(ir_builder *b, uint32_t n,
   if (!s) {
     vec_reserve(b->heap, &b->stage, 1);
     build(&m, name);
-    vec_push(b->heap, &b->stage, m.top);
+    describe_add_stage(b, m.top);
     (void)vec_pop(&b->compute);
     memcpy(out, m.out, n * sizeof *out);
   }

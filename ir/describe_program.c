@@ -57,18 +57,24 @@ static tess_status add_params(plan *x, uint32_t n, const ir_buf *bufs,
 
 /* ---- stages ------------------------------------------------------------- */
 
-static bool writes_needed(const plan *x, ir_stmt stage) {
+/* It writes what is needed, or does something that no buffer shows and is of
+ * the section that the program is made in. */
+static bool is_needed(const plan *x, describe_stage stage) {
   const ir_program *p = &x->b->p;
-  for (ir_stmt s = stage; s; s = ir_next(p, s, stage))
-    if (ir_st(p, s)->kind == IR_STORE && x->needed[ir_st(p, s)->buf])
+  bool own = stage.section == x->b->section;
+  for (ir_stmt s = stage.s; s; s = ir_next(p, s, stage.s)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if ((r->kind == IR_EVALUATE && own) ||
+        (r->kind == IR_STORE && x->needed[r->buf]))
       return true;
+  }
   return false;
 }
 
 /* Every buffer that the stage touches is needed from here on backwards. */
 static void include(plan *x, uint32_t i) {
   const ir_program *p = &x->b->p;
-  ir_stmt stage = x->b->stage.v[i];
+  ir_stmt stage = x->b->stage.v[i].s;
   ir_program none = {.heap = p->heap};
   arena_mark mark = arena_get_mark(&x->b->scratch);
   ir_import m;
@@ -84,7 +90,7 @@ static void include(plan *x, uint32_t i) {
 
 static void choose_stages(plan *x) {
   for (uint32_t i = x->b->stage.n; i-- > 0;)
-    if (writes_needed(x, x->b->stage.v[i])) include(x, i);
+    if (is_needed(x, x->b->stage.v[i])) include(x, i);
 }
 
 static tess_status check_buffers(plan *x) {
@@ -114,7 +120,7 @@ static tess_status check_names(plan *x) {
   const ir_program *p = &b->p;
   uint8_t *taken = arena_zalloc(&b->scratch, p->text.n);
   for (uint32_t i = 0; i < b->stage.n; i++) {
-    ir_stmt stage = b->stage.v[i];
+    ir_stmt stage = b->stage.v[i].s;
     for (ir_stmt s = stage; s && x->included[i]; s = ir_next(p, s, stage)) {
       if (!ir_is_block(p, s)) continue;
       ir_str name = ir_blk(p, s)->name;
@@ -148,11 +154,12 @@ static void import_all(plan *x, const char *name, ir_program *dst) {
   ir_import_init(&m, dst, &b->p, &b->scratch);
   for (uint32_t i = 0; i < x->nparam; i++) ir_import_need_buf(&m, x->params[i]);
   for (uint32_t i = 0; i < b->stage.n; i++)
-    if (x->included[i]) ir_import_need(&m, b->stage.v[i]);
+    if (x->included[i]) ir_import_need(&m, b->stage.v[i].s);
   ir_import_tables(&m);
   ir_stmt root = ir_block_new(dst, ir_name(dst, "root"));
   for (uint32_t i = 0; i < b->stage.n; i++)
-    if (x->included[i]) ir_append(dst, root, ir_import_stmt(&m, b->stage.v[i]));
+    if (x->included[i])
+      ir_append(dst, root, ir_import_stmt(&m, b->stage.v[i].s));
   for (ir_buf i = 1; i < b->p.buf.n; i++)
     if (m.buf[i] && !x->param[i] && b->p.buf.v[i].role == IR_ROLE_LOCAL)
       ir_block_add_alloc(dst, root, m.buf[i]);

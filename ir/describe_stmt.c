@@ -16,12 +16,16 @@ static void append(ir_builder *b, const describe_open *to, ir_stmt s) {
     ir_append(&b->p, to->s, s);
 }
 
+void describe_add_stage(ir_builder *b, ir_stmt s) {
+  vec_push(b->heap, &b->stage, ((describe_stage){s, b->section}));
+}
+
 /* A statement that has no body. */
 static void append_leaf(ir_builder *b, ir_stmt s) {
   if (top(b))
     append(b, top(b), s);
   else
-    vec_push(b->heap, &b->stage, s);
+    describe_add_stage(b, s);
 }
 
 static tess_status check_nesting(ir_builder *b) {
@@ -202,7 +206,7 @@ tess_status describe_end(ir_builder *b) {
     describe_infer_reducer(b, t->s);
   }
   arena_reset(&b->scratch);
-  if (b->open.n == 1) vec_push(b->heap, &b->stage, t->s);
+  if (b->open.n == 1) describe_add_stage(b, t->s);
   (void)vec_pop(&b->open);
   return TESS_OK;
 }

@@ -339,14 +339,17 @@ static uint32_t to_buffers(lua_State *L, int t, uint32_t max,
   return (uint32_t)n;
 }
 
-static int program(lua_State *L) { /* (name, inputs, outputs) */
+/* (name, inputs, outputs [, section]) */
+static int program(lua_State *L) {
   tess_buffer in[LT_MAX_ARGS], out[LT_MAX_ARGS];
   const char *name = lt_string(L, 1, "the name");
+  uint32_t section = (uint32_t)luaL_optinteger(L, 4, 0);
   tess_builder *b = lt_push_builder(L);
   uint32_t nin = to_buffers(L, 2, LT_MAX_ARGS, in);
   uint32_t nout = to_buffers(L, 3, LT_MAX_ARGS, out);
   void **box = lt_box(L, LT_PROGRAM, 0);
   tess_program *p;
+  lt_check(L, tess_section(b, section));
   lt_check(L, tess_program_new(b, name, nin, in, nout, out, &p));
   *box = p;
   return 1;

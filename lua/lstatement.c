@@ -116,6 +116,12 @@ static int evaluate(lua_State *L) {
   return lt_check(L, tess_evaluate(b, lt_to_expr(L, b, 1))), 0;
 }
 
+/* (number): what follows belongs to it. */
+static int section(lua_State *L) {
+  uint32_t n = (uint32_t)luaL_checkinteger(L, 1);
+  return lt_check(L, tess_section(lt_builder(L), n)), 0;
+}
+
 const luaL_Reg lt_statements[] = {{"loop_begin", loop_begin},
                                   {"block_begin", block_begin},
                                   {"init_begin", init_begin},
@@ -125,4 +131,5 @@ const luaL_Reg lt_statements[] = {{"loop_begin", loop_begin},
                                   {"close", end},
                                   {"store", store},
                                   {"evaluate", evaluate},
+                                  {"section", section},
                                   {NULL, NULL}};

@@ -218,7 +218,9 @@ local function add_tensors(ts, core)
     return table.unpack(results, 2, results.n)
   end
 
-  ts.program = core.program
+  function ts.program(name, inputs, outputs)
+    return core.program(name, inputs, outputs)
+  end
 end
 
 -- ---- imperative blocks -----------------------------------------------------
@@ -229,6 +231,10 @@ builder.__index = builder
 -- The builders of a state append to one list of statements, so that only one
 -- of them may have some open: this one.
 local opened
+
+-- Builders made so far.  What one evaluates is of its own section of the list,
+-- so that it comes into no other's program.
+local sections = 0
 
 -- The builder that made each buffer; its program is the one that can fill it.
 local owner = setmetatable({}, { __mode = "k" })
@@ -244,6 +250,7 @@ local function enter(self)
                        "builder '%s', which is open"):format(self.name,
                                                             opened.name))
   end
+  self.core.section(self.section)
 end
 
 local function check_body(self, what, f)
@@ -388,7 +395,7 @@ end
 
 function builder:program()
   enter(self)
-  return self.core.program(self.name, self.inputs, self.outputs)
+  return self.core.program(self.name, self.inputs, self.outputs, self.section)
 end
 
 local function add_builder(ts, core)
@@ -400,8 +407,10 @@ local function add_builder(ts, core)
       core.invalid("the name of a builder must be a string, not " ..
                    type(name))
     end
-    return setmetatable({ name = name, inputs = {}, outputs = {},
-                          fixed = {}, depth = 0, keep = core.hold() }, builder)
+    sections = sections + 1
+    return setmetatable({ name = name, section = sections, inputs = {},
+                          outputs = {}, fixed = {}, depth = 0,
+                          keep = core.hold() }, builder)
   end
 end
 

@@ -226,6 +226,7 @@ static tess_status run(interp_expect *x, interp *in, const ir_program *p,
     memcpy(v, q->start, args[i].bytes);
   }
   tess_status st = interp_run(in, p, x->nparams, args, o, e);
+  if (first) x->effects = in->effects;
   arena_reset_to(&x->memory, mark);
   return st;
 }
@@ -296,7 +297,10 @@ static tess_status check(void *ud) {
     for (uint64_t at = 0; at < x->size; at++)
       if (x->value[at] != x->got[at]) return differ(j, i, at), TESS_MISMATCH;
   }
-  return TESS_OK;
+  if (j->x->effects == j->in->effects) return TESS_OK;
+  *j->e = (interp_error){
+      .code = TESS_MISMATCH, .fault = INTERP_EFFECTS, .element = -1};
+  return TESS_MISMATCH;
 }
 
 static tess_status instead(void *ud) {

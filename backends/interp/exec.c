@@ -243,6 +243,9 @@ machine_stop machine_exec(machine *m, interp_word *R, uint32_t *start) {
     case OP_R_CALL: call_residue(m, i, R); break;
     case OP_R_REINTERPRET: reinterpret_residue(m, i, R); break;
     case OP_R_EXTERN: call_extern_residue(m, i, R); break;
+    case OP_R_EFFECT:
+      m->effects += residue_hash(m->o->seed, 1, 1, &RA.u);
+      break;
 
     case OP_LOAD_INPUT:
       a = &accesses[i->a];

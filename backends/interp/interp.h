@@ -95,7 +95,8 @@ typedef enum interp_fault {
   INTERP_STOPPED,          /* TESS_CANCELLED: `stop` was raised           */
   INTERP_UNSUPPORTED,      /* TESS_UNSUPPORTED: what                      */
   INTERP_INVALID,          /* TESS_INVALID: what                          */
-  INTERP_DIFFERS           /* TESS_MISMATCH: value                        */
+  INTERP_DIFFERS,          /* TESS_MISMATCH: value                        */
+  INTERP_EFFECTS           /* TESS_MISMATCH: of external calls            */
 } interp_fault;
 
 /* Whose iterations race: those of a loop, or of all thread loops of a kernel,
@@ -130,6 +131,9 @@ typedef struct interp {
   arena memory;
   ir_program prog;         /* what is run: a copy, which homes are found in */
   struct code_unit *code;
+  uint64_t effects;        /* in the residue domain: of the last run, which
+                            * external calls it made for what they do, how
+                            * often, with which arguments; in any order */
 } interp;
 
 void interp_init(interp *in, mem_heap *heap);
@@ -165,6 +169,7 @@ typedef struct interp_expect {
   interp_few few;          /* what inputs are drawn from; none: anything */
   uint32_t nparams;
   struct interp_param *param;
+  uint64_t effects;        /* as in interp */
 } interp_expect;
 
 void interp_expect_init(interp_expect *x, mem_heap *heap);

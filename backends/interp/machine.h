@@ -83,6 +83,7 @@ typedef struct machine {
   code_times *times;
   uint64_t steps, bytes; /* still allowed */
   machine_copies *copies; /* of the thread that runs; NULL: none does */
+  uint64_t effects;      /* see interp.effects */
 } machine;
 
 typedef enum machine_stop {

@@ -156,6 +156,10 @@ static void put_fault(const ir_program *p, const interp_error *e, strbuf *out) {
     put_element(p, e, out);
     str_printf(out, " differs: %s", e->what);
     return;
+  case INTERP_EFFECTS:
+    str_puts(out, "external functions are called another number of times, or "
+                  "with other arguments, for what they do");
+    return;
   }
   if (e->buf)
     str_printf(out, " (buffer %s)", ir_text(p, p->buf.v[e->buf].name));

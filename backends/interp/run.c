@@ -185,6 +185,7 @@ static tess_status run(void *ud) {
       !take_constants(j, R) || machine_exec(m, R, &pc) != MACHINE_END)
     return j->e->code;
   give_args(j);
+  j->in->effects = m->effects;
   return TESS_OK;
 }
 

@@ -243,8 +243,12 @@ TESS_API tess_status tess_end(tess_builder *b);  /* closes the innermost */
 /* buf[idx] = value: n indices, one a dimension, and a value of its dtype. */
 TESS_API tess_status tess_store(tess_builder *b, tess_buffer buf, uint32_t n,
                                 const tess_expr *idx, tess_expr value);
-/* An expression for its effects: a call of an external function. */
+/* An expression for its effects: a call of an external function.  A program
+ * has what writes its buffers, and all effects of the section it is made in. */
 TESS_API tess_status tess_evaluate(tess_builder *b, tess_expr e);
+/* What follows is of section n, any number (0 at the start), for builders
+ * that describe several programs with effects. */
+TESS_API tess_status tess_section(tess_builder *b, uint32_t n);
 /* A buffer that imperative code fills: local to the function, or (role
  * OUTPUT, INPUT used in place) a parameter. */
 TESS_API tess_status tess_buffer_new(tess_builder *b, const char *name,

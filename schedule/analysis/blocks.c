@@ -39,6 +39,15 @@ static bool reads_what_it_writes(const ir_program *p, ir_stmt block) {
   return false;
 }
 
+bool sch_has_effects(const ir_program *p, ir_stmt top) {
+  for (ir_stmt s = top; s; s = ir_next(p, s, top)) {
+    if (ir_st(p, s)->kind != IR_EVALUATE) continue;
+    const ir_node *n = ir_at(p, ir_st(p, s)->eval);
+    if (n->op == IR_CALL && n->a == IR_FN_EXTERN) return true;
+  }
+  return false;
+}
+
 bool sch_place_reduced(const ir_program *p, ir_stmt block) {
   ir_span w = ir_blk(p, block)->writes, iters = ir_blk(p, block)->iters;
   for (uint32_t i = w.at; i < w.at + w.n; i++) {

@@ -20,15 +20,16 @@ PRIM_DEFINE(
         "2. The loop has no annotations.\n"
         "3. Below it stand only loops and blocks, and conditions on indices.\n"
         "4. Nothing in a later part meets, at an element that one of them\n"
-        "   writes, what an earlier part does in a later iteration.\n"
+        "   writes, what an earlier part does in a later iteration; and not\n"
+        "   both call functions of the host's for what these do.\n"
         "5. Loops whose iterations run at once stay free of races with\n"
         "   buffers that now live further out.\n"
         "The loop itself becomes the first part; the others are of the same\n"
         "kind.\n",
-    .refusals = SCH_REASONS(SCH_R_FISSION_DEPENDS, SCH_R_FISSION_PLACE,
-                            SCH_R_LOOP_ANNOTATED, SCH_R_ONLY_BLOCK,
-                            SCH_R_OTHER_STATEMENT, SCH_POLY_REASONS,
-                            SCH_R_WOULD_RACE),
+    .refusals = SCH_REASONS(SCH_R_EFFECTS_ORDER, SCH_R_FISSION_DEPENDS,
+                            SCH_R_FISSION_PLACE, SCH_R_LOOP_ANNOTATED,
+                            SCH_R_ONLY_BLOCK, SCH_R_OTHER_STATEMENT,
+                            SCH_POLY_REASONS, SCH_R_WOULD_RACE),
     .example = "local c, d = sch:get_block(\"C\"), sch:get_block(\"D\")\n"
                "local i = sch:get_loops(c)\n"
                "sch:reverse_compute_at(d, i)\n"
@@ -79,6 +80,8 @@ static bool writes_allow(dist *d, const arith_range *within, ir_stmt b1,
 /* Block `b` in a part behind that of `a`: in an earlier iteration it does
  * not meet what `a` does in a later one. */
 static bool blocks_allow(dist *d, ir_stmt b, ir_stmt a) {
+  if (sch_has_effects(d->s->p, a) && sch_has_effects(d->s->p, b))
+    return sch_refuse(d->s, SCH_R_EFFECTS_ORDER, .s = {a, b});
   return writes_allow(d, &earlier, b, a) && writes_allow(d, &later, a, b);
 }
 

@@ -23,7 +23,9 @@ PRIM_DEFINE(
         "   become one have the same bounds.\n"
         "4. Where an iteration of a later nest comes to run before one of an\n"
         "   earlier nest, neither writes what the other touches; only loops,\n"
-        "   blocks and conditions stand there, which load nothing.\n"
+        "   blocks and conditions stand there, which load nothing; and they "
+        "do\n"
+        "   not both call functions of the host's for what these do.\n"
         "5. What stands between the nests does not depend on those that move\n"
         "   before it, nor they on it.\n"
         "6. Loops around and below whose iterations run at once stay free of\n"
@@ -32,13 +34,12 @@ PRIM_DEFINE(
         "are\n"
         "listed. The first nest keeps its place, its loops and their handles;\n"
         "the loops of the others are gone.\n",
-    .refusals = SCH_REASONS(SCH_R_LOOPS_FEW, SCH_R_LOOPS_NESTED,
-                            SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL,
-                            SCH_R_LOOP_REPEATED, SCH_R_MERGE_BETWEEN,
-                            SCH_R_MERGE_BOUNDS, SCH_R_MERGE_DEPENDS,
-                            SCH_R_MERGE_DEPTH, SCH_R_NOT_ONLY_CHILD,
-                            SCH_R_OTHER_STATEMENT, SCH_POLY_REASONS,
-                            SCH_R_SCOPES_DIFFER, SCH_R_WOULD_RACE),
+    .refusals = SCH_REASONS(
+        SCH_R_EFFECTS_ORDER, SCH_R_LOOPS_FEW, SCH_R_LOOPS_NESTED,
+        SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_REPEATED,
+        SCH_R_MERGE_BETWEEN, SCH_R_MERGE_BOUNDS, SCH_R_MERGE_DEPENDS,
+        SCH_R_MERGE_DEPTH, SCH_R_NOT_ONLY_CHILD, SCH_R_OTHER_STATEMENT,
+        SCH_POLY_REASONS, SCH_R_SCOPES_DIFFER, SCH_R_WOULD_RACE),
     .example = "local _, jc = sch:get_loops(sch:get_block(\"C\"))\n"
                "local _, jd = sch:get_loops(sch:get_block(\"D\"))\n"
                "local j = sch:merge(jc, jd)\n");
@@ -186,6 +187,8 @@ static bool spans_allow(const work *w, dist *d, sch_reason why, ir_stmt a,
 static bool blocks_allow(const work *w, dist *d, sch_reason why, ir_stmt a,
                          ir_stmt b) {
   const ir_block_rec x = *ir_blk(w->s->p, a), y = *ir_blk(w->s->p, b);
+  if (sch_has_effects(w->s->p, a) && sch_has_effects(w->s->p, b))
+    return sch_refuse(w->s, SCH_R_EFFECTS_ORDER, .s = {a, b});
   return spans_allow(w, d, why, a, x.writes, b, y.reads, false) &&
          spans_allow(w, d, why, a, x.writes, b, y.writes, false) &&
          spans_allow(w, d, why, a, x.reads, b, y.writes, true);

@@ -670,3 +670,42 @@ do
   assert(not ok and tostring(e):find("the extent of 'v' of block 'o' reads " ..
                                      "buffer 'N'", 1, true), tostring(e))
 end
+
+-- A call for what it does stays, whatever it is near, and is made as often.
+do
+  local function program(times)
+    local b = ts.builder("effects")
+    local A, B = b:input("A", { 4 }), b:output("B", { 4 })
+    local unused = b:buffer("unused", { 4 })
+    b:evaluate(ts.call_extern("begin", "int32"))
+    b:loop("i", 0, 4, function(i)
+      b:block("tells", { { "vi", "opaque", extent = 4, bind = i } },
+        function(v) b:evaluate(ts.call_extern("note", "int32", v)) end)
+    end)
+    b:loop("i", 0, 4, function(i)
+      b:loop("r", 0, times, function(r)
+        b:block("both", { { "vi", extent = 4, bind = i } }, function(v)
+          b:evaluate(ts.call_extern("note", "int32", A(v)))
+          b:store(unused, { v }, A(v))
+        end)
+      end)
+    end)
+    b:loop("i", 0, 4, function(i)
+      b:block("B", { { "vi", extent = 4, bind = i } }, function(v)
+        b:store(B, { v }, A(v))
+      end)
+    end)
+    return b:program()
+  end
+  local p = program(2)
+  local text = tostring(p)
+  for _, what in ipairs { "block tells", "block both", 'extern "begin"' } do
+    assert(text:find(what, 1, true), text)
+  end
+  local s = ts.schedule(p)
+  s:split(s:get_loops(s:get_block "both"), { 2, 2 })
+  s:vectorize((s:get_loops(s:get_block "B")))
+  assert(ts.equivalent(s, p))
+  local ok, why = ts.equivalent(p, program(3))
+  assert(not ok and tostring(why):find "another number of times", why)
+end

@@ -275,6 +275,34 @@ static void test_place_refused(void **state) {
   scheduled_end(&t);
 }
 
+/* Calls for what they do keep their order. */
+static void test_effects(void **state) {
+  (void)state;
+  scheduled t;
+  scheduled_start(&t);
+  scheduled_matmul(&t, 4, 6, 8);
+  ir_stmt c = scheduled_get(&t, "C"), d = scheduled_get(&t, "D");
+  ir_stmt ic = scheduled_loop(&t, c, 0), id = scheduled_loop(&t, d, 0);
+  ir_expr call = ir_call_extern(&t.p, "note", IR_INDEX, 0, NULL);
+  ir_append(&t.p, c, ir_evaluate_new(&t.p, call));
+  RUN(&t, merge, LIST(loops, ic, id));
+  ir_append(&t.p, d, ir_evaluate_new(&t.p, call));
+  REFUSED(&t, EFFECTS_ORDER, fission, AT(loop, ic));
+  scheduled_end(&t);
+
+  scheduled_start(&t);
+  scheduled_matmul(&t, 4, 6, 8);
+  c = scheduled_get(&t, "C"), d = scheduled_get(&t, "D");
+  call = ir_call_extern(&t.p, "note", IR_INDEX, 0, NULL);
+  ir_append(&t.p, c, ir_evaluate_new(&t.p, call));
+  ir_append(&t.p, d, ir_evaluate_new(&t.p, call));
+  REFUSED(&t, EFFECTS_ORDER, merge,
+          LIST(loops, scheduled_loop(&t, c, 0), scheduled_loop(&t, d, 0)));
+  REFUSED(&t, BLOCK_NOT_COMPLETE, reverse_compute_at, AT(block, d),
+          AT(loop, scheduled_loop(&t, c, 0)));
+  scheduled_end(&t);
+}
+
 /* An own row a parallel iteration: the merged loops below stay its own. */
 static void test_parallel(void **state) {
   (void)state;
@@ -336,6 +364,7 @@ int main(void) {
       cmocka_unit_test(test_between),
       cmocka_unit_test(test_shape_refused),
       cmocka_unit_test(test_place_refused),
+      cmocka_unit_test(test_effects),
       cmocka_unit_test(test_parallel),
       cmocka_unit_test(test_would_race),
   };

@@ -125,8 +125,19 @@ gen_expr gen_read(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx) {
   return e;
 }
 
+/* A function of the host's is told the place. */
+static void evaluate(gen *g, uint32_t n, const gen_expr *idx) {
+  tess_dtype t = {TESS_INT, 64, 1};
+  gen_expr e = 0;
+  if (!g->failed) gen_check(g, describe_extern(&g->b, "note", t, n, idx, &e));
+  if (!g->failed) gen_check(g, describe_evaluate(&g->b, e));
+  gen_write(g, "build:evaluate(ts.call_extern(\"note\", \"int64\"%s%s))\n",
+            n ? ", " : "", gen_list(g, n, idx));
+}
+
 void gen_store(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx,
                gen_expr v) {
+  if (g->o.effects && gen_once_in(g, 40)) evaluate(g, n, idx);
   if (!g->failed) gen_check(g, describe_store(&g->b, buf, n, idx, v));
   gen_write(g, "build:store(%s, {%s}, %s)\n", name_of(g, buf),
             gen_list(g, n, idx), gen_said(g, v));

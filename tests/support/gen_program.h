@@ -18,6 +18,7 @@ typedef struct gen_options {
                           * select and lossless casts: on small integers every
                           * result is exact in float32 */
   bool only_computes;    /* no imperative stages */
+  bool effects;          /* here and there an external call as a statement */
   /* Smaller ones of the same draw: */
   uint32_t stages;       /* no more than so many of them; 0: all */
   uint32_t max_extent;   /* no longer dimensions; 0: any */
