@@ -425,6 +425,22 @@ static bool check_nest(sch_state *s, plan *pl, sch_span *span, bool units) {
   return check_inputs(s, pl) && check_others(s, pl) && check_partition(s, pl);
 }
 
+/* An end is in the box, or the box bounds the iters that tell it: the nest
+ * need not go through all instances to find those that it runs. */
+static bool is_bounded(sch_state *s, const plan *pl, ir_expr end, uint32_t d,
+                       const sch_span *span) {
+  ir_program *p = s->p;
+  ir_span it = ir_blk(p, pl->m.block)->iters;
+  uint32_t n = ir_ndim(p, pl->last.buf);
+  if (arith_prove_le(p, pl->made[d], end) &&
+      arith_prove_le(p, end, pl->made[n + d]))
+    return true;
+  for (uint32_t k = 0; k < it.n; k++)
+    if (span[k].extent <= 0 && ir_uses_var(p, end, p->iter.v[it.at + k].var))
+      return false;
+  return true;
+}
+
 /* Each instance where the last of what it reads is made.  One that reduces
  * might not begin at its init. */
 static bool check_latest(sch_state *s, plan *pl, bool units) {
@@ -440,6 +456,8 @@ static bool check_latest(sch_state *s, plan *pl, bool units) {
   }
   sch_instances(s, block, ir_region_new(p, pl->last.buf, end), pl->made,
                 pl->made + n, true, span);
+  for (uint32_t d = 0; d < n; d++)
+    if (!is_bounded(s, pl, end[2 * d], d, span)) return false;
   pl->guarded = true;
   return check_nest(s, pl, span, units);
 }
