@@ -324,7 +324,7 @@ static void test_operand_errors(void **state) {
   test_set(&c, "factors", vm_list(d, 2, two));
   refused(&f, &c, TESS_TYPE,
           "split: operand 'factors' must be a list of "
-          "integers, integer variables or auto, not a boolean (element 2) "
+          "integers, integer variables or auto; element 2 is a boolean "
           "(extents of the new loops, outer first; one may be ts.auto)");
   vm_value x = vm_op(d, IR_MUL, vm_int(INT64_MAX), vm_int(2));
   test_set(&c, "factors", vm_list(d, 1, &x));
