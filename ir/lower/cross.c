@@ -49,6 +49,7 @@ bool lower_is_cross(const ir_program *p, ir_stmt loop, ir_stmt block) {
   const ir_stmt_rec *r = ir_st(p, loop);
   return r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
          r->thread >= IR_THREADIDX_X && r->thread <= IR_THREADIDX_Z &&
+         !ir_is_const(p, r->extent, 1) && /* one thread shares with nobody */
          drives(p, loop, block, true);
 }
 

@@ -57,3 +57,26 @@ for name, make in pairs(commute) do
     end
   end
 end
+
+-- One thread shares nothing: its iter may even tell the place.
+do
+  local b = ts.builder("one")
+  local A, C = b:input("A", { 8, 3 }), b:inout("C", { 8, 3 })
+  b:loop("i", 0, 8, function(i)
+    b:loop("k", 0, 3, function(k)
+      b:block("C", { { "vi", extent = 8, bind = i },
+                     { "vk", "reduce", extent = 3, bind = k } },
+        function(vi, vk)
+          b:init(function() b:store(C, { vi, vk }, 0) end)
+          b:store(C, { vi, vk }, C(vi, vk) + A(vi, vk))
+        end)
+    end)
+  end)
+  local program = b:program()
+  local sch = ts.schedule(program)
+  local _, k = sch:get_loops(sch:get_block "C")
+  local outer, inner = sch:split(k, { 3, 1 })
+  sch:bind(inner, "threadIdx.x")
+  local kernel = ts.lower(sch)
+  assert(ts.equivalent(kernel, program))
+end
