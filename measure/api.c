@@ -207,6 +207,45 @@ static tess_status check_extents(call *x, uint32_t i) {
   return TESS_OK;
 }
 
+/* The program's own buffers and what it reduces over have at least one
+ * element, too, where their extents are made of sizes. */
+static tess_status check_buffers(call *x) {
+  const ir_program *p = x->p;
+  const ir_block_rec *root = ir_blk(p, ir_entry(p)->root);
+  for (uint32_t i = root->allocs.at; i < root->allocs.at + root->allocs.n;
+       i++) {
+    ir_buf b = p->arg.v[i];
+    int64_t n;
+    for (uint32_t d = 0; d < ir_ndim(p, b); d++)
+      if (value_of(x, ir_dim(p, b, d), &n) && n < 1)
+        return ctx_fail(x->c, TESS_INVALID,
+                        "buffer '%s': extent %u must be at least 1, and is "
+                        "%lld with tensors of these sizes",
+                        ir_text(p, p->buf.v[b].name), d, (long long)n);
+  }
+  return TESS_OK;
+}
+
+static tess_status check_reductions(call *x) {
+  const ir_program *p = x->p;
+  ir_stmt root = ir_entry(p)->root;
+  for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
+    if (!ir_is_block(p, s)) continue;
+    ir_span it = ir_blk(p, s)->iters;
+    int64_t n;
+    for (uint32_t i = it.at; i < it.at + it.n; i++)
+      if (p->iter.v[i].kind == IR_REDUCE &&
+          value_of(x, p->iter.v[i].extent, &n) && n < 1)
+        return ctx_fail(x->c, TESS_INVALID,
+                        "block '%s' reduces over '%s', whose extent must be at "
+                        "least 1 and is %lld with tensors of these sizes",
+                        ir_text(p, ir_blk(p, s)->name),
+                        ir_text(p, p->var.v[p->iter.v[i].var].name),
+                        (long long)n);
+  }
+  return TESS_OK;
+}
+
 /* ---- tensors that share memory ------------------------------------------ */
 
 static bool overlap(const tess_tensor *a, const tess_tensor *b) {
@@ -250,6 +289,8 @@ static tess_status bind(call *x) {
   for (uint32_t i = 0; !s && i < x->n; i++) s = check_type(x, i);
   for (uint32_t i = 0; !s && i < x->n; i++) s = learn_sizes(x, i);
   for (uint32_t i = 0; !s && i < x->n; i++) s = check_extents(x, i);
+  if (!s && f->sizes.n) s = check_buffers(x);
+  if (!s && f->sizes.n) s = check_reductions(x);
   if (!s) s = check_apart(x);
   for (uint32_t i = 0; i < x->n; i++) x->args[i] = x->tensor[i]->data;
   return s;

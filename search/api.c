@@ -19,6 +19,12 @@ static tess_status check_time(tess_context *c, const char *name, double t) {
                   name, t);
 }
 
+static tess_status check_switch(tess_context *c, const char *name, int32_t x) {
+  if (x == 0 || x == 1) return TESS_OK;
+  return ctx_fail(c, TESS_INVALID, "option '%s' is %d, neither 0 nor 1", name,
+                  (int)x);
+}
+
 static tess_status check_options(tess_context *c, const tess_tune_options *o) {
   tess_status s = check_count(c, "trials", o->trials, TESS_MAX_TRIALS);
   if (!s) s = check_count(c, "batch", o->batch, TESS_MAX_BATCH);
@@ -27,7 +33,9 @@ static tess_status check_options(tess_context *c, const tess_tune_options *o) {
     s = check_count(c, "kernel_threads", o->kernel_threads, TESS_MAX_THREADS);
   if (!s) s = check_time(c, "min_time", o->min_time);
   if (!s) s = check_time(c, "timeout", o->timeout);
-  return s ? s : check_time(c, "deadline", o->deadline);
+  if (!s) s = check_time(c, "deadline", o->deadline);
+  if (!s) s = check_switch(c, "on_error", o->on_error);
+  return s ? s : check_switch(c, "check", o->check);
 }
 
 /* As many threads as there are cores, and at most as many as can be. */

@@ -232,7 +232,7 @@ static tess_status measure_batch(tune *t, uint32_t n) {
   tess_status s = learn(t, k, before);
   if (s == TESS_OK) s = broke;
   double start = tune_now();
-  if (s == TESS_OK)
+  if (s == TESS_OK && t->strategy.observe)
     s = t->strategy.observe(t->strategy.ud, &t->s, k, t->proposed);
   if (s == TESS_OK && t->model.update)
     s = t->model.update(t->model.ud, &t->s, k, t->proposed);

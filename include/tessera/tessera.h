@@ -494,7 +494,7 @@ typedef struct tess_replay_options {
 TESS_API tess_status tess_trace_replay(tess_trace *t, tess_program *program,
     const tess_replay_options *o, TESS_GIVE tess_schedule **out);
 /* A copy in which instruction i, counted from 1, has this decision;
- * NOT_FOUND when there is no such instruction, INVALID when the decision does
+ * NOT_FOUND when there is no such instruction, REFUSED when the decision does
  * not fit it.  The trace must be bound to a program. */
 TESS_API tess_status tess_trace_with_decision(tess_trace *t, uint32_t i,
     uint32_t n, const int64_t *decision, TESS_GIVE tess_trace **out);
@@ -771,8 +771,8 @@ typedef struct tess_strategy {
   tess_status (*propose)(void *ud, tess_session *s, uint32_t n,
                          tess_candidate *out, uint32_t *got);
   tess_status (*observe)(void *ud, tess_session *s, uint32_t n,
-                         const tess_candidate *c);
-  void (*free)(void *ud);
+                         const tess_candidate *c); /* NULL: does not look */
+  void (*free)(void *ud);       /* NULL: nothing to free */
   void *ud;
 } tess_strategy;
 

@@ -169,3 +169,37 @@ for _, tile in ipairs { { 4 }, { 2, 3 }, { 1 } } do
     end
   end
 end
+
+-- Extents made of sizes are at least 1, too: of buffers of the program's own,
+-- and of what it reduces over.
+do
+  local n = ts.size "n"
+  local A = ts.placeholder("A", { n })
+  local D = ts.compute("D", { n - 5 }, function(i)
+    return ts.cast(i, "float32") + 100
+  end)
+  local E = ts.compute("E", { n }, function(i) return D(0) + A(i) end)
+  local k = ts.reduce_axis("k", n // 2)
+  local C = ts.compute("C", { n }, function() return ts.sum(A(k) * 2, k) end)
+  local cases = {
+    { ts.program("short", { A }, { E }), 5, "buffer 'D'" },
+    { ts.program("short", { A }, { E }), 4, "buffer 'D'" },
+    { ts.program("half", { A }, { C }), 1, "reduces over" },
+  }
+  for _, case in ipairs(cases) do
+    local p, size, what = table.unpack(case)
+    local kernel = ts.build(p)
+    local function run(f, x)
+      local a, o = ts.tensor("float32", { x }, "zeros"),
+                   ts.tensor("float32", { x }, "zeros")
+      return pcall(f, a, o)
+    end
+    local function interpret(a, o) return ts.interpret(p, { a, o }) end
+    for _, f in ipairs { kernel, interpret } do
+      local ok, e = run(f, size)
+      assert(not ok and e.code == "INVALID" and
+             e.message:find(what, 1, true), tostring(e))
+      assert(run(f, 6))
+    end
+  end
+end
