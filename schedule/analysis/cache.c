@@ -385,10 +385,10 @@ void sch_stage_hang(sch_state *s, const sch_stage *st, bool back, ir_buf made,
  * reach: none of it is there to be copied. */
 static bool is_outside(const ir_program *p, const sch_stage *st) {
   for (uint32_t d = 0; d < st->ndim; d++) {
-    int64_t lo, hi, size;
-    if (ir_const_int(p, st->box[2 * st->ndim + d], &lo) &&
-        ir_const_int(p, st->box[3 * st->ndim + d], &hi) &&
-        ir_const_int(p, ir_dim(p, st->buf, d), &size) && (lo >= size || hi < 0))
+    int64_t size;
+    if (arith_bounds(p, st->box[3 * st->ndim + d]).hi < 0 ||
+        (ir_const_int(p, ir_dim(p, st->buf, d), &size) &&
+         arith_bounds(p, st->box[2 * st->ndim + d]).lo >= size))
       return true;
   }
   return false;

@@ -421,3 +421,33 @@ do
   s:cache_inplace(outer, "Y", "local")
   assert(ts.equivalent(s, p))
 end
+
+-- What a guard keeps outside of the buffer is never written, in whichever
+-- iteration around: nothing of it can be copied back.
+do
+  local b = ts.builder("main")
+  local A, B = b:input("A", { 4, 9 }), b:output("B", { 4, 9 })
+  local T = b:buffer("T", { 4, 9 })
+  local function copy(name, from, to)
+    b:loop("i", 0, 4, function(i)
+      b:loop("j", 0, 9, function(j)
+        b:block(name, { { "vi", extent = 4, bind = i },
+                        { "vj", extent = 9, bind = j } }, function(vi, vj)
+          b:store(to, { vi, vj }, from(vi, vj))
+        end)
+      end)
+    end)
+  end
+  copy("T", A, T)
+  copy("B", T, B)
+  local p = b:program()
+  local s = ts.schedule(p)
+  local last = s:get_block("B")
+  local _, j = s:get_loops(last)
+  local j0, j1 = s:split(j, { 4, 4, 7 })
+  s:read_at(j1, last, 0, "global")
+  s:loop_partition((select(3, s:get_loops(last))), { factors = { 2 } })
+  s:blockize((select(3, s:get_loops(s:get_block("B_1")))), false)
+  pcall(s.cache_write, s, s:get_block("T_global_1"), { "write", 0 }, "global")
+  assert(ts.equivalent(s, p))
+end
