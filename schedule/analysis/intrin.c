@@ -351,8 +351,10 @@ static void put(match *m, uint32_t impl, const ir_region *box) {
   ir_subst to;
   ir_subst_init(&to, p, m->s->scratch);
   make_matches(m, impl, box, &to);
-  while (ir_st(p, m->block)->body) ir_kill(p, ir_st(p, m->block)->body);
+  /* Copied while the old blocks are there: none of the new takes a name that
+   * a script knew another by. */
   ir_stmt copy = ir_clone_stmt(&to, p->func.v[impl].root, "");
+  while (ir_st(p, m->block)->body) ir_kill(p, ir_st(p, m->block)->body);
   merge_annotations(p, copy, m->block);
   ir_span a = ir_blk(p, copy)->allocs;
   for (uint32_t i = 0; i < a.n; i++)

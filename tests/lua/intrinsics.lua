@@ -287,3 +287,30 @@ do
   raises("tensorize", sch.annotate, sch, sch:get_block("C"), "tensor_call",
          "test_gemm(%0, %1, %2)")
 end
+
+-- Blocks that an intrinsic brings do not take the names of those that they
+-- stand in for.
+do
+  local b = ts.builder("copy")
+  local A, B = b:input("A", { 4 }), b:output("B", { 4 })
+  b:loop("i", 0, 4, function(i)
+    b:block("step", { { "vi", extent = 4, bind = i } }, function(vi)
+      b:store(B, { vi }, A(vi))
+    end)
+  end)
+  local copy = b:program()
+  ts.tensor_intrin{ name = "copy", desc = copy, impl = copy }
+  local X = ts.placeholder("X", { 8 })
+  local Y = ts.compute("Y", { 8 }, function(i) return X(i) end)
+  local p = ts.program("main", { X }, { Y })
+  local sch = ts.schedule(p)
+  local _, i = sch:split((sch:get_loops(sch:get_block "Y")), { ts.auto, 4 })
+  sch:tensorize(i, "copy")
+  local step = sch:get_child_blocks(sch:get_block "Y_o")
+  local name = tostring(step):match "^block ([%w_]+)"
+  sch:tensorize((select(-1, sch:get_loops(step))), "copy")
+  assert(not pcall(sch.get_block, sch, name), name)
+  assert(tostring(step) == "a block that is gone")
+  assert(sch:program():verify())
+  assert(ts.equivalent(sch, p))
+end
