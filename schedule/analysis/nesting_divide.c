@@ -153,8 +153,9 @@ static bool divide(nest_work *w, uint32_t of, uint32_t i) {
   nest_part *t = &m->part[i];
   t->scale = 1;
   if (!nest_uses_loop(p, t->old.bind, m->loops)) {
-    /* What kept the iter in its domain may be one of the conditions. */
-    if (w->conditions)
+    /* What kept the iter in its domain may be one of the conditions, or a
+     * part of the predicate that speaks of loops inside. */
+    if (w->conditions || nest_uses_loop(p, ir_blk(p, m->block)->pred, m->loops))
       keep_in_domain(w, m, t->old.bind, t->old.lo, t->old.extent);
     if (!add_outer(w, of, t, t->old.lo, t->old.extent, t->old.bind))
       t->base = t->old.lo;

@@ -156,3 +156,22 @@ do
   refused("tells where its result goes", sch.pad_einsum, sch, late, { 3, 4 })
   assert(ts.equivalent(sch, program))
 end
+
+-- What keeps an iter in its domain may speak of loops inside of a block that
+-- is put around: its part for the loops outside goes to that block.
+do
+  local x = ts.placeholder("x", { 10 }, "int32")
+  local s = ts.compute("s", {}, function()
+    local r = ts.reduce_axis("r", 10)
+    return ts.sum(x(r), r)
+  end)
+  local p = ts.program("main", { x }, { s })
+  local sch = ts.schedule(p)
+  local r = sch:get_loops(sch:get_block "s")
+  r = sch:split(r, { 8, 6, 1, 7 })
+  local rf = sch:rfactor(r)
+  sch:compute_at(rf, (sch:get_loops(sch:get_block "s")), true)
+  sch:blockize((select(3, sch:get_loops(rf))))
+  assert(sch:program():verify())
+  assert(ts.equivalent(sch, p))
+end
