@@ -120,6 +120,15 @@ static bool check_use(const work *w, ir_stmt other) {
   return true;
 }
 
+/* It may run more often than reductions start. */
+static bool check_effects(const work *w) {
+  const ir_program *p = w->s->p;
+  for (ir_stmt c = ir_st(p, w->block)->alt; c; c = ir_st(p, c)->next)
+    if (sch_has_effects(p, c))
+      return sch_refuse(w->s, SCH_R_INIT_EFFECTS, .s = {w->block});
+  return true;
+}
+
 static bool check_points(const work *w) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
@@ -144,8 +153,8 @@ static bool check(work *w) {
     return sch_refuse(s, SCH_R_NO_INIT, .s = {w->block});
   if (b->allocs.n || b->matches.n)
     return sch_refuse(s, SCH_R_INIT_LOCAL, .s = {w->block});
-  if (!check_loops(w) || !check_bounds(w) || !check_points(w) ||
-      !sch_begins_at_init(s, w->block))
+  if (!check_effects(w) || !check_loops(w) || !check_bounds(w) ||
+      !check_points(w) || !sch_begins_at_init(s, w->block))
     return false;
   if (w->at == w->block) return check_use(w, w->block);
   if (!sch_is_nest(p, w->at, &other))

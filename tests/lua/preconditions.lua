@@ -532,6 +532,33 @@ end)
 illegal("NO_INIT", P, function(s)
   s:decompose_reduction(s:get_block("D"), (L(s, "D")))
 end)
+-- The fused loop starts in each of its iterations, for one result or another.
+do
+  local b = ts.builder("noted")
+  local A, C = b:input("A", { 4, 3 }), b:output("C", { 4 })
+  b:loop("i", 0, 4, function(i)
+    b:loop("k", 0, 3, function(k)
+      b:block("C", { { "vi", extent = 4, bind = i },
+                     { "vk", "reduce", extent = 3, bind = k } },
+              function(vi, vk)
+        b:init(function()
+          b:evaluate(ts.call_extern("note", "int32", vi))
+          b:store(C, { vi }, 0)
+        end)
+        b:store(C, { vi }, C(vi) + A(vi, vk))
+      end)
+    end)
+  end)
+  local p = b:program()
+  illegal("INIT_EFFECTS", p, function(s)
+    local ik = s:fuse(L(s, "C"))
+    s:decompose_reduction(s:get_block("C"), ik)
+  end)
+  illegal("INIT_EFFECTS", p, function(s)
+    local _, k = L(s, "C")
+    s:blockize((select(2, s:split(k, { ts.auto, 1 }))))
+  end)
+end
 
 -- ---- rfactor ---------------------------------------------------------------
 illegal("LOOP_DRIVES_OTHERS", P, function(s) s:rfactor((L(s, "C")), 0) end)
