@@ -84,7 +84,7 @@ static bool search_for(search *s, ir_expr e) {
 
 enum { FREE_STEPS = 512 };
 
-bool ir_uses_var(const ir_program *p, ir_expr e, ir_var v) {
+bool ir_finds_var(const ir_program *p, ir_expr e, ir_var v) {
   search s = {.p = p, .var = v, .steps = FREE_STEPS};
   return search_for(&s, e);
 }

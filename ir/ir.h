@@ -453,7 +453,16 @@ static inline bool ir_const_int(const ir_program *p, ir_expr e, int64_t *v) {
  * not known.  For a domain that may be empty, max is at least min. */
 void ir_domain_bounds(const ir_program *p, ir_expr lo, ir_expr extent,
                       int64_t *min, int64_t *max);
-bool ir_uses_var(const ir_program *p, ir_expr e, ir_var v);
+/* Bit v % 32 of each variable v that e uses, others perhaps with it. */
+static inline uint32_t ir_vars(const ir_program *p, ir_expr e) {
+  const ir_node *n = ir_at(p, e);
+  return n->op == IR_INT || n->op == IR_REAL ? 0 : n->vars;
+}
+bool ir_finds_var(const ir_program *p, ir_expr e, ir_var v);
+/* Does e use variable v?  Most that do not are told by their bits. */
+static inline bool ir_uses_var(const ir_program *p, ir_expr e, ir_var v) {
+  return (ir_vars(p, e) >> v % 32 & 1) && ir_finds_var(p, e, v);
+}
 /* True when e reads any buffer (or only `b`, when not 0). */
 bool ir_has_load(const ir_program *p, ir_expr e, ir_buf b);
 /* Calls f for e and every node below it, once each, operands first. */

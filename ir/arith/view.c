@@ -29,8 +29,11 @@ bool arith_loops_between(const ir_program *p, arena *scratch, ir_stmt top,
 }
 
 bool arith_loops_skewed(const ir_program *p, const arith_loops *l) {
+  uint32_t vars = 0;
   for (uint32_t i = 0; i < l->n; i++)
-    for (uint32_t k = 0; k < l->n; k++)
+    vars |= ir_vars(p, l->lo[i]) | ir_vars(p, l->extent[i]);
+  for (uint32_t k = 0; k < l->n; k++)
+    for (uint32_t i = 0; (vars >> l->var[k] % 32 & 1) && i < l->n; i++)
       if (ir_uses_var(p, l->lo[i], l->var[k]) ||
           ir_uses_var(p, l->extent[i], l->var[k]))
         return true;
