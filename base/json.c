@@ -161,17 +161,17 @@ const char *js_type_name(json_type type) {
 json_t *js_member(const json_t *object, const char *key, json_type type,
                   err_state *err) {
   if (!json_is_object(object)) {
-    err_set(err, TESS_TYPE, "expected an object with '%s', not %s", key,
+    err_set(err, TESS_PARSE, "expected an object with '%s', not %s", key,
             object ? js_type_name(json_typeof(object)) : "nothing");
     return NULL;
   }
   json_t *v = json_object_get(object, key);
   if (!v) {
-    err_set(err, TESS_NOT_FOUND, "'%s' is missing", key);
+    err_set(err, TESS_PARSE, "'%s' is missing", key);
     return NULL;
   }
   if (json_typeof(v) != type && !(type == JSON_REAL && json_is_integer(v))) {
-    err_set(err, TESS_TYPE, "'%s' must be %s, not %s", key, js_type_name(type),
+    err_set(err, TESS_PARSE, "'%s' must be %s, not %s", key, js_type_name(type),
             js_type_name(json_typeof(v)));
     return NULL;
   }
@@ -184,7 +184,7 @@ bool js_int_member(const json_t *object, const char *key, int64_t lo,
   if (!v) return false;
   int64_t x = json_integer_value(v);
   if (x < lo || x > hi) {
-    err_set(err, TESS_INVALID, "'%s' is %lld, not within %lld to %lld", key,
+    err_set(err, TESS_PARSE, "'%s' is %lld, not within %lld to %lld", key,
             (long long)x, (long long)lo, (long long)hi);
     return false;
   }

@@ -28,7 +28,7 @@ json_t *js_read(const char *text, size_t n, js_limits limits, err_state *err);
 void js_write(strbuf *out, const json_t *v);
 
 /* The member `key` of `object` with that type (JSON_REAL also takes an
- * integer); NULL with TYPE or NOT_FOUND and a message that names the key. */
+ * integer); NULL with PARSE and a message that names the key. */
 json_t *js_member(const json_t *object, const char *key, json_type type,
                   err_state *err);
 /* The same for an integer within lo .. hi. */

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 /* Deep enough for the deepest value: its objects take two levels each. */
 static const js_limits limits = {VM_TEXT_LIMIT, 2 * VM_MAX_DEPTH + 8};
@@ -147,13 +148,24 @@ static const char *decision_name(const sch_prim *p) {
   return NULL;
 }
 
+/* A member of an instruction, of that type. */
+static bool take_member(vm_reader *r, const json_t *v, const char *key,
+                        json_type type, json_t **out) {
+  err_state err;
+  *out = js_member(v, key, type, &err);
+  return *out || vm_reader_fail(r, err.code, "%s", err.message);
+}
+
+/* The same of one that may be missing: NULL. */
+static bool take_optional(vm_reader *r, const json_t *v, const char *key,
+                          json_type type, json_t **out) {
+  *out = NULL;
+  return !json_object_get(v, key) || take_member(r, v, key, type, out);
+}
+
 static bool take_args(vm_reader *r, const sch_prim *p, json_t *args) {
   const char *key;
   json_t *v;
-  if (!args) return true;
-  if (!json_is_object(args))
-    return vm_reader_fail(r, TESS_TYPE, "%s: \"args\" must be an object",
-                          p->name);
   json_object_foreach (args, key, v)
     if (!take_operand(r, p, key, false, v)) return false;
   return true;
@@ -176,7 +188,7 @@ static bool take_outputs(vm_reader *r, const json_t *out) {
         !vm_parse_rv_name(json_string_value(v), json_string_length(v), &letter,
                           &number))
       return vm_reader_fail(r, TESS_PARSE,
-                            "\"out\" must list variables (\"b0\", \"l1\")");
+                            "'out' must list variables (\"b0\", \"l1\")");
     if (!vm_reader_define(r, i, letter, number)) return false;
   }
   return true;
@@ -191,7 +203,7 @@ static bool take_place(vm_reader *r, const json_t *at, const char **file,
   if (!json_is_array(at) || json_array_size(at) != 2 || !json_is_string(f) ||
       !json_is_integer(l) || json_integer_value(l) < 0 ||
       json_integer_value(l) > INT32_MAX)
-    return vm_reader_fail(r, TESS_TYPE, "\"at\" must be [file, line]");
+    return vm_reader_fail(r, TESS_PARSE, "'at' must be [file, line]");
   *file = json_string_value(f);
   *line = (uint32_t)json_integer_value(l);
   return true;
@@ -213,17 +225,19 @@ static bool knows_members(vm_reader *r, json_t *v) {
 }
 
 static bool take_inst(vm_reader *r, json_t *v) {
-  const json_t *op = json_object_get(v, "op"), *out = json_object_get(v, "out");
+  json_t *op, *args, *out;
   const char *file;
   uint32_t line;
-  if (!json_is_object(v) || !json_is_string(op))
+  if (!json_is_object(v))
     return vm_reader_fail(r, TESS_PARSE,
-                          "an instruction is an object with \"op\"");
-  if (!knows_members(r, v)) return false;
-  if (out && !json_is_array(out))
-    return vm_reader_fail(r, TESS_TYPE, "\"out\" must be an array");
+                          "an instruction is an object with 'op', not %s",
+                          js_type_name(json_typeof(v)));
+  if (!knows_members(r, v) || !take_member(r, v, "op", JSON_STRING, &op) ||
+      !take_optional(r, v, "args", JSON_OBJECT, &args) ||
+      !take_optional(r, v, "out", JSON_ARRAY, &out))
+    return false;
   const sch_prim *p = vm_reader_begin(r, json_string_value(op));
-  return p && take_args(r, p, json_object_get(v, "args")) &&
+  return p && take_args(r, p, args) &&
          take_decision(r, p, json_object_get(v, "decision")) &&
          take_place(r, json_object_get(v, "at"), &file, &line) &&
          vm_reader_end(r, p, (uint32_t)json_array_size(out), file, line) &&
@@ -231,6 +245,14 @@ static bool take_inst(vm_reader *r, json_t *v) {
 }
 
 /* ---- the whole --------------------------------------------------------- */
+
+static tess_status no_trace(err_state *err) {
+  char why[sizeof err->message];
+  snprintf(why, sizeof why, "%s", err->message);
+  err_set(err, TESS_PARSE, "this is no trace: %s", why);
+  err_place(err, "the outermost value");
+  return TESS_PARSE;
+}
 
 static tess_status take_head(const json_t *v, vm_json_opts *o, err_state *err) {
   int64_t version;
@@ -243,7 +265,7 @@ static tess_status take_head(const json_t *v, vm_json_opts *o, err_state *err) {
   json_t *format = js_member(v, "format", JSON_STRING, err);
   if (!format || !js_int_member(v, "version", 0, INT32_MAX, &version, err) ||
       !js_member(v, "instructions", JSON_ARRAY, err))
-    return err->code;
+    return no_trace(err);
   if (strcmp(json_string_value(format), "tessera.trace"))
     return err_set(err, TESS_PARSE, "this is no trace: its format is \"%.40s\"",
                    json_string_value(format));
@@ -256,8 +278,7 @@ static tess_status take_head(const json_t *v, vm_json_opts *o, err_state *err) {
   if (!program) return TESS_OK;
   const char *hash = json_string_value(program);
   if (!hash || strlen(hash) != 16 || strspn(hash, "0123456789abcdef") != 16)
-    return err_set(err, TESS_PARSE,
-                   "\"program\" must be 16 hexadecimal digits");
+    return err_set(err, TESS_PARSE, "'program' must be 16 hexadecimal digits");
   o->program = strtoull(hash, NULL, 16);
   return TESS_OK;
 }

@@ -288,7 +288,8 @@ static tess_status read_all(void *ud) {
   for (size_t i = 0; i < n; i++) {
     const json_t *d = json_array_get(made, at);
     const json_t *of = json_array_get(d, 0), *decision = NULL;
-    if (json_is_integer(of) && json_integer_value(of) == (json_int_t)i) {
+    if (json_is_integer(of) && json_integer_value(of) == (json_int_t)i &&
+        json_array_size(d) == 2) {
       decision = json_array_get(d, 1);
       at++;
     }

@@ -447,7 +447,9 @@ TESS_API void tess_trace_free(TESS_TAKE tess_trace *t);
 TESS_API tess_status tess_trace_bind(tess_trace *t, tess_program *p);
 TESS_API tess_program *tess_trace_program(tess_trace *t);  /* borrowed */
 /* As a Lua script and as JSON, which the functions below read again
- * (tess_text_free).  Reading: PARSE, with the place, where it is malformed. */
+ * (tess_text_free).  Reading: PARSE, with the place, where it is malformed or
+ * no trace; what an instruction is called or given is refused, with its place,
+ * as tess_schedule_call does. */
 TESS_API tess_status tess_trace_lua(tess_trace *t, TESS_GIVE char **out);
 TESS_API tess_status tess_trace_json(tess_trace *t, TESS_GIVE char **out);
 /* program may be NULL (bind it later). */

@@ -111,12 +111,13 @@ static void test_members(void **state) {
   assert_true(js_int_member(v, "n", 0, 7, &x, &e));
   assert_int_equal(x, 7);
   assert_false(js_int_member(v, "n", 0, 6, &x, &e));
-  assert_int_equal(e.code, TESS_INVALID);
+  assert_int_equal(e.code, TESS_PARSE);
   assert_string_equal(e.message, "'n' is 7, not within 0 to 6");
   assert_null(js_member(v, "missing", JSON_STRING, &e));
-  assert_int_equal(e.code, TESS_NOT_FOUND);
+  assert_int_equal(e.code, TESS_PARSE);
+  assert_string_equal(e.message, "'missing' is missing");
   assert_null(js_member(v, "s", JSON_INTEGER, &e));
-  assert_int_equal(e.code, TESS_TYPE);
+  assert_int_equal(e.code, TESS_PARSE);
   assert_string_equal(e.message, "'s' must be an integer, not a string");
   assert_non_null(js_member(v, "n", JSON_REAL, &e));
   assert_null(js_member(json_object_get(v, "r"), "x", JSON_REAL, &e));

@@ -75,6 +75,7 @@ bad("PARSE", "neither a variable nor a quoted string",
 bad("INVALID", "get_block takes no decision",
     theirs:gsub("%[3, %[2", "[0, 1], [3, [2"))
 bad("PARSE", "decision 1 is", theirs:gsub("%[3, %[2", "[99, 1], [3, [2"))
+bad("PARSE", "decision 1 is", theirs:gsub("%[3, %[2, 2, 4, 4%]%]", "[3]"))
 bad("TYPE", "", theirs:gsub('%[4, 64%]', '["4", 64]'))
 
 -- What TVM cannot say is named.
