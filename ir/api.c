@@ -234,8 +234,9 @@ tess_status tess_program_param(tess_program *p, uint32_t i, tess_param *out) {
   ir_span params = ir_entry(ir)->params;
   if (i >= params.n)
     return ctx_fail(p->c, TESS_NOT_FOUND,
-                    "the program has %u parameters; there is none at %u",
-                    params.n, i);
+                    "the program has %u parameters; there is none at %llu, "
+                    "counted from 1",
+                    params.n, (unsigned long long)i + 1);
   ir_buf b = ir->arg.v[params.at + i];
   const ir_buf_rec *r = &ir->buf.v[b];
   uint32_t ndim = ir_ndim(ir, b);

@@ -289,7 +289,8 @@ static tess_status look_at(void *ud) {
   attempt t = {.s = x->s, .w = w, .o = &o};
   const search_cand *c = x->c;
   if (c->sketch >= x->s->nsketch) {
-    funnel_add(&w->tally, &w->heap, FUNNEL_UNFIT, "", "there is no such sketch",
+    funnel_add(&w->tally, &w->heap, FUNNEL_UNFIT, "",
+               "there is no sketch of its number, counted from 1",
                (int64_t)c->sketch + 1);
     return TESS_OK;
   }

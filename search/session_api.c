@@ -23,7 +23,7 @@ static tess_status check(tess_session *s, const tess_candidate *c) {
   if (c->sketch >= s->nsketch)
     return ctx_fail(s->c, TESS_INVALID,
                     "there are %u sketches; there is none "
-                    "at %" PRIu64,
+                    "at %" PRIu64 ", counted from 1",
                     s->nsketch, (uint64_t)c->sketch + 1);
   if (c->ndecisions && !c->decisions)
     return ctx_fail(s->c, TESS_INVALID,

@@ -643,8 +643,8 @@ do
   local function count(what)
     return tonumber(r.funnel:match("(%d+)  " .. what)) or 0
   end
-  assert(count "proposed, but there is no such sketch %(for example 99%)" >= 3,
-         r.funnel)
+  assert(count("proposed, but there is no sketch of its number, counted from 1 "
+    .. "%(for example 99%)") >= 3, r.funnel)
   assert(count "proposed, but refused by sample_[%a_]+: " >= 5, r.funnel)
   assert(count "valid, but there before" >= 6, r.funnel)
   -- Many candidates may be predicted at once.
