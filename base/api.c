@@ -4,18 +4,6 @@
 
 #include <string.h>
 
-/* A caller compiled against an older header gives a shorter struct; what it
- * does not know has its default.  A longer one may ask for what is unknown
- * here, and is refused. */
-static bool read_options(const tess_options *o, tess_options *out) {
-  *out = (tess_options){.struct_size = sizeof *out};
-  if (!o) return true;
-  if (o->struct_size < sizeof o->struct_size || o->struct_size > sizeof *out)
-    return false;
-  memcpy(out, o, o->struct_size);
-  return true;
-}
-
 static tess_status copy_worker_path(tess_context *c, const char *path) {
   if (!path) return TESS_OK;
   size_t size = strlen(path) + 1;
@@ -26,9 +14,11 @@ static tess_status copy_worker_path(tess_context *c, const char *path) {
 }
 
 tess_status tess_context_new(const tess_options *options, tess_context **out) {
-  tess_options o;
+  tess_options o = {.struct_size = sizeof o};
   *out = NULL;
-  if (!read_options(options, &o)) return TESS_INVALID;
+  if (options &&
+      ctx_take_struct("tess_options", options, &o, sizeof o, NULL) != TESS_OK)
+    return TESS_INVALID;
   mem_heap heap;
   mem_heap_init(&heap, o.allocator ? *o.allocator : mem_default_allocator,
                 o.memory_cap);

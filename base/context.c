@@ -111,6 +111,28 @@ void ctx_warn(tess_context *c, uint64_t key, const char *fmt, ...) {
   va_end(ap);
 }
 
+/* The public structs are aligned to 8 bytes, and none of their members crosses
+ * such a boundary: a multiple of that cuts no member in two.  The first 8 hold
+ * the size. */
+enum { STRUCT_STEP = 8, STRUCT_LEAST = 2 * STRUCT_STEP };
+
+tess_status ctx_take_struct(const char *name, const void *in, void *out,
+                            uint32_t size, err_state *err) {
+  uint32_t given;
+  memcpy(&given, in, sizeof given);
+  if (given < STRUCT_LEAST || given % STRUCT_STEP) {
+    if (err)
+      err_set(err, TESS_INVALID,
+              "%s.struct_size is %u, which is no size of that struct: set it "
+              "to sizeof(%s), %u here",
+              name, given, name, size);
+    return TESS_INVALID;
+  }
+  memcpy(out, in, given < size ? given : size);
+  memcpy(out, &size, sizeof size);
+  return TESS_OK;
+}
+
 /* The size stands in front of the text, since who frees it cannot know. */
 enum { TEXT_HEAD = 16 };
 

@@ -59,6 +59,13 @@ tess_status ctx_run_in(const char *call, tess_context *c,
                        tess_status (*fn)(void *ud), void *ud);
 #define ctx_run(...) ctx_run_in(__func__, __VA_ARGS__)
 
+/* Copies a public struct, which begins with its own size as the host knows it,
+ * into `out` of `size` bytes; what the host does not know stays as it is there,
+ * and what is unknown here is left out.  Sizes that no version of the struct
+ * can have are INVALID, naming the struct; `err` may be NULL. */
+tess_status ctx_take_struct(const char *name, const void *in, void *out,
+                            uint32_t size, err_state *err);
+
 /* Around what tess_stop() can end, in pairs: it looks at `stop`, and what was
  * raised before the outermost one began is forgotten. */
 void ctx_begin_work(tess_context *c);

@@ -25,6 +25,18 @@ static tess_status check_switch(tess_context *c, const char *name, int32_t x) {
                   (int)x);
 }
 
+/* Functions that may not be left out. */
+static tess_status check_plugged_in(tess_context *c,
+                                    const tess_tune_options *o) {
+  if (o->custom_strategy && !o->custom_strategy->propose)
+    return ctx_fail(c, TESS_INVALID,
+                    "option 'custom_strategy': its 'propose' is NULL");
+  if (o->custom_cost_model && !o->custom_cost_model->predict)
+    return ctx_fail(c, TESS_INVALID,
+                    "option 'custom_cost_model': its 'predict' is NULL");
+  return TESS_OK;
+}
+
 static tess_status check_options(tess_context *c, const tess_tune_options *o) {
   tess_status s = check_count(c, "trials", o->trials, TESS_MAX_TRIALS);
   if (!s) s = check_count(c, "batch", o->batch, TESS_MAX_BATCH);
@@ -35,7 +47,8 @@ static tess_status check_options(tess_context *c, const tess_tune_options *o) {
   if (!s) s = check_time(c, "timeout", o->timeout);
   if (!s) s = check_time(c, "deadline", o->deadline);
   if (!s) s = check_switch(c, "on_error", o->on_error);
-  return s ? s : check_switch(c, "check", o->check);
+  if (!s) s = check_switch(c, "check", o->check);
+  return s ? s : check_plugged_in(c, o);
 }
 
 /* As many threads as there are cores, and at most as many as can be. */
@@ -44,18 +57,18 @@ static uint32_t threads_of(int64_t cores) {
   return cores < TESS_MAX_THREADS ? (uint32_t)cores : TESS_MAX_THREADS;
 }
 
-/* A caller compiled against an older header gives a shorter struct. */
 static tess_status read_options(tess_context *c, const tess_tune_options *in,
-                                tess_target *target, tess_tune_options *o) {
+                                tess_tune_options *o) {
   *o = (tess_tune_options){.struct_size = sizeof *o};
-  if (in) {
-    if (in->struct_size < sizeof in->struct_size || in->struct_size > sizeof *o)
-      return ctx_fail(c, TESS_INVALID,
-                      "tune options: struct_size %u is "
-                      "unknown",
-                      in->struct_size);
-    memcpy(o, in, in->struct_size);
-  }
+  if (!in) return TESS_OK;
+  tess_status s =
+      ctx_take_struct("tess_tune_options", in, o, sizeof *o, &c->err);
+  if (s != TESS_OK) c->serial++;
+  return s;
+}
+
+static tess_status complete_options(tess_context *c, tess_target *target,
+                                    tess_tune_options *o) {
   if (!o->trials) o->trials = 256;
   if (!o->batch) o->batch = 32;
   if (!o->threads) o->threads = threads_of(thread_cpus());
@@ -104,7 +117,7 @@ static tess_status check_sizes(tess_context *c, const ir_program *p) {
                   ir_text(p, f->name), ir_text(p, p->var.v[v].name));
 }
 
-static tess_status prepare(tune_work *w, const tess_tune_options *o) {
+static tess_status prepare(tune_work *w) {
   tess_status s = check_sizes(w->c, &w->p->p);
   if (s == TESS_OK && !w->target) {
     s = tess_target_new(w->c, "llvm", &w->own_target);
@@ -112,7 +125,7 @@ static tess_status prepare(tune_work *w, const tess_tune_options *o) {
   }
   if (s == TESS_OK)
     s = measure_runs_here(tess_target_text(w->target), &w->c->err);
-  if (s == TESS_OK) s = read_options(w->c, o, w->target, &w->o);
+  if (s == TESS_OK) s = complete_options(w->c, w->target, &w->o);
   if (s != TESS_OK) return s;
   measure_policy policy = policy_of(&w->o);
   measure_policy_text(&policy, &w->policy);
@@ -130,9 +143,8 @@ static tess_status prepare(tune_work *w, const tess_tune_options *o) {
                        w->o.check != 0, &w->measurer);
 }
 
-static tess_status run(tune_work *w, const tess_tune_options *o,
-                       tess_result **out) {
-  tess_status s = prepare(w, o);
+static tess_status run(tune_work *w, tess_result **out) {
+  tess_status s = prepare(w);
   bool cancelled = s == TESS_CANCELLED;
   if (s != TESS_OK && !cancelled) return s;
   tune_setup setup = {.c = w->c,
@@ -149,6 +161,14 @@ static tess_status run(tune_work *w, const tess_tune_options *o,
   return tune_run(&setup, out);
 }
 
+/* Once, however the run ended. */
+static void free_plugged_in(const tess_tune_options *o) {
+  const tess_strategy *strategy = o->custom_strategy;
+  const tess_cost_model *model = o->custom_cost_model;
+  if (strategy && strategy->free) strategy->free(strategy->ud);
+  if (model && model->free) model->free(model->ud);
+}
+
 tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
                       const tess_tune_options *o, tess_result **out) {
   tune_work w = {.c = p->c, .p = p, .target = target, .space = space};
@@ -157,13 +177,15 @@ tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
   ctx_begin_work(w.c);
   space_sketches_init(&w.k, w.c);
   str_init(&w.policy, &w.c->heap);
-  tess_status s = run(&w, o, out);
+  tess_status s = read_options(w.c, o, &w.o);
+  if (s == TESS_OK) s = run(&w, out);
   ctx_end_work(w.c);
   if (w.measurer.free) w.measurer.free(w.measurer.ud);
   space_sketches_free(&w.k);
   str_free(&w.policy);
   tess_target_free(w.own_target);
   if (s != TESS_OK && w.c->err.code != s) ctx_ran_out(w.c, s, "tuning");
+  free_plugged_in(&w.o);
   return s;
 }
 

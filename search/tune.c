@@ -80,11 +80,13 @@ static tess_status set_up(tune *t) {
   return s == TESS_OK ? tune_open_database(t) : s;
 }
 
+/* What the host plugged in is for who took it in to free. */
 static void tear_down(tune *t) {
   mem_heap *h = &t->c->heap;
   uint32_t n = t->set->nsketch, batch = t->set->o->batch;
-  if (t->strategy.free && t->strategy.ud) t->strategy.free(t->strategy.ud);
-  if (t->model.free && t->model.ud) t->model.free(t->model.ud);
+  const tess_tune_options *o = t->set->o;
+  if (!o->custom_strategy && t->strategy.free) t->strategy.free(t->strategy.ud);
+  if (!o->custom_cost_model && t->model.free) t->model.free(t->model.ud);
   for (int i = 0; i < TUNE_FINALISTS; i++) str_free(&t->best[i].code);
   for (int i = 0; i < TUNE_CLASSES; i++) tess_text_free(t->c, t->said[i]);
   tess_database_free(t->db);

@@ -31,14 +31,11 @@ static tess_status find_program(change *k) {
 
 /* ---- replay ------------------------------------------------------------ */
 
-/* A host may be older or newer: what its structure does not hold is 0. */
 static tess_status read_options(change *k, vm_replay_opts *o) {
-  tess_replay_options all = {.struct_size = 0};
-  if (k->o &&
-      (k->o->struct_size < sizeof(uint32_t) || k->o->struct_size > sizeof all))
-    return ctx_fail(k->t->c, TESS_INVALID,
-                    "tess_replay_options.struct_size is %u", k->o->struct_size);
-  if (k->o) memcpy(&all, k->o, k->o->struct_size);
+  tess_replay_options all = {.struct_size = sizeof all};
+  if (k->o && ctx_take_struct("tess_replay_options", k->o, &all, sizeof all,
+                              &k->t->c->err) != TESS_OK)
+    return TESS_INVALID;
   *o = (vm_replay_opts){.source = all.resample ? VM_FRESH
                                   : all.repair ? VM_REPAIR
                                                : VM_SAME,

@@ -19,6 +19,17 @@
  * Pointers given in are borrowed for the call (KEEP) unless marked TESS_TAKE;
  * objects given out (TESS_GIVE) belong to the caller.  A const char * that is
  * returned lives as long as its object and until the next call on it.
+ *
+ * A struct that begins with struct_size wants sizeof of itself there, from
+ * which the library knows which members the host knows: those after them have
+ * their defaults.  Of a struct that is larger than this library's, made by a
+ * host that was compiled against a newer header, it looks at what it knows.
+ * A size that no such struct can have is TESS_INVALID.
+ *
+ * Data is counted from 0 (sketches, rows, parameters, bits of a mask), but for
+ * the instructions of a trace, which are counted from 1, as in Lua.  Texts for
+ * people, messages and funnels among them, count from 1, and say so where a
+ * host might have given the number.
  */
 #ifndef TESSERA_TESSERA_H
 #define TESSERA_TESSERA_H
@@ -70,7 +81,7 @@ typedef struct tess_options {
 
 /* NULL options: the defaults.  Fails with TESS_NOMEM, with TESS_LIMIT when
  * memory_cap has no room for a context, or with TESS_INVALID when struct_size
- * is none that this library knows (and *out NULL). */
+ * is no size of a tess_options (and *out NULL). */
 TESS_API tess_status tess_context_new(const tess_options *o,
                                       TESS_GIVE tess_context **out);
 /* Everything that hangs from it must have been freed before. */
@@ -486,7 +497,7 @@ TESS_API tess_status tess_trace_operands(tess_trace *t, uint32_t i,
     const char *role, uint32_t max, tess_arg *out, uint32_t *n);
 
 typedef struct tess_replay_options {
-  uint32_t struct_size;
+  uint32_t struct_size;         /* sizeof(tess_replay_options) */
   int32_t resample;             /* draw all decisions afresh */
   int32_t repair;               /* mend decisions that do not fit */
   int32_t no_postproc;          /* stop before enter_postproc */
@@ -669,7 +680,7 @@ TESS_API tess_status tess_kernel_source(tess_kernel *k, const char *what,
  * const tess_runtime *rt); lives as long as the kernel.  NULL when this
  * machine cannot run it. */
 typedef struct tess_runtime {
-  uint32_t struct_size;
+  uint32_t struct_size;         /* sizeof(tess_runtime) */
   void *ud;
   /* fn(closure, begin, end) over pieces of 0 .. n-1, on several threads. */
   int32_t (*parallel_for)(void *ud, int64_t n,
@@ -738,7 +749,7 @@ TESS_API tess_status tess_space_explain(tess_space *s, tess_program *p,
 /* A batch of candidates, as a plugged-in strategy, model or postprocessor
  * sees them; valid during the call. */
 typedef struct tess_candidate {
-  uint32_t sketch;
+  uint32_t sketch;              /* from 0 */
   uint32_t ndecisions;
   const int64_t *decisions;     /* each preceded by its length */
   double seconds;               /* observed; +inf when it failed */
@@ -784,8 +795,8 @@ typedef struct tess_cost_model {
   tess_status (*predict)(void *ud, tess_session *s, uint32_t n,
                          const tess_candidate *c, double *score);
   tess_status (*update)(void *ud, tess_session *s, uint32_t n,
-                        const tess_candidate *c);
-  void (*free)(void *ud);
+                        const tess_candidate *c);  /* NULL: does not learn */
+  void (*free)(void *ud);       /* NULL: nothing to free */
   void *ud;
 } tess_cost_model;
 
@@ -802,7 +813,7 @@ enum {
 };
 /* What is larger, and times that are negative, are TESS_INVALID. */
 typedef struct tess_tune_options {
-  uint32_t struct_size;
+  uint32_t struct_size;         /* sizeof(tess_tune_options) */
   uint32_t trials;              /* 256 when 0 */
   uint32_t batch;               /* 32 when 0 */
   uint64_t seed;
@@ -832,7 +843,9 @@ typedef struct tess_tune_options {
  * tensors; TIMEOUT when filling them takes too long; UNSUPPORTED when this
  * machine cannot run what is made for the target, or sizes of the program are
  * known only when it is called.  Custom strategies and models are borrowed for
- * the call; their `free` is called with `ud` at its end, unless it is NULL. */
+ * the call; `free`, where they have one, is called once at its end, with `ud`
+ * whatever that is and however the call ended; only where struct_size is
+ * refused nobody has looked at them. */
 TESS_API tess_status tess_tune(tess_program *p, tess_target *target,
     tess_space *space, const tess_tune_options *o,
     TESS_GIVE tess_result **out);

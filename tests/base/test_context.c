@@ -117,14 +117,21 @@ static void test_threads_take_turns_with_the_hosts_allocator(void **state) {
   assert_int_equal(host.used, 0);
 }
 
+/* Of older and newer hosts what is known here counts; other sizes are none. */
 static void test_struct_sizes(void **state) {
   (void)state;
+  static const uint32_t none[] = {0, 1,  4,  5,
+                                  8, 12, 17, sizeof(tess_options) - 1};
   tess_context *c;
   tess_options o = {.struct_size = sizeof o + 8, .in_process = 1};
-  assert_int_equal(tess_context_new(&o, &c), TESS_INVALID);
-  assert_null(c);
-  o.struct_size = 0;
-  assert_int_equal(tess_context_new(&o, &c), TESS_INVALID);
+  assert_int_equal(tess_context_new(&o, &c), TESS_OK);
+  assert_true(c->in_process);
+  tess_context_free(c);
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+    o.struct_size = none[i];
+    assert_int_equal(tess_context_new(&o, &c), TESS_INVALID);
+    assert_null(c);
+  }
   o.struct_size = offsetof(tess_options, in_process);
   assert_int_equal(tess_context_new(&o, &c), TESS_OK);
   assert_false(c->in_process);

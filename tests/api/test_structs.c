@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The structs that a host fills in: sizes of older and newer headers, and
+ * strategies and models that are freed, or that lack what they need. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <tessera/tessera.h>
+
+typedef struct fixture {
+  tess_context *c;
+  tess_program *p;
+  tess_space *space;
+} fixture;
+
+static void ok(const fixture *f, tess_status s) {
+  if (s != TESS_OK) fail_msg("%s", tess_error(f->c)->message);
+}
+
+static tess_status as_it_is(void *ud, tess_schedule *s, tess_rv block,
+                            void (*emit)(void *sink, tess_schedule *s),
+                            void *sink, const char **why) {
+  (void)ud, (void)block, (void)why;
+  tess_schedule *copy;
+  tess_status st = tess_schedule_copy(s, &copy);
+  if (st == TESS_OK) emit(sink, copy);
+  return st;
+}
+
+/* B[i] = A[i], and a space of one sketch. */
+static void start(fixture *f) {
+  const tess_options o = {.struct_size = sizeof o, .in_process = 1};
+  const tess_dtype f32 = {TESS_FLOAT, 32, 1}, i64 = {TESS_INT, 64, 1};
+  const tess_module m = {.name = "by hand", .apply = as_it_is};
+  tess_builder *b;
+  tess_expr n, i, x;
+  tess_buffer in, out;
+  tess_var v;
+  assert_int_equal(tess_context_new(&o, &f->c), TESS_OK);
+  ok(f, tess_builder_new(f->c, &b));
+  ok(f, tess_int(b, i64, 8, &n));
+  ok(f, tess_placeholder(b, "A", f32, 1, &n, TESS_ROLE_INPUT, &in));
+  ok(f, tess_compute_begin(b, "B", 1, &n, NULL, &v));
+  ok(f, tess_var_ref(b, v, &i));
+  ok(f, tess_load(b, in, 1, &i, &x));
+  ok(f, tess_compute_end(b, 1, &x, &out));
+  ok(f, tess_program_new(b, "copy", 1, &in, 1, &out, &f->p));
+  ok(f, tess_space_function(f->c, &m, &f->space));
+  tess_builder_free(b);
+}
+
+static void stop(fixture *f) {
+  tess_space_free(f->space);
+  tess_program_free(f->p);
+  tess_context_free(f->c);
+}
+
+static int plugged_in_freed;
+static void *freed_ud;
+static void free_either(void *ud) {
+  plugged_in_freed++;
+  freed_ud = ud;
+}
+
+static tess_status propose_none(void *ud, tess_session *s, uint32_t n,
+                                tess_candidate *out, uint32_t *got) {
+  (void)ud, (void)s, (void)n, (void)out;
+  *got = 0;
+  return TESS_OK;
+}
+
+static tess_status predict_none(void *ud, tess_session *s, uint32_t n,
+                                const tess_candidate *c, double *score) {
+  (void)ud, (void)s, (void)c;
+  for (uint32_t i = 0; i < n; i++) score[i] = 0;
+  return TESS_OK;
+}
+
+/* What a strategy and a model need no `ud` for is freed like anything else,
+ * once, and however the run ends. */
+static void test_plugged_in_is_freed(void **state) {
+  (void)state;
+  fixture f;
+  tess_result *r;
+  start(&f);
+  const tess_strategy strategy = {.propose = propose_none, .free = free_either};
+  const tess_cost_model model = {.predict = predict_none, .free = free_either};
+  tess_tune_options o = {.struct_size = sizeof o,
+                         .trials = 3,
+                         .custom_strategy = &strategy,
+                         .custom_cost_model = &model};
+  plugged_in_freed = 0;
+  freed_ud = &f;
+  ok(&f, tess_tune(f.p, NULL, f.space, &o, &r));
+  tess_result_free(r);
+  assert_int_equal(plugged_in_freed, 2);
+  assert_null(freed_ud);
+  o.min_time = -1;
+  assert_int_equal(tess_tune(f.p, NULL, f.space, &o, &r), TESS_INVALID);
+  assert_string_equal(tess_error(f.c)->message,
+                      "option 'min_time' is -1, not a time in seconds");
+  assert_int_equal(plugged_in_freed, 4);
+  stop(&f);
+}
+
+static void test_plugged_in_has_functions(void **state) {
+  (void)state;
+  fixture f;
+  tess_result *r;
+  start(&f);
+  const tess_strategy strategy = {.name = "empty"};
+  const tess_cost_model model = {.name = "empty"};
+  tess_tune_options o = {.struct_size = sizeof o, .custom_strategy = &strategy};
+  assert_int_equal(tess_tune(f.p, NULL, f.space, &o, &r), TESS_INVALID);
+  assert_string_equal(tess_error(f.c)->message,
+                      "option 'custom_strategy': its 'propose' is NULL");
+  o.custom_strategy = NULL;
+  o.custom_cost_model = &model;
+  assert_int_equal(tess_tune(f.p, NULL, f.space, &o, &r), TESS_INVALID);
+  assert_string_equal(tess_error(f.c)->message,
+                      "option 'custom_cost_model': its 'predict' is NULL");
+  stop(&f);
+}
+
+static void says_size(const fixture *f, tess_status s, const char *name,
+                      size_t size) {
+  char want[160];
+  snprintf(want, sizeof want,
+           "%s.struct_size is 5, which is no size of that struct: set it to "
+           "sizeof(%s), %zu here",
+           name, name, size);
+  assert_int_equal(s, TESS_INVALID);
+  assert_string_equal(tess_error(f->c)->message, want);
+}
+
+/* A size in the middle of a member is told by the struct's name; a newer
+ * host's goes on working. */
+static void test_struct_sizes(void **state) {
+  (void)state;
+  fixture f;
+  tess_schedule *s, *again;
+  tess_trace *t;
+  tess_result *r = NULL;
+  start(&f);
+  const tess_strategy strategy = {.propose = propose_none};
+  tess_tune_options o = {.struct_size = 5, .custom_strategy = &strategy};
+  says_size(&f, tess_tune(f.p, NULL, f.space, &o, &r), "tess_tune_options",
+            sizeof o);
+  assert_null(r);
+  o.struct_size = sizeof o + 24;
+  ok(&f, tess_tune(f.p, NULL, f.space, &o, &r));
+  tess_result_free(r);
+  ok(&f, tess_schedule_new(f.p, NULL, 1, &s));
+  ok(&f, tess_schedule_trace(s, &t));
+  tess_replay_options again_o = {.struct_size = 5};
+  says_size(&f, tess_trace_replay(t, NULL, &again_o, &again),
+            "tess_replay_options", sizeof again_o);
+  again_o.struct_size = sizeof again_o + 8;
+  ok(&f, tess_trace_replay(t, NULL, &again_o, &again));
+  tess_schedule_free(again);
+  tess_schedule_free(s);
+  tess_trace_free(t);
+  stop(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_plugged_in_is_freed),
+      cmocka_unit_test(test_plugged_in_has_functions),
+      cmocka_unit_test(test_struct_sizes)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
