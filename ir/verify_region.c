@@ -161,12 +161,28 @@ static bool is_empty(const ir_program *p, ir_region r) {
   return false;
 }
 
-/* What a block inside declares may overhang the buffer. */
+/* The box surely lies outside of its buffer. */
+static bool misses_buffer(const ir_program *p, const box *b) {
+  for (uint32_t d = 0; d < ir_ndim(p, b->buf); d++) {
+    lin x;
+    lin_of(p, p->arg.v[b->at + d * 2], &x);
+    if (b->inner && !rebind(p, &x, b->inner)) continue;
+    arith_range r = lin_range(p, &x);
+    int64_t n = ir_at(p, p->arg.v[b->at + d * 2 + 1])->hi;
+    int64_t end = ir_at(p, ir_dim(p, b->buf, d))->hi;
+    if ((end != INT64_MAX && r.lo >= end) || arith_add_hi(r.hi, n) <= 0)
+      return true;
+  }
+  return false;
+}
+
+/* What a block inside declares may overhang the buffer, or miss it. */
 static bool leaves_region(const checker *c, const box *b, ir_region r,
                           bool guarded) {
   const ir_program *p = c->v->p;
   /* Nothing leaves; and what declares nothing may be what never runs. */
-  if ((b->step == 2 && is_empty(p, (ir_region){b->buf, b->at})) ||
+  if ((b->step == 2 &&
+       (is_empty(p, (ir_region){b->buf, b->at}) || misses_buffer(p, b))) ||
       (guarded && is_empty(p, r)))
     return false;
   for (uint32_t d = 0; d < ir_ndim(p, r.buf); d++) {

@@ -175,3 +175,27 @@ do
   assert(sch:program():verify())
   assert(ts.equivalent(sch, p))
 end
+
+-- A copy in a part of a loop in which nothing of the buffer is left declares
+-- that it reads beyond it: a block around need not.
+do
+  local x = ts.placeholder("x", { 3, 3, 3 })
+  local q = ts.compute("q", { 2, 1, 2 }, function(i, j, k)
+    return ts.sqrt(x(i, j + 2, k))
+  end)
+  local p = ts.program("main", { x }, { q })
+  local sch = ts.schedule(p)
+  local b = sch:get_block "q"
+  local _, _, k = sch:get_loops(b)
+  local k0, k1 = sch:split(k, { 7, 4 })
+  local last = sch:fuse(k0, k1)
+  local copy = sch:write_at(last, b, 0, "shared")
+  sch:split((sch:get_loops(copy)), { 4, ts.auto, 1, 1 })
+  sch:cache_write(b, { "write", 0 }, "local")
+  local loops = { sch:get_loops(b) }
+  sch:loop_partition(loops[6], nil, true, { loops[1], loops[4] },
+                     function(i, j) return i * 2 + 1, j + 19 end)
+  sch:blockize((select(2, sch:get_loops(b))), false)
+  assert(sch:program():verify())
+  assert(ts.equivalent(sch, p))
+end
