@@ -168,8 +168,8 @@ static void draw(interp_param *x, uint64_t seed, uint32_t number,
                                           : draw_int(&r, x->dtype);
 }
 
-static bool constant_size(const ir_program *p, ir_buf b,
-                          const interp_options *o, uint64_t *size) {
+static bool known_size(const ir_program *p, ir_buf b, const interp_options *o,
+                       uint64_t *size) {
   *size = 1;
   for (uint32_t i = 0; i < ir_ndim(p, b); i++) {
     const ir_node *n = ir_at(p, ir_dim(p, b, i));
@@ -185,6 +185,25 @@ static bool constant_size(const ir_program *p, ir_buf b,
   return true;
 }
 
+/* Which size is not known, and what to do about it. */
+static tess_status no_size(const ir_program *p, ir_buf b,
+                           const interp_options *o, interp_error *e) {
+  ir_func f = *ir_entry(p);
+  for (uint32_t k = o->nsizes; k < f.sizes.n; k++)
+    for (uint32_t i = 0; i < ir_ndim(p, b); i++) {
+      ir_var v = p->arg.v[f.sizes.at + k];
+      if (!ir_uses_var(p, ir_dim(p, b, i), v)) continue;
+      invalid(e, 0, "");
+      snprintf(e->what, sizeof e->what,
+               "size '%.40s' of parameter '%.40s' is known only when the "
+               "program is called: describe both programs with a number in "
+               "its place, or interpret both with tensors",
+               ir_text(p, p->var.v[v].name), ir_text(p, p->buf.v[b].name));
+      return e->code;
+    }
+  return invalid(e, b, "a parameter that is too large");
+}
+
 static tess_status make_param(interp_expect *x, const ir_program *p, uint32_t i,
                               const interp_options *o, interp_error *e) {
   ir_buf b = p->arg.v[ir_entry(p)->params.at + i];
@@ -192,8 +211,7 @@ static tess_status make_param(interp_expect *x, const ir_program *p, uint32_t i,
   interp_param *q = &x->param[i];
   *q = (interp_param){
       .role = (ir_role)r->role, .dtype = r->dtype, .ndim = r->shape.n};
-  if (!constant_size(p, b, o, &q->size))
-    return invalid(e, b, "a parameter whose size is not known");
+  if (!known_size(p, b, o, &q->size)) return no_size(p, b, o, e);
   q->start = arena_array(&x->memory, uint64_t, q->size + 1);
   q->value = arena_array(&x->memory, uint64_t, q->size + 1);
   q->got = arena_array(&x->memory, uint64_t, q->size + 1);
@@ -254,16 +272,21 @@ static tess_status expect(void *ud) {
 static tess_status same_params(job *j) {
   const ir_program *q = j->p;
   const ir_func *f = ir_entry(q);
-  if (f->params.n != j->x->nparams)
-    return invalid(j->e, 0, "another number of parameters");
+  if (f->params.n != j->x->nparams) {
+    invalid(j->e, 0, "");
+    snprintf(j->e->what, sizeof j->e->what,
+             "the programs have %u and %u parameters", (unsigned)j->x->nparams,
+             (unsigned)f->params.n);
+    return j->e->code;
+  }
   for (uint32_t i = 0; i < f->params.n; i++) {
     ir_buf b = q->arg.v[f->params.at + i];
     const ir_buf_rec *r = &q->buf.v[b];
     const interp_param *x = &j->x->param[i];
     uint64_t size;
+    if (!known_size(q, b, j->o, &size)) return no_size(q, b, j->o, j->e);
     if ((ir_role)r->role != x->role || !ir_dtype_eq(r->dtype, x->dtype) ||
-        !constant_size(q, b, j->o, &size) || size != x->size ||
-        (r->shape.n != x->ndim && r->shape.n != 1))
+        size != x->size || (r->shape.n != x->ndim && r->shape.n != 1))
       return invalid(j->e, b, "a parameter of another role, type or shape");
   }
   return TESS_OK;

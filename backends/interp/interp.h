@@ -118,7 +118,7 @@ typedef struct interp_error {
   uint32_t dim;
   int64_t at, lo, extent;
   interp_word value[2];    /* of the first and the second program */
-  char what[120];
+  char what[240];
 } interp_error;
 
 /* The sentence, complete; `p` is the program that was run. */

@@ -151,7 +151,7 @@ static void put_fault(const ir_program *p, const interp_error *e, strbuf *out) {
     break;
   case INTERP_STOPPED: str_puts(out, "cancelled"); return;
   case INTERP_UNSUPPORTED: str_printf(out, "not supported: %s", e->what); break;
-  case INTERP_INVALID: str_printf(out, "invalid: %s", e->what); break;
+  case INTERP_INVALID: str_puts(out, e->what); break;
   case INTERP_DIFFERS:
     put_element(p, e, out);
     str_printf(out, " differs: %s", e->what);

@@ -159,7 +159,7 @@ static void out_of_order(void **state) {
   kernel(n);
   say(n, IR_FN_ASYNC_COMMIT, 0);
   must_say(n, TESS_INVALID,
-           "invalid: async_begin, async_commit and async_wait in this order "
+           "async_begin, async_commit and async_wait in this order "
            "(in block root)");
 }
 

@@ -366,7 +366,7 @@ static void no_lane_alone(void **state) {
   nest *n = *state;
   doubled(n, 32, 0, true);
   must_say(n, TESS_INVALID,
-           "invalid: a fragment is touched by a single lane (buffer F) "
+           "a fragment is touched by a single lane (buffer F) "
            "(in block root)");
 }
 
@@ -409,7 +409,7 @@ static void no_lanes_memory(void **state) {
   nest_store(n, R, zero, 0, nest_load(n, x, zero, 0));
   nest_close(n, 1);
   must_say(n, TESS_INVALID,
-           "invalid: each lane's own memory is touched by all together "
+           "each lane's own memory is touched by all together "
            "(buffer x) (in block root)");
 }
 
@@ -432,7 +432,7 @@ static void exchanges_are_not_for_loops(void **state) {
   nest_evaluate(
       n, shfl(n, IR_FN_SHFL, ALL, nest_load(n, A, tx, 0), nest_num(n, 0)));
   must_say(n, TESS_INVALID,
-           "invalid: shfl_sync that is not in a thread's own code "
+           "shfl_sync that is not in a thread's own code "
            "(in block root)");
 }
 

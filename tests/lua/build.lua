@@ -106,6 +106,26 @@ do
   end
   assert(ts.equivalent(chain(2), chain(2)) == true)
   assert(ts.equivalent(chain(2), chain(2), { seed = 9 }) == true)
+  local n = ts.size "n"
+  local A, B = ts.placeholder("A", { 4, n }), ts.placeholder("B", { 4 })
+  local later = ts.program("later", { A }, { ts.compute("C", { 4, n },
+    function(i, j) return A(i, j) + 1 end) })
+  local two = ts.program("two", { B }, { ts.compute("C", { 4 },
+    function(i) return B(i) + 1 end) })
+  local D = ts.placeholder("D", { 4 })
+  local three = ts.program("three", { B, D }, { ts.compute("C", { 4 },
+    function(i) return B(i) + D(i) end) })
+  for _, case in ipairs {
+    { later, later, "size 'n' of parameter 'A' is known only when the " ..
+      "program is called: describe both programs with a number in its " ..
+      "place, or interpret both with tensors" },
+    { two, later, "size 'n' of parameter 'A' is known only when the " ..
+      "program is called: describe both programs with a number in its " ..
+      "place, or interpret both with tensors" },
+    { two, three, "the programs have 2 and 3 parameters" } } do
+    local ok, e = pcall(ts.equivalent, case[1], case[2])
+    assert(not ok and e.code == "INVALID" and e.message == case[3], e.message)
+  end
   local same, where = ts.equivalent(chain(2), chain(3))
   assert(same == false and where:find("B", 1, true), where)
 end
