@@ -158,6 +158,21 @@ static int is_known(lua_State *L, const char *const *known) {
   return *known != NULL;
 }
 
+/* Raises: "unknown option 'trails' of ts.tune, which has target, trials". */
+static void refuse_option(lua_State *L, const char *function,
+                          const char *const *known) {
+  const char *given = luaL_tolstring(L, -2, NULL);
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (int k = 0; known[k]; k++) {
+    luaL_addstring(&b, k ? ", " : ", which has ");
+    luaL_addstring(&b, known[k]);
+  }
+  luaL_pushresult(&b);
+  lt_error(L, TESS_INVALID, "unknown option '%.100s' of %s%s", given, function,
+           lua_tostring(L, -1));
+}
+
 void lt_options(lua_State *L, int t, const char *function,
                 const char *const *known) {
   if (lua_isnoneornil(L, t)) return;
@@ -165,7 +180,5 @@ void lt_options(lua_State *L, int t, const char *function,
     lt_error(L, TESS_TYPE, "the options of %s must be a table, not %s",
              function, luaL_typename(L, t));
   for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1))
-    if (!is_known(L, known))
-      lt_error(L, TESS_INVALID, "unknown option '%s' of %s",
-               luaL_tolstring(L, -2, NULL), function);
+    if (!is_known(L, known)) refuse_option(L, function, known);
 }

@@ -5,6 +5,53 @@
 -- does, and the chapter of docs/ that tells more.
 local functions = {}
 
+local function count(name, help, default)
+  return { name = name, type = "integer", least = 1, default = default,
+           help = help }
+end
+
+local function flag(name, help)
+  return { name = name, type = "boolean", default = "false", help = help }
+end
+
+local function text(name, default, help)
+  return { name = name, type = "string", default = default, help = help }
+end
+
+-- Options that are more than one word each, of functions that take one table.
+local options_of = {
+  ["ops.matmul"] = {
+    count("m", "rows of A and of the result"),
+    count("n", "columns of B and of the result"),
+    count("k", "columns of A and rows of B"),
+    text("dtype", "float32", "the type of all of them"),
+    flag("bias", "add a vector of n to each row"),
+    flag("relu", "what is below 0 becomes 0"),
+  },
+  ["ops.conv2d_nhwc"] = {
+    count("n", "images"),
+    count("h", "their height"),
+    count("w", "their width"),
+    count("ci", "their channels"),
+    count("co", "channels of the result"),
+    count("k", "height and width of the window"),
+    count("stride", "the step of the window", "1"),
+    { name = "pad", type = "integer", least = 0, default = "0",
+      help = "rows and columns of zeros on each side" },
+    text("dtype", "float32", "the type of all of them"),
+    flag("bias", "add a number to each channel of the result"),
+    flag("relu", "what is below 0 becomes 0"),
+  },
+  ["tensor.mma"] = {
+    count("m", "rows of A and of C; without it C is a row", "none"),
+    count("n", "columns of B and of C"),
+    count("k", "columns of A and rows of B"),
+    text("dtype", "float32", "the type of A and B"),
+    text("acc", "dtype", "the type of C"),
+    flag("trans", "B is given as B[n, k]"),
+  },
+}
+
 local rows = {
   -- Describing
   { "ts.placeholder(name, shape [, dtype [, options]])", "tessera.Buffer",
@@ -256,9 +303,39 @@ local rows = {
     "tutorial" },
   { "ts.on_warning(f)", "function?",
     "Let warnings go to a function; gives the one before.", "embedding" },
+  -- require "tessera.ops"
+  { "ops.matmul(options)", "tessera.Program",
+    "A matrix product; of require \"tessera.ops\".", "tutorial" },
+  { "ops.conv2d_nhwc(options)", "tessera.Program",
+    "A convolution of images; of require \"tessera.ops\".", "tutorial" },
+  -- require "tessera.tensor"
+  { "tensor.mma(options)", "string",
+    "An intrinsic, C[m, n] += A[m, k] * B[k, n] by vectors; of require " ..
+    "\"tessera.tensor\", as those below.", "tensor-intrinsics" },
+  { "tensor.dot_16x4([target])", "string",
+    "An intrinsic, int32[16] += uint8[4] . int8[16, 4].",
+    "tensor-intrinsics" },
+  { "tensor.wmma(name)", "string",
+    "An intrinsic of a warp's fragments.", "tensor-intrinsics" },
+  { "tensor.wmma_names()", "string[]", "The names that tensor.wmma takes.",
+    "tensor-intrinsics" },
+  { "tensor.tile(sch, block, sizes)", "tessera.Loop?, string?",
+    "Split the last loops into tiles; the first loop of a tile, or nil and " ..
+    "why not.", "tensor-intrinsics" },
+  { "tensor.mapping(sch, block, name [, desc])", "table?, string?",
+    "Which iters of the block are which of the intrinsic's.",
+    "tensor-intrinsics" },
+  { "tensor.fit(sch, block, name [, desc])", "tessera.Loop?, string?",
+    "Make the block one that the intrinsic can do.", "tensor-intrinsics" },
+  { "tensor.auto(sch, block, name [, desc])", "boolean?, string?",
+    "Fit the block, decompose its reduction and tensorize it.",
+    "tensor-intrinsics" },
 }
 
 local function name_of(row) return row[1]:match("^[^(]+") end
+
+-- The options of a function, as in options.lua.
+function functions.options_of(name) return options_of[name] end
 
 -- A row by its name, all of it or the last part ("can", "from_json").
 local function row_named(name)
@@ -278,6 +355,10 @@ function functions.page(name)
   local lines = { "## " .. row[1], "", row[3], "" }
   if row[2] ~= "" then
     lines[#lines + 1] = ("- returns `%s`"):format(row[2])
+  end
+  for _, o in ipairs(options_of[name_of(row)] or {}) do
+    lines[#lines + 1] = ("- `%s`: %s; %s%s"):format(o.name, o.help, o.type,
+      o.default and ", " .. o.default .. " if left out" or "")
   end
   lines[#lines + 1] = ("- more in docs/%s.md"):format(row[4])
   return table.concat(lines, "\n")
@@ -303,6 +384,14 @@ local function add_stub(lines, row)
     names[#names + 1] = n
   end
   lines[#lines + 1] = "\n---" .. row[3]
+  local fields = {}
+  for i, o in ipairs(options_of[name_of(row)] or {}) do
+    fields[i] = o.name .. (o.default and "?: " or ": ") .. o.type
+  end
+  if #fields > 0 then
+    lines[#lines + 1] = ("---@param options { %s }"):format(
+                          table.concat(fields, ", "))
+  end
   if row[2] ~= "" then lines[#lines + 1] = "---@return " .. row[2] end
   lines[#lines + 1] = ("function %s(%s) end"):format(name,
                                                      table.concat(names, ", "))
@@ -321,6 +410,7 @@ function functions.stubs()
     lines[#lines + 1] = "---@class tessera." .. class
   end
   lines[#lines + 1] = "ts.trace, ts.space = {}, {}"
+  lines[#lines + 1] = "local ops, tensor = {}, {}"
   for _, row in ipairs(rows) do add_stub(lines, row) end
   return table.concat(lines, "\n") .. "\n"
 end

@@ -2,33 +2,15 @@
 -- Operators: each function takes one table and returns a program.
 local ts = require "tessera"
 
+local functions = require "tessera.functions"
+local options = require "tessera.options"
 local invalid = debug.getregistry()["tessera.invalid"]
 local ops = {}
 
-local function is_integer(x, least)
-  return math.type(x) == "integer" and x >= least
-end
-
--- Required ones are positive integers.
-local function check(name, o, required, optional)
-  local function wrong(text, ...)
-    invalid(("ops.%s: "):format(name) .. text:format(...))
-  end
-  if type(o) ~= "table" then
-    invalid(("ops.%s takes one table, not a %s"):format(name, type(o)))
-  end
-  for _, k in ipairs(required) do
-    if not is_integer(o[k], 1) then
-      wrong("'%s' must be a positive integer", k)
-    end
-  end
-  local known = {}
-  for _, list in ipairs { required, optional } do
-    for _, k in ipairs(list) do known[k] = true end
-  end
-  for k in pairs(o) do
-    if not known[k] then wrong("unknown option '%s'", tostring(k)) end
-  end
+local function check(name, o)
+  name = "ops." .. name
+  local why = options.refusal(name, functions.options_of(name), o)
+  if why then invalid(why) end
 end
 
 -- What follows a result: bias along the last dimension, then ReLU.
@@ -56,7 +38,7 @@ end
 -- C[m, n] = sum over k of A[m, k] * B[k, n]
 -- { m =, n =, k = [, dtype = "float32", bias = false, relu = false] }
 function ops.matmul(o)
-  check("matmul", o, { "m", "n", "k" }, { "dtype", "bias", "relu" })
+  check("matmul", o)
   local dtype = o.dtype or "float32"
   local A = ts.placeholder("A", { o.m, o.k }, dtype)
   local B = ts.placeholder("B", { o.k, o.n }, dtype)
@@ -76,15 +58,8 @@ end
 -- { n =, h =, w =, ci =, co =, k = [, stride = 1, pad = 0, dtype =, bias =,
 --   relu =] }
 function ops.conv2d_nhwc(o)
-  check("conv2d_nhwc", o, { "n", "h", "w", "ci", "co", "k" },
-        { "stride", "pad", "dtype", "bias", "relu" })
+  check("conv2d_nhwc", o)
   local dtype, s, p = o.dtype or "float32", o.stride or 1, o.pad or 0
-  if not is_integer(s, 1) then
-    invalid "ops.conv2d_nhwc: 'stride' must be a positive integer"
-  end
-  if not is_integer(p, 0) then
-    invalid "ops.conv2d_nhwc: 'pad' must be an integer that is not negative"
-  end
   local X = ts.placeholder("X", { o.n, o.h, o.w, o.ci }, dtype)
   local W = ts.placeholder("W", { o.k, o.k, o.ci, o.co }, dtype)
   local H, V = (o.h + 2 * p - o.k) // s + 1, (o.w + 2 * p - o.k) // s + 1

@@ -93,16 +93,49 @@ local function fits(x, wanted)
          type(x) == "string" and wanted == ('"%s"'):format(x)
 end
 
--- "'trials' is a table, not an integer", or nil where x is of one of the types
--- of the option, which are written "tessera.Space|table|function".
-function options.wrong(name, x)
+-- What o takes: "an integer from 1 on", '"record" or "stop"'.
+local function wanted(o)
   local words = {}
-  for t in options.by_name[name].type:gmatch("[^|]+") do
-    if fits(x, t) then return nil end
+  for t in o.type:gmatch("[^|]+") do
     words[#words + 1] = t:find '^"' and t or one(t)
   end
-  return ("'%s' is %s, not %s"):format(name, options.told(x),
-                                       table.concat(words, " or "))
+  return table.concat(words, " or ") ..
+         (o.least and (" from %d on"):format(o.least) or "")
+end
+
+-- "'trials' is a table, not an integer", or nil where x is of one of the types
+-- of option o, which are written "tessera.Space|table|function".
+local function unfit(o, x)
+  for t in o.type:gmatch("[^|]+") do
+    if fits(x, t) and not (o.least and x < o.least) then return nil end
+  end
+  return ("'%s' is %s, not %s"):format(o.name, options.told(x), wanted(o))
+end
+
+-- The same of an option of ts.tune, by its name.
+function options.wrong(name, x) return unfit(options.by_name[name], x) end
+
+-- What is wrong with the options given to a function that takes those of the
+-- list; nil: nothing.  Those without a default are required.
+function options.refusal(call, list, given)
+  local names, known = {}, {}
+  if type(given) ~= "table" then
+    return ("%s takes one table, not a %s"):format(call, type(given))
+  end
+  for i, o in ipairs(list) do
+    names[i], known[o.name] = o.name, true
+  end
+  for k in pairs(given) do
+    if not known[k] then
+      return ("unknown option '%s' of %s, which has %s"):format(
+               tostring(k), call, table.concat(names, ", "))
+    end
+  end
+  for _, o in ipairs(list) do
+    local x = given[o.name]
+    local why = (x ~= nil or not o.default) and unfit(o, x)
+    if why then return call .. ": " .. why end
+  end
 end
 
 return options

@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Tensor intrinsics and what helps to use them.
 local ts = require "tessera"
+local functions = require "tessera.functions"
+local options = require "tessera.options"
 local invalid = debug.getregistry()["tessera.invalid"]
 local tensor = {}
 
@@ -69,15 +71,9 @@ end
 -- tensor.mma{ [m =,] n =, k = [, dtype = "float32"] [, acc = dtype]
 --             [, trans = false] }: C += A * B of a tile, by vectors.
 function tensor.mma(o)
-  if type(o) ~= "table" then
-    invalid("tensor.mma takes one table, not a " .. type(o))
-  end
-  for _, k in ipairs { "m", "n", "k" } do
-    local extent = o[k] or k == "m" and 1
-    if math.type(extent) ~= "integer" or extent < 1 then
-      invalid(("tensor.mma: '%s' must be a positive integer"):format(k))
-    end
-  end
+  local list = functions.options_of "tensor.mma"
+  local why = options.refusal("tensor.mma", list, o)
+  if why then invalid(why) end
   o = { m = o.m, n = o.n, k = o.k, dtype = o.dtype or "float32",
         acc = o.acc or o.dtype or "float32", trans = o.trans }
   local name = string.format("mma_%s%dx%d_%s_%s%s", o.m and o.m .. "x" or "",

@@ -416,28 +416,36 @@ do
   assert(tostring(e):find("describe.lua:%d+: ") and
          tostring(e):find("tests/lua", 1, true), tostring(e))
   local matmul = require "tessera.ops".matmul
-  e = fails("INVALID", "ops.matmul: 'm' must be a positive integer", matmul,
-            { m = 0 })
+  e = fails("INVALID", "ops.matmul: 'm' is the number 0, not an integer " ..
+            "from 1 on", matmul, { m = 0, n = 1, k = 1 })
   assert(e.message and e.place:find("describe.lua:", 1, true), e.place)
   fails("INVALID", "ops.matmul takes one table, not a nil", matmul)
-  fails("INVALID", "unknown option 'bais'", matmul,
-        { m = 1, n = 1, k = 1, bais = true })
+  fails("INVALID", "ops.matmul: 'n' is missing, not an integer", matmul,
+        { m = 1, k = 1 })
+  fails("INVALID", "'bias' is the number 1, not a boolean", matmul,
+        { m = 1, n = 1, k = 1, bias = 1 })
+  fails("INVALID", "unknown option 'bais' of ops.matmul, which has m, n, k, " ..
+        "dtype, bias, relu", matmul, { m = 1, bais = true })
   local conv = require "tessera.ops".conv2d_nhwc
   local function window(stride, pad)
     return { n = 1, h = 2, w = 2, ci = 1, co = 1, k = 3, stride = stride,
              pad = pad }
   end
   fails("INVALID", "the window is larger than the padded input", conv, window())
-  fails("INVALID", "'stride' must be a positive integer", conv, window(0))
-  fails("INVALID", "'stride' must be a positive integer", conv, window("1"))
-  fails("INVALID", "'pad' must be an integer that is not", conv, window(1, -1))
+  fails("INVALID", "'stride' is the number 0, not an integer from 1", conv,
+        window(0))
+  fails("INVALID", '\'stride\' is "1", not an integer', conv, window("1"))
+  fails("INVALID", "'pad' is the number -1, not an integer from 0", conv,
+        window(1, -1))
   assert(conv(window(2, 1)):verify())
   local tensor = require "tessera.tensor"
   fails("INVALID", "there is no intrinsic 'none'", tensor.wmma, "none")
   fails("INVALID", "tensor.mma takes one table, not a nil", tensor.mma)
-  fails("INVALID", "'n' must be a positive integer", tensor.mma, { k = 4 })
-  fails("INVALID", "'m' must be a positive integer", tensor.mma,
+  fails("INVALID", "'n' is missing, not an integer", tensor.mma, { k = 4 })
+  fails("INVALID", "'m' is the number 0, not an integer", tensor.mma,
         { m = 0, n = 4, k = 4 })
+  fails("INVALID", "unknown option 'dtpye' of tensor.mma", tensor.mma,
+        { n = 4, k = 4, dtpye = "int8" })
   fails("INVALID", "there is no default space for target 'cuda'",
         ts.space.default, "cuda -mcpu=sm_80")
   local p = matmul { m = 2, n = 2, k = 2 }

@@ -41,6 +41,14 @@ check("kernel:", methods_of(ts.build(p, "llvm")), "Kernel:")
 check("target:", methods_of(ts.target "llvm"), "Target:")
 check("database:", methods_of(database), "Database:")
 check("builder:", methods_of(ts.builder "b"), "Builder:")
+check("ops.", require "tessera.ops", "ops.")
+check("tensor.", require "tessera.tensor", "tensor.")
+local page = reference.page "conv2d_nhwc"
+for _, line in ipairs { "- `co`: channels of the result; integer\n",
+                        "- `pad`: rows and columns of zeros on each side; " ..
+                        "integer, 0 if left out\n" } do
+  assert(page:find(line, 1, true), page)
+end
 for _, name in ipairs { "lua", "json", "to_tvm_json", "replay", "bind",
                         "with_decision", "mutate", "simplify", "equal",
                         "stepper" } do

@@ -503,7 +503,8 @@ do
   assert(stopped.status == "CANCELLED" and stopped.trials < 100)
   fails("my own mistake", ts.tune, p, with {
     progress = function() error "my own mistake" end })
-  fails("unknown option 'trails'", ts.tune, p, { trails = 3 })
+  fails("unknown option 'trails' of ts.tune, which has target, ", ts.tune, p,
+        { trails = 3 })
   local most = { trials = 10000000, batch = 4096, threads = 1024,
                  kernel_threads = 1024 }
   for name, n in pairs(most) do
