@@ -128,7 +128,7 @@ tess_status crew_judge(const worker *w, int status, char *why, size_t n) {
   const char *fatal = w->fatal.n ? str_get(&w->fatal) : NULL;
   if (fatal && (w->phase == JOB_BUILDING || w->phase == JOB_LOADING)) {
     snprintf(why, n, "LLVM: %s", fatal);
-    return w->phase == JOB_BUILDING ? TESS_BUILD_ERROR : TESS_LAUNCH_ERROR;
+    return TESS_BUILD_ERROR;
   }
   int sig = status != -1 && WIFSIGNALED(status) ? WTERMSIG(status)
             : w->has_crash                      ? (int)w->crash.signal

@@ -181,15 +181,21 @@ static tess_status convert(running *w, kernel *k, uint32_t i) {
   return status ? launch_failed(j, status) : TESS_OK;
 }
 
+/* Code that cannot be linked is what tess_build calls a failed build, too. */
+static tess_status load_failed(job_state *j, tess_status s) {
+  if (s == TESS_BUILD_ERROR)
+    return err_set(&j->err, s, "linking: %s", job_why(j, s));
+  return err_set(&j->err, s == TESS_NOMEM ? s : TESS_LAUNCH_ERROR,
+                 "loading: %s", job_why(j, s));
+}
+
 static tess_status load_all(running *w, kernel *k) {
   job_state *j = w->j;
   job_enter(j, JOB_LOADING);
   for (uint32_t i = 0; i < w->r->n; i++) {
     tess_status s = bundle_load(&j->heap, j->backend, w->r->code[i].v,
                                 w->r->code[i].n, &w->code[i], &j->err);
-    if (s)
-      return err_set(&j->err, s == TESS_NOMEM ? s : TESS_LAUNCH_ERROR,
-                     "loading: %s", job_why(j, s));
+    if (s) return load_failed(j, s);
     k[i] = (kernel){.w = w,
                     .fn = j->backend->entry(w->code[i].kernel),
                     .code = &w->code[i],

@@ -93,8 +93,8 @@ static void all_misbehave(void **state) {
   EXPECT("test_index_before scatter", "NOT_FOUND\t",
          "{\"WRONG_RESULT\": ", "wrote beside 'Y', out of bounds");
   EXPECT("llvm.amdgcn.rcp.f32", "NOT_FOUND\t", "{\"BUILD_ERROR\": ", "LLVM");
-  EXPECT("test_no_such", "NOT_FOUND\t", "{\"LAUNCH_ERROR\": ",
-         "loading: LLVM: Symbols not found: [ test_no_such ]");
+  EXPECT("test_no_such", "NOT_FOUND\t", "{\"BUILD_ERROR\": ",
+         "linking: LLVM: Symbols not found: [ test_no_such ]");
   EXPECT("test_kill", "NOT_FOUND\t", "{\"INFRA\": ", "SIGKILL");
 }
 

@@ -62,7 +62,7 @@ static void test_crash(void **state) {
 /* A function that nobody has cannot be linked. */
 static void test_unknown_extern(void **state) {
   (void)state;
-  expect("test_no_such", TESS_LAUNCH_ERROR, "test_no_such");
+  expect("test_no_such", TESS_BUILD_ERROR, "test_no_such");
 }
 
 /* An intrinsic of another processor passes LLVM's verifier, and then there
