@@ -71,8 +71,7 @@ void ctx_set_detail(tess_context *c, ctx_detail_fn fn, void *ud) {
 static void log_text(tess_context *c, int level, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));
 
-/* Text of several lines, such as a script's error, as one: "a; b". */
-static void join_lines(const char *text, char *line, size_t room) {
+void ctx_one_line(const char *text, char *line, size_t room) {
   size_t n = 0;
   while (*text) {
     size_t len = strcspn(text, "\r\n");
@@ -90,7 +89,7 @@ static void log_text(tess_context *c, int level, const char *fmt, va_list ap) {
   char text[1024], line[2 * sizeof text];
   if (!c->log) return;
   vsnprintf(text, sizeof text, fmt, ap);
-  join_lines(text, line, sizeof line);
+  ctx_one_line(text, line, sizeof line);
   c->log(c->log_ud, level, line);
 }
 

@@ -87,7 +87,7 @@ static void emit_schedule(lua_State *L, int i, call *c) {
 /* Keeps the text of the value at index i; the slot was made with the hook, so
  * that nothing else can fail. */
 static void keep_reason(lua_State *L, call *c, int i) {
-  luaL_tolstring(L, i, NULL);
+  lt_push_reason(L, i);
   lua_rawseti(L, LUA_REGISTRYINDEX, c->hook->why);
 }
 

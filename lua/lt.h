@@ -45,6 +45,9 @@ int lt_error(lua_State *L, tess_status s, const char *fmt, ...)
  * (TESS_NOMEM) or that the user wants an end (TESS_CANCELLED), in Lua or in
  * the engine; else TESS_CALLBACK.  Takes memory itself. */
 tess_status lt_status_of(lua_State *L, int i);
+/* Pushes what the value at index i says where it is a reason among others: of
+ * an error without the program and its marked place. */
+void lt_push_reason(lua_State *L, int i);
 /* Pushes text that came from the API and frees it. */
 void lt_push_text(lua_State *L, char *text);
 

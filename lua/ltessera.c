@@ -138,21 +138,25 @@ static tess_status status_of_text(const char *text) {
   return TESS_CALLBACK;
 }
 
+/* One of the error objects that the engine's failures are here. */
+static int is_error(lua_State *L, int i) {
+  if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return 0;
+  luaL_getmetatable(L, LT_ERROR);
+  int is = lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return is;
+}
+
 tess_status lt_status_of(lua_State *L, int i) {
   tess_status s = TESS_CALLBACK;
-  int top = lua_gettop(L);
   if (lua_type(L, i) == LUA_TSTRING) return status_of_text(lua_tostring(L, i));
-  if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return s;
-  luaL_getmetatable(L, LT_ERROR);
-  if (lua_rawequal(L, -1, -2)) {
-    lua_pushliteral(L, "code");
-    lua_rawget(L, i);
-    const char *code =
-        lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
-    if (!strcmp(code, tess_status_name(TESS_NOMEM))) s = TESS_NOMEM;
-    if (!strcmp(code, tess_status_name(TESS_CANCELLED))) s = TESS_CANCELLED;
-  }
-  lua_settop(L, top);
+  if (!is_error(L, i)) return s;
+  lua_pushliteral(L, "code");
+  lua_rawget(L, i);
+  const char *code = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  if (!strcmp(code, tess_status_name(TESS_NOMEM))) s = TESS_NOMEM;
+  if (!strcmp(code, tess_status_name(TESS_CANCELLED))) s = TESS_CANCELLED;
+  lua_pop(L, 1);
   return s;
 }
 
@@ -176,20 +180,37 @@ static const char *error_field(lua_State *L, const char *k) {
   return v;
 }
 
-static int error_tostring(lua_State *L) {
-  lt_table(L, 1, "an error");
-  const char *place = error_field(L, "place");
-  const char *detail = error_detail(L, 1), *where = error_field(L, "where");
+/* What the error object at index 1 says, without the program. */
+static int error_line(lua_State *L) {
+  const char *place = error_field(L, "place"), *where = error_field(L, "where");
   lua_pushfstring(L, "%s%s", where, error_field(L, "message"));
   if (strncmp(where, place, strlen(place))) {
     lua_pushfstring(L, " (at %s)", place);
     lua_concat(L, 2);
   }
+  return 1;
+}
+
+static int error_tostring(lua_State *L) {
+  lt_table(L, 1, "an error");
+  const char *detail = error_detail(L, 1);
+  error_line(L);
   if (*detail) {
     lua_pushfstring(L, "\n%s", detail);
     lua_concat(L, 2);
   }
   return 1;
+}
+
+void lt_push_reason(lua_State *L, int i) {
+  if (!is_error(L, i)) {
+    luaL_tolstring(L, i, NULL);
+    return;
+  }
+  lua_pushvalue(L, i);
+  lua_pushcfunction(L, error_line);
+  lua_insert(L, -2);
+  lua_call(L, 1, 1);
 }
 
 static int error_index(lua_State *L) {

@@ -13,19 +13,35 @@
 -- level, so that the inner loops read consecutive memory.
 local ts = require "tessera"
 
+-- How many tiles the structure cuts loops of each kind into.
+local function tiles_of(structure)
+  return { S = select(2, structure:gsub("S", "")),
+           R = select(2, structure:gsub("R", "")) }
+end
+
+local function letter_of(kind) return kind == "reduce" and "R" or "S" end
+
+-- The name of a loop that would be cut and whose extent is no constant, so
+-- that there are no tile sizes to draw; nil: there is none.
+local function uncuttable(sch, block, structure)
+  local kinds, count = sch:block_info(block).iters, tiles_of(structure)
+  for i, loop in ipairs { sch:get_loops(block) } do
+    local info = sch:loop_info(loop)
+    if count[letter_of(kinds[i])] > 1 and not info.extent then
+      return info.name
+    end
+  end
+end
+
 -- The loops of each level, outer first, and the tile sizes of the last
 -- spatial loop.
 local function tile(sch, block, p)
   local loops = { sch:get_loops(block) }
   local kinds = sch:block_info(block).iters
-  local levels, count, inner = {}, { S = 0, R = 0 }, nil
-  for level = 1, #p.structure do
-    local letter = p.structure:sub(level, level)
-    count[letter] = count[letter] + 1
-    levels[level] = {}
-  end
+  local levels, count, inner = {}, tiles_of(p.structure), nil
+  for level = 1, #p.structure do levels[level] = {} end
   for i, loop in ipairs(loops) do
-    local letter = kinds[i] == "reduce" and "R" or "S"
+    local letter = letter_of(kinds[i])
     local pieces, sizes = { loop }, nil
     if count[letter] > 1 then
       sizes = { sch:sample_perfect_tile(loop, {
@@ -192,6 +208,10 @@ return ts.module {
   apply = function(sch, block, p)
     if not sch:needs_multi_level_tiling(block) then
       return nil, "it has no reduction that could reuse what it reads"
+    end
+    local open = uncuttable(sch:copy(), block, p.structure)
+    if open then
+      return nil, ("the extent of loop %s is not a constant"):format(open)
     end
     local sketches = { sketch(sch:copy(), block, p, nil, false) }
     for _, level in ipairs(p.write_levels) do

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Counting rejections and telling them. */
 #include "search/funnel.h"
+#include "base/context.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -50,9 +51,11 @@ static int by_count(const void *a, const void *b) {
 
 /* What one said often begins with the name of its class. */
 static void print_measured(const funnel_row *r, strbuf *out) {
+  char why[1024];
   bool named = !strncmp(r->why, r->who, strlen(r->who));
+  ctx_one_line(r->why, why, sizeof why);
   str_printf(out, "  %8" PRIu64 "  measured: %s%s%s\n", r->count,
-             named ? "" : r->who, named || !*r->why ? "" : ": ", r->why);
+             named ? "" : r->who, named || !*why ? "" : ": ", why);
 }
 
 static void print_row(const funnel_row *r, strbuf *out) {

@@ -98,10 +98,23 @@ typedef struct writer {
 
 static const char no_reason[] = "it gave no reason";
 
+/* A line of what is explained, whatever names and reasons hold. */
+static void put_line(writer *w, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void put_line(writer *w, const char *fmt, ...) {
+  char text[1024], line[2 * sizeof text];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  ctx_one_line(text, line, sizeof line);
+  str_printf(&w->k->log, "%s\n", line);
+}
+
 static void tell(writer *w, const char *block, const char *what,
                  const char *why) {
-  str_printf(&w->k->log, "%s at %s: %s%s%s\n", w->m->name, block, what,
-             *why ? ": " : "", why);
+  put_line(w, "%s at %s: %s%s%s", w->m->name, block, what, *why ? ": " : "",
+           why);
 }
 
 /* A module that fails may do so at every block, in every sketch. */
@@ -243,7 +256,7 @@ static void leave_out(writer *w) {
   char text[64];
   snprintf(text, sizeof text, "makes more than %d sketches and is not used",
            TESS_MAX_SKETCHES);
-  str_printf(&w->k->log, "%s %s\n", w->m->name, text);
+  put_line(w, "%s %s", w->m->name, text);
   ctx_warn(w->k->c, hash_bytes(w->m->name, strlen(w->m->name)), "module %s %s",
            w->m->name, text);
 }

@@ -66,6 +66,18 @@ do
   local why = ts.space.compose { m {} }:explain(p, "llvm")
   assert(why:find("changed its mind", 1, true), why)
   assert(why:find("lost its way", 1, true), why)
+  -- A line of what is explained stays one, whatever is in it.
+  local lines = ts.space.compose {
+    module("of two\nlines", function() return nil, "first\r\nsecond" end) {},
+    module("refused", function(sch)
+      sch:compute_inline(sch:get_block("C"))
+    end) {} }:explain(p, "llvm")
+  for line in lines:gmatch "[^\n]*" do
+    assert(line == "" or line:find("^of two; lines at %w+: not applicable: " ..
+                                   "first; second$") or
+           line:find("^refused at %w+: failed: .*search.lua:%d+: " ..
+                     "compute_inline: ") and not line:find "range", line)
+  end
   -- A schedule of something else, and an error that cannot be said.
   local function said(apply)
     return ts.space.compose { module("odd", apply) {} }:explain(p, "llvm")

@@ -1,0 +1,55 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The default space of programs that a module does not suit: it says why,
+-- and nobody is warned.
+local ts = require "tessera"
+
+local warned = {}
+ts.on_warning(function(text) warned[#warned + 1] = text end)
+
+local function product(M, N, K)
+  local A, B = ts.placeholder("A", { M, K }), ts.placeholder("B", { K, N })
+  local k = ts.reduce_axis("k", K)
+  local C = ts.compute("C", { M, N }, function(i, j)
+    return ts.sum(A(i, k) * B(k, j), k)
+  end)
+  return ts.program("product", { A, B }, { C })
+end
+
+local space = ts.space.default "llvm"
+local n = ts.size "n"
+for loop, p in pairs { i = product(n, 64, 64), j = product(64, n, 64),
+                       k = product(64, 64, n) } do
+  local why = space:explain(p, "llvm")
+  assert(why:find("multi_level_tiling at C: not applicable: the extent of " ..
+                  "loop " .. loop .. " is not a constant\n", 1, true), why)
+  assert(#space:sketches(p, "llvm") >= 1)
+end
+
+-- A loop that is not cut may be of any extent.
+local tiling = require "modules.multi_level_tiling"
+local once = ts.space.compose { tiling { structure = "SSR" } }
+assert(once:explain(product(64, 64, n)):find("at C: applied", 1, true))
+assert(once:explain(product(64, n, 64)):find("loop j is not", 1, true))
+
+-- Nor are there tiles of a triangle's rows.
+local b = ts.builder "triangle"
+local A, x = b:input("A", { 64, 64 }), b:input("x", { 64, 8 })
+local y = b:output("y", { 64, 8 })
+b:loop("i", 0, 64, function(i)
+  b:loop("j", 0, 8, function(j)
+    b:loop("k", 0, i + 1, function(k)
+      b:block("y", { { "vi", extent = 64, bind = i },
+                     { "vj", extent = 8, bind = j },
+                     { "vk", "reduce", extent = 64, bind = k } },
+        function(vi, vj, vk)
+          b:init(function() b:store(y, { vi, vj }, 0) end)
+          b:store(y, { vi, vj }, y(vi, vj) + A(vi, vk) * x(vk, vj))
+        end)
+    end)
+  end)
+end)
+local why = space:explain(b:program(), "llvm")
+assert(not why:find("failed", 1, true), why)
+collectgarbage()
+ts.on_warning(nil)
+assert(#warned == 0, warned[1])
