@@ -3,7 +3,7 @@
  * a walk that does not remember where it was can take exponential time: a
  * search goes on without memory for a while, which nearly always is enough,
  * and then marks what it has seen. */
-#include "ir/ir.h"
+#include "ir/memo.h"
 
 uint32_t ir_operands(const ir_program *p, ir_expr e, const uint32_t **out,
                      uint32_t fixed[3]) {
@@ -101,7 +101,7 @@ bool ir_has_load(const ir_program *p, ir_expr e, ir_buf b) {
 void ir_visit(const ir_program *p, arena *scratch, ir_expr e,
               void (*f)(const ir_program *p, ir_expr e, void *ud), void *ud) {
   arena_mark mark = arena_get_mark(scratch);
-  uint8_t *state = arena_zalloc(scratch, (size_t)e + 1);
+  ir_memo met = {0};
   struct {
     ir_expr e;
     uint32_t next;
@@ -109,7 +109,7 @@ void ir_visit(const ir_program *p, arena *scratch, ir_expr e,
   uint32_t depth = 0;
   stack[depth].e = e;
   stack[depth++].next = 0;
-  state[e] = 1;
+  *ir_memo_of(&met, scratch, e) = 1;
   while (depth) {
     const uint32_t *ops;
     uint32_t fixed[3], at = depth - 1;
@@ -120,8 +120,9 @@ void ir_visit(const ir_program *p, arena *scratch, ir_expr e,
       continue;
     }
     ir_expr below = ops[stack[at].next++];
-    if (state[below]) continue;
-    state[below] = 1;
+    uint32_t *was = ir_memo_of(&met, scratch, below);
+    if (*was) continue;
+    *was = 1;
     stack[depth].e = below;
     stack[depth++].next = 0;
   }

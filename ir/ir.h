@@ -321,6 +321,14 @@ typedef struct ir_program {
   uint32_t edits;        /* counts edits; what is cached compares it */
 } ir_program;
 
+/* The tables of which entries are changed after they were made; node and arg
+ * are only added to, and intern follows node. */
+/* clang-format off */
+#define IR_CHANGED_TABLES(T) \
+  T(var) T(buf) T(stmt) T(block) T(iter) T(region) T(match) T(reducer) \
+  T(func) T(constant) T(anno) T(value) T(text) T(names)
+/* clang-format on */
+
 /* Access by index.  The pointers die at the next call that makes something. */
 static inline const ir_node *ir_at(const ir_program *p, ir_expr e) {
   return &p->node.v[e];
@@ -349,6 +357,11 @@ void ir_program_free(ir_program *p);
 void ir_program_reset(ir_program *p);
 /* dst := src, exactly (same indices); reuses dst's memory. */
 void ir_program_copy(ir_program *dst, const ir_program *src);
+/* The same for what is changed in place.  Expressions and runs of arg are
+ * only added to, so p is again what it was when it was copied so to `before`,
+ * and its ends marked, by ir_forget_since(p, mark) and then
+ * ir_program_copy_changed(p, before); neither needs memory. */
+void ir_program_copy_changed(ir_program *dst, const ir_program *src);
 
 /* ---- names (text.c) ----------------------------------------------------- */
 
@@ -476,6 +489,12 @@ uint32_t ir_operands(const ir_program *p, ir_expr e, const uint32_t **out,
 
 /* A substitution over expressions: variables and buffers get new values and
  * shared work is remembered.  Everything not mapped stays. */
+/* Something about some nodes (memo.h), which are few of those there are. */
+typedef struct ir_memo {
+  uint32_t n, slots;         /* filled, of them all: a power of two, or 0 */
+  uint32_t *v;               /* node and value of each; node 0: empty */
+} ir_memo;
+
 typedef struct ir_subst {
   ir_program *p;
   arena *scratch;
@@ -488,8 +507,7 @@ typedef struct ir_subst {
   ir_expr (*load)(struct ir_subst *s, ir_buf buf, uint32_t n,
                   const ir_expr *idx);
   void *ud;
-  uint32_t nmemo;
-  ir_expr *memo;             /* node -> result, 0: not yet */
+  ir_memo memo;              /* node -> result, 0: not yet */
 } ir_subst;
 void ir_subst_init(ir_subst *s, ir_program *p, arena *scratch);
 void ir_subst_var(ir_subst *s, ir_var v, ir_expr e);

@@ -4,12 +4,7 @@
 #include "ir/ir.h"
 
 /* Every growable table of a program. */
-/* clang-format off */
-#define TABLES(T) \
-  T(node) T(intern) T(var) T(buf) T(stmt) T(block) T(iter) T(region) \
-  T(match) T(reducer) T(func) T(constant) T(anno) T(value) T(arg) T(text) \
-  T(names)
-/* clang-format on */
+#define TABLES(T) T(node) T(intern) T(arg) IR_CHANGED_TABLES(T)
 
 /* The tables whose index 0 means "none": they start with a blank entry. */
 /* clang-format off */
@@ -64,7 +59,14 @@ void ir_program_free(ir_program *p) {
 
 void ir_program_copy(ir_program *dst, const ir_program *src) {
 #define COPY(t) vec_copy(dst->heap, &dst->t, &src->t);
-  TABLES(COPY)
+  COPY(node)
+  COPY(intern)
+  COPY(arg)
+  ir_program_copy_changed(dst, src);
+}
+
+void ir_program_copy_changed(ir_program *dst, const ir_program *src) {
+  IR_CHANGED_TABLES(COPY)
 #undef COPY
   dst->entry = src->entry;
   dst->step = src->step;

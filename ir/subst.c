@@ -2,7 +2,7 @@
  * Substitution of variables and buffers.  Shared work is remembered by
  * node; a node whose bits say that it uses no mapped variable is not looked
  * into. */
-#include "ir/ir.h"
+#include "ir/memo.h"
 
 void ir_subst_init(ir_subst *s, ir_program *p, arena *scratch) {
   *s = (ir_subst){.p = p, .scratch = scratch};
@@ -33,9 +33,7 @@ void ir_subst_buf(ir_subst *s, ir_buf b, ir_buf to) {
   s->deep = s->bufs = true;
 }
 
-void ir_subst_restart(ir_subst *s) {
-  if (s->nmemo) memset(s->memo, 0, (size_t)s->nmemo * sizeof *s->memo);
-}
+void ir_subst_restart(ir_subst *s) { ir_memo_clear(&s->memo); }
 
 static ir_buf map_buf(const ir_subst *s, ir_buf b) {
   return b < s->nbuf && s->buf[b] ? s->buf[b] : b;
@@ -109,13 +107,17 @@ static ir_expr map_binary(ir_subst *s, ir_expr e, const ir_node *n) {
                           : ir_binary(s->p, (ir_op)n->op, a, b);
 }
 
+static inline ir_expr map_var(const ir_subst *s, ir_expr e, ir_var v) {
+  return v < s->nvar && s->var[v] ? s->var[v] : e;
+}
+
 static ir_expr map_node(ir_subst *s, ir_expr e) {
   const ir_node n = *ir_at(s->p, e);
   switch ((ir_op)n.op) {
   case IR_NONE:
   case IR_INT:
   case IR_REAL: return e;
-  case IR_VAR: return n.a < s->nvar && s->var[n.a] ? s->var[n.a] : e;
+  case IR_VAR: return map_var(s, e, n.a);
   case IR_SELECT: return map_select(s, e, &n);
   case IR_LOAD: return map_load(s, e, &n);
   case IR_CALL: return map_call(s, e, &n);
@@ -128,12 +130,14 @@ static ir_expr map_node(ir_subst *s, ir_expr e) {
 
 ir_expr ir_subst_expr(ir_subst *s, ir_expr e) {
   if (untouched(s, e)) return e;
-  reach(s->scratch, &s->memo, &s->nmemo, e, s->p->node.n);
-  if (!s->memo[e]) {
-    ir_expr r = map_node(s, e);
-    s->memo[e] = r;
-  }
-  return s->memo[e];
+  const ir_node *n = ir_at(s->p, e);
+  if (n->op == IR_VAR) return map_var(s, e, n->a);
+  uint32_t *slot = ir_memo_of(&s->memo, s->scratch, e);
+  if (*slot) return *slot;
+  const uint32_t *before = s->memo.v;
+  ir_expr r = map_node(s, e);
+  if (s->memo.v != before) slot = ir_memo_of(&s->memo, s->scratch, e);
+  return *slot = r;
 }
 
 /* ---- statements --------------------------------------------------------- */

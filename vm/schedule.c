@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The recording schedule: a program, the trace of what was done to it, and
  * the promise that a call which fails leaves both exactly as they were. */
+#include "ir/expr.h"
 #include "vm/exec.h"
 
 /* ---- life -------------------------------------------------------------- */
@@ -79,7 +80,8 @@ typedef struct attempt {
   bool keep; /* else only asked whether it would go */
   vm_mark before;
   uint32_t cells;
-  bool saved; /* spare holds the program as it was */
+  bool saved; /* spare and ends hold the program as it was */
+  ir_mark ends;
   vm_rv first;
   uint32_t nout;
 } attempt;
@@ -92,7 +94,8 @@ static bool begin(attempt *a) {
     return false;
   }
   vm_append_raw(&s->trace, a->c, 0, NULL);
-  ir_program_copy(&s->spare, &s->m.prog);
+  ir_program_copy_changed(&s->spare, &s->m.prog);
+  a->ends = ir_get_mark(&s->m.prog);
   a->saved = true;
   return true;
 }
@@ -143,11 +146,9 @@ static void undo(attempt *a) {
   vm_sched *s = a->s;
   vm_reset_to(&s->trace, a->before);
   s->m.cell.n = a->cells;
-  if (a->saved) {
-    ir_program changed = s->m.prog;
-    s->m.prog = s->spare;
-    s->spare = changed;
-  }
+  if (!a->saved) return;
+  ir_forget_since(&s->m.prog, a->ends);
+  ir_program_copy_changed(&s->m.prog, &s->spare);
 }
 
 static tess_status attempt_call(attempt *a) {

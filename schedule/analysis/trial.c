@@ -9,20 +9,15 @@
 
 /* ---- the program as it was ---------------------------------------------- */
 
-/* clang-format off */
-#define TABLES(T) \
-  T(node) T(intern) T(var) T(buf) T(stmt) T(block) T(iter) T(region) \
-  T(match) T(reducer) T(func) T(constant) T(anno) T(value) T(arg) T(text) \
-  T(names)
-/* clang-format on */
-
 typedef struct saved {
   const void *v;
   uint32_t n;
 } saved;
 typedef struct snapshot {
+  ir_mark ends;
+  saved node, intern, arg; /* of save_all only */
 #define T(table) saved table;
-  TABLES(T)
+  IR_CHANGED_TABLES(T)
 #undef T
 } snapshot;
 
@@ -32,24 +27,43 @@ static saved save(arena *scratch, const void *v, uint32_t n, size_t size) {
   return (saved){to, n};
 }
 
-static snapshot *save_all(sch_state *s) {
-  snapshot *x = arena_new(s->scratch, snapshot);
-#define T(table) \
-  x->table =     \
+#define SAVE(table) \
+  x->table =        \
       save(s->scratch, s->p->table.v, s->p->table.n, sizeof *s->p->table.v);
-  TABLES(T)
-#undef T
-  return x;
-}
-
 /* No table ever gets smaller, so there is room. */
-static void restore_all(sch_state *s, const snapshot *x) {
-#define T(table)              \
+#define RESTORE(table)        \
   s->p->table.n = x->table.n; \
   if (x->table.n)             \
     memcpy(s->p->table.v, x->table.v, x->table.n * sizeof *s->p->table.v);
-  TABLES(T)
-#undef T
+
+/* To go back to by take_back: of what is only added to, just the ends. */
+static snapshot *save_changed(sch_state *s) {
+  snapshot *x = arena_new(s->scratch, snapshot);
+  x->ends = ir_get_mark(s->p);
+  IR_CHANGED_TABLES(SAVE)
+  return x;
+}
+
+static void take_back(sch_state *s, const snapshot *x) {
+  ir_forget_since(s->p, x->ends);
+  IR_CHANGED_TABLES(RESTORE)
+  s->p->edits++;
+}
+
+/* To come to again after a take_back. */
+static snapshot *save_all(sch_state *s) {
+  snapshot *x = save_changed(s);
+  SAVE(node)
+  SAVE(intern)
+  SAVE(arg)
+  return x;
+}
+
+static void restore_all(sch_state *s, const snapshot *x) {
+  RESTORE(node)
+  RESTORE(intern)
+  RESTORE(arg)
+  IR_CHANGED_TABLES(RESTORE)
   s->p->edits++;
 }
 
@@ -151,12 +165,12 @@ static bool apply(sch_state *s, bool (*change)(sch_state *s, void *ud),
 static bool attempt(sch_state *s, bool (*change)(sch_state *s, void *ud),
                     void *ud, sch_list loops, ir_stmt at, sch_reason why,
                     bool keep) {
-  const snapshot *before = save_all(s);
+  const snapshot *before = save_changed(s);
   meeting *met = NULL;
   bool ok = apply(s, change, ud, at);
   uint32_t n = ok ? find_meetings(s, &met) : 0;
   const snapshot *after = n && keep ? save_all(s) : NULL;
-  if (!ok || n || !keep) restore_all(s, before);
+  if (!ok || n || !keep) take_back(s, before);
   for (uint32_t i = 0; i < n; i++) {
     ir_stmt l = is_in(loops, met[i].loop) ? met[i].loop : at;
     if (was_free(s, loops, met[i].loop))

@@ -118,6 +118,9 @@ PRIM_DEFINE(toy_spoil, TOY_SPOIL_SIG,
 static bool toy_spoil_apply(sch_state *s, struct toy_spoil_args *a) {
   ir_kill(s->p, a->loop);
   ir_name(s->p, "spoilt");
+  for (int64_t i = 0; i < 5000; i++) ir_index(s->p, 1000 + i);
+  ir_expr two[] = {ir_index(s->p, 7777), ir_index(s->p, 8888)};
+  ir_load(s->p, 1, 2, two);
   return sch_refuse(s, SCH_R_LOOP_NOT_SERIAL, .s = {a->loop});
 }
 

@@ -8,7 +8,8 @@
 
 /* toy_divisor(loop, least = 1, decision) -> the divisor, the rest */
 extern const sch_prim sch_prim_toy_divisor;
-/* toy_spoil(loop): changes the loop, then refuses. */
+/* toy_spoil(loop): changes the loop, makes thousands of expressions, then
+ * refuses. */
 extern const sch_prim sch_prim_toy_spoil;
 /* toy_mark(block, inline) -> a mark instead of a loop */
 extern const sch_prim sch_prim_toy_mark;

@@ -5,6 +5,7 @@
 #include "support/toy.h"
 #include "support/trace.h"
 #include "base/hash.h"
+#include "ir/expr.h"
 #include "vm/exec.h"
 #include "vm/space.h"
 
@@ -196,7 +197,6 @@ static void assert_same(const vm_sched *a, const vm_sched *b) {
   SAME_TABLE(a->m.prog.arg, b->m.prog.arg);
   SAME_TABLE(a->m.prog.text, b->m.prog.text);
   SAME_TABLE(a->m.prog.value, b->m.prog.value);
-  SAME_TABLE(a->m.prog.intern, b->m.prog.intern);
   assert_int_equal(a->m.prog.edits, b->m.prog.edits);
 }
 
@@ -216,6 +216,28 @@ static void test_refused_changes_nothing(void **state) {
   assert_string_equal(test_why(&f.s, why, sizeof why),
                       "toy_spoil: loop i is not a serial loop");
   vm_sched_free(&was);
+  end(&f);
+}
+
+/* What a refused call made is not found again; what was there before is. */
+static void test_refused_is_forgotten(void **state) {
+  (void)state;
+  fixture f;
+  start(&f);
+  uint32_t n;
+  vm_rv loops = test_loops(&f.s, test_block(&f.s, "C"), &n);
+  ir_program *p = &f.s.m.prog;
+  uint32_t nodes = p->node.n, runs = p->arg.n;
+  for (int k = 0; k < 3; k++) {
+    test_call c = test_begin_prim(&f.s, &sch_prim_toy_spoil);
+    test_set_rv(&c, "loop", loops);
+    assert_int_equal(test_end(&c, NULL, NULL), TESS_REFUSED);
+    assert_int_equal(p->node.n, nodes);
+    assert_int_equal(p->arg.n, runs);
+  }
+  for (ir_expr e = 1; e < nodes; e++) assert_true(ir_is_true(p, e));
+  assert_int_equal(ir_index(p, 7777), nodes);
+  assert_int_equal(ir_index(p, 1234), nodes + 1);
   end(&f);
 }
 
@@ -647,6 +669,7 @@ int main(void) {
       cmocka_unit_test(test_draws_are_streams),
       cmocka_unit_test(test_given_decisions),
       cmocka_unit_test(test_refused_changes_nothing),
+      cmocka_unit_test(test_refused_is_forgotten),
       cmocka_unit_test(test_can_changes_nothing),
       cmocka_unit_test(test_each_allocation_failing),
       cmocka_unit_test(test_operand_errors),
