@@ -19,6 +19,7 @@ tess_status tess_context_new(const tess_options *options, tess_context **out) {
   if (options &&
       ctx_take_struct("tess_options", options, &o, sizeof o, NULL) != TESS_OK)
     return TESS_INVALID;
+  if (o.allocator && !o.allocator->fn) return TESS_INVALID;
   mem_heap heap;
   mem_heap_init(&heap, o.allocator ? *o.allocator : mem_default_allocator,
                 o.memory_cap);

@@ -116,6 +116,12 @@ tess_status tess_buffer_new(tess_builder *b, const char *name, tess_dtype t,
                     "buffer %s: there is no storage "
                     "scope '%s'",
                     name, scope);
+  if (is_parameter && role != TESS_ROLE_INPUT && role != TESS_ROLE_OUTPUT &&
+      role != TESS_ROLE_LAYOUT_FREE)
+    return ctx_fail(b->c, TESS_INVALID,
+                    "buffer %s: the role of a parameter must be input, output "
+                    "or layout_free",
+                    name);
   return run(b, do_buffer,
              (args){NAME(name), .t = t, .n = ndim, .p = {shape}, .scope = s,
                     OUT(out),
@@ -392,10 +398,17 @@ static tess_status do_block_begin(void *ud) {
   const tess_iter_kind *kinds = a->p[1];
   ir_iter_kind k[DESCRIBE_MAX_DIM];
   const tess_expr *const *ranges = a->p[2];
-  for (uint32_t i = 0; i < a->n && i < DESCRIBE_MAX_DIM; i++)
+  for (uint32_t i = 0; a->n <= DESCRIBE_MAX_DIM && i < a->n; i++) {
+    if (kinds[i] != TESS_SPATIAL && kinds[i] != TESS_REDUCE &&
+        kinds[i] != TESS_OPAQUE)
+      return err_set(a->b->err, TESS_INVALID,
+                     "variable %u of block '%s' is of kind %d, and there is "
+                     "none such",
+                     i + 1, a->s, (int)kinds[i]);
     k[i] = kinds[i] == TESS_SPATIAL  ? IR_SPATIAL
            : kinds[i] == TESS_REDUCE ? IR_REDUCE
                                      : IR_OPAQUE;
+  }
   return describe_block_begin(a->b, a->s, a->n, a->p[0], k, ranges[0],
                               ranges[1], ranges[2], a->x, a->out);
 }
@@ -408,7 +421,7 @@ tess_status tess_block_begin(tess_builder *b, const char *name, uint32_t n,
   const tess_expr *ranges[3] = {lo, extent, bind};
   if (n && (!iter_names || !kinds || !lo || !extent || !bind))
     return is_null(b);
-  for (uint32_t i = 0; i < n; i++)
+  for (uint32_t i = 0; n <= DESCRIBE_MAX_DIM && i < n; i++)
     if (!iter_names[i]) return is_null(b);
   return run(b, do_block_begin,
              (args){NAME(name), .n = n, .x = predicate,

@@ -158,6 +158,9 @@ static tess_status check_type(call *x, uint32_t i) {
   tess_dtype want = x->p->buf.v[b].dtype;
   const tess_tensor *t = x->tensor[i];
   char has[32], needs[32];
+  if (!t)
+    return ctx_fail(x->c, TESS_INVALID, "argument %u, '%s', is NULL", i + 1,
+                    param_name(x, i));
   if (t->ndim == ir_ndim(x->p, b) && ir_dtype_eq(t->dtype, want))
     return TESS_OK;
   tess_dtype_text(t->dtype, has);
@@ -292,7 +295,7 @@ static tess_status bind(call *x) {
   if (!s && f->sizes.n) s = check_buffers(x);
   if (!s && f->sizes.n) s = check_reductions(x);
   if (!s) s = check_apart(x);
-  for (uint32_t i = 0; i < x->n; i++) x->args[i] = x->tensor[i]->data;
+  for (uint32_t i = 0; !s && i < x->n; i++) x->args[i] = x->tensor[i]->data;
   return s;
 }
 

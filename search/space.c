@@ -15,8 +15,8 @@ typedef struct schedules {
   tess_context *c;
   tess_program *program; /* that they schedule */
   VEC(tess_schedule *) s;
-  tess_status failed; /* why one could not be added: memory ran out */
-  bool foreign;       /* one of another program was given */
+  tess_status failed;  /* why one could not be added: memory ran out */
+  const char *refused; /* why one that was given is none; NULL: all are */
 } schedules;
 
 static void drop_all(schedules *l) {
@@ -38,9 +38,13 @@ static tess_status push(void *ud) {
 static void add_schedule(void *sink, tess_schedule *s) {
   schedules *l = sink;
   push_work w = {l, s};
+  if (!s) {
+    l->refused = "it gave NULL for a schedule";
+    return;
+  }
   if (s->program != l->program && !tess_program_equal(s->program, l->program)) {
     tess_schedule_free(s);
-    l->foreign = true;
+    l->refused = "it gave a schedule of another program";
     return;
   }
   tess_status st = mem_protect(&l->c->heap, push, &w);
@@ -159,10 +163,10 @@ static tess_status apply(writer *w, tess_schedule *s, const char *block,
     return ctx_ran_out(w->k->c, out, "applying module %s at block %s",
                        w->m->name, block);
   if (st == TESS_CANCELLED) return st;
-  if (to->foreign) {
-    to->foreign = false;
+  if (to->refused) {
     st = TESS_INVALID;
-    why = "it gave a schedule of another program";
+    why = to->refused;
+    to->refused = NULL;
   }
   char text[64];
   snprintf(text, sizeof text, "applied, %u schedule%s", to->s.n - had,
@@ -307,13 +311,12 @@ static tess_status write_function(tess_space *s, tess_program *p,
   tess_status out = ran_out(&made, st, capped);
   if (out != TESS_OK)
     st = ctx_ran_out(k->c, out, "the scheduling function");
-  else if (st == TESS_NOT_FOUND || st == TESS_CALLBACK)
+  else if (st != TESS_OK && st != TESS_CANCELLED)
     st = ctx_fail(k->c, st, "the scheduling function failed: %s",
                   why && *why ? why : no_reason);
-  if (st == TESS_OK && made.foreign)
-    st = ctx_fail(k->c, TESS_INVALID,
-                  "the scheduling function gave a "
-                  "schedule of another program");
+  if (st == TESS_OK && made.refused)
+    st = ctx_fail(k->c, TESS_INVALID, "the scheduling function failed: %s",
+                  made.refused);
   for (uint32_t i = 0; st == TESS_OK && i < made.s.n; i++)
     st = keep_schedule(k, made.s.v[i], p);
   drop_all(&made);

@@ -56,9 +56,28 @@ static tess_status make(void *ud) {
   return TESS_OK;
 }
 
+/* What makes no module, and lists that lack an entry. */
+static tess_status check_entries(const make_work *w) {
+  for (uint32_t i = 0; i < w->n; i++) {
+    const tess_module *m = w->module ? &w->module[i] : NULL;
+    if (m && !m->name)
+      return ctx_fail(w->c, TESS_INVALID, "module %u has no name", i + 1);
+    if (m && !m->apply)
+      return ctx_fail(w->c, TESS_INVALID, "module '%s' has no function apply",
+                      m->name);
+    if ((w->part && !w->part[i]) || (w->trace && !w->trace[i]))
+      return ctx_fail(w->c, TESS_INVALID, "%s %u is NULL",
+                      w->part ? "space" : "trace", i + 1);
+  }
+  return TESS_OK;
+}
+
 #define make_space(...) make_in(__func__, __VA_ARGS__)
 static tess_status make_in(const char *call, make_work w, tess_space **out) {
-  tess_status s = ctx_run_in(call, w.c, make, &w);
+  *out = NULL;
+  tess_status s = check_entries(&w);
+  if (s != TESS_OK) return s;
+  s = ctx_run_in(call, w.c, make, &w);
   *out = s == TESS_OK ? w.made : NULL;
   if (s != TESS_OK) tess_space_free(w.made);
   return s;

@@ -14,7 +14,8 @@
  *
  * Pointers must not be NULL where nothing says that they may be, but for
  * lists of no elements.  The functions that describe computations answer
- * INVALID to NULL; the others do not look.
+ * INVALID to NULL, and all do to one in a list or struct of the host's; else
+ * they do not look.
  *
  * Pointers given in are borrowed for the call (KEEP) unless marked TESS_TAKE;
  * objects given out (TESS_GIVE) belong to the caller.  A const char * that is
@@ -81,7 +82,8 @@ typedef struct tess_options {
 
 /* NULL options: the defaults.  Fails with TESS_NOMEM, with TESS_LIMIT when
  * memory_cap has no room for a context, or with TESS_INVALID when struct_size
- * is no size of a tess_options (and *out NULL). */
+ * is no size of a tess_options or the allocator has no function (and *out
+ * NULL). */
 TESS_API tess_status tess_context_new(const tess_options *o,
                                       TESS_GIVE tess_context **out);
 /* Everything that hangs from it must have been freed before. */

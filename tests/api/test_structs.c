@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The structs that a host fills in: sizes of older and newer headers, and
- * strategies and models that are freed, or that lack what they need. */
+ * The structs and lists that a host fills in: sizes of older and newer
+ * headers, what is freed, and what lacks something. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -166,10 +166,143 @@ static void test_struct_sizes(void **state) {
   stop(&f);
 }
 
+/* ---- lists and functions ------------------------------------------------ */
+
+static void refuses(const fixture *f, tess_status s, const char *message) {
+  assert_int_equal(s, TESS_INVALID);
+  assert_string_equal(tess_error(f->c)->message, message);
+}
+
+static void test_modules_lack_something(void **state) {
+  (void)state;
+  fixture f;
+  tess_space *space;
+  start(&f);
+  tess_module m[] = {{.name = "first", .apply = as_it_is}, {.name = "second"}};
+  refuses(&f, tess_space_compose(f.c, 2, m, &space),
+          "module 'second' has no function apply");
+  assert_null(space);
+  m[1] = (tess_module){.apply = as_it_is};
+  refuses(&f, tess_space_compose(f.c, 2, m, &space), "module 2 has no name");
+  refuses(&f, tess_space_function(f.c, &m[1], &space), "module 1 has no name");
+  refuses(&f, tess_space_union(f.c, 2, (tess_space *[]){f.space, NULL}, &space),
+          "space 2 is NULL");
+  refuses(&f, tess_space_traces(f.c, 1, (tess_trace *[]){NULL}, &space),
+          "trace 1 is NULL");
+  stop(&f);
+}
+
+/* Emits what a copy that failed leaves behind. */
+static tess_status emit_null(void *ud, tess_schedule *s, tess_rv block,
+                             void (*emit)(void *sink, tess_schedule *s),
+                             void *sink, const char **why) {
+  (void)ud, (void)s, (void)block, (void)why;
+  emit(sink, NULL);
+  return TESS_OK;
+}
+
+static tess_status refuse(void *ud, tess_schedule *s, tess_rv block,
+                          void (*emit)(void *sink, tess_schedule *s),
+                          void *sink, const char **why) {
+  (void)ud, (void)s, (void)block, (void)emit, (void)sink;
+  *why = "not today";
+  return TESS_REFUSED;
+}
+
+static void test_modules_give_nothing(void **state) {
+  (void)state;
+  fixture f;
+  tess_space *space;
+  tess_trace *t[4];
+  uint32_t n;
+  char *text;
+  start(&f);
+  tess_module m = {.name = "own", .apply = emit_null};
+  ok(&f, tess_space_compose(f.c, 1, &m, &space));
+  ok(&f, tess_space_explain(space, f.p, NULL, &text));
+  assert_string_equal(text, "own at root: failed: it gave NULL for a schedule\n"
+                            "own at B: failed: it gave NULL for a schedule\n");
+  tess_text_free(f.c, text);
+  tess_space_free(space);
+  ok(&f, tess_space_function(f.c, &m, &space));
+  refuses(&f, tess_space_sketches(space, f.p, NULL, 4, t, &n),
+          "the scheduling function failed: it gave NULL for a schedule");
+  tess_space_free(space);
+  m.apply = refuse;
+  ok(&f, tess_space_function(f.c, &m, &space));
+  assert_int_equal(tess_space_sketches(space, f.p, NULL, 4, t, &n),
+                   TESS_REFUSED);
+  assert_string_equal(tess_error(f.c)->message,
+                      "the scheduling function failed: not today");
+  tess_space_free(space);
+  stop(&f);
+}
+
+static void test_tensors_are_missing(void **state) {
+  (void)state;
+  fixture f;
+  tess_tensor *t[2] = {NULL, NULL};
+  tess_kernel *k;
+  start(&f);
+  ok(&f, tess_tensor_new(f.c, (tess_dtype){TESS_FLOAT, 32, 1}, 1,
+                         (int64_t[]){8}, "zeros", 0, &t[0]));
+  ok(&f, tess_build(f.p, NULL, &k));
+  refuses(&f, tess_interpret(f.p, 2, t), "argument 2, 'B', is NULL");
+  refuses(&f, tess_kernel_run(k, 2, t), "argument 2, 'B', is NULL");
+  tess_kernel_free(k);
+  tess_tensor_free(t[0]);
+  stop(&f);
+}
+
+static void test_allocator_without_function(void **state) {
+  (void)state;
+  const tess_allocator none = {NULL, NULL};
+  const tess_options o = {.struct_size = sizeof o, .allocator = &none};
+  tess_context *c;
+  assert_int_equal(tess_context_new(&o, &c), TESS_INVALID);
+  assert_null(c);
+}
+
+/* What is no kind of variable, and more variables than can be: the lists are
+ * not looked at. */
+static void test_blocks(void **state) {
+  (void)state;
+  fixture f;
+  tess_builder *b;
+  tess_expr lo, n;
+  tess_var v;
+  const char *const name[] = {"vi"};
+  const tess_iter_kind kind[] = {(tess_iter_kind)42};
+  start(&f);
+  ok(&f, tess_builder_new(f.c, &b));
+  ok(&f, tess_int(b, (tess_dtype){TESS_INT, 64, 1}, 0, &lo));
+  ok(&f, tess_int(b, (tess_dtype){TESS_INT, 64, 1}, 8, &n));
+  refuses(&f, tess_block_begin(b, "x", 1, name, kind, &lo, &n, &lo, 0, &v),
+          "variable 1 of block 'x' is of kind 42, and there is none such");
+  tess_buffer buf;
+  refuses(&f,
+          tess_buffer_new(b, "T", (tess_dtype){TESS_FLOAT, 32, 1}, 1, &n,
+                          "global", (tess_role)9, 1, &buf),
+          "buffer T: the role of a parameter must be input, output or "
+          "layout_free");
+  assert_int_equal(
+      tess_block_begin(b, "x", 99, name, kind, &lo, &n, &lo, 0, &v),
+      TESS_LIMIT);
+  assert_string_equal(tess_error(f.c)->message,
+                      "block 'x' has 99 variables; at most 16 are possible");
+  tess_builder_free(b);
+  stop(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_plugged_in_is_freed),
       cmocka_unit_test(test_plugged_in_has_functions),
-      cmocka_unit_test(test_struct_sizes)};
+      cmocka_unit_test(test_struct_sizes),
+      cmocka_unit_test(test_modules_lack_something),
+      cmocka_unit_test(test_modules_give_nothing),
+      cmocka_unit_test(test_tensors_are_missing),
+      cmocka_unit_test(test_allocator_without_function),
+      cmocka_unit_test(test_blocks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
