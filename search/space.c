@@ -15,6 +15,7 @@ typedef struct schedules {
   tess_context *c;
   tess_program *program; /* that they schedule */
   VEC(tess_schedule *) s;
+  tess_schedule *lent; /* to the module at work, which may give it back */
   tess_status failed;  /* why one could not be added: memory ran out */
   const char *refused; /* why one that was given is none; NULL: all are */
 } schedules;
@@ -38,10 +39,13 @@ static tess_status push(void *ud) {
 static void add_schedule(void *sink, tess_schedule *s) {
   schedules *l = sink;
   push_work w = {l, s};
-  if (!s) {
-    l->refused = "it gave NULL for a schedule";
+  bool twice = false;
+  for (uint32_t i = 0; i < l->s.n; i++) twice = twice || l->s.v[i] == s;
+  if (!s || twice) {
+    l->refused = s ? "it gave a schedule twice" : "it gave NULL for a schedule";
     return;
   }
+  if (s == l->lent) l->lent = NULL;
   if (s->program != l->program && !tess_program_equal(s->program, l->program)) {
     tess_schedule_free(s);
     l->refused = "it gave a schedule of another program";
@@ -51,6 +55,17 @@ static void add_schedule(void *sink, tess_schedule *s) {
   if (st == TESS_OK) return;
   tess_schedule_free(s);
   l->failed = st;
+}
+
+/* Calls the module with a schedule, which is freed unless it is given back. */
+static tess_status call_module(const tess_module *m, tess_schedule *lent,
+                               tess_rv block, schedules *to, const char **why) {
+  tess_schedule_sketch_mode(lent, 1);
+  to->lent = lent;
+  tess_status st = m->apply(m->ud, lent, block, add_schedule, to, why);
+  tess_schedule_free(to->lent);
+  to->lent = NULL;
+  return st;
 }
 
 /* The schedule goes on as it is. */
@@ -151,13 +166,14 @@ static tess_status apply(writer *w, tess_schedule *s, const char *block,
   if (st != TESS_OK) return st;
   st = find_block(copy, block, &rv);
   if (st == TESS_OK) {
-    tess_schedule_sketch_mode(copy, 1);
-    st = w->m->apply(w->m->ud, copy, rv, add_schedule, to, &why);
-  } else if (st != TESS_NOMEM && st != TESS_LIMIT) {
-    why = "the block is gone";
-    st = TESS_NOT_FOUND;
+    st = call_module(w->m, copy, rv, to, &why);
+  } else {
+    tess_schedule_free(copy);
+    if (st != TESS_NOMEM && st != TESS_LIMIT) {
+      why = "the block is gone";
+      st = TESS_NOT_FOUND;
+    }
   }
-  tess_schedule_free(copy);
   tess_status out = ran_out(to, st, capped);
   if (out != TESS_OK)
     return ctx_ran_out(w->k->c, out, "applying module %s at block %s",
@@ -305,9 +321,7 @@ static tess_status write_function(tess_space *s, tess_program *p,
   const char *why = "";
   tess_status st = tess_schedule_new(p, t, 0, &sch);
   if (st != TESS_OK) return st;
-  tess_schedule_sketch_mode(sch, 1);
-  st = s->module[0].apply(s->module[0].ud, sch, 0, add_schedule, &made, &why);
-  tess_schedule_free(sch);
+  st = call_module(&s->module[0], sch, 0, &made, &why);
   tess_status out = ran_out(&made, st, capped);
   if (out != TESS_OK)
     st = ctx_ran_out(k->c, out, "the scheduling function");

@@ -711,13 +711,13 @@ TESS_API const tess_runtime *tess_default_runtime(tess_context *c,
 enum { TESS_MAX_SKETCHES = 4096 };
 
 /* A schedule module: called for each block.  Appends zero or more schedules
- * (TESS_TAKE) through `emit`.  Return TESS_OK; TESS_NOT_FOUND with *why set:
- * not applicable, the block stays as it is; TESS_NOMEM (memory ran out, as it
- * also has where it fails over the memory_cap) and TESS_CANCELLED end the
- * writing of sketches; anything else: it failed, which
- * counts as not applicable, and a warning goes to the log; once for each
- * module and *why.  So with one whose schedules, over all blocks, make more
- * than TESS_MAX_SKETCHES sketches: it is left out everywhere. */
+ * (TESS_TAKE) through `emit`: copies of `sch`, or itself.  Return TESS_OK;
+ * TESS_NOT_FOUND with *why set: not applicable, the block stays as it is;
+ * TESS_NOMEM (memory ran out, as it also has where it fails over the
+ * memory_cap) and TESS_CANCELLED end the writing of sketches; anything else:
+ * it failed, which counts as not applicable, and a warning goes to the log;
+ * once for each module and *why.  So with one whose schedules, over all blocks,
+ * make more than TESS_MAX_SKETCHES sketches: it is left out everywhere. */
 typedef struct tess_module {
   const char *name;
   tess_status (*apply)(void *ud, tess_schedule *sch, tess_rv block,

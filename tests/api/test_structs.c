@@ -238,6 +238,47 @@ static void test_modules_give_nothing(void **state) {
   stop(&f);
 }
 
+/* A module may give back what it was lent, once. */
+static tess_status emit_itself(void *ud, tess_schedule *s, tess_rv block,
+                               void (*emit)(void *sink, tess_schedule *s),
+                               void *sink, const char **why) {
+  const int *times = ud;
+  (void)block, (void)why;
+  for (int i = 0; i < *times; i++) emit(sink, s);
+  return TESS_OK;
+}
+
+static void test_modules_give_back(void **state) {
+  (void)state;
+  fixture f;
+  tess_space *space, *whole;
+  tess_trace *t[4];
+  uint32_t n;
+  char *text;
+  int times = 1;
+  start(&f);
+  const tess_module m = {.name = "own", .apply = emit_itself, .ud = &times};
+  ok(&f, tess_space_compose(f.c, 1, &m, &space));
+  ok(&f, tess_space_function(f.c, &m, &whole));
+  ok(&f, tess_space_explain(space, f.p, NULL, &text));
+  assert_string_equal(text, "own at root: applied, 1 schedule\n"
+                            "own at B: applied, 1 schedule\n");
+  tess_text_free(f.c, text);
+  ok(&f, tess_space_sketches(whole, f.p, NULL, 4, t, &n));
+  assert_int_equal(n, 1);
+  tess_trace_free(t[0]);
+  times = 2;
+  ok(&f, tess_space_explain(space, f.p, NULL, &text));
+  assert_string_equal(text, "own at root: failed: it gave a schedule twice\n"
+                            "own at B: failed: it gave a schedule twice\n");
+  tess_text_free(f.c, text);
+  refuses(&f, tess_space_sketches(whole, f.p, NULL, 4, t, &n),
+          "the scheduling function failed: it gave a schedule twice");
+  tess_space_free(whole);
+  tess_space_free(space);
+  stop(&f);
+}
+
 static void test_tensors_are_missing(void **state) {
   (void)state;
   fixture f;
@@ -301,6 +342,7 @@ int main(void) {
       cmocka_unit_test(test_struct_sizes),
       cmocka_unit_test(test_modules_lack_something),
       cmocka_unit_test(test_modules_give_nothing),
+      cmocka_unit_test(test_modules_give_back),
       cmocka_unit_test(test_tensors_are_missing),
       cmocka_unit_test(test_allocator_without_function),
       cmocka_unit_test(test_blocks)};
