@@ -94,6 +94,9 @@ tess_status session_look_at(tess_session *s, const search_cand *c,
 /* Enters a measured candidate (its decisions are copied). */
 tess_status session_learn(tess_session *s, const search_cand *c,
                           double seconds, tess_status status);
+/* What a function that is plugged in gave: where it failed without words, for
+ * want of memory apart, the error says that `who` failed.  Returns st. */
+tess_status session_blame(tess_session *s, tess_status st, const char *who);
 static inline bool session_knows(const tess_session *s,
                                  const search_cand *c) {
   return map_get(&s->known, c->hash) != MAP_NONE;

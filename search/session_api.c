@@ -66,11 +66,19 @@ tess_status tess_session_cross(tess_session *s, const tess_candidate *a,
   return make(s, (search_order){.how = SEARCH_CROSS, .a = &x, .b = &y}, out);
 }
 
+tess_status session_blame(tess_session *s, tess_status st, const char *who) {
+  bool ours = st == TESS_OK || st == TESS_NOMEM || st == TESS_LIMIT ||
+              st == TESS_CANCELLED || s->c->err.code == st;
+  return ours ? st
+              : ctx_fail(s->c, st, "%s failed: %s", who, err_status_text(st));
+}
+
 double tess_session_unit(tess_session *s) { return rng_unit(&s->random); }
 
 tess_status tess_session_predict(tess_session *s, uint32_t n,
                                  const tess_candidate *c, double *score) {
-  return s->model->predict(s->model->ud, s, n, c, score);
+  tess_status st = s->model->predict(s->model->ud, s, n, c, score);
+  return session_blame(s, st, "the cost model's 'predict'");
 }
 
 int tess_session_seen(tess_session *s, const tess_candidate *c) {

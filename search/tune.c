@@ -235,9 +235,13 @@ static tess_status measure_batch(tune *t, uint32_t n) {
   if (s == TESS_OK) s = broke;
   double start = tune_now();
   if (s == TESS_OK && t->strategy.observe)
-    s = t->strategy.observe(t->strategy.ud, &t->s, k, t->proposed);
+    s = session_blame(
+        &t->s, t->strategy.observe(t->strategy.ud, &t->s, k, t->proposed),
+        "the strategy's 'observe'");
   if (s == TESS_OK && t->model.update)
-    s = t->model.update(t->model.ud, &t->s, k, t->proposed);
+    s = session_blame(&t->s,
+                      t->model.update(t->model.ud, &t->s, k, t->proposed),
+                      "the cost model's 'update'");
   t->time.model += tune_now() - start;
   for (uint32_t i = 0; i < n; i++) outcome_free(&t->out[i]);
   return s;
@@ -281,7 +285,7 @@ static tess_status propose(tune *t, uint32_t n, uint32_t *got) {
   memset(t->proposed, 0, n * sizeof *t->proposed);
   tess_status s =
       t->strategy.propose(t->strategy.ud, &t->s, n, t->proposed, got);
-  if (s != TESS_OK) return s;
+  if (s != TESS_OK) return session_blame(&t->s, s, "the strategy's 'propose'");
   if (*got > n)
     return ctx_fail(t->c, TESS_INVALID,
                     "the strategy proposed %u candidates where at most %u "

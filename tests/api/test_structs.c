@@ -106,6 +106,40 @@ static void test_plugged_in_is_freed(void **state) {
   stop(&f);
 }
 
+static tess_status fail_to_propose(void *ud, tess_session *s, uint32_t n,
+                                   tess_candidate *out, uint32_t *got) {
+  (void)ud, (void)s, (void)n, (void)out, (void)got;
+  return TESS_IO;
+}
+
+static tess_status fail_to_predict(void *ud, tess_session *s, uint32_t n,
+                                   const tess_candidate *c, double *score) {
+  (void)ud, (void)s, (void)n, (void)c, (void)score;
+  return TESS_REFUSED;
+}
+
+/* Who fails without words is named. */
+static void test_plugged_in_fails(void **state) {
+  (void)state;
+  fixture f;
+  tess_result *r;
+  start(&f);
+  const tess_strategy strategy = {.propose = fail_to_propose};
+  const tess_cost_model model = {.predict = fail_to_predict};
+  tess_tune_options o = {.struct_size = sizeof o, .custom_strategy = &strategy};
+  assert_int_equal(tess_tune(f.p, NULL, f.space, &o, &r), TESS_IO);
+  assert_string_equal(tess_error(f.c)->message,
+                      "the strategy's 'propose' failed: input or output "
+                      "failed");
+  o.custom_strategy = NULL;
+  o.custom_cost_model = &model;
+  assert_int_equal(tess_tune(f.p, NULL, f.space, &o, &r), TESS_REFUSED);
+  assert_string_equal(tess_error(f.c)->message,
+                      "the cost model's 'predict' failed: the schedule step "
+                      "does not apply");
+  stop(&f);
+}
+
 static void test_plugged_in_has_functions(void **state) {
   (void)state;
   fixture f;
@@ -339,6 +373,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_plugged_in_is_freed),
       cmocka_unit_test(test_plugged_in_has_functions),
+      cmocka_unit_test(test_plugged_in_fails),
       cmocka_unit_test(test_struct_sizes),
       cmocka_unit_test(test_modules_lack_something),
       cmocka_unit_test(test_modules_give_nothing),
