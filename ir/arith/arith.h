@@ -56,10 +56,11 @@ bool arith_prove_le(ir_program *p, ir_expr a, ir_expr b);  /* a <= b */
  * the input variables, and decides what the map (inputs) -> (bindings) is.
  * `pred` (0: true) restricts the inputs, as a block's predicate does. */
 typedef enum arith_map_kind {
-  ARITH_MAP_NONE,        /* not quasi-affine, or not decided */
-  ARITH_MAP_INJECTIVE,   /* no two input points give the same bindings */
-  ARITH_MAP_SURJECTIVE,  /* covers the box [lo, lo + extent) of the outputs */
-  ARITH_MAP_BIJECTIVE
+  ARITH_MAP_NONE = 0,       /* not quasi-affine, or not decided */
+  ARITH_MAP_INJECTIVE = 1,  /* no two input points give the same bindings */
+  ARITH_MAP_SURJECTIVE = 2, /* covers the box [lo, lo + extent) of the
+                             * outputs */
+  ARITH_MAP_BIJECTIVE = ARITH_MAP_INJECTIVE | ARITH_MAP_SURJECTIVE
 } arith_map_kind;
 /* lo, extent: the domain of each binding, to be covered. Inputs range over
  * their own var bounds or, when given, input_extent (expressions). */
@@ -68,6 +69,12 @@ arith_map_kind arith_map(ir_program *p, arena *scratch, uint32_t nin,
                          uint32_t nout, const ir_expr *bind,
                          const ir_expr *lo, const ir_expr *extent,
                          ir_expr pred);
+/* Is it seen to be all that `wanted` says?  What else it is is not looked
+ * for, which is quicker. */
+bool arith_map_is(ir_program *p, arena *scratch, arith_map_kind wanted,
+                  uint32_t nin, const ir_var *in, const ir_expr *input_extent,
+                  uint32_t nout, const ir_expr *bind, const ir_expr *lo,
+                  const ir_expr *extent, ir_expr pred);
 /* Inverse of an injective map: out[i] gives in[i] over the formal variables
  * `result` (one a binding), where the map has them as its results; elsewhere
  * anything.  Inputs range as for arith_map.  false when it has none that is

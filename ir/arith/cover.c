@@ -264,7 +264,6 @@ bool arith_fills(ir_program *p, arena *scratch, ir_stmt block, ir_region r,
   ir_expr pred = effective_predicate(&f, scratch);
   if (!pred && each_is_a_loop(&f)) return true;
   const arith_loops *l = &f.view.l;
-  arith_map_kind kind = arith_map(p, scratch, l->n, l->var, l->extent, f.n,
-                                  f.bind, f.lo, f.extent, pred);
-  return kind == ARITH_MAP_SURJECTIVE || kind == ARITH_MAP_BIJECTIVE;
+  return arith_map_is(p, scratch, ARITH_MAP_SURJECTIVE, l->n, l->var, l->extent,
+                      f.n, f.bind, f.lo, f.extent, pred);
 }

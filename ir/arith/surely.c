@@ -106,10 +106,6 @@ static bool always_runs(const region_ask *k, ir_stmt s, ir_expr *clip) {
   return true;
 }
 
-static bool is_onto(arith_map_kind kind) {
-  return kind == ARITH_MAP_SURJECTIVE || kind == ARITH_MAP_BIJECTIVE;
-}
-
 /* An access by statement s with these indices takes all of the region: the
  * point that it is, or one that the loops inside of the block take over all
  * of it. */
@@ -132,8 +128,8 @@ static bool access_fills(const region_ask *k, ir_stmt s, uint32_t idx) {
   (void)arith_loops_between(p, k->scratch, k->block, s, &l);
   /* The region may overhang the buffer as the loops do, or end with it. */
   for (int ends = 0; ends <= (clip != 0); ends++)
-    if (is_onto(arith_map(p, k->scratch, l.n, l.var, l.extent, n, out,
-                          out + ndim, out + 2 * ndim, ends ? clip : 0)))
+    if (arith_map_is(p, k->scratch, ARITH_MAP_SURJECTIVE, l.n, l.var, l.extent,
+                     n, out, out + ndim, out + 2 * ndim, ends ? clip : 0))
       return true;
   return false;
 }

@@ -206,9 +206,8 @@ static bool is_apart(ir_program *p, arena *scratch, ir_stmt block,
     e[2 * at.n + n++] = ir_region_extent(p, r, d);
   }
   (void)arith_loops_between(p, scratch, block, k->store, &l);
-  arith_map_kind kind = arith_map(p, scratch, l.n, l.var, l.extent, n, e,
-                                  e + at.n, e + 2 * at.n, 0);
-  return kind == ARITH_MAP_INJECTIVE || kind == ARITH_MAP_BIJECTIVE;
+  return arith_map_is(p, scratch, ARITH_MAP_INJECTIVE, l.n, l.var, l.extent, n,
+                      e, e + at.n, e + 2 * at.n, 0);
 }
 
 static void spread(ir_program *p, arena *scratch, ir_stmt block,

@@ -156,9 +156,8 @@ static bool dims_tell(const sync *y, const lower_access *a, uint32_t n,
     lo[ndim] = ir_index(p, 0);
     extent[ndim++] = ir_dim(p, a->buf, d);
   }
-  arith_map_kind kind =
-      arith_map(p, k->scratch, nin, in, NULL, ndim, out, lo, extent, 0);
-  return kind == ARITH_MAP_INJECTIVE || kind == ARITH_MAP_BIJECTIVE;
+  return arith_map_is(p, k->scratch, ARITH_MAP_INJECTIVE, nin, in, NULL, ndim,
+                      out, lo, extent, 0);
 }
 
 /* In loops that are the same for both, the innermost of them up to `loop`,

@@ -139,8 +139,8 @@ bool sch_is_affine(sch_state *s, ir_stmt block) {
     e[iters.n + i] = it->lo;
     e[2 * iters.n + i] = it->extent;
   }
-  return arith_map(p, s->scratch, nloop, var, NULL, iters.n, e, e + iters.n,
-                   e + 2 * iters.n, b->pred) == ARITH_MAP_BIJECTIVE;
+  return arith_map_is(p, s->scratch, ARITH_MAP_BIJECTIVE, nloop, var, NULL,
+                      iters.n, e, e + iters.n, e + 2 * iters.n, b->pred);
 }
 
 ir_stmt sch_alloc_block(const ir_program *p, ir_buf buf) {

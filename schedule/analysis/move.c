@@ -130,9 +130,8 @@ static bool region_shows_all(sch_state *s, ir_stmt block, ir_region r) {
     e[ndim + d] = ir_index(p, 0);
     e[2 * ndim + d] = ir_dim(p, r.buf, d);
   }
-  arith_map_kind kind = arith_map(p, s->scratch, n, in, e + 3 * ndim, ndim, e,
-                                  e + ndim, e + 2 * ndim, 0);
-  return kind == ARITH_MAP_INJECTIVE || kind == ARITH_MAP_BIJECTIVE;
+  return arith_map_is(p, s->scratch, ARITH_MAP_INJECTIVE, n, in, e + 3 * ndim,
+                      ndim, e, e + ndim, e + 2 * ndim, 0);
 }
 
 bool sch_writes_once(sch_state *s, ir_stmt block) {
@@ -378,9 +377,8 @@ bool sch_old_instances(sch_state *s, ir_stmt block, ir_stmt meet,
     out[k].min = lo[k];
   }
   ir_expr pred = arith_unclipped(p, block, &v);
-  arith_map_kind kind = arith_map(p, s->scratch, v.l.n, v.l.var, v.l.extent,
-                                  it.n, bind, lo, extent, pred);
-  return kind == ARITH_MAP_SURJECTIVE || kind == ARITH_MAP_BIJECTIVE;
+  return arith_map_is(p, s->scratch, ARITH_MAP_SURJECTIVE, v.l.n, v.l.var,
+                      v.l.extent, it.n, bind, lo, extent, pred);
 }
 
 /* All instances of the domain run. */

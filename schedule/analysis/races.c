@@ -133,10 +133,9 @@ static bool tells_loop(const dist *d, ir_stmt loop, ir_stmt block,
     l.var[n] = l.var[i];
     l.extent[n++] = l.extent[i];
   }
-  arith_map_kind kind =
-      arith_map(p, s->scratch, n, l.var, l.extent, ndim, at, at + ndim,
-                at + 2 * ndim, ir_blk(p, block)->pred);
-  return kind == ARITH_MAP_INJECTIVE || kind == ARITH_MAP_BIJECTIVE;
+  return arith_map_is(p, s->scratch, ARITH_MAP_INJECTIVE, n, l.var, l.extent,
+                      ndim, at, at + ndim, at + 2 * ndim,
+                      ir_blk(p, block)->pred);
 }
 
 /* A write of b1 against an access of b2. */

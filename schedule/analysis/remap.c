@@ -229,9 +229,8 @@ static bool is_injective(sch_state *s, const sch_remap *m) {
     to[k] = sch_replace_in(s, m->to[k], m->nused, iter, at);
     zero[k] = ir_index(p, 0);
   }
-  arith_map_kind kind = arith_map(p, s->scratch, m->nused, var, extent, m->n,
-                                  to, zero, m->shape, 0);
-  return kind == ARITH_MAP_BIJECTIVE || kind == ARITH_MAP_INJECTIVE;
+  return arith_map_is(p, s->scratch, ARITH_MAP_INJECTIVE, m->nused, var, extent,
+                      m->n, to, zero, m->shape, 0);
 }
 
 static bool by_map(sch_state *s, sch_remap *m, const sch_map *map) {
