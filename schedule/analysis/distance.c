@@ -21,6 +21,7 @@ typedef struct sum {
 /* sum of coef * unknown lies in [lo, hi]. */
 typedef struct equation {
   uint32_t n;
+  bool settled; /* all its unknowns have one value, which fits */
   uint8_t u[MAX_TERMS];
   int64_t coef[MAX_TERMS], lo, hi;
 } equation;
@@ -334,6 +335,7 @@ static void add_equation(system *y, const sum *a, const sum *b, int64_t lo,
   equation *q = &y->eq[y->neq];
   int64_t c = add(a->constant, -b->constant);
   q->n = 0;
+  q->settled = false;
   q->lo = add(lo, -c);
   q->hi = add(hi, -c);
   for (uint32_t i = 0; i < a->n; i++) {
@@ -404,9 +406,10 @@ static void narrow(unknown *u, int64_t c, int64_t lo, int64_t hi, bool *moved) {
 
 /* Narrows each unknown of the equation by what the others leave; false:
  * nothing is left. */
-static bool narrow_by(system *y, const equation *q, bool *moved) {
+static bool narrow_by(system *y, equation *q, bool *moved) {
   arith_range r[MAX_TERMS];
   total t = {0, 0, 0, 0};
+  bool open = false;
   for (uint32_t k = 0; k < q->n; k++) {
     const unknown *u = &y->u[q->u[k]];
     r[k] = scaled(q->coef[k], (arith_range){u->lo, u->hi});
@@ -424,8 +427,10 @@ static bool narrow_by(system *y, const equation *q, bool *moved) {
     if (u->lo > u->hi) return false;
     if (shrank) r[k] = scaled(q->coef[k], (arith_range){u->lo, u->hi});
     *moved |= shrank;
+    open |= u->lo < u->hi;
     put_in(&t, r[k]);
   }
+  q->settled = !open;
   return true;
 }
 
@@ -434,7 +439,7 @@ static bool narrow_all(system *y) {
   for (int pass = 0; moved && pass < MAX_PASSES; pass++) {
     moved = false;
     for (uint32_t i = 0; i < y->neq; i++)
-      if (!narrow_by(y, &y->eq[i], &moved)) return false;
+      if (!y->eq[i].settled && !narrow_by(y, &y->eq[i], &moved)) return false;
   }
   return true;
 }
