@@ -81,7 +81,7 @@ static ir_expr map_tree(mapping *m, ir_expr e) {
 }
 
 static ir_expr map_expr(mapping *m, ir_expr e) {
-  if (!e) return 0;
+  if (!(ir_vars(m->p, e) & m->bits)) return e;
   m->budget = 64;
   ir_expr r = map_tree(m, e);
   return r ? r : map_deep(m, e);

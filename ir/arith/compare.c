@@ -148,7 +148,18 @@ static ir_expr equal(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   return write(p, op, &x, c / g);
 }
 
+/* What constant bounds alone tell of an order comparison, as they do of most
+ * guards that are not needed: 1, 0, or -1 where they do not. */
+static int by_bounds(const ir_program *p, ir_op op, ir_expr a, ir_expr b) {
+  arith_range x = arith_bounds(p, a), y = arith_bounds(p, b);
+  if (op == IR_LT) return x.hi < y.lo ? 1 : x.lo >= y.hi ? 0 : -1;
+  if (op == IR_LE) return x.hi <= y.lo ? 1 : x.lo > y.hi ? 0 : -1;
+  return -1;
+}
+
 ir_expr arith_compare(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
+  int known = by_bounds(p, op, a, b);
+  if (known >= 0) return ir_bool(p, known);
   ir_expr e = op == IR_LT   ? order(p, a, b, 0)
               : op == IR_LE ? order(p, a, b, 1)
                             : equal(p, op, a, b);
