@@ -60,6 +60,12 @@ static inline key key_at(const ir_program *p, ir_expr e) {
   return k;
 }
 
+/* Is that its key?  Operands differ most often. */
+static inline bool has_key(const ir_node *n, key k) {
+  return (uint64_t)n->i == k.ab && (head_word(n) & ~flag_bits()) == k.head &&
+         (n->c == k.c || is_literal(n));
+}
+
 /* Of a node just made. */
 static inline key key_of(const ir_node *n) {
   key k = {.head = head_of((ir_op)n->op, n->n, n->dtype)};
@@ -236,10 +242,8 @@ static ir_expr find_pooled(const ir_program *p, const ir_node *n,
 static inline ir_expr find_key(const ir_program *p, key k, uint32_t *slot) {
   uint32_t mask = p->intern.n - 1, at = slot_of(p, hash_key(&k));
   ir_expr e;
-  for (; (e = p->intern.v[at]); at = (at + 1) & mask) {
-    key l = key_at(p, e);
-    if (l.ab == k.ab && l.head == k.head && l.c == k.c) break;
-  }
+  for (; (e = p->intern.v[at]); at = (at + 1) & mask)
+    if (has_key(ir_at(p, e), k)) break;
   *slot = at;
   return e;
 }

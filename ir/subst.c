@@ -2,6 +2,7 @@
  * Substitution of variables and buffers.  Shared work is remembered by
  * node; a node whose bits say that it uses no mapped variable is not looked
  * into. */
+#include "ir/arith/linear.h"
 #include "ir/memo.h"
 
 void ir_subst_init(ir_subst *s, ir_program *p, arena *scratch) {
@@ -100,7 +101,13 @@ static ir_expr map_unary(ir_subst *s, ir_expr e, const ir_node *n) {
   }
 }
 
+static ir_expr map_atom(void *ud, ir_expr e) { return ir_subst_expr(ud, e); }
+
 static ir_expr map_binary(ir_subst *s, ir_expr e, const ir_node *n) {
+  if ((n->op == IR_ADD || n->op == IR_SUB) && ir_is_algebra(n)) {
+    ir_expr sum = lin_map(s->p, e, map_atom, s);
+    if (sum) return sum;
+  }
   ir_expr a = ir_subst_expr(s, n->a), b = ir_subst_expr(s, n->b);
   if (a == n->a && b == n->b) return e;
   return n->op == IR_RAMP ? ir_ramp(s->p, a, b, n->dtype.lanes)

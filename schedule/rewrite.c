@@ -30,36 +30,10 @@ static ir_expr map_deep(mapping *m, ir_expr e) {
   return ir_subst_expr(&s, e);
 }
 
-static ir_expr map_tree(mapping *m, ir_expr e);
-
-/* A sum is put together once, out of what its terms become; 0: as map_tree,
- * or it does not fit. */
-static ir_expr map_sum(mapping *m, ir_expr e) {
-  ir_program *p = m->p;
-  lin from, to, part;
-  bool ok = true, changed = false;
-  lin_of(p, e, &from);
-  lin_zero(&to);
-  for (uint32_t i = 0; ok && i < from.n; i++) {
-    ir_expr atom = from.t[i].atom;
-    ir_expr now = atom == e ? 0 : map_tree(m, atom);
-    if (!now) return 0;
-    if (now == atom) {
-      ok = lin_add_term(p, &to, atom, from.t[i].k);
-      continue;
-    }
-    changed = true;
-    lin_of(p, now, &part);
-    ok = lin_add(p, &to, &part, from.t[i].k);
-  }
-  if (!ok || !lin_add_const(&to, from.c)) return 0;
-  if (!changed) return e;
-  return to.digits && !lin_recombine(p, &to) ? 0 : lin_build(p, &to);
-}
-
 /* Indices are small, so they are walked as trees; 0: too large or not plain
  * arithmetic. */
-static ir_expr map_tree(mapping *m, ir_expr e) {
+static ir_expr map_tree(void *ud, ir_expr e) {
+  mapping *m = ud;
   const ir_node n = *ir_at(m->p, e);
   if (n.op == IR_INT || n.op == IR_REAL) return e;
   if (n.op == IR_VAR) {
@@ -71,7 +45,7 @@ static ir_expr map_tree(mapping *m, ir_expr e) {
   if (!(n.vars & m->bits) && !n.has_load) return e;
   m->budget--;
   if (n.is_index && (n.op == IR_ADD || n.op == IR_SUB)) {
-    ir_expr r = map_sum(m, e);
+    ir_expr r = lin_map(m->p, e, map_tree, m);
     if (r) return r;
   }
   ir_expr a = map_tree(m, n.a);

@@ -227,3 +227,26 @@ ir_expr lin_build(ir_program *p, lin *x) {
     return ir_binary_node(p, IR_SUB, e, ir_index(p, -x->c));
   return ir_binary_node(p, IR_ADD, e, ir_index(p, x->c));
 }
+
+ir_expr lin_map(ir_program *p, ir_expr e,
+                ir_expr (*map)(void *ud, ir_expr atom), void *ud) {
+  lin from, to, part;
+  bool ok = true, changed = false;
+  lin_of(p, e, &from);
+  lin_zero(&to);
+  for (uint32_t i = 0; ok && i < from.n; i++) {
+    ir_expr atom = from.t[i].atom;
+    ir_expr now = atom == e ? 0 : map(ud, atom);
+    if (!now) return 0;
+    if (now == atom) {
+      ok = lin_add_term(p, &to, atom, from.t[i].k);
+      continue;
+    }
+    changed = true;
+    lin_of(p, now, &part);
+    ok = lin_add(p, &to, &part, from.t[i].k);
+  }
+  if (!ok || !lin_add_const(&to, from.c)) return 0;
+  if (!changed) return e;
+  return to.digits && !lin_recombine(p, &to) ? 0 : lin_build(p, &to);
+}

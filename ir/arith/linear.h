@@ -55,6 +55,10 @@ static inline bool lin_is_atom(const lin *x, ir_expr atom) {
 }
 /* The canonical node. */
 ir_expr lin_build(ir_program *p, lin *x);
+/* The sum e with map(ud, atom) for each of its atoms, put together once; 0:
+ * it does not fit, is an atom itself, or map gave 0. */
+ir_expr lin_map(ir_program *p, ir_expr e,
+                ir_expr (*map)(void *ud, ir_expr atom), void *ud);
 
 /* Quotient and remainder of x by c > 0; either may be NULL (divmod.c). */
 bool lin_divmod(ir_program *p, const lin *x, int64_t c, lin *q, lin *r);
