@@ -7,12 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-struct arena_chunk {
-  arena_chunk *next;
-  size_t size; /* bytes in data */
-  _Alignas(16) char data[];
-};
-
 enum { ALIGN = 16, FIRST_CHUNK = 4096, LARGEST_STEP = 1 << 20 };
 
 void arena_init(arena *a, mem_heap *heap) { *a = (arena){.heap = heap}; }
@@ -45,17 +39,13 @@ static arena_chunk *next_chunk(arena *a, size_t bytes) {
   return c;
 }
 
-void *arena_alloc(arena *a, size_t bytes) {
+void *arena_alloc_chunk(arena *a, size_t bytes) {
   if (bytes > SIZE_MAX - ALIGN)
     mem_unwind_limit(a->heap, "a table is larger than memory can be");
   bytes = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-  if (!a->cur || bytes > a->cur->size - a->at) {
-    a->cur = next_chunk(a, bytes);
-    a->at = 0;
-  }
-  void *p = a->cur->data + a->at;
-  a->at += bytes;
-  return p;
+  a->cur = next_chunk(a, bytes);
+  a->at = bytes;
+  return a->cur->data;
 }
 
 void *arena_zalloc(arena *a, size_t bytes) {

@@ -6,7 +6,11 @@
 
 #include "base/mem.h"
 
-typedef struct arena_chunk arena_chunk;
+typedef struct arena_chunk {
+  struct arena_chunk *next;
+  size_t size;          /* bytes in data */
+  _Alignas(16) char data[];
+} arena_chunk;
 typedef struct arena {
   mem_heap *heap;
   arena_chunk *first, *cur;
@@ -16,8 +20,16 @@ typedef struct arena_mark { arena_chunk *cur; size_t at; } arena_mark;
 
 void arena_init(arena *a, mem_heap *heap);
 void arena_free(arena *a);
+/* What arena_alloc does where cur has no room. */
+void *arena_alloc_chunk(arena *a, size_t bytes);
 /* 16-byte aligned, uninitialised; unwinds on exhaustion. */
-void *arena_alloc(arena *a, size_t bytes);
+static inline void *arena_alloc(arena *a, size_t bytes) {
+  size_t size = (bytes + 15) & ~(size_t)15;
+  if (!a->cur || size < bytes || size > a->cur->size - a->at)
+    return arena_alloc_chunk(a, bytes);
+  a->at += size;
+  return a->cur->data + (a->at - size);
+}
 void *arena_zalloc(arena *a, size_t bytes);
 char *arena_printf(arena *a, const char *fmt, ...)
   __attribute__((format(printf, 2, 3)));

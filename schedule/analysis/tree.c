@@ -54,11 +54,13 @@ ir_stmt sch_next_child(const ir_program *p, ir_stmt at, ir_stmt top) {
 
 sch_list sch_child_blocks(sch_state *s, ir_stmt top) {
   const ir_program *p = s->p;
+  ir_stmt first[8];
   uint32_t n = 0;
-  for (ir_stmt b = top; (b = sch_next_child(p, b, top));) n++;
+  for (ir_stmt b = top; (b = sch_next_child(p, b, top)); n++)
+    if (n < 8) first[n] = b;
   ir_stmt *v = arena_array(s->scratch, ir_stmt, n);
-  n = 0;
-  for (ir_stmt b = top; (b = sch_next_child(p, b, top));) v[n++] = b;
+  for (uint32_t i = 0; i < n; i++)
+    v[i] = i < 8 ? first[i] : sch_next_child(p, v[i - 1], top);
   return (sch_list){n, v};
 }
 

@@ -91,6 +91,7 @@ static sch_list racing_loops(sch_state *s) {
   ir_stmt root = ir_entry(p)->root;
   uint32_t n = 0;
   for (ir_stmt l = root; l; l = ir_next(p, l, root)) n += is_racing(p, l);
+  if (!n) return (sch_list){0, NULL};
   ir_stmt *v = arena_array(s->scratch, ir_stmt, n);
   n = 0;
   for (ir_stmt l = root; l; l = ir_next(p, l, root))
