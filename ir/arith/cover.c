@@ -86,8 +86,8 @@ typedef struct fill {
   ir_region r;
   arith_view view, given;   /* of the block; what holds around it */
   const ir_expr *min, *max; /* as seen through `given` */
-  uint32_t n;               /* dimensions that the loops must run over */
-  ir_expr *bind, *lo, *extent;
+  uint32_t n;               /* dimensions that the loops must run over: */
+  ir_expr *bind, *extent;   /* from 0, by these values */
 } fill;
 
 /* An expression over the loops, seen both ways. */
@@ -181,14 +181,11 @@ static ir_expr effective_predicate(const fill *f, arena *scratch) {
 
 /* A region of `size` > 1 points a step, in dimension d: tiles must stand
  * side by side, so that the question is one over tiles. */
-static bool add_tiles(fill *f, ir_expr at, int64_t size, ir_expr lo,
-                      ir_expr extent) {
+static bool add_tiles(fill *f, ir_expr off, int64_t size, ir_expr extent) {
   ir_program *p = f->p;
-  ir_expr step = ir_index(p, size), off = ir_sub(p, at, lo);
-  ir_expr tile = ir_binary(p, IR_DIV, off, step);
+  ir_expr step = ir_index(p, size), tile = ir_binary(p, IR_DIV, off, step);
   if (!arith_prove_eq(p, ir_mul(p, tile, step), off)) return false;
   f->bind[f->n] = tile;
-  f->lo[f->n] = ir_index(p, 0);
   f->extent[f->n++] = ir_binary(p, IR_DIV, extent, step);
   return true;
 }
@@ -202,19 +199,19 @@ static bool add_dim(fill *f, uint32_t d, ir_expr at) {
   ir_expr each = ir_region_extent(p, f->r, d);
   if (at == lo && arith_prove_le(p, extent, each)) return true;
   if (!ir_const_int(p, each, &size)) return false;
-  if (size != 1) return add_tiles(f, at, size, lo, extent);
-  f->bind[f->n] = at;
-  f->lo[f->n] = lo;
+  ir_expr off = ir_sub(p, at, lo);
+  if (size != 1) return add_tiles(f, off, size, extent);
+  f->bind[f->n] = off;
   f->extent[f->n++] = extent;
   return true;
 }
 
 /* Every output is one loop's variable, no two the same, over its range. */
 static bool each_is_a_loop(const fill *f) {
-  ir_program *p = f->p;
+  const ir_program *p = f->p;
   uint64_t seen = 0;
   for (uint32_t i = 0; i < f->n; i++) {
-    const ir_node *x = ir_at(p, ir_sub(p, f->bind[i], f->lo[i]));
+    const ir_node *x = ir_at(p, f->bind[i]);
     uint32_t k = 0;
     while (k < f->view.l.n && !(x->op == IR_VAR && f->view.l.var[k] == x->a))
       k++;
@@ -231,8 +228,9 @@ static bool each_is_a_loop(const fill *f) {
 static bool may_not_run(const fill *f) {
   for (uint32_t i = 0; i < f->view.l.n; i++) {
     uint32_t d = 0;
+    if (ir_at(f->p, f->view.l.extent[i])->lo >= 1) continue;
     while (d < f->n && !ir_uses_var(f->p, f->bind[d], f->view.l.var[i])) d++;
-    if (d == f->n && ir_at(f->p, f->view.l.extent[i])->lo < 1) return true;
+    if (d == f->n) return true;
   }
   return false;
 }
@@ -241,21 +239,20 @@ bool arith_fills(ir_program *p, arena *scratch, ir_stmt block, ir_region r,
                  ir_stmt top, const ir_expr *min, const ir_expr *max,
                  ir_expr given) {
   uint32_t ndim = ir_ndim(p, r.buf);
-  ir_expr *at = arena_array(scratch, ir_expr, 6 * ndim);
+  ir_expr *at = arena_array(scratch, ir_expr, 5 * ndim);
   fill f = {.p = p,
             .block = block,
             .r = r,
-            .min = at + 4 * ndim,
-            .max = at + 5 * ndim,
+            .min = at + 3 * ndim,
+            .max = at + 4 * ndim,
             .bind = at + ndim,
-            .lo = at + 2 * ndim,
-            .extent = at + 3 * ndim};
+            .extent = at + 2 * ndim};
   if (!arith_view_block(p, scratch, top, block, &f.view)) return false;
   if (given) arith_view_given(p, scratch, given, &f.given);
   for (uint32_t d = 0; d < ndim; d++) {
     at[d] = ir_region_min(p, r, d);
-    at[4 * ndim + d] = arith_view_expr(&f.given, min[d]);
-    at[5 * ndim + d] = arith_view_expr(&f.given, max[d]);
+    at[3 * ndim + d] = arith_view_expr(&f.given, min[d]);
+    at[4 * ndim + d] = arith_view_expr(&f.given, max[d]);
   }
   arith_bind(p, scratch, block, ndim, at);
   for (uint32_t d = 0; d < ndim; d++)
@@ -265,5 +262,5 @@ bool arith_fills(ir_program *p, arena *scratch, ir_stmt block, ir_region r,
   if (!pred && each_is_a_loop(&f)) return true;
   const arith_loops *l = &f.view.l;
   return arith_map_is(p, scratch, ARITH_MAP_SURJECTIVE, l->n, l->var, l->extent,
-                      f.n, f.bind, f.lo, f.extent, pred);
+                      f.n, f.bind, NULL, f.extent, pred);
 }

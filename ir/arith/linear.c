@@ -146,20 +146,25 @@ static bool gather(const ir_program *p, lin *x, ir_expr e, int64_t k,
   return true;
 }
 
-void lin_of(const ir_program *p, ir_expr e, lin *out) {
+/* false: it does not fit. */
+static bool lin_fits(const ir_program *p, ir_expr e, lin *out) {
   const ir_node *n = ir_at(p, e);
   lin_zero(out);
   if (n->op == IR_VAR && !is_fixed(n)) {
     out->t[0] = (lin_term){e, 1};
     out->pre[0] = e;
     out->n = out->built = 1;
-    return;
+    return true;
   }
   if (n->op == IR_INT) {
     out->c = n->i;
-    return;
+    return true;
   }
-  if (gather(p, out, e, 1, 0)) return;
+  return gather(p, out, e, 1, 0);
+}
+
+void lin_of(const ir_program *p, ir_expr e, lin *out) {
+  if (lin_fits(p, e, out)) return;
   lin_zero(out);
   (void)lin_add_term(p, out, e, 1);
 }
@@ -174,8 +179,7 @@ bool lin_diff(const ir_program *p, ir_expr a, ir_expr b, lin *x) {
 int arith_terms(const ir_program *p, ir_expr e, int max, ir_expr *atom,
                 int64_t *coef, int64_t *constant) {
   lin x;
-  lin_zero(&x);
-  if (!gather(p, &x, e, 1, 0) || x.n > (uint32_t)max) return -1;
+  if (!lin_fits(p, e, &x) || x.n > (uint32_t)max) return -1;
   for (uint32_t i = 0; i < x.n; i++) {
     atom[i] = x.t[i].atom;
     coef[i] = x.t[i].k;

@@ -182,12 +182,12 @@ static bool add(sch_state *s, sch_stage *st, ir_stmt block, ir_region r,
   ir_program *p = s->p;
   uint32_t n = st->ndim;
   ir_expr *box = arena_array(s->scratch, ir_expr, 4 * n);
-  ir_stmt top[2] = {st->above, st->scope};
-  for (uint32_t i = 0; i < 2; i++)
-    if (!arith_touched(p, s->scratch, block, r, top[i], box + 2 * i * n,
-                       box + (2 * i + 1) * n))
-      return sch_refuse(s, SCH_R_REGION_NOT_WHOLE, .s = {block},
-                        .buf = st->buf);
+  if (!arith_touched(p, s->scratch, block, r, st->above, box, box + n) ||
+      (st->above != st->scope &&
+       !arith_touched(p, s->scratch, block, r, st->scope, box + 2 * n,
+                      box + 3 * n)))
+    return sch_refuse(s, SCH_R_REGION_NOT_WHOLE, .s = {block}, .buf = st->buf);
+  if (st->above == st->scope) memcpy(box + 2 * n, box, 2 * n * sizeof *box);
   if (whole &&
       (!fills(s, block, r, st->above, box, box + n) ||
        !arith_does(p, s->scratch, block, r, write) ||

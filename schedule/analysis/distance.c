@@ -209,6 +209,7 @@ static void limit(const ir_program *p, ir_expr cond, ir_expr atom,
 static arith_range range_of(const system *y, ir_expr atom) {
   const ir_program *p = y->d->s->p;
   arith_range r = bounds_of(p, atom);
+  if (!y->pred[0] && !y->pred[1]) return r;
   int64_t hi[2] = {r.hi, r.hi};
   for (int k = 0; k < 2; k++)
     if (y->pred[k]) limit(p, y->pred[k], atom, &hi[k]);
@@ -245,8 +246,12 @@ static int unknown_of(system *y, ir_expr atom, uint32_t what) {
     if (range < 0) range = 0;
     r = (arith_range){-range, range};
   }
-  y->u[y->n] = (unknown){atom, what, r.lo, r.hi, {0, 0, 0}};
-  if (what == DIFFERENCE) y->u[y->n].piece = piece_of(y->d->s->p, atom);
+  unknown *u = &y->u[y->n];
+  u->atom = atom;
+  u->what = what;
+  u->lo = r.lo;
+  u->hi = r.hi;
+  u->piece = what == DIFFERENCE ? piece_of(y->d->s->p, atom) : (piece){0, 0, 0};
   return (int)y->n++;
 }
 
