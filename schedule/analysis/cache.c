@@ -6,7 +6,6 @@
 #include "ir/arith/arith.h"
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/polyhedra.h"
-#include <stdio.h>
 
 /* ---- legality ----------------------------------------------------------- */
 
@@ -294,9 +293,12 @@ static bool set_dim(sch_state *s, sch_stage *st, uint32_t d) {
 /* ---- making it ---------------------------------------------------------- */
 
 ir_str sch_nth_name(ir_program *p, char letter, uint32_t k) {
-  char name[16];
-  snprintf(name, sizeof name, "%c%u", letter, (unsigned)k);
-  return ir_name(p, name);
+  char name[16], *at = name + sizeof name;
+  *--at = '\0';
+  do *--at = (char)('0' + k % 10);
+  while (k /= 10);
+  *--at = letter;
+  return ir_name(p, at);
 }
 
 /* The copying block's iters: over the part of the buffer that is held. */
@@ -362,8 +364,10 @@ bool sch_stage_size(sch_state *s, sch_stage *st) {
 ir_stmt sch_stage_new(sch_state *s, const sch_stage *st, ir_buf *made) {
   ir_program *p = s->p;
   const ir_buf_rec old = p->buf.v[st->buf];
-  const char *suffix =
-      arena_printf(s->scratch, "_%s", ir_scope_text(st->storage));
+  const char *storage = ir_scope_text(st->storage);
+  char *suffix = arena_alloc(s->scratch, strlen(storage) + 2);
+  suffix[0] = '_';
+  strcpy(suffix + 1, storage);
   ir_str name = ir_fresh_block_name(p, ir_name_cat(p, old.name, suffix));
   *made = ir_buf_new(p, name, old.dtype, st->ndim, st->shape, st->storage,
                      IR_ROLE_LOCAL);

@@ -63,9 +63,9 @@ static arith_range bounds_of(const ir_program *p, ir_expr e) {
   return (arith_range){clamp(ir_at(p, e)->lo), clamp(ir_at(p, e)->hi)};
 }
 
-/* c * [lo, hi] */
+/* c * [lo, hi]; most ranges are those of differences. */
 static arith_range scaled(int64_t c, arith_range r) {
-  int64_t a = mul(c, r.lo), b = mul(c, r.hi);
+  int64_t b = mul(c, r.hi), a = r.lo == -r.hi ? -b : mul(c, r.lo);
   return a < b ? (arith_range){a, b} : (arith_range){b, a};
 }
 
