@@ -568,14 +568,18 @@ static inline bool ir_is_loop(const ir_program *p, ir_stmt s) {
 static inline bool ir_is_block(const ir_program *p, ir_stmt s) {
   return p->stmt.v[s].kind == IR_BLOCK;
 }
-/* Pre-order: the statement after s inside `top`, 0 at the end. */
-ir_stmt ir_next(const ir_program *p, ir_stmt s, ir_stmt top);
+/* Pre-order: the statement after s inside `top`, not descending into s; 0 at
+ * the end. */
+ir_stmt ir_skip(const ir_program *p, ir_stmt s, ir_stmt top);
+/* The same, descending. */
+static inline ir_stmt ir_next(const ir_program *p, ir_stmt s, ir_stmt top) {
+  const ir_stmt_rec *r = ir_st(p, s);
+  return r->body ? r->body : r->alt ? r->alt : ir_skip(p, s, top);
+}
 /* How deep statements may nest, a root being 1 deep: everything may then
  * recurse.  And how deep those of `top` do. */
 enum { IR_MAX_STMT_DEPTH = 512 };
 uint32_t ir_depth(const ir_program *p, ir_stmt top);
-/* The same, not descending into s. */
-ir_stmt ir_skip(const ir_program *p, ir_stmt s, ir_stmt top);
 /* The block that s stands in (not s itself); 0 at the root. */
 ir_stmt ir_scope_of(const ir_program *p, ir_stmt s);
 bool ir_is_ancestor(const ir_program *p, ir_stmt above, ir_stmt below);

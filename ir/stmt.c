@@ -186,12 +186,6 @@ ir_stmt ir_skip(const ir_program *p, ir_stmt s, ir_stmt top) {
   return 0;
 }
 
-ir_stmt ir_next(const ir_program *p, ir_stmt s, ir_stmt top) {
-  const ir_stmt_rec *r = ir_st(p, s);
-  if (r->body) return r->body;
-  return r->alt ? r->alt : ir_skip(p, s, top);
-}
-
 uint32_t ir_depth(const ir_program *p, ir_stmt top) {
   uint32_t depth = 1, deepest = 1;
   for (ir_stmt s = top, next; (next = ir_next(p, s, top)); s = next) {

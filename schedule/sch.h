@@ -60,7 +60,13 @@ uint32_t sch_loops_above(const ir_program *p, ir_stmt st, uint32_t max,
 sch_list sch_loops_of(sch_state *s, ir_stmt st);
 /* The statement after `at` below `top` (which it is to begin with) in
  * pre-order, not entering blocks nor the init of `top`; 0 at the end. */
-ir_stmt sch_next_outside(const ir_program *p, ir_stmt at, ir_stmt top);
+ir_stmt sch_skip_outside(const ir_program *p, ir_stmt at, ir_stmt top);
+static inline ir_stmt sch_next_outside(const ir_program *p, ir_stmt at,
+                                       ir_stmt top) {
+  const ir_stmt_rec *r = ir_st(p, at);
+  if (at == top || (r->body && r->kind != IR_BLOCK)) return r->body;
+  return sch_skip_outside(p, at, top);
+}
 /* The child block of `top` after `at`, itself a child block or `top` to
  * begin with, in program order; 0 at the end. */
 ir_stmt sch_next_child(const ir_program *p, ir_stmt at, ir_stmt top);

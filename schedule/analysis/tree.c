@@ -22,7 +22,10 @@ sch_list sch_loops_of(sch_state *s, ir_stmt st) {
   for (ir_stmt a = st; (a = ir_st(p, a)->parent) && !ir_is_block(p, a);)
     n += ir_is_loop(p, a);
   ir_stmt *v = arena_array(s->scratch, ir_stmt, n);
-  return (sch_list){sch_loops_above(p, st, n, v), v};
+  uint32_t i = n;
+  for (ir_stmt a = st; i && (a = ir_st(p, a)->parent);)
+    if (ir_is_loop(p, a)) v[--i] = a;
+  return (sch_list){n, v};
 }
 
 /* As ir_skip, but an init of `top` is not gone into: what stands there
@@ -38,12 +41,10 @@ static ir_stmt skip(const ir_program *p, ir_stmt s, ir_stmt top) {
   return 0;
 }
 
-/* The statement after s in pre-order below `top`, not entering blocks. */
-ir_stmt sch_next_outside(const ir_program *p, ir_stmt s, ir_stmt top) {
+/* What sch_next_outside gives for a statement without body, or a block. */
+ir_stmt sch_skip_outside(const ir_program *p, ir_stmt s, ir_stmt top) {
   const ir_stmt_rec *r = ir_st(p, s);
-  if (s == top) return r->body;
-  if (r->kind == IR_BLOCK || !(r->body || r->alt)) return skip(p, s, top);
-  return r->body ? r->body : r->alt;
+  return r->kind != IR_BLOCK && r->alt ? r->alt : skip(p, s, top);
 }
 
 ir_stmt sch_next_child(const ir_program *p, ir_stmt at, ir_stmt top) {
