@@ -345,7 +345,9 @@ ir_expr ir_bool(ir_program *p, bool v) { return int_node(p, IR_BOOL, v); }
 static ir_var var_add(ir_program *p, ir_var_rec r) {
   ir_var v = vec_push(p->heap, &p->var, r);
   ir_node n = {.op = IR_VAR, .dtype = r.dtype, .a = v};
-  ir_expr e = ir_intern(p, &n, NULL);
+  key k = {head_of(IR_VAR, 0, r.dtype), pair_of(v, 0), 0};
+  if (2 * p->node.n >= p->intern.n) grow(p);
+  ir_expr e = enter(p, &n, NULL, find_free(p, hash_key(&k)));
   p->var.v[v].ref = e;
   return v;
 }

@@ -157,9 +157,14 @@ static void add_sum(const dist *d, ir_stmt block, ir_expr e, int64_t scale,
 }
 
 static void sum_of(const dist *d, ir_stmt block, ir_expr e, sum *out) {
+  const ir_node *x = ir_at(d->s->p, e);
   out->n = 0;
   out->constant = 0;
   out->bad = false;
+  if (block && x->op == IR_VAR && x->lo < x->hi) { /* most are iters */
+    const ir_iter *it = iter_of(d->s->p, block, x->a);
+    if (it) block = 0, e = it->bind;
+  }
   add_sum(d, block, e, 1, out);
 }
 
@@ -426,8 +431,8 @@ static bool narrow_by(system *y, equation *q, bool *moved) {
     if (u->lo == u->hi || !q->coef[k]) continue;
     bool shrank = false;
     take_from(&t, r[k]);
-    int64_t lo = t.hi_far || q->lo == -FAR ? -FAR : add(q->lo, -clamp(t.hi));
-    int64_t hi = t.lo_far || q->hi == FAR ? FAR : add(q->hi, -clamp(t.lo));
+    int64_t lo = t.hi_far || q->lo == -FAR ? -FAR : clamp(q->lo - clamp(t.hi));
+    int64_t hi = t.lo_far || q->hi == FAR ? FAR : clamp(q->hi - clamp(t.lo));
     narrow(u, q->coef[k], lo, hi, &shrank);
     if (u->lo > u->hi) return false;
     if (shrank) r[k] = scaled(q->coef[k], (arith_range){u->lo, u->hi});
