@@ -1,14 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Tensors, targets, kernels and the oracle from Lua.
 local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local fails = checks.fails
 local ops = require "tessera.ops"
-
-local function fails(code, text, f, ...)
-  local ok, e = pcall(f, ...)
-  assert(not ok, "no error, where was expected: " .. text)
-  assert(tostring(e):find(text, 1, true), tostring(e))
-  if code then assert(e.code == code, tostring(e.code)) end
-end
 
 -- Tensors: every way to make one.
 do
@@ -123,8 +118,7 @@ do
       "program is called: describe both programs with a number in its " ..
       "place, or interpret both with tensors" },
     { two, three, "the programs have 2 and 3 parameters" } } do
-    local ok, e = pcall(ts.equivalent, case[1], case[2])
-    assert(not ok and e.code == "INVALID" and e.message == case[3], e.message)
+    fails("INVALID", case[3], ts.equivalent, case[1], case[2])
   end
   local same, where = ts.equivalent(chain(2), chain(3))
   assert(same == false and where:find("B", 1, true), where)

@@ -2,6 +2,8 @@
 -- Blocks of threads do not wait for each other: a loop around a loop over
 -- them, in the same kernel, does not part what they do.
 local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local same, refused = checks.same, checks.refused
 
 -- G[x, at(k, y)] = A[x, k, y], k in order.
 local function program(at, width)
@@ -24,17 +26,6 @@ local function meets(k, y) return y + k end
 local function apart(k, y) return y * 3 + k end
 local function in_rows(k, y) return k * 5 + y end
 
-local function refused(s, reason, name, ...)
-  local program, trace = tostring(s), tostring(s:trace())
-  local ok, e = pcall(s[name], s, ...)
-  assert(not ok and e.reason == reason, tostring(e))
-  assert(tostring(s) == program and tostring(s:trace()) == trace)
-  return tostring(e)
-end
-local function same(s, p)
-  assert(ts.equivalent(s, p))
-  assert(ts.equivalent(ts.lower(s), p))
-end
 local function loops(s) return s:get_loops(s:get_block "G") end
 
 -- Each iteration of k writes other elements, or those of other iterations.
@@ -52,8 +43,8 @@ for _, outer in ipairs { "blockIdx.x", "threadIdx.x" } do
   local x, _, y = loops(s)
   s:bind(x, outer)
   local why = refused(s, "RACE", "bind", y, "blockIdx.y")
-  assert(why:find("such as %(x = (%d), k = %d, y = %d%) and %(x = %1, k = ",
-                  1), why)
+  assert(why.message:find(
+    "such as %(x = (%d), k = %d, y = %d%) and %(x = %1, k = "), why)
   s:bind(y, "threadIdx.y")
   same(s, p)
   -- The other way round, k is in a kernel only when x is bound.

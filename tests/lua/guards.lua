@@ -2,27 +2,8 @@
 -- Blocks whose guard is affine, but no box: moved, folded and copied as exactly
 -- the instances that run.
 local ts = require "tessera"
-
-local function same(s, p)
-  local ok, why = ts.equivalent(s, p)
-  assert(ok, tostring(why) .. "\n" .. tostring(s))
-  assert(ts.equivalent(ts.lower(s), p), tostring(s))
-  assert(s:trace():replay(p):program():hash() == s:program():hash())
-end
-
-local function check(p, f, ...)
-  local s = ts.schedule(p)
-  f(s, ...)
-  same(s, p)
-  return s
-end
-
-local function refused(reason, p, f, ...)
-  local s = ts.schedule(p)
-  local ok, e = pcall(f, s, ...)
-  assert(not ok and e.reason == reason, tostring(e))
-  assert(ts.equivalent(s, p))
-end
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local legal, illegal, refused = checks.legal, checks.illegal, checks.refused
 
 -- ---- a split reduction's partial results, which end early ------------------
 
@@ -48,14 +29,14 @@ for _, reduce in ipairs { ts.sum, ts.reduce_max } do
           if tile then at = s:split(at, { ts.auto, tile }) end
           return rf, at
         end
-        check(p, function(s) s:compute_at(factored(s)) end)
-        check(p, function(s) s:compute_at(factored(s, 4)) end)
-        check(p, function(s)
+        legal(p, function(s) s:compute_at(factored(s)) end)
+        legal(p, function(s) s:compute_at(factored(s, 4)) end)
+        legal(p, function(s)
           local rf = factored(s)
           local _, k = s:get_loops(s:get_block "S")
           s:compute_at(rf, k)
         end)
-        check(p, function(s)
+        legal(p, function(s)
           local rf = factored(s)
           local i = s:split((s:get_loops(s:get_block "D")), { ts.auto, 4 })
           s:compute_at(s:get_block "S", i)
@@ -76,18 +57,15 @@ do -- however many rows there are
   local _, whole = s:get_loops(b)
   local _, k1 = s:split(whole, { ts.auto, 8 })
   s:compute_at(s:rfactor(k1, 0), (s:get_loops(b)))
+  checks.replays(s, p)
   for _, size in ipairs { 1, 3, 8 } do
-    local a = ts.tensor("float32", { size, 50 }, "integers", 1)
-    local want = ts.tensor("float32", { size })
-    local got = ts.tensor("float32", { size })
-    ts.interpret(p, { a, want })
-    ts.interpret(s, { a, got })
-    assert(want:compare(got) == 0)
+    checks.exact(s, p, { ts.tensor("float32", { size, 50 }, "integers", 1),
+                         ts.tensor("float32", { size }) })
   end
 end
 
 -- Two counts that end early, one of which makes an iter.
-check(sums(13, 50, ts.sum), function(s)
+legal(sums(13, 50, ts.sum), function(s)
   local b = s:get_block "S"
   local i, k = s:get_loops(b)
   local i0, i1 = s:split(i, { ts.auto, 4 })
@@ -107,7 +85,7 @@ do -- arg-max
   local at, best = ts.compute("M", { 5 }, function(i)
     return argmax(ts.cast(k, "int64"), A(i, k), k)
   end)
-  check(ts.program("argmax", { A }, { at, best }), function(s)
+  legal(ts.program("argmax", { A }, { at, best }), function(s)
     local b = s:get_block "M"
     local i, k = s:get_loops(b)
     local k0, k1 = s:split(k, { ts.auto, 8 })
@@ -149,14 +127,14 @@ for _, n in ipairs { { 50, 50 }, { 50, 31 } } do
     local function at(s, name)
       return (select(depth, s:get_loops(s:get_block(name))))
     end
-    check(p, function(s) s:compute_at(s:get_block "t", at(s, "y")) end)
-    check(p, function(s) s:reverse_compute_at(s:get_block "y", at(s, "t")) end)
+    legal(p, function(s) s:compute_at(s:get_block "t", at(s, "y")) end)
+    legal(p, function(s) s:reverse_compute_at(s:get_block "y", at(s, "t")) end)
   end
-  check(p, function(s)
+  legal(p, function(s)
     local i = s:get_loops(s:get_block "t")
     s:reverse_compute_at(s:get_block "y", (s:split(i, { ts.auto, 3 })))
   end)
-  local s = check(p, function(s) s:reverse_compute_inline(s:get_block "y") end)
+  local s = legal(p, function(s) s:reverse_compute_inline(s:get_block "y") end)
   local guard = "where i * 8 + j < " .. n[2]
   assert(tostring(s):find(guard, 1, true), tostring(s))
   assert(not tostring(s):find("&&", 1, true), tostring(s))
@@ -164,7 +142,7 @@ end
 
 -- Where the guard asks of a loop that no iter follows, it is not known which
 -- instances there were.
-refused("INSTANCES_UNKNOWN", pair(50, 50, true), function(s)
+illegal(pair(50, 50, true), "INSTANCES_UNKNOWN", function(s)
   s:compute_at(s:get_block "t", (s:get_loops(s:get_block "y")))
 end)
 
@@ -190,13 +168,13 @@ for _, bounds in ipairs { false, true } do
   nest(b, bounds, "c", "spatial",
        function(i, j) b:store(C, { j, i }, T(i, j) + 1) end)
   local p = b:program()
-  local s = check(p, function(s) s:reverse_compute_inline(s:get_block "c") end)
+  local s = legal(p, function(s) s:reverse_compute_inline(s:get_block "c") end)
   local _, n = tostring(s):gsub("where", "")
   assert(n == (bounds and 0 or 1), tostring(s))
   -- No box is written.
   for _, f in ipairs { { "REGION_NOT_WHOLE", "cache_write", 0, "local" },
                        { "INSTANCES_UNKNOWN", "reindex", { "write", 0 } } } do
-    refused(f[1], p, function(s)
+    illegal(p, f[1], function(s)
       s[f[2]](s, s:get_block "t", table.unpack(f, 3))
     end)
   end
@@ -228,34 +206,34 @@ end
 
 for _, bounds in ipairs { false, true } do
   local p = rows(bounds, 0)
-  check(p, function(s)
+  legal(p, function(s)
     local b = s:get_block "S"
     local c = s:cache_write(b, 0, "local")
     s:reverse_compute_at(c, (s:get_loops(b)))
   end)
-  check(p, function(s)
+  legal(p, function(s)
     local b = s:get_block "S"
     s:write_at((s:get_loops(b)), b, 0, "local")
   end)
-  check(p, function(s)
+  legal(p, function(s)
     local b = s:get_block "S"
     local i = s:split((s:get_loops(b)), { ts.auto, 3 })
     s:write_at(i, b, 0, "local")
   end)
-  check(p, function(s)
+  legal(p, function(s)
     local b = s:get_block "S"
     s:reindex(b, { "write", 0 })
     s:reindex(b, { "read", 0 })
   end)
   -- The first row is not made.
   p = rows(bounds, 1)
-  refused("REGION_NOT_WHOLE", p, function(s)
+  illegal(p, "REGION_NOT_WHOLE", function(s)
     s:cache_write(s:get_block "S", 0, "local")
   end)
-  refused("INSTANCES_UNKNOWN", p, function(s)
+  illegal(p, "INSTANCES_UNKNOWN", function(s)
     s:reindex(s:get_block "S", { "write", 0 })
   end)
-  refused("REGION_NOT_WHOLE", p, function(s)
+  illegal(p, "REGION_NOT_WHOLE", function(s)
     local b = s:get_block "S"
     s:write_at((s:get_loops(b)), b, 0, "local")
   end)
@@ -285,8 +263,7 @@ do
   end
   deeper({}, {})
   local s = ts.schedule(b:program())
-  local ok, e = pcall(s.parallel, s, (s:get_loops(s:get_block "x")))
-  assert(not ok and e.reason == "RACE")
+  local e = refused(s, "RACE", "parallel", (s:get_loops(s:get_block "x")))
   local a, c = e.message:match("%(p = (%d), [^()]*%) and %(p = (%d), [^()]*%)")
   assert(a and a ~= c, e.message)
 end

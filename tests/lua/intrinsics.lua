@@ -1,17 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Tensor intrinsics that are a call: of a C function, of LLVM's intrinsics.
 local ts = require "tessera"
+local ops = require "tessera.ops"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local fails = checks.fails
 
 -- Here as workers do it: the functions of the shared object are the process's.
 local externs = assert(os.getenv "TESSERA_EXTERNS")
 assert(package.loadlib(externs, "*"))
-
-local function raises(what, f, ...)
-  local ok, e = pcall(f, ...)
-  assert(not ok and tostring(e):find(what, 1, true),
-         "expected '" .. what .. "', got: " .. tostring(e))
-  return e
-end
 
 -- One block over a tile: body(store, iters...) describes a step.
 local function describe(params, iters, body)
@@ -40,12 +36,7 @@ local gemm = describe(
   end)
 
 local function matmul(n)
-  local A, B = ts.placeholder("A", { n, n }), ts.placeholder("B", { n, n })
-  local k = ts.reduce_axis("k", n)
-  local C = ts.compute("C", { n, n }, function(i, j)
-    return ts.sum(A(i, k) * B(k, j), k)
-  end)
-  return ts.program("matmul", { A, B }, { C })
+  return ops.matmul { m = n, n = n, k = n }
 end
 
 local tensor = require "tessera.tensor"
@@ -61,35 +52,23 @@ local function tiled(p, sizes, intrin, before, at)
 end
 
 -- Compiled code and the oracle compute the same, and both the description.
-local function agree(sch, p, shapes)
-  assert(ts.equivalent(sch, p))
-  local compiled, oracle = {}, {}
-  for i, x in ipairs(shapes) do
-    local dtype = x.dtype or "float32"
-    compiled[i] = ts.tensor(dtype, x, i < #shapes and "integers" or "zeros")
-    oracle[i] = i < #shapes and compiled[i] or ts.tensor(dtype, x, "zeros")
-  end
-  ts.build(sch, "llvm")(table.unpack(compiled))
-  ts.interpret(p, oracle)
-  local got, want = tostring(compiled[#shapes]), tostring(oracle[#shapes])
-  assert(got == want, "the kernel gives\n" .. got .. "and not\n" .. want)
+local function agree(sch, p)
+  checks.same(sch, p)
+  checks.exact(sch, p, checks.arguments(p, "integers"))
 end
 
 -- A C function, which gets addresses and strides.
 do
   ts.tensor_intrin{ name = "gemm", desc = gemm, impl = "test_gemm(A, B, C)" }
   local p = matmul(16)
-  local square = { { 16, 16 }, { 16, 16 }, { 16, 16 } }
   local sch = tiled(p, { 4, 8, 4 }, "gemm")
   local o = sch:get_block("C_update_o")
-  agree(sch, p, square)
+  agree(sch, p)
   -- With whatever is done to the block afterwards.
   sch:parallel((sch:get_loops(o)))
   local _, j = sch:get_loops(o)
   sch:unroll(j)
-  agree(sch, p, square)
-  local t = sch:trace()
-  assert(t:replay(p):program():hash() == sch:program():hash())
+  agree(sch, p)
   -- Operands in memory of another layout, rows with space between them.
   local packed = tiled(p, { 4, 8, 4 }, "gemm", function(s, c, i0)
     local copy = s:cache_read(c, 1, "global")
@@ -97,7 +76,7 @@ do
     s:storage_align(copy, 0, 0, 32, 5)
     s:cache_write(c, 0, "local")
   end)
-  agree(packed, p, square)
+  agree(packed, p)
   -- The oracle does what is described, and compiled code makes the call.
   ts.tensor_intrin{ name = "wrong", desc = gemm,
                     impl = "test_gemm_wrong(C, 3)" }
@@ -135,7 +114,7 @@ do
     sch:tensorize(j, "clip")
     sch[kind](sch, i)
     local t = { 8, 4, dtype = "int32" }
-    agree(sch, p, { t, t, t })
+    agree(sch, p)
   end
   assert(row)
 end
@@ -172,7 +151,7 @@ do
   sch:reorder(j0, k, j1)
   sch:decompose_reduction(c, k)
   sch:tensorize(j1, "axpy")
-  agree(sch, p, { { 16, 16 }, { 16, 16 }, { 16, 16 } })
+  agree(sch, p)
 end
 
 -- Workers make the calls, too; what they cannot compile or link they tell.
@@ -197,7 +176,7 @@ end
 -- What the target, or LLVM, has not got is an error of the build.
 local function no_build(what, impl)
   ts.tensor_intrin{ name = "none", desc = gemm, impl = impl, override = true }
-  local e = raises(what, ts.build, tiled(matmul(16), { 4, 8, 4 }, "none"),
+  local e = fails(nil, what, ts.build, tiled(matmul(16), { 4, 8, 4 }, "none"),
                    "llvm")
   return e.code
 end
@@ -219,10 +198,10 @@ do
     return ts.sum(A(i) * B(k), k)
   end)
   local sch = tiled(ts.program("outer", { A, B }, { C }), { 4 }, "none")
-  assert(raises("LLVM", ts.build, sch, "llvm").code == "BUILD_ERROR")
+  assert(fails(nil, "LLVM", ts.build, sch, "llvm").code == "BUILD_ERROR")
   ts.tensor_intrin{ name = "none", desc = gemm, override = true,
                     impl = "test_no_such(A, B, C)" }
-  raises("test_no_such", ts.build, tiled(matmul(16), { 4, 8, 4 }, "none"),
+  fails(nil, "test_no_such", ts.build, tiled(matmul(16), { 4, 8, 4 }, "none"),
          "llvm")
 end
 
@@ -251,18 +230,18 @@ do
   declare(2)
   declare(2)
   local s, p = use(2)
-  assert(raises(again, declare, 3).code == "INVALID")
-  raises(again, declare, 2, "test_scaled(X, Y)")
-  raises(again, declare, 3, nil, false)
+  assert(fails(nil, again, declare, 3).code == "INVALID")
+  fails(nil, again, declare, 2, "test_scaled(X, Y)")
+  fails(nil, again, declare, 3, nil, false)
   use(2)
   declare(3, nil, true)
   use(3)
   assert(s:trace():replay(p):program():hash() == s:program():hash())
-  raises("", use, 2)
+  fails(nil, "", use, 2)
   declare(2, "test_scaled(X, Y)", true)
   declare(2, "test_scaled(X, Y)")
-  raises(again, declare, 2, "test_other(X, Y)")
-  raises("override", declare, 2, nil, "yes")
+  fails(nil, again, declare, 2, "test_other(X, Y)")
+  fails(nil, "override", declare, 2, nil, "yes")
 end
 
 -- Texts that are no such call; and nobody else makes a block one.
@@ -281,11 +260,12 @@ do
     ["C = llvm.x(int(A))"] = "it names no type",
     ["C = llvm.x(%7)"] = "no parameter of that number",
   } do
-    raises(what, ts.tensor_intrin, { name = "bad", desc = gemm, impl = text })
+    fails(nil, what, ts.tensor_intrin,
+          { name = "bad", desc = gemm, impl = text })
   end
   local sch = ts.schedule(matmul(16))
-  raises("tensorize", sch.annotate, sch, sch:get_block("C"), "tensor_call",
-         "test_gemm(%0, %1, %2)")
+  fails(nil, "tensorize", sch.annotate, sch, sch:get_block("C"), "tensor_call",
+        "test_gemm(%0, %1, %2)")
 end
 
 -- Blocks that an intrinsic brings do not take the names of those that they

@@ -2,6 +2,7 @@
 -- What is wrong with an argument is an error object: it names the argument,
 -- and the line of Lua that called.  Options are a table or left out.
 local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 
 local A = ts.placeholder("A", { 4 })
 local B = ts.compute("B", { 4 }, function(i) return A(i) + 1 end)
@@ -13,12 +14,13 @@ local t = ts.tensor("float32", { 4 })
 local kernel = ts.build(p, "llvm")
 local target = ts.target "llvm"
 
+-- As an error of this file.
 local function fails(code, text, f, ...)
-  local ok, e = pcall(f, ...)
-  assert(not ok, "no error, where was expected: " .. text)
-  assert(getmetatable(e) and e.code == code, tostring(e))
-  assert(e.message:find(text, 1, true), e.message)
-  assert(tostring(e):find("^[^\n]*methods%.lua:%d+: "), tostring(e))
+  local args = table.pack(...)
+  local e = checks.fails(code, text, function()
+    f(table.unpack(args, 1, args.n))
+  end)
+  assert(getmetatable(e) and tostring(e):find("^[^\n]*methods%.lua:%d+: "), e)
 end
 
 -- Of the wrong type.

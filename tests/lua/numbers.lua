@@ -2,13 +2,8 @@
 -- Numbers at the edges: sizes known late, constants that fit no type, and
 -- arithmetic on what schedules sample.
 local ts = require "tessera"
-
-local function fails(code, says, f, ...)
-  local ok, e = pcall(f, ...)
-  assert(not ok, "it should fail: " .. says)
-  assert(e.code == code, tostring(e))
-  assert(e.message:find(says, 1, true), e.message)
-end
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local fails = checks.fails
 
 -- Sizes: nothing is counted or tuned that depends on them, and they are 1 at
 -- least, interpreted or compiled.
@@ -133,10 +128,8 @@ do
                           function(x) return 2 ^ x end } do
     fails("TYPE", "are computed with by + - * // %, not by / or ^", make, v)
     for _, other in ipairs { 1, v } do
-      local ok, e = pcall(sch.transform_layout, sch, block, "B",
-                          function(i) return make(i) + other end)
-      assert(not ok and tostring(e):find("by + - * // % ts.min ts.max", 1,
-                                         true), tostring(e))
+      fails(nil, "by + - * // % ts.min ts.max", sch.transform_layout, sch,
+            block, "B", function(i) return make(i) + other end)
     end
   end
   local loop = sch:get_loops(block)
@@ -189,22 +182,7 @@ do
       for k = 1, vector and #forms or 0 do
         sch:vectorize((sch:get_loops(sch:get_block("Y" .. k))))
       end
-      local want, got = { ts.tensor(dtype, { n }, some) }, {}
-      got[1] = want[1]
-      for k = 1, #forms do
-        want[k + 1] = ts.tensor(dtype, { n })
-        got[k + 1] = ts.tensor(dtype, { n })
-      end
-      ts.interpret(p, want)
-      ts.build(sch, "llvm")(table.unpack(got))
-      for k = 1, #forms do
-        for i = 0, n - 1 do
-          local a, b = want[k + 1]:get(i), got[k + 1]:get(i)
-          assert(a == b or (a ~= a and b ~= b),
-                 ("%s, form %d of %s: %s, not %s"):format(dtype, k, some[i + 1],
-                                                          b, a))
-        end
-      end
+      checks.exact(sch, p, checks.arguments(p, some))
     end
   end
 end

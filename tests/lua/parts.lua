@@ -2,51 +2,14 @@
 -- Parts of loops: where loops inside of a part have no iteration, and what
 -- reductions over the loop go on with.
 local ts = require "tessera"
-
-local function same(sch, p)
-  assert(sch:program():verify())
-  local ok, where = ts.equivalent(sch, p)
-  assert(ok, tostring(where))
-  assert(sch:trace():replay(p):program():equal(sch:program()))
-  local kernel = ts.lower(sch)
-  ok, where = ts.equivalent(kernel, p)
-  assert(ok, tostring(where))
-end
-
-local function refused(reason, f, ...)
-  local ok, e = pcall(f, ...)
-  assert(not ok and e.reason == reason, tostring(ok or e))
-end
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local same, legal, illegal = checks.same, checks.legal, checks.illegal
 
 local N = 13
 
-local function lu()
-  local b = ts.builder("lu")
-  local A = b:inout("A", { N, N })
-  b:loop("k", 0, N, function(k)
-    b:loop("i", k + 1, N - 1 - k, function(i)
-      b:block("div", { { "vk", "opaque", extent = N, bind = k },
-                       { "vi", extent = N, bind = i } }, function(vk, vi)
-        b:store(A, { vi, vk }, A(vi, vk) / A(vk, vk))
-      end)
-    end)
-    b:loop("i", k + 1, N - 1 - k, function(i)
-      b:loop("j", k + 1, N - 1 - k, function(j)
-        b:block("upd", { { "vk", "opaque", extent = N, bind = k },
-                         { "vi", extent = N, bind = i },
-                         { "vj", extent = N, bind = j } },
-                function(vk, vi, vj)
-          b:store(A, { vi, vj }, A(vi, vj) - A(vi, vk) * A(vk, vj))
-        end)
-      end)
-    end)
-  end)
-  return b:program()
-end
-
 -- The last pivot has nothing below it.
 for _, parts in ipairs { { 12 }, { 4, 4, ts.auto }, { 4, 8 }, { 1, 11 } } do
-  local p = lu()
+  local p = checks.lu(N)
   local sch = ts.schedule(p)
   sch:loop_partition((sch:get_loops(sch:get_block "upd")), parts)
   same(sch, p)
@@ -116,31 +79,28 @@ end
 do
   local M, K = 6, 10
   local A = ts.placeholder("A", { M, K })
-  local function sums()
-    local k = ts.reduce_axis("k", K)
-    local C = ts.compute("C", { M }, function(i) return ts.sum(A(i, k), k) end)
-    return ts.program("sums", { A }, { C })
+  local k = ts.reduce_axis("k", K)
+  local C = ts.compute("C", { M }, function(i) return ts.sum(A(i, k), k) end)
+  local p = ts.program("sums", { A }, { C })
+  local function partition(sch, points)
+    local i, l = sch:get_loops(sch:get_block "C")
+    sch:loop_partition(l, nil, true, { i }, points)
+    return i
   end
-  local function cut(points, after)
-    local p = sums()
-    local sch = ts.schedule(p)
-    local i, k = sch:get_loops(sch:get_block "C")
-    sch:loop_partition(k, nil, true, { i }, points)
-    if after then after(sch, i) end
-    same(sch, p)
-  end
+  local function cut(points) return legal(p, partition, points) end
   cut(function(i) return i + 1 end)
   cut(function(i) return 2 * i + 1, 2 * i + 5 end)
   cut(function(i) return ts.max(i - 1, 1) end)
   cut(function(i) return (i + 2) // 2 end)
   cut(function(_) return 4 end)
-  cut(function(i) return i + 1 end, function(sch, i)
+  legal(p, function(sch)
+    local i = partition(sch, function(i) return i + 1 end)
     sch:decompose_reduction(sch:get_block "C",
                             (select(2, sch:get_loops(sch:get_block "C"))))
     sch:parallel(i)
   end)
-  refused("PARTITION_INIT", cut, function(i) return i end)
-  refused("PARTITION_INIT", cut, function(i) return i - 1, i + 1 end)
+  illegal(p, "PARTITION_INIT", partition, function(i) return i end)
+  illegal(p, "PARTITION_INIT", partition, function(i) return i - 1, i + 1 end)
 end
 
 -- So, too, one of whose loops all but the first are past the start.

@@ -2,6 +2,9 @@
 -- A block whose iteration is called a reduction is believed to be one only
 -- where its update says so: what is none keeps the order of its iterations.
 local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local same, refused, exact = checks.same, checks.refused, checks.exact
+local legal, illegal = checks.legal, checks.illegal
 
 -- C[i] after `update` with A[i, k] for each k; init: it starts from 0.
 local function program(update, init)
@@ -74,48 +77,37 @@ local others = {
   end,
 }
 
-local function reordered(p)
-  local s = ts.schedule(p)
+local function reorder(s)
   local _, k = s:get_loops(s:get_block "c")
   local outer, inner = s:split(k, { 4, 2 })
-  local ok, e = pcall(s.reorder, s, inner, outer)
-  return ok, s, e
+  s:reorder(inner, outer)
 end
 
 for _, init in ipairs { true, false } do
-  for name, update in pairs(sums) do
+  for _, update in pairs(sums) do legal(program(update, init), reorder) end
+  for _, update in pairs(others) do
     local p = program(update, init)
-    local ok, s, e = reordered(p)
-    assert(ok, name .. ": " .. tostring(e))
-    local same, why = ts.equivalent(s, p)
-    assert(same, name .. ": " .. tostring(why))
-  end
-  for name, update in pairs(others) do
-    local p = program(update, init)
-    local ok, s, e = reordered(p)
-    assert(not ok, name .. " was reordered")
-    assert(e.reason == "ORDER_OPAQUE", name .. ": " .. tostring(e))
+    illegal(p, "ORDER_OPAQUE", reorder)
     -- Points of the spatial iteration may change places as before.
-    local t = ts.schedule(p)
-    local i, k = t:get_loops(t:get_block "c")
-    t:reorder(k, i)
-    local same, why = ts.equivalent(t, p)
-    assert(same, name .. ": " .. tostring(why))
+    legal(p, function(s)
+      local i, k = s:get_loops(s:get_block "c")
+      s:reorder(k, i)
+    end)
   end
 end
 
 -- A nest that is made anew runs in the order of the iterations.
-for _, case in ipairs { { sums.sum, true }, { others.recurrence, false } } do
-  local s = ts.schedule(program(case[1], true))
-  local ok, e = pcall(s.compute_at, s, s:get_block "c",
-                      s:get_loops(s:get_block "d"))
-  assert(ok == case[2], tostring(e))
-  assert(ok or tostring(e):find("must keep its order", 1, true), tostring(e))
-  s = ts.schedule(program(case[1], true))
-  ok, e = pcall(s.transform_block_layout, s, s:get_block "c",
-                function(i, k) return i, k % 2, k // 2 end)
-  assert(ok == case[2], tostring(e))
-  assert(ok or tostring(e):find("must keep its order", 1, true), tostring(e))
+for _, change in ipairs {
+  function(s) s:compute_at(s:get_block "c", s:get_loops(s:get_block "d")) end,
+  function(s)
+    s:transform_block_layout(s:get_block "c",
+                             function(i, k) return i, k % 2, k // 2 end)
+  end,
+} do
+  legal(program(sums.sum, true), change)
+  local e = illegal(program(others.recurrence, true), "BLOCK_NOT_COMPLETE",
+                    change)
+  assert(e.message:find("must keep its order", 1, true), e)
 end
 
 -- A sum of integers, which wrap around, may be multiplied in each step.
@@ -133,13 +125,10 @@ for _, dtype in ipairs { "int8", "uint8", "int32", "int64" } do
     local p = ts.program(name, { A, E }, { D })
     local sch = ts.schedule(p)
     sch:fuse_reduction_epilogue(sch:get_block("C"), sch:get_block("D"))
-    assert(ts.equivalent(sch, p))
-    local a = ts.tensor(dtype, { 5, 7 }, "integers", 1)
-    local e = ts.tensor(dtype, { 5 }, "integers", 2)
-    local want, got = ts.tensor(dtype, { 5 }), ts.tensor(dtype, { 5 })
-    ts.interpret(p, { a, e, want })
-    ts.build(sch, "llvm")(a, e, got)
-    for i = 0, 4 do assert(want:get(i) == got:get(i), name) end
+    same(sch, p)
+    exact(sch, p, { ts.tensor(dtype, { 5, 7 }, "integers", 1),
+                    ts.tensor(dtype, { 5 }, "integers", 2),
+                    ts.tensor(dtype, { 5 }) })
   end
 end
 
@@ -171,15 +160,11 @@ for _, dtype in ipairs { "float32", "int32" } do
     local p = b:program()
     local sch = ts.schedule(p)
     local _, k = sch:get_loops(sch:get_block "s")
-    local ok, e = pcall(sch.bind, sch, k, "threadIdx.x")
-    assert(not ok and e.reason == "INIT_NOT_IDENTITY", tostring(e))
+    refused(sch, "INIT_NOT_IDENTITY", "bind", k, "threadIdx.x")
     sch:pad_einsum(sch:get_block "s", { 3, 4 })
-    assert(ts.equivalent(sch, p))
-    local a = ts.tensor(dtype, { N, N }, "integers", 1)
-    local start = ts.tensor(dtype, { N }, "integers", 2)
-    local want, got = ts.tensor(dtype, { N }), ts.tensor(dtype, { N })
-    ts.interpret(p, { a, start, want })
-    ts.build(sch, "llvm")(a, start, got)
-    for i = 0, N - 1 do assert(want:get(i) == got:get(i), name) end
+    same(sch, p)
+    exact(sch, p, { ts.tensor(dtype, { N, N }, "integers", 1),
+                    ts.tensor(dtype, { N }, "integers", 2),
+                    ts.tensor(dtype, { N }) })
   end
 end

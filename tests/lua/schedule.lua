@@ -3,6 +3,8 @@
 -- and arithmetic over them, questions, refusals.  What each primitive does is
 -- tested beside it, in C.
 local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local fails = checks.fails
 
 local M, N, K = 32, 48, 16
 
@@ -20,14 +22,6 @@ local function program()
 end
 
 local p = program()
-
-local function fails(code, text, f, ...)
-  local ok, e = pcall(f, ...)
-  assert(not ok, "no error, where was expected: " .. text)
-  assert(tostring(e):find(text, 1, true), tostring(e))
-  if code then assert(e.code == code, tostring(e.code)) end
-  return e
-end
 
 -- As in the tutorial: sampled tiles, an open factor, fuse, parallel, ...
 do

@@ -2,16 +2,11 @@
 -- Modules, spaces and the search from Lua: what modules may do and what they
 -- may not, strategies and cost models in Lua, progress, the database.
 local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local fails = checks.fails
 local ops = require "tessera.ops"
 
 local p = ops.matmul { m = 32, n = 32, k = 32, bias = true, relu = true }
-
-local function fails(text, f, ...)
-  local ok, e = pcall(f, ...)
-  assert(not ok, "no error, where was expected: " .. text)
-  assert(tostring(e):find(text, 1, true), tostring(e))
-  return e
-end
 
 local function module(name, apply, defaults)
   return ts.module { name = name, apply = apply, defaults = defaults }
@@ -91,23 +86,23 @@ do
     error(setmetatable({}, { __tostring = function() error "worse" end }))
   end)
   assert(why:find("odd at C: failed: ", 1, true), why)
-  fails("no parameter 'fcator'", m, { fcator = 1 })
-  fails("needs its parameters", ts.space.compose, { m })
-  fails("table of parameters, not number", m, 1)
+  fails(nil, "no parameter 'fcator'", m, { fcator = 1 })
+  fails(nil, "needs its parameters", ts.space.compose, { m })
+  fails(nil, "table of parameters, not number", m, 1)
   -- A field of another type is named; those with a default may be left out.
   local function nothing() end
   for field, bad in pairs { name = 1, defaults = 2, apply = "3", check = 4 } do
     local given = { name = "x", defaults = {}, apply = nothing }
     given[field] = bad
-    local e = fails("ts.module takes", ts.module, given)
+    local e = fails(nil, "ts.module takes", ts.module, given)
     assert(e.message:find(field .. " is " .. type(bad) .. ", not a ", 1,
                           true), e)
   end
-  fails("apply is nil", ts.module, { name = "x" })
-  fails("not nil", ts.module)
-  fails("there is no field 'chek'", ts.module,
+  fails(nil, "apply is nil", ts.module, { name = "x" })
+  fails(nil, "not nil", ts.module)
+  fails(nil, "there is no field 'chek'", ts.module,
         { name = "x", apply = nothing, chek = nothing })
-  fails("there is no field '1'", ts.module,
+  fails(nil, "there is no field '1'", ts.module,
         { "x", name = "x", apply = nothing })
   assert(ts.module { name = "x", apply = nothing, check = nothing } {})
 end
@@ -135,7 +130,7 @@ do
   end
   assert(not all:find("again", 1, true), all)
   assert(not all:find("warning", 1, true), all)
-  fails("must be a function, not number", ts.on_warning, 1)
+  fails(nil, "must be a function, not number", ts.on_warning, 1)
   assert(ts.on_warning(nil) == take and ts.on_warning(nil) == nil)
   local n = #told
   sketches { broken "third" {} }
@@ -152,10 +147,10 @@ do
   local _, e = pcall(greedy_tensor)
   assert(e.code == "NOMEM", tostring(e))
   for _, apply in ipairs { greedy, greedy_tensor } do
-    e = fails("applying module greedy at block root: out of memory",
+    e = fails(nil, "applying module greedy at block root: out of memory",
               sketches, { module("greedy", apply) {} })
     assert(e.code == "NOMEM")
-    e = fails("the scheduling function: out of memory", ts.tune, p,
+    e = fails(nil, "the scheduling function: out of memory", ts.tune, p,
               { space = function() return apply() end })
     assert(e.code == "NOMEM")
   end
@@ -183,8 +178,8 @@ do
     { { max_innermost_factor = 1.5 }, "it is an integer from 1 on" },
     { { max_innermost_factor = "8" }, "it is an integer from 1 on" },
   } do
-    fails("module 'multi_level_tiling': ", tiling, case[1])
-    fails(case[2], tiling, case[1])
+    fails(nil, "module 'multi_level_tiling': ", tiling, case[1])
+    fails(nil, case[2], tiling, case[1])
   end
   -- A float with an integer's value is one.
   local given = { 1.0 }
@@ -428,20 +423,22 @@ do
   assert(#ts.space.union { list, tile, list }:sketches(p) == 2)
   assert(ts.space.check(list, p))
   for _, f in ipairs { ts.space.sketches, ts.space.explain } do
-    fails("a space is expected, not a number", f, 1, p)
-    fails("entry 1: module 'in_parallel' needs its parameters", f, { m }, p)
-    fails("a space is a list of modules: write module 'in_parallel' in braces",
+    fails(nil, "a space is expected, not a number", f, 1, p)
+    fails(nil, "entry 1: module 'in_parallel' needs its parameters", f, { m },
+          p)
+    fails(nil,
+          "a space is a list of modules: write module 'in_parallel' in braces",
           f, m {}, p)
   end
-  fails("a list of spaces", ts.space.union, 1)
-  fails("a space is expected, not a number", ts.space.union, { list, 1 })
+  fails(nil, "a list of spaces", ts.space.union, 1)
+  fails(nil, "a space is expected, not a number", ts.space.union, { list, 1 })
 end
 
 -- Ctrl-C, which Lua tells of by an error in whatever runs then, ends the run
 -- with the best so far, and is no failure of a module's or a strategy's.
 do
   local function interrupt() error "interrupted!" end
-  fails("cancelled", sketches, { module("stopped", interrupt) {} })
+  fails(nil, "cancelled", sketches, { module("stopped", interrupt) {} })
   local o = { target = "llvm", trials = 6, seed = 1, min_time = 0.005,
               batch = 3 }
   for _, space in ipairs { { module("stopped", interrupt) {} }, interrupt } do
@@ -513,36 +510,37 @@ do
   local stopped = ts.tune(p, with { trials = 100,
     progress = function(q) return q.trials < 2 end })
   assert(stopped.status == "CANCELLED" and stopped.trials < 100)
-  fails("my own mistake", ts.tune, p, with {
+  fails(nil, "my own mistake", ts.tune, p, with {
     progress = function() error "my own mistake" end })
-  fails("unknown option 'trails' of ts.tune, which has target, ", ts.tune, p,
-        { trails = 3 })
+  fails(nil, "unknown option 'trails' of ts.tune, which has target, ", ts.tune,
+        p, { trails = 3 })
   local most = { trials = 10000000, batch = 4096, threads = 1024,
                  kernel_threads = 1024 }
   for name, n in pairs(most) do
     for _, v in ipairs { -1, 0, n + 1, 1 << 40, math.mininteger + 1 } do
-      fails(("option '%s' is %d, outside of 1 .. %d"):format(name, v, n),
+      fails(nil, ("option '%s' is %d, outside of 1 .. %d"):format(name, v, n),
             ts.tune, p, { [name] = v })
     end
-    fails("'" .. name .. "'", ts.tune, p, { [name] = 1.5 })
-    fails("'" .. name .. "'", ts.tune, p, { [name] = "many" })
+    fails(nil, "'" .. name .. "'", ts.tune, p, { [name] = 1.5 })
+    fails(nil, "'" .. name .. "'", ts.tune, p, { [name] = "many" })
   end
   for _, name in ipairs { "min_time", "timeout", "deadline" } do
-    fails("option '" .. name .. "' is -1, not a time", ts.tune, p,
+    fails(nil, "option '" .. name .. "' is -1, not a time", ts.tune, p,
           { [name] = -1 })
-    fails("option '" .. name .. "' is ", ts.tune, p, { [name] = 0 / 0 })
-    fails("option '" .. name .. "' is inf", ts.tune, p, { [name] = 1 / 0 })
+    fails(nil, "option '" .. name .. "' is ", ts.tune, p, { [name] = 0 / 0 })
+    fails(nil, "option '" .. name .. "' is inf", ts.tune, p, { [name] = 1 / 0 })
   end
-  fails("no memory for the tensors of 'matmul': they take ", ts.tune,
+  fails(nil, "no memory for the tensors of 'matmul': they take ", ts.tune,
         ops.matmul{ m = 1 << 26, n = 1 << 26, k = 1 << 26 }, { trials = 1 })
-  fails("there is no strategy 'luck'", ts.tune, p, with { strategy = "luck" })
-  fails("there is no cost model 'luck'", ts.tune, p,
+  fails(nil, "there is no strategy 'luck'", ts.tune, p,
+        with { strategy = "luck" })
+  fails(nil, "there is no cost model 'luck'", ts.tune, p,
         with { cost_model = "luck" })
 end
 
 do
   local other = ops.matmul { m = 8, n = 8, k = 8 }
-  fails("a schedule of another program", ts.tune, p,
+  fails(nil, "a schedule of another program", ts.tune, p,
         with { space = function() return ts.schedule(other) end })
 end
 
@@ -592,25 +590,27 @@ do
   assert(r.status == "OK" and #observed == 6 and updated == 6)
   assert(predicted >= 6)
   assert(observed[1].sketch >= 1 and #observed[1].decisions > 0)
-  local e = fails("out of ideas", ts.tune, p, with {
+  local e = fails(nil, "out of ideas", ts.tune, p, with {
     strategy = ts.strategy { propose = function() error "out of ideas" end } })
   assert(e)
   -- What they return is looked at.
   local function proposing(f)
     return ts.tune, p, with { strategy = ts.strategy { propose = f } }
   end
-  fails("what propose returns must be a table, not number",
+  fails(nil, "what propose returns must be a table, not number",
         proposing(function() return 7 end))
-  fails("a candidate must be a table", proposing(function() return { 7 } end))
-  fails("the decisions of a candidate must be a table",
+  fails(nil, "a candidate must be a table",
+        proposing(function() return { 7 } end))
+  fails(nil, "the decisions of a candidate must be a table",
         proposing(function() return { {} } end))
   local function predicting(f)
     return ts.tune, p, with { cost_model = ts.cost_model { predict = f } }
   end
-  fails("what predict returns must be a table, not nil",
+  fails(nil, "what predict returns must be a table, not nil",
         predicting(function() end))
-  fails("predict returned 0 scores for", predicting(function() return {} end))
-  fails("a score must be a number, not string",
+  fails(nil, "predict returned 0 scores for",
+        predicting(function() return {} end))
+  fails(nil, "a score must be a number, not string",
         predicting(function(_, _, c)
           local score = {}
           for i = 1, #c do score[i] = "high" end
@@ -618,24 +618,25 @@ do
         end))
   -- Parents are looked at, whatever their decisions say.
   local spoilt = 0
-  fails("enough", proposing(function(_, session)
+  fails(nil, "enough", proposing(function(_, session)
     local c = session:draw()
     local bad = { { 1000000000 }, { -1 }, { -5, 3 }, { math.maxinteger },
                   { 4, 1, 2 }, { 0, 0, 1 }, { math.mininteger, 1 } }
     for _, d in ipairs(bad) do
       local x = { sketch = c.sketch, decisions = d }
-      fails("is not the length of an entry", session.mutate, session, x)
-      fails("is not the length of an entry", session.cross, session, x, x)
-      fails("is not the length of an entry", session.cross, session, c, x)
+      fails(nil, "is not the length of an entry", session.mutate, session, x)
+      fails(nil, "is not the length of an entry", session.cross, session, x, x)
+      fails(nil, "is not the length of an entry", session.cross, session, c, x)
       assert(session:seen(x) == false)
       spoilt = spoilt + 1
     end
     for _, k in ipairs { -1, 0, 1 << 32, (1 << 32) + 1, 1 << 40 } do
       local x = { sketch = k, decisions = c.decisions }
-      fails(("'sketch' is %d, outside of"):format(k), session.mutate, session,
+      fails(nil, ("'sketch' is %d, outside of"):format(k), session.mutate,
+            session,
             x)
     end
-    fails("there is none at 4294967295", session.cross, session,
+    fails(nil, "there is none at 4294967295", session.cross, session,
           { sketch = (1 << 32) - 1, decisions = {} }, c)
     -- Entries that are not those of the sketch are mended, or refused.
     session:cross({ sketch = c.sketch, decisions = { 0, 0 } }, c)
@@ -662,34 +663,34 @@ do
   assert(count "valid, but there before" >= 6, r.funnel)
   -- Many candidates may be predicted at once.
   local many
-  fails("enough", proposing(function(_, session)
+  fails(nil, "enough", proposing(function(_, session)
     local list = {}
     for i = 1, 4000 do list[i] = session:draw() end
     many = #list > 3000 and #session:predict(list) == #list
     error "enough"
   end))
   assert(many)
-  fails("ts.strategy takes", ts.strategy, {})
-  fails("ts.strategy takes", ts.strategy)
-  fails("ts.cost_model takes", ts.cost_model, {})
-  fails("ts.cost_model takes", ts.cost_model, 7)
+  fails(nil, "ts.strategy takes", ts.strategy, {})
+  fails(nil, "ts.strategy takes", ts.strategy)
+  fails(nil, "ts.cost_model takes", ts.cost_model, {})
+  fails(nil, "ts.cost_model takes", ts.cost_model, 7)
   -- A field is misspelt, or no function; what else they hold is their own.
   local function nothing() end
   for make, f in pairs { [ts.strategy] = { "propose", "observe" },
                          [ts.cost_model] = { "predict", "update" } } do
     local good = { [f[1]] = nothing, [f[2]] = nothing, rate = 0.1 }
     assert(make(good) == good)
-    fails(f[1] .. " is number, not a function", make, { [f[1]] = 7 })
-    fails(f[2] .. " is table, not a function", make,
+    fails(nil, f[1] .. " is number, not a function", make, { [f[1]] = 7 })
+    fails(nil, f[2] .. " is table, not a function", make,
           { [f[1]] = nothing, [f[2]] = {} })
-    fails("there is no field 'obzerve'", make,
+    fails(nil, "there is no field 'obzerve'", make,
           { [f[1]] = nothing, obzerve = nothing })
   end
   -- So is a table that was made by hand, once.
   local plain = {}
-  fails("propose is nil, not a function", ts.tune, p,
+  fails(nil, "propose is nil, not a function", ts.tune, p,
         with { strategy = plain })
-  fails("there is no field 'upd'", ts.tune, p,
+  fails(nil, "there is no field 'upd'", ts.tune, p,
         with { cost_model = { predict = nothing, upd = nothing } })
   function plain.propose(self, session)
     self.helper = nothing
@@ -705,7 +706,7 @@ do
   local reference = require "tessera.reference"
   local stubs = reference.stubs()
   local methods
-  fails("enough", ts.tune, p, with { strategy = ts.strategy {
+  fails(nil, "enough", ts.tune, p, with { strategy = ts.strategy {
     propose = function(_, session)
       methods = getmetatable(session).__index
       error "enough"
@@ -750,7 +751,7 @@ do
   local t = db:trace(r.id)
   assert(ts.equivalent(t:replay(), p))       -- it is bound to its program
   assert(#db:records(2) == 2)
-  fails("no record", db.trace, db, 1000000)
+  fails(nil, "no record", db.trace, db, 1000000)
   db:close()
   for _, end_ in ipairs { "", "-wal", "-shm" } do os.remove(path .. end_) end
 end

@@ -1,15 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Tensor intrinsics: declared, used, replayed, compiled, refused.
 local ts = require "tessera"
+local ops = require "tessera.ops"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local fails, same, exact = checks.fails, checks.same, checks.exact
 local tensor = require "tessera.tensor"
 
 local function matmul(n)
-  local A, B = ts.placeholder("A", { n, n }), ts.placeholder("B", { n, n })
-  local k = ts.reduce_axis("k", n)
-  local C = ts.compute("C", { n, n }, function(i, j)
-    return ts.sum(A(i, k) * B(k, j), k)
-  end)
-  return ts.program("matmul", { A, B }, { C })
+  return ops.matmul { m = n, n = n, k = n }
 end
 
 local function tensorized(sch, m, n, k)
@@ -21,18 +19,12 @@ local function tensorized(sch, m, n, k)
   return sch
 end
 
-local function raises(what, f, ...)
-  local ok, e = pcall(f, ...)
-  assert(not ok and tostring(e):find(what, 1, true),
-         "expected '" .. what .. "', got: " .. tostring(e))
-end
-
 -- The whole way: the same computation, in every form a trace has, compiled.
 do
   local p = matmul(32)
   local hash, text = p:hash(), tostring(p)
   local sch = tensorized(ts.schedule(p), 4, 16, 8)
-  assert(ts.equivalent(sch, p))
+  same(sch, p)
   assert(p:hash() == hash and tostring(p) == text)
   local i0 = sch:get_loops(sch:get_block("C_update_o"))
   sch:parallel(i0)
@@ -45,14 +37,7 @@ do
   local s = t:stepper(fresh)
   while s:next() do end
   assert(s:program():hash() == made)
-  local kernel = ts.build(sch, "llvm")
-  local a = ts.tensor("float32", { 32, 32 }, "integers")
-  local b = ts.tensor("float32", { 32, 32 }, "integers")
-  local c = ts.tensor("float32", { 32, 32 }, "zeros")
-  local d = ts.tensor("float32", { 32, 32 }, "zeros")
-  kernel(a, b, c)
-  ts.interpret(p, { a, b, d })
-  assert(tostring(c) == tostring(d), "the kernel computes something else")
+  exact(sch, p, checks.arguments(p, "integers"))
 end
 
 -- Searched: candidates are replayed and measured elsewhere.
@@ -98,16 +83,11 @@ do
     local vnni = ts.target(target):has "avx512vnni"
     assert(name == (vnni and "dot_16x4_vnni" or "dot_16x4"))
     way:tensorize(j1, name)
-    assert(ts.equivalent(way, p))
-    local kernel = ts.build(way, "llvm")
-    if vnni then assert(kernel:source "asm":find "vpdpbusd") end
-    local a = ts.tensor("uint8", { 8, 16 }, "random")
-    local b = ts.tensor("int8", { 32, 16 }, "random")
-    local c = ts.tensor("int32", { 8, 32 }, "zeros")
-    local d = ts.tensor("int32", { 8, 32 }, "zeros")
-    kernel(a, b, c)
-    ts.interpret(p, { a, b, d })
-    assert(tostring(c) == tostring(d), "the dot products are others")
+    same(way, p)
+    if vnni then
+      assert(ts.build(way, "llvm"):source "asm":find "vpdpbusd")
+    end
+    exact(way, p, checks.arguments(p, "random"))
   end
   assert(ts.target "llvm -mcpu=x86-64 -mattr=+avx512vnni":has "avx512vnni")
   assert(not ts.target "llvm -mattr=+avx512vnni,-avx512vnni":has "avx512vnni")
@@ -126,13 +106,13 @@ do
     return b:program()
   end
   local twice = desc(function(x) return x + x end)
-  raises("", ts.tensor_intrin, { name = "wrong", desc = twice,
-         impl = desc(function(x) return x * 3 end) })
-  raises("needs a name", ts.tensor_intrin, { desc = twice, impl = twice })
+  fails(nil, "", ts.tensor_intrin, { name = "wrong", desc = twice,
+        impl = desc(function(x) return x * 3 end) })
+  fails(nil, "needs a name", ts.tensor_intrin, { desc = twice, impl = twice })
   assert(ts.tensor_intrin{ name = "twice", desc = twice,
          impl = desc(function(x) return x * 2 end) } == "twice")
   local sch = ts.schedule(matmul(16))
   local l = sch:get_loops(sch:get_block("C"))
-  raises("no tensor intrinsic", sch.tensorize, sch, l, "wrong")
-  raises("not what the intrinsic describes", sch.tensorize, sch, l, "twice")
+  checks.refused(sch, "INTRIN_UNKNOWN", "tensorize", l, "wrong")
+  checks.refused(sch, "INTRIN_MISMATCH", "tensorize", l, "twice")
 end

@@ -2,16 +2,11 @@
 -- Traces and steppers: looking into one, texts both ways, replay, decisions,
 -- mutation, simplification, stepping and changing a decision on the way.
 local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local fails = checks.fails
 local ops = require "tessera.ops"
 
 local p = ops.matmul { m = 64, n = 64, k = 32, relu = true }
-
-local function fails(code, text, f, ...)
-  local ok, e = pcall(f, ...)
-  assert(not ok, "no error, where was expected: " .. text)
-  assert(tostring(e):find(text, 1, true), tostring(e))
-  assert(e.code == code, tostring(e.code))
-end
 
 local function make()
   local sch = ts.schedule(p, { seed = 1 })

@@ -1,16 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Traces in the JSON of TVM's tuning records: both ways, and what is refused.
 local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local fails = checks.fails
 local ops = require "tessera.ops"
 
 local p = ops.matmul { m = 64, n = 64, k = 32, relu = true }
-
-local function fails(code, text, f, ...)
-  local ok, e = pcall(f, ...)
-  assert(not ok, "no error, where was expected: " .. text)
-  assert(tostring(e):find(text, 1, true), tostring(e))
-  assert(e.code == code, tostring(e.code))
-end
 
 -- A trace as TVM v0.18 writes it, of a 64 x 64 x 32 product (`ops.matmul`).
 local theirs = [=[
@@ -235,8 +230,7 @@ cannot("annotate: TVM cannot express a control character as 'ann_val'",
 -- A wrong name of an output is told with its instruction.
 do
   local function at(place, text)
-    local ok, e = pcall(ts.trace.from_tvm_json, text, p)
-    assert(not ok and tostring(e):find(place, 1, true), tostring(e))
+    fails(nil, place, ts.trace.from_tvm_json, text, p)
   end
   local block = '[[["GetBlock", [], ["C", "main"], ["%s"]],'
   at("(at instruction 1)", block:format("x0") .. " 3], []]")
