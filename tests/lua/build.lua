@@ -118,7 +118,8 @@ do
       "program is called: describe both programs with a number in its " ..
       "place, or interpret both with tensors" },
     { two, three, "the programs have 2 and 3 parameters" } } do
-    fails("INVALID", case[3], ts.equivalent, case[1], case[2])
+    local e = fails("INVALID", case[3], ts.equivalent, case[1], case[2])
+    assert(e.message == case[3], e)
   end
   local same, where = ts.equivalent(chain(2), chain(3))
   assert(same == false and where:find("B", 1, true), where)

@@ -1,0 +1,351 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Programs of loops, blocks and stores: what they compute, what a builder
+-- refuses, and what it proves.
+local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local fails = checks.fails
+
+-- In place, triangular and ordered: the Cholesky factor of A, by columns.
+do
+  local N = 6
+  local b = ts.builder("cholesky")
+  local A = b:inout("A", { N, N }, "float64")
+  local once = { lo = 0, extent = N }
+  local function iter(name, bind)
+    return { name, "opaque", lo = once.lo, extent = once.extent, bind = bind }
+  end
+  b:loop("j", 0, N, function(j)
+    b:loop("k", 0, j, function(k)
+      b:loop("i", j, N - j, function(i)
+        b:block("update", { iter("vi", i), iter("vj", j), iter("vk", k) },
+                function(vi, vj, vk)
+          b:store(A, { vi, vj }, A(vi, vj) - A(vi, vk) * A(vj, vk))
+        end)
+      end)
+    end)
+    b:block("root_of", { iter("vj", j) }, function(vj)
+      b:store(A, { vj, vj }, ts.sqrt(A(vj, vj)))
+    end)
+    b:loop("i", j + 1, N - j - 1, function(i)
+      b:block("scale", { iter("vi", i), iter("vj", j) }, function(vi, vj)
+        b:store(A, { vi, vj }, A(vi, vj) / A(vj, vj))
+      end)
+    end)
+  end)
+  local p = b:program()
+  assert(p:verify())
+  -- A = L * L^T with a known L.
+  local L, rows = {}, {}
+  for i = 1, N do
+    L[i] = {}
+    for j = 1, N do L[i][j] = i > j and 1 / (i + j) or i == j and i or 0 end
+  end
+  for i = 1, N do
+    rows[i] = {}
+    for j = 1, N do
+      local sum = 0
+      for k = 1, N do sum = sum + L[i][k] * L[j][k] end
+      rows[i][j] = sum
+    end
+  end
+  for _, run in ipairs { function(t) ts.interpret(p, { t }) end,
+                         function(t) ts.build(p)(t) end } do
+    local t = ts.tensor("float64", rows)
+    run(t)
+    for i = 1, N do
+      for j = 1, i do
+        assert(math.abs(t:get(i - 1, j - 1) - L[i][j]) <= 1e-5)
+      end
+    end
+  end
+  -- It is scheduled like any other: what is independent may run in parallel,
+  -- and what is not is refused.
+  local sch = ts.schedule(p)
+  local j = sch:get_loops(sch:get_block("root_of"))
+  checks.refused(sch, "ITER_NOT_SPATIAL", "parallel", j)
+end
+
+-- The rest of the builder: outputs, local buffers, let, when, init.
+do
+  local N = 8
+  local b = ts.builder("pieces")
+  local A, S = b:input("A", { N }), b:output("S", { 1 })
+  local T = b:buffer("T", { N }, "float32")
+  b:loop("i", 0, N, function(i)
+    b:block("twice", { { "vi", extent = N, bind = i } }, function(vi)
+      b:let("x", A(vi) * 2, function(x)
+        b:when(ts.lt(vi, 4), function() b:store(T, { vi }, x) end,
+               function() b:store(T, { vi }, -x) end)
+      end)
+    end)
+  end)
+  b:loop("k", 0, N, function(k)
+    b:block("total", { { "vk", "reduce", extent = N, bind = k } }, function(vk)
+      b:init(function() b:store(S, { 0 }, 0) end)
+      b:store(S, { 0 }, S(0) + T(vk))
+    end)
+  end)
+  local p = b:program()
+  assert(p:verify())
+  local a = ts.tensor("float32", { N }, { 1, 2, 3, 4, 5, 6, 7, 8 })
+  local s, u = ts.tensor("float32", { 1 }), ts.tensor("float32", { 1 })
+  ts.interpret(p, { a, s })
+  ts.build(p)(a, u)
+  assert(s:get(0) == 2 * (10 - 26) and u:get(0) == s:get(0))
+end
+
+-- A builder that is used wrongly says so, and can be used on.
+do
+  local function fill(b, name, value)
+    local y = b:output(name, { 4 }, "int32")
+    b:loop("i", 0, 4, function(i)
+      b:block(name, { { "v", extent = 4, bind = i } }, function(v)
+        b:store(y, { v }, value)
+      end)
+    end)
+    return y
+  end
+  local outer, inner = ts.builder("outer"), ts.builder("inner")
+  local both = "builder 'inner' is used inside of a statement of builder " ..
+               "'outer', which is open"
+  local y = inner:output("y", { 4 }, "int32")
+  for _, use in ipairs {
+    function() fill(inner, "z", 1) end,
+    function() inner:loop("i", 0, 4, function() end) end,
+    function() inner:store(y, { 0 }, 1) end,
+    function() inner:program() end,
+  } do
+    fails(nil, both, outer.loop, outer, "i", 0, 4, use)
+  end
+  fails(nil, "compute 'c' is described inside of loop 'i', which is open",
+        outer.loop, outer, "i", 0, 4, function()
+          ts.compute("c", { 4 }, function(k) return k end)
+        end)
+  fails(nil, "loop 'i' is still open", outer.loop, outer, "i", 0, 4,
+        function() outer:program() end)
+
+  -- What describes cannot yield, and so not stop in the middle.
+  local x = ts.placeholder("x", { 4 })
+  local function stops(describe)
+    local co = coroutine.create(describe)
+    local ok, e = coroutine.resume(co)
+    assert(not ok and tostring(e):find("attempt to yield", 1, true),
+           tostring(e))
+    assert(not coroutine.close(co))
+  end
+  local yield = coroutine.yield
+  stops(function() ts.compute("C", { 4 }, yield) end)
+  stops(function() outer:loop("i", 0, 4, yield) end)
+  stops(function() outer:let("l", 1, yield) end)
+  stops(function() outer:when(true, yield) end)
+  stops(function()
+    outer:when(true, function() end, yield)
+  end)
+  stops(function()
+    outer:block("b", { { "v", extent = 4, bind = 0 } }, yield)
+  end)
+  stops(function()
+    outer:block("b", { { "v", "reduce", extent = 4, bind = 0 } },
+                function() outer:init(yield) end)
+  end)
+  stops(function()
+    local k = ts.reduce_axis("k", 4)
+    ts.compute("C", { 1 }, function()
+      return ts.reducer(yield, 0)(x(k), k)
+    end)
+  end)
+  assert(ts.program("p", { x }, { ts.compute("C", { 4 }, function(i)
+    -- A coroutine of its own is its affair.
+    local each = coroutine.wrap(function() yield(x(i)) yield(1) end)
+    return each() + each()
+  end) }):verify())
+  inner = ts.builder("inner")
+  fill(inner, "z", 1)
+  assert(inner:program():verify())
+
+  local b = ts.builder("b")
+  local x = b:input("x", { 4, 4 }, "int32")
+  local nothing = function() end
+  fails(nil, "input 'x' cannot be stored to", b.store, b, x, { 0, 0 }, 1)
+  fails(nil, "buffer 'x' has 2 dimensions but is indexed by 1", x, 0)
+  fails(nil, "a buffer is expected, not number", b.store, b, 5, { 0 }, 1)
+  fails(nil, "is of kind 'red'; it must be spatial, reduce or opaque", b.block,
+        b, "s", { { "v", "red", extent = 4, bind = 0 } }, nothing)
+  fails(nil, "iteration 1 of block 's' must be a table", b.block, b, "s",
+        { "v" }, nothing)
+  fails(nil, "block 's' needs a list of its iterations", b.block, b, "s", nil,
+        nothing)
+  fails(nil, "block 's' needs a function", b.block, b, "s", {})
+  fails(nil, "loop 'i' needs a function", b.loop, b, "i", 0, nothing)
+  fails(nil, "an if needs a function", b.when, b, true)
+  fails(nil, "called with a colon", b.loop, "i", 0, 4, nothing)
+  fails(nil, "the name of a builder must be a string, not nil", ts.builder)
+  fails(nil, "the body of compute 'c' must be a function", ts.compute, "c",
+        { 4 })
+  fails(nil, "the shape of compute 'c' must be a list", ts.compute, "c", 4,
+        nothing)
+  local kept
+  b:loop("i", 0, 4, function(i) kept = i end)
+  fails(nil, "variable 'i' is not known in the extent of 'j'", b.loop, b, "j",
+        0, kept, nothing)
+  local function deep(n)
+    b:loop("i", 0, 1, function() if n > 0 then deep(n - 1) end end)
+  end
+  fails(nil, "statements nest deeper than 256", deep, 300)
+
+  -- Extents that are none, or too large to be counted.
+  local half = 1 << 30
+  for _, case in ipairs {
+    { 4.5, "is 4.5, which is not a value of int64" },
+    { 4.0, "is 4.0, a real number" },
+    { -1, "is -1; it must be at least 1" },
+    { 0, "is 0; it must be at least 1" },
+    { 1 / 0, "is inf, which is not" },
+  } do
+    fails(nil, case[2], ts.placeholder, "x", { case[1] })
+  end
+  fails(nil, "has 2^60 elements or more", ts.placeholder, "x", { half, half })
+  fails(nil, "has 2^60 elements or more", ts.placeholder, "x",
+        { math.maxinteger, math.maxinteger })
+  fails(nil, "has 2^60 elements or more", ts.compute, "x", { half, half },
+        function(i) return i end)
+  assert(ts.placeholder("x", { half, half - 1 }))
+
+  -- A buffer is filled by the builder that made it.
+  for _, make in ipairs { b.inout, b.output, b.buffer } do
+    local theirs = make(b, "theirs", { 4 }, "int32")
+    fails(nil,
+          "is a buffer of builder 'b', and builder 'inner' cannot store to it",
+          inner.store, inner, theirs, { 0 }, 1)
+  end
+  b = ts.builder("b")
+  assert(fill(b, "y", 2) and b:program():verify())
+end
+
+-- The values of a block's variables are proven to lie in their domains, from
+-- the loops, conditions and predicates around; what is not is refused.
+do
+  local n = ts.size "n"
+  -- One block whose variable has the domain [lo, lo + extent).
+  local function program(o)
+    local b = ts.builder "bound"
+    local N = b:input("N", { 2 }, "int64")
+    local A = b:output("A", { o.sized and n or 8 })
+    if o.sized then b:input("S", { n }) end
+    local function block(i, j)
+      local v = { "v", lo = o.lo, extent = o.extent, bind = o.bind(i, j, N) }
+      b:block("o", { v },
+              { where = o.where and o.where(i, j, N) }, function(v)
+        b:store(A, { v }, 1)
+      end)
+    end
+    b:loop("i", o.from or 0, o.to, function(i)
+      b:loop("j", 0, o.inner and o.inner(i, N) or 1, function(j)
+        if o.when then
+          b:when(o.when(i, j), function() block(i, j) end,
+                 o.other and function() block(i, j) end)
+        else
+          block(i, j)
+        end
+      end)
+    end)
+    return b:program()
+  end
+  local function first(i) return i end
+  local function second(_, j) return j end
+  local function sum(i, j) return i + j end
+  for k, o in ipairs {
+    { to = 8, extent = 8, bind = first },
+    { to = 4, extent = 8, bind = first },
+    { to = 4, from = 4, lo = 4, extent = 4, bind = first },
+    { to = 8, extent = 4, bind = function(i) return i // 2 end },
+    { to = 100, extent = 8, bind = first,
+      where = function(i) return ts.lt(i, 8) end },
+    { to = 100, extent = 8, bind = first,
+      when = function(i) return ts.lt(i, 8) end },
+    { to = 12, extent = 8, bind = function(i) return i - 4 end,
+      where = function(i) return ts.all(ts.ge(i, 4), ts.lt(i, 12)) end },
+    { to = 3, inner = function() return 3 end, extent = 8,
+      bind = function(i, j) return i * 3 + j end,
+      where = function(i, j) return ts.lt(i * 3 + j, 8) end },
+    { to = 8, inner = function(i) return 8 - i end, extent = 8, bind = sum },
+    { to = 8, inner = function(i) return i end, extent = 8, bind = second },
+    { to = 4, inner = function(_, N) return N(0) end, extent = 8, bind = sum,
+      where = function(i, j) return ts.lt(i + j, 8) end },
+    { sized = true, to = n, extent = n, bind = first },
+    { sized = true, to = n, inner = function(i) return n - i - 1 end,
+      extent = n, bind = function(i, j) return i + j + 1 end },
+    { sized = true, to = n, inner = function(i) return i + 1 end, extent = n,
+      bind = second },
+  } do
+    local ok, p = pcall(program, o)
+    assert(ok, ("case %d: %s"):format(k, tostring(p)))
+    assert(p:verify())
+  end
+  for _, o in ipairs {
+    { "the value of 'v' of block 'o', `i`, which is in [0, 7], is not " ..
+      "proven to lie in its domain [0, 4)", to = 8, extent = 4, bind = first },
+    { "`i * 2`, which is in [0, 14]", to = 8, extent = 8,
+      bind = function(i) return i * 2 end },
+    { "`i - 4`, which is in [-4, 3]", to = 8, extent = 8,
+      bind = function(i) return i - 4 end },
+    { "its domain [4, 8)", to = 4, lo = 4, extent = 4, bind = first },
+    { "not proven", to = 8, extent = 4, bind = first,
+      where = function(i) return ts.lt(i, 5) end },
+    { "not proven", to = 8, extent = 4, bind = first, other = true,
+      when = function(i) return ts.lt(i, 4) end },
+    { "not proven", to = 8, extent = 4, bind = first,
+      where = function(_, _, N) return ts.lt(N(0), 4) end },
+    { "`j`, is not proven", to = 4, inner = function(_, N) return N(0) end,
+      extent = 8, bind = second },
+    { "its domain [0, n)", sized = true, to = n, extent = n, bind = sum,
+      inner = function(i) return i + 1 end },
+    { "the value of 'v' of block 'o' reads buffer 'N'", to = 8, extent = 8,
+      bind = function(_, _, N) return N(0) end },
+  } do
+    fails("INVALID", o[1], program, o)
+  end
+  local b = ts.builder "late"
+  local N = b:input("N", { 1 }, "int64")
+  fails(nil, "the extent of 'v' of block 'o' reads buffer 'N'", b.block, b, "o",
+        { { "v", extent = N(0), bind = 0 } }, function() end)
+end
+
+-- A call for what it does stays, whatever it is near, and is made as often.
+do
+  local function program(times)
+    local b = ts.builder("effects")
+    local A, B = b:input("A", { 4 }), b:output("B", { 4 })
+    local unused = b:buffer("unused", { 4 })
+    b:evaluate(ts.call_extern("begin", "int32"))
+    b:loop("i", 0, 4, function(i)
+      b:block("tells", { { "vi", "opaque", extent = 4, bind = i } },
+        function(v) b:evaluate(ts.call_extern("note", "int32", v)) end)
+    end)
+    b:loop("i", 0, 4, function(i)
+      b:loop("r", 0, times, function(r)
+        b:block("both", { { "vi", extent = 4, bind = i } }, function(v)
+          b:evaluate(ts.call_extern("note", "int32", A(v)))
+          b:store(unused, { v }, A(v))
+        end)
+      end)
+    end)
+    b:loop("i", 0, 4, function(i)
+      b:block("B", { { "vi", extent = 4, bind = i } }, function(v)
+        b:store(B, { v }, A(v))
+      end)
+    end)
+    return b:program()
+  end
+  local p = program(2)
+  local text = tostring(p)
+  for _, what in ipairs { "block tells", "block both", 'extern "begin"' } do
+    assert(text:find(what, 1, true), text)
+  end
+  local s = ts.schedule(p)
+  s:split(s:get_loops(s:get_block "both"), { 2, 2 })
+  s:vectorize((s:get_loops(s:get_block "B")))
+  assert(ts.equivalent(s, p))
+  local ok, why = ts.equivalent(p, program(3))
+  assert(not ok and tostring(why):find "another number of times", why)
+end
