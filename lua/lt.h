@@ -147,6 +147,7 @@ void lt_open_tensor(lua_State *L);
 void lt_open_kernel(lua_State *L);
 void lt_open_space(lua_State *L);
 void lt_open_tune(lua_State *L);
+void lt_open_result(lua_State *L);
 void lt_open_database(lua_State *L);
 void lt_open_warn(lua_State *L);
 

@@ -27,6 +27,12 @@ void console_write(console *c, const char *name, const char *text);
 /* Runs a shell command there; its exit status. */
 int console_run(console *c, const char *fmt, ...)
   __attribute__((format(printf, 2, 3)));
+/* Writes d.lua, which describes a small product and a quick search of it, and
+ * t.lua, a trace of it. */
+void console_write_product(console *c);
+/* Runs tessera: it ends with the status; on failure stderr is one line that
+ * holds `says`, else stdout holds it. */
+void console_says(console *c, const char *args, int status, const char *says);
 /* Starts tessera with the arguments in a pseudo-terminal. */
 void console_open(console *c, const char *args);
 void console_type(console *c, const char *text);

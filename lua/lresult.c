@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a run of ts.tune found. */
+#include "lua/lt.h"
+#include <stdio.h>
+#include <string.h>
+
+LT_GC(result_gc, tess_result, tess_result_free)
+
+static tess_result *result(lua_State *L) { return lt_get(L, 1, LT_RESULT); }
+
+static int push_number_or_nil(lua_State *L, double v) {
+  if (v > 0 && v < 1e300)
+    lua_pushnumber(L, v);
+  else
+    lua_pushnil(L);
+  return 1;
+}
+
+static int push_curve(lua_State *L, const tess_result_info *r) {
+  lua_createtable(L, (int)r->ncurve, 0);
+  for (uint32_t i = 0; i < r->ncurve; i++) {
+    lua_pushnumber(L, r->curve[i]);
+    lua_seti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+static int result_trace(lua_State *L) {
+  tess_trace *t;
+  void **b = lt_box(L, LT_TRACE, 1);
+  tess_status s = tess_result_trace(result(L), &t);
+  if (s == TESS_NOT_FOUND) return 0;
+  lt_check(L, s);
+  *b = t;
+  return 1;
+}
+
+static int result_schedule(lua_State *L) {
+  tess_schedule *sch = NULL;
+  tess_status s = tess_result_schedule(result(L), &sch);
+  if (s == TESS_NOT_FOUND) return 0;
+  lt_check(L, s);
+  lt_push_schedule(L, sch);
+  return 1;
+}
+
+static int result_kernel(lua_State *L) {
+  tess_kernel *k;
+  void **b = lt_box(L, LT_KERNEL, 0);
+  tess_status s = tess_result_kernel(result(L), &k);
+  if (s == TESS_NOT_FOUND) return 0;
+  lt_check(L, s);
+  *b = k;
+  return 1;
+}
+
+/* r.latency, r.gflops, r.trace, ...: nil where nothing valid was found. */
+static int result_index(lua_State *L) {
+  tess_result_info r;
+  const char *k = lt_string(L, 2, "the field of a result");
+  lt_check(L, tess_result_get(result(L), &r));
+  if (!strcmp(k, "trace")) return result_trace(L);
+  if (!strcmp(k, "schedule")) return result_schedule(L);
+  if (!strcmp(k, "kernel")) return result_kernel(L);
+  if (!strcmp(k, "latency")) return push_number_or_nil(L, r.latency);
+  if (!strcmp(k, "gflops")) return push_number_or_nil(L, r.gflops);
+  if (!strcmp(k, "curve")) return push_curve(L, &r);
+  if (!strcmp(k, "trials")) return lua_pushinteger(L, r.trials), 1;
+  if (!strcmp(k, "failed")) return lua_pushinteger(L, r.failed), 1;
+  if (!strcmp(k, "status"))
+    return lua_pushstring(L, tess_status_name(r.status)), 1;
+  if (!strcmp(k, "exhausted")) return lua_pushboolean(L, r.exhausted), 1;
+  if (!strcmp(k, "funnel")) return lua_pushstring(L, r.funnel), 1;
+  if (!strcmp(k, "ledger")) return lua_pushstring(L, r.ledger), 1;
+  if (!strcmp(k, "classes")) return lua_pushstring(L, r.classes), 1;
+  if (!strcmp(k, "message") && *r.message)
+    return lua_pushstring(L, r.message), 1;
+  if (!strcmp(k, "note") && *r.note) return lua_pushstring(L, r.note), 1;
+  return 0;
+}
+
+static int result_tostring(lua_State *L) {
+  tess_result_info r;
+  char text[200];
+  lt_check(L, tess_result_get(result(L), &r));
+  if (r.latency > 0 && r.latency < 1e300)
+    snprintf(text, sizeof text,
+             "%.3f ms, %.1f GFLOP/s after %u trials (%u "
+             "failed)",
+             r.latency * 1e3, r.gflops, (unsigned)r.trials, (unsigned)r.failed);
+  else
+    snprintf(text, sizeof text, "nothing valid found in %u trials",
+             (unsigned)r.trials);
+  lua_pushstring(L, text);
+  if (*r.message) lua_pushfstring(L, "; then: %s", r.message);
+  lua_concat(L, *r.message ? 2 : 1);
+  return 1;
+}
+
+void lt_open_result(lua_State *L) {
+  static const luaL_Reg meta[] = {
+      {"__index", result_index}, {"__tostring", result_tostring}, {NULL, NULL}};
+  lt_class(L, LT_RESULT, meta, NULL, result_gc);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `tessera step` through a pseudo-terminal and a pipe. */
+#include "support/console.h"
+#include "support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static console c;
+
+static int set_up(void **state) {
+  (void)state;
+  console_start(&c, TESS_BUILD_DIR "/bin/tessera");
+  console_write_product(&c);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  console_end(&c);
+  return 0;
+}
+
+static void expect(const char *args, int status, const char *says) {
+  console_says(&c, args, status, says);
+}
+
+static void stepping_in_a_terminal(void **state) {
+  (void)state;
+  console_open(&c, "step t.lua --program d.lua");
+  console_expect(&c, "-- 0 of 5: before the first instruction");
+  console_expect(&c, "/5> ");
+  console_type(&c, "next\n");
+  console_expect(&c, "-- 1 of 5: local b0 = sch:get_block");
+  console_expect(&c, "/5> ");
+  console_type(&c, "\n"); /* an empty line is next */
+  console_expect(&c, "-- 2 of 5: ");
+  console_expect(&c, "/5> ");
+  console_type(&c, "goto 4\n");
+  console_expect(&c, "-- 4 of 5: ");
+  console_expect(&c, "*   for i_0 in range(2)"); /* what changed */
+  console_expect(&c, "/5> ");
+  console_type(&c, "back\n");
+  console_expect(&c, "-- 3 of 5: ");
+  console_expect(&c, "decision {2, 8}, one of 5");
+  console_expect(&c, "/5> ");
+  console_type(&c, "alternatives\n");
+  console_expect(&c, "{4, 4}");
+  console_expect(&c, "5 of 5");
+  console_expect(&c, "/5> ");
+  console_type(&c, "choose 3 5\n");
+  console_expect(&c, "does not fit");
+  console_expect(&c, "/5> ");
+  console_type(&c, "frob\n");
+  console_expect(&c, "-- unknown command 'frob'");
+  console_expect(&c, "/5> ");
+  console_type(&c, "choose 4 4\n");
+  console_expect(&c, "decision {4, 4}, one of 5");
+  console_expect(&c, "/5> ");
+  console_type(&c, "goto 5\n");
+  console_expect(&c, "in parallel(4)");
+  console_expect(&c, "/5> ");
+  console_type(&c, "write new.lua\n");
+  console_expect(&c, "written to new.lua");
+  console_expect(&c, "/5> ");
+  console_type(&c, "quit\n");
+  console_expect(&c, "-- the changed program");
+  console_expect(&c, "in parallel(4)");
+  assert_int_equal(console_close(&c), 0);
+  expect("show new.lua", 0, "decision = {4, 4}");
+}
+
+/* Ctrl-C abandons what was typed and nothing else: what was chosen stays. */
+static void interrupted_at_a_line(void **state) {
+  (void)state;
+  console_open(&c, "step t.lua --program d.lua");
+  console_expect(&c, "/5> ");
+  console_await_keys(&c);
+  console_type(&c, "goto 3\n");
+  console_expect(&c, "-- 3 of 5: ");
+  console_expect(&c, "/5> ");
+  console_type(&c, "choose 16 1\n");
+  console_expect(&c, "decision {16, 1}");
+  console_expect(&c, "/5> ");
+  console_await_keys(&c);
+  console_type(&c, "quit");
+  console_expect(&c, "quit");
+  console_type(&c, "\003");
+  console_expect(&c, "/5> ");
+  console_await_keys(&c);
+  console_type(&c, "list\n");
+  console_expect(&c, ">  3 sample_perfect_tile decision {16, 1}");
+  console_expect(&c, "/5> ");
+  console_await_keys(&c);
+  console_type(&c, "\003");
+  console_expect(&c, "/5> ");
+  console_await_keys(&c);
+  console_type(&c, "quit\n");
+  assert_int_equal(console_close(&c), 0);
+}
+
+static void stepping_through_a_pipe(void **state) {
+  (void)state;
+  console_write(&c, "commands",
+                "n\nn\nn\na 2\nc #2\nl\nd\nt\n4\np\nb\nh\nc 16 1\n");
+  expect("step t.lua --program d.lua < commands", 0, "-- 3 of 5: ");
+  const char *says[] = {
+      "  #2 ",       ">  3 sample_perfect_tile", "-- 4 of 5: ",
+      "undo it",     "decision {16, 1}",         "-- the changed program",
+      "parallel(16)"};
+  const char *at = c.out;
+  for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+    at = strstr(at, says[i]);
+    if (!at) fail_msg("'%s' is not in its place in: %s", says[i], c.out);
+  }
+  assert_string_equal(c.err, "");
+}
+
+/* What fails in a pipe is the end: the commands behind it counted on it. */
+static void failing_in_a_pipe(void **state) {
+  static const char *const commands[][2] = {
+      {"g 99", "tessera: g 99: the trace has 5 instructions; there is no "},
+      {"g", "tessera: g: goto needs a position"},
+      {"frob", "tessera: frob: unknown command 'frob'"},
+      {"c", "tessera: c: choose needs numbers, or #K"},
+      {"c #0", "there is no alternative #0"},
+      {"c 3.5", "'3.5' is not an integer"},
+      {"c 99999999999999999999 2", "'99999999999999999999' is not an integer"},
+      {"c 3 5", "does not fit"},
+      {"a 0", "alternatives takes a number"},
+      {"0\na", "the instruction here takes no decision"},
+      {"0\nc 2 8", "the instruction here takes no decision"},
+      {"w", "write needs a file name"},
+      {"w /no/such/new.lua", "/no/such/new.lua: No such file"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    char text[100];
+    snprintf(text, sizeof text, "3\n%s\nw after.lua\n", commands[i][0]);
+    console_write(&c, "commands", text);
+    expect("step t.lua --program d.lua < commands", 1, commands[i][1]);
+    if (strchr(c.err, '\n') != c.err + strlen(c.err) - 1)
+      fail_msg("this is not one line: %s", c.err);
+    expect("show after.lua", 1, "No such file");
+  }
+  console_write(&c, "commands", "b\n5\nn\n"); /* no failures */
+  expect("step t.lua --program d.lua < commands", 0, "the end of the trace");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(stepping_in_a_terminal),
+                                     cmocka_unit_test(interrupted_at_a_line),
+                                     cmocka_unit_test(stepping_through_a_pipe),
+                                     cmocka_unit_test(failing_in_a_pipe)};
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

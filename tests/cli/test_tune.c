@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `tessera tune`: what it reports, a full disk, Ctrl-C, warnings, and records
+ * of tensor intrinsics. */
+#include "support/console.h"
+#include "support/test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static console c;
+
+static int set_up(void **state) {
+  (void)state;
+  console_start(&c, TESS_BUILD_DIR "/bin/tessera");
+  console_write_product(&c);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  console_end(&c);
+  return 0;
+}
+
+static void expect(const char *args, int status, const char *says) {
+  console_says(&c, args, status, says);
+}
+
+static void tuning(void **state) {
+  (void)state;
+  expect("tune d.lua --trials 4 --db r.db --seed 3 --threads 1"
+         " --target llvm --strategy replay --cost-model random",
+         0, "GFLOP/s after 4 trials");
+  assert_non_null(strstr(c.err, "\ntrial 2/4 ")); /* plain lines */
+  assert_null(strchr(c.err, '\r'));
+  expect("db r.db", 0, "matmul");
+  expect("show r.db", 0, "matmul");
+  expect("show r.db:1", 0, "-- tessera trace");
+  expect("show r.db:99", 1, "no record 99");
+  expect("show r.db:99999999999999999999", 1, "has no record 9999999999");
+  expect("show d.lua:1", 1, "d.lua: not a database");
+  expect("show d.lua/x.db:1", 1, "d.lua/x.db: Not a directory");
+  expect("step r.db:1 < /dev/null", 0, "before the first instruction");
+  expect("step r.db", 2, "name a record");
+  expect("show r.db:0", 1, "no record 0");
+  static const char *const no_record[] = {"-1", "x", "", "1.5", "0x1", "+1"};
+  for (size_t i = 0; i < sizeof no_record / sizeof *no_record; i++) {
+    char args[50], says[50];
+    snprintf(says, sizeof says, "'%s' is not the number of a record of r.db",
+             no_record[i]);
+    snprintf(args, sizeof args, "step r.db:%s", no_record[i]);
+    expect(args, 2, says);
+    snprintf(args, sizeof args, "show r.db:%s", no_record[i]);
+    expect(args, 2, says);
+  }
+  expect("step no.db:x --program d.lua", 1, "no.db:x: No such file");
+  console_run(&c, "cp t.lua t:x");
+  expect("show t:x", 0, "sample_perfect_tile");
+  expect("tune d.lua --trials 5 --db=r.db --json", 0, "\"type\": \"result\"");
+  assert_string_equal(c.err, "");
+  const char *last = strstr(c.out, "{\"curve\"");
+  assert_non_null(last);
+  assert_ptr_equal(strchr(last, '\n'), c.out + strlen(c.out) - 1);
+  assert_non_null(strstr(last, "\"status\": \"OK\""));
+  assert_non_null(strstr(last, "\"trials\": 5"));
+}
+
+/* A space of two candidates: the run ends early, and says why. */
+static void exhausted_space(void **state) {
+  (void)state;
+  console_write(&c, "few.lua",
+                "local d = dofile 'd.lua'\n"
+                "d.space = function(sch)\n"
+                "  local i = sch:get_loops(sch:get_block('C'))\n"
+                "  sch:split(i, { sch:sample_perfect_tile(i, {\n"
+                "    n = 2, max_innermost_factor = 2 }) })\n"
+                "end\n"
+                "return d\n");
+  expect("tune few.lua --trials 20 --seed 1", 0, "after 2 trials");
+  const char *says = strstr(c.err, "the space seems exhausted: ");
+  assert_non_null(says);
+  assert_non_null(strstr(says, "valid, but there before\n"));
+  expect("tune few.lua --trials 20 --seed 1 --json", 0, "\"exhausted\": true");
+  expect("tune few.lua --trials 1 --seed 1 --json", 0, "\"exhausted\": false");
+  expect("tune few.lua --trials 1 --seed 1", 0, "after 1 trials");
+  assert_null(strstr(c.err, "exhausted"));
+}
+
+/* A run whose database may grow to so many blocks of 512 bytes. */
+static void run_on_small_disk(int blocks, const char *options) {
+  int status = console_run(&c,
+                           "rm -f full.db*; ulimit -f %d; exec %s tune "
+                           "d.lua --trials 60 --db full.db %s",
+                           blocks, CONSOLE_TESSERA, options);
+  assert_int_equal(status, 1);
+  const char *line = strstr(c.err, "tessera: database full.db");
+  assert_non_null(line);
+  assert_ptr_equal(strchr(line, '\n'), c.err + strlen(c.err) - 1);
+}
+
+/* A database that cannot be made; one that cannot grow, where the best so
+ * far is given all the same; and one that is none. */
+static void full_disk(void **state) {
+  (void)state;
+  run_on_small_disk(40, "");
+  assert_string_equal(c.out, "");
+  run_on_small_disk(120, "");
+  assert_non_null(strstr(c.out, "-- the best trace"));
+  assert_non_null(strstr(c.out, "GFLOP/s after"));
+  run_on_small_disk(120, "--json");
+  const char *last = strstr(c.out, "{\"curve\"");
+  assert_non_null(last);
+  assert_non_null(strstr(last, "\"status\": \"IO\""));
+  assert_non_null(strstr(last, "\"message\": \"database full.db"));
+  assert_non_null(strstr(last, "\"trace\": \"-- tessera trace"));
+  expect("tune d.lua --trials 2 --db /dev/full", 1, "disk is full");
+  expect("tune d.lua --trials 2 --db d.lua", 1, "database d.lua");
+  expect("tune d.lua --trials 2 --db=", 2, "--db needs a value");
+  expect("tune d.lua --trials 2 --db no/such.db", 1, "database no/such.db");
+}
+
+/* Ctrl-C in a terminal, where the progress is one line that is rewritten. */
+static void interrupted_in_a_terminal(void **state) {
+  (void)state;
+  console_open(&c, "tune d.lua --trials 100000 --db i.db");
+  console_expect(&c, "\r\033[Ktrial 4/100000");
+  console_type(&c, "\003");
+  console_expect(&c, "-- the best trace");
+  console_expect(&c, "GFLOP/s after");
+  console_expect(&c, "interrupted: this is the best so far");
+  assert_int_equal(console_close(&c), 0);
+  expect("db i.db", 0, "OK");
+}
+
+/* Ctrl-C, as Lua tells of it, before anything was measured: one line. */
+static void interrupted_at_once(void **state) {
+  (void)state;
+  console_write(&c, "stop.lua",
+                "local d = dofile 'd.lua'\n"
+                "d.strategy = { propose = function()\n"
+                "  error('interrupted!', 0)\n"
+                "end }\n"
+                "return d\n");
+  expect("tune stop.lua", 1, "interrupted");
+  assert_string_equal(c.err, "tessera: interrupted before anything valid was "
+                             "found\n");
+  assert_string_equal(c.out, "");
+}
+
+/* And while a file is run: the line names no place in it.  A signal that asks
+ * the program to end does the same. */
+static void interrupted_in_lua(void **state) {
+  (void)state;
+  static const char *const signals[] = {"INT", "TERM", "HUP"};
+  signal(SIGHUP, SIG_DFL);
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+    char text[128];
+    snprintf(text, sizeof text,
+             "io.popen('kill -%s $PPID'):close()\nwhile true do end\n",
+             signals[i]);
+    console_write(&c, "loop.lua", text);
+    expect("show loop.lua", 1, "interrupted");
+    assert_string_equal(c.err, "tessera: interrupted\n");
+  }
+  console_write(&c, "stay.lua",
+                "io.popen('kill -HUP $PPID'):close()\nprint 'here'\n");
+  assert_int_equal(
+      console_run(&c, "trap '' HUP; exec %s stay.lua", CONSOLE_TESSERA), 0);
+  assert_string_equal(c.out, "here\n");
+}
+
+/* The best so far is given, as after Ctrl-C. */
+static void terminated(void **state) {
+  (void)state;
+  console_write(&c, "term.lua",
+                "local d = dofile 'd.lua'\n"
+                "d.progress = function(p)\n"
+                "  if p.trials == 3 then os.execute 'kill -TERM $PPID' end\n"
+                "end\n"
+                "return d\n");
+  expect("tune term.lua --trials 100000 --db term.db", 0, "-- the best trace");
+  assert_non_null(strstr(c.err, "interrupted: this is the best so far"));
+  expect("db term.db", 0, "OK");
+}
+
+/* And while a call that would take minutes goes on. */
+static void interrupted_in_a_call(void **state) {
+  (void)state;
+  console_write(&c, "long.lua",
+                "local ts = require 'tessera'\n"
+                "local p = require 'tessera.ops'"
+                ".matmul { m = 1024, n = 1024, k = 1024 }\n"
+                "os.execute('p=$PPID; { sleep 0.3; kill -INT $p; } &')\n"
+                "ts.equivalent(p, p)\n");
+  expect("long.lua", 1, "interrupted");
+}
+
+/* A module that fails, at each block and in each sketch, is told of once. */
+static void failing_module(void **state) {
+  (void)state;
+  console_write(&c, "warn.lua",
+                "local ts = require 'tessera'\n"
+                "local A = ts.placeholder('A', { 8 })\n"
+                "local function next_to(X, name)\n"
+                "  return ts.compute(name, { 8 }, function(i)\n"
+                "    return X(i) + 1\n"
+                "  end)\n"
+                "end\n"
+                "local B = next_to(next_to(A, 'B'), 'C')\n"
+                "local function bad() error('my mistake') end\n"
+                "return { program = ts.program('two', { A }, { B }),\n"
+                "         min_time = 0.002, space = ts.space.compose {\n"
+                "           ts.module { name = 'bad', apply = bad } {} } }\n");
+  expect("tune warn.lua --trials 2 --json", 0, "\"type\": \"result\"");
+  assert_string_equal(c.err,
+                      "tessera: warning: module bad failed at block root "
+                      "and is not used there: warn.lua:9: my "
+                      "mistake\n");
+}
+
+/* A function of ts.on_warning that takes itself away: what it was not told of
+ * yet is on stderr. */
+static void warnings_that_wait(void **state) {
+  (void)state;
+  console_write(&c, "wait.lua",
+                "local ts = require 'tessera'\n"
+                "local function broken(name)\n"
+                "  return ts.module { name = name, apply = function()\n"
+                "    error('broke', 0)\n"
+                "  end } {}\n"
+                "end\n"
+                "ts.on_warning(function(text)\n"
+                "  print(text)\n"
+                "  ts.on_warning(nil)\n"
+                "end)\n"
+                "ts.space.sketches(ts.space.compose {\n"
+                "  broken 'one', broken 'two', broken 'three' },\n"
+                "  require 'tessera.ops'.matmul { m = 4, n = 4, k = 4 })\n");
+  assert_int_equal(console_run(&c, "%s wait.lua", CONSOLE_TESSERA), 0);
+#define FAILED(name) \
+  "module " name " failed at block root and is not used there: broke\n"
+  assert_string_equal(c.out, FAILED("one"));
+  assert_string_equal(c.err, "tessera: warning: " FAILED(
+                                 "two") "tessera: warning: " FAILED("three"));
+}
+
+/* What a function of ts.on_warning provokes itself is on stderr, and it is not
+ * called again. */
+static void warnings_about_warnings(void **state) {
+  (void)state;
+  console_write(&c, "again.lua",
+                "local ts = require 'tessera'\n"
+                "local function sketch(name)\n"
+                "  ts.space.sketches(ts.space.compose {\n"
+                "    ts.module { name = name, apply = function()\n"
+                "      error('broke', 0)\n"
+                "    end } {} },\n"
+                "    require 'tessera.ops'.matmul { m = 4, n = 4, k = 4 })\n"
+                "end\n"
+                "local n = 0\n"
+                "ts.on_warning(function(text)\n"
+                "  print(text)\n"
+                "  n = n + 1\n"
+                "  if n > 9 then os.exit(3) end\n"
+                "  sketch('own' .. n)\n"
+                "end)\n"
+                "sketch 'one'\n"
+                "sketch 'two'\n");
+  assert_int_equal(console_run(&c, "%s again.lua", CONSOLE_TESSERA), 0);
+  assert_string_equal(c.out, FAILED("one") FAILED("two"));
+  assert_string_equal(c.err, "tessera: warning: " FAILED(
+                                 "own1") "tessera: warning: " FAILED("own2"));
+}
+
+/* What is no worker ends the run with one line that names it. */
+static void no_worker(void **state) {
+  (void)state;
+  assert_int_equal(console_run(&c,
+                               "TESSERA_WORKER=/bin/false %s tune d.lua "
+                               "--trials 6",
+                               CONSOLE_TESSERA),
+                   1);
+  assert_string_equal(c.err, "tessera: '/bin/false' is no worker of Tessera, "
+                             "or cannot run: it never said what it is\n");
+}
+
+/* ---- tensor intrinsics -------------------------------------------------- */
+
+static const char product[] =
+    "ts = require 'tessera'\n"
+    "tensor = require 'tessera.tensor'\n"
+    "local A = ts.placeholder('A', { 16, 16 })\n"
+    "local B = ts.placeholder('B', { 16, 16 })\n"
+    "local k = ts.reduce_axis('k', 16)\n"
+    "local C = ts.compute('C', { 16, 16 }, function(i, j)\n"
+    "  return ts.sum(A(i, k) * B(k, j), k)\n"
+    "end)\n"
+    "program = ts.program('product', { A, B }, { C })\n";
+
+static const char plain[] =
+    "dofile 'product.lua'\n"
+    "return { program = program, min_time = 0.002,\n"
+    "         space = function(sch) sch:get_block('C') end }\n";
+
+static const char tensorized[] =
+    "dofile 'product.lua'\n"
+    "return { program = program, min_time = 0.002, space = function(sch)\n"
+    "  local c = sch:get_block('C')\n"
+    "  local i, j, k = sch:get_loops(c)\n"
+    "  local i0, i1 = sch:split(i, { sch:sample_perfect_tile(i, { n = 2 }) })\n"
+    "  local j0, j1 = sch:split(j, { ts.auto, 8 })\n"
+    "  local k0, k1 = sch:split(k, { ts.auto, 4 })\n"
+    "  sch:reorder(i0, j0, i1, k0, j1, k1)\n"
+    "  sch:decompose_reduction(c, k0)\n"
+    "  sch:tensorize(j1, tensor.mma { n = 8, k = 4 })\n"
+    "end }\n";
+
+#define TUNE(file, n)                                 \
+  "tune " file " --trials " n " --db mma.db --seed 1" \
+  " --target llvm --strategy replay --cost-model random"
+
+/* A record brings the intrinsics that its trace uses along, also where the
+ * workload was stored before without them, and after others were stored. */
+static void records_of_intrinsics(void **state) {
+  (void)state;
+  console_write(&c, "product.lua", product);
+  console_write(&c, "plain.lua", plain);
+  console_write(&c, "tensorized.lua", tensorized);
+  expect(TUNE("plain.lua", "1"), 0, "after 1 trials");
+  expect(TUNE("tensorized.lua", "2"), 0, "after 2 trials");
+  expect(TUNE("tensorized.lua", "3"), 0, "after 3 trials");
+  expect(TUNE("plain.lua", "1"), 0, "after 1 trials");
+  for (int i = 2; i <= 3; i++) {
+    char args[64];
+    snprintf(args, sizeof args, "show mma.db:%d", i);
+    expect(args, 0, "tensor_intrin = \"mma_8x4_float32_float32\"");
+    snprintf(args, sizeof args, "step mma.db:%d < commands", i);
+    console_write(&c, "commands", "g 9\np\nw saved.lua\nw saved.json\nq\n");
+    expect(args, 0, "match B_m: float32[4, 8]");
+  }
+  /* A trace alone names them. */
+  expect("step saved.lua --program plain.lua < commands", 1,
+         "there is no tensor intrinsic \"mma_8x4_float32_float32\"");
+  expect("step saved.json --program plain.lua < commands", 1,
+         "there is no tensor intrinsic \"mma_8x4_float32_float32\"");
+  console_write(&c, "declared.lua",
+                "dofile 'product.lua'\ntensor.mma { n = 8, k = 4 }\n"
+                "return program\n");
+  expect("step saved.lua --program declared.lua < commands", 0,
+         "match B_m: float32[4, 8]");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tuning),
+      cmocka_unit_test(exhausted_space),
+      cmocka_unit_test(full_disk),
+      cmocka_unit_test(interrupted_in_a_terminal),
+      cmocka_unit_test(interrupted_at_once),
+      cmocka_unit_test(no_worker),
+      cmocka_unit_test(interrupted_in_lua),
+      cmocka_unit_test(interrupted_in_a_call),
+      cmocka_unit_test(terminated),
+      cmocka_unit_test(failing_module),
+      cmocka_unit_test(warnings_that_wait),
+      cmocka_unit_test(warnings_about_warnings),
+      cmocka_unit_test(records_of_intrinsics)};
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
