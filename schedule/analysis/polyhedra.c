@@ -3,16 +3,6 @@
 #include "ir/expr.h"
 #include "schedule/analysis/polyhedra_isl.h"
 
-static isl_map *map_of(isl_ctx *ctx, const poly_pair *x, int k,
-                       const poly_access *a, bool *vague) {
-  poly_builder b;
-  poly_enter(&b, ctx, x, k);
-  isl_map *m = poly_access_map(&b, a, poly_domain(&b, a->when));
-  isl_space_free(b.space);
-  *vague |= b.vague;
-  return m;
-}
-
 int poly_holds(sch_state *s, ir_stmt st, ir_expr cond) {
   int64_t known; /* even where there are no iterations */
   if (ir_const_int(s->p, cond, &known)) return known ? 1 : -1;
@@ -196,12 +186,12 @@ static isl_set *met_at(dist *d, const poly_pair *x, isl_map *to, int sign,
 static bool read_after(isl_ctx *ctx, dist *d, const poly_pair *x,
                        const poly_access *r, arith_range *within) {
   bool vague = false;
-  isl_map *use = map_of(ctx, x, 1, r, &vague);
+  isl_map *use = poly_accesses(ctx, x, 1, r, &vague);
   isl_set *later = isl_set_empty(isl_space_wrap(isl_map_get_space(use)));
   isl_set *by_then = isl_set_copy(later);
   isl_map *uses = isl_map_reverse(isl_map_range_map(use));
   for (const poly_access *w = x->b[0].first; w; w = w->next) {
-    isl_map *to = map_of(ctx, x, 0, w, &vague);
+    isl_map *to = poly_accesses(ctx, x, 0, w, &vague);
     to = isl_map_apply_range(to, isl_map_copy(uses));
     later = isl_set_union(later, met_at(d, x, to, 1, within));
     by_then = isl_set_union(by_then, met_at(d, x, to, -1, within));

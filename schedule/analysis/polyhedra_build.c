@@ -338,6 +338,16 @@ isl_map *poly_access_map(poly_builder *b, const poly_access *a, isl_set *in) {
   return m;
 }
 
+isl_map *poly_accesses(isl_ctx *ctx, const poly_pair *x, int k,
+                       const poly_access *a, bool *vague) {
+  poly_builder b;
+  poly_enter(&b, ctx, x, k);
+  isl_map *m = poly_access_map(&b, a, poly_domain(&b, a->when));
+  isl_space_free(b.space);
+  *vague |= b.vague;
+  return m;
+}
+
 /* ---- what isl found ----------------------------------------------------- */
 
 int poly_place(const poly_block *b, ir_var v) {
@@ -346,7 +356,7 @@ int poly_place(const poly_block *b, ir_var v) {
   return -1;
 }
 
-static int64_t coordinate(isl_point *at, enum isl_dim_type type, uint32_t k) {
+int64_t poly_coordinate(isl_point *at, enum isl_dim_type type, uint32_t k) {
   isl_val *v = isl_point_get_coordinate_val(at, type, (int)k);
   int64_t c = v ? isl_val_get_num_si(v) : 0;
   isl_val_free(v);
@@ -363,10 +373,10 @@ void poly_note(const poly_pair *x, isl_point *at, int k, poly_iteration *out) {
   const poly_block *b = &x->b[k];
   for (uint32_t i = 0; i < x->nparam; i++)
     if (x->p->var.v[x->param[i]].kind != IR_VAR_SIZE)
-      poly_add(out, x->param[i], coordinate(at, isl_dim_param, i));
+      poly_add(out, x->param[i], poly_coordinate(at, isl_dim_param, i));
   for (uint32_t i = 0; i < b->around; i++)
     poly_add(out, b->dim[i],
-             coordinate(at, isl_dim_set, i + (k ? x->b[0].n : 0)));
+             poly_coordinate(at, isl_dim_set, i + (k ? x->b[0].n : 0)));
 }
 
 /* Loop number i of `a` has another value in `b`. */

@@ -6,13 +6,8 @@
  * by turns in p->arg at `at`. */
 static isl_set *points(isl_ctx *ctx, const poly_pair *x, int k, uint32_t at,
                        bool *vague) {
-  poly_builder b;
-  poly_enter(&b, ctx, x, k);
   poly_access a = {.box = true, .at = at, .when = x->b[k].when};
-  isl_map *m = poly_access_map(&b, &a, poly_domain(&b, a.when));
-  isl_space_free(b.space);
-  *vague |= b.vague;
-  return isl_map_range(m);
+  return isl_map_range(poly_accesses(ctx, x, k, &a, vague));
 }
 
 bool poly_reaches_all(sch_state *s, ir_stmt block, ir_stmt above, uint32_t n,

@@ -42,8 +42,13 @@ isl_set *poly_at_start(poly_builder *b, isl_set *in, ir_stmt block);
 /* Iterations, those of `in`, the access's domain, to the elements they
  * access. */
 isl_map *poly_access_map(poly_builder *b, const poly_access *a, isl_set *in);
+/* The same of block k of the pair, in all of the domain; *vague: it says too
+ * much. */
+isl_map *poly_accesses(isl_ctx *ctx, const poly_pair *x, int k,
+                       const poly_access *a, bool *vague);
 /* Which of the block's dimensions the variable is; -1: none. */
 int poly_place(const poly_block *b, ir_var v);
+int64_t poly_coordinate(isl_point *at, enum isl_dim_type type, uint32_t k);
 /* An iteration: the loops around a block, outer first, and their values. */
 enum { POLY_LOOPS = 48 };
 typedef struct poly_iteration {

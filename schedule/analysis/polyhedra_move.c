@@ -23,11 +23,8 @@ static isl_map *instances(isl_ctx *ctx, const poly_pair *x, int k, uint32_t n,
  * it. */
 static void note_instance(isl_point *at, uint32_t from, uint32_t n,
                           const ir_iter *iter, poly_iteration *out) {
-  for (uint32_t i = 0; i < n; i++) {
-    isl_val *v = isl_point_get_coordinate_val(at, isl_dim_set, (int)(from + i));
-    poly_add(out, iter[i].var, v ? isl_val_get_num_si(v) : 0);
-    isl_val_free(v);
-  }
+  for (uint32_t i = 0; i < n; i++)
+    poly_add(out, iter[i].var, poly_coordinate(at, isl_dim_set, from + i));
 }
 
 /* One of them, if there is any. */
@@ -111,25 +108,15 @@ static isl_map *ill_timed(const wrong *t, const poly_pair *x, isl_map *both) {
   return all;
 }
 
-static isl_map *accesses(isl_ctx *ctx, const poly_pair *x, int k,
-                         const poly_access *a, bool *vague) {
-  poly_builder b;
-  poly_enter(&b, ctx, x, k);
-  isl_map *m = poly_access_map(&b, a, poly_domain(&b, a->when));
-  isl_space_free(b.space);
-  *vague |= b.vague;
-  return m;
-}
-
 /* Perhaps so where it cannot be told: where it is not known which instances
  * run, the map of them is empty, and nothing would be found. */
 static bool meet_wrongly(isl_ctx *ctx, const wrong *t, const sch_nest *nest,
                          const poly_pair *x, const poly_access *w,
                          const poly_access *r, sch_clash *out) {
   bool vague = false, unknown = false;
-  isl_map *both = accesses(ctx, x, 0, w, &vague);
-  both = isl_map_apply_range(both,
-                             isl_map_reverse(accesses(ctx, x, 1, r, &vague)));
+  isl_map *both = poly_accesses(ctx, x, 0, w, &vague);
+  isl_map *from = isl_map_reverse(poly_accesses(ctx, x, 1, r, &vague));
+  both = isl_map_apply_range(both, from);
   both = ill_timed(t, x, both);
   both = isl_map_apply_range(
       both, instances(ctx, x, 1, nest->niters, nest->iter, &unknown));

@@ -21,11 +21,8 @@ static poly_iteration one_of(const poly_pair *x, isl_set *in) {
   poly_iteration of = {0};
   isl_point *at = isl_set_sample_point(in);
   if (at && isl_point_is_void(at) == isl_bool_false)
-    for (uint32_t i = 0; i < x->b[0].n; i++) {
-      isl_val *v = isl_point_get_coordinate_val(at, isl_dim_set, (int)i);
-      poly_add(&of, x->b[0].dim[i], v ? isl_val_get_num_si(v) : 0);
-      isl_val_free(v);
-    }
+    for (uint32_t i = 0; i < x->b[0].n; i++)
+      poly_add(&of, x->b[0].dim[i], poly_coordinate(at, isl_dim_set, i));
   isl_point_free(at);
   return of;
 }
