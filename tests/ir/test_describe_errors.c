@@ -74,6 +74,17 @@ static void types(describing *d) {
   assert_int_equal(e, 0);
 }
 
+/* `what` cannot be of type t, a type that is none. */
+static void no_dtype(describing *d, tess_status got, const char *what,
+                     const char *name, tess_dtype t) {
+  char says[160];
+  snprintf(says, sizeof says,
+           "%s cannot be %s: there is no such dtype (code %u, bits %u, lanes "
+           "%u)",
+           what, name, t.code, t.bits, t.lanes);
+  FAILS(d, got, says);
+}
+
 /* What a host makes itself, and no text could say. */
 static void no_dtypes(describing *d) {
   ir_builder *b = &d->b;
@@ -84,40 +95,29 @@ static void no_dtypes(describing *d) {
   const int64_t four = 4;
   describe_expr e = 0, one = d_int(d, 1);
   ir_buf buf = 0;
-#define BUFFER(t) \
-  describe_buffer(b, "A", t, 1, &one, IR_SCOPE_GLOBAL, IR_ROLE_INPUT, &buf)
-  FAILS(d, BUFFER(int7),
-        "buffer 'A' cannot be int7: there is no such dtype (code 0, bits 7, "
-        "lanes 1)");
-  FAILS(d, BUFFER(bool1),
-        "buffer 'A' cannot be bool: there is no such dtype (code 6, bits 1, "
-        "lanes 1)");
-  FAILS(d, BUFFER(none),
-        "buffer 'A' cannot be ?: there is no such dtype (code 99, bits 32, "
-        "lanes 1)");
-  FAILS(d, BUFFER(lanes0),
-        "buffer 'A' cannot be int32x0: there is no such dtype (code 0, bits "
-        "32, lanes 0)");
+#define BUFFER(t, name)                                                        \
+  no_dtype(d,                                                                  \
+           describe_buffer(b, "A", t, 1, &one, IR_SCOPE_GLOBAL, IR_ROLE_INPUT, \
+                           &buf),                                              \
+           "buffer 'A'", name, t)
+  BUFFER(int7, "int7");
+  BUFFER(bool1, "bool");
+  BUFFER(none, "?");
+  BUFFER(lanes0, "int32x0");
 #undef BUFFER
-  FAILS(d, describe_constant(b, "w", float8, 1, &four, "", &buf),
-        "buffer 'w' cannot be float8: there is no such dtype (code 2, bits 8, "
-        "lanes 1)");
-  FAILS(d, describe_int(b, int0, 0, &e),
-        "a constant cannot be int0: there is no such dtype (code 0, bits 0, "
-        "lanes 1)");
+  no_dtype(d, describe_constant(b, "w", float8, 1, &four, "", &buf),
+           "buffer 'w'", "float8", float8);
+  no_dtype(d, describe_int(b, int0, 0, &e), "a constant", "int0", int0);
   FAILS(d, describe_int(b, F32, 0, &e),
         "a constant of an integer type is wanted, and float32 is none");
-  FAILS(d, describe_real(b, float80, 0, &e),
-        "a constant cannot be float80: there is no such dtype (code 2, bits "
-        "80, lanes 1)");
+  no_dtype(d, describe_real(b, float80, 0, &e), "a constant", "float80",
+           float80);
   FAILS(d, describe_real(b, I32, 0, &e),
         "a constant of a float type is wanted, and int32 is none");
-  FAILS(d, describe_extern(b, "f", int128, 0, NULL, &e),
-        "the result of 'f' cannot be int128: there is no such dtype (code 0, "
-        "bits 128, lanes 1)");
-  FAILS(d, describe_cast(b, int128, one, &e),
-        "the result of a cast cannot be int128: there is no such dtype (code "
-        "0, bits 128, lanes 1)");
+  no_dtype(d, describe_extern(b, "f", int128, 0, NULL, &e), "the result of 'f'",
+           "int128", int128);
+  no_dtype(d, describe_cast(b, int128, one, &e), "the result of a cast",
+           "int128", int128);
   assert_int_equal(e, 0);
   assert_int_equal(buf, 0);
 }

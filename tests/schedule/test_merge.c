@@ -275,6 +275,12 @@ static void test_place_refused(void **state) {
   scheduled_end(&t);
 }
 
+/* A statement in the block that calls a function for what it does. */
+static void add_note(scheduled *t, ir_stmt block) {
+  ir_expr call = ir_call_extern(&t->p, "note", IR_INDEX, 0, NULL);
+  ir_append(&t->p, block, ir_evaluate_new(&t->p, call));
+}
+
 /* Calls for what they do keep their order. */
 static void test_effects(void **state) {
   (void)state;
@@ -283,19 +289,17 @@ static void test_effects(void **state) {
   scheduled_matmul(&t, 4, 6, 8);
   ir_stmt c = scheduled_get(&t, "C"), d = scheduled_get(&t, "D");
   ir_stmt ic = scheduled_loop(&t, c, 0), id = scheduled_loop(&t, d, 0);
-  ir_expr call = ir_call_extern(&t.p, "note", IR_INDEX, 0, NULL);
-  ir_append(&t.p, c, ir_evaluate_new(&t.p, call));
+  add_note(&t, c);
   RUN(&t, merge, LIST(loops, ic, id));
-  ir_append(&t.p, d, ir_evaluate_new(&t.p, call));
+  add_note(&t, d);
   REFUSED(&t, EFFECTS_ORDER, fission, AT(loop, ic));
   scheduled_end(&t);
 
   scheduled_start(&t);
   scheduled_matmul(&t, 4, 6, 8);
   c = scheduled_get(&t, "C"), d = scheduled_get(&t, "D");
-  call = ir_call_extern(&t.p, "note", IR_INDEX, 0, NULL);
-  ir_append(&t.p, c, ir_evaluate_new(&t.p, call));
-  ir_append(&t.p, d, ir_evaluate_new(&t.p, call));
+  add_note(&t, c);
+  add_note(&t, d);
   REFUSED(&t, EFFECTS_ORDER, merge,
           LIST(loops, scheduled_loop(&t, c, 0), scheduled_loop(&t, d, 0)));
   REFUSED(&t, BLOCK_NOT_COMPLETE, reverse_compute_at, AT(block, d),
