@@ -321,16 +321,16 @@ int tess_dtype_parse(const char *text, tess_dtype *out) {
 }
 
 int tess_dtype_holds(tess_dtype t, double v) {
-  if (ir_is_float(t)) return !isfinite(v) || isfinite(ir_round_real(t, v));
+  if (!ir_is_number(t)) return 0;
+  if (ir_is_float(t)) return ir_holds_real(t, v);
   if (t.code == TESS_BOOL) return v == 0 || v == 1;
   double end = ldexp(1, t.code == TESS_UINT ? t.bits : t.bits - 1);
   return trunc(v) == v && v < end && v >= (t.code == TESS_UINT ? 0 : -end);
 }
 
 int tess_dtype_holds_int(tess_dtype t, int64_t v) {
-  if (ir_is_float(t)) return tess_dtype_holds(t, (double)v);
-  if (t.code == TESS_UINT && t.bits == 64) return 1;
-  return v >= ir_int_min(t) && v <= ir_int_max(t);
+  if (!ir_is_number(t)) return 0;
+  return ir_is_float(t) ? ir_holds_real(t, (double)v) : ir_holds_int(t, v);
 }
 
 /* Built on the stack: the longest name is "bfloat16x65535". */

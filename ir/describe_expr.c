@@ -54,18 +54,15 @@ static tess_dtype own_type(const ir_builder *b, const describe_value *v) {
 
 /* ---- literals ----------------------------------------------------------- */
 
+/* A literal that takes type t is a number, and not the bits of one. */
 static bool fits(tess_dtype t, int64_t v) {
-  if (t.code == TESS_BOOL) return false;
-  if (t.code == TESS_UINT)
-    return v >= 0 && (t.bits >= 63 || v < INT64_C(1) << t.bits);
-  return t.bits == 64 ||
-         (v >= -(INT64_C(1) << (t.bits - 1)) && v < INT64_C(1) << (t.bits - 1));
+  return t.code != TESS_BOOL && v >= ir_int_min(t) && v <= ir_int_max(t);
 }
 
 /* Infinity is one, but no number becomes it. */
 static tess_status real_as(ir_builder *b, double v, tess_dtype t,
                            const char *what, ir_expr *out) {
-  if (isfinite(v) && isinf(ir_round_real(t, v)))
+  if (!ir_holds_real(t, v))
     return err_set(b->err, TESS_TYPE,
                    "%s is %g, which is too large for a value of %s", what, v,
                    describe_type_text(b, t));
@@ -171,10 +168,7 @@ tess_status describe_int(ir_builder *b, tess_dtype t, int64_t v,
                          describe_expr *out) {
   if (!ir_is_int(t) || !ir_is_number(t))
     return bad_constant(b, t, "an integer");
-  bool ok = t.code == TESS_BOOL   ? v == 0 || v == 1
-            : t.code == TESS_UINT ? t.bits == 64 || fits(t, v)
-                                  : fits(t, v);
-  if (ok) return describe_give(b, ir_int(&b->p, t, v), 1, out);
+  if (ir_holds_int(t, v)) return describe_give(b, ir_int(&b->p, t, v), 1, out);
   tess_status s = err_set(b->err, TESS_TYPE,
                           "a constant is %lld, which is not a value of %s",
                           (long long)v, describe_type_text(b, t));

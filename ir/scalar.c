@@ -29,6 +29,10 @@ static bool is_uint64(tess_dtype t) {
   return t.code == TESS_UINT && t.bits == 64;
 }
 
+bool ir_holds_int(tess_dtype t, int64_t v) {
+  return is_uint64(t) || (v >= ir_int_min(t) && v <= ir_int_max(t));
+}
+
 /* Floor division and modulo of the signed; -1 is apart because
  * INT64_MIN / -1 has no value. */
 static int64_t floor_div(int64_t a, int64_t b) {
@@ -117,6 +121,10 @@ double ir_round_real(tess_dtype t, double v) {
   if (t.code == TESS_BFLOAT) return round_to(v, 8, -126, 127);
   if (t.bits == 16) return round_to(v, 11, -14, 15);
   return t.bits == 32 ? (double)(float)v : v;
+}
+
+bool ir_holds_real(tess_dtype t, double v) {
+  return !isfinite(v) || isfinite(ir_round_real(t, v));
 }
 
 static double real_mod(double a, double b) {

@@ -18,6 +18,10 @@ int64_t ir_int_max(tess_dtype t);
 /* v rounded to float type t: to nearest, ties to even, subnormals exact,
  * infinity beyond the greatest. */
 double ir_round_real(tess_dtype t, double v);
+/* Is v a value of integer type t?  Any is one of uint64, as its 64 bits. */
+bool ir_holds_int(tess_dtype t, int64_t v);
+/* Of float type t, which rounds, but makes no infinity of what is finite? */
+bool ir_holds_real(tess_dtype t, double v);
 
 /* a op b for any operator of two operands on values of type t; comparisons
  * and logic give 0 or 1.  Integers wrap; DIV and MOD round down and give 0

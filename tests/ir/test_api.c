@@ -3,6 +3,7 @@
  * functions, and memory that runs out anywhere. */
 #include "base/fault.h"
 #include "support/test.h"
+#include <math.h>
 #include <stdio.h>
 #include <tessera/tessera.h>
 #include <unistd.h>
@@ -255,9 +256,35 @@ static void test_memory_cap(void **state) {
   end(&f);
 }
 
+/* A type that is none has no values. */
+static void test_values_of_dtypes(void **state) {
+  (void)state;
+  const tess_dtype u8 = {TESS_UINT, 8, 1}, u64 = {TESS_UINT, 64, 1};
+  const tess_dtype f16 = {TESS_FLOAT, 16, 1}, bit = {TESS_BOOL, 8, 1};
+  const tess_dtype none[] = {{TESS_INT, 0, 1},
+                             {TESS_INT, 65, 1},
+                             {TESS_INT, 32, 0},
+                             {TESS_HANDLE, 64, 1}};
+  assert_true(tess_dtype_holds(u8, 255) && !tess_dtype_holds(u8, 256));
+  assert_true(!tess_dtype_holds(u8, 2.5) && !tess_dtype_holds(u8, -1));
+  assert_true(tess_dtype_holds_int(u8, 255) && !tess_dtype_holds_int(u8, -1));
+  assert_true(tess_dtype_holds_int(u64, -1) && !tess_dtype_holds(u64, -1));
+  assert_true(tess_dtype_holds_int(i64, INT64_MIN));
+  assert_true(tess_dtype_holds_int(bit, 1) && !tess_dtype_holds_int(bit, 2));
+  assert_true(tess_dtype_holds(f16, 65504) && !tess_dtype_holds(f16, 7e4));
+  assert_true(tess_dtype_holds_int(f16, 3) &&
+              !tess_dtype_holds_int(f16, 70000));
+  assert_true(tess_dtype_holds(f16, INFINITY));
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+    assert_false(tess_dtype_holds(none[i], 0));
+    assert_false(tess_dtype_holds_int(none[i], 0));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_constants), cmocka_unit_test(test_null),
-      cmocka_unit_test(test_memory_cap), cmocka_unit_test(test_memory)};
+      cmocka_unit_test(test_values_of_dtypes), cmocka_unit_test(test_constants),
+      cmocka_unit_test(test_null), cmocka_unit_test(test_memory_cap),
+      cmocka_unit_test(test_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
