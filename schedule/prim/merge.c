@@ -13,27 +13,23 @@ PRIM_DEFINE(
     .rewrite = "for i in n: S(i); for j in n: T(j)   ->   "
                "for i in n: S(i); T(i)",
     .details =
-        "1. At least two loops are named, each once, all in one scope and "
-        "none\n"
-        "   inside another.\n"
-        "2. Up to the loop or block around all of them only loops stand "
-        "around\n"
-        "   them, for each as many, with nothing beside them.\n"
+        "1. At least two loops are named, each once, all in one scope and\n"
+        "   none inside another.\n"
+        "2. Up to the loop or block around all of them only loops stand\n"
+        "   around them, for each as many, with nothing beside them.\n"
         "3. These loops are serial and without annotations, and those that\n"
         "   become one have the same bounds.\n"
         "4. Where an iteration of a later nest comes to run before one of an\n"
         "   earlier nest, neither writes what the other touches; only loops,\n"
-        "   blocks and conditions stand there, which load nothing; and they "
-        "do\n"
-        "   not both call functions of the host's for what these do.\n"
+        "   blocks and conditions stand there, which load nothing; and they\n"
+        "   do not both call functions of the host's for what these do.\n"
         "5. What stands between the nests does not depend on those that move\n"
         "   before it, nor they on it.\n"
         "6. Loops around and below whose iterations run at once stay free of\n"
         "   races.\n"
-        "The bodies follow one another as the nests did, however the loops "
-        "are\n"
-        "listed. The first nest keeps its place, its loops and their handles;\n"
-        "the loops of the others are gone.\n",
+        "The bodies follow one another as the nests did, however the loops\n"
+        "are listed. The first nest keeps its place, its loops and their\n"
+        "handles; the loops of the others are gone.\n",
     .refusals = SCH_REASONS(
         SCH_R_EFFECTS_ORDER, SCH_R_LOOPS_FEW, SCH_R_LOOPS_NESTED,
         SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_REPEATED,
