@@ -166,8 +166,7 @@ do
   local rf = sch:rfactor(r)
   sch:compute_at(rf, (sch:get_loops(sch:get_block "s")), true)
   sch:blockize((select(3, sch:get_loops(rf))))
-  assert(sch:program():verify())
-  assert(ts.equivalent(sch, p))
+  same(sch, p)
 end
 
 -- A copy in a part of a loop in which nothing of the buffer is left declares
@@ -190,6 +189,5 @@ do
   sch:loop_partition(loops[6], nil, true, { loops[1], loops[4] },
                      function(i, j) return i * 2 + 1, j + 19 end)
   sch:blockize((select(2, sch:get_loops(b))), false)
-  assert(sch:program():verify())
-  assert(ts.equivalent(sch, p))
+  same(sch, p)
 end

@@ -292,5 +292,5 @@ do
   assert(not pcall(sch.get_block, sch, name), name)
   assert(tostring(step) == "a block that is gone")
   assert(sch:program():verify())
-  assert(ts.equivalent(sch, p))
+  checks.same(sch, p)
 end
