@@ -15,7 +15,7 @@ static const struct elsewhere {
   const char *reason, *file, *line;
 } others[] = {
     {"GUARD_DIFFERS", "tests/vm/test_machine.c", "GUARD_DIFFERS"},
-    {"INIT_EFFECTS", "tests/lua/preconditions.lua", "INIT_EFFECTS"},
+    {"INIT_EFFECTS", "tests/lua/preconditions_blocks.lua", "INIT_EFFECTS"},
     {"INIT_NOT_IDENTITY", "tests/lua/reductions.lua", "INIT_NOT_IDENTITY"},
     {"MAP_LEAVES_SOME", "tests/lua/sizes.lua", "MAP_LEAVES_SOME"},
     {"PAD_MISSING_SOME", "tests/lua/sizes.lua", "PAD_MISSING_SOME"},
