@@ -487,14 +487,14 @@ uint32_t ir_operands(const ir_program *p, ir_expr e, const uint32_t **out,
 
 /* ---- substitution (subst.c) --------------------------------------------- */
 
-/* A substitution over expressions: variables and buffers get new values and
- * shared work is remembered.  Everything not mapped stays. */
 /* Something about some nodes (memo.h), which are few of those there are. */
 typedef struct ir_memo {
   uint32_t n, slots;         /* filled, of them all: a power of two, or 0 */
   uint32_t *v;               /* node and value of each; node 0: empty */
 } ir_memo;
 
+/* A substitution over expressions: variables and buffers get new values and
+ * shared work is remembered.  Everything not mapped stays. */
 typedef struct ir_subst {
   ir_program *p;
   arena *scratch;
