@@ -39,7 +39,7 @@ typedef enum code_op {
   OP_R_MIN, OP_R_MAX, OP_R_LT, OP_R_LE,
   OP_R_CAST, OP_R_FROM_INT, OP_R_TO_INT, /* as OP_CAST               */
   OP_R_CALL, OP_R_REINTERPRET, OP_R_EXTERN,
-  OP_R_EFFECT,    /* a, an external call, was made for what it does  */
+  OP_R_EFFECT,    /* calls[a] is made for what it does               */
   /* memory: access `a`; b: the value stored */
   OP_LOAD_INPUT,  /* of a buffer that is never written               */
   OP_LOAD, OP_LOAD_RACING, OP_STORE, OP_STORE_RACING,

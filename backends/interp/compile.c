@@ -322,11 +322,13 @@ static void compile_let(comp *c, ir_stmt s) {
 static void compile_evaluate(comp *c, ir_stmt s) {
   ir_expr e = ir_st(c->p, s)->eval;
   const ir_node *n = ir_at(c->p, e);
-  bool counts = c->residue && n->op == IR_CALL && n->a == IR_FN_EXTERN;
-  for (uint32_t l = 0; l < n->dtype.lanes; l++) {
-    uint32_t r = comp_lane(c, e, l);
-    if (counts) comp_op(c, OP_R_EFFECT, 0, r, 0);
-  }
+  bool acts = n->op == IR_CALL && n->a == IR_FN_EXTERN;
+  uint32_t lanes = n->dtype.lanes;
+  for (uint32_t l = 0; l < lanes; l++)
+    if (acts)
+      comp_effect(c, e, l);
+    else
+      (void)comp_lane(c, e, l);
 }
 
 static void compile_stmt(comp *c, ir_stmt s) {

@@ -102,7 +102,8 @@ static void emit_cast(comp *c, const ir_node *n, uint32_t lane, uint32_t d) {
   i->from = code_type(from);
 }
 
-static void emit_extern(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
+/* The call as one lane makes it; its number in k->calls. */
+static uint32_t add_call(comp *c, ir_expr e, uint32_t lane) {
   const ir_node n = *ir_at(c->p, e);
   uint32_t *arg = arena_array(c->memory, uint32_t, n.n + 1);
   for (uint32_t i = 0; i < n.n; i++)
@@ -116,8 +117,20 @@ static void emit_extern(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
                     .at = at,
                     .name_hash = hash_bytes(name, strlen(name)),
                     .stmt = c->stmt};
-  vec_push(c->k->heap, &c->k->calls, call);
-  comp_op(c, c->residue ? OP_R_EXTERN : OP_EXTERN, d, c->k->calls.n - 1, 0);
+  return vec_push(c->k->heap, &c->k->calls, call);
+}
+
+static void emit_extern(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
+  uint32_t call = add_call(c, e, lane);
+  comp_op(c, c->residue ? OP_R_EXTERN : OP_EXTERN, d, call, 0);
+}
+
+void comp_effect(comp *c, ir_expr e, uint32_t lane) {
+  uint32_t call = add_call(c, e, lane);
+  if (c->residue)
+    comp_op(c, OP_R_EFFECT, 0, call, 0);
+  else
+    comp_op(c, OP_EXTERN, comp_regs(c, 1), call, 0);
 }
 
 static code_op call_op(const comp *c, ir_fn fn, tess_dtype t, tess_dtype from) {

@@ -131,13 +131,31 @@ static bool call_extern(machine *m, const code_insn *i, interp_word *R) {
   return false;
 }
 
+/* What the call's name and arguments, x, come to. */
+static uint64_t call_hash(const machine *m, const code_call *call,
+                          const interp_word *R, interp_word *x) {
+  for (uint32_t k = 0; k < call->n; k++) x[k] = R[m->k->regs.v[call->at + k]];
+  return residue_hash(m->o->seed, call->name_hash, call->n, &x->u);
+}
+
+static void call_for_effect(machine *m, const code_insn *i,
+                            const interp_word *R) {
+  const code_call *call = &m->k->calls.v[i->a];
+  arena_mark mark = arena_get_mark(m->memory);
+  interp_word *x = arena_array(m->memory, interp_word, call->n + 1), result;
+  m->effects += call_hash(m, call, R, x);
+  if (m->o->call)
+    (void)m->o->call(m->o->ud, ir_text(m->k->p, call->name), call->type,
+                     call->n, x, &result);
+  arena_reset_to(m->memory, mark);
+}
+
 static void call_extern_residue(const machine *m, const code_insn *i,
                                 interp_word *R) {
   const code_call *call = &m->k->calls.v[i->a];
   arena_mark mark = arena_get_mark(m->memory);
-  uint64_t *x = arena_array(m->memory, uint64_t, call->n + 1);
-  for (uint32_t k = 0; k < call->n; k++) x[k] = R[m->k->regs.v[call->at + k]].u;
-  uint64_t h = residue_hash(m->o->seed, call->name_hash, call->n, x);
+  interp_word *x = arena_array(m->memory, interp_word, call->n + 1);
+  uint64_t h = call_hash(m, call, R, x);
   if (ir_is_float(call->type))
     R[i->d].u = h;
   else
@@ -243,9 +261,7 @@ machine_stop machine_exec(machine *m, interp_word *R, uint32_t *start) {
     case OP_R_CALL: call_residue(m, i, R); break;
     case OP_R_REINTERPRET: reinterpret_residue(m, i, R); break;
     case OP_R_EXTERN: call_extern_residue(m, i, R); break;
-    case OP_R_EFFECT:
-      m->effects += residue_hash(m->o->seed, 1, 1, &RA.u);
-      break;
+    case OP_R_EFFECT: call_for_effect(m, i, R); break;
 
     case OP_LOAD_INPUT:
       a = &accesses[i->a];

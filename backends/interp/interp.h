@@ -68,7 +68,8 @@ typedef struct interp_options {
   bool check_regions;      /* accesses lie in what their blocks declare */
   uint32_t nsizes;         /* values of the function's symbolic extents, */
   const int64_t *sizes;    /*   in the order of ir_func.sizes */
-  interp_extern *call;     /* NULL: there are none */
+  interp_extern *call;     /* NULL: there are none; in the residue domain it
+                            * is only told of calls made for what they do */
   void *ud;
   const thread_flag *stop; /* looked at now and then; may be NULL */
 } interp_options;

@@ -42,8 +42,6 @@ static const struct unfindable {
                        "and only it chooses strides (29)"},
     {"COPY_NO_BOX", "who relies on a box asks whether all of it is written "
                     "(6)"},
-    {"EFFECTS_ORDER", "the oracle compares which calls are made for what they "
-                      "do, not their order"},
     {"ITER_NOT_SPATIAL", "RACE asks the same of the accesses"},
     {"NOT_A_COPY", "behind it fuse_reduction_epilogue's checks let through "
                    "what that would do (2)"},

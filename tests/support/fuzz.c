@@ -116,7 +116,15 @@ static bool well_formed(fuzz *f, const ir_program *p, const char *when) {
 static bool equivalent(fuzz *f, const ir_program *p, interp_error *e) {
   interp_options o = {.check_regions = true, .max_steps = FUZZ_MAX_STEPS};
   f->counts.comparisons++;
-  if (interp_expect_check(&f->expect, &f->in, p, &o, e) == TESS_OK) return true;
+  fuzz_watch_calls(f, &o);
+  if (interp_expect_check(&f->expect, &f->in, p, &o, e) == TESS_OK) {
+    const char *why = fuzz_compare_calls(f, p);
+    if (!why) return true;
+    *e = (interp_error){
+        .code = TESS_MISMATCH, .fault = INTERP_INVALID, .element = -1};
+    snprintf(e->what, sizeof e->what, "%s", why);
+    return false;
+  }
   f->counts.skipped[FUZZ_TOO_LONG] += e->fault == INTERP_LIMIT;
   return e->fault == INTERP_LIMIT;
 }
@@ -253,12 +261,9 @@ static bool one_step(fuzz *f) {
 }
 
 static bool same_compiled(fuzz *f) {
-  const ir_program *p = &f->base;
   if (!fuzz_is_compiled(f) || !f->o->through_llvm)
     return f->counts.skipped[FUZZ_NO_COMPILER]++, true;
-  if (!sch_has_effects(p, ir_entry(p)->root)) return fuzz_check_compiled(f);
-  f->counts.skipped[FUZZ_NOT_COMPILED]++; /* nobody defines the function */
-  return true;
+  return fuzz_check_compiled(f);
 }
 
 /* The end: the program as it is, or damaged on purpose. */
@@ -284,10 +289,13 @@ static bool start(fuzz *f) {
     return false;
   }
   fuzz_add_intrins(f, &f->base);
+  fuzz_begin_calls(f);
+  fuzz_watch_calls(f, &o);
   f->expect.few.n = 0;
   if (f->number % 4 == 3) interp_few_add(&f->expect.few, &f->base);
   tess_status st =
       interp_expect_run(&f->expect, &f->in, &f->base, f->seed, &o, &e);
+  f->wanted = f->calls;
   if (st) {
     fuzz_wrong(f, "the base program does not run:");
     interp_error_text(&f->base, &e, &f->report);

@@ -83,6 +83,19 @@ typedef struct fuzz_tile {
   int64_t size[3];
 } fuzz_tile;
 
+/* What became known of the calls that statements make in a run. */
+enum { FUZZ_CALLS = 64, FUZZ_CALL_ARGS = 1 + GEN_MAX_DIM };
+typedef struct fuzz_calls {
+  uint64_t all;          /* which, and how often */
+  uint64_t order, turns; /* of calls of one block; of the statements, */
+  uint64_t always;       /*   those of them (bits) under no condition */
+  uint64_t last;         /* statement that called */
+  /* Of each statement: bits of its arguments.  Where those are the same, calls
+   * keep their order; 0: none do. */
+  uint32_t same[FUZZ_CALLS];
+  bool many;             /* made by several threads: only `all` is looked at */
+} fuzz_calls;
+
 /* What cases leave to the next one. */
 typedef struct fuzz {
   mem_heap heap;
@@ -109,6 +122,7 @@ typedef struct fuzz {
   uint32_t nloops;
   vm_rv seen[96];        /* any, some of them dead */
   uint32_t nseen;
+  fuzz_calls wanted, calls; /* of the base program, and of a run */
   fuzz_tile tile[FUZZ_INTRINS];
   uint32_t intrin;       /* the one that a tile was made for */
 } fuzz;
@@ -235,6 +249,16 @@ bool fuzz_check_laws(fuzz *f, const sch_prim *prim);
  * (fuzz_lower.c).  false: wrong, and reported. */
 bool fuzz_check_lowered(fuzz *f);
 bool fuzz_check_compiled(fuzz *f);
+/* What the base program promises of its calls. */
+void fuzz_begin_calls(fuzz *f);
+/* A run under *o makes its calls known in f->calls, from nothing on. */
+void fuzz_watch_calls(fuzz *f, interp_options *o);
+/* p, which has run so, made those that the base program made, in an order
+ * that it may have; else says why not. */
+const char *fuzz_compare_calls(const fuzz *f, const ir_program *p);
+/* The same for compiled code, of all that it calls while it runs. */
+void fuzz_watch_compiled(void);
+bool fuzz_compiled_calls(const fuzz *f);
 void fuzz_end_native(fuzz *f);
 
 /* The trace written as Lua, as JSON and as TVM's JSON, and read back, says the

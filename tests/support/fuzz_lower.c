@@ -201,6 +201,13 @@ static bool near(tess_dtype t, const char *x, const char *y) {
 
 typedef bool alike(tess_dtype t, const char *x, const char *y);
 
+static void show_programs(fuzz *f) {
+  str_puts(&f->report, "scheduled:\n");
+  ir_print(&f->s.m.prog, NULL, &f->report);
+  str_puts(&f->report, "lowered:\n");
+  ir_print(&f->damaged, NULL, &f->report);
+}
+
 static bool compare_args(fuzz *f, const fuzz_arg *a, uint32_t n, alike *same) {
   for (uint32_t i = 0; i < n; i++)
     for (uint64_t k = 0; k < a[i].size; k++) {
@@ -208,13 +215,13 @@ static bool compare_args(fuzz *f, const fuzz_arg *a, uint32_t n, alike *same) {
       if (same(a[i].t, a[i].want + at, a[i].got + at)) continue;
       fuzz_wrong(f, "compiled, element %llu of parameter %u differs",
                  (unsigned long long)k, (unsigned)i);
-      str_puts(&f->report, "scheduled:\n");
-      ir_print(&f->s.m.prog, NULL, &f->report);
-      str_puts(&f->report, "lowered:\n");
-      ir_print(&f->damaged, NULL, &f->report);
+      show_programs(f);
       return false;
     }
-  return true;
+  if (fuzz_compiled_calls(f)) return true;
+  fuzz_wrong(f, "compiled, it makes other calls");
+  show_programs(f);
+  return false;
 }
 
 static tess_status run_compiled(fuzz *f, const target *t, const fuzz_arg *a,
@@ -236,6 +243,7 @@ static tess_status run_compiled(fuzz *f, const target *t, const fuzz_arg *a,
   }
   void *args[GEN_MAX_TENSORS];
   for (uint32_t i = 0; i < n; i++) args[i] = a[i].got;
+  fuzz_watch_compiled();
   int32_t rc = llvm->entry(code)(args, NULL, &f->native->rt.rt);
   llvm->unload(code);
   if (rc) fuzz_wrong(f, "the kernel returns %d", (int)rc);
@@ -250,6 +258,7 @@ static bool interpret(fuzz *f, const ir_program *p, uint32_t n,
   interp_error e;
   for (uint32_t i = 0; i < n; i++)
     want[i] = (interp_arg){a[i].want, a[i].size * ir_dtype_bytes(a[i].t)};
+  fuzz_watch_calls(f, &limit);
   if (!interp_run(&f->in, p, n, want, &limit, &e)) return true;
   if (e.fault == INTERP_LIMIT)
     return f->counts.skipped[FUZZ_NATIVE_LIMIT]++, false;

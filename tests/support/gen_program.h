@@ -57,6 +57,7 @@ typedef struct gen {
   tess_status failed;    /* the first failure; later calls do nothing */
   gen_tensor tensor[GEN_MAX_TENSORS];
   uint32_t n, ninputs, nstages, nnames;
+  uint32_t ncalls, often; /* external calls; one in how many stores has one */
   uint64_t reads;        /* inputs read by the stage being made */
   strbuf *what;
   /* The Lua so far, what it calls expressions, and their texts. */
