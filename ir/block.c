@@ -133,3 +133,16 @@ ir_str ir_fresh_block_name(ir_program *p, ir_str name) {
   }
   return fresh;
 }
+
+bool ir_place_reduced(const ir_program *p, ir_stmt block) {
+  ir_span w = ir_blk(p, block)->writes, iters = ir_blk(p, block)->iters;
+  for (uint32_t i = w.at; i < w.at + w.n; i++) {
+    ir_region r = p->region.v[i];
+    for (uint32_t k = 0; k < 2 * ir_ndim(p, r.buf); k++)
+      for (uint32_t j = iters.at; j < iters.at + iters.n; j++)
+        if (p->iter.v[j].kind == IR_REDUCE &&
+            ir_uses_var(p, p->arg.v[r.at + k], p->iter.v[j].var))
+          return true;
+  }
+  return false;
+}

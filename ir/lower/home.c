@@ -64,9 +64,15 @@ static bool named_directly(const search *f, ir_stmt s) {
 
 static bool makes_itself(const search *f, ir_stmt block);
 
+/* A reduction goes on with what was there where its init is not for all that
+ * it updates; blocks do not declare that they read that. */
+static bool goes_on(const ir_program *p, ir_stmt block) {
+  return ir_st(p, block)->alt && ir_place_reduced(p, block);
+}
+
 /* The child blocks of `scope` that access the buffer, in program order, in
  * scratch; false when something else in the scope does.  What a reduction
- * reads of its own result comes from its init and does not count. */
+ * reads of its own result, if that comes from its init, does not count. */
 static bool find_accesses(const search *f, ir_stmt scope, access **out,
                           uint32_t *n) {
   const ir_program *p = f->p;
@@ -82,7 +88,10 @@ static bool find_accesses(const search *f, ir_stmt scope, access **out,
                 in_regions(p, ir_blk(p, s)->writes, f->b)};
     if (a.reads || a.writes) {
       if (ir_st(p, s)->in_alt) return false;
-      a.reads &= !(a.writes && (ir_st(p, s)->alt || makes_itself(f, s)));
+      if (a.writes && goes_on(p, s))
+        a.reads = true;
+      else
+        a.reads &= !(a.writes && (ir_st(p, s)->alt || makes_itself(f, s)));
       if (*n == cap) {
         access *more = arena_array(f->scratch, access, cap = 2 * cap + 4);
         if (*n) memcpy(more, *out, *n * sizeof *more);
@@ -126,6 +135,24 @@ static bool is_partial(const ir_program *p, ir_stmt block, ir_stmt top) {
   return false;
 }
 
+/* These regions of the buffer, of a block, lie in the box. */
+static bool all_within(const search *f, ir_stmt block, ir_span regions,
+                       ir_stmt meet, const ir_expr *min, const ir_expr *max) {
+  ir_program *p = f->p;
+  uint32_t ndim = ir_ndim(p, f->b);
+  ir_expr *rmin = arena_array(f->scratch, ir_expr, 2 * ndim + 1);
+  ir_expr *rmax = rmin + ndim;
+  for (uint32_t i = 0; i < regions.n; i++) {
+    ir_region r = p->region.v[regions.at + i];
+    if (r.buf != f->b) continue;
+    if (!arith_touched(p, f->scratch, block, r, meet, rmin, rmax) ||
+        !arith_box_within(p, f->scratch, f->b, rmin, rmax, min, max,
+                          ir_blk(p, block)->pred))
+      return false;
+  }
+  return true;
+}
+
 /* Within one iteration of `top`, writer w surely writes, before reader r
  * reads, all that r reads.  Regions of the same buffer may be several; each
  * of the reader's must be covered. */
@@ -133,9 +160,8 @@ static bool covers(const search *f, const access *w, const access *r) {
   ir_program *p = f->p;
   ir_stmt meet = common(p, w->block, r->block);
   uint32_t ndim = ir_ndim(p, f->b);
-  ir_expr *box = arena_array(f->scratch, ir_expr, 4 * ndim + 1);
-  ir_expr *wmin = box, *wmax = box + ndim;
-  ir_expr *rmin = box + 2 * ndim, *rmax = box + 3 * ndim;
+  ir_expr *wmin = arena_array(f->scratch, ir_expr, 2 * ndim + 1);
+  ir_expr *wmax = wmin + ndim;
   ir_region wr;
   region_of(p, ir_blk(p, w->block)->writes, f->b, &wr);
   if (!arith_touched(p, f->scratch, w->block, wr, meet, wmin, wmax) ||
@@ -143,16 +169,10 @@ static bool covers(const search *f, const access *w, const access *r) {
                    ir_blk(p, r->block)->pred) ||
       !arith_does(p, f->scratch, w->block, wr, true))
     return false;
-  ir_span reads = ir_blk(p, r->block)->reads;
-  for (uint32_t i = 0; i < reads.n; i++) {
-    ir_region rr = p->region.v[reads.at + i];
-    if (rr.buf != f->b) continue;
-    if (!arith_touched(p, f->scratch, r->block, rr, meet, rmin, rmax) ||
-        !arith_box_within(p, f->scratch, f->b, rmin, rmax, wmin, wmax,
-                          ir_blk(p, r->block)->pred))
-      return false;
-  }
-  return true;
+  const ir_block_rec b = *ir_blk(p, r->block);
+  return all_within(f, r->block, b.reads, meet, wmin, wmax) &&
+         (!goes_on(p, r->block) ||
+          all_within(f, r->block, b.writes, meet, wmin, wmax));
 }
 
 /* The same where w fills the buffer in the first iteration of a loop below

@@ -48,19 +48,6 @@ bool sch_has_effects(const ir_program *p, ir_stmt top) {
   return false;
 }
 
-bool sch_place_reduced(const ir_program *p, ir_stmt block) {
-  ir_span w = ir_blk(p, block)->writes, iters = ir_blk(p, block)->iters;
-  for (uint32_t i = w.at; i < w.at + w.n; i++) {
-    ir_region r = p->region.v[i];
-    for (uint32_t k = 0; k < 2 * ir_ndim(p, r.buf); k++)
-      for (uint32_t j = iters.at; j < iters.at + iters.n; j++)
-        if (p->iter.v[j].kind == IR_REDUCE &&
-            ir_uses_var(p, p->arg.v[r.at + k], p->iter.v[j].var))
-          return true;
-  }
-  return false;
-}
-
 unsigned sch_block_props(sch_state *s, ir_stmt top, ir_stmt block) {
   const ir_program *p = s->p;
   ir_span iters = ir_blk(p, block)->iters;
@@ -72,7 +59,7 @@ unsigned sch_block_props(sch_state *s, ir_stmt top, ir_stmt block) {
   if (!is_dominant(p, top, block)) return 0;
   unsigned props = SCH_DOMINANT;
   if (spatial && !reads_what_it_writes(p, block)) props |= SCH_COMPLETE;
-  if (sch_has_init(p, block) && !opaque && !sch_place_reduced(p, block) &&
+  if (sch_has_init(p, block) && !opaque && !ir_place_reduced(p, block) &&
       sch_reduction_commutes(p, block) && sch_is_affine(s, block))
     props |= SCH_REDUCTION;
   return props;

@@ -18,7 +18,7 @@ static bool may_cross(const ir_program *p, ir_stmt loop, int thread,
   bool reduces = false;
   if (thread < IR_THREADIDX_X || thread > IR_THREADIDX_Z || !b->reducer ||
       ir_reduces_in_order(p, block) ||
-      b->writes.n != p->reducer.v[b->reducer].n || sch_place_reduced(p, block))
+      b->writes.n != p->reducer.v[b->reducer].n || ir_place_reduced(p, block))
     return false;
   for (uint32_t i = b->iters.at; i < b->iters.at + b->iters.n; i++) {
     if (!ir_uses_var(p, p->iter.v[i].bind, ir_st(p, loop)->var)) continue;

@@ -112,7 +112,7 @@ static bool starts_by_reduced(const ir_program *p, ir_stmt block) {
       for (uint32_t k = it.at; k < it.at + it.n; k++)
         if (p->iter.v[k].kind == IR_REDUCE && uses(p, s, p->iter.v[k].var))
           return true;
-  return sch_place_reduced(p, block);
+  return ir_place_reduced(p, block);
 }
 
 /* The instances may be run in any order that keeps, for each point of the

@@ -191,3 +191,34 @@ do
   sch:blockize((select(2, sch:get_loops(b))), false)
   same(sch, p)
 end
+
+-- A reduction that its reduce iter tells where to write goes on with what was
+-- there: the buffer holds more than one iteration of a loop around makes.
+do
+  local b = ts.builder("main")
+  local A, C = b:input("A", { 6, 6 }), b:output("C", { 6 })
+  local T = b:buffer("T", { 6, 6 })
+  local function nest(name, kind, f)
+    b:loop("i", 0, 6, function(i)
+      b:loop("j", 0, 6, function(j)
+        b:block(name, { { "vi", extent = 6, bind = i },
+                        { "vj", kind, extent = 6, bind = j } }, f)
+      end)
+    end)
+  end
+  nest("T", "spatial", function(i, j) b:store(T, { i, j }, A(i, j)) end)
+  nest("add", "reduce", function(i, j)
+    b:init(function() b:store(T, { i, j }, 0) end)
+    b:store(T, { i, j }, T(i, j) + A(i, j))
+  end)
+  nest("C", "reduce", function(i, j)
+    b:init(function() b:store(C, { i }, 0) end)
+    b:store(C, { i }, C(i) + T(i, j))
+  end)
+  local p = b:program()
+  local sch = ts.schedule(p)
+  local function first(name) return (sch:get_loops(sch:get_block(name))) end
+  local all = sch:split(first "T", { 6, ts.auto, 8 })
+  sch:merge(all, (sch:merge(first "add", first "C")))
+  same(sch, p)
+end
