@@ -37,8 +37,13 @@ static tess_status copy_program(void *ud) {
   return TESS_OK;
 }
 
+tess_program *program_hold(tess_program *p) {
+  p->refs++;
+  return p;
+}
+
 tess_program *program_new(tess_context *c, const ir_program *p,
-                          const tess_program *from) {
+                          tess_program *from) {
   copy_work w = {program_empty(c), p};
   tess_status s = mem_protect(&c->heap, copy_program, &w);
   if (s != TESS_OK) {
@@ -49,17 +54,15 @@ tess_program *program_new(tess_context *c, const ir_program *p,
     w.to->constants = from->constants;
     from->constants->refs++;
   }
+  if (from && p->entry == from->p.entry && ir_entry(p)->sizes.n)
+    w.to->origin = program_hold(from->origin ? from->origin : from);
   return w.to;
-}
-
-tess_program *program_hold(tess_program *p) {
-  p->refs++;
-  return p;
 }
 
 void tess_program_free(tess_program *p) {
   if (!p || --p->refs) return;
   tess_builder_free(p->constants);
+  tess_program_free(p->origin);
   ir_program_free(&p->p);
   mem_free(&p->c->heap, p, sizeof *p);
 }

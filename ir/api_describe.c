@@ -558,6 +558,8 @@ static tess_status choose(void *ud) {
     if (strcmp(ir_text(p, p->func.v[i].name), w->func)) continue;
     w->made = program_new(w->p->c, p, w->p);
     w->made->p.entry = i;
+    tess_program_free(w->made->origin); /* it described another function */
+    w->made->origin = NULL;
     return TESS_OK;
   }
   return ctx_fail(w->p->c, TESS_NOT_FOUND,

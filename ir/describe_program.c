@@ -191,7 +191,7 @@ static tess_status check_program(ir_builder *b, const ir_program *p) {
   str_init(&why, b->heap);
   tess_status s = check_sizes(b, p);
   if (!s && (!ir_verify(p, &b->scratch, &why) ||
-             !ir_verify_bounds(p, &b->scratch, &why)))
+             !ir_verify_bounds(p, true, &b->scratch, &why)))
     s = why.bad ? str_status(&why)
                 : err_set(b->err, TESS_INVALID, "%s", str_get(&why));
   str_free(&why);

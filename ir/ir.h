@@ -694,8 +694,14 @@ bool ir_equal(const ir_program *p, const ir_program *q, arena *scratch);
 /* Well-formedness (verify.c): links, dtypes, scoping of variables, regions
  * cover accesses, unique block names.  false: `why` says what and where. */
 bool ir_verify(const ir_program *p, arena *scratch, strbuf *why);
-/* false: some access of a program that verifies surely leaves its buffer. */
-bool ir_verify_bounds(const ir_program *p, arena *scratch, strbuf *why);
+/* false: some access of a program that verifies surely leaves its buffer, of
+ * those behind a condition only when `guarded`. */
+bool ir_verify_bounds(const ir_program *p, bool guarded, arena *scratch,
+                      strbuf *why);
+/* The same for what stands behind none, when the sizes of the function have
+ * these values (verify_sizes.c): TESS_INVALID, and why, or no memory. */
+tess_status ir_verify_bounds_at(const ir_program *p, const int64_t *sizes,
+                                arena *scratch, strbuf *why);
 /* Floating-point and integer operations done by one run; -1 where that depends
  * on sizes that are known when it is called. */
 int64_t ir_flops(const ir_program *p);

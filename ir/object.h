@@ -18,13 +18,15 @@ struct tess_program {
   tess_context *c;
   uint32_t refs;
   tess_builder *constants; /* whose memory its constants are; NULL: none */
+  tess_program *origin;    /* held: what was described, where this was made
+                            * of it and has sizes; else NULL */
   ir_program p;
 };
 
-/* A new program that is a copy of p (sharing its constants, which `from`
- * keeps alive; may be NULL); unwinds. */
+/* A new program that is a copy of p, which was made of `from` (NULL: of
+ * none), and shares its constants; unwinds. */
 tess_program *program_new(tess_context *c, const ir_program *p,
-                          const tess_program *from);
+                          tess_program *from);
 /* An empty one to be filled; unwinds. */
 tess_program *program_empty(tess_context *c);
 /* The program that ir_save wrote, into an empty one that then owns all of its

@@ -10,7 +10,8 @@
 
 typedef struct checker {
   verifier *v;
-  bool shapes;    /* buffers' shapes are checked, not declared regions */
+  bool shapes;    /* buffers' shapes are checked, not declared regions, */
+  bool guarded;   /* for what stands behind a condition, too */
   ir_stmt block;  /* whose regions are checked */
   bool whole;     /* its variables surely take all values of their domains */
   bool reduces;   /* it is a reduction, which may read what it updates */
@@ -217,6 +218,7 @@ static int held_by(const checker *c, const box *b, ir_span regions,
 static bool inside_ok(const checker *c, const box *b, bool write,
                       bool guarded) {
   const ir_program *p = c->v->p;
+  if (guarded && !c->guarded) return true;
   for (uint32_t d = 0; d < ir_ndim(p, b->buf); d++) {
     ir_expr at = p->arg.v[b->at + d];
     lin x;
@@ -443,9 +445,9 @@ static bool func_ok(checker *c, ir_stmt root) {
   return true;
 }
 
-static bool check(verifier *v, bool shapes) {
+static bool check(verifier *v, bool shapes, bool guarded) {
   const ir_program *p = v->p;
-  checker c = {.v = v, .shapes = shapes};
+  checker c = {.v = v, .shapes = shapes, .guarded = guarded};
   c.home = arena_zalloc(v->scratch, p->buf.n * sizeof *c.home);
   c.dead = arena_zalloc(v->scratch, p->stmt.n * sizeof *c.dead);
   c.mark = arena_zalloc(v->scratch, p->node.n * sizeof *c.mark);
@@ -454,12 +456,13 @@ static bool check(verifier *v, bool shapes) {
   return true;
 }
 
-bool verify_regions(verifier *v) { return check(v, false); }
+bool verify_regions(verifier *v) { return check(v, false, true); }
 
-bool ir_verify_bounds(const ir_program *p, arena *scratch, strbuf *why) {
+bool ir_verify_bounds(const ir_program *p, bool guarded, arena *scratch,
+                      strbuf *why) {
   arena_mark m = arena_get_mark(scratch);
   verifier v = {.p = p, .scratch = scratch, .why = why};
-  bool ok = check(&v, true);
+  bool ok = check(&v, true, guarded);
   arena_reset_to(scratch, m);
   return ok;
 }

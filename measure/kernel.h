@@ -10,6 +10,8 @@
 #include "measure/measure.h"
 #include "measure/tensor.h"
 
+enum { KERNEL_SIZES = 64 };  /* at most */
+
 struct tess_kernel {
   tess_context *c;
   tess_program *program;     /* held */
@@ -19,6 +21,8 @@ struct tess_kernel {
                               * it is not loaded; else NULL */
   bundle code;
   bundle_args made;          /* parameters as last converted */
+  bool fits;                 /* every index does, with these sizes */
+  int64_t sizes[KERNEL_SIZES];
 };
 
 /* Loads code that was built for the program, if it is for this machine;

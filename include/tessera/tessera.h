@@ -666,7 +666,10 @@ TESS_API tess_status tess_tensor_to_dlpack(tess_tensor *t,
 TESS_API tess_status tess_build(tess_program *p, tess_target *target,
                                 TESS_GIVE tess_kernel **out);
 TESS_API void tess_kernel_free(TESS_TAKE tess_kernel *k);
-/* Arguments: one tensor a parameter, shapes and dtypes are checked. */
+/* Arguments: one tensor a parameter, shapes and dtypes are checked.  Where
+ * sizes are known only now, INVALID when one makes an extent less than 1, or
+ * when an index of the program as described, behind no condition, leaves its
+ * tensor. */
 TESS_API tess_status tess_kernel_run(tess_kernel *k, uint32_t n,
                                      tess_tensor *const *args);
 typedef struct tess_timing {

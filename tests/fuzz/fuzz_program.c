@@ -53,7 +53,7 @@ static tess_status use(void *ud) {
   if (s != TESS_OK || !w->p.entry) return TESS_OK;
   ir_print(&w->p, &(ir_print_opts){.regions = true}, &w->text);
   (void)ir_flops(&w->p);
-  (void)ir_verify_bounds(&w->p, &w->scratch, &w->text);
+  (void)ir_verify_bounds(&w->p, true, &w->scratch, &w->text);
   ir_save(&w->p, &w->bytes);
   s = ir_restore(&w->q, &w->scratch, w->bytes.v, w->bytes.n, &w->why);
   FUZZ_ASSERT(s == TESS_OK && ir_equal(&w->p, &w->q, &w->scratch));
