@@ -6,6 +6,8 @@
 #include <editline/readline.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <wchar.h>
 
 /* ---- lines -------------------------------------------------------------- */
 
@@ -30,9 +33,25 @@ static char *plain_line(void) {
   return line;
 }
 
+/* libedit decodes keys and encodes lines as the locale says, and drops what
+ * does not fit: all but ASCII in "C", for which "C.UTF-8" stands in.  Of the
+ * locale this is LC_CTYPE alone: numbers are written with a dot.  Asked before
+ * libedit is first used; 0: there is no locale for it. */
+static int can_edit(void) {
+  static int answer = -1;
+  if (answer >= 0) return answer;
+  answer = setlocale(LC_CTYPE, "") &&
+           strcmp(nl_langinfo(CODESET), "ANSI_X3.4-1968") != 0;
+  if (!answer) answer = setlocale(LC_CTYPE, "C.UTF-8") != NULL;
+  return answer;
+}
+
 /* Ctrl-C while a line is typed: the handler writes to the pipe, the reader
- * of keys waits for that, too. */
-static struct { int ends[2], raised; } typing = {{-1, -1}, 0};
+ * of keys waits for that, too.  `part`: of a character of several bytes. */
+static struct {
+  int ends[2], raised;
+  mbstate_t part;
+} typing = {{-1, -1}, 0, {0}};
 
 static void on_typing(int sig) {
   int was = errno;
@@ -42,16 +61,32 @@ static void on_typing(int sig) {
   errno = was;
 }
 
-/* The next key for libedit; after Ctrl-C the end of the line. */
+enum { BROKEN = 0xfffd }; /* the character that shows where there is none */
+
+/* The character that the byte ends; -1: it has more. */
+static int decode(char byte) {
+  wchar_t c = 0;
+  size_t n = mbrtowc(&c, &byte, 1, &typing.part);
+  if (n == (size_t)-2) return -1;
+  if (n != (size_t)-1) return (int)c;
+  memset(&typing.part, 0, sizeof typing.part);
+  return BROKEN;
+}
+
+/* The next character for libedit, which takes no bytes here; after Ctrl-C the
+ * end of the line. */
 static int next_key(FILE *in) {
   struct pollfd p[] = {{fileno(in), POLLIN, 0}, {typing.ends[0], POLLIN, 0}};
-  unsigned char key;
   while (!typing.raised) {
+    char byte;
     if (poll(p, 2, -1) < 0 && errno != EINTR) return -1;
     if (poll(&p[1], 1, 0) > 0)
       typing.raised = 1;
-    else if (poll(&p[0], 1, 0) > 0)
-      return read(p[0].fd, &key, 1) == 1 ? key : -1;
+    else if (poll(&p[0], 1, 0) > 0) {
+      if (read(p[0].fd, &byte, 1) != 1) return -1;
+      int key = decode(byte);
+      if (key >= 0) return key;
+    }
   }
   return '\n';
 }
@@ -63,6 +98,7 @@ static char *typed_line(const char *prompt, int *abandoned) {
   if (typing.ends[0] < 0 && pipe2(typing.ends, O_CLOEXEC | O_NONBLOCK))
     return NULL;
   typing.raised = 0;
+  memset(&typing.part, 0, sizeof typing.part);
   rl_getc_function = next_key;
   signal(SIGINT, on_typing);
   main_hold_interrupts(0);
@@ -79,6 +115,7 @@ static char *typed_line(const char *prompt, int *abandoned) {
 char *main_read_line(const char *prompt, int *abandoned) {
   *abandoned = 0;
   if (!isatty(0)) return plain_line();
+  if (!can_edit()) return printf("%s", prompt), fflush(stdout), plain_line();
   char *line = typed_line(prompt, abandoned);
   if (line && *line) add_history(line);
   return line;
@@ -223,6 +260,7 @@ static void print_results(lua_State *L, int first) {
  * used, be it for the history, and never again. */
 static void begin_typing(void) {
   printf("Tessera %s  (ts is the module; Ctrl-D leaves)\n", tess_version());
+  if (!can_edit()) return;
   rl_readline_name = (char *)(uintptr_t) "tessera";
   rl_getc_function = next_key;
   rl_attempted_completion_function = complete;
@@ -233,6 +271,7 @@ static void begin_typing(void) {
 
 static void end_typing(void) {
   printf("\n");
+  if (!can_edit()) return;
   stifle_history(1000);
   write_history(history_file());
 }

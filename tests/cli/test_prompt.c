@@ -3,6 +3,7 @@
 #include "support/console.h"
 #include "support/test.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static console c;
@@ -117,11 +118,30 @@ static void interrupted_while_running(void **state) {
   leave();
 }
 
+/* Characters of several bytes come whole, also where the environment names no
+ * locale for them, or none that there is; and numbers have a dot. */
+static void not_ascii(void **state) {
+  (void)state;
+  static const char *const locales[] = {"C.UTF-8", "C", "xx_XX.none"};
+  for (size_t i = 0; i < sizeof locales / sizeof *locales; i++) {
+    setenv("LC_ALL", locales[i], 1);
+    open_prompt();
+    enter("print(('a\303\251b\342\202\254'):byte(1, -1))",
+          "97\t195\t169\t98\t226\t130\t172");
+    enter("print(0.5 * 3)", "\n1.5");
+    enter("print(('a\377b'):byte(1, -1))", "97\t239\t191\t189\t98");
+    leave();
+  }
+  unsetenv("LC_ALL");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(completion), cmocka_unit_test(interrupted_before_a_line),
+      cmocka_unit_test(completion),
+      cmocka_unit_test(interrupted_before_a_line),
       cmocka_unit_test(interrupted_in_a_line),
       cmocka_unit_test(interrupted_in_several_lines),
-      cmocka_unit_test(interrupted_while_running)};
+      cmocka_unit_test(interrupted_while_running),
+      cmocka_unit_test(not_ascii)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

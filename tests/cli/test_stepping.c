@@ -70,6 +70,21 @@ static void stepping_in_a_terminal(void **state) {
   expect("show new.lua", 0, "decision = {4, 4}");
 }
 
+/* A file's name keeps what is not ASCII. */
+static void named_in_a_terminal(void **state) {
+  (void)state;
+  console_open(&c, "step t.lua --program d.lua");
+  console_expect(&c, "/5> ");
+  console_await_keys(&c);
+  console_type(&c, "write gr\303\266\303\237e.lua\n");
+  console_expect(&c, "written to gr\303\266\303\237e.lua");
+  console_expect(&c, "/5> ");
+  console_await_keys(&c);
+  console_type(&c, "quit\n");
+  assert_int_equal(console_close(&c), 0);
+  expect("show gr\303\266\303\237e.lua", 0, "sample_perfect_tile");
+}
+
 /* Ctrl-C abandons what was typed and nothing else: what was chosen stays. */
 static void interrupted_at_a_line(void **state) {
   (void)state;
@@ -148,6 +163,7 @@ static void failing_in_a_pipe(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(stepping_in_a_terminal),
+                                     cmocka_unit_test(named_in_a_terminal),
                                      cmocka_unit_test(interrupted_at_a_line),
                                      cmocka_unit_test(stepping_through_a_pipe),
                                      cmocka_unit_test(failing_in_a_pipe)};
