@@ -84,10 +84,13 @@ tess_status worker_find(const char *given, char *out, size_t n, err_state *e) {
 
 enum { CHILD_SOCKET = 3, OWN_FDS = 16 };
 
-/* Out of the way of the numbers that the child gives its own. */
+/* Out of the way of the numbers that the child gives its own.  Where the limit
+ * allows no such number the system calls the call wrong, not the limit. */
 static int move_up(int fd) {
-  int up = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, OWN_FDS);
-  if (fd >= 0) close(fd);
+  if (fd < 0) return -1;
+  int up = fcntl(fd, F_DUPFD_CLOEXEC, OWN_FDS), why = errno;
+  close(fd);
+  errno = why == EINVAL ? EMFILE : why;
   return up;
 }
 

@@ -351,6 +351,22 @@ static void records_of_intrinsics(void **state) {
          "match B_m: float32[4, 8]");
 }
 
+/* A limit on open files that leaves none for a worker is named as such. */
+static void no_files_left(void **state) {
+  (void)state;
+  for (int n = 12; n <= 20; n++)
+    if (console_run(&c, "ulimit -n %d; %s tune d.lua --trials 2 --seed 1", n,
+                    CONSOLE_TESSERA) &&
+        !strstr(c.err, "Too many open files"))
+      fail_msg("with %d files: %s", n, c.err);
+  assert_int_equal(console_run(&c,
+                               "ulimit -n 16; %s tune d.lua --trials 2"
+                               " --seed 1",
+                               CONSOLE_TESSERA),
+                   1);
+  assert_non_null(strstr(c.err, "cannot start the worker"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tuning),
@@ -359,6 +375,7 @@ int main(void) {
       cmocka_unit_test(interrupted_in_a_terminal),
       cmocka_unit_test(interrupted_at_once),
       cmocka_unit_test(no_worker),
+      cmocka_unit_test(no_files_left),
       cmocka_unit_test(interrupted_in_lua),
       cmocka_unit_test(interrupted_in_a_call),
       cmocka_unit_test(terminated),
