@@ -284,13 +284,16 @@ static tess_status unify(ir_builder *b, const char *op, describe_expr x,
   return s ? s : describe_typed(b, y, t, right, &out[1]);
 }
 
-static ir_expr make_binary(ir_program *p, const op_def *o, const ir_expr e[2]) {
+/* A quotient of floats is rounded down by a function around it: *depth, by
+ * how much what is made is deeper than its operands, is 2 then. */
+static ir_expr make_binary(ir_program *p, const op_def *o, const ir_expr e[2],
+                           uint32_t *depth) {
   tess_dtype t = ir_at(p, e[0])->dtype;
+  bool floors = !strcmp(o->text, "//") && ir_is_float(t);
+  *depth = floors ? 2 : 1;
   if (o->op == IR_CALL) return ir_call(p, IR_FN_POW, t, 2, e);
   ir_expr r = ir_binary(p, o->op, e[o->swap], e[!o->swap]);
-  if (!strcmp(o->text, "//") && ir_is_float(t))
-    r = ir_call(p, IR_FN_FLOOR, t, 1, &r);
-  return r;
+  return floors ? ir_call(p, IR_FN_FLOOR, t, 1, &r) : r;
 }
 
 tess_status describe_binary(ir_builder *b, const char *op, describe_expr x,
@@ -304,8 +307,10 @@ tess_status describe_binary(ir_builder *b, const char *op, describe_expr x,
   if (!s) s = check_rule(b, o, ir_at(&b->p, e[0])->dtype);
   arena_reset(&b->scratch);
   if (s) return s;
-  uint32_t depth = deepest(b, 2, (describe_expr[]){x, y}) + 2;
-  return describe_give(b, make_binary(&b->p, o, e), depth, out);
+  uint32_t depth;
+  ir_expr made = make_binary(&b->p, o, e, &depth);
+  return describe_give(b, made, depth + deepest(b, 2, (describe_expr[]){x, y}),
+                       out);
 }
 
 /* ---- functions ---------------------------------------------------------- */

@@ -427,6 +427,16 @@ static void limits(describing *d) {
   FAILS(d, s,
         "an expression nests deeper than 2000; use a reduction, or a "
         "compute for a part of it");
+  /* An operator is one level, and X[0] the first of them. */
+  int terms = 0;
+  deep = d_load(d, x, d_int(d, 0), 0);
+  for (s = TESS_OK; !s && terms < 5000; deep = next, terms++)
+    s = describe_binary(b, terms % 2 ? "*" : "+", deep, d_load(d, x, e, 0),
+                        &next);
+  FAILS(d, s,
+        "an expression nests deeper than 2000; use a reduction, or a "
+        "compute for a part of it");
+  assert_in_range(terms, 1999, 2000);
   s = TESS_OK;
   for (int i = 0; i < 500 && !s; i++)
     s = describe_loop_begin(b, "i", d_int(d, 0), d_int(d, 2), &v);
