@@ -66,6 +66,19 @@ typedef struct call {
   tess_status status;
 } call;
 
+/* Whether the schedule at index i is the one lent, at 2, or a copy of it: a
+ * copy knows its ancestors (lrv.c). */
+static int comes_from_lent(lua_State *L, int i) {
+  lua_Integer lent = ((lt_sched *)lua_touserdata(L, 2))->id;
+  int yes = ((lt_sched *)lua_touserdata(L, i))->id == lent;
+  if (lua_getiuservalue(L, i, 2) == LUA_TTABLE) {
+    yes |= lua_rawgeti(L, -1, lent) == LUA_TNUMBER;
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return yes;
+}
+
 /* Hands the schedule object at index i to the engine; the object is closed.
  * A schedule that was handed over already cannot be given twice. */
 static void emit_schedule(lua_State *L, int i, call *c) {
@@ -79,9 +92,40 @@ static void emit_schedule(lua_State *L, int i, call *c) {
     lt_error(L, TESS_INVALID,
              "a module returned a closed schedule, or one "
              "twice: return a copy");
+  if (!comes_from_lent(L, i))
+    lt_error(L, TESS_INVALID,
+             "a module returned a schedule that is neither the one that it "
+             "was given nor a copy of that");
   tess_schedule *given = s->s;
   s->s = NULL;
   c->emit(c->sink, given);
+}
+
+/* How many there are in the list at index i, which has no gaps. */
+static lua_Integer list_length(lua_State *L, int i) {
+  lua_Integer n = luaL_len(L, i), seen = 0;
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1), seen++) {
+    lua_Integer k = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
+    if (k >= 1 && k <= n) continue;
+    lt_error(L, TESS_TYPE,
+             "a module returned a table that is no list of schedules without "
+             "gaps: it has a key %s",
+             luaL_tolstring(L, -2, NULL));
+  }
+  if (seen < n)
+    lt_error(L, TESS_TYPE,
+             "a module returned a table that is no list of schedules without "
+             "gaps: it has %d of %d",
+             (int)seen, (int)n);
+  return n;
+}
+
+static void emit_list(lua_State *L, int list, lua_Integer n, call *c) {
+  for (lua_Integer i = 1; i <= n; i++) {
+    lua_geti(L, list, i);
+    emit_schedule(L, lua_gettop(L), c);
+    lua_pop(L, 1);
+  }
 }
 
 /* Keeps the text of the value at index i; the slot was made with the hook, so
@@ -91,44 +135,47 @@ static void keep_reason(lua_State *L, call *c, int i) {
   lua_rawseti(L, LUA_REGISTRYINDEX, c->hook->why);
 }
 
-/* Runs in protected mode; index 1 is the call. */
-static int run(lua_State *L) {
-  call *c = lua_touserdata(L, 1);
-  lua_rawgeti(L, LUA_REGISTRYINDEX, c->hook->ref);
+/* Pushes the schedule lent, at 2, and the block. */
+static void push_lent(lua_State *L, call *c) {
   lt_push_schedule(L, NULL);
   ((lt_sched *)lua_touserdata(L, -1))->s = c->copy;
   c->copy = NULL;
+  lua_pushvalue(L, -1);
+  lua_insert(L, 2);
   if (c->block)
     lt_push_rv(L, -1, c->block);
   else
     lua_pushnil(L);
-  int sch = lua_absindex(L, -2);
-  lua_pushvalue(L, sch);
-  lua_insert(L, 2); /* kept below the call */
+}
+
+/* Not applicable; why is the reason at index i, if there is one. */
+static void take_reason(lua_State *L, call *c, int i) {
+  c->status = TESS_NOT_FOUND;
+  if (lua_isnil(L, i)) {
+    lua_pushliteral(L, "no reason given");
+    lua_replace(L, i);
+  }
+  keep_reason(L, c, i);
+}
+
+/* Runs in protected mode; index 1 is the call.  What the module gives is at 3
+ * and 4. */
+static int run(lua_State *L) {
+  enum { LENT = 2, GIVEN, WHY };
+  call *c = lua_touserdata(L, 1);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, c->hook->ref);
+  push_lent(L, c);
   lua_call(L, 2, 2);
-  if (lua_isnil(L, -2) || (lua_isboolean(L, -2) && !lua_toboolean(L, -2))) {
-    if (!c->block && lua_isnil(L, -2) && lua_isnil(L, -1)) {
-      emit_schedule(L, 2, c); /* scheduled in place by hand */
-      return 0;
-    }
-    c->status = TESS_NOT_FOUND;
-    if (lua_isnil(L, -1)) {
-      lua_pop(L, 1);
-      lua_pushliteral(L, "no reason given");
-    }
-    keep_reason(L, c, lua_gettop(L));
-    return 0;
-  }
-  lua_pop(L, 1);
-  if (!lua_istable(L, -1)) {
-    emit_schedule(L, lua_gettop(L), c);
-    return 0;
-  }
-  lua_Integer n = luaL_len(L, -1);
-  for (lua_Integer i = 1; i <= n; i++) {
-    lua_geti(L, -1, i);
-    emit_schedule(L, lua_gettop(L), c);
-    lua_pop(L, 1);
+  if (!c->block && lua_isnil(L, GIVEN) && lua_isnil(L, WHY))
+    emit_schedule(L, LENT, c); /* scheduled in place by hand */
+  else if (!lua_toboolean(L, GIVEN))
+    take_reason(L, c, WHY);
+  else if (!lua_istable(L, GIVEN))
+    emit_schedule(L, GIVEN, c);
+  else {
+    lua_Integer n = list_length(L, GIVEN);
+    emit_list(L, GIVEN, n, c);
+    if (n == 0) take_reason(L, c, WHY);
   }
   return 0;
 }
