@@ -138,7 +138,10 @@ static int session_predict(lua_State *L) {
   tess_session *s = session(L);
   lt_table(L, 2, "a list of candidates");
   lua_Integer n = luaL_len(L, 2);
-  if (n > MAX_BATCH) return lt_error(L, TESS_LIMIT, "too many candidates");
+  if (n > MAX_BATCH)
+    return lt_error(L, TESS_LIMIT,
+                    "predict takes at most %d candidates, not %lld", MAX_BATCH,
+                    (long long)n);
   luaL_checkstack(L, (int)n * 3 + 8, "too many candidates");
   tess_candidate *c = lua_newuserdatauv(L, sizeof *c * (size_t)(n + 1), 0);
   double *score = lua_newuserdatauv(L, sizeof *score * (size_t)(n + 1), 0);

@@ -77,6 +77,10 @@ double tess_session_unit(tess_session *s) { return rng_unit(&s->random); }
 
 tess_status tess_session_predict(tess_session *s, uint32_t n,
                                  const tess_candidate *c, double *score) {
+  for (uint32_t i = 0; i < n; i++) {
+    tess_status wrong = check(s, &c[i]);
+    if (wrong != TESS_OK) return wrong;
+  }
   tess_status st = s->model->predict(s->model->ud, s, n, c, score);
   return session_blame(s, st, "the cost model's 'predict'");
 }

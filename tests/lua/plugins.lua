@@ -125,6 +125,16 @@ do
     error "enough"
   end))
   assert(many)
+  fails(nil, "predict takes at most 4096 candidates, not 5000",
+        proposing(function(_, session)
+    local list, c = {}, session:draw()
+    for i = 1, 5000 do list[i] = c end
+    session:predict(list)
+  end))
+  fails(nil, "there is none at 99, counted from 1",
+        proposing(function(_, session)
+    session:predict { session:draw(), { sketch = 99, decisions = {} } }
+  end))
   fails(nil, "ts.strategy takes", ts.strategy, {})
   fails(nil, "ts.strategy takes", ts.strategy)
   fails(nil, "ts.cost_model takes", ts.cost_model, {})
