@@ -231,7 +231,7 @@ static ir_expr find_pooled(const ir_program *p, const ir_node *n,
   for (; (e = p->intern.v[at]); at = (at + 1) & mask) {
     const ir_node *x = ir_at(p, e);
     if (key_at(p, e).head == head && x->a == n->a && x->c == n->c &&
-        !memcmp(p->arg.v + x->b, args, n->n * sizeof *args))
+        (!n->n || !memcmp(p->arg.v + x->b, args, n->n * sizeof *args)))
       break;
   }
   *slot = at;
