@@ -1,31 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `tessera tune`: what it reports, a full disk, Ctrl-C, warnings, and records
  * of tensor intrinsics. */
-#include "support/console.h"
-#include "support/test.h"
+#include "support/command.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-
-static console c;
-
-static int set_up(void **state) {
-  (void)state;
-  console_start(&c, TESS_BUILD_DIR "/bin/tessera");
-  console_write_product(&c);
-  return 0;
-}
-
-static int tear_down(void **state) {
-  (void)state;
-  console_end(&c);
-  return 0;
-}
-
-static void expect(const char *args, int status, const char *says) {
-  console_says(&c, args, status, says);
-}
 
 static void tuning(void **state) {
   (void)state;
