@@ -269,13 +269,19 @@ static tess_status check_indices(void *ud) {
   return s;
 }
 
-/* Kernels are mostly called with the sizes that they were last called with. */
+/* What only the sizes tell; nothing new where a kernel was last called with
+ * the same, as it mostly was. */
 static tess_status check_sizes(call *x, uint32_t n) {
+  tess_kernel *k = x->k;
   size_t bytes = n * sizeof *x->sizes;
-  if (x->k->fits && !memcmp(x->k->sizes, x->sizes, bytes)) return TESS_OK;
-  tess_status s = ctx_run(x->c, check_indices, x);
-  x->k->fits = s == TESS_OK;
-  memcpy(x->k->sizes, x->sizes, bytes);
+  if (!n || (k && k->fits && !memcmp(k->sizes, x->sizes, bytes)))
+    return TESS_OK;
+  tess_status s = check_buffers(x);
+  if (!s) s = check_reductions(x);
+  if (s || !k) return s;
+  s = ctx_run(x->c, check_indices, x);
+  k->fits = s == TESS_OK;
+  memcpy(k->sizes, x->sizes, bytes);
   return s;
 }
 
@@ -322,9 +328,7 @@ static tess_status bind(call *x) {
   for (uint32_t i = 0; !s && i < x->n; i++) s = check_type(x, i);
   for (uint32_t i = 0; !s && i < x->n; i++) s = learn_sizes(x, i);
   for (uint32_t i = 0; !s && i < x->n; i++) s = check_extents(x, i);
-  if (!s && f->sizes.n) s = check_buffers(x);
-  if (!s && f->sizes.n) s = check_reductions(x);
-  if (!s && f->sizes.n && x->k) s = check_sizes(x, f->sizes.n);
+  if (!s) s = check_sizes(x, f->sizes.n);
   if (!s) s = check_apart(x);
   for (uint32_t i = 0; !s && i < x->n; i++) x->args[i] = x->tensor[i]->data;
   return s;

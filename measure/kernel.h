@@ -21,7 +21,7 @@ struct tess_kernel {
                               * it is not loaded; else NULL */
   bundle code;
   bundle_args made;          /* parameters as last converted */
-  bool fits;                 /* every index does, with these sizes */
+  bool fits;                 /* it can run with these sizes */
   int64_t sizes[KERNEL_SIZES];
 };
 
