@@ -58,9 +58,10 @@ uint32_t sch_loops_above(const ir_program *p, ir_stmt st, uint32_t max,
                          ir_stmt *out);
 /* The same as a list, as many as there are. */
 sch_list sch_loops_of(sch_state *s, ir_stmt st);
+/* What sch_next_outside gives for a statement without body, or a block. */
+ir_stmt sch_skip_outside(const ir_program *p, ir_stmt at, ir_stmt top);
 /* The statement after `at` below `top` (which it is to begin with) in
  * pre-order, not entering blocks nor the init of `top`; 0 at the end. */
-ir_stmt sch_skip_outside(const ir_program *p, ir_stmt at, ir_stmt top);
 static inline ir_stmt sch_next_outside(const ir_program *p, ir_stmt at,
                                        ir_stmt top) {
   const ir_stmt_rec *r = ir_st(p, at);

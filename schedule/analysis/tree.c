@@ -41,7 +41,6 @@ static ir_stmt skip(const ir_program *p, ir_stmt s, ir_stmt top) {
   return 0;
 }
 
-/* What sch_next_outside gives for a statement without body, or a block. */
 ir_stmt sch_skip_outside(const ir_program *p, ir_stmt s, ir_stmt top) {
   const ir_stmt_rec *r = ir_st(p, s);
   return r->kind != IR_BLOCK && r->alt ? r->alt : skip(p, s, top);
