@@ -13,9 +13,8 @@ PRIM_DEFINE(
     .rewrite = "for i: for k: X(i, k) with init I   ->   "
                "for i_init: X_init(i_init): I; for i: for k: X_update(i, k)",
     .details =
-        "1. The block has an init, which calls no function for what that "
-        "does,\n"
-        "   and none of the block's iters is ordered.\n"
+        "1. The block has an init, which calls no function for what that\n"
+        "   does, and none of the block's iters is ordered.\n"
         "2. The loop is around the block, in the same scope.\n"
         "3. No loop further out drives a reduce iter.\n"
         "4. From the loop on inwards each point of the block is reached once,\n"
