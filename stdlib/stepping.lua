@@ -136,6 +136,10 @@ local short = { n = "next", b = "back", g = "goto", p = "program",
                 w = "write", h = "help", l = "list", q = "quit",
                 jump = "goto", decide = "choose", ["?"] = "help" }
 
+-- How many words may stand behind a command; none where it is not here.
+local takes = { ["goto"] = 1, alternatives = 1, write = 1,
+                choose = math.huge }
+
 -- What the error e of a command says, in one line.
 local function message_of(e)
   local text = type(e) == "table" and (e.failed or e.message) or tostring(e)
@@ -145,11 +149,18 @@ end
 -- What a line asks for; raises where it is no command.
 local function perform(s, words)
   local name = short[words[1]] or words[1]
+  words = { table.unpack(words) }
   if math.tointeger(tonumber(name)) then
-    name, words = "goto", { "goto", name }
+    name = "goto"
+    table.insert(words, 1, name)
   end
   if not stepping[name] then
     fail("unknown command '%s'; h lists them", words[1])
+  end
+  local most = takes[name] or 0
+  if #words - 1 > most then
+    fail("%s takes %s: '%s' is too much", name,
+         most == 0 and "nothing" or "one word", words[most + 2])
   end
   stepping[name](s, words)
 end

@@ -125,6 +125,9 @@ static void failing_in_a_pipe(void **state) {
       {"a 0", "alternatives takes a number"},
       {"0\na", "the instruction here takes no decision"},
       {"0\nc 2 8", "the instruction here takes no decision"},
+      {"n 3", "tessera: n 3: next takes nothing: '3' is too much"},
+      {"g 2 back", "goto takes one word: 'back' is too much"},
+      {"4 b", "goto takes one word: 'b' is too much"},
       {"w", "write needs a file name"},
       {"w /no/such/new.lua", "/no/such/new.lua: No such file"}};
   (void)state;
