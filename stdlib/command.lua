@@ -340,13 +340,19 @@ local function time_of(r)
   return r.status == "OK" and ("%.4f ms"):format(r.seconds * 1e3) or "-"
 end
 
+-- A text of a file, fit for one field of a line.
+local function plain(text)
+  return (text:gsub("%c", function(c) return ("\\x%02x"):format(c:byte()) end))
+end
+
 local function list_records(path, max)
   local rows = ts.database(path):records(max)
   print(("%6s  %12s  %-13s  %-20s  %s"):format("record", "time", "status",
                                                 "workload", "target"))
   for _, r in ipairs(rows) do
     print(("%6d  %12s  %-13s  %-20s  %s"):format(r.id, time_of(r), r.status,
-                                                 r.workload, r.target))
+                                                 plain(r.workload),
+                                                 plain(r.target)))
   end
   return 0
 end
@@ -386,8 +392,8 @@ function command.show(args)
   if trace then
     print(trace)
     if r then
-      print(("-- record %d: %s, %s, %s, %s"):format(r.id, r.workload,
-            time_of(r), r.status, r.target))
+      print(("-- record %d: %s, %s, %s, %s"):format(r.id, plain(r.workload),
+            time_of(r), r.status, plain(r.target)))
     end
   elseif is_database(name) then
     list_records(name, 20)

@@ -81,6 +81,19 @@ static void another_program(void **state) {
   expect_warning(NULL);
 }
 
+/* What a terminal would obey is not sent to it. */
+static void texts_with_control_characters(void **state) {
+  static const char *const ways[] = {"db a.db", "show a.db:1"};
+  (void)state;
+  run("tune d.lua --trials 5 --db a.db");
+  change("UPDATE workload SET name = 'a' || char(27) || '[2J' || char(10)");
+  for (int i = 0; i < 2; i++) {
+    run(ways[i]);
+    if (!strstr(c.out, "a\\x1b[2J\\x0a") || strchr(c.out, '\033'))
+      fail_msg("%s: %s", ways[i], c.out);
+  }
+}
+
 static void cannot_be_opened(void **state) {
   (void)state;
   static const char *const cases[][2] = {
@@ -98,7 +111,9 @@ static void cannot_be_opened(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(another_program),
-                                     cmocka_unit_test(cannot_be_opened)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(another_program),
+      cmocka_unit_test(texts_with_control_characters),
+      cmocka_unit_test(cannot_be_opened)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
