@@ -76,6 +76,7 @@ local function add_modules(ts)
     check_fields("ts.module", "{ name = string, defaults = table, " ..
                  "apply = function(sch, block, p), check = " ..
                  "function(p, given) }", m, module_fields)
+    if m.name == "" then core.invalid("ts.module: the name is empty") end
     m.defaults = m.defaults or {}
     return setmetatable(m, module)
   end

@@ -118,6 +118,8 @@ do
   end
   fails(nil, "apply is nil", ts.module, { name = "x" })
   fails(nil, "not nil", ts.module)
+  fails("INVALID", "ts.module: the name is empty", ts.module,
+        { name = "", apply = nothing })
   fails(nil, "there is no field 'chek'", ts.module,
         { name = "x", apply = nothing, chek = nothing })
   fails(nil, "there is no field '1'", ts.module,
