@@ -9,7 +9,12 @@ LT_GC(kernel_gc, tess_kernel, tess_kernel_free)
 
 /* ---- targets ------------------------------------------------------------ */
 
+/* ts.target([text or target]) */
 static int new_target(lua_State *L) {
+  if (lua_isuserdata(L, 1)) {
+    lt_get(L, 1, LT_TARGET);
+    return lua_settop(L, 1), 1;
+  }
   const char *text = lt_opt_string(L, 1, "a target", "llvm");
   void **b = lt_box(L, LT_TARGET, 0);
   tess_target *t;

@@ -223,7 +223,8 @@ local rows = {
   { "trace:stepper([program])", "tessera.Stepper",
     "Go through it instruction by instruction.", "stepping" },
   -- Running
-  { "ts.target(text)", "tessera.Target", "A machine.", "describing" },
+  { "ts.target([text])", "tessera.Target",
+    "A machine; this one where no text is given.", "describing" },
   { "target:get(field)", "integer?", "A number of it.", "describing" },
   { "target:has(feature)", "boolean", "Has its processor the feature?",
     "describing" },
