@@ -68,7 +68,7 @@ static tess_status mutate(void *ud) {
   uint32_t before = x->made->n, k;
   while (tries--) {
     if (!choose(x, &k)) {
-      fail(x, VM_W_NO_NEIGHBOUR);
+      fail(x, VM_W_NO_DECISIONS);
       break;
     }
     x->made->n = before;

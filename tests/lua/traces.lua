@@ -145,6 +145,8 @@ do
     changed = changed or m ~= t
   end
   assert(changed)
+  local bare = ts.schedule(p):trace()
+  fails("NOT_FOUND", "there is no decision to change", bare.mutate, bare, {})
   local small = t:simplify()
   assert(#small == #t - 1 and #t == 9)
   assert(small:replay(p):program():equal(sch:program()))
