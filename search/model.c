@@ -15,15 +15,9 @@ static tess_status predict(void *ud, tess_session *s, uint32_t n,
   return TESS_OK;
 }
 
-static tess_status update(void *ud, tess_session *s, uint32_t n,
-                          const tess_candidate *c) {
-  (void)ud, (void)s, (void)n, (void)c;
-  return TESS_OK;
-}
-
 static tess_status start(tess_session *s, tess_cost_model *out) {
   (void)s;
-  *out = (tess_cost_model){"random", predict, update, NULL, NULL};
+  *out = (tess_cost_model){"random", predict, NULL, NULL, NULL};
   return TESS_OK;
 }
 

@@ -219,6 +219,39 @@ static tess_status measure_all(tune *t, uint32_t n, const search_cand *c) {
   return t->r->broke.code;
 }
 
+/* The strategy and the cost model see the first n of t->proposed, measured. */
+static tess_status teach(tune *t, uint32_t n) {
+  tess_status s = TESS_OK;
+  double start = tune_now();
+  if (t->strategy.observe)
+    s = session_blame(
+        &t->s, t->strategy.observe(t->strategy.ud, &t->s, n, t->proposed),
+        "the strategy's 'observe'");
+  if (s == TESS_OK && t->model.update)
+    s = session_blame(&t->s,
+                      t->model.update(t->model.ud, &t->s, n, t->proposed),
+                      "the cost model's 'update'");
+  t->time.model += tune_now() - start;
+  return s;
+}
+
+/* What earlier runs measured, as if this one had: in batches. */
+static tess_status teach_earlier(tune *t) {
+  uint32_t end = t->s.history.n, batch = t->set->o->batch, n;
+  tess_status s = TESS_OK;
+  for (uint32_t at = 0; s == TESS_OK && at < end; at += n) {
+    n = end - at < batch ? end - at : batch;
+    for (uint32_t i = 0; i < n; i++) {
+      const search_seen *h = &t->s.history.v[at + i];
+      session_to_public(&h->c, &t->proposed[i]);
+      t->proposed[i].status = h->status;
+      t->proposed[i].seconds = h->seconds;
+    }
+    s = teach(t, n);
+  }
+  return s;
+}
+
 static tess_status measure_batch(tune *t, uint32_t n) {
   size_t size = n * sizeof(search_cand);
   search_cand *c = mem_try_resize(&t->c->heap, NULL, 0, size);
@@ -233,16 +266,7 @@ static tess_status measure_batch(tune *t, uint32_t n) {
   uint32_t k = measured(t, n);
   tess_status s = learn(t, k, before);
   if (s == TESS_OK) s = broke;
-  double start = tune_now();
-  if (s == TESS_OK && t->strategy.observe)
-    s = session_blame(
-        &t->s, t->strategy.observe(t->strategy.ud, &t->s, k, t->proposed),
-        "the strategy's 'observe'");
-  if (s == TESS_OK && t->model.update)
-    s = session_blame(&t->s,
-                      t->model.update(t->model.ud, &t->s, k, t->proposed),
-                      "the cost model's 'update'");
-  t->time.model += tune_now() - start;
+  if (s == TESS_OK) s = teach(t, k);
   for (uint32_t i = 0; i < n; i++) outcome_free(&t->out[i]);
   return s;
 }
@@ -325,7 +349,8 @@ static tess_status run_batches(tune *t) {
 /* Batch by batch; what was found before a failure is given all the same. */
 static tess_status search(tune *t) {
   uint32_t best;
-  tess_status s = run_batches(t);
+  tess_status s = teach_earlier(t);
+  if (s == TESS_OK) s = run_batches(t);
   if (s == TESS_CANCELLED) {
     t->ended = s;
     s = TESS_OK;

@@ -787,7 +787,8 @@ typedef struct tess_strategy {
   /* Up to n new candidates; three times in a row without any that is new end
    * the search, and more than n break it off as TESS_INVALID.  What was
    * measured before, comes twice or does not replay is left out, and the
-   * funnel counts it. */
+   * funnel counts it.  What the database holds of earlier runs is observed
+   * before anything is proposed, in batches, oldest first. */
   tess_status (*propose)(void *ud, tess_session *s, uint32_t n,
                          tess_candidate *out, uint32_t *got);
   tess_status (*observe)(void *ud, tess_session *s, uint32_t n,
@@ -798,7 +799,7 @@ typedef struct tess_strategy {
 
 typedef struct tess_cost_model {
   const char *name;
-  /* Higher is better. */
+  /* Higher is better.  It is updated whenever the strategy has observed. */
   tess_status (*predict)(void *ud, tess_session *s, uint32_t n,
                          const tess_candidate *c, double *score);
   tess_status (*update)(void *ud, tess_session *s, uint32_t n,

@@ -19,14 +19,8 @@ static tess_status propose(void *ud, tess_session *s, uint32_t n,
   return st;
 }
 
-static tess_status observe(void *ud, tess_session *s, uint32_t n,
-                           const tess_candidate *c) {
-  (void)ud, (void)s, (void)n, (void)c;
-  return TESS_OK;
-}
-
 static tess_status start(tess_session *s, tess_strategy *out) {
-  *out = (tess_strategy){"replay", propose, observe, strategy_free, NULL};
+  *out = (tess_strategy){"replay", propose, NULL, strategy_free, NULL};
   return strategy_new(s, &out->ud);
 }
 

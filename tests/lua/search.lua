@@ -139,5 +139,37 @@ do
   assert(#db:records(2) == 2)
   fails(nil, "no record", db.trace, db, 1000000)
   db:close()
+
+  -- What is of one's own is taught what was measured before, then this run.
+  local seen, taught, asked = {}, {}, 0
+  local strategy = ts.strategy {
+    propose = function(_, session, n)
+      asked = asked + 1
+      assert(asked > 1 or #seen == 6 and #taught == 6)
+      local list = {}
+      for i = 1, n do list[i] = session:draw() end
+      return list
+    end,
+    observe = function(_, session, candidates)
+      assert(#candidates <= 4)
+      for _, c in ipairs(candidates) do
+        assert(session:seen(c))
+        seen[#seen + 1] = c
+      end
+    end,
+  }
+  local model = ts.cost_model {
+    predict = function() error "nobody asks" end,
+    update = function(_, _, candidates)
+      table.move(candidates, 1, #candidates, #taught + 1, taught)
+    end,
+  }
+  ts.tune(p, with { database = path, trials = 8, batch = 4,
+                    strategy = strategy, cost_model = model })
+  assert(#seen == 8 and #taught == 8)
+  for i = 1, #rows do
+    assert(rows[i].status == seen[rows[i].id].status and
+           rows[i].seconds == seen[rows[i].id].seconds)
+  end
   for _, end_ in ipairs { "", "-wal", "-shm" } do os.remove(path .. end_) end
 end
