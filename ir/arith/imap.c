@@ -313,9 +313,9 @@ static bool has_sized(const imap *m, const lin *x) {
   return false;
 }
 
-/* A predicate `sum < size` over a mixed radix of sizes that are no constants
- * shortens it. */
-static bool fuse_sized(imap *m, lin *x, lin *rest, bool loose) {
+/* Predicate i, `sum < size` over a mixed radix of sizes that are no constants,
+ * shortens it: then it says nothing more. */
+static bool fuse_sized(imap *m, uint32_t i, lin *x, lin *rest, bool loose) {
   radix r;
   if (!as_radix(m, x, loose, &r) || r.part || r.d != 1) return false;
   ir_expr size = lin_build(m->p, rest);
@@ -324,6 +324,7 @@ static bool fuse_sized(imap *m, lin *x, lin *rest, bool loose) {
     return false;
   int64_t extent = 0;
   ir_const_int(m->p, size, &extent);
+  m->pred[i] = m->pred[--m->npred];
   fuse_vars(m, &r, extent, extent ? 0 : size);
   return true;
 }
@@ -339,7 +340,7 @@ static bool fuse_pred(imap *m, bool loose) {
         !split_fixed(m, &x, &rest) || !lin_add_const(&rest, c))
       continue;
     if (rest.n || has_sized(m, &x)) {
-      if (fuse_sized(m, &x, &rest, loose)) return true;
+      if (fuse_sized(m, i, &x, &rest, loose)) return true;
       continue;
     }
     c = rest.c;

@@ -105,16 +105,14 @@ static bool is_alone(const dist *d, ir_stmt loop) {
   return !scope_varies(d, ir_scope_of(p, loop));
 }
 
-/* No two iterations of the loop name the same element in region r of the
- * block: as a map of the loops from it on that r uses, r is injective. */
-static bool tells_loop(const dist *d, ir_stmt loop, ir_stmt block,
-                       ir_region r) {
-  sch_state *s = d->s;
+/* As a map of the loops below `outside` that it uses, `loop` being one, region
+ * r of the block is injective. */
+static bool is_injective(sch_state *s, ir_stmt outside, ir_stmt loop,
+                         ir_stmt block, ir_region r) {
   ir_program *p = s->p;
   uint32_t ndim = ir_ndim(p, r.buf), n = 0;
   arith_loops l;
-  if (!is_alone(d, loop) ||
-      !arith_loops_between(p, s->scratch, ir_st(p, loop)->parent, block, &l) ||
+  if (!arith_loops_between(p, s->scratch, outside, block, &l) ||
       arith_loops_skewed(p, &l))
     return false;
   ir_expr *at = arena_array(s->scratch, ir_expr, 3 * ndim);
@@ -126,9 +124,9 @@ static bool tells_loop(const dist *d, ir_stmt loop, ir_stmt block,
   }
   arith_bind(p, s->scratch, block, ndim, at);
   for (uint32_t i = 0; i < l.n; i++) {
-    bool used = false;
+    bool used = false, is_loop = l.var[i] == ir_st(p, loop)->var;
     for (uint32_t k = 0; k < ndim; k++) used |= ir_uses_var(p, at[k], l.var[i]);
-    if (!ir_is_const(p, l.lo[i], 0) || (!used && i == 0)) return false;
+    if (!ir_is_const(p, l.lo[i], 0) || (!used && is_loop)) return false;
     if (!used) continue;
     l.var[n] = l.var[i];
     l.extent[n++] = l.extent[i];
@@ -136,6 +134,18 @@ static bool tells_loop(const dist *d, ir_stmt loop, ir_stmt block,
   return arith_map_is(p, s->scratch, ARITH_MAP_INJECTIVE, n, l.var, l.extent,
                       ndim, at, at + ndim, at + 2 * ndim,
                       ir_blk(p, block)->pred);
+}
+
+/* No two iterations of the loop name the same element in region r of the
+ * block, given those around it; or none do of the whole nest, which may be
+ * easier to tell. */
+static bool tells_loop(const dist *d, ir_stmt loop, ir_stmt block,
+                       ir_region r) {
+  const ir_program *p = d->s->p;
+  ir_stmt outside = ir_st(p, loop)->parent, scope = ir_scope_of(p, loop);
+  return is_alone(d, loop) &&
+         (is_injective(d->s, outside, loop, block, r) ||
+          (outside != scope && is_injective(d->s, scope, loop, block, r)));
 }
 
 /* A write of b1 against an access of b2. */

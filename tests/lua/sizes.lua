@@ -73,11 +73,18 @@ for _, shape in ipairs { rows, columns, between } do
     s:reverse_compute_inline(s:get_block "C")
   end)
 end
-check(between, function(s)
-  local outer, _, lanes = s:split(fused(s, "C"), { ts.auto, 4, 2 })
-  s:parallel(outer)
-  s:vectorize(lanes)
-end)
+for _, shape in ipairs { rows, columns, both, between } do
+  check(shape, function(s)
+    local outer, _, lanes = s:split(fused(s, "C"), { ts.auto, 4, 2 })
+    s:parallel(outer)
+    s:vectorize(lanes)
+  end)
+  check(shape, function(s)
+    local l = { s:get_loops(s:get_block "C") }
+    local _, lanes = s:split(s:fuse(l[1], l[2]), { ts.auto, 4 })
+    s:vectorize(#l == 2 and lanes or s:fuse(lanes, l[3]))
+  end)
+end
 
 -- Layouts: {map, shapes for which it leaves no holes}
 local maps = {
