@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bounds of linear forms whose atoms depend on each other, such as the
  * difference of two quotients.  One atom at a time is opened: a minimum is
- * one of its operands, and m * (y // m) is y less something in [0, m). */
+ * one of its operands, m * (y // m) is y less something in [0, m), and a
+ * product no less than one factor times the least of the other. */
 #include "ir/arith/linear.h"
 
 enum { OPENINGS = 4 }; /* atoms opened inside each other */
@@ -61,6 +62,27 @@ static arith_range open_quotient(ir_program *p, const lin *x, uint32_t i,
   return r;
 }
 
+/* Term i is k * a * b, neither of them negative: a * b is at least the least a
+ * times b, and the other way round. */
+static arith_range open_product(ir_program *p, const lin *x, uint32_t i,
+                                int depth) {
+  const ir_node n = *ir_at(p, x->t[i].atom);
+  const ir_expr factor[2] = {n.a, n.b};
+  arith_range r = ARITH_ALL;
+  int64_t least[2] = {ir_at(p, n.a)->lo, ir_at(p, n.b)->lo}, k;
+  if (least[0] < 0 || least[1] < 0) return r;
+  for (int side = 0; side < 2; side++) {
+    if (__builtin_mul_overflow(x->t[i].k, least[side], &k)) continue;
+    arith_range s = replaced(p, x, i, factor[1 - side], k, depth);
+    if (x->t[i].k > 0)
+      s.hi = INT64_MAX;
+    else
+      s.lo = INT64_MIN;
+    r = intersect(r, s);
+  }
+  return r;
+}
+
 static bool is_choice(ir_op op) {
   return op == IR_MIN || op == IR_MAX || op == IR_SELECT;
 }
@@ -83,6 +105,8 @@ static arith_range tight(ir_program *p, const lin *x, int depth) {
       r = intersect(r, open_choice(p, x, i, depth - 1));
     else if (n->op == IR_DIV && ir_const_int(p, n->b, &m) && m > 0)
       r = intersect(r, open_quotient(p, x, i, n->a, m, depth - 1));
+    else if (n->op == IR_MUL)
+      r = intersect(r, open_product(p, x, i, depth - 1));
   }
   return r;
 }
