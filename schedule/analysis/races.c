@@ -105,10 +105,23 @@ static bool is_alone(const dist *d, ir_stmt loop) {
   return !scope_varies(d, ir_scope_of(p, loop));
 }
 
+/* The element that is all of region r of the block, by its loops, into at. */
+static bool find_element(sch_state *s, ir_stmt block, ir_region r,
+                         ir_expr *at) {
+  ir_program *p = s->p;
+  uint32_t ndim = ir_ndim(p, r.buf);
+  for (uint32_t k = 0; k < ndim; k++) {
+    if (!ir_is_const(p, ir_region_extent(p, r, k), 1)) return false;
+    at[k] = ir_region_min(p, r, k);
+  }
+  arith_bind(p, s->scratch, block, ndim, at);
+  return true;
+}
+
 /* As a map of the loops below `outside` that it uses, `loop` being one, region
- * r of the block is injective. */
+ * r of the block is injective where `pred` holds. */
 static bool is_injective(sch_state *s, ir_stmt outside, ir_stmt loop,
-                         ir_stmt block, ir_region r) {
+                         ir_stmt block, ir_region r, ir_expr pred) {
   ir_program *p = s->p;
   uint32_t ndim = ir_ndim(p, r.buf), n = 0;
   arith_loops l;
@@ -116,13 +129,11 @@ static bool is_injective(sch_state *s, ir_stmt outside, ir_stmt loop,
       arith_loops_skewed(p, &l))
     return false;
   ir_expr *at = arena_array(s->scratch, ir_expr, 3 * ndim);
+  if (!find_element(s, block, r, at)) return false;
   for (uint32_t k = 0; k < ndim; k++) {
-    if (!ir_is_const(p, ir_region_extent(p, r, k), 1)) return false;
-    at[k] = ir_region_min(p, r, k);
     at[ndim + k] = ir_index(p, 0);
     at[2 * ndim + k] = ir_dim(p, r.buf, k);
   }
-  arith_bind(p, s->scratch, block, ndim, at);
   for (uint32_t i = 0; i < l.n; i++) {
     bool used = false, is_loop = l.var[i] == ir_st(p, loop)->var;
     for (uint32_t k = 0; k < ndim; k++) used |= ir_uses_var(p, at[k], l.var[i]);
@@ -132,20 +143,34 @@ static bool is_injective(sch_state *s, ir_stmt outside, ir_stmt loop,
     l.extent[n++] = l.extent[i];
   }
   return arith_map_is(p, s->scratch, ARITH_MAP_INJECTIVE, n, l.var, l.extent,
-                      ndim, at, at + ndim, at + 2 * ndim,
-                      ir_blk(p, block)->pred);
+                      ndim, at, at + ndim, at + 2 * ndim, pred);
 }
 
-/* No two iterations of the loop name the same element in region r of the
- * block, given those around it; or none do of the whole nest, which may be
- * easier to tell. */
-static bool tells_loop(const dist *d, ir_stmt loop, ir_stmt block,
-                       ir_region r) {
+/* The element that b1 writes is by its loops, which they share then, the one
+ * that b2 accesses. */
+static bool is_same_element(sch_state *s, ir_stmt b1, ir_region w, ir_stmt b2,
+                            ir_region r) {
+  const ir_program *p = s->p;
+  if (w.buf != r.buf) return false;
+  if (b1 == b2) return sch_same_region(p, w, r);
+  uint32_t ndim = ir_ndim(p, w.buf);
+  ir_expr *at = arena_array(s->scratch, ir_expr, 2 * ndim);
+  return find_element(s, b1, w, at) && find_element(s, b2, r, at + ndim) &&
+         !memcmp(at, at + ndim, ndim * sizeof *at);
+}
+
+/* No two iterations of the loop name the element that both blocks access,
+ * given the loops around it; or none do of the whole nest, which may be easier
+ * to tell. */
+static bool tells_loop(const dist *d, ir_stmt loop, ir_stmt b1, ir_region w,
+                       ir_stmt b2, ir_region r) {
   const ir_program *p = d->s->p;
   ir_stmt outside = ir_st(p, loop)->parent, scope = ir_scope_of(p, loop);
-  return is_alone(d, loop) &&
-         (is_injective(d->s, outside, loop, block, r) ||
-          (outside != scope && is_injective(d->s, scope, loop, block, r)));
+  if (!is_alone(d, loop) || !is_same_element(d->s, b1, w, b2, r)) return false;
+  ir_expr pred = ir_blk(p, b1)->pred;
+  if (pred != ir_blk(p, b2)->pred) pred = 0;
+  return is_injective(d->s, outside, loop, b1, w, pred) ||
+         (outside != scope && is_injective(d->s, scope, loop, b1, w, pred));
 }
 
 /* A write of b1 against an access of b2. */
@@ -164,8 +189,7 @@ static bool pair_allows(dist *d, ir_stmt loop, int thread, ir_stmt b1,
   }
   if (b1 == b2 && may_cross(p, loop, thread, b1)) return true;
   if (is_own(s, loop, w.buf, thread)) return true;
-  if (b1 == b2 && sch_same_region(p, w, r) && tells_loop(d, loop, b1, w))
-    return true;
+  if (tells_loop(d, loop, b1, w, b2, r)) return true;
   sch_reason why = b1 == b2 ? SCH_R_RACE : SCH_R_RACE_OTHER;
   (void)sch_refuse(s, why, .s = {b1 == b2 ? loop : b1, b2}, .buf = w.buf);
   return w.buf == r.buf && never_meet(d, b1, b2, w.buf);

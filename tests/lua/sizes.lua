@@ -62,7 +62,7 @@ for _, shape in ipairs { rows, columns, both, between } do
   end)
 end
 -- What fusing made comes undone: what an iteration wants of B is known.
-for _, shape in ipairs { rows, columns, between } do
+for _, shape in ipairs { rows, columns, both, between } do
   check(shape, function(s)
     local outer = s:split(fused(s, "C"), { ts.auto, 4 })
     s:compute_at(s:get_block "B", outer)
@@ -71,6 +71,17 @@ for _, shape in ipairs { rows, columns, between } do
   check(shape, function(s)
     fused(s, "B")
     s:reverse_compute_inline(s:get_block "C")
+  end)
+  check(shape, function(s)
+    local loop = fused(s, "C")
+    s:compute_at(s:get_block "B", loop)
+    s:parallel(loop)
+  end)
+  check(shape, function(s)
+    local loop = fused(s, "C")
+    local copy = s:cache_write(s:get_block "C", 0, "local")
+    s:parallel(loop)
+    s:parallel(s:fuse(s:get_loops(copy)))
   end)
 end
 for _, shape in ipairs { rows, columns, both, between } do
