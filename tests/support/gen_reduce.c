@@ -52,9 +52,10 @@ static void write_reducer(gen *g, const char *name, uint32_t n,
             gen_list(g, n, combined));
   for (uint32_t i = 0; i < n; i++)
     gen_write(g, "%s%s", i ? ", " : "",
-              start[i] < 0   ? "-math.huge"
-              : start[i] > 0 ? "math.huge"
-                             : "0");
+              start[i] == 0   ? "0"
+              : start[i] == 1 ? "1"
+              : start[i] < 0  ? "-math.huge"
+                              : "math.huge");
   gen_write(g, "}, \"%s\")\n", name);
   snprintf(g->reducer, sizeof g->reducer, "%s", name);
 }
@@ -84,13 +85,81 @@ static uint32_t arg_max(gen *g, tess_dtype t) {
   return reducer;
 }
 
-/* The end of a compute that reduces over one axis by the last reducer. */
-static void write_reduced(gen *g, uint32_t n, const gen_expr *src, ir_var axis,
-                          uint32_t ndim, const int64_t *shape) {
+/* Steps from y to a y + b, pairs (a, b), one behind the other.  Steps make a
+ * step, and which comes first counts. */
+static uint32_t steps(gen *g, tess_dtype t) {
+  tess_dtype types[2] = {t, t};
+  gen_expr l[2] = {0}, r[2] = {0}, c[2];
+  double stay[2] = {1, 0};
+  char name[32];
+  uint32_t reducer = 0;
+  gen_name(g, "steps", name, sizeof name);
+  if (!g->failed)
+    gen_check(g, describe_reducer_begin(&g->b, name, 2, types, l, r));
+  say_formals(g, 2, l, r);
+  c[0] = gen_bin(g, "*", l[0], r[0]);
+  c[1] = gen_bin(g, "+", gen_bin(g, "*", l[1], r[0]), r[1]);
+  if (!g->failed)
+    gen_check(g, describe_reducer_end(&g->b, name, 2, l, r, c, stay, &reducer));
+  write_reducer(g, name, 2, l, r, c, stay);
+  return reducer;
+}
+
+/* The value of a polynomial, whose coefficients come one after another. */
+static uint32_t horner(gen *g, tess_dtype t) {
+  gen_expr l = 0, r = 0, c;
+  double start = 0;
+  char name[32];
+  uint32_t reducer = 0;
+  gen_name(g, "horner", name, sizeof name);
+  if (!g->failed)
+    gen_check(g, describe_reducer_begin(&g->b, name, 1, &t, &l, &r));
+  say_formals(g, 1, &l, &r);
+  c = gen_bin(g, "+", gen_bin(g, "*", l, gen_const(g, t)), r);
+  if (!g->failed)
+    gen_check(
+        g, describe_reducer_end(&g->b, name, 1, &l, &r, &c, &start, &reducer));
+  write_reducer(g, name, 1, &l, &r, &c, &start);
+  return reducer;
+}
+
+/* The end of a compute that reduces by the last reducer. */
+static void write_reduced(gen *g, uint32_t n, const gen_expr *src,
+                          uint32_t naxes, const ir_var *axes, uint32_t ndim,
+                          const int64_t *shape) {
   if (g->o.lua)
     gen_write_results(g, n, ndim, shape,
                       arena_printf(&g->texts, "%s(%s, {%s})", g->reducer,
-                                   gen_list(g, n, src), gen_axes(g, 1, &axis)));
+                                   gen_list(g, n, src),
+                                   gen_axes(g, naxes, axes)));
+}
+
+/* The last dimensions of a tensor by a reducer to which the order is not all
+ * the same. */
+static void reduce_in_order(gen *g) {
+  uint32_t x = gen_pick(g);
+  const gen_tensor a = g->tensor[x];
+  if (!a.ndim || a.t.code == TESS_BOOL || g->o.representable) return;
+  bool one = gen_once_in(g, 3);
+  uint32_t nout = one ? 1 : 2, reducer = one ? horner(g, a.t) : steps(g, a.t);
+  uint32_t naxes = a.ndim > 1 ? 1 + gen_below(g, 2) : 1, n = a.ndim - naxes;
+  gen_expr idx[GEN_MAX_DIM], src[2], body[2] = {0};
+  ir_var axis[2] = {0};
+  ir_buf out[2] = {0};
+  gen_begin(g, "f", n, a.shape, idx);
+  for (uint32_t k = 0; k < naxes; k++)
+    idx[n + k] = gen_axis(g, a.shape[n + k], &axis[k]);
+  src[nout - 1] = gen_load(g, x, idx);
+  if (!one) src[0] = gen_tweak(g, a.t, src[1]);
+  if (!g->failed)
+    gen_check(g, describe_reduce(&g->b, reducer, nout, src, naxes, axis, body));
+  if (!g->failed) gen_check(g, describe_compute_end(&g->b, nout, body, out));
+  write_reduced(g, nout, src, naxes, axis, n, a.shape);
+  uint64_t reads = g->reads;
+  for (uint32_t k = 0; k < nout; k++) {
+    g->reads = reads;
+    gen_add(g, out[k], a.t, n, a.shape);
+  }
 }
 
 static void reduce_pairs(gen *g) {
@@ -109,7 +178,7 @@ static void reduce_pairs(gen *g) {
   if (!g->failed)
     gen_check(g, describe_reduce(&g->b, reducer, 2, src, 1, &axis, body));
   if (!g->failed) gen_check(g, describe_compute_end(&g->b, 2, body, out));
-  write_reduced(g, 2, src, axis, n, a.shape);
+  write_reduced(g, 2, src, 1, &axis, n, a.shape);
   uint64_t reads = g->reads;
   gen_add(g, out[0], a.t, n, a.shape);
   g->reads = reads;
@@ -152,7 +221,7 @@ static void reduce_many(gen *g) {
   if (!g->failed)
     gen_check(g, describe_reduce(&g->b, reducer, n, src, 1, &axis, body));
   if (!g->failed) gen_check(g, describe_compute_end(&g->b, n, body, out));
-  write_reduced(g, n, src, axis, a.ndim - 1, a.shape);
+  write_reduced(g, n, src, 1, &axis, a.ndim - 1, a.shape);
   uint64_t reads = g->reads;
   for (uint32_t i = 0; i < n; i++) {
     g->reads = reads;
@@ -265,7 +334,8 @@ static void convolve_image(gen *g) {
 
 void gen_reduction(gen *g) {
   static void (*const kinds[])(gen * g) = {
-      reduce,   reduce, reduce, reduce_pairs, reduce_many,   multiply,
-      multiply, einsum, einsum, convolve,     convolve_image};
+      reduce,          reduce,   reduce,      reduce_pairs,
+      reduce_in_order, multiply, reduce_many, einsum,
+      multiply,        einsum,   convolve,    convolve_image};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }
