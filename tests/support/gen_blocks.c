@@ -125,10 +125,10 @@ gen_expr gen_read(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx) {
   return e;
 }
 
-/* A function of the host's is told which call it is, and the place. */
-static void evaluate(gen *g, uint32_t n, const gen_expr *idx) {
+void gen_effect(gen *g, uint32_t n, const gen_expr *idx) {
   tess_dtype t = {TESS_INT, 64, 1};
   gen_expr e = 0, arg[1 + GEN_MAX_DIM];
+  if (!g->o.effects) return;
   arg[0] = gen_num(g, g->ncalls++);
   for (uint32_t d = 0; d < GEN_MAX_DIM; d++)
     arg[1 + d] = d < n ? idx[d] : gen_num(g, 0);
@@ -142,7 +142,7 @@ static void evaluate(gen *g, uint32_t n, const gen_expr *idx) {
 void gen_store(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx,
                gen_expr v) {
   if (!g->often) g->often = gen_once_in(g, 10) ? 2 : 40;
-  if (g->o.effects && gen_once_in(g, g->often)) evaluate(g, n, idx);
+  if (g->o.effects && gen_once_in(g, g->often)) gen_effect(g, n, idx);
   if (!g->failed) gen_check(g, describe_store(&g->b, buf, n, idx, v));
   gen_write(g, "build:store(%s, {%s}, %s)\n", name_of(g, buf),
             gen_list(g, n, idx), gen_said(g, v));

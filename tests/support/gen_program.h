@@ -161,6 +161,9 @@ void gen_place_own(gen *g, ir_program *p);
 ir_buf gen_copy(gen *g, uint32_t x);
 gen_expr gen_read(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx);
 void gen_store(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx, gen_expr v);
+/* A function of the host's is told which call it is, and the place, if such
+ * calls are wanted. */
+void gen_effect(gen *g, uint32_t n, const gen_expr *idx);
 gen_expr gen_plus(gen *g, gen_expr e, int64_t c);
 gen_expr gen_zero(gen *g, tess_dtype t);
 /* Imperative stages are wanted, and can be of this tensor. */

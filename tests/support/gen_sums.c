@@ -12,10 +12,12 @@ static uint32_t matrix(gen *g) {
   return gen_source(g, (tess_dtype){TESS_FLOAT, 32, 1}, 2, shape);
 }
 
-/* buf[idx] starts from `start`, and what is given is added to it. */
+/* buf[idx] starts from `start`, of which somebody may be told, and what is
+ * given is added to it. */
 static void add_up(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx,
                    gen_expr start, gen_expr more) {
   gen_init(g);
+  if (gen_once_in(g, 4)) gen_effect(g, n, idx);
   gen_store(g, buf, n, idx, start);
   gen_close(g, 1);
   gen_store(g, buf, n, idx, gen_bin(g, "+", gen_read(g, buf, n, idx), more));
@@ -68,6 +70,58 @@ static void from_beside(gen *g) {
   gen_add(g, sum, a.t, 1, a.shape);
 }
 
+/* Sums of rows by one loop over all elements, each of which is its own row's
+ * start or not. */
+static void flat(gen *g) {
+  uint32_t x = matrix(g);
+  const gen_tensor a = g->tensor[x];
+  if (!gen_suits(g, &a, 2)) return;
+  gen_tensor row = {.t = a.t, .ndim = 1, .shape = {a.shape[0]}};
+  gen_iters it = {.n = 0};
+  gen_expr idx[GEN_MAX_DIM], cols = gen_num(g, a.shape[1]);
+  ir_buf buf = gen_local(g, &row);
+  gen_expr all = gen_num(g, a.shape[0] * a.shape[1]);
+  gen_expr i = gen_loop(g, "i", gen_num(g, 0), all);
+  gen_iter(g, &it, IR_SPATIAL, a.shape[0], gen_bin(g, "//", i, cols));
+  gen_iter(g, &it, IR_REDUCE, a.shape[1], gen_bin(g, "%", i, cols));
+  gen_block(g, &it, 0, idx);
+  add_up(g, buf, 1, idx, gen_zero(g, a.t), gen_load(g, x, idx));
+  gen_close(g, 2);
+  gen_add(g, buf, a.t, 1, a.shape);
+}
+
+/* Each row of a state is looked at, and then becomes a sum.  Before that it
+ * holds what it held, or what another block of the nest has made of it. */
+static void renewed(gen *g) {
+  uint32_t x = matrix(g);
+  const gen_tensor a = g->tensor[x];
+  if (!gen_suits(g, &a, 2)) return;
+  uint32_t old = gen_source(g, a.t, 1, a.shape);
+  gen_tensor row = {.t = a.t, .ndim = 1, .shape = {a.shape[0]}};
+  ir_buf state = gen_copy(g, old), seen = gen_local(g, &row);
+  gen_iters it = {.n = 0}, sum;
+  gen_expr idx[GEN_MAX_DIM];
+  gen_nest(g, 1, a.shape, &it);
+  sum = it;
+  if (gen_once_in(g, 2)) {
+    gen_block(g, &it, 0, idx);
+    gen_store(g, state, 1, idx, gen_tweak(g, a.t, gen_load(g, old, idx)));
+    gen_close(g, 1);
+  }
+  gen_block(g, &it, 0, idx);
+  gen_store(g, seen, 1, idx, gen_read(g, state, 1, idx));
+  gen_close(g, 1);
+  gen_expr k = gen_loop(g, "k", gen_num(g, 0), gen_num(g, a.shape[1]));
+  gen_iter(g, &sum, IR_REDUCE, a.shape[1], k);
+  gen_block(g, &sum, 0, idx);
+  add_up(g, state, 1, idx, gen_zero(g, a.t), gen_load(g, x, idx));
+  gen_close(g, 3);
+  uint64_t reads = g->reads;
+  gen_add(g, seen, a.t, 1, a.shape);
+  g->reads = reads;
+  gen_add(g, state, a.t, 1, a.shape);
+}
+
 /* What is called a reduction goes to a place of its own each time, of which
  * the init meets only the first. */
 static void spread(gen *g) {
@@ -98,7 +152,7 @@ static void holes(gen *g) {
   ir_buf buf = gen_copy(g, gen_source(g, t, 1, &n));
   gen_iters it = {.n = 0};
   gen_expr idx[GEN_MAX_DIM], ok = 0;
-  gen_expr at = gen_num(g, 0), from = gen_num(g, gen_once_in(g, 2));
+  gen_expr at = gen_num(g, 0), from = gen_num(g, gen_once_in(g, 8));
   for (uint32_t i = 0; i < LOOPS; i++)
     gen_iter(g, &it, IR_SPATIAL, EXTENT,
              gen_loop(g, names[i], gen_num(g, 0), gen_num(g, EXTENT)));
@@ -123,12 +177,10 @@ static void holes(gen *g) {
 }
 
 void gen_sums(gen *g) {
-  if (gen_once_in(g, 48))
+  static void (*const kinds[])(gen * g) = {late, late, from_beside, spread,
+                                           flat, flat, renewed};
+  if (gen_once_in(g, 32))
     holes(g);
-  else if (gen_once_in(g, 2))
-    late(g);
-  else if (gen_once_in(g, 2))
-    from_beside(g);
   else
-    spread(g);
+    kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }
