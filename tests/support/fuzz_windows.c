@@ -6,7 +6,29 @@
 
 #include "schedule/sch.h"
 
-/* What it writes is its own and used only in a loop around it. */
+/* Dimension d of what the block writes follows that loop. */
+static bool follows(const ir_program *p, ir_stmt b, uint32_t d, ir_stmt loop) {
+  ir_span it = ir_blk(p, b)->iters;
+  ir_region w = p->region.v[ir_blk(p, b)->writes.at];
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (ir_uses_var(p, ir_region_min(p, w, d), p->iter.v[i].var) &&
+        ir_uses_var(p, p->iter.v[i].bind, ir_st(p, loop)->var))
+      return true;
+  return false;
+}
+
+/* A dimension follows that loop and one inside it, as where windows move. */
+static bool slides(const ir_program *p, ir_stmt b, ir_stmt loop) {
+  ir_buf buf = p->region.v[ir_blk(p, b)->writes.at].buf;
+  for (uint32_t d = 0; d < ir_ndim(p, buf); d++)
+    for (ir_stmt l = ir_st(p, b)->parent; l != loop; l = ir_st(p, l)->parent)
+      if (ir_is_loop(p, l) && follows(p, b, d, loop) && follows(p, b, d, l))
+        return true;
+  return false;
+}
+
+/* What it writes is its own and used only in a loop around it, from one
+ * iteration of which to the next it moves. */
 bool fuzz_rolls(const ir_program *p, ir_stmt b) {
   ir_span w = ir_blk(p, b)->writes;
   ir_stmt scope = ir_scope_of(p, b), at = b;
@@ -14,7 +36,7 @@ bool fuzz_rolls(const ir_program *p, ir_stmt b) {
   for (ir_stmt q = scope; (q = sch_next_child(p, q, scope));)
     if (q != b && sch_reads_buf(p, q, p->region.v[w.at].buf))
       at = sch_common(p, at, q);
-  return at != b && ir_is_loop(p, at);
+  return at != b && ir_is_loop(p, at) && slides(p, b, at);
 }
 
 /* ---- loops that make windows -------------------------------------------- */

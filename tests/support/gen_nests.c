@@ -53,20 +53,22 @@ static void wave(gen *g) {
 
 /* ---- windows ------------------------------------------------------------ */
 
-/* The element of this window that is read; and one in it, or before it, where
- * there is one. */
-static gen_expr of_window(gen *g, ir_buf made, uint32_t ndim, gen_expr start,
-                          int64_t size, const gen_expr *idx) {
+/* The element of this window that is read; and one in it, or next to it among
+ * those that are there already, if there is one.  Windows come from the first
+ * on, or the other way round. */
+static gen_expr of_window(gen *g, ir_buf made, const gen_tensor *part,
+                          gen_expr start, int64_t size, bool back,
+                          const gen_expr *idx) {
   gen_expr at[2] = {gen_plus(g, start, gen_below(g, (uint32_t)size)), 0};
-  if (ndim == 2) at[1] = idx[1];
-  gen_expr here = gen_read(g, made, ndim, at);
-  bool before = gen_once_in(g, 2);
-  at[0] = gen_plus(g, start,
-                   before ? -1 - (int64_t)gen_below(g, 2)
-                          : gen_below(g, (uint32_t)size));
-  gen_expr there = gen_bin(g, "max", here, gen_read(g, made, ndim, at));
-  gen_expr ok = gen_bin(g, "<=", gen_num(g, 0), at[0]);
-  return before ? gen_select(g, ok, there, here) : there;
+  if (part->ndim == 2) at[1] = idx[1];
+  gen_expr here = gen_read(g, made, part->ndim, at);
+  bool beyond = gen_below(g, 3);
+  int64_t by = gen_below(g, beyond ? 2 : (uint32_t)size);
+  at[0] = gen_plus(g, start, !beyond ? by : back ? size + by : -1 - by);
+  gen_expr there = gen_bin(g, "max", here, gen_read(g, made, part->ndim, at));
+  gen_expr ok = back ? gen_bin(g, "<", at[0], gen_num(g, part->shape[0]))
+                     : gen_bin(g, "<=", gen_num(g, 0), at[0]);
+  return beyond ? gen_select(g, ok, there, here) : there;
 }
 
 /* All of them come to one. */
@@ -81,19 +83,22 @@ static void sum_windows(gen *g, uint32_t x) {
 }
 
 /* A loop of n iterations, or tiles of them that overhang: then *in says which
- * there are.  The number of loops. */
-static uint32_t maybe_tiled(gen *g, int64_t n, gen_expr *t, gen_expr *in) {
+ * there are.  *t counts them, or counts down.  The number of loops. */
+static uint32_t maybe_tiled(gen *g, int64_t n, bool back, gen_expr *t,
+                            gen_expr *in) {
   int64_t by = 2 + gen_below(g, 2);
   gen_expr zero = gen_num(g, 0);
   *in = 0;
   if (gen_below(g, 3)) {
     *t = gen_loop(g, "t", zero, gen_num(g, n));
+    if (back) *t = gen_bin(g, "-", gen_num(g, n - 1), *t);
     return 1;
   }
   gen_expr o = gen_loop(g, "o", zero, gen_num(g, (n + by - 1) / by));
   gen_expr p = gen_loop(g, "p", zero, gen_num(g, by));
   *t = gen_bin(g, "+", gen_bin(g, "*", o, gen_num(g, by)), p);
   *in = gen_bin(g, "<", *t, gen_num(g, n));
+  if (back) *t = gen_bin(g, "-", gen_num(g, n - 1), *t);
   return 2;
 }
 
@@ -116,7 +121,7 @@ static gen_expr drift(gen *g, uint32_t by, ir_buf buf, int64_t n, gen_expr t,
 static void window(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  int64_t halves = 1 + gen_once_in(g, 3);
+  int64_t halves = 1 + gen_once_in(g, 5);
   int64_t size = halves > 1 ? 4 : 2 + gen_below(g, 4);
   int64_t step = gen_once_in(g, 2) ? 1 : 1 + gen_below(g, (uint32_t)size);
   if (!gen_suits(g, &a, 1) || a.ndim > 2 || a.shape[0] < size) return;
@@ -127,10 +132,11 @@ static void window(gen *g) {
   gen_iters it = {.n = 0}, use = {.n = 0};
   gen_expr idx[GEN_MAX_DIM], t, in, more = 0;
   int64_t one = 1;
-  bool drifts = gen_once_in(g, 2);
+  bool drifts = gen_once_in(g, 3);
   uint32_t by = drifts ? gen_source(g, a.t, 1, taken.shape) : 0;
   ir_buf sum = drifts ? gen_copy(g, gen_source(g, a.t, 1, &one)) : 0;
-  uint32_t loops = maybe_tiled(g, taken.shape[0], &t, &in);
+  bool back = gen_once_in(g, 5);
+  uint32_t loops = maybe_tiled(g, taken.shape[0], back, &t, &in);
   if (drifts) more = drift(g, by, sum, taken.shape[0], t, in);
   gen_expr start = gen_bin(g, "*", t, gen_num(g, step));
   gen_expr w = start, zero = gen_num(g, 0), there = in;
@@ -142,7 +148,8 @@ static void window(gen *g) {
   gen_iter(g, &it, IR_SPATIAL, part.shape[0], w);
   /* Tiles that overhang may make all that there is of their windows. */
   if (in && gen_once_in(g, 2))
-    there = gen_bin(g, "<", w, gen_num(g, part.shape[0]));
+    there = back ? gen_bin(g, "<=", zero, w)
+                 : gen_bin(g, "<", w, gen_num(g, part.shape[0]));
   gen_nest(g, a.ndim - 1, a.shape + 1, &it);
   gen_block(g, &it, there, idx);
   gen_expr v = gen_tweak(g, a.t, gen_load(g, x, idx));
@@ -152,14 +159,48 @@ static void window(gen *g) {
   gen_nest(g, a.ndim - 1, a.shape + 1, &use);
   gen_block(g, &use, in, idx);
   start = gen_bin(g, "*", idx[0], gen_num(g, step));
-  gen_store(g, out, a.ndim, idx, of_window(g, made, a.ndim, start, size, idx));
+  gen_store(g, out, a.ndim, idx,
+            of_window(g, made, &part, start, size, back, idx));
   gen_close(g, a.ndim + loops);
   uint64_t reads = g->reads;
   gen_add(g, out, a.t, a.ndim, taken.shape);
-  if (gen_once_in(g, 2)) return;
+  if (gen_below(g, 3)) return;
   g->reads = reads;
   gen_add(g, made, a.t, a.ndim, part.shape);
   if (!gen_once_in(g, 3)) sum_windows(g, g->n - 1);
+}
+
+/* Squares that lie on the diagonal, each made from what overlaps the one
+ * before, and the greater of two elements of each. */
+static void diagonal(gen *g) {
+  uint32_t x = gen_pick(g);
+  const gen_tensor a = g->tensor[x];
+  int64_t size = 2 + gen_below(g, 2), count = 1;
+  if (!gen_suits(g, &a, 2) || a.ndim > 2) return;
+  count += (a.shape[0] < a.shape[1] ? a.shape[0] : a.shape[1]) - size;
+  if (count < 1) return;
+  gen_tensor row = {.t = a.t, .ndim = 1, .shape = {count}};
+  ir_buf made = gen_local(g, &a), out = gen_local(g, &row);
+  gen_iters it = {.n = 0}, use = {.n = 0};
+  gen_expr idx[GEN_MAX_DIM], v[2], at[2], zero = gen_num(g, 0);
+  gen_expr t = gen_loop(g, "t", zero, gen_num(g, count));
+  gen_expr u = gen_loop(g, "u", zero, gen_num(g, size));
+  gen_expr w = gen_loop(g, "w", zero, gen_num(g, size));
+  gen_iter(g, &it, IR_SPATIAL, a.shape[0], gen_bin(g, "+", t, u));
+  gen_iter(g, &it, IR_SPATIAL, a.shape[1], gen_bin(g, "+", t, w));
+  gen_block(g, &it, 0, idx);
+  gen_store(g, made, 2, idx, gen_tweak(g, a.t, gen_load(g, x, idx)));
+  gen_close(g, 3);
+  gen_iter(g, &use, IR_SPATIAL, count, t);
+  gen_block(g, &use, 0, idx);
+  for (int k = 0; k < 2; k++) {
+    for (int d = 0; d < 2; d++)
+      at[d] = gen_plus(g, idx[0], gen_below(g, (uint32_t)size));
+    v[k] = gen_read(g, made, 2, at);
+  }
+  gen_store(g, out, 1, idx, gen_bin(g, "max", v[0], v[1]));
+  gen_close(g, 2);
+  gen_add(g, out, a.t, 1, row.shape);
 }
 
 /* ---- running results ---------------------------------------------------- */
@@ -370,7 +411,7 @@ static void ragged(gen *g) {
 
 void gen_several(gen *g) {
   static void (*const kinds[])(gen * g) = {
-      wave,  wave,  window, window, window, running, running,
-      chain, chain, ragged, nested, rounds, rounds};
+      wave,    wave,     window, window, window, window, window, running,
+      running, diagonal, chain,  chain,  ragged, nested, rounds, rounds};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }
