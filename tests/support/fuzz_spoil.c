@@ -185,17 +185,20 @@ static bool no_layout(fuzz *f, vm_value *v, uint32_t i) {
   return set(v, i, text(f, maps[fuzz_below(f, sizeof maps / sizeof *maps)]));
 }
 
-/* As the map that was drawn, with no result, or one that is negative. */
+/* As the map that was drawn, with no result, or one that is negative or more
+ * than any buffer has. */
 static bool no_map(fuzz *f, vm_value *v, uint32_t i) {
   const char *old = v[i].tag == VM_STR ? f->pool.text.v + v[i].str : "";
   const char *end = strstr(old, ") -> (");
   char to[320];
   if (!end || end == old + 1) return false;
   int n = (int)(end - old);
-  if (fuzz_below(f, 2))
+  uint32_t way = fuzz_below(f, 3);
+  if (way == 0)
     snprintf(to, sizeof to, "%.*s) -> ()", n, old);
   else
-    snprintf(to, sizeof to, "%.*s) -> (%.1s - 9000, %s", n, old, old + 1,
+    snprintf(to, sizeof to, "%.*s) -> (%.1s %s, %s", n, old, old + 1,
+             way == 1 ? "- 9000" : "+ 2305843009213693952",
              end + strlen(") -> ("));
   return set(v, i, text(f, to));
 }
@@ -308,6 +311,8 @@ static const struct spoil {
     {"transform_layout", "index_map", no_map},
     {"transform_layout", "pad_value", no_pad_map},
     {"transform_block_layout", "index_map", no_map},
+    {"reindex_cache_read", "index_map", no_map},
+    {"reindex_cache_write", "index_map", no_map},
     {"split", "factors", no_factors},
     {"fuse", "loops", no_list},
     {"fuse", "loops", repeated},

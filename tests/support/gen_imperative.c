@@ -220,7 +220,8 @@ static void branch(gen *g) {
   gen_add(g, buf, a.t, a.ndim, a.shape);
 }
 
-/* A block of which one dimension has no element. */
+/* A block of which one dimension has no element, perhaps in a loop that nobody
+ * would live to see the end of. */
 static void idle(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
@@ -232,9 +233,11 @@ static void idle(gen *g) {
   ir_buf buf = gen_copy(g, x);
   for (uint32_t d = 0; d < a.ndim; d++) shape[d] = d == none ? 0 : a.shape[d];
   gen_nest(g, a.ndim, shape, &it);
+  bool is_far = gen_once_in(g, 2);
+  if (is_far) (void)far(g);
   gen_block(g, &it, 0, idx);
   gen_store(g, buf, a.ndim, idx, gen_tweak(g, a.t, gen_load(g, x, idx)));
-  gen_close(g, a.ndim + 1);
+  gen_close(g, a.ndim + 1 + is_far);
   gen_add(g, buf, a.t, a.ndim, a.shape);
 }
 
