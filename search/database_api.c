@@ -103,28 +103,47 @@ tess_status database_restore(database *d, const void *bytes, size_t n,
   return s;
 }
 
-/* Whether the trace still gives the program whose time the record tells.  One
- * that is refused says so itself when it is replayed. */
-static tess_status check_meaning(tess_database *d, int64_t id, uint64_t hash,
-                                 tess_trace *t) {
+static tess_status replay_again(tess_trace *t, uint64_t *hash) {
   tess_schedule *s;
   tess_program *p;
   tess_status st = tess_trace_replay(t, NULL, NULL, &s);
-  if (st == TESS_NOMEM || st == TESS_CANCELLED) return st;
-  ctx_clear(d->c);
-  if (st != TESS_OK) return TESS_OK;
+  if (st != TESS_OK) return st;
   st = tess_schedule_program(s, &p);
   tess_schedule_free(s);
   if (st != TESS_OK) return st;
-  uint64_t now = tess_program_hash(p);
+  *hash = tess_program_hash(p);
   tess_program_free(p);
-  if (now != hash)
-    ctx_warn(d->c, hash_mix(hash, (uint64_t)id),
+  return TESS_OK;
+}
+
+/* Whether the trace still gives the program whose time the record tells. */
+static tess_status check_meaning(tess_database *d, int64_t id, uint64_t hash,
+                                 tess_trace *t) {
+  uint64_t now = 0, key = hash_mix(hash, (uint64_t)id);
+  tess_status st = replay_again(t, &now);
+  if (st == TESS_NOMEM || st == TESS_LIMIT || st == TESS_CANCELLED) return st;
+  if (st != TESS_OK)
+    ctx_warn(d->c, key,
+             "database %s: record %lld: its trace no longer applies, and its "
+             "time is of what it gave: %s",
+             d->path, (long long)id, d->c->err.message);
+  else if (now != hash)
+    ctx_warn(d->c, key,
              "database %s: record %lld: its trace gives another program now "
              "(%016" PRIx64 ") than the one that was measured (%016" PRIx64
              "), and its time is not this one's",
              d->path, (long long)id, now, hash);
+  ctx_clear(d->c);
   return TESS_OK;
+}
+
+/* The error that there is, with the record that it is about in front. */
+static tess_status blame_record(tess_database *d, int64_t id, tess_status s) {
+  char why[sizeof d->c->err.message];
+  if (s == TESS_NOMEM || s == TESS_LIMIT) return s;
+  memcpy(why, d->c->err.message, sizeof why);
+  return ctx_fail(d->c, s, "database %s: record %lld: %s", d->path,
+                  (long long)id, why);
 }
 
 static tess_status read_trace(tess_database *d, int64_t id, sqlite3_stmt *q,
@@ -132,10 +151,11 @@ static tess_status read_trace(tess_database *d, int64_t id, sqlite3_stmt *q,
   tess_program *p;
   tess_status s = database_restore(d, sqlite3_column_blob(q, 1),
                                    (size_t)sqlite3_column_bytes(q, 1), &p);
-  if (s != TESS_OK) return s;
+  if (s != TESS_OK) return blame_record(d, id, s);
   s = tess_trace_from_json(d->c, text_at(q, 0), p, out);
   tess_program_free(p);
-  if (s != TESS_OK || strcmp(text_at(q, 2), "OK")) return s;
+  if (s != TESS_OK) return blame_record(d, id, s);
+  if (strcmp(text_at(q, 2), "OK")) return s;
   s = check_meaning(d, id, (uint64_t)sqlite3_column_int64(q, 3), *out);
   if (s == TESS_OK) return s;
   tess_trace_free(*out);

@@ -33,6 +33,7 @@ typedef struct tune {
   database_key key;
   finalist best[TUNE_FINALISTS]; /* best first */
   uint32_t nbest, failed, trials, before, empty;
+  uint32_t outdated;           /* records of what is another program now */
   uint32_t count[TUNE_CLASSES];/* results of this run by class */
   char *said[TUNE_CLASSES];    /* the first message of each */
   double best_seconds, started;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Records of earlier runs, and of this one. */
 #include "search/loop.h"
+#include "base/hash.h"
 
 /* ---- records of earlier runs ------------------------------------------- */
 
@@ -32,9 +33,11 @@ static tess_status take_record(void *ud, const database_record *r) {
   if (sketch < 0) return TESS_OK;
   search_cand c = {(uint32_t)sketch, r->n, r->d,
                    search_hash((uint32_t)sketch, r->n, r->d)};
-  if (session_knows(&t->s, &c) ||
-      (r->status == TESS_OK && !still_means(t, &c, r->program_hash)))
+  if (session_knows(&t->s, &c)) return TESS_OK;
+  if (r->status == TESS_OK && !still_means(t, &c, r->program_hash)) {
+    t->outdated++;
     return TESS_OK;
+  }
   if (r->status != TESS_OK)
     t->failed++;
   else if (r->seconds > 0 &&
@@ -54,6 +57,11 @@ tess_status tune_open_database(tune *t) {
                           .policy = set->policy};
   s = database_put_workload(t->db, &t->key, set->program);
   if (s == TESS_OK) s = database_each(t->db, &t->key, take_record, t);
+  if (s == TESS_OK && t->outdated)
+    ctx_warn(t->c, hash_mix(t->key.workload, t->outdated),
+             "database %s: what %u of its records measured does not count: "
+             "their traces give other programs now, or none",
+             set->o->database, t->outdated);
   t->before = t->trials;
   if (s == TESS_OK) s = database_next(t->db, &t->key, set->o->seed, &t->s.next);
   return s;

@@ -920,9 +920,9 @@ typedef struct tess_record {
 TESS_API tess_status tess_database_row(tess_database *d, uint64_t k,
                                        tess_record *out);
 /* The trace of a row, with its decisions; NOT_FOUND when there is no such
- * id.  It is replayed once, and where that gives another program than the one
- * whose time the row tells, as it may after a change of the engine or of the
- * file, a warning says so. */
+ * id.  It is replayed once, and where that is refused or gives another program
+ * than the one whose time the row tells, as it may after a change of the engine
+ * or of the file, a warning says so. */
 TESS_API tess_status tess_database_trace(tess_database *d, int64_t id,
                                          TESS_GIVE tess_trace **out);
 

@@ -36,6 +36,15 @@ static int tear_down(void **state) {
   return 0;
 }
 
+static void remove_database(void) {
+  static const char *const ends[] = {"", "-wal", "-shm"};
+  char path[128];
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    snprintf(path, sizeof path, "%s/a.db%s", c.dir, ends[i]);
+    remove(path);
+  }
+}
+
 static void change(const char *sql) {
   char path[128];
   sqlite3 *db;
@@ -81,11 +90,51 @@ static void another_program(void **state) {
   expect_warning(NULL);
 }
 
+/* Where the trace cannot be replayed any more, that is told; a run that goes on
+ * says what it leaves out. */
+static void refused_traces(void **state) {
+  (void)state;
+  remove_database();
+  run("tune d.lua --trials 3 --db a.db");
+  change("UPDATE record SET trace = replace(trace, '\"decision\": [', "
+         "'\"decision\": [7, ')");
+  run("show a.db:1");
+  if (!strstr(c.err, "database a.db: record 1: its trace no longer applies"))
+    fail_msg("no such warning: %s", c.err);
+  assert_ptr_equal(strchr(c.err, '\n'), c.err + strlen(c.err) - 1);
+  change("UPDATE record SET program_hash = 1");
+  run("tune d.lua --trials 3 --db a.db");
+  if (!strstr(c.err, "database a.db: what 3 of its records measured does not"))
+    fail_msg("no such warning: %s", c.err);
+}
+
+/* What cannot be read at all is an error that names it. */
+static void damaged(void **state) {
+  static const char *const cases[][2] = {
+      {"UPDATE record SET trace = 'foo'",
+       "tessera: database a.db: record 1: malformed JSON"},
+      {"UPDATE record SET trace = ''",
+       "tessera: database a.db: record 1: malformed JSON"},
+      {"UPDATE workload SET program = 'foo'",
+       "tessera: database a.db: record 1: the program of a workload is "
+       "damaged"}};
+  (void)state;
+  remove_database();
+  run("tune d.lua --trials 1 --db a.db");
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    change(cases[i][0]);
+    assert_int_equal(console_run(&c, "%s show a.db:1", CONSOLE_TESSERA), 1);
+    if (!strstr(c.err, cases[i][1])) fail_msg("%s: %s", cases[i][0], c.err);
+    assert_ptr_equal(strchr(c.err, '\n'), c.err + strlen(c.err) - 1);
+  }
+}
+
 /* What a terminal would obey is not sent to it. */
 static void texts_with_control_characters(void **state) {
   static const char *const ways[] = {"db a.db", "show a.db:1"};
   (void)state;
-  run("tune d.lua --trials 5 --db a.db");
+  remove_database();
+  run("tune d.lua --trials 1 --db a.db");
   change("UPDATE workload SET name = 'a' || char(27) || '[2J' || char(10)");
   for (int i = 0; i < 2; i++) {
     run(ways[i]);
@@ -112,7 +161,8 @@ static void cannot_be_opened(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(another_program),
+      cmocka_unit_test(another_program), cmocka_unit_test(refused_traces),
+      cmocka_unit_test(damaged),
       cmocka_unit_test(texts_with_control_characters),
       cmocka_unit_test(cannot_be_opened)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
