@@ -100,6 +100,7 @@ static void lex_name(vm_lexer *x) {
 
 bool vm_lex(vm_lexer *x) {
   x->token = VM_T_END;
+  x->last = x->r->line;
   if (!skip_blank(x)) return true;
   char c = *x->at;
   char next = x->end - x->at > 1 ? x->at[1] : '\0';

@@ -20,6 +20,7 @@ typedef struct vm_lexer {
   size_t n;
   int64_t i;
   double f;
+  uint32_t last;           /* the line of the word before */
   VEC(char) buf;           /* the string at hand, escapes undone */
 } vm_lexer;
 

@@ -267,7 +267,7 @@ static bool parse_call(parser *p) {
 }
 
 /* The call read last becomes an instruction with these outputs. */
-static bool finish(parser *p) {
+static bool end_instruction(parser *p) {
   if (!vm_reader_end(&p->r, p->prim, p->targets.n, NULL, 0)) return false;
   for (uint32_t i = 0; i < p->targets.n; i++)
     if (!vm_reader_define(&p->r, i, p->targets.v[i].letter,
@@ -279,6 +279,15 @@ static bool finish(parser *p) {
 static void aim(parser *p, char letter, uint32_t number) {
   target t = {letter, number};
   vec_push(p->r.t->heap, &p->targets, t);
+}
+
+/* The word at hand may stand on a later line than what is wrong. */
+static bool finish(parser *p) {
+  uint32_t line = p->r.line;
+  p->r.line = p->x.last;
+  bool ok = end_instruction(p);
+  p->r.line = line;
+  return ok;
 }
 
 static bool parse_locals(parser *p) {

@@ -421,6 +421,11 @@ static const bad bad_lua[] = {
      "integer or integer variable, not a real number (what was read: an "
      "integer variable)",
      "line 1, instruction 1", TESS_TYPE},
+    {"\nsch:guard{\nvar = 1.5, value = 1}\n-- x\nsch:guard{var = 1, value = 1}",
+     "guard: operand 'var' must be an "
+     "integer or integer variable, not a real number (what was read: an "
+     "integer variable)",
+     "line 3, instruction 1", TESS_TYPE},
     {"sch:guard{var = 9223372036854775808, value = 1}",
      "the integer 9223372036854775808 is too large", "line 1, instruction 1",
      TESS_PARSE},
