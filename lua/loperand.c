@@ -7,11 +7,14 @@
  * the C stack; the engine takes no more, either. */
 enum { MAX_DEPTH = 64 };
 
-/* What an operand is read with: the schedule's stack index (0: none), and how
- * many tables it stands in. */
+/* What an operand is read with: how many tables it stands in, and what of
+ * which primitive it is. */
 typedef struct place {
-  int s, depth;
+  int depth;
+  const char *prim, *operand;
 } place;
+
+enum { SCHEDULE = 1 }; /* where it stands on the stack */
 
 static void to_value(lua_State *L, int i, place at, const char *kind,
                      tess_value *out);
@@ -34,7 +37,7 @@ static tess_value *values(lua_State *L, uint32_t n) {
 
 static void rv_value(lua_State *L, int i, place at, tess_value *out) {
   lt_rv *x = lua_touserdata(L, i);
-  lt_check_owner(L, x, at.s);
+  lt_check_owner(L, x, SCHEDULE);
   if (!*x->op) {
     *out = (tess_value){.kind = TESS_V_RV, .rv = x->rv};
     return;
@@ -68,7 +71,9 @@ static void dict_value(lua_State *L, int i, place at, tess_value *out) {
   int keys = lua_gettop(L);
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING)
-      lt_error(L, TESS_TYPE, "a table mixes string keys with others");
+      lt_error(L, TESS_TYPE,
+               "%s: operand '%s': a table mixes string keys with others",
+               at.prim, at.operand);
     lua_pushvalue(L, -2);
     lua_seti(L, keys, luaL_len(L, keys) + 1);
   }
@@ -137,9 +142,9 @@ static void to_value(lua_State *L, int i, place at, const char *kind,
   *out = (tess_value){.kind = TESS_V_NIL};
   if (at.depth++ > MAX_DEPTH)
     lt_error(L, TESS_LIMIT,
-             "an operand nests deeper than %d, or a table is "
+             "%s: operand '%s' nests deeper than %d, or a table in it is "
              "inside itself",
-             MAX_DEPTH);
+             at.prim, at.operand, MAX_DEPTH);
   reach(L);
   switch (lua_type(L, i)) {
   case LUA_TNIL: return;
@@ -150,7 +155,10 @@ static void to_value(lua_State *L, int i, place at, const char *kind,
   case LUA_TNUMBER: number_value(L, i, kind, out); return;
   case LUA_TSTRING:
     out->kind = TESS_V_STR;
-    out->s = lt_string(L, i, "an operand");
+    out->s = lua_tostring(L, i);
+    if (strlen(out->s) < lua_rawlen(L, i))
+      lt_error(L, TESS_INVALID, "%s: operand '%s' has a NUL byte at %d",
+               at.prim, at.operand, (int)strlen(out->s));
     return;
   case LUA_TTABLE: table_value(L, i, at, kind, out); return;
   case LUA_TFUNCTION:
@@ -169,12 +177,8 @@ static void to_value(lua_State *L, int i, place at, const char *kind,
     break;
   default: break;
   }
-  lt_error(L, TESS_TYPE, "a %s cannot be an operand", luaL_typename(L, i));
-}
-
-void lt_to_value(lua_State *L, int i, int s, const char *kind,
-                 tess_value *out) {
-  to_value(L, i, (place){s, 0}, kind, out);
+  lt_error(L, TESS_TYPE, "%s: operand '%s' cannot be a %s", at.prim, at.operand,
+           luaL_typename(L, i));
 }
 
 void lt_push_value(lua_State *L, const tess_value *v) {
@@ -246,38 +250,41 @@ static int names_operands(lua_State *L, int t, uint32_t prim, uint32_t nops,
 }
 
 /* The variables at indices i, i + 1, ... as one list; *next: after them. */
-static void variadic(lua_State *L, int i, int top, int *next, tess_value *out) {
+static void variadic(lua_State *L, int i, int top, place at, int *next,
+                     tess_value *out) {
   int n = 0;
   while (i + n <= top && luaL_testudata(L, i + n, LT_RV)) n++;
   tess_value *list = values(L, (uint32_t)n);
-  for (int k = 0; k < n; k++) lt_to_value(L, i + k, 1, "LOOP", &list[k]);
+  for (int k = 0; k < n; k++) to_value(L, i + k, at, "LOOP", &list[k]);
   *out = (tess_value){.kind = TESS_V_LIST, .n = (uint32_t)n, .list = list};
   *next = i + n;
 }
 
 /* Named operands in the table at index t, after the `n` positional ones.  A
  * word that names none is left for the core to refuse. */
-static uint32_t named(lua_State *L, int t, uint32_t prim, uint32_t nops,
-                      uint32_t n, uint32_t max, tess_arg *out) {
-  for (uint32_t i = 0; i < nops; i++) {
+static uint32_t named(lua_State *L, int t, uint32_t prim,
+                      const tess_prim_info *info, uint32_t n, uint32_t max,
+                      tess_arg *out) {
+  for (uint32_t i = 0; i < info->noperands; i++) {
     tess_prim_operand o;
     tess_prim_operand_get(prim, i, &o);
+    place at = {0, info->name, o.name};
     if (is_out(&o) || lua_getfield(L, t, o.name) == LUA_TNIL) continue;
     if (n == max) lt_error(L, TESS_LIMIT, "too many operands");
     out[n].name = o.name;
-    lt_to_value(L, lua_gettop(L), 1, o.kind, &out[n++].value);
+    to_value(L, lua_gettop(L), at, o.kind, &out[n++].value);
   }
   for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
     int known = 0;
     if (lua_type(L, -2) != LUA_TSTRING)
       lt_error(L, TESS_TYPE,
-               "operands by name and by position are mixed in "
-               "one table");
+               "%s: operands by name and by position are mixed in one table",
+               info->name);
     for (uint32_t i = 0; i < n; i++)
       known |= !strcmp(out[i].name, lua_tostring(L, -2));
-    if (!known)
-      lt_error(L, TESS_INVALID, "there is no operand '%s'",
-               lua_tostring(L, -2));
+    if (known) continue;
+    if (n == max) lt_error(L, TESS_LIMIT, "too many operands");
+    out[n++] = (tess_arg){.name = lua_tostring(L, -2)};
   }
   return n;
 }
@@ -295,15 +302,16 @@ uint32_t lt_to_args(lua_State *L, uint32_t prim, uint32_t max, tess_arg *out) {
         (i >= info.noperands ||
          names_operands(L, at, prim, info.noperands, out, n) ||
          strcmp(o.kind, "VALUE")))
-      return named(L, at, prim, info.noperands, n, max, out);
+      return named(L, at, prim, &info, n, max, out);
     if (i >= info.noperands)
       lt_error(L, TESS_INVALID, "%s: too many operands", info.name);
     if (n == max) lt_error(L, TESS_LIMIT, "too many operands");
     out[n].name = o.name;
+    place where = {0, info.name, o.name};
     if (is_rv_list(&o) && luaL_testudata(L, at, LT_RV))
-      variadic(L, at, top, &at, &out[n++].value);
+      variadic(L, at, top, where, &at, &out[n++].value);
     else
-      lt_to_value(L, at++, 1, o.kind, &out[n++].value);
+      to_value(L, at++, where, o.kind, &out[n++].value);
   }
   return n;
 }

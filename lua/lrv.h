@@ -24,11 +24,8 @@ typedef struct lt_rv {
 /* Raises unless the schedule at index s may use x. */
 void lt_check_owner(lua_State *L, const lt_rv *x, int s);
 
-/* Operands (loperand.c): the value at index i, for the schedule at index s.
- * Pushes what keeps lists alive; the caller settles the stack. */
-void lt_to_value(lua_State *L, int i, int s, const char *kind,
-                 tess_value *out);
-/* Pushes a value as Lua sees it; variables as "b0"-like text. */
+/* Operands (loperand.c).  Pushes a value as Lua sees it; variables as
+ * "b0"-like text. */
 void lt_push_value(lua_State *L, const tess_value *v);
 /* Reads the operands of primitive `prim` from the stack, index 2 and on, by
  * position and then by name; returns how many. */

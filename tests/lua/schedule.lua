@@ -77,7 +77,7 @@ do
   assert(a == by_name and a == mixed)
   local sch = ts.schedule(p)
   local l = sch:get_loops(sch:get_block("C"))
-  fails("INVALID", "factros", function()
+  fails("NOT_FOUND", "factros", function()
     sch:split { loop = l, factros = { 2, 16 } }
   end)
   fails(nil, "loop", function() sch:split { factors = { 2, 16 } } end)
@@ -190,6 +190,27 @@ do
   local _, later = pcall(sch.parallel, sch, k)
   assert(later.primitive == "parallel" and e.primitive == "fuse")
   fails("REFUSED", "X", sch.get_block, sch, "X")
+end
+
+-- What cannot be an operand is refused by name.
+do
+  local sch = ts.schedule(p)
+  local b = sch:get_block("C")
+  local i = sch:get_loops(b)
+  local before = tostring(sch)
+  fails("NOT_FOUND", "split has no operand 'factor'; it takes loop, factors",
+        sch.split, sch, { loop = i, factor = { 1 } })
+  fails("NOT_FOUND", "split has no operand 'factor'", sch.split, sch, i, { 1 },
+        { factor = 3 })
+  fails("TYPE", "split: operands by name and by position are mixed", sch.split,
+        sch, { loop = i, 3 })
+  fails("TYPE", "annotate: operand 'ann_val' cannot be a function",
+        sch.annotate, sch, b, "key", print)
+  fails("INVALID", "annotate: operand 'ann_key' has a NUL byte at 1",
+        sch.annotate, sch, b, "k\0", 1)
+  fails("TYPE", "operand 'ann_val': a table mixes string keys with others",
+        sch.annotate, sch, b, "key", { 1, a = 2 })
+  assert(tostring(sch) == before)
 end
 
 -- A table that holds itself, nests too deep or is too large is no operand; one
