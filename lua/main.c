@@ -134,6 +134,7 @@ static int describe_error(lua_State *L) {
     return 1;
   }
   const char *text = lua_tostring(L, -1), *end = strchr(text, '\n');
+  if (end && end > text && end[-1] == ':') end--; /* a list came below */
   if (end) lua_pushlstring(L, text, (size_t)(end - text));
   return 1;
 }

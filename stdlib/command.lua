@@ -366,13 +366,19 @@ end
 
 -- What a file is, is found by trying: first what runs no code, a trace and a
 -- saved program, then a script that gives a program.  What begins as only a
--- trace does is a trace, and why it is a bad one is said.
+-- trace does, or is called so, is a trace, and why it is a bad one is said; so
+-- is it where the trace does not apply to the program given.
 local function show_file(name, o)
   local text = read_file(name)
   local program = o.program and run_description(o.program).program
   local trace, why = parse_trace(text, program)
+  if trace and program then
+    local ok, refused = pcall(trace.replay, trace, program)
+    if not ok then blame(name, refused) end
+  end
   if trace then return trace end
-  if text:find("^%s*[{%[]") or text:find("^%s*%-%- tessera trace") then
+  if name:find("%.json$") or text:find("^%s*[{%[]") or
+     text:find("^%s*%-%- tessera trace") then
     blame(name, why)
   end
   local ok, saved = pcall(ts.load_program, name)

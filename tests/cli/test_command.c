@@ -204,6 +204,11 @@ static void wrong_traces(void **state) {
   expect("step frob.lua --program d.lua", 1, "'frob'");
   console_run(&c, "sed 's/{2, 8}/{2, 7}/' t.lua > seven.lua");
   expect("step seven.lua --program d.lua < /dev/null", 1, "does not fit");
+  expect("show seven.lua", 0, "{2, 7}");
+  expect("show seven.lua --program d.lua", 1, "does not fit");
+  expect("show t.lua --program d.lua", 0, "sample_perfect_tile");
+  console_write(&c, "empty.json", "");
+  expect("show empty.json", 1, "empty.json: '-- tessera trace 1' or an ");
   console_run(&c, "printf 'w t.json\\nq\\n' | %s step t.lua --program d.lua",
               CONSOLE_TESSERA);
   expect("show t.json", 0, "sample_perfect_tile");
