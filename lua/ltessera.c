@@ -204,7 +204,12 @@ static int error_tostring(lua_State *L) {
 
 void lt_push_reason(lua_State *L, int i) {
   if (!is_error(L, i)) {
-    luaL_tolstring(L, i, NULL);
+    int type = lua_type(L, i);
+    if (type == LUA_TSTRING || type == LUA_TNUMBER ||
+        luaL_getmetafield(L, i, "__tostring") != LUA_TNIL)
+      luaL_tolstring(L, i, NULL);
+    else /* an address would be another each time */
+      lua_pushfstring(L, "(error object is a %s value)", lua_typename(L, type));
     return;
   }
   lua_pushvalue(L, i);

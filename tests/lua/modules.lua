@@ -29,6 +29,7 @@ do
     ts.on_warning(nil)
     assert(why:find(text, 1, true), why)
   end
+  says("(error object is a table value)", function() error {} end)
   local no_list = "returned a table that is no list of schedules without gaps"
   says(no_list .. ": it has a key a", function(sch) return { a = sch } end)
   says(no_list .. ": it has a key x",
