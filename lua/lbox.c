@@ -37,6 +37,20 @@ void *lt_opt(lua_State *L, int i, const char *tname) {
   return lua_isnoneornil(L, i) ? NULL : lt_get(L, i, tname);
 }
 
+/* What is printed of an object that may be closed: an error would hide what is
+ * wrong with a program that prints it. */
+static int to_text(lua_State *L) {
+  const char *tname = lua_tostring(L, lua_upvalueindex(1));
+  if (*(void **)lt_object(L, 1, tname)) {
+    lua_pushvalue(L, lua_upvalueindex(2));
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, 1);
+  } else {
+    lua_pushfstring(L, "%s (closed)", tname + 8);
+  }
+  return 1;
+}
+
 void lt_class(lua_State *L, const char *tname, const luaL_Reg *meta,
               const luaL_Reg *methods, lua_CFunction gc) {
   luaL_newmetatable(L, tname);
@@ -55,6 +69,13 @@ void lt_class(lua_State *L, const char *tname, const luaL_Reg *meta,
     lua_setfield(L, -2, "__gc");
     lua_pushcfunction(L, gc);
     lua_setfield(L, -2, "__close");
+    lua_pushstring(L, tname);
+    if (lua_getfield(L, -2, "__tostring") == LUA_TFUNCTION) {
+      lua_pushcclosure(L, to_text, 2);
+      lua_setfield(L, -2, "__tostring");
+    } else {
+      lua_pop(L, 2);
+    }
   }
   lua_pop(L, 1);
 }

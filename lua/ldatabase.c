@@ -6,10 +6,18 @@ LT_GC(database_gc, tess_database, tess_database_free)
 
 static int open_database(lua_State *L) {
   const char *path = lt_string(L, 1, "the path of a database");
-  void **b = lt_box(L, LT_DATABASE, 0);
+  void **b = lt_box(L, LT_DATABASE, 1);
   tess_database *d;
   lt_check(L, tess_database_open(lt_context(L), path, &d));
   *b = d;
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  return 1;
+}
+
+static int database_tostring(lua_State *L) {
+  lua_getiuservalue(L, 1, 1);
+  lua_pushfstring(L, "database %s", lua_tostring(L, -1));
   return 1;
 }
 
@@ -55,10 +63,12 @@ static int trace(lua_State *L) {
 }
 
 void lt_open_database(lua_State *L) {
+  static const luaL_Reg meta[] = {{"__tostring", database_tostring},
+                                  {NULL, NULL}};
   static const luaL_Reg methods[] = {
       {"records", records}, {"trace", trace}, {NULL, NULL}};
   static const luaL_Reg functions[] = {{"database", open_database},
                                        {NULL, NULL}};
-  lt_class(L, LT_DATABASE, NULL, methods, database_gc);
+  lt_class(L, LT_DATABASE, meta, methods, database_gc);
   luaL_setfuncs(L, functions, 0);
 }

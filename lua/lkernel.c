@@ -118,7 +118,7 @@ static int kernel_source(lua_State *L) {
 }
 
 static int kernel_tostring(lua_State *L) {
-  lua_pushfstring(L, "kernel (%p)", lt_get(L, 1, LT_KERNEL));
+  lua_pushfstring(L, "kernel %s", tess_kernel_name(lt_get(L, 1, LT_KERNEL)));
   return 1;
 }
 

@@ -68,6 +68,10 @@ tess_status tess_build(tess_program *p, tess_target *t, tess_kernel **out) {
   return s;
 }
 
+const char *tess_kernel_name(tess_kernel *k) {
+  return tess_program_name(k->program);
+}
+
 tess_status tess_kernel_source(tess_kernel *k, const char *what, char **out) {
   bool is_asm = !strcmp(what, "asm");
   building w = {.c = k->c,

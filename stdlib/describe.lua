@@ -398,6 +398,8 @@ function builder:program()
   return self.core.program(self.name, self.inputs, self.outputs, self.section)
 end
 
+function builder:__tostring() return "builder " .. self.name end
+
 local function add_builder(ts, core)
   builder.core = core
 

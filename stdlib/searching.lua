@@ -176,10 +176,12 @@ end
 local checked = setmetatable({}, { __mode = "k" })
 
 local function checker(maker, usage, fields)
+  local kind = maker:match "%.(.*)":gsub("_", " ")
+  local printed = { __tostring = function() return kind end }
   return function(t)
     check_fields(maker, usage, t, fields, true)
     checked[t] = true
-    return t
+    return getmetatable(t) and t or setmetatable(t, printed)
   end
 end
 

@@ -666,6 +666,7 @@ TESS_API tess_status tess_tensor_to_dlpack(tess_tensor *t,
 TESS_API tess_status tess_build(tess_program *p, tess_target *target,
                                 TESS_GIVE tess_kernel **out);
 TESS_API void tess_kernel_free(TESS_TAKE tess_kernel *k);
+TESS_API const char *tess_kernel_name(tess_kernel *k);   /* its program's */
 /* Arguments: one tensor a parameter, shapes and dtypes are checked.  Where
  * sizes are known only now, INVALID when one makes an extent less than 1, or
  * when an index of the program as described, behind no condition, leaves its

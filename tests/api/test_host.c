@@ -318,6 +318,7 @@ static void run_best(host *h, tess_result *r) {
   ok(h, tess_schedule_program(s, &best));
   ok(h, tess_equivalent(h->p, best, 1));
   ok(h, tess_result_kernel(r, &k));
+  assert_string_equal(tess_kernel_name(k), tess_program_name(h->p));
   ok(h, tess_kernel_prepare(k, 2, tensors, args));
   assert_ptr_equal(args[0], tess_tensor_data(h->in));
   const tess_runtime *rt = tess_default_runtime(h->c, 1);

@@ -1,0 +1,39 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What is printed of each kind of object is for people: no addresses, and no
+-- error where the object is closed.
+local ts = require "tessera"
+local ops = require "tessera.ops"
+
+local program = ops.matmul { m = 4, n = 4, k = 4 }
+local sch = ts.schedule(program)
+sch:split { loop = sch:get_loops(sch:get_block "C"), factors = { 2, ts.auto } }
+local path = os.tmpname()
+os.remove(path)
+
+local function nothing() end
+local objects = {
+  tensor = { ts.tensor("int8", { 2, 3 }), "^tensor int8, 2x3\n" },
+  program = { ts.schedule(program):program(), "^matmul%(" },
+  schedule = { ts.schedule(program), "matmul" },
+  trace = { sch:trace(), "split" },
+  stepper = { sch:trace():stepper(program), "" },
+  target = { ts.target(), "^llvm " },
+  kernel = { ts.build(program), "^kernel matmul$" },
+  space = { ts.space.default(), "^space" },
+  database = { ts.database(path), "^database /" },
+}
+for kind, o in pairs(objects) do
+  local object, text = o[1], tostring(o[1])
+  assert(text:find(o[2]) and not text:find "0x", kind .. ": " .. text)
+  object:close()
+  assert(tostring(object) == kind .. " (closed)", tostring(object))
+end
+for _, e in ipairs { "", "-wal", "-shm" } do os.remove(path .. e) end
+
+assert(tostring(ts.builder "b") == "builder b")
+assert(tostring(ts.strategy { propose = nothing }) == "strategy")
+assert(tostring(ts.cost_model { predict = nothing }) == "cost model")
+-- One that says itself what is printed goes on to do so.
+local own = setmetatable({ propose = nothing },
+                         { __tostring = function() return "mine" end })
+assert(tostring(ts.strategy(own)) == "mine")
