@@ -230,9 +230,10 @@ bool sch_order_free(sch_state *s, uint32_t n, const ir_stmt *chain,
     SCH_R_ORDER_DEPENDS, SCH_R_ORDER_INIT
 /* ... and SCH_R_OTHER_STATEMENT, SCH_POLY_REASONS. */
 
-/* Does the reduction `block`, in one run of its scope, meet each result first
- * where it initialises it?  false: refused.  (analysis/begin.c) */
-bool sch_begins_at_init(sch_state *s, ir_stmt block);
+/* Does the reduction `block`, in one run of its scope or, where `top` is not 0,
+ * of the loops from `top` down to it, meet each result first where it
+ * initialises it?  false: refused.  (analysis/begin.c) */
+bool sch_begins_at_init(sch_state *s, ir_stmt block, ir_stmt top);
 /* For a caller whose quick rules do not see it: do the loops from `top` down
  * to the block run each of its instances once?  false: refused. */
 bool sch_runs_once(sch_state *s, ir_stmt block, ir_stmt top);

@@ -153,8 +153,11 @@ static bool check(work *w) {
     return sch_refuse(s, SCH_R_NO_INIT, .s = {w->block});
   if (b->allocs.n || b->matches.n)
     return sch_refuse(s, SCH_R_INIT_LOCAL, .s = {w->block});
+  /* A predicate may tie a loop further out, in each iteration of which the
+   * init will run, to what is reduced over. */
+  ir_stmt within = w->each || w->at == w->block ? 0 : w->at;
   if (!check_effects(w) || !check_loops(w) || !check_bounds(w) ||
-      !check_points(w) || !sch_begins_at_init(s, w->block))
+      !check_points(w) || !sch_begins_at_init(s, w->block, within))
     return false;
   if (w->at == w->block) return check_use(w, w->block);
   if (!sch_is_nest(p, w->at, &other))

@@ -181,7 +181,7 @@ static bool check_movable(sch_state *s, ir_stmt scope, ir_stmt block,
   if (!sch_writes_once(s, block))
     return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
                       .t = "it writes an element more than once");
-  if (init && !sch_begins_at_init(s, block))
+  if (init && !sch_begins_at_init(s, block, 0))
     return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
                       .t = "it reduces before it initialises the result");
   return true;

@@ -103,7 +103,7 @@ static bool starts_as_before(nest *t, ir_stmt block) {
   ir_expr pred = ir_blk(p, block)->pred;
   return keep_order(t, SHARED) &&
          (!pred || arith_holds_at_start(p, pred, t->drives, PURE_R)) &&
-         sch_begins_at_init(t->d.s, block);
+         sch_begins_at_init(t->d.s, block, 0);
 }
 
 /* What the init overwrites and what it does not stays the same where no
@@ -125,7 +125,7 @@ static bool reduction_allows(nest *t, ir_stmt block) {
   if (v == POLY_APART) return true;
   if (!apart && !sch_runs_once(s, block, top)) return false;
   if (!apart && v != POLY_MEET && starts_as_before(t, block)) return true;
-  if (!sch_begins_at_init(s, block)) return false;
+  if (!sch_begins_at_init(s, block, 0)) return false;
   if (v == POLY_MEET)
     return sch_refuse(s, SCH_R_ORDER_INIT, .s = {block}, .clash = clash);
   sch_reason why = v == POLY_TOO_HARD ? SCH_R_UNDECIDED : SCH_R_NOT_AFFINE;

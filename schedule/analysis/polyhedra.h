@@ -53,10 +53,12 @@ bool poly_made_first(dist *d, ir_stmt maker, ir_stmt reader, ir_buf buf,
  * *out, or it cannot be told. */
 bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out);
 
-/* Is each result of the reduction, in one run of its scope, first met where
- * all reduce iters are at their start?  false: not, with an iteration that
- * comes before in *out and the one that starts, or it cannot be told. */
-bool poly_starts_first(sch_state *s, ir_stmt block, sch_clash *out);
+/* Is each result of the reduction, in one run of its scope or, where `top` is
+ * not 0, of the loops from `top` down to it, first met where all reduce iters
+ * are at their start?  false: not, with an iteration that comes before in *out
+ * and the one that starts, or it cannot be told. */
+bool poly_starts_first(sch_state *s, ir_stmt block, ir_stmt top,
+                       sch_clash *out);
 
 /* Once n loops from `top` down, of which number i goes to place to[i], stand
  * in their new order: does an iteration of the reduction change places with

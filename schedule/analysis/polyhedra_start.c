@@ -48,12 +48,13 @@ static isl_set *late(poly_builder *b, ir_stmt block, isl_set *all,
   return isl_set_subtract(all, isl_map_domain(by_then));
 }
 
-bool poly_starts_first(sch_state *s, ir_stmt block, sch_clash *out) {
+bool poly_starts_first(sch_state *s, ir_stmt block, ir_stmt top,
+                       sch_clash *out) {
   poly_pair x;
   poly_builder b;
   *out = (sch_clash){0};
   if (s->quick) return false;
-  poly_instances(s, block, 0, &x);
+  poly_instances(s, block, top, &x);
   isl_ctx *ctx = poly_context(s);
   if (!ctx) return false;
   poly_enter(&b, ctx, &x, 0);

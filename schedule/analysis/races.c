@@ -45,7 +45,7 @@ static bool begins_otherwise(sch_state *s, int thread, ir_stmt block) {
 static bool kinds_allow(sch_state *s, ir_stmt loop, int thread, ir_stmt block) {
   const ir_program *p = s->p;
   if (may_cross(p, loop, thread, block))
-    return !sch_has_init(p, block) || sch_begins_at_init(s, block);
+    return !sch_has_init(p, block) || sch_begins_at_init(s, block, 0);
   ir_span it = ir_blk(p, block)->iters;
   for (uint32_t i = it.at; i < it.at + it.n; i++)
     if (p->iter.v[i].kind != IR_SPATIAL &&

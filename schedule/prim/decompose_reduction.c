@@ -18,7 +18,7 @@ PRIM_DEFINE(
         "2. The loop is around the block, in the same scope.\n"
         "3. No loop further out drives a reduce iter.\n"
         "4. From the loop on inwards each point of the block is reached once,\n"
-        "   and each result is first met where it is initialised.\n"
+        "   and each result that is met is first met where it is initialised.\n"
         "5. What the init does not loop over has an iteration for sure, and\n"
         "   bounds and predicate hold where it starts.\n"
         "6. What is initialised is not used below the loop before it was\n"

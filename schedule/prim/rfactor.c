@@ -239,7 +239,7 @@ static bool check_nest(work *w) {
   if (pred && !arith_holds_at_start(p, pred, w->drives, DROPPED))
     return sch_refuse(s, SCH_R_INIT_START, .s = {w->block});
   w->drives[ir_st(p, w->loop)->var] &= (uint8_t)~DROPPED;
-  return sch_begins_at_init(s, w->block);
+  return sch_begins_at_init(s, w->block, 0);
 }
 
 /* Does loop number k go into an iter together with the factored one? */

@@ -66,6 +66,32 @@ end)
 illegal(P, "NO_INIT", function(s)
   s:decompose_reduction(s:get_block("D"), (L(s, "D")))
 end)
+-- A condition ties what is reduced over to a loop further out: in each of its
+-- iterations the init would run again.
+do
+  local function tied(where)
+    local b = ts.builder("tied")
+    local A, C = b:input("A", { 2, 5 }), b:output("C", { 2 })
+    b:loop("r", 0, 5, function(r)
+      b:loop("f", 0, 10, function(f)
+        b:block("C", { { "vi", extent = 2, bind = f // 5 },
+                       { "vk", "reduce", extent = 5, bind = f % 5 } },
+                { where = where(r, f) }, function(vi, vk)
+          b:init(function() b:store(C, { vi }, 0) end)
+          b:store(C, { vi }, C(vi) + A(vi, vk))
+        end)
+      end)
+    end)
+    return b:program()
+  end
+  local function inside(s)
+    local _, f = L(s, "C")
+    s:decompose_reduction(s:get_block("C"), f)
+  end
+  illegal(tied(function(r, f) return ts.eq(r, f % 5) end), "INIT_LATE", inside)
+  illegal(tied(function(r, f) return ts.le(r, f % 5) end), "INIT_LATE", inside)
+  legal(tied(function(r, f) return ts.le(f % 5, r) end), inside)
+end
 -- The fused loop starts in each of its iterations, for one result or another.
 do
   local b = ts.builder("noted")
