@@ -66,6 +66,15 @@ bool ir_notes_buffer(const ir_program *p, ir_stmt b, const char *key,
   return false;
 }
 
+/* The note has these n values now; without any it goes. */
+static void set_note(ir_program *p, ir_stmt b, const char *key, uint32_t n,
+                     const ir_val *v) {
+  ir_value list = {.tag = IR_VAL_LIST, .n = n};
+  (void)ir_anno_remove(p, b, key);
+  if (n) ir_anno_set(p, b, ir_name(p, key), ir_value_add(p, list, v));
+  p->edits++;
+}
+
 void ir_note_buffer(ir_program *p, arena *scratch, ir_stmt b, const char *key,
                     ir_buf buf) {
   const ir_anno *a = ir_anno_get(p, b, key);
@@ -76,11 +85,22 @@ void ir_note_buffer(ir_program *p, arena *scratch, ir_stmt b, const char *key,
   if (old.n) memcpy(v, p->arg.v + old.at, old.n * sizeof *v);
   ir_value name = {.tag = IR_VAL_STR, .s = p->buf.v[buf].name};
   v[old.n] = ir_value_add(p, name, NULL);
-  ir_value list = {.tag = IR_VAL_LIST, .n = old.n + 1};
-  ir_val made = ir_value_add(p, list, v);
-  (void)ir_anno_remove(p, b, key);
-  ir_anno_set(p, b, ir_name(p, key), made);
-  p->edits++;
+  set_note(p, b, key, old.n + 1, v);
+}
+
+void ir_unnote_buffer(ir_program *p, arena *scratch, ir_stmt b, const char *key,
+                      ir_buf buf) {
+  if (!ir_notes_buffer(p, b, key, buf)) return;
+  const ir_value old = p->value.v[ir_anno_get(p, b, key)->val];
+  ir_val *v = arena_array(scratch, ir_val, old.n);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < old.n; i++) {
+    ir_val x = p->arg.v[old.at + i];
+    if (p->value.v[x].tag != IR_VAL_STR ||
+        p->value.v[x].s != p->buf.v[buf].name)
+      v[n++] = x;
+  }
+  set_note(p, b, key, n, v);
 }
 
 bool ir_is_hidden(const ir_program *p, ir_buf buf) {

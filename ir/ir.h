@@ -595,8 +595,10 @@ void ir_block_set_reads(ir_program *p, ir_stmt b, uint32_t n,
                         const ir_region *r);
 void ir_block_set_writes(ir_program *p, ir_stmt b, uint32_t n,
                          const ir_region *r);
-/* Sets both to what the statements in it access (regions.c). */
+/* Sets both to what the statements in it access (regions.c), but for what was
+ * said of it; the second heeds only what is hidden. */
 void ir_block_find_regions(ir_program *p, arena *scratch, ir_stmt b);
+void ir_block_find_all_regions(ir_program *p, arena *scratch, ir_stmt b);
 void ir_block_add_alloc(ir_program *p, ir_stmt b, ir_buf buf);
 void ir_block_remove_alloc(ir_program *p, ir_stmt b, ir_buf buf);
 /* Annotations of a block that list buffers by name: whose regions are what a
@@ -609,6 +611,8 @@ bool ir_notes_buffer(const ir_program *p, ir_stmt b, const char *key,
                      ir_buf buf);
 void ir_note_buffer(ir_program *p, arena *scratch, ir_stmt b, const char *key,
                     ir_buf buf);
+void ir_unnote_buffer(ir_program *p, arena *scratch, ir_stmt b, const char *key,
+                      ir_buf buf);
 /* Some block of the program hides an access of the buffer. */
 bool ir_is_hidden(const ir_program *p, ir_buf buf);
 /* The block of the entry function named so; 0: none. */

@@ -83,14 +83,15 @@ static void drop_updates(found *reads, const found *writes) {
   reads->n = n;
 }
 
-/* What a person said stays as it was, what is hidden goes. */
+/* What a person said (given; NULL: not looked at) stays as it was, what is
+ * hidden goes. */
 static void heed_notes(found *f, ir_stmt b, ir_span old, const char *given,
                        const char *hidden) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < f->n; i++) {
     ir_region r = f->v[i];
     if (ir_notes_buffer(f->p, b, hidden, r.buf)) continue;
-    if (ir_notes_buffer(f->p, b, given, r.buf))
+    if (given && ir_notes_buffer(f->p, b, given, r.buf))
       for (uint32_t k = old.at; k < old.at + old.n; k++)
         if (f->p->region.v[k].buf == r.buf) r = f->p->region.v[k];
     f->v[n++] = r;
@@ -98,19 +99,27 @@ static void heed_notes(found *f, ir_stmt b, ir_span old, const char *given,
   f->n = n;
 }
 
-void ir_block_find_regions(ir_program *p, arena *scratch, ir_stmt b) {
+static void set_regions(ir_program *p, arena *scratch, ir_stmt b, bool given) {
   arena_mark m = arena_get_mark(scratch);
   found *reads = arena_new(scratch, found), *writes = arena_new(scratch, found);
   find(reads, p, scratch, b, false);
   find(writes, p, scratch, b, true);
   if (ir_st(p, b)->alt) drop_updates(reads, writes);
   if (ir_st(p, b)->anno) {
-    heed_notes(reads, b, ir_blk(p, b)->reads, IR_EXPLICIT_READS,
+    heed_notes(reads, b, ir_blk(p, b)->reads, given ? IR_EXPLICIT_READS : NULL,
                IR_HIDDEN_READS);
-    heed_notes(writes, b, ir_blk(p, b)->writes, IR_EXPLICIT_WRITES,
-               IR_HIDDEN_WRITES);
+    heed_notes(writes, b, ir_blk(p, b)->writes,
+               given ? IR_EXPLICIT_WRITES : NULL, IR_HIDDEN_WRITES);
   }
   ir_block_set_reads(p, b, reads->n, reads->v);
   ir_block_set_writes(p, b, writes->n, writes->v);
   arena_reset_to(scratch, m);
+}
+
+void ir_block_find_regions(ir_program *p, arena *scratch, ir_stmt b) {
+  set_regions(p, scratch, b, true);
+}
+
+void ir_block_find_all_regions(ir_program *p, arena *scratch, ir_stmt b) {
+  set_regions(p, scratch, b, false);
 }

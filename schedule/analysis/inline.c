@@ -155,6 +155,14 @@ bool sch_invert(sch_state *s, ir_stmt block, uint32_t n, const ir_expr *idx,
 
 /* ---- regions read ------------------------------------------------------- */
 
+void sch_end_claims(sch_state *s, ir_stmt top, ir_span reads) {
+  ir_program *p = s->p;
+  for (ir_stmt q = top; q; q = ir_next(p, q, top))
+    for (uint32_t i = reads.at; ir_is_block(p, q) && i < reads.at + reads.n;
+         i++)
+      ir_unnote_buffer(p, s->scratch, q, IR_EXPLICIT_READS, p->region.v[i].buf);
+}
+
 void sch_refresh_regions(sch_state *s, ir_stmt top) {
   ir_program *p = s->p;
   for (ir_stmt q = ir_st(p, top)->body; q; q = ir_next(p, q, top))

@@ -37,6 +37,9 @@ bool sch_has_match(const ir_program *p, ir_stmt top, ir_buf buf);
 /* Works out again, from what stands in the blocks at and below `top`, what
  * they read and write; not above. */
 void sch_refresh_regions(sch_state *s, ir_stmt top);
+/* Before that, where accesses come into `top` from a block that read `reads`:
+ * what was said of these buffers was not said of them. */
+void sch_end_claims(sch_state *s, ir_stmt top, ir_span reads);
 
 /* What each step of the reduction combines with its only result so far, which
  * it stores as `made` says, and by which operation; 0: not by one of + * min

@@ -34,7 +34,7 @@ static uint32_t merge(sch_state *s, ir_span old, ir_span found,
 static void widen(sch_state *s, ir_stmt block) {
   ir_program *p = s->p;
   ir_span reads = ir_blk(p, block)->reads, writes = ir_blk(p, block)->writes;
-  ir_block_find_regions(p, s->scratch, block);
+  ir_block_find_all_regions(p, s->scratch, block);
   const ir_block_rec b = *ir_blk(p, block);
   uint32_t most = reads.n + writes.n + b.reads.n + b.writes.n;
   ir_region *r = arena_array(s->scratch, ir_region, most);

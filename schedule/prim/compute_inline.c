@@ -152,6 +152,7 @@ static bool change(sch_state *s, void *ud) {
   for (ir_stmt q = scope; (q = sch_next_child(p, q, scope));)
     if (q != block && sch_reads_buf(p, q, def.buf)) {
       ir_subst_stmt(&sub, q);
+      sch_end_claims(s, q, ir_blk(p, block)->reads);
       sch_refresh_regions(s, q);
     }
   sch_remove_leaf(p, block);

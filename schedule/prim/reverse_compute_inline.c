@@ -487,6 +487,7 @@ static bool change(sch_state *s, void *ud) {
   const pair *of = ud;
   plan pl;
   if (!check(s, of, &pl)) return false;
+  sch_end_claims(s, pl.producer, ir_blk(p, of->block)->reads);
   ir_expr guard = producer_guard(s, &pl);
   fold(s, &pl);
   if (guard) {

@@ -128,6 +128,61 @@ static void test_said_wrong(void **state) {
   scheduled_end(&t);
 }
 
+/* B = A; C[i] = B[i] + A[i + 1]. */
+static void neighbours(scheduled *t) {
+  int64_t n = 8, more = 9;
+  scheduled_start(t);
+  ir_program *p = &t->p;
+  ir_buf a = scheduled_buf(t, "A", IR_ROLE_INPUT, 1, &more);
+  ir_buf b = scheduled_buf(t, "B", IR_ROLE_LOCAL, 1, &n);
+  ir_buf c = scheduled_buf(t, "C", IR_ROLE_OUTPUT, 1, &n);
+  scheduled_block(t, "B", "S", &n);
+  scheduled_store(t, b, t->it[0], 0, scheduled_load(t, a, t->it[0], 0), false);
+  scheduled_block(t, "C", "S", &n);
+  ir_expr next = ir_add(p, t->it[0], ir_index(p, 1));
+  ir_expr sum = ir_binary(p, IR_ADD, scheduled_load(t, b, t->it[0], 0),
+                          scheduled_load(t, a, next, 0));
+  scheduled_store(t, c, t->it[0], 0, sum, false);
+  scheduled_finish(t);
+}
+
+/* What was said of a block's accesses was not said of those that come in. */
+static void test_said_before(void **state) {
+  (void)state;
+  scheduled t;
+  neighbours(&t);
+  DO(&t, annotate_buffer_access, AT(block, scheduled_get(&t, "C")),
+     STR(buffer, "A"), STR(gen_new_ranges, "(i) -> (i + 1, i + 2)"));
+  DO(&t, compute_inline, AT(block, scheduled_get(&t, "B")));
+  moved_equal(&t);
+  scheduled_end(&t);
+  neighbours(&t);
+  DO(&t, annotate_buffer_access, AT(block, scheduled_get(&t, "B")),
+     STR(buffer, "A"), STR(gen_new_ranges, "(i) -> (i, i + 1)"));
+  DO(&t, reverse_compute_inline, AT(block, scheduled_get(&t, "C")));
+  moved_equal(&t);
+  scheduled_end(&t);
+}
+
+/* Blocks around declare what is said later of one inside, whatever was said of
+ * them. */
+static void test_said_inside(void **state) {
+  (void)state;
+  scheduled t;
+  matmul(&t);
+  ir_stmt d = scheduled_get(&t, "D");
+  DO(&t, blockize, LIST(target, d));
+  ir_stmt outer = t.out[0];
+  DO(&t, annotate_buffer_access,
+     SAY(outer, read, 0, "(i, j) -> (i, i + 1, j, j + 1)"));
+  DO(&t, annotate_buffer_access, SAY(d, read, 0, "() -> (0, 4, 0, 6)"));
+  ir_region r = t.p.region.v[ir_blk(&t.p, outer)->reads.at];
+  assert_true(ir_is_const(&t.p, ir_region_extent(&t.p, r, 0), 4));
+  assert_true(ir_is_const(&t.p, ir_region_extent(&t.p, r, 1), 6));
+  moved_equal(&t);
+  scheduled_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_hidden),
@@ -135,6 +190,8 @@ int main(void) {
       cmocka_unit_test(test_hidden_inline),
       cmocka_unit_test(test_said),
       cmocka_unit_test(test_said_wrong),
+      cmocka_unit_test(test_said_before),
+      cmocka_unit_test(test_said_inside),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
