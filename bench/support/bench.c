@@ -3,6 +3,7 @@
 #include "support/bench.h"
 
 #include <getopt.h>
+#include <math.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,7 +44,10 @@ bench_options bench_parse(int argc, char **argv, const char *what) {
 
 void bench_figure(const char *figure, double value, const char *unit,
                   json_t *further) {
-  json_t *line = json_pack("{s:s, s:f, s:s}", "figure", figure, "value", value,
+  /* Whole numbers with all their digits: a seed is one. */
+  bool whole = fabs(value) < 1e15 && value == floor(value);
+  json_t *number = whole ? json_integer((json_int_t)value) : json_real(value);
+  json_t *line = json_pack("{s:s, s:o, s:s}", "figure", figure, "value", number,
                            "unit", unit);
   if (further) json_object_update(line, further);
   json_decref(further);
