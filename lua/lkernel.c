@@ -136,6 +136,7 @@ static int interpret(lua_State *L) {
 /* ts.equivalent(a, b [, { seed = }]): true; or false and where they differ */
 static int equivalent(lua_State *L) {
   static const char *const known[] = {"seed", NULL};
+  lua_settop(L, 3); /* what is made on the way is no operand */
   lt_options(L, 3, "ts.equivalent", known);
   uint64_t seed = (uint64_t)lt_field_int(L, 3, "seed", 1);
   tess_program *p = lt_to_program(L, 1), *q = lt_to_program(L, 2);

@@ -219,6 +219,9 @@ local function add_tensors(ts, core)
   end
 
   function ts.program(name, inputs, outputs)
+    if type(outputs) == "table" and #outputs == 0 then
+      core.invalid "ts.program: there is no output"
+    end
     return core.program(name, inputs, outputs)
   end
 end

@@ -356,6 +356,9 @@ do
   fails("TYPE", "a target is expected, not a program", ts.space.default,
         matmul { m = 2, n = 2, k = 2 })
   local p = matmul { m = 2, n = 2, k = 2 }
+  fails("TYPE", "is expected, not a nil", ts.equivalent, p)
+  fails("TYPE", "is expected, not a nil", ts.equivalent, ts.schedule(p))
+  fails("INVALID", "there is no output", ts.program, "empty", {}, {})
   fails("TYPE", "a program is expected, not a schedule", ts.schedule,
         ts.schedule(p))
   fails("TYPE", "a target is expected, not a number", ts.schedule, p,
