@@ -254,6 +254,9 @@ static void variadic(lua_State *L, int i, int top, place at, int *next,
                      tess_value *out) {
   int n = 0;
   while (i + n <= top && luaL_testudata(L, i + n, LT_RV)) n++;
+  if (i + n <= top && lua_isnil(L, i + n))
+    lt_error(L, TESS_TYPE, "%s: operand '%s': element %d is nil", at.prim,
+             at.operand, n + 1);
   tess_value *list = values(L, (uint32_t)n);
   for (int k = 0; k < n; k++) to_value(L, i + k, at, "LOOP", &list[k]);
   *out = (tess_value){.kind = TESS_V_LIST, .n = (uint32_t)n, .list = list};
@@ -293,6 +296,7 @@ uint32_t lt_to_args(lua_State *L, uint32_t prim, uint32_t max, tess_arg *out) {
   tess_prim_info info;
   int top = lua_gettop(L), at = 2;
   uint32_t n = 0;
+  const char *list = NULL; /* the last operand, where it took several */
   tess_prim_get(prim, &info);
   for (uint32_t i = 0; at <= top; i++) {
     tess_prim_operand o = {0};
@@ -303,12 +307,17 @@ uint32_t lt_to_args(lua_State *L, uint32_t prim, uint32_t max, tess_arg *out) {
          names_operands(L, at, prim, info.noperands, out, n) ||
          strcmp(o.kind, "VALUE")))
       return named(L, at, prim, &info, n, max, out);
+    if (i >= info.noperands && list)
+      lt_error(L, TESS_TYPE, "%s: operand '%s': element %d is a %s", info.name,
+               list, (int)out[n - 1].value.n + 1, luaL_typename(L, at));
     if (i >= info.noperands)
       lt_error(L, TESS_INVALID, "%s: too many operands", info.name);
     if (n == max) lt_error(L, TESS_LIMIT, "too many operands");
     out[n].name = o.name;
     place where = {0, info.name, o.name};
-    if (is_rv_list(&o) && luaL_testudata(L, at, LT_RV))
+    int next = lua_isnil(L, at) && at < top ? at + 1 : at;
+    list = is_rv_list(&o) && luaL_testudata(L, next, LT_RV) ? o.name : NULL;
+    if (list)
       variadic(L, at, top, where, &at, &out[n++].value);
     else
       to_value(L, at++, where, o.kind, &out[n++].value);

@@ -208,6 +208,16 @@ do
         sch.annotate, sch, b, "key", print)
   fails("INVALID", "annotate: operand 'ann_key' has a NUL byte at 1",
         sch.annotate, sch, b, "k\0", 1)
+  -- A misspelt variable among several loops is not taken for their end.
+  local _, j, k = sch:get_loops(b)
+  fails("TYPE", "reorder: operand 'ordered_loops': element 1 is nil",
+        sch.reorder, sch, nil, j)
+  fails("TYPE", "reorder: operand 'ordered_loops': element 2 is nil",
+        sch.reorder, sch, i, nil, k)
+  fails("TYPE", "reorder: operand 'ordered_loops': element 2 is a string",
+        sch.reorder, sch, i, "j")
+  fails("TYPE", "fuse: operand 'loops': element 2 is nil", sch.fuse, sch, i,
+        nil)
   fails("TYPE", "operand 'ann_val': a table mixes string keys with others",
         sch.annotate, sch, b, "key", { 1, a = 2 })
   assert(tostring(sch) == before)
