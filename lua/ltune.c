@@ -504,13 +504,19 @@ static int tune(lua_State *L) {
   return 1;
 }
 
+static int session_tostring(lua_State *L) {
+  return lua_pushliteral(L, "session"), 1;
+}
+
 void lt_open_tune(lua_State *L) {
+  static const luaL_Reg session_meta[] = {{"__tostring", session_tostring},
+                                          {NULL, NULL}};
   static const luaL_Reg session_methods[] = {
       {"draw", session_draw},         {"mutate", session_mutate},
       {"cross", session_cross},       {"seen", session_seen},
       {"unit", session_unit},         {"predict", session_predict},
       {"sketches", session_sketches}, {NULL, NULL}};
-  lt_class(L, LT_SESSION, NULL, session_methods, NULL);
+  lt_class(L, LT_SESSION, session_meta, session_methods, NULL);
   lua_getfield(L, -1, "_core");
   lua_pushcfunction(L, tune);
   lua_setfield(L, -2, "tune");

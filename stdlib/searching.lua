@@ -34,6 +34,10 @@ end
 local module = {}
 module.__index = module
 
+local instance = {
+  __tostring = function(i) return "schedule module " .. i.name end,
+}
+
 function module.__tostring(m) return "schedule module " .. m.name end
 
 -- An instance: the module with its parameters settled.
@@ -53,12 +57,12 @@ function module.__call(m, params)
   end
   local why = m.check and m.check(p, params or {})
   if why then core.invalid(("module '%s': %s"):format(m.name, why)) end
-  return {
+  return setmetatable({
     name = m.name, module = m, params = p,
     apply = function(sch, block)
       return deterministic(m.apply, sch, block, p)
     end,
-  }
+  }, instance)
 end
 
 local module_fields = {
