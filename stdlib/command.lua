@@ -330,7 +330,7 @@ function command.step(args, host)
     usage("step %s: a trace alone does not say what it schedules: add " ..
           "--program FILE.lua", rest[1])
   end
-  require("tessera.stepping")(trace:stepper(program), host)
+  require("tessera.stepping")(trace:stepper(program), host, rest[1])
   return 0
 end
 
@@ -364,6 +364,11 @@ function command.db(args)
   return list_records(rest[1], 1000)
 end
 
+local function try_trace(name, trace, program)
+  local ok, refused = pcall(trace.replay, trace, program)
+  if not ok then blame(name, refused) end
+end
+
 -- What a file is, is found by trying: first what runs no code, a trace and a
 -- saved program, then a script that gives a program.  What begins as only a
 -- trace does, or is called so, is a trace, and why it is a bad one is said; so
@@ -372,11 +377,10 @@ local function show_file(name, o)
   local text = read_file(name)
   local program = o.program and run_description(o.program).program
   local trace, why = parse_trace(text, program)
-  if trace and program then
-    local ok, refused = pcall(trace.replay, trace, program)
-    if not ok then blame(name, refused) end
+  if trace then
+    if program then try_trace(name, trace, program) end
+    return trace
   end
-  if trace then return trace end
   if name:find("%.json$") or text:find("^%s*[{%[]") or
      text:find("^%s*%-%- tessera trace") then
     blame(name, why)
@@ -396,6 +400,9 @@ function command.show(args)
   local name = rest[1]
   local trace, r = from_record(name)
   if trace then
+    if o.program then
+      try_trace(name, trace, run_description(o.program).program)
+    end
     print(trace)
     if r then
       print(("-- record %d: %s, %s, %s, %s"):format(r.id, plain(r.workload),

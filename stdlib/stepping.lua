@@ -177,17 +177,17 @@ local function obey(s, words, terminal)
   return false
 end
 
--- Goes to the end of the trace; where that cannot be reached, the message.
+-- Goes to the end of the trace; where that cannot be reached, why, in a line.
 local function finish(s)
   local ok, e = pcall(s.goto_, s, s:size())
-  return not ok and (type(e) == "table" and e.message or tostring(e)) or nil
+  return not ok and tostring(e):match("^[^\n]*") or nil
 end
 
 -- Reads commands until `quit`, the end of the input or, through a pipe, the
 -- first that fails, which is an error then.  When a decision was changed, the
 -- program that the whole trace now makes is shown at the end; a trace that does
 -- not apply as a whole is an error then.
-local function step(s, host)
+local function step(s, host, name)
   local start, wrong = s:trace(), finish(s)
   s:goto_(0)
   if wrong then print("-- this trace does not apply as a whole: " .. wrong) end
@@ -202,7 +202,7 @@ local function step(s, host)
     if #words > 0 and obey(s, words, host.terminal) then break end
   end
   wrong = finish(s)
-  if wrong then error(wrong, 0) end
+  if wrong then error(name .. ": " .. wrong, 0) end
   if s:trace() ~= start then
     print("-- the changed program")
     print(s:program())

@@ -208,6 +208,9 @@ static void wrong_traces(void **state) {
   expect("show seven.lua --program d.lua", 1, "does not fit");
   expect("show t.lua --program d.lua", 0, "sample_perfect_tile");
   console_write(&c, "empty.json", "");
+  expect("step seven.lua --program d.lua < /dev/null", 1,
+         "tessera: seven.lua: ");
+  expect("step seven.lua --program d.lua < /dev/null", 1, "(at instruction ");
   expect("show empty.json", 1, "empty.json: '-- tessera trace 1' or an ");
   console_run(&c, "printf 'w t.json\\nq\\n' | %s step t.lua --program d.lua",
               CONSOLE_TESSERA);

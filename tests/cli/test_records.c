@@ -96,6 +96,14 @@ static void refused_traces(void **state) {
   (void)state;
   remove_database();
   run("tune d.lua --trials 3 --db a.db");
+  console_write(
+      &c, "other.lua",
+      "return require('tessera.ops').matmul { m = 6, n = 6, k = 6 }\n");
+  run("show a.db:1 --program d.lua");
+  assert_int_equal(
+      console_run(&c, "%s show a.db:1 --program other.lua", CONSOLE_TESSERA),
+      1);
+  assert_non_null(strstr(c.err, "tessera: a.db:1: "));
   change("UPDATE record SET trace = replace(trace, '\"decision\": [', "
          "'\"decision\": [7, ')");
   run("show a.db:1");
