@@ -24,8 +24,9 @@ PRIM_DEFINE(
         "That all accesses are in it nobody proves, nor that all of a region\n"
         "written is; the oracle tells of those that are not. The region is\n"
         "not worked out again: the buffer's name stands in the annotation\n"
-        "explicit_read_region or explicit_write_region of the block. Blocks\n"
-        "around it declare what it needs, too.\n",
+        "explicit_read_region or explicit_write_region of the block, until\n"
+        "inlining brings other reads of the buffer into it. Blocks around it\n"
+        "declare what it needs, too.\n",
     .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_MAP_ARITY,
                             SCH_R_RANGES_COUNT, SCH_R_REGION_EMPTY,
                             SCH_R_REGION_MISSES, SCH_R_WOULD_RACE),
