@@ -42,6 +42,8 @@ static const struct unfindable {
                        "and only it chooses strides (29)"},
     {"COPY_NO_BOX", "who relies on a box asks whether all of it is written "
                     "(6)"},
+    {"INIT_HEIGHT", "INIT_LATE asks of each run of the loop whether what it "
+                    "meets begins there (11)"},
     {"ITER_NOT_SPATIAL", "RACE asks the same of the accesses"},
     {"NOT_A_COPY", "behind it fuse_reduction_epilogue's checks let through "
                    "what that would do (2)"},
