@@ -242,8 +242,8 @@ local rows = {
   { "ts.interpret(program, tensors)", "",
     "Run a program or schedule slowly and exactly.", "tutorial" },
   { "ts.equivalent(a, b [, options])", "boolean, string?",
-    "Do two programs or schedules compute the same, and where not? " ..
-    "options.seed.", "describing" },
+    "Do two programs or schedules compute the same, and where not? What " ..
+    "cannot be run at all is an error. options.seed.", "describing" },
   { "ts.lower(program)", "tessera.Program",
     "What a device with threads runs of a program or schedule.",
     "architecture" },

@@ -4,6 +4,7 @@
 
 #include "backends/interp/residue.h"
 #include "base/rng.h"
+#include "ir/arith/range.h"
 #include "ir/scalar.h"
 
 #include <math.h>
@@ -49,16 +50,61 @@ static void note_extent(index_use *u, int64_t extent) {
   if (extent > 0 && (u->extent == 0 || extent < u->extent)) u->extent = extent;
 }
 
+/* The values of e while the elements of u->b are 0 .. most. */
+static arith_range values_of(const index_use *u, ir_expr e, int64_t most) {
+  const ir_program *p = u->p;
+  const ir_node n = *ir_at(p, e);
+  arith_range all = {n.lo, n.hi}, r = all, other;
+  if (!ir_is_int(n.dtype) || !ir_has_load(p, e, u->b)) return all;
+  if (n.op == IR_LOAD) {
+    if (n.a == u->b) r = (arith_range){0, most};
+  } else if (n.op == IR_CAST || n.op == IR_BROADCAST) {
+    r = values_of(u, n.a, most);
+  } else if (n.op == IR_SELECT) {
+    r = values_of(u, n.b, most);
+    other = values_of(u, n.c, most);
+    if (other.lo < r.lo) r.lo = other.lo;
+    if (other.hi > r.hi) r.hi = other.hi;
+  } else if (n.op >= IR_ADD && n.op <= IR_OR) {
+    r = values_of(u, n.a, most);
+    r = arith_range_of((ir_op)n.op, r, values_of(u, n.b, most));
+  }
+  if (r.lo < ir_int_min(n.dtype) || r.hi > ir_int_max(n.dtype)) return all;
+  if (r.lo < all.lo) r.lo = all.lo;
+  if (r.hi > all.hi) r.hi = all.hi;
+  return r;
+}
+
+/* e stays in lo .. lo + count - 1: how many values from 0 on the elements may
+ * have.  More than there are places are tried, for what limits them. */
+static void note_places(index_use *u, ir_expr e, int64_t lo, int64_t count) {
+  int64_t n = count <= INT64_MAX / 4 ? 4 * count : count;
+  for (; n > 1; n = n > count ? count : n / 2) {
+    arith_range r = values_of(u, e, n - 1);
+    if (r.lo >= lo && r.hi - lo < count) break;
+  }
+  note_extent(u, n > 1 ? n : 1);
+}
+
 static void note_index(index_use *u, ir_buf into, uint32_t dim, uint32_t n,
                        ir_expr e) {
   int64_t extent = 1;
   if (!ir_has_load(u->p, e, u->b)) return;
-  const ir_node *x = ir_at(u->p, e);
-  while (x->op == IR_CAST || x->op == IR_BROADCAST) x = ir_at(u->p, x->a);
-  bool plain = x->op == IR_LOAD && x->a == u->b && n == ir_ndim(u->p, into);
-  if (!plain || !ir_const_int(u->p, ir_dim(u->p, into, dim), &extent))
-    extent = 1;
-  note_extent(u, extent);
+  if (n != ir_ndim(u->p, into) ||
+      !ir_const_int(u->p, ir_dim(u->p, into, dim), &extent))
+    note_extent(u, 1);
+  else
+    note_places(u, e, 0, extent);
+}
+
+static void note_bind(index_use *u, const ir_iter *it) {
+  int64_t lo, extent;
+  if (!ir_has_load(u->p, it->bind, u->b)) return;
+  if (ir_const_int(u->p, it->lo, &lo) &&
+      ir_const_int(u->p, it->extent, &extent) && lo >= 0)
+    note_places(u, it->bind, lo, extent);
+  else
+    note_extent(u, 1);
 }
 
 static void look_for_index(const ir_program *p, ir_expr e, void *ud) {
@@ -79,8 +125,7 @@ static void look_in_stmt(index_use *u, arena *scratch, ir_stmt s) {
     }
   } else if (r->kind == IR_BLOCK) {
     ir_span it = ir_blk(p, s)->iters;
-    for (uint32_t i = 0; i < it.n; i++)
-      if (ir_has_load(p, p->iter.v[it.at + i].bind, u->b)) note_extent(u, 1);
+    for (uint32_t i = 0; i < it.n; i++) note_bind(u, &p->iter.v[it.at + i]);
   } else if (r->kind == IR_LET) {
     ir_visit(p, scratch, r->let_value, look_for_index, u);
   }

@@ -186,8 +186,9 @@ tess_status interp_expect_instead(interp_expect *x, interp *in,
                                   const ir_program *q,
                                   const interp_options *o, interp_error *e);
 /* In how large a range, from 0, an input's elements may lie because they are
- * used as indices: the least extent that one of them alone is an index
- * into, 1 where it is part of one, 2 of a bool input; 0: any value. */
+ * used in indices and bindings: these stay where they may be, as far as
+ * intervals tell, and 1 is left where nothing tells it; 2 of a bool input; 0:
+ * any value. */
 int64_t interp_index_range(const ir_program *p, ir_buf b, arena *scratch);
 /* Runs q on the same inputs; TESS_OK when all outputs agree, TESS_MISMATCH
  * with buffer, element and values, or what ended the run of q.  Parameters of

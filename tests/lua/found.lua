@@ -447,3 +447,53 @@ do
           { "write", 0 }, "global")
   same(s, p)
 end
+
+-- Inputs that stand in an index with something around them take more values
+-- than 0: what limits them is seen to.
+do
+  local function gather(dtype, index)
+    local A = ts.placeholder("A", { 18 })
+    local I = ts.placeholder("I", { 4 }, dtype)
+    local C = ts.compute("C", { 4 }, function(i)
+      return A(ts.cast(index(I(i), i), "int64"))
+    end)
+    return ts.program("gather", { A, I }, { C })
+  end
+  local function clamp(hi)
+    return function(x) return ts.min(ts.max(x, 0), hi) end
+  end
+  local pairs_of = {
+    { clamp(17), clamp(0) }, { clamp(17), clamp(16) },
+    { function(x) return x % 18 end, function(x) return x % 17 end },
+    { function(x) return 17 - ts.min(ts.max(x, 0), 17) end,
+      function() return 17 end },
+    { function(x) return ts.min(x % 4 + 3, 6) end, function() return 3 end },
+    { function(x)
+        return ts.select(ts.all(ts.le(0, x), ts.lt(x, 18)), x, 0)
+      end,
+      function(x)
+        return ts.select(ts.all(ts.le(0, x), ts.lt(x, 17)), x, 0)
+      end },
+  }
+  for _, dtype in ipairs { "int64", "int32", "uint8" } do
+    for k, f in ipairs(pairs_of) do
+      local a, b = gather(dtype, f[1]), gather(dtype, f[2])
+      assert(ts.equivalent(a, a), k)
+      assert(not ts.equivalent(a, b), dtype .. " " .. k)
+    end
+  end
+  -- Where something is stored.
+  local function scatter(hi)
+    local b = ts.builder("scatter")
+    local I, S = b:input("I", { 4 }, "int64"), b:inout("S", { 18 })
+    b:loop("i", 0, 4, function(i)
+      b:block("w", { { "vi", "opaque", extent = 4, bind = i } }, function(vi)
+        local x = ts.min(ts.max(I(vi), 0), hi)
+        b:store(S, { x }, S(x) + 1)
+      end)
+    end)
+    return b:program()
+  end
+  assert(ts.equivalent(scatter(17), scatter(17)))
+  assert(not ts.equivalent(scatter(17), scatter(16)))
+end
