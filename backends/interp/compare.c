@@ -39,24 +39,30 @@ static tess_status invalid(interp_error *e, ir_buf buf, const char *what) {
 
 /* ---- indices that are data ---------------------------------------------- */
 
-/* How elements of input `b` are used as indices. */
+/* How elements of input `b` are used as indices, and how many expressions may
+ * still be looked at (parts that are shared are looked at again). */
 typedef struct index_use {
   const ir_program *p;
   ir_buf b;
   int64_t extent;
+  uint32_t steps;
 } index_use;
+
+#define MOST_STEPS 4096
 
 static void note_extent(index_use *u, int64_t extent) {
   if (extent > 0 && (u->extent == 0 || extent < u->extent)) u->extent = extent;
 }
 
 /* The values of e while the elements of u->b are 0 .. most. */
-static arith_range values_of(const index_use *u, ir_expr e, int64_t most) {
+static arith_range values_of(index_use *u, ir_expr e, int64_t most) {
   const ir_program *p = u->p;
   const ir_node n = *ir_at(p, e);
   arith_range all = {n.lo, n.hi}, r = all, other;
-  if (!ir_is_int(n.dtype) || !ir_has_load(p, e, u->b)) return all;
+  if (!u->steps || !ir_is_int(n.dtype) || !ir_has_load(p, e, u->b)) return all;
+  u->steps--;
   if (n.op == IR_LOAD) {
+    if (n.a == u->b && most > ir_int_max(n.dtype)) most = ir_int_max(n.dtype);
     if (n.a == u->b) r = (arith_range){0, most};
   } else if (n.op == IR_CAST || n.op == IR_BROADCAST) {
     r = values_of(u, n.a, most);
@@ -80,6 +86,7 @@ static arith_range values_of(const index_use *u, ir_expr e, int64_t most) {
 static void note_places(index_use *u, ir_expr e, int64_t lo, int64_t count) {
   int64_t n = count <= INT64_MAX / 4 ? 4 * count : count;
   for (; n > 1; n = n > count ? count : n / 2) {
+    u->steps = MOST_STEPS;
     arith_range r = values_of(u, e, n - 1);
     if (r.lo >= lo && r.hi - lo < count) break;
   }
@@ -132,7 +139,7 @@ static void look_in_stmt(index_use *u, arena *scratch, ir_stmt s) {
 }
 
 int64_t interp_index_range(const ir_program *p, ir_buf b, arena *scratch) {
-  index_use u = {p, b, 0};
+  index_use u = {.p = p, .b = b};
   tess_dtype t = p->buf.v[b].dtype;
   if (t.code == TESS_BOOL) return 2;
   if (!ir_is_int(t)) return 0;

@@ -482,6 +482,12 @@ do
       assert(not ts.equivalent(a, b), dtype .. " " .. k)
     end
   end
+  -- Parts that are shared many times over are not looked at as often.
+  local shared = gather("int64", function(x)
+    for k = 1, 60 do x = ts.min(ts.max(x, k % 3), 17 - ts.max(x, 1)) end
+    return ts.min(ts.max(x, 0), 17)
+  end)
+  assert(ts.equivalent(shared, shared))
   -- Where something is stored.
   local function scatter(hi)
     local b = ts.builder("scatter")
