@@ -116,13 +116,24 @@ void sch_set_loop_kind(sch_state *s, ir_stmt loop, ir_loop_kind kind,
 
 /* ---- guards ------------------------------------------------------------- */
 
+/* A predicate that reads memory does so only where cond holds, of which its
+ * indices may depend: both sides of an `and` are evaluated. */
+static ir_expr hold_back(ir_program *p, ir_expr pred, ir_expr cond) {
+  const ir_node n = *ir_at(p, pred);
+  if (!n.has_load || !(n.vars & ir_at(p, cond)->vars)) return pred;
+  if (n.op != IR_AND) return ir_select(p, cond, pred, ir_bool(p, false));
+  ir_expr a = hold_back(p, n.a, cond);
+  return ir_and(p, a, hold_back(p, n.b, cond));
+}
+
 void sch_guard_below(sch_state *s, ir_stmt top, ir_expr cond) {
   ir_program *p = s->p;
   ir_stmt st = ir_st(p, top)->body;
   while (st) {
     if (ir_is_block(p, st)) {
-      ir_expr pred = ir_and(p, ir_blk(p, st)->pred, cond);
-      ir_blk(p, st)->pred = pred;
+      ir_expr pred = ir_blk(p, st)->pred;
+      if (pred) pred = hold_back(p, pred, cond);
+      ir_blk(p, st)->pred = ir_and(p, pred, cond);
     } else if (!ir_is_loop(p, st)) {
       ir_stmt guard = ir_if_new(p, cond);
       ir_wrap(p, st, guard);

@@ -167,3 +167,40 @@ do
     fails(nil, "is not proven to lie", diagonals, wrong[1], wrong[2])
   end
 end
+
+-- What a condition reads, it reads only where the loop that was split, or the
+-- nest that was turned, had an iteration.
+do
+  local n = 8
+  local function rows(index, extent)
+    local b = ts.builder("rows")
+    local E, C = b:input("E", { n }, "int32"), b:output("C", { n, n })
+    b:loop("y", 0, n, function(y)
+      b:loop("z", 0, n, function(z)
+        b:block("Z", { { "v", extent = n, bind = y },
+                       { "w", extent = n, bind = z } },
+                function(v, w) b:store(C, { v, w }, 0) end)
+      end)
+    end)
+    b:loop("i", 0, n, function(i)
+      b:loop("j", 0, extent(i), function(j)
+        b:block("C", { { "v", extent = n, bind = i },
+                       { "w", extent = n, bind = j } },
+                { where = ts.ge(E(index(i, j)) % 3, 1) },
+                function(v, w) b:store(C, { v, w }, 1) end)
+      end)
+    end)
+    return b:program()
+  end
+  local p = rows(function(i) return i end, function() return n end)
+  local sch = ts.schedule(p)
+  local i = sch:get_loops(sch:get_block "C")
+  sch:split(i, { 3, 3 })
+  same(sch, p)
+  p = rows(function(i, j) return i - j end, function(k) return k + 1 end)
+  sch = ts.schedule(p)
+  local j
+  i, j = sch:get_loops(sch:get_block "C")
+  sch:reorder(j, i)
+  same(sch, p)
+end
