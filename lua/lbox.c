@@ -10,19 +10,27 @@ void **lt_box(lua_State *L, const char *tname, int nuservalues) {
   return box;
 }
 
-/* "program" of one of ours, Lua's name of any other value's type. */
+/* "program" for the metatable's name of one of ours. */
+static const char *class_name(const char *tname) {
+  if (!strcmp(tname, LT_RV)) return "block, loop or value of a schedule";
+  return strncmp(tname, "tessera.", 8) ? tname : tname + 8;
+}
+
+/* Lua's name of any other value's type. */
 static const char *type_name(lua_State *L, int i) {
-  const char *name = luaL_typename(L, i);
   if (luaL_getmetafield(L, i, "__name") == LUA_TSTRING)
-    name = lua_tostring(L, -1);
-  return strncmp(name, "tessera.", 8) ? name : name + 8;
+    return class_name(lua_tostring(L, -1));
+  return luaL_typename(L, i);
+}
+
+int lt_unexpected(lua_State *L, int i, const char *what) {
+  return lt_error(L, TESS_TYPE, "a %s is expected, not %s%s", what,
+                  lua_isnoneornil(L, i) ? "" : "a ", type_name(L, i));
 }
 
 void *lt_object(lua_State *L, int i, const char *tname) {
   void *object = luaL_testudata(L, i, tname);
-  if (!object)
-    lt_error(L, TESS_TYPE, "a %s is expected, not a %s", tname + 8,
-             type_name(L, i));
+  if (!object) lt_unexpected(L, i, class_name(tname));
   return object;
 }
 

@@ -316,7 +316,9 @@ uint32_t lt_to_args(lua_State *L, uint32_t prim, uint32_t max, tess_arg *out) {
     out[n].name = o.name;
     place where = {0, info.name, o.name};
     int next = lua_isnil(L, at) && at < top ? at + 1 : at;
-    list = is_rv_list(&o) && luaL_testudata(L, next, LT_RV) ? o.name : NULL;
+    int several = luaL_testudata(L, next, LT_RV) ||
+                  (at < top && lua_type(L, at) == LUA_TSTRING);
+    list = is_rv_list(&o) && several ? o.name : NULL;
     if (list)
       variadic(L, at, top, where, &at, &out[n++].value);
     else

@@ -121,6 +121,8 @@ tess_program *lt_to_program(lua_State *L, int i) {
     lua_pushvalue(L, i);
     return lt_program(L, -1);
   }
+  if (!luaL_testudata(L, i, LT_SCHEDULE))
+    lt_unexpected(L, i, "program or schedule");
   tess_schedule *s = lt_schedule(L, i);
   void **box = lt_box(L, LT_PROGRAM, 0);
   tess_program *p;

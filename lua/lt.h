@@ -55,6 +55,8 @@ void lt_push_text(lua_State *L, char *text);
 
 /* Pushes a userdata of metatable `tname` with room for a pointer, NULL. */
 void **lt_box(lua_State *L, const char *tname, int nuservalues);
+/* Raises that a `what` is expected, not what is at stack index i. */
+int lt_unexpected(lua_State *L, int i, const char *what);
 /* The userdata at stack index i; raises when it is something else. */
 void *lt_object(lua_State *L, int i, const char *tname);
 /* What is in the box at stack index i; raises when it is something else, or

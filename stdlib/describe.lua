@@ -130,17 +130,17 @@ local function add_expressions(ts, core)
     return core.call_extern(name, dtype, ...)
   end
 
-  -- ts.min, ts.max, ts.all, ts.any take two or more operands; the first two
+  -- ts.min, ts.max, ts.all, ts.any take one or more operands; the first two
   -- also integer variables of a schedule and parameters of an index map.
   local function fold(op)
+    local function pair(a, b)
+      if is_formal(a) or is_formal(b) then return combine(core, op, a, b) end
+      return core.rv_op(a, b, op) or core.binary(a, b, op)
+    end
     return function(first, ...)
-      for _, x in ipairs { ... } do
-        if is_formal(first) or is_formal(x) then
-          first = combine(core, op, first, x)
-        else
-          first = core.rv_op(first, x, op) or core.binary(first, x, op)
-        end
-      end
+      local rest = table.pack(...)
+      if rest.n == 0 then pair(first, first) end -- for what it refuses
+      for i = 1, rest.n do first = pair(first, rest[i]) end
       return first
     end
   end

@@ -356,8 +356,17 @@ do
   fails("TYPE", "a target is expected, not a program", ts.space.default,
         matmul { m = 2, n = 2, k = 2 })
   local p = matmul { m = 2, n = 2, k = 2 }
-  fails("TYPE", "is expected, not a nil", ts.equivalent, p)
-  fails("TYPE", "is expected, not a nil", ts.equivalent, ts.schedule(p))
+  fails("TYPE", "is expected, not nil", ts.equivalent, p)
+  fails("TYPE", "is expected, not nil", ts.equivalent, ts.schedule(p))
+  local block = ts.schedule(p):get_block "C"
+  fails("TYPE", "a program or schedule is expected, not a block, loop or "
+        .. "value of a schedule", ts.interpret, block, {})
+  -- Operands that are missing, or are none, are seen wherever they stand.
+  fails("TYPE", "is expected, not nil", ts.max, 1, nil, 3)
+  fails("TYPE", "is expected, not nil", ts.all)
+  fails("TYPE", "is expected, not string", ts.min, "x")
+  fails("TYPE", "'and' does not work on int64", ts.all, 1)
+  assert(ts.max(3) == 3)
   fails("INVALID", "there is no output", ts.program, "empty", {}, {})
   fails("TYPE", "a program is expected, not a schedule", ts.schedule,
         ts.schedule(p))

@@ -25,11 +25,12 @@ end
 
 -- Of the wrong type.
 for text, call in pairs {
-  ["a schedule is expected, not a no value"] = { sch.can },
+  ["a schedule is expected, not no value"] = { sch.can },
   ["a schedule is expected, not a tensor"] = { sch.can, t, "fuse" },
   ["the name of a primitive must be a string, not no value"] =
     { sch.can, sch },
-  ["a rv is expected, not a number"] = { sch.extent, sch, 3 },
+  ["a block, loop or value of a schedule is expected, not a number"] =
+    { sch.extent, sch, 3 },
   ["index 0 must be an integer, not string"] = { t.get, t, "a" },
   ["index 0 must be an integer, not 0.5"] = { t.get, t, 0.5 },
   ["index 0 must be an integer, not table"] = { t.set, t, {}, 1 },

@@ -214,6 +214,8 @@ do
         sch.reorder, sch, nil, j)
   fails("TYPE", "reorder: operand 'ordered_loops': element 2 is nil",
         sch.reorder, sch, i, nil, k)
+  fails("TYPE", "reorder: operand 'ordered_loops': element 1 is a string",
+        sch.reorder, sch, "i", j)
   fails("TYPE", "reorder: operand 'ordered_loops': element 2 is a string",
         sch.reorder, sch, i, "j")
   fails("TYPE", "fuse: operand 'loops': element 2 is nil", sch.fuse, sch, i,
