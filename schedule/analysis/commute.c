@@ -5,7 +5,8 @@
  * blocks that combine by a reducer, unless that keeps its sources' order; of
  * others their stores are looked at:
  * each must be an update, `old op x`, by the one operation of the block, and
- * nothing else may read what the block writes. */
+ * nothing else may read what the block writes.  Foreign functions that are
+ * called for what they do keep their order. */
 #include "schedule/sch.h"
 
 enum { MAX_STEPS = 256 }; /* expressions looked into; beyond: no */
@@ -85,7 +86,8 @@ static bool stmt_commutes(updates *u, ir_stmt s) {
   case IR_LOOP: return !reads_result(u, r->lo) && !reads_result(u, r->extent);
   case IR_IF: return !reads_result(u, r->cond);
   case IR_LET: return !reads_result(u, r->let_value);
-  case IR_EVALUATE: return !reads_result(u, r->eval);
+  case IR_EVALUATE:
+    return !sch_has_effects(u->p, s) && !reads_result(u, r->eval);
   case IR_BLOCK: return !reads_result(u, ir_blk(u->p, s)->pred);
   default: return true;
   }

@@ -349,3 +349,26 @@ do
   local ok, why = ts.equivalent(p, program(3))
   assert(not ok and tostring(why):find "another number of times", why)
 end
+
+-- A sum that tells of each term keeps their order; nothing else depends on it.
+do
+  local b = ts.builder("tells")
+  local A, C = b:input("A", { 4, 8 }), b:output("C", { 4 })
+  b:loop("i", 0, 4, function(i)
+    b:loop("k", 0, 8, function(k)
+      b:block("C", { { "vi", extent = 4, bind = i },
+                     { "vk", "reduce", extent = 8, bind = k } },
+              function(vi, vk)
+        b:init(function() b:store(C, { vi }, 0) end)
+        b:evaluate(ts.call_extern("note", "int32", vi, vk))
+        b:store(C, { vi }, C(vi) + A(vi, vk))
+      end)
+    end)
+  end)
+  local s = ts.schedule(b:program())
+  local i, k = s:get_loops(s:get_block "C")
+  local k0, k1 = s:split(k, { 2, 4 })
+  fails("REFUSED", "ordered iters of block \"C\"", s.reorder, s, k1, k0)
+  s:reorder(k0, k1, i)
+  s:decompose_reduction(s:get_block "C", k0)
+end
