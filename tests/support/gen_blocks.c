@@ -56,9 +56,12 @@ void gen_block(gen *g, const gen_iters *it, gen_expr predicate, gen_expr *idx) {
     gen_say(g, idx[i], "%s", iters[it->named + i]);
   }
   write_block(g, name, it, predicate, idx);
+  memcpy(g->iter, idx, it->n * sizeof *idx);
+  g->niters = it->n;
 }
 
 void gen_close(gen *g, uint32_t n) {
+  g->niters = 0;
   while (n-- > 0 && !g->failed) {
     gen_check(g, describe_end(&g->b));
     gen_write(g, "end)\n");
@@ -142,7 +145,8 @@ void gen_effect(gen *g, uint32_t n, const gen_expr *idx) {
 void gen_store(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx,
                gen_expr v) {
   if (!g->often) g->often = gen_once_in(g, 10) ? 2 : 40;
-  if (g->o.effects && gen_once_in(g, g->often)) gen_effect(g, n, idx);
+  if (g->o.effects && gen_once_in(g, g->often))
+    gen_effect(g, g->niters ? g->niters : n, g->niters ? g->iter : idx);
   if (!g->failed) gen_check(g, describe_store(&g->b, buf, n, idx, v));
   gen_write(g, "build:store(%s, {%s}, %s)\n", name_of(g, buf),
             gen_list(g, n, idx), gen_said(g, v));

@@ -50,6 +50,8 @@ typedef struct gen_tensor {
   char name[24];
 } gen_tensor;
 
+typedef describe_expr gen_expr;
+
 typedef struct gen {
   rng *r;
   gen_options o;
@@ -58,6 +60,8 @@ typedef struct gen {
   gen_tensor tensor[GEN_MAX_TENSORS];
   uint32_t n, ninputs, nstages, nnames;
   uint32_t ncalls, often; /* external calls; one in how many stores has one */
+  gen_expr iter[GEN_MAX_DIM]; /* of the block that was begun last */
+  uint32_t niters;       /* 0 as soon as something in it is closed */
   uint64_t reads;        /* inputs read by the stage being made */
   strbuf *what;
   /* The Lua so far, what it calls expressions, and their texts. */
@@ -69,8 +73,6 @@ typedef struct gen {
   char own[GEN_MAX_TENSORS][24]; /* the names of blocks' own buffers */
   uint32_t nown;
 } gen;
-
-typedef describe_expr gen_expr;
 
 /* Any of 0 .. n - 1; true once in n. */
 static inline uint32_t gen_below(gen *g, uint32_t n) {
