@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * rfactor: a reduction loop becomes a dimension of partial results. */
 #include "schedule/analysis/distance.h"
+#include "schedule/analysis/rfactor.h"
 
 #define RFACTOR_SIG(F, S)                                             \
   F(S, IN, LOOP, loop, REQ, "the reduction loop to factor out")       \
@@ -63,26 +64,15 @@ PRIM_DEFINE(
 
 typedef struct rfactor_args args;
 
-enum { SPATIAL = 1 << IR_SPATIAL, REDUCE = 1 << IR_REDUCE, DROPPED = 128 };
-
-typedef struct work {
-  sch_state *s;
-  ir_stmt block, loop, scope;
-  sch_list loops;  /* around the block */
-  uint8_t *drives; /* by variable */
-  ir_iter *along;  /* by loop: an iter of rf, where `bind` is set */
-  uint32_t axis;
-  int64_t extent;
-  uint32_t nout;  /* results */
-  ir_stmt *store; /* of the init, one a result */
-  ir_buf *part;   /* their partial results */
-  ir_stmt rf;
-  ir_var rf_axis; /* the iter of rf that numbers partial results */
-} work;
+enum {
+  SPATIAL = 1 << IR_SPATIAL,
+  REDUCE = 1 << IR_REDUCE,
+  DROPPED = SCH_RFACTOR_DROPPED
+};
 
 /* ---- checking ----------------------------------------------------------- */
 
-static bool check_loop(work *w) {
+static bool check_loop(sch_rfactor *w) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
   const ir_stmt_rec *r = ir_st(p, w->loop);
@@ -105,7 +95,7 @@ static bool check_loop(work *w) {
 
 /* The init must be a store a result, and the body end with as many; so the
  * describing side makes them. */
-static bool find_results(work *w) {
+static bool find_results(sch_rfactor *w) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
   const ir_block_rec *b = ir_blk(p, w->block);
@@ -135,7 +125,7 @@ static bool find_results(work *w) {
   return true;
 }
 
-static bool check_axis(work *w, int64_t axis) {
+static bool check_axis(sch_rfactor *w, int64_t axis) {
   const ir_program *p = w->s->p;
   int64_t ndim = (int64_t)ir_st(p, w->store[0])->idx.n;
   for (uint32_t i = 1; i < w->nout; i++)
@@ -150,7 +140,7 @@ static bool check_axis(work *w, int64_t axis) {
 
 /* Reduce iters follow loops of reduce iters only: the sum of the partial
  * results is made under the other loops, once an iteration. */
-static bool check_iters(work *w) {
+static bool check_iters(sch_rfactor *w) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
   ir_var v = ir_st(p, w->loop)->var;
@@ -175,7 +165,7 @@ static bool check_iters(work *w) {
 
 /* Partial results are of pieces that follow one another, unless the order is
  * of no matter. */
-static bool check_order(work *w) {
+static bool check_order(sch_rfactor *w) {
   const ir_program *p = w->s->p;
   if (!ir_reduces_in_order(p, w->block)) return true;
   if (p->reducer.v[ir_blk(p, w->block)->reducer].ordered == IR_ORDER_FIXED)
@@ -187,7 +177,7 @@ static bool check_order(work *w) {
 }
 
 /* Where the results go must be told by spatial iters. */
-static bool check_places(work *w) {
+static bool check_places(sch_rfactor *w) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
   ir_span it = ir_blk(p, w->block)->iters;
@@ -206,7 +196,7 @@ static bool check_places(work *w) {
 
 /* The loops that the second nest copies do without the others, and all
  * points are reached once. */
-static bool check_nest(work *w) {
+static bool check_nest(sch_rfactor *w) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
   uint32_t n = w->loops.n;
@@ -243,7 +233,7 @@ static bool check_nest(work *w) {
 }
 
 /* Does loop number k go into an iter together with the factored one? */
-static bool goes_along(const work *w, uint32_t k) {
+static bool goes_along(const sch_rfactor *w, uint32_t k) {
   const ir_program *p = w->s->p;
   ir_span it = ir_blk(p, w->block)->iters;
   ir_var v = ir_st(p, w->loop)->var, u = ir_st(p, w->loops.v[k])->var;
@@ -256,7 +246,8 @@ static bool goes_along(const work *w, uint32_t k) {
 
 /* All that loop number k runs over in any iteration of those around it: the
  * domain of an iter may be needed where they are not.  false: not known. */
-static bool whole_range(const work *w, uint32_t k, ir_expr *lo, ir_expr *last) {
+static bool whole_range(const sch_rfactor *w, uint32_t k, ir_expr *lo,
+                        ir_expr *last) {
   ir_program *p = w->s->p;
   const ir_stmt_rec r = *ir_st(p, w->loops.v[k]);
   *lo = r.lo;
@@ -275,7 +266,7 @@ static bool whole_range(const work *w, uint32_t k, ir_expr *lo, ir_expr *last) {
 
 /* Iters for the loops that go along: of constant domains where these loops
  * need others. */
-static bool find_along(work *w) {
+static bool find_along(sch_rfactor *w) {
   sch_state *s = w->s;
   ir_program *p = s->p;
   w->along = arena_zalloc(s->scratch, w->loops.n * sizeof *w->along);
@@ -293,7 +284,7 @@ static bool find_along(work *w) {
 }
 
 /* Does the init load what the block `b` writes? */
-static bool init_loads(const work *w, ir_stmt b, ir_buf *buf) {
+static bool init_loads(const sch_rfactor *w, ir_stmt b, ir_buf *buf) {
   const ir_program *p = w->s->p;
   ir_span r = ir_blk(p, b)->writes;
   for (uint32_t i = r.at; i < r.at + r.n; i++)
@@ -305,7 +296,7 @@ static bool init_loads(const work *w, ir_stmt b, ir_buf *buf) {
 }
 
 /* Other blocks of the nest do not mind that the results are made behind it. */
-static bool check_users(work *w) {
+static bool check_users(sch_rfactor *w) {
   const ir_program *p = w->s->p;
   ir_stmt top = w->loops.v[0];
   ir_span r = ir_blk(p, w->block)->writes;
@@ -323,300 +314,8 @@ static bool check_users(work *w) {
   return true;
 }
 
-/* ---- the partial results ------------------------------------------------ */
-
-/* idx with `at` put in at the axis. */
-static void with_axis(const work *w, uint32_t n, const ir_expr *idx, ir_expr at,
-                      ir_expr *out) {
-  for (uint32_t i = 0; i <= n; i++)
-    out[i] = i < w->axis ? idx[i] : i == w->axis ? at : idx[i - 1];
-}
-
-static void make_buffers(work *w) {
-  ir_program *p = w->s->p;
-  w->part = arena_array(w->s->scratch, ir_buf, w->nout);
-  for (uint32_t k = 0; k < w->nout; k++) {
-    const ir_buf_rec of = p->buf.v[ir_st(p, w->store[k])->buf];
-    ir_expr *shape = arena_array(w->s->scratch, ir_expr, of.shape.n + 1);
-    with_axis(w, of.shape.n, p->arg.v + of.shape.at, ir_index(p, w->extent),
-              shape);
-    w->part[k] =
-        ir_buf_new(p, ir_name_cat(p, of.name, "_rf"), of.dtype, of.shape.n + 1,
-                   shape, (ir_scope)of.scope, IR_ROLE_LOCAL);
-    ir_block_add_alloc(p, w->scope, w->part[k]);
-  }
-}
-
-/* The buffer of partial results for a result; 0: it is none. */
-static ir_buf part_of(const work *w, ir_buf b) {
-  for (uint32_t k = 0; k < w->nout; k++)
-    if (ir_st(w->s->p, w->store[k])->buf == b) return w->part[k];
-  return 0;
-}
-
-static ir_expr load_part(ir_subst *m, ir_buf buf, uint32_t n,
-                         const ir_expr *idx) {
-  const work *w = m->ud;
-  ir_buf part = part_of(w, buf);
-  ir_expr at[32];
-  if (!part || n > 31) return 0;
-  with_axis(w, n, idx, ir_ref(m->p, w->rf_axis), at);
-  return ir_load(m->p, part, n + 1, at);
-}
-
-/* A region of a result as one of its partial results. */
-static ir_region part_region(const work *w, ir_subst *m, ir_region r,
-                             ir_expr at) {
-  ir_program *p = w->s->p;
-  uint32_t n = ir_ndim(p, r.buf);
-  ir_expr *min = arena_array(w->s->scratch, ir_expr, n);
-  ir_expr *full = arena_array(w->s->scratch, ir_expr, n + 1);
-  ir_expr *box = arena_array(w->s->scratch, ir_expr, 2 * n + 2);
-  for (uint32_t i = 0; i < n; i++)
-    min[i] = ir_subst_expr(m, ir_region_min(p, r, i));
-  with_axis(w, n, min, at, full);
-  for (uint32_t i = 0; i <= n; i++) box[2 * i] = full[i];
-  for (uint32_t i = 0; i < n; i++)
-    min[i] = ir_subst_expr(m, ir_region_extent(p, r, i));
-  with_axis(w, n, min, ir_index(p, 1), full);
-  for (uint32_t i = 0; i <= n; i++) box[2 * i + 1] = full[i];
-  return ir_region_new(p, part_of(w, r.buf), box);
-}
-
-/* ---- the block of partial results --------------------------------------- */
-
-static ir_var iter_like(ir_program *p, ir_var of, int64_t lo, int64_t hi) {
-  ir_var_rec r = p->var.v[of];
-  ir_var v = ir_var_new(p, IR_VAR_ITER, r.name, r.dtype, lo, hi);
-  p->var.v[v].form = r.form;
-  p->var.v[v].part = r.part;
-  memcpy(p->var.v[v].from, r.from, sizeof r.from);
-  return v;
-}
-
-static ir_var copy_iter(ir_program *p, ir_var of) {
-  return iter_like(p, of, p->var.v[of].lo, p->var.v[of].hi);
-}
-
-/* An iter that follows a loop, with its name and range. */
-static ir_iter loop_iter(const work *w, ir_stmt loop, ir_iter_kind kind) {
-  ir_program *p = w->s->p;
-  const ir_stmt_rec r = *ir_st(p, loop);
-  ir_var v = copy_iter(p, r.var);
-  return (ir_iter){v, kind, r.lo, r.extent, ir_ref(p, r.var)};
-}
-
-/* Iters of the block that do not follow the loop stay; one that does is
- * replaced by iters for the loops in it, of which the factored one is
- * spatial. */
-static void bind_rf(work *w, ir_subst *m) {
-  ir_program *p = w->s->p;
-  ir_span it = ir_blk(p, w->block)->iters;
-  ir_var v = ir_st(p, w->loop)->var;
-  ir_iter *made = arena_array(w->s->scratch, ir_iter, it.n + w->loops.n);
-  ir_subst over; /* loops -> their iters */
-  uint32_t n = 1;
-  ir_subst_init(&over, p, w->s->scratch);
-  made[0] = loop_iter(w, w->loop, IR_SPATIAL);
-  w->rf_axis = made[0].var;
-  ir_subst_var(&over, v, ir_ref(p, w->rf_axis));
-  for (uint32_t k = 0; k < w->loops.n; k++) {
-    ir_var u = ir_st(p, w->loops.v[k])->var;
-    int64_t lo, hi;
-    if (!w->along[k].bind) continue;
-    made[n] = w->along[k];
-    ir_domain_bounds(p, made[n].lo, made[n].extent, &lo, &hi);
-    made[n].var = iter_like(p, u, lo, hi);
-    ir_subst_var(&over, u, ir_ref(p, made[n++].var));
-  }
-  for (uint32_t i = it.at; i < it.at + it.n; i++) {
-    const ir_iter old = p->iter.v[i];
-    if (ir_uses_var(p, old.bind, v)) {
-      ir_subst_var(m, old.var, ir_subst_expr(&over, old.bind));
-      continue;
-    }
-    made[n] = old;
-    made[n].var = copy_iter(p, old.var);
-    ir_subst_var(m, old.var, ir_ref(p, made[n++].var));
-  }
-  ir_block_set_iters(p, w->rf, n, made);
-}
-
-static void init_rf(const work *w, ir_subst *m) {
-  ir_program *p = w->s->p;
-  ir_expr idx[32], at[32];
-  uint32_t reducer = ir_blk(p, w->block)->reducer;
-  for (uint32_t k = 0; k < w->nout; k++) {
-    const ir_stmt_rec r = *ir_st(p, w->store[k]);
-    for (uint32_t d = 0; d < r.idx.n; d++)
-      idx[d] = ir_subst_expr(m, p->arg.v[r.idx.at + d]);
-    with_axis(w, r.idx.n, idx, ir_ref(p, w->rf_axis), at);
-    ir_expr identity = p->arg.v[p->reducer.v[reducer].identity.at + k];
-    ir_append_alt(p, w->rf,
-                  ir_store_new(p, w->part[k], r.idx.n + 1, at, identity));
-  }
-}
-
-/* The old body moves over; its loads and stores of results become those of
- * partial ones. */
-static void fill_rf(const work *w, ir_subst *m) {
-  ir_program *p = w->s->p;
-  ir_expr at[32];
-  ir_move_body(p, w->block, w->rf);
-  for (ir_stmt c = ir_st(p, w->rf)->body; c; c = ir_st(p, c)->next)
-    ir_subst_stmt(m, c);
-  for (ir_stmt c = ir_st(p, w->rf)->body; c;) {
-    const ir_stmt_rec r = *ir_st(p, c);
-    ir_buf part = r.kind == IR_STORE ? part_of(w, r.buf) : 0;
-    if (part) {
-      with_axis(w, r.idx.n, p->arg.v + r.idx.at, ir_ref(p, w->rf_axis), at);
-      ir_span idx = ir_arg_span(p, r.idx.n + 1, at);
-      ir_st(p, c)->buf = part;
-      ir_st(p, c)->idx = idx;
-    }
-    c = r.kind == IR_LET ? r.body : r.next;
-  }
-}
-
-static void regions_rf(const work *w, ir_subst *m) {
-  ir_program *p = w->s->p;
-  ir_span reads = ir_blk(p, w->block)->reads;
-  ir_span writes = ir_blk(p, w->block)->writes;
-  ir_region *r = arena_array(w->s->scratch, ir_region, reads.n + writes.n);
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < reads.n; i++) {
-    ir_region old = p->region.v[reads.at + i];
-    if (!part_of(w, old.buf)) r[n++] = ir_subst_region(m, old);
-  }
-  ir_block_set_reads(p, w->rf, n, r);
-  for (n = 0; n < writes.n; n++)
-    r[n] = part_region(w, m, p->region.v[writes.at + n], ir_ref(p, w->rf_axis));
-  ir_block_set_writes(p, w->rf, n, r);
-}
-
-static void make_rf(work *w) {
-  ir_program *p = w->s->p;
-  ir_str name = ir_name_cat(p, ir_blk(p, w->block)->name, "_rf");
-  w->rf = ir_block_new(p, ir_fresh_block_name(p, name));
-  ir_blk(p, w->rf)->pred = ir_blk(p, w->block)->pred;
-  ir_blk(p, w->rf)->reducer = ir_blk(p, w->block)->reducer;
-  ir_subst m;
-  ir_subst_init(&m, p, w->s->scratch);
-  bind_rf(w, &m);
-  regions_rf(w, &m);
-  init_rf(w, &m);
-  m.load = load_part;
-  m.ud = w;
-  fill_rf(w, &m);
-}
-
-/* ---- the block that adds them up ---------------------------------------- */
-
-/* Copies of the loops that drive spatial iters, then of the factored one;
- * the others stand at their start in what `m` maps. */
-static ir_stmt copy_loops(const work *w, ir_subst *m, ir_stmt *last) {
-  ir_program *p = w->s->p;
-  ir_stmt first = 0;
-  *last = 0;
-  for (uint32_t i = 0; i <= w->loops.n; i++) {
-    ir_stmt loop = i < w->loops.n ? w->loops.v[i] : w->loop;
-    const ir_stmt_rec r = *ir_st(p, loop);
-    if (i < w->loops.n && loop == w->loop) continue;
-    if (w->drives[r.var] & DROPPED) {
-      ir_subst_var(m, r.var, ir_subst_expr(m, r.lo));
-      continue;
-    }
-    ir_var_rec of = p->var.v[r.var];
-    ir_var v = ir_var_new(p, IR_VAR_LOOP, of.name, of.dtype, of.lo, of.hi);
-    p->var.v[v].form = of.form;
-    p->var.v[v].part = of.part;
-    memcpy(p->var.v[v].from, of.from, sizeof of.from);
-    ir_stmt copy =
-        ir_loop_new(p, v, ir_subst_expr(m, r.lo), ir_subst_expr(m, r.extent),
-                    (ir_loop_kind)r.loop_kind);
-    ir_st(p, copy)->thread = r.thread;
-    ir_subst_var(m, r.var, ir_ref(p, v));
-    if (*last)
-      ir_append(p, *last, copy);
-    else
-      first = copy;
-    *last = copy;
-  }
-  return first;
-}
-
-static ir_var bind_sum(const work *w, ir_subst *m, ir_stmt last) {
-  ir_program *p = w->s->p;
-  ir_span it = ir_blk(p, w->block)->iters;
-  ir_iter *made = arena_array(w->s->scratch, ir_iter, it.n + 1);
-  uint32_t n = 0;
-  made[n++] = loop_iter(w, last, IR_REDUCE);
-  for (uint32_t i = it.at; i < it.at + it.n; i++) {
-    ir_iter old = p->iter.v[i];
-    if (old.kind != IR_SPATIAL) continue;
-    old.lo = ir_subst_expr(m, old.lo);
-    old.extent = ir_subst_expr(m, old.extent);
-    old.bind = ir_subst_expr(m, old.bind);
-    made[n++] = old;
-  }
-  ir_expr pred = ir_blk(p, w->block)->pred;
-  if (pred) {
-    pred = ir_subst_expr(m, pred);
-    ir_blk(p, w->block)->pred = ir_is_const(p, pred, 1) ? 0 : pred;
-  }
-  ir_block_set_iters(p, w->block, n, made);
-  return made[0].var;
-}
-
-/* X = combine(X, X_rf), all values before the first store. */
-static void fill_sum(const work *w, ir_var axis) {
-  ir_program *p = w->s->p;
-  ir_expr *lhs = arena_array(w->s->scratch, ir_expr, 3 * w->nout), at[32];
-  ir_expr *rhs = lhs + w->nout, *value = rhs + w->nout;
-  for (uint32_t k = 0; k < w->nout; k++) {
-    const ir_stmt_rec r = *ir_st(p, w->store[k]);
-    ir_expr *idx = arena_array(w->s->scratch, ir_expr, r.idx.n);
-    memcpy(idx, p->arg.v + r.idx.at, r.idx.n * sizeof *idx);
-    lhs[k] = ir_load(p, r.buf, r.idx.n, idx);
-    with_axis(w, r.idx.n, idx, ir_ref(p, axis), at);
-    rhs[k] = ir_load(p, w->part[k], r.idx.n + 1, at);
-  }
-  ir_reducer_apply(p, w->s->scratch, ir_blk(p, w->block)->reducer, lhs, rhs,
-                   value);
-  ir_stmt into = w->block;
-  for (uint32_t k = 0; k < w->nout && w->nout > 1; k++) {
-    const ir_node n = *ir_at(p, value[k]);
-    ir_var v = ir_var_new(p, IR_VAR_LET, p->buf.v[w->part[k]].name, n.dtype,
-                          n.lo, n.hi);
-    ir_stmt let = ir_let_new(p, v, value[k]);
-    ir_append(p, into, let);
-    value[k] = ir_ref(p, v);
-    into = let;
-  }
-  for (uint32_t k = 0; k < w->nout; k++) {
-    const ir_stmt_rec r = *ir_st(p, w->store[k]);
-    ir_expr *idx = arena_array(w->s->scratch, ir_expr, r.idx.n);
-    memcpy(idx, p->arg.v + r.idx.at, r.idx.n * sizeof *idx);
-    ir_append(p, into, ir_store_new(p, r.buf, r.idx.n, idx, value[k]));
-  }
-}
-
-static void make_sum(const work *w) {
-  ir_program *p = w->s->p;
-  ir_subst m;
-  ir_stmt last;
-  ir_subst_init(&m, p, w->s->scratch);
-  ir_stmt first = copy_loops(w, &m, &last);
-  ir_replace(p, w->block, w->rf);
-  ir_var axis = bind_sum(w, &m, last);
-  fill_sum(w, axis);
-  ir_block_find_regions(p, w->s->scratch, w->block);
-  ir_append(p, last, w->block);
-  ir_insert_after(p, w->loops.v[0], first);
-}
-
 /* What is hidden would be accessed by a block that does not say so. */
-static bool check_hidden(const work *w) {
+static bool check_hidden(const sch_rfactor *w) {
   const ir_program *p = w->s->p;
   for (ir_buf b = 1; ir_st(p, w->block)->anno && b < p->buf.n; b++)
     if (ir_notes_buffer(p, w->block, IR_HIDDEN_READS, b) ||
@@ -627,15 +326,13 @@ static bool check_hidden(const work *w) {
 
 static bool change(sch_state *s, void *ud) {
   args *a = ud;
-  work w = {.s = s, .loop = a->loop};
+  sch_rfactor w = {.s = s, .loop = a->loop};
   if (!check_loop(&w) || !check_hidden(&w) || !find_results(&w) ||
       !check_axis(&w, a->factor_axis) || !check_iters(&w) || !check_order(&w) ||
       !check_places(&w) || !check_nest(&w) || !check_users(&w) ||
       !find_along(&w))
     return false;
-  make_buffers(&w);
-  make_rf(&w);
-  make_sum(&w);
+  sch_rfactor_make(&w);
   a->rf_block = w.rf;
   return true;
 }
