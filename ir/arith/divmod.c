@@ -232,25 +232,14 @@ static ir_expr divide_const(ir_program *p, ir_op op, ir_expr a, int64_t c) {
   return lin_build(p, &y);
 }
 
-/* By an atom other than 0: its multiples go out. */
-static ir_expr divide_atom(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
+/* By what is no constant, and not 0: its multiples go out. */
+static ir_expr divide_sum(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   lin x, whole, rest;
   lin_of(p, a, &x);
-  lin_zero(&whole);
-  lin_zero(&rest);
-  for (uint32_t i = 0; i < x.n; i++) {
-    ir_expr atom = x.t[i].atom;
-    const ir_node *n = ir_at(p, atom);
-    bool fits = true;
-    if (atom == b)
-      fits = lin_add_const(&whole, x.t[i].k);
-    else if (n->op == IR_MUL && (n->a == b || n->b == b))
-      fits = lin_add_term(p, &whole, n->a == b ? n->b : n->a, x.t[i].k);
-    else
-      fits = lin_add_term(p, &rest, atom, x.t[i].k);
-    if (!fits) return 0;
-  }
-  if (rest.n == x.n || !lin_add_const(&rest, x.c)) return 0;
+  if (!lin_divide_by(p, &x, b, &whole, &rest) ||
+      (whole.digits && !lin_recombine(p, &whole)) ||
+      (rest.digits && !lin_recombine(p, &rest)))
+    return 0;
   ir_expr low = ir_binary(p, op, lin_build(p, &rest), b);
   return op == IR_MOD ? low : ir_add(p, lin_build(p, &whole), low);
 }
@@ -266,7 +255,7 @@ ir_expr arith_divide_by(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
     return op == IR_DIV ? ir_index(p, 0) : a;
   } else if (y->lo > 0 || y->hi < 0) {
     if (a == b) return ir_index(p, op == IR_DIV);
-    e = divide_atom(p, op, a, b);
+    e = divide_sum(p, op, a, b);
   } else if (ir_is_const(p, a, 0)) {
     return a;
   }

@@ -62,12 +62,21 @@ ir_expr lin_map(ir_program *p, ir_expr e,
 
 /* Quotient and remainder of x by c > 0; either may be NULL (divmod.c). */
 bool lin_divmod(ir_program *p, const lin *x, int64_t c, lin *q, lin *r);
+/* x = whole * b + rest for a b that is no constant, as far as b goes into x as
+ * a polynomial; false: not at all (quotient.c). */
+bool lin_divide_by(ir_program *p, const lin *x, ir_expr b, lin *whole,
+                   lin *rest);
 /* Puts quotients and remainders of one thing together again (digits.c). */
 bool lin_recombine(ir_program *p, lin *x);
 
 /* (var // d) % m; m 0: all of var // d. */
 typedef struct lin_digit { ir_var var; int64_t d, m; } lin_digit;
 bool lin_as_digit(const ir_program *p, ir_expr atom, lin_digit *out);
+
+/* Adds the factors of an atom to the *n that f holds, in order of creation;
+ * false: they are too many (simplify.c). */
+enum { LIN_FACTORS = 16 };
+bool lin_factors(const ir_program *p, ir_expr atom, ir_expr *f, uint32_t *n);
 
 /* a op b for a comparison, a minimum or maximum (compare.c, minmax.c). */
 ir_expr arith_compare(ir_program *p, ir_op op, ir_expr a, ir_expr b);

@@ -37,15 +37,11 @@ static ir_expr scale(ir_program *p, ir_expr a, int64_t k) {
   return lin_scale(&x, k) ? lin_build(p, &x) : 0;
 }
 
-enum { FACTORS_MAX = 16 };
-
-/* The factors of an atom, in order of creation. */
-static bool add_factors(const ir_program *p, ir_expr e, ir_expr *f,
-                        uint32_t *n) {
+bool lin_factors(const ir_program *p, ir_expr e, ir_expr *f, uint32_t *n) {
   for (;;) {
     const ir_node *x = ir_at(p, e);
     ir_expr last = x->op == IR_MUL ? x->b : e;
-    if (*n == FACTORS_MAX) return false;
+    if (*n == LIN_FACTORS) return false;
     uint32_t at = (*n)++;
     for (; at > 0 && f[at - 1] > last; at--) f[at] = f[at - 1];
     f[at] = last;
@@ -56,9 +52,9 @@ static bool add_factors(const ir_program *p, ir_expr e, ir_expr *f,
 
 /* The product of two atoms, itself an atom. */
 static ir_expr multiply_atoms(ir_program *p, ir_expr a, ir_expr b) {
-  ir_expr f[FACTORS_MAX];
+  ir_expr f[LIN_FACTORS];
   uint32_t n = 0;
-  if (!add_factors(p, a, f, &n) || !add_factors(p, b, f, &n)) return 0;
+  if (!lin_factors(p, a, f, &n) || !lin_factors(p, b, f, &n)) return 0;
   ir_expr e = f[0];
   for (uint32_t i = 1; i < n; i++) e = ir_binary_node(p, IR_MUL, e, f[i]);
   return e;

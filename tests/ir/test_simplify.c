@@ -81,6 +81,63 @@ static void test_index(void **state) {
   end(&w);
 }
 
+/* ---- polynomials divided by others -------------------------------------- */
+
+static ir_expr any_product(world *w) {
+  ir_program *p = &w->p;
+  ir_expr e = ir_index(p, test_pick(&w->r, -3, 3));
+  for (int64_t n = test_pick(&w->r, 0, 3); n > 0; n--)
+    e = test_raw(p, IR_MUL, e, ir_ref(p, w->var[rng_below(&w->r, NVARS)]));
+  return e;
+}
+
+/* A sum of products; now and then some are multiples of `of`. */
+static ir_expr polynomial(world *w, ir_expr of) {
+  ir_program *p = &w->p;
+  ir_expr e = any_product(w);
+  for (int64_t n = test_pick(&w->r, 0, 3); n > 0; n--) {
+    ir_expr x = any_product(w);
+    if (of && rng_below(&w->r, 2)) x = test_raw(p, IR_MUL, x, of);
+    e = test_raw(p, IR_ADD, e, x);
+  }
+  return e;
+}
+
+static void test_quotients(void **state) {
+  world w;
+  (void)state;
+  uint32_t runs = test_runs(3000);
+  start(&w, 4);
+  for (uint32_t i = 0; i < runs; i++) {
+    if (i % 16 == 0) {
+      ir_program_reset(&w.p);
+      make_vars(&w, IR_INDEX);
+    }
+    ir_expr by = polynomial(&w, 0);
+    if (rng_below(&w.r, 4)) /* one that is known not to be 0 */
+      by = test_raw(&w.p, IR_MAX, by, ir_index(&w.p, 1));
+    if (rng_below(&w.r, 4))
+      by = test_raw(&w.p, IR_ADD, ir_index(&w.p, test_pick(&w.r, 1, 2)),
+                    test_raw(&w.p, IR_MUL, ir_ref(&w.p, w.var[0]),
+                             ir_ref(&w.p, w.var[rng_below(&w.r, NVARS)])));
+    ir_expr a = polynomial(&w, by);
+    w.raw = test_raw(&w.p, rng_below(&w.r, 2) ? IR_DIV : IR_MOD, a, by);
+    check(&w);
+  }
+  /* What fusing i < n and j < q + 1 made, and the number of both. */
+  ir_program *p = &w.p;
+  ir_expr n = ir_ref(p, w.var[0]), q = ir_ref(p, w.var[1]);
+  ir_expr i = ir_ref(p, w.var[2]), j = ir_ref(p, w.var[3]);
+  ir_expr size = ir_add(p, q, ir_index(p, 1));
+  ir_expr both = ir_add(p, ir_mul(p, i, size), j);
+  assert_int_equal(ir_binary(p, IR_DIV, ir_mul(p, n, size), size), n);
+  assert_int_equal(ir_binary(p, IR_DIV, both, size),
+                   ir_add(p, i, ir_binary(p, IR_DIV, j, size)));
+  assert_int_equal(ir_binary(p, IR_MOD, both, size),
+                   ir_binary(p, IR_MOD, j, size));
+  end(&w);
+}
+
 /* ---- integers that wrap ------------------------------------------------- */
 
 static ir_expr wrapped_expr(world *w, tess_dtype t, int depth) {
@@ -184,6 +241,7 @@ static void test_chains(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_index),
+      cmocka_unit_test(test_quotients),
       cmocka_unit_test(test_wrapping),
       cmocka_unit_test(test_chains),
   };

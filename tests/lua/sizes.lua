@@ -96,6 +96,15 @@ for _, shape in ipairs { rows, columns, both, between } do
     s:vectorize(#l == 2 and lanes or s:fuse(lanes, l[3]))
   end)
 end
+-- Tiles of both sizes, numbered in one loop, run at once.
+check(both, function(s)
+  local i, j = s:get_loops(s:get_block "C")
+  local i0, i1 = s:split(i, { ts.auto, 4 })
+  local j0, j1 = s:split(j, { ts.auto, 3 })
+  s:reorder(i0, j0, i1, j1)
+  s:parallel(s:fuse(i0, j0))
+  s:vectorize(j1)
+end)
 
 -- Layouts: {map, shapes for which it leaves no holes}
 local maps = {
