@@ -129,8 +129,9 @@ ir_expr arith_unclipped(ir_program *p, ir_stmt block, const arith_view *v) {
 
 /* The points that iter k loses because its binding is clipped to its domain,
  * at the low end or the high one, lie outside of the buffer: it goes into a
- * dimension which is the iter itself plus a constant, and its domain reaches
- * that end. */
+ * dimension which begins at the iter itself plus a constant, and its domain
+ * reaches that end.  What begins before the buffer lies outside only if all of
+ * its points do. */
 static bool clip_is_harmless(const fill *f, uint32_t k, bool low) {
   ir_program *p = f->p;
   const ir_iter it = p->iter.v[ir_blk(p, f->block)->iters.at + k];
@@ -140,12 +141,13 @@ static bool clip_is_harmless(const fill *f, uint32_t k, bool low) {
     if (!ir_uses_var(p, at, it.var)) continue;
     shows = true;
     ir_expr off = ir_sub(p, at, ir_ref(p, it.var));
-    int64_t c, lo, extent, shape;
+    int64_t c, lo, extent, size, shape;
     if (!ir_const_int(p, off, &c) || !ir_const_int(p, it.lo, &lo) ||
         !ir_const_int(p, it.extent, &extent) ||
+        !ir_const_int(p, ir_region_extent(p, f->r, d), &size) ||
         !ir_const_int(p, ir_dim(p, f->r.buf, d), &shape))
       return false;
-    if (low ? lo + c > 0 : lo + extent + c < shape) return false;
+    if (low ? lo + c + size - 1 > 0 : lo + extent + c < shape) return false;
   }
   return shows;
 }

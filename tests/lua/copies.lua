@@ -278,3 +278,47 @@ do
     end
   end
 end
+
+-- Tiles of windows that a split makes more of than there are: those too many
+-- make nothing, and where a part of one would lie in the buffer, above its
+-- end or, read backwards, before its beginning, nothing of it may be copied.
+do
+  local function windows(n, wide, back)
+    local A = ts.placeholder("A", { n + wide }, "int32")
+    local C = ts.compute("C", { n }, function(i)
+      local at = back and n - 1 - i or i
+      return A(at) + A(at + wide)
+    end)
+    return ts.program("windows", { A }, { C })
+  end
+  local last = {
+    cache_read = function(s, c) s:cache_read(c, 0, "local") end,
+    read_at = function(s, c, at) s:read_at(at, c, 0, "local") end,
+    cache_write = function(s, _, _, cp) s:cache_write(cp, 0, "local") end,
+  }
+  local function try(call, n, wide, back, tiles)
+    local p = windows(n, wide, back)
+    local s = ts.schedule(p)
+    local c = s:get_block "C"
+    local i = s:split((s:get_loops(c)), { ts.auto, 2 })
+    local copy = s:read_at(i, c, 0, "global")
+    local _, at = s:split(i, { ts.auto, tiles })
+    local ok, e = pcall(call, s, c, at, copy)
+    assert(ok or e.reason == "REGION_NOT_WHOLE" or e.reason == "NOT_COVERED",
+           tostring(e))
+    same(s, p)
+    return ok
+  end
+  for _, call in pairs(last) do
+    for _, back in ipairs { false, true } do
+      for n = 3, 6 do
+        for wide = 0, 3 do
+          for tiles = 1, 6 do try(call, n, wide, back, tiles) end
+        end
+      end
+      assert(not try(call, 5, 2, back, 5))
+      assert(try(call, 6, 2, back, 3))
+    end
+    assert(try(call, 5, 0, true, 5))
+  end
+end
