@@ -52,16 +52,25 @@ bool vm_tvm_has_prefix(const char *key);
  * $1, $2, .. of our text, by TVM's names ("v5"). */
 typedef struct tvm_given { uint32_t n; char name[VM_MAP_MAX][16]; } tvm_given;
 
+enum { TVM_MAX_TEXT = 1 << 16 }; /* of a map */
+
+/* The text of a map (v: a text, or a list of it and what is given) in which
+ * only sampled integers are left to give, which *given names.  false: they
+ * are too many, or it is too long. */
+bool vm_tvm_expand_map(const vm_trace *t, vm_value v, strbuf *out,
+                       tvm_given *given);
+
 /* The index map in a node graph as our text, or the number that all its
  * results are, where `number` is not NULL: then *out is empty. */
 bool vm_tvm_read_map(const json_t *graph, strbuf *out, vm_value *number,
                      tvm_given *given, err_state *err);
 /* The node graph of a map (a text), or of the map of nin indices to a number
- * where `map` is NULL; false: a name of the map's indices is in the way. */
+ * where `map` is NULL; false: it is too large, or a name of the map's indices
+ * is in the way. */
 bool vm_tvm_write_map(mem_heap *heap, const char *map, uint32_t nin,
                       vm_value number, const tvm_given *given, strbuf *out);
-/* How many results the text of a map with so many sampled integers has. */
+/* How many results the text of a map with these sampled integers has. */
 uint32_t vm_tvm_count_results(mem_heap *heap, const char *map,
-                              uint32_t ngiven);
+                              const tvm_given *given);
 
 #endif

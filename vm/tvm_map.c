@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { MAX_DEPTH = 48, MAX_TEXT = 1 << 16 };
+enum { MAX_DEPTH = 48 };
 
 /* Binary nodes, by the end of their type's name. */
 static const struct {
@@ -137,7 +137,7 @@ static bool put_node(reader *r, size_t node) {
 
 /* Nodes may be shared, even with those above them: the text is bounded. */
 static bool put_expr(reader *r, size_t node) {
-  if (r->depth == MAX_DEPTH || r->out->n > MAX_TEXT)
+  if (r->depth == MAX_DEPTH || r->out->n > TVM_MAX_TEXT)
     return fail(r, "its results are too long");
   r->depth++;
   bool ok = put_node(r, node);
@@ -223,6 +223,8 @@ typedef struct scribe {
   ir_program p;
   arena scratch;
   sch_map map;
+  /* Those given that are used, in the order in which a reader meets them. */
+  uint32_t nused, used[VM_MAP_MAX];
   const char *dtype;
   uint32_t nodes; /* so many are written */
   uint32_t first; /* the first parameter's node */
@@ -266,7 +268,8 @@ static void add_param(scribe *s, uint32_t i) {
   if (i < s->nin)
     str_printf(s->out, ", \"repr_str\": \"i%" PRIu32 "\"}", i);
   else
-    str_printf(s->out, ", \"repr_str\": \"%s\"}", s->given->name[i - s->nin]);
+    str_printf(s->out, ", \"repr_str\": \"%s\"}",
+               s->given->name[s->used[i - s->nin]]);
   uint32_t type = add_leaf(s, "PrimType", s->dtype, NULL);
   begin_node(s, "tir.Var");
   str_printf(s->out,
@@ -279,11 +282,39 @@ static uint32_t param_node(const scribe *s, uint32_t i) {
   return s->first + 3 * i + 2;
 }
 
+/* Which parameter of the map's text a variable is. */
+static uint32_t find_param(const scribe *s, ir_var v) {
+  uint32_t i = 0;
+  while (s->map.in[i] != v) i++;
+  return i;
+}
+
+/* false: the expression is nested too deeply to be read. */
+static bool find_used(scribe *s, ir_expr e, uint32_t depth) {
+  const ir_node x = *ir_at(&s->p, e);
+  if (depth == MAX_DEPTH) return false;
+  if (x.op == IR_INT) return true;
+  if (x.op != IR_VAR)
+    return find_used(s, x.a, depth + 1) && find_used(s, x.b, depth + 1);
+  uint32_t i = find_param(s, x.a), u = 0;
+  if (i < s->nin) return true;
+  while (u < s->nused && s->used[u] != i - s->nin) u++;
+  if (u == s->nused) s->used[s->nused++] = i - s->nin;
+  return true;
+}
+
+/* The node of the variable. */
+static uint32_t var_node(const scribe *s, ir_var v) {
+  uint32_t i = find_param(s, v), u = 0;
+  if (i < s->nin) return param_node(s, i);
+  while (s->used[u] != i - s->nin) u++;
+  return param_node(s, s->nin + u);
+}
+
 static uint32_t add_expr(scribe *s, ir_expr e) {
   const ir_node x = *ir_at(&s->p, e);
   if (x.op == IR_INT) return add_int(s, x.i);
-  for (uint32_t i = 0; i < s->map.nin; i++)
-    if (x.op == IR_VAR && x.a == s->map.in[i]) return param_node(s, i);
+  if (x.op == IR_VAR) return var_node(s, x.a);
   uint32_t a = add_expr(s, x.a), b = add_expr(s, x.b), i = 0;
   while (ops[i].op != x.op) i++;
   char type[24];
@@ -316,7 +347,7 @@ static bool is_narrow(const scribe *s) {
 static void add_map(scribe *s) {
   uint32_t in[VM_MAP_MAX], result[VM_MAP_MAX], n = 1;
   str_puts(s->out, "{\"nodes\": [{\"type_key\": \"\"}");
-  for (uint32_t i = 0; i < s->nin || i < s->map.nin; i++) add_param(s, i);
+  for (uint32_t i = 0; i < s->nin + s->nused; i++) add_param(s, i);
   for (uint32_t i = 0; i < s->nin; i++) in[i] = param_node(s, i);
   if (s->text)
     for (n = 0; n < s->map.nout; n++) result[n] = add_expr(s, s->map.out[n]);
@@ -366,6 +397,8 @@ static tess_status work(void *ud) {
     if (!vm_read_map(text, 0, NULL, &s->p, &s->scratch, &s->map, &at))
       return TESS_UNSUPPORTED;
     s->nin = s->map.nin - more;
+    for (uint32_t i = 0; i < s->map.nout; i++)
+      if (!find_used(s, s->map.out[i], 0)) return TESS_UNSUPPORTED;
   }
   s->dtype = is_narrow(s) ? "int32" : "int64";
   if (s->out) add_map(s);
@@ -373,7 +406,7 @@ static tess_status work(void *ud) {
 }
 
 /* Whatever happens, what it works with is freed.  false: the names that are
- * given are the map's own. */
+ * given are the map's own, or it is too large. */
 static bool run(scribe *s, mem_heap *heap) {
   s->nodes = s->first = 1;
   arena_init(&s->scratch, heap);
@@ -396,9 +429,8 @@ bool vm_tvm_write_map(mem_heap *heap, const char *map, uint32_t nin,
 }
 
 uint32_t vm_tvm_count_results(mem_heap *heap, const char *map,
-                              uint32_t ngiven) {
-  tvm_given given = {.n = ngiven};
-  scribe s = {.text = map, .given = &given, .p.heap = heap};
+                              const tvm_given *given) {
+  scribe s = {.text = map, .given = given, .p.heap = heap};
   run(&s, heap);
   return s.map.nout;
 }

@@ -118,44 +118,42 @@ static bool put_value(const writer *w, vm_value v) {
  * is filled in. */
 static uint32_t count_indices(const writer *w) {
   const sch_prim *p = w->t->inst.v[w->k].prim;
-  for (uint32_t i = 0; i < p->nspecs; i++) {
-    vm_value v = vm_operand(w->t, w->k, i);
-    if (p->specs[i].kind != SCH_KIND_INDEX_MAP) continue;
-    uint32_t ngiven = v.tag == VM_LIST ? v.n - 1 : 0;
-    if (v.tag == VM_LIST) v = w->t->val.v[v.at];
-    if (v.tag == VM_STR)
-      return vm_tvm_count_results(w->t->heap, text_of(w, v), ngiven);
-  }
-  return 0;
+  strbuf text;
+  tvm_given given;
+  uint32_t i = 0, n = 0;
+  while (i < p->nspecs && p->specs[i].kind != SCH_KIND_INDEX_MAP) i++;
+  if (i == p->nspecs) return 0;
+  str_init(&text, w->t->heap);
+  if (vm_tvm_expand_map(w->t, vm_operand(w->t, w->k, i), &text, &given) &&
+      str_get(&text))
+    n = vm_tvm_count_results(w->t->heap, str_get(&text), &given);
+  str_free(&text);
+  return n;
 }
 
 /* Sampled integers are variables of the graph that bear their names, which
  * TVM looks for among the inputs only. */
-static bool name_given(const writer *w, vm_value v, tvm_given *out) {
-  out->n = 0;
-  if (v.tag == VM_RV || v.tag == VM_OP || (v.tag == VM_LIST && !w->quoted))
-    return refuse(w, "a map with sampled integers");
-  for (uint32_t i = 1; v.tag == VM_LIST && i < v.n; i++) {
-    vm_value e = w->t->val.v[v.at + i];
-    if (e.tag != VM_RV) return refuse(w, "arithmetic over variables");
-    vm_rv_name(w->t, e.rv, out->name[out->n++]);
-  }
-  return true;
+static bool write_graph(const writer *w, vm_value v, strbuf *text,
+                        strbuf *graph) {
+  tvm_given given = {.n = 0};
+  bool number = v.tag == VM_INT || v.tag == VM_REAL;
+  if (v.tag == VM_RV || v.tag == VM_OP) return false;
+  if (!number && !vm_tvm_expand_map(w->t, v, text, &given)) return false;
+  if (given.n && !w->quoted) return false;
+  return vm_tvm_write_map(w->t->heap, number ? NULL : str_get(text),
+                          number ? count_indices(w) : 0, v, &given, graph);
 }
 
 static bool put_map(const writer *w, vm_value v) {
-  strbuf graph;
-  tvm_given given;
+  strbuf text, graph;
   if (v.tag == VM_NIL) return put_value(w, v);
-  if (!name_given(w, v, &given)) return false;
-  vm_value text = v.tag == VM_LIST ? w->t->val.v[v.at] : v;
-  bool is_text = text.tag == VM_STR;
+  str_init(&text, w->t->heap);
   str_init(&graph, w->t->heap);
-  bool ok = vm_tvm_write_map(w->t->heap, is_text ? text_of(w, text) : NULL,
-                             is_text ? 0 : count_indices(w), v, &given, &graph);
+  bool ok = write_graph(w, v, &text, &graph);
   if (str_get(&graph)) vm_write_string(w->out, graph.v, graph.n);
-  w->out->bad |= graph.bad;
+  w->out->bad |= graph.bad | text.bad;
   str_free(&graph);
+  str_free(&text);
   return ok || refuse(w, "a map with sampled integers");
 }
 

@@ -153,6 +153,41 @@ do
   end)
 end
 
+-- Arithmetic over sampled integers stands in the map's graph.
+do
+  local function check(f)
+    local s = ts.schedule(p)
+    local b = s:cache_read(s:get_block("C"), 1, "global")
+    local i, j = s:get_loops(b)
+    local _, j1 = s:sample_perfect_tile(j, { n = 2, max_innermost_factor = 64,
+                                             decision = { 16, 4 } })
+    local _, i1 = s:sample_perfect_tile(i, { n = 2, max_innermost_factor = 64,
+                                             decision = { 16, 2 } })
+    s:transform_layout(b, { "write", 0 }, f(j1, i1))
+    local tr = s:trace()
+    local json = tr:to_tvm_json()
+    local got = ts.trace.from_tvm_json(json, p)
+    assert(got:replay():program():hash() == s:program():hash(), json)
+    assert(got:to_tvm_json() == json, json)
+    -- Another decision gives another map.
+    local other = got:with_decision(4, { 32, 2 }):replay():program():hash()
+    assert(other ~= s:program():hash())
+    assert(other == tr:with_decision(4, { 32, 2 }):replay():program():hash())
+  end
+  check(function(v)
+    return function(i, j) return i, j // (v * v), j % (v * v) end
+  end)
+  check(function(v, w)
+    return function(i, j) return j // (v * w - 2 + w), i, j % (v * w) end
+  end)
+  check(function(v, w)
+    return function(i, j)
+      return i // w, j // ts.min(v * 2, 16), i % w,
+             j % ts.max(v * 4 // w, v % 32, 3 - v)
+    end
+  end)
+end
+
 -- Blockize takes a loop, or a list of blocks.
 do
   local A = ts.placeholder("A", { 16, 16 })

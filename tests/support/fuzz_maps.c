@@ -16,6 +16,8 @@ typedef struct writer {
   char text[512];
   size_t n;
   bool first; /* nothing stands behind the last bracket */
+  uint32_t ngiven;
+  vm_value given[MOST]; /* $1, $2, .. */
 } writer;
 
 static void put(writer *w, const char *fmt, ...)
@@ -49,8 +51,35 @@ static void begin(writer *w, uint32_t n) {
 }
 
 static vm_value end(fuzz *f, writer *w) {
+  vm_value v[MOST + 1];
   put(w, ")");
-  return vm_str(&f->pool, w->text, w->n);
+  v[0] = vm_str(&f->pool, w->text, w->n);
+  memcpy(v + 1, w->given, w->ngiven * sizeof *v);
+  return w->ngiven ? vm_list(&f->pool, w->ngiven + 1, v) : v[0];
+}
+
+/* A small number, or one that a sampled integer gives, perhaps by arithmetic:
+ * its place in the text. */
+typedef struct amount {
+  char text[16];
+} amount;
+
+static amount draw_amount(fuzz *f, writer *w) {
+  static const ir_op ops[] = {IR_ADD, IR_SUB, IR_MUL, IR_DIV,
+                              IR_MOD, IR_MIN, IR_MAX};
+  amount a;
+  vm_rv rv = fuzz_below(f, 3) ? 0 : fuzz_any_int(f);
+  vm_value v = vm_var(rv);
+  snprintf(a.text, sizeof a.text, "%u", 1 + fuzz_below(f, 5));
+  if (!rv || w->ngiven == MOST) return a;
+  for (uint32_t n = fuzz_below(f, 3); n; n--) {
+    vm_rv by = fuzz_any_int(f);
+    vm_value with = by ? vm_var(by) : vm_int((int64_t)fuzz_below(f, 5) - 1);
+    v = vm_op(&f->pool, ops[fuzz_below(f, 7)], v, with);
+  }
+  w->given[w->ngiven++] = v;
+  snprintf(a.text, sizeof a.text, "$%u", w->ngiven);
+  return a;
 }
 
 /* ---- what is mapped ----------------------------------------------------- */
@@ -136,18 +165,19 @@ static vm_value draw_map(fuzz *f, const domain *dom) {
   for (uint32_t k = 0; k < n; k++) {
     char c = (char)('i' + order[k]);
     char d = k + 1 < n ? (char)('i' + order[k + 1]) : c;
-    uint32_t by = 1 + fuzz_below(f, 5), way = fuzz_below(f, 5);
+    uint32_t way = fuzz_below(f, 5);
     if (k == odd) {
       put_odd(f, &w, c, dom->size[order[k]]);
       continue;
     }
     next(&w);
+    amount by = draw_amount(f, &w);
     if (way == 0)
-      put(&w, "%c // %u, %c %% %u", c, by, c, by);
+      put(&w, "%c // %s, %c %% %s", c, by.text, c, by.text);
     else if (way == 1 && d != c)
-      put(&w, "%c * %u + %c", c, by, d), k++;
+      put(&w, "%c * %s + %c", c, by.text, d), k++;
     else if (way == 2)
-      put(&w, "%c + %u", c, by);
+      put(&w, "%c + %s", c, by.text);
     else
       put(&w, "%c", c);
   }
@@ -183,7 +213,8 @@ static uint32_t count_results(const char *text) {
 /* What stands at new places: nothing, a number, or a map of their indices,
  * which may have one too many. */
 vm_value fuzz_pad_value(fuzz *f, const vm_value *v) {
-  const char *map = v[2].tag == VM_STR ? f->pool.text.v + v[2].str : "";
+  vm_value to = v[2].tag == VM_LIST ? f->pool.val.v[v[2].at] : v[2];
+  const char *map = to.tag == VM_STR ? f->pool.text.v + to.str : "";
   uint32_t n = count_results(map), way = fuzz_below(f, 6);
   writer w;
   if (way < 2) return vm_nil();
