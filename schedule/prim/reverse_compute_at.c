@@ -38,6 +38,8 @@ PRIM_DEFINE(
         "   that ran before. Where a tile does not hold all that an instance\n"
         "   reads, as of a stencil, that runs where the last of it is made;\n"
         "   a reduction, all of which it would have to be, cannot be moved.\n"
+        "   So does an instance that would run in several iterations, as one\n"
+        "   that reads row 0 under a loop over rows, if that can be told.\n"
         "6. Nothing that runs between the places reads elements that the\n"
         "   block has written by then.\n"
         "7. Loops whose iterations run at once stay free of races.\n"
@@ -82,6 +84,7 @@ typedef struct plan {
                              * loop, what ends last; */
   ir_expr *made;            /* the box made: min, then max; or NULL */
   bool guarded;             /* it runs where that end is in that box */
+  bool repeats;             /* some instance runs more than once */
   bool open_instances;      /* it is not seen which instances ran, */
   bool open_inputs;         /* or that producers have finished */
 } plan;
@@ -365,8 +368,9 @@ static bool check_inputs(sch_state *s, const plan *pl) {
   return !s->quick && check_made(s, pl);
 }
 
-static bool is_enough(sch_state *s, const plan *pl, sch_coverage c) {
+static bool is_enough(sch_state *s, plan *pl, sch_coverage c) {
   const sch_move *m = &pl->m;
+  pl->repeats = c == SCH_COVERS;
   if (!sch_has_init(s->p, m->block)) return c != SCH_COVERS_NOT;
   return c == SCH_COVERS_ONCE &&
          sch_nest_starts_at_init(s, m->scope, m->loop, &pl->nest);
@@ -462,9 +466,23 @@ static bool check_latest(sch_state *s, plan *pl, bool units) {
   return check_nest(s, pl, span, units);
 }
 
+/* The nest runs instances again and again, and one that runs each where the
+ * last of what it reads is made will not: that one takes its place. */
+static void settle(sch_state *s, plan *pl, bool units) {
+  plan was = *pl;
+  sch_clash left;
+  ir_mark mark = ir_get_mark(s->p);
+  if (s->quick || !pl->repeats ||
+      sch_covers_exactly(s, &pl->m, &pl->nest, &left) == SCH_COVERS_ONCE ||
+      (check_latest(s, pl, units) && !pl->repeats))
+    return;
+  *pl = was;
+  ir_forget_since(s->p, mark);
+}
+
 /* What one producer makes, else what all make together, else what they then
  * have made. */
-static bool check_nests(sch_state *s, plan *pl, bool units) {
+static bool find_nest(sch_state *s, plan *pl, bool units) {
   ir_mark mark = ir_get_mark(s->p);
   sch_span *wide = pl->wide;
   if (check_nest(s, pl, pl->span, units)) return true;
@@ -476,6 +494,12 @@ static bool check_nests(sch_state *s, plan *pl, bool units) {
   if (check_latest(s, pl, units)) return true;
   s->refusal = why;
   return false;
+}
+
+static bool check_nests(sch_state *s, plan *pl, bool units) {
+  if (!find_nest(s, pl, units)) return false;
+  settle(s, pl, units);
+  return true;
 }
 
 static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,

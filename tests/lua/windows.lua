@@ -88,3 +88,49 @@ do
           (s:get_loops(s:get_block "B")))
   same(s, p)
 end
+
+-- One row or column, the first like any other: who reads it runs in the
+-- iteration that makes it, in no other, so that iterations may run at once.
+do
+  local rows = {
+    row = function(B, c)
+      return ts.compute("C", { 4 }, function(j) return B(c, j) + 1 end)
+    end,
+    matrix = function(B, c)
+      return ts.compute("C", { 1, 4 }, function(i, j) return B(i + c, j) end)
+    end,
+    column = function(B, c)
+      return ts.compute("C", { N }, function(i) return B(i, c) end)
+    end,
+    element = function(B, c)
+      return ts.compute("C", {}, function() return B(c, c) end)
+    end,
+    pair = function(B, c)
+      return ts.compute("C", { 3 },
+                        function(j) return B(c, j) - B(c, j + 1) end)
+    end,
+  }
+  for name, read in pairs(rows) do
+    for c = 0, 3 do
+      local A = ts.placeholder("A", { N, 4 })
+      local B = ts.compute("B", { N, 4 },
+                           function(i, j) return A(i, j) * 2 end)
+      local E = ts.compute("E", { N, 4 },
+                           function(i, j) return B(i, j) - 1 end)
+      local p = ts.program("one", { A }, { read(B, c), E })
+      for tile = 1, 5, 2 do
+        local s = ts.schedule(p)
+        local i, j = s:get_loops(s:get_block "B")
+        local to = s:split(i, { ts.auto, tile })
+        if name == "column" then
+          s:reorder(j, to)
+          to = j
+        end
+        s:reverse_compute_at(s:get_block "C", to)
+        same(s, p)
+        s:parallel(to)
+        same(s, p)
+      end
+    end
+  end
+end
