@@ -226,8 +226,15 @@ void fuzz_try_hidden(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
  * calls that make them, and that let iterations run at once. */
 bool fuzz_rolls(const ir_program *p, ir_stmt block);
 vm_rv fuzz_window_loop(fuzz *f);
+/* The inner of two loops into which it is split, of tiles that may overhang;
+ * or itself. */
+vm_rv fuzz_tiled(fuzz *f, vm_rv loop);
 void fuzz_roll(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
 void fuzz_roll_inside(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
+
+/* Behind read_at: what it has made is copied again, perhaps where a loop is
+ * split further (fuzz_copies.c), and told how to copy. */
+void fuzz_copy_twice(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
 
 /* Tensor intrinsics (fuzz_intrin.c): whether the case knows any; enters them
  * into its program; the Lua that declares them.  Operands of tensorize: a

@@ -378,7 +378,7 @@ const fuzz_hint fuzz_hints[] = {
     {"parallel", 3, .suits = has_loops, .operand = {{"loop", spatial_loop}},
      .after = fuzz_roll_inside},
     {"read_at", 5, .keeps = true, .suits = reads_under_loop,
-     .after = fuzz_tell_how},
+     .after = fuzz_copy_twice},
     {"reindex", 5, .keeps = true, .suits = reads},
     {"reindex_cache_read", 4, .keeps = true, .suits = reads,
      .operand = {{"index_map", fuzz_read_map}}},

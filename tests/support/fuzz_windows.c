@@ -77,9 +77,7 @@ static vm_rv driving_loop(const fuzz *f, uint32_t iter, vm_rv first,
   return found;
 }
 
-/* The inner of two loops into which it is split, of tiles that may overhang;
- * or itself. */
-static vm_rv tiled(fuzz *f, vm_rv loop) {
+vm_rv fuzz_tiled(fuzz *f, vm_rv loop) {
   vm_value to[VM_MAX_SPECS] = {{.tag = VM_NIL}};
   vm_value factor[2] = {vm_auto(), vm_int(2 + fuzz_below(f, 4))};
   if (fuzz_extent(f, loop) < 3) return loop;
@@ -100,7 +98,7 @@ vm_rv fuzz_window_loop(fuzz *f) {
   uint32_t iter = sliding_iter(p, fuzz_stmt(f, user), buf);
   vm_rv l = iter ? fuzz_get(f, "get_loops", vm_var(user), &k) : 0;
   vm_rv loop = l ? driving_loop(f, iter, l, k) : 0;
-  return loop && fuzz_below(f, 2) ? tiled(f, loop) : loop;
+  return loop && fuzz_below(f, 2) ? fuzz_tiled(f, loop) : loop;
 }
 
 /* ---- rolling them ------------------------------------------------------- */

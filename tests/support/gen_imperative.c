@@ -283,7 +283,7 @@ static void in_place(gen *g) {
   g->nstages++;
 }
 
-/* A loop that runs further than the block's predicate lets it. */
+/* A loop that runs further than the block's predicate lets it, up or down. */
 static void guarded(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
@@ -295,7 +295,7 @@ static void guarded(gen *g) {
   gen_expr i = gen_loop(g, "i", gen_num(g, 0), gen_num(g, outer));
   gen_expr k = gen_loop(g, "k", gen_num(g, 0), gen_num(g, by));
   gen_expr at = gen_bin(g, "+", gen_bin(g, "*", i, gen_num(g, by)), k);
-  gen_iter(g, &it, IR_SPATIAL, n, at);
+  gen_iter(g, &it, IR_SPATIAL, n, gen_turn(g, 3, n - 1, at));
   if (a.ndim == 2)
     gen_iter(g, &it, IR_SPATIAL, a.shape[1],
              gen_loop(g, "j", gen_num(g, 0), gen_num(g, a.shape[1])));

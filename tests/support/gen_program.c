@@ -26,6 +26,10 @@ gen_expr gen_bin(gen *g, const char *op, gen_expr a, gen_expr b) {
   return e;
 }
 
+gen_expr gen_turn(gen *g, uint32_t n, int64_t last, gen_expr e) {
+  return gen_once_in(g, n) ? gen_bin(g, "-", gen_num(g, last), e) : e;
+}
+
 gen_expr gen_cast(gen *g, tess_dtype t, gen_expr a) {
   gen_expr e = 0;
   if (!g->failed) gen_check(g, describe_cast(&g->b, t, a, &e));

@@ -85,6 +85,9 @@ static inline bool gen_once_in(gen *g, uint32_t n) {
 gen_expr gen_num(gen *g, int64_t v);
 gen_expr gen_bin(gen *g, const char *op, gen_expr a, gen_expr b);
 gen_expr gen_load(gen *g, uint32_t tensor, const gen_expr *idx);
+/* Once in n what counts from `last` down as e, one of 0 .. last, counts up;
+ * else e. */
+gen_expr gen_turn(gen *g, uint32_t n, int64_t last, gen_expr e);
 gen_expr gen_cast(gen *g, tess_dtype t, gen_expr a);
 gen_expr gen_select(gen *g, gen_expr c, gen_expr a, gen_expr b);
 /* A small constant that every type has. */

@@ -29,6 +29,8 @@ static void reduce(gen *g) {
       at[d] = gen_axis(g, a.shape[d], &axis[naxes++]);
     else
       at[d] = idx[k++];
+  for (uint32_t d = 0; d < a.ndim; d++)
+    at[d] = gen_turn(g, 6, a.shape[d] - 1, at[d]);
   gen_expr v = gen_load(g, x, at);
   if (gen_once_in(g, 3)) v = gen_tweak(g, a.t, v);
   gen_end_reduce(g, n, shape, a.t, v, naxes, axis);
@@ -285,7 +287,8 @@ static void einsum(gen *g) {
     gen_end(g, ndim[2], shape[2], t, v);
 }
 
-/* A convolution over the first dimension, channels last. */
+/* A convolution over the first dimension, channels last; or what is called
+ * so and is a correlation. */
 static void convolve(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
@@ -297,7 +300,9 @@ static void convolve(gen *g) {
   uint32_t weight = gen_source(g, a.t, 3, w);
   gen_begin(g, "v", 2, shape, idx);
   gen_expr rk = gen_axis(g, k, &axis[0]), rc = gen_axis(g, w[1], &axis[1]);
-  gen_expr at[2] = {gen_bin(g, "+", idx[0], rk), rc};
+  gen_expr from = gen_turn(g, 3, shape[0] - 1, idx[0]);
+  gen_expr by = gen_turn(g, 2, k - 1, rk);
+  gen_expr at[2] = {gen_bin(g, "+", from, by), rc};
   gen_expr wat[3] = {rk, rc, idx[1]};
   gen_expr v = gen_bin(g, "*", gen_load(g, x, at), gen_load(g, weight, wat));
   gen_end_reduce(g, 2, shape, a.t, v, 2, axis);
@@ -323,8 +328,10 @@ static void convolve_image(gen *g) {
   gen_begin(g, "z", 3, shape, idx);
   for (uint32_t d = 0; d < 2; d++) {
     r[d] = gen_axis(g, k, &axis[d]);
-    at[d] = gen_bin(g, "+", gen_bin(g, "*", idx[d], gen_num(g, stride)),
-                    gen_bin(g, "*", r[d], gen_num(g, apart)));
+    gen_expr from = gen_turn(g, 3, size[d] - 1, idx[d]);
+    gen_expr by = gen_turn(g, 3, k - 1, r[d]);
+    at[d] = gen_bin(g, "+", gen_bin(g, "*", from, gen_num(g, stride)),
+                    gen_bin(g, "*", by, gen_num(g, apart)));
   }
   at[2] = r[2] = gen_axis(g, in, &axis[2]);
   gen_expr there[4] = {r[0], r[1], r[2], idx[2]};

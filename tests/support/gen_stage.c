@@ -32,12 +32,20 @@ static gen_expr of_index(gen *g, tess_dtype t, uint32_t ndim,
   return gen_cast(g, t, v);
 }
 
+/* All dimensions of a tensor, some of them here and there backwards. */
+static gen_expr turned(gen *g, uint32_t x, const gen_expr *idx) {
+  gen_expr at[GEN_MAX_DIM];
+  for (uint32_t d = 0; d < g->tensor[x].ndim; d++)
+    at[d] = gen_turn(g, 8, g->tensor[x].shape[d] - 1, idx[d]);
+  return gen_load(g, x, at);
+}
+
 static void elementwise(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
   gen_expr idx[GEN_MAX_DIM];
   gen_begin(g, "e", a.ndim, a.shape, idx);
-  gen_expr v = gen_load(g, x, idx);
+  gen_expr v = turned(g, x, idx);
   for (uint32_t k = gen_below(g, 4); k > 0; k--) switch (gen_below(g, 5)) {
     case 0:
     case 1: v = gen_tweak(g, a.t, v); break;
@@ -46,7 +54,7 @@ static void elementwise(gen *g) {
       break;
     case 3:
       v = gen_mix(g, a.t, v,
-                  gen_load(g, gen_source(g, a.t, a.ndim, a.shape), idx));
+                  turned(g, gen_source(g, a.t, a.ndim, a.shape), idx));
       break;
     default:
       if (a.ndim) v = gen_mix(g, a.t, v, of_index(g, a.t, a.ndim, idx));
@@ -142,7 +150,8 @@ static void pad(gen *g) {
   gen_end(g, a.ndim, shape, a.t, gen_select(g, ok, v, gen_const(g, a.t)));
 }
 
-/* A part of the elements, from some place on, all or every second. */
+/* A part of the elements, from some place on, all or every second, forwards
+ * or backwards. */
 static void slice(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
@@ -158,7 +167,8 @@ static void slice(gen *g) {
   }
   gen_begin(g, "q", a.ndim, shape, idx);
   for (uint32_t d = 0; d < a.ndim; d++) {
-    from[d] = gen_bin(g, "*", idx[d], gen_num(g, step[d]));
+    from[d] = gen_turn(g, 3, shape[d] - 1, idx[d]);
+    from[d] = gen_bin(g, "*", from[d], gen_num(g, step[d]));
     from[d] = gen_bin(g, "+", from[d], gen_num(g, first[d]));
   }
   gen_expr v = gen_load(g, x, from);
@@ -203,7 +213,7 @@ static void gather(gen *g) {
 
 /* ---- windows ------------------------------------------------------------ */
 
-/* Sums of shifted elements, the result shrunk. */
+/* Sums of shifted elements, the result shrunk and perhaps backwards. */
 static void stencil(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
@@ -215,6 +225,7 @@ static void stencil(gen *g) {
   for (uint32_t k = 0; k < a.ndim; k++)
     shape[k] = a.shape[k] - (k == d ? taps - 1 : 0);
   gen_begin(g, "h", a.ndim, shape, idx);
+  idx[d] = gen_turn(g, 2, shape[d] - 1, idx[d]);
   for (uint32_t k = 0; k < taps; k++) {
     for (uint32_t i = 0; i < a.ndim; i++)
       at[i] = i == d ? gen_bin(g, "+", idx[i], gen_num(g, k)) : idx[i];
@@ -224,7 +235,8 @@ static void stencil(gen *g) {
   gen_end(g, a.ndim, shape, a.t, v);
 }
 
-/* The last two dimensions by a window with a stride. */
+/* The last two dimensions by a window with a stride, either of which may go
+ * backwards. */
 static void pool(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
@@ -244,7 +256,8 @@ static void pool(gen *g) {
   gen_begin(g, "w", a.ndim, shape, idx);
   for (uint32_t k = 0; k < n; k++) {
     gen_expr *i = &idx[a.ndim - n + k];
-    gen_expr r = gen_axis(g, win[k], &axis[k]);
+    gen_expr r = gen_turn(g, 3, win[k] - 1, gen_axis(g, win[k], &axis[k]));
+    *i = gen_turn(g, 3, shape[a.ndim - n + k] - 1, *i);
     *i = gen_bin(g, "+", gen_bin(g, "*", *i, gen_num(g, stride[k])), r);
   }
   gen_end_reduce(g, a.ndim, shape, a.t, gen_load(g, x, idx), n, axis);
