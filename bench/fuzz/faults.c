@@ -30,7 +30,7 @@ uint32_t faults_find(char **argv, const char *text) {
   faults_here(argv);
   for (uint32_t r = 1; r < SCH_R_COUNT; r++)
     if (!strcmp(sch_reason_name((sch_reason)r), text))
-      return FUZZ_FAULTS + faulty_rows() + r;
+      return FUZZ_FAULTS + faulty_rewrites() + r;
   return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
@@ -38,26 +38,42 @@ uint32_t faults_count(void) {
   return FUZZ_FAULTS + (faulty_is_here() ? faulty_rows() + SCH_R_COUNT - 1 : 0);
 }
 
+/* The first number behind the reasons to refuse. */
+static uint32_t first_lowering(void) {
+  return FUZZ_FAULTS + faulty_rewrites() + SCH_R_COUNT;
+}
+
+bool faults_lower(uint32_t fault) {
+  return faulty_is_here() && fault >= first_lowering();
+}
+
+uint32_t faults_row(uint32_t fault) {
+  if (faults_lower(fault))
+    return faulty_rewrites() + 1 + fault - first_lowering();
+  bool row = fault > FUZZ_FAULTS && fault <= FUZZ_FAULTS + faulty_rewrites();
+  return row ? fault - FUZZ_FAULTS : 0;
+}
+
 const char *faults_text(uint32_t fault) {
   if (fault <= FUZZ_FAULTS) return fuzz_fault_text(fault);
-  fault -= FUZZ_FAULTS;
-  return fault <= faulty_rows()
-             ? faulty_row_text(fault)
-             : sch_reason_name((sch_reason)(fault - faulty_rows()));
+  uint32_t row = faults_row(fault);
+  return row ? faulty_row_text(row)
+             : sch_reason_name(
+                   (sch_reason)(fault - FUZZ_FAULTS - faulty_rewrites()));
 }
 
 void faults_arm(uint32_t fault, uint64_t *hits, fuzz_options *o) {
   faulty = (faulty_state){.hits = hits};
   o->fault = fault <= FUZZ_FAULTS ? fault : 0;
   o->hits = NULL;
+  o->lowering = false;
   o->reason = 0;
   o->about = NULL;
   if (fault <= FUZZ_FAULTS) return;
   o->hits = hits;
+  o->lowering = faults_lower(fault);
   o->about = strchr(faults_text(fault), ':') ? faults_text(fault) : NULL;
-  fault -= FUZZ_FAULTS;
-  if (fault <= faulty_rows())
-    faulty.row = fault;
-  else
-    o->reason = faulty.reason = fault - faulty_rows();
+  faulty.row = faults_row(fault);
+  if (!faulty.row)
+    o->reason = faulty.reason = fault - FUZZ_FAULTS - faulty_rewrites();
 }

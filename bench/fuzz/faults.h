@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Faults made on purpose, to see that the tester finds them.  They are
  * numbered: damage done to programs (support/fuzz.h); wrong rewrites
- * (faults.txt); and one for each reason to refuse, which is overlooked.  All
- * but the first sort need the program fuzz-faults, beside this one. */
+ * (faults.txt); one for each reason to refuse, which is overlooked; and the
+ * wrong rewrites of lowering (faults.txt).  All but the first sort need the
+ * program fuzz-faults, beside this one. */
 #ifndef BENCH_FUZZ_FAULTS_H
 #define BENCH_FUZZ_FAULTS_H
 
@@ -15,6 +16,9 @@ uint32_t faults_find(char **argv, const char *text);
 void faults_here(char **argv);
 uint32_t faults_count(void);
 const char *faults_text(uint32_t fault);
+/* The row of faults.txt that it is; 0: none.  Whether lowering has it. */
+uint32_t faults_row(uint32_t fault);
+bool faults_lower(uint32_t fault);
 /* From now on the fault is there; 0: none.  How often it mattered is counted
  * in *hits. */
 void faults_arm(uint32_t fault, uint64_t *hits, fuzz_options *o);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A scheduler with faults: copies of schedule/ (mutate.lua) in which single
- * checks can be left out and single rewrites be wrong.  Only the program
- * fuzz-faults holds them; for all others there are none. */
+ * A scheduler with faults: copies of schedule/, and of sources of lowering
+ * (mutate.lua), in which single checks can be left out and single rewrites be
+ * wrong.  Only the program fuzz-faults holds them; for all others there are
+ * none. */
 #ifndef BENCH_FUZZ_FAULTY_H
 #define BENCH_FUZZ_FAULTY_H
 
@@ -31,9 +32,10 @@ static inline bool faulty_row(uint32_t row) {
 #define faulty_note(...) sch_refuse(__VA_ARGS__)
 #define faulty_passes(st) faulty_is(faulty.reason == (st)->refusal.reason)
 
-/* Is this the program with faults?  Its rows, counted from 1. */
+/* Is this the program with faults?  Its rows, counted from 1, of which the
+ * last ones, from the one after faulty_rewrites(), are lowering's. */
 bool faulty_is_here(void);
-uint32_t faulty_rows(void);
+uint32_t faulty_rows(void), faulty_rewrites(void);
 const char *faulty_row_text(uint32_t row);
 
 #endif

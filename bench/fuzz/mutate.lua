@@ -1,9 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Writes a copy of a source of schedule/ in which each check and each row of
--- faults.txt can be switched off, or on, while it runs; or the list of rows.
+-- Writes a copy of a source of schedule/, or of lowering, in which each check
+-- and each row of faults.txt can be switched off, or on, while it runs; or the
+-- list of rows, or of the sources of lowering that have some.
 --
 --   lua mutate.lua FAULTS ROOT SOURCE OUT     a copy of ROOT/SOURCE
 --   lua mutate.lua FAULTS ROOT --rows OUT     rows for faulty.c
+--   lua mutate.lua FAULTS ROOT --lowering     sources, one a line
 --
 -- A check is `return sch_refuse(s, REASON, ...);`: with REASON switched off
 -- what follows goes on as if the check had passed.
@@ -40,6 +42,10 @@ local function rows()
       row.file = line
     end
   end
+  for i = 2, #list do
+    assert(list[i].file:find "^ir/" or not list[i - 1].file:find "^ir/",
+           "rows of lowering stand at the end of faults.txt")
+  end
   return list
 end
 
@@ -49,6 +55,15 @@ if source == "--rows" then
     text[i] = ("ROW(%q, %q)\n"):format(r.what, r.file)
   end
   write(out, table.concat(text))
+  return
+end
+
+if source == "--lowering" then
+  local seen = {}
+  for _, r in ipairs(rows()) do
+    if r.file:find "^ir/lower/" and not seen[r.file] then print(r.file) end
+    seen[r.file] = true
+  end
   return
 end
 

@@ -23,6 +23,7 @@ typedef struct fuzz_options {
   /* A scheduler with a fault: how often it mattered.  Only cases in which it
    * did are looked at, and then at once.  NULL: there is none. */
   const uint64_t *hits;
+  bool lowering;         /* it is lowering that has the fault */
   /* Gets the trace of a case that is wrong, and before each call the trace
    * with that call, for those that end the process; NULL: nothing. */
   char *note;
