@@ -194,6 +194,12 @@ tess_status measure_run(measure_pool *pool, measure_task *t,
                         const measure_request *r, measure_result *out);
 void measure_result_free(measure_result *r);
 
+/* Compares what the code of measure_build computes with the reference, without
+ * timing it: `checked` and what follows it are set.  Always initialises *out;
+ * returns out->status. */
+tess_status measure_compare(measure_pool *pool, measure_task *t,
+                            const strbuf *code, measure_result *out);
+
 /* Times k kernels in turns, so that what changes on the machine meanwhile
  * meets all of them; each result as measure_run gives it, not checked.
  * Returns TESS_OK when all have times. */

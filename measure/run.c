@@ -249,7 +249,7 @@ static void say_no_reference(measure_task *t, tess_status s, strbuf *out) {
   if (s == TESS_TIMEOUT && !out->bad) job_say(&t->stuck, str_get(out));
 }
 
-/* Compares one more launch with the reference; out has times already. */
+/* Compares one more launch with the reference; what out has of times stays. */
 static void check_afterwards(measure_pool *pool, measure_task *t,
                              const job_run *timed, measure_result *out) {
   tess_status s = find_reference(pool, t);
@@ -297,6 +297,16 @@ tess_status measure_run(measure_pool *pool, measure_task *t,
   do_run(pool, t, &run, out);
   if (!t->has_reference && out->status == TESS_OK && is_to_be_checked(r, out))
     check_afterwards(pool, t, &run, out);
+  pool->ledger.run_wall += clock_now() - start;
+  return out->status;
+}
+
+tess_status measure_compare(measure_pool *pool, measure_task *t,
+                            const strbuf *code, measure_result *out) {
+  double start = clock_now();
+  job_run run = run_request(t, 1, &code);
+  start_results(pool, 1, out);
+  check_afterwards(pool, t, &run, out);
   pool->ledger.run_wall += clock_now() - start;
   return out->status;
 }

@@ -21,7 +21,8 @@ static const char schema[] =
     "  sketch INTEGER NOT NULL, decisions BLOB NOT NULL, status TEXT NOT NULL,"
     "  message TEXT NOT NULL, seconds REAL, samples BLOB NOT NULL,"
     "  program_hash INTEGER NOT NULL, trace TEXT NOT NULL,"
-    "  stored_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ')));"
+    "  stored_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ')),"
+    "  checked INTEGER NOT NULL DEFAULT 0);"
     "CREATE INDEX IF NOT EXISTS record_key ON record"
     "  (workload, target, policy);"
     "CREATE TABLE IF NOT EXISTS session ("
@@ -29,6 +30,17 @@ static const char schema[] =
     "  seed INTEGER NOT NULL, next INTEGER NOT NULL,"
     "  PRIMARY KEY (workload, target, policy, seed)) WITHOUT ROWID;"
     "COMMIT;";
+
+/* A file of an earlier engine does not say what was compared with the
+ * reference; there it was what beat all that was stored before it. */
+static const char add_checked[] =
+    "ALTER TABLE record ADD COLUMN checked INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE record SET checked = 1 WHERE id IN (SELECT id FROM ("
+    "  SELECT id, seconds, min(seconds) OVER ("
+    "    PARTITION BY workload, target, policy ORDER BY id"
+    "    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS least"
+    "  FROM record WHERE status = 'OK')"
+    "  WHERE least IS NULL OR seconds < least)";
 
 enum { BUSY_MS = 30000 }; /* others are waited for so long */
 
@@ -292,13 +304,30 @@ static tess_status write_workload(storing *w) {
   return s;
 }
 
+static tess_status complete_tables(database *d) {
+  sqlite3_stmt *q;
+  tess_status s = prepare(d,
+                          "SELECT 1 FROM pragma_table_info('record') WHERE "
+                          "name = 'checked'",
+                          &q);
+  if (s != TESS_OK) return s;
+  int code = sqlite3_step(q);
+  if (code != SQLITE_ROW && code != SQLITE_DONE)
+    s = database_fail(d, "reading its tables");
+  sqlite3_finalize(q);
+  return s != TESS_OK || code == SQLITE_ROW
+             ? s
+             : run(d, add_checked, "completing its tables");
+}
+
 tess_status database_put_workload(database *d, const database_key *k,
                                   tess_program *p) {
   storing w = {.d = d, .k = k, .p = p};
   tess_status s = run(d, "BEGIN IMMEDIATE", "beginning to store");
   if (s != TESS_OK) return s;
   str_init(&w.bytes, &d->c->heap);
-  s = read_workload(d, k->workload, &w.was);
+  s = complete_tables(d);
+  if (s == TESS_OK) s = read_workload(d, k->workload, &w.was);
   if (s == TESS_OK) s = ctx_run(d->c, save, &w);
   if (s == TESS_OK) s = write_workload(&w);
   if (s == TESS_OK) s = run(d, "COMMIT", "storing a workload");
@@ -308,13 +337,17 @@ tess_status database_put_workload(database *d, const database_key *k,
   return s;
 }
 
+static void bind_decisions(sqlite3_stmt *q, int i, const database_record *r) {
+  sqlite3_bind_blob64(q, i, r->n ? (const void *)r->d : "", r->n * sizeof *r->d,
+                      SQLITE_STATIC);
+}
+
 static tess_status put_record(database *d, sqlite3_stmt *q,
                               const database_key *k, const database_record *r) {
   bind_key(q, k);
   bind_text(q, 4, tess_version());
   sqlite3_bind_int64(q, 5, (sqlite3_int64)r->sketch);
-  sqlite3_bind_blob64(q, 6, r->n ? (const void *)r->d : "", r->n * sizeof *r->d,
-                      SQLITE_STATIC);
+  bind_decisions(q, 6, r);
   bind_text(q, 7, tess_status_name(r->status));
   bind_text(q, 8, r->message);
   if (r->status == TESS_OK)
@@ -325,6 +358,7 @@ static tess_status put_record(database *d, sqlite3_stmt *q,
                       r->nsample * sizeof *r->sample, SQLITE_STATIC);
   sqlite3_bind_int64(q, 11, (sqlite3_int64)r->program_hash);
   bind_text(q, 12, r->trace);
+  sqlite3_bind_int(q, 13, r->checked);
   return run_once(d, q, "storing a record");
 }
 
@@ -352,8 +386,8 @@ static tess_status put_all(database *d, const database_key *k, uint32_t n,
       d,
       "INSERT INTO record (workload, target, policy, "
       "engine, sketch, decisions, status, message, seconds, samples, "
-      "program_hash, trace) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-      "?11, ?12)",
+      "program_hash, trace, checked) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
+      "?9, ?10, ?11, ?12, ?13)",
       &q);
   for (uint32_t i = 0; s == TESS_OK && i < n; i++)
     s = put_record(d, q, k, &r[i]);
@@ -372,6 +406,28 @@ tess_status database_put(database *d, const database_key *k, uint32_t n,
       sqlite3_exec(d->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
     s = database_fail(d, "storing");
   if (s != TESS_OK) sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
+  return s;
+}
+
+tess_status database_compared(database *d, const database_key *k,
+                              const database_record *r) {
+  sqlite3_stmt *q;
+  tess_status s = prepare(
+      d,
+      "UPDATE record SET status = ?6, message = ?7, checked = ?6 = 'OK', "
+      "seconds = CASE ?6 WHEN 'OK' THEN seconds END, "
+      "samples = CASE ?6 WHEN 'OK' THEN samples ELSE x'' END "
+      "WHERE workload = ?1 AND target = ?2 AND policy = ?3 AND sketch = ?4 "
+      "AND decisions = ?5 AND status = 'OK'",
+      &q);
+  if (s != TESS_OK) return s;
+  bind_key(q, k);
+  sqlite3_bind_int64(q, 4, (sqlite3_int64)r->sketch);
+  bind_decisions(q, 5, r);
+  bind_text(q, 6, tess_status_name(r->status));
+  bind_text(q, 7, r->message);
+  s = run_once(d, q, "storing what comparing said");
+  sqlite3_finalize(q);
   return s;
 }
 
@@ -404,8 +460,8 @@ tess_status database_each(database *d, const database_key *k,
   tess_status s = prepare(
       d,
       "SELECT sketch, decisions, status, message, "
-      "seconds, program_hash, trace FROM record WHERE workload = ?1 AND "
-      "target = ?2 AND policy = ?3 ORDER BY id",
+      "seconds, program_hash, trace, checked FROM record WHERE workload = ?1 "
+      "AND target = ?2 AND policy = ?3 ORDER BY id",
       &q);
   if (s != TESS_OK) return s;
   bind_key(q, k);
@@ -418,7 +474,8 @@ tess_status database_each(database *d, const database_key *k,
         .message = (const char *)sqlite3_column_text(q, 3),
         .seconds = sqlite3_column_double(q, 4),
         .program_hash = (uint64_t)sqlite3_column_int64(q, 5),
-        .trace = (const char *)sqlite3_column_text(q, 6)};
+        .trace = (const char *)sqlite3_column_text(q, 6),
+        .checked = sqlite3_column_int(q, 7) != 0};
     if (is_vector(r.n, r.d)) s = f(ud, &r);
   }
   if (s == TESS_OK && code != SQLITE_DONE) s = database_fail(d, "reading");

@@ -38,6 +38,7 @@ typedef struct database_record {
   tess_status status;
   const char *message;
   double seconds;
+  bool checked;              /* it computes what the reference does */
   const double *sample;
   uint32_t nsample;
   uint64_t program_hash;
@@ -56,6 +57,10 @@ tess_status database_restore(database *d, const void *bytes, size_t n,
 tess_status database_put(database *d, const database_key *k, uint32_t n,
                          const database_record *r, uint64_t seed,
                          uint64_t next);
+/* What is stored of the record's candidate as a success gets its status and
+ * message: it was compared with the reference afterwards. */
+tess_status database_compared(database *d, const database_key *k,
+                              const database_record *r);
 /* Calls f for each record of the key in the order of storing; a status that
  * is not TESS_OK ends it and is returned. */
 tess_status database_each(database *d, const database_key *k,

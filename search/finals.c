@@ -36,28 +36,108 @@ static int go_on(void *ud, uint32_t i) {
   return 0;
 }
 
-/* The best of earlier runs has no code here; it is built again by being
- * measured like any other candidate. */
-static tess_status revive_best(tune *t) {
-  uint32_t i;
-  if (!session_best(&t->s, 1, &i)) return TESS_OK;
-  for (uint32_t k = 0; k < t->nbest; k++)
-    if (t->best[k].trial == i) return TESS_OK;
-  search_cand c = t->s.history.v[i].c;
+/* When nothing was measured again, what the history says: the best of what was
+ * compared. */
+static bool remembered_best(const tune *t, uint32_t *winner, double *seconds) {
+  *seconds = INFINITY;
+  for (uint32_t i = 0; i < t->s.history.n; i++) {
+    const search_seen *h = &t->s.history.v[i];
+    if (h->status != TESS_OK || !h->checked || h->seconds >= *seconds) continue;
+    *seconds = h->seconds;
+    *winner = i;
+  }
+  return isfinite(*seconds);
+}
+
+/* What was found wrong has failed: here, in what the run tells and in its
+ * record.  One of an earlier run was no result of this one. */
+static tess_status fail_trial(tune *t, uint32_t trial,
+                              const search_outcome *o) {
+  search_seen *h = &t->s.history.v[trial];
+  h->status = o->status;
+  h->seconds = INFINITY;
+  t->failed++;
+  if (trial >= t->before) t->count[TESS_OK]--;
+  uint32_t best;
+  if (!remembered_best(t, &best, &t->best_seconds)) t->best_seconds = 0;
+  return tune_count_result(t, o);
+}
+
+/* What comparing a candidate said.  Only that it is right or wrong says
+ * something of its trial; what else there is may be the machine's fault.  The
+ * finals go on without a database that cannot be written. */
+static tess_status take_verdict(tune *t, uint32_t trial,
+                                const search_outcome *o) {
+  search_seen *h = &t->s.history.v[trial];
+  bool news = o->checked ? !h->checked : o->status == TESS_WRONG_RESULT;
+  if (!news) return TESS_OK;
+  h->checked = o->checked;
+  tess_status s = tune_store_compared(t, trial, o);
+  if (s != TESS_OK) tune_break_off(t, s);
+  if (!o->checked) return fail_trial(t, trial, o);
+  tune_note_best(t, h->seconds);
+  return TESS_OK;
+}
+
+static tess_status compare_finalist(tune *t, const finalist *f) {
+  const search_measurer *m = t->set->measurer;
   search_outcome o;
   outcome_init(&o, &t->c->heap);
-  tess_status s = t->set->measurer->measure(t->set->measurer->ud, &t->s, 1, &c,
-                                            0, &o, go_on, NULL);
-  if (s == TESS_OK && o.status == TESS_OK) tune_enter_finals(t, i, &o);
+  tess_status s = m->compare(m->ud, &f->code, &o);
+  if (s == TESS_OK) s = take_verdict(t, f->trial, &o);
   outcome_free(&o);
   return s;
 }
 
-/* When nothing was measured again, what the history says. */
-static bool remembered_best(const tune *t, uint32_t *winner, double *seconds) {
-  if (!session_best(&t->s, 1, winner)) return false;
-  *seconds = t->s.history.v[*winner].seconds;
-  return true;
+/* What was slower than the best at its time was not compared then: it is now,
+ * before it can win.  Only who was compared stays. */
+static tess_status compare_finalists(tune *t) {
+  tess_status s = TESS_OK;
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < t->nbest; k++) {
+    const bool *checked = &t->s.history.v[t->best[k].trial].checked;
+    if (s == TESS_OK && !*checked) s = compare_finalist(t, &t->best[k]);
+    finalist f = t->best[k];
+    str_init(&t->best[k].code, f.code.heap);
+    if (*checked)
+      t->best[n++] = f;
+    else
+      str_free(&f.code);
+  }
+  t->nbest = n;
+  return s;
+}
+
+static tess_status revive(tune *t, uint32_t trial) {
+  const search_measurer *m = t->set->measurer;
+  search_cand c = t->s.history.v[trial].c;
+  search_outcome o;
+  outcome_init(&o, &t->c->heap);
+  tess_status s = m->measure(m->ud, &t->s, 1, &c, 0, &o, go_on, NULL);
+  if (s == TESS_OK) s = take_verdict(t, trial, &o);
+  if (s == TESS_OK && o.checked) tune_enter_finals(t, trial, &o);
+  outcome_free(&o);
+  return s;
+}
+
+static bool is_finalist(const tune *t, uint32_t trial) {
+  for (uint32_t k = 0; k < t->nbest; k++)
+    if (t->best[k].trial == trial) return true;
+  return false;
+}
+
+/* The best of earlier runs has no code here; it is built again by being
+ * measured like any other candidate that is first, which is compared.  Where
+ * it is wrong the next is tried, so often. */
+static tess_status revive_best(tune *t) {
+  uint32_t i;
+  for (uint32_t k = 0; k < TUNE_FINALISTS; k++) {
+    if (!session_best(&t->s, 1, &i) || is_finalist(t, i)) return TESS_OK;
+    tess_status s = revive(t, i);
+    bool is_wrong = t->s.history.v[i].status != TESS_OK;
+    if (s != TESS_OK || !is_wrong) return s;
+  }
+  return TESS_OK;
 }
 
 /* How far apart two times of one kernel are on a machine that is left alone. */
@@ -132,11 +212,12 @@ static void fill_classes(tune *t) {
   str_putc(b, '}');
 }
 
-/* The best few meet again; where that fails, or the user wants an end, what was
- * measured stands. */
+/* The best few, all of them right, meet again; where that fails, or the user
+ * wants an end, what was measured stands. */
 static bool find_winner(tune *t, uint32_t *winner, double *seconds) {
   if (t->ended == TESS_CANCELLED) return remembered_best(t, winner, seconds);
-  tess_status s = revive_best(t);
+  tess_status s = compare_finalists(t);
+  if (s == TESS_OK) s = revive_best(t);
   if (s == TESS_OK && t->nbest > 0) s = name_winner(t, winner, seconds);
   if (s == TESS_OK && t->nbest > 0) return true;
   if (s != TESS_OK) tune_break_off(t, s);

@@ -36,7 +36,8 @@ typedef struct tune {
   uint32_t outdated;           /* records of what is another program now */
   uint32_t count[TUNE_CLASSES];/* results of this run by class */
   char *said[TUNE_CLASSES];    /* the first message of each */
-  double best_seconds, started;
+  double best_seconds;         /* of what was compared; 0: nothing was */
+  double started;
   tune_ledger time;
   tess_result *r;
   strbuf line;
@@ -46,6 +47,11 @@ typedef struct tune {
   uint32_t batch, first;       /* its size; trial number of its first */
 } tune;
 
+/* What was compared with the reference took so long. */
+void tune_note_best(tune *t, double seconds);
+/* A result of this run, by its class, the first message of which is kept for
+ * the funnel. */
+tess_status tune_count_result(tune *t, const search_outcome *o);
 /* One more trial is done: counts it, and the best so far becomes the curve's
  * next point. */
 tess_status tune_count_trial(tune *t);
@@ -57,6 +63,9 @@ tess_status tune_count_trial(tune *t);
 tess_status tune_open_database(tune *t);
 /* Stores candidate i of the batch at work. */
 tess_status tune_store(tune *t, uint32_t i);
+/* What comparing a candidate of the history said becomes part of its record. */
+tess_status tune_store_compared(tune *t, uint32_t trial,
+                                const search_outcome *o);
 /* A sketch's trace with a candidate's decisions. */
 tess_status tune_decided(tune *t, uint32_t sketch, uint32_t n,
                          const int64_t *d, tess_trace **out);

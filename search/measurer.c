@@ -53,6 +53,7 @@ static void run(measurer *m, search_outcome *o, double best) {
   measure_request q = {.code = &o->code, .check = m->check, .best = best};
   o->status = measure_run(m->pool, m->task, &q, &r);
   o->seconds = r.median;
+  o->checked = o->status == TESS_OK && r.checked;
   if (o->status == TESS_OK)
     take_samples(o, &r);
   else
@@ -67,7 +68,7 @@ static tess_status run_all(measurer *m, uint32_t n, double best,
     take_build(&out[i], &b[i]);
     if (out[i].status == TESS_OK) run(m, &out[i], best);
     if (out[i].status == TESS_CANCELLED) return TESS_OK;
-    if (out[i].status == TESS_OK && (best == 0 || out[i].seconds < best))
+    if (out[i].checked && (best == 0 || out[i].seconds < best))
       best = out[i].seconds;
     if (told(told_ud, i)) return TESS_OK;
   }
@@ -105,6 +106,16 @@ static tess_status measure(void *ud, tess_session *s, uint32_t n,
   if (list) mem_free(h, list, csize);
   if (b) mem_free(h, b, bsize);
   return st == TESS_CANCELLED ? TESS_OK : st;
+}
+
+static tess_status compare(void *ud, const strbuf *code, search_outcome *o) {
+  measurer *m = ud;
+  measure_result r;
+  o->status = measure_compare(m->pool, m->task, code, &r);
+  o->checked = o->status == TESS_OK && r.checked;
+  str_puts(&o->message, str_get(&r.message) ? str_get(&r.message) : "");
+  measure_result_free(&r);
+  return str_status(&o->message);
 }
 
 static tess_status rematch(void *ud, uint32_t n, const strbuf *const *code,
@@ -145,6 +156,6 @@ tess_status measurer_open(tess_context *c, tess_program *p, const char *target,
     mem_free(&c->heap, m, sizeof *m);
     return s;
   }
-  *out = (search_measurer){measure, rematch, close_measurer, m};
+  *out = (search_measurer){measure, compare, rematch, close_measurer, m};
   return TESS_OK;
 }

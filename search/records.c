@@ -40,10 +40,9 @@ static tess_status take_record(void *ud, const database_record *r) {
   }
   if (r->status != TESS_OK)
     t->failed++;
-  else if (r->seconds > 0 &&
-           (t->best_seconds == 0 || r->seconds < t->best_seconds))
-    t->best_seconds = r->seconds;
-  tess_status s = session_learn(&t->s, &c, r->seconds, r->status);
+  else if (r->checked)
+    tune_note_best(t, r->seconds);
+  tess_status s = session_learn(&t->s, &c, r->seconds, r->status, r->checked);
   return s == TESS_OK ? tune_count_trial(t) : s;
 }
 
@@ -119,10 +118,23 @@ tess_status tune_store(tune *t, uint32_t i) {
                        .seconds = o->seconds,
                        .sample = o->sample,
                        .nsample = o->nsample,
+                       .checked = o->checked,
                        .program_hash = o->program_hash,
                        .trace = json};
   if (s == TESS_OK)
     s = database_put(t->db, &t->key, n, &r, t->set->o->seed, t->s.next);
   tess_text_free(t->c, json);
   return s;
+}
+
+tess_status tune_store_compared(tune *t, uint32_t trial,
+                                const search_outcome *o) {
+  if (!t->db) return TESS_OK;
+  const search_cand *c = &t->s.history.v[trial].c;
+  database_record r = {.sketch = t->sketch_hash[c->sketch],
+                       .n = c->n,
+                       .d = c->d,
+                       .status = o->status,
+                       .message = str_get(&o->message)};
+  return database_compared(t->db, &t->key, &r);
 }

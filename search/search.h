@@ -58,6 +58,7 @@ typedef struct search_seen {
   search_cand c;
   double seconds;            /* +inf when it failed */
   tess_status status;
+  bool checked;              /* it computes what the reference does */
 } search_seen;
 
 struct tess_session {
@@ -93,7 +94,7 @@ tess_status session_look_at(tess_session *s, const search_cand *c,
                             bool *fits);
 /* Enters a measured candidate (its decisions are copied). */
 tess_status session_learn(tess_session *s, const search_cand *c,
-                          double seconds, tess_status status);
+                          double seconds, tess_status status, bool checked);
 /* What a function that is plugged in gave: where it failed without words, for
  * want of memory apart, the error says that `who` failed.  Returns st. */
 tess_status session_blame(tess_session *s, tess_status st, const char *who);

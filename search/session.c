@@ -335,8 +335,8 @@ static tess_status learn(void *ud) {
 }
 
 tess_status session_learn(tess_session *s, const search_cand *c, double seconds,
-                          tess_status status) {
-  lesson l = {s, {*c, status == TESS_OK ? seconds : INFINITY, status}};
+                          tess_status status, bool checked) {
+  lesson l = {s, {*c, status == TESS_OK ? seconds : INFINITY, status, checked}};
   return mem_protect(&s->c->heap, learn, &l);
 }
 

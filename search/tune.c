@@ -124,6 +124,11 @@ static int tell(tune *t, uint32_t trials) {
   return t->ended != TESS_OK;
 }
 
+void tune_note_best(tune *t, double seconds) {
+  if (t->best_seconds == 0 || seconds < t->best_seconds)
+    t->best_seconds = seconds;
+}
+
 /* Called by the measurer after each candidate of the batch, which is stored
  * at once: a process that is killed loses none that was measured. */
 static int told(void *ud, uint32_t i) {
@@ -138,8 +143,8 @@ static int told(void *ud, uint32_t i) {
   }
   if (o->status != TESS_OK)
     t->failed++;
-  else if (t->best_seconds == 0 || o->seconds < t->best_seconds)
-    t->best_seconds = o->seconds;
+  else if (o->checked)
+    tune_note_best(t, o->seconds);
   if (o->status != TESS_OK && t->set->o->on_error) t->ended = o->status;
   return tell(t, t->first + i + 1);
 }
@@ -155,8 +160,7 @@ static tess_status say(void *ud) {
   return TESS_OK;
 }
 
-/* The first message of each class is kept for the funnel. */
-static tess_status count_result(tune *t, const search_outcome *o) {
+tess_status tune_count_result(tune *t, const search_outcome *o) {
   say_work w = {t, o};
   t->count[o->status]++;
   if (t->said[o->status] || !o->message.n) return TESS_OK;
@@ -181,12 +185,11 @@ static tess_status learn_one(tune *t, tess_candidate *proposed,
   bool ok = o->status == TESS_OK;
   proposed->status = o->status;
   proposed->seconds = ok ? o->seconds : INFINITY;
-  tess_status s = count_result(t, o);
+  tess_status s = tune_count_result(t, o);
   if (s == TESS_OK && !measure_is_no_ones(o->status))
-    s = session_learn(&t->s, &c, o->seconds, o->status);
+    s = session_learn(&t->s, &c, o->seconds, o->status, o->checked);
   if (s == TESS_OK && ok) {
-    if (t->best_seconds == 0 || o->seconds < t->best_seconds)
-      t->best_seconds = o->seconds;
+    if (o->checked) tune_note_best(t, o->seconds);
     tune_enter_finals(t, t->s.history.n - 1, o);
   }
   return s == TESS_OK ? tune_count_trial(t) : s;

@@ -14,6 +14,7 @@
 typedef struct search_outcome {
   tess_status status;
   double seconds;            /* median; TESS_OK only */
+  bool checked;              /* it computes what the reference does */
   uint64_t program_hash;
   double *sample;            /* of the outcome's heap */
   uint32_t nsample;
@@ -21,7 +22,8 @@ typedef struct search_outcome {
 } search_outcome;
 
 /* Turns candidates into times, in order; a test plugs in recorded ones.
- * `best` is the time of the best so far, 0 while there is none; `told` is
+ * `best` is the time of the best so far, 0 while there is none; what is faster
+ * is compared with the reference, the rest need not be.  `told` is
  * called after each candidate, and non-zero from it ends the batch, the rest
  * of which is TESS_CANCELLED. */
 typedef struct search_measurer {
@@ -29,6 +31,9 @@ typedef struct search_measurer {
                          const search_cand *c, double best,
                          search_outcome *out,
                          int (*told)(void *ud, uint32_t i), void *told_ud);
+  /* Compares what the code computes with the reference: status, message and
+   * `checked` of the outcome. */
+  tess_status (*compare)(void *ud, const strbuf *code, search_outcome *out);
   /* Times the codes in turns; seconds[i] is +inf where it failed. */
   tess_status (*rematch)(void *ud, uint32_t n, const strbuf *const *code,
                          double *seconds);

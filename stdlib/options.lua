@@ -51,7 +51,8 @@ options.list = {
     help = "what a candidate that fails means for the run" },
   { name = "check", type = '"best"|"all"', default = '"best"',
     help = "which candidates are compared with the unscheduled program: " ..
-           "every new best, or all" },
+           "every new best and, before they are timed again at the end, the " ..
+           "best few; or all" },
   { name = "progress", type = "boolean|function", default = "false",
     help = "true: a line on stderr; a function: called with a table " ..
            "(trials, max_trials, failed, best, gflops, elapsed, eta, text) " ..

@@ -840,7 +840,9 @@ typedef struct tess_tune_options {
   double timeout;               /* seconds a candidate may run; 0: default */
   double deadline;              /* seconds for the whole run; 0: none */
   int32_t on_error;             /* 0: record and go on; 1: stop */
-  int32_t check;                /* 0: every new best; 1: every candidate */
+  int32_t check;                /* compared with the unscheduled program are,
+                                 * 0: every new best and, before one is named,
+                                 * the best few; 1: all candidates */
   /* Non-zero: stop now with the best so far.  May be NULL. */
   int (*progress)(void *ud, const tess_progress *p);
   void *progress_ud;
@@ -864,7 +866,8 @@ TESS_API tess_status tess_tune(tess_program *p, tess_target *target,
  * CANCELLED.  A kernel that runs is not broken off; nor is a later call. */
 TESS_API void tess_stop(tess_context *c);
 
-/* A result is given even when nothing valid was found: status says so.  A run
+/* A result is given even when nothing valid was found: status says so.  What
+ * it names as the best computed what the unscheduled program does.  A run
  * that breaks off (its database cannot be written, memory runs out, a strategy
  * fails) gives the best so far where there is one: status and message are
  * then the failure's. */
@@ -917,7 +920,9 @@ typedef struct tess_record {
   double seconds;
   uint64_t program_hash;
 } tess_record;
-/* Best first; row k counted from 0; TESS_NOT_FOUND past the last. */
+/* Best first: of those of one workload, target and policy the first was
+ * compared with the unscheduled program when it was stored, others may not have
+ * been.  Row k counted from 0; TESS_NOT_FOUND past the last. */
 TESS_API tess_status tess_database_row(tess_database *d, uint64_t k,
                                        tess_record *out);
 /* The trace of a row, with its decisions; NOT_FOUND when there is no such

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXTERN __attribute__((visibility("default")))
@@ -60,6 +61,25 @@ EXTERN float test_exit(float x) { _exit(x < 1000 ? 42 : 43); }
 EXTERN float test_wrong_in_parallel(float x);
 EXTERN float test_wrong_in_parallel(float x) {
   return in_parallel() ? x + 2 : x + 1;
+}
+
+static void spin(int64_t ns) {
+  struct timespec start, now;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  do clock_gettime(CLOCK_MONOTONIC, &now);
+  while ((now.tv_sec - start.tv_sec) * INT64_C(1000000000) + now.tv_nsec -
+             start.tv_nsec <
+         ns);
+}
+
+/* The wrong one is slow at first, and fast as soon as the file is there that
+ * TESSERA_TEST_ONCE names. */
+EXTERN float test_wrong_later_in_parallel(float x);
+EXTERN float test_wrong_later_in_parallel(float x) {
+  bool is_wrong = in_parallel();
+  if (!is_wrong || access(getenv("TESSERA_TEST_ONCE"), F_OK))
+    spin(is_wrong ? 1000000 : 50000);
+  return is_wrong ? x + 2 : x + 1;
 }
 
 /* As the machine does when memory is short. */

@@ -154,6 +154,48 @@ static void test_wrong(void **state) {
   expect_in_parallel("test_crash_in_parallel", TESS_CRASHED, "SIGSEGV");
 }
 
+/* A later candidate is compared where it is faster than the best so far, and
+ * only there, whether there is a reference already or not; and when that is
+ * asked for. */
+static void test_wrong_later(void **state) {
+  (void)state;
+  static const double slow = 1e3, fast = 1e-12;
+  measured m;
+  measure_build b;
+  measure_result r;
+  start(&m);
+  tess_program *p = measured_extern(m.c, "test_wrong_in_parallel", N);
+  measured_task(&m, p);
+  tess_schedule *s = in_parallel(p);
+  assert_int_equal(measured_build(&m, s, &b), TESS_OK);
+  for (int i = 0; i < 2; i++) {
+    measure_request q = {&b.code, MEASURE_CHECK_IF_BEST, fast};
+    assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_OK);
+    assert_false(r.checked);
+    measure_result_free(&r);
+    q.best = slow;
+    assert_int_equal(measure_run(m.pool, m.task, &q, &r), TESS_WRONG_RESULT);
+    measure_result_free(&r);
+    assert_true(m.task->has_reference);
+  }
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(measure_compare(m.pool, m.task, &b.code, &r),
+                     TESS_WRONG_RESULT);
+    assert_non_null(strstr(str_get(&r.message), "64 of 64 elements differ"));
+    measure_result_free(&r);
+    measured_task(&m, p);
+  }
+  measure_build_free(&b);
+  assert_int_equal(measured_build(&m, NULL, &b), TESS_OK);
+  assert_int_equal(measure_compare(m.pool, m.task, &b.code, &r), TESS_OK);
+  assert_true(r.checked);
+  measure_result_free(&r);
+  measure_build_free(&b);
+  tess_schedule_free(s);
+  tess_program_free(p);
+  measured_end(&m);
+}
+
 /* The program that the others are compared with never ends: nobody waits for
  * it again. */
 static void test_endless_reference(void **state) {
@@ -244,6 +286,7 @@ int main(void) {
       cmocka_unit_test(test_killed_once),
       cmocka_unit_test(test_killed_idle),
       cmocka_unit_test(test_wrong),
+      cmocka_unit_test(test_wrong_later),
       cmocka_unit_test(test_endless_reference),
       cmocka_unit_test(test_out_of_bounds),
   };

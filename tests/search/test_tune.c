@@ -157,6 +157,236 @@ static void test_a_busy_end(void **state) {
   }
 }
 
+/* The number that a line of the funnel begins with. */
+static long counted(const char *text, const char *what) {
+  const char *at = strstr(text, what);
+  if (!at) return 0;
+  while (at > text && at[-1] != '\n') at--;
+  return strtol(at, NULL, 10);
+}
+
+static int stop_at(void *ud, const tess_progress *p) {
+  return p->trials >= *(uint32_t *)ud;
+}
+
+/* ---- who was compared --------------------------------------------------- */
+
+/* Whether it was the best so far when it was measured, and so compared. */
+static bool was_best(const recorded *r, uint64_t hash) {
+  for (uint32_t i = 0; i < r->n && r->order[i] != hash; i++)
+    if (recorded_time(r->order[i]) <= recorded_time(hash)) return false;
+  return true;
+}
+
+static uint32_t first_bests(const recorded *r) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < r->n; i++) n += was_best(r, r->order[i]);
+  return n;
+}
+
+static struct {
+  const recorded *r;
+  uint32_t unchecked, matched;
+} last;
+
+/* The slower one was, the faster it is. */
+static tess_status upside_down(void *ud, uint32_t n, const strbuf *const *code,
+                               double *seconds) {
+  (void)ud;
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t hash;
+    assert_int_equal(code[i]->n, sizeof hash);
+    memcpy(&hash, str_get(code[i]), sizeof hash);
+    last.unchecked += !was_best(last.r, hash);
+    seconds[i] = 1e-4 / (i + 1);
+  }
+  last.matched = n;
+  return TESS_OK;
+}
+
+static void start_upside_down(recorded_run *f) {
+  recorded_start(f);
+  f->o.strategy = "replay";
+  f->m.rematch = upside_down;
+  memset(&last, 0, sizeof last);
+  last.r = &f->r;
+}
+
+/* The finalists that were never compared are before they meet; where they are
+ * right any of them may win. */
+static void test_all_finalists_are_right(void **state) {
+  (void)state;
+  recorded_run f;
+  tess_result *r;
+  tess_result_info info;
+  start_upside_down(&f);
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  tess_result_get(r, &info);
+  assert_int_equal(last.matched, 4);
+  assert_in_range(last.unchecked, 1, 4);
+  assert_int_equal(f.r.compared, last.unchecked);
+  assert_true(info.latency == 1e-4 / 4);
+  assert_int_equal(info.failed, 0);
+  tess_result_free(r);
+  recorded_end(&f);
+}
+
+/* How many records there are of which this holds. */
+static int count_records(const char *path, const char *what) {
+  char sql[200];
+  sqlite3 *db;
+  sqlite3_stmt *q;
+  snprintf(sql, sizeof sql, "SELECT count(*) FROM record WHERE %s", what);
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &q, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+  int n = sqlite3_column_int(q, 0);
+  sqlite3_finalize(q);
+  sqlite3_close(db);
+  return n;
+}
+
+/* Those that are wrong have that class everywhere, and none of them wins. */
+static void test_wrong_finalists(void **state) {
+  (void)state;
+  char path[400], text[80];
+  recorded_run f;
+  tess_result *r;
+  tess_result_info info;
+  recorded_database(path, sizeof path);
+  start_upside_down(&f);
+  f.o.database = path;
+  f.r.wrong_later = true;
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  tess_result_get(r, &info);
+  uint32_t wrong = f.r.compared, bests = first_bests(&f.r);
+  assert_in_range(wrong, 1, 3);
+  assert_int_equal(last.unchecked, 0);
+  assert_int_equal(info.status, TESS_OK);
+  assert_int_equal(info.failed, wrong);
+  snprintf(text, sizeof text, "{\"OK\": %u, \"WRONG_RESULT\": %u}", 100 - wrong,
+           wrong);
+  assert_string_equal(info.classes, text);
+  assert_int_equal(counted(info.funnel, "  measured: ok"), 100 - wrong);
+  assert_non_null(strstr(info.funnel, ": what is wrong\n"));
+  assert_int_equal(count_records(path,
+                                 "status = 'WRONG_RESULT' AND NOT checked "
+                                 "AND seconds IS NULL AND message = "
+                                 "'what is wrong'"),
+                   wrong);
+  assert_int_equal(count_records(path, "status = 'OK'"), 100 - wrong);
+  assert_int_equal(count_records(path, "checked"), bests);
+  tess_result_free(r);
+  recorded_end(&f);
+  recorded_remove(path);
+}
+
+static void change(const char *path, const char *sql) {
+  sqlite3 *db;
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+    fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+  sqlite3_close(db);
+}
+
+/* A run until it is stopped, at the first trial after so many. */
+static tess_result_info tune_until(recorded_run *f, uint32_t limit,
+                                   tess_result **r) {
+  tess_result_info info;
+  f->o.progress = stop_at;
+  f->o.progress_ud = &limit;
+  assert_int_equal(recorded_tune(f, r), TESS_OK);
+  f->o.progress = NULL;
+  tess_result_get(*r, &info);
+  assert_int_equal(info.status, TESS_CANCELLED);
+  assert_int_equal(f->r.compared, 0);
+  return info;
+}
+
+/* A run that is stopped compares nothing at its end: it gives the best of what
+ * was compared, though others were faster.  So does one that goes on, and what
+ * it measures is compared where it beats that. */
+static void test_stopped_run_names_what_was_compared(void **state) {
+  (void)state;
+  char path[400];
+  recorded_run f;
+  tess_result *r;
+  recorded_database(path, sizeof path);
+  start_upside_down(&f);
+  f.o.database = path;
+  tune_until(&f, 10, &r);
+  tess_result_free(r);
+  change(path, "UPDATE record SET checked = id = 1, seconds = "
+               "CASE id WHEN 1 THEN 1.0 ELSE 1e-6 END");
+  assert_true(tune_until(&f, 0, &r).latency == recorded_time(f.r.order[0]));
+  assert_int_equal(count_records(path, "checked"), 2);
+  tess_result_free(r);
+  change(path, "UPDATE record SET checked = id = 1, seconds = 1e-3 / id");
+  assert_true(tune_until(&f, 0, &r).latency == 1e-3);
+  assert_int_equal(count_records(path, "checked"), 1);
+  tess_result_free(r);
+  recorded_end(&f);
+  recorded_remove(path);
+}
+
+/* A database that does not say it yet: what was the best when it was stored
+ * was compared. */
+static void test_database_of_an_earlier_engine(void **state) {
+  (void)state;
+  char path[400];
+  recorded_run f;
+  tess_result *r;
+  recorded_database(path, sizeof path);
+  start_upside_down(&f);
+  f.o.database = path;
+  tune_until(&f, 40, &r);
+  int bests = (int)first_bests(&f.r);
+  tess_result_free(r);
+  assert_in_range(bests, 2, 39);
+  assert_int_equal(count_records(path, "checked"), bests);
+  change(path, "ALTER TABLE record DROP COLUMN checked");
+  tune_until(&f, 0, &r);
+  tess_result_free(r);
+  assert_int_equal(count_records(path, "checked AND id <= 40"), bests);
+  assert_int_equal(count_records(path, "1"), 41);
+  recorded_end(&f);
+  recorded_remove(path);
+}
+
+/* The best of an earlier run is measured again, and compared then: what is
+ * wrong now has failed, and of the others one that was right is named. */
+static void test_earlier_bests_that_are_wrong(void **state) {
+  (void)state;
+  enum { TRIED = 4 };
+  char path[400];
+  recorded_run f;
+  tess_result *r;
+  tess_result_info info;
+  recorded_database(path, sizeof path);
+  start_upside_down(&f);
+  f.o.database = path;
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  tess_result_free(r);
+  change(path, "UPDATE record SET checked = 1, seconds = 1e-3 * id");
+  f.r.fail_every = 1;
+  f.r.fail_with = TESS_WRONG_RESULT;
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  tess_result_get(r, &info);
+  assert_int_equal(f.r.n, TRIED);
+  assert_int_equal(info.status, TESS_OK);
+  assert_int_equal(info.trials, 100);
+  assert_int_equal(info.failed, TRIED);
+  assert_string_equal(info.classes, "{\"WRONG_RESULT\": 4}");
+  assert_true(info.latency == 1e-3 * (TRIED + 1));
+  assert_string_equal(info.note, "");
+  assert_int_equal(count_records(path, "status = 'WRONG_RESULT' AND id <= 4"),
+                   TRIED);
+  assert_int_equal(count_records(path, "status = 'OK'"), 100 - TRIED);
+  tess_result_free(r);
+  recorded_end(&f);
+  recorded_remove(path);
+}
+
 static void test_failures_do_not_end_it(void **state) {
   (void)state;
   static const tess_status classes[] = {TESS_BUILD_ERROR,  TESS_LAUNCH_ERROR,
@@ -198,14 +428,6 @@ static void test_all_fail(void **state) {
   assert_int_equal(tess_result_trace(r, &t), TESS_NOT_FOUND);
   tess_result_free(r);
   recorded_end(&f);
-}
-
-/* The number that a line of the funnel begins with. */
-static long counted(const char *text, const char *what) {
-  const char *at = strstr(text, what);
-  if (!at) return 0;
-  while (at > text && at[-1] != '\n') at--;
-  return strtol(at, NULL, 10);
 }
 
 /* What was tried is refused, rejected, without neighbour or valid. */
@@ -264,10 +486,6 @@ static void test_exhausted_space(void **state) {
 }
 
 /* ---- databases ---------------------------------------------------------- */
-
-static int stop_at(void *ud, const tess_progress *p) {
-  return p->trials >= *(uint32_t *)ud;
-}
 
 /* A run that was stopped goes on; what was measured is not measured again. */
 static void test_goes_on(void **state) {
@@ -393,6 +611,11 @@ int main(void) {
       cmocka_unit_test(test_no_candidate_twice),
       cmocka_unit_test(test_finds_the_best),
       cmocka_unit_test(test_a_busy_end),
+      cmocka_unit_test(test_all_finalists_are_right),
+      cmocka_unit_test(test_wrong_finalists),
+      cmocka_unit_test(test_stopped_run_names_what_was_compared),
+      cmocka_unit_test(test_database_of_an_earlier_engine),
+      cmocka_unit_test(test_earlier_bests_that_are_wrong),
       cmocka_unit_test(test_failures_do_not_end_it),
       cmocka_unit_test(test_all_fail),
       cmocka_unit_test(test_funnel_adds_up),

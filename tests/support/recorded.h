@@ -12,11 +12,13 @@ typedef struct recorded {
   uint32_t n;
   uint32_t fail_every;       /* each k-th candidate fails; 0: none */
   tess_status fail_with;
+  bool wrong_later;          /* what is compared afterwards is wrong */
+  uint32_t compared;         /* what was */
   bool delays;
   unsigned chance;
 } recorded;
 
-/* A function of the candidate's hash. */
+/* A function of the candidate's hash, which is what its code is. */
 double recorded_time(uint64_t hash);
 
 typedef struct recorded_run {
