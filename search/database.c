@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The database's tables and statements. */
 #include "search/database.h"
+#include "base/hash.h"
 #include "vm/intrin.h"
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -452,6 +454,22 @@ static bool is_vector(uint32_t n, const int64_t *d) {
   return true;
 }
 
+/* Less than a cycle takes, and more than anybody waits for. */
+static const double least_time = 1e-10, greatest_time = 366 * 86400.0;
+
+bool database_has_time(database *d, sqlite3_stmt *q, int time, int64_t id) {
+  int type = sqlite3_column_type(q, time);
+  bool is_number = type == SQLITE_FLOAT || type == SQLITE_INTEGER;
+  double seconds = is_number ? sqlite3_column_double(q, time) : 0;
+  char what[48] = "is no number";
+  if (seconds >= least_time && seconds <= greatest_time) return true;
+  if (is_number) snprintf(what, sizeof what, "cannot be %g s", seconds);
+  ctx_warn(d->c, hash_mix(hash_bytes(d->path, strlen(d->path)), (uint64_t)id),
+           "database %s: record %lld: its time %s, so the record is left out",
+           d->path, (long long)id, what);
+  return false;
+}
+
 tess_status database_each(database *d, const database_key *k,
                           tess_status (*f)(void *, const database_record *),
                           void *ud) {
@@ -460,17 +478,22 @@ tess_status database_each(database *d, const database_key *k,
   tess_status s = prepare(
       d,
       "SELECT sketch, decisions, status, message, "
-      "seconds, program_hash, trace, checked FROM record WHERE workload = ?1 "
+      "seconds, program_hash, trace, checked, id FROM record WHERE workload = "
+      "?1 "
       "AND target = ?2 AND policy = ?3 ORDER BY id",
       &q);
   if (s != TESS_OK) return s;
   bind_key(q, k);
   while (s == TESS_OK && (code = sqlite3_step(q)) == SQLITE_ROW) {
+    tess_status status = status_of((const char *)sqlite3_column_text(q, 2));
+    if (status == TESS_OK &&
+        !database_has_time(d, q, 4, sqlite3_column_int64(q, 8)))
+      continue;
     database_record r = {
         .sketch = (uint64_t)sqlite3_column_int64(q, 0),
         .d = sqlite3_column_blob(q, 1),
         .n = (uint32_t)(sqlite3_column_bytes(q, 1) / (int)sizeof(int64_t)),
-        .status = status_of((const char *)sqlite3_column_text(q, 2)),
+        .status = status,
         .message = (const char *)sqlite3_column_text(q, 3),
         .seconds = sqlite3_column_double(q, 4),
         .program_hash = (uint64_t)sqlite3_column_int64(q, 5),

@@ -61,8 +61,11 @@ tess_status database_put(database *d, const database_key *k, uint32_t n,
  * message: it was compared with the reference afterwards. */
 tess_status database_compared(database *d, const database_key *k,
                               const database_record *r);
-/* Calls f for each record of the key in the order of storing; a status that
- * is not TESS_OK ends it and is returned. */
+/* Whether column `time` of the row has what can be the time of a success; else
+ * a warning names record `id`, which nobody is to see. */
+bool database_has_time(database *d, sqlite3_stmt *q, int time, int64_t id);
+/* Calls f for each record of the key in the order of storing, but for those
+ * that are damaged; a status that is not TESS_OK ends it and is returned. */
 tess_status database_each(database *d, const database_key *k,
                           tess_status (*f)(void *ud,
                                            const database_record *r),

@@ -16,9 +16,21 @@ static const char rows_sql[] =
     " program_hash FROM record JOIN workload ON workload.hash = workload "
     "ORDER BY status <> 'OK', seconds, record.id";
 
+static const char *text_at(sqlite3_stmt *q, int i) {
+  const char *s = (const char *)sqlite3_column_text(q, i);
+  return s ? s : "";
+}
+
+static bool is_row(tess_database *d) {
+  return strcmp(text_at(d->rows, 6), "OK") ||
+         database_has_time(d, d->rows, 7, sqlite3_column_int64(d->rows, 0));
+}
+
 /* To the next row; the statement is gone where there is none. */
 static tess_status next_row(tess_database *d) {
-  int code = sqlite3_step(d->rows);
+  int code;
+  do code = sqlite3_step(d->rows);
+  while (code == SQLITE_ROW && !is_row(d));
   if (code == SQLITE_ROW) return TESS_OK;
   tess_status s =
       code == SQLITE_DONE ? TESS_NOT_FOUND : database_fail(d, "reading");
@@ -41,11 +53,6 @@ static tess_status step_to(tess_database *d, uint64_t k) {
   }
   for (; s == TESS_OK && d->at < k; d->at++) s = next_row(d);
   return s;
-}
-
-static const char *text_at(sqlite3_stmt *q, int i) {
-  const char *s = (const char *)sqlite3_column_text(q, i);
-  return s ? s : "";
 }
 
 tess_status tess_database_row(tess_database *d, uint64_t k, tess_record *out) {

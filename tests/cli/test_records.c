@@ -137,6 +137,37 @@ static void damaged(void **state) {
   }
 }
 
+/* A time that none can be is no time: whoever reads the file says which record
+ * it is, once, and goes on without it. */
+static void impossible_times(void **state) {
+  static const char *const times[] = {"-1", "0", "1e-300", "9e999", "'soon'"};
+  static const char *const ways[] = {"db a.db", "show a.db", "list.lua",
+                                     "tune d.lua --trials 4 --db a.db"};
+  (void)state;
+  remove_database();
+  console_write(&c, "list.lua",
+                "local db = require('tessera').database 'a.db'\n"
+                "assert(#db:records() == #db:records(99))\n"
+                "for _, r in ipairs(db:records()) do assert(r.id ~= 3) end\n"
+                "print(#db:records())\n");
+  run("tune d.lua --trials 4 --db a.db");
+  for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+    char sql[80];
+    snprintf(sql, sizeof sql,
+             "DELETE FROM record WHERE id > 4;"
+             "UPDATE record SET seconds = %s WHERE id = 3",
+             times[i]);
+    for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+      change(sql);
+      run(ways[k]);
+      const char *says = "database a.db: record 3: its time ";
+      const char *at = strstr(c.err, says);
+      if (!at || strstr(at + 1, says)) fail_msg("%s: %s", times[i], c.err);
+      if (strstr(c.out, "\n     3 ")) fail_msg("%s: %s", times[i], c.out);
+    }
+  }
+}
+
 /* What a terminal would obey is not sent to it. */
 static void texts_with_control_characters(void **state) {
   static const char *const ways[] = {"db a.db", "show a.db:1"};
@@ -169,8 +200,10 @@ static void cannot_be_opened(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(another_program), cmocka_unit_test(refused_traces),
+      cmocka_unit_test(another_program),
+      cmocka_unit_test(refused_traces),
       cmocka_unit_test(damaged),
+      cmocka_unit_test(impossible_times),
       cmocka_unit_test(texts_with_control_characters),
       cmocka_unit_test(cannot_be_opened)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
