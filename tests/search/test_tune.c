@@ -256,7 +256,7 @@ static void test_wrong_finalists(void **state) {
   recorded_database(path, sizeof path);
   start_upside_down(&f);
   f.o.database = path;
-  f.r.wrong_later = true;
+  f.r.later = TESS_WRONG_RESULT;
   assert_int_equal(recorded_tune(&f, &r), TESS_OK);
   tess_result_get(r, &info);
   uint32_t wrong = f.r.compared, bests = first_bests(&f.r);
@@ -279,6 +279,30 @@ static void test_wrong_finalists(void **state) {
   tess_result_free(r);
   recorded_end(&f);
   recorded_remove(path);
+}
+
+/* Those of which nothing could be found out do not take part, and that is all:
+ * it says nothing of them. */
+static void test_finalists_that_nobody_could_compare(void **state) {
+  (void)state;
+  static const tess_status why[] = {TESS_INFRA, TESS_CANCELLED, TESS_TIMEOUT};
+  for (size_t i = 0; i < sizeof why / sizeof *why; i++) {
+    recorded_run f;
+    tess_result *r;
+    tess_result_info info;
+    start_upside_down(&f);
+    f.r.later = why[i];
+    assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+    tess_result_get(r, &info);
+    assert_true(f.r.compared > 0);
+    assert_int_equal(f.r.n, 100);
+    assert_int_equal(last.unchecked, 0);
+    assert_int_equal(info.status, TESS_OK);
+    assert_string_equal(info.classes, "{\"OK\": 100}");
+    assert_true(isfinite(info.latency));
+    tess_result_free(r);
+    recorded_end(&f);
+  }
 }
 
 static void change(const char *path, const char *sql) {
@@ -613,6 +637,7 @@ int main(void) {
       cmocka_unit_test(test_a_busy_end),
       cmocka_unit_test(test_all_finalists_are_right),
       cmocka_unit_test(test_wrong_finalists),
+      cmocka_unit_test(test_finalists_that_nobody_could_compare),
       cmocka_unit_test(test_stopped_run_names_what_was_compared),
       cmocka_unit_test(test_database_of_an_earlier_engine),
       cmocka_unit_test(test_earlier_bests_that_are_wrong),

@@ -48,9 +48,9 @@ static tess_status compare(void *ud, const strbuf *code, search_outcome *out) {
   out->status = TESS_NOMEM;
   if (code->n != sizeof *r->order) return TESS_OK;
   r->compared++;
-  out->checked = !r->wrong_later;
-  out->status = r->wrong_later ? TESS_WRONG_RESULT : TESS_OK;
-  if (r->wrong_later) str_puts(&out->message, "what is wrong");
+  out->status = r->later;
+  out->checked = r->later == TESS_OK;
+  if (r->later) str_puts(&out->message, "what is wrong");
   return TESS_OK;
 }
 

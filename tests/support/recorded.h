@@ -12,7 +12,7 @@ typedef struct recorded {
   uint32_t n;
   uint32_t fail_every;       /* each k-th candidate fails; 0: none */
   tess_status fail_with;
-  bool wrong_later;          /* what is compared afterwards is wrong */
+  tess_status later;         /* of what is compared afterwards */
   uint32_t compared;         /* what was */
   bool delays;
   unsigned chance;
