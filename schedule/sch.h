@@ -234,6 +234,11 @@ bool sch_order_free(sch_state *s, uint32_t n, const ir_stmt *chain,
  * of the loops from `top` down to it, meet each result first where it
  * initialises it?  false: refused.  (analysis/begin.c) */
 bool sch_begins_at_init(sch_state *s, ir_stmt block, ir_stmt top);
+/* In iterations of `loops`, from `top` down to the reduction `block`, instances
+ * of other spatial iters have other results, so that none starts again what
+ * another one has added up.  false: refused. */
+bool sch_results_apart(sch_state *s, ir_stmt block, ir_stmt top,
+                       sch_list loops);
 /* For a caller whose quick rules do not see it: do the loops from `top` down
  * to the block run each of its instances once?  false: refused. */
 bool sch_runs_once(sch_state *s, ir_stmt block, ir_stmt top);

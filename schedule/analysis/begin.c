@@ -161,6 +161,42 @@ bool sch_begins_at_init(sch_state *s, ir_stmt block, ir_stmt top) {
   return sch_refuse(s, SCH_R_INIT_LATE, .s = {block}, .clash = clash);
 }
 
+/* Asked exactly: does the block access other elements of buf in another
+ * iteration of the loop of v, whatever the others below top do? */
+static bool tells_loop(sch_state *s, ir_stmt block, ir_stmt top, ir_var v,
+                       ir_buf buf) {
+  const arith_range any_but_0 = {1, -1};
+  dist d;
+  dist_init(&d, s, 1, &v, top);
+  d.within = &any_but_0;
+  return poly_clears(&d, block, block, buf);
+}
+
+bool sch_results_apart(sch_state *s, ir_stmt block, ir_stmt top,
+                       sch_list loops) {
+  const ir_program *p = s->p;
+  ir_span w = ir_blk(p, block)->writes;
+  if (sch_writes_once(s, block)) return true;
+  uint8_t *drives = arena_zalloc(s->scratch, p->var.n);
+  ir_var *var = arena_array(s->scratch, ir_var, loops.n);
+  arith_range *delta = arena_array(s->scratch, arith_range, loops.n);
+  dist d;
+  sch_mark_drivers(s, block, drives);
+  for (uint32_t i = 0; i < loops.n; i++) var[i] = ir_st(p, loops.v[i])->var;
+  dist_init(&d, s, loops.n, var, top);
+  for (uint32_t k = w.at; k < w.at + w.n; k++) {
+    ir_region r = p->region.v[k];
+    bool meet = dist_regions(&d, block, r, block, r, delta);
+    for (uint32_t i = 0; i < loops.n && meet; i++) {
+      if (!(drives[var[i]] & 1 << IR_SPATIAL) || (!delta[i].lo && !delta[i].hi))
+        continue;
+      (void)sch_refuse(s, SCH_R_RESULT_SHARED, .s = {block}, .buf = r.buf);
+      if (!tells_loop(s, block, top, var[i], r.buf)) return false;
+    }
+  }
+  return true;
+}
+
 bool sch_runs_once(sch_state *s, ir_stmt block, ir_stmt top) {
   sch_clash clash;
   return poly_once(s, block, top, &clash) ||

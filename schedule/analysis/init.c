@@ -157,7 +157,8 @@ static bool check(work *w) {
    * init will run, to what is reduced over. */
   ir_stmt within = w->each || w->at == w->block ? 0 : w->at;
   if (!check_effects(w) || !check_loops(w) || !check_bounds(w) ||
-      !check_points(w) || !sch_begins_at_init(s, w->block, within))
+      !check_points(w) || !sch_begins_at_init(s, w->block, within) ||
+      !sch_results_apart(s, w->block, w->at, w->inner))
     return false;
   if (w->at == w->block) return check_use(w, w->block);
   if (!sch_is_nest(p, w->at, &other))

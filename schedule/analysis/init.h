@@ -9,12 +9,12 @@
 
 typedef struct sch_init {
   sch_state *s;
-  ir_stmt block, at;     /* before what it is to stand */
-  bool each;             /* it will run only where the loops further out
-                          * start a reduction; else none of them may drive
-                          * one */
-  sch_list inner;        /* the loops from `at` down to the block */
-  uint8_t *drives;       /* by variable of these: what it drives */
+  ir_stmt block, at; /* before what it is to stand */
+  bool each;         /* it will run only where the loops further out
+                      * start a reduction; else none of them may drive
+                      * one */
+  sch_list inner;    /* the loops from `at` down to the block */
+  uint8_t *drives;   /* by variable of these: what it drives */
 } sch_init;
 
 /* `at` is a loop around the block, in its scope, or the block. */
@@ -24,11 +24,11 @@ bool sch_init_check(sch_state *s, ir_stmt block, ir_stmt at, bool each,
  * check, since when loops further out may have given way to others. */
 ir_stmt sch_init_take(const sch_init *w, ir_stmt *init);
 /* What the check can refuse for. */
-#define SCH_INIT_REASONS                                                    \
-  SCH_R_DEPENDENT_LOOP, SCH_R_INIT_EFFECTS, SCH_R_INIT_LATE,                \
-    SCH_R_INIT_LOCAL, SCH_R_INIT_READS, SCH_R_INIT_START, SCH_R_INIT_USED,  \
-    SCH_R_LOOP_MAY_BE_EMPTY,                                                \
-    SCH_R_NOT_INJECTIVE, SCH_R_NO_INIT, SCH_R_OTHER_STATEMENT
+#define SCH_INIT_REASONS                                                       \
+  SCH_R_DEPENDENT_LOOP, SCH_R_INIT_EFFECTS, SCH_R_INIT_LATE, SCH_R_INIT_LOCAL, \
+      SCH_R_INIT_READS, SCH_R_INIT_START, SCH_R_INIT_USED,                     \
+      SCH_R_RESULT_SHARED, SCH_R_LOOP_MAY_BE_EMPTY, SCH_R_NOT_INJECTIVE,       \
+      SCH_R_NO_INIT, SCH_R_OTHER_STATEMENT
 /* ... and INIT_HEIGHT, where not `each`, and LOOP_NOT_AROUND. */
 
 #endif

@@ -30,9 +30,11 @@ PRIM_DEFINE(
         "last.\n"
         "4. Each point of the block is reached once, each result first where "
         "it\n"
-        "   is initialised; the result's place does not depend on a reduce "
-        "iter, and the predicate, where it holds, holds at\n"
-        "   the start of the reduction.\n"
+        "   is initialised; points of other spatial iters have other results, "
+        "and\n"
+        "   those of other reduce iters have not; the predicate, where it "
+        "holds,\n"
+        "   holds at the start of the reduction.\n"
         "5. The reducer is associative; where it is not commutative, no other\n"
         "   loop that drives a reduce iter stands around the loop.\n"
         "6. No other block in the same nest uses the result, or writes what "
@@ -58,7 +60,7 @@ PRIM_DEFINE(
         SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_INJECTIVE,
         SCH_R_NOT_REDUCER, SCH_R_NOT_SINGLE_BLOCK, SCH_R_NOT_STATIC,
         SCH_R_NO_INIT, SCH_R_PLACE_REDUCED, SCH_R_REDUCER_ORDERED,
-        SCH_R_RESULT_USED, SCH_R_WOULD_RACE),
+        SCH_R_RESULT_SHARED, SCH_R_RESULT_USED, SCH_R_WOULD_RACE),
     .example = "local i, j, k = sch:get_loops(sch:get_block(\"C\"))\n"
                "local rf = sch:rfactor(k, { factor_axis = 0 })\n");
 
@@ -229,7 +231,8 @@ static bool check_nest(sch_rfactor *w) {
   if (pred && !arith_holds_at_start(p, pred, w->drives, DROPPED))
     return sch_refuse(s, SCH_R_INIT_START, .s = {w->block});
   w->drives[ir_st(p, w->loop)->var] &= (uint8_t)~DROPPED;
-  return sch_begins_at_init(s, w->block, 0);
+  return sch_begins_at_init(s, w->block, 0) &&
+         sch_results_apart(s, w->block, w->loops.v[0], w->loops);
 }
 
 /* Does loop number k go into an iter together with the factored one? */

@@ -168,3 +168,59 @@ for _, dtype in ipairs { "float32", "int32" } do
                     ts.tensor(dtype, { N }) })
   end
 end
+
+-- Several points of the spatial iters may start the same result, each again:
+-- what one has added up is forgotten then, and the init stays where it is.
+do
+  local function rows(place, inside, reducer)
+    local b = ts.builder "rows"
+    local A, C = b:input("A", { 4, 6 }), b:output("C", { 4 })
+    b:loop("z", 0, 4, function(z)
+      b:block("zero", { { "v", extent = 4, bind = z } }, function(v)
+        b:store(C, { v }, 0)
+      end)
+    end)
+    local function block(i, k)
+      b:block("S", { { "vi", extent = 4, bind = i },
+                     { "vk", "reduce", extent = 6, bind = k } },
+              function(vi, vk)
+        b:init(function() b:store(C, { place(vi, vk) }, 0) end)
+        b:store(C, { place(vi, vk) }, C(place(vi, vk)) + A(vi, vk))
+      end)
+    end
+    local function nest(name, n, f) b:loop(name, 0, n, f) end
+    if inside then
+      nest("k", 6, function(k) nest("i", 4, function(i) block(i, k) end) end)
+    else
+      nest("i", 4, function(i) nest("k", 6, function(k) block(i, k) end) end)
+    end
+    return b:program()
+  end
+  local function S(s) return s:get_block "S" end
+  local function loops(s) return s:get_loops(S(s)) end
+  local function outer(s) s:decompose_reduction(S(s), (loops(s))) end
+  local function inner(s)
+    s:decompose_reduction(S(s), (select(2, loops(s))))
+  end
+  local function tile(s) s:blockize((select(2, loops(s)))) end
+  local function one(vi) return vi * 0 end
+  local function half(vi) return vi // 2 end
+  local function by_reduced(_, vk) return vk // 2 end
+  for _, place in ipairs { one, half, by_reduced } do
+    illegal(rows(place), "RESULT_SHARED", outer)
+    illegal(rows(place, true), "RESULT_SHARED", outer)
+    illegal(rows(place, true), "RESULT_SHARED", tile)
+    legal(rows(place), tile)
+  end
+  for _, place in ipairs { one, half } do
+    legal(rows(place), inner)
+    illegal(rows(place), "RESULT_SHARED", function(s)
+      s:rfactor((select(2, loops(s))))
+    end)
+    illegal(rows(place, true), "RESULT_SHARED", function(s)
+      s:rfactor((loops(s)))
+    end)
+  end
+  legal(rows(function(vi) return 3 - vi end, true), outer)
+  legal(rows(function(vi) return (vi + 1) % 4 end), outer)
+end

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Random programs: reductions that do not begin where their init stands, or
- * not always, or from what is made beside them, or that end in several
- * places; and iterations with holes. */
+ * not always, or begin several times, or from what is made beside them, or that
+ * end in several places; and iterations with holes. */
 #include "support/gen_program.h"
 
 /* A matrix of numbers: any tensor that is one, or a new input. */
@@ -140,6 +140,30 @@ static void spread(gen *g) {
   gen_add(g, buf, a.t, 2, a.shape);
 }
 
+/* Several rows, one after the other or all at a time, go into one sum: each
+ * begins it again. */
+static void together(gen *g) {
+  uint32_t x = matrix(g);
+  const gen_tensor a = g->tensor[x];
+  if (!gen_suits(g, &a, 2)) return;
+  ir_buf buf = gen_copy(g, gen_source(g, a.t, 1, a.shape));
+  gen_iters it = {.n = 0};
+  gen_expr idx[GEN_MAX_DIM], bind[2];
+  bool inside = gen_once_in(g, 2);
+  gen_expr rows = gen_num(g, 1 + gen_below(g, (uint32_t)a.shape[0]));
+  for (int i = 0; i < 2; i++) {
+    int d = inside ? 1 - i : i;
+    bind[d] = gen_loop(g, d ? "k" : "i", gen_num(g, 0), gen_num(g, a.shape[d]));
+  }
+  gen_iter(g, &it, IR_SPATIAL, a.shape[0], bind[0]);
+  gen_iter(g, &it, IR_REDUCE, a.shape[1], bind[1]);
+  gen_block(g, &it, 0, idx);
+  gen_expr at = gen_bin(g, "//", idx[0], rows);
+  add_up(g, buf, 1, &at, gen_zero(g, a.t), gen_load(g, x, idx));
+  gen_close(g, 3);
+  gen_add(g, buf, a.t, 1, a.shape);
+}
+
 /* Every second element from one between, or from another of them, where none
  * of many conditions says no: too many pieces to look at for whoever asks
  * which iterations meet. */
@@ -178,7 +202,7 @@ static void holes(gen *g) {
 
 void gen_sums(gen *g) {
   static void (*const kinds[])(gen * g) = {late, late, from_beside, spread,
-                                           flat, flat, renewed};
+                                           flat, flat, renewed,     together};
   if (gen_once_in(g, 32))
     holes(g);
   else
