@@ -135,6 +135,7 @@ typedef struct interp {
   uint64_t effects;        /* in the residue domain: of the last run, which
                             * external calls it made for what they do, how
                             * often, with which arguments; in any order */
+  uint64_t steps;          /* loop iterations of the last run */
 } interp;
 
 void interp_init(interp *in, mem_heap *heap);
@@ -161,13 +162,36 @@ typedef struct interp_few {
  * constants that p compares with; nothing where it compares none. */
 void interp_few_add(interp_few *few, const ir_program *p);
 
+/* What inputs hold (inputs.c): anything; or, where few has any, those; or with
+ * `extreme` integers at the ends of their types; or with a period, elements
+ * number peak, peak + period, .. that lie beyond all others. */
+typedef struct interp_inputs {
+  interp_few few;
+  bool extreme;
+  uint32_t period, peak;   /* peak < period */
+  bool below;              /* the peaks are the least, not the greatest */
+} interp_inputs;
+/* Draws n elements of parameter `number`; values: from 0 to that, see
+ * interp_index_range. */
+void interp_draw(const interp_inputs *from, tess_dtype t, uint64_t seed,
+                 uint32_t number, int64_t values, uint64_t n, uint64_t *out);
+/* Of how many values p chooses one, less 1, in a result: by min, max and
+ * comparisons.  0: it does not choose. */
+uint32_t interp_choices(const ir_program *p, arena *scratch);
+/* Number k of the ways to have one peak among so many values that stand in a
+ * row; the period is a prime, so that values that stand elsewhere mostly have
+ * no more.  The ends come first: what is forgotten is mostly there.  All ways
+ * come within 2 * period. */
+void interp_peaks(interp_inputs *in, uint32_t choices, uint32_t k);
+
 /* What a program computes in the residue domain from inputs drawn from a
  * seed, to compare others with. */
 typedef struct interp_expect {
   mem_heap *heap;
   arena memory;
   uint64_t seed;
-  interp_few few;          /* what inputs are drawn from; none: anything */
+  interp_inputs inputs;
+  uint32_t choices;        /* what interp_choices says of the program */
   uint32_t nparams;
   struct interp_param *param;
   uint64_t effects;        /* as in interp */
@@ -197,9 +221,10 @@ tess_status interp_expect_check(interp_expect *x, interp *in,
                                 const ir_program *q, const interp_options *o,
                                 interp_error *e);
 
-/* Both at once, on inputs of any values and, where the programs compare data,
- * on some of a few values.  *which (may be NULL): the program that failed, 0
- * or 1. */
+/* Both at once, on inputs of any values; on some of a few values, where the
+ * programs compare data; of extreme ones, where there are integers; and with
+ * peaks, where one of several values is chosen.  *which (may be NULL): the
+ * program that failed, 0 or 1. */
 tess_status interp_equal(mem_heap *heap, const ir_program *p,
                          const ir_program *q, uint64_t seed,
                          const interp_options *o, interp_error *e, int *which);

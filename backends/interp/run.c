@@ -197,9 +197,11 @@ tess_status interp_run(interp *in, const ir_program *p, uint32_t nargs,
   *e = (interp_error){.element = -1};
   job j = {.in = in, .p = p, .nargs = nargs, .args = args, .o = o, .e = e};
   j.m = (machine){.o = o, .e = e, .heap = in->heap, .memory = &in->memory};
-  j.m.steps = o->max_steps ? o->max_steps : UINT32_MAX;
+  uint64_t most = o->max_steps ? o->max_steps : UINT32_MAX;
+  j.m.steps = most;
   j.m.bytes = o->max_bytes ? o->max_bytes : DEFAULT_BYTES;
   tess_status st = mem_protect(in->heap, run, &j);
+  in->steps = most - j.m.steps;
   if (st && !e->code)
     *e = (interp_error){
         .code = st, .fault = INTERP_LIMIT, .element = -1, .what = "memory"};

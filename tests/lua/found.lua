@@ -503,3 +503,76 @@ do
   assert(ts.equivalent(scatter(17), scatter(17)))
   assert(not ts.equivalent(scatter(17), scatter(16)))
 end
+
+-- A value that a maximum or minimum forgets is seen wherever it stands, and so
+-- are the ends of integer types.
+do
+  local function rows(reduce, dtype, n, lo, extent, across)
+    local A = ts.placeholder("A", across and { n, 3 } or { 3, n }, dtype)
+    local k = ts.reduce_axis("k", { lo, extent })
+    local C = ts.compute("C", { 3 }, function(i)
+      return reduce(across and A(k, i) or A(i, k), k)
+    end)
+    return ts.program("rows", { A }, { C })
+  end
+  for _, dtype in ipairs { "float32", "int32", "uint8" } do
+    for _, reduce in ipairs { ts.reduce_max, ts.reduce_min } do
+      for _, n in ipairs { 2, 64, 300 } do
+        for _, across in ipairs { false, true } do
+          local all = rows(reduce, dtype, n, 0, n, across)
+          assert(ts.equivalent(all, rows(reduce, dtype, n, 0, n, across)))
+          for _, part in ipairs { { 0, n - 1 }, { 1, n - 1 } } do
+            assert(not ts.equivalent(all, rows(reduce, dtype, n, part[1],
+                                               part[2], across)))
+          end
+        end
+      end
+    end
+  end
+  -- Each of few is looked at, those in the middle too.
+  for left = 0, 15 do
+    local function pick(n, f)
+      local A = ts.placeholder("A", { n })
+      return ts.program("pick", { A }, { ts.compute("C", { 1 }, function()
+        return f(A)
+      end) })
+    end
+    local function greatest(without)
+      return pick(16, function(A)
+        local m = -math.huge
+        for k = 0, 15 do if k ~= without then m = ts.max(m, A(k)) end end
+        return m
+      end)
+    end
+    assert(not ts.equivalent(greatest(), greatest(left)), left)
+  end
+  local function ends(dtype, f)
+    local A = ts.placeholder("A", { 8 }, dtype)
+    return ts.program("ends", { A }, { ts.compute("C", { 8 }, function(i)
+      return f(A(i))
+    end) })
+  end
+  for _, dtype in ipairs { "int8", "int32", "int64" } do
+    local plain = ends(dtype, function(a) return a end)
+    for _, f in ipairs {
+      function(a) return ts.select(ts.gt(a + 1, a), a, a - 1) end,
+      function(a) return ts.select(ts.ge(ts.abs(a), 0), a, a - 1) end,
+    } do
+      assert(not ts.equivalent(ends(dtype, f), plain), dtype)
+    end
+  end
+  -- So an implementation that forgets one is refused.
+  local function row(n)
+    local b = ts.builder("row")
+    local A, C = b:input("A", { 64 }), b:inout("C", { 1 })
+    b:loop("k", 0, n, function(k)
+      b:block("m", { { "vk", "reduce", extent = 64, bind = k } }, function(vk)
+        b:store(C, { 0 }, ts.max(C(0), A(vk)))
+      end)
+    end)
+    return b:program()
+  end
+  assert(not pcall(ts.tensor_intrin,
+                   { name = "row_63", desc = row(64), impl = row(63) }))
+  ts.tensor_intrin { name = "row_64", desc = row(64), impl = row(64) }
+end

@@ -365,8 +365,6 @@ static void test_rfactor_refusals(void **state) {
   ir_stmt store = ir_st(p, c)->alt;
   uint32_t at = ir_st(p, store)->idx.at;
   ir_expr old = p->arg.v[at];
-  p->arg.v[at] = t.it[0];
-  (void)old;
   p->arg.v[at] = ir_ref(p, p->iter.v[ir_blk(p, c)->iters.at + 2].var);
   REFUSED(&t, PLACE_REDUCED, rfactor, AT(loop, k));
   p->arg.v[at] = old;
@@ -571,6 +569,44 @@ static void test_once(void **state) {
   scheduled_end(&t);
 }
 
+/* C[i // rows] = sum over k of X[i, k], of what was 1. */
+static ir_stmt together(scheduled *t, int64_t rows) {
+  int64_t n = 4, k = 6;
+  scheduled_start(t);
+  ir_buf x = scheduled_buf(t, "X", IR_ROLE_INPUT, 2, (int64_t[]){n, k});
+  ir_buf c = scheduled_buf(t, "C", IR_ROLE_OUTPUT, 1, &n);
+  scheduled_block(t, "one", "S", &n);
+  scheduled_store(t, c, t->it[0], 0,
+                  ir_real(&t->p, (tess_dtype){TESS_FLOAT, 32, 1}, 1), false);
+  scheduled_block(t, "C", "SR", (int64_t[]){n, k});
+  ir_expr to = ir_binary(&t->p, IR_DIV, t->it[0], ir_index(&t->p, rows));
+  scheduled_store(t, c, to, 0, scheduled_load(t, x, t->it[0], t->it[1]), true);
+  scheduled_finish(t);
+  return scheduled_get(t, "C");
+}
+
+/* Each of several rows starts the result again. */
+static void test_shared(void **state) {
+  (void)state;
+  scheduled t;
+  ir_stmt b = together(&t, 2);
+  ir_stmt i = scheduled_loop(&t, b, 0), k = scheduled_loop(&t, b, 1);
+  REFUSED(&t, RESULT_SHARED, decompose_reduction, AT(block, b), AT(loop, i));
+  assert_non_null(strstr(scheduled_why(&t, "decompose_reduction"),
+                         "may start the same element of buffer \"C\", so that "
+                         "one would forget what the others have added up, such "
+                         "as (a = "));
+  REFUSED(&t, RESULT_SHARED, rfactor, AT(loop, k), NUM(factor_axis, 0));
+  DO(&t, decompose_reduction, AT(block, b), AT(loop, k));
+  assert_true(scheduled_same(&t));
+  scheduled_end(&t);
+
+  b = together(&t, 1);
+  DO(&t, decompose_reduction, AT(block, b), AT(loop, scheduled_loop(&t, b, 0)));
+  assert_true(scheduled_same(&t));
+  scheduled_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_inner),
@@ -587,6 +623,7 @@ int main(void) {
       cmocka_unit_test(test_begin),
       cmocka_unit_test(test_begin_exactly),
       cmocka_unit_test(test_once),
+      cmocka_unit_test(test_shared),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -285,6 +285,16 @@ static bool lowers_well(fuzz *f) {
   return ok;
 }
 
+/* Inputs of all kinds: of half of the programs they hold anything. */
+static void choose_inputs(fuzz *f) {
+  const uint64_t n = f->number / 8;
+  interp_inputs *in = &f->expect.inputs;
+  *in = (interp_inputs){.extreme = f->number % 8 == 1};
+  if (f->number % 4 == 3) interp_few_add(&in->few, &f->base);
+  if (f->number % 8 == 5)
+    interp_peaks(in, 1 + (uint32_t)(n % 29), (uint32_t)(n / 29 % 116));
+}
+
 static bool start(fuzz *f) {
   interp_options o = {.check_regions = true};
   interp_error e;
@@ -299,8 +309,7 @@ static bool start(fuzz *f) {
   fuzz_add_intrins(f, &f->base);
   fuzz_begin_calls(f);
   fuzz_watch_calls(f, &o);
-  f->expect.few.n = 0;
-  if (f->number % 4 == 3) interp_few_add(&f->expect.few, &f->base);
+  choose_inputs(f);
   tess_status st =
       interp_expect_run(&f->expect, &f->in, &f->base, f->seed, &o, &e);
   f->wanted = f->calls;

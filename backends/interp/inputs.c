@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What inputs hold in the residue domain when programs are compared: values
+ * that a slip of either program shows in. */
+#include "backends/interp/interp.h"
+
+#include "backends/interp/residue.h"
+#include "base/rng.h"
+#include "ir/arith/range.h"
+#include "ir/scalar.h"
+
+#include <math.h>
+
+/* ---- indices that are data ---------------------------------------------- */
+
+/* How elements of input `b` are used as indices, and how many expressions may
+ * still be looked at (parts that are shared are looked at again). */
+typedef struct index_use {
+  const ir_program *p;
+  ir_buf b;
+  int64_t extent;
+  uint32_t steps;
+} index_use;
+
+#define MOST_STEPS 4096
+
+static void note_extent(index_use *u, int64_t extent) {
+  if (extent > 0 && (u->extent == 0 || extent < u->extent)) u->extent = extent;
+}
+
+/* The values of e while the elements of u->b are 0 .. most. */
+static arith_range values_of(index_use *u, ir_expr e, int64_t most) {
+  const ir_program *p = u->p;
+  const ir_node n = *ir_at(p, e);
+  arith_range all = {n.lo, n.hi}, r = all, other;
+  if (!u->steps || !ir_is_int(n.dtype) || !ir_has_load(p, e, u->b)) return all;
+  u->steps--;
+  if (n.op == IR_LOAD) {
+    if (n.a == u->b && most > ir_int_max(n.dtype)) most = ir_int_max(n.dtype);
+    if (n.a == u->b) r = (arith_range){0, most};
+  } else if (n.op == IR_CAST || n.op == IR_BROADCAST) {
+    r = values_of(u, n.a, most);
+  } else if (n.op == IR_SELECT) {
+    r = values_of(u, n.b, most);
+    other = values_of(u, n.c, most);
+    if (other.lo < r.lo) r.lo = other.lo;
+    if (other.hi > r.hi) r.hi = other.hi;
+  } else if (n.op >= IR_ADD && n.op <= IR_OR) {
+    r = values_of(u, n.a, most);
+    r = arith_range_of((ir_op)n.op, r, values_of(u, n.b, most));
+  }
+  if (r.lo < ir_int_min(n.dtype) || r.hi > ir_int_max(n.dtype)) return all;
+  if (r.lo < all.lo) r.lo = all.lo;
+  if (r.hi > all.hi) r.hi = all.hi;
+  return r;
+}
+
+/* e stays in lo .. lo + count - 1: how many values from 0 on the elements may
+ * have.  More than there are places are tried, for what limits them. */
+static void note_places(index_use *u, ir_expr e, int64_t lo, int64_t count) {
+  int64_t n = count <= INT64_MAX / 4 ? 4 * count : count;
+  for (; n > 1; n = n > count ? count : n / 2) {
+    u->steps = MOST_STEPS;
+    arith_range r = values_of(u, e, n - 1);
+    if (r.lo >= lo && r.hi - lo < count) break;
+  }
+  note_extent(u, n > 1 ? n : 1);
+}
+
+static void note_index(index_use *u, ir_buf into, uint32_t dim, uint32_t n,
+                       ir_expr e) {
+  int64_t extent = 1;
+  if (!ir_has_load(u->p, e, u->b)) return;
+  if (n != ir_ndim(u->p, into) ||
+      !ir_const_int(u->p, ir_dim(u->p, into, dim), &extent))
+    note_extent(u, 1);
+  else
+    note_places(u, e, 0, extent);
+}
+
+static void note_bind(index_use *u, const ir_iter *it) {
+  int64_t lo, extent;
+  if (!ir_has_load(u->p, it->bind, u->b)) return;
+  if (ir_const_int(u->p, it->lo, &lo) &&
+      ir_const_int(u->p, it->extent, &extent) && lo >= 0)
+    note_places(u, it->bind, lo, extent);
+  else
+    note_extent(u, 1);
+}
+
+static void look_for_index(const ir_program *p, ir_expr e, void *ud) {
+  const ir_node *x = ir_at(p, e);
+  if (x->op == IR_LOAD)
+    for (uint32_t i = 0; i < x->n; i++)
+      note_index(ud, x->a, i, x->n, p->arg.v[x->b + i]);
+}
+
+static void look_in_stmt(index_use *u, arena *scratch, ir_stmt s) {
+  const ir_program *p = u->p;
+  const ir_stmt_rec *r = ir_st(p, s);
+  if (r->kind == IR_STORE) {
+    ir_visit(p, scratch, r->value, look_for_index, u);
+    for (uint32_t i = 0; i < r->idx.n; i++) {
+      ir_visit(p, scratch, p->arg.v[r->idx.at + i], look_for_index, u);
+      note_index(u, r->buf, i, r->idx.n, p->arg.v[r->idx.at + i]);
+    }
+  } else if (r->kind == IR_BLOCK) {
+    ir_span it = ir_blk(p, s)->iters;
+    for (uint32_t i = 0; i < it.n; i++) note_bind(u, &p->iter.v[it.at + i]);
+  } else if (r->kind == IR_LET) {
+    ir_visit(p, scratch, r->let_value, look_for_index, u);
+  }
+}
+
+int64_t interp_index_range(const ir_program *p, ir_buf b, arena *scratch) {
+  index_use u = {.p = p, .b = b};
+  tess_dtype t = p->buf.v[b].dtype;
+  if (t.code == TESS_BOOL) return 2;
+  if (!ir_is_int(t)) return 0;
+  arena_mark mark = arena_get_mark(scratch);
+  ir_stmt root = ir_entry(p)->root;
+  for (ir_stmt s = root; s; s = ir_next(p, s, root))
+    look_in_stmt(&u, scratch, s);
+  arena_reset_to(scratch, mark);
+  if (u.extent > ir_int_max(t)) return ir_int_max(t);
+  return u.extent;
+}
+
+/* ---- a few values ------------------------------------------------------- */
+
+static void add_value(interp_few *few, double v) {
+  for (uint32_t i = 0; i < few->n; i++)
+    if (few->v[i] == v) return;
+  if (few->n < sizeof few->v / sizeof *few->v) few->v[few->n++] = v;
+}
+
+static bool is_constant(const ir_node *n) {
+  return n->op == IR_INT || n->op == IR_REAL;
+}
+
+/* An operand of what compares, other than an index. */
+static bool is_data(const ir_node *n) {
+  return !is_constant(n) && !n->is_index;
+}
+
+static void add_constant(interp_few *few, const ir_node *n) {
+  const double most = 0x1p31;
+  if (!is_constant(n)) return;
+  double v = n->op == IR_INT ? (double)n->i : n->f;
+  for (int d = -1; d <= 1 && fabs(v) < most; d++) add_value(few, v + d);
+}
+
+void interp_few_add(interp_few *few, const ir_program *p) {
+  bool compares = false;
+  for (ir_expr e = 1; e < p->node.n && !compares; e++) {
+    const ir_node *n = ir_at(p, e);
+    compares = n->op >= IR_EQ && n->op <= IR_LE &&
+               (is_data(ir_at(p, n->a)) || is_data(ir_at(p, n->b)));
+  }
+  if (!compares) return;
+  for (int v = -1; v <= 2; v++) add_value(few, v);
+  for (ir_expr e = 1; e < p->node.n; e++) {
+    const ir_node *n = ir_at(p, e);
+    if (n->op < IR_MIN || n->op > IR_LE) continue;
+    const ir_node *a = ir_at(p, n->a), *b = ir_at(p, n->b);
+    if (is_data(a)) add_constant(few, b);
+    if (is_data(b)) add_constant(few, a);
+  }
+}
+
+/* ---- peaks -------------------------------------------------------------- */
+
+enum { MOST_CHOICES = 4096 };
+
+/* How often a store, or a condition, chooses between values: as often as it
+ * says, in each of the iterations that follow one another. */
+typedef struct choice {
+  const ir_program *p;
+  uint64_t most, here;
+} choice;
+
+static void count_choice(const ir_program *p, ir_expr e, void *ud) {
+  const ir_node *n = ir_at(p, e);
+  choice *c = ud;
+  if (n->op >= IR_MIN && n->op <= IR_LE && n->op != IR_EQ && n->op != IR_NE &&
+      (is_data(ir_at(p, n->a)) || is_data(ir_at(p, n->b))))
+    c->here++;
+}
+
+static void count_chosen(choice *c, arena *scratch, ir_stmt s, ir_expr e) {
+  const ir_program *p = c->p;
+  c->here = 0;
+  ir_visit(p, scratch, e, count_choice, c);
+  for (ir_stmt a = s; a && c->here; a = ir_st(p, a)->parent) {
+    ir_span it = ir_is_block(p, a) ? ir_blk(p, a)->iters : (ir_span){0, 0};
+    for (uint32_t i = it.at; i < it.at + it.n; i++) {
+      int64_t n;
+      if (p->iter.v[i].kind != IR_SPATIAL &&
+          ir_const_int(p, p->iter.v[i].extent, &n) && n > 1)
+        c->here = c->here > MOST_CHOICES / (uint64_t)n ? MOST_CHOICES
+                                                       : c->here * (uint64_t)n;
+    }
+  }
+  if (c->here > c->most) c->most = c->here;
+}
+
+static bool is_prime(uint32_t n) {
+  for (uint32_t d = 2; d * d <= n; d++)
+    if (n % d == 0) return false;
+  return n > 1;
+}
+
+uint32_t interp_choices(const ir_program *p, arena *scratch) {
+  choice c = {.p = p};
+  ir_stmt root = ir_entry(p)->root;
+  for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (r->kind == IR_STORE) count_chosen(&c, scratch, s, r->value);
+    if (r->kind == IR_IF) count_chosen(&c, scratch, s, r->cond);
+  }
+  return (uint32_t)c.most;
+}
+
+void interp_peaks(interp_inputs *in, uint32_t choices, uint32_t k) {
+  const uint32_t at = k / 4;
+  *in = (interp_inputs){.period = choices + 1, .below = k % 2};
+  while (!is_prime(in->period)) in->period++;
+  in->peak = (k % 4 < 2 ? choices + in->period - at : at) % in->period;
+}
+
+/* ---- drawing ------------------------------------------------------------ */
+
+/* Integers over their whole range, most of them odd, so that products do not
+ * come to 0. */
+static uint64_t draw_int(rng *r, tess_dtype t) {
+  uint64_t odd = rng_below(r, 4) != 0;
+  return (uint64_t)ir_wrap_int(t, (int64_t)(rng_u64(r) | odd));
+}
+
+/* The ends of the type's range, and the numbers around 0. */
+static uint64_t draw_extreme(rng *r, tess_dtype t) {
+  int64_t near = (int64_t)rng_below(r, 3) - 1;
+  switch (rng_below(r, 3)) {
+  case 0: return (uint64_t)ir_wrap_int(t, near);
+  case 1:
+    return (uint64_t)ir_wrap_int(t, (int64_t)(1ull << (t.bits - 1)) + near);
+  default: return draw_int(r, t);
+  }
+}
+
+static uint64_t draw_few(rng *r, tess_dtype t, const interp_few *few) {
+  double v = few->v[rng_below(r, few->n)];
+  return ir_is_float(t) ? residue_of_real(ir_round_real(t, v))
+                        : (uint64_t)ir_wrap_int(t, (int64_t)v);
+}
+
+/* One that lies beyond all that do not. */
+static uint64_t draw_peak(rng *r, tess_dtype t, bool beyond, bool below) {
+  if (ir_is_float(t)) {
+    const uint64_t part = RESIDUE_P / 8;
+    uint64_t v = rng_below(r, part);
+    if (!beyond) return v;
+    return below ? RESIDUE_P - 2 * part - v : 2 * part + v;
+  }
+  int64_t lo = ir_int_min(t), hi = ir_int_max(t), part = hi / 8 - lo / 8;
+  int64_t v = (int64_t)rng_below(r, (uint64_t)part);
+  if (!beyond) return (uint64_t)(lo + 3 * part + v);
+  return (uint64_t)(below ? lo + v : hi - v);
+}
+
+static uint64_t draw(rng *r, tess_dtype t, uint64_t i,
+                     const interp_inputs *from) {
+  if (from->period)
+    return draw_peak(r, t, i % from->period == from->peak, from->below);
+  if (from->few.n) return draw_few(r, t, &from->few);
+  if (ir_is_float(t)) return rng_below(r, RESIDUE_P);
+  return from->extreme ? draw_extreme(r, t) : draw_int(r, t);
+}
+
+void interp_draw(const interp_inputs *from, tess_dtype t, uint64_t seed,
+                 uint32_t number, int64_t values, uint64_t n, uint64_t *out) {
+  rng r;
+  rng_init(&r, seed, number);
+  for (uint64_t i = 0; i < n; i++)
+    out[i] = values ? rng_below(&r, (uint64_t)values) : draw(&r, t, i, from);
+}
