@@ -78,18 +78,21 @@ static bool add(sch_state *s, plan *pl, sch_stage *one, bool writes) {
   return true;
 }
 
+/* All that is copied when it begins has been made; else names the last one
+ * that makes some of it before, or the first that makes any. */
 static bool check_made(sch_state *s, const plan *pl, ir_stmt block) {
   const ir_program *p = s->p;
   const sch_stage *st = &pl->in;
   uint8_t role = p->buf.v[st->buf].role;
   if (role != IR_ROLE_LOCAL && role != IR_ROLE_OUTPUT) return true;
+  ir_stmt some = 0;
   for (ir_stmt q = st->scope; (q = sch_next_child(p, q, st->scope));) {
-    if (!sch_comes_before(p, q, st->before)) break;
-    if (sch_writes_buf(p, q, st->buf) && sch_stage_is_made_by(s, st, q))
-      return true;
+    if (!sch_writes_buf(p, q, st->buf)) continue;
+    bool before = sch_comes_before(p, q, st->before);
+    if (before && sch_stage_is_made_by(s, st, q)) return true;
+    if (before || !some) some = q;
   }
-  return sch_refuse(s, SCH_R_NOT_COVERED, .s = {block, st->scope},
-                    .buf = st->buf);
+  return sch_refuse(s, SCH_R_NOT_COVERED, .s = {block, some}, .buf = st->buf);
 }
 
 /* What is copied back has a value: all of it is written, or what is not was

@@ -68,6 +68,28 @@ illegal(P, "NOT_IN_PLACE", function(s)
   s:cache_inplace(s:get_block("D"), 0, "local")
 end)
 
+-- Of a buffer that tiles of two blocks make, none of it before them: who makes
+-- any is named.
+do
+  local ts = require "tessera"
+  local b = ts.builder("tiles")
+  local A, B = b:input("A", { 8 }), b:output("B", { 8 })
+  b:loop("o", 0, 2, function(o)
+    for _, name in ipairs { "first", "second" } do
+      b:loop("i", 0, 4, function(i)
+        b:block(name, { { "v", extent = 8, bind = o * 4 + i } }, function(v)
+          b:store(B, { v }, name == "first" and 1 or A(v) + B(v))
+        end)
+      end)
+    end
+  end)
+  local e = illegal(b:program(), "NOT_COVERED", function(s)
+    s:cache_inplace(s:get_block("second"), "B", "local")
+  end)
+  assert(e.message:find('"second" would read elements of buffer "B" that '
+                        .. 'block "first" is not seen', 1, true), e.message)
+end
+
 -- ---- cache_index -----------------------------------------------------------
 illegal(P, "THRESHOLD_NEGATIVE", function(s)
   s:cache_index(s:get_block("D"), "global", -1)
