@@ -4,6 +4,8 @@
 #include "schedule/analysis/layout.h"
 #include "ir/arith/arith.h"
 
+#include <inttypes.h>
+
 /* Points that are tried one by one, and places they may go to. */
 enum { MOST_TRIED = 1 << 16, MOST_PLACES = 1 << 20 };
 
@@ -67,15 +69,41 @@ static bool step(trial *t) {
   return false;
 }
 
-/* 1: all points go to places of their own, 0: two meet, -1: too many. */
-static int try_all(sch_state *s, const sch_layout *l) {
-  if (l->size - l->holes > MOST_TRIED || l->size > MOST_PLACES) return -1;
+static const char *listed(sch_state *s, uint32_t n, const int64_t *v) {
+  const char *list = "";
+  for (uint32_t i = 0; i < n; i++)
+    list = arena_printf(s->scratch, "%s%s%" PRId64, list, i ? ", " : "", v[i]);
+  return list;
+}
+
+/* Another point, tried before, has gone to the place that the one at hand goes
+ * to: which, and where that is. */
+static const char *meeting(sch_state *s, trial *t) {
+  const sch_layout *l = t->l;
+  int64_t *to = arena_array(s->scratch, int64_t, l->nout), at = place(t);
+  const char *here = listed(s, l->ndim, t->at);
+  for (uint32_t k = 0; k < l->nout; k++) to[k] = value(t, l->out[k]);
+  memset(t->at, 0, l->ndim * sizeof *t->at);
+  while (place(t) != at) (void)step(t);
+  return arena_printf(s->scratch, ": (%s) and (%s) to (%s)",
+                      listed(s, l->ndim, t->at), here, listed(s, l->nout, to));
+}
+
+/* 1: all points go to places of their own, 0: two meet, *where, -1: too many.
+ * Where there are more points than places some of the first will meet. */
+static int try_all(sch_state *s, const sch_layout *l, const char **where) {
+  int64_t left = MOST_TRIED;
+  bool many = l->holes >= 0 && l->size - l->holes > MOST_TRIED;
+  if (many || l->size > MOST_PLACES) return -1;
   trial t = {s->p, l, arena_zalloc(s->scratch, 8 * (l->ndim + 1)), false};
   uint8_t *taken = arena_zalloc(s->scratch, (size_t)l->size);
   do {
     int64_t at = place(&t);
-    if (t.odd) return -1;
-    if (taken[at]++) return 0;
+    if (t.odd || left-- == 0) return -1;
+    if (taken[at]++) {
+      *where = meeting(s, &t);
+      return 0;
+    }
   } while (step(&t));
   return 1;
 }
@@ -184,11 +212,12 @@ bool sch_layout_init(sch_state *s, uint32_t n, const ir_expr *extent,
   if (!set_shape(s, l)) return false;
   if (l->sized) return init_sized(s, trust, l);
   l->holes = l->size - old;
-  if (l->holes < 0) return sch_refuse(s, SCH_R_MAP_MEETS);
-  arith_map_kind kind = kind_of(s, l);
+  arith_map_kind kind = l->holes < 0 ? ARITH_MAP_NONE : kind_of(s, l);
   if (kind == ARITH_MAP_BIJECTIVE || kind == ARITH_MAP_INJECTIVE) return true;
-  int found = try_all(s, l);
-  if (found == 0) return sch_refuse(s, SCH_R_MAP_MEETS);
+  const char *where = "";
+  int found = try_all(s, l, &where);
+  if (found == 0 || l->holes < 0)
+    return sch_refuse(s, SCH_R_MAP_MEETS, .t = where);
   return found > 0 || trust || sch_refuse(s, SCH_R_MAP_UNKNOWN);
 }
 

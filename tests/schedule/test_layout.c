@@ -159,10 +159,13 @@ static void test_maps_refused(void **state) {
   NO(MAP_LARGE, "(i, j) -> (i * 1000000000000, j * 1000000000000)");
   NO(MAP_LARGE, "(i, j) -> (i * 9000000000000000000, j)");
   NO(MAP_MEETS, "(i, j) -> (i // 2, j)");
+  assert_string_equal(scheduled_why(&t, "transform_layout"),
+                      "transform_layout: the index map takes two points to the "
+                      "same place: (0, 0) and (1, 0) to (0, 0)");
   NO(MAP_MEETS, "(i, j) -> (i + j, i * 0 + 20)");
   assert_string_equal(scheduled_why(&t, "transform_layout"),
                       "transform_layout: the index map takes two points to the "
-                      "same place");
+                      "same place: (0, 1) and (1, 0) to (1, 20)");
   NO(PAD_MISSING, "(i, j) -> (i // 4, j, i % 4)");
   assert_string_equal(
       scheduled_why(&t, "transform_layout"),
@@ -172,6 +175,12 @@ static void test_maps_refused(void **state) {
   NO(PAD_MAP, "(i, j) -> (i // 4, j, i % 4)",
      STR(pad_value, "(i, j, k) -> (i, j)"));
   NO(MAP_UNSOLVED, "(i, j) -> (i * (2 * i + 1) % 16, j)", NUM(pad_value, 0));
+  scheduled_end(&t);
+  c = matmul(&t, 300, 300);
+  NO(MAP_MEETS, "(i, j) -> (i // 2, j)");
+  assert_string_equal(scheduled_why(&t, "transform_layout"),
+                      "transform_layout: the index map takes two points to the "
+                      "same place: (0, 0) and (1, 0) to (0, 0)");
   scheduled_end(&t);
   /* Too many to be tried, unless they are said not to meet. */
   c = matmul(&t, 300, 300);
