@@ -147,7 +147,8 @@ void sch_guard_below(sch_state *s, ir_stmt top, ir_expr cond) {
 
 /* ---- loops whose bounds need another's variable ------------------------- */
 
-bool sch_inner_fit(sch_state *s, ir_stmt loop, arith_range range, bool rest) {
+ir_stmt sch_inner_misfit(sch_state *s, ir_stmt loop, arith_range range,
+                         bool rest) {
   ir_program *p = s->p;
   ir_var v = ir_st(p, loop)->var;
   for (ir_stmt l = loop; (l = sch_next_outside(p, l, loop));) {
@@ -161,9 +162,14 @@ bool sch_inner_fit(sch_state *s, ir_stmt loop, arith_range range, bool rest) {
     if (rest && first.lo > w.hi) continue;
     if (first.lo < w.lo || first.lo > w.hi ||
         arith_bounds_with(p, s->scratch, last, 1, &v, &range).hi > w.hi)
-      return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {l, loop});
+      return l;
   }
-  return true;
+  return 0;
+}
+
+bool sch_inner_fit(sch_state *s, ir_stmt loop, arith_range range, bool rest) {
+  ir_stmt l = sch_inner_misfit(s, loop, range, rest);
+  return !l || sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {l, loop});
 }
 
 bool sch_domain_fits(sch_state *s, ir_stmt at, ir_var v, ir_expr lo,

@@ -42,6 +42,9 @@ void sch_widen_scope(sch_state *s, ir_stmt scope);
  * refused, as DEPENDENT_LOOP.  `rest`: so does that of a loop which would
  * begin past the end of its range and so never run. */
 bool sch_inner_fit(sch_state *s, ir_stmt loop, arith_range range, bool rest);
+/* The first of them that would not; 0: none. */
+ir_stmt sch_inner_misfit(sch_state *s, ir_stmt loop, arith_range range,
+                         bool rest);
 /* `lo` and `extent` may become the domain of v, bound at `at`: its variable
  * claims no less; else refused in the same way, naming `because`. */
 bool sch_domain_fits(sch_state *s, ir_stmt at, ir_var v, ir_expr lo,

@@ -27,13 +27,14 @@ PRIM_DEFINE(
         "   is at most 2^60, and there are at most 32 factors.\n"
         "4. With disable_predication their product is the extent.\n"
         "5. Bounds of loops below that depend on the loop hold for the new\n"
-        "   loops as they did.  Where these are guarded, the loop surely has\n"
-        "   an iteration, and what is guarded is given the last one's bounds.\n"
+        "   loops as they did.  Where these run further, such loops are given\n"
+        "   the bounds of the last iteration: there is one, or the extent is\n"
+        "   no constant, so that the outermost new loop is empty, too.\n"
         "6. Loops around and below whose iterations run at once stay free of\n"
         "   races, in spite of guards.\n",
-    .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_LARGE,
-                            SCH_R_FACTORS_EMPTY, SCH_R_FACTORS_MANY,
-                            SCH_R_FACTORS_SEVERAL_OPEN,
+    .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_EMPTY,
+                            SCH_R_EXTENT_LARGE, SCH_R_FACTORS_EMPTY,
+                            SCH_R_FACTORS_MANY, SCH_R_FACTORS_SEVERAL_OPEN,
                             SCH_R_FACTOR_NOT_POSITIVE,
                             SCH_R_FACTOR_PRODUCT_SMALL, SCH_R_LOOP_ANNOTATED,
                             SCH_R_LOOP_NOT_SERIAL, SCH_R_NEEDS_PREDICATE,
@@ -85,17 +86,31 @@ static ir_expr last_value(ir_program *p, ir_stmt loop) {
 }
 
 /* Loops below whose bounds depend on the loop can take them from its last
- * iteration: there is one, and they fit. */
+ * iteration: they fit, and there is one wherever the new loops run.  These are
+ * none, as the loop, where its extent is no constant; an empty loop else gets
+ * iterations that are all guarded. */
 static bool check_inner(sch_state *s, ir_stmt loop) {
   ir_program *p = s->p;
   const ir_stmt_rec r = *ir_st(p, loop);
+  int64_t n = 1;
+  bool empty = ir_const_int(p, r.extent, &n) && n < 1;
   for (ir_stmt l = loop; (l = sch_next_outside(p, l, loop));)
-    if (ir_at(p, r.extent)->lo < 1 && ir_is_loop(p, l) &&
-        needs(p, ir_st(p, l), r.var))
-      return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {l, loop});
+    if (empty && ir_is_loop(p, l) && needs(p, ir_st(p, l), r.var))
+      return sch_refuse(s, SCH_R_EXTENT_EMPTY, .s = {loop});
   arith_range range = {arith_bounds(p, r.lo).lo,
                        arith_bounds(p, last_value(p, loop)).hi};
   return sch_inner_fit(s, loop, range, false);
+}
+
+/* The value `at` of the loop's variable, or its last one beyond that; which is
+ * not before the first, but its bounds do not tell where a loop may be empty.
+ */
+static ir_expr clamp(ir_program *p, ir_stmt loop, ir_expr at) {
+  int64_t first = arith_bounds(p, ir_st(p, loop)->lo).lo;
+  ir_expr last = last_value(p, loop), v = ir_binary(p, IR_MIN, at, last);
+  return arith_bounds(p, last).lo >= first
+             ? v
+             : ir_binary(p, IR_MAX, v, ir_index(p, first));
 }
 
 /* Where the new loops run further than the old one, guards keep blocks from
@@ -104,7 +119,7 @@ static bool check_inner(sch_state *s, ir_stmt loop) {
 static void clamp_inner(sch_state *s, ir_stmt loop, ir_expr at) {
   ir_program *p = s->p;
   ir_var v = ir_st(p, loop)->var;
-  ir_expr clamped = ir_binary(p, IR_MIN, at, last_value(p, loop));
+  ir_expr clamped = clamp(p, loop, at);
   for (ir_stmt l = loop; (l = sch_next_outside(p, l, loop));) {
     const ir_stmt_rec r = *ir_st(p, l);
     if (r.kind != IR_LOOP || !needs(p, &r, v)) continue;
@@ -180,11 +195,12 @@ static bool change(sch_state *s, void *ud) {
   if (a->disable_predication && !whole)
     return sch_refuse(s, SCH_R_NEEDS_PREDICATE, .s = {a->loop},
                       .n = {f[0] * stride, extent});
-  if (!whole && !check_inner(s, a->loop)) return false;
   int64_t last = fixed ? extent - 1 : last_counted(p, outer, stride);
   arith_range range = arith_bounds(p, loop.lo);
   range.hi = arith_add_hi(range.hi, last);
-  if (whole && !sch_inner_fit(s, a->loop, range, false)) return false;
+  /* Sums over variables outside may seem to go further than they do. */
+  bool further = !whole || sch_inner_misfit(s, a->loop, range, false);
+  if (further && !check_inner(s, a->loop)) return false;
   lin index;
   lin_zero(&index);
   for (uint32_t i = 0; i < n; i++) {
@@ -198,7 +214,7 @@ static bool change(sch_state *s, void *ud) {
     if (i + 1 < n) stride /= f[i + 1];
   }
   ir_expr at = lin_build(p, &index);
-  if (!whole) clamp_inner(s, a->loop, ir_add(p, loop.lo, at));
+  if (further) clamp_inner(s, a->loop, ir_add(p, loop.lo, at));
   replace(s, a->loop, made[0], made[n - 1], at, whole);
   a->loops = (sch_list){n, made};
   return true;

@@ -109,20 +109,94 @@ do
   same(s, p)
 end
 
--- A loop that may have no iteration has no last one.
+-- A loop that may have no iteration has no last one, but where it is empty so
+-- is the outer one of the new loops.
 do
-  local p = program(function(b, A, C)
-    b:loop("h", 0, 3, function(h)
-      b:loop("i", 0, h * 3, function(i)
-        b:loop("j", 0, i + 1, function(j) point(b, A, C, i, j) end)
+  local function below(b, A, C, lo, extent)
+    b:loop("i", lo, extent, function(i)
+      b:loop("j", lo, i + 1 - lo, function(j) point(b, A, C, i, j) end)
+    end)
+  end
+  local empties = {
+    rows = function(b, A, C)
+      b:loop("h", 0, 4, function(h) below(b, A, C, 0, h * 3) end)
+    end,
+    read = function(b, A, C, E)
+      b:loop("h", 0, N, function(h)
+        local n = ts.cast(E(h), "int64")
+        below(b, A, C, 0, ts.min(ts.max(n, 0), N))
+      end)
+    end,
+    negative = function(b, A, C)
+      b:loop("h", 0, N, function(h) below(b, A, C, h, N - 2 - h) end)
+    end,
+  }
+  for _, body in pairs(empties) do
+    local p = program(body)
+    for factor = 1, 5 do
+      local s = ts.schedule(p)
+      local loops = { s:get_loops(s:get_block "C") }
+      local i, j = loops[#loops - 1], loops[#loops]
+      s:split(i, { ts.auto, factor })
+      same(s, p)
+      s:split(j, { ts.auto, 2 })
+      same(s, p)
+    end
+  end
+end
+
+-- Cholesky's update, whose rows run out in the last step.
+for n = 2, 7 do
+  local function update(steps)
+    local b = ts.builder("update")
+    local A = b:inout("A", { n, n }, "float64")
+    b:loop("k", 0, steps, function(k)
+      b:loop("i", k + 1, n - k - 1, function(i)
+        b:loop("j", k + 1, i - k, function(j)
+          b:block("U", { { "vk", "opaque", extent = n, bind = k },
+                         { "vi", extent = n, bind = i },
+                         { "vj", extent = n, bind = j } }, function(vk, vi, vj)
+            b:store(A, { vi, vj }, A(vi, vj) - A(vi, vk) * A(vj, vk))
+          end)
+        end)
+      end)
+    end)
+    return b:program()
+  end
+  for steps = n - 1, n do
+    local p = update(steps)
+    for _, factors in ipairs { { 1 }, { 2 }, { 3 }, { 32 }, { 2, 2 } } do
+      local s = ts.schedule(p)
+      local _, i, j = s:get_loops(s:get_block "U")
+      s:split(i, { ts.auto, table.unpack(factors) })
+      same(s, p)
+      s:split(j, { ts.auto, 2 })
+      same(s, p)
+    end
+    -- Factors that are all given would let an empty loop's bounds be asked.
+    local s = ts.schedule(p)
+    local _, i = s:get_loops(s:get_block "U")
+    if n > 2 then refused(s, "NOT_STATIC", "split", i, { 4, 32 }) end
+  end
+end
+
+-- A loop that is surely empty becomes one that runs, and is guarded: the
+-- bounds of what is below would be asked of an iteration that is none.
+do
+  local p = program(function(b, A, C, E)
+    b:loop("i", 0, 0, function(i)
+      local n = ts.cast(E(i), "int64")
+      b:loop("j", 0, ts.min(ts.max(n, 0), N), function(j)
+        point(b, A, C, i, j)
       end)
     end)
   end)
-  local s = ts.schedule(p)
-  local _, i = s:get_loops(s:get_block "C")
-  refused(s, "DEPENDENT_LOOP", "split", i, { ts.auto, 4 })
-  s:split(i, { ts.auto, 3 })
-  same(s, p)
+  for _, factors in ipairs { { ts.auto, 4 }, { 2, 2 }, { 1 } } do
+    local s = ts.schedule(p)
+    local i = s:get_loops(s:get_block "C")
+    local e = refused(s, "EXTENT_EMPTY", "split", i, factors)
+    assert(tostring(e):find("loop i has no iterations", 1, true), e)
+  end
 end
 
 -- Diagonals of a square: where they begin and end by a maximum and a minimum
