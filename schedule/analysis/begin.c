@@ -197,8 +197,31 @@ bool sch_results_apart(sch_state *s, ir_stmt block, ir_stmt top,
   return true;
 }
 
+/* As a map of the loops from top down to it, the block's bindings are one to
+ * one; also where sizes are no constants. */
+static bool is_one_to_one(sch_state *s, ir_stmt block, ir_stmt top) {
+  ir_program *p = s->p;
+  ir_span it = ir_blk(p, block)->iters;
+  arith_loops l;
+  if (!arith_loops_between(p, s->scratch, ir_st(p, top)->parent, block, &l) ||
+      arith_loops_skewed(p, &l))
+    return false;
+  for (uint32_t i = 0; i < l.n; i++)
+    if (!ir_is_const(p, l.lo[i], 0)) return false;
+  ir_expr *bind = arena_array(s->scratch, ir_expr, 3 * it.n);
+  for (uint32_t k = 0; k < it.n; k++) {
+    const ir_iter i = p->iter.v[it.at + k];
+    bind[k] = i.bind;
+    bind[it.n + k] = i.lo;
+    bind[2 * it.n + k] = i.extent;
+  }
+  return arith_map_is(p, s->scratch, ARITH_MAP_INJECTIVE, l.n, l.var, l.extent,
+                      it.n, bind, bind + it.n, bind + 2 * it.n,
+                      ir_blk(p, block)->pred);
+}
+
 bool sch_runs_once(sch_state *s, ir_stmt block, ir_stmt top) {
   sch_clash clash;
-  return poly_once(s, block, top, &clash) ||
+  return is_one_to_one(s, block, top) || poly_once(s, block, top, &clash) ||
          sch_refuse(s, SCH_R_NOT_INJECTIVE, .s = {block}, .clash = clash);
 }

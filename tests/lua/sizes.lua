@@ -162,3 +162,24 @@ end
 refused(rows, "NOT_STATIC", function(s)
   s:pad_einsum(s:get_block "C", { 3, 1 })
 end)
+
+-- A reduction whose spatial loops of sizes are one is still seen to reach each
+-- point once.
+do
+  local n = ts.size "n"
+  local A, k = ts.placeholder("A", { 4, n, 16 }, "int32"),
+               ts.reduce_axis("k", 16)
+  local p = ts.program("rows", { A }, {
+    ts.compute("C", { 4, n }, function(i, j) return ts.sum(A(i, j, k), k) end),
+  })
+  local s = ts.schedule(p)
+  local i, j, r = s:get_loops(s:get_block "C")
+  local loop = s:fuse(i, j)
+  local _, inner = s:split(r, { ts.auto, 4 })
+  s:rfactor(inner, 0)
+  s:parallel(loop)
+  for _, size in ipairs { 1, 3, 8 } do
+    checks.exact(s, p, { ts.tensor("int32", { 4, size, 16 }, "integers", 1),
+                         ts.tensor("int32", { 4, size }) })
+  end
+end
