@@ -3,10 +3,12 @@
 #include "ir/tensor_call.h"
 #include "schedule/sch.h"
 
-#define ANNOTATE_SIG(F, S)                                \
-  F(S, IN, NODE, block_or_loop, REQ, "what is annotated") \
-  F(S, ATTR, STR, ann_key, REQ, "the key")                \
-  F(S, IN, VALUE, ann_val, REQ, "the value")
+#define ANNOTATE_SIG(F, S)                                                     \
+  F(S, IN, NODE, block_or_loop, REQ, "what is annotated")                      \
+  F(S, ATTR, STR, ann_key, REQ, "the key")                                     \
+  F(S, IN, VALUE, ann_val, REQ,                                                \
+    "the value: a bool, a number, a text, a sampled integer or an expression " \
+    "of such, or a list or dictionary of these")
 
 PRIM_DEFINE(
     annotate, ANNOTATE_SIG, .summary = "Annotate a block or loop.",
