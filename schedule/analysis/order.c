@@ -79,6 +79,54 @@ static void mark_reduction(nest *t, ir_stmt block) {
       t->drives[t->d.var[k]] |= SHARED;
 }
 
+/* What all variables in e drive together. */
+static uint8_t drives_in(const nest *t, ir_expr e) {
+  const ir_program *p = t->d.s->p;
+  const ir_node *n = ir_at(p, e);
+  uint8_t how = n->op == IR_VAR ? t->drives[n->a] : 0;
+  if (n->op == IR_INT || n->op == IR_VAR) return how;
+  uint32_t fixed[3];
+  const uint32_t *arg;
+  uint32_t k = ir_operands(p, e, &arg, fixed);
+  for (uint32_t i = 0; i < k; i++) how |= drives_in(t, arg[i]);
+  return how;
+}
+
+static bool is_mixed(uint8_t how) {
+  return (how & (DRIVES_S | DRIVES_R)) == (DRIVES_S | DRIVES_R);
+}
+
+static bool any_mixed(const nest *t, ir_expr pred) {
+  const ir_node n = *ir_at(t->d.s->p, pred);
+  return n.op == IR_AND ? any_mixed(t, n.a) || any_mixed(t, n.b)
+                        : is_mixed(drives_in(t, pred));
+}
+
+/* Which result an iteration goes to, and what of it is reduced, is told by
+ * loops of their own: by bindings, predicate and bounds. */
+static bool told_apart(const nest *t, ir_stmt block) {
+  const ir_program *p = t->d.s->p;
+  ir_expr pred = ir_blk(p, block)->pred;
+  sch_list around = sch_loops_of(t->d.s, block);
+  for (uint32_t v = 1; v < p->var.n; v++)
+    if (is_mixed(t->drives[v])) return false;
+  for (uint32_t i = 0; i < around.n; i++) {
+    const ir_stmt_rec *l = ir_st(p, around.v[i]);
+    if (is_mixed(t->drives[l->var] | drives_in(t, l->lo) |
+                 drives_in(t, l->extent)))
+      return false;
+  }
+  return !pred || !any_mixed(t, pred);
+}
+
+/* Another iteration of the loops goes to other results. */
+static bool results_move(nest *t, ir_stmt block) {
+  if (!dist_iters(&t->d, block, true, t->delta)) return true;
+  for (uint32_t k = 0; k < t->n; k++)
+    if (t->delta[k].lo || t->delta[k].hi) return false;
+  return true;
+}
+
 /* Do the loops that have any of `bits` keep their order among themselves? */
 static bool keep_order(const nest *t, uint8_t bits) {
   int64_t last = -1;
@@ -113,7 +161,8 @@ static bool reduction_allows(nest *t, ir_stmt block) {
   sch_state *s = t->d.s;
   uint8_t driven = 0;
   for (uint32_t k = 0; k < t->n; k++) driven |= drives_of(t, k);
-  if (!(driven & DRIVES_R)) return true;
+  if (!(driven & DRIVES_R) && (told_apart(t, block) || results_move(t, block)))
+    return true;
   if (!dist_iters(&t->d, block, false, t->delta)) return true;
   bool apart = true;
   for (uint32_t k = 0; k < t->n; k++)

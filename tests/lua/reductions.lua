@@ -224,3 +224,58 @@ do
   legal(rows(function(vi) return 3 - vi end, true), outer)
   legal(rows(function(vi) return (vi + 1) % 4 end), outer)
 end
+
+-- Loops that drive no reduce iter may still part the iterations of one result:
+-- where a loop inside tells both, as tiles of fused loops do, or where a
+-- predicate says which iterations reduce what.
+do
+  local function fused(n)
+    local x, r = ts.placeholder("x", { n, 2 }), ts.reduce_axis("r", 2)
+    return ts.program("fused", { x }, { ts.compute("w", { n }, function(i)
+      return ts.reduce_max(x(i, r), { r })
+    end) })
+  end
+  for tile = 2, 8 do
+    local p = fused(12)
+    local s = ts.schedule(p)
+    local f = s:fuse(s:get_loops(s:get_block "w"))
+    local _, f1 = s:split(f, { ts.auto, tile })
+    local a = s:split(f1, { ts.auto, 2 })
+    local a0, a1 = s:split(a, { ts.auto, 2 })
+    local ok, e = pcall(s.reorder, s, a1, a0)
+    assert(ok == (tile % 2 == 0 or tile < 5) and
+             (ok or e.reason == "ORDER_INIT"), tostring(e))
+    same(s, p)
+  end
+
+  -- Both iterations of o reach w[i + o], in the same way; or, under the guard,
+  -- one of them is its start and the other one the rest.
+  for _, guarded in ipairs { false, true } do
+    local b = ts.builder("parts")
+    local X, W = b:input("X", { 4, 2 }), b:output("W", { 4 })
+    local function nest(o, i, k)
+      local at = i + o
+      local part = ts.any(ts.eq(o, k), ts.lt(at, 1), ts.lt(2, at))
+      b:block("w", { { "v", extent = 4, bind = at },
+                     { "r", "reduce", extent = 2, bind = k } },
+              { where = guarded and part or nil }, function(v, r)
+        b:init(function() b:store(W, { v }, 0) end)
+        b:store(W, { v }, W(v) + X(v, r))
+      end)
+    end
+    b:loop("o", 0, 2, function(o)
+      b:loop("i", 0, 3, function(i)
+        b:loop("k", 0, 2, function(k) nest(o, i, k) end)
+      end)
+    end)
+    local p = b:program()
+    local s = ts.schedule(p)
+    local o, i = s:get_loops(s:get_block "w")
+    if guarded then
+      refused(s, "ORDER_INIT", "reorder", i, o)
+    else
+      s:reorder(i, o)
+    end
+    same(s, p)
+  end
+end
