@@ -32,7 +32,8 @@ code_insn *comp_op(comp *c, code_op op, uint32_t d, uint32_t a, uint32_t b);
 static inline uint32_t comp_here(const comp *c) { return c->k->insn.n; }
 /* A register that holds integer v from the start. */
 uint32_t comp_const(comp *c, int64_t v);
-/* What was computed since the mark was taken is not valid any more. */
+/* What was computed since the mark was taken is not valid any more; 0: all
+ * that was not to stay valid. */
 static inline uint32_t comp_mark(const comp *c) { return c->k->undo.n; }
 void comp_undo(comp *c, uint32_t mark);
 

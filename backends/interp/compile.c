@@ -360,11 +360,11 @@ static void compile_stmt(comp *c, ir_stmt s) {
 
 static void compile_list(comp *c, ir_stmt first) {
   for (ir_stmt s = first; s && !c->e->code; s = ir_st(c->p, s)->next) {
-    uint32_t mark = comp_mark(c);
+    comp_undo(c, 0);
     c->stmt = s;
     compile_stmt(c, s);
-    comp_undo(c, mark);
   }
+  comp_undo(c, 0);
 }
 
 /* ---- the whole ---------------------------------------------------------- */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Compiling expressions, lane by lane.  A value that was computed is
- * remembered by its node while it is valid: that is, until the end of the
- * statement or branch that computed it, or for good where it was computed at
- * the start of the statement that binds its variables. */
+ * remembered by its node while it is valid: that is, until the statements
+ * inside of the one that computed it begin, which may change what it was
+ * loaded from, or for good where it was computed at the start of the statement
+ * that binds its variables. */
 #include "backends/interp/comp.h"
 
 #include "backends/interp/residue.h"

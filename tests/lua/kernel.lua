@@ -100,6 +100,38 @@ do
   assert(not ts.equivalent(ts.program("weighted", { X }, { Y2 }), p))
 end
 
+-- what a condition, a bound or a binding was computed from is loaded again
+-- once that has changed
+do
+  local b = ts.builder("changes")
+  local E = b:inout("E", { 4 }, "int32")
+  local F = b:output("F", { 4 }, "int32")
+  local function set(i, v)
+    b:store(E, { i }, v)
+    b:store(F, { i }, E(i))
+  end
+  b:block("C", {}, {}, function()
+    b:when(ts.gt(E(0), 0), function() set(0, 5) end)
+    local n = ts.min(ts.max(ts.cast(E(1), "int64"), 1), 2)
+    b:loop("i", 0, n, function() set(1, 6) end)
+    b:let("h", E(2) + 1, function(h)
+      set(2, 7)
+      b:store(F, { 2 }, E(2) * 10 + h)
+    end)
+    b:store(F, { 3 }, E(3))
+  end)
+  local p = b:program()
+  for _, run in ipairs {
+    function(e, f) ts.interpret(p, { e, f }) end, ts.build(p),
+  } do
+    local e = ts.tensor("int32", { 4 }, { 1, 2, 3, 4 })
+    local f = ts.tensor("int32", { 4 })
+    run(e, f)
+    assert(f:get(0) == 5 and f:get(1) == 6 and f:get(2) == 74)
+    assert(f:get(3) == 4 and e:get(2) == 7)
+  end
+end
+
 -- a nest deeper than a program may be
 do
   local deep = ts.schedule(program)
