@@ -30,15 +30,16 @@ PRIM_DEFINE(
         "   loops as they did.  Where these run further, such loops are given\n"
         "   the bounds of the last iteration: there is one, or the extent is\n"
         "   no constant, so that the outermost new loop is empty, too.\n"
-        "6. Loops around and below whose iterations run at once stay free of\n"
+        "6. Where the start of the loop is read from memory, or the extent is\n"
+        "   and the new loops run further, nothing below changes that.\n"
+        "7. Loops around and below whose iterations run at once stay free of\n"
         "   races, in spite of guards.\n",
-    .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_EMPTY,
-                            SCH_R_EXTENT_LARGE, SCH_R_FACTORS_EMPTY,
-                            SCH_R_FACTORS_MANY, SCH_R_FACTORS_SEVERAL_OPEN,
-                            SCH_R_FACTOR_NOT_POSITIVE,
-                            SCH_R_FACTOR_PRODUCT_SMALL, SCH_R_LOOP_ANNOTATED,
-                            SCH_R_LOOP_NOT_SERIAL, SCH_R_NEEDS_PREDICATE,
-                            SCH_R_NOT_STATIC, SCH_R_WOULD_RACE),
+    .refusals = SCH_REASONS(
+        SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_EMPTY, SCH_R_EXTENT_LARGE,
+        SCH_R_FACTORS_EMPTY, SCH_R_FACTORS_MANY, SCH_R_FACTORS_SEVERAL_OPEN,
+        SCH_R_FACTOR_NOT_POSITIVE, SCH_R_FACTOR_PRODUCT_SMALL,
+        SCH_R_INPUT_OVERWRITTEN, SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL,
+        SCH_R_NEEDS_PREDICATE, SCH_R_NOT_STATIC, SCH_R_WOULD_RACE),
     .example = "local i = sch:get_loops(sch:get_block(\"C\"))\n"
                "local i0, i1 = sch:split(i, { ts.auto, 8 })\n");
 
@@ -100,6 +101,32 @@ static bool check_inner(sch_state *s, ir_stmt loop) {
   arith_range range = {arith_bounds(p, r.lo).lo,
                        arith_bounds(p, last_value(p, loop)).hi};
   return sch_inner_fit(s, loop, range, false);
+}
+
+/* The first statement below that changes what e loads, and of which buffer. */
+static ir_stmt find_writer(const ir_program *p, ir_stmt loop, ir_expr e,
+                           ir_buf *buf) {
+  if (!ir_at(p, e)->has_load) return 0;
+  for (ir_stmt t = loop; (t = ir_next(p, t, loop));) {
+    ir_span w = ir_is_block(p, t) ? ir_blk(p, t)->writes : (ir_span){0, 0};
+    for (uint32_t i = w.at; i < w.at + w.n; i++)
+      if (ir_has_load(p, e, *buf = p->region.v[i].buf)) return t;
+    if (ir_st(p, t)->kind == IR_STORE &&
+        ir_has_load(p, e, *buf = ir_st(p, t)->buf))
+      return t;
+  }
+  return 0;
+}
+
+/* What was read once, before the loop, is read below it now: the start in what
+ * becomes of the variable, and, where the new loops run further, the extent. */
+static bool check_reads(sch_state *s, ir_stmt loop, bool further) {
+  const ir_stmt_rec r = *ir_st(s->p, loop);
+  ir_buf buf = 0;
+  ir_stmt w = find_writer(s->p, loop, r.lo, &buf);
+  if (!w && further) w = find_writer(s->p, loop, r.extent, &buf);
+  return !w ||
+         sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {w, loop}, .buf = buf);
 }
 
 /* The value `at` of the loop's variable, or its last one beyond that; which is
@@ -201,6 +228,7 @@ static bool change(sch_state *s, void *ud) {
   /* Sums over variables outside may seem to go further than they do. */
   bool further = !whole || sch_inner_misfit(s, a->loop, range, false);
   if (further && !check_inner(s, a->loop)) return false;
+  if (!check_reads(s, a->loop, further)) return false;
   lin index;
   lin_zero(&index);
   for (uint32_t i = 0; i < n; i++) {

@@ -145,6 +145,44 @@ do
   end
 end
 
+-- Bounds that are read stay what they were when the loop began.
+do
+  local function counted(lo, extent, other)
+    local b = ts.builder("counted")
+    local E = b:inout("E", { N }, "int32")
+    local F = b:inout("F", { N }, "int32")
+    local function read(n)
+      return n == 0 and n or ts.min(ts.max(ts.cast(E(0), "int64"), 1), n)
+    end
+    b:loop("i", read(lo), read(extent), function(i)
+      b:block("C", { { "v", "opaque", extent = N, bind = i } }, function(v)
+        b:store(other and F or E, { v }, E(v) - 3)
+      end)
+    end)
+    return b:program()
+  end
+  for _, case in ipairs { { 0, 9 }, { 2, 5 } } do
+    local lo, extent = table.unpack(case)
+    for factor = 1, 3 do
+      local p = counted(lo, extent, true)
+      local s = ts.schedule(p)
+      s:split((s:get_loops(s:get_block "C")), { ts.auto, factor })
+      same(s, p)
+      p = counted(lo, extent)
+      s = ts.schedule(p)
+      local i = s:get_loops(s:get_block "C")
+      if lo > 0 or factor > 1 then
+        local e = refused(s, "INPUT_OVERWRITTEN", "split", i,
+                          { ts.auto, factor })
+        assert(tostring(e):find('block "C" changes buffer "E"', 1, true), e)
+      else
+        s:split(i, { ts.auto, factor })
+        same(s, p)
+      end
+    end
+  end
+end
+
 -- Cholesky's update, whose rows run out in the last step.
 for n = 2, 7 do
   local function update(steps)
