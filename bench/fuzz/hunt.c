@@ -32,8 +32,7 @@ typedef struct finding {
 
 /* Checks whose loss does no harm that can be seen, and why.  With a number:
  * so many calls that only this check refuses were let through, and what they
- * made was equal after each step, replayed, and lowered.  And a wrong rewrite
- * that needs more to come together than chance brings. */
+ * made was equal after each step, replayed, and lowered. */
 static const struct unfindable {
   const char *name, *why;
 } unfindables[] = {
@@ -60,9 +59,6 @@ static const struct unfindable {
                        "not write alike (2350)"},
     {"THREAD_TAKEN", "one in the other both loops run, and lowering spreads or "
                      "repeats the inner one (219)"},
-    {"bind, threads: a loop that may not run has waited for all",
-     "seldom does such a loop, with a barrier in it, stand between a write to "
-     "shared memory and its readers: tests/lua/barriers.lua"},
     {NULL, NULL}};
 
 /* Why the fault was not found; NULL: it should have been. */

@@ -215,6 +215,9 @@ fuzz_draw fuzz_key, fuzz_note_value, fuzz_annotated, fuzz_its_key;
 bool fuzz_is_annotated(const ir_program *p, ir_stmt block);
 void fuzz_tell_how(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
 
+/* fuzz_threads.c: threads in a loop that became blocks of them. */
+void fuzz_bind_threads(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
+
 /* Operands of primitives that may change what is computed: such that they do
  * not, or are refused (fuzz_unsafe.c). */
 fuzz_draw fuzz_read_side, fuzz_unfit_dtype, fuzz_no_side, fuzz_no_regions;
