@@ -182,12 +182,14 @@ static ir_expr effective_predicate(const fill *f, arena *scratch) {
 }
 
 /* A region of `size` > 1 points a step, in dimension d: tiles must stand
- * side by side, so that the question is one over tiles. */
+ * side by side, so that the question is one over tiles, of which the last may
+ * reach beyond the box. */
 static bool add_tiles(fill *f, ir_expr off, int64_t size, ir_expr extent) {
   ir_program *p = f->p;
   ir_expr step = ir_index(p, size), tile = ir_binary(p, IR_DIV, off, step);
   if (!arith_prove_eq(p, ir_mul(p, tile, step), off)) return false;
   f->bind[f->n] = tile;
+  extent = ir_add(p, extent, ir_index(p, size - 1));
   f->extent[f->n++] = ir_binary(p, IR_DIV, extent, step);
   return true;
 }

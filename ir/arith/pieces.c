@@ -138,6 +138,21 @@ typedef struct verdict {
   bool covers, exact; /* the bindings cover their extents, no more */
 } verdict;
 
+/* A variable that may have no value at all, so that there may be nothing that
+ * the map takes anywhere: a piece of it stands in a binding, which then covers
+ * no more values than it has (covers). */
+static bool may_be_empty(const imap *m, const imap_piece *piece, int n) {
+  for (uint32_t v = 0; v < m->nvar; v++) {
+    int i = 0;
+    if (m->var[v].extent ||
+        (m->var[v].size && ir_at(m->p, m->var[v].size)->lo >= 1))
+      continue;
+    while (i < n && piece[i].var != v) i++;
+    if (i == n) return true;
+  }
+  return false;
+}
+
 /* Most variables are one piece, whole: judges the others. */
 static void judge_vars(const imap *m, const imap_piece *piece, int n,
                        verdict *v) {
@@ -165,6 +180,7 @@ static verdict judge(const imap *m, const imap_piece *piece, int n,
     v.covers = v.covers && covers(m, piece + at, k, &s, extent[o], &v.exact);
     at += k;
   }
+  v.covers = v.covers && !may_be_empty(m, piece, n);
   return v;
 }
 

@@ -322,3 +322,98 @@ do
     assert(try(call, 5, 0, true, 5))
   end
 end
+
+-- Rows of a triangle, of which the first has none: what is copied of them is
+-- only what some step made, though the steps that there are all make the same
+-- one.
+do
+  local function triangle(rows)
+    local b = ts.builder("triangle")
+    local A = b:input("A", { rows, 3 })
+    local C, T = b:output("C", { rows, 3 }), b:buffer("T", { rows, rows, 3 })
+    b:loop("r", 0, rows, function(r)
+      b:loop("x", 0, 3, function(x)
+        b:block("zero", { { "v", extent = rows, bind = r },
+                          { "c", extent = 3, bind = x } }, function(v, c)
+          b:store(C, { v, c }, 0)
+        end)
+      end)
+      b:loop("t", 0, r, function(t)
+        b:loop("x", 0, 3, function(x)
+          b:block("make", { { "v", extent = rows, bind = r },
+                            { "w", extent = rows, bind = t },
+                            { "c", extent = 3, bind = x } },
+                  function(v, w, c) b:store(T, { v, w, c }, A(w, c)) end)
+        end)
+        b:loop("x", 0, 3, function(x)
+          b:block("take", { { "v", extent = rows, bind = r },
+                            { "w", "opaque", extent = rows, bind = t },
+                            { "c", extent = 3, bind = x } },
+                  function(v, w, c)
+            b:store(C, { v, c }, C(v, c) + T(v, w, 2 - c))
+          end)
+        end)
+      end)
+    end)
+    return b:program()
+  end
+  local two = triangle(2)
+  illegal(two, "REGION_NOT_WHOLE", function(s)
+    local make = s:get_block "make"
+    s:write_at((s:get_loops(make)), make, 0, "local")
+  end)
+  local calls = {
+    function(s, make) s:cache_write(make, 0, "local") end,
+    function(s, make)
+      s:reindex_cache_write(make, 0, "local",
+                            function(v, w, c) return v, w, c end)
+    end,
+    function(s) s:cache_inplace(s:get_block "take", 0, "local") end,
+    function(s) s:cache_read(s:get_block "take", 1, "local") end,
+    function(s, make) s:write_at(select(2, s:get_loops(make)), make, 0,
+                                 "local") end,
+    function(s, make) s:read_at((s:get_loops(make)), s:get_block "take", 1,
+                                "local") end,
+    function(s, make)
+      s:reverse_compute_at(s:cache_write(make, 0, "local"),
+                           (s:get_loops(make)))
+    end,
+    function(s, make)
+      s:compute_at(s:cache_read(s:get_block "take", 1, "local"),
+                   (s:get_loops(make)))
+    end,
+  }
+  for rows = 1, 4 do
+    local p = triangle(rows)
+    for _, call in ipairs(calls) do
+      local s = ts.schedule(p)
+      local ok, e = pcall(call, s, s:get_block "make")
+      assert(ok or type(e) ~= "string", tostring(e))
+      same(s, p)
+    end
+  end
+end
+
+-- A block of which each run makes tiles of 3 elements, and which says that it
+-- makes more, as many as its loops would without their guard.
+do
+  local A = ts.placeholder("A", { 1, 9 })
+  local p = ts.program("tiles", { A }, {
+    ts.compute("B", { 1, 9 }, function(i, j) return A(i, j) * 2 end) })
+  local function tiles(s)
+    local B = s:get_block "B"
+    local i, j = s:get_loops(B)
+    s:vectorize(i)
+    local j0, j1 = s:split(j, { 3, 3 })
+    s:blockize(j0)
+    local outer = s:blockize(j1)
+    s:split(j1, { ts.auto, 4 })
+    s:write_at((s:get_loops(B)), B, 0, "local")
+    return j0, outer
+  end
+  legal(p, tiles)
+  illegal(p, "REGION_NOT_WHOLE", function(s)
+    local at, block = tiles(s)
+    s:write_at(at, block, 0, "global")
+  end)
+end
