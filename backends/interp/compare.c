@@ -272,16 +272,37 @@ static tess_status compare_few(pair *c) {
   return st;
 }
 
+/* Is any input no float? */
+static bool takes_integers(const interp_expect *x) {
+  for (uint32_t i = 0; i < x->nparams; i++)
+    if (x->param[i].role != IR_ROLE_OUTPUT && !ir_is_float(x->param[i].dtype))
+      return true;
+  return false;
+}
+
 static tess_status compare_extremes(pair *c) {
-  bool any = false;
-  for (uint32_t i = 0; i < c->x.nparams; i++)
-    any |=
-        c->x.param[i].role != IR_ROLE_OUTPUT && ir_is_int(c->x.param[i].dtype);
-  uint32_t n = any ? times_few(&c->x) : 0;
+  uint32_t n = takes_integers(&c->x) ? times_few(&c->x) : 0;
   tess_status st = TESS_OK;
   c->x.inputs.extreme = true;
   for (uint32_t k = 0; k < n && !st; k++) st = compare(c, k);
   c->x.inputs.extreme = false;
+  return st;
+}
+
+/* Inputs of one value each, and some of one beside others of any: what starts
+ * from a wrong value, or counts on a condition's holding somewhere, shows only
+ * there. */
+static tess_status compare_ends(pair *c) {
+  enum { MOST_STEPS = 1 << 20, EACH = 2048, MOST = 14 };
+  bool matters = c->x.choices || takes_integers(&c->x);
+  uint64_t times = MOST_STEPS / (c->steps + EACH);
+  tess_status st = TESS_OK;
+  if (times > MOST) times = MOST;
+  if (times < 2) times = 2;
+  for (uint32_t k = 0; k < times && matters && !st; k++) {
+    c->x.inputs = (interp_inputs){.ends = k < 2 ? k + 1 : 3};
+    st = compare(c, k);
+  }
   return st;
 }
 
@@ -310,6 +331,7 @@ tess_status interp_equal(mem_heap *heap, const ir_program *p,
   tess_status st = compare(&c, 0);
   if (!st) st = compare_few(&c);
   if (!st) st = compare_extremes(&c);
+  if (!st) st = compare_ends(&c);
   if (!st) st = compare_peaks(&c);
   if (which) *which = c.which;
   interp_expect_free(&c.x);

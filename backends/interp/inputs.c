@@ -18,6 +18,9 @@ typedef struct index_use {
   const ir_program *p;
   ir_buf b;
   int64_t extent;
+  bool
+      below; /* as many values below 0 are among the elements that are tried, */
+  bool not_below; /* and do not fit somewhere */
   uint32_t steps;
 } index_use;
 
@@ -27,7 +30,8 @@ static void note_extent(index_use *u, int64_t extent) {
   if (extent > 0 && (u->extent == 0 || extent < u->extent)) u->extent = extent;
 }
 
-/* The values of e while the elements of u->b are 0 .. most. */
+/* The values of e while the elements of u->b are 0 .. most, or those below 0,
+ * too. */
 static arith_range values_of(index_use *u, ir_expr e, int64_t most) {
   const ir_program *p = u->p;
   const ir_node n = *ir_at(p, e);
@@ -36,7 +40,8 @@ static arith_range values_of(index_use *u, ir_expr e, int64_t most) {
   u->steps--;
   if (n.op == IR_LOAD) {
     if (n.a == u->b && most > ir_int_max(n.dtype)) most = ir_int_max(n.dtype);
-    if (n.a == u->b) r = (arith_range){0, most};
+    if (n.a == u->b) r = (arith_range){u->below ? -most - 1 : 0, most};
+    if (r.lo < ir_int_min(n.dtype)) r.lo = ir_int_min(n.dtype);
   } else if (n.op == IR_CAST || n.op == IR_BROADCAST) {
     r = values_of(u, n.a, most);
   } else if (n.op == IR_SELECT) {
@@ -54,16 +59,29 @@ static arith_range values_of(index_use *u, ir_expr e, int64_t most) {
   return r;
 }
 
+static bool stays_in(index_use *u, ir_expr e, int64_t most, bool below,
+                     int64_t lo, int64_t count) {
+  u->steps = MOST_STEPS;
+  u->below = below;
+  arith_range r = values_of(u, e, most);
+  return r.lo >= lo && r.hi - lo < count;
+}
+
 /* e stays in lo .. lo + count - 1: how many values from 0 on the elements may
- * have.  More than there are places are tried, for what limits them. */
+ * have, and whether below, too.  More than there are places are tried, for
+ * what limits them. */
 static void note_places(index_use *u, ir_expr e, int64_t lo, int64_t count) {
   int64_t n = count <= INT64_MAX / 4 ? 4 * count : count;
-  for (; n > 1; n = n > count ? count : n / 2) {
-    u->steps = MOST_STEPS;
-    arith_range r = values_of(u, e, n - 1);
-    if (r.lo >= lo && r.hi - lo < count) break;
-  }
-  note_extent(u, n > 1 ? n : 1);
+  while (n > 1 && !stays_in(u, e, n - 1, false, lo, count))
+    n = n > count ? count : n / 2;
+  if (n < 1) n = 1;
+  note_extent(u, n);
+  u->not_below |= !stays_in(u, e, n - 1, true, lo, count);
+}
+
+static void note_no_more(index_use *u) {
+  note_extent(u, 1);
+  u->not_below = true;
 }
 
 static void note_index(index_use *u, ir_buf into, uint32_t dim, uint32_t n,
@@ -72,7 +90,7 @@ static void note_index(index_use *u, ir_buf into, uint32_t dim, uint32_t n,
   if (!ir_has_load(u->p, e, u->b)) return;
   if (n != ir_ndim(u->p, into) ||
       !ir_const_int(u->p, ir_dim(u->p, into, dim), &extent))
-    note_extent(u, 1);
+    note_no_more(u);
   else
     note_places(u, e, 0, extent);
 }
@@ -84,7 +102,7 @@ static void note_bind(index_use *u, const ir_iter *it) {
       ir_const_int(u->p, it->extent, &extent) && lo >= 0)
     note_places(u, it->bind, lo, extent);
   else
-    note_extent(u, 1);
+    note_no_more(u);
 }
 
 static void look_for_index(const ir_program *p, ir_expr e, void *ud) {
@@ -111,18 +129,19 @@ static void look_in_stmt(index_use *u, arena *scratch, ir_stmt s) {
   }
 }
 
-int64_t interp_index_range(const ir_program *p, ir_buf b, arena *scratch) {
+interp_range interp_index_range(const ir_program *p, ir_buf b, arena *scratch) {
   index_use u = {.p = p, .b = b};
   tess_dtype t = p->buf.v[b].dtype;
-  if (t.code == TESS_BOOL) return 2;
-  if (!ir_is_int(t)) return 0;
+  if (t.code == TESS_BOOL) return (interp_range){0, 2};
+  if (!ir_is_int(t)) return (interp_range){0, 0};
   arena_mark mark = arena_get_mark(scratch);
   ir_stmt root = ir_entry(p)->root;
   for (ir_stmt s = root; s; s = ir_next(p, s, root))
     look_in_stmt(&u, scratch, s);
   arena_reset_to(scratch, mark);
-  if (u.extent > ir_int_max(t)) return ir_int_max(t);
-  return u.extent;
+  int64_t n = u.extent > ir_int_max(t) ? ir_int_max(t) : u.extent;
+  bool below = n && !u.not_below && -n >= ir_int_min(t);
+  return (interp_range){below ? -n : 0, n};
 }
 
 /* ---- a few values ------------------------------------------------------- */
@@ -171,8 +190,8 @@ void interp_few_add(interp_few *few, const ir_program *p) {
 
 enum { MOST_CHOICES = 4096 };
 
-/* How often a store, or a condition, chooses between values: as often as it
- * says, in each of the iterations that follow one another. */
+/* How often a store, a condition or a let chooses between values: as often as
+ * it says, in each of the iterations that follow one another. */
 typedef struct choice {
   const ir_program *p;
   uint64_t most, here;
@@ -216,6 +235,7 @@ uint32_t interp_choices(const ir_program *p, arena *scratch) {
     const ir_stmt_rec *r = ir_st(p, s);
     if (r->kind == IR_STORE) count_chosen(&c, scratch, s, r->value);
     if (r->kind == IR_IF) count_chosen(&c, scratch, s, r->cond);
+    if (r->kind == IR_LET) count_chosen(&c, scratch, s, r->let_value);
   }
   return (uint32_t)c.most;
 }
@@ -267,8 +287,8 @@ static uint64_t draw_peak(rng *r, tess_dtype t, bool beyond, bool below) {
   return (uint64_t)(below ? lo + v : hi - v);
 }
 
-static uint64_t draw(rng *r, tess_dtype t, uint64_t i,
-                     const interp_inputs *from) {
+static uint64_t draw_any(rng *r, tess_dtype t, uint64_t i,
+                         const interp_inputs *from) {
   if (from->period)
     return draw_peak(r, t, i % from->period == from->peak, from->below);
   if (from->few.n) return draw_few(r, t, &from->few);
@@ -276,10 +296,41 @@ static uint64_t draw(rng *r, tess_dtype t, uint64_t i,
   return from->extreme ? draw_extreme(r, t) : draw_int(r, t);
 }
 
+/* One of those that an index, or a bool, can be. */
+static uint64_t draw_within(rng *r, interp_range in, uint64_t i,
+                            const interp_inputs *from) {
+  const int64_t last = in.count - 1;
+  uint64_t all = (uint64_t)(in.count - in.least);
+  uint64_t v = (uint64_t)(in.least + (int64_t)rng_below(r, all));
+  if (from->period) {
+    bool beyond = i % from->period == from->peak;
+    if (beyond || all == 2)
+      return (uint64_t)(beyond != from->below ? last : in.least);
+  }
+  if (!from->extreme) return v;
+  switch (rng_below(r, 3)) {
+  case 0: return (uint64_t)last;
+  case 1: return (uint64_t)in.least;
+  default: return v;
+  }
+}
+
+/* The value of all elements; floats: less and more than all known ones, and
+ * so are sums of a few.  (A quotient of p by a power of two would be known.) */
+static uint64_t end_of(tess_dtype t, interp_range in, bool greatest) {
+  const uint64_t far = RESIDUE_P / 67;
+  if (in.count) return (uint64_t)(greatest ? in.count - 1 : in.least);
+  if (ir_is_float(t)) return greatest ? far : RESIDUE_P - far;
+  return (uint64_t)(greatest ? ir_int_max(t) : ir_int_min(t));
+}
+
 void interp_draw(const interp_inputs *from, tess_dtype t, uint64_t seed,
-                 uint32_t number, int64_t values, uint64_t n, uint64_t *out) {
+                 uint32_t number, interp_range in, uint64_t n, uint64_t *out) {
   rng r;
   rng_init(&r, seed, number);
+  uint32_t how = from->ends <= 2 ? from->ends : (uint32_t)rng_below(&r, 3);
   for (uint64_t i = 0; i < n; i++)
-    out[i] = values ? rng_below(&r, (uint64_t)values) : draw(&r, t, i, from);
+    out[i] = how        ? end_of(t, in, how == 2)
+             : in.count ? draw_within(&r, in, i, from)
+                        : draw_any(&r, t, i, from);
 }

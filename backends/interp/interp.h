@@ -164,17 +164,20 @@ void interp_few_add(interp_few *few, const ir_program *p);
 
 /* What inputs hold (inputs.c): anything; or, where few has any, those; or with
  * `extreme` integers at the ends of their types; or with a period, elements
- * number peak, peak + period, .. that lie beyond all others. */
+ * number peak, peak + period, .. that lie beyond all others; or with `ends` 1
+ * and 2 the least and the greatest value alone, and with 3 so some of them. */
 typedef struct interp_inputs {
   interp_few few;
   bool extreme;
   uint32_t period, peak;   /* peak < period */
   bool below;              /* the peaks are the least, not the greatest */
+  uint32_t ends;
 } interp_inputs;
-/* Draws n elements of parameter `number`; values: from 0 to that, see
- * interp_index_range. */
+/* Elements that an input may have: least .. count - 1; count 0: any. */
+typedef struct interp_range { int64_t least, count; } interp_range;
+/* Draws n elements of parameter `number`. */
 void interp_draw(const interp_inputs *from, tess_dtype t, uint64_t seed,
-                 uint32_t number, int64_t values, uint64_t n, uint64_t *out);
+                 uint32_t number, interp_range in, uint64_t n, uint64_t *out);
 /* Of how many values p chooses one, less 1, in a result: by min, max and
  * comparisons.  0: it does not choose. */
 uint32_t interp_choices(const ir_program *p, arena *scratch);
@@ -209,11 +212,12 @@ tess_status interp_expect_run(interp_expect *x, interp *in,
 tess_status interp_expect_instead(interp_expect *x, interp *in,
                                   const ir_program *q,
                                   const interp_options *o, interp_error *e);
-/* In how large a range, from 0, an input's elements may lie because they are
- * used in indices and bindings: these stay where they may be, as far as
- * intervals tell, and 1 is left where nothing tells it; 2 of a bool input; 0:
- * any value. */
-int64_t interp_index_range(const ir_program *p, ir_buf b, arena *scratch);
+/* In which range an input's elements may lie because they are used in indices
+ * and bindings: these stay where they may be, as far as intervals tell, and 1
+ * is left where nothing tells it; 2 of a bool input; any value else.  Those
+ * from 0 on may be, whatever is least. */
+interp_range interp_index_range(const ir_program *p, ir_buf b,
+                                arena *scratch);
 /* Runs q on the same inputs; TESS_OK when all outputs agree, TESS_MISMATCH
  * with buffer, element and values, or what ended the run of q.  Parameters of
  * q may be flat, as lowering leaves them. */

@@ -146,5 +146,7 @@ uint64_t residue_call(uint64_t seed, ir_fn fn, tess_dtype t, uint32_t n,
     return residue_add(residue_mul(args[0], args[1]), args[2]);
   for (uint32_t i = 0; all && i < n; i++) all = value_of(args[i], &v[i]);
   if (all) return residue_of_real(ir_apply_real(fn, t, v));
+  if (fn == IR_FN_ABS) /* the greater of a and -a in the order above */
+    return centred(args[0]) < 0 ? residue_sub(0, args[0]) : args[0];
   return residue_hash(seed, tag_of(t, (unsigned)fn), n, args);
 }

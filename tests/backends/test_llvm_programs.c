@@ -63,7 +63,7 @@ static void make_arguments(conform *c) {
     size_t n = elements(p, b), bytes = n * p->buf.v[b].dtype.bits / 8;
     c->want[i] = (interp_arg){malloc(bytes + 1), bytes};
     c->got[i] = (interp_arg){malloc(bytes + 1), bytes};
-    fill(c, p->buf.v[b].dtype, interp_index_range(p, b, &c->t.scratch), n,
+    fill(c, p->buf.v[b].dtype, interp_index_range(p, b, &c->t.scratch).count, n,
          c->want[i].data);
     memcpy(c->got[i].data, c->want[i].data, bytes);
   }

@@ -561,6 +561,86 @@ do
       assert(not ts.equivalent(ends(dtype, f), plain), dtype)
     end
   end
+  -- So is what a maximum or minimum starts from, or takes for what is left
+  -- out, where all values are beyond it.
+  local function from(dtype, combine, start)
+    local A = ts.placeholder("A", { 4, 24 }, dtype)
+    local k = ts.reduce_axis("k", 24)
+    local reducer = ts.reducer(combine, start, "from")
+    local C = ts.compute("C", { 4 }, function(i) return reducer(A(i, k), k) end)
+    return ts.program("from", { A }, { C })
+  end
+  for _, o in ipairs {
+    { "float32", ts.max, -math.huge, 0, -100 },
+    { "float16", ts.min, math.huge, 0, 100 },
+    { "int8", ts.max, -128, 0, -100 }, { "int8", ts.min, 127, 0, 100 },
+    { "int32", ts.min, math.huge, 0, 100 },
+    { "uint8", ts.min, 255, 127, 254 }, { "uint8", ts.max, 0, 1, 64 },
+  } do
+    local dtype, combine, start = table.unpack(o)
+    for k = 4, 5 do
+      assert(not ts.equivalent(from(dtype, combine, start),
+                               from(dtype, combine, o[k])), dtype .. " " .. k)
+    end
+  end
+  local function masked(other, mean)
+    local A, M = ts.placeholder("A", { 4, 16 }),
+                 ts.placeholder("M", { 4, 16 }, "bool")
+    local k, n = ts.reduce_axis("k", 16), ts.reduce_axis("n", 16)
+    local zero, one = ts.const(0, "float32"), ts.const(1, "float32")
+    local C = ts.compute("C", { 4 }, function(i)
+      return (mean and ts.sum or ts.reduce_max)(
+        ts.select(M(i, k), A(i, k), mean and zero or other), k)
+    end)
+    if not mean then return ts.program("masked", { A, M }, { C }) end
+    local N = ts.compute("N", { 4 }, function(i)
+      return ts.sum(ts.select(M(i, n), one, zero), n)
+    end)
+    return ts.program("masked", { A, M }, { ts.compute("D", { 4 }, function(i)
+      local d = C(i) / N(i)
+      return other and ts.select(ts.gt(N(i), 0), d, other) or d
+    end) })
+  end
+  assert(not ts.equivalent(masked(-math.huge), masked(0)))
+  assert(not ts.equivalent(masked(-1, true), masked(nil, true)))
+  -- What an index is clamped to, and which rows are left out.
+  local function rows_of(index)
+    local I, A = ts.placeholder("I", { 6 }, "int32"),
+                 ts.placeholder("A", { 500, 2 })
+    return ts.program("rows_of", { I, A }, {
+      ts.compute("C", { 6, 2 }, function(i, j)
+        return index(I(i), function(x) return A(ts.cast(x, "int64"), j) end)
+      end) })
+  end
+  local function all(x, row) return row(x) end
+  for _, f in ipairs {
+    function(x, row) return ts.select(ts.eq(x, 0), 0, row(x)) end,
+    function(x, row) return row(ts.min(x, 498)) end,
+  } do
+    assert(not ts.equivalent(rows_of(all), rows_of(f)))
+  end
+  assert(not ts.equivalent(
+    rows_of(function(x, row) return row(ts.min(ts.max(x, 0), 499)) end),
+    rows_of(function(x, row) return row(ts.min(ts.abs(x), 499)) end)))
+  -- Sums of integers that a smaller type does not hold.
+  local function sum_in(dtype)
+    local A, k = ts.placeholder("A", { 2, 300 }, "uint8"),
+                 ts.reduce_axis("k", 300)
+    local C = ts.compute("C", { 2 }, function(i)
+      return ts.sum(ts.cast(A(i, k), dtype), k)
+    end)
+    return ts.program("sum_in", { A }, {
+      ts.compute("D", { 2 }, function(i) return ts.cast(C(i), "int64") end) })
+  end
+  assert(not ts.equivalent(sum_in "int32", sum_in "uint16"))
+  -- An absolute value is the greater of a value and its negative.
+  local function absolute(f)
+    local A = ts.placeholder("A", { 8 })
+    return ts.program("absolute", { A }, {
+      ts.compute("C", { 8 }, function(i) return f(A(i)) end) })
+  end
+  assert(ts.equivalent(absolute(ts.abs),
+                       absolute(function(a) return ts.max(a, -a) end)))
   -- So an implementation that forgets one is refused.
   local function row(n)
     local b = ts.builder("row")

@@ -289,7 +289,8 @@ static bool lowers_well(fuzz *f) {
 static void choose_inputs(fuzz *f) {
   const uint64_t n = f->number / 8;
   interp_inputs *in = &f->expect.inputs;
-  *in = (interp_inputs){.extreme = f->number % 8 == 1};
+  *in = (interp_inputs){.extreme = f->number % 8 == 1,
+                        .ends = f->number % 16 == 6 ? 1 + n % 3 : 0};
   if (f->number % 4 == 3) interp_few_add(&in->few, &f->base);
   if (f->number % 8 == 5)
     interp_peaks(in, 1 + (uint32_t)(n % 29), (uint32_t)(n / 29 % 116));

@@ -166,7 +166,7 @@ static void draw_element(fuzz *f, tess_dtype t, int64_t range, values which,
 
 static void make_arg(fuzz *f, ir_buf b, values which, fuzz_arg *a) {
   const ir_program *p = &f->base;
-  int64_t range = interp_index_range(p, b, &f->scratch), n;
+  int64_t range = interp_index_range(p, b, &f->scratch).count, n;
   *a = (fuzz_arg){.t = p->buf.v[b].dtype, .size = 1};
   for (uint32_t d = 0; d < ir_ndim(p, b); d++)
     if (ir_const_int(p, ir_dim(p, b, d), &n)) a->size *= (uint64_t)n;
