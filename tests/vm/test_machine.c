@@ -663,6 +663,48 @@ static void test_mutate(void **state) {
   end(&f);
 }
 
+/* Draws a divisor of i, then one of what is left of it: the second decision
+ * hangs on the first.  They are 1 and 64. */
+static void draw_twice(fixture *f) {
+  uint32_t n;
+  vm_rv loop = test_loops(&f->s, test_block(&f->s, "C"), &n);
+  vm_rv v = draw(&f->s, loop, 1);
+  loop = split_by(&f->s, loop, v, v + 1);
+  draw(&f->s, loop + 1, 64);
+}
+
+/* What follows the decision that steps aside is mended at once, and not tried
+ * until it happens to fit; but not where it must stay. */
+static void test_mutate_mends(void **state) {
+  (void)state;
+  fixture f;
+  vm_machine m;
+  vm_decisions made = {0};
+  rng r;
+  uint32_t first[] = {0, 0, 1, 0, 0};
+  const int64_t was[] = {1, 1, 1, 64};
+  start(&f);
+  draw_twice(&f);
+  assert_int_equal(f.s.trace.inst.n, 5);
+  vm_machine_init(&m, &f.mem.heap);
+  rng_init(&r, 1, 0);
+  for (int i = 0; i < 40; i++) {
+    vm_mutate_opts o = {.weight = first, .tries = 1, .exact = i % 2};
+    if (i < 20) o.given = was, o.ngiven = 4; /* else as in the trace */
+    made.n = 0;
+    tess_status s = vm_mutate(&m, &f.base, &f.s.trace, &r, &o, &made);
+    assert_int_equal(s, o.exact ? TESS_REFUSED : TESS_OK);
+    assert_int_equal(m.fail.why, o.exact ? VM_W_UNFIT : VM_W_NONE);
+    assert_int_equal(made.n, o.exact ? 0 : 4);
+    if (o.exact) continue;
+    assert_in_range(made.v[1], 2, 64);
+    assert_int_equal(made.v[3], 64 / made.v[1]);
+  }
+  vec_free(&f.mem.heap, &made);
+  vm_machine_free(&m);
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_records_and_replays),
@@ -682,6 +724,7 @@ int main(void) {
       cmocka_unit_test(test_parts),
       cmocka_unit_test(test_space),
       cmocka_unit_test(test_mutate),
+      cmocka_unit_test(test_mutate_mends),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
