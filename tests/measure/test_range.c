@@ -106,6 +106,32 @@ static void test_exact_sums(void **state) {
   end(&d, p);
 }
 
+/* One for each element that is added, and those that it had itself; what is
+ * allowed grows with their square root. */
+static void test_sums_round(void **state) {
+  (void)state;
+  static const struct {
+    tess_dtype t;
+    int64_t m;
+    bool squares;
+    double roundings, bound;
+  } cases[] = {{F32, 1024, false, 1024, 16 * 34 * 0x1p-24},
+               {F32, 64, false, 64, 16 * 10 * 0x1p-24},
+               {F32, 1023, true, 1024, 16 * 34 * 0x1p-24},
+               {F16, 1024, false, 1024, 16 * 34 * 0x1p-11},
+               {F32, 1, false, 1, 16 * 3 * 0x1p-24}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    desc d;
+    tess_expr x = begin(&d, cases[i].t, 8, cases[i].m);
+    if (cases[i].squares) x = binary(&d, "*", x, x);
+    tess_program *p = finish(&d, sum(&d, "sum", x));
+    range_fact f = fact_of(&d, p, 0);
+    assert_true(f.roundings == cases[i].roundings);
+    assert_true(range_bound(&f) == cases[i].bound);
+    end(&d, p);
+  }
+}
+
 /* 2048 ones are the most that float16 counts. */
 static void test_coarse_types(void **state) {
   (void)state;
@@ -303,6 +329,7 @@ static void test_inspect(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_exact_sums),
+      cmocka_unit_test(test_sums_round),
       cmocka_unit_test(test_coarse_types),
       cmocka_unit_test(test_integers_wrap),
       cmocka_unit_test(test_fractions),
