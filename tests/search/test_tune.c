@@ -187,6 +187,7 @@ static uint32_t first_bests(const recorded *r) {
 static struct {
   const recorded *r;
   uint32_t unchecked, matched;
+  uint64_t first, winner; /* the fastest before, and in the match */
 } last;
 
 /* The slower one was, the faster it is. */
@@ -197,6 +198,8 @@ static tess_status upside_down(void *ud, uint32_t n, const strbuf *const *code,
     uint64_t hash;
     assert_int_equal(code[i]->n, sizeof hash);
     memcpy(&hash, str_get(code[i]), sizeof hash);
+    if (i == 0) last.first = hash;
+    last.winner = hash;
     last.unchecked += !was_best(last.r, hash);
     seconds[i] = 1e-4 / (i + 1);
   }
@@ -210,6 +213,44 @@ static void start_upside_down(recorded_run *f) {
   f->m.rematch = upside_down;
   memset(&last, 0, sizeof last);
   last.r = &f->r;
+}
+
+/* Whether the trace of the result is that of the candidate. */
+static bool is_of(const recorded_run *f, tess_result *r, uint64_t hash) {
+  tess_trace *trace;
+  vm_decisions d = {0};
+  bool same = false;
+  assert_int_equal(tess_result_trace(r, &trace), TESS_OK);
+  vm_get_decisions(&trace->t, &f->t.c->heap, &d);
+  for (uint32_t k = 0; k < f->t.nsketch; k++)
+    same = same || search_hash(k, d.n, d.v) == hash;
+  vec_free(&f->t.c->heap, &d);
+  tess_trace_free(trace);
+  return same;
+}
+
+/* Who is named is who won the last match, not who was the fastest before. */
+static void test_the_match_decides(void **state) {
+  (void)state;
+  for (int turned = 0; turned < 2; turned++) {
+    recorded_run f;
+    tess_result *r;
+    start_upside_down(&f);
+    if (!turned) f.m.rematch = busy_rematch;
+    busy.times = busy.seen = 0;
+    assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+    uint64_t best = f.r.order[0];
+    for (uint32_t i = 1; i < f.r.n; i++)
+      if (recorded_time(f.r.order[i]) < recorded_time(best))
+        best = f.r.order[i];
+    assert_int_equal(is_of(&f, r, best), !turned);
+    if (turned) {
+      assert_true(last.first == best && last.winner != best);
+      assert_true(is_of(&f, r, last.winner));
+    }
+    tess_result_free(r);
+    recorded_end(&f);
+  }
 }
 
 /* The finalists that were never compared are before they meet; where they are
@@ -635,6 +676,7 @@ int main(void) {
       cmocka_unit_test(test_no_candidate_twice),
       cmocka_unit_test(test_finds_the_best),
       cmocka_unit_test(test_a_busy_end),
+      cmocka_unit_test(test_the_match_decides),
       cmocka_unit_test(test_all_finalists_are_right),
       cmocka_unit_test(test_wrong_finalists),
       cmocka_unit_test(test_finalists_that_nobody_could_compare),
