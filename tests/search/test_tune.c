@@ -550,6 +550,38 @@ static void test_exhausted_space(void **state) {
   }
 }
 
+/* Of 22 ways to cut 3072 lanes the 20 that keep within 1024 are measured; the
+ * others are seen and rejected, and never reach the measurer. */
+static void test_too_many_lanes(void **state) {
+  (void)state;
+  static const char *const strategies[] = {"evolutionary", "replay"};
+  static const char why[] =
+      "  rejected by vector_lanes: a vectorised loop has more than 1024 lanes "
+      "(for example ";
+  for (int k = 0; k < 2; k++) {
+    recorded_run f;
+    tess_result *r;
+    tess_result_info info;
+    recorded_start(&f);
+    tiled_wide(&f.t);
+    f.o.strategy = strategies[k];
+    assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+    tess_result_get(r, &info);
+    assert_int_equal(info.status, TESS_OK);
+    assert_int_equal(f.r.n, 20);
+    assert_string_equal(info.classes, "{\"OK\": 20}");
+    assert_true(counted(info.funnel, why) > 0);
+    long lanes = strtol(strstr(info.funnel, why) + sizeof why - 1, NULL, 10);
+    assert_true(lanes == 1536 || lanes == 3072);
+    assert_int_equal(counted(info.funnel, why) +
+                         counted(info.funnel, "  valid\n"),
+                     counted(info.funnel, "  candidates tried") -
+                         counted(info.funnel, "  have no neighbour"));
+    tess_result_free(r);
+    recorded_end(&f);
+  }
+}
+
 /* ---- databases ---------------------------------------------------------- */
 
 /* A run that was stopped goes on; what was measured is not measured again. */
@@ -688,6 +720,7 @@ int main(void) {
       cmocka_unit_test(test_funnel_adds_up),
       cmocka_unit_test(test_empty_sketch),
       cmocka_unit_test(test_exhausted_space),
+      cmocka_unit_test(test_too_many_lanes),
       cmocka_unit_test(test_goes_on),
       cmocka_unit_test(test_stores_at_once),
       cmocka_unit_test(test_bad_database),

@@ -47,35 +47,50 @@ static uint32_t call(tiled *t, tess_schedule *s, const char *prim, uint32_t n,
   return nout;
 }
 
-/* Splits a loop into n sampled tiles. */
-static void tile(tiled *t, tess_schedule *s, tess_rv loop, int n) {
+/* Splits a loop into n sampled tiles, the innermost of so many iterations at
+ * most; that loop. */
+static tess_rv tile(tiled *t, tess_schedule *s, tess_rv loop, int n,
+                    int64_t innermost) {
   tess_rv size[16], made[16];
   tess_value list[16];
-  tess_arg sample[] = {{"loop", rv_value(loop)},
-                       {"n", {.kind = TESS_V_INT, .i = n}}};
-  uint32_t k = call(t, s, "sample_perfect_tile", 2, sample, size);
+  tess_arg sample[] = {
+      {"loop", rv_value(loop)},
+      {"n", {.kind = TESS_V_INT, .i = n}},
+      {"max_innermost_factor", {.kind = TESS_V_INT, .i = innermost}}};
+  uint32_t k = call(t, s, "sample_perfect_tile", 3, sample, size);
   for (uint32_t i = 0; i < k; i++) list[i] = rv_value(size[i]);
   tess_arg split[] = {{"loop", rv_value(loop)},
                       {"factors", {.kind = TESS_V_LIST, .n = k, .list = list}}};
-  call(t, s, "split", 2, split, made);
+  return made[call(t, s, "split", 2, split, made) - 1];
 }
 
-static void write_sketch(tiled *t, int tiles, int loops) {
-  tess_schedule *s;
-  tess_rv block, loop[8];
-  tess_trace *full, *small;
+/* A schedule, and the loops of C: how many. */
+static uint32_t begin_sketch(tiled *t, tess_schedule **s, tess_rv *loop) {
+  tess_rv block;
   tess_arg name = {"name", {.kind = TESS_V_STR, .s = "C"}};
-  ok(t, tess_schedule_new(t->p, NULL, 1, &s));
-  call(t, s, "get_block", 1, &name, &block);
+  ok(t, tess_schedule_new(t->p, NULL, 1, s));
+  call(t, *s, "get_block", 1, &name, &block);
   tess_arg of = {"block", rv_value(block)};
-  uint32_t n = call(t, s, "get_loops", 1, &of, loop);
-  for (uint32_t i = 0; i < n && (int)i < loops; i++) tile(t, s, loop[i], tiles);
+  return call(t, *s, "get_loops", 1, &of, loop);
+}
+
+static void keep_sketch(tiled *t, tess_schedule *s) {
+  tess_trace *full, *small;
   ok(t, tess_schedule_trace(s, &full));
   ok(t, tess_trace_simplify(full, &small));
   vm_open_decisions(&small->t);
   t->sketch[t->nsketch++] = small;
   tess_trace_free(full);
   tess_schedule_free(s);
+}
+
+static void write_sketch(tiled *t, int tiles, int loops) {
+  tess_schedule *s;
+  tess_rv loop[8];
+  uint32_t n = begin_sketch(t, &s, loop);
+  for (uint32_t i = 0; i < n && (int)i < loops; i++)
+    tile(t, s, loop[i], tiles, 16);
+  keep_sketch(t, s);
 }
 
 void tiled_start(tiled *t) { tiled_start_with(t, NULL); }
@@ -101,6 +116,19 @@ void tiled_few(tiled *t) {
   drop_sketches(t);
   write_sketch(t, 2, 1);
   write_sketch(t, 3, 1);
+}
+
+void tiled_wide(tiled *t) {
+  tess_schedule *s;
+  tess_rv loop[8], fused, made[8];
+  drop_sketches(t);
+  begin_sketch(t, &s, loop);
+  tess_value two[] = {rv_value(loop[0]), rv_value(loop[1])};
+  tess_arg fuse = {"loops", {.kind = TESS_V_LIST, .n = 2, .list = two}};
+  call(t, s, "fuse", 1, &fuse, &fused);
+  tess_arg inner = {"loop", rv_value(tile(t, s, fused, 2, 64 * 48))};
+  call(t, s, "vectorize", 1, &inner, made);
+  keep_sketch(t, s);
 }
 
 void tiled_empty(tiled *t) {

@@ -19,6 +19,9 @@ void tiled_end(tiled *t);
 void tiled_small(tiled *t);
 /* Two sketches, with 5 and with 25 candidates. */
 void tiled_few(tiled *t);
+/* Only one sketch: both loops of the result fused, cut into two sampled parts,
+ * the inner one vectorised: 22 candidates, of 1 to 3072 lanes. */
+void tiled_wide(tiled *t);
 /* Only one sketch, without an instruction. */
 void tiled_empty(tiled *t);
 
