@@ -115,6 +115,24 @@ do
   assert(r.status == "OK" and r.trials == 1 and #r.trace == 0)
 end
 
+-- What a postprocessor rejects is not measured, and the funnel says why.
+do
+  local b = ts.builder "triangle"
+  local A, C = b:input("A", { 8, 8 }), b:output("C", { 8, 8 })
+  b:loop("i", 0, 8, function(i)
+    b:loop("j", 0, i + 1, function(j)
+      b:block("C", { { "v", extent = 8, bind = i },
+                     { "w", extent = 8, bind = j } },
+              function(v, w) b:store(C, { v, w }, A(v, w)) end)
+    end)
+  end)
+  local r = ts.tune(b:program(), with { space = {} })
+  assert(r.status == "NOT_FOUND" and r.trials == 0, r.status)
+  assert(r.funnel:find("rejected by static_loops: a loop's extent is not a " ..
+                       "constant (for example ", 1, true), r.funnel)
+  assert(r.funnel:find(" 0  valid\n", 1, true), r.funnel)
+end
+
 -- The database: a second run goes on where the first ended.
 do
   local path = os.tmpname()
