@@ -177,6 +177,18 @@ sch_list sch_consumers(sch_state *s, ir_stmt block);
 /* What `buf` is a part of: itself, or what `scope` matched it to. */
 ir_buf sch_storage(const ir_program *p, ir_stmt scope, ir_buf buf);
 
+/* ---- bounds that are read (analysis/bounds.c) --------------------------- */
+
+/* The first statement at or below `top` that changes what e loads (0: it loads
+ * nothing), and of which buffer; 0: none does. */
+ir_stmt sch_changes(const ir_program *p, ir_stmt top, ir_expr e, ir_buf *buf);
+/* What decides at `t`, outside of blocks, whether or how often something runs:
+ * how many expressions. */
+uint32_t sch_deciding(const ir_program *p, ir_stmt t, ir_expr e[2]);
+/* Does what is read at or below `top`, to decide what runs there, stay as it
+ * is meanwhile?  false: refused (SCH_R_INPUT_OVERWRITTEN). */
+bool sch_bounds_stay(sch_state *s, ir_stmt top);
+
 /* ---- races (analysis/races.c) ------------------------------------------- */
 
 /* May the iterations of `loop` run at once, bound to `thread` or, where that

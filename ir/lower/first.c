@@ -19,13 +19,15 @@ static ir_expr without_start(ir_program *p, ir_expr cond, ir_expr start) {
   return b ? ir_and(p, n.a, b) : 0;
 }
 
-/* The loop's first statement, where that may go before it: the condition
- * that remains, or 0. */
+/* The loop's first statement, where that may go before it, which must not
+ * change how far it runs: the condition that remains, or 0. */
 static ir_expr remaining(ir_program *p, ir_stmt loop) {
   const ir_stmt_rec r = *ir_st(p, loop);
   if (r.kind != IR_LOOP || r.loop_kind != IR_SERIAL || !r.body) return 0;
   const ir_stmt_rec first = *ir_st(p, r.body);
   if (first.kind != IR_IF || first.alt || ir_at(p, r.extent)->lo < 1) return 0;
+  if (lower_changes(p, r.body, r.lo) || lower_changes(p, r.body, r.extent))
+    return 0;
   ir_expr start = ir_binary(p, IR_EQ, ir_ref(p, r.var), r.lo);
   ir_expr rest = without_start(p, first.cond, start);
   return rest && !ir_uses_var(p, rest, r.var) ? rest : 0;

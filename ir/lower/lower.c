@@ -12,6 +12,7 @@ const lower_pass lower_passes[] = {
     {"init", "the init of a reduction becomes a condition", lower_init},
     {"double", "double buffers are noted where they live", lower_double},
     {"blocks", "blocks give way to their bodies", lower_blocks},
+    {"starts", "starts of loops that change below are kept", lower_starts},
     {"compact", "local buffers shrink to what is used", lower_compact},
     {"pipeline", "loops run several iterations at a time", lower_pipeline},
     {"vthreads", "virtual threads take turns", lower_vthreads},

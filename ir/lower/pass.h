@@ -20,6 +20,7 @@ LOWER_PASS(calls);        /* tensor intrinsics that are calls are marked */
 LOWER_PASS(init);         /* reductions' init becomes a condition */
 LOWER_PASS(double);       /* what is buffered twice is noted */
 LOWER_PASS(blocks);       /* blocks give way to their bodies */
+LOWER_PASS(starts);       /* starts of loops that change below are kept */
 LOWER_PASS(compact);      /* local buffers shrink to what is used of them */
 LOWER_PASS(pipeline);     /* loops run several iterations at a time */
 LOWER_PASS(vthreads);     /* virtual threads take turns */
@@ -84,6 +85,9 @@ static inline bool lower_of_copies(const ir_program *p, ir_stmt s) {
   const ir_node *n = ir_at(p, ir_st(p, s)->eval);
   return n->op == IR_CALL && ir_fn_of_copies(n->a);
 }
+
+/* Does `top`, or what is below it, change what e loads? (starts.c) */
+bool lower_changes(const ir_program *p, ir_stmt top, ir_expr e);
 
 /* Pre-order over the entry function: the root, then ir_next. */
 #define LOWER_EACH(p, s)                                                    \

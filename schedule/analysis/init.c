@@ -156,6 +156,7 @@ static bool check(work *w) {
   /* A predicate may tie a loop further out, in each iteration of which the
    * init will run, to what is reduced over. */
   ir_stmt within = w->each || w->at == w->block ? 0 : w->at;
+  if (!sch_bounds_stay(s, w->at)) return false;
   if (!check_effects(w) || !check_loops(w) || !check_bounds(w) ||
       !check_points(w) || !sch_begins_at_init(s, w->block, within) ||
       !sch_results_apart(s, w->block, w->at, w->inner))

@@ -27,8 +27,8 @@ ir_stmt sch_init_take(const sch_init *w, ir_stmt *init);
 #define SCH_INIT_REASONS                                                       \
   SCH_R_DEPENDENT_LOOP, SCH_R_INIT_EFFECTS, SCH_R_INIT_LATE, SCH_R_INIT_LOCAL, \
       SCH_R_INIT_READS, SCH_R_INIT_START, SCH_R_INIT_USED,                     \
-      SCH_R_RESULT_SHARED, SCH_R_LOOP_MAY_BE_EMPTY, SCH_R_NOT_INJECTIVE,       \
-      SCH_R_NO_INIT, SCH_R_OTHER_STATEMENT
+      SCH_R_INPUT_OVERWRITTEN, SCH_R_RESULT_SHARED, SCH_R_LOOP_MAY_BE_EMPTY,   \
+      SCH_R_NOT_INJECTIVE, SCH_R_NO_INIT, SCH_R_OTHER_STATEMENT
 /* ... and INIT_HEIGHT, where not `each`, and LOOP_NOT_AROUND. */
 
 #endif

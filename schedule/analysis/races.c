@@ -253,6 +253,74 @@ static void vary_in_kernel(dist *d, ir_stmt loop, int thread) {
   if (top) vary_around(d, ir_st(d->s->p, loop)->parent, top);
 }
 
+/* The loads of what decides at a statement, as many as are looked at. */
+enum { MOST_LOADS = 16 };
+typedef struct loads {
+  uint32_t n;
+  ir_expr v[MOST_LOADS];
+} loads;
+
+static void note_load(const ir_program *p, ir_expr e, void *ud) {
+  loads *l = ud;
+  if (ir_at(p, e)->op != IR_LOAD) return;
+  if (l->n < MOST_LOADS) l->v[l->n] = e;
+  l->n++;
+}
+
+/* What is loaded for a statement at which block `reader` stands is written by
+ * no other iteration. */
+static bool load_allows(dist *d, ir_stmt loop, int thread, ir_expr load,
+                        ir_stmt reader) {
+  sch_state *s = d->s;
+  const ir_program *p = s->p;
+  const ir_node n = *ir_at(p, load);
+  uint32_t ndim = ir_ndim(p, n.a);
+  ir_expr *at = arena_array(s->scratch, ir_expr, 2 * ndim);
+  for (uint32_t k = 0; k < ndim; k++) {
+    at[2 * k] = p->arg.v[n.b + k];
+    at[2 * k + 1] = ir_index(s->p, 1);
+  }
+  ir_region r = ir_region_new(s->p, n.a, at);
+  sch_list unit = sch_child_blocks(s, loop);
+  for (uint32_t i = 0; i < unit.n; i++) {
+    ir_span w = ir_blk(p, unit.v[i])->writes;
+    for (uint32_t k = w.at; k < w.at + w.n; k++) {
+      arith_range delta;
+      if (p->region.v[k].buf != n.a ||
+          !dist_regions(d, unit.v[i], p->region.v[k], reader, r, &delta) ||
+          (!delta.lo && !delta.hi) || is_own(s, loop, n.a, thread))
+        continue;
+      return sch_refuse(s, SCH_R_RACE_OTHER, .s = {unit.v[i], reader},
+                        .buf = n.a);
+    }
+  }
+  return true;
+}
+
+/* Bounds and predicates below the loop read nothing that other iterations
+ * write. */
+static bool bounds_allow(dist *d, ir_stmt loop, int thread) {
+  sch_state *s = d->s;
+  const ir_program *p = s->p;
+  for (ir_stmt t = loop; (t = sch_next_outside(p, t, loop));) {
+    ir_expr e[2];
+    uint32_t n = sch_deciding(p, t, e);
+    ir_stmt reader = ir_is_block(p, t) ? t : sch_next_child(p, t, t);
+    for (uint32_t i = 0; i < n && reader; i++) {
+      loads l = {.n = 0};
+      ir_buf buf = 0;
+      if (!sch_changes(p, loop, e[i], &buf)) continue;
+      ir_visit(p, s->scratch, e[i], note_load, &l);
+      if (l.n > MOST_LOADS)
+        return sch_refuse(s, SCH_R_RACE_OTHER, .s = {reader, reader},
+                          .buf = buf);
+      for (uint32_t k = 0; k < l.n; k++)
+        if (!load_allows(d, loop, thread, l.v[k], reader)) return false;
+    }
+  }
+  return true;
+}
+
 bool sch_iterations_free(sch_state *s, ir_stmt loop, int thread, uint32_t n,
                          const ir_stmt *inner) {
   const ir_program *p = s->p;
@@ -275,5 +343,5 @@ bool sch_iterations_free(sch_state *s, ir_stmt loop, int thread, uint32_t n,
         if (!write_allows(&d, loop, thread, unit.v[i], k, unit.v[j], j > i))
           return false;
   }
-  return true;
+  return bounds_allow(&d, loop, thread);
 }

@@ -16,16 +16,18 @@ PRIM_DEFINE(
         "1. Each loop is the only child of the one before.\n"
         "2. The loops are serial, without annotations, and start at 0.\n"
         "3. No extent depends on another of the loops; those that are no\n"
-        "   constants are surely at least 1.\n"
+        "   constants are surely at least 1, and what they read, but for that\n"
+        "   of the first loop, nothing below changes.\n"
         "4. The product of the constant extents is at most 2^60.\n"
         "5. Loops around and below whose iterations run at once stay free of\n"
         "   races, in spite of guards.\n"
         "One loop alone stays as it is.\n",
     .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_LARGE,
-                            SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_MAY_BE_EMPTY,
-                            SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO,
-                            SCH_R_LOOPS_EMPTY, SCH_R_NOT_ONLY_CHILD,
-                            SCH_R_NOT_PARENT, SCH_R_WOULD_RACE),
+                            SCH_R_INPUT_OVERWRITTEN, SCH_R_LOOP_ANNOTATED,
+                            SCH_R_LOOP_MAY_BE_EMPTY, SCH_R_LOOP_NOT_SERIAL,
+                            SCH_R_LOOP_START_NOT_ZERO, SCH_R_LOOPS_EMPTY,
+                            SCH_R_NOT_ONLY_CHILD, SCH_R_NOT_PARENT,
+                            SCH_R_WOULD_RACE),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
                "local f = sch:fuse(i, j)\n");
 
@@ -47,6 +49,10 @@ static bool check_loop(sch_state *s, const struct fuse_args *a, uint32_t k,
     if (sch_only_child(p, outer) != loop)
       return sch_refuse(s, SCH_R_NOT_ONLY_CHILD, .s = {outer, loop});
   }
+  ir_buf buf = 0;
+  ir_stmt w = k ? sch_changes(p, a->loops.v[0], r->extent, &buf) : 0;
+  if (w)
+    return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {w, loop}, .buf = buf);
   for (uint32_t i = 0; i < k; i++)
     if (ir_uses_var(p, r->extent, ir_st(p, a->loops.v[i])->var))
       return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {loop, a->loops.v[i]});

@@ -11,7 +11,8 @@ PRIM_DEFINE(
     .details =
         "1. The iters that the loop drives, in all blocks below, are spatial.\n"
         "2. No two iterations meet at an element that one of them writes, but\n"
-        "   in buffers that each iteration has for its own.\n"
+        "   in buffers that each iteration has for its own; nor do bounds and\n"
+        "   predicates read what other iterations write.\n"
         "3. Below it stand only loops and blocks, and conditions on indices.\n"
         "A loop of one iteration may always be parallel.\n",
     .refusals = SCH_REASONS(SCH_RACE_REASONS),

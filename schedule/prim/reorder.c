@@ -28,11 +28,12 @@ PRIM_DEFINE(
         "4. A parallel, vectorized or thread-bound loop that comes to stand\n"
         "   further out is still one whose iterations may run at once; and so\n"
         "   are those around and below, in spite of guards.\n"
+        "5. Bounds and predicates read nothing that the nest changes.\n"
         "Loops that are not named keep their places.\n",
-    .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_LOOP_REPEATED,
-                            SCH_R_LOOPS_NOT_CHAIN, SCH_R_NOT_ONLY_CHILD,
-                            SCH_ORDER_REASONS, SCH_RACE_REASONS,
-                            SCH_R_WOULD_RACE),
+    .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_INPUT_OVERWRITTEN,
+                            SCH_R_LOOP_REPEATED, SCH_R_LOOPS_NOT_CHAIN,
+                            SCH_R_NOT_ONLY_CHILD, SCH_ORDER_REASONS,
+                            SCH_RACE_REASONS, SCH_R_WOULD_RACE),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
                "sch:reorder(j, i)\n");
 
@@ -219,6 +220,7 @@ static bool change(sch_state *s, void *ud) {
   if (!memcmp(next, chain.v, chain.n * sizeof *next)) return true;
   wider *wide = arena_array(s->scratch, wider, chain.n);
   if (!bounds_allow(s, chain, next, wide) || !kinds_allow(s, chain, next) ||
+      !sch_bounds_stay(s, chain.v[0]) ||
       !sch_order_free(s, chain.n, chain.v, next))
     return false;
   relink(s->p, chain, next);

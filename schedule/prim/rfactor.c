@@ -41,7 +41,8 @@ PRIM_DEFINE(
         "the\n"
         "   result starts from, and the loops that\n"
         "   drive spatial iters need no other loop for their bounds.\n"
-        "7. Loops around and below whose iterations run at once stay free of\n"
+        "7. Bounds and predicates in the nest read nothing that it changes.\n"
+        "8. Loops around and below whose iterations run at once stay free of\n"
         "   races, in spite of guards.\n"
         "The partial results come to lie in a buffer X_rf of the scope. The "
         "block\n"
@@ -56,11 +57,12 @@ PRIM_DEFINE(
     .refusals = SCH_REASONS(
         SCH_R_AXIS_OUTSIDE, SCH_R_BUFFER_HIDDEN, SCH_R_DEPENDENT_LOOP,
         SCH_R_INIT_LATE, SCH_R_INIT_LOCAL, SCH_R_INIT_READS, SCH_R_INIT_START,
-        SCH_R_LOOP_DRIVES_OTHERS, SCH_R_LOOP_MAY_BE_EMPTY,
-        SCH_R_LOOP_NOT_SERIAL, SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_INJECTIVE,
-        SCH_R_NOT_REDUCER, SCH_R_NOT_SINGLE_BLOCK, SCH_R_NOT_STATIC,
-        SCH_R_NO_INIT, SCH_R_PLACE_REDUCED, SCH_R_REDUCER_ORDERED,
-        SCH_R_RESULT_SHARED, SCH_R_RESULT_USED, SCH_R_WOULD_RACE),
+        SCH_R_INPUT_OVERWRITTEN, SCH_R_LOOP_DRIVES_OTHERS,
+        SCH_R_LOOP_MAY_BE_EMPTY, SCH_R_LOOP_NOT_SERIAL,
+        SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_INJECTIVE, SCH_R_NOT_REDUCER,
+        SCH_R_NOT_SINGLE_BLOCK, SCH_R_NOT_STATIC, SCH_R_NO_INIT,
+        SCH_R_PLACE_REDUCED, SCH_R_REDUCER_ORDERED, SCH_R_RESULT_SHARED,
+        SCH_R_RESULT_USED, SCH_R_WOULD_RACE),
     .example = "local i, j, k = sch:get_loops(sch:get_block(\"C\"))\n"
                "local rf = sch:rfactor(k, { factor_axis = 0 })\n");
 
@@ -330,10 +332,11 @@ static bool check_hidden(const sch_rfactor *w) {
 static bool change(sch_state *s, void *ud) {
   args *a = ud;
   sch_rfactor w = {.s = s, .loop = a->loop};
+  ir_stmt top = sch_step_down(s->p, ir_scope_of(s->p, a->loop), a->loop);
   if (!check_loop(&w) || !check_hidden(&w) || !find_results(&w) ||
       !check_axis(&w, a->factor_axis) || !check_iters(&w) || !check_order(&w) ||
       !check_places(&w) || !check_nest(&w) || !check_users(&w) ||
-      !find_along(&w))
+      !sch_bounds_stay(s, top) || !find_along(&w))
     return false;
   sch_rfactor_make(&w);
   a->rf_block = w.rf;

@@ -103,28 +103,13 @@ static bool check_inner(sch_state *s, ir_stmt loop) {
   return sch_inner_fit(s, loop, range, false);
 }
 
-/* The first statement below that changes what e loads, and of which buffer. */
-static ir_stmt find_writer(const ir_program *p, ir_stmt loop, ir_expr e,
-                           ir_buf *buf) {
-  if (!ir_at(p, e)->has_load) return 0;
-  for (ir_stmt t = loop; (t = ir_next(p, t, loop));) {
-    ir_span w = ir_is_block(p, t) ? ir_blk(p, t)->writes : (ir_span){0, 0};
-    for (uint32_t i = w.at; i < w.at + w.n; i++)
-      if (ir_has_load(p, e, *buf = p->region.v[i].buf)) return t;
-    if (ir_st(p, t)->kind == IR_STORE &&
-        ir_has_load(p, e, *buf = ir_st(p, t)->buf))
-      return t;
-  }
-  return 0;
-}
-
 /* What was read once, before the loop, is read below it now: the start in what
  * becomes of the variable, and, where the new loops run further, the extent. */
 static bool check_reads(sch_state *s, ir_stmt loop, bool further) {
   const ir_stmt_rec r = *ir_st(s->p, loop);
   ir_buf buf = 0;
-  ir_stmt w = find_writer(s->p, loop, r.lo, &buf);
-  if (!w && further) w = find_writer(s->p, loop, r.extent, &buf);
+  ir_stmt w = sch_changes(s->p, loop, r.lo, &buf);
+  if (!w && further) w = sch_changes(s->p, loop, r.extent, &buf);
   return !w ||
          sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {w, loop}, .buf = buf);
 }

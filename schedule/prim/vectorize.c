@@ -12,7 +12,8 @@ PRIM_DEFINE(
         "1. The extent is a constant.\n"
         "2. The iters that the loop drives, in all blocks below, are spatial.\n"
         "3. No two iterations meet at an element that one of them writes, but\n"
-        "   in buffers that each iteration has for its own.\n"
+        "   in buffers that each iteration has for its own; nor do bounds and\n"
+        "   predicates read what other iterations write.\n"
         "4. Below it stand only loops and blocks, and conditions on indices.\n"
         "A loop of one iteration may always be vectorized.\n",
     .refusals = SCH_REASONS(SCH_R_NOT_STATIC, SCH_RACE_REASONS),

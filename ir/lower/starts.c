@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The start of a loop that is read from memory is read once, though what is
+ * below changes it: other passes put it where the variable was.
+ *
+ *     for j in [E[0], ..): E[j] = j
+ * becomes
+ *     let j_start = E[0]:  for j in [j_start, ..): E[j] = j */
+#include "ir/lower/pass.h"
+
+bool lower_changes(const ir_program *p, ir_stmt top, ir_expr e) {
+  if (!ir_at(p, e)->has_load) return false;
+  for (ir_stmt s = top; s; s = ir_next(p, s, top)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (r->kind == IR_EVALUATE ||
+        (r->kind == IR_STORE && ir_has_load(p, e, r->buf)))
+      return true;
+  }
+  return false;
+}
+
+static void keep_start(ir_program *p, ir_stmt loop) {
+  ir_expr lo = ir_st(p, loop)->lo;
+  const ir_node n = *ir_at(p, lo);
+  ir_str name = ir_name_cat(p, p->var.v[ir_st(p, loop)->var].name, "_start");
+  ir_var v = ir_var_new(p, IR_VAR_LET, name, n.dtype, n.lo, n.hi);
+  ir_stmt let = ir_let_new(p, v, lo);
+  ir_expr start = ir_ref(p, v);
+  ir_st(p, loop)->lo = start;
+  ir_wrap(p, loop, let);
+}
+
+LOWER_PASS(starts) {
+  (void)scratch, (void)o, (void)e;
+  LOWER_EACH(p, s)
+  if (ir_is_loop(p, s) && ir_st(p, s)->loop_kind != IR_THREAD &&
+      lower_changes(p, s, ir_st(p, s)->lo))
+    keep_start(p, s);
+  return TESS_OK;
+}
