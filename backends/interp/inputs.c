@@ -258,11 +258,10 @@ static uint64_t draw_int(rng *r, tess_dtype t) {
 
 /* The ends of the type's range, and the numbers around 0. */
 static uint64_t draw_extreme(rng *r, tess_dtype t) {
-  int64_t near = (int64_t)rng_below(r, 3) - 1;
+  uint64_t near = rng_below(r, 3) - 1, end = UINT64_C(1) << (t.bits - 1);
   switch (rng_below(r, 3)) {
-  case 0: return (uint64_t)ir_wrap_int(t, near);
-  case 1:
-    return (uint64_t)ir_wrap_int(t, (int64_t)(1ull << (t.bits - 1)) + near);
+  case 0: return (uint64_t)ir_wrap_int(t, (int64_t)near);
+  case 1: return (uint64_t)ir_wrap_int(t, (int64_t)(end + near));
   default: return draw_int(r, t);
   }
 }
