@@ -110,7 +110,7 @@ static void test_exact_sums(void **state) {
  * allowed grows with their square root. */
 static void test_sums_round(void **state) {
   (void)state;
-  static const struct {
+  const struct {
     tess_dtype t;
     int64_t m;
     bool squares;
