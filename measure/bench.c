@@ -28,14 +28,22 @@ static int64_t choose_range(const ir_program *p, arena *scratch,
   return 0;
 }
 
-static void fill_param(const bench *b, uint32_t i, int64_t range,
-                       int64_t below) {
+/* Numbers of both signs, where none has to be positive. */
+static fill_how how_to_fill(const range_plan *r, int64_t range) {
+  if (range) return FILL_INTEGERS;
+  return r->wants_nonneg ? FILL_RANDOM : FILL_SIGNED;
+}
+
+static void fill_param(const bench *b, uint32_t i, const range_plan *r,
+                       int64_t range) {
   bench_param *x = &b->param[i];
+  int64_t below =
+      r->use[b->base->arg.v[ir_entry(b->base)->params.at + i]].below;
   if (below > 0)
     fill_below(x->mem.data, x->dtype, x->n, below, b->seed, i);
   else
-    fill_elements(x->mem.data, x->dtype, x->n,
-                  range ? FILL_INTEGERS : FILL_RANDOM, range, b->seed, i);
+    fill_elements(x->mem.data, x->dtype, x->n, how_to_fill(r, range), range,
+                  b->seed, i);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -105,7 +113,7 @@ static tess_status open_param(bench *b, uint32_t i, const range_plan *r,
   x->written = r->use[buf].written;
   x->in_place = x->written && p->buf.v[buf].role != IR_ROLE_OUTPUT;
   x->fact = r->fact[buf];
-  if (!x->written || x->in_place) fill_param(b, i, range, r->use[buf].below);
+  if (!x->written || x->in_place) fill_param(b, i, r, range);
   if (x->in_place) {
     x->initial = mem_resize(b->heap, NULL, 0, x->bytes);
     memcpy(x->initial, x->mem.data, x->bytes);

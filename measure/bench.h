@@ -67,6 +67,8 @@ void bench_get_outputs(const bench *b, strbuf *out);
 /* What they are to be compared with: reference_bytes bytes. */
 tess_status bench_set_reference(bench *b, const void *bytes, size_t n,
                                 err_state *e);
+/* How many elements of parameter i must be infinite or not-a-number. */
+uint64_t bench_count_special(const bench *b, uint32_t i);
 /* Compares them: WRONG_RESULT says where and how far apart. */
 tess_status bench_compare(const bench *b, double *error, double *bound,
                           err_state *e);

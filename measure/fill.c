@@ -24,15 +24,17 @@ static void fill_integers(char *at, tess_dtype t, uint64_t n, int64_t lo,
   }
 }
 
-/* 24 bits are enough for any float, and rounding stays below 1. */
-static void fill_units(char *at, tess_dtype t, uint64_t n, rng *r) {
+/* lo + scale x, x in [0, 1).  24 bits are enough for any float but the
+ * longest, and rounding stays below 1. */
+static void fill_units(char *at, tess_dtype t, uint64_t n, double lo,
+                       double scale, rng *r) {
   size_t bytes = ir_dtype_bytes(t);
   double below_one = t.code == TESS_BFLOAT ? 1 - 0x1p-8
                      : t.bits == 16        ? 1 - 0x1p-11
                                            : 1;
   for (uint64_t i = 0; i < n; i++, at += bytes) {
     double v = t.bits == 64 ? rng_unit(r) : (rng_u32(r) >> 8) * 0x1p-24;
-    v = ir_round_real(t, v);
+    v = ir_round_real(t, lo + scale * v);
     ir_put_real(t, v < below_one ? v : below_one, at);
   }
 }
@@ -46,8 +48,10 @@ void fill_elements(void *data, tess_dtype t, uint64_t n, fill_how how,
   case FILL_EMPTY: return;
   case FILL_ZEROS: memset(data, 0, (size_t)n * ir_dtype_bytes(t)); return;
   case FILL_RANDOM:
+  case FILL_SIGNED:
     if (ir_is_float(t))
-      fill_units(data, t, n, &r);
+      fill_units(data, t, n, how == FILL_SIGNED ? -1 : 0,
+                 how == FILL_SIGNED ? 2 : 1, &r);
     else
       fill_integers(data, t, n, 0, t.code == TESS_BOOL ? 2 : 8, &r);
     return;

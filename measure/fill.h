@@ -8,13 +8,14 @@
 typedef enum fill_how {
   FILL_EMPTY, /* left as it is */
   FILL_ZEROS,
-  FILL_RANDOM,  /* floats: uniform in [0, 1); integers: 0 .. 7 */
-  FILL_INTEGERS /* -range .. range, or 0 .. range where unsigned */
+  FILL_RANDOM,   /* floats: uniform in [0, 1); integers: 0 .. 7 */
+  FILL_INTEGERS, /* -range .. range, or 0 .. range where unsigned */
+  FILL_SIGNED    /* floats: uniform in [-1, 1); integers: 0 .. 7 */
 } fill_how;
 
 enum { FILL_RANGE = 4 }; /* of "integers" as the public header means it */
 
-/* "zeros" "random" "integers" "empty"; false: no such. */
+/* "empty" "zeros" "random" "integers"; false: no such. */
 bool fill_parse(const char *text, fill_how *out);
 
 /* n elements of type t at `data`. */

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One walk over the stores of a program, in its order. */
 #include "measure/range.h"
-#include "ir/scalar.h"
 #include <math.h>
-
-enum { FUNCTION_ROUNDINGS = 4 }; /* of exp, tanh, ... */
 
 typedef struct walk {
   const ir_program *p;
@@ -13,170 +10,68 @@ typedef struct walk {
   uint8_t *done;
   ir_buf own;      /* the buffer being stored to; 0: none */
   bool own_varies; /* what is loaded of it is not known */
-  double trips;    /* runs of the store, at most */
 } walk;
 
 static range_fact find(walk *w, ir_expr e);
 
-/* ---- types -------------------------------------------------------------- */
-
-/* Bits of the significand. */
-static int digits(tess_dtype t) {
-  if (t.code == TESS_BFLOAT) return 8;
-  return t.bits == 16 ? 11 : t.bits == 32 ? 24 : 53;
-}
-
-static double unit_of(tess_dtype t) { return ldexp(1, -digits(t)); }
-
-static range_fact exact(double bound, int grain) {
-  return (range_fact){
-      .seen = true, .known = true, .bound = bound, .grain = grain};
-}
-
-/* What roundings two facts carry together. */
-static range_fact both(range_fact a, range_fact b) {
-  range_fact f = {.seen = true, .jumps = a.jumps || b.jumps};
-  f.roundings = a.roundings > b.roundings ? a.roundings : b.roundings;
-  f.unit = a.unit > b.unit ? a.unit : b.unit;
-  return f;
-}
-
-/* The result of an operation of type t that is known to be exact only if
- * the type holds it; else it was rounded `n` times more. */
-static range_fact settle(tess_dtype t, range_fact f, double n) {
-  if (!ir_is_float(t)) {
-    double most = ldexp(1, t.bits);
-    f.known = true;
-    f.grain = 0;
-    if (!(f.bound < most)) f.bound = most;
-    return f;
-  }
-  if (f.known && ldexp(f.bound, -f.grain) <= ldexp(1, digits(t))) return f;
-  f.known = false;
-  f.roundings += n;
-  if (unit_of(t) > f.unit) f.unit = unit_of(t);
-  return f;
-}
-
 /* ---- expressions -------------------------------------------------------- */
 
-static range_fact of_real(double v) {
-  int exponent;
-  if (v == 0 || isinf(v)) return exact(0, 0);
-  double m = frexp(fabs(v), &exponent);
-  int grain = exponent;
-  for (; m != floor(m); grain--) m *= 2;
-  return exact(fabs(v), grain < 0 ? grain : 0);
+/* Notes that x should not be negative. */
+static void want_nonneg(walk *w, range_fact x) {
+  if (!x.nonneg) w->plan->wants_nonneg = true;
 }
 
-static range_fact of_int(const ir_node *n) {
-  double lo = fabs((double)n->lo), hi = fabs((double)n->hi);
-  return exact(lo > hi ? lo : hi, 0);
-}
-
-static range_fact of_sum(range_fact a, range_fact b) {
-  range_fact f = both(a, b);
-  f.known = a.known && b.known;
-  f.bound = a.bound + b.bound;
-  f.grain = a.grain < b.grain ? a.grain : b.grain;
-  return f;
-}
-
-static range_fact of_product(range_fact a, range_fact b) {
-  range_fact f = both(a, b);
-  f.known = a.known && b.known;
-  f.bound = a.bound * b.bound;
-  f.grain = a.grain + b.grain;
-  return f;
-}
-
-/* One of the two. */
-static range_fact of_either(range_fact a, range_fact b) {
-  range_fact f = of_sum(a, b);
-  f.bound = a.bound > b.bound ? a.bound : b.bound;
-  return f;
-}
-
-static range_fact of_condition(range_fact a, range_fact b) {
-  range_fact f = both(a, b);
-  f.jumps = f.jumps || f.roundings > 0;
-  f.known = true;
-  f.bound = 1;
-  return f;
-}
-
-static range_fact of_quotient(const walk *w, const ir_node *n, range_fact a,
+static range_fact of_quotient(walk *w, const ir_node *n, range_fact a,
                               range_fact b) {
   const ir_node *by = ir_at(w->p, n->b);
-  int exponent;
-  if (by->op == IR_REAL && frexp(fabs(by->f), &exponent) == 0.5)
-    return of_product(a, of_real(1 / by->f));
-  range_fact f = both(a, b);
-  f.bound = a.bound;
-  if (ir_is_int(n->dtype)) f.jumps = f.jumps || f.roundings > 0;
+  double v = by->op == IR_REAL ? by->f : (double)by->i;
+  bool literal = by->op == IR_REAL || by->op == IR_INT;
+  if (!literal && ir_is_float(n->dtype)) want_nonneg(w, b);
+  return fact_quotient(n->dtype, a, b, literal ? &v : NULL);
+}
+
+static range_fact of_product(const ir_node *n, range_fact a, range_fact b) {
+  range_fact f = fact_product(n->dtype, a, b);
+  if (n->a == n->b) f.nonneg = true;
   return f;
 }
 
 static range_fact of_binary(walk *w, const ir_node *n) {
-  range_fact a = find(w, n->a), b = find(w, n->b);
+  range_fact a = find(w, n->a), b = find(w, n->b), f;
   switch ((ir_op)n->op) {
-  case IR_ADD:
-  case IR_SUB: return settle(n->dtype, of_sum(a, b), 1);
-  case IR_MUL: return settle(n->dtype, of_product(a, b), 1);
-  case IR_DIV: return settle(n->dtype, of_quotient(w, n, a, b), 1);
-  case IR_MOD: {
-    range_fact f = both(a, b);
-    f.jumps = f.jumps || f.roundings > 0;
-    f.known = a.known && b.known;
-    f.bound = b.bound;
-    f.grain = a.grain < b.grain ? a.grain : b.grain;
-    return settle(n->dtype, f, 1);
-  }
-  case IR_MIN:
-  case IR_MAX: return of_either(a, b);
-  default: return of_condition(a, b);
+  case IR_ADD: return fact_sum(n->dtype, a, b);
+  case IR_SUB: b.nonneg = false; return fact_sum(n->dtype, a, b);
+  case IR_MUL: return of_product(n, a, b);
+  case IR_DIV: return of_quotient(w, n, a, b);
+  case IR_MOD: return fact_remainder(n->dtype, a, b);
+  case IR_MIN: return fact_either(a, b);
+  case IR_MAX:
+    f = fact_either(a, b);
+    f.nonneg = a.nonneg || b.nonneg;
+    return f;
+  default: return fact_condition(a, b);
   }
 }
 
-static range_fact of_select(walk *w, const ir_node *n) {
-  range_fact c = find(w, n->a);
-  range_fact f = of_either(find(w, n->b), find(w, n->c));
-  f.jumps = f.jumps || c.jumps;
-  return f;
-}
-
-static range_fact of_cast(walk *w, const ir_node *n) {
-  tess_dtype from = ir_at(w->p, n->a)->dtype;
-  range_fact f = find(w, n->a);
-  if (ir_is_float(from) && ir_is_int(n->dtype)) {
-    f.jumps = f.jumps || f.roundings > 0;
-    if (!f.known) f.bound = INFINITY;
-    return settle(n->dtype, f, 0);
-  }
-  /* Rounding the same bits gives the same bits. */
-  range_fact r = settle(n->dtype, f, f.roundings > 0);
-  if (f.roundings == 0) r.unit = f.unit;
-  return r;
+/* Powers are real where the base is not negative or the exponent whole. */
+static void want_domain(walk *w, const ir_node *n) {
+  ir_fn fn = (ir_fn)n->a;
+  const uint32_t *x = w->p->arg.v + n->b;
+  if (fn == IR_FN_SQRT || fn == IR_FN_RSQRT || fn == IR_FN_LOG)
+    want_nonneg(w, find(w, x[0]));
+  if (fn != IR_FN_POW) return;
+  range_fact by = find(w, x[1]);
+  if (!by.known || by.grain < 0) want_nonneg(w, find(w, x[0]));
 }
 
 static range_fact of_call(walk *w, const ir_node *n) {
-  range_fact f = exact(0, 0);
-  for (uint32_t i = 0; i < n->n; i++)
-    f = of_either(f, find(w, w->p->arg.v[n->b + i]));
-  switch ((ir_fn)n->a) {
-  case IR_FN_ABS: return f;
-  case IR_FN_FLOOR:
-  case IR_FN_CEIL:
-  case IR_FN_ROUND:
-    f.jumps = f.jumps || f.roundings > 0;
-    f.grain = 0;
-    f.bound += 1;
-    return settle(n->dtype, f, 0);
-  default:
-    f.known = false;
-    f.bound = INFINITY;
-    return settle(n->dtype, f, FUNCTION_ROUNDINGS);
+  range_fact args = fact_exact(0, 0);
+  for (uint32_t i = 0; i < n->n; i++) {
+    range_fact x = find(w, w->p->arg.v[n->b + i]);
+    args = i ? fact_either(args, x) : x;
   }
+  want_domain(w, n);
+  return fact_call(n->dtype, (ir_fn)n->a, args);
 }
 
 /* Buffers whose values end in an index of buffer b, dimension dim. */
@@ -203,21 +98,20 @@ static bool look_at_indices(walk *w, ir_buf b, uint32_t n, const ir_expr *idx) {
   return jumps;
 }
 
-/* Of what was filled by means that are not followed here. */
-static range_fact unknown(tess_dtype t) {
-  return (range_fact){.seen = true,
-                      .bound = INFINITY,
-                      .roundings = 1000,
-                      .unit = ir_is_float(t) ? unit_of(t) : 0};
+/* Another element may be meant. */
+static void jump_anywhere(range_fact *f) {
+  f->jumps = true;
+  f->step = INFINITY;
 }
 
 static range_fact of_load(walk *w, const ir_node *n) {
   range_fact f = w->plan->fact[n->a];
   w->plan->use[n->a].read = true;
-  if (look_at_indices(w, n->a, n->n, w->p->arg.v + n->b)) f.jumps = true;
-  if (!f.seen && n->a == w->own) f = exact(0, 0);
-  if (!f.seen) f = unknown(n->dtype);
+  if (!f.seen && n->a == w->own) f = fact_exact(0, 0);
+  if (!f.seen) f = fact_unknown(n->dtype);
+  if (look_at_indices(w, n->a, n->n, w->p->arg.v + n->b)) jump_anywhere(&f);
   if (n->a == w->own && w->own_varies) {
+    f.nonneg = false;
     f.bound = INFINITY;
     f.known = ir_is_int(n->dtype);
   }
@@ -229,21 +123,22 @@ static range_fact of_var(walk *w, const ir_node *n) {
   if (v->kind == IR_VAR_LET && v->owner &&
       ir_st(w->p, v->owner)->kind == IR_LET)
     return find(w, ir_st(w->p, v->owner)->let_value);
-  return of_int(n);
+  return fact_of_range(n->lo, n->hi);
 }
 
 static range_fact compute(walk *w, ir_expr e) {
   const ir_node n = *ir_at(w->p, e);
   switch ((ir_op)n.op) {
-  case IR_NONE: return exact(0, 0);
-  case IR_INT: return exact(fabs((double)n.i), 0);
-  case IR_REAL: return of_real(n.f);
+  case IR_NONE: return fact_exact(0, 0);
+  case IR_INT: return fact_of_range(n.i, n.i);
+  case IR_REAL: return fact_of_real(n.f);
   case IR_VAR: return of_var(w, &n);
   case IR_NOT: return find(w, n.a);
-  case IR_SELECT: return of_select(w, &n);
-  case IR_CAST: return of_cast(w, &n);
+  case IR_SELECT: return fact_select(find(w, n.a), find(w, n.b), find(w, n.c));
+  case IR_CAST:
+    return fact_cast(ir_at(w->p, n.a)->dtype, n.dtype, find(w, n.a));
   case IR_LOAD: return of_load(w, &n);
-  case IR_RAMP: return of_int(&n);
+  case IR_RAMP: return fact_of_range(n.lo, n.hi);
   case IR_BROADCAST: return find(w, n.a);
   case IR_CALL: return of_call(w, &n);
   default: return of_binary(w, &n);
@@ -309,14 +204,6 @@ static ir_expr operand(const ir_program *p, const ir_stmt_rec *s, bool *adds) {
   return 0;
 }
 
-/* own + x, trips times over. */
-static range_fact of_repeated_sum(tess_dtype t, range_fact x, double trips) {
-  range_fact f = x;
-  f.bound = x.bound * trips;
-  if (ir_is_int(t)) return settle(t, f, 0);
-  return settle(t, f, trips);
-}
-
 static range_fact of_store(walk *w, ir_stmt at) {
   const ir_stmt_rec *s = ir_st(w->p, at);
   tess_dtype t = w->p->buf.v[s->buf].dtype;
@@ -328,7 +215,8 @@ static range_fact of_store(walk *w, ir_stmt at) {
     w->plan->use[s->buf].read = true;
     range_fact f = find_afresh(w, rest);
     if (!adds) return f;
-    return of_repeated_sum(t, f, count_trips(w->p, at, true));
+    if (ir_at(w->p, s->value)->op == IR_SUB) f.nonneg = false;
+    return fact_repeated_sum(t, f, count_trips(w->p, at, true));
   }
   if (!ir_has_load(w->p, s->value, s->buf)) return find_afresh(w, s->value);
   double before = w->plan->fact[s->buf].roundings;
@@ -338,12 +226,6 @@ static range_fact of_store(walk *w, ir_stmt at) {
     f.roundings =
         before + (f.roundings - before) * count_trips(w->p, at, false);
   return f;
-}
-
-/* What a buffer that several stores fill may hold; bounds add up, since one
- * store may start what another goes on with. */
-static void merge(range_fact *to, range_fact f) {
-  *to = to->seen ? of_sum(*to, f) : f;
 }
 
 static void look_at(walk *w, ir_stmt at) {
@@ -357,19 +239,27 @@ static void look_at(walk *w, ir_stmt at) {
   if (s.kind != IR_STORE) return;
   range_fact f = of_store(w, at);
   if (look_at_indices(w, s.buf, s.idx.n, w->p->arg.v + s.idx.at))
-    f.jumps = true;
+    jump_anywhere(&f);
   w->plan->use[s.buf].written = true;
-  merge(&w->plan->fact[s.buf], f);
+  range_fact *to = &w->plan->fact[s.buf];
+  *to = to->seen ? fact_merge(*to, f) : f;
 }
 
 /* ---- the whole ---------------------------------------------------------- */
 
 static range_fact of_input(tess_dtype t, int64_t range, int64_t below) {
   int64_t most = range > below ? range : below;
-  if (t.code == TESS_BOOL) return exact(1, 0);
-  if (ir_is_int(t)) return exact(most ? (double)most : 8, 0);
-  if (range) return exact((double)range, 0);
-  return (range_fact){.seen = true, .bound = 1};
+  bool is_signed = t.code != TESS_UINT && t.code != TESS_BOOL;
+  range_fact f = {.seen = true, .bound = 1};
+  if (t.code == TESS_BOOL)
+    f = fact_exact(1, 0);
+  else if (ir_is_int(t))
+    f = fact_exact(most ? (double)most : 8, 0);
+  else if (range)
+    f = fact_exact((double)range, 0);
+  /* As measure/bench.c fills it: random integers are not negative. */
+  f.nonneg = !is_signed || below || (ir_is_int(t) && !range);
+  return f;
 }
 
 static bool is_builtin(const char *name) {
@@ -389,7 +279,7 @@ static void start_facts(const walk *w, int64_t range) {
       fact[b] = of_input(r->dtype, range, w->plan->use[b].below);
   }
   for (uint32_t i = 0; i < p->constant.n; i++)
-    fact[p->constant.v[i].buf] = (range_fact){.seen = true, .bound = 1};
+    fact[p->constant.v[i].buf] = (range_fact){.seen = true, .bound = INFINITY};
 }
 
 static void look_at_reducer(walk *w, ir_stmt s) {
@@ -411,6 +301,7 @@ void range_find(const ir_program *p, arena *scratch, int64_t range,
   ir_stmt root = ir_entry(p)->root;
   for (int pass = 0; pass < 2; pass++) {
     start_facts(&w, range);
+    out->wants_nonneg = false;
     for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
       look_at(&w, s);
       look_at_reducer(&w, s);

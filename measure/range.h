@@ -10,21 +10,15 @@
  *
  *     |a - b| <= 16 unit (2 + sqrt(roundings)) (|b| + rms of the output):
  *
- * errors of n roundings add up like a random walk (Higham and Mary 2019). */
+ * errors of n roundings add up like a random walk (Higham and Mary 2019).
+ *
+ * Where what was rounded is rounded to an integer, compared or an index, a
+ * small error may become a large one, a jump.  How far one takes the result
+ * is its `step`: 1 for the next integer, and what operations make of it. */
 #ifndef MEASURE_RANGE_H
 #define MEASURE_RANGE_H
 
-#include "ir/ir.h"
-
-typedef struct range_fact {
-  bool seen;  /* something was found out */
-  bool known; /* |value| <= bound, and a multiple of 2^grain */
-  bool jumps; /* a small error may have become a large one */
-  int grain;
-  double bound;
-  double roundings; /* 0: the same bits in every order */
-  double unit;      /* of the coarsest type that rounded */
-} range_fact;
+#include "measure/fact.h"
 
 /* What a program does with a buffer, seen from outside. */
 typedef struct range_use {
@@ -38,7 +32,8 @@ typedef struct range_use {
 typedef struct range_plan {
   range_fact *fact;
   range_use *use;
-  bool chooses; /* a reduction picks among equals: ties matter */
+  bool chooses;      /* a reduction picks among equals: ties matter */
+  bool wants_nonneg; /* a root, logarithm or divisor may be negative */
 } range_plan;
 void range_find(const ir_program *p, arena *scratch, int64_t range,
                 range_plan *out);

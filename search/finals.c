@@ -233,6 +233,13 @@ static void compare_with_trials(tune *t, double seconds) {
              then * 1e3, seconds * 1e3);
 }
 
+static void add_note_of_reference(tune *t) {
+  const search_measurer *m = t->set->measurer;
+  const char *text = m->note ? m->note(m->ud) : "";
+  if (!*text) return;
+  str_printf(&t->r->note, "%s%s", t->r->note.n ? "; " : "", text);
+}
+
 static tess_status status_of(const tune *t, bool found) {
   if (t->r->broke.code != TESS_OK) return t->r->broke.code;
   if (t->ended == TESS_CANCELLED) return TESS_CANCELLED;
@@ -249,6 +256,7 @@ tess_status tune_fill_result(tune *t) {
     const search_cand *c = &t->s.history.v[winner].c;
     s = tune_decided(t, c->sketch, c->n, c->d, &t->r->best);
   }
+  add_note_of_reference(t);
   t->time.total = tune_now() - t->started + t->time.sketches;
   if (s == TESS_OK) s = mem_protect(&t->c->heap, fill_funnel, t);
   fill_classes(t);

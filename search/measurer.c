@@ -134,6 +134,10 @@ static tess_status rematch(void *ud, uint32_t n, const strbuf *const *code,
   return TESS_OK;
 }
 
+static const char *get_note(void *ud) {
+  return measure_task_note(((measurer *)ud)->task);
+}
+
 static void close_measurer(void *ud) {
   measurer *m = ud;
   measure_task_free(m->task);
@@ -156,6 +160,7 @@ tess_status measurer_open(tess_context *c, tess_program *p, const char *target,
     mem_free(&c->heap, m, sizeof *m);
     return s;
   }
-  *out = (search_measurer){measure, compare, rematch, close_measurer, m};
+  *out =
+      (search_measurer){measure, compare, rematch, get_note, close_measurer, m};
   return TESS_OK;
 }

@@ -37,6 +37,8 @@ typedef struct search_measurer {
   /* Times the codes in turns; seconds[i] is +inf where it failed. */
   tess_status (*rematch)(void *ud, uint32_t n, const strbuf *const *code,
                          double *seconds);
+  /* What should be known of the reference, "": nothing; NULL: there is none. */
+  const char *(*note)(void *ud);
   void (*free)(void *ud);
   void *ud;
 } search_measurer;

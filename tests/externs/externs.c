@@ -4,6 +4,7 @@
  * only where the loop around them was made parallel, so that the program as
  * it is written is good and some of its schedules are bad. */
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,6 +63,9 @@ EXTERN float test_wrong_in_parallel(float x);
 EXTERN float test_wrong_in_parallel(float x) {
   return in_parallel() ? x + 2 : x + 1;
 }
+
+EXTERN float test_not_a_number(float x);
+EXTERN float test_not_a_number(float x) { return sqrtf(x); }
 
 static void spin(int64_t ns) {
   struct timespec start, now;

@@ -191,3 +191,14 @@ do
   end
   for _, end_ in ipairs { "", "-wal", "-shm" } do os.remove(path .. end_) end
 end
+
+-- That the check says little, since the results are not-a-number, is noted.
+do
+  local A = ts.placeholder("A", { 64 }, "float32")
+  local B = ts.compute("B", { 64 }, function(i) return ts.sqrt(A(i) - 2) end)
+  local r = ts.tune(ts.program("roots", { A }, { B }),
+                    { trials = 1, min_time = 0.001 })
+  assert(r.status == "OK")
+  assert(r.note:find("64 of 64 elements of 'B' are infinite or not-a-number",
+                     1, true), r.note)
+end

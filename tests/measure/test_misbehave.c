@@ -154,6 +154,44 @@ static void test_wrong(void **state) {
   expect_in_parallel("test_crash_in_parallel", TESS_CRASHED, "SIGSEGV");
 }
 
+/* B[i] = round(100 fn(A[i])) for two elements: each might be the next integer,
+ * none 100 more, however few they are. */
+static void test_wrong_rounded(void **state) {
+  (void)state;
+  static const tess_dtype F32 = {TESS_FLOAT, 32, 1}, I64 = {TESS_INT, 64, 1};
+  measured m;
+  measure_result r;
+  tess_builder *b;
+  tess_buffer in, out;
+  tess_var v;
+  tess_expr n, i, x, scale, body;
+  tess_program *p;
+  start(&m);
+  assert_int_equal(tess_builder_new(m.c, &b), TESS_OK);
+  tess_int(b, I64, 2, &n);
+  tess_placeholder(b, "A", F32, 1, &n, TESS_ROLE_INPUT, &in);
+  tess_compute_begin(b, "B", 1, &n, NULL, &v);
+  tess_var_ref(b, v, &i);
+  tess_load(b, in, 1, &i, &x);
+  tess_call_extern(b, "test_wrong_in_parallel", F32, 1, &x, &x);
+  tess_literal(b, 100, 0, &scale);
+  tess_binary(b, "*", x, scale, &x);
+  tess_call(b, "round", 1, &x, &body);
+  assert_int_equal(tess_compute_end(b, 1, &body, &out), TESS_OK);
+  assert_int_equal(tess_program_new(b, "p", 1, &in, 1, &out, &p), TESS_OK);
+  tess_builder_free(b);
+  measured_task(&m, p);
+  tess_schedule *s = in_parallel(p);
+  assert_int_equal(run(&m, MEASURE_CHECK_ALWAYS), TESS_OK);
+  assert_int_equal(measured_run(&m, s, MEASURE_CHECK_ALWAYS, &r),
+                   TESS_WRONG_RESULT);
+  measured_says(&m, "2 of 2 elements differ");
+  measure_result_free(&r);
+  tess_schedule_free(s);
+  tess_program_free(p);
+  measured_end(&m);
+}
+
 /* A later candidate is compared where it is faster than the best so far, and
  * only there, whether there is a reference already or not; and when that is
  * asked for. */
@@ -286,6 +324,7 @@ int main(void) {
       cmocka_unit_test(test_killed_once),
       cmocka_unit_test(test_killed_idle),
       cmocka_unit_test(test_wrong),
+      cmocka_unit_test(test_wrong_rounded),
       cmocka_unit_test(test_wrong_later),
       cmocka_unit_test(test_endless_reference),
       cmocka_unit_test(test_out_of_bounds),

@@ -181,7 +181,7 @@ static void test_functions_round(void **state) {
 }
 
 /* A greatest element is what it was; rounding it makes no difference, but
- * rounding what was rounded may. */
+ * rounding what was rounded may: then it is the next integer. */
 static void test_jumps(void **state) {
   (void)state;
   for (int rounded = 0; rounded < 2; rounded++) {
@@ -191,7 +191,101 @@ static void test_jumps(void **state) {
     tess_program *p = finish(&d, sum(&d, "max", call(&d, "floor", x)));
     range_fact f = fact_of(&d, p, 0);
     assert_int_equal(f.jumps, rounded);
-    assert_int_equal(f.roundings > 0, rounded);
+    assert_true(f.step == rounded && f.roundings == 0);
+    end(&d, p);
+  }
+}
+
+static tess_expr cast(desc *d, tess_dtype t, tess_expr x) {
+  ok(d, tess_cast(d->b, t, x, &x));
+  return x;
+}
+
+static tess_expr choose(desc *d, tess_expr c, tess_expr x, tess_expr y) {
+  tess_expr e;
+  ok(d, tess_select(d->b, c, x, y, &e));
+  return e;
+}
+
+/* What one jump makes of round(exp(x)), named q, in the result. */
+static tess_expr of_steps(desc *d, int which, tess_expr x) {
+  tess_expr y = call(d, "exp", x), q = call(d, "round", y);
+  tess_expr three = literal(d, 3), v = ref(d, d->v);
+  switch (which) {
+  case 0: return q;
+  case 1: return binary(d, "*", q, three);
+  case 2: return binary(d, "/", q, literal(d, 4));
+  case 3: return binary(d, "+", q, q);
+  case 4: return cast(d, F32, cast(d, I32, q));
+  case 5: return cast(d, F32, cast(d, I32, binary(d, "*", y, three)));
+  case 6: return cast(d, F32, binary(d, ">", y, three));
+  case 7: return choose(d, binary(d, ">", y, three), three, x);
+  case 8: return binary(d, "max", q, three);
+  case 9: return binary(d, "*", q, cast(d, F32, v));
+  case 10:
+    return cast(d, F32, binary(d, "//", cast(d, I32, q), cast(d, I32, three)));
+  case 11: return call(d, "tanh", q);
+  case 12: return call(d, "exp", q);
+  case 13: return binary(d, "*", q, y);
+  case 14: return binary(d, "/", three, q);
+  default: return y;
+  }
+}
+
+static void test_steps(void **state) {
+  (void)state;
+  static const double step[] = {1, 3, .25, 2, 1,        1,        1,        4,
+                                1, 7, 1,   2, INFINITY, INFINITY, INFINITY, 0};
+  for (int i = 0; i < (int)(sizeof step / sizeof *step); i++) {
+    desc d;
+    tess_expr x = begin(&d, F32, 8, 16);
+    tess_program *p = finish(&d, sum(&d, "max", of_steps(&d, i, x)));
+    range_fact f = fact_of(&d, p, 0);
+    if (f.step != step[i]) fail_msg("%d: %g, not %g", i, f.step, step[i]);
+    assert_int_equal(f.jumps, step[i] > 0);
+    end(&d, p);
+  }
+}
+
+/* Roots, logarithms and divisors are better not negative; whether they can
+ * be, the program tells. */
+static tess_expr of_signs(desc *d, int which, tess_expr x) {
+  tess_expr square = binary(d, "*", x, x), one = literal(d, 1);
+  switch (which) {
+  case 0: return call(d, "tanh", x);
+  case 1: return call(d, "sqrt", square);
+  case 2: return call(d, "log", binary(d, "+", one, call(d, "exp", x)));
+  case 3: return binary(d, "/", x, binary(d, "+", square, one));
+  case 4: return call(d, "rsqrt", binary(d, "max", x, one));
+  case 5: return binary(d, "/", x, literal(d, -3));
+  case 6: return call(d, "sqrt", call(d, "abs", x));
+  case 7: return call(d, "sqrt", x);
+  case 8: return call(d, "log", binary(d, "-", square, one));
+  case 9: return binary(d, "/", one, x);
+  case 10: return call(d, "rsqrt", call(d, "tanh", x));
+  default: return call(d, "sqrt", binary(d, "min", x, one));
+  }
+}
+
+static void test_signs(void **state) {
+  (void)state;
+  for (int i = 0; i < 12; i++) {
+    desc d;
+    tess_expr x = begin(&d, F32, 8, 16);
+    tess_program *p = finish(&d, sum(&d, "sum", of_signs(&d, i, x)));
+    err_state e;
+    bench b;
+    if (bench_open(&b, &d.c->heap, &d.scratch, &p->p, 1, 1, &e))
+      fail_msg("%s", e.message);
+    const float *in = b.args[0];
+    int below = 0;
+    for (int k = 0; k < 8 * 16; k++) {
+      assert_true(in[k] >= -1 && in[k] < 1 && in[k] != floorf(in[k]));
+      below += in[k] < 0;
+    }
+    if (i < 7 ? below < 32 || below > 96 : below > 0)
+      fail_msg("%d: %d of 128 are negative", i, below);
+    bench_close(&b);
     end(&d, p);
   }
 }
@@ -232,19 +326,33 @@ typedef struct compared {
   err_state e;
 } compared;
 
+/* Opens a bench for p with n results; the reference is first, first + 1, ... */
+static void open_with(compared *x, tess_program *p, int n, int first) {
+  float reference[4000];
+  x->p = p;
+  if (bench_open(&x->b, &x->d.c->heap, &x->d.scratch, &x->p->p, 1, 1, &x->e))
+    fail_msg("%s", x->e.message);
+  for (int i = 0; i < n; i++) reference[i] = (float)(first + i);
+  size_t bytes = (size_t)n * sizeof *reference;
+  assert_int_equal(bench_set_reference(&x->b, reference, bytes, &x->e),
+                   TESS_OK);
+  x->out = x->b.args[2];
+  memcpy(x->out, reference, bytes);
+}
+
 /* B = the greatest of A's rows, or of their exponentials. */
 static void open(compared *x, bool exact) {
   tess_expr a = begin(&x->d, F32, 1000, 4);
-  x->p = finish(&x->d, sum(&x->d, "max", exact ? a : call(&x->d, "exp", a)));
-  if (bench_open(&x->b, &x->d.c->heap, &x->d.scratch, &x->p->p, 1, 1, &x->e))
-    fail_msg("%s", x->e.message);
+  if (!exact) a = call(&x->d, "exp", a);
+  open_with(x, finish(&x->d, sum(&x->d, "max", a)), 1000, 0);
   assert_int_equal(x->b.is_exact, exact);
-  float reference[1000];
-  for (int i = 0; i < 1000; i++) reference[i] = (float)i;
-  assert_int_equal(
-      bench_set_reference(&x->b, reference, sizeof reference, &x->e), TESS_OK);
-  x->out = x->b.args[2];
-  memcpy(x->out, reference, sizeof reference);
+}
+
+/* B = the greatest of n rounded exponentials: it may jump by 1. */
+static void open_rounded(compared *x, int n, int first) {
+  tess_expr a = begin(&x->d, F32, n, 4);
+  a = call(&x->d, "round", call(&x->d, "exp", a));
+  open_with(x, finish(&x->d, sum(&x->d, "max", a)), n, first);
 }
 
 static void close(compared *x) {
@@ -310,6 +418,56 @@ static void test_compare_unwritten(void **state) {
   close(&x);
 }
 
+/* Of n results, the first of which is `first`, so many are off by 2 and by
+ * 1. */
+static void expect_jumps(int n, int first, int far, int near,
+                         tess_status status) {
+  compared x;
+  open_rounded(&x, n, first);
+  assert_int_equal(compare(&x), TESS_OK);
+  for (int i = 0; i < far; i++) x.out[i] += 2;
+  for (int i = 0; i < near; i++) x.out[n - 1 - i] += 1;
+  if (compare(&x) != status)
+    fail_msg("%d of %d off by 2, %d by 1: %d", far, n, near, (int)status);
+  close(&x);
+}
+
+/* One in a thousand may be anything, none of fewer; one more may be off by a
+ * step that is small beside the results. */
+static void test_compare_jumps(void **state) {
+  (void)state;
+  expect_jumps(1000, 0, 1, 0, TESS_OK);
+  expect_jumps(1000, 0, 2, 0, TESS_WRONG_RESULT);
+  expect_jumps(1000, 0, 1, 1, TESS_OK);
+  expect_jumps(1000, 0, 1, 2, TESS_WRONG_RESULT);
+  expect_jumps(1000, 0, 0, 2, TESS_OK);
+  expect_jumps(1000, 0, 0, 3, TESS_WRONG_RESULT);
+  expect_jumps(4000, 0, 4, 1, TESS_OK);
+  expect_jumps(4000, 0, 4, 2, TESS_WRONG_RESULT);
+  expect_jumps(4000, 0, 400, 0, TESS_WRONG_RESULT);
+  expect_jumps(999, 0, 1, 0, TESS_WRONG_RESULT);
+  expect_jumps(999, 0, 0, 1, TESS_OK);
+  expect_jumps(999, 0, 0, 2, TESS_WRONG_RESULT);
+  expect_jumps(1, 100, 0, 1, TESS_OK);
+  expect_jumps(1, 100, 1, 0, TESS_WRONG_RESULT);
+  expect_jumps(1, 15, 0, 1, TESS_WRONG_RESULT);
+}
+
+/* An index may be any other, so that the only one must be right. */
+static void test_compare_indices(void **state) {
+  (void)state;
+  compared x;
+  tess_expr a = begin(&x.d, F32, 1, 4);
+  tess_expr index = cast(&x.d, I64, call(&x.d, "exp", a)), at, row;
+  ok(&x.d, tess_load(x.d.b, x.d.index, 1, &index, &at));
+  row = cast(&x.d, F32, at);
+  open_with(&x, finish(&x.d, sum(&x.d, "max", row)), 1, 1000);
+  assert_int_equal(compare(&x), TESS_OK);
+  x.out[0] = 1001;
+  assert_int_equal(compare(&x), TESS_WRONG_RESULT);
+  close(&x);
+}
+
 static void test_inspect(void **state) {
   (void)state;
   compared x;
@@ -335,10 +493,14 @@ int main(void) {
       cmocka_unit_test(test_fractions),
       cmocka_unit_test(test_functions_round),
       cmocka_unit_test(test_jumps),
+      cmocka_unit_test(test_steps),
+      cmocka_unit_test(test_signs),
       cmocka_unit_test(test_indices),
       cmocka_unit_test(test_compare_exact),
       cmocka_unit_test(test_compare_near),
       cmocka_unit_test(test_compare_unwritten),
+      cmocka_unit_test(test_compare_jumps),
+      cmocka_unit_test(test_compare_indices),
       cmocka_unit_test(test_inspect),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

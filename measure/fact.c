@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "measure/fact.h"
+#include "ir/scalar.h"
+#include <math.h>
+
+enum { FUNCTION_ROUNDINGS = 4 }; /* of exp, tanh, ... */
+
+/* ---- types -------------------------------------------------------------- */
+
+int fact_digits(tess_dtype t) {
+  if (t.code == TESS_BFLOAT) return 8;
+  return t.bits == 16 ? 11 : t.bits == 32 ? 24 : 53;
+}
+
+double fact_unit(tess_dtype t) { return ldexp(1, -fact_digits(t)); }
+
+/* ---- values ------------------------------------------------------------- */
+
+range_fact fact_exact(double bound, int grain) {
+  return (range_fact){.seen = true,
+                      .known = true,
+                      .nonneg = bound == 0,
+                      .bound = bound,
+                      .grain = grain};
+}
+
+range_fact fact_of_real(double v) {
+  int exponent;
+  if (v == 0 || isinf(v)) return fact_exact(0, 0);
+  double m = frexp(fabs(v), &exponent);
+  int grain = exponent;
+  for (; m != floor(m); grain--) m *= 2;
+  range_fact f = fact_exact(fabs(v), grain < 0 ? grain : 0);
+  f.nonneg = v > 0;
+  return f;
+}
+
+range_fact fact_of_range(int64_t lo, int64_t hi) {
+  range_fact f = fact_exact(fmax(fabs((double)lo), fabs((double)hi)), 0);
+  f.nonneg = lo >= 0;
+  return f;
+}
+
+range_fact fact_unknown(tess_dtype t) {
+  return (range_fact){.seen = true,
+                      .bound = INFINITY,
+                      .roundings = 1000,
+                      .unit = ir_is_float(t) ? fact_unit(t) : 0};
+}
+
+/* ---- common parts ------------------------------------------------------- */
+
+static double times(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
+
+/* What roundings two facts carry together; how far a jump of one takes the
+ * result is for the operation to say. */
+static range_fact both(range_fact a, range_fact b) {
+  range_fact f = {.seen = true, .jumps = a.jumps || b.jumps};
+  f.roundings = fmax(a.roundings, b.roundings);
+  f.unit = fmax(a.unit, b.unit);
+  f.step = f.jumps ? INFINITY : 0;
+  f.grain = a.grain < b.grain ? a.grain : b.grain;
+  return f;
+}
+
+/* The result of an operation of type t that is known to be exact only if
+ * the type holds it; else it was rounded `n` times more. */
+static range_fact settle(tess_dtype t, range_fact f, double n) {
+  if (!ir_is_float(t)) {
+    double most = ldexp(1, t.bits);
+    f.known = true;
+    f.grain = 0;
+    f.nonneg = f.nonneg || t.code == TESS_UINT || t.code == TESS_BOOL;
+    if (!(f.bound < most)) f.bound = most;
+    return f;
+  }
+  if (f.known && ldexp(f.bound, -f.grain) <= ldexp(1, fact_digits(t))) return f;
+  f.known = false;
+  f.roundings += n;
+  if (fact_unit(t) > f.unit) f.unit = fact_unit(t);
+  return f;
+}
+
+/* Of f's integers, which are equal to the last bit or the next. */
+static range_fact cut(range_fact f) {
+  bool is_integer = f.grain >= 0 && f.roundings == 0;
+  f.known = isfinite(f.bound);
+  f.grain = 0;
+  if (is_integer || (!f.jumps && f.roundings == 0)) return f;
+  f.jumps = true;
+  f.step = floor(f.step) + 1;
+  f.roundings = 0;
+  return f;
+}
+
+/* ---- operations --------------------------------------------------------- */
+
+static range_fact add(range_fact a, range_fact b) {
+  range_fact f = both(a, b);
+  f.known = a.known && b.known;
+  f.nonneg = a.nonneg && b.nonneg;
+  f.bound = a.bound + b.bound;
+  f.step = a.step + b.step;
+  return f;
+}
+
+range_fact fact_sum(tess_dtype t, range_fact a, range_fact b) {
+  return settle(t, add(a, b), 1);
+}
+
+range_fact fact_merge(range_fact a, range_fact b) { return add(a, b); }
+
+static range_fact multiply(range_fact a, range_fact b) {
+  range_fact f = both(a, b);
+  f.known = a.known && b.known;
+  f.nonneg = a.nonneg && b.nonneg;
+  f.bound = times(a.bound, b.bound);
+  f.grain = a.grain + b.grain;
+  f.step = times(a.step, b.bound) + times(b.step, a.bound);
+  return f;
+}
+
+range_fact fact_product(tess_dtype t, range_fact a, range_fact b) {
+  return settle(t, multiply(a, b), 1);
+}
+
+range_fact fact_quotient(tess_dtype t, range_fact a, range_fact b,
+                         const double *by) {
+  int exponent;
+  if (by && ir_is_float(t) && frexp(fabs(*by), &exponent) == 0.5)
+    return settle(t, multiply(a, fact_of_real(1 / *by)), 1);
+  range_fact f = both(a, b);
+  f.nonneg = a.nonneg && b.nonneg;
+  f.bound = by && *by != 0   ? a.bound / fabs(*by)
+            : ir_is_float(t) ? INFINITY
+                             : a.bound;
+  if (by && *by != 0) f.step = a.step / fabs(*by);
+  f.grain = -1;
+  if (ir_is_int(t)) f = cut(f);
+  return settle(t, f, 1);
+}
+
+/* A remainder that jumps goes to the other end. */
+range_fact fact_remainder(tess_dtype t, range_fact a, range_fact b) {
+  range_fact f = both(a, b);
+  f.nonneg = b.nonneg;
+  f.known = a.known && b.known;
+  f.bound = b.bound;
+  f.jumps = f.jumps || f.roundings > 0;
+  f.step = f.jumps ? b.bound : 0;
+  return settle(t, f, 1);
+}
+
+range_fact fact_repeated_sum(tess_dtype t, range_fact x, double n) {
+  x.bound = times(x.bound, n);
+  return settle(t, x, ir_is_int(t) ? 0 : n);
+}
+
+range_fact fact_either(range_fact a, range_fact b) {
+  range_fact f = add(a, b);
+  f.bound = fmax(a.bound, b.bound);
+  f.step = fmax(a.step, b.step);
+  return f;
+}
+
+range_fact fact_select(range_fact cond, range_fact a, range_fact b) {
+  range_fact f = fact_either(a, b);
+  if (!cond.jumps) return f;
+  f.jumps = true;
+  f.step += a.bound + b.bound;
+  return f;
+}
+
+range_fact fact_condition(range_fact a, range_fact b) {
+  range_fact f = both(a, b);
+  bool jumps = f.jumps || f.roundings > 0;
+  f = fact_exact(1, 0);
+  f.nonneg = true;
+  f.jumps = jumps;
+  f.step = jumps;
+  return f;
+}
+
+range_fact fact_cast(tess_dtype from, tess_dtype to, range_fact x) {
+  if (ir_is_float(from) && ir_is_int(to)) return settle(to, cut(x), 0);
+  /* Rounding the same bits gives the same bits. */
+  range_fact r = settle(to, x, x.roundings > 0);
+  if (x.roundings == 0) r.unit = x.unit;
+  return r;
+}
+
+static range_fact of_function(tess_dtype t, ir_fn fn, range_fact f) {
+  f.known = false;
+  f.nonneg = fn == IR_FN_EXP || fn == IR_FN_SIGMOID || fn == IR_FN_SQRT ||
+             fn == IR_FN_RSQRT || (fn == IR_FN_POW && f.nonneg);
+  bool is_small = fn == IR_FN_SIGMOID || fn == IR_FN_TANH || fn == IR_FN_ERF;
+  f.bound = is_small ? 1 : INFINITY;
+  f.step = !f.jumps ? 0 : is_small ? 2 : INFINITY;
+  return settle(t, f, FUNCTION_ROUNDINGS);
+}
+
+range_fact fact_call(tess_dtype t, ir_fn fn, range_fact args) {
+  switch (fn) {
+  case IR_FN_ABS: args.nonneg = true; return args;
+  case IR_FN_FLOOR:
+  case IR_FN_CEIL:
+  case IR_FN_ROUND: args.bound += 1; return settle(t, cut(args), 0);
+  default: return of_function(t, fn, args);
+  }
+}

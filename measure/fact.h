@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is known of a value that a program computes, and what an operation
+ * makes of what is known of its operands. */
+#ifndef MEASURE_FACT_H
+#define MEASURE_FACT_H
+
+#include "ir/ir.h"
+
+typedef struct range_fact {
+  bool seen;   /* something was found out */
+  bool known;  /* a multiple of 2^grain, its type holds all up to bound */
+  bool jumps;  /* a small error may have become a large one */
+  bool nonneg; /* not less than 0 */
+  int grain;
+  double bound;     /* |value|, but for roundings; INFINITY: not known */
+  double step;      /* how far one jump takes it; INFINITY: not known */
+  double roundings; /* 0: the same bits in every order */
+  double unit;      /* of the coarsest type that rounded */
+} range_fact;
+
+/* Bits of the significand, and the unit roundoff, of a type of floats. */
+int fact_digits(tess_dtype t);
+double fact_unit(tess_dtype t);
+
+/* Any multiple of 2^grain up to bound in magnitude. */
+range_fact fact_exact(double bound, int grain);
+range_fact fact_of_real(double v);
+range_fact fact_of_range(int64_t lo, int64_t hi);
+/* Of what was filled by means that are not followed. */
+range_fact fact_unknown(tess_dtype t);
+
+/* Results of type t. */
+range_fact fact_sum(tess_dtype t, range_fact a, range_fact b);
+range_fact fact_product(tess_dtype t, range_fact a, range_fact b);
+/* *by: the divisor, where that is a literal; else NULL. */
+range_fact fact_quotient(tess_dtype t, range_fact a, range_fact b,
+                         const double *by);
+range_fact fact_remainder(tess_dtype t, range_fact a, range_fact b);
+/* x added to itself, or to others like it. */
+range_fact fact_repeated_sum(tess_dtype t, range_fact x, double times);
+range_fact fact_cast(tess_dtype from, tess_dtype to, range_fact x);
+/* args: any of the arguments. */
+range_fact fact_call(tess_dtype t, ir_fn fn, range_fact args);
+
+/* One of the two, whichever may be decided by what may jump. */
+range_fact fact_either(range_fact a, range_fact b);
+range_fact fact_select(range_fact cond, range_fact a, range_fact b);
+/* A comparison or conjunction. */
+range_fact fact_condition(range_fact a, range_fact b);
+/* What several stores make of a buffer; bounds add up, since one may start
+ * what another goes on with. */
+range_fact fact_merge(range_fact a, range_fact b);
+
+#endif
