@@ -141,49 +141,54 @@ static bool is_alone(cross *x) {
 
 /* ---- conditions --------------------------------------------------------- */
 
-/* For the spatial iterations for which e holds at all: e where the loops that
- * reduce start.  0: it may hold later only. */
-static ir_expr at_start(const cross *x, ir_expr e) {
+/* Puts the start of the loops that reduce into e, which speaks of them or not;
+ * false: there it need not hold although it does later. */
+static bool at_start(const cross *x, ir_expr e, bool *reduces, ir_expr *out) {
   ir_program *p = x->p;
-  uint8_t *reduces = arena_zalloc(x->scratch, p->var.n);
+  uint8_t *set = arena_zalloc(x->scratch, p->var.n);
+  bool is_int = true;
   ir_subst start;
   ir_subst_init(&start, p, x->scratch);
+  *reduces = false;
   for (uint32_t i = 0; i < x->n; i++) {
     const ir_stmt_rec *r = ir_st(p, x->loop[i]);
     if (x->role[i] == SPATIAL || !ir_uses_var(p, e, r->var)) continue;
-    if (ir_at(p, r->lo)->op != IR_INT) return 0;
-    reduces[r->var] = 1;
+    is_int = is_int && ir_at(p, r->lo)->op == IR_INT;
+    *reduces = true;
+    set[r->var] = 1;
     ir_subst_var(&start, r->var, r->lo);
   }
-  return arith_holds_at_start(p, e, reduces, 1) ? ir_subst_expr(&start, e) : 0;
+  *out = *reduces ? ir_subst_expr(&start, e) : e;
+  return is_int && (!*reduces || arith_holds_at_start(p, e, set, 1));
 }
 
-/* The part of the predicate that does not speak of what is reduced over: for
- * which spatial iterations there is a result.  false: it cannot be told. */
-static bool spatial_part(cross *x, ir_expr *out) {
+/* For which iterations of all loops but those that reduce there is a result:
+ * where the predicate holds as these start.  What need not hold there, and
+ * speaks only of what is reduced over, holds for some, and so does the whole
+ * if nothing else is tied to that.  false: it cannot be told. */
+static bool find_results(cross *x, ir_expr *out) {
   ir_program *p = x->p;
   ir_expr list[MAX_TERMS];
   uint32_t n = 0;
+  bool later = false, tied = false;
   *out = 0;
   if (ir_blk(p, x->block)->pred) list[n++] = ir_blk(p, x->block)->pred;
   while (n) {
-    ir_expr e = list[--n];
+    ir_expr e = list[--n], start;
     const ir_node c = *ir_at(p, e);
     if (c.op == IR_AND && n + 2 <= MAX_TERMS) {
       list[n++] = c.a;
       list[n++] = c.b;
       continue;
     }
-    bool spatial = false, reduces = false;
-    for (uint32_t i = 0; i < x->n; i++)
-      if (ir_uses_var(p, e, ir_st(p, x->loop[i])->var))
-        *(x->role[i] == SPATIAL ? &spatial : &reduces) = true;
-    if (reduces && spatial && !(e = at_start(x, e)))
-      return refuse(x, "its predicate mixes what is reduced over with what "
-                       "is not");
-    if (!reduces || spatial) *out = ir_and(p, *out, e);
+    bool reduces, told = at_start(x, e, &reduces, &start);
+    bool others = ir_vars(p, start) || ir_has_load(p, start, 0);
+    if (told) *out = ir_and(p, *out, start);
+    later = later || !told;
+    tied = tied || (reduces && others);
   }
-  return true;
+  return !(later && tied) ||
+         refuse(x, "its predicate mixes what is reduced over with what is not");
 }
 
 /* ---- the parts ---------------------------------------------------------- */
@@ -412,7 +417,7 @@ static bool rewrite(cross *x) {
   ir_expr pred;
   ir_iter thread[MAX_LOOPS];
   uint32_t nthread;
-  if (!spatial_part(x, &pred)) return false;
+  if (!find_results(x, &pred)) return false;
   for (uint32_t k = 0; k < x->nvalue; k++) make_part(x, k);
   ir_stmt start = make_start(x, pred), whole = make_whole(x, pred);
   use_loops(x, &nthread, thread);

@@ -78,3 +78,25 @@ do
   sch:bind(inner, "threadIdx.x")
   same(sch, program)
 end
+
+-- A block inside another one, whose iters its predicate speaks of: where that
+-- holds for no thread there is no result, nor room for one.
+do
+  local b = ts.builder("within")
+  local A, C = b:input("A", { 8 }), b:output("C", { 3 })
+  b:loop("i", 0, 4, function(i)
+    b:block("outer", { { "vi", extent = 4, bind = i } }, function(vi)
+      b:loop("t", 0, 3, function(t)
+        b:block("C", { { "vt", "reduce", extent = 3, bind = t } },
+          { where = ts.lt(vi * 3 + t, 8) }, function(vt)
+            b:init(function() b:store(C, { vi }, 0) end)
+            b:store(C, { vi }, C(vi) + A(vi * 3 + vt))
+          end)
+      end)
+    end)
+  end)
+  local program = b:program()
+  local sch = ts.schedule(program)
+  sch:bind(sch:get_loops(sch:get_block "C"), "threadIdx.x")
+  same(sch, program)
+end
