@@ -176,12 +176,14 @@ static bool covers(const search *f, const access *w, const access *r) {
 }
 
 /* The same where w fills the buffer in the first iteration of a loop below
- * `top`. */
+ * `top`, which is around both. */
 static bool covers_first(const search *f, ir_stmt top, const access *w,
                          const access *r) {
   ir_stmt meet = common(f->p, w->block, r->block);
-  return meet != top &&
-         lower_fills_first(f->p, f->scratch, f->b, w->block, r->block, meet);
+  for (ir_stmt l = meet; l != top; l = ir_st(f->p, l)->parent)
+    if (lower_fills_first(f->p, f->scratch, f->b, w->block, r->block, meet, l))
+      return true;
+  return false;
 }
 
 /* No value of the buffer passes from one iteration of `top` to the next. */

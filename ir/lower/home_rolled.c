@@ -13,7 +13,7 @@ typedef struct first {
   ir_stmt writer, loop;
   ir_region made;
   ir_expr given; /* the reader's predicate, 0: none */
-  arith_loops l; /* between the loop and the writer */
+  arith_loops l; /* between meet and the writer */
   uint64_t used; /* which of them some index counts by */
 } first;
 
@@ -158,21 +158,33 @@ static ir_region region_of(const ir_program *p, ir_span r, ir_buf b) {
   return i < r.at + r.n ? p->region.v[i] : (ir_region){0, 0};
 }
 
+/* Only loops stand between, and each runs as it does in the first iteration. */
+static bool runs_alike(const ir_program *p, ir_stmt loop, ir_stmt meet) {
+  ir_var t = ir_st(p, loop)->var;
+  for (ir_stmt l = meet; l != loop; l = ir_st(p, l)->parent)
+    if (!ir_is_loop(p, l) || ir_uses_var(p, ir_st(p, l)->lo, t) ||
+        ir_uses_var(p, ir_st(p, l)->extent, t))
+      return false;
+  return true;
+}
+
 bool lower_fills_first(ir_program *p, arena *scratch, ir_buf b, ir_stmt w,
-                       ir_stmt r, ir_stmt meet) {
+                       ir_stmt r, ir_stmt meet, ir_stmt loop) {
   first f = {.p = p,
              .scratch = scratch,
              .writer = w,
-             .loop = meet,
+             .loop = loop,
              .made = region_of(p, ir_blk(p, w)->writes, b),
              .given = ir_blk(p, r)->pred};
   uint32_t ndim = ir_ndim(p, b);
   ir_expr pred = ir_blk(p, w)->pred;
   ir_expr *box = arena_array(scratch, ir_expr, 4 * ndim + 1);
-  uint8_t kind = ir_st(p, meet)->loop_kind;
+  uint8_t kind = ir_st(p, loop)->loop_kind;
+  ir_stmt top = loop == meet ? ir_st(p, meet)->parent : meet;
   bool asks = false;
-  if (!ir_is_loop(p, meet) || (kind != IR_SERIAL && kind != IR_UNROLLED) ||
-      !f.made.buf || !pred || !holds_first(&f, pred, &asks) || !asks ||
+  if (!ir_is_loop(p, loop) || !runs_alike(p, loop, meet) ||
+      (kind != IR_SERIAL && kind != IR_UNROLLED) || !f.made.buf || !pred ||
+      !holds_first(&f, pred, &asks) || !asks ||
       !arith_loops_between(p, scratch, meet, w, &f.l) ||
       !written_first(&f, box, box + ndim) ||
       !arith_does(p, scratch, w, f.made, true))
@@ -181,8 +193,8 @@ bool lower_fills_first(ir_program *p, arena *scratch, ir_buf b, ir_stmt w,
   for (uint32_t i = reads.at; i < reads.at + reads.n; i++) {
     ir_region used = p->region.v[i];
     if (used.buf == b &&
-        (!arith_touched(p, scratch, r, used, ir_st(p, meet)->parent,
-                        box + 2 * ndim, box + 3 * ndim) ||
+        (!arith_touched(p, scratch, r, used, top, box + 2 * ndim,
+                        box + 3 * ndim) ||
          !arith_box_within(p, scratch, b, box + 2 * ndim, box + 3 * ndim, box,
                            box + ndim, 0)))
       return false;

@@ -7,9 +7,10 @@
 #include "ir/ir.h"
 
 /* `meet` is the innermost statement around writer w and the reader r behind
- * it.  Is it a loop whose iterations run in order, in the first of which w
- * writes all that r reads in any? */
+ * it, `loop` that or a loop around it.  Do the iterations of the loop run in
+ * order, and in the first one, each time that w runs at meet, does it write all
+ * that r reads at the same iterations of what is between in any? */
 bool lower_fills_first(ir_program *p, arena *scratch, ir_buf b, ir_stmt w,
-                       ir_stmt r, ir_stmt meet);
+                       ir_stmt r, ir_stmt meet, ir_stmt loop);
 
 #endif

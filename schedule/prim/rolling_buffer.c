@@ -6,11 +6,14 @@
 #include "ir/lower/lower.h"
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
+#include "schedule/analysis/slide.h"
 
 #define ROLLING_BUFFER_SIG(F, S)                                  \
   F(S, IN, BLOCK, block, REQ, "the block that makes the windows") \
   F(S, ATTR, BUFFER, write_buffer_index, REQ,                     \
-    "the buffer: which of those it writes, from 0, or its name")
+    "the buffer: which of those it writes, from 0, or its name")  \
+  F(S, IN, LOOP, loop, OPT,                                       \
+    "the loop to roll over; none: the outermost that can be")
 
 PRIM_DEFINE(
     rolling_buffer, ROLLING_BUFFER_SIG,
@@ -26,17 +29,22 @@ PRIM_DEFINE(
         "and\n"
         "   is the only one that writes the buffer, element by element; the\n"
         "   buffer is local to the scope and neither matched nor strided.\n"
-        "2. A serial or unrolled loop is the innermost statement around the\n"
-        "   block and all that read the buffer.\n"
-        "3. In each iteration of it all that is read was made in that "
-        "iteration.\n"
-        "4. One dimension is written at t * step + a + c: t is that loop's\n"
-        "   variable, a that of a loop below which nothing else follows, from "
-        "0,\n"
-        "   and step is positive. Other dimensions, iters and loops of the "
-        "block\n"
-        "   do not follow t, and its predicate asks of both only for their "
-        "sum.\n"
+        "2. The innermost statement around the block and all that read the\n"
+        "   buffer is a loop; it, the loop rolled over and those between run\n"
+        "   in order, serial or unrolled.\n"
+        "3. In each iteration of the innermost of them all that is read was\n"
+        "   made in that iteration.\n"
+        "4. One dimension is written at s(t) + a + c: t is the variable of "
+        "the\n"
+        "   loop rolled over, s a sum of positive multiples of t and of "
+        "t * k // d,\n"
+        "   which grows by step at most; a is that of a loop below, from 0, "
+        "and\n"
+        "   loops below show in nothing else there.  Other dimensions, iters "
+        "and\n"
+        "   loops of the block do not follow t, and its predicate asks of t "
+        "and a\n"
+        "   only for that sum.\n"
         "5. Windows of neighbouring iterations overlap: the loop of a is "
         "longer\n"
         "   than step.\n"
@@ -54,9 +62,16 @@ PRIM_DEFINE(
         "indexed\n"
         "by the remainder. In the first iteration the block computes its "
         "window\n"
-        "as before, and then only what the window before did not hold. Of "
-        "stages\n"
-        "that use each other's windows the last is rolled first.\n",
+        "as before, and then only what the window before did not hold; so it "
+        "does\n"
+        "where other dimensions move with loops further in, in which the "
+        "buffer\n"
+        "stays as it was. Without a loop given it is the outermost for which\n"
+        "2 to 7 hold: where loops around it are to run at once, say so first, "
+        "or\n"
+        "give one. Of stages that use each other's windows the last is "
+        "rolled\n"
+        "first.\n",
     .refusals = SCH_REASONS(
         SCH_BUFFER_REASONS, SCH_R_BLOCK_IS_ROOT, SCH_R_BLOCK_NOT_COMPLETE,
         SCH_R_BUFFER_STRIDED, SCH_R_INIT_OF_SCOPE, SCH_R_LOOP_NOT_SERIAL,
@@ -73,15 +88,17 @@ typedef struct rolling_buffer_args args;
 
 typedef struct plan {
   sch_state *s;
-  ir_stmt block, scope, loop; /* t is the variable of the loop */
+  ir_stmt block, scope, meet; /* meet: around all that access the buffer */
   ir_buf buf;
   ir_region write;
-  uint32_t dim;
-  ir_stmt window; /* the loop of a */
-  int64_t size, step;
+  ir_stmt only;  /* the loop to roll over, 0: not given */
+  ir_stmt least; /* else it is this or one further in; 0: any */
+  sch_slide roll;
+  uint32_t ninner;
+  sch_slide *inner; /* between that loop and the block, in other dimensions */
 } plan;
 
-/* ---- the loop ----------------------------------------------------------- */
+/* ---- the loops ---------------------------------------------------------- */
 
 static bool check_buffer(plan *f) {
   sch_state *s = f->s;
@@ -95,130 +112,33 @@ static bool check_buffer(plan *f) {
   return true;
 }
 
+static bool check_serial(plan *f, ir_stmt loop) {
+  uint8_t kind = ir_st(f->s->p, loop)->loop_kind;
+  return kind == IR_SERIAL || kind == IR_UNROLLED ||
+         sch_refuse(f->s, SCH_R_LOOP_NOT_SERIAL, .s = {loop});
+}
+
 /* The innermost statement around all that access the buffer is a loop in
  * which no value of it is carried on. */
-static bool find_loop(plan *f) {
+static bool find_meet(plan *f) {
   sch_state *s = f->s;
   ir_program *p = s->p;
   bool read = false;
-  f->loop = f->block;
+  f->meet = f->block;
   for (ir_stmt q = f->scope; (q = sch_next_child(p, q, f->scope));)
     if (q != f->block && sch_reads_buf(p, q, f->buf)) {
-      f->loop = sch_common(p, f->loop, q);
+      f->meet = sch_common(p, f->meet, q);
       read = true;
     }
   if (!read)
     return sch_refuse(s, SCH_R_NO_READER, .s = {f->block}, .buf = f->buf);
-  if (!ir_is_loop(p, f->loop))
+  if (!ir_is_loop(p, f->meet))
     return sch_refuse(s, SCH_R_ROLLING_LOOP, .s = {f->block}, .buf = f->buf);
-  uint8_t kind = ir_st(p, f->loop)->loop_kind;
-  if (kind != IR_SERIAL && kind != IR_UNROLLED)
-    return sch_refuse(s, SCH_R_LOOP_NOT_SERIAL, .s = {f->loop});
+  if (!check_serial(f, f->meet)) return false;
   ir_stmt home = lower_buffer_home(p, s->scratch, f->buf);
-  if (!home || !ir_is_ancestor(p, f->loop, home))
-    return sch_refuse(s, SCH_R_ROLLING_CARRIED, .s = {f->loop}, .buf = f->buf);
+  if (!home || !ir_is_ancestor(p, f->meet, home))
+    return sch_refuse(s, SCH_R_ROLLING_CARRIED, .s = {f->meet}, .buf = f->buf);
   return true;
-}
-
-/* ---- the window --------------------------------------------------------- */
-
-static bool no_pattern(plan *f) {
-  return sch_refuse(f->s, SCH_R_ROLLING_PATTERN, .s = {f->block, f->loop},
-                    .buf = f->buf);
-}
-
-static bool uses(const plan *f, ir_expr e, ir_stmt loop) {
-  return e && ir_uses_var(f->s->p, e, ir_st(f->s->p, loop)->var);
-}
-
-/* The dimension that follows t, as an expression over the loops. */
-static bool find_dim(plan *f, ir_expr *index) {
-  sch_state *s = f->s;
-  ir_program *p = s->p;
-  ir_span w = ir_blk(p, f->block)->writes;
-  uint32_t ndim = ir_ndim(p, f->buf), found = 0;
-  if (w.n != 1) return no_pattern(f);
-  f->write = p->region.v[w.at];
-  for (uint32_t d = 0; d < ndim; d++) {
-    ir_expr at = ir_region_min(p, f->write, d);
-    arith_bind(p, s->scratch, f->block, 1, &at);
-    if (!ir_is_const(p, ir_region_extent(p, f->write, d), 1))
-      return no_pattern(f);
-    if (!uses(f, at, f->loop)) continue;
-    f->dim = d;
-    *index = at;
-    found++;
-  }
-  return found == 1 || no_pattern(f);
-}
-
-/* index = t * step + a + others, a of a loop below; others follow neither. */
-static bool split_index(plan *f, ir_expr index) {
-  const ir_program *p = f->s->p;
-  ir_expr atom[16];
-  int64_t coef[16], c;
-  int n = arith_terms(p, index, 16, atom, coef, &c);
-  uint32_t seen = 0;
-  for (int i = 0; i < n; i++) {
-    if (atom[i] == ir_ref(p, ir_st(p, f->loop)->var)) {
-      f->step = coef[i];
-      seen++;
-    } else if (uses(f, atom[i], f->loop)) {
-      return no_pattern(f);
-    }
-  }
-  for (ir_stmt l = ir_st(p, f->block)->parent; l != f->loop;
-       l = ir_st(p, l)->parent) {
-    int64_t size;
-    if (!ir_is_loop(p, l) || !uses(f, index, l)) continue;
-    for (int i = 0; i < n; i++)
-      if (atom[i] == ir_ref(p, ir_st(p, l)->var) && coef[i] == 1 && !f->window)
-        f->window = l;
-      else if (uses(f, atom[i], l))
-        return no_pattern(f);
-    if (f->window != l || !ir_is_const(p, ir_st(p, l)->lo, 0) ||
-        !ir_const_int(p, ir_st(p, l)->extent, &size))
-      return no_pattern(f);
-    f->size = size;
-  }
-  return (seen == 1 && f->window && f->step > 0) || no_pattern(f);
-}
-
-/* Is the iter bound to just that sum? */
-static bool is_window_iter(const plan *f, const ir_iter *it, ir_expr index) {
-  ir_expr rest = ir_sub(f->s->p, it->bind, index);
-  return !uses(f, rest, f->loop) && !uses(f, rest, f->window);
-}
-
-/* Nothing else of the block follows t or a. */
-static bool check_rest(plan *f, ir_expr index) {
-  sch_state *s = f->s;
-  ir_program *p = s->p;
-  ir_span it = ir_blk(p, f->block)->iters;
-  for (uint32_t i = it.at; i < it.at + it.n; i++) {
-    const ir_iter iter = p->iter.v[i];
-    if (uses(f, iter.lo, f->loop) || uses(f, iter.extent, f->loop) ||
-        ((uses(f, iter.bind, f->loop) || uses(f, iter.bind, f->window)) &&
-         (iter.kind != IR_SPATIAL || !is_window_iter(f, &iter, index))))
-      return no_pattern(f);
-  }
-  for (ir_stmt l = ir_st(p, f->block)->parent; l != f->loop;
-       l = ir_st(p, l)->parent) {
-    const ir_stmt_rec *r = ir_st(p, l);
-    if (uses(f, r->lo, f->loop) || uses(f, r->extent, f->loop) ||
-        uses(f, r->lo, f->window) || uses(f, r->extent, f->window))
-      return no_pattern(f);
-  }
-  ir_expr pred = ir_blk(p, f->block)->pred;
-  if (!pred || (!uses(f, pred, f->loop) && !uses(f, pred, f->window)))
-    return true;
-  /* The predicate, of the sum and without a, must not know t. */
-  ir_var a = ir_st(p, f->window)->var;
-  ir_var sum = ir_var_new(p, IR_VAR_FORMAL, 0, IR_INDEX, ir_at(p, index)->lo,
-                          ir_at(p, index)->hi);
-  ir_expr to = ir_sub(p, ir_ref(p, sum), ir_sub(p, index, ir_ref(p, a)));
-  pred = sch_replace_in(s, pred, 1, &a, &to);
-  return !uses(f, pred, f->loop) || no_pattern(f);
 }
 
 /* ---- what it reads ------------------------------------------------------ */
@@ -227,51 +147,107 @@ static bool check_rest(plan *f, ir_expr index) {
 static bool is_steady(plan *f, ir_stmt reader, uint32_t depth) {
   sch_state *s = f->s;
   ir_program *p = s->p;
+  ir_stmt loop = f->roll.loop;
   ir_span r = ir_blk(p, reader)->reads;
   for (uint32_t i = r.at; i < r.at + r.n; i++) {
     ir_buf buf = p->region.v[i].buf;
-    for (ir_stmt w = f->loop; (w = sch_next_child(p, w, f->loop));) {
+    for (ir_stmt w = loop; (w = sch_next_child(p, w, loop));) {
       if (w == reader || !sch_writes_buf(p, w, buf)) continue;
       ir_stmt home = lower_buffer_home(p, s->scratch, buf);
-      if (!depth || !home || !ir_is_ancestor(p, f->loop, home) ||
+      if (!depth || !home || !ir_is_ancestor(p, loop, home) ||
           !sch_comes_before(p, w, reader) ||
           !sch_check_movable(s, f->scope, w) || !is_steady(f, w, depth - 1))
-        return sch_refuse(s, SCH_R_ROLLING_INPUT, .s = {f->block, f->loop},
+        return sch_refuse(s, SCH_R_ROLLING_INPUT, .s = {f->block, loop},
                           .buf = buf);
     }
   }
   return true;
 }
 
+/* ---- which loop --------------------------------------------------------- */
+
+/* In other dimensions, too, what a window shares with the one before is there.
+ * The buffer stays as long as it was in these: the next iteration of the loop
+ * rolled over reads all of it. */
+static bool find_inner(plan *f) {
+  sch_state *s = f->s;
+  const ir_program *p = s->p;
+  uint32_t n = 0;
+  for (ir_stmt l = f->meet; l != f->roll.loop; l = ir_st(p, l)->parent) n++;
+  f->inner = arena_array(s->scratch, sch_slide, n + 1);
+  f->ninner = 0;
+  for (ir_stmt l = f->meet; l != f->roll.loop; l = ir_st(p, l)->parent) {
+    sch_slide *is = &f->inner[f->ninner];
+    if (!check_serial(f, l)) return false;
+    if (sch_find_slide(s, f->block, f->write, l, is) && is->size > is->step)
+      f->ninner++;
+  }
+  return true;
+}
+
+static bool suits(plan *f, ir_stmt loop) {
+  sch_state *s = f->s;
+  if (!sch_find_slide(s, f->block, f->write, loop, &f->roll))
+    return sch_refuse(s, SCH_R_ROLLING_PATTERN, .s = {f->block, loop},
+                      .buf = f->buf);
+  if (f->roll.size <= f->roll.step)
+    return sch_refuse(s, SCH_R_ROLLING_APART, .s = {f->block, loop},
+                      .n = {f->roll.size, f->roll.step});
+  return check_serial(f, loop) && find_inner(f) && is_steady(f, f->block, 8);
+}
+
+static bool is_open(const plan *f, ir_stmt loop) {
+  return f->only ? loop == f->only
+                 : !f->least || ir_is_ancestor(f->s->p, f->least, loop);
+}
+
+/* The outermost loop that suits; where none does, what is said is why the
+ * first along which windows move does not. */
+static bool find_loop(plan *f) {
+  sch_state *s = f->s;
+  sch_list loops = sch_loops_of(s, f->block);
+  sch_refusal why = {
+      .reason = SCH_R_ROLLING_PATTERN, .s = {f->block, f->only}, .buf = f->buf};
+  for (uint32_t i = 0; i < loops.n; i++) {
+    if (is_open(f, loops.v[i])) {
+      if (suits(f, loops.v[i])) return true;
+      if (why.reason == SCH_R_ROLLING_PATTERN) why = s->refusal;
+    }
+    if (loops.v[i] == f->meet) break;
+  }
+  s->refusal = why;
+  return false;
+}
+
 static bool check(plan *f) {
-  ir_expr index = 0;
+  const ir_program *p = f->s->p;
   if (!sch_check_alone(f->s, f->scope, f->block) ||
       !sch_check_movable(f->s, f->scope, f->block) || !check_buffer(f) ||
-      !find_loop(f) || !find_dim(f, &index) || !split_index(f, index) ||
-      !check_rest(f, index))
+      !find_meet(f))
     return false;
-  if (f->size <= f->step)
-    return sch_refuse(f->s, SCH_R_ROLLING_APART, .s = {f->block, f->loop},
-                      .n = {f->size, f->step});
-  return is_steady(f, f->block, 8);
+  ir_span w = ir_blk(p, f->block)->writes;
+  f->write = p->region.v[w.at];
+  return w.n == 1 ? find_loop(f)
+                  : sch_refuse(f->s, SCH_R_ROLLING_PATTERN,
+                               .s = {f->block, f->meet}, .buf = f->buf);
 }
 
 /* ---- the change --------------------------------------------------------- */
 
 /* In the first iteration all, then what the window before did not hold. */
-static void skip_shared(plan *f) {
+static void skip_shared(plan *f, const sch_slide *is) {
   ir_program *p = f->s->p;
-  ir_expr t = ir_ref(p, ir_st(p, f->loop)->var);
-  ir_expr a = ir_ref(p, ir_st(p, f->window)->var);
-  ir_expr first = ir_binary(p, IR_EQ, t, ir_st(p, f->loop)->lo);
-  ir_expr new = ir_binary(p, IR_LE, ir_index(p, f->size - f->step), a);
+  ir_expr t = ir_ref(p, ir_st(p, is->loop)->var);
+  ir_expr a = ir_ref(p, ir_st(p, is->window)->var);
+  ir_expr first = ir_binary(p, IR_EQ, t, ir_st(p, is->loop)->lo);
+  ir_expr new = ir_binary(p, IR_LE, ir_index(p, is->size - is->step), a);
   ir_expr cond = ir_binary(p, IR_OR, first, new);
   ir_expr pred = ir_and(p, ir_blk(p, f->block)->pred, cond);
   ir_blk(p, f->block)->pred = ir_is_const(p, pred, 1) ? 0 : pred;
 }
 
 static ir_expr wrap(const plan *f, ir_expr index) {
-  return ir_binary(f->s->p, IR_MOD, index, ir_index(f->s->p, f->size));
+  return ir_binary(f->s->p, IR_MOD, index, ir_index(f->s->p, f->roll.size));
 }
 
 static ir_expr wrapped_load(ir_subst *sub, ir_buf buf, uint32_t n,
@@ -280,7 +256,7 @@ static ir_expr wrapped_load(ir_subst *sub, ir_buf buf, uint32_t n,
   if (buf != f->buf) return 0;
   ir_expr *at = arena_array(sub->scratch, ir_expr, n);
   memcpy(at, idx, n * sizeof *at);
-  at[f->dim] = wrap(f, at[f->dim]);
+  at[f->roll.dim] = wrap(f, at[f->roll.dim]);
   return ir_load(sub->p, buf, n, at);
 }
 
@@ -289,7 +265,7 @@ static void wrap_store(const plan *f, ir_stmt st) {
   ir_span idx = ir_st(p, st)->idx;
   ir_expr *at = arena_array(f->s->scratch, ir_expr, idx.n);
   memcpy(at, p->arg.v + idx.at, idx.n * sizeof *at);
-  at[f->dim] = wrap(f, at[f->dim]);
+  at[f->roll.dim] = wrap(f, at[f->roll.dim]);
   idx = ir_arg_span(p, idx.n, at);
   ir_st(p, st)->idx = idx;
 }
@@ -300,11 +276,11 @@ static ir_region wrap_region(const plan *f, ir_region r) {
   uint32_t n = ir_ndim(p, f->buf);
   ir_expr *box = arena_array(f->s->scratch, ir_expr, 2 * n);
   memcpy(box, p->arg.v + r.at, 2 * n * sizeof *box);
-  if (ir_is_const(p, box[2 * f->dim + 1], 1)) {
-    box[2 * f->dim] = wrap(f, box[2 * f->dim]);
+  if (ir_is_const(p, box[2 * f->roll.dim + 1], 1)) {
+    box[2 * f->roll.dim] = wrap(f, box[2 * f->roll.dim]);
   } else {
-    box[2 * f->dim] = ir_index(p, 0);
-    box[2 * f->dim + 1] = ir_index(p, f->size);
+    box[2 * f->roll.dim] = ir_index(p, 0);
+    box[2 * f->roll.dim + 1] = ir_index(p, f->roll.size);
   }
   return ir_region_new(p, f->buf, box);
 }
@@ -337,7 +313,7 @@ static void wrap_accesses(plan *f) {
       wrap_store(f, q);
   }
   for (uint32_t d = 0; d < n; d++) shape[d] = ir_dim(p, f->buf, d);
-  shape[f->dim] = ir_index(p, f->size);
+  shape[f->roll.dim] = ir_index(p, f->roll.size);
   ir_span span = ir_arg_span(p, n, shape);
   p->buf.v[f->buf].shape = span;
 }
@@ -345,33 +321,54 @@ static void wrap_accesses(plan *f) {
 /* A window as long as the buffer need not wrap. */
 static bool is_shorter(const plan *f) {
   int64_t size;
-  return !ir_const_int(f->s->p, ir_dim(f->s->p, f->buf, f->dim), &size) ||
-         f->size < size;
+  return !ir_const_int(f->s->p, ir_dim(f->s->p, f->buf, f->roll.dim), &size) ||
+         f->roll.size < size;
 }
 
+typedef struct trial {
+  const args *a;
+  ir_stmt least, at; /* at: what was, or would have been, rolled over */
+  ir_buf buf;
+} trial;
+
 static bool change(sch_state *s, void *ud) {
-  const args *a = ud;
-  plan f = {.s = s, .block = a->block, .scope = ir_scope_of(s->p, a->block)};
-  if (!sch_find_buffer(s, a->block, a->write_buffer_index, SCH_WRITES, NULL,
+  trial *t = ud;
+  plan f = {.s = s,
+            .block = t->a->block,
+            .scope = ir_scope_of(s->p, t->a->block),
+            .only = t->a->loop,
+            .least = t->least};
+  if (!sch_find_buffer(s, f.block, t->a->write_buffer_index, SCH_WRITES, NULL,
                        NULL, &f.buf) ||
       !check(&f))
     return false;
-  skip_shared(&f);
+  t->at = f.roll.loop;
+  t->buf = f.buf;
+  skip_shared(&f, &f.roll);
+  for (uint32_t i = f.ninner; i-- > 0;) skip_shared(&f, &f.inner[i]);
   if (is_shorter(&f)) wrap_accesses(&f);
   s->p->edits++;
   return true;
 }
 
 /* Where a loop would lose its freedom of races it is the windows that its
- * iterations would share. */
+ * iterations would share: perhaps not those of a loop further in. */
 static bool rolling_buffer_apply(sch_state *s, args *a) {
-  if (sch_change_unless(s, change, a, a->block, SCH_R_ROLLING_SHARED))
-    return true;
-  ir_stmt outer = s->refusal.s[0];
-  ir_buf buf;
-  return s->refusal.reason == SCH_R_ROLLING_SHARED &&
-         sch_find_buffer(s, a->block, a->write_buffer_index, SCH_WRITES, NULL,
-                         NULL, &buf) &&
-         sch_refuse(s, SCH_R_ROLLING_SHARED, .s = {a->block, outer},
-                    .buf = buf);
+  trial t = {.a = a};
+  sch_refusal why = {0};
+  while (!sch_change_unless(s, change, &t, a->block, SCH_R_ROLLING_SHARED)) {
+    if (!why.reason) why = s->refusal;
+    bool shared = s->refusal.reason == SCH_R_ROLLING_SHARED;
+    ir_stmt next = shared && !a->loop ? sch_step_down(s->p, t.at, a->block) : 0;
+    if (next && next != a->block) {
+      t.least = next;
+      continue;
+    }
+    if (why.reason == SCH_R_ROLLING_SHARED)
+      return sch_refuse(s, SCH_R_ROLLING_SHARED, .s = {a->block, why.s[0]},
+                        .buf = t.buf);
+    s->refusal = why;
+    return false;
+  }
+  return true;
 }

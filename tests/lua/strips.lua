@@ -25,7 +25,7 @@ local function both(p, strips)
     local b = sch:get_block "B"
     sch:compute_at(b, at)
     if first == "parallel" then sch:parallel(outer) end
-    sch:rolling_buffer(b, 0)
+    sch:rolling_buffer(b, 0, at)
     if first == "roll" then sch:parallel(outer) end
     same(sch, p)
     assert(ts.build(sch, "llvm"))

@@ -28,7 +28,7 @@ static bool slides(const ir_program *p, ir_stmt b, ir_stmt loop) {
 }
 
 /* What it writes is its own and used only in a loop around it, from one
- * iteration of which to the next it moves. */
+ * iteration of which, or of a loop further out, to the next it moves. */
 bool fuzz_rolls(const ir_program *p, ir_stmt b) {
   ir_span w = ir_blk(p, b)->writes;
   ir_stmt scope = ir_scope_of(p, b), at = b;
@@ -36,7 +36,10 @@ bool fuzz_rolls(const ir_program *p, ir_stmt b) {
   for (ir_stmt q = scope; (q = sch_next_child(p, q, scope));)
     if (q != b && sch_reads_buf(p, q, p->region.v[w.at].buf))
       at = sch_common(p, at, q);
-  return at != b && ir_is_loop(p, at) && slides(p, b, at);
+  if (at == b) return false;
+  for (; ir_is_loop(p, at); at = ir_st(p, at)->parent)
+    if (slides(p, b, at)) return true;
+  return false;
 }
 
 /* ---- loops that make windows -------------------------------------------- */
@@ -63,9 +66,9 @@ static uint32_t sliding_iter(const ir_program *p, ir_stmt block, ir_buf buf) {
   return 0;
 }
 
-/* The innermost of n loops that the iter is bound to; 0: none. */
-static vm_rv driving_loop(const fuzz *f, uint32_t iter, vm_rv first,
-                          uint32_t n) {
+/* The innermost of n loops that the iter is bound to, or now and then one
+ * below, so that windows move with a loop further out; 0: none. */
+static vm_rv driving_loop(fuzz *f, uint32_t iter, vm_rv first, uint32_t n) {
   const ir_program *p = &f->s.m.prog;
   vm_rv found = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -74,6 +77,8 @@ static vm_rv driving_loop(const fuzz *f, uint32_t iter, vm_rv first,
         ir_uses_var(p, p->iter.v[iter].bind, ir_st(p, l)->var))
       found = first + i;
   }
+  if (found && !fuzz_below(f, 3))
+    found += (vm_rv)fuzz_below(f, first + n - found);
   return found;
 }
 
@@ -119,8 +124,10 @@ static void run_at_once(fuzz *f, vm_value block, vm_value loop) {
  * tiles of such windows may be made at once. */
 void fuzz_roll(fuzz *f, const vm_value *v, vm_rv first, uint32_t n) {
   vm_value to[VM_MAX_SPECS] = {v[0], vm_int(0)};
+  ir_stmt b = v[0].tag == VM_RV ? fuzz_stmt(f, v[0].rv) : 0;
   (void)first, (void)n;
-  if (fuzz_below(f, 2)) return;
+  uint32_t of = b && fuzz_rolls(&f->s.m.prog, b) ? 4 : 16;
+  if (fuzz_below(f, of) > 2) return;
   if (fuzz_below(f, 2)) run_at_once(f, v[0], v[1]);
   (void)fuzz_call(f, sch_find_prim("rolling_buffer"), to);
 }

@@ -235,10 +235,9 @@ static void stencil(gen *g) {
   gen_end(g, a.ndim, shape, a.t, v);
 }
 
-/* The last two dimensions by a window with a stride, either of which may go
- * backwards. */
-static void pool(gen *g) {
-  uint32_t x = gen_pick(g);
+/* The last two dimensions of x by a window with a stride, at least `least`
+ * long; either may go backwards. */
+static void pool_of(gen *g, uint32_t x, uint32_t least, bool turns) {
   const gen_tensor a = g->tensor[x];
   uint32_t n = a.ndim < 2 ? a.ndim : 2;
   int64_t shape[GEN_MAX_DIM], win[2], stride[2];
@@ -248,7 +247,7 @@ static void pool(gen *g) {
   for (uint32_t d = 0; d < a.ndim; d++) shape[d] = a.shape[d];
   for (uint32_t k = 0; k < n; k++) {
     int64_t *s = &shape[a.ndim - n + k];
-    win[k] = 1 + gen_below(g, 3);
+    win[k] = least + gen_below(g, 4 - least);
     stride[k] = 1 + gen_below(g, 2);
     if (win[k] > *s) win[k] = 1;
     *s = (*s - win[k]) / stride[k] + 1;
@@ -256,11 +255,23 @@ static void pool(gen *g) {
   gen_begin(g, "w", a.ndim, shape, idx);
   for (uint32_t k = 0; k < n; k++) {
     gen_expr *i = &idx[a.ndim - n + k];
-    gen_expr r = gen_turn(g, 3, win[k] - 1, gen_axis(g, win[k], &axis[k]));
-    *i = gen_turn(g, 3, shape[a.ndim - n + k] - 1, *i);
+    gen_expr r = gen_axis(g, win[k], &axis[k]);
+    if (turns) {
+      r = gen_turn(g, 3, win[k] - 1, r);
+      *i = gen_turn(g, 3, shape[a.ndim - n + k] - 1, *i);
+    }
     *i = gen_bin(g, "+", gen_bin(g, "*", *i, gen_num(g, stride[k])), r);
   }
   gen_end_reduce(g, a.ndim, shape, a.t, gen_load(g, x, idx), n, axis);
+}
+
+static void pool(gen *g) { pool_of(g, gen_pick(g), 1, true); }
+
+/* Windows of windows, forwards: what may be rolled. */
+static void cascade(gen *g) {
+  elementwise(g);
+  for (uint32_t k = 1 + gen_below(g, 2); k > 0; k--)
+    pool_of(g, g->n - 1, 2, false);
 }
 
 void gen_stage(gen *g) {
@@ -269,10 +280,11 @@ void gen_stage(gen *g) {
       elementwise,    cast,           compare,
       transpose,      reshape,        pad,
       join,           gather,         stencil,
-      stencil,        pool,           gen_reduction,
+      stencil,        pool,           cascade,
       gen_reduction,  gen_reduction,  gen_reduction,
       gen_reduction,  gen_reduction,  gen_reduction,
-      gen_reduction,  gen_imperative, gen_imperative,
-      gen_imperative, slice,          slice};
+      gen_reduction,  gen_reduction,  gen_imperative,
+      gen_imperative, gen_imperative, slice,
+      slice};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }

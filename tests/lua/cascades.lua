@@ -1,0 +1,179 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- rolling_buffer in tiles of two dimensions: it goes over the outermost loop
+-- along which windows overlap, whatever stands between that and the windows,
+-- and what neighbours further in share is not made twice either.
+local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+local same, refused = checks.same, checks.refused
+
+-- The greatest of 3 x 3, by steps.
+local function pool(name, X, h, w, c, step)
+  local a, b = ts.reduce_axis(name .. "a", 3), ts.reduce_axis(name .. "b", 3)
+  return ts.compute(name, { 1, h, w, c }, function(n, i, j, k)
+    return ts.reduce_max(X(n, i * step + a, j * step + b, k), { a, b })
+  end)
+end
+
+local A = ts.placeholder("A", { 1, 12, 12, 4 }, "int8")
+local two = ts.program("two", { A },
+  { pool("C", pool("B", A, 10, 10, 4, 1), 8, 8, 4, 1) })
+
+-- C in tiles; the loops over these, and those in them.
+local function tiled(p, tile)
+  local sch = ts.schedule(p)
+  local loops = table.pack(sch:get_loops(sch:get_block "C"))
+  local outer, inner, all = {}, {}, {}
+  for k, size in ipairs(tile) do
+    outer[k], inner[k] = sch:split(loops[k], { ts.auto, size })
+    all[k], all[#tile + k] = outer[k], inner[k]
+  end
+  sch:reorder(table.unpack(all))
+  return sch, outer
+end
+
+local function has(sch, ...)
+  for _, part in ipairs { ... } do
+    local text = tostring(sch)
+    assert(text:find(part, 1, true), part .. " is not in\n" .. text)
+  end
+end
+
+-- Tiles of columns, of rows, of both and of channels, and such as overhang;
+-- with or without loops of one iteration between.
+for _, case in ipairs {
+  { { 1, 8, 4, 4 }, "B: int8[1, 10, 6, 4]", "where j_0 == 0 || 2 <= ax1" },
+  { { 1, 4, 8, 4 }, "B: int8[1, 6, 10, 4]", "where i_0 == 0 || 2 <= ax0" },
+  { { 1, 4, 4, 2 }, "B: int8[1, 6, 10, 4]",
+    "where (i_0 == 0 || 2 <= ax0) && (j_0 == 0 || 2 <= ax1)" },
+  { { 1, 6, 6, 4 }, "B: int8[1, 8, 10, 4]",
+    "j_0 * 6 + ax1 < 10 && (i_0 == 0 || 2 <= ax0) && (j_0 == 0 || 2 <= ax1)" },
+  { { 1, 1, 1, 1 }, "B: int8[1, 3, 10, 4]",
+    "where (i_0 == 0 || 2 <= ax0) && (j_0 == 0 || 2 <= ax1)" },
+} do
+  local sch, o = tiled(two, case[1])
+  sch:compute_at(sch:get_block "B", o[4])
+  sch:rolling_buffer(sch:get_block "B", 0)
+  has(sch, case[2], case[3])
+  same(sch, two)
+  refused(sch, "BLOCK_NOT_COMPLETE", "rolling_buffer", sch:get_block "B", 0)
+  for k = 2, 3 do -- along which windows are carried
+    assert(case[1][k] == 8 or not sch:can("parallel", o[k]))
+  end
+  assert(ts.build(sch, "llvm"))
+end
+
+-- The loop may be given; one along which nothing moves cannot be.
+do
+  local sch, o = tiled(two, { 1, 4, 4, 2 })
+  local b = sch:get_block "B"
+  sch:compute_at(b, o[4])
+  refused(sch, "ROLLING_APART", "rolling_buffer", b, 0, o[4])
+  refused(sch, "ROLLING_PATTERN", "rolling_buffer", b, 0, o[1])
+  refused(sch, "ROLLING_PATTERN", "rolling_buffer", b, 0,
+          (select(5, sch:get_loops(b))))
+  local rows, columns = sch:copy(), sch:copy()
+  rows:rolling_buffer(b, 0, o[2])
+  sch:rolling_buffer(b, 0)
+  assert(tostring(rows) == tostring(sch))
+  columns:rolling_buffer(b, 0, o[3])
+  has(columns, "B: int8[1, 10, 6, 4]", "where j_0 == 0 || 2 <= ax1")
+  same(rows, two)
+  same(columns, two)
+end
+
+-- Loops between, or it, that are to run at once: then one further in, if any.
+do
+  local sch, o = tiled(two, { 1, 4, 4, 2 })
+  local b = sch:get_block "B"
+  sch:compute_at(b, o[4])
+  sch:parallel(o[2])
+  refused(sch, "LOOP_NOT_SERIAL", "rolling_buffer", b, 0, o[2])
+  sch:rolling_buffer(b, 0)
+  has(sch, "where j_0 == 0 || 2 <= ax1")
+  same(sch, two)
+  for _, k in ipairs { 3, 4 } do
+    sch, o = tiled(two, { 1, 4, 4, 2 })
+    b = sch:get_block "B"
+    sch:compute_at(b, o[4])
+    sch:parallel(o[k])
+    refused(sch, "LOOP_NOT_SERIAL", "rolling_buffer", b, 0)
+  end
+end
+
+-- Three stages, by steps of two, and one that is spread: its windows move by
+-- two or three rows.
+do
+  local X = ts.placeholder("X", { 1, 24, 24, 3 }, "int8")
+  local B = pool("B", X, 22, 22, 3, 1)
+  local D = pool("D", B, 10, 10, 3, 2)
+  local p = ts.program("three", { X }, { pool("C", D, 8, 8, 3, 1) })
+  local sch, o = tiled(p, { 1, 4, 4, 3 })
+  sch:compute_at(sch:get_block "D", o[4])
+  sch:compute_at(sch:get_block "B", o[4])
+  sch:rolling_buffer(sch:get_block "D", 0)
+  same(sch, p)
+  sch:rolling_buffer(sch:get_block "B", 0)
+  has(sch, "B: int8[1, 13, 22, 3]", "D: int8[1, 6, 10, 3]",
+      "where (i_0 == 0 || 5 <= ax0) && (j_0 == 0 || 5 <= ax1)")
+  same(sch, p)
+
+  local a, b = ts.reduce_axis("a", 3), ts.reduce_axis("b", 3)
+  local Y = ts.placeholder("Y", { 1, 16, 16, 3 }, "int8")
+  local up = pool("B", Y, 14, 14, 3, 1)
+  p = ts.program("up", { Y }, {
+    ts.compute("C", { 1, 24, 24, 3 }, function(n, i, j, k)
+      return ts.reduce_max(up(n, i // 2 + a, j // 2 + b, k), { a, b })
+    end) })
+  sch, o = tiled(p, { 1, 5, 5, 3 })
+  sch:compute_at(sch:get_block "B", o[4])
+  sch:rolling_buffer(sch:get_block "B", 0)
+  has(sch, "B: int8[1, 5, 14, 3]",
+      "(i_0 == 0 || 2 <= ax0) && (j_0 == 0 || 2 <= ax1)")
+  same(sch, p)
+end
+
+-- Not over a loop whose iterations do not all run the same of those between,
+-- or whose windows move back, or with both; by one and two in turn is well.
+for _, how in ipairs { "runs", "order", "falls", "rises" } do
+  local bl = ts.builder(how)
+  local X, C = bl:input("X", { 40 }), bl:output("C", { 6, 4 })
+  local B = bl:buffer("B", { 40 })
+  bl:loop("t", 0, 6, function(t)
+    local lo = how == "runs" and ts.max(3 - t, 0) or 0
+    bl:loop("u", lo, 4 - lo, function(u)
+      local at = how == "falls" and 12 - t * 2 or
+                 how == "order" and t * 2 + u or
+                 how == "rises" and t + t // 2 or t * 2
+      bl:loop("a", 0, 4, function(a)
+        bl:block("B", { { "v", extent = 40, bind = at + a } },
+                 function(v) bl:store(B, { v }, X(v) * 3) end)
+      end)
+      bl:loop("r", 0, 4, function(r)
+        bl:block("C", { { "v", extent = 6, bind = t },
+                        { "u", extent = 4, bind = u },
+                        { "r", "reduce", extent = 4, bind = r },
+                        { "w", extent = 40, bind = at + r } },
+                 function(v, x, _, w)
+                   bl:init(function() bl:store(C, { v, x }, 0) end)
+                   bl:store(C, { v, x }, C(v, x) + B(w))
+                 end)
+      end)
+    end)
+  end)
+  local p = bl:program()
+  local sch = ts.schedule(p)
+  local b = sch:get_block "B"
+  local t = sch:get_loops(b)
+  if how == "rises" then
+    sch:rolling_buffer(b, 0)
+    has(sch, "B: float32[4]", "where t == 0 || 2 <= a")
+    same(sch, p)
+  else
+    refused(sch, "ROLLING_PATTERN", "rolling_buffer", b, 0, t)
+  end
+  if how == "order" then
+    sch:rolling_buffer(b, 0)
+    has(sch, "where u == 0 || 3 <= a")
+    same(sch, p)
+  end
+end
