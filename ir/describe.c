@@ -31,6 +31,12 @@ tess_status describe_name_ok(ir_builder *b, const char *name,
   if (strlen(name) > DESCRIBE_MAX_NAME)
     return err_set(b->err, TESS_LIMIT, "the name of %s is longer than %d bytes",
                    what, DESCRIBE_MAX_NAME);
+  /* Messages and programs are printed line by line. */
+  for (const char *c = name; *c; c++)
+    if ((unsigned char)*c < ' ' || *c == 0x7f)
+      return err_set(b->err, TESS_INVALID,
+                     "the name of %s has a control character, %d, at %zu", what,
+                     *c, (size_t)(c - name) + 1);
   return TESS_OK;
 }
 

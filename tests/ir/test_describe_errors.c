@@ -405,6 +405,10 @@ static void limits(describing *d) {
                         &buf),
         "the name of a buffer is longer than 255 bytes");
   FAILS(d,
+        describe_buffer(b, "A\nB", F32, 0, NULL, IR_SCOPE_GLOBAL, IR_ROLE_INPUT,
+                        &buf),
+        "the name of a buffer has a control character, 10, at 2");
+  FAILS(d,
         describe_buffer(b, "A", F32, 20, shape, IR_SCOPE_GLOBAL, IR_ROLE_INPUT,
                         &buf),
         "buffer 'A' has 20 dimensions; at most 16 are possible");
