@@ -256,10 +256,27 @@ static tess_status compare(pair *c, uint64_t number) {
 /* How often inputs of few values are drawn: small ones more often, so that
  * each of the ways in which they compare surely comes up. */
 static uint32_t times_few(const interp_expect *x) {
-  uint64_t n = 1;
+  const uint64_t values = x->inputs.few.n;
+  uint64_t n = 1, elements = values < 32 ? 512 : 16 * values;
   for (uint32_t i = 0; i < x->nparams; i++)
     if (x->param[i].role != IR_ROLE_OUTPUT) n += x->param[i].size;
-  return n > 512 ? 1 : n < 32 ? 16 : (uint32_t)(512 / n);
+  uint64_t times = n > elements ? 1 : elements / n;
+  uint64_t most = values < 8 ? 16 : 2 * values;
+  return (uint32_t)(times < most ? times : most);
+}
+
+/* Each of the few values alone, for sums and products of many elements. */
+static tess_status compare_alone(pair *c) {
+  enum { MOST_STEPS = 1 << 19, EACH = 2048, ROUNDS = 8 };
+  uint32_t n = c->x.inputs.few.n;
+  uint64_t times = MOST_STEPS / (c->steps + EACH);
+  tess_status st = TESS_OK;
+  if (times > ROUNDS * n) times = ROUNDS * n;
+  for (uint32_t k = 0; k < times && !st; k++) {
+    c->x.inputs.alone = k % n + 1;
+    st = compare(c, k);
+  }
+  return st;
 }
 
 static tess_status compare_few(pair *c) {
@@ -268,6 +285,7 @@ static tess_status compare_few(pair *c) {
   uint32_t n = c->x.inputs.few.n ? times_few(&c->x) : 0;
   tess_status st = TESS_OK;
   for (uint32_t k = 0; k < n && !st; k++) st = compare(c, k);
+  if (!st && n) st = compare_alone(c);
   c->x.inputs = (interp_inputs){.extreme = false};
   return st;
 }

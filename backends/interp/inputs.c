@@ -8,8 +8,6 @@
 #include "ir/arith/range.h"
 #include "ir/scalar.h"
 
-#include <math.h>
-
 /* ---- indices that are data ---------------------------------------------- */
 
 /* How elements of input `b` are used as indices, and how many expressions may
@@ -144,48 +142,6 @@ interp_range interp_index_range(const ir_program *p, ir_buf b, arena *scratch) {
   return (interp_range){below ? -n : 0, n};
 }
 
-/* ---- a few values ------------------------------------------------------- */
-
-static void add_value(interp_few *few, double v) {
-  for (uint32_t i = 0; i < few->n; i++)
-    if (few->v[i] == v) return;
-  if (few->n < sizeof few->v / sizeof *few->v) few->v[few->n++] = v;
-}
-
-static bool is_constant(const ir_node *n) {
-  return n->op == IR_INT || n->op == IR_REAL;
-}
-
-/* An operand of what compares, other than an index. */
-static bool is_data(const ir_node *n) {
-  return !is_constant(n) && !n->is_index;
-}
-
-static void add_constant(interp_few *few, const ir_node *n) {
-  const double most = 0x1p31;
-  if (!is_constant(n)) return;
-  double v = n->op == IR_INT ? (double)n->i : n->f;
-  for (int d = -1; d <= 1 && fabs(v) < most; d++) add_value(few, v + d);
-}
-
-void interp_few_add(interp_few *few, const ir_program *p) {
-  bool compares = false;
-  for (ir_expr e = 1; e < p->node.n && !compares; e++) {
-    const ir_node *n = ir_at(p, e);
-    compares = n->op >= IR_EQ && n->op <= IR_LE &&
-               (is_data(ir_at(p, n->a)) || is_data(ir_at(p, n->b)));
-  }
-  if (!compares) return;
-  for (int v = -1; v <= 2; v++) add_value(few, v);
-  for (ir_expr e = 1; e < p->node.n; e++) {
-    const ir_node *n = ir_at(p, e);
-    if (n->op < IR_MIN || n->op > IR_LE) continue;
-    const ir_node *a = ir_at(p, n->a), *b = ir_at(p, n->b);
-    if (is_data(a)) add_constant(few, b);
-    if (is_data(b)) add_constant(few, a);
-  }
-}
-
 /* ---- peaks -------------------------------------------------------------- */
 
 enum { MOST_CHOICES = 4096 };
@@ -201,7 +157,7 @@ static void count_choice(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
   choice *c = ud;
   if (n->op >= IR_MIN && n->op <= IR_LE && n->op != IR_EQ && n->op != IR_NE &&
-      (is_data(ir_at(p, n->a)) || is_data(ir_at(p, n->b))))
+      (interp_is_data(p, n->a) || interp_is_data(p, n->b)))
     c->here++;
 }
 
@@ -266,8 +222,7 @@ static uint64_t draw_extreme(rng *r, tess_dtype t) {
   }
 }
 
-static uint64_t draw_few(rng *r, tess_dtype t, const interp_few *few) {
-  double v = few->v[rng_below(r, few->n)];
+static uint64_t value_of(tess_dtype t, double v) {
   return ir_is_float(t) ? residue_of_real(ir_round_real(t, v))
                         : (uint64_t)ir_wrap_int(t, (int64_t)v);
 }
@@ -275,10 +230,10 @@ static uint64_t draw_few(rng *r, tess_dtype t, const interp_few *few) {
 /* One that lies beyond all that do not. */
 static uint64_t draw_peak(rng *r, tess_dtype t, bool beyond, bool below) {
   if (ir_is_float(t)) {
-    const uint64_t part = RESIDUE_P / 8;
-    uint64_t v = rng_below(r, part);
-    if (!beyond) return v;
-    return below ? RESIDUE_P - 2 * part - v : 2 * part + v;
+    const int64_t part = RESIDUE_P / 8;
+    int64_t v = (int64_t)rng_below(r, (uint64_t)part);
+    if (!beyond) return residue_at(v);
+    return residue_at(below ? -2 * part - v : 2 * part + v);
   }
   int64_t lo = ir_int_min(t), hi = ir_int_max(t), part = hi / 8 - lo / 8;
   int64_t v = (int64_t)rng_below(r, (uint64_t)part);
@@ -290,7 +245,7 @@ static uint64_t draw_any(rng *r, tess_dtype t, uint64_t i,
                          const interp_inputs *from) {
   if (from->period)
     return draw_peak(r, t, i % from->period == from->peak, from->below);
-  if (from->few.n) return draw_few(r, t, &from->few);
+  if (from->few.n) return value_of(t, from->few.v[rng_below(r, from->few.n)]);
   if (ir_is_float(t)) return rng_below(r, RESIDUE_P);
   return from->extreme ? draw_extreme(r, t) : draw_int(r, t);
 }
@@ -314,19 +269,32 @@ static uint64_t draw_within(rng *r, interp_range in, uint64_t i,
   }
 }
 
-/* The value of all elements; floats: less and more than all known ones, and
- * so are sums of a few.  (A quotient of p by a power of two would be known.) */
+/* The value of all elements; floats: less and more than what programs compare
+ * with, and so are sums of a few.  (A quotient of p by a power of two would be
+ * known.) */
 static uint64_t end_of(tess_dtype t, interp_range in, bool greatest) {
-  const uint64_t far = RESIDUE_P / 67;
+  const int64_t far = RESIDUE_P / 67;
   if (in.count) return (uint64_t)(greatest ? in.count - 1 : in.least);
-  if (ir_is_float(t)) return greatest ? far : RESIDUE_P - far;
+  if (ir_is_float(t)) return residue_at(greatest ? far : -far);
   return (uint64_t)(greatest ? ir_int_max(t) : ir_int_min(t));
+}
+
+/* One value among zeros or ones, which sums and products do not show. */
+static void draw_alone(rng *r, tess_dtype t, double v, uint64_t n,
+                       uint64_t *out) {
+  uint64_t others = value_of(t, (double)rng_below(r, 2));
+  for (uint64_t i = 0; i < n; i++) out[i] = others;
+  if (n) out[rng_below(r, n)] = value_of(t, v);
 }
 
 void interp_draw(const interp_inputs *from, tess_dtype t, uint64_t seed,
                  uint32_t number, interp_range in, uint64_t n, uint64_t *out) {
   rng r;
   rng_init(&r, seed, number);
+  if (from->alone && !in.count) {
+    draw_alone(&r, t, from->few.v[from->alone - 1], n, out);
+    return;
+  }
   uint32_t how = from->ends <= 2 ? from->ends : (uint32_t)rng_below(&r, 3);
   for (uint64_t i = 0; i < n; i++)
     out[i] = how        ? end_of(t, in, how == 2)

@@ -153,21 +153,27 @@ tess_status interp_run(interp *in, const ir_program *p, uint32_t nargs,
 /* ---- comparing (compare.c) ---------------------------------------------- */
 
 /* A few values for inputs, so that comparisons meet equal ones; residues drawn
- * from all of them never do. */
+ * from all of them never do (thresholds.c). */
+enum { INTERP_MOST_FEW = 64 };
 typedef struct interp_few {
   uint32_t n;              /* 0: none */
-  double v[24];
+  double v[INTERP_MOST_FEW];
 } interp_few;
-/* Adds what tells programs that compare data apart: small numbers and the
- * constants that p compares with; nothing where it compares none. */
+/* Adds what tells programs that compare data apart: small numbers, the
+ * constants that p compares with, and inputs with which what it compares comes
+ * to these; nothing where it compares none. */
 void interp_few_add(interp_few *few, const ir_program *p);
+/* Is e other than a constant or an index? */
+bool interp_is_data(const ir_program *p, ir_expr e);
 
-/* What inputs hold (inputs.c): anything; or, where few has any, those; or with
+/* What inputs hold (inputs.c): anything; or, where few has any, those, or with
+ * `alone` nothing but 0 or 1 and in one place few.v[alone - 1]; or with
  * `extreme` integers at the ends of their types; or with a period, elements
  * number peak, peak + period, .. that lie beyond all others; or with `ends` 1
  * and 2 the least and the greatest value alone, and with 3 so some of them. */
 typedef struct interp_inputs {
   interp_few few;
+  uint32_t alone;
   bool extreme;
   uint32_t period, peak;   /* peak < period */
   bool below;              /* the peaks are the least, not the greatest */

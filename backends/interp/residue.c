@@ -7,8 +7,9 @@
 
 #include <math.h>
 
-/* A known value is n / 2^FRACTION with |n| < 2^KNOWN. */
-enum { FRACTION = 8, KNOWN = 40 };
+/* A known value is n / 2^FRACTION with |n| < 2^KNOWN; the order holds n /
+ * 2^PLACE with |n| < p / 2, and so all known ones. */
+enum { FRACTION = 8, KNOWN = 40, PLACE = 28 };
 
 /* The infinities and not-a-number: arbitrary elements, far from known ones. */
 #define INF_RESIDUE UINT64_C(1234567890123456789)
@@ -77,19 +78,20 @@ uint64_t residue_div(uint64_t a, uint64_t b) {
   return residue_mul(a, residue_inverse(b));
 }
 
-/* Where a stands in the order: the least, negative ones that are not known,
- * known ones by value, the other ones, the greatest. */
-static uint64_t rank(uint64_t a) {
-  const uint64_t middle = UINT64_C(1) << 62, reach = UINT64_C(1) << KNOWN;
-  int64_t n;
-  if (a == INF_RESIDUE) return UINT64_MAX;
-  if (a == RESIDUE_P - INF_RESIDUE) return 0;
-  if (known(a, &n)) return middle + (uint64_t)n;
-  n = centred(a);
-  return n < 0 ? middle - reach + (uint64_t)n : middle + reach + (uint64_t)n;
+/* Where a stands in the order: as n / 2^PLACE would.  Known values and others
+ * of as few bits stand by their value, the infinities at the ends. */
+static int64_t place(uint64_t a) {
+  if (a == INF_RESIDUE) return INT64_MAX;
+  if (a == RESIDUE_P - INF_RESIDUE) return INT64_MIN;
+  return centred(residue_fold((residue_wide)a << PLACE));
 }
 
-bool residue_less(uint64_t a, uint64_t b) { return rank(a) < rank(b); }
+bool residue_less(uint64_t a, uint64_t b) { return place(a) < place(b); }
+
+uint64_t residue_at(int64_t n) {
+  uint64_t r = n < 0 ? RESIDUE_P - (uint64_t)-n : (uint64_t)n;
+  return residue_mul(r, residue_of_real(ldexp(1, -PLACE)));
+}
 
 /* ---- hashes ------------------------------------------------------------- */
 
@@ -147,6 +149,6 @@ uint64_t residue_call(uint64_t seed, ir_fn fn, tess_dtype t, uint32_t n,
   for (uint32_t i = 0; all && i < n; i++) all = value_of(args[i], &v[i]);
   if (all) return residue_of_real(ir_apply_real(fn, t, v));
   if (fn == IR_FN_ABS) /* the greater of a and -a in the order above */
-    return centred(args[0]) < 0 ? residue_sub(0, args[0]) : args[0];
+    return place(args[0]) < 0 ? residue_sub(0, args[0]) : args[0];
   return residue_hash(seed, tag_of(t, (unsigned)fn), n, args);
 }

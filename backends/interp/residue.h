@@ -13,7 +13,8 @@
  *   - a cast to a float type that holds every value of the other is the
  *     identity;
  *   - the order that min, max and comparisons follow is total, keeps known
- *     values in their usual order and has the infinities as its ends. */
+ *     values, and all n / 2^28 below 2^32 in magnitude, in their usual order,
+ *     and has the infinities as its ends. */
 #ifndef BACKENDS_INTERP_RESIDUE_H
 #define BACKENDS_INTERP_RESIDUE_H
 
@@ -53,6 +54,8 @@ uint64_t residue_inverse(uint64_t a);
 uint64_t residue_div(uint64_t a, uint64_t b);
 /* Is a before b? */
 bool residue_less(uint64_t a, uint64_t b);
+/* What stands at place n of the order, |n| < p / 2; 0 stands at 0. */
+uint64_t residue_at(int64_t n);
 
 uint64_t residue_from_int(tess_dtype to, tess_dtype from, int64_t v);
 int64_t residue_to_int(uint64_t seed, tess_dtype to, uint64_t a);

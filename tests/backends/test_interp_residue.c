@@ -65,9 +65,20 @@ static void order_is_total(void **state) {
     assert_true(residue_less(x[0], inf) &&
                 residue_less(residue_of_real(-(double)INFINITY), x[0]));
   }
-  double v[] = {-40000, -1.5, -0.25, 0, 0.125, 1, 1e6};
-  for (int i = 0; i + 1 < 7; i++)
+  double v[] = {-4e9,   -40000, -1.5, -0.25, 0,   0x1p-28, 0.125,
+                0.375f, 0.4f,   1,    1e6,   1e9, 4e9};
+  for (int i = 0; i + 1 < (int)(sizeof v / sizeof *v); i++)
     assert_true(residue_less(residue_of_real(v[i]), residue_of_real(v[i + 1])));
+}
+
+static void places(void **state) {
+  (void)state;
+  const int64_t end = RESIDUE_P / 2;
+  int64_t n[] = {-end, -(INT64_C(1) << 28), -1, 0, 1, 12345678901, end};
+  assert_int_equal(residue_at(0), 0);
+  assert_int_equal(residue_at(-(INT64_C(1) << 28)), residue_of_real(-1));
+  for (int i = 0; i + 1 < (int)(sizeof n / sizeof *n); i++)
+    assert_true(residue_less(residue_at(n[i]), residue_at(n[i + 1])));
 }
 
 /* ---- two programs of one form ------------------------------------------- */
@@ -465,6 +476,7 @@ int main(void) {
       cmocka_unit_test(field_laws),
       cmocka_unit_test(constants_are_exact),
       cmocka_unit_test(order_is_total),
+      cmocka_unit_test(places),
       cmocka_unit_test(orders_agree),
       cmocka_unit_test(ties_are_met),
       cmocka_unit_test(division_is_exact),

@@ -641,6 +641,49 @@ do
   end
   assert(ts.equivalent(absolute(ts.abs),
                        absolute(function(a) return ts.max(a, -a) end)))
+  -- Where a threshold is, behind arithmetic.
+  local function above(n, arithmetic)
+    return function(limit, strict)
+      local A = ts.placeholder("A", { n })
+      local B = ts.compute("B", { n }, function(i) return arithmetic(A(i)) end)
+      return ts.program("above", { A }, {
+        ts.compute("C", { n }, function(i)
+          local gt = strict and ts.ge or ts.gt
+          return ts.select(gt(B(i), limit), A(i), 0)
+        end) })
+    end
+  end
+  for _, n in ipairs { 1, 8, 700 } do
+    for _, f in ipairs {
+      function(a) return a * 0.125 end,
+      function(a) return a * 0.3 end,
+      function(a) return a / 8 + 3 end,
+      function(a) return 100 - 4 * a end,
+      function(a) return ts.abs(a) * 0.25 - 90 end,
+      function(a) return ts.max(a * 64, 1) end,
+      function(a) return a * 100.3 end,
+      function(a) return ts.select(ts.lt(a, 1), a, a * 0.0625) end,
+    } do
+      local program = above(n, f)
+      assert(not ts.equivalent(program(4), program(5)))
+      assert(ts.equivalent(program(4), program(4)))
+    end
+    local eighth = above(n, function(a) return a * 0.125 end)
+    assert(not ts.equivalent(eighth(4), eighth(4, true)))
+  end
+  local function sum_above(limit)
+    local A, B = ts.placeholder("A", { 64 }), ts.placeholder("B", { 64 })
+    local k = ts.reduce_axis("k", 64)
+    local S = ts.compute("S", { 1 }, function()
+      return ts.sum(A(k) * B(k), k)
+    end)
+    return ts.program("sum_above", { A, B }, {
+      ts.compute("C", { 1 }, function(i)
+        return ts.select(ts.gt(S(i), limit), S(i), 0)
+      end) })
+  end
+  assert(not ts.equivalent(sum_above(4), sum_above(5)))
+  assert(not ts.equivalent(sum_above(400.5), sum_above(401)))
   -- So an implementation that forgets one is refused.
   local function row(n)
     local b = ts.builder("row")

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Values of inputs for which comparisons of data with constants come out in
+ * one way and the other: the constants, and what the arithmetic before a
+ * comparison makes of them, solved for its inputs one at a time. */
+#include "backends/interp/interp.h"
+
+#include <math.h>
+
+/* Expressions looked at for one constant, through intermediate buffers. */
+enum { MOST_SOLVED = 256, DEEPEST = 32 };
+
+typedef struct solving {
+  const ir_program *p;
+  interp_few *few;
+  uint32_t left, depth;
+} solving;
+
+static void add_value(interp_few *few, double v) {
+  for (uint32_t i = 0; i < few->n; i++)
+    if (few->v[i] == v) return;
+  if (few->n < INTERP_MOST_FEW) few->v[few->n++] = v;
+}
+
+/* v and what lies around it, with so few bits that products with constants
+ * still have a place in the order of residues. */
+static void add_around(interp_few *few, double v) {
+  const double most = 0x1p31, known = 0x1p8;
+  int exponent;
+  if (!(fabs(v) < most)) return;
+  frexp(v, &exponent);
+  double grain = v * known == floor(v * known) ? known : ldexp(1, 7 - exponent);
+  double lo = floor(v * grain) / grain, hi = ceil(v * grain) / grain;
+  add_value(few, lo);
+  add_value(few, hi);
+  add_value(few, lo - 1);
+  add_value(few, hi + 1);
+}
+
+static bool constant(const ir_program *p, ir_expr e, double *v) {
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_CAST) return constant(p, n->a, v);
+  if (n->op == IR_INT) *v = (double)n->i;
+  if (n->op == IR_REAL) *v = n->f;
+  return n->op == IR_INT || n->op == IR_REAL;
+}
+
+static void solve(solving *s, ir_expr e, double v);
+
+/* Each store that fills the buffer may have made it. */
+static void solve_stores(solving *s, ir_buf b, double v) {
+  const ir_program *p = s->p;
+  ir_stmt root = ir_entry(p)->root;
+  for (ir_stmt at = root; at && s->left; at = ir_next(p, at, root)) {
+    const ir_stmt_rec *r = ir_st(p, at);
+    if (r->kind == IR_STORE && r->buf == b) solve(s, r->value, v);
+  }
+}
+
+static void solve_load(solving *s, ir_buf b, double v) {
+  ir_role role = (ir_role)s->p->buf.v[b].role;
+  if (role == IR_ROLE_INPUT || role == IR_ROLE_LAYOUT_FREE)
+    add_around(s->few, v);
+  solve_stores(s, b, v);
+}
+
+/* a op b = v, the other operand being the constant, or else what leaves the
+ * value as it is. */
+static void solve_binary(solving *s, const ir_node *n, double v) {
+  double a = 0, b = 0;
+  bool left = constant(s->p, n->a, &a), right = constant(s->p, n->b, &b);
+  bool sum = n->op == IR_ADD || n->op == IR_SUB;
+  if (!left) a = !sum;
+  if (!right) b = !sum;
+  switch ((ir_op)n->op) {
+  case IR_ADD:
+    if (!left) solve(s, n->a, v - b);
+    if (!right) solve(s, n->b, v - a);
+    break;
+  case IR_SUB:
+    if (!left) solve(s, n->a, v + b);
+    if (!right) solve(s, n->b, a - v);
+    break;
+  case IR_MUL:
+    if (!left) solve(s, n->a, v / b);
+    if (!right) solve(s, n->b, v / a);
+    break;
+  case IR_DIV:
+    if (!left) solve(s, n->a, v * b);
+    if (!right) solve(s, n->b, a / v);
+    break;
+  default: /* the lesser, the greater, a remainder */
+    if (!left) solve(s, n->a, v);
+    if (!right) solve(s, n->b, v);
+  }
+}
+
+static void solve_call(solving *s, const ir_node *n, double v) {
+  const uint32_t *x = s->p->arg.v + n->b;
+  switch ((ir_fn)n->a) {
+  case IR_FN_ABS:
+    solve(s, x[0], -v);
+    solve(s, x[0], v);
+    break;
+  case IR_FN_FLOOR:
+  case IR_FN_CEIL:
+  case IR_FN_ROUND: solve(s, x[0], v); break;
+  case IR_FN_SQRT: solve(s, x[0], v * v); break;
+  default: break; /* another value of the field, whatever the argument */
+  }
+}
+
+static void solve_var(solving *s, ir_var var, double v) {
+  const ir_var_rec *r = &s->p->var.v[var];
+  if (r->kind == IR_VAR_LET && r->owner &&
+      ir_st(s->p, r->owner)->kind == IR_LET)
+    solve(s, ir_st(s->p, r->owner)->let_value, v);
+}
+
+/* Adds values of inputs with which e may come to v. */
+static void solve(solving *s, ir_expr e, double v) {
+  const ir_node n = *ir_at(s->p, e);
+  if (!s->left || s->depth == DEEPEST || !isfinite(v)) return;
+  s->left--;
+  s->depth++;
+  switch ((ir_op)n.op) {
+  case IR_LOAD: solve_load(s, n.a, v); break;
+  case IR_VAR: solve_var(s, n.a, v); break;
+  case IR_CAST:
+  case IR_BROADCAST: solve(s, n.a, v); break;
+  case IR_SELECT:
+    solve(s, n.b, v);
+    solve(s, n.c, v);
+    break;
+  case IR_CALL: solve_call(s, &n, v); break;
+  case IR_ADD:
+  case IR_SUB:
+  case IR_MUL:
+  case IR_DIV:
+  case IR_MOD:
+  case IR_MIN:
+  case IR_MAX: solve_binary(s, &n, v); break;
+  default: break;
+  }
+  s->depth--;
+}
+
+/* An operand of what compares, other than an index. */
+bool interp_is_data(const ir_program *p, ir_expr e) {
+  double v;
+  return !constant(p, e, &v) && !ir_at(p, e)->is_index;
+}
+
+static bool compares_data(const ir_program *p) {
+  for (ir_expr e = 1; e < p->node.n; e++) {
+    const ir_node *n = ir_at(p, e);
+    if (n->op >= IR_EQ && n->op <= IR_LE &&
+        (interp_is_data(p, n->a) || interp_is_data(p, n->b)))
+      return true;
+  }
+  return false;
+}
+
+static void add_threshold(interp_few *few, const ir_program *p, ir_expr data,
+                          ir_expr limit) {
+  solving s = {p, few, MOST_SOLVED, 0};
+  double v;
+  if (!interp_is_data(p, data) || !constant(p, limit, &v)) return;
+  if (few->n == INTERP_MOST_FEW) return;
+  add_around(few, v);
+  solve(&s, data, v);
+}
+
+void interp_few_add(interp_few *few, const ir_program *p) {
+  if (!compares_data(p)) return;
+  for (int v = -1; v <= 2; v++) add_value(few, v);
+  for (ir_expr e = 1; e < p->node.n; e++) {
+    const ir_node n = *ir_at(p, e);
+    if (n.op < IR_MIN || n.op > IR_LE) continue;
+    add_threshold(few, p, n.a, n.b);
+    add_threshold(few, p, n.b, n.a);
+  }
+}
