@@ -6,6 +6,7 @@
 #include "ir/lower/lower.h"
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
+#include "schedule/analysis/rolled.h"
 #include "schedule/analysis/slide.h"
 
 #define ROLLING_BUFFER_SIG(F, S)                                  \
@@ -52,7 +53,8 @@ PRIM_DEFINE(
         "of\n"
         "   the loop, or before it in each iteration by blocks of which that "
         "is\n"
-        "   true, too.\n"
+        "   true, too; these may have been rolled, if they could be after "
+        "it.\n"
         "7. Values are now carried from one iteration to the next, and the\n"
         "   buffer lives outside of the loop. Where loops around run at once,\n"
         "   each of their iterations starts with a window that holds all that "
@@ -69,9 +71,8 @@ PRIM_DEFINE(
         "stays as it was. Without a loop given it is the outermost for which\n"
         "2 to 7 hold: where loops around it are to run at once, say so first, "
         "or\n"
-        "give one. Of stages that use each other's windows the last is "
-        "rolled\n"
-        "first.\n",
+        "give one. Stages that use each other's windows are rolled in any "
+        "order.\n",
     .refusals = SCH_REASONS(
         SCH_BUFFER_REASONS, SCH_R_BLOCK_IS_ROOT, SCH_R_BLOCK_NOT_COMPLETE,
         SCH_R_BUFFER_STRIDED, SCH_R_INIT_OF_SCOPE, SCH_R_LOOP_NOT_SERIAL,
@@ -156,9 +157,10 @@ static bool is_steady(plan *f, ir_stmt reader, uint32_t depth) {
       ir_stmt home = lower_buffer_home(p, s->scratch, buf);
       if (!depth || !home || !ir_is_ancestor(p, loop, home) ||
           !sch_comes_before(p, w, reader) ||
-          !sch_check_movable(s, f->scope, w) || !is_steady(f, w, depth - 1))
-        return sch_refuse(s, SCH_R_ROLLING_INPUT, .s = {f->block, loop},
+          !sch_check_movable(s, f->scope, w))
+        return sch_refuse(s, SCH_R_ROLLING_INPUT, .s = {reader, loop},
                           .buf = buf);
+      if (!is_steady(f, w, depth - 1)) return false;
     }
   }
   return true;
@@ -230,6 +232,80 @@ static bool check(plan *f) {
   return w.n == 1 ? find_loop(f)
                   : sch_refuse(f->s, SCH_R_ROLLING_PATTERN,
                                .s = {f->block, f->meet}, .buf = f->buf);
+}
+
+/* ---- inputs that were rolled before ------------------------------------- */
+
+static const sch_slide *slide_over(const plan *f, const sch_skip *skip) {
+  const sch_slide *is = f->roll.loop == skip->loop ? &f->roll : NULL;
+  for (uint32_t i = 0; i < f->ninner && !is; i++)
+    if (f->inner[i].loop == skip->loop) is = &f->inner[i];
+  return is && is->window == skip->window ? is : NULL;
+}
+
+/* What was straightened is what rolling over f->roll may leave out. */
+static bool leaves_out(const plan *f, const sch_rolled *r) {
+  if (r->size && (f->roll.dim != r->dim || r->size < f->roll.size))
+    return false;
+  for (uint32_t i = 0; i < r->n; i++) {
+    const sch_slide *is = slide_over(f, &r->skip[i]);
+    if (!is || r->skip[i].from > is->size - is->step) return false;
+  }
+  return true;
+}
+
+/* Could the buffer be rolled so in the program as it is now? */
+static bool could_roll(const plan *by, const sch_rolled *r) {
+  for (uint32_t i = 0; i < r->n; i++) {
+    plan f = {.s = by->s,
+              .block = r->writer,
+              .scope = by->scope,
+              .buf = r->buf,
+              .only = r->skip[i].loop};
+    if (check(&f)) {
+      if (leaves_out(&f, r)) return true;
+    } else if (by->s->refusal.reason == SCH_R_ROLLING_INPUT) {
+      return false; /* perhaps that one is rolled, too */
+    }
+  }
+  return sch_refuse(by->s, SCH_R_ROLLING_PATTERN, .s = {r->writer, by->meet},
+                    .buf = r->buf);
+}
+
+enum { MOST_ROLLED = 8 };
+typedef struct straight {
+  plan f;
+  uint32_t n;
+  sch_rolled r[MOST_ROLLED];
+  bool ok;
+} straight;
+
+/* Buffers that were rolled hold, in each iteration, what they would hold if
+ * they were not: so they may be taken for such as long as each of them could
+ * be rolled after the one that is now.  The program is to be put back. */
+static bool check_straightened(sch_state *s, void *ud) {
+  straight *x = ud;
+  for (;;) {
+    bool ok = check(&x->f);
+    for (uint32_t i = 0; i < x->n && ok; i++) ok = could_roll(&x->f, &x->r[i]);
+    x->ok = ok;
+    if (ok || s->refusal.reason != SCH_R_ROLLING_INPUT || x->n == MOST_ROLLED ||
+        !sch_straighten(s, x->f.scope, s->refusal.buf, &x->r[x->n]))
+      return false;
+    x->n++;
+  }
+}
+
+static bool check_any(plan *f) {
+  sch_state *s = f->s;
+  if (check(f)) return true;
+  if (s->refusal.reason != SCH_R_ROLLING_INPUT) return false;
+  const sch_refusal why = s->refusal;
+  straight x = {.f = *f};
+  (void)sch_try(s, check_straightened, &x, f->block);
+  s->refusal = why;
+  if (x.ok) *f = x.f;
+  return x.ok;
 }
 
 /* ---- the change --------------------------------------------------------- */
@@ -340,7 +416,7 @@ static bool change(sch_state *s, void *ud) {
             .least = t->least};
   if (!sch_find_buffer(s, f.block, t->a->write_buffer_index, SCH_WRITES, NULL,
                        NULL, &f.buf) ||
-      !check(&f))
+      !check_any(&f))
     return false;
   t->at = f.roll.loop;
   t->buf = f.buf;

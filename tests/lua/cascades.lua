@@ -107,15 +107,20 @@ do
   local B = pool("B", X, 22, 22, 3, 1)
   local D = pool("D", B, 10, 10, 3, 2)
   local p = ts.program("three", { X }, { pool("C", D, 8, 8, 3, 1) })
-  local sch, o = tiled(p, { 1, 4, 4, 3 })
-  sch:compute_at(sch:get_block "D", o[4])
-  sch:compute_at(sch:get_block "B", o[4])
-  sch:rolling_buffer(sch:get_block "D", 0)
-  same(sch, p)
-  sch:rolling_buffer(sch:get_block "B", 0)
-  has(sch, "B: int8[1, 13, 22, 3]", "D: int8[1, 6, 10, 3]",
-      "where (i_0 == 0 || 5 <= ax0) && (j_0 == 0 || 5 <= ax1)")
-  same(sch, p)
+  local sch, o, texts = nil, nil, {}
+  for k, order in ipairs { { "D", "B" }, { "B", "D" } } do
+    sch, o = tiled(p, { 1, 4, 4, 3 })
+    sch:compute_at(sch:get_block "D", o[4])
+    sch:compute_at(sch:get_block "B", o[4])
+    for _, name in ipairs(order) do
+      sch:rolling_buffer(sch:get_block(name), 0)
+      same(sch, p)
+    end
+    has(sch, "B: int8[1, 13, 22, 3]", "D: int8[1, 6, 10, 3]",
+        "where (i_0 == 0 || 5 <= ax0) && (j_0 == 0 || 5 <= ax1)")
+    texts[k] = tostring(sch)
+  end
+  assert(texts[1] == texts[2])
 
   local a, b = ts.reduce_axis("a", 3), ts.reduce_axis("b", 3)
   local Y = ts.placeholder("Y", { 1, 16, 16, 3 }, "int8")
@@ -130,6 +135,67 @@ do
   has(sch, "B: int8[1, 5, 14, 3]",
       "(i_0 == 0 || 2 <= ax0) && (j_0 == 0 || 2 <= ax1)")
   same(sch, p)
+end
+
+-- In any order, where what is read of windows is some of their rows at once.
+for k, order in ipairs { "BDE", "BED", "DBE", "DEB", "EBD", "EDB" } do
+  local X = ts.placeholder("X", { 22 })
+  local function blur(name, from, n)
+    return ts.compute(name, { n }, function(i)
+      return from(i) + from(i + 1) * 2 + from(i + 2)
+    end)
+  end
+  local E = blur("E", blur("D", blur("B", X, 20), 18), 16)
+  local p = ts.program("chain", { X }, { blur("C", E, 14) })
+  local sch = ts.schedule(p)
+  local i = sch:split(sch:get_loops(sch:get_block "C"), { ts.auto, k })
+  for name in ("EDB"):gmatch "." do sch:compute_at(sch:get_block(name), i) end
+  for name in order:gmatch "." do
+    sch:rolling_buffer(sch:get_block(name), 0)
+    same(sch, p)
+  end
+  refused(sch, "BLOCK_NOT_COMPLETE", "rolling_buffer", sch:get_block "E", 0)
+end
+
+-- What looks rolled, but skips more than windows share or wraps around too
+-- soon, is not the same in each iteration for those that read it.
+for how, of in pairs {
+  right = { 4, 2 }, less = { 5, 1 }, skips = { 4, 3 }, wraps = { 3, 2 }
+} do
+  local size, from, step = of[1], of[2], 2
+  local bl = ts.builder(how)
+  local X, C = bl:input("X", { 40 }), bl:output("C", { 6 })
+  local B, D = bl:buffer("B", { size }), bl:buffer("D", { 14 })
+  bl:loop("t", 0, 6, function(t)
+    bl:loop("a", 0, 4, function(a)
+      bl:block("B", { { "v", extent = 14, bind = t * step + a } },
+               { where = ts.lor(ts.eq(t, 0), ts.ge(a, from)) }, function(v)
+        bl:store(B, { v % size }, X(v) * 3)
+      end)
+    end)
+    bl:loop("d", 0, 4, function(d)
+      bl:block("D", { { "v", extent = 14, bind = t * step + d } },
+               function(v) bl:store(D, { v }, B(v % size) + 1) end)
+    end)
+    bl:loop("r", 0, 4, function(r)
+      bl:block("C", { { "v", extent = 6, bind = t },
+                      { "r", "reduce", extent = 4, bind = r },
+                      { "w", extent = 14, bind = t * step + r } },
+               function(v, _, w)
+                 bl:init(function() bl:store(C, { v }, 0) end)
+                 bl:store(C, { v }, C(v) + D(w))
+               end)
+    end)
+  end)
+  local p = bl:program()
+  local sch = ts.schedule(p)
+  if how == "right" or how == "less" then
+    sch:rolling_buffer(sch:get_block "D", 0)
+    has(sch, "D: float32[4]")
+    same(sch, p)
+  else
+    refused(sch, "ROLLING_INPUT", "rolling_buffer", sch:get_block "D", 0)
+  end
 end
 
 -- Not over a loop whose iterations do not all run the same of those between,
