@@ -145,3 +145,20 @@ ir_stmt ir_clone_stmt(ir_subst *s, ir_stmt st, const char *suffix) {
   }
   return top;
 }
+
+ir_stmt ir_clone_path(ir_subst *s, ir_stmt st, ir_stmt leaf,
+                      const char *suffix) {
+  ir_program *p = s->p;
+  if (st == leaf) return ir_clone_stmt(s, st, suffix);
+  ir_stmt top = copy_one(s, st, suffix), at = top;
+  for (ir_stmt t = st; t != leaf;) {
+    ir_stmt next = leaf;
+    while (ir_st(p, next)->parent != t) next = ir_st(p, next)->parent;
+    ir_stmt c = next == leaf ? ir_clone_stmt(s, next, suffix)
+                             : copy_one(s, next, suffix);
+    ir_append(p, at, c);
+    t = next;
+    at = c;
+  }
+  return top;
+}

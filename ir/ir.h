@@ -529,6 +529,10 @@ ir_region ir_subst_region(ir_subst *s, ir_region r);
  * `suffix` and are made unique (NULL: they stay).  The maps of old to new
  * stay in s for the caller's use. */
 ir_stmt ir_clone_stmt(ir_subst *s, ir_stmt st, const char *suffix);
+/* The same, but of what is around `leaf`, which is at or below st, no more
+ * than itself. */
+ir_stmt ir_clone_path(ir_subst *s, ir_stmt st, ir_stmt leaf,
+                      const char *suffix);
 
 /* ---- building and editing statements (stmt.c) --------------------------- */
 

@@ -61,29 +61,25 @@ static bool check_bounds(const work *w) {
   return true;
 }
 
-/* Would an access of `other` in an earlier iteration, or before the block in
- * the same one, meet what the block writes later?  It would then see the
- * init instead of what was there. */
-static bool meets_early(const work *w, ir_stmt other, ir_region write,
-                        ir_region r) {
-  sch_state *s = w->s;
+bool sch_meets_early(sch_state *s, ir_stmt block, ir_stmt at, sch_list inner,
+                     ir_stmt other, ir_region write, ir_region r) {
   const ir_program *p = s->p;
-  ir_stmt common = sch_common(p, w->block, other);
+  ir_stmt common = sch_common(p, block, other);
   uint32_t n = 0;
-  while (n < w->inner.n &&
-         (w->inner.v[n] == common || ir_is_ancestor(p, w->inner.v[n], common)))
+  while (n < inner.n &&
+         (inner.v[n] == common || ir_is_ancestor(p, inner.v[n], common)))
     n++;
   ir_var *var = arena_array(s->scratch, ir_var, n);
   arith_range *delta = arena_array(s->scratch, arith_range, n);
-  for (uint32_t i = 0; i < n; i++) var[i] = ir_st(p, w->inner.v[i])->var;
+  for (uint32_t i = 0; i < n; i++) var[i] = ir_st(p, inner.v[i])->var;
   dist d;
-  dist_init(&d, s, n, var, w->at);
-  if (!dist_regions(&d, w->block, write, other, r, delta)) return false;
+  dist_init(&d, s, n, var, at);
+  if (!dist_regions(&d, block, write, other, r, delta)) return false;
   for (uint32_t i = 0; i < n; i++) {
     if (delta[i].hi > 0) return true;
     if (delta[i].hi < 0) return false;
   }
-  return other != w->block && !sch_comes_before(p, w->block, other);
+  return other != block && !sch_comes_before(p, block, other);
 }
 
 static bool init_loads(const ir_program *p, ir_stmt block, ir_buf buf) {
@@ -113,7 +109,7 @@ static bool check_use(const work *w, ir_stmt other) {
       ir_region wr = p->region.v[i], rd = p->region.v[k];
       if (wr.buf == rd.buf &&
           !(other == w->block && sch_same_region(p, wr, rd)) &&
-          meets_early(w, other, wr, rd))
+          sch_meets_early(s, w->block, w->at, w->inner, other, wr, rd))
         return sch_refuse(s, SCH_R_INIT_USED, .s = {w->block, other},
                           .buf = wr.buf);
     }

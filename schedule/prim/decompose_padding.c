@@ -3,6 +3,7 @@
  * copies. */
 #include "ir/arith/arith.h"
 #include "ir/expr.h"
+#include "schedule/analysis/init.h"
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
 
@@ -18,23 +19,22 @@ PRIM_DEFINE(
         "for i in n + 2: X[i] = select(1 <= i < n + 1, A[i - 1], 0)   ->  "
         " for i in n + 2: X[i] = 0; for i in n: X[i + 1] = A[i]",
     .details =
-        "1. The loop is around the block, in the same scope, and nothing but "
-        "the\n"
-        "   block stands below it.\n"
+        "1. The loop is around the block, in the same scope.\n"
         "2. The block is complete and writes each element once.\n"
         "3. Its body is one store of a choice, by a condition on its iters,\n"
         "   between a constant and another value.\n"
-        "4. Loops whose iterations run at once stay free of races.\n"
-        "The filling runs in copies of the loop and those below. The block "
-        "keeps\n"
-        "name and handle; the condition becomes its predicate, and loops from\n"
-        "the given one on that drive an iter by themselves run over no more "
-        "than\n"
-        "it allows.\n",
+        "4. Other blocks below the loop use none of what is padded before the\n"
+        "   block has written it there.\n"
+        "5. Loops whose iterations run at once stay free of races.\n"
+        "The filling runs in copies of the loop and of those below around the\n"
+        "block. The block keeps name and handle; the condition becomes its\n"
+        "predicate, and loops from the given one on that hold no other block "
+        "and\n"
+        "drive an iter by themselves run over no more than it allows.\n",
     .refusals = SCH_REASONS(SCH_R_BLOCK_IS_ROOT, SCH_R_BLOCK_NOT_COMPLETE,
                             SCH_R_BLOCK_REDUCES, SCH_R_BODY_NOT_STORE,
-                            SCH_R_INIT_OF_SCOPE, SCH_R_LOOP_NOT_AROUND,
-                            SCH_R_NOT_SINGLE_BLOCK, SCH_R_OTHER_STATEMENT,
+                            SCH_R_INIT_OF_SCOPE, SCH_R_INIT_USED,
+                            SCH_R_LOOP_NOT_AROUND, SCH_R_OTHER_STATEMENT,
                             SCH_R_PADDING_PATTERN, SCH_R_PLACE_NOT_PLAIN,
                             SCH_R_WOULD_RACE),
     .example = "local c = sch:get_block(\"C\")\n"
@@ -67,6 +67,41 @@ static bool find_pattern(sch_state *s, const args *a, plan *f) {
   return true;
 }
 
+/* The block has written what `other` reads of it each time, be it that it goes
+ * on to write that again. */
+static bool is_made_first(sch_state *s, const args *a, ir_stmt other) {
+  return sch_comes_before(s->p, a->block, other) &&
+         sch_made_first(s, a->block, other, ir_st(s->p, a->loop)->parent);
+}
+
+/* What is filled before the loop takes nothing from `other`. */
+static bool check_use(sch_state *s, const args *a, sch_list inner,
+                      ir_stmt other) {
+  const ir_program *p = s->p;
+  ir_span w = ir_blk(p, a->block)->writes, r = ir_blk(p, other)->reads;
+  for (uint32_t i = w.at; i < w.at + w.n; i++)
+    for (uint32_t k = r.at; k < r.at + r.n; k++) {
+      ir_region made = p->region.v[i], used = p->region.v[k];
+      if (made.buf == used.buf &&
+          sch_meets_early(s, a->block, a->loop, inner, other, made, used) &&
+          !is_made_first(s, a, other))
+        return sch_refuse(s, SCH_R_INIT_USED, .s = {a->block, other},
+                          .buf = made.buf);
+    }
+  return true;
+}
+
+static bool check_others(sch_state *s, const args *a) {
+  const ir_program *p = s->p;
+  sch_list all = sch_loops_of(s, a->block);
+  uint32_t k = 0;
+  while (all.v[k] != a->loop) k++;
+  sch_list inner = {all.n - k, all.v + k};
+  for (ir_stmt q = a->loop; (q = sch_next_child(p, q, a->loop));)
+    if (q != a->block && !check_use(s, a, inner, q)) return false;
+  return true;
+}
+
 static bool check(sch_state *s, const args *a, plan *f) {
   const ir_program *p = s->p;
   ir_stmt scope = ir_scope_of(p, a->block);
@@ -74,17 +109,13 @@ static bool check(sch_state *s, const args *a, plan *f) {
   if (!sch_check_alone(s, scope, a->block)) return false;
   if (ir_scope_of(p, a->loop) != scope || !ir_is_ancestor(p, a->loop, a->block))
     return sch_refuse(s, SCH_R_LOOP_NOT_AROUND, .s = {a->loop, a->block});
-  ir_stmt first = sch_next_child(p, a->loop, a->loop);
-  if (first != a->block || sch_next_child(p, first, a->loop))
-    return sch_refuse(s, SCH_R_NOT_SINGLE_BLOCK, .s = {a->loop},
-                      .n = {sch_child_blocks(s, a->loop).n});
   if (sch_has_init(p, a->block))
     return sch_refuse(s, SCH_R_BLOCK_REDUCES, .s = {a->block});
   if (!sch_check_movable(s, scope, a->block)) return false;
   if (b->allocs.n || b->matches.n ||
       !sch_get_def(s, ir_st(p, a->block)->body, &f->def))
     return sch_refuse(s, SCH_R_BODY_NOT_STORE, .s = {a->block});
-  return find_pattern(s, a, f);
+  return find_pattern(s, a, f) && check_others(s, a);
 }
 
 /* ---- changing ----------------------------------------------------------- */
@@ -100,7 +131,7 @@ static ir_stmt make_fill(sch_state *s, const args *a, const plan *f) {
   ir_subst m;
   sch_def def;
   ir_subst_init(&m, p, s->scratch);
-  ir_stmt top = ir_clone_stmt(&m, a->loop, "_pad_const");
+  ir_stmt top = ir_clone_path(&m, a->loop, a->block, "_pad_const");
   ir_insert_before(p, a->loop, top);
   ir_stmt block = sch_next_child(p, top, top);
   sch_get_def(s, ir_st(p, block)->body, &def);
@@ -152,6 +183,11 @@ static void shrink_loop(sch_state *s, ir_stmt block, ir_stmt loop) {
   sch_replace_vars(s, loop, 1, &r.var, &index);
 }
 
+static bool holds_only(const ir_program *p, ir_stmt loop, ir_stmt block) {
+  return sch_next_child(p, loop, loop) == block &&
+         !sch_next_child(p, block, loop);
+}
+
 static void keep_inside(sch_state *s, const args *a, const plan *f) {
   ir_program *p = s->p;
   ir_expr pred = f->inside;
@@ -161,8 +197,9 @@ static void keep_inside(sch_state *s, const args *a, const plan *f) {
   store_instead(p, &f->def, f->value);
   bool all_padding = ir_is_const(p, pred, 0); /* no domain has its values */
   if (!all_padding) sch_shrink_by(s, a->block, f->inside);
-  for (ir_stmt l = ir_st(p, a->block)->parent;; l = ir_st(p, l)->parent) {
-    if (ir_is_loop(p, l) && !all_padding) shrink_loop(s, a->block, l);
+  for (ir_stmt l = ir_st(p, a->block)->parent; holds_only(p, l, a->block);
+       l = ir_st(p, l)->parent) {
+    if (!all_padding) shrink_loop(s, a->block, l);
     if (l == a->loop) break;
   }
   sch_refresh_regions(s, a->block);

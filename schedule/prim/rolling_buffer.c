@@ -156,8 +156,7 @@ static bool is_steady(plan *f, ir_stmt reader, uint32_t depth) {
       if (w == reader || !sch_writes_buf(p, w, buf)) continue;
       ir_stmt home = lower_buffer_home(p, s->scratch, buf);
       if (!depth || !home || !ir_is_ancestor(p, loop, home) ||
-          !sch_comes_before(p, w, reader) ||
-          !sch_check_movable(s, f->scope, w))
+          !sch_comes_before(p, w, reader) || !sch_check_movable(s, f->scope, w))
         return sch_refuse(s, SCH_R_ROLLING_INPUT, .s = {reader, loop},
                           .buf = buf);
       if (!is_steady(f, w, depth - 1)) return false;
