@@ -139,12 +139,32 @@ static bool store_fills(const region_ask *k, ir_stmt s) {
   return st.buf == k->r.buf && !st.mask && access_fills(k, s, st.idx.at);
 }
 
+/* What of the condition does not hold only where the region, in some dimension
+ * a point, is not in the buffer: there is nothing to access then.  0: none. */
+static ir_expr clips_point(const region_ask *k, ir_expr cond) {
+  ir_program *p = k->p;
+  const ir_node n = *ir_at(p, cond);
+  if (n.op == IR_AND) {
+    ir_expr a = clips_point(k, n.a), b = clips_point(k, n.b);
+    return a && b ? ir_and(p, a, b) : a ? a : b;
+  }
+  for (uint32_t d = 0; d < ir_ndim(p, k->r.buf); d++) {
+    ir_expr at = ir_region_min(p, k->r, d);
+    if (ir_is_const(p, ir_region_extent(p, k->r, d), 1) &&
+        (cond == ir_binary(p, IR_LT, at, ir_dim(p, k->r.buf, d)) ||
+         cond == ir_binary(p, IR_LE, ir_index(p, 0), at)))
+      return cond;
+  }
+  return 0;
+}
+
 /* A block inside that accesses all of the region. */
 static bool block_fills(const region_ask *k, ir_stmt s) {
   ir_program *p = k->p;
   ir_span all = k->write ? ir_blk(p, s)->writes : ir_blk(p, s)->reads;
   uint32_t ndim = ir_ndim(p, k->r.buf);
   ir_expr *box = arena_array(k->scratch, ir_expr, 2 * ndim);
+  ir_expr pred = ir_blk(p, s)->pred, given = pred ? clips_point(k, pred) : 0;
   for (uint32_t d = 0; d < ndim; d++) {
     box[d] = ir_region_min(p, k->r, d);
     box[ndim + d] = last_of(p, k->r, d);
@@ -152,7 +172,7 @@ static bool block_fills(const region_ask *k, ir_stmt s) {
   for (uint32_t i = 0; i < all.n; i++) {
     ir_region r = p->region.v[all.at + i];
     if (r.buf == k->r.buf &&
-        arith_fills(p, k->scratch, s, r, k->block, box, box + ndim, 0) &&
+        arith_fills(p, k->scratch, s, r, k->block, box, box + ndim, given) &&
         arith_does(p, k->scratch, s, r, k->write))
       return true;
   }
