@@ -24,7 +24,9 @@ PRIM_DEFINE(
         "   once.\n"
         "3. Each iter is a loop of its own, in their order, over all of its\n"
         "   domain, with nothing beside them, at least once; those that are\n"
-        "   padded are serial, start at 0 and have a constant extent.\n"
+        "   padded are serial, start at 0 and have an extent that is "
+        "constant\n"
+        "   or, in the outermost block, known at the call.\n"
         "4. The body is one store, chooses nothing by a condition and calls\n"
         "   no foreign function.\n"
         "5. Where an index uses a padded iter it is that iter, and the other\n"
@@ -71,7 +73,7 @@ typedef struct work {
   sch_state *s;
   ir_stmt block, scope;
   sch_list loops; /* one an iter */
-  int64_t *to;    /* new extent of each iter; 0: it stays */
+  ir_expr *to;    /* new extent of each iter; 0: it stays */
   sch_def def, init;
   uint32_t nop;
   operand op[MAX_OPERANDS]; /* the result first */
@@ -132,25 +134,46 @@ static bool pads_any(const work *w) {
   return false;
 }
 
+static bool is_same_everywhere(const work *w, uint32_t k);
+
+/* Is what the loop of iter k runs over known where buffers are made? */
+static bool is_known(const work *w, uint32_t k) {
+  const ir_program *p = w->s->p;
+  int64_t extent;
+  if (ir_const_int(p, ir_st(p, w->loops.v[k])->extent, &extent))
+    return extent >= 1;
+  return !ir_st(p, w->scope)->parent && is_same_everywhere(w, k);
+}
+
+/* The least multiple of `by` from e on. */
+static ir_expr multiple(ir_program *p, ir_expr e, int64_t by) {
+  ir_expr n =
+      ir_binary(p, IR_DIV, ir_add(p, e, ir_index(p, by - 1)), ir_index(p, by));
+  return ir_binary(p, IR_MUL, n, ir_index(p, by));
+}
+
 static bool find_extents(work *w, sch_ints padding) {
   sch_state *s = w->s;
-  const ir_program *p = s->p;
-  w->to = arena_array(s->scratch, int64_t, padding.n);
+  ir_program *p = s->p;
+  w->to = arena_array(s->scratch, ir_expr, padding.n);
   for (uint32_t k = 0; k < padding.n; k++) {
-    const ir_stmt_rec *r = ir_st(p, w->loops.v[k]);
+    const ir_stmt_rec r = *ir_st(p, w->loops.v[k]);
     int64_t extent = 0, by = padding.v[k];
     w->to[k] = 0;
-    bool known = ir_const_int(p, r->extent, &extent);
-    if (by == 1 || (known && extent % by == 0)) continue;
-    if (!known || extent < 1)
+    if (by == 1 ||
+        ir_is_const(p, ir_binary(p, IR_MOD, r.extent, ir_index(p, by)), 0))
+      continue;
+    if (!is_known(w, k))
       return sch_refuse(s, SCH_R_NOT_STATIC, .s = {w->loops.v[k]});
-    if (r->loop_kind != IR_SERIAL)
+    if (r.loop_kind != IR_SERIAL)
       return sch_refuse(s, SCH_R_LOOP_NOT_SERIAL, .s = {w->loops.v[k]});
-    if (!ir_is_const(p, r->lo, 0))
+    if (!ir_is_const(p, r.lo, 0))
       return sch_refuse(s, SCH_R_LOOP_START_NOT_ZERO, .s = {w->loops.v[k]});
+    /* What a size comes to is seen when buffers are made. */
+    (void)ir_const_int(p, r.extent, &extent);
     if (extent > SCH_MAX_EXTENT || by > SCH_MAX_EXTENT - extent)
       return sch_refuse(s, SCH_R_EXTENT_LARGE, .s = {w->loops.v[k]});
-    w->to[k] = (extent + by - 1) / by * by;
+    w->to[k] = multiple(p, r.extent, by);
   }
   for (uint32_t k = 0; k < padding.n && pads_any(w); k++)
     if (ir_at(p, ir_st(p, w->loops.v[k])->extent)->lo < 1)
@@ -378,7 +401,7 @@ static bool find_shape(const work *w, const operand *o, ir_expr *shape) {
   for (uint32_t d = 0; d < o->n; d++) {
     uint32_t k = iter_of(w, o->idx[d]);
     bool padded = k < w->loops.n && w->to[k];
-    shape[d] = padded ? ir_index(p, w->to[k]) : ir_dim(p, o->buf, d);
+    shape[d] = padded ? w->to[k] : ir_dim(p, o->buf, d);
     if (ir_const_int(p, shape[d], &extent) &&
         (__builtin_mul_overflow(size, extent, &size) || size > SCH_MAX_EXTENT))
       return false;
@@ -426,7 +449,7 @@ static void make_copy(work *w, const operand *o, ir_expr fill, bool back,
     bool loops = k < w->loops.n, more = loops && w->to[k] && !back;
     ir_expr lo = loops ? iter_at(w, k).lo : o->idx[d];
     ir_expr old = loops ? iter_at(w, k).extent : ir_index(p, 1);
-    ir_expr n = more ? ir_index(p, w->to[k]) : old;
+    ir_expr n = more ? w->to[k] : old;
     int64_t min, max;
     ir_domain_bounds(p, lo, n, &min, &max);
     ir_str name = ir_name(p, arena_printf(s->scratch, "v%u", d));
@@ -465,11 +488,13 @@ static void redirect_store(const work *w, const sch_def *def) {
   if (w->op[0].made) ir_st(p, def->store)->buf = w->op[0].made;
 }
 
-/* A variable like `v`, with values from 0 to n - 1. */
-static ir_var longer(ir_program *p, ir_var v, int64_t n) {
+/* A variable like `v`, with values from 0 below the extent. */
+static ir_var longer(ir_program *p, ir_var v, ir_expr extent) {
   const ir_var_rec old = p->var.v[v];
+  int64_t min, max;
+  ir_domain_bounds(p, ir_index(p, 0), extent, &min, &max);
   ir_var made =
-      ir_var_new(p, (ir_var_kind)old.kind, old.name, old.dtype, 0, n - 1);
+      ir_var_new(p, (ir_var_kind)old.kind, old.name, old.dtype, min, max);
   p->var.v[made].form = old.form;
   p->var.v[made].part = old.part;
   memcpy(p->var.v[made].from, old.from, sizeof old.from);
@@ -487,9 +512,9 @@ static void grow(work *w) {
     it[k] = p->iter.v[span.at + k];
     if (!w->to[k]) continue;
     ir_stmt loop = w->loops.v[k];
-    ir_expr extent = ir_index(p, w->to[k]);
-    ir_var v = longer(p, it[k].var, w->to[k]);
-    ir_var l = longer(p, ir_st(p, loop)->var, w->to[k]);
+    ir_expr extent = w->to[k];
+    ir_var v = longer(p, it[k].var, extent);
+    ir_var l = longer(p, ir_st(p, loop)->var, extent);
     p->var.v[l].owner = loop;
     ir_st(p, loop)->var = l;
     ir_st(p, loop)->extent = extent;

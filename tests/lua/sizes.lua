@@ -159,9 +159,62 @@ for shape, padding in pairs {
     s:pad_einsum(s:get_block "B", padding)
   end)
 end
-refused(rows, "NOT_STATIC", function(s)
-  s:pad_einsum(s:get_block "C", { 3, 1 })
+check(rows, function(s) s:pad_einsum(s:get_block "C", { 3, 1 }) end)
+check(rows, function(s) s:pad_einsum(s:get_block "B", { 4, 3 }) end)
+check(both, function(s)
+  s:pad_einsum(s:get_block "C", { 4, 3 })
+  local i, j = s:get_loops(s:get_block "C")
+  local _, i1 = s:split(i, { ts.auto, 4 })
+  s:vectorize((select(2, s:split(j, { ts.auto, 3 }))))
 end)
+
+-- Sums and maxima of sizes, in tiles that need no condition.
+for _, how in ipairs { "sum", "reduce_max" } do
+  local n, m, l = ts.size "n", ts.size "m", ts.size "l"
+  local A, B = ts.placeholder("A", { n, l }), ts.placeholder("B", { l, m })
+  local k = ts.reduce_axis("k", l)
+  local p = ts.program("product", { A, B }, {
+    ts.compute("C", { n, m }, function(i, j)
+      return ts[how](how == "sum" and A(i, k) * B(k, j) or A(i, k), k)
+    end),
+  })
+  local s = ts.schedule(p)
+  local c = s:get_block "C"
+  s:pad_einsum(c, { 4, how == "sum" and 3 or 1, 2 })
+  checks.replays(s, p)
+  local loops = { s:get_loops(c) }
+  s:split(loops[1], { ts.auto, 4 })
+  s:split(loops[3], { ts.auto, 2 })
+  local text = tostring(s)
+  assert(text:find("C_pad: float32[(n - 1) // 4 * 4 + 4,", 1, true), text)
+  local nest = text:match("block C%(.-\n%s+init")
+  assert(nest and not nest:find("where", 1, true), text)
+  for i = 1, 7 do
+    local x, y, z = sizes.n[i], sizes.m[i], i
+    checks.exact(s, p, { ts.tensor("float32", { x, z }, "integers", i),
+                         ts.tensor("float32", { z, y }, "integers", i + 9),
+                         ts.tensor("float32", { x, y }) })
+  end
+end
+
+-- Not where the length is another loop's, or that of a part.
+do
+  local b = ts.builder("parts")
+  local n = ts.size "n"
+  local A, C = b:input("A", { 8, n }), b:output("C", { 8, n })
+  b:loop("i", 0, 8, function(i)
+    b:block("rows", { { "i", extent = 8, bind = i } }, function(vi)
+      b:loop("j", 0, n, function(j)
+        b:block("C", { { "j", extent = n, bind = j } }, function(vj)
+          b:store(C, { vi, vj }, A(vi, vj) * 2)
+        end)
+      end)
+    end)
+  end)
+  checks.illegal(b:program(), "NOT_STATIC", function(s)
+    s:pad_einsum(s:get_block "C", { 4 })
+  end)
+end
 
 -- A reduction whose spatial loops of sizes are one is still seen to reach each
 -- point once.
