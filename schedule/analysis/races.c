@@ -298,11 +298,12 @@ static bool load_allows(dist *d, ir_stmt loop, int thread, ir_expr load,
 }
 
 /* Bounds and predicates below the loop read nothing that other iterations
- * write. */
+ * write; nor do a loop's own where threads each find out where it starts. */
 static bool bounds_allow(dist *d, ir_stmt loop, int thread) {
   sch_state *s = d->s;
   const ir_program *p = s->p;
-  for (ir_stmt t = loop; (t = sch_next_outside(p, t, loop));) {
+  ir_stmt t = thread < 0 ? sch_next_outside(p, loop, loop) : loop;
+  for (; t; t = sch_next_outside(p, t, loop)) {
     ir_expr e[2];
     uint32_t n = sch_deciding(p, t, e);
     ir_stmt reader = ir_is_block(p, t) ? t : sch_next_child(p, t, t);

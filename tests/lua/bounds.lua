@@ -161,3 +161,18 @@ do
   s:parallel((loops(s)))
   checks.exact(s, p, checks.arguments(p, "integers"))
 end
+
+-- Threads find out for themselves where their loop starts, at any time; a
+-- parallel loop is told.
+do
+  local p = program(function(b, x)
+    b:loop("j", x.read(0, 0, 3), 5, function(j)
+      b:block("C", { { "v", extent = N, bind = j } },
+              function(v) b:store(x.E, { v }, x.E(v) - 3) end)
+    end)
+  end)
+  local s = ts.schedule(p)
+  checks.refused(s, "RACE_OTHER", "bind", (loops(s)), "threadIdx.x")
+  s:parallel((loops(s)))
+  checks.exact(s, p, table.unpack(inputs))
+end
