@@ -59,6 +59,18 @@ static int to_text(lua_State *L) {
   return 1;
 }
 
+/* Frees what is in the box, for anybody who calls it with whatever. */
+static int free_checked(lua_State *L) {
+  lt_object(L, 1, lua_tostring(L, lua_upvalueindex(1)));
+  return lua_tocfunction(L, lua_upvalueindex(2))(L);
+}
+
+static void push_free(lua_State *L, const char *tname, lua_CFunction gc) {
+  lua_pushstring(L, tname);
+  lua_pushcfunction(L, gc);
+  lua_pushcclosure(L, free_checked, 2);
+}
+
 void lt_class(lua_State *L, const char *tname, const luaL_Reg *meta,
               const luaL_Reg *methods, lua_CFunction gc) {
   luaL_newmetatable(L, tname);
@@ -67,15 +79,15 @@ void lt_class(lua_State *L, const char *tname, const luaL_Reg *meta,
     lua_newtable(L);
     luaL_setfuncs(L, methods, 0);
     if (gc) {
-      lua_pushcfunction(L, gc);
+      push_free(L, tname, gc);
       lua_setfield(L, -2, "close");
     }
     lua_setfield(L, -2, "__index");
   }
   if (gc) {
-    lua_pushcfunction(L, gc);
-    lua_setfield(L, -2, "__gc");
-    lua_pushcfunction(L, gc);
+    push_free(L, tname, gc);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "__gc");
     lua_setfield(L, -2, "__close");
     lua_pushstring(L, tname);
     if (lua_getfield(L, -2, "__tostring") == LUA_TFUNCTION) {

@@ -72,6 +72,8 @@ static int arith(lua_State *L, const char *op) {
                     "sampled integers and integers, not blocks, loops or "
                     "fractions");
   lt_rv *a = luaL_testudata(L, 1, LT_RV), *b = luaL_testudata(L, 2, LT_RV);
+  if (!a && !b)
+    return lt_error(L, TESS_TYPE, "one operand must be a schedule's variable");
   if (a && b && a->owner != b->owner)
     return lt_error(L, TESS_INVALID, "the variables belong to two schedules");
   lt_rv *x = lua_newuserdatauv(L, sizeof *x, 3);

@@ -1,0 +1,69 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Methods called on what they are not for, as with a dot for a colon: an
+-- error, whatever it is, and no harm done to it.
+local ts = require "tessera"
+
+local A = ts.placeholder("A", { 4 })
+local k = ts.reduce_axis("k", 4)
+local B = ts.compute("B", { 4 }, function(i) return A(i) + 1 end)
+local p = ts.program("p", { A }, { B })
+local sch = ts.schedule(p)
+local block = sch:get_block("B")
+local path = os.tmpname()
+os.remove(path)
+local session
+local result = ts.tune(p, { trials = 1, min_time = 0.001, strategy = ts.strategy {
+  propose = function(_, s) session = s return { s:draw() } end } })
+local objects = {
+  tensor = ts.tensor("float32", { 4 }), target = ts.target "llvm", program = p,
+  schedule = sch, trace = sch:trace(), stepper = sch:trace():stepper(p),
+  space = ts.space.default "llvm", kernel = ts.build(p), result = result,
+  database = ts.database(path), builder = ts.builder "b", buffer = A, axis = k,
+  expression = A(0), rv = block, session = session, size = ts.size "n",
+}
+
+local wrong = { n = 0 }
+local function add(x)
+  wrong.n = wrong.n + 1
+  wrong[wrong.n] = x
+end
+for _, x in ipairs { true, 1, 0.5, "x", {}, print, io.stdout,
+                     coroutine.create(print) } do
+  add(x)
+end
+for _, x in pairs(objects) do add(x) end
+
+local frees = { close = true, __gc = true, __close = true }
+local called = 0
+local function try(name, f, own)
+  if type(f) ~= "function" then return end
+  pcall(f)
+  for i = 1, wrong.n do
+    if getmetatable(wrong[i]) ~= own then
+      local ok = pcall(f, wrong[i])
+      called = called + 1
+      assert(not ok or not frees[name:match "%.(.*)"], name)
+    end
+  end
+end
+for class, x in pairs(objects) do
+  local meta = getmetatable(x)
+  assert(meta, class)
+  for name, f in pairs(meta) do try(class .. "." .. name, f, meta) end
+  if type(meta.__index) == "table" then
+    for name, f in pairs(meta.__index) do try(class .. "." .. name, f, meta) end
+  end
+end
+assert(called > 1000)
+collectgarbage()
+
+-- All are as they were.
+assert(io.type(io.stdout) == "file")
+for class, x in pairs(objects) do
+  assert(not tostring(x):find "closed", class)
+end
+objects.tensor:close()
+assert(tostring(objects.tensor):find "closed")
+objects.tensor:close()
+objects.database:close()
+for _, end_ in ipairs { "", "-wal", "-shm" } do os.remove(path .. end_) end
