@@ -81,14 +81,23 @@ static ir_expr inside(nest_work *w, ir_expr e) {
   return nest_uses_loop(p, e, w->outside) ? 0 : e;
 }
 
-/* What of a predicate speaks of loops inside, and the rest. */
+/* Does something inside change what e reads? */
+static bool changes(const nest_work *w, ir_expr e) {
+  ir_buf buf;
+  for (ir_stmt t = w->first; t; t = t == w->last ? 0 : ir_st(w->p, t)->next)
+    if (sch_changes(w->p, t, e, &buf)) return true;
+  return false;
+}
+
+/* What of a predicate is decided inside, where it speaks of loops or reads
+ * what changes there, and the rest. */
 static void part_predicate(nest_work *w, nest_member *m, ir_expr e) {
   ir_program *p = w->p;
   const ir_node n = *ir_at(p, e);
   if (n.op == IR_AND) {
     part_predicate(w, m, n.a);
     part_predicate(w, m, n.b);
-  } else if (nest_uses_loop(p, e, m->loops)) {
+  } else if (nest_uses_loop(p, e, m->loops) || changes(w, e)) {
     m->pred = ir_and(p, m->pred, e);
   } else {
     m->around = ir_and(p, m->around, e);

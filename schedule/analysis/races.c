@@ -268,7 +268,7 @@ static void note_load(const ir_program *p, ir_expr e, void *ud) {
 }
 
 /* What is loaded for a statement at which block `reader` stands is written by
- * no other iteration. */
+ * no other iteration.  It is loaded whether the block runs or not. */
 static bool load_allows(dist *d, ir_stmt loop, int thread, ir_expr load,
                         ir_stmt reader) {
   sch_state *s = d->s;
@@ -287,7 +287,7 @@ static bool load_allows(dist *d, ir_stmt loop, int thread, ir_expr load,
     for (uint32_t k = w.at; k < w.at + w.n; k++) {
       arith_range delta;
       if (p->region.v[k].buf != n.a ||
-          !dist_regions(d, unit.v[i], p->region.v[k], reader, r, &delta) ||
+          !dist_regions(d, unit.v[i], p->region.v[k], 0, r, &delta) ||
           (!delta.lo && !delta.hi) || is_own(s, loop, n.a, thread))
         continue;
       return sch_refuse(s, SCH_R_RACE_OTHER, .s = {unit.v[i], reader},
@@ -298,12 +298,11 @@ static bool load_allows(dist *d, ir_stmt loop, int thread, ir_expr load,
 }
 
 /* Bounds and predicates below the loop read nothing that other iterations
- * write; nor do a loop's own where threads each find out where it starts. */
+ * write. */
 static bool bounds_allow(dist *d, ir_stmt loop, int thread) {
   sch_state *s = d->s;
   const ir_program *p = s->p;
-  ir_stmt t = thread < 0 ? sch_next_outside(p, loop, loop) : loop;
-  for (; t; t = sch_next_outside(p, t, loop)) {
+  for (ir_stmt t = loop; (t = sch_next_outside(p, t, loop));) {
     ir_expr e[2];
     uint32_t n = sch_deciding(p, t, e);
     ir_stmt reader = ir_is_block(p, t) ? t : sch_next_child(p, t, t);

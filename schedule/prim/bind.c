@@ -12,7 +12,7 @@ PRIM_DEFINE(
     .rewrite = "for i in e: S   ->   bind i in e to threadIdx.x: S",
     .details =
         "1. The axis is one of those listed, and the loop's extent a\n"
-        "   constant.\n"
+        "   constant; nothing in it changes what its start reads from memory.\n"
         "2. No loop around it or below it is bound to the same axis, unless\n"
         "   it is one of threadIdx: such loops the threads run together, each\n"
         "   its part, where all of them would do the same.\n"
@@ -40,9 +40,9 @@ PRIM_DEFINE(
         "that reduce. A condition on what is reduced over may depend on other\n"
         "iters if it holds at the start of the reduction wherever it holds.\n",
     .refusals = SCH_REASONS(SCH_R_INIT_LATE, SCH_R_INIT_NOT_IDENTITY,
-                            SCH_R_NOT_STATIC, SCH_R_THREAD_TAKEN,
-                            SCH_R_THREAD_UNKNOWN, SCH_R_WOULD_RACE,
-                            SCH_RACE_REASONS),
+                            SCH_R_INPUT_OVERWRITTEN, SCH_R_NOT_STATIC,
+                            SCH_R_THREAD_TAKEN, SCH_R_THREAD_UNKNOWN,
+                            SCH_R_WOULD_RACE, SCH_RACE_REASONS),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
                "sch:bind(i, \"blockIdx.x\")\n");
 
@@ -64,6 +64,14 @@ static bool is_of_block(ir_thread axis) {
   return axis >= IR_THREADIDX_X && axis <= IR_THREADIDX_Z;
 }
 
+/* Each thread finds out for itself where the loop starts, and at any time. */
+static bool start_stays(sch_state *s, ir_stmt loop) {
+  ir_buf buf = 0;
+  ir_stmt w = sch_changes(s->p, loop, ir_st(s->p, loop)->lo, &buf);
+  return !w ||
+         sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {w, loop}, .buf = buf);
+}
+
 static bool change(sch_state *s, void *ud) {
   struct bind_args *a = ud;
   ir_thread axis;
@@ -75,7 +83,9 @@ static bool change(sch_state *s, void *ud) {
   ir_stmt other = is_of_block(axis) ? 0 : taken_by(s->p, a->loop, axis);
   if (other)
     return sch_refuse(s, SCH_R_THREAD_TAKEN, .s = {other}, .t = a->thread_axis);
-  if (!sch_iterations_free(s, a->loop, (int)axis, 0, NULL)) return false;
+  if (!start_stays(s, a->loop) ||
+      !sch_iterations_free(s, a->loop, (int)axis, 0, NULL))
+    return false;
   sch_set_loop_kind(s, a->loop, IR_THREAD, axis);
   return true;
 }

@@ -22,7 +22,8 @@ PRIM_DEFINE(
     .rewrite = "for i in [0, e): S   ->   for i in [0, f): S; "
                "for i in [f, e): S",
     .details =
-        "1. The loop is serial, without annotations.\n"
+        "1. The loop is serial, without annotations, and nothing in it\n"
+        "   changes what its bounds read from memory.\n"
         "2. Either factors are given, and the loop's range is constant, or\n"
         "   points, whose parameters are as many as the outer loops, all of\n"
         "   them around the loop.\n"
@@ -44,12 +45,12 @@ PRIM_DEFINE(
         "_2, ...; the copies of a reduction go on with it.\n",
     .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_FACTORS_EMPTY,
                             SCH_R_FACTORS_MANY, SCH_R_FACTORS_SEVERAL_OPEN,
-                            SCH_R_FACTOR_NOT_POSITIVE, SCH_R_LOOP_ANNOTATED,
-                            SCH_R_LOOP_NOT_AROUND, SCH_R_LOOP_NOT_SERIAL,
-                            SCH_R_NOT_STATIC, SCH_R_PARTITION_BOTH,
-                            SCH_R_PARTITION_EMPTY, SCH_R_PARTITION_INIT,
-                            SCH_R_PARTITION_LONG, SCH_R_PARTITION_PARAMETERS,
-                            SCH_R_WOULD_RACE),
+                            SCH_R_FACTOR_NOT_POSITIVE, SCH_R_INPUT_OVERWRITTEN,
+                            SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_AROUND,
+                            SCH_R_LOOP_NOT_SERIAL, SCH_R_NOT_STATIC,
+                            SCH_R_PARTITION_BOTH, SCH_R_PARTITION_EMPTY,
+                            SCH_R_PARTITION_INIT, SCH_R_PARTITION_LONG,
+                            SCH_R_PARTITION_PARAMETERS, SCH_R_WOULD_RACE),
     .example =
         "local i, j = sch:get_loops(sch:get_block(\"D\"))\n"
         "local first, rest = sch:loop_partition(j, { 3 })\n"
@@ -105,9 +106,11 @@ static bool by_factors(sch_state *s, const args *a, cuts *c) {
   return true;
 }
 
-/* Does a <= b hold in every iteration around the loop? */
+/* Does a <= b hold in every iteration around the loop?  That their parts read
+ * from memory cancel out only the difference shows. */
 static bool is_ordered(sch_state *s, ir_stmt loop, ir_expr a, ir_expr b) {
-  return poly_holds(s, loop, ir_binary(s->p, IR_LE, a, b)) > 0;
+  return a == b || ir_at(s->p, ir_sub(s->p, b, a))->lo >= 0 ||
+         poly_holds(s, loop, ir_binary(s->p, IR_LE, a, b)) > 0;
 }
 
 static bool by_points(sch_state *s, const args *a, cuts *c) {
@@ -141,6 +144,16 @@ static bool by_points(sch_state *s, const args *a, cuts *c) {
   return true;
 }
 
+/* Each part reads where it starts and ends when the one before it has run. */
+static bool bounds_stay(sch_state *s, ir_stmt loop) {
+  const ir_stmt_rec r = *ir_st(s->p, loop);
+  ir_buf buf = 0;
+  ir_stmt w = sch_changes(s->p, loop, r.lo, &buf);
+  if (!w) w = sch_changes(s->p, loop, r.extent, &buf);
+  return !w ||
+         sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {w, loop}, .buf = buf);
+}
+
 static bool find_cuts(sch_state *s, const args *a, cuts *c) {
   const ir_stmt_rec *r = ir_st(s->p, a->loop);
   if (r->loop_kind != IR_SERIAL)
@@ -153,6 +166,7 @@ static bool find_cuts(sch_state *s, const args *a, cuts *c) {
                       .n = {n, MAX_PARTS - 1});
   if (a->points.given && a->factors.n)
     return sch_refuse(s, SCH_R_PARTITION_BOTH);
+  if (!bounds_stay(s, a->loop)) return false;
   return a->points.given ? by_points(s, a, c) : by_factors(s, a, c);
 }
 

@@ -162,6 +162,42 @@ do
   checks.exact(s, p, checks.arguments(p, "integers"))
 end
 
+-- A predicate that reads what the block changes is asked in each iteration,
+-- whatever is around it; a loop that is cut in parts, where it was.
+do
+  local p = program(function(_, x)
+    x.nest(0, 4, 0, 5, x.change, { where = ts.lt(x.read(1, 0, 9), 5) })
+  end)
+  local s = ts.schedule(p)
+  local i, j = loops(s)
+  local i0, i1 = s:split(i, { 2, 2 })
+  s:blockize(i1)
+  checks.exact(s, p, table.unpack(inputs))
+  p = program(function(_, x) x.nest(0, x.read(0, 1, 6), 0, 4, x.change) end)
+  s = ts.schedule(p)
+  checks.refused(s, "INPUT_OVERWRITTEN", "loop_partition", (loops(s)), nil,
+                 true, nil, "() -> (1)")
+end
+
+-- A bound is read whether what it bounds runs or not.
+do
+  local p = program(function(b, x)
+    b:loop("i", 0, N, function(i)
+      b:loop("j", 0, x.read(i, 0, N), function(j)
+        b:block("C", { { "v", extent = N, bind = i },
+                       { "w", extent = N, bind = j } },
+                function(v, w) b:store(x.F, { v, w }, 1) end)
+      end)
+      b:block("D", { { "v", extent = N, bind = i } },
+              function(v) b:store(x.E, { v }, x.E(v) + 3) end)
+    end)
+  end)
+  local s = ts.schedule(p)
+  local _, i = s:split((loops(s)), { 1, N })
+  local outer = s:split(i, { 7, N })
+  checks.refused(s, "RACE_OTHER", "vectorize", outer)
+end
+
 -- Threads find out for themselves where their loop starts, at any time; a
 -- parallel loop is told.
 do
@@ -172,7 +208,7 @@ do
     end)
   end)
   local s = ts.schedule(p)
-  checks.refused(s, "RACE_OTHER", "bind", (loops(s)), "threadIdx.x")
+  checks.refused(s, "INPUT_OVERWRITTEN", "bind", (loops(s)), "threadIdx.x")
   s:parallel((loops(s)))
   checks.exact(s, p, table.unpack(inputs))
 end

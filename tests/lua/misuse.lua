@@ -1,10 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Methods called on what they are not for, as with a dot for a colon: an
--- error, whatever it is, and no harm done to it.
+-- Methods called on what they are not for, as with a dot for a colon: no harm
+-- is done to it, whatever it is.
 local ts = require "tessera"
 
 local A = ts.placeholder("A", { 4 })
-local k = ts.reduce_axis("k", 4)
 local B = ts.compute("B", { 4 }, function(i) return A(i) + 1 end)
 local p = ts.program("p", { A }, { B })
 local sch = ts.schedule(p)
@@ -12,13 +11,16 @@ local block = sch:get_block("B")
 local path = os.tmpname()
 os.remove(path)
 local session
-local result = ts.tune(p, { trials = 1, min_time = 0.001, strategy = ts.strategy {
-  propose = function(_, s) session = s return { s:draw() } end } })
+local strategy = ts.strategy {
+  propose = function(_, s) session = s return { s:draw() } end }
+local result = ts.tune(p, { trials = 1, min_time = 0.001,
+                            strategy = strategy })
 local objects = {
   tensor = ts.tensor("float32", { 4 }), target = ts.target "llvm", program = p,
   schedule = sch, trace = sch:trace(), stepper = sch:trace():stepper(p),
   space = ts.space.default "llvm", kernel = ts.build(p), result = result,
-  database = ts.database(path), builder = ts.builder "b", buffer = A, axis = k,
+  database = ts.database(path), builder = ts.builder "b", buffer = A,
+  axis = ts.reduce_axis("k", 4),
   expression = A(0), rv = block, session = session, size = ts.size "n",
 }
 

@@ -177,12 +177,14 @@ bool gen_suits(const gen *g, const gen_tensor *a, uint32_t ndim);
 /* One stage of any kind; a reduction, product or convolution (gen_reduce.c);
  * loops and blocks, some with an order of their own (gen_imperative.c);
  * several blocks in one nest (gen_nests.c), as threads share it
- * (gen_tiles.c); reductions with odd inits (gen_sums.c). */
+ * (gen_tiles.c); reductions with odd inits (gen_sums.c); nests with bounds
+ * that are data (gen_bounds.c). */
 void gen_stage(gen *g);
 void gen_reduction(gen *g);
 void gen_imperative(gen *g);
 void gen_several(gen *g);
 void gen_tiles(gen *g);
 void gen_sums(gen *g);
+void gen_bounds(gen *g);
 
 #endif
