@@ -240,6 +240,7 @@ typedef struct pair {
   interp_error *e;
   uint64_t seed, steps; /* of the last time, of both */
   int which;
+  interp_few few; /* of both */
 } pair;
 
 static tess_status compare(pair *c, uint64_t number) {
@@ -286,6 +287,7 @@ static tess_status compare_few(pair *c) {
   tess_status st = TESS_OK;
   for (uint32_t k = 0; k < n && !st; k++) st = compare(c, k);
   if (!st && n) st = compare_alone(c);
+  c->few = c->x.inputs.few;
   c->x.inputs = (interp_inputs){.extreme = false};
   return st;
 }
@@ -329,12 +331,10 @@ static tess_status compare_ends(pair *c) {
  * of loops. */
 static tess_status compare_peaks(pair *c) {
   enum { MOST_STEPS = 1 << 21, EACH = 2048 };
-  uint64_t times = MOST_STEPS / (c->steps + EACH), all;
+  uint64_t times = MOST_STEPS / (c->steps + EACH);
   tess_status st = TESS_OK;
-  for (uint32_t k = 0; k < times && c->x.choices && !st; k++) {
-    interp_peaks(&c->x.inputs, c->x.choices, k);
-    all = 2 * (uint64_t)c->x.inputs.period;
-    if (times > all) times = all;
+  for (uint64_t k = 0; k < times && c->x.choices && !st; k++) {
+    if (!interp_peaks(&c->x.inputs, &c->few, c->x.choices, k)) break;
     st = compare(c, k);
   }
   return st;

@@ -156,7 +156,7 @@ typedef struct choice {
 static void count_choice(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
   choice *c = ud;
-  if (n->op >= IR_MIN && n->op <= IR_LE && n->op != IR_EQ && n->op != IR_NE &&
+  if (n->op >= IR_MIN && n->op <= IR_OR && n->op != IR_EQ && n->op != IR_NE &&
       (interp_is_data(p, n->a) || interp_is_data(p, n->b)))
     c->here++;
 }
@@ -196,11 +196,27 @@ uint32_t interp_choices(const ir_program *p, arena *scratch) {
   return (uint32_t)c.most;
 }
 
-void interp_peaks(interp_inputs *in, uint32_t choices, uint32_t k) {
-  const uint32_t at = k / 4;
-  *in = (interp_inputs){.period = choices + 1, .below = k % 2};
+static void put_peak(interp_inputs *in, uint32_t choices, uint64_t k) {
+  const uint64_t at = k / 4;
+  in->below = k % 2;
+  in->peak =
+      (uint32_t)((k % 4 < 2 ? choices + in->period - at : at) % in->period);
+}
+
+bool interp_peaks(interp_inputs *in, const interp_few *few, uint32_t choices,
+                  uint64_t k) {
+  *in = (interp_inputs){.few = *few, .period = choices + 1};
   while (!is_prime(in->period)) in->period++;
-  in->peak = (k % 4 < 2 ? choices + in->period - at : at) % in->period;
+  const uint64_t ways = 2 * (uint64_t)in->period,
+                 first = few->n ? 2 * ways : ways;
+  if (k < first) {
+    in->flat = few->n ? k % 2 : 0;
+    put_peak(in, choices, few->n ? k / 2 : k);
+  } else {
+    in->flat = (uint32_t)((k - first) / ways) + 2;
+    put_peak(in, choices, (k - first) % ways);
+  }
+  return k < first + few->n * ways;
 }
 
 /* ---- drawing ------------------------------------------------------------ */
@@ -227,6 +243,16 @@ static uint64_t value_of(tess_dtype t, double v) {
                         : (uint64_t)ir_wrap_int(t, (int64_t)v);
 }
 
+/* The value of all elements; floats: less and more than what programs compare
+ * with, and so are sums of a few.  (A quotient of p by a power of two would be
+ * known.) */
+static uint64_t end_of(tess_dtype t, interp_range in, bool greatest) {
+  const int64_t far = RESIDUE_P / 67;
+  if (in.count) return (uint64_t)(greatest ? in.count - 1 : in.least);
+  if (ir_is_float(t)) return residue_at(greatest ? far : -far);
+  return (uint64_t)(greatest ? ir_int_max(t) : ir_int_min(t));
+}
+
 /* One that lies beyond all that do not. */
 static uint64_t draw_peak(rng *r, tess_dtype t, bool beyond, bool below) {
   if (ir_is_float(t)) {
@@ -241,10 +267,20 @@ static uint64_t draw_peak(rng *r, tess_dtype t, bool beyond, bool below) {
   return (uint64_t)(below ? lo + v : hi - v);
 }
 
+/* A peak or not; which only its side tells, or that it is no peak. */
+static uint64_t draw_flat(rng *r, tess_dtype t, bool beyond,
+                          const interp_inputs *from) {
+  const interp_range any = {0, 0};
+  if (from->flat == 1) return end_of(t, any, beyond != from->below);
+  uint64_t which = beyond ? rng_below(r, from->few.n) : from->flat - 2;
+  return value_of(t, from->few.v[which]);
+}
+
 static uint64_t draw_any(rng *r, tess_dtype t, uint64_t i,
                          const interp_inputs *from) {
-  if (from->period)
-    return draw_peak(r, t, i % from->period == from->peak, from->below);
+  bool beyond = from->period && i % from->period == from->peak;
+  if (from->flat) return draw_flat(r, t, beyond, from);
+  if (from->period) return draw_peak(r, t, beyond, from->below);
   if (from->few.n) return value_of(t, from->few.v[rng_below(r, from->few.n)]);
   if (ir_is_float(t)) return rng_below(r, RESIDUE_P);
   return from->extreme ? draw_extreme(r, t) : draw_int(r, t);
@@ -267,16 +303,6 @@ static uint64_t draw_within(rng *r, interp_range in, uint64_t i,
   case 1: return (uint64_t)in.least;
   default: return v;
   }
-}
-
-/* The value of all elements; floats: less and more than what programs compare
- * with, and so are sums of a few.  (A quotient of p by a power of two would be
- * known.) */
-static uint64_t end_of(tess_dtype t, interp_range in, bool greatest) {
-  const int64_t far = RESIDUE_P / 67;
-  if (in.count) return (uint64_t)(greatest ? in.count - 1 : in.least);
-  if (ir_is_float(t)) return residue_at(greatest ? far : -far);
-  return (uint64_t)(greatest ? ir_int_max(t) : ir_int_min(t));
 }
 
 /* One value among zeros or ones, which sums and products do not show. */

@@ -177,6 +177,8 @@ typedef struct interp_inputs {
   bool extreme;
   uint32_t period, peak;   /* peak < period */
   bool below;              /* the peaks are the least, not the greatest */
+  uint32_t flat;           /* 1: peaks are the greatest value of all, others
+                            * the least; above: others are few.v[flat - 2] */
   uint32_t ends;
 } interp_inputs;
 /* Elements that an input may have: least .. count - 1; count 0: any. */
@@ -189,9 +191,12 @@ void interp_draw(const interp_inputs *from, tess_dtype t, uint64_t seed,
 uint32_t interp_choices(const ir_program *p, arena *scratch);
 /* Number k of the ways to have one peak among so many values that stand in a
  * row; the period is a prime, so that values that stand elsewhere mostly have
- * no more.  The ends come first: what is forgotten is mostly there.  All ways
- * come within 2 * period. */
-void interp_peaks(interp_inputs *in, uint32_t choices, uint32_t k);
+ * no more.  The ends come first: what is forgotten is mostly there.  Where
+ * there are `few` what is compared with constants has peaks, too: values on
+ * both sides of all, then one of the few everywhere else.  false: there are no
+ * more ways. */
+bool interp_peaks(interp_inputs *in, const interp_few *few, uint32_t choices,
+                  uint64_t k);
 
 /* What a program computes in the residue domain from inputs drawn from a
  * seed, to compare others with. */

@@ -641,6 +641,33 @@ do
   end
   assert(ts.equivalent(absolute(ts.abs),
                        absolute(function(a) return ts.max(a, -a) end)))
+  -- A reduction of bools, or of conditions, that forgets one.
+  local any = ts.reducer(function(a, b) return ts.any(a, b) end, 0, "any")
+  local all = ts.reducer(function(a, b) return ts.all(a, b) end, 1, "all")
+  local function first(n, reduce, dtype, source)
+    local A, k = ts.placeholder("A", { 3, 40 }, dtype), ts.reduce_axis("k", n)
+    return ts.program("first", { A }, { ts.compute("B", { 3 }, function(i)
+      return reduce(source(A(i, k)), k)
+    end) })
+  end
+  local function itself(x) return x end
+  local function above_100(x) return ts.gt(x, 100) end
+  local function not_0(x) return ts.ne(x, 0) end
+  local function one_or_0(x) return ts.select(ts.gt(x, 100), 1, 0) end
+  for _, n in ipairs { 2, 5, 16, 40 } do
+    for _, way in ipairs {
+      { any, "bool", itself }, { all, "bool", itself },
+      { ts.reduce_max, "bool", itself }, { ts.reduce_min, "bool", itself },
+      { any, "float32", above_100 }, { all, "float32", above_100 },
+      { any, "int32", above_100 }, { all, "int8", above_100 },
+      { any, "uint8", not_0 }, { any, "float32", not_0 },
+      { ts.reduce_max, "float32", one_or_0 },
+      { ts.reduce_min, "int32", one_or_0 },
+    } do
+      assert(not ts.equivalent(first(n, table.unpack(way)),
+                               first(n - 1, table.unpack(way))))
+    end
+  end
   -- Where a threshold is, behind arithmetic.
   local function above(n, arithmetic)
     return function(limit, strict)

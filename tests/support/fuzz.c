@@ -291,9 +291,11 @@ static void choose_inputs(fuzz *f) {
   interp_inputs *in = &f->expect.inputs;
   *in = (interp_inputs){.extreme = f->number % 8 == 1,
                         .ends = f->number % 16 == 6 ? 1 + n % 3 : 0};
+  interp_few few = {.n = 0};
   if (f->number % 4 == 3) interp_few_add(&in->few, &f->base);
-  if (f->number % 8 == 5)
-    interp_peaks(in, 1 + (uint32_t)(n % 29), (uint32_t)(n / 29 % 116));
+  if (f->number % 8 != 5) return;
+  interp_few_add(&few, &f->base);
+  interp_peaks(in, &few, 1 + (uint32_t)(n % 29), n / 29 % 116);
 }
 
 static bool start(fuzz *f) {
