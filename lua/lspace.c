@@ -64,6 +64,7 @@ typedef struct call {
   void (*emit)(void *sink, tess_schedule *s);
   void *sink;
   tess_status status;
+  int said; /* whether a reason was kept */
 } call;
 
 /* Whether the schedule at index i is the one lent, at 2, or a copy of it: a
@@ -133,6 +134,7 @@ static void emit_list(lua_State *L, int list, lua_Integer n, call *c) {
 static void keep_reason(lua_State *L, call *c, int i) {
   lt_push_reason(L, i);
   lua_rawseti(L, LUA_REGISTRYINDEX, c->hook->why);
+  c->said = 1;
 }
 
 /* Pushes the schedule lent, at 2, and the block. */
@@ -177,6 +179,7 @@ static int run(lua_State *L) {
     emit_list(L, GIVEN, n, c);
     if (n == 0) take_reason(L, c, WHY);
   }
+  if (c->status == TESS_OK && !lua_isnil(L, WHY)) keep_reason(L, c, WHY);
   return 0;
 }
 
@@ -198,7 +201,7 @@ static tess_status apply(void *ud, tess_schedule *sch, tess_rv block,
                          const char **why) {
   lt_hook *h = ud;
   lua_State *L = running(h->main);
-  call c = {h, NULL, block, emit, sink, TESS_OK};
+  call c = {h, NULL, block, emit, sink, TESS_OK, 0};
   int top = lua_gettop(L);
   if (!lua_checkstack(L, 16)) return TESS_NOMEM;
   tess_status s = tess_schedule_copy(sch, &c.copy);
@@ -212,7 +215,7 @@ static tess_status apply(void *ud, tess_schedule *sch, tess_rv block,
   lua_settop(L, top);
   if (bad)
     *why = "an error that is no text";
-  else if (c.status != TESS_OK) {
+  else if (c.status != TESS_OK || c.said) {
     lua_rawgeti(L, LUA_REGISTRYINDEX, h->why);
     *why = lua_tostring(L, -1); /* the registry keeps it */
     lua_pop(L, 1);

@@ -11,6 +11,9 @@
 -- of these also with the operands that the innermost spatial loop walks
 -- copied, tile by tile, into a buffer of their own under the first reduction
 -- level, so that the inner loops read consecutive memory.
+--
+-- The tiles alone are what there must be; a sketch of the others that is
+-- refused is left out, and so is the copy of an operand that is.
 local ts = require "tessera"
 
 -- How many tiles the structure cuts loops of each kind into.
@@ -75,15 +78,29 @@ local function match_inner(sch, block, inner)
   sch:annotate(block, "tiled_like", 1)
 end
 
--- The block that takes the result to where it is wanted: the only consumer,
--- when it is elementwise, or a copy.
-local function write_back(sch, block)
+-- Whether the block reads the buffer at one place, each index of which is an
+-- iter of its own, so that its tiles read what the buffer's tiles hold.
+local function is_elementwise(sch, block, buffer)
+  if not sch:is_spatial(block) then return false end
+  for r = 0, sch:block_info(block).reads - 1 do
+    local read, seen = sch:access_info(block, "read", r), {}
+    if read.buffer == buffer then
+      for _, iter in ipairs(read.dims) do
+        if not iter or seen[iter] then return false end
+        seen[iter] = true
+      end
+    end
+  end
+  return true
+end
+
+-- The only consumer of the result, when it is elementwise.
+local function consumer(sch, block)
   local consumers = { sch:get_consumers(block) }
-  local only = consumers[1]
-  if #consumers == 1 and sch:is_spatial(only) then
+  local only, result = consumers[1], sch:access_info(block, "write", 0).buffer
+  if #consumers == 1 and is_elementwise(sch, only, result) then
     return only
   end
-  return sch:cache_write(block, 0, "global")
 end
 
 -- Positions of the read buffers that the last spatial variable and some
@@ -105,26 +122,77 @@ local function packable(sch, block)
   return list
 end
 
-local function pack(sch, block, levels, inner, structure)
-  local first = levels[structure:find("R", 1, true)]
-  for _, r in ipairs(packable(sch, block)) do
-    local copy = sch:cache_read(block, r, "global")
-    sch:compute_at(copy, first[#first], { preserve_unit_loops = true })
-    match_inner(sch, copy, inner)
-  end
+-- ---- sketches ----------------------------------------------------------
+
+-- A copy of the schedule on which f has been, or nil and why something that
+-- f does is refused.
+local function attempt(sch, f, ...)
+  local copy = sch:copy()
+  local ok, e = pcall(f, copy, ...)
+  if ok then return copy end
+  if type(e) == "string" or e.code ~= "REFUSED" then error(e, 0) end
+  return nil, e.message
 end
 
--- One sketch: level is where the result is written back, or nil.
-local function sketch(sch, block, p, level, packed)
-  local levels, inner = tile(sch, block, p)
-  if level then
-    local out = write_back(sch, block)
-    local loops = levels[level]
-    sch:reverse_compute_at(out, loops[#loops], { preserve_unit_loops = true })
-    match_inner(sch, out, inner)
+-- The consumer takes the result to where it is wanted, under that loop, or,
+-- when there is none, or as is said, a copy does.
+local function write_under(sch, block, loop, inner, copied)
+  local out = not copied and consumer(sch, block) or
+              sch:cache_write(block, 0, "global")
+  sch:reverse_compute_at(out, loop, { preserve_unit_loops = true })
+  match_inner(sch, out, inner)
+end
+
+local function write_back(sch, block, loop, inner)
+  local written = attempt(sch, write_under, block, loop, inner, false)
+  if written then return written end
+  return attempt(sch, write_under, block, loop, inner, true)
+end
+
+-- Copies a read buffer under that loop, for the blocks that are listed, or
+-- for all that read it.
+local function pack_under(sch, block, r, loop, inner, readers)
+  local copy = sch:cache_read(block, r, "global",
+                              { consumer_blocks = readers })
+  sch:compute_at(copy, loop, { preserve_unit_loops = true })
+  match_inner(sch, copy, inner)
+end
+
+-- The schedule with all operands packed that can be; nil where that is none.
+local function pack(sch, block, loop, inner, left_out)
+  local packed
+  for _, r in ipairs(packable(sch, block)) do
+    local from = packed or sch
+    local next, why = attempt(from, pack_under, block, r, loop, inner)
+    if not next then
+      next, why = attempt(from, pack_under, block, r, loop, inner, { block })
+    end
+    packed = next or packed
+    if why then
+      left_out("packing of " .. sch:access_info(block, "read", r).buffer, why)
+    end
   end
-  if packed then pack(sch, block, levels, inner, p.structure) end
-  return sch
+  return packed
+end
+
+-- All sketches, and a text of what is left out of them; nil: nothing is.
+local function sketches(sch, block, p)
+  local levels, inner = tile(sch, block, p)
+  local list, out = { sch }, {}
+  local function last_loop(level) return levels[level][#levels[level]] end
+  local function left_out(what, why)
+    out[#out + 1] = ("no %s: %s"):format(what, why)
+  end
+  for _, level in ipairs(p.write_levels) do
+    local written, why = write_back(sch, block, last_loop(level), inner)
+    list[#list + 1] = written
+    if why then left_out("write level " .. level, why) end
+  end
+  if p.pack then
+    local under = last_loop(p.structure:find("R", 1, true))
+    list[#list + 1] = pack(list[#list], block, under, inner, left_out)
+  end
+  return list, #out > 0 and table.concat(out, "; ") or nil
 end
 
 -- ---- parameters ------------------------------------------------------------
@@ -213,14 +281,6 @@ return ts.module {
     if open then
       return nil, ("the extent of loop %s is not a constant"):format(open)
     end
-    local sketches = { sketch(sch:copy(), block, p, nil, false) }
-    for _, level in ipairs(p.write_levels) do
-      sketches[#sketches + 1] = sketch(sch:copy(), block, p, level, false)
-    end
-    if p.pack and #packable(sch, block) > 0 then
-      local level = p.write_levels[#p.write_levels]
-      sketches[#sketches + 1] = sketch(sch:copy(), block, p, level, true)
-    end
-    return sketches
+    return sketches(sch, block, p)
   end,
 }

@@ -188,7 +188,7 @@ static tess_status apply(writer *w, tess_schedule *s, const char *block,
   snprintf(text, sizeof text, "applied, %u schedule%s", to->s.n - had,
            to->s.n - had == 1 ? "" : "s");
   if (st == TESS_OK && to->s.n > had)
-    tell(w, block, text, "");
+    tell(w, block, text, why ? why : "");
   else if (st == TESS_OK || st == TESS_NOT_FOUND)
     tell(w, block, "not applicable", why ? why : "");
   else {

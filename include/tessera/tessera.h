@@ -715,7 +715,8 @@ TESS_API const tess_runtime *tess_default_runtime(tess_context *c,
 enum { TESS_MAX_SKETCHES = 4096 };
 
 /* A schedule module: called for each block.  Appends zero or more schedules
- * (TESS_TAKE) through `emit`: copies of `sch`, or itself.  Return TESS_OK;
+ * (TESS_TAKE) through `emit`: copies of `sch`, or itself.  Return TESS_OK,
+ * with *why set where there is something to say of them;
  * TESS_NOT_FOUND with *why set: not applicable, the block stays as it is;
  * TESS_NOMEM (memory ran out, as it also has where it fails over the
  * memory_cap) and TESS_CANCELLED end the writing of sketches; anything else:

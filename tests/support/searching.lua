@@ -2,6 +2,7 @@
 -- A small product, and what tests of modules and searches say shortly.
 local ts = require "tessera"
 local ops = require "tessera.ops"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 
 local program = ops.matmul { m = 32, n = 32, k = 32, bias = true, relu = true }
 
@@ -21,4 +22,25 @@ local function with(more)
   return o
 end
 
-return { program = program, module = module, sketches = sketches, with = with }
+-- How often a trace calls that primitive.
+local function steps(trace, primitive)
+  local n = 0
+  for i = 1, #trace do n = n + (trace[i].name == primitive and 1 or 0) end
+  return n
+end
+
+-- A space's so many sketches of a program, of each of which draws are replayed
+-- and compute what it does.
+local function drawn(p, count, space)
+  local list = ts.space.sketches(space or ts.space.default "llvm", p, "llvm")
+  assert(#list == count, #list)
+  for _, t in ipairs(list) do
+    for seed = 1, 3 do
+      checks.same(t:replay(p, { resample = true, seed = seed }), p)
+    end
+  end
+  return list
+end
+
+return { program = program, module = module, sketches = sketches, with = with,
+         steps = steps, drawn = drawn }
