@@ -56,10 +56,30 @@ local function parallelize(sch, block)
   return fused
 end
 
--- The reduction's first loop, at which its initialisation can be taken out.
+-- The first loop of the first level of reduction loops that tiling made: so
+-- many loops from the innermost on.  Whether it drives the reduction depends
+-- on the tile sizes, of which 1 may be drawn.
+local function first_reduction_tile(sch, block, loops)
+  local structure, n = sch:annotation(block, "tiling_structure"), 0
+  local levels = structure and structure:match "^\"S*(R[SR]*)\"$"
+  if not levels then return nil end
+  for _, kind in ipairs(sch:block_info(block).iters) do
+    local letter = kind == "reduce" and "R" or "S"
+    n = n + select(2, levels:gsub(letter, ""))
+  end
+  return loops[#loops - n + 1]
+end
+
+-- The reduction's first loop, at which its initialisation can be taken out;
+-- nil: there is none.
 local function first_reduction(sch, block)
-  for _, loop in ipairs { sch:get_loops(block) } do
-    if sch:loop_info(loop).iter_type ~= "spatial" then return loop end
+  local loops = { sch:get_loops(block) }
+  local tile = first_reduction_tile(sch, block, loops)
+  if tile and sch:can("decompose_reduction", block, tile) then return tile end
+  for _, loop in ipairs(loops) do
+    if sch:loop_info(loop).iter_type ~= "spatial" then
+      return sch:can("decompose_reduction", block, loop) and loop
+    end
   end
 end
 
@@ -72,7 +92,9 @@ local function vectorize(sch, block, p, cut)
   local info = sch:loop_info(inner)
   if info.kind ~= "serial" or info.iter_type ~= "spatial" then return end
   if not cut and info.extent and info.extent > p.vectorize_extent then
-    local _, vector = sch:split(inner, { ts.auto, p.vectorize_extent })
+    local factors = { ts.auto, p.vectorize_extent }
+    if not sch:can("split", inner, factors) then return end
+    local _, vector = sch:split(inner, factors)
     inner = vector
   end
   if sch:can("vectorize", inner) then sch:vectorize(inner) end
@@ -94,13 +116,13 @@ local function leaves(sch, root)
   return list
 end
 
--- How far the loops below are unrolled is left open.
+-- How far the loops below are unrolled is left open: once for a loop around
+-- several blocks.
 local function unroll(sch, loop, p)
-  local n, even = #p.unroll_max_steps, {}
-  if n == 0 then return end
+  local key, n, even = "pragma_auto_unroll_max_step", #p.unroll_max_steps, {}
+  if n == 0 or sch:annotation(loop, key) then return end
   for i = 1, n do even[i] = 1 / n end
-  sch:annotate(loop, "pragma_auto_unroll_max_step",
-               sch:sample_categorical(p.unroll_max_steps, even))
+  sch:annotate(loop, key, sch:sample_categorical(p.unroll_max_steps, even))
 end
 
 return ts.module {
@@ -125,7 +147,7 @@ return ts.module {
       local cut = is_tiled(sch, leaf) or
                   sch:annotation(leaf, "tiled_like") ~= nil
       local reduction = sch:is_reduction(leaf) and first_reduction(sch, leaf)
-      if reduction and sch:can("decompose_reduction", leaf, reduction) then
+      if reduction then
         vectorize(sch, sch:decompose_reduction(leaf, reduction), p, cut)
       end
       vectorize(sch, leaf, p, cut)

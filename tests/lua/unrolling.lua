@@ -1,0 +1,55 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What parallel_vectorize_unroll makes of loops that it may not change: it
+-- does the rest, and nobody is warned.
+local ts = require "tessera"
+local ops = require "tessera.ops"
+local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))
+local steps, drawn = searching.steps, searching.drawn
+local unrolling = require "modules.parallel_vectorize_unroll"
+
+local warned = {}
+ts.on_warning(function(text) warned[#warned + 1] = text end)
+
+-- A loop around several blocks that cannot be parallel: it is unrolled as one
+-- draw says, and not split.
+do
+  local X = ts.placeholder("X", { 16 })
+  local C = ts.compute("C", { 16 }, function(i) return X(i) * 2 end)
+  local D = ts.compute("D", { 15 }, function(i) return C(i) + C(i + 1) end)
+  local p = ts.program("p", { X }, { D })
+  local sliding = searching.module("sliding", function(sch, block)
+    if sch:block_info(block).name ~= "D" then return nil, "not D" end
+    local i = sch:get_loops(sch:get_block("C"))
+    sch:reverse_compute_at(block, i)
+    return sch
+  end)
+  local t = drawn(p, 1, { sliding {}, unrolling {} })[1]
+  assert(steps(t, "sample_categorical") == 1 and steps(t, "parallel") == 0)
+
+  local b = ts.builder "neighbours"
+  local A, T = b:input("A", { 64 }), b:buffer("T", { 65 }, "float32")
+  local D = b:output("D", { 64 })
+  b:loop("i", 0, 64, function(i)
+    b:block("T", { { "v", extent = 64, bind = i } }, function(v)
+      b:store(T, { v + 1 }, A(v))
+    end)
+    b:block("D", { { "v", extent = 64, bind = i } }, function(v)
+      b:store(D, { v }, T(ts.max(v, 1)) + T(v + 1))
+    end)
+  end)
+  t = drawn(b:program(), 1, { unrolling {} })[1]
+  assert(steps(t, "sample_categorical") == 1 and steps(t, "split") == 0)
+end
+
+-- Where the reduction begins does not hang on the tile sizes of one draw.
+do
+  local p = ops.conv2d_nhwc { n = 1, h = 9, w = 9, ci = 3, co = 8, k = 3,
+                              pad = 1, stride = 2, bias = true, relu = true }
+  for _, t in ipairs(ts.space.sketches(ts.space.default "llvm", p, "llvm")) do
+    for seed = 1, 8 do t:replay(p, { resample = true, seed = seed }) end
+  end
+end
+
+collectgarbage()
+ts.on_warning(nil)
+assert(#warned == 0, warned[1])
