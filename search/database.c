@@ -196,8 +196,12 @@ static tess_status open_connection(database *d, bool *make) {
 /* What is there and not known to be ours is not written. */
 static tess_status open_file(database *d) {
   bool make;
-  if (!*d->path) /* SQLite would make one in memory */
-    return ctx_fail(d->c, TESS_INVALID, "a database needs a file");
+  if (!*d->path) return ctx_fail(d->c, TESS_INVALID, "a database needs a file");
+  /* SQLite would make one in memory, or look for options in the name. */
+  if (*d->path == ':' || !strncmp(d->path, "file:", 5))
+    return ctx_fail(d->c, TESS_INVALID,
+                    "a database is a file: './%s', if '%s' is its name",
+                    d->path, d->path);
   tess_status s = open_connection(d, &make);
   if (s == TESS_OK && make) s = make_tables(d);
   if (s == TESS_OK) s = check_version(d);

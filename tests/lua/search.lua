@@ -202,3 +202,10 @@ do
   assert(r.note:find("64 of 64 elements of 'B' are infinite or not-a-number",
                      1, true), r.note)
 end
+
+-- A database is a file.
+for _, name in ipairs { "", ":memory:", "file:x.db?mode=memory" } do
+  local ok, e = pcall(ts.database, name)
+  assert(not ok and e.code == "INVALID", name)
+  assert(e.message:find "^a database", e.message)
+end
