@@ -249,6 +249,11 @@ bool sch_order_free(sch_state *s, uint32_t n, const ir_stmt *chain,
  * of the loops from `top` down to it, meet each result first where it
  * initialises it?  false: refused.  (analysis/begin.c) */
 bool sch_begins_at_init(sch_state *s, ir_stmt block, ir_stmt top);
+/* Does the predicate of the block, wherever it holds, hold too where all those
+ * of `loops` start that have a bit of `bits` in drives[var]?  false: refused,
+ * INIT_START. */
+bool sch_holds_at_start(sch_state *s, ir_stmt block, sch_list loops,
+                        const uint8_t *drives, uint8_t bits);
 /* In iterations of `loops`, from `top` down to the reduction `block`, instances
  * of other spatial iters have other results, so that none starts again what
  * another one has added up.  false: refused. */

@@ -8,26 +8,9 @@
  *     for t in threadIdx.x: for k: P[t, i] = P[t, i] + A[i, k, t]
  *     for t: C[i] = C[i] + P[t, i]
  * A reducer of several values has parts of each. */
-#include "ir/lower/pass.h"
+#include "ir/lower/cross.h"
 
-enum { MAX_LOOPS = 32, MAX_DIMS = 40, MAX_TERMS = 64, MAX_VALUES = 16 };
-
-typedef enum role { SPATIAL, STEP, THREAD } role;
-
-typedef struct cross {
-  ir_program *p;
-  arena *scratch;
-  err_state *e;
-  ir_stmt block, scope, top; /* top: the outermost loop that reduces */
-  uint32_t n, first;         /* loops, outer first; loop[first] is top */
-  ir_stmt loop[MAX_LOOPS];
-  role role[MAX_LOOPS];
-  uint32_t nvalue;             /* of the reducer */
-  ir_region write[MAX_VALUES]; /* where each goes */
-  ir_buf parts[MAX_VALUES];
-} cross;
-
-static bool refuse(cross *x, const char *why) {
+bool lower_cross_refuse(cross *x, const char *why) {
   err_set(x->e, TESS_UNSUPPORTED, "block %s, which reduces over threads: %s",
           ir_text(x->p, ir_blk(x->p, x->block)->name), why);
   return false;
@@ -35,8 +18,8 @@ static bool refuse(cross *x, const char *why) {
 
 /* ---- what it is made of ------------------------------------------------- */
 
-static bool drives(const ir_program *p, ir_stmt loop, ir_stmt block,
-                   bool reduce) {
+bool lower_cross_drives(const ir_program *p, ir_stmt loop, ir_stmt block,
+                        bool reduce) {
   ir_span it = ir_blk(p, block)->iters;
   for (uint32_t i = it.at; i < it.at + it.n; i++)
     if ((p->iter.v[i].kind == IR_REDUCE) == reduce &&
@@ -50,7 +33,7 @@ bool lower_is_cross(const ir_program *p, ir_stmt loop, ir_stmt block) {
   return r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
          r->thread >= IR_THREADIDX_X && r->thread <= IR_THREADIDX_Z &&
          !ir_is_const(p, r->extent, 1) && /* one thread shares with nobody */
-         drives(p, loop, block, true);
+         lower_cross_drives(p, loop, block, true);
 }
 
 static bool needs_it(const ir_program *p, ir_stmt block) {
@@ -66,25 +49,37 @@ static bool find_loops(cross *x) {
   for (ir_stmt s = ir_st(p, x->block)->parent; s != x->scope;
        s = ir_st(p, s)->parent, n++)
     if (!ir_is_loop(p, s) || n == MAX_LOOPS)
-      return refuse(x, "other statements than loops stand around it");
+      return lower_cross_refuse(x,
+                                "other statements than loops stand around it");
   x->n = n;
   for (ir_stmt s = x->block; n;) x->loop[--n] = s = ir_st(p, s)->parent;
   x->first = x->n;
   for (uint32_t i = 0; i < x->n; i++) {
-    bool reduces = drives(p, x->loop[i], x->block, true);
+    bool reduces = lower_cross_drives(p, x->loop[i], x->block, true);
     x->role[i] = !reduces                                  ? SPATIAL
                  : lower_is_cross(p, x->loop[i], x->block) ? THREAD
                                                            : STEP;
-    if (reduces && drives(p, x->loop[i], x->block, false))
-      return refuse(x, "a loop drives iters that reduce and others");
+    if (reduces && lower_cross_drives(p, x->loop[i], x->block, false))
+      return lower_cross_refuse(x,
+                                "a loop drives iters that reduce and others");
     if (reduces && x->first == x->n) x->first = i;
     const ir_stmt_rec *r = ir_st(p, x->loop[i]);
     if (x->role[i] == THREAD &&
         (ir_at(p, r->extent)->op != IR_INT || ir_at(p, r->lo)->op != IR_INT))
-      return refuse(x, "the number of threads is not constant");
+      return lower_cross_refuse(x, "the number of threads is not constant");
   }
   x->top = x->loop[x->first];
   return true;
+}
+
+/* Does e speak of an iter that reduces? */
+static bool is_reduced(const cross *x, ir_expr e) {
+  const ir_program *p = x->p;
+  ir_span it = ir_blk(p, x->block)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (p->iter.v[i].kind == IR_REDUCE && ir_uses_var(p, e, p->iter.v[i].var))
+      return true;
+  return false;
 }
 
 /* The region that the block writes of a buffer, one element at a time. */
@@ -94,12 +89,17 @@ static bool find_region(cross *x, ir_buf b, ir_region *out) {
   uint32_t found = 0;
   for (uint32_t i = w.at; i < w.at + w.n; i++)
     if (p->region.v[i].buf == b) *out = p->region.v[i], found++;
-  if (found != 1) return refuse(x, "it does not write each value once");
-  for (uint32_t d = 0; d < ir_ndim(p, b); d++)
+  if (found != 1)
+    return lower_cross_refuse(x, "it does not write each value once");
+  for (uint32_t d = 0; d < ir_ndim(p, b); d++) {
     if (!ir_is_const(p, ir_region_extent(p, *out, d), 1))
-      return refuse(x, "it writes more than one element at a time");
+      return lower_cross_refuse(x, "it writes more than one element at a time");
+    if (is_reduced(x, ir_region_min(p, *out, d)))
+      return lower_cross_refuse(x,
+                                "what is reduced over tells where it writes");
+  }
   return ir_ndim(p, b) + x->n <= MAX_DIMS ||
-         refuse(x, "its result has too many dimensions");
+         lower_cross_refuse(x, "its result has too many dimensions");
 }
 
 /* The values are stored in their order, each in a buffer of its own. */
@@ -108,15 +108,17 @@ static bool find_writes(cross *x) {
   const ir_block_rec *b = ir_blk(p, x->block);
   uint32_t n = b->reducer ? p->reducer.v[b->reducer].n : 0;
   if (!n || n > MAX_VALUES || b->writes.n != n)
-    return refuse(x, "it has no reducer of all that it writes");
+    return lower_cross_refuse(x, "it has no reducer of all that it writes");
   ir_stmt s = ir_st(p, x->block)->body;
   for (; s && x->nvalue <= n; s = ir_next(p, s, x->block)) {
     const ir_stmt_rec *r = ir_st(p, s);
     if (r->kind != IR_STORE || r->in_alt) continue;
-    if (x->nvalue == n) return refuse(x, "it does not write each value once");
+    if (x->nvalue == n)
+      return lower_cross_refuse(x, "it does not write each value once");
     if (!find_region(x, r->buf, &x->write[x->nvalue++])) return false;
   }
-  return x->nvalue == n || refuse(x, "it does not write each value once");
+  return x->nvalue == n ||
+         lower_cross_refuse(x, "it does not write each value once");
 }
 
 static bool is_result(const cross *x, ir_buf b) {
@@ -125,70 +127,39 @@ static bool is_result(const cross *x, ir_buf b) {
   return false;
 }
 
+static bool loads_result(const cross *x, ir_expr e) {
+  for (uint32_t k = 0; e && k < x->nvalue; k++)
+    if (ir_has_load(x->p, e, x->write[k].buf)) return true;
+  return false;
+}
+
+/* Does a result say whether, or how often, what is below the statement runs? */
+static bool decides_by_result(const cross *x, ir_stmt s) {
+  const ir_stmt_rec *r = ir_st(x->p, s);
+  switch ((ir_kind)r->kind) {
+  case IR_LOOP: return loads_result(x, r->lo) || loads_result(x, r->extent);
+  case IR_IF:
+    return !ir_is_ancestor(x->p, x->block, s) && loads_result(x, r->cond);
+  case IR_BLOCK: return loads_result(x, ir_blk(x->p, s)->pred);
+  default: return false;
+  }
+}
+
 /* Nobody else looks at the results before the loops are done. */
 static bool is_alone(cross *x) {
   const ir_program *p = x->p;
   for (ir_stmt s = x->top; s; s = ir_next(p, s, x->top)) {
+    if (decides_by_result(x, s))
+      return lower_cross_refuse(
+          x, "its result decides what runs before it is whole");
     if (!ir_is_block(p, s) || s == x->block) continue;
     ir_span part[2] = {ir_blk(p, s)->reads, ir_blk(p, s)->writes};
     for (int k = 0; k < 2; k++)
       for (uint32_t i = part[k].at; i < part[k].at + part[k].n; i++)
         if (is_result(x, p->region.v[i].buf))
-          return refuse(x, "its result is used before it is whole");
+          return lower_cross_refuse(x, "its result is used before it is whole");
   }
   return true;
-}
-
-/* ---- conditions --------------------------------------------------------- */
-
-/* Puts the start of the loops that reduce into e, which speaks of them or not;
- * false: there it need not hold although it does later. */
-static bool at_start(const cross *x, ir_expr e, bool *reduces, ir_expr *out) {
-  ir_program *p = x->p;
-  uint8_t *set = arena_zalloc(x->scratch, p->var.n);
-  bool is_int = true;
-  ir_subst start;
-  ir_subst_init(&start, p, x->scratch);
-  *reduces = false;
-  for (uint32_t i = 0; i < x->n; i++) {
-    const ir_stmt_rec *r = ir_st(p, x->loop[i]);
-    if (x->role[i] == SPATIAL || !ir_uses_var(p, e, r->var)) continue;
-    is_int = is_int && ir_at(p, r->lo)->op == IR_INT;
-    *reduces = true;
-    set[r->var] = 1;
-    ir_subst_var(&start, r->var, r->lo);
-  }
-  *out = *reduces ? ir_subst_expr(&start, e) : e;
-  return is_int && (!*reduces || arith_holds_at_start(p, e, set, 1));
-}
-
-/* For which iterations of all loops but those that reduce there is a result:
- * where the predicate holds as these start.  What need not hold there, and
- * speaks only of what is reduced over, holds for some, and so does the whole
- * if nothing else is tied to that.  false: it cannot be told. */
-static bool find_results(cross *x, ir_expr *out) {
-  ir_program *p = x->p;
-  ir_expr list[MAX_TERMS];
-  uint32_t n = 0;
-  bool later = false, tied = false;
-  *out = 0;
-  if (ir_blk(p, x->block)->pred) list[n++] = ir_blk(p, x->block)->pred;
-  while (n) {
-    ir_expr e = list[--n], start;
-    const ir_node c = *ir_at(p, e);
-    if (c.op == IR_AND && n + 2 <= MAX_TERMS) {
-      list[n++] = c.a;
-      list[n++] = c.b;
-      continue;
-    }
-    bool reduces, told = at_start(x, e, &reduces, &start);
-    bool others = ir_vars(p, start) || ir_has_load(p, start, 0);
-    if (told) *out = ir_and(p, *out, start);
-    later = later || !told;
-    tied = tied || (reduces && others);
-  }
-  return !(later && tied) ||
-         refuse(x, "its predicate mixes what is reduced over with what is not");
 }
 
 /* ---- the parts ---------------------------------------------------------- */
@@ -414,10 +385,10 @@ static void use_loops(cross *x, uint32_t *nthread, ir_iter *thread) {
 
 static bool rewrite(cross *x) {
   ir_program *p = x->p;
-  ir_expr pred;
   ir_iter thread[MAX_LOOPS];
   uint32_t nthread;
-  if (!find_results(x, &pred)) return false;
+  if (!lower_cross_find(x)) return false;
+  ir_expr pred = x->some;
   for (uint32_t k = 0; k < x->nvalue; k++) make_part(x, k);
   ir_stmt start = make_start(x, pred), whole = make_whole(x, pred);
   use_loops(x, &nthread, thread);

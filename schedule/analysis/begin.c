@@ -106,10 +106,35 @@ static bool shares_in_order(const ir_program *p, const arith_loops *l,
   return true;
 }
 
+static bool follows(const ir_program *p, uint32_t n, const ir_iter *iter,
+                    ir_var v, bool spatial) {
+  for (uint32_t k = 0; k < n; k++)
+    if ((iter[k].kind == IR_SPATIAL) == spatial &&
+        ir_uses_var(p, iter[k].bind, v))
+      return true;
+  return false;
+}
+
+/* What is reduced over later tells whether there is an iteration where the
+ * loops that reduce start, or for which results. */
+static bool start_may_lack(const ir_program *p, const arith_loops *l,
+                           uint32_t n, const ir_iter *iter) {
+  for (uint32_t i = 0; i < l->n; i++) {
+    if (!follows(p, n, iter, l->var[i], false)) continue;
+    for (uint32_t k = i + 1; k < l->n; k++)
+      if (ir_uses_var(p, l->extent[k], l->var[i]) &&
+          (ir_at(p, l->extent[k])->lo < 1 ||
+           follows(p, n, iter, l->var[k], true)))
+        return true;
+  }
+  return false;
+}
+
 bool sch_counts_from_init(sch_state *s, const arith_loops *l, uint32_t n,
                           const ir_iter *iter) {
   ir_program *p = s->p;
   arith_range *start = arena_array(s->scratch, arith_range, l->n);
+  if (start_may_lack(p, l, n, iter)) return false;
   for (uint32_t i = 0; i < l->n; i++) {
     int64_t lo;
     if (!ir_const_int(p, l->lo[i], &lo)) return false;
@@ -159,6 +184,23 @@ bool sch_begins_at_init(sch_state *s, ir_stmt block, ir_stmt top) {
   sch_clash clash;
   if (poly_starts_first(s, block, top, &clash)) return true;
   return sch_refuse(s, SCH_R_INIT_LATE, .s = {block}, .clash = clash);
+}
+
+bool sch_holds_at_start(sch_state *s, ir_stmt block, sch_list loops,
+                        const uint8_t *drives, uint8_t bits) {
+  const ir_program *p = s->p;
+  ir_expr pred = ir_blk(p, block)->pred;
+  if (!pred) return true;
+  bool holds = arith_holds_at_start(p, pred, drives, bits);
+  for (uint32_t i = 0; holds && i < loops.n; i++) {
+    const ir_stmt_rec *in = ir_st(p, loops.v[i]);
+    if (!(drives[in->var] & bits) || !ir_uses_var(p, pred, in->var)) continue;
+    for (uint32_t k = 0; k < i; k++) {
+      ir_var v = ir_st(p, loops.v[k])->var;
+      holds &= !(drives[v] & bits) || !ir_uses_var(p, in->lo, v);
+    }
+  }
+  return holds || sch_refuse(s, SCH_R_INIT_START, .s = {block});
 }
 
 /* Asked exactly: does the block access other elements of buf in another

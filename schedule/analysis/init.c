@@ -55,10 +55,7 @@ static bool check_bounds(const work *w) {
                           .s = {w->inner.v[k], w->inner.v[i]});
     }
   }
-  ir_expr pred = ir_blk(p, w->block)->pred;
-  if (pred && !arith_holds_at_start(p, pred, w->drives, DROPPED))
-    return sch_refuse(s, SCH_R_INIT_START, .s = {w->block});
-  return true;
+  return sch_holds_at_start(s, w->block, w->inner, w->drives, DROPPED);
 }
 
 bool sch_meets_early(sch_state *s, ir_stmt block, ir_stmt at, sch_list inner,

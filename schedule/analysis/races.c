@@ -40,12 +40,36 @@ static bool begins_otherwise(sch_state *s, int thread, ir_stmt block) {
          sch_added_to_any(p, &def, &how);
 }
 
-/* Only iters that say "in any order" may follow the loop.  What threads have
- * reduced is combined behind the init, which has to be the first of all. */
+/* What threads have reduced is combined behind the init, which has to be the
+ * first of all, and run once; and each result's parts are its own: in each
+ * iteration of what is around the outermost loop that reduces. */
+static bool parts_add_up(sch_state *s, ir_stmt block) {
+  const ir_program *p = s->p;
+  uint8_t *drives = arena_zalloc(s->scratch, p->var.n);
+  sch_list loops = sch_loops_of(s, block);
+  sch_mark_drivers(s, block, drives);
+  while (!(drives[ir_st(p, loops.v[0])->var] & 1 << IR_REDUCE))
+    loops.v++, loops.n--;
+  ir_stmt top = loops.v[0];
+  if (!sch_results_apart(s, block, top, loops)) return false;
+  if (!sch_has_init(p, block)) return true;
+  ir_var *var = arena_array(s->scratch, ir_var, loops.n);
+  arith_range *delta = arena_array(s->scratch, arith_range, loops.n);
+  bool apart = true;
+  dist d;
+  for (uint32_t i = 0; i < loops.n; i++) var[i] = ir_st(p, loops.v[i])->var;
+  dist_init(&d, s, loops.n, var, top);
+  bool any = dist_iters(&d, block, false, delta);
+  for (uint32_t i = 0; any && i < loops.n; i++)
+    apart &= !delta[i].lo && !delta[i].hi;
+  return (apart || sch_runs_once(s, block, top)) &&
+         sch_begins_at_init(s, block, 0);
+}
+
+/* Only iters that say "in any order" may follow the loop. */
 static bool kinds_allow(sch_state *s, ir_stmt loop, int thread, ir_stmt block) {
   const ir_program *p = s->p;
-  if (may_cross(p, loop, thread, block))
-    return !sch_has_init(p, block) || sch_begins_at_init(s, block, 0);
+  if (may_cross(p, loop, thread, block)) return parts_add_up(s, block);
   ir_span it = ir_blk(p, block)->iters;
   for (uint32_t i = it.at; i < it.at + it.n; i++)
     if (p->iter.v[i].kind != IR_SPATIAL &&

@@ -18,8 +18,9 @@ PRIM_DEFINE(
         "   its part, where all of them would do the same.\n"
         "3. The iters that the loop drives, in all blocks below, are spatial;\n"
         "   or the axis is of threadIdx and the block reduces by a known\n"
-        "   reducer, whose identity is its init, from that on, into elements\n"
-        "   that its other iters tell: the threads share the work.\n"
+        "   reducer, whose identity is its init, from that on, each point\n"
+        "   once, into elements that its other iters tell apart: the threads\n"
+        "   share the work.\n"
         "4. No two iterations meet at an element that one of them writes, but\n"
         "   in buffers that each iteration has for its own; those in global\n"
         "   memory it has not.  Blocks of threads (blockIdx) do not wait for\n"
@@ -37,10 +38,13 @@ PRIM_DEFINE(
         "around the block stand only loops, of which each drives iters that\n"
         "reduce or others; it writes each value of its reducer once, as one\n"
         "element, and no other block uses it below the outermost of the loops\n"
-        "that reduce. A condition on what is reduced over may depend on other\n"
-        "iters if it holds at the start of the reduction wherever it holds.\n",
+        "that reduce. Where there is a result at all, these loops have an\n"
+        "iteration where they start, which initialises it, and no memory that\n"
+        "changes below tells where that is. Loops below them that drive other\n"
+        "iters need only those for their bounds that threads share.\n",
     .refusals = SCH_REASONS(SCH_R_INIT_LATE, SCH_R_INIT_NOT_IDENTITY,
-                            SCH_R_INPUT_OVERWRITTEN, SCH_R_NOT_STATIC,
+                            SCH_R_INPUT_OVERWRITTEN, SCH_R_NOT_INJECTIVE,
+                            SCH_R_NOT_STATIC, SCH_R_RESULT_SHARED,
                             SCH_R_THREAD_TAKEN, SCH_R_THREAD_UNKNOWN,
                             SCH_R_WOULD_RACE, SCH_RACE_REASONS),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"

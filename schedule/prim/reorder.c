@@ -32,8 +32,9 @@ PRIM_DEFINE(
         "Loops that are not named keep their places.\n",
     .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_INPUT_OVERWRITTEN,
                             SCH_R_LOOP_REPEATED, SCH_R_LOOPS_NOT_CHAIN,
-                            SCH_R_NOT_ONLY_CHILD, SCH_ORDER_REASONS,
-                            SCH_RACE_REASONS, SCH_R_WOULD_RACE),
+                            SCH_R_NOT_ONLY_CHILD, SCH_R_RESULT_SHARED,
+                            SCH_ORDER_REASONS, SCH_RACE_REASONS,
+                            SCH_R_WOULD_RACE),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
                "sch:reorder(j, i)\n");
 

@@ -34,7 +34,8 @@ PRIM_DEFINE(
         "and\n"
         "   those of other reduce iters have not; the predicate, where it "
         "holds,\n"
-        "   holds at the start of the reduction.\n"
+        "   holds at the start of the reduction; and where its loops start in\n"
+        "   an iteration of the loop, so do its other reduce iters.\n"
         "5. The reducer is associative; where it is not commutative, no other\n"
         "   loop that drives a reduce iter stands around the loop.\n"
         "6. No other block in the same nest uses the result, or writes what "
@@ -229,9 +230,8 @@ static bool check_nest(sch_rfactor *w) {
   for (uint32_t i = 0; any && i < n; i++) apart &= !delta[i].lo && !delta[i].hi;
   if (!apart && !sch_runs_once(s, w->block, w->loops.v[0])) return false;
   w->drives[ir_st(p, w->loop)->var] |= DROPPED;
-  ir_expr pred = ir_blk(p, w->block)->pred;
-  if (pred && !arith_holds_at_start(p, pred, w->drives, DROPPED))
-    return sch_refuse(s, SCH_R_INIT_START, .s = {w->block});
+  if (!sch_holds_at_start(s, w->block, w->loops, w->drives, DROPPED))
+    return false;
   w->drives[ir_st(p, w->loop)->var] &= (uint8_t)~DROPPED;
   return sch_begins_at_init(s, w->block, 0) &&
          sch_results_apart(s, w->block, w->loops.v[0], w->loops);
@@ -288,6 +288,32 @@ static bool find_along(sch_rfactor *w) {
   return true;
 }
 
+/* Each iteration of the factored loop begins a reduction of its own: where the
+ * other loops that reduce start in it, their iters must be at their starts. */
+static bool check_starts(const sch_rfactor *w) {
+  ir_program *p = w->s->p;
+  ir_span it = ir_blk(p, w->block)->iters;
+  ir_var v = ir_st(p, w->loop)->var;
+  ir_subst start;
+  bool ok = true;
+  ir_subst_init(&start, p, w->s->scratch);
+  for (uint32_t k = 0; k < w->loops.n; k++) {
+    const ir_stmt_rec r = *ir_st(p, w->loops.v[k]);
+    if (!(w->drives[r.var] & DROPPED)) continue;
+    ir_expr lo = ir_subst_expr(&start, r.lo);
+    ok = ok && (!w->along[k].bind || arith_prove_eq(p, lo, w->along[k].lo));
+    ir_subst_var(&start, r.var, lo);
+    ir_subst_restart(&start);
+  }
+  for (uint32_t i = it.at; i < it.at + it.n; i++) {
+    const ir_iter k = p->iter.v[i];
+    if (k.kind == IR_REDUCE && !ir_uses_var(p, k.bind, v))
+      ok = ok && arith_prove_eq(p, ir_subst_expr(&start, k.bind),
+                                ir_subst_expr(&start, k.lo));
+  }
+  return ok || sch_refuse(w->s, SCH_R_INIT_START, .s = {w->block});
+}
+
 /* Does the init load what the block `b` writes? */
 static bool init_loads(const sch_rfactor *w, ir_stmt b, ir_buf *buf) {
   const ir_program *p = w->s->p;
@@ -336,7 +362,7 @@ static bool change(sch_state *s, void *ud) {
   if (!check_loop(&w) || !check_hidden(&w) || !find_results(&w) ||
       !check_axis(&w, a->factor_axis) || !check_iters(&w) || !check_order(&w) ||
       !check_places(&w) || !check_nest(&w) || !check_users(&w) ||
-      !sch_bounds_stay(s, top) || !find_along(&w))
+      !sch_bounds_stay(s, top) || !find_along(&w) || !check_starts(&w))
     return false;
   sch_rfactor_make(&w);
   a->rf_block = w.rf;

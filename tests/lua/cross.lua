@@ -4,7 +4,7 @@
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local reducers = dofile((arg[0]:gsub("[^/]*$", "../support/reducers.lua")))
-local same = checks.same
+local same, refused = checks.same, checks.refused
 
 local N, K = reducers.N, 40
 local run = reducers.arguments
@@ -99,4 +99,171 @@ do
   local sch = ts.schedule(program)
   sch:bind(sch:get_loops(sch:get_block "C"), "threadIdx.x")
   same(sch, program)
+end
+
+-- ---- loops that are no boxes, and predicates -------------------------------
+
+-- Sums of A[v, q] over q into O, which holds something already: nest(b, sum, E,
+-- O) opens the loops, and sum(v, q) is the block, which perhaps runs but
+-- `where` a condition holds, and whose results are perhaps at other places.
+local function sums(nest)
+  local b = ts.builder("sums")
+  local A = b:input("A", { 16, 16 }, "int32")
+  local E = b:inout("E", { 16 }, "int64")
+  local O = b:inout("O", { 16 }, "int32")
+  nest(b, function(v, q, where, place)
+    b:block("sum", { { "v", extent = 16, bind = v },
+                     { "q", "reduce", extent = 16, bind = q } },
+      { where = where }, function(v, q)
+        local at = place and place(v) or v
+        b:init(function() b:store(O, { at }, 0) end)
+        b:store(O, { at }, O(at) + A(v, q))
+      end)
+  end, E, O)
+  return b:program()
+end
+
+-- Binds the n-th loop around the sum.
+local function bound(p, n)
+  local sch = ts.schedule(p)
+  sch:bind(select(n, sch:get_loops(sch:get_block "sum")), "threadIdx.x")
+  return sch
+end
+
+-- What has no iteration stays what it was; what has some is a sum of just
+-- those, wherever each thread begins.
+local right = {
+  { 2, "a step loop may be empty", function(b, sum)
+    b:loop("i", 0, 5, function(i) b:loop("t", 0, 3, function(t)
+      b:loop("k", 0, i, function(k) sum(i, t * 4 + k) end) end) end)
+  end },
+  { 2, "of rows whose number memory tells", function(b, sum, E)
+    b:loop("i", 0, 8, function(i) b:loop("t", 0, 3, function(t)
+      b:loop("k", 0, 4, function(k)
+        sum(i, t * 4 + k, ts.lt(k, E(i)))
+      end) end) end)
+  end },
+  { 2, "each thread begins elsewhere", function(b, sum)
+    b:loop("i", 0, 5, function(i) b:loop("t", 0, 3, function(t)
+      b:loop("k", t, 4 - t, function(k) sum(i, t * 4 + k) end) end) end)
+  end },
+  { 1, "each thread has its part of the results", function(b, sum)
+    b:loop("t", 0, 3, function(t)
+      b:loop("j", t, 8 - t, function(j) sum(j, t) end) end)
+    end },
+  { 1, "so it has, and they begin together", function(b, sum)
+    b:loop("t", 0, 3, function(t)
+      b:loop("j", 0, 8 - t, function(j) sum(j, t) end) end)
+  end },
+  { 2, "every second", function(b, sum)
+    b:loop("i", 0, 4, function(i) b:loop("t", 0, 3, function(t)
+      b:loop("k", 0, 3, function(k)
+        sum(i, t * 3 + k, ts.eq((t * 3 + k) % 2, 0))
+      end) end) end)
+  end },
+  { 3, "the same sum again", function(b, sum)
+    b:loop("i", 0, 4, function(i) b:loop("z", 0, 2, function()
+      b:loop("t", 0, 3, function(t) sum(i, t) end) end) end)
+  end },
+  { 2, "no thread", function(b, sum)
+    b:loop("i", 0, 4, function(i)
+      b:loop("t", 0, 0, function(t) sum(i, t) end) end)
+  end },
+}
+for _, case in ipairs(right) do
+  local n, name, nest = table.unpack(case)
+  local p = sums(nest)
+  local sch = bound(p, n)
+  same(sch, p)
+  for _, pass in ipairs { "cross", "blocks" } do
+    local lowered = ts.lower(sch, { stop_after = pass })
+    assert(lowered:verify(), name)
+  end
+end
+
+-- Threads cannot share what begins late or again.
+for reason, nest in pairs {
+  INIT_LATE = function(b, sum)
+    b:loop("t", 0, 3, function(t) b:loop("i", 0, 4, function(i)
+      b:loop("k", 0, t, function(k) sum(i, t * 4 + k) end) end) end)
+  end,
+  NOT_INJECTIVE = function(b, sum)
+    b:loop("t", 0, 3, function(t) b:loop("i", 0, 4, function(i)
+      b:loop("z", 0, 2, function() sum(i, t) end) end) end)
+  end,
+  RESULT_SHARED = function(b, sum)
+    b:loop("t", 0, 3, function(t) b:loop("i", 0, 4, function(i)
+      sum(i, t, nil, function(v) return v // 2 end) end) end)
+  end,
+} do
+  local sch = ts.schedule(sums(nest))
+  refused(sch, reason, "bind", sch:get_loops(sch:get_block "sum"),
+          "threadIdx.x")
+end
+-- Some results first come where others were begun before.
+do
+  local sch = ts.schedule(sums(function(b, sum)
+    b:loop("t", 0, 3, function(t)
+      b:loop("j", 0, t + 1, function(j) sum(j, t) end) end)
+  end))
+  refused(sch, "INIT_LATE", "bind", sch:get_loops(sch:get_block "sum"),
+          "threadIdx.x")
+end
+
+-- What cannot be lowered is said so.
+local unknown = {
+  { 2, "it need not run where", function(b, sum)
+    b:loop("i", 0, 4, function(i) b:loop("t", 0, 3, function(t)
+      b:loop("k", 0, 3, function(k)
+        sum(i, t * 3 + k, ts.all(ts.eq(k % 2, 1), ts.eq(k, 0)))
+      end) end) end)
+  end },
+  { 2, "its result decides", function(b, sum, _, O)
+    b:loop("i", 0, 4, function(i) b:loop("t", 0, 3, function(t)
+      sum(i, t, ts.gt(O(i + 5), 3))
+    end) end)
+  end },
+}
+for _, case in ipairs(unknown) do
+  local n, text, nest = table.unpack(case)
+  local sch = bound(sums(nest), n)
+  checks.fails("UNSUPPORTED", text, ts.lower, sch)
+end
+
+-- A loop that drives no iter that reduces, and needs one that threads do not
+-- share.
+for _, lo in ipairs { 0, 1 } do
+  local p = sums(function(b, sum)
+    b:loop("r", 0, 4, function(r)
+      b:loop("j", lo * r, 8 - r, function(j) sum(j, r) end) end)
+  end)
+  local sch = ts.schedule(p)
+  sch:bind(sch:split(sch:get_loops(sch:get_block "sum"), { 2, 2 }),
+           "threadIdx.x")
+  checks.fails("UNSUPPORTED", "a loop that does not reduce needs one", ts.lower,
+               sch)
+end
+
+-- Who has a result is asked again at the end, but memory has changed by then.
+do
+  local b = ts.builder("changing")
+  local A = b:input("A", { 8, 9 }, "int32")
+  local E, O = b:inout("E", { 8 }, "int64"), b:inout("O", { 8 }, "int32")
+  b:loop("i", 0, 8, function(i)
+    b:loop("k", 0, 3, function(k)
+      b:loop("t", 0, 3, function(t)
+        b:block("sum", { { "v", extent = 8, bind = i },
+                         { "q", "reduce", extent = 9, bind = k * 3 + t } },
+          { where = ts.gt(E(i), 0) }, function(v, q)
+            b:init(function() b:store(O, { v }, 0) end)
+            b:store(O, { v }, O(v) + A(v, q))
+          end)
+      end)
+      b:block("clear", { { "v", extent = 8, bind = i },
+                         { "q", "opaque", extent = 3, bind = k } },
+        { where = ts.eq(k, 2) }, function(v) b:store(E, { v }, 0) end)
+    end)
+  end)
+  checks.fails("UNSUPPORTED", "is read from what changes", ts.lower,
+               bound(b:program(), 3))
 end

@@ -56,3 +56,76 @@ do
     refused(sch, "AXIS_OUTSIDE", "rfactor", kl, axis)
   end
 end
+
+-- Sums over two loops, of which the first tells where the second one runs:
+-- for r: for k in range(lo(r), extent(r)), at column q(r, k).
+local function sums(lo, extent, q, where)
+  local b = ts.builder("sums")
+  local A = b:input("A", { 4, 3, 16 }, "int32")
+  local O = b:output("O", { 4 }, "int32")
+  b:loop("i", 0, 4, function(i) b:loop("r", 0, 3, function(r)
+    b:loop("k", lo(r), extent(r), function(k)
+      b:block("sum", { { "v", extent = 4, bind = i },
+                       { "r", "reduce", extent = 3, bind = r },
+                       { "q", "reduce", extent = 16, bind = q(r, k) } },
+        { where = where and where(r, k) }, function(v, r, q)
+          b:init(function() b:store(O, { v }, 0) end)
+          b:store(O, { v }, O(v) + A(v, r, q))
+        end)
+    end)
+  end) end)
+  return b:program()
+end
+
+-- Each iteration of a factored loop begins where its other loops start: that
+-- must be where its own sum does.
+local function none() return 0 end
+local function six(r) return 6 - r end
+local function itself(r) return r end
+local function second(_, k) return k end
+for _, case in ipairs {
+  { true, none, six, second },
+  { true, none, six, function(r, k) return k + r end },
+  { false, itself, six, second },
+  { false, itself, six, function(r, k) return k - r end },
+  { false, function(r) return r % 2 end, six, second },
+  { false, function(r) return 2 * r end, six, function(r, k)
+      return k - r
+    end },
+} do
+  local p = sums(table.unpack(case, 2))
+  local sch = ts.schedule(p)
+  local _, r = sch:get_loops(sch:get_block "sum")
+  if case[1] then
+    sch:rfactor(r)
+    same(sch, p)
+    checks.exact(sch, p, checks.arguments(p, "integers"))
+  else
+    refused(sch, "INIT_START", "rfactor", r)
+  end
+end
+
+-- A loop that starts earlier in later iterations of another one: though it is
+-- less at its start, the predicate need not hold where both start.
+do
+  local b = ts.builder("corner")
+  local A = b:input("A", { 4, 2, 3 }, "int32")
+  local O = b:inout("O", { 4 }, "int32")
+  b:loop("i", 0, 4, function(i) b:loop("f", 0, 2, function(f)
+    b:loop("r", 0, 2, function(r) b:loop("k", 1 - r, 2, function(k)
+      b:block("sum", { { "v", extent = 4, bind = i },
+                       { "f", "reduce", extent = 2, bind = f },
+                       { "q", "reduce", extent = 3, bind = r + k - 1 } },
+        { where = ts.lt(k, 1) }, function(v, f, q)
+          b:init(function() b:store(O, { v }, 0) end)
+          b:store(O, { v }, O(v) + A(v, f, q))
+        end)
+    end) end)
+  end) end)
+  local sch = ts.schedule(b:program())
+  local block = sch:get_block "sum"
+  local i, f = sch:get_loops(block)
+  refused(sch, "INIT_START", "rfactor", f)
+  refused(sch, "INIT_START", "decompose_reduction", block, i)
+  refused(sch, "INIT_START", "decompose_reduction", block, f)
+end
