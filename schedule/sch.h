@@ -130,7 +130,7 @@ bool sch_is_output(const ir_program *p, ir_stmt block);
 /* Multi-level tiling would pay: not tiled yet (annotation tiling_structure),
  * trivially bound, one write, some reduction, and a spatial iter that does
  * not index all that is read (analysis/tiling.c). */
-bool sch_needs_tiling(const ir_program *p, ir_stmt block);
+bool sch_needs_tiling(sch_state *s, ir_stmt block);
 /* Does v tell where the region begins? */
 bool sch_is_indexed_by(const ir_program *p, ir_region r, ir_var v);
 /* Which of the block's regions the operand means: number *index of those it

@@ -165,7 +165,9 @@ static tess_status about_block(void *ud) {
     if (i < 16) info.iters[i] = (tess_iter_kind)kind;
   }
   info.is_output = sch_is_output(p, q->stmt);
-  info.needs_multi_level_tiling = sch_needs_tiling(p, q->stmt);
+  arena_mark mark = arena_get_mark(&q->s->s.m.scratch);
+  info.needs_multi_level_tiling = sch_needs_tiling(analysis(q), q->stmt);
+  arena_reset_to(&q->s->s.m.scratch, mark);
   *q->block = info;
   return TESS_OK;
 }

@@ -2,35 +2,97 @@
  * Whether tiling a block would let it reuse what it reads. */
 #include "schedule/sch.h"
 
-/* Two reads of one buffer, or one of a size that is not constant. */
-static bool reads_oddly(const ir_program *p, ir_span reads) {
-  for (uint32_t i = reads.at; i < reads.at + reads.n; i++) {
-    ir_region r = p->region.v[i];
-    for (uint32_t k = 0; k < ir_ndim(p, r.buf); k++)
-      if (ir_at(p, ir_region_extent(p, r, k))->op != IR_INT) return true;
-    for (uint32_t k = reads.at; k < i; k++)
-      if (p->region.v[k].buf == r.buf) return true;
-  }
+/* ---- places ------------------------------------------------------------- */
+
+/* Indices that tell where something is read: n of them, each `step` after the
+ * one before, in the program's arg. */
+typedef struct place {
+  uint32_t n, at, step;
+} place;
+
+static place place_of_region(const ir_program *p, ir_region r) {
+  return (place){ir_ndim(p, r.buf), r.at, 2};
+}
+
+static bool is_told_by(const ir_program *p, place w, ir_var v) {
+  for (uint32_t k = 0; k < w.n; k++)
+    if (ir_uses_var(p, p->arg.v[w.at + k * w.step], v)) return true;
   return false;
 }
 
 bool sch_is_indexed_by(const ir_program *p, ir_region r, ir_var v) {
-  for (uint32_t k = 0; k < ir_ndim(p, r.buf); k++)
-    if (ir_uses_var(p, ir_region_min(p, r, k), v)) return true;
-  return false;
+  return is_told_by(p, place_of_region(p, r), v);
 }
 
-/* Some spatial iter of more than one value does not index something read,
- * so that the same is read again along it. */
-static bool reads_again(const ir_program *p, const ir_block_rec *b) {
-  for (uint32_t i = b->iters.at; i < b->iters.at + b->iters.n; i++) {
-    const ir_iter *it = &p->iter.v[i];
-    if (it->kind != IR_SPATIAL || ir_is_const(p, it->extent, 1)) continue;
-    for (uint32_t k = b->reads.at; k < b->reads.at + b->reads.n; k++)
-      if (!sch_is_indexed_by(p, p->region.v[k], it->var)) return true;
+/* Some spatial iter of more than one value does not tell the place, so that
+ * the same is read again along it. */
+static bool is_met_again(const ir_program *p, ir_stmt block, place w) {
+  ir_span it = ir_blk(p, block)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++) {
+    const ir_iter *x = &p->iter.v[i];
+    if (x->kind == IR_SPATIAL && !ir_is_const(p, x->extent, 1) &&
+        !is_told_by(p, w, x->var))
+      return true;
   }
   return false;
 }
+
+typedef struct looker {
+  ir_stmt block;
+  ir_buf buf;
+  bool again; /* some load of the buffer is met again */
+} looker;
+
+static void note_load(const ir_program *p, ir_expr e, void *ud) {
+  looker *l = ud;
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_LOAD && n->a == l->buf)
+    l->again |= is_met_again(p, l->block, (place){n->n, n->b, 1});
+}
+
+/* ---- regions ------------------------------------------------------------ */
+
+static bool has_fixed_size(const ir_program *p, ir_region r) {
+  for (uint32_t k = 0; k < ir_ndim(p, r.buf); k++)
+    if (ir_at(p, ir_region_extent(p, r, k))->op != IR_INT) return false;
+  return true;
+}
+
+/* Nothing but stores, so that each load in them is at one place, told by the
+ * iters. */
+static bool only_stores(const ir_program *p, ir_stmt block) {
+  for (ir_stmt c = ir_st(p, block)->body; c; c = ir_st(p, c)->next)
+    if (ir_st(p, c)->kind != IR_STORE) return false;
+  return true;
+}
+
+/* Does the block read the same of the buffer again?  A region that holds the
+ * places of several loads, as of X * X, says nothing of each of them. */
+static bool reads_again(sch_state *s, ir_stmt block, ir_region r) {
+  const ir_program *p = s->p;
+  if (has_fixed_size(p, r))
+    return is_met_again(p, block, place_of_region(p, r));
+  looker l = {.block = block, .buf = r.buf};
+  for (ir_stmt c = ir_st(p, block)->body; c; c = ir_st(p, c)->next)
+    ir_visit(p, s->scratch, ir_st(p, c)->value, note_load, &l);
+  return l.again;
+}
+
+/* What may be read in several places, and how much there is not fixed: what
+ * the block writes as well, or more than stores tell of. */
+static bool reads_oddly(const ir_program *p, ir_stmt block, ir_region r) {
+  return !has_fixed_size(p, r) &&
+         (sch_writes_buf(p, block, r.buf) || !only_stores(p, block));
+}
+
+/* Two regions of one buffer. */
+static bool reads_twice(const ir_program *p, ir_span reads, uint32_t i) {
+  for (uint32_t k = reads.at; k < i; k++)
+    if (p->region.v[k].buf == p->region.v[i].buf) return true;
+  return false;
+}
+
+/* ---- blocks ------------------------------------------------------------- */
 
 static bool has_reduce_iter(const ir_program *p, ir_span iters) {
   for (uint32_t i = iters.at; i < iters.at + iters.n; i++)
@@ -38,10 +100,17 @@ static bool has_reduce_iter(const ir_program *p, ir_span iters) {
   return false;
 }
 
-bool sch_needs_tiling(const ir_program *p, ir_stmt block) {
+bool sch_needs_tiling(sch_state *s, ir_stmt block) {
+  const ir_program *p = s->p;
   const ir_block_rec *b = ir_blk(p, block);
-  return !ir_anno_get(p, block, "tiling_structure") && b->writes.n == 1 &&
-         b->reads.n >= 1 && has_reduce_iter(p, b->iters) &&
-         sch_is_trivial(p, block) && !reads_oddly(p, b->reads) &&
-         reads_again(p, b);
+  if (ir_anno_get(p, block, "tiling_structure") || b->writes.n != 1 ||
+      !has_reduce_iter(p, b->iters) || !sch_is_trivial(p, block))
+    return false;
+  bool again = false;
+  for (uint32_t i = b->reads.at; i < b->reads.at + b->reads.n; i++) {
+    ir_region r = p->region.v[i];
+    if (reads_twice(p, b->reads, i) || reads_oddly(p, block, r)) return false;
+    again = again || reads_again(s, block, r);
+  }
+  return again;
 }

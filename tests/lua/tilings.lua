@@ -32,6 +32,16 @@ do
                                        product("K", V, X) }), 16)
 end
 
+-- One input that is both factors is read again, too.
+do
+  drawn(ts.program("p", { X }, { product("Q", X, X) }), 3)
+  local k = ts.reduce_axis("k", N)
+  local gram = ts.compute("G", { N, N }, function(i, j)
+    return ts.sum(X(i, k) * X(j, k), k)
+  end)
+  drawn(ts.program("p", { X }, { gram }), 3)
+end
+
 local function nest(b, f)
   b:loop("i", 0, N, function(i)
     b:loop("j", 0, N, function(j)
@@ -79,6 +89,15 @@ for kind, reason in pairs {
   assert(why:find("multi_level_tiling at mm: applied, 2 schedules: no write " ..
                   "level 1: " .. reason .. "; no write level 2: " .. reason ..
                   "\n", 1, true), why)
+end
+
+-- What a block reads and writes in several places has no tiles.
+do
+  local b = ts.builder "paths"
+  local C = b:inout("C", { N, N })
+  multiply(b, C, C, C)
+  local why = explained(b:program())
+  assert(why:find("multi_level_tiling at mm: not applicable", 1, true), why)
 end
 
 -- An operand that cannot be copied is not packed.
