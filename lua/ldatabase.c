@@ -36,7 +36,7 @@ static int records(lua_State *L) {
     tess_status s = tess_database_row(d, (uint64_t)k, &r);
     if (s == TESS_NOT_FOUND) break;
     lt_check(L, s);
-    lua_createtable(L, 0, 8);
+    lua_createtable(L, 0, 9);
     lua_pushinteger(L, r.id);
     lua_setfield(L, -2, "id");
     set(L, "workload", r.workload_name);
@@ -46,6 +46,8 @@ static int records(lua_State *L) {
     set(L, "status", r.status);
     lua_pushnumber(L, r.seconds);
     lua_setfield(L, -2, "seconds");
+    lua_pushboolean(L, r.checked);
+    lua_setfield(L, -2, "checked");
     lua_seti(L, -2, k + 1);
   }
   return 1;

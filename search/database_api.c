@@ -13,7 +13,8 @@ tess_status tess_database_open(tess_context *c, const char *path,
 /* Rows are read in order; asking for an earlier one starts again. */
 static const char rows_sql[] =
     "SELECT record.id, workload, name, target, policy, engine, status, seconds,"
-    " program_hash FROM record JOIN workload ON workload.hash = workload "
+    " program_hash, checked FROM record "
+    "JOIN workload ON workload.hash = workload "
     "ORDER BY status <> 'OK', seconds, record.id";
 
 static const char *text_at(sqlite3_stmt *q, int i) {
@@ -70,7 +71,8 @@ tess_status tess_database_row(tess_database *d, uint64_t k, tess_record *out) {
                        .engine = text_at(q, 5),
                        .status = text_at(q, 6),
                        .seconds = sqlite3_column_double(q, 7),
-                       .program_hash = (uint64_t)sqlite3_column_int64(q, 8)};
+                       .program_hash = (uint64_t)sqlite3_column_int64(q, 8),
+                       .checked = sqlite3_column_int(q, 9) != 0};
   ctx_clear(d->c);
   return TESS_OK;
 }

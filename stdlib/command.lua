@@ -345,14 +345,19 @@ local function plain(text)
   return (text:gsub("%c", function(c) return ("\\x%02x"):format(c:byte()) end))
 end
 
+-- A time is worth little where nobody looked at what was computed.
+local function status_of(r)
+  return r.status == "OK" and not r.checked and "not compared" or r.status
+end
+
 local function list_records(path, max)
   local rows = ts.database(path):records(max)
   print(("%6s  %12s  %-13s  %-20s  %s"):format("record", "time", "status",
                                                 "workload", "target"))
   for _, r in ipairs(rows) do
-    print(("%6d  %12s  %-13s  %-20s  %s"):format(r.id, time_of(r), r.status,
-                                                 plain(r.workload),
-                                                 plain(r.target)))
+    print(("%6d  %12s  %-13s  %-20s  %s"):format(
+            r.id, time_of(r), status_of(r), plain(r.workload),
+            plain(r.target)))
   end
   return 0
 end

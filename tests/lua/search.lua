@@ -150,6 +150,8 @@ do
     end
   end
   local r = rows[1]
+  assert(r.checked == true)                  -- the best was compared
+  for _, row in ipairs(rows) do assert(type(row.checked) == "boolean") end
   assert(r.status == "OK" and r.workload == "matmul_bias_relu" and
          #r.target > 0 and #r.policy > 0 and #r.engine > 0)
   local t = db:trace(r.id)
