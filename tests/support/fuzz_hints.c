@@ -122,6 +122,11 @@ LOOP(narrow)
 LOOP(short)
 LOOP(reduce)
 
+/* Threads of a block may share a reduction. */
+static vm_value thread_loop(fuzz *f, const vm_value *v) {
+  return fuzz_below(f, 4) ? spatial_loop(f, v) : reduce_loop(f, v);
+}
+
 /* A loop around a consumer or producer of the block in focus, and not around
  * the block itself. */
 static vm_value neighbour_loop(fuzz *f, const char *getter) {
@@ -348,7 +353,7 @@ const fuzz_hint fuzz_hints[] = {
      .after = align},
     {"annotate_buffer_access", 1, .keeps = true, .suits = reads,
      .operand = {{"buffer", fuzz_read_side}, {"gen_new_ranges", fuzz_ranges}}},
-    {"bind", 2, .suits = has_loops, .operand = {{"loop", spatial_loop}},
+    {"bind", 2, .suits = has_loops, .operand = {{"loop", thread_loop}},
      .after = fuzz_bind_threads},
     {"cache_index", 2, .keeps = true, .suits = reads},
     {"cache_inplace", 3, .keeps = true, .suits = changes},

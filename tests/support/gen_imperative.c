@@ -311,6 +311,6 @@ void gen_imperative(gen *g) {
       substitute,  sum_triangle, guarded,     branch,      idle,
       in_place,    pair,         gen_several, gen_several, gen_several,
       gen_several, gen_several,  gen_several, gen_several, gen_sums,
-      gen_sums,    gen_tiles,    gen_bounds};
+      gen_sums,    gen_sums,     gen_tiles,   gen_bounds};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }

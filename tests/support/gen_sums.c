@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Random programs: reductions that do not begin where their init stands, or
  * not always, or begin several times, or from what is made beside them, or that
- * end in several places; and iterations with holes. */
+ * end in several places, or run over corners; and iterations with holes. */
 #include "support/gen_program.h"
 
 /* A matrix of numbers: any tensor that is one, or a new input. */
@@ -164,6 +164,84 @@ static void together(gen *g) {
   gen_add(g, buf, a.t, 1, a.shape);
 }
 
+/* A loop over some of 0 .. n - 1, or none, as one around it tells. */
+static gen_expr part_loop(gen *g, const char *name, int64_t n, gen_expr around,
+                          gen_expr *lo) {
+  gen_expr all = gen_num(g, n), zero = gen_num(g, 0);
+  gen_expr by = gen_plus(g, around, gen_below(g, 2)), some;
+  some = gen_once_in(g, 2) ? gen_bin(g, "%", by, all)
+                           : gen_bin(g, "min", by, gen_num(g, n - 1));
+  gen_expr rest = gen_bin(g, "-", all, some);
+  uint32_t form = gen_below(g, 3);
+  *lo = form ? zero : some;
+  return gen_loop(g, name, *lo, form == 1 ? some : rest);
+}
+
+/* A loop over 0 .. n - 1, or two that count together. */
+static gen_expr whole_loop(gen *g, const char *const *name, int64_t n,
+                           uint32_t *opened) {
+  gen_expr zero = gen_num(g, 0), two = gen_num(g, 2);
+  if (n % 2 || gen_once_in(g, 2))
+    return gen_loop(g, name[0], zero, gen_num(g, n));
+  gen_expr outer = gen_loop(g, name[0], zero, gen_num(g, n / 2));
+  gen_expr inner = gen_loop(g, name[1], zero, two);
+  ++*opened;
+  return gen_bin(g, "+", gen_bin(g, "*", outer, two), inner);
+}
+
+/* Opens loops over three dimensions, the first at any place among the others;
+ * one of them tells where another runs.  Perhaps the condition under which
+ * something is to be done at bind[..]. */
+static gen_expr corner_loops(gen *g, const int64_t *n, gen_expr *bind,
+                             uint32_t *opened) {
+  static const char *const names[3][2] = {
+      {"i", "i1"}, {"r", "r1"}, {"k", "k1"}};
+  uint32_t by = gen_below(g, 2), cut = by + 1 + gen_below(g, 2 - by);
+  uint32_t first = gen_below(g, 3);
+  gen_expr loop[3], lo = 0;
+  *opened += 3;
+  for (uint32_t i = 0; i < 3; i++) {
+    uint32_t d = i == first ? 0 : i < first ? i + 1 : i;
+    loop[i] = i == cut ? part_loop(g, names[d][0], n[d], loop[by], &lo)
+                       : whole_loop(g, names[d], n[d], opened);
+    bind[d] = loop[i];
+    if (i == cut && d && gen_once_in(g, 3))
+      bind[d] = gen_bin(g, "-", loop[i], lo);
+  }
+  if (!gen_once_in(g, 4)) return 0;
+  gen_expr end = gen_plus(g, loop[by], (int64_t)gen_below(g, 3) - 1);
+  return gen_bin(g, "<=", loop[cut], end);
+}
+
+/* Sums of planes that hold something already, by loops of which one tells where
+ * another runs, perhaps in the middle of a reduction. */
+static void corners(gen *g) {
+  int64_t n[3] = {gen_extent(g, 8), gen_extent(g, 5), gen_extent(g, 6)};
+  uint32_t x = gen_source(g, gen_dtype(g), 3, n), opened = 1;
+  const gen_tensor a = g->tensor[x];
+  if (!gen_suits(g, &a, 3)) return;
+  ir_buf buf = gen_copy(g, gen_source(g, a.t, 1, n));
+  gen_iters it = {.n = 0};
+  gen_expr idx[GEN_MAX_DIM], bind[3], width = gen_num(g, n[2]);
+  gen_expr some = corner_loops(g, n, bind, &opened);
+  gen_iter(g, &it, IR_SPATIAL, n[0], bind[0]);
+  bool as_one = gen_once_in(g, 3);
+  if (as_one)
+    gen_iter(g, &it, IR_REDUCE, n[1] * n[2],
+             gen_bin(g, "+", gen_bin(g, "*", bind[1], width), bind[2]));
+  for (uint32_t d = 1; d < 3 && !as_one; d++)
+    gen_iter(g, &it, IR_REDUCE, n[d], bind[d]);
+  gen_block(g, &it, some, idx);
+  gen_expr from[3] = {idx[0], idx[1], as_one ? 0 : idx[2]};
+  if (as_one) {
+    from[1] = gen_bin(g, "//", idx[1], width);
+    from[2] = gen_bin(g, "%", idx[1], width);
+  }
+  add_up(g, buf, 1, idx, gen_zero(g, a.t), gen_load(g, x, from));
+  gen_close(g, opened);
+  gen_add(g, buf, a.t, 1, n);
+}
+
 /* Every second element from one between, or from another of them, where none
  * of many conditions says no: too many pieces to look at for whoever asks
  * which iterations meet. */
@@ -201,8 +279,9 @@ static void holes(gen *g) {
 }
 
 void gen_sums(gen *g) {
-  static void (*const kinds[])(gen * g) = {late, late, from_beside, spread,
-                                           flat, flat, renewed,     together};
+  static void (*const kinds[])(gen * g) = {
+      late,    late,     from_beside, spread,  flat,   flat,
+      renewed, together, corners,     corners, corners};
   if (gen_once_in(g, 32))
     holes(g);
   else
