@@ -14,6 +14,8 @@ int fact_digits(tess_dtype t) {
 
 double fact_unit(tess_dtype t) { return ldexp(1, -fact_digits(t)); }
 
+static double square(double x) { return x * x; }
+
 /* ---- values ------------------------------------------------------------- */
 
 range_fact fact_exact(double bound, int grain) {
@@ -45,6 +47,7 @@ range_fact fact_unknown(tess_dtype t) {
   return (range_fact){.seen = true,
                       .bound = INFINITY,
                       .roundings = 1000,
+                      .noise = ir_is_float(t) ? 1000 * square(fact_unit(t)) : 0,
                       .unit = ir_is_float(t) ? fact_unit(t) : 0};
 }
 
@@ -57,6 +60,7 @@ static double times(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
 static range_fact both(range_fact a, range_fact b) {
   range_fact f = {.seen = true, .jumps = a.jumps || b.jumps};
   f.roundings = fmax(a.roundings, b.roundings);
+  f.noise = fmax(a.noise, b.noise);
   f.unit = fmax(a.unit, b.unit);
   f.step = f.jumps ? INFINITY : 0;
   f.grain = a.grain < b.grain ? a.grain : b.grain;
@@ -77,6 +81,7 @@ static range_fact settle(tess_dtype t, range_fact f, double n) {
   if (f.known && ldexp(f.bound, -f.grain) <= ldexp(1, fact_digits(t))) return f;
   f.known = false;
   f.roundings += n;
+  f.noise += n * square(fact_unit(t));
   if (fact_unit(t) > f.unit) f.unit = fact_unit(t);
   return f;
 }
@@ -89,7 +94,7 @@ static range_fact cut(range_fact f) {
   if (is_integer || (!f.jumps && f.roundings == 0)) return f;
   f.jumps = true;
   f.step = floor(f.step) + 1;
-  f.roundings = 0;
+  f.roundings = f.noise = 0;
   return f;
 }
 

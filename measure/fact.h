@@ -15,6 +15,7 @@ typedef struct range_fact {
   double bound;     /* |value|, but for roundings; INFINITY: not known */
   double step;      /* how far one jump takes it; INFINITY: not known */
   double roundings; /* 0: the same bits in every order */
+  double noise;     /* the sum of the squares of their units */
   double unit;      /* of the coarsest type that rounded */
 } range_fact;
 

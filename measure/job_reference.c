@@ -8,6 +8,9 @@
 /* The oracle does some ten million operations a second. */
 enum { ORACLE_FLOPS = 8 << 20, ORACLE_ELEMENTS = 4 << 20 };
 
+/* A bound that lets pass what has little to do with the reference. */
+#define COARSE 0.5
+
 typedef struct referring {
   job_state *j;
   const job_bench *r;
@@ -45,18 +48,27 @@ static tess_status launch(referring *w) {
   return str_status(&w->out->outputs);
 }
 
-/* What is not-a-number stays so whatever else a kernel does wrong. */
-static void note_special(referring *w) {
+/* What is not-a-number stays so whatever else a kernel does wrong, and what
+ * was rounded coarsely and often may come to anything. */
+static void note_blind_spots(referring *w) {
   const bench *b = &w->j->bench;
   strbuf *note = &w->out->note;
   for (uint32_t i = 0; i < b->n; i++) {
+    const bench_param *x = &b->param[i];
     uint64_t n = bench_count_special(b, i);
-    if (!n) continue;
-    str_printf(note,
-               "%s%llu of %llu elements of '%s' are infinite or not-a-number "
-               "on the inputs of the check, which sees little of them",
-               note->n ? "; " : "", (unsigned long long)n,
-               (unsigned long long)b->param[i].n, b->param[i].name);
+    double bound = x->written ? range_bound(&x->fact) : 0;
+    if (n)
+      str_printf(note,
+                 "%s%llu of %llu elements of '%s' are infinite or not-a-number "
+                 "on the inputs of the check, which sees little of them",
+                 note->n ? "; " : "", (unsigned long long)n,
+                 (unsigned long long)x->n, x->name);
+    if (bound >= COARSE)
+      str_printf(note,
+                 "%selements of '%s' may differ by %.2g of their magnitude, so "
+                 "coarsely and often are they rounded: the check sees little "
+                 "of them",
+                 note->n ? "; " : "", x->name, bound);
   }
 }
 
@@ -124,7 +136,7 @@ static tess_status refer(void *ud) {
   if (!s)
     s = bench_set_reference(&j->bench, w->out->outputs.v, w->out->outputs.n,
                             &j->err);
-  if (!s) note_special(w);
+  if (!s) note_blind_spots(w);
   return s ? s : check_with_oracle(w);
 }
 

@@ -219,12 +219,14 @@ static range_fact of_store(walk *w, ir_stmt at) {
     return fact_repeated_sum(t, f, count_trips(w->p, at, true));
   }
   if (!ir_has_load(w->p, s->value, s->buf)) return find_afresh(w, s->value);
-  double before = w->plan->fact[s->buf].roundings;
+  const range_fact before = w->plan->fact[s->buf];
   w->own_varies = true;
   range_fact f = find_afresh(w, s->value);
-  if (f.roundings > before)
-    f.roundings =
-        before + (f.roundings - before) * count_trips(w->p, at, false);
+  if (f.roundings > before.roundings) {
+    double trips = count_trips(w->p, at, false);
+    f.roundings = before.roundings + (f.roundings - before.roundings) * trips;
+    f.noise = before.noise + fmax(f.noise - before.noise, 0) * trips;
+  }
   return f;
 }
 
@@ -310,5 +312,5 @@ void range_find(const ir_program *p, arena *scratch, int64_t range,
 }
 
 double range_bound(const range_fact *f) {
-  return f->roundings > 0 ? 16 * f->unit * (2 + sqrt(f->roundings)) : 0;
+  return f->roundings > 0 ? 16 * (2 * f->unit + sqrt(f->noise)) : 0;
 }

@@ -5,12 +5,13 @@
  * are integers (or integers times a power of two) that its types hold
  * exactly; then every order of summation gives the same bits, and a
  * difference is an error.  Where they are not, a value carries the number of
- * roundings on its way and the unit of the coarsest type that rounded it,
- * which give the bound
+ * roundings on its way, the coarsest unit u of those and the sum of the squares
+ * of all units, which give the bound
  *
- *     |a - b| <= 16 unit (2 + sqrt(roundings)) (|b| + rms of the output):
+ *     |a - b| <= 16 (2 u + sqrt(sum of squares)) (|b| + rms of the output),
  *
- * errors of n roundings add up like a random walk (Higham and Mary 2019).
+ * of n roundings of one type 16 u (2 + sqrt(n)): their errors add up like a
+ * random walk (Higham and Mary 2019).
  *
  * Where what was rounded is rounded to an integer, compared or an index, a
  * small error may become a large one, a jump.  How far one takes the result

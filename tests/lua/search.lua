@@ -211,3 +211,14 @@ for _, name in ipairs { "", ":memory:", "file:x.db?mode=memory" } do
   assert(not ok and e.code == "INVALID", name)
   assert(e.message:find "^a database", e.message)
 end
+
+-- That the check says little, since results are rounded so coarsely, is noted.
+do
+  local A, k = ts.placeholder("A", { 8, 1024 }, "bfloat16"),
+               ts.reduce_axis("k", 1024)
+  local B = ts.compute("B", { 8 }, function(i) return ts.sum(A(i, k), k) end)
+  local r = ts.tune(ts.program("coarse", { A }, { B }),
+                    { trials = 1, min_time = 0.001 })
+  assert(r.note:find("elements of 'B' may differ by 2.1 of their magnitude",
+                     1, true), r.note)
+end

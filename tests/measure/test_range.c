@@ -132,6 +132,24 @@ static void test_sums_round(void **state) {
   }
 }
 
+/* Each rounding counts with the unit of its type: a sum of float32 that is cut
+ * to bfloat16 at last is not as coarse as one of bfloat16. */
+static void test_mixed_types(void **state) {
+  (void)state;
+  static const tess_dtype BF16 = {TESS_BFLOAT, 16, 1};
+  for (int wide = 0; wide < 2; wide++) {
+    desc d;
+    tess_expr x = begin(&d, BF16, 8, 1024);
+    if (wide) ok(&d, tess_cast(d.b, F32, x, &x));
+    tess_program *p = finish(&d, sum(&d, "sum", x));
+    range_fact f = fact_of(&d, p, 0);
+    if (wide) f = fact_cast(F32, BF16, f);
+    double bound = range_bound(&f) / (16 * 0x1p-8);
+    assert_true(wide ? bound > 3 && bound < 3.01 : bound == 34);
+    end(&d, p);
+  }
+}
+
 /* 2048 ones are the most that float16 counts. */
 static void test_coarse_types(void **state) {
   (void)state;
@@ -468,6 +486,71 @@ static void test_compare_indices(void **state) {
   close(&x);
 }
 
+/* What the reference has may look as if nobody had written it: an element that
+ * is near is right all the same. */
+static void test_compare_like_poison(void **state) {
+  (void)state;
+  static const uint64_t MANY = 100000;
+  compared x;
+  tess_expr a = begin(&x.d, F16, (int64_t)MANY, 1);
+  x.p = finish(&x.d, sum(&x.d, "max", call(&x.d, "tanh", a)));
+  assert_int_equal(
+      bench_open(&x.b, &x.d.c->heap, &x.d.scratch, &x.p->p, 1, 1, &x.e),
+      TESS_OK);
+  bench_reset(&x.b);
+  uint16_t *out = x.b.args[2];
+  for (uint64_t i = 0; i < MANY; i++) /* numbers in [0.5, 1) as they are */
+    if (out[i] < 0x3800 || out[i] >= 0x3c00) out[i] = 0x3900;
+  assert_int_equal(bench_set_reference(&x.b, out, MANY * sizeof *out, &x.e),
+                   TESS_OK);
+  for (uint64_t i = 0; i < MANY; i++) out[i] ^= 1;
+  if (compare(&x)) fail_msg("%s", x.e.message);
+  for (uint64_t i = 0; i < MANY; i++) out[i] ^= 0x200;
+  assert_int_equal(compare(&x), TESS_WRONG_RESULT);
+  close(&x);
+}
+
+/* Integers that are the same as floats. */
+static void test_compare_long(void **state) {
+  (void)state;
+  compared x;
+  tess_expr a = begin(&x.d, I64, 8, 4);
+  x.p = finish(&x.d, sum(&x.d, "sum", a));
+  assert_int_equal(
+      bench_open(&x.b, &x.d.c->heap, &x.d.scratch, &x.p->p, 1, 1, &x.e),
+      TESS_OK);
+  int64_t *out = x.b.args[2], reference[8];
+  for (int i = 0; i < 8; i++) out[i] = reference[i] = (i + 1) * (1LL << 58);
+  assert_int_equal(bench_set_reference(&x.b, reference, sizeof reference, &x.e),
+                   TESS_OK);
+  assert_int_equal(compare(&x), TESS_OK);
+  out[3]++;
+  assert_int_equal(compare(&x), TESS_WRONG_RESULT);
+  close(&x);
+}
+
+/* What must be infinite, or no number, is so. */
+static void test_compare_special(void **state) {
+  (void)state;
+  compared x;
+  open(&x, false);
+  float reference[1000];
+  memcpy(reference, x.out, sizeof reference);
+  reference[1] = x.out[1] = INFINITY;
+  reference[2] = x.out[2] = NAN;
+  assert_int_equal(bench_set_reference(&x.b, reference, sizeof reference, &x.e),
+                   TESS_OK);
+  assert_int_equal(compare(&x), TESS_OK);
+  for (int i = 1; i <= 2; i++) {
+    x.out[i] = 3;
+    assert_int_equal(compare(&x), TESS_WRONG_RESULT);
+    x.out[i] = reference[i];
+  }
+  x.out[1] = -INFINITY;
+  assert_int_equal(compare(&x), TESS_WRONG_RESULT);
+  close(&x);
+}
+
 static void test_inspect(void **state) {
   (void)state;
   compared x;
@@ -488,6 +571,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_exact_sums),
       cmocka_unit_test(test_sums_round),
+      cmocka_unit_test(test_mixed_types),
       cmocka_unit_test(test_coarse_types),
       cmocka_unit_test(test_integers_wrap),
       cmocka_unit_test(test_fractions),
@@ -501,6 +585,9 @@ int main(void) {
       cmocka_unit_test(test_compare_unwritten),
       cmocka_unit_test(test_compare_jumps),
       cmocka_unit_test(test_compare_indices),
+      cmocka_unit_test(test_compare_like_poison),
+      cmocka_unit_test(test_compare_long),
+      cmocka_unit_test(test_compare_special),
       cmocka_unit_test(test_inspect),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
