@@ -467,6 +467,9 @@ typedef struct asking {
 static tess_status report(tess_context *c, const ir_program *p, tess_status s,
                           const interp_error *e) {
   strbuf text;
+  if (e->fault == INTERP_LIMIT && !strcmp(e->what, "memory"))
+    return err_ran_out(&c->err, &c->heap, s, "interpreting '%s'",
+                       ir_text(p, ir_entry(p)->name));
   str_init(&text, &c->heap);
   interp_error_text(p, e, &text);
   const char *what = str_get(&text);

@@ -168,6 +168,8 @@ static void each_cap(fixture *f, const char *what,
     tess_status s = step(f);
     refused = h->capped - before;
     h->cap = 0;
+    if (s == TESS_LIMIT && !strstr(tess_error(f->c)->message, "memory cap"))
+      fail_msg("%s: %s", what, tess_error(f->c)->message);
     check_step(f, what, room, refused, s);
   }
 }

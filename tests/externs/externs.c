@@ -64,6 +64,13 @@ EXTERN float test_wrong_in_parallel(float x) {
   return in_parallel() ? x + 2 : x + 1;
 }
 
+/* For x below 1. */
+EXTERN float test_only_once(float x);
+EXTERN float test_only_once(float x) {
+  if (x > 1) abort();
+  return x + 3;
+}
+
 EXTERN float test_not_a_number(float x);
 EXTERN float test_not_a_number(float x) { return sqrtf(x); }
 

@@ -3,6 +3,9 @@
 #include "measure/bench.h"
 #include "support/measured.h"
 #include <math.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const tess_dtype F16 = {TESS_FLOAT, 16, 1}, F32 = {TESS_FLOAT, 32, 1},
                         I32 = {TESS_INT, 32, 1}, I64 = {TESS_INT, 64, 1};
@@ -359,7 +362,7 @@ static void open_with(compared *x, tess_program *p, int n, int first) {
 }
 
 /* B = the greatest of A's rows, or of their exponentials. */
-static void open(compared *x, bool exact) {
+static void open_compared(compared *x, bool exact) {
   tess_expr a = begin(&x->d, F32, 1000, 4);
   if (!exact) a = call(&x->d, "exp", a);
   open_with(x, finish(&x->d, sum(&x->d, "max", a)), 1000, 0);
@@ -373,7 +376,7 @@ static void open_rounded(compared *x, int n, int first) {
   open_with(x, finish(&x->d, sum(&x->d, "max", a)), n, first);
 }
 
-static void close(compared *x) {
+static void close_compared(compared *x) {
   bench_close(&x->b);
   end(&x->d, x->p);
 }
@@ -386,7 +389,7 @@ static tess_status compare(compared *x) {
 static void test_compare_exact(void **state) {
   (void)state;
   compared x;
-  open(&x, true);
+  open_compared(&x, true);
   assert_int_equal(compare(&x), TESS_OK);
   x.out[7] = nextafterf(7, 8);
   assert_int_equal(compare(&x), TESS_WRONG_RESULT);
@@ -396,13 +399,13 @@ static void test_compare_exact(void **state) {
   x.out[7] = 7;
   x.out[0] = -0.0f;
   assert_int_equal(compare(&x), TESS_OK);
-  close(&x);
+  close_compared(&x);
 }
 
 static void test_compare_near(void **state) {
   (void)state;
   compared x;
-  open(&x, false);
+  open_compared(&x, false);
   x.out[7] = nextafterf(7, 8);
   assert_int_equal(compare(&x), TESS_OK);
   x.out[7] = 7.1f;
@@ -411,7 +414,7 @@ static void test_compare_near(void **state) {
   assert_int_equal(compare(&x), TESS_WRONG_RESULT);
   x.out[7] = INFINITY;
   assert_int_equal(compare(&x), TESS_WRONG_RESULT);
-  close(&x);
+  close_compared(&x);
 }
 
 /* What nobody wrote is poison; writing there is an error, and it does not
@@ -419,7 +422,7 @@ static void test_compare_near(void **state) {
 static void test_compare_unwritten(void **state) {
   (void)state;
   compared x;
-  open(&x, false);
+  open_compared(&x, false);
   bench_reset(&x.b);
   float reference[1000];
   memcpy(reference, x.out, sizeof reference);
@@ -433,7 +436,7 @@ static void test_compare_unwritten(void **state) {
   x.out[700] = 1;
   assert_int_equal(compare(&x), TESS_WRONG_RESULT);
   assert_non_null(strstr(x.e.message, "B[700] is 1, not"));
-  close(&x);
+  close_compared(&x);
 }
 
 /* Of n results, the first of which is `first`, so many are off by 2 and by
@@ -447,7 +450,7 @@ static void expect_jumps(int n, int first, int far, int near,
   for (int i = 0; i < near; i++) x.out[n - 1 - i] += 1;
   if (compare(&x) != status)
     fail_msg("%d of %d off by 2, %d by 1: %d", far, n, near, (int)status);
-  close(&x);
+  close_compared(&x);
 }
 
 /* One in a thousand may be anything, none of fewer; one more may be off by a
@@ -483,7 +486,7 @@ static void test_compare_indices(void **state) {
   assert_int_equal(compare(&x), TESS_OK);
   x.out[0] = 1001;
   assert_int_equal(compare(&x), TESS_WRONG_RESULT);
-  close(&x);
+  close_compared(&x);
 }
 
 /* What the reference has may look as if nobody had written it: an element that
@@ -507,7 +510,7 @@ static void test_compare_like_poison(void **state) {
   if (compare(&x)) fail_msg("%s", x.e.message);
   for (uint64_t i = 0; i < MANY; i++) out[i] ^= 0x200;
   assert_int_equal(compare(&x), TESS_WRONG_RESULT);
-  close(&x);
+  close_compared(&x);
 }
 
 /* Integers that are the same as floats. */
@@ -526,14 +529,14 @@ static void test_compare_long(void **state) {
   assert_int_equal(compare(&x), TESS_OK);
   out[3]++;
   assert_int_equal(compare(&x), TESS_WRONG_RESULT);
-  close(&x);
+  close_compared(&x);
 }
 
 /* What must be infinite, or no number, is so. */
 static void test_compare_special(void **state) {
   (void)state;
   compared x;
-  open(&x, false);
+  open_compared(&x, false);
   float reference[1000];
   memcpy(reference, x.out, sizeof reference);
   reference[1] = x.out[1] = INFINITY;
@@ -548,13 +551,30 @@ static void test_compare_special(void **state) {
   }
   x.out[1] = -INFINITY;
   assert_int_equal(compare(&x), TESS_WRONG_RESULT);
-  close(&x);
+  close_compared(&x);
+}
+
+/* A kernel that writes to an input ends there. */
+static void test_inputs_are_locked(void **state) {
+  (void)state;
+  compared x;
+  int status;
+  open_compared(&x, true);
+  pid_t pid = fork();
+  if (pid == 0) {
+    signal(SIGSEGV, SIG_DFL);
+    *(volatile float *)x.b.args[0] = 1;
+    _exit(0);
+  }
+  assert_true(pid > 0 && waitpid(pid, &status, 0) == pid);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+  close_compared(&x);
 }
 
 static void test_inspect(void **state) {
   (void)state;
   compared x;
-  open(&x, true);
+  open_compared(&x, true);
   bench_reset(&x.b);
   assert_int_equal(bench_inspect(&x.b, &x.e), TESS_WRONG_RESULT);
   assert_string_equal(x.e.message, "the kernel wrote nothing to 'B'");
@@ -564,7 +584,7 @@ static void test_inspect(void **state) {
   assert_int_equal(bench_inspect(&x.b, &x.e), TESS_WRONG_RESULT);
   assert_string_equal(x.e.message,
                       "the kernel wrote beside 'B', out of bounds");
-  close(&x);
+  close_compared(&x);
 }
 
 int main(void) {
@@ -588,6 +608,7 @@ int main(void) {
       cmocka_unit_test(test_compare_like_poison),
       cmocka_unit_test(test_compare_long),
       cmocka_unit_test(test_compare_special),
+      cmocka_unit_test(test_inputs_are_locked),
       cmocka_unit_test(test_inspect),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
