@@ -2,6 +2,8 @@
  * Labels: threads
  * Building, running and checking candidates that behave, in workers and in
  * this process. */
+#include "measure/job_state.h"
+#include "measure/pool.h"
 #include "support/measured.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -261,6 +263,54 @@ static void test_no_room(void **state) {
   measured_end(&m);
 }
 
+/* ---- a reference that is wrong ------------------------------------------ */
+
+static tess_kernel_fn (*right_entry)(const backend_code *c);
+static tess_kernel_fn right_kernel;
+
+static int32_t slip(void **args, const int64_t *sizes, const tess_runtime *rt) {
+  int32_t status = right_kernel(args, sizes, rt);
+  float *result = args[2];
+  result[5] += 1;
+  return status;
+}
+
+static tess_kernel_fn wrong_entry(const backend_code *c) {
+  right_kernel = right_entry(c);
+  return slip;
+}
+
+/* The unscheduled program, compiled wrongly, is no reference: the oracle finds
+ * out. */
+static void test_wrong_reference(void **state) {
+  (void)state;
+  measured m;
+  measure_result r;
+  measured_start(&m, true, NULL);
+  tess_program *small = measured_matmul(m.c, 8), *p = measured_matmul(m.c, 9);
+  measured_task(&m, small);
+  if (measured_run(&m, NULL, MEASURE_CHECK_ALWAYS, &r))
+    fail_msg("%s", m.err.message);
+  measure_result_free(&r);
+  measured_task(&m, p);
+  job_state *j = pool_local(m.pool, m.pool->nbuilders, m.task);
+  assert_non_null(j);
+  const backend *right = j->backend;
+  backend faulty = *right;
+  right_entry = right->entry;
+  faulty.entry = wrong_entry;
+  j->backend = &faulty;
+  assert_int_not_equal(measured_run(&m, NULL, MEASURE_CHECK_ALWAYS, &r),
+                       TESS_OK);
+  j->backend = right;
+  measured_says(&m, "the unscheduled program, compiled, differs from the "
+                    "oracle: the oracle's D[0, 5] is ");
+  measure_result_free(&r);
+  tess_program_free(small);
+  tess_program_free(p);
+  measured_end(&m);
+}
+
 /* That the check sees little of what is not-a-number, is said. */
 static void test_note(void **state) {
   (void)state;
@@ -439,12 +489,19 @@ static void test_policy(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_in_process), cmocka_unit_test(test_workers),
-      cmocka_unit_test(test_batches),    cmocka_unit_test(test_cut_off),
-      cmocka_unit_test(test_rematch),    cmocka_unit_test(test_recycled),
-      cmocka_unit_test(test_two_tasks),  cmocka_unit_test(test_note),
-      cmocka_unit_test(test_no_room),    cmocka_unit_test(test_in_place),
-      cmocka_unit_test(test_cancelled),  cmocka_unit_test(test_exhausted),
+      cmocka_unit_test(test_in_process),
+      cmocka_unit_test(test_workers),
+      cmocka_unit_test(test_batches),
+      cmocka_unit_test(test_cut_off),
+      cmocka_unit_test(test_rematch),
+      cmocka_unit_test(test_recycled),
+      cmocka_unit_test(test_wrong_reference),
+      cmocka_unit_test(test_two_tasks),
+      cmocka_unit_test(test_note),
+      cmocka_unit_test(test_no_room),
+      cmocka_unit_test(test_in_place),
+      cmocka_unit_test(test_cancelled),
+      cmocka_unit_test(test_exhausted),
       cmocka_unit_test(test_policy),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
