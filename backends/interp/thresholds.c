@@ -63,9 +63,33 @@ static void solve_load(solving *s, ir_buf b, double v) {
   solve_stores(s, b, v);
 }
 
+/* How often e is a factor of the product at `at`; 0: it has others, too. */
+static uint32_t power_of(const ir_program *p, ir_expr at, ir_expr e) {
+  const ir_node *n = ir_at(p, at);
+  if (at == e) return 1;
+  if (n->op != IR_MUL) return 0;
+  uint32_t a = power_of(p, n->a, e), b = power_of(p, n->b, e);
+  return a && b ? a + b : 0;
+}
+
+/* x * x * .. = v. */
+static bool solve_power(solving *s, ir_expr e, double v) {
+  const ir_node *n = ir_at(s->p, e);
+  ir_expr x = n->b;
+  while (ir_at(s->p, x)->op == IR_MUL) x = ir_at(s->p, x)->b;
+  uint32_t k = power_of(s->p, e, x);
+  double root = k ? pow(fabs(v), 1.0 / k) : 0, whole = round(root);
+  if (k < 2) return false;
+  if (pow(whole, k) == fabs(v)) root = whole;
+  solve(s, x, v < 0 ? -root : root);
+  if (k % 2 == 0) solve(s, x, -root);
+  return true;
+}
+
 /* a op b = v, the other operand being the constant, or else what leaves the
  * value as it is. */
-static void solve_binary(solving *s, const ir_node *n, double v) {
+static void solve_binary(solving *s, ir_expr e, double v) {
+  const ir_node *n = ir_at(s->p, e);
   double a = 0, b = 0;
   bool left = constant(s->p, n->a, &a), right = constant(s->p, n->b, &b);
   bool sum = n->op == IR_ADD || n->op == IR_SUB;
@@ -81,6 +105,7 @@ static void solve_binary(solving *s, const ir_node *n, double v) {
     if (!right) solve(s, n->b, a - v);
     break;
   case IR_MUL:
+    if (solve_power(s, e, v)) break;
     if (!left) solve(s, n->a, v / b);
     if (!right) solve(s, n->b, v / a);
     break;
@@ -138,7 +163,7 @@ static void solve(solving *s, ir_expr e, double v) {
   case IR_DIV:
   case IR_MOD:
   case IR_MIN:
-  case IR_MAX: solve_binary(s, &n, v); break;
+  case IR_MAX: solve_binary(s, e, v); break;
   default: break;
   }
   s->depth--;

@@ -689,11 +689,25 @@ do
       function(a) return ts.abs(a) * 0.25 - 90 end,
       function(a) return ts.max(a * 64, 1) end,
       function(a) return a * 100.3 end,
+      function(a) return a * a end,
+      function(a) return a * a * a - 3 end,
       function(a) return ts.select(ts.lt(a, 1), a, a * 0.0625) end,
     } do
       local program = above(n, f)
       assert(not ts.equivalent(program(4), program(5)))
       assert(ts.equivalent(program(4), program(4)))
+    end
+    for _, f in ipairs {
+      function(a) return a * a end, function(a) return a * a * a * 12 end,
+    } do
+      local function but(limit)
+        local A = ts.placeholder("A", { n })
+        return ts.program("but", { A }, {
+          ts.compute("C", { n }, function(i)
+            return ts.select(ts.eq(f(A(i)), limit), 0, A(i))
+          end) })
+      end
+      assert(not ts.equivalent(but(20736), but(20737)))
     end
     local eighth = above(n, function(a) return a * 0.125 end)
     assert(not ts.equivalent(eighth(4), eighth(4, true)))
