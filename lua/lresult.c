@@ -85,7 +85,7 @@ static int result_tostring(lua_State *L) {
   lt_check(L, tess_result_get(result(L), &r));
   if (r.latency > 0 && r.latency < 1e300)
     snprintf(text, sizeof text,
-             "%.3f ms, %.1f GFLOP/s after %u trials (%u "
+             "%.4g ms, %.1f GFLOP/s after %u trials (%u "
              "failed)",
              r.latency * 1e3, r.gflops, (unsigned)r.trials, (unsigned)r.failed);
   else
