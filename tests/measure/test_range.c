@@ -558,7 +558,7 @@ static void test_compare_special(void **state) {
 static void test_inputs_are_locked(void **state) {
   (void)state;
   compared x;
-  int status;
+  int status = 0;
   open_compared(&x, true);
   pid_t pid = fork();
   if (pid == 0) {
