@@ -21,12 +21,12 @@ typedef struct comparison {
   const bench_param *x;
   uint32_t param;
   const char *got, *want;
-  double rms, bound;
-  double step;    /* that one element may be off by; 0: none may */
-  double error;   /* greatest, as a fraction of |want| + rms */
-  uint64_t worst; /* element */
-  uint64_t wrong; /* elements beyond the bound */
-  uint64_t near;  /* of these, not more than a step beyond */
+  double most, rms, bound; /* of the reference: greatest, magnitude */
+  double step;             /* that one element may be off by; 0: none may */
+  double error;            /* greatest, as a fraction of |want| + rms */
+  uint64_t worst;          /* element */
+  uint64_t wrong;          /* elements beyond the bound */
+  uint64_t near;           /* of these, not more than a step beyond */
 } comparison;
 
 typedef void (*look_fn)(comparison *c, uint64_t i, double got, double want);
@@ -58,18 +58,31 @@ static void look_at_elements(comparison *c, bool all, look_fn look) {
   }
 }
 
+static void find_most(comparison *c, uint64_t i, double got, double want) {
+  (void)i, (void)got;
+  if (isfinite(want) && fabs(want) > c->most) c->most = fabs(want);
+}
+
 static void add_square(comparison *c, uint64_t i, double got, double want) {
   (void)i, (void)got;
-  if (isfinite(want)) c->rms += want * want;
+  if (isfinite(want)) c->rms += want / c->most * (want / c->most);
+}
+
+/* Of what the reference wrote; squares of large numbers would be infinite. */
+static void find_rms(comparison *c) {
+  look_at_elements(c, true, find_most);
+  if (c->most == 0) return;
+  look_at_elements(c, true, add_square);
+  c->rms = c->most * sqrt(c->rms / (double)c->x->n);
 }
 
 static double difference(const comparison *c, double got, double want) {
   bool is_float = ir_is_float(c->x->dtype);
   if (is_float && (got == want || (isnan(got) && isnan(want)))) return 0;
   if (!isfinite(got) || !isfinite(want)) return INFINITY;
-  double scale = fabs(want) + c->rms;
-  double gap = fabs(got - want);
-  if (!is_float && gap < 1) gap = 1; /* beyond 2^53 the last bits are lost */
+  double scale = fabs(want) / 2 + c->rms / 2; /* finite */
+  double gap = fabs(got / 2 - want / 2);
+  if (!is_float && gap < .5) gap = .5; /* beyond 2^53 the last bits are lost */
   return scale > 0 ? gap / scale : INFINITY;
 }
 
@@ -132,8 +145,7 @@ static tess_status compare_param(comparison *c, err_state *e) {
   const bench_param *x = c->x;
   c->bound = range_bound(&x->fact);
   if (!memcmp(c->got, c->want, x->bytes)) return TESS_OK;
-  look_at_elements(c, true, add_square);
-  c->rms = sqrt(c->rms / (double)x->n);
+  find_rms(c);
   c->step = small_step(c);
   look_at_elements(c, false, look_at_difference);
   return agrees(c) ? TESS_OK : report(c, e);

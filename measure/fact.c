@@ -28,7 +28,7 @@ range_fact fact_exact(double bound, int grain) {
 
 range_fact fact_of_real(double v) {
   int exponent;
-  if (v == 0 || isinf(v)) return fact_exact(0, 0);
+  if (v == 0 || !isfinite(v)) return fact_exact(0, 0);
   double m = frexp(fabs(v), &exponent);
   int grain = exponent;
   for (; m != floor(m); grain--) m *= 2;

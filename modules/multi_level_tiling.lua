@@ -7,10 +7,10 @@
 -- Sketches: the tiles alone; and for each level in `write_levels`, the same
 -- with what is computed kept in a small buffer that is written back under
 -- the last loop of that level, which is one of the S before the first R: of
--- the default, those that `structure` has so many S for.  With `pack`, each
--- of these also with the operands that the innermost spatial loop walks
--- copied, tile by tile, into a buffer of their own under the first reduction
--- level, so that the inner loops read consecutive memory.
+-- the default, those that `structure` has so many S for.  With `pack`, the
+-- last of these once more with the operands that the innermost spatial loop
+-- walks copied, tile by tile, into a buffer of their own under the first
+-- reduction level, so that the inner loops read consecutive memory.
 --
 -- The tiles alone are what there must be; a sketch of the others that is
 -- refused is left out, and so is the copy of an operand that is.

@@ -10,6 +10,7 @@ typedef struct interp_param {
   ir_role role;
   tess_dtype dtype;
   uint32_t ndim;
+  int64_t *shape;
   uint64_t size;
   uint64_t *start, *value, *got;
 } interp_param;
@@ -33,16 +34,22 @@ static tess_status invalid(interp_error *e, ir_buf buf, const char *what) {
 
 /* ---- parameters --------------------------------------------------------- */
 
+/* An extent; -1: it is not known. */
+static int64_t extent_of(const ir_program *p, ir_buf b, uint32_t i,
+                         const interp_options *o) {
+  const ir_node *n = ir_at(p, ir_dim(p, b, i));
+  ir_func f = *ir_entry(p);
+  int64_t v = n->op == IR_INT ? n->i : -1;
+  for (uint32_t k = 0; n->op == IR_VAR && k < f.sizes.n; k++)
+    if (p->arg.v[f.sizes.at + k] == n->a && k < o->nsizes) v = o->sizes[k];
+  return v;
+}
+
 static bool known_size(const ir_program *p, ir_buf b, const interp_options *o,
                        uint64_t *size) {
   *size = 1;
   for (uint32_t i = 0; i < ir_ndim(p, b); i++) {
-    const ir_node *n = ir_at(p, ir_dim(p, b, i));
-    ir_func f = *ir_entry(p);
-    int64_t v = -1;
-    if (n->op == IR_INT) v = n->i;
-    for (uint32_t k = 0; n->op == IR_VAR && k < f.sizes.n; k++)
-      if (p->arg.v[f.sizes.at + k] == n->a && k < o->nsizes) v = o->sizes[k];
+    int64_t v = extent_of(p, b, i, o);
     if (v < 0 || __builtin_mul_overflow(*size, (uint64_t)v, size) ||
         *size > UINT64_C(1) << 40)
       return false;
@@ -77,6 +84,8 @@ static tess_status make_param(interp_expect *x, const ir_program *p, uint32_t i,
   *q = (interp_param){
       .role = (ir_role)r->role, .dtype = r->dtype, .ndim = r->shape.n};
   if (!known_size(p, b, o, &q->size)) return no_size(p, b, o, e);
+  q->shape = arena_array(&x->memory, int64_t, q->ndim + 1);
+  for (uint32_t d = 0; d < q->ndim; d++) q->shape[d] = extent_of(p, b, d, o);
   q->start = arena_array(&x->memory, uint64_t, q->size + 1);
   q->value = arena_array(&x->memory, uint64_t, q->size + 1);
   q->got = arena_array(&x->memory, uint64_t, q->size + 1);
@@ -136,6 +145,17 @@ static tess_status expect(void *ud) {
   return run(x, j->in, j->p, &o, true, j->e);
 }
 
+/* The same extents, or those of a lowered program, which has all in one; what
+ * has a layout of the schedule's has its own. */
+static bool same_shape(const job *j, const interp_param *x, ir_buf b) {
+  const ir_program *q = j->p;
+  uint32_t n = ir_ndim(q, b);
+  if (n != x->ndim) return n == 1;
+  for (uint32_t d = 0; d < n && x->role != IR_ROLE_LAYOUT_FREE; d++)
+    if (extent_of(q, b, d, j->o) != x->shape[d]) return false;
+  return true;
+}
+
 static tess_status same_params(job *j) {
   const ir_program *q = j->p;
   const ir_func *f = ir_entry(q);
@@ -153,7 +173,7 @@ static tess_status same_params(job *j) {
     uint64_t size;
     if (!known_size(q, b, j->o, &size)) return no_size(q, b, j->o, j->e);
     if ((ir_role)r->role != x->role || !ir_dtype_eq(r->dtype, x->dtype) ||
-        size != x->size || (r->shape.n != x->ndim && r->shape.n != 1))
+        size != x->size || !same_shape(j, x, b))
       return invalid(j->e, b, "a parameter of another role, type or shape");
   }
   return TESS_OK;

@@ -34,6 +34,7 @@ static void add_around(interp_few *few, double v) {
   add_value(few, hi);
   add_value(few, lo - 1);
   add_value(few, hi + 1);
+  if (lo < hi) add_value(few, v); /* for what compares it as it is */
 }
 
 static bool constant(const ir_program *p, ir_expr e, double *v) {
@@ -185,6 +186,35 @@ static bool compares_data(const ir_program *p) {
   return false;
 }
 
+/* The constants in sums, quotients and the like, of which one tells how far
+ * two values that are compared lie apart. */
+static void add_constants(solving *s, ir_expr e) {
+  const ir_node n = *ir_at(s->p, e);
+  double v;
+  if (!s->left || s->depth == DEEPEST || n.is_index) return;
+  if (constant(s->p, e, &v)) {
+    add_around(s->few, v);
+    add_around(s->few, -v);
+    return;
+  }
+  const uint32_t *ops;
+  uint32_t fixed[3], k = ir_operands(s->p, e, &ops, fixed);
+  s->left--;
+  s->depth++;
+  for (uint32_t i = 0; n.op != IR_LOAD && i < k; i++) add_constants(s, ops[i]);
+  s->depth--;
+}
+
+static void add_distance(interp_few *few, const ir_program *p, ir_expr a,
+                         ir_expr b) {
+  solving s = {p, few, MOST_SOLVED, 0};
+  double v;
+  if (constant(p, a, &v) || constant(p, b, &v)) return;
+  if (!interp_is_data(p, a) && !interp_is_data(p, b)) return;
+  add_constants(&s, a);
+  add_constants(&s, b);
+}
+
 static void add_threshold(interp_few *few, const ir_program *p, ir_expr data,
                           ir_expr limit) {
   solving s = {p, few, MOST_SOLVED, 0};
@@ -203,5 +233,6 @@ void interp_few_add(interp_few *few, const ir_program *p) {
     if (n.op < IR_MIN || n.op > IR_LE) continue;
     add_threshold(few, p, n.a, n.b);
     add_threshold(few, p, n.b, n.a);
+    if (n.op >= IR_EQ) add_distance(few, p, n.a, n.b);
   }
 }

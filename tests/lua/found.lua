@@ -712,6 +712,43 @@ do
     local eighth = above(n, function(a) return a * 0.125 end)
     assert(not ts.equivalent(eighth(4), eighth(4, true)))
   end
+  -- Parameters of other shapes are others.
+  local function doubled(shape)
+    local A = ts.placeholder("A", shape)
+    return ts.program("doubled", { A }, {
+      ts.compute("B", shape, function(...) return A(...) * 2 end) })
+  end
+  local ok, e = pcall(ts.equivalent, doubled { 4, 16 }, doubled { 16, 4 })
+  assert(not ok and e.message:find("another role, type or shape", 1, true))
+  -- How far two values lie apart that are compared, and a threshold of many
+  -- bits.
+  local function apart(dtype, condition)
+    local A, B = ts.placeholder("A", { 16 }, dtype),
+                 ts.placeholder("B", { 16 }, dtype)
+    return ts.program("apart", { A, B }, {
+      ts.compute("C", { 16 }, function(i)
+        return ts.select(condition(A(i), B(i)), A(i), 0)
+      end) })
+  end
+  for _, dtype in ipairs { "float32", "int32" } do
+    for _, f in ipairs {
+      function(by) return function(a, b) return ts.lt(a, b + by) end end,
+      function(by) return function(a, b) return ts.lt(a + by, b) end end,
+      function(by) return function(a, b) return ts.eq(a, b - by) end end,
+      function(by) return function(a, b)
+        return ts.all(ts.le(b, a), ts.lt(a, b + by))
+      end end,
+    } do
+      for _, other in ipairs { 8, 10, 100, 9000000 } do
+        assert(not ts.equivalent(apart(dtype, f(9)), apart(dtype, f(other))))
+      end
+    end
+  end
+  for _, c in ipairs { 0.1, 0.3, 1e-5, 3.14159 } do
+    assert(not ts.equivalent(
+      apart("float32", function(a) return ts.lt(a, c) end),
+      apart("float32", function(a) return ts.le(a, c) end)))
+  end
   local function sum_above(limit)
     local A, B = ts.placeholder("A", { 64 }), ts.placeholder("B", { 64 })
     local k = ts.reduce_axis("k", 64)

@@ -532,6 +532,47 @@ static void test_compare_long(void **state) {
   close_compared(&x);
 }
 
+/* Numbers whose squares are infinite, or 0. */
+static void test_compare_far(void **state) {
+  (void)state;
+  static const tess_dtype F64 = {TESS_FLOAT, 64, 1};
+  static const double scale[] = {1e200, 1e-200, 1e308};
+  for (int k = 0; k < 3; k++) {
+    compared x;
+    double reference[8];
+    tess_expr a = begin(&x.d, F64, 8, 4);
+    x.p = finish(&x.d, sum(&x.d, "max", call(&x.d, "exp", a)));
+    assert_int_equal(
+        bench_open(&x.b, &x.d.c->heap, &x.d.scratch, &x.p->p, 1, 1, &x.e),
+        TESS_OK);
+    double *out = x.b.args[2];
+    for (int i = 0; i < 8; i++)
+      out[i] = reference[i] = scale[k] * (1 + i / 16.0) * (i % 2 ? -1 : 1);
+    assert_int_equal(
+        bench_set_reference(&x.b, reference, sizeof reference, &x.e), TESS_OK);
+    out[2] = nextafter(out[2], 0);
+    assert_int_equal(compare(&x), TESS_OK);
+    out[2] /= 2;
+    assert_int_equal(compare(&x), TESS_WRONG_RESULT);
+    close_compared(&x);
+  }
+}
+
+/* A constant that is no number. */
+static void test_no_number(void **state) {
+  (void)state;
+  desc d;
+  bench b;
+  err_state e;
+  tess_expr x = begin(&d, F32, 8, 16), y = literal(&d, NAN);
+  tess_expr below = binary(&d, "<", x, literal(&d, 0));
+  tess_program *p = finish(&d, sum(&d, "max", choose(&d, below, y, x)));
+  if (bench_open(&b, &d.c->heap, &d.scratch, &p->p, 1, 1, &e))
+    fail_msg("%s", e.message);
+  bench_close(&b);
+  end(&d, p);
+}
+
 /* What must be infinite, or no number, is so. */
 static void test_compare_special(void **state) {
   (void)state;
@@ -608,6 +649,8 @@ int main(void) {
       cmocka_unit_test(test_compare_like_poison),
       cmocka_unit_test(test_compare_long),
       cmocka_unit_test(test_compare_special),
+      cmocka_unit_test(test_compare_far),
+      cmocka_unit_test(test_no_number),
       cmocka_unit_test(test_inputs_are_locked),
       cmocka_unit_test(test_inspect),
   };
