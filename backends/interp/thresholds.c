@@ -64,12 +64,14 @@ static void solve_load(solving *s, ir_buf b, double v) {
   solve_stores(s, b, v);
 }
 
-/* How often e is a factor of the product at `at`; 0: it has others, too. */
-static uint32_t power_of(const ir_program *p, ir_expr at, ir_expr e) {
-  const ir_node *n = ir_at(p, at);
+/* How often e is a factor of the product at `at`; 0: it has others, too, or
+ * more than are looked at (squares of squares have very many). */
+static uint32_t power_of(solving *s, ir_expr at, ir_expr e) {
+  const ir_node *n = ir_at(s->p, at);
   if (at == e) return 1;
-  if (n->op != IR_MUL) return 0;
-  uint32_t a = power_of(p, n->a, e), b = power_of(p, n->b, e);
+  if (n->op != IR_MUL || !s->left) return 0;
+  s->left--;
+  uint32_t a = power_of(s, n->a, e), b = a ? power_of(s, n->b, e) : 0;
   return a && b ? a + b : 0;
 }
 
@@ -78,7 +80,7 @@ static bool solve_power(solving *s, ir_expr e, double v) {
   const ir_node *n = ir_at(s->p, e);
   ir_expr x = n->b;
   while (ir_at(s->p, x)->op == IR_MUL) x = ir_at(s->p, x)->b;
-  uint32_t k = power_of(s->p, e, x);
+  uint32_t k = power_of(s, e, x);
   double root = k ? pow(fabs(v), 1.0 / k) : 0, whole = round(root);
   if (k < 2) return false;
   if (pow(whole, k) == fabs(v)) root = whole;
@@ -210,6 +212,7 @@ static void add_distance(interp_few *few, const ir_program *p, ir_expr a,
   solving s = {p, few, MOST_SOLVED, 0};
   double v;
   if (constant(p, a, &v) || constant(p, b, &v)) return;
+  if (few->n == INTERP_MOST_FEW) return;
   if (!interp_is_data(p, a) && !interp_is_data(p, b)) return;
   add_constants(&s, a);
   add_constants(&s, b);

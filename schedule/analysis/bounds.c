@@ -17,6 +17,13 @@ ir_stmt sch_changes(const ir_program *p, ir_stmt top, ir_expr e, ir_buf *buf) {
   return 0;
 }
 
+bool sch_reads_stay(sch_state *s, ir_stmt top, ir_expr e, ir_stmt reader) {
+  ir_buf buf = 0;
+  ir_stmt w = sch_changes(s->p, top, e, &buf);
+  return !w ||
+         sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {w, reader}, .buf = buf);
+}
+
 uint32_t sch_deciding(const ir_program *p, ir_stmt t, ir_expr e[2]) {
   const ir_stmt_rec *r = ir_st(p, t);
   e[0] = e[1] = 0;
@@ -34,13 +41,9 @@ bool sch_bounds_stay(sch_state *s, ir_stmt top) {
   bool block = ir_is_block(p, top);
   for (ir_stmt t = top; t; t = block ? 0 : sch_next_outside(p, t, top)) {
     ir_expr e[2];
-    ir_buf buf = 0;
     uint32_t n = sch_deciding(p, t, e);
-    for (uint32_t i = 0; i < n; i++) {
-      ir_stmt w = sch_changes(p, top, e[i], &buf);
-      if (w)
-        return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {w, t}, .buf = buf);
-    }
+    for (uint32_t i = 0; i < n; i++)
+      if (!sch_reads_stay(s, top, e[i], t)) return false;
   }
   return true;
 }

@@ -68,14 +68,6 @@ static bool is_of_block(ir_thread axis) {
   return axis >= IR_THREADIDX_X && axis <= IR_THREADIDX_Z;
 }
 
-/* Each thread finds out for itself where the loop starts, and at any time. */
-static bool start_stays(sch_state *s, ir_stmt loop) {
-  ir_buf buf = 0;
-  ir_stmt w = sch_changes(s->p, loop, ir_st(s->p, loop)->lo, &buf);
-  return !w ||
-         sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {w, loop}, .buf = buf);
-}
-
 static bool change(sch_state *s, void *ud) {
   struct bind_args *a = ud;
   ir_thread axis;
@@ -87,7 +79,8 @@ static bool change(sch_state *s, void *ud) {
   ir_stmt other = is_of_block(axis) ? 0 : taken_by(s->p, a->loop, axis);
   if (other)
     return sch_refuse(s, SCH_R_THREAD_TAKEN, .s = {other}, .t = a->thread_axis);
-  if (!start_stays(s, a->loop) ||
+  /* Each thread finds out for itself where the loop starts, at any time. */
+  if (!sch_reads_stay(s, a->loop, ir_st(s->p, a->loop)->lo, a->loop) ||
       !sch_iterations_free(s, a->loop, (int)axis, 0, NULL))
     return false;
   sch_set_loop_kind(s, a->loop, IR_THREAD, axis);

@@ -49,10 +49,7 @@ static bool check_loop(sch_state *s, const struct fuse_args *a, uint32_t k,
     if (sch_only_child(p, outer) != loop)
       return sch_refuse(s, SCH_R_NOT_ONLY_CHILD, .s = {outer, loop});
   }
-  ir_buf buf = 0;
-  ir_stmt w = k ? sch_changes(p, a->loops.v[0], r->extent, &buf) : 0;
-  if (w)
-    return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {w, loop}, .buf = buf);
+  if (k && !sch_reads_stay(s, a->loops.v[0], r->extent, loop)) return false;
   for (uint32_t i = 0; i < k; i++)
     if (ir_uses_var(p, r->extent, ir_st(p, a->loops.v[i])->var))
       return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {loop, a->loops.v[i]});

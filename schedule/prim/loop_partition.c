@@ -147,11 +147,8 @@ static bool by_points(sch_state *s, const args *a, cuts *c) {
 /* Each part reads where it starts and ends when the one before it has run. */
 static bool bounds_stay(sch_state *s, ir_stmt loop) {
   const ir_stmt_rec r = *ir_st(s->p, loop);
-  ir_buf buf = 0;
-  ir_stmt w = sch_changes(s->p, loop, r.lo, &buf);
-  if (!w) w = sch_changes(s->p, loop, r.extent, &buf);
-  return !w ||
-         sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {w, loop}, .buf = buf);
+  return sch_reads_stay(s, loop, r.lo, loop) &&
+         sch_reads_stay(s, loop, r.extent, loop);
 }
 
 static bool find_cuts(sch_state *s, const args *a, cuts *c) {

@@ -107,11 +107,8 @@ static bool check_inner(sch_state *s, ir_stmt loop) {
  * becomes of the variable, and, where the new loops run further, the extent. */
 static bool check_reads(sch_state *s, ir_stmt loop, bool further) {
   const ir_stmt_rec r = *ir_st(s->p, loop);
-  ir_buf buf = 0;
-  ir_stmt w = sch_changes(s->p, loop, r.lo, &buf);
-  if (!w && further) w = sch_changes(s->p, loop, r.extent, &buf);
-  return !w ||
-         sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {w, loop}, .buf = buf);
+  return sch_reads_stay(s, loop, r.lo, loop) &&
+         (!further || sch_reads_stay(s, loop, r.extent, loop));
 }
 
 /* The value `at` of the loop's variable, or its last one beyond that; which is

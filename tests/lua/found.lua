@@ -712,6 +712,17 @@ do
     local eighth = above(n, function(a) return a * 0.125 end)
     assert(not ts.equivalent(eighth(4), eighth(4, true)))
   end
+  -- Squares of squares, which have more factors than anybody counts.
+  do
+    local A = ts.placeholder("A", { 4 })
+    local squares = ts.program("squares", { A }, {
+      ts.compute("B", { 4 }, function(i)
+        local e = A(i)
+        for _ = 1, 40 do e = e * e end
+        return ts.select(ts.gt(e, 5), e, 0)
+      end) })
+    assert(ts.equivalent(squares, squares))
+  end
   -- Parameters of other shapes are others.
   local function doubled(shape)
     local A = ts.placeholder("A", shape)
