@@ -204,10 +204,36 @@ void emit_frame(emit *m, ir_stmt first) {
   each_allocation(m, first, give_frame);
 }
 
+/* a op b; *over: or what came before does not fit. */
+static LLVMValueRef fitting(emit *m, ir_op op, LLVMValueRef a, LLVMValueRef b,
+                            LLVMValueRef *over) {
+  const char *name = op == IR_ADD   ? "llvm.sadd.with.overflow"
+                     : op == IR_SUB ? "llvm.ssub.with.overflow"
+                                    : "llvm.smul.with.overflow";
+  LLVMValueRef args[2] = {a, b};
+  LLVMValueRef both = emit_intrinsic(m, name, 1, &m->i64, 2, args);
+  LLVMValueRef bit = LLVMBuildExtractValue(m->b, both, 1, "");
+  *over = LLVMBuildOr(m->b, *over, bit, "");
+  return LLVMBuildExtractValue(m->b, both, 0, "");
+}
+
+/* An extent.  Sizes may be so large that what is made of them is more than any
+ * index, and nothing proves that they are not. */
+static LLVMValueRef extent_of(emit *m, ir_expr e, LLVMValueRef *over) {
+  const ir_node n = *ir_at(m->p, e);
+  if (n.op < IR_ADD || n.op > IR_MAX) return emit_expr(m, e);
+  LLVMValueRef a = extent_of(m, n.a, over), b = extent_of(m, n.b, over);
+  if (n.op == IR_ADD || n.op == IR_SUB || n.op == IR_MUL)
+    return fitting(m, (ir_op)n.op, a, b, over);
+  return emit_binary(m, e, a, b);
+}
+
 static LLVMValueRef bytes_of(emit *m, ir_buf b) {
   LLVMValueRef n = emit_i64(m, m->p->buf.v[b].dtype.bits / 8);
+  LLVMValueRef over = LLVMConstInt(m->i1, 0, false);
   for (uint32_t i = 0; i < ir_ndim(m->p, b); i++)
-    n = LLVMBuildMul(m->b, n, emit_expr(m, ir_dim(m->p, b, i)), "");
+    n = fitting(m, IR_MUL, n, extent_of(m, ir_dim(m->p, b, i), &over), &over);
+  emit_fail_if(m, over, LLVMConstInt(m->i32, TESS_NOMEM, false));
   return n;
 }
 

@@ -236,3 +236,22 @@ do
                          ts.tensor("int32", { 4, size }) })
   end
 end
+
+-- More than memory can hold is refused, not only what is left of the number
+-- of bytes when that does not fit.
+do
+  local n = ts.size "n"
+  local A = ts.placeholder("A", { n })
+  local B = ts.compute("B", { n, n, n }, function(i) return A(i) * 2 end)
+  local p = ts.program("cube", { A }, {
+    ts.compute("C", { n }, function(i) return B(i, i, i) end),
+  })
+  local kernel = ts.build(p)
+  for _, size in ipairs { 1 << 21, 1 << 22 } do -- 2^65, 2^68 bytes
+    local a, c = ts.tensor("float32", { size }), ts.tensor("float32", { size })
+    local ok, e = pcall(kernel, a, c)
+    assert(not ok and tostring(e):find "memory", e)
+    ok, e = pcall(ts.interpret, p, { a, c })
+    assert(not ok and tostring(e):find "limit", e)
+  end
+end
