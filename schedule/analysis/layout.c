@@ -117,7 +117,7 @@ static void look_for_wide(const ir_program *p, ir_expr e, void *ud) {
 }
 
 /* Of a box that is no constant: the greatest value of result k may be a
- * size. */
+ * size; l->size is of the least sizes. */
 static bool set_sized(sch_state *s, sch_layout *l, uint32_t k) {
   ir_program *p = s->p;
   arith_range r = arith_bounds(p, l->out[k]);
@@ -133,7 +133,10 @@ static bool set_sized(sch_state *s, sch_layout *l, uint32_t k) {
     max = ir_index(p, r.hi);
   }
   if (r.lo < 0) return sch_refuse(s, SCH_R_MAP_NEGATIVE, .n = {k, r.lo});
-  if (ir_is_const(p, max, INT64_MAX) || arith_bounds(p, max).lo < 0)
+  int64_t most = arith_bounds(p, max).lo; /* while sizes are 1 */
+  if (ir_is_const(p, max, INT64_MAX) || most < 0 || most >= SCH_MAX_EXTENT ||
+      __builtin_mul_overflow(l->size, most + 1, &l->size) ||
+      l->size > SCH_MAX_EXTENT)
     return sch_refuse(s, SCH_R_MAP_LARGE, .n = {k});
   l->shape[k] = ir_add(p, max, ir_index(p, 1));
   return true;

@@ -19,8 +19,8 @@ typedef struct sch_layout {
   ir_expr *out;            /* the map's results over var */
   ir_expr *shape;          /* the new box */
   bool sized;              /* the old box is no constant, */
-  int64_t size, holes;     /* else: new points, and how many are no old ones;
-                            * of one that is not: holes 0 means none */
+  int64_t size, holes;     /* new points, and how many are no old ones;
+                            * if sized, at least, and holes 0 means none */
 } sch_layout;
 
 /* What the map makes of the box [0, extent); false after refusing, also when

@@ -255,3 +255,12 @@ do
     assert(not ok and tostring(e):find "limit", e)
   end
 end
+for _, map in ipairs {
+  function(i, j) return i + (1 << 61), j end,
+  function(i, j) return i + (1 << 58), j + (1 << 3) end,
+} do
+  checks.illegal(program(rows), "MAP_LARGE", function(s)
+    s:transform_layout(s:get_block "B", { "write", 0 }, map,
+                       { pad_value = 0 })
+  end)
+end
