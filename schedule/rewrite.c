@@ -145,24 +145,46 @@ void sch_guard_below(sch_state *s, ir_stmt top, ir_expr cond) {
   p->edits++;
 }
 
-/* ---- loops whose bounds need another's variable ------------------------- */
+/* ---- bounds that need a loop's variable --------------------------------- */
+
+bool sch_domain_needs(const ir_program *p, ir_stmt at, ir_var v) {
+  const ir_stmt_rec *r = ir_st(p, at);
+  if (r->kind == IR_LOOP)
+    return ir_uses_var(p, r->lo, v) || ir_uses_var(p, r->extent, v);
+  ir_span it = r->kind == IR_BLOCK ? ir_blk(p, at)->iters : (ir_span){0, 0};
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (ir_uses_var(p, p->iter.v[i].lo, v) ||
+        ir_uses_var(p, p->iter.v[i].extent, v))
+      return true;
+  return false;
+}
+
+/* With v in `range`, would w, of that domain, stay in the range that it has? */
+static bool stays(sch_state *s, ir_var v, arith_range range, bool rest,
+                  ir_var w, ir_expr lo, ir_expr extent) {
+  ir_program *p = s->p;
+  const ir_var_rec now = p->var.v[w];
+  if (!ir_uses_var(p, lo, v) && !ir_uses_var(p, extent, v)) return true;
+  ir_expr last = ir_sub(p, ir_add(p, lo, extent), ir_index(p, 1));
+  arith_range first = arith_bounds_with(p, s->scratch, lo, 1, &v, &range);
+  if (rest && first.lo > now.hi) return true;
+  return first.lo >= now.lo && first.lo <= now.hi &&
+         arith_bounds_with(p, s->scratch, last, 1, &v, &range).hi <= now.hi;
+}
 
 ir_stmt sch_inner_misfit(sch_state *s, ir_stmt loop, arith_range range,
                          bool rest) {
-  ir_program *p = s->p;
+  const ir_program *p = s->p;
   ir_var v = ir_st(p, loop)->var;
   for (ir_stmt l = loop; (l = sch_next_outside(p, l, loop));) {
     const ir_stmt_rec r = *ir_st(p, l);
-    if (r.kind != IR_LOOP ||
-        (!ir_uses_var(p, r.lo, v) && !ir_uses_var(p, r.extent, v)))
-      continue;
-    ir_expr last = ir_sub(p, ir_add(p, r.lo, r.extent), ir_index(p, 1));
-    const ir_var_rec w = p->var.v[r.var];
-    arith_range first = arith_bounds_with(p, s->scratch, r.lo, 1, &v, &range);
-    if (rest && first.lo > w.hi) continue;
-    if (first.lo < w.lo || first.lo > w.hi ||
-        arith_bounds_with(p, s->scratch, last, 1, &v, &range).hi > w.hi)
+    if (r.kind == IR_LOOP && !stays(s, v, range, rest, r.var, r.lo, r.extent))
       return l;
+    ir_span it = r.kind == IR_BLOCK ? ir_blk(p, l)->iters : (ir_span){0, 0};
+    for (uint32_t i = it.at; i < it.at + it.n; i++) {
+      const ir_iter t = p->iter.v[i];
+      if (!stays(s, v, range, false, t.var, t.lo, t.extent)) return l;
+    }
   }
   return 0;
 }

@@ -37,10 +37,12 @@ void sch_replace_vars(sch_state *s, ir_stmt top, uint32_t n,
  * it; analysis/widen.c). */
 void sch_widen_scope(sch_state *s, ir_stmt scope);
 
+/* Do the bounds of a loop, or the domain of an iter of a block, use v? */
+bool sch_domain_needs(const ir_program *p, ir_stmt at, ir_var v);
 /* If the variable of `loop` could be in `range`, would the variables of loops
- * below whose bounds need it stay in the ranges that they have?  false:
- * refused, as DEPENDENT_LOOP.  `rest`: so does that of a loop which would
- * begin past the end of its range and so never run. */
+ * below whose bounds need it, and of iters, stay in the ranges that they have?
+ * false: refused, as DEPENDENT_LOOP.  `rest`: so does that of a loop which
+ * would begin past the end of its range and so never run. */
 bool sch_inner_fit(sch_state *s, ir_stmt loop, arith_range range, bool rest);
 /* The first of them that would not; 0: none. */
 ir_stmt sch_inner_misfit(sch_state *s, ir_stmt loop, arith_range range,

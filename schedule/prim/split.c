@@ -76,10 +76,6 @@ static bool resolve_factors(sch_state *s, const struct split_args *a,
   return true;
 }
 
-static bool needs(const ir_program *p, const ir_stmt_rec *l, ir_var v) {
-  return ir_uses_var(p, l->lo, v) || ir_uses_var(p, l->extent, v);
-}
-
 /* The last value of the loop's variable. */
 static ir_expr last_value(ir_program *p, ir_stmt loop) {
   const ir_stmt_rec r = *ir_st(p, loop);
@@ -96,7 +92,7 @@ static bool check_inner(sch_state *s, ir_stmt loop) {
   int64_t n = 1;
   bool empty = ir_const_int(p, r.extent, &n) && n < 1;
   for (ir_stmt l = loop; (l = sch_next_outside(p, l, loop));)
-    if (empty && ir_is_loop(p, l) && needs(p, ir_st(p, l), r.var))
+    if (empty && sch_domain_needs(p, l, r.var))
       return sch_refuse(s, SCH_R_EXTENT_EMPTY, .s = {loop});
   arith_range range = {arith_bounds(p, r.lo).lo,
                        arith_bounds(p, last_value(p, loop)).hi};
@@ -123,19 +119,25 @@ static ir_expr clamp(ir_program *p, ir_stmt loop, ir_expr at) {
 }
 
 /* Where the new loops run further than the old one, guards keep blocks from
- * running there, but no loop: those see its last iteration again.  `at`: its
- * variable. */
+ * running there, but no loop: those see its last iteration again, and so do
+ * the domains of iters, which claim no more.  `at`: its variable. */
 static void clamp_inner(sch_state *s, ir_stmt loop, ir_expr at) {
   ir_program *p = s->p;
   ir_var v = ir_st(p, loop)->var;
-  ir_expr clamped = clamp(p, loop, at);
+  ir_expr to = clamp(p, loop, at);
   for (ir_stmt l = loop; (l = sch_next_outside(p, l, loop));) {
-    const ir_stmt_rec r = *ir_st(p, l);
-    if (r.kind != IR_LOOP || !needs(p, &r, v)) continue;
-    ir_expr lo = sch_replace_in(s, r.lo, 1, &v, &clamped);
-    ir_expr extent = sch_replace_in(s, r.extent, 1, &v, &clamped);
-    ir_st(p, l)->lo = lo;
-    ir_st(p, l)->extent = extent;
+    if (!sch_domain_needs(p, l, v)) continue;
+    ir_stmt_rec *r = ir_st(p, l);
+    if (r->kind == IR_LOOP) {
+      r->lo = sch_replace_in(s, r->lo, 1, &v, &to);
+      r->extent = sch_replace_in(s, r->extent, 1, &v, &to);
+      continue;
+    }
+    ir_span it = ir_blk(p, l)->iters;
+    for (ir_iter *t = p->iter.v + it.at; t < p->iter.v + it.at + it.n; t++) {
+      t->lo = sch_replace_in(s, t->lo, 1, &v, &to);
+      t->extent = sch_replace_in(s, t->extent, 1, &v, &to);
+    }
   }
 }
 

@@ -16,7 +16,9 @@ PRIM_DEFINE(
                "vi := v0 * 4 + v1",
     .details =
         "1. The block is all that stands in its loops, each bound to one\n"
-        "   iter, in order, from 0 to the end of its domain.\n"
+        "   iter, in order, from 0 to the end of its domain, which is the "
+        "same\n"
+        "   in all iterations of these loops.\n"
         "2. The loops are serial and without annotations.\n"
         "3. The map has a parameter for each iter and at least one result;\n"
         "   the results are from 0 on, take each value once, and no other,\n"
@@ -30,12 +32,12 @@ PRIM_DEFINE(
         "The new loops are ax0, ax1, ...; a result of one iter alone keeps\n"
         "the kind of the iter, a constant result is spatial.\n",
     .refusals = SCH_REASONS(SCH_LAYOUT_REASONS, SCH_R_BLOCK_IS_ROOT,
-                            SCH_R_BLOCK_NOT_COMPLETE, SCH_R_LOOP_ANNOTATED,
-                            SCH_R_LOOP_NOT_SERIAL, SCH_R_MAP_LEAVES,
-                            SCH_R_MAP_LEAVES_SOME, SCH_R_MAP_MIXES,
-                            SCH_R_MAP_UNSOLVED, SCH_R_NOT_ONLY_CHILD,
-                            SCH_R_NOT_TRIVIAL, SCH_R_PLACE_REDUCED,
-                            SCH_R_WOULD_RACE),
+                            SCH_R_BLOCK_NOT_COMPLETE, SCH_R_DEPENDENT_LOOP,
+                            SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL,
+                            SCH_R_MAP_LEAVES, SCH_R_MAP_LEAVES_SOME,
+                            SCH_R_MAP_MIXES, SCH_R_MAP_UNSOLVED,
+                            SCH_R_NOT_ONLY_CHILD, SCH_R_NOT_TRIVIAL,
+                            SCH_R_PLACE_REDUCED, SCH_R_WOULD_RACE),
     .example = "sch:transform_block_layout(sch:get_block(\"C\"), "
                "function(i, j, k)\n"
                "  return i // 4, j, i % 4, k\n"
@@ -63,6 +65,8 @@ static bool check_loops(sch_state *s, ir_stmt block, ir_stmt *top) {
     if (!ir_is_const(p, r->lo, 0) || p->iter.v[it.at + i].lo != r->lo ||
         p->iter.v[it.at + i].extent != r->extent)
       return sch_refuse(s, SCH_R_NOT_TRIVIAL, .s = {block});
+    if (sch_domain_needs(p, block, r->var))
+      return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {block, loop});
     *top = loop;
   }
   return true;
