@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Comparing programs in the residue domain. */
 #include "backends/interp/interp.h"
+#include "ir/scalar.h"
 
 #include <stdio.h>
 
@@ -34,15 +35,25 @@ static tess_status invalid(interp_error *e, ir_buf buf, const char *what) {
 
 /* ---- parameters --------------------------------------------------------- */
 
+bool interp_extent(const ir_program *p, ir_expr e, const interp_options *o,
+                   int64_t *v) {
+  const ir_node n = *ir_at(p, e);
+  ir_span sizes = ir_entry(p)->sizes;
+  int64_t a, b;
+  if (n.op == IR_INT) return *v = n.i, true;
+  for (uint32_t k = 0; n.op == IR_VAR && k < sizes.n && k < o->nsizes; k++)
+    if (p->arg.v[sizes.at + k] == n.a) return *v = o->sizes[k], true;
+  if (n.op < IR_ADD || n.op > IR_MAX || !interp_extent(p, n.a, o, &a) ||
+      !interp_extent(p, n.b, o, &b))
+    return false;
+  return *v = ir_fold_int((ir_op)n.op, n.dtype, a, b), true;
+}
+
 /* An extent; -1: it is not known. */
 static int64_t extent_of(const ir_program *p, ir_buf b, uint32_t i,
                          const interp_options *o) {
-  const ir_node *n = ir_at(p, ir_dim(p, b, i));
-  ir_func f = *ir_entry(p);
-  int64_t v = n->op == IR_INT ? n->i : -1;
-  for (uint32_t k = 0; n->op == IR_VAR && k < f.sizes.n; k++)
-    if (p->arg.v[f.sizes.at + k] == n->a && k < o->nsizes) v = o->sizes[k];
-  return v;
+  int64_t v;
+  return interp_extent(p, ir_dim(p, b, i), o, &v) ? v : -1;
 }
 
 static bool known_size(const ir_program *p, ir_buf b, const interp_options *o,

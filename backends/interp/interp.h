@@ -213,6 +213,9 @@ typedef struct interp_expect {
 
 void interp_expect_init(interp_expect *x, mem_heap *heap);
 void interp_expect_free(interp_expect *x);
+/* What an extent comes to with the sizes of *o; false: it takes others. */
+bool interp_extent(const ir_program *p, ir_expr e, const interp_options *o,
+                   int64_t *v);
 /* Draws the inputs and runs p.  `o` may be NULL; its domain and seed are
  * not looked at. */
 tess_status interp_expect_run(interp_expect *x, interp *in,

@@ -44,11 +44,13 @@ static const struct unfindable {
                     "(6)"},
     {"INIT_HEIGHT", "INIT_LATE asks of each run of the loop whether what it "
                     "meets begins there (11)"},
+    {"INIT_NOT_IDENTITY", "RACE asks the same of the accesses (40)"},
     {"ITER_NOT_SPATIAL", "RACE asks the same of the accesses"},
     {"NOT_A_COPY", "behind it fuse_reduction_epilogue's checks let through "
                    "what that would do (2)"},
     {"ORDER_OPAQUE", "what the order changes is refused by ORDER_DEPENDS"},
     {"PAD_MISSING", "nothing reads the elements that are new (558)"},
+    {"PAD_MISSING_SOME", "nothing reads the elements that are new (436)"},
     {"PAD_TYPE", "nothing reads the elements that are new (21)"},
     {"PRODUCER_UNFINISHED", "what is made too early is made again (415)"},
     {"REGION_NO_BOX", "who relies on a box asks whether all of it is written "

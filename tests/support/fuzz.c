@@ -112,9 +112,16 @@ static bool well_formed(fuzz *f, const ir_program *p, const char *when) {
   return ok;
 }
 
+interp_options fuzz_run_options(const fuzz *f) {
+  return (interp_options){.max_steps = FUZZ_MAX_STEPS,
+                          .nsizes = ir_entry(&f->base)->sizes.n,
+                          .sizes = f->size};
+}
+
 /* p is the computation of the base program; false: *e says why not. */
 static bool equivalent(fuzz *f, const ir_program *p, interp_error *e) {
-  interp_options o = {.check_regions = true, .max_steps = FUZZ_MAX_STEPS};
+  interp_options o = fuzz_run_options(f);
+  o.check_regions = true;
   f->counts.comparisons++;
   fuzz_watch_calls(f, &o);
   if (interp_expect_check(&f->expect, &f->in, p, &o, e) == TESS_OK) {
@@ -299,18 +306,22 @@ static void choose_inputs(fuzz *f) {
 }
 
 static bool start(fuzz *f) {
-  interp_options o = {.check_regions = true};
+  interp_options o;
   interp_error e;
   err_state err;
   gen_options g = f->o->gen;
   g.representable |= fuzz_is_exact(f);
   g.effects = true;
+  g.sizes = f->size;
   if (gen_program(&f->r, &g, &f->heap, &f->base, &f->what, &err)) {
     fuzz_wrong(f, "describing it failed: %s", err.message);
     return false;
   }
   fuzz_add_intrins(f, &f->base);
   fuzz_begin_calls(f);
+  o = fuzz_run_options(f);
+  o.check_regions = true;
+  o.max_steps = 0;
   fuzz_watch_calls(f, &o);
   choose_inputs(f);
   tess_status st =

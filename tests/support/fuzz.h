@@ -123,6 +123,7 @@ typedef struct fuzz {
   uint32_t nloops;
   vm_rv seen[96];        /* any, some of them dead */
   uint32_t nseen;
+  int64_t size[GEN_MAX_SIZES]; /* of the program's symbolic extents */
   fuzz_calls wanted, calls; /* of the base program, and of a run */
   fuzz_tile tile[FUZZ_INTRINS];
   uint32_t intrin;       /* the one that a tile was made for */
@@ -147,6 +148,8 @@ static inline uint32_t fuzz_below(fuzz *f, uint32_t n) {
   return (uint32_t)rng_below(&f->r, n);
 }
 
+/* How programs are run: with the sizes of this case. */
+interp_options fuzz_run_options(const fuzz *f);
 /* Notes that something is wrong: a line of the report. */
 void fuzz_wrong(fuzz *f, const char *fmt, ...)
   __attribute__((format(printf, 2, 3)));

@@ -137,11 +137,23 @@ static vm_value draw_nodes(fuzz *f) {
   return vm_list(&f->pool, n, v);
 }
 
+/* A loop whose extent is no constant. */
+static bool is_open(const fuzz *f, vm_value loop) {
+  const ir_program *p = &f->s.m.prog;
+  ir_stmt s = loop.tag == VM_RV ? fuzz_stmt(f, loop.rv) : 0;
+  int64_t unused;
+  return s && ir_is_loop(p, s) &&
+         !ir_const_int(p, ir_st(p, s)->extent, &unused);
+}
+
 /* Factors of a loop's extent: divisors and the rest, one left open, a
- * product that is larger, or nonsense. */
+ * product that is larger, or nonsense.  Of one that is not known anything is
+ * left to the first. */
 static vm_value draw_factors(fuzz *f, vm_value loop) {
+  enum { ALL_DIVIDE = 840 };
   int64_t left = loop.tag == VM_RV ? fuzz_extent(f, loop.rv) : 8;
   uint32_t n = 2 + fuzz_below(f, 3), open = fuzz_below(f, 2 * n);
+  if (is_open(f, loop) && fuzz_below(f, 8)) open = 0, left = ALL_DIVIDE;
   bool even = fuzz_below(f, 3) != 0;
   vm_value v[FUZZ_MAX_LIST];
   for (uint32_t i = 0; i < n; i++) {

@@ -61,7 +61,7 @@ static bool skip(fuzz *f, tess_status st, fuzz_skip unsupported,
  * floats is done in float32 and rounded: only that pass is done. */
 static tess_status expect_rounded(fuzz *f, interp_error *e) {
   lower_options o = {.keep_math = true};
-  interp_options limit = {.max_steps = FUZZ_MAX_STEPS};
+  interp_options limit = fuzz_run_options(f);
   err_state err;
   uint32_t k = 0;
   while (strcmp(lower_passes[k].name, "half")) k++;
@@ -75,7 +75,7 @@ static tess_status expect_rounded(fuzz *f, interp_error *e) {
 /* Threads that share a reduction sum in another order, which rounding would
  * tell: with 16-bit floats their loops run one after the other. */
 bool fuzz_check_lowered(fuzz *f) {
-  interp_options limit = {.max_steps = FUZZ_MAX_STEPS};
+  interp_options limit = fuzz_run_options(f);
   interp_error e = {.fault = INTERP_FINE};
   bool halves = has_16bit(&f->s.m.prog);
   lower_options o = {.vector_bytes = 16u << fuzz_below(f, 3),
@@ -167,9 +167,10 @@ static void draw_element(fuzz *f, tess_dtype t, int64_t range, values which,
 static void make_arg(fuzz *f, ir_buf b, values which, fuzz_arg *a) {
   const ir_program *p = &f->base;
   int64_t range = interp_index_range(p, b, &f->scratch).count, n;
+  interp_options o = fuzz_run_options(f);
   *a = (fuzz_arg){.t = p->buf.v[b].dtype, .size = 1};
   for (uint32_t d = 0; d < ir_ndim(p, b); d++)
-    if (ir_const_int(p, ir_dim(p, b, d), &n)) a->size *= (uint64_t)n;
+    if (interp_extent(p, ir_dim(p, b, d), &o, &n)) a->size *= (uint64_t)n;
   size_t each = ir_dtype_bytes(a->t), bytes = a->size * each;
   a->start = arena_zalloc(&f->args, bytes + 1);
   a->want = arena_zalloc(&f->args, bytes + 1);
@@ -244,7 +245,7 @@ static tess_status run_compiled(fuzz *f, const target *t, const fuzz_arg *a,
   void *args[GEN_MAX_TENSORS];
   for (uint32_t i = 0; i < n; i++) args[i] = a[i].got;
   fuzz_watch_compiled();
-  int32_t rc = llvm->entry(code)(args, NULL, &f->native->rt.rt);
+  int32_t rc = llvm->entry(code)(args, f->size, &f->native->rt.rt);
   llvm->unload(code);
   if (rc) fuzz_wrong(f, "the kernel returns %d", (int)rc);
   return rc ? TESS_INTERNAL : TESS_OK;
@@ -253,7 +254,7 @@ static tess_status run_compiled(fuzz *f, const target *t, const fuzz_arg *a,
 /* The interpreter's results go to `want`. */
 static bool interpret(fuzz *f, const ir_program *p, uint32_t n,
                       const fuzz_arg *a) {
-  interp_options limit = {.max_steps = FUZZ_MAX_STEPS};
+  interp_options limit = fuzz_run_options(f);
   interp_arg want[GEN_MAX_TENSORS];
   interp_error e;
   for (uint32_t i = 0; i < n; i++)

@@ -7,11 +7,16 @@
 
 static const char *const iters[GEN_MAX_DIM] = {"va", "vb", "vc", "vd", "ve"};
 
+void gen_iter_to(gen_iters *it, ir_iter_kind kind, gen_expr extent,
+                 gen_expr bind) {
+  it->kind[it->n] = kind;
+  it->extent[it->n] = extent;
+  it->bind[it->n++] = bind;
+}
+
 void gen_iter(gen *g, gen_iters *it, ir_iter_kind kind, int64_t extent,
               gen_expr bind) {
-  it->kind[it->n] = kind;
-  it->extent[it->n] = gen_num(g, extent);
-  it->bind[it->n++] = bind;
+  gen_iter_to(it, kind, gen_num(g, extent), bind);
 }
 
 gen_expr gen_loop(gen *g, const char *name, gen_expr lo, gen_expr extent) {

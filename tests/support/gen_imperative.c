@@ -157,14 +157,16 @@ static void sum_triangle(gen *g) {
   ir_buf buf = form == 3 ? gen_copy(g, gen_source(g, a.t, 1, row.shape))
                          : gen_local(g, &row);
   gen_expr i = gen_loop(g, "i", gen_num(g, 0), gen_num(g, n));
-  gen_expr j = upper ? gen_loop(g, "j", i, gen_bin(g, "-", gen_num(g, n), i))
-                     : gen_loop(g, "j", gen_num(g, 0),
-                                form == 1   ? gen_plus(g, i, 1)
-                                : form == 3 ? i
-                                            : gen_num(g, n));
+  gen_expr all = gen_num(g, n);
+  gen_expr some = upper       ? gen_bin(g, "-", all, i)
+                  : form == 1 ? gen_plus(g, i, 1)
+                  : form == 3 ? i
+                              : all;
+  gen_expr j = gen_loop(g, "j", upper ? i : gen_num(g, 0), some);
   /* The reduction starts at the first of them. */
   gen_iter(g, &it, IR_SPATIAL, n, i);
-  gen_iter(g, &it, IR_REDUCE, n, upper ? gen_bin(g, "-", j, i) : j);
+  gen_iter_to(&it, IR_REDUCE, gen_once_in(g, 3) ? some : all,
+              upper ? gen_bin(g, "-", j, i) : j);
   gen_block(g, &it, 0, idx);
   gen_init(g);
   gen_store(g, buf, 1, idx,
@@ -176,6 +178,31 @@ static void sum_triangle(gen *g) {
             gen_bin(g, gen_once_in(g, 4) ? "-" : "+", old, gen_load(g, x, at)));
   gen_close(g, 3);
   gen_add(g, buf, a.t, 1, &n);
+}
+
+/* Rows that grow, by blocks whose domains grow with them: one makes some
+ * elements, the other takes them. */
+static void stairs(gen *g) {
+  uint32_t x = square(g, 12);
+  const gen_tensor a = g->tensor[x];
+  if (!gen_suits(g, &a, 2)) return;
+  ir_buf made = gen_local(g, &a), to = gen_copy(g, x);
+  for (int k = 0; k < 2; k++) {
+    gen_iters it = {.n = 0};
+    gen_expr idx[GEN_MAX_DIM];
+    gen_nest(g, 1, a.shape, &it);
+    gen_expr some = gen_plus(g, it.bind[0], 1);
+    gen_iter_to(&it, IR_SPATIAL, some, gen_loop(g, "j", gen_num(g, 0), some));
+    gen_block(g, &it, 0, idx);
+    if (k == 0)
+      gen_store(g, made, 2, idx, gen_tweak(g, a.t, gen_load(g, x, idx)));
+    else
+      gen_store(
+          g, to, 2, idx,
+          gen_bin(g, "+", gen_read(g, to, 2, idx), gen_read(g, made, 2, idx)));
+    gen_close(g, 3);
+  }
+  gen_add(g, to, a.t, 2, a.shape);
 }
 
 /* ---- conditions --------------------------------------------------------- */
@@ -308,9 +335,9 @@ static void guarded(gen *g) {
 void gen_imperative(gen *g) {
   static void (*const kinds[])(gen * g) = {
       scan,        scan,         sweep,       factorise,   factorise,
-      substitute,  sum_triangle, guarded,     branch,      idle,
-      in_place,    pair,         gen_several, gen_several, gen_several,
-      gen_several, gen_several,  gen_several, gen_several, gen_sums,
-      gen_sums,    gen_sums,     gen_tiles,   gen_bounds};
+      substitute,  sum_triangle, stairs,      guarded,     branch,
+      idle,        in_place,     pair,        gen_several, gen_several,
+      gen_several, gen_several,  gen_several, gen_several, gen_several,
+      gen_sums,    gen_sums,     gen_sums,    gen_tiles,   gen_bounds};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }

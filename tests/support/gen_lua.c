@@ -38,11 +38,9 @@ const char *gen_list(gen *g, uint32_t n, const gen_expr *e) {
 }
 
 const char *gen_shape(gen *g, uint32_t n, const int64_t *shape) {
-  const char *list = "";
-  for (uint32_t i = 0; g->o.lua && i < n; i++)
-    list = arena_printf(&g->texts, "%s%s%lld", list, i ? ", " : "",
-                        (long long)shape[i]);
-  return list;
+  gen_expr e[GEN_MAX_DIM] = {0};
+  for (uint32_t i = 0; g->o.lua && i < n; i++) e[i] = gen_len(g, shape[i]);
+  return gen_list(g, n, e);
 }
 
 const char *gen_dtype_text(gen *g, tess_dtype t) {

@@ -199,7 +199,8 @@ static uint32_t new_input(gen *g, tess_dtype t, uint32_t ndim,
   char name[32];
   gen_expr e[GEN_MAX_DIM];
   ir_buf buf = 0;
-  for (uint32_t d = 0; d < ndim; d++) e[d] = gen_num(g, shape[d]);
+  if (!g->n) gen_name_sizes(g, ndim, shape);
+  for (uint32_t d = 0; d < ndim; d++) e[d] = gen_len(g, shape[d]);
   gen_name(g, "x", name, sizeof name);
   if (!g->failed)
     gen_check(g, describe_buffer(&g->b, name, t, ndim, e, IR_SCOPE_GLOBAL,
@@ -248,7 +249,7 @@ void gen_begin(gen *g, const char *kind, uint32_t ndim, const int64_t *shape,
   char name[32];
   gen_expr e[GEN_MAX_DIM];
   ir_var v[GEN_MAX_DIM] = {0};
-  for (uint32_t d = 0; d < ndim; d++) e[d] = gen_num(g, shape[d]);
+  for (uint32_t d = 0; d < ndim; d++) e[d] = gen_len(g, shape[d]);
   gen_name(g, kind, name, sizeof name);
   if (g->what) str_printf(g->what, " %s", name);
   if (!g->failed)
@@ -285,13 +286,13 @@ void gen_end(gen *g, uint32_t ndim, const int64_t *shape, tess_dtype t,
 
 gen_expr gen_axis(gen *g, int64_t extent, ir_var *axis) {
   char name[32];
-  gen_expr e = 0, lo = gen_num(g, 0), n = gen_num(g, extent);
+  gen_expr e = 0, lo = gen_num(g, 0), n = gen_len(g, extent);
   gen_name(g, "r", name, sizeof name);
   if (!g->failed) gen_check(g, describe_axis_new(&g->b, name, lo, n, axis));
   if (!g->failed) gen_check(g, describe_var(&g->b, *axis, &e));
   gen_say(g, e, "%s", name);
-  gen_write(g, "  local %s = ts.reduce_axis(\"%s\", %lld)\n", name, name,
-            (long long)extent);
+  gen_write(g, "  local %s = ts.reduce_axis(\"%s\", %s)\n", name, name,
+            gen_said(g, n));
   return e;
 }
 
@@ -362,6 +363,7 @@ static tess_status assemble(gen *g, ir_program *dst) {
     out_name[nout++] = g->tensor[i].name;
     needed |= g->tensor[i].inputs;
   }
+  if (g->nsizes) needed |= 1; /* its shape tells them */
   for (uint64_t was = 0; was != needed;) {
     was = needed;
     for (uint32_t i = 0; i < g->n; i++)
@@ -411,6 +413,7 @@ tess_status gen_program(rng *r, const gen_options *o, mem_heap *heap,
   while (g.nstages < stages && g.n + 8 < GEN_MAX_TENSORS && !g.failed)
     gen_stage(&g);
   if (!g.failed) gen_check(&g, assemble(&g, dst));
+  if (!g.failed) gen_tell_sizes(&g, dst);
   if (!g.failed) gen_place_own(&g, dst);
   if (!g.failed) share_name(&g, dst);
   vec_free(heap, &g.said);

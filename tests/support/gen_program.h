@@ -10,6 +10,8 @@
 #include "base/rng.h"
 #include "ir/describe.h"
 
+enum { GEN_MAX_SIZES = 2 };
+
 typedef struct gen_options {
   uint32_t max_stages;   /* 0: 5 */
   uint32_t max_points;   /* iterations of one stage, about; 0: 1500 */
@@ -19,6 +21,10 @@ typedef struct gen_options {
                           * result is exact in float32 */
   bool only_computes;    /* no imperative stages */
   bool effects;          /* here and there an external call as a statement */
+  /* Some programs have extents that are known only when they are called: what
+   * those are then, in the order of ir_func.sizes, goes here, which has room
+   * for GEN_MAX_SIZES.  NULL: there are none. */
+  int64_t *sizes;
   /* Smaller ones of the same draw: */
   uint32_t stages;       /* no more than so many of them; 0: all */
   uint32_t max_extent;   /* no longer dimensions; 0: any */
@@ -36,6 +42,13 @@ tess_status gen_program(rng *r, const gen_options *o, mem_heap *heap,
 /* ---- inside (gen_*.c) --------------------------------------------------- */
 
 enum { GEN_MAX_DIM = 5, GEN_MAX_TENSORS = 48 };
+
+/* An extent that has a name, as have all others that are as large. */
+typedef struct gen_size {
+  char name[24];
+  int64_t value;
+  ir_var var;
+} gen_size;
 
 typedef struct gen_tensor {
   ir_buf buf;
@@ -72,6 +85,8 @@ typedef struct gen {
   char reducer[32];      /* the name of the last reducer made */
   char own[GEN_MAX_TENSORS][24]; /* the names of blocks' own buffers */
   uint32_t nown;
+  gen_size size[GEN_MAX_SIZES];
+  uint32_t nsizes;
 } gen;
 
 /* Any of 0 .. n - 1; true once in n. */
@@ -122,6 +137,13 @@ void gen_add(gen *g, ir_buf buf, tess_dtype t, uint32_t ndim,
 void gen_check(gen *g, tess_status s);
 const char *gen_name(gen *g, const char *kind, char *text, size_t size);
 
+/* Sizes (gen_sizes.c).  An extent: the size that is as large, or the number.
+ * Extents of the first input may get a name; such programs consist of
+ * computes, of which nothing has to be proven.  Tells what the sizes are. */
+gen_expr gen_len(gen *g, int64_t extent);
+void gen_name_sizes(gen *g, uint32_t ndim, const int64_t *shape);
+void gen_tell_sizes(const gen *g, const ir_program *p);
+
 /* The Lua of it (gen_lua.c); all do nothing where none is wanted.  Adds to
  * the script; says how an expression is written; how it and others are. */
 void gen_write(gen *g, const char *fmt, ...)
@@ -147,6 +169,8 @@ typedef struct gen_iters {
 /* Loops and blocks (gen_blocks.c).  One more iter, of values from 0. */
 void gen_iter(gen *g, gen_iters *it, ir_iter_kind kind, int64_t extent,
               gen_expr bind);
+void gen_iter_to(gen_iters *it, ir_iter_kind kind, gen_expr extent,
+                 gen_expr bind);
 /* Opens a loop; its variable.  Opens a block; its variables in idx.  Opens the
  * init of a block, and a condition.  Closes the last n of them. */
 gen_expr gen_loop(gen *g, const char *name, gen_expr lo, gen_expr extent);
