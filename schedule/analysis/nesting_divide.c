@@ -151,8 +151,14 @@ static bool divide(nest_work *w, uint32_t of, uint32_t i) {
   ir_program *p = w->p;
   nest_member *m = &w->m[of];
   nest_part *t = &m->part[i];
+  bool places = nest_uses_loop(p, t->old.bind, m->loops);
+  bool tiles = !places || nest_uses_loop(p, t->old.bind, w->outside);
   t->scale = 1;
-  if (!nest_uses_loop(p, t->old.bind, m->loops)) {
+  /* Out there nobody knows a domain that the loops inside tell. */
+  if (tiles && (nest_uses_loop(p, t->old.lo, m->loops) ||
+                nest_uses_loop(p, t->old.extent, m->loops)))
+    return not_divisible(w, of, i);
+  if (!places) {
     /* What kept the iter in its domain may be one of the conditions, or a
      * part of the predicate that speaks of loops inside. */
     if (w->conditions || nest_uses_loop(p, ir_blk(p, m->block)->pred, m->loops))
@@ -161,7 +167,7 @@ static bool divide(nest_work *w, uint32_t of, uint32_t i) {
       t->base = t->old.lo;
     return true;
   }
-  if (nest_uses_loop(p, t->old.bind, w->outside)) return divide_tiles(w, of, i);
+  if (tiles) return divide_tiles(w, of, i);
   nest_part unit = *t;
   add_outer(w, of, &unit, ir_index(p, 0), ir_index(p, 1), ir_index(p, 0));
   add_inner(t, t->old.lo, t->old.extent, t->old.bind);

@@ -31,3 +31,22 @@ end
 checks.illegal(stairs(4), "DEPENDENT_LOOP", function(s)
   s:transform_block_layout(s:get_block "C", function(i, j) return i, j end)
 end)
+
+-- Around the inner loop, which now is the one that tells, nobody knows the
+-- domain; around both it is all inside.
+do
+  local p = stairs(3)
+  checks.illegal(p, "NOT_DIVISIBLE", function(s)
+    local i, j = s:get_loops(s:get_block "C")
+    s:reorder(j, i)
+    s:blockize(i)
+  end)
+  checks.legal(p, function(s)
+    local i, j = s:get_loops(s:get_block "C")
+    s:reorder(j, i)
+    s:blockize(j)
+  end)
+  checks.legal(p, function(s)
+    s:blockize((select(2, s:get_loops(s:get_block "C"))))
+  end)
+end
