@@ -414,7 +414,8 @@ static void ragged(gen *g) {
 
 void gen_several(gen *g) {
   static void (*const kinds[])(gen * g) = {
-      wave,    wave,     window, window, window, window, window, running,
-      running, diagonal, chain,  chain,  ragged, nested, rounds, rounds};
+      wave,   wave,    window,  window,  window,  window,
+      window, running, running, running, running, diagonal,
+      chain,  chain,   ragged,  nested,  rounds,  rounds};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }
