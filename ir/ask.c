@@ -95,6 +95,53 @@ bool ir_has_load(const ir_program *p, ir_expr e, ir_buf b) {
   return search_for(&s, e);
 }
 
+/* ---- asking what is below ----------------------------------------------- */
+
+typedef struct asking {
+  const ir_program *p;
+  ir_look (*f)(const ir_program *p, ir_expr e, void *ud);
+  void *ud;
+  search seen;
+} asking;
+
+static bool ask(asking *a, ir_expr e) {
+  const ir_node *n = ir_at(a->p, e);
+  if (n->op == IR_INT || n->op == IR_REAL) return false;
+  ir_look look = a->f(a->p, e, a->ud);
+  if (look != IR_LOOK_BELOW || n->op == IR_VAR) return look == IR_LOOK_FOUND;
+  if (was_seen(&a->seen, e)) return false;
+  const uint32_t *ops;
+  uint32_t fixed[3], k = ir_operands(a->p, e, &ops, fixed);
+  for (uint32_t i = 0; i < k; i++)
+    if (ask(a, ops[i])) return true;
+  return false;
+}
+
+bool ir_any(const ir_program *p, ir_expr e,
+            ir_look (*f)(const ir_program *p, ir_expr e, void *ud), void *ud) {
+  asking a = {p, f, ud, {.p = p, .steps = FREE_STEPS}};
+  bool found = ask(&a, e);
+  vec_free(p->heap, &a.seen.seen);
+  return found;
+}
+
+enum { MOST_OF_TREE = 4096 };
+
+static bool takes(const ir_program *p, ir_expr e, uint32_t *left) {
+  const uint32_t *ops;
+  uint32_t fixed[3], k = ir_operands(p, e, &ops, fixed);
+  if (!*left) return false;
+  --*left;
+  for (uint32_t i = 0; i < k; i++)
+    if (!takes(p, ops[i], left)) return false;
+  return true;
+}
+
+bool ir_is_small(const ir_program *p, ir_expr e) {
+  uint32_t left = MOST_OF_TREE;
+  return takes(p, e, &left);
+}
+
 /* ---- visiting ----------------------------------------------------------- */
 
 /* An operand that stands on the stack twice is visited when first met. */

@@ -478,6 +478,14 @@ static inline bool ir_uses_var(const ir_program *p, ir_expr e, ir_var v) {
 }
 /* True when e reads any buffer (or only `b`, when not 0). */
 bool ir_has_load(const ir_program *p, ir_expr e, ir_buf b);
+typedef enum ir_look { IR_LOOK_BELOW, IR_LOOK_PAST, IR_LOOK_FOUND } ir_look;
+/* Calls f for e and the nodes below it that are no constants, until it finds
+ * something; a node that is met often enough is not asked again.  f must not
+ * unwind. */
+bool ir_any(const ir_program *p, ir_expr e,
+            ir_look (*f)(const ir_program *p, ir_expr e, void *ud), void *ud);
+/* Written out as a tree, has it so few nodes that one may walk it so? */
+bool ir_is_small(const ir_program *p, ir_expr e);
 /* Calls f for e and every node below it, once each, operands first. */
 void ir_visit(const ir_program *p, arena *scratch, ir_expr e,
               void (*f)(const ir_program *p, ir_expr e, void *ud), void *ud);

@@ -6,6 +6,7 @@
 
 #include "backends/interp/code.h"
 #include "backends/interp/plan.h"
+#include "ir/sure.h"
 
 typedef struct comp {
   code_unit *k;
@@ -23,6 +24,7 @@ typedef struct comp {
   uint32_t *var_reg;       /* var -> first one */
   uint32_t *buf_index;     /* buf -> in k->bufs */
   bool keep;               /* what is computed now stays valid */
+  ir_sure sure;            /* what both sides of choices compute */
 } comp;
 
 /* ---- registers and instructions (emit.c) -------------------------------- */

@@ -12,6 +12,9 @@
 
 enum { MAX_ARGS = 3 };
 
+/* Choices in one another may make code of what is shared in each side. */
+enum { MAX_CODE = 1 << 20 };
+
 /* ---- registers and instructions ----------------------------------------- */
 
 uint32_t comp_regs(comp *c, uint32_t n) {
@@ -195,8 +198,10 @@ static void emit_call(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
 
 /* ---- branches ----------------------------------------------------------- */
 
-/* Only the chosen side is computed, unless both can do no harm. */
-static void emit_select(comp *c, const ir_node *n, uint32_t lane, uint32_t d) {
+/* Only the chosen side is computed, unless both can do no harm; what either
+ * would compute is computed before. */
+static void emit_select(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
+  const ir_node *n = ir_at(c->p, e);
   uint32_t cond = operand(c, n->a, lane);
   if (plan_of(&c->plan, n->b)->pure && plan_of(&c->plan, n->c)->pure) {
     uint32_t yes = operand(c, n->b, lane);
@@ -204,6 +209,9 @@ static void emit_select(comp *c, const ir_node *n, uint32_t lane, uint32_t d) {
     comp_op(c, OP_SELECT, d, cond, yes)->c = no;
     return;
   }
+  uint32_t both;
+  const ir_expr *early = ir_sure_both(&c->sure, e, &both);
+  for (uint32_t i = 0; i < both; i++) operand(c, early[i], lane);
   uint32_t mark = comp_mark(c), jump = comp_here(c), out;
   comp_op(c, OP_JZ, 0, cond, 0);
   comp_op(c, OP_MOVE, d, operand(c, n->b, lane), 0);
@@ -273,7 +281,7 @@ static void emit(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
   case IR_INT:
   case IR_REAL:
   case IR_VAR: return;
-  case IR_SELECT: emit_select(c, &n, lane, d); return;
+  case IR_SELECT: emit_select(c, e, lane, d); return;
   case IR_LOAD: emit_load(c, e, lane, d); return;
   case IR_CALL:
     if (n.a == IR_FN_EXTERN)
@@ -314,10 +322,13 @@ uint32_t comp_lane(comp *c, ir_expr e, uint32_t lane) {
   if (n->op == IR_VAR) return variable(c, n->a, lane);
   if (!c->reg[e]) c->reg[e] = comp_regs(c, n->dtype.lanes);
   uint32_t r = c->reg[e] + lane;
-  if (!c->k->valid.v[r]) {
-    emit(c, e, lane, r);
-    now_valid(c, r);
-  }
+  if (c->k->valid.v[r]) return r;
+  if (c->k->insn.n > MAX_CODE)
+    plan_fail(c->e, TESS_LIMIT, c->stmt, 0,
+              "more than %d instructions, where choices are made in choices",
+              MAX_CODE);
+  emit(c, e, lane, r);
+  now_valid(c, r);
   return r;
 }
 

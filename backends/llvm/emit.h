@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "ir/ir.h"
+#include "ir/sure.h"
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
 #include <tessera/tessera.h>
@@ -67,6 +68,8 @@ typedef struct emit {
   emit_alias *alias;              /* by ir_buf */
   uint8_t *fickle;                /* by ir_expr: loads, or calls the host */
   LLVMValueRef mask;              /* lanes that run; NULL: all */
+  ir_sure sure;                   /* what both sides of choices compute */
+  uint32_t branches;              /* made for choices */
 } emit;
 
 /* Notes the first thing that cannot be compiled; emitting goes on, with

@@ -33,6 +33,9 @@ static void remember(emit *m, ir_expr e, LLVMValueRef v) {
 
 /* ---- choices ------------------------------------------------------------ */
 
+/* Choices in one another may make code of what is shared in each side. */
+enum { MAX_BRANCHES = 1 << 16 };
+
 static LLVMValueRef side_value(emit *m, ir_expr side, LLVMValueRef value) {
   return side ? emit_expr(m, side) : value;
 }
@@ -57,6 +60,9 @@ static LLVMValueRef branch_side(emit *m, ir_expr side, LLVMValueRef value,
 static LLVMValueRef branch(emit *m, LLVMValueRef cond, ir_expr yes,
                            LLVMValueRef yes_value, ir_expr no,
                            LLVMValueRef no_value) {
+  if (++m->branches > MAX_BRANCHES)
+    emit_refuse(m, TESS_LIMIT, "more than %d choices of what to load",
+                MAX_BRANCHES);
   LLVMBasicBlockRef at[2] = {emit_new_block(m, "yes"), emit_new_block(m, "no")};
   LLVMBasicBlockRef meet = emit_new_block(m, "meet"), from[2];
   LLVMBuildCondBr(m->b, cond, at[0], at[1]);
@@ -93,6 +99,14 @@ LLVMValueRef emit_choice(emit *m, ir_expr cond, ir_expr yes,
   LLVMValueRef other = lazy ? LLVMBuildNot(m->b, c, "") : c;
   LLVMValueRef n = masked_side(m, no, no_value, other);
   return LLVMBuildSelect(m->b, c, y, n, "");
+}
+
+/* What both sides compute is computed before, not in each. */
+static LLVMValueRef choice_of(emit *m, ir_expr e, const ir_node *n) {
+  uint32_t both;
+  const ir_expr *early = ir_sure_both(&m->sure, e, &both);
+  for (uint32_t i = 0; i < both; i++) emit_expr(m, early[i]);
+  return emit_choice(m, n->a, n->b, NULL, n->c, NULL);
 }
 
 /* AND and OR do not look at the second operand when the first decides. */
@@ -146,7 +160,7 @@ static LLVMValueRef make(emit *m, ir_expr e) {
   case IR_AND:
   case IR_OR: return logic(m, e);
   case IR_NOT: return LLVMBuildNot(m->b, emit_expr(m, n.a), "");
-  case IR_SELECT: return emit_choice(m, n.a, n.b, NULL, n.c, NULL);
+  case IR_SELECT: return choice_of(m, e, &n);
   case IR_CAST: return emit_cast(m, n.dtype, n.a, emit_expr(m, n.a));
   case IR_LOAD: return emit_load(m, e);
   case IR_RAMP: return ramp(m, &n);
@@ -160,6 +174,7 @@ static LLVMValueRef make(emit *m, ir_expr e) {
 
 LLVMValueRef emit_expr(emit *m, ir_expr e) {
   if (m->fn.memo.value[e]) return m->fn.memo.value[e];
+  if (m->refused) return LLVMGetPoison(emit_type(m, ir_at(m->p, e)->dtype));
   LLVMValueRef v = make(m, e);
   remember(m, e, v);
   return v;

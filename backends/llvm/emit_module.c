@@ -58,6 +58,7 @@ static void take_memory(emit *m) {
   m->slot = arena_zalloc(m->scratch, p->buf.n * sizeof *m->slot);
   m->alias = arena_zalloc(m->scratch, p->buf.n * sizeof *m->alias);
   m->fickle = arena_zalloc(m->scratch, p->node.n);
+  ir_sure_make(&m->sure, p, m->scratch);
 }
 
 /* ---- constants ---------------------------------------------------------- */

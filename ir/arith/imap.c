@@ -80,6 +80,14 @@ static bool add_input(imap *m, ir_var v, const ir_expr *extent, ir_subst *s,
   return true;
 }
 
+/* What follows walks expressions as trees. */
+static bool is_small(const imap *m) {
+  for (uint32_t i = 0; i < m->nexpr + m->npred; i++)
+    if (!ir_is_small(m->p, i < m->nexpr ? m->expr[i] : m->pred[i - m->nexpr]))
+      return false;
+  return true;
+}
+
 bool imap_init(imap *m, ir_program *p, arena *scratch, uint32_t nin,
                const ir_var *in, const ir_expr *input_extent, uint32_t nout,
                const ir_expr *bind, const ir_expr *lo, ir_expr pred,
@@ -104,7 +112,7 @@ bool imap_init(imap *m, ir_program *p, arena *scratch, uint32_t nin,
                    &changed))
       return false;
   if (changed) imap_substitute(m, &s);
-  return true;
+  return is_small(m);
 }
 
 /* ---- digits give way to variables --------------------------------------- */

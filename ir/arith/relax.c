@@ -14,7 +14,17 @@ typedef struct relaxing {
   const ir_var *var;
   const ir_expr *lo, *extent;
   bool exact;
+  uint32_t steps; /* left */
 } relaxing;
+
+/* Expressions are gone through as trees, which sharing may make exponentially
+ * larger than they are; past so many nodes only constants enclose them. */
+enum { MAX_STEPS = 1 << 14 };
+
+static bool is_tired(relaxing *r) {
+  if (r->steps) r->steps--;
+  return !r->steps;
+}
 
 typedef struct span {
   ir_expr min, max;
@@ -63,12 +73,12 @@ static motion add_motions(motion a, motion b) {
   return (motion){a.up | b.up, a.down | b.down};
 }
 
-static motion motion_of(const relaxing *r, ir_expr e) {
+static motion motion_of(relaxing *r, ir_expr e) {
   uint64_t used = running(r, e);
   const ir_node *n = ir_at(r->p, e);
   motion any = {used, used};
   int64_t c;
-  if (!used) return any;
+  if (!used || is_tired(r)) return any;
   switch ((ir_op)n->op) {
   case IR_VAR: return (motion){used, 0};
   case IR_ADD:
@@ -106,7 +116,7 @@ static bool are_free_digits(const relaxing *r, ir_expr a, ir_expr b) {
 
 /* Do x and y (the latter turned over, or not) reach their ends at the same
  * values of the variables? */
-static bool go_together(const relaxing *r, ir_expr x, ir_expr y, bool over) {
+static bool go_together(relaxing *r, ir_expr x, ir_expr y, bool over) {
   if (!(running(r, x) & running(r, y)) || are_free_digits(r, x, y)) return true;
   motion m = add_motions(motion_of(r, x), turn(motion_of(r, y), over));
   return !(m.up & m.down);
@@ -337,6 +347,7 @@ static bool relax(relaxing *r, ir_expr e, span *out) {
   *out = (span){e, e};
   if (!running(r, e)) return true;
   if (n->op == IR_VAR) return relax_var(r, n->a, out);
+  if (is_tired(r)) return relax_bounds(r, e, out);
   if (ir_is_algebra(n)) {
     lin x;
     lin_of(r->p, e, &x);
@@ -413,7 +424,8 @@ bool arith_relax(ir_program *p, arena *scratch, ir_expr e, uint32_t n,
                     .var = var,
                     .lo = lo,
                     .extent = extent,
-                    .exact = true};
+                    .exact = true,
+                    .steps = MAX_STEPS};
   for (uint32_t i = 0; i < n; i++) first.vars |= 1u << var[i] % 32;
   relaxing r = first;
   arena_mark mark = arena_get_mark(scratch);

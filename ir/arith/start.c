@@ -2,16 +2,22 @@
  * Conditions that hold at the start of loops wherever they hold at all. */
 #include "ir/arith/arith.h"
 
+typedef struct var_set {
+  const uint8_t *set;
+  uint8_t bits;
+} var_set;
+
+static ir_look is_in(const ir_program *p, ir_expr e, void *ud) {
+  const ir_node *n = ir_at(p, e);
+  const var_set *s = ud;
+  return n->op == IR_VAR && (s->set[n->a] & s->bits) ? IR_LOOK_FOUND
+                                                     : IR_LOOK_BELOW;
+}
+
 static bool uses_any(const ir_program *p, ir_expr e, const uint8_t *set,
                      uint8_t bits) {
-  const ir_node *n = ir_at(p, e);
-  if (n->op == IR_VAR) return set[n->a] & bits;
-  uint32_t fixed[3];
-  const uint32_t *arg;
-  uint32_t k = ir_operands(p, e, &arg, fixed);
-  for (uint32_t i = 0; i < k; i++)
-    if (uses_any(p, arg[i], set, bits)) return true;
-  return false;
+  var_set s = {set, bits};
+  return ir_any(p, e, is_in, &s);
 }
 
 /* Does e, of which the set is a part, grow with every variable of the set?
@@ -41,6 +47,6 @@ bool arith_holds_at_start(const ir_program *p, ir_expr cond, const uint8_t *set,
     return arith_holds_at_start(p, n->a, set, bits) &&
            arith_holds_at_start(p, n->b, set, bits);
   if (!uses_any(p, cond, set, bits)) return true;
-  return (n->op == IR_LT || n->op == IR_LE) && grows(p, n->a, 1, set, bits) &&
-         grows(p, n->b, -1, set, bits);
+  return (n->op == IR_LT || n->op == IR_LE) && ir_is_small(p, cond) &&
+         grows(p, n->a, 1, set, bits) && grows(p, n->b, -1, set, bits);
 }

@@ -6,6 +6,7 @@
  *
  * The new body is built beside the old one, which stays until it is whole. */
 #include "ir/lower/pass.h"
+#include "ir/sure.h"
 
 typedef struct lanes {
   ir_program *p;
@@ -16,6 +17,10 @@ typedef struct lanes {
   ir_expr mask;  /* lanes that run; 0: all */
   ir_expr *memo; /* node -> vector or uniform form, under mask */
   uint32_t nmemo;
+  ir_expr *loading; /* those in the memo that load, in order; as long */
+  uint32_t nloading;
+  ir_sure sure; /* of the nodes there were, once `asked` */
+  bool asked;
   ir_expr *let; /* variable -> what it stands for; 0: itself */
   uint32_t nlet;
   bool failed;
@@ -77,22 +82,33 @@ static ir_expr map_load(lanes *v, const ir_node *n) {
   return ir_load_masked(p, n->a, t, 1, &idx, v->mask);
 }
 
+/* Loads mapped since there were n go out of the memo: they are made under
+ * another mask, or before memory changed. */
+static void forget_loads(lanes *v, uint32_t n) {
+  while (v->nloading > n) v->memo[v->loading[--v->nloading]] = 0;
+}
+
 /* The value of e when only the lanes of cond are wanted. */
 static ir_expr map_under(lanes *v, ir_expr e, ir_expr cond) {
-  if (!ir_at(v->p, e)->has_load) return map(v, e);
-  ir_expr mask = v->mask, *memo = v->memo;
-  uint32_t nmemo = v->nmemo;
+  ir_expr mask = v->mask;
+  uint32_t n = v->nloading;
   v->mask = mask ? ir_and(v->p, mask, cond) : cond;
-  v->memo = NULL;
-  v->nmemo = 0;
   ir_expr r = map(v, e);
   v->mask = mask;
-  v->memo = memo;
-  v->nmemo = nmemo;
+  forget_loads(v, n);
   return r;
 }
 
-static ir_expr map_select(lanes *v, const ir_node *n) {
+/* What both sides compute is computed in all lanes, once. */
+static void map_both(lanes *v, ir_expr e) {
+  if (!v->asked) ir_sure_make(&v->sure, v->p, v->scratch);
+  v->asked = true;
+  uint32_t n;
+  const ir_expr *early = ir_sure_both(&v->sure, e, &n);
+  for (uint32_t i = 0; i < n; i++) (void)map(v, early[i]);
+}
+
+static ir_expr map_select(lanes *v, ir_expr e, const ir_node *n) {
   ir_expr c = map(v, n->a), a, b;
   if (lanes_of(v->p, c) == 1) {
     a = map(v, n->b);
@@ -100,6 +116,7 @@ static ir_expr map_select(lanes *v, const ir_node *n) {
     even(v, &a, &b);
     return ir_select(v->p, c, a, b);
   }
+  map_both(v, e);
   a = widen(v, map_under(v, n->b, c));
   b = widen(v, map_under(v, n->c, ir_not(v->p, c)));
   return ir_select(v->p, c, a, b);
@@ -136,7 +153,7 @@ static ir_expr map_node(lanes *v, ir_expr e) {
     if (n.a == v->var) return ir_ramp(p, v->lo, ir_index(p, 1), v->n);
     return n.a < v->nlet && v->let[n.a] ? v->let[n.a] : e;
   case IR_LOAD: return map_load(v, &n);
-  case IR_SELECT: return map_select(v, &n);
+  case IR_SELECT: return map_select(v, e, &n);
   case IR_CALL: return map_call(v, e, &n);
   case IR_NOT: return ir_not(p, map(v, n.a));
   case IR_CAST:
@@ -153,21 +170,29 @@ static ir_expr map_node(lanes *v, ir_expr e) {
   }
 }
 
+/* Room for what there is of nodes now. */
+static void grow(lanes *v) {
+  uint32_t n = v->p->node.n + 64;
+  ir_expr *memo = arena_zalloc(v->scratch, n * sizeof *memo);
+  ir_expr *loading = arena_array(v->scratch, ir_expr, n);
+  if (v->nmemo) memcpy(memo, v->memo, v->nmemo * sizeof *memo);
+  if (v->nloading) memcpy(loading, v->loading, v->nloading * sizeof *loading);
+  v->memo = memo;
+  v->loading = loading;
+  v->nmemo = n;
+}
+
 static ir_expr map(lanes *v, ir_expr e) {
   if (!e) return 0;
-  if (e >= v->nmemo) {
-    uint32_t n = v->p->node.n + 64;
-    ir_expr *memo = arena_zalloc(v->scratch, n * sizeof *memo);
-    if (v->nmemo) memcpy(memo, v->memo, v->nmemo * sizeof *memo);
-    v->memo = memo;
-    v->nmemo = n;
-  }
+  if (e >= v->nmemo) grow(v);
   if (v->memo[e]) return v->memo[e];
   ir_expr r = 0;
   if (ir_at(v->p, e)->is_index && ir_uses_var(v->p, e, v->var))
     r = affine(v, e);
   if (!r) r = map_node(v, e);
-  if (e < v->nmemo) v->memo[e] = r;
+  if (e >= v->nmemo) return r;
+  v->memo[e] = r;
+  if (ir_at(v->p, e)->has_load) v->loading[v->nloading++] = e;
   return r;
 }
 
@@ -203,28 +228,40 @@ static void build_store(lanes *v, const ir_stmt_rec *r, ir_stmt into,
 
 static void build_masked(lanes *v, ir_stmt first, ir_expr cond, ir_stmt into,
                          bool alt) {
-  ir_expr mask = v->mask, *memo = v->memo;
-  uint32_t nmemo = v->nmemo;
+  ir_expr mask = v->mask;
   v->mask = mask ? ir_and(v->p, mask, cond) : cond;
-  v->memo = NULL;
-  v->nmemo = 0;
   build_list(v, first, into, alt);
   v->mask = mask;
-  v->memo = memo;
-  v->nmemo = nmemo;
 }
 
-static void build_if(lanes *v, const ir_stmt_rec *r, ir_stmt into, bool alt) {
+/* cond is computed once, there. */
+static ir_expr keep(lanes *v, ir_expr cond, ir_stmt *into, bool *alt) {
+  ir_program *p = v->p;
+  ir_str name = ir_name_n(p, "cond", 4);
+  ir_var w = ir_var_new(p, IR_VAR_LET, name, ir_at(p, cond)->dtype, 0, 1);
+  ir_stmt let = ir_let_new(p, w, cond);
+  add(v, *into, *alt, let);
+  *into = let;
+  *alt = false;
+  return ir_ref(p, w);
+}
+
+/* Every store under a mask asks it again, so what stores change is kept. */
+static void build_if(lanes *v, ir_stmt at, ir_stmt into, bool alt) {
+  const ir_stmt_rec *r = ir_st(v->p, at);
+  ir_stmt body = r->body, other = r->alt;
+  bool changes = lower_changes(v->p, at, r->cond);
   ir_expr cond = map(v, r->cond);
   if (lanes_of(v->p, cond) != 1) {
-    build_masked(v, r->body, cond, into, alt);
-    if (r->alt) build_masked(v, r->alt, ir_not(v->p, cond), into, alt);
+    if (changes) cond = keep(v, cond, &into, &alt);
+    build_masked(v, body, cond, into, alt);
+    if (other) build_masked(v, other, ir_not(v->p, cond), into, alt);
     return;
   }
   ir_stmt s = ir_if_new(v->p, cond);
   add(v, into, alt, s);
-  build_list(v, r->body, s, false);
-  build_list(v, r->alt, s, true);
+  build_list(v, body, s, false);
+  build_list(v, other, s, true);
 }
 
 static void build_loop(lanes *v, const ir_stmt_rec *r, ir_stmt into, bool alt) {
@@ -258,9 +295,10 @@ static void build_let(lanes *v, const ir_stmt_rec *r, ir_stmt into, bool alt) {
 static void build_list(lanes *v, ir_stmt first, ir_stmt into, bool alt) {
   for (ir_stmt s = first; s && !v->failed; s = ir_st(v->p, s)->next) {
     const ir_stmt_rec r = *ir_st(v->p, s);
+    forget_loads(v, 0);
     switch ((ir_kind)r.kind) {
     case IR_STORE: build_store(v, &r, into, alt); break;
-    case IR_IF: build_if(v, &r, into, alt); break;
+    case IR_IF: build_if(v, s, into, alt); break;
     case IR_LOOP: build_loop(v, &r, into, alt); break;
     case IR_LET: build_let(v, &r, into, alt); break;
     default: v->failed = true;

@@ -74,29 +74,32 @@ static arith_range scaled(int64_t c, arith_range r) {
 enum { USES_ASKED = 1, USES_FREE = 2, USES_LOAD = 4, USES_ITER = 8 };
 
 /* The roles of the variables in e; USES_ITER: an iter of `block`. */
-static unsigned uses(const dist *d, ir_stmt block, ir_expr e) {
-  const ir_program *p = d->s->p;
+static unsigned uses_var(const dist *d, ir_stmt block, ir_var v) {
+  const ir_var_rec *r = &d->s->p->var.v[v];
+  if (r->kind == IR_VAR_ITER && r->owner == block) return USES_ITER;
+  return r->kind == IR_VAR_LET ? USES_LOAD : d->role[v];
+}
+
+typedef struct use {
+  const dist *d;
+  ir_stmt block;
+  unsigned uses;
+} use;
+
+static ir_look add_uses(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
-  if (n->op == IR_INT || n->op == IR_REAL) return 0;
-  if (!block && !n->has_load && !(n->vars & d->bits)) return 0;
-  switch (n->op) {
-  case IR_VAR: {
-    const ir_var_rec *v = &p->var.v[n->a];
-    if (v->kind == IR_VAR_ITER && v->owner == block) return USES_ITER;
-    if (v->kind == IR_VAR_LET) return USES_LOAD;
-    return d->role[n->a];
-  }
-  case IR_LOAD:
-  case IR_CALL: return USES_LOAD;
-  default: {
-    uint32_t fixed[3];
-    const uint32_t *arg;
-    uint32_t k = ir_operands(p, e, &arg, fixed);
-    unsigned u = 0;
-    for (uint32_t i = 0; i < k; i++) u |= uses(d, block, arg[i]);
-    return u;
-  }
-  }
+  use *u = ud;
+  if (!u->block && !n->has_load && !(n->vars & u->d->bits)) return IR_LOOK_PAST;
+  if (n->op == IR_VAR) u->uses |= uses_var(u->d, u->block, n->a);
+  if (n->op != IR_LOAD && n->op != IR_CALL) return IR_LOOK_BELOW;
+  u->uses |= USES_LOAD;
+  return IR_LOOK_PAST;
+}
+
+static unsigned uses(const dist *d, ir_stmt block, ir_expr e) {
+  use u = {d, block, 0};
+  (void)ir_any(d->s->p, e, add_uses, &u);
+  return u.uses;
 }
 
 static void push_term(sum *out, ir_expr atom, int64_t coef) {

@@ -2,18 +2,21 @@
  * Which loops drive which kinds of iters. */
 #include "schedule/sch.h"
 
+typedef struct marking {
+  uint8_t bits, *drives;
+} marking;
+
+static ir_look mark_one(const ir_program *p, ir_expr e, void *ud) {
+  const ir_node *n = ir_at(p, e);
+  const marking *m = ud;
+  if (n->op == IR_VAR) m->drives[n->a] |= m->bits;
+  return IR_LOOK_BELOW;
+}
+
 static void mark(const ir_program *p, ir_expr e, uint8_t bits,
                  uint8_t *drives) {
-  const ir_node *n = ir_at(p, e);
-  if (n->op == IR_INT) return;
-  if (n->op == IR_VAR) {
-    drives[n->a] |= bits;
-    return;
-  }
-  uint32_t fixed[3];
-  const uint32_t *arg;
-  uint32_t k = ir_operands(p, e, &arg, fixed);
-  for (uint32_t i = 0; i < k; i++) mark(p, arg[i], bits, drives);
+  marking m = {bits, drives};
+  (void)ir_any(p, e, mark_one, &m);
 }
 
 static bool has_one_value(const ir_program *p, ir_var v) {

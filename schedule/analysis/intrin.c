@@ -10,7 +10,7 @@
 #include "ir/arith/arith.h"
 #include "ir/pool.h"
 
-enum { MOST_PARAMS = 16, MOST_DIMS = 16 };
+enum { MOST_PARAMS = 16, MOST_DIMS = 16, MOST_STEPS = 1 << 16 };
 
 /* What a parameter stands for. */
 typedef struct binding {
@@ -27,6 +27,7 @@ typedef struct match {
   binding b[MOST_PARAMS];
   uint8_t *inner;  /* by variable: bound inside of the block */
   ir_subst terms;  /* variables of the description to those of it */
+  uint32_t steps;  /* left: orders of operands are tried, each in each */
   const char *why; /* the first thing that does not fit */
   ir_stmt where;
   ir_buf which;
@@ -62,16 +63,14 @@ bool sch_find_intrin(sch_state *s, const char *name, uint32_t *desc,
 
 /* ---- expressions -------------------------------------------------------- */
 
+static ir_look is_inner(const ir_program *p, ir_expr e, void *ud) {
+  const ir_node *n = ir_at(p, e);
+  const uint8_t *inner = ud;
+  return n->op == IR_VAR && inner[n->a] ? IR_LOOK_FOUND : IR_LOOK_BELOW;
+}
+
 static bool uses_inner(const match *m, ir_expr e) {
-  const ir_node *n = ir_at(m->p, e);
-  uint32_t fixed[3];
-  const uint32_t *arg;
-  if (n->op == IR_INT || n->op == IR_REAL) return false;
-  if (n->op == IR_VAR) return m->inner[n->a];
-  uint32_t k = ir_operands(m->p, e, &arg, fixed);
-  for (uint32_t i = 0; i < k; i++)
-    if (uses_inner(m, arg[i])) return true;
-  return false;
+  return ir_any(m->p, e, is_inner, m->inner);
 }
 
 /* An index of the description, in the block's terms. */
@@ -162,6 +161,8 @@ static bool same_operands(match *m, ir_expr d, ir_expr w) {
 /* The block's expression w is d, which the description has there. */
 static bool same(match *m, ir_expr d, ir_expr w) {
   const ir_node x = *ir_at(m->p, d), y = *ir_at(m->p, w);
+  if (!m->steps) return differs(m, "there is too much to compare");
+  m->steps--;
   if (!ir_dtype_eq(x.dtype, y.dtype))
     return differs(m, "an expression has another type");
   if (x.is_index && !x.has_load)
@@ -383,7 +384,8 @@ bool sch_use_intrin(sch_state *s, ir_stmt block, uint32_t desc, uint32_t impl) {
                .p = p,
                .block = block,
                .at = block,
-               .params = p->func.v[desc].params};
+               .params = p->func.v[desc].params,
+               .steps = MOST_STEPS};
   mark_inner(m);
   ir_subst_init(&m->terms, p, s->scratch);
   s->refusal.reason = SCH_R_NONE;

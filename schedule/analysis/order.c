@@ -29,18 +29,20 @@ static uint8_t drives_of(const nest *t, uint32_t k) {
 }
 
 /* Ors `bits` to every variable in e. */
-static void mark(const nest *t, ir_expr e, uint8_t bits) {
-  const ir_program *p = t->d.s->p;
+typedef struct marking {
+  uint8_t bits, *drives;
+} marking;
+
+static ir_look mark_one(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
-  if (n->op == IR_INT) return;
-  if (n->op == IR_VAR) {
-    t->drives[n->a] |= bits;
-    return;
-  }
-  uint32_t fixed[3];
-  const uint32_t *arg;
-  uint32_t k = ir_operands(p, e, &arg, fixed);
-  for (uint32_t i = 0; i < k; i++) mark(t, arg[i], bits);
+  const marking *m = ud;
+  if (n->op == IR_VAR) m->drives[n->a] |= m->bits;
+  return IR_LOOK_BELOW;
+}
+
+static void mark(const nest *t, ir_expr e, uint8_t bits) {
+  marking m = {bits, t->drives};
+  (void)ir_any(t->d.s->p, e, mark_one, &m);
 }
 
 static bool has_kind(const ir_program *p, ir_stmt block, ir_iter_kind kind) {
@@ -80,16 +82,17 @@ static void mark_reduction(nest *t, ir_stmt block) {
 }
 
 /* What all variables in e drive together. */
-static uint8_t drives_in(const nest *t, ir_expr e) {
-  const ir_program *p = t->d.s->p;
+static ir_look add_drives(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
-  uint8_t how = n->op == IR_VAR ? t->drives[n->a] : 0;
-  if (n->op == IR_INT || n->op == IR_VAR) return how;
-  uint32_t fixed[3];
-  const uint32_t *arg;
-  uint32_t k = ir_operands(p, e, &arg, fixed);
-  for (uint32_t i = 0; i < k; i++) how |= drives_in(t, arg[i]);
-  return how;
+  marking *m = ud;
+  if (n->op == IR_VAR) m->bits |= m->drives[n->a];
+  return IR_LOOK_BELOW;
+}
+
+static uint8_t drives_in(const nest *t, ir_expr e) {
+  marking m = {0, t->drives};
+  (void)ir_any(t->d.s->p, e, add_drives, &m);
+  return m.bits;
 }
 
 static bool is_mixed(uint8_t how) {

@@ -49,10 +49,10 @@ static void add_access(finder *f, bool write, bool box, uint32_t at,
 
 /* ---- loads -------------------------------------------------------------- */
 
-static void add_loads(finder *f, ir_expr e, const poly_cond *when) {
+static void add_by_choice(finder *f, ir_expr e, const poly_cond *when) {
   const ir_program *p = f->p;
-  if (!e || !f->reads || !ir_at(p, e)->has_load) return;
   const ir_node *n = ir_at(p, e);
+  if (!n->has_load) return;
   if (n->op == IR_LOAD && n->a == f->buf)
     add_access(f, false, false, n->b, when);
   uint32_t fixed[3];
@@ -61,8 +61,37 @@ static void add_loads(finder *f, ir_expr e, const poly_cond *when) {
   bool choice = n->op == IR_SELECT;
   for (uint32_t i = 0; i < k; i++) {
     int kind = i == 1 ? POLY_TRUE : POLY_FALSE;
-    add_loads(f, arg[i], choice && i ? under(f, when, kind, arg[0], 0) : when);
+    add_by_choice(f, arg[i],
+                  choice && i ? under(f, when, kind, arg[0], 0) : when);
   }
+}
+
+typedef struct loads {
+  ir_buf buf;
+  uint32_t n;
+  ir_expr *v;
+} loads;
+
+static void note_load(const ir_program *p, ir_expr e, void *ud) {
+  const ir_node *n = ir_at(p, e);
+  loads *l = ud;
+  if (n->op == IR_LOAD && n->a == l->buf) l->v[l->n++] = e;
+}
+
+/* Each load, as if it was made whichever way choices go. */
+static void add_all(finder *f, ir_expr e, const poly_cond *when) {
+  loads l = {f->buf, 0, arena_array(f->scratch, ir_expr, e + 1)};
+  ir_visit(f->p, f->scratch, e, note_load, &l);
+  for (uint32_t i = 0; i < l.n; i++)
+    add_access(f, false, false, ir_at(f->p, l.v[i])->b, when);
+}
+
+static void add_loads(finder *f, ir_expr e, const poly_cond *when) {
+  if (!e || !f->reads || !ir_at(f->p, e)->has_load) return;
+  if (ir_is_small(f->p, e))
+    add_by_choice(f, e, when);
+  else
+    add_all(f, e, when);
 }
 
 /* ---- statements --------------------------------------------------------- */

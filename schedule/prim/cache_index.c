@@ -107,7 +107,10 @@ static void visit_load(const ir_program *p, ir_expr e, void *ud) {
   const walk *w = ud;
   const ir_node *n = ir_at(p, e);
   if (n->op != IR_LOAD || n->c || sch_writes_buf(p, w->x->block, n->a)) return;
-  for (uint32_t i = 0; i < n->n; i++) w->f(w->x, p->arg.v[n->b + i]);
+  for (uint32_t i = 0; i < n->n; i++) {
+    ir_expr index = p->arg.v[n->b + i];
+    if (ir_is_small(p, index)) w->f(w->x, index);
+  }
 }
 
 static void each_index(index_plan *x, void (*f)(index_plan *, ir_expr)) {

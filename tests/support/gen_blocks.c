@@ -203,3 +203,8 @@ void gen_when(gen *g, gen_expr condition) {
   if (!g->failed) gen_check(g, describe_if_begin(&g->b, condition));
   gen_write(g, "build:when(%s, function()\n", gen_said(g, condition));
 }
+
+void gen_else(gen *g) {
+  if (!g->failed) gen_check(g, describe_else_begin(&g->b));
+  gen_write(g, "end, function()\n");
+}

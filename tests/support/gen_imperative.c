@@ -240,8 +240,7 @@ static void branch(gen *g) {
   gen_block(g, &it, 0, idx);
   gen_when(g, gen_bin(g, "<", idx[0], gen_num(g, 3)));
   gen_store(g, buf, a.ndim, idx, gen_tweak(g, a.t, gen_load(g, x, idx)));
-  if (!g->failed) gen_check(g, describe_else_begin(&g->b));
-  gen_write(g, "end, function()\n");
+  gen_else(g);
   gen_store(g, buf, a.ndim, idx, gen_tweak(g, a.t, gen_load(g, x, idx)));
   gen_close(g, opened + 2);
   gen_add(g, buf, a.t, a.ndim, a.shape);
@@ -338,6 +337,7 @@ void gen_imperative(gen *g) {
       substitute,  sum_triangle, stairs,      guarded,     branch,
       idle,        in_place,     pair,        gen_several, gen_several,
       gen_several, gen_several,  gen_several, gen_several, gen_several,
-      gen_sums,    gen_sums,     gen_sums,    gen_tiles,   gen_bounds};
+      gen_sums,    gen_sums,     gen_sums,    gen_tiles,   gen_bounds,
+      gen_choices, gen_choices,  gen_choices};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }

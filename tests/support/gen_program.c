@@ -80,7 +80,7 @@ gen_expr gen_const(gen *g, tess_dtype t) {
   return e;
 }
 
-static gen_expr compare(gen *g, gen_expr a, gen_expr b) {
+gen_expr gen_compare(gen *g, gen_expr a, gen_expr b) {
   static const char *const op[] = {"<", "<=", ">", ">=", "==", "!="};
   return gen_bin(g, op[gen_below(g, 6)], a, b);
 }
@@ -96,7 +96,8 @@ static gen_expr tweak_exactly(gen *g, tess_dtype t, gen_expr a) {
   case 0: return relu(g, t, a);
   case 1: return gen_bin(g, "-", gen_const(g, t), a);
   case 2:
-    return gen_select(g, compare(g, a, gen_const(g, t)), a, gen_const(g, t));
+    return gen_select(g, gen_compare(g, a, gen_const(g, t)), a,
+                      gen_const(g, t));
   default: return gen_bin(g, "+", a, gen_const(g, t));
   }
 }
@@ -139,7 +140,7 @@ gen_expr gen_mix(gen *g, tess_dtype t, gen_expr a, gen_expr b) {
                ? gen_bin(g, "!=", a, b)
                : gen_bin(g, gen_once_in(g, 2) ? "and" : "or", a, b);
   if (gen_once_in(g, 6))
-    return gen_select(g, compare(g, a, b), a, gen_bin(g, "+", a, b));
+    return gen_select(g, gen_compare(g, a, b), a, gen_bin(g, "+", a, b));
   if (!g->o.representable && gen_once_in(g, 7))
     return gen_bin(g, ir_is_float(t) ? "/" : "//", a, b);
   return gen_bin(g, num[gen_below(g, 5)], a, b);

@@ -105,6 +105,7 @@ gen_expr gen_load(gen *g, uint32_t tensor, const gen_expr *idx);
 gen_expr gen_turn(gen *g, uint32_t n, int64_t last, gen_expr e);
 gen_expr gen_cast(gen *g, tess_dtype t, gen_expr a);
 gen_expr gen_select(gen *g, gen_expr c, gen_expr a, gen_expr b);
+gen_expr gen_compare(gen *g, gen_expr a, gen_expr b);
 /* A small constant that every type has. */
 gen_expr gen_const(gen *g, tess_dtype t);
 /* Something of one or two values of type t, of the same type. */
@@ -172,11 +173,13 @@ void gen_iter(gen *g, gen_iters *it, ir_iter_kind kind, int64_t extent,
 void gen_iter_to(gen_iters *it, ir_iter_kind kind, gen_expr extent,
                  gen_expr bind);
 /* Opens a loop; its variable.  Opens a block; its variables in idx.  Opens the
- * init of a block, and a condition.  Closes the last n of them. */
+ * init of a block; a condition, and what runs where that does not hold.
+ * Closes the last n of them. */
 gen_expr gen_loop(gen *g, const char *name, gen_expr lo, gen_expr extent);
 void gen_block(gen *g, const gen_iters *it, gen_expr predicate, gen_expr *idx);
 void gen_init(gen *g);
 void gen_when(gen *g, gen_expr condition);
+void gen_else(gen *g);
 void gen_close(gen *g, uint32_t n);
 /* A loop over all of each dimension, and a spatial iter bound to it. */
 void gen_nest(gen *g, uint32_t ndim, const int64_t *shape, gen_iters *it);
@@ -202,7 +205,7 @@ bool gen_suits(const gen *g, const gen_tensor *a, uint32_t ndim);
  * loops and blocks, some with an order of their own (gen_imperative.c);
  * several blocks in one nest (gen_nests.c), as threads share it
  * (gen_tiles.c); reductions with odd inits (gen_sums.c); nests with bounds
- * that are data (gen_bounds.c). */
+ * that are data (gen_bounds.c); conditions on data (gen_choices.c). */
 void gen_stage(gen *g);
 void gen_reduction(gen *g);
 void gen_imperative(gen *g);
@@ -210,5 +213,6 @@ void gen_several(gen *g);
 void gen_tiles(gen *g);
 void gen_sums(gen *g);
 void gen_bounds(gen *g);
+void gen_choices(gen *g);
 
 #endif
