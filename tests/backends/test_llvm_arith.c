@@ -21,7 +21,7 @@ static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
 
 /* ---- values ------------------------------------------------------------- */
 
-enum { M = 40, PAIRS = M * M, LANES = 8 };
+enum { M = 48, PAIRS = M * M, LANES = 8 };
 
 static const int64_t some_ints[] = {0,
                                     1,
@@ -52,6 +52,10 @@ static const int64_t some_ints[] = {0,
                                     -(INT64_C(1) << 55) - (INT64_C(1) << 47) -
                                         1,
                                     (INT64_C(1) << 53) + 1,
+                                    (INT64_C(1) << 62) + (INT64_C(1) << 54) +
+                                        (1 << 11),
+                                    -(INT64_C(1) << 62) - (INT64_C(1) << 54) -
+                                        (1 << 11),
                                     65519,
                                     65520,
                                     -65520};
@@ -108,9 +112,18 @@ static int64_t int_value(int i, rng *r) {
   return i < n ? some_ints[i] : (int64_t)(rng_u64(r) >> rng_below(r, 64));
 }
 
+/* A not-a-number whose fraction has the lowest bit only: what cuts that off
+ * makes it an infinity. */
+static void put_least_nan(tess_dtype t, void *at) {
+  ir_put_real(t, (double)INFINITY, at);
+  *(uint8_t *)at |= 1;
+}
+
 /* The i-th of M values of type t, at `at`. */
 static void put_value(tess_dtype t, int i, rng *r, void *at) {
-  if (ir_is_float(t))
+  if (ir_is_float(t) && i == M - 1)
+    put_least_nan(t, at);
+  else if (ir_is_float(t))
     ir_put_real(t, ir_round_real(t, real_value(i, r)), at);
   else
     ir_put_int(t, ir_wrap_int(t, int_value(i, r)), at);
