@@ -207,7 +207,7 @@ static void inner_loop(void **state) {
 static void left_alone(void **state) {
   nest *t = *state;
   ir_program *p = &t->p;
-  ir_expr k;
+  ir_expr k, m;
   clear(t, t->c);
   ir_stmt s = loop(t, t->root, "k", N, &k);
   add_to(t, s, t->c, row(t, num(t, 0), 4), k);
@@ -227,6 +227,10 @@ static void left_alone(void **state) {
   s = loop(t, t->root, "k", N, &k);
   ir_st(p, s)->extent = ir_ref(p, t->size);
   add_to(t, s, t->c, num(t, 30), k);
+  s = loop(t, t->root, "k", N, &k);
+  s = loop(t, s, "m", N, &m);
+  ir_st(p, s)->extent = ir_ref(p, t->size);
+  store(t, s, t->c, num(t, 40), load(t, t->a, m));
   s = loop(t, t->root, "k", N, &k);
   ir_expr j = ir_cast(p, IR_INDEX, load(t, t->a, num(t, 0)));
   j = ir_binary(p, IR_MIN, ir_binary(p, IR_MAX, j, num(t, 0)), num(t, 63));

@@ -89,3 +89,23 @@ for _, size in ipairs { { 1, 100, 50 }, { 100, 1, 50 }, { 12, 10, 1 } } do
     end
   end
 end
+
+-- What is stored to by nothing but a loop that may be empty, and then is,
+-- stays what it was.
+do
+  local b = ts.builder("perhaps")
+  local O, X = b:inout("O", { 4 }), b:input("X", { 4 }, "int64")
+  b:loop("v", 0, 4, function(v)
+    b:loop("q", 0, 40, function(q)
+      b:loop("j", 0, ts.max(ts.min(X(v), 3), 0), function(j)
+        b:store(O, { v }, ts.cast(j + q, "float32"))
+      end)
+    end)
+  end)
+  local kernel = ts.build(b:program(), "llvm")
+  local o = ts.tensor("float32", { 4 }, { 100, 101, 102, 103 })
+  kernel(o, ts.tensor("int64", { 4 }, { 0, 2, 0, -1 }))
+  for i, want in ipairs { 100, 40, 102, 103 } do
+    assert(o:get(i - 1) == want, ("O[%d] is %g"):format(i - 1, o:get(i - 1)))
+  end
+end
