@@ -150,6 +150,11 @@ do
   local small = t:simplify()
   assert(#small == #t - 1 and #t == 9)
   assert(small:replay(p):program():equal(sch:program()))
+  -- What is open stays so.
+  local open = ts.trace.from_lua(t:lua():gsub(", decision = %b{}", ""), p)
+  local less = open:simplify()
+  assert(#less == #t - 1 and not less[3].decision)
+  assert(ts.equivalent(less:replay(p), p))
 end
 
 -- Stepping, both ways, exactly.
