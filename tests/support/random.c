@@ -54,10 +54,22 @@ ir_expr random_condition(random_exprs *x, int depth) {
   return node(x, cmp[rng_below(x->r, 6)], a, b);
 }
 
+/* (a % m + s) // c or (a % m + s) % c, where c divides m: digits of a window
+ * that was moved. */
+static ir_expr moved_digit(random_exprs *x, ir_expr a) {
+  ir_program *p = x->p;
+  int64_t c = test_pick(x->r, 2, 6), m = c * test_pick(x->r, 1, 4);
+  ir_expr low = node(x, IR_MOD, a, ir_index(p, m));
+  ir_expr s = ir_index(p, test_pick(x->r, -3, 6));
+  return node(x, rng_below(x->r, 4) ? IR_DIV : IR_MOD, node(x, IR_ADD, low, s),
+              ir_index(p, c));
+}
+
 /* Every operator; sums, multiples and divisions by constants most often. */
 ir_expr random_index(random_exprs *x, int depth) {
   if (depth <= 0 || rng_below(x->r, 12) == 0) return leaf(x);
   ir_expr a = random_index(x, depth - 1), b;
+  if (depth > 1 && rng_below(x->r, 10) == 0) return moved_digit(x, a);
   uint64_t kind = rng_below(x->r, x->plain ? 14 : 16);
   if (kind >= 5 && kind < 14)
     return node(x,
