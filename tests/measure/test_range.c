@@ -256,8 +256,8 @@ static tess_expr of_steps(desc *d, int which, tess_expr x) {
 
 static void test_steps(void **state) {
   (void)state;
-  static const double step[] = {1, 3, .25, 2, 1,        1,        1,        4,
-                                1, 7, 1,   2, INFINITY, INFINITY, INFINITY, 7, 0};
+  static const double step[] = {
+      1, 3, .25, 2, 1, 1, 1, 4, 1, 7, 1, 2, INFINITY, INFINITY, INFINITY, 7, 0};
   for (int i = 0; i < (int)(sizeof step / sizeof *step); i++) {
     desc d;
     tess_expr x = begin(&d, F32, 8, 16);

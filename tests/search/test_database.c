@@ -162,6 +162,56 @@ static void test_damaged(void **state) {
   tess_database_free(d);
 }
 
+static const database_key key = {1, "llvm", "v1"};
+
+static tess_status count(void *ud, const database_record *r) {
+  assert_int_equal(r->n, 2);
+  assert_int_equal(r->d[1], 7);
+  ++*(int *)ud;
+  return TESS_OK;
+}
+
+/* Decisions that are no entries preceded by their lengths, all but the
+ * first record's. */
+static void test_damaged_decisions(void **state) {
+  static const int64_t vector[][3] = {{1, 7}, {2, 7}, {1}, {1, 7, 1}, {-1, 7}};
+  static const uint32_t length[] = {2, 2, 1, 3, 2};
+  database_record r[5];
+  database *d;
+  int n = 0;
+  (void)state;
+  assert_int_equal(database_open(f.c, f.path, &d), TESS_OK);
+  for (uint64_t i = 0; i < 5; i++)
+    r[i] = (database_record){.sketch = i,
+                             .n = length[i],
+                             .d = vector[i],
+                             .message = "",
+                             .seconds = 1,
+                             .trace = ""};
+  assert_int_equal(database_put(d, &key, 5, r, 0, 5), TESS_OK);
+  assert_int_equal(database_each(d, &key, count, &n), TESS_OK);
+  assert_int_equal(n, 1);
+  tess_database_free(d);
+}
+
+/* Of two runs of one seed the one that made more counts, whichever stores
+ * last. */
+static void test_next(void **state) {
+  database *d;
+  uint64_t next;
+  (void)state;
+  assert_int_equal(database_open(f.c, f.path, &d), TESS_OK);
+  assert_int_equal(database_next(d, &key, 3, &next), TESS_OK);
+  assert_int_equal(next, 0);
+  for (uint64_t i = 0; i < 3; i++)
+    assert_int_equal(database_put(d, &key, 0, NULL, 3, 40 + (i == 1)), TESS_OK);
+  assert_int_equal(database_next(d, &key, 3, &next), TESS_OK);
+  assert_int_equal(next, 41);
+  assert_int_equal(database_next(d, &key, 4, &next), TESS_OK);
+  assert_int_equal(next, 0);
+  tess_database_free(d);
+}
+
 /* One opens the file, the other lets go of it after a while. */
 typedef struct meeting {
   sqlite3 *other;
@@ -202,6 +252,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_no_database, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_made_at_once, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_read_only, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down)};
+      cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_damaged_decisions, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_next, set_up, tear_down)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
