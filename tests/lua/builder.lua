@@ -350,6 +350,27 @@ do
   assert(not ok and tostring(why):find "another number of times", why)
 end
 
+-- Where a loop starts is read once, whatever a function that is called in it
+-- does to the memory that it was read from.
+do
+  local function lowered(body)
+    local b = ts.builder("started")
+    local E, O = b:input("E", { 1 }, "int64"), b:output("O", { 8 }, "int64")
+    b:loop("j", ts.max(ts.min(E(0), 4), 0), 4, function(j)
+      body(b, j)
+      b:store(O, { j }, j)
+    end)
+    return tostring(ts.lower(b:program()))
+  end
+  local told = lowered(function(b, j)
+    b:evaluate(ts.call_extern("note", "int32", j))
+  end)
+  assert(told:find("let j_start: int64 = max(min(E[0], 4), 0)", 1, true), told)
+  assert(told:find("for j in range(j_start, extent=4)", 1, true), told)
+  local plain = lowered(function() end)
+  assert(not plain:find("j_start", 1, true), plain)
+end
+
 -- A sum that tells of each term keeps their order; nothing else depends on it.
 do
   local b = ts.builder("tells")
