@@ -63,6 +63,7 @@ void tess_program_free(tess_program *p) {
   if (!p || --p->refs) return;
   tess_builder_free(p->constants);
   tess_program_free(p->origin);
+  mem_free(&p->c->heap, p->extent, p->nextents * sizeof *p->extent);
   ir_program_free(&p->p);
   mem_free(&p->c->heap, p, sizeof *p);
 }
@@ -232,6 +233,25 @@ static tess_role public_role(uint8_t role) {
   }
 }
 
+/* What the shapes of parameters point to. */
+static tess_status note_extents(void *ud) {
+  tess_program *p = ud;
+  const ir_program *ir = &p->p;
+  ir_span params = ir_entry(ir)->params;
+  uint32_t n = 1, at = 0; /* never none */
+  for (uint32_t i = 0; i < params.n; i++)
+    n += ir_ndim(ir, ir->arg.v[params.at + i]);
+  p->extent = mem_resize(&p->c->heap, NULL, 0, n * sizeof *p->extent);
+  p->nextents = n;
+  for (uint32_t i = 0; i < params.n; i++) {
+    ir_buf b = ir->arg.v[params.at + i];
+    for (uint32_t d = 0; d < ir_ndim(ir, b); d++, at++)
+      if (!ir_const_int(ir, ir_dim(ir, b, d), &p->extent[at]))
+        p->extent[at] = -1;
+  }
+  return TESS_OK;
+}
+
 tess_status tess_program_param(tess_program *p, uint32_t i, tess_param *out) {
   const ir_program *ir = &p->p;
   ir_span params = ir_entry(ir)->params;
@@ -242,18 +262,19 @@ tess_status tess_program_param(tess_program *p, uint32_t i, tess_param *out) {
                     params.n, (unsigned long long)i + 1);
   ir_buf b = ir->arg.v[params.at + i];
   const ir_buf_rec *r = &ir->buf.v[b];
-  uint32_t ndim = ir_ndim(ir, b);
-  if (ndim > 8)
-    return ctx_fail(p->c, TESS_UNSUPPORTED,
-                    "parameter %s has %u dimensions; "
-                    "at most 8 are handled here",
-                    ir_text(ir, r->name), ndim);
+  if (!p->extent) {
+    tess_status s = ctx_run(p->c, note_extents, p);
+    if (s != TESS_OK) return s;
+  }
+  uint32_t before = 0;
+  for (uint32_t k = 0; k < i; k++)
+    before += ir_ndim(ir, ir->arg.v[params.at + k]);
   *out = (tess_param){.name = ir_text(ir, r->name),
                       .dtype = r->dtype,
-                      .ndim = ndim,
+                      .ndim = ir_ndim(ir, b),
+                      .shape = p->extent + before,
                       .role = public_role(r->role)};
-  for (uint32_t d = 0; d < ndim; d++)
-    if (!ir_const_int(ir, ir_dim(ir, b, d), &out->shape[d])) out->shape[d] = -1;
+
   ctx_clear(p->c);
   return TESS_OK;
 }

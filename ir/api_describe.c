@@ -146,13 +146,14 @@ static const ir_buf_rec *buffer_of(tess_builder *b, tess_buffer buf) {
 typedef struct info_work {
   tess_builder *b;
   tess_buffer buf;
+  uint32_t n; /* extents that are asked for */
   tess_expr *shape;
 } info_work;
 
 static tess_status shape_handles(void *ud) {
   info_work *w = ud;
   ir_program *p = &w->b->b.p;
-  for (uint32_t d = 0; d < ir_ndim(p, w->buf); d++) {
+  for (uint32_t d = 0; d < w->n; d++) {
     tess_status s =
         describe_give(&w->b->b, ir_dim(p, w->buf, d), 1, &w->shape[d]);
     if (s != TESS_OK) return s;
@@ -161,20 +162,16 @@ static tess_status shape_handles(void *ud) {
 }
 
 tess_status tess_buffer_info(tess_builder *b, tess_buffer buf,
-                             const char **name, tess_dtype *t, uint32_t *ndim,
-                             tess_expr *shape8) {
-  if (!b || !name || !t || !ndim || !shape8) return is_null(b);
+                             const char **name, tess_dtype *t, uint32_t max,
+                             tess_expr *shape, uint32_t *ndim) {
+  if (!b || !name || !t || !ndim || (max && !shape)) return is_null(b);
   const ir_buf_rec *r = buffer_of(b, buf);
   if (!r) return ctx_fail(b->c, TESS_INVALID, "there is no such buffer");
-  if (r->shape.n > 8)
-    return ctx_fail(b->c, TESS_UNSUPPORTED,
-                    "buffer %s has more than 8 "
-                    "dimensions",
-                    ir_text(&b->b.p, r->name));
+  uint32_t n = r->shape.n < max ? r->shape.n : max;
   *name = ir_text(&b->b.p, r->name);
   *t = r->dtype;
   *ndim = r->shape.n;
-  return ctx_run(b->c, shape_handles, &(info_work){b, buf, shape8});
+  return ctx_run(b->c, shape_handles, &(info_work){b, buf, n, shape});
 }
 
 /* ---- expressions -------------------------------------------------------- */

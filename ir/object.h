@@ -20,6 +20,8 @@ struct tess_program {
   tess_builder *constants; /* whose memory its constants are; NULL: none */
   tess_program *origin;    /* held: what was described, where this was made
                             * of it and has sizes; else NULL */
+  int64_t *extent;         /* of its parameters, one after the other; NULL: */
+  uint32_t nextents;       /* nobody has asked for them */
   ir_program p;
 };
 

@@ -196,12 +196,13 @@ typedef struct buffer_facts {
   const char *name;
   tess_dtype t;
   uint32_t ndim;
-  tess_expr shape[8];
+  tess_expr shape[LT_MAX_DIM];
 } buffer_facts;
 
 static buffer_facts facts_of(lua_State *L, lt_buffer *x) {
   buffer_facts f;
-  lt_check(L, tess_buffer_info(x->b, x->buf, &f.name, &f.t, &f.ndim, f.shape));
+  lt_check(L, tess_buffer_info(x->b, x->buf, &f.name, &f.t, LT_MAX_DIM, f.shape,
+                               &f.ndim));
   return f;
 }
 

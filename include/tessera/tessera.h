@@ -182,9 +182,11 @@ TESS_API tess_status tess_expr_dtype(tess_builder *b, tess_expr e,
                                      tess_dtype *out);
 TESS_API tess_status tess_expr_text(tess_builder *b, tess_expr e,
                                     TESS_GIVE char **out);
-/* What a buffer is; shape8 has room for 8 extents and gets ndim of them. */
+/* What a buffer is; *ndim gets the number of its extents, of which at most
+ * `max` are written. */
 TESS_API tess_status tess_buffer_info(tess_builder *b, tess_buffer buf,
-    const char **name, tess_dtype *t, uint32_t *ndim, tess_expr *shape8);
+    const char **name, tess_dtype *t, uint32_t max, tess_expr *shape,
+    uint32_t *ndim);
 
 /* An axis lo .. lo + extent - 1 to reduce over. */
 TESS_API tess_status tess_reduce_axis(tess_builder *b, const char *name,
@@ -309,11 +311,12 @@ typedef struct tess_param {
   const char *name;
   tess_dtype dtype;
   uint32_t ndim;
-  int64_t shape[8];             /* -1: symbolic */
+  const int64_t *shape;         /* ndim extents; -1: symbolic */
   tess_role role;
 } tess_param;
 /* Parameters of the entry function, in the order in which kernels take their
- * tensors; i counts from 0, NOT_FOUND past the last. */
+ * tensors; i counts from 0, NOT_FOUND past the last.  Name and shape live as
+ * long as the program. */
 TESS_API uint32_t tess_program_nparams(tess_program *p);
 TESS_API tess_status tess_program_param(tess_program *p, uint32_t i,
                                         tess_param *out);

@@ -83,6 +83,8 @@ static tess_status everything(fixture *f) {
   f->q = NULL;
   tess_builder_free(f->b);
   f->b = NULL;
+  tess_param q;
+  TRY(tess_program_param(f->p, 1, &q));
   TRY(tess_program_lower(f->p, &f->q));
   tess_program_free(f->q);
   f->q = NULL;
@@ -201,7 +203,7 @@ static void test_null(void **state) {
   assert_int_equal(tess_placeholder(b, "A", f32, 1, &n, TESS_ROLE_INPUT, &a),
                    TESS_OK);
   is_refused(&f, tess_load(b, a, 1, NULL, &e));
-  is_refused(&f, tess_buffer_info(b, a, NULL, &t, &n, &e));
+  is_refused(&f, tess_buffer_info(b, a, NULL, &t, 1, &e, &n));
   is_refused(&f, tess_reduce_axis(b, NULL, n, n, &v));
   is_refused(&f, tess_reduce(b, "sum", 1, NULL, 0, NULL, &e));
   is_refused(&f, tess_reduce(b, "sum", 1, &n, 1, NULL, &e));
@@ -222,6 +224,49 @@ static void test_null(void **state) {
   is_refused(&f, tess_program_new(b, "p", 1, NULL, 1, &a, &f.p));
   is_refused(&f, tess_program_new(b, NULL, 1, &a, 1, &a, &f.p));
   end(&f);
+}
+
+/* However many dimensions there are; shapes stay while the program does. */
+static void test_shapes(void **state) {
+  (void)state;
+  fixture f = {0};
+  tess_expr shape[16], got[16], n, x;
+  tess_buffer a, r;
+  tess_var v[16], size;
+  tess_param q[2];
+  tess_dtype t;
+  const char *name;
+  uint32_t ndim;
+  assert_int_equal(tess_context_new(NULL, &f.c), TESS_OK);
+  assert_int_equal(tess_builder_new(f.c, &f.b), TESS_OK);
+  assert_int_equal(tess_size_var(f.b, "n", &size), TESS_OK);
+  assert_int_equal(tess_var_ref(f.b, size, &n), TESS_OK);
+  for (int d = 0; d < 16; d++)
+    assert_int_equal(tess_int(f.b, i64, d / 15 + 1, &shape[d]), TESS_OK);
+  shape[1] = n;
+  assert_int_equal(
+      tess_placeholder(f.b, "A", f32, 16, shape, TESS_ROLE_INPUT, &a), TESS_OK);
+  got[3] = 0;
+  assert_int_equal(tess_buffer_info(f.b, a, &name, &t, 3, got, &ndim), TESS_OK);
+  assert_true(ndim == 16 && got[1] && got[2] && !got[3]);
+  assert_int_equal(tess_buffer_info(f.b, a, &name, &t, 0, NULL, &ndim),
+                   TESS_OK);
+  assert_true(ndim == 16 && !strcmp(name, "A"));
+  assert_int_equal(tess_compute_begin(f.b, "B", 16, shape, NULL, v), TESS_OK);
+  for (int d = 0; d < 16; d++)
+    assert_int_equal(tess_var_ref(f.b, v[d], &got[d]), TESS_OK);
+  assert_int_equal(tess_load(f.b, a, 16, got, &x), TESS_OK);
+  assert_int_equal(tess_compute_end(f.b, 1, &x, &r), TESS_OK);
+  assert_int_equal(tess_program_new(f.b, "p", 1, &a, 1, &r, &f.p), TESS_OK);
+  for (uint32_t i = 0; i < 2; i++)
+    assert_int_equal(tess_program_param(f.p, i, &q[i]), TESS_OK);
+  for (int i = 0; i < 2; i++)
+    assert_true(q[i].ndim == 16 && q[i].shape[0] == 1 && q[i].shape[1] == -1 &&
+                q[i].shape[15] == 2);
+  assert_int_equal(tess_program_param(f.p, 2, &q[0]), TESS_NOT_FOUND);
+  tess_program_free(f.p);
+  tess_builder_free(f.b);
+  tess_context_free(f.c);
 }
 
 static void says(const fixture *f, const char *call) {
@@ -282,9 +327,11 @@ static void test_values_of_dtypes(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_values_of_dtypes), cmocka_unit_test(test_constants),
-      cmocka_unit_test(test_null), cmocka_unit_test(test_memory_cap),
-      cmocka_unit_test(test_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_values_of_dtypes),
+                                     cmocka_unit_test(test_constants),
+                                     cmocka_unit_test(test_null),
+                                     cmocka_unit_test(test_shapes),
+                                     cmocka_unit_test(test_memory_cap),
+                                     cmocka_unit_test(test_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

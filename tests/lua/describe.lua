@@ -373,3 +373,28 @@ do
   fails("TYPE", "a target is expected, not a number", ts.schedule, p,
         { target = 7 })
 end
+
+-- As many dimensions as there can be: they print, and so does what has them.
+do
+  local shape, names = {}, {}
+  for i = 1, 16 do shape[i], names[i] = i % 3 == 0 and 2 or 1, "1" end
+  for i = 3, 16, 3 do names[i] = "2" end
+  local A = ts.placeholder("A", shape)
+  local B = ts.compute("B", shape, function(...) return A(...) * 2 end)
+  local text = "float32[" .. table.concat(names, ", ") .. "]"
+  assert(tostring(A) == "A: " .. text and #A.shape == 16)
+  assert(tostring(B) == "B: " .. text and B.shape[15] == 2)
+  local p = ts.program("deep", { A }, { B })
+  assert(tostring(p):find(text, 1, true))
+  for i, q in ipairs(p:params()) do
+    assert(q.name == (i == 1 and "A" or "B") and #q.shape == 16)
+    for d = 1, 16 do assert(q.shape[d] == shape[d]) end
+  end
+  local x = ts.tensor("float32", shape, "integers", 1)
+  local y, z = ts.tensor("float32", shape), ts.tensor("float32", shape)
+  ts.build(p, "llvm")(x, y)
+  ts.interpret(p, { x, z })
+  assert(y:compare(z) == 0)
+  shape[17] = 1
+  fails("LIMIT", "at most 16", ts.placeholder, "A", shape)
+end
