@@ -118,10 +118,11 @@ static int inst_tostring(lua_State *L) {
   return 1;
 }
 
-/* t[3] is an instruction, t.lua a method. */
+/* t[3] is an instruction, t.lua a method, of a closed one too: each says what
+ * it does then. */
 static int trace_index(lua_State *L) {
-  tess_trace *t = lt_trace(L, 1);
   if (lua_isinteger(L, 2)) {
+    tess_trace *t = lt_trace(L, 1);
     lua_Integer i = lua_tointeger(L, 2);
     if (i < 1 || i > (lua_Integer)tess_trace_size(t)) return 0;
     return push_inst(L, t, (uint32_t)i);

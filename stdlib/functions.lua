@@ -223,6 +223,7 @@ local rows = {
     "tutorial" },
   { "trace:stepper([program])", "tessera.Stepper",
     "Go through it instruction by instruction.", "stepping" },
+  { "trace:close()", "", "Free it before the collector does.", "tutorial" },
   -- Running
   { "ts.target([text])", "tessera.Target",
     "A machine; this one where no text is given.", "describing" },

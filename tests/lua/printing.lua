@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What is printed of each kind of object is for people: no addresses, and no
--- error where the object is closed.
+-- error where the object is closed, which it may be twice.
 local ts = require "tessera"
 local ops = require "tessera.ops"
 
@@ -27,6 +27,8 @@ for kind, o in pairs(objects) do
   assert(text:find(o[2]) and not text:find "0x", kind .. ": " .. text)
   object:close()
   assert(tostring(object) == kind .. " (closed)", tostring(object))
+  object:close() -- again, as when it goes out of scope
+  local _ <close> = object
 end
 for _, e in ipairs { "", "-wal", "-shm" } do os.remove(path .. e) end
 
