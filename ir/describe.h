@@ -231,6 +231,10 @@ const describe_value *describe_get(ir_builder *b, describe_expr x,
 /* x as an expression of type t; literals adapt.  `what` names it. */
 tess_status describe_typed(ir_builder *b, describe_expr x, tess_dtype t,
                            const char *what, ir_expr *out);
+/* The same of IR_INDEX: an integer of fewer bits is cast, which changes no
+ * value; one of uint64 is not. */
+tess_status describe_index(ir_builder *b, describe_expr x, const char *what,
+                           ir_expr *out);
 /* x as an expression of its own type. */
 tess_status describe_plain(ir_builder *b, describe_expr x, const char *what,
                            ir_expr *out);
@@ -240,7 +244,7 @@ const char *describe_type_text(ir_builder *b, tess_dtype t);
 /* t is the type of one number; `what` names that which is to have it. */
 tess_status describe_number_ok(ir_builder *b, tess_dtype t, const char *what);
 bool describe_buf_ok(const ir_builder *b, ir_buf buf);
-/* The extent of an axis or dimension: int64 and, where constant, not less
+/* The extent of an axis or dimension: an index and, where constant, not less
  * than `least`. */
 tess_status describe_extent(ir_builder *b, describe_expr x, int64_t least,
                             const char *what, ir_expr *out);

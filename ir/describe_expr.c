@@ -118,10 +118,26 @@ tess_status describe_plain(ir_builder *b, describe_expr x, const char *what,
   return v ? describe_typed(b, x, own_type(b, v), what, out) : TESS_INVALID;
 }
 
+/* Is x an integer of fewer bits, all values of which int64 has? */
+static bool is_narrow(const ir_builder *b, const describe_value *v) {
+  if (v->kind != DESCRIBE_EXPR) return false;
+  tess_dtype t = ir_at(&b->p, v->e)->dtype;
+  return (t.code == TESS_INT || t.code == TESS_UINT) && t.bits < 64;
+}
+
+tess_status describe_index(ir_builder *b, describe_expr x, const char *what,
+                           ir_expr *out) {
+  const describe_value *v = describe_get(b, x, what);
+  if (!v) return TESS_INVALID;
+  if (!is_narrow(b, v)) return describe_typed(b, x, IR_INDEX, what, out);
+  *out = ir_cast(&b->p, IR_INDEX, v->e);
+  return TESS_OK;
+}
+
 tess_status describe_extent(ir_builder *b, describe_expr x, int64_t least,
                             const char *what, ir_expr *out) {
   int64_t n;
-  tess_status s = describe_typed(b, x, IR_INDEX, what, out);
+  tess_status s = describe_index(b, x, what, out);
   if (!s && ir_const_int(&b->p, *out, &n) && n < least)
     return err_set(b->err, TESS_INVALID, "%s is %lld; it must be at least %lld",
                    what, (long long)n, (long long)least);
@@ -471,15 +487,17 @@ tess_status describe_load(ir_builder *b, ir_buf buf, uint32_t n,
                    ir_ndim(&b->p, buf) == 1 ? "" : "s", n);
   ir_expr e[DESCRIBE_MAX_DIM];
   tess_status s = TESS_OK;
+  bool casts = false;
   for (uint32_t i = 0; i < n && !s; i++) {
     const char *what = arena_printf(&b->scratch, "index %u of '%s'", i,
                                     ir_text(&b->p, b->p.buf.v[buf].name));
-    s = describe_typed(b, idx[i], IR_INDEX, what, &e[i]);
+    s = describe_index(b, idx[i], what, &e[i]);
+    casts = casts || (!s && is_narrow(b, &b->value.v[idx[i]]));
   }
   arena_reset(&b->scratch);
   if (s) return s;
-  return describe_give(b, ir_load(&b->p, buf, n, e), deepest(b, n, idx) + 1,
-                       out);
+  return describe_give(b, ir_load(&b->p, buf, n, e),
+                       deepest(b, n, idx) + 1 + casts, out);
 }
 
 /* ---- asking ------------------------------------------------------------- */

@@ -12,8 +12,7 @@ tess_status describe_axis_new(ir_builder *b, const char *name, describe_expr lo,
   ir_expr e[2];
   int64_t min, max;
   tess_status s = describe_name_ok(b, name, "a reduction axis");
-  if (!s)
-    s = describe_typed(b, lo, IR_INDEX, "the start of a reduction axis", &e[0]);
+  if (!s) s = describe_index(b, lo, "the start of a reduction axis", &e[0]);
   if (!s)
     s = describe_extent(b, extent, 1, "the extent of a reduction axis", &e[1]);
   if (!s)

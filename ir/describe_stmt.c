@@ -49,6 +49,12 @@ static tess_status typed(ir_builder *b, describe_expr x, tess_dtype t,
   return s ? s : describe_check_scope(b, *out, what);
 }
 
+static tess_status position(ir_builder *b, describe_expr x, const char *what,
+                            ir_expr *out) {
+  tess_status s = describe_index(b, x, what, out);
+  return s ? s : describe_check_scope(b, *out, what);
+}
+
 static tess_status plain(ir_builder *b, describe_expr x, const char *what,
                          ir_expr *out) {
   tess_status s = describe_plain(b, x, what, out);
@@ -60,7 +66,7 @@ static tess_status domain(ir_builder *b, const char *name, describe_expr lo,
                           describe_expr extent, ir_expr *out_lo,
                           ir_expr *out_extent) {
   const char *start = arena_printf(&b->scratch, "the start of '%s'", name);
-  tess_status s = typed(b, lo, IR_INDEX, start, out_lo);
+  tess_status s = position(b, lo, start, out_lo);
   if (s) return s;
   const char *what = arena_printf(&b->scratch, "the extent of '%s'", name);
   s = describe_extent(b, extent, 0, what, out_extent);
@@ -135,7 +141,7 @@ static tess_status check_iter(ir_builder *b, const char *block,
   out->kind = kind;
   what =
       arena_printf(&b->scratch, "the value of '%s' of block '%s'", name, block);
-  return typed(b, bind, IR_INDEX, what, &out->bind);
+  return position(b, bind, what, &out->bind);
 }
 
 static tess_status check_block(ir_builder *b, const char *name, uint32_t n) {
@@ -235,8 +241,8 @@ tess_status describe_store(ir_builder *b, ir_buf buf, uint32_t n,
   const char *name = NULL;
   tess_status s = check_store(b, buf, n, &name);
   for (uint32_t i = 0; i < n && !s; i++)
-    s = typed(b, idx[i], IR_INDEX,
-              arena_printf(&b->scratch, "index %u of '%s'", i, name), &e[i]);
+    s = position(b, idx[i],
+                 arena_printf(&b->scratch, "index %u of '%s'", i, name), &e[i]);
   if (!s)
     s = typed(b, value, b->p.buf.v[buf].dtype,
               arena_printf(&b->scratch, "the value stored to '%s'", name), &v);

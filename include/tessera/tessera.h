@@ -135,8 +135,10 @@ TESS_API tess_status tess_builder_new(tess_context *c,
                                       TESS_GIVE tess_builder **out);
 TESS_API void tess_builder_free(TESS_TAKE tess_builder *b);
 
-/* shape: ndim extents, expressions of dtype int64.  TYPE, here and below,
- * where a dtype is not that of one number, as tess_dtype_parse knows them. */
+/* shape: ndim extents, of dtype int64, as all extents, starts and indices are
+ * below: an integer of fewer bits is cast to it, of any other dtype is TYPE.
+ * So is, here and below, a dtype that is not that of one number, as
+ * tess_dtype_parse knows them. */
 TESS_API tess_status tess_placeholder(tess_builder *b, const char *name,
     tess_dtype t, uint32_t ndim, const tess_expr *shape, tess_role role,
     tess_buffer *out);
@@ -171,7 +173,7 @@ TESS_API tess_status tess_select(tess_builder *b, tess_expr cond,
 /* x as a value of type t, of as many lanes. */
 TESS_API tess_status tess_cast(tess_builder *b, tess_dtype t, tess_expr x,
                                tess_expr *out);
-/* An element of a buffer: n indices, one a dimension, integers. */
+/* An element of a buffer: n indices, one a dimension. */
 TESS_API tess_status tess_load(tess_builder *b, tess_buffer buf, uint32_t n,
                                const tess_expr *idx, tess_expr *out);
 /* A variable as an expression. */
@@ -233,7 +235,7 @@ TESS_API tess_status tess_compute_cancel(tess_builder *b);
 typedef enum tess_iter_kind {
   TESS_SPATIAL, TESS_REDUCE, TESS_OPAQUE
 } tess_iter_kind;
-/* A loop over lo .. lo + extent - 1, integers; its variable in *out. */
+/* A loop over lo .. lo + extent - 1; its variable in *out. */
 TESS_API tess_status tess_loop_begin(tess_builder *b, const char *name,
     tess_expr lo, tess_expr extent, tess_var *out);
 /* A block with n iteration variables: kind, domain [lo, lo + extent) and

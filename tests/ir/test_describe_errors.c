@@ -60,8 +60,14 @@ static void types(describing *d) {
   FAILS(d, describe_select(b, truth, f, i, &e),
         "'select': the left operand is float32, the right one is int32 (cast "
         "one of them)");
-  FAILS(d, describe_load(b, x, 1, &i, &e),
-        "index 0 of 'X' is int32, not int64 (cast it)");
+  FAILS(d, describe_load(b, x, 1, &f, &e),
+        "index 0 of 'X' is float32, not int64 (cast it)");
+  FAILS(d, describe_load(b, x, 1, &truth, &e),
+        "index 0 of 'X' is bool, not int64 (cast it)");
+  ir_buf far = d_input(d, "far", U64, 8, 0, 0);
+  describe_expr u = d_load(d, far, zero, 0);
+  FAILS(d, describe_load(b, x, 1, &u, &e),
+        "index 0 of 'X' is uint64, not int64 (cast it)");
   FAILS(d, describe_load(b, x, 2, (describe_expr[]){zero, zero}, &e),
         "buffer 'X' has 1 dimension but is indexed by 2");
   FAILS(d, describe_literal(b, 0.5, true, &e), "0.5 is not an exact integer");

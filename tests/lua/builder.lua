@@ -393,3 +393,32 @@ do
   s:reorder(k0, k1, i)
   s:decompose_reduction(s:get_block "C", k0)
 end
+
+-- Rows of a sparse matrix: what int32 tensors hold bounds loops and indexes,
+-- in loads and stores.
+do
+  local b = ts.builder("sparse")
+  local P, J = b:input("P", { 5 }, "int32"), b:input("J", { 6 }, "int32")
+  local V, X = b:input("V", { 6 }), b:input("X", { 8 })
+  local T, Y = b:input("T", { 4 }, "uint8"), b:inout("Y", { 4 })
+  b:loop("i", 0, 4, function(i)
+    b:loop("k", P(i), P(i + 1) - P(i), function(k)
+      b:store(Y, { T(i) }, Y(T(i)) + V(k) * X(J(k)))
+    end)
+  end)
+  local p = b:program()
+  local args = {
+    ts.tensor("int32", { 5 }, { 0, 2, 2, 5, 6 }),
+    ts.tensor("int32", { 6 }, { 7, 0, 1, 1, 2, 3 }),
+    ts.tensor("float32", { 6 }, { 1, 2, 3, 4, 5, 6 }),
+    ts.tensor("float32", { 8 }, { 1, 10, 100, 1000, 0, 0, 0, 5 }),
+    ts.tensor("uint8", { 4 }, { 3, 2, 1, 0 }),
+  }
+  local want = { [0] = 6000, 570, 0, 7 }
+  for _, run in ipairs { ts.build(p, "llvm"),
+                         function(...) ts.interpret(p, { ... }) end } do
+    args[6] = ts.tensor("float32", { 4 })
+    run(table.unpack(args))
+    for i = 0, 3 do assert(args[6]:get(i) == want[i], args[6]) end
+  end
+end

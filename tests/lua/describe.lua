@@ -398,3 +398,28 @@ do
   shape[17] = 1
   fails("LIMIT", "at most 16", ts.placeholder, "A", shape)
 end
+
+-- Indices of fewer bits than int64 are cast to it; uint64 may not fit.
+for _, t in ipairs { "int8", "uint8", "int16", "uint16", "int32", "uint32" } do
+  local I, A = ts.placeholder("I", { 4 }, t), ts.placeholder("A", { 8 })
+  local p = ts.program("gather", { I, A }, {
+    ts.compute("B", { 4 }, function(i) return A(I(i)) end) })
+  assert(tostring(p):find("B[vi] = A[int64(I[vi])]", 1, true), p)
+  local i, a = ts.tensor(t, { 4 }, { 7, 0, 3, 3 }),
+               ts.tensor("float32", { 8 }, { 10, 11, 12, 13, 14, 15, 16, 17 })
+  local x, y = ts.tensor("float32", { 4 }), ts.tensor("float32", { 4 })
+  ts.build(p, "llvm")(i, a, x)
+  ts.interpret(p, { i, a, y })
+  for k, want in ipairs { 17, 10, 13, 13 } do
+    assert(x:get(k - 1) == want and y:get(k - 1) == want)
+  end
+end
+do
+  local U, A = ts.placeholder("U", { 4 }, "uint64"), ts.placeholder("A", { 8 })
+  fails("TYPE", "index 0 of 'A' is uint64, not int64", ts.compute, "B", { 4 },
+        function(i) return A(U(i)) end)
+  fails("TYPE", "index 0 of 'A' is float32, not int64", ts.compute, "B", { 4 },
+        function(i) return A(A(i)) end)
+  assert(tostring(ts.placeholder("C", { ts.const(4, "uint8") })) ==
+         "C: float32[4]")
+end
