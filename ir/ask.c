@@ -119,15 +119,20 @@ static bool ask(asking *a, ir_expr e) {
 
 bool ir_any(const ir_program *p, ir_expr e,
             ir_look (*f)(const ir_program *p, ir_expr e, void *ud), void *ud) {
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_INT || n->op == IR_REAL) return false;
+  if (n->op == IR_VAR) return f(p, e, ud) == IR_LOOK_FOUND;
   asking a = {p, f, ud, {.p = p, .steps = FREE_STEPS}};
   bool found = ask(&a, e);
-  vec_free(p->heap, &a.seen.seen);
+  if (a.seen.seen.cap) vec_free(p->heap, &a.seen.seen);
   return found;
 }
 
 enum { MOST_OF_TREE = 4096 };
 
 static bool takes(const ir_program *p, ir_expr e, uint32_t *left) {
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_INT || n->op == IR_VAR) return true;
   const uint32_t *ops;
   uint32_t fixed[3], k = ir_operands(p, e, &ops, fixed);
   if (!*left) return false;
