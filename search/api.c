@@ -203,7 +203,7 @@ tess_status tess_result_get(tess_result *r, tess_result_info *out) {
   out->funnel = text_of(&r->funnel);
   out->ledger = text_of(&r->ledger);
   out->classes = text_of(&r->classes);
-  out->message = r->broke.message;
+  out->message = r->broke.code ? r->broke.message : text_of(&r->failure);
   out->note = text_of(&r->note);
   return TESS_OK;
 }
@@ -252,5 +252,6 @@ void tess_result_free(tess_result *r) {
   str_free(&r->ledger);
   str_free(&r->classes);
   str_free(&r->note);
+  str_free(&r->failure);
   mem_free(&c->heap, r, sizeof *r);
 }

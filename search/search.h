@@ -109,11 +109,12 @@ search_cand session_from_public(const tess_candidate *c);
 
 /* ---- postprocessors (postproc/) ----------------------------------------- */
 
-/* Looks at a replayed program; may change it; false: rejected, with a
- * reason (static text) and the number that broke a limit. */
+/* Looks at a replayed program, which was `given`; may change it; false:
+ * rejected, with a reason (static text) and the number that broke a limit. */
 typedef struct search_postproc {
   const char *name;
-  bool (*run)(sch_state *s, const char **why, int64_t *number);
+  bool (*run)(sch_state *s, const ir_program *given, const char **why,
+              int64_t *number);
 } search_postproc;
 extern const search_postproc *const search_postprocs[];
 extern const uint32_t search_npostprocs;

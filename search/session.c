@@ -99,11 +99,12 @@ static void note_refusal(search_worker *w, funnel_stage stage, tess_status s) {
 }
 
 /* Postprocessors see the program that the machine holds. */
-static bool accept(search_worker *w, funnel_stage stage) {
+static bool accept(search_worker *w, const ir_program *base,
+                   funnel_stage stage) {
   for (uint32_t i = 0; i < search_npostprocs; i++) {
     const char *why = "";
     int64_t number = 0;
-    if (search_postprocs[i]->run(&w->m.state, &why, &number)) continue;
+    if (search_postprocs[i]->run(&w->m.state, base, &why, &number)) continue;
     funnel_add(&w->tally, &w->heap, stage, search_postprocs[i]->name, why,
                number);
     return false;
@@ -200,7 +201,7 @@ static bool make_one(tess_session *s, search_worker *w, const search_order *o,
         .s = s, .w = w, .o = o, .seed = hash_mix(hash_mix(s->seed, number), k)};
     w->tally.sampled++;
     tess_status st = mem_protect(&w->heap, try_once, t);
-    if (st == TESS_OK && accept(w, FUNNEL_REJECTED)) return true;
+    if (st == TESS_OK && accept(w, s->base, FUNNEL_REJECTED)) return true;
     if (st == TESS_NOT_FOUND) {
       funnel_add(&w->tally, &w->heap, FUNNEL_NO_NEIGHBOUR, "", "", 0);
       return false;
@@ -272,7 +273,7 @@ tess_status session_replay(tess_session *s, const search_cand *c) {
   attempt t = {.s = s, .w = w, .o = &o};
   tess_status st = mem_protect(&w->heap, try_once, &t);
   if (st != TESS_OK) return st;
-  return accept(w, FUNNEL_REJECTED) ? TESS_OK : TESS_REFUSED;
+  return accept(w, s->base, FUNNEL_REJECTED) ? TESS_OK : TESS_REFUSED;
 }
 
 typedef struct proposal {
@@ -301,7 +302,7 @@ static tess_status look_at(void *ud) {
   }
   tess_status st = mem_protect(&w->heap, try_once, &t);
   if (st == TESS_OK)
-    x->fits = accept(w, FUNNEL_UNFIT);
+    x->fits = accept(w, x->s->base, FUNNEL_UNFIT);
   else
     note_refusal(w, FUNNEL_UNFIT, st);
   return TESS_OK;

@@ -53,6 +53,7 @@ static tess_status make_tables(void *ud) {
   str_init(&t->r->ledger, h);
   str_init(&t->r->classes, h);
   str_init(&t->r->note, h);
+  str_init(&t->r->failure, h);
   t->r->program = program_hold(t->set->program);
   t->r->target = ctx_text(t->c, t->set->target, strlen(t->set->target));
   t->sketch = mem_resize(h, NULL, 0, n * sizeof *t->sketch);
@@ -145,7 +146,10 @@ static int told(void *ud, uint32_t i) {
     t->failed++;
   else if (o->checked)
     tune_note_best(t, o->seconds);
-  if (o->status != TESS_OK && t->set->o->on_error) t->ended = o->status;
+  if (o->status != TESS_OK && t->set->o->on_error && t->ended == TESS_OK) {
+    t->ended = o->status;
+    str_puts(&t->r->failure, str_get(&o->message));
+  }
   return tell(t, t->first + i + 1);
 }
 

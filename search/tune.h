@@ -64,6 +64,7 @@ struct tess_result {
   char *target;
   VEC(double) curve;
   strbuf funnel, ledger, classes, note;
+  strbuf failure;            /* the candidate's that ended the run */
   bool exhausted;            /* no proposals any more */
   err_state broke;           /* what broke the run off; TESS_OK: nothing */
 };

@@ -893,7 +893,8 @@ typedef struct tess_result_info {
   const char *funnel;
   const char *ledger;
   const char *classes;
-  const char *message;          /* why the run broke off, else "" */
+  const char *message;          /* why the run broke off, or was ended by a
+                                 * candidate that failed; else "" */
   int exhausted;                /* it ended before its trials: the strategy had
                                  * nothing new three times in a row; the funnel
                                  * says what became of what it drew */

@@ -2,25 +2,34 @@
  * The postprocessors, in the order in which they run. */
 #include "search/search.h"
 
-/* Every loop must have a constant extent: what follows counts on it. */
-static bool static_loops(sch_state *s, const char **why, int64_t *number) {
-  const ir_program *p = s->p;
+/* The first loop whose extent is not a constant; 0: all are. */
+static ir_stmt dynamic_loop(const ir_program *p) {
   ir_stmt root = ir_entry(p)->root;
   for (ir_stmt t = root; t; t = ir_next(p, t, root)) {
     int64_t extent;
-    if (!ir_is_loop(p, t) || ir_const_int(p, ir_st(p, t)->extent, &extent))
-      continue;
-    *why = "a loop's extent is not a constant";
-    *number = t;
-    return false;
+    if (ir_is_loop(p, t) && !ir_const_int(p, ir_st(p, t)->extent, &extent))
+      return t;
   }
-  return true;
+  return 0;
+}
+
+/* A schedule makes no loop whose extent is not a constant, where the program
+ * as it was given has none. */
+static bool static_loops(sch_state *s, const ir_program *given,
+                         const char **why, int64_t *number) {
+  ir_stmt loop = dynamic_loop(s->p);
+  if (!loop || dynamic_loop(given)) return true;
+  *why = "a loop's extent is not a constant";
+  *number = loop;
+  return false;
 }
 
 /* A vectorised loop of very many lanes takes LLVM seconds and gains
  * nothing: lowering cuts it, but the cut is better made by a schedule. */
 #define MAX_LANES 1024
-static bool vector_lanes(sch_state *s, const char **why, int64_t *number) {
+static bool vector_lanes(sch_state *s, const ir_program *given,
+                         const char **why, int64_t *number) {
+  (void)given;
   const ir_program *p = s->p;
   ir_stmt root = ir_entry(p)->root;
   for (ir_stmt t = root; t; t = ir_next(p, t, root)) {

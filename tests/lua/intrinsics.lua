@@ -155,9 +155,9 @@ do
 end
 
 -- Workers make the calls, too; what they cannot compile or link they tell.
-local function tune(p, intrin, sizes)
+local function tune(p, intrin, sizes, on_error)
   return ts.tune(p, { target = "llvm", trials = 1, seed = 1,
-    strategy = "replay", cost_model = "random",
+    on_error = on_error, strategy = "replay", cost_model = "random",
     space = function(sch)
       local c = sch:get_block("C")
       local first = assert(tensor.tile(sch, c, sizes))
@@ -171,6 +171,11 @@ do
   assert(r.failed == 0 and r.latency > 0)
   r = tune(matmul(16), "wrong", { 4, 8, 4 })
   assert(r.failed == 1 and r.funnel:find "computed something wrong", r.funnel)
+  assert(r.status == "NOT_FOUND" and not r.message, r.status)
+  -- It may end the run, which says why.
+  r = tune(matmul(16), "wrong", { 4, 8, 4 }, "stop")
+  assert(r.failed == 1 and r.status == "NOT_FOUND", r.status)
+  assert(r.message:find("C[", 1, true), r.message)
 end
 
 -- What the target, or LLVM, has not got is an error of the build.

@@ -115,10 +115,37 @@ do
   assert(r.status == "OK" and r.trials == 1 and #r.trace == 0)
 end
 
--- What a postprocessor rejects is not measured, and the funnel says why.
+-- What a postprocessor rejects is not measured, and the funnel says why: loops
+-- whose extents are no constants, which the program has not.
+do
+  local A = ts.placeholder("A", { 8, 8 })
+  local C = ts.compute("C", { 8, 8 }, function(i, j) return A(i, j) end)
+  local r = ts.tune(ts.program("square", { A }, { C }), with {
+    space = { module("cut", function(sch)
+      if select("#", sch:get_child_blocks(sch:get_block "root")) > 1 then
+        return nil
+      end
+      local i, j = sch:get_loops(sch:get_block "C")
+      sch:loop_partition(j, nil, true, { i }, function(x) return x + 1 end)
+      return sch
+    end) {} } })
+  assert(r.status == "NOT_FOUND" and r.trials == 0, r.status)
+  assert(r.funnel:find("rejected by static_loops: a loop's extent is not a " ..
+                       "constant (for example ", 1, true), r.funnel)
+  assert(r.funnel:find(" 0  valid\n", 1, true), r.funnel)
+end
+
+-- A program that has them itself is tuned.
 do
   local b = ts.builder "triangle"
   local A, C = b:input("A", { 8, 8 }), b:output("C", { 8, 8 })
+  b:loop("i", 0, 8, function(i)
+    b:loop("j", 0, 8, function(j)
+      b:block("zero", { { "v", extent = 8, bind = i },
+                        { "w", extent = 8, bind = j } },
+              function(v, w) b:store(C, { v, w }, 0) end)
+    end)
+  end)
   b:loop("i", 0, 8, function(i)
     b:loop("j", 0, i + 1, function(j)
       b:block("C", { { "v", extent = 8, bind = i },
@@ -126,11 +153,14 @@ do
               function(v, w) b:store(C, { v, w }, A(v, w)) end)
     end)
   end)
-  local r = ts.tune(b:program(), with { space = {} })
-  assert(r.status == "NOT_FOUND" and r.trials == 0, r.status)
-  assert(r.funnel:find("rejected by static_loops: a loop's extent is not a " ..
-                       "constant (for example ", 1, true), r.funnel)
-  assert(r.funnel:find(" 0  valid\n", 1, true), r.funnel)
+  local r = ts.tune(b:program(), with {
+    space = { module("split", function(sch)
+      local _, j = sch:get_loops(sch:get_block "C")
+      local tile = sch:sample_categorical({ 2, 4 }, { 0.5, 0.5 })
+      sch:vectorize((select(2, sch:split(j, { ts.auto, tile }))))
+      return sch
+    end) {} } })
+  assert(r.status == "OK" and r.trials > 1 and r.failed == 0, r.funnel)
 end
 
 -- The database: a second run goes on where the first ended.
