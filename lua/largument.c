@@ -83,6 +83,13 @@ tess_dtype lt_to_dtype(lua_State *L, int i, const char *d) {
   return t;
 }
 
+/* What is at the top of the stack, where it is not what was expected: a number
+ * as it is, of anything else the type. */
+static const char *given(lua_State *L) {
+  return lua_type(L, -1) == LUA_TNUMBER ? luaL_tolstring(L, -1, NULL)
+                                        : luaL_typename(L, -1);
+}
+
 uint32_t lt_to_ints(lua_State *L, int i, uint32_t max, int64_t *out) {
   lt_table(L, i, "a list of integers");
   lua_Integer n = luaL_len(L, i);
@@ -95,7 +102,7 @@ uint32_t lt_to_ints(lua_State *L, int i, uint32_t max, int64_t *out) {
     out[k - 1] = lua_tointegerx(L, -1, &ok);
     if (!ok || lua_type(L, -1) != LUA_TNUMBER)
       lt_error(L, TESS_TYPE, "element %d: expected an integer, got %s", (int)k,
-               luaL_typename(L, -1));
+               given(L));
     lua_pop(L, 1);
   }
   return (uint32_t)n;
@@ -105,7 +112,7 @@ uint32_t lt_to_ints(lua_State *L, int i, uint32_t max, int64_t *out) {
 
 static int wrong(lua_State *L, const char *k, const char *expected) {
   return lt_error(L, TESS_TYPE, "option '%s': expected %s, got %s", k, expected,
-                  luaL_typename(L, -1));
+                  given(L));
 }
 
 lua_Number lt_field_number(lua_State *L, int t, const char *k, lua_Number d) {

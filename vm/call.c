@@ -261,12 +261,22 @@ static void set_decision(vm_machine *m, uint32_t n, const int64_t *d) {
   if (n && d) memcpy(m->dec.v, d, n * sizeof *d);
 }
 
+/* Is what is decided one number, and no list of them? */
+static bool is_one_number(const sch_prim *p) {
+  for (uint32_t i = 0; i < p->nspecs; i++)
+    if (p->specs[i].role == SCH_ROLE_DECISION)
+      return p->specs[i].kind == SCH_KIND_INT;
+  return false;
+}
+
 /* Exactly the decision asked for, or a failure that keeps it for the text
  * and says what is wrong, or else how many there would have been. */
 static bool take_exactly(frame *f, const vm_pick *pick, uint32_t n) {
   vm_machine *m = f->m;
   const sch_sampler *s = f->prim->sampler;
   set_decision(m, pick->n, pick->d);
+  if (is_one_number(f->prim) && pick->n != 1)
+    return fail(f, VM_W_NOT_ONE, 0, pick->n);
   if (s->admit(&m->state, m->args, pick->n, pick->d) && pick->n == n)
     return true;
   if (m->state.refusal.reason != SCH_R_NONE) return fail(f, VM_W_UNFIT, 0, -1);

@@ -130,6 +130,10 @@ do
   fails("REFUSED", "does not fit", t.with_decision, t, 3, { 4, 2, 8, 2 })
   fails("REFUSED", "does not fit", t.with_decision, t, 3, { 4, 16 })
   fails("REFUSED", "does not fit", t.with_decision, t, 3, { 1, 1, 2, 32 })
+  for n, d in pairs { [0] = {}, [2] = { 1, 1 } } do
+    fails("REFUSED", ("does not fit: it has %d numbers, and must have one")
+          :format(n), t.with_decision, t, 7, d)
+  end
   fails("NOT_FOUND", "none at 10", t.with_decision, t, 10, { 1 })
   local ok = pcall(t.with_decision, t, 1, { 1 })
   assert(not ok, "get_block takes no decision")
@@ -197,6 +201,8 @@ do
   assert(ts.equivalent(s:program(), p))
   s:goto_(3)
   fails("INVALID", "does not fit", s.decide, s, { 3, 3 })
+  fails("TYPE", "element 2: expected an integer, got 1.5", s.decide, s,
+        { 4, 1.5 })
   assert(table.concat(s:decision(), " ") == "2 2 2 8")
 end
 
