@@ -3,6 +3,7 @@
 #include "lua/lt.h"
 #include "lua/warn.h"
 #include <dlfcn.h>
+#include <lualib.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -267,6 +268,23 @@ static void extend_path(lua_State *L) {
   lua_pop(L, 3);
 }
 
+/* What is written in Lua needs them. */
+static void check_libraries(lua_State *L) {
+  static const char *const names[] = {
+      LUA_GNAME,      LUA_LOADLIBNAME, LUA_COLIBNAME, LUA_STRLIBNAME,
+      LUA_TABLIBNAME, LUA_MATHLIBNAME, LUA_DBLIBNAME};
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (lua_getfield(L, -1, names[i]) == LUA_TNIL)
+      luaL_error(L,
+                 "tessera needs Lua's standard library '%s', which is not open "
+                 "in this state (luaL_openlibs)",
+                 names[i]);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
 static int open_module(lua_State *L) {
   static const luaL_Reg functions[] = {{"version", version}, {NULL, NULL}};
   static const luaL_Reg meta[] = {
@@ -276,6 +294,7 @@ static int open_module(lua_State *L) {
       lt_open_trace,    lt_open_stepper, lt_open_tensor,   lt_open_kernel,
       lt_open_space,    lt_open_tune,    lt_open_result,   lt_open_database,
       lt_open_warn};
+  check_libraries(L);
   lt_class(L, LT_ERROR, meta, NULL, NULL);
   luaL_newlib(L, functions);
   set_str(L, "_VERSION", tess_version());

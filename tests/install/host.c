@@ -5,6 +5,7 @@
 #include <lualib.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <tessera/lua.h>
 
 static void *count(void *ud, void *ptr, size_t osize, size_t nsize) {
@@ -27,6 +28,22 @@ static const char script[] =
     "assert(ts.equivalent(s, p))\n"
     "assert(#ts.space.sketches(ts.space.default 'llvm', p) > 0)\n";
 
+static int open_bare(lua_State *L) {
+  return tess_lua_open(L, lua_touserdata(L, 1));
+}
+
+/* A state without the standard libraries is told so. */
+static int refuses_bare_state(tess_context *c) {
+  lua_State *L = luaL_newstate();
+  lua_pushcfunction(L, open_bare);
+  lua_pushlightuserdata(L, c);
+  int bad = lua_pcall(L, 1, 1, 0) == LUA_OK ||
+            !strstr(lua_tostring(L, -1), "standard library '_G'");
+  if (bad) fprintf(stderr, "in a bare state: %s\n", lua_tostring(L, -1));
+  lua_close(L);
+  return !bad;
+}
+
 int main(void) {
   size_t used = 0;
   const tess_allocator memory = {count, &used};
@@ -46,6 +63,7 @@ int main(void) {
   int bad = luaL_dostring(L, script) != LUA_OK;
   if (bad) fprintf(stderr, "%s\n", luaL_tolstring(L, -1, NULL));
   lua_close(L);
+  bad |= !refuses_bare_state(c);
   tess_context_free(c);
   if (used) fprintf(stderr, "%zu bytes are left\n", used);
   return bad || used;
