@@ -66,10 +66,12 @@ end
 
 -- ---- all of it -------------------------------------------------------------
 
--- The page of one name; nil when nothing bears it.
+-- The page of one name, of a primitive with or without "sch:" before it; nil
+-- when nothing bears it.
 function reference.page(name)
+  local method = name:match("^sch:(.*)$") or name
   for _, p in ipairs(ts.primitives()) do
-    if p.name == name then return ts.doc(name) end
+    if p.name == method then return ts.doc(method) end
   end
   return module_doc(name) or option_doc(name) or plugins.page(name) or
          functions.page(name)

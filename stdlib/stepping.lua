@@ -116,19 +116,21 @@ function stepping.choose(s, words)
   end
 end
 
+-- Spaces in the name, whatever their number, are the name's.
 function stepping.write(s, words)
-  if not words[2] then fail "write needs a file name" end
-  local f, why = io.open(words[2], "w")
+  local path = words.rest
+  if path == "" then fail "write needs a file name" end
+  local f, why = io.open(path, "w")
   if not f then fail("%s", why) end
-  local text = words[2]:match("%.json$") and s:trace():json() or
+  local text = path:match("%.json$") and s:trace():json() or
                s:trace():lua()
   local ok
   ok, why = f:write(text, "\n")
   local closed, late = f:close()
   if not (ok and closed) then
-    fail("%s: %s", words[2], tostring(why or late))
+    fail("%s: %s", path, tostring(why or late))
   end
-  print("-- written to " .. words[2])
+  print("-- written to " .. path)
 end
 
 local short = { n = "next", b = "back", g = "goto", p = "program",
@@ -137,8 +139,8 @@ local short = { n = "next", b = "back", g = "goto", p = "program",
                 jump = "goto", decide = "choose", ["?"] = "help" }
 
 -- How many words may stand behind a command; none where it is not here.
-local takes = { ["goto"] = 1, alternatives = 1, write = 1,
-                choose = math.huge }
+local takes = { ["goto"] = 1, alternatives = 1,
+                write = math.huge, choose = math.huge }
 
 -- What the error e of a command says, in one line.
 local function message_of(e)
@@ -149,7 +151,7 @@ end
 -- What a line asks for; raises where it is no command.
 local function perform(s, words)
   local name = short[words[1]] or words[1]
-  words = { table.unpack(words) }
+  words = { rest = words.rest, table.unpack(words) }
   if math.tointeger(tonumber(name)) then
     name = "goto"
     table.insert(words, 1, name)
@@ -183,6 +185,13 @@ local function finish(s)
   return not ok and tostring(e):match("^[^\n]*") or nil
 end
 
+-- The words of a line, and all that stands behind the first as `rest`.
+local function words_of(line)
+  local words = { rest = line:match("^%s*%S+%s+(.-)%s*$") or "" }
+  for w in line:gmatch("%S+") do words[#words + 1] = w end
+  return words
+end
+
 -- Reads commands until `quit`, the end of the input or, through a pipe, the
 -- first that fails, which is an error then.  When a decision was changed, the
 -- program that the whole trace now makes is shown at the end; a trace that does
@@ -196,8 +205,7 @@ local function step(s, host, name)
     io.stdout:flush()
     local line = host.read_line(("step %d/%d> "):format(s:position(),
                                                          s:size()))
-    local words = {}
-    for w in (line or "quit"):gmatch("%S+") do words[#words + 1] = w end
+    local words = words_of(line or "quit")
     if #words == 0 and host.terminal then words = { "next" } end
     if #words > 0 and obey(s, words, host.terminal) then break end
   end

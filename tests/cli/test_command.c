@@ -129,6 +129,7 @@ static void failing_work(void **state) {
   expect("step t.lua --program none.lua", 1, "none.lua: No such file");
   expect("db none.db", 1, "none.db: No such file");
   expect("db d.lua", 1, "d.lua: not a database");
+  expect("doc sch:frob", 1, "option or function 'sch:frob'");
   expect("doc frob", 1, "no primitive, module, option or function 'frob'");
   expect("doc > /dev/full", 1, "writing the output failed");
   expect("--help > /dev/full", 1, "writing the output failed");
@@ -229,6 +230,7 @@ static void reference(void **state) {
   expect("--version", 0, "tessera 0.");
   expect("doc", 0, "sample_perfect_tile");
   expect("doc split", 0, "sch:split(");
+  expect("doc sch:split", 0, "sch:split(");
   expect("doc multi_level_tiling", 0, "SSRSRS");
   expect("doc cost_model", 0, "--cost-model");
   expect("doc --cost-model", 0, "--cost-model");

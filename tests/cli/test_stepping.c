@@ -142,6 +142,11 @@ static void failing_in_a_pipe(void **state) {
   }
   console_write(&c, "commands", "b\n5\nn\n"); /* no failures */
   expect("step t.lua --program d.lua < commands", 0, "the end of the trace");
+  console_write(&c, "commands", " w  my two  files.json \nw\t'q'.lua\n");
+  expect("step t.lua --program d.lua < commands", 0,
+         "-- written to my two  files.json\n-- written to 'q'.lua\n");
+  expect("show 'my two  files.json' --program d.lua", 0, "parallel");
+  expect("show \"'q'.lua\" --program d.lua", 0, "parallel");
 }
 
 int main(void) {
