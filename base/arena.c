@@ -28,7 +28,7 @@ static arena_chunk *next_chunk(arena *a, size_t bytes) {
   size = size > LARGEST_STEP ? LARGEST_STEP : size;
   size = size < bytes ? bytes : size;
   if (size > SIZE_MAX - sizeof *next)
-    mem_unwind_limit(a->heap, "a table is larger than memory can be");
+    mem_unwind_limit(a->heap, "a table is larger than memory can be", NULL);
   arena_chunk *c = mem_resize(a->heap, NULL, 0, sizeof *c + size);
   c->size = size;
   c->next = next;
@@ -41,7 +41,7 @@ static arena_chunk *next_chunk(arena *a, size_t bytes) {
 
 void *arena_alloc_chunk(arena *a, size_t bytes) {
   if (bytes > SIZE_MAX - ALIGN)
-    mem_unwind_limit(a->heap, "a table is larger than memory can be");
+    mem_unwind_limit(a->heap, "a table is larger than memory can be", NULL);
   bytes = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
   a->cur = next_chunk(a, bytes);
   a->at = bytes;

@@ -37,7 +37,10 @@ static void say_limit(const mem_heap *h, char *out, size_t n) {
   const size_t mib = (size_t)1 << 20;
   bool round = h->cap % mib == 0;
   if (h->limit || !h->cap) {
-    snprintf(out, n, "%s", h->limit ? h->limit : err_status_text(TESS_LIMIT));
+    bool named = h->limit && h->whose[0];
+    snprintf(out, n, "%s%s%s%s",
+             h->limit ? h->limit : err_status_text(TESS_LIMIT),
+             named ? " (" : "", named ? h->whose : "", named ? ")" : "");
     return;
   }
   snprintf(out, n, "the memory cap of %zu %s%s%s%s was reached",
@@ -46,7 +49,7 @@ static void say_limit(const mem_heap *h, char *out, size_t n) {
 }
 
 tess_status err_unwound(err_state *e, mem_heap *h, tess_status s) {
-  char limit[256];
+  char limit[512];
   const char *kind = h->doing[0];
   bool known = e->code == s && e->message[0];
   if (s == TESS_LIMIT && !known) {

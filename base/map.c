@@ -57,7 +57,7 @@ void map_reserve(map *m, uint32_t n) {
   uint64_t cap = m->cap ? m->cap : FIRST_CAP;
   while (n > cap / 4 * 3) cap *= 2;
   if (cap > UINT32_MAX / 2)
-    mem_unwind_limit(m->heap, "a table has more than 2^31 elements");
+    mem_unwind_limit(m->heap, "a table has more than 2^31 elements", NULL);
   if (cap != m->cap) rehash(m, (uint32_t)cap);
 }
 

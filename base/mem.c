@@ -2,6 +2,7 @@
  * Heaps: the allocator hook, the byte cap and the unwinding. */
 #include "base/mem.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct mem_trap {
@@ -56,6 +57,7 @@ void *mem_try_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize) {
     h->capped++;
     h->refusal = TESS_LIMIT;
     h->limit = NULL;
+    h->whose[0] = '\0';
     return NULL;
   }
   h->calls++;
@@ -102,7 +104,8 @@ void mem_unwind(mem_heap *h, tess_status why) {
 
 void mem_unwind_refused(mem_heap *h) { mem_unwind(h, mem_refusal(h)); }
 
-void mem_unwind_limit(mem_heap *h, const char *limit) {
+void mem_unwind_limit(mem_heap *h, const char *limit, const char *whose) {
   h->limit = limit;
+  snprintf(h->whose, sizeof h->whose, "%s", whose ? whose : "");
   mem_unwind(h, TESS_LIMIT);
 }

@@ -25,6 +25,7 @@ typedef struct mem_heap {
   /* For the message of TESS_LIMIT (err_unwound); all may be NULL. */
   const char *owner;    /* whose the cap is: "option memory_cap of ..." */
   const char *limit;    /* the limit that an unwinding met, NULL: the cap */
+  char whose[300];      /* what met it, "" where nothing that has a name did */
   const char *doing[2]; /* what is being done: "primitive", "split" */
 } mem_heap;
 
@@ -65,8 +66,10 @@ _Noreturn void mem_unwind(mem_heap *h, tess_status why);
 /* The same with mem_refusal(). */
 _Noreturn void mem_unwind_refused(mem_heap *h);
 /* The same with TESS_LIMIT for a limit other than the cap, which the message
- * says: "a block accesses more than 256 buffers". */
-_Noreturn void mem_unwind_limit(mem_heap *h, const char *limit);
+ * says: "a block accesses more than 256 buffers"; it is a static text, and
+ * `whose` (copied; NULL: nothing that has a name) what is at it. */
+_Noreturn void mem_unwind_limit(mem_heap *h, const char *limit,
+                                const char *whose);
 /* Notes what is being done from here on, for the message of a limit; both
  * live until the next note.  NULL: nothing that has a name. */
 static inline void mem_note(mem_heap *h, const char *kind, const char *name) {

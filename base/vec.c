@@ -15,7 +15,7 @@ void *vec_grow_(mem_heap *h, void *v, size_t elem, uint32_t n, uint32_t more,
                 uint32_t *cap) {
   uint64_t need = (uint64_t)n + more;
   if (need > UINT32_MAX)
-    mem_unwind_limit(h, "a table has more than 2^32 elements");
+    mem_unwind_limit(h, "a table has more than 2^32 elements", NULL);
   uint32_t to = (uint32_t)roomy(*cap, need);
   v = mem_resize(h, v, *cap * elem, to * elem);
   *cap = to;

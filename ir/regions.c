@@ -9,12 +9,15 @@ enum { MAX_REGIONS = 256 };
 typedef struct found {
   ir_program *p;
   arena *scratch;
+  ir_stmt block;
   uint32_t n;
   ir_region v[MAX_REGIONS];
 } found;
 
 static void too_many(const found *f) {
-  mem_unwind_limit(f->p->heap, "a block has more than 256 regions");
+  const char *name = ir_text(f->p, ir_blk(f->p, f->block)->name);
+  mem_unwind_limit(f->p->heap, "a block reads or writes more than 256 buffers",
+                   arena_printf(f->scratch, "block '%s'", name));
 }
 
 static void merge(found *f, ir_region r) {
@@ -60,6 +63,7 @@ static void find(found *f, ir_program *p, arena *scratch, ir_stmt b,
                  bool writes) {
   f->p = p;
   f->scratch = scratch;
+  f->block = b;
   f->n = 0;
   find_below(f, ir_st(p, b)->alt, writes);
   find_below(f, ir_st(p, b)->body, writes);

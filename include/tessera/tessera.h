@@ -121,6 +121,12 @@ TESS_API void tess_text_free(tess_context *c, TESS_TAKE char *text);
 
 /* ---- describing a computation ------------------------------------------- */
 
+/* What is described has limits, beyond which a call is LIMIT: 16 dimensions,
+ * variables of a block, axes of a reduction and arguments of an external
+ * function; 8 values of a reducer; 256 buffers that a block reads, and as many
+ * that it writes; 2000 levels of an expression and 256 of statements; names of
+ * 255 bytes; buffers of less than 2^60 elements. */
+
 /* Handles inside one builder; 0 is none. */
 typedef uint32_t tess_expr;
 typedef uint32_t tess_var;

@@ -34,7 +34,7 @@ static void test_unroll(void **state) {
 }
 
 static tess_status many(void *ud) {
-  mem_unwind_limit(ud, "a block has more than 256 regions");
+  mem_unwind_limit(ud, "a block has more than 256 regions", "block 'C'");
 }
 
 /* Other limits than the cap, and none that is known. */
@@ -46,8 +46,13 @@ static void test_others(void **state) {
   err_clear(&e);
   mem_note(&h, "primitive", "blockize");
   err_unwound(&e, &h, mem_protect(&h, many, &h));
-  assert_string_equal(e.message, "a block has more than 256 regions in "
-                                 "primitive 'blockize'");
+  assert_string_equal(e.message,
+                      "a block has more than 256 regions (block 'C') in "
+                      "primitive 'blockize'");
+  assert_true(mem_try_resize(&h, NULL, 0, 2000) == NULL);
+  err_clear(&e);
+  err_unwound(&e, &h, mem_refusal(&h));
+  assert_string_equal(e.message, "the memory cap of 1000 bytes was reached");
   h.cap = 0;
   err_clear(&e);
   err_unwound(&e, &h, TESS_LIMIT);

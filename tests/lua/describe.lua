@@ -423,3 +423,19 @@ do
   assert(tostring(ts.placeholder("C", { ts.const(4, "uint8") })) ==
          "C: float32[4]")
 end
+
+-- As many buffers as a block can read, and one more.
+do
+  local function total(n)
+    local A = {}
+    for k = 1, n do A[k] = ts.placeholder("A" .. k, { 4 }) end
+    return ts.compute("total", { 4 }, function(i)
+      local sum = A[1](i)
+      for k = 2, n do sum = sum + A[k](i) end
+      return sum
+    end)
+  end
+  assert(tostring(total(256)) == "total: float32[4]")
+  fails("LIMIT", "reads or writes more than 256 buffers (block 'total')",
+        total, 257)
+end
