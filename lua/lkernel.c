@@ -2,7 +2,7 @@
  * Targets, kernels and the oracle. */
 #include "lua/lt.h"
 
-#define MAX_TENSORS 64
+#define MAX_TENSORS 128 /* as many as a program has */
 
 LT_GC(target_gc, tess_target, tess_target_free)
 LT_GC(kernel_gc, tess_kernel, tess_kernel_free)

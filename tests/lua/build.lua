@@ -124,3 +124,25 @@ do
   local same, where = ts.equivalent(chain(2), chain(3))
   assert(same == false and where:find("B", 1, true), where)
 end
+
+-- With as many inputs as there can be.
+do
+  local A, x = {}, {}
+  for k = 1, 64 do
+    A[k] = ts.placeholder("A" .. k, { 2 })
+    x[k] = ts.tensor("float32", { 2 }, { k, 1 })
+  end
+  local p = ts.program("total", A, { ts.compute("total", { 2 }, function(i)
+    local sum = A[1](i)
+    for k = 2, 64 do sum = sum + A[k](i) end
+    return sum
+  end) })
+  local kernel = ts.build(p)
+  for _, run in ipairs { function() kernel(table.unpack(x)) end,
+                         function() ts.interpret(p, x) end,
+                         function() kernel:time(x, { min_time = 1e-4 }) end } do
+    x[65] = ts.tensor("float32", { 2 })
+    run()
+    assert(x[65]:get(0) == 2080 and x[65]:get(1) == 64)
+  end
+end
