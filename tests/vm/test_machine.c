@@ -157,7 +157,7 @@ static void test_given_decisions(void **state) {
   expect(&m, &f, (int64_t[]){1, 8, 1, 5}, 4, VM_GIVEN, TESS_REFUSED, VM_W_UNFIT,
          5);
   expect(&m, &f, (int64_t[]){2, 8, 8, 1, 4}, 5, VM_GIVEN, TESS_REFUSED,
-         VM_W_UNFIT, 3);
+         VM_W_NOT_ONE, 3);
   expect(&m, &f, (int64_t[]){1, 8}, 2, VM_GIVEN, TESS_INVALID,
          VM_W_FEW_DECISIONS, 5);
   expect(&m, &f, (int64_t[]){1, 8, 1}, 3, VM_GIVEN, TESS_INVALID,
