@@ -193,8 +193,8 @@ static arith_map_kind kind_of(sch_state *s, const sch_layout *l) {
 static bool init_sized(sch_state *s, bool trust, sch_layout *l) {
   arith_map_kind kind = kind_of(s, l);
   l->holes = kind != ARITH_MAP_BIJECTIVE;
-  return l->holes == 0 || kind == ARITH_MAP_INJECTIVE || trust ||
-         sch_refuse(s, SCH_R_MAP_UNKNOWN);
+  l->apart = l->holes == 0 || kind == ARITH_MAP_INJECTIVE;
+  return l->apart || trust || sch_refuse(s, SCH_R_MAP_UNKNOWN);
 }
 
 bool sch_layout_init(sch_state *s, uint32_t n, const ir_expr *extent,
@@ -216,12 +216,14 @@ bool sch_layout_init(sch_state *s, uint32_t n, const ir_expr *extent,
   if (l->sized) return init_sized(s, trust, l);
   l->holes = l->size - old;
   arith_map_kind kind = l->holes < 0 ? ARITH_MAP_NONE : kind_of(s, l);
-  if (kind == ARITH_MAP_BIJECTIVE || kind == ARITH_MAP_INJECTIVE) return true;
+  l->apart = kind == ARITH_MAP_BIJECTIVE || kind == ARITH_MAP_INJECTIVE;
+  if (l->apart) return true;
   const char *where = "";
   int found = try_all(s, l, &where);
   if (found == 0 || l->holes < 0)
     return sch_refuse(s, SCH_R_MAP_MEETS, .t = where);
-  return found > 0 || trust || sch_refuse(s, SCH_R_MAP_UNKNOWN);
+  l->apart = found > 0;
+  return l->apart || trust || sch_refuse(s, SCH_R_MAP_UNKNOWN);
 }
 
 /* ---- using it ----------------------------------------------------------- */

@@ -18,6 +18,7 @@ typedef struct sch_layout {
   const ir_expr *extent;   /* the old box, from 0 */
   ir_expr *out;            /* the map's results over var */
   ir_expr *shape;          /* the new box */
+  bool apart;              /* no two points meet: seen, not only trusted */
   bool sized;              /* the old box is no constant, */
   int64_t size, holes;     /* new points, and how many are no old ones;
                             * if sized, at least, and holes 0 means none */

@@ -6,15 +6,16 @@
 #include "schedule/analysis/layout.h"
 #include "schedule/analysis/move.h"
 
-#define TRANSFORM_LAYOUT_SIG(F, S)                                       \
-  F(S, IN, BLOCK, block, REQ, "a block that reads or writes the buffer") \
-  F(S, ATTR, BUFFER, buffer, REQ,                                        \
-    "the buffer: {\"read\", i}, {\"write\", i} or its name")             \
-  F(S, IN, INDEX_MAP, index_map, REQ, "the new indices of an element")   \
-  F(S, IN, FILL, pad_value, OPT,                                         \
-    "what new elements hold: a number, or a map of the new indices")     \
-  F(S, ATTR, BOOL, assume_injective_transform, DEF(0),                   \
-    "trust that no two elements meet, where that is not seen")
+#define TRANSFORM_LAYOUT_SIG(F, S)                                         \
+  F(S, IN, BLOCK, block, REQ, "a block that reads or writes the buffer")   \
+  F(S, ATTR, BUFFER, buffer, REQ,                                          \
+    "the buffer: {\"read\", i}, {\"write\", i} or its name")               \
+  F(S, IN, INDEX_MAP, index_map, REQ, "the new indices of an element")     \
+  F(S, IN, FILL, pad_value, OPT,                                           \
+    "what new elements hold: a number, or a map of the new indices")       \
+  F(S, ATTR, BOOL, assume_injective_transform, DEF(0),                     \
+    "no two elements meet: what is new needs no value, or, where that is " \
+    "not seen, trust it")
 
 PRIM_DEFINE(
     transform_layout, TRANSFORM_LAYOUT_SIG,
@@ -33,12 +34,16 @@ PRIM_DEFINE(
         "   arithmetic nor trying all (up to 65536) tells,\n"
         "   assume_injective_transform says so.\n"
         "5. Where the new shape holds more elements than the old there is a\n"
-        "   pad value of the buffer's type, and the map can be solved.\n"
+        "   pad value of the buffer's type, and the map can be solved; or\n"
+        "   assume_injective_transform is set, and it is seen that no two\n"
+        "   elements meet.\n"
         "6. What a block writes of the buffer stays a box.\n"
         "7. Loops whose iterations run at once stay free of races.\n"
         "All accesses in the function change, and the shape: as long in each\n"
         "dimension as the greatest result. Padding is written by a block of\n"
         "its own, B_pad for a buffer B, where the buffer begins to live.\n"
+        "Without a pad value nobody writes it, and nobody reads it: there is\n"
+        "then no such block.\n"
         "A layout-free parameter P is read by a new block P_prepared alone,\n"
         "which makes a buffer of that name in the new layout for all others.\n"
         "As long as it stands in loops of its own, and nobody else reads P,\n"
@@ -176,6 +181,14 @@ static bool plan_value(sch_state *s, plan *f) {
   return true;
 }
 
+/* New elements need a value, unless the caller says that they may hold
+ * anything.  That they do is no trust: no access comes to them by the map.
+ * But what is not seen to be injective is not let do more. */
+static bool needs_padding(const plan *f) {
+  bool any = f->a->assume_injective_transform && f->l.apart;
+  return f->l.holes && !(any && f->a->pad_value.tag == SCH_FILL_NONE);
+}
+
 /* The variable of iter k, over [0, extent). */
 static ir_var iter_over(sch_state *s, uint32_t k, ir_expr extent) {
   ir_program *p = s->p;
@@ -188,7 +201,7 @@ static ir_var iter_over(sch_state *s, uint32_t k, ir_expr extent) {
 static bool plan_padding(sch_state *s, plan *f) {
   ir_program *p = s->p;
   uint32_t n = f->l.nout;
-  if (!f->l.holes) return true;
+  if (!needs_padding(f)) return true;
   if (f->a->pad_value.tag == SCH_FILL_NONE)
     return sch_refuse(s,
                       f->l.sized ? SCH_R_PAD_MISSING_SOME : SCH_R_PAD_MISSING,
@@ -384,7 +397,7 @@ static bool apply(sch_state *s, plan *f) {
                        a->assume_injective_transform, &f->l) ||
       !plan_padding(s, f) || !plan_regions(s, f))
     return false;
-  ir_stmt home = f->l.holes ? padding_place(s, f) : 0;
+  ir_stmt home = f->hole ? padding_place(s, f) : 0;
   make_target(s, f);
   change_accesses(s, f);
   widen_around(s, f);

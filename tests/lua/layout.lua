@@ -36,6 +36,13 @@ check(function(s, b)
                      { pad_value = 1 })
   s:transform_block_layout(b, function(i, j, k) return j, i, k // 4, k % 4 end)
 end)
+-- New elements that hold anything.
+check(function(s, b)
+  s:transform_layout(b, "C", function(i, j) return j // 8, i, j % 8 end,
+                     { assume_injective_transform = true })
+  assert(not tostring(s):find "C_pad")
+  s:vectorize((select(2, s:get_loops(s:get_consumers(b)))))
+end)
 check(function(s, b) s:unsafe_set_dtype(b, 0, "float64") end, true)
 check(function(s, b)
   s:unsafe_hide_buffer_access(b, "read", { 0 })

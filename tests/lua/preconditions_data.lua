@@ -121,6 +121,11 @@ legal(P, function(s)
   s:transform_layout(s:get_block("C"), { "write", 0 },
     function(i, j) return i//5, i%5, j end, { pad_value = 0 })
 end)
+legal(P, function(s)
+  s:transform_layout(s:get_block("C"), { "write", 0 },
+    function(i, j) return i//5, i%5, j end,
+    { assume_injective_transform = true })
+end)
 illegal(P, "PAD_MAP", function(s)
   s:transform_layout(s:get_block("C"), { "write", 0 },
     function(i, j) return i//5, i%5, j end,

@@ -96,6 +96,23 @@ do
   close(x, want)
 end
 
+-- With padding that holds anything.
+do
+  local s = ts.schedule(p)
+  s:transform_layout(s:get_block("C"), "B", function(k, j)
+    return j // 8, k, j % 8
+  end, { assume_injective_transform = true })
+  assert(not tostring(s):find "B_prepared_pad")
+  same(s, p)
+  local x = ts.tensor("float32", { M, N }, "zeros")
+  local kernel = ts.build(s, "llvm")
+  kernel(a, b, x)
+  close(x, want)
+  assert(kernel:time({ a, b, x }, { min_time = 0.001 }).median > 0)
+  ts.interpret(s, { a, b, x })
+  close(x, want)
+end
+
 -- Searched.
 do
   local r = ts.tune(p, { target = "llvm", trials = 3, seed = 1,

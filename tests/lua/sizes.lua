@@ -140,6 +140,12 @@ for _, m in ipairs(maps) do
                          { pad_value = 7 })
       s:parallel(fused(s, "C"))
     end)
+    check(shape, function(s)
+      s:transform_layout(s:get_block "B", { "write", 0 }, m[1],
+                         { assume_injective_transform = true })
+      assert(not tostring(s):find "B_pad")
+      s:parallel(fused(s, "C"))
+    end)
   end
 end
 for _, meets in ipairs {
@@ -147,6 +153,10 @@ for _, meets in ipairs {
 } do
   refused(both, "MAP_UNKNOWN", function(s)
     s:transform_layout(s:get_block "B", { "write", 0 }, meets)
+  end)
+  refused(both, "PAD_MISSING_SOME", function(s)
+    s:transform_layout(s:get_block "B", { "write", 0 }, meets,
+                       { assume_injective_transform = true })
   end)
 end
 

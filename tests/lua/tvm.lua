@@ -121,6 +121,23 @@ do
   assert(got:to_tvm_json() == tr:to_tvm_json())
 end
 
+-- New elements that hold anything: no block fills them, as in TVM.
+do
+  local s = ts.schedule(p)
+  local c = s:cache_read(s:get_block("C"), 1, "global")
+  s:transform_layout(c, { "write", 0 }, function(i, j)
+    return j // 24, i, j % 24
+  end, { assume_injective_transform = true })
+  local tr = s:trace()
+  local json = tr:to_tvm_json()
+  assert(json:find('%[0, 1, "None", 1%]') or json:find('%[0, 1, null, 1%]'),
+         json)
+  local got = ts.trace.from_tvm_json(json, p)
+  assert(got:replay():program():hash() == s:program():hash())
+  assert(not tostring(got:replay()):find "_pad")
+  assert(got:to_tvm_json() == json)
+end
+
 -- Sampled integers in maps: variables that are no index, told by their names.
 do
   local s = ts.schedule(p)

@@ -96,6 +96,46 @@ static void test_padding(void **state) {
   scheduled_end(&t);
 }
 
+/* What is new may hold anything where that is said, and no two elements are
+ * seen to meet: nobody writes it, and nobody reads it. */
+static void test_undefined(void **state) {
+  (void)state;
+  scheduled t;
+  ir_stmt c = matmul(&t, 10, 6);
+  LAYOUT(&t, c, "(i, j) -> (i // 4, j + 1, i % 4)",
+         NUM(assume_injective_transform, 1));
+  assert_non_null(strstr(scheduled_text(&t), "  alloc C: float32[3, 7, 4]\n"
+                                             "  for a in range(10)\n"));
+  moved_equal(&t);
+  /* Where the map cannot be solved, too. */
+  LAYOUT(&t, c, "(i, j, k) -> (i * (2 * i + 1) % 16, j, k)",
+         NUM(assume_injective_transform, 1));
+  moved_equal(&t);
+  /* A pad value is written all the same. */
+  LAYOUT(&t, c, "(i, j, k) -> (i, j, k + 1)", NUM(pad_value, 1),
+         NUM(assume_injective_transform, 1));
+  assert_non_null(strstr(scheduled_text(&t), "block C_pad("));
+  moved_equal(&t);
+  scheduled_end(&t);
+}
+
+/* A copy of all that the block around the readers declares would read what
+ * nobody has written. */
+static void test_undefined_copied(void **state) {
+  (void)state;
+  scheduled t;
+  ir_stmt c = matmul(&t, 4, 6), d = scheduled_get(&t, "D");
+  DO(&t, blockize, LIST(target, scheduled_loop(&t, d, 0)));
+  ir_stmt all = t.out[0];
+  LAYOUT(&t, c, "(i, j) -> (i, j * 2)", NUM(assume_injective_transform, 1));
+  moved_equal(&t);
+  REFUSED(&t, REGION_NOT_WHOLE, cache_read, AT(block, all),
+          NUM(read_buffer_index, 0), STR(storage_scope, "local"));
+  REFUSED(&t, REGION_NOT_WHOLE, cache_read, AT(block, d),
+          NUM(read_buffer_index, 0), STR(storage_scope, "local"));
+  scheduled_end(&t);
+}
+
 /* Regions of blocks around others. */
 static void test_regions(void **state) {
   (void)state;
@@ -187,6 +227,10 @@ static void test_maps_refused(void **state) {
   NO(MAP_UNKNOWN, "(i, j) -> ((i + j) % 300, j)");
   LAYOUT(&t, c, "(i, j) -> ((i + j) % 300, j)",
          NUM(assume_injective_transform, 1));
+  /* What is only trusted leaves nothing undefined. */
+  NO(PAD_MISSING, "(i, j) -> ((i + j) % 300, j + 1)",
+     NUM(assume_injective_transform, 1));
+  NO(MAP_MEETS, "(i, j) -> (i // 2, j)", NUM(assume_injective_transform, 1));
   scheduled_end(&t);
 }
 
@@ -386,6 +430,8 @@ int main(void) {
       cmocka_unit_test(test_digits),
       cmocka_unit_test(test_padding),
       cmocka_unit_test(test_padding_alone),
+      cmocka_unit_test(test_undefined),
+      cmocka_unit_test(test_undefined_copied),
       cmocka_unit_test(test_regions),
       cmocka_unit_test(test_maps_refused),
       cmocka_unit_test(test_buffers_refused),
