@@ -313,6 +313,17 @@ static bool used_instances(sch_state *s, const sch_remap *m, ir_stmt above,
   return poly_reaches_all(s, m->block, above, m->nused, part, box);
 }
 
+/* For all values that the used iters have, the others have some. */
+static bool has_others(const ir_program *p, const sch_remap *m) {
+  ir_span it = ir_blk(p, m->block)->iters;
+  for (uint32_t k = 0, i = 0; k < it.n; k++) {
+    bool used = i < m->nused && m->used[i] == k;
+    i += used;
+    if (!used && ir_at(p, p->iter.v[it.at + k].extent)->lo < 1) return false;
+  }
+  return true;
+}
+
 /* For a writer: after it, the instances that ran. */
 static bool place_write(sch_state *s, sch_remap *m) {
   const ir_program *p = s->p;
@@ -321,7 +332,7 @@ static bool place_write(sch_state *s, sch_remap *m) {
       arena_array(s->scratch, sch_span, ir_blk(p, m->block)->iters.n);
   sch_stage_place(s, &m->st, m->block,
                   sch_stage_readers(s, &m->st, m->block, none, false));
-  if (!sch_old_instances(s, m->block, m->st.above, old) &&
+  if (!(has_others(p, m) && sch_old_instances(s, m->block, m->st.above, old)) &&
       !used_instances(s, m, m->st.above, old))
     return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {m->block});
   for (uint32_t i = 0; i < m->nused; i++) m->span[i] = old[m->used[i]];

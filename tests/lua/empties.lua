@@ -56,6 +56,37 @@ do
   builds(sch, p)
 end
 
+-- A sum of nothing, without its init, writes nothing that could be copied
+-- back, though all that the place of a write tells has been run.
+do
+  local b = ts.builder("sum")
+  local X, Y = b:input("X", { 1, 1 }), b:output("Y", { 1 })
+  b:loop("a", 0, 1, function(a)
+    b:block("first", { { "va", extent = 1, bind = a } }, function(va)
+      b:store(Y, { va }, 7)
+    end)
+  end)
+  b:loop("i", 0, 1, function(i)
+    b:loop("j", 0, i, function(j)
+      b:block("sum", {
+        { "vi", extent = 1, bind = i },
+        { "vj", "reduce", extent = i, bind = j },
+      }, function(vi, vj)
+        b:init(function() b:store(Y, { vi }, 0) end)
+        b:store(Y, { vi }, Y(vi) - X(vi, vj))
+      end)
+    end)
+  end)
+  local p = b:program()
+  local sch = ts.schedule(p)
+  local sum = sch:get_block("sum")
+  sch:blockize((select(2, sch:get_loops(sum))), { preserve_unit_iters = false })
+  checks.refused(sch, "INSTANCES_UNKNOWN", "reindex_cache_write", sum, 0,
+                 "global", "(j) -> (0)")
+  checks.refused(sch, "INSTANCES_UNKNOWN", "reindex", sum, { "write", 0 })
+  builds(sch, p)
+end
+
 local function product(M, N, K)
   return ops.matmul { m = M, n = N, k = K }
 end
