@@ -673,7 +673,11 @@ const char *ir_scope_text(ir_scope s);
 /* Fragments of matrices belong to a warp, and only what all of its lanes do
  * together (a loop bound to IR_WARP) touches them. */
 static inline bool ir_scope_is_fragment(uint32_t s) {
-  return s >= IR_SCOPE_WMMA_A && s <= IR_SCOPE_M16N8K8_C;
+  return s >= IR_SCOPE_WMMA_A && s <= IR_SCOPE_SIMDGROUP;
+}
+/* Threads see the same memory, whatever device it is near to. */
+static inline bool ir_scope_is_global(uint32_t s) {
+  return s == IR_SCOPE_GLOBAL || (s >= IR_SCOPE_VTCM && s <= IR_SCOPE_AMX);
 }
 bool ir_thread_parse(const char *s, ir_thread *out);
 const char *ir_thread_text(ir_thread t);

@@ -227,7 +227,7 @@ static bool is_copied(const search *f, const access *a, uint32_t n) {
 
 /* Global memory is not allocated by threads. */
 static bool shared_among(ir_scope scope, const ir_stmt_rec *loop) {
-  return scope == IR_SCOPE_GLOBAL && loop->kind == IR_LOOP &&
+  return ir_scope_is_global(scope) && loop->kind == IR_LOOP &&
          loop->loop_kind == IR_THREAD &&
          (loop->thread <= IR_THREADIDX_Z || loop->thread == IR_WARP);
 }

@@ -471,7 +471,8 @@ static tess_status make_kernel(ir_program *p, arena *scratch, ir_stmt top,
 static void allocate_globally(ir_program *p, ir_stmt alloc) {
   ir_buf_rec *b = &p->buf.v[ir_st(p, alloc)->alloc];
   for (ir_stmt s = alloc; s; s = ir_next(p, s, alloc))
-    if (kernel_is_thread(ir_st(p, s))) b->scope = IR_SCOPE_GLOBAL;
+    if (kernel_is_thread(ir_st(p, s)) && !ir_scope_is_global(b->scope))
+      b->scope = IR_SCOPE_GLOBAL;
 }
 
 LOWER_PASS(kernels) {

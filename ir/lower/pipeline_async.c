@@ -20,7 +20,7 @@ bool lower_pipe_is_copy(const pipe *x, uint32_t i) {
     if (r->kind != IR_STORE) continue;
     const ir_node *v = ir_at(p, r->value);
     if (!is_shared(p, r->buf) || v->op != IR_LOAD ||
-        p->buf.v[v->a].scope != IR_SCOPE_GLOBAL)
+        !ir_scope_is_global(p->buf.v[v->a].scope))
       return false;
     any = true;
   }

@@ -72,7 +72,7 @@ typedef struct plan {
 
 static bool is_shared_by(ir_scope scope, const ir_stmt_rec *loop) {
   if (loop->kind != IR_LOOP || loop->loop_kind != IR_THREAD) return false;
-  if (scope == IR_SCOPE_GLOBAL || scope == IR_SCOPE_LOCAL) return false;
+  if (ir_scope_is_global(scope) || scope == IR_SCOPE_LOCAL) return false;
   bool shared = scope == IR_SCOPE_SHARED || scope == IR_SCOPE_SHARED_DYN;
   return shared
              ? loop->thread >= IR_THREADIDX_X && loop->thread <= IR_THREADIDX_Z

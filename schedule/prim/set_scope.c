@@ -14,7 +14,12 @@ PRIM_DEFINE(
     set_scope, SET_SCOPE_SIG, .summary = "Set the storage scope of a buffer.",
     .rewrite = "alloc B   ->   alloc B in scope",
     .details =
-        "1. The storage scope is known.\n"
+        "1. The storage scope is known: global, shared, shared.dyn, local,\n"
+        "   warp; fragments: wmma.matrix_a, wmma.matrix_b, wmma.accumulator,\n"
+        "   m16n8k8.matrixA, m16n8k8.matrixB, m16n8k8.matrixC,\n"
+        "   metal.simdgroup; what means global here: global.vtcm,\n"
+        "   global.ddr, global.texture, global.texture-weight,\n"
+        "   global.texture-nhwc, amx.tmm.\n"
         "2. The buffer is allocated in the function, and neither is a part\n"
         "   of another nor has parts that are matched.\n"
         "3. It is not of a scope that threads have each for their own while\n"
@@ -29,7 +34,7 @@ PRIM_DEFINE(
  * own? */
 static bool is_own(ir_scope scope, const ir_stmt_rec *loop) {
   if (loop->kind != IR_LOOP || loop->loop_kind != IR_THREAD) return false;
-  if (scope == IR_SCOPE_GLOBAL) return false;
+  if (ir_scope_is_global(scope)) return false;
   bool block = loop->thread <= IR_BLOCKIDX_Z;
   if (scope == IR_SCOPE_SHARED || scope == IR_SCOPE_SHARED_DYN) return block;
   return block || scope == IR_SCOPE_LOCAL || loop->thread != IR_THREADIDX_X;

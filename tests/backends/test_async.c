@@ -260,6 +260,17 @@ static void stages(void **state) {
     }
 }
 
+/* Global memory of whatever device is copied from like any. */
+static void from_near(void **state) {
+  (void)state;
+  ir_stmt loop = product(6, (int64_t[]){0, 0, 1}, (int64_t[]){0, 1, 2}, true);
+  note(loop, "software_pipeline_async_stages", 1, (int64_t[]){0});
+  for (ir_buf b = 1; b < t.p.buf.n; b++)
+    if (t.p.buf.v[b].role == IR_ROLE_INPUT) t.p.buf.v[b].scope = IR_SCOPE_VTCM;
+  must_work();
+  assert_non_null(strstr(kernels(), "async_wait(2)"));
+}
+
 /* A thread sends once what it does as several virtual ones. */
 static void virtual_threads(void **state) {
   (void)state;
@@ -296,6 +307,7 @@ int main(void) {
       TEST(source_changes),
       TEST(out_of_order),
       PIPE(stages),
+      PIPE(from_near),
       PIPE(virtual_threads),
       PIPE(without_threads),
   };

@@ -170,9 +170,11 @@ static void test_reduction(void **state) {
  * own, until lowering finds that one is enough. */
 static void test_threads(void **state) {
   (void)state;
-  static const ir_scope scope[] = {IR_SCOPE_GLOBAL, IR_SCOPE_SHARED,
-                                   IR_SCOPE_LOCAL};
-  for (int k = 0; k < 3; k++) {
+  static const ir_scope scope[] = {
+      IR_SCOPE_SHARED, IR_SCOPE_LOCAL,        IR_SCOPE_SIMDGROUP,
+      IR_SCOPE_GLOBAL, IR_SCOPE_VTCM,         IR_SCOPE_TEXTURE,
+      IR_SCOPE_DDR,    IR_SCOPE_TEXTURE_NHWC, IR_SCOPE_AMX};
+  for (int k = 0; k < 9; k++) {
     nest n;
     begin(&n);
     ir_buf b = nest_local(&n, "B", F32, scope[k], 8, 0, 0);
@@ -188,7 +190,7 @@ static void test_threads(void **state) {
     close_block(&n);
     nest_close(&n, 2);
     nest_finish(&n);
-    assert_int_equal(home(&n, b), k == 0 ? n.root : thread);
+    assert_int_equal(home(&n, b), k >= 3 ? n.root : thread);
     end(&n);
   }
 }

@@ -63,6 +63,8 @@ static void test_scope_of_threads(void **state) {
       "set_scope: the threads of loop a share buffer \"C\", and "
       "in scope \"local\" each would have its own");
   DO(&t, set_scope, AT(block, c), STR(buffer_index, "C"),
+     STR(storage_scope, "global.vtcm"));
+  DO(&t, set_scope, AT(block, c), STR(buffer_index, "C"),
      STR(storage_scope, "shared"));
   scheduled_end(&t);
   /* Each iteration's own, until it is shared by all. */

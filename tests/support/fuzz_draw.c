@@ -191,7 +191,8 @@ static vm_value draw_reals(fuzz *f) {
 static vm_value draw_str(fuzz *f, const char *name) {
   static const char *const axes[] = {"threadIdx.x", "threadIdx.y", "blockIdx.x",
                                      "vthread.x"};
-  static const char *const scopes[] = {"global", "global", "local", "shared"};
+  static const char *const scopes[] = {"global", "global", "local",
+                                       "shared", "shared", "global.vtcm"};
   static const char *const keys[] = {"pragma_auto_unroll_max_step",
                                      "pragma_vectorize", "note"};
   const char *s = keys[fuzz_below(f, 3)];
@@ -200,7 +201,7 @@ static vm_value draw_str(fuzz *f, const char *name) {
   else if (!strcmp(name, "thread_axis"))
     s = axes[fuzz_below(f, 4)];
   else if (!strcmp(name, "storage_scope"))
-    s = scopes[fuzz_below(f, 4)];
+    s = scopes[fuzz_below(f, 6)];
   return vm_str(&f->pool, s, strlen(s));
 }
 
