@@ -116,16 +116,14 @@ static void look_for_wide(const ir_program *p, ir_expr e, void *ud) {
   if (n->lo < -SCH_MAX_EXTENT || n->hi > SCH_MAX_EXTENT) *(bool *)ud = true;
 }
 
-/* Of a box that is no constant: the greatest value of result k may be a
- * size; l->size is of the least sizes. */
-static bool set_sized(sch_state *s, sch_layout *l, uint32_t k) {
+bool sch_map_extent(sch_state *s, uint32_t k, ir_expr e, uint32_t n,
+                    const ir_var *var, const ir_expr *lo, const ir_expr *extent,
+                    int64_t *size, ir_expr *out) {
   ir_program *p = s->p;
-  arith_range r = arith_bounds(p, l->out[k]);
-  ir_expr *zero = arena_array(s->scratch, ir_expr, l->ndim), min, max;
+  arith_range r = arith_bounds(p, e);
+  ir_expr min, max;
   bool exact;
-  for (uint32_t d = 0; d < l->ndim; d++) zero[d] = ir_index(p, 0);
-  if (arith_relax(p, s->scratch, l->out[k], l->ndim, l->var, zero, l->extent,
-                  &min, &max, &exact) &&
+  if (arith_relax(p, s->scratch, e, n, var, lo, extent, &min, &max, &exact) &&
       (exact || r.hi == INT64_MAX)) {
     arith_range least = arith_bounds(p, min);
     r = (arith_range){least.lo > r.lo ? least.lo : r.lo, r.hi};
@@ -135,11 +133,18 @@ static bool set_sized(sch_state *s, sch_layout *l, uint32_t k) {
   if (r.lo < 0) return sch_refuse(s, SCH_R_MAP_NEGATIVE, .n = {k, r.lo});
   int64_t most = arith_bounds(p, max).lo; /* while sizes are 1 */
   if (ir_is_const(p, max, INT64_MAX) || most < 0 || most >= SCH_MAX_EXTENT ||
-      __builtin_mul_overflow(l->size, most + 1, &l->size) ||
-      l->size > SCH_MAX_EXTENT)
+      __builtin_mul_overflow(*size, most + 1, size) || *size > SCH_MAX_EXTENT)
     return sch_refuse(s, SCH_R_MAP_LARGE, .n = {k});
-  l->shape[k] = ir_add(p, max, ir_index(p, 1));
+  *out = ir_add(p, max, ir_index(p, 1));
   return true;
+}
+
+/* l->size is of the least sizes. */
+static bool set_sized(sch_state *s, sch_layout *l, uint32_t k) {
+  ir_expr *zero = arena_array(s->scratch, ir_expr, l->ndim);
+  for (uint32_t d = 0; d < l->ndim; d++) zero[d] = ir_index(s->p, 0);
+  return sch_map_extent(s, k, l->out[k], l->ndim, l->var, zero, l->extent,
+                        &l->size, &l->shape[k]);
 }
 
 static bool set_shape(sch_state *s, sch_layout *l) {

@@ -31,6 +31,12 @@ bool sch_layout_init(sch_state *s, uint32_t ndim, const ir_expr *extent,
 #define SCH_LAYOUT_REASONS                                                  \
   SCH_R_MAP_ARITY, SCH_R_MAP_EMPTY, SCH_R_MAP_NEGATIVE, SCH_R_MAP_LARGE,    \
     SCH_R_MAP_MEETS, SCH_R_MAP_UNKNOWN, SCH_R_MAP_OPEN
+/* Over a box that is no constant: one more than the greatest value of result
+ * k, `e`, which may be a size; *size is multiplied with what it is where all
+ * sizes are least.  false after refusing. */
+bool sch_map_extent(sch_state *s, uint32_t k, ir_expr e, uint32_t n,
+                    const ir_var *var, const ir_expr *lo, const ir_expr *extent,
+                    int64_t *size, ir_expr *out);
 /* The new indices for old ones. */
 void sch_layout_index(sch_state *s, const sch_layout *l, const ir_expr *old,
                       ir_expr *out);

@@ -8,6 +8,7 @@
 #include "schedule/analysis/remap.h"
 #include "ir/arith/arith.h"
 #include "schedule/analysis/inline.h"
+#include "schedule/analysis/layout.h"
 #include "schedule/analysis/polyhedra.h"
 
 /* ---- how the block accesses the buffer ---------------------------------- */
@@ -118,6 +119,24 @@ static const ir_iter *nth_iter(const ir_program *p, ir_stmt block, uint32_t k) {
   return &p->iter.v[ir_blk(p, block)->iters.at + k];
 }
 
+static ir_look look_for_other(const ir_program *p, ir_expr e, void *ud) {
+  (void)ud;
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_LOAD || n->op == IR_CALL) return IR_LOOK_FOUND;
+  if (n->op == IR_VAR && p->var.v[n->a].kind != IR_VAR_SIZE)
+    return IR_LOOK_FOUND;
+  return IR_LOOK_BELOW;
+}
+
+/* From a constant on, and as long wherever the block runs: a constant, or at
+ * least 1 and made of sizes. */
+static bool is_fixed(const ir_program *p, const ir_iter *it) {
+  const ir_node *n = ir_at(p, it->extent);
+  return ir_at(p, it->lo)->op == IR_INT &&
+         (n->op == IR_INT ||
+          (n->lo >= 1 && !ir_any(p, it->extent, look_for_other, NULL)));
+}
+
 static bool find_used(sch_state *s, sch_remap *m) {
   const ir_program *p = s->p;
   uint32_t n = ir_blk(p, m->block)->iters.n;
@@ -127,7 +146,8 @@ static bool find_used(sch_state *s, sch_remap *m) {
     if (!uses_iter(p, m->st.ndim, m->idx, it->var)) continue;
     if (m->write && it->kind != IR_SPATIAL)
       return sch_refuse(s, SCH_R_PLACE_REDUCED, .s = {m->block});
-    if (ir_at(p, it->lo)->op != IR_INT || ir_at(p, it->extent)->op != IR_INT)
+    m->sized |= ir_at(p, it->extent)->op != IR_INT;
+    if (!is_fixed(p, it))
       return sch_refuse(s, SCH_R_NOT_STATIC, .s = {m->block});
     m->used[m->nused++] = k;
   }
@@ -193,9 +213,28 @@ static bool same_iters(const ir_program *p, const sch_remap *m) {
   return true;
 }
 
+static bool set_sized(sch_state *s, sch_remap *m) {
+  ir_expr *lo = arena_array(s->scratch, ir_expr, 2 * m->nused);
+  ir_expr *extent = lo + m->nused;
+  ir_var *var = arena_array(s->scratch, ir_var, m->nused);
+  int64_t size = 1;
+  for (uint32_t i = 0; i < m->nused; i++) {
+    const ir_iter it = *nth_iter(s->p, m->block, m->used[i]);
+    var[i] = it.var;
+    lo[i] = it.lo;
+    extent[i] = it.extent;
+  }
+  for (uint32_t k = 0; k < m->n; k++)
+    if (!sch_map_extent(s, k, m->to[k], m->nused, var, lo, extent, &size,
+                        &m->shape[k]))
+      return false;
+  return true;
+}
+
 static bool set_shape(sch_state *s, sch_remap *m) {
   ir_program *p = s->p;
   int64_t size = 1;
+  if (m->sized) return set_sized(s, m);
   for (uint32_t k = 0; k < m->n; k++) {
     arith_range r = arith_bounds(p, m->to[k]);
     bool large = r.lo == INT64_MIN || r.hi >= SCH_MAX_EXTENT;
@@ -218,9 +257,9 @@ static bool is_injective(sch_state *s, const sch_remap *m) {
   ir_expr *extent = at + m->nused, *to = extent + m->nused, *zero = to + m->n;
   for (uint32_t i = 0; i < m->nused; i++) {
     const ir_iter it = *nth_iter(p, m->block, m->used[i]);
-    int64_t n = 1;
-    ir_const_int(p, it.extent, &n);
-    var[i] = ir_var_new(p, IR_VAR_LOOP, 0, IR_INDEX, 0, n - 1);
+    int64_t min, max;
+    ir_domain_bounds(p, ir_index(p, 0), it.extent, &min, &max);
+    var[i] = ir_var_new(p, IR_VAR_LOOP, 0, IR_INDEX, min, max);
     iter[i] = it.var;
     extent[i] = it.extent;
     at[i] = ir_add(p, it.lo, ir_ref(p, var[i]));
@@ -346,26 +385,44 @@ bool sch_remap_place(sch_state *s, sch_remap *m) {
 
 /* ---- making it ---------------------------------------------------------- */
 
-static void and_unless_known(sch_state *s, ir_expr *pred, ir_expr cond) {
+/* a <= b, in all iterations of the nest's loops, whose lengths may be sizes. */
+static bool is_le(sch_state *s, const sch_nest *nest, ir_expr a, ir_expr b) {
   ir_program *p = s->p;
-  if (!ir_is_const(p, cond, 1) && !arith_prove(p, s->scratch, cond, 0))
-    *pred = *pred ? ir_and(p, *pred, cond) : cond;
+  ir_expr *zero = arena_array(s->scratch, ir_expr, nest->nloops), least, most;
+  if (arith_prove_le(p, a, b)) return true;
+  for (uint32_t i = 0; i < nest->nloops; i++) zero[i] = ir_index(p, 0);
+  return arith_relax(p, s->scratch, ir_sub(p, b, a), nest->nloops, nest->var,
+                     zero, nest->extent, &least, &most, NULL) &&
+         arith_bounds(p, least).lo >= 0;
+}
+
+/* The nest runs only where a <= b, in these words. */
+static void keep_le(sch_state *s, sch_nest *nest, ir_expr a, ir_expr b,
+                    ir_expr cond) {
+  ir_program *p = s->p;
+  if (ir_is_const(p, cond, 1) || arith_prove(p, s->scratch, cond, 0) ||
+      is_le(s, nest, a, b))
+    return;
+  nest->pred = nest->pred ? ir_and(p, nest->pred, cond) : cond;
+}
+
+static void keep_order(sch_state *s, sch_nest *nest, ir_expr a, ir_expr b) {
+  keep_le(s, nest, a, b, ir_binary(s->p, IR_LE, a, b));
 }
 
 /* A reader's copy stays in the buffer, and in what the last run of the writer
  * wrote, where st->box tells that. */
 static void guard_source(sch_state *s, const sch_remap *m, const ir_expr *idx,
-                         ir_expr *pred) {
+                         sch_nest *nest) {
   ir_program *p = s->p;
   const sch_stage *st = &m->st;
   for (uint32_t d = 0; d < st->ndim; d++) {
-    and_unless_known(s, pred, ir_binary(p, IR_LE, ir_index(p, 0), idx[d]));
-    and_unless_known(s, pred,
-                     ir_binary(p, IR_LT, idx[d], ir_dim(p, st->buf, d)));
+    ir_expr end = ir_dim(p, st->buf, d), last = ir_sub(p, end, ir_index(p, 1));
+    keep_order(s, nest, ir_index(p, 0), idx[d]);
+    keep_le(s, nest, idx[d], last, ir_binary(p, IR_LT, idx[d], end));
     if (!st->started) continue;
-    and_unless_known(s, pred, ir_binary(p, IR_LE, st->box[d], idx[d]));
-    and_unless_known(s, pred,
-                     ir_binary(p, IR_LE, idx[d], st->box[st->ndim + d]));
+    keep_order(s, nest, st->box[d], idx[d]);
+    keep_order(s, nest, idx[d], st->box[st->ndim + d]);
   }
 }
 
@@ -447,7 +504,7 @@ ir_stmt sch_remap_make(sch_state *s, sch_remap *m, const char *suffix) {
                    nest.iter[i].bind);
     for (uint32_t d = 0; d < m->st.ndim; d++)
       idx[d] = ir_subst_expr(&bind, m->idx[d]);
-    guard_source(s, m, idx, &nest.pred);
+    guard_source(s, m, idx, &nest);
   }
   sch_nest_hang(p, copy, &nest, m->st.above, m->st.before);
   redirect_block(s, m, made);

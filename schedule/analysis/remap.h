@@ -13,7 +13,8 @@ typedef struct sch_remap {
   bool write;              /* the block writes the new buffer, else reads */
   ir_expr *idx;            /* where it accesses the old buffer */
   uint32_t nused;
-  uint32_t *used;          /* positions of the iters that idx is made of */
+  uint32_t *used;          /* positions of the iters that idx is made of, */
+  bool sized;              /* some of them over no constant domain */
   uint32_t n;              /* the new buffer's dimensions, */
   ir_expr *to, *shape;     /* indices over the block's iters, and shape */
   sch_span *span;          /* of each used iter, what one run copies */

@@ -27,7 +27,7 @@ PRIM_DEFINE(
         "   others.\n"
         "3. The block reads the buffer at one place, which its iters alone\n"
         "   tell, and does not write it; the domains of these iters are\n"
-        "   constant.\n"
+        "   constant, or sizes alone tell them.\n"
         "4. The map has a parameter for each iter of the block and at least\n"
         "   one result, all from 0 on. It is made of the iters that the\n"
         "   place is made of, and takes no two values of them to the same\n"

@@ -27,7 +27,7 @@ PRIM_DEFINE(
         "   others.\n"
         "3. The block accesses the buffer at one place, which its spatial\n"
         "   iters alone tell, and stores under no condition of its own; the\n"
-        "   domains of these iters are constant.\n"
+        "   domains of these iters are constant, or sizes alone tell them.\n"
         "4. The map has a parameter for each iter of the block and at least\n"
         "   one result, all from 0 on. It is made of the iters that the\n"
         "   place is made of, and takes no two values of them to the same\n"

@@ -160,6 +160,97 @@ for _, meets in ipairs {
   end)
 end
 
+-- Copies that are indexed by iters, and by maps of them.
+for _, shape in ipairs { rows, columns, both } do
+  check(shape, function(s)
+    local c = s:get_block "C"
+    s:reindex(c, { "read", 0 })
+    s:reindex(c, { "write", 0 })
+    s:reindex(s:get_block "B", { "write", 0 })
+    s:parallel(fused(s, "B_reindex"))
+  end)
+  check(shape, function(s)
+    local c = s:get_block "C"
+    s:compute_at(s:reindex(c, { "read", 0 }), (s:get_loops(c)))
+    s:reindex(s:get_block "B", { "read", 0 })
+    s:compute_inline(s:get_block "A_reindex")
+  end)
+  for _, m in ipairs(maps) do
+    check(shape, function(s)
+      s:reindex_cache_read(s:get_block "C", 0, "global", m[1])
+      s:reindex_cache_read(s:get_block "B", 0, "local", m[1])
+      s:parallel(fused(s, "A_local"))
+    end)
+    check(shape, function(s)
+      s:reindex_cache_write(s:get_block "C", 0, "global", m[1])
+      s:reindex_cache_write(s:get_block "B", 0, "local", m[1])
+      s:vectorize((select(2, s:split(fused(s, "B"), { ts.auto, 4 }))))
+    end)
+  end
+  refused(shape, "MAP_NOT_INJECTIVE", function(s)
+    s:reindex_cache_read(s:get_block "C", 0, "global",
+                         function(i, j) return i + j end)
+  end)
+  refused(shape, "MAP_NEGATIVE", function(s)
+    s:reindex_cache_write(s:get_block "C", 0, "global",
+                          function(i, j) return i, j - 1 end)
+  end)
+  refused(shape, "MAP_LARGE", function(s)
+    s:reindex_cache_write(s:get_block "C", 0, "global",
+                          function(i, j) return i + (1 << 60), j end)
+  end)
+end
+
+-- Of a product, with what overlaps.
+do
+  local n, m = ts.size "n", ts.size "m"
+  local A, W = ts.placeholder("A", { n + 2 }), ts.placeholder("W", { 3, m })
+  local r = ts.reduce_axis("r", 3)
+  local p = ts.program("rows", { A, W }, {
+    ts.compute("C", { n, m }, function(i, j)
+      return ts.sum(A(i + r) * W(r, j), r)
+    end),
+  })
+  local s = ts.schedule(p)
+  local c = s:get_block "C"
+  s:reindex(c, "A")
+  s:reindex_cache_read(c, 1, "global", function(i, j, k)
+    return j // 4, k, j % 4
+  end)
+  s:reindex_cache_write(c, 0, "local", function(i, j, k) return j, i end)
+  assert(not tostring(s):find "where", s)
+  s:split((s:get_loops(c)), { ts.auto, 4 })
+  assert(tostring(s):find("alloc A_reindex: float32[n, 3]", 1, true), s)
+  checks.replays(s, p)
+  for i = 1, #sizes.n do
+    local x, y = sizes.n[i], sizes.m[i]
+    checks.exact(s, p, { ts.tensor("float32", { x + 2 }, "integers", i),
+                         ts.tensor("float32", { 3, y }, "integers", i + 9),
+                         ts.tensor("float32", { x, y }) })
+  end
+end
+
+-- Not where another loop tells the domain.
+do
+  local b = ts.builder("stairs")
+  local A, C = b:input("A", { 8 }), b:output("C", { 8, 8 })
+  b:loop("i", 0, 8, function(i)
+    b:loop("j", 0, i + 1, function(j)
+      b:block("C", { { "vi", extent = 8, bind = i },
+                     { "vj", extent = i + 1, bind = j } }, function(vi, vj)
+        b:store(C, { vi, vj }, A(vj) * 2)
+      end)
+    end)
+  end)
+  local s = ts.schedule(b:program())
+  local c = s:get_block "C"
+  checks.refused(s, "NOT_STATIC", "reindex", c, { "read", 0 })
+  checks.refused(s, "NOT_STATIC", "reindex_cache_read", c, 0, "global",
+                 "(i, j) -> (j)")
+  checks.refused(s, "NOT_STATIC", "reindex_cache_write", c, 0, "global",
+                 "(i, j) -> (j, i)")
+end
+
 -- Padding what is constant beside what is not.
 for shape, padding in pairs {
   [rows] = { 1, 3 }, [columns] = { 3, 1 }, [between] = { 3, 1, 5 },
