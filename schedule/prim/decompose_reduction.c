@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * decompose_reduction: the init of a reduction becomes a block of its own. */
+#include "ir/arith/arith.h"
+#include "ir/expr.h"
 #include "schedule/analysis/init.h"
 
 #define DECOMPOSE_REDUCTION_SIG(F, S)                                     \
@@ -30,7 +32,7 @@ PRIM_DEFINE(
         "changed\n"
         "   there.\n"
         "8. Loops around and below whose iterations run at once stay free of\n"
-        "   races, in spite of guards.\n"
+        "   races, in spite of guards and gaps between results.\n"
         "The init stands in copies of the loops that drive spatial iters, of "
         "the\n"
         "same kinds. The block keeps its handle and is named X_update.\n",
@@ -55,9 +57,36 @@ static bool change(sch_state *s, void *ud) {
   return true;
 }
 
+/* The loops from this one on reach all of a box of results; false: maybe. */
+static bool fills_box(sch_state *s, ir_stmt block, ir_stmt loop, ir_region r) {
+  ir_program *p = s->p;
+  uint32_t n = ir_ndim(p, r.buf);
+  ir_expr *min = arena_array(s->scratch, ir_expr, 2 * n + 1);
+  ir_stmt around = ir_st(p, loop)->parent;
+  ir_mark mark = ir_get_mark(p);
+  bool fills = arith_touched(p, s->scratch, block, r, around, min, min + n) &&
+               arith_fills(p, s->scratch, block, r, around, min, min + n, 0);
+  ir_forget_since(p, mark);
+  return fills;
+}
+
+/* Where there are gaps between the results it is not seen of an init in loops
+ * of its own that it has made all that the update reads. */
+static bool leaves_gaps(sch_state *s, ir_stmt block, ir_stmt loop) {
+  const ir_program *p = s->p;
+  ir_span w = ir_blk(p, block)->writes;
+  if (!ir_is_ancestor(p, loop, block)) return false;
+  for (uint32_t i = w.at; i < w.at + w.n; i++)
+    if (p->buf.v[p->region.v[i].buf].role == IR_ROLE_LOCAL &&
+        !fills_box(s, block, loop, p->region.v[i]))
+      return true;
+  return false;
+}
+
 static bool decompose_reduction_apply(sch_state *s, args *a) {
   /* A block around the update will read, too, what it writes. */
   if (ir_st(s->p, ir_scope_of(s->p, a->block))->parent)
     return sch_change(s, change, a, a->block);
-  return sch_change_loop(s, change, a, a->loop, false);
+  return sch_change_loop(s, change, a, a->loop,
+                         leaves_gaps(s, a->block, a->loop));
 }

@@ -447,3 +447,43 @@ do
           { "write", 0 }, "global")
   same(s, p)
 end
+
+-- Rows that a layout takes apart leave gaps between those of its inits: of a
+-- copy that each iteration had for its own it is not seen any more that it
+-- holds all that is read, so that iterations would share it.
+do
+  local A = ts.placeholder("A", { 31, 24 })
+  local W = ts.compute("W", { 30, 23 }, function(i, j)
+    local r, q = ts.reduce_axis("r", 2), ts.reduce_axis("q", 2)
+    return ts.prod(A(29 - i + r, j + 1 - q), { r, q })
+  end)
+  local H = ts.compute("H", { 29, 23 }, function(i, j)
+    return W(i, j) + W(i + 1, j)
+  end)
+  local p = ts.program("p", { A }, { H })
+  local function rows(taken_apart)
+    local s = ts.schedule(p)
+    local w = s:get_block "W"
+    s:compute_at(w, (select(2, s:get_loops(s:get_block "H"))))
+    s:parallel((s:get_loops(w)))
+    local copy = s:cache_write(w, 0, "global")
+    s:reverse_compute_at(copy, (select(3, s:get_loops(w))))
+    if taken_apart then
+      s:transform_layout(w, { "write", 0 },
+                         function(i, j) return i // 5, i % 5, j end, 0)
+    end
+    same(s, p)
+    return s, w, { s:get_loops(w) }
+  end
+  for _, taken_apart in ipairs { true, false } do
+    for at = 2, 4 do
+      local s, w, loops = rows(taken_apart)
+      if taken_apart and at < 4 then
+        refused(s, "WOULD_RACE", "decompose_reduction", w, loops[at])
+      else
+        s:decompose_reduction(w, loops[at])
+        same(s, p)
+      end
+    end
+  end
+end
