@@ -159,6 +159,51 @@ bool sch_domain_needs(const ir_program *p, ir_stmt at, ir_var v) {
   return false;
 }
 
+void sch_replace_in_domains(sch_state *s, ir_stmt top, uint32_t n,
+                            const ir_var *var, const ir_expr *to) {
+  ir_program *p = s->p;
+  mapping m = mapping_of(s, n, var, to);
+  for (ir_stmt l = top; (l = sch_next_outside(p, l, top));) {
+    ir_stmt_rec *r = ir_st(p, l);
+    if (r->kind == IR_LOOP) {
+      r->lo = map_expr(&m, r->lo);
+      r->extent = map_expr(&m, r->extent);
+    }
+    ir_span it = r->kind == IR_BLOCK ? ir_blk(p, l)->iters : (ir_span){0, 0};
+    for (uint32_t i = it.at; i < it.at + it.n; i++) {
+      p->iter.v[i].lo = map_expr(&m, p->iter.v[i].lo);
+      p->iter.v[i].extent = map_expr(&m, p->iter.v[i].extent);
+    }
+  }
+  p->edits++;
+}
+
+/* Does v claim no less than its domain once that is replaced in? */
+static bool claims(mapping *m, ir_var v, ir_expr lo, ir_expr extent) {
+  const ir_var_rec r = m->p->var.v[v];
+  int64_t min, max;
+  ir_expr a = map_expr(m, lo), n = map_expr(m, extent);
+  if (a == lo && n == extent) return true;
+  ir_domain_bounds(m->p, a, n, &min, &max);
+  return r.lo <= min && r.hi >= max;
+}
+
+ir_stmt sch_replaced_misfit(sch_state *s, ir_stmt top, uint32_t n,
+                            const ir_var *var, const ir_expr *to) {
+  const ir_program *p = s->p;
+  mapping m = mapping_of(s, n, var, to);
+  for (ir_stmt l = top; (l = sch_next_outside(p, l, top));) {
+    const ir_stmt_rec r = *ir_st(p, l);
+    if (r.kind == IR_LOOP && !claims(&m, r.var, r.lo, r.extent)) return l;
+    ir_span it = r.kind == IR_BLOCK ? ir_blk(p, l)->iters : (ir_span){0, 0};
+    for (uint32_t i = it.at; i < it.at + it.n; i++) {
+      const ir_iter t = p->iter.v[i];
+      if (!claims(&m, t.var, t.lo, t.extent)) return l;
+    }
+  }
+  return 0;
+}
+
 /* With v in `range`, would w, of that domain, stay in the range that it has? */
 static bool stays(sch_state *s, ir_var v, arith_range range, bool rest,
                   ir_var w, ir_expr lo, ir_expr extent) {

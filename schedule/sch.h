@@ -39,6 +39,13 @@ void sch_widen_scope(sch_state *s, ir_stmt scope);
 
 /* Do the bounds of a loop, or the domain of an iter of a block, use v? */
 bool sch_domain_needs(const ir_program *p, ir_stmt at, ir_var v);
+/* Replaces variables in the domains, of loops and of iters, below `top`. */
+void sch_replace_in_domains(sch_state *s, ir_stmt top, uint32_t n,
+                            const ir_var *var, const ir_expr *to);
+/* The first loop or block below `top` one of whose variables would then claim
+ * less than its domain; 0: none. */
+ir_stmt sch_replaced_misfit(sch_state *s, ir_stmt top, uint32_t n,
+                            const ir_var *var, const ir_expr *to);
 /* If the variable of `loop` could be in `range`, would the variables of loops
  * below whose bounds need it, and of iters, stay in the ranges that they have?
  * false: refused, as DEPENDENT_LOOP.  `rest`: so does that of a loop which

@@ -19,7 +19,11 @@ PRIM_DEFINE(
         "   constants are surely at least 1, and what they read, but for that\n"
         "   of the first loop, nothing below changes.\n"
         "4. The product of the constant extents is at most 2^60.\n"
-        "5. Loops around and below whose iterations run at once stay free of\n"
+        "5. Bounds of loops below that depend on these loops, and domains of\n"
+        "   iters, stay in the ranges that they have, as far as can be told.\n"
+        "   Where extents are no constants this may take that what is made of\n"
+        "   the first loop's variable is capped by its last value in them.\n"
+        "6. Loops around and below whose iterations run at once stay free of\n"
         "   races, in spite of guards.\n"
         "One loop alone stays as it is.\n",
     .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_LARGE,
@@ -89,6 +93,25 @@ static ir_var fused_var(sch_state *s, const struct fuse_args *a,
   return v;
 }
 
+/* Domains below that depend on the loops claim no more than they did.  What an
+ * extent that is no constant is divided out of has no end that can be told,
+ * but the first loop has one: where it takes that, domains are given it. */
+static bool fit_domains(sch_state *s, const struct fuse_args *a, ir_stmt below,
+                        const ir_var *var, const ir_expr *to) {
+  ir_program *p = s->p;
+  uint32_t n = a->loops.n;
+  if (!sch_replaced_misfit(s, below, n, var, to)) return true;
+  ir_stmt first = a->loops.v[0];
+  ir_expr *capped = arena_array(s->scratch, ir_expr, n);
+  memcpy(capped, to, n * sizeof *to);
+  ir_expr last = ir_sub(p, ir_st(p, first)->extent, ir_index(p, 1));
+  capped[0] = ir_binary(p, IR_MIN, to[0], last);
+  ir_stmt misfit = sch_replaced_misfit(s, below, n, var, capped);
+  if (misfit) return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {misfit, first});
+  sch_replace_in_domains(s, below, n, var, capped);
+  return true;
+}
+
 static bool change(sch_state *s, void *ud) {
   struct fuse_args *a = ud;
   ir_program *p = s->p;
@@ -114,6 +137,7 @@ static bool change(sch_state *s, void *ud) {
     to[k] = k ? ir_binary(p, IR_MOD, rest, extent) : rest;
     if (k) rest = ir_binary(p, IR_DIV, rest, extent);
   }
+  if (!fit_domains(s, a, inner, var, to)) return false;
   sch_replace_vars(s, inner, n, var, to);
   ir_move_body(p, inner, fused);
   ir_replace(p, outer, fused);

@@ -122,23 +122,9 @@ static ir_expr clamp(ir_program *p, ir_stmt loop, ir_expr at) {
  * running there, but no loop: those see its last iteration again, and so do
  * the domains of iters, which claim no more.  `at`: its variable. */
 static void clamp_inner(sch_state *s, ir_stmt loop, ir_expr at) {
-  ir_program *p = s->p;
-  ir_var v = ir_st(p, loop)->var;
-  ir_expr to = clamp(p, loop, at);
-  for (ir_stmt l = loop; (l = sch_next_outside(p, l, loop));) {
-    if (!sch_domain_needs(p, l, v)) continue;
-    ir_stmt_rec *r = ir_st(p, l);
-    if (r->kind == IR_LOOP) {
-      r->lo = sch_replace_in(s, r->lo, 1, &v, &to);
-      r->extent = sch_replace_in(s, r->extent, 1, &v, &to);
-      continue;
-    }
-    ir_span it = ir_blk(p, l)->iters;
-    for (ir_iter *t = p->iter.v + it.at; t < p->iter.v + it.at + it.n; t++) {
-      t->lo = sch_replace_in(s, t->lo, 1, &v, &to);
-      t->extent = sch_replace_in(s, t->extent, 1, &v, &to);
-    }
-  }
+  ir_var v = ir_st(s->p, loop)->var;
+  ir_expr to = clamp(s->p, loop, at);
+  sch_replace_in_domains(s, loop, 1, &v, &to);
 }
 
 /* The greatest value of the variable of a loop from 0; INT64_MAX: unknown. */

@@ -365,3 +365,51 @@ for _, map in ipairs {
                        { pad_value = 0 })
   end)
 end
+
+-- The variable of the first loop is a quotient by a size, of which no end can
+-- be told: domains below that have one are given it, and others stay plain.
+do
+  local function steps(extent, bound)
+    local b = ts.builder("steps")
+    local n = ts.size "n"
+    local A, C = b:input("A", { 9, n, 17 }), b:output("C", { 9, n, 17 })
+    b:loop("i", 0, extent(n), function(i)
+      b:loop("j", 0, n, function(j)
+        b:loop("k", 0, bound(i, j, n), function(k)
+          b:block("C", { { "i", extent = 9, bind = i },
+                         { "j", extent = n, bind = j },
+                         { "k", extent = bound(i, j, n), bind = k } },
+                  function(...) b:store(C, { ... }, A(...) * 2) end)
+        end)
+      end)
+    end)
+    return b:program()
+  end
+  local function nine() return 9 end
+  local function upto(n) return ts.min(n, 9) end
+  local function both(i, j) return ts.min(i, j) * 2 + 1 end
+  for _, case in ipairs {
+    { nine, function(i) return i * 2 end, "min(i_j_fused // n, 8)" },
+    { nine, both, ", 8) * 2" },
+    { upto, function(i) return i + 8 end,
+      "min(i_j_fused // n, min(n, 9) - 1)" },
+    { nine, function(_, j) return ts.min(j, 17) end },
+  } do
+    local p = steps(case[1], case[2])
+    local s = ts.schedule(p)
+    local i, j = s:get_loops(s:get_block "C")
+    local loop = s:fuse(i, j)
+    local text = tostring(s)
+    if case[3] then
+      assert(text:find(case[3], 1, true), text)
+    else
+      assert(not text:find("8", 1, true), text)
+    end
+    s:split(loop, { ts.auto, 4 })
+    checks.replays(s, p)
+    for _, n in ipairs(sizes.n) do
+      checks.exact(s, p, { ts.tensor("float32", { 9, n, 17 }, "random", n),
+                           ts.tensor("float32", { 9, n, 17 }) })
+    end
+  end
+end
