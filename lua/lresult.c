@@ -44,13 +44,20 @@ static int result_schedule(lua_State *L) {
   return 1;
 }
 
+/* Compiled once, and kept as a user value; anew where the one that is
+ * kept was closed. */
 static int result_kernel(lua_State *L) {
   tess_kernel *k;
+  lua_getiuservalue(L, 1, LT_RESULT_KERNEL);
+  void **kept = luaL_testudata(L, -1, LT_KERNEL);
+  if (kept && *kept) return 1;
   void **b = lt_box(L, LT_KERNEL, 0);
   tess_status s = tess_result_kernel(result(L), &k);
   if (s == TESS_NOT_FOUND) return 0;
   lt_check(L, s);
   *b = k;
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, 1, LT_RESULT_KERNEL);
   return 1;
 }
 

@@ -30,6 +30,9 @@
 #define LT_DATABASE "tessera.database"
 #define LT_ERROR "tessera.error"
 
+/* The user value of a result that holds the kernel it gave, its only one. */
+#define LT_RESULT_KERNEL 1
+
 /* ---- state and errors (ltessera.c) -------------------------------------- */
 
 tess_context *lt_context(lua_State *L);

@@ -489,7 +489,7 @@ static int tune(lua_State *L) {
   lua_newtable(L);
   lua_setiuservalue(L, -2, 1);
   set_slot(&r, SLOT_SESSION);
-  void **box = lt_box(L, LT_RESULT, 1);
+  void **box = lt_box(L, LT_RESULT, LT_RESULT_KERNEL);
   lt_enter(L);
   tess_status s = tess_tune(p, target, space, &o, &made);
   *box = made;

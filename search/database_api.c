@@ -4,6 +4,7 @@
 #include "base/hash.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 tess_status tess_database_open(tess_context *c, const char *path,
                                tess_database **out) {
@@ -63,6 +64,8 @@ tess_status tess_database_row(tess_database *d, uint64_t k, tess_record *out) {
                     (unsigned long long)k + 1);
   if (s != TESS_OK) return s;
   sqlite3_stmt *q = d->rows;
+  bool timed = !strcmp(text_at(q, 6), "OK");
+  double seconds = timed ? sqlite3_column_double(q, 7) : INFINITY;
   *out = (tess_record){.id = sqlite3_column_int64(q, 0),
                        .workload = (uint64_t)sqlite3_column_int64(q, 1),
                        .workload_name = text_at(q, 2),
@@ -70,7 +73,7 @@ tess_status tess_database_row(tess_database *d, uint64_t k, tess_record *out) {
                        .policy = text_at(q, 4),
                        .engine = text_at(q, 5),
                        .status = text_at(q, 6),
-                       .seconds = sqlite3_column_double(q, 7),
+                       .seconds = seconds,
                        .program_hash = (uint64_t)sqlite3_column_int64(q, 8),
                        .checked = sqlite3_column_int(q, 9) != 0};
   ctx_clear(d->c);

@@ -34,6 +34,7 @@ static tess_status take_record(void *ud, const database_record *r) {
   search_cand c = {(uint32_t)sketch, r->n, r->d,
                    search_hash((uint32_t)sketch, r->n, r->d)};
   if (session_knows(&t->s, &c)) return TESS_OK;
+  /* A failure is no time that could be another program's. */
   if (r->status == TESS_OK && !still_means(t, &c, r->program_hash)) {
     t->outdated++;
     return TESS_OK;

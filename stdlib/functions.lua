@@ -3,6 +3,8 @@
 -- extending searches (plugins.lua).  Pages, the index and editors' stubs are
 -- all made of these rows: a call, what it gives ("" for nothing), what it
 -- does, and the chapter of docs/ that tells more.
+local objects = require "tessera.objects"
+
 local functions = {}
 
 local function count(name, help, default)
@@ -70,7 +72,7 @@ local rows = {
   { "ts.builder(name)", "tessera.Builder",
     "Describe a program by loops, blocks and stores.", "describing" },
   { "ts.load_program(path)", "tessera.Program",
-    "Read what program:save wrote.", "tutorial" },
+    "Read what program:save wrote.", "describing" },
   { "ts.const(value, dtype)", "tessera.Expr",
     "A number of that type.", "describing" },
   { "ts.cast(x, dtype)", "tessera.Expr",
@@ -78,15 +80,15 @@ local rows = {
   { "ts.select(condition, yes, no)", "tessera.Expr",
     "One of two values; only that one is read.", "describing" },
   { "ts.call_extern(name, dtype, ...)", "tessera.Expr",
-    "What a foreign function of the arguments gives.", "measuring" },
+    "What a foreign function of the arguments gives.", "describing" },
   { "ts.sum(x, axes)", "tessera.Expr", "The sum over the axes.",
     "describing" },
   { "ts.prod(x, axes)", "tessera.Expr", "The product over the axes.",
-    "describing" },
+    "tutorial" },
   { "ts.reduce_max(x, axes)", "tessera.Expr", "The greatest over the axes.",
-    "describing" },
+    "tutorial" },
   { "ts.reduce_min(x, axes)", "tessera.Expr", "The least over the axes.",
-    "describing" },
+    "tutorial" },
   { "ts.reducer(combine, identity [, name])", "function",
     "A reduction of one's own, called with sources and axes.",
     "describing" },
@@ -106,7 +108,7 @@ local rows = {
   { "ts.lt(x, y)", "tessera.Expr", "x < y.", "describing" },
   { "ts.le(x, y)", "tessera.Expr", "x <= y.", "describing" },
   { "ts.gt(x, y)", "tessera.Expr", "x > y.", "describing" },
-  { "ts.ge(x, y)", "tessera.Expr", "x >= y.", "describing" },
+  { "ts.ge(x, y)", "tessera.Expr", "x >= y.", "tutorial" },
   { "ts.eq(x, y)", "tessera.Expr", "x equals y.", "describing" },
   { "ts.ne(x, y)", "tessera.Expr", "x differs from y.", "describing" },
   { "ts.min(x, ...)", "tessera.Expr", "The least of them.", "describing" },
@@ -114,10 +116,10 @@ local rows = {
     "describing" },
   { "ts.all(x, ...)", "tessera.Expr", "All conditions hold.", "describing" },
   { "ts.any(x, ...)", "tessera.Expr", "A condition holds.", "describing" },
-  { "ts.land(x, ...)", "tessera.Expr", "The same as ts.all.", "describing" },
-  { "ts.lor(x, ...)", "tessera.Expr", "The same as ts.any.", "describing" },
+  { "ts.land(x, ...)", "tessera.Expr", "The same as ts.all.", "tutorial" },
+  { "ts.lor(x, ...)", "tessera.Expr", "The same as ts.any.", "tutorial" },
   { "ts.lnot(x)", "tessera.Expr", "The condition does not hold.",
-    "describing" },
+    "tutorial" },
   { "builder:input(name, shape [, dtype [, scope]])", "tessera.Buffer",
     "A parameter that is read.", "describing" },
   { "builder:inout(name, shape [, dtype [, scope]])", "tessera.Buffer",
@@ -158,7 +160,7 @@ local rows = {
   { "program:work_on(name)", "tessera.Program",
     "The program with that function as the one that is scheduled.",
     "tutorial" },
-  { "program:save(path)", "", "Write it to a file.", "tutorial" },
+  { "program:save(path)", "", "Write it to a file.", "describing" },
   { "program:close()", "", "Free it before the collector does.",
     "tutorial" },
   -- Schedules
@@ -231,7 +233,7 @@ local rows = {
   { "target:has(feature)", "boolean", "Has its processor the feature?",
     "describing" },
   { "target:close()", "", "Free it before the collector does.",
-    "describing" },
+    "tutorial" },
   { "ts.build(program [, target])", "tessera.Kernel",
     "Compile a program or schedule; the kernel is called with tensors.",
     "tutorial" },
@@ -266,16 +268,17 @@ local rows = {
   { "tensor:close()", "", "Free it before the collector does.", "tutorial" },
   -- Searching
   { "ts.tune(program, options)", "tessera.Result",
-    "Search for a fast schedule; `tessera doc` lists the options.",
+    "Search for a fast schedule; `tessera doc` lists the options, " ..
+    "`tessera doc result` what is in what it gives.",
     "tutorial" },
   { "ts.database(path)", "tessera.Database", "Open a database of records.",
-    "searching" },
+    "tutorial" },
   { "database:records([max])", "table[]", "Its records, best first.",
-    "searching" },
+    "tutorial" },
   { "database:trace(id)", "tessera.Trace",
-    "The trace of a record, bound to its program.", "searching" },
+    "The trace of a record, bound to its program.", "tutorial" },
   { "database:close()", "", "Close it before the collector does.",
-    "searching" },
+    "tutorial" },
   { "ts.module(module)", "table",
     "Check a schedule module: name, defaults, apply, check.", "modules" },
   { "ts.space.compose(modules)", "tessera.Space",
@@ -305,7 +308,7 @@ local rows = {
   { "ts.version()", "string, string", "The version, and how it was built.",
     "tutorial" },
   { "ts.on_warning(f)", "function?",
-    "Let warnings go to a function; gives the one before.", "embedding" },
+    "Let warnings go to a function; gives the one before.", "modules" },
   -- require "tessera.ops"
   { "ops.matmul(options)", "tessera.Program",
     "A matrix product; of require \"tessera.ops\".", "tutorial" },
@@ -351,10 +354,21 @@ local function row_named(name)
   return short
 end
 
--- The page of a function; nil when there is none of that name.
+-- Lines that name what can be called on an object.
+local function methods_of(object)
+  local lines = {}
+  for _, row in ipairs(rows) do
+    if row[1]:find(object .. ":", 1, true) == 1 then
+      lines[#lines + 1] = ("- `%s`: %s"):format(row[1], row[3])
+    end
+  end
+  return lines
+end
+
+-- The page of a function or object; nil when there is none of that name.
 function functions.page(name)
   local row = row_named(name)
-  if not row then return nil end
+  if not row then return objects.page(name, methods_of(name)) end
   local lines = { "## " .. row[1], "", row[3], "" }
   if row[2] ~= "" then
     lines[#lines + 1] = ("- returns `%s`"):format(row[2])
@@ -409,9 +423,10 @@ function functions.stubs()
     lines[#lines + 1] = ("\n---@class tessera.%s\nlocal %s = {}")
                         :format(class, class)
   end
-  for _, class in ipairs { "Buffer", "Expr", "Space", "Stepper", "Result" } do
+  for _, class in ipairs { "Buffer", "Expr", "Space", "Stepper" } do
     lines[#lines + 1] = "---@class tessera." .. class
   end
+  lines[#lines + 1] = objects.stub "tessera.Result"
   lines[#lines + 1] = "ts.trace, ts.space = {}, {}"
   lines[#lines + 1] = "local ops, tensor = {}, {}"
   for _, row in ipairs(rows) do add_stub(lines, row) end

@@ -5,6 +5,7 @@ local ts = require "tessera"
 local options = require "tessera.options"
 local plugins = require "tessera.plugins"
 local functions = require "tessera.functions"
+local objects = require "tessera.objects"
 local spaces = require "modules.spaces"
 
 local reference = {}
@@ -93,6 +94,8 @@ function reference.index()
   end
   lines[#lines + 1] = "strategies and cost models in Lua:"
   table.move(plugins.index(), 1, #plugins.index(), #lines + 1, lines)
+  lines[#lines + 1] = "what functions give:"
+  table.move(objects.index(), 1, #objects.index(), #lines + 1, lines)
   lines[#lines + 1] = "other functions:"
   table.move(functions.index(), 1, #functions.index(), #lines + 1, lines)
   return table.concat(lines, "\n")

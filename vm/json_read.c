@@ -97,6 +97,12 @@ static bool take_object(const place *at, json_t *v, vm_value *out) {
     return take_infinity(at, json_string_value(real), out);
   if (json_object_size(v) == 1 && json_is_object(dict))
     return take_dict(at, dict, out);
+  if (at->sp->kind == SCH_KIND_VALUE)
+    return vm_reader_fail(at->r, TESS_TYPE,
+                          "%s: operand '%s' must be %s, not an object (a "
+                          "dictionary is written {\"dict\": {..}})",
+                          at->p->name, at->sp->name,
+                          vm_kind_text(at->sp->kind));
   return fail_value(at, v);
 }
 

@@ -3,7 +3,7 @@
  * just that language, so that loading a trace runs no code.
  *
  *   text    ::= { stat }
- *   stat    ::= "local" "ts" "=" "require" STRING | "local" "rv" "=" "{" "}"
+ *   stat    ::= "local" "ts" "=" "require" "tessera" | "local" "rv" "=" "{" "}"
  *             | [ "local" name {"," name} "=" ] call
  *             | entry {"," entry} "=" call
  *             | "do" "local" "x" "=" "{" call "}" "for" "i" "=" 1 "," INT
@@ -305,11 +305,16 @@ static bool parse_locals(parser *p) {
   return eat(p, '=') && parse_call(p) && finish(p);
 }
 
+static bool is_text(const parser *p, const char *text) {
+  return p->x.token == VM_T_STRING && strlen(text) == p->x.n &&
+         !memcmp(p->x.s, text, p->x.n);
+}
+
 /* local ts = require "tessera", local rv = {}, local b0, ... = call */
 static bool parse_local(parser *p) {
   if (vm_is_word(&p->x, "ts")) {
     if (!next(p) || !eat(p, '=') || !eat_word(p, "require")) return false;
-    return p->x.token == VM_T_STRING ? next(p) : fail_at(p, "\"tessera\"");
+    return is_text(p, "tessera") ? next(p) : fail_at(p, "\"tessera\"");
   }
   if (vm_is_word(&p->x, "rv"))
     return next(p) && eat(p, '=') && eat(p, '{') && eat(p, '}');

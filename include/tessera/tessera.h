@@ -931,7 +931,7 @@ typedef struct tess_record {
   int64_t id;
   uint64_t workload;
   const char *workload_name, *target, *policy, *engine, *status;
-  double seconds;
+  double seconds; /* +inf where it failed */
   uint64_t program_hash;
   int checked; /* it was compared with the unscheduled program, and agreed */
 } tess_record;

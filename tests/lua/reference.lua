@@ -57,6 +57,45 @@ end
 database:close()
 os.remove(path)
 
+-- The chapter that a page names tells of what the page is about.
+local here = arg[0]:match("^(.*)/tests/lua/[^/]+$") or "."
+local named = 0
+for name in index:gmatch("\n  (%S+) ") do
+  local page = reference.page(name)
+  local chapter = page and page:match("more in (docs/[%w-]+%.md)")
+  if chapter then
+    local f = assert(io.open(here .. "/" .. chapter))
+    local bare = name:match("[^.:]+$")
+    assert(f:read("a"):find("%f[%w_]" .. bare .. "%f[^%w_]"),
+           chapter .. " does not tell of " .. name)
+    f:close()
+    named = named + 1
+  end
+end
+assert(named > 100, named)
+
+-- What a result and a kernel are.
+local tuned = ts.tune(p, { trials = 1, min_time = 1e-4 })
+local said = {}
+for line in reference.page("result"):gmatch("[^\n]+") do
+  local field, optional, kind =
+    line:match("^%- `(%w+)(%??)` %(`([%w.%[%]]+)`%)")
+  if field then
+    local value = tuned[field]
+    local is = math.type(value) == "integer" and "integer" or type(value)
+    said[#said + 1] = field
+    assert(value == nil and optional == "?" or is == kind or
+           kind:find "^tessera" and is == "userdata" or
+           kind:find "%[%]$" and is == "table", field)
+  end
+end
+assert(#said == 15, #said)
+assert(tuned.status == "OK" and tuned.nonsense == nil)
+assert(reference.page("ts.tune"):find("`tessera doc result`", 1, true))
+assert(reference.page("kernel"):find("- `kernel:time(", 1, true))
+assert(stubs:find("---@field latency? number", 1, true))
+assert(index:find("\n  result ", 1, true))
+
 -- Short names, and what there is not.
 assert(reference.page "from_tvm_json":find("## ts.trace.from_tvm_json(text",
                                            1, true))

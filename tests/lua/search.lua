@@ -252,3 +252,23 @@ do
   assert(r.note:find("elements of 'B' may differ by 2.1 of their magnitude",
                      1, true), r.note)
 end
+
+-- The kernel of a result is compiled once; closed, it is compiled anew.
+do
+  local p = ops.matmul { m = 4, n = 4, k = 4 }
+  local r = ts.tune(p, { trials = 1, min_time = 0.001 })
+  local k = r.kernel
+  assert(rawequal(k, r.kernel))
+  k:close()
+  local anew = r.kernel
+  assert(not rawequal(k, anew) and rawequal(anew, r.kernel))
+  local a, b = ts.tensor("float32", { 4, 4 }, "random", 1),
+               ts.tensor("float32", { 4, 4 }, "random", 2)
+  local c, d = ts.tensor("float32", { 4, 4 }), ts.tensor("float32", { 4, 4 })
+  anew(a, b, c)
+  r, k = nil, nil
+  collectgarbage()
+  collectgarbage()
+  anew(a, b, d)                        -- it lives on without the result
+  assert(c:compare(d) == 0)
+end

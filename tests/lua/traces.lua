@@ -222,3 +222,23 @@ do
   assert(s:position() == 3)
   assert(s:decide(0) == true)
 end
+
+-- What is bound to `ts` is this engine, and nothing else.
+do
+  local text = t:lua()
+  assert(ts.trace.from_lua('local ts = require "tessera"\n' .. text, p) == t)
+  fails("PARSE", '"tessera" expected', ts.trace.from_lua,
+        'local ts = require "os"\n' .. text, p)
+end
+
+-- An object in JSON that is no value: how a dictionary is written.
+do
+  local sch = ts.schedule(p)
+  sch:annotate(sch:get_block "C", "k", 12345)
+  local json, n = sch:trace():json():gsub("12345", '{"a": 1}')
+  assert(n == 1)
+  fails("TYPE", 'a dictionary is written {"dict": {..}}', ts.trace.from_json,
+        json, p)
+  json = sch:trace():json():gsub("12345", '{"dict": {"a": 1}}')
+  assert(ts.trace.from_json(json, p))
+end

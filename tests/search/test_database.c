@@ -5,6 +5,7 @@
 #include "search/database.h"
 #include "support/test.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -119,6 +120,34 @@ static void test_read_only(void **state) {
   assert_int_equal(rmdir(dir), 0);
 }
 
+/* What stands beside the file is not in it yet; without it one would read what
+ * the database was before. */
+static void test_read_only_with_journal(void **state) {
+  (void)state;
+  char dir[] = "/tmp/tessera-test-XXXXXX", path[64], wal[70];
+  assert_non_null(mkdtemp(dir));
+  snprintf(path, sizeof path, "%s/a.db", dir);
+  snprintf(wal, sizeof wal, "%s-wal", path);
+  tess_database *d;
+  assert_int_equal(tess_database_open(f.c, path, &d), TESS_OK);
+  tess_database_free(d);
+  for (int changes = 0; changes < 2; changes++) {
+    FILE *file = fopen(wal, "w");
+    assert_non_null(file);
+    if (changes) fputs("changes", file);
+    fclose(file);
+    assert_int_equal(chmod(path, 0444) | chmod(wal, 0444) | chmod(dir, 0555),
+                     0);
+    tess_status s = open_unprivileged(path, &d);
+    assert_int_equal(s, changes ? TESS_IO : TESS_OK);
+    tess_database_free(d);
+    assert_int_equal(chmod(dir, 0755), 0);
+    assert_int_equal(unlink(wal), 0);
+  }
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(rmdir(dir), 0);
+}
+
 static void test_no_database(void **state) {
   (void)state;
   FILE *file = fopen(f.path, "w");
@@ -194,6 +223,25 @@ static void test_damaged_decisions(void **state) {
   tess_database_free(d);
 }
 
+/* What failed has no time. */
+static void test_time_of_failures(void **state) {
+  (void)state;
+  database *d;
+  tess_record row;
+  database_record r[2] = {
+      {.message = "", .seconds = 1, .trace = ""},
+      {.status = TESS_TIMEOUT, .message = "", .seconds = 2, .trace = ""}};
+  assert_int_equal(database_open(f.c, f.path, &d), TESS_OK);
+  assert_int_equal(database_put(d, &key, 2, r, 0, 2), TESS_OK);
+  run_sql("INSERT INTO workload VALUES (1, 'p', x'')");
+  assert_int_equal(tess_database_row(d, 0, &row), TESS_OK);
+  assert_true(row.seconds == 1);
+  assert_int_equal(tess_database_row(d, 1, &row), TESS_OK);
+  assert_string_equal(row.status, "TIMEOUT");
+  assert_true(row.seconds == INFINITY);
+  tess_database_free(d);
+}
+
 /* Of two runs of one seed the one that made more counts, whichever stores
  * last. */
 static void test_next(void **state) {
@@ -252,6 +300,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_no_database, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_made_at_once, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_read_only, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_read_only_with_journal, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_time_of_failures, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_damaged_decisions, set_up,
                                       tear_down),

@@ -452,6 +452,33 @@ static void test_earlier_bests_that_are_wrong(void **state) {
   recorded_remove(path);
 }
 
+/* A record of a failure counts whatever its trace gives now: what failed may
+ * have had no program to tell by. */
+static void test_earlier_failures(void **state) {
+  (void)state;
+  char path[400];
+  recorded_run f;
+  tess_result *r;
+  tess_result_info info;
+  recorded_database(path, sizeof path);
+  recorded_start(&f);
+  f.o.database = path;
+  f.r.fail_every = 3;
+  f.r.fail_with = TESS_BUILD_ERROR;
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  tess_result_free(r);
+  change(path, "UPDATE record SET program_hash = 1 WHERE status <> 'OK'");
+  f.r.fail_every = 0;
+  assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+  tess_result_get(r, &info);
+  assert_int_equal(f.r.n, 1); /* the best is measured again */
+  assert_int_equal(info.trials, 100);
+  assert_int_equal(info.failed, 33);
+  tess_result_free(r);
+  recorded_end(&f);
+  recorded_remove(path);
+}
+
 static void test_failures_do_not_end_it(void **state) {
   (void)state;
   static const tess_status classes[] = {TESS_BUILD_ERROR,  TESS_LAUNCH_ERROR,
@@ -715,6 +742,7 @@ int main(void) {
       cmocka_unit_test(test_stopped_run_names_what_was_compared),
       cmocka_unit_test(test_database_of_an_earlier_engine),
       cmocka_unit_test(test_earlier_bests_that_are_wrong),
+      cmocka_unit_test(test_earlier_failures),
       cmocka_unit_test(test_failures_do_not_end_it),
       cmocka_unit_test(test_all_fail),
       cmocka_unit_test(test_funnel_adds_up),
