@@ -104,9 +104,12 @@ static bool region_ok(scopes *x, ir_stmt s, ir_region r) {
 
 /* ---- statements --------------------------------------------------------- */
 
-/* A binding whose values all lie outside of the domain is surely wrong. */
+/* A binding whose values all lie outside of the domain is surely wrong, if
+ * the block may ever run. */
 static bool binding_ok(scopes *x, ir_stmt s, const ir_iter *it) {
   const ir_program *p = x->v->p;
+  ir_expr pred = ir_blk(p, s)->pred;
+  if (pred && ir_is_const(p, pred, 0)) return true;
   const ir_node *bind = ir_at(p, it->bind);
   int64_t min, max;
   ir_domain_bounds(p, it->lo, it->extent, &min, &max);

@@ -413,3 +413,27 @@ do
     end
   end
 end
+
+-- What never runs, whatever the size, may be bound to anything: the third row
+-- and those after it, of which there are none where all is in the buffer.
+do
+  local n = ts.size "n"
+  local A = ts.placeholder("A", { 3, n })
+  local B = ts.compute("B", { n, 1 }, function(i, j)
+    return A(i + 1, (0 - j) * 2)
+  end)
+  local p = ts.program("p", { A }, { B })
+  local s = ts.schedule(p)
+  local i = s:get_loops(s:get_block "B")
+  local _, rows = s:split(i, { ts.auto, 5 })
+  local _, rest = s:loop_partition(rows, { 3 })
+  local last = s:get_block "B_1"
+  local copy = s:cache_read(last, 0, "local", { last })
+  s:compute_at(copy, rest, true)
+  s:reindex_cache_read(last, 0, "shared", function(x, y) return x end)
+  checks.replays(s, p)
+  for size = 1, 2 do
+    checks.exact(s, p, { ts.tensor("float32", { 3, size }, "random", size),
+                         ts.tensor("float32", { size, 1 }) })
+  end
+end
