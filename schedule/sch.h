@@ -162,6 +162,9 @@ ir_stmt sch_alloc_block(const ir_program *p, ir_buf buf);
  * depend on the sizes of its tiles; where no binding mentions one of these,
  * as a spatial one. */
 void sch_mark_drivers(sch_state *s, ir_stmt block, uint8_t *drives);
+/* Ors `bits` to every variable in e. */
+void sch_mark_vars(const ir_program *p, ir_expr e, uint8_t bits,
+                   uint8_t *drives);
 
 /* What kinds of iters the variable of a loop goes into, over its child
  * blocks: S none or spatial only, R reduce only, else mixed; opaque as soon

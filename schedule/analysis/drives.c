@@ -13,8 +13,8 @@ static ir_look mark_one(const ir_program *p, ir_expr e, void *ud) {
   return IR_LOOK_BELOW;
 }
 
-static void mark(const ir_program *p, ir_expr e, uint8_t bits,
-                 uint8_t *drives) {
+void sch_mark_vars(const ir_program *p, ir_expr e, uint8_t bits,
+                   uint8_t *drives) {
   marking m = {bits, drives};
   (void)ir_any(p, e, mark_one, &m);
 }
@@ -59,7 +59,8 @@ void sch_mark_drivers(sch_state *s, ir_stmt block, uint8_t *drives) {
   ir_span it = ir_blk(p, block)->iters;
   uint8_t *family = NULL;
   for (uint32_t i = it.at; i < it.at + it.n; i++)
-    mark(p, p->iter.v[i].bind, (uint8_t)(1u << p->iter.v[i].kind), drives);
+    sch_mark_vars(p, p->iter.v[i].bind, (uint8_t)(1u << p->iter.v[i].kind),
+                  drives);
   sch_list loops = sch_loops_of(s, block);
   for (uint32_t i = 0; i < loops.n; i++) {
     const ir_stmt_rec *r = ir_st(p, loops.v[i]);

@@ -28,23 +28,6 @@ static uint8_t drives_of(const nest *t, uint32_t k) {
   return t->drives[ir_st(t->d.s->p, t->chain[k])->var];
 }
 
-/* Ors `bits` to every variable in e. */
-typedef struct marking {
-  uint8_t bits, *drives;
-} marking;
-
-static ir_look mark_one(const ir_program *p, ir_expr e, void *ud) {
-  const ir_node *n = ir_at(p, e);
-  const marking *m = ud;
-  if (n->op == IR_VAR) m->drives[n->a] |= m->bits;
-  return IR_LOOK_BELOW;
-}
-
-static void mark(const nest *t, ir_expr e, uint8_t bits) {
-  marking m = {bits, t->drives};
-  (void)ir_any(t->d.s->p, e, mark_one, &m);
-}
-
 static bool has_kind(const ir_program *p, ir_stmt block, ir_iter_kind kind) {
   ir_span it = ir_blk(p, block)->iters;
   for (uint32_t i = it.at; i < it.at + it.n; i++)
@@ -62,7 +45,7 @@ static void mark_block(nest *t, ir_stmt block) {
     kind[IR_REDUCE] |= DRIVES_O;
   memset(t->drives, 0, p->var.n);
   for (uint32_t i = it.at; i < it.at + it.n; i++)
-    mark(t, p->iter.v[i].bind, kind[p->iter.v[i].kind]);
+    sch_mark_vars(p, p->iter.v[i].bind, kind[p->iter.v[i].kind], t->drives);
 }
 
 /* Marks PURE_R and SHARED, for a reduction whose points are each reached
@@ -81,18 +64,23 @@ static void mark_reduction(nest *t, ir_stmt block) {
       t->drives[t->d.var[k]] |= SHARED;
 }
 
-/* What all variables in e drive together. */
+typedef struct gathering {
+  const uint8_t *drives;
+  uint8_t bits;
+} gathering;
+
 static ir_look add_drives(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
-  marking *m = ud;
-  if (n->op == IR_VAR) m->bits |= m->drives[n->a];
+  gathering *d = ud;
+  if (n->op == IR_VAR) d->bits |= d->drives[n->a];
   return IR_LOOK_BELOW;
 }
 
+/* What all variables in e drive together. */
 static uint8_t drives_in(const nest *t, ir_expr e) {
-  marking m = {0, t->drives};
-  (void)ir_any(t->d.s->p, e, add_drives, &m);
-  return m.bits;
+  gathering d = {t->drives, 0};
+  (void)ir_any(t->d.s->p, e, add_drives, &d);
+  return d.bits;
 }
 
 static bool is_mixed(uint8_t how) {
