@@ -6,36 +6,36 @@
 #include "backends/interp/residue.h"
 #include "base/rng.h"
 #include "ir/arith/range.h"
+#include "ir/memo.h"
 #include "ir/scalar.h"
 
 /* ---- indices that are data ---------------------------------------------- */
 
-/* How elements of input `b` are used as indices, and how many expressions may
- * still be looked at (parts that are shared are looked at again). */
+enum { MOST_NODES = 4096 };
+
+/* How elements of input `b` are used as indices, and the values of the
+ * expressions looked at so far, which are shared. */
 typedef struct index_use {
   const ir_program *p;
+  arena *scratch;
   ir_buf b;
   int64_t extent;
   bool
       below; /* as many values below 0 are among the elements that are tried, */
   bool not_below; /* and do not fit somewhere */
-  uint32_t steps;
+  ir_memo memo;   /* node -> 1 + where its values are */
+  uint32_t n;     /* so many are known */
+  arith_range *values;
 } index_use;
-
-#define MOST_STEPS 4096
 
 static void note_extent(index_use *u, int64_t extent) {
   if (extent > 0 && (u->extent == 0 || extent < u->extent)) u->extent = extent;
 }
 
-/* The values of e while the elements of u->b are 0 .. most, or those below 0,
- * too. */
-static arith_range values_of(index_use *u, ir_expr e, int64_t most) {
-  const ir_program *p = u->p;
-  const ir_node n = *ir_at(p, e);
+static arith_range values_of(index_use *u, ir_expr e, int64_t most);
+
+static arith_range compute_values(index_use *u, ir_node n, int64_t most) {
   arith_range all = {n.lo, n.hi}, r = all, other;
-  if (!u->steps || !ir_is_int(n.dtype) || !ir_has_load(p, e, u->b)) return all;
-  u->steps--;
   if (n.op == IR_LOAD) {
     if (n.a == u->b && most > ir_int_max(n.dtype)) most = ir_int_max(n.dtype);
     if (n.a == u->b) r = (arith_range){u->below ? -most - 1 : 0, most};
@@ -57,11 +57,30 @@ static arith_range values_of(index_use *u, ir_expr e, int64_t most) {
   return r;
 }
 
+/* The values of e while the elements of u->b are 0 .. most, or those below 0,
+ * too. */
+static arith_range values_of(index_use *u, ir_expr e, int64_t most) {
+  const ir_node n = *ir_at(u->p, e);
+  if (!n.has_load || !ir_is_int(n.dtype)) return (arith_range){n.lo, n.hi};
+  uint32_t at = *ir_memo_of(&u->memo, u->scratch, e);
+  if (at) return u->values[at - 1];
+  if (u->n == MOST_NODES) return (arith_range){n.lo, n.hi};
+  arith_range r = compute_values(u, n, most);
+  if (u->n == MOST_NODES) return r;
+  u->values[u->n++] = r;
+  *ir_memo_of(&u->memo, u->scratch, e) = u->n;
+  return r;
+}
+
 static bool stays_in(index_use *u, ir_expr e, int64_t most, bool below,
                      int64_t lo, int64_t count) {
-  u->steps = MOST_STEPS;
+  arena_mark mark = arena_get_mark(u->scratch);
   u->below = below;
+  u->memo = (ir_memo){0};
+  u->n = 0;
+  u->values = arena_array(u->scratch, arith_range, MOST_NODES);
   arith_range r = values_of(u, e, most);
+  arena_reset_to(u->scratch, mark);
   return r.lo >= lo && r.hi - lo < count;
 }
 
@@ -128,7 +147,7 @@ static void look_in_stmt(index_use *u, arena *scratch, ir_stmt s) {
 }
 
 interp_range interp_index_range(const ir_program *p, ir_buf b, arena *scratch) {
-  index_use u = {.p = p, .b = b};
+  index_use u = {.p = p, .scratch = scratch, .b = b};
   tess_dtype t = p->buf.v[b].dtype;
   if (t.code == TESS_BOOL) return (interp_range){0, 2};
   if (!ir_is_int(t)) return (interp_range){0, 0};
