@@ -448,6 +448,47 @@ static void extent_must_be_constant(void **state) {
   refused("the extent of a loop bound to threadIdx.x is no constant");
 }
 
+static ir_expr loop_to(ir_expr extent) {
+  ir_program *p = &n.p;
+  ir_var k = ir_var_new(p, IR_VAR_LOOP, ir_name(p, "k"), IR_INDEX, 0, T - 1);
+  ir_stmt s = ir_loop_new(p, k, nest_num(&n, 0), extent, IR_SERIAL);
+  ir_append(p, n.at, s);
+  n.at = s;
+  return ir_ref(p, k);
+}
+
+/* A thread keeps as many elements as is known only at the call, to read them
+ * backwards; or one at a time. */
+static tess_status own_of_any_length(bool backwards) {
+  ir_program *p = &n.p;
+  ir_var size =
+      ir_var_new(p, IR_VAR_SIZE, ir_name(p, "n"), IR_INDEX, 1, INT64_MAX);
+  ir_expr tx = threads(T), length = ir_ref(p, size);
+  ir_buf own = ir_buf_new(p, ir_name(p, "own"), F32, 1, &length,
+                          IR_SCOPE_GLOBAL, IR_ROLE_LOCAL);
+  ir_expr k = backwards ? 0 : loop_to(length);
+  nest_allocate(&n, own);
+  if (backwards) k = loop_to(length);
+  store(own, k, load(in, k));
+  if (backwards) {
+    nest_close(&n, 1);
+    k = ir_sub(p, length, ir_add(p, loop_to(length), nest_num(&n, 1)));
+  }
+  store(out, tx, load(own, k));
+  nest_finish(&n);
+  ir_program_copy(&low.p, p);
+  lower_options o = {.vector_bytes = 16};
+  return lower_program(&low.p, &low.scratch, &o, &low.err);
+}
+
+static void own_shape_must_be_constant(void **state) {
+  if (own_of_any_length(false)) fail_msg("%s", low.err.message);
+  teardown(state);
+  setup(state);
+  assert_int_equal(own_of_any_length(true), TESS_UNSUPPORTED);
+  has(low.err.message, "each thread has own for itself, whose shape is not");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -474,6 +515,7 @@ int main(void) {
       TEST(all_blocks_would_look),
       TEST(grid_cannot_be_waited_for),
       TEST(extent_must_be_constant),
+      TEST(own_shape_must_be_constant),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
