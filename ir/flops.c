@@ -2,11 +2,14 @@
  * How many operations one run of a program does: arithmetic on values, not
  * on indices.  Loops whose work does not depend on their variable are
  * multiplied; others, as in triangular programs, are run through, and past a
- * bound on that the middle of their range stands for all of it. */
+ * bound on that the middle of their range stands for all of it.  The work of
+ * a statement is that and its stores, so that copies are work, too. */
 #include "ir/ir.h"
 #include "ir/scalar.h"
 
-enum { STEPS = 1 << 22, UNKNOWN = 0, REGULAR, IRREGULAR };
+/* Schedule modules ask for work, often and at small sizes. */
+enum { STEPS = 1 << 22, WORK_STEPS = 1 << 14 };
+enum { UNKNOWN = 0, REGULAR, IRREGULAR };
 
 /* Where a value is computed: always (WHOLE), or where one side of a choice is
  * taken; what it costs there. */
@@ -19,15 +22,19 @@ enum { UNSEEN = 0, WHOLE, UNPLACED }; /* then the sides of choices */
 
 typedef struct counter {
   const ir_program *p;
-  arena scratch;
+  arena *scratch;
   int64_t *cost;  /* by expression of a statement; -1: not yet */
   uint32_t *at;   /* by expression: its place while a statement is counted */
   ir_expr *order; /* what a statement computes, operands first */
   uint32_t norder;
   place *places;
   int64_t *value; /* by variable: its value now */
+  bool *unsure;   /* by variable: it is a guess */
   uint8_t *shape; /* by loop: UNKNOWN ... */
   int64_t steps;  /* left */
+  int64_t store;  /* what a lane of a store costs */
+  bool guessed;   /* what eval() gave since this was cleared hangs on one */
+  bool open;      /* how often some loop runs does */
   int64_t total;
 } counter;
 
@@ -124,18 +131,18 @@ static int64_t add_places(counter *c, uint32_t end) {
 /* What compiled code does for e: a value that is used several times is
  * computed once. */
 static int64_t count(counter *c, ir_expr e) {
-  arena_mark mark = arena_get_mark(&c->scratch);
+  arena_mark mark = arena_get_mark(c->scratch);
   uint32_t end = UNPLACED + 1;
   c->norder = 0;
   list(c, e);
-  c->places = arena_array(&c->scratch, place, end + 2 * (size_t)c->norder);
+  c->places = arena_array(c->scratch, place, end + 2 * (size_t)c->norder);
   c->places[WHOLE] = (place){0};
   use(c, e, WHOLE);
   for (uint32_t i = c->norder; i-- > 0;)
     end = place_operands(c, c->order[i], end);
   int64_t cost = add_places(c, end);
   for (uint32_t i = 0; i < c->norder; i++) c->at[c->order[i]] = UNSEEN;
-  arena_reset_to(&c->scratch, mark);
+  arena_reset_to(c->scratch, mark);
   return cost;
 }
 
@@ -146,7 +153,8 @@ static int64_t cost_of(counter *c, ir_expr e) {
 }
 
 /* What stands for a value that is not known. */
-static int64_t guess(const ir_node *n) {
+static int64_t guess(counter *c, const ir_node *n) {
+  c->guessed = true;
   if (n->lo == INT64_MIN || n->hi == INT64_MAX) return n->lo > 1 ? n->lo : 1;
   return n->lo + (int64_t)(((uint64_t)n->hi - (uint64_t)n->lo) / 2);
 }
@@ -155,13 +163,25 @@ static int64_t guess(const ir_node *n) {
 static int64_t eval(counter *c, ir_expr e) {
   const ir_node *n = ir_at(c->p, e);
   if (n->op == IR_INT) return n->i;
-  if (n->op == IR_VAR && c->p->var.v[n->a].kind != IR_VAR_SIZE)
+  if (n->op == IR_VAR && c->p->var.v[n->a].kind != IR_VAR_SIZE) {
+    c->guessed |= c->unsure[n->a];
     return c->value[n->a];
+  }
   if (n->op == IR_SELECT) return eval(c, eval(c, n->a) ? n->b : n->c);
   if (n->op == IR_NOT) return !eval(c, n->a);
-  if (n->op < IR_ADD || n->op > IR_OR || !ir_is_int(n->dtype)) return guess(n);
+  if (n->op < IR_ADD || n->op > IR_OR || !ir_is_int(n->dtype))
+    return guess(c, n);
   return ir_fold_int((ir_op)n->op, ir_at(c->p, n->a)->dtype, eval(c, n->a),
                      eval(c, n->b));
+}
+
+/* The variable stands where e says, and n further. */
+static void set(counter *c, ir_var v, ir_expr e, int64_t n) {
+  bool guessed = c->guessed;
+  c->guessed = false;
+  c->value[v] = add(eval(c, e), n);
+  c->unsure[v] = c->guessed;
+  c->guessed = guessed;
 }
 
 /* ---- statements --------------------------------------------------------- */
@@ -193,25 +213,31 @@ static uint8_t find_shape(const ir_program *p, ir_stmt loop) {
 
 static int64_t loop_cost(counter *c, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(c->p, s);
-  int64_t n = eval(c, r->extent), lo = eval(c, r->lo), sum = 0;
+  c->guessed = false;
+  int64_t n = eval(c, r->extent), sum = 0;
+  c->open |= c->guessed;
   if (n <= 0) return 0;
   if (!c->shape[s]) c->shape[s] = find_shape(c->p, s);
   if (c->shape[s] == REGULAR || n > c->steps) {
-    c->value[r->var] = lo + n / 2;
+    set(c, r->var, r->lo, n / 2);
     return times(n, list_cost(c, r->body));
   }
   c->steps -= n;
   for (int64_t i = 0; i < n; i++) {
-    c->value[r->var] = lo + i;
+    set(c, r->var, r->lo, i);
     sum = add(sum, list_cost(c, r->body));
   }
   return sum;
 }
 
+static void bind_iters(counter *c, ir_stmt s) {
+  ir_span it = ir_blk(c->p, s)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    set(c, c->p->iter.v[i].var, c->p->iter.v[i].bind, 0);
+}
+
 static int64_t block_cost(counter *c, ir_stmt s) {
-  const ir_block_rec *b = ir_blk(c->p, s);
-  for (uint32_t i = b->iters.at; i < b->iters.at + b->iters.n; i++)
-    c->value[c->p->iter.v[i].var] = eval(c, c->p->iter.v[i].bind);
+  bind_iters(c, s);
   return add(list_cost(c, ir_st(c->p, s)->alt),
              list_cost(c, ir_st(c->p, s)->body));
 }
@@ -221,13 +247,15 @@ static int64_t stmt_cost(counter *c, ir_stmt s) {
   switch ((ir_kind)r->kind) {
   case IR_LOOP: return loop_cost(c, s);
   case IR_BLOCK: return block_cost(c, s);
-  case IR_STORE: return cost_of(c, r->value);
+  case IR_STORE:
+    return add(cost_of(c, r->value),
+               c->store * ir_at(c->p, r->value)->dtype.lanes);
   case IR_IF:
     return add(cost_of(c, r->cond),
                larger(list_cost(c, r->body), list_cost(c, r->alt)));
   case IR_LET:
     if (ir_is_int(c->p->var.v[r->let_var].dtype))
-      c->value[r->let_var] = eval(c, r->let_value);
+      set(c, r->let_var, r->let_value, 0);
     return add(cost_of(c, r->let_value), list_cost(c, r->body));
   case IR_EVALUATE: return cost_of(c, r->eval);
   case IR_ALLOCATE: return list_cost(c, r->body);
@@ -244,25 +272,55 @@ static int64_t list_cost(counter *c, ir_stmt first) {
   return sum;
 }
 
+static void begin(counter *c) {
+  const ir_program *p = c->p;
+  c->cost = arena_array(c->scratch, int64_t, p->node.n);
+  memset(c->cost, 0xff, p->node.n * sizeof *c->cost);
+  c->at = arena_zalloc(c->scratch, p->node.n * sizeof *c->at);
+  c->order = arena_array(c->scratch, ir_expr, p->node.n);
+  c->value = arena_zalloc(c->scratch, p->var.n * sizeof *c->value);
+  c->unsure = arena_zalloc(c->scratch, p->var.n * sizeof *c->unsure);
+  c->shape = arena_zalloc(c->scratch, p->stmt.n);
+}
+
 static tess_status run(void *ud) {
   counter *c = ud;
-  const ir_program *p = c->p;
-  c->cost = arena_array(&c->scratch, int64_t, p->node.n);
-  memset(c->cost, 0xff, p->node.n * sizeof *c->cost);
-  c->at = arena_zalloc(&c->scratch, p->node.n * sizeof *c->at);
-  c->order = arena_array(&c->scratch, ir_expr, p->node.n);
-  c->value = arena_zalloc(&c->scratch, p->var.n * sizeof *c->value);
-  c->shape = arena_zalloc(&c->scratch, p->stmt.n);
-  if (p->entry) c->total = stmt_cost(c, ir_entry(p)->root);
+  begin(c);
+  if (c->p->entry) c->total = stmt_cost(c, ir_entry(c->p)->root);
   return TESS_OK;
 }
 
 /* Memory that runs out leaves the answer at 0: nothing is known. */
 int64_t ir_flops(const ir_program *p) {
-  counter c = {.p = p, .steps = STEPS};
+  arena scratch;
+  counter c = {.p = p, .scratch = &scratch, .steps = STEPS};
   if (p->entry && ir_entry(p)->sizes.n) return -1;
-  arena_init(&c.scratch, p->heap);
+  arena_init(&scratch, p->heap);
   tess_status s = mem_protect(p->heap, run, &c);
-  arena_free(&c.scratch);
+  arena_free(&scratch);
   return s ? 0 : c.total;
+}
+
+/* The loops around s stand at their middle. */
+static void stand(counter *c, ir_stmt s) {
+  const ir_stmt_rec *r = ir_st(c->p, s);
+  if (r->parent) stand(c, r->parent);
+  if (r->kind == IR_LOOP) {
+    c->guessed = false;
+    int64_t n = eval(c, r->extent);
+    bool unsure = c->guessed;
+    set(c, r->var, r->lo, n / 2);
+    c->unsure[r->var] |= unsure;
+  }
+  if (r->kind == IR_BLOCK) bind_iters(c, s);
+}
+
+int64_t ir_work(const ir_program *p, ir_stmt s, arena *scratch) {
+  arena_mark mark = arena_get_mark(scratch);
+  counter c = {.p = p, .scratch = scratch, .steps = WORK_STEPS, .store = 1};
+  begin(&c);
+  if (ir_st(p, s)->parent) stand(&c, ir_st(p, s)->parent);
+  int64_t work = stmt_cost(&c, s);
+  arena_reset_to(scratch, mark);
+  return c.open ? -1 : work;
 }

@@ -725,6 +725,9 @@ tess_status ir_verify_bounds_at(const ir_program *p, const int64_t *sizes,
 /* Floating-point and integer operations done by one run; -1 where that depends
  * on sizes that are known when it is called. */
 int64_t ir_flops(const ir_program *p);
+/* Such operations and stores that one run of a statement does, where the loops
+ * around it stand at their middle; -1 where that depends on sizes or data. */
+int64_t ir_work(const ir_program *p, ir_stmt s, arena *scratch);
 
 /* Readable loop nest (print.c).  mark: a statement to point at, or 0;
  * changed: one byte a statement, non-zero lines get a mark; or NULL. */

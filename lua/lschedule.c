@@ -220,6 +220,14 @@ static int extent(lua_State *L) {
   return 1;
 }
 
+static int work(lua_State *L) {
+  int64_t n;
+  lt_check(L, tess_schedule_work(lt_schedule(L, 1), lt_to_rv(L, 2, 1), &n));
+  if (n < 0) return 0;
+  lua_pushinteger(L, n);
+  return 1;
+}
+
 /* sch:access(block, "read" or "write", index): a list of booleans, whether
  * each of the block's iteration variables indexes that buffer */
 static int access(lua_State *L) {
@@ -407,6 +415,7 @@ void lt_open_schedule(lua_State *L) {
                                      {"block_info", block},
                                      {"loop_info", loop},
                                      {"extent", extent},
+                                     {"work", work},
                                      {"access", access},
                                      {"access_info", access_info},
                                      {"annotation", annotation},

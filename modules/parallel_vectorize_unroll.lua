@@ -3,6 +3,17 @@
 -- spatial loop in vectors, the initialisation of a reduction in a nest of
 -- its own, and the loops below unrolled up to a sampled number of steps.
 -- Runs once, at the root, after tiling.
+--
+-- Whether parallel loops pay hangs on the work of a nest, which is counted in
+-- operations and stores (`sch:work`).  To start a team of threads and to wait
+-- for it takes some 10 microseconds, and on cores that others keep busy it may
+-- take milliseconds.  One core does about 1 of these operations a nanosecond
+-- in plain code, and up to some 50 in good vectors.  So a nest of less work
+-- than `serial_below` is done before a team would have started, and stays
+-- serial; one of `parallel_from` or more takes tens of microseconds even at
+-- its best, and is parallel.  Between them, and where the work is not known
+-- since sizes or data decide, measuring decides: there are two sketches, and in
+-- the first one all such nests are serial.
 local ts = require "tessera"
 
 -- How many spatial loops stand outermost on the way down to the block, and
@@ -41,11 +52,23 @@ local function outer_loops(sch, block, loops)
   return { table.unpack(loops, 1, n) }
 end
 
--- The outer loops that can be fused into one, and that one in parallel.
-local function parallelize(sch, block)
+-- Are the outer loops of that nest to be parallel: "yes", "no" or "perhaps"?
+local function is_worth_it(sch, nest, p)
+  local work = sch:work(nest)
+  if not work then return "perhaps" end
+  if work < p.serial_below then return "no" end
+  return work < p.parallel_from and "perhaps" or "yes"
+end
+
+-- The outer loops that can be fused into one, and that one in parallel;
+-- `how` says whether loops that are perhaps worth it are to be, and whether
+-- there were such.  The outermost loop of the nest.
+local function parallelize(sch, block, p, how)
   local loops = { sch:get_loops(block) }
   if #loops == 0 or is_parallel(sch, loops) then return nil end
   local outer = outer_loops(sch, block, loops)
+  local worth = is_worth_it(sch, loops[1], p)
+  if worth == "no" or worth == "perhaps" and how.serial then return outer[1] end
   while #outer > 1 and not sch:can("fuse", table.unpack(outer)) do
     table.remove(outer)
   end
@@ -53,6 +76,7 @@ local function parallelize(sch, block)
   local fused = #outer > 1 and sch:fuse(table.unpack(outer)) or outer[1]
   if not sch:can("parallel", fused) then return fused end
   sch:parallel(fused)
+  how.perhaps = how.perhaps or worth == "perhaps"
   return fused
 end
 
@@ -125,33 +149,55 @@ local function unroll(sch, loop, p)
   sch:annotate(loop, key, sch:sample_categorical(p.unroll_max_steps, even))
 end
 
+local function schedule(sch, root, p, how)
+  -- Tiled blocks first: they know how many loops are their first level.
+  for _, tiled in ipairs { true, false } do
+    for _, leaf in ipairs(leaves(sch, root)) do
+      local outer = is_tiled(sch, leaf) == tiled and
+                    parallelize(sch, leaf, p, how)
+      if outer then unroll(sch, outer, p) end
+    end
+  end
+  for _, leaf in ipairs(leaves(sch, root)) do
+    local cut = is_tiled(sch, leaf) or
+                sch:annotation(leaf, "tiled_like") ~= nil
+    local reduction = sch:is_reduction(leaf) and first_reduction(sch, leaf)
+    if reduction then
+      vectorize(sch, sch:decompose_reduction(leaf, reduction), p, cut)
+    end
+    vectorize(sch, leaf, p, cut)
+  end
+  return sch
+end
+
+local function check(p)
+  for _, name in ipairs { "serial_below", "parallel_from" } do
+    if type(p[name]) ~= "number" then
+      return ("parameter '%s' is '%s': it is a number of operations")
+             :format(name, tostring(p[name]))
+    end
+  end
+end
+
 return ts.module {
   name = "parallel_vectorize_unroll",
   defaults = {
     vectorize_extent = 16,        -- of loops that tiling did not cut
     unroll_max_steps = { 0, 16, 64, 512 },
+    serial_below = 1 << 12,       -- work of nests that are never parallel
+    parallel_from = 1 << 21,      -- and of those that always are
   },
+  check = check,
   apply = function(sch, block, p)
     if sch:block_info(block).name ~= "root" then
       return nil, "it works on the root block"
     end
-    -- Tiled blocks first: they know how many loops are their first level.
-    for _, tiled in ipairs { true, false } do
-      for _, leaf in ipairs(leaves(sch, block)) do
-        local outer = is_tiled(sch, leaf) == tiled and
-                      parallelize(sch, leaf)
-        if outer then unroll(sch, outer, p) end
-      end
+    local serial, how = sch:copy(), { serial = false }
+    schedule(sch, block, p, how)
+    if not how.perhaps then
+      serial:close()
+      return sch
     end
-    for _, leaf in ipairs(leaves(sch, block)) do
-      local cut = is_tiled(sch, leaf) or
-                  sch:annotation(leaf, "tiled_like") ~= nil
-      local reduction = sch:is_reduction(leaf) and first_reduction(sch, leaf)
-      if reduction then
-        vectorize(sch, sch:decompose_reduction(leaf, reduction), p, cut)
-      end
-      vectorize(sch, leaf, p, cut)
-    end
-    return sch
+    return { schedule(serial, block, p, { serial = true }), sch }
   end,
 }

@@ -191,6 +191,9 @@ local rows = {
     "modules" },
   { "sch:extent(loop)", "integer", "How many iterations it has.",
     "modules" },
+  { "sch:work(loop_or_block)", "integer?",
+    "About how many operations and stores one run of it does; nil where " ..
+    "sizes or data decide.", "modules" },
   { "sch:access(block, kind, index)", "boolean[]",
     'Which iters index what it accesses by "read" or "write".', "modules" },
   { "sch:access_info(block, kind, index)", "table",

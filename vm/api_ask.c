@@ -144,6 +144,19 @@ tess_status tess_schedule_loop_info(tess_schedule *s, tess_rv loop,
   return ctx_run(s->c, about_loop, &q);
 }
 
+static tess_status count_work(void *ud) {
+  question *q = ud;
+  tess_status st = find(q, IR_DEAD);
+  if (st == TESS_OK)
+    *q->value = ir_work(&q->s->s.m.prog, q->stmt, &q->s->s.m.scratch);
+  return st;
+}
+
+tess_status tess_schedule_work(tess_schedule *s, tess_rv rv, int64_t *out) {
+  question q = {.s = s, .rv = rv, .value = out};
+  return ctx_run(s->c, count_work, &q);
+}
+
 static tess_status about_block(void *ud) {
   question *q = ud;
   tess_status st = find(q, IR_BLOCK);

@@ -404,6 +404,10 @@ TESS_API tess_status tess_schedule_loop_info(tess_schedule *s, tess_rv loop,
                                              tess_loop_info *out);
 TESS_API tess_status tess_schedule_block_info(tess_schedule *s, tess_rv block,
                                               tess_block_info *out);
+/* About how many operations and stores one run of a loop or block does, those
+ * around it being halfway; -1 where that depends on sizes or data. */
+TESS_API tess_status tess_schedule_work(tess_schedule *s, tess_rv rv,
+                                        int64_t *out);
 /* Which of the block's iteration variables index its read (or written)
  * buffer number `index`, as a bit mask: bit i for iteration i. */
 TESS_API tess_status tess_schedule_access(tess_schedule *s, tess_rv block,

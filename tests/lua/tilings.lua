@@ -3,7 +3,16 @@
 -- refused: what else it does goes on, and nobody is warned.
 local ts = require "tessera"
 local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))
-local steps, drawn = searching.steps, searching.drawn
+local steps = searching.steps
+
+-- The default space, but that small nests are parallel, too.
+local space = ts.space.compose {
+  require "modules.auto_inline" {},
+  require "modules.multi_level_tiling" { pack = true },
+  require "modules.parallel_vectorize_unroll" { serial_below = 0,
+                                                parallel_from = 0 },
+}
+local function drawn(p, count) return searching.drawn(p, count, space) end
 
 local warned = {}
 ts.on_warning(function(text) warned[#warned + 1] = text end)
@@ -68,7 +77,7 @@ local function multiply(b, A, B, C)
 end
 
 local function explained(p)
-  return ts.space.explain(ts.space.default "llvm", p, "llvm")
+  return ts.space.explain(space, p, "llvm")
 end
 
 -- Where the result cannot be written back, the tiles are left, alone and with

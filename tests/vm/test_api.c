@@ -134,6 +134,11 @@ static void test_schedules(void **state) {
   assert_int_equal(info.iter_type, TESS_REDUCE);
   assert_int_equal(tess_schedule_loop_info(f.s, l[0], &info), TESS_DEAD);
   assert_int_equal(tess_schedule_loop_info(f.s, c, &info), TESS_TYPE);
+  int64_t work;
+  assert_int_equal(tess_schedule_work(f.s, l[2], &work), TESS_OK);
+  assert_int_equal(work, 4 * 16); /* clear, multiply, add and store */
+  assert_int_equal(tess_schedule_work(f.s, l[0], &work), TESS_DEAD);
+  assert_int_equal(tess_schedule_work(f.s, 999, &work), TESS_INVALID);
   tess_program_free(p);
   tess_program_free(q);
   tess_schedule_free(copy);
