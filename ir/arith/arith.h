@@ -184,6 +184,11 @@ bool arith_box_within(ir_program *p, arena *scratch, ir_buf b,
 bool arith_fills(ir_program *p, arena *scratch, ir_stmt block, ir_region r,
                  ir_stmt top, const ir_expr *min, const ir_expr *max,
                  ir_expr given);
+/* Does r, one of the block's own regions, surely name all of a box, whichever,
+ * while the loops from `loop` on run?  Sees only what is plainly so, quickly
+ * (plain.c). */
+bool arith_plain_box(const ir_program *p, ir_stmt block, ir_stmt loop,
+                     ir_region r);
 /* Does each run of the block surely access (write or read) every point of
  * region r, one of those that it declares?  What it declares may be a box
  * around less (surely.c). */

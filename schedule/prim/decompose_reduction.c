@@ -78,6 +78,7 @@ static bool leaves_gaps(sch_state *s, ir_stmt block, ir_stmt loop) {
   if (!ir_is_ancestor(p, loop, block)) return false;
   for (uint32_t i = w.at; i < w.at + w.n; i++)
     if (p->buf.v[p->region.v[i].buf].role == IR_ROLE_LOCAL &&
+        !arith_plain_box(p, block, loop, p->region.v[i]) &&
         !fills_box(s, block, loop, p->region.v[i]))
       return true;
   return false;
