@@ -199,14 +199,39 @@ static tess_status learn_sizes(call *x, uint32_t i) {
   return TESS_OK;
 }
 
+/* Adds the sizes in the extent e of which no value is known, each once. */
+static void put_unknown(const call *x, ir_expr e, strbuf *out) {
+  const ir_func *f = ir_entry(x->p);
+  for (uint32_t k = 0; k < f->sizes.n; k++) {
+    ir_var v = x->p->arg.v[f->sizes.at + k];
+    if (x->known[k] || !ir_uses_var(x->p, e, v)) continue;
+    str_printf(out, "%s'%s'", out->n ? ", nor " : ": no extent is the size ",
+               ir_text(x->p, x->p->var.v[v].name));
+  }
+}
+
+static tess_status does_not_follow(call *x, uint32_t i, uint32_t d) {
+  ir_buf b = x->p->arg.v[ir_entry(x->p)->params.at + i];
+  strbuf sizes;
+  str_init(&sizes, &x->c->heap);
+  put_unknown(x, ir_dim(x->p, b, d), &sizes);
+  tess_status s =
+      sizes.bad
+          ? ctx_ran_out(x->c, str_status(&sizes), "checking extents")
+          : ctx_fail(x->c, TESS_UNSUPPORTED,
+                     "argument %u, '%s': extent %u does not follow from the "
+                     "tensors%s",
+                     i + 1, param_name(x, i), d, str_get(&sizes));
+  str_free(&sizes);
+  return s;
+}
+
 static tess_status check_extents(call *x, uint32_t i) {
   ir_buf b = x->p->arg.v[ir_entry(x->p)->params.at + i];
   for (uint32_t d = 0; d < ir_ndim(x->p, b); d++) {
     int64_t want;
     if (!value_of(x, ir_dim(x->p, b, d), &want))
-      return ctx_fail(x->c, TESS_UNSUPPORTED,
-                      "extent %u of '%s' does not follow from the tensors", d,
-                      param_name(x, i));
+      return does_not_follow(x, i, d);
     if (x->tensor[i]->shape[d] != want)
       return ctx_fail(x->c, TESS_TYPE,
                       "argument %u, '%s': extent %u is %lld, given %lld", i + 1,

@@ -437,3 +437,25 @@ do
                          ts.tensor("float32", { size, 1 }) })
   end
 end
+
+-- A size that no extent is by itself does not follow from the tensors, and is
+-- named; those that follow are not.
+do
+  local n, w, m = ts.size "n", ts.size "w", ts.size "m"
+  local function check(shape, why)
+    local A = ts.placeholder("A", shape)
+    local p = ts.program("p", { A }, {
+      ts.compute("B", shape, function(...) return A(...) + 1 end),
+    })
+    local given = {}
+    for i = 1, #shape do given[i] = 4 end
+    local a, b = ts.tensor("float32", given), ts.tensor("float32", given)
+    checks.fails("UNSUPPORTED", why, ts.interpret, p, { a, b })
+    checks.fails("UNSUPPORTED", why, ts.build(p, "llvm"), a, b)
+  end
+  check({ n + w }, "argument 1, 'A': extent 0 does not follow from the " ..
+        "tensors: no extent is the size 'n', nor 'w'")
+  check({ n, n + w * m }, "extent 1 does not follow from the tensors: no " ..
+        "extent is the size 'w', nor 'm'")
+  check({ w, (n + w) * 2 }, "no extent is the size 'n'")
+end
