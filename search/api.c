@@ -132,6 +132,7 @@ static tess_status prepare(tune_work *w) {
   if (w->policy.bad) return str_status(&w->policy);
   double start = tune_now();
   w->k.stop = &w->c->stop;
+  w->k.strict = w->o.on_error != 0;
   s = space_write(w->space, w->p, w->target, &w->k);
   w->sketch_seconds = tune_now() - start;
   if (s == TESS_OK && w->k.trace.n == 0)

@@ -136,13 +136,19 @@ static void tell(writer *w, const char *block, const char *what,
            why);
 }
 
-/* A module that fails may do so at every block, in every sketch. */
-static void warn(writer *w, const char *block, const char *why) {
+/* A module that fails may do so at every block, in every sketch: one warning
+ * for each reason. */
+static tess_status failed(writer *w, tess_status st, const char *block,
+                          const char *why) {
+  if (w->k->strict)
+    return ctx_fail(w->k->c, st, "module %s failed at block %s: %s", w->m->name,
+                    block, why);
   uint64_t key = hash_mix(hash_bytes(w->m->name, strlen(w->m->name)),
                           hash_bytes(why, strlen(why)));
   ctx_warn(w->k->c, key,
            "module %s failed at block %s and is not used there: %s", w->m->name,
            block, why);
+  return TESS_OK;
 }
 
 /* Whether memory ran out, whatever the module made of it: over the context's
@@ -194,8 +200,9 @@ static tess_status apply(writer *w, tess_schedule *s, const char *block,
   else {
     if (!why || !*why) why = no_reason;
     tell(w, block, "failed", why);
-    warn(w, block, why);
+    st = failed(w, st, block, why);
     while (to->s.n > had) tess_schedule_free(vec_pop(&to->s));
+    if (st != TESS_OK) return st;
   }
   return to->s.n > had ? TESS_OK : add_copy(to, s);
 }
@@ -272,13 +279,15 @@ static tess_status keep_schedule(space_sketches *k, tess_schedule *s,
 
 /* That a module makes too many sketches is a failure of its own: those that
  * there were before it go on. */
-static void leave_out(writer *w) {
+static tess_status leave_out(writer *w) {
   char text[64];
-  snprintf(text, sizeof text, "makes more than %d sketches and is not used",
-           TESS_MAX_SKETCHES);
-  put_line(w, "%s %s", w->m->name, text);
-  ctx_warn(w->k->c, hash_bytes(w->m->name, strlen(w->m->name)), "module %s %s",
-           w->m->name, text);
+  snprintf(text, sizeof text, "makes more than %d sketches", TESS_MAX_SKETCHES);
+  put_line(w, "%s %s and is not used", w->m->name, text);
+  if (w->k->strict)
+    return ctx_fail(w->k->c, TESS_LIMIT, "module %s %s", w->m->name, text);
+  ctx_warn(w->k->c, hash_bytes(w->m->name, strlen(w->m->name)),
+           "module %s %s and is not used", w->m->name, text);
+  return TESS_OK;
 }
 
 static tess_status run_on_all(writer *w, const schedules *now,
@@ -301,7 +310,7 @@ static tess_status write_modules(tess_space *s, tess_program *p, tess_target *t,
   for (uint32_t m = 0; st == TESS_OK && m < s->n; m++) {
     writer w = {.space = s, .k = k, .m = &s->module[m]};
     st = run_on_all(&w, &now, &next);
-    if (w.too_many) leave_out(&w);
+    if (st == TESS_OK && w.too_many) st = leave_out(&w);
     drop_all(w.too_many ? &next : &now);
     if (!w.too_many) now = next;
     next = none;

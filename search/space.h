@@ -29,12 +29,13 @@ typedef struct space_sketches {
   VEC(tess_trace *) trace;
   strbuf log;                /* which module did what, where and why not */
   const thread_flag *stop;   /* raised: TESS_CANCELLED; NULL: none */
+  bool strict;               /* a module that fails ends the writing */
 } space_sketches;
 
 void space_sketches_init(space_sketches *k, tess_context *c);
 void space_sketches_free(space_sketches *k);
 /* Appends those of `s`.  A module that fails is switched off for that block,
- * with a warning. */
+ * with a warning, or ends it all. */
 tess_status space_write(tess_space *s, tess_program *p, tess_target *t,
                         space_sketches *k);
 

@@ -48,7 +48,11 @@ options.list = {
   { name = "deadline", type = "number", default = "none",
     help = "seconds the whole run may take" },
   { name = "on_error", type = '"record"|"stop"', default = '"record"',
-    help = "what a candidate that fails means for the run" },
+    help = "\"record\": a candidate that fails is recorded, a module that " ..
+           "fails at a block is left out there with a warning, and the run " ..
+           "goes on; \"stop\": such a candidate ends the run, with its " ..
+           "status and message in the result, and such a module is an error " ..
+           "of ts.tune; a function as the space that fails always is" },
   { name = "check", type = '"best"|"all"', default = '"best"',
     help = "which candidates are compared with the unscheduled program: " ..
            "every new best and, before they are timed again at the end, the " ..

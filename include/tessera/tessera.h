@@ -737,7 +737,8 @@ enum { TESS_MAX_SKETCHES = 4096 };
  * memory_cap) and TESS_CANCELLED end the writing of sketches; anything else:
  * it failed, which counts as not applicable, and a warning goes to the log;
  * once for each module and *why.  So with one whose schedules, over all blocks,
- * make more than TESS_MAX_SKETCHES sketches: it is left out everywhere. */
+ * make more than TESS_MAX_SKETCHES sketches: it is left out everywhere.  With
+ * the on_error of tess_tune_options either is an error of tess_tune. */
 typedef struct tess_module {
   const char *name;
   tess_status (*apply)(void *ud, tess_schedule *sch, tess_rv block,
@@ -855,7 +856,11 @@ typedef struct tess_tune_options {
   double min_time;              /* seconds a measurement; 0: default */
   double timeout;               /* seconds a candidate may run; 0: default */
   double deadline;              /* seconds for the whole run; 0: none */
-  int32_t on_error;             /* 0: record and go on; 1: stop */
+  int32_t on_error;             /* a candidate that fails, 0: is recorded; 1:
+                                 * ends the run.  A module that fails at a
+                                 * block, 0: is left out there with a warning;
+                                 * 1: tess_tune fails, as with a function that
+                                 * schedules by hand it always does */
   int32_t check;                /* compared with the unscheduled program are,
                                  * 0: every new best and, before one is named,
                                  * the best few; 1: all candidates */

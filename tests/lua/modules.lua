@@ -158,6 +158,42 @@ do
   assert(#told == n)
 end
 
+-- A module that fails ends a run that is to stop at errors, and no other; what
+-- schedules by hand leaves nothing to go on with.
+do
+  local told = {}
+  ts.on_warning(function(text) told[#told + 1] = text end)
+  local function tune(space, on_error)
+    return ts.tune(p, { space = space, on_error = on_error, trials = 1,
+                        min_time = 1e-4, threads = 1 })
+  end
+  local broken = module("broken", function() error("it broke", 0) end) {}
+  local many = module("many", function(sch)
+    local copies = {}
+    for n = 1, 5000 do copies[n] = sch:copy() end
+    return copies
+  end) {}
+  for _, on_error in ipairs { "record", false } do
+    assert(tune({ broken }, on_error or nil).status == "OK")
+  end
+  assert(#told == 1 and told[1]:find("broken failed at block", 1, true))
+  fails(nil, "module broken failed at block root: it broke", tune, { broken },
+        "stop")
+  fails(nil, "module broken failed at block root: it broke", tune,
+        ts.space.union { { broken }, function() end }, "stop")
+  assert(#told == 1)
+  assert(tune({ many }).status == "OK" and #told == 2)
+  fails("LIMIT", "module many makes more than 4096 sketches", tune, { many },
+        "stop")
+  for _, on_error in ipairs { "record", "stop" } do
+    fails(nil, "the scheduling function failed: it broke", tune,
+          function() error("it broke", 0) end, on_error)
+  end
+  local shy = module("shy", function() return nil, "not here" end) {}
+  assert(tune({ shy }, "stop").status == "OK")
+  ts.on_warning(nil)
+end
+
 -- Memory that runs out in a module, Lua's or the engine's, is said to have
 -- run out, and is not the module's failure.
 do
