@@ -221,9 +221,13 @@ void lt_push_value(lua_State *L, const tess_value *v) {
 static int is_out(const tess_prim_operand *o) {
   return !strcmp(o->role, "out");
 }
-static int is_rv_list(const tess_prim_operand *o) {
-  return !strcmp(o->kind, "LOOPS") || !strcmp(o->kind, "BLOCKS") ||
-         !strcmp(o->kind, "NODES");
+
+/* What a list of variables is made of; NULL: the operand is no such list. */
+static const char *element_of(const tess_prim_operand *o) {
+  if (!strcmp(o->kind, "LOOPS")) return "a loop";
+  if (!strcmp(o->kind, "BLOCKS")) return "a block";
+  if (!strcmp(o->kind, "NODES")) return "a loop or block";
+  return NULL;
 }
 
 /* True when every key of the table at index t names an operand of `prim`
@@ -249,14 +253,57 @@ static int names_operands(lua_State *L, int t, uint32_t prim, uint32_t nops,
   return all;
 }
 
+/* Element k of the list of variables o, from 1, stands at index i and is
+ * none. */
+static void no_element(lua_State *L, const char *prim,
+                       const tess_prim_operand *o, int k, int i) {
+  lt_error(L, TESS_TYPE, "%s: operand '%s': element %d is %s%s, not %s (%s)",
+           prim, o->name, k, lua_isnil(L, i) ? "" : "a ", luaL_typename(L, i),
+           element_of(o), o->help);
+}
+
+static void one_too_many(lua_State *L, uint32_t prim, int i) {
+  tess_prim_info info;
+  tess_prim_operand o;
+  luaL_Buffer b;
+  const char *between = "";
+  tess_prim_get(prim, &info);
+  luaL_buffinit(L, &b);
+  for (uint32_t k = 0; k < info.noperands; k++) {
+    tess_prim_operand_get(prim, k, &o);
+    if (is_out(&o)) continue;
+    luaL_addstring(&b, between);
+    luaL_addstring(&b, o.name);
+    between = ", ";
+  }
+  luaL_pushresult(&b);
+  const char *takes = lua_tostring(L, -1);
+  lt_error(L, TESS_INVALID,
+           "%s: too many operands: argument %d is %s%s, and it takes %s",
+           info.name, i - SCHEDULE, lua_isnil(L, i) ? "" : "a ",
+           luaL_typename(L, i), *takes ? takes : "none");
+}
+
+/* Whether what stands from index i on are elements of the list of variables
+ * o, rather than one table of them: a variable, be it behind others that are
+ * nil by mistake, nothing but such, or a name among others. */
+static int begins_elements(lua_State *L, int i, int top,
+                           const tess_prim_operand *o) {
+  int first = i;
+  if (!element_of(o) || (i == top && lua_isnil(L, i))) return 0;
+  while (first <= top && lua_isnil(L, first)) first++;
+  if (first > top) return o->required;
+  return luaL_testudata(L, first, LT_RV) ||
+         (i < top && lua_type(L, i) == LUA_TSTRING);
+}
+
 /* The variables at indices i, i + 1, ... as one list; *next: after them. */
-static void variadic(lua_State *L, int i, int top, place at, int *next,
-                     tess_value *out) {
+static void variadic(lua_State *L, int i, int top, place at,
+                     const tess_prim_operand *o, int *next, tess_value *out) {
   int n = 0;
   while (i + n <= top && luaL_testudata(L, i + n, LT_RV)) n++;
   if (i + n <= top && lua_isnil(L, i + n))
-    lt_error(L, TESS_TYPE, "%s: operand '%s': element %d is nil", at.prim,
-             at.operand, n + 1);
+    no_element(L, at.prim, o, n + 1, i + n);
   tess_value *list = values(L, (uint32_t)n);
   for (int k = 0; k < n; k++) to_value(L, i + k, at, "LOOP", &list[k]);
   *out = (tess_value){.kind = TESS_V_LIST, .n = (uint32_t)n, .list = list};
@@ -296,7 +343,7 @@ uint32_t lt_to_args(lua_State *L, uint32_t prim, uint32_t max, tess_arg *out) {
   tess_prim_info info;
   int top = lua_gettop(L), at = 2;
   uint32_t n = 0;
-  const char *list = NULL; /* the last operand, where it took several */
+  tess_prim_operand list = {0}; /* the last, where it took several */
   tess_prim_get(prim, &info);
   for (uint32_t i = 0; at <= top; i++) {
     tess_prim_operand o = {0};
@@ -307,20 +354,16 @@ uint32_t lt_to_args(lua_State *L, uint32_t prim, uint32_t max, tess_arg *out) {
          names_operands(L, at, prim, info.noperands, out, n) ||
          strcmp(o.kind, "VALUE")))
       return named(L, at, prim, &info, n, max, out);
-    if (i >= info.noperands && list)
-      lt_error(L, TESS_TYPE, "%s: operand '%s': element %d is a %s", info.name,
-               list, (int)out[n - 1].value.n + 1, luaL_typename(L, at));
-    if (i >= info.noperands)
-      lt_error(L, TESS_INVALID, "%s: too many operands", info.name);
+    if (i >= info.noperands && list.name)
+      no_element(L, info.name, &list, (int)out[n - 1].value.n + 1, at);
+    if (i >= info.noperands) one_too_many(L, prim, at);
     if (n == max) lt_error(L, TESS_LIMIT, "too many operands");
     out[n].name = o.name;
     place where = {0, info.name, o.name};
-    int next = lua_isnil(L, at) && at < top ? at + 1 : at;
-    int several = luaL_testudata(L, next, LT_RV) ||
-                  (at < top && lua_type(L, at) == LUA_TSTRING);
-    list = is_rv_list(&o) && several ? o.name : NULL;
-    if (list)
-      variadic(L, at, top, where, &at, &out[n++].value);
+    int several = begins_elements(L, at, top, &o);
+    list = several ? o : (tess_prim_operand){0};
+    if (several)
+      variadic(L, at, top, where, &o, &at, &out[n++].value);
     else
       to_value(L, at++, where, o.kind, &out[n++].value);
   }

@@ -29,7 +29,8 @@ PRIM_DEFINE(
         "   further out is still one whose iterations may run at once; and so\n"
         "   are those around and below, in spite of guards.\n"
         "5. Bounds and predicates read nothing that the nest changes.\n"
-        "Loops that are not named keep their places.\n",
+        "Loops that are not named keep their places; one loop, or an empty\n"
+        "list, changes nothing.\n",
     .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_INPUT_OVERWRITTEN,
                             SCH_R_LOOP_REPEATED, SCH_R_LOOPS_NOT_CHAIN,
                             SCH_R_NOT_ONLY_CHILD, SCH_R_RESULT_SHARED,

@@ -218,8 +218,30 @@ do
         sch.reorder, sch, "i", j)
   fails("TYPE", "reorder: operand 'ordered_loops': element 2 is a string",
         sch.reorder, sch, i, "j")
-  fails("TYPE", "fuse: operand 'loops': element 2 is nil", sch.fuse, sch, i,
-        nil)
+  fails("TYPE", "fuse: operand 'loops': element 2 is nil, not a loop " ..
+        "(the loops to fuse, outer first)", sch.fuse, sch, i, nil)
+  -- Nor are several of them, and nothing but such.
+  for _, name in ipairs { "reorder", "fuse", "merge" } do
+    fails("TYPE", ": element 1 is nil, not a loop (the ", sch[name], sch, nil,
+          nil)
+    fails("TYPE", ": element 1 is nil, not a loop (the ", sch[name], sch, nil,
+          nil, j)
+    fails("INVALID", "' is missing (the ", sch[name], sch)
+    fails("INVALID", "' is missing (the ", sch[name], sch, nil)
+  end
+  fails("TYPE", "blockize: operand 'target': element 1 is nil, not a loop " ..
+        "or block", sch.blockize, sch, nil, nil)
+  fails("TYPE", "reorder: operand 'ordered_loops': element 3 is a number, " ..
+        "not a loop", sch.reorder, sch, i, j, 5)
+  fails("INVALID", "reorder: too many operands: argument 2 is nil, and it " ..
+        "takes ordered_loops", sch.reorder, sch, { i, j }, nil)
+  fails("INVALID", "split: too many operands: argument 5 is a boolean, and " ..
+        "it takes loop, factors, ", sch.split, sch, i, { 1, 64 }, nil, nil,
+        true)
+  -- TVM's traces reorder no loops at all, which changes nothing; there is
+  -- nothing to fuse.
+  sch:copy():reorder {}
+  fails("REFUSED", "fuse: needs at least one loop", sch.fuse, sch, {})
   fails("TYPE", "operand 'ann_val': a table mixes string keys with others",
         sch.annotate, sch, b, "key", { 1, a = 2 })
   assert(tostring(sch) == before)
