@@ -330,7 +330,7 @@ function command.step(args, host)
     usage("step %s: a trace alone does not say what it schedules: add " ..
           "--program FILE.lua", rest[1])
   end
-  require("tessera.stepping")(trace:stepper(program), host, rest[1])
+  require("tessera.stepping").step(trace:stepper(program), host, rest[1])
   return 0
 end
 

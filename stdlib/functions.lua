@@ -3,61 +3,14 @@
 -- extending searches (plugins.lua).  Pages, the index and editors' stubs are
 -- all made of these rows: a call, what it gives ("" for nothing), what it
 -- does, and the chapter of docs/ that tells more.
-local objects = require "tessera.objects"
+local options = require "tessera.options"
 
 local functions = {}
-
-local function count(name, help, default)
-  return { name = name, type = "integer", least = 1, default = default,
-           help = help }
-end
-
-local function flag(name, help)
-  return { name = name, type = "boolean", default = "false", help = help }
-end
-
-local function text(name, default, help)
-  return { name = name, type = "string", default = default, help = help }
-end
-
--- Options that are more than one word each, of functions that take one table.
-local options_of = {
-  ["ops.matmul"] = {
-    count("m", "rows of A and of the result"),
-    count("n", "columns of B and of the result"),
-    count("k", "columns of A and rows of B"),
-    text("dtype", "float32", "the type of all of them"),
-    flag("bias", "add a vector of n to each row"),
-    flag("relu", "what is below 0 becomes 0"),
-  },
-  ["ops.conv2d_nhwc"] = {
-    count("n", "images"),
-    count("h", "their height"),
-    count("w", "their width"),
-    count("ci", "their channels"),
-    count("co", "channels of the result"),
-    count("k", "height and width of the window"),
-    count("stride", "the step of the window", "1"),
-    { name = "pad", type = "integer", least = 0, default = "0",
-      help = "rows and columns of zeros on each side" },
-    text("dtype", "float32", "the type of all of them"),
-    flag("bias", "add a number to each channel of the result"),
-    flag("relu", "what is below 0 becomes 0"),
-  },
-  ["tensor.mma"] = {
-    count("m", "rows of A and of C; without it C is a row", "none"),
-    count("n", "columns of B and of C"),
-    count("k", "columns of A and rows of B"),
-    text("dtype", "float32", "the type of A and B"),
-    text("acc", "dtype", "the type of C"),
-    flag("trans", "B is given as B[n, k]"),
-  },
-}
 
 local rows = {
   -- Describing
   { "ts.placeholder(name, shape [, dtype [, options]])", "tessera.Buffer",
-    "An input; options.role may be layout_free or constant.", "describing" },
+    "An input.", "describing" },
   { "ts.constant(name, tensor)", "tessera.Buffer",
     "A tensor whose values are part of the program.", "describing" },
   { "ts.size(name)", "tessera.Expr",
@@ -73,6 +26,7 @@ local rows = {
     "Describe a program by loops, blocks and stores.", "describing" },
   { "ts.load_program(path)", "tessera.Program",
     "Read what program:save wrote.", "describing" },
+  { "expr:dtype()", "string", "Its type.", "tutorial" },
   { "ts.const(value, dtype)", "tessera.Expr",
     "A number of that type.", "describing" },
   { "ts.cast(x, dtype)", "tessera.Expr",
@@ -131,7 +85,7 @@ local rows = {
   { "builder:loop(name, lo, extent, body)", "",
     "A loop; body gets its variable.", "describing" },
   { "builder:block(name, iters [, options], body)", "",
-    "A block; body gets its iteration variables; options.where.",
+    "A block; body gets its iteration variables.",
     "describing" },
   { "builder:init(body)", "", "What a reduction begins with.", "describing" },
   { "builder:when(condition, yes [, no])", "", "A condition.",
@@ -165,10 +119,12 @@ local rows = {
     "tutorial" },
   -- Schedules
   { "ts.schedule(program [, options])", "tessera.Schedule",
-    "Begin to schedule a program; options: seed, target.", "tutorial" },
+    "Begin to schedule a program.", "tutorial" },
   { "sch:can(primitive, ...)", "boolean, string?",
     "Would the primitive accept these operands, and why not? A call that " ..
     "is wrong for any program raises.", "modules" },
+  { "ts.auto", "tessera.Auto",
+    "Among the factors of sch:split: what the others leave.", "tutorial" },
   { "sch:get(value)", "integer", "What a sampled integer is.", "tutorial" },
   { "sch:program()", "tessera.Program", "The program as it is now.",
     "tutorial" },
@@ -214,14 +170,14 @@ local rows = {
     "The trace as TVM writes it; what TVM cannot say is refused.",
     "tutorial" },
   { "trace:replay([program [, options]])", "tessera.Schedule",
-    "Do it again; options: resample, repair, no_postproc, seed.",
+    "Do it again.",
     "tutorial" },
   { "trace:bind(program)", "tessera.Trace",
     "Replay on this program where none is given.", "tutorial" },
   { "trace:with_decision(position, decision)", "tessera.Trace",
     "The trace with another decision there.", "tutorial" },
   { "trace:mutate([options])", "tessera.Trace",
-    "The trace with one decision changed; options.seed.", "tutorial" },
+    "The trace with one decision changed.", "tutorial" },
   { "trace:simplify()", "tessera.Trace",
     "The trace without what has no effect.", "tutorial" },
   { "trace:equal(other)", "boolean", "Is the other one the same?",
@@ -229,6 +185,40 @@ local rows = {
   { "trace:stepper([program])", "tessera.Stepper",
     "Go through it instruction by instruction.", "stepping" },
   { "trace:close()", "", "Free it before the collector does.", "tutorial" },
+  -- Stepping
+  { "stepper:next()", "boolean",
+    "Do the next instruction; false at the end. One that does not apply is " ..
+    "an error.", "stepping" },
+  { "stepper:back()", "boolean",
+    "Undo the last instruction; false at the start.", "stepping" },
+  { "stepper:goto_(position)", "",
+    "Stand after that instruction; 0 is before the first.", "stepping" },
+  { "stepper:position()", "integer",
+    "The instruction it stands after.", "stepping" },
+  { "stepper:size()", "integer",
+    "How many instructions there are; #stepper is the same.", "stepping" },
+  { "stepper:instruction()", "string",
+    "The instruction it stands after, as Lua.", "stepping" },
+  { "stepper:program()", "tessera.Program", "The program as it stands.",
+    "stepping" },
+  { "stepper:diff()", "string",
+    "The same, with what that instruction changed marked by * and what went " ..
+    "away below.", "stepping" },
+  { "stepper:decision()", "integer[]?",
+    "The decision of that instruction; nil where it takes none.",
+    "stepping" },
+  { "stepper:alternatives([max])", "table[], integer",
+    "What the decision could be, decision and probability of each, and how " ..
+    "many there are in all; max is 64 if left out.", "stepping" },
+  { "stepper:decide(decision)", "boolean, integer?, string?",
+    "Change the decision and replay what follows; false, the first " ..
+    "instruction that no longer applies, and why not, where one does not. " ..
+    "A decision that does not fit is an error and changes nothing.",
+    "stepping" },
+  { "stepper:trace()", "tessera.Trace",
+    "The trace with the decisions as they are now.", "stepping" },
+  { "stepper:close()", "", "Free it before the collector does.",
+    "tutorial" },
   -- Running
   { "ts.target([text])", "tessera.Target",
     "A machine; this one where no text is given.", "describing" },
@@ -241,7 +231,7 @@ local rows = {
     "Compile a program or schedule; the kernel is called with tensors.",
     "tutorial" },
   { "kernel:time(tensors [, options])", "table",
-    "Run it some times; options.min_time.", "tutorial" },
+    "Run it some times: median, min, mean, stddev in seconds.", "tutorial" },
   { "kernel:source([kind])", "string", "The code that was made.",
     "describing" },
   { "kernel:close()", "", "Free it before the collector does.", "tutorial" },
@@ -249,7 +239,7 @@ local rows = {
     "Run a program or schedule slowly and exactly.", "tutorial" },
   { "ts.equivalent(a, b [, options])", "boolean, string?",
     "Do two programs or schedules compute the same, and where not? What " ..
-    "cannot be run at all is an error. options.seed.", "describing" },
+    "cannot be run at all is an error.", "describing" },
   { "ts.lower(program)", "tessera.Program",
     "What a device with threads runs of a program or schedule.",
     "architecture" },
@@ -301,6 +291,11 @@ local rows = {
   { "ts.space.check(space, program [, target])", "boolean, string?",
     "Do its modules make the same sketches each time, and where not?",
     "modules" },
+  { "space:sketches(program [, target])", "tessera.Trace[]",
+    "The same as ts.space.sketches.", "modules" },
+  { "space:explain(program [, target])", "string",
+    "The same as ts.space.explain.", "modules" },
+  { "space:close()", "", "Free it before the collector does.", "tutorial" },
   -- Asking
   { "ts.primitives()", "table[]", "name and summary of each primitive.",
     "tutorial" },
@@ -343,54 +338,32 @@ local rows = {
 
 local function name_of(row) return row[1]:match("^[^(]+") end
 
--- The options of a function, as in options.lua.
-function functions.options_of(name) return options_of[name] end
-
--- A row by its name, all of it or the last part ("can", "from_json").
-local function row_named(name)
-  local short
-  for _, row in ipairs(rows) do
-    local full = name_of(row)
-    if full == name then return row end
-    if full:match("[^.:]+$") == name then short = short or row end
-  end
-  return short
+-- "- `pad`: rows and columns of zeros; integer, 0 if left out".
+local function option_line(o)
+  return ("- `%s`: %s; %s%s"):format(o.name, o.help, o.type,
+         o.default and ", " .. o.default .. " if left out" or "")
 end
 
--- Lines that name what can be called on an object.
-local function methods_of(object)
-  local lines = {}
-  for _, row in ipairs(rows) do
-    if row[1]:find(object .. ":", 1, true) == 1 then
-      lines[#lines + 1] = ("- `%s`: %s"):format(row[1], row[3])
-    end
-  end
-  return lines
-end
-
--- The page of a function or object; nil when there is none of that name.
-function functions.page(name)
-  local row = row_named(name)
-  if not row then return objects.page(name, methods_of(name)) end
+local function page(row)
   local lines = { "## " .. row[1], "", row[3], "" }
   if row[2] ~= "" then
     lines[#lines + 1] = ("- returns `%s`"):format(row[2])
   end
-  for _, o in ipairs(options_of[name_of(row)] or {}) do
-    lines[#lines + 1] = ("- `%s`: %s; %s%s"):format(o.name, o.help, o.type,
-      o.default and ", " .. o.default .. " if left out" or "")
+  for _, o in ipairs(options.of[name_of(row)] or {}) do
+    lines[#lines + 1] = option_line(o)
   end
   lines[#lines + 1] = ("- more in docs/%s.md"):format(row[4])
   return table.concat(lines, "\n")
 end
 
--- Lines for an index.
-function functions.index()
-  local lines = {}
+-- What an index has of each: { name =, call =, summary =, page = a function }.
+function functions.entries()
+  local list = {}
   for i, row in ipairs(rows) do
-    lines[i] = ("  %-26s %s"):format(name_of(row), row[3])
+    list[i] = { name = name_of(row), call = row[1], summary = row[3],
+                page = function() return page(row) end }
   end
-  return lines
+  return list
 end
 
 -- ---- stubs -----------------------------------------------------------------
@@ -399,13 +372,18 @@ local function add_stub(lines, row)
   local name = name_of(row):gsub("^%l+:", function(object)
     return object == "sch:" and "Schedule:" or object:gsub("^%l", string.upper)
   end)
+  lines[#lines + 1] = "\n---" .. row[3]
+  local call = row[1]:match("%b()")
+  if not call then
+    lines[#lines + 1] = ("---@type %s\n%s = nil"):format(row[2], name)
+    return
+  end
   local names = {}
-  for n in row[1]:match("%b()"):gsub("[][()]", ""):gmatch("[^,%s]+") do
+  for n in call:gsub("[][()]", ""):gmatch("[^,%s]+") do
     names[#names + 1] = n
   end
-  lines[#lines + 1] = "\n---" .. row[3]
   local fields = {}
-  for i, o in ipairs(options_of[name_of(row)] or {}) do
+  for i, o in ipairs(options.of[name_of(row)] or {}) do
     fields[i] = o.name .. (o.default and "?: " or ": ") .. o.type
   end
   if #fields > 0 then
@@ -417,21 +395,10 @@ local function add_stub(lines, row)
                                                      table.concat(names, ", "))
 end
 
--- Declarations for the Lua language server, behind those of `ts` and
--- Schedule.
+-- Declarations for the Lua language server, behind those of the classes and of
+-- `ts`.
 function functions.stubs()
-  local lines = {}
-  for _, class in ipairs { "Program", "Trace", "Target", "Kernel", "Tensor",
-                           "Database", "Builder" } do
-    lines[#lines + 1] = ("\n---@class tessera.%s\nlocal %s = {}")
-                        :format(class, class)
-  end
-  for _, class in ipairs { "Buffer", "Expr", "Space", "Stepper" } do
-    lines[#lines + 1] = "---@class tessera." .. class
-  end
-  lines[#lines + 1] = objects.stub "tessera.Result"
-  lines[#lines + 1] = "ts.trace, ts.space = {}, {}"
-  lines[#lines + 1] = "local ops, tensor = {}, {}"
+  local lines = { "ts.trace, ts.space = {}, {}", "local ops, tensor = {}, {}" }
   for _, row in ipairs(rows) do add_stub(lines, row) end
   return table.concat(lines, "\n") .. "\n"
 end

@@ -1,10 +1,63 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The reference of objects that a name of no function stands for: what a run
--- of ts.tune found, and kernels.  Pages and editors' stubs are made of it.
+-- The classes: what functions give and take that is neither a number, a text
+-- nor a plain list.  Pages and editors' stubs are made of these tables; what
+-- can be called on an object stands in functions.lua and plugins.lua.
 local objects = {}
 
--- A field is { name, type, what it is }, as in plugins.lua.
+-- A class is { page = how code calls an object of it, and its page; name,
+-- summary, more }, and its fields: { name, type, what it is }.  Editors' stubs
+-- of the primitives declare those with `declared`.
 local classes = {
+  { name = "tessera.Program", page = "program", summary = "A program.",
+    more = "It prints as its loops." },
+  { name = "tessera.Schedule", page = "sch", also = "schedule",
+    declared = true, summary = "A program that is being scheduled.",
+    more = "It prints as its program. Primitives are its methods." },
+  { name = "tessera.Block", page = "block", declared = true,
+    summary = "A block of a schedule, for the primitives.",
+    { "kind", "string", '"block"' } },
+  { name = "tessera.Loop", page = "loop", declared = true,
+    summary = "A loop of a schedule, for the primitives.",
+    { "kind", "string", '"loop"' } },
+  { name = "tessera.Int", page = "int", declared = true,
+    summary = "A sampled integer of a schedule, for the primitives.",
+    more = "It takes part in arithmetic; `sch:get` says what it is.",
+    { "kind", "string", '"int"' } },
+  { name = "tessera.Trace", page = "trace",
+    summary = "What was done to a program: instructions, with decisions.",
+    more = "It prints as Lua; #trace is how many instructions there are, " ..
+           "trace[i] one of them." },
+  { name = "tessera.Instruction", page = "instruction",
+    summary = "One instruction of a trace, as trace[i] gives it.",
+    { "name", "string", "its primitive" },
+    { "place?", "string", "the line of Lua that made it" },
+    { "inputs", "table", "blocks, loops and the like, by operand" },
+    { "attrs", "table", "the other operands" },
+    { "decision?", "integer[]", "what was drawn, where it samples" },
+    { "outputs", "string[]", "the variables that it made" } },
+  { name = "tessera.Stepper", page = "stepper",
+    summary = "A trace that is gone through instruction by instruction.",
+    more = "It stands after instruction 0 .. #stepper." },
+  { name = "tessera.Buffer", page = "buffer",
+    summary = "A tensor of what is described.",
+    more = "It is called with indices: A(i, j).",
+    { "name", "string", "its name" },
+    { "dtype", "string", "its type" },
+    { "shape", "table", "its extents: integers or expressions" } },
+  { name = "tessera.Expr", page = "expr",
+    summary = "A value of what is described; it takes part in arithmetic." },
+  { name = "tessera.Builder", page = "builder",
+    summary = "A program that is described by loops, blocks and stores." },
+  { name = "tessera.Space", page = "space",
+    summary = "What a search looks through: it writes the sketches." },
+  { name = "tessera.Target", page = "target", summary = "A machine." },
+  { name = "tessera.Kernel", page = "kernel",
+    summary = "A compiled program.",
+    more = "It is called with its tensors: kernel(a, b, c)." },
+  { name = "tessera.Tensor", page = "tensor",
+    summary = "Memory with a type and a shape." },
+  { name = "tessera.Database", page = "database",
+    summary = "A file of records." },
   { name = "tessera.Result", page = "result",
     summary = "What a run of ts.tune found.",
     more = "Fields that end in ? are nil where nothing valid was found, or " ..
@@ -34,51 +87,99 @@ local classes = {
       "often, as JSON" },
     { "note?", "string", "one line, where the latency is far from the best " ..
       "trial's time, or the check of results sees little" } },
-  { name = "tessera.Kernel", page = "kernel",
-    summary = "A compiled program.",
-    more = "It is called with its tensors: kernel(a, b, c)." },
+  { name = "tessera.Error", page = "error",
+    summary = "What a failing function raises.",
+    more = "It prints as its place and message.",
+    { "code", "string", 'its status: "INVALID", "REFUSED" and the like' },
+    { "message", "string", "what is wrong" },
+    { "primitive?", "string", "the primitive that failed" },
+    { "reason?", "string", "why it was refused, as its page names it" },
+    { "place?", "string", "where in the program or file, or the line of Lua " ..
+      "that called" } },
+  { name = "tessera.Progress", page = "progress",
+    summary = "What the function that is the option progress is called with.",
+    { "trials", "integer", "how many there were" },
+    { "max_trials", "integer", "how many there are to be" },
+    { "failed", "integer", "how many of these failed" },
+    { "best", "number", "the best time so far, in seconds" },
+    { "gflops", "number", "operations a second of the best, in 10^9" },
+    { "elapsed", "number", "seconds since the run began" },
+    { "eta", "number", "seconds that are left, as far as can be told" },
+    { "text", "string", "all of it in a line" } },
+  { name = "tessera.Candidate", page = "candidate",
+    summary = "A sketch with its decisions, and what measuring it gave.",
+    { "sketch", "integer", "the number of the sketch, from 1; 1 if left out" },
+    { "decisions", "integer[]", "the decision of each sampling instruction " ..
+      "in turn, each preceded by its length" },
+    { "seconds?", "number", "the median time; math.huge where there is none" },
+    { "status?", "string", '"OK", or why there is no time: "BUILD_ERROR", ' ..
+      '"LAUNCH_ERROR", "TIMEOUT", "CRASHED", "WRONG_RESULT", "INFRA"; ' ..
+      'before measuring "OK"' } },
+  { name = "tessera.Strategy", page = "strategy",
+    summary = "What ts.strategy takes; other fields are its own.",
+    { "propose", "fun(self: table, session: tessera.Session, n: integer): " ..
+      "tessera.Candidate[]",
+      "gives a list of at most n candidates to measure" },
+    { "observe?", "fun(self: table, session: tessera.Session, candidates: " ..
+      "tessera.Candidate[])", "is told what measuring them gave" } },
+  { name = "tessera.CostModel", page = "cost_model",
+    summary = "What ts.cost_model takes; other fields are its own.",
+    { "predict", "fun(self: table, session: tessera.Session, candidates: " ..
+      "tessera.Candidate[]): number[]",
+      "gives a list of scores, one for each candidate; higher is better" },
+    { "update?", "fun(self: table, session: tessera.Session, candidates: " ..
+      "tessera.Candidate[])", "is told what measuring them gave" } },
+  { name = "tessera.Session", page = "session",
+    summary = "What a strategy or a cost model may ask while it runs." },
 }
 
-local function fields_text(class)
-  local lines = {}
-  for i, f in ipairs(class) do
-    lines[i] = ("- `%s` (`%s`): %s"):format(f[1], f[2], f[3])
+-- The page of a class; `calls` gives the lines of what can be called on an
+-- object of that name, `more` those of what else there is to say.
+local function page(class, calls, more)
+  local summary = class.summary .. (class.more and " " .. class.more or "")
+  local lines = { "## class " .. class.name, "", summary, "" }
+  for _, f in ipairs(class) do
+    lines[#lines + 1] = ("- `%s` (`%s`): %s"):format(f[1], f[2], f[3])
   end
+  table.move(calls, 1, #calls, #lines + 1, lines)
+  table.move(more, 1, #more, #lines + 1, lines)
   return table.concat(lines, "\n")
 end
 
--- The page of "result" or "kernel"; `methods` gives the lines of what can be
--- called on it.  nil for anything else.
-function objects.page(name, methods)
-  for _, c in ipairs(classes) do
-    if c.page == name then
-      local summary = c.summary .. " " .. c.more
-      local lines = { "## class " .. c.name, "", summary, "" }
-      if #c > 0 then lines[#lines + 1] = fields_text(c) end
-      table.move(methods, 1, #methods, #lines + 1, lines)
-      return table.concat(lines, "\n")
-    end
+-- What an index has of each class: { name =, summary =, page = a function of
+-- the lines that page() wants }.
+function objects.entries()
+  local list = {}
+  for i, class in ipairs(classes) do
+    list[i] = { name = class.page, also = class.also, summary = class.summary,
+                page = function(calls, more)
+                  return page(class, calls, more)
+                end }
   end
+  return list
 end
 
--- Lines for an index.
-function objects.index()
+-- Declarations of the classes for the Lua language server, each with a local
+-- variable for its methods.
+function objects.stubs()
   local lines = {}
-  for i, c in ipairs(classes) do
-    lines[i] = ("  %-26s %s"):format(c.page, c.summary)
-  end
-  return lines
-end
-
--- Lines of the stub of a class: its fields.
-function objects.stub(name)
-  local lines = { "---@class " .. name }
   for _, c in ipairs(classes) do
-    for _, f in ipairs(c.name == name and c or {}) do
-      lines[#lines + 1] = ("---@field %s %s %s"):format(f[1], f[2], f[3])
+    if not c.declared then
+      lines[#lines + 1] = ("\n---%s\n---@class %s"):format(c.summary, c.name)
+      for _, f in ipairs(c) do
+        lines[#lines + 1] = ("---@field %s %s %s"):format(f[1], f[2], f[3])
+      end
+      lines[#lines + 1] = ("local %s = {}"):format(c.name:match "%w+$")
     end
   end
-  return table.concat(lines, "\n")
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- The lines of the fields of a class, for the page of who takes one.
+function objects.fields(name)
+  for _, c in ipairs(classes) do
+    if c.name == name then return page(c, {}, {}):match "\n\n(%- .*)$" end
+  end
 end
 
 return objects

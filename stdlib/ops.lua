@@ -2,14 +2,13 @@
 -- Operators: each function takes one table and returns a program.
 local ts = require "tessera"
 
-local functions = require "tessera.functions"
 local options = require "tessera.options"
 local invalid = debug.getregistry()["tessera.invalid"]
 local ops = {}
 
 local function check(name, o)
   name = "ops." .. name
-  local why = options.refusal(name, functions.options_of(name), o)
+  local why = options.refusal(name, options.of[name], o)
   if why then invalid(why) end
 end
 

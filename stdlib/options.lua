@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The options of ts.tune, and what is wrong with a value given for one: the
--- same in Lua and in the files of `tessera tune`.
+-- The options of functions, and what is wrong with a value given for one: of
+-- ts.tune the same in Lua and in the files of `tessera tune`.
 local options = {}
 
 -- Options of ts.tune; `flag` is how `tessera tune` spells one, `takes` what
@@ -65,6 +65,84 @@ options.list = {
 
 options.by_name = {}
 for _, o in ipairs(options.list) do options.by_name[o.name] = o end
+
+local function count(name, help, default)
+  return { name = name, type = "integer", least = 1, default = default,
+           help = help }
+end
+
+local function flag(name, help)
+  return { name = name, type = "boolean", default = "false", help = help }
+end
+
+local function text(name, default, help)
+  return { name = name, type = "string", default = default, help = help }
+end
+
+local function seed(default, help)
+  return { name = "seed", type = "integer", default = default,
+           help = "a number that says " .. help }
+end
+
+-- Options of other functions, by their names.
+options.of = {
+  ["ops.matmul"] = {
+    count("m", "rows of A and of the result"),
+    count("n", "columns of B and of the result"),
+    count("k", "columns of A and rows of B"),
+    text("dtype", "float32", "the type of all of them"),
+    flag("bias", "add a vector of n to each row"),
+    flag("relu", "what is below 0 becomes 0"),
+  },
+  ["ops.conv2d_nhwc"] = {
+    count("n", "images"),
+    count("h", "their height"),
+    count("w", "their width"),
+    count("ci", "their channels"),
+    count("co", "channels of the result"),
+    count("k", "height and width of the window"),
+    count("stride", "the step of the window", "1"),
+    { name = "pad", type = "integer", least = 0, default = "0",
+      help = "rows and columns of zeros on each side" },
+    text("dtype", "float32", "the type of all of them"),
+    flag("bias", "add a number to each channel of the result"),
+    flag("relu", "what is below 0 becomes 0"),
+  },
+  ["tensor.mma"] = {
+    count("m", "rows of A and of C; without it C is a row", "none"),
+    count("n", "columns of B and of C"),
+    count("k", "columns of A and rows of B"),
+    text("dtype", "float32", "the type of A and B"),
+    text("acc", "dtype", "the type of C"),
+    flag("trans", "B is given as B[n, k]"),
+  },
+  ["ts.placeholder"] = {
+    { name = "role", type = '"layout_free"|"constant"', default = "none",
+      help = "layout_free: schedules may lay it out anew; constant: what it " ..
+             "holds is known" },
+  },
+  ["builder:block"] = {
+    { name = "where", type = "tessera.Expr", default = "always",
+      help = "the condition under which an instance runs" },
+  },
+  ["ts.schedule"] = {
+    seed("0", "what is drawn where no decision is given"),
+    { name = "target", type = "string|tessera.Target", default = "none",
+      help = "the machine that it is made for" },
+  },
+  ["trace:replay"] = {
+    flag("resample", "draw all decisions afresh"),
+    flag("repair", "mend decisions that do not fit"),
+    flag("no_postproc", "stop before enter_postproc"),
+    seed("0", "what is drawn"),
+  },
+  ["trace:mutate"] = { seed("0", "which decision, and to what") },
+  ["ts.equivalent"] = { seed("1", "what the inputs are") },
+  ["kernel:time"] = {
+    { name = "min_time", type = "number", default = "0.1",
+      help = "seconds that all its runs last at least" },
+  },
+}
 
 -- ---- types -----------------------------------------------------------------
 

@@ -1,16 +1,30 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What `tessera doc` knows beside the primitives: modules, options, and what
--- searches are extended with (plugins.lua); and the stubs for editors.
+-- What `tessera doc` knows: primitives, modules, options, functions and
+-- classes; and the stubs for editors.  Each is an entry { name =, summary =,
+-- page = a function that gives its page }: "sch:split", "ts.sum", "trials".
 local ts = require "tessera"
 local options = require "tessera.options"
 local plugins = require "tessera.plugins"
 local functions = require "tessera.functions"
 local objects = require "tessera.objects"
+local chapters = require "tessera.chapters"
 local spaces = require "modules.spaces"
 
 local reference = {}
 
 reference.options = options.list
+
+-- ---- primitives ------------------------------------------------------------
+
+local function primitives()
+  local list = {}
+  for i, p in ipairs(ts.primitives()) do
+    list[i] = { name = "sch:" .. p.name, shown = p.name, summary = p.summary,
+                call = ("sch:%s(...)"):format(p.name),
+                page = function() return ts.doc(p.name) end }
+  end
+  return list
+end
 
 -- ---- modules ---------------------------------------------------------------
 
@@ -34,9 +48,8 @@ local function opening_comment(path)
 end
 
 -- A module's reference: what its file says of itself, and its parameters.
-local function module_doc(name)
+local function module_page(name)
   local m, path = spaces.find(name)
-  if not m then return nil end
   local lines = opening_comment(path)
   table.insert(lines, 1, "## module " .. name)
   table.insert(lines, 2, "")
@@ -50,61 +63,193 @@ local function module_doc(name)
   return table.concat(lines, "\n")
 end
 
+local function module_entry(name, path)
+  return { name = name, summary = opening_comment(path)[1],
+           page = function() return module_page(name) end }
+end
+
+-- Those that come along, and the one of that name that the user may have.
+local function modules(wanted)
+  local list = {}
+  for i, name in ipairs(spaces.modules) do
+    local _, path = spaces.find(name)
+    list[i] = module_entry(name, path)
+    if name == wanted then wanted = nil end
+  end
+  local own, path
+  if wanted then own, path = spaces.find(wanted) end
+  if own then list[#list + 1] = module_entry(wanted, path) end
+  return list
+end
+
 -- ---- options ---------------------------------------------------------------
 
-local function option_doc(name)
-  name = name:gsub("^%-%-", "")
-  for _, o in ipairs(reference.options) do
-    if name == o.name or name == o.flag then
-      return ("## option %s%s\n\n%s.\n\nDefault: %s. Type in Lua: `%s`%s.")
-             :format(o.name, o.flag and " (tessera tune --" .. o.flag .. ")" or
-                     "", o.help:gsub("^%l", string.upper), o.default,
-                     (o.type:gsub("|", " | ")),
-                     o.most and ", 1 .. " .. o.most or "")
-    end
+local function option_page(o)
+  return ("## option %s%s\n\n%s.\n\nDefault: %s. Type in Lua: `%s`%s.")
+         :format(o.name, o.flag and " (tessera tune --" .. o.flag .. ")" or
+                 "", o.help:gsub("^%l", string.upper), o.default,
+                 (o.type:gsub("|", " | ")),
+                 o.most and ", 1 .. " .. o.most or "")
+end
+
+local function option_entries()
+  local list = {}
+  for i, o in ipairs(reference.options) do
+    list[i] = { name = o.name, also = o.flag, summary = o.help,
+                page = function() return option_page(o) end }
   end
+  return list
 end
 
 -- ---- all of it -------------------------------------------------------------
 
--- The page of one name, of a primitive with or without "sch:" before it; nil
--- when nothing bears it.
-function reference.page(name)
-  local method = name:match("^sch:(.*)$") or name
-  for _, p in ipairs(ts.primitives()) do
-    if p.name == method then return ts.doc(method) end
+-- Lines that name what begins with the prefix, "ts.space." or "trace:".
+local function calls_of(entries, prefix)
+  local lines = {}
+  for _, e in ipairs(entries) do
+    if e.call and e.name:find(prefix, 1, true) == 1 then
+      lines[#lines + 1] = ("- `%s`: %s"):format(e.call, e.summary)
+    end
   end
-  return module_doc(name) or option_doc(name) or plugins.page(name) or
-         functions.page(name)
+  return lines
+end
+
+-- What is typed while stepping.
+local function commands()
+  local lines = { "", "At the prompt of `tessera step`:", "" }
+  for _, c in ipairs(require("tessera.stepping").commands) do
+    lines[#lines + 1] = ("- `%s`: %s"):format(c[1], c[2])
+  end
+  return lines
+end
+
+local function classes(entries)
+  local list = objects.entries()
+  for _, e in ipairs(list) do
+    local page = e.page
+    e.page = function()
+      return page(calls_of(entries, e.name .. ":"),
+                  e.name == "stepper" and commands() or {})
+    end
+  end
+  return list
+end
+
+-- All entries in one list, and the sections that the index shows them in;
+-- `wanted` may be a module of the user's.
+local function everything(wanted)
+  local all = {}
+  local sections = {
+    { "primitives (sch:NAME):", primitives() },
+    { "modules (require \"modules.NAME\"):", modules(wanted) },
+    { "options of ts.tune and tessera tune:", option_entries() },
+    { "strategies and cost models in Lua:", plugins.entries() },
+    { "what functions take and give:", classes(all) },
+    { "other functions:", functions.entries() },
+  }
+  for _, section in ipairs(sections) do
+    table.move(section[2], 1, #section[2], #all + 1, all)
+  end
+  return all, sections
+end
+
+-- ---- pages -----------------------------------------------------------------
+
+-- Adds the pages of the entries that fit.
+local function add_pages(pages, entries, fits)
+  for _, e in ipairs(entries) do
+    if fits(e) then pages[#pages + 1] = e.page() end
+  end
+end
+
+-- The pages of what bears the name.  Behind a dot or a colon, where nothing is
+-- called so, the word alone tells: code writes db:records of a database.
+local function named(entries, name, word, mark)
+  local pages = {}
+  local function ends(e)
+    return e.name:match "[.:][%w_]+$" == (mark or e.name:match "[.:]") .. word
+  end
+  add_pages(pages, entries, function(e)
+    return e.name == name or e.also == name
+  end)
+  if mark and #pages > 0 then return pages end
+  add_pages(pages, entries, function(e)
+    return e.name ~= name and e.name:find "[.:]" and ends(e)
+  end)
+  local members = calls_of(entries, name .. ".")
+  if #members > 0 then
+    pages[#pages + 1] = ("## %s\n\n%s"):format(name,
+                                               table.concat(members, "\n"))
+  end
+  return pages
+end
+
+-- The name of what a row of a page is about, and what it says of it: rows
+-- begin "- `pad`:" or, in tables, "| `pad` |".
+local function row_of(line)
+  local about, text = line:match "^%- `([^`(]+)`(.*)$"
+  if about then return about, "- `" .. about .. "`" .. text end
+  local kind, default
+  about, kind, default, text =
+    line:match "^| `([^`]+)` | (.-) | (.-) | (.*) |$"
+  return about, about and ("- `%s` (%s; %s): %s"):format(about, kind, default,
+                                                         text)
+end
+
+-- Operands, parameters, options, fields and commands of that name, each under
+-- the name of the entry whose page has it.
+local function rows(entries, word)
+  local lines = {}
+  for _, e in ipairs(entries) do
+    for line in e.page():gmatch "[^\n]+" do
+      local about, text = row_of(line)
+      if about and about:find("%f[%w_]" .. word .. "%f[^%w_]") then
+        lines[#lines + 1] = ("`%s` has\n\n%s\n"):format(e.name, text)
+      end
+    end
+  end
+  return lines
+end
+
+-- The pages of a name, in full or its last part, as "sch:split", "ts.sum",
+-- "p:save", "split" or "--db"; else what the pages of others, and then the
+-- chapters, have of it; nil when nothing does.
+function reference.page(name)
+  name = name:gsub("^%-%-", "")
+  local mark, word = name:match "([.:])([%w_]+)$"
+  word = word or name
+  local entries = everything(not mark and name or nil)
+  local pages = named(entries, name, word, mark)
+  if #pages > 0 then return table.concat(pages, "\n\n") end
+  if not word:find "^[%w_]+$" then return nil end
+  local lines = mark == ":" and {} or rows(entries, word)
+  if #lines == 0 then
+    lines = chapters.lines(word, mark)
+    if #lines == 0 then return nil end
+    table.insert(lines, 1, "No page of its own; chapters tell of it:\n")
+  end
+  return ("## %s\n\n%s"):format(name, table.concat(lines, "\n"))
 end
 
 function reference.index()
-  local lines = { "primitives (sch:NAME):" }
-  for _, p in ipairs(ts.primitives()) do
-    lines[#lines + 1] = ("  %-26s %s"):format(p.name, p.summary)
+  local lines = {}
+  local _, sections = everything()
+  for _, section in ipairs(sections) do
+    lines[#lines + 1] = section[1]
+    for _, e in ipairs(section[2]) do
+      lines[#lines + 1] = ("  %-26s %s"):format(e.shown or e.name, e.summary)
+    end
   end
-  lines[#lines + 1] = "modules (require \"modules.NAME\"):"
-  for _, name in ipairs(spaces.modules) do
-    local _, path = spaces.find(name)
-    lines[#lines + 1] = ("  %-26s %s"):format(name, opening_comment(path)[1])
-  end
-  lines[#lines + 1] = "options of ts.tune and tessera tune:"
-  for _, o in ipairs(reference.options) do
-    lines[#lines + 1] = ("  %-26s %s"):format(o.name, o.help)
-  end
-  lines[#lines + 1] = "strategies and cost models in Lua:"
-  table.move(plugins.index(), 1, #plugins.index(), #lines + 1, lines)
-  lines[#lines + 1] = "what functions give:"
-  table.move(objects.index(), 1, #objects.index(), #lines + 1, lines)
-  lines[#lines + 1] = "other functions:"
-  table.move(functions.index(), 1, #functions.index(), #lines + 1, lines)
   return table.concat(lines, "\n")
 end
 
 -- Declarations of all of it for editors; the file returns what schedules do.
 function reference.stubs()
   local schedule, rest = ts.stubs():match("^(.*\n)(return [^\n]*\n)$")
-  return schedule .. plugins.stubs() .. functions.stubs() .. "\n" .. rest
+  return table.concat {
+    schedule, objects.stubs(), "\n---@class tessera\nlocal ts = {}\n",
+    plugins.stubs(), functions.stubs(), "\n", rest,
+  }
 end
 
 return reference

@@ -1,15 +1,24 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The prompt of `tessera step`: forwards, back and to any place of a trace,
 -- the program with what changed marked, the decision and its alternatives.
-local step_help = [[
-  n, next         the next instruction        b, back      undo it
-  g N, goto N, N  after instruction N         l, list      all instructions
-  p, program      the program as it stands    d, diff      with changes marked
-  a, alternatives [MAX]   what the decision here could be
-  c, choose D...  change it: the numbers, or #K for the K-th alternative
-  t, trace        the trace as Lua            w, write FILE    save it
-  h, help         this                        q, quit
-]]
+
+-- The commands, in one list for `help` and for the reference.
+local commands = {
+  { "n, next, or nothing", "the next instruction" },
+  { "b, back", "undo it" },
+  { "g N, goto N, N", "stand after instruction N" },
+  { "l, list", "all instructions" },
+  { "p, program", "the program as it stands" },
+  { "d, diff", "the same with changes marked" },
+  { "a, alternatives [MAX]",
+    "what the decision here could be, with its probability" },
+  { "c, choose D...",
+    "change the decision: its numbers, or #K for the K-th alternative" },
+  { "t, trace", "the trace as Lua" },
+  { "w, write FILE", "save it; as JSON when FILE ends in .json" },
+  { "h, help, ?", "these commands" },
+  { "q, quit", "leave" },
+}
 
 local stepping = {}
 
@@ -52,7 +61,10 @@ end
 function stepping.program(s) print(s:program()) end
 function stepping.diff(s) print(s:diff()) end
 function stepping.trace(s) print(s:trace()) end
-function stepping.help() io.write(step_help) end
+
+function stepping.help()
+  for _, c in ipairs(commands) do print(("  %-24s %s"):format(c[1], c[2])) end
+end
 
 function stepping.list(s)
   local t, at = s:trace(), s:position()
@@ -217,4 +229,4 @@ local function step(s, host, name)
   end
 end
 
-return step
+return { step = step, commands = commands }

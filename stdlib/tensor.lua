@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Tensor intrinsics and what helps to use them.
 local ts = require "tessera"
-local functions = require "tessera.functions"
 local options = require "tessera.options"
 local invalid = debug.getregistry()["tessera.invalid"]
 local tensor = {}
@@ -71,7 +70,7 @@ end
 -- tensor.mma{ [m =,] n =, k = [, dtype = "float32"] [, acc = dtype]
 --             [, trans = false] }: C += A * B of a tile, by vectors.
 function tensor.mma(o)
-  local list = functions.options_of "tensor.mma"
+  local list = options.of["tensor.mma"]
   local why = options.refusal("tensor.mma", list, o)
   if why then invalid(why) end
   o = { m = o.m, n = o.n, k = o.k, dtype = o.dtype or "float32",

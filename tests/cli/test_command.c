@@ -238,6 +238,10 @@ static void reference(void **state) {
   expect("doc --stubs", 0, "---@class tessera.Session");
   expect("doc ts.strategy", 0, "`propose`");
   expect("doc session:draw", 0, "## session:draw()");
+  expect("doc db:records", 0, "## database:records(");
+  expect("doc max_innermost_factor", 0, "sch:sample_perfect_tile");
+  expect("doc libexec", 0, "docs/measuring.md");
+  expect("doc libexe", 1, "there is no primitive");
 }
 
 /* ---- running ------------------------------------------------------------ */

@@ -80,6 +80,11 @@ foreach(file share/tessera/library/tessera.d.lua share/doc/tessera/README.md
   endif()
 endforeach()
 
+run(${inst}/bin/tessera doc libexec)
+if(NOT said MATCHES "docs/measuring.md, line ")
+  message(FATAL_ERROR "the chapters are not found: '${said}'")
+endif()
+
 # Only tess_* may be seen, in both.
 foreach(args "-D;--defined-only;${lib_dir}/libtessera.so"
              "-g;--defined-only;${lib_dir}/libtessera.a")

@@ -41,6 +41,11 @@ check("kernel:", methods_of(ts.build(p, "llvm")), "Kernel:")
 check("target:", methods_of(ts.target "llvm"), "Target:")
 check("database:", methods_of(database), "Database:")
 check("builder:", methods_of(ts.builder "b"), "Builder:")
+local stepper = sch:trace():stepper(p)
+check("stepper:", methods_of(stepper), "Stepper:")
+check("space:", methods_of(ts.space.default "llvm"), "Space:")
+check("expr:", methods_of(ts.size "n"), "Expr:")
+assert(reference.page "ts.auto")
 check("ops.", require "tessera.ops", "ops.")
 check("tensor.", require "tessera.tensor", "tensor.")
 local page = reference.page "conv2d_nhwc"
@@ -73,6 +78,90 @@ for name in index:gmatch("\n  (%S+) ") do
   end
 end
 assert(named > 100, named)
+
+-- The page of a class names all of its methods; that of a stepper, what is
+-- typed at its prompt, too.
+local stepping = reference.page "stepper"
+for name in pairs(methods_of(stepper)) do
+  assert(stepping:find("\n- `stepper:" .. name .. "(", 1, true), name)
+end
+for _, c in ipairs(require("tessera.stepping").commands) do
+  assert(stepping:find(("\n- `%s`: %s"):format(c[1], c[2]), 1, true), c[1])
+end
+for _, name in ipairs { "draw", "mutate", "cross" } do
+  assert(reference.page("session"):find("\n- `session:" .. name .. "(", 1,
+                                        true), name)
+end
+
+-- The text of what stands in a file in Lua: all of it, or its blocks.
+local function code_in(file)
+  local f = assert(io.open(file))
+  local text = f:read "a"
+  f:close()
+  if file:find "%.lua$" then return text end
+  local blocks = {}
+  for block in ("\n" .. text):gmatch "\n```lua\n(.-)\n```" do
+    blocks[#blocks + 1] = block
+  end
+  return table.concat(blocks, "\n")
+end
+
+-- Names of a kind that are not known in the code of a file; what plain Lua has
+-- for its own strings and files is none of ours.
+local plain = { string, getmetatable(io.stdout).__index }
+local function is_plain(name)
+  local method = name:match ":([%w_]+)$"
+  return method and (plain[1][method] or plain[2][method])
+end
+
+local chapters = require "tessera.chapters"
+local listed, counted = {}, 0
+for _, name in ipairs(chapters.names) do listed[name] = true end
+local f = assert(io.popen("ls '" .. here .. "'/README.md '" .. here ..
+                          "'/docs/*.md '" .. here .. "'/examples/*.lua"))
+for file in f:lines() do
+  local chapter = file:match "/docs/([^/]+)%.md$"
+  assert(not chapter or listed[chapter], file)
+  local code = code_in(file):gsub("%-%-[^\n]*", "")
+  for _, pattern in ipairs { "%f[%w_]([%a_][%w_]*:[%a_][%w_]*)%s*[({\"]",
+                             "%f[%w_](ts%.[%a_][%w_.]*[%w_])" } do
+    for name in code:gmatch(pattern) do
+      counted = counted + 1
+      local page = reference.page(name)
+      assert(page or is_plain(name), name .. " in " .. file)
+      assert(is_plain(name) or not page:find "No page of its own", name)
+    end
+  end
+end
+f:close()
+assert(counted > 500, counted)
+
+-- A method of who knows whom is shown of each class that has it; operands,
+-- options and fields are where they stand; other words, in the chapters.
+local function shows(name, ...)
+  local page = assert(reference.page(name), name)
+  for _, part in ipairs { ... } do
+    assert(page:find(part, 1, true), name .. "\n" .. page)
+  end
+end
+shows("p:save", "## program:save(", "## tensor:save(")
+shows("d:close", "## database:close()", "## kernel:close()")
+shows("sc:split", ts.doc "split")
+shows("ts.matmul", "## ops.matmul(")
+shows("trace", "## class tessera.Trace", "## sch:trace()", "database:trace(")
+shows("max_innermost_factor", "`sch:sample_perfect_tile` has\n\n" ..
+      "- `max_innermost_factor` (an integer; `16`): the last factor",
+      "`multi_level_tiling` has\n\n- `max_innermost_factor` = `64`")
+shows("on_error", "## option on_error")
+shows("min_time", "## option min_time")
+shows("best.latency", "`result` has\n\n- `latency?` (`number`): the best time")
+shows("goto", "`stepper` has\n\n- `g N, goto N, N`: stand after")
+shows("ts.space", "- `ts.space.union(spaces)`: ")
+shows("libexec", "No page of its own", "docs/measuring.md, line ")
+for _, name in ipairs { "libexe", "ts.sums", "x:sum", "cost-mode", "", ".", ":",
+                        "a b", "%w", "ts." } do
+  assert(reference.page(name) == nil, name)
+end
 
 -- What a result and a kernel are.
 local tuned = ts.tune(p, { trials = 1, min_time = 1e-4 })

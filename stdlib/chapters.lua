@@ -1,0 +1,57 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Where the chapters of docs/ speak of a word.
+local chapters = {}
+
+chapters.names = { "tutorial", "describing", "modules", "searching",
+                   "measuring", "stepping", "tensor-intrinsics", "embedding",
+                   "adding-a-primitive", "architecture", "benchmarks" }
+
+-- How many lines of one chapter are shown.
+local most = 3
+
+-- They stand beside this folder in the source tree, which the build tree links
+-- to, and in share/doc where the parts in Lua are in share/lua/5.4.
+local function open(name)
+  local here = package.searchpath("tessera.chapters", package.path)
+  local folder = here and here:match "^(.*/)"
+  if not folder then return nil end
+  return io.open(folder .. "../docs/" .. name .. ".md") or
+         io.open(folder .. "../../../doc/tessera/docs/" .. name .. ".md")
+end
+
+-- What is code in a line of prose.
+local function spans_of(line)
+  local spans = {}
+  for span in line:gmatch "`([^`]+)`" do spans[#spans + 1] = span end
+  return table.concat(spans, " ")
+end
+
+-- Adds the lines of a chapter whose code has what the pattern says.
+local function look(name, pattern, lines)
+  local f, fenced, n, shown = open(name), false, 0, 0
+  if not f then return end
+  for line in f:lines() do
+    n = n + 1
+    local fence = line:find "^```"
+    if fence then fenced = not fenced end
+    local code = (fenced or line:find "^    ") and line or spans_of(line)
+    if not fence and code:find(pattern) and shown < most then
+      shown = shown + 1
+      lines[#lines + 1] = ("- docs/%s.md, line %d: %s"):format(name, n,
+                            line:match "^%s*(.*)$")
+    end
+  end
+  f:close()
+end
+
+-- The lines that have the word in their code; with `mark`, a dot or a colon,
+-- those that have it behind that.
+function chapters.lines(word, mark)
+  local lines = {}
+  local pattern = word:gsub("%p", "%%%0") .. "%f[^%w_]"
+  pattern = mark and "%" .. mark .. pattern or "%f[%w_]" .. pattern
+  for _, name in ipairs(chapters.names) do look(name, pattern, lines) end
+  return lines
+end
+
+return chapters
