@@ -2,6 +2,7 @@
  * The list of strategies and what they share. */
 #include "search/strategy/strategy.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 const search_strategy *const search_strategies[] = {
@@ -116,7 +117,7 @@ static tess_status sort_made(strategy_batch *b, arena *scratch, uint32_t n) {
   ranked *r = arena_array(scratch, ranked, n + 1);
   search_cand *copy = arena_array(scratch, search_cand, n + 1);
   for (uint32_t i = 0; i < n; i++)
-    r[i] = (ranked){b->score[i] == b->score[i] ? b->score[i] : -1e300, i};
+    r[i] = (ranked){b->score[i] == b->score[i] ? b->score[i] : -INFINITY, i};
   if (n) qsort(r, n, sizeof *r, by_score);
   memcpy(copy, b->made, n * sizeof *copy);
   for (uint32_t i = 0; i < n; i++) b->made[i] = copy[r[i].i];

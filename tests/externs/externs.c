@@ -109,12 +109,19 @@ EXTERN float test_kill_once(float x) {
   return test_kill(x);
 }
 
-/* Indices: one past the end, one before the first, far away. */
+/* Indices: one past the end, one before the first, and one past the end after
+ * so many calls, which is after the first launch of a process. */
 EXTERN int64_t test_index(int64_t i);
 EXTERN int64_t test_index(int64_t i) { return i; }
 
 EXTERN int64_t test_index_past(int64_t i);
 EXTERN int64_t test_index_past(int64_t i) { return i + 1; }
+
+EXTERN int64_t test_index_past_later(int64_t i);
+EXTERN int64_t test_index_past_later(int64_t i) {
+  static int calls;
+  return i + (calls++ >= 64);
+}
 
 EXTERN int64_t test_index_before(int64_t i);
 EXTERN int64_t test_index_before(int64_t i) { return i - 1; }

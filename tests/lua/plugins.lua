@@ -166,6 +166,34 @@ do
   end
 end
 
+-- Scores that are no numbers, as of a model that knows nothing yet, are worst:
+-- what was asked about and is measured has a number.
+do
+  local score, judged = {}, 0
+  local function key(c)
+    return c.sketch .. ":" .. table.concat(c.decisions, " ")
+  end
+  local r = ts.tune(p, with {
+    trials = 9, strategy = "evolutionary", cost_model = ts.cost_model {
+      predict = function(_, _, candidates)
+        local list = {}
+        for i, c in ipairs(candidates) do
+          list[i] = i % 4 == 0 and -1e305 * i or i % 4 == 1 and -math.huge or
+                    0 / 0
+          score[key(c)] = list[i]
+        end
+        return list
+      end,
+      update = function(_, _, candidates)
+        for _, c in ipairs(candidates) do
+          local s = score[key(c)]
+          assert(s == nil or s > -math.huge, "no score")
+          judged = judged + (s and 1 or 0)
+        end
+      end } })
+  assert(r.trials == 9 and judged >= 3, judged)
+end
+
 -- Every function of a session has a page and a declaration.
 do
   local reference = require "tessera.reference"

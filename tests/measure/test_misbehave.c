@@ -72,6 +72,32 @@ static void test_compiler_gives_up(void **state) {
   expect("llvm.amdgcn.rcp.f32", TESS_BUILD_ERROR, "LLVM");
 }
 
+/* A thousand calls written out take the compiler longer than it may, which is
+ * said, and the next candidate may take longer. */
+static void test_slow_compiler(void **state) {
+  (void)state;
+  measured m;
+  measure_build b;
+  tess_schedule *s;
+  start(&m);
+  tess_program *p = measured_extern(m.c, "test_plus_one", 1000);
+  measured_task(&m, p);
+  assert_int_equal(tess_schedule_new(p, NULL, 1, &s), TESS_OK);
+  tess_arg a = {"loop", {.kind = TESS_V_RV, .rv = measured_loop(s, "B")}};
+  measured_call(s, "unroll", 1, &a);
+  m.task->policy.build_timeout = 0.03;
+  assert_int_equal(measured_build(&m, s, &b), TESS_TIMEOUT);
+  measured_says(&m, "compiling took longer than 0.03 s");
+  measure_build_free(&b);
+  m.task->policy.build_timeout = 300;
+  assert_int_equal(measured_build(&m, s, &b), TESS_OK);
+  measure_build_free(&b);
+  assert_int_equal(measure_get_ledger(m.pool)->retried, 0);
+  tess_schedule_free(s);
+  tess_program_free(p);
+  measured_end(&m);
+}
+
 /* ---- killed workers ----------------------------------------------------- */
 
 static void test_killed_twice(void **state) {
@@ -312,6 +338,9 @@ static void test_out_of_bounds(void **state) {
                  "1 byte past the end of 'B' (guard page)");
   expect_outside("test_index_before", TESS_WRONG_RESULT,
                  "wrote beside 'B', out of bounds");
+  /* The launches that are timed are looked at, too. */
+  expect_outside("test_index_past_later", TESS_WRONG_RESULT,
+                 "wrote beside 'B', out of bounds");
 }
 
 int main(void) {
@@ -320,6 +349,7 @@ int main(void) {
       cmocka_unit_test(test_crash),
       cmocka_unit_test(test_unknown_extern),
       cmocka_unit_test(test_compiler_gives_up),
+      cmocka_unit_test(test_slow_compiler),
       cmocka_unit_test(test_killed_twice),
       cmocka_unit_test(test_killed_once),
       cmocka_unit_test(test_killed_idle),
