@@ -85,16 +85,28 @@ local function add_formals(core)
   formal.__tostring = function(a) return a.text end
 end
 
+-- The name of parameter d of f, unlike those before: function(_, _, k).
+local function formal_name(f, d, seen)
+  local name, n = debug.getlocal(f, d), 1
+  local unlike = name
+  while seen[unlike] do
+    n = n + 1
+    unlike = name .. n
+  end
+  seen[unlike] = true
+  return unlike
+end
+
 -- An index map given as a function, as what traces keep: a text, or a list of
 -- the text and what $1, $2, ... in it stand for.
 local function index_map(core, f)
-  local names, params, sampled = {}, {}, {}
+  local names, params, sampled, seen = {}, {}, {}, {}
   local info = debug.getinfo(f, "u")
   if info.isvararg then
     core.invalid("an index map has named parameters, one for each index")
   end
   for d = 1, info.nparams do
-    names[d] = debug.getlocal(f, d)
+    names[d] = formal_name(f, d, seen)
     params[d] = setmetatable({ text = names[d], sampled = sampled,
                                rank = ATOM }, formal)
   end

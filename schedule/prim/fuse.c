@@ -93,6 +93,25 @@ static ir_var fused_var(sch_state *s, const struct fuse_args *a,
   return v;
 }
 
+/* The first loop that may have several iterations: the ones before are at 0,
+ * and it needs no remainder. */
+static uint32_t first_long(const ir_program *p, const struct fuse_args *a) {
+  uint32_t i = 0;
+  while (i + 1 < a->loops.n &&
+         ir_is_const(p, ir_st(p, a->loops.v[i])->extent, 1))
+    i++;
+  return i;
+}
+
+/* Iterations are not seen to fill what they write where extents that are no
+ * constants are divided by. */
+static bool divides_by_size(const ir_program *p, const struct fuse_args *a) {
+  int64_t n;
+  for (uint32_t i = 1; i < a->loops.n; i++)
+    if (!ir_const_int(p, ir_st(p, a->loops.v[i])->extent, &n)) return true;
+  return false;
+}
+
 /* Domains below that depend on the loops claim no more than they did.  What an
  * extent that is no constant is divided out of has no end that can be told,
  * but the first loop has one: where it takes that, domains are given it. */
@@ -101,11 +120,12 @@ static bool fit_domains(sch_state *s, const struct fuse_args *a, ir_stmt below,
   ir_program *p = s->p;
   uint32_t n = a->loops.n;
   if (!sch_replaced_misfit(s, below, n, var, to)) return true;
-  ir_stmt first = a->loops.v[0];
+  uint32_t k = first_long(p, a);
+  ir_stmt first = a->loops.v[k];
   ir_expr *capped = arena_array(s->scratch, ir_expr, n);
   memcpy(capped, to, n * sizeof *to);
   ir_expr last = ir_sub(p, ir_st(p, first)->extent, ir_index(p, 1));
-  capped[0] = ir_binary(p, IR_MIN, to[0], last);
+  capped[k] = ir_binary(p, IR_MIN, to[k], last);
   ir_stmt misfit = sch_replaced_misfit(s, below, n, var, capped);
   if (misfit) return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {misfit, first});
   sch_replace_in_domains(s, below, n, var, capped);
@@ -129,13 +149,14 @@ static bool change(sch_state *s, void *ud) {
   ir_stmt outer = a->loops.v[0], inner = a->loops.v[n - 1];
   ir_stmt fused = ir_loop_new(p, v, ir_index(p, 0), all, IR_SERIAL);
   ir_expr rest = ir_ref(p, v);
+  uint32_t first = first_long(p, a);
   for (uint32_t k = n; k-- > 0;) {
     ir_expr extent = ir_st(p, a->loops.v[k])->extent;
     /* A loop that does not run has no digit, and none is asked for. */
     if (ir_is_const(p, extent, 0)) extent = ir_index(p, 1);
     var[k] = ir_st(p, a->loops.v[k])->var;
-    to[k] = k ? ir_binary(p, IR_MOD, rest, extent) : rest;
-    if (k) rest = ir_binary(p, IR_DIV, rest, extent);
+    to[k] = k > first ? ir_binary(p, IR_MOD, rest, extent) : rest;
+    rest = k > first ? ir_binary(p, IR_DIV, rest, extent) : ir_index(p, 0);
   }
   if (!fit_domains(s, a, inner, var, to)) return false;
   sch_replace_vars(s, inner, n, var, to);
@@ -148,5 +169,5 @@ static bool change(sch_state *s, void *ud) {
 
 static bool fuse_apply(sch_state *s, struct fuse_args *a) {
   if (!a->loops.n) return sch_refuse(s, SCH_R_LOOPS_EMPTY);
-  return sch_change_loop(s, change, a, a->loops.v[0], false);
+  return sch_change_loop(s, change, a, a->loops.v[0], divides_by_size(s->p, a));
 }

@@ -459,3 +459,29 @@ do
         "extent is the size 'w', nor 'm'")
   check({ w, (n + w) * 2 }, "no extent is the size 'n'")
 end
+
+-- Loops of one iteration have no digit in what they are fused to, or it would
+-- not be seen that each iteration around fills what it reads.
+do
+  local n, m = ts.size "n", ts.size "m"
+  local A = ts.placeholder("A", { n, m, 1 }, "uint32")
+  local B = ts.compute("B", { 6, 1 }, function(i, l)
+    local j, k = ts.reduce_axis("j", n), ts.reduce_axis("k", m)
+    return ts.sum(A(j, k, l) * ts.cast(i, "uint32"), { j, k })
+  end)
+  local p = ts.program("p", { A }, { B })
+  local s = ts.schedule(p)
+  local b = s:get_block "B"
+  local copy = s:reindex_cache_read(b, { "read", 0 }, "local",
+                                    function(_, _, j, k) return j, k end)
+  s:reindex(copy, { "read", 0 })
+  local i = s:get_loops(b)
+  s:compute_at(copy, i, true)
+  local _, one, rows, columns = s:get_loops(copy)
+  local points = s:fuse(rows, columns)
+  s:parallel(i)
+  s:fuse(one, points)
+  checks.replays(s, p)
+  checks.exact(s, p, { ts.tensor("uint32", { 4, 5, 1 }, "random"),
+                       ts.tensor("uint32", { 6, 1 }) })
+end
