@@ -70,6 +70,7 @@ typedef struct emit {
   LLVMValueRef mask;              /* lanes that run; NULL: all */
   ir_sure sure;                   /* what both sides of choices compute */
   uint32_t branches;              /* made for choices */
+  bool has_f16;                   /* some value is a float16 */
 } emit;
 
 /* Notes the first thing that cannot be compiled; emitting goes on, with

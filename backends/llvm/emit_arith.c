@@ -19,6 +19,25 @@ static bool power_of_two(const emit *m, ir_expr e, uint32_t *shift) {
   return true;
 }
 
+/* A lane at a time, as processors do it, unless the divisor is constant.  Of
+ * vectors LLVM 19 takes a choice between constant divisors for undefined as
+ * soon as any lane of the one that is not taken there is 0. */
+static LLVMValueRef quotient(emit *m, LLVMOpcode op, LLVMValueRef a,
+                             LLVMValueRef b) {
+  LLVMTypeRef type = LLVMTypeOf(a);
+  if (LLVMGetTypeKind(type) != LLVMVectorTypeKind || LLVMIsConstant(b))
+    return LLVMBuildBinOp(m->b, op, a, b, "");
+  LLVMValueRef q = LLVMGetPoison(type);
+  for (unsigned l = 0; l < LLVMGetVectorSize(type); l++) {
+    LLVMValueRef at = LLVMConstInt(LLVMInt32TypeInContext(m->ctx), l, 0);
+    LLVMValueRef x = LLVMBuildExtractElement(m->b, a, at, "");
+    LLVMValueRef y = LLVMBuildExtractElement(m->b, b, at, "");
+    x = LLVMBuildBinOp(m->b, op, x, y, "");
+    q = LLVMBuildInsertElement(m->b, q, x, at, "");
+  }
+  return q;
+}
+
 static LLVMValueRef divide_unsigned(emit *m, const ir_node *n, LLVMValueRef a,
                                     LLVMValueRef b) {
   LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(b));
@@ -27,8 +46,7 @@ static LLVMValueRef divide_unsigned(emit *m, const ir_node *n, LLVMValueRef a,
   tess_dtype t = ir_at(m->p, n->a)->dtype;
   LLVMValueRef by =
       never_zero ? b : LLVMBuildSelect(m->b, none, emit_int(m, t, 1), b, "");
-  LLVMValueRef q = n->op == IR_DIV ? LLVMBuildUDiv(m->b, a, by, "")
-                                   : LLVMBuildURem(m->b, a, by, "");
+  LLVMValueRef q = quotient(m, n->op == IR_DIV ? LLVMUDiv : LLVMURem, a, by);
   return never_zero ? q : LLVMBuildSelect(m->b, none, zero, q, "");
 }
 
@@ -42,7 +60,7 @@ static LLVMValueRef divide_signed(emit *m, const ir_node *n, LLVMValueRef a,
   LLVMValueRef is_1 = LLVMBuildICmp(m->b, LLVMIntEQ, b, emit_int(m, t, -1), "");
   LLVMValueRef odd = LLVMBuildOr(m->b, is0, is_1, "");
   LLVMValueRef by = LLVMBuildSelect(m->b, odd, one, b, "");
-  LLVMValueRef r = LLVMBuildSRem(m->b, a, by, "");
+  LLVMValueRef r = quotient(m, LLVMSRem, a, by);
   LLVMValueRef mixed =
       LLVMBuildICmp(m->b, LLVMIntSLT, LLVMBuildXor(m->b, r, by, ""), zero, "");
   LLVMValueRef inexact = LLVMBuildICmp(m->b, LLVMIntNE, r, zero, "");
@@ -52,7 +70,7 @@ static LLVMValueRef divide_signed(emit *m, const ir_node *n, LLVMValueRef a,
     LLVMValueRef mod = LLVMBuildSelect(m->b, down, up, r, "");
     return LLVMBuildSelect(m->b, odd, zero, mod, "");
   }
-  LLVMValueRef q = LLVMBuildSDiv(m->b, a, by, "");
+  LLVMValueRef q = quotient(m, LLVMSDiv, a, by);
   LLVMValueRef less = LLVMBuildSub(m->b, q, one, "");
   LLVMValueRef div = LLVMBuildSelect(m->b, down, less, q, "");
   LLVMValueRef minus = LLVMBuildSub(m->b, zero, a, "");
@@ -159,13 +177,30 @@ static LLVMValueRef binary_int(emit *m, const ir_node *n, tess_dtype t,
 
 /* ---- floats ------------------------------------------------------------- */
 
+/* In a program with float16 LLVM compares these where the operands were such,
+ * and for x86 LLVM 19 exchanges the operands of such a masked comparison where
+ * that suits it, but not what is asked of them.  So it is not to know. */
+static LLVMValueRef hidden(emit *m, LLVMValueRef v) {
+  LLVMTypeRef type = LLVMTypeOf(v);
+  if (!m->has_f16 || LLVMGetTypeKind(type) != LLVMVectorTypeKind ||
+      LLVMIsConstant(v))
+    return v;
+  return emit_intrinsic(m, "llvm.arithmetic.fence", 1, &type, 1, &v);
+}
+
+/* Is a less than b (LLVMRealOLT), or not greater (LLVMRealOLE)? */
+static LLVMValueRef is_less(emit *m, LLVMRealPredicate how, LLVMValueRef a,
+                            LLVMValueRef b) {
+  return LLVMBuildFCmp(m->b, how, hidden(m, a), hidden(m, b), "");
+}
+
 /* The remainder with the divisor's sign. */
 static LLVMValueRef mod_real(emit *m, LLVMValueRef a, LLVMValueRef b) {
   LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(a));
   LLVMValueRef r = LLVMBuildFRem(m->b, a, b, "");
   LLVMValueRef some = LLVMBuildFCmp(m->b, LLVMRealUNE, r, zero, "");
-  LLVMValueRef r_neg = LLVMBuildFCmp(m->b, LLVMRealOLT, r, zero, "");
-  LLVMValueRef b_neg = LLVMBuildFCmp(m->b, LLVMRealOLT, b, zero, "");
+  LLVMValueRef r_neg = is_less(m, LLVMRealOLT, r, zero);
+  LLVMValueRef b_neg = is_less(m, LLVMRealOLT, b, zero);
   LLVMValueRef mixed = LLVMBuildXor(m->b, r_neg, b_neg, "");
   LLVMValueRef other = LLVMBuildAnd(m->b, some, mixed, "");
   LLVMValueRef up = LLVMBuildFAdd(m->b, r, b, "");
@@ -191,8 +226,8 @@ static bool is_number(const emit *m, ir_expr e) {
  * in turn LLVM 19 makes 0 where the first operand is 0 and the second fabs. */
 static LLVMValueRef real_extreme(emit *m, const ir_node *n, LLVMValueRef a,
                                  LLVMValueRef b) {
-  LLVMRealPredicate wins = n->op == IR_MIN ? LLVMRealOLT : LLVMRealOGT;
-  LLVMValueRef c = LLVMBuildFCmp(m->b, wins, b, a, "");
+  LLVMValueRef c = n->op == IR_MIN ? is_less(m, LLVMRealOLT, b, a)
+                                   : is_less(m, LLVMRealOLT, a, b);
   if (!is_number(m, n->b)) {
     LLVMValueRef none = LLVMBuildFCmp(m->b, LLVMRealUNO, b, b, "");
     c = LLVMBuildOr(m->b, c, none, "");
@@ -212,8 +247,8 @@ static LLVMValueRef binary_real(emit *m, const ir_node *n, LLVMValueRef a,
   case IR_MAX: return real_extreme(m, n, a, b);
   case IR_EQ: return LLVMBuildFCmp(m->b, LLVMRealOEQ, a, b, "");
   case IR_NE: return LLVMBuildFCmp(m->b, LLVMRealUNE, a, b, "");
-  case IR_LT: return LLVMBuildFCmp(m->b, LLVMRealOLT, a, b, "");
-  default: return LLVMBuildFCmp(m->b, LLVMRealOLE, a, b, "");
+  case IR_LT: return is_less(m, LLVMRealOLT, a, b);
+  default: return is_less(m, LLVMRealOLE, a, b);
   }
 }
 

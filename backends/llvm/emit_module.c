@@ -51,6 +51,14 @@ void emit_close(emit *m) {
   if (m->module) LLVMDisposeModule(m->module);
 }
 
+static bool has_f16(const ir_program *p) {
+  for (ir_expr e = 1; e < p->node.n; e++) {
+    tess_dtype t = ir_at(p, e)->dtype;
+    if (t.code == TESS_FLOAT && t.bits == 16) return true;
+  }
+  return false;
+}
+
 static void take_memory(emit *m) {
   const ir_program *p = m->p;
   m->var = arena_zalloc(m->scratch, p->var.n * sizeof *m->var);
@@ -59,6 +67,7 @@ static void take_memory(emit *m) {
   m->alias = arena_zalloc(m->scratch, p->buf.n * sizeof *m->alias);
   m->fickle = arena_zalloc(m->scratch, p->node.n);
   ir_sure_make(&m->sure, p, m->scratch);
+  m->has_f16 = has_f16(p);
 }
 
 /* ---- constants ---------------------------------------------------------- */
