@@ -106,6 +106,10 @@ LLVMValueRef emit_choice(emit *m, ir_expr cond, ir_expr yes,
                          LLVMValueRef no_value);
 /* a op b on values (emit_arith.c); n gives operator, flags and types. */
 LLVMValueRef emit_binary(emit *m, ir_expr e, LLVMValueRef a, LLVMValueRef b);
+/* What is left of a where b is taken away as often as it goes, as fmod has
+ * it; of float32 or float64 (emit_remainder.c). */
+LLVMValueRef emit_remainder(emit *m, tess_dtype t, LLVMValueRef a,
+                            LLVMValueRef b);
 LLVMValueRef emit_call(emit *m, ir_expr e);                /* emit_call.c */
 LLVMValueRef emit_cast(emit *m, tess_dtype to, ir_expr from,
                        LLVMValueRef v);                    /* emit_cast.c */

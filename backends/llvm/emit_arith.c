@@ -195,9 +195,10 @@ static LLVMValueRef is_less(emit *m, LLVMRealPredicate how, LLVMValueRef a,
 }
 
 /* The remainder with the divisor's sign. */
-static LLVMValueRef mod_real(emit *m, LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef mod_real(emit *m, tess_dtype t, LLVMValueRef a,
+                             LLVMValueRef b) {
   LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(a));
-  LLVMValueRef r = LLVMBuildFRem(m->b, a, b, "");
+  LLVMValueRef r = emit_remainder(m, t, a, b);
   LLVMValueRef some = LLVMBuildFCmp(m->b, LLVMRealUNE, r, zero, "");
   LLVMValueRef r_neg = is_less(m, LLVMRealOLT, r, zero);
   LLVMValueRef b_neg = is_less(m, LLVMRealOLT, b, zero);
@@ -242,7 +243,7 @@ static LLVMValueRef binary_real(emit *m, const ir_node *n, LLVMValueRef a,
   case IR_SUB: return contracted(m, LLVMBuildFSub(m->b, a, b, ""));
   case IR_MUL: return contracted(m, LLVMBuildFMul(m->b, a, b, ""));
   case IR_DIV: return LLVMBuildFDiv(m->b, a, b, "");
-  case IR_MOD: return mod_real(m, a, b);
+  case IR_MOD: return mod_real(m, n->dtype, a, b);
   case IR_MIN:
   case IR_MAX: return real_extreme(m, n, a, b);
   case IR_EQ: return LLVMBuildFCmp(m->b, LLVMRealOEQ, a, b, "");

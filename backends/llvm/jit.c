@@ -32,11 +32,11 @@ static const struct symbol {
   const char *name;
   void (*fn)(void);
 } symbols[] = {
-    SYMBOL(memcpy),    SYMBOL(memmove),       SYMBOL(memset),
-    SYMBOL(fmaf),      SYMBOL(fma),           SYMBOL(fmodf),
-    SYMBOL(fmod),      SYMBOL(floorf),        SYMBOL(floor),
-    SYMBOL(ceilf),     SYMBOL(ceil),          SYMBOL(roundevenf),
-    SYMBOL(roundeven), SYMBOL(__extendhfsf2), SYMBOL(__truncsfhf2),
+    SYMBOL(memcpy),       SYMBOL(memmove),   SYMBOL(memset),
+    SYMBOL(fmaf),         SYMBOL(fma),       SYMBOL(floorf),
+    SYMBOL(floor),        SYMBOL(ceilf),     SYMBOL(ceil),
+    SYMBOL(roundevenf),   SYMBOL(roundeven), SYMBOL(__extendhfsf2),
+    SYMBOL(__truncsfhf2),
 };
 
 static tess_status failed(LLVMErrorRef error, err_state *e) {
