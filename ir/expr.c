@@ -48,7 +48,7 @@ static inline uint64_t head_word(const ir_node *n) {
 }
 
 static inline uint64_t flag_bits(void) {
-  ir_node n = {.is_index = 1, .has_load = 1};
+  ir_node n = {.is_index = 1, .has_load = 1, .is_open = 1, .wraps = 1};
   return head_word(&n);
 }
 
@@ -140,11 +140,17 @@ void ir_forget_since(ir_program *p, ir_mark m) {
 
 /* ---- what is known about a new node ------------------------------------- */
 
+static void clear_flags(ir_node *n) {
+  n->is_index = n->has_load = n->is_open = n->wraps = 0;
+}
+
 /* Flags and variables of the operands come together in the node. */
 static void inherit(const ir_program *p, ir_node *n, ir_expr e) {
   const ir_node *x = ir_at(p, e);
   n->is_index &= x->is_index;
   n->has_load |= x->has_load;
+  n->is_open |= x->is_open;
+  n->wraps |= x->wraps;
   if (!is_literal(x)) n->vars |= x->vars;
 }
 
@@ -160,6 +166,33 @@ static bool is_index_var(const ir_var_rec *r) {
          r->kind == IR_VAR_SIZE || is_bounded(r);
 }
 
+/* A size, or what counts on from a known start. */
+static bool is_open_var(const ir_var_rec *r) {
+  if (r->kind == IR_VAR_SIZE) return true;
+  return (r->kind == IR_VAR_LOOP || r->kind == IR_VAR_ITER) &&
+         r->lo != INT64_MIN && r->hi == INT64_MAX;
+}
+
+/* Is e a number that takes what is made of sizes out of int64? */
+static bool is_huge(const ir_program *p, ir_op op, ir_expr e) {
+  int64_t v, most = op == IR_MUL ? IR_MAX_SIZE + 1 : INT64_C(1) << 62;
+  return ir_const_int(p, e, &v) && (v > most || v < -most);
+}
+
+bool ir_takes_to_fit(const ir_program *p, ir_op op, ir_expr a, ir_expr b) {
+  if (op > IR_MUL || !(ir_at(p, a)->is_open || ir_at(p, b)->is_open))
+    return false;
+  return !is_huge(p, op, a) && !is_huge(p, op, b);
+}
+
+/* A sum, difference or product in range r that may leave int64 wraps, and is
+ * none that algebra may rearrange. */
+static bool may_wrap(const ir_program *p, const ir_node *n, arith_range r) {
+  return n->op >= IR_ADD && n->op <= IR_MUL &&
+         (r.lo == INT64_MIN || r.hi == INT64_MAX) && ir_is_algebra(n) &&
+         !ir_takes_to_fit(p, (ir_op)n->op, n->a, n->b);
+}
+
 static void describe(const ir_program *p, ir_node *n, const uint32_t *args) {
   switch ((ir_op)n->op) {
   case IR_INT:
@@ -170,6 +203,7 @@ static void describe(const ir_program *p, ir_node *n, const uint32_t *args) {
   case IR_REAL: break;
   case IR_VAR:
     n->is_index = is_index_var(&p->var.v[n->a]);
+    n->is_open = is_open_var(&p->var.v[n->a]);
     n->vars = 1u << n->a % 32;
     break;
   case IR_LOAD:
@@ -201,6 +235,11 @@ static void describe(const ir_program *p, ir_node *n, const uint32_t *args) {
     break;
   }
   arith_range r = arith_node_range(p, n);
+  if (may_wrap(p, n, r)) {
+    n->is_index = false;
+    n->wraps = true;
+    r = ARITH_ALL;
+  }
   n->lo = r.lo;
   n->hi = r.hi;
 }
@@ -213,7 +252,7 @@ enter(ir_program *p, const ir_node *n, const uint32_t *args, uint32_t at) {
   vec_reserve(p->heap, &p->node, 1);
   ir_node *x = &p->node.v[e];
   *x = *n;
-  x->is_index = x->has_load = 0;
+  clear_flags(x);
   if (!is_literal(n)) x->vars = 0;
   describe(p, x, args);
   if (is_pooled(n)) POOL_ADD(p->heap, &p->arg, n->n, args, x->b);
@@ -273,7 +312,7 @@ bool ir_reintern(ir_program *p) {
     const uint32_t *args = is_pooled(n) ? p->arg.v + n->b : NULL;
     if (find_node(p, n, args, &at)) return false;
     p->intern.v[at] = e;
-    n->is_index = n->has_load = 0;
+    clear_flags(n);
     if (!is_literal(n)) n->vars = 0;
     describe(p, n, args);
   }
@@ -285,11 +324,12 @@ bool ir_is_true(const ir_program *p, ir_expr e) {
   const uint32_t *args = is_pooled(n) ? p->arg.v + n->b : NULL;
   uint32_t at;
   ir_node now = *n;
-  now.is_index = now.has_load = 0;
+  clear_flags(&now);
   if (!is_literal(n)) now.vars = 0;
   describe(p, &now, args);
   return find_node(p, n, args, &at) == e && now.is_index == n->is_index &&
-         now.has_load == n->has_load && now.lo == n->lo && now.hi == n->hi &&
+         now.has_load == n->has_load && now.is_open == n->is_open &&
+         now.wraps == n->wraps && now.lo == n->lo && now.hi == n->hi &&
          (is_literal(n) || now.vars == n->vars);
 }
 

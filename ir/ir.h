@@ -90,10 +90,16 @@ enum { IR_WARP_LANES = 32 };
 
 typedef struct ir_node {
   uint8_t op;
-  uint8_t is_index : 1, /* built from index variables and constants only: may
-                         * be rearranged by integer algebra, cannot overflow */
+  uint8_t is_index : 1, /* built from index variables and constants only, and
+                         * does not overflow: integer algebra may rearrange
+                         * it */
       has_load : 1,     /* reads a buffer, here or below                    */
-      spare : 6;        /* 0: nodes are told apart by their words           */
+      is_open : 1,      /* uses sizes, or counts of which no end is known:
+                         * taken not to overflow where bounds do not tell
+                         * (ir_takes_to_fit) */
+      wraps : 1,        /* is, or has below, int64 arithmetic on indices that
+                         * may leave int64: no mathematical integer */
+      spare : 4;        /* 0: nodes are told apart by their words           */
   uint16_t n;         /* IR_LOAD, IR_CALL: number of arguments */
   tess_dtype dtype;
   union {
@@ -107,6 +113,11 @@ typedef struct ir_node {
   int64_t lo, hi;     /* inclusive constant bounds of an integer's value;
                        * INT64_MIN, INT64_MAX where not known */
 } ir_node;
+
+/* A size (IR_VAR_SIZE) is not greater, which is looked at when a program is
+ * called: so products of two, and multiples by no more than this, stay within
+ * int64. */
+#define IR_MAX_SIZE INT64_C(0x7fffffff)
 
 #define IR_INDEX ((tess_dtype){TESS_INT, 64, 1})   /* of loop variables */
 #define IR_BOOL ((tess_dtype){TESS_BOOL, 8, 1})

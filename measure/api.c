@@ -179,7 +179,8 @@ static tess_status check_type(call *x, uint32_t i) {
 }
 
 /* Extents that are a variable tell its value.  Whatever was proved about the
- * program, and what it was simplified to, rests on sizes being at least 1. */
+ * program, and what it was simplified to, rests on sizes being at least 1, and
+ * on what is computed of them fitting int64. */
 static tess_status learn_sizes(call *x, uint32_t i) {
   ir_buf b = x->p->arg.v[ir_entry(x->p)->params.at + i];
   for (uint32_t d = 0; d < ir_ndim(x->p, b); d++) {
@@ -187,14 +188,16 @@ static tess_status learn_sizes(call *x, uint32_t i) {
     if (at == MAX_SIZES || x->known[at]) continue;
     x->known[at] = true;
     x->sizes[at] = x->tensor[i]->shape[d];
-    if (x->sizes[at] >= 1) continue;
+    if (x->sizes[at] >= 1 && x->sizes[at] <= IR_MAX_SIZE) continue;
     ir_var v = x->p->arg.v[ir_entry(x->p)->sizes.at + at];
-    return ctx_fail(x->c, TESS_INVALID,
-                    "argument %u, '%s': extent %u is the size '%s', which must "
-                    "be at least 1, given %lld",
-                    i + 1, param_name(x, i), d,
-                    ir_text(x->p, x->p->var.v[v].name),
-                    (long long)x->sizes[at]);
+    bool small = x->sizes[at] < 1;
+    return ctx_fail(
+        x->c, small ? TESS_INVALID : TESS_LIMIT,
+        "argument %u, '%s': extent %u is the size '%s', which must "
+        "be at %s %lld, given %lld",
+        i + 1, param_name(x, i), d, ir_text(x->p, x->p->var.v[v].name),
+        small ? "least" : "most", small ? 1LL : (long long)IR_MAX_SIZE,
+        (long long)x->sizes[at]);
   }
   return TESS_OK;
 }

@@ -112,10 +112,11 @@ static LLVMValueRef int_extreme(emit *m, const ir_node *n, bool is_signed,
                         args);
 }
 
-/* Index arithmetic is proven not to overflow, which LLVM likes to know. */
+/* Index arithmetic within bounds does not overflow, which LLVM likes to
+ * know. */
 static LLVMValueRef int_arith(emit *m, const ir_node *n, LLVMValueRef a,
                               LLVMValueRef b) {
-  bool index = n->is_index;
+  bool index = n->is_index && n->lo != INT64_MIN && n->hi != INT64_MAX;
   switch ((ir_op)n->op) {
   case IR_ADD:
     return index ? LLVMBuildNSWAdd(m->b, a, b, "")

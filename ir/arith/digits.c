@@ -8,7 +8,7 @@ static bool as_digit(const ir_program *p, ir_expr atom, ir_op op, ir_expr *y,
                      int64_t *m) {
   const ir_node *n = ir_at(p, atom);
   *y = n->a;
-  return n->op == op && ir_const_int(p, n->b, m) && *m > 0;
+  return n->op == op && !n->wraps && ir_const_int(p, n->b, m) && *m > 0;
 }
 
 /* Is k * y, constant aside, a part of x? */

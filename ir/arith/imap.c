@@ -37,7 +37,7 @@ void imap_add_pred(imap *m, ir_expr e) {
     imap_add_pred(m, n.b);
   } else if (n.lo > 0) {
     return;
-  } else if (n.op != IR_LT && n.op != IR_LE) {
+  } else if (n.wraps || (n.op != IR_LT && n.op != IR_LE)) {
     m->restricted = true;
   } else if (m->npred < IMAP_PREDS) {
     m->pred[m->npred++] = e;
@@ -88,6 +88,12 @@ static bool is_small(const imap *m) {
   return true;
 }
 
+static bool may_wrap(const imap *m) {
+  for (uint32_t i = 0; i < m->nexpr; i++)
+    if (ir_at(m->p, m->expr[i])->wraps) return true;
+  return false;
+}
+
 bool imap_init(imap *m, ir_program *p, arena *scratch, uint32_t nin,
                const ir_var *in, const ir_expr *input_extent, uint32_t nout,
                const ir_expr *bind, const ir_expr *lo, ir_expr pred,
@@ -112,7 +118,7 @@ bool imap_init(imap *m, ir_program *p, arena *scratch, uint32_t nin,
                    &changed))
       return false;
   if (changed) imap_substitute(m, &s);
-  return is_small(m);
+  return is_small(m) && !may_wrap(m);
 }
 
 /* ---- digits give way to variables --------------------------------------- */

@@ -150,6 +150,7 @@ static bool gather(const ir_program *p, lin *x, ir_expr e, int64_t k,
 static bool lin_fits(const ir_program *p, ir_expr e, lin *out) {
   const ir_node *n = ir_at(p, e);
   lin_zero(out);
+  if (n->wraps) return false;
   if (n->op == IR_VAR && !is_fixed(n)) {
     out->t[0] = (lin_term){e, 1};
     out->pre[0] = e;
@@ -179,7 +180,8 @@ bool lin_diff(const ir_program *p, ir_expr a, ir_expr b, lin *x) {
 int arith_terms(const ir_program *p, ir_expr e, int max, ir_expr *atom,
                 int64_t *coef, int64_t *constant) {
   lin x;
-  if (!lin_fits(p, e, &x) || x.n > (uint32_t)max) return -1;
+  if (ir_at(p, e)->wraps || !lin_fits(p, e, &x) || x.n > (uint32_t)max)
+    return -1;
   for (uint32_t i = 0; i < x.n; i++) {
     atom[i] = x.t[i].atom;
     coef[i] = x.t[i].k;
@@ -252,5 +254,7 @@ ir_expr lin_map(ir_program *p, ir_expr e,
   }
   if (!ok || !lin_add_const(&to, from.c)) return 0;
   if (!changed) return e;
-  return to.digits && !lin_recombine(p, &to) ? 0 : lin_build(p, &to);
+  if (to.digits && !lin_recombine(p, &to)) return 0;
+  ir_expr sum = lin_build(p, &to);
+  return ir_at(p, sum)->wraps ? 0 : sum;
 }

@@ -31,8 +31,8 @@ static inline void lin_zero(lin *x) {
   x->digits = false;
   x->c = 0;
 }
-/* Any index expression as a linear form; where it would not fit, as an atom
- * by itself. */
+/* Any index expression as a linear form; where it would not fit, or wraps, as
+ * an atom by itself. */
 void lin_of(const ir_program *p, ir_expr e, lin *out);
 bool lin_add_const(lin *x, int64_t c);
 bool lin_add_term(const ir_program *p, lin *x, ir_expr atom, int64_t k);

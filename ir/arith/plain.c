@@ -33,6 +33,7 @@ static bool find_inner(const ir_program *p, ir_stmt block, ir_stmt loop,
 /* Notes by how much each of those loops moves the sum e, once each. */
 static bool find_steps(const ir_program *p, inner *in, ir_expr e) {
   const ir_node n = *ir_at(p, e);
+  if (n.wraps) return false;
   if (n.op == IR_ADD) return find_steps(p, in, n.a) && find_steps(p, in, n.b);
   int64_t step = 1;
   bool scaled = n.op == IR_MUL && ir_const_int(p, n.b, &step);

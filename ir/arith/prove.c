@@ -56,7 +56,7 @@ static void open_fact(proof *f, uint32_t k, int depth) {
   for (uint32_t i = 0; depth > 0 && i < f->fact[k].n; i++) {
     const lin_term t = f->fact[k].t[i];
     const ir_node n = *ir_at(f->p, t.atom);
-    if (n.op != (t.k > 0 ? IR_MAX : IR_MIN)) continue;
+    if (n.wraps || n.op != (t.k > 0 ? IR_MAX : IR_MIN)) continue;
     for (int side = 0; side < 2 && f->nfact < FACTS_MAX; side++) {
       uint32_t made = f->nfact;
       lin *x = &f->fact[made], y;
@@ -163,7 +163,8 @@ static bool open_quotient(proof *f, const lin *x, uint32_t i, int depth) {
   const ir_node n = *ir_at(f->p, x->t[i].atom);
   int64_t m, k = x->t[i].k, off;
   lin y, z;
-  if (n.op != IR_DIV || !ir_const_int(f->p, n.b, &m) || m <= 0) return false;
+  if (n.wraps || n.op != IR_DIV || !ir_const_int(f->p, n.b, &m) || m <= 0)
+    return false;
   lin_copy(&y, x);
   lin_remove(&y, i);
   lin_of(f->p, n.a, &z);

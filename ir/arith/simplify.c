@@ -88,21 +88,27 @@ static ir_expr mul(ir_program *p, ir_expr a, ir_expr b) {
   return multiply(p, a, b);
 }
 
-ir_expr arith_binary(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
+static ir_expr simplify(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   const ir_node *x = ir_at(p, a), *y = ir_at(p, b);
-  ir_expr e;
   if (x->op == IR_INT && y->op == IR_INT)
     return ir_int(p, ir_binary_dtype(op, IR_INDEX),
                   ir_fold_int(op, IR_INDEX, x->i, y->i));
   switch (op) {
-  case IR_ADD: e = add(p, a, b, 1); break;
-  case IR_SUB: e = add(p, a, b, -1); break;
-  case IR_MUL: e = mul(p, a, b); break;
+  case IR_ADD: return add(p, a, b, 1);
+  case IR_SUB: return add(p, a, b, -1);
+  case IR_MUL: return mul(p, a, b);
   case IR_DIV:
   case IR_MOD: return arith_divide_by(p, op, a, b);
   case IR_MIN:
   case IR_MAX: return arith_minmax(p, op, a, b);
   default: return arith_compare(p, op, a, b);
   }
-  return e ? e : ir_binary_node(p, op, a, b);
+}
+
+/* Where a part of what it would become may wrap, it stays as it is, unless
+ * only that shows that it may: (n * 2^31) * 2^31, of a size n. */
+ir_expr arith_binary(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
+  ir_expr e = simplify(p, op, a, b);
+  bool keep = e && (!ir_at(p, e)->wraps || ir_takes_to_fit(p, op, a, b));
+  return keep ? e : ir_binary_node(p, op, a, b);
 }

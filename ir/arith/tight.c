@@ -100,7 +100,7 @@ static arith_range tight(ir_program *p, const lin *x, int depth) {
   for (uint32_t i = 0; depth > 0 && i < x->n; i++) {
     const ir_node *n = ir_at(p, x->t[i].atom);
     int64_t m;
-    if (!shares_vars(p, x, i)) continue;
+    if (n->wraps || !shares_vars(p, x, i)) continue;
     if (is_choice((ir_op)n->op))
       r = intersect(r, open_choice(p, x, i, depth - 1));
     else if (n->op == IR_DIV && ir_const_int(p, n->b, &m) && m > 0)

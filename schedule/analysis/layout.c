@@ -34,7 +34,7 @@ static int64_t value(trial *t, ir_expr e) {
     while (d < t->l->ndim && t->l->var[d] != n->a) d++;
     if (d < t->l->ndim) return t->at[d];
   }
-  if (n->op < IR_ADD || n->op > IR_MAX) {
+  if (n->op < IR_ADD || n->op > IR_MAX || n->wraps) {
     t->odd = true;
     return 0;
   }

@@ -85,13 +85,13 @@ static isl_pw_aff *choice(poly_builder *b, const ir_node *n) {
                          poly_value(b, n->b), poly_value(b, n->c));
 }
 
-/* Indices are of 64 bits and do not wrap. */
+/* Indices are of 64 bits; what may wrap is none that isl knows. */
 isl_pw_aff *poly_value(poly_builder *b, ir_expr e) {
   const ir_node *n = ir_at(b->p, e);
   if (!b->budget || b->strange) return strange(b);
   b->budget--;
   if (n->op == IR_INT) return constant(b, n->i);
-  if (!ir_dtype_eq(n->dtype, IR_INDEX)) return strange(b);
+  if (!ir_dtype_eq(n->dtype, IR_INDEX) || n->wraps) return strange(b);
   switch ((ir_op)n->op) {
   case IR_VAR: return variable(b, n->a);
   case IR_ADD: return isl_pw_aff_add(poly_value(b, n->a), poly_value(b, n->b));
@@ -118,7 +118,8 @@ static ir_expr without_constant(const ir_program *p, ir_expr e, int64_t *off) {
   int64_t c, sum;
   for (;;) {
     const ir_node *n = ir_at(p, e);
-    if ((n->op != IR_ADD && n->op != IR_SUB) || !ir_const_int(p, n->b, &c) ||
+    if ((n->op != IR_ADD && n->op != IR_SUB) || n->wraps ||
+        !ir_const_int(p, n->b, &c) ||
         (n->op == IR_ADD ? __builtin_add_overflow(*off, c, &sum)
                          : __builtin_sub_overflow(*off, c, &sum)))
       return e;
@@ -148,7 +149,7 @@ static isl_set *at_most_choice(poly_builder *b, ir_expr x, ir_expr y,
 
 static bool is_choice(const ir_program *p, ir_expr e) {
   const ir_node *n = ir_at(p, e);
-  return (n->op == IR_MIN || n->op == IR_MAX) &&
+  return (n->op == IR_MIN || n->op == IR_MAX) && !n->wraps &&
          ir_dtype_eq(n->dtype, IR_INDEX);
 }
 
