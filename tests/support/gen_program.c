@@ -133,6 +133,14 @@ gen_expr gen_tweak(gen *g, tess_dtype t, gen_expr a) {
   return ir_is_float(t) ? tweak_float(g, t, a) : tweak_int(g, t, a);
 }
 
+/* By b, or by a choice of that and a number. */
+static gen_expr divide(gen *g, tess_dtype t, gen_expr a, gen_expr b) {
+  if (ir_is_float(t)) return gen_bin(g, "/", a, b);
+  if (gen_once_in(g, 3))
+    b = gen_select(g, gen_compare(g, a, b), b, gen_const(g, t));
+  return gen_bin(g, gen_once_in(g, 3) ? "%" : "//", a, b);
+}
+
 gen_expr gen_mix(gen *g, tess_dtype t, gen_expr a, gen_expr b) {
   static const char *const num[] = {"+", "-", "*", "min", "max"};
   if (t.code == TESS_BOOL)
@@ -141,8 +149,7 @@ gen_expr gen_mix(gen *g, tess_dtype t, gen_expr a, gen_expr b) {
                : gen_bin(g, gen_once_in(g, 2) ? "and" : "or", a, b);
   if (gen_once_in(g, 6))
     return gen_select(g, gen_compare(g, a, b), a, gen_bin(g, "+", a, b));
-  if (!g->o.representable && gen_once_in(g, 7))
-    return gen_bin(g, ir_is_float(t) ? "/" : "//", a, b);
+  if (!g->o.representable && gen_once_in(g, 7)) return divide(g, t, a, b);
   return gen_bin(g, num[gen_below(g, 5)], a, b);
 }
 
