@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <time.h>
 
 enum { MAX_THREADS = 256 };
 
@@ -58,6 +59,68 @@ bool thread_run(uint32_t n_threads, uint32_t n_items, thread_fn fn, void *ud) {
   for (uint32_t i = 1; i < hired; i++) pthread_join(members[i].id, NULL);
   return !atomic_load(&c.stopped);
 }
+
+/* ---- alarms ------------------------------------------------------------- */
+
+static struct timespec later(double seconds) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  const double most = 1e9; /* some 30 years */
+  if (seconds > most) seconds = most;
+  t.tv_sec += (time_t)seconds;
+  t.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
+  t.tv_sec += t.tv_nsec / 1000000000;
+  t.tv_nsec %= 1000000000;
+  return t;
+}
+
+static void *wait_and_ring(void *ud) {
+  thread_alarm *a = ud;
+  const struct timespec end = later(a->seconds);
+  int late = 0;
+  pthread_mutex_lock(&a->lock);
+  while (!a->is_off && !late)
+    late = pthread_cond_timedwait(&a->changed, &a->lock, &end);
+  if (!a->is_off) {
+    atomic_store(&a->rang, true);
+    thread_flag_raise(a->flag);
+  }
+  pthread_mutex_unlock(&a->lock);
+  return NULL;
+}
+
+bool thread_alarm_set(thread_alarm *a, double seconds, thread_flag *flag) {
+  sigset_t all, before;
+  pthread_condattr_t attr;
+  *a = (thread_alarm){.flag = flag, .seconds = seconds};
+  pthread_condattr_init(&attr);
+  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+  pthread_cond_init(&a->changed, &attr);
+  pthread_condattr_destroy(&attr);
+  pthread_mutex_init(&a->lock, NULL);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  a->is_set = pthread_create(&a->id, NULL, wait_and_ring, a) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (a->is_set) return true;
+  pthread_cond_destroy(&a->changed);
+  pthread_mutex_destroy(&a->lock);
+  return false;
+}
+
+void thread_alarm_put_off(thread_alarm *a) {
+  if (!a->is_set) return;
+  pthread_mutex_lock(&a->lock);
+  a->is_off = true;
+  pthread_cond_signal(&a->changed);
+  pthread_mutex_unlock(&a->lock);
+  pthread_join(a->id, NULL);
+  pthread_cond_destroy(&a->changed);
+  pthread_mutex_destroy(&a->lock);
+  a->is_set = false;
+}
+
+/* ---- others ------------------------------------------------------------- */
 
 uint32_t thread_cpus(void) {
   cpu_set_t set;

@@ -42,4 +42,24 @@ static inline bool thread_flag_is_raised(const thread_flag *f) {
   return atomic_load_explicit(&f->raised, memory_order_acquire);
 }
 
+/* Raises a flag when so many seconds have gone by, unless it was put off
+ * before: from a thread of its own, so that whoever polls the flag need not
+ * look at the clock. */
+typedef struct thread_alarm {
+  thread_flag *flag;
+  double seconds;
+  pthread_t id;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  bool is_set, is_off;
+  atomic_bool rang;
+} thread_alarm;
+/* False: the system gives no thread for it. */
+bool thread_alarm_set(thread_alarm *a, double seconds, thread_flag *flag);
+static inline bool thread_alarm_rang(const thread_alarm *a) {
+  return atomic_load(&a->rang);
+}
+/* From then on it does not ring; may be called again, and on a zeroed one. */
+void thread_alarm_put_off(thread_alarm *a);
+
 #endif

@@ -183,6 +183,12 @@ static int status_of(lua_State *L) {
   return 1;
 }
 
+/* The error at the top, which goes, is to be raised when the run has ended. */
+static void keep_error(run *r) {
+  set_slot(r, SLOT_ERROR);
+  r->failed = 1;
+}
+
 /* What the error at the top means; the first that is no interrupt is kept. */
 static tess_status take_error(run *r) {
   lua_State *L = r->L;
@@ -193,8 +199,7 @@ static tess_status take_error(run *r) {
   lua_pop(L, 1);
   if (s == TESS_CANCELLED || r->failed) return s;
   lua_pushvalue(L, -1);
-  set_slot(r, SLOT_ERROR);
-  r->failed = 1;
+  keep_error(r);
   return s;
 }
 
@@ -385,10 +390,16 @@ static void read_progress(run *r) {
 static int nothing(lua_State *L) { return (void)L, 0; }
 
 /* An interrupt that came when no more progress was to be told is still to
- * come through: it is what ended the run, and must not end the caller. */
-static void absorb_interrupt(lua_State *L) {
-  lua_pushcfunction(L, nothing);
-  if (lua_pcall(L, 0, 0, 0) != LUA_OK) lua_pop(L, 1);
+ * come through: where it ended the run it must not end the caller, and where
+ * the run was over, or the interpreter alone knew of it, nothing else tells. */
+static void take_interrupt(run *r, tess_result *made) {
+  tess_result_info i;
+  lua_pushcfunction(r->L, nothing);
+  if (lua_pcall(r->L, 0, 0, 0) == LUA_OK) return;
+  if (made && !tess_result_get(made, &i) && i.status == TESS_CANCELLED)
+    lua_pop(r->L, 1);
+  else
+    keep_error(r);
 }
 
 /* What the progress told last is not what came out. */
@@ -493,7 +504,7 @@ static int tune(lua_State *L) {
   lt_enter(L);
   tess_status s = tess_tune(p, target, space, &o, &made);
   *box = made;
-  absorb_interrupt(L);
+  take_interrupt(&r, made);
   if (r.progress == PRINT && r.tty) fprintf(stderr, "\n");
   print_note(&r, made);
   if (r.failed) push_slot(&r, SLOT_ERROR);

@@ -98,6 +98,7 @@ typedef struct tune_work {
   search_measurer measurer;
   strbuf policy;
   double sketch_seconds;
+  thread_alarm deadline;
 } tune_work;
 
 static const measure_ledger *pool_ledger(tess_context *c) {
@@ -145,6 +146,9 @@ static tess_status prepare(tune_work *w) {
 }
 
 static tess_status run(tune_work *w, tess_result **out) {
+  double deadline = w->o.deadline;
+  bool set =
+      deadline > 0 && thread_alarm_set(&w->deadline, deadline, &w->c->stop);
   tess_status s = prepare(w);
   bool cancelled = s == TESS_CANCELLED;
   if (s != TESS_OK && !cancelled) return s;
@@ -158,6 +162,7 @@ static tess_status run(tune_work *w, tess_result **out) {
                       .measurer = &w->measurer,
                       .sketch_seconds = w->sketch_seconds,
                       .cancelled = cancelled,
+                      .deadline = set ? &w->deadline : NULL,
                       .ledger = pool_ledger(w->c)};
   return tune_run(&setup, out);
 }
@@ -180,6 +185,7 @@ tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
   str_init(&w.policy, &w.c->heap);
   tess_status s = read_options(w.c, o, &w.o);
   if (s == TESS_OK) s = run(&w, out);
+  thread_alarm_put_off(&w.deadline);
   ctx_end_work(w.c);
   if (w.measurer.free) w.measurer.free(w.measurer.ud);
   space_sketches_free(&w.k);

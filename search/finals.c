@@ -4,6 +4,7 @@
 #include "search/loop.h"
 
 #include <math.h>
+#include <stdio.h>
 
 double tune_gflops(const tune *t, double seconds) {
   int64_t flops = ir_flops(&t->set->program->p);
@@ -215,7 +216,8 @@ static void fill_classes(tune *t) {
 /* The best few, all of them right, meet again; where that fails, or the user
  * wants an end, what was measured stands. */
 static bool find_winner(tune *t, uint32_t *winner, double *seconds) {
-  if (t->ended == TESS_CANCELLED) return remembered_best(t, winner, seconds);
+  if (t->ended == TESS_CANCELLED || (t->late && t->nbest == 0))
+    return remembered_best(t, winner, seconds);
   tess_status s = compare_finalists(t);
   if (s == TESS_OK) s = revive_best(t);
   if (s == TESS_OK && t->nbest > 0) s = name_winner(t, winner, seconds);
@@ -224,25 +226,33 @@ static bool find_winner(tune *t, uint32_t *winner, double *seconds) {
   return remembered_best(t, winner, seconds);
 }
 
-static void compare_with_trials(tune *t, double seconds) {
-  double then = t->best_seconds;
-  if (seconds <= as_much * then && then <= as_much * seconds) return;
-  str_printf(&t->r->note,
-             "the best trial took %.4g ms; when the best few were timed again "
-             "at the end, the best of them took %.4g ms: was the machine busy?",
-             then * 1e3, seconds * 1e3);
+static void add_note(tune *t, const char *text) {
+  if (*text) str_printf(&t->r->note, "%s%s", t->r->note.n ? "; " : "", text);
 }
 
-static void add_note_of_reference(tune *t) {
-  const search_measurer *m = t->set->measurer;
-  const char *text = m->note ? m->note(m->ud) : "";
-  if (!*text) return;
-  str_printf(&t->r->note, "%s%s", t->r->note.n ? "; " : "", text);
+static void compare_with_trials(tune *t, double seconds) {
+  char text[256];
+  double then = t->best_seconds;
+  if (seconds <= as_much * then && then <= as_much * seconds) return;
+  snprintf(text, sizeof text,
+           "the best trial took %.4g ms; when the best few were timed again "
+           "at the end, the best of them took %.4g ms: was the machine busy?",
+           then * 1e3, seconds * 1e3);
+  add_note(t, text);
+}
+
+static void tell_of_deadline(tune *t) {
+  char text[128];
+  snprintf(text, sizeof text,
+           "the deadline of %g s ended the search after %u of %u trials",
+           t->set->o->deadline, t->trials, t->set->o->trials);
+  add_note(t, text);
 }
 
 static tess_status status_of(const tune *t, bool found) {
   if (t->r->broke.code != TESS_OK) return t->r->broke.code;
-  if (t->ended == TESS_CANCELLED) return TESS_CANCELLED;
+  if (t->ended == TESS_CANCELLED || thread_flag_is_raised(&t->c->stop))
+    return TESS_CANCELLED;
   return found ? TESS_OK : TESS_NOT_FOUND;
 }
 
@@ -256,7 +266,9 @@ tess_status tune_fill_result(tune *t) {
     const search_cand *c = &t->s.history.v[winner].c;
     s = tune_decided(t, c->sketch, c->n, c->d, &t->r->best);
   }
-  add_note_of_reference(t);
+  const search_measurer *m = t->set->measurer;
+  if (m->note) add_note(t, m->note(m->ud));
+  if (t->late) tell_of_deadline(t);
   t->time.total = tune_now() - t->started + t->time.sketches;
   if (s == TESS_OK) s = mem_protect(&t->c->heap, fill_funnel, t);
   fill_classes(t);

@@ -42,11 +42,14 @@ typedef struct tune {
   tess_result *r;
   strbuf line;
   tess_status ended;           /* why it ended: OK, CANCELLED, ... */
+  bool late;                   /* since the deadline had passed */
   search_outcome *out;         /* of the batch at work */
   tess_candidate *proposed;
   uint32_t batch, first;       /* its size; trial number of its first */
 } tune;
 
+/* Ends the run if it was asked to, or its deadline has passed. */
+void tune_heed_stop(tune *t);
 /* What was compared with the reference took so long. */
 void tune_note_best(tune *t, double seconds);
 /* A result of this run, by its class, the first message of which is kept for

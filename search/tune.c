@@ -101,6 +101,19 @@ static void tear_down(tune *t) {
 
 /* ---- a batch ----------------------------------------------------------- */
 
+/* The deadline's alarm raises the same flag as whoever wants a stop. */
+void tune_heed_stop(tune *t) {
+  const tess_tune_options *o = t->set->o;
+  thread_alarm *alarm = t->set->deadline;
+  if (alarm ? thread_alarm_rang(alarm)
+            : o->deadline > 0 && tune_now() - t->started > o->deadline) {
+    t->late = true;
+    t->ended = TESS_TIMEOUT;
+  } else if (thread_flag_is_raised(&t->c->stop)) {
+    t->ended = TESS_CANCELLED;
+  }
+}
+
 /* Tells the progress; non-zero: stop. */
 static int tell(tune *t, uint32_t trials) {
   const tess_tune_options *o = t->set->o;
@@ -114,8 +127,7 @@ static int tell(tune *t, uint32_t trials) {
                      .gflops = tune_gflops(t, t->best_seconds),
                      .elapsed = elapsed,
                      .eta = done ? elapsed / done * (o->trials - trials) : 0};
-  if (thread_flag_is_raised(&t->c->stop)) t->ended = TESS_CANCELLED;
-  if (o->deadline > 0 && elapsed > o->deadline) t->ended = TESS_TIMEOUT;
+  tune_heed_stop(t);
   if (o->progress) {
     str_clear(&t->line);
     tune_progress_line(&p, &t->line);
@@ -334,10 +346,8 @@ static tess_status run_batches(tune *t) {
     tess_status s = propose(t, n, &got);
     if (s != TESS_OK) return s;
     t->time.propose += tune_now() - start;
-    if (thread_flag_is_raised(&t->c->stop)) {
-      t->ended = TESS_CANCELLED;
-      break;
-    }
+    tune_heed_stop(t);
+    if (t->ended != TESS_OK) break;
     t->empty = got ? 0 : t->empty + 1;
     if (t->empty == MAX_EMPTY) {
       t->r->exhausted = true;
@@ -353,6 +363,14 @@ static tess_status run_batches(tune *t) {
 
 /* ---- the run ----------------------------------------------------------- */
 
+/* The deadline is the search's: who is best is still found out, unless that is
+ * stopped, too. */
+static void end_search(tune *t) {
+  if (t->set->deadline) thread_alarm_put_off(t->set->deadline);
+  tune_heed_stop(t);
+  if (t->late) thread_flag_clear(&t->c->stop);
+}
+
 /* Batch by batch; what was found before a failure is given all the same. */
 static tess_status search(tune *t) {
   uint32_t best;
@@ -362,6 +380,7 @@ static tess_status search(tune *t) {
     t->ended = s;
     s = TESS_OK;
   }
+  end_search(t);
   if (s != TESS_OK) tune_break_off(t, s);
   const err_state *broke = &t->r->broke;
   if (broke->code != TESS_OK && !session_best(&t->s, 1, &best))

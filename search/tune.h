@@ -82,6 +82,7 @@ typedef struct tune_setup {
   search_measurer *measurer;
   double sketch_seconds;
   bool cancelled;            /* before there was a measurer */
+  thread_alarm *deadline;    /* set where the options have one; NULL: none */
   const measure_ledger *ledger;/* of its workers; NULL: none */
 } tune_setup;
 

@@ -46,7 +46,8 @@ options.list = {
   { name = "timeout", type = "number", default = "10",
     help = "seconds a candidate may run" },
   { name = "deadline", type = "number", default = "none",
-    help = "seconds the whole run may take" },
+    help = "seconds until the search ends, wherever it is; then the best " ..
+           "few are timed once more, and the result has a note" },
   { name = "on_error", type = '"record"|"stop"', default = '"record"',
     help = "\"record\": a candidate that fails is recorded, a module that " ..
            "fails at a block is left out there with a warning, and the run " ..

@@ -855,7 +855,9 @@ typedef struct tess_tune_options {
   const char *database;
   double min_time;              /* seconds a measurement; 0: default */
   double timeout;               /* seconds a candidate may run; 0: default */
-  double deadline;              /* seconds for the whole run; 0: none */
+  double deadline;              /* seconds until the search ends, wherever it
+                                 * is (then the best few are timed once more,
+                                 * and the result has a note); 0: none */
   int32_t on_error;             /* a candidate that fails, 0: is recorded; 1:
                                  * ends the run.  A module that fails at a
                                  * block, 0: is left out there with a warning;

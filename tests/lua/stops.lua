@@ -1,0 +1,50 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What ends a run before its trials are done: its deadline, wherever the run
+-- is, and an interrupt, which is never lost.
+local ts, ops = require "tessera", require "tessera.ops"
+
+local function tune(n, options)
+  local p = ops.matmul { m = n, n = n, k = n }
+  options.progress = options.progress or false
+  return ts.tune(p, options)
+end
+
+-- While the unscheduled program, which takes long, is run.
+do
+  local r = tune(3000, { trials = 8, batch = 2, deadline = 1, seed = 1 })
+  assert(r.status == "NOT_FOUND" and r.trials == 0, r.status)
+  assert(r.note:find "the deadline of 1 s ended the search after 0 of 8 trials",
+         r.note)
+end
+
+-- Among many trials; the best is named all the same.
+do
+  local r = tune(16, { trials = 100000, batch = 2, deadline = 3, seed = 1,
+                       min_time = 0.001 })
+  assert(r.note:find "the deadline of 3 s ended the search after", r.note)
+  assert(r.trials == 0 or r.status == "OK", r.status)
+end
+
+-- None that is not reached is told of.
+do
+  local r = tune(16, { trials = 2, batch = 2, deadline = 1e9, seed = 1,
+                       min_time = 0.001 })
+  assert(r.status == "OK" and not (r.note or ""):find "deadline", r.note)
+end
+
+-- While the best few are timed again no progress is told any more.
+do
+  local told, sent
+  local function interrupt(q)
+    if sent or q.trials < 4 then return end
+    sent = os.execute "(sleep 0.2; kill -INT $PPID) &"
+  end
+  for i = 1, 50 do
+    local ok, r = pcall(tune, 64, { trials = 4, batch = 4, min_time = 0.3,
+                                    seed = i, progress = interrupt })
+    told = not ok or r.status == "CANCELLED"
+    assert(ok or tostring(r):find "interrupted", r)
+    if told then break end
+  end
+  assert(told)
+end
