@@ -36,7 +36,7 @@ static int records(lua_State *L) {
     tess_status s = tess_database_row(d, (uint64_t)k, &r);
     if (s == TESS_NOT_FOUND) break;
     lt_check(L, s);
-    lua_createtable(L, 0, 9);
+    lua_createtable(L, 0, 10);
     lua_pushinteger(L, r.id);
     lua_setfield(L, -2, "id");
     set(L, "workload", r.workload_name);
@@ -48,6 +48,8 @@ static int records(lua_State *L) {
     lua_setfield(L, -2, "seconds");
     lua_pushboolean(L, r.checked);
     lua_setfield(L, -2, "checked");
+    lua_pushboolean(L, r.damaged);
+    lua_setfield(L, -2, "damaged");
     lua_seti(L, -2, k + 1);
   }
   return 1;

@@ -70,6 +70,8 @@ static const char *system_says(const database *d, int code) {
 
 tess_status database_fail(const database *d, const char *what) {
   int code = sqlite3_errcode(d->db);
+  if (code == SQLITE_NOMEM && d->lacked != TESS_OK)
+    return ctx_ran_out(d->c, d->lacked, "a record");
   bool nomem = code == SQLITE_NOMEM || code == SQLITE_IOERR_NOMEM;
   const char *why = system_says(d, code);
   return ctx_fail(
@@ -205,6 +207,7 @@ static tess_status open_file(database *d) {
   tess_status s = open_connection(d, &make);
   if (s == TESS_OK && make) s = make_tables(d);
   if (s == TESS_OK) s = check_version(d);
+  if (s == TESS_OK) s = database_add_functions(d);
   return s == TESS_OK ? run(d, "PRAGMA synchronous = NORMAL", "opening") : s;
 }
 
@@ -234,6 +237,7 @@ tess_status database_open(tess_context *c, const char *path,
 void tess_database_free(tess_database *d) {
   if (!d) return;
   sqlite3_finalize(d->rows);
+  sqlite3_finalize(d->damaged);
   sqlite3_close(d->db);
   tess_text_free(d->c, d->path);
   mem_free(&d->c->heap, d, sizeof *d);
@@ -448,16 +452,6 @@ static tess_status status_of(const char *name) {
   return TESS_INTERNAL;
 }
 
-/* Decisions must be a vector as vm_decisions has it. */
-static bool is_vector(uint32_t n, const int64_t *d) {
-  uint32_t i = 0;
-  while (i < n) {
-    if (d[i] < 0 || d[i] >= n - i) return false;
-    i += (uint32_t)d[i] + 1;
-  }
-  return true;
-}
-
 /* Less than a cycle takes, and more than anybody waits for. */
 static const double least_time = 1e-10, greatest_time = 366 * 86400.0;
 
@@ -482,9 +476,9 @@ tess_status database_each(database *d, const database_key *k,
   tess_status s = prepare(
       d,
       "SELECT sketch, decisions, status, message, "
-      "seconds, program_hash, trace, checked, id FROM record WHERE workload = "
-      "?1 "
-      "AND target = ?2 AND policy = ?3 ORDER BY id",
+      "seconds, program_hash, trace, checked, id, sketch_of(decisions, trace) "
+      "FROM record WHERE workload = ?1 AND target = ?2 AND policy = ?3 "
+      "ORDER BY id",
       &q);
   if (s != TESS_OK) return s;
   bind_key(q, k);
@@ -502,8 +496,10 @@ tess_status database_each(database *d, const database_key *k,
         .seconds = sqlite3_column_double(q, 4),
         .program_hash = (uint64_t)sqlite3_column_int64(q, 5),
         .trace = (const char *)sqlite3_column_text(q, 6),
-        .checked = sqlite3_column_int(q, 7) != 0};
-    if (is_vector(r.n, r.d)) s = f(ud, &r);
+        .checked = sqlite3_column_int(q, 7) != 0,
+        .damaged = sqlite3_column_type(q, 9) == SQLITE_NULL,
+        .traced = (uint64_t)sqlite3_column_int64(q, 9)};
+    s = f(ud, &r);
   }
   if (s == TESS_OK && code != SQLITE_DONE) s = database_fail(d, "reading");
   sqlite3_finalize(q);

@@ -16,7 +16,10 @@ struct tess_database {
   tess_context *c;
   sqlite3 *db;
   sqlite3_stmt *rows;        /* of tess_database_row, made when asked for */
+  sqlite3_stmt *damaged;     /* and with them: whether a record is */
+  bool passed_over, second;  /* some are; which the second round gives */
   uint64_t at;               /* the row it stands at, from 0 */
+  tess_status lacked;        /* why sketch_of had no memory; OK: it had */
   char *path;
 };
 
@@ -43,6 +46,8 @@ typedef struct database_record {
   uint32_t nsample;
   uint64_t program_hash;
   const char *trace;         /* JSON with decisions */
+  bool damaged;              /* read: trace or decisions say nothing */
+  uint64_t traced;           /* read, undamaged: vm_sketch_hash of it */
 } database_record;
 
 /* Stores the workload; one that was stored before keeps the tensor intrinsics
@@ -52,6 +57,10 @@ tess_status database_put_workload(database *d, const database_key *k,
 /* The bytes of a workload's program, restored. */
 tess_status database_restore(database *d, const void *bytes, size_t n,
                              tess_program **out);
+/* What its statements may call: sketch_of(decisions, trace) of a record, the
+ * hash of its trace as a sketch (vm_sketch_hash); NULL: the record is damaged,
+ * one of them cannot be read or they are not of one another. */
+tess_status database_add_functions(database *d);
 /* Some records, and how many candidates the session has made, in one
  * transaction. */
 tess_status database_put(database *d, const database_key *k, uint32_t n,
@@ -64,8 +73,9 @@ tess_status database_compared(database *d, const database_key *k,
 /* Whether column `time` of the row has what can be the time of a success; else
  * a warning names record `id`, which nobody is to see. */
 bool database_has_time(database *d, sqlite3_stmt *q, int time, int64_t id);
-/* Calls f for each record of the key in the order of storing, but for those
- * that are damaged; a status that is not TESS_OK ends it and is returned. */
+/* Calls f for each record of the key in the order of storing, but for
+ * successes whose time none can be; a status that is not TESS_OK ends it and
+ * is returned. */
 tess_status database_each(database *d, const database_key *k,
                           tess_status (*f)(void *ud,
                                            const database_record *r),

@@ -11,48 +11,94 @@ tess_status tess_database_open(tess_context *c, const char *path,
   return database_open(c, path, out);
 }
 
-/* Rows are read in order; asking for an earlier one starts again. */
+/* Rows are read in order; asking for an earlier one starts again.  Those that
+ * are damaged are passed over, and given in a second round. */
 static const char rows_sql[] =
     "SELECT record.id, workload, name, target, policy, engine, status, seconds,"
     " program_hash, checked FROM record "
     "JOIN workload ON workload.hash = workload "
     "ORDER BY status <> 'OK', seconds, record.id";
 
+/* Asked of each row when it is reached: reading thousands of traces in order
+ * to sort by it would take seconds. */
+static const char damaged_sql[] =
+    "SELECT sketch_of(decisions, trace) IS NULL FROM record WHERE id = ?1";
+
 static const char *text_at(sqlite3_stmt *q, int i) {
   const char *s = (const char *)sqlite3_column_text(q, i);
   return s ? s : "";
 }
 
-static bool is_row(tess_database *d) {
+static bool has_time(tess_database *d) {
   return strcmp(text_at(d->rows, 6), "OK") ||
          database_has_time(d, d->rows, 7, sqlite3_column_int64(d->rows, 0));
 }
 
-/* To the next row; the statement is gone where there is none. */
-static tess_status next_row(tess_database *d) {
-  int code;
-  do code = sqlite3_step(d->rows);
-  while (code == SQLITE_ROW && !is_row(d));
-  if (code == SQLITE_ROW) return TESS_OK;
-  tess_status s =
-      code == SQLITE_DONE ? TESS_NOT_FOUND : database_fail(d, "reading");
+static tess_status ask_damaged(tess_database *d, int64_t id, bool *yes) {
+  sqlite3_bind_int64(d->damaged, 1, id);
+  int code = sqlite3_step(d->damaged);
+  *yes = code == SQLITE_ROW && sqlite3_column_int(d->damaged, 0);
+  tess_status s = code == SQLITE_ROW || code == SQLITE_DONE
+                      ? TESS_OK
+                      : database_fail(d, "reading");
+  sqlite3_reset(d->damaged);
+  return s;
+}
+
+/* Whether this round gives the row it stands at. */
+static tess_status look_at_row(tess_database *d, bool *gives) {
+  bool damaged;
+  *gives = false;
+  if (!has_time(d)) return TESS_OK;
+  tess_status s = ask_damaged(d, sqlite3_column_int64(d->rows, 0), &damaged);
+  *gives = damaged == d->second;
+  d->passed_over |= damaged;
+  return s;
+}
+
+static void end_rows(tess_database *d) {
   sqlite3_finalize(d->rows);
-  d->rows = NULL;
+  sqlite3_finalize(d->damaged);
+  d->rows = d->damaged = NULL;
+}
+
+/* To the next row; the statements are gone where there is none. */
+static tess_status next_row(tess_database *d) {
+  tess_status s = TESS_OK;
+  bool gives = false;
+  while (s == TESS_OK && !gives) {
+    int code = sqlite3_step(d->rows);
+    if (code == SQLITE_ROW) {
+      s = look_at_row(d, &gives);
+    } else if (code != SQLITE_DONE) {
+      s = database_fail(d, "reading");
+    } else if (d->passed_over && !d->second) {
+      d->second = true;
+      sqlite3_reset(d->rows);
+    } else {
+      s = TESS_NOT_FOUND;
+    }
+  }
+  if (s != TESS_OK) end_rows(d);
+  return s;
+}
+
+static tess_status start_rows(tess_database *d) {
+  d->at = 0;
+  d->passed_over = d->second = false;
+  if (sqlite3_prepare_v2(d->db, rows_sql, -1, &d->rows, NULL) == SQLITE_OK &&
+      sqlite3_prepare_v2(d->db, damaged_sql, -1, &d->damaged, NULL) ==
+          SQLITE_OK)
+    return next_row(d);
+  tess_status s = database_fail(d, "reading");
+  end_rows(d);
   return s;
 }
 
 static tess_status step_to(tess_database *d, uint64_t k) {
   tess_status s = TESS_OK;
-  if (d->rows && k < d->at) {
-    sqlite3_finalize(d->rows);
-    d->rows = NULL;
-  }
-  if (!d->rows) {
-    d->at = 0;
-    if (sqlite3_prepare_v2(d->db, rows_sql, -1, &d->rows, NULL) != SQLITE_OK)
-      return database_fail(d, "reading");
-    s = next_row(d);
-  }
+  if (d->rows && k < d->at) end_rows(d);
+  if (!d->rows) s = start_rows(d);
   for (; s == TESS_OK && d->at < k; d->at++) s = next_row(d);
   return s;
 }
@@ -64,7 +110,7 @@ tess_status tess_database_row(tess_database *d, uint64_t k, tess_record *out) {
                     (unsigned long long)k + 1);
   if (s != TESS_OK) return s;
   sqlite3_stmt *q = d->rows;
-  bool timed = !strcmp(text_at(q, 6), "OK");
+  bool timed = !strcmp(text_at(q, 6), "OK") && !d->second;
   double seconds = timed ? sqlite3_column_double(q, 7) : INFINITY;
   *out = (tess_record){.id = sqlite3_column_int64(q, 0),
                        .workload = (uint64_t)sqlite3_column_int64(q, 1),
@@ -75,7 +121,8 @@ tess_status tess_database_row(tess_database *d, uint64_t k, tess_record *out) {
                        .status = text_at(q, 6),
                        .seconds = seconds,
                        .program_hash = (uint64_t)sqlite3_column_int64(q, 8),
-                       .checked = sqlite3_column_int(q, 9) != 0};
+                       .checked = sqlite3_column_int(q, 9) != 0,
+                       .damaged = d->second};
   ctx_clear(d->c);
   return TESS_OK;
 }

@@ -34,6 +34,7 @@ typedef struct tune {
   finalist best[TUNE_FINALISTS]; /* best first */
   uint32_t nbest, failed, trials, before, empty;
   uint32_t outdated;           /* records of what is another program now */
+  uint32_t damaged;            /* and those that cannot be read */
   uint32_t count[TUNE_CLASSES];/* results of this run by class */
   char *said[TUNE_CLASSES];    /* the first message of each */
   double best_seconds;         /* of what was compared; 0: nothing was */

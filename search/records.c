@@ -31,6 +31,10 @@ static tess_status take_record(void *ud, const database_record *r) {
   tune *t = ud;
   int64_t sketch = find_sketch(t, r->sketch);
   if (sketch < 0) return TESS_OK;
+  if (r->damaged || r->traced != vm_sketch_hash(t->sketch[sketch])) {
+    t->damaged++;
+    return TESS_OK;
+  }
   search_cand c = {(uint32_t)sketch, r->n, r->d,
                    search_hash((uint32_t)sketch, r->n, r->d)};
   if (session_knows(&t->s, &c)) return TESS_OK;
@@ -47,6 +51,22 @@ static tess_status take_record(void *ud, const database_record *r) {
   return s == TESS_OK ? tune_count_trial(t) : s;
 }
 
+/* What became of records that this run cannot go on from. */
+static void tell_of_lost(tune *t) {
+  const char *path = t->set->o->database;
+  if (t->damaged)
+    ctx_warn(t->c, hash_mix(~t->key.workload, t->damaged),
+             "database %s: what %u of its records measured does not count: "
+             "their traces or decisions are damaged: they cannot be read, or "
+             "are not of one another",
+             path, t->damaged);
+  if (t->outdated)
+    ctx_warn(t->c, hash_mix(t->key.workload, t->outdated),
+             "database %s: what %u of its records measured does not count: "
+             "their traces give other programs now, or none",
+             path, t->outdated);
+}
+
 tess_status tune_open_database(tune *t) {
   const tune_setup *set = t->set;
   if (!set->o->database) return TESS_OK;
@@ -57,11 +77,7 @@ tess_status tune_open_database(tune *t) {
                           .policy = set->policy};
   s = database_put_workload(t->db, &t->key, set->program);
   if (s == TESS_OK) s = database_each(t->db, &t->key, take_record, t);
-  if (s == TESS_OK && t->outdated)
-    ctx_warn(t->c, hash_mix(t->key.workload, t->outdated),
-             "database %s: what %u of its records measured does not count: "
-             "their traces give other programs now, or none",
-             set->o->database, t->outdated);
+  if (s == TESS_OK) tell_of_lost(t);
   t->before = t->trials;
   if (s == TESS_OK) s = database_next(t->db, &t->key, set->o->seed, &t->s.next);
   return s;

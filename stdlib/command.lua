@@ -337,7 +337,7 @@ end
 -- ---- show, db, doc ---------------------------------------------------------
 
 local function time_of(r)
-  return r.status == "OK" and ("%.4f ms"):format(r.seconds * 1e3) or "-"
+  return r.seconds < math.huge and ("%.4f ms"):format(r.seconds * 1e3) or "-"
 end
 
 -- A text of a file, fit for one field of a line.
@@ -347,6 +347,7 @@ end
 
 -- A time is worth little where nobody looked at what was computed.
 local function status_of(r)
+  if r.damaged then return "damaged" end
   return r.status == "OK" and not r.checked and "not compared" or r.status
 end
 
@@ -411,7 +412,8 @@ function command.show(args)
     print(trace)
     if r then
       print(("-- record %d: %s, %s, %s, %s"):format(r.id, plain(r.workload),
-            time_of(r), r.status, plain(r.target)))
+            time_of(r), r.damaged and "damaged" or r.status,
+            plain(r.target)))
     end
   elseif is_database(name) then
     list_records(name, 20)

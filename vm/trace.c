@@ -116,19 +116,23 @@ bool vm_trace_equal(const vm_trace *a, const vm_trace *b) {
   return same;
 }
 
-uint64_t vm_trace_hash(const vm_trace *t) {
+static uint64_t hash_of(const vm_trace *t, bool opened) {
   uint64_t h = t->inst.n;
   for (uint32_t k = 0; k < t->inst.n; k++) {
     const vm_inst *in = &t->inst.v[k];
+    bool open = opened ? vm_samples(in) : in->open;
     h = hash_mix(h, hash_bytes(in->prim->name, strlen(in->prim->name)));
     for (uint32_t i = 0; i < vm_count_slots(in->prim); i++)
       h = hash_mix(h, vm_value_hash(t, t->val.v[in->operand + i]));
-    h = hash_mix(hash_mix(h, in->nout), in->open);
-    for (uint32_t i = 0; i < in->decision.n; i++)
+    h = hash_mix(hash_mix(h, in->nout), open);
+    for (uint32_t i = 0; !opened && i < in->decision.n; i++)
       h = hash_mix(h, (uint64_t)t->dec.v[in->decision.at + i]);
   }
   return h;
 }
+
+uint64_t vm_trace_hash(const vm_trace *t) { return hash_of(t, false); }
+uint64_t vm_sketch_hash(const vm_trace *t) { return hash_of(t, true); }
 
 void vm_get_decisions(const vm_trace *t, mem_heap *heap, vm_decisions *out) {
   out->n = 0;

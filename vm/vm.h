@@ -113,6 +113,8 @@ void vm_trace_copy(vm_trace *dst, const vm_trace *src);
  * not compared, nor hashed. */
 bool vm_trace_equal(const vm_trace *a, const vm_trace *b);
 uint64_t vm_trace_hash(const vm_trace *t);
+/* The same of the trace with all decisions open. */
+uint64_t vm_sketch_hash(const vm_trace *t);
 
 /* Values live in a trace's tables (any trace: a pool). */
 static inline vm_value vm_nil(void) { return (vm_value){.tag = VM_NIL}; }

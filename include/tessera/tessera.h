@@ -942,15 +942,16 @@ typedef struct tess_record {
   int64_t id;
   uint64_t workload;
   const char *workload_name, *target, *policy, *engine, *status;
-  double seconds; /* +inf where it failed */
+  double seconds; /* +inf where it failed or is damaged */
   uint64_t program_hash;
   int checked; /* it was compared with the unscheduled program, and agreed */
+  int damaged; /* trace or decisions cannot be read, or are of two candidates */
 } tess_record;
 /* Best first: of those of one workload, target and policy the first was
  * compared with the unscheduled program when it was stored, others may not have
- * been, as `checked` tells.  What is damaged, a success whose time none can
- * be, is left out with a warning.  Row k counted from 0; TESS_NOT_FOUND past
- * the last. */
+ * been, as `checked` tells.  What is `damaged` comes last and counts in no run.
+ * A success whose time none can be is left out with a warning.  Row k counted
+ * from 0; TESS_NOT_FOUND past the last. */
 TESS_API tess_status tess_database_row(tess_database *d, uint64_t k,
                                        tess_record *out);
 /* The trace of a row, with its decisions; NOT_FOUND when there is no such

@@ -137,6 +137,52 @@ static void damaged(void **state) {
   }
 }
 
+/* Whether the only warning is that of so many records. */
+static void expect_lost(int n, const char *sql) {
+  char says[160];
+  snprintf(says, sizeof says,
+           "tessera: warning: database a.db: what %d of its records measured "
+           "does not count: their traces or decisions are damaged",
+           n);
+  const char *at = strstr(c.err, says);
+  if (!at || strstr(at + strlen(says), "warning"))
+    fail_msg("%s: %s", sql, c.err);
+}
+
+/* A trace or decisions that cannot be read, or are of two candidates: that is
+ * marked, is not gone on from, and said once, whatever good time it has. */
+static void damaged_candidates(void **state) {
+  static const char *const ways[] = {
+      "decisions = randomblob(200)", "decisions = randomblob(201)",
+      "decisions = x''", "decisions = zeroblob(length(decisions))",
+      "decisions = (SELECT decisions FROM record WHERE id = 1)", "trace = ''",
+      "trace = '{}'", "trace = x'00ff'",
+      "trace = substr(trace, 1, length(trace) / 2)",
+      "trace = (SELECT trace FROM record WHERE id = 1)",
+      /* Another sketch with the same decisions. */
+      "trace = replace(trace, '\"max_innermost_factor\": 64', "
+      "'\"max_innermost_factor\": 63')"};
+  (void)state;
+  remove_database();
+  run("tune d.lua --trials 4 --db a.db");
+  change("CREATE TABLE kept AS SELECT * FROM record");
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    char sql[400];
+    snprintf(sql, sizeof sql,
+             "DELETE FROM record; INSERT INTO record SELECT * FROM kept;"
+             "UPDATE record SET checked = 1, seconds = 1e-9, %s WHERE id > 2",
+             ways[i]);
+    change(sql);
+    run("db a.db");
+    const char *at = strstr(c.out, "\n     3             -  damaged  ");
+    if (i < 10 && (!at || at < strstr(c.out, "\n     2 ")))
+      fail_msg("%s: %s", ways[i], c.out);
+    run("tune d.lua --trials 2 --db a.db");
+    expect_lost(2, ways[i]);
+    if (strstr(c.out, "e-06 ms")) fail_msg("%s: %s", ways[i], c.out);
+  }
+}
+
 /* A time that none can be is no time: whoever reads the file says which record
  * it is, once, and goes on without it. */
 static void impossible_times(void **state) {
@@ -203,6 +249,7 @@ int main(void) {
       cmocka_unit_test(another_program),
       cmocka_unit_test(refused_traces),
       cmocka_unit_test(damaged),
+      cmocka_unit_test(damaged_candidates),
       cmocka_unit_test(impossible_times),
       cmocka_unit_test(texts_with_control_characters),
       cmocka_unit_test(cannot_be_opened)};

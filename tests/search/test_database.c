@@ -194,34 +194,78 @@ static void test_damaged(void **state) {
 static const database_key key = {1, "llvm", "v1"};
 
 static tess_status count(void *ud, const database_record *r) {
+  if (r->damaged) return TESS_OK;
   assert_int_equal(r->n, 2);
-  assert_int_equal(r->d[1], 7);
+  assert_int_equal(r->d[1], 1);
   ++*(int *)ud;
   return TESS_OK;
 }
 
-/* Decisions that are no entries preceded by their lengths, all but the
- * first record's. */
+/* It decides for the second of its candidates. */
+static const char deciding[] =
+    "{\"format\": \"tessera.trace\", \"version\": 1, \"instructions\": ["
+    "{\"op\": \"sample_categorical\", \"args\": {\"candidates\": [8, 4], "
+    "\"probs\": [0.5, 0.5]}, \"decision\": 1, \"out\": [\"v0\"]}]}";
+
+/* Decisions that are no entries preceded by their lengths, or are not those of
+ * the trace, all but the first record's. */
 static void test_damaged_decisions(void **state) {
-  static const int64_t vector[][3] = {{1, 7}, {2, 7}, {1}, {1, 7, 1}, {-1, 7}};
-  static const uint32_t length[] = {2, 2, 1, 3, 2};
-  database_record r[5];
+  static const int64_t vector[][3] = {{1, 1},    {2, 1},  {1},
+                                      {1, 1, 1}, {-1, 1}, {1, 0}};
+  static const uint32_t length[] = {2, 2, 1, 3, 2, 2};
+  database_record r[6];
   database *d;
   int n = 0;
   (void)state;
   assert_int_equal(database_open(f.c, f.path, &d), TESS_OK);
-  for (uint64_t i = 0; i < 5; i++)
+  for (uint64_t i = 0; i < 6; i++)
     r[i] = (database_record){.sketch = i,
                              .n = length[i],
                              .d = vector[i],
                              .message = "",
                              .seconds = 1,
-                             .trace = ""};
-  assert_int_equal(database_put(d, &key, 5, r, 0, 5), TESS_OK);
+                             .trace = deciding};
+  assert_int_equal(database_put(d, &key, 6, r, 0, 6), TESS_OK);
+  assert_int_equal(database_each(d, &key, count, &n), TESS_OK);
+  assert_int_equal(n, 1);
+  run_sql("UPDATE record SET decisions = decisions || x'00'");
   assert_int_equal(database_each(d, &key, count, &n), TESS_OK);
   assert_int_equal(n, 1);
   tess_database_free(d);
 }
+
+/* Rows whose trace or decisions are damaged come last, and have no time. */
+static void test_damaged_rows(void **state) {
+  static const int64_t decisions[] = {1, 1};
+  static const char *const trace[] = {"", deciding, "{}", deciding};
+  database_record r[4];
+  database *d;
+  tess_record row;
+  (void)state;
+  for (int i = 0; i < 4; i++)
+    r[i] = (database_record){.n = 2,
+                             .d = decisions,
+                             .status = i == 3 ? TESS_TIMEOUT : TESS_OK,
+                             .message = "",
+                             .seconds = 1 + i,
+                             .trace = trace[i]};
+  assert_int_equal(database_open(f.c, f.path, &d), TESS_OK);
+  assert_int_equal(database_put(d, &key, 4, r, 0, 4), TESS_OK);
+  run_sql("INSERT INTO workload VALUES (1, 'p', x'')");
+  for (int again = 0; again < 2; again++)
+    for (uint64_t i = 0; i < 4; i++) {
+      static const int64_t id[] = {2, 4, 1, 3};
+      assert_int_equal(tess_database_row(d, i, &row), TESS_OK);
+      assert_int_equal(row.id, id[i]);
+      assert_int_equal(row.damaged, i > 1);
+      assert_true(row.seconds == (i ? INFINITY : 2));
+    }
+  assert_int_equal(tess_database_row(d, 4, &row), TESS_NOT_FOUND);
+  tess_database_free(d);
+}
+
+static const char no_instructions[] =
+    "{\"format\": \"tessera.trace\", \"version\": 1, \"instructions\": []}";
 
 /* What failed has no time. */
 static void test_time_of_failures(void **state) {
@@ -229,8 +273,11 @@ static void test_time_of_failures(void **state) {
   database *d;
   tess_record row;
   database_record r[2] = {
-      {.message = "", .seconds = 1, .trace = ""},
-      {.status = TESS_TIMEOUT, .message = "", .seconds = 2, .trace = ""}};
+      {.message = "", .seconds = 1, .trace = no_instructions},
+      {.status = TESS_TIMEOUT,
+       .message = "",
+       .seconds = 2,
+       .trace = no_instructions}};
   assert_int_equal(database_open(f.c, f.path, &d), TESS_OK);
   assert_int_equal(database_put(d, &key, 2, r, 0, 2), TESS_OK);
   run_sql("INSERT INTO workload VALUES (1, 'p', x'')");
@@ -306,6 +353,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_damaged_decisions, set_up,
                                       tear_down),
+      cmocka_unit_test_setup_teardown(test_damaged_rows, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_next, set_up, tear_down)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
