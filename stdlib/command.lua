@@ -291,12 +291,27 @@ local function check_names(o, e)
   error(e, 0)
 end
 
+-- With --json the last line is a result whatever happens: what ends the
+-- command before there was one gives its error.  What is raised comes here as
+-- the text that stderr gets, or as a wrong call.
+local ending = {
+  __close = function(run, e)
+    if e == nil or run.reported then return end
+    local text = type(e) == "table" and e.usage or tostring(e)
+    local message = text:match("^[^\n]*")
+    say(json { type = "result", message = message,
+               status = message == "interrupted" and "CANCELLED" or
+                        run.code or "INVALID" })
+  end,
+}
+
 function command.tune(args)
   local known = { json = "flag" }
   for _, option in ipairs(options.list) do
     if option.flag then known[option.flag] = option.most or option.takes end
   end
   local o, rest = parse(args, known)
+  local run <close> = setmetatable({ reported = not o.json }, ending)
   if #rest ~= 1 then usage("tune takes one FILE.lua") end
   if o.target then
     local ok, target = pcall(ts.target, o.target)
@@ -305,8 +320,12 @@ function command.tune(args)
   end
   local d = run_description(rest[1])
   local ok, result = pcall(ts.tune, d.program, tune_options(o, d, rest[1]))
-  if not ok then check_names(o, result) end
+  if not ok then
+    run.code = type(result) == "table" and result.code or nil
+    check_names(o, result)
+  end
   report(result, d.program, o.json)
+  run.reported = true
   if not result.trace then
     local interrupted = result.status == "CANCELLED"
     if not interrupted or result.trials > 0 then

@@ -176,6 +176,43 @@ static void interrupted_in_a_call(void **state) {
   expect("long.lua", 1, "interrupted");
 }
 
+/* A run that ends in an error says so in its one line of JSON, too. */
+static void failing_as_json(void **state) {
+  (void)state;
+  static const struct {
+    const char *file, *options, *says, *as;
+    int status;
+  } cases[] = {
+      {"error('my\\nmistake')\n", "", "bad.lua:1: my", "INVALID", 1},
+      {"error({})\n", "", "(error object is a table value)", "INVALID", 1},
+      {"return 5\n", "", "bad.lua: expected the file to return a program", "",
+       1},
+      {"local d = dofile 'd.lua'\nd.space = function() error 'no space' end\n"
+       "return d\n",
+       "", "the scheduling function failed: bad.lua:2: no space", "CALLBACK",
+       1},
+      {"io.popen('kill -INT $PPID'):close()\nwhile true do end\n", "",
+       "interrupted", "CANCELLED", 1},
+      {"return dofile 'd.lua'\n", "--trials 2 --db no/such.db",
+       "database no/such.db", "IO", 1},
+      {"return dofile 'd.lua'\n", "--strategy none",
+       "option --strategy: there is no strategy 'none'", "NOT_FOUND", 2}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char args[80], message[128], as[40];
+    snprintf(args, sizeof args, "tune bad.lua --json %s", cases[i].options);
+    snprintf(message, sizeof message, "{\"message\": \"%s", cases[i].says);
+    snprintf(as, sizeof as, "\"status\": \"%s", cases[i].as);
+    console_write(&c, "bad.lua", cases[i].file);
+    expect(args, cases[i].status, cases[i].says);
+    if (strncmp(c.out, message, strlen(message)) || !strstr(c.out, as) ||
+        !strstr(c.out, "\"type\": \"result\"}\n") ||
+        strchr(c.out, '\n') != c.out + strlen(c.out) - 1)
+      fail_msg("%s: %s", cases[i].says, c.out);
+  }
+  expect("tune d.lua --json --no-such", 2, "--no-such");
+  assert_string_equal(c.out, "");
+}
+
 /* A module that fails, at each block and in each sketch, is told of once. */
 static void failing_module(void **state) {
   (void)state;
@@ -360,6 +397,7 @@ int main(void) {
       cmocka_unit_test(interrupted_in_a_call),
       cmocka_unit_test(terminated),
       cmocka_unit_test(failing_module),
+      cmocka_unit_test(failing_as_json),
       cmocka_unit_test(warnings_that_wait),
       cmocka_unit_test(warnings_about_warnings),
       cmocka_unit_test(records_of_intrinsics)};
