@@ -237,6 +237,37 @@ do
   end
 end
 
+-- Where no bounds below depend on it an empty loop becomes one, and all in it
+-- is guarded; the page of split says when it is refused.
+do
+  local function copies()
+    local b = ts.builder("copies")
+    local A, C = b:input("A", { N }), b:output("C", { N })
+    local function copy(name, n)
+      b:loop("i", 0, n, function(i)
+        b:block(name, { { "vi", extent = N, bind = i } }, function(vi)
+          b:store(C, { vi }, A(vi) * (n + 1))
+        end)
+      end)
+    end
+    copy("all", N)
+    copy("none", 0)
+    return b:program()
+  end
+  for _, factors in ipairs { { ts.auto, 2 }, { 2, 2 }, { 1 } } do
+    local s = ts.schedule(copies())
+    local i = s:get_loops(s:get_block "none")
+    local loops = { s:split(i, factors) }
+    assert(#loops == #factors)
+    assert(ts.equivalent(s, copies()))
+    local printed = tostring(s:program())
+    assert(printed:find("where false", 1, true), printed)
+  end
+  local page = require "tessera.reference".page "split"
+  assert(page:find("of extent 0 has none:\n   it is refused (EXTENT_EMPTY) " ..
+                   "where there are such loops", 1, true), page)
+end
+
 -- Diagonals of a square: where they begin and end by a maximum and a minimum
 -- proves that the block stays in its domain.
 do
