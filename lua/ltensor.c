@@ -106,8 +106,25 @@ static int ends_with(const char *s, const char *end) {
   return n >= m && !strcmp(s + n - m, end);
 }
 
+/* Whether a value at index 3 is to be the elements' of a tensor of so many
+ * dimensions: nested tables, or the one element of a tensor without any. */
+static int gives_elements(lua_State *L, uint32_t ndim) {
+  int type = lua_type(L, 3);
+  if (type == LUA_TTABLE && !ndim)
+    lt_error(L, TESS_TYPE,
+             "a tensor without dimensions is filled with a number, not with a "
+             "table");
+  if (type == LUA_TNUMBER && ndim)
+    lt_error(L, TESS_TYPE,
+             "a number fills a tensor without dimensions, and this one has %u",
+             (unsigned)ndim);
+  return type == LUA_TTABLE || type == LUA_TNUMBER ||
+         (type == LUA_TBOOLEAN && !ndim);
+}
+
 /* ts.tensor(dtype, shape [, fill or nested table or .npy path] [, seed]);
- * ts.tensor(dtype, nested table); ts.tensor("file.npy") */
+ * ts.tensor(dtype, {}, element); ts.tensor(dtype, nested table);
+ * ts.tensor("file.npy") */
 static int new_tensor(lua_State *L) {
   int64_t shape[MAX_DIM] = {0};
   tess_tensor *t;
@@ -125,23 +142,24 @@ static int new_tensor(lua_State *L) {
     return 1;
   }
   tess_dtype dtype = lt_to_dtype(L, 1, NULL);
-  int nested = lua_istable(L, 3) ? 3 : 0;
+  int elements = 0; /* the index of what gives them */
   lt_table(L, 2, "the shape of a tensor");
   lua_settop(L, 4);
   uint32_t n;
   if (lua_geti(L, 2, 1) == LUA_TTABLE) {
-    nested = 2;
+    elements = 2;
     n = shape_of(L, 2, shape);
   } else {
     n = lt_to_ints(L, 2, MAX_DIM, shape);
+    if (gives_elements(L, n)) elements = 3;
   }
   lua_pop(L, 1);
   const char *how =
-      nested ? "zeros" : lt_opt_string(L, 3, "the filling", "zeros");
+      elements ? "zeros" : lt_opt_string(L, 3, "the filling", "zeros");
   void **b = lt_box(L, LT_TENSOR, 0);
   lt_check(L, tess_tensor_new(lt_context(L), dtype, n, shape, how, seed, &t));
   *b = t;
-  if (nested) fill(L, t, nested, 0, shape);
+  if (elements) fill(L, t, elements, 0, shape);
   return 1;
 }
 

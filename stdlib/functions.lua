@@ -248,7 +248,7 @@ local rows = {
     "tensor-intrinsics" },
   { "ts.tensor(dtype, shape [, fill [, seed]])", "tessera.Tensor",
     'Memory for a kernel: "zeros", "random" and the like, a nested table, ' ..
-    "or a .npy file.", "tutorial" },
+    "or a .npy file; a number where the shape is {}.", "tutorial" },
   { "tensor:get(...)", "number", "The element; indices count from 0.",
     "tutorial" },
   { "tensor:set(...)", "", "Indices, then the new value.", "tutorial" },
