@@ -168,7 +168,12 @@ static int is_known(lua_State *L, const char *const *known) {
 /* Raises: "unknown option 'trails' of ts.tune, which has target, trials". */
 static void refuse_option(lua_State *L, const char *function,
                           const char *const *known) {
-  const char *given = luaL_tolstring(L, -2, NULL);
+  int type = lua_type(L, -2);
+  int is_word = type == LUA_TSTRING || type == LUA_TNUMBER;
+  const char *given = is_word
+                          ? luaL_tolstring(L, -2, NULL)
+                          : lua_pushfstring(L, "a %s", luaL_typename(L, -2));
+  const char *quote = is_word ? "'" : "";
   luaL_Buffer b;
   luaL_buffinit(L, &b);
   for (int k = 0; known[k]; k++) {
@@ -176,8 +181,8 @@ static void refuse_option(lua_State *L, const char *function,
     luaL_addstring(&b, known[k]);
   }
   luaL_pushresult(&b);
-  lt_error(L, TESS_INVALID, "unknown option '%.100s' of %s%s", given, function,
-           lua_tostring(L, -1));
+  lt_error(L, TESS_INVALID, "unknown option %s%.100s%s of %s%s", quote, given,
+           quote, function, lua_tostring(L, -1));
 }
 
 void lt_options(lua_State *L, int t, const char *function,

@@ -20,9 +20,9 @@ static int loop_begin(lua_State *L) { /* (name, {lo, extent}) */
 static tess_iter_kind to_kind(lua_State *L, const char *block,
                               const char *name) {
   static const char *const kinds[] = {"spatial", "reduce", "opaque"};
-  const char *kind = luaL_tolstring(L, -1, NULL);
+  const char *kind = lt_string(L, -1, "the kind of an iteration");
   for (int k = 0; k < 3; k++)
-    if (!strcmp(kind, kinds[k])) return lua_pop(L, 1), (tess_iter_kind)k;
+    if (!strcmp(kind, kinds[k])) return (tess_iter_kind)k;
   lt_error(L, TESS_INVALID,
            "iteration '%s' of block '%s' is of kind '%s'; it must be spatial, "
            "reduce or opaque",

@@ -15,6 +15,7 @@
 -- The tiles alone are what there must be; a sketch of the others that is
 -- refused is left out, and so is the copy of an operand that is.
 local ts = require "tessera"
+local options = require "tessera.options"
 
 -- How many tiles the structure cuts loops of each kind into.
 local function tiles_of(structure)
@@ -198,7 +199,8 @@ end
 -- ---- parameters ------------------------------------------------------------
 
 local function wrong(name, value, possible)
-  return ("parameter '%s' is '%s': %s"):format(name, tostring(value), possible)
+  return ("parameter '%s' is %s: %s"):format(name, options.quoted(value),
+                                             possible)
 end
 
 -- The number as an integer from 1 to `most`, as which 2.0 counts; nil: it is
@@ -228,7 +230,7 @@ local function write_levels_of(structure)
 end
 
 local function check(p, given)
-  if not tostring(p.structure):find "^[SR]+$" then
+  if type(p.structure) ~= "string" or not p.structure:find "^[SR]+$" then
     return wrong("structure", p.structure, "its letters are S, for tiles " ..
                  "of spatial loops, and R, for tiles of reduction loops")
   end

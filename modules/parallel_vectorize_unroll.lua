@@ -15,6 +15,7 @@
 -- since sizes or data decide, measuring decides: there are two sketches, and in
 -- the first one all such nests are serial.
 local ts = require "tessera"
+local options = require "tessera.options"
 
 -- How many spatial loops stand outermost on the way down to the block, and
 -- how many of them may be fused.
@@ -173,8 +174,8 @@ end
 local function check(p)
   for _, name in ipairs { "serial_below", "parallel_from" } do
     if type(p[name]) ~= "number" then
-      return ("parameter '%s' is '%s': it is a number of operations")
-             :format(name, tostring(p[name]))
+      return ("parameter '%s' is %s: it is a number of operations")
+             :format(name, options.quoted(p[name]))
     end
   end
 end

@@ -251,7 +251,7 @@ end
 local function check_fields(d, path)
   for k, v in pairs(d) do
     if k ~= "program" and not options.by_name[k] then
-      error(("%s: unknown option '%s'"):format(path, tostring(k)), 0)
+      error(("%s: unknown option %s"):format(path, options.quoted(k)), 0)
     end
     local wrong = k ~= "program" and options.wrong(k, v)
     if wrong then error(("%s: the field %s"):format(path, wrong), 0) end

@@ -19,6 +19,15 @@ local function axis_names(f, n)
   return names
 end
 
+-- What has a name quotes it in errors, and much that is none prints itself at
+-- length.
+local function check_name(core, what, name)
+  if type(name) ~= "string" then
+    core.wrong_type(("the name of %s must be a string, not %s")
+                    :format(what, type(name)))
+  end
+end
+
 -- One axis or a list of axes, as a list.
 local function axes_of(axes)
   if type(axes) == "table" then return axes end
@@ -205,6 +214,7 @@ local function add_tensors(ts, core)
 
   -- ts.compute(name, shape, function(i, j, ...) return body end)
   function ts.compute(name, shape, body)
+    check_name(core, "a compute", name)
     if type(shape) ~= "table" then
       core.invalid(("the shape of compute '%s' must be a list of extents, " ..
                     "not %s"):format(name, type(shape)))
@@ -328,6 +338,7 @@ end
 -- b:loop("i", lo, extent, function(i) ... end)
 function builder:loop(name, lo, extent, f)
   enter(self)
+  check_name(self.core, "a loop", name)
   check_body(self, ("loop '%s'"):format(name), f)
   within(self, f, self.core.loop_begin(name, { lo, extent }))
 end
@@ -337,6 +348,7 @@ end
 --         [{ where = condition },] function(vi, vk) ... end)
 function builder:block(name, iters, options, f)
   enter(self)
+  check_name(self.core, "a block", name)
   if type(options) == "function" then options, f = nil, options end
   self.core.options("b:block", options, "where")
   options = options or {}
@@ -352,7 +364,9 @@ function builder:block(name, iters, options, f)
                          "{ \"v\", extent = n, bind = i }, not %s")
                         :format(i, name, type(it)))
     end
-    list[i] = { name = it[1] or it.name, kind = it[2] or it.kind or "spatial",
+    local iter = it[1] or it.name
+    if iter ~= nil then check_name(self.core, "an iteration", iter) end
+    list[i] = { name = iter, kind = it[2] or it.kind or "spatial",
                 lo = it.lo or 0, extent = it.extent, bind = it.bind }
   end
   within(self, f, self.core.block_begin(name, list, options.where))
@@ -383,6 +397,7 @@ end
 
 function builder:let(name, value, f)
   enter(self)
+  check_name(self.core, "a let", name)
   check_body(self, ("let '%s'"):format(name), f)
   within(self, f, self.core.let_begin(name, value))
 end
@@ -420,10 +435,7 @@ local function add_builder(ts, core)
 
   -- ts.builder(name): statements are appended in the order of the calls.
   function ts.builder(name)
-    if type(name) ~= "string" then
-      core.invalid("the name of a builder must be a string, not " ..
-                   type(name))
-    end
+    check_name(core, "a builder", name)
     sections = sections + 1
     return setmetatable({ name = name, section = sections, inputs = {},
                           outputs = {}, fixed = {}, depth = 0,

@@ -163,9 +163,19 @@ end
 
 function options.told(x)
   if x == nil then return "missing" end
-  if type(x) == "string" then return ("%q"):format(x) end
+  if type(x) == "string" then return (("%q"):format(x):gsub("\\\n", "\\n")) end
   if type(x) == "number" then return ("the number %s"):format(x) end
   return one(options.type_of(x))
+end
+
+-- What somebody gave for a word, in one line: in quotes where it can be read
+-- so; of what prints itself at length, as a program does, what it is.
+function options.quoted(x)
+  local t = type(x)
+  if t == "table" or t == "userdata" or t == "function" or t == "thread" then
+    return one(options.type_of(x))
+  end
+  return ("'%s'"):format(tostring(x):gsub("\n", "\\n"))
 end
 
 -- A float with an integer's value, such as 1e3, is that integer.
@@ -211,8 +221,8 @@ function options.refusal(call, list, given)
   end
   for k in pairs(given) do
     if not known[k] then
-      return ("unknown option '%s' of %s, which has %s"):format(
-               tostring(k), call, table.concat(names, ", "))
+      return ("unknown option %s of %s, which has %s"):format(
+               options.quoted(k), call, table.concat(names, ", "))
     end
   end
   for _, o in ipairs(list) do

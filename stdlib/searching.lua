@@ -3,6 +3,8 @@
 -- "tessera" about searching that is written in Lua.  It is given the module's
 -- table and the raw functions, and adds to the table.
 
+local options = require "tessera.options"
+
 local core, deterministic
 
 -- What the table t, which `maker` makes something of, has wrong: `fields` is a
@@ -24,7 +26,7 @@ local function check_fields(maker, usage, t, fields, own)
   end
   for k, v in next, t do
     if not known[k] and not (own and type(v) ~= "function") then
-      wrong("there is no field '%s'", tostring(k))
+      wrong("there is no field %s", options.quoted(k))
     end
   end
 end
@@ -50,8 +52,8 @@ function module.__call(m, params)
   for k, v in next, m.defaults do p[k] = v end
   for k, v in next, params or {} do
     if m.defaults[k] == nil then
-      core.invalid(("module '%s' has no parameter '%s'")
-                   :format(m.name, tostring(k)))
+      core.invalid(("module '%s' has no parameter %s")
+                   :format(m.name, options.quoted(k)))
     end
     p[k] = v
   end
@@ -124,8 +126,8 @@ local function add_spaces(ts)
 
   function space.compose(modules)
     if type(modules) == "table" and modules.apply then
-      core.invalid(("a space is a list of modules: write module '%s' in " ..
-                    "braces"):format(tostring(modules.name)))
+      core.invalid(("a space is a list of modules: write module %s in " ..
+                    "braces"):format(options.quoted(modules.name)))
     end
     for i, m in ipairs(type(modules) == "table" and modules or {}) do
       if getmetatable(m) == module then

@@ -179,7 +179,7 @@ end
 function tensor.wmma(name)
   local describe = wmma[name]
   if not describe then
-    invalid("there is no intrinsic '" .. tostring(name) .. "'")
+    invalid("there is no intrinsic " .. options.quoted(name))
   end
   return declare(name, function()
     local desc = describe()
@@ -302,8 +302,8 @@ end
 local function description(name, desc)
   desc = desc or described[name]
   if not desc then
-    invalid(("give the description of the tensor intrinsic '%s'")
-            :format(tostring(name)))
+    invalid("give the description of the tensor intrinsic " ..
+            options.quoted(name))
   end
   return desc
 end

@@ -300,6 +300,68 @@ do
                            pad = 1 }:verify())
 end
 
+-- A tensor without dimensions has one element.
+do
+  local x = ts.tensor("float32", {}, 0.5)
+  assert(#x == 1 and #x:shape() == 0 and x:get() == 0.5)
+  assert(ts.tensor("int64", {}, math.maxinteger):get() == math.maxinteger)
+  assert(ts.tensor("bool", {}, true):get() == 1)
+  assert(ts.tensor("float32", {}):get() == 0)
+  local A = ts.placeholder("A", {})
+  local p = ts.program("p", { A }, {
+    ts.compute("B", {}, function() return A() + 1 end) })
+  local b = ts.tensor("float32", {})
+  ts.interpret(p, { x, b })
+  assert(b:get() == 1.5)
+end
+
+-- What is no name, and prints itself in many lines, is told of by its type.
+do
+  local p = require "tessera.ops".matmul { m = 4, n = 4, k = 4 }
+  local lines = setmetatable({}, {
+    __tostring = function() return "one\ntwo" end })
+  local b, A = ts.builder("b"), ts.placeholder("A", { 4 })
+  local function body() end
+  local function told(text, f, ...)
+    local e = fails(nil, text, f, ...)
+    assert(not e.message:find("\n", 1, true), e.message)
+  end
+  for _, x in ipairs { p, lines } do
+    local is = "must be a string, not " .. type(x)
+    told("the name of a compute " .. is, ts.compute, x)
+    told("the name of a compute " .. is, ts.compute, x, { 4 }, body)
+    told("the name of a loop " .. is, b.loop, b, x)
+    told("the name of a loop " .. is, b.loop, b, x, 0, 4, body)
+    told("the name of a block " .. is, b.block, b, x)
+    told("the name of a block " .. is, b.block, b, x, {}, body)
+    told("the name of an iteration " .. is, b.block, b, "s",
+         { { x, extent = 4, bind = 0 } }, body)
+    told("the kind of an iteration " .. is, b.block, b, "s",
+         { { "v", x, extent = 4, bind = 0 } }, body)
+    told("the name of a let " .. is, b.let, b, x, 1)
+    told("the name of a builder " .. is, ts.builder, x)
+    told("the name " .. is, ts.placeholder, x, { 4 })
+    told("the name " .. is, ts.program, x, { A }, { A })
+    -- Nor where a word is expected of which there are a few.
+    local what = x == p and "a program" or "a table"
+    told("unknown option a " .. type(x) .. " of ts.placeholder",
+         ts.placeholder, "A", { 4 }, { [x] = 1 })
+    told("unknown option " .. what .. " of ops.matmul",
+         require "tessera.ops".matmul, { [x] = 1 })
+    told("there is no field " .. what, ts.module,
+         { name = "n", apply = body, [x] = 1 })
+    local tiling = require "modules.multi_level_tiling"
+    told("has no parameter " .. what, tiling, { [x] = 1 })
+    told("parameter 'structure' is " .. what .. ": ", tiling, { structure = x })
+    told("parameter 'serial_below' is " .. what .. ": ",
+         require "modules.parallel_vectorize_unroll", { serial_below = x })
+    local tensor = require "tessera.tensor"
+    told("there is no intrinsic " .. what, tensor.wmma, x)
+    told("the tensor intrinsic " .. what, tensor.mapping, ts.schedule(p),
+         ts.schedule(p):get_block "C", x)
+  end
+end
+
 -- What is wrong is an error with a code, and names the line that is wrong.
 do
   local A = ts.placeholder("A", { 4 })
@@ -316,6 +378,12 @@ do
   fails("TYPE", "a list of parameters must be a table", ts.program, "p", A, A)
   fails("TYPE", "an element must be a number, not string", ts.tensor,
         "float32", { 1 }, { "x" })
+  fails("TYPE", "a number fills a tensor without dimensions, and this one " ..
+        "has 2", ts.tensor, "float32", { 4, 1 }, 5)
+  fails("TYPE", "without dimensions is filled with a number, not with a table",
+        ts.tensor, "float32", {}, { 5 })
+  fails("TYPE", "element is 300, which is not a value of uint8", ts.tensor,
+        "uint8", {}, 300)
   local e = fails("INVALID", "index", function() return A(0, 0) end)
   assert(tostring(e):find("describe.lua:%d+: ") and
          tostring(e):find("tests/lua", 1, true), tostring(e))
