@@ -5,11 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-void ctx_clear(tess_context *c) {
-  err_clear(&c->err);
+static void blame_nobody(tess_context *c) {
   c->primitive[0] = c->reason[0] = '\0';
   c->detail_fn = NULL;
   str_clear(&c->detail);
+}
+
+void ctx_clear(tess_context *c) {
+  err_clear(&c->err);
+  blame_nobody(c);
 }
 
 void ctx_forget(tess_context *c, const void *ud) {
@@ -38,12 +42,11 @@ void ctx_end_work(tess_context *c) { c->works--; }
 
 tess_status ctx_fail(tess_context *c, tess_status code, const char *fmt, ...) {
   va_list ap;
-  ctx_clear(c);
-  c->err.code = code;
-  c->serial++;
   va_start(ap, fmt);
-  vsnprintf(c->err.message, sizeof c->err.message, fmt, ap);
+  err_set_to(&c->err, code, fmt, ap);
   va_end(ap);
+  blame_nobody(c);
+  c->serial++;
   return code;
 }
 
@@ -71,25 +74,11 @@ void ctx_set_detail(tess_context *c, ctx_detail_fn fn, void *ud) {
 static void log_text(tess_context *c, int level, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));
 
-void ctx_one_line(const char *text, char *line, size_t room) {
-  size_t n = 0;
-  while (*text) {
-    size_t len = strcspn(text, "\r\n");
-    while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t')) len--;
-    int put = snprintf(line + n, room - n, "%s%.*s", n && len ? "; " : "",
-                       (int)len, text);
-    n += (size_t)put < room - n ? (size_t)put : room - n - 1;
-    text += strcspn(text, "\r\n");
-    text += strspn(text, "\r\n \t");
-  }
-  line[n] = '\0';
-}
-
 static void log_text(tess_context *c, int level, const char *fmt, va_list ap) {
   char text[1024], line[2 * sizeof text];
   if (!c->log) return;
   vsnprintf(text, sizeof text, fmt, ap);
-  ctx_one_line(text, line, sizeof line);
+  err_one_line(text, line, sizeof line);
   c->log(c->log_ud, level, line);
 }
 

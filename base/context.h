@@ -88,10 +88,6 @@ void ctx_clear(tess_context *c);
 /* Forgets it if its details are still to be written from `ud`, which goes. */
 void ctx_forget(tess_context *c, const void *ud);
 
-/* Text of several lines, such as a script's error, as one: "a; b"; cut off
- * where there is no more room. */
-void ctx_one_line(const char *text, char *line, size_t room);
-
 /* One line to the host's log, where it wants one; what has several becomes
  * one. */
 void ctx_log(tess_context *c, int level, const char *fmt, ...)

@@ -11,17 +11,40 @@ void err_clear(err_state *e) {
   e->place[0] = '\0';
 }
 
+void err_one_line(const char *text, char *line, size_t room) {
+  size_t n = 0;
+  while (*text) {
+    size_t len = strcspn(text, "\r\n");
+    while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t')) len--;
+    int put = snprintf(line + n, room - n, "%s%.*s", n && len ? "; " : "",
+                       (int)len, text);
+    n += (size_t)put < room - n ? (size_t)put : room - n - 1;
+    text += strcspn(text, "\r\n");
+    text += strspn(text, "\r\n \t");
+  }
+  line[n] = '\0';
+}
+
 /* The arguments may be of the error that was there: a caller puts words before
  * what it was told. */
-tess_status err_set(err_state *e, tess_status code, const char *fmt, ...) {
+tess_status err_set_to(err_state *e, tess_status code, const char *fmt,
+                       va_list ap) {
   char message[sizeof e->message];
-  va_list ap;
-  va_start(ap, fmt);
   vsnprintf(message, sizeof message, fmt, ap);
-  va_end(ap);
   err_clear(e);
   e->code = code;
-  memcpy(e->message, message, sizeof message);
+  if (strpbrk(message, "\r\n"))
+    err_one_line(message, e->message, sizeof e->message);
+  else
+    memcpy(e->message, message, sizeof message);
+  return code;
+}
+
+tess_status err_set(err_state *e, tess_status code, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  err_set_to(e, code, fmt, ap);
+  va_end(ap);
   return code;
 }
 

@@ -14,9 +14,15 @@ typedef struct err_state {
 } err_state;
 
 void err_clear(err_state *e);
-/* Sets code and message, clears the place; returns the code. */
+/* Sets code and message, of which it makes one line, whatever texts of others
+ * are in it; clears the place; returns the code. */
 tess_status err_set(err_state *e, tess_status code, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
+tess_status err_set_to(err_state *e, tess_status code, const char *fmt,
+                       va_list ap) __attribute__((format(printf, 3, 0)));
+/* Text of several lines, such as a script's error, as one: "a; b"; cut off
+ * where there is no more room. */
+void err_one_line(const char *text, char *line, size_t room);
 void err_place(err_state *e, const char *fmt, ...)
   __attribute__((format(printf, 2, 3)));
 /* What unwound with status s, or failed with it without words, gets words:

@@ -189,9 +189,10 @@ static tess_status verify(ask *a, arena *scratch) {
   strbuf why;
   str_init(&why, &a->p->c->heap);
   bool ok = ir_verify(&a->p->p, scratch, &why);
-  if (!ok) ctx_fail(a->p->c, TESS_INVALID, "%s", why.bad ? "?" : str_get(&why));
+  tess_status s = ok ? TESS_OK : why.bad ? str_status(&why) : TESS_INVALID;
+  if (s == TESS_INVALID) ctx_fail(a->p->c, s, "%s", str_get(&why));
   str_free(&why);
-  return ok ? TESS_OK : TESS_INVALID;
+  return s;
 }
 
 tess_status tess_program_verify(tess_program *p) {
@@ -314,6 +315,8 @@ static tess_status load(void *ud) {
   w->p = program_empty(c);
   s = program_restore(w->p, &w->scratch, str_get(&w->bytes), w->bytes.n,
                       &w->why);
+  if (s == TESS_NOMEM || s == TESS_LIMIT)
+    return ctx_ran_out(c, s, "%s", w->path);
   if (s != TESS_OK)
     ctx_fail(c, s, "%s: %s", w->path,
              w->why.n ? str_get(&w->why) : err_status_text(s));

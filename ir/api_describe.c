@@ -14,18 +14,32 @@ typedef struct args {
   double f;
   const void *p[5];
   void *out, *out2;
+  uint32_t nhandles; /* that `out` is for */
   ir_role role;
   ir_scope scope;
   bool has_name, has_out;
 } args;
 
-/* A name and a place for what is given out, which are needed. */
+/* A name and a place for what is given out, which are needed: a handle, n of
+ * them, or something else. */
 #define NAME(text) .s = (text), .has_name = true
-#define OUT(place) .out = (place), .has_out = true
+#define INTO(place) .out = (place), .has_out = true
+#define OUT(place) INTO(place), .nhandles = 1
+#define OUTS(place, count) \
+  .out = (place), .has_out = (count) > 0, .nhandles = (count)
 
 static tess_status is_null(tess_builder *b) {
   if (!b) return TESS_INVALID;
   return ctx_fail(b->c, TESS_INVALID, "NULL was given where a value is needed");
+}
+
+/* What a call that failed would have given is 0.  Only now, since the place
+ * may be one of its arguments, too; and only of lists of a length that there
+ * can be. */
+static tess_status give_none(uint32_t *out, uint32_t n, tess_status s) {
+  bool known = s != TESS_OK && out && n <= DESCRIBE_MAX_DIM;
+  for (uint32_t i = 0; known && i < n; i++) out[i] = 0;
+  return s;
 }
 
 /* p[0] and p[1] are lists of n and m. */
@@ -37,9 +51,12 @@ static bool lacks(const args *a) {
 #define run(...) run_in(__func__, __VA_ARGS__)
 static tess_status run_in(const char *call, tess_builder *b,
                           tess_status (*fn)(void *), args a) {
-  if (!b || lacks(&a)) return is_null(b);
-  a.b = &b->b;
-  return ctx_run_in(call, b->c, fn, &a);
+  tess_status s = !b || lacks(&a) ? is_null(b) : TESS_OK;
+  if (s == TESS_OK) {
+    a.b = &b->b;
+    s = ctx_run_in(call, b->c, fn, &a);
+  }
+  return give_none(a.out, a.nhandles, s);
 }
 
 /* Defines the body of a call: `a` are its arguments. */
@@ -58,8 +75,8 @@ static tess_status start_builder(void *ud) {
 }
 
 tess_status tess_builder_new(tess_context *c, tess_builder **out) {
+  if (out) *out = NULL;
   if (!c || !out) return TESS_INVALID;
-  *out = NULL;
   tess_builder *b = mem_try_resize(&c->heap, NULL, 0, sizeof *b);
   if (!b) return ctx_ran_out(c, mem_refusal(&c->heap), "a builder");
   *b = (tess_builder){.c = c, .refs = 1};
@@ -91,27 +108,30 @@ static ir_role private_role(tess_role r) {
 DO(buffer,
    describe_buffer(a->b, a->s, a->t, a->n, a->p[0], a->scope, a->role, a->out))
 
+static tess_status check_placeholder(tess_builder *b, const char *name,
+                                     tess_role role) {
+  if (!b || !name) return is_null(b);
+  if (role == TESS_ROLE_INPUT || role == TESS_ROLE_LAYOUT_FREE) return TESS_OK;
+  return ctx_fail(b->c, TESS_INVALID,
+                  "placeholder %s: its role must be input or layout_free",
+                  name);
+}
+
 tess_status tess_placeholder(tess_builder *b, const char *name, tess_dtype t,
                              uint32_t ndim, const tess_expr *shape,
                              tess_role role, tess_buffer *out) {
-  if (!b || !name) return is_null(b);
-  if (role != TESS_ROLE_INPUT && role != TESS_ROLE_LAYOUT_FREE)
-    return ctx_fail(b->c, TESS_INVALID,
-                    "placeholder %s: its role must be "
-                    "input or layout_free",
-                    name);
+  tess_status s = check_placeholder(b, name, role);
+  if (s != TESS_OK) return give_none(out, 1, s);
   return run(b, do_buffer,
              (args){NAME(name), .t = t, .n = ndim, .p = {shape},
                     .role = private_role(role), OUT(out)});
 }
 
-tess_status tess_buffer_new(tess_builder *b, const char *name, tess_dtype t,
-                            uint32_t ndim, const tess_expr *shape,
-                            const char *scope, tess_role role, int is_parameter,
-                            tess_buffer *out) {
-  ir_scope s;
+static tess_status check_buffer(tess_builder *b, const char *name,
+                                const char *scope, tess_role role,
+                                int is_parameter, ir_scope *found) {
   if (!b || !name) return is_null(b);
-  if (!ir_scope_parse(scope ? scope : "global", &s))
+  if (!ir_scope_parse(scope ? scope : "global", found))
     return ctx_fail(b->c, TESS_INVALID,
                     "buffer %s: there is no storage "
                     "scope '%s'",
@@ -122,8 +142,18 @@ tess_status tess_buffer_new(tess_builder *b, const char *name, tess_dtype t,
                     "buffer %s: the role of a parameter must be input, output "
                     "or layout_free",
                     name);
+  return TESS_OK;
+}
+
+tess_status tess_buffer_new(tess_builder *b, const char *name, tess_dtype t,
+                            uint32_t ndim, const tess_expr *shape,
+                            const char *scope, tess_role role, int is_parameter,
+                            tess_buffer *out) {
+  ir_scope found;
+  tess_status s = check_buffer(b, name, scope, role, is_parameter, &found);
+  if (s != TESS_OK) return give_none(out, 1, s);
   return run(b, do_buffer,
-             (args){NAME(name), .t = t, .n = ndim, .p = {shape}, .scope = s,
+             (args){NAME(name), .t = t, .n = ndim, .p = {shape}, .scope = found,
                     OUT(out),
                     .role = is_parameter ? private_role(role) : IR_ROLE_LOCAL});
 }
@@ -133,7 +163,7 @@ DO(constant,
 tess_status tess_constant(tess_builder *b, const char *name, tess_dtype t,
                           uint32_t ndim, const int64_t *shape, const void *data,
                           tess_buffer *out) {
-  if (!data) return is_null(b);
+  if (!data) return give_none(out, 1, is_null(b));
   return run(
       b, do_constant,
       (args){NAME(name), .t = t, .n = ndim, .p = {shape, data}, OUT(out)});
@@ -168,10 +198,13 @@ tess_status tess_buffer_info(tess_builder *b, tess_buffer buf,
   const ir_buf_rec *r = buffer_of(b, buf);
   if (!r) return ctx_fail(b->c, TESS_INVALID, "there is no such buffer");
   uint32_t n = r->shape.n < max ? r->shape.n : max;
+  tess_status s = ctx_run(b->c, shape_handles, &(info_work){b, buf, n, shape});
+  if (s != TESS_OK) return give_none(shape, n, s);
+  r = buffer_of(b, buf); /* the handles may have moved it */
   *name = ir_text(&b->b.p, r->name);
   *t = r->dtype;
   *ndim = r->shape.n;
-  return ctx_run(b->c, shape_handles, &(info_work){b, buf, n, shape});
+  return TESS_OK;
 }
 
 /* ---- expressions -------------------------------------------------------- */
@@ -236,7 +269,7 @@ tess_status tess_var_ref(tess_builder *b, tess_var v, tess_expr *out) {
 
 DO(dtype, describe_dtype(a->b, a->x, a->out))
 tess_status tess_expr_dtype(tess_builder *b, tess_expr e, tess_dtype *out) {
-  return run(b, do_dtype, (args){.x = e, OUT(out)});
+  return run(b, do_dtype, (args){.x = e, INTO(out)});
 }
 
 DO(text, describe_text(a->b, a->x, a->out))
@@ -254,8 +287,8 @@ static tess_status give_text(void *ud) {
 
 tess_status tess_expr_text(tess_builder *b, tess_expr e, char **out) {
   strbuf text;
+  if (out) *out = NULL;
   if (!b || !out) return is_null(b);
-  *out = NULL;
   str_init(&text, &b->c->heap);
   tess_status s = run(b, do_text, (args){.x = e, .out = &text});
   if (s == TESS_OK)
@@ -324,15 +357,11 @@ DO(reduce_with,
    describe_reduce(a->b, a->x, a->n, a->p[0], a->m, a->p[1], a->out))
 
 /* The callback runs outside of any frame: it makes public calls itself. */
-tess_status tess_reduce_with(tess_builder *b, const tess_reducer_def *r,
-                             uint32_t n, const tess_expr *sources,
-                             uint32_t naxes, const tess_var *axes,
-                             tess_expr *out) {
+static tess_status make_reducer(tess_builder *b, const tess_reducer_def *r,
+                                uint32_t n, const tess_expr *sources,
+                                uint32_t *reducer) {
   tess_expr lhs[DESCRIBE_MAX_OUT], rhs[DESCRIBE_MAX_OUT];
   tess_expr combined[DESCRIBE_MAX_OUT];
-  uint32_t reducer = 0;
-  if (!b || !r || !r->name || !r->combine || !r->identity || !out)
-    return is_null(b);
   if (n != r->n)
     return ctx_fail(b->c, TESS_INVALID,
                     "the reducer %s takes %u sources, "
@@ -347,12 +376,22 @@ tess_status tess_reduce_with(tess_builder *b, const tess_reducer_def *r,
                     "the combine function of reducer "
                     "%s failed",
                     r->name);
-  s = run(b, do_end_reducer,
-          (args){.s = r->name,
-                 .n = n,
-                 .p = {lhs, rhs, combined, r->identity},
-                 .out = &reducer});
-  if (s != TESS_OK) return s;
+  return run(b, do_end_reducer,
+             (args){.s = r->name,
+                    .n = n,
+                    .p = {lhs, rhs, combined, r->identity},
+                    .out = reducer});
+}
+
+tess_status tess_reduce_with(tess_builder *b, const tess_reducer_def *r,
+                             uint32_t n, const tess_expr *sources,
+                             uint32_t naxes, const tess_var *axes,
+                             tess_expr *out) {
+  uint32_t reducer = 0;
+  if (!b || !r || !r->name || !r->combine || !r->identity || !out)
+    return give_none(out, 1, is_null(b));
+  tess_status s = make_reducer(b, r, n, sources, &reducer);
+  if (s != TESS_OK) return give_none(out, 1, s);
   return run(
       b, do_reduce_with,
       (args){.x = reducer, .n = n, .m = naxes, .p = {sources, axes}, OUT(out)});
@@ -367,13 +406,14 @@ tess_status tess_compute_begin(tess_builder *b, const char *name, uint32_t ndim,
                                const char *const *axis_names, tess_var *vars) {
   return run(b, do_compute_begin,
              (args){NAME(name), .n = ndim, .p = {shape, axis_names},
-                    .out = vars, .has_out = ndim > 0});
+                    OUTS(vars, ndim)});
 }
 
 DO(compute_end, describe_compute_end(a->b, a->n, a->p[0], a->out))
 tess_status tess_compute_end(tess_builder *b, uint32_t n, const tess_expr *body,
                              tess_buffer *out) {
-  return run(b, do_compute_end, (args){.n = n, .p = {body}, OUT(out)});
+  return run(b, do_compute_end,
+             (args){.n = n, .p = {body}, INTO(out), .nhandles = n});
 }
 
 DO(compute_cancel, describe_compute_cancel(a->b))
@@ -416,14 +456,13 @@ tess_status tess_block_begin(tess_builder *b, const char *name, uint32_t n,
                              const tess_expr *extent, const tess_expr *bind,
                              tess_expr predicate, tess_var *vars) {
   const tess_expr *ranges[3] = {lo, extent, bind};
-  if (n && (!iter_names || !kinds || !lo || !extent || !bind))
-    return is_null(b);
-  for (uint32_t i = 0; n <= DESCRIBE_MAX_DIM && i < n; i++)
-    if (!iter_names[i]) return is_null(b);
+  bool lacks = n && (!iter_names || !kinds || !lo || !extent || !bind);
+  for (uint32_t i = 0; !lacks && n <= DESCRIBE_MAX_DIM && i < n; i++)
+    lacks = !iter_names[i];
+  if (lacks) return give_none(vars, n, is_null(b));
   return run(b, do_block_begin,
              (args){NAME(name), .n = n, .x = predicate,
-                    .p = {iter_names, kinds, ranges}, .out = vars,
-                    .has_out = n > 0});
+                    .p = {iter_names, kinds, ranges}, OUTS(vars, n)});
 }
 
 DO(init_begin, describe_init_begin(a->b))
@@ -487,8 +526,8 @@ tess_status tess_program_new(tess_builder *b, const char *name, uint32_t nin,
                              const tess_buffer *in, uint32_t nout,
                              const tess_buffer *out, tess_program **p) {
   program_work w = {b, name, nin, nout, in, out, NULL};
+  if (p) *p = NULL;
   if (!b || !name || (nin && !in) || (nout && !out) || !p) return is_null(b);
-  *p = NULL;
   tess_status s = ctx_run(b->c, make_program, &w);
   if (s == TESS_OK)
     *p = w.made;
@@ -566,7 +605,11 @@ static tess_status choose(void *ud) {
 tess_status tess_program_work_on(tess_program *p, const char *func,
                                  tess_program **out) {
   choose_work w = {.p = p, .func = func ? func : ""};
+  *out = NULL;
   tess_status s = ctx_run(p->c, choose, &w);
-  *out = w.made;
+  if (s == TESS_OK)
+    *out = w.made;
+  else
+    tess_program_free(w.made);
   return s;
 }

@@ -53,7 +53,7 @@ static int by_count(const void *a, const void *b) {
 static void print_measured(const funnel_row *r, strbuf *out) {
   char why[1024];
   bool named = !strncmp(r->why, r->who, strlen(r->who));
-  ctx_one_line(r->why, why, sizeof why);
+  err_one_line(r->why, why, sizeof why);
   str_printf(out, "  %8" PRIu64 "  measured: %s%s%s\n", r->count,
              named ? "" : r->who, named || !*why ? "" : ": ", why);
 }

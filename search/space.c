@@ -126,7 +126,7 @@ static void put_line(writer *w, const char *fmt, ...) {
   va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
-  ctx_one_line(text, line, sizeof line);
+  err_one_line(text, line, sizeof line);
   str_printf(&w->k->log, "%s\n", line);
 }
 

@@ -44,6 +44,18 @@ static void place_inst(tess_context *c, const vm_failure *f,
     err_place(&c->err, "instruction %u", f->inst);
 }
 
+bool api_say(tess_context *c, tess_status st, const vm_failure *f,
+             const char *text, const char *reason) {
+  if (!text && !f->prim) return false;
+  if (f->prim) mem_note(&c->heap, NULL, NULL); /* it is named in front */
+  if (text)
+    ctx_fail(c, st, "%s", text);
+  else
+    ctx_ran_out(c, st, "%s", f->prim->name);
+  ctx_blame(c, f->prim ? f->prim->name : "", reason);
+  return true;
+}
+
 tess_status api_blame(tess_context *c, tess_status st, const vm_machine *m,
                       const vm_trace *t) {
   strbuf b;
@@ -51,18 +63,8 @@ tess_status api_blame(tess_context *c, tess_status st, const vm_machine *m,
   str_init(&b, &c->heap);
   vm_failure_text(m, t, &b);
   const char *text = f->why == VM_W_NONE ? NULL : str_get(&b);
-  err_state why = {.code = TESS_OK};
-  if (!text && !f->prim) { /* ctx_run() says what the call is */
-    str_free(&b);
-    return st;
-  }
-  if (f->prim) mem_note(m->heap, NULL, NULL); /* it is named in front */
-  if (!text) err_unwound(&why, m->heap, st);
-  ctx_fail(c, st, "%s%s%s", f->prim && !text ? f->prim->name : "",
-           f->prim && !text ? ": " : "", text ? text : why.message);
+  if (api_say(c, st, f, text, vm_failure_reason(m))) place_inst(c, f, t);
   str_free(&b);
-  ctx_blame(c, f->prim ? f->prim->name : "", vm_failure_reason(m));
-  place_inst(c, f, t);
   return st;
 }
 

@@ -9,6 +9,11 @@
  * the primitive, the reason, the instruction's place.  Returns `st`. */
 tess_status api_blame(tess_context *c, tess_status st, const vm_machine *m,
                       const vm_trace *t);
+/* The same of a failure that was written down: its text, NULL where
+ * there is none, and its reason.  false: nothing is known but `st`, and
+ * ctx_run() is left to say what was being done. */
+bool api_say(tess_context *c, tess_status st, const vm_failure *f,
+             const char *text, const char *reason);
 /* The operands given by name become those of `prim`, in `pool`; may
  * unwind.  Else than TESS_OK: the context's error tells. */
 tess_status api_operands(tess_context *c, const sch_prim *prim,

@@ -80,9 +80,9 @@ uint32_t tess_stepper_size(tess_stepper *s) { return s->s.t.inst.n; }
 static tess_status blame(tess_stepper *s, tess_status st) {
   const vm_failure *f = &s->s.fail;
   const char *why = str_get(&s->s.why);
-  ctx_fail(s->c, st, "%s", why && *why ? why : err_status_text(st));
-  ctx_blame(s->c, f->prim ? f->prim->name : "", s->s.reason);
-  if (f->inst) err_place(&s->c->err, "instruction %u", f->inst);
+  bool known = why && *why && f->why != VM_W_NONE;
+  if (api_say(s->c, st, f, known ? why : NULL, s->s.reason) && f->inst)
+    err_place(&s->c->err, "instruction %u", f->inst);
   return st;
 }
 

@@ -10,7 +10,9 @@
  * Functions that can fail return a tess_status; on failure the context's
  * last error (tess_error) has the message, and where there is one the place.
  * A refused schedule step is an ordinary TESS_REFUSED.  A failing call leaves
- * its object as it was and sets no output, except where said otherwise.
+ * its object as it was.  What it would have given (TESS_GIVE, and the handles
+ * of a builder) is NULL, or 0, then; other outputs it does not set, except
+ * where said otherwise.
  *
  * Pointers must not be NULL where nothing says that they may be, but for
  * lists of no elements.  The functions that describe computations answer

@@ -364,6 +364,19 @@ static tess_status tvm_json(fixture *f) {
   return s == TESS_UNSUPPORTED ? TESS_OK : s;
 }
 
+static tess_status step(fixture *f) {
+  tess_stepper *s;
+  tess_program *p;
+  tess_status st = tess_stepper_new(f->trace, NULL, &s);
+  if (st == TESS_OK) st = tess_stepper_goto(s, tess_stepper_size(s));
+  if (st == TESS_OK) st = tess_stepper_program(s, &p);
+  if (st == TESS_OK) tess_program_free(p);
+  tess_stepper_free(s);
+  return st;
+}
+
+static tess_status verify(fixture *f) { return tess_program_verify(f->p); }
+
 static tess_status read_database(fixture *f) {
   tess_record row;
   tess_trace *t;
@@ -393,6 +406,8 @@ static void test_spaces(void **state) {
   ok(&f, tess_space_sketches(f.space, f.p, NULL, 1, &f.trace, &n));
   EACH(&f, of_traces);
   EACH(&f, tvm_json);
+  EACH(&f, step);
+  EACH(&f, verify);
   EACH(&f, text);
   EACH(&f, new_builder);
   EACH(&f, new_target);
