@@ -5,26 +5,41 @@
 #include <stdlib.h>
 
 /* A sample is long against the clock's grain, and short enough that there
- * are many. */
-static const double sample_time = 1e-3;
+ * are many, and that a run in between can be ended. */
+static const double sample_time = 1e-3, longest_sample = 0.1;
 enum { MAX_SAMPLES = 10000 };
 
-static uint64_t runs_of(const timing_subject *s) {
-  if (s->alone || s->estimate >= sample_time) return 1;
-  return (uint64_t)ceil(sample_time / fmax(s->estimate, 1e-9));
+/* As long as it takes for the rest of the time to go into the rest of the
+ * samples. */
+static double length_of(const timing_limits *l, uint32_t n, double total) {
+  double left = n < MAX_SAMPLES ? MAX_SAMPLES - n : 1;
+  double share = (l->min_time - total) / left;
+  return fmin(fmax(sample_time, share), longest_sample);
 }
 
-static bool has_enough(const timing_limits *l, const measure_result *r,
-                       double total) {
+/* The estimate may have been made while all was cold: where samples must be
+ * longer for it, the one before may know of faster runs. */
+static uint64_t runs_of(const timing_subject *s, const measure_result *r,
+                        double length) {
+  uint32_t n = r->sample.n;
+  double run = s->estimate;
+  if (n && length > sample_time) run = fmin(run, r->sample.v[n - 1]);
+  if (s->alone || run >= length) return 1;
+  return (uint64_t)ceil(length / fmax(run, 1e-9));
+}
+
+static bool has_enough(const timing_limits *l, const timing_subject *s,
+                       const measure_result *r, double total) {
   if (r->sample.n && clock_now() > l->deadline) return true;
-  if (r->sample.n >= MAX_SAMPLES) return true;
+  if (r->sample.n >= MAX_SAMPLES) return s->alone || total >= l->min_time;
   return r->sample.n >= l->repeats && total >= l->min_time;
 }
 
-static bool take_one(mem_heap *heap, const timing_subject *s, measure_result *r,
+static bool take_one(mem_heap *heap, const timing_limits *l,
+                     const timing_subject *s, measure_result *r,
                      double *total) {
   double seconds;
-  uint64_t runs = runs_of(s);
+  uint64_t runs = runs_of(s, r, length_of(l, r->sample.n, *total));
   vec_reserve(heap, &r->sample, 1);
   if (!s->run(s->ud, runs, &seconds)) return false;
   vec_push(heap, &r->sample, seconds / (double)runs);
@@ -41,8 +56,8 @@ bool timing_take(mem_heap *heap, const timing_limits *l, uint32_t n,
     more = false;
     for (uint32_t k = 0; ok && k < n; k++) {
       uint32_t i = (k + round) % n;
-      ok = take_one(heap, &s[i], out[i], &total[i]);
-      more = more || !has_enough(l, out[i], total[i]);
+      ok = take_one(heap, l, &s[i], out[i], &total[i]);
+      more = more || !has_enough(l, &s[i], out[i], total[i]);
     }
   }
   return ok;

@@ -15,7 +15,8 @@ typedef struct timing_subject {
 } timing_subject;
 
 typedef struct timing_limits {
-  double min_time;  /* of all samples together */
+  double min_time;  /* of all samples together, at least; but subjects that
+                     * are `alone` end at 10,000 samples */
   uint32_t repeats; /* samples, at least */
   double deadline;  /* clock_now() after which none is begun */
 } timing_limits;

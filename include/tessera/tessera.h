@@ -676,8 +676,9 @@ TESS_API tess_status tess_tensor_to_dlpack(tess_tensor *t,
                                            TESS_GIVE void **managed);
 
 /* Compiles, in a worker unless in_process; target NULL: "llvm".  What this
- * machine cannot run (another triple, features it has not) can be built and its
- * source be read; running it is UNSUPPORTED.  BUILD_ERROR with what the
+ * machine cannot run (another triple of its architecture, as i686-linux-gnu of
+ * x86-64, or features it has not) can be built and its source be read; running
+ * it is UNSUPPORTED.  Triples of other architectures are refused.  BUILD_ERROR with what the
  * compiler said, UNSUPPORTED, TIMEOUT after five minutes, NOMEM, INFRA when
  * there is no worker, INVALID for a program not well-formed. */
 TESS_API tess_status tess_build(tess_program *p, tess_target *target,
@@ -695,7 +696,9 @@ typedef struct tess_timing {
   uint32_t repeats;                  /* samples */
   uint64_t runs;                     /* in all */
 } tess_timing;
-/* Runs it for min_time seconds a sample (0: the default), several samples. */
+/* Runs it until all samples together took min_time seconds (0: the default,
+ * 0.1), and there are several.  A sample is the time of one run, the mean of
+ * many where they are short. */
 TESS_API tess_status tess_kernel_time(tess_kernel *k, uint32_t n,
     tess_tensor *const *args, double min_time, tess_timing *out);
 /* what: "ir" or "asm". */

@@ -50,6 +50,8 @@ typedef struct tape {
   double seconds;
   uint32_t asked, fails_at; /* 0: never */
   uint64_t runs;            /* of the last time */
+  bool steady;              /* it takes as long each time */
+  double total;             /* what it took */
   uint32_t *turn;           /* what all tapes were asked */
   uint32_t at;              /* the turn in which it was asked last */
 } tape;
@@ -58,7 +60,9 @@ static bool play(void *ud, uint64_t runs, double *seconds) {
   tape *t = ud;
   t->at = (*t->turn)++;
   t->runs = runs;
-  *seconds = t->seconds * (double)(++t->asked) * (double)runs;
+  t->asked++;
+  *seconds = t->seconds * (t->steady ? 1 : t->asked) * (double)runs;
+  t->total += *seconds;
   return t->asked != t->fails_at;
 }
 
@@ -116,6 +120,29 @@ static void test_enough(void **state) {
   }
 }
 
+/* However long it shall take, and however wrong the estimate was, it does so
+ * in not many more samples. */
+static void test_long(void **state) {
+  (void)state;
+  static const struct {
+    double estimate, min_time;
+  } cases[] = {{1e-3, 60}, {1e-3, 9}, {1e-4, 500}, {1, 60}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    test_heap mem;
+    uint32_t turn = 0;
+    tape t = {.seconds = 1e-4, .turn = &turn, .steady = true};
+    measure_result r = {.runs = 0}, *out = &r;
+    timing_subject s = {play, &t, cases[i].estimate, false};
+    timing_limits l = {cases[i].min_time, 5, INFINITY};
+    test_heap_start(&mem, 0);
+    assert_true(timing_take(&mem.heap, &l, 1, &s, &out));
+    assert_true(t.total >= l.min_time && t.total < l.min_time + 0.2);
+    assert_in_range(r.sample.n, 5, 10002);
+    vec_free(&mem.heap, &r.sample);
+    test_heap_end(&mem);
+  }
+}
+
 /* Several are taken in turns, and not always the same first; one that fails
  * ends it. */
 static void test_turns(void **state) {
@@ -147,7 +174,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_odd),    cmocka_unit_test(test_even),
       cmocka_unit_test(test_one),    cmocka_unit_test(test_runs_of_a_sample),
-      cmocka_unit_test(test_enough), cmocka_unit_test(test_turns),
+      cmocka_unit_test(test_enough), cmocka_unit_test(test_long),
+      cmocka_unit_test(test_turns),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
