@@ -35,13 +35,12 @@ static const char usage[] =
 static struct {
   lua_State *L;
   tess_context *c;
-  int command; /* not a user's script: no place in it is worth telling */
 } running;
 
+/* No place is told: it may be one of Tessera's own. */
 static void stop_lua(lua_State *L, lua_Debug *ar) {
   (void)ar;
   lua_sethook(L, NULL, 0, 0);
-  if (!running.command) luaL_error(L, "interrupted");
   lua_pushliteral(L, "interrupted");
   lua_error(L);
 }
@@ -261,7 +260,6 @@ static int run_command(lua_State *L, int argc, char **argv, int i) {
   lua_setfield(L, -2, "terminal");
   lua_pushboolean(L, main_options.verbose);
   lua_setfield(L, -2, "verbose");
-  running.command = 1;
   main_catch_interrupts(1);
   int bad = lua_pcall(L, 2, 1, handler);
   end_interruptible();
