@@ -195,8 +195,26 @@ static tess_status open_connection(database *d, bool *make) {
   return code == SQLITE_OK ? TESS_OK : database_fail(d, "opening");
 }
 
+/* A file that was not there and could not get its tables goes again, unless
+ * somebody else is at it. */
+static void remove_made(database *d) {
+  static const char *const beside[] = {"", "-journal", "-wal", "-shm"};
+  bool is_empty;
+  char path[PATH_MAX];
+  int code = sqlite3_errcode(d->db) & 0xff;
+  if (code == SQLITE_BUSY || code == SQLITE_LOCKED) return;
+  if (is_new(d, &is_empty) == SQLITE_OK && !is_empty) return;
+  sqlite3_close(d->db);
+  d->db = NULL;
+  for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+    if ((size_t)snprintf(path, sizeof path, "%s%s", d->path, beside[i]) <
+        sizeof path)
+      unlink(path);
+}
+
 /* What is there and not known to be ours is not written. */
 static tess_status open_file(database *d) {
+  struct stat st;
   bool make;
   if (!*d->path) return ctx_fail(d->c, TESS_INVALID, "a database needs a file");
   /* SQLite would make one in memory, or look for options in the name. */
@@ -204,8 +222,10 @@ static tess_status open_file(database *d) {
     return ctx_fail(d->c, TESS_INVALID,
                     "a database is a file: './%s', if '%s' is its name",
                     d->path, d->path);
+  bool was_there = stat(d->path, &st) == 0 || errno != ENOENT;
   tess_status s = open_connection(d, &make);
   if (s == TESS_OK && make) s = make_tables(d);
+  if (s != TESS_OK && !was_there) remove_made(d);
   if (s == TESS_OK) s = check_version(d);
   if (s == TESS_OK) s = database_add_functions(d);
   return s == TESS_OK ? run(d, "PRAGMA synchronous = NORMAL", "opening") : s;

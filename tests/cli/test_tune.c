@@ -83,8 +83,11 @@ static void run_on_small_disk(int blocks, const char *options) {
  * far is given all the same; and one that is none. */
 static void full_disk(void **state) {
   (void)state;
+  run_on_small_disk(1, "");
+  assert_int_not_equal(console_run(&c, "ls full.db*"), 0); /* none is left */
   run_on_small_disk(40, "");
   assert_string_equal(c.out, "");
+  assert_int_not_equal(console_run(&c, "ls full.db*"), 0);
   run_on_small_disk(120, "");
   assert_non_null(strstr(c.out, "-- the best trace"));
   assert_non_null(strstr(c.out, "GFLOP/s after"));
@@ -211,6 +214,25 @@ static void failing_as_json(void **state) {
   }
   expect("tune d.lua --json --no-such", 2, "--no-such");
   assert_string_equal(c.out, "");
+}
+
+/* Nor is a place of Tessera's own told where a call is at what it does in
+ * Lua. */
+static void interrupted_in_our_lua(void **state) {
+  (void)state;
+  console_write(&c, "often.lua",
+                "local ts = require 'tessera'\n"
+                "local p = require 'tessera.ops'"
+                ".matmul { m = 64, n = 64, k = 64 }\n"
+                "os.execute('p=$PPID; { sleep 0.3; kill -INT $p; } &')\n"
+                "local function checks()\n"
+                "  while true do\n"
+                "    ts.space.check(ts.space.default 'llvm', p, 'llvm')\n"
+                "  end\n"
+                "end\n"
+                "checks()\n");
+  expect("often.lua", 1, "interrupted");
+  assert_string_equal(c.err, "tessera: interrupted\n");
 }
 
 /* A module that fails, at each block and in each sketch, is told of once. */
@@ -395,6 +417,7 @@ int main(void) {
       cmocka_unit_test(no_files_left),
       cmocka_unit_test(interrupted_in_lua),
       cmocka_unit_test(interrupted_in_a_call),
+      cmocka_unit_test(interrupted_in_our_lua),
       cmocka_unit_test(terminated),
       cmocka_unit_test(failing_module),
       cmocka_unit_test(failing_as_json),
