@@ -29,7 +29,10 @@ tess_status llvm_machine_new(const target *t, LLVMTargetMachineRef *out,
   char *text = NULL;
   llvm_initialize();
   if (LLVMGetTargetFromTriple(t->triple, &kind, &text)) {
-    tess_status s = err_set(e, TESS_UNSUPPORTED, "LLVM: %s", text);
+    tess_status s = err_set(e, TESS_UNSUPPORTED,
+                            "LLVM: %s: a triple must be of this machine's "
+                            "architecture",
+                            text);
     LLVMDisposeMessage(text);
     return s;
   }

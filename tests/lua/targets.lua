@@ -76,4 +76,6 @@ fails("INVALID", "-mattr", ts.target, "llvm -mattr=+avx2,")
 fails("INVALID", "'64bit'", ts.target, "llvm -mattr=-64bit")
 fails("INVALID", "'nosuch'", ts.target, "llvm -mtriple=i686-linux -mcpu=nosuch")
 fails("INVALID", "'pentium4'", ts.target, "llvm -mcpu=pentium4")
+fails("UNSUPPORTED", "of this machine's architecture", ts.target,
+      "llvm -mtriple=sparc-sun-solaris")
 ts.target "llvm -mtriple=i686-linux-gnu -mcpu=pentium4"
