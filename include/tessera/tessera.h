@@ -678,9 +678,9 @@ TESS_API tess_status tess_tensor_to_dlpack(tess_tensor *t,
 /* Compiles, in a worker unless in_process; target NULL: "llvm".  What this
  * machine cannot run (another triple of its architecture, as i686-linux-gnu of
  * x86-64, or features it has not) can be built and its source be read; running
- * it is UNSUPPORTED.  Triples of other architectures are refused.  BUILD_ERROR with what the
- * compiler said, UNSUPPORTED, TIMEOUT after five minutes, NOMEM, INFRA when
- * there is no worker, INVALID for a program not well-formed. */
+ * it is UNSUPPORTED.  Triples of other architectures are refused.  BUILD_ERROR
+ * with what the compiler said, UNSUPPORTED, TIMEOUT after five minutes, NOMEM,
+ * INFRA when there is no worker, INVALID for a program not well-formed. */
 TESS_API tess_status tess_build(tess_program *p, tess_target *target,
                                 TESS_GIVE tess_kernel **out);
 TESS_API void tess_kernel_free(TESS_TAKE tess_kernel *k);
