@@ -123,7 +123,8 @@ int lt_error(lua_State *L, tess_status s, const char *fmt, ...) {
   va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
-  push_error(L, s, text);
+  for (char *end = text; (end = strpbrk(end, "\r\n"));) *end = ' ';
+  push_error(L, s, text); /* of one line, as all */
   return lua_error(L);
 }
 

@@ -172,11 +172,12 @@ static void test_null(void **state) {
   tess_var v;
   tess_buffer a;
   tess_dtype t;
-  tess_builder *b = f.b;
+  tess_builder *b = f.b, *none = f.b;
   const double zero = 0;
   const char *const unnamed[] = {NULL};
   const tess_iter_kind kind = TESS_SPATIAL;
-  assert_int_equal(tess_builder_new(NULL, &b), TESS_INVALID);
+  assert_int_equal(tess_builder_new(NULL, &none), TESS_INVALID);
+  assert_null(none);
   assert_int_equal(tess_int(NULL, i64, 4, &n), TESS_INVALID);
   assert_int_equal(tess_end(NULL), TESS_INVALID);
   assert_int_equal(tess_int(b, i64, 4, &n), TESS_OK);

@@ -76,6 +76,7 @@ for name, bad in pairs {
   fails("TYPE", ("option '%s' is %s"):format(name, bad[2]), ts.tune, p,
         { [name] = bad[1] })
 end
+fails("TYPE", "unknown data type 'a b'", ts.tensor, "a\nb", { 1 })
 for _, word in ipairs { "luck", "stop\0" } do
   fails("INVALID", ("option 'on_error' is %q, not "):format(word), ts.tune, p,
         { on_error = word })
