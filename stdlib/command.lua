@@ -188,8 +188,12 @@ end
 
 -- ---- tune ------------------------------------------------------------------
 
+-- JSON text, to stand in a value as it is.
+local written = {}
+
 -- A value as JSON; keys in order, an empty table is a list.
 local function json(v)
+  if getmetatable(v) == written then return v.text end
   if type(v) == "table" then
     local parts = {}
     if #v > 0 or next(v) == nil then
@@ -225,7 +229,9 @@ local function report(result, program, as_json)
       trials = result.trials, failed = result.failed,
       latency = result.latency, gflops = result.gflops, curve = result.curve,
       message = result.message, note = result.note,
-      exhausted = result.exhausted,
+      exhausted = result.exhausted, funnel = result.funnel,
+      classes = result.classes ~= "" and
+                setmetatable({ text = result.classes }, written) or nil,
       trace = result.trace and result.trace:lua(),
     })
     return
