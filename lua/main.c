@@ -29,67 +29,6 @@ static const char usage[] =
     "--verbose with any of them: errors with the program and the place "
     "marked\n";
 
-/* ---- interrupts --------------------------------------------------------- */
-
-/* What the signal handler needs; set once, before the handler is. */
-static struct {
-  lua_State *L;
-  tess_context *c;
-} running;
-
-/* No place is told: it may be one of Tessera's own. */
-static void stop_lua(lua_State *L, lua_Debug *ar) {
-  (void)ar;
-  lua_sethook(L, NULL, 0, 0);
-  lua_pushliteral(L, "interrupted");
-  lua_error(L);
-}
-
-/* The signals that ask a program to end. */
-static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
-enum { NENDING = sizeof ending / sizeof *ending };
-
-static void on_interrupt(int sig);
-
-/* Takes the ending signals, or gives them back; SIGHUP only where it is not
- * ignored, as below nohup.  While one is handled the others wait, so that
- * they find what it changed. */
-static void take_signals(int on) {
-  struct sigaction act = {.sa_flags = SA_RESTART}, before;
-  act.sa_handler = on ? on_interrupt : SIG_DFL;
-  sigemptyset(&act.sa_mask);
-  for (int i = 0; i < NENDING; i++) sigaddset(&act.sa_mask, ending[i]);
-  for (int i = 0; i < NENDING; i++) {
-    if (ending[i] == SIGHUP && !sigaction(SIGHUP, NULL, &before) &&
-        before.sa_handler == SIG_IGN)
-      continue;
-    sigaction(ending[i], &act, NULL);
-  }
-}
-
-/* The first Ctrl-C ends a tuning run with the best so far (ts.tune takes the
- * raised error upon itself), or a script at its next call; the second ends
- * the process.  So do the other ending signals, and whichever comes second. */
-static void on_interrupt(int sig) {
-  (void)sig;
-  take_signals(0);
-  tess_stop(running.c);
-  lua_sethook(running.L, stop_lua,
-              LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
-}
-
-void main_catch_interrupts(int on) {
-  take_signals(on);
-  if (!on) lua_sethook(running.L, NULL, 0, 0);
-}
-
-void main_hold_interrupts(int on) {
-  sigset_t held;
-  sigemptyset(&held);
-  sigaddset(&held, SIGINT);
-  pthread_sigmask(on ? SIG_BLOCK : SIG_UNBLOCK, &held, NULL);
-}
-
 /* What was printed is safe from a Ctrl-C that comes while all is put away. */
 static void end_interruptible(void) {
   fflush(stdout);
@@ -334,8 +273,7 @@ static int run_in_state(int argc, char **argv, int at) {
   if (tess_context_new(&o, &c) != TESS_OK) return out_of_memory();
   lua_State *L = new_state(c);
   if (!L) return tess_context_free(c), out_of_memory();
-  running.L = L;
-  running.c = c;
+  main_let_stop(L, c);
   lua_pushlightuserdata(L, &warnings);
   lua_setfield(L, LUA_REGISTRYINDEX, LT_WARNINGS);
   signal(SIGXFSZ, SIG_IGN); /* a write over the limit fails, as on a full

@@ -10,6 +10,9 @@
 typedef struct main_option_set { int verbose; } main_option_set;
 extern main_option_set main_options;
 
+/* Interrupts stop what runs in L and its coroutines, and in c; to be called
+ * before the next. */
+void main_let_stop(lua_State *L, tess_context *c);
 /* Ctrl-C, SIGTERM and SIGHUP stop what runs (on), or end the process (off). */
 void main_catch_interrupts(int on);
 /* Ctrl-C waits (on) until it can be attended to (off). */

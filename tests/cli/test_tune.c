@@ -39,7 +39,7 @@ static void tuning(void **state) {
   expect("show t:x", 0, "sample_perfect_tile");
   expect("tune d.lua --trials 5 --db=r.db --json", 0, "\"type\": \"result\"");
   assert_string_equal(c.err, "");
-  const char *last = strstr(c.out, "{\"curve\"");
+  const char *last = strstr(c.out, "{\"classes\"");
   assert_non_null(last);
   assert_ptr_equal(strchr(last, '\n'), c.out + strlen(c.out) - 1);
   assert_non_null(strstr(last, "\"status\": \"OK\""));
@@ -92,7 +92,7 @@ static void full_disk(void **state) {
   assert_non_null(strstr(c.out, "-- the best trace"));
   assert_non_null(strstr(c.out, "GFLOP/s after"));
   run_on_small_disk(120, "--json");
-  const char *last = strstr(c.out, "{\"curve\"");
+  const char *last = strstr(c.out, "{\"classes\"");
   assert_non_null(last);
   assert_non_null(strstr(last, "\"status\": \"IO\""));
   assert_non_null(strstr(last, "\"message\": \"database full.db"));
@@ -216,6 +216,25 @@ static void failing_as_json(void **state) {
   assert_string_equal(c.out, "");
 }
 
+/* Why nothing valid was found is in the line, too: how the candidates ended,
+ * and what became of what was drawn. */
+static void nothing_valid_as_json(void **state) {
+  (void)state;
+  console_write(&c, "cut.lua",
+                "return { timeout = 1e-9, program = require 'tessera.ops'"
+                ".matmul { m = 512, n = 512, k = 512 } }\n");
+  assert_int_equal(console_run(&c, "%s tune cut.lua --json --trials 3 --seed 1",
+                               CONSOLE_TESSERA),
+                   1);
+  const char *last = strstr(c.out, "{\"classes\": {");
+  assert_non_null(last);
+  assert_ptr_equal(strchr(last, '\n'), c.out + strlen(c.out) - 1);
+  assert_non_null(strstr(last, "\"TIMEOUT\""));
+  assert_non_null(strstr(last, "\"failed\": 3"));
+  assert_non_null(strstr(last, "\"funnel\": \""));
+  assert_non_null(strstr(last, "\"status\": \"NOT_FOUND\""));
+}
+
 /* Nor is a place of Tessera's own told where a call is at what it does in
  * Lua. */
 static void interrupted_in_our_lua(void **state) {
@@ -233,6 +252,69 @@ static void interrupted_in_our_lua(void **state) {
                 "checks()\n");
   expect("often.lua", 1, "interrupted");
   assert_string_equal(c.err, "tessera: interrupted\n");
+}
+
+/* A coroutine is stopped like any code, and one that others resumed; what
+ * comes of it is what came of Lua's own. */
+static void interrupted_in_a_coroutine(void **state) {
+  (void)state;
+  static const char *const loops[] = {
+      "coroutine.wrap(function() while true do end end)()",
+      "print(coroutine.resume(coroutine.create(function()\n"
+      "  coroutine.wrap(function() while true do end end)()\n"
+      "end)))\n"
+      "error('interrupted', 0)",
+      "local co = coroutine.wrap(function()\n"
+      "  while true do coroutine.yield() end\n"
+      "end)\n"
+      "while true do co() end",
+  };
+  for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
+    char text[400];
+    snprintf(text, sizeof text,
+             "os.execute('p=$PPID; { sleep 0.3; kill -INT $p; } &')\n%s\n",
+             loops[i]);
+    console_write(&c, "co.lua", text);
+    expect("co.lua", 1, "interrupted");
+    assert_string_equal(c.err, "tessera: interrupted\n");
+    if (i == 1) assert_string_equal(c.out, "false\tinterrupted\n");
+  }
+}
+
+static void coroutines(void **state) {
+  (void)state;
+  console_write(
+      &c, "co.lua",
+      "local function sum(...)\n"
+      "  local n = 0\n"
+      "  for _, x in ipairs { ... } do n = n + x end\n"
+      "  return n, coroutine.yield(n, ...)\n"
+      "end\n"
+      "local co = coroutine.create(sum)\n"
+      "print(coroutine.resume(co, 1, 2))\n"
+      "print(coroutine.resume(co, 'a', nil))\n"
+      "print(coroutine.resume(co))\n"
+      "local w = coroutine.wrap(sum)\n"
+      "print(w(3), w())\n"
+      "print(pcall(w))\n"
+      "local closed <const> = setmetatable({}, { __close = function()\n"
+      "  print 'closed'\n"
+      "end })\n"
+      "print(pcall(coroutine.wrap(function()\n"
+      "  local x <close> = closed\n"
+      "  error 'bad'\n"
+      "end)))\n"
+      "print(pcall(coroutine.wrap(function() error { 1 } end)))\n"
+      "print(pcall(coroutine.resume, 1))\n"
+      "print(pcall(coroutine.wrap, 1))\n");
+  expect("co.lua", 0, "closed");
+  assert_non_null(strstr(c.out, "true\t3\t1\t2\ntrue\t3\ta\tnil\n"
+                                "false\tcannot resume dead coroutine\n"
+                                "3\t3\n"));
+  assert_non_null(strstr(c.out, "false\tcannot resume dead coroutine\n"
+                                "closed\nfalse\tco.lua:18: bad\n"
+                                "false\ttable: "));
+  assert_non_null(strstr(c.out, "bad argument #1 to 'coroutine.resume'"));
 }
 
 /* A module that fails, at each block and in each sketch, is told of once. */
@@ -418,9 +500,12 @@ int main(void) {
       cmocka_unit_test(interrupted_in_lua),
       cmocka_unit_test(interrupted_in_a_call),
       cmocka_unit_test(interrupted_in_our_lua),
+      cmocka_unit_test(interrupted_in_a_coroutine),
+      cmocka_unit_test(coroutines),
       cmocka_unit_test(terminated),
       cmocka_unit_test(failing_module),
       cmocka_unit_test(failing_as_json),
+      cmocka_unit_test(nothing_valid_as_json),
       cmocka_unit_test(warnings_that_wait),
       cmocka_unit_test(warnings_about_warnings),
       cmocka_unit_test(records_of_intrinsics)};
