@@ -19,8 +19,10 @@ static bool rises(const ir_program *p, ir_expr e) {
 }
 
 /* The sum grows from one iteration of the loops to the next: what an inner
- * loop adds stays below one step of an outer one. */
-static bool counts_up(const ir_program *p, const arith_loops *l, ir_expr e) {
+ * loop adds stays below one step of an outer one; `all`: from 0, and by 1 each
+ * time. */
+static bool counts_up(const ir_program *p, const arith_loops *l, ir_expr e,
+                      bool all) {
   ir_expr atom[MOST_TERMS];
   int64_t coef[MOST_TERMS], c, inner = 0;
   int n = arith_terms(p, e, MOST_TERMS, atom, coef, &c), seen = 0;
@@ -28,15 +30,16 @@ static bool counts_up(const ir_program *p, const arith_loops *l, ir_expr e) {
     for (int i = 0; i < n; i++) {
       if (atom[i] != ir_ref(p, l->var[k])) continue;
       const ir_var_rec *v = &p->var.v[l->var[k]];
-      int64_t most, all;
+      int64_t most, here;
       if (coef[i] <= inner || v->lo == INT64_MIN || v->hi == INT64_MAX ||
           __builtin_sub_overflow(v->hi, v->lo, &most) ||
-          __builtin_mul_overflow(coef[i], most, &all) ||
-          __builtin_add_overflow(inner, all, &inner))
+          (all && (coef[i] != inner + 1 || v->lo)) ||
+          __builtin_mul_overflow(coef[i], most, &here) ||
+          __builtin_add_overflow(inner, here, &inner))
         return false;
       seen++;
     }
-  return n > 0 && seen == n;
+  return n > 0 && seen == n && !(all && c);
 }
 
 /* The values of the block's reduce iters as one number, which grows in the
@@ -67,40 +70,54 @@ bool sch_reduces_as_declared(sch_state *s, ir_stmt block, ir_stmt top) {
   if (!arith_loops_between(p, s->scratch, top, block, &l)) return false;
   for (int by_extents = 0; by_extents < 2; by_extents++) {
     ir_expr e = reduce_number(p, block, by_extents);
-    if (e && (ir_at(p, e)->op == IR_INT || counts_up(p, &l, e))) return true;
+    if (e && (ir_at(p, e)->op == IR_INT || counts_up(p, &l, e, false)))
+      return true;
   }
   return false;
 }
 
 /* Every part of e that uses variable v is made, by quotients and remainders,
- * of one and the same sum, *of (0: not yet known). */
-static bool is_made_of(const ir_program *p, ir_expr e, ir_var v, ir_expr *of) {
+ * of one and the same sum, *of (0: not yet known), and first of all by `op`
+ * with *by (0: not yet known) or what fits that: where remainders by it start
+ * anew all of them do, and so it is where quotients change. */
+static bool is_made_of(const ir_program *p, ir_expr e, ir_var v, ir_op op,
+                       ir_expr *of, int64_t *by) {
   ir_expr atom[MOST_TERMS];
   int64_t coef[MOST_TERMS], c;
   int n = arith_terms(p, e, MOST_TERMS, atom, coef, &c);
   for (int i = 0; i < n; i++) {
     ir_expr u = atom[i];
+    ir_op first = IR_VAR;
+    int64_t m = 0;
     if (!ir_uses_var(p, u, v)) continue;
     while ((ir_at(p, u)->op == IR_DIV || ir_at(p, u)->op == IR_MOD) &&
-           ir_at(p, ir_at(p, u)->b)->op == IR_INT)
+           ir_const_int(p, ir_at(p, u)->b, &m)) {
+      first = ir_at(p, u)->op;
       u = ir_at(p, u)->a;
-    if (*of && *of != u) return false;
+    }
+    if (first != op || m < 1 || (*of && *of != u)) return false;
     *of = u;
+    if (*by && *by % m && m % *by) return false;
+    bool replaces = !*by || (op == IR_MOD ? m > *by : m < *by);
+    if (replaces) *by = m;
   }
   return n >= 0;
 }
 
 /* Loops that both a reduce iter and a spatial one follow: for fixed values of
- * the latter, the former must not start in the middle. */
+ * the latter, the former must not start in the middle.  So the one is the
+ * remainder, and the other the quotient, of a count. */
 static bool shares_in_order(const ir_program *p, const arith_loops *l,
                             ir_expr reduce, ir_expr spatial) {
   for (uint32_t i = 0; i < l->n; i++) {
     ir_expr of = 0;
+    int64_t rest = 0, each = 0;
     if (!ir_uses_var(p, reduce, l->var[i]) ||
         !ir_uses_var(p, spatial, l->var[i]))
       continue;
-    if (!is_made_of(p, reduce, l->var[i], &of) ||
-        !is_made_of(p, spatial, l->var[i], &of) || !counts_up(p, l, of))
+    if (!is_made_of(p, reduce, l->var[i], IR_MOD, &of, &rest) ||
+        !is_made_of(p, spatial, l->var[i], IR_DIV, &of, &each) || !rest ||
+        !each || each % rest || !counts_up(p, l, of, true))
       return false;
   }
   return true;

@@ -347,3 +347,33 @@ do
   sch:reorder(j, i)
   same(sch, p)
 end
+
+-- Where a row's sum starts later than the count of its reduction it is never
+-- initialised, and split that is so, too.
+do
+  local b = ts.builder "main"
+  local A, x = b:input("A", { 2, 9 }), b:input("x", { 2 })
+  local y = b:output("y", { 2 })
+  b:loop("a", 0, 2, function(a)
+    b:block("x", { { "v", extent = 2, bind = a } },
+            function(v) b:store(y, { v }, x(v)) end)
+  end)
+  b:loop("r", 0, 3, function(r)
+    b:loop("i", 0, 2, function(i)
+      b:loop("k", i, 3 - i, function(k)
+        b:block("y", { { "v", extent = 2, bind = i },
+                       { "w", "reduce", extent = 9, bind = r * 3 + k } },
+                function(v, w)
+                  b:init(function() b:store(y, { v }, 0) end)
+                  b:store(y, { v }, y(v) + A(v, w))
+                end)
+      end)
+    end)
+  end)
+  local p = b:program()
+  local s = ts.schedule(p)
+  local r, _, k = s:get_loops(s:get_block "y")
+  s:split(k, { ts.auto, 4, 3 })
+  refused(s, "INIT_LATE", "decompose_reduction", s:get_block "y", r)
+  same(s, p)
+end
