@@ -35,8 +35,11 @@ static bool change(sch_state *s, void *ud) {
   if (!ir_anno_remove(s->p, a->block_or_loop, a->ann_key))
     return sch_refuse(s, SCH_R_NOT_ANNOTATED, .s = {a->block_or_loop},
                       .t = a->ann_key);
-  if (ir_is_block(s->p, a->block_or_loop) && is_region_note(a->ann_key))
-    ir_block_find_regions(s->p, s->scratch, a->block_or_loop);
+  if (!ir_is_block(s->p, a->block_or_loop) || !is_region_note(a->ann_key))
+    return true;
+  ir_block_find_regions(s->p, s->scratch, a->block_or_loop);
+  if (ir_st(s->p, a->block_or_loop)->parent)
+    sch_widen_scope(s, ir_scope_of(s->p, a->block_or_loop));
   return true;
 }
 

@@ -487,3 +487,18 @@ do
     end
   end
 end
+
+-- What was said of a block's reads counts for the block around it, which reads
+-- all of them again when nothing is said any more.
+do
+  local A = ts.placeholder("A", { 20 })
+  local I = ts.placeholder("I", { 8 }, "int32")
+  local p = ts.program("p", { A, I }, {
+    ts.compute("B", { 8 }, function(i) return A(I(i)) end) })
+  local s = ts.schedule(p)
+  local b = s:get_block "B"
+  s:annotate_buffer_access(b, { "read", 1 }, function(_) return 0, 5 end)
+  s:blockize((s:get_loops(b)))
+  s:unannotate(b, "explicit_read_region")
+  same(s, p)
+end
