@@ -256,8 +256,6 @@ tess_status describe_range_ok(ir_builder *b, ir_expr lo, ir_expr extent,
                               const char *what);
 /* The axis made by describe_axis_new, NULL when v is none. */
 const describe_axis *describe_axis_of(const ir_builder *b, ir_var v);
-/* An expression as it is printed, in scratch. */
-const char *describe_spell_expr(ir_builder *b, ir_expr e);
 /* A variable's name, in scratch. */
 const char *describe_spell(ir_builder *b, ir_var v);
 

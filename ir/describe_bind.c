@@ -60,7 +60,7 @@ static tess_status no_load(ir_builder *b, ir_expr e, const char *what) {
                  what, ir_text(&b->p, b->p.buf.v[buf].name));
 }
 
-const char *describe_spell_expr(ir_builder *b, ir_expr e) {
+static const char *spell(ir_builder *b, ir_expr e) {
   strbuf s;
   str_init(&s, b->heap);
   ir_print_expr(&b->p, e, &s);
@@ -73,9 +73,8 @@ const char *describe_spell_expr(ir_builder *b, ir_expr e) {
 
 static tess_status outside(ir_builder *b, const ir_iter *it, const char *what) {
   const ir_node n = *ir_at(&b->p, it->bind);
-  const char *lo = describe_spell_expr(b, it->lo),
-             *bind = describe_spell_expr(b, it->bind);
-  const char *end = describe_spell_expr(b, ir_add(&b->p, it->lo, it->extent));
+  const char *lo = spell(b, it->lo), *bind = spell(b, it->bind);
+  const char *end = spell(b, ir_add(&b->p, it->lo, it->extent));
   if (n.lo == INT64_MIN || n.hi == INT64_MAX)
     return err_set(b->err, TESS_INVALID,
                    "%s, `%s`, is not proven to lie in its domain [%s, %s); "

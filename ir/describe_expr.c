@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Describing expressions: handles, types that must agree, operators. */
-#include "ir/arith/linear.h"
 #include "ir/describe.h"
 #include "ir/scalar.h"
 #include <math.h>
@@ -313,62 +312,6 @@ static ir_expr make_binary(ir_program *p, const op_def *o, const ir_expr e[2],
   return floors ? ir_call(p, IR_FN_FLOOR, t, 1, &r) : r;
 }
 
-static double reach_of_sum(const ir_program *p, ir_expr e);
-
-/* How far from 0 one factor of a term may be.  What is chosen, or was divided,
- * is no farther than what it is made of. */
-static double reach_of(const ir_program *p, ir_expr e) {
-  const ir_node n = *ir_at(p, e);
-  if (n.lo != INT64_MIN && n.hi != INT64_MAX)
-    return fmax(fabs((double)n.lo), fabs((double)n.hi));
-  if (n.op == IR_VAR) return (double)IR_MAX_SIZE;
-  if (n.op <= IR_MUL) return reach_of_sum(p, e);
-  bool choice = n.op == IR_SELECT;
-  return fmax(reach_of_sum(p, choice ? n.c : n.a), reach_of_sum(p, n.b));
-}
-
-/* The same of a sum of products of sizes and what counts up to them. */
-static double reach_of_sum(const ir_program *p, ir_expr e) {
-  ir_expr atom[LIN_MAX], f[LIN_FACTORS];
-  int64_t coef[LIN_MAX], c;
-  int n = arith_terms(p, e, LIN_MAX, atom, coef, &c);
-  double all = n < 0 ? INFINITY : fabs((double)c);
-  for (int i = 0; i < n; i++) {
-    uint32_t k = 0;
-    if (!lin_factors(p, atom[i], f, &k)) return INFINITY;
-    double term = fabs((double)coef[i]);
-    while (k > 0) term *= reach_of(p, f[--k]);
-    all += term;
-  }
-  return all;
-}
-
-/* Does e fit int64 whatever the sizes in it are? */
-static bool fits_all_sizes(const ir_program *p, ir_expr e) {
-  return ir_is_small(p, e) && reach_of_sum(p, e) < 0x1p63;
-}
-
-/* Quotients, remainders and comparisons are simplified as if what they are of
- * did not wrap.  Where bounds do not say so, sizes have to. */
-static tess_status check_sizes(ir_builder *b, const op_def *o,
-                               const ir_expr e[2]) {
-  const ir_program *p = &b->p;
-  if (o->op < IR_DIV || o->op > IR_LE || !ir_is_algebra(ir_at(p, e[0])) ||
-      !ir_is_algebra(ir_at(p, e[1])))
-    return TESS_OK;
-  for (int i = 0; i < 2; i++) {
-    const ir_node *n = ir_at(p, e[i]);
-    if (!n->is_open || fits_all_sizes(p, e[i])) continue;
-    return err_set(b->err, TESS_INVALID,
-                   "the %s operand of '%s', `%s`, leaves int64 where sizes are "
-                   "large (they may be up to %lld); compute it of "
-                   "ts.cast(.., \"uint64\"), which wraps",
-                   i ? "right" : "left", o->text, describe_spell_expr(b, e[i]),
-                   (long long)IR_MAX_SIZE);
-  }
-  return TESS_OK;
-}
-
 tess_status describe_binary(ir_builder *b, const char *op, describe_expr x,
                             describe_expr y, describe_expr *out) {
   ir_expr e[2];
@@ -378,7 +321,6 @@ tess_status describe_binary(ir_builder *b, const char *op, describe_expr x,
                    op ? op : "");
   tess_status s = unify(b, op, x, y, e);
   if (!s) s = check_rule(b, o, ir_at(&b->p, e[0])->dtype);
-  if (!s) s = check_sizes(b, o, e);
   arena_reset(&b->scratch);
   if (s) return s;
   uint32_t depth;

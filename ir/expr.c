@@ -48,7 +48,8 @@ static inline uint64_t head_word(const ir_node *n) {
 }
 
 static inline uint64_t flag_bits(void) {
-  ir_node n = {.is_index = 1, .has_load = 1, .is_open = 1, .wraps = 1};
+  ir_node n = {
+      .is_index = 1, .has_load = 1, .is_open = 1, .is_far = 1, .wraps = 1};
   return head_word(&n);
 }
 
@@ -141,7 +142,7 @@ void ir_forget_since(ir_program *p, ir_mark m) {
 /* ---- what is known about a new node ------------------------------------- */
 
 static void clear_flags(ir_node *n) {
-  n->is_index = n->has_load = n->is_open = n->wraps = 0;
+  n->is_index = n->has_load = n->is_open = n->is_far = n->wraps = 0;
 }
 
 /* Flags and variables of the operands come together in the node. */
@@ -150,6 +151,7 @@ static void inherit(const ir_program *p, ir_node *n, ir_expr e) {
   n->is_index &= x->is_index;
   n->has_load |= x->has_load;
   n->is_open |= x->is_open;
+  n->is_far |= x->is_far;
   n->wraps |= x->wraps;
   if (!is_literal(x)) n->vars |= x->vars;
 }
@@ -173,16 +175,23 @@ static bool is_open_var(const ir_var_rec *r) {
          r->lo != INT64_MIN && r->hi == INT64_MAX;
 }
 
-/* Is e a number that takes what is made of sizes out of int64? */
-static bool is_huge(const ir_program *p, ir_op op, ir_expr e) {
-  int64_t v, most = op == IR_MUL ? IR_MAX_SIZE + 1 : INT64_C(1) << 62;
-  return ir_const_int(p, e, &v) && (v > most || v < -most);
+/* A number that takes sums with what is made of sizes out of int64. */
+static bool is_far(int64_t v) {
+  const int64_t far = INT64_C(1) << 62;
+  return v >= far || v <= -far;
+}
+
+/* Is e a number that does so as a factor? */
+static bool is_large(const ir_program *p, ir_expr e) {
+  int64_t v;
+  return ir_const_int(p, e, &v) && (v > IR_MAX_SIZE + 1 || v < -IR_MAX_SIZE);
 }
 
 bool ir_takes_to_fit(const ir_program *p, ir_op op, ir_expr a, ir_expr b) {
-  if (op > IR_MUL || !(ir_at(p, a)->is_open || ir_at(p, b)->is_open))
+  const ir_node *x = ir_at(p, a), *y = ir_at(p, b);
+  if (op > IR_MUL || !(x->is_open || y->is_open) || x->is_far || y->is_far)
     return false;
-  return !is_huge(p, op, a) && !is_huge(p, op, b);
+  return op != IR_MUL || !(is_large(p, a) || is_large(p, b));
 }
 
 /* A sum, difference or product in range r that may leave int64 wraps, and is
@@ -198,12 +207,14 @@ static void describe(const ir_program *p, ir_node *n, const uint32_t *args) {
   case IR_INT:
     n->is_index =
         ir_dtype_eq(n->dtype, IR_INDEX) || ir_dtype_eq(n->dtype, IR_BOOL);
+    n->is_far = is_far(n->i);
     break;
   case IR_NONE:
   case IR_REAL: break;
   case IR_VAR:
     n->is_index = is_index_var(&p->var.v[n->a]);
     n->is_open = is_open_var(&p->var.v[n->a]);
+    n->is_far = n->is_open && is_far(p->var.v[n->a].lo);
     n->vars = 1u << n->a % 32;
     break;
   case IR_LOAD:
@@ -329,8 +340,8 @@ bool ir_is_true(const ir_program *p, ir_expr e) {
   describe(p, &now, args);
   return find_node(p, n, args, &at) == e && now.is_index == n->is_index &&
          now.has_load == n->has_load && now.is_open == n->is_open &&
-         now.wraps == n->wraps && now.lo == n->lo && now.hi == n->hi &&
-         (is_literal(n) || now.vars == n->vars);
+         now.is_far == n->is_far && now.wraps == n->wraps && now.lo == n->lo &&
+         now.hi == n->hi && (is_literal(n) || now.vars == n->vars);
 }
 
 ir_expr ir_binary_node(ir_program *p, ir_op op, ir_expr a, ir_expr b) {

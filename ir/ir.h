@@ -97,9 +97,11 @@ typedef struct ir_node {
       is_open : 1,      /* uses sizes, or counts of which no end is known:
                          * taken not to overflow where bounds do not tell
                          * (ir_takes_to_fit) */
+      is_far : 1,       /* uses a number so large that sums with sizes are
+                         * not taken so                                     */
       wraps : 1,        /* is, or has below, int64 arithmetic on indices that
                          * may leave int64: no mathematical integer */
-      spare : 4;        /* 0: nodes are told apart by their words           */
+      spare : 3;        /* 0: nodes are told apart by their words           */
   uint16_t n;         /* IR_LOAD, IR_CALL: number of arguments */
   tess_dtype dtype;
   union {

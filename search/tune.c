@@ -339,7 +339,9 @@ static tess_status propose(tune *t, uint32_t n, uint32_t *got) {
 
 static tess_status run_batches(tune *t) {
   const tess_tune_options *o = t->set->o;
-  while (t->trials < o->trials && t->ended == TESS_OK) {
+  for (;;) {
+    tune_heed_stop(t);
+    if (t->trials >= o->trials || t->ended != TESS_OK) break;
     uint32_t n = o->trials - t->trials, got = 0;
     if (n > o->batch) n = o->batch;
     double start = tune_now();

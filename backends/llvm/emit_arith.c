@@ -183,9 +183,7 @@ static LLVMValueRef binary_int(emit *m, const ir_node *n, tess_dtype t,
  * that suits it, but not what is asked of them.  So it is not to know. */
 static LLVMValueRef hidden(emit *m, LLVMValueRef v) {
   LLVMTypeRef type = LLVMTypeOf(v);
-  if (!m->has_f16 || LLVMGetTypeKind(type) != LLVMVectorTypeKind ||
-      LLVMIsConstant(v))
-    return v;
+  if (!m->has_f16 || LLVMIsConstant(v)) return v;
   return emit_intrinsic(m, "llvm.arithmetic.fence", 1, &type, 1, &v);
 }
 

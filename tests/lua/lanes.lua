@@ -68,3 +68,21 @@ do
     assert(not asm:find "vcmp%l+ph", asm)
   end
 end
+
+-- Nor in single elements, of which LLVM makes others: the sign of a zero.
+do
+  local A = ts.placeholder("A", { 1 }, "float16")
+  local B = ts.placeholder("B", { 8 }, "float16")
+  local p = ts.program("p", { A, B }, {
+    ts.compute("C", { 1, 8 }, function(i, j)
+      local x, y = A(i), B(j)
+      return ts.select(ts.any(ts.gt(x, y), ts.lt(x, 0)), ts.max(x, 0), y)
+    end) })
+  local s = ts.schedule(p)
+  s:vectorize((select(2, s:get_loops(s:get_block "C"))))
+  local a = ts.tensor("float16", { 1 }, { -0.0 })
+  local b = ts.tensor("float16", { 8 }, { -1, -1, -1, -1, -1, -1, -1, -1 })
+  local c = ts.tensor("float16", { 1, 8 })
+  ts.build(s)(a, b, c)
+  assert(1 / c:get(0, 0) == -math.huge)
+end

@@ -2,6 +2,7 @@
 -- Integers wrap, those that are computed of loop variables and sizes too:
 -- described, scheduled, interpreted and compiled they are what Lua's are.
 local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 
 local K, N = 6364136223846793005, 32
 local big = { K, -K, math.maxinteger, math.mininteger, 1 << 62, -(1 << 62) }
@@ -116,10 +117,50 @@ for _, f in ipairs {
   same(p, 4, function(i) return f(4) + f(i) end, "a size",
        ts.tensor("int64", { 4 }))
 end
-assert((n * m - 1) // 2 and ts.lt(n * m, ts.max(o, n // m) * 3))
-for _, x in ipairs { n * m * o, n * m * 8,
-                     ts.select(ts.lt(n, m), n * m * o, m) } do
-  local ok, e = pcall(function() return x // m end)
-  assert(not ok and e.code == "INVALID", e)
-  assert(tostring(e):find("the left operand of '//'", 1, true), e)
+-- Also where a number that is far from what sizes are comes in later.
+local far = 1 << 62
+local function inlined(first, second)
+  local E = ts.placeholder("E", { n }, "int64")
+  local B = ts.compute("B", { n }, first)
+  local C = ts.compute("C", { n }, function(i) return second(B(i), i) end)
+  local p = ts.program("p", { E }, { C })
+  local s = ts.schedule(p)
+  s:compute_inline(s:get_block "B")
+  checks.exact(s, p, { ts.tensor("int64", { 4 }), ts.tensor("int64", { 4 }) })
 end
+inlined(function(i) return ts.select(ts.lt(i, 1), i, math.maxinteger) end,
+        function(b, i) return ts.max(b + i, 0) end)
+inlined(function() return ts.select(ts.lt(n, 100), far, n) end,
+        function(b) return (b + far) // 2 end)
+inlined(function() return ts.max(n, far) end,
+        function(b) return (b + b) // 2 end)
+inlined(function() return n + 0 end, function(b)
+  return ts.select(ts.ge((0 - 16) * ts.min(b, math.mininteger), b * 16), 1, 0)
+end)
+inlined(function()
+  return ts.select(ts.lt(ts.max(4, n), 2147483647), -1 - far, 2147483647)
+end, function(b) return 4 * b // 8 end)
+do
+  local k = ts.reduce_axis("k", { far, n })
+  local X = ts.placeholder("X", { n }, "int64")
+  local p = ts.program("p", { X }, { ts.compute("C", { n }, function(i)
+    return ts.sum(ts.select(ts.lt(k * 4, 5), X(i), 0), k)
+  end) })
+  same(p, 4, function() return 2 end, "an axis",
+       ts.tensor("int64", { 4 }, { 1, 1, 1, 1 }))
+end
+
+-- What tensors of several sizes need can be described.
+local h, w = ts.size "h", ts.size "w"
+local X, Y = ts.placeholder("X", { h * w, 3 }), ts.placeholder("Y", { h, w, 4 })
+ts.compute("C", { h, w * 3 }, function(y, f)
+  local at = y * (w * 3) + f
+  return X(at // 3, at % 3)
+end)
+ts.compute("C", { w, h, 4 }, function(i, j, c)
+  local at = (i * h + j) * 4 + c
+  return Y(at // (4 * w), at // 4 % w, at % 4)
+end)
+ts.compute("C", { (h * w * 3 + 15) // 16 * 16 }, function(i)
+  return ts.select(ts.lt(i, n * m * o), 1, 0)
+end)
