@@ -21,14 +21,14 @@ ir_expr ir_binary_node(ir_program *p, ir_op op, ir_expr a, ir_expr b);
 
 /* Temporary work: everything made since the mark is forgotten, as if it had
  * never been.  Only for what nobody else has seen. */
-typedef struct ir_mark {
-  uint32_t node, var, arg;
-} ir_mark;
+typedef struct ir_mark { uint32_t node, var, arg; } ir_mark;
 ir_mark ir_get_mark(const ir_program *p);
 void ir_forget_since(ir_program *p, ir_mark m);
 
 static inline bool ir_is_cmp(ir_op op) { return op >= IR_EQ && op <= IR_LE; }
-static inline bool ir_is_logic(ir_op op) { return op == IR_AND || op == IR_OR; }
+static inline bool ir_is_logic(ir_op op) {
+  return op == IR_AND || op == IR_OR;
+}
 /* Index arithmetic a op b that may leave int64 as far as its bounds tell, but
  * is taken not to: it is made of sizes, and of no number beyond them. */
 bool ir_takes_to_fit(const ir_program *p, ir_op op, ir_expr a, ir_expr b);

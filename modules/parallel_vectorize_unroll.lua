@@ -5,11 +5,11 @@
 -- Runs once, at the root, after tiling.
 --
 -- Whether parallel loops pay hangs on the work of a nest, which is counted in
--- operations and stores (`sch:work`).  To start a team of threads and to wait
--- for it takes some 10 microseconds, and on cores that others keep busy it may
--- take milliseconds.  One core does about 1 of these operations a nanosecond
--- in plain code, and up to some 50 in good vectors.  So a nest of less work
--- than `serial_below` is done before a team would have started, and stays
+-- operations and stores (`sch:work`).  The bounds are orders of magnitude: that
+-- to start a team of threads and to wait for it takes some 10 microseconds, on
+-- busy cores far more, and that one core does some 1 of these operations a
+-- nanosecond in plain code, and some 50 in good vectors.  So a nest of less
+-- work than `serial_below` is done before a team would have started, and stays
 -- serial; one of `parallel_from` or more takes tens of microseconds even at
 -- its best, and is parallel.  Between them, and where the work is not known
 -- since sizes or data decide, measuring decides: there are two sketches, and in

@@ -29,7 +29,7 @@ static LLVMValueRef quotient(emit *m, LLVMOpcode op, LLVMValueRef a,
     return LLVMBuildBinOp(m->b, op, a, b, "");
   LLVMValueRef q = LLVMGetPoison(type);
   for (unsigned l = 0; l < LLVMGetVectorSize(type); l++) {
-    LLVMValueRef at = LLVMConstInt(LLVMInt32TypeInContext(m->ctx), l, 0);
+    LLVMValueRef at = LLVMConstInt(m->i32, l, 0);
     LLVMValueRef x = LLVMBuildExtractElement(m->b, a, at, "");
     LLVMValueRef y = LLVMBuildExtractElement(m->b, b, at, "");
     x = LLVMBuildBinOp(m->b, op, x, y, "");

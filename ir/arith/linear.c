@@ -180,8 +180,7 @@ bool lin_diff(const ir_program *p, ir_expr a, ir_expr b, lin *x) {
 int arith_terms(const ir_program *p, ir_expr e, int max, ir_expr *atom,
                 int64_t *coef, int64_t *constant) {
   lin x;
-  if (ir_at(p, e)->wraps || !lin_fits(p, e, &x) || x.n > (uint32_t)max)
-    return -1;
+  if (!lin_fits(p, e, &x) || x.n > (uint32_t)max) return -1;
   for (uint32_t i = 0; i < x.n; i++) {
     atom[i] = x.t[i].atom;
     coef[i] = x.t[i].k;

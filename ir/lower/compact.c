@@ -246,19 +246,12 @@ LOWER_PASS(compact) {
   return TESS_OK;
 }
 
-static bool has_constant_shape(const ir_program *p, ir_buf b) {
-  int64_t n;
-  for (uint32_t d = 0; d < ir_ndim(p, b); d++)
-    if (!ir_const_int(p, ir_dim(p, b, d), &n)) return false;
-  return true;
-}
-
 /* A thread cannot have memory of its own whose size its kernel tells. */
 static tess_status check_own(const ir_program *p, ir_stmt thread,
                              err_state *e) {
   for (ir_stmt s = thread; s; s = ir_next(p, s, thread)) {
     const ir_stmt_rec *r = ir_st(p, s);
-    if (r->kind == IR_ALLOCATE && !has_constant_shape(p, r->alloc))
+    if (r->kind == IR_ALLOCATE && !lower_has_constant_shape(p, r->alloc))
       return err_set(e, TESS_UNSUPPORTED,
                      "each thread has %s for itself, whose shape is not "
                      "constant",

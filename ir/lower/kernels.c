@@ -222,16 +222,6 @@ static bool decide(kernel *k) {
   return true;
 }
 
-static bool has_constant_shape(kernel *k, ir_buf b) {
-  int64_t n;
-  const ir_buf_rec *r = &k->p->buf.v[b];
-  for (uint32_t d = 0; d < r->shape.n; d++)
-    if (!ir_const_int(k->p, ir_dim(k->p, b, d), &n))
-      return unsupported(k, "threads share %s, whose shape is not constant",
-                         buf_name(k, b));
-  return true;
-}
-
 /* ---- conditions --------------------------------------------------------- */
 
 /* The thread takes part in the loops around s: for each of the axes, in the
@@ -382,7 +372,9 @@ static bool place_buffer(kernel *k, ir_stmt body, ir_buf b, ir_stmt *shared,
   if (x.is_private && (is_shared(p, b) || p->buf.v[b].scope == IR_SCOPE_WARP))
     p->buf.v[b].scope = IR_SCOPE_LOCAL;
   if (x.is_private && !sharing(&x)) return true;
-  if (!has_constant_shape(k, b)) return false;
+  if (!lower_has_constant_shape(p, b))
+    return unsupported(k, "threads share %s, whose shape is not constant",
+                       buf_name(k, b));
   take_turns(k, x.alloc);
   lower_splice(p, x.alloc);
   if (!x.is_private) {

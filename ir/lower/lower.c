@@ -54,6 +54,13 @@ void lower_splice(ir_program *p, ir_stmt s) {
   ir_kill(p, s);
 }
 
+bool lower_has_constant_shape(const ir_program *p, ir_buf b) {
+  int64_t n;
+  for (uint32_t d = 0; d < ir_ndim(p, b); d++)
+    if (!ir_const_int(p, ir_dim(p, b, d), &n)) return false;
+  return true;
+}
+
 bool lower_ints(const ir_program *p, ir_val v, uint32_t n, int64_t *out) {
   const ir_value *x = &p->value.v[v];
   if (x->tag != IR_VAL_LIST || x->n != n) return false;

@@ -101,6 +101,8 @@ enum { LOWER_MAX_ALIGNS = 64 };
 /* A list of just n integers. */
 bool lower_ints(const ir_program *p, ir_val v, uint32_t n, int64_t *out);
 
+bool lower_has_constant_shape(const ir_program *p, ir_buf b);
+
 /* Puts the children of s in its place; s dies. */
 void lower_splice(ir_program *p, ir_stmt s);
 

@@ -30,10 +30,12 @@ static bool counts_up(const ir_program *p, const arith_loops *l, ir_expr e,
     for (int i = 0; i < n; i++) {
       if (atom[i] != ir_ref(p, l->var[k])) continue;
       const ir_var_rec *v = &p->var.v[l->var[k]];
-      int64_t most, here;
+      int64_t most, here, length;
       if (coef[i] <= inner || v->lo == INT64_MIN || v->hi == INT64_MAX ||
           __builtin_sub_overflow(v->hi, v->lo, &most) ||
-          (all && (coef[i] != inner + 1 || v->lo)) ||
+          (all &&
+           (coef[i] != inner + 1 || v->lo ||
+            !ir_const_int(p, l->extent[k], &length) || length != v->hi + 1)) ||
           __builtin_mul_overflow(coef[i], most, &here) ||
           __builtin_add_overflow(inner, here, &inner))
         return false;

@@ -377,3 +377,26 @@ do
   refused(s, "INIT_LATE", "decompose_reduction", s:get_block "y", r)
   same(s, p)
 end
+
+-- So of a count that leaves numbers out where a loop further out tells how long
+-- its own are: 4 is the first of 3 .. 5.
+do
+  local b = ts.builder "main"
+  local A, y = b:input("A", { 9 }), b:output("y", { 2, 3 })
+  b:loop("x", 0, 2, function(x)
+    b:loop("o", 0, 2, function(o)
+      b:loop("k", 0, 3 + x, function(k)
+        b:block("y", { { "u", extent = 2, bind = x },
+                       { "v", extent = 3, bind = (o * 4 + k) // 3 },
+                       { "w", "reduce", extent = 3, bind = (o * 4 + k) % 3 } },
+                function(u, v, w)
+                  b:init(function() b:store(y, { u, v }, 0) end)
+                  b:store(y, { u, v }, y(u, v) + A(v * 3 + w))
+                end)
+      end)
+    end)
+  end)
+  local s = ts.schedule(b:program())
+  local _, o = s:get_loops(s:get_block "y")
+  refused(s, "INIT_LATE", "decompose_reduction", s:get_block "y", o)
+end
