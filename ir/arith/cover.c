@@ -127,27 +127,31 @@ ir_expr arith_unclipped(ir_program *p, ir_stmt block, const arith_view *v) {
   return v->pred ? unclipped(&f, v->pred, &clipped) : 0;
 }
 
-/* The points that iter k loses because its binding is clipped to its domain,
- * at the low end or the high one, lie outside of the buffer: it goes into a
- * dimension which begins at the iter itself plus a constant, and its domain
- * reaches that end.  What begins before the buffer lies outside only if all of
- * its points do. */
+/* What iter `it` loses because its binding is clipped to its domain, at the
+ * low end or the high one, lies outside of the buffer in dimension d: that
+ * begins at the iter itself plus a constant, and the domain reaches this end.
+ * What begins before the buffer lies outside only if all of its points do. */
+static bool clips_outside(const fill *f, const ir_iter *it, uint32_t d,
+                          bool low) {
+  ir_program *p = f->p;
+  ir_expr off = ir_sub(p, ir_region_min(p, f->r, d), ir_ref(p, it->var));
+  ir_expr size = ir_region_extent(p, f->r, d), lo = ir_add(p, it->lo, off);
+  int64_t c;
+  if (!ir_const_int(p, off, &c) || !ir_const_int(p, size, &c)) return false;
+  return low ? arith_prove_le(p, ir_add(p, lo, size), ir_index(p, 1))
+             : arith_prove_le(p, ir_dim(p, f->r.buf, d),
+                              ir_add(p, lo, it->extent));
+}
+
+/* The points that iter k loses so lie outside of the buffer. */
 static bool clip_is_harmless(const fill *f, uint32_t k, bool low) {
   ir_program *p = f->p;
   const ir_iter it = p->iter.v[ir_blk(p, f->block)->iters.at + k];
   bool shows = false;
   for (uint32_t d = 0; d < ir_ndim(p, f->r.buf); d++) {
-    ir_expr at = ir_region_min(p, f->r, d);
-    if (!ir_uses_var(p, at, it.var)) continue;
+    if (!ir_uses_var(p, ir_region_min(p, f->r, d), it.var)) continue;
+    if (!clips_outside(f, &it, d, low)) return false;
     shows = true;
-    ir_expr off = ir_sub(p, at, ir_ref(p, it.var));
-    int64_t c, lo, extent, size, shape;
-    if (!ir_const_int(p, off, &c) || !ir_const_int(p, it.lo, &lo) ||
-        !ir_const_int(p, it.extent, &extent) ||
-        !ir_const_int(p, ir_region_extent(p, f->r, d), &size) ||
-        !ir_const_int(p, ir_dim(p, f->r.buf, d), &shape))
-      return false;
-    if (low ? lo + c + size - 1 > 0 : lo + extent + c < shape) return false;
   }
   return shows;
 }
