@@ -184,6 +184,16 @@ local function named(entries, name, word, mark)
   return pages
 end
 
+-- What code writes with a colon, said with a dot: program.flops.
+local function coloned(name) return (name:gsub("%.([%w_]+)$", ":%1")) end
+
+-- What comes along with Lua is none of ours: os.time.
+local function is_of_lua(name)
+  local library, word = name:match "^(%w+)%.(%w+)$"
+  local t = package.loaded[library]
+  return type(t) == "table" and t == _G[library] and t[word] ~= nil
+end
+
 -- The name of what a row of a page is about, and what it says of it: rows
 -- begin "- `pad`:" or, in tables, "| `pad` |".
 local function row_of(line)
@@ -200,10 +210,11 @@ end
 -- the name of the entry whose page has it.
 local function rows(entries, word)
   local lines = {}
+  local pattern = "%f[%w_]" .. word:gsub("%-", "%%-") .. "%f[^%w_]"
   for _, e in ipairs(entries) do
     for line in e.page():gmatch "[^\n]+" do
       local about, text = row_of(line)
-      if about and about:find("%f[%w_]" .. word .. "%f[^%w_]") then
+      if about and about:find(pattern) then
         lines[#lines + 1] = ("`%s` has\n\n%s\n"):format(e.name, text)
       end
     end
@@ -211,24 +222,56 @@ local function rows(entries, word)
   return lines
 end
 
+-- Those of the entry of that name alone.
+local function rows_of(entries, name, word)
+  local own = {}
+  for _, e in ipairs(entries) do
+    if e.name == name then own[#own + 1] = e end
+  end
+  return rows(own, word)
+end
+
+local function told(name, lines)
+  return ("## %s\n\n%s"):format(name, table.concat(lines, "\n"))
+end
+
+-- What the pages of others, and then the chapters, have of a name without a
+-- page; nil: nothing.  A field has a dot, and behind a colon it is one of the
+-- class that is named; a dot may also stand for the colon of a method.
+local function elsewhere(entries, name, word, mark)
+  local lines = mark == ":" and rows_of(entries, name:match "^(.*):", word) or
+                rows(entries, word)
+  if #lines > 0 then return told(name, lines) end
+  if mark == "." and not is_of_lua(name) then
+    local pages = named(entries, coloned(name), word, ":")
+    if #pages > 0 then return table.concat(pages, "\n\n") end
+  end
+  lines = chapters.lines(word, mark)
+  if #lines == 0 then return nil end
+  table.insert(lines, 1, "No page of its own; chapters tell of it:\n")
+  return told(name, lines)
+end
+
+-- A name as it was given, without what stands around it: "--db", "-num-cores"
+-- of a target, "split()".
+local function bare(name)
+  return (name:gsub("^%-%-", ""):gsub("^%-(%w%w)", "%1"):gsub("%b()$", ""))
+end
+
 -- The pages of a name, in full or its last part, as "sch:split", "ts.sum",
--- "p:save", "split" or "--db"; else what the pages of others, and then the
--- chapters, have of it; nil when nothing does.
+-- "p:save", "split" or "--db"; else what is told of it; nil when nothing is.
 function reference.page(name)
-  name = name:gsub("^%-%-", "")
+  name = bare(name)
   local mark, word = name:match "([.:])([%w_]+)$"
   word = word or name
   local entries = everything(not mark and name or nil)
   local pages = named(entries, name, word, mark)
-  if #pages > 0 then return table.concat(pages, "\n\n") end
-  if not word:find "^[%w_]+$" then return nil end
-  local lines = mark == ":" and {} or rows(entries, word)
-  if #lines == 0 then
-    lines = chapters.lines(word, mark)
-    if #lines == 0 then return nil end
-    table.insert(lines, 1, "No page of its own; chapters tell of it:\n")
+  if #pages == 0 and mark == "." then
+    add_pages(pages, entries, function(e) return e.name == coloned(name) end)
   end
-  return ("## %s\n\n%s"):format(name, table.concat(lines, "\n"))
+  if #pages > 0 then return table.concat(pages, "\n\n") end
+  if not word:find "^[%w_][%w_-]*$" then return nil end
+  return elsewhere(entries, name, word, mark)
 end
 
 function reference.index()

@@ -157,8 +157,23 @@ shows("min_time", "## option min_time")
 shows("best.latency", "`result` has\n\n- `latency?` (`number`): the best time")
 shows("goto", "`stepper` has\n\n- `g N, goto N, N`: stand after")
 shows("ts.space", "- `ts.space.union(spaces)`: ")
+shows("program.flops", "## program:flops()")
+shows("tensor.get", "## tensor:get(")
+shows("sch.split", ts.doc "split")
+shows("sc.split", ts.doc "split")
+shows("split()", ts.doc "split")
+shows("ts.sum(x, axes)", "## ts.sum(")
+shows("kernel.time", "## kernel:time(")
+shows("result:kernel", "`result` has\n\n- `kernel?` (`tessera.Kernel`)")
+shows("os.time", "No page of its own", "os.time")
+for _, name in ipairs { "num-cores", "-num-cores", "fp-contract",
+                        "-fp-contract" } do
+  shows(name, "No page of its own", "docs/describing.md, line ", "| `-" ..
+        name:gsub("^%-", "") .. "=")
+end
 shows("libexec", "No page of its own", "docs/measuring.md, line ")
-for _, name in ipairs { "libexe", "ts.sums", "x:sum", "cost-mode", "", ".", ":",
+for _, name in ipairs { "libexe", "ts.sums", "x:sum", "cost-mode", "-x", "sch:kernel",
+                        "", ".", ":",
                         "a b", "%w", "ts." } do
   assert(reference.page(name) == nil, name)
 end
