@@ -862,7 +862,10 @@ typedef struct tess_tune_options {
   double timeout;               /* seconds a candidate may run; 0: default */
   double deadline;              /* seconds until the search ends, wherever it
                                  * is (then the best few are timed once more,
-                                 * and the result has a note); 0: none */
+                                 * and the result has a note); 0: none.  What
+                                 * a strategy or cost model builds or runs is
+                                 * TESS_CANCELLED from then on, which they may
+                                 * return: it is no error of the run */
   int32_t on_error;             /* a candidate that fails, 0: is recorded; 1:
                                  * ends the run.  A module that fails at a
                                  * block, 0: is left out there with a warning;

@@ -25,6 +25,23 @@ do
   assert(r.trials == 0 or r.status == "OK", r.status)
 end
 
+-- What a strategy builds ends with the search; let through, that is no error
+-- of the run.
+do
+  local p, ok, said = ops.matmul { m = 16, n = 16, k = 16 }, nil, nil
+  local r = ts.tune(p, {
+    trials = 8, deadline = 0.2, min_time = 0.001,
+    strategy = ts.strategy {
+      propose = function()
+        for _ = 1, 10000 do
+          ok, said = pcall(ts.build, p)
+          if not ok then error(said, 0) end
+        end
+      end } })
+  assert(said.code == "CANCELLED" and r.status == "NOT_FOUND", r.status)
+  assert(r.note:find "the deadline of 0.2 s ended the search", r.note)
+end
+
 -- None that is not reached is told of.
 do
   local r = tune(16, { trials = 2, batch = 2, deadline = 1e9, seed = 1,
