@@ -32,6 +32,7 @@ typedef struct parser {
   vm_lexer x;
   vm_reader r;
   uint32_t depth;
+  bool has_rv;          /* `local rv = {}` was read */
   const sch_prim *prim; /* of the call just read */
   VEC(target) targets;  /* what the statement assigns to */
   VEC(vm_value) stack;  /* elements of the tables being read */
@@ -84,10 +85,18 @@ static bool go_deeper(parser *p, bool (*parse)(parser *, vm_value *),
   return ok;
 }
 
-/* rv[N], behind `rv`. */
+static bool eat_rv(parser *p) {
+  if (vm_is_word(&p->x, "rv") && !p->has_rv)
+    return vm_reader_fail(&p->r, TESS_PARSE,
+                          "rv[..] before 'local rv = {}', which makes it");
+  return eat_word(p, "rv");
+}
+
+/* rv[N] */
 static bool parse_entry(parser *p, uint32_t *number) {
   int64_t i;
-  if (!eat(p, '[') || !eat_int(p, &i) || !eat(p, ']')) return false;
+  if (!eat_rv(p) || !eat(p, '[') || !eat_int(p, &i) || !eat(p, ']'))
+    return false;
   *number = i < 0 || i > INT32_MAX ? UINT32_MAX : (uint32_t)i;
   return true;
 }
@@ -120,8 +129,7 @@ static bool parse_name(parser *p, vm_value *out) {
   if (vm_is_word(&p->x, "ts"))
     return next(p) && eat(p, '.') && parse_ts(p, out);
   if (vm_is_word(&p->x, "rv"))
-    return next(p) && parse_entry(p, &number) &&
-           vm_reader_number(&p->r, number, out);
+    return parse_entry(p, &number) && vm_reader_number(&p->r, number, out);
   return vm_reader_variable(&p->r, s, n, out) && next(p);
 }
 
@@ -310,21 +318,28 @@ static bool is_text(const parser *p, const char *text) {
          !memcmp(p->x.s, text, p->x.n);
 }
 
+/* A second one would hide what is in the first. */
+static bool parse_table_of_variables(parser *p) {
+  if (p->has_rv)
+    return vm_reader_fail(&p->r, TESS_PARSE, "'local rv' stands here twice");
+  p->has_rv = true;
+  return next(p) && eat(p, '=') && eat(p, '{') && eat(p, '}');
+}
+
 /* local ts = require "tessera", local rv = {}, local b0, ... = call */
 static bool parse_local(parser *p) {
   if (vm_is_word(&p->x, "ts")) {
     if (!next(p) || !eat(p, '=') || !eat_word(p, "require")) return false;
     return is_text(p, "tessera") ? next(p) : fail_at(p, "\"tessera\"");
   }
-  if (vm_is_word(&p->x, "rv"))
-    return next(p) && eat(p, '=') && eat(p, '{') && eat(p, '}');
+  if (vm_is_word(&p->x, "rv")) return parse_table_of_variables(p);
   return parse_locals(p);
 }
 
 static bool parse_entries(parser *p) {
   for (;;) {
     uint32_t number;
-    if (!eat_word(p, "rv") || !parse_entry(p, &number)) return false;
+    if (!parse_entry(p, &number)) return false;
     aim(p, 0, number);
     if (!vm_is_char(&p->x, ',')) break;
     if (!next(p)) return false;
@@ -345,13 +360,13 @@ static bool eat_all(parser *p, const char *const *words) {
 static bool parse_loop(parser *p) {
   static const char *const head[] = {"local", "x", "=", "{", NULL};
   static const char *const middle[] = {"}", "for", "i", "=", NULL};
-  static const char *const body[] = {"do", "rv", "[", NULL};
   static const char *const tail[] = {"+", "i", "]",   "=",   "x", "[",
                                      "i", "]", "end", "end", NULL};
   int64_t one, n, base;
   if (!eat_all(p, head) || !parse_call(p) || !eat_all(p, middle) ||
       !eat_int(p, &one) || !eat(p, ',') || !eat_int(p, &n) ||
-      !eat_all(p, body) || !eat_int(p, &base) || !eat_all(p, tail))
+      !eat_word(p, "do") || !eat_rv(p) || !eat(p, '[') || !eat_int(p, &base) ||
+      !eat_all(p, tail))
     return false;
   if (one != 1 || n < 1 || base < -1 || n > INT32_MAX || base > INT32_MAX - n)
     return vm_reader_fail(&p->r, TESS_PARSE, "the loop's numbers are wrong");

@@ -438,6 +438,20 @@ static const bad bad_lua[] = {
      "line 1, instruction 1", TESS_PARSE},
     {"sch:guard{var = 1 + true, value = 1}", "arithmetic is over integers",
      "line 1, instruction 1", TESS_TYPE},
+    {"-- tessera trace 1\nrv[2] = sch:get_block{name = \"C\"}\nlocal rv = {}",
+     "rv[..] before 'local rv = {}', which makes it", "line 2, instruction 1",
+     TESS_PARSE},
+    {"local b0 = sch:get_block{name = \"C\"}\nsch:get_loops{block = rv[0]}",
+     "rv[..] before 'local rv = {}', which makes it", "line 2, instruction 2",
+     TESS_PARSE},
+    {"local b0 = sch:get_block{name = \"C\"}\n"
+     "do local x = {sch:get_loops{block = b0}} for i = 1, 3 do rv[0 + i] = "
+     "x[i] "
+     "end end",
+     "rv[..] before 'local rv = {}', which makes it", "line 2, instruction 2",
+     TESS_PARSE},
+    {"local rv = {}\nrv[0] = sch:get_block{name = \"C\"}\nlocal rv = {}",
+     "'local rv' stands here twice", "line 3, instruction 2", TESS_PARSE},
     {"", "'-- tessera trace 1' or an instruction expected at the end", NULL,
      TESS_PARSE},
     {"-- a remark\n",
