@@ -47,8 +47,8 @@ options.list = {
     help = "seconds a candidate may run" },
   { name = "deadline", type = "number", default = "none",
     help = "seconds until the search ends, wherever it is; then the best " ..
-           "few are timed once more, and the result has a note; ts.build and " ..
-           "the like, in a strategy, raise \"CANCELLED\" from then on" },
+           "few are timed once more, and the result has a note; ts.build in " ..
+           "a strategy raises \"CANCELLED\" from then on" },
   { name = "on_error", type = '"record"|"stop"', default = '"record"',
     help = "\"record\": a candidate that fails is recorded, a module that " ..
            "fails at a block is left out there with a warning, and the run " ..

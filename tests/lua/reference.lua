@@ -172,8 +172,8 @@ for _, name in ipairs { "num-cores", "-num-cores", "fp-contract",
         name:gsub("^%-", "") .. "=")
 end
 shows("libexec", "No page of its own", "docs/measuring.md, line ")
-for _, name in ipairs { "libexe", "ts.sums", "x:sum", "cost-mode", "-x", "sch:kernel",
-                        "", ".", ":",
+for _, name in ipairs { "libexe", "ts.sums", "x:sum", "cost-mode", "-x",
+                        "sch:kernel", "", ".", ":",
                         "a b", "%w", "ts." } do
   assert(reference.page(name) == nil, name)
 end
