@@ -22,7 +22,10 @@ static void body_with(emit *m, const ir_stmt_rec *s, LLVMValueRef value) {
   emit_release(m, mark);
 }
 
-/* The test is at the loop's end, where LLVM likes it. */
+/* The test is at the loop's end, where LLVM likes it, and asks for equality:
+ * what holds behind a loop is then one value, and not a bound that LLVM's
+ * scalar evolution carries along, nested, into each of the loops that follow
+ * (of a thousand copies of a loop over a size, without end). */
 void emit_serial(emit *m, const ir_stmt_rec *s, LLVMValueRef from,
                  LLVMValueRef to, bool some) {
   LLVMBasicBlockRef body = emit_new_block(m, "loop");
@@ -42,7 +45,7 @@ void emit_serial(emit *m, const ir_stmt_rec *s, LLVMValueRef from,
   LLVMValueRef next = LLVMBuildNSWAdd(m->b, var, one, "");
   LLVMBasicBlockRef last = LLVMGetInsertBlock(m->b);
   LLVMAddIncoming(var, &next, &last, 1);
-  LLVMValueRef more = LLVMBuildICmp(m->b, LLVMIntSLT, next, to, "");
+  LLVMValueRef more = LLVMBuildICmp(m->b, LLVMIntNE, next, to, "");
   LLVMBuildCondBr(m->b, more, body, after);
   LLVMPositionBuilderAtEnd(m->b, after);
 }

@@ -146,3 +146,22 @@ do
     assert(x[65]:get(0) == 2080 and x[65]:get(1) == 64)
   end
 end
+
+-- A thousand copies of a loop over a size: what LLVM knows behind each must
+-- not grow from loop to loop, or its code generation does not come to an end.
+do
+  local n = ts.size "n"
+  local A = ts.placeholder("A", { n })
+  local B = ts.compute("B", { 1000, n }, function(i, j)
+    return A((j + i) % n) + 1
+  end)
+  local sch = ts.schedule(ts.program("copies", { A }, { B }))
+  local i = sch:get_loops(sch:get_block("B"))
+  sch:unroll(i)
+  local a, b = ts.tensor("float32", { 7 }), ts.tensor("float32", { 1000, 7 })
+  for j = 0, 6 do a:set(j, 0.5 * j) end
+  ts.build(sch)(a, b)
+  for x = 0, 999 do
+    for j = 0, 6 do assert(b:get(x, j) == 0.5 * ((j + x) % 7) + 1) end
+  end
+end
