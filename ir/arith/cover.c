@@ -95,38 +95,6 @@ static ir_expr see(const fill *f, ir_expr e) {
   return arith_view_expr(&f->given, arith_view_expr(&f->view, e));
 }
 
-/* Drops from `pred` what only says that an iter's binding lies in its domain
- * and speaks of variables bound further out: as if iters could overhang.
- * Bit 2 * k of *clipped: it said so of iter k's low end, the next bit: of its
- * high end.  0: nothing is left. */
-static ir_expr unclipped(const fill *f, ir_expr pred, uint64_t *clipped) {
-  ir_program *p = f->p;
-  const ir_node n = *ir_at(p, pred);
-  if (n.op == IR_AND) {
-    ir_expr a = unclipped(f, n.a, clipped);
-    ir_expr b = unclipped(f, n.b, clipped);
-    return a && b ? ir_and(p, a, b) : a ? a : b;
-  }
-  if (!arith_view_escapes(p, &f->view, pred)) return pred;
-  ir_span iters = ir_blk(p, f->block)->iters;
-  for (uint32_t k = 0; k < iters.n && k < 32; k++) {
-    ir_iter it = p->iter.v[iters.at + k];
-    ir_expr bind = see(f, it.bind);
-    bool low = pred == ir_binary(p, IR_LE, it.lo, bind);
-    if (low || pred == ir_binary(p, IR_LT, bind, ir_add(p, it.lo, it.extent))) {
-      *clipped |= (uint64_t)1 << (2 * k + !low);
-      return 0;
-    }
-  }
-  return pred;
-}
-
-ir_expr arith_unclipped(ir_program *p, ir_stmt block, const arith_view *v) {
-  fill f = {.p = p, .block = block, .view = *v};
-  uint64_t clipped = 0;
-  return v->pred ? unclipped(&f, v->pred, &clipped) : 0;
-}
-
 /* What iter `it` loses because its binding is clipped to its domain, at the
  * low end or the high one, lies outside of the buffer in dimension d: that
  * begins at the iter itself plus a constant, and the domain reaches this end.
@@ -143,17 +111,51 @@ static bool clips_outside(const fill *f, const ir_iter *it, uint32_t d,
                               ir_add(p, lo, it->extent));
 }
 
-/* The points that iter k loses so lie outside of the buffer. */
-static bool clip_is_harmless(const fill *f, uint32_t k, bool low) {
+/* All points that it loses so lie outside of the buffer. */
+static bool clip_is_harmless(const fill *f, const ir_iter *it, bool low) {
   ir_program *p = f->p;
-  const ir_iter it = p->iter.v[ir_blk(p, f->block)->iters.at + k];
   bool shows = false;
   for (uint32_t d = 0; d < ir_ndim(p, f->r.buf); d++) {
-    if (!ir_uses_var(p, ir_region_min(p, f->r, d), it.var)) continue;
-    if (!clips_outside(f, &it, d, low)) return false;
+    if (!ir_uses_var(p, ir_region_min(p, f->r, d), it->var)) continue;
+    if (!clips_outside(f, it, d, low)) return false;
     shows = true;
   }
   return shows;
+}
+
+/* The condition only says that an iter's binding lies in its domain, at the
+ * low end or the high one, and speaks of variables bound further out; where
+ * `harmless`, of an iter that loses nothing of the buffer by that. */
+static bool only_clips(const fill *f, ir_expr cond, bool harmless) {
+  ir_program *p = f->p;
+  if (!arith_view_escapes(p, &f->view, cond)) return false;
+  ir_span iters = ir_blk(p, f->block)->iters;
+  for (uint32_t k = iters.at; k < iters.at + iters.n; k++) {
+    ir_iter it = p->iter.v[k];
+    ir_expr bind = see(f, it.bind);
+    bool low = cond == ir_binary(p, IR_LE, it.lo, bind);
+    if (low || cond == ir_binary(p, IR_LT, bind, ir_add(p, it.lo, it.extent)))
+      return !harmless || clip_is_harmless(f, &it, low);
+  }
+  return false;
+}
+
+/* Drops such conditions from `pred`: as if iters could overhang.  0: nothing
+ * is left. */
+static ir_expr unclipped(const fill *f, ir_expr pred, bool harmless) {
+  ir_program *p = f->p;
+  const ir_node n = *ir_at(p, pred);
+  if (n.op == IR_AND) {
+    ir_expr a = unclipped(f, n.a, harmless);
+    ir_expr b = unclipped(f, n.b, harmless);
+    return a && b ? ir_and(p, a, b) : a ? a : b;
+  }
+  return only_clips(f, pred, harmless) ? 0 : pred;
+}
+
+ir_expr arith_unclipped(ir_program *p, ir_stmt block, const arith_view *v) {
+  fill f = {.p = p, .block = block, .view = *v};
+  return v->pred ? unclipped(&f, v->pred, false) : 0;
 }
 
 /* Drops from a predicate what holds anyway where `given` does. */
@@ -173,14 +175,8 @@ static ir_expr not_given(const fill *f, arena *scratch, ir_expr pred) {
  * nothing. */
 static ir_expr effective_predicate(const fill *f, arena *scratch) {
   ir_program *p = f->p;
-  uint64_t clipped = 0;
   ir_expr pred = f->view.pred ? arith_view_expr(&f->given, f->view.pred) : 0;
-  ir_expr rest = pred ? unclipped(f, pred, &clipped) : 0;
-  for (uint32_t k = 0; k < 64; k++)
-    if (clipped >> k & 1 && !clip_is_harmless(f, k / 2, k % 2 == 0)) {
-      rest = pred;
-      break;
-    }
+  ir_expr rest = pred ? unclipped(f, pred, true) : 0;
   rest = rest ? not_given(f, scratch, rest) : 0;
   return rest && ir_is_const(p, rest, 1) ? 0 : rest;
 }

@@ -232,6 +232,15 @@ static ir_expr divide_const(ir_program *p, ir_op op, ir_expr a, int64_t c) {
   return lin_build(p, &y);
 }
 
+/* Is 0 <= a < b, also where no constant stands between them? */
+static bool is_remainder(ir_program *p, ir_expr a, ir_expr b) {
+  const ir_node *x = ir_at(p, a), *y = ir_at(p, b);
+  lin diff;
+  if (x->lo < 0 || y->lo <= 0) return false;
+  return x->hi < y->lo ||
+         (lin_diff(p, a, b, &diff) && lin_range(p, &diff).hi < 0);
+}
+
 /* By what is no constant, and not 0: its multiples go out. */
 static ir_expr divide_sum(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   lin x, whole, rest;
@@ -245,13 +254,13 @@ static ir_expr divide_sum(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
 }
 
 ir_expr arith_divide_by(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
-  const ir_node *x = ir_at(p, a), *y = ir_at(p, b);
+  const ir_node *y = ir_at(p, b);
   int64_t c;
   ir_expr e = 0;
   if (ir_const_int(p, b, &c)) {
     if (c == 0) return ir_index(p, 0);
     e = divide_const(p, op, a, c);
-  } else if (y->lo > 0 && x->lo >= 0 && x->hi < y->lo) {
+  } else if (is_remainder(p, a, b)) {
     return op == IR_DIV ? ir_index(p, 0) : a;
   } else if (y->lo > 0 || y->hi < 0) {
     if (a == b) return ir_index(p, op == IR_DIV);

@@ -3,7 +3,8 @@
  * the divisor's leading atom goes into a term, so often the divisor is taken
  * off.  What fusing loops of sizes has multiplied comes apart again:
  * (n * q + n + j) // (q + 1) is n + j // (q + 1).  Where more is taken off
- * than there was, as of q // (q + 1), nothing is won. */
+ * than there was, one less is: (n * q + n + q) // (q + 1), of which n + 1 times
+ * the divisor leaves -1, is n + q // (q + 1). */
 #include "ir/arith/linear.h"
 
 enum { STEPS = 16 };
@@ -78,5 +79,8 @@ bool lin_divide_by(ir_program *p, const lin *x, ir_expr b, lin *whole,
     if (!fits || !lin_add(p, rest, &off, -k)) return false;
   }
   bool is_atom = y.n == 1 && y.c == 0;
+  if (!is_atom && lin_range(p, rest).lo < 0 &&
+      (!lin_add_const(whole, -1) || !lin_add(p, rest, &y, 1)))
+    return false;
   return (whole->n || whole->c) && (is_atom || lin_range(p, rest).lo >= 0);
 }

@@ -135,6 +135,14 @@ static void test_quotients(void **state) {
                    ir_add(p, i, ir_binary(p, IR_DIV, j, size)));
   assert_int_equal(ir_binary(p, IR_MOD, both, size),
                    ir_binary(p, IR_MOD, j, size));
+  /* The last of all, and of one i. */
+  ir_expr last = ir_sub(p, ir_mul(p, n, size), ir_index(p, 1));
+  assert_int_equal(ir_binary(p, IR_DIV, last, size),
+                   ir_sub(p, n, ir_index(p, 1)));
+  assert_int_equal(ir_binary(p, IR_MOD, last, size), q);
+  both = ir_add(p, ir_mul(p, i, size), q);
+  assert_int_equal(ir_binary(p, IR_DIV, both, size), i);
+  assert_int_equal(ir_binary(p, IR_MOD, both, size), q);
   end(&w);
 }
 

@@ -5,7 +5,6 @@
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 
--- The program of these sizes, {name, ..}, and the shapes of its arguments.
 local function line(n)
   local A = ts.placeholder("A", { n + 2 })
   local B = ts.compute("B", { n + 2 }, function(i) return A(i) * 2 end)
@@ -48,29 +47,13 @@ local function product(n, m)
   end)
 end
 
-local function program(make, ...)
-  local inputs, result = make(...)
-  return ts.program("p", inputs, { result })
-end
-
--- The program with sizes is scheduled by f, and computes what it is to at
--- these; so it does with constants in their place.
 local function check(make, f)
-  local p = program(make, ts.size "n", ts.size "m")
-  local s = checks.legal(program(make, 21, 10), f)
-  assert(tostring(s):find "parallel")
-  s = ts.schedule(p)
-  f(s)
-  checks.replays(s, p)
-  for _, sizes in ipairs { { 1, 1 }, { 2, 5 }, { 8, 4 }, { 9, 13 },
-                           { 17, 3 } } do
-    local args = {}
-    for i, b in ipairs(program(make, sizes[1], sizes[2]):params()) do
-      args[i] = ts.tensor(b.dtype, b.shape,
-                          b.role ~= "output" and "integers" or nil, i)
-    end
-    checks.exact(s, p, args)
+  local function program(...)
+    local inputs, result = make(...)
+    return ts.program("p", inputs, { result })
   end
+  checks.at_sizes(program, f, { 9, 13 }, { 1, 1 }, { 2, 5 }, { 8, 4 },
+                  { 17, 3 })
 end
 
 local function tile(s, axis, size)

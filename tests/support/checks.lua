@@ -149,6 +149,23 @@ local function exact(s, p, ...)
   end
 end
 
+-- f(s) makes of the program that make(size, ..) gives what computes the same
+-- at each of these lists of sizes; so it does of one with the first ones as
+-- constants.
+local function at_sizes(make, f, ...)
+  local names = {}
+  for i = 1, #(...) do names[i] = ts.size("n" .. i) end
+  legal(make(table.unpack((...))), f)
+  local p = make(table.unpack(names))
+  local s = ts.schedule(p)
+  f(s)
+  replays(s, p)
+  for _, sizes in ipairs { ... } do
+    exact(s, p, arguments(make(table.unpack(sizes)), "integers"))
+  end
+  return s
+end
+
 -- LU in place: in each round `div` makes a column of L, of which `upd` takes
 -- products from what is right of it.
 local function lu(n)
@@ -177,4 +194,4 @@ end
 
 return { replays = replays, same = same, legal = legal, refused = refused,
          illegal = illegal, fails = fails, arguments = arguments,
-         exact = exact, lu = lu }
+         exact = exact, at_sizes = at_sizes, lu = lu }
