@@ -81,7 +81,8 @@ typedef struct job_reference {
   tess_status status;
   strbuf message, note;
   strbuf outputs;
-  double seconds;
+  double seconds; /* all of it */
+  double launch;  /* the unscheduled program, once */
 } job_reference;
 
 /* Where the time of a run went, in seconds. */

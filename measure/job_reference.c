@@ -38,7 +38,9 @@ static tess_status launch(referring *w) {
   bench_place(&j->bench, GUARD_BACK);
   bench_reset(&j->bench);
   job_enter(j, JOB_RUNNING);
+  double start = clock_now();
   int32_t status = bench_launch(&j->bench, j->backend->entry(w->code));
+  w->out->launch = clock_now() - start;
   job_enter(j, JOB_CHECKING);
   if (status)
     return err_set(&j->err, TESS_LAUNCH_ERROR, "it returned %d", status);

@@ -121,6 +121,9 @@ void measure_task_free(measure_task *t);
 /* Notes about the reference that candidates are compared with, "" when all
  * is well: that it was too large to be checked against the oracle, say. */
 const char *measure_task_note(const measure_task *t);
+/* Seconds that the unscheduled program took, run once for the reference; 0
+ * while there is none. */
+double measure_task_launch(const measure_task *t);
 /* Whether a task of the program could be run: NOMEM says how much memory its
  * tensors would take; LIMIT, UNSUPPORTED for a symbolic extent. */
 tess_status measure_task_fits(const ir_program *base, err_state *e);

@@ -152,6 +152,8 @@ void measure_task_free(measure_task *t) {
   mem_free(t->pool->heap, t, sizeof *t);
 }
 
+double measure_task_launch(const measure_task *t) { return t->launch; }
+
 const char *measure_task_note(const measure_task *t) {
   const char *s = str_get(&t->note);
   return s ? s : "";

@@ -28,6 +28,7 @@ struct measure_task {
   measure_policy policy;
   tess_status asked; /* what asking for the reference gave */
   bool has_reference;
+  double launch; /* seconds of the unscheduled program, for the reference */
   strbuf reference, note, why;
   strbuf stuck; /* why it cannot be measured; else empty */
 };

@@ -152,6 +152,7 @@ static tess_status ask_here(asking *a) {
     job_do_reference(j, &r, &got);
     a->reference->status = got.status;
     a->reference->seconds = got.seconds;
+    a->reference->launch = got.launch;
     str_write(&a->reference->message, got.message.v, got.message.n);
     str_write(&a->reference->note, got.note.v, got.note.n);
     str_write(&a->reference->outputs, got.outputs.v, got.outputs.n);
@@ -233,6 +234,7 @@ static tess_status find_reference(measure_pool *pool, measure_task *t) {
   pool->ledger.prepare += got.seconds;
   t->asked = s;
   t->has_reference = s == TESS_OK;
+  t->launch = t->has_reference ? got.launch : 0;
   strbuf *const to[] = {&t->reference, &t->note, &t->why};
   strbuf *const from[] = {&got.outputs, &got.note, &got.message};
   for (int i = 0; i < 3; i++) {

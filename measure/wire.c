@@ -97,6 +97,7 @@ void wire_write_reference(strbuf *out, const job_reference *r) {
   put_str(out, &r->note);
   put_str(out, &r->outputs);
   put_f64(out, r->seconds);
+  put_f64(out, r->launch);
 }
 
 static void put_result(strbuf *out, const measure_result *r) {
@@ -305,6 +306,7 @@ bool wire_read_reference(const void *body, size_t n, job_reference *out) {
   get_str(&r, &out->note);
   get_str(&r, &out->outputs);
   out->seconds = get_amount(&r);
+  out->launch = get_amount(&r);
   return finished(&r);
 }
 

@@ -179,6 +179,39 @@ static tess_status match_until_calm(tune *t, double *time) {
   return s;
 }
 
+static void add_note(tune *t, const char *text) {
+  if (*text) str_printf(&t->r->note, "%s%s", t->r->note.n ? "; " : "", text);
+}
+
+/* Both in turns, so that they have the same machine; of what is all but equal
+ * nothing is said. */
+static void match_unscheduled(tune *t, const finalist *best,
+                              const strbuf *code) {
+  static const double far = 1.1;
+  const strbuf *both[] = {&best->code, code};
+  double time[2] = {INFINITY, INFINITY};
+  char text[160];
+  const search_measurer *m = t->set->measurer;
+  if (m->rematch(m->ud, 2, both, time) != TESS_OK) return;
+  if (isinf(time[0]) || time[0] <= far * time[1]) return;
+  snprintf(text, sizeof text,
+           "the best is slower than the unscheduled program: in turns they "
+           "took %.4g ms and %.4g ms",
+           time[0] * 1e3, time[1] * 1e3);
+  add_note(t, text);
+}
+
+/* It is worth no more than a note, so nothing ends where it fails. */
+static void compare_with_unscheduled(tune *t, uint32_t best, double seconds) {
+  const search_measurer *m = t->set->measurer;
+  strbuf code;
+  if (!m->unscheduled) return;
+  str_init(&code, &t->c->heap);
+  tess_status s = m->unscheduled(m->ud, seconds, &code);
+  if (s == TESS_OK && code.n) match_unscheduled(t, &t->best[best], &code);
+  str_free(&code);
+}
+
 static tess_status name_winner(tune *t, uint32_t *winner, double *seconds) {
   double time[TUNE_FINALISTS];
   tess_status s = match_until_calm(t, time);
@@ -186,6 +219,7 @@ static tess_status name_winner(tune *t, uint32_t *winner, double *seconds) {
   uint32_t best = least_of(t->nbest, time);
   *winner = t->best[best].trial;
   *seconds = isfinite(time[best]) ? time[best] : t->best[best].seconds;
+  compare_with_unscheduled(t, best, *seconds);
   return TESS_OK;
 }
 
@@ -224,10 +258,6 @@ static bool find_winner(tune *t, uint32_t *winner, double *seconds) {
   if (s == TESS_OK && t->nbest > 0) return true;
   if (s != TESS_OK) tune_break_off(t, s);
   return remembered_best(t, winner, seconds);
-}
-
-static void add_note(tune *t, const char *text) {
-  if (*text) str_printf(&t->r->note, "%s%s", t->r->note.n ? "; " : "", text);
 }
 
 static void compare_with_trials(tune *t, double seconds) {

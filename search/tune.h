@@ -37,6 +37,9 @@ typedef struct search_measurer {
   /* Times the codes in turns; seconds[i] is +inf where it failed. */
   tess_status (*rematch)(void *ud, uint32_t n, const strbuf *const *code,
                          double *seconds);
+  /* Gives the code of the unscheduled program where it may be as fast as
+   * `best`; else the code stays empty.  NULL: it never does. */
+  tess_status (*unscheduled)(void *ud, double best, strbuf *code);
   /* What should be known of the reference, "": nothing; NULL: there is none. */
   const char *(*note)(void *ud);
   void (*free)(void *ud);

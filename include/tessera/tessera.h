@@ -924,8 +924,9 @@ typedef struct tess_result_info {
                                  * nothing new three times in a row; the funnel
                                  * says what became of what it drew */
   const char *note;             /* one line, where latency is far from the time
-                                 * of the best trial, or the check of results
-                                 * sees little; else "" */
+                                 * of the best trial, the best is slower than
+                                 * the unscheduled program, or the check of
+                                 * results sees little; else "" */
 } tess_result_info;
 /* Facts of a run; texts and the curve live as long as the result. */
 TESS_API tess_status tess_result_get(tess_result *r, tess_result_info *out);

@@ -235,6 +235,22 @@ do
                      1, true), r.note)
 end
 
+-- That the best is slower than the program as it was is noted: of a space that
+-- only computes each exp 256 times.
+do
+  local A, D = ts.placeholder("A", { 256 }), ts.placeholder("D", { 256 })
+  local B = ts.compute("B", { 256 }, function(j) return ts.exp(A(j)) end)
+  local C = ts.compute("C", { 256, 256 }, function(i, j)
+    return B(j) + D(i)
+  end)
+  local r = ts.tune(ts.program("exps", { A, D }, { C }), {
+    trials = 1, min_time = 0.01,
+    space = function(sch) sch:compute_inline(sch:get_block "B") end })
+  assert(r.status == "OK")
+  assert(r.note:find("the best is slower than the unscheduled program: in " ..
+                     "turns they took ", 1, true), r.note)
+end
+
 -- A database is a file.
 for _, name in ipairs { "", ":memory:", "file:x.db?mode=memory" } do
   local ok, e = pcall(ts.database, name)

@@ -157,6 +157,63 @@ static void test_a_busy_end(void **state) {
   }
 }
 
+/* What the unscheduled program takes, as a share of the best; 0: it is not
+ * worth asking. */
+static struct {
+  double share;
+  tess_status status;
+} base;
+
+static tess_status base_code(void *ud, double best, strbuf *code) {
+  (void)ud;
+  assert_true(best > 0 && isfinite(best));
+  if (base.share > 0) str_puts(code, "unscheduled");
+  return base.status;
+}
+
+static tess_status base_rematch(void *ud, uint32_t n, const strbuf *const *code,
+                                double *seconds) {
+  (void)ud;
+  if (n != 2 || strcmp(str_get(code[1]), "unscheduled")) return TESS_OK;
+  seconds[0] = 4e-3;
+  seconds[1] = 4e-3 * base.share;
+  return TESS_OK;
+}
+
+/* Where the best is slower than the program as it was, the result says so. */
+static void test_slower_than_unscheduled(void **state) {
+  (void)state;
+  static const struct {
+    double share;
+    tess_status status;
+    const char *note;
+  } cases[] = {{0.5, TESS_OK,
+                "the best is slower than the unscheduled program: in turns "
+                "they took 4 ms and 2 ms"},
+               {0.95, TESS_OK, ""},
+               {2, TESS_OK, ""},
+               {INFINITY, TESS_OK, ""},
+               {0, TESS_OK, ""},
+               {0.5, TESS_NOMEM, ""}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    recorded_run f;
+    tess_result *r;
+    tess_result_info info;
+    recorded_start(&f);
+    f.m.unscheduled = base_code;
+    f.m.rematch = base_rematch;
+    base.share = cases[i].share;
+    base.status = cases[i].status;
+    assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+    tess_result_get(r, &info);
+    assert_int_equal(info.status, TESS_OK);
+    assert_true(info.latency == info.curve[info.ncurve - 1]);
+    assert_string_equal(info.note, cases[i].note);
+    tess_result_free(r);
+    recorded_end(&f);
+  }
+}
+
 /* The number that a line of the funnel begins with. */
 static long counted(const char *text, const char *what) {
   const char *at = strstr(text, what);
@@ -735,6 +792,7 @@ int main(void) {
       cmocka_unit_test(test_no_candidate_twice),
       cmocka_unit_test(test_finds_the_best),
       cmocka_unit_test(test_a_busy_end),
+      cmocka_unit_test(test_slower_than_unscheduled),
       cmocka_unit_test(test_the_match_decides),
       cmocka_unit_test(test_all_finalists_are_right),
       cmocka_unit_test(test_wrong_finalists),

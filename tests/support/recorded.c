@@ -63,7 +63,8 @@ static tess_status rematch(void *ud, uint32_t n, const strbuf *const *code,
 void recorded_start_with(recorded_run *f, const tess_options *options) {
   memset(f, 0, sizeof *f);
   tiled_start_with(&f->t, options);
-  f->m = (search_measurer){measure, compare, rematch, NULL, NULL, &f->r};
+  f->m = (search_measurer){
+      .measure = measure, .compare = compare, .rematch = rematch, .ud = &f->r};
   f->o = (tess_tune_options){.struct_size = sizeof f->o,
                              .trials = 100,
                              .batch = 16,
