@@ -246,6 +246,17 @@ static bool take_reply(crew *c, place *x, const void *body, size_t n) {
   return true;
 }
 
+/* LLVM's may have many lines; messages have one. */
+static void take_last_words(strbuf *out, const void *body, size_t n) {
+  char line[512];
+  str_clear(out);
+  str_write(out, body, n);
+  if (!str_get(out)) return;
+  err_one_line(str_get(out), line, sizeof line);
+  str_clear(out);
+  str_puts(out, line);
+}
+
 /* false: that is not what a worker says. */
 static bool hear(crew *c, place *x, const frame_head *h) {
   const void *body = worker_body(x->w);
@@ -261,10 +272,7 @@ static bool hear(crew *c, place *x, const frame_head *h) {
     return true;
   case FRAME_CRASH:
     return x->w->has_crash = wire_read_crash(body, n, &x->w->crash);
-  case FRAME_FATAL:
-    str_clear(&x->w->fatal);
-    str_write(&x->w->fatal, body, n);
-    return true;
+  case FRAME_FATAL: take_last_words(&x->w->fatal, body, n); return true;
   default: return false;
   }
 }

@@ -253,8 +253,9 @@ static void add_frame(strbuf *out, frame_type type, const strbuf *body) {
   str_write(out, body->v, body->n);
 }
 
-/* Makes a file of what one says that greets and begins something. */
-static void write_beginning(job_phase phase, char *path) {
+/* Makes a file of what one says that greets and begins something; and then
+ * LLVM's last words, where there are any. */
+static void write_beginning(job_phase phase, const char *fatal, char *path) {
   mem_heap heap;
   strbuf frames, body;
   int fd = mkstemp(path);
@@ -266,6 +267,9 @@ static void write_beginning(job_phase phase, char *path) {
   str_clear(&body);
   wire_write_phase(&body, phase);
   add_frame(&frames, FRAME_PHASE, &body);
+  str_clear(&body);
+  str_puts(&body, fatal);
+  if (*fatal) add_frame(&frames, FRAME_FATAL, &body);
   assert_int_equal(write(fd, frames.v, frames.n), frames.n);
   close(fd);
   str_free(&frames);
@@ -273,9 +277,10 @@ static void write_beginning(job_phase phase, char *path) {
 }
 
 /* One that greets, begins to compile and falls asleep, or ends. */
-static void begins_and(const char *then, tess_status class, const char *says) {
+static void begins_and(const char *fatal, const char *then, tess_status class,
+                       const char *says) {
   char path[] = "/tmp/tessera-test-XXXXXX", script[128];
-  write_beginning(JOB_BUILDING, path);
+  write_beginning(JOB_BUILDING, fatal, path);
   snprintf(script, sizeof script, "cat %s >&3; %s", path, then);
   expect_of(script, class, says);
   unlink(path);
@@ -283,12 +288,15 @@ static void begins_and(const char *then, tess_status class, const char *says) {
 
 static void test_slow_compiler(void **state) {
   (void)state;
-  begins_and("sleep 100", TESS_TIMEOUT, "compiling took longer than 0.2 s");
-  begins_and("echo 'LLVM ERROR: no' >&2; exit 1", TESS_BUILD_ERROR,
+  begins_and("", "sleep 100", TESS_TIMEOUT, "compiling took longer than 0.2 s");
+  begins_and("", "echo 'LLVM ERROR: no' >&2; exit 1", TESS_BUILD_ERROR,
              "the compiler gave up: LLVM ERROR: no");
-  begins_and("kill -SEGV $$", TESS_BUILD_ERROR,
+  begins_and("", "kill -SEGV $$", TESS_BUILD_ERROR,
              "the compiler crashed: SIGSEGV");
-  begins_and("kill -KILL $$", TESS_INFRA, "the worker was killed: SIGKILL");
+  begins_and("Cannot select: t7\n  t3: i32\r\n\n  In function: f\n", "exit 1",
+             TESS_BUILD_ERROR,
+             "LLVM: Cannot select: t7; t3: i32; In function: f");
+  begins_and("", "kill -KILL $$", TESS_INFRA, "the worker was killed: SIGKILL");
 }
 
 /* Nobody waits for the tensors of a task twice. */
@@ -297,7 +305,7 @@ static void test_slow_preparation(void **state) {
   measured m;
   char said[] = "/tmp/tessera-test-XXXXXX", script[128];
   char path[] = "/tmp/tessera-test-XXXXXX";
-  write_beginning(JOB_PREPARING, said);
+  write_beginning(JOB_PREPARING, "", said);
   snprintf(script, sizeof script, "cat %s >&3; sleep 100", said);
   start_script(&m, script, (measure_config){.preparation = 0.2}, path);
   tess_program *p = measured_matmul(m.c, 8);
