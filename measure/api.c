@@ -533,6 +533,13 @@ tess_status tess_interpret(tess_program *p, uint32_t n,
   return s;
 }
 
+/* The first says what is to be computed; one that reads what nobody wrote
+ * computes something else, whatever stands there. */
+static tess_status differs(tess_context *c) {
+  return err_set(&c->err, TESS_MISMATCH, "in the second program %s",
+                 c->err.message);
+}
+
 static tess_status equate(void *ud) {
   const asking *a = ud;
   interp_error e;
@@ -540,7 +547,8 @@ static tess_status equate(void *ud) {
   int which = 0;
   tess_status s =
       interp_equal(&a->c->heap, &a->p->p, &a->q->p, a->seed, &o, &e, &which);
-  return s ? report(a->c, which ? &a->q->p : &a->p->p, s, &e) : TESS_OK;
+  if (s) report(a->c, which ? &a->q->p : &a->p->p, s, &e);
+  return s == TESS_UNWRITTEN && which ? differs(a->c) : s;
 }
 
 tess_status tess_equivalent(tess_program *p, tess_program *q, uint64_t seed) {

@@ -610,8 +610,8 @@ TESS_API tess_status tess_tensor_intrin_call(tess_context *c, const char *name,
                                              tess_program *desc,
                                              const char *call, int override);
 /* TESS_OK when both are the same computation (residue domain, inputs drawn
- * from seed); TESS_MISMATCH with the place where not.  TESS_INVALID where
- * their parameters cannot be compared: other numbers, roles, types or shapes
+ * from seed); TESS_MISMATCH with the place where not, or where q reads what
+ * nobody wrote (where p does, it is TESS_UNWRITTEN).  TESS_INVALID where their parameters cannot be compared: other numbers, roles, types or shapes
  * of them, or a size that is known only when the program is called. */
 TESS_API tess_status tess_equivalent(tess_program *p, tess_program *q,
                                      uint64_t seed);

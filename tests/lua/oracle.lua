@@ -343,3 +343,30 @@ do
                    { name = "row_63", desc = row(64), impl = row(63) }))
   ts.tensor_intrin { name = "row_64", desc = row(64), impl = row(64) }
 end
+
+-- A program that reads what nobody wrote does something else than one that does
+-- not; what it is to do itself has no answer.
+do
+  local function through(n)
+    local b = ts.builder("through")
+    local A, C = b:input("A", { 4 }), b:output("C", { 4 })
+    local B = b:buffer("B", { 4 })
+    b:loop("i", 0, n, function(i)
+      b:block("first", { { "vi", "spatial", extent = n, bind = i } },
+              function(vi) b:store(B, { vi }, A(vi)) end)
+    end)
+    b:loop("j", 0, 4, function(j)
+      b:block("second", { { "vj", "spatial", extent = 4, bind = j } },
+              function(vj) b:store(C, { vj }, B(vj)) end)
+    end)
+    return b:program()
+  end
+  local same, why = ts.equivalent(through(4), through(3))
+  assert(same == false)
+  assert(why:find("in the second program B[3] is read before anything wrote it",
+                  1, true), why)
+  for _, q in ipairs { through(4), through(3) } do
+    local ok, e = pcall(ts.equivalent, through(3), q)
+    assert(not ok and e.code == "UNWRITTEN", e)
+  end
+end
