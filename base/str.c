@@ -97,6 +97,30 @@ static void use_c_point(char *text) {
   *to = '\0';
 }
 
+/* The number of bytes of the UTF-8 character at s (n bytes left); 0: none,
+ * overlong, a surrogate or beyond U+10FFFF. */
+static size_t utf8_length(const unsigned char *s, size_t n) {
+  size_t len = s[0] < 0x80   ? 1
+               : s[0] < 0xc2 ? 0
+               : s[0] < 0xe0 ? 2
+               : s[0] < 0xf0 ? 3
+               : s[0] < 0xf5 ? 4
+                             : 0;
+  if (len > n) return 0;
+  for (size_t i = 1; i < len; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  bool bad = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+             (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f);
+  return bad ? 0 : len;
+}
+
+size_t str_utf8(const char *s, size_t n) {
+  const unsigned char *u = (const unsigned char *)s;
+  size_t i = 0, k;
+  while (i < n && (k = utf8_length(u + i, n - i)) > 0) i += k;
+  return i;
+}
+
 /* Up to 15 digits survive the way through a normal double, so if so few
  * suffice, %.15g shows them; 17 always suffice.  Subnormals have fewer. */
 void str_put_double(strbuf *b, double x) {

@@ -30,6 +30,8 @@ const char *str_get(const strbuf *b);
 static inline tess_status str_status(const strbuf *b) {
   return b->bad ? mem_refusal(b->heap) : TESS_OK;
 }
+/* How many bytes from s on are whole characters of UTF-8: n where all are. */
+size_t str_utf8(const char *s, size_t n);
 /* Shortest decimal that reads back as the same double; inf and nan too. */
 void str_put_double(strbuf *b, double x);
 

@@ -37,6 +37,12 @@ tess_status describe_name_ok(ir_builder *b, const char *name,
       return err_set(b->err, TESS_INVALID,
                      "the name of %s has a control character, %d, at %zu", what,
                      *c, (size_t)(c - name) + 1);
+  /* Traces name blocks, and are JSON. */
+  size_t n = strlen(name), good = str_utf8(name, n);
+  if (good < n)
+    return err_set(b->err, TESS_INVALID,
+                   "the name of %s is not UTF-8 from byte %zu on", what,
+                   good + 1);
   return TESS_OK;
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Checking an operand against its declaration: what can be said without a
  * program.  What passes here is what call.c relies on. */
+#include "base/str.h"
 #include "ir/verify.h"
 #include "vm/exec.h"
 #include "vm/map.h"
 
 #include <math.h>
+#include <string.h>
 
 /* What a trace may hold, a program may hold. */
 _Static_assert(VM_MAX_DEPTH < IR_MAX_VALUE_DEPTH, "a scalar has depth 1");
@@ -52,30 +54,8 @@ static bool check_real(check *c, vm_value v) {
   return !isnan(v.f) || refuse(c, VM_W_NOT_A_NUMBER, v);
 }
 
-/* The number of bytes of the UTF-8 character at s (n bytes left); 0: none,
- * overlong, a surrogate or beyond U+10FFFF. */
-static size_t utf8_length(const unsigned char *s, size_t n) {
-  size_t len = s[0] < 0x80   ? 1
-               : s[0] < 0xc2 ? 0
-               : s[0] < 0xe0 ? 2
-               : s[0] < 0xf0 ? 3
-               : s[0] < 0xf5 ? 4
-                             : 0;
-  if (len > n) return 0;
-  for (size_t i = 1; i < len; i++)
-    if ((s[i] & 0xc0) != 0x80) return 0;
-  bool bad = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-             (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f);
-  return bad ? 0 : len;
-}
-
 static bool is_text(const char *s, size_t n) {
-  const unsigned char *u = (const unsigned char *)s;
-  for (size_t i = 0, k; i < n; i += k) {
-    k = utf8_length(u + i, n - i);
-    if (!k || !u[i]) return false;
-  }
-  return true;
+  return str_utf8(s, n) == n && (!n || !memchr(s, 0, n));
 }
 
 static bool check_text(check *c, vm_value v) {

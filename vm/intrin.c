@@ -128,6 +128,9 @@ static tess_status enter(adding k) {
   const ir_program *desc = k.desc, *impl = k.impl;
   if (!*name || strlen(name) > 200)
     return ctx_fail(c, TESS_INVALID, "a tensor intrinsic needs a name");
+  if (name[str_utf8(name, strlen(name))])
+    return ctx_fail(c, TESS_INVALID,
+                    "the name of a tensor intrinsic is not UTF-8");
   if (!is_plain(desc) || !is_plain(impl) ||
       ir_blk(desc, ir_entry(desc)->root)->allocs.n)
     return ctx_fail(c, TESS_UNSUPPORTED,

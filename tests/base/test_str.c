@@ -147,6 +147,27 @@ static void test_hashing(void **state) {
   assert_true(hash_mix(1, 2) != hash_mix(2, 1));
 }
 
+static void test_utf8(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    size_t n, good;
+  } cases[] = {
+      {"", 0, 0},
+      {"a\0b", 3, 3},
+      {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 9, 9},
+      {"ab\xff", 3, 2},
+      {"a\xc3", 2, 1},    /* cut off */
+      {"\xc0\x80", 2, 0}, /* overlong */
+      {"\xe0\x9f\xbf", 3, 0},
+      {"\xed\xa0\x80", 3, 0},     /* a surrogate */
+      {"\xf4\x90\x80\x80", 4, 0}, /* beyond U+10FFFF */
+      {"\x80", 1, 0},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    assert_int_equal(str_utf8(cases[i].text, cases[i].n), cases[i].good);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_appending),
@@ -155,6 +176,7 @@ int main(void) {
       cmocka_unit_test(test_doubles_round_trip),
       cmocka_unit_test(test_status_texts),
       cmocka_unit_test(test_hashing),
+      cmocka_unit_test(test_utf8),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

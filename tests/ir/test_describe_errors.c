@@ -415,6 +415,13 @@ static void limits(describing *d) {
                         &buf),
         "the name of a buffer has a control character, 10, at 2");
   FAILS(d,
+        describe_buffer(b, "\xc3\xa9\xff", F32, 0, NULL, IR_SCOPE_GLOBAL,
+                        IR_ROLE_INPUT, &buf),
+        "the name of a buffer is not UTF-8 from byte 3 on");
+  assert_int_equal(describe_buffer(b, "\xc3\xa9", F32, 0, NULL, IR_SCOPE_GLOBAL,
+                                   IR_ROLE_INPUT, &buf),
+                   TESS_OK);
+  FAILS(d,
         describe_buffer(b, "A", F32, 20, shape, IR_SCOPE_GLOBAL, IR_ROLE_INPUT,
                         &buf),
         "buffer 'A' has 20 dimensions; at most 16 are possible");

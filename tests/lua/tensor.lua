@@ -109,6 +109,8 @@ do
   fails(nil, "", ts.tensor_intrin, { name = "wrong", desc = twice,
         impl = desc(function(x) return x * 3 end) })
   fails(nil, "needs a name", ts.tensor_intrin, { desc = twice, impl = twice })
+  fails(nil, "not UTF-8", ts.tensor_intrin,
+        { name = "t\xff", desc = twice, impl = twice })
   assert(ts.tensor_intrin{ name = "twice", desc = twice,
          impl = desc(function(x) return x * 2 end) } == "twice")
   local sch = ts.schedule(matmul(16))
