@@ -15,11 +15,18 @@ static tess_status make(tess_session *s, search_order o, tess_candidate *out) {
   return TESS_OK;
 }
 
-/* The vector must be entries, each preceded by its length, to its end. */
+static uint32_t count_sampling(const vm_trace *t) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < t->inst.n; k++) n += vm_samples(&t->inst.v[k]);
+  return n;
+}
+
+/* The vector must be entries, each preceded by its length, to its end: one for
+ * each sampling instruction of the sketch. */
 static tess_status check(tess_session *s, const tess_candidate *c) {
   vm_cursor at = {c->decisions, c->ndecisions, 0};
   const int64_t *d;
-  uint32_t n;
+  uint32_t n, entries = 0;
   if (c->sketch >= s->nsketch)
     return ctx_fail(s->c, TESS_INVALID,
                     "there are %u sketches; there is none "
@@ -28,14 +35,19 @@ static tess_status check(tess_session *s, const tess_candidate *c) {
   if (c->ndecisions && !c->decisions)
     return ctx_fail(s->c, TESS_INVALID,
                     "the decisions of a candidate are NULL");
-  while (at.at < at.n && vm_cursor_next(&at, &n, &d)) {
-  }
-  if (at.at == at.n) return TESS_OK;
+  while (at.at < at.n && vm_cursor_next(&at, &n, &d)) entries++;
+  if (at.at < at.n)
+    return ctx_fail(s->c, TESS_INVALID,
+                    "the decisions of a candidate are %u "
+                    "integers; the one at %u, %" PRId64 ", is not the length "
+                    "of an entry",
+                    at.n, at.at + 1, at.d[at.at]);
+  uint32_t wanted = count_sampling(s->sketch[c->sketch]);
+  if (entries == wanted) return TESS_OK;
   return ctx_fail(s->c, TESS_INVALID,
-                  "the decisions of a candidate are %u "
-                  "integers; the one at %u, %" PRId64 ", is not the length "
-                  "of an entry",
-                  at.n, at.at + 1, at.d[at.at]);
+                  "a candidate of sketch %u, counted from 1, has %u decisions, "
+                  "not %u",
+                  c->sketch + 1, wanted, entries);
 }
 
 tess_status tess_session_draw(tess_session *s, tess_candidate *out) {

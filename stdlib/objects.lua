@@ -86,8 +86,8 @@ local classes = {
     { "classes", "string", "how what this run measured ended, and how " ..
       "often, as JSON" },
     { "note?", "string", "one line, where the latency is far from the best " ..
-      "trial's time, the best is slower than the unscheduled program, or the " ..
-      "check of results sees little" } },
+      "trial's time, the best is slower than the unscheduled program, or " ..
+      "the check of results sees little" } },
   { name = "tessera.Error", page = "error",
     summary = "What a failing function raises.",
     more = "It prints as its place and message.",

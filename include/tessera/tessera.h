@@ -611,8 +611,9 @@ TESS_API tess_status tess_tensor_intrin_call(tess_context *c, const char *name,
                                              const char *call, int override);
 /* TESS_OK when both are the same computation (residue domain, inputs drawn
  * from seed); TESS_MISMATCH with the place where not, or where q reads what
- * nobody wrote (where p does, it is TESS_UNWRITTEN).  TESS_INVALID where their parameters cannot be compared: other numbers, roles, types or shapes
- * of them, or a size that is known only when the program is called. */
+ * nobody wrote (where p does, it is TESS_UNWRITTEN).  TESS_INVALID where their
+ * parameters cannot be compared: other numbers, roles, types or shapes of
+ * them, or a size that is known only when the program is called. */
 TESS_API tess_status tess_equivalent(tess_program *p, tess_program *q,
                                      uint64_t seed);
 
@@ -792,7 +793,8 @@ TESS_API uint32_t tess_session_nsketches(tess_session *s);
 /* Draw, mutate (parent), cross: a new valid candidate in *out (its storage
  * belongs to the session until the batch ends); TESS_NOT_FOUND after bounded
  * tries; TESS_INVALID for a parent of no sketch that there is, or whose
- * decisions are not entries preceded by their lengths. */
+ * decisions are not entries preceded by their lengths, one for each sampling
+ * instruction of its sketch. */
 TESS_API tess_status tess_session_draw(tess_session *s, tess_candidate *out);
 TESS_API tess_status tess_session_mutate(tess_session *s,
     const tess_candidate *parent, tess_candidate *out);

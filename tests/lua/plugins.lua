@@ -93,8 +93,26 @@ do
     end
     fails(nil, "there is none at 4294967295", session.cross, session,
           { sketch = (1 << 32) - 1, decisions = {} }, c)
-    -- Entries that are not those of the sketch are mended, or refused.
-    session:cross({ sketch = c.sketch, decisions = { 0, 0 } }, c)
+    -- Other numbers of entries than the sketch has are refused: nothing could
+    -- be mixed with an empty parent.  Entries that do not fit are mended.
+    local at, open, odd = 1, {}, {}
+    while at <= #c.decisions do
+      open[#open + 1] = 0
+      table.move({ 1, 7 }, 1, 2, #odd + 1, odd)
+      at = at + 1 + c.decisions[at]
+    end
+    local less = table.move(open, 2, #open, 1, {})
+    local more = table.move(open, 1, #open, 2, { 0 })
+    for n, d in pairs { [0] = {}, [#less] = less, [#more] = more } do
+      local x = { sketch = c.sketch, decisions = d }
+      local says = ("has %d decisions, not %d"):format(#open, n)
+      fails(nil, says, session.cross, session, c, x)
+      fails(nil, says, session.cross, session, x, c)
+      fails(nil, says, session.mutate, session, x)
+      fails(nil, says, session.predict, session, { c, x })
+    end
+    session:cross({ sketch = c.sketch, decisions = open }, c)
+    session:cross({ sketch = c.sketch, decisions = odd }, c)
     error "enough"
   end))
   assert(spoilt == 7)
