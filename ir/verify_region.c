@@ -162,6 +162,15 @@ static bool is_empty(const ir_program *p, ir_region r) {
   return false;
 }
 
+/* A box of what a block inside declares that holds nothing in some of its
+ * iterations, which may be those that there are. */
+static bool may_be_empty(const ir_program *p, const box *b) {
+  if (b->step != 2) return false;
+  for (uint32_t d = 0; d < ir_ndim(p, b->buf); d++)
+    if (ir_at(p, p->arg.v[b->at + d * 2 + 1])->lo < 1) return true;
+  return false;
+}
+
 /* The box surely lies outside of its buffer. */
 static bool misses_buffer(const ir_program *p, const box *b) {
   for (uint32_t d = 0; d < ir_ndim(p, b->buf); d++) {
@@ -184,7 +193,7 @@ static bool leaves_region(const checker *c, const box *b, ir_region r,
   /* Nothing leaves; and what declares nothing may be what never runs. */
   if ((b->step == 2 &&
        (is_empty(p, (ir_region){b->buf, b->at}) || misses_buffer(p, b))) ||
-      (guarded && is_empty(p, r)))
+      ((guarded || may_be_empty(p, b)) && is_empty(p, r)))
     return false;
   for (uint32_t d = 0; d < ir_ndim(p, r.buf); d++) {
     ir_expr min = p->arg.v[b->at + d * b->step];

@@ -4,6 +4,7 @@
 #include "ir/expr.h"
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
+#include "schedule/analysis/polyhedra.h"
 
 #define REVERSE_COMPUTE_INLINE_SIG(F, S) \
   F(S, IN, BLOCK, block, REQ, "the consumer to inline into its producer")
@@ -380,6 +381,30 @@ static bool check_nest(sch_state *s, plan *pl) {
          sch_refuse(s, SCH_R_COPY_PARTIAL, .s = {pl->block, pl->producer});
 }
 
+/* Where iter k of the block, over the loops around the producer, is one that
+ * the block had in this iteration of meet; 0: it always is. */
+static ir_expr in_old(sch_state *s, const plan *pl, uint32_t k) {
+  ir_expr u = pl->iter[k];
+  if (pl->old[k].extent <= 0 || is_fixed(s->p, pl->old[k])) return 0;
+  arith_bind(s->p, s->scratch, pl->producer, 1, &u);
+  ir_expr cond = within(s->p, u, pl->old[k]);
+  return ir_is_const(s->p, cond, 1) ? 0 : cond;
+}
+
+/* What the producer does for the block in one iteration of meet is all that
+ * it does there: of a reduction, an element that the block has in another
+ * iteration may have had steps in this one. */
+static bool check_steps(sch_state *s, const plan *pl) {
+  bool ok = !pl->guard;
+  if (!sch_has_init(s->p, pl->producer)) return true;
+  for (uint32_t k = 0; ok && k < ir_blk(s->p, pl->block)->iters.n; k++) {
+    ir_expr cond = in_old(s, pl, k);
+    ok = !cond || (!s->quick && poly_holds(s, pl->producer, cond) > 0);
+  }
+  return ok || sch_refuse(s, SCH_R_STEPS_ELSEWHERE,
+                          .s = {pl->producer, pl->block}, .buf = pl->made.buf);
+}
+
 static bool check(sch_state *s, const pair *of, plan *pl) {
   const ir_program *p = s->p;
   *pl = (plan){.block = of->block,
@@ -390,7 +415,7 @@ static bool check(sch_state *s, const pair *of, plan *pl) {
   if (sch_has_init(p, pl->producer) && !check_reduction(s, pl)) return false;
   if (!check_order(s, pl) || !check_instances(s, pl)) return false;
   add_fixed(s, pl);
-  return check_nest(s, pl);
+  return check_steps(s, pl) && check_nest(s, pl);
 }
 
 /* ---- the change --------------------------------------------------------- */
@@ -401,10 +426,8 @@ static ir_expr producer_guard(sch_state *s, const plan *pl) {
   ir_program *p = s->p;
   ir_expr guard = pl->guard;
   for (uint32_t k = 0; k < ir_blk(p, pl->block)->iters.n; k++) {
-    if (pl->old[k].extent <= 0 || is_fixed(p, pl->old[k])) continue;
-    ir_expr u = pl->iter[k];
-    arith_bind(p, s->scratch, pl->producer, 1, &u);
-    add_cond(p, &guard, within(p, u, pl->old[k]));
+    ir_expr had = in_old(s, pl, k);
+    if (had) add_cond(p, &guard, had);
   }
   if (pl->cond) {
     ir_expr cond = pl->cond;

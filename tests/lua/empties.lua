@@ -140,3 +140,26 @@ do
     assert(o:get(i - 1) == want, ("O[%d] is %g"):format(i - 1, o:get(i - 1)))
   end
 end
+
+-- In row 0 of a triangle nothing runs: a block made of that row alone reads
+-- nothing of A, and the one in it does not read more.
+do
+  local b = ts.builder("rows")
+  local A, y = b:input("A", { 3, 3 }), b:inout("y", { 3 })
+  b:loop("i", 0, 3, function(i)
+    b:loop("j", 0, i, function(j)
+      b:block("y", { { "vi", "opaque", extent = 3, bind = i },
+                     { "vj", "opaque", extent = 3, bind = j } },
+        function(vi, vj)
+          b:store(y, { vi }, y(vi) - y(vj) * A(vi, vj))
+        end)
+    end)
+  end)
+  local p = b:program()
+  local sch = ts.schedule(p)
+  local i, j = sch:get_loops(sch:get_block("y"))
+  local row = sch:blockize(j)
+  local first = sch:loop_partition(i, { 1, 1 })
+  sch:blockize(first)
+  builds(sch, p)
+end

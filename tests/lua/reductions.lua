@@ -279,3 +279,48 @@ do
     same(s, p)
   end
 end
+
+-- A tile holds `size` of 4 * 18 steps, 18 for each element, and ends with D
+-- of `rows` elements: all of theirs must have been made in that tile.
+do
+  local function tiled(size, rows, value)
+    local b = ts.builder("tiled")
+    local A = b:input("A", { 4, 18 })
+    local C, D = b:buffer("C", { 4 }), b:output("D", { 4 })
+    b:loop("o", 0, 4 // rows, function(o)
+      b:loop("t", 0, size, function(t)
+        local at = o * size + t
+        b:block("C", { { "v", extent = 4, bind = at // 18 },
+                       { "r", "reduce", extent = 18, bind = at % 18 } },
+                { where = ts.lt(at, 72) }, function(v, r)
+          b:init(function() b:store(C, { v }, 0) end)
+          b:store(C, { v }, C(v) + A(v, r))
+        end)
+      end)
+      b:loop("i", 0, rows, function(i)
+        b:block("D", { { "v", extent = 4, bind = o * rows + i } }, function(v)
+          b:store(D, { v }, value(C(v)))
+        end)
+      end)
+    end)
+    return b:program()
+  end
+  for _, size in ipairs { 18, 36, 20 } do
+    for name, value in pairs {
+      fuse_reduction_epilogue = function(x) return x + 1 end,
+      reverse_compute_inline = function(x) return x end,
+    } do
+      local p = tiled(size, math.max(1, size // 18), value)
+      local s = ts.schedule(p)
+      local blocks = { s:get_block "C", s:get_block "D" }
+      if name == "reverse_compute_inline" then table.remove(blocks, 1) end
+      if size % 18 == 0 then
+        s[name](s, table.unpack(blocks))
+        assert(not tostring(s):find("where %l+ [/*]"), s)
+      else
+        refused(s, "STEPS_ELSEWHERE", name, table.unpack(blocks))
+      end
+      same(s, p)
+    end
+  end
+end

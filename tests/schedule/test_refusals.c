@@ -19,6 +19,7 @@ static const struct elsewhere {
     {"INIT_NOT_IDENTITY", "tests/lua/reductions.lua", "INIT_NOT_IDENTITY"},
     {"MAP_LEAVES_SOME", "tests/lua/sizes.lua", "MAP_LEAVES_SOME"},
     {"PAD_MISSING_SOME", "tests/lua/sizes.lua", "PAD_MISSING_SOME"},
+    {"STEPS_ELSEWHERE", "tests/lua/reductions.lua", "STEPS_ELSEWHERE"},
 };
 
 static char *read_file(const char *name) {
