@@ -52,6 +52,13 @@ const char *measure_pool_mute(const measure_pool *pool) {
   return pool->silent >= MUTE ? pool->config.worker_path : NULL;
 }
 
+tess_status measure_say_mute(const measure_pool *pool, err_state *e) {
+  return err_set(e, TESS_INFRA,
+                 "'%s' is no worker of Tessera, or cannot run: it never said "
+                 "what it is",
+                 measure_pool_mute(pool));
+}
+
 /* ---- judging ------------------------------------------------------------ */
 
 static bool is_fault(int sig) {
@@ -328,7 +335,8 @@ static void hand_out(crew *c, place *x) {
   err_state e;
   uint32_t job = c->again.n ? vec_pop(&c->again) : c->next++;
   if (measure_pool_mute(c->pool)) {
-    fail(c, job, TESS_INFRA, "what should be the worker does not answer");
+    measure_say_mute(c->pool, &e);
+    fail(c, job, TESS_INFRA, e.message);
     return;
   }
   x->job = job;

@@ -106,6 +106,8 @@ const measure_ledger *measure_get_ledger(const measure_pool *pool);
 /* The path of what should be the worker, when it never says what it is and is
  * not asked any more; NULL: all is well.  A new task tries it again. */
 const char *measure_pool_mute(const measure_pool *pool);
+/* Says so, INFRA, where there is such a path. */
+tess_status measure_say_mute(const measure_pool *pool, err_state *e);
 
 /* ---- tasks -------------------------------------------------------------- */
 

@@ -92,12 +92,11 @@ static tess_status measure(void *ud, tess_session *s, uint32_t n,
                                     .decisions = c[i].d,
                                     .ndecisions = c[i].n};
     st = measure_build_batch(m->pool, m->task, n, list, b);
-    const char *mute = measure_pool_mute(m->pool);
-    if (st == TESS_OK && mute)
-      st = ctx_fail(m->c, TESS_INFRA,
-                    "'%s' is no worker of Tessera, or cannot "
-                    "run: it never said what it is",
-                    mute);
+    err_state e;
+    if (st == TESS_OK && measure_pool_mute(m->pool)) {
+      st = measure_say_mute(m->pool, &e);
+      ctx_fail(m->c, st, "%s", e.message);
+    }
     if (st == TESS_OK) st = run_all(m, n, best, b, out, told, told_ud);
     const char *stuck = measure_task_stuck(m->task);
     if (st == TESS_OK && stuck) st = ctx_fail(m->c, TESS_TIMEOUT, "%s", stuck);
