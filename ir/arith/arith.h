@@ -134,7 +134,8 @@ void arith_bind(ir_program *p, arena *scratch, ir_stmt block, uint32_t n,
                 ir_expr *e);
 /* A block seen from `top`, a statement above, as if guarded splits had not
  * been made: loops that count together (i_0 * 4 + i_1) and that its predicate
- * ends early (.. < 10) are one loop (of 10), of which they are digits. */
+ * ends early (.. < 10) are one loop (of 10), of which they are digits; so where
+ * sizes tell the end. */
 typedef struct arith_view {
   arith_loops l;         /* the loops between */
   ir_expr pred;          /* what is left of the predicate; 0: nothing */

@@ -104,6 +104,8 @@ typedef struct count {
   int n;
   ir_var x[MOST_TERMS];
   int64_t coef[MOST_TERMS], size[MOST_TERMS], c, scale;
+  ir_expr open; /* how many values the last one has, where that is no
+                 * constant; 0: it is one */
 } count;
 
 /* Terms in the order of their coefficients. */
@@ -138,12 +140,24 @@ static bool counts_from_0(const ir_program *p, const arith_loops *l, ir_var v,
   return r->lo == 0 && !__builtin_add_overflow(r->hi, 1, size);
 }
 
+/* Variable v runs from 0, as its loop says, as far as no constant tells. */
+static ir_expr counts_openly(const ir_program *p, const arith_loops *l,
+                             ir_var v) {
+  uint32_t at;
+  int64_t size;
+  if (!l->var || !has_var(l, v, &at) || !ir_is_const(p, l->lo[at], 0) ||
+      ir_const_int(p, l->extent[at], &size))
+    return 0;
+  return l->extent[at];
+}
+
 static bool is_count(const ir_program *p, const arith_loops *l, ir_expr e,
                      count *out) {
   ir_expr atom[MOST_TERMS];
   int64_t next = 1;
   out->n = arith_terms(p, e, MOST_TERMS, atom, out->coef, &out->c);
   out->scale = 1;
+  out->open = 0;
   sort_terms(out->n, atom, out->coef);
   for (int i = 0; i < out->n; i++) {
     const ir_node *n = ir_at(p, atom[i]);
@@ -153,7 +167,9 @@ static bool is_count(const ir_program *p, const arith_loops *l, ir_expr e,
     out->x[i] = n->a;
     if (i && __builtin_mul_overflow(out->coef[i], out->scale, &out->coef[i]))
       return false;
-    if (!counts_from_0(p, l, n->a, &out->size[i]) || out->coef[i] != next ||
+    if (out->coef[i] != next) return false;
+    if (i && i + 1 == out->n && (out->open = counts_openly(p, l, n->a))) break;
+    if (!counts_from_0(p, l, n->a, &out->size[i]) ||
         (!i && out->size[i] % out->scale) ||
         __builtin_mul_overflow(next, out->size[i], &next))
       return false;
@@ -161,18 +177,48 @@ static bool is_count(const ir_program *p, const arith_loops *l, ir_expr e,
   return out->n > 0 && !__builtin_mul_overflow(out->c, out->scale, &out->c);
 }
 
-/* The condition says that a count ends early: it becomes one variable, which
- * the counted ones are digits of.  0: it does not. */
+/* The count ends before the constant `end`, and that is early: how many values
+ * are left of it; 0: it is not. */
+static ir_expr left_of(ir_program *p, const count *k, int64_t end) {
+  if (k->open || end > INT64_MAX / 2 / k->scale || end < 0) return 0;
+  int64_t n = end * k->scale - k->c;
+  bool early = n > 0 && n < k->coef[k->n - 1] * k->size[k->n - 1];
+  return early ? ir_index(p, n) : 0;
+}
+
+/* Is e a number that sizes tell? */
+static bool is_sized(const ir_program *p, ir_expr e) {
+  const ir_node n = *ir_at(p, e);
+  if (n.op == IR_VAR) return p->var.v[n.a].kind == IR_VAR_SIZE;
+  if (n.op < IR_ADD || n.op > IR_MAX) return n.op == IR_INT;
+  return is_sized(p, n.a) && is_sized(p, n.b);
+}
+
+/* The same of one that ends where sizes say, and of which the last variable
+ * runs as far as they say. */
+static ir_expr open_left_of(ir_program *p, const count *k, ir_expr end) {
+  if (!k->open || k->scale != 1 || !is_sized(p, end)) return 0;
+  ir_expr n = ir_sub(p, end, ir_index(p, k->c));
+  ir_expr all = ir_mul(p, k->open, ir_index(p, k->coef[k->n - 1]));
+  return ir_at(p, n)->lo >= 1 && arith_prove_le(p, n, all) ? n : 0;
+}
+
+/* The condition says that a count ends early: it becomes one variable, of *size
+ * values, which the counted ones are digits of.  0: it does not. */
 static ir_var merge(ir_program *p, const arith_loops *l, ir_expr cond, count *k,
-                    ir_subst *step) {
+                    ir_subst *step, ir_expr *size) {
   const ir_node n = *ir_at(p, cond);
   int64_t end;
-  if ((n.op != IR_LT && n.op != IR_LE) || !ir_const_int(p, n.b, &end) ||
-      !is_count(p, l, n.a, k) || end > INT64_MAX / 2 / k->scale || end < 0)
-    return 0;
-  int64_t last = (end + (n.op == IR_LE)) * k->scale - k->c - 1;
-  if (last < 0 || last >= k->coef[k->n - 1] * k->size[k->n - 1] - 1) return 0;
-  ir_var t = ir_var_new(p, IR_VAR_FORMAL, 0, IR_INDEX, 0, last);
+  if ((n.op != IR_LT && n.op != IR_LE) || !is_count(p, l, n.a, k)) return 0;
+  if (ir_const_int(p, n.b, &end))
+    *size = end < INT64_MAX ? left_of(p, k, end + (n.op == IR_LE)) : 0;
+  else
+    *size = open_left_of(p, k,
+                         n.op == IR_LE ? ir_add(p, n.b, ir_index(p, 1)) : n.b);
+  if (!*size) return 0;
+  int64_t most = ir_at(p, *size)->hi;
+  ir_var t = ir_var_new(p, IR_VAR_LOOP, 0, IR_INDEX, 0,
+                        most == INT64_MAX ? most : most - 1);
   for (int i = 0; i < k->n; i++) {
     ir_expr digit = ir_binary(p, IR_DIV, ir_ref(p, t), ir_index(p, k->coef[i]));
     if (i + 1 < k->n)
@@ -182,11 +228,12 @@ static ir_var merge(ir_program *p, const arith_loops *l, ir_expr cond, count *k,
   return t;
 }
 
-/* All that the condition speaks of are loops of the view (if it has any). */
+/* All that the condition sets an end to are loops of the view (if it has
+ * any). */
 static bool is_own(const ir_program *p, const arith_view *v, ir_expr cond) {
   const ir_node n = *ir_at(p, cond);
   return (n.op == IR_LT || n.op == IR_LE) &&
-         (!v->l.var || !escapes(p, cond, &v->l));
+         (!v->l.var || !escapes(p, n.a, &v->l));
 }
 
 /* Merges what conjunct i says, in the loops, in where others of them run, and
@@ -196,7 +243,8 @@ static bool merge_conjunct(ir_program *p, arena *scratch, arith_view *v,
   count k;
   ir_subst *step = &v->step[v->nsteps];
   ir_subst_init(step, p, scratch);
-  ir_var t = is_own(p, v, c[i]) ? merge(p, &v->l, c[i], &k, step) : 0;
+  ir_expr size;
+  ir_var t = is_own(p, v, c[i]) ? merge(p, &v->l, c[i], &k, step, &size) : 0;
   if (!t) return false;
   v->nsteps++;
   c[i] = ir_bool(p, true);
@@ -216,7 +264,7 @@ static bool merge_conjunct(ir_program *p, arena *scratch, arith_view *v,
   }
   v->l.var[v->l.n] = t;
   v->l.lo[v->l.n] = ir_index(p, 0);
-  v->l.extent[v->l.n++] = ir_index(p, p->var.v[t].hi + 1);
+  v->l.extent[v->l.n++] = size;
   return true;
 }
 

@@ -168,3 +168,54 @@ for _, case in ipairs {
     end
   end
 end
+
+-- All elements are numbered, and that is cut: what is made is all of C.
+for _, make in ipairs(all) do
+  checks.at_sizes(alone(make), function(s)
+    local l = { s:get_loops(s:get_block "C") }
+    local n = make == plain and #l or #l - 1
+    local part = s:split(s:fuse(table.unpack(l, 1, n)), { ts.auto, 4 })
+    local copy = s:cache_write(s:get_block "C", 0, "global")
+    s:parallel(part)
+    s:parallel(s:fuse(s:get_loops(copy)))
+  end, table.unpack(sizes))
+end
+
+-- Numbers below `last` are run, in so many parts of 4; none is left out, or
+-- some may be.
+for _, case in ipairs {
+  { function(all) return all, (all + 3) // 4 end },
+  { function(all) return all, all // 4 + 1 end },
+  { function(all) return all - 1, (all + 3) // 4 end, true },
+  { function(all) return all, all // 4 end, true },
+  { function(_, n) return n, (n + 3) // 4 end, true },
+  { function(all, n) return all, (n + 3) // 4 end, true },
+} do
+  local b, n, m = ts.builder("cut"), ts.size "n", ts.size "m"
+  local A, C = b:input("A", { n, m }), b:output("C", { n, m })
+  local last, parts = case[1](n * m, n)
+  b:loop("t", 0, parts, function(t)
+    b:loop("x", 0, 4, function(x)
+      local i = t * 4 + x
+      b:block("C", { { "i", extent = n, bind = i // m },
+                     { "j", extent = m, bind = i % m } },
+              { where = ts.all(ts.lt(i, last), ts.lt(i // m, n),
+                               ts.lt(i % m, m)) },
+              function(u, v) b:store(C, { u, v }, A(u, v) * 2) end)
+    end)
+  end)
+  local p = b:program()
+  local s = ts.schedule(p)
+  if case[2] then
+    checks.refused(s, "REGION_NOT_WHOLE", "cache_write", s:get_block "C", 0,
+                   "local")
+  else
+    s:cache_write(s:get_block "C", 0, "local")
+    checks.replays(s, p)
+    for _, size in ipairs(sizes) do
+      checks.exact(s, p, { ts.tensor("float32", { size[1], size[2] },
+                                     "integers"),
+                           ts.tensor("float32", { size[1], size[2] }) })
+    end
+  end
+end
