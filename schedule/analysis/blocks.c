@@ -87,19 +87,22 @@ static bool runs_its_domain(const ir_program *p, ir_stmt block) {
   return true;
 }
 
-/* A constant, or a symbolic extent: the same wherever other loops stand. */
+/* Does no loop or let, and no buffer, tell the value of e?  Then it is the same
+ * wherever they stand. */
 static bool is_fixed(const ir_program *p, ir_expr e) {
-  const ir_node *n = ir_at(p, e);
-  return n->op == IR_INT ||
-         (n->op == IR_VAR && p->var.v[n->a].kind == IR_VAR_SIZE);
+  const ir_node n = *ir_at(p, e);
+  if (n.op == IR_VAR) return p->var.v[n.a].kind == IR_VAR_SIZE;
+  if (n.op < IR_ADD || n.op > IR_MAX) return n.op == IR_INT;
+  return is_fixed(p, n.a) && is_fixed(p, n.b);
 }
 
-/* The loops run over a box, and not over nothing. */
+/* The loops run over a box, and not over nothing: from constants, which are
+ * those that their variables begin at. */
 static bool runs_box(const ir_program *p, uint32_t n, const ir_stmt *loop) {
   for (uint32_t i = 0; i < n; i++) {
     const ir_stmt_rec *r = ir_st(p, loop[i]);
-    if (!is_fixed(p, r->lo) || !is_fixed(p, r->extent) ||
-        ir_at(p, r->extent)->lo < 1)
+    if (!ir_is_const(p, r->lo, p->var.v[r->var].lo) ||
+        !is_fixed(p, r->extent) || ir_at(p, r->extent)->lo < 1)
       return false;
   }
   return true;
@@ -116,17 +119,21 @@ bool sch_is_affine(sch_state *s, ir_stmt block) {
     nloop += ir_is_loop(p, a);
   ir_stmt *loop = arena_array(s->scratch, ir_stmt, nloop);
   ir_var *var = arena_array(s->scratch, ir_var, nloop);
-  ir_expr *e = arena_array(s->scratch, ir_expr, 3 * iters.n);
+  ir_expr *e = arena_array(s->scratch, ir_expr, 3 * iters.n + nloop);
+  ir_expr *extent = e + 3 * iters.n;
   sch_loops_above(p, block, nloop, loop);
   if (!runs_box(p, nloop, loop)) return false;
-  for (uint32_t i = 0; i < nloop; i++) var[i] = ir_st(p, loop[i])->var;
+  for (uint32_t i = 0; i < nloop; i++) {
+    var[i] = ir_st(p, loop[i])->var;
+    extent[i] = ir_st(p, loop[i])->extent;
+  }
   for (uint32_t i = 0; i < iters.n; i++) {
     const ir_iter *it = &p->iter.v[iters.at + i];
     e[i] = it->bind;
     e[iters.n + i] = it->lo;
     e[2 * iters.n + i] = it->extent;
   }
-  return arith_map_is(p, s->scratch, ARITH_MAP_BIJECTIVE, nloop, var, NULL,
+  return arith_map_is(p, s->scratch, ARITH_MAP_BIJECTIVE, nloop, var, extent,
                       iters.n, e, e + iters.n, e + 2 * iters.n, b->pred);
 }
 

@@ -219,3 +219,56 @@ for _, case in ipairs {
     end
   end
 end
+
+-- All of a nest is known to run, also where its loops were cut and numbered,
+-- so that it may go elsewhere.
+for _, make in ipairs(all) do
+  checks.at_sizes(followed(make), function(s)
+    tile(s)
+    local i = s:get_loops(s:get_block "D")
+    s:compute_at(s:get_block "C", i)
+    s:parallel(i)
+  end, table.unpack(sizes))
+  checks.at_sizes(followed(make), function(s)
+    s:split(s:fuse(s:get_loops(s:get_block "D")), { ts.auto, 4 })
+    local i = s:get_loops(s:get_block "C")
+    s:reverse_compute_at(s:get_block "D", i)
+    s:parallel(i)
+  end, table.unpack(sizes))
+end
+
+-- Not where some are left out.
+for _, case in ipairs {
+  { function(n, m) return n * m end },
+  { function(n, m) return n * m - 1 end, "INSTANCES_UNKNOWN" },
+  { function(n) return n end, "INSTANCES_UNKNOWN" },
+} do
+  local b, n, m = ts.builder("rows"), ts.size "n", ts.size "m"
+  local A, C = b:input("A", { n, m }), b:output("C", { n, m })
+  local S = b:buffer("S", { n })
+  b:loop("i", 0, n, function(i)
+    b:block("S", { { "i", extent = n, bind = i } },
+            function(v) b:store(S, { v }, A(v, 0) * 2) end)
+  end)
+  b:loop("t", 0, case[1](n, m), function(t)
+    b:block("C", { { "i", extent = n, bind = t // m },
+                   { "j", extent = m, bind = t % m } },
+            { where = ts.all(ts.lt(t // m, n), ts.lt(t % m, m)) },
+            function(u, v) b:store(C, { u, v }, S(u) + A(u, v)) end)
+  end)
+  local p = b:program()
+  local s = ts.schedule(p)
+  local i = s:get_loops(s:get_block "S")
+  if case[2] then
+    checks.refused(s, case[2], "reverse_compute_at", s:get_block "C", i)
+  else
+    s:reverse_compute_at(s:get_block "C", i)
+    s:parallel(i)
+    checks.replays(s, p)
+    for _, size in ipairs(sizes) do
+      local shape = { size[1], size[2] }
+      checks.exact(s, p, { ts.tensor("float32", shape, "integers"),
+                           ts.tensor("float32", shape) })
+    end
+  end
+end
