@@ -233,29 +233,48 @@ static bool tells_loop(sch_state *s, ir_stmt block, ir_stmt top, ir_var v,
   return poly_clears(&d, block, block, buf);
 }
 
-bool sch_results_apart(sch_state *s, ir_stmt block, ir_stmt top,
-                       sch_list loops) {
+/* In iterations in which one of the loops that are `asked` about differs, the
+ * block writes other elements; else refused because of `why`, naming `other`
+ * second. */
+static bool writes_others(sch_state *s, ir_stmt block, ir_stmt top,
+                          sch_list loops, const bool *asked, sch_reason why,
+                          ir_stmt other) {
   const ir_program *p = s->p;
   ir_span w = ir_blk(p, block)->writes;
-  if (sch_writes_once(s, block)) return true;
-  uint8_t *drives = arena_zalloc(s->scratch, p->var.n);
   ir_var *var = arena_array(s->scratch, ir_var, loops.n);
   arith_range *delta = arena_array(s->scratch, arith_range, loops.n);
   dist d;
-  sch_mark_drivers(s, block, drives);
   for (uint32_t i = 0; i < loops.n; i++) var[i] = ir_st(p, loops.v[i])->var;
   dist_init(&d, s, loops.n, var, top);
   for (uint32_t k = w.at; k < w.at + w.n; k++) {
     ir_region r = p->region.v[k];
     bool meet = dist_regions(&d, block, r, block, r, delta);
     for (uint32_t i = 0; i < loops.n && meet; i++) {
-      if (!(drives[var[i]] & 1 << IR_SPATIAL) || (!delta[i].lo && !delta[i].hi))
-        continue;
-      (void)sch_refuse(s, SCH_R_RESULT_SHARED, .s = {block}, .buf = r.buf);
-      if (!tells_loop(s, block, top, var[i], r.buf)) return false;
+      if (!asked[i] || (!delta[i].lo && !delta[i].hi)) continue;
+      (void)sch_refuse(s, why, .s = {block, other}, .buf = r.buf);
+      if (s->quick || !tells_loop(s, block, top, var[i], r.buf)) return false;
     }
   }
   return true;
+}
+
+bool sch_results_apart(sch_state *s, ir_stmt block, ir_stmt top,
+                       sch_list loops) {
+  if (sch_writes_once(s, block)) return true;
+  uint8_t *drives = arena_zalloc(s->scratch, s->p->var.n);
+  bool *asked = arena_array(s->scratch, bool, loops.n);
+  sch_mark_drivers(s, block, drives);
+  for (uint32_t i = 0; i < loops.n; i++)
+    asked[i] = drives[ir_st(s->p, loops.v[i])->var] & 1 << IR_SPATIAL;
+  return writes_others(s, block, top, loops, asked, SCH_R_RESULT_SHARED, 0);
+}
+
+bool sch_steps_stay(sch_state *s, ir_stmt block, sch_list loops,
+                    ir_stmt reader) {
+  bool *asked = arena_array(s->scratch, bool, loops.n);
+  for (uint32_t i = 0; i < loops.n; i++) asked[i] = true;
+  return writes_others(s, block, ir_scope_of(s->p, block), loops, asked,
+                       SCH_R_STEPS_ELSEWHERE, reader);
 }
 
 /* As a map of the loops from top down to it, the block's bindings are one to

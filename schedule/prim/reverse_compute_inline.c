@@ -4,7 +4,6 @@
 #include "ir/expr.h"
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
-#include "schedule/analysis/polyhedra.h"
 
 #define REVERSE_COMPUTE_INLINE_SIG(F, S) \
   F(S, IN, BLOCK, block, REQ, "the consumer to inline into its producer")
@@ -391,18 +390,15 @@ static ir_expr in_old(sch_state *s, const plan *pl, uint32_t k) {
   return ir_is_const(s->p, cond, 1) ? 0 : cond;
 }
 
-/* What the producer does for the block in one iteration of meet is all that
- * it does there: of a reduction, an element that the block has in another
- * iteration may have had steps in this one. */
+/* A reduction may take steps for an element that the block reads in a later
+ * iteration of meet: then none can be left out. */
 static bool check_steps(sch_state *s, const plan *pl) {
-  bool ok = !pl->guard;
+  bool all = !pl->guard;
   if (!sch_has_init(s->p, pl->producer)) return true;
-  for (uint32_t k = 0; ok && k < ir_blk(s->p, pl->block)->iters.n; k++) {
-    ir_expr cond = in_old(s, pl, k);
-    ok = !cond || (!s->quick && poly_holds(s, pl->producer, cond) > 0);
-  }
-  return ok || sch_refuse(s, SCH_R_STEPS_ELSEWHERE,
-                          .s = {pl->producer, pl->block}, .buf = pl->made.buf);
+  for (uint32_t k = 0; k < ir_blk(s->p, pl->block)->iters.n; k++)
+    all = all && !in_old(s, pl, k);
+  return all ||
+         sch_steps_stay(s, pl->producer, sch_loops_of(s, pl->to), pl->block);
 }
 
 static bool check(sch_state *s, const pair *of, plan *pl) {

@@ -324,3 +324,27 @@ do
     end
   end
 end
+
+-- What D reads is made in one iteration whole, so that others may do without.
+do
+  local b = ts.builder("odd")
+  local A = b:input("A", { 8, 5 })
+  local C, D = b:buffer("C", { 8 }), b:output("D", { 4 })
+  b:loop("i", 0, 8, function(i)
+    b:loop("k", 0, 5, function(k)
+      b:block("C", { { "v", extent = 8, bind = i },
+                     { "r", "reduce", extent = 5, bind = k } }, function(v, r)
+        b:init(function() b:store(C, { v }, 0) end)
+        b:store(C, { v }, C(v) + A(v, r))
+      end)
+    end)
+    b:block("D", { { "v", extent = 4, bind = i // 2 } },
+            { where = ts.eq(i % 2, 1) }, function(v)
+      b:store(D, { v }, C(v * 2 + 1) + 1)
+    end)
+  end)
+  local p = b:program()
+  local s = ts.schedule(p)
+  s:fuse_reduction_epilogue(s:get_block "C", s:get_block "D")
+  same(s, p)
+end
