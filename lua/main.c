@@ -56,6 +56,17 @@ void main_push_error_text(lua_State *L, int i) {
     lua_pushfstring(L, "(error object is a %s value)", lua_typename(L, type));
 }
 
+/* A call of the engine that the signal cancelled may end before Lua is told of
+ * the signal. */
+static int is_interrupt(lua_State *L, int i) {
+  if (!main_is_stopping() || !lua_istable(L, i)) return 0;
+  int type = lua_getfield(L, i, "code");
+  int is = type == LUA_TSTRING &&
+           !strcmp(lua_tostring(L, -1), tess_status_name(TESS_CANCELLED));
+  lua_pop(L, 1);
+  return is;
+}
+
 /* Turns whatever was raised into text: with --verbose everything, else the
  * first line.  Upvalue 2: the file of the command's own, which is no place
  * that a user wants to hear of. */
@@ -64,6 +75,7 @@ static int describe_error(lua_State *L) {
   if (lua_istable(L, 1) && lua_getfield(L, 1, "usage") == LUA_TSTRING)
     return lua_settop(L, 1), 1;
   lua_settop(L, 1);
+  if (is_interrupt(L, 1)) lua_pushliteral(L, "interrupted"), lua_replace(L, 1);
   main_push_error_text(L, 1);
   lua_pushstring(
       L, skip_place(lua_tostring(L, -1), lua_tostring(L, lua_upvalueindex(2))));

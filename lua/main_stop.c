@@ -58,8 +58,8 @@ static void take_signals(int on) {
 static void on_interrupt(int sig) {
   (void)sig;
   take_signals(0);
-  tess_stop(running.c);
   running.raised = 1;
+  tess_stop(running.c);
   stop_soon(running.L);
 }
 
@@ -69,6 +69,8 @@ void main_catch_interrupts(int on) {
   running.raised = 0;
   lua_sethook(running.L, NULL, 0, 0);
 }
+
+int main_is_stopping(void) { return running.raised != 0; }
 
 void main_hold_interrupts(int on) {
   sigset_t held;
