@@ -116,25 +116,21 @@ local function arguments(p, fill)
   return args
 end
 
--- From each of these lists of arguments, which stay as they are, s makes by
--- the oracle and by compiled code just the elements that p makes; what is not
--- a number is the same as any such.
-local function exact(s, p, ...)
-  local kernel = ts.build(s, "llvm")
-  local ways = {
-    ["the oracle"] = function(args) ts.interpret(s, args) end,
-    ["compiled code"] = function(args) kernel(table.unpack(args)) end,
-  }
-  local function run(f, args)
-    local own, made = {}, {}
-    for i, t in ipairs(args) do
-      own[i] = ts.tensor(t:dtype(), t:shape())
-      own[i]:copy_from(t)
-    end
-    f(own)
-    for i, t in ipairs(own) do made[i] = elements(t) end
-    return made
+local function run(f, args)
+  local own, made = {}, {}
+  for i, t in ipairs(args) do
+    own[i] = ts.tensor(t:dtype(), t:shape())
+    own[i]:copy_from(t)
   end
+  f(own)
+  for i, t in ipairs(own) do made[i] = elements(t) end
+  return made
+end
+
+-- From each of these lists of arguments, which stay as they are, each of
+-- `ways` makes just the elements that p makes; what is not a number is the
+-- same as any such.
+local function exact_by(ways, s, p, ...)
   for _, args in ipairs { ... } do
     local want = run(function(own) ts.interpret(p, own) end, args)
     for who, f in pairs(ways) do
@@ -147,6 +143,19 @@ local function exact(s, p, ...)
       end
     end
   end
+end
+local function oracle(s)
+  return function(args) ts.interpret(s, args) end
+end
+local function exact_by_oracle(s, p, ...)
+  exact_by({ ["the oracle"] = oracle(s) }, s, p, ...)
+end
+local function exact(s, p, ...)
+  local kernel = ts.build(s, "llvm")
+  exact_by({
+    ["the oracle"] = oracle(s),
+    ["compiled code"] = function(args) kernel(table.unpack(args)) end,
+  }, s, p, ...)
 end
 
 -- f(s) makes of the program that make(size, ..) gives what computes the same
@@ -194,4 +203,5 @@ end
 
 return { replays = replays, same = same, legal = legal, refused = refused,
          illegal = illegal, fails = fails, arguments = arguments,
-         exact = exact, at_sizes = at_sizes, lu = lu }
+         exact = exact, exact_by_oracle = exact_by_oracle,
+         at_sizes = at_sizes, lu = lu }
