@@ -103,15 +103,6 @@ static uint32_t first_long(const ir_program *p, const struct fuse_args *a) {
   return i;
 }
 
-/* Iterations are not seen to fill what they write where extents that are no
- * constants are divided by. */
-static bool divides_by_size(const ir_program *p, const struct fuse_args *a) {
-  int64_t n;
-  for (uint32_t i = 1; i < a->loops.n; i++)
-    if (!ir_const_int(p, ir_st(p, a->loops.v[i])->extent, &n)) return true;
-  return false;
-}
-
 /* Domains below that depend on the loops claim no more than they did.  What an
  * extent that is no constant is divided out of has no end that can be told,
  * but the first loop has one: where it takes that, domains are given it. */
@@ -169,5 +160,7 @@ static bool change(sch_state *s, void *ud) {
 
 static bool fuse_apply(sch_state *s, struct fuse_args *a) {
   if (!a->loops.n) return sch_refuse(s, SCH_R_LOOPS_EMPTY);
-  return sch_change_loop(s, change, a, a->loops.v[0], divides_by_size(s->p, a));
+  /* Of quotients and remainders it may not be seen any more that iterations
+   * fill what they read of a buffer, which was their own then. */
+  return sch_change_loop(s, change, a, a->loops.v[0], true);
 }

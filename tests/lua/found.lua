@@ -502,3 +502,26 @@ do
   s:unannotate(b, "explicit_read_region")
   same(s, p)
 end
+
+-- fuse: that each iteration of a parallel loop has all that it reads of its
+-- own part of a buffer is seen of (2 * i + j) * 155 // 10 % 31, and not any
+-- more of f * 155 // 10 % 31.
+do
+  local A = ts.placeholder("A", { 4, 31, 10 })
+  local p = ts.program("flat", { A }, {
+    ts.compute("C", { 8, 155 }, function(i, j)
+      local at = i * 155 + j
+      return A(at // 310, at // 10 % 31, at % 10)
+    end) })
+  local s = ts.schedule(p)
+  local c = s:get_block "C"
+  local copy = s:cache_read(c, 0, "local")
+  s:reverse_compute_at(c, (s:get_loops(copy)))
+  local _, _, j = s:get_loops(c)
+  local j_0 = s:split(j, { 5, 31 })
+  s:compute_at(copy, j_0)
+  s:parallel(j_0)
+  local i_0, i_1 = s:get_loops(c)
+  refused(s, "WOULD_RACE", "fuse", i_0, i_1)
+  same(s, p)
+end
