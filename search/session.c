@@ -89,8 +89,9 @@ void session_free(tess_session *s) {
 
 static void note_refusal(search_worker *w, funnel_stage stage, tess_status s) {
   const sch_prim *prim = w->m.fail.prim;
-  if (s == TESS_LIMIT && w->heap.doing[1]) {
-    funnel_add(&w->tally, &w->heap, stage, w->heap.doing[1],
+  if (s == TESS_LIMIT) {
+    const char *doing = w->heap.doing[1];
+    funnel_add(&w->tally, &w->heap, stage, doing ? doing : "trace",
                w->heap.limit ? w->heap.limit : "MEMORY_CAP", 0);
     return;
   }
