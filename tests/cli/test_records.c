@@ -5,6 +5,7 @@
 
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static console c;
 
@@ -54,6 +55,23 @@ static void change(const char *sql) {
   sqlite3_close(db);
 }
 
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* The median of a blob of samples. */
+static double median_of(const void *blob, int bytes) {
+  enum { MOST = 10000 };
+  static double v[MOST];
+  int n = bytes / (int)sizeof *v;
+  assert_int_equal(bytes % (int)sizeof *v, 0);
+  assert_in_range(n, 1, MOST);
+  memcpy(v, blob, (size_t)bytes);
+  qsort(v, (size_t)n, sizeof *v, by_value);
+  return (v[(n - 1) / 2] + v[n / 2]) / 2;
+}
+
 static void run(const char *args) {
   int status = console_run(&c, "%s %s", CONSOLE_TESSERA, args);
   if (status) fail_msg("tessera %s: status %d: %s", args, status, c.err);
@@ -68,6 +86,33 @@ static void expect_warning(const char *record) {
   if (!strstr(c.err, record) || !strstr(c.err, "gives another program now"))
     fail_msg("no such warning: %s", c.err);
   assert_ptr_equal(strchr(c.err, '\n'), c.err + strlen(c.err) - 1);
+}
+
+/* A record has all that was timed, of which its time is the median. */
+static void samples(void **state) {
+  (void)state;
+  char path[128];
+  sqlite3 *db;
+  sqlite3_stmt *q;
+  int n = 0;
+  remove_database();
+  run("tune d.lua --trials 4 --db a.db");
+  snprintf(path, sizeof path, "%s/a.db", c.dir);
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_int_equal(sqlite3_prepare_v2(db,
+                                      "SELECT seconds, samples FROM record "
+                                      "WHERE status = 'OK'",
+                                      -1, &q, NULL),
+                   SQLITE_OK);
+  for (; sqlite3_step(q) == SQLITE_ROW; n++) {
+    const void *blob = sqlite3_column_blob(q, 1);
+    assert_true(median_of(blob, sqlite3_column_bytes(q, 1)) ==
+                sqlite3_column_double(q, 0));
+  }
+  assert_int_equal(n, 4);
+  sqlite3_finalize(q);
+  sqlite3_close(db);
+  remove_database();
 }
 
 /* A record tells by its hash what was measured. */
@@ -246,6 +291,7 @@ static void cannot_be_opened(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(samples),
       cmocka_unit_test(another_program),
       cmocka_unit_test(refused_traces),
       cmocka_unit_test(damaged),

@@ -50,6 +50,25 @@ do
   assert(ts.equivalent(copy, p))
 end
 
+-- What the original makes after its copy was made is its own, though the copy
+-- made as many variables since.
+do
+  local foreign = "belongs to another schedule"
+  local sch = ts.schedule(p)
+  local i, j = sch:get_loops(sch:get_block("C"))
+  local copy = sch:copy()
+  local _, later = sch:split(i, { ts.auto, 8 })
+  local _, own = copy:split(j, { ts.auto, 4 })
+  fails("INVALID", foreign, copy.unroll, copy, later)
+  fails("INVALID", foreign, sch.unroll, sch, own)
+  local of_copy = copy:copy()
+  fails("INVALID", foreign, of_copy.unroll, of_copy, later)
+  of_copy:unroll(own)
+  of_copy:parallel(i)
+  sch:unroll(later)
+  assert(ts.equivalent(of_copy, p) and ts.equivalent(sch, p))
+end
+
 -- The same by names, in one table, and half and half.
 do
   local function traced(f)

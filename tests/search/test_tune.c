@@ -717,6 +717,57 @@ static void test_goes_on(void **state) {
   recorded_remove(path);
 }
 
+/* Processes with one seed that measure the same at the same time store it
+ * twice; it is one trial all the same. */
+static void test_records_of_one_candidate(void **state) {
+  (void)state;
+  char path[400];
+  recorded_run f;
+  tess_result *r;
+  recorded_database(path, sizeof path);
+  recorded_start(&f);
+  f.o.database = path;
+  tune_until(&f, 40, &r);
+  tess_result_free(r);
+  change(path, "CREATE TEMP TABLE twin AS SELECT * FROM record;"
+               "UPDATE twin SET id = id + 40;"
+               "INSERT INTO record SELECT * FROM twin");
+  assert_int_equal(count_records(path, "1"), 80);
+  assert_int_equal(tune_until(&f, 0, &r).trials, 40 + 1);
+  assert_int_equal(f.r.n, 1);
+  tess_result_free(r);
+  recorded_end(&f);
+  recorded_remove(path);
+}
+
+/* What is left is expected to take as long as what this run did took; what
+ * earlier ones did is neither. */
+static int check_eta(void *ud, const tess_progress *p) {
+  uint32_t before = *(uint32_t *)ud, left = p->max_trials - p->trials;
+  double one = p->elapsed / (p->trials - before);
+  assert_true(fabs(p->eta - one * left) <= 1e-9 * p->elapsed);
+  return p->trials == 40;
+}
+
+static void test_eta(void **state) {
+  (void)state;
+  char path[400];
+  recorded_run f;
+  tess_result *r;
+  recorded_database(path, sizeof path);
+  recorded_start(&f);
+  f.o.database = path;
+  f.o.progress = check_eta;
+  for (uint32_t before = 0; before <= 40; before += 40) {
+    f.o.progress_ud = &before;
+    assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+    assert_int_equal(f.r.n, before ? 60 + 1 : 40); /* the best, again */
+    tess_result_free(r);
+  }
+  recorded_end(&f);
+  recorded_remove(path);
+}
+
 /* Who is killed loses nothing: another process finds each record as soon as
  * the progress tells of it. */
 static int is_stored(void *ud, const tess_progress *p) {
@@ -808,6 +859,8 @@ int main(void) {
       cmocka_unit_test(test_exhausted_space),
       cmocka_unit_test(test_too_many_lanes),
       cmocka_unit_test(test_goes_on),
+      cmocka_unit_test(test_records_of_one_candidate),
+      cmocka_unit_test(test_eta),
       cmocka_unit_test(test_stores_at_once),
       cmocka_unit_test(test_bad_database),
       cmocka_unit_test(test_unknown_names)};
