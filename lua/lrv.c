@@ -65,6 +65,18 @@ static int arith_of_map(lua_State *L, const char *event) {
   return 0;
 }
 
+/* Of operands 1 and 2 the one whose schedule has the other's variables, too:
+ * a copy has those of what it was copied from; 0: neither has. */
+static int holder(lua_State *L) {
+  for (int i = 1; i <= 2; i++) {
+    lua_getiuservalue(L, i, 1);
+    int has = belongs(L, lt_object(L, 3 - i, LT_RV), lua_gettop(L));
+    lua_pop(L, 1);
+    if (has) return i;
+  }
+  return 0;
+}
+
 static int arith(lua_State *L, const char *op) {
   if (!is_int(L, 1) || !is_int(L, 2))
     return lt_error(L, TESS_TYPE,
@@ -74,13 +86,14 @@ static int arith(lua_State *L, const char *op) {
   lt_rv *a = luaL_testudata(L, 1, LT_RV), *b = luaL_testudata(L, 2, LT_RV);
   if (!a && !b)
     return lt_error(L, TESS_TYPE, "one operand must be a schedule's variable");
-  if (a && b && a->owner != b->owner)
+  int of = !b ? 1 : !a ? 2 : holder(L);
+  if (!of)
     return lt_error(L, TESS_INVALID, "the variables belong to two schedules");
   lt_rv *x = lua_newuserdatauv(L, sizeof *x, 3);
-  *x = (lt_rv){0, TESS_RV_INT, (a ? a : b)->owner, ""};
+  *x = (lt_rv){0, TESS_RV_INT, (of == 1 ? a : b)->owner, ""};
   strcpy(x->op, op);
   luaL_setmetatable(L, LT_RV);
-  lua_getiuservalue(L, a ? 1 : 2, 1);
+  lua_getiuservalue(L, of, 1);
   lua_setiuservalue(L, -2, 1);
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 2);

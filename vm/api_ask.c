@@ -166,7 +166,7 @@ static tess_status about_block(void *ud) {
   tess_block_info info = {.nreads = b->reads.n,
                           .nwrites = b->writes.n,
                           .niters = b->iters.n,
-                          .is_spatial = 1};
+                          .is_spatial = ir_st(p, q->stmt)->parent != 0};
   str_clear(&q->s->name);
   str_puts(&q->s->name, ir_text(p, b->name));
   if (q->s->name.bad) return str_status(&q->s->name);

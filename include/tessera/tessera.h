@@ -394,6 +394,7 @@ typedef struct tess_loop_info {
   int64_t extent;               /* -1: not constant */
   int32_t iter_type;            /* tess_iter_kind of what it drives; -1 mixed */
 } tess_loop_info;
+/* is_spatial: all its iters are, and it is not the root. */
 typedef struct tess_block_info {
   const char *name;
   uint32_t nreads, nwrites, niters;

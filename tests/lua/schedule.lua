@@ -134,6 +134,17 @@ do
     assert(ts.equivalent(again, p))
   end
   assert(ts.trace.from_lua(t:lua(), p) == t)
+  -- A copy has the variables that there were, also in arithmetic.
+  local copy = sch:copy()
+  local w = copy:sample_categorical({ 3, 5 }, { 0.5, 0.5 })
+  local late = sch:sample_categorical({ 2, 4 }, { 0.5, 0.5 })
+  for _, x in ipairs { u * w, w * u, (u * 1) * (w + 0) } do
+    assert(copy:get(x) == v * copy:get(w))
+    fails("INVALID", "another schedule", sch.get, sch, x)
+  end
+  fails("INVALID", "two schedules", function() return late * w end)
+  fails("INVALID", "two schedules", function() return w * late end)
+  fails("INVALID", "another schedule", copy.get, copy, (late * 1) * w)
   -- One schedule's variable is nothing to another.
   local other = ts.schedule(p)
   fails("INVALID", "another schedule", other.parallel, other, j)
@@ -143,6 +154,8 @@ end
 
 -- Questions.
 do
+  local whole = ts.schedule(p)
+  assert(not whole:is_spatial(whole:get_block "root"))
   local sch = ts.schedule(p)
   local c, d = sch:get_block("C"), sch:get_block("D")
   assert(sch:is_reduction(c) and not sch:is_spatial(c))
