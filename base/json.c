@@ -36,6 +36,14 @@ static void place_at(const char *text, const char *at, err_state *err) {
             (unsigned long long)column);
 }
 
+/* What jansson says of it, but where that speaks of jansson's own options. */
+static const char *why_malformed(const json_error_t *e) {
+  enum json_error_code code = json_error_code(e);
+  bool nul =
+      code == json_error_null_character || code == json_error_null_byte_in_key;
+  return nul ? "a text may not hold \\u0000" : e->text;
+}
+
 json_t *js_read(const char *text, size_t n, js_limits limits, err_state *err) {
   if (n > limits.bytes) {
     err_set(err, TESS_LIMIT, "JSON text of %zu bytes is longer than %zu", n,
@@ -53,7 +61,7 @@ json_t *js_read(const char *text, size_t n, js_limits limits, err_state *err) {
   if (!v) {
     bool memory = json_error_code(&e) == json_error_out_of_memory;
     err_set(err, memory ? TESS_NOMEM : TESS_PARSE, "malformed JSON: %s",
-            e.text);
+            why_malformed(&e));
     err_place(err, "line %d, column %d", e.line, e.column);
   }
   return v;

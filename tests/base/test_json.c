@@ -27,6 +27,19 @@ static void test_malformed(void **state) {
   refused("[1e999]", TESS_PARSE, "line 1, column 6");
 }
 
+/* In our words, in a value as in a key. */
+static void test_nul(void **state) {
+  (void)state;
+  static const char *const texts[] = {"[\"a\\u0000\"]", "{\"a\\u0000\": 1}"};
+  err_state e;
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    assert_null(parse(texts[i], &e));
+    assert_int_equal(e.code, TESS_PARSE);
+    assert_string_equal(e.message,
+                        "malformed JSON: a text may not hold \\u0000");
+  }
+}
+
 static void test_limits(void **state) {
   (void)state;
   err_state e;
@@ -127,9 +140,9 @@ static void test_members(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_malformed),      cmocka_unit_test(test_limits),
-      cmocka_unit_test(test_canonical_text), cmocka_unit_test(test_unwritable),
-      cmocka_unit_test(test_members),
+      cmocka_unit_test(test_malformed),  cmocka_unit_test(test_nul),
+      cmocka_unit_test(test_limits),     cmocka_unit_test(test_canonical_text),
+      cmocka_unit_test(test_unwritable), cmocka_unit_test(test_members),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
