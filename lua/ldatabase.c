@@ -26,6 +26,34 @@ static void set(lua_State *L, const char *k, const char *v) {
   lua_setfield(L, -2, k);
 }
 
+static void set_samples(lua_State *L, const tess_record *r) {
+  lua_createtable(L, (int)r->nsample, 0);
+  for (uint32_t i = 0; i < r->nsample; i++) {
+    lua_pushnumber(L, r->sample[i]);
+    lua_seti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_setfield(L, -2, "samples");
+}
+
+static void push_record(lua_State *L, const tess_record *r) {
+  lua_createtable(L, 0, 11);
+  lua_pushinteger(L, r->id);
+  lua_setfield(L, -2, "id");
+  set(L, "workload", r->workload_name);
+  set(L, "target", r->target);
+  set(L, "policy", r->policy);
+  set(L, "engine", r->engine);
+  set(L, "status", r->status);
+  set(L, "message", r->message);
+  lua_pushnumber(L, r->seconds);
+  lua_setfield(L, -2, "seconds");
+  set_samples(L, r);
+  lua_pushboolean(L, r->checked);
+  lua_setfield(L, -2, "checked");
+  lua_pushboolean(L, r->damaged);
+  lua_setfield(L, -2, "damaged");
+}
+
 /* db:records([max]): a list, best first */
 static int records(lua_State *L) {
   tess_database *d = lt_get(L, 1, LT_DATABASE);
@@ -36,20 +64,7 @@ static int records(lua_State *L) {
     tess_status s = tess_database_row(d, (uint64_t)k, &r);
     if (s == TESS_NOT_FOUND) break;
     lt_check(L, s);
-    lua_createtable(L, 0, 10);
-    lua_pushinteger(L, r.id);
-    lua_setfield(L, -2, "id");
-    set(L, "workload", r.workload_name);
-    set(L, "target", r.target);
-    set(L, "policy", r.policy);
-    set(L, "engine", r.engine);
-    set(L, "status", r.status);
-    lua_pushnumber(L, r.seconds);
-    lua_setfield(L, -2, "seconds");
-    lua_pushboolean(L, r.checked);
-    lua_setfield(L, -2, "checked");
-    lua_pushboolean(L, r.damaged);
-    lua_setfield(L, -2, "damaged");
+    push_record(L, &r);
     lua_seti(L, -2, k + 1);
   }
   return 1;

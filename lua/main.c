@@ -27,7 +27,8 @@ static const char usage[] =
     "       tessera db FILE\n"
     "       tessera doc [NAME]\n"
     "--verbose with any of them: errors with the program and the place "
-    "marked\n";
+    "marked;\n"
+    "with db: also why records failed\n";
 
 /* What was printed is safe from a Ctrl-C that comes while all is put away. */
 static void end_interruptible(void) {

@@ -257,7 +257,7 @@ tess_status database_open(tess_context *c, const char *path,
 void tess_database_free(tess_database *d) {
   if (!d) return;
   sqlite3_finalize(d->rows);
-  sqlite3_finalize(d->damaged);
+  sqlite3_finalize(d->row);
   sqlite3_close(d->db);
   tess_text_free(d->c, d->path);
   mem_free(&d->c->heap, d, sizeof *d);

@@ -16,7 +16,7 @@ struct tess_database {
   tess_context *c;
   sqlite3 *db;
   sqlite3_stmt *rows;        /* of tess_database_row, made when asked for */
-  sqlite3_stmt *damaged;     /* and with them: whether a record is */
+  sqlite3_stmt *row;         /* and with them: the rest of the row */
   bool passed_over, second;  /* some are; which the second round gives */
   uint64_t at;               /* the row it stands at, from 0 */
   tess_status lacked;        /* why sketch_of had no memory; OK: it had */

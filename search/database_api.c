@@ -20,9 +20,10 @@ static const char rows_sql[] =
     "ORDER BY status <> 'OK', seconds, record.id";
 
 /* Asked of each row when it is reached: reading thousands of traces in order
- * to sort by it would take seconds. */
-static const char damaged_sql[] =
-    "SELECT sketch_of(decisions, trace) IS NULL FROM record WHERE id = ?1";
+ * to sort by it would take seconds, and texts and samples are long. */
+static const char row_sql[] =
+    "SELECT sketch_of(decisions, trace) IS NULL, message, samples FROM record "
+    "WHERE id = ?1";
 
 static const char *text_at(sqlite3_stmt *q, int i) {
   const char *s = (const char *)sqlite3_column_text(q, i);
@@ -34,15 +35,15 @@ static bool has_time(tess_database *d) {
          database_has_time(d, d->rows, 7, sqlite3_column_int64(d->rows, 0));
 }
 
+/* It stays at the answer, in which a record's message and samples stand. */
 static tess_status ask_damaged(tess_database *d, int64_t id, bool *yes) {
-  sqlite3_bind_int64(d->damaged, 1, id);
-  int code = sqlite3_step(d->damaged);
-  *yes = code == SQLITE_ROW && sqlite3_column_int(d->damaged, 0);
-  tess_status s = code == SQLITE_ROW || code == SQLITE_DONE
-                      ? TESS_OK
-                      : database_fail(d, "reading");
-  sqlite3_reset(d->damaged);
-  return s;
+  sqlite3_reset(d->row);
+  sqlite3_bind_int64(d->row, 1, id);
+  int code = sqlite3_step(d->row);
+  *yes = code == SQLITE_ROW && sqlite3_column_int(d->row, 0);
+  return code == SQLITE_ROW || code == SQLITE_DONE
+             ? TESS_OK
+             : database_fail(d, "reading");
 }
 
 /* Whether this round gives the row it stands at. */
@@ -58,8 +59,8 @@ static tess_status look_at_row(tess_database *d, bool *gives) {
 
 static void end_rows(tess_database *d) {
   sqlite3_finalize(d->rows);
-  sqlite3_finalize(d->damaged);
-  d->rows = d->damaged = NULL;
+  sqlite3_finalize(d->row);
+  d->rows = d->row = NULL;
 }
 
 /* To the next row; the statements are gone where there is none. */
@@ -87,8 +88,7 @@ static tess_status start_rows(tess_database *d) {
   d->at = 0;
   d->passed_over = d->second = false;
   if (sqlite3_prepare_v2(d->db, rows_sql, -1, &d->rows, NULL) == SQLITE_OK &&
-      sqlite3_prepare_v2(d->db, damaged_sql, -1, &d->damaged, NULL) ==
-          SQLITE_OK)
+      sqlite3_prepare_v2(d->db, row_sql, -1, &d->row, NULL) == SQLITE_OK)
     return next_row(d);
   tess_status s = database_fail(d, "reading");
   end_rows(d);
@@ -101,6 +101,16 @@ static tess_status step_to(tess_database *d, uint64_t k) {
   if (!d->rows) s = start_rows(d);
   for (; s == TESS_OK && d->at < k; d->at++) s = next_row(d);
   return s;
+}
+
+/* Those of the row; none where the column has what are no numbers. */
+static const double *samples_at(sqlite3_stmt *q, int i, uint32_t *n) {
+  const double *v = NULL;
+  *n = 0;
+  if (sqlite3_column_type(q, i) == SQLITE_BLOB) v = sqlite3_column_blob(q, i);
+  size_t size = v ? (size_t)sqlite3_column_bytes(q, i) : 0;
+  if (size % sizeof *v == 0) *n = (uint32_t)(size / sizeof *v);
+  return *n ? v : NULL;
 }
 
 tess_status tess_database_row(tess_database *d, uint64_t k, tess_record *out) {
@@ -122,7 +132,9 @@ tess_status tess_database_row(tess_database *d, uint64_t k, tess_record *out) {
                        .seconds = seconds,
                        .program_hash = (uint64_t)sqlite3_column_int64(q, 8),
                        .checked = sqlite3_column_int(q, 9) != 0,
-                       .damaged = d->second};
+                       .damaged = d->second,
+                       .message = text_at(d->row, 1)};
+  out->sample = samples_at(d->row, 2, &out->nsample);
   ctx_clear(d->c);
   return TESS_OK;
 }

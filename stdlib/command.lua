@@ -29,19 +29,34 @@ local function integer_of(name, text, least, most)
   return n
 end
 
+-- An integer from 0 to 2^64 - 1, as C takes it: of the integers of Lua the one
+-- with the same bits.
+local function unsigned_of(name, text)
+  local most = "18446744073709551615"
+  local sign, digits = text:match("^([+-]?)0*(%d+)$")
+  if not digits then
+    usage("option --%s: '%s' is not an integer", name, text)
+  end
+  if sign == "-" and digits ~= "0" or #digits > #most or
+     #digits == #most and digits > most then
+    usage("option --%s: %s is outside of 0 .. %s", name, text, most)
+  end
+  local n = 0
+  for d in digits:gmatch "%d" do n = n * 10 + tonumber(d) end
+  return n
+end
+
 local function value_of(name, kind, text)
   if kind == "string" then
     return text ~= "" and text or
            usage("option --%s needs a value, not ''", name)
   end
-  if kind == "integer" then
-    return integer_of(name, text, math.mininteger, math.maxinteger)
-  end
+  if kind == "unsigned" then return unsigned_of(name, text) end
   return integer_of(name, text, 1, kind)
 end
 
 -- Splits arguments into options and the rest; `known` maps each option to
--- "string", "integer", "flag" or, for a count, to the largest.
+-- "string", "unsigned", "flag" or, for a count, to the largest.
 local function parse(args, known)
   local options, rest = {}, {}
   local i = 1
@@ -376,7 +391,29 @@ local function status_of(r)
   return r.status == "OK" and not r.checked and "not compared" or r.status
 end
 
-local function list_records(path, max)
+-- Why a record failed, of which a compiler may say several lines.
+local function print_message(indent, r)
+  for line in r.message:gmatch "[^\n]+" do print(indent .. plain(line)) end
+end
+
+local function print_samples(r)
+  if #r.samples == 0 then return end
+  local least, greatest = math.huge, -math.huge
+  for _, s in ipairs(r.samples) do
+    least, greatest = math.min(least, s), math.max(greatest, s)
+  end
+  print(("-- samples: %d, from %.4f ms to %.4f ms"):format(
+          #r.samples, least * 1e3, greatest * 1e3))
+end
+
+local function print_record(r)
+  print(("-- record %d: %s, %s, %s, %s"):format(r.id, plain(r.workload),
+        time_of(r), r.damaged and "damaged" or r.status, plain(r.target)))
+  print_message("--   ", r)
+  print_samples(r)
+end
+
+local function list_records(path, max, verbose)
   local rows = ts.database(path):records(max)
   print(("%6s  %12s  %-13s  %-20s  %s"):format("record", "time", "status",
                                                 "workload", "target"))
@@ -384,15 +421,16 @@ local function list_records(path, max)
     print(("%6d  %12s  %-13s  %-20s  %s"):format(
             r.id, time_of(r), status_of(r), plain(r.workload),
             plain(r.target)))
+    if verbose then print_message((" "):rep(8), r) end
   end
   return 0
 end
 
-function command.db(args)
+function command.db(args, host)
   local _, rest = parse(args, {})
   if #rest ~= 1 then usage("db takes one FILE") end
   if not is_database(rest[1]) then error(rest[1] .. ": not a database", 0) end
-  return list_records(rest[1], 1000)
+  return list_records(rest[1], 1000, host.verbose)
 end
 
 local function try_trace(name, trace, program)
@@ -425,7 +463,7 @@ local function show_file(name, o)
   return run_description(name).program
 end
 
-function command.show(args)
+function command.show(args, host)
   local o, rest = parse(args, { program = "string" })
   if #rest ~= 1 then usage("show takes one FILE or DB:RECORD") end
   local name = rest[1]
@@ -435,13 +473,9 @@ function command.show(args)
       try_trace(name, trace, run_description(o.program).program)
     end
     print(trace)
-    if r then
-      print(("-- record %d: %s, %s, %s, %s"):format(r.id, plain(r.workload),
-            time_of(r), r.damaged and "damaged" or r.status,
-            plain(r.target)))
-    end
+    if r then print_record(r) end
   elseif is_database(name) then
-    list_records(name, 20)
+    list_records(name, 20, host.verbose)
   else
     print(show_file(name, o))
   end

@@ -58,6 +58,24 @@ local classes = {
     summary = "Memory with a type and a shape." },
   { name = "tessera.Database", page = "database",
     summary = "A file of records." },
+  { name = "tessera.Record", page = "record",
+    summary = "A record of a database, as database:records gives it.",
+    { "id", "integer", "its number, which database:trace takes" },
+    { "workload", "string", "the name of the program" },
+    { "target", "string", "the machine that it was made for" },
+    { "policy", "string", "how it was measured" },
+    { "engine", "string", "the version of the engine that made it" },
+    { "status", "string", '"OK", or how it failed: "BUILD_ERROR" and the ' ..
+      'like' },
+    { "message", "string", 'why it failed; "" of a success' },
+    { "seconds", "number", "the median time; math.huge where it failed or " ..
+      "is damaged" },
+    { "samples", "number[]", "the times in seconds, as they were measured; " ..
+      "none where it failed" },
+    { "checked", "boolean", "whether its results were compared with the " ..
+      "unscheduled program's, and agreed" },
+    { "damaged", "boolean", "whether its trace or decisions cannot be read, " ..
+      "or are of two candidates" } },
   { name = "tessera.Result", page = "result",
     summary = "What a run of ts.tune found.",
     more = "Fields that end in ? are nil where nothing valid was found, or " ..

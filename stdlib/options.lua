@@ -4,7 +4,8 @@
 local options = {}
 
 -- Options of ts.tune; `flag` is how `tessera tune` spells one, `takes` what
--- stands behind it there: "count" (1 .. `most`), "integer" or "string".
+-- stands behind it there: "count" (1 .. `most`), "unsigned" (of 64 bits)
+-- or "string".
 options.list = {
   { name = "target", flag = "target", takes = "string",
     type = "string|tessera.Target", default = '"llvm", this machine',
@@ -12,10 +13,12 @@ options.list = {
   { name = "trials", flag = "trials", takes = "count", type = "integer",
     default = "256", most = 10000000,
     help = "candidates to measure, those of the database included" },
-  { name = "seed", flag = "seed", takes = "integer", type = "integer",
+  { name = "seed", flag = "seed", takes = "unsigned", type = "integer",
     default = "0",
     help = "of every random choice; the same seed and the same measured " ..
-           "times give the same candidates, whatever the threads" },
+           "times give the same candidates, whatever the threads. It has 64 " ..
+           "bits: --seed takes 0 .. 2^64 - 1, of which Lua writes those " ..
+           "from 2^63 on as negative integers, -1 for the last" },
   { name = "space", type = "tessera.Space|table|function",
     default = "ts.space.default(target)",
     help = "what to search: a space, a list of modules, or a function that " ..

@@ -958,12 +958,16 @@ typedef struct tess_record {
   uint64_t program_hash;
   int checked; /* it was compared with the unscheduled program, and agreed */
   int damaged; /* trace or decisions cannot be read, or are of two candidates */
+  const char *message; /* why it failed; else "" */
+  uint32_t nsample;
+  const double *sample; /* seconds, as they were measured; of a success */
 } tess_record;
 /* Best first: of those of one workload, target and policy the first was
  * compared with the unscheduled program when it was stored, others may not have
  * been, as `checked` tells.  What is `damaged` comes last and counts in no run.
  * A success whose time none can be is left out with a warning.  Row k counted
- * from 0; TESS_NOT_FOUND past the last. */
+ * from 0; TESS_NOT_FOUND past the last.  What a record points to lives until
+ * the next call on the database. */
 TESS_API tess_status tess_database_row(tess_database *d, uint64_t k,
                                        tess_record *out);
 /* The trace of a row, with its decisions; NOT_FOUND when there is no such

@@ -39,8 +39,12 @@ static void wrong_calls(void **state) {
                  "is not an integer");
   wrong_number("--threads", "1025", "outside of 1 .. 1024");
   wrong_number("--trials", "10000001", "outside of 1 .. 10000000");
-  wrong_number("--seed", "9223372036854775808",
-               "outside of -9223372036854775808 .. 9223372036854775807");
+  static const char *const no_seed[] = {"-1", "18446744073709551616",
+                                        "99999999999999999999",
+                                        "100000000000000000000"};
+  for (size_t i = 0; i < sizeof no_seed / sizeof *no_seed; i++)
+    wrong_number("--seed", no_seed[i],
+                 "is outside of 0 .. 18446744073709551615");
   expect("tune d.lua --target 'llvm -num-cores=99999999999'", 2,
          "'-num-cores=99999999999' is not a number from 1 to 2147483647");
   expect("tune d.lua --json=1", 2, "--json takes no value");
@@ -239,6 +243,7 @@ static void reference(void **state) {
   expect("doc ts.strategy", 0, "`propose`");
   expect("doc session:draw", 0, "## session:draw()");
   expect("doc db:records", 0, "## database:records(");
+  expect("doc record", 0, "- `message` (`string`): why it failed");
   expect("doc max_innermost_factor", 0, "sch:sample_perfect_tile");
   expect("doc libexec", 0, "docs/measuring.md");
   expect("doc libexe", 1, "there is no primitive");

@@ -273,6 +273,43 @@ static void texts_with_control_characters(void **state) {
   }
 }
 
+static void says(const char *args, const char *text) {
+  run(args);
+  if (!strstr(c.out, text)) fail_msg("%s: %s", args, c.out);
+}
+
+/* Why a record failed, in all its lines; and what its time was made of. */
+static void what_measuring_gave(void **state) {
+  (void)state;
+  remove_database();
+  run("tune d.lua --trials 1 --db a.db");
+  says("show a.db:1", "\n-- samples: ");
+  change("UPDATE record SET samples = x'fca9f1d24d62503ffca9f1d24d62603f'");
+  says("show a.db:1", "\n-- samples: 2, from 1.0000 ms to 2.0000 ms\n");
+  change("UPDATE record SET status = 'BUILD_ERROR', seconds = NULL, "
+         "samples = x'', message = 'LLVM: ' || char(27) || '[2J no' || "
+         "char(10) || 'such thing'");
+  says("show a.db:1", ", -, BUILD_ERROR, ");
+  says("show a.db:1", "\n--   LLVM: \\x1b[2J no\n--   such thing\n");
+  assert_null(strstr(c.out, "-- samples"));
+  says("db a.db --verbose",
+       "\n        LLVM: \\x1b[2J no\n        such thing\n");
+  run("db a.db");
+  assert_null(strstr(c.out, "LLVM"));
+}
+
+/* All 64 bits are taken, and are those that -1 has in Lua. */
+static void greatest_seed(void **state) {
+  (void)state;
+  remove_database();
+  run("tune d.lua --trials 1 --db a.db --seed 18446744073709551615");
+  change("INSERT INTO meta SELECT 'seed', seed FROM session;"
+         "UPDATE workload SET name = 'seed ' || "
+         "(SELECT value FROM meta WHERE key = 'seed')");
+  says("db a.db", "seed -1 ");
+  run("tune d.lua --trials 1 --db a.db --seed 0");
+}
+
 static void cannot_be_opened(void **state) {
   (void)state;
   static const char *const cases[][2] = {
@@ -298,6 +335,8 @@ int main(void) {
       cmocka_unit_test(damaged_candidates),
       cmocka_unit_test(impossible_times),
       cmocka_unit_test(texts_with_control_characters),
+      cmocka_unit_test(what_measuring_gave),
+      cmocka_unit_test(greatest_seed),
       cmocka_unit_test(cannot_be_opened)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -184,6 +184,8 @@ do
   for _, row in ipairs(rows) do assert(type(row.checked) == "boolean") end
   assert(r.status == "OK" and r.workload == "matmul_bias_relu" and
          #r.target > 0 and #r.policy > 0 and #r.engine > 0)
+  assert(r.message == "" and #r.samples > 0)
+  for _, s in ipairs(r.samples) do assert(s > 0 and s < 10) end
   local t = db:trace(r.id)
   assert(ts.equivalent(t:replay(), p))       -- it is bound to its program
   assert(#db:records(2) == 2)

@@ -267,6 +267,41 @@ static void test_damaged_rows(void **state) {
 static const char no_instructions[] =
     "{\"format\": \"tessera.trace\", \"version\": 1, \"instructions\": []}";
 
+/* Why one failed, and of what measuring the other gave all; where the column
+ * holds no numbers there are none. */
+static void test_messages_and_samples(void **state) {
+  (void)state;
+  static const double sample[] = {1, 3, 2};
+  database *d;
+  tess_record row;
+  database_record r[2] = {{.message = "",
+                           .seconds = 2,
+                           .sample = sample,
+                           .nsample = 3,
+                           .trace = no_instructions},
+                          {.status = TESS_BUILD_ERROR,
+                           .message = "LLVM: no such thing",
+                           .trace = no_instructions}};
+  assert_int_equal(database_open(f.c, f.path, &d), TESS_OK);
+  assert_int_equal(database_put(d, &key, 2, r, 0, 2), TESS_OK);
+  run_sql("INSERT INTO workload VALUES (1, 'p', x'')");
+  for (int again = 0; again < 2; again++) {
+    assert_int_equal(tess_database_row(d, 0, &row), TESS_OK);
+    assert_string_equal(row.message, "");
+    assert_int_equal(row.nsample, 3);
+    assert_memory_equal(row.sample, sample, sizeof sample);
+    assert_int_equal(tess_database_row(d, 1, &row), TESS_OK);
+    assert_string_equal(row.message, "LLVM: no such thing");
+    assert_int_equal(row.nsample, 0);
+    assert_null(row.sample);
+  }
+  assert_int_equal(tess_database_row(d, 2, &row), TESS_NOT_FOUND);
+  run_sql("UPDATE record SET samples = zeroblob(9) WHERE id = 1");
+  assert_int_equal(tess_database_row(d, 0, &row), TESS_OK);
+  assert_int_equal(row.nsample, 0);
+  tess_database_free(d);
+}
+
 /* What failed has no time. */
 static void test_time_of_failures(void **state) {
   (void)state;
@@ -350,6 +385,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_read_only_with_journal, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_time_of_failures, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_messages_and_samples, set_up,
+                                      tear_down),
       cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_damaged_decisions, set_up,
                                       tear_down),
