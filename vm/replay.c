@@ -31,6 +31,7 @@ bool vm_cursor_next(vm_cursor *c, uint32_t *n, const int64_t **d) {
 }
 
 void vm_start(vm_machine *m, const ir_program *base, const vm_trace *t) {
+  mem_note(m->heap, NULL, NULL); /* a replay before may have been given up */
   ir_program_copy(&m->prog, base);
   m->state.p = &m->prog; /* a trace may have no instruction */
   m->state.scratch = &m->scratch;
