@@ -90,9 +90,30 @@ static const char *given(lua_State *L) {
                                         : luaL_typename(L, -1);
 }
 
+const char *lt_stray_key(lua_State *L, int t, lua_Integer n) {
+  t = lua_absindex(L, t);
+  if (lua_getmetatable(L, t)) return lua_pop(L, 1), NULL;
+  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
+    lua_Integer k = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
+    if (lua_type(L, -2) != LUA_TSTRING && (k < 1 || k > n))
+      return luaL_tolstring(L, -2, NULL);
+  }
+  return NULL;
+}
+
+lua_Integer lt_list_len(lua_State *L, int t) {
+  lua_Integer n = luaL_len(L, t);
+  const char *key = lt_stray_key(L, t, n);
+  if (key)
+    lt_error(L, TESS_INVALID,
+             "element [%s] stands outside of the list, which has %d", key,
+             (int)n);
+  return n;
+}
+
 uint32_t lt_to_ints(lua_State *L, int i, uint32_t max, int64_t *out) {
   lt_table(L, i, "a list of integers");
-  lua_Integer n = luaL_len(L, i);
+  lua_Integer n = lt_list_len(L, i);
   if (n > (lua_Integer)max)
     lt_error(L, TESS_LIMIT, "at most %u elements are possible here",
              (unsigned)max);

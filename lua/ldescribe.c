@@ -146,7 +146,7 @@ static int call_extern(lua_State *L) { /* (name, dtype, ...) */
 /* The variables in the list at index t. */
 static uint32_t to_axes(lua_State *L, int t, tess_var *out) {
   lt_table(L, t, "a list of axes");
-  lua_Integer n = luaL_len(L, t);
+  lua_Integer n = lt_list_len(L, t);
   if (n > LT_MAX_DIM) lt_error(L, TESS_LIMIT, "too many reduction axes");
   for (lua_Integer k = 1; k <= n; k++) {
     lua_geti(L, t, k);
@@ -322,7 +322,7 @@ static int hold(lua_State *L) { return lt_push_builder(L), 1; }
 static uint32_t to_buffers(lua_State *L, int t, uint32_t max,
                            tess_buffer *out) {
   lt_table(L, t, "a list of parameters");
-  lua_Integer n = luaL_len(L, t);
+  lua_Integer n = lt_list_len(L, t);
   if (n > (lua_Integer)max)
     lt_error(L, TESS_LIMIT, "at most %u parameters", (unsigned)max);
   for (lua_Integer k = 1; k <= n; k++) {

@@ -83,7 +83,7 @@ tess_expr lt_to_expr(lua_State *L, tess_builder *b, int i) {
 uint32_t lt_to_exprs(lua_State *L, tess_builder *b, int t, uint32_t max,
                      tess_expr *out) {
   lt_table(L, t, "a list of extents, indices or expressions");
-  lua_Integer n = luaL_len(L, t);
+  lua_Integer n = lt_list_len(L, t);
   if (n > (lua_Integer)max)
     lt_error(L, TESS_LIMIT, "at most %u elements are possible here",
              (unsigned)max);

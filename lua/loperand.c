@@ -98,6 +98,12 @@ static void table_value(lua_State *L, int i, place at, const char *kind,
     return;
   }
   uint32_t n = (uint32_t)luaL_len(L, i);
+  const char *stray = lt_stray_key(L, i, n);
+  if (stray)
+    lt_error(L, TESS_INVALID,
+             "%s: operand '%s': element [%s] stands outside of the list, which "
+             "has %d",
+             at.prim, at.operand, stray, (int)n);
   tess_value *list = values(L, n);
   for (uint32_t k = 0; k < n; k++) {
     lua_geti(L, i, k + 1);

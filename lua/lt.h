@@ -125,6 +125,11 @@ int lt_choice(lua_State *L, int i, const char *what, const char *d,
               const char *const *words);
 /* "float32" at index i, d when absent; raises on an unknown one. */
 tess_dtype lt_to_dtype(lua_State *L, int i, const char *d);
+/* The first key of the table at t, as text at the top of the stack, that is
+ * neither a string nor one of 1 .. n; NULL: none is, or it is an object. */
+const char *lt_stray_key(lua_State *L, int t, lua_Integer n);
+/* The length of the list at t; raises where it has elements besides. */
+lua_Integer lt_list_len(lua_State *L, int t);
 /* A table of integers at index i into out (max long). */
 uint32_t lt_to_ints(lua_State *L, int i, uint32_t max, int64_t *out);
 

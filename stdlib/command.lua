@@ -376,8 +376,13 @@ end
 
 -- ---- show, db, doc ---------------------------------------------------------
 
+-- Four decimals, and of less than a microsecond four digits.
+local function ms(seconds)
+  return (seconds < 1e-6 and "%.4g ms" or "%.4f ms"):format(seconds * 1e3)
+end
+
 local function time_of(r)
-  return r.seconds < math.huge and ("%.4f ms"):format(r.seconds * 1e3) or "-"
+  return r.seconds < math.huge and ms(r.seconds) or "-"
 end
 
 -- A text of a file, fit for one field of a line.
@@ -402,8 +407,8 @@ local function print_samples(r)
   for _, s in ipairs(r.samples) do
     least, greatest = math.min(least, s), math.max(greatest, s)
   end
-  print(("-- samples: %d, from %.4f ms to %.4f ms"):format(
-          #r.samples, least * 1e3, greatest * 1e3))
+  print(("-- samples: %d, from %s to %s"):format(#r.samples, ms(least),
+                                                 ms(greatest)))
 end
 
 local function print_record(r)

@@ -2,6 +2,7 @@
 -- Methods called on what they are not for, as with a dot for a colon: no harm
 -- is done to it, whatever it is.
 local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 
 local A = ts.placeholder("A", { 4 })
 local B = ts.compute("B", { 4 }, function(i) return A(i) + 1 end)
@@ -69,3 +70,27 @@ assert(tostring(objects.tensor):find "closed")
 objects.tensor:close()
 objects.database:close()
 for _, end_ in ipairs { "", "-wal", "-shm" } do os.remove(path .. end_) end
+
+-- A list has no element outside of 1 to its length, and none is lost.
+do
+  local A = ts.placeholder("A", { 16, 16 })
+  local B = ts.compute("B", { 16, 16 }, function(i, j) return A(i, j) * 2 end)
+  local s = ts.schedule(ts.program("p", { A }, { B }))
+  local b = s:get_block "B"
+  local i, j = s:get_loops(b)
+  for _, list in ipairs { { [0] = 7 }, { 1, [3] = 2 }, { [1.5] = 3 },
+                          { [true] = 3 } } do
+    checks.fails("INVALID", "stands outside of the list", s.annotate, s, b, "k",
+                 list)
+  end
+  checks.fails("INVALID", "element [3] stands outside", s.split, s, i,
+               { ts.auto, [3] = 4 })
+  checks.fails("INVALID", "element [3] stands outside", s.reorder, s,
+               { j, [3] = i })
+  checks.fails("INVALID", "element [3] stands outside", ts.placeholder, "A",
+               { 4, [3] = 2 })
+  checks.fails("INVALID", "element [3] stands outside", ts.tensor, "float32",
+               { 2, [3] = 2 })
+  checks.fails("INVALID", "element [3] stands outside", ts.program, "q",
+               { A, [3] = A }, { B })
+end
