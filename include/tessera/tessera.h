@@ -883,10 +883,11 @@ typedef struct tess_tune_options {
 } tess_tune_options;
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm",
- * options NULL: the defaults.  NOT_FOUND when the space has no sketch; INVALID
- * with the option named; NOMEM when there is no room for the program's
- * tensors; TIMEOUT when filling them takes too long; UNSUPPORTED when this
- * machine cannot run what is made for the target, or sizes of the program are
+ * options NULL: the defaults.  NOT_FOUND when the space has no sketch, or there
+ * is no strategy or cost model of that name; INVALID with the option named;
+ * NOMEM when there is no room for the program's tensors; TIMEOUT when filling
+ * them takes too long; UNSUPPORTED when this machine cannot run what is made
+ * for the target, or sizes of the program are
  * known only when it is called.  Custom strategies and models are borrowed for
  * the call; `free`, where they have one, is called once at its end, with `ud`
  * whatever that is and however the call ended; only where struct_size is

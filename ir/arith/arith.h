@@ -132,6 +132,10 @@ bool arith_loops_skewed(const ir_program *p, const arith_loops *l);
  * loops around it. */
 void arith_bind(ir_program *p, arena *scratch, ir_stmt block, uint32_t n,
                 ir_expr *e);
+/* Does no loop or let, and no buffer, tell the value of e?  It is a number, or
+ * made of sizes: the same wherever it stands. */
+bool arith_is_sized(const ir_program *p, ir_expr e);
+
 /* A block seen from `top`, a statement above, as if guarded splits had not
  * been made: loops that count together (i_0 * 4 + i_1) and that its predicate
  * ends early (.. < 10) are one loop (of 10), of which they are digits; so where

@@ -177,6 +177,13 @@ static bool is_count(const ir_program *p, const arith_loops *l, ir_expr e,
   return out->n > 0 && !__builtin_mul_overflow(out->c, out->scale, &out->c);
 }
 
+bool arith_is_sized(const ir_program *p, ir_expr e) {
+  const ir_node n = *ir_at(p, e);
+  if (n.op == IR_VAR) return p->var.v[n.a].kind == IR_VAR_SIZE;
+  if (n.op < IR_ADD || n.op > IR_MAX) return n.op == IR_INT;
+  return arith_is_sized(p, n.a) && arith_is_sized(p, n.b);
+}
+
 /* The count ends before the constant `end`, and that is early: how many values
  * are left of it; 0: it is not. */
 static ir_expr left_of(ir_program *p, const count *k, int64_t end) {
@@ -186,18 +193,10 @@ static ir_expr left_of(ir_program *p, const count *k, int64_t end) {
   return early ? ir_index(p, n) : 0;
 }
 
-/* Is e a number that sizes tell? */
-static bool is_sized(const ir_program *p, ir_expr e) {
-  const ir_node n = *ir_at(p, e);
-  if (n.op == IR_VAR) return p->var.v[n.a].kind == IR_VAR_SIZE;
-  if (n.op < IR_ADD || n.op > IR_MAX) return n.op == IR_INT;
-  return is_sized(p, n.a) && is_sized(p, n.b);
-}
-
 /* The same of one that ends where sizes say, and of which the last variable
  * runs as far as they say. */
 static ir_expr open_left_of(ir_program *p, const count *k, ir_expr end) {
-  if (!k->open || k->scale != 1 || !is_sized(p, end)) return 0;
+  if (!k->open || k->scale != 1 || !arith_is_sized(p, end)) return 0;
   ir_expr n = ir_sub(p, end, ir_index(p, k->c));
   ir_expr all = ir_mul(p, k->open, ir_index(p, k->coef[k->n - 1]));
   return ir_at(p, n)->lo >= 1 && arith_prove_le(p, n, all) ? n : 0;

@@ -87,22 +87,13 @@ static bool runs_its_domain(const ir_program *p, ir_stmt block) {
   return true;
 }
 
-/* Does no loop or let, and no buffer, tell the value of e?  Then it is the same
- * wherever they stand. */
-static bool is_fixed(const ir_program *p, ir_expr e) {
-  const ir_node n = *ir_at(p, e);
-  if (n.op == IR_VAR) return p->var.v[n.a].kind == IR_VAR_SIZE;
-  if (n.op < IR_ADD || n.op > IR_MAX) return n.op == IR_INT;
-  return is_fixed(p, n.a) && is_fixed(p, n.b);
-}
-
 /* The loops run over a box, and not over nothing: from constants, which are
  * those that their variables begin at. */
 static bool runs_box(const ir_program *p, uint32_t n, const ir_stmt *loop) {
   for (uint32_t i = 0; i < n; i++) {
     const ir_stmt_rec *r = ir_st(p, loop[i]);
     if (!ir_is_const(p, r->lo, p->var.v[r->var].lo) ||
-        !is_fixed(p, r->extent) || ir_at(p, r->extent)->lo < 1)
+        !arith_is_sized(p, r->extent) || ir_at(p, r->extent)->lo < 1)
       return false;
   }
   return true;
