@@ -352,26 +352,40 @@ static bool used_instances(sch_state *s, const sch_remap *m, ir_stmt above,
   return poly_reaches_all(s, m->block, above, m->nused, part, box);
 }
 
-/* For all values that the used iters have, the others have some. */
-static bool has_others(const ir_program *p, const sch_remap *m) {
+/* Some of the span lies in the iter's domain, whatever is around.  A whole
+ * one is the domain. */
+static bool is_some(ir_program *p, const ir_iter *it, sch_span old) {
+  if (old.extent == SCH_SPAN_WHOLE) return ir_at(p, it->extent)->lo >= 1;
+  ir_expr one = ir_index(p, 1);
+  ir_expr last = ir_sub(p, ir_add(p, it->lo, it->extent), one);
+  ir_expr old_last = ir_add(p, old.min, ir_index(p, old.extent - 1));
+  return arith_prove_le(p, old.min, last) &&
+         arith_prove_le(p, it->lo, old_last);
+}
+
+/* For all values that the used iters had, the others had some: those that the
+ * loops gave them may all have lain outside of their domains. */
+static bool had_others(ir_program *p, const sch_remap *m, const sch_span *old) {
   ir_span it = ir_blk(p, m->block)->iters;
   for (uint32_t k = 0, i = 0; k < it.n; k++) {
     bool used = i < m->nused && m->used[i] == k;
     i += used;
-    if (!used && ir_at(p, p->iter.v[it.at + k].extent)->lo < 1) return false;
+    const ir_iter iter = p->iter.v[it.at + k];
+    if (!used && !is_some(p, &iter, old[k])) return false;
   }
   return true;
 }
 
 /* For a writer: after it, the instances that ran. */
 static bool place_write(sch_state *s, sch_remap *m) {
-  const ir_program *p = s->p;
+  ir_program *p = s->p;
   sch_list none = {0, NULL};
   sch_span *old =
       arena_array(s->scratch, sch_span, ir_blk(p, m->block)->iters.n);
   sch_stage_place(s, &m->st, m->block,
                   sch_stage_readers(s, &m->st, m->block, none, false));
-  if (!(has_others(p, m) && sch_old_instances(s, m->block, m->st.above, old)) &&
+  if (!(sch_old_instances(s, m->block, m->st.above, old) &&
+        had_others(p, m, old)) &&
       !used_instances(s, m, m->st.above, old))
     return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {m->block});
   for (uint32_t i = 0; i < m->nused; i++) m->span[i] = old[m->used[i]];

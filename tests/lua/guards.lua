@@ -267,3 +267,31 @@ do
   local a, c = e.message:match("%(p = (%d), [^()]*%) and %(p = (%d), [^()]*%)")
   assert(a and a ~= c, e.message)
 end
+
+-- ---- iters of one value, which most iterations miss -------------------------
+
+-- X and Y run where k is 1; only v tells where X writes.
+do
+  local b = ts.builder("once")
+  local A, D = b:input("A", { 4 }), b:output("D", { 4 })
+  local C = b:buffer("C", { 4 })
+  b:loop("i", 0, 4, function(i)
+    b:loop("k", 0, 3, function(k)
+      local iters = { { "v", extent = 4, bind = i },
+                      { "u", lo = 1, extent = 1, bind = k } }
+      local once = { where = ts.all(ts.le(1, k), ts.lt(k, 2)) }
+      b:block("X", iters, once, function(v) b:store(C, { v }, A(v)) end)
+      b:block("Y", iters, once, function(v) b:store(D, { v }, C(v)) end)
+    end)
+  end)
+  local p = b:program()
+  illegal(p, "INSTANCES_UNKNOWN", function(s)
+    s:reindex(s:get_block "X", { "write", 0 })
+  end)
+  illegal(p, "INSTANCES_UNKNOWN", function(s)
+    s:reindex_cache_write(s:get_block "X", 0, "global",
+                          function(v, u) return v end)
+  end)
+  -- Behind all of k's iterations each element has been made.
+  legal(p, function(s) s:reindex(s:get_block "Y", { "write", 0 }) end)
+end
