@@ -4,7 +4,6 @@
 #include <string.h>
 
 #define MAX_OPERANDS 32
-#define MAX_OUTPUTS 256
 
 LT_GC(schedule_gc, tess_schedule, tess_schedule_free)
 
@@ -44,16 +43,15 @@ static int perform(lua_State *L) {
   uint32_t prim = (uint32_t)lua_tointeger(L, lua_upvalueindex(1)), nout = 0;
   tess_schedule *s = lt_schedule(L, 1);
   tess_arg args[MAX_OPERANDS];
-  tess_rv out[MAX_OUTPUTS];
+  tess_rv first = 0;
   tess_prim_info info;
   tess_prim_get(prim, &info);
   uint32_t n = lt_to_args(L, prim, MAX_OPERANDS, args);
   note_place(L, s);
-  lt_check(L, tess_schedule_call(s, info.name, n, args, MAX_OUTPUTS, out, &nout,
-                                 NULL));
-  if (nout > MAX_OUTPUTS) nout = MAX_OUTPUTS;
+  lt_check(L,
+           tess_schedule_call(s, info.name, n, args, 1, &first, &nout, NULL));
   luaL_checkstack(L, (int)nout + 4, "too many outputs");
-  for (uint32_t i = 0; i < nout; i++) lt_push_rv(L, 1, out[i]);
+  for (uint32_t i = 0; i < nout; i++) lt_push_rv(L, 1, first + i);
   return (int)nout;
 }
 

@@ -372,7 +372,8 @@ TESS_API tess_status tess_schedule_copy(tess_schedule *s,
 TESS_API void tess_schedule_place(tess_schedule *s, const char *file,
                                   uint32_t line);
 /* Perform and record one primitive, operands by name.  *nout gets the number
- * of outputs, of which at most `max` are written; with list_out not NULL,
+ * of outputs, of which at most `max` are written to out: they are numbered one
+ * after the other, so that the first tells all.  With list_out not NULL,
  * *list_out says whether they are one list. */
 TESS_API tess_status tess_schedule_call(tess_schedule *s, const char *prim,
     uint32_t nargs, const tess_arg *args, uint32_t max, tess_rv *out,

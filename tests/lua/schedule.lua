@@ -351,3 +351,20 @@ do
   assert(e.primitive == "add_unit_loop")
   assert(sch:program():verify() and #sch:trace() == 509)
 end
+
+-- A call returns all of its outputs, however many.
+do
+  local b = ts.builder("many")
+  local A, O = b:input("A", { 4 }), b:output("O", { 300, 4 })
+  for k = 0, 299 do
+    b:loop("i", 0, 4, function(i)
+      b:block("B" .. k, { { "v", extent = 4, bind = i } }, function(v)
+        b:store(O, { k, v }, A(v) + k)
+      end)
+    end)
+  end
+  local sch = ts.schedule(b:program())
+  local blocks = { sch:get_child_blocks(sch:get_block("root")) }
+  assert(#blocks == 300)
+  sch:parallel((sch:get_loops(blocks[300])))
+end
