@@ -6,6 +6,7 @@
  * call, where the loops around them run one iteration after the other, that
  * they take turns as they are written. */
 #include "base/hash.h"
+#include "ir/arith/arith.h"
 #include "schedule/sch.h"
 #include "support/fuzz.h"
 
@@ -107,11 +108,13 @@ static uint32_t same_args(const ir_program *p, ir_stmt call) {
   return others ? bits : 0;
 }
 
-/* s runs whenever what is around it does; a loop's extent may be 0 in some of
- * those runs, which no program drawn here can tell by the turns. */
+/* s runs whenever what is around it does, and as often each time: a loop of
+ * another length in each iteration of the loop around it gives others turns
+ * where those iterations come in another order, which they may. */
 static bool always_runs(const ir_program *p, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(p, s);
   if (r->in_alt) return false;
+  if (r->kind == IR_LOOP) return arith_is_sized(p, r->extent);
   return r->kind == IR_BLOCK ? !ir_blk(p, s)->pred : r->kind != IR_IF;
 }
 
