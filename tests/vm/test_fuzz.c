@@ -30,6 +30,7 @@ static void nothing_is_wrong(void **state) {
   assert_int_equal(f.counts.round_trips, 3 * SCHEDULES);
   assert_true(f.counts.through_tvm > SCHEDULES / 2);
   fuzz_free(&f);
+  assert_int_equal(f.heap.used, 0);
 }
 
 /* A few go through the compiler; bench/fuzz does many. */
@@ -51,6 +52,7 @@ static void compiled_ones_agree(void **state) {
   assert_true(f.counts.to_the_bit > 45);
   assert_true(f.counts.any_integers > 0);
   fuzz_free(&f);
+  assert_int_equal(f.heap.used, 0);
 }
 
 static void each_fault_is_found(void **state) {
