@@ -151,6 +151,7 @@ bool sch_domain_needs(const ir_program *p, ir_stmt at, ir_var v) {
   const ir_stmt_rec *r = ir_st(p, at);
   if (r->kind == IR_LOOP)
     return ir_uses_var(p, r->lo, v) || ir_uses_var(p, r->extent, v);
+  if (r->kind == IR_LET) return ir_uses_var(p, r->let_value, v);
   ir_span it = r->kind == IR_BLOCK ? ir_blk(p, at)->iters : (ir_span){0, 0};
   for (uint32_t i = it.at; i < it.at + it.n; i++)
     if (ir_uses_var(p, p->iter.v[i].lo, v) ||
@@ -168,6 +169,8 @@ void sch_replace_in_domains(sch_state *s, ir_stmt top, uint32_t n,
     if (r->kind == IR_LOOP) {
       r->lo = map_expr(&m, r->lo);
       r->extent = map_expr(&m, r->extent);
+    } else if (r->kind == IR_LET) {
+      r->let_value = map_expr(&m, r->let_value);
     }
     ir_span it = r->kind == IR_BLOCK ? ir_blk(p, l)->iters : (ir_span){0, 0};
     for (uint32_t i = it.at; i < it.at + it.n; i++) {
@@ -188,6 +191,15 @@ static bool claims(mapping *m, ir_var v, ir_expr lo, ir_expr extent) {
   return r.lo <= min && r.hi >= max;
 }
 
+/* The same of the variable of a let, which has one value. */
+static bool let_claims(const ir_program *p, const ir_stmt_rec *r,
+                       ir_expr value) {
+  const ir_var_rec v = p->var.v[r->let_var];
+  const ir_node *n = ir_at(p, value);
+  return value == r->let_value || !ir_is_int(v.dtype) ||
+         (v.lo <= n->lo && v.hi >= n->hi);
+}
+
 ir_stmt sch_replaced_misfit(sch_state *s, ir_stmt top, uint32_t n,
                             const ir_var *var, const ir_expr *to) {
   const ir_program *p = s->p;
@@ -195,6 +207,8 @@ ir_stmt sch_replaced_misfit(sch_state *s, ir_stmt top, uint32_t n,
   for (ir_stmt l = top; (l = sch_next_outside(p, l, top));) {
     const ir_stmt_rec r = *ir_st(p, l);
     if (r.kind == IR_LOOP && !claims(&m, r.var, r.lo, r.extent)) return l;
+    if (r.kind == IR_LET && !let_claims(p, &r, map_expr(&m, r.let_value)))
+      return l;
     ir_span it = r.kind == IR_BLOCK ? ir_blk(p, l)->iters : (ir_span){0, 0};
     for (uint32_t i = it.at; i < it.at + it.n; i++) {
       const ir_iter t = p->iter.v[i];
@@ -217,6 +231,15 @@ static bool stays(sch_state *s, ir_var v, arith_range range, bool rest,
          arith_bounds_with(p, s->scratch, last, 1, &v, &range).hi <= now.hi;
 }
 
+static bool let_stays(sch_state *s, ir_var v, arith_range range,
+                      const ir_stmt_rec *r) {
+  const ir_var_rec now = s->p->var.v[r->let_var];
+  if (!ir_is_int(now.dtype) || !ir_uses_var(s->p, r->let_value, v)) return true;
+  arith_range b =
+      arith_bounds_with(s->p, s->scratch, r->let_value, 1, &v, &range);
+  return b.lo >= now.lo && b.hi <= now.hi;
+}
+
 ir_stmt sch_inner_misfit(sch_state *s, ir_stmt loop, arith_range range,
                          bool rest) {
   const ir_program *p = s->p;
@@ -225,6 +248,7 @@ ir_stmt sch_inner_misfit(sch_state *s, ir_stmt loop, arith_range range,
     const ir_stmt_rec r = *ir_st(p, l);
     if (r.kind == IR_LOOP && !stays(s, v, range, rest, r.var, r.lo, r.extent))
       return l;
+    if (r.kind == IR_LET && !let_stays(s, v, range, &r)) return l;
     ir_span it = r.kind == IR_BLOCK ? ir_blk(p, l)->iters : (ir_span){0, 0};
     for (uint32_t i = it.at; i < it.at + it.n; i++) {
       const ir_iter t = p->iter.v[i];
@@ -262,6 +286,9 @@ bool sch_domains_fit(sch_state *s, ir_stmt top, ir_subst *values,
     if (r.kind == IR_LOOP &&
         !domain_fits(s, at, r.var, r.lo, r.extent, values, because))
       return false;
+    if (r.kind == IR_LET &&
+        !let_claims(p, &r, ir_subst_expr(values, r.let_value)))
+      return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {at, because});
     if (r.kind != IR_BLOCK) continue;
     ir_span it = ir_blk(p, at)->iters;
     for (uint32_t i = it.at; i < it.at + it.n; i++) {

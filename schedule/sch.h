@@ -37,9 +37,10 @@ void sch_replace_vars(sch_state *s, ir_stmt top, uint32_t n,
  * it; analysis/widen.c). */
 void sch_widen_scope(sch_state *s, ir_stmt scope);
 
-/* Do the bounds of a loop, or the domain of an iter of a block, use v? */
+/* Do the bounds of a loop, the value of a let or the domain of an iter of a
+ * block use v? */
 bool sch_domain_needs(const ir_program *p, ir_stmt at, ir_var v);
-/* Replaces variables in the domains, of loops and of iters, below `top`. */
+/* Replaces variables in the domains, of loops, lets and iters, below `top`. */
 void sch_replace_in_domains(sch_state *s, ir_stmt top, uint32_t n,
                             const ir_var *var, const ir_expr *to);
 /* The first loop or block below `top` one of whose variables would then claim
@@ -94,6 +95,9 @@ static inline ir_stmt sch_only_child(const ir_program *p, ir_stmt st) {
   ir_stmt c = p->stmt.v[st].body;
   return c && !p->stmt.v[c].next ? c : 0;
 }
+/* The first statement from `below` up to `above`, both left out, that is no
+ * loop, as a condition is; 0: there is none. */
+ir_stmt sch_other_between(const ir_program *p, ir_stmt above, ir_stmt below);
 /* Does `a` run before `b`?  Neither contains the other. */
 bool sch_comes_before(const ir_program *p, ir_stmt a, ir_stmt b);
 /* Holds nothing but loops, blocks and their sequences down to the child

@@ -265,5 +265,7 @@ ir_stmt lower_buffer_home(ir_program *p, arena *scratch, ir_buf b) {
   for (ir_stmt s = found; s != alloc; s = ir_st(p, s)->parent)
     if (shared_among((ir_scope)p->buf.v[b].scope, ir_st(p, s)))
       home = ir_st(p, s)->parent;
+  while (!ir_is_loop(p, home) && !ir_is_block(p, home))
+    home = ir_st(p, home)->parent;
   return home;
 }

@@ -155,7 +155,8 @@ static bool check(work *w) {
       !sch_results_apart(s, w->block, w->at, w->inner))
     return false;
   if (w->at == w->block) return check_use(w, w->block);
-  if (!sch_is_nest(p, w->at, &other))
+  other = sch_other_between(p, w->at, w->block);
+  if (other || !sch_is_nest(p, w->at, &other))
     return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {other});
   for (ir_stmt u = w->at; (u = sch_next_child(p, u, w->at));)
     if (!check_use(w, u)) return false;

@@ -84,6 +84,12 @@ ir_stmt sch_step_down(const ir_program *p, ir_stmt above, ir_stmt below) {
   return below;
 }
 
+ir_stmt sch_other_between(const ir_program *p, ir_stmt above, ir_stmt below) {
+  ir_stmt a = ir_st(p, below)->parent;
+  while (a != above && ir_is_loop(p, a)) a = ir_st(p, a)->parent;
+  return a == above ? 0 : a;
+}
+
 bool sch_comes_before(const ir_program *p, ir_stmt a, ir_stmt b) {
   ir_stmt top = sch_common(p, a, b);
   a = sch_step_down(p, top, a);

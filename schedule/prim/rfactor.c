@@ -20,7 +20,8 @@ PRIM_DEFINE(
         "1. One block stands below the loop: a reduction by a known reducer,\n"
         "   without ordered iters, without buffers of its own, and hiding "
         "none\n"
-        "   of its accesses.\n"
+        "   of its accesses.  Only loops stand between it and the outermost\n"
+        "   of its loops.\n"
         "2. The loop is serial, starts at 0, has a constant extent of at least "
         "1,\n"
         "   and drives reduce iters only, as do the loops that go into an "
@@ -62,8 +63,8 @@ PRIM_DEFINE(
         SCH_R_LOOP_MAY_BE_EMPTY, SCH_R_LOOP_NOT_SERIAL,
         SCH_R_LOOP_START_NOT_ZERO, SCH_R_NOT_INJECTIVE, SCH_R_NOT_REDUCER,
         SCH_R_NOT_SINGLE_BLOCK, SCH_R_NOT_STATIC, SCH_R_NO_INIT,
-        SCH_R_PLACE_REDUCED, SCH_R_REDUCER_ORDERED, SCH_R_RESULT_SHARED,
-        SCH_R_RESULT_USED, SCH_R_WOULD_RACE),
+        SCH_R_OTHER_STATEMENT, SCH_R_PLACE_REDUCED, SCH_R_REDUCER_ORDERED,
+        SCH_R_RESULT_SHARED, SCH_R_RESULT_USED, SCH_R_WOULD_RACE),
     .example = "local i, j, k = sch:get_loops(sch:get_block(\"C\"))\n"
                "local rf = sch:rfactor(k, { factor_axis = 0 })\n");
 
@@ -95,7 +96,8 @@ static bool check_loop(sch_rfactor *w) {
                       .n = {sch_child_blocks(s, w->loop).n});
   w->scope = ir_scope_of(p, w->block);
   w->loops = sch_loops_of(s, w->block);
-  return true;
+  ir_stmt other = sch_other_between(p, w->loops.v[0], w->block);
+  return !other || sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {other});
 }
 
 /* The init must be a store a result, and the body end with as many; so the

@@ -204,6 +204,19 @@ void gen_when(gen *g, gen_expr condition) {
   gen_write(g, "build:when(%s, function()\n", gen_said(g, condition));
 }
 
+gen_expr gen_let(gen *g, gen_expr value) {
+  ir_var v = 0;
+  gen_expr e = 0;
+  char name[32];
+  gen_name(g, "z", name, sizeof name);
+  if (!g->failed) gen_check(g, describe_let_begin(&g->b, name, value, &v));
+  if (!g->failed) gen_check(g, describe_var(&g->b, v, &e));
+  gen_say(g, e, "%s", name);
+  gen_write(g, "build:let(\"%s\", %s, function(%s)\n", name, gen_said(g, value),
+            name);
+  return e;
+}
+
 void gen_else(gen *g) {
   if (!g->failed) gen_check(g, describe_else_begin(&g->b));
   gen_write(g, "end, function()\n");

@@ -173,13 +173,14 @@ void gen_iter(gen *g, gen_iters *it, ir_iter_kind kind, int64_t extent,
 void gen_iter_to(gen_iters *it, ir_iter_kind kind, gen_expr extent,
                  gen_expr bind);
 /* Opens a loop; its variable.  Opens a block; its variables in idx.  Opens the
- * init of a block; a condition, and what runs where that does not hold.
- * Closes the last n of them. */
+ * init of a block; a condition, and what runs where that does not hold; a
+ * name for a value.  Closes the last n of them. */
 gen_expr gen_loop(gen *g, const char *name, gen_expr lo, gen_expr extent);
 void gen_block(gen *g, const gen_iters *it, gen_expr predicate, gen_expr *idx);
 void gen_init(gen *g);
 void gen_when(gen *g, gen_expr condition);
 void gen_else(gen *g);
+gen_expr gen_let(gen *g, gen_expr value);
 void gen_close(gen *g, uint32_t n);
 /* A loop over all of each dimension, and a spatial iter bound to it. */
 void gen_nest(gen *g, uint32_t ndim, const int64_t *shape, gen_iters *it);
@@ -205,7 +206,8 @@ bool gen_suits(const gen *g, const gen_tensor *a, uint32_t ndim);
  * loops and blocks, some with an order of their own (gen_imperative.c);
  * several blocks in one nest (gen_nests.c), as threads share it
  * (gen_tiles.c); reductions with odd inits (gen_sums.c); nests with bounds
- * that are data (gen_bounds.c); conditions on data (gen_choices.c). */
+ * that are data (gen_bounds.c); conditions on data (gen_choices.c), and
+ * around blocks (gen_conditions.c). */
 void gen_stage(gen *g);
 void gen_reduction(gen *g);
 void gen_imperative(gen *g);
@@ -214,5 +216,6 @@ void gen_tiles(gen *g);
 void gen_sums(gen *g);
 void gen_bounds(gen *g);
 void gen_choices(gen *g);
+void gen_conditions(gen *g);
 
 #endif
