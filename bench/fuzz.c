@@ -36,6 +36,12 @@ typedef struct progress {
   bool done;
 } progress;
 
+/* Shared memory: who is free takes the next case, since some take long. */
+typedef struct team {
+  uint64_t next;
+  progress of[MAX_JOBS];
+} team;
+
 _Noreturn static void usage(const char *program, int status) {
   fprintf(status ? stderr : stdout,
           "usage: %s [--quick] [--count N] [--seed S] [--first K] [--only K]\n"
@@ -150,13 +156,17 @@ static uint64_t leaked(const fuzz *f) {
   return n;
 }
 
-/* Cases from p->number on, every `jobs`-th. */
-static void run_cases(const fuzz_args *a, progress *p) {
+static bool take(const fuzz_args *a, team *t, progress *p) {
+  p->number = __atomic_fetch_add(&t->next, 1, __ATOMIC_RELAXED);
+  return p->number < a->first + a->count;
+}
+
+static void run_cases(const fuzz_args *a, team *t, progress *p) {
   fuzz_options o = options_of(a);
   fuzz f;
   fuzz_init(&f);
   f.counts = p->counts;
-  for (; p->number < a->first + a->count; p->number += a->jobs) {
+  while (take(a, t, p)) {
     limit(CASE_SECONDS);
     tess_status st = fuzz_case(&f, &o, a->seed, p->number);
     if (st && !a->fault && !p->reports) p->wrong = p->number;
@@ -169,11 +179,11 @@ static void run_cases(const fuzz_args *a, progress *p) {
   p->done = true;
 }
 
-static pid_t start(const fuzz_args *a, progress *p) {
+static pid_t start(const fuzz_args *a, team *t, progress *p) {
   fflush(stdout);
   pid_t pid = fork();
   if (pid == 0) {
-    run_cases(a, p);
+    run_cases(a, t, p);
     _exit(0);
   }
   if (pid < 0) {
@@ -183,9 +193,9 @@ static pid_t start(const fuzz_args *a, progress *p) {
   return pid;
 }
 
-/* Waits for all children; one that crashed is followed by another, which
- * starts behind the case. */
-static uint64_t supervise(const fuzz_args *a, progress *p, pid_t *pid) {
+/* Waits for all children; one that crashed is followed by another. */
+static uint64_t supervise(const fuzz_args *a, team *t, pid_t *pid) {
+  progress *p = t->of;
   uint64_t crashed = 0;
   for (uint32_t left = a->jobs; left;) {
     int status = 0;
@@ -203,9 +213,8 @@ static uint64_t supervise(const fuzz_args *a, progress *p, pid_t *pid) {
                 was_late(status) ? "ran too long" : "crashed",
                 (unsigned long long)a->seed, (unsigned long long)p[i].number);
       if (!p[i].reports++) p[i].wrong = p[i].number;
-      p[i].number += a->jobs;
       p[i].counts.schedules++;
-      pid[i] = start(a, &p[i]);
+      pid[i] = start(a, t, &p[i]);
     }
   }
   return crashed;
@@ -312,19 +321,18 @@ int main(int argc, char **argv) {
   fuzz_args a = parse(argc, argv);
   if (a.faults) return faults_hunt(a.seed, a.jobs, a.seconds, a.fault);
   if (a.one) return one_case(&a);
-  progress *p = mmap(NULL, MAX_JOBS * sizeof *p, PROT_READ | PROT_WRITE,
-                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) {
+  team *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (t == MAP_FAILED) {
     bench_say("out of memory");
     return 1;
   }
+  progress *p = t->of;
   pid_t pid[MAX_JOBS];
-  for (uint32_t i = 0; i < a.jobs; i++) {
-    p[i].number = a.first + i;
-    pid[i] = start(&a, &p[i]);
-  }
+  t->next = a.first;
+  for (uint32_t i = 0; i < a.jobs; i++) pid[i] = start(&a, t, &p[i]);
   fuzz_counts sum = {0};
-  uint64_t crashed = supervise(&a, p, pid), lost = 0;
+  uint64_t crashed = supervise(&a, t, pid), lost = 0;
   for (uint32_t i = 0; i < a.jobs; i++) {
     add(&sum, &p[i].counts);
     lost += p[i].leaked;
