@@ -192,13 +192,29 @@ static void make_rf(sch_rfactor *w) {
 
 /* ---- the block that adds them up ---------------------------------------- */
 
-/* Copies of the loops that drive spatial iters, then of the factored one;
- * the others stand at their start in what `m` maps. */
+/* A loop like this one, as `m` sees its bounds; it has its variable mapped. */
+static ir_stmt copy_loop(ir_program *p, ir_stmt loop, ir_subst *m) {
+  const ir_stmt_rec r = *ir_st(p, loop);
+  ir_var_rec of = p->var.v[r.var];
+  ir_var v = ir_var_new(p, IR_VAR_LOOP, of.name, of.dtype, of.lo, of.hi);
+  p->var.v[v].form = of.form;
+  p->var.v[v].part = of.part;
+  memcpy(p->var.v[v].from, of.from, sizeof of.from);
+  ir_stmt copy =
+      ir_loop_new(p, v, ir_subst_expr(m, r.lo), ir_subst_expr(m, r.extent),
+                  (ir_loop_kind)r.loop_kind);
+  ir_st(p, copy)->thread = r.thread;
+  ir_subst_var(m, r.var, ir_ref(p, v));
+  return copy;
+}
+
+/* Copies of the loops that drive spatial iters, but for those that stay, then
+ * of the factored one; the others stand at their start in what `m` maps. */
 static ir_stmt copy_loops(const sch_rfactor *w, ir_subst *m, ir_stmt *last) {
   ir_program *p = w->s->p;
   ir_stmt first = 0;
   *last = 0;
-  for (uint32_t i = 0; i <= w->loops.n; i++) {
+  for (uint32_t i = w->shared; i <= w->loops.n; i++) {
     ir_stmt loop = i < w->loops.n ? w->loops.v[i] : w->loop;
     const ir_stmt_rec r = *ir_st(p, loop);
     if (i < w->loops.n && loop == w->loop) continue;
@@ -206,16 +222,7 @@ static ir_stmt copy_loops(const sch_rfactor *w, ir_subst *m, ir_stmt *last) {
       ir_subst_var(m, r.var, ir_subst_expr(m, r.lo));
       continue;
     }
-    ir_var_rec of = p->var.v[r.var];
-    ir_var v = ir_var_new(p, IR_VAR_LOOP, of.name, of.dtype, of.lo, of.hi);
-    p->var.v[v].form = of.form;
-    p->var.v[v].part = of.part;
-    memcpy(p->var.v[v].from, of.from, sizeof of.from);
-    ir_stmt copy =
-        ir_loop_new(p, v, ir_subst_expr(m, r.lo), ir_subst_expr(m, r.extent),
-                    (ir_loop_kind)r.loop_kind);
-    ir_st(p, copy)->thread = r.thread;
-    ir_subst_var(m, r.var, ir_ref(p, v));
+    ir_stmt copy = copy_loop(p, loop, m);
     if (*last)
       ir_append(p, *last, copy);
     else
@@ -281,6 +288,31 @@ static void fill_sum(const sch_rfactor *w, ir_var axis) {
   }
 }
 
+/* The old nest from the first loop that the block has for itself gives way to
+ * `sum`, and goes before all, below copies of the loops around it. */
+static void put_first(const sch_rfactor *w, ir_stmt sum) {
+  ir_program *p = w->s->p;
+  ir_stmt old = w->loops.v[w->shared], first = 0, last = 0;
+  ir_var *var = arena_array(w->s->scratch, ir_var, w->shared);
+  ir_expr *to = arena_array(w->s->scratch, ir_expr, w->shared);
+  ir_subst m;
+  ir_subst_init(&m, p, w->s->scratch);
+  ir_replace(p, old, sum);
+  for (uint32_t k = 0; k < w->shared; k++) {
+    ir_stmt copy = copy_loop(p, w->loops.v[k], &m);
+    var[k] = ir_st(p, w->loops.v[k])->var;
+    to[k] = ir_ref(p, ir_st(p, copy)->var);
+    if (last)
+      ir_append(p, last, copy);
+    else
+      first = copy;
+    last = copy;
+  }
+  ir_append(p, last, old);
+  sch_replace_vars(w->s, first, w->shared, var, to);
+  ir_insert_before(p, w->loops.v[0], first);
+}
+
 static void make_sum(const sch_rfactor *w) {
   ir_program *p = w->s->p;
   ir_subst m;
@@ -292,7 +324,10 @@ static void make_sum(const sch_rfactor *w) {
   fill_sum(w, axis);
   ir_block_find_regions(p, w->s->scratch, w->block);
   ir_append(p, last, w->block);
-  ir_insert_after(p, w->loops.v[0], first);
+  if (w->shared)
+    put_first(w, first);
+  else
+    ir_insert_after(p, w->loops.v[0], first);
 }
 
 void sch_rfactor_make(sch_rfactor *w) {

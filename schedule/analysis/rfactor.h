@@ -12,6 +12,8 @@ typedef struct sch_rfactor {
   sch_state *s;
   ir_stmt block, loop, scope;
   sch_list loops;  /* around the block */
+  uint32_t shared; /* the first so many stay around the block and others, which
+                    * use its result: the partial ones are made before them */
   uint8_t *drives; /* by variable: bits of kinds of iters, or DROPPED */
   ir_iter *along;  /* by loop: an iter of rf, where `bind` is set */
   uint32_t axis;

@@ -39,10 +39,13 @@ PRIM_DEFINE(
         "   an iteration of the loop, so do its other reduce iters.\n"
         "5. The reducer is associative; where it is not commutative, no other\n"
         "   loop that drives a reduce iter stands around the loop.\n"
-        "6. No other block in the same nest uses the result, or writes what "
-        "the\n"
-        "   result starts from, and the loops that\n"
-        "   drive spatial iters need no other loop for their bounds.\n"
+        "6. No other block in the same nest writes what the result starts "
+        "from.\n"
+        "   Where one uses the result, the loops around both drive spatial "
+        "iters,\n"
+        "   and none writes what the block reads. The loops that drive "
+        "spatial\n"
+        "   iters need no other loop for their bounds.\n"
         "7. Bounds and predicates in the nest read nothing that it changes.\n"
         "8. Loops around and below whose iterations run at once stay free of\n"
         "   races, in spite of guards.\n"
@@ -50,7 +53,12 @@ PRIM_DEFINE(
         "block\n"
         "keeps handle and name and adds them up, in a nest of its own behind "
         "the\n"
-        "old one, under copies of the loops that drive spatial iters.\n"
+        "old one, under copies of the loops that drive spatial iters. Where\n"
+        "another block in the nest uses the result it does so where it stood, "
+        "and\n"
+        "the partial results are made before, under copies of the loops "
+        "around\n"
+        "both.\n"
         "ts.equivalent follows a reducer made of + - * / min max, comparisons "
         "and\n"
         "ts.select; of one with exp or another function in it, as an online\n"
@@ -328,23 +336,64 @@ static bool init_loads(const sch_rfactor *w, ir_stmt b, ir_buf *buf) {
   return false;
 }
 
-/* Other blocks of the nest do not mind that the results are made behind it. */
-static bool check_users(sch_rfactor *w) {
+/* A result that the block `b` reads or writes, 0: none. */
+static ir_buf uses_result(const sch_rfactor *w, ir_stmt b) {
+  const ir_program *p = w->s->p;
+  ir_span r = ir_blk(p, w->block)->writes;
+  for (uint32_t i = r.at; i < r.at + r.n; i++) {
+    ir_buf buf = p->region.v[i].buf;
+    if (sch_reads_buf(p, b, buf) || sch_writes_buf(p, b, buf)) return buf;
+  }
+  return 0;
+}
+
+/* Does the block `b` write what partial results are made of? */
+static bool writes_input(const sch_rfactor *w, ir_stmt b) {
+  const ir_program *p = w->s->p;
+  ir_span in = ir_blk(p, w->block)->reads, out = ir_blk(p, b)->writes;
+  for (uint32_t i = in.at; i < in.at + in.n; i++)
+    for (uint32_t k = out.at; k < out.at + out.n; k++) {
+      ir_buf x = p->region.v[i].buf, y = p->region.v[k].buf;
+      if (!sch_writes_buf(p, w->block, x) &&
+          sch_storage(p, w->scope, x) == sch_storage(p, w->scope, y))
+        return true;
+    }
+  return false;
+}
+
+/* All partial results may be made before the nest begins, and added up where
+ * the block stands: in each iteration of the loops that it shares with other
+ * blocks it makes all of some results, of what the nest does not change. */
+static bool may_come_first(sch_rfactor *w) {
   const ir_program *p = w->s->p;
   ir_stmt top = w->loops.v[0];
-  ir_span r = ir_blk(p, w->block)->writes;
-  for (ir_stmt b = top; (b = sch_next_child(p, b, top));) {
-    ir_buf buf;
-    if (b == w->block) continue;
-    for (uint32_t i = r.at; i < r.at + r.n; i++) {
-      buf = p->region.v[i].buf;
-      if (sch_reads_buf(p, b, buf) || sch_writes_buf(p, b, buf))
-        return sch_refuse(w->s, SCH_R_RESULT_USED, .s = {top, b}, .buf = buf);
-    }
-    if (init_loads(w, b, &buf))
-      return sch_refuse(w->s, SCH_R_INIT_READS, .s = {w->block, b}, .buf = buf);
+  for (ir_stmt b = top; (b = sch_next_child(p, b, top));)
+    if (b != w->block && writes_input(w, b)) return false;
+  for (uint32_t k = 0; k < w->loops.n; k++) {
+    ir_stmt l = w->loops.v[k];
+    if (sch_next_child(p, l, l) == w->block && !sch_next_child(p, w->block, l))
+      break;
+    if (!(w->drives[ir_st(p, l)->var] & SPATIAL)) return false;
+    w->shared = k + 1;
   }
   return true;
+}
+
+/* Other blocks of the nest do not mind that the results are made behind it, or
+ * the partial ones before it. */
+static bool check_users(sch_rfactor *w) {
+  const ir_program *p = w->s->p;
+  ir_stmt top = w->loops.v[0], user = 0;
+  ir_buf buf = 0;
+  for (ir_stmt b = top; (b = sch_next_child(p, b, top));) {
+    if (b == w->block) continue;
+    if (init_loads(w, b, &buf))
+      return sch_refuse(w->s, SCH_R_INIT_READS, .s = {w->block, b}, .buf = buf);
+    if (!user && uses_result(w, b)) user = b;
+  }
+  return !user || may_come_first(w) ||
+         sch_refuse(w->s, SCH_R_RESULT_USED, .s = {top, user},
+                    .buf = uses_result(w, user));
 }
 
 /* What is hidden would be accessed by a block that does not say so. */

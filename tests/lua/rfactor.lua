@@ -129,3 +129,59 @@ do
   refused(sch, "INIT_START", "decompose_reduction", block, i)
   refused(sch, "INIT_START", "decompose_reduction", block, f)
 end
+
+-- ---- the result is used in the same nest ------------------------------------
+
+-- Rows are summed, and each sum is used, and changed, where it is complete.
+local function used(writes_input)
+  local b = ts.builder("used")
+  local A = (writes_input and b.inout or b.input)(b, "A", { 6, 8 })
+  local D, C = b:output("D", { 6 }), b:output("C", { 6 })
+  b:loop("i", 0, 6, function(i)
+    b:loop("k", 0, 8, function(k)
+      local iters = { { "v", extent = 6, bind = i },
+                      { "u", "reduce", extent = 8, bind = k } }
+      b:block("C", iters, function(v, u)
+        b:init(function() b:store(C, { v }, 0) end)
+        b:store(C, { v }, C(v) + A(v, u))
+      end)
+    end)
+    b:block("D", { { "v", extent = 6, bind = i } }, function(v)
+      b:store(D, { v }, C(v) * 2)
+      if writes_input then b:store(A, { v, 0 }, C(v)) end
+    end)
+    b:block("E", { { "v", extent = 6, bind = i } }, function(v)
+      b:store(C, { v }, C(v) + 1)
+    end)
+  end)
+  return b:program()
+end
+
+do
+  local p = used(false)
+  for _, factors in ipairs { { 2, 4 }, { 4, 3 } } do
+    for part = 1, 2 do
+      local sch = ts.schedule(p)
+      local c = sch:get_block "C"
+      local i, k = sch:get_loops(c)
+      local i0, i1 = sch:split(i, { 2, ts.auto })
+      local ks = { sch:split(k, factors) }
+      local rf = sch:rfactor(ks[part], 0)
+      same(sch, p)
+      -- The loops around both stay, and the block's own go with the partial
+      -- results.
+      sch:parallel(i0)
+      sch:unroll(ks[2])
+      local loops = { sch:get_loops(c) }
+      assert(#loops == 3)
+      assert(tostring(sch:get(loops[1])):find "parallel")
+      loops = { sch:get_loops(rf) }
+      assert(#loops == 4)
+      assert(tostring(sch:get(loops[4])):find "unrolled")
+      same(sch, p)
+    end
+  end
+  local sch = ts.schedule(used(true))
+  refused(sch, "RESULT_USED", "rfactor",
+          (select(2, sch:get_loops(sch:get_block "C"))), 0)
+end

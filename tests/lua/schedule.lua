@@ -343,12 +343,10 @@ do
   local C = ts.compute("C", { 4 }, function(i) return A(i) + 1 end)
   local sch = ts.schedule(ts.program("deep", { A }, { C }))
   local block = sch:get_block("C")
-  local function nest()
-    for _ = 1, 600 do sch:add_unit_loop(block) end
-  end
-  local e = fails("REFUSED",
-                  "add_unit_loop: statements would nest deeper than 512", nest)
-  assert(e.primitive == "add_unit_loop")
+  for _ = 1, 508 do sch:add_unit_loop(block) end
+  local e = checks.refused(sch, "NESTING", "add_unit_loop", block)
+  assert(e.primitive == "add_unit_loop" and e.code == "REFUSED")
+  assert(tostring(e):find("statements would nest deeper than 512", 1, true))
   assert(sch:program():verify() and #sch:trace() == 509)
 end
 
@@ -367,4 +365,15 @@ do
   local blocks = { sch:get_child_blocks(sch:get_block("root")) }
   assert(#blocks == 300)
   sch:parallel((sch:get_loops(blocks[300])))
+end
+
+-- What is refused before a primitive looks at the program: a mark where a loop
+-- is wanted, and decisions that do not fit.
+do
+  local sch = ts.schedule(p)
+  local b = sch:get_block("C")
+  local root = sch:sample_compute_location(b, { decision = -1 })
+  checks.refused(sch, "MARK", "split", root, { 2, ts.auto })
+  checks.refused(sch, "CHOICE_OUTSIDE", "sample_categorical", { 1, 2 },
+                 { 0.5, 0.5 }, { decision = 2 })
 end
