@@ -44,12 +44,58 @@ bool sch_init_uses(const ir_program *p, ir_stmt scope, ir_buf buf) {
   return false;
 }
 
+/* What stands at t itself, not below, loads the buffer to decide what runs. */
+static bool decides_by(const ir_program *p, ir_stmt t, ir_buf buf) {
+  ir_span it = ir_is_block(p, t) ? ir_blk(p, t)->iters : (ir_span){0, 0};
+  ir_expr e[2];
+  uint32_t n = sch_deciding(p, t, e);
+  for (uint32_t i = 0; i < n; i++)
+    if (ir_has_load(p, e[i], buf)) return true;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (ir_has_load(p, p->iter.v[i].bind, buf)) return true;
+  return ir_st(p, t)->kind == IR_EVALUATE &&
+         ir_has_load(p, ir_st(p, t)->eval, buf);
+}
+
+/* Does anything at or below q use the buffer? */
+static bool uses_below(const ir_program *p, ir_stmt q, ir_buf buf) {
+  for (ir_stmt t = q; t; t = sch_next_outside(p, t, q)) {
+    if (decides_by(p, t, buf)) return true;
+    if (ir_is_block(p, t) &&
+        (sch_reads_buf(p, t, buf) || sch_writes_buf(p, t, buf)))
+      return true;
+    if (ir_is_block(p, t) && t == q) return false;
+  }
+  return false;
+}
+
+static bool is_written(const ir_program *p, ir_stmt scope, ir_buf buf) {
+  ir_stmt q = scope;
+  do q = sch_next_child(p, q, scope);
+  while (q && !sch_writes_buf(p, q, buf));
+  return q != 0;
+}
+
+/* Statement q, which is not seen through, and the block share nothing but what
+ * nobody in the scope writes: they do not mind each other's place. */
+static bool is_apart(const ir_program *p, ir_stmt scope, ir_stmt q,
+                     ir_stmt block) {
+  ir_span r[2] = {ir_blk(p, block)->reads, ir_blk(p, block)->writes};
+  if (ir_is_ancestor(p, q, block) || ir_blk(p, scope)->matches.n) return false;
+  for (int k = 0; k < 2; k++)
+    for (uint32_t i = r[k].at; i < r[k].at + r[k].n; i++) {
+      ir_buf buf = p->region.v[i].buf;
+      if (is_written(p, scope, buf) && uses_below(p, q, buf)) return false;
+    }
+  return true;
+}
+
 bool sch_check_alone(sch_state *s, ir_stmt scope, ir_stmt block) {
   const ir_program *p = s->p;
   if (!scope) return sch_refuse(s, SCH_R_BLOCK_IS_ROOT, .s = {block});
   if (!path_is_plain(s, scope, block)) return false;
   for (ir_stmt q = scope; (q = sch_next_outside(p, q, scope));)
-    if (!sch_says_no_load(p, q))
+    if (!sch_says_no_load(p, q) && !is_apart(p, scope, q, block))
       return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {q});
   ir_span w = ir_blk(p, block)->writes;
   for (uint32_t i = w.at; i < w.at + w.n && ir_st(p, scope)->alt; i++)

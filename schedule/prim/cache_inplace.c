@@ -21,7 +21,8 @@ PRIM_DEFINE(
     .details =
         "1. The operand names a buffer that the block reads, and it writes\n"
         "   that, too. The storage scope is known.\n"
-        "2. The scope of the block consists of loops and blocks, and none\n"
+        "2. The scope of the block consists of loops and blocks, as far as\n"
+        "   it shares with the block what is written there, and none\n"
         "   of them matches the buffer to another.\n"
         "3. All that is read there is given by the caller, or some block\n"
         "   before has surely made it.\n"

@@ -21,7 +21,8 @@ PRIM_DEFINE(
     .rewrite = "for i: B[i] = f(A[i]); for i_0: for i_1: C[.] = g(B[.])   ->   "
                "for i_0: { for ax0: B[.] = f(A[.]); for i_1: C[.] = g(B[.]) }",
     .details =
-        "1. Block and loop stand in one scope of loops and blocks; the loop\n"
+        "1. Block and loop stand in one scope, of loops and blocks as far as\n"
+        "   it shares with the block what is written there; the loop\n"
         "   is not around the block, and runs after it. The domains of the "
         "block's\n"
         "   iters need no loop that is not around both.\n"

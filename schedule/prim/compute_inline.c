@@ -14,7 +14,8 @@ PRIM_DEFINE(
     .rewrite = "for i: B[i] = f(A[i]); for i: C[i] = g(B[i])   ->   "
                "for i: C[i] = g(f(A[i]))",
     .details =
-        "1. The scope of the block consists of loops and blocks.\n"
+        "1. The scope of the block consists of loops and blocks, as far as\n"
+        "   it shares with the block what is written there.\n"
         "2. The block is complete: all its iterations are spatial, it is\n"
         "   the only writer of what it writes, reads none of it, and writes\n"
         "   no element twice. Its body is one store.\n"

@@ -22,7 +22,8 @@ PRIM_DEFINE(
     .details =
         "1. The operand names a buffer that the block reads, and the\n"
         "   storage scope is known.\n"
-        "2. The scope of the block consists of loops and blocks, and none\n"
+        "2. The scope of the block consists of loops and blocks, as far as\n"
+        "   it shares with the block what is written there, and none\n"
         "   of them matches the buffer to another; the block holds no\n"
         "   others.\n"
         "3. The block reads the buffer at one place, which its iters alone\n"

@@ -14,7 +14,8 @@ PRIM_DEFINE(
     .rewrite = "for i: B[i] = f(A[i]); for i: C[i] = g(B[i])   ->   "
                "for i: C[i] = g(f(A[i]))",
     .details =
-        "1. The scope of the block consists of loops and blocks.\n"
+        "1. The scope of the block consists of loops and blocks, as far as\n"
+        "   it shares with the block what is written there.\n"
         "2. The block is complete, and its body is one store. The domains of\n"
         "   its iters need no loop that is not around both.\n"
         "3. The producer is the last block of the scope that makes what\n"

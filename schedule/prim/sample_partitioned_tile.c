@@ -31,14 +31,15 @@ PRIM_DEFINE(
         "Every list of `n` factors that multiply to the extent, those from\n"
         "`partition_pos` on to a multiple of `innerpart_factor`, is a "
         "decision,\n"
-        "and all are equally likely. A stale decision is mended as TVM does: "
-        "from\n"
-        "the last factor on, one that no longer divides becomes all that is "
-        "left,\n"
-        "the first takes the rest; where that, or the decision itself, breaks\n"
-        "the rule for the inner part, the inner part becomes "
-        "`innerpart_factor`\n"
-        "at `partition_pos`, and the first factor takes the rest.\n",
+        "and all are equally likely. Another one is refused; a replay with\n"
+        "`repair` mends it as TVM does: from the last factor on, one that "
+        "does\n"
+        "not divide becomes all that is left, the first takes the rest; where\n"
+        "that, or the decision itself, breaks the rule for the inner part, "
+        "the\n"
+        "inner part becomes `innerpart_factor` at `partition_pos`, and the "
+        "first\n"
+        "factor takes the rest.\n",
     .refusals = SCH_REASONS(SCH_TILE_REASONS, SCH_R_TILE_INNER_FACTOR,
                             SCH_R_TILE_INNER_PART, SCH_R_TILE_PARTITION),
     .example = "local i = sch:get_loops(sch:get_block(\"C\"))\n"

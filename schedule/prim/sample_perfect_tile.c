@@ -27,11 +27,12 @@ PRIM_DEFINE(
         "   must be within the limit).\n"
         "Every list of `n` factors that multiply to the extent and end with "
         "one\n"
-        "within the limit is a decision, and all are equally likely. A stale\n"
-        "decision is mended as TVM does: from the last factor on, one that no\n"
-        "longer divides becomes all that is left, the first takes the rest; "
-        "and\n"
-        "a last factor beyond the limit becomes the largest divisor within.\n",
+        "within the limit is a decision, and all are equally likely. Another\n"
+        "one is refused; a replay with `repair` mends it as TVM does: from "
+        "the\n"
+        "last factor on, one that does not divide becomes all that is left,\n"
+        "the first takes the rest; and a last factor beyond the limit becomes\n"
+        "the largest divisor within.\n",
     .refusals = SCH_REASONS(SCH_TILE_REASONS, SCH_R_TILE_IMPOSSIBLE,
                             SCH_R_TILE_INNERMOST, SCH_R_TILE_LIMIT),
     .example = "local i = sch:get_loops(sch:get_block(\"C\"))\n"

@@ -98,3 +98,53 @@ for n = 1, 7, 3 do
     s:split(s:fuse(i, j), { ts.auto, 5 })
   end)
 end
+
+-- A block that data lets run, and one below a condition, do not keep others
+-- from moving that share with them only what nobody writes.
+local function apart(shares)
+  local b = ts.builder("apart")
+  local X, Y = b:input("X", { 8 }), b:buffer("Y", { 8 })
+  local W, Z = b:output("W", { 8 }), b:inout("Z", { 8 })
+  local function block(name, to, value, where)
+    b:loop("i", 0, 8, function(i)
+      b:block(name, { { "v", extent = 8, bind = i } },
+              { where = where and where(i) },
+              function(v) b:store(to, { v }, value(v)) end)
+    end)
+  end
+  block("Y", Y, function(v) return X(v) * 2 end)
+  block("W", W, function(v) return Y(v) + 3 end)
+  block("Z", Z, function(v) return X(v) + 2 end,
+        function(i) return ts.lt(X(i), 10) end)
+  b:loop("i", 0, 8, function(i)
+    b:when(ts.lt(i, 4), function()
+      b:block("Q", { { "v", extent = 8, bind = i } }, function(v)
+        b:store(Z, { v }, Z(v) + (shares and Y or X)(v))
+      end)
+    end)
+  end)
+  return b:program()
+end
+
+local moves = {
+  function(s)
+    s:compute_at(s:get_block "Y", (s:get_loops(s:get_block "W")))
+  end,
+  function(s)
+    s:reverse_compute_at(s:get_block "W", (s:get_loops(s:get_block "Y")))
+  end,
+  function(s) s:compute_inline(s:get_block "Y") end,
+  function(s) s:reverse_compute_inline(s:get_block "W") end,
+  function(s) s:cache_read(s:get_block "W", 0, "local") end,
+  function(s) s:cache_write(s:get_block "W", 0, "local") end,
+  function(s) s:reindex(s:get_block "Y", { "write", 0 }) end,
+}
+for _, move in ipairs(moves) do
+  legal(apart(false), move)
+  illegal(apart(true), "OTHER_STATEMENT", move)
+end
+for _, name in ipairs { "Z", "Q" } do
+  local s = ts.schedule(apart(false))
+  local ok = s:can("cache_write", s:get_block(name), 0, "local")
+  assert(not ok)
+end
