@@ -52,6 +52,17 @@ static void widen(shrink *k, uint32_t d, ir_expr lo, ir_expr hi) {
   k->max[d] = ir_binary(p, IR_MAX, k->max[d], hi);
 }
 
+/* Where memory tells an index, it may tell another one each time: only bounds
+ * of all it can hold are the same for all uses.  false: there are none. */
+static bool without_loads(ir_program *p, ir_expr *min, ir_expr *max) {
+  int64_t lo = ir_at(p, *min)->lo, hi = ir_at(p, *max)->hi;
+  bool low = ir_at(p, *min)->has_load, high = ir_at(p, *max)->has_load;
+  if ((low && lo == INT64_MIN) || (high && hi == INT64_MAX)) return false;
+  if (low) *min = ir_index(p, lo);
+  if (high) *max = ir_index(p, hi);
+  return true;
+}
+
 static void note_access(shrink *k, ir_stmt s, uint32_t n, const ir_expr *idx) {
   ir_var var[MAX_LOOPS];
   ir_expr lo[MAX_LOOPS], extent[MAX_LOOPS], min, max;
@@ -59,8 +70,10 @@ static void note_access(shrink *k, ir_stmt s, uint32_t n, const ir_expr *idx) {
   uint32_t m = inner_vars(k, s, var, lo, extent, &ok);
   for (uint32_t d = 0; d < n; d++) {
     if (k->whole[d]) continue;
-    if (ok && arith_relax(k->p, k->scratch, idx[d], m, var, lo, extent, &min,
-                          &max, NULL))
+    if (ok &&
+        arith_relax(k->p, k->scratch, idx[d], m, var, lo, extent, &min, &max,
+                    NULL) &&
+        without_loads(k->p, &min, &max))
       widen(k, d, min, max);
     else
       k->whole[d] = true;

@@ -48,6 +48,8 @@ static bool range_of(const pipe *x, const pipe_access *a, uint32_t d,
     extent[n++] = r->extent;
   }
   ir_expr idx = x->p->arg.v[a->idx.at + d];
+  /* What memory tells may be another value in the next iteration. */
+  if (ir_at(x->p, idx)->has_load) return false;
   return arith_relax(x->p, x->scratch, idx, n, var, lo, extent, min, max, NULL);
 }
 
