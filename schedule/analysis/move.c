@@ -76,12 +76,14 @@ static bool is_written(const ir_program *p, ir_stmt scope, ir_buf buf) {
   return q != 0;
 }
 
-/* Statement q, which is not seen through, and the block share nothing but what
- * nobody in the scope writes: they do not mind each other's place. */
+/* Statement q, which is not seen through, and the block share no loop, and no
+ * buffer but such as nobody in the scope writes: they do not mind each other's
+ * place. */
 static bool is_apart(const ir_program *p, ir_stmt scope, ir_stmt q,
                      ir_stmt block) {
   ir_span r[2] = {ir_blk(p, block)->reads, ir_blk(p, block)->writes};
-  if (ir_is_ancestor(p, q, block) || ir_blk(p, scope)->matches.n) return false;
+  if (sch_common(p, q, block) != scope || ir_blk(p, scope)->matches.n)
+    return false;
   for (int k = 0; k < 2; k++)
     for (uint32_t i = r[k].at; i < r[k].at + r[k].n; i++) {
       ir_buf buf = p->region.v[i].buf;

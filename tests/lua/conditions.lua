@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Conditions and names that stand around blocks: what they decide, primitives
--- keep or refuse to change.
+-- Conditions and names that stand around blocks, and indices that memory
+-- tells: what they decide, primitives and lowering keep or refuse to change.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local legal, illegal = checks.legal, checks.illegal
@@ -147,4 +147,29 @@ for _, name in ipairs { "Z", "Q" } do
   local s = ts.schedule(apart(false))
   local ok = s:can("cache_write", s:get_block(name), 0, "local")
   assert(not ok)
+end
+
+-- Where memory tells an index, and its own buffer has shrunk to one element,
+-- the index is no bound of what another buffer needs.
+do
+  local b = ts.builder("told")
+  local T, X = b:input("T", { 5 }, "int32"), b:input("X", { 2 })
+  local O = b:output("O", { 5 })
+  local E, G = b:buffer("E", { 9 }), b:buffer("G", { 5 }, "int32")
+  b:loop("k", 0, 2, function(k)
+    b:block("E", { { "v", extent = 2, bind = k } }, function(v)
+      b:store(E, { v + 3 }, X(v))
+    end)
+  end)
+  b:loop("i", 0, 5, function(i)
+    b:block("G", { { "v", extent = 5, bind = i } }, function(v)
+      b:store(G, { v }, T(v))
+    end)
+    b:block("O", { { "v", extent = 5, bind = i } }, function(v)
+      b:store(O, { v }, E(ts.cast(G(v), "int64") % 2 + 3))
+    end)
+  end)
+  legal(b:program(), function(s)
+    s:bind((s:get_loops(s:get_block "E")), "threadIdx.x")
+  end)
 end

@@ -352,7 +352,12 @@ static void test_conditions(void **state) {
     if (around)
       REFUSED(&t, PLACE_NOT_PLAIN, compute_at, AT(block, x.B), AT(loop, lc));
     else
-      REFUSED(&t, OTHER_STATEMENT, compute_at, AT(block, x.B), AT(loop, lc));
+      REFUSED(&t, OTHER_STATEMENT, compute_at, AT(block, x.C),
+              AT(loop, scheduled_loop(&t, x.D, 0)));
+    if (!around) {
+      DO(&t, compute_at, AT(block, x.B), AT(loop, lc));
+      moved_equal(&t);
+    }
     scheduled_end(&t);
   }
 }
