@@ -268,7 +268,7 @@ do
   assert(a and a ~= c, e.message)
 end
 
--- ---- iters of one value, which most iterations miss -------------------------
+-- ---- iters of one value, which most iterations miss ------------------------
 
 -- X and Y run where k is 1; only v tells where X writes.
 do

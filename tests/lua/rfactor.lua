@@ -130,7 +130,7 @@ do
   refused(sch, "INIT_START", "decompose_reduction", block, f)
 end
 
--- ---- the result is used in the same nest ------------------------------------
+-- ---- the result is used in the same nest -----------------------------------
 
 -- Rows are summed, and each sum is used, and changed, where it is complete.
 local function used(writes_input)
