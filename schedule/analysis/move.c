@@ -69,26 +69,16 @@ static bool uses_below(const ir_program *p, ir_stmt q, ir_buf buf) {
   return false;
 }
 
-static bool is_written(const ir_program *p, ir_stmt scope, ir_buf buf) {
-  ir_stmt q = scope;
-  do q = sch_next_child(p, q, scope);
-  while (q && !sch_writes_buf(p, q, buf));
-  return q != 0;
-}
-
-/* Statement q, which is not seen through, and the block share no loop, and no
- * buffer but such as nobody in the scope writes: they do not mind each other's
- * place. */
+/* Statement q, which is not seen through, and the block share no loop and no
+ * buffer: they do not mind each other's place. */
 static bool is_apart(const ir_program *p, ir_stmt scope, ir_stmt q,
                      ir_stmt block) {
   ir_span r[2] = {ir_blk(p, block)->reads, ir_blk(p, block)->writes};
   if (sch_common(p, q, block) != scope || ir_blk(p, scope)->matches.n)
     return false;
   for (int k = 0; k < 2; k++)
-    for (uint32_t i = r[k].at; i < r[k].at + r[k].n; i++) {
-      ir_buf buf = p->region.v[i].buf;
-      if (is_written(p, scope, buf) && uses_below(p, q, buf)) return false;
-    }
+    for (uint32_t i = r[k].at; i < r[k].at + r[k].n; i++)
+      if (uses_below(p, q, p->region.v[i].buf)) return false;
   return true;
 }
 

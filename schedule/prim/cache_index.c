@@ -21,7 +21,7 @@ PRIM_DEFINE(
     .details =
         "1. The threshold is at least 0, and the storage scope is known.\n"
         "2. The scope of the block consists of loops and blocks, as far as\n"
-        "   it shares with the block what is written there, and the\n"
+        "   it shares buffers with the block, and the\n"
         "   block holds no others.\n"
         "3. The iters that an index is computed from have constant domains.\n"
         "4. Loops whose iterations run at once stay free of races.\n"

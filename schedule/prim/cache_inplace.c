@@ -22,7 +22,7 @@ PRIM_DEFINE(
         "1. The operand names a buffer that the block reads, and it writes\n"
         "   that, too. The storage scope is known.\n"
         "2. The scope of the block consists of loops and blocks, as far as\n"
-        "   it shares with the block what is written there, and none\n"
+        "   it shares buffers with the block, and none\n"
         "   of them matches the buffer to another.\n"
         "3. All that is read there is given by the caller, or some block\n"
         "   before has surely made it.\n"

@@ -22,7 +22,7 @@ PRIM_DEFINE(
         "1. The storage scope is known, and the index is that of a region\n"
         "   which the block reads.\n"
         "2. The scope of the block consists of loops and blocks, as far as\n"
-        "   it shares with the block what is written there, and none\n"
+        "   it shares buffers with the block, and none\n"
         "   of them matches the buffer to another.\n"
         "3. At most one block of the scope writes the buffer, which is then\n"
         "   not given by the caller, and writes all of a box.\n"

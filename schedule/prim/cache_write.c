@@ -23,7 +23,7 @@ PRIM_DEFINE(
         "1. The storage scope is known, and the index is that of a region\n"
         "   which the block writes.\n"
         "2. The scope of the block consists of loops and blocks, as far as\n"
-        "   it shares with the block what is written there, and none\n"
+        "   it shares buffers with the block, and none\n"
         "   of them matches the buffer to another.\n"
         "3. The block is the only one of its scope that writes the buffer,\n"
         "   which is not given by the caller, and it writes all of a box.\n"

@@ -15,7 +15,7 @@ PRIM_DEFINE(
                "for i: C[i] = g(f(A[i]))",
     .details =
         "1. The scope of the block consists of loops and blocks, as far as\n"
-        "   it shares with the block what is written there.\n"
+        "   it shares buffers with the block.\n"
         "2. The block is complete: all its iterations are spatial, it is\n"
         "   the only writer of what it writes, reads none of it, and writes\n"
         "   no element twice. Its body is one store.\n"

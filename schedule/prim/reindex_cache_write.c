@@ -23,7 +23,7 @@ PRIM_DEFINE(
         "1. The operand names a buffer that the block writes, and the\n"
         "   storage scope is known.\n"
         "2. The scope of the block consists of loops and blocks, as far as\n"
-        "   it shares with the block what is written there, and none\n"
+        "   it shares buffers with the block, and none\n"
         "   of them matches the buffer to another; the block holds no\n"
         "   others.\n"
         "3. The block accesses the buffer at one place, which its spatial\n"

@@ -22,7 +22,7 @@ PRIM_DEFINE(
                "for i_0: { for i_1: B[.] = f(A[.]); for ax0: C[.] = g(B[.]) }",
     .details =
         "1. Block and loop stand in one scope, of loops and blocks as far as\n"
-        "   it shares with the block what is written there; the loop\n"
+        "   it shares buffers with the block; the loop\n"
         "   is not around the block, and runs before it. The domains of the "
         "block's\n"
         "   iters need no loop that is not around both.\n"

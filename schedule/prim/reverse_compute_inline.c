@@ -15,7 +15,7 @@ PRIM_DEFINE(
                "for i: C[i] = g(f(A[i]))",
     .details =
         "1. The scope of the block consists of loops and blocks, as far as\n"
-        "   it shares with the block what is written there.\n"
+        "   it shares buffers with the block.\n"
         "2. The block is complete, and its body is one store. The domains of\n"
         "   its iters need no loop that is not around both.\n"
         "3. The producer is the last block of the scope that makes what\n"

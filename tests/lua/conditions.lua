@@ -100,10 +100,11 @@ for n = 1, 7, 3 do
 end
 
 -- A block that data lets run, and one below a condition, do not keep others
--- from moving that share with them only what nobody writes.
+-- from moving that share no buffer with them.
 local function apart(shares)
   local b = ts.builder("apart")
   local X, Y = b:input("X", { 8 }), b:buffer("Y", { 8 })
+  local U = b:input("U", { 8 })
   local W, Z = b:output("W", { 8 }), b:inout("Z", { 8 })
   local function block(name, to, value, where)
     b:loop("i", 0, 8, function(i)
@@ -114,12 +115,12 @@ local function apart(shares)
   end
   block("Y", Y, function(v) return X(v) * 2 end)
   block("W", W, function(v) return Y(v) + 3 end)
-  block("Z", Z, function(v) return X(v) + 2 end,
-        function(i) return ts.lt(X(i), 10) end)
+  block("Z", Z, function(v) return U(v) + 2 end,
+        function(i) return ts.lt(U(i), 10) end)
   b:loop("i", 0, 8, function(i)
     b:when(ts.lt(i, 4), function()
       b:block("Q", { { "v", extent = 8, bind = i } }, function(v)
-        b:store(Z, { v }, Z(v) + (shares and Y or X)(v))
+        b:store(Z, { v }, Z(v) + (shares and Y or U)(v))
       end)
     end)
   end)
