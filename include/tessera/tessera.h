@@ -888,11 +888,11 @@ typedef struct tess_tune_options {
  * is no strategy or cost model of that name; INVALID with the option named;
  * NOMEM when there is no room for the program's tensors; TIMEOUT when filling
  * them takes too long; UNSUPPORTED when this machine cannot run what is made
- * for the target, or sizes of the program are
- * known only when it is called.  Custom strategies and models are borrowed for
- * the call; `free`, where they have one, is called once at its end, with `ud`
- * whatever that is and however the call ended; only where struct_size is
- * refused nobody has looked at them. */
+ * for the target, or sizes of the program are known only when it is called.
+ * Custom strategies and models are borrowed for the call; `free`, where they
+ * have one, is called once at its end, with `ud` whatever that is and however
+ * the call ended; only where struct_size is refused nobody has looked at
+ * them. */
 TESS_API tess_status tess_tune(tess_program *p, tess_target *target,
     tess_space *space, const tess_tune_options *o,
     TESS_GIVE tess_result **out);

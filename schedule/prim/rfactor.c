@@ -343,20 +343,6 @@ static ir_buf uses_result(const sch_rfactor *w, ir_stmt b) {
   return 0;
 }
 
-/* Does the block `b` write what partial results are made of? */
-static bool writes_input(const sch_rfactor *w, ir_stmt b) {
-  const ir_program *p = w->s->p;
-  ir_span in = ir_blk(p, w->block)->reads, out = ir_blk(p, b)->writes;
-  for (uint32_t i = in.at; i < in.at + in.n; i++)
-    for (uint32_t k = out.at; k < out.at + out.n; k++) {
-      ir_buf x = p->region.v[i].buf, y = p->region.v[k].buf;
-      if (!sch_writes_buf(p, w->block, x) &&
-          sch_storage(p, w->scope, x) == sch_storage(p, w->scope, y))
-        return true;
-    }
-  return false;
-}
-
 /* All partial results may be made before the nest begins, and added up where
  * the block stands: in each iteration of the loops that it shares with other
  * blocks it makes all of some results, of what the nest does not change. */
@@ -364,7 +350,8 @@ static bool may_come_first(sch_rfactor *w) {
   const ir_program *p = w->s->p;
   ir_stmt top = w->loops.v[0];
   for (ir_stmt b = top; (b = sch_next_child(p, b, top));)
-    if (b != w->block && writes_input(w, b)) return false;
+    if (b != w->block && (sch_depends(w->s, b, w->block) & SCH_RAW))
+      return false;
   for (uint32_t k = 0; k < w->loops.n; k++) {
     ir_stmt l = w->loops.v[k];
     if (sch_next_child(p, l, l) == w->block && !sch_next_child(p, w->block, l))

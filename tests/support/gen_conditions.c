@@ -3,13 +3,11 @@
  * and names stand, between the loops or outside of all. */
 #include "support/gen_program.h"
 
-#include <string.h>
-
 typedef struct conditions {
   gen *g;
-  gen_tensor a, sum; /* what is read; what its rows are reduced to */
-  uint32_t x;
-  ir_buf buf, to; /* changed: like a, like sum */
+  gen_tensor a;   /* what is read, */
+  uint32_t x;     /*   and its number */
+  ir_buf buf, to; /* changed: like a; one for each of its rows */
   gen_expr i, k;  /* the loops' variables so far, 0: not open */
   uint32_t open;  /* statements around, the outermost loop aside */
 } conditions;
@@ -34,7 +32,7 @@ static gen_expr condition(const conditions *c) {
   }
 }
 
-/* Once in n something around what follows. */
+/* Once in n a condition around what follows, or a name for a variable. */
 static bool wrap(conditions *c, uint32_t n, gen_expr *name) {
   gen *g = c->g;
   if (!gen_once_in(g, n)) return false;
@@ -77,15 +75,15 @@ static void block(conditions *c, bool reduces) {
 static void member(conditions *c) {
   gen *g = c->g;
   gen_expr i = c->i;
-  bool inner = gen_once_in(g, 5), both = false;
+  bool rows = gen_once_in(g, 5), both = false;
   c->open = 0;
   if (wrap(c, 2, &c->i)) both = c->i == i && gen_once_in(g, 5);
-  if (!inner) {
+  if (!rows) {
     c->k = gen_loop(g, "k", gen_num(g, 0), gen_num(g, c->a.shape[1]));
     c->open++;
     (void)wrap(c, 4, &c->k);
   }
-  block(c, !inner && gen_once_in(g, 2));
+  block(c, !rows && gen_once_in(g, 2));
   gen_close(g, c->open - both);
   c->k = 0;
   if (both) {
@@ -101,8 +99,7 @@ void gen_conditions(gen *g) {
   uint32_t x = gen_pick(g);
   conditions c = {.g = g, .x = x, .a = g->tensor[x]};
   if (!gen_suits(g, &c.a, 2) || c.a.ndim != 2) return;
-  c.sum = (gen_tensor){.t = c.a.t, .ndim = 1, .shape = {c.a.shape[0]}};
-  c.to = gen_copy(g, gen_source(g, c.a.t, 1, c.sum.shape));
+  c.to = gen_copy(g, gen_source(g, c.a.t, 1, c.a.shape));
   c.buf = gen_copy(g, x);
   for (uint32_t nests = 1 + gen_below(g, 2); nests; nests--) {
     c.i = gen_loop(g, "i", gen_num(g, 0), gen_num(g, c.a.shape[0]));
@@ -112,5 +109,5 @@ void gen_conditions(gen *g) {
   uint64_t reads = g->reads;
   gen_add(g, c.buf, c.a.t, 2, c.a.shape);
   g->reads = reads;
-  gen_add(g, c.to, c.a.t, 1, c.sum.shape);
+  gen_add(g, c.to, c.a.t, 1, c.a.shape);
 }
