@@ -195,6 +195,13 @@ static int attempt(lua_State *L) {
   return 0;
 }
 
+/* Of an error at the top that `attempt` did not see, as that by which Lua stops
+ * for a signal is where it comes at the call itself or its return. */
+static tess_status status_of_failure(lua_State *L, int bad) {
+  if (bad == LUA_ERRMEM) return TESS_NOMEM;
+  return lua_type(L, -1) == LUA_TSTRING ? lt_status_of(L, -1) : TESS_CALLBACK;
+}
+
 /* Here, outside of protected mode, nothing may take memory of Lua's. */
 static tess_status apply(void *ud, tess_schedule *sch, tess_rv block,
                          void (*emit)(void *, tess_schedule *), void *sink,
@@ -210,7 +217,7 @@ static tess_status apply(void *ud, tess_schedule *sch, tess_rv block,
   lua_pushcfunction(L, attempt);
   lua_pushlightuserdata(L, &c);
   int bad = lua_pcall(L, 1, 0, 0);
-  if (bad) c.status = bad == LUA_ERRMEM ? TESS_NOMEM : TESS_CALLBACK;
+  if (bad) c.status = status_of_failure(L, bad);
   tess_schedule_free(c.copy);
   lua_settop(L, top);
   if (bad)

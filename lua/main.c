@@ -58,7 +58,7 @@ void main_push_error_text(lua_State *L, int i) {
 }
 
 /* A call of the engine that the signal cancelled may end before Lua is told of
- * the signal. */
+ * the signal, or after a module of the space was. */
 static int is_interrupt(lua_State *L, int i) {
   if (!main_is_stopping() || !lua_istable(L, i)) return 0;
   int type = lua_getfield(L, i, "code");

@@ -15,7 +15,7 @@ extern main_option_set main_options;
 void main_let_stop(lua_State *L, tess_context *c);
 /* Ctrl-C, SIGTERM and SIGHUP stop what runs (on), or end the process (off). */
 void main_catch_interrupts(int on);
-/* Lua has not been told yet of a signal that is to stop it. */
+/* A signal came that is to stop what runs, whether Lua was told or not. */
 int main_is_stopping(void);
 /* Ctrl-C waits (on) until it can be attended to (off). */
 void main_hold_interrupts(int on);

@@ -13,7 +13,8 @@
 static struct {
   lua_State *volatile L; /* what runs: the main thread, or a coroutine */
   tess_context *c;
-  volatile sig_atomic_t raised; /* and not yet told to Lua */
+  volatile sig_atomic_t raised; /* and not yet told to Lua; */
+  volatile sig_atomic_t came;   /*   or told, since signals are caught */
 } running;
 
 /* No place is told: it may be one of Tessera's own. */
@@ -58,7 +59,7 @@ static void take_signals(int on) {
 static void on_interrupt(int sig) {
   (void)sig;
   take_signals(0);
-  running.raised = 1;
+  running.raised = running.came = 1;
   tess_stop(running.c);
   stop_soon(running.L);
 }
@@ -66,11 +67,11 @@ static void on_interrupt(int sig) {
 void main_catch_interrupts(int on) {
   take_signals(on);
   if (on) return;
-  running.raised = 0;
+  running.raised = running.came = 0;
   lua_sethook(running.L, NULL, 0, 0);
 }
 
-int main_is_stopping(void) { return running.raised != 0; }
+int main_is_stopping(void) { return running.came != 0; }
 
 void main_hold_interrupts(int on) {
   sigset_t held;

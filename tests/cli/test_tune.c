@@ -236,22 +236,27 @@ static void nothing_valid_as_json(void **state) {
 }
 
 /* Nor is a place of Tessera's own told where a call is at what it does in
- * Lua. */
+ * Lua: in a module, at the call of one, or between. */
 static void interrupted_in_our_lua(void **state) {
   (void)state;
-  console_write(&c, "often.lua",
-                "local ts = require 'tessera'\n"
-                "local p = require 'tessera.ops'"
-                ".matmul { m = 64, n = 64, k = 64 }\n"
-                "os.execute('p=$PPID; { sleep 0.3; kill -INT $p; } &')\n"
-                "local function checks()\n"
-                "  while true do\n"
-                "    ts.space.check(ts.space.default 'llvm', p, 'llvm')\n"
-                "  end\n"
-                "end\n"
-                "checks()\n");
-  expect("often.lua", 1, "interrupted");
-  assert_string_equal(c.err, "tessera: interrupted\n");
+  for (int i = 0; i < 10; i++) {
+    char text[400];
+    snprintf(text, sizeof text,
+             "local ts = require 'tessera'\n"
+             "local p = require 'tessera.ops'"
+             ".matmul { m = 64, n = 64, k = 64 }\n"
+             "os.execute('p=$PPID; { sleep 0.2%d; kill -INT $p; } &')\n"
+             "local function checks()\n"
+             "  while true do\n"
+             "    ts.space.check(ts.space.default 'llvm', p, 'llvm')\n"
+             "  end\n"
+             "end\n"
+             "checks()\n",
+             i);
+    console_write(&c, "often.lua", text);
+    expect("often.lua", 1, "interrupted");
+    assert_string_equal(c.err, "tessera: interrupted\n");
+  }
 }
 
 /* A coroutine is stopped like any code, and one that others resumed; what
