@@ -78,7 +78,7 @@ ir_stmt sch_skip_outside(const ir_program *p, ir_stmt at, ir_stmt top);
 static inline ir_stmt sch_next_outside(const ir_program *p, ir_stmt at,
                                        ir_stmt top) {
   const ir_stmt_rec *r = ir_st(p, at);
-  if (at == top || (r->body && r->kind != IR_BLOCK)) return r->body;
+  if (r->body && (at == top || r->kind != IR_BLOCK)) return r->body;
   return sch_skip_outside(p, at, top);
 }
 /* The child block of `top` after `at`, itself a child block or `top` to

@@ -29,12 +29,12 @@ sch_list sch_loops_of(sch_state *s, ir_stmt st) {
 }
 
 /* As ir_skip, but an init of `top` is not gone into: what stands there
- * belongs to the block itself. */
+ * belongs to the block itself.  The other branch of a condition is. */
 static ir_stmt skip(const ir_program *p, ir_stmt s, ir_stmt top) {
   while (s != top) {
     const ir_stmt_rec *r = ir_st(p, s);
     if (r->next) return r->next;
-    if (!r->in_alt && r->parent != top && ir_st(p, r->parent)->alt)
+    if (!r->in_alt && !ir_is_block(p, r->parent) && ir_st(p, r->parent)->alt)
       return ir_st(p, r->parent)->alt;
     s = r->parent;
   }

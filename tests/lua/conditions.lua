@@ -174,3 +174,49 @@ do
     s:bind((s:get_loops(s:get_block "E")), "threadIdx.x")
   end)
 end
+
+-- What stands in the other branch of a condition goes into a block with it.
+do
+  local b = ts.builder("branches")
+  local X, Y, Z = b:input("X", { 4 }), b:output("Y", { 4 }), b:output("Z", { 4 })
+  local function block(name, to, i, value)
+    b:block(name, { { "v", extent = 4, bind = i } }, function(v)
+      b:store(to, { v }, value(v))
+    end)
+  end
+  b:loop("i", 0, 4, function(i)
+    block("P", Z, i, function(v) return X(v) + 1 end)
+    b:when(ts.le(2, i), function()
+      block("Q", Y, i, function(v) return Z(v) * 2 end)
+    end, function()
+      block("R", Y, i, function(v) return Z(v) - 3 end)
+    end)
+  end)
+  local function around(...)
+    local names = { ... }
+    return function(s)
+      local blocks = {}
+      for k, name in ipairs(names) do blocks[k] = s:get_block(name) end
+      s:blockize(blocks)
+    end
+  end
+  illegal(b:program(), "BLOCK_BETWEEN", around("P", "Q"))
+  illegal(b:program(), "BLOCK_BETWEEN", around("R", "P"))
+  illegal(b:program(), "NOT_SIDE_BY_SIDE", around("Q", "R"))
+  legal(b:program(), around("P", "Q", "R"))
+  -- The first branch may be empty.
+  local e = ts.builder("empty")
+  local A, B = e:input("A", { 4 }), e:output("B", { 4 })
+  local function copy(name, i, add)
+    e:block(name, { { "v", extent = 4, bind = i } }, function(v)
+      e:store(B, { v }, A(v) + add)
+    end)
+  end
+  e:loop("i", 0, 4, function(i)
+    copy("C", i, 1)
+    e:when(ts.le(2, i), function() end, function() copy("D", i, 2) end)
+    copy("E", i, 3)
+  end)
+  illegal(e:program(), "BLOCK_BETWEEN", around("C", "E"))
+  legal(e:program(), around("C", "D", "E"))
+end
