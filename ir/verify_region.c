@@ -190,10 +190,12 @@ static bool misses_buffer(const ir_program *p, const box *b) {
 static bool leaves_region(const checker *c, const box *b, ir_region r,
                           bool guarded) {
   const ir_program *p = c->v->p;
+  /* Where its last elements would lie it may hold none. */
+  guarded |= may_be_empty(p, b);
   /* Nothing leaves; and what declares nothing may be what never runs. */
   if ((b->step == 2 &&
        (is_empty(p, (ir_region){b->buf, b->at}) || misses_buffer(p, b))) ||
-      ((guarded || may_be_empty(p, b)) && is_empty(p, r)))
+      (guarded && is_empty(p, r)))
     return false;
   for (uint32_t d = 0; d < ir_ndim(p, r.buf); d++) {
     ir_expr min = p->arg.v[b->at + d * b->step];

@@ -147,3 +147,26 @@ do
   sch:loop_partition((sch:get_loops(sch:get_block "s")), { 1, 6 })
   same(sch, p)
 end
+
+-- A block around parts that are empty in some iterations of the loop around
+-- them, where they would begin at the end of the buffer.
+for _, more in ipairs { 1, 2, 3 } do
+  local b = ts.builder("steps")
+  local A = b:inout("A", { 3, 4 }, "int64")
+  b:loop("t", 0, 3, function(t)
+    b:loop("i", 0, 4, function(i)
+      b:block("S", { { "v", "opaque", extent = 3, bind = t },
+                     { "u", extent = 4, bind = i } }, function(v, u)
+        b:store(A, { 2, u }, A(v, u) + 1)
+      end)
+    end)
+  end)
+  legal(b:program(), function(s)
+    local t, i = s:get_loops(s:get_block "S")
+    local _, rest = s:loop_partition(i, nil, true, { t }, function(row)
+      return row + more
+    end)
+    s:blockize(rest)
+    s:blockize(t)
+  end)
+end
