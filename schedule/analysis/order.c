@@ -16,6 +16,7 @@ typedef struct nest {
   uint32_t *to, *from; /* where each of them goes, and the inverse */
   arith_range *delta;  /* answers, one a loop */
   uint8_t *drives;     /* of the block at hand: by variable, drives_bits */
+  bool in_order;       /* what it reduces it must combine in that order */
 } nest;
 
 /* Kinds of iters that a loop drives; PURE_R: reduce iters alone; SHARED: it
@@ -41,8 +42,9 @@ static void mark_block(nest *t, ir_stmt block) {
   ir_span it = ir_blk(p, block)->iters;
   uint8_t kind[] = {
       [IR_SPATIAL] = DRIVES_S, [IR_REDUCE] = DRIVES_R, [IR_OPAQUE] = DRIVES_O};
-  if (has_kind(p, block, IR_REDUCE) && !sch_reduction_commutes(p, block))
-    kind[IR_REDUCE] |= DRIVES_O;
+  t->in_order =
+      has_kind(p, block, IR_REDUCE) && !sch_reduction_commutes(p, block);
+  if (t->in_order) kind[IR_REDUCE] |= DRIVES_O;
   memset(t->drives, 0, p->var.n);
   for (uint32_t i = it.at; i < it.at + it.n; i++)
     sch_mark_vars(p, p->iter.v[i].bind, kind[p->iter.v[i].kind], t->drives);
@@ -277,16 +279,17 @@ static bool place_tells_point(nest *t, ir_stmt block, ir_region w) {
 }
 
 /* The block's writes against its own accesses.  Writing again gives what was
- * there, and reducing goes in any order; that is so where the block reads
- * nothing that it writes but the place it reduces into. */
+ * there, and reducing goes in any order, or else two steps meet at their
+ * result; that is so where the block reads nothing that it writes but the
+ * place it reduces into. */
 static bool self_allows(nest *t, ir_stmt block) {
   const ir_program *p = t->d.s->p;
   ir_span w = ir_blk(p, block)->writes, r = ir_blk(p, block)->reads;
   bool reduces = has_kind(p, block, IR_REDUCE);
   for (uint32_t i = w.at; i < w.at + w.n; i++) {
     ir_region wr = p->region.v[i];
-    bool again =
-        !has_kind(p, block, IR_OPAQUE) && place_tells_point(t, block, wr);
+    bool again = !t->in_order && !has_kind(p, block, IR_OPAQUE) &&
+                 place_tells_point(t, block, wr);
     for (uint32_t j = r.at; j < r.at + r.n; j++) {
       ir_region rd = p->region.v[j];
       if (rd.buf != wr.buf || (reduces && sch_same_region(p, wr, rd))) continue;

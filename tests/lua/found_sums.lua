@@ -222,3 +222,28 @@ do
   sch:merge(all, (sch:merge(first "add", first "C")))
   same(sch, p)
 end
+
+-- The reduce iter tells the parity of a * 5 + t, and so not the tile of two
+-- that t is in; but the steps of one result are in different tiles, too.
+do
+  local b = ts.builder("scan")
+  local A, C = b:input("A", { 10, 2 }), b:inout("C", { 10 })
+  b:loop("a", 0, 4, function(a)
+    b:loop("t", 0, 5, function(t)
+      local at = a * 5 + t
+      b:block("U", { { "v", extent = 10, bind = at // 2 },
+                     { "r", "reduce", extent = 2, bind = at % 2 } },
+              function(v, r) b:store(C, { v }, C(v) * 2 + A(v, r)) end)
+    end)
+  end)
+  local p = b:program()
+  local s = ts.schedule(p)
+  local a, t = s:get_loops(s:get_block "U")
+  local tile, rest = s:split(t, { ts.auto, 2 })
+  refused(s, "ORDER_DEPENDS", "reorder", tile, a)
+  s = ts.schedule(p)
+  a = s:get_loops(s:get_block "U")
+  tile, rest = s:split(a, { 2, 2 })
+  s:reorder(tile, rest)
+  same(s, p)
+end
