@@ -119,8 +119,9 @@ typedef struct sch_spec {
 /* ---- refusals ----------------------------------------------------------- */
 
 /* One row each in refusals.def: name and template, with holes {s0} {s1} for
- * statements, {b} for a buffer, {n0} to {n3} for numbers, {t} for text, {c}
- * for ", such as" and two iterations that meet, or nothing. */
+ * statements, {h0} {h1} for ": " and how they stand in the program (without
+ * what is in them), {b} for a buffer, {n0} to {n3} for numbers, {t} for text,
+ * {c} for ", such as" and two iterations that meet, or nothing. */
 typedef enum sch_reason {
   SCH_R_NONE,
 #define REFUSAL(name, text) SCH_R_##name,
@@ -157,6 +158,8 @@ typedef struct sch_state {
                           * would take an exact look (polyhedra.h) is no */
   struct isl_ctx *isl;   /* for exact looks, made by the first of a primitive */
   sch_refusal refusal;
+  bool grows;            /* the primitive made far more expressions than any
+                          * program is the better for, and gave up */
 } sch_state;
 
 /* To be called when a primitive has been applied, or the state is given up. */

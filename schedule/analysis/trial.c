@@ -239,5 +239,6 @@ bool sch_rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
   s->quick = true;
   bool can = rehearse(s, check, change, ud, at);
   s->quick = was;
+  s->grows = false; /* then it cannot be done, and that is all */
   return can;
 }

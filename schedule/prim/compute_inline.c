@@ -111,10 +111,15 @@ static bool check(sch_state *s, ir_stmt block, sch_def *def) {
 
 /* ---- the change --------------------------------------------------------- */
 
+/* Each block of a chain that reads the one before at two places doubles what
+ * the last one computes, which no program is the better for. */
+enum { MOST_EXPRESSIONS = 1 << 18 };
+
 typedef struct inliner {
   sch_state *s;
   ir_stmt block;
   const sch_def *def;
+  uint32_t before; /* expressions there were */
 } inliner;
 
 /* A load of the buffer becomes the block's value for the iters that store
@@ -124,6 +129,8 @@ static ir_expr inline_load(ir_subst *sub, ir_buf buf, uint32_t n,
   const inliner *f = sub->ud;
   if (buf != f->def->buf) return 0;
   ir_program *p = sub->p;
+  f->s->grows |= p->node.n - f->before > MOST_EXPRESSIONS;
+  if (f->s->grows) return 0;
   ir_span it = ir_blk(p, f->block)->iters;
   ir_expr *iter = arena_array(sub->scratch, ir_expr, it.n);
   if (!sch_invert(f->s, f->block, n, f->def->idx, idx, iter, NULL)) return 0;
@@ -145,7 +152,7 @@ static bool change(sch_state *s, void *ud) {
   sch_def def;
   if (!check(s, block, &def)) return false;
   ir_stmt scope = ir_scope_of(p, block);
-  inliner f = {s, block, &def};
+  inliner f = {s, block, &def, p->node.n};
   ir_subst sub;
   ir_subst_init(&sub, p, s->scratch);
   sub.load = inline_load;
@@ -153,6 +160,7 @@ static bool change(sch_state *s, void *ud) {
   for (ir_stmt q = scope; (q = sch_next_child(p, q, scope));)
     if (q != block && sch_reads_buf(p, q, def.buf)) {
       ir_subst_stmt(&sub, q);
+      if (s->grows) return false;
       sch_end_claims(s, q, ir_blk(p, block)->reads);
       sch_refresh_regions(s, q);
     }

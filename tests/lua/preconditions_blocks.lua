@@ -197,3 +197,23 @@ end)
 illegal(S, "OUTPUT_BLOCK", function(s)
   s:rolling_buffer(s:get_block("C"), 0)
 end)
+
+-- What doubles with each block that is inlined comes to an end.
+do
+  local A = ts.placeholder("A", { 64 })
+  local names, last = {}, A
+  for k = 1, 40 do
+    local from = last
+    names[k] = "B" .. k
+    last = ts.compute(names[k], { 64 }, function(i)
+      return from(i) * from((i * 3 + 1) % 64) + from((i + 7) % 64)
+    end)
+  end
+  local s, k = ts.schedule(ts.program("chain", { A }, { last })), 1
+  while s:can("compute_inline", s:get_block(names[k])) do
+    s:compute_inline(s:get_block(names[k]))
+    k = k + 1
+  end
+  local e = checks.refused(s, "GROWTH", "compute_inline", s:get_block(names[k]))
+  assert(k > 5 and e.message:find("far more expressions", 1, true), e.message)
+end
