@@ -35,6 +35,14 @@ static void put_stmt(const ir_program *p, ir_stmt s, strbuf *out) {
   }
 }
 
+/* : `for i in range(8)` */
+static void put_head(const ir_program *p, ir_stmt s, strbuf *out) {
+  if (!s || s >= p->stmt.n || ir_is_dead(p, s)) return;
+  str_puts(out, ": `");
+  ir_print_stmt_head(p, s, out);
+  str_putc(out, '`');
+}
+
 /* (i = 0, j = 3) */
 static void put_iteration(const ir_program *p, const sch_clash *c, int k,
                           strbuf *out) {
@@ -62,6 +70,7 @@ static void put_hole(const ir_program *p, const sch_refusal *r,
   unsigned k = hole[1] == '}' ? 0 : (unsigned)(hole[1] - '0');
   switch (*hole) {
   case 's': put_stmt(p, r->s[k & 1], out); break;
+  case 'h': put_head(p, r->s[k & 1], out); break;
   case 'n': str_printf(out, "%" PRId64, r->n[k & 3]); break;
   case 'c': put_clash(p, &r->clash, out); break;
   case 't': str_puts(out, r->t ? r->t : "?"); break;

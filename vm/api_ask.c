@@ -38,6 +38,19 @@ static tess_status fail(question *q, tess_status st, const char *what) {
   return ctx_fail(q->s->c, st, "%s %s", name, what);
 }
 
+/* Names the instruction that removed what q->rv stood for. */
+static tess_status is_gone(question *q) {
+  const vm_sched *s = &q->s->s;
+  uint32_t k = ir_st(&s->m.prog, s->m.cell.v[q->rv].stmt)->prev;
+  char text[96] = "stands for nothing any more";
+  if (k && k <= s->trace.inst.n)
+    snprintf(text, sizeof text,
+             "stands for nothing any more: instruction %" PRIu32
+             " (%s) removed it",
+             k, s->trace.inst.v[k - 1].prim->name);
+  return fail(q, TESS_DEAD, text);
+}
+
 /* The living statement that q->rv stands for, of that kind. */
 static tess_status find(question *q, ir_kind kind) {
   const ir_program *p = &q->s->s.m.prog;
@@ -46,7 +59,8 @@ static tess_status find(question *q, ir_kind kind) {
     return fail(q, TESS_TYPE, "is a mark, and no loop");
   if (tess_schedule_rv_kind(q->s, q->rv) == TESS_RV_INT)
     return fail(q, TESS_TYPE, "is an integer, and no block or loop");
-  if (!q->stmt) return fail(q, TESS_DEAD, "stands for nothing any more");
+  if (!q->rv || q->rv >= q->s->s.trace.rv.n) return fail(q, TESS_INVALID, "");
+  if (!q->stmt) return is_gone(q);
   if (kind != IR_DEAD && ir_st(p, q->stmt)->kind != kind)
     return fail(q, TESS_TYPE, kind == IR_LOOP ? "is no loop" : "is no block");
   return TESS_OK;

@@ -179,17 +179,21 @@ bool sch_writes_once(sch_state *s, ir_stmt block) {
   return true;
 }
 
-/* Another child of the scope, or the caller, writes what the block writes. */
-static bool is_only_writer(const ir_program *p, ir_stmt scope, ir_stmt block) {
+/* Another child of the scope writes what the block writes, or the caller gave
+ * it values; NULL: neither. */
+static const char *not_only_writer(const ir_program *p, ir_stmt scope,
+                                   ir_stmt block) {
   ir_span w = ir_blk(p, block)->writes;
   for (uint32_t i = w.at; i < w.at + w.n; i++) {
     ir_buf b = p->region.v[i].buf;
     uint8_t role = p->buf.v[b].role;
-    if (role != IR_ROLE_LOCAL && role != IR_ROLE_OUTPUT) return false;
+    if (role != IR_ROLE_LOCAL && role != IR_ROLE_OUTPUT)
+      return "the caller gives values of what it writes";
     for (ir_stmt q = scope; (q = sch_next_child(p, q, scope));)
-      if (q != block && sch_writes_buf(p, q, b)) return false;
+      if (q != block && sch_writes_buf(p, q, b))
+        return "it is not the only writer of what it writes";
   }
-  return true;
+  return NULL;
 }
 
 /* reduces: its reduce iters, if it has an init, may go where they go. */
@@ -213,9 +217,9 @@ static bool check_movable(sch_state *s, ir_stmt scope, ir_stmt block,
     if (sch_reads_buf(p, block, p->region.v[i].buf))
       return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
                         .t = "it reads what it writes");
-  if (!is_only_writer(p, scope, block))
-    return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
-                      .t = "it is not the only writer of what it writes");
+  const char *others = not_only_writer(p, scope, block);
+  if (others)
+    return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block}, .t = others);
   if (!sch_writes_once(s, block))
     return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
                       .t = "it writes an element more than once");
@@ -272,7 +276,7 @@ static bool settled(sch_state *s, ir_stmt w, ir_stmt meet, ir_stmt part,
     if (p->iter.v[k].kind == IR_OPAQUE) return false;
   if (!sch_writes_once(s, w)) return false;
   if (sch_is_affine(s, w)) return true;
-  if (!depth || !is_only_writer(p, ir_scope_of(p, w), w)) return false;
+  if (!depth || not_only_writer(p, ir_scope_of(p, w), w)) return false;
   for (ir_stmt q = part; (q = sch_next_child(p, q, part));)
     if (q != w && (sch_depends(s, w, q) & SCH_WAR) &&
         (sch_is_partial(p, q, meet, sch_common(p, q, w)) ||
@@ -311,7 +315,7 @@ ir_buf sch_outer_buf(const ir_program *p, ir_stmt block) {
 /* What is read of q's buffers, in a run of the scope `meet`, q has made in it:
  * they hold nothing before. */
 static bool is_all_there(const ir_program *p, ir_stmt q, ir_stmt meet) {
-  return ir_is_block(p, meet) && is_only_writer(p, meet, q) &&
+  return ir_is_block(p, meet) && !not_only_writer(p, meet, q) &&
          (!ir_st(p, meet)->parent || !sch_is_output(p, q));
 }
 

@@ -22,10 +22,14 @@ illegal(P, "MERGE_DEPTH", function(s)
   local d = { L(s, "D") }
   s:merge(c[1], d[2])
 end)
-illegal(Q, "MERGE_BOUNDS", function(s)
-  local i = s:split(L(s, "C"), { 4, 4 })
-  s:merge((L(s, "B")), i)
-end)
+do
+  local e = illegal(Q, "MERGE_BOUNDS", function(s)
+    local i = s:split(L(s, "C"), { 4, 4 })
+    s:merge((L(s, "B")), i)
+  end)
+  assert(e.message:find("`for i in range(16)`: `for i_0 in range(4)`", 1, true),
+         e.message)
+end
 illegal(P, "LOOPS_NESTED", function(s)
   local c = { L(s, "C") }
   s:merge(c[1], c[2])
