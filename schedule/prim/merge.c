@@ -245,7 +245,7 @@ static bool check_between(const work *w, uint32_t i) {
   for (ir_stmt q = ir_st(p, w->nest[0].v[0])->next; q != top;
        q = ir_st(p, q)->next) {
     if (is_nest_top(w, q)) continue;
-    if (!ir_is_loop(p, q) && !ir_is_block(p, q))
+    if (!ir_is_loop(p, q) && !ir_is_block(p, q) && ir_st(p, q)->kind != IR_IF)
       return sch_refuse(s, SCH_R_OTHER_STATEMENT, .s = {q});
     if (!check_pair(w, &d, q, top, SCH_R_MERGE_BETWEEN))
       return tell_by_own(w, i);

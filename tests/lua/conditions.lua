@@ -178,7 +178,8 @@ end
 -- What stands in the other branch of a condition goes into a block with it.
 do
   local b = ts.builder("branches")
-  local X, Y, Z = b:input("X", { 4 }), b:output("Y", { 4 }), b:output("Z", { 4 })
+  local X = b:input("X", { 4 })
+  local Y, Z = b:output("Y", { 4 }), b:output("Z", { 4 })
   local function block(name, to, i, value)
     b:block(name, { { "v", extent = 4, bind = i } }, function(v)
       b:store(to, { v }, value(v))
@@ -219,4 +220,36 @@ do
   end)
   illegal(e:program(), "BLOCK_BETWEEN", around("C", "E"))
   legal(e:program(), around("C", "D", "E"))
+end
+
+-- Conditions between nests that are merged, by what their branches touch.
+do
+  local function steps(touched)
+    local b = ts.builder("steps")
+    local A, B = b:input("A", { 6 }), b:output("B", { 6 })
+    local C, D = b:output("C", { 6 }), b:output("D", { 6 })
+    local function nest(name, to, value)
+      b:loop(name .. "_i", 0, 6, function(i)
+        b:block(name, { { "v", extent = 6, bind = i } }, function(v)
+          b:store(to, { v }, value(v))
+        end)
+      end)
+    end
+    b:loop("t", 0, 3, function(t)
+      nest("P", B, function(v) return A(v) + 1 end)
+      b:when(ts.lt(t, 1), function()
+        nest("X", D, function(v) return A(v) * 2 end)
+      end, function()
+        nest("Y", D, function(v) return (touched and C or A)(v) * 3 end)
+      end)
+      nest("Q", C, function(v) return B(v) * 5 end)
+    end)
+    return b:program()
+  end
+  local function merged(s)
+    s:merge(select(2, s:get_loops(s:get_block "P")),
+            (select(2, s:get_loops(s:get_block "Q"))))
+  end
+  illegal(steps(true), "MERGE_BETWEEN", merged)
+  legal(steps(false), merged)
 end
