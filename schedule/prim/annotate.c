@@ -17,7 +17,10 @@ PRIM_DEFINE(
         "1. It has no annotation of that key, or one of an equal value (then\n"
         "   nothing changes).\n"
         "2. The key is not \"tensor_call\", which tensorize sets.\n"
-        "3. The key is not empty.\n",
+        "3. The key is not empty.\n"
+        "What a note asks of lowering, such as software_pipeline_stage or\n"
+        "double_buffer_scope, is looked at when the program is lowered, which\n"
+        "refuses what cannot be.\n",
     .refusals = SCH_REASONS(SCH_R_ANNOTATED, SCH_R_INTRIN_CALL,
                             SCH_R_KEY_EMPTY),
     .example =

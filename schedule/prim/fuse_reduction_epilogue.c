@@ -33,6 +33,8 @@ PRIM_DEFINE(
         "where cutting off each step would give another result, and fused "
         "into\n"
         "a maximum.\n"
+        "A sum or maximum that is zero may come out as the zero of the other\n"
+        "sign.\n"
         "The buffer between the two is gone afterwards, as is the second "
         "block.\n",
     .refusals = SCH_REASONS(SCH_FOLD_REASONS, SCH_R_EPILOGUE_OTHER,
