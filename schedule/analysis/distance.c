@@ -185,7 +185,7 @@ static int64_t term_limit(const ir_program *p, int n, const ir_expr *atom,
 
 /* Lowers *hi to what `cond`, a predicate, says about an atom: a sum that it
  * is a term of, or what it is a quotient or remainder of, is less than a
- * constant. */
+ * constant.  The remainder of what is below 0 may be anything. */
 static void limit(const ir_program *p, ir_expr cond, ir_expr atom,
                   int64_t *hi) {
   const ir_node *n = ir_at(p, cond), *a = ir_at(p, atom);
@@ -199,8 +199,10 @@ static void limit(const ir_program *p, ir_expr cond, ir_expr atom,
     return;
   most -= n->op == IR_LT;
   if (n->a == atom && most < *hi) *hi = most;
-  if ((a->op == IR_DIV || a->op == IR_MOD) && a->a == n->a &&
-      ir_const_int(p, a->b, &by) && by > 0 && most >= 0) {
+  bool part =
+      a->op == IR_DIV || (a->op == IR_MOD && bounds_of(p, a->a).lo >= 0);
+  if (part && a->a == n->a && ir_const_int(p, a->b, &by) && by > 0 &&
+      most >= 0) {
     if (a->op == IR_DIV) most /= by;
     if (most < *hi) *hi = most;
     return;

@@ -525,3 +525,18 @@ do
   refused(s, "WOULD_RACE", "fuse", i_0, i_1)
   same(s, p)
 end
+
+-- The remainder of what is below 0 may be more than what it is of.
+do
+  local b = ts.builder("below")
+  local A = b:inout("A", { 8, 8 }, "int32")
+  b:loop("i", -3, 8, function(i)
+    b:block("B", { { "v", extent = 8, bind = i + 3 },
+                   { "w", extent = 4, bind = i % 4 } },
+            { where = ts.lt(i, 1) }, function(v, w)
+      b:store(A, { v, w }, A((v + 1) % 8, w + 1) + 1)
+    end)
+  end)
+  local s = ts.schedule(b:program())
+  refused(s, "RACE", "parallel", (s:get_loops(s:get_block "B")))
+end
