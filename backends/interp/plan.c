@@ -13,7 +13,9 @@ void plan_fail(interp_error *e, tess_status code, ir_stmt s, ir_buf b,
   va_list ap;
   va_start(ap, fmt);
   *e = (interp_error){.code = code, .stmt = s, .buf = b, .element = -1};
-  e->fault = code == TESS_UNSUPPORTED ? INTERP_UNSUPPORTED : INTERP_INVALID;
+  e->fault = code == TESS_UNSUPPORTED ? INTERP_UNSUPPORTED
+             : code == TESS_LIMIT     ? INTERP_LIMIT
+                                      : INTERP_INVALID;
   vsnprintf(e->what, sizeof e->what, fmt, ap);
   va_end(ap);
 }

@@ -232,6 +232,7 @@ do
     return ts.select(ts.lt(a, k), ts.select(ts.lt(a, -k), e, 1), e)
   end, 30)
   local p = ts.program("both", { A }, { ts.compute("B", { N }, e) })
-  fails("LIMIT", "choices are made in choices", ts.equivalent, p, p)
+  fails("LIMIT", "the limit was reached: more than 1048576 instructions, "
+                 .. "where choices are made in choices", ts.equivalent, p, p)
   fails("BUILD_ERROR", "choices of what to load", ts.build, p)
 end
