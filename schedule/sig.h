@@ -158,9 +158,10 @@ typedef struct sch_state {
                           * would take an exact look (polyhedra.h) is no */
   struct isl_ctx *isl;   /* for exact looks, made by the first of a primitive */
   sch_refusal refusal;
-  bool grows;            /* the primitive made far more expressions than any
-                          * program is the better for, and gave up */
+  bool grows;            /* the primitive made more expressions than that,
+                          * and gave up */
 } sch_state;
+enum { SCH_MOST_EXPRESSIONS = 1 << 18 };
 
 /* To be called when a primitive has been applied, or the state is given up. */
 void sch_end_questions(sch_state *s);

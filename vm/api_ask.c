@@ -28,12 +28,19 @@ tess_rv_kind tess_schedule_rv_kind(tess_schedule *s, tess_rv rv) {
   return kinds[s->s.trace.rv.v[rv]];
 }
 
+static tess_status unknown(question *q) {
+  return ctx_fail(q->s->c, TESS_INVALID,
+                  "there is no random variable %" PRIu32 " here", q->rv);
+}
+
+static bool is_known(const question *q) {
+  return q->rv && q->rv < q->s->s.trace.rv.n;
+}
+
 /* A failure that names the variable. */
 static tess_status fail(question *q, tess_status st, const char *what) {
   char name[16];
-  if (!q->rv || q->rv >= q->s->s.trace.rv.n)
-    return ctx_fail(q->s->c, TESS_INVALID,
-                    "there is no random variable %" PRIu32 " here", q->rv);
+  if (!is_known(q)) return unknown(q);
   vm_rv_name(&q->s->s.trace, q->rv, name);
   return ctx_fail(q->s->c, st, "%s %s", name, what);
 }
@@ -41,14 +48,15 @@ static tess_status fail(question *q, tess_status st, const char *what) {
 /* Names the instruction that removed what q->rv stood for. */
 static tess_status is_gone(question *q) {
   const vm_sched *s = &q->s->s;
-  uint32_t k = ir_st(&s->m.prog, s->m.cell.v[q->rv].stmt)->prev;
-  char text[96] = "stands for nothing any more";
-  if (k && k <= s->trace.inst.n)
-    snprintf(text, sizeof text,
-             "stands for nothing any more: instruction %" PRIu32
-             " (%s) removed it",
-             k, s->trace.inst.v[k - 1].prim->name);
-  return fail(q, TESS_DEAD, text);
+  strbuf b;
+  if (!is_known(q)) return unknown(q);
+  str_init(&b, &q->s->c->heap);
+  vm_gone_text(&s->trace, q->rv,
+               ir_st(&s->m.prog, s->m.cell.v[q->rv].stmt)->prev, &b);
+  const char *text = str_get(&b); /* NULL: no memory */
+  tess_status st = ctx_fail(q->s->c, TESS_DEAD, "%s", text ? text : "");
+  str_free(&b);
+  return st;
 }
 
 /* The living statement that q->rv stands for, of that kind. */
@@ -59,7 +67,6 @@ static tess_status find(question *q, ir_kind kind) {
     return fail(q, TESS_TYPE, "is a mark, and no loop");
   if (tess_schedule_rv_kind(q->s, q->rv) == TESS_RV_INT)
     return fail(q, TESS_TYPE, "is an integer, and no block or loop");
-  if (!q->rv || q->rv >= q->s->s.trace.rv.n) return fail(q, TESS_INVALID, "");
   if (!q->stmt) return is_gone(q);
   if (kind != IR_DEAD && ir_st(p, q->stmt)->kind != kind)
     return fail(q, TESS_TYPE, kind == IR_LOOP ? "is no loop" : "is no block");

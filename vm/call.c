@@ -360,7 +360,7 @@ bool vm_apply(vm_machine *m, const vm_inst *in) {
   m->state.grows = false;
   bool ok = in->prim->apply(&m->state, m->args);
   sch_end_questions(&m->state);
-  if (m->state.grows) return fail(&f, VM_W_GROWTH, 0, 0);
+  if (m->state.grows) return fail(&f, VM_W_GROWTH, 0, SCH_MOST_EXPRESSIONS);
   if (!ok) return fail(&f, VM_W_REFUSED, 0, 0);
   if (in->prim->flags & SCH_PURE) return true;
   return nests_well(&f) && (!TESS_CHECKED || is_whole(&f));

@@ -119,11 +119,14 @@ static void put_place(const sentence *s) {
   }
 }
 
-static void put_inst(const sentence *s) {
-  uint32_t k = (uint32_t)s->f->n[0];
-  str_printf(s->out, "instruction %" PRIu32, k);
-  if (k && k <= s->t->inst.n)
-    str_printf(s->out, " (%s)", s->t->inst.v[k - 1].prim->name);
+void vm_gone_text(const vm_trace *t, vm_rv rv, uint32_t k, strbuf *out) {
+  char name[16];
+  vm_rv_name(t, rv, name);
+  str_printf(out, "%s stands for nothing any more: instruction %" PRIu32, name,
+             k);
+  if (k && k <= t->inst.n)
+    str_printf(out, " (%s)", t->inst.v[k - 1].prim->name);
+  str_puts(out, " removed it");
 }
 
 static void put_hole(const sentence *s, const char *hole) {
@@ -136,7 +139,7 @@ static void put_hole(const sentence *s, const char *hole) {
   case 'r': put_rv(s); break;
   case 'd': put_decision(s); break;
   case 'a': put_place(s); break;
-  case 'i': put_inst(s); break;
+  case 'g': vm_gone_text(s->t, s->f->rv, (uint32_t)s->f->n[0], s->out); break;
   case 'n': str_printf(s->out, "%" PRId64, s->f->n[hole[1] - '0']); break;
   default: break;
   }

@@ -194,6 +194,8 @@ void vm_truncate(vm_trace *t, uint32_t n);
 void vm_simplify(vm_trace *dst, const vm_trace *src, arena *scratch);
 /* "b0", "l3", "v5": the letter is the kind, the number counts from 0. */
 void vm_rv_name(const vm_trace *t, vm_rv rv, char out[16]);
+/* That instruction number k (from 1) removed what the variable stood for. */
+void vm_gone_text(const vm_trace *t, vm_rv rv, uint32_t k, strbuf *out);
 
 /* ---- the machine: one program under replay ----------------------------- */
 

@@ -111,10 +111,6 @@ static bool check(sch_state *s, ir_stmt block, sch_def *def) {
 
 /* ---- the change --------------------------------------------------------- */
 
-/* Each block of a chain that reads the one before at two places doubles what
- * the last one computes, which no program is the better for. */
-enum { MOST_EXPRESSIONS = 1 << 18 };
-
 typedef struct inliner {
   sch_state *s;
   ir_stmt block;
@@ -123,13 +119,14 @@ typedef struct inliner {
 } inliner;
 
 /* A load of the buffer becomes the block's value for the iters that store
- * there. */
+ * there.  Each block of a chain that reads the one before at two places
+ * doubles what the last one computes, so there is an end to that. */
 static ir_expr inline_load(ir_subst *sub, ir_buf buf, uint32_t n,
                            const ir_expr *idx) {
   const inliner *f = sub->ud;
   if (buf != f->def->buf) return 0;
   ir_program *p = sub->p;
-  f->s->grows |= p->node.n - f->before > MOST_EXPRESSIONS;
+  f->s->grows |= p->node.n - f->before > SCH_MOST_EXPRESSIONS;
   if (f->s->grows) return 0;
   ir_span it = ir_blk(p, f->block)->iters;
   ir_expr *iter = arena_array(sub->scratch, ir_expr, it.n);
