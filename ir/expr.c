@@ -135,8 +135,33 @@ ir_mark ir_get_mark(const ir_program *p) {
 void ir_forget_since(ir_program *p, ir_mark m) {
   for (ir_expr e = p->node.n; e-- > m.node;) forget_node(p, e);
   p->node.n = m.node;
+  if (p->flat > m.node) p->flat = m.node;
   p->var.n = m.var;
   p->arg.n = m.arg;
+}
+
+/* ---- how deep they nest ------------------------------------------------- */
+
+uint32_t ir_depth_above(const ir_program *p, const uint32_t *depth, ir_expr e) {
+  const uint32_t *ops;
+  uint32_t fixed[3], n = ir_operands(p, e, &ops, fixed), most = 0;
+  for (uint32_t i = 0; i < n; i++)
+    most = depth[ops[i]] > most ? depth[ops[i]] : most;
+  return most + 1;
+}
+
+bool ir_exprs_nest_well(ir_program *p, arena *scratch) {
+  if (p->deep + (p->node.n - p->flat) <= IR_MAX_EXPR_DEPTH) return true;
+  arena_mark mark = arena_get_mark(scratch);
+  uint32_t *depth = arena_array(scratch, uint32_t, p->node.n);
+  p->deep = 0;
+  for (ir_expr e = 1; e < p->node.n; e++) {
+    depth[e] = ir_depth_above(p, depth, e);
+    if (depth[e] > p->deep) p->deep = depth[e];
+  }
+  p->flat = p->node.n;
+  arena_reset_to(scratch, mark);
+  return p->deep <= IR_MAX_EXPR_DEPTH;
 }
 
 /* ---- what is known about a new node ------------------------------------- */

@@ -332,6 +332,7 @@ typedef struct ir_program {
   uint32_t step;         /* number of the instruction now being applied:
                           * noted in every statement that dies */
   uint32_t edits;        /* counts edits; what is cached compares it */
+  uint32_t flat, deep;   /* the first `flat` nodes nest at most `deep` */
 } ir_program;
 
 /* The tables of which entries are changed after they were made; node and arg
@@ -603,7 +604,12 @@ static inline ir_stmt ir_next(const ir_program *p, ir_stmt s, ir_stmt top) {
 }
 /* How deep statements may nest, a root being 1 deep: everything may then
  * recurse.  And how deep those of `top` do. */
-enum { IR_MAX_STMT_DEPTH = 512 };
+enum { IR_MAX_STMT_DEPTH = 512, IR_MAX_EXPR_DEPTH = 4096 };
+/* How deep expression e nests, given that of those made before it. */
+uint32_t ir_depth_above(const ir_program *p, const uint32_t *depth, ir_expr e);
+/* No expression nests deeper than IR_MAX_EXPR_DEPTH.  Looks at them only when
+ * enough have been made since it last did. */
+bool ir_exprs_nest_well(ir_program *p, arena *scratch);
 uint32_t ir_depth(const ir_program *p, ir_stmt top);
 /* The block that s stands in (not s itself); 0 at the root. */
 ir_stmt ir_scope_of(const ir_program *p, ir_stmt s);

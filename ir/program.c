@@ -62,6 +62,8 @@ void ir_program_copy(ir_program *dst, const ir_program *src) {
   COPY(node)
   COPY(intern)
   COPY(arg)
+  dst->flat = src->flat;
+  dst->deep = src->deep;
   ir_program_copy_changed(dst, src);
 }
 

@@ -8,7 +8,6 @@
 
 /* Deeper nesting is refused: everything may then recurse. */
 enum {
-  IR_MAX_EXPR_DEPTH = 4096,
   IR_MAX_VALUE_DEPTH = 64,
   IR_MAX_VALUE_SIZE = 1 << 20
 };

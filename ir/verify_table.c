@@ -88,20 +88,12 @@ static bool node_ok(const ir_program *p, ir_expr e) {
   return false;
 }
 
-static uint32_t deepest(const ir_program *p, const uint32_t *depth, ir_expr e) {
-  const uint32_t *ops;
-  uint32_t fixed[3], n = ir_operands(p, e, &ops, fixed), most = 0;
-  for (uint32_t i = 0; i < n; i++)
-    most = depth[ops[i]] > most ? depth[ops[i]] : most;
-  return most;
-}
-
 static bool nodes_ok(verifier *v) {
   const ir_program *p = v->p;
   uint32_t *depth = arena_array(v->scratch, uint32_t, p->node.n);
   for (ir_expr e = 1; e < p->node.n; e++) {
     if (!node_ok(p, e)) return verify_fail(v, "expression %u is malformed", e);
-    depth[e] = 1 + deepest(p, depth, e);
+    depth[e] = ir_depth_above(p, depth, e);
     if (depth[e] > IR_MAX_EXPR_DEPTH)
       return verify_fail(v, "expression %u nests deeper than %d", e,
                          IR_MAX_EXPR_DEPTH);

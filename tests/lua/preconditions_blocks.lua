@@ -198,23 +198,36 @@ illegal(S, "OUTPUT_BLOCK", function(s)
   s:rolling_buffer(s:get_block("C"), 0)
 end)
 
--- What doubles with each block that is inlined comes to an end.
-do
-  local A = ts.placeholder("A", { 64 })
+-- What grows with each block that is inlined comes to an end: expressions
+-- that stand in one another, regions of many indices, and a tree of sums.
+for _, case in ipairs {
+  { "DEPTH", "deeper than 4096", 64, 1, function(x, i)
+    local e = x(i)
+    for _ = 1, 300 do e = ts.sigmoid(e) end
+    return e
+  end },
+  { "DEPTH", "deeper than 4096", 64, 1, function(x, i)
+    return x(i) * x((i * 3 + 1) % 64) + x((i + 7) % 64)
+  end },
+  { "GROWTH", "more than 262144 expressions", 1 << 20, 2, function(x, i)
+    return x(2 * i) + x(2 * i + 1)
+  end },
+} do
+  local reason, text, n, by, body = table.unpack(case)
+  local A = ts.placeholder("A", { n })
   local names, last = {}, A
-  for k = 1, 40 do
+  for k = 1, 20 do
     local from = last
+    n = n // by
     names[k] = "B" .. k
-    last = ts.compute(names[k], { 64 }, function(i)
-      return from(i) * from((i * 3 + 1) % 64) + from((i + 7) % 64)
-    end)
+    last = ts.compute(names[k], { n }, function(i) return body(from, i) end)
   end
   local s, k = ts.schedule(ts.program("chain", { A }, { last })), 1
   while s:can("compute_inline", s:get_block(names[k])) do
     s:compute_inline(s:get_block(names[k]))
     k = k + 1
   end
-  local e = checks.refused(s, "GROWTH", "compute_inline", s:get_block(names[k]))
-  assert(k > 5, k)
-  assert(e.message:find("more than 262144 expressions", 1, true), e.message)
+  local e = checks.refused(s, reason, "compute_inline", s:get_block(names[k]))
+  assert(k > 5 and e.message:find(text, 1, true), e.message)
+  assert(s:program():verify())
 end
