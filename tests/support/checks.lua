@@ -46,12 +46,18 @@ local function state_of(s)
                         trace:json() }, "\n")
 end
 
+-- Where tests note the reasons that they have shown (support/test.h).
+local shown = os.getenv("TESSERA_SHOWN")
+
 -- The error e is for this reason, or of this code, and s is what it was.
 local function claim_refused(ok, e, reason, s, before)
   claim(not ok, "not refused for " .. reason .. ":", s)
   local given = type(e) ~= "string" and (e.reason or e.code)
   claim(given == reason, ("%s is not %s: %s"):format(given, reason, e))
   claim(state_of(s) == before, "refused for " .. reason .. ", but changed:", s)
+  if shown and e.code == "REFUSED" then
+    assert(io.open(shown .. "/" .. reason, "w")):close()
+  end
 end
 
 -- s:name(...) is refused for this reason, or is an error of this code, which

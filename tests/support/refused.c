@@ -137,7 +137,9 @@ static void call(recorded *r, const sch_prim *prim, const vm_value *v,
   assert_int_not_equal(st, TESS_OK);
   assert_same(r);
   /* Else the machine itself would not have it: not a number, say. */
-  if (st == TESS_REFUSED) assert_int_equal(r->s.m.state.refusal.reason, reason);
+  if (st != TESS_REFUSED) return;
+  assert_int_equal(r->s.m.state.refusal.reason, reason);
+  test_shown(sch_reason_name((sch_reason)reason));
 }
 
 void scheduled_refused(scheduled *t, const sch_prim *prim,

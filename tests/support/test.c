@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The heap of the tests. */
+ * The heap of the tests, and what they have shown. */
 #include "support/test.h"
+
+#include <stdio.h>
 
 void test_heap_start(test_heap *t, size_t cap) {
   fault_init(&t->fault);
@@ -27,4 +29,12 @@ uint32_t test_each_failure(test_heap *t, tess_status (*fn)(void *ud),
     }
     assert_int_equal(status, TESS_NOMEM);
   }
+}
+
+void test_shown(const char *reason) {
+  char path[1024];
+  snprintf(path, sizeof path, "%s/%s", TESS_SHOWN_DIR, reason);
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fclose(f);
 }

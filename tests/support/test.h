@@ -31,4 +31,9 @@ void test_heap_end(test_heap *t);
 uint32_t test_each_failure(test_heap *t, tess_status (*fn)(void *ud),
                            void (*reset)(void *ud), void *ud);
 
+/* Notes that something was refused for this reason in a test which saw that
+ * program and trace stayed as they were; schedule.refusals asks for all.
+ * support/checks.lua does so, too. */
+void test_shown(const char *reason);
+
 #endif

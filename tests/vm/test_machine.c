@@ -137,13 +137,55 @@ static void test_draws_are_streams(void **state) {
   end(&f);
 }
 
+/* ---- failures leave everything as it was ------------------------------- */
+
+static void copy_state(const vm_sched *s, vm_sched *out) {
+  assert_int_equal(vm_sched_copy(out, s->heap, s), TESS_OK);
+}
+
+#define SAME_TABLE(a, b)           \
+  (assert_int_equal((a).n, (b).n), \
+   (a).n ? assert_memory_equal((a).v, (b).v, (a).n * sizeof *(a).v) : (void)0)
+
+static void assert_same(const vm_sched *a, const vm_sched *b) {
+  SAME_TABLE(a->trace.inst, b->trace.inst);
+  SAME_TABLE(a->trace.val, b->trace.val);
+  SAME_TABLE(a->trace.dec, b->trace.dec);
+  SAME_TABLE(a->trace.rv, b->trace.rv);
+  SAME_TABLE(a->trace.rv_inst, b->trace.rv_inst);
+  SAME_TABLE(a->trace.text, b->trace.text);
+  SAME_TABLE(a->m.cell, b->m.cell);
+  SAME_TABLE(a->m.prog.node, b->m.prog.node);
+  SAME_TABLE(a->m.prog.stmt, b->m.prog.stmt);
+  SAME_TABLE(a->m.prog.block, b->m.prog.block);
+  SAME_TABLE(a->m.prog.iter, b->m.prog.iter);
+  SAME_TABLE(a->m.prog.arg, b->m.prog.arg);
+  SAME_TABLE(a->m.prog.text, b->m.prog.text);
+  SAME_TABLE(a->m.prog.value, b->m.prog.value);
+  assert_int_equal(a->m.prog.edits, b->m.prog.edits);
+}
+
+/* Replays over the program; what is refused leaves that and the schedule. */
+static void expect_over(vm_machine *m, fixture *f, const ir_program *base,
+                        const vm_replay_opts *o, tess_status st, vm_why why,
+                        uint32_t inst) {
+  vm_sched was;
+  uint64_t before = hash(base, &f->mem.heap);
+  copy_state(&f->s, &was);
+  assert_int_equal(vm_replay(m, base, &f->s.trace, o, NULL), st);
+  assert_int_equal(m->fail.why, why);
+  if (why) assert_int_equal(m->fail.inst, inst);
+  assert_same(&f->s, &was);
+  assert_true(hash(base, &f->mem.heap) == before);
+  if (st == TESS_REFUSED) test_shown(vm_failure_reason(m));
+  vm_sched_free(&was);
+}
+
 static void expect(vm_machine *m, fixture *f, const int64_t *d, uint32_t n,
                    vm_source source, tess_status st, vm_why why,
                    uint32_t inst) {
   vm_replay_opts o = {.source = source, .given = d, .ngiven = n};
-  assert_int_equal(vm_replay(m, &f->base, &f->s.trace, &o, NULL), st);
-  assert_int_equal(m->fail.why, why);
-  if (why) assert_int_equal(m->fail.inst, inst);
+  expect_over(m, f, &f->base, &o, st, why, inst);
 }
 
 static void test_given_decisions(void **state) {
@@ -172,32 +214,26 @@ static void test_given_decisions(void **state) {
   end(&f);
 }
 
-/* ---- failures leave everything as it was ------------------------------- */
-
-static void copy_state(const vm_sched *s, vm_sched *out) {
-  assert_int_equal(vm_sched_copy(out, s->heap, s), TESS_OK);
-}
-
-#define SAME_TABLE(a, b)           \
-  (assert_int_equal((a).n, (b).n), \
-   (a).n ? assert_memory_equal((a).v, (b).v, (a).n * sizeof *(a).v) : (void)0)
-
-static void assert_same(const vm_sched *a, const vm_sched *b) {
-  SAME_TABLE(a->trace.inst, b->trace.inst);
-  SAME_TABLE(a->trace.val, b->trace.val);
-  SAME_TABLE(a->trace.dec, b->trace.dec);
-  SAME_TABLE(a->trace.rv, b->trace.rv);
-  SAME_TABLE(a->trace.rv_inst, b->trace.rv_inst);
-  SAME_TABLE(a->trace.text, b->trace.text);
-  SAME_TABLE(a->m.cell, b->m.cell);
-  SAME_TABLE(a->m.prog.node, b->m.prog.node);
-  SAME_TABLE(a->m.prog.stmt, b->m.prog.stmt);
-  SAME_TABLE(a->m.prog.block, b->m.prog.block);
-  SAME_TABLE(a->m.prog.iter, b->m.prog.iter);
-  SAME_TABLE(a->m.prog.arg, b->m.prog.arg);
-  SAME_TABLE(a->m.prog.text, b->m.prog.text);
-  SAME_TABLE(a->m.prog.value, b->m.prog.value);
-  assert_int_equal(a->m.prog.edits, b->m.prog.edits);
+/* A trace over another program, where a getter finds more than it did. */
+static void test_other_outputs(void **state) {
+  (void)state;
+  fixture f;
+  vm_machine m;
+  uint32_t n;
+  strbuf why;
+  start(&f);
+  str_init(&why, &f.mem.heap);
+  vm_rv loops = test_loops(&f.s, test_block(&f.s, "C"), &n);
+  vm_rv v = draw(&f.s, loops, 8);
+  split_by(&f.s, loops, v, v + 1);
+  vm_machine_init(&m, &f.mem.heap);
+  vm_replay_opts o = {.source = VM_SAME};
+  expect_over(&m, &f, &f.s.m.prog, &o, TESS_REFUSED, VM_W_OTHER_OUTPUTS, 2);
+  vm_failure_text(&m, &f.s.trace, &why);
+  assert_non_null(strstr(str_get(&why), "4 results where 3 were recorded"));
+  str_free(&why);
+  vm_machine_free(&m);
+  end(&f);
 }
 
 static void test_refused_changes_nothing(void **state) {
@@ -710,6 +746,7 @@ int main(void) {
       cmocka_unit_test(test_records_and_replays),
       cmocka_unit_test(test_draws_are_streams),
       cmocka_unit_test(test_given_decisions),
+      cmocka_unit_test(test_other_outputs),
       cmocka_unit_test(test_refused_changes_nothing),
       cmocka_unit_test(test_refused_is_forgotten),
       cmocka_unit_test(test_can_changes_nothing),
