@@ -191,16 +191,19 @@ static bool holds_first(sch_state *s, const arith_loops *l, ir_stmt block) {
   return arith_holds_at_start(p, pred, set, 1);
 }
 
-bool sch_begins_at_init(sch_state *s, ir_stmt block, ir_stmt top) {
+bool sch_counts_from_start(sch_state *s, ir_stmt block, ir_stmt top) {
   ir_program *p = s->p;
   ir_span it = ir_blk(p, block)->iters;
   arith_loops l;
   ir_stmt above = top ? ir_st(p, top)->parent : ir_scope_of(p, block);
-  if (arith_loops_between(p, s->scratch, above, block, &l) &&
-      sch_counts_from_init(s, &l, it.n, p->iter.v + it.at) &&
-      holds_first(s, &l, block))
-    return true;
+  return arith_loops_between(p, s->scratch, above, block, &l) &&
+         sch_counts_from_init(s, &l, it.n, p->iter.v + it.at) &&
+         holds_first(s, &l, block);
+}
+
+bool sch_begins_at_init(sch_state *s, ir_stmt block, ir_stmt top) {
   sch_clash clash;
+  if (sch_counts_from_start(s, block, top)) return true;
   if (poly_starts_first(s, block, top, &clash)) return true;
   return sch_refuse(s, SCH_R_INIT_LATE, .s = {block}, .clash = clash);
 }

@@ -52,6 +52,11 @@ bool dist_regions(dist *d, ir_stmt b1, ir_region r1, ir_stmt b2, ir_region r2,
 /* The same for two iterations in which the block's iters are equal; only
  * spatial ones count when `spatial`. */
 bool dist_iters(dist *d, ir_stmt block, bool spatial, arith_range *delta);
+/* Sets `tied` in drives[v] for the loops, of those that may differ from `top`
+ * down to the block, that have one of `bits` there, and for all that stand
+ * together with a tied one in a bound, predicate or condition (tied.c). */
+void dist_tie(const dist *d, ir_stmt block, ir_stmt top, uint8_t *drives,
+              uint8_t bits, uint8_t tied);
 /* Distances of which the first that is not 0 is number k (d->n: none is), and
  * has that sign (later.c). */
 void dist_apart_first(const dist *d, uint32_t k, int sign,

@@ -176,6 +176,8 @@ bool sch_nest_starts_at_init(sch_state *s, ir_stmt scope, ir_stmt loop,
  * that are quick and do not see all (begin.c). */
 bool sch_counts_from_init(sch_state *s, const arith_loops *l, uint32_t n,
                           const ir_iter *iter);
+/* sch_begins_at_init by those rules: the loops count up to each point. */
+bool sch_counts_from_start(sch_state *s, ir_stmt block, ir_stmt top);
 /* All that reduces stands below `top`, and runs each result's instances in the
  * order of its reduce iters as they are declared (begin.c). */
 bool sch_reduces_as_declared(sch_state *s, ir_stmt block, ir_stmt top);

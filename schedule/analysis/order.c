@@ -19,9 +19,18 @@ typedef struct nest {
   bool in_order;       /* what it reduces it must combine in that order */
 } nest;
 
-/* Kinds of iters that a loop drives; PURE_R: reduce iters alone; SHARED: it
- * moves while the spatial iters stand still, and drives one of them. */
-enum { DRIVES_S = 1, DRIVES_R = 2, DRIVES_O = 4, PURE_R = 8, SHARED = 16 };
+/* Kinds of iters that a loop drives; TIED: it has its say in what is reduced,
+ * as loops that drive reduce iters have, and loops that stand with them in
+ * what decides what runs; PURE_R: it is tied, and drives no spatial iter;
+ * SHARED: another one that moves while the spatial iters stand still. */
+enum {
+  DRIVES_S = 1,
+  DRIVES_R = 2,
+  DRIVES_O = 4,
+  PURE_R = 8,
+  SHARED = 16,
+  TIED = 32
+};
 
 /* ---- which loops drive what --------------------------------------------- */
 
@@ -50,66 +59,56 @@ static void mark_block(nest *t, ir_stmt block) {
     sch_mark_vars(p, p->iter.v[i].bind, kind[p->iter.v[i].kind], t->drives);
 }
 
-/* Marks PURE_R and SHARED, for a reduction whose points are each reached
- * once. */
-static void mark_reduction(nest *t, ir_stmt block) {
+/* Which loops have a say in what of a result is reduced, at a fixed place of
+ * the loops around the nest, and whether none of them has one in which result
+ * that is: then every iteration of the others that goes to a result reduces
+ * the same points of it. */
+static bool told_apart(nest *t, ir_stmt block) {
   const ir_program *p = t->d.s->p;
-  bool mixed = false;
-  for (uint32_t v = 1; v < p->var.n; v++) {
-    uint8_t how = t->drives[v] & (DRIVES_S | DRIVES_R);
-    if (how == DRIVES_R) t->drives[v] |= PURE_R;
-    mixed = mixed || how == (DRIVES_S | DRIVES_R);
-  }
-  if (!mixed || !dist_iters(&t->d, block, true, t->delta)) return;
+  dist_tie(&t->d, block, t->chain[0], t->drives, DRIVES_R, TIED);
+  for (uint32_t v = 1; v < p->var.n; v++)
+    if ((t->drives[v] & TIED) && (t->drives[v] & DRIVES_S)) return false;
+  return true;
+}
+
+/* Marks PURE_R and SHARED, for a reduction whose points are each reached
+ * once.  Where loops tell apart results and points, iterations of one result
+ * differ in tied loops alone; else only some loops are known to stand. */
+static void mark_reduction(nest *t, bool apart, ir_stmt block) {
   for (uint32_t k = 0; k < t->n; k++)
-    if ((drives_of(t, k) & DRIVES_S) && (t->delta[k].lo || t->delta[k].hi))
+    if ((drives_of(t, k) & (TIED | DRIVES_S)) == TIED)
+      t->drives[t->d.var[k]] |= PURE_R;
+  if (apart || !dist_iters(&t->d, block, true, t->delta)) return;
+  for (uint32_t k = 0; k < t->n; k++)
+    if (!(drives_of(t, k) & PURE_R) && (t->delta[k].lo || t->delta[k].hi))
       t->drives[t->d.var[k]] |= SHARED;
 }
 
-typedef struct gathering {
-  const uint8_t *drives;
-  uint8_t bits;
-} gathering;
-
-static ir_look add_drives(const ir_program *p, ir_expr e, void *ud) {
-  const ir_node *n = ir_at(p, e);
-  gathering *d = ud;
-  if (n->op == IR_VAR) d->bits |= d->drives[n->a];
-  return IR_LOOK_BELOW;
-}
-
-/* What all variables in e drive together. */
-static uint8_t drives_in(const nest *t, ir_expr e) {
-  gathering d = {t->drives, 0};
-  (void)ir_any(t->d.s->p, e, add_drives, &d);
-  return d.bits;
-}
-
-static bool is_mixed(uint8_t how) {
-  return (how & (DRIVES_S | DRIVES_R)) == (DRIVES_S | DRIVES_R);
-}
-
-static bool any_mixed(const nest *t, ir_expr pred) {
-  const ir_node n = *ir_at(t->d.s->p, pred);
-  return n.op == IR_AND ? any_mixed(t, n.a) || any_mixed(t, n.b)
-                        : is_mixed(drives_in(t, pred));
-}
-
-/* Which result an iteration goes to, and what of it is reduced, is told by
- * loops of their own: by bindings, predicate and bounds. */
-static bool told_apart(const nest *t, ir_stmt block) {
-  const ir_program *p = t->d.s->p;
-  ir_expr pred = ir_blk(p, block)->pred;
-  sch_list around = sch_loops_of(t->d.s, block);
-  for (uint32_t v = 1; v < p->var.n; v++)
-    if (is_mixed(t->drives[v])) return false;
-  for (uint32_t i = 0; i < around.n; i++) {
-    const ir_stmt_rec *l = ir_st(p, around.v[i]);
-    if (is_mixed(t->drives[l->var] | drives_in(t, l->lo) |
-                 drives_in(t, l->extent)))
-      return false;
+/* Below the nest, loops that are not tied, in tied ones, run once for each
+ * result, so that points come in the same order in every iteration of the
+ * nest. */
+static bool goes_straight(const nest *t, ir_stmt block) {
+  sch_state *s = t->d.s;
+  const ir_program *p = s->p;
+  sch_list all = sch_loops_of(s, block);
+  ir_stmt last = t->chain[t->n - 1];
+  ir_var *var = arena_array(s->scratch, ir_var, all.n);
+  uint32_t n = 0;
+  bool tied = false;
+  for (uint32_t i = 0; i < all.n; i++) {
+    ir_var v = ir_st(p, all.v[i])->var;
+    if (all.v[i] == last || !ir_is_ancestor(p, last, all.v[i])) continue;
+    tied |= (t->drives[v] & TIED) != 0;
+    if (tied && !(t->drives[v] & TIED)) var[n++] = v;
   }
-  return !pred || !any_mixed(t, pred);
+  if (!n) return true;
+  arith_range *delta = arena_array(s->scratch, arith_range, n);
+  dist d;
+  dist_init(&d, s, n, var, last);
+  if (!dist_iters(&d, block, true, delta)) return true;
+  for (uint32_t i = 0; i < n; i++)
+    if (delta[i].lo || delta[i].hi) return false;
+  return true;
 }
 
 /* Another iteration of the loops goes to other results. */
@@ -137,14 +136,23 @@ static bool keep_order(const nest *t, uint8_t bits) {
  * spatial iters that instance must still come first.  Those instances are
  * the product of what SHARED loops can be and all that PURE_R loops can; the
  * first of them is the first of each factor, if it was that before. */
-static bool starts_as_before(nest *t, ir_stmt block) {
+static bool starts_as_before(nest *t, bool apart, ir_stmt block) {
   const ir_program *p = t->d.s->p;
-  mark_reduction(t, block);
+  mark_reduction(t, apart, block);
   if (keep_order(t, PURE_R | SHARED)) return true;
   ir_expr pred = ir_blk(p, block)->pred;
   return keep_order(t, SHARED) &&
          (!pred || arith_holds_at_start(p, pred, t->drives, PURE_R)) &&
-         sch_begins_at_init(t->d.s, block, 0);
+         sch_counts_from_start(t->d.s, block, 0);
+}
+
+/* No iteration of the nest has a say in what is reduced: each runs the same
+ * for its results, or is the only one that they have. */
+static bool runs_whole(nest *t, bool apart, ir_stmt block) {
+  uint8_t driven = 0;
+  for (uint32_t k = 0; k < t->n; k++) driven |= drives_of(t, k);
+  return (apart && !(driven & TIED) && goes_straight(t, block)) ||
+         (!(driven & DRIVES_R) && results_move(t, block));
 }
 
 /* What the init overwrites and what it does not stays the same where no
@@ -152,21 +160,18 @@ static bool starts_as_before(nest *t, ir_stmt block) {
  * of the nest reduces from start to end, nothing can go wrong. */
 static bool reduction_allows(nest *t, ir_stmt block) {
   sch_state *s = t->d.s;
-  uint8_t driven = 0;
-  for (uint32_t k = 0; k < t->n; k++) driven |= drives_of(t, k);
-  if (!(driven & DRIVES_R) && (told_apart(t, block) || results_move(t, block)))
-    return true;
+  bool apart = told_apart(t, block), once = true;
+  if (runs_whole(t, apart, block)) return true;
   if (!dist_iters(&t->d, block, false, t->delta)) return true;
-  bool apart = true;
   for (uint32_t k = 0; k < t->n; k++)
-    apart &= !t->delta[k].lo && !t->delta[k].hi;
-  if (apart && starts_as_before(t, block)) return true;
+    once &= !t->delta[k].lo && !t->delta[k].hi;
+  if (once && starts_as_before(t, apart, block)) return true;
   sch_clash clash;
   ir_stmt top = t->chain[0];
   poly_verdict v = poly_start_moves(s, block, top, t->n, t->to, &clash);
   if (v == POLY_APART) return true;
-  if (!apart && !sch_runs_once(s, block, top)) return false;
-  if (!apart && v != POLY_MEET && starts_as_before(t, block)) return true;
+  if (!once && !sch_runs_once(s, block, top)) return false;
+  if (!once && v != POLY_MEET && starts_as_before(t, apart, block)) return true;
   if (!sch_begins_at_init(s, block, 0)) return false;
   if (v == POLY_MEET)
     return sch_refuse(s, SCH_R_ORDER_INIT, .s = {block}, .clash = clash);
