@@ -507,6 +507,18 @@ void ir_visit(const ir_program *p, arena *scratch, ir_expr e,
 uint32_t ir_operands(const ir_program *p, ir_expr e, const uint32_t **out,
                      uint32_t fixed[3]);
 
+/* ---- what statements hold (held.c) -------------------------------------- */
+
+/* Asks f of every expression that the one statement itself holds, until it
+ * says yes: indices, values and masks, bounds, conditions, and of a block the
+ * domains and bindings, the predicate, and where its match buffers lie. */
+bool ir_any_held(const ir_program *p, ir_stmt s,
+                 bool (*f)(const ir_program *p, ir_expr e, void *ud),
+                 void *ud);
+/* Does anything at or below `top` load the buffer (`stores`: or store to it),
+ * also by the name that a match gives it? */
+bool ir_uses_below(const ir_program *p, ir_stmt top, ir_buf buf, bool stores);
+
 /* ---- substitution (subst.c) --------------------------------------------- */
 
 /* Something about some nodes (memo.h), which are few of those there are. */

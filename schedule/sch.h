@@ -116,6 +116,9 @@ bool sch_same_region(const ir_program *p, ir_region a, ir_region b);
 static inline bool sch_has_init(const ir_program *p, ir_stmt block) {
   return p->stmt.v[block].alt != 0;
 }
+/* Does its init load the buffer, anywhere?  And: load it or store to it? */
+bool sch_init_loads(const ir_program *p, ir_stmt block, ir_buf buf);
+bool sch_init_uses(const ir_program *p, ir_stmt block, ir_buf buf);
 /* Gives a block with reduce iters the same in whatever order these run, its
  * init aside: is it a reduction, beyond being called one (analysis/commute.c)?
  */

@@ -39,6 +39,26 @@ static bool reads_what_it_writes(const ir_program *p, ir_stmt block) {
   return false;
 }
 
+static bool init_touches(const ir_program *p, ir_stmt block, ir_buf buf,
+                         bool stores) {
+  for (ir_stmt c = ir_st(p, block)->alt; c; c = ir_st(p, c)->next) {
+    if (ir_uses_below(p, c, buf, stores)) return true;
+    for (ir_stmt q = c; q; q = ir_next(p, q, c))
+      if (ir_is_block(p, q) &&
+          (sch_reads_buf(p, q, buf) || (stores && sch_writes_buf(p, q, buf))))
+        return true;
+  }
+  return false;
+}
+
+bool sch_init_loads(const ir_program *p, ir_stmt block, ir_buf buf) {
+  return init_touches(p, block, buf, false);
+}
+
+bool sch_init_uses(const ir_program *p, ir_stmt block, ir_buf buf) {
+  return init_touches(p, block, buf, true);
+}
+
 bool sch_has_effects(const ir_program *p, ir_stmt top) {
   for (ir_stmt s = top; s; s = ir_next(p, s, top)) {
     if (ir_st(p, s)->kind != IR_EVALUATE) continue;

@@ -79,16 +79,6 @@ bool sch_meets_early(sch_state *s, ir_stmt block, ir_stmt at, sch_list inner,
   return other != block && !sch_comes_before(p, block, other);
 }
 
-static bool init_loads(const ir_program *p, ir_stmt block, ir_buf buf) {
-  for (ir_stmt c = ir_st(p, block)->alt; c; c = ir_st(p, c)->next)
-    for (ir_stmt st = c; st; st = ir_next(p, st, c)) {
-      const ir_stmt_rec *r = ir_st(p, st);
-      if (r->kind == IR_STORE && ir_has_load(p, r->value, buf)) return true;
-      if (r->kind == IR_IF && ir_has_load(p, r->cond, buf)) return true;
-    }
-  return false;
-}
-
 static bool check_use(const work *w, ir_stmt other) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
@@ -98,7 +88,7 @@ static bool check_use(const work *w, ir_stmt other) {
     ir_buf b = p->region.v[i].buf;
     if (other != w->block && sch_writes_buf(p, w->block, b))
       return sch_refuse(s, SCH_R_INIT_USED, .s = {w->block, other}, .buf = b);
-    if (init_loads(p, w->block, b))
+    if (sch_init_loads(p, w->block, b))
       return sch_refuse(s, SCH_R_INIT_READS, .s = {w->block, other}, .buf = b);
   }
   for (uint32_t i = writes.at; i < writes.at + writes.n; i++)
@@ -246,7 +236,7 @@ static uint32_t init_regions(const work *w, ir_subst *m, ir_span from,
   uint32_t n = 0;
   for (uint32_t i = from.at; i < from.at + from.n; i++) {
     ir_region r = p->region.v[i];
-    if (!loaded || init_loads(p, w->block, r.buf))
+    if (!loaded || sch_init_loads(p, w->block, r.buf))
       out[n++] = ir_subst_region(m, r);
   }
   return n;

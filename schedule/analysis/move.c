@@ -28,22 +28,6 @@ bool sch_says_no_load(const ir_program *p, ir_stmt st) {
   return !b->pred || !ir_at(p, b->pred)->has_load;
 }
 
-bool sch_init_uses(const ir_program *p, ir_stmt scope, ir_buf buf) {
-  for (ir_stmt c = ir_st(p, scope)->alt; c; c = ir_st(p, c)->next)
-    for (ir_stmt q = c; q; q = ir_next(p, q, c)) {
-      const ir_stmt_rec *r = ir_st(p, q);
-      if (r->kind == IR_STORE &&
-          (r->buf == buf || ir_has_load(p, r->value, buf)))
-        return true;
-      for (uint32_t i = 0; r->kind == IR_STORE && i < r->idx.n; i++)
-        if (ir_has_load(p, p->arg.v[r->idx.at + i], buf)) return true;
-      if (r->kind == IR_BLOCK &&
-          (sch_reads_buf(p, q, buf) || sch_writes_buf(p, q, buf)))
-        return true;
-    }
-  return false;
-}
-
 /* What stands at t itself, not below, loads the buffer to decide what runs. */
 static bool decides_by(const ir_program *p, ir_stmt t, ir_buf buf) {
   ir_span it = ir_is_block(p, t) ? ir_blk(p, t)->iters : (ir_span){0, 0};

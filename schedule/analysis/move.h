@@ -47,8 +47,6 @@ typedef struct sch_move {
 /* What the statement itself says (bounds, bindings, predicate) depends on no
  * buffer; other statements than loops and blocks are not understood at all. */
 bool sch_says_no_load(const ir_program *p, ir_stmt st);
-/* The init of the scope, a block that reduces, accesses the buffer. */
-bool sch_init_uses(const ir_program *p, ir_stmt scope, ir_buf buf);
 /* The block stands in loops only, in a scope of loops and blocks whose bounds
  * and bindings load nothing, and whose init uses nothing that it writes. */
 bool sch_check_alone(sch_state *s, ir_stmt scope, ir_stmt block);
