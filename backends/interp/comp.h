@@ -24,6 +24,7 @@ typedef struct comp {
   uint32_t *var_reg;       /* var -> first one */
   uint32_t *buf_index;     /* buf -> in k->bufs */
   bool keep;               /* what is computed now stays valid */
+  bool acts;               /* calls are made now for what they do, too */
   ir_sure sure;            /* what both sides of choices compute */
 } comp;
 
@@ -41,8 +42,6 @@ void comp_undo(comp *c, uint32_t mark);
 
 /* The register with lane `lane` of e, computing it where need be. */
 uint32_t comp_lane(comp *c, ir_expr e, uint32_t lane);
-/* One lane of an external call that is made for what it does: each time. */
-void comp_effect(comp *c, ir_expr e, uint32_t lane);
 static inline uint32_t comp_index(comp *c, ir_expr e) {
   return comp_lane(c, e, 0);
 }

@@ -319,16 +319,13 @@ static void compile_let(comp *c, ir_stmt s) {
   compile_list(c, r->body);
 }
 
+/* Calls count wherever they stand in it. */
 static void compile_evaluate(comp *c, ir_stmt s) {
   ir_expr e = ir_st(c->p, s)->eval;
-  const ir_node *n = ir_at(c->p, e);
-  bool acts = n->op == IR_CALL && n->a == IR_FN_EXTERN;
-  uint32_t lanes = n->dtype.lanes;
-  for (uint32_t l = 0; l < lanes; l++)
-    if (acts)
-      comp_effect(c, e, l);
-    else
-      (void)comp_lane(c, e, l);
+  uint32_t lanes = ir_at(c->p, e)->dtype.lanes;
+  c->acts = true;
+  for (uint32_t l = 0; l < lanes; l++) (void)comp_lane(c, e, l);
+  c->acts = false;
 }
 
 static void compile_stmt(comp *c, ir_stmt s) {

@@ -127,14 +127,7 @@ static uint32_t add_call(comp *c, ir_expr e, uint32_t lane) {
 static void emit_extern(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
   uint32_t call = add_call(c, e, lane);
   comp_op(c, c->residue ? OP_R_EXTERN : OP_EXTERN, d, call, 0);
-}
-
-void comp_effect(comp *c, ir_expr e, uint32_t lane) {
-  uint32_t call = add_call(c, e, lane);
-  if (c->residue)
-    comp_op(c, OP_R_EFFECT, 0, call, 0);
-  else
-    comp_op(c, OP_EXTERN, comp_regs(c, 1), call, 0);
+  if (c->residue && c->acts) comp_op(c, OP_R_EFFECT, 0, call, 0);
 }
 
 static code_op call_op(const comp *c, ir_fn fn, tess_dtype t, tess_dtype from) {
