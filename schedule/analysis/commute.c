@@ -18,6 +18,16 @@ typedef struct updates {
   uint32_t steps;
 } updates;
 
+/* Is the buffer one that the block writes, or a match's name for one? */
+static bool is_result(const updates *u, ir_buf b) {
+  const ir_program *p = u->p;
+  if (sch_writes_buf(p, u->block, b)) return true;
+  for (uint32_t i = 0; i < p->match.n; i++)
+    if (p->match.v[i].buf == b && is_result(u, p->match.v[i].source.buf))
+      return true;
+  return false;
+}
+
 /* Does e read anything that the block writes? */
 static bool reads_result(const updates *u, ir_expr e) {
   const ir_program *p = u->p;
@@ -25,6 +35,9 @@ static bool reads_result(const updates *u, ir_expr e) {
   if (!e || !ir_at(p, e)->has_load) return false;
   for (uint32_t i = w.at; i < w.at + w.n; i++)
     if (ir_has_load(p, e, p->region.v[i].buf)) return true;
+  for (uint32_t i = 0; i < p->match.n; i++)
+    if (ir_has_load(p, e, p->match.v[i].buf) && is_result(u, p->match.v[i].buf))
+      return true;
   return false;
 }
 
@@ -73,24 +86,22 @@ static bool is_update(updates *u, const ir_stmt_rec *store, ir_expr e) {
 
 static bool store_commutes(updates *u, const ir_stmt_rec *r) {
   const ir_program *p = u->p;
-  if (!sch_writes_buf(p, u->block, r->buf)) return true; /* its own */
+  if (!is_result(u, r->buf)) return true; /* its own */
   for (uint32_t i = 0; i < r->idx.n; i++)
     if (reads_result(u, p->arg.v[r->idx.at + i])) return false;
   return !reads_result(u, r->mask) && is_update(u, r, r->value);
 }
 
+static bool reads(const ir_program *p, ir_expr e, void *u) {
+  (void)p;
+  return reads_result(u, e);
+}
+
 static bool stmt_commutes(updates *u, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(u->p, s);
-  switch ((ir_kind)r->kind) {
-  case IR_STORE: return store_commutes(u, r);
-  case IR_LOOP: return !reads_result(u, r->lo) && !reads_result(u, r->extent);
-  case IR_IF: return !reads_result(u, r->cond);
-  case IR_LET: return !reads_result(u, r->let_value);
-  case IR_EVALUATE:
-    return !sch_has_effects(u->p, s) && !reads_result(u, r->eval);
-  case IR_BLOCK: return !reads_result(u, ir_blk(u->p, s)->pred);
-  default: return true;
-  }
+  if (r->kind == IR_STORE) return store_commutes(u, r);
+  return !ir_any_held(u->p, s, reads, u) &&
+         (r->kind != IR_EVALUATE || !sch_has_effects(u->p, s));
 }
 
 /* A block inside that goes on reducing by a reducer, in any order. */

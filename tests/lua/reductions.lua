@@ -348,3 +348,47 @@ do
   s:fuse_reduction_epilogue(s:get_block "C", s:get_block "D")
   same(s, p)
 end
+
+-- A tensor intrinsic names what it changes by a match: its block is as much a
+-- reduction as it was before.
+do
+  local function row(update)
+    local b = ts.builder "row"
+    local A, C = b:input("A", { 4 }, "int32"), b:inout("C", { 4 }, "int32")
+    b:loop("i", 0, 4, function(i)
+      b:block("c", { { "v", extent = 4, bind = i } }, function(v)
+        b:store(C, { v }, update(C(v), A(v)))
+      end)
+    end)
+    return b:program()
+  end
+  local function rows(update)
+    local b = ts.builder "rows"
+    local A, C = b:input("A", { 8, 4 }, "int32"), b:inout("C", { 4 }, "int32")
+    b:loop("k", 0, 8, function(k)
+      b:loop("i", 0, 4, function(i)
+        b:block("c", { { "vk", "reduce", extent = 8, bind = k },
+                       { "v", extent = 4, bind = i } }, function(vk, v)
+          b:store(C, { v }, update(C(v), A(vk, v)))
+        end)
+      end)
+    end)
+    return b:program()
+  end
+  local function by_rows(name)
+    return function(s)
+      local k, i = s:get_loops(s:get_block "c")
+      local k0, k1 = s:split(k, { 2, 4 })
+      s:tensorize(i, name)
+      s:reorder(k1, k0)
+    end
+  end
+  local function sum(c, a) return c + a end
+  local function recurrence(c, a) return c * 2 + a end
+  for name, update in pairs { row_sum = sum, row_recurrence = recurrence } do
+    local one = row(update)
+    ts.tensor_intrin { name = name, desc = one, impl = one }
+  end
+  legal(rows(sum), by_rows "row_sum")
+  illegal(rows(recurrence), "ORDER_OPAQUE", by_rows "row_recurrence")
+end
