@@ -46,7 +46,8 @@ PRIM_DEFINE(
         "   and none writes what the block reads. The loops that drive "
         "spatial\n"
         "   iters need no other loop for their bounds.\n"
-        "7. Bounds and predicates in the nest read nothing that it changes.\n"
+        "7. Bounds, predicates and the places of results read nothing that\n"
+        "   the nest changes.\n"
         "8. Loops around and below whose iterations run at once stay free of\n"
         "   races, in spite of guards.\n"
         "The partial results come to lie in a buffer X_rf of the scope. The\n"
@@ -332,6 +333,17 @@ static bool init_loads(const sch_rfactor *w, ir_stmt b, ir_buf *buf) {
   return false;
 }
 
+/* Where the results lie is told again behind the nest. */
+static bool places_stay(const sch_rfactor *w, ir_stmt top) {
+  const ir_program *p = w->s->p;
+  for (uint32_t k = 0; k < w->nout; k++) {
+    ir_span idx = ir_st(p, w->store[k])->idx;
+    for (uint32_t d = idx.at; d < idx.at + idx.n; d++)
+      if (!sch_reads_stay(w->s, top, p->arg.v[d], w->block)) return false;
+  }
+  return true;
+}
+
 /* A result that the block `b` reads or writes, 0: none. */
 static ir_buf uses_result(const sch_rfactor *w, ir_stmt b) {
   const ir_program *p = w->s->p;
@@ -396,7 +408,8 @@ static bool change(sch_state *s, void *ud) {
   if (!check_loop(&w) || !check_hidden(&w) || !find_results(&w) ||
       !check_axis(&w, a->factor_axis) || !check_iters(&w) || !check_order(&w) ||
       !check_places(&w) || !check_nest(&w) || !check_users(&w) ||
-      !sch_bounds_stay(s, top) || !find_along(&w) || !check_starts(&w))
+      !sch_bounds_stay(s, top) || !places_stay(&w, top) || !find_along(&w) ||
+      !check_starts(&w))
     return false;
   sch_rfactor_make(&w);
   a->rf_block = w.rf;

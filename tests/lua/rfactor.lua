@@ -185,3 +185,36 @@ do
   refused(sch, "RESULT_USED", "rfactor",
           (select(2, sch:get_loops(sch:get_block "C"))), 0)
 end
+
+-- Where the result lies is told once more behind the nest: what tells it must
+-- be the same there.
+do
+  local function placed(writes)
+    local b = ts.builder "placed"
+    local A, S = b:input("A", { 3, 8 }, "int32"), b:inout("S", { 8 }, "int32")
+    local D = b:inout("D", { 1 }, "uint8")
+    b:loop("i", 0, 3, function(i)
+      b:loop("k", 0, 8, function(k)
+        b:block("C", { { "vi", "reduce", extent = 3, bind = i },
+                       { "vk", "reduce", extent = 8, bind = k } },
+                function(vi, vk)
+          local at = ts.min(ts.cast(D(0), "int64"), 7)
+          b:init(function() b:store(S, { at }, 0) end)
+          b:store(S, { at }, S(at) + A(vi, vk))
+        end)
+      end)
+      if writes then
+        b:block("next", { { "v", "opaque", extent = 3, bind = i } },
+                function() b:store(D, { 0 }, 6) end)
+      end
+    end)
+    return b:program()
+  end
+  local p = placed(false)
+  local sch = ts.schedule(p)
+  sch:rfactor((select(2, sch:get_loops(sch:get_block "C"))), 0)
+  same(sch, p)
+  sch = ts.schedule(placed(true))
+  refused(sch, "INPUT_OVERWRITTEN", "rfactor",
+          (select(2, sch:get_loops(sch:get_block "C"))), 0)
+end
