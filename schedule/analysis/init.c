@@ -112,6 +112,17 @@ static bool check_effects(const work *w) {
   return true;
 }
 
+/* What the block hides the init would access without saying so. */
+static bool check_hidden(const work *w) {
+  const ir_program *p = w->s->p;
+  for (ir_buf b = 1; ir_st(p, w->block)->anno && b < p->buf.n; b++)
+    if ((ir_notes_buffer(p, w->block, IR_HIDDEN_READS, b) ||
+         ir_notes_buffer(p, w->block, IR_HIDDEN_WRITES, b)) &&
+        sch_init_uses(p, w->block, b))
+      return sch_refuse(w->s, SCH_R_BUFFER_HIDDEN, .s = {w->block}, .buf = b);
+  return true;
+}
+
 static bool check_points(const work *w) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
@@ -140,8 +151,9 @@ static bool check(work *w) {
    * init will run, to what is reduced over. */
   ir_stmt within = w->each || w->at == w->block ? 0 : w->at;
   if (!sch_bounds_stay(s, w->at)) return false;
-  if (!check_effects(w) || !check_loops(w) || !check_bounds(w) ||
-      !check_points(w) || !sch_begins_at_init(s, w->block, within) ||
+  if (!check_hidden(w) || !check_effects(w) || !check_loops(w) ||
+      !check_bounds(w) || !check_points(w) ||
+      !sch_begins_at_init(s, w->block, within) ||
       !sch_results_apart(s, w->block, w->at, w->inner))
     return false;
   if (w->at == w->block) return check_use(w, w->block);

@@ -31,10 +31,11 @@ bool sch_meets_early(sch_state *s, ir_stmt block, ir_stmt at, sch_list inner,
                      ir_stmt other, ir_region write, ir_region r);
 /* What the check can refuse for. */
 #define SCH_INIT_REASONS                                                       \
-  SCH_R_DEPENDENT_LOOP, SCH_R_INIT_EFFECTS, SCH_R_INIT_LATE, SCH_R_INIT_LOCAL, \
-      SCH_R_INIT_READS, SCH_R_INIT_START, SCH_R_INIT_USED,                     \
-      SCH_R_INPUT_OVERWRITTEN, SCH_R_RESULT_SHARED, SCH_R_LOOP_MAY_BE_EMPTY,   \
-      SCH_R_NOT_INJECTIVE, SCH_R_NO_INIT, SCH_R_OTHER_STATEMENT
+  SCH_R_BUFFER_HIDDEN, SCH_R_DEPENDENT_LOOP, SCH_R_INIT_EFFECTS,               \
+      SCH_R_INIT_LATE, SCH_R_INIT_LOCAL, SCH_R_INIT_READS, SCH_R_INIT_START,   \
+      SCH_R_INIT_USED, SCH_R_INPUT_OVERWRITTEN, SCH_R_RESULT_SHARED,           \
+      SCH_R_LOOP_MAY_BE_EMPTY, SCH_R_NOT_INJECTIVE, SCH_R_NO_INIT,             \
+      SCH_R_OTHER_STATEMENT
 /* ... and INIT_HEIGHT, where not `each`, and LOOP_NOT_AROUND. */
 
 #endif

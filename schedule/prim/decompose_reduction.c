@@ -16,7 +16,8 @@ PRIM_DEFINE(
                "for i_init: X_init(i_init): I; for i: for k: X_update(i, k)",
     .details =
         "1. The block has an init, which calls no function for what that\n"
-        "   does, and none of the block's iters is ordered.\n"
+        "   does and accesses nothing that the block hides, and none of the\n"
+        "   block's iters is ordered.\n"
         "2. The loop is around the block, in the same scope.\n"
         "3. No loop further out drives a reduce iter.\n"
         "4. From the loop on inwards each point of the block is reached once,\n"

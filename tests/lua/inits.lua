@@ -113,3 +113,17 @@ do
   legal(placed(false), decompose(1))
   illegal(placed(true), "INIT_READS", decompose(1))
 end
+
+-- What a block hides its init would access without saying so.
+for _, init in pairs(reads) do
+  local p = program(init)
+  local function hiding(side, buffer, f)
+    return function(s)
+      s:unsafe_hide_buffer_access(s:get_block "sum", side, { buffer })
+      f(s)
+    end
+  end
+  illegal(p, "BUFFER_HIDDEN", hiding("read", 0, decompose(1)))
+  illegal(p, "BUFFER_HIDDEN", hiding("read", 0, blockize))
+  legal(p, hiding("read", 1, decompose(1)))
+end
