@@ -87,30 +87,17 @@ static void note_var(const ir_program *p, ir_expr e, void *ud) {
   if (!binder || !ir_is_ancestor(p, o->loop, binder)) o->var[o->n++] = n->a;
 }
 
-static void note_expr(outer_vars *o, ir_expr e) {
-  if (e) ir_visit(o->c->p, o->c->memory, e, note_var, o);
+static bool note_expr(const ir_program *p, ir_expr e, void *ud) {
+  outer_vars *o = ud;
+  ir_visit(p, o->c->memory, e, note_var, o);
+  return false;
 }
 
 /* The variables bound outside that what is in the loop uses. */
 static void find_outer(outer_vars *o) {
   const ir_program *p = o->c->p;
-  for (ir_stmt s = o->loop; s; s = ir_next(p, s, o->loop)) {
-    const ir_stmt_rec r = *ir_st(p, s);
-    ir_span idx = r.kind == IR_STORE ? r.idx : (ir_span){0, 0};
-    for (uint32_t i = 0; i < idx.n; i++) note_expr(o, p->arg.v[idx.at + i]);
-    ir_expr e[2] = {0, 0};
-    if (r.kind == IR_LOOP) e[0] = r.lo, e[1] = r.extent;
-    if (r.kind == IR_STORE) e[0] = r.value, e[1] = r.mask;
-    if (r.kind == IR_IF) e[0] = r.cond;
-    if (r.kind == IR_LET) e[0] = r.let_value;
-    if (r.kind == IR_EVALUATE) e[0] = r.eval;
-    if (r.kind == IR_BLOCK) e[0] = ir_blk(p, s)->pred;
-    note_expr(o, e[0]);
-    note_expr(o, e[1]);
-    ir_span it = r.kind == IR_BLOCK ? ir_blk(p, s)->iters : (ir_span){0, 0};
-    for (uint32_t i = it.at; i < it.at + it.n; i++)
-      note_expr(o, p->iter.v[i].bind);
-  }
+  for (ir_stmt s = o->loop; s; s = ir_next(p, s, o->loop))
+    (void)ir_any_held(p, s, note_expr, o);
 }
 
 /* All lanes wait before it and after it, and agree on what it uses of them;

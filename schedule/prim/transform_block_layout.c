@@ -93,19 +93,8 @@ static bool keeps_order(sch_state *s, const sch_layout *l) {
          number_of(p, l->nout, l->shape, l->out);
 }
 
-static bool uses(const ir_program *p, ir_stmt s, ir_var v) {
-  const ir_stmt_rec *r = ir_st(p, s);
-  bool used = false;
-  switch ((ir_kind)r->kind) {
-  case IR_LOOP: return ir_uses_var(p, r->lo, v) || ir_uses_var(p, r->extent, v);
-  case IR_IF: return ir_uses_var(p, r->cond, v);
-  case IR_LET: return ir_uses_var(p, r->let_value, v);
-  case IR_STORE:
-    for (uint32_t d = 0; d < r->idx.n; d++)
-      used |= ir_uses_var(p, p->arg.v[r->idx.at + d], v);
-    return used || ir_uses_var(p, r->value, v);
-  default: return true;
-  }
+static bool uses(const ir_program *p, ir_expr e, void *var) {
+  return ir_uses_var(p, e, *(ir_var *)var);
 }
 
 /* Which instance runs the init makes a difference. */
@@ -114,7 +103,8 @@ static bool starts_by_reduced(const ir_program *p, ir_stmt block) {
   for (ir_stmt top = ir_st(p, block)->alt; top; top = ir_st(p, top)->next)
     for (ir_stmt s = top; s; s = ir_next(p, s, top))
       for (uint32_t k = it.at; k < it.at + it.n; k++)
-        if (p->iter.v[k].kind == IR_REDUCE && uses(p, s, p->iter.v[k].var))
+        if (p->iter.v[k].kind == IR_REDUCE &&
+            ir_any_held(p, s, uses, &p->iter.v[k].var))
           return true;
   return ir_place_reduced(p, block);
 }

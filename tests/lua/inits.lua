@@ -127,3 +127,30 @@ for _, init in pairs(reads) do
   illegal(p, "BUFFER_HIDDEN", hiding("read", 0, blockize))
   legal(p, hiding("read", 1, decompose(1)))
 end
+
+-- Another instance may run it, unless it tells which one does.
+do
+  local function swapped(s)
+    s:transform_block_layout(s:get_block "sum",
+                             function(i, k) return k, i end)
+  end
+  for _, init in pairs(reads) do legal(program(init), swapped) end
+  local b = ts.builder "told"
+  local A, S = b:input("A", { N, 8 }, "int32"), b:output("S", { N }, "int32")
+  b:loop("i", 0, N, function(i)
+    b:loop("k", 0, 8, function(k)
+      b:block("sum", { { "vi", extent = N, bind = i },
+                       { "vk", "reduce", extent = 8, bind = k } },
+              function(vi, vk)
+        b:init(function()
+          zero(b, S, vi)
+          b:block("in", { { "z", extent = N, bind = vi } },
+                  { where = ts.lt(vk, 3) },
+                  function(z) b:store(S, { z }, 1) end)
+        end)
+        b:store(S, { vi }, S(vi) + A(vi, vk))
+      end)
+    end)
+  end)
+  illegal(b:program(), "PLACE_REDUCED", swapped)
+end
