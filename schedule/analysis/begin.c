@@ -308,3 +308,43 @@ bool sch_runs_once(sch_state *s, ir_stmt block, ir_stmt top) {
   return is_one_to_one(s, block, top) || poly_once(s, block, top, &clash) ||
          sch_refuse(s, SCH_R_NOT_INJECTIVE, .s = {block}, .clash = clash);
 }
+
+/* In one run of the scope, from its child `top` on: instances that run again
+ * do so in whole runs of the reduction, one after the other.  Loops outside
+ * of all that have a say in what of a result is reduced have none in it, and
+ * those inside reach each instance once. */
+static bool repeats_whole(sch_state *s, ir_stmt block, ir_stmt top) {
+  enum { SPATIAL = 1 << IR_SPATIAL, TIED = 128 };
+  const ir_program *p = s->p;
+  ir_span it = ir_blk(p, block)->iters;
+  ir_var v = ir_st(p, top)->var;
+  ir_stmt outer = 0;
+  dist d;
+  uint8_t *drives = arena_zalloc(s->scratch, p->var.n);
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    sch_mark_vars(p, p->iter.v[i].bind, (uint8_t)(1u << p->iter.v[i].kind),
+                  drives);
+  dist_init(&d, s, 1, &v, top);
+  dist_tie(&d, block, top, drives, 1 << IR_REDUCE, TIED);
+  for (ir_stmt l = block; l != top;) {
+    l = ir_st(p, l)->parent;
+    uint8_t how = drives[ir_st(p, l)->var];
+    if ((how & TIED) && (how & SPATIAL)) return false;
+    if (how & TIED) outer = l;
+  }
+  return !outer || is_one_to_one(s, block, outer);
+}
+
+bool sch_adds_once(sch_state *s, ir_stmt block, ir_stmt meet) {
+  ir_stmt top = sch_step_down(s->p, meet, block);
+  bool lost, whole = ir_is_block(s->p, meet);
+  sch_clash clash;
+  if (top == block) return true;
+  if (is_one_to_one(s, block, top) &&
+      (whole || sch_counts_from_start(s, block, 0)))
+    return true;
+  if (whole && repeats_whole(s, block, top)) return true;
+  if (poly_adds_once(s, block, top, &lost, &clash)) return true;
+  return sch_refuse(s, lost ? SCH_R_INIT_LATE : SCH_R_NOT_INJECTIVE,
+                    .s = {block}, .clash = clash);
+}

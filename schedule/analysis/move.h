@@ -64,6 +64,10 @@ bool sch_check_movable(sch_state *s, ir_stmt scope, ir_stmt block);
  * nest over its iters as they are declared: one by a reducer that keeps its
  * sources' order, too, where it runs in that order already. */
 bool sch_check_movable_whole(sch_state *s, const sch_move *m);
+/* A reduction that is first met at its start: in one iteration of `meet` all
+ * points that it reduces stand in its result, each once.  What runs again does
+ * so as a whole. */
+bool sch_adds_once(sch_state *s, ir_stmt block, ir_stmt meet);
 /* No instance of the block writes what another one writes. */
 bool sch_writes_once(sch_state *s, ir_stmt block);
 /* Some block of the scope writes what `block` reads. */

@@ -53,6 +53,13 @@ bool poly_made_first(dist *d, ir_stmt maker, ir_stmt reader, ir_buf buf,
  * *out, or it cannot be told. */
 bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out);
 
+/* Does all that the reduction runs below `top` stand in its result once, after
+ * its last start there, if there is one?  false: with two that reach the same
+ * in *out or, *lost, one whose part is started over by the other; or it cannot
+ * be told. */
+bool poly_adds_once(sch_state *s, ir_stmt block, ir_stmt top, bool *lost,
+                    sch_clash *out);
+
 /* Is each result of the reduction, in one run of its scope or, where `top` is
  * not 0, of the loops from `top` down to it, first met where all reduce iters
  * are at their start?  false: not, with an iteration that comes before in *out

@@ -129,6 +129,15 @@ poly_verdict poly_start_moves(sch_state *s, ir_stmt block, ir_stmt top,
   return v;
 }
 
+/* Pairs of these iterations that reach the same instance: the later one, and
+ * the earlier one. */
+static isl_map *reached_again(poly_builder *b, isl_set *in, ir_stmt block) {
+  isl_map *to = values(b, in, block, true);
+  isl_map *back = isl_map_reverse(isl_map_copy(to));
+  isl_map *same = isl_map_apply_range(to, back);
+  return isl_map_intersect(same, isl_map_lex_gt(isl_space_copy(b->space)));
+}
+
 bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out) {
   poly_pair x;
   poly_builder b;
@@ -138,16 +147,54 @@ bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out) {
   isl_ctx *ctx = poly_context(s);
   if (!ctx) return false;
   poly_enter(&b, ctx, &x, 0);
-  isl_map *to = values(&b, poly_domain(&b, x.b[0].when), block, true);
-  isl_map *same =
-      isl_map_apply_range(isl_map_copy(to), isl_map_reverse(isl_map_copy(to)));
-  isl_map *later = isl_map_lex_gt(isl_space_copy(b.space));
-  same = isl_map_intersect(same, later);
+  isl_map *same = reached_again(&b, poly_domain(&b, x.b[0].when), block);
   bool known = !b.strange && !b.vague;
   bool once = known && isl_map_is_empty(same) == isl_bool_true;
   if (known && !once) tell(&x, isl_map_domain(isl_map_copy(same)), same, out);
-  isl_map_free(to);
   isl_map_free(same);
   isl_space_free(b.space);
   return once;
+}
+
+/* Iterations to the last one that starts their result again, where that comes
+ * later. */
+static isl_map *started_again(poly_builder *b, isl_set *all, ir_stmt block) {
+  isl_set *starts = poly_at_start(b, isl_set_copy(all), block);
+  isl_map *last = isl_map_reverse(values(b, starts, block, false));
+  last = isl_map_lexmax(last);
+  isl_map *to = isl_map_apply_range(values(b, all, block, false), last);
+  return isl_map_intersect(to, isl_map_lex_lt(isl_space_copy(b->space)));
+}
+
+bool poly_adds_once(sch_state *s, ir_stmt block, ir_stmt top, bool *lost,
+                    sch_clash *out) {
+  poly_pair x;
+  poly_builder b;
+  *lost = false;
+  *out = (sch_clash){0};
+  if (s->quick) return false;
+  poly_instances(s, block, top, &x);
+  isl_ctx *ctx = poly_context(s);
+  if (!ctx) return false;
+  poly_enter(&b, ctx, &x, 0);
+  isl_set *all = poly_domain(&b, x.b[0].when);
+  isl_map *undone = started_again(&b, isl_set_copy(all), block);
+  isl_set *stay = isl_map_domain(isl_map_copy(undone));
+  stay = isl_set_subtract(isl_set_copy(all), stay);
+  isl_map *same = reached_again(&b, isl_set_copy(stay), block);
+  isl_map *to = values(&b, stay, block, true);
+  isl_map *back = isl_map_reverse(isl_map_copy(to));
+  to = isl_map_apply_range(values(&b, all, block, true), back);
+  undone = isl_map_subtract_domain(undone, isl_map_domain(to));
+  bool known = !b.strange && !b.vague;
+  bool once = known && isl_map_is_empty(same) == isl_bool_true;
+  bool whole = known && isl_map_is_empty(undone) == isl_bool_true;
+  *lost = once && isl_map_is_empty(undone) == isl_bool_false;
+  isl_map *bad = *lost ? undone : same;
+  if (known && !(once && whole))
+    tell(&x, isl_map_domain(isl_map_copy(bad)), bad, out);
+  isl_map_free(undone);
+  isl_map_free(same);
+  isl_space_free(b.space);
+  return once && whole;
 }

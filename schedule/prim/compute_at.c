@@ -28,7 +28,8 @@ PRIM_DEFINE(
         "   iters need no loop that is not around both.\n"
         "2. The block is complete or a reduction: no iteration that must\n"
         "   keep its order, the only writer of what it writes, no element\n"
-        "   written by two of its instances, and no function of the host's\n"
+        "   written by two of its instances, no point reduced twice unless\n"
+        "   that is started again, and no function of the host's\n"
         "   called for what it does. A reducer that keeps the order\n"
         "   of what it combines does so where that is the order of the\n"
         "   block's iters.\n"
@@ -53,7 +54,8 @@ PRIM_DEFINE(
                             SCH_R_LOOP_AROUND_BLOCK, SCH_R_LOOP_NOT_AFTER,
                             SCH_R_BLOCK_PARTIAL, SCH_R_CONSUMER_OUTSIDE,
                             SCH_R_DEPENDENT_LOOP, SCH_R_NO_CONSUMER,
-                            SCH_R_OUTPUT_NOT_WHOLE, SCH_R_INDEX_INVALID),
+                            SCH_R_OUTPUT_NOT_WHOLE, SCH_R_INDEX_INVALID,
+                            SCH_R_INIT_LATE, SCH_R_NOT_INJECTIVE),
     .example = "local i = sch:get_loops(sch:get_block(\"D\"))\n"
                "sch:compute_at(sch:get_block(\"C\"), i)\n");
 

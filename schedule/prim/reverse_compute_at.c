@@ -28,7 +28,8 @@ PRIM_DEFINE(
         "   iters need no loop that is not around both.\n"
         "2. The block is complete or a reduction: no iteration that must\n"
         "   keep its order, the only writer of what it writes, no element\n"
-        "   written by two of its instances.\n"
+        "   written by two of its instances, and no point reduced twice,\n"
+        "   unless that is started again.\n"
         "3. Some producer stands under the loop; the others run before it,\n"
         "   and none between the new place and the old makes what is read.\n"
         "4. At the new place the producers have finished, in the same\n"
@@ -51,7 +52,8 @@ PRIM_DEFINE(
                             SCH_R_LOOP_AROUND_BLOCK, SCH_R_LOOP_NOT_BEFORE,
                             SCH_R_BLOCK_PARTIAL, SCH_R_NO_PRODUCER,
                             SCH_R_PRODUCER_UNFINISHED, SCH_R_NOT_PARTITION,
-                            SCH_R_INDEX_INVALID),
+                            SCH_R_INDEX_INVALID, SCH_R_INIT_LATE,
+                            SCH_R_NOT_INJECTIVE),
     .example = "local i = sch:get_loops(sch:get_block(\"C\"))\n"
                "sch:reverse_compute_at(sch:get_block(\"D\"), i)\n");
 
@@ -510,7 +512,9 @@ static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
   if (!sch_move_init(s, &pl->m, block, loop)) return false;
   if (!sch_comes_before(p, loop, block))
     return sch_refuse(s, SCH_R_LOOP_NOT_BEFORE, .s = {block, loop});
-  if (!sch_check_movable(s, pl->m.scope, block) || !find_producers(s, pl))
+  if (!sch_check_movable(s, pl->m.scope, block) ||
+      (sch_has_init(p, block) && !sch_adds_once(s, block, pl->m.meet)) ||
+      !find_producers(s, pl))
     return false;
   uint32_t niters = ir_blk(p, block)->iters.n, children = 0;
   pl->old = arena_array(s->scratch, sch_span, niters);

@@ -83,3 +83,84 @@ for _, again in ipairs { false, true } do
   end)
   if again then illegal(p, "NOT_INJECTIVE", swap) else legal(p, swap) end
 end
+
+-- A sum that D reads, or the sum D of what P makes, of points that run more
+-- than once: elsewhere each would be added once.
+local function moved(sums, block)
+  local b = ts.builder "moved"
+  local A, D = b:input("A", { 2, 4 }, "int32"), b:output("D", { 2 }, "int32")
+  local C = b:buffer("C", sums and { 2 } or { 2, 4 }, "int32")
+  local function sum(from, to)
+    return function(i, k, where)
+      b:block("sum", { { "v", extent = 2, bind = i },
+                       { "u", "reduce", extent = 4, bind = k } },
+              { where = where }, function(v, u)
+        b:init(function() b:store(to, { v }, 0) end)
+        b:store(to, { v }, to(v) + from(v, u))
+      end)
+    end
+  end
+  if sums then
+    block(b, sum(A, C))
+    b:loop("j", 0, 2, function(j)
+      b:block("D", { { "v", extent = 2, bind = j } }, function(v)
+        b:store(D, { v }, C(v))
+      end)
+    end)
+  else
+    b:loop("x", 0, 2, function(x)
+      b:loop("y", 0, 4, function(y)
+        b:block("P", { { "v", extent = 2, bind = x },
+                       { "w", extent = 4, bind = y } }, function(v, w)
+          b:store(C, { v, w }, A(v, w))
+        end)
+      end)
+    end)
+    block(b, sum(C, D))
+  end
+  return b:program()
+end
+
+local function under_consumer(s)
+  s:compute_at(s:get_block "sum", (s:get_loops(s:get_block "D")))
+end
+local function under_producer(s)
+  s:reverse_compute_at(s:get_block "sum", (s:get_loops(s:get_block "P")))
+end
+
+-- The loops i, r and t in that order, with the point that they reach.
+local function loops(order, point, where)
+  local extent = { i = 2, r = 4, t = 2 }
+  return function(b, block)
+    local at = {}
+    local function go(k)
+      local name = order:sub(k, k)
+      if name == "" then return block(at.i, point(at), where and where(at)) end
+      b:loop(name, 0, extent[name], function(v)
+        at[name] = v
+        go(k + 1)
+      end)
+    end
+    go(1)
+  end
+end
+local function by_r(at) return at.r end
+local repeated = {
+  loops("irt", by_r),
+  loops("irt", function(at) return at.r // 2 + at.t end),
+  loops("itr", function(at) return at.r // 2 + at.t end),
+}
+for _, nest in ipairs(repeated) do
+  illegal(moved(true, nest), "NOT_INJECTIVE", under_consumer)
+  illegal(moved(false, nest), "NOT_INJECTIVE", under_producer)
+end
+
+-- The second run goes on from the middle of the first one.
+local function later(at) return ts.le(at.t, at.r) end
+illegal(moved(true, loops("itr", by_r, later)), "NOT_INJECTIVE",
+        under_consumer)
+
+-- What runs again from the start, as a whole, is the same once.
+legal(moved(true, loops("itr", by_r)), under_consumer)
+legal(moved(true, loops("tir", by_r)), under_consumer)
+legal(moved(false, loops("itr", by_r)), under_producer)
