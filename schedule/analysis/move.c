@@ -264,7 +264,7 @@ static bool settled(sch_state *s, ir_stmt w, ir_stmt meet, ir_stmt part,
   if (!depth || not_only_writer(p, ir_scope_of(p, w), w)) return false;
   for (ir_stmt q = part; (q = sch_next_child(p, q, part));)
     if (q != w && (sch_depends(s, w, q) & SCH_WAR) &&
-        (sch_is_partial(p, q, meet, sch_common(p, q, w)) ||
+        (!sch_is_whole(s, q, meet, sch_common(p, q, w)) ||
          !settled(s, q, meet, part, depth - 1)))
       return false;
   return true;
@@ -312,7 +312,7 @@ static bool check_left_behind(sch_state *s, ir_stmt q, ir_stmt block,
   ir_stmt both = sch_common(p, q, block);
   ir_buf buf = sch_shared_buf(p, q, block);
   bool stays =
-      !sch_is_partial(p, q, meet, both) && sch_is_settled(s, q, meet, from);
+      sch_is_whole(s, q, meet, both) && sch_is_settled(s, q, meet, from);
   if (stays && is_all_there(p, q, meet)) return true;
   (void)sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, block}, .buf = buf);
   return sch_never_later(s, q, block, q, meet, false) ||

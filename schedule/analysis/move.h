@@ -73,9 +73,14 @@ bool sch_writes_once(sch_state *s, ir_stmt block);
 /* Some block of the scope writes what `block` reads. */
 bool sch_has_producer(const sch_state *s, ir_stmt scope, ir_stmt block);
 /* A loop below `top` and around `at` (`at` included) is bound to an iter of
- * the block that is not spatial: at `at` its results are partial. */
+ * the block that is not spatial: at `at` its results are surely partial. */
 bool sch_is_partial(const ir_program *p, ir_stmt block, ir_stmt top,
                     ir_stmt at);
+/* In one iteration of `top`, each iteration of the loops down to `at`, at the
+ * block or around it, leaves those results that it has to do with as they will
+ * be: no other one reduces into them, or each reduces all (whole.c).  false:
+ * not known to be so.  A block that reduces nothing is whole anywhere. */
+bool sch_is_whole(sch_state *s, ir_stmt block, ir_stmt top, ir_stmt at);
 /* What the block reads is the same when it runs later, at or in `to`, a
  * later child of `meet` than the one that it is in; *open (if not NULL): it
  * remains to be seen of what runs in `to` (sch_unchanged_by_then). */

@@ -227,6 +227,16 @@ static bool check_changes(sch_state *s, const plan *pl) {
   return true;
 }
 
+/* In an iteration of meet its results are made from their start to their end:
+ * it may be run there again. */
+static bool check_whole(sch_state *s, const sch_move *m) {
+  const ir_program *p = s->p;
+  if (!ir_is_loop(p, m->meet) || !sch_has_init(p, m->block)) return true;
+  return (!sch_is_partial(p, m->block, m->scope, m->meet) &&
+          sch_begins_at_init(s, m->block, m->from)) ||
+         sch_refuse(s, SCH_R_BLOCK_PARTIAL, .s = {m->block, m->meet});
+}
+
 /* What is seen outside of the scope must all be computed, if not once. */
 static bool check_output(sch_state *s, const plan *pl) {
   ir_stmt block = pl->m.block, meet = pl->m.meet;
@@ -252,8 +262,7 @@ static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
   if (!sch_comes_before(p, block, loop))
     return sch_refuse(s, SCH_R_LOOP_NOT_AFTER, .s = {block, loop});
   if (!sch_check_movable_whole(s, &pl->m)) return false;
-  if (sch_is_partial(p, block, pl->m.scope, pl->m.meet))
-    return sch_refuse(s, SCH_R_BLOCK_PARTIAL, .s = {block, pl->m.meet});
+  if (!check_whole(s, &pl->m)) return false;
   if (!find_needs(s, pl) || !check_inputs(s, pl)) return false;
   sch_nest_plan(s, block, pl->span, preserve_unit_loops, &pl->nest);
   if (!check_confined(s, pl) || !check_output(s, pl)) return false;

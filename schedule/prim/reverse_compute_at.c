@@ -186,8 +186,12 @@ static bool add_producer(sch_state *s, plan *pl, ir_stmt q) {
     return add_other(s, pl, q, false);
   }
   ir_stmt top = under ? m->loop : sch_common(p, q, m->loop);
-  if (sch_is_partial(p, q, m->meet, top))
-    return sch_refuse(s, SCH_R_PRODUCER_UNFINISHED, .s = {q, top}, .buf = buf);
+  if (!sch_is_whole(s, q, m->meet, top)) {
+    if (s->quick || sch_is_partial(p, q, m->meet, top))
+      return sch_refuse(s, SCH_R_PRODUCER_UNFINISHED, .s = {q, top},
+                        .buf = buf);
+    pl->open_inputs = true;
+  }
   if (!sch_is_settled(s, q, m->meet, m->to)) {
     if (s->quick)
       return sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {q, m->block},
@@ -201,6 +205,15 @@ static bool add_producer(sch_state *s, plan *pl, ir_stmt q) {
   pl->under_loop++;
   follow(s, pl, f);
   return true;
+}
+
+/* Block q, in a loop with the block, and after it there, reads what it will
+ * have made long before: that has been done where q reads it now. */
+static bool check_part(sch_state *s, const sch_move *m, ir_stmt q) {
+  ir_stmt block = m->block;
+  if (sch_is_whole(s, block, m->meet, sch_common(s->p, block, q))) return true;
+  (void)sch_refuse(s, SCH_R_BLOCK_PARTIAL, .s = {block, m->meet});
+  return sch_never_later(s, block, q, block, m->meet, false);
 }
 
 /* Looks at all that runs between the new place and the old, or together with
@@ -225,9 +238,7 @@ static bool find_producers(sch_state *s, plan *pl) {
     if (!past && (how & SCH_WAR) && !add_reader(s, pl, q)) return false;
     if (!past && (how & SCH_RAW) && !add_producer(s, pl, q)) return false;
     if (past && !sch_check_ahead(s, q, block, m->meet)) return false;
-    if (past && (how & SCH_RAW) &&
-        sch_is_partial(p, block, m->meet, sch_common(p, block, q)))
-      return sch_refuse(s, SCH_R_BLOCK_PARTIAL, .s = {block, m->meet});
+    if (past && (how & SCH_RAW) && !check_part(s, m, q)) return false;
   }
   if (!pl->under_loop)
     return sch_refuse(s, SCH_R_NO_PRODUCER, .s = {block, m->loop});
