@@ -314,23 +314,17 @@ bool sch_runs_once(sch_state *s, ir_stmt block, ir_stmt top) {
  * of all that have a say in what of a result is reduced have none in it, and
  * those inside reach each instance once. */
 static bool repeats_whole(sch_state *s, ir_stmt block, ir_stmt top) {
-  enum { SPATIAL = 1 << IR_SPATIAL, TIED = 128 };
   const ir_program *p = s->p;
-  ir_span it = ir_blk(p, block)->iters;
   ir_var v = ir_st(p, top)->var;
   ir_stmt outer = 0;
   dist d;
-  uint8_t *drives = arena_zalloc(s->scratch, p->var.n);
-  for (uint32_t i = it.at; i < it.at + it.n; i++)
-    sch_mark_vars(p, p->iter.v[i].bind, (uint8_t)(1u << p->iter.v[i].kind),
-                  drives);
   dist_init(&d, s, 1, &v, top);
-  dist_tie(&d, block, top, drives, 1 << IR_REDUCE, TIED);
+  const uint8_t *drives = dist_ties(&d, block, top);
   for (ir_stmt l = block; l != top;) {
     l = ir_st(p, l)->parent;
     uint8_t how = drives[ir_st(p, l)->var];
-    if ((how & TIED) && (how & SPATIAL)) return false;
-    if (how & TIED) outer = l;
+    if ((how & DIST_TIED) && (how & 1 << IR_SPATIAL)) return false;
+    if (how & DIST_TIED) outer = l;
   }
   return !outer || is_one_to_one(s, block, outer);
 }
@@ -339,7 +333,7 @@ bool sch_adds_once(sch_state *s, ir_stmt block, ir_stmt meet) {
   ir_stmt top = sch_step_down(s->p, meet, block);
   bool lost, whole = ir_is_block(s->p, meet);
   sch_clash clash;
-  if (top == block) return true;
+  if (top == block || !sch_has_init(s->p, block)) return true;
   if (is_one_to_one(s, block, top) &&
       (whole || sch_counts_from_start(s, block, 0)))
     return true;

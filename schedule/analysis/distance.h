@@ -57,6 +57,10 @@ bool dist_iters(dist *d, ir_stmt block, bool spatial, arith_range *delta);
  * together with a tied one in a bound, predicate or condition (tied.c). */
 void dist_tie(const dist *d, ir_stmt block, ir_stmt top, uint8_t *drives,
               uint8_t bits, uint8_t tied);
+/* By variable, 1 << kind of each iter of the block that it drives, and
+ * DIST_TIED for the loops that are tied to those of reduce iters. */
+enum { DIST_TIED = 128 };
+uint8_t *dist_ties(const dist *d, ir_stmt block, ir_stmt top);
 /* Distances of which the first that is not 0 is number k (d->n: none is), and
  * has that sign (later.c). */
 void dist_apart_first(const dist *d, uint32_t k, int sign,

@@ -222,7 +222,7 @@ bool sch_check_movable_whole(sch_state *s, const sch_move *m) {
                  (ir_reduces_in_order(s->p, m->block) &&
                   sch_reduces_as_declared(s, m->block, m->meet));
   return check_movable(s, m->scope, m->block, reduces) &&
-         (!sch_has_init(s->p, m->block) || sch_adds_once(s, m->block, m->meet));
+         sch_adds_once(s, m->block, m->meet);
 }
 
 /* ---- those that write what it reads ------------------------------------- */

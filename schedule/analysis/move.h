@@ -66,7 +66,7 @@ bool sch_check_movable(sch_state *s, ir_stmt scope, ir_stmt block);
 bool sch_check_movable_whole(sch_state *s, const sch_move *m);
 /* A reduction that is first met at its start: in one iteration of `meet` all
  * points that it reduces stand in its result, each once.  What runs again does
- * so as a whole. */
+ * so as a whole.  True of a block without an init, which reduces nothing. */
 bool sch_adds_once(sch_state *s, ir_stmt block, ir_stmt meet);
 /* No instance of the block writes what another one writes. */
 bool sch_writes_once(sch_state *s, ir_stmt block);

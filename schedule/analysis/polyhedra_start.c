@@ -3,6 +3,18 @@
  * reduction the start first, or in another order still where it was. */
 #include "schedule/analysis/polyhedra_isl.h"
 
+/* Makes ready to ask about the block's iterations below `top`; false: isl is
+ * not to be asked. */
+static bool begin(sch_state *s, ir_stmt block, ir_stmt top, poly_pair *x,
+                  poly_builder *b, sch_clash *out) {
+  *out = (sch_clash){0};
+  if (s->quick) return false;
+  poly_instances(s, block, top, x);
+  isl_ctx *ctx = poly_context(s);
+  if (ctx) poly_enter(b, ctx, x, 0);
+  return ctx != NULL;
+}
+
 /* Iterations to the values of the block's iters, or of the spatial ones; NULL:
  * not quasi-affine. */
 static isl_map *values(poly_builder *b, isl_set *in, ir_stmt block, bool all) {
@@ -14,6 +26,14 @@ static isl_map *values(poly_builder *b, isl_set *in, ir_stmt block, bool all) {
     m = isl_map_flat_range_product(m, isl_map_from_pw_aff(v));
   }
   return m;
+}
+
+/* Iterations, those of `in`, to those of `of` that reach the same instance or,
+ * not `all`, the same result. */
+static isl_map *reach_same(poly_builder *b, isl_set *in, isl_set *of,
+                           ir_stmt block, bool all) {
+  isl_map *back = isl_map_reverse(values(b, of, block, all));
+  return isl_map_apply_range(values(b, in, block, all), back);
 }
 
 /* One of the iterations, if there is any. */
@@ -40,9 +60,7 @@ static void tell(const poly_pair *x, isl_set *in, isl_map *to, sch_clash *out) {
 static isl_set *late(poly_builder *b, ir_stmt block, isl_set *all,
                      isl_map **starts) {
   isl_set *first = poly_at_start(b, isl_set_copy(all), block);
-  isl_map *to = values(b, isl_set_copy(all), block, false);
-  isl_map *back = isl_map_reverse(values(b, first, block, false));
-  *starts = isl_map_apply_range(to, back);
+  *starts = reach_same(b, isl_set_copy(all), first, block, false);
   isl_map *by_then = isl_map_lex_ge(isl_space_copy(b->space));
   by_then = isl_map_intersect(isl_map_copy(*starts), by_then);
   return isl_set_subtract(all, isl_map_domain(by_then));
@@ -52,12 +70,7 @@ bool poly_starts_first(sch_state *s, ir_stmt block, ir_stmt top,
                        sch_clash *out) {
   poly_pair x;
   poly_builder b;
-  *out = (sch_clash){0};
-  if (s->quick) return false;
-  poly_instances(s, block, top, &x);
-  isl_ctx *ctx = poly_context(s);
-  if (!ctx) return false;
-  poly_enter(&b, ctx, &x, 0);
+  if (!begin(s, block, top, &x, &b, out)) return false;
   isl_map *starts;
   isl_set *bad = late(&b, block, poly_domain(&b, x.b[0].when), &starts);
   bool known = !b.strange && !b.vague;
@@ -94,9 +107,7 @@ static isl_map *change_places(poly_builder *b, ir_stmt block, isl_set *all,
   b->strange |= b->vague; /* there are fewer, and more others */
   b->vague |= vague;
   isl_set *others = isl_set_subtract(all, isl_set_copy(first));
-  isl_map *same =
-      isl_map_apply_range(values(b, others, block, false),
-                          isl_map_reverse(values(b, first, block, false)));
+  isl_map *same = reach_same(b, others, first, block, false);
   isl_map *was = isl_map_lex_gt(isl_space_copy(b->space));
   isl_map *is = later_then(b, n, to);
   isl_map *turned =
@@ -109,12 +120,7 @@ poly_verdict poly_start_moves(sch_state *s, ir_stmt block, ir_stmt top,
                               uint32_t n, const uint32_t *to, sch_clash *out) {
   poly_pair x;
   poly_builder b;
-  *out = (sch_clash){0};
-  if (s->quick) return POLY_TOO_HARD;
-  poly_instances(s, block, top, &x);
-  isl_ctx *ctx = poly_context(s);
-  if (!ctx) return POLY_TOO_HARD;
-  poly_enter(&b, ctx, &x, 0);
+  if (!begin(s, block, top, &x, &b, out)) return POLY_TOO_HARD;
   isl_set *all = poly_domain(&b, x.b[0].when);
   isl_map *bad = change_places(&b, block, all, n, to);
   isl_bool none = isl_map_is_empty(bad);
@@ -132,21 +138,14 @@ poly_verdict poly_start_moves(sch_state *s, ir_stmt block, ir_stmt top,
 /* Pairs of these iterations that reach the same instance: the later one, and
  * the earlier one. */
 static isl_map *reached_again(poly_builder *b, isl_set *in, ir_stmt block) {
-  isl_map *to = values(b, in, block, true);
-  isl_map *back = isl_map_reverse(isl_map_copy(to));
-  isl_map *same = isl_map_apply_range(to, back);
+  isl_map *same = reach_same(b, isl_set_copy(in), in, block, true);
   return isl_map_intersect(same, isl_map_lex_gt(isl_space_copy(b->space)));
 }
 
 bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out) {
   poly_pair x;
   poly_builder b;
-  *out = (sch_clash){0};
-  if (s->quick) return false;
-  poly_instances(s, block, top, &x);
-  isl_ctx *ctx = poly_context(s);
-  if (!ctx) return false;
-  poly_enter(&b, ctx, &x, 0);
+  if (!begin(s, block, top, &x, &b, out)) return false;
   isl_map *same = reached_again(&b, poly_domain(&b, x.b[0].when), block);
   bool known = !b.strange && !b.vague;
   bool once = known && isl_map_is_empty(same) == isl_bool_true;
@@ -160,10 +159,8 @@ bool poly_once(sch_state *s, ir_stmt block, ir_stmt top, sch_clash *out) {
  * later. */
 static isl_map *started_again(poly_builder *b, isl_set *all, ir_stmt block) {
   isl_set *starts = poly_at_start(b, isl_set_copy(all), block);
-  isl_map *last = isl_map_reverse(values(b, starts, block, false));
-  last = isl_map_lexmax(last);
-  isl_map *to = isl_map_apply_range(values(b, all, block, false), last);
-  return isl_map_intersect(to, isl_map_lex_lt(isl_space_copy(b->space)));
+  isl_map *last = isl_map_lexmax(reach_same(b, all, starts, block, false));
+  return isl_map_intersect(last, isl_map_lex_lt(isl_space_copy(b->space)));
 }
 
 bool poly_adds_once(sch_state *s, ir_stmt block, ir_stmt top, bool *lost,
@@ -171,20 +168,13 @@ bool poly_adds_once(sch_state *s, ir_stmt block, ir_stmt top, bool *lost,
   poly_pair x;
   poly_builder b;
   *lost = false;
-  *out = (sch_clash){0};
-  if (s->quick) return false;
-  poly_instances(s, block, top, &x);
-  isl_ctx *ctx = poly_context(s);
-  if (!ctx) return false;
-  poly_enter(&b, ctx, &x, 0);
+  if (!begin(s, block, top, &x, &b, out)) return false;
   isl_set *all = poly_domain(&b, x.b[0].when);
   isl_map *undone = started_again(&b, isl_set_copy(all), block);
   isl_set *stay = isl_map_domain(isl_map_copy(undone));
   stay = isl_set_subtract(isl_set_copy(all), stay);
   isl_map *same = reached_again(&b, isl_set_copy(stay), block);
-  isl_map *to = values(&b, stay, block, true);
-  isl_map *back = isl_map_reverse(isl_map_copy(to));
-  to = isl_map_apply_range(values(&b, all, block, true), back);
+  isl_map *to = reach_same(&b, all, stay, block, true);
   undone = isl_map_subtract_domain(undone, isl_map_domain(to));
   bool known = !b.strange && !b.vague;
   bool once = known && isl_map_is_empty(same) == isl_bool_true;

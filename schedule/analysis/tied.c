@@ -63,3 +63,14 @@ void dist_tie(const dist *d, ir_stmt block, ir_stmt top, uint8_t *drives,
       more |= tie_at(&t, ir_st(p, st)->parent, ir_st(p, st)->in_alt);
   }
 }
+
+uint8_t *dist_ties(const dist *d, ir_stmt block, ir_stmt top) {
+  const ir_program *p = d->s->p;
+  ir_span it = ir_blk(p, block)->iters;
+  uint8_t *drives = arena_zalloc(d->s->scratch, p->var.n);
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    sch_mark_vars(p, p->iter.v[i].bind, (uint8_t)(1u << p->iter.v[i].kind),
+                  drives);
+  dist_tie(d, block, top, drives, 1 << IR_REDUCE, DIST_TIED);
+  return drives;
+}

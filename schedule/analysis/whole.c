@@ -5,8 +5,6 @@
 #include "schedule/analysis/distance.h"
 #include "schedule/analysis/move.h"
 
-enum { SPATIAL = 1 << IR_SPATIAL, TIED = 128 };
-
 /* The loops around a block below `top`, those down to `at` asked about. */
 static void loops_asked(sch_state *s, ir_stmt block, ir_stmt top, ir_stmt at,
                         dist *d) {
@@ -70,17 +68,11 @@ static bool results_apart(dist *d, ir_stmt block, ir_stmt top) {
 /* The loops have no say in what of a result is reduced. */
 static bool points_stay(const dist *d, ir_stmt block, ir_stmt top) {
   const ir_program *p = d->s->p;
-  ir_span it = ir_blk(p, block)->iters;
-  uint8_t *drives = arena_zalloc(d->s->scratch, p->var.n);
-  for (uint32_t i = it.at; i < it.at + it.n; i++)
-    sch_mark_vars(p, p->iter.v[i].bind, (uint8_t)(1u << p->iter.v[i].kind),
-                  drives);
-  dist_tie(d, block, sch_step_down(p, top, block), drives, 1 << IR_REDUCE,
-           TIED);
+  const uint8_t *drives = dist_ties(d, block, sch_step_down(p, top, block));
   for (uint32_t v = 1; v < p->var.n; v++)
-    if ((drives[v] & TIED) && (drives[v] & SPATIAL)) return false;
+    if ((drives[v] & DIST_TIED) && (drives[v] & 1 << IR_SPATIAL)) return false;
   for (uint32_t i = 0; i < d->n; i++)
-    if (drives[d->var[i]] & TIED) return false;
+    if (drives[d->var[i]] & DIST_TIED) return false;
   return true;
 }
 

@@ -524,8 +524,7 @@ static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
   if (!sch_comes_before(p, loop, block))
     return sch_refuse(s, SCH_R_LOOP_NOT_BEFORE, .s = {block, loop});
   if (!sch_check_movable(s, pl->m.scope, block) ||
-      (sch_has_init(p, block) && !sch_adds_once(s, block, pl->m.meet)) ||
-      !find_producers(s, pl))
+      !sch_adds_once(s, block, pl->m.meet) || !find_producers(s, pl))
     return false;
   uint32_t niters = ir_blk(p, block)->iters.n, children = 0;
   pl->old = arena_array(s->scratch, sch_span, niters);
