@@ -165,6 +165,23 @@ bool arith_view_escapes(const ir_program *p, const arith_view *v, ir_expr e);
 bool arith_holds_at_start(const ir_program *p, ir_expr cond,
                           const uint8_t *set, uint8_t bits);
 
+/* ---- reductions count up (counting.c) ----------------------------------- */
+
+/* In the order of the loops l, outer first, is each result of iters bound over
+ * them first met with all iters that reduce at their least, where it is
+ * initialised?  By rules that are quick and do not see all. */
+bool arith_counts_from_init(const ir_program *p, arena *scratch,
+                            const arith_loops *l, uint32_t n,
+                            const ir_iter *iter);
+/* The same of a block in the loops below `top`, and its predicate; false where
+ * other statements stand there. */
+bool arith_counts_from_start(const ir_program *p, arena *scratch,
+                             ir_stmt block, ir_stmt top);
+/* All that reduces stands below `top`, and runs each result's instances in the
+ * order of its reduce iters as they are declared. */
+bool arith_reduces_as_declared(ir_program *p, arena *scratch, ir_stmt block,
+                               ir_stmt top);
+
 /* ---- what a block touches (cover.c) ------------------------------------- */
 
 /* The view's predicate without what only says that an iter's binding lies in

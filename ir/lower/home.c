@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where a local buffer lives: the innermost loop or block around all its
  * accesses that carries no value from one iteration to the next. */
-#include "ir/arith/arith.h"
 #include "ir/expr.h"
 #include "ir/lower/home_rolled.h"
-#include "ir/lower/lower.h"
+#include "ir/lower/pass.h"
 
 typedef struct access {
   ir_stmt block;
@@ -121,9 +120,19 @@ static bool region_of(const ir_program *p, ir_span r, ir_buf b,
   return false;
 }
 
-/* An iter that reduces or keeps an order is bound to a loop at or above
- * `top`: what the block writes there is carried. */
-static bool is_partial(const ir_program *p, ir_stmt block, ir_stmt top) {
+static bool reduces(const ir_program *p, ir_stmt block) {
+  ir_span it = ir_blk(p, block)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (p->iter.v[i].kind == IR_REDUCE) return true;
+  return false;
+}
+
+/* What the block writes in an iteration of `top` goes on in another one: an
+ * iter that reduces or keeps an order is bound to a loop at or above it; or,
+ * where there is an init, a result is not seen to begin with it there, since
+ * bounds, the predicate or results that move along spread a reduction, too. */
+static bool is_partial(const search *f, ir_stmt block, ir_stmt top) {
+  const ir_program *p = f->p;
   ir_span it = ir_blk(p, block)->iters;
   for (ir_stmt a = top; a && !ir_is_block(p, a); a = ir_st(p, a)->parent) {
     if (!ir_is_loop(p, a)) continue;
@@ -132,6 +141,27 @@ static bool is_partial(const ir_program *p, ir_stmt block, ir_stmt top) {
           ir_uses_var(p, p->iter.v[i].bind, ir_st(p, a)->var))
         return true;
   }
+  return ir_st(p, block)->alt && reduces(p, block) &&
+         !arith_counts_from_start(p, f->scratch, block, top);
+}
+
+static bool is_changed(const ir_program *p, ir_expr e, void *top) {
+  return lower_changes(p, *(ir_stmt *)top, e);
+}
+
+/* Memory that an iteration of `top` changes tells what of the buffer the block
+ * touches in it, or whether: the same words may mean something else later. */
+static bool is_told_by_changes(const search *f, ir_stmt top, ir_stmt block) {
+  const ir_program *p = f->p;
+  for (ir_stmt s = block; s != top; s = ir_st(p, s)->parent)
+    if (ir_any_held(p, s, is_changed, &top)) return true;
+  ir_span side[2] = {ir_blk(p, block)->reads, ir_blk(p, block)->writes};
+  for (int w = 0; w < 2 && block != top; w++)
+    for (uint32_t i = side[w].at; i < side[w].at + side[w].n; i++) {
+      ir_region r = p->region.v[i];
+      for (uint32_t d = 0; d < 2 * ir_ndim(p, r.buf) && r.buf == f->b; d++)
+        if (lower_changes(p, top, p->arg.v[r.at + d])) return true;
+    }
   return false;
 }
 
@@ -191,8 +221,9 @@ static bool carries_nothing(const search *f, ir_stmt top, const access *a,
                             uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     bool self = ir_st(f->p, a[i].block)->alt != 0;
+    if (is_told_by_changes(f, top, a[i].block)) return false;
     if (a[i].block == top ? a[i].reads || self
-                          : a[i].writes && is_partial(f->p, a[i].block, top))
+                          : a[i].writes && is_partial(f, a[i].block, top))
       return false;
     bool covered = !a[i].reads;
     for (uint32_t k = 0; k < i && !covered; k++)

@@ -218,9 +218,10 @@ bool sch_check_movable(sch_state *s, ir_stmt scope, ir_stmt block) {
 }
 
 bool sch_check_movable_whole(sch_state *s, const sch_move *m) {
-  bool reduces = sch_reduction_commutes(s->p, m->block) ||
-                 (ir_reduces_in_order(s->p, m->block) &&
-                  sch_reduces_as_declared(s, m->block, m->meet));
+  bool reduces =
+      sch_reduction_commutes(s->p, m->block) ||
+      (ir_reduces_in_order(s->p, m->block) &&
+       arith_reduces_as_declared(s->p, s->scratch, m->block, m->meet));
   return check_movable(s, m->scope, m->block, reduces) &&
          sch_adds_once(s, m->block, m->meet);
 }

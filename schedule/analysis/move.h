@@ -179,15 +179,6 @@ bool sch_unchanged_by_then(sch_state *s, const sch_move *m,
  * all iters that reduce at their least value, where it is initialised. */
 bool sch_nest_starts_at_init(sch_state *s, ir_stmt scope, ir_stmt loop,
                              const sch_nest *nest);
-/* The same of the loops l, outer first, and iters bound over them, by rules
- * that are quick and do not see all (begin.c). */
-bool sch_counts_from_init(sch_state *s, const arith_loops *l, uint32_t n,
-                          const ir_iter *iter);
-/* sch_begins_at_init by those rules: the loops count up to each point. */
-bool sch_counts_from_start(sch_state *s, ir_stmt block, ir_stmt top);
-/* All that reduces stands below `top`, and runs each result's instances in the
- * order of its reduce iters as they are declared (begin.c). */
-bool sch_reduces_as_declared(sch_state *s, ir_stmt block, ir_stmt top);
 /* Puts a detached block with its nest into `above`, before its child
  * `before` (0: at the end). */
 void sch_nest_hang(ir_program *p, ir_stmt block, const sch_nest *nest,

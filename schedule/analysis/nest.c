@@ -100,7 +100,7 @@ bool sch_nest_starts_at_init(sch_state *s, ir_stmt scope, ir_stmt loop,
                              const sch_nest *nest) {
   arith_loops l;
   return all_loops(s, scope, loop, nest, &l) &&
-         sch_counts_from_init(s, &l, nest->niters, nest->iter);
+         arith_counts_from_init(s->p, s->scratch, &l, nest->niters, nest->iter);
 }
 
 /* ---- the instances there were ------------------------------------------- */

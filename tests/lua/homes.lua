@@ -1,0 +1,199 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A local buffer lives where no value is carried from one iteration to the
+-- next.  A reduction may be spread over a loop that no iter of it names: by
+-- the bounds of a loop, a predicate, or results that move along.
+local ts = require "tessera"
+local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
+
+local N = 8
+
+-- Each adds up A below the loop t: b, A, S, t.
+local spread = {
+  ["a start"] = function(b, A, S, t)
+    b:loop("r", t * 2, 2, function(r)
+      b:block("sum", { { "z", extent = 1, bind = 0 },
+                       { "vr", "reduce", extent = N, bind = r } },
+              function(z, vr)
+        b:init(function() b:store(S, { z }, 0) end)
+        b:store(S, { z }, S(z) + A(vr))
+      end)
+    end)
+  end,
+  ["a predicate"] = function(b, A, S, t)
+    b:loop("r", 0, N, function(r)
+      b:block("sum", { { "z", extent = 1, bind = 0 },
+                       { "vr", "reduce", extent = N, bind = r } },
+              { where = ts.all(ts.ge(r, t * 2), ts.lt(r, t * 2 + 2)) },
+              function(z, vr)
+        b:init(function() b:store(S, { z }, 0) end)
+        b:store(S, { z }, S(z) + A(vr))
+      end)
+    end)
+  end,
+  ["a condition"] = function(b, A, S, t)
+    b:loop("r", 0, N, function(r)
+      b:when(ts.eq(r // 2, t), function()
+        b:block("sum", { { "z", extent = 1, bind = 0 },
+                         { "vr", "reduce", extent = N, bind = r } },
+                function(z, vr)
+          b:init(function() b:store(S, { z }, 0) end)
+          b:store(S, { z }, S(z) + A(vr))
+        end)
+      end)
+    end)
+  end,
+  -- S[t], .., S[0] get their first, second, .. summand.
+  ["a window"] = function(b, A, S, t)
+    b:loop("r", 0, t + 1, function(r)
+      b:block("sum", { { "z", extent = N, bind = t - r },
+                       { "vr", "reduce", extent = 4, bind = r } },
+              function(z, vr)
+        b:init(function() b:store(S, { z }, 0) end)
+        b:store(S, { z }, S(z) + A(vr))
+      end)
+    end)
+  end,
+}
+
+-- In each iteration of t, B[t] comes of S[0], and S is local, or not.
+local function program(add, is_local)
+  local b = ts.builder "spread"
+  local A, B = b:input("A", { N }, "int32"), b:output("B", { 4 }, "int32")
+  local S = is_local and b:buffer("S", { N }, "int32")
+            or b:output("S", { N }, "int32")
+  b:loop("t", 0, 4, function(t)
+    add(b, A, S, t)
+    b:block("use", { { "vt", extent = 4, bind = t } }, function(vt)
+      b:store(B, { vt }, S(ts.cast(0, "int64")) * 3)
+    end)
+  end)
+  return b:program()
+end
+
+local ways = {
+  ["the oracle: "] = ts.interpret,
+  ["the oracle, lowered: "] = function(p, args)
+    ts.interpret(ts.lower(p), args)
+  end,
+  ["compiled code: "] = function(p, args)
+    ts.build(p)(table.unpack(args))
+  end,
+}
+
+local A = ts.tensor("int32", { N }, "integers", 1)
+for how, add in pairs(spread) do
+  local p = program(add, true)
+  local want, got = ts.tensor("int32", { 4 }), ts.tensor("int32", { 4 })
+  ts.interpret(program(add, false), { A, want, ts.tensor("int32", { N }) })
+  for who, run in pairs(ways) do
+    run(p, { A, got })
+    for t = 0, 3 do assert(got:get(t) == want:get(t), who .. how) end
+  end
+  checks.legal(p, function() end)
+  checks.illegal(p, "RACE", function(s)
+    s:parallel((s:get_loops(s:get_block "use")))
+  end)
+end
+
+-- In each iteration of t, S is written, and is read; memory, which changes
+-- between the two, tells whether, or where.
+local zero = ts.cast(0, "int64")
+local told = {
+  ["whether"] = function(b, S, E, B, t)
+    local on = { where = ts.gt(E(zero), 0) }
+    b:block("make", { { "v", extent = 4, bind = t } }, on, function(v)
+      b:store(S, { 0 }, ts.cast(v, "int32") + 1)
+    end)
+    b:block("flip", { { "v", "opaque", extent = 4, bind = t } }, function()
+      b:store(E, { 0 }, 1 - E(zero))
+    end)
+    b:block("use", { { "v", extent = 4, bind = t } }, on, function(v)
+      b:store(B, { v }, S(zero))
+    end)
+  end,
+  ["where"] = function(b, S, E, B, t)
+    local function at() return ts.min(ts.cast(E(zero), "int64") % 2, 1) end
+    b:block("make", { { "v", extent = 4, bind = t } }, function(v)
+      b:store(S, { at() }, ts.cast(v, "int32") + 1)
+    end)
+    b:block("flip", { { "v", "opaque", extent = 4, bind = t } }, function()
+      b:store(E, { 0 }, 1 - E(zero))
+    end)
+    b:block("use", { { "v", extent = 4, bind = t } },
+            { where = ts.lt(0, t) },
+            function(v) b:store(B, { v }, S(at())) end)
+  end,
+  ["a sum"] = function(b, S, E, B, t)
+    local on = { where = ts.gt(E(zero), 0) }
+    b:loop("r", 0, 3, function(r)
+      b:block("sum", { { "z", extent = 1, bind = 0 },
+                       { "vr", "reduce", extent = 3, bind = r } }, on,
+              function(z, vr)
+        b:init(function() b:store(S, { z }, 0) end)
+        b:store(S, { z }, S(z) + ts.cast(vr, "int32") + 1)
+      end)
+      b:block("flip", { { "v", "opaque", extent = 3, bind = r } }, function()
+        b:store(E, { 0 }, 1 - E(zero))
+      end)
+    end)
+    b:block("use", { { "v", extent = 4, bind = t } }, on, function(v)
+      b:store(B, { v }, S(zero))
+    end)
+  end,
+}
+for how, body in pairs(told) do
+  local function make(is_local)
+    local b = ts.builder "told"
+    local E, B = b:inout("E", { 1 }, "int32"), b:inout("B", { 4 }, "int32")
+    local S = is_local and b:buffer("S", { 2 }, "int32")
+              or b:output("S", { 2 }, "int32")
+    b:loop("t", 0, 4, function(t) body(b, S, E, B, t) end)
+    return b:program()
+  end
+  local E = ts.tensor("int32", { 1 })
+  local B = ts.tensor("int32", { 4 })
+  E:set(0, 1)
+  ts.interpret(make(false), { E, B, ts.tensor("int32", { 2 }) })
+  for who, run in pairs(ways) do
+    local got = ts.tensor("int32", { 4 })
+    E:set(0, 1)
+    run(make(true), { E, got })
+    for t = 0, 3 do assert(got:get(t) == B:get(t), who .. how) end
+  end
+end
+
+-- Whole sums are each iteration's own, also where their loops are cut, fused,
+-- or as long as the iteration tells.
+local function rows(length, cut)
+  local b = ts.builder "rows"
+  local A, B = b:input("A", { N, 4, N }, "int32"), b:output("B", { N }, "int32")
+  local S = b:buffer("S", { N, 4 }, "int32")
+  b:loop("i", 0, N, function(i)
+    b:loop("j", 0, 4, function(j)
+      b:loop("r", 0, length(i), function(r)
+        b:block("sum", { { "vi", extent = N, bind = i },
+                         { "vj", extent = 4, bind = j },
+                         { "vr", "reduce", extent = N, bind = r } },
+                function(vi, vj, vr)
+          b:init(function() b:store(S, { vi, vj }, 0) end)
+          b:store(S, { vi, vj }, S(vi, vj) + A(vi, vj, vr))
+        end)
+      end)
+    end)
+    b:block("use", { { "vi", extent = N, bind = i } }, function(vi)
+      b:store(B, { vi }, S(vi, 2) * 3)
+    end)
+  end)
+  checks.legal(b:program(), function(s)
+    local i, j, r = s:get_loops(s:get_block "sum")
+    cut(s, j, r)
+    s:set_scope(s:get_block "sum", 0, "local")
+    s:parallel(i)
+  end)
+end
+local function full() return N end
+rows(full, function() end)
+rows(function(i) return i + 1 end, function() end)
+rows(full, function(s, _, r) s:split(r, { ts.auto, 3 }) end)
+rows(full, function(s, j, r) s:fuse(j, r) end)
+rows(full, function(s, j, r) s:reorder(r, j) end)
