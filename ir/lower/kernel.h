@@ -47,6 +47,8 @@ typedef struct kernel {
   uint32_t nwithin;
   kernel_axes *axis;       /* of each spread loop that was */
   int64_t *count;          /* its iterations */
+  kernel_axes *var_axes;   /* variable -> of the threads that may see another
+                            * value of it */
   uint32_t nbuf;
   kernel_buf *buf;         /* of the first nbuf buffers */
   lower_accesses access;

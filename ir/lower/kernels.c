@@ -283,17 +283,14 @@ typedef struct variation {
 static void look_at(const ir_program *p, ir_expr e, void *ud) {
   variation *v = ud;
   const ir_node *n = ir_at(p, e);
-  for (unsigned a = 0; a < 3; a++)
-    if (n->op == IR_VAR && n->a == v->k->index[IR_THREADIDX_X + a])
-      v->axes |= (kernel_axes)(1u << a);
+  if (n->op == IR_VAR) v->axes |= v->k->var_axes[n->a];
   if (n->op != IR_LOAD) return;
   v->loads = true;
   if (v->k->buf[n->a].is_private) v->axes = 7;
 }
 
-/* The axes whose threads may read different memory to decide their way
- * through s; none when it reads none. */
-static kernel_axes deciding_axes(const kernel *k, const ir_stmt_rec *r) {
+/* What decides a thread's way through s. */
+static variation deciding(const kernel *k, const ir_stmt_rec *r) {
   variation v = {.k = k};
   ir_expr e[2] = {0, 0};
   if (r->kind == IR_LOOP) e[0] = r->lo, e[1] = r->extent;
@@ -301,7 +298,21 @@ static kernel_axes deciding_axes(const kernel *k, const ir_stmt_rec *r) {
   if (r->kind == IR_LET) e[0] = r->let_value;
   for (int i = 0; i < 2 && e[i]; i++)
     ir_visit(k->p, k->scratch, e[i], look_at, &v);
-  return v.loads ? v.axes : 0;
+  return v;
+}
+
+/* A thread's own place is told by loops and names, too. */
+static void find_var_axes(kernel *k) {
+  const ir_program *p = k->p;
+  k->var_axes = arena_zalloc(k->scratch, p->var.n * sizeof *k->var_axes);
+  for (unsigned a = 0; a < 3; a++)
+    if (k->extent[IR_THREADIDX_X + a])
+      k->var_axes[k->index[IR_THREADIDX_X + a]] = (kernel_axes)(1u << a);
+  for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (r->kind == IR_LOOP) k->var_axes[r->var] |= deciding(k, r).axes;
+    if (r->kind == IR_LET) k->var_axes[r->let_var] |= deciding(k, r).axes;
+  }
 }
 
 static ir_expr condition(const kernel *k, ir_stmt s) {
@@ -312,8 +323,9 @@ static ir_expr condition(const kernel *k, ir_stmt s) {
     ir_expr who = ir_and(k->p, takes_part(k, s, 7), is_the_one(k, s, x));
     return x && x->alloc ? who : ir_and(k->p, who, is_first_block(k, s));
   }
-  kernel_axes axes = deciding_axes(k, &r);
-  return axes ? takes_part(k, s, axes) : 0;
+  /* Threads that are not to be there might read what is not there. */
+  variation v = deciding(k, &r);
+  return v.loads && v.axes ? takes_part(k, s, v.axes) : 0;
 }
 
 static void add_conditions(kernel *k) {
@@ -453,6 +465,7 @@ static tess_status make_kernel(ir_program *p, arena *scratch, ir_stmt top,
   if (!check_grid(&k)) return e->code;
   name_places(&k);
   if (!decide(&k)) return e->code;
+  find_var_axes(&k);
   add_conditions(&k);
   ir_stmt body = ir_if_new(p, ir_bool(p, true));
   ir_wrap(p, top, body);

@@ -107,3 +107,39 @@ for _, at in ipairs { meets, apart } do
     same(s, p)
   end
 end
+
+-- Threads that have no iteration do not read what decides the way of the
+-- others, though names and loops stand between it and a thread's place.
+local ways = {
+  loop = function(b, v, body) b:loop("j", v, 1, body) end,
+  name = function(b, v, body) b:let("l", v, body) end,
+  both = function(b, v, body)
+    b:loop("j", v, 1, function(j) b:let("l", j, body) end)
+  end,
+}
+for _, way in pairs(ways) do
+  local b = ts.builder "idle"
+  local A = b:input("A", { 4 }, "int32")
+  local C, D = b:output("C", { 8 }, "int32"), b:inout("D", { 4 }, "int32")
+  b:loop("g", 0, 1, function()
+    b:loop("t", 0, 8, function(t)
+      b:block("C", { { "v", extent = 8, bind = t } }, function(v)
+        b:store(C, { v }, ts.cast(v, "int32"))
+      end)
+    end)
+    b:loop("t", 0, 4, function(t)
+      b:block("D", { { "v", extent = 4, bind = t } }, function(v)
+        way(b, v, function(j)
+          b:when(ts.gt(A(j), 0), function() b:store(D, { v }, 7) end)
+        end)
+      end)
+    end)
+  end)
+  checks.legal(b:program(), function(s)
+    for _, name in ipairs { "C", "D" } do
+      local g, t = s:get_loops(s:get_block(name))
+      if name == "C" then s:bind(g, "blockIdx.x") end
+      s:bind(t, "threadIdx.x")
+    end
+  end)
+end
