@@ -74,3 +74,20 @@ bool ir_uses_below(const ir_program *p, ir_stmt top, ir_buf buf, bool stores) {
   }
   return false;
 }
+
+/* ---- calls of the host's functions -------------------------------------- */
+
+static ir_look look_for_call(const ir_program *p, ir_expr e, void *ud) {
+  const ir_node *n = ir_at(p, e);
+  (void)ud;
+  return n->op == IR_CALL && n->a == IR_FN_EXTERN ? IR_LOOK_FOUND
+                                                  : IR_LOOK_BELOW;
+}
+
+bool ir_has_effects(const ir_program *p, ir_stmt top) {
+  for (ir_stmt s = top; s; s = ir_next(p, s, top))
+    if (ir_st(p, s)->kind == IR_EVALUATE &&
+        ir_any(p, ir_st(p, s)->eval, look_for_call, NULL))
+      return true;
+  return false;
+}

@@ -123,9 +123,6 @@ bool sch_init_uses(const ir_program *p, ir_stmt block, ir_buf buf);
  * init aside: is it a reduction, beyond being called one (analysis/commute.c)?
  */
 bool sch_reduction_commutes(const ir_program *p, ir_stmt block);
-/* Does it call a function of the host's, in or below it, for what it does: in
- * a statement of its own, not for a value? */
-bool sch_has_effects(const ir_program *p, ir_stmt s);
 /* What a block is within `top`, a block or loop above it: properties that
  * look at other blocks (dominant) look at the child blocks of `top`. */
 enum {

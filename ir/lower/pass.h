@@ -88,6 +88,8 @@ static inline bool lower_of_copies(const ir_program *p, ir_stmt s) {
 
 /* Does `top`, or what is below it, change what e loads? (starts.c) */
 bool lower_changes(const ir_program *p, ir_stmt top, ir_expr e);
+/* A name, the loop's with `what` behind it, for what e is before the loop. */
+ir_expr lower_keep(ir_program *p, ir_stmt loop, ir_expr e, const char *what);
 
 /* Pre-order over the entry function: the root, then ir_next. */
 #define LOWER_EACH(p, s)                                                    \

@@ -125,18 +125,17 @@ bool lower_pipe_runs_before(const pipe *x, uint32_t i, uint32_t j,
   return d > 0 || (d == 0 && x->order[i] < x->order[j]);
 }
 
-static bool refuse_order(pipe *x, const pipe_access *a, const pipe_access *b,
-                         int distance) {
+static bool refuse_order(pipe *x, uint32_t a, uint32_t b, int distance,
+                         const char *because) {
   const ir_program *p = x->p;
   err_set(x->e, TESS_UNSUPPORTED,
           "loop %s: statement %u (stage %lld, order %lld) must run before "
           "statement %u (stage %lld, order %lld)%s, because of %s; the "
           "pipeline runs it after",
-          ir_var_text(p, ir_st(p, x->loop)->var, x->scratch), (unsigned)a->by,
-          (long long)x->stage[a->by], (long long)x->order[a->by],
-          (unsigned)b->by, (long long)x->stage[b->by],
-          (long long)x->order[b->by], distance ? " of the next iteration" : "",
-          ir_text(p, p->buf.v[a->buf].name));
+          ir_var_text(p, ir_st(p, x->loop)->var, x->scratch), (unsigned)a,
+          (long long)x->stage[a], (long long)x->order[a], (unsigned)b,
+          (long long)x->stage[b], (long long)x->order[b],
+          distance ? " of the next iteration" : "", because);
   return false;
 }
 
@@ -144,16 +143,34 @@ static bool refuse_order(pipe *x, const pipe_access *a, const pipe_access *b,
 static bool pair_allowed(pipe *x, const pipe_access *a, const pipe_access *b) {
   if (a->buf != b->buf || a->by == b->by || !(a->writes || b->writes))
     return true;
+  const char *name = ir_text(x->p, x->p->buf.v[a->buf].name);
   if (a->by < b->by && !lower_pipe_runs_before(x, a->by, b->by, 0) &&
       !apart(x, a, b, false))
-    return refuse_order(x, a, b, 0);
+    return refuse_order(x, a->by, b->by, 0, name);
   if (!is_own(x, a->buf) && !lower_pipe_runs_before(x, a->by, b->by, 1) &&
       !apart(x, a, b, true))
-    return refuse_order(x, a, b, 1);
+    return refuse_order(x, a->by, b->by, 1, name);
+  return true;
+}
+
+/* What the host's functions do is seen: calls of two statements stay in their
+ * order. */
+static bool calls_allowed(pipe *x) {
+  const ir_program *p = x->p;
+  bool *calls = arena_array(x->scratch, bool, x->n + 1);
+  for (uint32_t i = 0; i < x->n; i++) calls[i] = ir_has_effects(p, x->stmt[i]);
+  for (uint32_t i = 0; i < x->n; i++)
+    for (uint32_t k = 0; k < x->n; k++) {
+      if (i == k || !calls[i] || !calls[k]) continue;
+      for (int later = i > k; later < 2; later++)
+        if (!lower_pipe_runs_before(x, i, k, later))
+          return refuse_order(x, i, k, later, "what they call");
+    }
   return true;
 }
 
 bool lower_pipe_allowed(pipe *x) {
+  if (!calls_allowed(x)) return false;
   for (uint32_t i = 0; i < x->naccess; i++)
     for (uint32_t k = 0; k < x->naccess; k++)
       if (!pair_allowed(x, &x->access[i], &x->access[k])) return false;

@@ -135,6 +135,8 @@ void lower_pipe_emit(pipe *x) {
   ir_program *p = x->p;
   emission m = {.x = x, .loop = *ir_st(p, x->loop), .left = INT64_MAX};
   m.steps = m.loop.extent;
+  if (lower_changes(p, x->loop, m.steps))
+    m.steps = lower_keep(p, x->loop, m.steps, "_steps");
   ir_stmt top = ir_if_new(p, ir_bool(p, true)), into = top;
   make_versions(x);
   for (uint32_t i = 0; i < x->nbuf; i++) {

@@ -18,22 +18,21 @@ bool lower_changes(const ir_program *p, ir_stmt top, ir_expr e) {
   return false;
 }
 
-static void keep_start(ir_program *p, ir_stmt loop) {
-  ir_expr lo = ir_st(p, loop)->lo;
-  const ir_node n = *ir_at(p, lo);
-  ir_str name = ir_name_cat(p, p->var.v[ir_st(p, loop)->var].name, "_start");
+ir_expr lower_keep(ir_program *p, ir_stmt loop, ir_expr e, const char *what) {
+  const ir_node n = *ir_at(p, e);
+  ir_str name = ir_name_cat(p, p->var.v[ir_st(p, loop)->var].name, what);
   ir_var v = ir_var_new(p, IR_VAR_LET, name, n.dtype, n.lo, n.hi);
-  ir_stmt let = ir_let_new(p, v, lo);
-  ir_expr start = ir_ref(p, v);
-  ir_st(p, loop)->lo = start;
-  ir_wrap(p, loop, let);
+  ir_wrap(p, loop, ir_let_new(p, v, e));
+  return ir_ref(p, v);
 }
 
 LOWER_PASS(starts) {
   (void)scratch, (void)o, (void)e;
   LOWER_EACH(p, s)
   if (ir_is_loop(p, s) && ir_st(p, s)->loop_kind != IR_THREAD &&
-      lower_changes(p, s, ir_st(p, s)->lo))
-    keep_start(p, s);
+      lower_changes(p, s, ir_st(p, s)->lo)) {
+    ir_expr lo = lower_keep(p, s, ir_st(p, s)->lo, "_start");
+    ir_st(p, s)->lo = lo;
+  }
   return TESS_OK;
 }

@@ -67,12 +67,25 @@ static bool head_varies(const virtual *v, ir_stmt s) {
   }
 }
 
+static bool any_varies(const virtual *v, ir_stmt s) {
+  for (ir_stmt t = s; t; t = ir_next(v->p, t, s))
+    if (head_varies(v, t)) return true;
+  return false;
+}
+
+static bool may_enter(const ir_stmt_rec *r) {
+  return r->kind == IR_IF || r->kind == IR_LET || r->kind == IR_ALLOCATE ||
+         (r->kind == IR_LOOP && r->loop_kind != IR_VECTORIZED &&
+          r->loop_kind != IR_PARALLEL);
+}
+
 static void note(virtual *v, bool *what) {
   v->changed |= !*what;
   *what = true;
 }
 
-/* A statement varies, too, where whether it runs does. */
+/* A statement varies, too, where whether it runs does, and where it is run in
+ * each iteration together with one that varies (inject). */
 static void spread(virtual *v, ir_stmt s, bool outer) {
   const ir_stmt_rec r = *ir_st(v->p, s);
   bool here = outer || head_varies(v, s);
@@ -80,11 +93,10 @@ static void spread(virtual *v, ir_stmt s, bool outer) {
     note(v, &v->buf_varies[r.buf]);
   if (here && r.kind == IR_LOOP) note(v, &v->var_varies[r.var]);
   if (here && r.kind == IR_LET) note(v, &v->var_varies[r.let_var]);
-  bool control = r.kind == IR_LOOP || r.kind == IR_IF;
-  for (ir_stmt c = r.body; c; c = ir_st(v->p, c)->next)
-    spread(v, c, outer || (control && here));
-  for (ir_stmt c = r.alt; c; c = ir_st(v->p, c)->next)
-    spread(v, c, outer || here);
+  bool below = here || (!may_enter(&r) && any_varies(v, s));
+  for (int alt = 0; alt < 2; alt++)
+    for (ir_stmt c = alt ? r.alt : r.body; c; c = ir_st(v->p, c)->next)
+      spread(v, c, below);
 }
 
 static void find_varying(virtual *v) {
@@ -120,12 +132,6 @@ static bool is_whole(const virtual *v, ir_stmt s) {
   return true;
 }
 
-static bool any_varies(const virtual *v, ir_stmt s) {
-  for (ir_stmt t = s; t; t = ir_next(v->p, t, s))
-    if (head_varies(v, t)) return true;
-  return false;
-}
-
 /* A loop of its own around s, with a variable of its own. */
 static void wrap(virtual *v, ir_stmt s) {
   ir_program *p = v->p;
@@ -140,12 +146,6 @@ static void wrap(virtual *v, ir_stmt s) {
   ir_subst_var(&sub, v->var, ir_ref(p, made));
   for (ir_stmt t = s; t; t = ir_next(p, t, s)) ir_subst_head(&sub, t, true);
   ir_wrap(p, s, ir_loop_new(p, made, old.lo, old.extent, IR_SERIAL));
-}
-
-static bool may_enter(const ir_stmt_rec *r) {
-  return r->kind == IR_IF || r->kind == IR_LET || r->kind == IR_ALLOCATE ||
-         (r->kind == IR_LOOP && r->loop_kind != IR_VECTORIZED &&
-          r->loop_kind != IR_PARALLEL);
 }
 
 static void inject(virtual *v, ir_stmt s);

@@ -59,21 +59,6 @@ bool sch_init_uses(const ir_program *p, ir_stmt block, ir_buf buf) {
   return init_touches(p, block, buf, true);
 }
 
-static ir_look look_for_call(const ir_program *p, ir_expr e, void *ud) {
-  const ir_node *n = ir_at(p, e);
-  (void)ud;
-  return n->op == IR_CALL && n->a == IR_FN_EXTERN ? IR_LOOK_FOUND
-                                                  : IR_LOOK_BELOW;
-}
-
-bool sch_has_effects(const ir_program *p, ir_stmt top) {
-  for (ir_stmt s = top; s; s = ir_next(p, s, top))
-    if (ir_st(p, s)->kind == IR_EVALUATE &&
-        ir_any(p, ir_st(p, s)->eval, look_for_call, NULL))
-      return true;
-  return false;
-}
-
 unsigned sch_block_props(sch_state *s, ir_stmt top, ir_stmt block) {
   const ir_program *p = s->p;
   ir_span iters = ir_blk(p, block)->iters;

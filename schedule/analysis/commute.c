@@ -101,7 +101,7 @@ static bool stmt_commutes(updates *u, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(u->p, s);
   if (r->kind == IR_STORE) return store_commutes(u, r);
   return !ir_any_held(u->p, s, reads, u) &&
-         (r->kind != IR_EVALUATE || !sch_has_effects(u->p, s));
+         (r->kind != IR_EVALUATE || !ir_has_effects(u->p, s));
 }
 
 /* A block inside that goes on reducing by a reducer, in any order. */

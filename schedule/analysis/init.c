@@ -107,7 +107,7 @@ static bool check_use(const work *w, ir_stmt other) {
 static bool check_effects(const work *w) {
   const ir_program *p = w->s->p;
   for (ir_stmt c = ir_st(p, w->block)->alt; c; c = ir_st(p, c)->next)
-    if (sch_has_effects(p, c))
+    if (ir_has_effects(p, c))
       return sch_refuse(w->s, SCH_R_INIT_EFFECTS, .s = {w->block});
   return true;
 }

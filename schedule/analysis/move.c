@@ -189,7 +189,7 @@ static bool check_movable(sch_state *s, ir_stmt scope, ir_stmt block,
   if (!w.n)
     return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
                       .t = "it writes nothing");
-  if (sch_has_effects(p, block))
+  if (ir_has_effects(p, block))
     return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
                       .t = "it calls a function for what it does");
   for (uint32_t k = it.at; k < it.at + it.n; k++)

@@ -80,7 +80,7 @@ static bool writes_allow(dist *d, const arith_range *within, ir_stmt b1,
 /* Block `b` in a part behind that of `a`: in an earlier iteration it does
  * not meet what `a` does in a later one. */
 static bool blocks_allow(dist *d, ir_stmt b, ir_stmt a) {
-  if (sch_has_effects(d->s->p, a) && sch_has_effects(d->s->p, b))
+  if (ir_has_effects(d->s->p, a) && ir_has_effects(d->s->p, b))
     return sch_refuse(d->s, SCH_R_EFFECTS_ORDER, .s = {a, b});
   return writes_allow(d, &earlier, b, a) && writes_allow(d, &later, a, b);
 }

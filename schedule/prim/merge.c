@@ -183,7 +183,7 @@ static bool spans_allow(const work *w, dist *d, sch_reason why, ir_stmt a,
 static bool blocks_allow(const work *w, dist *d, sch_reason why, ir_stmt a,
                          ir_stmt b) {
   const ir_block_rec x = *ir_blk(w->s->p, a), y = *ir_blk(w->s->p, b);
-  if (sch_has_effects(w->s->p, a) && sch_has_effects(w->s->p, b))
+  if (ir_has_effects(w->s->p, a) && ir_has_effects(w->s->p, b))
     return sch_refuse(w->s, SCH_R_EFFECTS_ORDER, .s = {a, b});
   return spans_allow(w, d, why, a, x.writes, b, y.reads, false) &&
          spans_allow(w, d, why, a, x.writes, b, y.writes, false) &&
