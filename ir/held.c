@@ -75,6 +75,19 @@ bool ir_uses_below(const ir_program *p, ir_stmt top, ir_buf buf, bool stores) {
   return false;
 }
 
+ir_stmt ir_changes(const ir_program *p, ir_stmt top, ir_expr e, ir_buf *buf) {
+  if (!e || !ir_at(p, e)->has_load) return 0;
+  for (ir_stmt t = top; t; t = ir_next(p, t, top)) {
+    ir_span w = ir_is_block(p, t) ? ir_blk(p, t)->writes : (ir_span){0, 0};
+    for (uint32_t i = w.at; i < w.at + w.n; i++)
+      if (ir_has_load(p, e, *buf = p->region.v[i].buf)) return t;
+    if (ir_st(p, t)->kind == IR_STORE &&
+        ir_has_load(p, e, *buf = ir_st(p, t)->buf))
+      return t;
+  }
+  return 0;
+}
+
 /* ---- calls of the host's functions -------------------------------------- */
 
 static ir_look look_for_call(const ir_program *p, ir_expr e, void *ud) {

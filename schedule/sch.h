@@ -195,9 +195,6 @@ ir_buf sch_storage(const ir_program *p, ir_stmt scope, ir_buf buf);
 
 /* ---- bounds that are read (analysis/bounds.c) --------------------------- */
 
-/* The first statement at or below `top` that changes what e loads (0: it loads
- * nothing), and of which buffer; 0: none does. */
-ir_stmt sch_changes(const ir_program *p, ir_stmt top, ir_expr e, ir_buf *buf);
 /* Does what e reads for `reader` stay as it is at and below `top`?  false:
  * refused (SCH_R_INPUT_OVERWRITTEN). */
 bool sch_reads_stay(sch_state *s, ir_stmt top, ir_expr e, ir_stmt reader);

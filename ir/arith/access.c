@@ -14,38 +14,6 @@ typedef struct accesses {
 
 /* ---- the way down ------------------------------------------------------- */
 
-/* The loops around s inside of the body, the body's own included. */
-static void find_loops(accesses *f, ir_stmt s) {
-  const ir_program *p = f->p;
-  arith_loops *l = &f->l;
-  l->n = 0;
-  for (ir_stmt a = s; a != f->body;) {
-    a = ir_st(p, a)->parent;
-    l->n += ir_is_loop(p, a);
-  }
-  l->var = arena_array(f->scratch, ir_var, l->n + 1);
-  l->lo = arena_array(f->scratch, ir_expr, l->n + 1);
-  l->extent = arena_array(f->scratch, ir_expr, l->n + 1);
-  uint32_t i = l->n;
-  for (ir_stmt a = s; i > 0;) {
-    a = ir_st(p, a)->parent;
-    const ir_stmt_rec *r = ir_st(p, a);
-    if (r->kind != IR_LOOP) continue;
-    l->var[--i] = r->var;
-    l->lo[i] = r->lo;
-    l->extent[i] = r->extent;
-  }
-}
-
-/* Does the buffer live inside of the body, around s? */
-static bool is_inside(const accesses *f, ir_stmt s, ir_buf b) {
-  for (;; s = ir_st(f->p, s)->parent) {
-    const ir_stmt_rec *r = ir_st(f->p, s);
-    if (r->kind == IR_ALLOCATE && r->alloc == b) return true;
-    if (s == f->body) return false;
-  }
-}
-
 /* The inner ones first, since their values may use the others. */
 ir_expr arith_without_lets(ir_program *p, arena *scratch, ir_stmt s,
                            ir_stmt top, ir_expr e) {
@@ -63,6 +31,38 @@ ir_expr arith_without_lets(ir_program *p, arena *scratch, ir_stmt s,
 
 static ir_expr without_lets(accesses *f, ir_stmt s, ir_expr e) {
   return arith_without_lets(f->p, f->scratch, s, f->body, e);
+}
+
+/* The loops around s inside of the body, the body's own included. */
+static void find_loops(accesses *f, ir_stmt s) {
+  const ir_program *p = f->p;
+  arith_loops *l = &f->l;
+  l->n = 0;
+  for (ir_stmt a = s; a != f->body;) {
+    a = ir_st(p, a)->parent;
+    l->n += ir_is_loop(p, a);
+  }
+  l->var = arena_array(f->scratch, ir_var, l->n + 1);
+  l->lo = arena_array(f->scratch, ir_expr, l->n + 1);
+  l->extent = arena_array(f->scratch, ir_expr, l->n + 1);
+  uint32_t i = l->n;
+  for (ir_stmt a = s; i > 0;) {
+    a = ir_st(p, a)->parent;
+    const ir_stmt_rec r = *ir_st(p, a);
+    if (r.kind != IR_LOOP) continue;
+    l->var[--i] = r.var;
+    l->lo[i] = without_lets(f, a, r.lo);
+    l->extent[i] = without_lets(f, a, r.extent);
+  }
+}
+
+/* Does the buffer live inside of the body, around s? */
+static bool is_inside(const accesses *f, ir_stmt s, ir_buf b) {
+  for (;; s = ir_st(f->p, s)->parent) {
+    const ir_stmt_rec *r = ir_st(f->p, s);
+    if (r->kind == IR_ALLOCATE && r->alloc == b) return true;
+    if (s == f->body) return false;
+  }
 }
 
 /* ---- one access --------------------------------------------------------- */
@@ -110,6 +110,7 @@ static void limit_all(accesses *f, ir_stmt s, ir_expr e, ir_expr *min,
 static bool relax_dim(accesses *f, ir_stmt s, ir_expr *first, ir_expr *last) {
   ir_program *p = f->p;
   bool point = *first == *last;
+  ir_buf b;
   ir_expr e = without_lets(f, s, *first), g = e, low;
   if (ir_at(p, e)->has_load || ir_at(p, e)->dtype.lanes != 1) return false;
   if (!ir_is_int(ir_at(p, e)->dtype)) return false;
@@ -120,6 +121,8 @@ static bool relax_dim(accesses *f, ir_stmt s, ir_expr *first, ir_expr *last) {
                               f->l.extent, &low, last, NULL)))
     return false;
   if (point) limit_all(f, s, e, first, last);
+  if (ir_changes(p, f->body, *first, &b) || ir_changes(p, f->body, *last, &b))
+    return false;
   *first = ir_cast(p, IR_INDEX, *first);
   *last = ir_cast(p, IR_INDEX, *last);
   return true;

@@ -8,14 +8,11 @@
 #include "ir/lower/pass.h"
 
 bool lower_changes(const ir_program *p, ir_stmt top, ir_expr e) {
+  ir_buf buf;
   if (!ir_at(p, e)->has_load) return false;
-  for (ir_stmt s = top; s; s = ir_next(p, s, top)) {
-    const ir_stmt_rec *r = ir_st(p, s);
-    if (r->kind == IR_EVALUATE ||
-        (r->kind == IR_STORE && ir_has_load(p, e, r->buf)))
-      return true;
-  }
-  return false;
+  for (ir_stmt s = top; s; s = ir_next(p, s, top))
+    if (ir_st(p, s)->kind == IR_EVALUATE) return true;
+  return ir_changes(p, top, e, &buf) != 0;
 }
 
 ir_expr lower_keep(ir_program *p, ir_stmt loop, ir_expr e, const char *what) {

@@ -4,22 +4,9 @@
  * before. */
 #include "schedule/sch.h"
 
-ir_stmt sch_changes(const ir_program *p, ir_stmt top, ir_expr e, ir_buf *buf) {
-  if (!e || !ir_at(p, e)->has_load) return 0;
-  for (ir_stmt t = top; t; t = ir_next(p, t, top)) {
-    ir_span w = ir_is_block(p, t) ? ir_blk(p, t)->writes : (ir_span){0, 0};
-    for (uint32_t i = w.at; i < w.at + w.n; i++)
-      if (ir_has_load(p, e, *buf = p->region.v[i].buf)) return t;
-    if (ir_st(p, t)->kind == IR_STORE &&
-        ir_has_load(p, e, *buf = ir_st(p, t)->buf))
-      return t;
-  }
-  return 0;
-}
-
 bool sch_reads_stay(sch_state *s, ir_stmt top, ir_expr e, ir_stmt reader) {
   ir_buf buf = 0;
-  ir_stmt w = sch_changes(s->p, top, e, &buf);
+  ir_stmt w = ir_changes(s->p, top, e, &buf);
   return !w ||
          sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {w, reader}, .buf = buf);
 }

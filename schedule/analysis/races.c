@@ -333,7 +333,7 @@ static bool bounds_allow(dist *d, ir_stmt loop, int thread) {
     for (uint32_t i = 0; i < n && reader; i++) {
       loads l = {.n = 0};
       ir_buf buf = 0;
-      if (!sch_changes(p, loop, e[i], &buf)) continue;
+      if (!ir_changes(p, loop, e[i], &buf)) continue;
       ir_visit(p, s->scratch, e[i], note_load, &l);
       if (l.n > MOST_LOADS)
         return sch_refuse(s, SCH_R_RACE_OTHER, .s = {reader, reader},

@@ -339,12 +339,45 @@ static void test_tile(void **state) {
   end(&w);
 }
 
+/* let n = 3 or B[0][0]: { for i in [n, n + 2): S[i][1] = 1 }: what the loop
+ * begins with is seen from outside; where B changes in it, all of S is. */
+static void test_starts(void **state) {
+  (void)state;
+  for (int told = 0; told < 3; told++) {
+    world w;
+    start(&w, 0);
+    renew(&w, 0);
+    ir_program *p = &w.p;
+    ir_expr shape[2] = {ir_index(p, 16), ir_index(p, 16)};
+    ir_buf a = ir_buf_new(p, ir_name(p, "S"), (tess_dtype){TESS_INT, 8, 1}, 2,
+                          shape, IR_SCOPE_GLOBAL, IR_ROLE_INPUT);
+    ir_expr zero[2] = {ir_index(p, 0), ir_index(p, 0)};
+    ir_expr read = ir_cast(p, IR_INDEX, ir_load(p, w.other, 2, zero));
+    ir_var n = ir_var_new(p, IR_VAR_LET, ir_name(p, "n"), IR_INDEX, -128, 127);
+    ir_var i = ir_var_new(p, IR_VAR_LOOP, ir_name(p, "i"), IR_INDEX, -128, 128);
+    ir_stmt let = ir_let_new(p, n, told ? read : ir_index(p, 3));
+    ir_expr one = ir_int(p, (tess_dtype){TESS_INT, 8, 1}, 1);
+    if (told == 2) ir_append(p, let, ir_store_new(p, w.other, 2, zero, one));
+    ir_stmt l = ir_loop_new(p, i, ir_ref(p, n), ir_index(p, 2), IR_SERIAL);
+    ir_expr idx[2] = {ir_ref(p, i), ir_index(p, 1)};
+    ir_append(p, let, l);
+    ir_append(p, l, ir_store_new(p, a, 2, idx, one));
+    ir_region out[2];
+    int k = arith_accesses(p, &w.scratch, let, true, 2, out);
+    assert_int_equal(k, told == 2 ? 2 : 1);
+    const char *box = box_text(&w, out[k - 1]);
+    const char *start_of[] = {"[3 + 2][1 + 1]", "[int64(B[0, 0]) + ",
+                              "[0 + 16][1 + 1]"};
+    assert_memory_equal(box, start_of[told], strlen(start_of[told]));
+    end(&w);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_pairs),
-      cmocka_unit_test(test_relaxed),
-      cmocka_unit_test(test_accesses),
-      cmocka_unit_test(test_tile),
+      cmocka_unit_test(test_pairs),    cmocka_unit_test(test_relaxed),
+      cmocka_unit_test(test_accesses), cmocka_unit_test(test_tile),
+      cmocka_unit_test(test_starts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -212,3 +212,21 @@ do
   s:parallel((loops(s)))
   checks.exact(s, p, table.unpack(inputs))
 end
+
+-- A block may name what its loops begin with.
+do
+  local b = ts.builder "named"
+  local A, D = b:input("A", { N }, "int32"), b:output("D", { N }, "int32")
+  b:loop("t", 0, N, function(t)
+    b:block("D", { { "v", extent = N, bind = t } }, function(v)
+      b:let("l", N - 1 - v, function(l)
+        b:loop("j", l, 1, function(j) b:store(D, { v }, A(j)) end)
+      end)
+    end)
+  end)
+  checks.legal(b:program(), function(s)
+    local outer, inner = s:split((loops(s, "D")), { ts.auto, 2 })
+    s:parallel(outer)
+    s:vectorize(inner)
+  end)
+end
