@@ -154,6 +154,13 @@ ir_str ir_fresh_block_name(ir_program *p, ir_str name) {
   return fresh;
 }
 
+bool ir_has_reduce_iter(const ir_program *p, ir_stmt block) {
+  ir_span it = ir_blk(p, block)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (p->iter.v[i].kind == IR_REDUCE) return true;
+  return false;
+}
+
 bool ir_place_reduced(const ir_program *p, ir_stmt block) {
   ir_span w = ir_blk(p, block)->writes, iters = ir_blk(p, block)->iters;
   for (uint32_t i = w.at; i < w.at + w.n; i++) {

@@ -728,6 +728,7 @@ uint32_t ir_reducer_builtin(ir_program *p, const char *name, tess_dtype t);
 uint32_t ir_reducer_new(ir_program *p, ir_str name, uint32_t n,
                         const ir_var *lhs, const ir_var *rhs,
                         const ir_expr *combine, const ir_expr *identity);
+bool ir_has_reduce_iter(const ir_program *p, ir_stmt block);
 /* Does a reduce iter tell where the block writes?  Its init is not for all of
  * that. */
 bool ir_place_reduced(const ir_program *p, ir_stmt block);

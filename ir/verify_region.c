@@ -75,10 +75,7 @@ static bool is_driven(const ir_program *p, const ir_iter *it) {
 }
 
 static bool is_reduction(const ir_program *p, ir_stmt block) {
-  const ir_block_rec *b = ir_blk(p, block);
-  for (uint32_t i = b->iters.at; i < b->iters.at + b->iters.n; i++)
-    if (p->iter.v[i].kind == IR_REDUCE) return true;
-  return ir_st(p, block)->alt != 0;
+  return ir_has_reduce_iter(p, block) || ir_st(p, block)->alt;
 }
 
 /* Whether every instance of the block runs, for all that is known. */

@@ -120,13 +120,6 @@ static bool region_of(const ir_program *p, ir_span r, ir_buf b,
   return false;
 }
 
-static bool reduces(const ir_program *p, ir_stmt block) {
-  ir_span it = ir_blk(p, block)->iters;
-  for (uint32_t i = it.at; i < it.at + it.n; i++)
-    if (p->iter.v[i].kind == IR_REDUCE) return true;
-  return false;
-}
-
 /* What the block writes in an iteration of `top` goes on in another one: an
  * iter that reduces or keeps an order is bound to a loop at or above it; or,
  * where there is an init, a result is not seen to begin with it there, since
@@ -141,7 +134,7 @@ static bool is_partial(const search *f, ir_stmt block, ir_stmt top) {
           ir_uses_var(p, p->iter.v[i].bind, ir_st(p, a)->var))
         return true;
   }
-  return ir_st(p, block)->alt && reduces(p, block) &&
+  return ir_st(p, block)->alt && ir_has_reduce_iter(p, block) &&
          !arith_counts_from_start(p, f->scratch, block, top);
 }
 

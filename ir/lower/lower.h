@@ -71,8 +71,9 @@ bool lower_is_cross(const ir_program *p, ir_stmt loop, ir_stmt block);
  * loop in each of whose iterations, or the block in each of whose instances,
  * it is fresh.  It is the innermost one around all its accesses in which no
  * value is carried from one iteration to the next: each read is surely
- * preceded, in the same iteration, by writes that cover it, and no reduction
- * into the buffer runs over a loop at or above.  At worst it is the block
+ * preceded, in the same iteration, by writes that cover it, which no memory
+ * changed there tells, and each result of a reduction into the buffer is seen
+ * to begin at its init in the iteration.  At worst it is the block
  * that allocates it.  Global buffers live outside of thread loops; shared ones
  * may live inside, where each thread is seen to have its own until lowering
  * finds out that one is enough for all (kernel.h).  So what is computed under

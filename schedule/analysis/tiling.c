@@ -94,17 +94,11 @@ static bool reads_twice(const ir_program *p, ir_span reads, uint32_t i) {
 
 /* ---- blocks ------------------------------------------------------------- */
 
-static bool has_reduce_iter(const ir_program *p, ir_span iters) {
-  for (uint32_t i = iters.at; i < iters.at + iters.n; i++)
-    if (p->iter.v[i].kind == IR_REDUCE) return true;
-  return false;
-}
-
 bool sch_needs_tiling(sch_state *s, ir_stmt block) {
   const ir_program *p = s->p;
   const ir_block_rec *b = ir_blk(p, block);
   if (ir_anno_get(p, block, "tiling_structure") || b->writes.n != 1 ||
-      !has_reduce_iter(p, b->iters) || !sch_is_trivial(p, block))
+      !ir_has_reduce_iter(p, block) || !sch_is_trivial(p, block))
     return false;
   bool again = false;
   for (uint32_t i = b->reads.at; i < b->reads.at + b->reads.n; i++) {

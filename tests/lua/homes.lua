@@ -7,51 +7,35 @@ local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 
 local N = 8
 
--- Each adds up A below the loop t: b, A, S, t.
+-- S[at] is the sum of A, of which r is added, where options say so.
+local function sum(b, A, S, at, r, options)
+  b:block("sum", { { "z", extent = N, bind = at },
+                   { "vr", "reduce", extent = N, bind = r } }, options or {},
+          function(z, vr)
+    b:init(function() b:store(S, { z }, 0) end)
+    b:store(S, { z }, S(z) + A(vr))
+  end)
+end
+
+-- Each adds up A below the loop t.
 local spread = {
   ["a start"] = function(b, A, S, t)
-    b:loop("r", t * 2, 2, function(r)
-      b:block("sum", { { "z", extent = 1, bind = 0 },
-                       { "vr", "reduce", extent = N, bind = r } },
-              function(z, vr)
-        b:init(function() b:store(S, { z }, 0) end)
-        b:store(S, { z }, S(z) + A(vr))
-      end)
-    end)
+    b:loop("r", t * 2, 2, function(r) sum(b, A, S, 0, r) end)
   end,
   ["a predicate"] = function(b, A, S, t)
-    b:loop("r", 0, N, function(r)
-      b:block("sum", { { "z", extent = 1, bind = 0 },
-                       { "vr", "reduce", extent = N, bind = r } },
-              { where = ts.all(ts.ge(r, t * 2), ts.lt(r, t * 2 + 2)) },
-              function(z, vr)
-        b:init(function() b:store(S, { z }, 0) end)
-        b:store(S, { z }, S(z) + A(vr))
-      end)
-    end)
+    local due = function(r)
+      return ts.all(ts.ge(r, t * 2), ts.lt(r, t * 2 + 2))
+    end
+    b:loop("r", 0, N, function(r) sum(b, A, S, 0, r, { where = due(r) }) end)
   end,
   ["a condition"] = function(b, A, S, t)
     b:loop("r", 0, N, function(r)
-      b:when(ts.eq(r // 2, t), function()
-        b:block("sum", { { "z", extent = 1, bind = 0 },
-                         { "vr", "reduce", extent = N, bind = r } },
-                function(z, vr)
-          b:init(function() b:store(S, { z }, 0) end)
-          b:store(S, { z }, S(z) + A(vr))
-        end)
-      end)
+      b:when(ts.eq(r // 2, t), function() sum(b, A, S, 0, r) end)
     end)
   end,
   -- S[t], .., S[0] get their first, second, .. summand.
   ["a window"] = function(b, A, S, t)
-    b:loop("r", 0, t + 1, function(r)
-      b:block("sum", { { "z", extent = N, bind = t - r },
-                       { "vr", "reduce", extent = 4, bind = r } },
-              function(z, vr)
-        b:init(function() b:store(S, { z }, 0) end)
-        b:store(S, { z }, S(z) + A(vr))
-      end)
-    end)
+    b:loop("r", 0, t + 1, function(r) sum(b, A, S, t - r, r) end)
   end,
 }
 
