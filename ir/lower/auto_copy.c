@@ -22,8 +22,18 @@ static bool only(const ir_program *p, ir_stmt s) {
   return s && !ir_st(p, s)->next;
 }
 
+/* The store reads nothing of what it changes, under `cond` (0: always). */
+static bool reads_others(const ir_program *p, ir_stmt store, ir_expr cond) {
+  const ir_stmt_rec *r = ir_st(p, store);
+  for (uint32_t i = r->idx.at; i < r->idx.at + r->idx.n; i++)
+    if (ir_has_load(p, p->arg.v[i], r->buf)) return false;
+  return !ir_has_load(p, r->value, r->buf) &&
+         !(cond && ir_has_load(p, cond, r->buf));
+}
+
 static bool parse(const ir_program *p, ir_stmt block, nest *out) {
   ir_stmt s = ir_st(p, block)->body;
+  ir_expr cond = 0;
   out->n = 0;
   for (; only(p, s) && ir_is_loop(p, s); s = ir_st(p, s)->body) {
     const ir_stmt_rec *r = ir_st(p, s);
@@ -32,12 +42,13 @@ static bool parse(const ir_program *p, ir_stmt block, nest *out) {
       return false;
     out->loop[out->n++] = s;
   }
-  if (only(p, s) && ir_st(p, s)->kind == IR_IF && !ir_st(p, s)->alt)
+  if (only(p, s) && ir_st(p, s)->kind == IR_IF && !ir_st(p, s)->alt) {
+    cond = ir_st(p, s)->cond;
     s = ir_st(p, s)->body;
+  }
   out->store = s;
   return only(p, s) && ir_st(p, s)->kind == IR_STORE && !ir_st(p, s)->mask &&
-         !ir_has_load(p, ir_st(p, s)->value, ir_st(p, s)->buf) &&
-         !ir_st(p, block)->alt;
+         reads_others(p, s, cond) && !ir_st(p, block)->alt;
 }
 
 static int64_t number(const ir_program *p, ir_stmt block, const char *key) {

@@ -149,6 +149,10 @@ static bool decides_by_result(const cross *x, ir_stmt s) {
 static bool is_alone(cross *x) {
   const ir_program *p = x->p;
   for (ir_stmt s = x->top; s; s = ir_next(p, s, x->top)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (r->kind == IR_LET && !ir_is_ancestor(p, x->block, s) &&
+        loads_result(x, r->let_value))
+      return lower_cross_refuse(x, "its result is used before it is whole");
     if (decides_by_result(x, s))
       return lower_cross_refuse(
           x, "its result decides what runs before it is whole");

@@ -48,9 +48,13 @@ static bool range_of(const pipe *x, const pipe_access *a, uint32_t d,
     extent[n++] = r->extent;
   }
   ir_expr idx = x->p->arg.v[a->idx.at + d];
-  /* What memory tells may be another value in the next iteration. */
-  if (ir_at(x->p, idx)->has_load) return false;
-  return arith_relax(x->p, x->scratch, idx, n, var, lo, extent, min, max, NULL);
+  /* What memory tells may be another value in the next iteration; bounds of
+   * loops may have brought it in. */
+  return !ir_at(x->p, idx)->has_load &&
+         arith_relax(x->p, x->scratch, idx, n, var, lo, extent, min, max,
+                     NULL) &&
+         !lower_changes(x->p, x->loop, *min) &&
+         !lower_changes(x->p, x->loop, *max);
 }
 
 /* The factor of the loop's variable in e, a sum in which it occurs nowhere

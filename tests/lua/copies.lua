@@ -417,3 +417,34 @@ do
     s:write_at(at, block, 0, "global")
   end)
 end
+
+-- What a block changes it may read to decide whether it does, or where: one
+-- element after the other, however it is told to copy.
+local at = ts.cast(0, "int64")
+local bodies = {
+  whether = function(b, A, S, i)
+    b:when(ts.gt(S(i), 0), function() b:store(S, { i + 1 }, A(i)) end)
+  end,
+  where = function(b, A, S, i)
+    local from = ts.cast(S(at), "int64") % 2
+    b:store(S, { from + i }, A(i))
+  end,
+}
+for _, body in pairs(bodies) do
+  local b = ts.builder "told"
+  local A, S = b:input("A", { 16 }, "int32"), b:inout("S", { 17 }, "int32")
+  b:loop("g", 0, 1, function(g)
+    b:block("copy", { { "v", "opaque", extent = 1, bind = g } }, function()
+      b:loop("i", 0, 16, function(i) body(b, A, S, i) end)
+    end)
+  end)
+  for _, key in ipairs { "vector_bytes", "local_stage" } do
+    local p = b:program()
+    local s = checks.legal(p, function(t)
+      local copy = t:get_block "copy"
+      t:annotate(copy, "auto_copy", 1)
+      t:annotate(copy, key, key == "vector_bytes" and 16 or 1)
+    end)
+    checks.exact(s, p, checks.arguments(p, "integers"))
+  end
+end

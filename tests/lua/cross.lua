@@ -267,3 +267,39 @@ do
   checks.fails("UNSUPPORTED", "is read from what changes", ts.lower,
                bound(b:program(), 3))
 end
+
+-- What threads make together is whole only behind the loops that reduce: who
+-- gives a name to what there is so far, or asks for it, keeps them apart.
+local zero = ts.cast(0, "int64")
+local askers = {
+  ["its result is used before it is whole"] = function(b, C, body)
+    b:let("so_far", C(zero), body)
+  end,
+  ["its result decides what runs before it is whole"] = function(b, C, body)
+    b:when(ts.gt(C(zero), 0), function() body(7) end)
+  end,
+}
+for why, ask in pairs(askers) do
+  local b = ts.builder "so_far"
+  local A, C = b:input("A", { 4, 4 }, "int32"), b:inout("C", { 1 }, "int32")
+  local B = b:inout("B", { 4 }, "int32")
+  b:loop("k", 0, 4, function(k)
+    b:loop("t", 0, 4, function(t)
+      b:block("sum", { { "z", extent = 1, bind = 0 },
+                       { "vk", "reduce", extent = 4, bind = k },
+                       { "vt", "reduce", extent = 4, bind = t } },
+              function(z, vk, vt)
+        b:init(function() b:store(C, { z }, 0) end)
+        b:store(C, { z }, C(z) + A(vk, vt))
+      end)
+    end)
+    ask(b, C, function(x)
+      b:block("use", { { "v", "opaque", extent = 4, bind = k } }, function(v)
+        b:store(B, { v }, x)
+      end)
+    end)
+  end)
+  local s = ts.schedule(b:program())
+  s:bind((select(2, s:get_loops(s:get_block "sum"))), "threadIdx.x")
+  checks.fails("UNSUPPORTED", why, ts.lower, s)
+end

@@ -92,6 +92,34 @@ do
   end
 end
 
+-- The iteration's own memory tells where a loop begins: another place in the
+-- next one, which the pipeline may have come to by then.
+do
+  local b = ts.builder "told"
+  local M, B = b:inout("M", { 16 }, "int32"), b:output("B", { 4 }, "int32")
+  local E = b:buffer("E", { 1 }, "int32")
+  local function from(n) return ts.cast(E(zero), "int64") % 8 + n end
+  b:loop("t", 0, 4, function(t)
+    local own = { { "v", "opaque", extent = 4, bind = t } }
+    b:block("make", { { "v", extent = 4, bind = t } }, function(v)
+      b:store(E, { 0 }, 4 - ts.cast(v, "int32"))
+    end)
+    b:block("use", own, function(v)
+      b:loop("j", from(1), 1, function(j) b:store(B, { v }, M(j)) end)
+    end)
+    b:block("put", own, function(v)
+      b:loop("j", from(0), 1, function(j)
+        b:store(M, { j }, ts.cast(v, "int32") + 100)
+      end)
+    end)
+  end)
+  local s = ts.schedule(b:program())
+  local t = s:get_loops(s:get_block "make")
+  s:annotate(t, "software_pipeline_stage", { 0, 0, 1 })
+  s:annotate(t, "software_pipeline_order", { 0, 1, 2 })
+  fails("UNSUPPORTED", "of the next iteration, because of M", ts.lower, s)
+end
+
 -- The host's functions are called in the order that the program says.
 local function calls(stages, order)
   local b = ts.builder "calls"
