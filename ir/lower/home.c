@@ -63,10 +63,21 @@ static bool named_directly(const search *f, ir_stmt s) {
 
 static bool makes_itself(const search *f, ir_stmt block);
 
+static bool holds_reduction(const search *f, ir_stmt block) {
+  const ir_program *p = f->p;
+  for (ir_stmt s = block; s; s = ir_next(p, s, block))
+    if (ir_is_block(p, s) && ir_st(p, s)->alt &&
+        in_regions(p, ir_blk(p, s)->writes, f->b))
+      return true;
+  return false;
+}
+
 /* A reduction goes on with what was there where its init is not for all that
- * it updates; blocks do not declare that they read that. */
-static bool goes_on(const ir_program *p, ir_stmt block) {
-  return ir_st(p, block)->alt && ir_place_reduced(p, block);
+ * it updates, and so does a block that holds but a part of one; blocks do not
+ * declare that they read that. */
+static bool goes_on(const search *f, ir_stmt block) {
+  if (ir_st(f->p, block)->alt) return ir_place_reduced(f->p, block);
+  return holds_reduction(f, block) && !makes_itself(f, block);
 }
 
 /* The child blocks of `scope` that access the buffer, in program order, in
@@ -87,7 +98,7 @@ static bool find_accesses(const search *f, ir_stmt scope, access **out,
                 in_regions(p, ir_blk(p, s)->writes, f->b)};
     if (a.reads || a.writes) {
       if (ir_st(p, s)->in_alt) return false;
-      if (a.writes && goes_on(p, s))
+      if (a.writes && goes_on(f, s))
         a.reads = true;
       else
         a.reads &= !(a.writes && (ir_st(p, s)->alt || makes_itself(f, s)));
@@ -194,7 +205,7 @@ static bool covers(const search *f, const access *w, const access *r) {
     return false;
   const ir_block_rec b = *ir_blk(p, r->block);
   return all_within(f, r->block, b.reads, meet, wmin, wmax) &&
-         (!goes_on(p, r->block) ||
+         (!goes_on(f, r->block) ||
           all_within(f, r->block, b.writes, meet, wmin, wmax));
 }
 

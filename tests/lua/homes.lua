@@ -181,3 +181,30 @@ rows(function(i) return i + 1 end, function() end)
 rows(full, function(s, _, r) s:split(r, { ts.auto, 3 }) end)
 rows(full, function(s, j, r) s:fuse(j, r) end)
 rows(full, function(s, j, r) s:reorder(r, j) end)
+
+-- A block that holds a part of a sum goes on with it.
+do
+  local b = ts.builder "parts"
+  local A, B = b:input("A", { N }, "int32"), b:output("B", { 4 }, "int32")
+  local S = b:buffer("S", { 1 }, "int32")
+  b:loop("t", 0, 4, function(t)
+    b:loop("j", 0, 1, function(j)
+      b:loop("r", t * 2, 2, function(r)
+        b:block("sum", { { "z", extent = 1, bind = j },
+                         { "vr", "reduce", extent = N, bind = r } },
+                function(z, vr)
+          b:init(function() b:store(S, { z }, 0) end)
+          b:store(S, { z }, S(z) + A(vr))
+        end)
+      end)
+      b:block("use", { { "vt", extent = 4, bind = t },
+                       { "vj", extent = 1, bind = j } },
+              function(vt, vj) b:store(B, { vt }, S(vj) * 3) end)
+    end)
+  end)
+  checks.legal(b:program(), function(s)
+    s:blockize { target = { s:get_block "sum", s:get_block "use" } }
+    s:blockize { target = { (s:get_loops(s:get_block "sum")) },
+                 preserve_unit_iters = false }
+  end)
+end
