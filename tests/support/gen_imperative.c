@@ -333,12 +333,12 @@ static void guarded(gen *g) {
 
 void gen_imperative(gen *g) {
   static void (*const kinds[])(gen * g) = {
-      scan,          scan,         sweep,       factorise,      factorise,
-      substitute,    sum_triangle, stairs,      guarded,        branch,
-      idle,          in_place,     pair,        gen_several,    gen_several,
-      gen_several,   gen_several,  gen_several, gen_several,    gen_several,
-      gen_sums,      gen_sums,     gen_sums,    gen_tiles,      gen_bounds,
-      gen_choices,   gen_choices,  gen_choices, gen_conditions, gen_conditions,
-      gen_conditions};
+      scan,           scan,         sweep,       factorise,      factorise,
+      substitute,     sum_triangle, stairs,      guarded,        branch,
+      idle,           in_place,     pair,        gen_several,    gen_several,
+      gen_several,    gen_several,  gen_several, gen_several,    gen_several,
+      gen_sums,       gen_sums,     gen_sums,    gen_tiles,      gen_bounds,
+      gen_choices,    gen_choices,  gen_choices, gen_conditions, gen_conditions,
+      gen_conditions, gen_spread,   gen_spread};
   kinds[gen_below(g, sizeof kinds / sizeof *kinds)](g);
 }

@@ -206,8 +206,8 @@ bool gen_suits(const gen *g, const gen_tensor *a, uint32_t ndim);
  * loops and blocks, some with an order of their own (gen_imperative.c);
  * several blocks in one nest (gen_nests.c), as threads share it
  * (gen_tiles.c); reductions with odd inits (gen_sums.c); nests with bounds
- * that are data (gen_bounds.c); conditions on data (gen_choices.c), and
- * around blocks (gen_conditions.c). */
+ * that are data (gen_bounds.c); sums in parts (gen_spread.c); conditions on
+ * data (gen_choices.c), and around blocks (gen_conditions.c). */
 void gen_stage(gen *g);
 void gen_reduction(gen *g);
 void gen_imperative(gen *g);
@@ -215,6 +215,7 @@ void gen_several(gen *g);
 void gen_tiles(gen *g);
 void gen_sums(gen *g);
 void gen_bounds(gen *g);
+void gen_spread(gen *g);
 void gen_choices(gen *g);
 void gen_conditions(gen *g);
 
