@@ -143,14 +143,18 @@ static bool offset(const ir_program *p, const box *b, ir_region r, uint32_t d,
   return (!b->inner || rebind(p, x, b->inner)) && lin_add(p, x, &min, -1);
 }
 
-/* The region holds all of dimension d from its start on, or to its end. */
+/* The region surely holds all of dimension d from its start on, or to its end.
+ */
 static bool is_whole_from(const ir_program *p, ir_region r, uint32_t d,
                           bool end) {
-  int64_t lo, n, dim;
-  if (!ir_const_int(p, ir_region_min(p, r, d), &lo)) return false;
-  if (!end) return lo <= 0;
-  return ir_const_int(p, ir_region_extent(p, r, d), &n) &&
-         ir_const_int(p, ir_dim(p, r.buf, d), &dim) && lo + n >= dim;
+  ir_expr min = ir_region_min(p, r, d);
+  if (!end) return ir_at(p, min)->hi <= 0;
+  lin past, x;
+  lin_of(p, min, &past);
+  lin_of(p, ir_region_extent(p, r, d), &x);
+  if (!lin_add(p, &past, &x, 1)) return false;
+  lin_of(p, ir_dim(p, r.buf, d), &x);
+  return lin_add(p, &past, &x, -1) && lin_range(p, &past).lo >= 0;
 }
 
 static bool is_empty(const ir_program *p, ir_region r) {

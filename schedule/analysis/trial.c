@@ -206,16 +206,30 @@ static bool any_racing(const ir_program *p, ir_stmt loop) {
   return false;
 }
 
-static bool any_predicate(const ir_program *p, ir_stmt loop) {
-  for (ir_stmt a = loop; a; a = sch_next_outside(p, a, loop))
+static ir_look look_for_digit(const ir_program *p, ir_expr e, void *unused) {
+  (void)unused;
+  ir_op op = (ir_op)ir_at(p, e)->op;
+  return op == IR_DIV || op == IR_MOD ? IR_LOOK_FOUND : IR_LOOK_BELOW;
+}
+
+static bool has_digit(const ir_program *p, ir_expr e, void *unused) {
+  return ir_any(p, e, look_for_digit, unused);
+}
+
+/* Something runs under a condition, or where a quotient or a remainder says:
+ * whether what runs fills what it filled is seen of some of those only. */
+static bool any_intricate(const ir_program *p, ir_stmt loop) {
+  for (ir_stmt a = loop; a; a = sch_next_outside(p, a, loop)) {
     if (ir_is_block(p, a) ? ir_blk(p, a)->pred != 0 : !ir_is_loop(p, a))
       return true;
+    if (ir_any_held(p, a, has_digit, NULL)) return true;
+  }
   return false;
 }
 
 bool sch_change_loop(sch_state *s, bool (*change)(sch_state *s, void *ud),
                      void *ud, ir_stmt loop, bool guards) {
-  if (any_racing(s->p, loop) && (guards || any_predicate(s->p, loop)))
+  if (any_racing(s->p, loop) && (guards || any_intricate(s->p, loop)))
     return sch_change(s, change, ud, loop);
   return change(s, ud);
 }

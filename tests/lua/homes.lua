@@ -208,3 +208,29 @@ do
                  preserve_unit_iters = false }
   end)
 end
+
+-- split: that each iteration of a parallel loop fills what it reads of its own
+-- buffer is seen of f // 12, f // 3 % 4 and f % 3, and not of what a split that
+-- needs no guard makes of f.
+do
+  local A = ts.placeholder("A", { 6, 6 })
+  local X = ts.placeholder("X", { 3, 4 })
+  local S = ts.compute("S", { 6, 4 }, function(i, j)
+    local k = ts.reduce_axis("k", 3)
+    return ts.sum(A(i, j + k), k)
+  end)
+  local r, q = ts.reduce_axis("r", 3), ts.reduce_axis("q", 4)
+  local C = ts.compute("C", { 4, 4 }, function(i, _)
+    return ts.sum(S(i + r, q) * X(r, q), { r, q })
+  end)
+  local p = ts.program("tiles", { A, X }, { C })
+  local s = ts.schedule(p)
+  local sum = s:get_block "S"
+  local _, j = s:get_loops(s:get_block "C")
+  s:compute_at(sum, j)
+  s:parallel(j)
+  local f = s:fuse(select(3, s:get_loops(sum)))
+  checks.refused(s, "WOULD_RACE", "split", f, { ts.auto, 4 })
+  s:split(f, { ts.auto, 3 })
+  checks.same(s, p)
+end

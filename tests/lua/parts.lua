@@ -170,3 +170,24 @@ for _, more in ipairs { 1, 2, 3 } do
     s:blockize(t)
   end)
 end
+
+-- A block around parts, one of which copies what overhangs its buffer: what the
+-- block declares begins before the buffer, by its iter, and ends with it.
+do
+  local A = ts.placeholder("A", { 2, 31 })
+  local p = ts.program("twice", { A }, {
+    ts.compute("C", { 2, 62 }, function(i, j)
+      return ts.select(ts.lt(j, 31), A(i, j), A(i, j - 31))
+    end) })
+  legal(p, function(s)
+    local c = s:get_block "C"
+    local i, j = s:get_loops(c)
+    local i_0, i_1 = s:split(i, { 2, 1 })
+    local outer = s:blockize { target = { c } }
+    s:loop_partition(j, nil, true, { i_0, i_1 }, function(row, _)
+      return 12, row * 2 + 27
+    end)
+    s:cache_read(c, 0, "global")
+    s:blockize((select(2, s:get_loops(outer))))
+  end)
+end
