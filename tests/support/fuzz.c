@@ -351,6 +351,8 @@ static tess_status run_case(void *ud) {
   for (uint64_t k = 4 + 3 * depth;
        k > 0 && ok && f->counts.legal < end && !f->enough; k--)
     ok = one_step(f);
+  if (ok) fuzz_stage(f);
+  ok = ok && well_formed(f, &f->s.m.prog, "the end");
   if (!f->o->hits)
     ok = ok && finish(f);
   else if (f->o->lowering)

@@ -221,6 +221,9 @@ void fuzz_tell_how(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
 /* fuzz_threads.c: threads in a loop that became blocks of them. */
 void fuzz_bind_threads(fuzz *f, const vm_value *v, vm_rv first, uint32_t n);
 
+/* fuzz_stages.c: what a finished schedule says of how it is to be lowered. */
+void fuzz_stage(fuzz *f);
+
 /* Operands of primitives that may change what is computed: such that they do
  * not, or are refused (fuzz_unsafe.c). */
 fuzz_draw fuzz_read_side, fuzz_unfit_dtype, fuzz_no_side, fuzz_no_regions;
