@@ -13,6 +13,34 @@ typedef struct split {
   ir_buf from[LOWER_MAX_PREPARED], to[LOWER_MAX_PREPARED];
 } split;
 
+static ir_look look_for_size(const ir_program *p, ir_expr e, void *unused) {
+  (void)unused;
+  const ir_node *n = ir_at(p, e);
+  bool is = n->op == IR_VAR && p->var.v[n->a].kind == IR_VAR_SIZE;
+  return is ? IR_LOOK_FOUND : IR_LOOK_BELOW;
+}
+
+static bool has_size(const ir_program *p, ir_expr e, void *unused) {
+  return ir_any(p, e, look_for_size, unused);
+}
+
+static bool has_load(const ir_program *p, ir_expr e, void *unused) {
+  (void)unused;
+  return ir_has_load(p, e, 0);
+}
+
+/* A function that gets two tensors can run it: it needs no sizes, and no
+ * memory tells how often, where or whether the block runs. */
+static bool needs_no_more(const ir_program *p, ir_stmt nest, ir_stmt block) {
+  for (ir_stmt s = nest; s; s = ir_next(p, s, nest)) {
+    bool outside = ir_is_ancestor(p, s, block);
+    if (ir_any_held(p, s, has_size, NULL) ||
+        (outside && ir_any_held(p, s, has_load, NULL)))
+      return false;
+  }
+  return !ir_has_effects(p, nest);
+}
+
 /* The only block in a nest of loops, which bears the note; 0: it is no such
  * nest. */
 static ir_stmt noted_block(const ir_program *p, ir_stmt nest) {
@@ -24,7 +52,8 @@ static ir_stmt noted_block(const ir_program *p, ir_stmt nest) {
   bool noted = ir_is_block(p, s) && ir_st(p, s)->anno &&
                ir_anno_get(p, s, LOWER_PREPARE_KEY);
   return noted && ir_blk(p, s)->writes.n == 1 && ir_blk(p, s)->reads.n <= 1 &&
-                 !ir_blk(p, s)->allocs.n && !ir_blk(p, s)->matches.n
+                 !ir_blk(p, s)->allocs.n && !ir_blk(p, s)->matches.n &&
+                 needs_no_more(p, nest, s)
              ? s
              : 0;
 }
@@ -56,37 +85,18 @@ static bool accesses(const ir_program *p, ir_stmt b, ir_buf buf, bool reads) {
   return false;
 }
 
-/* A bound, condition or binding at `s` itself loads the buffer. */
-static bool loads(const ir_program *p, ir_stmt s, ir_buf b) {
-  const ir_stmt_rec *r = ir_st(p, s);
-  switch ((ir_kind)r->kind) {
-  case IR_LOOP: return ir_has_load(p, r->lo, b) || ir_has_load(p, r->extent, b);
-  case IR_IF: return ir_has_load(p, r->cond, b);
-  case IR_LET: return ir_has_load(p, r->let_value, b);
-  case IR_BLOCK: {
-    ir_span it = ir_blk(p, s)->iters;
-    for (uint32_t i = it.at; i < it.at + it.n; i++)
-      if (ir_has_load(p, p->iter.v[i].bind, b)) return true;
-    ir_expr pred = ir_blk(p, s)->pred;
-    return pred && ir_has_load(p, pred, b);
-  }
-  default: return false;
-  }
-}
-
 /* All that reads `from` or writes `to` are nests that make `to`. */
 static bool is_separate(const ir_program *p, ir_buf from, ir_buf to) {
   ir_stmt root = ir_entry(p)->root;
   if (ir_is_hidden(p, from) || ir_is_hidden(p, to)) return false;
   for (ir_stmt c = ir_st(p, root)->body; c; c = ir_st(p, c)->next) {
     if (makes(p, c, from, to)) continue;
-    for (ir_stmt s = c; s; s = ir_next(p, s, c)) {
+    if (ir_uses_below(p, c, from, true)) return false;
+    for (ir_stmt s = c; s; s = ir_next(p, s, c))
       if (ir_is_block(p, s) &&
           (accesses(p, s, from, true) || accesses(p, s, from, false) ||
            accesses(p, s, to, false)))
         return false;
-      if (loads(p, s, from)) return false;
-    }
   }
   return true;
 }

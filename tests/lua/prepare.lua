@@ -128,3 +128,26 @@ do
   r.kernel(a, b, x)
   close(x, want)
 end
+
+-- What needs the program's sizes is no stage before the kernel, whatever is
+-- noted at it.
+do
+  local n = ts.size "n"
+  local W = ts.placeholder("W", { 6 }, "int32", { role = "layout_free" })
+  local X = ts.placeholder("X", { n }, "int32")
+  local T = ts.compute("T", { 8 }, function(i)
+    return ts.select(ts.lt(i, n), W(ts.min(i, 5)), 0)
+  end)
+  local C = ts.compute("C", { n }, function(i)
+    return T(ts.min(i, 7)) + X(i)
+  end)
+  local s = ts.schedule(ts.program("p", { W, X }, { C }))
+  s:annotate(s:get_block "T", "layout_prepare", 1)
+  for _, size in ipairs { 1, 5, 8 } do
+    local w = ts.tensor("int32", { 6 }, { 1, 2, 3, 4, 5, 6 })
+    local x = ts.tensor("int32", { size })
+    local got = ts.tensor("int32", { size })
+    ts.build(s, "llvm")(w, x, got)
+    for i = 0, size - 1 do assert(got:get(i) == math.min(i, 5) + 1) end
+  end
+end

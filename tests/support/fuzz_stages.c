@@ -17,9 +17,8 @@ static bool is_staged(const ir_program *p, ir_stmt s) {
 
 /* It runs several stages: once lowered it is prologue, loop and epilogue. */
 static bool is_pipeline(const ir_program *p, ir_stmt s) {
-  const ir_anno *a = ir_is_loop(p, s)
-                         ? ir_anno_get(p, s, "software_pipeline_stage")
-                         : NULL;
+  const ir_anno *a =
+      ir_is_loop(p, s) ? ir_anno_get(p, s, "software_pipeline_stage") : NULL;
   const ir_value v = a ? p->value.v[a->val] : (ir_value){.tag = IR_VAL_INT};
   for (uint32_t i = 0; v.tag == IR_VAL_LIST && i < v.n; i++)
     if (p->value.v[p->arg.v[v.at + i]].i > 0) return true;
