@@ -20,6 +20,20 @@ static ir_var copy_var(ir_subst *s, ir_var v) {
   return w;
 }
 
+/* That of a loop.  Where values of outer loops leave it no iteration it may
+ * come to lie elsewhere than it said. */
+static ir_var copy_loop_var(ir_subst *s, const ir_stmt_rec *loop) {
+  ir_program *p = s->p;
+  int64_t min, max;
+  ir_domain_bounds(p, ir_subst_expr(s, loop->lo),
+                   ir_subst_expr(s, loop->extent), &min, &max);
+  const ir_var_rec *r = &p->var.v[loop->var];
+  ir_var w = ir_var_like(p, loop->var, min < r->lo ? min : r->lo,
+                         max > r->hi ? max : r->hi);
+  ir_subst_var(s, loop->var, ir_ref(p, w));
+  return w;
+}
+
 static ir_buf copy_buf(ir_subst *s, ir_buf b) {
   ir_program *p = s->p;
   vec_reserve(p->heap, &p->buf, 1);
@@ -97,7 +111,7 @@ static void copy_binders(ir_subst *s, ir_stmt to, const char *suffix) {
   ir_program *p = s->p;
   ir_stmt_rec r = *ir_st(p, to);
   if (r.kind == IR_LOOP) {
-    ir_var w = copy_var(s, r.var);
+    ir_var w = copy_loop_var(s, &r);
     p->var.v[w].owner = to;
     ir_st(p, to)->var = w;
   } else if (r.kind == IR_LET) {

@@ -97,10 +97,13 @@ static ir_look look_for_call(const ir_program *p, ir_expr e, void *ud) {
                                                   : IR_LOOK_BELOW;
 }
 
+bool ir_calls_host(const ir_program *p, ir_expr e) {
+  return ir_any(p, e, look_for_call, NULL);
+}
+
 bool ir_has_effects(const ir_program *p, ir_stmt top) {
   for (ir_stmt s = top; s; s = ir_next(p, s, top))
-    if (ir_st(p, s)->kind == IR_EVALUATE &&
-        ir_any(p, ir_st(p, s)->eval, look_for_call, NULL))
+    if (ir_st(p, s)->kind == IR_EVALUATE && ir_calls_host(p, ir_st(p, s)->eval))
       return true;
   return false;
 }

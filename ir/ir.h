@@ -521,6 +521,8 @@ bool ir_uses_below(const ir_program *p, ir_stmt top, ir_buf buf, bool stores);
 /* The first statement at or below `top` that changes what e loads (0: it loads
  * nothing), and of which buffer; 0: none does. */
 ir_stmt ir_changes(const ir_program *p, ir_stmt top, ir_expr e, ir_buf *buf);
+/* Does e call a function of the host's? */
+bool ir_calls_host(const ir_program *p, ir_expr e);
 /* Does it call a function of the host's, in or below it, for what it does: in
  * a statement of its own, not for a value? */
 bool ir_has_effects(const ir_program *p, ir_stmt top);

@@ -104,16 +104,23 @@ static bool region_ok(scopes *x, ir_stmt s, ir_region r) {
 
 /* ---- statements --------------------------------------------------------- */
 
+/* A loop around has no iteration, or the predicate never holds. */
+static bool never_runs(const ir_program *p, ir_stmt block) {
+  ir_expr pred = ir_blk(p, block)->pred;
+  if (pred && ir_is_const(p, pred, 0)) return true;
+  for (ir_stmt s = block; s; s = ir_st(p, s)->parent)
+    if (ir_is_loop(p, s) && ir_at(p, ir_st(p, s)->extent)->hi < 1) return true;
+  return false;
+}
+
 /* A binding whose values all lie outside of the domain is surely wrong, if
  * the block may ever run. */
 static bool binding_ok(scopes *x, ir_stmt s, const ir_iter *it) {
   const ir_program *p = x->v->p;
-  ir_expr pred = ir_blk(p, s)->pred;
-  if (pred && ir_is_const(p, pred, 0)) return true;
   const ir_node *bind = ir_at(p, it->bind);
   int64_t min, max;
   ir_domain_bounds(p, it->lo, it->extent, &min, &max);
-  if (bind->lo <= max && bind->hi >= min) return true;
+  if ((bind->lo <= max && bind->hi >= min) || never_runs(p, s)) return true;
   return verify_fail_at(x->v, s,
                         "the value of variable '%s', in [%lld, %lld], "
                         "is outside of its domain",

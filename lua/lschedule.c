@@ -39,15 +39,24 @@ static void note_place(lua_State *L, tess_schedule *s) {
     tess_schedule_place(s, "", 0);
 }
 
-static int perform(lua_State *L) {
-  uint32_t prim = (uint32_t)lua_tointeger(L, lua_upvalueindex(1)), nout = 0;
+/* The operands of a call of `prim`, and the schedule that it is made of: still
+ * open when they are read, which may run functions of the caller's. */
+static tess_schedule *read_call(lua_State *L, uint32_t prim, tess_arg *args,
+                                uint32_t *n) {
+  lt_schedule(L, 1);
+  *n = lt_to_args(L, prim, MAX_OPERANDS, args);
   tess_schedule *s = lt_schedule(L, 1);
+  note_place(L, s);
+  return s;
+}
+
+static int perform(lua_State *L) {
+  uint32_t prim = (uint32_t)lua_tointeger(L, lua_upvalueindex(1)), nout = 0, n;
   tess_arg args[MAX_OPERANDS];
   tess_rv first = 0;
   tess_prim_info info;
   tess_prim_get(prim, &info);
-  uint32_t n = lt_to_args(L, prim, MAX_OPERANDS, args);
-  note_place(L, s);
+  tess_schedule *s = read_call(L, prim, args, &n);
   lt_check(L,
            tess_schedule_call(s, info.name, n, args, 1, &first, &nout, NULL));
   luaL_checkstack(L, (int)nout + 4, "too many outputs");
@@ -58,11 +67,11 @@ static int perform(lua_State *L) {
 /* sch:can("fuse", i, j): true, or false and the reason.  A call that is wrong
  * whatever the program is raises, as the call itself would. */
 static int can(lua_State *L) {
-  tess_schedule *s = lt_schedule(L, 1);
+  lt_schedule(L, 1);
   const char *name = lt_string(L, 2, "the name of a primitive");
   tess_arg args[MAX_OPERANDS];
   tess_prim_info info = {0};
-  uint32_t prim = 0, count = tess_prim_count();
+  uint32_t prim = 0, count = tess_prim_count(), n;
   for (; prim < count; prim++) {
     tess_prim_get(prim, &info);
     if (!strcmp(info.name, name)) break;
@@ -70,8 +79,7 @@ static int can(lua_State *L) {
   if (prim == count)
     return lt_error(L, TESS_NOT_FOUND, "there is no primitive '%s'", name);
   lua_remove(L, 2);
-  uint32_t n = lt_to_args(L, prim, MAX_OPERANDS, args);
-  note_place(L, s);
+  tess_schedule *s = read_call(L, prim, args, &n);
   tess_status st = tess_schedule_can(s, info.name, n, args);
   lua_pushboolean(L, st == TESS_OK);
   if (st == TESS_OK) return 1;

@@ -291,10 +291,10 @@ static int by_hand(lua_State *L) {
 static int join(lua_State *L) {
   tess_space *list[64], *s;
   lt_table(L, 1, "a list of spaces");
-  lua_Integer n = luaL_len(L, 1);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, 1);
   if (n > 64) return lt_error(L, TESS_LIMIT, "at most 64 spaces");
   for (lua_Integer i = 0; i < n; i++) {
-    lua_geti(L, 1, i + 1);
+    lua_rawgeti(L, 1, i + 1); /* the table keeps it alive */
     list[i] = lt_get(L, -1, LT_SPACE);
     lua_pop(L, 1);
   }
@@ -311,10 +311,10 @@ static int of_traces(lua_State *L) {
   tess_trace *list[256];
   tess_space *s;
   lt_table(L, 1, "a list of traces");
-  lua_Integer n = luaL_len(L, 1);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, 1);
   if (n > 256) return lt_error(L, TESS_LIMIT, "at most 256 sketches");
   for (lua_Integer i = 0; i < n; i++) {
-    lua_geti(L, 1, i + 1);
+    lua_rawgeti(L, 1, i + 1); /* the table keeps it alive */
     list[i] = lt_trace(L, -1);
     lua_pop(L, 1);
   }

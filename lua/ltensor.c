@@ -257,11 +257,11 @@ static int tensor_tostring(lua_State *L) {
 
 uint32_t lt_to_tensors(lua_State *L, int i, uint32_t max, tess_tensor **out) {
   lt_table(L, i, "a list of tensors");
-  lua_Integer n = luaL_len(L, i);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, i);
   if (n > (lua_Integer)max)
     lt_error(L, TESS_LIMIT, "at most %u tensors", (unsigned)max);
   for (lua_Integer k = 1; k <= n; k++) {
-    lua_geti(L, i, k); /* the table keeps it alive */
+    lua_rawgeti(L, i, k); /* the table keeps it alive */
     if (!luaL_testudata(L, -1, LT_TENSOR))
       lt_error(L, TESS_TYPE, "argument %d: expected a tensor, got %s", (int)k,
                luaL_typename(L, -1));

@@ -14,6 +14,7 @@ typedef struct writer {
   err_state *err;
   const sch_spec *sp; /* the operand being written */
   bool quoted;        /* among the inputs */
+  bool in_table;      /* where TVM looks for no variables */
 } writer;
 
 static bool refuse(const writer *w, const char *what) {
@@ -62,13 +63,13 @@ static bool put_elements(const writer *w, vm_value v) {
 static bool put_dict(const writer *w, vm_value v) {
   writer inside = *w;
   inside.quoted = false;
+  inside.in_table = true;
   str_putc(w->out, '{');
   for (uint32_t i = 0; i < v.n; i += 2) {
     const vm_value *pair = &w->t->val.v[v.at + i];
     str_puts(w->out, i ? ", " : "");
     if (!put_string(&inside, text_of(w, pair[0]), pair[0].n)) return false;
     str_puts(w->out, ": ");
-    if (pair[1].tag == VM_RV) return refuse(w, "a variable in a table");
     if (!put_value(&inside, pair[1])) return false;
   }
   str_putc(w->out, '}');
@@ -97,6 +98,7 @@ static bool put_value(const writer *w, vm_value v) {
   case VM_REAL: return put_real(w, v);
   case VM_STR: return put_string(w, text_of(w, v), v.n);
   case VM_RV:
+    if (w->in_table) return refuse(w, "a variable in a table");
     vm_rv_name(w->t, v.rv, name);
     str_printf(w->out, "\"%s\"", name);
     break;

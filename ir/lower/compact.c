@@ -242,7 +242,10 @@ LOWER_PASS(compact) {
     if (ir_st(p, s)->kind != IR_ALLOCATE) continue;
     ir_buf b = ir_st(p, s)->alloc;
     uint32_t n = ir_ndim(p, b);
-    if (p->buf.v[b].strides.n) continue; /* its layout was chosen */
+    if (p->buf.v[b].strides.n) { /* its layout was chosen */
+      ir_anno_remove(p, s, LOWER_ALIGN_KEY);
+      continue;
+    }
     shrink k = {.p = p,
                 .scratch = scratch,
                 .top = s,
@@ -254,7 +257,8 @@ LOWER_PASS(compact) {
                 .whole = arena_zalloc(scratch, n + 1)};
     find_accesses(&k);
     if (settle(&k)) rewrite(&k);
-    if (ir_st(p, s)->anno) align(p, scratch, s);
+    align(p, scratch, s);
+    ir_anno_remove(p, s, LOWER_ALIGN_KEY);
   }
   return TESS_OK;
 }

@@ -94,7 +94,7 @@ bool sch_fuse_epilogue(sch_state *s, ir_stmt block, ir_stmt reduction);
     SCH_R_NOT_INVERTIBLE, SCH_R_OPAQUE_ACCESS, SCH_R_READ_BEFORE,           \
     SCH_R_INPUT_OVERWRITTEN, SCH_R_INSTANCES_UNKNOWN, SCH_R_NOT_LOCAL,      \
     SCH_R_WOULD_RACE, SCH_R_ONLY_BLOCK, SCH_R_BUFFER_HIDDEN,                \
-    SCH_POLY_REASONS
+    SCH_R_CALL_IN_STATEMENT, SCH_POLY_REASONS
 #define SCH_FOLD_REASONS                                                    \
   SCH_R_BLOCK_IS_ROOT, SCH_R_INIT_OF_SCOPE, SCH_R_PLACE_NOT_PLAIN,          \
     SCH_R_OTHER_STATEMENT, SCH_R_BLOCK_NOT_COMPLETE, SCH_R_BLOCK_REDUCES,   \

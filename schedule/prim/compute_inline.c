@@ -26,6 +26,9 @@ PRIM_DEFINE(
         "6. What the block reads is the same where its consumers run.\n"
         "7. It is not the only block of its scope.\n"
         "8. Loops whose iterations run at once stay free of races.\n"
+        "9. Where it calls a function of the host's, no consumer uses its\n"
+        "   value in a statement of its own, which would call the function\n"
+        "   for what it does.\n"
         "The buffer is gone afterwards.\n",
     .refusals = SCH_REASONS(SCH_INLINE_REASONS),
     .example = "sch:compute_inline(sch:get_block(\"C\"))\n");
@@ -92,10 +95,25 @@ static bool check_inverse(sch_state *s, ir_stmt block, const sch_def *def) {
   return sch_refuse(s, SCH_R_NOT_INVERTIBLE, .s = {block}, .buf = def->buf);
 }
 
+/* How often a value's calls are made nobody counts, but those of a statement.
+ */
+static bool check_calls(sch_state *s, ir_stmt block, ir_stmt scope,
+                        const sch_def *def) {
+  const ir_program *p = s->p;
+  if (!ir_calls_host(p, def->value)) return true;
+  for (ir_stmt q = scope; (q = ir_next(p, q, scope));)
+    if (ir_st(p, q)->kind == IR_EVALUATE &&
+        ir_has_load(p, ir_st(p, q)->eval, def->buf))
+      return sch_refuse(s, SCH_R_CALL_IN_STATEMENT,
+                        .s = {block, ir_scope_of(p, q)});
+  return true;
+}
+
 static bool check(sch_state *s, ir_stmt block, sch_def *def) {
   const ir_program *p = s->p;
   ir_stmt scope = ir_scope_of(p, block);
-  if (!check_block(s, block, scope, def) || !check_inverse(s, block, def))
+  if (!check_block(s, block, scope, def) || !check_inverse(s, block, def) ||
+      !check_calls(s, block, scope, def))
     return false;
   if (sch_has_match(p, scope, def->buf))
     return sch_refuse(s, SCH_R_OPAQUE_ACCESS, .s = {block}, .buf = def->buf);

@@ -62,3 +62,28 @@ local function other(x) return note(x + 8) end
 assert(ts.equivalent(chosen(note, note), program(note, 1)))
 assert(not ts.equivalent(chosen(note, other), program(note, 1)))
 assert(not ts.equivalent(chosen(other, note), chosen(note, other)))
+
+-- A call for a value is not made one for what it does, by inlining.
+do
+  local b = ts.builder "value"
+  local A, B = b:input("A", { 4 }, "int32"), b:output("B", { 4 }, "int32")
+  local X = b:buffer("X", { 4 }, "int32")
+  local function stage(name, f)
+    b:loop("i", 0, 4, function(i)
+      b:block(name, { { "v", extent = 4, bind = i } }, f)
+    end)
+  end
+  stage("X", function(v) b:store(X, { v }, note(A(v))) end)
+  stage("act", function(v) b:evaluate(note(X(v))) end)
+  stage("B", function(v) b:store(B, { v }, X(v)) end)
+  local p = b:program()
+  illegal(p, "CALL_IN_STATEMENT", function(s)
+    s:compute_inline(s:get_block "X")
+  end)
+  legal(p, function(s)
+    local x = s:get_block "X"
+    local copy = s:cache_read(s:get_block "B", 0, "global")
+    s:compute_inline(copy)
+    s:parallel((s:get_loops(x)))
+  end)
+end

@@ -163,3 +163,35 @@ do
   sch:blockize(first)
   builds(sch, p)
 end
+
+-- What stands in a loop without an iteration gets no value at all.
+do
+  local p = checks.lu(1)
+  checks.same(ts.schedule(p), p)
+  local a = ts.tensor(p:params()[1].dtype, { 1, 1 }, "integers", 1)
+  ts.build(p, "llvm")(a)
+end
+
+-- The last of the iterations that a pipeline takes apart has an empty loop,
+-- which lies where it never lay before.
+do
+  local b = ts.builder("tail")
+  local A = b:inout("A", { 3, 3 }, "int32")
+  local function part(name, k, value)
+    b:loop("i", k + 1, 2 - k, function(i)
+      b:block(name, { { "vk", "opaque", extent = 3, bind = k },
+                      { "vi", extent = 3, bind = i } }, value)
+    end)
+  end
+  b:loop("k", 0, 3, function(k)
+    part("one", k, function(vk, vi)
+      b:store(A, { vi, vk }, A(vi, vk) - A(vk, vk))
+    end)
+    part("two", k, function(vk, vi) b:store(A, { vi, vi }, A(vi, vk)) end)
+  end)
+  checks.legal(b:program(), function(s)
+    local k = s:get_loops(s:get_block "one")
+    s:annotate(k, "software_pipeline_stage", { 1, 1 })
+    s:annotate(k, "software_pipeline_order", { 0, 1 })
+  end)
+end

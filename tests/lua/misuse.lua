@@ -94,3 +94,41 @@ do
   checks.fails("INVALID", "element [3] stands outside", ts.program, "q",
                { A, [3] = A }, { B })
 end
+
+-- What a call is given may close the schedule while it is read.
+do
+  local A = ts.placeholder("A", { 8, 8 })
+  local p = ts.program("p", { A }, {
+    ts.compute("B", { 8, 8 }, function(i, j) return A(i, j) + 1 end) })
+  local ways = {
+    function(s, b, _, call)
+      return call("transform_block_layout", b, function(i, j)
+        s:close()
+        return j, i
+      end)
+    end,
+    function(s, _, loops, call)
+      return call("reorder", setmetatable(loops, { __len = function()
+        s:close()
+        return 2
+      end }))
+    end,
+    function(s, b, _, call)
+      return call("annotate_buffer_access", b, { "read", 0 }, function(i, j)
+        s:close()
+        return i, 1, j, 1
+      end)
+    end,
+  }
+  for _, way in ipairs(ways) do
+    for _, asks in ipairs { false, true } do
+      local s = ts.schedule(p)
+      local b = s:get_block "B"
+      local ok, e = pcall(way, s, b, { s:get_loops(b) }, function(name, ...)
+        if asks then return s:can(name, ...) end
+        return s[name](s, ...)
+      end)
+      assert(not ok and tostring(e):find "closed", tostring(e))
+    end
+  end
+end

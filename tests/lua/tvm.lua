@@ -89,6 +89,16 @@ cannot("split: TVM cannot express arithmetic over variables as 'factors'",
          local v = s:sample_categorical({ 2, 4 })
          s:split(s:get_loops(b), { ts.auto, v * 2 })
        end)
+for _, nested in ipairs {
+  function(v) return { k = v } end,
+  function(v) return { k = { 1, v } } end,
+  function(v) return { 1, { a = { { v } } } } end,
+} do
+  cannot("annotate: TVM cannot express a variable in a table as 'ann_val'",
+         function(s, b)
+           s:annotate(b, "k", nested(s:sample_categorical { 2, 4 }))
+         end)
+end
 
 -- Values of annotations.
 do

@@ -26,6 +26,7 @@ local function same(s, p)
   local ok, where = ts.equivalent(s, p)
   claim(ok, where, s)
   local lowered = ts.lower(s)
+  claim(lowered:verify(), "lowered, not well-formed:", lowered)
   ok, where = ts.equivalent(lowered, p)
   claim(ok, "lowered:", where, lowered)
 end

@@ -56,6 +56,16 @@ vm_value fuzz_key(fuzz *f, const vm_value *v) {
   return text(f, notes[fuzz_below(f, NOTES)].key);
 }
 
+/* Lists and tables in one another, with the leaf in them. */
+static vm_value nest(fuzz *f, vm_value leaf, uint32_t deep) {
+  vm_value pair[2] = {text(f, "v1"), leaf};
+  uint32_t way = deep ? fuzz_below(f, 3) : 0;
+  if (way) pair[1] = nest(f, leaf, deep - 1);
+  return way == 0   ? leaf
+         : way == 1 ? vm_list(&f->pool, 2, pair)
+                    : vm_dict(&f->pool, 1, pair);
+}
+
 /* A value that the key v[1] has; sometimes an integer variable. */
 vm_value fuzz_note_value(fuzz *f, const vm_value *v) {
   vm_rv any = fuzz_below(f, 4) ? 0 : fuzz_any_int(f);
@@ -64,7 +74,8 @@ vm_value fuzz_note_value(fuzz *f, const vm_value *v) {
   for (uint32_t i = 0, n = 0; i < NOTES; i++)
     if (!strcmp(notes[i].key, of) && fuzz_below(f, ++n) == 0)
       x = notes[i].value[fuzz_below(f, 2)];
-  return any && *of != 'd' ? vm_var(any) : vm_int(x);
+  vm_value value = any && *of != 'd' ? vm_var(any) : vm_int(x);
+  return strcmp(of, "note") ? value : nest(f, value, 3);
 }
 
 /* How a block copies. */
