@@ -283,7 +283,8 @@ static void figures(const fuzz_args *a, const fuzz_counts *c, uint64_t crashed,
   bench_figure(
       "round_trips", (double)c->round_trips, "count",
       json_pack("{s:f}", "whole_traces_through_tvm", (double)c->through_tvm));
-  bench_figure("wrong", (double)c->wrong, "count",
+  /* With a fault, a case that ended its process shows it as well. */
+  bench_figure("wrong", (double)(c->wrong + (a->fault ? crashed : 0)), "count",
                a->fault ? json_pack("{s:i, s:s, s:f}", "fault", (int)a->fault,
                                     "what", faults_text(a->fault), "damaged",
                                     (double)c->faults)

@@ -46,6 +46,18 @@ static bool typed_ok(scopes *x, ir_stmt s, ir_expr e, ir_stmt level,
   return verify_fail_at(x->v, s, "%s", "");
 }
 
+/* Values that a condition around `s` rules out may lie anywhere: lowered, the
+ * condition is all that is left of the domains of blocks.  So may those of
+ * threads that stand by, with conditions further in. */
+static bool is_conditional(const ir_program *p, ir_stmt s) {
+  while ((s = ir_st(p, s)->parent) && !ir_is_block(p, s)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (r->kind == IR_IF || (r->kind == IR_LOOP && r->loop_kind == IR_THREAD))
+      return true;
+  }
+  return false;
+}
+
 /* The bounds that a variable claims hold its domain. */
 static bool bounds_ok(scopes *x, ir_stmt s, ir_var v, ir_expr lo,
                       ir_expr extent) {
@@ -56,7 +68,7 @@ static bool bounds_ok(scopes *x, ir_stmt s, ir_var v, ir_expr lo,
     return verify_fail_at(x->v, s, "variable '%s' is not int64",
                           ir_var_text(x->v->p, v, x->v->scratch));
   ir_domain_bounds(p, lo, extent, &min, &max);
-  if (r->lo <= min && r->hi >= max) return true;
+  if ((r->lo <= min && r->hi >= max) || is_conditional(p, s)) return true;
   return verify_fail_at(x->v, s,
                         "variable '%s' claims to lie in [%lld, %lld] "
                         "but ranges over [%lld, %lld]",
@@ -210,7 +222,9 @@ static bool let_ok(scopes *x, ir_stmt s, const ir_stmt_rec *r, ir_stmt level) {
   const ir_var_rec *v = &p->var.v[r->let_var];
   const ir_node *n = ir_at(p, r->let_value);
   if (!typed_ok(x, s, r->let_value, level, v->dtype, "the value")) return false;
-  if (!ir_is_int(v->dtype) || (v->lo <= n->lo && v->hi >= n->hi)) return true;
+  if (!ir_is_int(v->dtype) || (v->lo <= n->lo && v->hi >= n->hi) ||
+      is_conditional(p, s))
+    return true;
   return verify_fail_at(x->v, s,
                         "variable '%s' claims narrower bounds than "
                         "its value has",

@@ -108,7 +108,11 @@ local classes = {
       "the check of results sees little" } },
   { name = "tessera.Error", page = "error",
     summary = "What a failing function raises.",
-    more = "It prints as its place and message.",
+    more = "It prints as its place and message, and until the schedule's " ..
+      "next instruction with the program, the place marked. Whatever the " ..
+      "primitive, it may be refused for NESTING (statements would stand in " ..
+      "one another too deep), DEPTH (the same of expressions) and GROWTH " ..
+      "(it would make too many of these).",
     { "code", "string", 'its status: "INVALID", "REFUSED" and the like' },
     { "message", "string", "what is wrong" },
     { "primitive?", "string", "the primitive that failed" },

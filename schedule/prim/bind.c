@@ -2,10 +2,11 @@
  * bind: a loop's iterations are spread over a thread axis. */
 #include "schedule/sch.h"
 
-#define BIND_SIG(F, S)                  \
-  F(S, IN, LOOP, loop, REQ, "the loop") \
-  F(S, ATTR, STR, thread_axis, REQ,     \
-    "blockIdx.x, .y, .z, threadIdx.x, .y, .z or vthread.x, .y, .z")
+#define BIND_SIG(F, S)                                               \
+  F(S, IN, LOOP, loop, REQ, "the loop")                              \
+  F(S, ATTR, STR, thread_axis, REQ,                                  \
+    "blockIdx.x, .y, .z, threadIdx.x, .y, .z or vthread.x, .y, .z; " \
+    "vthread means vthread.x")
 
 PRIM_DEFINE(
     bind, BIND_SIG, .summary = "Bind a loop to a thread axis.",
@@ -29,6 +30,9 @@ PRIM_DEFINE(
         "5. Loops around and below whose iterations run at once stay free of\n"
         "   races with buffers that the threads now share.\n"
         "6. Below it stand only loops and blocks, and conditions on indices.\n"
+        "A buffer in a scope that each thread has for itself, and of which\n"
+        "threads read each other's elements, moves to shared memory when the\n"
+        "program is lowered.\n"
         "Lowering asks more of the program as a whole: what blocks of threads\n"
         "(blockIdx) write is global memory, not allocated around their loops;\n"
         "what is written in a loop over them is used in no other one of the\n"
@@ -71,7 +75,9 @@ static bool is_of_block(ir_thread axis) {
 static bool change(sch_state *s, void *ud) {
   struct bind_args *a = ud;
   ir_thread axis;
-  if (!ir_thread_parse(a->thread_axis, &axis) || axis == IR_WARP)
+  const char *name =
+      strcmp(a->thread_axis, "vthread") ? a->thread_axis : "vthread.x";
+  if (!ir_thread_parse(name, &axis) || axis == IR_WARP)
     return sch_refuse(s, SCH_R_THREAD_UNKNOWN, .t = a->thread_axis);
   int64_t extent;
   if (!ir_const_int(s->p, ir_st(s->p, a->loop)->extent, &extent))

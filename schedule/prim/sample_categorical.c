@@ -34,7 +34,12 @@ PRIM_DEFINE(
 
 typedef struct sample_categorical_args args;
 
-static bool is_weight(double x) { return x >= 0 && x <= 1e300; }
+static bool is_weight(double x) { return x >= 0 && isfinite(x); }
+
+static bool refuse_value(sch_state *s, const args *a, uint32_t i) {
+  return sch_refuse(s, SCH_R_PROBS_VALUE, .n = {i},
+                    .t = arena_printf(s->scratch, "%g", a->probs.v[i]));
+}
 
 static bool choice_size(sch_state *s, const void *ud, uint32_t *n) {
   const args *a = ud;
@@ -43,11 +48,10 @@ static bool choice_size(sch_state *s, const void *ud, uint32_t *n) {
   if (a->probs.n && a->probs.n != a->candidates.n)
     return sch_refuse(s, SCH_R_PROBS_COUNT, .n = {a->probs.n, a->candidates.n});
   for (uint32_t i = 0; i < a->probs.n; i++) {
-    if (!is_weight(a->probs.v[i]))
-      return sch_refuse(s, SCH_R_PROBS_VALUE, .n = {i});
+    if (!is_weight(a->probs.v[i])) return refuse_value(s, a, i);
     any = any || a->probs.v[i] > 0;
   }
-  if (!any) return sch_refuse(s, SCH_R_PROBS_VALUE, .n = {0});
+  if (!any) return refuse_value(s, a, 0);
   *n = 1;
   return true;
 }

@@ -143,3 +143,15 @@ for _, way in pairs(ways) do
     end
   end)
 end
+
+-- The old name of the first axis of virtual threads.
+do
+  local A = ts.placeholder("A", { 8 })
+  local p = ts.program("old", { A }, {
+    ts.compute("B", { 8 }, function(i) return A(i) + 1 end) })
+  checks.legal(p, function(s)
+    local i = s:get_loops(s:get_block "B")
+    s:bind(i, "vthread")
+    assert(tostring(s):find("vthread.x(8)", 1, true), tostring(s))
+  end)
+end

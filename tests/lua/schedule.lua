@@ -382,3 +382,12 @@ do
   checks.refused(sch, "CHOICE_OUTSIDE", "sample_categorical", { 1, 2 },
                  { 0.5, 0.5 }, { decision = 2 })
 end
+
+-- Probabilities are up to a factor, however large; a wrong one is told.
+do
+  local s = ts.schedule(ts.program("p", {}, {
+    ts.compute("B", { 2 }, function(i) return i end) }))
+  s:sample_categorical({ 1, 2 }, { 1e308, 1e308 })
+  local _, e = pcall(s.sample_categorical, s, { 1, 2 }, { 1, -0.5 })
+  assert(e.message:find("probability 1 is -0.5", 1, true), e.message)
+end
