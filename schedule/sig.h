@@ -51,6 +51,7 @@ typedef struct sch_fill {
 } sch_fill;
 
 #define SCH_AUTO INT64_MIN      /* a factor left open */
+#define SCH_OPEN (-1)           /* the same, as samplers say it */
 /* Loops that sample_compute_location may give beside real ones. */
 #define SCH_INLINE_MARK ((ir_stmt)0xfffffffeu)
 #define SCH_ROOT_MARK ((ir_stmt)0xfffffffdu)

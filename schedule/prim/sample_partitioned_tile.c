@@ -24,10 +24,12 @@ PRIM_DEFINE(
         "factor.",
     .rewrite = "",
     .details =
-        "1. The extent is a constant, at least 1 and at most 2^44.\n"
+        "1. The extent is at least 1 and at most 2^44, if it is a constant.\n"
         "2. `n` is 1 to 32.\n"
         "3. `partition_pos` is 0 to n - 1.\n"
-        "4. `innerpart_factor` is at least 1 and divides the extent.\n"
+        "4. `innerpart_factor` is at least 1 and divides a constant extent.\n"
+        "Where the extent is no constant, as a size, {-1, 1, ..} is the only\n"
+        "decision: split takes the first one as open.\n"
         "Every list of `n` factors that multiply to the extent, those from\n"
         "`partition_pos` on to a multiple of `innerpart_factor`, is a "
         "decision,\n"
@@ -58,7 +60,7 @@ typedef struct space {
 static void get_space(const sch_state *s, const void *ud, space *t) {
   const args *a = ud;
   t->extent = sch_tile_extent_of(s, a->loop);
-  t->inner = a->innerpart_factor;
+  t->inner = sch_tile_is_open(s, a->loop) ? 1 : a->innerpart_factor;
   t->n = (uint32_t)a->n;
   t->pos = (uint32_t)a->partition_pos;
   factor_primes_of(t->extent, &t->primes);
@@ -74,7 +76,8 @@ static bool part_size(sch_state *s, const void *ud, uint32_t *n) {
   if (!sch_tile_extent(s, a->loop, a->n, &extent)) return false;
   if (pos < 0 || pos >= a->n)
     return sch_refuse(s, SCH_R_TILE_PARTITION, .n = {pos, a->n});
-  if (inner < 1 || extent % inner != 0)
+  bool open = sch_tile_is_open(s, a->loop);
+  if (inner < 1 || (extent % inner != 0 && !open))
     return sch_refuse(s, SCH_R_TILE_INNER_FACTOR, .s = {a->loop},
                       .n = {inner, extent});
   *n = (uint32_t)a->n;
@@ -93,12 +96,14 @@ static void part_draw(sch_state *s, const void *a, rng *r, int64_t *out) {
   get_space(s, a, &t);
   factor_part_way(&t.primes, t.n, t.pos, t.inner, factor_below(r, ways(&t)),
                   out);
+  sch_tile_open(s, ((const args *)a)->loop, out);
 }
 
 static void part_at(sch_state *s, const void *a, uint64_t i, int64_t *out) {
   space t;
   get_space(s, a, &t);
   factor_part_way(&t.primes, t.n, t.pos, t.inner, i, out);
+  sch_tile_open(s, ((const args *)a)->loop, out);
 }
 
 static double part_logp(sch_state *s, const void *a, const int64_t *d) {
@@ -122,7 +127,8 @@ static bool part_admit(sch_state *s, const void *ud, uint32_t n,
                        const int64_t *d) {
   const args *a = ud;
   if (!sch_tile_admit(s, a->loop, a->n, n, d)) return false;
-  if (!holds_inner(n, (uint32_t)a->partition_pos, a->innerpart_factor, d))
+  if (!sch_tile_is_open(s, a->loop) &&
+      !holds_inner(n, (uint32_t)a->partition_pos, a->innerpart_factor, d))
     return sch_refuse(s, SCH_R_TILE_INNER_PART,
                       .n = {a->partition_pos, a->innerpart_factor});
   return true;
@@ -143,10 +149,12 @@ static void part_repair(sch_state *s, const void *ud, uint32_t n,
   for (uint32_t i = t.n; i-- > 1; left /= out[i])
     if (left % out[i] != 0) out[i] = left;
   out[0] = left;
-  if (fits && holds_inner(t.n, t.pos, t.inner, out)) return;
-  for (uint32_t i = 1; i < t.n; i++) out[i] = 1;
-  out[0] = t.extent / t.inner;
-  out[t.pos] *= t.inner;
+  if (!fits || !holds_inner(t.n, t.pos, t.inner, out)) {
+    for (uint32_t i = 1; i < t.n; i++) out[i] = 1;
+    out[0] = t.extent / t.inner;
+    out[t.pos] *= t.inner;
+  }
+  sch_tile_open(s, ((const args *)ud)->loop, out);
 }
 
 static int64_t common_divisor(int64_t a, int64_t b) {
@@ -163,6 +171,7 @@ static int64_t common_divisor(int64_t a, int64_t b) {
 static bool part_neighbour(sch_state *s, const void *ud, const int64_t *d,
                            rng *r, int64_t *out) {
   space t;
+  if (sch_tile_is_open(s, ((const args *)ud)->loop)) return false;
   get_space(s, ud, &t);
   factor_primes stay[FACTOR_MAX_PARTS], leave[FACTOR_MAX_PARTS];
   uint64_t staying[FACTOR_MAX_PARTS], leaving[FACTOR_MAX_PARTS], total = 0;

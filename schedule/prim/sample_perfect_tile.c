@@ -19,12 +19,14 @@ PRIM_DEFINE(
     .summary = "Sample factors that multiply to the extent of a loop.",
     .rewrite = "",
     .details =
-        "1. The extent is a constant, at least 1 and at most 2^44.\n"
+        "1. The extent is at least 1 and at most 2^44, if it is a constant.\n"
         "2. `n` is 1 to 32.\n"
         "3. `max_innermost_factor` is at least 1, or -1.\n"
         "4. There is such a list of factors (with one factor, the extent "
         "itself\n"
         "   must be within the limit).\n"
+        "Where the extent is no constant, as a size, {-1, 1, ..} is the only\n"
+        "decision: split takes the first one as open.\n"
         "Every list of `n` factors that multiply to the extent and end with "
         "one\n"
         "within the limit is a decision, and all are equally likely. Another\n"
@@ -81,12 +83,14 @@ static void tile_draw(sch_state *s, const void *a, rng *r, int64_t *out) {
   get_space(s, a, &t);
   factor_count n = factor_ways(&t.primes, t.n, t.limit);
   factor_way(&t.primes, t.n, t.limit, factor_below(r, n), out);
+  sch_tile_open(s, ((const args *)a)->loop, out);
 }
 
 static void tile_at(sch_state *s, const void *a, uint64_t i, int64_t *out) {
   space t;
   get_space(s, a, &t);
   factor_way(&t.primes, t.n, t.limit, i, out);
+  sch_tile_open(s, ((const args *)a)->loop, out);
 }
 
 static double tile_logp(sch_state *s, const void *a, const int64_t *d) {
@@ -134,6 +138,7 @@ static void tile_repair(sch_state *s, const void *ud, uint32_t n,
     left /= f;
   }
   out[0] = left;
+  sch_tile_open(s, ((const args *)ud)->loop, out);
 }
 
 /* Moves from factor x to another that keep the limit: each divisor but 1 of
@@ -142,6 +147,7 @@ static void tile_repair(sch_state *s, const void *ud, uint32_t n,
 static bool tile_neighbour(sch_state *s, const void *ud, const int64_t *d,
                            rng *r, int64_t *out) {
   space t;
+  if (sch_tile_is_open(s, ((const args *)ud)->loop)) return false;
   get_space(s, ud, &t);
   factor_primes f[FACTOR_MAX_PARTS];
   uint64_t free_moves[FACTOR_MAX_PARTS], last_moves[FACTOR_MAX_PARTS];

@@ -20,7 +20,9 @@ PRIM_DEFINE(
                "S[i := i_0 * f1 + i_1], guarded by i < e unless provable",
     .details =
         "1. The loop is serial, without annotations.\n"
-        "2. At most one factor is open; it becomes ceil(extent / the others).\n"
+        "2. At most one factor is open (ts.auto, or -1 as samplers say it); "
+        "it\n"
+        "   becomes ceil(extent / the others).\n"
         "   The first one is where the extent is no constant.\n"
         "3. Every factor is at least 1 and their product covers the extent; "
         "it\n"
@@ -47,6 +49,10 @@ PRIM_DEFINE(
 
 #define MAX_FACTORS 32
 
+static bool is_open(int64_t factor) {
+  return factor == SCH_AUTO || factor == SCH_OPEN;
+}
+
 /* The factors with the open one inferred; false after refusing. */
 static bool resolve_factors(sch_state *s, const struct split_args *a,
                             int64_t extent, int64_t *f) {
@@ -54,7 +60,7 @@ static bool resolve_factors(sch_state *s, const struct split_args *a,
   uint32_t open = 0, nopen = 0;
   for (uint32_t i = 0; i < a->factors.n; i++) {
     f[i] = a->factors.v[i];
-    if (f[i] == SCH_AUTO) {
+    if (is_open(f[i])) {
       open = i;
       nopen++;
       continue;
@@ -173,7 +179,7 @@ static bool change(sch_state *s, void *ud) {
     return sch_refuse(s, SCH_R_LOOP_NOT_SERIAL, .s = {a->loop});
   if (loop.anno) return sch_refuse(s, SCH_R_LOOP_ANNOTATED, .s = {a->loop});
   bool fixed = ir_const_int(p, loop.extent, &extent);
-  if (!fixed && (!n || a->factors.v[0] != SCH_AUTO))
+  if (!fixed && (!n || !is_open(a->factors.v[0])))
     return sch_refuse(s, SCH_R_NOT_STATIC, .s = {a->loop});
   if (!n) return sch_refuse(s, SCH_R_FACTORS_EMPTY, .s = {a->loop});
   if (n > MAX_FACTORS)
@@ -227,8 +233,8 @@ static bool divides(const ir_program *p, const struct split_args *a) {
   if (!ir_const_int(p, ir_st(p, a->loop)->extent, &extent)) return false;
   for (uint32_t i = 0; i < a->factors.n; i++) {
     int64_t f = a->factors.v[i];
-    open |= f == SCH_AUTO;
-    if (f == SCH_AUTO) continue;
+    open |= is_open(f);
+    if (is_open(f)) continue;
     if (f < 1 || __builtin_mul_overflow(product, f, &product)) return false;
   }
   return open ? extent % product == 0 : extent == product;

@@ -485,3 +485,36 @@ do
   checks.exact(s, p, { ts.tensor("uint32", { 4, 5, 1 }, "random"),
                        ts.tensor("uint32", { 6, 1 }) })
 end
+
+-- Of what is no constant no tile is sampled: the first factor is left open.
+do
+  local n, m = ts.size "n", ts.size "m"
+  local A = ts.placeholder("A", { n, m }, "int32")
+  local p = ts.program("p", { A }, {
+    ts.compute("B", { n, m }, function(i, j) return A(i, j) + 1 end) })
+  local s = ts.schedule(p, { seed = 3 })
+  local i, j = s:get_loops(s:get_block "B")
+  local tiles = { s:sample_perfect_tile(i, 4) }
+  assert(s:get(tiles[1]) == -1 and s:get(tiles[4]) == 1)
+  s:split(i, tiles)
+  s:split(j, { s:sample_partitioned_tile(j, 3, 1, 4) })
+  local t = s:trace()
+  for _, again in ipairs {
+    t, t:replay(p, { resample = true, seed = 9 }):trace(),
+    ts.trace.from_json(t:json(), p), ts.trace.from_lua(t:lua(), p),
+    ts.trace.from_tvm_json(t:to_tvm_json(), p) } do
+    assert(again == t and again:replay(p):program():equal(s:program()))
+  end
+  assert(not pcall(t.mutate, t, { seed = 1 }))
+  local _, e = pcall(function()
+    return t:with_decision(3, { 1, 1, 1, 1 }):replay(p)
+  end)
+  assert(tostring(e):find("must be -1", 1, true), tostring(e))
+  local a = ts.tensor("int32", { 3, 5 }, "integers", 1)
+  local b, c = ts.tensor("int32", { 3, 5 }), ts.tensor("int32", { 3, 5 })
+  ts.interpret(p, { a, b })
+  ts.build(s, "llvm")(a, c)
+  for x = 0, 2 do
+    for y = 0, 4 do assert(b:get(x, y) == c:get(x, y)) end
+  end
+end
