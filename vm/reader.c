@@ -130,7 +130,9 @@ bool vm_reader_define(vm_reader *r, uint32_t i, char letter, uint32_t number) {
   while (r->names.n <= number) vec_push(t->heap, &r->names, 0);
   if (r->names.v[number] && letter)
     return vm_reader_fail(r, TESS_PARSE,
-                          "variable %c%" PRIu32 " is defined twice", letter,
+                          "variable %c%" PRIu32 " has the number of %c%" PRIu32
+                          ", which is defined already",
+                          letter, number, letters[t->rv.v[r->names.v[number]]],
                           number);
   if (r->names.v[number])
     return vm_reader_fail(r, TESS_PARSE, "rv[%" PRIu32 "] is defined twice",

@@ -11,13 +11,16 @@
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/polyhedra.h"
 
+static bool is_of_block(int thread) {
+  return thread >= IR_THREADIDX_X && thread <= IR_THREADIDX_Z;
+}
+
 /* The threads of a block may share the work of reducing, in any order. */
 static bool may_cross(const ir_program *p, ir_stmt loop, int thread,
                       ir_stmt block) {
   const ir_block_rec *b = ir_blk(p, block);
   bool reduces = false;
-  if (thread < IR_THREADIDX_X || thread > IR_THREADIDX_Z || !b->reducer ||
-      ir_reduces_in_order(p, block) ||
+  if (!is_of_block(thread) || !b->reducer || ir_reduces_in_order(p, block) ||
       b->writes.n != p->reducer.v[b->reducer].n || ir_place_reduced(p, block))
     return false;
   for (uint32_t i = b->iters.at; i < b->iters.at + b->iters.n; i++) {
@@ -34,8 +37,8 @@ static bool begins_otherwise(sch_state *s, int thread, ir_stmt block) {
   const ir_program *p = s->p;
   sch_def def;
   ir_op how;
-  return thread >= IR_THREADIDX_X && thread <= IR_THREADIDX_Z &&
-         !ir_blk(p, block)->reducer && sch_has_init(p, block) &&
+  return is_of_block(thread) && !ir_blk(p, block)->reducer &&
+         sch_has_init(p, block) &&
          sch_get_def(s, ir_st(p, block)->body, &def) &&
          sch_added_to_any(p, &def, &how);
 }
@@ -66,20 +69,32 @@ static bool parts_add_up(sch_state *s, ir_stmt block) {
          sch_begins_at_init(s, block, 0);
 }
 
+/* Why threads do not share what iters of this kind go through. */
+static sch_reason unshared(sch_state *s, ir_stmt block, int thread,
+                           ir_iter_kind kind) {
+  const ir_program *p = s->p;
+  if (kind != IR_REDUCE) return SCH_R_ITER_NOT_SPATIAL;
+  if (begins_otherwise(s, thread, block)) return SCH_R_INIT_NOT_IDENTITY;
+  return is_of_block(thread) && ir_blk(p, block)->reducer &&
+                 ir_reduces_in_order(p, block)
+             ? SCH_R_REDUCER_ORDERED
+             : SCH_R_ITER_NOT_SPATIAL;
+}
+
 /* Only iters that say "in any order" may follow the loop. */
 static bool kinds_allow(sch_state *s, ir_stmt loop, int thread, ir_stmt block) {
   const ir_program *p = s->p;
   if (may_cross(p, loop, thread, block)) return parts_add_up(s, block);
   ir_span it = ir_blk(p, block)->iters;
-  for (uint32_t i = it.at; i < it.at + it.n; i++)
-    if (p->iter.v[i].kind != IR_SPATIAL &&
-        ir_uses_var(p, p->iter.v[i].bind, ir_st(p, loop)->var))
-      return sch_refuse(s,
-                        p->iter.v[i].kind == IR_REDUCE &&
-                                begins_otherwise(s, thread, block)
-                            ? SCH_R_INIT_NOT_IDENTITY
-                            : SCH_R_ITER_NOT_SPATIAL,
-                        .s = {loop, block});
+  for (uint32_t i = it.at; i < it.at + it.n; i++) {
+    ir_iter_kind kind = (ir_iter_kind)p->iter.v[i].kind;
+    if (kind == IR_SPATIAL ||
+        !ir_uses_var(p, p->iter.v[i].bind, ir_st(p, loop)->var))
+      continue;
+    sch_reason why = unshared(s, block, thread, kind);
+    if (why == SCH_R_REDUCER_ORDERED) return sch_refuse(s, why, .s = {block});
+    return sch_refuse(s, why, .s = {loop, block});
+  }
   return true;
 }
 

@@ -48,9 +48,10 @@ PRIM_DEFINE(
         "iters need only those for their bounds that threads share.\n",
     .refusals = SCH_REASONS(SCH_R_INIT_LATE, SCH_R_INIT_NOT_IDENTITY,
                             SCH_R_INPUT_OVERWRITTEN, SCH_R_NOT_INJECTIVE,
-                            SCH_R_NOT_STATIC, SCH_R_RESULT_SHARED,
-                            SCH_R_THREAD_TAKEN, SCH_R_THREAD_UNKNOWN,
-                            SCH_R_WOULD_RACE, SCH_RACE_REASONS),
+                            SCH_R_NOT_STATIC, SCH_R_REDUCER_ORDERED,
+                            SCH_R_RESULT_SHARED, SCH_R_THREAD_TAKEN,
+                            SCH_R_THREAD_UNKNOWN, SCH_R_WOULD_RACE,
+                            SCH_RACE_REASONS),
     .example = "local i, j = sch:get_loops(sch:get_block(\"C\"))\n"
                "sch:bind(i, \"blockIdx.x\")\n");
 

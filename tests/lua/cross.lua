@@ -303,3 +303,17 @@ for why, ask in pairs(askers) do
   s:bind((select(2, s:get_loops(s:get_block "sum"))), "threadIdx.x")
   checks.fails("UNSUPPORTED", why, ts.lower, s)
 end
+
+-- Threads do not share what a reducer combines in one order only.
+do
+  local later = ts.reducer(function(_, b) return b end, 0, "later")
+  local A = ts.placeholder("A", { 4, 8 }, "int32")
+  local k = ts.reduce_axis("k", 8)
+  local p = ts.program("last", { A }, {
+    ts.compute("B", { 4 }, function(i) return later(A(i, k), k) end) })
+  local s = ts.schedule(p)
+  checks.refused(s, "REDUCER_ORDERED", "bind",
+                 (select(2, s:get_loops(s:get_block "B"))), "threadIdx.x")
+  checks.refused(s, "ITER_NOT_SPATIAL", "parallel",
+                 (select(2, s:get_loops(s:get_block "B"))))
+end
