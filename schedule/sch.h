@@ -239,8 +239,9 @@ bool sch_try(sch_state *s, bool (*change)(sch_state *s, void *ud), void *ud,
 /* As sch_change for one that only says differently which iterations of `loop`
  * (and loops below) are run: nothing is asked where no such loop is around
  * or below it, or no block below has a predicate or runs where a quotient or
- * a remainder says and `guards`, that it may get one or that iterations may
- * not be seen any more to fill what they read, is not set. */
+ * a remainder of the loop's variable says and `guards`, that it may get one or
+ * that iterations may not be seen any more to fill what they read, is not set.
+ */
 bool sch_change_loop(sch_state *s, bool (*change)(sch_state *s, void *ud),
                      void *ud, ir_stmt loop, bool guards);
 /* Would it succeed?  The program stays as it is.  `check` is what `change`

@@ -206,23 +206,25 @@ static bool any_racing(const ir_program *p, ir_stmt loop) {
   return false;
 }
 
-static ir_look look_for_digit(const ir_program *p, ir_expr e, void *unused) {
-  (void)unused;
+static ir_look look_for_digit(const ir_program *p, ir_expr e, void *var) {
   ir_op op = (ir_op)ir_at(p, e)->op;
+  if (!ir_uses_var(p, e, *(ir_var *)var)) return IR_LOOK_PAST;
   return op == IR_DIV || op == IR_MOD ? IR_LOOK_FOUND : IR_LOOK_BELOW;
 }
 
-static bool has_digit(const ir_program *p, ir_expr e, void *unused) {
-  return ir_any(p, e, look_for_digit, unused);
+static bool has_digit(const ir_program *p, ir_expr e, void *var) {
+  return ir_any(p, e, look_for_digit, var);
 }
 
-/* Something runs under a condition, or where a quotient or a remainder says:
- * whether what runs fills what it filled is seen of some of those only. */
+/* Something runs under a condition, or where a quotient or a remainder of the
+ * loop's variable says: whether what runs fills what it filled is seen of some
+ * of those only. */
 static bool any_intricate(const ir_program *p, ir_stmt loop) {
+  ir_var v = ir_st(p, loop)->var;
   for (ir_stmt a = loop; a; a = sch_next_outside(p, a, loop)) {
     if (ir_is_block(p, a) ? ir_blk(p, a)->pred != 0 : !ir_is_loop(p, a))
       return true;
-    if (ir_any_held(p, a, has_digit, NULL)) return true;
+    if (ir_any_held(p, a, has_digit, &v)) return true;
   }
   return false;
 }
