@@ -74,7 +74,7 @@ static bool no_factors(fuzz *f, vm_value *v, uint32_t i) {
   uint32_t n = 2;
   for (uint32_t k = 0; k < 40; k++) x[k] = vm_int(1);
   switch (fuzz_below(f, 5)) {
-  case 0: x[fuzz_below(f, 2)] = vm_int(-(int64_t)fuzz_below(f, 3)); break;
+  case 0: x[fuzz_below(f, 2)] = vm_int(fuzz_below(f, 3) ? -2 : 0); break;
   case 1: x[0] = x[1] = vm_auto(); break;
   case 2: n = 40, x[0] = vm_auto(); break;
   case 3: x[0] = x[1] = vm_int((int64_t)1 << 31); break;
