@@ -147,7 +147,7 @@ local changes = {
   end,
 }
 local reasons = { reorder = "REDUCER_ORDERED", rfactor = "REDUCER_ORDERED",
-                  bind = "ITER_NOT_SPATIAL",
+                  bind = "REDUCER_ORDERED",
                   reverse_compute_at = "BLOCK_NOT_COMPLETE",
                   transform_block_layout = "BLOCK_NOT_COMPLETE" }
 local function compute_at(s)

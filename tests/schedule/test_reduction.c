@@ -310,7 +310,7 @@ static void test_ordered(void **state) {
                       "associative and commutative, and what it combines "
                       "would come in another order");
   REFUSED(&t, REDUCER_ORDERED, reorder, LIST(ordered_loops, inner, outer));
-  REFUSED(&t, ITER_NOT_SPATIAL, bind, AT(loop, outer),
+  REFUSED(&t, REDUCER_ORDERED, bind, AT(loop, outer),
           STR(thread_axis, "threadIdx.x"));
   DO(&t, rfactor, AT(loop, outer));
   assert_true(scheduled_same(&t));
