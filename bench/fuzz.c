@@ -129,8 +129,9 @@ static fuzz_options options_of(const fuzz_args *a) {
 
 static void report(const fuzz *f) {
   fputs(str_get(&f->report), stderr);
-  fprintf(stderr, "again: bench/fuzz --seed %llu --only %llu\n\n",
-          (unsigned long long)f->seed, (unsigned long long)f->number);
+  fprintf(stderr, "again: bench/fuzz --seed %llu --only %llu%s\n\n",
+          (unsigned long long)f->seed, (unsigned long long)f->number,
+          f->o->fault || f->o->hits ? ", with the same fault" : "");
 }
 
 /* Ends the process after so many seconds' work, which a busy machine does not
@@ -208,10 +209,11 @@ static uint64_t supervise(const fuzz_args *a, team *t, pid_t *pid) {
       }
       crashed++;
       bench_say("case %llu of seed %llu %s\nagain: bench/fuzz --seed %llu "
-                "--only %llu\n",
+                "--only %llu%s\n",
                 (unsigned long long)p[i].number, (unsigned long long)a->seed,
                 was_late(status) ? "ran too long" : "crashed",
-                (unsigned long long)a->seed, (unsigned long long)p[i].number);
+                (unsigned long long)a->seed, (unsigned long long)p[i].number,
+                a->fault ? ", with the same fault" : "");
       if (!p[i].reports++) p[i].wrong = p[i].number;
       p[i].counts.schedules++;
       pid[i] = start(a, t, &p[i]);

@@ -168,15 +168,16 @@ local _, warps = tostring(kernel):gsub("in warp%(1%)", "")
 print("a device would, too; " .. warps .. " statements are a warp's")
 
 -- Other decisions, one at a time.
-local changed = sch:trace()
+local changed, mutants = sch:trace(), 0
 for seed = 1, 20 do
   local mutant = changed:mutate { seed = seed }
   local ok, other = pcall(mutant.replay, mutant)
   if ok then
     assert(ts.equivalent(other, small))
-    changed = mutant
+    changed, mutants = mutant, mutants + 1
   else
     assert(other.code == "REFUSED", tostring(other))
   end
 end
-print("so do its mutants")
+assert(mutants > 0)
+print("so do its mutants, " .. mutants .. " of 20")

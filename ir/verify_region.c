@@ -263,9 +263,11 @@ static bool box_ok(checker *c, const box *b, bool write, bool guarded) {
     int updated = held_by(c, b, r->writes, guarded);
     if (updated >= 0) held = updated;
   }
+  /* A reduction reads what it updates by what it says that it writes. */
   if (held == 1 ||
-      ir_notes_buffer(p, c->block, write ? IR_HIDDEN_WRITES : IR_HIDDEN_READS,
-                      b->buf))
+      (!write && ir_notes_buffer(p, c->block, IR_HIDDEN_READS, b->buf)) ||
+      ((write || c->reduces) &&
+       ir_notes_buffer(p, c->block, IR_HIDDEN_WRITES, b->buf)))
     return true;
   return verify_fail_at(
       c->v, c->at, "block '%s' %s buffer '%s' %s", ir_text(p, r->name),

@@ -116,12 +116,13 @@ static bool region_ok(scopes *x, ir_stmt s, ir_region r) {
 
 /* ---- statements --------------------------------------------------------- */
 
-/* A loop around has no iteration, or the predicate never holds. */
+/* A loop around has no iteration, or a predicate never holds. */
 static bool never_runs(const ir_program *p, ir_stmt block) {
-  ir_expr pred = ir_blk(p, block)->pred;
-  if (pred && ir_is_const(p, pred, 0)) return true;
-  for (ir_stmt s = block; s; s = ir_st(p, s)->parent)
+  for (ir_stmt s = block; s; s = ir_st(p, s)->parent) {
+    ir_expr pred = ir_is_block(p, s) ? ir_blk(p, s)->pred : 0;
+    if (pred && ir_is_const(p, pred, 0)) return true;
     if (ir_is_loop(p, s) && ir_at(p, ir_st(p, s)->extent)->hi < 1) return true;
+  }
   return false;
 }
 

@@ -85,8 +85,13 @@ static void put_hole(const ir_program *p, const sch_refusal *r,
 
 void sch_refusal_text(const ir_program *p, const char *prim,
                       const sch_refusal *r, strbuf *out) {
-  if (prim) str_printf(out, "%s: ", prim);
   const char *t = sch_reason_text((sch_reason)r->reason);
+  if (prim) str_puts(out, prim);
+  if (prim && r->s[0] && !strstr(t, "{s")) {
+    str_puts(out, " of ");
+    put_stmt(p, r->s[0], out);
+  }
+  if (prim) str_puts(out, ": ");
   while (*t) {
     const char *close = *t == '{' ? strchr(t, '}') : NULL;
     if (close) {

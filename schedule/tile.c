@@ -36,9 +36,12 @@ bool sch_tile_admit(sch_state *s, ir_stmt loop, int64_t want, uint32_t n,
   int64_t product = 1, extent = sch_tile_extent_of(s, loop);
   bool beyond = false, open = sch_tile_is_open(s, loop);
   if (n != want) return sch_refuse(s, SCH_R_TILE_COUNT, .n = {n, want});
-  if (open && d[0] != SCH_OPEN)
-    return sch_refuse(s, SCH_R_TILE_OPEN, .s = {loop}, .n = {d[0]});
-  for (uint32_t i = open; i < n; i++) {
+  for (uint32_t i = 0; open && i < n; i++) {
+    int64_t must = i ? 1 : SCH_OPEN;
+    if (d[i] != must)
+      return sch_refuse(s, SCH_R_TILE_OPEN, .s = {loop}, .n = {i, d[i], must});
+  }
+  for (uint32_t i = open ? n : 0; i < n; i++) {
     if (d[i] < 1) return sch_refuse(s, SCH_R_TILE_FACTOR, .n = {i, d[i]});
     if (!beyond) beyond = __builtin_mul_overflow(product, d[i], &product);
   }

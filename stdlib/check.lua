@@ -12,16 +12,21 @@ local function required_as(m)
   end
 end
 
--- A parameter as Lua text.
-local function literal(v)
-  if type(v) == "table" then
-    local parts = {}
-    for k, x in pairs(v) do
-      parts[#parts + 1] = ("[%s] = %s"):format(literal(k), literal(x))
-    end
-    return "{ " .. table.concat(parts, ", ") .. " }"
+local DEEPEST = 64
+
+local plain = { ["nil"] = true, boolean = true, number = true, string = true }
+
+-- A parameter as Lua text; nil for what no text gives again.
+local function literal(v, depth)
+  if plain[type(v)] then return ("%q"):format(v) end
+  if type(v) ~= "table" or depth == 0 then return nil end
+  local parts = {}
+  for k, x in pairs(v) do
+    local key, value = literal(k, depth - 1), literal(x, depth - 1)
+    if not key or not value then return nil end
+    parts[#parts + 1] = ("[%s] = %s"):format(key, value)
   end
-  return ("%q"):format(v)
+  return "{ " .. table.concat(parts, ", ") .. " }"
 end
 
 -- The list of modules as Lua text; nil when a fresh state cannot make it.
@@ -30,8 +35,8 @@ local function list_text(modules)
   for i, m in ipairs(modules) do
     local name = m.module and required_as(m.module)
     if not name then return nil end
-    local ok, params = pcall(literal, m.params)
-    if not ok then return nil end
+    local params = literal(m.params, DEEPEST)
+    if not params then return nil end
     parts[i] = ("require %q (%s)"):format(name, params)
   end
   return "{ " .. table.concat(parts, ", ") .. " }"

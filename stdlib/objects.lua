@@ -108,8 +108,9 @@ local classes = {
       "the check of results sees little" } },
   { name = "tessera.Error", page = "error",
     summary = "What a failing function raises.",
-    more = "It prints as its place and message, and until the schedule's " ..
-      "next instruction with the program, the place marked. Whatever the " ..
+    more = "It prints as its place and message, and until the next call of " ..
+      "the engine with the program, the place marked: print it, or keep " ..
+      "its tostring, before asking anything else. Whatever the " ..
       "primitive, it may be refused for NESTING (statements would stand in " ..
       "one another too deep), DEPTH (the same of expressions) and GROWTH " ..
       "(it would make too many of these).",

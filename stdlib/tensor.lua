@@ -191,6 +191,13 @@ end
 
 -- ---- tiles -----------------------------------------------------------------
 
+-- What an error of the engine says.  Others are not for those who ask what is
+-- possible: Lua's own, and Ctrl-C.
+local function message_of(e)
+  if type(e) ~= "table" then error(e, 0) end
+  return e.message
+end
+
 -- Splits the loops of a block so that its last iters make up tiles of these
 -- sizes (innermost last), moves the tiles inside and gives the outermost loop
 -- of them: what tensorize takes.  nil and the reason where a size does not
@@ -203,12 +210,12 @@ function tensor.tile(sch, block, sizes)
   for i, size in ipairs(sizes) do
     local ok, a, b = pcall(sch.split, sch, loops[first + i],
                            { ts.auto, size })
-    if not ok then return nil, a.message end
+    if not ok then return nil, message_of(a) end
     outer[#outer + 1], inner[#inner + 1] = a, b
   end
   for _, l in ipairs(inner) do outer[#outer + 1] = l end
   local ok, e = pcall(sch.reorder, sch, table.unpack(outer))
-  if not ok then return nil, e.message end
+  if not ok then return nil, message_of(e) end
   return inner[1]
 end
 
@@ -462,7 +469,7 @@ function tensor.fit(sch, block, name, desc)
       sch:reverse_compute_inline(back)
     end
   end)
-  if not ok then return nil, type(e) == "table" and e.message or tostring(e) end
+  if not ok then return nil, message_of(e) end
   return tensor.tile(sch, block, m.sizes)
 end
 

@@ -30,9 +30,8 @@ const tvm_row *vm_tvm_find_prim(const sch_prim *p) {
 }
 
 static const char *const forms[] = {
-    [TVM_PLAIN] = "",          [TVM_REST] = "rest:", [TVM_SIDE] = "side:",
-    [TVM_KEY] = "key:",        [TVM_FUNC] = "func:", [TVM_THREAD] = "thread:",
-    [TVM_UNIFORM] = "uniform:"};
+    [TVM_PLAIN] = "",   [TVM_REST] = "rest:", [TVM_SIDE] = "side:",
+    [TVM_KEY] = "key:", [TVM_FUNC] = "func:", [TVM_UNIFORM] = "uniform:"};
 
 static uint32_t find_spec(const sch_prim *p, const char *name, size_t n) {
   uint32_t i = 0;

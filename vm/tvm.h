@@ -36,7 +36,7 @@ const tvm_row *vm_tvm_find_kind(const char *kind);
 const tvm_row *vm_tvm_find_prim(const sch_prim *p);
 
 typedef enum tvm_form {
-  TVM_PLAIN, TVM_REST, TVM_SIDE, TVM_KEY, TVM_FUNC, TVM_THREAD, TVM_UNIFORM
+  TVM_PLAIN, TVM_REST, TVM_SIDE, TVM_KEY, TVM_FUNC, TVM_UNIFORM
 } tvm_form;
 
 /* The next operand of a row's list, which *list is moved behind; false at

@@ -113,8 +113,6 @@ static bool take_named(const place *at, const char *s, size_t n,
     *out = vm_nil();
   else if (at->form == TVM_KEY && !strncmp(s, TVM_KEY_PREFIX, skip))
     *out = vm_str(pool, s + skip, n - skip);
-  else if (at->form == TVM_THREAD && !strcmp(s, "vthread"))
-    *out = vm_str(pool, "vthread.x", strlen("vthread.x"));
   else
     *out = vm_str(pool, s, n);
   return true;

@@ -317,8 +317,11 @@ bool sch_auto_copy(sch_state *s, ir_stmt loop, ir_stmt block, sch_buffer meant,
                    bool write, const char *storage, ir_stmt *copy) {
   auto_copy a;
   ir_buf buf;
-  return sch_find_buffer(s, block, meant, write ? SCH_WRITES : SCH_READS, NULL,
-                         NULL, &buf) &&
-         init(s, &a, loop, block, buf, write, storage) && plan(s, &a) &&
+  if (!sch_find_buffer(s, block, meant, write ? SCH_WRITES : SCH_READS, NULL,
+                       NULL, &buf))
+    return false;
+  if (ir_is_hidden(s->p, buf))
+    return sch_refuse(s, SCH_R_BUFFER_HIDDEN, .s = {block}, .buf = buf);
+  return init(s, &a, loop, block, buf, write, storage) && plan(s, &a) &&
          make(s, &a, copy);
 }

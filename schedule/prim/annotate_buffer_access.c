@@ -21,11 +21,12 @@ PRIM_DEFINE(
         "   buffer.\n"
         "3. No access of the block is surely outside of it.\n"
         "4. Loops whose iterations run at once stay free of races.\n"
-        "That all accesses are in it nobody proves, nor that all of a region\n"
-        "written is; the oracle tells of those that are not. The region is\n"
+        "That all accesses are in it nobody proves, but the oracle tells of\n"
+        "those that are not; nor that all of a region is written. The region is\n"
         "not worked out again: the buffer's name stands in the annotation\n"
         "explicit_read_region or explicit_write_region of the block, until\n"
-        "inlining brings other reads of the buffer into it. Blocks around it\n"
+        "inlining brings other reads of the buffer into it; it stays where the\n"
+        "block reads a copy instead. Blocks around it\n"
         "declare what it needs, too.\n",
     .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_MAP_ARITY,
                             SCH_R_RANGES_COUNT, SCH_R_REGION_EMPTY,

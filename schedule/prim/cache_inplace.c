@@ -20,7 +20,7 @@ PRIM_DEFINE(
                "for ax0: B[ax0] = B_local[ax0]",
     .details =
         "1. The operand names a buffer that the block reads, and it writes\n"
-        "   that, too. The storage scope is known.\n"
+        "   that, too; no block hides that. The storage scope is known.\n"
         "2. The scope of the block consists of loops and blocks, as far as\n"
         "   it shares buffers with the block, and none\n"
         "   of them matches the buffer to another.\n"
@@ -37,8 +37,8 @@ PRIM_DEFINE(
                             SCH_R_OTHER_STATEMENT, SCH_R_STORAGE_UNKNOWN,
                             SCH_R_INIT_OF_SCOPE, SCH_R_OPAQUE_ACCESS,
                             SCH_R_NOT_IN_PLACE, SCH_R_NOT_COVERED,
-                            SCH_R_REGION_NOT_WHOLE, SCH_R_COPY_NOT_STATIC,
-                            SCH_R_WOULD_RACE),
+                            SCH_R_BUFFER_HIDDEN, SCH_R_REGION_NOT_WHOLE,
+                            SCH_R_COPY_NOT_STATIC, SCH_R_WOULD_RACE),
     .example = "local b = sch:get_block(\"C\")\n"
                "local i = sch:get_loops(b)\n"
                "sch:decompose_reduction(b, i)\n"
@@ -114,6 +114,8 @@ static bool make_plan(sch_state *s, struct cache_inplace_args *a, plan *pl) {
       !sch_stage_init(s, &pl->out, a->block, buf, a->storage_scope) ||
       !sch_stage_init(s, &pl->all, a->block, buf, a->storage_scope))
     return false;
+  if (ir_is_hidden(p, buf))
+    return sch_refuse(s, SCH_R_BUFFER_HIDDEN, .s = {a->block}, .buf = buf);
   if (!sch_writes_buf(p, a->block, buf))
     return sch_refuse(s, SCH_R_NOT_IN_PLACE, .s = {a->block}, .buf = buf);
   ir_stmt top = sch_step_down(p, st->scope, a->block);

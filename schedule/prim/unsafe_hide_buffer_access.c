@@ -15,13 +15,15 @@ PRIM_DEFINE(
     .rewrite = "block reads A, B   ->   block reads A",
     .details =
         "1. buf_type is \"read\" or \"write\".\n"
-        "2. The indices are those of regions that the block declares so.\n"
+        "2. The indices are those of regions that the block declares so, and\n"
+        "   no block accesses another buffer of the same name.\n"
         "The block accesses the buffers as before. Other primitives do not\n"
         "see it, though, so that what they do may be wrong. The buffers'\n"
         "names stand in the annotation hidden_read_region or\n"
         "hidden_write_region of the block, by which the regions stay hidden\n"
         "when they are worked out again; with it they come back.\n",
-    .refusals = SCH_REASONS(SCH_R_SIDE_UNKNOWN, SCH_R_BUFFER_INDEX),
+    .refusals = SCH_REASONS(SCH_R_SIDE_UNKNOWN, SCH_R_BUFFER_INDEX,
+                            SCH_R_BUFFER_NAMES),
     .example = "sch:unsafe_hide_buffer_access(sch:get_block(\"C\"), \"read\", "
                "{ 0 })\n");
 
@@ -29,6 +31,26 @@ static bool is_listed(sch_ints list, uint32_t i) {
   for (uint32_t k = 0; k < list.n; k++)
     if (list.v[k] == i) return true;
   return false;
+}
+
+static bool is_namesake(const ir_program *p, ir_span r, ir_buf buf) {
+  for (uint32_t i = r.at; i < r.at + r.n; i++) {
+    ir_buf b = p->region.v[i].buf;
+    if (b != buf && p->buf.v[b].name == p->buf.v[buf].name) return true;
+  }
+  return false;
+}
+
+/* What is hidden is told by its name: some block accesses another buffer that
+ * bears it, too. */
+static ir_stmt finds_namesake(const ir_program *p, ir_buf buf) {
+  for (uint32_t i = 1; i < p->block.n; i++) {
+    const ir_block_rec *b = &p->block.v[i];
+    if (!ir_is_dead(p, b->stmt) &&
+        (is_namesake(p, b->reads, buf) || is_namesake(p, b->writes, buf)))
+      return b->stmt;
+  }
+  return 0;
 }
 
 static bool
@@ -43,6 +65,13 @@ unsafe_hide_buffer_access_apply(sch_state *s,
     if (a->buf_index_array.v[k] < 0 || a->buf_index_array.v[k] >= r.n)
       return sch_refuse(s, SCH_R_BUFFER_INDEX, .s = {a->block},
                         .n = {a->buf_index_array.v[k], r.n});
+  for (uint32_t i = 0; i < r.n; i++) {
+    ir_buf buf = p->region.v[r.at + i].buf;
+    ir_stmt by = is_listed(a->buf_index_array, i) ? finds_namesake(p, buf) : 0;
+    if (by)
+      return sch_refuse(s, SCH_R_BUFFER_NAMES, .s = {by},
+                        .t = ir_text(p, p->buf.v[buf].name));
+  }
   const char *key = write ? IR_HIDDEN_WRITES : IR_HIDDEN_READS;
   ir_region *keep = arena_array(s->scratch, ir_region, r.n);
   uint32_t n = 0;

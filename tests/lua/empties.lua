@@ -195,3 +195,21 @@ do
     s:annotate(k, "software_pipeline_order", { 0, 1 })
   end)
 end
+
+-- Nor does what stands in a block that never runs.
+do
+  local b = ts.builder "never"
+  local A = b:inout("A", { 5 }, "int32")
+  b:loop("i", 5, 0, function(i)
+    b:block("w", { { "v", extent = 5, bind = i } }, function(v)
+      b:store(A, { v }, A(v) * 2)
+    end)
+  end)
+  local p = b:program()
+  for _, inner in ipairs { false, true } do
+    builds(checks.legal(p, function(s)
+      local i_0, i_1 = s:split(s:get_loops(s:get_block "w"), { ts.auto, 2 })
+      s:blockize(inner and i_1 or i_0)
+    end), p)
+  end
+end

@@ -540,3 +540,61 @@ do
   local s = ts.schedule(b:program())
   refused(s, "RACE", "parallel", (s:get_loops(s:get_block "B")))
 end
+
+-- What a block hides is told by a name, which one buffer has; it stays hidden
+-- where the block reduces, and copies do not take its accesses along.
+do
+  local A = ts.placeholder("A", { 4, 4 }, "int32")
+  local k = ts.reduce_axis("k", 4)
+  local p = ts.program("p", { A }, {
+    ts.compute("C", { 4 }, function(i) return ts.sum(A(i, k), k) end) })
+  local s = ts.schedule(p)
+  s:unsafe_hide_buffer_access(s:get_block "C", "write", { 0 })
+  same(s, p)
+end
+do
+  local b = ts.builder "in_place"
+  local X = b:inout("X", { 4 }, "int32")
+  b:loop("i", 0, 4, function(i)
+    for n, name in ipairs { "f", "g" } do
+      b:block(name, { { "v", extent = 4, bind = i } }, function(v)
+        b:store(X, { v }, X(v) + n)
+      end)
+    end
+  end)
+  local s = ts.schedule(b:program())
+  s:unsafe_hide_buffer_access(s:get_block "f", "write", { 0 })
+  refused(s, "BUFFER_HIDDEN", "cache_inplace", s:get_block "g", 0, "global")
+  refused(s, "BUFFER_HIDDEN", "read_at", (s:get_loops(s:get_block "g")),
+          s:get_block "g", 0, "global")
+end
+do
+  local b = ts.builder "namesakes"
+  local C = b:output("C", { 4 })
+  local X, Y = b:buffer("X", { 4 }), b:buffer("X", { 4 })
+  b:loop("i", 0, 4, function(i)
+    for name, buffer in pairs { x = X, y = Y } do
+      b:block(name, { { "v", extent = 4, bind = i } }, function(v)
+        b:store(buffer, { v }, 1)
+      end)
+    end
+    b:block("c", { { "v", extent = 4, bind = i } }, function(v)
+      b:store(C, { v }, X(v) + Y(v))
+    end)
+  end)
+  local s = ts.schedule(b:program())
+  refused(s, "BUFFER_NAMES", "unsafe_hide_buffer_access", s:get_block "c",
+          "read", { 0 })
+end
+
+-- A refusal whose rule names neither loop nor block is one of what was called.
+do
+  local A = ts.placeholder("A", { 4 })
+  local s = ts.schedule(ts.program("p", { A }, {
+    ts.compute("C", { 4 }, function(i) return A(i) + 1 end) }))
+  local e = refused(s, "PARAM_GIVEN", "set_scope", s:get_block "C", 0, "shared")
+  assert(e.message:find('set_scope of block "C": buffer "C"', 1, true),
+         e.message)
+  local _, again = pcall(s.set_scope, s, s:get_block "C", 0, "shared")
+  assert(tostring(again):find "%^%-%- here", tostring(again))
+end

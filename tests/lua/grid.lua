@@ -153,5 +153,7 @@ do
     local i = s:get_loops(s:get_block "B")
     s:bind(i, "vthread")
     assert(tostring(s):find("vthread.x(8)", 1, true), tostring(s))
+    local t = s:trace()
+    assert(ts.trace.from_tvm_json(t:to_tvm_json(), p) == t)
   end)
 end

@@ -109,9 +109,9 @@ static void test_strange_loops(void **state) {
   REFUSED(&t, NOT_STATIC, vectorize, AT(loop, i));
   REFUSED(&t, TILE_OPEN, sample_perfect_tile, AT(loop, i), NUM(n, 2),
           INTS(decision, 1, 1));
-  REFUSED(&t, TILE_FACTOR, sample_perfect_tile, AT(loop, i), NUM(n, 2),
+  REFUSED(&t, TILE_OPEN, sample_perfect_tile, AT(loop, i), NUM(n, 2),
           INTS(decision, -1, 0));
-  REFUSED(&t, TILE_PRODUCT, sample_partitioned_tile, AT(loop, i), NUM(n, 2),
+  REFUSED(&t, TILE_OPEN, sample_partitioned_tile, AT(loop, i), NUM(n, 2),
           INTS(decision, -1, 2));
   REFUSED(&t, NOT_STATIC, bind, AT(loop, i), STR(thread_axis, "blockIdx.x"));
   REFUSED(&t, COPY_NOT_STATIC, cache_write, AT(block, block),

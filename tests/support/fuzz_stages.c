@@ -108,7 +108,8 @@ static void make_threads(fuzz *f, vm_rv loop) {
 
 void fuzz_stage(fuzz *f) {
   vm_rv loop;
-  uint32_t what = fuzz_below(f, 8);
+  /* What cannot be lowered so is not compiled, of which there are few. */
+  uint32_t what = fuzz_below(f, fuzz_is_compiled(f) ? 16 : 8);
   vm_trace_reset(&f->pool);
   for (uint32_t k = 1 + fuzz_below(f, 2); what < 2 && k > 0; k--)
     if ((loop = find_loop(f, may_be_threads))) make_threads(f, loop);
