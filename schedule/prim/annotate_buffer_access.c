@@ -22,12 +22,12 @@ PRIM_DEFINE(
         "3. No access of the block is surely outside of it.\n"
         "4. Loops whose iterations run at once stay free of races.\n"
         "That all accesses are in it nobody proves, but the oracle tells of\n"
-        "those that are not; nor that all of a region is written. The region is\n"
-        "not worked out again: the buffer's name stands in the annotation\n"
+        "those that are not; nor that all of a region is written. The region\n"
+        "is not worked out again: the buffer's name stands in the annotation\n"
         "explicit_read_region or explicit_write_region of the block, until\n"
-        "inlining brings other reads of the buffer into it; it stays where the\n"
-        "block reads a copy instead. Blocks around it\n"
-        "declare what it needs, too.\n",
+        "inlining brings other reads of the buffer into it; it stays where\n"
+        "the block accesses a copy instead. Blocks around it declare what it\n"
+        "needs, too.\n",
     .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_MAP_ARITY,
                             SCH_R_RANGES_COUNT, SCH_R_REGION_EMPTY,
                             SCH_R_REGION_MISSES, SCH_R_WOULD_RACE),

@@ -573,8 +573,8 @@ do
   local C = b:output("C", { 4 })
   local X, Y = b:buffer("X", { 4 }), b:buffer("X", { 4 })
   b:loop("i", 0, 4, function(i)
-    for name, buffer in pairs { x = X, y = Y } do
-      b:block(name, { { "v", extent = 4, bind = i } }, function(v)
+    for n, buffer in ipairs { X, Y } do
+      b:block("x" .. n, { { "v", extent = 4, bind = i } }, function(v)
         b:store(buffer, { v }, 1)
       end)
     end
