@@ -16,13 +16,16 @@ local DEEPEST = 64
 
 local plain = { ["nil"] = true, boolean = true, number = true, string = true }
 
--- A parameter as Lua text; nil for what no text gives again.
-local function literal(v, depth)
+-- A parameter as Lua text; nil for what no text gives again, as a table that
+-- is met twice.
+local function literal(v, depth, met)
   if plain[type(v)] then return ("%q"):format(v) end
-  if type(v) ~= "table" or depth == 0 then return nil end
+  if type(v) ~= "table" or depth == 0 or met[v] then return nil end
+  met[v] = true
   local parts = {}
-  for k, x in pairs(v) do
-    local key, value = literal(k, depth - 1), literal(x, depth - 1)
+  for k, x in next, v do
+    local key = literal(k, depth - 1, met)
+    local value = literal(x, depth - 1, met)
     if not key or not value then return nil end
     parts[#parts + 1] = ("[%s] = %s"):format(key, value)
   end
@@ -35,7 +38,7 @@ local function list_text(modules)
   for i, m in ipairs(modules) do
     local name = m.module and required_as(m.module)
     if not name then return nil end
-    local params = literal(m.params, DEEPEST)
+    local params = literal(m.params, DEEPEST, {})
     if not params then return nil end
     parts[i] = ("require %q (%s)"):format(name, params)
   end

@@ -269,6 +269,33 @@ static bool is_one_number(const sch_prim *p) {
   return false;
 }
 
+/* The first loop or block that the call is about; 0: there is none. */
+static ir_stmt subject_of(const vm_machine *m, const sch_prim *p) {
+  for (uint32_t i = 0; i < p->nspecs; i++) {
+    const sch_spec *sp = &p->specs[i];
+    const void *at = m->args + sp->off;
+    ir_stmt s = 0;
+    if (sp->role != SCH_ROLE_IN) continue;
+    if (sp->kind == SCH_KIND_BLOCK || sp->kind == SCH_KIND_LOOP ||
+        sp->kind == SCH_KIND_NODE)
+      s = *(const ir_stmt *)at;
+    if (sp->kind == SCH_KIND_BLOCKS || sp->kind == SCH_KIND_LOOPS ||
+        sp->kind == SCH_KIND_NODES) {
+      const sch_list *l = at;
+      s = l->n ? l->v[0] : 0;
+    }
+    if (s && s < m->prog.stmt.n && !ir_is_dead(&m->prog, s)) return s;
+  }
+  return 0;
+}
+
+/* A refusal that names no statement is one of what the call is about. */
+static bool refused(frame *f, vm_why why, int64_t n) {
+  sch_refusal *r = &f->m->state.refusal;
+  if (!r->s[0]) r->s[0] = subject_of(f->m, f->prim);
+  return fail(f, why, 0, n);
+}
+
 /* Exactly the decision asked for, or a failure that keeps it for the text
  * and says what is wrong, or else how many there would have been. */
 static bool take_exactly(frame *f, const vm_pick *pick, uint32_t n) {
@@ -279,7 +306,7 @@ static bool take_exactly(frame *f, const vm_pick *pick, uint32_t n) {
     return fail(f, VM_W_NOT_ONE, 0, pick->n);
   if (s->admit(&m->state, m->args, pick->n, pick->d) && pick->n == n)
     return true;
-  if (m->state.refusal.reason != SCH_R_NONE) return fail(f, VM_W_UNFIT, 0, -1);
+  if (m->state.refusal.reason != SCH_R_NONE) return refused(f, VM_W_UNFIT, -1);
   uint64_t count = s->count(&m->state, m->args);
   return fail(f, VM_W_UNFIT, 0, count > INT64_MAX ? INT64_MAX : (int64_t)count);
 }
@@ -316,38 +343,12 @@ static bool move_on(frame *f, const vm_pick *pick, uint32_t n) {
   return true;
 }
 
-/* The first loop or block that the call is about; 0: there is none. */
-static ir_stmt subject_of(const vm_machine *m, const sch_prim *p) {
-  for (uint32_t i = 0; i < p->nspecs; i++) {
-    const sch_spec *sp = &p->specs[i];
-    const void *at = m->args + sp->off;
-    ir_stmt s = 0;
-    if (sp->role != SCH_ROLE_IN) continue;
-    if (sp->kind == SCH_KIND_BLOCK || sp->kind == SCH_KIND_LOOP ||
-        sp->kind == SCH_KIND_NODE)
-      s = *(const ir_stmt *)at;
-    if (sp->kind == SCH_KIND_BLOCKS || sp->kind == SCH_KIND_LOOPS ||
-        sp->kind == SCH_KIND_NODES) {
-      const sch_list *l = at;
-      s = l->n ? l->v[0] : 0;
-    }
-    if (s && s < m->prog.stmt.n && !ir_is_dead(&m->prog, s)) return s;
-  }
-  return 0;
-}
-
-/* A refusal that names no statement is one of what the call is about. */
-static bool refused(frame *f) {
-  sch_refusal *r = &f->m->state.refusal;
-  if (!r->s[0]) r->s[0] = subject_of(f->m, f->prim);
-  return fail(f, VM_W_REFUSED, 0, 0);
-}
-
 bool vm_decide(vm_machine *m, const vm_inst *in, const vm_pick *pick) {
   frame f = {m, NULL, in->prim, 0};
   uint32_t n = 0;
   bool ok = true;
-  if (!in->prim->sampler->size(&m->state, m->args, &n)) return refused(&f);
+  if (!in->prim->sampler->size(&m->state, m->args, &n))
+    return refused(&f, VM_W_REFUSED, 0);
   switch (pick->how) {
   case VM_DRAW: draw(&f, pick, n); break;
   case VM_EXACT: ok = take_exactly(&f, pick, n); break;
@@ -389,7 +390,7 @@ bool vm_apply(vm_machine *m, const vm_inst *in) {
   bool ok = in->prim->apply(&m->state, m->args);
   sch_end_questions(&m->state);
   if (m->state.grows) return fail(&f, VM_W_GROWTH, 0, SCH_MOST_EXPRESSIONS);
-  if (!ok) return refused(&f);
+  if (!ok) return refused(&f, VM_W_REFUSED, 0);
   if (in->prim->flags & SCH_PURE) return true;
   return nests_well(&f) && (!TESS_CHECKED || is_whole(&f));
 }

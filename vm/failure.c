@@ -90,10 +90,10 @@ static void put_decision(const sentence *s) {
   str_putc(s->out, '}');
 }
 
-static void put_head(const sentence *s, ir_stmt st) {
+static void put_head(const sentence *s, const char *before, ir_stmt st) {
   const ir_program *p = &s->m->prog;
   if (!st || st >= p->stmt.n || ir_is_dead(p, st)) return;
-  str_puts(s->out, " for `");
+  str_printf(s->out, "%s `", before);
   ir_print_stmt_head(p, st, s->out);
   str_putc(s->out, '`');
 }
@@ -103,7 +103,10 @@ static void put_head(const sentence *s, ir_stmt st) {
 static void put_place(const sentence *s) {
   const sch_prim *p = s->f->prim;
   if (s->f->n[0] < 0) {
-    sch_refusal_text(&s->m->prog, NULL, &s->m->state.refusal, s->out);
+    const sch_refusal *r = &s->m->state.refusal;
+    sch_refusal_text(&s->m->prog, NULL, r, s->out);
+    if (!strstr(sch_reason_text((sch_reason)r->reason), "{s"))
+      put_head(s, ", at", r->s[0]);
     return;
   }
   if (s->f->n[0] == INT64_MAX)
@@ -115,7 +118,8 @@ static void put_place(const sentence *s) {
     if (sp->role == SCH_ROLE_IN &&
         (sp->kind == SCH_KIND_LOOP || sp->kind == SCH_KIND_BLOCK ||
          sp->kind == SCH_KIND_NODE))
-      put_head(s, *(const ir_stmt *)(const void *)(s->m->args + sp->off));
+      put_head(s, " for",
+               *(const ir_stmt *)(const void *)(s->m->args + sp->off));
   }
 }
 

@@ -44,12 +44,11 @@ static bool is_namesake(const ir_program *p, ir_span r, ir_buf buf) {
 /* What is hidden is told by its name: some block accesses another buffer that
  * bears it, too. */
 static ir_stmt finds_namesake(const ir_program *p, ir_buf buf) {
-  for (uint32_t i = 1; i < p->block.n; i++) {
-    const ir_block_rec *b = &p->block.v[i];
-    if (!ir_is_dead(p, b->stmt) &&
-        (is_namesake(p, b->reads, buf) || is_namesake(p, b->writes, buf)))
-      return b->stmt;
-  }
+  ir_stmt root = ir_entry(p)->root;
+  for (ir_stmt s = root; s; s = ir_next(p, s, root))
+    if (ir_is_block(p, s) && (is_namesake(p, ir_blk(p, s)->reads, buf) ||
+                              is_namesake(p, ir_blk(p, s)->writes, buf)))
+      return s;
   return 0;
 }
 

@@ -159,3 +159,16 @@ do
   os.remove(base .. ".lua")
   assert(same == false and where:find("ts.auto, 4", 1, true), where)
 end
+
+-- Parameters that hold a table in many places are no text, and soon told so.
+do
+  local deep = {}
+  for _ = 1, 40 do deep = { deep, deep } end
+  local shared = ts.module {
+    name = "shared", defaults = { deep = deep },
+    apply = function(sch) return sch end,
+  }
+  local A = ts.placeholder("A", { 8 })
+  assert(ts.space.check({ shared {} }, ts.program("p", { A }, {
+    ts.compute("C", { 8 }, function(i) return A(i) + 1 end) })))
+end

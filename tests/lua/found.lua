@@ -598,3 +598,33 @@ do
   local _, again = pcall(s.set_scope, s, s:get_block "C", 0, "shared")
   assert(tostring(again):find "%^%-%- here", tostring(again))
 end
+
+-- The buffers of intrinsics are none of the program's.
+do
+  local function twice(n)
+    local A = ts.placeholder("A", { n })
+    return ts.program("twice", { A }, {
+      ts.compute("B", { n }, function(i) return A(i) * 2 end) })
+  end
+  ts.tensor_intrin { name = "twice of 8", desc = twice(8), impl = twice(8) }
+  local A = ts.placeholder("A", { 16 })
+  local p = ts.program("p", { A }, {
+    ts.compute("C", { 16 }, function(i) return A(i) * 2 end),
+    ts.compute("D", { 16 }, function(i) return A(i) + 1 end) })
+  checks.legal(p, function(s)
+    s:unsafe_hide_buffer_access(s:get_block "D", "read", { 0 })
+    local _, tile = s:split(s:get_loops(s:get_block "C"), { 2, 8 })
+    s:tensorize(tile, "twice of 8")
+  end)
+end
+
+-- A decision that does not fit, and where.
+do
+  local A = ts.placeholder("A", { 16 })
+  local s = ts.schedule(ts.program("p", { A }, {
+    ts.compute("C", { 16 }, function(i) return A(i) + 1 end) }))
+  local _, e = pcall(s.sample_perfect_tile, s, (s:get_loops(s:get_block "C")),
+                     { n = 2, decision = { 0, 16 } })
+  assert(tostring(e):find "%^%-%- here" and
+         e.message:find("at `for i in range(16)`", 1, true), tostring(e))
+end
