@@ -39,7 +39,8 @@ typedef struct promote {
   uint32_t n;
   element *e;
   bool failed;
-  bool sure; /* the statement looked at is surely run */
+  bool sure;  /* the statement looked at is surely run */
+  ir_expr at; /* the expression looked at */
 } promote;
 
 /* ---- elements ----------------------------------------------------------- */
@@ -101,6 +102,20 @@ static bool are_disjoint(promote *k) {
 
 /* ---- what the loop does ------------------------------------------------- */
 
+/* A choice makes the loads of one side only. */
+static ir_look look_outside_sides(const ir_program *p, ir_expr e, void *ud) {
+  const ir_node *n = ir_at(p, e);
+  if (e == *(ir_expr *)ud) return IR_LOOK_FOUND;
+  if (n->op != IR_SELECT) return IR_LOOK_BELOW;
+  return ir_any(p, n->a, look_outside_sides, ud) ? IR_LOOK_FOUND : IR_LOOK_PAST;
+}
+
+static bool is_sure_load(const promote *k, ir_expr load) {
+  return k->sure && ir_any(k->p, k->at, look_outside_sides, &load);
+}
+
+/* What is loaded before the loop is loaded where nothing may have been stored
+ * yet, unless the loop itself would have loaded it so. */
 static void note_load(const ir_program *p, ir_expr e, void *ud) {
   promote *k = ud;
   const ir_node *n = ir_at(p, e);
@@ -109,11 +124,13 @@ static void note_load(const ir_program *p, ir_expr e, void *ud) {
   uint32_t before = k->n;
   element *x = k->failed ? NULL : note(k, p->arg.v[n->b]);
   if (!x) return;
-  if (k->n != before) x->loaded_first = true;
-  k->failed |= k->n != before && !k->sure;
+  if (k->n == before) return;
+  x->loaded_first = true;
+  k->failed |= !is_sure_load(k, e);
 }
 
 static void note_loads(promote *k, ir_expr e) {
+  k->at = e;
   if (e && ir_at(k->p, e)->has_load)
     ir_visit(k->p, k->scratch, e, note_load, k);
 }

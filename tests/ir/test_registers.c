@@ -240,6 +240,27 @@ static void left_alone(void **state) {
   expect_no(t, "_reg");
 }
 
+/* Where a choice may not load it, nothing may be there before the loop; what
+ * decides the choice is loaded each time. */
+static void chosen(void **state) {
+  nest *t = *state;
+  ir_program *p = &t->p;
+  ir_expr k, j;
+  ir_stmt s = loop(t, t->root, "k", N, &k);
+  ir_expr later = ir_binary(p, IR_LE, num(t, 1), k);
+  store(t, s, t->c, num(t, 3),
+        ir_select(p, later, load(t, t->c, num(t, 3)), load(t, t->a, k)));
+  clear(t, t->c);
+  s = loop(t, t->root, "j", N, &j);
+  ir_expr old = load(t, t->c, num(t, 5));
+  store(t, s, t->c, num(t, 5),
+        ir_select(p, ir_binary(p, IR_LT, old, load(t, t->a, j)),
+                  load(t, t->a, j), old));
+  lower(t);
+  expect_no(t, "C_reg[0] = C[3]");
+  expect(t, "C_reg[0] = C[5]");
+}
+
 /* More than fits stays in memory. */
 static void too_many(void **state) {
   nest *t = *state;
@@ -318,6 +339,7 @@ int main(void) {
       TEST(stored_first),
       TEST(inner_loop),
       TEST(left_alone),
+      TEST(chosen),
       TEST(too_many),
       TEST(init_leaves_loops),
       TEST(other_conditions),
