@@ -11,6 +11,7 @@
 #define SEARCH_SEARCH_H
 
 #include "base/map.h"
+#include "search/feature/feature.h"
 #include "search/funnel.h"
 #include "vm/object.h"
 #include "vm/space.h"
@@ -49,6 +50,10 @@ typedef struct search_worker {
   vm_machine m;
   vm_decisions made, spare;
   arena out;                 /* decisions of the candidates it made */
+  arena rows;                /* features, until the next question */
+  arena kept_rows;           /* and those made with this batch's candidates */
+  map kept_at;               /* hash -> index in kept */
+  VEC(feature_rows) kept;
   funnel tally;              /* of what this thread refused */
   bool ready;                /* there is something to free */
 } search_worker;
@@ -74,6 +79,13 @@ struct tess_session {
   const tess_cost_model *model;
   rng random;                /* for strategies: the stream (seed, 2^63) */
   funnel total;
+  tess_program *program;     /* what base is of; NULL: nobody said */
+  bool wants;                /* candidates get features when they are made, */
+  feature_kind want;         /* of this kind */
+  VEC(uint32_t) row_first;   /* what session_rows gave out */
+  VEC(float) row;
+  VEC(feature_rows) part;
+  uint32_t **slot, nslot;    /* columns of "decisions" (decisions.c) */
 };
 
 tess_status session_init(tess_session *s, tess_context *c,

@@ -75,6 +75,7 @@ static tess_status set_up(tune *t) {
   if (s == TESS_OK)
     s = session_init(&t->s, t->c, &set->program->p, set->nsketch, t->sketch,
                      set->o->seed, set->o->threads);
+  t->s.program = set->program;
   if (s == TESS_OK) s = open_model(t);
   t->s.model = &t->model;
   if (s == TESS_OK) s = open_strategy(t);

@@ -808,6 +808,31 @@ TESS_API double tess_session_unit(tess_session *s);   /* random in [0,1) */
 TESS_API tess_status tess_session_predict(tess_session *s, uint32_t n,
     const tess_candidate *c, double *score);
 TESS_API int tess_session_seen(tess_session *s, const tess_candidate *c);
+/* The schedule of a candidate: its trace with the decisions in it, and the
+ * program that it makes; REFUSED where it does not replay. */
+TESS_API tess_status tess_session_trace(tess_session *s,
+    const tess_candidate *c, TESS_GIVE tess_trace **out);
+TESS_API tess_status tess_session_program(tess_session *s,
+    const tess_candidate *c, TESS_GIVE tess_program **out);
+
+/* Rows of numbers that describe candidates to a model.  What a column means
+ * does not change within a version; docs/searching.md lists the columns. */
+typedef struct tess_features {
+  uint32_t version, nrows, ncolumns;
+  const uint32_t *first;        /* of candidate i: rows first[i] up to, but
+                                 * not with, first[i + 1] */
+  const float *value;           /* row by row */
+} tess_features;
+enum { TESS_MAX_COLUMN = 64 };  /* bytes of a column's name, with its NUL */
+/* Kinds: "per_store" (a row a store), "context" (a row a loop), "tree" (a row
+ * a loop or store), "decisions" (one row); INVALID for others, and for a
+ * candidate that does not replay.  What out points to lives until the next
+ * question of the session's. */
+TESS_API tess_status tess_session_features(tess_session *s, uint32_t n,
+    const tess_candidate *c, const char *kind, tess_features *out);
+/* The name of a column, from 0; NOT_FOUND past the last. */
+TESS_API tess_status tess_session_column(tess_session *s, const char *kind,
+    uint32_t column, char name[TESS_MAX_COLUMN]);
 
 typedef struct tess_strategy {
   const char *name;
