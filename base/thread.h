@@ -62,4 +62,17 @@ static inline bool thread_alarm_rang(const thread_alarm *a) {
 /* From then on it does not ring; may be called again, and on a zeroed one. */
 void thread_alarm_put_off(thread_alarm *a);
 
+/* One function on a thread of its own. */
+typedef struct thread_task {
+  void (*fn)(void *ud);
+  void *ud;
+  pthread_t id;
+  bool runs;
+} thread_task;
+/* Where the system gives no thread the caller's does it, before this
+ * returns. */
+void thread_task_start(thread_task *t, void (*fn)(void *ud), void *ud);
+/* Waits for its end; nothing on a zeroed one, or a second time. */
+void thread_task_join(thread_task *t);
+
 #endif

@@ -29,6 +29,7 @@
 #define LT_RESULT "tessera.result"
 #define LT_DATABASE "tessera.database"
 #define LT_SESSION "tessera.session"
+#define LT_MODEL "tessera.model"
 #define LT_ERROR "tessera.error"
 
 /* The user value of a result that holds the kernel it gave, its only one. */
@@ -101,6 +102,8 @@ tess_target *lt_to_target(lua_State *L, int i);
 /* Before the engine is asked for what may call modules back: they run on the
  * stack of the thread L. */
 void lt_enter(lua_State *L);
+/* Pushes the cost model of a result; nil where it was one in Lua. */
+void lt_push_model(lua_State *L, tess_result *r);
 /* Fills `out` (max long) with the tensors in the table at index i. */
 uint32_t lt_to_tensors(lua_State *L, int i, uint32_t max, tess_tensor **out);
 
@@ -166,6 +169,7 @@ void lt_open_tensor(lua_State *L);
 void lt_open_kernel(lua_State *L);
 void lt_open_space(lua_State *L);
 void lt_open_session(lua_State *L);
+void lt_open_model(lua_State *L);
 void lt_open_tune(lua_State *L);
 void lt_open_result(lua_State *L);
 void lt_open_database(lua_State *L);

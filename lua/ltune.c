@@ -334,12 +334,21 @@ static int pluggable(run *r, const char *k, int slot, const char **name) {
     set_slot(r, slot);
     return 1;
   }
+  if (luaL_testudata(L, -1, LT_MODEL)) return 0;
   if (type == LUA_TSTRING)
     *name = lt_string(L, -1, k);
   else if (type != LUA_TNIL)
     lt_error(L, TESS_TYPE, "option '%s': expected a name or a table, got %s", k,
              luaL_typename(L, -1));
   return 0;
+}
+
+/* The option cost_model where it is a model that was kept. */
+static tess_model *model_option(lua_State *L) {
+  if (!lua_istable(L, 2)) return NULL;
+  lua_getfield(L, 2, "cost_model");
+  if (!luaL_testudata(L, -1, LT_MODEL)) return lua_pop(L, 1), NULL;
+  return lt_get(L, lua_gettop(L), LT_MODEL);
 }
 
 /* tune(program, options, space): stdlib/describe.lua finds the space. */
@@ -365,6 +374,7 @@ static int tune(lua_State *L) {
     o.custom_strategy = &strategy;
   if (pluggable(&r, "cost_model", SLOT_MODEL, &o.cost_model))
     o.custom_cost_model = &model;
+  o.model = model_option(L);
   read_progress(&r);
   lt_box(L, LT_SESSION, 1);
   lua_newtable(L);

@@ -131,7 +131,7 @@ typedef struct search_postproc {
 extern const search_postproc *const search_postprocs[];
 extern const uint32_t search_npostprocs;
 
-/* ---- strategies (strategy/) and models ---------------------------------- */
+/* ---- strategies (strategy/) ---------------------------------------------- */
 
 /* A built-in strategy: its state is made by `open`. */
 typedef struct search_strategy {
@@ -140,12 +140,5 @@ typedef struct search_strategy {
 } search_strategy;
 extern const search_strategy *const search_strategies[];
 extern const uint32_t search_nstrategies;
-
-typedef struct search_model {
-  const char *name, *summary;
-  tess_status (*open)(tess_session *s, tess_cost_model *out);
-} search_model;
-extern const search_model *const search_models[];
-extern const uint32_t search_nmodels;
 
 #endif

@@ -860,6 +860,41 @@ typedef struct tess_cost_model {
   void *ud;
 } tess_cost_model;
 
+/* A built-in cost model that learns, apart from a run: it keeps what it was
+ * taught, over several runs, and in a file.  Of names there are "random",
+ * "xgb", "xgb_rank", "forest", "gp" and "treegru"; names joined by "+" are an
+ * ensemble, whose members vote. */
+typedef struct tess_model tess_model;
+/* NOT_FOUND where there is none of the name; UNSUPPORTED where a library that
+ * it needs is not there, with its name. */
+TESS_API tess_status tess_model_new(tess_context *c, const char *name,
+                                    TESS_GIVE tess_model **out);
+/* A file holds what the model was taught, with which it is trained again when
+ * it is asked first.  IO; INVALID for what is no such file or is damaged, and
+ * for features of another version. */
+TESS_API tess_status tess_model_save(tess_model *m, const char *path);
+TESS_API tess_status tess_model_load(tess_context *c, const char *path,
+                                     TESS_GIVE tess_model **out);
+TESS_API const char *tess_model_name(tess_model *m);
+/* How many measured candidates it was taught. */
+TESS_API uint32_t tess_model_samples(tess_model *m);
+/* The k-th of the columns of its features by how much they matter, from 0, and
+ * the share that it has; NOT_FOUND past the last that matters, and where the
+ * model cannot tell. */
+TESS_API tess_status tess_model_importance(tess_model *m, uint32_t k,
+    char name[TESS_MAX_COLUMN], double *share);
+TESS_API void tess_model_free(TESS_TAKE tess_model *m);
+
+/* How well a model told a batch before it was taught the batch. */
+typedef struct tess_quality {
+  uint32_t trials, n;           /* taught before; in the batch */
+  double rmse;                  /* of throughput relative to the best; NaN of a
+                                 * model that only ranks */
+  double rank_accuracy;         /* share of pairs in the right order */
+  double top_k_recall;          /* share of the fastest quarter that is among as
+                                 * many of the best predicted */
+} tess_quality;
+
 typedef struct tess_progress {
   uint32_t trials, max_trials, failed;
   double best_seconds, gflops, elapsed, eta;
@@ -906,6 +941,8 @@ typedef struct tess_tune_options {
   /* Non-zero: stop now with the best so far.  May be NULL. */
   int (*progress)(void *ud, const tess_progress *p);
   void *progress_ud;
+  tess_model *model;            /* instead of a name: it goes on learning;
+                                 * NULL: none */
 } tess_tune_options;
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm",
@@ -957,6 +994,9 @@ typedef struct tess_result_info {
                                  * of the best trial, the best is slower than
                                  * the unscheduled program, or the check of
                                  * results sees little; else "" */
+  uint32_t nquality;            /* of the cost model, batch by batch, once it
+                                 * knew something */
+  const tess_quality *quality;
 } tess_result_info;
 /* Facts of a run; texts and the curve live as long as the result. */
 TESS_API tess_status tess_result_get(tess_result *r, tess_result_info *out);
@@ -968,6 +1008,10 @@ TESS_API tess_status tess_result_schedule(tess_result *r,
                                           TESS_GIVE tess_schedule **out);
 TESS_API tess_status tess_result_kernel(tess_result *r,
                                         TESS_GIVE tess_kernel **out);
+/* The cost model of the run, which goes on from what it learnt; NOT_FOUND when
+ * it was a custom one. */
+TESS_API tess_status tess_result_model(tess_result *r,
+                                       TESS_GIVE tess_model **out);
 TESS_API void tess_result_free(TESS_TAKE tess_result *r);
 
 /* ---- database ----------------------------------------------------------- */
