@@ -31,7 +31,7 @@ static void check(duel *d, tess_status s) {
 
 static tess_tensor *matrix(duel *d, const char *fill, uint64_t seed) {
   tess_tensor *t;
-  check(d, tess_tensor_new(d->s.c, (tess_dtype){TESS_FLOAT, 32, 1}, 2,
+  check(d, tess_tensor_new(d->s.c, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 2,
                            (int64_t[]){N, N}, fill, seed, &t));
   return t;
 }

@@ -22,7 +22,8 @@ static void check(tess_status s) {
 
 /* C[i, j] = sum over k of A[i, k] * B[k, j] */
 static tess_program *describe(void) {
-  const tess_dtype f32 = {TESS_FLOAT, 32, 1}, i64 = {TESS_INT, 64, 1};
+  const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1},
+                   i64 = {TESS_DTYPE_INT, 64, 1};
   tess_builder *b;
   tess_program *p;
   tess_expr n, zero, i, j, k, a, x, sum;
@@ -111,7 +112,7 @@ static tess_status schedule(void *ud, tess_schedule *s, tess_rv block,
 
 static tess_tensor *tensor(const char *fill, uint64_t seed) {
   tess_tensor *t;
-  check(tess_tensor_new(ctx, (tess_dtype){TESS_FLOAT, 32, 1}, 2,
+  check(tess_tensor_new(ctx, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 2,
                         (int64_t[]){N, N}, fill, seed, &t));
   return t;
 }

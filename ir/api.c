@@ -333,9 +333,10 @@ int tess_dtype_parse(const char *text, tess_dtype *out) {
 int tess_dtype_holds(tess_dtype t, double v) {
   if (!ir_is_number(t)) return 0;
   if (ir_is_float(t)) return ir_holds_real(t, v);
-  if (t.code == TESS_BOOL) return v == 0 || v == 1;
-  double end = ldexp(1, t.code == TESS_UINT ? t.bits : t.bits - 1);
-  return trunc(v) == v && v < end && v >= (t.code == TESS_UINT ? 0 : -end);
+  if (t.code == TESS_DTYPE_BOOL) return v == 0 || v == 1;
+  double end = ldexp(1, t.code == TESS_DTYPE_UINT ? t.bits : t.bits - 1);
+  return trunc(v) == v && v < end &&
+         v >= (t.code == TESS_DTYPE_UINT ? 0 : -end);
 }
 
 int tess_dtype_holds_int(tess_dtype t, int64_t v) {

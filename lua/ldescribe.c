@@ -85,7 +85,7 @@ static int constant_expr(lua_State *L) { /* (value, dtype) */
   tess_expr e;
   tess_dtype t = lt_to_dtype(L, 2, "float32");
   tess_builder *b = lt_push_builder(L);
-  if (t.code == TESS_FLOAT || t.code == TESS_BFLOAT)
+  if (t.code == TESS_DTYPE_FLOAT || t.code == TESS_DTYPE_BFLOAT)
     lt_check(L, tess_real(b, t, lt_number(L, 1, "a constant"), &e));
   else if (lua_isboolean(L, 1))
     lt_check(L, tess_int(b, t, lua_toboolean(L, 1), &e));

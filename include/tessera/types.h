@@ -38,15 +38,15 @@ typedef struct tess_allocator {
 
 /* Element type of a value: DLPack's triple.  `bits` counts one lane. */
 typedef struct tess_dtype {
-  uint8_t code;   /* TESS_INT ... */
+  uint8_t code;   /* TESS_DTYPE_INT ... */
   uint8_t bits;
   uint16_t lanes;
 } tess_dtype;
 
 /* Type codes, numbered as in DLPack 1.1. */
 enum {
-  TESS_INT = 0, TESS_UINT = 1, TESS_FLOAT = 2, TESS_HANDLE = 3,
-  TESS_BFLOAT = 4, TESS_BOOL = 6
+  TESS_DTYPE_INT = 0, TESS_DTYPE_UINT = 1, TESS_DTYPE_FLOAT = 2,
+  TESS_DTYPE_HANDLE = 3, TESS_DTYPE_BFLOAT = 4, TESS_DTYPE_BOOL = 6
 };
 
 #endif

@@ -14,7 +14,8 @@
 #include <tessera/tessera.h>
 #include <unistd.h>
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1}, I64 = {TESS_INT, 64, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1},
+                        I64 = {TESS_DTYPE_INT, 64, 1};
 
 enum { N = 8 };
 

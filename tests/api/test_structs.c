@@ -33,7 +33,8 @@ static tess_status as_it_is(void *ud, tess_schedule *s, tess_rv block,
 /* B[i] = A[i], and a space of one sketch. */
 static void start(fixture *f) {
   const tess_options o = {.struct_size = sizeof o, .in_process = 1};
-  const tess_dtype f32 = {TESS_FLOAT, 32, 1}, i64 = {TESS_INT, 64, 1};
+  const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1},
+                   i64 = {TESS_DTYPE_INT, 64, 1};
   const tess_module m = {.name = "by hand", .apply = as_it_is};
   tess_builder *b;
   tess_expr n, i, x;
@@ -319,7 +320,7 @@ static void test_tensors_are_missing(void **state) {
   tess_tensor *t[2] = {NULL, NULL};
   tess_kernel *k;
   start(&f);
-  ok(&f, tess_tensor_new(f.c, (tess_dtype){TESS_FLOAT, 32, 1}, 1,
+  ok(&f, tess_tensor_new(f.c, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1,
                          (int64_t[]){8}, "zeros", 0, &t[0]));
   ok(&f, tess_build(f.p, NULL, &k));
   refuses(&f, tess_interpret(f.p, 2, t), "argument 2, 'B', is NULL");
@@ -350,13 +351,13 @@ static void test_blocks(void **state) {
   const tess_iter_kind kind[] = {(tess_iter_kind)42};
   start(&f);
   ok(&f, tess_builder_new(f.c, &b));
-  ok(&f, tess_int(b, (tess_dtype){TESS_INT, 64, 1}, 0, &lo));
-  ok(&f, tess_int(b, (tess_dtype){TESS_INT, 64, 1}, 8, &n));
+  ok(&f, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1}, 0, &lo));
+  ok(&f, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1}, 8, &n));
   refuses(&f, tess_block_begin(b, "x", 1, name, kind, &lo, &n, &lo, 0, &v),
           "variable 1 of block 'x' is of kind 42, and there is none such");
   tess_buffer buf;
   refuses(&f,
-          tess_buffer_new(b, "T", (tess_dtype){TESS_FLOAT, 32, 1}, 1, &n,
+          tess_buffer_new(b, "T", (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1, &n,
                           "global", (tess_role)9, 1, &buf),
           "buffer T: the role of a parameter must be input, output or "
           "layout_free");

@@ -8,7 +8,8 @@
 #include <tessera/tessera.h>
 #include <unistd.h>
 
-static const tess_dtype f32 = {TESS_FLOAT, 32, 1}, i64 = {TESS_INT, 64, 1};
+static const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1},
+                        i64 = {TESS_DTYPE_INT, 64, 1};
 
 typedef struct fixture {
   fault_alloc fault;
@@ -305,12 +306,13 @@ static void test_memory_cap(void **state) {
 /* A type that is none has no values. */
 static void test_values_of_dtypes(void **state) {
   (void)state;
-  const tess_dtype u8 = {TESS_UINT, 8, 1}, u64 = {TESS_UINT, 64, 1};
-  const tess_dtype f16 = {TESS_FLOAT, 16, 1}, bit = {TESS_BOOL, 8, 1};
-  const tess_dtype none[] = {{TESS_INT, 0, 1},
-                             {TESS_INT, 65, 1},
-                             {TESS_INT, 32, 0},
-                             {TESS_HANDLE, 64, 1}};
+  const tess_dtype u8 = {TESS_DTYPE_UINT, 8, 1}, u64 = {TESS_DTYPE_UINT, 64, 1};
+  const tess_dtype f16 = {TESS_DTYPE_FLOAT, 16, 1},
+                   bit = {TESS_DTYPE_BOOL, 8, 1};
+  const tess_dtype none[] = {{TESS_DTYPE_INT, 0, 1},
+                             {TESS_DTYPE_INT, 65, 1},
+                             {TESS_DTYPE_INT, 32, 0},
+                             {TESS_DTYPE_HANDLE, 64, 1}};
   assert_true(tess_dtype_holds(u8, 255) && !tess_dtype_holds(u8, 256));
   assert_true(!tess_dtype_holds(u8, 2.5) && !tess_dtype_holds(u8, -1));
   assert_true(tess_dtype_holds_int(u8, 255) && !tess_dtype_holds_int(u8, -1));

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1};
 
 static tess_context *open(bool in_process) {
   tess_context *c;
@@ -108,8 +108,8 @@ static void test_arguments(void **state) {
                          matrix(c, 16, "zeros", 0)};
   tess_tensor *small = matrix(c, 15, "zeros", 0), *ints;
   const int64_t shape[] = {16, 16};
-  must(c, tess_tensor_new(c, (tess_dtype){TESS_INT, 32, 1}, 2, shape, "zeros",
-                          0, &ints));
+  must(c, tess_tensor_new(c, (tess_dtype){TESS_DTYPE_INT, 32, 1}, 2, shape,
+                          "zeros", 0, &ints));
   tess_kernel *k;
   must(c, tess_build(p, NULL, &k));
   assert_int_equal(tess_kernel_run(k, 2, good), TESS_TYPE);

@@ -32,8 +32,8 @@ static int set_up_matmul(void **state, int64_t n) {
   assert_int_equal(tess_context_new(&o, &f.c), TESS_OK);
   f.p = measured_matmul(f.c, n);
   for (int i = 0; i < 3; i++)
-    assert_int_equal(tess_tensor_new(f.c, (tess_dtype){TESS_FLOAT, 32, 1}, 2,
-                                     shape, "zeros", 0, &f.t[i]),
+    assert_int_equal(tess_tensor_new(f.c, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1},
+                                     2, shape, "zeros", 0, &f.t[i]),
                      TESS_OK);
   assert_int_equal(tess_build(f.p, NULL, &f.k), TESS_OK);
   running = f.c;
