@@ -140,9 +140,10 @@ int main(int argc, char **argv) {
   tess_target *target;
   tess_space *space;
   tess_result *result;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   check(tess_target_new(ctx, "llvm", &target));
-  tess_module by_hand = {.name = "by hand", .apply = schedule};
+  tess_module by_hand = {
+      .struct_size = sizeof by_hand, .name = "by hand", .apply = schedule};
   check(tess_space_function(ctx, &by_hand, &space));
   tess_tune_options options = {.struct_size = sizeof options,
                                .seed = 1,

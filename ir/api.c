@@ -253,14 +253,13 @@ tess_status tess_program_param(tess_program *p, uint32_t i, tess_param *out) {
   uint32_t before = 0;
   for (uint32_t k = 0; k < i; k++)
     before += ir_ndim(ir, ir->arg.v[params.at + k]);
-  *out = (tess_param){.name = ir_text(ir, r->name),
-                      .dtype = r->dtype,
-                      .ndim = ir_ndim(ir, b),
-                      .shape = p->extent + before,
-                      .role = public_role(r->role)};
-
+  const tess_param param = {.name = ir_text(ir, r->name),
+                            .dtype = r->dtype,
+                            .ndim = ir_ndim(ir, b),
+                            .shape = p->extent + before,
+                            .role = public_role(r->role)};
   ctx_clear(p->c);
-  return TESS_OK;
+  return ctx_give(p->c, tess_param, &param, out);
 }
 
 /* ---- bytes -------------------------------------------------------------- */

@@ -229,8 +229,12 @@ static int reduce_with(lua_State *L) {
   }
   void *ud[2] = {L, &n};
   tess_reducer_def def = {
-      lt_opt_string(L, 5, "the name of a reducer", "reducer"), n, combine,
-      identity, ud};
+      .struct_size = sizeof def,
+      .n = n,
+      .name = lt_opt_string(L, 5, "the name of a reducer", "reducer"),
+      .combine = combine,
+      .identity = identity,
+      .ud = ud};
   int top = lua_gettop(L);
   tess_status s = tess_reduce_with(b, &def, n, src, naxes, axes, out);
   if (s == TESS_CALLBACK && lua_gettop(L) > top) return lua_error(L);

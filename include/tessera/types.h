@@ -24,6 +24,16 @@ typedef enum tess_status {
 #undef STATUS
 } tess_status;
 
+/* A struct of a type that begins with struct_size, with that set and all else
+ * zero: tess_timing t = TESS_INIT(tess_timing);
+ * In C its members can be named just as well:
+ * tess_tune_options o = {.struct_size = sizeof o, .seed = 1}; */
+#ifdef __cplusplus
+#define TESS_INIT(type) {(uint32_t)sizeof(type)}
+#else
+#define TESS_INIT(type) {.struct_size = (uint32_t)sizeof(type)}
+#endif
+
 /* The one way Tessera gets memory.  `ptr` NULL: allocate `nsize` bytes;
  * `nsize` 0: free `ptr`; else resize.  `osize` is always the size that `ptr`
  * was given.  Returns NULL when memory is out (never when shrinking).

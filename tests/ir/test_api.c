@@ -84,7 +84,7 @@ static tess_status everything(fixture *f) {
   f->q = NULL;
   tess_builder_free(f->b);
   f->b = NULL;
-  tess_param q;
+  tess_param q = TESS_INIT(tess_param);
   TRY(tess_program_param(f->p, 1, &q));
   TRY(tess_program_lower(f->p, &f->q));
   tess_program_free(f->q);
@@ -210,9 +210,16 @@ static void test_null(void **state) {
   is_refused(&f, tess_reduce(b, "sum", 1, NULL, 0, NULL, &e));
   is_refused(&f, tess_reduce(b, "sum", 1, &n, 1, NULL, &e));
   is_refused(&f, tess_reduce_with(b, NULL, 1, &n, 1, &v, &e));
-  const tess_reducer_def r = {"r", 1, NULL, &zero, NULL};
+  const tess_reducer_def r = {.struct_size = sizeof(tess_reducer_def),
+                              .name = "r",
+                              .n = 1,
+                              .identity = &zero};
   is_refused(&f, tess_reduce_with(b, &r, 1, &n, 1, &v, &e));
-  const tess_reducer_def q = {"q", 1, combine, &zero, NULL};
+  const tess_reducer_def q = {.struct_size = sizeof(tess_reducer_def),
+                              .name = "q",
+                              .n = 1,
+                              .combine = combine,
+                              .identity = &zero};
   is_refused(&f, tess_reduce_with(b, &q, 1, NULL, 1, &v, &e));
   is_refused(&f, tess_compute_begin(b, "B", 1, NULL, NULL, &v));
   is_refused(&f, tess_compute_begin(b, "B", 1, &n, NULL, NULL));
@@ -235,7 +242,7 @@ static void test_shapes(void **state) {
   tess_expr shape[16], got[16], n, x;
   tess_buffer a, r;
   tess_var v[16], size;
-  tess_param q[2];
+  tess_param q[2] = {TESS_INIT(tess_param), TESS_INIT(tess_param)};
   tess_dtype t;
   const char *name;
   uint32_t ndim;

@@ -68,7 +68,7 @@ static void test_time(void **state) {
   tess_tensor *t[] = {matrix(c, 16, "random", 1), matrix(c, 16, "random", 2),
                       matrix(c, 16, "zeros", 0)};
   tess_kernel *k;
-  tess_timing r;
+  tess_timing r = TESS_INIT(tess_timing);
   must(c, tess_build(p, NULL, &k));
   must(c, tess_kernel_time(k, 3, t, 0.003, &r));
   assert_true(r.min > 0 && r.min <= r.median && r.min <= r.mean);
@@ -263,7 +263,7 @@ static void test_exhausted(void **state) {
                         matrix(x.c, n, "zeros", 0)};
     fault_arm(&x.f, at);
     tess_kernel *k = NULL;
-    tess_timing timing;
+    tess_timing timing = TESS_INIT(tess_timing);
     tess_status s = tess_build(p, NULL, &k);
     if (!s) s = tess_kernel_time(k, 3, t, 1e-4, &timing);
     if (!s) s = tess_interpret(p, 3, t);

@@ -76,7 +76,7 @@ static void test_oracle(void **state) {
 
 static void test_timing(void **state) {
   stopped *f = *state;
-  tess_timing t;
+  tess_timing t = TESS_INIT(tess_timing);
   stop_every(10);
   is_cancelled(f, tess_kernel_time(f->k, 3, f->t, 1e6, &t));
 }
@@ -84,7 +84,7 @@ static void test_timing(void **state) {
 /* One that came when nothing was going on is forgotten. */
 static void test_too_early(void **state) {
   stopped *f = *state;
-  tess_timing t;
+  tess_timing t = TESS_INIT(tess_timing);
   char *text;
   tess_stop(f->c);
   assert_int_equal(tess_kernel_source(f->k, "ir", &text), TESS_OK);
