@@ -991,10 +991,11 @@ typedef struct tess_record {
   const char *workload_name, *target, *policy, *engine, *status;
   double seconds; /* +inf where it failed or is damaged */
   uint64_t program_hash;
-  int32_t checked; /* it was compared with the unscheduled program, and agreed */
-  int32_t damaged; /* trace or decisions cannot be read, or are of two candidates */
+  int32_t checked; /* compared with the unscheduled program, and agreed */
+  int32_t damaged; /* trace or decisions cannot be read, or are of two
+                    * candidates */
   const char *message; /* why it failed; else "" */
-  const double *sample; /* nsample seconds, as they were measured; of a success */
+  const double *sample; /* nsample seconds, as measured; of a success */
 } tess_record;
 /* Best first: of those of one workload, target and policy the first was
  * compared with the unscheduled program when it was stored, others may not have
