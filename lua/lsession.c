@@ -162,7 +162,7 @@ static int session_features(lua_State *L) {
   tess_session *s = session(L);
   const char *kind = lt_string(L, 3, "the kind of features");
   uint32_t n;
-  tess_features f;
+  tess_features f = TESS_INIT(tess_features);
   tess_candidate *c = to_candidates(L, "features", &n);
   lt_check(L, tess_session_features(s, n, c, kind, &f));
   lua_createtable(L, (int)n, 0);

@@ -173,7 +173,6 @@ tess_status tess_session_features(tess_session *s, uint32_t n,
                                   tess_features *out) {
   feature_kind k;
   search_rows r;
-  *out = (tess_features){0};
   tess_status st = parse_kind(s, kind, &k);
   for (uint32_t i = 0; st == TESS_OK && i < n; i++) st = check(s, &c[i]);
   if (st == TESS_OK) st = find_rows(s, k, n, c, &r);
@@ -182,12 +181,12 @@ tess_status tess_session_features(tess_session *s, uint32_t n,
     if (r.first[i] == r.first[i + 1])
       return ctx_fail(s->c, TESS_INVALID,
                       "candidate %u, counted from 1, does not replay", i + 1);
-  *out = (tess_features){.version = session_version(k),
-                         .nrows = r.first[n],
-                         .ncolumns = r.width,
-                         .first = r.first,
-                         .value = r.v};
-  return TESS_OK;
+  tess_features f = {.version = session_version(k),
+                     .nrows = r.first[n],
+                     .ncolumns = r.width,
+                     .first = r.first,
+                     .value = r.v};
+  return ctx_give(s->c, tess_features, &f, out);
 }
 
 tess_status tess_session_column(tess_session *s, const char *kind,

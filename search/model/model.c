@@ -373,5 +373,6 @@ void model_attach(tess_model *m, tess_session *s, tess_cost_model *out) {
       session_want(s, k);
       break;
     }
-  *out = (tess_cost_model){m->name, predict, update, NULL, m};
+  *out = (tess_cost_model){
+      .name = m->name, .predict = predict, .update = update, .ud = m};
 }
