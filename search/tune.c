@@ -41,8 +41,7 @@ static tess_status open_model(tune *t) {
     t->r->model = model_hold(o->model);
   else
     s = model_new(t->c, o->cost_model, &t->r->model);
-  if (s == TESS_OK) model_attach(t->r->model, &t->s, &t->model);
-  return s;
+  return s == TESS_OK ? model_attach(t->r->model, &t->s, &t->model) : s;
 }
 
 /* In the frame of the context's heap. */

@@ -7,7 +7,8 @@
 #include <math.h>
 
 const learner *const learners[] = {&learner_xgb, &learner_xgb_rank,
-                                   &learner_forest};
+                                   &learner_forest, &learner_gp,
+                                   &learner_treegru};
 const uint32_t nlearners = sizeof learners / sizeof *learners;
 
 const learner *learner_find(const char *name, size_t n) {
@@ -175,13 +176,24 @@ static void add_vote(uint32_t n, const double *mean, const double *sd,
   }
 }
 
-static bool votes(const model_fits *x, uint32_t i) {
-  return x->status[i] == TESS_OK;
+/* What was learnt of the decisions of another space says nothing here. */
+static bool is_of_space(const tess_model *m) {
+  return m->now->group == m->group;
+}
+
+static bool judges(const tess_model *m) {
+  return m->now->judges && is_of_space(m);
+}
+
+static bool votes(const tess_model *m, uint32_t i) {
+  if (m->now->status[i] != TESS_OK) return false;
+  return is_of_space(m) ||
+         !(m->now->learner[i]->kinds >> FEATURE_DECISIONS & 1);
 }
 
 static uint32_t count_votes(const tess_model *m) {
   uint32_t k = 0;
-  for (uint32_t i = 0; m->now && i < m->now->n; i++) k += votes(m->now, i);
+  for (uint32_t i = 0; m->now && i < m->now->n; i++) k += votes(m, i);
   return k;
 }
 
@@ -207,7 +219,7 @@ tess_status model_score(tess_model *m, uint32_t n, double *mean, double *sd) {
   memset(mean, 0, n * sizeof *mean);
   if (sd) memset(sd, 0, n * sizeof *sd);
   for (uint32_t i = 0; i < m->nmember; i++) {
-    if (!votes(m->now, i)) continue;
+    if (!votes(m, i)) continue;
     st = m->member[i]->score(&m->now->member[i], n, m->asked, one, unsure);
     if (st != TESS_OK)
       return ctx_fail(m->c, st, "cost model \"%s\" cannot predict",
@@ -232,7 +244,7 @@ static void score_at_random(const tess_session *s, uint32_t n,
   }
 }
 
-/* What may fail is worse by as much of the scores' range. */
+/* What fails more likely than not is worse than anything that does not. */
 static void heed_failures(tess_model *m, uint32_t n, double *mean) {
   double least = INFINITY, most = -INFINITY;
   for (uint32_t i = 0; i < n; i++) {
@@ -240,7 +252,8 @@ static void heed_failures(tess_model *m, uint32_t n, double *mean) {
     most = fmax(most, mean[i]);
   }
   for (uint32_t i = 0; i < n; i++)
-    mean[i] -= (1 - feasible_score(&m->now->feasible,
+    mean[i] -= 2 *
+               (1 - feasible_score(&m->now->feasible,
                                    &m->asked[FEATURE_DECISIONS], i)) *
                (most - least);
 }
@@ -256,10 +269,10 @@ static tess_status predict_all(tess_model *m, tess_session *s, uint32_t n,
     return TESS_OK;
   }
   uint32_t kinds = m->kinds;
-  if (m->now->judges) kinds |= 1u << FEATURE_DECISIONS;
+  if (judges(m)) kinds |= 1u << FEATURE_DECISIONS;
   tess_status st = ask_all(m, s, kinds, n, c);
   if (st == TESS_OK) st = model_score(m, n, mean, sd);
-  if (st == TESS_OK && m->now->judges) heed_failures(m, n, mean);
+  if (st == TESS_OK && judges(m)) heed_failures(m, n, mean);
   return st;
 }
 
@@ -292,21 +305,6 @@ typedef struct lesson {
   double *score, *seconds;
 } lesson;
 
-/* What is compared: a program, and the space of its schedules. */
-static uint64_t group_of(tess_session *s) {
-  search_worker *w = &s->worker[0];
-  uint64_t h = ir_hash(s->base, &w->m.scratch);
-  for (uint32_t i = 0; i < s->nsketch; i++)
-    h = hash_mix(h, vm_sketch_hash(s->sketch[i]));
-  return h;
-}
-
-static tess_status find_group(void *ud) {
-  void **w = ud;
-  *(uint64_t *)w[1] = group_of(w[0]);
-  return TESS_OK;
-}
-
 /* What was predicted before the times were known, against them. */
 static tess_status look_back(lesson *w, const model_data *d, uint32_t group) {
   tess_model *m = w->m;
@@ -329,12 +327,8 @@ static tess_status look_back(lesson *w, const model_data *d, uint32_t group) {
 static tess_status learn(void *ud) {
   lesson *w = ud;
   tess_model *m = w->m;
-  uint64_t hash = 0;
-  void *asks[2] = {w->s, &hash};
-  tess_status st = mem_protect(&w->s->worker[0].heap, find_group, asks);
-  if (st != TESS_OK) return st;
-  uint32_t group = data_group(&m->data, hash);
-  st = look_back(w, &m->data, group);
+  uint32_t group = data_group(&m->data, m->group);
+  tess_status st = look_back(w, &m->data, group);
   for (uint32_t i = 0; st == TESS_OK && i < w->n; i++) {
     if (measure_is_no_ones(w->c[i].status)) continue;
     bool ok = w->c[i].status == TESS_OK;
@@ -365,7 +359,27 @@ static tess_status update(void *ud, tess_session *s, uint32_t n,
   return st;
 }
 
-void model_attach(tess_model *m, tess_session *s, tess_cost_model *out) {
+/* ---- sessions ----------------------------------------------------------- */
+
+/* What is compared: a program, and the space of its schedules. */
+static uint64_t group_of(tess_session *s) {
+  search_worker *w = &s->worker[0];
+  uint64_t h = ir_hash(s->base, &w->m.scratch);
+  for (uint32_t i = 0; i < s->nsketch; i++)
+    h = hash_mix(h, vm_sketch_hash(s->sketch[i]));
+  return h;
+}
+
+static tess_status find_group(void *ud) {
+  void **w = ud;
+  *(uint64_t *)w[1] = group_of(w[0]);
+  return TESS_OK;
+}
+
+tess_status model_attach(tess_model *m, tess_session *s, tess_cost_model *out) {
+  void *asks[2] = {s, &m->group};
+  tess_status st = mem_protect(&s->worker[0].heap, find_group, asks);
+  if (st != TESS_OK) return ctx_ran_out(m->c, st, "a cost model");
   m->seed = s->seed;
   vec_clear(&m->quality);
   for (int k = 0; k < FEATURE_DECISIONS; k++)
@@ -375,4 +389,5 @@ void model_attach(tess_model *m, tess_session *s, tess_cost_model *out) {
     }
   *out = (tess_cost_model){
       .name = m->name, .predict = predict, .update = update, .ud = m};
+  return TESS_OK;
 }

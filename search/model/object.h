@@ -24,6 +24,7 @@ typedef struct model_fits {
   tess_status status[MODEL_MEMBERS]; /* NOT_FOUND: it knows nothing yet */
   model_fit feasible;
   bool judges;               /* there were failures to learn from */
+  uint64_t group;            /* of the newest sample, which decisions are of */
 } model_fits;
 
 struct tess_model {
@@ -34,6 +35,7 @@ struct tess_model {
   const learner *member[MODEL_MEMBERS];
   uint32_t kinds;            /* bits of the features that members need */
   uint64_t seed;
+  uint64_t group;            /* of the session: hash of workload and space */
   model_data data;
   model_fits *now, *next;    /* predicting; in training */
   thread_task task;
@@ -53,7 +55,8 @@ struct tess_model {
 tess_status model_new(tess_context *c, const char *name, tess_model **out);
 tess_model *model_hold(tess_model *m);     /* tess_model_free drops */
 /* The functions of a model for a session, which owns neither. */
-void model_attach(tess_model *m, tess_session *s, tess_cost_model *out);
+tess_status model_attach(tess_model *m, tess_session *s,
+                         tess_cost_model *out);
 /* The features of kind k of n candidates, in m->asked[k]. */
 tess_status model_ask(tess_model *m, tess_session *s, feature_kind k,
                       uint32_t n, const search_cand *c);

@@ -84,6 +84,7 @@ static void start(tess_model *m) {
     return;
   }
   m->started = x->data.sample.n;
+  x->group = x->data.group.v[x->data.sample.v[m->started - 1].group];
   m->next = x;
   m->training = true;
   thread_task_start(&m->task, train, x);
