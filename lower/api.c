@@ -26,8 +26,7 @@ static tess_status read_options(const lowering *l, lower_options *o) {
   tess_lower_options all = {.struct_size = sizeof all};
   tess_context *c = l->from->c;
   uint32_t last = LOWER_AT_compact_thread_buffers;
-  if (l->given && ctx_take_struct("tess_lower_options", l->given, &all,
-                                  sizeof all, &c->err) != TESS_OK)
+  if (l->given && ctx_take(c, tess_lower_options, l->given, &all) != TESS_OK)
     return TESS_INVALID;
   if (all.after && (last = lower_find_pass(all.after)) == LOWER_NPASSES)
     return refuse_pass(c, all.after);
