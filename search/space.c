@@ -16,8 +16,8 @@ typedef struct schedules {
   tess_program *program; /* that they schedule */
   VEC(tess_schedule *) s;
   tess_schedule *lent; /* to the running module, which may emit it itself */
-  tess_status failed; /* why one could not be added: memory ran out */
-  const char *refused;       /* why an emitted one is invalid; NULL: none is */
+  tess_status failed;  /* why one could not be added: memory ran out */
+  const char *refused; /* why an emitted one is invalid; NULL: none is */
 } schedules;
 
 static void drop_all(schedules *l) {

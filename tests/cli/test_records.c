@@ -157,7 +157,7 @@ static void refused_traces(void **state) {
   assert_ptr_equal(strchr(c.err, '\n'), c.err + strlen(c.err) - 1);
   change("UPDATE record SET program_hash = 1");
   run("tune d.lua --trials 3 --db a.db");
-  if (!strstr(c.err, "database a.db: 3 of its records are outdated and"))
+  if (!strstr(c.err, "database a.db: 3 of its records are damaged and"))
     fail_msg("no such warning: %s", c.err);
 }
 
