@@ -61,11 +61,7 @@ static tess_status read_tune_options(tess_context *c,
                                      const tess_tune_options *in,
                                      tess_tune_options *o) {
   *o = (tess_tune_options){.struct_size = sizeof *o};
-  if (!in) return TESS_OK;
-  tess_status s =
-      ctx_take_struct("tess_tune_options", in, o, sizeof *o, &c->err);
-  if (s != TESS_OK) c->serial++;
-  return s;
+  return in ? ctx_take(c, tess_tune_options, in, o) : TESS_OK;
 }
 
 static tess_status complete_options(tess_context *c, tess_target *target,
@@ -95,6 +91,8 @@ typedef struct tune_work {
   tess_target *target, *own_target;
   tess_space *space;
   tess_tune_options o;
+  tess_strategy strategy; /* the host's, as far as it knows them */
+  tess_cost_model model;
   space_sketches k;
   search_measurer measurer;
   strbuf policy;
@@ -169,6 +167,21 @@ static tess_status run_tune(tune_work *w, tess_result **out) {
   return tune_run(&setup, out);
 }
 
+/* Replaces the host's strategy and model by copies of the current layout. */
+static tess_status take_plugged_in(tune_work *w) {
+  tess_tune_options *o = &w->o;
+  tess_status s = TESS_OK, t = TESS_OK;
+  if (o->custom_strategy) {
+    s = ctx_take(w->c, tess_strategy, o->custom_strategy, &w->strategy);
+    o->custom_strategy = s == TESS_OK ? &w->strategy : NULL;
+  }
+  if (o->custom_cost_model) {
+    t = ctx_take(w->c, tess_cost_model, o->custom_cost_model, &w->model);
+    o->custom_cost_model = t == TESS_OK ? &w->model : NULL;
+  }
+  return s != TESS_OK ? s : t;
+}
+
 /* Calls `free` of the host's strategy and model, however the run ended. */
 static void free_plugged_in(const tess_tune_options *o) {
   const tess_strategy *strategy = o->custom_strategy;
@@ -186,6 +199,7 @@ tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
   space_sketches_init(&w.k, w.c);
   str_init(&w.policy, &w.c->heap);
   tess_status s = read_tune_options(w.c, o, &w.o);
+  if (s == TESS_OK) s = take_plugged_in(&w);
   if (s == TESS_OK) s = run_tune(&w, out);
   thread_alarm_put_off(&w.deadline);
   ctx_end_work(w.c);
@@ -206,15 +220,15 @@ static const char *strbuf_text(const strbuf *b) {
 }
 
 tess_status tess_result_get(tess_result *r, tess_result_info *out) {
-  *out = r->info;
-  out->ncurve = r->curve.n;
-  out->curve = r->curve.v;
-  out->funnel = strbuf_text(&r->funnel);
-  out->ledger = strbuf_text(&r->ledger);
-  out->classes = strbuf_text(&r->classes);
-  out->message = r->broke.code ? r->broke.message : strbuf_text(&r->failure);
-  out->note = strbuf_text(&r->note);
-  return TESS_OK;
+  tess_result_info i = r->info;
+  i.ncurve = r->curve.n;
+  i.curve = r->curve.v;
+  i.funnel = strbuf_text(&r->funnel);
+  i.ledger = strbuf_text(&r->ledger);
+  i.classes = strbuf_text(&r->classes);
+  i.message = r->broke.code ? r->broke.message : strbuf_text(&r->failure);
+  i.note = strbuf_text(&r->note);
+  return ctx_give(r->c, tess_result_info, &i, out);
 }
 
 static tess_status no_winner(tess_result *r) {

@@ -17,7 +17,7 @@ static tess_status random_predict(void *ud, tess_session *s, uint32_t n,
 
 static tess_status random_open(tess_session *s, tess_cost_model *out) {
   (void)s;
-  *out = (tess_cost_model){"random", random_predict, NULL, NULL, NULL};
+  *out = (tess_cost_model){.name = "random", .predict = random_predict};
   return TESS_OK;
 }
 

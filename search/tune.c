@@ -121,6 +121,7 @@ static int report_progress(tune *t) {
   double elapsed = tune_now() - t->started;
   uint32_t done = t->trials - t->before;
   tess_progress p = {
+      .struct_size = sizeof p,
       .trials = t->trials,
       .max_trials = o->trials,
       .failed = t->failed,

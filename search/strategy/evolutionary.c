@@ -86,8 +86,9 @@ static tess_status evolutionary_propose(void *ud, tess_session *s, uint32_t n,
 
 /* It observes nothing: the session remembers what was measured. */
 static tess_status evolutionary_open(tess_session *s, tess_strategy *out) {
-  *out = (tess_strategy){"evolutionary", evolutionary_propose, NULL,
-                         strategy_free, NULL};
+  *out = (tess_strategy){.name = "evolutionary",
+                         .propose = evolutionary_propose,
+                         .free = strategy_free};
   return strategy_new(s, &out->ud);
 }
 

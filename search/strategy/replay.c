@@ -21,7 +21,8 @@ static tess_status replay_propose(void *ud, tess_session *s, uint32_t n,
 }
 
 static tess_status replay_open(tess_session *s, tess_strategy *out) {
-  *out = (tess_strategy){"replay", replay_propose, NULL, strategy_free, NULL};
+  *out = (tess_strategy){
+      .name = "replay", .propose = replay_propose, .free = strategy_free};
   return strategy_new(s, &out->ud);
 }
 
