@@ -249,7 +249,7 @@ static void lowering(void **state) {
   expect("lower t.lua --program d.lua --after plan_allocation", 0, "block C");
   console_run(&c, "sed 's/{2, 8}/{2, 7}/' t.lua > seven.lua");
   expect("lower seven.lua --program d.lua", 1, "does not fit");
-  console_write(&c, "save.lua", "dofile('d.lua'):save('d.tp')");
+  console_write(&c, "save.lua", "dofile('d.lua').program:save('d.tp')");
   expect("save.lua", 0, "");
   expect("lower d.tp --after lower_blocks", 0, "for k in range(");
   expect("doc", 0, "  scalar_replacement  ");
