@@ -330,7 +330,7 @@ static tess_status learn(void *ud) {
   uint32_t group = data_group(&m->data, m->group);
   tess_status st = look_back(w, &m->data, group);
   for (uint32_t i = 0; st == TESS_OK && i < w->n; i++) {
-    if (measure_is_no_ones(w->c[i].status)) continue;
+    if (measure_is_machine_fault(w->c[i].status)) continue;
     bool ok = w->c[i].status == TESS_OK;
     data_add(
         &m->data,

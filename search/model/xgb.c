@@ -200,8 +200,8 @@ static tess_status set_params(const growing *g) {
   static const char *const params[][2] = {
       {"verbosity", "0"},        {"nthread", "1"},   {"seed", "43"},
       {"base_score", "0"},       {"max_depth", "8"}, {"gamma", "0.001"},
-      {"min_child_weight", "0"}, {"eta", "0.2"},     {"lambda", "0.05"},   {"tree_method", "hist"},
-      {"max_bin", "64"}};
+      {"min_child_weight", "0"}, {"eta", "0.2"},     {"lambda", "0.05"},
+      {"tree_method", "hist"},   {"max_bin", "64"}};
   for (size_t i = 0; i < sizeof params / sizeof *params; i++)
     if (g->t->x.set_param(g->t->booster, params[i][0], params[i][1]))
       return failed(g->t, g->f);
