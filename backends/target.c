@@ -2,7 +2,6 @@
  * The text of a target. */
 #include "backends/target.h"
 #include "backends/backend.h"
-#include "backends/llvm/llvm.h"
 #include "base/thread.h"
 #include <ctype.h>
 #include <errno.h>
@@ -112,26 +111,10 @@ static void complete_cache(int64_t *bytes, int name) {
   if (!*bytes && found > 0) *bytes = found;
 }
 
-static tess_status check_vectors(const target *t, err_state *e) {
-  int64_t v = t->vector_bytes;
-  if (v >= 8 && v <= 256 && !(v & (v - 1))) return TESS_OK;
-  return err_set(e, TESS_INVALID,
-                 "target: -vector-bytes is a power of two from 8 to 256");
-}
-
-static tess_status check_contract(const target *t, err_state *e) {
-  if (!t->contract[0] || !strcmp(t->contract, "fast") ||
-      !strcmp(t->contract, "off"))
-    return TESS_OK;
-  return err_set(e, TESS_INVALID, "target: -fp-contract is fast or off");
-}
-
 tess_status target_parse(target *t, const char *text, err_state *e) {
   *t = (target){.num_cores = 0};
   tess_status s = parse_words(t, text, e);
-  if (!s) s = llvm_complete_target(t, e);
-  if (!s) s = check_vectors(t, e);
-  if (!s) s = check_contract(t, e);
+  if (!s) s = backend_find(t->kind)->complete(t, e);
   if (s) return s;
   if (!t->num_cores) t->num_cores = thread_cpus();
   if (t->is_host) {

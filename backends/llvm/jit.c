@@ -11,6 +11,7 @@
 #include "backends/llvm/llvm.h"
 #include "backends/llvm/machine.h"
 #include <llvm-c/Error.h>
+#include <llvm-c/ErrorHandling.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
 #include <math.h>
@@ -118,6 +119,11 @@ static tess_status llvm_load(mem_heap *heap, const void *code, size_t n,
   return e->code;
 }
 
+static int32_t llvm_launch(const backend_code *c, void **args,
+                           const int64_t *sizes, const tess_runtime *rt) {
+  return c->entry(args, sizes, rt);
+}
+
 static tess_kernel_fn llvm_entry(const backend_code *c) { return c->entry; }
 
 static tess_status llvm_compile_entry(ir_program *p, arena *scratch,
@@ -126,11 +132,19 @@ static tess_status llvm_compile_entry(ir_program *p, arena *scratch,
   return llvm_compile(p, scratch, t, form, out, NULL, e);
 }
 
+static void llvm_on_fatal(void (*fn)(const char *message)) {
+  LLVMInstallFatalErrorHandler(fn);
+}
+
 const backend llvm_backend = {
     .name = "llvm",
-    .compile = llvm_compile_entry,
+    .forms = 1u << BACKEND_CODE | 1u << BACKEND_IR | 1u << BACKEND_ASM,
+    .complete = llvm_complete_target,
     .runs_here = llvm_runs_here,
+    .compile = llvm_compile_entry,
     .load = llvm_load,
+    .launch = llvm_launch,
     .entry = llvm_entry,
     .unload = llvm_unload,
+    .on_fatal = llvm_on_fatal,
 };

@@ -23,13 +23,10 @@ tess_status llvm_compile(ir_program *p, arena *scratch, const target *t,
                          backend_form form, strbuf *out, llvm_times *times,
                          err_state *e);
 
-/* Completes what the text of a target left open. */
+/* backend.complete. */
 tess_status llvm_complete_target(target *t, err_state *e);
 
 /* backend.runs_here. */
 tess_status llvm_runs_here(const target *t, err_state *e);
-
-/* Calls fn(message) before LLVM ends the process; for a worker's main. */
-void llvm_on_fatal(void (*fn)(const char *message));
 
 #endif

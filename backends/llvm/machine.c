@@ -3,7 +3,6 @@
 #include "backends/llvm/machine.h"
 #include "backends/llvm/llvm.h"
 #include <llvm-c/Core.h>
-#include <llvm-c/ErrorHandling.h>
 #include <llvm-c/Target.h>
 #include <pthread.h>
 #include <string.h>
@@ -17,10 +16,6 @@ static void initialize(void) {
 void llvm_initialize(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, initialize);
-}
-
-void llvm_on_fatal(void (*fn)(const char *message)) {
-  LLVMInstallFatalErrorHandler(fn);
 }
 
 tess_status llvm_machine_new(const target *t, LLVMTargetMachineRef *out,
@@ -193,9 +188,24 @@ static tess_status probe_vectors(target *t, err_state *e) {
   return s;
 }
 
+static tess_status check_vector_bytes(const target *t, err_state *e) {
+  int64_t v = t->vector_bytes;
+  if (v >= 8 && v <= 256 && !(v & (v - 1))) return TESS_OK;
+  return err_set(e, TESS_INVALID,
+                 "target: -vector-bytes is a power of two from 8 to 256");
+}
+
+static tess_status check_fp_contract(const target *t, err_state *e) {
+  if (!t->contract[0] || !strcmp(t->contract, "fast") ||
+      !strcmp(t->contract, "off"))
+    return TESS_OK;
+  return err_set(e, TESS_INVALID, "target: -fp-contract is fast or off");
+}
+
 tess_status llvm_complete_target(target *t, err_state *e) {
   tess_status s = t->triple[0] ? TESS_OK : complete_triple(t, e);
   if (!s) s = complete_cpu(t, e);
   if (!s && !t->vector_bytes) s = probe_vectors(t, e);
-  return s;
+  if (!s) s = check_vector_bytes(t, e);
+  return s ? s : check_fp_contract(t, e);
 }

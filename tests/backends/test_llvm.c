@@ -451,7 +451,7 @@ static void llvm_gives_up(void **state) {
     compiled k;
     said = ends[1];
     if (!freopen("/dev/null", "w", stderr)) _exit(3);
-    llvm_on_fatal(on_fatal);
+    backend_on_fatal(on_fatal);
     compiled_start(&k);
     ir_buf c = compiled_param(&k, I32, 1, IR_ROLE_OUTPUT);
     ir_expr args[] = {ir_int(&k.p, I32, 1), ir_int(&k.p, I32, 2)};

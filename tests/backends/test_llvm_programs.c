@@ -148,7 +148,7 @@ static void run_compiled(conform *c) {
       llvm_backend.load(&t->heap.heap, code.v, code.n, &k, &c->err))
     complain(c, c->err.message);
   for (uint32_t i = 0; i < c->n; i++) args[i] = c->got[i].data;
-  int32_t status = llvm_backend.entry(k)(args, NULL, &c->rt.rt);
+  int32_t status = llvm_backend.launch(k, args, NULL, &c->rt.rt);
   llvm_backend.unload(k);
   str_free(&code);
   if (status) complain(c, "the kernel fails");
