@@ -34,22 +34,12 @@ static tess_status take_run(reader *r, const tess_value *v, uint32_t depth,
   return TESS_OK;
 }
 
-static uint16_t depth_of(const vm_trace *pool, uint32_t at, uint32_t n) {
-  uint16_t depth = 0;
-  for (uint32_t i = 0; i < n; i++)
-    if (pool->val.v[at + i].depth > depth) depth = pool->val.v[at + i].depth;
-  return depth + 1;
-}
-
 static tess_status take_list(reader *r, const tess_value *v, uint32_t depth,
                              vm_value *out) {
   uint32_t at;
   tess_status st = take_run(r, v, depth, &at);
   if (st != TESS_OK) return st;
-  *out = (vm_value){.tag = VM_LIST,
-                    .n = v->n,
-                    .at = at,
-                    .depth = depth_of(r->pool, at, v->n)};
+  *out = vm_list_of(r->pool, at, v->n);
   return TESS_OK;
 }
 
@@ -76,10 +66,7 @@ static tess_status take_op(reader *r, const tess_value *v, uint32_t depth,
                 "values");
   tess_status st = take_run(r, v, depth, &at);
   if (st != TESS_OK) return st;
-  *out = (vm_value){.tag = VM_OP,
-                    .op = (uint8_t)op,
-                    .at = at,
-                    .depth = depth_of(r->pool, at, 2)};
+  *out = vm_op_of(r->pool, at, op);
   return TESS_OK;
 }
 

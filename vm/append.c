@@ -62,11 +62,15 @@ static uint32_t add_file(vm_trace *t, const char *file) {
   return vm_str(t, file, strlen(file)).str;
 }
 
-sch_kind vm_decision_kind(const sch_prim *p) {
+const sch_spec *vm_decision_spec(const sch_prim *p) {
   for (uint32_t i = 0; i < p->nspecs; i++)
-    if (p->specs[i].role == SCH_ROLE_DECISION)
-      return (sch_kind)p->specs[i].kind;
-  return SCH_KIND_INTS;
+    if (p->specs[i].role == SCH_ROLE_DECISION) return &p->specs[i];
+  return NULL;
+}
+
+bool vm_decides_one(const sch_prim *p) {
+  const sch_spec *sp = vm_decision_spec(p);
+  return sp && sp->kind == SCH_KIND_INT;
 }
 
 static ir_span add_decision(vm_trace *t, const vm_trace *pool, vm_value v) {

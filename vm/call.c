@@ -246,14 +246,13 @@ bool vm_resolve(vm_machine *m, const vm_trace *t, const vm_inst *in) {
 /* ---- the decision ------------------------------------------------------- */
 
 static void store_decision(vm_machine *m, const sch_prim *p) {
-  for (uint32_t i = 0; i < p->nspecs; i++) {
-    const sch_spec *sp = &p->specs[i];
-    if (sp->role != SCH_ROLE_DECISION) continue;
-    if (sp->kind == SCH_KIND_INT)
-      *(int64_t *)(void *)(m->args + sp->off) = m->dec.v[0];
-    else
-      *(sch_ints *)(void *)(m->args + sp->off) = (sch_ints){m->dec.n, m->dec.v};
-  }
+  const sch_spec *sp = vm_decision_spec(p);
+  if (!sp) return;
+  void *to = m->args + sp->off;
+  if (sp->kind == SCH_KIND_INT)
+    *(int64_t *)to = m->dec.v[0];
+  else
+    *(sch_ints *)to = (sch_ints){m->dec.n, m->dec.v};
 }
 
 static void set_decision(vm_machine *m, uint32_t n, const int64_t *d) {
@@ -261,14 +260,6 @@ static void set_decision(vm_machine *m, uint32_t n, const int64_t *d) {
   vec_reserve(m->heap, &m->dec, n);
   m->dec.n = n;
   if (n && d) memcpy(m->dec.v, d, n * sizeof *d);
-}
-
-/* Is what is decided one number, and no list of them? */
-static bool is_one_number(const sch_prim *p) {
-  for (uint32_t i = 0; i < p->nspecs; i++)
-    if (p->specs[i].role == SCH_ROLE_DECISION)
-      return p->specs[i].kind == SCH_KIND_INT;
-  return false;
 }
 
 /* The first loop or block that the call is about; 0: there is none. */
@@ -304,7 +295,7 @@ static bool take_exactly(frame *f, const vm_pick *pick, uint32_t n) {
   vm_machine *m = f->m;
   const sch_sampler *s = f->prim->sampler;
   set_decision(m, pick->n, pick->d);
-  if (is_one_number(f->prim) && pick->n != 1)
+  if (vm_decides_one(f->prim) && pick->n != 1)
     return fail(f, VM_W_NOT_ONE, 0, pick->n);
   if (s->admit(&m->state, m->args, pick->n, pick->d) && pick->n == n)
     return true;

@@ -25,19 +25,27 @@ static uint32_t add_run(vm_trace *pool, uint32_t n, const vm_value *elems) {
   return at;
 }
 
-vm_value vm_list(vm_trace *pool, uint32_t n, const vm_value *elems) {
+vm_value vm_list_of(const vm_trace *pool, uint32_t at, uint32_t n) {
   return (vm_value){.tag = VM_LIST,
-                    .depth = depth_over(n, elems),
+                    .depth = depth_over(n, pool->val.v + at),
                     .n = n,
-                    .at = add_run(pool, n, elems)};
+                    .at = at};
+}
+
+vm_value vm_list(vm_trace *pool, uint32_t n, const vm_value *elems) {
+  return vm_list_of(pool, add_run(pool, n, elems), n);
+}
+
+vm_value vm_op_of(const vm_trace *pool, uint32_t at, ir_op op) {
+  return (vm_value){.tag = VM_OP,
+                    .op = (uint8_t)op,
+                    .depth = depth_over(2, pool->val.v + at),
+                    .at = at};
 }
 
 vm_value vm_op(vm_trace *pool, ir_op op, vm_value a, vm_value b) {
   vm_value both[2] = {a, b};
-  return (vm_value){.tag = VM_OP,
-                    .op = (uint8_t)op,
-                    .depth = depth_over(2, both),
-                    .at = add_run(pool, 2, both)};
+  return vm_op_of(pool, add_run(pool, 2, both), op);
 }
 
 static int compare_keys(const vm_trace *t, vm_value a, vm_value b) {

@@ -133,14 +133,18 @@ static inline vm_value vm_var(vm_rv rv) {
 }
 vm_value vm_str(vm_trace *pool, const char *s, size_t n);
 vm_value vm_list(vm_trace *pool, uint32_t n, const vm_value *elems);
+/* The list of the n values that are at `at` in the pool already. */
+vm_value vm_list_of(const vm_trace *pool, uint32_t at, uint32_t n);
 /* Sorts the keys; 2 * n elements; an empty one is an empty list. */
 vm_value vm_dict(vm_trace *pool, uint32_t n, const vm_value *pairs);
-/* The same of n pairs that lie at `at` in the pool already. */
+/* The same of n pairs that are at `at` in the pool already. */
 vm_value vm_dict_of(vm_trace *pool, uint32_t at, uint32_t n);
 /* "+" "-" "*" "//" "%" "min" "max" and back; IR_NONE: no such. */
 const char *vm_op_text(ir_op op);
 ir_op vm_parse_op(const char *text);
 vm_value vm_op(vm_trace *pool, ir_op op, vm_value a, vm_value b);
+/* The same of two values that are at `at` in the pool already. */
+vm_value vm_op_of(const vm_trace *pool, uint32_t at, ir_op op);
 /* A deep copy between pools; map (may be NULL) renames variables. */
 vm_value vm_value_copy(vm_trace *dst, const vm_trace *src, vm_value v,
                        const vm_rv *map);
@@ -175,8 +179,10 @@ vm_rv_kind vm_output_kind(const sch_prim *p, uint32_t i, uint32_t nout);
 /* The operand values of instruction k (from 0), by spec; nil where not
  * given.  A DECISION or OUT spec gives nil. */
 vm_value vm_operand(const vm_trace *t, uint32_t k, uint32_t spec);
-/* SCH_KIND_INT or SCH_KIND_INTS: how the decision is written. */
-sch_kind vm_decision_kind(const sch_prim *p);
+/* The spec that declares the decision; NULL: the primitive takes none. */
+const sch_spec *vm_decision_spec(const sch_prim *p);
+/* Is a decision one number (SCH_KIND_INT) rather than a list of them? */
+bool vm_decides_one(const sch_prim *p);
 static inline bool vm_samples(const vm_inst *in) {
   return in->prim->flags & SCH_SAMPLES;
 }

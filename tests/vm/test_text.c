@@ -341,7 +341,7 @@ static const bad bad_json[] = {
      "'out' must be an array, not a string", "instruction 1", TESS_PARSE},
     {HEAD
      "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}, \"out\": [3]}]}",
-     "'out' must list variables (\"b0\", \"l1\")", "instruction 1", TESS_PARSE},
+     "outputs are variables (\"b0\", \"l1\")", "instruction 1", TESS_PARSE},
     {HEAD "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}, "
           "\"at\": \"x.lua:3\", \"out\": [\"b0\"]}]}",
      "'at' must be [file, line]", "instruction 1", TESS_PARSE},

@@ -136,7 +136,7 @@ static void put_args(const vm_trace *t, uint32_t k, strbuf *out) {
 
 static void put_decision(const vm_trace *t, const vm_inst *in, strbuf *out) {
   if (!vm_samples(in) || in->open) return;
-  bool scalar = vm_decision_kind(in->prim) == SCH_KIND_INT;
+  bool scalar = vm_decides_one(in->prim);
   str_printf(out, ", \"decision\": %s", scalar ? "" : "[");
   for (uint32_t i = 0; i < in->decision.n; i++)
     str_printf(out, "%s%" PRId64, i ? ", " : "", t->dec.v[in->decision.at + i]);

@@ -154,7 +154,7 @@ static void put_value(const writer *w, vm_value v) {
 }
 
 static void put_decision(const writer *w, const vm_inst *in) {
-  bool scalar = vm_decision_kind(in->prim) == SCH_KIND_INT;
+  bool scalar = vm_decides_one(in->prim);
   str_puts(w->out, scalar ? "" : "{");
   for (uint32_t i = 0; i < in->decision.n; i++) {
     str_puts(w->out, i ? ", " : "");

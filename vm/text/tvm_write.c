@@ -298,7 +298,7 @@ static bool put_inst(writer *w) {
 
 static void put_decision(const vm_trace *t, uint32_t k, strbuf *out) {
   const vm_inst *in = &t->inst.v[k];
-  bool scalar = vm_decision_kind(in->prim) == SCH_KIND_INT;
+  bool scalar = vm_decides_one(in->prim);
   str_printf(out, "[%" PRIu32 ", %s", k, scalar ? "" : "[");
   for (uint32_t i = 0; i < in->decision.n; i++)
     str_printf(out, "%s%" PRId64, i ? ", " : "", t->dec.v[in->decision.at + i]);
