@@ -73,7 +73,7 @@ static size_t whole_size(const block *b) {
   return b->bytes + b->align + sizeof *b;
 }
 
-static void release(runtime *r, block *b) {
+static void release_block(runtime *r, block *b) {
   size_t size = whole_size(b);
   r->alloc.fn(r->alloc.ud, (char *)b - b->skip, size, 0);
 }
@@ -118,7 +118,7 @@ static void give_memory(void *ud, void *ptr) {
   block *b = (block *)ptr - 1;
   thread_lock(&r->lock);
   if (r->idle_bytes + b->bytes > MAX_IDLE) {
-    release(r, b);
+    release_block(r, b);
   } else {
     r->idle_bytes += b->bytes;
     b->next = r->idle;
@@ -143,7 +143,7 @@ void runtime_free(runtime *r) {
   while (r->idle) {
     block *b = r->idle;
     r->idle = b->next;
-    release(r, b);
+    release_block(r, b);
   }
   thread_mutex_free(&r->lock);
 }

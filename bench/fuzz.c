@@ -62,7 +62,7 @@ _Noreturn static void usage(const char *program, int status) {
   exit(status);
 }
 
-static uint64_t number(const char *program, const char *text) {
+static uint64_t parse_count(const char *program, const char *text) {
   char *end;
   uint64_t v = strtoull(text, &end, 10);
   if (!*text || *end) usage(program, 2);
@@ -94,18 +94,18 @@ static fuzz_args parse(int argc, char **argv) {
   for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
     switch (c) {
     case 'q': a.count = 2000; break;
-    case 'n': a.count = number(argv[0], optarg); break;
-    case 's': a.seed = number(argv[0], optarg); break;
-    case '1': a.first = number(argv[0], optarg); break;
+    case 'n': a.count = parse_count(argv[0], optarg); break;
+    case 's': a.seed = parse_count(argv[0], optarg); break;
+    case '1': a.first = parse_count(argv[0], optarg); break;
     case 'o':
-      a.only = number(argv[0], optarg);
+      a.only = parse_count(argv[0], optarg);
       a.one = true;
       break;
-    case 'd': a.depth = (uint32_t)number(argv[0], optarg); break;
+    case 'd': a.depth = (uint32_t)parse_count(argv[0], optarg); break;
     case 'f': a.fault = faults_find(argv, optarg); break;
     case 'F': faults_here(argv), a.faults = true; break;
-    case 'S': a.seconds = (uint32_t)number(argv[0], optarg); break;
-    case 't': a.jobs = (uint32_t)number(argv[0], optarg); break;
+    case 'S': a.seconds = (uint32_t)parse_count(argv[0], optarg); break;
+    case 't': a.jobs = (uint32_t)parse_count(argv[0], optarg); break;
     case 'e': a.every_step = true; break;
     case 'l': a.no_llvm = true; break;
     case 'c': a.coverage = true; break;
@@ -127,7 +127,7 @@ static fuzz_options options_of(const fuzz_args *a) {
 
 /* ---- children ----------------------------------------------------------- */
 
-static void report(const fuzz *f) {
+static void report_fuzz(const fuzz *f) {
   fputs(str_get(&f->report), stderr);
   fprintf(stderr, "again: bench/fuzz --seed %llu --only %llu%s\n\n",
           (unsigned long long)f->seed, (unsigned long long)f->number,
@@ -157,7 +157,7 @@ static uint64_t leaked(const fuzz *f) {
   return n;
 }
 
-static bool take(const fuzz_args *a, team *t, progress *p) {
+static bool collect_result(const fuzz_args *a, team *t, progress *p) {
   p->number = __atomic_fetch_add(&t->next, 1, __ATOMIC_RELAXED);
   return p->number < a->first + a->count;
 }
@@ -167,11 +167,11 @@ static void run_cases(const fuzz_args *a, team *t, progress *p) {
   fuzz f;
   fuzz_init(&f);
   f.counts = p->counts;
-  while (take(a, t, p)) {
+  while (collect_result(a, t, p)) {
     limit(CASE_SECONDS);
     tess_status st = fuzz_case(&f, &o, a->seed, p->number);
     if (st && !a->fault && !p->reports) p->wrong = p->number;
-    if (st && !a->fault && p->reports++ < REPORTS) report(&f);
+    if (st && !a->fault && p->reports++ < REPORTS) report_fuzz(&f);
     p->counts = f.counts;
   }
   limit(0);
@@ -180,7 +180,7 @@ static void run_cases(const fuzz_args *a, team *t, progress *p) {
   p->done = true;
 }
 
-static pid_t start(const fuzz_args *a, team *t, progress *p) {
+static pid_t spawn_team(const fuzz_args *a, team *t, progress *p) {
   fflush(stdout);
   pid_t pid = fork();
   if (pid == 0) {
@@ -216,7 +216,7 @@ static uint64_t supervise(const fuzz_args *a, team *t, pid_t *pid) {
                 a->fault ? ", with the same fault" : "");
       if (!p[i].reports++) p[i].wrong = p[i].number;
       p[i].counts.schedules++;
-      pid[i] = start(a, t, &p[i]);
+      pid[i] = spawn_team(a, t, &p[i]);
     }
   }
   return crashed;
@@ -225,7 +225,7 @@ static uint64_t supervise(const fuzz_args *a, team *t, pid_t *pid) {
 /* ---- figures ------------------------------------------------------------ */
 
 /* They are nothing but numbers. */
-static void add(fuzz_counts *sum, const fuzz_counts *c) {
+static void sum_counts(fuzz_counts *sum, const fuzz_counts *c) {
   uint64_t *to = (uint64_t *)sum;
   const uint64_t *from = (const uint64_t *)c;
   _Static_assert(sizeof *c % sizeof *to == 0, "counts are uint64_t");
@@ -302,7 +302,7 @@ static int one_case(const fuzz_args *a) {
   fuzz f;
   fuzz_init(&f);
   tess_status st = fuzz_case(&f, &o, a->seed, a->only);
-  if (st) report(&f);
+  if (st) report_fuzz(&f);
   fuzz_counts counts = f.counts;
   fuzz_free(&f);
   figures(a, &counts, 0, leaked(&f));
@@ -333,11 +333,11 @@ int main(int argc, char **argv) {
   progress *p = t->of;
   pid_t pid[MAX_JOBS];
   t->next = a.first;
-  for (uint32_t i = 0; i < a.jobs; i++) pid[i] = start(&a, t, &p[i]);
+  for (uint32_t i = 0; i < a.jobs; i++) pid[i] = spawn_team(&a, t, &p[i]);
   fuzz_counts sum = {0};
   uint64_t crashed = supervise(&a, t, pid), lost = 0;
   for (uint32_t i = 0; i < a.jobs; i++) {
-    add(&sum, &p[i].counts);
+    sum_counts(&sum, &p[i].counts);
     lost += p[i].leaked;
   }
   figures(&a, &sum, crashed, lost);

@@ -23,16 +23,16 @@ typedef struct duel {
   tess_tensor *a, *b, *c, *want;
 } duel;
 
-static void check(duel *d, tess_status s) {
+static void check_status(duel *d, tess_status s) {
   if (s == TESS_OK) return;
   bench_say("gemm: %s", tess_error(d->s.c)->message);
   exit(1);
 }
 
-static tess_tensor *matrix(duel *d, const char *fill, uint64_t seed) {
+static tess_tensor *new_matrix(duel *d, const char *fill, uint64_t seed) {
   tess_tensor *t;
-  check(d, tess_tensor_new(d->s.c, (tess_dtype){TESS_FLOAT, 32, 1}, 2,
-                           (int64_t[]){N, N}, fill, seed, &t));
+  check_status(d, tess_tensor_new(d->s.c, (tess_dtype){TESS_FLOAT, 32, 1}, 2,
+                                  (int64_t[]){N, N}, fill, seed, &t));
   return t;
 }
 
@@ -44,17 +44,17 @@ static tess_kernel *tune(duel *d, uint64_t seed, uint32_t trials) {
   tess_result_info info;
   char text[64];
   snprintf(text, sizeof text, "llvm -num-cores=%u", d->threads);
-  check(d, tess_target_new(d->s.c, text, &target));
-  check(d, tess_space_traces(d->s.c, d->s.n, d->s.sketch, &space));
+  check_status(d, tess_target_new(d->s.c, text, &target));
+  check_status(d, tess_space_traces(d->s.c, d->s.n, d->s.sketch, &space));
   tess_tune_options o = {.struct_size = sizeof o,
                          .trials = trials,
                          .seed = seed,
                          .kernel_threads = d->threads};
-  check(d, tess_tune(d->s.p, target, space, &o, &r));
-  check(d, tess_result_get(r, &info));
+  check_status(d, tess_tune(d->s.p, target, space, &o, &r));
+  check_status(d, tess_result_get(r, &info));
   bench_say("seed %llu: %.1f GFLOP/s after %u trials\n%s",
             (unsigned long long)seed, info.gflops, info.trials, info.ledger);
-  check(d, tess_result_kernel(r, &k));
+  check_status(d, tess_result_kernel(r, &k));
   tess_result_free(r);
   tess_space_free(space);
   tess_target_free(target);
@@ -70,7 +70,7 @@ static void fight(duel *d, tess_kernel *k, double *ours, double *blas) {
   for (int i = 0; i < ROUNDS; i++) {
     tess_timing t;
     usleep(20000); /* idle threads stop spinning */
-    check(d, tess_kernel_time(k, 3, args, 0.05, &t));
+    check_status(d, tess_kernel_time(k, 3, args, 0.05, &t));
     best = fmin(best, t.min);
     usleep(20000);
     openblas_run(&d->blas, N, a, b, tess_tensor_data(d->want));
@@ -80,8 +80,8 @@ static void fight(duel *d, tess_kernel *k, double *ours, double *blas) {
       peer = fmin(peer, bench_now() - start);
     }
   }
-  check(d, tess_kernel_run(k, 3, args));
-  check(d, tess_tensor_compare(d->c, d->want, &abs, &rel));
+  check_status(d, tess_kernel_run(k, 3, args));
+  check_status(d, tess_tensor_compare(d->c, d->want, &abs, &rel));
   if (!(rel < 1e-4)) {
     bench_say("gemm: the results differ by %g", rel);
     exit(1);
@@ -121,7 +121,7 @@ static json_t *keys(const duel *d) {
                    d->blas.core);
 }
 
-static int run(uint32_t threads, bool quick) {
+static int bench_size(uint32_t threads, bool quick) {
   duel d = {.threads = threads};
   double ours[SEEDS], blas[SEEDS], ratio[SEEDS];
   int seeds = quick ? 1 : SEEDS;
@@ -131,10 +131,10 @@ static int run(uint32_t threads, bool quick) {
   }
   d.blas.set_threads((int)threads);
   sketches_load(&d.s, BENCH_SOURCE_DIR, "default", N);
-  d.a = matrix(&d, "random", 1);
-  d.b = matrix(&d, "random", 2);
-  d.c = matrix(&d, "zeros", 0);
-  d.want = matrix(&d, "zeros", 0);
+  d.a = new_matrix(&d, "random", 1);
+  d.b = new_matrix(&d, "random", 2);
+  d.c = new_matrix(&d, "zeros", 0);
+  d.want = new_matrix(&d, "zeros", 0);
   for (int i = 0; i < seeds; i++) {
     tess_kernel *k = tune(&d, (uint64_t)i + 1, quick ? 64 : 256);
     fight(&d, k, &ours[i], &blas[i]);
@@ -164,7 +164,7 @@ int main(int argc, char **argv) {
                                 "a tuned matrix product against OpenBLAS");
   uint32_t threads =
       o.threads ? o.threads : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
-  if (settled) return run(threads, o.quick);
+  if (settled) return bench_size(threads, o.quick);
   char exe[4096], number[16];
   ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
   if (n < 0) return 1;

@@ -124,7 +124,7 @@ static double spin_rate(uint32_t threads) {
 
 /* ---- rechecking --------------------------------------------------------- */
 
-static tess_status prepare(void *ud) {
+static tess_status prepare_thread(void *ud) {
   lane *l = ud;
   vm_machine_init(&l->m, &l->heap);
   return TESS_OK;
@@ -161,7 +161,7 @@ static void open_lane(const sketches *w, uint32_t sketch, uint32_t i,
   lanes[i] =
       (lane){.w = w, .sketch = sketch, .first = i * count, .count = count};
   mem_heap_init(&lanes[i].heap, mem_default_allocator, 0);
-  mem_protect(&lanes[i].heap, prepare, &lanes[i]);
+  mem_protect(&lanes[i].heap, prepare_thread, &lanes[i]);
   run_lane(&lanes[i]);
 }
 
@@ -188,8 +188,8 @@ static void run_crew(uint32_t threads, uint32_t round) {
   c->machine[round] = spin_rate(threads);
 }
 
-static void report(const sketches *w, uint32_t sketch, uint32_t threads,
-                   uint32_t rounds) {
+static void report_replay(const sketches *w, uint32_t sketch, uint32_t threads,
+                          uint32_t rounds) {
   crew *c = &crews[threads - 1];
   double all = (double)(c->done + c->refused);
   double share = (double)c->refused / all, allocated = c->allocated / all;
@@ -219,8 +219,8 @@ static void report(const sketches *w, uint32_t sketch, uint32_t threads,
 
 /* In each round 1, 2, ... `most` threads run one after the other, so that
  * noise of the machine hits all of them. */
-static bool measure(const sketches *w, uint32_t sketch, uint32_t most,
-                    uint32_t count, uint32_t rounds) {
+static bool measure_rounds(const sketches *w, uint32_t sketch, uint32_t most,
+                           uint32_t count, uint32_t rounds) {
   bool ok = true;
   uint64_t rechecked = 0;
   for (uint32_t i = 0; i < most; i++) open_lane(w, sketch, i, count);
@@ -230,7 +230,7 @@ static bool measure(const sketches *w, uint32_t sketch, uint32_t most,
     ok &= close_lane(i);
     crews[i].rechecked = rechecked += lanes[i].rechecked;
   }
-  for (uint32_t t = 1; t <= most; t++) report(w, sketch, t, rounds);
+  for (uint32_t t = 1; t <= most; t++) report_replay(w, sketch, t, rounds);
   return ok;
 }
 
@@ -242,6 +242,7 @@ int main(int argc, char **argv) {
   bool ok = true;
   if (most > MAX_THREADS) most = MAX_THREADS;
   sketches_load(&w, BENCH_SOURCE_DIR, "tiling", 1024);
-  for (uint32_t k = 0; k < w.n; k++) ok &= measure(&w, k, most, count, rounds);
+  for (uint32_t k = 0; k < w.n; k++)
+    ok &= measure_rounds(&w, k, most, count, rounds);
   return ok && w.n ? 0 : 1;
 }

@@ -14,7 +14,7 @@ typedef struct filling {
   const vm_trace *from; /* NULL: empty */
 } filling;
 
-static tess_status fill(void *ud) {
+static tess_status fill_trace(void *ud) {
   filling *f = ud;
   vm_trace_init(f->to, f->to->heap);
   if (f->from) vm_trace_copy(f->to, f->from);
@@ -28,7 +28,7 @@ static tess_trace *trace_filled(tess_context *c, const vm_trace *t,
   filling f = {&made->t, t};
   arena_init(&made->view, &c->heap);
   if (program) made->program = program_hold(program);
-  tess_status st = mem_protect(&c->heap, fill, &f);
+  tess_status st = mem_protect(&c->heap, fill_trace, &f);
   if (st != TESS_OK) {
     tess_trace_free(made);
     mem_unwind(&c->heap, st);
@@ -93,7 +93,7 @@ static void put_json(strbuf *out, void *ud) {
   vm_write_json(&t->t, &o, out);
 }
 
-static tess_status write_text(void *ud) {
+static tess_status write_trace_text(void *ud) {
   text *w = ud;
   *w->out = api_text(w->t->c, w->put, w);
   return TESS_OK;
@@ -102,13 +102,13 @@ static tess_status write_text(void *ud) {
 tess_status tess_trace_lua(tess_trace *t, char **out) {
   text w = {.t = t, .put = put_lua, .out = out};
   *out = NULL;
-  return ctx_run(t->c, write_text, &w);
+  return ctx_run(t->c, write_trace_text, &w);
 }
 
 tess_status tess_trace_json(tess_trace *t, char **out) {
   text w = {.t = t, .put = put_json, .out = out};
   *out = NULL;
-  return ctx_run(t->c, write_text, &w);
+  return ctx_run(t->c, write_trace_text, &w);
 }
 
 /* What TVM cannot express is an error, so this one is not like the others. */

@@ -122,8 +122,8 @@ void vm_append_raw(vm_trace *t, const vm_call *c, uint32_t nout,
   vm_add_outputs(t, nout);
 }
 
-static bool refuse(const vm_call *c, vm_why why, int64_t n0, int64_t n1,
-                   vm_failure *out) {
+static bool refuse_append(const vm_call *c, vm_why why, int64_t n0, int64_t n1,
+                          vm_failure *out) {
   *out = (vm_failure){.why = (uint16_t)why, .prim = c->prim, .n = {n0, n1}};
   return false;
 }
@@ -139,7 +139,7 @@ bool vm_append(vm_trace *t, const vm_call *c, uint32_t nout, vm_failure *why) {
   uint32_t fixed = vm_fixed_outputs(c->prim, &list);
   if (!vm_check_call(t, c, why)) return false;
   if (nout < fixed || (nout > fixed && !list))
-    return refuse(c, VM_W_MANY_OUTPUTS, fixed, nout, why);
+    return refuse_append(c, VM_W_MANY_OUTPUTS, fixed, nout, why);
   vm_append_raw(t, c, nout, NULL);
   return true;
 }

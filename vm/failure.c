@@ -78,13 +78,13 @@ static void put_instead(const sentence *s) {
   put_given(s);
 }
 
-static void put_rv(const sentence *s) {
+static void put_variable_name(const sentence *s) {
   char name[16];
   vm_rv_name(s->t, s->f->rv, name);
   str_puts(s->out, name);
 }
 
-static void put_decision(const sentence *s) {
+static void put_decision_given(const sentence *s) {
   str_putc(s->out, '{');
   for (uint32_t i = 0; i < s->m->dec.n; i++)
     str_printf(s->out, "%s%" PRId64, i ? ", " : "", s->m->dec.v[i]);
@@ -141,8 +141,8 @@ static void put_hole(const sentence *s, const char *hole) {
   case 'k': str_puts(s->out, vm_kind_text(spec_of(s)->kind)); break;
   case 'v': put_given(s); break;
   case 'x': put_instead(s); break;
-  case 'r': put_rv(s); break;
-  case 'd': put_decision(s); break;
+  case 'r': put_variable_name(s); break;
+  case 'd': put_decision_given(s); break;
   case 'a': put_place(s); break;
   case 'g': vm_gone_text(s->t, s->f->rv, (uint32_t)s->f->n[0], s->out); break;
   case 'n': str_printf(s->out, "%" PRId64, s->f->n[hole[1] - '0']); break;

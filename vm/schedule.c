@@ -27,7 +27,7 @@ static void copy_state(vm_sched *s, const vm_sched *from) {
   s->sketch = from->sketch;
 }
 
-static tess_status fill(void *ud) {
+static tess_status init_state(void *ud) {
   birth *b = ud;
   vm_sched *s = b->s;
   vm_machine_init(&s->m, s->heap);
@@ -48,7 +48,7 @@ static tess_status give_birth(vm_sched *s, mem_heap *heap,
                               uint64_t seed) {
   birth b = {s, base, from};
   make_empty(s, heap, seed);
-  tess_status st = mem_protect(heap, fill, &b);
+  tess_status st = mem_protect(heap, init_state, &b);
   if (st != TESS_OK) vm_sched_free(s);
   return st;
 }
@@ -86,7 +86,7 @@ typedef struct attempt {
   uint32_t nout;
 } attempt;
 
-static bool begin(attempt *a) {
+static bool begin_call(attempt *a) {
   vm_sched *s = a->s;
   s->m.at = s->trace.inst.n + 1;
   if (!vm_check_call(&s->trace, a->c, &s->m.fail)) {
@@ -100,7 +100,7 @@ static bool begin(attempt *a) {
   return true;
 }
 
-static bool run(attempt *a) {
+static bool run_call(attempt *a) {
   vm_sched *s = a->s;
   vm_machine *m = &s->m;
   const vm_inst *in = &s->trace.inst.v[s->trace.inst.n - 1];
@@ -136,7 +136,7 @@ static void record(attempt *a) {
 static tess_status try_call(void *ud) {
   attempt *a = ud;
   mem_note(a->s->heap, "primitive", a->c->prim->name);
-  if (!begin(a) || !run(a)) return vm_failure_status(&a->s->m.fail);
+  if (!begin_call(a) || !run_call(a)) return vm_failure_status(&a->s->m.fail);
   if (a->keep) record(a);
   mem_note(a->s->heap, NULL, NULL);
   return TESS_OK;

@@ -3,7 +3,8 @@
 #include "vm/exec.h"
 
 /* The operands of instruction k of `src`, one for each spec. */
-static void gather(const vm_trace *src, uint32_t k, vm_value *operand) {
+static void gather_operands(const vm_trace *src, uint32_t k,
+                            vm_value *operand) {
   const vm_inst *in = &src->inst.v[k];
   uint32_t slot = in->operand;
   for (uint32_t i = 0; i < in->prim->nspecs; i++)
@@ -30,7 +31,7 @@ static void copy_inst(vm_trace *dst, const vm_trace *src, uint32_t k,
   const vm_inst *in = &src->inst.v[k];
   vm_value operand[VM_MAX_SPECS];
   vm_call c = {in->prim, src, operand, src->text.v + in->file, in->line};
-  gather(src, k, operand);
+  gather_operands(src, k, operand);
   vm_append_raw(dst, &c, in->nout, map);
   vm_inst *made = &dst->inst.v[dst->inst.n - 1];
   made->open = in->open;

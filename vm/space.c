@@ -24,7 +24,7 @@ typedef struct question {
   vm_space *out;
 } question;
 
-static tess_status refuse(question *q, vm_why why) {
+static tess_status refuse_question(question *q, vm_why why) {
   vm_machine *m = q->m;
   m->fail = (vm_failure){
       .why = (uint16_t)why, .inst = q->k + 1, .prim = q->t->inst.v[q->k].prim};
@@ -45,10 +45,10 @@ static tess_status put_question(void *ud) {
       return vm_failure_status(&m->fail);
   }
   m->at = q->k + 1;
-  if (!vm_samples(in)) return refuse(q, VM_W_NOT_SAMPLING);
+  if (!vm_samples(in)) return refuse_question(q, VM_W_NOT_SAMPLING);
   if (!vm_resolve(m, q->t, in)) return vm_failure_status(&m->fail);
   if (!in->prim->sampler->size(&m->state, m->args, &width))
-    return refuse(q, VM_W_REFUSED);
+    return refuse_question(q, VM_W_REFUSED);
   return q->ask(q, in->prim->sampler, width);
 }
 

@@ -7,7 +7,7 @@ enum { SNAPSHOTS = 64 }; /* at most so many, evenly spread */
 
 /* ---- snapshots ---------------------------------------------------------- */
 
-static void save(vm_stepper *s, vm_snapshot *to) {
+static void save_snapshot(vm_stepper *s, vm_snapshot *to) {
   to->valid = false;
   ir_program_copy(&to->prog, &s->m.prog);
   vec_copy(s->heap, &to->cell, &s->m.cell);
@@ -15,7 +15,7 @@ static void save(vm_stepper *s, vm_snapshot *to) {
   to->valid = true;
 }
 
-static void load(vm_stepper *s, const vm_snapshot *from) {
+static void restore_snapshot(vm_stepper *s, const vm_snapshot *from) {
   ir_program_copy(&s->m.prog, &from->prog);
   vec_copy(s->heap, &s->m.cell, &from->cell);
   s->at = from->at;
@@ -35,7 +35,7 @@ static const vm_snapshot *latest(const vm_stepper *s, uint32_t at) {
 
 static void keep(vm_stepper *s) {
   vm_snapshot *k = &s->snap.v[s->at / s->stride];
-  if (s->at % s->stride == 0 && !k->valid) save(s, k);
+  if (s->at % s->stride == 0 && !k->valid) save_snapshot(s, k);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -46,7 +46,7 @@ typedef struct birth {
   const vm_trace *t;
 } birth;
 
-static tess_status fill(void *ud) {
+static tess_status init_stepper(void *ud) {
   birth *b = ud;
   vm_stepper *s = b->s;
   vm_machine_init(&s->m, s->heap);
@@ -74,7 +74,7 @@ tess_status vm_stepper_init(vm_stepper *s, mem_heap *heap,
   s->base.heap = s->before.prog.heap = s->t.heap = heap;
   str_init(&s->why, heap);
   s->reason = "";
-  tess_status st = mem_protect(heap, fill, &b);
+  tess_status st = mem_protect(heap, init_stepper, &b);
   if (st != TESS_OK) vm_stepper_free(s);
   return st;
 }
@@ -109,7 +109,7 @@ static bool advance(vm_stepper *s) {
 /* Runs forward from where it stands, keeping what was before the last. */
 static bool run_to(vm_stepper *s, uint32_t n) {
   while (s->at < n) {
-    if (s->at + 1 == n) save(s, &s->before);
+    if (s->at + 1 == n) save_snapshot(s, &s->before);
     if (!advance(s)) return false;
   }
   return true;
@@ -139,7 +139,8 @@ static tess_status go(void *ud) {
   vm_stepper *s = v->s;
   if (is_there(s, v->n)) return TESS_OK;
   const vm_snapshot *from = latest(s, v->n ? v->n - 1 : 0);
-  if (!s->placed || s->at >= v->n || from->at > s->at) load(s, from);
+  if (!s->placed || s->at >= v->n || from->at > s->at)
+    restore_snapshot(s, from);
   s->placed = false;
   if (run_to(s, v->n)) {
     s->placed = true;
@@ -147,7 +148,7 @@ static tess_status go(void *ud) {
   }
   note_failure(s);
   uint32_t stop = s->at;
-  load(s, latest(s, stop ? stop - 1 : 0));
+  restore_snapshot(s, latest(s, stop ? stop - 1 : 0));
   s->placed = run_to(s, stop);
   return vm_failure_status(&s->fail);
 }
@@ -206,7 +207,7 @@ typedef struct choice {
 } choice;
 
 /* From here on the decision stands: what was saved after it is void. */
-static tess_status settle(void *ud) {
+static tess_status settle_decision(void *ud) {
   choice *c = ud;
   vm_stepper *s = c->s;
   vm_put_decision(&s->t, s->at - 1, c->n, c->d);
@@ -230,7 +231,7 @@ tess_status vm_stepper_decide(vm_stepper *s, uint32_t n, const int64_t *d,
   if (st != TESS_OK) note_failure(s);
   swap_before(s);
   if (st != TESS_OK) return st == TESS_REFUSED ? TESS_INVALID : st;
-  st = mem_protect(s->heap, settle, &c);
+  st = mem_protect(s->heap, settle_decision, &c);
   if (st != TESS_OK) return st;
   st = vm_stepper_goto(s, s->t.inst.n);
   if (st != TESS_OK) *invalid = s->at + 1;

@@ -52,8 +52,8 @@ bool interp_extent(const ir_program *p, ir_expr e, const interp_options *o,
 }
 
 /* An extent; -1: it is not known. */
-static int64_t extent_of(const ir_program *p, ir_buf b, uint32_t i,
-                         const interp_options *o) {
+static int64_t known_extent(const ir_program *p, ir_buf b, uint32_t i,
+                            const interp_options *o) {
   int64_t v;
   return interp_extent(p, ir_dim(p, b, i), o, &v) ? v : -1;
 }
@@ -62,7 +62,7 @@ static bool known_size(const ir_program *p, ir_buf b, const interp_options *o,
                        uint64_t *size) {
   *size = 1;
   for (uint32_t i = 0; i < ir_ndim(p, b); i++) {
-    int64_t v = extent_of(p, b, i, o);
+    int64_t v = known_extent(p, b, i, o);
     if (v < 0 || __builtin_mul_overflow(*size, (uint64_t)v, size) ||
         *size > UINT64_C(1) << 40)
       return false;
@@ -98,7 +98,7 @@ static tess_status make_param(interp_expect *x, const ir_program *p, uint32_t i,
       .role = (ir_role)r->role, .dtype = r->dtype, .ndim = r->shape.n};
   if (!known_size(p, b, o, &q->size)) return no_size(p, b, o, e);
   q->shape = arena_array(&x->memory, int64_t, q->ndim + 1);
-  for (uint32_t d = 0; d < q->ndim; d++) q->shape[d] = extent_of(p, b, d, o);
+  for (uint32_t d = 0; d < q->ndim; d++) q->shape[d] = known_extent(p, b, d, o);
   q->start = arena_array(&x->memory, uint64_t, q->size + 1);
   q->value = arena_array(&x->memory, uint64_t, q->size + 1);
   q->got = arena_array(&x->memory, uint64_t, q->size + 1);
@@ -121,8 +121,9 @@ static interp_options residue_options(const interp_expect *x,
 }
 
 /* Runs p; what it leaves in the parameters comes to `value`, or to `got`. */
-static tess_status run(interp_expect *x, interp *in, const ir_program *p,
-                       const interp_options *o, bool first, interp_error *e) {
+static tess_status run_subject(interp_expect *x, interp *in,
+                               const ir_program *p, const interp_options *o,
+                               bool first, interp_error *e) {
   arena_mark mark = arena_get_mark(&x->memory);
   interp_arg *args = arena_array(&x->memory, interp_arg, x->nparams + 1);
   for (uint32_t i = 0; i < x->nparams; i++) {
@@ -145,7 +146,7 @@ typedef struct job {
   interp_error *e;
 } job;
 
-static tess_status expect(void *ud) {
+static tess_status run_reference(void *ud) {
   job *j = ud;
   interp_expect *x = j->x;
   interp_options o = residue_options(x, j->o);
@@ -155,7 +156,7 @@ static tess_status expect(void *ud) {
   x->param = arena_array(&x->memory, interp_param, x->nparams + 1);
   for (uint32_t i = 0; i < x->nparams; i++)
     if (make_param(x, j->p, i, &o, j->e)) return j->e->code;
-  return run(x, j->in, j->p, &o, true, j->e);
+  return run_subject(x, j->in, j->p, &o, true, j->e);
 }
 
 /* The same extents, or those of a lowered program, which has all in one; what
@@ -165,7 +166,7 @@ static bool same_shape(const job *j, const interp_param *x, ir_buf b) {
   uint32_t n = ir_ndim(q, b);
   if (n != x->ndim) return n == 1;
   for (uint32_t d = 0; d < n && x->role != IR_ROLE_LAYOUT_FREE; d++)
-    if (extent_of(q, b, d, j->o) != x->shape[d]) return false;
+    if (known_extent(q, b, d, j->o) != x->shape[d]) return false;
   return true;
 }
 
@@ -209,11 +210,11 @@ static void differ(job *j, uint32_t i, uint64_t at) {
              (long long)w, ir_is_float(x->dtype) ? " (residues)" : "");
 }
 
-static tess_status check(void *ud) {
+static tess_status check_program(void *ud) {
   job *j = ud;
   interp_options o = residue_options(j->x, j->o);
   j->o = &o;
-  if (same_params(j) || run(j->x, j->in, j->p, &o, false, j->e))
+  if (same_params(j) || run_subject(j->x, j->in, j->p, &o, false, j->e))
     return j->e->code;
   for (uint32_t i = 0; i < j->x->nparams; i++) {
     const interp_param *x = &j->x->param[i];
@@ -230,7 +231,8 @@ static tess_status instead(void *ud) {
   job *j = ud;
   interp_options o = residue_options(j->x, j->o);
   j->o = &o;
-  return same_params(j) ? j->e->code : run(j->x, j->in, j->p, &o, true, j->e);
+  return same_params(j) ? j->e->code
+                        : run_subject(j->x, j->in, j->p, &o, true, j->e);
 }
 
 static tess_status protected(job *j, tess_status (*fn)(void *)) {
@@ -247,7 +249,7 @@ tess_status interp_expect_run(interp_expect *x, interp *in, const ir_program *p,
                               interp_error *e) {
   x->seed = seed;
   job j = {x, in, p, o, e};
-  return protected(&j, expect);
+  return protected(&j, run_reference);
 }
 
 tess_status interp_expect_instead(interp_expect *x, interp *in,
@@ -261,7 +263,7 @@ tess_status interp_expect_check(interp_expect *x, interp *in,
                                 const ir_program *q, const interp_options *o,
                                 interp_error *e) {
   job j = {x, in, q, o, e};
-  return protected(&j, check);
+  return protected(&j, check_program);
 }
 
 /* Two programs on inputs of several kinds. */
@@ -276,7 +278,7 @@ typedef struct pair {
   interp_few few; /* of both */
 } pair;
 
-static tess_status compare(pair *c, uint64_t number) {
+static tess_status compare_outputs(pair *c, uint64_t number) {
   tess_status st =
       interp_expect_run(&c->x, &c->in, c->p, c->seed + number, c->o, c->e);
   c->which = st ? 0 : 1;
@@ -308,7 +310,7 @@ static tess_status compare_alone(pair *c) {
   if (times > ROUNDS * n) times = ROUNDS * n;
   for (uint32_t k = 0; k < times && !st; k++) {
     c->x.inputs.alone = k % n + 1;
-    st = compare(c, k);
+    st = compare_outputs(c, k);
   }
   return st;
 }
@@ -318,7 +320,7 @@ static tess_status compare_few(pair *c) {
   interp_few_add(&c->x.inputs.few, c->q);
   uint32_t n = c->x.inputs.few.n ? times_few(&c->x) : 0;
   tess_status st = TESS_OK;
-  for (uint32_t k = 0; k < n && !st; k++) st = compare(c, k);
+  for (uint32_t k = 0; k < n && !st; k++) st = compare_outputs(c, k);
   if (!st && n) st = compare_alone(c);
   c->few = c->x.inputs.few;
   c->x.inputs = (interp_inputs){.extreme = false};
@@ -337,7 +339,7 @@ static tess_status compare_extremes(pair *c) {
   uint32_t n = takes_integers(&c->x) ? times_few(&c->x) : 0;
   tess_status st = TESS_OK;
   c->x.inputs.extreme = true;
-  for (uint32_t k = 0; k < n && !st; k++) st = compare(c, k);
+  for (uint32_t k = 0; k < n && !st; k++) st = compare_outputs(c, k);
   c->x.inputs.extreme = false;
   return st;
 }
@@ -354,7 +356,7 @@ static tess_status compare_ends(pair *c) {
   if (times < 2) times = 2;
   for (uint32_t k = 0; k < times && matters && !st; k++) {
     c->x.inputs = (interp_inputs){.ends = k < 2 ? k + 1 : 3};
-    st = compare(c, k);
+    st = compare_outputs(c, k);
   }
   return st;
 }
@@ -368,7 +370,7 @@ static tess_status compare_peaks(pair *c) {
   tess_status st = TESS_OK;
   for (uint64_t k = 0; k < times && c->x.choices && !st; k++) {
     if (!interp_peaks(&c->x.inputs, &c->few, c->x.choices, k)) break;
-    st = compare(c, k);
+    st = compare_outputs(c, k);
   }
   return st;
 }
@@ -379,7 +381,7 @@ tess_status interp_equal(mem_heap *heap, const ir_program *p,
   pair c = {.p = p, .q = q, .o = o, .e = e, .seed = seed};
   interp_init(&c.in, heap);
   interp_expect_init(&c.x, heap);
-  tess_status st = compare(&c, 0);
+  tess_status st = compare_outputs(&c, 0);
   if (!st) st = compare_few(&c);
   if (!st) st = compare_extremes(&c);
   if (!st) st = compare_ends(&c);

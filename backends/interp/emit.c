@@ -218,7 +218,7 @@ static void emit_select(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
   c->k->insn.v[out].c = comp_here(c);
 }
 
-static void load(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
+static void emit_load_lane(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
   const ir_node n = *ir_at(c->p, e);
   uint32_t *idx = arena_array(c->memory, uint32_t, n.n + 1);
   for (uint32_t i = 0; i < n.n; i++)
@@ -236,7 +236,7 @@ static void load(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
 static void emit_load(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
   ir_expr mask = ir_at(c->p, e)->c;
   if (!mask) {
-    load(c, e, lane, d);
+    emit_load_lane(c, e, lane, d);
     return;
   }
   uint32_t m = operand(c, mask, lane), zero = comp_const(c, 0);
@@ -244,7 +244,7 @@ static void emit_load(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
   comp_op(c, OP_MOVE, d, zero, 0);
   uint32_t jump = comp_here(c);
   comp_op(c, OP_JZ, 0, m, 0);
-  load(c, e, lane, d);
+  emit_load_lane(c, e, lane, d);
   comp_undo(c, mark);
   c->k->insn.v[jump].c = comp_here(c);
 }
@@ -292,7 +292,7 @@ static void emit(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
 }
 
 /* A constant's register. */
-static uint32_t constant(comp *c, ir_expr e) {
+static uint32_t constant_register(comp *c, ir_expr e) {
   const ir_node *n = ir_at(c->p, e);
   if (c->reg[e]) return c->reg[e];
   uint32_t r = comp_const(c, n->op == IR_INT ? n->i : 0);
@@ -312,7 +312,7 @@ static uint32_t variable(comp *c, ir_var v, uint32_t lane) {
 uint32_t comp_lane(comp *c, ir_expr e, uint32_t lane) {
   const ir_node *n = ir_at(c->p, e);
   if (c->e->code) return 0;
-  if (n->op == IR_INT || n->op == IR_REAL) return constant(c, e);
+  if (n->op == IR_INT || n->op == IR_REAL) return constant_register(c, e);
   if (n->op == IR_VAR) return variable(c, n->a, lane);
   if (!c->reg[e]) c->reg[e] = comp_regs(c, n->dtype.lanes);
   uint32_t r = c->reg[e] + lane;

@@ -260,7 +260,7 @@ static uint64_t draw_extreme(rng *r, tess_dtype t) {
   }
 }
 
-static uint64_t value_of(tess_dtype t, double v) {
+static uint64_t element_bits(tess_dtype t, double v) {
   return ir_is_float(t) ? residue_of_real(ir_round_real(t, v))
                         : (uint64_t)ir_wrap_int(t, (int64_t)v);
 }
@@ -295,7 +295,7 @@ static uint64_t draw_flat(rng *r, tess_dtype t, bool beyond,
   const interp_range any = {0, 0};
   if (from->flat == 1) return end_of(t, any, beyond != from->below);
   uint64_t which = beyond ? rng_below(r, from->few.n) : from->flat - 2;
-  return value_of(t, from->few.v[which]);
+  return element_bits(t, from->few.v[which]);
 }
 
 static uint64_t draw_any(rng *r, tess_dtype t, uint64_t i,
@@ -303,7 +303,8 @@ static uint64_t draw_any(rng *r, tess_dtype t, uint64_t i,
   bool beyond = from->period && i % from->period == from->peak;
   if (from->flat) return draw_flat(r, t, beyond, from);
   if (from->period) return draw_peak(r, t, beyond, from->below);
-  if (from->few.n) return value_of(t, from->few.v[rng_below(r, from->few.n)]);
+  if (from->few.n)
+    return element_bits(t, from->few.v[rng_below(r, from->few.n)]);
   if (ir_is_float(t)) return rng_below(r, RESIDUE_P);
   return from->extreme ? draw_extreme(r, t) : draw_int(r, t);
 }
@@ -330,9 +331,9 @@ static uint64_t draw_within(rng *r, interp_range in, uint64_t i,
 /* One value among zeros or ones, which sums and products do not show. */
 static void draw_alone(rng *r, tess_dtype t, double v, uint64_t n,
                        uint64_t *out) {
-  uint64_t others = value_of(t, (double)rng_below(r, 2));
+  uint64_t others = element_bits(t, (double)rng_below(r, 2));
   for (uint64_t i = 0; i < n; i++) out[i] = others;
-  if (n) out[rng_below(r, n)] = value_of(t, v);
+  if (n) out[rng_below(r, n)] = element_bits(t, v);
 }
 
 void interp_draw(const interp_inputs *from, tess_dtype t, uint64_t seed,

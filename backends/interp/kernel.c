@@ -23,7 +23,7 @@ static void set_indices(const code_kernel *g, bool grid, int64_t k,
     }
 }
 
-static bool prepare(machine_launch *x) {
+static bool prepare_launch(machine_launch *x) {
   machine *m = x->m;
   const code_unit *k = m->k;
   uint64_t n = (uint64_t)x->threads;
@@ -156,7 +156,7 @@ machine_stop machine_kernel(machine *m, const code_kernel *g,
   }
   arena_mark mark = arena_get_mark(m->memory);
   uint64_t bytes = m->bytes;
-  if (!prepare(&x) || !run_blocks(&x, R)) return MACHINE_FAULT;
+  if (!prepare_launch(&x) || !run_blocks(&x, R)) return MACHINE_FAULT;
   for (uint32_t i = 0; i < x.nown; i++) m->buf[x.own[i]] = (machine_buf){0};
   for (uint32_t i = 0; i < x.nheld; i++) m->buf[x.held[i]] = (machine_buf){0};
   for (uint32_t i = 1; i < m->k->bufs.n; i++)

@@ -38,8 +38,8 @@ bool machine_room(machine *m, machine_buf *b, uint64_t size, code_guard g,
 }
 
 /* The number of elements; false: negative or too many to count. */
-static bool count(const machine *m, const code_buf *k, const interp_word *R,
-                  uint64_t *size) {
+static bool count_elements(const machine *m, const code_buf *k,
+                           const interp_word *R, uint64_t *size) {
   *size = 1;
   for (uint32_t i = 0; i < k->ndim; i++) {
     int64_t e = R[m->k->regs.v[k->extent + i]].i;
@@ -51,7 +51,7 @@ static bool count(const machine *m, const code_buf *k, const interp_word *R,
 bool machine_alloc(machine *m, uint32_t i, const interp_word *R, ir_stmt s) {
   const code_buf *k = &m->k->bufs.v[i];
   uint64_t size;
-  if (!count(m, k, R, &size)) {
+  if (!count_elements(m, k, R, &size)) {
     machine_limit(m, s, k->buf, "elements of a buffer");
     return false;
   }

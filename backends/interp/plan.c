@@ -27,7 +27,7 @@ enum { DEEPEST = 8000 };
 
 /* ---- binding ------------------------------------------------------------ */
 
-static void bind(plan *n, ir_var v, ir_stmt s) {
+static void bind_var(plan *n, ir_var v, ir_stmt s) {
   plan_var *x = &n->var[v];
   x->many |= x->bound;
   x->bound = 1;
@@ -54,7 +54,7 @@ static ir_stmt kernel_of(const plan *n, ir_stmt s) {
 static void bind_block(plan *n, ir_stmt s) {
   const ir_block_rec *b = ir_blk(n->p, s);
   for (uint32_t i = 0; i < b->iters.n; i++)
-    bind(n, n->p->iter.v[b->iters.at + i].var, s);
+    bind_var(n, n->p->iter.v[b->iters.at + i].var, s);
   for (uint32_t i = 0; i < b->matches.n; i++) {
     const ir_match *m = &n->p->match.v[b->matches.at + i];
     n->buf[m->buf] = (plan_buf){
@@ -106,9 +106,9 @@ static void bind_stmt(plan *n, ir_stmt s) {
   x->level = level_in(n, s, outer);
   if (x->level > n->levels) n->levels = x->level;
   if (r->kind == IR_LOOP)
-    bind(n, r->var, s);
+    bind_var(n, r->var, s);
   else if (r->kind == IR_LET)
-    bind(n, r->let_var, s);
+    bind_var(n, r->let_var, s);
   else if (r->kind == IR_ALLOCATE)
     live(n, r->alloc, s, s, kernel_of(n, s));
   else if (r->kind == IR_BLOCK)
@@ -196,7 +196,7 @@ static void put_in_list(plan *n, ir_expr e) {
 
 /* Puts e and what is below it in the lists of their scopes, operands first;
  * notes who is loaded from. */
-static void look_at(plan *n, ir_expr e, uint16_t level) {
+static void plan_expr(plan *n, ir_expr e, uint16_t level) {
   if (!e || n->node[e].visit == n->visit || n->node[e].listed) return;
   if (n->deep == DEEPEST)
     plan_fail(n->e, TESS_LIMIT, 0, 0, "an expression is too deep");
@@ -208,23 +208,23 @@ static void look_at(plan *n, ir_expr e, uint16_t level) {
     plan_buf *b = &n->buf[node->a];
     b->used = 1;
     b->level = level > b->level ? level : b->level;
-    look_at(n, node->c, level);
+    plan_expr(n, node->c, level);
   }
   const uint32_t *op;
   uint32_t small[4], k = plan_operands(n->p, e, &op, small);
-  for (uint32_t i = 0; i < k; i++) look_at(n, op[i], level);
+  for (uint32_t i = 0; i < k; i++) plan_expr(n, op[i], level);
   if (plan_of(n, e)->pure && k) put_in_list(n, e);
   n->deep--;
 }
 
 static void look_at_region(plan *n, ir_region r, uint16_t level) {
   for (uint32_t i = 0; i < 2 * ir_ndim(n->p, r.buf); i++)
-    look_at(n, n->p->arg.v[r.at + i], level);
+    plan_expr(n, n->p->arg.v[r.at + i], level);
 }
 
 static void look_at_shape(plan *n, ir_buf b) {
   for (uint32_t i = 0; i < ir_ndim(n->p, b); i++)
-    look_at(n, ir_dim(n->p, b, i), 0);
+    plan_expr(n, ir_dim(n->p, b, i), 0);
 }
 
 /* An iteration variable or let that can be computed where the variables it
@@ -237,12 +237,12 @@ static void alias(plan *n, ir_var v, ir_expr value) {
 
 static void look_at_block(plan *n, ir_stmt s, uint16_t outer) {
   const ir_block_rec b = *ir_blk(n->p, s);
-  look_at(n, b.pred, outer);
+  plan_expr(n, b.pred, outer);
   for (uint32_t i = b.iters.at; i < b.iters.at + b.iters.n; i++) {
     const ir_iter *it = &n->p->iter.v[i];
-    look_at(n, it->lo, outer);
-    look_at(n, it->extent, outer);
-    look_at(n, it->bind, outer);
+    plan_expr(n, it->lo, outer);
+    plan_expr(n, it->extent, outer);
+    plan_expr(n, it->bind, outer);
     alias(n, it->var, it->bind);
   }
   for (uint32_t i = b.matches.at; i < b.matches.at + b.matches.n; i++)
@@ -262,10 +262,10 @@ static void look_at_store(plan *n, const ir_stmt_rec *r, ir_stmt s,
   b->stored = b->used = 1;
   b->level = level > b->level ? level : b->level;
   n->levels = level > n->levels ? level : n->levels;
-  look_at(n, r->value, level);
-  look_at(n, r->mask, level);
+  plan_expr(n, r->value, level);
+  plan_expr(n, r->mask, level);
   for (uint32_t i = 0; i < r->idx.n; i++)
-    look_at(n, n->p->arg.v[r->idx.at + i], level);
+    plan_expr(n, n->p->arg.v[r->idx.at + i], level);
 }
 
 static void look_at_stmt(plan *n, ir_stmt s) {
@@ -274,19 +274,19 @@ static void look_at_stmt(plan *n, ir_stmt s) {
   n->visit++;
   switch ((ir_kind)r.kind) {
   case IR_LOOP:
-    look_at(n, r.lo, outer);
-    look_at(n, r.extent, outer);
+    plan_expr(n, r.lo, outer);
+    plan_expr(n, r.extent, outer);
     break;
   case IR_BLOCK: look_at_block(n, s, outer); break;
   case IR_STORE: look_at_store(n, &r, s, outer); break;
   case IR_IF:
-    if (!ir_is_instead(n->p, r.cond)) look_at(n, r.cond, outer);
+    if (!ir_is_instead(n->p, r.cond)) plan_expr(n, r.cond, outer);
     break;
   case IR_LET:
-    look_at(n, r.let_value, outer);
+    plan_expr(n, r.let_value, outer);
     alias(n, r.let_var, r.let_value);
     break;
-  case IR_EVALUATE: look_at(n, r.eval, outer); break;
+  case IR_EVALUATE: plan_expr(n, r.eval, outer); break;
   case IR_ALLOCATE:
   case IR_BARRIER:
   case IR_DEAD: break;
@@ -373,7 +373,8 @@ void plan_make(plan *n, ir_program *p, arena *memory, const interp_options *o,
   for (ir_stmt s = root; s; s = ir_next(p, s, root))
     if (ir_is_block(p, s)) live_block(n, s);
   ir_func f = *ir_entry(p);
-  for (uint32_t i = 0; i < f.sizes.n; i++) bind(n, p->arg.v[f.sizes.at + i], 0);
+  for (uint32_t i = 0; i < f.sizes.n; i++)
+    bind_var(n, p->arg.v[f.sizes.at + i], 0);
   n->node = table(memory, p->node.n, sizeof *n->node);
   n->visit = 1;
   for (uint32_t i = 0; i < f.params.n; i++)

@@ -39,9 +39,9 @@ static void add_around(interp_few *few, double v) {
   if (lo < hi) add_value(few, v); /* for what compares it as it is */
 }
 
-static bool constant(const ir_program *p, ir_expr e, double *v) {
+static bool constant_value(const ir_program *p, ir_expr e, double *v) {
   const ir_node *n = ir_at(p, e);
-  if (n->op == IR_CAST) return constant(p, n->a, v);
+  if (n->op == IR_CAST) return constant_value(p, n->a, v);
   if (n->op == IR_INT) *v = (double)n->i;
   if (n->op == IR_REAL) *v = n->f;
   return n->op == IR_INT || n->op == IR_REAL;
@@ -96,7 +96,8 @@ static bool solve_power(solving *s, ir_expr e, double v) {
 static void solve_binary(solving *s, ir_expr e, double v) {
   const ir_node *n = ir_at(s->p, e);
   double a = 0, b = 0;
-  bool left = constant(s->p, n->a, &a), right = constant(s->p, n->b, &b);
+  bool left = constant_value(s->p, n->a, &a),
+       right = constant_value(s->p, n->b, &b);
   bool sum = n->op == IR_ADD || n->op == IR_SUB;
   if (!left) a = !sum;
   if (!right) b = !sum;
@@ -177,7 +178,7 @@ static void solve(solving *s, ir_expr e, double v) {
 /* An operand of what compares, other than an index. */
 bool interp_is_data(const ir_program *p, ir_expr e) {
   double v;
-  return !constant(p, e, &v) && !ir_at(p, e)->is_index;
+  return !constant_value(p, e, &v) && !ir_at(p, e)->is_index;
 }
 
 static bool compares_data(const ir_program *p) {
@@ -196,7 +197,7 @@ static void add_constants(solving *s, ir_expr e) {
   const ir_node n = *ir_at(s->p, e);
   double v;
   if (!s->left || s->depth == DEEPEST || n.is_index) return;
-  if (constant(s->p, e, &v)) {
+  if (constant_value(s->p, e, &v)) {
     add_around(s->few, v);
     add_around(s->few, -v);
     return;
@@ -213,7 +214,7 @@ static void add_distance(interp_few *few, const ir_program *p, ir_expr a,
                          ir_expr b) {
   solving s = {p, few, MOST_SOLVED, 0};
   double v;
-  if (constant(p, a, &v) || constant(p, b, &v)) return;
+  if (constant_value(p, a, &v) || constant_value(p, b, &v)) return;
   if (few->n == INTERP_MOST_FEW) return;
   if (!interp_is_data(p, a) && !interp_is_data(p, b)) return;
   add_constants(&s, a);
@@ -224,7 +225,7 @@ static void add_threshold(interp_few *few, const ir_program *p, ir_expr data,
                           ir_expr limit) {
   solving s = {p, few, MOST_SOLVED, 0};
   double v;
-  if (!interp_is_data(p, data) || !constant(p, limit, &v)) return;
+  if (!interp_is_data(p, data) || !constant_value(p, limit, &v)) return;
   if (few->n == INTERP_MOST_FEW) return;
   add_around(few, v);
   solve(&s, data, v);

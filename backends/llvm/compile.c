@@ -52,7 +52,7 @@ static tess_status emit_all(void *ud) {
   return c->m.refused ? c->m.err->code : TESS_OK;
 }
 
-static tess_status verify(compile *c) {
+static tess_status verify_module(compile *c) {
   char *text = NULL;
   bool bad = LLVMVerifyModule(c->m.module, LLVMReturnStatusAction, &text) != 0;
   if (bad) emit_refuse(&c->m, TESS_BUILD_ERROR, "LLVM's verifier: %s", text);
@@ -95,13 +95,13 @@ static tess_status generate(compile *c) {
 }
 
 /* One stage after the other, each with its time. */
-static tess_status run(compile *c) {
+static tess_status run_stages(compile *c) {
   double t0 = seconds();
   mem_note(c->m.p->heap, "code generation", "llvm");
   tess_status s = mem_protect(c->m.p->heap, emit_all, c);
   double t1 = seconds();
   c->times.emit = t1 - t0;
-  if (!s) s = verify(c);
+  if (!s) s = verify_module(c);
   double t2 = seconds();
   c->times.verify = t2 - t1;
   if (!s) s = optimize(c);
@@ -129,7 +129,7 @@ tess_status llvm_compile(ir_program *p, arena *scratch, const target *t,
   c.ctx = LLVMContextCreate();
   LLVMContextSetDiagnosticHandler(c.ctx, on_diagnostic, &c.m);
   emit_open(&c.m, c.ctx, t->triple, c.layout);
-  s = run(&c);
+  s = run_stages(&c);
   if (times) *times = c.times;
   emit_close(&c.m);
   LLVMContextDispose(c.ctx);

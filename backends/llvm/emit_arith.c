@@ -215,7 +215,7 @@ static LLVMValueRef contracted(const emit *m, LLVMValueRef v) {
   return v;
 }
 
-static bool is_number(const emit *m, ir_expr e) {
+static bool is_not_nan(const emit *m, ir_expr e) {
   const ir_node *n = ir_at(m->p, e);
   if (n->op == IR_BROADCAST) n = ir_at(m->p, n->a);
   return n->op == IR_REAL && !isnan(n->f);
@@ -229,7 +229,7 @@ static LLVMValueRef real_extreme(emit *m, const ir_node *n, LLVMValueRef a,
                                  LLVMValueRef b) {
   LLVMValueRef c = n->op == IR_MIN ? is_less(m, LLVMRealOLT, b, a)
                                    : is_less(m, LLVMRealOLT, a, b);
-  if (!is_number(m, n->b)) {
+  if (!is_not_nan(m, n->b)) {
     LLVMValueRef none = LLVMBuildFCmp(m->b, LLVMRealUNO, b, b, "");
     c = LLVMBuildOr(m->b, c, none, "");
   }

@@ -69,7 +69,7 @@ static LLVMValueRef from_int_to_int(emit *m, tess_dtype to, ir_expr from,
 
 /* ---- between floats ----------------------------------------------------- */
 
-static LLVMValueRef bits_of(emit *m, tess_dtype t, LLVMValueRef v) {
+static LLVMValueRef float_bits(emit *m, tess_dtype t, LLVMValueRef v) {
   return LLVMBuildBitCast(m->b, v, emit_type(m, int32_like(t)), "");
 }
 
@@ -88,7 +88,7 @@ static LLVMValueRef to_odd(emit *m, tess_dtype t, LLVMValueRef d) {
   LLVMValueRef got = emit_intrinsic(m, "llvm.fabs", 1, &type64, 1, &back);
   LLVMValueRef over = LLVMBuildFCmp(m->b, LLVMRealOGT, got, size, "");
   LLVMValueRef cut = LLVMBuildFCmp(m->b, LLVMRealONE, back, d, "");
-  LLVMValueRef bits = bits_of(m, t, f);
+  LLVMValueRef bits = float_bits(m, t, f);
   bits = LLVMBuildSub(m->b, bits, LLVMBuildZExt(m->b, over, int32, ""), "");
   bits = LLVMBuildOr(m->b, bits, LLVMBuildZExt(m->b, cut, int32, ""), "");
   return float_of(m, t, bits);
@@ -105,7 +105,7 @@ static LLVMValueRef bfloat_to_float(emit *m, tess_dtype t, LLVMValueRef v) {
 static LLVMValueRef float_to_bfloat(emit *m, tess_dtype t, LLVMValueRef f) {
   tess_dtype i = int32_like(t);
   LLVMTypeRef type16 = emit_type(m, with_lanes(TESS_INT, 16, t.lanes));
-  LLVMValueRef bits = bits_of(m, t, f);
+  LLVMValueRef bits = float_bits(m, t, f);
   LLVMValueRef last =
       LLVMBuildAnd(m->b, LLVMBuildLShr(m->b, bits, emit_int(m, i, 16), ""),
                    emit_int(m, i, 1), "");

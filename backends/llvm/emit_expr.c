@@ -152,7 +152,7 @@ static LLVMValueRef variable(emit *m, ir_var v) {
   return LLVMGetPoison(emit_type(m, m->p->var.v[v].dtype));
 }
 
-static LLVMValueRef make(emit *m, ir_expr e) {
+static LLVMValueRef make_value(emit *m, ir_expr e) {
   const ir_node n = *ir_at(m->p, e);
   switch ((ir_op)n.op) {
   case IR_INT: return emit_int(m, n.dtype, n.i);
@@ -176,7 +176,7 @@ static LLVMValueRef make(emit *m, ir_expr e) {
 LLVMValueRef emit_expr(emit *m, ir_expr e) {
   if (m->fn.memo.value[e]) return m->fn.memo.value[e];
   if (m->refused) return LLVMGetPoison(emit_type(m, ir_at(m->p, e)->dtype));
-  LLVMValueRef v = make(m, e);
+  LLVMValueRef v = make_value(m, e);
   remember(m, e, v);
   return v;
 }

@@ -220,27 +220,29 @@ static LLVMValueRef fitting(emit *m, ir_op op, LLVMValueRef a, LLVMValueRef b,
 
 /* An extent.  Sizes may be so large that what is made of them is more than any
  * index, and nothing proves that they are not. */
-static LLVMValueRef extent_of(emit *m, ir_expr e, LLVMValueRef *over) {
+static LLVMValueRef checked_extent(emit *m, ir_expr e, LLVMValueRef *over) {
   const ir_node n = *ir_at(m->p, e);
   if (n.op < IR_ADD || n.op > IR_MAX) return emit_expr(m, e);
-  LLVMValueRef a = extent_of(m, n.a, over), b = extent_of(m, n.b, over);
+  LLVMValueRef a = checked_extent(m, n.a, over),
+               b = checked_extent(m, n.b, over);
   if (n.op == IR_ADD || n.op == IR_SUB || n.op == IR_MUL)
     return fitting(m, (ir_op)n.op, a, b, over);
   return emit_binary(m, e, a, b);
 }
 
-static LLVMValueRef bytes_of(emit *m, ir_buf b) {
+static LLVMValueRef buffer_bytes(emit *m, ir_buf b) {
   LLVMValueRef n = emit_i64(m, m->p->buf.v[b].dtype.bits / 8);
   LLVMValueRef over = LLVMConstInt(m->i1, 0, false);
   for (uint32_t i = 0; i < ir_ndim(m->p, b); i++)
-    n = fitting(m, IR_MUL, n, extent_of(m, ir_dim(m->p, b, i), &over), &over);
+    n = fitting(m, IR_MUL, n, checked_extent(m, ir_dim(m->p, b, i), &over),
+                &over);
   emit_fail_if(m, over, LLVMConstInt(m->i32, TESS_NOMEM, false));
   return n;
 }
 
 void emit_allocate(emit *m, ir_stmt s) {
   ir_buf b = ir_st(m->p, s)->alloc;
-  if (!m->buf[b]) m->buf[b] = from_runtime(m, bytes_of(m, b), &m->slot[b]);
+  if (!m->buf[b]) m->buf[b] = from_runtime(m, buffer_bytes(m, b), &m->slot[b]);
 }
 
 void emit_free(emit *m, ir_stmt s) {

@@ -230,7 +230,7 @@ static LLVMValueRef with_lanes(emit *m, LLVMValueRef v, LLVMValueRef more,
 /* By a power of two of lanes: LLVM 19 widens others with indices that are
  * undefined, for which it takes the register of what is loaded, and with
  * AVX-512 that instruction is illegal though no such lane is wanted. */
-static LLVMValueRef gather(emit *m, const access *x) {
+static LLVMValueRef gather_lanes(emit *m, const access *x) {
   LLVMTypeRef elem = element(m, x->buf);
   LLVMValueRef at = addresses(m, x->buf, x->index), mask = lanes_mask(m, x);
   uint32_t lanes = 1;
@@ -278,7 +278,7 @@ static LLVMValueRef load_memory(emit *m, const access *x) {
   case ROW:
     if (!x->mask) return plain_load(m, x, x->lanes);
     return masked_load(m, x);
-  default: return gather(m, x);
+  default: return gather_lanes(m, x);
   }
 }
 

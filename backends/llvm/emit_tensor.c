@@ -47,7 +47,7 @@ static LLVMValueRef distance(emit *m, ir_expr from, ir_expr to) {
   return LLVMBuildSub(m->b, emit_expr(m, y), first, "");
 }
 
-static bool is_number(LLVMValueRef v, int64_t n) {
+static bool is_const_int(LLVMValueRef v, int64_t n) {
   return LLVMIsAConstantInt(v) && LLVMConstIntGetSExtValue(v) == n;
 }
 
@@ -98,7 +98,7 @@ static bool read_param(emit *m, reader *r, param *out) {
     out->stride[d] = distance(m, first, next);
   }
   for (uint32_t d = out->ndim; d-- > 0;) {
-    if (out->extent[d] != 1 && !is_number(out->stride[d], out->run)) break;
+    if (out->extent[d] != 1 && !is_const_int(out->stride[d], out->run)) break;
     out->run *= (uint32_t)out->extent[d];
   }
   return true;
@@ -220,10 +220,10 @@ static LLVMValueRef operand_value(calling *k, const ir_tensor_operand *o) {
 
 /* ---- LLVM's intrinsics -------------------------------------------------- */
 
-static uint64_t bits_of(LLVMTypeRef t) {
+static uint64_t type_bits(LLVMTypeRef t) {
   switch (LLVMGetTypeKind(t)) {
   case LLVMVectorTypeKind:
-    return LLVMGetVectorSize(t) * bits_of(LLVMGetElementType(t));
+    return LLVMGetVectorSize(t) * type_bits(LLVMGetElementType(t));
   case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(t);
   case LLVMHalfTypeKind: return 16;
   case LLVMFloatTypeKind: return 32;
@@ -250,7 +250,7 @@ static LLVMTypeRef type_of_intrinsic(calling *k, unsigned n,
   LLVMTypeRef wants[IR_TENSOR_CALL_OPERANDS + 1];
   bool fits =
       LLVMCountParamTypes(t) == n &&
-      bits_of(LLVMGetReturnType(t)) == (uint64_t)r->dtype.bits * r->lanes;
+      type_bits(LLVMGetReturnType(t)) == (uint64_t)r->dtype.bits * r->lanes;
   if (fits) LLVMGetParamTypes(t, wants);
   for (unsigned i = 0; fits && i < n; i++) fits = wants[i] == types[i];
   if (fits) return t;

@@ -68,8 +68,8 @@ static void set_text(probe *p, LLVMValueRef fn, const char *name,
 /* A function that calls `callee` (NULL: nothing) and returns.  What its
  * processor is merely fast or slow at is the same for all of them, so that it
  * is not compared. */
-static LLVMValueRef add(probe *p, const char *cpu, const char *features,
-                        LLVMValueRef callee) {
+static LLVMValueRef add_probe(probe *p, const char *cpu, const char *features,
+                              LLVMValueRef callee) {
   LLVMValueRef fn = LLVMAddFunction(p->module, "", p->type);
   LLVMBuilderRef b = LLVMCreateBuilderInContext(p->ctx);
   set_text(p, fn, "target-cpu", cpu);
@@ -118,13 +118,15 @@ static void ask_each(probe *p, const char *cpu, const char *features,
     if (*at == '-' && n < MAX_NAME && l->n < MAX_FEATURES) {
       char *name = l->feature[l->n];
       snprintf(name, MAX_NAME, "+%.*s", (int)n - 1, at + 1);
-      l->caller[l->n++] = add(p, cpu, features, add(p, "", name, NULL));
+      l->caller[l->n++] =
+          add_probe(p, cpu, features, add_probe(p, "", name, NULL));
     }
     at += n;
   }
 }
 
-static tess_status refuse(const target *t, const lacking *l, err_state *e) {
+static tess_status refuse_features(const target *t, const lacking *l,
+                                   err_state *e) {
   char names[512] = "";
   size_t at = 0;
   for (uint32_t i = 0; i < l->n && at + MAX_NAME < sizeof names; i++)
@@ -162,11 +164,11 @@ static tess_status check_features(const target *t, const target *host,
   p.type = LLVMFunctionType(LLVMVoidTypeInContext(p.ctx), NULL, 0, false);
   LLVMSetTarget(p.module, host->triple);
   needed_features(t, needed, sizeof needed);
-  LLVMValueRef all =
-      add(&p, host->cpu, host->features, add(&p, t->cpu, needed, NULL));
+  LLVMValueRef all = add_probe(&p, host->cpu, host->features,
+                               add_probe(&p, t->cpu, needed, NULL));
   ask_each(&p, t->cpu, needed, host->features, &l);
   tess_status s = inline_calls(&p, host, e);
-  if (!s && !was_inlined(all)) s = refuse(t, &l, e);
+  if (!s && !was_inlined(all)) s = refuse_features(t, &l, e);
   LLVMDisposeModule(p.module);
   LLVMContextDispose(p.ctx);
   return s;

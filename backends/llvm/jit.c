@@ -40,7 +40,7 @@ static const struct symbol {
     SYMBOL(__truncsfhf2),
 };
 
-static tess_status failed(LLVMErrorRef error, err_state *e) {
+static tess_status fail_llvm(LLVMErrorRef error, err_state *e) {
   char *text = LLVMGetErrorMessage(error);
   tess_status s = err_set(e, TESS_BUILD_ERROR, "LLVM: %s", text);
   LLVMDisposeErrorMessage(text);
@@ -114,7 +114,7 @@ static tess_status llvm_load(mem_heap *heap, const void *code, size_t n,
   if (e->code)
     LLVMConsumeError(error);
   else
-    failed(error, e);
+    fail_llvm(error, e);
   llvm_unload(c);
   return e->code;
 }

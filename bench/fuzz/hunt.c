@@ -127,7 +127,7 @@ static void look_for(uint32_t fault, uint64_t seed, finding *x) {
   _exit(0);
 }
 
-static void begin(uint32_t fault, uint64_t seed, finding *x) {
+static void begin_hunt(uint32_t fault, uint64_t seed, finding *x) {
   fflush(NULL);
   pid_t pid = fork();
   if (pid == 0) {
@@ -143,7 +143,7 @@ static void begin(uint32_t fault, uint64_t seed, finding *x) {
 }
 
 /* false: it ended for another reason, and is to go on. */
-static bool settle(finding *x, int status) {
+static bool settle_exit(finding *x, int status) {
   if (x->outcome) return true;
   bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGVTALRM;
   if (x->hits == x->before && x->spent < x->seconds) return false;
@@ -176,8 +176,8 @@ static uint32_t next_end(finding *x, uint32_t n, uint64_t seed) {
   pid_t died = wait(&status);
   for (uint32_t i = 1; i <= n; i++)
     if (x[i].pid == died) {
-      if (settle(&x[i], status)) return i;
-      begin(i, seed, &x[i]);
+      if (settle_exit(&x[i], status)) return i;
+      begin_hunt(i, seed, &x[i]);
     }
   return 0;
 }
@@ -194,7 +194,7 @@ int faults_hunt(uint64_t seed, uint32_t jobs, uint32_t seconds, uint32_t only) {
   for (uint32_t next = first; next <= last || running;) {
     if (next <= last && running < jobs) {
       x[next].seconds = seconds;
-      begin(next, seed, &x[next]);
+      begin_hunt(next, seed, &x[next]);
       next++, running++;
       continue;
     }

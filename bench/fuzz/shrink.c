@@ -55,7 +55,7 @@ static showing attempt(const shrinking *x, const fuzz_options *o,
 
 /* ---- the trace ---------------------------------------------------------- */
 
-static void cut(shrinking *x) {
+static void cut_lines(shrinking *x) {
   x->n = 0;
   memset(x->gone, 0, sizeof x->gone);
   for (char *s = x->text; *s && x->n < MAX_LINES;) {
@@ -65,7 +65,7 @@ static void cut(shrinking *x) {
   }
 }
 
-static void join(const shrinking *x, char *to) {
+static void join_lines(const shrinking *x, char *to) {
   for (uint32_t i = 0; i < x->n; i++)
     if (!x->gone[i]) to += sprintf(to, "%s\n", x->line[i]);
   *to = '\0';
@@ -76,7 +76,7 @@ static bool is_name(char c) {
          c == '[' || c == ']';
 }
 
-static bool uses(const char *line, const char *name, size_t n) {
+static bool uses_name(const char *line, const char *name, size_t n) {
   for (const char *s = line; (s = strstr(s, name)); s += n)
     if ((s == line || !is_name(s[-1])) && !is_name(s[n])) return true;
   return false;
@@ -99,7 +99,7 @@ static void remove_line(shrinking *x, uint32_t k) {
     if (n >= sizeof name || s + n > end) return;
     snprintf(name, sizeof name, "%.*s", (int)n, s);
     for (uint32_t i = k + 1; i < x->n; i++)
-      if (uses(x->line[i], name, n)) remove_line(x, i);
+      if (uses_name(x->line[i], name, n)) remove_line(x, i);
     s += n + strspn(s + n, ", ");
   }
 }
@@ -111,11 +111,11 @@ static void without_lines(shrinking *x) {
       memcpy(x->was, x->gone, sizeof x->gone);
       for (uint32_t i = at; i < at + step && i < x->n; i++) remove_line(x, i);
       if (!memcmp(x->was, x->gone, sizeof x->gone)) continue;
-      join(x, x->trial);
+      join_lines(x, x->trial);
       if (attempt(x, &x->o, x->trial) != x->how)
         memcpy(x->gone, x->was, sizeof x->gone);
     }
-  join(x, x->trial);
+  join_lines(x, x->trial);
   char *t = x->text;
   x->text = x->trial;
   x->trial = t;
@@ -208,7 +208,7 @@ void shrink(const fuzz_options *o, uint64_t seed, uint64_t number) {
   } else {
     smaller_program(&x);
     for (int round = 0; round < 2; round++) {
-      cut(&x);
+      cut_lines(&x);
       without_lines(&x);
       smaller_program(&x);
     }

@@ -54,7 +54,7 @@ static void put_table(const sch_prim *p, bool all, strbuf *out) {
   str_putc(out, '}');
 }
 
-static uint32_t count(const sch_prim *p, bool required) {
+static uint32_t count_params(const sch_prim *p, bool required) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < p->nspecs; i++)
     n += p->specs[i].role != SCH_ROLE_OUT &&
@@ -69,7 +69,7 @@ static void put_params(const sch_prim *p, strbuf *out) {
       str_printf(out, "---@param %s %s %s\n", sp->name, lua_type(sp->kind),
                  sp->help);
   }
-  if (count(p, false)) {
+  if (count_params(p, false)) {
     str_puts(out, "---@param options? ");
     put_table(p, false, out);
     str_putc(out, '\n');
@@ -108,9 +108,9 @@ static void put_function(const sch_prim *p, strbuf *out) {
     before = ", ";
   }
   str_printf(out, "%s) end\n",
-             !count(p, false) ? ""
-             : *before        ? ", options"
-                              : "options");
+             !count_params(p, false) ? ""
+             : *before               ? ", options"
+                                     : "options");
 }
 
 void vm_doc_stubs(strbuf *out) {
@@ -125,7 +125,7 @@ void vm_doc_stubs(strbuf *out) {
     if (*p->rewrite) str_printf(out, "---\n---    %s\n", p->rewrite);
     put_params(p, out);
     put_returns(p, out);
-    if (count(p, true) + count(p, false)) put_overload(p, out);
+    if (count_params(p, true) + count_params(p, false)) put_overload(p, out);
     put_function(p, out);
   }
   str_puts(out, "\nreturn Schedule\n");

@@ -38,7 +38,7 @@ static void put_string(strbuf *out, const char *s, size_t n) {
 }
 
 /* An infinity is a literal that overflows; a float keeps its point. */
-static void put_real(strbuf *out, double x) {
+static void put_lua_real(strbuf *out, double x) {
   if (isinf(x)) {
     str_puts(out, x > 0 ? "1e999" : "-1e999");
     return;
@@ -62,7 +62,7 @@ static bool is_local(const vm_trace *t, vm_rv rv) {
   return in->out + in->nout - 1 <= VM_LUA_LOCALS;
 }
 
-static void put_rv(const writer *w, vm_rv rv) {
+static void put_lua_rv(const writer *w, vm_rv rv) {
   char name[16];
   vm_rv_name(w->t, rv, name);
   if (is_local(w->t, rv))
@@ -84,12 +84,12 @@ bool vm_is_lua_name(const char *s, size_t n) {
   return n > 0;
 }
 
-static void put_value(const writer *w, vm_value v);
+static void put_lua_value(const writer *w, vm_value v);
 
 static void put_elements(const writer *w, uint32_t at, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     str_puts(w->out, i ? ", " : "");
-    put_value(w, w->t->val.v[at + i]);
+    put_lua_value(w, w->t->val.v[at + i]);
   }
 }
 
@@ -107,7 +107,7 @@ static void put_dict(const writer *w, vm_value v) {
       str_putc(w->out, ']');
     }
     str_puts(w->out, " = ");
-    put_value(w, pair[1]);
+    put_lua_value(w, pair[1]);
   }
   str_putc(w->out, '}');
 }
@@ -116,7 +116,7 @@ static void put_dict(const writer *w, vm_value v) {
 static void put_inner(const writer *w, vm_value v) {
   bool op = v.tag == VM_OP && v.op != IR_MIN && v.op != IR_MAX;
   str_puts(w->out, op ? "(" : "");
-  put_value(w, v);
+  put_lua_value(w, v);
   str_puts(w->out, op ? ")" : "");
 }
 
@@ -134,14 +134,14 @@ static void put_op(const writer *w, vm_value v) {
   put_inner(w, of[1]);
 }
 
-static void put_value(const writer *w, vm_value v) {
+static void put_lua_value(const writer *w, vm_value v) {
   switch ((vm_tag)v.tag) {
   case VM_NIL: str_puts(w->out, "nil"); break;
   case VM_BOOL: str_puts(w->out, v.i ? "true" : "false"); break;
   case VM_INT: put_int(w->out, v.i); break;
-  case VM_REAL: put_real(w->out, v.f); break;
+  case VM_REAL: put_lua_real(w->out, v.f); break;
   case VM_STR: put_string(w->out, w->t->text.v + v.str, v.n); break;
-  case VM_RV: put_rv(w, v.rv); break;
+  case VM_RV: put_lua_rv(w, v.rv); break;
   case VM_AUTO: str_puts(w->out, "ts.auto"); break;
   case VM_LIST:
     str_putc(w->out, '{');
@@ -153,7 +153,7 @@ static void put_value(const writer *w, vm_value v) {
   }
 }
 
-static void put_decision(const writer *w, const vm_inst *in) {
+static void put_lua_decision(const writer *w, const vm_inst *in) {
   bool scalar = vm_decides_one(in->prim);
   str_puts(w->out, scalar ? "" : "{");
   for (uint32_t i = 0; i < in->decision.n; i++) {
@@ -175,9 +175,9 @@ static void put_call(const writer *w, uint32_t k) {
     str_printf(w->out, "%s%s = ", before, sp->name);
     before = ", ";
     if (decision)
-      put_decision(w, in);
+      put_lua_decision(w, in);
     else
-      put_value(w, v);
+      put_lua_value(w, v);
   }
   str_puts(w->out, *before == '{' ? "()" : "}");
 }
@@ -203,7 +203,7 @@ void vm_write_lua_inst(const vm_trace *t, uint32_t k, strbuf *out) {
   str_puts(out, local ? "local " : "");
   for (uint32_t i = 0; i < in->nout; i++) {
     str_puts(out, i ? ", " : "");
-    put_rv(&w, in->out + i);
+    put_lua_rv(&w, in->out + i);
   }
   str_puts(out, in->nout ? " = " : "");
   put_call(&w, k);

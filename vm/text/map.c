@@ -73,7 +73,7 @@ static ir_expr combine(parser *r, ir_op op, ir_expr a, ir_expr b) {
   return r->p ? ir_binary(r->p, op, a, b) : 0;
 }
 
-static ir_expr constant(parser *r, int64_t v) {
+static ir_expr parse_constant(parser *r, int64_t v) {
   return r->p ? ir_index(r->p, v) : 0;
 }
 
@@ -105,7 +105,7 @@ static bool read_given(parser *r, ir_expr *out) {
   const char *from = r->at;
   int64_t k;
   if (eat_int(r, &k) && k >= 1 && k <= r->ngiven) {
-    *out = r->p ? constant(r, r->given[k - 1]) : 0;
+    *out = r->p ? parse_constant(r, r->given[k - 1]) : 0;
     return true;
   }
   r->at = from;
@@ -117,7 +117,7 @@ static bool read_atom(parser *r, ir_expr *out) {
   skip_blank(r);
   if (*r->at >= '0' && *r->at <= '9') {
     if (!eat_int(r, &v)) return false;
-    *out = constant(r, v);
+    *out = parse_constant(r, v);
     return true;
   }
   if (eat(r, "$")) return read_given(r, out);
@@ -127,7 +127,7 @@ static bool read_atom(parser *r, ir_expr *out) {
   r->depth++;
   if (!read_atom(r, out)) return false;
   r->depth--;
-  *out = combine(r, IR_SUB, constant(r, 0), *out);
+  *out = combine(r, IR_SUB, parse_constant(r, 0), *out);
   return true;
 }
 

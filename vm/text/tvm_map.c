@@ -41,7 +41,7 @@ typedef struct reader {
   tvm_given *given;
 } reader;
 
-static bool fail(const reader *r, const char *what) {
+static bool fail_map(const reader *r, const char *what) {
   err_set(r->err, TESS_PARSE, "this is no index map of TVM's: %s", what);
   return false;
 }
@@ -72,7 +72,7 @@ static bool follow(const reader *r, size_t node, const char *name,
   int64_t at;
   if (!take_number(attr_of(r, node, name), &at) || at < 0 ||
       (size_t)at >= json_array_size(r->nodes))
-    return fail(r, "a node names one that is not there");
+    return fail_map(r, "a node names one that is not there");
   *out = (size_t)at;
   return true;
 }
@@ -92,9 +92,10 @@ static bool put_given(reader *r, size_t node) {
   const char *name = name_of(r, node);
   if (!name || strlen(name) >= sizeof *r->given->name ||
       !vm_parse_rv_name(name, strlen(name), &letter, &number) || letter != 'v')
-    return fail(r, "a variable is none of its indices and no sampled integer");
+    return fail_map(r,
+                    "a variable is none of its indices and no sampled integer");
   while (i < r->given->n && strcmp(r->given->name[i], name)) i++;
-  if (i == VM_MAP_MAX) return fail(r, "it has too many sampled integers");
+  if (i == VM_MAP_MAX) return fail_map(r, "it has too many sampled integers");
   if (i == r->given->n) strcpy(r->given->name[r->given->n++], name);
   str_printf(r->out, "$%" PRIu32, i + 1);
   return true;
@@ -132,14 +133,14 @@ static bool put_node(reader *r, size_t node) {
   for (uint32_t i = 0; i < NOPS; i++)
     if (!strcmp(type, ops[i].name)) return put_binary(r, node, i);
   if (!strcmp(type, "Var")) return put_given(r, node);
-  return fail(r, "its results hold more than integer arithmetic over its "
-                 "indices");
+  return fail_map(r, "its results hold more than integer arithmetic over its "
+                     "indices");
 }
 
 /* Nodes may be shared, even with those above them: the text is bounded. */
 static bool put_expr(reader *r, size_t node) {
   if (r->depth == MAX_DEPTH || r->out->n > TVM_MAX_TEXT)
-    return fail(r, "its results are too long");
+    return fail_map(r, "its results are too long");
   r->depth++;
   bool ok = put_node(r, node);
   r->depth--;
@@ -154,17 +155,17 @@ static bool list_nodes(const reader *r, size_t root, const char *name,
   const json_t *list = json_object_get(json_array_get(r->nodes, at), "data");
   *n = (uint32_t)json_array_size(list);
   if (!json_is_array(list) || *n > VM_MAP_MAX)
-    return fail(r, "it has no list of indices, or a long one");
+    return fail_map(r, "it has no list of indices, or a long one");
   for (uint32_t i = 0; i < *n; i++) {
     json_int_t k = json_integer_value(json_array_get(list, i));
     if (k < 1 || (size_t)k >= json_array_size(r->nodes))
-      return fail(r, "a list names a node that is not there");
+      return fail_map(r, "a list names a node that is not there");
     out[i] = (size_t)k;
   }
   return true;
 }
 
-static bool is_number(const reader *r, size_t node, vm_value *out) {
+static bool is_constant_node(const reader *r, size_t node, vm_value *out) {
   const char *type = type_of(r, node), *text = attr_of(r, node, "value");
   int64_t i;
   char *end;
@@ -203,13 +204,13 @@ bool vm_tvm_read_map(const json_t *graph, strbuf *out, vm_value *number,
   uint32_t n;
   json_int_t root = json_integer_value(json_object_get(graph, "root"));
   if (root < 1 || (size_t)root >= json_array_size(r.nodes))
-    return fail(&r, "it has no root");
+    return fail_map(&r, "it has no root");
   if (strcmp(type_of(&r, (size_t)root), "IndexMap"))
-    return fail(&r, "its root is another thing");
+    return fail_map(&r, "its root is another thing");
   if (!list_nodes(&r, (size_t)root, "initial_indices", &r.nin, r.in) ||
       !list_nodes(&r, (size_t)root, "final_indices", &n, result))
     return false;
-  if (number && n == 1 && is_number(&r, result[0], number)) return true;
+  if (number && n == 1 && is_constant_node(&r, result[0], number)) return true;
   return put_map(&r, n, result);
 }
 
@@ -408,7 +409,7 @@ static tess_status work(void *ud) {
 
 /* Whatever happens, what it works with is freed.  false: the names that are
  * given are the map's own, or it is too large. */
-static bool run(scribe *s, mem_heap *heap) {
+static bool write_graph_of(scribe *s, mem_heap *heap) {
   s->nodes = s->first = 1;
   arena_init(&s->scratch, heap);
   tess_status st = mem_protect(heap, work, s);
@@ -426,12 +427,12 @@ bool vm_tvm_write_map(mem_heap *heap, const char *map, uint32_t nin,
               .given = given,
               .out = out,
               .p.heap = heap};
-  return run(&s, heap);
+  return write_graph_of(&s, heap);
 }
 
 uint32_t vm_tvm_count_results(mem_heap *heap, const char *map,
                               const tvm_given *given) {
   scribe s = {.text = map, .given = given, .p.heap = heap};
-  run(&s, heap);
+  write_graph_of(&s, heap);
   return s.map.nout;
 }
