@@ -17,7 +17,7 @@ static const char *text_after(const char *pass) {
   return lowered_text(&low, &t.p, pass, &t.texts);
 }
 
-static uint32_t count(const char *text, const char *what) {
+static uint32_t kernels_count(const char *text, const char *what) {
   uint32_t n = 0;
   for (; (text = strstr(text, what)); text += strlen(what)) n++;
   return n;
@@ -25,7 +25,7 @@ static uint32_t count(const char *text, const char *what) {
 
 /* ---- a matrix product --------------------------------------------------- */
 
-static void describe(int64_t m, int64_t n, int64_t k) {
+static void kernels_describe(int64_t m, int64_t n, int64_t k) {
   ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, (int64_t[]){m, k});
   ir_buf b = scheduled_buf(&t, "B", IR_ROLE_INPUT, 2, (int64_t[]){k, n});
   ir_buf c = scheduled_buf(&t, "C", IR_ROLE_OUTPUT, 2, (int64_t[]){m, n});
@@ -54,7 +54,7 @@ typedef struct product {
   ir_stmt c, copy, bx, virtual, ty, tx, k0;
 } product;
 
-static product tile(const plan *x) {
+static product kernels_tile(const plan *x) {
   product m = {.c = scheduled_get(&t, "C")};
   if (x->local) {
     DO(&t, cache_write, AT(block, m.c), NUM(write_buffer_index, 0),
@@ -137,7 +137,7 @@ static ir_val integers(uint32_t n, const int64_t *v) {
   return ir_value_add(&t.p, (ir_value){.tag = IR_VAL_LIST, .n = n}, e);
 }
 
-static void pipeline(const product *m) {
+static void kernels_pipeline(const product *m) {
   uint32_t n = 0;
   for (ir_stmt c = ir_st(&t.p, m->k0)->body; c; c = ir_st(&t.p, c)->next) n++;
   int64_t stage[8] = {0}, order[8] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -149,7 +149,7 @@ static void pipeline(const product *m) {
 }
 
 static void schedule(const plan *x) {
-  product m = tile(x);
+  product m = kernels_tile(x);
   bind_loops(x, &m);
   if (m.copy) RUN(&t, reverse_compute_at, AT(block, m.copy), AT(loop, m.tx));
   for (int64_t n = 0; n < 2 && x->scope; n++) fetch(x, &m, n);
@@ -158,10 +158,10 @@ static void schedule(const plan *x) {
     uint32_t n = sch_loops_above(&t.p, m.c, SCHEDULED_MAX, v);
     RUN(&t, vectorize, AT(loop, v[n - 1]));
   }
-  if (x->pipelined) pipeline(&m);
+  if (x->pipelined) kernels_pipeline(&m);
 }
 
-static void must_work(void) {
+static void kernels_must_work(void) {
   assert_true(scheduled_same(&t));
   tess_status st = lowered_check(&low, &t.p);
   if (st) fail_msg("%s\n%s", low.err.message, scheduled_text(&t));
@@ -174,14 +174,14 @@ static const plan usual = {
  * and so are those who read the last ones. */
 static void shared_tiles(void **state) {
   (void)state;
-  describe(16, 16, 16);
+  kernels_describe(16, 16, 16);
   schedule(&usual);
   const char *text = text_after("narrow");
-  assert_int_equal(count(text, "barrier shared"), 2);
-  assert_int_equal(count(text, "in threadIdx.x"), 1);
+  assert_int_equal(kernels_count(text, "barrier shared"), 2);
+  assert_int_equal(kernels_count(text, "in threadIdx.x"), 1);
   assert_non_null(strstr(text, "A_shared: float32[8, 4] in shared"));
   assert_non_null(strstr(text, "C_local: float32[2, 2] in local"));
-  must_work();
+  kernels_must_work();
 }
 
 /* Copies for the next step while this one is computed. */
@@ -189,12 +189,12 @@ static void pipelined_tiles(void **state) {
   (void)state;
   plan x = usual;
   x.pipelined = true;
-  describe(16, 16, 16);
+  kernels_describe(16, 16, 16);
   schedule(&x);
   const char *text = text_after("narrow");
-  assert_int_equal(count(text, "barrier shared"), 3);
+  assert_int_equal(kernels_count(text, "barrier shared"), 3);
   assert_non_null(strstr(text, "A_shared: float32[2, 8, 4] in shared"));
-  must_work();
+  kernels_must_work();
 }
 
 /* What is copied is copied once, for all virtual threads; each has its own
@@ -203,12 +203,12 @@ static void virtual_threads(void **state) {
   (void)state;
   plan x = usual;
   x.virtual = 2;
-  describe(16, 16, 16);
+  kernels_describe(16, 16, 16);
   schedule(&x);
   const char *text = text_after("narrow");
-  assert_int_equal(count(text, "vthread"), 0);
+  assert_int_equal(kernels_count(text, "vthread"), 0);
   assert_non_null(strstr(text, "C_local: float32[2, 2, 2] in local"));
-  must_work();
+  kernels_must_work();
 }
 
 /* ---- where no barrier can be -------------------------------------------- */
@@ -276,29 +276,30 @@ static void no_place_for_a_barrier(void **state) {
 
 /* ---- random ones -------------------------------------------------------- */
 
-static int64_t below(rng *r, int64_t n) {
+static int64_t kernels_below(rng *r, int64_t n) {
   return (int64_t)rng_below(r, (uint64_t)n);
 }
 
-static plan draw(rng *r) {
+static plan kernels_draw(rng *r) {
   static const char *const scope[] = {"shared", "shared", "shared.dyn",
                                       "local",  "warp",   NULL};
-  plan x = {.tm = 1 + below(r, 3),
-            .tn = 1 + below(r, 3),
-            .bk = 1 + below(r, 5),
-            .fetch = 1 + below(r, 20),
-            .local = below(r, 4),
-            .two = below(r, 2),
-            .spread = below(r, 4),
-            .scope = scope[below(r, 6)],
-            .pipelined = below(r, 3) == 0,
-            .doubled = below(r, 4) == 0,
-            .unbound_grid = below(r, 6) == 0,
-            .vectorized = below(r, 4) == 0,
-            .virtual = below(r, 3) ? 0 : 1 + below(r, 3)};
-  x.bm = x.tm * (1 + below(r, 4));
-  x.bn = x.tn * (1 + below(r, 4));
-  if (below(r, 2)) x.fetch = x.two ? x.bn / x.tn : x.bm / x.tm * x.bn / x.tn;
+  plan x = {.tm = 1 + kernels_below(r, 3),
+            .tn = 1 + kernels_below(r, 3),
+            .bk = 1 + kernels_below(r, 5),
+            .fetch = 1 + kernels_below(r, 20),
+            .local = kernels_below(r, 4),
+            .two = kernels_below(r, 2),
+            .spread = kernels_below(r, 4),
+            .scope = scope[kernels_below(r, 6)],
+            .pipelined = kernels_below(r, 3) == 0,
+            .doubled = kernels_below(r, 4) == 0,
+            .unbound_grid = kernels_below(r, 6) == 0,
+            .vectorized = kernels_below(r, 4) == 0,
+            .virtual = kernels_below(r, 3) ? 0 : 1 + kernels_below(r, 3)};
+  x.bm = x.tm * (1 + kernels_below(r, 4));
+  x.bn = x.tn * (1 + kernels_below(r, 4));
+  if (kernels_below(r, 2))
+    x.fetch = x.two ? x.bn / x.tn : x.bm / x.tm * x.bn / x.tn;
   return x;
 }
 
@@ -308,8 +309,9 @@ static void random_products(void **state) {
   for (uint64_t i = 0; i < ROUNDS; i++) {
     rng r;
     rng_init(&r, 91, i);
-    plan x = draw(&r);
-    describe(1 + below(&r, 12), 1 + below(&r, 12), 1 + below(&r, 12));
+    plan x = kernels_draw(&r);
+    kernels_describe(1 + kernels_below(&r, 12), 1 + kernels_below(&r, 12),
+                     1 + kernels_below(&r, 12));
     schedule(&x);
     assert_true(scheduled_same(&t));
     tess_status st = lowered_check(&low, &t.p);

@@ -128,22 +128,24 @@ static void put_value(tess_dtype t, int i, rng *r, void *at) {
     ir_put_int(t, ir_wrap_int(t, int_value(i, r)), at);
 }
 
-static size_t bytes_of(tess_dtype t) { return t.bits / 8u; }
+static size_t llvm_arith_bytes_of(tess_dtype t) { return t.bits / 8u; }
 
 static void *values(tess_dtype t, uint64_t seed) {
   rng r;
   rng_init(&r, seed, 0);
-  char *all = malloc(M * bytes_of(t));
-  for (int i = 0; i < M; i++) put_value(t, i, &r, all + i * bytes_of(t));
+  char *all = malloc(M * llvm_arith_bytes_of(t));
+  for (int i = 0; i < M; i++)
+    put_value(t, i, &r, all + i * llvm_arith_bytes_of(t));
   return all;
 }
 
 /* All pairs: the first operand varies slowest. */
 static void *pairs(tess_dtype t, const char *v, bool second) {
-  char *all = malloc(PAIRS * bytes_of(t));
+  char *all = malloc(PAIRS * llvm_arith_bytes_of(t));
   for (int i = 0; i < PAIRS; i++)
-    memcpy(all + i * bytes_of(t), v + (second ? i % M : i / M) * bytes_of(t),
-           bytes_of(t));
+    memcpy(all + i * llvm_arith_bytes_of(t),
+           v + (second ? i % M : i / M) * llvm_arith_bytes_of(t),
+           llvm_arith_bytes_of(t));
   return all;
 }
 
@@ -167,7 +169,7 @@ static bool applies(ir_op op, tess_dtype t) {
 }
 
 /* 16-bit floats are computed in float32, as lowering does. */
-static ir_expr apply(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
+static ir_expr llvm_arith_apply(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   tess_dtype t = ir_at(p, a)->dtype, wide = F32;
   wide.lanes = t.lanes;
   if (!ir_is_float(t) || t.bits > 16) return ir_binary(p, op, a, b);
@@ -188,7 +190,8 @@ static void write_ops(compiled *k, tess_dtype t, ir_buf a, ir_buf b, ir_buf out,
     if (!applies(ops[o], t)) continue;
     ir_expr to = ir_add(p, first, ir_index(p, o * PAIRS));
     compiled_store(k, loop, is_compare(ops[o]) ? truth : out,
-                   ir_ramp(p, to, one, lanes), apply(p, ops[o], x, y));
+                   ir_ramp(p, to, one, lanes),
+                   llvm_arith_apply(p, ops[o], x, y));
   }
 }
 
@@ -227,7 +230,7 @@ static void check_type(tess_dtype t) {
   }
   if (compiled_build(&k)) fail_msg("%s", k.err.message);
   char *v = values(t, 1), *x = pairs(t, v, false), *y = pairs(t, v, true);
-  size_t size = bytes_of(t);
+  size_t size = llvm_arith_bytes_of(t);
   char *got[2], *is[2];
   for (int w = 0; w < 2; w++) {
     got[w] = calloc(NOPS * PAIRS, size);
@@ -303,8 +306,9 @@ static void check_casts_from(tess_dtype from, uint32_t lanes) {
   assert_int_equal(compiled_run(&k, args, NULL), TESS_OK);
   for (int t = 0; t < NTYPES; t++)
     for (int i = 0; i < M; i++)
-      check_cast(types[t], from, (char *)args[0] + i * bytes_of(from),
-                 (char *)args[t + 1] + i * bytes_of(types[t]),
+      check_cast(types[t], from,
+                 (char *)args[0] + i * llvm_arith_bytes_of(from),
+                 (char *)args[t + 1] + i * llvm_arith_bytes_of(types[t]),
                  lanes > 1 ? "vector" : "scalar");
   for (int t = 0; t <= NTYPES; t++) free(args[t]);
   compiled_end(&k);

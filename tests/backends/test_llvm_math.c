@@ -70,7 +70,7 @@ static double argument(const subject *f, sample r, uint32_t k, int bits) {
   return r.lo + (r.hi - r.lo) * (turns - floor(turns));
 }
 
-static void check(const subject *f, int bits, uint32_t lanes) {
+static void llvm_math_check(const subject *f, int bits, uint32_t lanes) {
   static float a32[N], r32[N];
   static double a64[N], r64[N];
   tess_dtype t = {TESS_FLOAT, (uint8_t)bits, 1};
@@ -104,9 +104,9 @@ static void check(const subject *f, int bits, uint32_t lanes) {
 static void test_ulp(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
-    check(&subjects[i], 32, 16);
-    check(&subjects[i], 32, 1);
-    check(&subjects[i], 64, 8);
+    llvm_math_check(&subjects[i], 32, 16);
+    llvm_math_check(&subjects[i], 32, 1);
+    llvm_math_check(&subjects[i], 64, 8);
   }
 }
 

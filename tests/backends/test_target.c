@@ -10,14 +10,14 @@ typedef struct fixture {
   err_state err;
 } fixture;
 
-static int setup(void **state) {
+static int target_setup(void **state) {
   static fixture f;
   test_heap_start(&f.heap, 0);
   *state = &f;
   return 0;
 }
 
-static int teardown(void **state) {
+static int target_teardown(void **state) {
   fixture *f = *state;
   test_heap_end(&f->heap);
   return 0;
@@ -133,9 +133,11 @@ static void public_target(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(this_machine, setup, teardown),
-      cmocka_unit_test_setup_teardown(another_machine, setup, teardown),
-      cmocka_unit_test_setup_teardown(errors, setup, teardown),
+      cmocka_unit_test_setup_teardown(this_machine, target_setup,
+                                      target_teardown),
+      cmocka_unit_test_setup_teardown(another_machine, target_setup,
+                                      target_teardown),
+      cmocka_unit_test_setup_teardown(errors, target_setup, target_teardown),
       cmocka_unit_test(public_target),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

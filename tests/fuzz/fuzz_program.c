@@ -46,7 +46,7 @@ static void copy_statements(work *w) {
   FUZZ_ASSERT(ir_verify(p, &w->scratch, &w->why));
 }
 
-static tess_status use(void *ud) {
+static tess_status program_use(void *ud) {
   work *w = ud;
   ir_program_init(&w->p, &w->heap);
   ir_program_init(&w->q, &w->heap);
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   str_init(&w.bytes, &w.heap);
   str_init(&w.text, &w.heap);
   w.in = seal(&w, data, size);
-  tess_status s = mem_protect(&w.heap, use, &w);
+  tess_status s = mem_protect(&w.heap, program_use, &w);
   FUZZ_ASSERT(s == TESS_OK || s == TESS_LIMIT);
   ir_program_free(&w.p);
   ir_program_free(&w.q);
