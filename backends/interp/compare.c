@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Comparing programs in the residue domain. */
+ * Equivalence check of two programs in the residue domain, on several kinds of
+ * random inputs. */
 #include "backends/interp/interp.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -7,7 +8,7 @@
 
 #include <stdio.h>
 
-/* What a parameter holds at the start (an output: UNWRITTEN), what the first
+/* The initial contents of a parameter (an output: UNWRITTEN), what the first
  * program left in it, and what the other one does. */
 typedef struct interp_param {
   ir_role role;
@@ -18,7 +19,7 @@ typedef struct interp_param {
   uint64_t *start, *value, *got;
 } interp_param;
 
-/* No residue, and no integer that anybody will meet. */
+/* No residue, and no integer that occurs in practice. */
 #define UNWRITTEN UINT64_C(0xA5A5A5A55A5A5A5A)
 
 void interp_expect_init(interp_expect *x, mem_heap *heap) {
@@ -70,7 +71,7 @@ static bool known_size(const ir_program *p, ir_buf b, const interp_options *o,
   return true;
 }
 
-/* Which size is not known, and what to do about it. */
+/* Reports which size is unknown, and the way out. */
 static tess_status no_size(const ir_program *p, ir_buf b,
                            const interp_options *o, interp_error *e) {
   ir_func f = *ir_entry(p);
@@ -120,7 +121,7 @@ static interp_options residue_options(const interp_expect *x,
   return r;
 }
 
-/* Runs p; what it leaves in the parameters comes to `value`, or to `got`. */
+/* Runs p; the final contents of the parameters go to `value`, or to `got`. */
 static tess_status run_subject(interp_expect *x, interp *in,
                                const ir_program *p, const interp_options *o,
                                bool first, interp_error *e) {
@@ -159,8 +160,8 @@ static tess_status run_reference(void *ud) {
   return run_subject(x, j->in, j->p, &o, true, j->e);
 }
 
-/* The same extents, or those of a lowered program, which has all in one; what
- * has a layout of the schedule's has its own. */
+/* Equal extents, or the flattened ones of a lowered program; a parameter whose
+ * layout the schedule chose has its own. */
 static bool same_shape(const job *j, const interp_param *x, ir_buf b) {
   const ir_program *q = j->p;
   uint32_t n = ir_ndim(q, b);
@@ -266,7 +267,7 @@ tess_status interp_expect_check(interp_expect *x, interp *in,
   return protected(&j, check_program);
 }
 
-/* Two programs on inputs of several kinds. */
+/* Checks two programs on inputs of several kinds. */
 typedef struct pair {
   interp in;
   interp_expect x;
@@ -289,8 +290,8 @@ static tess_status compare_outputs(pair *c, uint64_t number) {
   return st;
 }
 
-/* How often inputs of few values are drawn: small ones more often, so that
- * each of the ways in which they compare surely comes up. */
+/* How often inputs of few values are drawn: small ones more often, so that each
+ * outcome of their comparisons occurs with high probability. */
 static uint32_t times_few(const interp_expect *x) {
   const uint64_t values = x->inputs.few.n;
   uint64_t n = 1, elements = values < 32 ? 512 : 16 * values;
@@ -301,7 +302,8 @@ static uint32_t times_few(const interp_expect *x) {
   return (uint32_t)(times < most ? times : most);
 }
 
-/* Each of the few values alone, for sums and products of many elements. */
+/* Inputs that are one of the few values each, for sums and products of many
+ * elements. */
 static tess_status compare_alone(pair *c) {
   enum { MOST_STEPS = 1 << 19, EACH = 2048, ROUNDS = 8 };
   uint32_t n = c->x.inputs.few.n;
@@ -327,7 +329,7 @@ static tess_status compare_few(pair *c) {
   return st;
 }
 
-/* Is any input no float? */
+/* Is any input of another type than float? */
 static bool takes_integers(const interp_expect *x) {
   for (uint32_t i = 0; i < x->nparams; i++)
     if (x->param[i].role != IR_ROLE_OUTPUT && !ir_is_float(x->param[i].dtype))
@@ -344,9 +346,8 @@ static tess_status compare_extremes(pair *c) {
   return st;
 }
 
-/* Inputs of one value each, and some of one beside others of any: what starts
- * from a wrong value, or counts on a condition's holding somewhere, shows only
- * there. */
+/* Constant inputs, and some constant ones beside random others: a wrong
+ * identity element, or an assumption on a condition, shows only there. */
 static tess_status compare_ends(pair *c) {
   enum { MOST_STEPS = 1 << 20, EACH = 2048, MOST = 14 };
   bool matters = c->x.choices || takes_integers(&c->x);
@@ -361,9 +362,8 @@ static tess_status compare_ends(pair *c) {
   return st;
 }
 
-/* Each element in its turn is the greatest, and the least, of those that the
- * program chooses among, as far as that takes no more than so many iterations
- * of loops. */
+/* Makes each element in turn the greatest and the least of those that a min,
+ * max or select reduces, within a budget of loop iterations. */
 static tess_status compare_peaks(pair *c) {
   enum { MOST_STEPS = 1 << 21, EACH = 2048 };
   uint64_t times = MOST_STEPS / (c->steps + EACH);

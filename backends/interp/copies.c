@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copies to shared memory that go on while the thread does.  They are made at
- * once, but nobody may touch what they write until the thread has waited; and
- * as far as others are concerned it is written then. */
+ * Asynchronous copies to shared memory (cp.async).  The data is moved at once,
+ * but an access to the destination before the thread's wait is an error, and
+ * the write counts for races at the time of that wait. */
 #include "backends/interp/machine.h"
 
 bool machine_send(machine *m, const code_access *a, uint64_t at) {
@@ -25,7 +25,7 @@ bool machine_send(machine *m, const code_access *a, uint64_t at) {
   return true;
 }
 
-/* What was taken is still what is there. */
+/* Checks that the source was not written since the copy was issued. */
 static bool is_unchanged(machine *m, const machine_copy *x) {
   if (!x->from) return true;
   const machine_buf *b = &m->buf[x->from->buf];
@@ -35,7 +35,7 @@ static bool is_unchanged(machine *m, const machine_copy *x) {
   return false;
 }
 
-/* The groups up to number `end` are there. */
+/* Completes the groups up to number `end`. */
 static bool arrive(machine *m, uint32_t end) {
   machine_copies *c = m->copies;
   uint32_t n = 0;
@@ -62,7 +62,7 @@ bool machine_async(machine *m, ir_fn fn, int64_t left, ir_stmt s) {
   }
   if (fn == IR_FN_ASYNC_WAIT)
     return left >= c->groups || !c->n || arrive(m, c->groups - (uint32_t)left);
-  /* What happens from now on is later than what was sent. */
+  /* Later accesses are ordered behind the copies. */
   if (!machine_tick(m, s)) return false;
   c->open = fn == IR_FN_ASYNC_BEGIN;
   c->groups += fn == IR_FN_ASYNC_COMMIT;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What goes wrong at run time, and the sentences about it. */
+ * Run-time faults: recording the first one with its place, and the sentences
+ * about them. */
 #include "backends/interp/machine.h"
 
 #include <stdio.h>
 
-/* The first fault stays. */
+/* Only the first fault is recorded. */
 void machine_fault(machine *m, interp_error e) {
   if (!m->e->code) *m->e = e;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Buffers of a run.  A buffer that comes to life again keeps its memory; the
- * time of its birth says which elements were written in this life. */
+ * Buffer memory of a run.  A re-allocated buffer keeps its memory; its
+ * allocation time distinguishes elements written in the current lifetime. */
 #include "backends/interp/machine.h"
 
 void *machine_memory(machine *m, uint64_t bytes, ir_buf buf, ir_stmt s) {
@@ -37,7 +37,7 @@ bool machine_room(machine *m, machine_buf *b, uint64_t size, code_guard g,
   return true;
 }
 
-/* The number of elements; false: negative or too many to count. */
+/* The number of elements; false: negative or overflow. */
 static bool count_elements(const machine *m, const code_buf *k,
                            const interp_word *R, uint64_t *size) {
   *size = 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Looking a program over before compiling it, in two walks: the first binds
- * variables and finds where buffers live; the second looks at expressions. */
+ * Analysis before compilation, in two walks: the first binds variables and
+ * finds lifetime scopes of buffers; the second hoists expressions to the scopes
+ * of their variables. */
 #include "backends/interp/plan.h"
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
@@ -22,7 +23,7 @@ void plan_fail(interp_error *e, tess_status code, ir_stmt s, ir_buf b,
   va_end(ap);
 }
 
-/* All the walks over expressions recurse, this deep at most. */
+/* Recursion limit of all walks over expressions. */
 enum { DEEPEST = 8000 };
 
 /* ---- binding ------------------------------------------------------------ */
@@ -43,7 +44,7 @@ static void live(plan *n, ir_buf b, ir_stmt home, ir_stmt decl,
   n->stmt[home].buf = b;
 }
 
-/* The thread loop that starts the kernel around s, or s itself, 0: none. */
+/* The outermost thread loop around s, or s itself, 0: none. */
 static ir_stmt kernel_of(const plan *n, ir_stmt s) {
   ir_stmt found = 0;
   for (; n->lockstep && s; s = ir_st(n->p, s)->parent)
@@ -62,7 +63,7 @@ static void bind_block(plan *n, ir_stmt s) {
   }
 }
 
-/* Homes are asked for last: the answer adds expressions to the program. */
+/* Lifetime scopes come last: computing them adds expressions to the program. */
 static void live_block(plan *n, ir_stmt s) {
   ir_span allocs = ir_blk(n->p, s)->allocs;
   for (uint32_t i = 0; i < allocs.n; i++) {
@@ -86,8 +87,8 @@ bool plan_is_racing(const ir_program *p, ir_stmt s) {
   return r->loop_kind == IR_PARALLEL || r->loop_kind == IR_VECTORIZED;
 }
 
-/* The level inside s.  In a kernel all threads are two levels: blocks of
- * threads, and the threads of one block; where there are warps, three. */
+/* The racing level inside s.  In a kernel all threads are two levels: blocks of
+ * threads, and the threads of one block; with warps, three. */
 static uint16_t level_in(const plan *n, ir_stmt s, uint16_t outer) {
   const ir_stmt_rec *r = ir_st(n->p, s);
   if (!plan_is_racing(n->p, s)) return outer;
@@ -137,7 +138,7 @@ uint32_t plan_operands(const ir_program *p, ir_expr e, const uint32_t **out,
   }
 }
 
-/* The deeper of two binders, both around one place. */
+/* The innermost of two binders, both of which enclose one place. */
 static ir_stmt deeper(const plan *n, ir_stmt a, ir_stmt b) {
   if (!a || !b) return a ? a : b;
   return n->stmt[a].depth >= n->stmt[b].depth ? a : b;
@@ -194,8 +195,8 @@ static void put_in_list(plan *n, ir_expr e) {
   n->node[e].listed = 1;
 }
 
-/* Puts e and what is below it in the lists of their scopes, operands first;
- * notes who is loaded from. */
+/* Adds e and its operands to the lists of their scopes, operands first; records
+ * the buffers loaded from. */
 static void plan_expr(plan *n, ir_expr e, uint16_t level) {
   if (!e || n->node[e].visit == n->visit || n->node[e].listed) return;
   if (n->deep == DEEPEST)
@@ -227,8 +228,8 @@ static void look_at_shape(plan *n, ir_buf b) {
     plan_expr(n, ir_dim(n->p, b, i), 0);
 }
 
-/* An iteration variable or let that can be computed where the variables it
- * is made of are bound is just another name for its value. */
+/* Copy propagation: an iteration variable or let whose value can be computed
+ * where its own variables are bound is an alias of that value. */
 static void alias(plan *n, ir_var v, ir_expr value) {
   plan_var *x = &n->var[v];
   const plan_node *y = plan_of(n, value);
@@ -294,7 +295,7 @@ static void look_at_stmt(plan *n, ir_stmt s) {
   for (ir_buf b = n->stmt[s].buf; b; b = n->buf[b].next) look_at_shape(n, b);
 }
 
-/* A match buffer's accesses are its source's, which may be one too. */
+/* Accesses to a match buffer count for its source, which may be one, too. */
 static void pass_on_matches(plan *n) {
   bool changed = true;
   while (changed) {
@@ -314,7 +315,7 @@ static void pass_on_matches(plan *n) {
 
 /* ---- the whole ---------------------------------------------------------- */
 
-/* Some expression calls a function of a warp. */
+/* Does some expression call a function of a warp? */
 static bool calls_warp(const ir_program *p) {
   for (ir_expr e = 1; e < p->node.n; e++)
     if (ir_at(p, e)->op == IR_CALL && ir_fn_of_warp(ir_at(p, e)->a))
@@ -322,7 +323,7 @@ static bool calls_warp(const ir_program *p) {
   return false;
 }
 
-/* A warp's own loop in a loop over its lanes. */
+/* Is there a warp-synchronous loop within a loop over its lanes? */
 static bool is_lowered_warp(const ir_program *p, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(p, s);
   if (!plan_is_thread(r) || r->thread != IR_WARP) return false;
@@ -332,7 +333,7 @@ static bool is_lowered_warp(const ir_program *p, ir_stmt s) {
   return false;
 }
 
-/* Where there is a barrier thread loops are a device's. */
+/* With a barrier, thread loops are a device's. */
 static bool wants_lockstep(const ir_program *p, ir_stmt root) {
   for (ir_stmt s = ir_next(p, root, root); s; s = ir_next(p, s, root))
     if (ir_st(p, s)->kind == IR_BARRIER || is_lowered_warp(p, s)) return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sentences of what went wrong. */
+ * Sentences for the interpreter's faults. */
 #include "backends/interp/interp.h"
 #include "ir/query.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Field arithmetic, and the hashes that stand for everything else. */
+ * Arithmetic of the residue domain: the prime field, and hashes for operations
+ * without a meaning in it. */
 #include "backends/interp/residue.h"
 
 #include "base/hash.h"
@@ -17,7 +18,7 @@ enum { FRACTION = 8, KNOWN = 40, PLACE = 28 };
 
 static uint64_t negate(uint64_t a) { return a ? RESIDUE_P - a : 0; }
 
-/* a as a number of least magnitude. */
+/* The symmetric representative of a, of least magnitude. */
 static int64_t centred(uint64_t a) {
   return a > RESIDUE_P / 2 ? (int64_t)a - (int64_t)RESIDUE_P : (int64_t)a;
 }
@@ -49,7 +50,7 @@ static bool known(uint64_t a, int64_t *n) {
   return c > -(INT64_C(1) << KNOWN) && c < INT64_C(1) << KNOWN;
 }
 
-/* The value that a stands for, where that is known. */
+/* The value of a known residue; false: unknown. */
 static bool known_value(uint64_t a, double *v) {
   int64_t n;
   if (a == NAN_RESIDUE) return *v = NAN, true;
@@ -78,8 +79,8 @@ uint64_t residue_div(uint64_t a, uint64_t b) {
   return residue_mul(a, residue_inverse(b));
 }
 
-/* Where a stands in the order: as n / 2^PLACE would.  Known values and others
- * of as few bits stand by their value, the infinities at the ends. */
+/* The rank of a in the total order: as n / 2^PLACE would have.  Known values
+ * and others of as few bits rank by their value, the infinities at the ends. */
 static int64_t rank_of(uint64_t a) {
   if (a == INF_RESIDUE) return INT64_MAX;
   if (a == RESIDUE_P - INF_RESIDUE) return INT64_MIN;
@@ -108,7 +109,7 @@ static uint64_t tag_of(tess_dtype t, unsigned what) {
 
 enum { TAG_CAST = 0x100, TAG_MOD = 0x200 };
 
-/* Every value of `from` is one of `to`. */
+/* Is every value of `from` exact in `to`? */
 static bool holds_all(tess_dtype to, tess_dtype from) {
   return to.bits > from.bits || (to.code == from.code && to.bits == from.bits);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running a program: arguments in, arguments out. */
+ * Entry point of the interpreter: binds arguments, runs the compiled program,
+ * copies results back. */
 #include "backends/interp/machine.h"
 
 #include "backends/interp/residue.h"
@@ -26,7 +27,7 @@ void interp_free(interp *in) {
 
 /* ---- arguments ---------------------------------------------------------- */
 
-/* One run, so that it can be given to mem_protect. */
+/* One run, as an argument of mem_protect. */
 typedef struct job {
   interp *in;
   const ir_program *p;
@@ -61,8 +62,7 @@ static size_t width(const job *j, ir_buf b) {
                                         : ir_dtype_bytes(j->p->buf.v[b].dtype);
 }
 
-/* The buffer with index i comes to life; true when its size is as `bytes`
- * bytes of `each` say. */
+/* Allocates buffer i; false unless its size matches `bytes` bytes of `each`. */
 static bool bring_in(job *j, uint32_t i, const interp_word *R, size_t bytes,
                      size_t each) {
   machine *m = &j->m;
@@ -93,7 +93,7 @@ static void mark_written(machine_buf *b) {
     b->cell[i] = (machine_cell){.writer = b->birth};
 }
 
-/* Inputs are read; outputs hold nothing yet. */
+/* Inputs are initialized from the arguments; outputs are unwritten. */
 static bool take_args(job *j, const interp_word *R) {
   machine *m = &j->m;
   for (uint32_t i = 0; i < j->nargs; i++) {
@@ -123,7 +123,7 @@ static bool take_constants(job *j, const interp_word *R) {
   return true;
 }
 
-/* When an element was written, 0: never. */
+/* The time of an element's last write, 0: never. */
 static uint32_t written_at(const machine_buf *b, uint64_t at) {
   return b->cell ? b->cell[at].writer : b->wrote[at];
 }

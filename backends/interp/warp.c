@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Warps: lanes that run from one meeting to the next.  They meet to exchange
- * values, those in a mask, which orders nothing else; and all of them for a
- * barrier of the warp or to do something together, which orders memory. */
+ * Warp execution: lanes run serially between convergence points.  Shuffles and
+ * votes converge the lanes of a mask and order no memory; warp barriers and
+ * warp-synchronous loops converge all lanes and order memory. */
 #include "backends/interp/machine.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ typedef struct warp {
   machine_launch *x;
   int64_t first; /* thread */
   uint32_t n;    /* lanes: IR_WARP_LANES, of the last warp fewer */
-  uint32_t go;   /* bits of those that may run */
+  uint32_t go;   /* bit mask of runnable lanes */
 } warp;
 
 static uint32_t bit(uint32_t lane) { return UINT32_C(1) << lane; }
@@ -27,7 +27,7 @@ static machine_stop stop_of(const warp *w, uint32_t lane) {
   return (machine_stop)w->x->stop[w->first + lane];
 }
 
-/* What a lane that stopped for others is at. */
+/* The operation at which a lane is suspended. */
 static const code_insn *insn_of(const warp *w, uint32_t lane) {
   return &w->x->m->k->insn.v[*lane_pc(w, lane) - 1];
 }
@@ -60,7 +60,7 @@ static bool diverged(warp *w, uint32_t lane, uint32_t other) {
 
 /* ---- exchanging --------------------------------------------------------- */
 
-/* Of the lanes in the mask those that have not come to their end. */
+/* The lanes of the mask that have not ended. */
 static uint32_t members(const warp *w, uint32_t mask) {
   uint32_t in = 0;
   for (uint32_t l = 0; l < w->n; l++)
@@ -68,7 +68,7 @@ static uint32_t members(const warp *w, uint32_t mask) {
   return in;
 }
 
-/* A lane of the mask that is not where this one is; w->n: none. */
+/* A lane of the mask that is suspended elsewhere; w->n: none. */
 static uint32_t missing(const warp *w, uint32_t lane, uint32_t mask) {
   uint32_t in = members(w, mask), reg = insn_of(w, lane)->a;
   for (uint32_t l = 0; l < w->n; l++)
@@ -79,7 +79,7 @@ static uint32_t missing(const warp *w, uint32_t lane, uint32_t mask) {
   return w->n;
 }
 
-/* The lane whose value `lane` gets. */
+/* The source lane of `lane` in an exchange. */
 static uint32_t source(ir_fn fn, uint32_t lane, uint64_t operand) {
   uint32_t by = (uint32_t)operand % IR_WARP_LANES;
   switch (fn) {
@@ -116,7 +116,7 @@ static void vote(warp *w, const code_insn *i, uint32_t in) {
                                                    : yes == in;
 }
 
-/* Whoever can exchange values does so and may go on. */
+/* Completes all exchanges whose lanes have arrived, and resumes them. */
 static bool exchange(warp *w) {
   for (uint32_t l = 0; l < w->n; l++) {
     if (stop_of(w, l) != MACHINE_WARP || (w->go >> l & 1) ||
@@ -139,7 +139,7 @@ static bool exchange(warp *w) {
 
 /* ---- together ----------------------------------------------------------- */
 
-/* The lanes of a warp between two points that order memory. */
+/* A warp between two memory-ordering points. */
 static bool open_lanes(warp *w) {
   machine *m = w->x->m;
   if (!machine_enter(m, w->x->g->stmt, w->first)) return false;
@@ -167,7 +167,7 @@ static bool agree(warp *w, const code_warp *c) {
   return true;
 }
 
-/* One lane's code and registers stand for all of them. */
+/* One lane's code and registers are executed for all. */
 static bool run_together(warp *w) {
   const code_warp *c = &w->x->m->k->warps.v[insn_of(w, 0)->a];
   if (w->n != IR_WARP_LANES)
@@ -178,7 +178,7 @@ static bool run_together(warp *w) {
   return true;
 }
 
-/* Nobody can go on alone: all lanes are at the same place, or never meet. */
+/* No lane can run alone: all are at the same convergence point, or deadlock. */
 static bool converge(warp *w) {
   uint32_t lane = 0;
   while (stop_of(w, lane) != MACHINE_WARP) lane++;
@@ -195,7 +195,8 @@ static bool converge(warp *w) {
 
 /* ---- the warp ----------------------------------------------------------- */
 
-/* Every lane has its turn, whether it may run or not: turns tell lanes. */
+/* Every lane has its iteration, whether it may run or not: iteration numbers
+ * identify lanes. */
 static bool run_lanes(warp *w) {
   for (uint32_t l = 0; l < w->n; l++)
     if (!machine_iterate(w->x->m) ||
