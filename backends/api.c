@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about targets. */
+ * Public API of targets: parsing, text, fields. */
 #include "backends/object.h"
 
 typedef struct new_target {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The text of a target. */
+ * Parsing, completing and printing the text of a target. */
 #include "backends/target.h"
 #include "backends/backend.h"
 #include "base/thread.h"
@@ -11,9 +11,8 @@
 
 /* ---- options ------------------------------------------------------------ */
 
-/* Every option is -name=value; one of `text` and `number` says where its
- * value goes.  Numbers are from `least` to `most`, small enough to be
- * multiplied. */
+/* Every option is -name=value, of a text field (`size`) or a number.  Numbers
+ * are from `least` to `most`, small enough to be multiplied. */
 typedef struct option {
   const char *name;
   size_t at, size; /* of the field; size 0: a number */
@@ -105,7 +104,7 @@ static tess_status parse_words(target *t, const char *text, err_state *e) {
   return s;
 }
 
-/* What the system says of a cache; 0 when it does not. */
+/* The cache size that the system reports; 0 where it reports none. */
 static void complete_cache(int64_t *bytes, int name) {
   long found = sysconf(name);
   if (!*bytes && found > 0) *bytes = found;
@@ -125,7 +124,7 @@ tess_status target_parse(target *t, const char *text, err_state *e) {
   return TESS_OK;
 }
 
-/* Options that were given, the processor and the cores always. */
+/* Prints the options that were given; processor and cores always. */
 void target_print(const target *t, strbuf *out) {
   str_puts(out, t->kind);
   for (size_t i = 0; i < NOPTIONS; i++) {

@@ -13,8 +13,8 @@ static bool is_shared_scope(ir_scope s) {
 /* The racing level at which the buffer is allocated. */
 static uint16_t level_of_life(const comp *c, ir_buf b) {
   const plan_buf *x = &c->plan.buf[b];
-  if (!x->home) return 0;
-  uint16_t level = c->plan.stmt[x->home].level;
+  if (!x->lifetime) return 0;
+  uint16_t level = c->plan.stmt[x->lifetime].level;
   if (x->kernel && is_shared_scope((ir_scope)c->p->buf.v[b].scope)) {
     ir_stmt outside = ir_st(c->p, x->kernel)->parent;
     return outside ? (uint16_t)(c->plan.stmt[outside].level + 1) : 1;
@@ -215,15 +215,15 @@ static void check_owner(comp *c, ir_buf b) {
   ir_scope scope = (ir_scope)c->p->buf.v[b].scope;
   if (c->kernel && !x->kernel && ir_scope_is_fragment(scope))
     plan_fail(c->e, TESS_INVALID, c->stmt, b,
-              "a fragment lives outside of the kernel");
+              "a fragment is allocated outside of the kernel");
   if (!x->kernel) return;
   if (!c->warp && ir_scope_is_fragment(scope))
     plan_fail(c->e, TESS_INVALID, c->stmt, b,
-              "a fragment is touched by a single lane");
+              "a fragment is accessed by a single lane");
   if (c->warp && !is_shared_scope(scope) && !plan_is_of_warp(scope) &&
-      !ir_is_ancestor(c->p, c->warp, x->home))
+      !ir_is_ancestor(c->p, c->warp, x->lifetime))
     plan_fail(c->e, TESS_INVALID, c->stmt, b,
-              "each lane's own memory is touched by all together");
+              "memory private to each lane is accessed by all together");
 }
 
 /* A buffer is live inside of its lifetime scope; parameters and constants are
@@ -237,11 +237,11 @@ uint32_t comp_access(comp *c, ir_buf buf, uint32_t n, const uint32_t *idx,
     buf = c->p->match.v[c->plan.buf[buf].match].source.buf;
     n = ir_ndim(c->p, buf);
   }
-  ir_stmt home = c->plan.buf[buf].home;
-  if (home ? home == c->stmt || !ir_is_ancestor(c->p, home, c->stmt)
-           : !c->buf_index[buf])
+  ir_stmt lifetime = c->plan.buf[buf].lifetime;
+  if (lifetime ? lifetime == c->stmt || !ir_is_ancestor(c->p, lifetime, c->stmt)
+               : !c->buf_index[buf])
     plan_fail(c->e, TESS_INVALID, c->stmt, buf,
-              "it is accessed where it does not exist");
+              "it is accessed outside of its lifetime scope");
   check_owner(c, buf);
   uint32_t *extent = arena_array(c->memory, uint32_t, n + 1);
   memset(extent, 0, (n + 1) * sizeof *extent);

@@ -26,8 +26,7 @@ typedef struct comp {
   uint32_t *buf_index;     /* buf -> in k->bufs */
   bool keep;               /* values computed now stay valid */
   bool acts;               /* calls are also made for their side effects */
-  ir_unconditional sure;            /* unconditionally evaluated on both sides
-                                     * of choices */
+  ir_unconditional must;   /* evaluated on both sides of choices */
 } comp;
 
 /* ---- registers and instructions (emit.c) -------------------------------- */

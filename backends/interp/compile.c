@@ -112,7 +112,7 @@ static void compile_warp(comp *c, ir_stmt s) {
   find_outer(&o);
   if (c->warp || c->plan.stmt[r->parent].level != c->kernel_level)
     plan_fail(c->e, TESS_INVALID, s, 0,
-              "a warp's loop that is not in a thread's own code");
+              "a warp's loop that is not in a thread's code");
   if (!ir_is_const(c->p, r->extent, 1))
     plan_fail(c->e, TESS_INVALID, s, 0, "a warp's loop of several iterations");
   code_warp w = {.stmt = s, .n = o.n};
@@ -137,7 +137,8 @@ static void compile_warp(comp *c, ir_stmt s) {
 static void compile_kernel(comp *c, ir_stmt s) {
   code_kernel k = {.stmt = s};
   if (ir_st(c->p, s)->thread == IR_WARP)
-    plan_fail(c->e, TESS_INVALID, s, 0, "a warp's loop outside of threads");
+    plan_fail(c->e, TESS_INVALID, s, 0,
+              "a warp's loop outside of thread loops");
   for (ir_stmt t = s; t; t = ir_next(c->p, t, s))
     if (plan_is_thread(ir_st(c->p, t)) && ir_st(c->p, t)->thread != IR_WARP)
       add_thread(c, &k, t);
@@ -165,7 +166,7 @@ static void compile_barrier(comp *c, ir_stmt s) {
   else if (!c->kernel || c->warp ||
            c->plan.stmt[parent].level != c->kernel_level)
     plan_fail(c->e, TESS_INVALID, s, 0,
-              "a barrier that is not in a thread's own code");
+              "a barrier that is not in a thread's code");
   comp_op(c, warp ? OP_WARP_BARRIER : OP_BARRIER, 0, 0, 0);
 }
 
@@ -428,10 +429,10 @@ tess_status code_compile(code_unit *k, ir_program *p, arena *memory,
             .residue = o->domain == INTERP_RESIDUE,
             .checks = o->check_regions};
   plan_make(&c.plan, p, memory, o, e);
-  ir_unconditional_find(&c.sure, p, memory);
+  ir_unconditional_find(&c.must, p, memory);
   if (c.plan.levels > CODE_LEVELS)
-    plan_fail(e, TESS_UNSUPPORTED, 0, 0,
-              "more than %d racing loops inside one another", CODE_LEVELS);
+    plan_fail(e, TESS_UNSUPPORTED, 0, 0, "more than %d nested racing loops",
+              CODE_LEVELS);
   k->p = p;
   k->has_warps = c.plan.warps;
   vec_clear(&k->valid);

@@ -8,9 +8,9 @@ bool machine_send(machine *m, const code_access *a, uint64_t at) {
   machine_copies *c = m->copies;
   machine_buf *b = &m->buf[a->buf];
   if (!m->k->bufs.v[a->buf].is_shared) return true;
-  if (!b->on_its_way)
-    b->on_its_way =
-        machine_memory(m, b->size * sizeof *b->on_its_way, a->id, a->stmt);
+  if (!b->in_flight)
+    b->in_flight =
+        machine_memory(m, b->size * sizeof *b->in_flight, a->id, a->stmt);
   if (c->n == c->room) {
     uint32_t room = c->room ? 2 * c->room : 16;
     machine_copy *v = machine_memory(m, room * sizeof *v, a->id, a->stmt);
@@ -18,8 +18,8 @@ bool machine_send(machine *m, const code_access *a, uint64_t at) {
     c->v = v;
     c->room = v ? room : 0;
   }
-  if (!b->on_its_way || !c->v) return false;
-  b->on_its_way[at] = c->thread + 1;
+  if (!b->in_flight || !c->v) return false;
+  b->in_flight[at] = c->thread + 1;
   c->v[c->n++] =
       (machine_copy){a, at, c->from, c->from_at, c->groups, m->clock};
   return true;
@@ -41,7 +41,7 @@ static bool arrive(machine *m, uint32_t end) {
   uint32_t n = 0;
   for (; n < c->n && c->v[n].group < end; n++) {
     const machine_copy *x = &c->v[n];
-    m->buf[x->a->buf].on_its_way[x->at] = 0;
+    m->buf[x->a->buf].in_flight[x->at] = 0;
     if (!is_unchanged(m, x) || !machine_write(m, x->a, x->at)) return false;
   }
   c->n -= n;

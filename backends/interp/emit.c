@@ -156,7 +156,7 @@ static void emit_warp(comp *c, const ir_node *n, uint32_t d) {
   if (!vote) r[2] = comp_index(c, arg[2]);
   if (!c->kernel || c->warp || c->plan.stmt[c->stmt].level != c->kernel_level)
     plan_fail(c->e, TESS_INVALID, c->stmt, 0,
-              "%s that is not in a thread's own code", ir_fn_text((ir_fn)n->a));
+              "%s that is not in a thread's code", ir_fn_text((ir_fn)n->a));
   code_insn *i = comp_op(c, vote ? OP_VOTE : OP_SHUFFLE, d, r[0], r[1]);
   i->c = r[2];
   i->what = (uint8_t)n->a;
@@ -206,7 +206,7 @@ static void emit_select(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
     return;
   }
   uint32_t both;
-  const ir_expr *early = ir_unconditional_in_both(&c->sure, e, &both);
+  const ir_expr *early = ir_unconditional_in_both(&c->must, e, &both);
   for (uint32_t i = 0; i < both; i++) operand(c, early[i], lane);
   uint32_t mark = comp_mark(c), jump = comp_here(c), out;
   comp_op(c, OP_JZ, 0, cond, 0);
@@ -321,8 +321,7 @@ uint32_t comp_lane(comp *c, ir_expr e, uint32_t lane) {
   if (c->k->valid.v[r]) return r;
   if (c->k->insn.n > MAX_CODE)
     plan_fail(c->e, TESS_LIMIT, c->stmt, 0,
-              "more than %d instructions, where choices are made in choices",
-              MAX_CODE);
+              "more than %d instructions, from nested choices", MAX_CODE);
   emit(c, e, lane, r);
   now_valid(c, r);
   return r;

@@ -288,7 +288,8 @@ static uint64_t draw_peak(rng *r, tess_dtype t, bool beyond, bool below) {
   return (uint64_t)(below ? lo + v : hi - v);
 }
 
-/* A peak or not, distinguished only by its sign or by being no peak. */
+/* A peak or an ordinary element, all peaks alike: opposite ends of the type,
+ * or one of the few values for peaks and another one elsewhere. */
 static uint64_t draw_flat(rng *r, tess_dtype t, bool beyond,
                           const interp_inputs *from) {
   const interp_range any = {0, 0};
@@ -327,8 +328,8 @@ static uint64_t draw_within(rng *r, interp_range in, uint64_t i,
   }
 }
 
-/* One nonzero element among zeros, or one other among ones: visible where sums
- * and products of random values are not. */
+/* One element with a value of the few among zeros, or among ones: sums and
+ * products do not hide it. */
 static void draw_alone(rng *r, tess_dtype t, double v, uint64_t n,
                        uint64_t *out) {
   uint64_t others = element_bits(t, (double)rng_below(r, 2));

@@ -81,7 +81,7 @@ typedef enum interp_fault {
                             * only the later one is known */
   INTERP_DIVERGENCE,       /* TESS_RACE: a barrier, or a warp-synchronous
                             * operation, not reached by all: iter */
-  INTERP_ON_ITS_WAY,       /* TESS_RACE: an element that a thread, iter[0],
+  INTERP_IN_FLIGHT,       /* TESS_RACE: an element that a thread, iter[0],
                             * copies and has not waited for; write[1]; write[0]:
                             * of the copy's source */
   INTERP_LANES,            /* TESS_RACE: lanes of a warp that do not converge as

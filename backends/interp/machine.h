@@ -39,7 +39,7 @@ typedef struct machine_buf {
   machine_cell *cell;    /* CODE_RACING, else NULL */
   uint32_t birth;        /* allocation time: earlier writes are of a former
                           * lifetime */
-  uint32_t *on_its_way;  /* element -> thread + 1 whose copy is in flight; or
+  uint32_t *in_flight;  /* element -> thread + 1 whose copy is in flight; or
                           * NULL */
   uint64_t size, room;   /* elements in use, allocated */
 } machine_buf;
@@ -190,7 +190,7 @@ void machine_limit(machine *m, ir_stmt s, ir_buf buf, const char *what);
 void machine_outside(machine *m, const code_access *a, uint32_t dim,
                      int64_t at, int64_t extent);
 void machine_unwritten(machine *m, const code_access *a, uint64_t at);
-void machine_on_its_way(machine *m, const code_access *a, uint64_t at,
+void machine_in_flight(machine *m, const code_access *a, uint64_t at,
                         bool writes);
 /* The source of copy `from` was overwritten before the copy completed. */
 void machine_overtaken(machine *m, const code_access *from, uint64_t at);

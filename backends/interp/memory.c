@@ -59,7 +59,7 @@ bool machine_alloc(machine *m, uint32_t i, const interp_word *R, ir_stmt s) {
       !machine_room(m, &m->buf[i], size, (code_guard)k->guard, k->buf, s))
     return false;
   m->buf[i].birth = m->clock;
-  if (m->buf[i].on_its_way)
-    memset(m->buf[i].on_its_way, 0, size * sizeof *m->buf[i].on_its_way);
+  if (m->buf[i].in_flight)
+    memset(m->buf[i].in_flight, 0, size * sizeof *m->buf[i].in_flight);
   return true;
 }

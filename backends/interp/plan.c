@@ -35,13 +35,16 @@ static void bind_var(plan *n, ir_var v, ir_stmt s) {
   x->binder = s;
 }
 
-static void live(plan *n, ir_buf b, ir_stmt home, ir_stmt decl,
-                 ir_stmt kernel) {
+static void add_lifetime(plan *n, ir_buf b, ir_stmt lifetime, ir_stmt decl,
+                         ir_stmt kernel) {
   plan_buf *x = &n->buf[b];
-  if (x->home) plan_fail(n->e, TESS_INVALID, decl, b, "it is allocated twice");
-  *x = (plan_buf){
-      .home = home, .decl = decl, .kernel = kernel, .next = n->stmt[home].buf};
-  n->stmt[home].buf = b;
+  if (x->lifetime)
+    plan_fail(n->e, TESS_INVALID, decl, b, "it is allocated twice");
+  *x = (plan_buf){.lifetime = lifetime,
+                  .decl = decl,
+                  .kernel = kernel,
+                  .next = n->stmt[lifetime].buf};
+  n->stmt[lifetime].buf = b;
 }
 
 /* The outermost thread loop around s, or s itself, 0: none. */
@@ -59,7 +62,7 @@ static void bind_block(plan *n, ir_stmt s) {
   for (uint32_t i = 0; i < b->matches.n; i++) {
     const ir_match *m = &n->p->match.v[b->matches.at + i];
     n->buf[m->buf] = (plan_buf){
-        .home = s, .decl = s, .is_match = 1, .match = b->matches.at + i};
+        .lifetime = s, .decl = s, .is_match = 1, .match = b->matches.at + i};
   }
 }
 
@@ -68,9 +71,9 @@ static void live_block(plan *n, ir_stmt s) {
   ir_span allocs = ir_blk(n->p, s)->allocs;
   for (uint32_t i = 0; i < allocs.n; i++) {
     ir_buf b = n->p->arg.v[allocs.at + i];
-    ir_stmt home = ir_lifetime_scope(n->p, n->memory, b);
-    home = home ? home : s;
-    live(n, b, home, s, kernel_of(n, home));
+    ir_stmt lifetime = ir_lifetime_scope(n->p, n->memory, b);
+    lifetime = lifetime ? lifetime : s;
+    add_lifetime(n, b, lifetime, s, kernel_of(n, lifetime));
   }
 }
 
@@ -111,7 +114,7 @@ static void bind_stmt(plan *n, ir_stmt s) {
   else if (r->kind == IR_LET)
     bind_var(n, r->let_var, s);
   else if (r->kind == IR_ALLOCATE)
-    live(n, r->alloc, s, s, kernel_of(n, s));
+    add_lifetime(n, r->alloc, s, s, kernel_of(n, s));
   else if (r->kind == IR_BLOCK)
     bind_block(n, s);
 }

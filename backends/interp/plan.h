@@ -32,7 +32,7 @@ typedef struct plan_node {
 } plan_node;
 
 typedef struct plan_buf {
-  ir_stmt home;          /* lifetime scope; 0: a parameter or constant */
+  ir_stmt lifetime;          /* lifetime scope; 0: a parameter or constant */
   ir_stmt decl;          /* the block or allocate that names it */
   uint8_t stored, used, is_match;
   uint16_t level;        /* greatest level of an access */

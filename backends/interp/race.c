@@ -102,8 +102,8 @@ static void note_read(const machine *m, machine_cell *c) {
 bool machine_read(machine *m, const code_access *a, uint64_t at) {
   const machine_buf *b = &m->buf[a->buf];
   machine_cell *c = &b->cell[at];
-  if (b->on_its_way && b->on_its_way[at]) {
-    machine_on_its_way(m, a, at, false);
+  if (b->in_flight && b->in_flight[at]) {
+    machine_in_flight(m, a, at, false);
     return false;
   }
   if (c->writer < b->birth) {
@@ -131,8 +131,8 @@ static bool after_reads(machine *m, const code_access *a, uint64_t at,
       return false;
     }
     if (c->levels >> d & 1) {
-      bool told = c->other >= l->start && c->other < l->iter;
-      machine_race(m, a, at, d, told ? c->other : 0, false, true);
+      bool known = c->other >= l->start && c->other < l->iter;
+      machine_race(m, a, at, d, known ? c->other : 0, false, true);
       return false;
     }
     if (earlier) return true;
@@ -143,8 +143,8 @@ static bool after_reads(machine *m, const code_access *a, uint64_t at,
 bool machine_write(machine *m, const code_access *a, uint64_t at) {
   const machine_buf *b = &m->buf[a->buf];
   machine_cell *c = &b->cell[at];
-  if (b->on_its_way && b->on_its_way[at]) {
-    machine_on_its_way(m, a, at, true);
+  if (b->in_flight && b->in_flight[at]) {
+    machine_in_flight(m, a, at, true);
     return false;
   }
   if (c->writer >= b->birth && !after_write(m, a, at, c, true)) return false;

@@ -96,8 +96,7 @@ static bool shuffle(warp *w, const code_insn *i, uint32_t in) {
     if (!(in >> l & 1)) continue;
     uint32_t from = source((ir_fn)i->what, l, regs(w, l)[i->c].u);
     if (!(in >> from & 1))
-      return fail_lane(w, l, from,
-                       "reads the value of a lane that takes no part");
+      return fail_lane(w, l, from, "reads the value of an inactive lane");
     out[l] = regs(w, from)[i->b];
   }
   for (uint32_t l = 0; l < w->n; l++)
@@ -171,7 +170,7 @@ static bool agree(warp *w, const code_warp *c) {
 static bool run_together(warp *w) {
   const code_warp *c = &w->x->m->k->warps.v[insn_of(w, 0)->a];
   if (w->n != IR_WARP_LANES)
-    return fail_lane(w, 0, w->n - 1, "belongs to a warp that is not whole");
+    return fail_lane(w, 0, w->n - 1, "belongs to a partial warp");
   if (!agree(w, c) || machine_thread(w->x, w->first) == MACHINE_FAULT)
     return false;
   for (uint32_t l = 1; l < w->n; l++) *lane_pc(w, l) = *lane_pc(w, 0);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The remainder of floats, exact: the divisor is taken away from the dividend
- * bit by bit of their quotient, all lanes at once, which is a few integer
- * operations a bit.  LLVM would call fmod, by name and for each lane. */
+ * Exact floating-point remainder by long division: shift and subtract for each
+ * bit of the quotient, vectorized, a few integer operations per bit.  LLVM
+ * would call fmod for each lane. */
 #include "backends/llvm/emit.h"
 
 #include <math.h>
 
-/* The type of the operands, as integers of as many bits, and how a float of
- * it lies in them: so many bits of fraction below the exponent. */
+/* The operands' type as integers of equal width, and its float format: the
+ * number of fraction bits below the exponent. */
 typedef struct rest_of {
   emit *m;
   tess_dtype t, i;
@@ -39,20 +39,19 @@ static LLVMValueRef least(const rest_of *r, LLVMValueRef a, LLVMValueRef b) {
   return emit_intrinsic(r->m, "llvm.umin", 1, &type, 2, args);
 }
 
-/* A number that is not negative: fraction * 2^exponent, the highest bit of
- * the fraction set unless it is 0. */
+/* A non-negative number: fraction * 2^exponent, normalized unless it is 0. */
 typedef struct number {
   LLVMValueRef fraction, exponent;
 } number;
 
-/* Shifts the fraction up to where its highest bit belongs. */
+/* Normalizes the fraction. */
 static number normal(const rest_of *r, number x) {
   LLVMTypeRef type = LLVMTypeOf(x.fraction);
   LLVMValueRef args[2] = {x.fraction, LLVMConstInt(r->m->i1, 0, 0)};
   LLVMValueRef zeros = emit_intrinsic(r->m, "llvm.ctlz", 1, &type, 2, args);
   LLVMValueRef by =
       int_op(r, LLVMSub, zeros, int_const(r, r->t.bits - 1 - r->fraction));
-  /* Of 0 any exponent will do; it must not be shifted by too much. */
+  /* Of 0 any exponent will do; the shift amount must stay in range. */
   by = least(r, by, int_const(r, r->fraction));
   return (number){int_op(r, LLVMShl, x.fraction, by),
                   int_op(r, LLVMSub, x.exponent, by)};
@@ -69,8 +68,8 @@ static number take_apart(const rest_of *r, LLVMValueRef bits) {
   return normal(r, x);
 }
 
-/* The bits of what is at most the greatest number; shifting right loses none,
- * since a remainder is a multiple of the least one. */
+/* The bits of a number at most the greatest; shifting right loses none, since a
+ * remainder is a multiple of the least one. */
 static LLVMValueRef put_together(const rest_of *r, number x) {
   LLVMValueRef zero = int_const(r, 0), one = int_const(r, 1);
   x = normal(r, x);
@@ -93,9 +92,8 @@ static LLVMValueRef any(const rest_of *r, LLVMValueRef c) {
              : emit_intrinsic(r->m, "llvm.vector.reduce.or", 1, &type, 1, &c);
 }
 
-/* x modulo y: while x has the higher exponent y, shifted up as far, is taken
- * away where it goes (a difference below 0 is a large number), and x doubled
- * in its place. */
+/* x modulo y: while x has the higher exponent, conditionally subtract y (a
+ * negative difference is a large unsigned number) and double x in its place. */
 static number reduce_modulo(const rest_of *r, number x, number y) {
   emit *m = r->m;
   LLVMTypeRef type = LLVMTypeOf(x.fraction);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loading object code into this process with LLVM's linker (LLJIT), one
- * instance a kernel, so that freeing the kernel gives all of it back.
+ * Links object code into this process with LLVM's JIT linker (LLJIT), one
+ * instance a kernel, so that unloading a kernel frees all of it.
  *
- * The kernel calls the host through tess_runtime alone.  By name it can ask
- * for what code generation itself may call (memory functions, and on
- * processors without the instructions, conversions and roundings), which is
- * listed here, and for external functions of the program, which are looked
- * up in the process. */
+ * A kernel calls the host only through tess_runtime.  By name it may reference
+ * the runtime functions that code generation itself calls (memory functions,
+ * and on processors without the instructions, conversions and roundings), which
+ * are listed here, and external functions of the program, which are looked up
+ * in the process. */
 #include "backends/llvm/emit.h"
 #include "backends/llvm/llvm.h"
 #include "backends/llvm/machine.h"
@@ -68,8 +68,8 @@ static LLVMErrorRef define_symbols(LLVMOrcLLJITRef jit) {
   return error;
 }
 
-/* LLVM tells here what it could not find, and by a function's result only
- * that something failed. */
+/* LLVM reports here which symbol is missing; a function's result has only that
+ * something failed. */
 static void on_error(void *ud, LLVMErrorRef error) {
   const backend_code *c = ud;
   char *text = LLVMGetErrorMessage(error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Target machines, and completing a target from what LLVM knows. */
+ * LLVM target machines, and target completion from LLVM's knowledge. */
 #include "backends/llvm/machine.h"
 #include "backends/llvm/llvm.h"
 #include <llvm-c/Core.h>
@@ -12,7 +12,7 @@ static void initialize(void) {
   LLVMInitializeNativeAsmPrinter();
 }
 
-/* LLVM's table is global; filling it twice at once is a race. */
+/* LLVM's target registry is global; filling it concurrently is a race. */
 void llvm_initialize(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, initialize);
@@ -94,7 +94,7 @@ static bool is_known_feature(const target *t, const char *name, size_t n) {
   return false;
 }
 
-/* LLVM itself ignores what it does not know, and says so on stderr. */
+/* LLVM itself ignores unknown features, with a warning on stderr. */
 static tess_status check_features(const target *t, err_state *e) {
   const char *at = t->attr;
   for (bool more = *at != '\0'; more; at++) {
@@ -113,9 +113,9 @@ static tess_status check_features(const target *t, err_state *e) {
   return TESS_OK;
 }
 
-/* The features of a processor that is not this one are those that its name
- * implies; those of this one are asked, since a virtual machine may hide
- * some.  What the text says comes last and so prevails. */
+/* The features of another processor are those that its name implies; those of
+ * this one are detected, since a virtual machine may hide some.  The text's own
+ * come last and so prevail. */
 static tess_status complete_features(target *t, err_state *e) {
   if (t->is_host) {
     tess_status s = copy_text(t->features, sizeof t->features - sizeof t->attr,
@@ -143,7 +143,7 @@ static tess_status complete_cpu(target *t, err_state *e) {
 
 /* ---- what LLVM knows about a processor ---------------------------------- */
 
-/* Adds two vectors of 64 bytes: the assembly shows with what registers. */
+/* Adds two vectors of 64 bytes: the assembly shows the register width. */
 static LLVMModuleRef probe_module(LLVMContextRef ctx) {
   LLVMModuleRef m = LLVMModuleCreateWithNameInContext("probe", ctx);
   LLVMBuilderRef b = LLVMCreateBuilderInContext(ctx);

@@ -184,7 +184,7 @@ static void unwritten_read(void **state) {
   assert_int_equal(interp_race_run(n), TESS_UNWRITTEN);
   assert_int_equal(n->e.element, N * N - 1);
   assert_string_equal(nest_error(n, text, sizeof text),
-                      "T[11, 11] is read before anything wrote it (in block "
+                      "T[11, 11] is read before it is written (in block "
                       "root)");
 }
 

@@ -129,7 +129,7 @@ static void a_lane_that_is_not_there(void **state) {
   interp_warp_setup(state);
   exchange(n, 40, IR_FN_SHFL_XOR, 8);
   must_say(n, TESS_RACE,
-           "thread 32 reads the value of a lane that takes no part (thread "
+           "thread 32 reads the value of an inactive lane (thread "
            "40), in `R[i] = shfl_xor_sync(4294967295, A[i], 8)` "
            "(in block root)");
 }
@@ -158,7 +158,7 @@ static void only_some_lanes(void **state) {
   interp_warp_setup(state);
   some(n, ALL, 20);
   must_say(n, TESS_RACE,
-           "thread 0 reads the value of a lane that takes no part (thread "
+           "thread 0 reads the value of an inactive lane (thread "
            "20), in `R[i] = shfl_sync(4294967295, A[i], 20)` (in block root)");
   interp_warp_teardown(state);
   interp_warp_setup(state);
@@ -367,7 +367,7 @@ static void no_lane_alone(void **state) {
   nest *n = *state;
   doubled(n, 32, 0, true);
   must_say(n, TESS_INVALID,
-           "a fragment is touched by a single lane (buffer F) "
+           "a fragment is accessed by a single lane (buffer F) "
            "(in block root)");
 }
 
@@ -383,7 +383,7 @@ static void a_whole_warp(void **state) {
   nest *n = *state;
   doubled(n, 40, 0, false);
   must_say(n, TESS_RACE,
-           "thread 32 belongs to a warp that is not whole (thread 39), in "
+           "thread 32 belongs to a partial warp (thread 39), in "
            "`for i in warp(1)` (in block root)");
 }
 
@@ -410,7 +410,7 @@ static void no_lanes_memory(void **state) {
   nest_store(n, R, zero, 0, nest_load(n, x, zero, 0));
   nest_close(n, 1);
   must_say(n, TESS_INVALID,
-           "each lane's own memory is touched by all together "
+           "memory private to each lane is accessed by all together "
            "(buffer x) (in block root)");
 }
 
@@ -433,7 +433,7 @@ static void exchanges_are_not_for_loops(void **state) {
   nest_evaluate(
       n, shfl(n, IR_FN_SHFL, ALL, nest_load(n, A, tx, 0), nest_num(n, 0)));
   must_say(n, TESS_INVALID,
-           "shfl_sync that is not in a thread's own code "
+           "shfl_sync that is not in a thread's code "
            "(in block root)");
 }
 
