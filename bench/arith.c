@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How fast index arithmetic is: expressions built a second, cold (new nodes)
- * and warm (all of them there), as tiling a matrix product makes them; boxes
- * relaxed; maps decided. */
+ * Throughput of index arithmetic: expressions built per second, cold (new
+ * nodes) and warm (interned already), as tiling a matrix product builds them;
+ * region relaxation; affine map decisions. */
 #include "base/arena.h"
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
@@ -39,7 +39,7 @@ static ir_expr times_const(maker *m, int loop, int64_t k) {
   return ir_mul(&m->p, ir_ref(&m->p, m->var[loop]), ir_index(&m->p, k));
 }
 
-/* What schedules build: 38 operations. */
+/* Typical index expressions of a schedule: 38 operations. */
 enum { BUILT = 38 };
 
 static void build_nests(maker *m) {
@@ -65,7 +65,8 @@ static void build_nests(maker *m) {
   ir_binary(p, IR_EQ, ir_add(p, again, i), j);
 }
 
-/* Millions of calls of `step` until the time is up, `each` a call. */
+/* Operations per second: repeats `step`, which does `each` of them, until the
+ * time is up. */
 static double rate(maker *m, double seconds, int each, void (*step)(maker *)) {
   double start = bench_now(), now;
   uint64_t done = 0;

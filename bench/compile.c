@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What it takes to make a candidate of a 1024 matrix product runnable:
- * lowering, compiling and loading it, in milliseconds.
+ * Compile time of a candidate of a 1024 matrix product: lowering, compiling and
+ * loading, in milliseconds.
  *
- * The candidates are those a search would try: tiles drawn at random as
- * sample_perfect_tile draws them, with and without a write cache and a
- * packed panel; and one good one, again and again. */
+ * Candidates are drawn as a search draws them: random tiles by
+ * sample_perfect_tile, with and without a write cache and a packed panel; and
+ * one good one repeatedly. */
 #include "backends/llvm/llvm.h"
 #include "base/rng.h"
 #include "compile/matmul.h"
@@ -28,7 +28,7 @@ typedef struct maker {
 /* The stages of one candidate, in milliseconds. */
 typedef struct stages {
   double optimize, codegen, all;
-  double cpu; /* of the whole, without what other processes took */
+  double cpu; /* CPU time of the whole, without other processes */
 } stages;
 
 static double cpu_seconds(void) {

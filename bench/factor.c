@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * LU and Cholesky factorisation, scheduled by hand
- * (examples/lu_cholesky.lua), against the same programs unscheduled and
- * against OpenBLAS's LAPACK, whose results they must equal.  The three take
- * turns, and the best run of each counts.
+ * LU and Cholesky factorisation, scheduled by hand (examples/lu_cholesky.lua),
+ * against the unscheduled programs and against OpenBLAS's LAPACK, whose results
+ * they must equal.  Runs of the three are interleaved, and the best of each
+ * counts.
  *   factor [--quick] [--threads N] */
 #include "bench/support/bench.h"
 #include "vm/object.h"
@@ -88,8 +88,8 @@ static tess_kernel *kernel_of(duel *d, const char *folder, const char *name,
 
 /* ---- running ------------------------------------------------------------ */
 
-/* Symmetric, so that rows are columns, and dominated by its diagonal, so
- * that nothing is pivoted. */
+/* Symmetric, so that row-major is column-major, and diagonally dominant, so
+ * that there is no pivoting. */
 static void fill_dominant(double *a) {
   uint64_t x = 1;
   for (int i = 0; i < N; i++) {
@@ -122,8 +122,8 @@ static double run_kernel(duel *d, tess_kernel *k) {
   return bench_now() - start;
 }
 
-/* The greatest difference between what is in the tensor and LAPACK's
- * factors, which are stored by columns, relative to the diagonal. */
+/* The maximal difference to LAPACK's factors, which are column-major, relative
+ * to the diagonal. */
 static double max_difference(const duel *d) {
   const double *a = tess_tensor_data(d->a);
   double most = 0;
@@ -139,7 +139,7 @@ static void compare_times(duel *d, const char *name, tess_kernel *plain,
   char figure[64];
   for (int i = 0; i < rounds; i++) {
     l = fmin(l, run_lapack(d));
-    usleep(20000); /* idle threads stop spinning */
+    usleep(20000); /* let idle threads stop spinning */
     s = fmin(s, run_kernel(d, scheduled));
     usleep(20000);
     double off = max_difference(d);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A tuned matrix product against OpenBLAS's sgemm: the default space, 256
- * trials, five seeds; the two take turns, and the best samples of both are
- * compared.  OpenBLAS uses the fastest of its kernels for this machine, which
- * is settled in processes of their own before this one is started again.
+ * trials, five seeds; runs of the two are interleaved, and the best samples of
+ * both are compared.  OpenBLAS uses the fastest of its kernels for this
+ * machine, which is determined in processes of their own before this one
+ * re-executes itself.
  *   gemm [--quick] [--threads N] */
 #include "bench/support/bench.h"
 #include "bench/support/openblas.h"
@@ -61,15 +62,15 @@ static tess_kernel *tune(duel *d, uint64_t seed, uint32_t trials) {
   return k;
 }
 
-/* The best of each over rounds in which they take turns, GFLOP/s; and that
- * they agree. */
+/* The best of each over interleaved rounds, GFLOP/s; checks that the results
+ * agree. */
 static void fight(duel *d, tess_kernel *k, double *ours, double *blas) {
   const float *a = tess_tensor_data(d->a), *b = tess_tensor_data(d->b);
   tess_tensor *args[3] = {d->a, d->b, d->c};
   double best = INFINITY, peer = INFINITY, abs, rel;
   for (int i = 0; i < ROUNDS; i++) {
     tess_timing t;
-    usleep(20000); /* idle threads stop spinning */
+    usleep(20000); /* let idle threads stop spinning */
     check_status(d, tess_kernel_time(k, 3, args, 0.05, &t));
     best = fmin(best, t.min);
     usleep(20000);
@@ -91,7 +92,7 @@ static void fight(duel *d, tess_kernel *k, double *ours, double *blas) {
 }
 
 /* The machine's peak on that many threads, by the bench beside this one; 0:
- * it is not there. */
+ * that is not built. */
 static double peak_gflops(uint32_t threads) {
   char exe[2048], line[4096];
   double most = 0;

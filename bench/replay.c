@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How fast candidates are replayed: the sketches of the tiling module on a
- * 1024 matrix product, fresh decisions each time, on one thread, two, and so
- * on in turns.  Only replays that ran to the end count; one in a hundred is
- * replayed a second time with the decisions it took, verified, and must give
- * the same program.  What several threads could do at most on this machine
- * (cores may be halves of one) a loop that shares nothing tells. */
+ * Replay throughput: the sketches of the tiling module on a 1024 matrix
+ * product, fresh decisions each time, on 1, 2, .. threads, interleaved.  Only
+ * completed replays count; one in a hundred is replayed again with the
+ * decisions it took, verified, and must give the same program.  The scaling
+ * limit of this machine (cores may be hyperthreads) is measured by a loop that
+ * shares nothing. */
 #include "bench/support/bench.h"
 #include "ir/query.h"
 
@@ -18,7 +18,8 @@
 #define RECHECK_EVERY 100
 #define ROUNDS 9
 
-/* ---- counting what goes to the heap ------------------------------------- */
+/* ---- heap allocations
+ * ----------------------------------------------------- */
 
 void *__libc_malloc(size_t n);
 void *__libc_realloc(void *p, size_t n);
@@ -96,11 +97,12 @@ static bool run_item(void *ud, uint32_t i, uint32_t thread) {
   return true;
 }
 
-/* ---- what the machine gives --------------------------------------------- */
+/* ---- scaling limit
+ * ---------------------------------------------------------- */
 
 enum { SPINS = 4000000, SPIN_WORDS = 2048 };
 
-/* Reads, writes and arithmetic in four chains, all in the first cache. */
+/* Loads, stores and arithmetic in four chains, all in the L1 cache. */
 static bool spin_item(void *ud, uint32_t i, uint32_t thread) {
   uint64_t table[SPIN_WORDS] = {0}, x[4] = {i + 1, i + 2, i + 3, i + 4};
   volatile uint64_t *out = ud;
@@ -146,7 +148,7 @@ static tess_status recheck_some(void *ud) {
 
 /* ---- one sketch --------------------------------------------------------- */
 
-/* What `threads` lanes did, in each round. */
+/* Results of `threads` lanes, for each round. */
 typedef struct crew {
   uint64_t done, refused, allocated, rechecked; /* of the last round */
   double rate[ROUNDS], speedup[ROUNDS], machine[ROUNDS];
@@ -155,7 +157,7 @@ typedef struct crew {
 static lane lanes[MAX_THREADS];
 static crew crews[MAX_THREADS]; /* of 1, 2, ... threads */
 
-/* Lane i has `count` candidates of its own, and is warm. */
+/* Lane i has `count` candidates of its own, and is warmed up. */
 static void open_lane(const sketches *w, uint32_t sketch, uint32_t i,
                       uint32_t count) {
   lanes[i] =
@@ -217,8 +219,8 @@ static void report_replay(const sketches *w, uint32_t sketch, uint32_t threads,
   bench_figure("rechecked", (double)c->rechecked, "candidates", keys);
 }
 
-/* In each round 1, 2, ... `most` threads run one after the other, so that
- * noise of the machine hits all of them. */
+/* In each round 1, 2, ... `most` threads run one after the other, so that noise
+ * of the machine affects all of them. */
 static bool measure_rounds(const sketches *w, uint32_t sketch, uint32_t most,
                            uint32_t count, uint32_t rounds) {
   bool ok = true;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about schedules: making them, performing
- * primitives, snapshots. */
+ * Public API of schedules: creation, performing primitives, snapshots. */
 #include "vm/api.h"
 #include "ir/query.h"
 #include "vm/intrin.h"
@@ -182,7 +181,7 @@ typedef struct step {
   int *list_out;
 } step;
 
-/* The program with the place marked, when somebody asks. */
+/* The program with the place marked, written on demand. */
 static void put_detail(void *ud, strbuf *out) {
   tess_schedule *s = ud;
   const vm_machine *m = &s->s.m;
@@ -206,7 +205,7 @@ static void give(const step *k, vm_rv first, uint32_t nout) {
   if (k->nout) *k->nout = nout;
 }
 
-/* What the call names is known to the program, as it is and as it was. */
+/* Adds the intrinsics that the call names to the program and to its base. */
 static void need_intrins(tess_schedule *s, const vm_call *call) {
   vm_intrin_need_call(s->c, &s->s.m.prog, call);
   vm_intrin_need_call(s->c, &s->s.base, call);

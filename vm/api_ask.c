@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about schedules: what is asked of them. */
+ * Public API of schedules: queries about variables, loops, blocks and accesses.
+ */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/sch.h"
@@ -11,7 +12,7 @@
 typedef struct question {
   tess_schedule *s;
   tess_rv rv;
-  ir_stmt stmt; /* what it stands for, where it is a statement */
+  ir_stmt stmt; /* the statement it refers to, if any */
   const char *key;
   int write;
   uint32_t index;
@@ -48,7 +49,7 @@ static tess_status fail_question(question *q, tess_status st,
   return ctx_fail(q->s->c, st, "%s %s", name, what);
 }
 
-/* Names the instruction that removed what q->rv stood for. */
+/* Names the instruction that removed the statement q->rv referred to. */
 static tess_status is_gone(question *q) {
   const vm_sched *s = &q->s->s;
   strbuf b;
@@ -62,7 +63,7 @@ static tess_status is_gone(question *q) {
   return st;
 }
 
-/* The living statement that q->rv stands for, of that kind. */
+/* The live statement that q->rv refers to, of that kind. */
 static tess_status find_stmt(question *q, ir_kind kind) {
   const ir_program *p = &q->s->s.m.prog;
   q->stmt = vm_sched_stmt(&q->s->s, q->rv);
@@ -126,7 +127,7 @@ tess_status tess_schedule_rv_text(tess_schedule *s, tess_rv rv, char **out) {
 
 /* ---- facts of loops and blocks ------------------------------------------ */
 
-/* A question to the analyses, which take room from the machine's scratch. */
+/* Analyses allocate from the machine's scratch. */
 static sch_state *analysis(question *q) {
   vm_machine *m = &q->s->s.m;
   m->state.p = &m->prog;
@@ -216,7 +217,7 @@ tess_status tess_schedule_block_info(tess_schedule *s, tess_rv block,
   return ctx_run(s->c, about_block, &q);
 }
 
-/* The region that a question about an access is about. */
+/* The region of the access that is asked about. */
 static tess_status find_region(question *q, ir_region *out) {
   tess_status st = find_stmt(q, IR_BLOCK);
   if (st != TESS_OK) return st;
@@ -246,7 +247,7 @@ static tess_status about_access(void *ud) {
   return TESS_OK;
 }
 
-/* The iter that the region is at, and nothing but it; -1: it is none. */
+/* The iterator that the region is exactly at; -1: none. */
 static int32_t plain_iter(const ir_program *p, ir_span it, ir_region r,
                           uint32_t d) {
   ir_expr min = ir_region_min(p, r, d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about traces: replaying and changing them. */
+ * Public API of traces: replay, and transformations of traces. */
 #include "vm/api.h"
 #include "vm/intrin.h"
 #include "vm/space.h"
@@ -74,7 +74,7 @@ tess_status tess_trace_replay(tess_trace *t, tess_program *program,
 
 /* ---- new traces from old ------------------------------------------------ */
 
-/* With a machine and an empty trace to make the new one in. */
+/* Sets up a machine and an empty trace for the result. */
 static tess_status prepare_change(void *ud) {
   change *k = ud;
   vm_machine_init(&k->m, &k->t->c->heap);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about steppers. */
+ * Public API of steppers. */
 #include "vm/api.h"
 #include "vm/intrin.h"
 #include "vm/step.h"
@@ -11,7 +11,7 @@ struct tess_stepper {
   tess_context *c;
   vm_stepper s;
   tess_program *program;
-  vm_space space; /* what alternatives() gave out */
+  vm_space space; /* result of the last alternatives() */
   VEC(double) probability;
 };
 
@@ -195,7 +195,7 @@ static tess_status decide_step(void *ud) {
   request *q = ud;
   tess_status st = vm_stepper_decide(&q->s->s, q->n, q->d, q->invalid);
   if (st == TESS_OK) return st;
-  /* However a later instruction fails, the change was made. */
+  /* Even if a later instruction fails, the change was made. */
   return blame(q->s, *q->invalid ? TESS_REFUSED : st);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about traces: life, texts, what is in them. */
+ * Public API of traces: creation, texts, access to instructions. */
 #include "vm/api.h"
 #include "vm/doc/doc.h"
 #include "vm/text/text.h"
@@ -79,7 +79,7 @@ typedef struct text {
   tess_trace *t;
   void (*put)(strbuf *out, void *ud);
   char **out;
-  strbuf made; /* on the way to *out, where `put` cannot tell */
+  strbuf made; /* intermediate text, for writers that can fail */
 } text;
 
 static void put_lua(strbuf *out, void *ud) {
@@ -111,7 +111,8 @@ tess_status tess_trace_json(tess_trace *t, char **out) {
   return ctx_run(t->c, write_trace_text, &w);
 }
 
-/* What TVM cannot express is an error, so this one is not like the others. */
+/* TVM's format cannot express every trace, so its writer can fail, as the
+ * others cannot. */
 static tess_status write_tvm(void *ud) {
   text *w = ud;
   tess_context *c = w->t->c;
@@ -157,8 +158,8 @@ typedef struct reading {
   tess_trace **out;
 } reading;
 
-/* A trace is not bound to the program it was made for: others may take it,
- * so a difference is told and no error. */
+/* A trace is not bound to the program it was recorded on: it may be replayed on
+ * others, so a difference is reported and is no error. */
 static void compare_program(const reading *r, const vm_json_opts *o) {
   if (o->has_program && r->program &&
       o->program != tess_program_hash(r->program))
@@ -258,7 +259,7 @@ tess_status tess_trace_inst(tess_trace *t, uint32_t i, tess_inst_info *out) {
   return ctx_run(t->c, look, &k);
 }
 
-/* What an operand that was left out stands for; NIL where for nothing. */
+/* The default of an operand that was left out; NIL where it has none. */
 static tess_value default_value(const sch_spec *sp) {
   switch ((sch_kind)sp->kind) {
   case SCH_KIND_INT:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operands between the public header and the machine. */
+ * Conversion of operands between the public API's values and a trace's. */
 #include "vm/api.h"
 
 typedef struct reader {
@@ -19,7 +19,7 @@ static tess_status fail_operand(const reader *r, tess_status st,
 static tess_status take_value(reader *r, const tess_value *v, uint32_t depth,
                               vm_value *out);
 
-/* The elements of a list go into slots of the pool reserved for them. */
+/* The elements of a list go to slots of the pool reserved for them. */
 static tess_status take_run(reader *r, const tess_value *v, uint32_t depth,
                             uint32_t *at) {
   if (depth > VM_MAX_DEPTH)
@@ -94,7 +94,7 @@ static tess_status take_value(reader *r, const tess_value *v, uint32_t depth,
   return fail_operand(r, TESS_INVALID, "a value of no known kind");
 }
 
-/* The spec of that name among what a caller gives; nspecs: there is none. */
+/* The spec of an operand by its name; nspecs: there is none. */
 static uint32_t find_operand(const sch_prim *p, const char *name) {
   uint32_t i = 0;
   while (i < p->nspecs &&
@@ -142,7 +142,8 @@ tess_status api_operands(tess_context *c, const sch_prim *prim, uint32_t nargs,
   return TESS_OK;
 }
 
-/* ---- the other way ------------------------------------------------------ */
+/* ---- to the public API
+ * ---------------------------------------------------- */
 
 static const tess_value *give_run(const vm_trace *t, uint32_t at, uint32_t n,
                                   arena *a) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The only entry to a primitive: operands from the trace's side to the typed
- * argument struct, the decision, the call, the outputs.
+ * The only entry to a primitive: resolves operands to the typed argument
+ * struct, takes or draws the decision, calls, binds outputs.
  *
- * What can be checked without a program was checked when the instruction
- * entered its trace (check.c); here only what a variable stands for is. */
+ * What can be checked without a program was checked when the instruction was
+ * appended (check.c); only what variables refer to is checked here. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "vm/exec.h"
@@ -13,7 +13,7 @@ typedef struct frame {
   vm_machine *m;
   const vm_trace *t;
   const sch_prim *prim;
-  uint32_t spec; /* the operand at work */
+  uint32_t spec; /* the operand being resolved */
 } frame;
 
 static bool fail_call(frame *f, vm_why why, vm_rv rv, int64_t n) {
@@ -41,7 +41,7 @@ static bool get_stmt(frame *f, vm_value v, ir_stmt *out) {
   return true;
 }
 
-/* Floor division and modulo, b not 0; true where it overflows. */
+/* Floor division and modulo, b not 0; true on overflow. */
 static bool floor_divide(uint8_t op, int64_t a, int64_t b, int64_t *out) {
   if (b == -1) {
     *out = 0;
@@ -125,7 +125,7 @@ static bool get_run(frame *f, vm_value v, ir_val *out) {
   return true;
 }
 
-/* A value enters the program's own table. */
+/* Adds the value to the program's own table. */
 static bool get_value(frame *f, vm_value v, ir_val *out) {
   ir_value made = {0};
   switch ((vm_tag)v.tag) {
@@ -144,7 +144,7 @@ static bool get_value(frame *f, vm_value v, ir_val *out) {
   return true;
 }
 
-/* The text was found to be a map when it entered the trace. */
+/* The text was validated when it was appended. */
 static bool get_map(frame *f, vm_value v, sch_map *out) {
   vm_machine *m = f->m;
   int64_t given[VM_MAP_MAX], at;
@@ -191,7 +191,7 @@ static void set_default(const sch_spec *sp, void *to) {
   case SCH_KIND_DTYPE:
     if (sp->dflt.s) ir_dtype_parse(sp->dflt.s, to);
     break;
-  default: break; /* nothing, or an empty list: all zero */
+  default: break; /* an empty list is all zero */
   }
 }
 
@@ -263,7 +263,7 @@ static void set_decision(vm_machine *m, uint32_t n, const int64_t *d) {
   if (n && d) memcpy(m->dec.v, d, n * sizeof *d);
 }
 
-/* The first loop or block that the call is about; 0: there is none. */
+/* The first loop or block among the operands; 0: none. */
 static ir_stmt subject_of(const vm_machine *m, const sch_prim *p) {
   for (uint32_t i = 0; i < p->nspecs; i++) {
     const sch_spec *sp = &p->specs[i];
@@ -283,15 +283,15 @@ static ir_stmt subject_of(const vm_machine *m, const sch_prim *p) {
   return 0;
 }
 
-/* A refusal that names no statement is one of what the call is about. */
+/* A refusal without a statement gets the call's subject. */
 static bool refuse_call(frame *f, vm_why why, int64_t n) {
   sch_refusal *r = &f->m->state.refusal;
   if (!r->s[0]) r->s[0] = subject_of(f->m, f->prim);
   return fail_call(f, why, 0, n);
 }
 
-/* Exactly the decision asked for, or a failure that keeps it for the text
- * and says what is wrong, or else how many there would have been. */
+/* The given decision exactly, or a failure that records it for the text and
+ * says what is wrong, or else the size of the space. */
 static bool take_exactly(frame *f, const vm_pick *pick, uint32_t n) {
   vm_machine *m = f->m;
   const sch_sampler *s = f->prim->sampler;
@@ -324,7 +324,7 @@ static void draw_decision(frame *f, const vm_pick *pick, uint32_t n) {
   f->prim->sampler->draw(&m->state, m->args, &r, m->dec.v);
 }
 
-/* From an open decision: first drawn, then moved. */
+/* An open decision is drawn first, then moved to a neighbour. */
 static bool move_on(frame *f, const vm_pick *pick, uint32_t n) {
   vm_machine *m = f->m;
   if (pick->n)
@@ -357,7 +357,7 @@ bool vm_decide(vm_machine *m, const vm_inst *in, const vm_pick *pick) {
 
 /* ---- the call ----------------------------------------------------------- */
 
-/* What a checked build asks after every edit. */
+/* Checked builds verify the program after every edit. */
 static bool verify_after(frame *f) {
   strbuf why;
   str_init(&why, f->m->heap);
@@ -370,7 +370,7 @@ static bool verify_after(frame *f) {
   return ok || fail_call(f, VM_W_BROKEN, 0, 0);
 }
 
-/* Few programs have ever had so many statements that they could. */
+/* Only a program that ever had more statements than the limit can exceed it. */
 static bool nests_well(frame *f) {
   ir_program *p = &f->m->prog;
   if (!ir_exprs_nest_well(p, &f->m->scratch))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checking an operand against its declaration: what can be said without a
- * program.  What passes here is what call.c relies on. */
+ * Type checks of operands against their declaration, without a program.  call.c
+ * relies on them. */
 #include "base/str.h"
 #include "ir/verify/verify.h"
 #include "vm/exec.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What a trace may hold, a program may hold. */
+/* Every value of a trace is a valid value of a program. */
 _Static_assert(VM_MAX_DEPTH < IR_MAX_VALUE_DEPTH, "a scalar has depth 1");
 _Static_assert(VM_MAX_SIZE <= IR_MAX_VALUE_SIZE, "of a whole value");
 
@@ -28,7 +28,7 @@ static bool refuse_operand(check *c, vm_why why, vm_value v) {
 
 static bool is_arithmetic(uint8_t op) { return op >= IR_ADD && op <= IR_MAX; }
 
-/* Some variable of the kinds (bits by vm_rv_kind) in `kinds`. */
+/* A variable of one of the kinds (bits by vm_rv_kind) in `kinds`. */
 static bool check_var(check *c, vm_value v, unsigned kinds) {
   if (v.tag != VM_RV) return refuse_operand(c, VM_W_WRONG_KIND, v);
   c->why->rv = v.rv;
@@ -72,7 +72,7 @@ static bool check_dtype(check *c, vm_value v) {
          refuse_operand(c, VM_W_NO_DTYPE, v);
 }
 
-/* The text, alone or in a list before what $1, $2, ... stand for. */
+/* The text, alone or in a list followed by the values of $1, $2, ... */
 static bool check_map(check *c, vm_value v) {
   bool list = v.tag == VM_LIST && v.n > 0;
   const vm_value *e = list ? c->pool->val.v + v.at : &v;
@@ -136,7 +136,7 @@ static bool check_value(check *c, vm_value v) {
   return refuse_operand(c, VM_W_WRONG_KIND, v);
 }
 
-/* An element of a list of that kind, or the operand itself. */
+/* An element of a list of that kind, or a scalar operand. */
 static bool check_single(check *c, vm_value v) {
   enum { BLOCK = 1 << VM_RV_BLOCK, LOOP = 1 << VM_RV_LOOP };
   switch ((sch_kind)c->sp->kind) {
@@ -191,7 +191,7 @@ static bool check_list(check *c, vm_value v) {
   return true;
 }
 
-/* How many values it is made of; stops counting beyond the limit. */
+/* The number of values nested in it; stops counting beyond the limit. */
 static uint32_t count_values(const vm_trace *pool, vm_value v) {
   uint32_t n = v.tag == VM_LIST || v.tag == VM_DICT ? v.n
                : v.tag == VM_OP                     ? 2

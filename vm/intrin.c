@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tensor intrinsics of a context. */
+ * The registry of tensor intrinsics of a context. */
 #include "vm/intrin.h"
 #include "ir/edit.h"
 #include "ir/import.h"
 #include "ir/query.h"
 #include "ir/tensor_call.h"
 
-/* Two functions: what it does, and how. */
+/* Two functions: description and implementation. */
 typedef struct intrin {
   char *name;
   ir_program p;
@@ -82,10 +82,10 @@ typedef struct adding {
   const char *call; /* impl is desc, done by this call; or NULL */
   bool override;
   arena scratch;
-  intrin *made; /* to be dropped at the end */
+  intrin *made; /* to be freed at the end */
 } adding;
 
-/* There is one of that name: the same, or it has to give way. */
+/* Resolves a clash of names: equal, or overridden. */
 static tess_status again(adding *k, intrin **known) {
   if (ir_equal(&(*known)->p, &k->made->p, &k->scratch)) return TESS_OK;
   if (!k->override)
@@ -165,7 +165,7 @@ static bool stores_to(const ir_program *p, ir_buf buf) {
   return false;
 }
 
-/* The call with numbers for parameters; false: *why it does not fit. */
+/* The call with parameter numbers for names; false: *why says why not. */
 static bool read_call(const ir_program *p, const char *text, strbuf *out,
                       const char **why) {
   const char *name[IR_TENSOR_CALL_PARAMS];
@@ -254,7 +254,7 @@ void vm_intrin_adopt(tess_context *c, ir_program *p, const ir_program *from) {
     give_one(c, p, from, i);
 }
 
-/* The name in an operand of tensorize; NULL: it is another primitive. */
+/* The intrinsic named by an operand of tensorize; NULL: another primitive. */
 static const char *named_intrin(const sch_prim *prim, const vm_trace *pool,
                                 uint32_t i, vm_value v) {
   if (strcmp(prim->name, "tensorize") || v.tag != VM_STR ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One random step aside in the space of decisions of a trace. */
+ * Mutation: a random neighbour of a decision vector. */
 #include "vm/exec.h"
 #include "vm/space.h"
 
@@ -12,7 +12,7 @@ typedef struct mutation {
   rng *random;
   const vm_mutate_opts *o;
   vm_decisions *made;
-  uint32_t end; /* instructions that take part */
+  uint32_t end; /* number of mutable instructions */
 } mutation;
 
 static uint32_t weight_of(const mutation *x, uint32_t k) {
@@ -20,7 +20,7 @@ static uint32_t weight_of(const mutation *x, uint32_t k) {
   return x->o->weight ? x->o->weight[k] : 1;
 }
 
-/* The instruction that steps aside; false: none has any weight. */
+/* Selects the instruction to mutate, by weight; false: all weights are 0. */
 static bool choose_inst(const mutation *x, uint32_t *k) {
   uint64_t sum = 0;
   for (uint32_t i = 0; i < x->end; i++) sum += weight_of(x, i);
@@ -30,7 +30,7 @@ static bool choose_inst(const mutation *x, uint32_t *k) {
   return true;
 }
 
-/* The decision that instruction k has in the parent. */
+/* The parent's decision of instruction k. */
 static bool parent_decision(const mutation *x, uint32_t k, vm_cursor *given,
                             vm_pick *pick) {
   const vm_inst *in = &x->t->inst.v[k];
@@ -45,7 +45,7 @@ static bool fail_mutation(mutation *x, vm_why why) {
   return false;
 }
 
-/* The seed serves where the parent's decisions are open. */
+/* The seed is for decisions that the parent leaves open. */
 static bool step_aside(mutation *x, uint32_t k) {
   uint64_t seed = rng_u64(x->random);
   vm_replay_opts o = {.source = x->o->given ? VM_GIVEN : VM_SAME,

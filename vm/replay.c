@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replay, the hot path: a trace over a copy of a program, with decisions
- * from the trace, a vector, or a random stream. */
+ * Replay, the hot path: executes a trace over a copy of a program, with
+ * decisions from the trace, a vector, or a random stream. */
 #include "vm/exec.h"
 
 void vm_machine_init(vm_machine *m, mem_heap *heap) {
@@ -31,7 +31,7 @@ bool vm_cursor_next(vm_cursor *c, uint32_t *n, const int64_t **d) {
 }
 
 void vm_start(vm_machine *m, const ir_program *base, const vm_trace *t) {
-  mem_note(m->heap, NULL, NULL); /* a replay before may have been given up */
+  mem_note(m->heap, NULL, NULL); /* an earlier replay may have been aborted */
   ir_program_copy(&m->prog, base);
   m->state.p = &m->prog; /* a trace may have no instruction */
   m->state.scratch = &m->scratch;
@@ -75,7 +75,7 @@ bool vm_step(vm_machine *m, const vm_trace *t, uint32_t k, const vm_pick *pick,
   return true;
 }
 
-/* Where the decision of the sampling instruction `in` comes from. */
+/* Selects the source of the decision of the sampling instruction `in`. */
 static bool choose_decision(vm_machine *m, const vm_trace *t, const vm_inst *in,
                             const vm_replay_opts *o, vm_cursor *given,
                             vm_pick *pick) {
@@ -119,8 +119,8 @@ typedef struct job {
   vm_decisions *made;
 } job;
 
-/* A vector is always that of the whole trace: what stands for the first
- * `start` instructions is passed over. */
+/* The vector covers the whole trace: skips the entries of the first `start`
+ * instructions. */
 static void pass_over(const vm_trace *t, uint32_t start, vm_cursor *c) {
   uint32_t n;
   const int64_t *d;

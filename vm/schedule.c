@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The recording schedule: a program, the trace of what was done to it, and
- * the promise that a call which fails leaves both exactly as they were. */
+ * The recording schedule: a program and the trace of its instructions; a failed
+ * call rolls both back. */
 #include "ir/expr.h"
 #include "vm/exec.h"
 
@@ -77,10 +77,10 @@ void vm_sched_free(vm_sched *s) {
 typedef struct attempt {
   vm_sched *s;
   const vm_call *c;
-  bool keep; /* else only asked whether it would go */
+  bool keep; /* else only a dry run */
   vm_mark before;
   uint32_t cells;
-  bool saved; /* spare and ends hold the program as it was */
+  bool saved; /* spare and ends are valid checkpoints */
   ir_mark ends;
   vm_rv first;
   uint32_t nout;
@@ -112,7 +112,7 @@ static bool run_call(attempt *a) {
          (!vm_samples(in) || vm_decide(m, in, &pick)) && vm_apply(m, in);
 }
 
-/* The decision that took effect and the outputs enter the trace. */
+/* Appends the decision that took effect, and the outputs, to the trace. */
 static void record(attempt *a) {
   vm_sched *s = a->s;
   vm_machine *m = &s->m;
@@ -181,7 +181,7 @@ tess_status vm_sched_can(vm_sched *s, const vm_call *c) {
 
 /* ---- asking ------------------------------------------------------------- */
 
-/* Whether a guard for this variable was recorded already. */
+/* Is there a guard for this variable already? */
 static bool is_guarded(const vm_trace *t, vm_rv rv) {
   for (uint32_t k = t->rv_inst.v[rv]; k < t->inst.n; k++) {
     vm_value v =

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Dropping what has no effect: pure instructions whose outputs are unused. */
+ * Dead instruction elimination: removes pure instructions without used outputs.
+ */
 #include "vm/exec.h"
 
-/* The operands of instruction k of `src`, one for each spec. */
+/* The operands of instruction k of `src`, one per spec. */
 static void gather_operands(const vm_trace *src, uint32_t k,
                             vm_value *operand) {
   const vm_inst *in = &src->inst.v[k];
@@ -14,7 +15,7 @@ static void gather_operands(const vm_trace *src, uint32_t k,
 
 static void mark_used(void *ud, vm_rv rv) { ((bool *)ud)[rv] = true; }
 
-/* Marks instruction k's inputs if it stays; says whether it does. */
+/* Is instruction k live?  Marks its inputs as used if so. */
 static bool keeps(const vm_trace *t, uint32_t k, bool *used) {
   const vm_inst *in = &t->inst.v[k];
   bool live = !(in->prim->flags & SCH_PURE);
@@ -25,7 +26,7 @@ static bool keeps(const vm_trace *t, uint32_t k, bool *used) {
   return true;
 }
 
-/* Copies instruction k; map learns its outputs. */
+/* Copies instruction k; map gets its outputs. */
 static void copy_inst(vm_trace *dst, const vm_trace *src, uint32_t k,
                       vm_rv *map) {
   const vm_inst *in = &src->inst.v[k];
@@ -43,8 +44,8 @@ static void copy_inst(vm_trace *dst, const vm_trace *src, uint32_t k,
   for (uint32_t i = 0; i < in->nout; i++) map[in->out + i] = made->out + i;
 }
 
-/* A guard is no pure instruction: what it was read from stays too, because
- * the rest of the trace was written for that value. */
+/* A guard is not pure: the variable it guards stays live, because the rest of
+ * the trace was recorded for that value. */
 void vm_simplify(vm_trace *dst, const vm_trace *src, arena *scratch) {
   bool *used = arena_zalloc(scratch, src->rv.n);
   bool *kept = arena_zalloc(scratch, src->inst.n + 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stepping through a trace, both ways. */
+ * The stepper: forward and backward execution of a trace, with snapshots. */
 #include "vm/step.h"
 #include "vm/exec.h"
 
-enum { SNAPSHOTS = 64 }; /* at most so many, evenly spread */
+enum { SNAPSHOTS = 64 }; /* at most, evenly spaced */
 
 /* ---- snapshots ---------------------------------------------------------- */
 
@@ -26,7 +26,7 @@ static void forget(vm_stepper *s, vm_snapshot *k) {
   vec_free(s->heap, &k->cell);
 }
 
-/* The latest one at or before `at`; there is always the one at 0. */
+/* The latest at or before `at`; there is always the one at 0. */
 static const vm_snapshot *latest(const vm_stepper *s, uint32_t at) {
   uint32_t i = at / s->stride;
   while (i >= s->snap.n || !s->snap.v[i].valid) i--;
@@ -91,7 +91,7 @@ void vm_stepper_free(vm_stepper *s) {
 
 /* ---- moving ------------------------------------------------------------- */
 
-/* The next instruction; a decision that was open is settled by it. */
+/* Executes the next instruction and records its decision if it was open. */
 static bool advance(vm_stepper *s) {
   const vm_inst *in = &s->t.inst.v[s->at];
   vm_replay_opts o = {.seed = s->seed};
@@ -106,7 +106,7 @@ static bool advance(vm_stepper *s) {
   return true;
 }
 
-/* Runs forward from where it stands, keeping what was before the last. */
+/* Executes up to n, keeping a snapshot before the last instruction. */
 static bool run_to(vm_stepper *s, uint32_t n) {
   while (s->at < n) {
     if (s->at + 1 == n) save_snapshot(s, &s->before);
@@ -125,7 +125,7 @@ static bool is_there(const vm_stepper *s, uint32_t n) {
          (n == 0 || (s->before.valid && s->before.at + 1 == n));
 }
 
-/* Written down at once: the machine does not stay as the failure left it. */
+/* Formats the message at once: the machine is about to be rolled back. */
 static void note_failure(vm_stepper *s) {
   str_clear(&s->why);
   vm_failure_text(&s->m, &s->t, &s->why);
@@ -133,7 +133,7 @@ static void note_failure(vm_stepper *s) {
   s->fail = s->m.fail;
 }
 
-/* Where an instruction fails, the machine is put back before it. */
+/* On a failing instruction, rolls the machine back to before it. */
 static tess_status go(void *ud) {
   travel *v = ud;
   vm_stepper *s = v->s;
@@ -167,7 +167,7 @@ tess_status vm_stepper_goto(vm_stepper *s, uint32_t n) {
 
 /* ---- decisions ---------------------------------------------------------- */
 
-/* Questions about the last instruction are asked of the program before it. */
+/* Queries about the last instruction need the program before it. */
 static void swap_before(vm_stepper *s) {
   ir_program p = s->m.prog;
   s->m.prog = s->before.prog;
@@ -206,7 +206,7 @@ typedef struct choice {
   const int64_t *d;
 } choice;
 
-/* From here on the decision stands: what was saved after it is void. */
+/* Commits the decision: later snapshots are invalid. */
 static tess_status settle_decision(void *ud) {
   choice *c = ud;
   vm_stepper *s = c->s;

@@ -8,7 +8,7 @@ typedef struct maker {
   ir_program *p;
   const matmul_tiles *t;
   int64_t ni, nj, nk, ci, cj;     /* extents: whole, and of a tile */
-  ir_buf a, b, bias, d, c, panel; /* c: where sums are kept */
+  ir_buf a, b, bias, d, c, panel; /* c: the accumulator */
   ir_expr i, j, k;                /* start of the tile and panel */
 } maker;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which faults there are. */
+ * The catalogue of seeded faults. */
 #include "fuzz/faults.h"
 
 #include "fuzz/faulty.h"
@@ -38,7 +38,7 @@ uint32_t faults_count(void) {
   return FUZZ_FAULTS + (faulty_is_here() ? faulty_rows() + SCH_R_COUNT - 1 : 0);
 }
 
-/* The first number behind the reasons to refuse. */
+/* The first number after the refusal reasons. */
 static uint32_t first_lowering(void) {
   return FUZZ_FAULTS + faulty_rewrites() + SCH_R_COUNT;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the benches share. */
+ * Shared by the benches: options, affinity, JSON output. */
 #include "support/bench.h"
 
 #include <getopt.h>

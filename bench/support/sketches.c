@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Having sketches written, and reading them. */
+ * Runs bench/sketches.lua and loads the sketches it writes. */
 #include "bench/support/sketches.h"
 
 #include "base/file.h"

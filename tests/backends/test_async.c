@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copies that go on while the thread does: what the oracle makes of them, and
- * pipelines that have such stages. */
+ * Asynchronous copies: their checks in the interpreter, and software pipelines
+ * with asynchronous stages. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "support/lowered.h"
@@ -43,7 +43,7 @@ static void say(nest *n, ir_fn fn, int64_t left) {
   nest_evaluate(n, ir_call(&n->p, fn, IR_INDEX, fn == IR_FN_ASYNC_WAIT, &e));
 }
 
-/* The kernel of T threads is open; S is shared memory for two of each. */
+/* Opens a kernel of T threads; S is shared memory for two elements of each. */
 static void kernel(nest *n) {
   ir_expr shape = nest_num(n, 2 * T);
   A = nest_param(n, "A", F32, IR_ROLE_INPUT, T, 0, 0);
@@ -95,7 +95,7 @@ static void not_waited_for(void **state) {
            "that, in `R[i] = S[7 - i]` (in block root)");
 }
 
-/* The barrier comes before the wait: the others may be too early. */
+/* The barrier precedes the wait: copies of others may be in flight. */
 static void waited_too_late(void **state) {
   nest *n = *state;
   kernel(n);
@@ -108,7 +108,7 @@ static void waited_too_late(void **state) {
            "with no barrier between, in `R[i] = S[0]` (in block root)");
 }
 
-/* Groups come in their order: of two, the first is there. */
+/* Groups complete in order: of two, the first one has. */
 static void all_but_one(void **state) {
   nest *n = *state;
   for (int second = 0; second < 2; second++) {
@@ -133,7 +133,8 @@ static void not_written_meanwhile(void **state) {
            "that, in `S[i] = 1.0` (in block root)");
 }
 
-/* R[tx] = A[tx], copied to S; then R changes, before or after the wait. */
+/* R[tx] = A[tx], copied to S; then R is overwritten, before or after the
+ * wait. */
 static void source_changes(void **state) {
   nest *n = *state;
   for (int after = 0; after < 2; after++) {
@@ -193,7 +194,7 @@ static void async_note(ir_stmt s, const char *key, uint32_t n,
 }
 
 /* A product whose operands are copied, in each step over k, by all threads;
- * stages and orders of the two copies and of what uses them. */
+ * stages and orders of the two copies and of their consumer. */
 static ir_stmt async_product(int64_t k, const int64_t *stage,
                              const int64_t *order, bool threads) {
   scheduled_matmul(&t, 8, 8, k);
@@ -238,8 +239,8 @@ static void async_must_work(void) {
   assert_int_equal(lowered_check_native(&low, &t.p), TESS_OK);
 }
 
-/* In the loop as many groups stay on their way as stages allow; at the end
- * none. */
+/* In the steady state as many groups stay in flight as the stages allow; in the
+ * epilogue none. */
 static void stages(void **state) {
   (void)state;
   static const struct {
@@ -263,7 +264,7 @@ static void stages(void **state) {
     }
 }
 
-/* Global memory of whatever device is copied from like any. */
+/* Global memory of any device kind is a valid source. */
 static void from_near(void **state) {
   (void)state;
   ir_stmt loop =
@@ -275,7 +276,7 @@ static void from_near(void **state) {
   assert_non_null(strstr(kernels(), "async_wait(2)"));
 }
 
-/* A thread sends once what it does as several virtual ones. */
+/* A thread with several virtual threads issues a copy once. */
 static void virtual_threads(void **state) {
   (void)state;
   ir_stmt loop =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A matrix product as MetaSchedule writes them for tensor cores, less the
- * tensor cores: tiles copied through registers to shared memory, from there
- * to fragments, both in pipelines, one inside the other. */
+ * A matrix product as MetaSchedule schedules it for tensor cores, without the
+ * tensor cores: tiles copied through registers to shared memory, from there to
+ * fragments, both in nested pipelines. */
 #include "ir/edit.h"
 #include "support/lowering.h"
 
@@ -21,7 +21,7 @@ static void stages(ir_stmt loop, uint32_t n, const int64_t *stage,
   copies_note(loop, "software_pipeline_order", copies_list(n, order));
 }
 
-/* 0: it is not seen to be each thread's own. */
+/* 0: not proven to be private to each thread */
 static ir_stmt copies_copy(ir_stmt loop, ir_stmt block, int64_t n,
                            const char *scope) {
   return RUN(&t, read_at, AT(loop, loop), AT(block, block),
@@ -95,7 +95,7 @@ static uint32_t barriers(void) {
   return n;
 }
 
-/* Seven statements: two a copy, three of the pipeline inside. */
+/* Seven statements: two per copy, three of the nested pipeline. */
 static void seven_statements(void **state) {
   (void)state;
   assert_true(schedule(8, 8, 16, 2, (int64_t[]){0, 3, 1, 4, 5, 2, 6}, 7));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions that threads share: each reduces its part, one of them the
- * parts. */
+ * Cross-thread reductions: each thread reduces its part, one of them the
+ * partial results. */
 #include "base/rng.h"
 #include "ir/edit.h"
 #include "support/lowering.h"
@@ -65,7 +65,7 @@ static void two_axes(void **state) {
   cross_must_work();
 }
 
-/* Two loops of one axis: one of them each thread runs alone. */
+/* Two loops of one axis: one of them is serial in each thread. */
 static void one_axis_twice(void **state) {
   (void)state;
   cross_describe(1, 2, 3);
@@ -75,7 +75,7 @@ static void one_axis_twice(void **state) {
   cross_must_work();
 }
 
-/* Some threads have no part: what they hold is the identity. */
+/* Threads without a part contribute the identity. */
 static void overhanging(void **state) {
   (void)state;
   cross_describe(3, 10, 1);
@@ -85,7 +85,7 @@ static void overhanging(void **state) {
   cross_must_work();
 }
 
-/* The result is read by the threads that made it. */
+/* The result is read by the threads that computed it. */
 static void read_at_once(void **state) {
   (void)state;
   cross_describe(4, 6, 2);

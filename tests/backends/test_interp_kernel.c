@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Threads: kernels in lockstep, barriers, whose a buffer is, vectors. */
+ * Threads in lockstep: barriers, private and shared buffers, vectors. */
 #include "ir/edit.h"
 #include "support/nest.h"
 
@@ -45,7 +45,7 @@ static ir_expr global_index(nest *n, ir_expr block, ir_expr thread) {
   return ir_add(&n->p, ir_mul(&n->p, block, nest_num(n, T)), thread);
 }
 
-/* Each block of threads turns its part round, through shared memory. */
+/* Each block of threads reverses its part, through shared memory. */
 static void reverse(nest *n, bool barrier, ir_scope scope) {
   ir_buf b[2];
   params(n, b);
@@ -97,14 +97,14 @@ static void race_is_told(void **state) {
                       "barrier between, in `S[i] = A[i_1]` (in block root)");
 }
 
-/* The same in memory of the thread's own: the others' part is not there. */
+/* The same in thread-private memory: the others' part is not there. */
 static void local_is_not_shared(void **state) {
   nest *n = *state;
   reverse(n, true, IR_SCOPE_LOCAL);
   assert_int_equal(interp_kernel_run(n), TESS_UNWRITTEN);
 }
 
-/* A barrier in a loop: each round reads what the round before wrote. */
+/* A barrier in a loop: each round reads the previous round's writes. */
 static void prefix_sums(nest *n, bool second) {
   ir_buf b[2];
   params(n, b);
@@ -164,7 +164,7 @@ static void divergence_is_an_error(void **state) {
   assert_int_equal(n->e.iter[1], 3);
 }
 
-/* A branch that all threads take may hold one. */
+/* A branch taken by all threads may contain one. */
 static void uniform_branch(void **state) {
   nest *n = *state;
   ir_buf b[2];
@@ -178,7 +178,7 @@ static void uniform_branch(void **state) {
   assert_int_equal(interp_kernel_run(n), TESS_OK);
 }
 
-/* Loops with one tag are the same threads: between them nothing waits. */
+/* Loops with one tag are the same threads: no barrier between them. */
 static void same_tag_is_the_same_thread(void **state) {
   for (int shift = 0; shift < 2; shift++) {
     nest *n = *state;
@@ -217,7 +217,7 @@ static void extents_must_agree(void **state) {
   assert_int_equal(interp_kernel_run(n), TESS_INVALID);
 }
 
-/* What stands outside of the thread loop is done by all threads. */
+/* Statements outside of the thread loop are executed by all threads. */
 static void all_threads_write_one_element(void **state) {
   nest *n = *state;
   ir_buf b[2];
@@ -288,7 +288,7 @@ static void vector_copy(void **state) {
   for (int k = 0; k < B * T; k++) assert_true(out[k] == (float)k + 1);
 }
 
-/* Lanes that a mask turns off touch nothing; loaded, they give zero. */
+/* Masked-off lanes access nothing; loaded, they give zero. */
 static void masks(void **state) {
   nest *n = *state;
   ir_buf b[2];

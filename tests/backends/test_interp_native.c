@@ -116,7 +116,7 @@ static double get_real(tess_dtype t, const char *at) {
 
 static char x[8 * N], y[8 * N], z[8 * N], out[8 * N];
 
-/* Which operation is tested: builds it from its operands. */
+/* Builds the operation under test from its operands. */
 typedef struct oper {
   ir_op op;
   ir_fn fn;
@@ -478,7 +478,7 @@ static void fma_rounds_once(void **state) {
   }
 }
 
-/* Results that are formed step by step round at each. */
+/* Multi-step results round at each step. */
 static void sums_round_every_time(void **state) {
   (void)state;
   nest n;
@@ -528,7 +528,7 @@ static void host_functions(void **state) {
   assert_int_equal(calls, 5);
 }
 
-/* Extents that are known only when the program is run. */
+/* Symbolic extents. */
 static void symbolic_extents(void **state) {
   (void)state;
   nest n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter finds accesses that race, reads of what nobody wrote and
- * accesses out of bounds, and lets legal programs pass. */
+ * The interpreter detects races, reads of uninitialized elements and accesses
+ * out of bounds, and accepts legal programs. */
 #include "ir/edit.h"
 #include "support/nest.h"
 
@@ -84,7 +84,7 @@ static void vectorized_reduction_races(void **state) {
   assert_int_equal(interp_race_run(*state), TESS_RACE);
 }
 
-/* B[i] = B[i - 1] + B[i], in place: a stencil that must stay serial. */
+/* B[i] = B[i - 1] + B[i], in place: a loop-carried dependence of distance 1. */
 static void interp_race_in_place(nest *n, ir_loop_kind kind) {
   ir_buf b = nest_param(n, "B", F32, IR_ROLE_INPUT, N, 0, 0);
   ir_expr i = nest_loop(n, N - 1, kind);
@@ -103,7 +103,7 @@ static void parallel_stencil_races(void **state) {
   assert_int_equal(interp_race_run(*state), TESS_RACE);
 }
 
-/* Read in one iteration, written in a later one. */
+/* An anti-dependence: read in one iteration, written in a later one. */
 static void write_after_read_races(void **state) {
   nest *n = *state;
   ir_buf b = nest_param(n, "B", F32, IR_ROLE_INPUT, N, 0, 0);
@@ -114,7 +114,7 @@ static void write_after_read_races(void **state) {
   assert_true(n->e.write[1]);
 }
 
-/* All iterations write one element, even the same value. */
+/* An output dependence, even of equal values. */
 static void write_write_races(void **state) {
   nest *n = *state;
   ir_buf b = nest_param(n, "B", F32, IR_ROLE_OUTPUT, N, 0, 0);
@@ -124,8 +124,8 @@ static void write_write_races(void **state) {
   assert_int_equal(n->e.element, 5);
 }
 
-/* Every iteration reads what the last one then writes: the first reader is
- * not the last one seen. */
+/* Every iteration reads the element that the last one then writes: the first
+ * reader is not the last recorded one. */
 static void early_reader_is_remembered(void **state) {
   nest *n = *state;
   ir_buf b = nest_param(n, "B", F32, IR_ROLE_INPUT, N, 0, 0);
@@ -139,7 +139,7 @@ static void early_reader_is_remembered(void **state) {
   assert_int_equal(n->e.iter[1], 3);
 }
 
-/* The same inside of another racing loop, whose iterations touch different
+/* The same nested in another racing loop, whose iterations access different
  * elements: level by level. */
 static void nested_levels(void **state) {
   for (int racing = 0; racing < 2; racing++) {
@@ -156,7 +156,7 @@ static void nested_levels(void **state) {
   }
 }
 
-/* Two loops one after the other join in between. */
+/* Consecutive loops join in between. */
 static void loops_join(void **state) {
   nest *n = *state;
   ir_buf a = nest_param(n, "A", F32, IR_ROLE_INPUT, N, 0, 0);
@@ -196,7 +196,7 @@ static void unwritten_output(void **state) {
   assert_int_equal(interp_race_run(n), TESS_UNWRITTEN);
 }
 
-/* Row-major neighbours are no excuse: each index has its own extent. */
+/* Bounds are per dimension, though the flat index stays in the buffer. */
 static void bounds_by_dimension(void **state) {
   nest *n = *state;
   char text[200];
@@ -233,7 +233,8 @@ static void select_guards(void **state) {
   assert_int_equal(interp_race_run(n), TESS_OK);
 }
 
-/* A reduction block whose reduce iteration is not at its start first. */
+/* A reduction block whose reduce iterators do not start at their first
+ * values. */
 static void backward_reduction_is_found(void **state) {
   nest *n = *state;
   ir_buf a = nest_param(n, "A", F32, IR_ROLE_INPUT, N, N, 0);
@@ -274,7 +275,7 @@ static void predicate_skips(void **state) {
   assert_int_equal(interp_race_run(n), TESS_OK);
 }
 
-/* With check_regions, what a block touches must be declared. */
+/* With check_regions, a block's accesses must be in its regions. */
 static void regions_are_checked(void **state) {
   for (int wide = 0; wide < 2; wide++) {
     nest *n = *state;
@@ -329,7 +330,7 @@ static void wrong_argument_size(void **state) {
   assert_int_equal(interp_run(&n->in, &n->p, 1, a, &n->o, &n->e), TESS_INVALID);
 }
 
-/* A buffer that nobody allocates, or that is used outside of its life. */
+/* A buffer without an allocation, or used outside of its lifetime scope. */
 static void buffers_must_exist(void **state) {
   for (int allocated = 0; allocated < 2; allocated++) {
     nest *n = *state;
@@ -349,7 +350,7 @@ static void buffers_must_exist(void **state) {
   }
 }
 
-/* Each execution of an allocate gives a new buffer. */
+/* Each execution of an allocate gives a fresh buffer. */
 static void allocates_are_fresh(void **state) {
   nest *n = *state;
   ir_expr shape = nest_num(n, 1), zero = nest_num(n, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The residue domain: what is the same computation agrees exactly, whatever
- * the type and the order; what is not, does not. */
+ * The residue domain: equivalent computations agree exactly, whatever the type
+ * and order; others differ. */
 #include "backends/interp/residue.h"
 #include "base/rng.h"
 #include "ir/edit.h"
@@ -82,9 +82,10 @@ static void places(void **state) {
     assert_true(residue_less(residue_at(n[i]), residue_at(n[i + 1])));
 }
 
-/* ---- two programs of one form ------------------------------------------- */
+/* ---- two programs of one shape
+ * ---------------------------------------------- */
 
-/* What is stored to R[i], of inputs X[N, M], Y[N, M] of type t. */
+/* The value stored to R[i], of inputs X[N, M], Y[N, M] of type t. */
 typedef ir_expr point(nest *n, ir_buf x, ir_buf y, ir_expr i);
 typedef void body(nest *n, ir_buf x, ir_buf y, ir_buf r);
 
@@ -193,7 +194,7 @@ static void orders_agree(void **state) {
   }
 }
 
-/* One of two values, by how a third compares with another or a constant. */
+/* A select of two values by comparing a third with another or a constant. */
 static ir_expr chosen(nest *n, ir_buf x, ir_buf y, ir_expr i, ir_op op,
                       bool swap, int64_t constant) {
   ir_program *p = &n->p;
@@ -221,7 +222,7 @@ static ir_expr other(nest *n, ir_buf x, ir_buf y, ir_expr i) {
   return at(n, y, i, 0);
 }
 
-/* Some inputs are equal, to each other and to what they are compared with. */
+/* Some inputs are equal to each other and to the constants compared with. */
 static void ties_are_met(void **state) {
   (void)state;
   for (int k = 0; k < NALL; k++) {
@@ -340,7 +341,8 @@ static void reductions_agree(void **state) {
   }
 }
 
-/* ---- through memory or not ---------------------------------------------- */
+/* ---- inlined or not
+ * ----------------------------------------------------------- */
 
 /* R[i] = f(T[i]) where T[i] = g(i), and with g inlined. */
 static ir_expr made_of_index(nest *n, ir_expr i, tess_dtype t) {
@@ -388,7 +390,8 @@ static void known_values_are_seen_through(void **state) {
   }
 }
 
-/* ---- indices that are data ---------------------------------------------- */
+/* ---- data-dependent indices
+ * --------------------------------------------------- */
 
 /* R[i] = X[I[i]], gathered in either direction. */
 static void gather(nest *n, bool backwards, bool wrong) {
@@ -416,7 +419,8 @@ static void gathers_agree(void **state) {
   assert_true(e.value[0].u != e.value[1].u);
 }
 
-/* ---- what is reported --------------------------------------------------- */
+/* ---- messages
+ * ------------------------------------------------------------------- */
 
 static void misses_the_last(nest *n, ir_buf x, ir_buf y, ir_buf r) {
   (void)y;

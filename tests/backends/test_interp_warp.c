@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Warps in lockstep: exchanging values, barriers of a warp, fragments, what
- * all lanes do together. */
+ * Warps in lockstep: shuffles and votes, warp barriers, fragments,
+ * warp-synchronous loops. */
 #include "ir/edit.h"
 #include "support/nest.h"
 
@@ -22,7 +22,7 @@ static float in[MAX], out[MAX];
 static int threads;
 static ir_buf A, R;
 
-/* A kernel of so many threads, which is open. */
+/* Opens a kernel of so many threads. */
 static ir_expr kernel(nest *n, int count) {
   threads = count;
   A = nest_param(n, "A", F32, IR_ROLE_INPUT, count, 0, 0);
@@ -73,7 +73,7 @@ static ir_buf own(nest *n, const char *name, ir_scope scope, int64_t size) {
 
 /* ---- exchanging --------------------------------------------------------- */
 
-/* R[tx] = A of the lane that `fn` names with `by`. */
+/* R[tx] = A of the lane that `fn` selects with `by`. */
 static void exchange(nest *n, int count, ir_fn fn, int64_t by) {
   ir_expr tx = kernel(n, count);
   nest_store(n, R, tx, 0,
@@ -102,7 +102,7 @@ static void lanes_read_each_other(void **state) {
   }
 }
 
-/* x += the value 16, 8, .. 1 lanes further on: lane 0 has the sum. */
+/* A tree reduction by shuffles of 16, 8, .. 1 lanes: lane 0 has the sum. */
 static void a_tree_of_sums(void **state) {
   nest *n = *state;
   ir_expr tx = kernel(n, 32), zero = nest_num(n, 0);
@@ -119,7 +119,7 @@ static void a_tree_of_sums(void **state) {
   assert_true(out[0] == 32 * 33 / 2);
 }
 
-/* The last of 40 threads make a warp of eight. */
+/* The last of 40 threads form a partial warp of eight. */
 static void a_lane_that_is_not_there(void **state) {
   nest *n = *state;
   exchange(n, 40, IR_FN_SHFL_XOR, 4);
@@ -151,7 +151,7 @@ static void only_some_lanes(void **state) {
   assert_true(out[0] == in[9] && out[15] == in[9] && out[16] == -1);
   interp_warp_teardown(state);
   interp_warp_setup(state);
-  /* Lanes that are through count no more, but have no value either. */
+  /* Lanes that have ended are not waited for, but have no value either. */
   some(n, ALL, 9);
   assert_int_equal(interp_warp_run(n), TESS_OK);
   interp_warp_teardown(state);
@@ -168,8 +168,8 @@ static void only_some_lanes(void **state) {
            "shfl_sync(65534, A[i], 9)` (in block root)");
 }
 
-/* The others wait at a barrier instead. */
-static void lanes_that_do_not_meet(void **state) {
+/* The others wait at a barrier instead: divergence. */
+static void divergent_lanes(void **state) {
   nest *n = *state;
   some(n, ALL, 9);
   nest_barrier(n);
@@ -179,7 +179,7 @@ static void lanes_that_do_not_meet(void **state) {
            "(in block root)");
 }
 
-/* Both sides of a condition exchange values, each among its lanes. */
+/* Both sides of a branch shuffle, each among its lanes. */
 static void two_groups(void **state) {
   nest *n = *state;
   ir_expr tx = kernel(n, 32);
@@ -217,7 +217,7 @@ static void votes(void **state) {
 
 typedef enum between { NOTHING, SHUFFLE, BARRIER, TOGETHER } between;
 
-/* S[tx] = A[tx]; what stands between; R[tx] = S[tx ^ other]. */
+/* S[tx] = A[tx]; the code between; R[tx] = S[tx ^ other]. */
 static void through_memory(nest *n, int count, between what, int64_t other) {
   ir_buf s = own(n, "S", IR_SCOPE_SHARED, count);
   threads = count;
@@ -247,7 +247,7 @@ static void through_memory(nest *n, int count, between what, int64_t other) {
   nest_store(n, R, tx, 0, nest_load(n, s, from, 0));
 }
 
-/* A lane that goes on after an exchange is the same lane. */
+/* A lane that continues after a shuffle is still the same lane. */
 static void a_lane_does_not_race_with_itself(void **state) {
   nest *n = *state;
   through_memory(n, 64, SHUFFLE, 0);
@@ -304,7 +304,7 @@ static void a_barrier_not_all_reach(void **state) {
            "way round, in `barrier warp` (in block root)");
 }
 
-/* One for each warp, of which all lanes see all. */
+/* One buffer per warp, shared by its lanes. */
 static void memory_of_a_warp(void **state) {
   nest *n = *state;
   ir_expr tx = kernel(n, 64);
@@ -387,7 +387,7 @@ static void a_whole_warp(void **state) {
            "`for i in warp(1)` (in block root)");
 }
 
-/* What is done together cannot depend on the lane. */
+/* Warp-synchronous code must not depend on the lane. */
 static void lanes_agree(void **state) {
   nest *n = *state;
   ir_expr tx = kernel(n, 32);
@@ -414,7 +414,7 @@ static void no_lanes_memory(void **state) {
            "(buffer x) (in block root)");
 }
 
-/* What warps do to the same element races like what threads do. */
+/* Accesses of warps race as those of threads do. */
 static void warps_race(void **state) {
   nest *n = *state;
   kernel(n, 64);
@@ -446,7 +446,7 @@ int main(void) {
       TEST(a_tree_of_sums),
       TEST(a_lane_that_is_not_there),
       TEST(only_some_lanes),
-      TEST(lanes_that_do_not_meet),
+      TEST(divergent_lanes),
       TEST(two_groups),
       TEST(votes),
       TEST(a_lane_does_not_race_with_itself),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels written by hand: whose buffers are, who stores, where barriers go,
- * and what is refused. */
+ * Kernels written by hand: private and shared buffers, guards of stores,
+ * barrier placement, refusals. */
 #include "ir/edit.h"
 #include "support/lowered.h"
 #include "support/nest.h"
@@ -82,7 +82,7 @@ static void kernel_buffers_refused(const char *why) {
   if (!strstr(low.err.message, why)) fail_msg("%s", low.err.message);
 }
 
-/* Two loops over the threads; the second reads what others wrote. */
+/* Two loops over the threads; the second reads elements written by others. */
 static void exchange(ir_scope scope, bool mirror) {
   ir_expr bx = grid();
   ir_buf s = kernel_buffers_buffer("S", scope, T);
@@ -100,7 +100,7 @@ static void exchanges_wait(void **state) {
   has(kernel_buffers_must_work(), "barrier shared");
 }
 
-/* What is called local, and is not, moves to shared memory. */
+/* A local buffer that threads share moves to shared memory. */
 static void local_that_is_shared(void **state) {
   (void)state;
   exchange(IR_SCOPE_LOCAL, true);
@@ -109,7 +109,7 @@ static void local_that_is_shared(void **state) {
   has(text, "barrier shared");
 }
 
-/* Each thread reads its own: nobody waits, one element is enough. */
+/* Each thread reads its own element: no barrier, one element suffices. */
 static void own_elements(void **state) {
   (void)state;
   exchange(IR_SCOPE_LOCAL, false);
@@ -124,7 +124,7 @@ static void own_elements_of_shared(void **state) {
   has_not(kernel_buffers_must_work(), "barrier");
 }
 
-/* What stands outside of the loop over threads is done by one of them. */
+/* Statements outside of the loop over threads are executed by one of them. */
 static void done_by_one(void **state) {
   (void)state;
   ir_expr bx = grid();
@@ -138,7 +138,7 @@ static void done_by_one(void **state) {
   has(text, "barrier shared");
 }
 
-/* Loops of fewer threads than others of the kernel: some do nothing. */
+/* Loops of fewer threads than others of the kernel are guarded. */
 static void fewer_threads(void **state) {
   (void)state;
   ir_expr bx = grid();
@@ -152,8 +152,8 @@ static void fewer_threads(void **state) {
   has(kernel_buffers_must_work(), "if tx < 3");
 }
 
-/* for tx: { for tx': S[tx'] = ..;  R[tx] = S[T - 1 - tx] }: the threads fill
- * S together. */
+/* for tx: { for tx': S[tx'] = ..;  R[tx] = S[T - 1 - tx] }: cooperative fill of
+ * S. */
 static void together(void **state) {
   (void)state;
   ir_expr bx = grid(), tx = threads(T);
@@ -167,7 +167,7 @@ static void together(void **state) {
   has(text, "barrier shared");
 }
 
-/* The same where each thread fills an S of its own: alone, in a loop. */
+/* The same where each thread fills a private S: serially. */
 static void alone(void **state) {
   (void)state;
   ir_expr bx = grid(), tx = threads(T);
@@ -183,8 +183,8 @@ static void alone(void **state) {
   has_not(text, "barrier");
 }
 
-/* By the places in both loops it reads what there is: not with one place for
- * both, though nobody looks at what is kept. */
+/* A load indexed by both loops: each thread reads its own element, although
+ * nobody reads S. */
 static void reads_by_both_places(void **state) {
   (void)state;
   ir_expr row = threads(B), column = threads(T);
@@ -194,7 +194,7 @@ static void reads_by_both_places(void **state) {
   kernel_buffers_must_work();
 }
 
-/* A register between global and shared memory, each thread's own element. */
+/* A register between global and shared memory, private to each thread. */
 static void through_registers(void **state) {
   (void)state;
   ir_expr bx = grid(), tx = threads(T);
@@ -212,7 +212,7 @@ static void through_registers(void **state) {
   has(text, "S: float32[8] in shared");
 }
 
-/* One way for all threads: a barrier may stand in it. */
+/* A uniform branch: a barrier may be inside. */
 static void common_way(void **state) {
   (void)state;
   ir_expr bx = grid(), tx = threads(T);
@@ -226,7 +226,7 @@ static void common_way(void **state) {
   has(kernel_buffers_must_work(), "barrier shared");
 }
 
-/* Iterations that may run at once have an S each; a kernel has one. */
+/* Iterations that may run concurrently have an S each; a kernel has one. */
 static const char *in_turns(ir_loop_kind kind, ir_scope scope, bool mirror) {
   nest_thread(&n, 1, IR_BLOCKIDX_X);
   ir_expr i = nest_loop(&n, B, kind);
@@ -259,7 +259,7 @@ static void vectorized_takes_turns(void **state) {
   has_not(text, "vectorized");
 }
 
-/* What stays in the loop is each iteration's own. */
+/* A buffer that stays in the loop is private to an iteration. */
 static void parallel_may_stay(void **state) {
   (void)state;
   nest_thread(&n, 1, IR_BLOCKIDX_X);
@@ -270,7 +270,7 @@ static void parallel_may_stay(void **state) {
   has(kernel_buffers_must_work(), "parallel");
 }
 
-/* Each thread's own way, through which all go part by part. */
+/* A serial loop of every thread, which a barrier divides. */
 static void parted_way(void **state) {
   (void)state;
   ir_expr bx = grid();
@@ -287,7 +287,7 @@ static void parted_way(void **state) {
   has(kernel_buffers_must_work(), "barrier shared");
 }
 
-/* Threads that go round by different counts cannot work together. */
+/* Loops whose trip counts differ between threads cannot contain a barrier. */
 static void own_counts(void **state) {
   (void)state;
   ir_buf counts = nest_param(&n, "N", I32, IR_ROLE_INPUT, T, 0, 0);
@@ -310,7 +310,8 @@ static void own_counts(void **state) {
   has_not(text, "barrier");
 }
 
-/* ---- where memory decides ----------------------------------------------- */
+/* ---- data-dependent control flow
+ * ---------------------------------------------- */
 
 typedef enum reader { BY_VALUE, BY_CONDITION, BY_BOUND, READERS } reader;
 
@@ -332,7 +333,7 @@ static void open_reader(reader r, ir_buf b, ir_expr i) {
 }
 
 /* for tx of one: { for i: G[i] = ..; for tx of all: by G[tx] S[tx] = .. }:
- * what one thread wrote others read in the same iteration of the loop. */
+ * elements written by one thread are read by others in the same iteration. */
 static void below_what_one_wrote(reader r) {
   ir_buf counts = nest_param(&n, "N", I32, IR_ROLE_INPUT, T, 0, 0);
   ir_buf g = nest_local(&n, "G", I32, IR_SCOPE_GLOBAL, T, 0, 0);
@@ -353,8 +354,8 @@ static void below_what_one_wrote(reader r) {
   has(kernel_buffers_must_work(), "S[tx] = A[7 - tx]");
 }
 
-/* for tx of one: { G[0] = ..; by G[0] G[0] = .. }: threads that do not write
- * it look at it, too. */
+/* for tx of one: { G[0] = ..; by G[0] G[0] = .. }: threads that do not write it
+ * read it, too. */
 static void looked_at_by_all(reader r) {
   ir_buf counts = nest_param(&n, "N", I32, IR_ROLE_INPUT, T, 0, 0);
   ir_buf g = nest_local(&n, "G", I32, IR_SCOPE_GLOBAL, T, 0, 0);
@@ -393,8 +394,8 @@ static void grid_must_not_share(void **state) {
   kernel_buffers_refused("blocks of threads cannot share S");
 }
 
-/* for by of one: { X[0] = ..; X[1] = X[0]; for bx: R[bx] = .. }: of all that
- * run what is outside of the loop over bx the first writes X. */
+/* for by of one: { X[0] = ..; X[1] = X[0]; for bx: R[bx] = .. }: of all blocks
+ * that execute the code outside of the loop over bx the first writes X. */
 static void first_block_writes(void **state) {
   (void)state;
   ir_buf x = nest_param(&n, "X", F32, IR_ROLE_OUTPUT, 2, 0, 0);
@@ -411,8 +412,8 @@ static void first_block_writes(void **state) {
   has(kernel_buffers_must_work(), "bx == 0");
 }
 
-/* None of the others may look at what it writes; nor at another element of
- * what is written in the loop over them. */
+/* None of the others may read what it writes; nor another element of what is
+ * written in the loop over them. */
 static void all_blocks_would_look(void **state) {
   ir_buf x = nest_param(&n, "X", F32, IR_ROLE_OUTPUT, 2, 0, 0);
   ir_expr zero = nest_num(&n, 0);
@@ -436,8 +437,8 @@ static void all_blocks_would_look(void **state) {
       "R is written in a loop over the blocks of threads and used outside");
 }
 
-/* What all blocks of threads have made is looked at behind the loop over
- * them: none of them can wait for the others. */
+/* Results of all blocks of threads are read behind the loop over them: no block
+ * can wait for the others. */
 static void grid_cannot_be_waited_for(void **state) {
   (void)state;
   ir_buf g = nest_local(&n, "G", F32, IR_SCOPE_GLOBAL, B * T, 0, 0);
@@ -474,8 +475,8 @@ static ir_expr loop_to(ir_expr extent) {
   return ir_ref(p, k);
 }
 
-/* A thread keeps as many elements as is known only at the call, to read them
- * backwards; or one at a time. */
+/* A thread-private buffer of symbolic size, read backwards; or one element at a
+ * time. */
 static tess_status own_of_any_length(bool backwards) {
   ir_program *p = &n.p;
   ir_var size =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Thread loops become kernels with barriers: scheduled matrix products as a
- * device would run them, in lockstep. */
+ * Thread loops become kernels with barriers: scheduled matrix products in
+ * lockstep, as on a device. */
 #include "base/rng.h"
 #include "ir/edit.h"
 #include "support/lowering.h"
@@ -12,7 +12,7 @@ static void again(void) {
   setup(NULL);
 }
 
-/* The program after the passes up to that one, as text. */
+/* The program after the passes up to that one, printed. */
 static const char *text_after(const char *pass) {
   return lowered_text(&low, &t.p, pass, &t.texts);
 }
@@ -38,14 +38,14 @@ static void kernels_describe(int64_t m, int64_t n, int64_t k) {
   scheduled_finish(&t);
 }
 
-/* How C is computed: bm x bn elements by a block of threads, tm x tn of them
- * by a thread, k in steps of bk. */
+/* The schedule of C: bm x bn elements per block of threads, tm x tn per thread,
+ * k in steps of bk. */
 typedef struct plan {
   int64_t bm, bn, bk, tm, tn, fetch;
   int64_t virtual;   /* parts of a thread's rows; 0: no such loop */
   bool local;        /* sums in registers */
   bool two;          /* threads in two axes */
-  bool spread;       /* the copies are the threads' together */
+  bool spread;       /* cooperative fetching */
   const char *scope; /* of the tiles of A and B; NULL: none */
   bool pipelined, doubled, unbound_grid, vectorized;
 } plan;
@@ -101,7 +101,7 @@ static void bind_loops(const plan *x, const product *m) {
   RUN(&t, bind, AT(loop, m->tx), STR(thread_axis, "threadIdx.x"));
 }
 
-/* The tile of input number n, made under k0 by all threads. */
+/* The tile of input number n, copied under k0 by all threads. */
 static void fetch(const plan *x, const product *m, int64_t n) {
   DO(&t, cache_read, AT(block, m->c), NUM(read_buffer_index, n),
      STR(storage_scope, x->scope));
@@ -170,8 +170,8 @@ static void kernels_must_work(void) {
 static const plan usual = {
     8, 8, 4, 2, 2, 16, .local = true, .spread = true, .scope = "shared"};
 
-/* Both tiles are copied by all threads together; the copies are waited for,
- * and so are those who read the last ones. */
+/* Cooperative fetching of both tiles, with barriers before their use and before
+ * they are overwritten. */
 static void shared_tiles(void **state) {
   (void)state;
   kernels_describe(16, 16, 16);
@@ -184,7 +184,7 @@ static void shared_tiles(void **state) {
   kernels_must_work();
 }
 
-/* Copies for the next step while this one is computed. */
+/* Double buffering: copies for the next step during this one. */
 static void pipelined_tiles(void **state) {
   (void)state;
   plan x = usual;
@@ -197,8 +197,8 @@ static void pipelined_tiles(void **state) {
   kernels_must_work();
 }
 
-/* What is copied is copied once, for all virtual threads; each has its own
- * sums. */
+/* Cooperative fetching once for all virtual threads; each has its own
+ * accumulators. */
 static void virtual_threads(void **state) {
   (void)state;
   plan x = usual;
@@ -211,7 +211,8 @@ static void virtual_threads(void **state) {
   kernels_must_work();
 }
 
-/* ---- where no barrier can be -------------------------------------------- */
+/* ---- no legal barrier placement
+ * --------------------------------------------- */
 
 static ir_stmt thread_loop(ir_stmt block, uint32_t k, ir_thread axis) {
   ir_stmt l = scheduled_loop(&t, block, k);
@@ -220,8 +221,8 @@ static ir_stmt thread_loop(ir_stmt block, uint32_t k, ir_thread axis) {
   return l;
 }
 
-/* Row y of threads does so many times, as many as `rows`: S is filled, then
- * read by threads that did not fill what they read. */
+/* Row y of threads repeats, `rows` times: S is filled, then read by threads
+ * that did not fill what they read. */
 static tess_status mirror(ir_expr (*rows)(ir_program *p, ir_expr y)) {
   ir_program *p = &t.p;
   const int64_t all[3] = {4, 4, 4}, wide[2] = {16, 4}, n = 4;
@@ -262,8 +263,8 @@ static ir_expr as_many_rows(ir_program *p, ir_expr y) {
   return ir_add(p, y, ir_index(p, 1));
 }
 
-/* The rows of threads do it more or less often, so that some would wait for
- * others that never come. */
+/* The rows' trip counts differ, so that some threads would wait for others that
+ * never arrive. */
 static void no_place_for_a_barrier(void **state) {
   (void)state;
   assert_int_equal(mirror(two_rows), TESS_OK);

@@ -124,10 +124,11 @@ static void store_shapes(void **state) {
   compiled_end(&k);
 }
 
-/* ---- choices ------------------------------------------------------------ */
+/* ---- conditional evaluation
+ * --------------------------------------------------- */
 
-/* Two pages of which the second may not be touched; the last n floats of
- * the first. */
+/* Two pages of which the second is inaccessible; the last n floats of the
+ * first. */
 static float *at_the_edge(int n) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char *m = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
@@ -178,7 +179,7 @@ static void choices_are_lazy(void **state) {
   compiled_end(&k);
 }
 
-/* if, else, let; and what was loaded before a store is loaded again. */
+/* if, else, let; a load is repeated after a store. */
 static void statements(void **state) {
   (void)state;
   compiled k;
@@ -232,7 +233,7 @@ static void through_local(compiled *k, ir_stmt parent, ir_expr n, ir_buf a,
   compiled_store(k, loop, c, i, compiled_load(k, *b, back));
 }
 
-/* On the stack, in the frame, and two of a size only known when it runs. */
+/* On the stack, in the frame, and two of dynamic size. */
 static void local_buffers(void **state) {
   (void)state;
   for (int how = 0; how < 3; how++) {
@@ -264,7 +265,7 @@ static void *no_memory(void *ud, uint64_t bytes, uint64_t align) {
   return NULL;
 }
 
-/* A kernel whose runtime has no memory says so, also from a thread. */
+/* A kernel whose runtime has no memory returns that, also from a thread. */
 static void out_of_memory(void **state) {
   (void)state;
   for (int parallel = 0; parallel < 2; parallel++) {
@@ -286,8 +287,8 @@ static void out_of_memory(void **state) {
 
 /* ---- threads ------------------------------------------------------------ */
 
-/* C[i * 10 + j] = A[j] + n * i + L[j], with i and j parallel, n an extent
- * that is only known when it runs, and a local buffer of each i. */
+/* C[i * 10 + j] = A[j] + n * i + L[j], with i and j parallel, n a symbolic
+ * extent, and a local buffer of each i. */
 static void parallel_loops(void **state) {
   (void)state;
   enum { I = 100, J = 10 };
@@ -334,7 +335,7 @@ double tess_test_mix(double a, int32_t b, uint8_t c) {
 }
 
 /* An external function: of scalars, lane by lane, and not called where its
- * value is not wanted.  The test program exports it for this. */
+ * value is not selected.  The test program exports it for this. */
 static void external_functions(void **state) {
   (void)state;
   compiled k;
@@ -378,12 +379,12 @@ static void unknown_functions(void **state) {
   compiled_end(&k);
 }
 
-/* The call of a tensor intrinsic as no lowering makes it. */
+/* A tensor intrinsic's call with operands that lowering never makes. */
 static void odd_tensor_calls(void **state) {
   (void)state;
   static const struct {
     const char *call;
-    int64_t arg[4]; /* -1: a place in the buffer, 0: the end */
+    int64_t arg[4]; /* -1: an address in the buffer, 0: the end */
   } odd[] = {
       {"f(%0)", {0}},        {"f(%0)", {1, 1, 4, -1}},
       {"f(%0)", {17, 1}},    {"f(%0)", {1, 99}},
@@ -434,8 +435,8 @@ static void llvm_refused(void **state) {
   compiled_end(&k);
 }
 
-/* An intrinsic of another kind of processor: LLVM's verifier takes it, and
- * code generation ends the process, which a worker's main can hear of. */
+/* An intrinsic of another architecture: LLVM's verifier accepts it, and code
+ * generation ends the process, which on_fatal reports. */
 static int said;
 static void on_fatal(const char *message) {
   ssize_t n = write(said, message, strlen(message));
@@ -495,7 +496,7 @@ static void constants(void **state) {
   compiled_end(&k);
 }
 
-/* Whatever allocation fails, nothing is lost and the status says so. */
+/* Whichever allocation fails, nothing leaks and the status says so. */
 static tess_status build_again(void *ud) {
   compiled *k = ud;
   return compiled_build(k);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compiled arithmetic is that of ir/scalar.h: every operator and cast on
- * every type, one value at a time and as vectors. */
+ * Compiled arithmetic equals ir/scalar.h: every operator and cast on every
+ * type, scalar and vectorized. */
 #include "base/rng.h"
 #include "ir/edit.h"
 #include "ir/scalar.h"
@@ -111,8 +111,8 @@ static int64_t int_value(int i, rng *r) {
   return i < n ? some_ints[i] : (int64_t)(rng_u64(r) >> rng_below(r, 64));
 }
 
-/* A not-a-number whose fraction has the lowest bit only: what cuts that off
- * makes it an infinity. */
+/* A not-a-number with only the lowest bit of its fraction: truncating that
+ * gives an infinity. */
 static void put_least_nan(tess_dtype t, void *at) {
   ir_put_real(t, (double)INFINITY, at);
   *(uint8_t *)at |= 1;
@@ -177,7 +177,7 @@ static ir_expr llvm_arith_apply(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   return is_compare(op) ? r : ir_cast(p, t, r);
 }
 
-/* out[k * PAIRS + i] = a[i] op b[i], with vectors or one by one. */
+/* out[k * PAIRS + i] = a[i] op b[i], vectorized or scalar. */
 static void write_ops(compiled *k, tess_dtype t, ir_buf a, ir_buf b, ir_buf out,
                       ir_buf truth, uint32_t lanes) {
   ir_program *p = &k->p;

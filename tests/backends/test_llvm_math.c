@@ -6,8 +6,8 @@
 
 #define N 65536
 
-/* One way of choosing arguments: all over from lo to hi; from 0 to infinity,
- * bit patterns at even distances; nothing from 0 to 0. */
+/* A choice of arguments: uniform from lo to hi; from 0 to infinity, bit
+ * patterns at even distances; none from 0 to 0. */
 typedef struct sample {
   double lo, hi;
 } sample;
@@ -61,8 +61,8 @@ static double pattern(uint32_t k, int bits) {
   return bits == 32 ? (double)f : d;
 }
 
-/* The k-th argument of a sample.  Steps by the golden ratio fill the range
- * evenly with numbers whose last bits are any. */
+/* The k-th argument of a sample.  Golden-ratio steps cover the range evenly
+ * with arbitrary low bits. */
 static double argument(const subject *f, sample r, uint32_t k, int bits) {
   if (k < 2) return f->worst[k];
   if (isinf(r.hi)) return pattern(k, bits);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mathematical functions, compiled, where they are delicate: zeros of either
- * sign, not-a-number, infinities, subnormals, both sides of where they
- * overflow, underflow or go over to another formula; and all values of the
- * 16-bit types.  Alone and in vectors, against libm. */
+ * Edge cases of compiled mathematical functions: signed zeros, not-a-number,
+ * infinities, subnormals, both sides of overflow, underflow and of changes of
+ * formula; and all values of the 16-bit types.  Scalar and vectorized, against
+ * libm. */
 #include "ir/scalar.h"
 #include "support/mapped.h"
 #include <float.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random programs under random schedules, compiled, against the oracle
- * running the unscheduled program: on small integers, where every result is
- * exact. */
+ * Random programs under random schedules, compiled, against the interpreter on
+ * the unscheduled program: on small integers, where every result is exact. */
 #include "backends/interp/interp.h"
 #include "backends/llvm/llvm.h"
 #include "backends/runtime.h"

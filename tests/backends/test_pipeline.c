@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Software pipelines and double buffers: what they become, what is refused,
- * and that random ones compute what the plain loop does. */
+ * Software pipelines and double buffers: the generated prologue, loop and
+ * epilogue, refusals, and equivalence of random ones with the plain loop. */
 #include "base/rng.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -120,7 +120,7 @@ static void two_stages(void **state) {
   pipeline_must_work();
 }
 
-/* The use runs before the next copy: one version is enough. */
+/* The consumer runs before the next copy: one version is enough. */
 static void one_version(void **state) {
   (void)state;
   ir_stmt loop = copy_and_use(4, IR_SCOPE_GLOBAL);
@@ -217,7 +217,7 @@ static void async_stages(void **state) {
   pipeline_refused("names stage 2, which no statement has");
 }
 
-/* What is copied from is not changed before the copy is there. */
+/* A copy's source is not overwritten while the copy is in flight. */
 static void async_source(void **state) {
   (void)state;
   const int64_t rows = 4;
@@ -266,7 +266,7 @@ static void no_such_write(void **state) {
   pipeline_refused("block T: double_buffer_scope is not the number");
 }
 
-/* What the second statement leaves, the first needs one iteration later. */
+/* A loop-carried dependence from the second statement to the first. */
 static void carried(void **state) {
   (void)state;
   static const struct {
@@ -323,7 +323,7 @@ static ir_expr operand(drawn *d, const writer *w) {
       &n, d->in, pipeline_add(w->i, nest_num(&n, pipeline_below(d, 3))), w->j);
 }
 
-/* One statement: fills an own buffer, writes a row of the result, or of the
+/* One statement: fills a private buffer, writes a row of the result, or of the
  * state, which others read a row of in the same or the next iteration. */
 static void statement(drawn *d, ir_expr i) {
   char name[16];
@@ -360,7 +360,7 @@ static void draw_stages(drawn *d, ir_stmt loop, int64_t count) {
   stages(loop, (uint32_t)count, stage, order);
 }
 
-/* A loop of some statements, one of which may be a pipeline too. */
+/* A loop of some statements, one of which may be a nested pipeline. */
 static void draw_program(drawn *d) {
   ir_program *p = &n.p;
   d->extent = 1 + pipeline_below(d, 6);
@@ -403,8 +403,8 @@ static void draw_program(drawn *d) {
   draw_stages(d, loop, count);
 }
 
-/* A program that does not run as it stands (own buffers read where nothing
- * was written) says nothing. */
+/* A program that is invalid unscheduled (private buffers read uninitialized) is
+ * skipped. */
 static bool runs(const ir_program *p) {
   interp_error e;
   return !interp_expect_run(&low.expect, &low.in, p, 1, NULL, &e);

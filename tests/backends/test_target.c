@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The text of a target: parsed, completed, printed. */
+ * Target texts: parsing, completion, printing. */
 #include "backends/target.h"
 #include "support/test.h"
 #include <tessera/tessera.h>
@@ -31,8 +31,7 @@ static void expect_text(fixture *f, const char *want) {
   str_free(&b);
 }
 
-/* Nothing said: this machine, and printing it gives a text that stands for
- * the same. */
+/* The bare text is this machine, and the printed text round-trips. */
 static void this_machine(void **state) {
   fixture *f = *state;
   target again;
@@ -101,7 +100,7 @@ static void errors(void **state) {
   expect_error(f, longest, TESS_INVALID, "shorter");
 }
 
-/* The same through the public header. */
+/* The same through the public API. */
 static void public_target(void **state) {
   (void)state;
   test_heap h;

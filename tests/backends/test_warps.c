@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What warps do together, lowered: blocks annotated warp_execution, fragments
- * copied in and out, and what cannot be done so. */
+ * Lowering of warp-synchronous blocks: warp_execution, copies into and out of
+ * fragments, refusals. */
 #include "base/rng.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "support/lowering.h"
 
-/* The program after the pass `kernels`, as text. */
+/* The program after the pass `kernels`, printed. */
 static const char *kernels(void) {
   return lowered_text(&low, &t.p, "kernels", &t.texts);
 }
@@ -62,7 +62,7 @@ static product warps_make(const char *scope, bool fused) {
   return m;
 }
 
-/* The piece is done once a warp, by 32 threads that nobody asked for. */
+/* The piece is executed once per warp, by 32 implicit threads. */
 static void once_a_warp(void **state) {
   (void)state;
   product m = warps_make("wmma.accumulator", false);
@@ -75,7 +75,8 @@ static void once_a_warp(void **state) {
   assert_false(has(s, "barrier"));
 }
 
-/* A fragment's elements are not computed with: they go through memory. */
+/* Fragments are not computed with element by element: they go through
+ * memory. */
 static void changed_on_the_way_out(void **state) {
   (void)state;
   product m = warps_make("wmma.accumulator", true);
@@ -97,7 +98,8 @@ static void operands_in_fragments(void **state) {
   warps_must_work();
 }
 
-/* In other scopes it is done once, too: a result in memory is the warp's. */
+/* In other scopes it is executed once, too: a result in memory is the
+ * warp's. */
 static void results_elsewhere(void **state) {
   (void)state;
   static const char *const scope[] = {NULL, "local", "shared", "warp"};
@@ -110,7 +112,7 @@ static void results_elsewhere(void **state) {
   }
 }
 
-/* Without threads it is a block as any. */
+/* Without threads it is a plain block. */
 static void without_threads(void **state) {
   (void)state;
   scheduled_matmul(&t, 8, 8, 8);
@@ -176,7 +178,7 @@ static ir_val integers(uint32_t n, const int64_t *v) {
   return ir_value_add(&t.p, (ir_value){.tag = IR_VAL_LIST, .n = n}, e);
 }
 
-/* The operand comes through shared memory, as it is, in a fragment, or both. */
+/* The operand is copied through shared memory, or into a fragment, or both. */
 static void fetch(rng *r, ir_stmt loop, ir_stmt piece, int64_t n) {
   static const char *const fragment[] = {"wmma.matrix_a", "wmma.matrix_b"};
   bool staged = warps_below(r, 2);
@@ -248,7 +250,7 @@ static void make_random(rng *r) {
   if (warps_below(r, 2)) warps_pipeline(r, outer[2]);
 }
 
-/* Lowered they are the same, without races; few cannot be. */
+/* The lowered programs are equivalent and free of races; few are refused. */
 static void random_warps(void **state) {
   (void)state;
   int done = 0, native = 0;

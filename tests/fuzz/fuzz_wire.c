@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Any bytes as a message between a pool and a worker: refused, or read into
- * something that writes the same message again.  The first byte says which
- * one. */
+ * Any bytes as a message between a pool and a worker: refused, or parsed to a
+ * message that serializes to the same bytes.  The first byte selects the
+ * message. */
 #include "fuzz/fuzz.h"
 
 #include "measure/worker/frame.h"

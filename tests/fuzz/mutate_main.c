@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stands in for libFuzzer where the compiler has none: gives a target each
- * file of a folder, and mutants of it from a fixed seed. */
+ * A driver for compilers without libFuzzer: runs a target on each file of a
+ * folder, and on mutants of it from a fixed seed. */
 #include "fuzz/fuzz.h"
 
 #include "base/file.h"
@@ -21,7 +21,7 @@ static uint32_t mutate_main_below(rng *r, size_t n) {
   return (uint32_t)rng_below(r, n);
 }
 
-/* One small change: a byte, a cut, a repeated stretch, a token put in. */
+/* One small mutation: a byte, a cut, a repeated stretch, an inserted token. */
 static size_t mutate_once(rng *r, char *text, size_t n) {
   const char *token =
       tokens[mutate_main_below(r, sizeof tokens / sizeof *tokens)];

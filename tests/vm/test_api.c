@@ -113,7 +113,7 @@ static void test_schedules(void **state) {
   assert_string_equal(text, "a loop that is gone");
   tess_text_free(f.c, text);
   assert_int_equal(tess_schedule_rv_text(f.s, 999, &text), TESS_INVALID);
-  /* A copy goes its own way. */
+  /* A copy is independent. */
   tess_schedule *copy;
   assert_int_equal(tess_schedule_copy(f.s, &copy), TESS_OK);
   uint32_t n;
@@ -241,7 +241,7 @@ static void test_errors(void **state) {
              "there is no random variable 12345 here", "", "", "");
   api_expect(&f, CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(l[0])}),
              TESS_DEAD,
-             "parallel: operand 'loop': l1 stands for nothing any "
+             "parallel: operand 'loop': l1 refers to nothing any "
              "more: instruction 4 (split) removed it",
              "parallel", "DEAD", "mine.lua:12");
   tess_value three = {
@@ -505,7 +505,7 @@ static void test_lifetimes(void **state) {
 
 /* ---- each allocation failing -------------------------------------------- */
 
-/* Whatever fails, each call says so and the next one works. */
+/* Each call reports the failure, and the next one works. */
 static tess_status api_everything(fixture *f) {
   tess_schedule *s = NULL, *copy = NULL, *again = NULL;
   tess_trace *t = NULL, *u = NULL, *m = NULL;
@@ -574,7 +574,7 @@ static void test_api_each_allocation_failing(void **state) {
   api_end(&f);
 }
 
-/* The cap that stops a call is named, and the call. */
+/* The memory cap is named, and the call that hit it. */
 static void test_memory_cap(void **state) {
   (void)state;
   fixture f;

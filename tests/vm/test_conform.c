@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every declaration of a primitive keeps to: a loop over the table. */
+ * Conformance of every primitive's declaration: a loop over the table. */
 #include "support/test.h"
 #include "support/trace.h"
 #include "vm/doc/doc.h"
@@ -176,7 +176,7 @@ static void conform_end(bench *b) {
   test_heap_end(&b->mem);
 }
 
-/* Something that the kind takes. */
+/* A valid value of the kind. */
 static vm_value plausible(bench *b, const sch_spec *sp) {
   vm_value one[1];
   switch ((sch_kind)sp->kind) {
@@ -223,7 +223,8 @@ static void expect_sentence(bench *b, const vm_failure *why, const char *format,
   str_free(&got);
 }
 
-/* All but the k-th operand given, or that one of a kind nobody takes. */
+/* All but the k-th operand given, or that one with a value that no kind
+ * takes. */
 static void refuse_operand(bench *b, const sch_prim *p, uint32_t k) {
   vm_value operand[VM_MAX_SPECS];
   vm_failure why;
@@ -284,7 +285,7 @@ static void append(bench *b, const sch_prim *p, const vm_value *operand) {
   assert_true(vm_append(&b->t, &c, outputs(p), &why));
 }
 
-/* Given or left out, a default is the same instruction. */
+/* A default given explicitly is the same instruction. */
 static void test_defaults(void **state) {
   (void)state;
   bench b, q;

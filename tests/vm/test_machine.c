@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls, recording, replay, decisions, failures. */
+ * The trace machine: calls, recording, replay, decisions, failures. */
 #include "base/hash.h"
 #include "ir/edit.h"
 #include "ir/expr.h"
@@ -70,7 +70,7 @@ static void machine_tile(vm_sched *s) {
   split_by(s, loops + 1, v, v + 1);
 }
 
-/* Of the program as text. */
+/* Hash of the printed program. */
 static uint64_t hash(const ir_program *p, mem_heap *heap) {
   strbuf b;
   ir_print_opts o = {.regions = true};
@@ -139,7 +139,8 @@ static void test_draws_are_streams(void **state) {
   machine_end(&f);
 }
 
-/* ---- failures leave everything as it was -------------------------------- */
+/* ---- failures roll back
+ * ------------------------------------------------------- */
 
 static void copy_state(const vm_sched *s, vm_sched *out) {
   assert_int_equal(vm_sched_copy(out, s->heap, s), TESS_OK);
@@ -167,7 +168,8 @@ static void assert_same(const vm_sched *a, const vm_sched *b) {
   assert_int_equal(a->m.prog.edits, b->m.prog.edits);
 }
 
-/* Replays over the program; what is refused leaves that and the schedule. */
+/* Replays over the program; a refusal leaves that and the schedule
+ * unchanged. */
 static void expect_over(vm_machine *m, fixture *f, const ir_program *base,
                         const vm_replay_opts *o, tess_status st, vm_why why,
                         uint32_t inst) {
@@ -218,7 +220,7 @@ static void test_given_decisions(void **state) {
   machine_end(&f);
 }
 
-/* A trace over another program, where a getter finds more than it did. */
+/* A trace over another program, where a query returns more than recorded. */
 static void test_other_outputs(void **state) {
   (void)state;
   fixture f;
@@ -259,7 +261,7 @@ static void test_refused_changes_nothing(void **state) {
   machine_end(&f);
 }
 
-/* What a refused call made is not found again; what was there before is. */
+/* Expressions made by a refused call are rolled back; earlier ones stay. */
 static void test_refused_is_forgotten(void **state) {
   (void)state;
   fixture f;
@@ -346,7 +348,8 @@ static void test_machine_each_allocation_failing(void **state) {
   machine_end(&o.f);
 }
 
-/* ---- what a call is refused for before its primitive sees it ------------ */
+/* ---- calls refused before their primitive runs
+ * -------------------------------- */
 
 static void machine_refused(fixture *f, test_call *c, tess_status st,
                             const char *text) {
@@ -429,7 +432,7 @@ static void test_dead_handles(void **state) {
   test_set_rv(&c, "loop", l);
   test_set(&c, "factors", vm_list(&f.s.draft, 2, two));
   machine_refused(&f, &c, TESS_DEAD,
-                  "split: operand 'loop': l1 stands for nothing "
+                  "split: operand 'loop': l1 refers to nothing "
                   "any more: instruction 3 (split) removed it");
   assert_int_equal(vm_sched_stmt(&f.s, l), 0);
   assert_int_not_equal(vm_sched_stmt(&f.s, l + 1), 0);
@@ -537,7 +540,7 @@ static void test_guards(void **state) {
   machine_expect(&m, &f, (int64_t[]){1, 8}, 2, VM_GIVEN, TESS_REFUSED,
                  VM_W_REFUSED, 4);
   assert_string_equal(vm_failure_reason(&m), "GUARD_DIFFERS");
-  /* What went before changed nothing, and neither did the refusal. */
+  /* Neither the calls before nor the refusal changed anything. */
   assert_true(vm_trace_equal(&before, &f.s.trace));
   SAME(stmt), SAME(block), SAME(iter), SAME(region), SAME(var), SAME(buf);
   SAME(anno), SAME(node), SAME(arg), SAME(text);
@@ -548,7 +551,8 @@ static void test_guards(void **state) {
 
 #undef SAME
 
-/* ---- a warm machine allocates nothing ----------------------------------- */
+/* ---- a warm machine does not allocate
+ * ----------------------------------------- */
 
 static void test_warm_replay_allocates_nothing(void **state) {
   (void)state;
@@ -565,7 +569,7 @@ static void test_warm_replay_allocates_nothing(void **state) {
     made.n = 0;
     assert_int_equal(vm_replay(&m, &f.base, &f.s.trace, &o, &made), TESS_OK);
   }
-  /* A checked build asks ir_verify, which makes its text. */
+  /* A checked build calls ir_verify, which allocates its message. */
   if (!TESS_CHECKED) assert_int_equal(f.mem.heap.calls, calls);
   vec_free(&f.mem.heap, &made);
   vm_machine_free(&m);
@@ -607,7 +611,7 @@ static void test_parts(void **state) {
       TESS_OK);
   assert_int_equal(again.trace.inst.n, 6);
   assert_int_equal(hash(&again.m.prog, &f.mem.heap), tiled);
-  test_loops(&again, 1, &n); /* it goes on recording */
+  test_loops(&again, 1, &n); /* it still records */
   assert_int_equal(n, 5);
   vm_sched_free(&again);
   vec_free(&f.mem.heap, &made);
@@ -707,8 +711,8 @@ static void test_mutate(void **state) {
   machine_end(&f);
 }
 
-/* Draws a divisor of i, then one of what is left of it: the second decision
- * hangs on the first.  They are 1 and 64. */
+/* Draws a divisor of i, then one of the quotient: the second decision depends
+ * on the first.  They are 1 and 64. */
 static void draw_twice(fixture *f) {
   uint32_t n;
   vm_rv loop = test_loops(&f->s, test_block(&f->s, "C"), &n);
@@ -717,8 +721,8 @@ static void draw_twice(fixture *f) {
   machine_draw(&f->s, loop + 1, 64);
 }
 
-/* What follows the decision that steps aside is mended at once, and not tried
- * until it happens to fit; but not where it must stay. */
+/* The decision behind the mutated one is repaired at once, not redrawn until it
+ * happens to fit; but not where it must stay. */
 static void test_mutate_mends(void **state) {
   (void)state;
   fixture f;

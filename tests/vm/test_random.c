@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random calls of every primitive, with operands made up from their kinds:
- * what is refused changes nothing, what is recorded replays, prints, reads
- * and survives each allocation failing; every sampler agrees with itself. */
+ * Random calls of every primitive, with operands generated from their kinds: a
+ * refusal changes nothing, a recorded call replays, prints, parses and survives
+ * each allocation failing; every sampler is consistent with itself. */
 #include "base/rng.h"
 #include "ir/query.h"
 #include "support/program.h"
@@ -43,13 +43,14 @@ static tess_status random_build(void *ud) {
   return TESS_OK;
 }
 
-/* ---- operands out of thin air ------------------------------------------- */
+/* ---- random operands
+ * ------------------------------------------------------------ */
 
 static uint32_t random_pick(play *p, uint32_t n) {
   return (uint32_t)rng_below(&p->r, n);
 }
 
-/* A variable of that kind, likely a young one; 0: there is none. */
+/* A variable of that kind, likely a recent one; 0: there is none. */
 static vm_rv some_rv(play *p, unsigned kinds) {
   vm_rv found = 0;
   uint32_t seen = 0;
@@ -208,7 +209,8 @@ static void make_call(play *p, const sch_prim *prim) {
   p->call = (vm_call){.prim = prim, .pool = &p->s.draft, .operand = p->operand};
 }
 
-/* ---- what must hold ----------------------------------------------------- */
+/* ---- properties
+ * ----------------------------------------------------------------- */
 
 typedef struct print {
   uint64_t trace;
@@ -311,7 +313,7 @@ static void replay_again(play *p, print *was) {
   vm_sched_free(&again);
 }
 
-/* Without what has no effect the trace makes the same program. */
+/* Without dead instructions the trace makes the same program. */
 static void simplify_and_replay(play *p, print *was) {
   vm_trace t;
   vm_sched again;
@@ -348,7 +350,7 @@ static uint64_t position(vm_machine *m, const sch_sampler *s, uint64_t count,
   return count;
 }
 
-/* Draws fall as often as logp says: each within six deviations. */
+/* Observed frequencies agree with logp: each within six deviations. */
 static void check_frequencies(vm_machine *m, const sch_sampler *s,
                               uint64_t count, uint32_t n, rng *r) {
   uint32_t hits[FEW] = {0};
@@ -411,7 +413,7 @@ typedef struct visit {
   uint32_t *seen;
 } visit;
 
-/* Asks the sampler of an instruction about to be applied. */
+/* Queries the sampler of the instruction about to be applied. */
 static void check_sampler(void *ud, vm_machine *m, const vm_inst *in) {
   visit *v = ud;
   const sch_sampler *s = in->prim->sampler;
@@ -436,9 +438,10 @@ static void check_samplers(play *p, uint32_t *seen) {
   vm_machine_free(&m);
 }
 
-/* ---- all of it ---------------------------------------------------------- */
+/* ---- the test
+ * --------------------------------------------------------------------- */
 
-/* C is summed up in place, where it is a sum. */
+/* C is accumulated in place, where it is a sum. */
 static void decompose(play *p, vm_rv block, vm_rv loop) {
   vm_value v[VM_MAX_SPECS] = {vm_var(block), vm_var(loop)};
   vm_call c = {.prim = sch_find_prim("decompose_reduction"),
@@ -478,7 +481,7 @@ static void random_run(play *p, uint64_t seed, uint32_t *sampled) {
   test_heap_end(&p->mem);
 }
 
-/* Chance does not find operands that suit these; their own tests have them. */
+/* Random operands do not suit these; they have tests of their own. */
 static bool is_hard(const char *name) {
   static const char *const hard[] = {"annotate_buffer_access", "cache_inplace",
                                      "tensorize", "unsafe_hide_buffer_access"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stepping: forwards, back, jumps, changes of a decision. */
+ * The stepper: forward, back, jumps, changes of a decision. */
 #include "ir/query.h"
 #include "support/program.h"
 #include "support/test.h"
@@ -223,7 +223,7 @@ static void test_decide(void **state) {
   step_end(&f);
 }
 
-/* A sketch's open decisions are settled as the stepper passes them. */
+/* Open decisions of a sketch are recorded as the stepper passes them. */
 static void test_sketch(void **state) {
   (void)state;
   fixture f;

@@ -48,7 +48,7 @@ static tess_status init_trace(void *ud) {
   return TESS_OK;
 }
 
-/* Both texts read back to an equal trace and write the same text again. */
+/* Both texts round-trip, byte for byte. */
 static void round_trips(fixture *f) {
   vm_trace t = {.heap = &f->mem.heap};
   strbuf once, again;
@@ -288,7 +288,8 @@ static void test_simplify(void **state) {
   text_end(&f);
 }
 
-/* ---- texts that are no traces ------------------------------------------- */
+/* ---- malformed texts
+ * ------------------------------------------------------------ */
 
 typedef struct bad {
   const char *text, *message, *place;
@@ -455,7 +456,7 @@ static const bad bad_lua[] = {
      "rv[..] before 'local rv = {}', which makes it", "line 2, instruction 2",
      TESS_PARSE},
     {"local rv = {}\nrv[0] = sch:get_block{name = \"C\"}\nlocal rv = {}",
-     "'local rv' stands here twice", "line 3, instruction 2", TESS_PARSE},
+     "'local rv' is declared twice", "line 3, instruction 2", TESS_PARSE},
     {"", "'-- tessera trace 1' or an instruction expected at the end", NULL,
      TESS_PARSE},
     {"-- a remark\n",
@@ -506,7 +507,7 @@ static void test_refuses_bad_lua(void **state) {
   refuse_all(bad_lua, sizeof bad_lua / sizeof *bad_lua, vm_read_lua);
 }
 
-/* Long chains and deep nests end in an error, not in the stack. */
+/* Long chains and deep nests end in an error, not in a stack overflow. */
 static void test_refuses_depth(void **state) {
   (void)state;
   enum { N = 100000 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * LuaCATS annotations of the primitives, so that editors know them. */
+ * Generates LuaCATS annotations of the primitives, for editors. */
 #include "vm/doc/doc.h"
 #include "vm/vm.h"
 
-/* What an operand of each kind is in Lua. */
+/* The Lua type of an operand kind. */
 static const char *lua_type(uint32_t kind) {
   switch ((sch_kind)kind) {
   case SCH_KIND_BLOCK: return "tessera.Block";
@@ -31,7 +31,7 @@ static const char *lua_type(uint32_t kind) {
   return "any";
 }
 
-/* Of an output; a list comes as several values. */
+/* The Lua type of an output; a list is several return values. */
 static const char *result_type(uint32_t kind) {
   switch ((sch_kind)kind) {
   case SCH_KIND_BLOCKS: return "tessera.Block ...";
@@ -41,7 +41,7 @@ static const char *result_type(uint32_t kind) {
   }
 }
 
-/* {a: T, b?: T, ...} of the operands; only the optional ones, or all. */
+/* {a: T, b?: T, ...}: the table of operands, only the optional ones or all. */
 static void put_table(const sch_prim *p, bool all, strbuf *out) {
   const char *before = "{";
   for (uint32_t i = 0; i < p->nspecs; i++) {

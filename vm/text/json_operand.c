@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operand values, output lists and traces from parsed JSON, for both readers.
- */
+ * Shared by the JSON trace parsers (ours and TVM's): operand values, output
+ * lists, and the protected parse of a whole trace. */
 #include "vm/text/json_operand.h"
 
 const js_limits vm_json_limits = {VM_TEXT_LIMIT, 2 * VM_MAX_DEPTH + 8};

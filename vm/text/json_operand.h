@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the two JSON trace readers (ours and TVM's) share: containers of
- * operand values, output lists, and the protected parse of a whole trace. */
+ * Shared by the JSON trace parsers (ours and TVM's): operand values, output
+ * lists, and the protected parse of a whole trace. */
 #ifndef VM_TEXT_JSON_OPERAND_H
 #define VM_TEXT_JSON_OPERAND_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing a trace as JSON: operands by name, the decision inside its
+ * Prints a trace as JSON: operands by name, the decision inside its
  * instruction.
  *
  *   {"format": "tessera.trace", "version": 1, "program": "<hash>",
@@ -7,9 +7,9 @@
  *     {"op": "get_block", "args": {"name": "C"}, "out": ["b0"]},
  *     ...]}
  *
- * The declaration says what an operand is, so values need few marks: a name
- * like "v3" is a variable wherever one may stand and no string may.  Where a
- * string may, a variable is {"var": "v3"}; everywhere, arithmetic is
+ * Values are typed by the declaration of their operand: a name like "v3" is a
+ * variable wherever no string is valid.  Where one is, a variable is {"var":
+ * "v3"}; everywhere, arithmetic is
  * {"op": "*", "of": [..]}, a table with keys {"dict": {..}}, an infinity
  * {"real": "inf"}, and an open factor "auto". */
 #include "vm/text/text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading a trace from the Lua text that lua_text.c writes: a parser for
- * just that language, so that loading a trace runs no code.
+ * Parser of the Lua text of a trace, for exactly the language that
+ * lua_write.c prints, so that loading a trace runs no code.
  *
  *   text    ::= { stat }
  *   stat    ::= "local" "ts" "=" "require" "tessera" | "local" "rv" "=" "{" "}"
@@ -73,8 +73,7 @@ static bool eat_int(parser *p, int64_t *out) {
 static bool parse_value(parser *p, vm_value *out);
 static bool parse_sum(parser *p, vm_value *out);
 
-/* Parsers of nested things come through here, so that no text exhausts the
- * stack. */
+/* All recursion goes through here, with a depth limit. */
 static bool go_deeper(parser *p, bool (*parse)(parser *, vm_value *),
                       vm_value *out) {
   if (p->depth > 2 * VM_MAX_DEPTH)
@@ -192,7 +191,7 @@ static vm_value take_string(parser *p) {
   return vm_str(&p->r.pool, p->x.s ? p->x.s : "", p->x.n);
 }
 
-/* name = or ["name"] =, the whole dictionary's pairs being keyed. */
+/* name = or ["name"] =; all entries of a dictionary have keys. */
 static bool parse_key(parser *p, vm_value *out) {
   bool bracket = vm_is_char(&p->x, '[');
   if (bracket && !next_token(p)) return false;
@@ -202,7 +201,7 @@ static bool parse_key(parser *p, vm_value *out) {
   return next_token(p) && (!bracket || eat(p, ']')) && eat(p, '=');
 }
 
-/* Is the word at hand a key?  A name is one when `=` follows. */
+/* Is the current token a key?  A name is one when `=` follows. */
 static bool at_key(const parser *p) {
   const char *s = p->x.at;
   if (vm_is_char(&p->x, '[')) return true;
@@ -256,7 +255,7 @@ static bool parse_operand(parser *p) {
          eat(p, '=') && parse_value(p, &p->r.operand[spec]);
 }
 
-/* sch:NAME{...} or sch:NAME(); the operands end in the reader. */
+/* sch:NAME{...} or sch:NAME(); the operands go to the reader. */
 static bool parse_call(parser *p) {
   char name[64];
   if (!eat_word(p, "sch") || !eat(p, ':')) return false;
@@ -275,7 +274,7 @@ static bool parse_call(parser *p) {
   return next_token(p);
 }
 
-/* The call read last becomes an instruction with these outputs. */
+/* Appends the call just parsed, with these outputs. */
 static bool end_instruction(parser *p) {
   if (!vm_reader_end(&p->r, p->prim, p->targets.n, NULL, 0)) return false;
   for (uint32_t i = 0; i < p->targets.n; i++)
@@ -290,7 +289,7 @@ static void aim(parser *p, char letter, uint32_t number) {
   vec_push(p->r.t->heap, &p->targets, t);
 }
 
-/* The word at hand may stand on a later line than what is wrong. */
+/* The current token may be on a later line than the error. */
 static bool finish_statement(parser *p) {
   uint32_t line = p->r.line;
   p->r.line = p->x.last;
@@ -319,10 +318,10 @@ static bool is_text(const parser *p, const char *text) {
          !memcmp(p->x.s, text, p->x.n);
 }
 
-/* A second one would hide what is in the first. */
+/* A second declaration would shadow the first one. */
 static bool parse_table_of_variables(parser *p) {
   if (p->has_rv)
-    return vm_reader_fail(&p->r, TESS_PARSE, "'local rv' stands here twice");
+    return vm_reader_fail(&p->r, TESS_PARSE, "'local rv' is declared twice");
   p->has_rv = true;
   return next_token(p) && eat(p, '=') && eat(p, '{') && eat(p, '}');
 }
@@ -348,7 +347,7 @@ static bool parse_entries(parser *p) {
   return eat(p, '=') && parse_call(p) && finish_statement(p);
 }
 
-/* Each of them must come next. */
+/* Variables must be numbered consecutively. */
 static bool eat_all(parser *p, const char *const *words) {
   for (; *words; words++)
     if (!((*words)[1] || vm_is_name_char(**words, false) ? eat_word(p, *words)
@@ -387,7 +386,7 @@ static bool parse_statement(parser *p) {
   return fail_at(p, "a call of sch, or local, or rv[..],");
 }
 
-/* The first line says the version; who writes by hand may leave it out. */
+/* The first line has the version; it is optional in hand-written texts. */
 static bool read_head(parser *p, bool *there) {
   static const char head[] = "-- tessera trace ";
   size_t n = sizeof head - 1, length = (size_t)(p->x.end - p->x.at);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing a trace as Lua that performs it on a schedule named `sch`.
+ * Prints a trace as Lua that performs it on a schedule named `sch`.
  *
  *   -- tessera trace 1
  *   local b0 = sch:get_block{name = "C"}
@@ -8,7 +8,7 @@
  *
  * A Lua function has at most 200 local variables, so later ones live in a
  * table: rv[120] is what would be called b120, l120 or v120.  An instruction
- * with many outputs assigns them in a loop.  lua_parse.c reads exactly this
+ * with many outputs assigns them in a loop.  lua_read.c parses exactly this
  * language. */
 #include "vm/text/lua_write.h"
 #include "vm/text/text.h"
@@ -37,7 +37,7 @@ static void put_string(strbuf *out, const char *s, size_t n) {
   str_putc(out, '"');
 }
 
-/* An infinity is a literal that overflows; a float keeps its point. */
+/* An infinity is a literal that overflows; a float keeps its decimal point. */
 static void put_lua_real(strbuf *out, double x) {
   if (isinf(x)) {
     str_puts(out, x > 0 ? "1e999" : "-1e999");
@@ -48,7 +48,7 @@ static void put_lua_real(strbuf *out, double x) {
   if (str_get(out) && !strpbrk(str_get(out) + at, ".e")) str_puts(out, ".0");
 }
 
-/* The least integer has no decimal literal in Lua. */
+/* INT64_MIN has no decimal literal in Lua. */
 static void put_int(strbuf *out, int64_t i) {
   if (i == INT64_MIN)
     str_puts(out, "0x8000000000000000");
@@ -56,7 +56,7 @@ static void put_int(strbuf *out, int64_t i) {
     str_printf(out, "%" PRId64, i);
 }
 
-/* Variables of an instruction are all locals or all in the table. */
+/* The outputs of an instruction are all locals or all in the table. */
 static bool is_local(const vm_trace *t, vm_rv rv) {
   const vm_inst *in = &t->inst.v[t->rv_inst.v[rv]];
   return in->out + in->nout - 1 <= VM_LUA_LOCALS;
@@ -112,7 +112,7 @@ static void put_dict(const writer *w, vm_value v) {
   str_putc(w->out, '}');
 }
 
-/* Inner arithmetic stands in parentheses, so that none depends on ranks. */
+/* Nested arithmetic is parenthesized, so that nothing depends on precedence. */
 static void put_inner(const writer *w, vm_value v) {
   bool op = v.tag == VM_OP && v.op != IR_MIN && v.op != IR_MAX;
   str_puts(w->out, op ? "(" : "");
@@ -182,7 +182,7 @@ static void put_call(const writer *w, uint32_t k) {
   str_puts(w->out, *before == '{' ? "()" : "}");
 }
 
-/* Many outputs at once would need more registers than Lua has. */
+/* More outputs in one assignment would exceed Lua's registers. */
 static void put_in_loop(const writer *w, uint32_t k) {
   const vm_inst *in = &w->t->inst.v[k];
   str_puts(w->out, "do local x = {");

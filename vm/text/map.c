@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading index maps: straight into expressions over the map's parameters,
- * so that nothing needs to be kept between replays. */
+ * Parser of index maps: builds expressions over the map's parameters directly,
+ * so that nothing is kept between replays. */
 #include "vm/text/map.h"
 #include "ir/edit.h"
 #include "vm/text/lua_write.h"
@@ -15,7 +15,7 @@ typedef struct name {
 typedef struct parser {
   const char *at;
   uint32_t depth;
-  ir_program *p; /* NULL: only looks */
+  ir_program *p; /* NULL: only checks */
   uint32_t ngiven;
   const int64_t *given;
   uint32_t nin, nout;
@@ -156,7 +156,7 @@ static bool read_terms(parser *r, ir_expr *out) {
   }
 }
 
-/* Whatever nests comes through here. */
+/* All recursion goes through here, with a depth limit. */
 static bool read_sum(parser *r, ir_expr *out) {
   if (r->depth == MAX_DEPTH) return false;
   r->depth++;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Index maps as TVM writes them: a graph of nodes,
+ * Conversion between index maps and TVM's node graphs,
  *
  *   {"root": 1, "nodes": [{"type_key": ""}, {"type_key": "tir.IndexMap",
  *    "attrs": {"initial_indices": "2", "final_indices": "9", ..}}, ..]}
  *
- * Attributes are texts: numbers, or the place of another node. */
+ * Attributes are strings: numbers, or indices of other nodes. */
 #include "ir/edit.h"
 #include "vm/text/lua_write.h"
 #include "vm/text/map.h"
@@ -18,7 +18,7 @@
 
 enum { MAX_DEPTH = 48 };
 
-/* Binary nodes, by the end of their type's name. */
+/* Binary nodes, by the suffix of their type. */
 static const struct {
   const char *name;
   ir_op op;
@@ -46,7 +46,7 @@ static bool fail_map(const reader *r, const char *what) {
   return false;
 }
 
-/* The type's name without its namespace, which changes with the version. */
+/* The type without its namespace, which differs between versions. */
 static const char *type_of(const reader *r, size_t node) {
   const json_t *n = json_array_get(r->nodes, node);
   const char *key = json_string_value(json_object_get(n, "type_key"));
@@ -66,7 +66,7 @@ static bool take_number(const char *text, int64_t *out) {
   return text && *text && !*end && !errno;
 }
 
-/* The node that an attribute names. */
+/* The node that an attribute refers to. */
 static bool follow(const reader *r, size_t node, const char *name,
                    size_t *out) {
   int64_t at;
@@ -77,7 +77,7 @@ static bool follow(const reader *r, size_t node, const char *name,
   return true;
 }
 
-/* The text that an attribute names. */
+/* The string that an attribute refers to. */
 static const char *name_of(const reader *r, size_t node) {
   size_t at;
   if (!follow(r, node, "name", &at)) return NULL;
@@ -85,7 +85,7 @@ static const char *name_of(const reader *r, size_t node) {
       json_object_get(json_array_get(r->nodes, at), "repr_str"));
 }
 
-/* A variable that is no index is a sampled integer, told by its name. */
+/* A free variable is a sampled integer, identified by its name. */
 static bool put_given(reader *r, size_t node) {
   char letter;
   uint32_t number, i = 0;
@@ -101,7 +101,7 @@ static bool put_given(reader *r, size_t node) {
   return true;
 }
 
-/* i0, i1, ...: TVM's names need not be names, nor different. */
+/* i0, i1, ...: TVM's names need not be identifiers, nor distinct. */
 static void put_param(reader *r, uint32_t i) {
   str_printf(r->out, "i%" PRIu32, i);
 }
@@ -137,7 +137,7 @@ static bool put_node(reader *r, size_t node) {
                      "indices");
 }
 
-/* Nodes may be shared, even with those above them: the text is bounded. */
+/* Nodes may be shared, even form cycles: the text's length is bounded. */
 static bool put_expr(reader *r, size_t node) {
   if (r->depth == MAX_DEPTH || r->out->n > TVM_MAX_TEXT)
     return fail_map(r, "its results are too long");
@@ -147,7 +147,7 @@ static bool put_expr(reader *r, size_t node) {
   return ok;
 }
 
-/* The nodes that the array in an attribute of the root lists. */
+/* The nodes listed by an array attribute of the root. */
 static bool list_nodes(const reader *r, size_t root, const char *name,
                        uint32_t *n, size_t *out) {
   size_t at;
@@ -221,18 +221,18 @@ typedef struct scribe {
   uint32_t nin;
   vm_value number;
   const tvm_given *given; /* NULL: none; further parameters of the map */
-  strbuf *out;            /* NULL: it is only looked at */
+  strbuf *out;            /* NULL: dry run */
   ir_program p;
   arena scratch;
   sch_map map;
-  /* Those given that are used, in the order in which a reader meets them. */
+  /* The used ones, in the order of their first occurrence. */
   uint32_t nused, used[VM_MAP_MAX];
   const char *dtype;
-  uint32_t nodes; /* so many are written */
+  uint32_t nodes; /* nodes written so far */
   uint32_t first; /* the first parameter's node */
 } scribe;
 
-/* Operands come before what they are operands of; the root is the last. */
+/* Operands come before their users; the root is the last. */
 static uint32_t begin_node(scribe *s, const char *type) {
   str_printf(s->out, ", {\"type_key\": \"%s\"", type);
   return s->nodes++;
@@ -284,14 +284,14 @@ static uint32_t param_node(const scribe *s, uint32_t i) {
   return s->first + 3 * i + 2;
 }
 
-/* Which parameter of the map's text a variable is. */
+/* The parameter of the map's text that a variable is. */
 static uint32_t find_param(const scribe *s, ir_var v) {
   uint32_t i = 0;
   while (s->map.in[i] != v) i++;
   return i;
 }
 
-/* false: the expression is nested too deeply to be read. */
+/* false: the expression is nested too deeply. */
 static bool find_used(scribe *s, ir_expr e, uint32_t depth) {
   const ir_node x = *ir_at(&s->p, e);
   if (depth == MAX_DEPTH) return false;
@@ -366,8 +366,8 @@ static void add_map(scribe *s) {
              to, from, root);
 }
 
-/* The text with its sampled integers as further parameters, whose names are
- * no parameter's: it has no $ in names. */
+/* The text with its sampled integers as additional parameters; their names are
+ * fresh, since the text has no $ in names. */
 static const char *name_given(scribe *s) {
   char *out = arena_alloc(&s->scratch, 6 * strlen(s->text) + 8 * VM_MAP_MAX);
   char *to = out;
@@ -407,8 +407,8 @@ static tess_status work(void *ud) {
   return TESS_OK;
 }
 
-/* Whatever happens, what it works with is freed.  false: the names that are
- * given are the map's own, or it is too large. */
+/* Frees its work in any case.  false: a name clash with the map's own, or too
+ * large. */
 static bool write_graph_of(scribe *s, mem_heap *heap) {
   s->nodes = s->first = 1;
   arena_init(&s->scratch, heap);

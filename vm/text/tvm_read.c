@@ -8,8 +8,8 @@
 typedef struct tvm_operand {
   vm_json_operand o;
   tvm_form form;
-  bool quoted; /* among the inputs, where strings are in a second pair of
-                * quotation marks and names of variables are not */
+  bool quoted; /* among the inputs, where strings have a second pair of
+                * quotation marks and variables do not */
 } tvm_operand;
 
 static bool take_tvm(const void *at, const json_t *v, vm_value *out);
@@ -20,8 +20,7 @@ static bool take_dict(const tvm_operand *at, json_t *v, vm_value *out) {
   return vm_json_dict(at->o.r, v, take_tvm, &inside, out);
 }
 
-/* The map becomes a list of it and the sampled integers that it uses, which
- * only inputs can. */
+/* Adds the sampled integers that the map uses, which only inputs can have. */
 static bool take_given(const tvm_operand *at, const tvm_given *given,
                        vm_value *map) {
   vm_value e[VM_MAP_MAX + 1] = {*map};
@@ -39,7 +38,7 @@ static bool take_given(const tvm_operand *at, const tvm_given *given,
   return true;
 }
 
-/* The graph of an index map, a text in the text. */
+/* Parses the node graph in an index map's string. */
 static bool take_map(const tvm_operand *at, const char *s, size_t n,
                      vm_value *out) {
   err_state err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing a trace as TVM's JSON; tvm.h says what it looks like. */
+ * Writing traces as TVM's JSON (the format: tvm.h). */
 #include "vm/text/map.h"
 #include "vm/text/text.h"
 #include "vm/text/tvm.h"
@@ -9,12 +9,12 @@
 
 typedef struct writer {
   const vm_trace *t;
-  uint32_t k; /* the instruction being written, from 0 */
+  uint32_t k; /* the current instruction, from 0 */
   strbuf *out;
   err_state *err;
-  const sch_spec *sp; /* the operand being written */
+  const sch_spec *sp; /* the current operand */
   bool quoted;        /* among the inputs */
-  bool in_table;      /* where TVM looks for no variables */
+  bool in_table;      /* inside a dictionary, where TVM resolves no variables */
 } writer;
 
 static bool refuse_tvm(const writer *w, const char *what) {
@@ -32,7 +32,7 @@ static const char *string_of(const writer *w, vm_value v) {
   return w->t->text.v + v.str;
 }
 
-/* TVM reads no \u in strings. */
+/* TVM's parser rejects \u in strings. */
 static bool has_control(const char *s, size_t n) {
   for (size_t i = 0; i < n; i++)
     if (((unsigned char)s[i] < 0x20 && !strchr("\b\t\n\f\r", s[i])) ||
@@ -76,7 +76,7 @@ static bool put_dict(const writer *w, vm_value v) {
   return true;
 }
 
-/* A boolean comes back from TVM as an integer; as an attribute it is one. */
+/* TVM returns a boolean as an integer; as an attribute it is one. */
 static bool put_bool(const writer *w, vm_value v) {
   if (w->sp->kind != SCH_KIND_BOOL) return refuse_tvm(w, "a boolean");
   str_putc(w->out, v.i ? '1' : '0');
@@ -116,8 +116,7 @@ static bool put_tvm_value(const writer *w, vm_value v) {
 
 /* ---- index maps --------------------------------------------------------- */
 
-/* How many indices the instruction's map gives: so many has the map of what
- * is filled in. */
+/* The number of indices that the instruction's map has, for a constant map. */
 static uint32_t count_indices(const writer *w) {
   const sch_prim *p = w->t->inst.v[w->k].prim;
   strbuf text;
@@ -133,8 +132,8 @@ static uint32_t count_indices(const writer *w) {
   return n;
 }
 
-/* Sampled integers are variables of the graph that bear their names, which
- * TVM looks for among the inputs only. */
+/* Sampled integers become free variables of the graph, which TVM resolves among
+ * the inputs only. */
 static bool write_graph(const writer *w, vm_value v, strbuf *text,
                         strbuf *graph) {
   tvm_given given = {.n = 0};
@@ -161,7 +160,7 @@ static bool put_map(const writer *w, vm_value v) {
 
 /* ---- operands ----------------------------------------------------------- */
 
-/* Where a table has a default, the value that was left out. */
+/* The default of an operand that was left out, where the table has one. */
 static vm_value filled_in(const sch_spec *sp, vm_value v) {
   if (v.tag != VM_NIL) return v;
   switch ((sch_kind)sp->kind) {
@@ -177,7 +176,7 @@ static vm_value filled_in(const sch_spec *sp, vm_value v) {
   }
 }
 
-/* By its index; the side is told only where TVM asks for it. */
+/* By index; the side is written only where TVM has a field for it. */
 static bool put_buffer(const writer *w, vm_value v, bool side) {
   const vm_value *pair = w->t->val.v + (v.tag == VM_LIST ? v.at : 0);
   if (v.tag == VM_STR) return refuse_tvm(w, "a buffer's name");
@@ -201,7 +200,7 @@ static bool put_nodes(const writer *w, vm_value v) {
   return put_tvm_value(w, loop ? *node : v);
 }
 
-/* As many equal parts of 1 as the operand before has elements. */
+/* Equal probabilities, as many as the previous operand has elements. */
 static void put_uniform(const writer *w, uint32_t spec) {
   uint32_t n = vm_operand(w->t, w->k, spec - 1).n;
   str_putc(w->out, '[');
@@ -261,7 +260,7 @@ static bool put_fields(writer *w, const char *fields, bool quoted) {
 
 /* ---- the whole ---------------------------------------------------------- */
 
-/* What an operand of ours says that no field of TVM's does. */
+/* An operand that none of TVM's fields can hold. */
 static bool has_more(writer *w, const tvm_row *row) {
   const sch_prim *p = row->prim;
   for (uint32_t i = 0; i < p->nspecs; i++) {
