@@ -371,11 +371,6 @@ void ir_program_free(ir_program *p);
 void ir_program_reset(ir_program *p);
 /* dst := src, exactly (same indices); reuses dst's memory. */
 void ir_program_copy(ir_program *dst, const ir_program *src);
-/* The same for what is changed in place.  Expressions and runs of arg are
- * only added to, so p is again what it was when it was copied so to `before`,
- * and its ends marked, by ir_forget_since(p, mark) and then
- * ir_program_copy_changed(p, before); neither needs memory. */
-void ir_program_copy_changed(ir_program *dst, const ir_program *src);
 
 /* ---- names (text.c) ----------------------------------------------------- */
 
