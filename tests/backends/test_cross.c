@@ -30,7 +30,7 @@ static ir_stmt cross_loop(const char *block, uint32_t k) {
 }
 
 static bool cross_bind(ir_stmt l, const char *axis) {
-  return RUN(&t, cross_bind, AT(cross_loop, l), STR(thread_axis, axis));
+  return RUN(&t, bind, AT(loop, l), STR(thread_axis, axis));
 }
 
 static void cross_must_work(void) {
@@ -79,7 +79,7 @@ static void one_axis_twice(void **state) {
 static void overhanging(void **state) {
   (void)state;
   cross_describe(3, 10, 1);
-  DO(&t, split, AT(cross_loop, cross_loop("C", 1)), INTS(factors, SCH_AUTO, 4));
+  DO(&t, split, AT(loop, cross_loop("C", 1)), INTS(factors, SCH_AUTO, 4));
   assert_true(cross_bind(t.out[1], "threadIdx.x"));
   assert_true(cross_bind(cross_loop("C", 0), "blockIdx.x"));
   cross_must_work();
@@ -90,7 +90,7 @@ static void read_at_once(void **state) {
   (void)state;
   cross_describe(4, 6, 2);
   ir_stmt c = scheduled_get(&t, "C");
-  DO(&t, compute_at, AT(block, c), AT(cross_loop, cross_loop("D", 0)));
+  DO(&t, compute_at, AT(block, c), AT(loop, cross_loop("D", 0)));
   assert_true(cross_bind(cross_loop("D", 0), "blockIdx.x"));
   assert_true(cross_bind(cross_loop("C", 1), "threadIdx.x"));
   cross_must_work();
@@ -99,11 +99,11 @@ static void read_at_once(void **state) {
 static void not_over_the_grid(void **state) {
   (void)state;
   cross_describe(4, 6, 2);
-  REFUSED(&t, ITER_NOT_SPATIAL, cross_bind, AT(cross_loop, cross_loop("C", 1)),
+  REFUSED(&t, ITER_NOT_SPATIAL, bind, AT(loop, cross_loop("C", 1)),
           STR(thread_axis, "blockIdx.x"));
-  REFUSED(&t, ITER_NOT_SPATIAL, cross_bind, AT(cross_loop, cross_loop("C", 1)),
+  REFUSED(&t, ITER_NOT_SPATIAL, bind, AT(loop, cross_loop("C", 1)),
           STR(thread_axis, "vthread.x"));
-  REFUSED(&t, ITER_NOT_SPATIAL, parallel, AT(cross_loop, cross_loop("C", 1)));
+  REFUSED(&t, ITER_NOT_SPATIAL, parallel, AT(loop, cross_loop("C", 1)));
 }
 
 /* ---- random ones -------------------------------------------------------- */
@@ -119,7 +119,7 @@ static void cross_step(rng *r) {
   uint32_t k = cross_below(r, n);
   switch (cross_below(r, 7)) {
   case 0:
-    RUN(&t, split, AT(cross_loop, v[k]),
+    RUN(&t, split, AT(loop, v[k]),
         INTS(factors, SCH_AUTO, 1 + cross_below(r, 4)));
     return;
   case 1:
@@ -131,7 +131,7 @@ static void cross_step(rng *r) {
   case 3:
     if (cross_below(r, 3) == 0)
       RUN(&t, compute_at, AT(block, scheduled_get(&t, "C")),
-          AT(cross_loop, cross_loop("D", 0)));
+          AT(loop, cross_loop("D", 0)));
     return;
   default: cross_bind(v[k], axis[cross_below(r, 5)]);
   }
