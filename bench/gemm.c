@@ -32,8 +32,8 @@ static void check_status(duel *d, tess_status s) {
 
 static tess_tensor *new_matrix(duel *d, const char *fill, uint64_t seed) {
   tess_tensor *t;
-  check_status(d, tess_tensor_new(d->s.c, (tess_dtype){TESS_FLOAT, 32, 1}, 2,
-                                  (int64_t[]){N, N}, fill, seed, &t));
+  check_status(d, tess_tensor_new(d->s.c, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1},
+                                  2, (int64_t[]){N, N}, fill, seed, &t));
   return t;
 }
 
@@ -42,7 +42,7 @@ static tess_kernel *tune(duel *d, uint64_t seed, uint32_t trials) {
   tess_target *target;
   tess_result *r;
   tess_kernel *k;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   char text[64];
   snprintf(text, sizeof text, "llvm -num-cores=%u", d->threads);
   check_status(d, tess_target_new(d->s.c, text, &target));

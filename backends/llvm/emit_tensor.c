@@ -283,8 +283,8 @@ static void call_llvm(calling *k) {
   v = LLVMBuildBitCast(m->b, v, vector_type(m, r->dtype, r->lanes), "");
   if (k->call.adds) {
     LLVMValueRef was = load_param(m, r);
-    v = r->dtype.code == TESS_FLOAT ? LLVMBuildFAdd(m->b, was, v, "")
-                                    : LLVMBuildAdd(m->b, was, v, "");
+    v = r->dtype.code == TESS_DTYPE_FLOAT ? LLVMBuildFAdd(m->b, was, v, "")
+                                          : LLVMBuildAdd(m->b, was, v, "");
   }
   store_param(m, r, v);
 }
@@ -292,7 +292,8 @@ static void call_llvm(calling *k) {
 /* ---- the whole ---------------------------------------------------------- */
 
 static bool is_vector(tess_dtype t) {
-  return t.code == TESS_INT || t.code == TESS_UINT || t.code == TESS_FLOAT;
+  return t.code == TESS_DTYPE_INT || t.code == TESS_DTYPE_UINT ||
+         t.code == TESS_DTYPE_FLOAT;
 }
 
 /* Can operand and result of the LLVM intrinsic be one vector each? */

@@ -122,7 +122,7 @@ static void test_schedules(void **state) {
   tess_program *p, *q;
   assert_int_equal(tess_schedule_program(f.s, &p), TESS_OK);
   assert_int_equal(tess_schedule_program(copy, &q), TESS_OK);
-  tess_loop_info info;
+  tess_loop_info info = TESS_INIT(tess_loop_info);
   assert_int_equal(tess_schedule_loop_info(copy, l[1], &info), TESS_OK);
   assert_string_equal(info.kind, "serial");
   assert_int_equal(tess_schedule_loop_info(f.s, l[1], &info), TESS_OK);
@@ -332,7 +332,7 @@ static void test_traces(void **state) {
   tess_rv v[2];
   tess_schedule_place(f.s, "mine.lua", 7);
   tess_trace *t = tiled(&f, v), *u;
-  tess_inst_info info;
+  tess_inst_info info = TESS_INIT(tess_inst_info);
   tess_arg args[4];
   uint32_t n;
   assert_int_equal(tess_trace_size(t), 4);
@@ -390,7 +390,7 @@ static void test_changing_traces(void **state) {
   api_start(&f);
   tess_rv v[2];
   tess_trace *t = tiled(&f, v), *u;
-  tess_inst_info info;
+  tess_inst_info info = TESS_INIT(tess_inst_info);
   tess_schedule *s;
   int64_t a;
   assert_int_equal(tess_trace_with_decision(t, 3, 2, (int64_t[]){16, 4}, &u),
@@ -439,7 +439,7 @@ static void test_steppers(void **state) {
   char *text;
   int64_t d[4];
   uint32_t n, invalid;
-  tess_alternatives alt;
+  tess_alternatives alt = TESS_INIT(tess_alternatives);
   assert_int_equal(tess_stepper_new(t, NULL, &s), TESS_OK);
   assert_int_equal(tess_stepper_size(s), 4);
   assert_int_equal(tess_stepper_back(s), TESS_NOT_FOUND);
@@ -511,7 +511,7 @@ static tess_status api_everything(fixture *f) {
   tess_trace *t = NULL, *u = NULL, *m = NULL;
   tess_program *p = NULL;
   tess_stepper *st = NULL;
-  tess_alternatives alt;
+  tess_alternatives alt = TESS_INIT(tess_alternatives);
   char *a = NULL, *b = NULL, *c = NULL;
   tess_rv out[8];
   uint32_t n;
