@@ -69,7 +69,7 @@ static void fight(duel *d, tess_kernel *k, double *ours, double *blas) {
   tess_tensor *args[3] = {d->a, d->b, d->c};
   double best = INFINITY, peer = INFINITY, abs, rel;
   for (int i = 0; i < ROUNDS; i++) {
-    tess_timing t;
+    tess_timing t = TESS_INIT(tess_timing);
     usleep(20000); /* let idle threads stop spinning */
     check_status(d, tess_kernel_time(k, 3, args, 0.05, &t));
     best = fmin(best, t.min);

@@ -149,7 +149,7 @@ static void test_api_blocks(void **state) {
   (void)state;
   fixture f;
   api_start(&f);
-  tess_block_info info;
+  tess_block_info info = TESS_INIT(tess_block_info);
   uint64_t mask;
   uint32_t n;
   char *json;
@@ -236,7 +236,7 @@ static void test_errors(void **state) {
              TESS_INVALID,
              "parallel: operand 'loop': there is no random variable 0 here",
              "parallel", "NO_VARIABLE", "mine.lua:12");
-  tess_loop_info info;
+  tess_loop_info info = TESS_INIT(tess_loop_info);
   api_expect(&f, tess_schedule_loop_info(f.s, 12345, &info), TESS_INVALID,
              "there is no random variable 12345 here", "", "", "");
   api_expect(&f, CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(l[0])}),
@@ -278,8 +278,8 @@ static void test_primitives(void **state) {
   (void)state;
   fixture f;
   api_start(&f);
-  tess_prim_info info;
-  tess_prim_operand o;
+  tess_prim_info info = TESS_INIT(tess_prim_info);
+  tess_prim_operand o = TESS_INIT(tess_prim_operand);
   const char *name, *text;
   char *doc;
   bool seen = false;
