@@ -30,7 +30,7 @@ static int hash(lua_State *L) {
   return 1;
 }
 
-static int verify(lua_State *L) {
+static int lprogram_verify(lua_State *L) {
   lt_check(L, tess_program_verify(lt_program(L, 1)));
   lua_pushboolean(L, 1);
   return 1;
@@ -77,7 +77,7 @@ static int params(lua_State *L) {
   return 1;
 }
 
-static int add(lua_State *L) {
+static int lprogram_add(lua_State *L) {
   lt_check(L, tess_program_add(lt_program(L, 1), lt_program(L, 2)));
   lua_settop(L, 1);
   return 1;
@@ -93,7 +93,7 @@ static int work_on(lua_State *L) {
   return 1;
 }
 
-static int save(lua_State *L) {
+static int lprogram_save(lua_State *L) {
   lt_check(L, tess_program_save(lt_program(L, 1), lt_string(L, 2, "the path")));
   return 0;
 }
@@ -108,7 +108,7 @@ static int load_program(lua_State *L) {
 }
 
 /* ts.lower(schedule or program): what a device with threads runs of it */
-static int lower(lua_State *L) {
+static int lprogram_lower(lua_State *L) {
   tess_program *p = lt_to_program(L, 1), *q;
   void **box = lt_box(L, LT_PROGRAM, 0);
   lt_check(L, tess_program_lower(p, &q));
@@ -134,13 +134,13 @@ tess_program *lt_to_program(lua_State *L, int i) {
 void lt_open_program(lua_State *L) {
   static const luaL_Reg meta[] = {{"__tostring", program_tostring},
                                   {NULL, NULL}};
-  static const luaL_Reg methods[] = {{"flops", flops},   {"hash", hash},
-                                     {"verify", verify}, {"equal", equal},
-                                     {"name", name},     {"params", params},
-                                     {"add", add},       {"work_on", work_on},
-                                     {"save", save},     {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+      {"flops", flops},      {"hash", hash},       {"verify", lprogram_verify},
+      {"equal", equal},      {"name", name},       {"params", params},
+      {"add", lprogram_add}, {"work_on", work_on}, {"save", lprogram_save},
+      {NULL, NULL}};
   static const luaL_Reg functions[] = {
-      {"load_program", load_program}, {"lower", lower}, {NULL, NULL}};
+      {"load_program", load_program}, {"lower", lprogram_lower}, {NULL, NULL}};
   lt_class(L, LT_PROGRAM, meta, methods, program_gc);
   luaL_setfuncs(L, functions, 0);
 }

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reductions that threads share, of one value and of several: the same in the
--- residue domain before and after lowering, and in native arithmetic, too.
+-- Cross-thread reductions, of one value and of tuples: equal in the residue
+-- domain before and after lowering, and in native arithmetic.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local reducers = dofile((arg[0]:gsub("[^/]*$", "../support/reducers.lua")))

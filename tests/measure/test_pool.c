@@ -299,7 +299,7 @@ static void test_wrong_reference(void **state) {
   assert_int_not_equal(measured_run(&m, NULL, MEASURE_CHECK_ALWAYS, &r),
                        TESS_OK);
   measured_says(&m, "the unscheduled program, compiled, differs from the "
-                    "oracle: the oracle's D[0, 5] is ");
+                    "interpreter: the interpreter's D[0, 5] is ");
   measure_result_free(&r);
   faulty.own_process = true;
   assert_int_not_equal(measured_run(&m, NULL, MEASURE_CHECK_ALWAYS, &r),
