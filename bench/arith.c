@@ -20,7 +20,7 @@ typedef struct maker {
   ir_expr domain[2];
 } maker;
 
-/* Loops i0 j0 i1 j1 k0 i2 k1 j2 of a tiled 1024 product, and one that stands
+/* Loops i0 j0 i1 j1 k0 i2 k1 j2 of a tiled 1024 product, and one
  * for the first two fused. */
 static void begin_nest(maker *m) {
   static const int64_t n[LOOPS] = {16, 8, 4, 8, 128, 16, 8, 16};
