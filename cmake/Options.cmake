@@ -24,7 +24,8 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 set(CMAKE_C_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
-set(CMAKE_C_FLAGS_DEBUG "-O1 -g1")
+set(TESS_DEBUG_FLAGS "-Og -g3" CACHE STRING "How debug builds are compiled")
+set(CMAKE_C_FLAGS_DEBUG "${TESS_DEBUG_FLAGS}")
 
 # Contraction is off so that the oracle's arithmetic is the one written.
 add_compile_options(-fno-math-errno -ffp-contract=off -fno-omit-frame-pointer)

@@ -5,7 +5,7 @@
 #include "ir/edit.h"
 #include "support/lowering.h"
 
-enum { ROUNDS = 250 };
+enum { ROUNDS = TEST_DRAWS(250) };
 
 static void again(void) {
   teardown(NULL);

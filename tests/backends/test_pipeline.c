@@ -8,7 +8,7 @@
 #include "support/nest.h"
 #include <stdio.h>
 
-enum { WIDE = 3, ROUNDS = 1500 };
+enum { WIDE = 3, ROUNDS = TEST_DRAWS(1500) };
 
 static nest n;
 static lowered low;

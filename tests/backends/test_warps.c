@@ -162,7 +162,7 @@ static void not_by_a_lane(void **state) {
 
 /* ---- random ones -------------------------------------------------------- */
 
-enum { ROUNDS = 200 };
+enum { ROUNDS = TEST_DRAWS(200) };
 
 static uint32_t below(rng *r, uint32_t n) { return rng_below(r, n); }
 
