@@ -116,7 +116,7 @@ static void two_stages(void **state) {
   (void)state;
   ir_stmt loop = copy_and_use(4, IR_SCOPE_GLOBAL);
   stages(loop, 2, (int64_t[]){0, 1}, (int64_t[]){0, 1});
-  assert_non_null(strstr(text_after("pipeline"), "T: float32[2, 3]"));
+  assert_non_null(strstr(text_after("software_pipeline"), "T: float32[2, 3]"));
   pipeline_must_work();
 }
 
@@ -125,7 +125,7 @@ static void one_version(void **state) {
   (void)state;
   ir_stmt loop = copy_and_use(4, IR_SCOPE_GLOBAL);
   stages(loop, 2, (int64_t[]){0, 1}, (int64_t[]){1, 0});
-  assert_null(strstr(text_after("pipeline"), "T: float32[2"));
+  assert_null(strstr(text_after("software_pipeline"), "T: float32[2"));
   pipeline_must_work();
 }
 
@@ -147,7 +147,8 @@ static void doubled(void **state) {
   ir_stmt b = ir_find_block(&n.p, ir_name(&n.p, "T"));
   ir_anno_set(&n.p, b, ir_name(&n.p, "double_buffer_scope"),
               ir_value_int(&n.p, 0));
-  assert_non_null(strstr(text_after("pipeline"), "T: float32[2, 3] in shared"));
+  assert_non_null(
+      strstr(text_after("software_pipeline"), "T: float32[2, 3] in shared"));
   pipeline_must_work();
 }
 
@@ -158,7 +159,7 @@ static void doubled_in_a_pipeline(void **state) {
   ir_stmt b = ir_find_block(&n.p, ir_name(&n.p, "T"));
   ir_anno_set(&n.p, b, ir_name(&n.p, "double_buffer_scope"),
               ir_value_int(&n.p, 0));
-  assert_non_null(strstr(text_after("pipeline"), "T: float32[2, 3]"));
+  assert_non_null(strstr(text_after("software_pipeline"), "T: float32[2, 3]"));
   pipeline_must_work();
 }
 
