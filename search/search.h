@@ -131,7 +131,7 @@ typedef struct search_postproc {
 extern const search_postproc *const search_postprocs[];
 extern const uint32_t search_npostprocs;
 
-/* ---- strategies (strategy/) ---------------------------------------------- */
+/* ---- strategies (strategy/) --------------------------------------------- */
 
 /* A built-in strategy: its state is made by `open`. */
 typedef struct search_strategy {

@@ -15,8 +15,8 @@ local functions = {
     returns = { "tessera.Strategy", "the same table, for the option strategy" },
     takes = "tessera.Strategy" },
   { name = "ts.cost_model",
-    summary = "Check a cost model, or make a built-in one to keep: who ranks " ..
-              "candidates before they are measured.",
+    summary = "Check a cost model, or make a built-in one to keep: who " ..
+              "ranks candidates before they are measured.",
     params = { { "model", "tessera.CostModel|string",
                  "its functions, or the name of a built-in one" } },
     returns = { "tessera.CostModel|tessera.Model",
@@ -43,8 +43,8 @@ local functions = {
   { name = "model:importance",
     summary = "Which columns of its features matter most.",
     params = { { "n", "integer?", "how many of them; 10 if left out" } },
-    returns = { "table[]", "of each its `column` and `share`; none where the " ..
-                "model does not tell" } },
+    returns = { "table[]", "of each its `column` and `share`; none where " ..
+                "the model does not tell" } },
   { name = "session:sketches",
     summary = "How many sketches the space has.",
     returns = { "integer", "their number" } },

@@ -36,7 +36,7 @@ nest_range nest_eval(const ir_program *p, const nest_range *var, ir_expr e);
 
 typedef struct nest_loop {
   ir_stmt stmt;
-  double extent;             /* where it varies: at the middle of those around */
+  double extent;             /* where those around stand at their middle */
   uint32_t parent, depth;    /* index in loop, NEST_NONE; loops around it */
   uint32_t first, end;       /* stores below: [first, end) */
   uint8_t kind, thread;      /* ir_loop_kind, ir_thread */

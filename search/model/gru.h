@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * TreeGRU: a gated recurrent unit (Cho et al. 2014) folded over loop trees
- * bottom-up (Chen et al., "Learning to Optimize Tensor Programs", NeurIPS 2018).
+ * bottom-up (Chen et al., "Learning to Optimize Tensor Programs", NeurIPS
+ * 2018).
  *
  * Each node's columns are embedded; the states of its children are folded, the
- * last one first, and the state of a single one stands for itself; a cell that sees the
- * embedding and the fold gives the node's state.  The fold of the trees at the
- * top is scored linearly.
+ * last one first, and the state of a single one stands for itself; a cell that
+ * sees the embedding and the fold gives the node's state.  The fold of the
+ * trees at the top is scored linearly.
  *
  * Forward and backward passes run over all trees of a batch at once: cells are
  * listed by level, and each level is one product a side. */
