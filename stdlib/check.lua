@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Are modules deterministic?  Their sketches are written again and again,
--- each time in a fresh Lua state where they can be required there, and
--- compared.
+-- ts.space.check: whether modules are deterministic.  Generates their sketches
+-- several times, in fresh Lua states where the modules can be required there,
+-- and compares them.
 
 local TIMES = 4                      -- besides the first
 

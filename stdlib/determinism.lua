@@ -1,13 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Running functions that must not depend on chance: while one runs, pairs and
--- next go in a fixed order, and math.random is an error.  (Lua orders keys by
--- a seed of the state's, and by addresses.)
+-- Deterministic execution of Lua functions: while one runs, pairs and next
+-- iterate in a fixed order, and math.random is an error.  (Lua orders keys by
+-- a random seed and by addresses.)
 --
--- What a file took at its head, `local pairs, random = pairs, math.random`,
--- is meant, too.  So all that the function can reach is looked through for
--- places where one of the three is kept - globals, fields, upvalues - and
--- these hold others while it runs.  Before and after, the host's state is as
--- it was.
+-- Cached references, `local pairs, random = pairs, math.random`, are replaced,
+-- too: everything reachable from the function (globals, fields, upvalues) is
+-- searched for references to the three functions, which are replaced while it
+-- runs and restored afterwards.
 
 local stock = { pairs = pairs, next = next, random = math.random }
 local pairs, next = pairs, next
@@ -99,7 +98,7 @@ end
 
 -- ---- places ----------------------------------------------------------------
 
--- What stands in the places; as in plain Lua where somebody keeps it longer.
+-- The replacements; called outside of such a run they behave like Lua's own.
 local guarded = {}
 
 local name_of = {}                   -- of the three

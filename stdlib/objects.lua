@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The classes: what functions give and take that is neither a number, a text
--- nor a plain list.  Pages and editors' stubs are made of these tables; what
--- can be called on an object stands in functions.lua and plugins.lua.
+-- Reference of the classes: records and objects that functions take and return.
+-- Pages and editors' stubs are generated from these tables; methods are in
+-- functions.lua and plugins.lua.
 local objects = {}
 
 -- A class is { page = how code calls an object of it, and its page; name,
