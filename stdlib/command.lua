@@ -135,7 +135,7 @@ local function run_description(path)
   end
   if type(result) == "table" then
     error(("%s: the field 'program' is %s, not a program"):format(path,
-          options.describe_value(result.program)), 0)
+          options.text_of(result.program)), 0)
   end
   error(path .. ": expected the file to return a program, or a table " ..
         "{ program = ..., space = ... }, not " .. options.type_of(result), 0)

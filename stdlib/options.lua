@@ -164,7 +164,7 @@ local function one(name)
   return (name:find "^[aeiou]" and "an " or "a ") .. name
 end
 
-function options.describe_value(x)
+function options.text_of(x)
   if x == nil then return "missing" end
   if type(x) == "string" then return (("%q"):format(x):gsub("\\\n", "\\n")) end
   if type(x) == "number" then return ("the number %s"):format(x) end
@@ -206,7 +206,7 @@ local function unfit(o, x)
   for t in o.type:gmatch("[^|]+") do
     if fits(x, t) and not (o.least and x < o.least) then return nil end
   end
-  return ("'%s' is %s, not %s"):format(o.name, options.describe_value(x), wanted(o))
+  return ("'%s' is %s, not %s"):format(o.name, options.text_of(x), wanted(o))
 end
 
 -- The same of an option of ts.tune, by its name.
