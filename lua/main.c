@@ -25,6 +25,9 @@ static const char usage[] =
     "       tessera step FILE [--program FILE.lua]\n"
     "       tessera show FILE [--program FILE.lua]\n"
     "       tessera db FILE\n"
+    "       tessera lower FILE [--after PASS] [--print-after-all] "
+    "[--target T]\n"
+    "               [--program FILE.lua]\n"
     "       tessera doc [NAME]\n"
     "--verbose with any of them: errors with the program and the place "
     "marked;\n"
@@ -220,7 +223,8 @@ static int run_command(lua_State *L, int argc, char **argv, int i) {
 }
 
 static int is_command(const char *word) {
-  static const char *const words[] = {"tune", "step", "show", "db", "doc"};
+  static const char *const words[] = {"tune", "step",  "show",
+                                      "db",   "lower", "doc"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (!strcmp(words[i], word)) return 1;
   return 0;

@@ -318,14 +318,34 @@ TESS_API int64_t tess_program_flops(tess_program *p);
 /* Is it well-formed?  INVALID, with the place, when it is not: what the
  * library made is, unless a primitive that is marked unsafe made it. */
 TESS_API tess_status tess_program_verify(tess_program *p);
-/* Lowers the program for a device with threads: each nest of thread loops
- * becomes a kernel, one nest of thread loops around the code of a thread, with
- * barriers where accesses of different threads conflict; automatic copies,
- * software pipelines and cross-thread reductions are expanded.
- * TESS_UNSUPPORTED where that is not possible.  The interpreter runs the
- * threads in lockstep. */
+typedef struct tess_lower_options {
+  uint32_t struct_size;         /* sizeof(tess_lower_options) */
+  int32_t no_threads;           /* thread loops become serial ones */
+  const char *after;            /* the last pass to run; NULL: the last one
+                                 * after which buffers have their shapes */
+  uint32_t vector_bytes;        /* of a vector register, as the target's field
+                                 * "vector-bytes"; 0: 32 */
+  int32_t keep_intrinsics;      /* leave exp, tanh, ... as calls, which both
+                                 * domains of the interpreter agree on */
+} tess_lower_options;
+/* A copy after a prefix of the lowering passes (o NULL: all defaults).  By
+ * default it shows what a device with threads runs: each nest of thread loops
+ * is a kernel, one loop nest around the code of a thread, with barriers where
+ * threads conflict; copies, pipelines and reductions across threads are
+ * expanded.  The interpreter runs it after any pass; threads run in lockstep.
+ * NOT_FOUND, with a list, where there is no such pass; UNSUPPORTED where a
+ * pass refuses the program. */
 TESS_API tess_status tess_program_lower(tess_program *p,
+                                        const tess_lower_options *o,
                                         TESS_GIVE tess_program **out);
+/* The passes in the order in which they run, from 0; NULL past the last.
+ * Names and summaries are static. */
+TESS_API uint32_t tess_lower_pass_count(void);
+TESS_API const char *tess_lower_pass_name(uint32_t i);
+TESS_API const char *tess_lower_pass_summary(uint32_t i);
+/* Which pass bears the name, or TVM's for the same ("UnrollLoop"); the count
+ * where none does. */
+TESS_API uint32_t tess_lower_pass_find(const char *name);
 /* Non-zero: structurally equal, up to the names of variables. */
 TESS_API int tess_program_equal(tess_program *p, tess_program *q);
 /* Of its entry function. */

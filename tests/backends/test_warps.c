@@ -6,9 +6,9 @@
 #include "ir/query.h"
 #include "support/lowering.h"
 
-/* The program after the pass `kernels`, as text. */
+/* The program after the pass `form_kernels`, as text. */
 static const char *kernels(void) {
-  return lowered_text(&low, &t.p, "kernels", &t.texts);
+  return lowered_text(&low, &t.p, "form_kernels", &t.texts);
 }
 
 static bool has(const char *text, const char *part) {

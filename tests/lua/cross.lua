@@ -175,8 +175,8 @@ for _, case in ipairs(right) do
   local p = sums(nest)
   local sch = bound(p, n)
   same(sch, p)
-  for _, pass in ipairs { "cross", "blocks" } do
-    local lowered = ts.lower(sch, { stop_after = pass })
+  for _, pass in ipairs { "lower_cross_thread_reduction", "lower_blocks" } do
+    local lowered = ts.lower(sch, { after = pass })
     assert(lowered:verify(), name)
   end
 end
