@@ -16,8 +16,8 @@ local depth = 0                      -- of such functions that run now
 
 local ranks = { number = 1, string = 2, boolean = 3 }
 
--- A rank, and what is compared within it; nil: nothing tells the key from
--- others in the same way in every run.
+-- A rank, and what is compared within it; nil: nothing distinguishes the key
+-- from others in the same way in every run.
 local function order_of(core, k)
   local rank = ranks[type(k)]
   if rank then return rank, rank == 3 and tostring(k) or k end
@@ -209,7 +209,7 @@ local function make(core)
   end
 
   -- Calls f.  What it can reach is looked through once in a run of the
-  -- engine, whose number core.space_run tells.
+  -- engine, whose number core.space_run returns.
   local function call(f, ...)
     local run = core.space_run()
     if depth == 0 and run ~= run_seen then

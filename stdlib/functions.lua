@@ -290,7 +290,7 @@ local rows = {
   { "ts.space.union(spaces)", "tessera.Space", "All of several spaces.",
     "modules" },
   { "ts.space.default([target])", "tessera.Space",
-    "The space that ts.tune searches when told of none.", "modules" },
+    "The space that ts.tune searches when none is given.", "modules" },
   { "ts.space.sketches(space, program [, target])", "tessera.Trace[]",
     "The sketches of a program.", "modules" },
   { "ts.space.explain(space, program [, target])", "string",

@@ -273,7 +273,7 @@ local function elsewhere(entries, name, word, mark)
   end
   lines = chapters.lines(word, mark)
   if #lines == 0 then return nil end
-  table.insert(lines, 1, "No page of its own; chapters tell of it:\n")
+  table.insert(lines, 1, "No page of its own; chapters that mention it:\n")
   return chapter_page(name, lines)
 end
 
