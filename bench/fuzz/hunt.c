@@ -55,7 +55,7 @@ static const struct unfindable {
     {"PRODUCER_UNFINISHED", "what is made too early is made again (415)"},
     {"REGION_NO_BOX", "who relies on a box asks whether all of it is written "
                       "(75)"},
-    {"ROLLING_APART", "a window that shares nothing skips nothing (66)"},
+    {"ROLLING_NO_OVERLAP", "a window that shares nothing skips nothing (66)"},
     {"SCOPE_SHARED", "lowering moves to shared memory what threads share (96)"},
     {"STORAGE_INSIDE", "lowering gives each thread its own of what they would "
                        "not write alike (2350)"},

@@ -67,9 +67,9 @@ for _, make in ipairs { late, spread } do
     local o = deep == 1 and sch:blockize(k) or sch:get_block "sum"
     sch:blockize(i)
     local loops = { sch:get_loops(o) }
-    refused(sch, "CONTENTS_OUTER", "write_at", loops[#loops], o, 0,
+    refused(sch, "BUFFER_LIVE_IN", "write_at", loops[#loops], o, 0,
             "global")
-    refused(sch, "CONTENTS_OUTER", "cache_write", o, 0,
+    refused(sch, "BUFFER_LIVE_IN", "cache_write", o, 0,
             "global")
     same(sch, program)
   end

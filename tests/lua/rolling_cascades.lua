@@ -67,7 +67,7 @@ do
   local sch, o = tiled(two, { 1, 4, 4, 2 })
   local b = sch:get_block "B"
   sch:compute_at(b, o[4])
-  refused(sch, "ROLLING_APART", "rolling_buffer", b, 0, o[4])
+  refused(sch, "ROLLING_NO_OVERLAP", "rolling_buffer", b, 0, o[4])
   refused(sch, "ROLLING_PATTERN", "rolling_buffer", b, 0, o[1])
   refused(sch, "ROLLING_PATTERN", "rolling_buffer", b, 0,
           (select(5, sch:get_loops(b))))
