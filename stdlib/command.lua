@@ -300,13 +300,14 @@ local function tune_options(o, d, path)
   return all
 end
 
--- A name given on the command line that nothing bears is a wrong call.
+-- An unknown strategy or cost model on the command line is a usage error.
 local function check_names(o, e)
   local names = { strategy = "strategy", ["cost-model"] = "cost model" }
   for flag, what in pairs(names) do
     local unknown = ("there is no %s '%s'"):format(what, o[flag])
-    if o[flag] and type(e) == "table" and e.message == unknown then
-      usage("option --%s: %s", flag, unknown)
+    if o[flag] and type(e) == "table" and
+       e.message:sub(1, #unknown) == unknown then
+      usage("option --%s: %s", flag, e.message)
     end
   end
   error(e, 0)
