@@ -41,7 +41,7 @@ static tess_status launch_reference(referring *w) {
   bench_reset(&j->bench);
   job_enter(j, JOB_RUNNING);
   double start = clock_now();
-  int32_t status = bench_launch(&j->bench, j->backend->entry(w->code));
+  int32_t status = bench_launch(&j->bench, j->backend, w->code);
   w->out->launch = clock_now() - start;
   job_enter(j, JOB_CHECKING);
   if (status)

@@ -54,7 +54,7 @@ static void test_build(void **state) {
   job_build r = {.base = 5,
                  .target = "llvm -mcpu=x",
                  .kind = JOB_OF_TRACE,
-                 .form = MEASURE_ASM,
+                 .form = BACKEND_ASM,
                  .trace = UINT64_MAX,
                  .given = true,
                  .decisions = decisions,
@@ -66,7 +66,7 @@ static void test_build(void **state) {
   assert_string_equal(got.target, r.target);
   assert_int_equal(got.base, 5);
   assert_int_equal(got.kind, JOB_OF_TRACE);
-  assert_int_equal(got.form, MEASURE_ASM);
+  assert_int_equal(got.form, BACKEND_ASM);
   assert_true(got.trace == UINT64_MAX && got.given);
   assert_int_equal(got.ndecisions, 3);
   assert_memory_equal(got.decisions, decisions, sizeof decisions);
@@ -403,7 +403,7 @@ static void test_mute_worker(void **state) {
   enum { N = 5 };
   measured m;
   measure_build b[N];
-  measure_candidate c[N] = {{.form = MEASURE_CODE}};
+  measure_candidate c[N] = {{.form = BACKEND_CODE}};
   measured_start(&m, false, NULL);
   measure_pool_free(m.pool);
   measure_config o = {
