@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The raw functions of imperative statements; see ldescribe.c. */
+ * Binding of the builder's imperative statements; see ldescribe.c. */
 #include "lua/ldescribe.h"
 #include <string.h>
 
@@ -103,7 +103,7 @@ static int let_begin(lua_State *L) { /* (name, value) */
 }
 static int end(lua_State *L) { return lt_check(L, tess_end(lt_builder(L))), 0; }
 
-static int store(lua_State *L) { /* (buffer, indices, value) */
+static int lstatement_store(lua_State *L) { /* (buffer, indices, value) */
   tess_expr idx[LT_MAX_DIM];
   tess_builder *b = lt_push_builder(L);
   tess_buffer buf = lt_to_buffer(L, 1);
@@ -116,7 +116,7 @@ static int evaluate(lua_State *L) {
   return lt_check(L, tess_evaluate(b, lt_to_expr(L, b, 1))), 0;
 }
 
-/* (number): what follows belongs to it. */
+/* (number): sets the section of the statements that follow. */
 static int section(lua_State *L) {
   uint32_t n = (uint32_t)luaL_checkinteger(L, 1);
   return lt_check(L, tess_section(lt_builder(L), n)), 0;
@@ -129,7 +129,7 @@ const luaL_Reg lt_statements[] = {{"loop_begin", loop_begin},
                                   {"else_begin", else_begin},
                                   {"let_begin", let_begin},
                                   {"close", end},
-                                  {"store", store},
+                                  {"store", lstatement_store},
                                   {"evaluate", evaluate},
                                   {"section", section},
                                   {NULL, NULL}};

@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Where the chapters of docs/ speak of a word.
+-- Full-text search of the chapters in docs/, for `tessera doc WORD`.
 local chapters = {}
 
 chapters.names = { "tutorial", "describing", "modules", "searching",
                    "measuring", "stepping", "tensor-intrinsics", "embedding",
-                   "adding-a-primitive", "architecture", "benchmarks" }
+                   "adding-a-primitive", "adding-a-pass",
+                   "architecture", "benchmarks" }
 
 -- How many lines of one chapter are shown.
 local most = 3

@@ -9,9 +9,9 @@ local command = {}
 
 -- ---- arguments -------------------------------------------------------------
 
--- The call is wrong, whatever the files hold: an option that there is not, a
--- value that none can be, too many arguments or too few.  Exit status 2; where
--- what is named is not there, or is not what it should be, it is 1.
+-- A usage error, independent of any file: an unknown option, an impossible
+-- value, too many or too few arguments.  Exit status 2; a missing or malformed
+-- file is 1.
 local function usage(text, ...)
   error({ usage = text:format(...) }, 0)
 end
@@ -135,7 +135,7 @@ local function run_description(path)
   end
   if type(result) == "table" then
     error(("%s: the field 'program' is %s, not a program"):format(path,
-          options.told(result.program)), 0)
+          options.text_of(result.program)), 0)
   end
   error(path .. ": expected the file to return a program, or a table " ..
         "{ program = ..., space = ... }, not " .. options.type_of(result), 0)
@@ -300,13 +300,14 @@ local function tune_options(o, d, path)
   return all
 end
 
--- A name given on the command line that nothing bears is a wrong call.
+-- An unknown strategy or cost model on the command line is a usage error.
 local function check_names(o, e)
   local names = { strategy = "strategy", ["cost-model"] = "cost model" }
   for flag, what in pairs(names) do
     local unknown = ("there is no %s '%s'"):format(what, o[flag])
-    if o[flag] and type(e) == "table" and e.message == unknown then
-      usage("option --%s: %s", flag, unknown)
+    if o[flag] and type(e) == "table" and
+       e.message:sub(1, #unknown) == unknown then
+      usage("option --%s: %s", flag, e.message)
     end
   end
   error(e, 0)
@@ -483,6 +484,75 @@ function command.show(args, host)
     list_records(name, 20, host.verbose)
   else
     print(show_file(name, o))
+  end
+  return 0
+end
+
+-- ---- lower -----------------------------------------------------------------
+
+-- What is lowered: the program of a description or a saved one, or what a
+-- trace makes of the program that it is bound to or that --program names; and
+-- the target of a description that has one.
+local function load_lowered(name, o)
+  local found = from_record(name) or show_file(name, o)
+  if options.is(found, "trace") then
+    local program = o.program and run_description(o.program).program
+    local ok, sch = pcall(found.replay, found, program)
+    if ok then return sch end
+    if not program and sch.code == "INVALID" then
+      usage("lower %s: a trace alone does not say what it schedules: add " ..
+            "--program FILE.lua", name)
+    end
+    blame(name, sch)
+  end
+  return found
+end
+
+-- The number of the pass that --after names, else of the last one.
+local function last_pass(passes, after)
+  if not after then return #passes end
+  local pass = ts.lower_pass(after)
+  if pass then return pass.number end
+  local names = {}
+  for i, pass in ipairs(passes) do names[i] = pass.name end
+  usage("option --after: there is no lowering pass '%s'; there are %s", after,
+        table.concat(names, ", "))
+end
+
+-- The program after each pass; those that leave its text as it is take one
+-- line.
+local function print_passes(program, passes, last, o)
+  local before = tostring(options.is(program, "schedule") and
+                          program:program() or program)
+  for i = 1, last do
+    local pass = passes[i]
+    local text = tostring(ts.lower(program, { after = pass.name,
+                                              target = o.target }))
+    print(("-- %d. %s: %s"):format(i, pass.name,
+                                   text == before and "no change" or
+                                   pass.summary))
+    if text ~= before then print(text) end
+    before = text
+  end
+end
+
+function command.lower(args)
+  local o, rest = parse(args, { after = "string", target = "string",
+                                program = "string",
+                                ["print-after-all"] = "flag" })
+  if #rest ~= 1 then
+    usage("lower takes one FILE.lua, trace, saved program or DB:RECORD")
+  end
+  local passes = ts.lower_passes()
+  local last = last_pass(passes, o.after)
+  local ok, target = pcall(ts.target, o.target or "llvm")
+  if not ok then usage("option --target: %s", target.message) end
+  o.target = target
+  local program = load_lowered(rest[1], o)
+  if o["print-after-all"] then
+    print_passes(program, passes, last, o)
+  else
+    print(ts.lower(program, { after = passes[last].name, target = o.target }))
   end
   return 0
 end

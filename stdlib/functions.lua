@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The reference of the functions that are neither primitives nor for
--- extending searches (plugins.lua).  Pages, the index and editors' stubs are
--- all made of these rows: a call, what it gives ("" for nothing), what it
--- does, and the chapter of docs/ that tells more.
+-- Reference of the functions other than primitives and the extension points of
+-- search (plugins.lua).  Pages, the index and editors' stubs are generated from
+-- these rows: call, result ("" for none), description, and a chapter of docs/.
 local options = require "tessera.options"
 
 local functions = {}
@@ -240,9 +239,16 @@ local rows = {
   { "ts.equivalent(a, b [, options])", "boolean, string?",
     "Do two programs or schedules compute the same, and where not? What " ..
     "cannot be run at all is an error.", "describing" },
-  { "ts.lower(program)", "tessera.Program",
-    "What a device with threads runs of a program or schedule.",
-    "architecture" },
+  { "ts.lower(program [, options])", "tessera.Program",
+    "A program or schedule after the lowering passes up to `after`, for a " ..
+    "`target`, with or without `threads`; by default what a device with " ..
+    "threads runs, before buffers are flattened.", "adding-a-pass" },
+  { "ts.lower_passes()", "table[]",
+    "The lowering passes in order: name, summary, number.",
+    "adding-a-pass" },
+  { "ts.lower_pass(name)", "table?",
+    "The lowering pass of that name, or that is TVM's of that name.",
+    "adding-a-pass" },
   { "ts.tensor_intrin(intrin)", "string",
     "Register an intrinsic for sch:tensorize: name, desc, impl, override.",
     "tensor-intrinsics" },
@@ -284,7 +290,7 @@ local rows = {
   { "ts.space.union(spaces)", "tessera.Space", "All of several spaces.",
     "modules" },
   { "ts.space.default([target])", "tessera.Space",
-    "The space that ts.tune searches when told of none.", "modules" },
+    "The space that ts.tune searches when none is given.", "modules" },
   { "ts.space.sketches(space, program [, target])", "tessera.Trace[]",
     "The sketches of a program.", "modules" },
   { "ts.space.explain(space, program [, target])", "string",

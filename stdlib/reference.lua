@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What `tessera doc` knows: primitives, modules, options, functions and
--- classes; and the stubs for editors.  Each is an entry { name =, summary =,
+-- The reference of `tessera doc` (primitives, modules, options, functions and
+-- classes) and the stubs for editors.  Each is an entry { name =, summary =,
 -- page = a function that gives its page }: "sch:split", "ts.sum", "trials".
 local ts = require "tessera"
 local options = require "tessera.options"
@@ -22,6 +22,29 @@ local function primitives()
     list[i] = { name = "sch:" .. p.name, shown = p.name, summary = p.summary,
                 call = ("sch:%s(...)"):format(p.name),
                 page = function() return ts.doc(p.name) end }
+  end
+  return list
+end
+
+-- ---- lowering passes -------------------------------------------------------
+
+local function pass_page(pass)
+  local passes = ts.lower_passes()
+  local before, after = passes[pass.number - 1], passes[pass.number + 1]
+  return ("## lowering pass %s\n\n%s. It is number %d of %d: it runs %s " ..
+          "and %s. `ts.lower(p, { after = %q })` and `tessera lower FILE " ..
+          "--after %s` show what it makes."):format(pass.name,
+         pass.summary:gsub("^%l", string.upper), pass.number, #passes,
+         before and "after " .. before.name or "first",
+         after and "before " .. after.name or "last", pass.name, pass.name)
+end
+
+local function passes()
+  local list = {}
+  for i, pass in ipairs(ts.lower_passes()) do
+    list[i] = { name = "pass:" .. pass.name, shown = pass.name,
+                summary = pass.summary,
+                page = function() return pass_page(pass) end }
   end
   return list
 end
@@ -142,6 +165,8 @@ local function everything(wanted)
   local sections = {
     { "primitives (sch:NAME):", primitives() },
     { "modules (require \"modules.NAME\"):", modules(wanted) },
+    { "lowering passes, in order (ts.lower, tessera lower --after):",
+      passes() },
     { "options of ts.tune and tessera tune:", option_entries() },
     { "strategies and cost models in Lua:", plugins.entries() },
     { "what functions take and give:", classes(all) },
@@ -231,7 +256,7 @@ local function rows_of(entries, name, word)
   return rows(own, word)
 end
 
-local function told(name, lines)
+local function chapter_page(name, lines)
   return ("## %s\n\n%s"):format(name, table.concat(lines, "\n"))
 end
 
@@ -241,15 +266,15 @@ end
 local function elsewhere(entries, name, word, mark)
   local lines = mark == ":" and rows_of(entries, name:match "^(.*):", word) or
                 rows(entries, word)
-  if #lines > 0 then return told(name, lines) end
+  if #lines > 0 then return chapter_page(name, lines) end
   if mark == "." and not is_of_lua(name) then
     local pages = named(entries, coloned(name), word, ":")
     if #pages > 0 then return table.concat(pages, "\n\n") end
   end
   lines = chapters.lines(word, mark)
   if #lines == 0 then return nil end
-  table.insert(lines, 1, "No page of its own; chapters tell of it:\n")
-  return told(name, lines)
+  table.insert(lines, 1, "No page of its own; chapters that mention it:\n")
+  return chapter_page(name, lines)
 end
 
 -- A name as it was given, without what stands around it: "--db", "-num-cores"
@@ -259,7 +284,7 @@ local function bare(name)
 end
 
 -- The pages of a name, in full or its last part, as "sch:split", "ts.sum",
--- "p:save", "split" or "--db"; else what is told of it; nil when nothing is.
+-- "p:save", "split" or "--db"; else the chapters that mention it; nil for none.
 function reference.page(name)
   name = bare(name)
   local mark, word = name:match "([.:])([%w_]+)$"

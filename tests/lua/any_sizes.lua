@@ -159,14 +159,14 @@ local function drawn_sizes(k)
   return size
 end
 
--- By the oracle at five sets of sizes; now and then also as compiled code.
+-- In the interpreter at five sets of sizes; now and then also as compiled code.
 local function check(name, s, p, compiled)
   local all = {}
   for k = 1, 5 do
     all[k] = checks.arguments(program(name, table.unpack(drawn_sizes(k))),
                               "integers")
   end
-  local f = compiled and checks.exact or checks.exact_by_oracle
+  local f = compiled and checks.exact or checks.exact_by_interpreter
   f(s, p, table.unpack(all))
 end
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Where the threads of a block wait for each other, and how virtual threads
--- take turns.
+-- Placement of barriers between the threads of a block, and interleaving of
+-- virtual threads.
 local ts = require "tessera"
 
 local function count(text, what)
@@ -57,7 +57,7 @@ do
 end
 
 -- All that is in a loop over virtual threads differs from one to the next.
--- They take turns at each statement of the threads all the same, so that
+-- They are interleaved at each statement of the threads all the same, so that
 -- threads wait once for all of them, and not once for each.
 do
   local b = ts.builder "turns"

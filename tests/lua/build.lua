@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Tensors, targets, kernels and the oracle from Lua.
+-- Tensors, targets, kernels and the interpreter from Lua.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails = checks.fails
@@ -59,7 +59,7 @@ do
   fails(nil, "frob", ts.target, "llvm -frob=1")
 end
 
--- Kernels: run, time, source; the oracle agrees.
+-- Kernels: run, time, source; the interpreter agrees.
 do
   local p = ops.matmul { m = 32, n = 32, k = 32, relu = true }
   local sch = ts.schedule(p, { seed = 1 })

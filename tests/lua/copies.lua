@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Copies of what is surely written: stores under lets, and in both branches
--- of a condition; and what is not.
+-- Copies of regions that must be written (stores under lets, in both branches
+-- of a condition), and of regions that may be.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, legal, illegal = checks.same, checks.legal, checks.illegal
@@ -68,7 +68,7 @@ applies(program(function(b, A, B, v)
 end))
 
 -- One branch, another element, another place in each run of a loop, and a
--- place that is loaded: nothing surely fills the buffer.
+-- place that is loaded: nothing must write the buffer.
 not_whole(program(function(b, A, B, v)
   b:when(ts.gt(A(v), 0), function() b:store(B, { v }, A(v)) end)
 end))
@@ -178,7 +178,7 @@ do
   end
 end
 
--- What is read by a let is surely read, unless that stands under a condition.
+-- A read in a let is a must-access, unless it is under a condition.
 do
   local function reader(body)
     local b = ts.builder("main")

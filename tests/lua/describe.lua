@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Describing: every name of the language of expressions, computed by the
--- oracle and by compiled code, against Lua's own arithmetic; reductions,
--- tuples; and what is refused.  (Loops and blocks: builder.lua.)
+-- The expression language: every name, evaluated by the interpreter and by
+-- compiled code, against Lua's own arithmetic; reductions, tuples; refusals.
+-- (Loops and blocks: builder.lua.)
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails = checks.fails
@@ -17,7 +17,7 @@ local function list(t)
   return out
 end
 
--- Computes f over x (and y) by the oracle and by compiled code.
+-- Computes f over x (and y) in the interpreter and compiled.
 local function elementwise(name, f, dtype, x, y)
   local A = ts.placeholder("A", { #x }, dtype)
   local B = ts.placeholder("B", { #x }, dtype)
@@ -315,7 +315,7 @@ do
   assert(b:get() == 1.5)
 end
 
--- What is no name, and prints itself in many lines, is told of by its type.
+-- What is no name, and prints itself in many lines, is reported by its type.
 do
   local p = require "tessera.ops".matmul { m = 4, n = 4, k = 4 }
   local lines = setmetatable({}, {

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Tensor intrinsics that are a call: of a C function, of LLVM's intrinsics.
+-- Tensor intrinsics that are a call of a C function or of one of LLVM's
+-- intrinsics.
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
@@ -51,7 +52,7 @@ local function tiled(p, sizes, intrin, before, at)
   return sch
 end
 
--- Compiled code and the oracle compute the same, and both the description.
+-- Compiled code and the interpreter agree with the description.
 local function agree(sch, p)
   checks.same(sch, p)
   checks.exact(sch, p, checks.arguments(p, "integers"))
@@ -77,7 +78,7 @@ do
     s:cache_write(c, 0, "local")
   end)
   agree(packed, p)
-  -- The oracle does what is described, and compiled code makes the call.
+  -- The interpreter runs the description, and compiled code makes the call.
   ts.tensor_intrin{ name = "wrong", desc = gemm,
                     impl = "test_gemm_wrong(C, 3)" }
   local wrong = tiled(p, { 4, 8, 4 }, "wrong")
@@ -91,7 +92,7 @@ do
   assert(C:get(0, 0) == 12 and C:get(15, 15) == 12)
 end
 
--- A vectorised loop around a call takes turns.
+-- A vectorised loop around a call is serialized.
 do
   local row = describe(
     { { "input", "X", { 4 } }, { "output", "Y", { 4 } } },
@@ -170,7 +171,7 @@ do
   local r = tune(matmul(16), "gemm", { 4, 8, 4 })
   assert(r.failed == 0 and r.latency > 0)
   r = tune(matmul(16), "wrong", { 4, 8, 4 })
-  assert(r.failed == 1 and r.funnel:find "computed something wrong", r.funnel)
+  assert(r.failed == 1 and r.funnel:find "computed a wrong result", r.funnel)
   assert(r.status == "NOT_FOUND" and not r.message, r.status)
   -- It may end the run, which says why.
   r = tune(matmul(16), "wrong", { 4, 8, 4 }, "stop")

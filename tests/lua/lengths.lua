@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Loops whose length is no constant: nests in which a loop tells how far
--- another one runs, of which nothing moves out that speaks of a loop it has
--- left behind; and loops over all of a buffer of any size.
+-- Loops of non-constant extent: in non-rectangular nests nothing is hoisted out
+-- of a loop that its bounds depend on; and loops over buffers of symbolic size.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, illegal = checks.same, checks.illegal
@@ -71,7 +70,7 @@ do
   end
 end
 
--- A domain that a loop tells means nothing where that loop is not.
+-- A domain that depends on a loop is undefined outside of that loop.
 for k = 1, 2 do
   illegal(pair(skewed, square), "DEPENDENT_LOOP", function(sch)
     sch:compute_at(sch:get_block("t"), loop(sch, "q", k))

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Layout-free parameters: a schedule chooses their layout, what converts them
--- runs before the kernel, and nobody who calls it need know.
+-- Layout-free parameters: the schedule transforms their layout, and a
+-- conversion runs before the kernel, transparently for its callers.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same = checks.same
@@ -61,7 +61,7 @@ do
   assert(not kernel:source("ir"):find("B_prepared_pad", 1, true))
 end
 
--- One that is inlined again, and one that somebody else reads, is no stage
+-- One that is inlined again, and one with another reader, is no stage
 -- before the kernel, and computes the same.
 do
   local s = ts.schedule(p)

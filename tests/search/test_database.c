@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening what is no database of ours, or a damaged one: that is said, and
- * the file stays as it was. */
+ * Opening foreign and damaged databases: the error says so, and the file is
+ * unchanged. */
 #include "base/thread.h"
 #include "search/database.h"
 #include "support/test.h"
@@ -76,21 +76,21 @@ static void refused(tess_status status, const char *says) {
 static void test_of_another_program(void **state) {
   (void)state;
   run_sql("CREATE TABLE note (text TEXT); INSERT INTO note VALUES ('x')");
-  refused(TESS_INVALID, "is another program's");
+  refused(TESS_INVALID, "is not a database of Tessera's");
   run_sql("CREATE TABLE meta (theirs TEXT)");
-  refused(TESS_INVALID, "is another program's");
+  refused(TESS_INVALID, "is not a database of Tessera's");
   run_sql("DROP TABLE meta; CREATE TABLE meta (key TEXT, value TEXT)");
-  refused(TESS_INVALID, "is another program's");
+  refused(TESS_INVALID, "is not a database of Tessera's");
 }
 
 static void test_of_another_version(void **state) {
   (void)state;
   run_sql("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);"
           "INSERT INTO meta VALUES ('schema', '9')");
-  refused(TESS_UNSUPPORTED, "has version 9; this program knows version 1");
+  refused(TESS_UNSUPPORTED, "has version 9, and this program reads version 1");
 }
 
-/* Does it as somebody whom permissions bind. */
+/* Opens it as a user whom permissions bind. */
 static tess_status open_unprivileged(const char *path, tess_database **out) {
   bool is_root = geteuid() == 0;
   if (is_root) assert_int_equal(seteuid(65534), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The search loop over a measurer that gives recorded times: the sequence of
+ * The tuning loop over a measurer that gives recorded times: the sequence of
  * candidates depends neither on threads nor on delays of the measuring and of
  * the threads themselves; failures of every class;
  * databases and going on where a run ended.
@@ -123,7 +123,7 @@ static tess_status busy_rematch(void *ud, uint32_t n, const strbuf *const *code,
   return TESS_OK;
 }
 
-/* What is slow at the end is timed again; and what stays so is told. */
+/* Slow finalists are timed again; if they stay slow a note says so. */
 static void test_a_busy_end(void **state) {
   (void)state;
   static const struct {
@@ -188,8 +188,8 @@ static void test_slower_than_unscheduled(void **state) {
     tess_status status;
     const char *note;
   } cases[] = {{0.5, TESS_OK,
-                "the best is slower than the unscheduled program: in turns "
-                "they took 4 ms and 2 ms"},
+                "the best is slower than the unscheduled program: timed "
+                "interleaved, they took 4 ms and 2 ms"},
                {0.95, TESS_OK, ""},
                {2, TESS_OK, ""},
                {INFINITY, TESS_OK, ""},
@@ -591,7 +591,7 @@ static void test_funnel_adds_up(void **state) {
   tess_result_get(r, &info);
   long valid = counted(info.funnel, "  valid");
   assert_in_range(valid, 1, counted(info.funnel, "  candidates tried"));
-  assert_in_range(counted(info.funnel, "  valid, but there before"), 1,
+  assert_in_range(counted(info.funnel, "  valid, but duplicates"), 1,
                   valid - f.r.n);
   assert_int_equal(counted(info.funnel, "  measured: ok"), f.r.n);
   tess_result_free(r);
