@@ -2,6 +2,7 @@
  * Arenas: a list of chunks, used front to back.  Resetting only moves the
  * position, so a chunk allocated once serves every later round. */
 #include "base/arena.h"
+#include "base/assert.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -70,6 +71,16 @@ arena_mark arena_get_mark(const arena *a) {
   return (arena_mark){a->cur, a->at};
 }
 
+/* Does m lie at or before the position?  The marks of one arena are given back
+ * in the reverse of the order in which they were taken. */
+static bool arena_mark_is_before(const arena *a, arena_mark m) {
+  if (!m.cur) return true;
+  if (m.cur == a->cur) return m.at <= a->at;
+  const arena_chunk *c = a->first;
+  while (c && c != m.cur && c != a->cur) c = c->next;
+  return c == m.cur && m.at <= c->size;
+}
+
 /* A checked build overwrites what is given back. */
 static void poison(arena *a, arena_mark m) {
   arena_chunk *c = m.cur ? m.cur : a->first;
@@ -83,6 +94,7 @@ static void poison(arena *a, arena_mark m) {
 }
 
 void arena_reset_to(arena *a, arena_mark m) {
+  TESS_ASSERT(arena_mark_is_before(a, m));
   if (TESS_CHECKED) poison(a, m);
   a->cur = m.cur;
   a->at = m.at;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Heaps: the allocator hook, the byte cap and the unwinding. */
 #include "base/mem.h"
+#include "base/assert.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,7 @@ void *mem_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize) {
 
 void mem_free(mem_heap *h, void *ptr, size_t size) {
   if (!ptr) return;
+  TESS_ASSERT(size <= h->used);
   h->alloc.fn(h->alloc.ud, ptr, size, 0);
   h->used -= size;
 }

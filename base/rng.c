@@ -2,6 +2,7 @@
  * Random streams.  The key of the cipher is the seed; its counter is the
  * block number (low half) and the stream's index (high half). */
 #include "base/rng.h"
+#include "base/assert.h"
 
 #include <Random123/philox.h>
 
@@ -50,6 +51,7 @@ static uint64_t below_64(rng *r, uint64_t n) {
 }
 
 uint64_t rng_below(rng *r, uint64_t n) {
+  TESS_ASSERT(n > 0);
   return n <= UINT32_MAX ? below_32(r, (uint32_t)n) : below_64(r, n);
 }
 

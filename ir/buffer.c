@@ -143,7 +143,19 @@ bool ir_thread_parse(const char *s, ir_thread *out) {
              : false;
 }
 
-const char *ir_scope_text(ir_scope s) { return scope_text[s]; }
-const char *ir_thread_text(ir_thread t) { return thread_text[t]; }
-const char *ir_op_text(ir_op op) { return op_text[op]; }
-const char *ir_fn_text(ir_fn fn) { return fn_text[fn]; }
+const char *ir_scope_text(ir_scope s) {
+  TESS_ASSERT(s < IR_SCOPE_COUNT);
+  return scope_text[s];
+}
+const char *ir_thread_text(ir_thread t) {
+  TESS_ASSERT(t < IR_THREAD_COUNT);
+  return thread_text[t];
+}
+const char *ir_op_text(ir_op op) {
+  TESS_ASSERT(op <= IR_CALL);
+  return op_text[op];
+}
+const char *ir_fn_text(ir_fn fn) {
+  TESS_ASSERT(fn < IR_FN_COUNT);
+  return fn_text[fn];
+}

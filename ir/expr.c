@@ -135,6 +135,7 @@ ir_mark ir_get_mark(const ir_program *p) {
 }
 
 void ir_forget_since(ir_program *p, ir_mark m) {
+  TESS_ASSERT(m.node <= p->node.n && m.var <= p->var.n && m.arg <= p->arg.n);
   for (ir_expr e = p->node.n; e-- > m.node;) forget_node(p, e);
   p->node.n = m.node;
   if (p->flat > m.node) p->flat = m.node;
@@ -462,6 +463,7 @@ ir_var ir_var_fused(ir_program *p, ir_var a, ir_var b, int64_t hi) {
 ir_expr ir_binary(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   if (!a || !b) return a ? a : b;
   const ir_node *x = ir_at(p, a), *y = ir_at(p, b);
+  TESS_ASSERT(ir_dtype_eq(x->dtype, y->dtype));
   if (ir_is_algebra(x) && ir_is_algebra(y)) return arith_binary(p, op, a, b);
   if (x->is_index && y->is_index && ir_is_logic(op))
     return arith_logic(p, op, a, b);
@@ -470,6 +472,7 @@ ir_expr ir_binary(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
 }
 
 ir_expr ir_not(ir_program *p, ir_expr a) {
+  TESS_ASSERT(ir_at(p, a)->dtype.code == TESS_BOOL);
   ir_expr e = ir_local_not(p, a);
   if (e) return e;
   ir_node n = {.op = IR_NOT, .dtype = ir_at(p, a)->dtype, .a = a};
@@ -478,6 +481,8 @@ ir_expr ir_not(ir_program *p, ir_expr a) {
 
 ir_expr ir_select(ir_program *p, ir_expr cond, ir_expr yes, ir_expr no) {
   const ir_node *c = ir_at(p, cond);
+  TESS_ASSERT(c->dtype.code == TESS_BOOL);
+  TESS_ASSERT(ir_dtype_eq(ir_at(p, yes)->dtype, ir_at(p, no)->dtype));
   if (c->op == IR_INT) return c->i ? yes : no;
   if (yes == no) return yes;
   if (c->op == IR_NOT) return ir_select(p, c->a, no, yes);
@@ -501,6 +506,7 @@ ir_expr ir_cast(ir_program *p, tess_dtype t, ir_expr a) {
 }
 
 ir_expr ir_ramp(ir_program *p, ir_expr base, ir_expr stride, uint32_t lanes) {
+  TESS_ASSERT(ir_dtype_eq(ir_at(p, base)->dtype, ir_at(p, stride)->dtype));
   if (lanes == 1) return base;
   if (ir_is_const(p, stride, 0)) return ir_broadcast(p, base, lanes);
   ir_node n = {
@@ -528,6 +534,7 @@ static uint16_t lanes_of(const ir_program *p, uint32_t n, const ir_expr *args) {
 }
 
 ir_expr ir_load(ir_program *p, ir_buf b, uint32_t n, const ir_expr *idx) {
+  TESS_ASSERT(b && n == ir_ndim(p, b));
   ir_node x = {
       .op = IR_LOAD, .n = (uint16_t)n, .a = b, .dtype = p->buf.v[b].dtype};
   x.dtype.lanes = (uint16_t)(x.dtype.lanes * lanes_of(p, n, idx));

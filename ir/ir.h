@@ -23,6 +23,7 @@
 #define IR_IR_H
 
 #include "base/arena.h"
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -345,21 +346,27 @@ typedef struct ir_program {
 
 /* Access by index.  The pointers die at the next call that makes something. */
 static inline const ir_node *ir_at(const ir_program *p, ir_expr e) {
+  TESS_ASSERT(e < p->node.n);
   return &p->node.v[e];
 }
 /* The condition of what a tensor intrinsic may do instead: its operands are
  * addresses, and are not read. */
 static inline bool ir_is_instead(const ir_program *p, ir_expr e) {
-  const ir_node *n = &p->node.v[e];
+  const ir_node *n = ir_at(p, e);
   return n->op == IR_CALL && n->a == IR_FN_INSTEAD;
 }
 static inline ir_stmt_rec *ir_st(const ir_program *p, ir_stmt s) {
+  TESS_ASSERT(s < p->stmt.n);
   return &p->stmt.v[s];
 }
 static inline ir_block_rec *ir_blk(const ir_program *p, ir_stmt s) {
-  return &p->block.v[p->stmt.v[s].block];
+  const ir_stmt_rec *r = ir_st(p, s);
+  TESS_ASSERT(r->kind == IR_BLOCK || r->kind == IR_DEAD);
+  TESS_ASSERT(r->block < p->block.n && p->block.v[r->block].stmt == s);
+  return &p->block.v[r->block];
 }
 static inline ir_func *ir_entry(const ir_program *p) {
+  TESS_ASSERT(p->entry < p->func.n);
   return &p->func.v[p->entry];
 }
 
@@ -386,6 +393,7 @@ ir_str ir_name_n(ir_program *p, const char *s, size_t n);
 bool ir_reintern_names(ir_program *p);
 ir_str ir_name_cat(ir_program *p, ir_str a, const char *suffix);
 static inline const char *ir_text(const ir_program *p, ir_str s) {
+  TESS_ASSERT(s < p->text.n);
   return p->text.v + s;
 }
 /* Spell a variable's name; derived ones are built in `out`.  Not made unique:
@@ -395,6 +403,7 @@ void ir_var_name(const ir_program *p, ir_var v, strbuf *out);
 const char *ir_var_text(const ir_program *p, ir_var v, arena *scratch);
 
 static inline ir_expr ir_ref(const ir_program *p, ir_var v) {
+  TESS_ASSERT(v < p->var.n);
   return p->var.v[v].ref;
 }
 
@@ -436,27 +445,31 @@ static inline uint32_t ir_vars(const ir_program *p, ir_expr e) {
   return n->op == IR_INT || n->op == IR_REAL ? 0 : n->vars;
 }
 static inline uint32_t ir_ndim(const ir_program *p, ir_buf b) {
+  TESS_ASSERT(b < p->buf.n);
   return p->buf.v[b].shape.n;
 }
 static inline ir_expr ir_dim(const ir_program *p, ir_buf b, uint32_t i) {
+  TESS_ASSERT(i < ir_ndim(p, b));
   return p->arg.v[p->buf.v[b].shape.at + i];
 }
 static inline ir_expr ir_region_min(const ir_program *p, ir_region r,
                                     uint32_t i) {
+  TESS_ASSERT(i < ir_ndim(p, r.buf) && r.at + 2 * i < p->arg.n);
   return p->arg.v[r.at + 2 * i];
 }
 static inline ir_expr ir_region_extent(const ir_program *p, ir_region r,
                                        uint32_t i) {
+  TESS_ASSERT(i < ir_ndim(p, r.buf) && r.at + 2 * i + 1 < p->arg.n);
   return p->arg.v[r.at + 2 * i + 1];
 }
 static inline bool ir_is_dead(const ir_program *p, ir_stmt s) {
-  return p->stmt.v[s].kind == IR_DEAD;
+  return ir_st(p, s)->kind == IR_DEAD;
 }
 static inline bool ir_is_loop(const ir_program *p, ir_stmt s) {
-  return p->stmt.v[s].kind == IR_LOOP;
+  return ir_st(p, s)->kind == IR_LOOP;
 }
 static inline bool ir_is_block(const ir_program *p, ir_stmt s) {
-  return p->stmt.v[s].kind == IR_BLOCK;
+  return ir_st(p, s)->kind == IR_BLOCK;
 }
 /* Pre-order: the statement after s inside `top`, not descending into s; 0 at
  * the end. */

@@ -141,6 +141,11 @@ typedef struct ir_print_opts {
 void ir_print(const ir_program *p, const ir_print_opts *o, strbuf *out);
 void ir_print_expr(const ir_program *p, ir_expr e, strbuf *out);
 void ir_print_stmt_head(const ir_program *p, ir_stmt s, strbuf *out);
+/* To stderr, for calls from a debugger (print/dump.c): a program with the
+ * regions of its blocks, a statement with all below it, an expression. */
+void ir_dump(const ir_program *p);
+void ir_dump_stmt(const ir_program *p, ir_stmt s);
+void ir_dump_expr(const ir_program *p, ir_expr e);
 
 /* Bytes and back (serial.c): the tables, less what no function uses, with a
  * header and checksum; indices are others then.  Loading trusts nothing: every

@@ -16,6 +16,7 @@ static ir_stmt stmt_new(ir_program *p, ir_kind kind) {
 
 ir_stmt ir_loop_new(ir_program *p, ir_var v, ir_expr lo, ir_expr extent,
                     ir_loop_kind kind) {
+  TESS_ASSERT(v && v < p->var.n && lo < p->node.n && extent < p->node.n);
   ir_stmt s = stmt_new(p, IR_LOOP);
   ir_stmt_rec *r = ir_st(p, s);
   r->loop_kind = (uint8_t)kind;
@@ -36,6 +37,7 @@ ir_stmt ir_block_new(ir_program *p, ir_str name) {
 
 ir_stmt ir_store_new(ir_program *p, ir_buf b, uint32_t n, const ir_expr *idx,
                      ir_expr value) {
+  TESS_ASSERT(b && n == ir_ndim(p, b) && value < p->node.n);
   ir_span span = ir_arg_span(p, n, idx);
   ir_stmt s = stmt_new(p, IR_STORE);
   ir_stmt_rec *r = ir_st(p, s);
@@ -46,12 +48,14 @@ ir_stmt ir_store_new(ir_program *p, ir_buf b, uint32_t n, const ir_expr *idx,
 }
 
 ir_stmt ir_if_new(ir_program *p, ir_expr cond) {
+  TESS_ASSERT(ir_at(p, cond)->dtype.code == TESS_BOOL);
   ir_stmt s = stmt_new(p, IR_IF);
   ir_st(p, s)->cond = cond;
   return s;
 }
 
 ir_stmt ir_let_new(ir_program *p, ir_var v, ir_expr value) {
+  TESS_ASSERT(v && v < p->var.n && value < p->node.n);
   ir_stmt s = stmt_new(p, IR_LET);
   ir_st(p, s)->let_var = v;
   ir_st(p, s)->let_value = value;
@@ -66,6 +70,7 @@ ir_stmt ir_evaluate_new(ir_program *p, ir_expr e) {
 }
 
 ir_stmt ir_allocate_new(ir_program *p, ir_buf b) {
+  TESS_ASSERT(b && b < p->buf.n);
   ir_stmt s = stmt_new(p, IR_ALLOCATE);
   ir_st(p, s)->alloc = b;
   return s;
@@ -85,9 +90,25 @@ static ir_stmt *list_of(const ir_program *p, ir_stmt parent, bool alt) {
   return alt ? &r->alt : &r->body;
 }
 
+/* Can a statement of this kind have children in that list? */
+static bool kind_has_list(ir_kind k, bool alt) {
+  return k == IR_BLOCK || k == IR_IF ||
+         (!alt && (k == IR_LOOP || k == IR_LET || k == IR_ALLOCATE));
+}
+
+/* May s hang below `parent`: is it alive, in no list, and not around it? */
+static bool can_link_in(const ir_program *p, ir_stmt parent, bool alt,
+                        ir_stmt s) {
+  const ir_stmt_rec *r = ir_st(p, s);
+  return s && r->kind != IR_DEAD && !r->parent && !r->prev && !r->next &&
+         kind_has_list((ir_kind)ir_st(p, parent)->kind, alt) &&
+         !ir_is_ancestor(p, s, parent);
+}
+
 /* Hangs s between two neighbours of parent's list; either may be 0. */
 static void link_in(ir_program *p, ir_stmt parent, bool alt, ir_stmt prev,
                     ir_stmt next, ir_stmt s) {
+  TESS_ASSERT(can_link_in(p, parent, alt, s));
   ir_stmt_rec *r = ir_st(p, s);
   r->parent = parent;
   r->in_alt = alt;
@@ -147,6 +168,9 @@ void ir_replace(ir_program *p, ir_stmt old, ir_stmt s) {
 }
 
 void ir_move_body(ir_program *p, ir_stmt from, ir_stmt to) {
+  TESS_ASSERT(from != to);
+  TESS_ASSERT(kind_has_list((ir_kind)ir_st(p, from)->kind, false));
+  TESS_ASSERT(kind_has_list((ir_kind)ir_st(p, to)->kind, false));
   ir_stmt first = ir_st(p, from)->body;
   if (!first) return;
   ir_stmt last = last_of(p, ir_st(p, to)->body);
@@ -168,6 +192,7 @@ void ir_wrap(ir_program *p, ir_stmt s, ir_stmt around) {
 /* A dead statement keeps its links: the walk still needs them, and nothing
  * that lives leads to it any more. */
 void ir_kill(ir_program *p, ir_stmt s) {
+  TESS_ASSERT(s && !ir_is_dead(p, s));
   ir_detach(p, s);
   for (ir_stmt t = s; t; t = ir_next(p, t, s)) {
     ir_st(p, t)->kind = IR_DEAD;

@@ -252,6 +252,8 @@ static void statement(printer *pr, ir_stmt s) {
   pr->seen.n = seen;
 }
 
+void print_stmt(printer *pr, ir_stmt s) { statement(pr, s); }
+
 static void statements(printer *pr, ir_stmt first) {
   pr->indent++;
   for (ir_stmt s = first; s; s = ir_st(pr->p, s)->next) statement(pr, s);

@@ -34,6 +34,8 @@ void print_annos(printer *pr, uint32_t anno);
 void print_buf_decl(printer *pr, ir_buf b, const char *role);
 /* A statement's own text; of a block with the iterations on one line. */
 void print_head(printer *pr, ir_stmt s);
+/* The lines of a statement and all below it. */
+void print_stmt(printer *pr, ir_stmt s);
 
 /* Runs f over a printer for `out`; memory that runs out spoils `out`. */
 void print_run(const ir_program *p, const ir_print_opts *o, strbuf *out,
