@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a failed assertion does. */
+ * Reports a failed assertion and aborts. */
 #include "base/assert.h"
 
 #include <stdio.h>

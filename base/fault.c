@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The failing allocator.  A block is a header, the user's bytes and a
- * guard; resizing always moves, so that a stale pointer is noticed. */
+ * Fault-injecting allocator.  A block is a header, the user's bytes and a
+ * guard; resizing always moves, so that a stale pointer is detected. */
 #include "base/fault.h"
 
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void release(fault_alloc *f, void *ptr, size_t osize) {
   free(h);
 }
 
-/* Shrinking never fails, whatever was armed: that is the contract of
+/* Shrinking never fails, even if armed: that is the contract of
  * tess_allocator. */
 static bool must_fail(fault_alloc *f, size_t osize, size_t nsize) {
   if (nsize <= osize) return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * JSON in and out. */
+ * JSON: limits on untrusted text, canonical writing, typed members. */
 #include "base/json.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static void place_at(const char *text, const char *at, err_state *err) {
             (unsigned long long)column);
 }
 
-/* What jansson says of it, but where that speaks of jansson's own options. */
+/* jansson's message, except where it refers to jansson's own options. */
 static const char *why_malformed(const json_error_t *e) {
   enum json_error_code code = json_error_code(e);
   bool nul =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Heaps: the allocator hook, the byte cap and the unwinding. */
+ * Heaps: the allocator hook, the byte cap, unwinding by longjmp. */
 #include "base/mem.h"
 #include "base/assert.h"
 
@@ -83,9 +83,9 @@ void mem_free(mem_heap *h, void *ptr, size_t size) {
   h->used -= size;
 }
 
-/* The trap lives in this frame, so everything that setjmp returns to is
- * either in it or reached through `h`, neither of which the compiler may
- * keep in a register across the call of fn. */
+/* The trap is in this frame, so everything used after setjmp returns is in it
+ * or reached through `h`, which the compiler cannot keep in a register across
+ * the call of fn. */
 tess_status mem_protect(mem_heap *h, tess_status (*fn)(void *ud), void *ud) {
   mem_trap trap;
   trap.outer = h->trap;
@@ -96,8 +96,7 @@ tess_status mem_protect(mem_heap *h, tess_status (*fn)(void *ud), void *ud) {
   return trap.why;
 }
 
-/* Without a mem_protect there is nowhere to go: a bug of the caller, which
- * must not go on. */
+/* Unwinding without a mem_protect is a fault of the caller: trap. */
 void mem_unwind(mem_heap *h, tess_status why) {
   if (!h->trap) __builtin_trap();
   h->trap->why = why;

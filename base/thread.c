@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running a queue of indices on threads. */
+ * Parallel for over a queue of indices; a timer thread. */
 #include "base/thread.h"
 
 #include <sched.h>
@@ -33,8 +33,8 @@ static void *work(void *ud) {
   return NULL;
 }
 
-/* Starts threads 1 .. n-1 with all signals blocked; how many run now,
- * the caller's counted. */
+/* Starts threads 1 .. n-1 with all signals blocked; returns the number that
+ * run, including the caller's. */
 static uint32_t hire(member *members, uint32_t n) {
   sigset_t all, before;
   sigfillset(&all);
@@ -60,7 +60,7 @@ bool thread_run(uint32_t n_threads, uint32_t n_items, thread_fn fn, void *ud) {
   return !atomic_load(&c.stopped);
 }
 
-/* ---- alarms ------------------------------------------------------------- */
+/* ---- timers -------------------------------------------------------------- */
 
 static struct timespec later(double seconds) {
   struct timespec t;
@@ -120,7 +120,7 @@ void thread_alarm_put_off(thread_alarm *a) {
   a->is_set = false;
 }
 
-/* ---- others ------------------------------------------------------------- */
+/* ---- processors and mutexes ---------------------------------------------- */
 
 uint32_t thread_cpus(void) {
   cpu_set_t set;
