@@ -23,7 +23,7 @@ void fault_arm(fault_alloc *f, uint64_t n) {
   f->failed = 0;
 }
 
-static bool is_whole(const header *h, size_t osize) {
+static bool block_is_intact(const header *h, size_t osize) {
   const unsigned char *end = (const unsigned char *)(h + 1) + h->size;
   if (h->magic != MAGIC || h->size != osize) return false;
   for (size_t i = 0; i < GUARD; i++)
@@ -31,9 +31,9 @@ static bool is_whole(const header *h, size_t osize) {
   return true;
 }
 
-static void release(fault_alloc *f, void *ptr, size_t osize) {
+static void release_block(fault_alloc *f, void *ptr, size_t osize) {
   header *h = (header *)ptr - 1;
-  if (!is_whole(h, osize)) {
+  if (!block_is_intact(h, osize)) {
     f->broken++;
     return;
   }
@@ -59,7 +59,7 @@ static void *fault_fn(void *ud, void *ptr, size_t osize, size_t nsize) {
   fault_alloc *f = ud;
   size_t old = ptr ? osize : 0;
   if (nsize == 0) {
-    if (ptr) release(f, ptr, osize);
+    if (ptr) release_block(f, ptr, osize);
     return NULL;
   }
   if (must_fail(f, old, nsize)) return NULL;
@@ -75,7 +75,7 @@ static void *fault_fn(void *ud, void *ptr, size_t osize, size_t nsize) {
   if (f->live_bytes > f->peak_bytes) f->peak_bytes = f->live_bytes;
   if (ptr) {
     memcpy(user, ptr, old < nsize ? old : nsize);
-    release(f, ptr, osize);
+    release_block(f, ptr, osize);
   }
   return user;
 }

@@ -55,8 +55,8 @@ void file_close(file_reader *f) {
 }
 
 /* Reads to the end, or one byte past the limit. */
-static tess_status read_all(const file_reader *f, size_t limit, strbuf *out,
-                            err_state *err) {
+static tess_status read_to_end(const file_reader *f, size_t limit, strbuf *out,
+                               err_state *err) {
   char chunk[CHUNK];
   size_t total = 0, got = sizeof chunk;
   while (got == sizeof chunk) {
@@ -80,7 +80,7 @@ tess_status file_read(const char *path, size_t limit, strbuf *out,
   tess_status status = open_any(&f, path, 0, err);
   if (status) return status;
   size_t before = out->n;
-  status = read_all(&f, limit, out, err);
+  status = read_to_end(&f, limit, out, err);
   file_close(&f);
   if (status != TESS_OK && !out->bad) {
     out->n = before;

@@ -68,7 +68,7 @@ uint32_t map_get(const map *m, uint64_t key) {
 }
 
 /* The slot of `key`, inserted with `val` if it is absent. */
-static map_slot *enter(map *m, uint64_t key, uint32_t val) {
+static map_slot *map_enter(map *m, uint64_t key, uint32_t val) {
   map_reserve(m, m->n + 1);
   map_slot *s = slot_of(m, key);
   if (s->era != m->era) {
@@ -79,11 +79,11 @@ static map_slot *enter(map *m, uint64_t key, uint32_t val) {
 }
 
 void map_put(map *m, uint64_t key, uint32_t val) {
-  enter(m, key, val)->val = val;
+  map_enter(m, key, val)->val = val;
 }
 
 uint32_t map_get_or_put(map *m, uint64_t key, uint32_t val) {
-  return enter(m, key, val)->val;
+  return map_enter(m, key, val)->val;
 }
 
 /* Entries after the hole move into it unless that would put them before their

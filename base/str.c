@@ -22,7 +22,7 @@ void str_clear(strbuf *b) {
 }
 
 /* Enters the failed state: the text is incomplete and must not be used. */
-static void spoil(strbuf *b) {
+static void str_spoil(strbuf *b) {
   str_clear(b);
   b->bad = true;
 }
@@ -39,7 +39,7 @@ static bool has_room(strbuf *b, size_t more) {
                 ? mem_try_resize(b->heap, b->v, b->cap, cap)
                 : NULL;
   if (!v) {
-    spoil(b);
+    str_spoil(b);
     return false;
   }
   b->v = v;
@@ -66,7 +66,7 @@ void str_vprintf(strbuf *b, const char *fmt, va_list ap) {
   size_t room = b->cap - b->n;
   int n = vsnprintf(b->v + b->n, room, fmt, ap);
   if (n < 0) {
-    spoil(b);
+    str_spoil(b);
   } else if (has_room(b, (size_t)n)) {
     if ((size_t)n >= room) vsnprintf(b->v + b->n, (size_t)n + 1, fmt, again);
     b->n += (size_t)n;

@@ -379,7 +379,7 @@ static bool is_whole(frame *f) {
 /* Few programs have ever had so many statements that they could. */
 static bool nests_well(frame *f) {
   ir_program *p = &f->m->prog;
-  if (!ir_exprs_nest_well(p, &f->m->scratch))
+  if (!ir_expr_depth_ok(p, &f->m->scratch))
     return fail(f, VM_W_DEPTH, 0, IR_MAX_EXPR_DEPTH);
   if (p->stmt.n <= IR_MAX_STMT_DEPTH) return true;
   return ir_depth(p, ir_entry(p)->root) <= IR_MAX_STMT_DEPTH ||

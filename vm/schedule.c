@@ -147,7 +147,7 @@ static void undo(attempt *a) {
   vm_reset_to(&s->trace, a->before);
   s->m.cell.n = a->cells;
   if (!a->saved) return;
-  ir_forget_since(&s->m.prog, a->ends);
+  ir_rollback(&s->m.prog, a->ends);
   ir_program_copy_changed(&s->m.prog, &s->spare);
 }
 

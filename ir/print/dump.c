@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Dumping to stderr, for calls from a debugger: a program, a statement with
- * all below it, an expression.  Nothing in the library calls these; they are
- * kept in every build, and use a heap of their own, so that the counters and
- * the cap of the program's stay. */
+ * Dumps to stderr for calls from a debugger: a program, a statement with all
+ * nested in it, an expression.  Nothing in the library calls these; they are
+ * kept in every build.  They use a heap of their own, so that the program's
+ * heap (its counters, its cap) is undisturbed. */
 #include "ir/print/print.h"
 #include <stdio.h>
 

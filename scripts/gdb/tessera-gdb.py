@@ -287,6 +287,12 @@ class Dump(gdb.Command):
         self.function, self.takes_index = function, takes_index
 
     def invoke(self, text, from_tty):
+        try:
+            self.dump(text)
+        except gdb.error as problem:
+            raise gdb.GdbError(str(problem))
+
+    def dump(self, text):
         given = [x.strip() for x in text.split(',', 1) if x.strip()]
         index = given.pop(0) if self.takes_index and given else None
         if self.takes_index and index is None:

@@ -53,7 +53,7 @@ static void test_options(void **state) {
   assert_int_equal(k.told, TESS_LOG_WARN);
   assert_string_equal(k.logged, "only 2 left");
   ctx_warn(k.c, 8, "none left");
-  ctx_warn(k.c, 7, "only %d left", 2); /* which was told */
+  ctx_warn(k.c, 7, "only %d left", 2); /* as logged */
   assert_string_equal(k.logged, "none left");
   assert_false(thread_flag_is_raised(&k.c->stop));
   tess_stop(k.c);
@@ -68,7 +68,7 @@ static void test_options(void **state) {
 
 enum { LANES = 4, PIECES = 64, LINGER = 200 };
 
-/* An allocator without a lock, which gives other threads the time to come. */
+/* An allocator without a lock, which yields to other threads. */
 typedef struct plain_host {
   size_t used;
   atomic_int inside, met;
@@ -88,7 +88,7 @@ static void *count_bytes(void *ud, void *ptr, size_t osize, size_t nsize) {
   return p;
 }
 
-/* What a thread of the engine does: a heap of its own over the context's
+/* What a worker thread of the engine does: a heap of its own over the context's
  * allocator. */
 static bool use_memory(void *ud, uint32_t item, uint32_t thread) {
   tess_context *c = ud;
@@ -117,7 +117,8 @@ static void test_threads_take_turns_with_the_hosts_allocator(void **state) {
   assert_int_equal(host.used, 0);
 }
 
-/* Of older and newer hosts what is known here counts; other sizes are none. */
+/* Of structs of older and newer hosts the known members are taken; other sizes
+ * are refused. */
 static void test_struct_sizes(void **state) {
   (void)state;
   static const uint32_t none[] = {0, 1,  4,  5,
@@ -168,7 +169,7 @@ static void keep_line(void *ud, int level, const char *text) {
   snprintf(ud, 2100, "%s", text);
 }
 
-/* Whatever a plugged-in function says, the log gets one line. */
+/* Whatever a callback reports, the log gets one line. */
 static void test_log_has_one_line(void **state) {
   (void)state;
   static const struct {
@@ -273,7 +274,7 @@ static void test_details_are_written_when_read(void **state) {
   ctx_clear(k.c);
   assert_string_equal(tess_error(k.c)->detail, "");
   assert_int_equal(times, 1);
-  /* What goes is what the details are written from, or is not. */
+  /* The object dies from which the details would be written, or another one. */
   ctx_fail(k.c, TESS_REFUSED, "no");
   ctx_set_detail(k.c, write_detail, &times);
   ctx_forget(k.c, &k);

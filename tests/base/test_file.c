@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whole files: what was written is read, and failures leave the old file
- * and say which and why. */
+ * Whole files: what was written is read back, and failures leave the old file
+ * and report what failed and why. */
 #include "support/test.h"
 #include "base/file.h"
 

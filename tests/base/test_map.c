@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hash maps, against a table that is obviously right. */
+ * Hash maps, against a table that is obviously correct. */
 #include "support/test.h"
 #include "base/map.h"
 #include "base/rng.h"

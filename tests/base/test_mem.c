@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Heaps: accounting, the cap, unwinding, and the failing allocator. */
+ * Heaps: accounting, the cap, unwinding, and the fault-injecting allocator. */
 #include "base/fault.h"
 #include "base/mem.h"
 #include "support/test.h"

@@ -126,7 +126,7 @@ static void test_status_texts(void **state) {
   assert_string_equal(err_status_name(TESS_NOT_FOUND), "NOT_FOUND");
   assert_string_equal(err_status_text(TESS_NOT_FOUND), "not found");
   assert_string_equal(err_status_name((tess_status)999), "UNKNOWN");
-  /* words before what was said */
+  /* prefixes the message */
   err_set(&e, TESS_INVALID, "Symbols not found");
   err_set(&e, TESS_LAUNCH_ERROR, "loading: %s", e.message);
   assert_string_equal(e.message, "loading: Symbols not found");

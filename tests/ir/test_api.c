@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describing through the public header: who keeps what alive, files, several
- * functions, and memory that runs out anywhere. */
+ * Describing through the public header: ownership, files, several functions,
+ * and memory that runs out anywhere. */
 #include "base/fault.h"
 #include "support/test.h"
 #include <math.h>
@@ -50,7 +50,7 @@ static tess_status scale(fixture *f, const char *name, float first,
   tess_expr n, i, x, y;
   tess_var v;
   TRY(tess_constant(f->b, "w", f32, 1, shape, data, &w));
-  data[0] = 100; /* it was copied */
+  data[0] = 100; /* the builder has copied it */
   TRY(tess_int(f->b, i64, 4, &n));
   TRY(tess_placeholder(f->b, "A", f32, 1, &n, TESS_ROLE_INPUT, &a));
   TRY(tess_compute_begin(f->b, "B", 1, &n, NULL, &v));
@@ -160,7 +160,7 @@ static int combine(void *ud, tess_builder *b, const tess_expr *lhs,
   return 1;
 }
 
-/* NULL where something is needed is INVALID. */
+/* NULL for a required argument is INVALID. */
 static void test_null(void **state) {
   (void)state;
   fixture f = {0};
@@ -279,13 +279,13 @@ static void says(const fixture *f, const char *call) {
   assert_string_equal(tess_error(f->c)->message, text);
 }
 
-/* What reached the cap is told by the name of the call: of one that makes
- * something, and of one that asks. */
+/* A memory cap is reported with the name of the call: of one that makes
+ * something, and of a query. */
 static void test_memory_cap(void **state) {
   (void)state;
   fixture f = {0};
   const tess_options o = {.struct_size = sizeof o, .memory_cap = 1 << 20};
-  static char *text[1 << 16]; /* more than there is room for */
+  static char *text[1 << 16]; /* more than fits */
   tess_expr e;
   tess_status s;
   uint32_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describing computations: the programs that come out. */
+ * Describing computations: the resulting programs. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "support/describing.h"
@@ -44,7 +44,7 @@ static void matmul(describing *d) {
                         "          writes(C[vi, vj])\n");
 }
 
-/* One axis in two computes, a start that is not 0, extents that depend. */
+/* One axis in two computes, a start other than 0, coupled extents. */
 static void axes(describing *d) {
   describe_expr i;
   ir_buf a = d_input(d, "A", F32, 10, 10, 0), in[] = {a};
@@ -215,7 +215,7 @@ static void lu_flops(describing *d) {
   assert_int_equal(ir_flops(&d->p), flops);
 }
 
-/* A block with init and one update is known by what it reduces with. */
+/* The reducer of a block with init and one update is recognized. */
 static void reducing(describing *d) {
   static const struct {
     const char *op;
@@ -343,7 +343,7 @@ static void modules(describing *d) {
                    "two functions are called 'grow'");
 }
 
-/* A scalar result, and one that needs nothing. */
+/* A scalar result, and one without inputs. */
 static void scalars(describing *d) {
   ir_buf a = d_input(d, "A", F32, 16, 0, 0), in[] = {a};
   ir_var k = d_axis(d, "k", 16);

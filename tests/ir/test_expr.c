@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Building expressions: interning, what is folded and what must stay, and
- * asking about them. */
+ * Building expressions: hash-consing, what is folded and what must stay, and
+ * queries. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/expr.h"
@@ -71,8 +71,8 @@ static void test_interning(void **state) {
   end(&w);
 }
 
-/* What was made since a mark is gone as if it had never been, even when the
- * table has grown in between. */
+/* After a rollback to a mark everything is as before, even if the table has
+ * grown in between. */
 static void test_forgetting(void **state) {
   world w;
   (void)state;
@@ -85,7 +85,7 @@ static void test_forgetting(void **state) {
       ir_expr x = bin(&w, IR_MUL, i, num(&w, k + 1));
       bin(&w, IR_DIV, bin(&w, IR_ADD, x, j), num(&w, 7));
     }
-    ir_forget_since(&w.p, mark);
+    ir_rollback(&w.p, mark);
     assert_int_equal(w.p.node.n, mark.node);
     assert_int_equal(bin(&w, IR_ADD, i, j), before);
     uint32_t entered = 0;
@@ -133,7 +133,7 @@ static void test_forms(void **state) {
   end(&w);
 }
 
-/* Sums of more terms than a linear form holds stay right. */
+/* Sums of more terms than a linear form has stay correct. */
 static void test_long_sums(void **state) {
   world w;
   (void)state;
@@ -158,7 +158,7 @@ static void test_long_sums(void **state) {
   end(&w);
 }
 
-/* Numbers near the ends of 64 bits give up rather than overflow. */
+/* Near the ends of 64 bits simplification gives up rather than overflow. */
 static void test_huge_numbers(void **state) {
   static const int64_t huge[] = {INT64_MAX, INT64_MIN, INT64_MAX / 2 + 1,
                                  INT64_MIN + 1, -1};
@@ -194,7 +194,8 @@ static void test_floats_stay(void **state) {
   assert_text(&w, ir_not(&w.p, bin(&w, IR_LT, x, one)), "!(A[i] < 1.0)");
   ir_expr half = bin(&w, IR_DIV, one, ir_real(&w.p, f32, 2));
   assert_true(ir_at(&w.p, half)->f == 0.5);
-  /* What would be rounded is left: it is not the same in exact arithmetic. */
+  /* What would be rounded is not folded: it is not the same in exact
+   * arithmetic. */
   assert_text(&w, bin(&w, IR_DIV, one, ir_real(&w.p, f32, 3)), "1.0 / 3.0");
   ir_expr big = ir_real(&w.p, f16, 60000), tiny = ir_real(&w.p, f32, 0x1p-20);
   assert_int_equal(ir_at(&w.p, bin(&w, IR_ADD, big, big))->op, IR_ADD);
@@ -205,7 +206,7 @@ static void test_floats_stay(void **state) {
   end(&w);
 }
 
-/* No rule drops a load, and integers that may wrap are not rearranged. */
+/* No rule drops a load, and integers that may wrap are not reassociated. */
 static void test_loads_stay(void **state) {
   world w;
   (void)state;
@@ -249,7 +250,7 @@ static void test_vectors(void **state) {
   end(&w);
 }
 
-/* ---- asking ------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------- */
 
 static void count(const ir_program *p, ir_expr e, void *ud) {
   (void)p;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Iteration maps, decided by counting: what chains of splits and fusions make
- * must be found to be bijections, and nothing false may be said of any map. */
+ * Affine iteration maps against enumeration: chains of splits and fusions must
+ * be found bijective, and no false property may be reported of any map. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Points so far outside of the box are counted, too. */
+/* Points up to so far outside of the box are enumerated, too. */
 enum { MARGIN = 12 };
 
 typedef struct world {
@@ -22,7 +22,7 @@ typedef struct world {
   chain s;
   int64_t box[CHAIN_EXPRS]; /* what the bindings should cover */
   uint8_t *hit;             /* how often each point around it, up to 2 */
-  bool far;                 /* some point is not even around it */
+  bool far;                 /* some point is outside of that */
   uint32_t said[4];
 } world;
 
@@ -103,7 +103,7 @@ static void test_legal(void **state) {
   end(&w);
 }
 
-/* ---- counting ----------------------------------------------------------- */
+/* ---- enumeration --------------------------------------------------------- */
 
 static bool count_point(void *ud) {
   world *w = ud;
@@ -170,7 +170,7 @@ static void check(world *w) {
              (int)kind, f.injective, f.covers, f.inside);
 }
 
-/* A chain with one thing about it changed. */
+/* A chain with one part changed. */
 static void perturb(world *w) {
   ir_program *p = &w->p;
   chain *s = &w->s;
@@ -197,7 +197,7 @@ static void perturb(world *w) {
   if (w->box[k] < 1) w->box[k] = 1;
 }
 
-/* Whatever is said of changed chains is true. */
+/* What is reported of changed chains is true. */
 static void test_changed(void **state) {
   static world w;
   (void)state;
@@ -216,7 +216,7 @@ static void test_changed(void **state) {
   end(&w);
 }
 
-/* And so of maps that come from nowhere. */
+/* The same for random maps. */
 static void test_random(void **state) {
   static world w;
   (void)state;
@@ -273,7 +273,7 @@ static bool comes_back(void *ud) {
   return true;
 }
 
-/* Exact chains can be inverted; others only as they are one to one. */
+/* Exact chains can be inverted; others only if they are injective. */
 static void test_inverse(void **state) {
   static world w;
   (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where local buffers live. */
+ * Lifetime scopes of local buffers. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "lower/lower.h"
@@ -39,8 +39,8 @@ static void close_block(nest *n) {
   ir_block_find_regions(&n->p, &scratch, b);
 }
 
-/* In each iteration of i: B[i + 0 .. 2] is made, then read; `shift` moves
- * what is read, `wide` is how much is made. */
+/* In each iteration of i: B[i + 0 .. 2] is written, then read; `shift` moves
+ * what is read, `wide` is how much is written. */
 static ir_stmt tile_home(int64_t shift, int64_t wide, ir_stmt *loop) {
   nest n;
   begin(&n);
@@ -72,12 +72,13 @@ static void test_tiles(void **state) {
   assert_int_equal(h, loop);
   h = tile_home(2, 3, &loop);
   assert_int_equal(h, loop);
-  /* Read further than the tile goes: of an iteration before or after. */
+  /* Reads beyond the tile: written in an earlier or later iteration. */
   assert_int_equal(tile_home(2, 2, &loop), 0);
 }
 
-/* In each iteration of i one block makes B[0], B[step], .., and another one
- * reads B[at]: what the first declares may have gaps, and be guarded. */
+/* In each iteration of i one block writes B[0], B[step], .., and another one
+ * reads B[at]: the declared region of the first may have gaps, or be
+ * guarded. */
 static bool gap_home(int64_t step, int64_t at, bool guarded) {
   nest n;
   begin(&n);
@@ -109,7 +110,7 @@ static void test_gaps(void **state) {
   assert_false(gap_home(1, 1, true));
 }
 
-/* What is read was written in the iteration before. */
+/* The value read was written in the iteration before: loop-carried. */
 static void test_carried(void **state) {
   (void)state;
   nest n;
@@ -134,7 +135,8 @@ static void test_carried(void **state) {
   end(&n);
 }
 
-/* A sum over the inner loop lives outside of it; one that nobody reads, too. */
+/* The lifetime scope of a sum over the inner loop is outside of it; also of one
+ * that is never read. */
 static void test_reduction(void **state) {
   (void)state;
   for (int read = 0; read < 2; read++) {
@@ -168,8 +170,8 @@ static void test_reduction(void **state) {
   }
 }
 
-/* Global memory is one for all; what else a thread makes for itself is its
- * own, until lowering finds that one is enough. */
+/* Global memory is shared by all threads; other memory is private to each
+ * thread, until lowering finds that one buffer suffices. */
 static void test_threads(void **state) {
   (void)state;
   static const ir_scope scope[] = {
@@ -197,7 +199,8 @@ static void test_threads(void **state) {
   }
 }
 
-/* Parameters have no home; what is made inside of one block lives there. */
+/* Parameters have no lifetime scope; that of a buffer used by one block is that
+ * block. */
 static void test_others(void **state) {
   (void)state;
   nest n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program that grows beyond its memory when it is lowered: the error says
- * which limit it was, and which pass reached it. */
+ * Memory caps reached while lowering: the error names the limit and the
+ * pass. */
 #include "ir/edit.h"
 #include "lower/lower.h"
 #include "support/compiled.h"
@@ -38,7 +38,7 @@ static tess_status many(void *ud) {
   mem_unwind_limit(ud, "a block has more than 256 regions", "block 'C'");
 }
 
-/* Other limits than the cap, and none that is known. */
+/* Limits other than the cap, and no known one. */
 static void test_others(void **state) {
   (void)state;
   mem_heap h;

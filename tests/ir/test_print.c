@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How programs and expressions read. */
+ * Printed programs and expressions. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "support/matmul.h"
@@ -194,7 +194,7 @@ static void test_names(void **state) {
   matmul_end(&m);
 }
 
-/* Every allocation that printing makes may fail; the text is then spoiled. */
+/* Every allocation of the printer may fail; the text is then bad. */
 static void test_memory(void **state) {
   (void)state;
   matmul m;

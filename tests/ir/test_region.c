@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Regions, against brute force: random boxes over a few variables, and random
- * loop nests whose accesses are counted. */
+ * loop nests whose accesses are enumerated. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -62,7 +62,7 @@ static ir_region random_region(world *w) {
   return ir_region_new(&w->p, w->buf, v);
 }
 
-/* What is asked of a, b and their union. */
+/* Properties of a, b and their union. */
 typedef struct pair {
   world *w;
   ir_region a, b, both;
@@ -142,7 +142,7 @@ static void test_pairs(void **state) {
   end(&w);
 }
 
-/* ---- relaxing ----------------------------------------------------------- */
+/* ---- relaxation ---------------------------------------------------------- */
 
 typedef struct relaxed {
   world *w;
@@ -205,9 +205,8 @@ static ir_expr random_load(world *w, ir_buf b) {
   return ir_load(&w->p, b, NDIM, idx);
 }
 
-/* Loops over the last variables around a store A[..] = B[..] + A[..], with a
- * let or an if in between now and then; gives the outermost statement and the
- * store. */
+/* Loops over the last variables around a store A[..] = B[..] + A[..], with an
+ * occasional let or if; returns the outermost statement and the store. */
 static ir_stmt random_nest(world *w, uint32_t loops, ir_stmt *store) {
   ir_program *p = &w->p;
   ir_expr idx[NDIM], value = random_load(w, w->other);
@@ -308,7 +307,7 @@ static void test_accesses(void **state) {
   end(&w);
 }
 
-/* A tile of a matrix product reads what one expects. */
+/* The reads of a tile of a matrix product. */
 static void test_tile(void **state) {
   static world w;
   (void)state;
@@ -341,8 +340,8 @@ static void test_tile(void **state) {
   end(&w);
 }
 
-/* let n = 3 or B[0][0]: { for i in [n, n + 2): S[i][1] = 1 }: what the loop
- * begins with is seen from outside; where B changes in it, all of S is. */
+/* let n = 3 or B[0][0]: { for i in [n, n + 2): S[i][1] = 1 }: the loop's start
+ * is visible from outside; if B is clobbered in it, the region is all of S. */
 static void test_starts(void **state) {
   (void)state;
   for (int told = 0; told < 3; told++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Relaxation, confined bounds and proofs, against brute force. */
+ * Relaxation, value ranges of restricted variables, and proofs, against brute
+ * force. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -32,7 +33,7 @@ static void end(world *w) {
 
 /* ---- relaxation --------------------------------------------------------- */
 
-/* One question, and what is found at one setting of the fixed variables. */
+/* One query, and the extremes for one setting of the fixed variables. */
 typedef struct question {
   world *w;
   ir_expr e, lo[NVARS], extent[NVARS], min, max;
@@ -90,8 +91,8 @@ static bool holds_here(void *ud) {
   return true;
 }
 
-/* Half of the variables run, over their own bounds or over a tile whose
- * place the fixed ones tell. */
+/* Half of the variables are relaxed, over their own bounds or over a tile whose
+ * position depends on the fixed ones. */
 static void ask(question *q, random_exprs *x) {
   ir_program *p = x->p;
   q->nrun = q->nfixed = 0;
@@ -146,7 +147,7 @@ static void test_random(void **state) {
   end(&w);
 }
 
-/* What tiles make must come out exact, and as it would be written. */
+/* Relaxation of tiles must be exact and in the expected form. */
 static void test_tiles(void **state) {
   (void)state;
   world w;
@@ -190,7 +191,7 @@ static void test_tiles(void **state) {
   end(&w);
 }
 
-/* ---- confined bounds ---------------------------------------------------- */
+/* ---- restricted variables ------------------------------------------------ */
 
 static void test_confined(void **state) {
   (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Arithmetic on single values: against the machine's where it has the type,
+ * Scalar semantics: against the machine's arithmetic where it has the type,
  * against a search over all values where it does not. */
 #include "ir/scalar.h"
 #include "support/expr.h"
@@ -230,7 +230,7 @@ static void test_names(void **state) {
   test_heap_end(&h);
 }
 
-/* What is no number stays so on either side; of equals the first is given. */
+/* NaN propagates from either side; of equal operands the first is returned. */
 static void test_extremes(void **state) {
   (void)state;
   const double nan = (double)NAN, inf = (double)INFINITY;

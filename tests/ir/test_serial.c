@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs as bytes: what is saved comes back the same, and nothing that is
- * read can do harm. */
+ * Serialization: round trips, and damaged input that must be refused or
+ * harmless. */
 #include "base/hash.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -91,7 +91,7 @@ static void test_round_trip(void **state) {
   finish(&f);
 }
 
-/* The program that came back can be worked on: names and nodes are found. */
+/* A loaded program can be edited: names and nodes are found. */
 static void test_tables_are_whole(void **state) {
   (void)state;
   fixture f;
@@ -129,7 +129,7 @@ static void test_messages(void **state) {
   finish(&f);
 }
 
-/* ---- harm --------------------------------------------------------------- */
+/* ---- damaged input ------------------------------------------------------- */
 
 static void put64(char *at, uint64_t v) {
   for (int i = 0; i < 8; i++) at[i] = (char)(v >> 8 * i);
@@ -141,7 +141,7 @@ static void seal(char *v, size_t n) {
   put64(v + 24, hash_bytes(v + 32, n - 32));
 }
 
-/* Whatever was let through must stand everything that is done to programs. */
+/* Whatever was accepted must survive all uses of programs. */
 static void use(fixture *f) {
   strbuf out;
   str_init(&out, &f->heap.heap);
@@ -173,7 +173,7 @@ static void test_damaged(void **state) {
       copy[at] = rng_below(&r, 2) ? (char)small : (char)rng_u32(&r);
     }
     seal(copy, n);
-    char *exact = malloc(n); /* so that reading past the end is seen */
+    char *exact = malloc(n); /* so that reading past the end is detected */
     memcpy(exact, copy, n);
     if (restore(&f, exact, n) == TESS_OK) {
       let_through++;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Structural hash and equality: what they see and what they do not. */
+ * Structural hash and equality: which differences count. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "support/matmul.h"
 
 #define F32 ((tess_dtype){TESS_FLOAT, 32, 1})
 
-/* p and q mean the same to both, or to neither. */
+/* p and q are equal by both, or by neither. */
 static void expect_same(matmul *m, bool same) {
   uint64_t a = ir_hash(&m->p, &m->scratch), b = ir_hash(&m->q, &m->scratch);
   assert_int_equal(a == b, same);
@@ -19,9 +19,9 @@ static ir_expr sum(ir_program *p, ir_expr a, ir_expr b) {
   return ir_raw(p, &n, NULL);
 }
 
-/* ---- what does not matter ----------------------------------------------- */
+/* ---- differences that do not count --------------------------------------- */
 
-/* Everything at other indices: other things are made first. */
+/* All table indices differ: other objects are made first. */
 static void other_tables(matmul *m) {
   ir_program *q = &m->q;
   for (int i = 0; i < 20; i++) {
@@ -72,7 +72,7 @@ static void order_of_terms(matmul *m) {
   }
 }
 
-/* ---- what does ---------------------------------------------------------- */
+/* ---- differences that count ---------------------------------------------- */
 
 static void name_of_block(matmul *m) {
   ir_blk(&m->q, m->c)->name = ir_name(&m->q, "C2");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Substitution and deep copies. */
+ * Substitution and cloning. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "support/matmul.h"
@@ -12,7 +12,8 @@ static void expect(matmul *m, ir_expr e, const char *text) {
 
 static ir_var loop_var(matmul *m, ir_stmt s) { return ir_st(&m->p, s)->var; }
 
-/* A loop variable reaches bindings and predicates, not what is inside. */
+/* A loop variable is replaced in bindings and predicates, not in blocks'
+ * bodies. */
 static void loops(matmul *m) {
   ir_program *p = &m->p;
   ir_subst s;
@@ -33,7 +34,7 @@ static void loops(matmul *m) {
   assert_int_equal(ir_st(p, store)->idx.at, at);
 }
 
-/* A block's variable reaches regions, indices and values. */
+/* An iter is replaced in regions, indices and values. */
 static void inside(matmul *m) {
   ir_program *p = &m->p;
   ir_subst s;
@@ -98,7 +99,7 @@ static void test_substitution(void **state) {
   }
 }
 
-/* ---- deep copies -------------------------------------------------------- */
+/* ---- cloning ------------------------------------------------------------- */
 
 static void clones(matmul *m) {
   ir_program *p = &m->p;
@@ -106,7 +107,7 @@ static void clones(matmul *m) {
   ir_anno_set(p, m->c, ir_name(p, "a"), ir_value_int(p, 1));
   ir_anno_set(p, m->c, ir_name(p, "b"), ir_value_int(p, 2));
   ir_subst_init(&s, p, &m->scratch);
-  /* Twice by one substitution: the second copy is not of the first. */
+  /* Two clones by one substitution: the second is not a clone of the first. */
   for (int k = 0; k < 2; k++)
     ir_insert_after(p, m->i, ir_clone_stmt(&s, m->i, "_copy"));
   matmul_verify(m, p);
@@ -142,13 +143,13 @@ static void clones(matmul *m) {
       "          init\n"
       "            C[v0, v1] = 0.0\n"
       "          C[v0, v1] = C[v0, v1] + A[v0, v2] * B[v2, v1]\n");
-  /* Annotations of a copy are its own. */
+  /* A clone has its own annotations. */
   ir_stmt copy = ir_find_block(p, ir_name(p, "C_copy"));
   assert_true(ir_anno_remove(p, copy, "a"));
   assert_non_null(ir_anno_get(p, m->c, "a"));
 }
 
-/* A block's own buffers are made anew, and so is what names a region. */
+/* Allocations and match buffers of a block are cloned with it. */
 static void local_buffers(matmul *m) {
   ir_program *p = &m->p;
   ir_stmt root = ir_entry(p)->root,

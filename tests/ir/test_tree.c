@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Editing the tree: links stay right, and the walks see what is there. */
+ * Editing the statement tree: links stay consistent, and walks visit all. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "support/matmul.h"
@@ -184,7 +184,7 @@ static void copying(matmul *m) {
   assert_true(ir_equal(&m->p, &m->q, &m->scratch));
   matmul_verify(m, &m->q);
   assert_int_equal(ir_name(&m->q, "C"), ir_name(&m->p, "C"));
-  /* What happens to the copy does not reach what it was copied from. */
+  /* Editing the clone does not affect the original. */
   ir_kill(&m->q, m->i);
   matmul_verify(m, &m->p);
   assert_false(ir_equal(&m->p, &m->q, &m->scratch));
