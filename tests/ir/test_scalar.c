@@ -17,7 +17,7 @@ typedef struct entry {
   uint16_t bits;
 } entry;
 
-static int by_value(const void *a, const void *b) {
+static int scalar_by_value(const void *a, const void *b) {
   double x = ((const entry *)a)->v, y = ((const entry *)b)->v;
   return (x > y) - (x < y);
 }
@@ -30,7 +30,7 @@ static uint32_t all_values(tess_dtype t, entry *out) {
     double v = ir_get_real(t, &h);
     if (isfinite(v)) out[n++] = (entry){v, h};
   }
-  qsort(out, n, sizeof *out, by_value);
+  qsort(out, n, sizeof *out, scalar_by_value);
   return n;
 }
 
@@ -204,7 +204,7 @@ static void test_casts(void **state) {
 
 /* ---- types -------------------------------------------------------------- */
 
-static void test_names(void **state) {
+static void test_scalar_names(void **state) {
   static const char *good[] = {"float16", "bfloat16", "float32",   "float64",
                                "int8",    "int64",    "uint8",     "uint64",
                                "bool",    "handle",   "float32x8", "boolx16",
@@ -250,9 +250,9 @@ static void test_extremes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_halves),   cmocka_unit_test(test_floats),
-      cmocka_unit_test(test_integers), cmocka_unit_test(test_casts),
-      cmocka_unit_test(test_names),    cmocka_unit_test(test_extremes),
+      cmocka_unit_test(test_halves),       cmocka_unit_test(test_floats),
+      cmocka_unit_test(test_integers),     cmocka_unit_test(test_casts),
+      cmocka_unit_test(test_scalar_names), cmocka_unit_test(test_extremes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

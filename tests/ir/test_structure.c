@@ -83,7 +83,7 @@ static void kind_of_loop(matmul *m) {
 static void extent(matmul *m) {
   ir_st(&m->q, m->i)->extent = ir_index(&m->q, 127);
 }
-static void constant(matmul *m) {
+static void structure_constant(matmul *m) {
   ir_st(&m->q, ir_st(&m->q, m->c)->alt)->value = ir_real(&m->q, F32, -0.0);
 }
 static void annotation(matmul *m) {
@@ -135,18 +135,27 @@ static void test_ignored(void **state) {
   }
 }
 
-static void copy(matmul *m) { ir_program_copy(&m->q, &m->p); }
+static void structure_copy(matmul *m) { ir_program_copy(&m->q, &m->p); }
 
 static void test_seen(void **state) {
   (void)state;
-  void (*const parts[])(matmul *) = {
-      name_of_block, kind_of_loop,        extent, constant, annotation,
-      binding,       order_of_operands,   scope,  region,   predicate,
-      reducer,       order_of_statements, nesting};
+  void (*const parts[])(matmul *) = {name_of_block,
+                                     kind_of_loop,
+                                     extent,
+                                     structure_constant,
+                                     annotation,
+                                     binding,
+                                     order_of_operands,
+                                     scope,
+                                     region,
+                                     predicate,
+                                     reducer,
+                                     order_of_statements,
+                                     nesting};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     matmul m;
     matmul_start(&m);
-    matmul_run(&m, copy);
+    matmul_run(&m, structure_copy);
     expect_same(&m, true);
     matmul_run(&m, parts[i]);
     expect_same(&m, false);

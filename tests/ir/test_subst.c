@@ -4,7 +4,7 @@
 #include "ir/query.h"
 #include "support/matmul.h"
 
-static void expect(matmul *m, ir_expr e, const char *text) {
+static void subst_expect(matmul *m, ir_expr e, const char *text) {
   str_clear(&m->text);
   ir_print_expr(&m->p, e, &m->text);
   assert_string_equal(str_get(&m->text), text);
@@ -27,15 +27,15 @@ static void loops(matmul *m) {
   uint32_t at = ir_st(p, store)->idx.at;
   ir_subst_stmt(&s, m->k);
   ir_span it = ir_blk(p, m->c)->iters;
-  expect(m, p->iter.v[it.at].bind, "i + j * 2");
-  expect(m, p->iter.v[it.at + 1].bind, "j");
-  expect(m, ir_blk(p, m->c)->pred, "i + j * 2 < 100");
+  subst_expect(m, p->iter.v[it.at].bind, "i + j * 2");
+  subst_expect(m, p->iter.v[it.at + 1].bind, "j");
+  subst_expect(m, ir_blk(p, m->c)->pred, "i + j * 2 < 100");
   assert_int_equal(ir_st(p, store)->value, value);
   assert_int_equal(ir_st(p, store)->idx.at, at);
 }
 
 /* An iter is replaced in regions, indices and values. */
-static void inside(matmul *m) {
+static void subst_inside(matmul *m) {
   ir_program *p = &m->p;
   ir_subst s;
   ir_span it = ir_blk(p, m->d)->iters;
@@ -46,7 +46,7 @@ static void inside(matmul *m) {
   ir_print_stmt_head(p, ir_st(p, m->d)->body, &m->text);
   assert_string_equal(str_get(&m->text), "D[5, v1] = max(C[5, v1], 0.0)");
   ir_region r = ir_subst_region(&s, p->region.v[ir_blk(p, m->d)->reads.at]);
-  expect(m, ir_region_min(p, r, 0), "5");
+  subst_expect(m, ir_region_min(p, r, 0), "5");
   ir_region kept = p->region.v[ir_blk(p, m->c)->reads.at];
   assert_int_equal(ir_subst_region(&s, kept).at, kept.at);
 }
@@ -84,13 +84,13 @@ static void load_hook(matmul *m) {
   ir_subst_init(&s, p, &m->scratch);
   s.load = first_index;
   s.ud = &c;
-  expect(m, ir_subst_expr(&s, ir_st(p, ir_st(p, m->d)->body)->value),
-         "max(float32(v0), 0.0)");
+  subst_expect(m, ir_subst_expr(&s, ir_st(p, ir_st(p, m->d)->body)->value),
+               "max(float32(v0), 0.0)");
 }
 
 static void test_substitution(void **state) {
   (void)state;
-  void (*const parts[])(matmul *) = {loops, inside, buffers, load_hook};
+  void (*const parts[])(matmul *) = {loops, subst_inside, buffers, load_hook};
   for (int i = 0; i < 4; i++) {
     matmul m;
     matmul_start(&m);

@@ -196,7 +196,7 @@ static void copying(matmul *m) {
   assert_int_equal(m->q.func.n, 1);
 }
 
-static void test_names(void **state) {
+static void test_tree_names(void **state) {
   (void)state;
   matmul m;
   matmul_start(&m);
@@ -210,6 +210,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_lists), cmocka_unit_test(test_wrapping),
       cmocka_unit_test(test_killing), cmocka_unit_test(test_asking),
-      cmocka_unit_test(test_names)};
+      cmocka_unit_test(test_tree_names)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

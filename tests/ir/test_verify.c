@@ -101,7 +101,7 @@ static void bound_twice(matmul *m) {
   ir_st(&m->p, m->j2)->var = ir_st(&m->p, m->j)->var;
 }
 static void stale(matmul *m) { m->p.var.v[ir_st(&m->p, m->k)->var].hi = 30; }
-static void narrow(matmul *m) {
+static void verify_narrow(matmul *m) {
   ir_st(&m->p, m->k)->extent = ir_index(&m->p, 33);
 }
 static void dtype_of_store(matmul *m) {
@@ -197,8 +197,9 @@ static void test_wrong(void **state) {
                      "`D[v0, v1] = D[i, 0]`"},
       {bound_twice, "variable 'j' is bound twice, in `for j in range(64)`"},
       {stale, "what is kept about `k` is not true"},
-      {narrow, "variable 'k' claims to lie in [0, 31] but ranges over [0, 32], "
-               "in `for k in range(33)`"},
+      {verify_narrow,
+       "variable 'k' claims to lie in [0, 31] but ranges over [0, 32], "
+       "in `for k in range(33)`"},
       {dtype_of_store, "the type of what is stored does not fit, in "
                        "`D[v0, v1] = 3`"},
       {dtype_of_operands, "the types of `1.0 + 1` do not fit"},

@@ -16,7 +16,7 @@ typedef struct plain {
   int64_t length[LOOPS], step[ITERS][LOOPS], domain[ITERS];
 } plain;
 
-static plain draw(rng *r) {
+static plain plain_draw(rng *r) {
   plain x = {.domain = {1, 1, 1}};
   for (int l = 0; l < LOOPS; l++)
     x.length[l] = 1 + (int64_t)rng_below(r, LONGEST);
@@ -87,7 +87,7 @@ static void what_is_seen_is_a_box(void **state) {
   for (uint64_t i = 0; i < runs; i++) {
     rng r;
     rng_init(&r, seed, i);
-    plain x = draw(&r);
+    plain x = plain_draw(&r);
     bool box = true;
     for (int64_t o = 0; o < x.length[0]; o++) box &= is_box(&x, o);
     bool is = is_seen(&x);
