@@ -47,7 +47,7 @@ void mem_heap_init(mem_heap *h, tess_allocator alloc, size_t cap);
 /* Resize `ptr` (NULL: none yet) from `osize` to `nsize` bytes; unwinds with
  * TESS_NOMEM (allocator said no) or TESS_LIMIT (cap reached). */
 void *mem_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize);
-/* The same, but returns NULL instead of unwinding; mem_refusal() tells why. */
+/* The same, but returns NULL instead of unwinding; mem_refusal() is why. */
 void *mem_try_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize);
 /* Why the heap last refused: TESS_NOMEM or TESS_LIMIT, as above. */
 static inline tess_status mem_refusal(const mem_heap *h) {

@@ -55,7 +55,7 @@ static bool find_param(parser *p, const char *word, uint32_t *out) {
       *out = i;
       return true;
     }
-  return call_parse_fail(p, "it names what is no parameter");
+  return call_parse_fail(p, "it names no parameter of the intrinsic");
 }
 
 static bool take_int(parser *p, int64_t *out) {
@@ -100,7 +100,7 @@ static bool take_operands(parser *p, ir_tensor_call *c) {
     if (!take_operand(p, &c->operand[c->n])) return false;
   }
   skip(p);
-  return !*p->at || call_parse_fail(p, "something stands behind it");
+  return !*p->at || call_parse_fail(p, "text follows the call");
 }
 
 static bool take_call(parser *p, ir_tensor_call *c) {
@@ -202,7 +202,7 @@ bool ir_tensor_call_fits(const ir_program *p, const ir_tensor_call *c,
         (o->is_view && !is_vector_type(o->as)))
       return false;
   }
-  *why = "what is set is a vector of integers or floats";
+  *why = "the result must be a vector of integers or floats";
   return !c->is_llvm ||
          (c->result < n && vector_bits(p, param[c->result]) <= MOST_BITS &&
           is_vector_type(p->buf.v[param[c->result]].dtype));

@@ -175,7 +175,7 @@ static bool depends_on_clobbered(const search *f, ir_stmt top, ir_stmt block) {
 
 /* Are these regions of the buffer, of a block, inside the box? */
 static bool all_within(const search *f, ir_stmt block, ir_span regions,
-                       ir_stmt meet, const ir_expr *min, const ir_expr *max) {
+                       ir_stmt lca, const ir_expr *min, const ir_expr *max) {
   ir_program *p = f->p;
   uint32_t ndim = ir_ndim(p, f->b);
   ir_expr *rmin = arena_array(f->scratch, ir_expr, 2 * ndim + 1);
@@ -183,7 +183,7 @@ static bool all_within(const search *f, ir_stmt block, ir_span regions,
   for (uint32_t i = 0; i < regions.n; i++) {
     ir_region r = p->region.v[regions.at + i];
     if (r.buf != f->b) continue;
-    if (!ir_may_access_box(p, f->scratch, block, r, meet, rmin, rmax) ||
+    if (!ir_may_access_box(p, f->scratch, block, r, lca, rmin, rmax) ||
         !ir_box_within(p, f->scratch, f->b, rmin, rmax, min, max,
                        ir_blk(p, block)->pred))
       return false;
@@ -197,31 +197,31 @@ static bool all_within(const search *f, ir_stmt block, ir_span regions,
 static bool must_write_before(const search *f, const access *w,
                               const access *r) {
   ir_program *p = f->p;
-  ir_stmt meet = common(p, w->block, r->block);
+  ir_stmt lca = common(p, w->block, r->block);
   uint32_t ndim = ir_ndim(p, f->b);
   ir_expr *wmin = arena_array(f->scratch, ir_expr, 2 * ndim + 1);
   ir_expr *wmax = wmin + ndim;
   ir_region wr;
   region_of_buffer(p, ir_blk(p, w->block)->writes, f->b, &wr);
-  if (!ir_may_access_box(p, f->scratch, w->block, wr, meet, wmin, wmax) ||
-      !ir_must_access_box(p, f->scratch, w->block, wr, meet, wmin, wmax,
+  if (!ir_may_access_box(p, f->scratch, w->block, wr, lca, wmin, wmax) ||
+      !ir_must_access_box(p, f->scratch, w->block, wr, lca, wmin, wmax,
                           ir_blk(p, r->block)->pred) ||
       !ir_must_access_region(p, f->scratch, w->block, wr, true))
     return false;
   const ir_block_rec b = *ir_blk(p, r->block);
-  return all_within(f, r->block, b.reads, meet, wmin, wmax) &&
+  return all_within(f, r->block, b.reads, lca, wmin, wmax) &&
          (!updates_old_values(f, r->block) ||
-          all_within(f, r->block, b.writes, meet, wmin, wmax));
+          all_within(f, r->block, b.writes, lca, wmin, wmax));
 }
 
 /* The same if w fills the buffer in the first iteration of a loop below `top`,
  * which is around both. */
 static bool must_write_first(const search *f, ir_stmt top, const access *w,
                              const access *r) {
-  ir_stmt meet = common(f->p, w->block, r->block);
-  for (ir_stmt l = meet; l != top; l = ir_st(f->p, l)->parent)
+  ir_stmt lca = common(f->p, w->block, r->block);
+  for (ir_stmt l = lca; l != top; l = ir_st(f->p, l)->parent)
     if (ir_fills_in_first_iteration(f->p, f->scratch, f->b, w->block, r->block,
-                                    meet, l))
+                                    lca, l))
       return true;
   return false;
 }

@@ -16,7 +16,7 @@ typedef struct first {
   ir_stmt writer, loop;
   ir_region made;
   ir_expr given; /* the reader's predicate, 0: none */
-  ir_loops l;    /* between meet and the writer */
+  ir_loops l;    /* between lca and the writer */
   uint64_t used; /* bit set: loops that some index uses */
 } first;
 
@@ -163,9 +163,9 @@ static ir_region region_of(const ir_program *p, ir_span r, ir_buf b) {
 
 /* Are only loops in between, with bounds that are the same in each iteration of
  * `loop`? */
-static bool runs_alike(const ir_program *p, ir_stmt loop, ir_stmt meet) {
+static bool runs_alike(const ir_program *p, ir_stmt loop, ir_stmt lca) {
   ir_var t = ir_st(p, loop)->var;
-  for (ir_stmt l = meet; l != loop; l = ir_st(p, l)->parent)
+  for (ir_stmt l = lca; l != loop; l = ir_st(p, l)->parent)
     if (!ir_is_loop(p, l) || ir_uses_var(p, ir_st(p, l)->lo, t) ||
         ir_uses_var(p, ir_st(p, l)->extent, t))
       return false;
@@ -173,7 +173,7 @@ static bool runs_alike(const ir_program *p, ir_stmt loop, ir_stmt meet) {
 }
 
 bool ir_fills_in_first_iteration(ir_program *p, arena *scratch, ir_buf b,
-                                 ir_stmt w, ir_stmt r, ir_stmt meet,
+                                 ir_stmt w, ir_stmt r, ir_stmt lca,
                                  ir_stmt loop) {
   first f = {.p = p,
              .scratch = scratch,
@@ -185,12 +185,12 @@ bool ir_fills_in_first_iteration(ir_program *p, arena *scratch, ir_buf b,
   ir_expr pred = ir_blk(p, w)->pred;
   ir_expr *box = arena_array(scratch, ir_expr, 4 * ndim + 1);
   uint8_t kind = ir_st(p, loop)->loop_kind;
-  ir_stmt top = loop == meet ? ir_st(p, meet)->parent : meet;
+  ir_stmt top = loop == lca ? ir_st(p, lca)->parent : lca;
   bool asks = false;
-  if (!ir_is_loop(p, loop) || !runs_alike(p, loop, meet) ||
+  if (!ir_is_loop(p, loop) || !runs_alike(p, loop, lca) ||
       (kind != IR_SERIAL && kind != IR_UNROLLED) || !f.made.buf || !pred ||
       !holds_first(&f, pred, &asks) || !asks ||
-      !ir_loops_between(p, scratch, meet, w, &f.l) ||
+      !ir_loops_between(p, scratch, lca, w, &f.l) ||
       !written_first(&f, box, box + ndim) ||
       !ir_must_access_region(p, scratch, w, f.made, true))
     return false;

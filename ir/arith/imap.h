@@ -26,7 +26,7 @@ typedef struct imap {
   imap_var var[IMAP_VARS];
   ir_expr pred[IMAP_PREDS]; /* `sum < c`, all of them hold */
   ir_expr *expr;         /* nout bindings, then what else is followed */
-  bool restricted;       /* by more than pred tells */
+  bool restricted;       /* by more than pred */
 } imap;
 
 /* k times digit (var // d) % ext of a variable, in binding `out`. */

@@ -38,7 +38,7 @@ tess_status describe_compute_begin(ir_builder *b, const char *name,
   if (!s && b->open.n)
     s = err_set(b->err, TESS_INVALID,
                 "compute '%s' is described inside of %s, which is open; it is "
-                "a stage of its own and goes before or behind that",
+                "a stage of its own: describe it before or after that",
                 name, describe_spell_open(b));
   for (uint32_t d = 0; d < ndim && !s; d++) {
     s = check_dimension(b, name, d, shape[d], &c.extent[d]);

@@ -174,9 +174,9 @@ bool verify_facts(verifier *v) {
   const ir_program *p = v->p;
   for (ir_expr e = 1; e < p->node.n; e++) {
     if (ir_node_is_consistent(p, e)) continue;
-    verify_fail(v, "what is kept about `");
+    verify_fail(v, "the cached facts of `");
     ir_print_expr(p, e, v->why);
-    str_puts(v->why, "` is not true");
+    str_puts(v->why, "` are wrong");
     return false;
   }
   return true;

@@ -207,7 +207,8 @@ static bool store_types_ok(scopes *x, ir_stmt s, const ir_stmt_rec *r) {
                           ir_text(p, b->name), b->shape.n, r->idx.n);
   if (!lanes || lanes > UINT16_MAX ||
       !ir_dtype_eq(ir_at(p, r->value)->dtype, want))
-    return verify_fail_at(x->v, s, "the type of what is stored does not fit");
+    return verify_fail_at(x->v, s,
+                          "the type of the stored value does not match");
   if (r->mask && !ir_dtype_eq(ir_at(p, r->mask)->dtype, mask))
     return verify_fail_at(x->v, s, "the type of the mask does not fit");
   return true;

@@ -196,11 +196,11 @@ static void test_wrong(void **state) {
       {past_a_block, "variable 'i' is used where it is not bound, in "
                      "`D[v0, v1] = D[i, 0]`"},
       {bound_twice, "variable 'j' is bound twice, in `for j in range(64)`"},
-      {stale, "what is kept about `k` is not true"},
+      {stale, "the cached facts of `k` are wrong"},
       {verify_narrow,
        "variable 'k' claims to lie in [0, 31] but ranges over [0, 32], "
        "in `for k in range(33)`"},
-      {dtype_of_store, "the type of what is stored does not fit, in "
+      {dtype_of_store, "the type of the stored value does not match, in "
                        "`D[v0, v1] = 3`"},
       {dtype_of_operands, "the types of `1.0 + 1` do not fit"},
       {index_count, "buffer 'D' has 2 dimensions but is indexed by 1, in "
