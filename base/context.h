@@ -61,13 +61,23 @@ tess_status ctx_run_in(const char *call, tess_context *c,
                        tess_status (*fn)(void *ud), void *ud);
 #define ctx_run(...) ctx_run_in(__func__, __VA_ARGS__)
 
-/* Copies a public struct, which begins with its size as the host was compiled
- * with it, into `out` of `size` bytes: members that the host does not have keep
- * their value in `out`, and members unknown here are dropped.  A size that no
- * version of the struct has is INVALID, naming the struct; `err` may be
- * NULL. */
-tess_status ctx_take_struct(const char *name, const void *in, void *out,
-                            uint32_t size, err_state *err);
+/* Public structs that begin with struct_size (tessera.h, "How structs grow").
+ *
+ * ctx_take copies a host's struct, T *in, to one of ours: members that the host
+ * does not have keep their value, and members unknown here are dropped.
+ * ctx_give copies one of ours to the host's `out`, up to the host's size, and
+ * zeroes members unknown here.  A size that no version of the struct has is
+ * INVALID, naming the struct; c may be NULL, then there is no message.
+ * ctx_fits only checks the size, before work is done in vain. */
+tess_status ctx_take_struct(tess_context *c, const char *name, const void *in,
+                            void *out, uint32_t size);
+tess_status ctx_give_struct(tess_context *c, const char *name,
+                            const void *ours, void *out, uint32_t size);
+tess_status ctx_fits_struct(tess_context *c, const char *name,
+                            const void *host, uint32_t size);
+#define ctx_take(c, T, in, out) ctx_take_struct(c, #T, in, out, sizeof(T))
+#define ctx_give(c, T, ours, out) ctx_give_struct(c, #T, ours, out, sizeof(T))
+#define ctx_fits(c, T, host) ctx_fits_struct(c, #T, host, sizeof(T))
 
 /* Brackets work that tess_stop() can interrupt; calls nest.  The work polls
  * `stop`; a stop requested before the outermost bracket is dropped. */

@@ -174,7 +174,7 @@ int main(int argc, char **argv) {
   if (tess_context_new(NULL, &d.c) != TESS_OK) fail("no context", NULL);
   snprintf(text, sizeof text, "llvm -num-cores=%u", d.threads);
   check(&d, tess_target_new(d.c, text, &d.target));
-  check(&d, tess_tensor_new(d.c, (tess_dtype){TESS_FLOAT, 64, 1}, 2,
+  check(&d, tess_tensor_new(d.c, (tess_dtype){TESS_DTYPE_FLOAT, 64, 1}, 2,
                             (int64_t[]){N, N}, "zeros", 0, &d.a));
   d.first = malloc(sizeof(double) * N * N);
   d.want = malloc(sizeof(double) * N * N);

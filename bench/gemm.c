@@ -31,7 +31,7 @@ static void check(duel *d, tess_status s) {
 
 static tess_tensor *matrix(duel *d, const char *fill, uint64_t seed) {
   tess_tensor *t;
-  check(d, tess_tensor_new(d->s.c, (tess_dtype){TESS_FLOAT, 32, 1}, 2,
+  check(d, tess_tensor_new(d->s.c, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 2,
                            (int64_t[]){N, N}, fill, seed, &t));
   return t;
 }
@@ -41,7 +41,7 @@ static tess_kernel *tune(duel *d, uint64_t seed, uint32_t trials) {
   tess_target *target;
   tess_result *r;
   tess_kernel *k;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   char text[64];
   snprintf(text, sizeof text, "llvm -num-cores=%u", d->threads);
   check(d, tess_target_new(d->s.c, text, &target));
@@ -68,7 +68,7 @@ static void fight(duel *d, tess_kernel *k, double *ours, double *blas) {
   tess_tensor *args[3] = {d->a, d->b, d->c};
   double best = INFINITY, peer = INFINITY, abs, rel;
   for (int i = 0; i < ROUNDS; i++) {
-    tess_timing t;
+    tess_timing t = TESS_INIT(tess_timing);
     usleep(20000); /* idle threads stop spinning */
     check(d, tess_kernel_time(k, 3, args, 0.05, &t));
     best = fmin(best, t.min);

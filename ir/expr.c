@@ -478,7 +478,7 @@ ir_expr ir_binary(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
 }
 
 ir_expr ir_not(ir_program *p, ir_expr a) {
-  TESS_ASSERT(ir_at(p, a)->dtype.code == TESS_BOOL);
+  TESS_ASSERT(ir_at(p, a)->dtype.code == TESS_DTYPE_BOOL);
   ir_expr e = ir_local_not(p, a);
   if (e) return e;
   ir_node n = {.op = IR_NOT, .dtype = ir_at(p, a)->dtype, .a = a};
@@ -487,13 +487,13 @@ ir_expr ir_not(ir_program *p, ir_expr a) {
 
 ir_expr ir_select(ir_program *p, ir_expr cond, ir_expr yes, ir_expr no) {
   const ir_node *c = ir_at(p, cond);
-  TESS_ASSERT(c->dtype.code == TESS_BOOL);
+  TESS_ASSERT(c->dtype.code == TESS_DTYPE_BOOL);
   TESS_ASSERT(ir_dtype_eq(ir_at(p, yes)->dtype, ir_at(p, no)->dtype));
   if (c->op == IR_INT) return c->i ? yes : no;
   if (yes == no) return yes;
   if (c->op == IR_NOT) return ir_select(p, c->a, no, yes);
   if (ir_is_const(p, yes, 1) && ir_is_const(p, no, 0) &&
-      ir_at(p, yes)->dtype.code == TESS_BOOL)
+      ir_at(p, yes)->dtype.code == TESS_DTYPE_BOOL)
     return cond;
   ir_node n = {.op = IR_SELECT,
                .dtype = ir_at(p, yes)->dtype,

@@ -48,7 +48,7 @@ ir_stmt ir_store_new(ir_program *p, ir_buf b, uint32_t n, const ir_expr *idx,
 }
 
 ir_stmt ir_if_new(ir_program *p, ir_expr cond) {
-  TESS_ASSERT(ir_at(p, cond)->dtype.code == TESS_BOOL);
+  TESS_ASSERT(ir_at(p, cond)->dtype.code == TESS_DTYPE_BOOL);
   ir_stmt s = stmt_new(p, IR_IF);
   ir_st(p, s)->cond = cond;
   return s;

@@ -9,7 +9,7 @@
 static bool is_half(tess_dtype t) { return ir_is_float(t) && t.bits == 16; }
 
 static tess_dtype float32_like(tess_dtype t) {
-  return (tess_dtype){TESS_FLOAT, 32, t.lanes};
+  return (tess_dtype){TESS_DTYPE_FLOAT, 32, t.lanes};
 }
 
 static ir_expr wide(ir_program *p, ir_expr e) {

@@ -33,11 +33,11 @@ static ir_expr num(math *m, double v) {
 }
 
 static tess_dtype bits_type(const math *m) {
-  return (tess_dtype){TESS_INT, m->t.bits, m->t.lanes};
+  return (tess_dtype){TESS_DTYPE_INT, m->t.bits, m->t.lanes};
 }
 
 static ir_expr whole(math *m, int64_t v) {
-  tess_dtype s = {TESS_INT, m->t.bits, 1};
+  tess_dtype s = {TESS_DTYPE_INT, m->t.bits, 1};
   ir_expr e = ir_int(m->p, s, v);
   return m->t.lanes == 1 ? e : ir_broadcast(m->p, e, m->t.lanes);
 }
@@ -338,7 +338,7 @@ static ir_expr pow_in(math *m, ir_expr x, ir_expr y) {
 /* In float64 for float32, where the logarithm's error would be magnified. */
 static ir_expr expand_pow(math *m, ir_expr x, ir_expr y) {
   if (!is_single(m)) return pow_in(m, x, y);
-  math w = {m->p, {TESS_FLOAT, 64, m->t.lanes}};
+  math w = {m->p, {TESS_DTYPE_FLOAT, 64, m->t.lanes}};
   ir_expr r = pow_in(&w, ir_cast(m->p, w.t, x), ir_cast(m->p, w.t, y));
   return ir_cast(m->p, m->t, r);
 }
@@ -348,7 +348,8 @@ static ir_expr expand_pow(math *m, ir_expr x, ir_expr y) {
 static ir_expr expand(ir_program *p, const ir_node *n, const ir_expr *a,
                       void *ud) {
   (void)ud;
-  if (n->op != IR_CALL || n->dtype.code != TESS_FLOAT || n->dtype.bits < 32)
+  if (n->op != IR_CALL || n->dtype.code != TESS_DTYPE_FLOAT ||
+      n->dtype.bits < 32)
     return 0;
   math m = {p, n->dtype};
   switch ((ir_fn)n->a) {

@@ -60,7 +60,7 @@ static int records(lua_State *L) {
   lua_Integer max = lt_opt_integer(L, 2, "the number of records", 100);
   lua_newtable(L);
   for (lua_Integer k = 0; k < max; k++) {
-    tess_record r;
+    tess_record r = TESS_INIT(tess_record);
     tess_status s = tess_database_row(d, (uint64_t)k, &r);
     if (s == TESS_NOT_FOUND) break;
     lt_check(L, s);

@@ -85,7 +85,7 @@ static int constant_expr(lua_State *L) { /* (value, dtype) */
   tess_expr e;
   tess_dtype t = lt_to_dtype(L, 2, "float32");
   tess_builder *b = lt_push_builder(L);
-  if (t.code == TESS_FLOAT || t.code == TESS_BFLOAT)
+  if (t.code == TESS_DTYPE_FLOAT || t.code == TESS_DTYPE_BFLOAT)
     lt_check(L, tess_real(b, t, lt_number(L, 1, "a constant"), &e));
   else if (lua_isboolean(L, 1))
     lt_check(L, tess_int(b, t, lua_toboolean(L, 1), &e));
@@ -229,8 +229,12 @@ static int reduce_with(lua_State *L) {
   }
   void *ud[2] = {L, &n};
   tess_reducer_def def = {
-      lt_opt_string(L, 5, "the name of a reducer", "reducer"), n, combine,
-      identity, ud};
+      .struct_size = sizeof def,
+      .n = n,
+      .name = lt_opt_string(L, 5, "the name of a reducer", "reducer"),
+      .combine = combine,
+      .identity = identity,
+      .ud = ud};
   int top = lua_gettop(L);
   tess_status s = tess_reduce_with(b, &def, n, src, naxes, axes, out);
   if (s == TESS_CALLBACK && lua_gettop(L) > top) return lua_error(L);

@@ -86,7 +86,7 @@ static int kernel_call(lua_State *L) {
 static int kernel_time(lua_State *L) {
   static const char *const known[] = {"min_time", NULL};
   tess_tensor *args[MAX_TENSORS];
-  tess_timing t;
+  tess_timing t = TESS_INIT(tess_timing);
   tess_kernel *k = lt_get(L, 1, LT_KERNEL);
   uint32_t n = lt_to_tensors(L, 2, MAX_TENSORS, args);
   lt_options(L, 3, "kernel:time", known);

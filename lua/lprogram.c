@@ -55,7 +55,7 @@ static int params(lua_State *L) {
   uint32_t n = tess_program_nparams(p);
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
-    tess_param q;
+    tess_param q = TESS_INIT(tess_param);
     char dtype[32];
     lt_check(L, tess_program_param(p, i, &q));
     tess_dtype_text(q.dtype, dtype);

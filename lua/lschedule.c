@@ -54,7 +54,7 @@ static int perform(lua_State *L) {
   uint32_t prim = (uint32_t)lua_tointeger(L, lua_upvalueindex(1)), nout = 0, n;
   tess_arg args[MAX_OPERANDS];
   tess_rv first = 0;
-  tess_prim_info info;
+  tess_prim_info info = TESS_INIT(tess_prim_info);
   tess_prim_get(prim, &info);
   tess_schedule *s = read_call(L, prim, args, &n);
   lt_check(L,
@@ -70,7 +70,7 @@ static int can(lua_State *L) {
   lt_schedule(L, 1);
   const char *name = lt_string(L, 2, "the name of a primitive");
   tess_arg args[MAX_OPERANDS];
-  tess_prim_info info = {0};
+  tess_prim_info info = TESS_INIT(tess_prim_info);
   uint32_t prim = 0, count = tess_prim_count(), n;
   for (; prim < count; prim++) {
     tess_prim_get(prim, &info);
@@ -144,14 +144,14 @@ static int get(lua_State *L) {
 }
 
 static tess_block_info block_info(lua_State *L) {
-  tess_block_info info;
+  tess_block_info info = TESS_INIT(tess_block_info);
   lt_check(
       L, tess_schedule_block_info(lt_schedule(L, 1), lt_to_rv(L, 2, 1), &info));
   return info;
 }
 
 static tess_loop_info loop_info(lua_State *L) {
-  tess_loop_info info;
+  tess_loop_info info = TESS_INIT(tess_loop_info);
   lt_check(
       L, tess_schedule_loop_info(lt_schedule(L, 1), lt_to_rv(L, 2, 1), &info));
   return info;
@@ -257,7 +257,7 @@ static int access(lua_State *L) {
  */
 static int access_info(lua_State *L) {
   static const char *const kinds[] = {"read", "write", NULL};
-  tess_access_info x;
+  tess_access_info x = TESS_INIT(tess_access_info);
   char dtype[32];
   int write = lt_choice(L, 3, "the kind of access", NULL, kinds);
   lt_check(L, tess_schedule_access_info(
@@ -376,7 +376,7 @@ static int primitives(lua_State *L) {
   uint32_t n = tess_prim_count();
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0, k = 0; i < n; i++) {
-    tess_prim_info info;
+    tess_prim_info info = TESS_INIT(tess_prim_info);
     lt_check(L, tess_prim_get(i, &info));
     if (info.hidden) continue;
     lua_createtable(L, 0, 4);
@@ -439,7 +439,7 @@ void lt_open_schedule(lua_State *L) {
   luaL_getmetatable(L, LT_SCHEDULE);
   lua_getfield(L, -1, "__index");
   for (uint32_t i = 0; i < tess_prim_count(); i++) {
-    tess_prim_info info;
+    tess_prim_info info = TESS_INIT(tess_prim_info);
     if (tess_prim_get(i, &info) != TESS_OK) continue;
     lua_pushinteger(L, i);
     lua_pushcclosure(L, perform, 1);

@@ -240,6 +240,7 @@ static void read_module(lua_State *L, int keep, tess_module *m) {
   lt_hook *h = lua_newuserdatauv(L, sizeof *h, 0);
   *h = (lt_hook){L, main_thread(L), LUA_NOREF, LUA_NOREF};
   lua_seti(L, keep, luaL_len(L, keep) + 1);
+  m->struct_size = sizeof *m;
   m->name = lt_field_str(L, t, "name", "module");
   m->apply = apply;
   m->free = hook_free;

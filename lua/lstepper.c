@@ -91,7 +91,7 @@ static int decision(lua_State *L) {
 /* s:alternatives([max]): a list of { decision =, probability = } and how
  * many there are in all */
 static int alternatives(lua_State *L) {
-  tess_alternatives a;
+  tess_alternatives a = TESS_INIT(tess_alternatives);
   lua_Integer max = lt_opt_integer(L, 2, "the number of alternatives", 64);
   if (max < 1 || max > 1 << 20)
     return lt_error(L, TESS_INVALID,

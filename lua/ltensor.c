@@ -188,7 +188,7 @@ static int get(lua_State *L) {
   tess_tensor *t = tensor(L);
   tess_dtype type = tess_tensor_dtype(t);
   indices(L, t, 0, at);
-  if (type.code == TESS_FLOAT || type.code == TESS_BFLOAT) {
+  if (type.code == TESS_DTYPE_FLOAT || type.code == TESS_DTYPE_BFLOAT) {
     lt_check(L, tess_tensor_get(t, at, &v));
     lua_pushnumber(L, v);
   } else {

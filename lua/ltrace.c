@@ -51,7 +51,7 @@ static void push_operands(lua_State *L, tess_trace *t, uint32_t i,
 }
 
 static int push_inst(lua_State *L, tess_trace *t, uint32_t i) {
-  tess_inst_info info;
+  tess_inst_info info = TESS_INIT(tess_inst_info);
   if (tess_trace_inst(t, i, &info) != TESS_OK) return 0;
   lua_createtable(L, 0, 7);
   lua_pushstring(L, info.name);

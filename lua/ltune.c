@@ -393,7 +393,7 @@ static int nothing(lua_State *L) { return (void)L, 0; }
  * come through: where it ended the run it must not end the caller, and where
  * the run was over, or the interpreter alone knew of it, nothing else tells. */
 static void take_interrupt(run *r, tess_result *made) {
-  tess_result_info i;
+  tess_result_info i = TESS_INIT(tess_result_info);
   lua_pushcfunction(r->L, nothing);
   if (lua_pcall(r->L, 0, 0, 0) == LUA_OK) return;
   if (made && !tess_result_get(made, &i) && i.status == TESS_CANCELLED)
@@ -404,7 +404,7 @@ static void take_interrupt(run *r, tess_result *made) {
 
 /* What the progress told last is not what came out. */
 static void print_note(const run *r, tess_result *made) {
-  tess_result_info i;
+  tess_result_info i = TESS_INIT(tess_result_info);
   if (r->progress != PRINT || !made || tess_result_get(made, &i)) return;
   if (*i.note) fprintf(stderr, "%s\n", i.note);
 }
@@ -487,8 +487,16 @@ static int tune(lua_State *L) {
     lua_pushnil(L);
   tess_target *target = lt_to_target(L, 4);
   read_options(L, &r, &o);
-  tess_strategy strategy = {"lua", propose, observe, NULL, &r};
-  tess_cost_model model = {"lua", predict, update, NULL, &r};
+  tess_strategy strategy = {.struct_size = sizeof(tess_strategy),
+                            .name = "lua",
+                            .propose = propose,
+                            .observe = observe,
+                            .ud = &r};
+  tess_cost_model model = {.struct_size = sizeof(tess_cost_model),
+                           .name = "lua",
+                           .predict = predict,
+                           .update = update,
+                           .ud = &r};
   lua_createtable(L, SLOT_ERROR, 0); /* callbacks need no memory to fill */
   lua_rawsetp(L, LUA_REGISTRYINDEX, &r);
   if (pluggable(&r, "strategy", SLOT_STRATEGY, &o.strategy))

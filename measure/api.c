@@ -468,18 +468,20 @@ tess_status tess_kernel_time(tess_kernel *k, uint32_t n,
   if (s) return s;
   if (!(min_time >= 0 && isfinite(min_time)))
     return ctx_fail(k->c, TESS_INVALID, "min_time is no time");
+  s = ctx_fits(k->c, tess_timing, out);
+  if (s) return s;
   w.min_time = min_time;
   ctx_begin_work(k->c);
   s = ctx_run(k->c, time_kernel, &w);
   ctx_end_work(k->c);
   const measure_result *r = &w.times;
-  if (!s)
-    *out = (tess_timing){.median = r->median,
-                         .min = r->min,
-                         .mean = r->mean,
-                         .stddev = r->stddev,
-                         .repeats = r->sample.n,
-                         .runs = r->runs};
+  const tess_timing timing = {.median = r->median,
+                              .min = r->min,
+                              .mean = r->mean,
+                              .stddev = r->stddev,
+                              .repeats = r->sample.n,
+                              .runs = r->runs};
+  if (!s) s = ctx_give(k->c, tess_timing, &timing, out);
   vec_free(&k->c->heap, &w.times.sample);
   return s;
 }

@@ -34,7 +34,7 @@ typedef void (*look_fn)(comparison *c, uint64_t i, double got, double want);
 static double element(tess_dtype t, const char *at) {
   if (ir_is_float(t)) return ir_get_real(t, at);
   double v = (double)ir_get_int(t, at);
-  bool wrapped = t.code == TESS_UINT && t.bits == 64 && v < 0;
+  bool wrapped = t.code == TESS_DTYPE_UINT && t.bits == 64 && v < 0;
   return wrapped ? v + 0x1p64 : v;
 }
 

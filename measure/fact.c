@@ -8,7 +8,7 @@ enum { FUNCTION_ROUNDINGS = 4 }; /* of exp, tanh, ... */
 /* ---- types -------------------------------------------------------------- */
 
 int fact_digits(tess_dtype t) {
-  if (t.code == TESS_BFLOAT) return 8;
+  if (t.code == TESS_DTYPE_BFLOAT) return 8;
   return t.bits == 16 ? 11 : t.bits == 32 ? 24 : 53;
 }
 
@@ -74,7 +74,8 @@ static range_fact settle(tess_dtype t, range_fact f, double n) {
     double most = ldexp(1, t.bits);
     f.known = true;
     f.grain = 0;
-    f.nonneg = f.nonneg || t.code == TESS_UINT || t.code == TESS_BOOL;
+    f.nonneg =
+        f.nonneg || t.code == TESS_DTYPE_UINT || t.code == TESS_DTYPE_BOOL;
     if (!(f.bound < most)) f.bound = most;
     return f;
   }

@@ -253,9 +253,9 @@ static void look_at(walk *w, ir_stmt at) {
 
 static range_fact of_input(tess_dtype t, int64_t range, int64_t below) {
   int64_t most = range > below ? range : below;
-  bool is_signed = t.code != TESS_UINT && t.code != TESS_BOOL;
+  bool is_signed = t.code != TESS_DTYPE_UINT && t.code != TESS_DTYPE_BOOL;
   range_fact f = {.seen = true, .bound = 1};
-  if (t.code == TESS_BOOL)
+  if (t.code == TESS_DTYPE_BOOL)
     f = fact_exact(1, 0);
   else if (ir_is_int(t))
     f = fact_exact(most ? (double)most : 8, 0);

@@ -60,11 +60,7 @@ static uint32_t threads_of(int64_t cores) {
 static tess_status read_options(tess_context *c, const tess_tune_options *in,
                                 tess_tune_options *o) {
   *o = (tess_tune_options){.struct_size = sizeof *o};
-  if (!in) return TESS_OK;
-  tess_status s =
-      ctx_take_struct("tess_tune_options", in, o, sizeof *o, &c->err);
-  if (s != TESS_OK) c->serial++;
-  return s;
+  return in ? ctx_take(c, tess_tune_options, in, o) : TESS_OK;
 }
 
 static tess_status complete_options(tess_context *c, tess_target *target,
@@ -94,6 +90,8 @@ typedef struct tune_work {
   tess_target *target, *own_target;
   tess_space *space;
   tess_tune_options o;
+  tess_strategy strategy; /* the host's, as far as it knows them */
+  tess_cost_model model;
   space_sketches k;
   search_measurer measurer;
   strbuf policy;
@@ -167,6 +165,21 @@ static tess_status run(tune_work *w, tess_result **out) {
   return tune_run(&setup, out);
 }
 
+/* Our copies of what is plugged in take the places of the host's. */
+static tess_status take_plugged_in(tune_work *w) {
+  tess_tune_options *o = &w->o;
+  tess_status s = TESS_OK, t = TESS_OK;
+  if (o->custom_strategy) {
+    s = ctx_take(w->c, tess_strategy, o->custom_strategy, &w->strategy);
+    o->custom_strategy = s == TESS_OK ? &w->strategy : NULL;
+  }
+  if (o->custom_cost_model) {
+    t = ctx_take(w->c, tess_cost_model, o->custom_cost_model, &w->model);
+    o->custom_cost_model = t == TESS_OK ? &w->model : NULL;
+  }
+  return s != TESS_OK ? s : t;
+}
+
 /* Once, however the run ended. */
 static void free_plugged_in(const tess_tune_options *o) {
   const tess_strategy *strategy = o->custom_strategy;
@@ -184,6 +197,7 @@ tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
   space_sketches_init(&w.k, w.c);
   str_init(&w.policy, &w.c->heap);
   tess_status s = read_options(w.c, o, &w.o);
+  if (s == TESS_OK) s = take_plugged_in(&w);
   if (s == TESS_OK) s = run(&w, out);
   thread_alarm_put_off(&w.deadline);
   ctx_end_work(w.c);
@@ -204,15 +218,15 @@ static const char *text_of(const strbuf *b) {
 }
 
 tess_status tess_result_get(tess_result *r, tess_result_info *out) {
-  *out = r->info;
-  out->ncurve = r->curve.n;
-  out->curve = r->curve.v;
-  out->funnel = text_of(&r->funnel);
-  out->ledger = text_of(&r->ledger);
-  out->classes = text_of(&r->classes);
-  out->message = r->broke.code ? r->broke.message : text_of(&r->failure);
-  out->note = text_of(&r->note);
-  return TESS_OK;
+  tess_result_info i = r->info;
+  i.ncurve = r->curve.n;
+  i.curve = r->curve.v;
+  i.funnel = text_of(&r->funnel);
+  i.ledger = text_of(&r->ledger);
+  i.classes = text_of(&r->classes);
+  i.message = r->broke.code ? r->broke.message : text_of(&r->failure);
+  i.note = text_of(&r->note);
+  return ctx_give(r->c, tess_result_info, &i, out);
 }
 
 static tess_status none(tess_result *r) {

@@ -122,21 +122,21 @@ tess_status tess_database_row(tess_database *d, uint64_t k, tess_record *out) {
   sqlite3_stmt *q = d->rows;
   bool timed = !strcmp(text_at(q, 6), "OK") && !d->second;
   double seconds = timed ? sqlite3_column_double(q, 7) : INFINITY;
-  *out = (tess_record){.id = sqlite3_column_int64(q, 0),
-                       .workload = (uint64_t)sqlite3_column_int64(q, 1),
-                       .workload_name = text_at(q, 2),
-                       .target = text_at(q, 3),
-                       .policy = text_at(q, 4),
-                       .engine = text_at(q, 5),
-                       .status = text_at(q, 6),
-                       .seconds = seconds,
-                       .program_hash = (uint64_t)sqlite3_column_int64(q, 8),
-                       .checked = sqlite3_column_int(q, 9) != 0,
-                       .damaged = d->second,
-                       .message = text_at(d->row, 1)};
-  out->sample = samples_at(d->row, 2, &out->nsample);
+  tess_record row = {.id = sqlite3_column_int64(q, 0),
+                     .workload = (uint64_t)sqlite3_column_int64(q, 1),
+                     .workload_name = text_at(q, 2),
+                     .target = text_at(q, 3),
+                     .policy = text_at(q, 4),
+                     .engine = text_at(q, 5),
+                     .status = text_at(q, 6),
+                     .seconds = seconds,
+                     .program_hash = (uint64_t)sqlite3_column_int64(q, 8),
+                     .checked = sqlite3_column_int(q, 9) != 0,
+                     .damaged = d->second,
+                     .message = text_at(d->row, 1)};
+  row.sample = samples_at(d->row, 2, &row.nsample);
   ctx_clear(d->c);
-  return TESS_OK;
+  return ctx_give(d->c, tess_record, &row, out);
 }
 
 /* ---- traces ------------------------------------------------------------- */

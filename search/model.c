@@ -17,7 +17,7 @@ static tess_status predict(void *ud, tess_session *s, uint32_t n,
 
 static tess_status start(tess_session *s, tess_cost_model *out) {
   (void)s;
-  *out = (tess_cost_model){"random", predict, NULL, NULL, NULL};
+  *out = (tess_cost_model){.name = "random", .predict = predict};
   return TESS_OK;
 }
 

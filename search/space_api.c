@@ -6,7 +6,7 @@ typedef struct make_work {
   tess_context *c;
   space_kind kind;
   uint32_t n;
-  const tess_module *module;
+  const tess_module *module; /* as the host knows them */
   tess_space *const *part;
   tess_trace *const *trace;
   tess_space *made;
@@ -18,16 +18,35 @@ static void *zeroed(mem_heap *h, size_t bytes) {
   return p;
 }
 
+/* Module i of a list whose elements are as large as its first says. */
+static tess_status nth_module(const make_work *w, uint32_t i,
+                              tess_module *out) {
+  const char *first = (const char *)w->module;
+  size_t stride = w->module->struct_size;
+  const void *at = first + i * stride;
+  *out = (tess_module)TESS_INIT(tess_module);
+  tess_status s = ctx_take(w->c, tess_module, at, out);
+  if (s != TESS_OK) return s;
+  uint32_t given = ((const tess_module *)at)->struct_size;
+  if (given == stride) return s;
+  return ctx_fail(w->c, TESS_INVALID,
+                  "module %u: struct_size is %u, and that of the first is %u",
+                  i + 1, given, w->module->struct_size);
+}
+
 /* Names are copied; the modules' data is the space's from here on. */
-static void take_modules(tess_space *s, const tess_module *m) {
+static void take_modules(tess_space *s, const make_work *w) {
   mem_heap *h = &s->c->heap;
   s->name = zeroed(h, s->n * sizeof *s->name);
   tess_module *list = zeroed(h, s->n * sizeof *list);
   s->module = list; /* no free of theirs is called until the end */
-  for (uint32_t i = 0; i < s->n; i++)
-    s->name[i] = ctx_text(s->c, m[i].name, strlen(m[i].name));
+  tess_module m;
   for (uint32_t i = 0; i < s->n; i++) {
-    list[i] = m[i];
+    nth_module(w, i, &m); /* was looked at before */
+    s->name[i] = ctx_text(s->c, m.name, strlen(m.name));
+  }
+  for (uint32_t i = 0; i < s->n; i++) {
+    nth_module(w, i, &list[i]);
     list[i].name = s->name[i];
   }
 }
@@ -40,7 +59,7 @@ static tess_status make(void *ud) {
   w->made = s;
   switch (w->kind) {
   case SPACE_MODULES:
-  case SPACE_FUNCTION: take_modules(s, w->module); break;
+  case SPACE_FUNCTION: take_modules(s, w); break;
   case SPACE_UNION:
     s->part = zeroed(h, s->n * sizeof *s->part);
     for (uint32_t i = 0; i < s->n; i++) {
@@ -56,15 +75,23 @@ static tess_status make(void *ud) {
   return TESS_OK;
 }
 
+static tess_status check_module(const make_work *w, uint32_t i) {
+  tess_module m;
+  tess_status s = nth_module(w, i, &m);
+  if (s != TESS_OK) return s;
+  if (!m.name)
+    return ctx_fail(w->c, TESS_INVALID, "module %u has no name", i + 1);
+  if (!m.apply)
+    return ctx_fail(w->c, TESS_INVALID, "module '%s' has no function apply",
+                    m.name);
+  return TESS_OK;
+}
+
 /* What makes no module, and lists that lack an entry. */
 static tess_status check_entries(const make_work *w) {
   for (uint32_t i = 0; i < w->n; i++) {
-    const tess_module *m = w->module ? &w->module[i] : NULL;
-    if (m && !m->name)
-      return ctx_fail(w->c, TESS_INVALID, "module %u has no name", i + 1);
-    if (m && !m->apply)
-      return ctx_fail(w->c, TESS_INVALID, "module '%s' has no function apply",
-                      m->name);
+    tess_status s = w->module ? check_module(w, i) : TESS_OK;
+    if (s != TESS_OK) return s;
     if ((w->part && !w->part[i]) || (w->trace && !w->trace[i]))
       return ctx_fail(w->c, TESS_INVALID, "%s %u is NULL",
                       w->part ? "space" : "trace", i + 1);

@@ -119,7 +119,8 @@ static int tell(tune *t, uint32_t trials) {
   const tess_tune_options *o = t->set->o;
   double elapsed = tune_now() - t->started;
   uint32_t done = trials - t->before;
-  tess_progress p = {.trials = trials,
+  tess_progress p = {.struct_size = sizeof p,
+                     .trials = trials,
                      .max_trials = o->trials,
                      .failed = t->failed,
                      .best_seconds =

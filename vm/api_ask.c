@@ -157,8 +157,7 @@ static tess_status about_loop(void *ud) {
   ir_const_int(p, r->extent, &info.extent);
   info.iter_type = types[sch_type_of_loop(analysis(q), q->stmt)];
   arena_reset_to(&q->s->s.m.scratch, mark);
-  *q->loop = info;
-  return TESS_OK;
+  return ctx_give(q->s->c, tess_loop_info, &info, q->loop);
 }
 
 tess_status tess_schedule_loop_info(tess_schedule *s, tess_rv loop,
@@ -204,8 +203,7 @@ static tess_status about_block(void *ud) {
   arena_mark mark = arena_get_mark(&q->s->s.m.scratch);
   info.needs_multi_level_tiling = sch_needs_tiling(analysis(q), q->stmt);
   arena_reset_to(&q->s->s.m.scratch, mark);
-  *q->block = info;
-  return TESS_OK;
+  return ctx_give(q->s->c, tess_block_info, &info, q->block);
 }
 
 tess_status tess_schedule_block_info(tess_schedule *s, tess_rv block,
@@ -268,8 +266,7 @@ static tess_status about_dims(void *ud) {
   x.buffer = str_get(&q->s->name);
   for (uint32_t d = 0; d < x.ndim && d < 16; d++)
     x.dims[d] = plain_iter(p, ir_blk(p, q->stmt)->iters, r, d);
-  *q->access = x;
-  return TESS_OK;
+  return ctx_give(q->s->c, tess_access_info, &x, q->access);
 }
 
 tess_status tess_schedule_access_info(tess_schedule *s, tess_rv block,

@@ -33,8 +33,7 @@ static tess_status find_program(change *k) {
 
 static tess_status read_options(change *k, vm_replay_opts *o) {
   tess_replay_options all = {.struct_size = sizeof all};
-  if (k->o && ctx_take_struct("tess_replay_options", k->o, &all, sizeof all,
-                              &k->t->c->err) != TESS_OK)
+  if (k->o && ctx_take(k->t->c, tess_replay_options, k->o, &all) != TESS_OK)
     return TESS_INVALID;
   *o = (vm_replay_opts){.source = all.resample ? VM_FRESH
                                   : all.repair ? VM_REPAIR

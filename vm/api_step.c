@@ -177,12 +177,12 @@ static tess_status list_alternatives(void *ud) {
   vec_reserve(&s->c->heap, &s->probability, s->space.n);
   for (uint32_t i = 0; i < s->space.n; i++)
     s->probability.v[s->probability.n++] = exp(s->space.logp.v[i]);
-  *q->alternatives = (tess_alternatives){.count = s->space.count,
-                                         .n = s->space.n,
-                                         .width = s->space.width,
-                                         .decision = s->space.decision.v,
-                                         .probability = s->probability.v};
-  return TESS_OK;
+  const tess_alternatives a = {.count = s->space.count,
+                               .n = s->space.n,
+                               .width = s->space.width,
+                               .decision = s->space.decision.v,
+                               .probability = s->probability.v};
+  return ctx_give(s->c, tess_alternatives, &a, q->alternatives);
 }
 
 tess_status tess_stepper_alternatives(tess_stepper *s, uint32_t max,

@@ -238,7 +238,7 @@ static tess_status look(void *ud) {
   arena_reset(&k->t->view);
   tess_rv *out = arena_array(&k->t->view, tess_rv, in->nout);
   for (uint32_t i = 0; i < in->nout; i++) out[i] = in->out + i;
-  *k->info = (tess_inst_info){
+  const tess_inst_info info = {
       .name = in->prim->name,
       .file = t->text.v + in->file,
       .line = in->line,
@@ -250,7 +250,7 @@ static tess_status look(void *ud) {
       .has_decision = vm_samples(in) && !in->open,
       .ndecision = in->decision.n,
       .decision = in->decision.n ? t->dec.v + in->decision.at : NULL};
-  return TESS_OK;
+  return ctx_give(k->t->c, tess_inst_info, &info, k->info);
 }
 
 tess_status tess_trace_inst(tess_trace *t, uint32_t i, tess_inst_info *out) {

@@ -10,7 +10,7 @@ static void make_empty(vm_sched *s, mem_heap *heap, uint64_t seed) {
   *s = (vm_sched){.heap = heap, .seed = seed};
   s->m.heap = s->m.prog.heap = s->m.scratch.heap = heap;
   s->trace.heap = s->draft.heap = heap;
-  s->base.heap = s->spare.heap = heap;
+  s->base.heap = heap;
 }
 
 typedef struct birth {
@@ -33,7 +33,6 @@ static tess_status fill(void *ud) {
   vm_machine_init(&s->m, s->heap);
   vm_trace_init(&s->trace, s->heap);
   vm_trace_init(&s->draft, s->heap);
-  ir_program_init(&s->spare, s->heap);
   ir_program_init(&s->base, s->heap);
   ir_program_copy(&s->base, b->base);
   if (b->from)
@@ -68,7 +67,7 @@ void vm_sched_free(vm_sched *s) {
   vm_trace_free(&s->trace);
   vm_trace_free(&s->draft);
   ir_program_free(&s->base);
-  ir_program_free(&s->spare);
+  vec_free(heap, &s->undo_room);
   make_empty(s, heap, 0);
 }
 
@@ -80,11 +79,16 @@ typedef struct attempt {
   bool keep; /* else only asked whether it would go */
   vm_mark before;
   uint32_t cells;
-  bool saved; /* spare and ends hold the program as it was */
-  ir_mark ends;
+  bool saved; /* undo is a checkpoint of before the call */
   vm_rv first;
   uint32_t nout;
 } attempt;
+
+static void take_checkpoint(vm_sched *s) {
+  size_t bytes = ir_checkpoint_size(&s->m.prog, IR_CHECKPOINT_UNDO);
+  vec_reserve(s->heap, &s->undo_room, bytes / sizeof *s->undo_room.v + 1);
+  ir_checkpoint_take(&s->undo, &s->m.prog, IR_CHECKPOINT_UNDO, s->undo_room.v);
+}
 
 static bool begin(attempt *a) {
   vm_sched *s = a->s;
@@ -94,8 +98,7 @@ static bool begin(attempt *a) {
     return false;
   }
   vm_append_raw(&s->trace, a->c, 0, NULL);
-  ir_program_copy_changed(&s->spare, &s->m.prog);
-  a->ends = ir_get_mark(&s->m.prog);
+  take_checkpoint(s);
   a->saved = true;
   return true;
 }
@@ -146,9 +149,7 @@ static void undo(attempt *a) {
   vm_sched *s = a->s;
   vm_reset_to(&s->trace, a->before);
   s->m.cell.n = a->cells;
-  if (!a->saved) return;
-  ir_rollback(&s->m.prog, a->ends);
-  ir_program_copy_changed(&s->m.prog, &s->spare);
+  if (a->saved) ir_checkpoint_restore(&s->undo, &s->m.prog);
 }
 
 static tess_status attempt_call(attempt *a) {

@@ -15,6 +15,7 @@
 #define VM_VM_H
 
 #include "base/rng.h"
+#include "ir/checkpoint.h"
 #include "schedule/sig.h"
 
 /* ---- values ------------------------------------------------------------- */
@@ -274,7 +275,8 @@ typedef struct vm_sched {
   vm_trace trace;
   vm_trace draft;          /* pool for the operands of the next call */
   ir_program base;         /* before the first instruction */
-  ir_program spare;        /* before the call at work */
+  ir_checkpoint undo;      /* the program before the call at work */
+  VEC(uint64_t) undo_room; /* its memory */
   uint64_t seed;
   const char *file;        /* who records guards; NULL: unknown */
   uint32_t line;

@@ -79,7 +79,7 @@ static bool is_compare(unsigned op) { return op >= IR_EQ && op <= IR_LE; }
 static code_op binary_op(const comp *c, tess_dtype t, unsigned op) {
   if (ir_is_float(t) && c->residue) return (code_op)residue_op[op];
   if (ir_is_float(t)) return is_compare(op) ? OP_COMPARE : OP_REAL;
-  if (op == IR_AND || op == IR_OR || (t.code == TESS_INT && t.bits == 64))
+  if (op == IR_AND || op == IR_OR || (t.code == TESS_DTYPE_INT && t.bits == 64))
     return (code_op)int_op[op];
   return OP_INT;
 }

@@ -152,7 +152,7 @@ static void look_in_stmt(index_use *u, arena *scratch, ir_stmt s) {
 interp_range interp_index_range(const ir_program *p, ir_buf b, arena *scratch) {
   index_use u = {.p = p, .scratch = scratch, .b = b};
   tess_dtype t = p->buf.v[b].dtype;
-  if (t.code == TESS_BOOL) return (interp_range){0, 2};
+  if (t.code == TESS_DTYPE_BOOL) return (interp_range){0, 2};
   if (!ir_is_int(t)) return (interp_range){0, 0};
   arena_mark mark = arena_get_mark(scratch);
   ir_stmt root = ir_entry(p)->root;

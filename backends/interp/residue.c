@@ -127,7 +127,7 @@ uint64_t residue_from_int(tess_dtype to, tess_dtype from, int64_t v) {
 
 int64_t residue_to_int(uint64_t seed, tess_dtype to, uint64_t a) {
   double v;
-  if (to.code == TESS_BOOL) return a != 0;
+  if (to.code == TESS_DTYPE_BOOL) return a != 0;
   if (value_of(a, &v)) return ir_cast_real_to_int(to, v);
   uint64_t h = residue_hash(seed, tag_of(to, TAG_CAST), 1, &a);
   return ir_wrap_int(to, (int64_t)(h << 3 ^ h >> 13));

@@ -86,7 +86,7 @@ static bool is_natural(const emit *m, const ir_node *n) {
 
 static LLVMValueRef divide_int(emit *m, const ir_node *n, LLVMValueRef a,
                                LLVMValueRef b) {
-  bool is_signed = ir_at(m->p, n->a)->dtype.code == TESS_INT;
+  bool is_signed = ir_at(m->p, n->a)->dtype.code == TESS_DTYPE_INT;
   uint32_t shift;
   if (power_of_two(m, n->b, &shift)) {
     tess_dtype t = ir_at(m->p, n->a)->dtype;
@@ -161,8 +161,8 @@ static bool is_arith(ir_op op) {
 
 static LLVMValueRef binary_int(emit *m, const ir_node *n, tess_dtype t,
                                LLVMValueRef a, LLVMValueRef b) {
-  bool is_signed = t.code == TESS_INT;
-  if (t.code == TESS_BOOL && is_arith(n->op))
+  bool is_signed = t.code == TESS_DTYPE_INT;
+  if (t.code == TESS_DTYPE_BOOL && is_arith(n->op))
     return binary_bool(m, n->op, a, b);
   switch ((ir_op)n->op) {
   case IR_DIV:
@@ -257,7 +257,8 @@ LLVMValueRef emit_binary(emit *m, ir_expr e, LLVMValueRef a, LLVMValueRef b) {
   const ir_node n = *ir_at(m->p, e);
   tess_dtype t = ir_at(m->p, n.a)->dtype;
   if (ir_is_int(t)) return binary_int(m, &n, t, a, b);
-  if (t.code == TESS_FLOAT && t.bits >= 32) return binary_real(m, &n, a, b);
+  if (t.code == TESS_DTYPE_FLOAT && t.bits >= 32)
+    return binary_real(m, &n, a, b);
   emit_refuse(m, TESS_INTERNAL,
               "arithmetic on 16-bit floats was not lowered to float32");
   return LLVMGetPoison(emit_type(m, n.dtype));

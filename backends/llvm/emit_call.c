@@ -20,7 +20,7 @@ static const char *const float_intrinsic[IR_FN_COUNT] = {
 /* On integers these change nothing, but for abs. */
 static LLVMValueRef int_function(emit *m, ir_fn fn, tess_dtype t,
                                  LLVMValueRef v) {
-  if (fn != IR_FN_ABS || t.code != TESS_INT) return v;
+  if (fn != IR_FN_ABS || t.code != TESS_DTYPE_INT) return v;
   LLVMTypeRef type = LLVMTypeOf(v);
   LLVMValueRef args[2] = {v, LLVMConstNull(m->i1)};
   return emit_intrinsic(m, "llvm.abs", 1, &type, 2, args);
@@ -31,8 +31,8 @@ static LLVMValueRef bitwise(emit *m, const ir_node *n, LLVMValueRef a,
   switch ((ir_fn)n->a) {
   case IR_FN_SHL: return LLVMBuildShl(m->b, a, b, "");
   case IR_FN_SHR:
-    return n->dtype.code == TESS_INT ? LLVMBuildAShr(m->b, a, b, "")
-                                     : LLVMBuildLShr(m->b, a, b, "");
+    return n->dtype.code == TESS_DTYPE_INT ? LLVMBuildAShr(m->b, a, b, "")
+                                           : LLVMBuildLShr(m->b, a, b, "");
   case IR_FN_BITAND: return LLVMBuildAnd(m->b, a, b, "");
   default: return LLVMBuildOr(m->b, a, b, "");
   }
@@ -47,7 +47,7 @@ static LLVMValueRef refuse_function(emit *m, const ir_node *n) {
 static LLVMValueRef float_function(emit *m, const ir_node *n,
                                    LLVMValueRef *args) {
   LLVMTypeRef type = LLVMTypeOf(args[0]);
-  bool is_wide = n->dtype.code == TESS_FLOAT && n->dtype.bits >= 32;
+  bool is_wide = n->dtype.code == TESS_DTYPE_FLOAT && n->dtype.bits >= 32;
   if (!float_intrinsic[n->a] || !is_wide) return refuse_function(m, n);
   return emit_intrinsic(m, float_intrinsic[n->a], 1, &type, n->n, args);
 }
@@ -86,7 +86,7 @@ enum { MAX_EXTERN_ARGS = 16 };
 static void widen_attribute(emit *m, LLVMValueRef fn, unsigned at,
                             tess_dtype t) {
   if (!ir_is_int(t) || t.bits >= 32) return;
-  const char *name = t.code == TESS_INT ? "signext" : "zeroext";
+  const char *name = t.code == TESS_DTYPE_INT ? "signext" : "zeroext";
   unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
   LLVMAddAttributeAtIndex(fn, at, LLVMCreateEnumAttribute(m->ctx, kind, 0));
 }
@@ -100,13 +100,13 @@ static LLVMTypeRef c_type(emit *m, tess_dtype t) {
 }
 
 static LLVMValueRef to_c(emit *m, tess_dtype t, LLVMValueRef v) {
-  if (t.code == TESS_BOOL) return LLVMBuildZExt(m->b, v, m->i8, "");
+  if (t.code == TESS_DTYPE_BOOL) return LLVMBuildZExt(m->b, v, m->i8, "");
   return LLVMBuildBitCast(m->b, v, c_type(m, t), "");
 }
 
 static LLVMValueRef from_c(emit *m, tess_dtype t, LLVMValueRef v) {
   t.lanes = 1;
-  if (t.code == TESS_BOOL)
+  if (t.code == TESS_DTYPE_BOOL)
     return LLVMBuildICmp(m->b, LLVMIntNE, v, LLVMConstNull(m->i8), "");
   return LLVMBuildBitCast(m->b, v, emit_type(m, t), "");
 }

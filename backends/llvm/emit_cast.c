@@ -16,15 +16,15 @@ static tess_dtype with_lanes(uint8_t code, uint8_t bits, uint16_t lanes) {
 }
 
 static tess_dtype float32_like(tess_dtype t) {
-  return with_lanes(TESS_FLOAT, 32, t.lanes);
+  return with_lanes(TESS_DTYPE_FLOAT, 32, t.lanes);
 }
 
 static tess_dtype float64_like(tess_dtype t) {
-  return with_lanes(TESS_FLOAT, 64, t.lanes);
+  return with_lanes(TESS_DTYPE_FLOAT, 64, t.lanes);
 }
 
 static tess_dtype int32_like(tess_dtype t) {
-  return with_lanes(TESS_INT, 32, t.lanes);
+  return with_lanes(TESS_DTYPE_INT, 32, t.lanes);
 }
 
 /* ---- integers to integers ----------------------------------------------- */
@@ -40,8 +40,8 @@ static LLVMValueRef clamp(emit *m, const char *name, tess_dtype t,
  * of the value. */
 static LLVMValueRef int_to_int(emit *m, tess_dtype to, tess_dtype t, int64_t lo,
                                int64_t hi, LLVMValueRef v) {
-  bool is_signed = t.code == TESS_INT;
-  bool to_u64 = to.code == TESS_UINT && to.bits == 64;
+  bool is_signed = t.code == TESS_DTYPE_INT;
+  bool to_u64 = to.code == TESS_DTYPE_UINT && to.bits == 64;
   if (is_signed && lo < ir_int_min(to))
     v = clamp(m, "llvm.smax", t, v, ir_int_min(to));
   if (hi > ir_int_max(to) && !to_u64)
@@ -59,10 +59,10 @@ static LLVMValueRef from_int_to_int(emit *m, tess_dtype to, ir_expr from,
                                     LLVMValueRef v) {
   const ir_node *n = ir_at(m->p, from);
   tess_dtype t = n->dtype;
-  bool u64 = t.code == TESS_UINT && t.bits == 64;
+  bool u64 = t.code == TESS_DTYPE_UINT && t.bits == 64;
   int64_t lo = n->lo > ir_int_min(t) ? n->lo : ir_int_min(t);
   int64_t hi = n->hi < ir_int_max(t) ? n->hi : ir_int_max(t);
-  if (u64 && hi == INT64_MAX && to.code == TESS_INT && to.bits == 64)
+  if (u64 && hi == INT64_MAX && to.code == TESS_DTYPE_INT && to.bits == 64)
     return clamp(m, "llvm.umin", t, v, INT64_MAX);
   return int_to_int(m, to, t, lo, hi, v);
 }
@@ -104,7 +104,7 @@ static LLVMValueRef bfloat_to_float(emit *m, tess_dtype t, LLVMValueRef v) {
  * not-a-number keeps one bit of its fraction, so that it stays one. */
 static LLVMValueRef float_to_bfloat(emit *m, tess_dtype t, LLVMValueRef f) {
   tess_dtype i = int32_like(t);
-  LLVMTypeRef type16 = emit_type(m, with_lanes(TESS_INT, 16, t.lanes));
+  LLVMTypeRef type16 = emit_type(m, with_lanes(TESS_DTYPE_INT, 16, t.lanes));
   LLVMValueRef bits = bits_of(m, t, f);
   LLVMValueRef last =
       LLVMBuildAnd(m->b, LLVMBuildLShr(m->b, bits, emit_int(m, i, 16), ""),
@@ -121,7 +121,7 @@ static LLVMValueRef float_to_bfloat(emit *m, tess_dtype t, LLVMValueRef f) {
 /* Any float as the float32 that holds it, or, of a float64, one that rounds
  * to 16 bits as it does. */
 static LLVMValueRef to_float32(emit *m, tess_dtype t, LLVMValueRef v) {
-  if (t.code == TESS_BFLOAT) return bfloat_to_float(m, t, v);
+  if (t.code == TESS_DTYPE_BFLOAT) return bfloat_to_float(m, t, v);
   if (t.bits == 16)
     return LLVMBuildFPExt(m->b, v, emit_type(m, float32_like(t)), "");
   return t.bits == 64 ? to_odd(m, t, v) : v;
@@ -130,11 +130,11 @@ static LLVMValueRef to_float32(emit *m, tess_dtype t, LLVMValueRef v) {
 static LLVMValueRef real_to_real(emit *m, tess_dtype to, tess_dtype t,
                                  LLVMValueRef v) {
   LLVMTypeRef type = emit_type(m, to);
-  if (to.code == TESS_FLOAT && to.bits == 32 && t.bits == 64)
+  if (to.code == TESS_DTYPE_FLOAT && to.bits == 32 && t.bits == 64)
     return LLVMBuildFPTrunc(m->b, v, type, "");
-  if (to.code == TESS_FLOAT && to.bits == 64 && t.bits == 64) return v;
+  if (to.code == TESS_DTYPE_FLOAT && to.bits == 64 && t.bits == 64) return v;
   LLVMValueRef f = to_float32(m, t, v);
-  if (to.code == TESS_BFLOAT) return float_to_bfloat(m, to, f);
+  if (to.code == TESS_DTYPE_BFLOAT) return float_to_bfloat(m, to, f);
   if (to.bits == 16) return LLVMBuildFPTrunc(m->b, f, type, "");
   return to.bits == 64 ? LLVMBuildFPExt(m->b, f, type, "") : f;
 }
@@ -152,7 +152,7 @@ static LLVMValueRef gather_bits(emit *m, tess_dtype t, LLVMValueRef v) {
   LLVMValueRef kept = LLVMBuildAnd(m->b, v, emit_int(m, t, ~0xfff), "");
   LLVMValueRef wide = LLVMBuildOr(m->b, kept, bit, "");
   LLVMValueRef top = LLVMBuildLShr(m->b, v, emit_int(m, t, 52), "");
-  if (t.code == TESS_INT) {
+  if (t.code == TESS_DTYPE_INT) {
     LLVMValueRef sign = LLVMBuildAShr(m->b, v, emit_int(m, t, 63), "");
     top = LLVMBuildLShr(m->b, LLVMBuildXor(m->b, v, sign, ""),
                         emit_int(m, t, 52), "");
@@ -164,7 +164,7 @@ static LLVMValueRef gather_bits(emit *m, tess_dtype t, LLVMValueRef v) {
 
 static LLVMValueRef int_to_real(emit *m, tess_dtype to, tess_dtype t,
                                 LLVMValueRef v) {
-  bool is_signed = t.code == TESS_INT;
+  bool is_signed = t.code == TESS_DTYPE_INT;
   bool narrow = to.bits == 16;
   if (narrow && t.bits == 64) v = gather_bits(m, t, v);
   LLVMTypeRef type = emit_type(m, narrow ? float64_like(to) : to);
@@ -180,7 +180,7 @@ static LLVMValueRef real_to_int(emit *m, tess_dtype to, tess_dtype t,
   if (t.bits == 16) v = to_float32(m, t, v);
   LLVMTypeRef types[2] = {emit_type(m, to), LLVMTypeOf(v)};
   const char *name =
-      to.code == TESS_INT ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
+      to.code == TESS_DTYPE_INT ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
   return emit_intrinsic(m, name, 2, types, 1, &v);
 }
 
@@ -193,10 +193,11 @@ static LLVMValueRef to_bool(emit *m, tess_dtype t, LLVMValueRef v) {
 
 LLVMValueRef emit_cast(emit *m, tess_dtype to, ir_expr from, LLVMValueRef v) {
   tess_dtype t = ir_at(m->p, from)->dtype;
-  if (to.code == TESS_BOOL) return t.code == TESS_BOOL ? v : to_bool(m, t, v);
-  if (t.code == TESS_BOOL) {
+  if (to.code == TESS_DTYPE_BOOL)
+    return t.code == TESS_DTYPE_BOOL ? v : to_bool(m, t, v);
+  if (t.code == TESS_DTYPE_BOOL) {
     if (ir_is_int(to)) return LLVMBuildZExt(m->b, v, emit_type(m, to), "");
-    t = with_lanes(TESS_UINT, 32, t.lanes);
+    t = with_lanes(TESS_DTYPE_UINT, 32, t.lanes);
     v = LLVMBuildZExt(m->b, v, emit_type(m, t), "");
   }
   if (ir_is_float(t))

@@ -178,7 +178,7 @@ static LLVMValueRef any_lane(emit *m, LLVMValueRef mask) {
 
 static LLVMValueRef lanes_mask(emit *m, const access *x) {
   if (!x->mask)
-    return emit_int(m, (tess_dtype){TESS_BOOL, 8, (uint16_t)x->lanes}, 1);
+    return emit_int(m, (tess_dtype){TESS_DTYPE_BOOL, 8, (uint16_t)x->lanes}, 1);
   bool scalar = LLVMGetTypeKind(LLVMTypeOf(x->mask)) != LLVMVectorTypeKind;
   return scalar ? emit_splat(m, x->mask, x->lanes) : x->mask;
 }
@@ -291,7 +291,7 @@ LLVMValueRef emit_load(emit *m, ir_expr e) {
   }
   access x = access_of(m, n.a, m->p->arg.v[n.b], n.c);
   LLVMValueRef v = load_memory(m, &x);
-  if (n.dtype.code != TESS_BOOL) return v;
+  if (n.dtype.code != TESS_DTYPE_BOOL) return v;
   return LLVMBuildICmp(m->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
 }
 
@@ -342,7 +342,7 @@ void emit_store(emit *m, const ir_stmt_rec *s) {
   access x = access_of(m, s->buf, m->p->arg.v[s->idx.at], s->mask);
   tess_dtype t = m->p->buf.v[s->buf].dtype;
   t.lanes = (uint16_t)x.lanes;
-  if (t.code == TESS_BOOL)
+  if (t.code == TESS_DTYPE_BOOL)
     v = LLVMBuildZExt(m->b, v, emit_memory_type(m, t), "");
   if (x.shape == ONE && x.mask)
     store_if_any(m, &x, v);

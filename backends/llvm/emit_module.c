@@ -56,7 +56,7 @@ void emit_close(emit *m) {
 static bool has_f16(const ir_program *p) {
   for (ir_expr e = 1; e < p->node.n; e++) {
     tess_dtype t = ir_at(p, e)->dtype;
-    if (t.code == TESS_FLOAT && t.bits == 16) return true;
+    if (t.code == TESS_DTYPE_FLOAT && t.bits == 16) return true;
   }
   return false;
 }

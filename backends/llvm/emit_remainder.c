@@ -126,7 +126,7 @@ LLVMValueRef emit_remainder(emit *m, tess_dtype t, LLVMValueRef a,
                             LLVMValueRef b) {
   rest_of r = {.m = m,
                .t = t,
-               .i = {TESS_INT, t.bits, t.lanes},
+               .i = {TESS_DTYPE_INT, t.bits, t.lanes},
                .fraction = t.bits == 32 ? 23 : 52};
   LLVMTypeRef ints = emit_type(m, r.i), floats = LLVMTypeOf(a);
   LLVMValueRef minus = whole(&r, INT64_MIN >> (64 - t.bits));

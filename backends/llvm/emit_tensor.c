@@ -282,8 +282,8 @@ static void call_llvm(calling *k) {
   v = LLVMBuildBitCast(m->b, v, vector_type(m, r->dtype, r->lanes), "");
   if (k->call.adds) {
     LLVMValueRef was = load_param(m, r);
-    v = r->dtype.code == TESS_FLOAT ? LLVMBuildFAdd(m->b, was, v, "")
-                                    : LLVMBuildAdd(m->b, was, v, "");
+    v = r->dtype.code == TESS_DTYPE_FLOAT ? LLVMBuildFAdd(m->b, was, v, "")
+                                          : LLVMBuildAdd(m->b, was, v, "");
   }
   store_param(m, r, v);
 }
@@ -291,7 +291,8 @@ static void call_llvm(calling *k) {
 /* ---- the whole ---------------------------------------------------------- */
 
 static bool is_vector(tess_dtype t) {
-  return t.code == TESS_INT || t.code == TESS_UINT || t.code == TESS_FLOAT;
+  return t.code == TESS_DTYPE_INT || t.code == TESS_DTYPE_UINT ||
+         t.code == TESS_DTYPE_FLOAT;
 }
 
 /* Can what LLVM's intrinsic takes, and gives, be one vector? */

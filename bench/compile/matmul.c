@@ -2,7 +2,7 @@
 #include "compile/matmul.h"
 #include "ir/edit.h"
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1};
 
 typedef struct maker {
   ir_program *p;

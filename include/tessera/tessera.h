@@ -23,11 +23,20 @@
  * objects given out (TESS_GIVE) belong to the caller.  A const char * that is
  * returned lives as long as its object and until the next call on it.
  *
- * A struct that begins with struct_size wants sizeof of itself there, from
- * which the library knows which members the host knows: those after them have
- * their defaults.  Of a struct that is larger than this library's, made by a
- * host that was compiled against a newer header, it looks at what it knows.
- * A size that no such struct can have is TESS_INVALID.
+ * How structs grow.  A struct that a host fills in, or has filled in, begins
+ * with struct_size, where the host writes sizeof of it (TESS_INIT does).  New
+ * members go to its end, never into padding, so each version of a struct is a
+ * prefix of the next, and the size tells which members the host knows: of an
+ * argument those after them have their defaults, of a result they are not
+ * written.  A host that was compiled against a newer header may call an older
+ * library: that looks at the members it knows, and sets the rest of a result
+ * to 0.  A size that no version of the struct can have is TESS_INVALID.  In an
+ * array all elements have the size of the first.  Structs that the library
+ * makes (tess_error_info, tess_progress) carry its own size.
+ *
+ * Structs without struct_size never change: tess_dtype, tess_value, tess_arg
+ * and tess_candidate, which stand in arrays or are passed by value, and
+ * tess_allocator, a function and its user data.
  *
  * Data is counted from 0 (sketches, rows, parameters, bits of a mask), but for
  * the instructions of a trace, which are counted from 1, as in Lua.  Texts for
@@ -92,6 +101,7 @@ TESS_API tess_status tess_context_new(const tess_options *o,
 TESS_API void tess_context_free(TESS_TAKE tess_context *c);
 
 typedef struct tess_error_info {
+  uint32_t struct_size;         /* of this library */
   tess_status code;
   const char *message;          /* one line */
   const char *place;            /* "" when there is none */
@@ -211,8 +221,9 @@ TESS_API tess_status tess_size_var(tess_builder *b, const char *name,
  * to leave a result that it combines with the identity, and in any order where
  * it is seen to be commutative, too. */
 typedef struct tess_reducer_def {
-  const char *name;
+  uint32_t struct_size;         /* sizeof(tess_reducer_def) */
   uint32_t n;
+  const char *name;
   /* Fill result[n] from lhs[n], rhs[n]; non-zero: failed. */
   int (*combine)(void *ud, tess_builder *b, const tess_expr *lhs,
                  const tess_expr *rhs, tess_expr *result);
@@ -318,10 +329,11 @@ TESS_API int tess_program_equal(tess_program *p, tess_program *q);
 /* Of its entry function. */
 TESS_API const char *tess_program_name(tess_program *p);
 typedef struct tess_param {
-  const char *name;
-  tess_dtype dtype;
+  uint32_t struct_size;         /* sizeof(tess_param) */
   uint32_t ndim;
+  const char *name;
   const int64_t *shape;         /* ndim extents; -1: symbolic */
+  tess_dtype dtype;
   tess_role role;
 } tess_param;
 /* Parameters of the entry function, in the order in which kernels take their
@@ -391,14 +403,17 @@ TESS_API tess_status tess_schedule_rv_text(tess_schedule *s, tess_rv rv,
                                            TESS_GIVE char **out);
 /* Facts of a loop or block. */
 typedef struct tess_loop_info {
+  uint32_t struct_size;         /* sizeof(tess_loop_info) */
+  int32_t iter_type;            /* tess_iter_kind of what it drives; -1 mixed */
   const char *name, *kind, *thread;  /* kind: serial, parallel, ... */
   int64_t extent;               /* -1: not constant */
-  int32_t iter_type;            /* tess_iter_kind of what it drives; -1 mixed */
 } tess_loop_info;
 /* is_spatial: all its iters are, and it is not the root. */
 typedef struct tess_block_info {
+  uint32_t struct_size;         /* sizeof(tess_block_info) */
+  uint32_t nreads;
   const char *name;
-  uint32_t nreads, nwrites, niters;
+  uint32_t nwrites, niters;
   int32_t is_reduction, is_spatial, is_output, needs_multi_level_tiling;
   tess_iter_kind iters[16];
 } tess_block_info;
@@ -420,10 +435,12 @@ TESS_API tess_status tess_schedule_access(tess_schedule *s, tess_rv block,
 /* The same buffer, and which iteration variable each of its dimensions is
  * indexed by, where that is one and nothing else; -1 elsewhere. */
 typedef struct tess_access_info {
-  const char *buffer;
-  tess_dtype dtype;
+  uint32_t struct_size;         /* sizeof(tess_access_info) */
   uint32_t ndim;
+  const char *buffer;
   int32_t dims[16];             /* of the first 16 dimensions */
+  tess_dtype dtype;
+  uint32_t reserved;
 } tess_access_info;
 TESS_API tess_status tess_schedule_access_info(tess_schedule *s, tess_rv block,
                                                int write, uint32_t index,
@@ -443,19 +460,23 @@ TESS_API tess_status tess_schedule_trace(tess_schedule *s,
 /* ---- the primitives, as data -------------------------------------------- */
 
 typedef struct tess_prim_operand {
+  uint32_t struct_size;         /* sizeof(tess_prim_operand) */
+  int32_t required;
   const char *name, *help;
   const char *kind;             /* "BLOCK" "LOOP" "NODE" "BLOCKS" "LOOPS" "INT"
                                  * "BOOL" "REAL" "STR" "INTS" "REALS" "EXPR"
                                  * "FACTORS" "VALUE" "BUFFER" "INDEX_MAP"
                                  * "FILL" "DTYPE" "VAR" "VARS" */
   const char *role;             /* "in" "attr" "decision" "out" */
-  int32_t required;
-  const char *default_text;               /* "" when required */
+  const char *default_text;     /* "" when required */
 } tess_prim_operand;
 typedef struct tess_prim_info {
+  uint32_t struct_size;         /* sizeof(tess_prim_info) */
+  uint32_t noperands;
   const char *name, *summary, *rewrite, *details, *example;
+  uint32_t nrefusals;
   int32_t samples, pure, unsafe, hidden;
-  uint32_t noperands, nrefusals;
+  uint32_t reserved;
 } tess_prim_info;
 /* Primitives are counted from 0, and so are their operands and refusals;
  * NOT_FOUND past the last.  Texts are static. */
@@ -503,8 +524,10 @@ TESS_API uint64_t tess_trace_hash(tess_trace *t);
 TESS_API uint32_t tess_trace_size(tess_trace *t);
 /* Instruction i, counted from 1. */
 typedef struct tess_inst_info {
+  uint32_t struct_size;         /* sizeof(tess_inst_info) */
+  uint32_t line;
   const char *name, *file;
-  uint32_t line, nout, ninputs, nattrs;
+  uint32_t nout, ninputs, nattrs;
   int32_t samples, has_decision;
   uint32_t ndecision;
   const int64_t *decision;
@@ -566,10 +589,12 @@ TESS_API tess_status tess_stepper_inst(tess_stepper *s, TESS_GIVE char **out);
 TESS_API tess_status tess_stepper_decision(tess_stepper *s, uint32_t max,
                                            int64_t *out, uint32_t *n);
 typedef struct tess_alternatives {
+  uint32_t struct_size;         /* sizeof(tess_alternatives) */
+  uint32_t n;                   /* rows given here */
   uint64_t count;               /* of the whole space */
-  uint32_t n, width;            /* of those given here */
   const int64_t *decision;      /* n rows of `width` */
   const double *probability;
+  uint32_t width, reserved;
 } tess_alternatives;
 /* What the last instruction could have drawn, at most `max` of them;
  * NOT_FOUND when it draws nothing.  They live until the stepper's next
@@ -695,9 +720,10 @@ TESS_API const char *tess_kernel_name(tess_kernel *k);   /* its program's */
 TESS_API tess_status tess_kernel_run(tess_kernel *k, uint32_t n,
                                      tess_tensor *const *args);
 typedef struct tess_timing {
-  double median, min, mean, stddev;  /* seconds a run */
+  uint32_t struct_size;              /* sizeof(tess_timing) */
   uint32_t repeats;                  /* samples */
   uint64_t runs;                     /* in all */
+  double median, min, mean, stddev;  /* seconds a run */
 } tess_timing;
 /* Runs it until all samples together took min_time seconds (0: the default,
  * 0.1), and there are several.  A sample is the time of one run, the mean of
@@ -748,6 +774,7 @@ enum { TESS_MAX_SKETCHES = 4096 };
  * make more than TESS_MAX_SKETCHES sketches: it is left out everywhere.  With
  * the on_error of tess_tune_options either is an error of tess_tune. */
 typedef struct tess_module {
+  uint32_t struct_size;         /* sizeof(tess_module) */
   const char *name;
   tess_status (*apply)(void *ud, tess_schedule *sch, tess_rv block,
                        void (*emit)(void *sink, TESS_TAKE tess_schedule *s),
@@ -810,6 +837,7 @@ TESS_API tess_status tess_session_predict(tess_session *s, uint32_t n,
 TESS_API int tess_session_seen(tess_session *s, const tess_candidate *c);
 
 typedef struct tess_strategy {
+  uint32_t struct_size;         /* sizeof(tess_strategy) */
   const char *name;
   /* Up to n new candidates; three times in a row without any that is new end
    * the search, and more than n break it off as TESS_INVALID.  What was
@@ -825,6 +853,7 @@ typedef struct tess_strategy {
 } tess_strategy;
 
 typedef struct tess_cost_model {
+  uint32_t struct_size;         /* sizeof(tess_cost_model) */
   const char *name;
   /* Higher is better.  It is updated whenever the strategy has observed. */
   tess_status (*predict)(void *ud, tess_session *s, uint32_t n,
@@ -836,7 +865,8 @@ typedef struct tess_cost_model {
 } tess_cost_model;
 
 typedef struct tess_progress {
-  uint32_t trials, max_trials, failed;
+  uint32_t struct_size;         /* of this library */
+  uint32_t trials, max_trials, failed;  /* so far, at most, of them failed */
   double best_seconds, gflops, elapsed, eta;
   const char *text;             /* one line for people */
 } tess_progress;
@@ -908,6 +938,7 @@ TESS_API void tess_stop(tess_context *c);
  * fails) gives the best so far where there is one: status and message are
  * then the failure's. */
 typedef struct tess_result_info {
+  uint32_t struct_size;         /* sizeof(tess_result_info) */
   tess_status status;           /* TESS_OK, TESS_NOT_FOUND, TESS_CANCELLED,
                                  * or what broke the run off */
   double latency;               /* seconds, median when the best few were timed
@@ -915,6 +946,9 @@ typedef struct tess_result_info {
   double gflops;
   uint32_t trials, failed;      /* those of the database included */
   uint32_t ncurve;              /* as many as there were trials */
+  int32_t exhausted;            /* it ended before its trials: the strategy had
+                                 * nothing new three times in a row; the funnel
+                                 * says what became of what it drew */
   const double *curve;          /* best seconds after each of them; +inf while
                                  * nothing valid is known */
   /* Of this run alone, without the records that the database had before it:
@@ -925,9 +959,6 @@ typedef struct tess_result_info {
   const char *classes;
   const char *message;          /* why the run broke off, or was ended by a
                                  * candidate that failed; else "" */
-  int exhausted;                /* it ended before its trials: the strategy had
-                                 * nothing new three times in a row; the funnel
-                                 * says what became of what it drew */
   const char *note;             /* one line, where latency is far from the time
                                  * of the best trial, the best is slower than
                                  * the unscheduled program, or the check of
@@ -953,16 +984,18 @@ TESS_API tess_status tess_database_open(tess_context *c, const char *path,
                                         TESS_GIVE tess_database **out);
 TESS_API void tess_database_free(TESS_TAKE tess_database *d);
 typedef struct tess_record {
+  uint32_t struct_size; /* sizeof(tess_record) */
+  uint32_t nsample;
   int64_t id;
   uint64_t workload;
   const char *workload_name, *target, *policy, *engine, *status;
   double seconds; /* +inf where it failed or is damaged */
   uint64_t program_hash;
-  int checked; /* it was compared with the unscheduled program, and agreed */
-  int damaged; /* trace or decisions cannot be read, or are of two candidates */
+  int32_t checked; /* compared with the unscheduled program, and agreed */
+  int32_t damaged; /* trace or decisions cannot be read, or are of two
+                    * candidates */
   const char *message; /* why it failed; else "" */
-  uint32_t nsample;
-  const double *sample; /* seconds, as they were measured; of a success */
+  const double *sample; /* nsample seconds, as measured; of a success */
 } tess_record;
 /* Best first: of those of one workload, target and policy the first was
  * compared with the unscheduled program when it was stored, others may not have

@@ -52,14 +52,14 @@ static bool is_literal(const describe_value *v) {
 static tess_dtype own_type(const ir_builder *b, const describe_value *v) {
   if (v->kind == DESCRIBE_EXPR) return ir_at(&b->p, v->e)->dtype;
   if (v->kind == DESCRIBE_INT_LITERAL) return IR_INDEX;
-  return (tess_dtype){TESS_FLOAT, 32, 1};
+  return (tess_dtype){TESS_DTYPE_FLOAT, 32, 1};
 }
 
 /* ---- literals ----------------------------------------------------------- */
 
 /* An integer literal of type t is a value of t, not its bit pattern. */
 static bool literal_fits(tess_dtype t, int64_t v) {
-  return t.code != TESS_BOOL && v >= ir_int_min(t) && v <= ir_int_max(t);
+  return t.code != TESS_DTYPE_BOOL && v >= ir_int_min(t) && v <= ir_int_max(t);
 }
 
 /* Infinity is representable, but no finite number may overflow to it. */
@@ -125,7 +125,7 @@ tess_status describe_plain(ir_builder *b, describe_expr x, const char *what,
 static bool is_narrow(const ir_builder *b, const describe_value *v) {
   if (v->kind != DESCRIBE_EXPR) return false;
   tess_dtype t = ir_at(&b->p, v->e)->dtype;
-  return (t.code == TESS_INT || t.code == TESS_UINT) && t.bits < 64;
+  return (t.code == TESS_DTYPE_INT || t.code == TESS_DTYPE_UINT) && t.bits < 64;
 }
 
 tess_status describe_index(ir_builder *b, describe_expr x, const char *what,
@@ -266,7 +266,7 @@ static tess_dtype common_type(const ir_builder *b, const describe_value *x,
 }
 
 static tess_status check_rule(ir_builder *b, const op_def *o, tess_dtype t) {
-  bool is_bool = t.code == TESS_BOOL;
+  bool is_bool = t.code == TESS_DTYPE_BOOL;
   if (o->rule == LOGIC        ? is_bool
       : o->rule == FLOAT_ONLY ? ir_is_float(t)
                               : o->rule == COMPARISON || !is_bool)
@@ -357,9 +357,9 @@ static tess_status negate_value(ir_builder *b, describe_expr x,
   const describe_value *v = describe_get(b, x, "the operand of '-'");
   if (!v) return TESS_INVALID;
   uint32_t code = own_type(b, v).code;
-  if (code == TESS_BOOL)
+  if (code == TESS_DTYPE_BOOL)
     return err_set(b->err, TESS_TYPE, "'-' does not work on bool");
-  bool wraps = code == TESS_UINT;
+  bool wraps = code == TESS_DTYPE_UINT;
   tess_status s = describe_literal(b, wraps ? 0 : -1, true, &k);
   if (s) return s;
   return wraps ? describe_binary(b, "-", k, x, out)
@@ -377,15 +377,15 @@ static tess_status invert(ir_builder *b, describe_expr x, describe_expr *out) {
 /* Integers are their own floor, ceil and round, and unsigned ones their own
  * absolute value. */
 static bool is_identity(ir_fn fn, tess_dtype t) {
-  if (!ir_is_int(t) || t.code == TESS_BOOL) return false;
+  if (!ir_is_int(t) || t.code == TESS_DTYPE_BOOL) return false;
   return fn == IR_FN_FLOOR || fn == IR_FN_CEIL || fn == IR_FN_ROUND ||
-         (fn == IR_FN_ABS && t.code == TESS_UINT);
+         (fn == IR_FN_ABS && t.code == TESS_DTYPE_UINT);
 }
 
 /* The arguments in the type of the first typed one. */
 static tess_status typed_args(ir_builder *b, const char *fn, uint32_t n,
                               const describe_expr *x, ir_expr *e) {
-  tess_dtype t = {TESS_FLOAT, 32, 1};
+  tess_dtype t = {TESS_DTYPE_FLOAT, 32, 1};
   for (uint32_t i = n; i-- > 0;) {
     const describe_value *v = describe_get(b, x[i], "an argument");
     if (!v) return TESS_INVALID;
@@ -413,7 +413,7 @@ static tess_status call_function(ir_builder *b, ir_fn fn, uint32_t n,
   tess_dtype t = ir_at(&b->p, e[0])->dtype;
   uint32_t depth = deepest(b, n, args) + 1;
   if (is_identity(fn, t)) return describe_give(b, e[0], depth, out);
-  if (!ir_is_float(t) && (fn != IR_FN_ABS || t.code == TESS_BOOL)) {
+  if (!ir_is_float(t) && (fn != IR_FN_ABS || t.code == TESS_DTYPE_BOOL)) {
     const char *type = describe_type_text(b, t);
     return err_set(b->err, TESS_TYPE, "%s does not work on %s (cast it)", name,
                    type);

@@ -69,7 +69,7 @@ static void *tensor_at(const tess_tensor *t, int64_t i) {
 }
 
 static bool is_uint64(const tess_tensor *t) {
-  return t->dtype.code == TESS_UINT && t->dtype.bits == 64;
+  return t->dtype.code == TESS_DTYPE_UINT && t->dtype.bits == 64;
 }
 
 tess_status tess_tensor_get(tess_tensor *t, const int64_t *idx, double *out) {
@@ -105,7 +105,7 @@ tess_status tess_tensor_set_int(tess_tensor *t, const int64_t *idx, int64_t v) {
   int64_t i;
   tess_status s = find_element(t, idx, &i);
   if (s) return s;
-  const tess_dtype from = {TESS_INT, 64, 1};
+  const tess_dtype from = {TESS_DTYPE_INT, 64, 1};
   if (ir_is_float(t->dtype))
     ir_put_real(t->dtype, ir_cast_int_to_real(t->dtype, from, v),
                 tensor_at(t, i));

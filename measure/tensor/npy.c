@@ -24,13 +24,13 @@ typedef struct npy_type {
 } npy_type;
 
 static const npy_type types[] = {
-    {'f', {TESS_FLOAT, 16, 1}},  {'f', {TESS_FLOAT, 32, 1}},
-    {'f', {TESS_FLOAT, 64, 1}},  {'i', {TESS_INT, 8, 1}},
-    {'i', {TESS_INT, 16, 1}},    {'i', {TESS_INT, 32, 1}},
-    {'i', {TESS_INT, 64, 1}},    {'u', {TESS_UINT, 8, 1}},
-    {'u', {TESS_UINT, 16, 1}},   {'u', {TESS_UINT, 32, 1}},
-    {'u', {TESS_UINT, 64, 1}},   {'b', {TESS_BOOL, 8, 1}},
-    {'V', {TESS_BFLOAT, 16, 1}},
+    {'f', {TESS_DTYPE_FLOAT, 16, 1}},  {'f', {TESS_DTYPE_FLOAT, 32, 1}},
+    {'f', {TESS_DTYPE_FLOAT, 64, 1}},  {'i', {TESS_DTYPE_INT, 8, 1}},
+    {'i', {TESS_DTYPE_INT, 16, 1}},    {'i', {TESS_DTYPE_INT, 32, 1}},
+    {'i', {TESS_DTYPE_INT, 64, 1}},    {'u', {TESS_DTYPE_UINT, 8, 1}},
+    {'u', {TESS_DTYPE_UINT, 16, 1}},   {'u', {TESS_DTYPE_UINT, 32, 1}},
+    {'u', {TESS_DTYPE_UINT, 64, 1}},   {'b', {TESS_DTYPE_BOOL, 8, 1}},
+    {'V', {TESS_DTYPE_BFLOAT, 16, 1}},
 };
 enum { NTYPES = sizeof types / sizeof *types };
 
@@ -232,7 +232,7 @@ static void convert_elements(const npy_head *h, const tess_tensor *t) {
   for (int64_t i = 0; h->is_swapped && i < t->size; i++)
     swap_bytes(to + (size_t)i * size, size);
   /* NumPy keeps any non-zero byte as true; ours are 0 and 1. */
-  for (int64_t i = 0; h->dtype.code == TESS_BOOL && i < t->size; i++)
+  for (int64_t i = 0; h->dtype.code == TESS_DTYPE_BOOL && i < t->size; i++)
     to[i] = to[i] != 0;
 }
 

@@ -24,11 +24,11 @@ typedef struct writer {
 
 static void format(const tess_tensor *t, int64_t i, char out[40]) {
   const char *at = (const char *)t->data + (size_t)i * ir_dtype_bytes(t->dtype);
-  if (t->dtype.code == TESS_BOOL)
+  if (t->dtype.code == TESS_DTYPE_BOOL)
     strcpy(out, *at ? "true" : "false");
-  else if (t->dtype.code == TESS_UINT)
+  else if (t->dtype.code == TESS_DTYPE_UINT)
     snprintf(out, 40, "%" PRIu64, (uint64_t)ir_get_int(t->dtype, at));
-  else if (t->dtype.code == TESS_INT)
+  else if (t->dtype.code == TESS_DTYPE_INT)
     snprintf(out, 40, "%" PRId64, ir_get_int(t->dtype, at));
   else {
     int digits = t->dtype.bits == 64 ? 10 : t->dtype.bits == 32 ? 7 : 4;

@@ -45,7 +45,7 @@ static bool unsafe_set_dtype_apply(sch_state *s,
                        &f.buf) ||
       !sch_check_allocated(s, f.buf))
     return false;
-  if (a->dtype.lanes != 1 || a->dtype.code == TESS_HANDLE)
+  if (a->dtype.lanes != 1 || a->dtype.code == TESS_DTYPE_HANDLE)
     return sch_refuse(s, SCH_R_DTYPE_UNFIT, .buf = f.buf);
   f.old = p->buf.v[f.buf].dtype;
   if (ir_dtype_eq(f.old, a->dtype)) return true;

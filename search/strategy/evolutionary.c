@@ -86,7 +86,8 @@ static tess_status propose(void *ud, tess_session *s, uint32_t n,
 
 /* It observes nothing: the session remembers what was measured. */
 static tess_status start(tess_session *s, tess_strategy *out) {
-  *out = (tess_strategy){"evolutionary", propose, NULL, strategy_free, NULL};
+  *out = (tess_strategy){
+      .name = "evolutionary", .propose = propose, .free = strategy_free};
   return strategy_new(s, &out->ud);
 }
 

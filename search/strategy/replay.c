@@ -20,7 +20,8 @@ static tess_status propose(void *ud, tess_session *s, uint32_t n,
 }
 
 static tess_status start(tess_session *s, tess_strategy *out) {
-  *out = (tess_strategy){"replay", propose, NULL, strategy_free, NULL};
+  *out = (tess_strategy){
+      .name = "replay", .propose = propose, .free = strategy_free};
   return strategy_new(s, &out->ud);
 }
 

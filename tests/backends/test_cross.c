@@ -18,10 +18,11 @@ static void describe(int64_t rows, int64_t wide, int64_t depth) {
       ir_add(&t.p, ir_mul(&t.p, t.it[1], ir_index(&t.p, depth)), t.it[2]);
   scheduled_store(&t, c, t.it[0], 0, scheduled_load(&t, a, t.it[0], at), true);
   scheduled_block(&t, "D", "S", &rows);
-  scheduled_store(&t, d, t.it[0], 0,
-                  ir_add(&t.p, scheduled_load(&t, c, t.it[0], 0),
-                         ir_real(&t.p, (tess_dtype){TESS_FLOAT, 32, 1}, 1)),
-                  false);
+  scheduled_store(
+      &t, d, t.it[0], 0,
+      ir_add(&t.p, scheduled_load(&t, c, t.it[0], 0),
+             ir_real(&t.p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1)),
+      false);
   scheduled_finish(&t);
 }
 

@@ -21,20 +21,20 @@ typedef struct type {
 } type;
 
 static const type ints[] = {
-    {"int8", {TESS_INT, 8, 1}, INT8_MIN, INT8_MAX},
-    {"int16", {TESS_INT, 16, 1}, INT16_MIN, INT16_MAX},
-    {"int32", {TESS_INT, 32, 1}, INT32_MIN, INT32_MAX},
-    {"int64", {TESS_INT, 64, 1}, INT64_MIN, INT64_MAX},
-    {"uint8", {TESS_UINT, 8, 1}, 0, UINT8_MAX},
-    {"uint16", {TESS_UINT, 16, 1}, 0, UINT16_MAX},
-    {"uint32", {TESS_UINT, 32, 1}, 0, UINT32_MAX},
-    {"uint64", {TESS_UINT, 64, 1}, 0, UINT64_MAX},
+    {"int8", {TESS_DTYPE_INT, 8, 1}, INT8_MIN, INT8_MAX},
+    {"int16", {TESS_DTYPE_INT, 16, 1}, INT16_MIN, INT16_MAX},
+    {"int32", {TESS_DTYPE_INT, 32, 1}, INT32_MIN, INT32_MAX},
+    {"int64", {TESS_DTYPE_INT, 64, 1}, INT64_MIN, INT64_MAX},
+    {"uint8", {TESS_DTYPE_UINT, 8, 1}, 0, UINT8_MAX},
+    {"uint16", {TESS_DTYPE_UINT, 16, 1}, 0, UINT16_MAX},
+    {"uint32", {TESS_DTYPE_UINT, 32, 1}, 0, UINT32_MAX},
+    {"uint64", {TESS_DTYPE_UINT, 64, 1}, 0, UINT64_MAX},
 };
 static const type floats[] = {
-    {"float16", {TESS_FLOAT, 16, 1}, 0, 0},
-    {"bfloat16", {TESS_BFLOAT, 16, 1}, 0, 0},
-    {"float32", {TESS_FLOAT, 32, 1}, 0, 0},
-    {"float64", {TESS_FLOAT, 64, 1}, 0, 0},
+    {"float16", {TESS_DTYPE_FLOAT, 16, 1}, 0, 0},
+    {"bfloat16", {TESS_DTYPE_BFLOAT, 16, 1}, 0, 0},
+    {"float32", {TESS_DTYPE_FLOAT, 32, 1}, 0, 0},
+    {"float64", {TESS_DTYPE_FLOAT, 64, 1}, 0, 0},
 };
 enum { NINT = 8, NFLOAT = 4 };
 
@@ -68,7 +68,7 @@ static unsigned encode(double v, int e, int m) {
 static double round_as(tess_dtype t, double v) {
   if (t.bits == 64) return v;
   if (t.bits == 32) return (double)(float)v;
-  int e = t.code == TESS_BFLOAT ? 8 : 5, m = 15 - e;
+  int e = t.code == TESS_DTYPE_BFLOAT ? 8 : 5, m = 15 - e;
   unsigned h = encode(v, e, m);
   double r = decode(h & 0x7fff, e, m);
   return h & 0x8000 ? -r : r;
@@ -90,8 +90,8 @@ static wide get_int(const type *t, const char *at) {
 
 static void put_real(tess_dtype t, double v, char *at) {
   float f = (float)v;
-  uint16_t h =
-      (uint16_t)(t.code == TESS_BFLOAT ? encode(v, 8, 7) : encode(v, 5, 10));
+  uint16_t h = (uint16_t)(t.code == TESS_DTYPE_BFLOAT ? encode(v, 8, 7)
+                                                      : encode(v, 5, 10));
   if (t.bits == 64)
     memcpy(at, &v, 8);
   else if (t.bits == 32)
@@ -107,7 +107,7 @@ static double get_real(tess_dtype t, const char *at) {
   if (t.bits == 64) return memcpy(&d, at, 8), d;
   if (t.bits == 32) return memcpy(&f, at, 4), (double)f;
   memcpy(&h, at, 2);
-  int e = t.code == TESS_BFLOAT ? 8 : 5;
+  int e = t.code == TESS_DTYPE_BFLOAT ? 8 : 5;
   d = decode(h & 0x7fffu, e, 15 - e);
   return h & 0x8000 ? -d : d;
 }

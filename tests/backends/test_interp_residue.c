@@ -135,9 +135,11 @@ static ir_expr at(nest *n, ir_buf b, ir_expr i, int64_t k) {
 }
 
 static const tess_dtype all[] = {
-    {TESS_FLOAT, 16, 1}, {TESS_BFLOAT, 16, 1}, {TESS_FLOAT, 32, 1},
-    {TESS_FLOAT, 64, 1}, {TESS_INT, 8, 1},     {TESS_INT, 32, 1},
-    {TESS_INT, 64, 1},   {TESS_UINT, 8, 1},    {TESS_UINT, 64, 1}};
+    {TESS_DTYPE_FLOAT, 16, 1}, {TESS_DTYPE_BFLOAT, 16, 1},
+    {TESS_DTYPE_FLOAT, 32, 1}, {TESS_DTYPE_FLOAT, 64, 1},
+    {TESS_DTYPE_INT, 8, 1},    {TESS_DTYPE_INT, 32, 1},
+    {TESS_DTYPE_INT, 64, 1},   {TESS_DTYPE_UINT, 8, 1},
+    {TESS_DTYPE_UINT, 64, 1}};
 enum { NALL = sizeof all / sizeof *all };
 
 static ir_expr sum_left(nest *n, ir_buf x, ir_buf y, ir_expr i) {
@@ -369,11 +371,11 @@ static void through(nest *n, ir_buf r, tess_dtype t, bool memory) {
 }
 
 static void known_values_are_seen_through(void **state) {
-  static const tess_dtype via[] = {{TESS_INT, 64, 1},
-                                   {TESS_INT, 8, 1},
-                                   {TESS_FLOAT, 16, 1},
-                                   {TESS_FLOAT, 64, 1},
-                                   {TESS_UINT, 8, 1}};
+  static const tess_dtype via[] = {{TESS_DTYPE_INT, 64, 1},
+                                   {TESS_DTYPE_INT, 8, 1},
+                                   {TESS_DTYPE_FLOAT, 16, 1},
+                                   {TESS_DTYPE_FLOAT, 64, 1},
+                                   {TESS_DTYPE_UINT, 8, 1}};
   (void)state;
   for (int k = 0; k < 5; k++) {
     nest n, m;

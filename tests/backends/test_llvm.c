@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
-static const tess_dtype I32 = {TESS_INT, 32, 1};
-static const tess_dtype BOOL1 = {TESS_BOOL, 8, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1};
+static const tess_dtype I32 = {TESS_DTYPE_INT, 32, 1};
+static const tess_dtype BOOL1 = {TESS_DTYPE_BOOL, 8, 1};
 
 /* Shorthands for what these programs are made of. */
 static ir_expr idx(compiled *k, int64_t v) { return ir_index(&k->p, v); }
@@ -65,7 +65,7 @@ static void access_shapes(void **state) {
   ir_expr odd = ir_binary(
       p, IR_EQ, ir_binary(p, IR_MOD, any, ir_broadcast(p, idx(&k, 2), 8)),
       ir_broadcast(p, idx(&k, 1), 8));
-  tess_dtype f8 = {TESS_FLOAT, 32, 8};
+  tess_dtype f8 = {TESS_DTYPE_FLOAT, 32, 8};
   ir_expr row = ramp(&k, idx(&k, 30), 1, 8);
   compiled_store(&k, k.root, c, ramp(&k, idx(&k, 40), 1, 8),
                  ir_load_masked(p, a, f8, 1, &row, odd));
@@ -339,9 +339,9 @@ static void external_functions(void **state) {
   compiled k;
   compiled_start(&k);
   ir_program *p = &k.p;
-  tess_dtype f64 = {TESS_FLOAT, 64, 1}, f64x4 = {TESS_FLOAT, 64, 4};
-  tess_dtype u8 = {TESS_UINT, 8, 1}, u8x4 = {TESS_UINT, 8, 4};
-  tess_dtype i32x4 = {TESS_INT, 32, 4};
+  tess_dtype f64 = {TESS_DTYPE_FLOAT, 64, 1}, f64x4 = {TESS_DTYPE_FLOAT, 64, 4};
+  tess_dtype u8 = {TESS_DTYPE_UINT, 8, 1}, u8x4 = {TESS_DTYPE_UINT, 8, 4};
+  tess_dtype i32x4 = {TESS_DTYPE_INT, 32, 4};
   ir_buf c = compiled_param(&k, f64, 5, IR_ROLE_OUTPUT);
   ir_expr one[] = {ir_real(p, f64, 0.5), ir_int(p, I32, -3),
                    ir_int(p, u8, 200)};

@@ -10,15 +10,17 @@
 #include <stdlib.h>
 
 static const tess_dtype types[] = {
-    {TESS_INT, 8, 1},    {TESS_INT, 16, 1},    {TESS_INT, 32, 1},
-    {TESS_INT, 64, 1},   {TESS_UINT, 8, 1},    {TESS_UINT, 16, 1},
-    {TESS_UINT, 32, 1},  {TESS_UINT, 64, 1},   {TESS_BOOL, 8, 1},
-    {TESS_FLOAT, 16, 1}, {TESS_BFLOAT, 16, 1}, {TESS_FLOAT, 32, 1},
-    {TESS_FLOAT, 64, 1},
+    {TESS_DTYPE_INT, 8, 1},     {TESS_DTYPE_INT, 16, 1},
+    {TESS_DTYPE_INT, 32, 1},    {TESS_DTYPE_INT, 64, 1},
+    {TESS_DTYPE_UINT, 8, 1},    {TESS_DTYPE_UINT, 16, 1},
+    {TESS_DTYPE_UINT, 32, 1},   {TESS_DTYPE_UINT, 64, 1},
+    {TESS_DTYPE_BOOL, 8, 1},    {TESS_DTYPE_FLOAT, 16, 1},
+    {TESS_DTYPE_BFLOAT, 16, 1}, {TESS_DTYPE_FLOAT, 32, 1},
+    {TESS_DTYPE_FLOAT, 64, 1},
 };
 enum { NTYPES = sizeof types / sizeof *types };
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1};
 
 /* ---- values ------------------------------------------------------------- */
 
@@ -162,7 +164,7 @@ enum { NOPS = sizeof ops / sizeof *ops };
 static bool is_compare(ir_op op) { return op >= IR_EQ && op <= IR_LE; }
 
 static bool applies(ir_op op, tess_dtype t) {
-  if (op == IR_AND || op == IR_OR) return t.code == TESS_BOOL;
+  if (op == IR_AND || op == IR_OR) return t.code == TESS_DTYPE_BOOL;
   return true;
 }
 
@@ -216,7 +218,7 @@ static void check_op(tess_dtype t, ir_op op, const void *x, const void *y,
 static void check_type(tess_dtype t) {
   compiled k;
   compiled_start(&k);
-  tess_dtype bool1 = {TESS_BOOL, 8, 1};
+  tess_dtype bool1 = {TESS_DTYPE_BOOL, 8, 1};
   ir_buf a = compiled_param(&k, t, PAIRS, IR_ROLE_INPUT);
   ir_buf b = compiled_param(&k, t, PAIRS, IR_ROLE_INPUT);
   ir_buf out[2], truth[2];

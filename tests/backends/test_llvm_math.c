@@ -73,7 +73,7 @@ static double argument(const subject *f, sample r, uint32_t k, int bits) {
 static void check(const subject *f, int bits, uint32_t lanes) {
   static float a32[N], r32[N];
   static double a64[N], r64[N];
-  tess_dtype t = {TESS_FLOAT, (uint8_t)bits, 1};
+  tess_dtype t = {TESS_DTYPE_FLOAT, (uint8_t)bits, 1};
   const mapped_fn *s = stated(f->fn);
   double worst = 0, at = 0;
   compiled k;

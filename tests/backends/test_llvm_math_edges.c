@@ -8,8 +8,10 @@
 #include <float.h>
 #include <math.h>
 
-static const tess_dtype f16 = {TESS_FLOAT, 16, 1}, bf16 = {TESS_BFLOAT, 16, 1},
-                        f32 = {TESS_FLOAT, 32, 1}, f64 = {TESS_FLOAT, 64, 1};
+static const tess_dtype f16 = {TESS_DTYPE_FLOAT, 16, 1},
+                        bf16 = {TESS_DTYPE_BFLOAT, 16, 1},
+                        f32 = {TESS_DTYPE_FLOAT, 32, 1},
+                        f64 = {TESS_DTYPE_FLOAT, 64, 1};
 
 /* Each is taken with its neighbours, and with either sign. */
 static const double edges[] = {
@@ -68,7 +70,7 @@ static void check(const mapped_fn *f, tess_dtype t, uint32_t lanes, uint32_t n,
     if (e > worst) worst = e;
   }
   print_message("%-8s %s%d x%-2u  %.3g ulp\n", ir_fn_text(f->fn),
-                t.code == TESS_BFLOAT ? "bfloat" : "float", t.bits, lanes,
+                t.code == TESS_DTYPE_BFLOAT ? "bfloat" : "float", t.bits, lanes,
                 worst);
   compiled_end(&k);
 }

@@ -44,7 +44,7 @@ static size_t elements(const ir_program *p, ir_buf b) {
 /* Small integers, or with `values` those from 0 on. */
 static void fill(conform *c, tess_dtype t, int64_t values, size_t n, char *at) {
   for (size_t i = 0; i < n; i++, at += t.bits / 8) {
-    int64_t least = values || t.code == TESS_UINT ? 0 : -3;
+    int64_t least = values || t.code == TESS_DTYPE_UINT ? 0 : -3;
     int64_t v =
         least + (int64_t)rng_below(&c->r, values ? (uint64_t)values : 7);
     if (ir_is_float(t))

@@ -7,7 +7,7 @@
 #include "lower/lower.h"
 #include "support/test.h"
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1};
 enum { N = 8 };
 
 typedef struct nest {

@@ -334,7 +334,8 @@ static void test_note(void **state) {
  * of its time, too: the kernel aborts where it meets what it made. */
 static void test_in_place(void **state) {
   (void)state;
-  static const tess_dtype f32 = {TESS_FLOAT, 32, 1}, i64 = {TESS_INT, 64, 1};
+  static const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1},
+                          i64 = {TESS_DTYPE_INT, 64, 1};
   static const char *const names[] = {"v"};
   static const tess_iter_kind kinds[] = {TESS_SPATIAL};
   measured m;

@@ -403,7 +403,8 @@ static ir_stmt over_ones(scheduled *t, int64_t n, int64_t lo, int64_t hi) {
   ir_buf c = scheduled_buf(t, "C", IR_ROLE_OUTPUT, 2, all);
   scheduled_block(t, "one", "SS", all);
   scheduled_store(t, c, t->it[0], t->it[1],
-                  ir_real(&t->p, (tess_dtype){TESS_FLOAT, 32, 1}, 1), false);
+                  ir_real(&t->p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1),
+                  false);
   ir_stmt x = scheduled_block(t, "X", "SS", some);
   narrow(t, lo, hi);
   scheduled_store(t, c, t->it[0], t->it[1],

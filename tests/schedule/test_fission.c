@@ -15,7 +15,7 @@ static ir_stmt pipeline(scheduled *t, int64_t d) {
   ir_buf b = scheduled_buf(t, "B", IR_ROLE_OUTPUT, 1, &n);
   ir_stmt ba = scheduled_block(t, "A", "S", &n);
   scheduled_store(t, a, scheduled_plus(t, t->it[0], 2), 0,
-                  ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 1), false);
+                  ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1), false);
   ir_stmt bb = scheduled_block(t, "B", "S", &n);
   scheduled_store(t, b, t->it[0], 0,
                   scheduled_load(t, a, scheduled_plus(t, t->it[0], d), 0),

@@ -251,7 +251,7 @@ static void test_buffers_refused(void **state) {
   p->buf.v[buf].strides = given;
   NO(BUFFER_STRIDED, "(i, j) -> (j, i)");
   p->buf.v[buf].strides = (ir_span){0, 0};
-  p->buf.v[buf].dtype = (tess_dtype){TESS_INT, 8, 1};
+  p->buf.v[buf].dtype = (tess_dtype){TESS_DTYPE_INT, 8, 1};
   NO(PAD_TYPE, "(i, j) -> (j, i + 1)", NUM(pad_value, 128));
   scheduled_end(&t);
   /* Of a shape that may be empty. */

@@ -197,7 +197,8 @@ static bool two_blocks(int64_t d, const char *why) {
   ir_expr i = scheduled_plus(&t, t.it[0], 1);
   ir_expr j = scheduled_plus(&t, t.it[1], 1);
   scheduled_store(&t, a, i, j,
-                  ir_real(&t.p, (tess_dtype){TESS_FLOAT, 32, 1}, 2), false);
+                  ir_real(&t.p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 2),
+                  false);
   ir_stmt bb = scheduled_block(&t, "B", "SS", extent);
   i = scheduled_plus(&t, t.it[0], 1);
   scheduled_store(&t, b, i, t.it[1],

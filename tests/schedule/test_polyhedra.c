@@ -109,7 +109,7 @@ static void new_block(world *w, uint32_t k, ir_stmt in, uint32_t n,
     ir_blk(p, b)->pred = ir_at(p, c)->op == IR_INT ? 0 : c;
   }
   ir_expr idx[2] = {subscript(w, n, ref), subscript(w, n, ref)};
-  ir_expr value = ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 1);
+  ir_expr value = ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1);
   for (int64_t i = pick(w, 0, 2); i > 0; i--)
     value = ir_binary(p, IR_ADD, value,
                       scheduled_load(&w->t, w->buf, subscript(w, n, ref),

@@ -174,7 +174,7 @@ static bool passed_on(int64_t d, const char *why) {
   ir_buf y = scheduled_buf(&t, "Y", IR_ROLE_OUTPUT, 1, &n);
   ir_stmt bx = scheduled_block(&t, "X", "S", &n);
   scheduled_store(&t, x, t.it[0], 0,
-                  ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 2), false);
+                  ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 2), false);
   ir_stmt by = scheduled_block(&t, "Y", "S", &n);
   scheduled_store(&t, y, t.it[0], 0,
                   scheduled_load(&t, x, scheduled_plus(&t, t.it[0], d), 0),

@@ -11,7 +11,7 @@
 enum { PROGRAMS = 6, MAX_LOOPS = 64 };
 
 static ir_expr real(scheduled *t, double x) {
-  return ir_real(&t->p, (tess_dtype){TESS_FLOAT, 32, 1}, x);
+  return ir_real(&t->p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, x);
 }
 
 static ir_expr sum(scheduled *t, ir_expr a, ir_expr b) {

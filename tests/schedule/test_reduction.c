@@ -218,7 +218,7 @@ static void test_init_reads(void **state) {
   ir_buf c = scheduled_buf(&t, "C", IR_ROLE_OUTPUT, 1, &n);
   ir_stmt by = scheduled_block(&t, "Y", "S", &n);
   scheduled_store(&t, y, t.it[0], 0,
-                  ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 3), false);
+                  ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 3), false);
   ir_stmt bc = scheduled_block(&t, "C", "SR", (int64_t[]){n, k});
   scheduled_store(&t, c, t.it[0], 0, scheduled_load(&t, x, t.it[0], t.it[1]),
                   true);
@@ -436,7 +436,7 @@ static ir_stmt counted(scheduled *t, int64_t slope, int64_t from) {
   ir_buf c = scheduled_buf(t, "C", IR_ROLE_OUTPUT, 1, &n);
   scheduled_block(t, "one", "S", &n);
   scheduled_store(t, c, t->it[0], 0,
-                  ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 1), false);
+                  ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1), false);
   ir_stmt b = scheduled_block(t, "C", "SR", (int64_t[]){n, k});
   scheduled_store(t, c, t->it[0], 0, scheduled_load(t, x, t->it[0], t->it[1]),
                   true);
@@ -584,7 +584,8 @@ static ir_stmt together(scheduled *t, int64_t rows) {
   ir_buf c = scheduled_buf(t, "C", IR_ROLE_OUTPUT, 1, &n);
   scheduled_block(t, "one", "S", &n);
   scheduled_store(t, c, t->it[0], 0,
-                  ir_real(&t->p, (tess_dtype){TESS_FLOAT, 32, 1}, 1), false);
+                  ir_real(&t->p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1),
+                  false);
   scheduled_block(t, "C", "SR", (int64_t[]){n, k});
   ir_expr to = ir_binary(&t->p, IR_DIV, t->it[0], ir_index(&t->p, rows));
   scheduled_store(t, c, to, 0, scheduled_load(t, x, t->it[0], t->it[1]), true);

@@ -17,7 +17,7 @@ static ir_stmt windows_of(scheduled *t, int64_t m, int64_t width) {
   ir_expr x = scheduled_load(t, c, at, 0);
   if (m < n + width - 1)
     x = ir_select(&t->p, ir_binary(&t->p, IR_LT, at, ir_index(&t->p, m)), x,
-                  ir_real(&t->p, (tess_dtype){TESS_FLOAT, 32, 1}, 0));
+                  ir_real(&t->p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 0));
   scheduled_store(t, d, t->it[0], 0, x, true);
   scheduled_finish(t);
   ir_stmt b = scheduled_get(t, "D");
@@ -203,7 +203,7 @@ static void test_inputs_refused(void **state) {
   ir_expr at = ir_ref(p, v), box[2] = {at, ir_index(p, 1)};
   ir_append(p, w,
             ir_store_new(p, a, 1, &at,
-                         ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 1)));
+                         ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1)));
   ir_append(p, i, w);
   ir_block_set_iters(p, w, 1, &it);
   ir_region r = ir_region_new(p, a, box);

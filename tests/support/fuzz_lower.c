@@ -184,8 +184,9 @@ static void draw_element(fuzz *f, tess_dtype t, int64_t range, values which,
     return;
   }
   int64_t v = range ? (int64_t)fuzz_below(f, (uint32_t)range)
-              : any ? draw_any(f, t)
-                    : (int64_t)fuzz_below(f, 7) - (t.code != TESS_UINT) * 3;
+              : any
+                  ? draw_any(f, t)
+                  : (int64_t)fuzz_below(f, 7) - (t.code != TESS_DTYPE_UINT) * 3;
   if (ir_is_float(t))
     ir_put_real(t, (double)v, at);
   else
@@ -220,10 +221,10 @@ static bool same_bits(tess_dtype t, const char *x, const char *y) {
 static bool near(tess_dtype t, const char *x, const char *y) {
   if (!ir_is_float(t)) return ir_get_int(t, x) == ir_get_int(t, y);
   double a = ir_get_real(t, x), b = ir_get_real(t, y);
-  double step = t.code == TESS_BFLOAT ? 0x1p-6
-                : t.bits == 16        ? 0x1p-9
-                : t.bits == 32        ? 0x1p-20
-                                      : 0x1p-48;
+  double step = t.code == TESS_DTYPE_BFLOAT ? 0x1p-6
+                : t.bits == 16              ? 0x1p-9
+                : t.bits == 32              ? 0x1p-20
+                                            : 0x1p-48;
   return (isnan(a) && isnan(b)) || a == b ||
          fabs(a - b) <= step * fmax(fabs(a), fabs(b));
 }

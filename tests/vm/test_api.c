@@ -122,7 +122,7 @@ static void test_schedules(void **state) {
   tess_program *p, *q;
   assert_int_equal(tess_schedule_program(f.s, &p), TESS_OK);
   assert_int_equal(tess_schedule_program(copy, &q), TESS_OK);
-  tess_loop_info info;
+  tess_loop_info info = TESS_INIT(tess_loop_info);
   assert_int_equal(tess_schedule_loop_info(copy, l[1], &info), TESS_OK);
   assert_string_equal(info.kind, "serial");
   assert_int_equal(tess_schedule_loop_info(f.s, l[1], &info), TESS_OK);
@@ -149,7 +149,7 @@ static void test_blocks(void **state) {
   (void)state;
   fixture f;
   start(&f);
-  tess_block_info info;
+  tess_block_info info = TESS_INIT(tess_block_info);
   uint64_t mask;
   uint32_t n;
   char *json;
@@ -233,7 +233,7 @@ static void test_errors(void **state) {
   expect(&f, CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(0)}), TESS_INVALID,
          "parallel: operand 'loop': there is no random variable 0 here",
          "parallel", "NO_VARIABLE", "mine.lua:12");
-  tess_loop_info info;
+  tess_loop_info info = TESS_INIT(tess_loop_info);
   expect(&f, tess_schedule_loop_info(f.s, 12345, &info), TESS_INVALID,
          "there is no random variable 12345 here", "", "", "");
   expect(&f, CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(l[0])}), TESS_DEAD,
@@ -274,8 +274,8 @@ static void test_primitives(void **state) {
   (void)state;
   fixture f;
   start(&f);
-  tess_prim_info info;
-  tess_prim_operand o;
+  tess_prim_info info = TESS_INIT(tess_prim_info);
+  tess_prim_operand o = TESS_INIT(tess_prim_operand);
   const char *name, *text;
   char *doc;
   bool seen = false;
@@ -328,7 +328,7 @@ static void test_traces(void **state) {
   tess_rv v[2];
   tess_schedule_place(f.s, "mine.lua", 7);
   tess_trace *t = tiled(&f, v), *u;
-  tess_inst_info info;
+  tess_inst_info info = TESS_INIT(tess_inst_info);
   tess_arg args[4];
   uint32_t n;
   assert_int_equal(tess_trace_size(t), 4);
@@ -385,7 +385,7 @@ static void test_changing_traces(void **state) {
   start(&f);
   tess_rv v[2];
   tess_trace *t = tiled(&f, v), *u;
-  tess_inst_info info;
+  tess_inst_info info = TESS_INIT(tess_inst_info);
   tess_schedule *s;
   int64_t a;
   assert_int_equal(tess_trace_with_decision(t, 3, 2, (int64_t[]){16, 4}, &u),
@@ -434,7 +434,7 @@ static void test_steppers(void **state) {
   char *text;
   int64_t d[4];
   uint32_t n, invalid;
-  tess_alternatives alt;
+  tess_alternatives alt = TESS_INIT(tess_alternatives);
   assert_int_equal(tess_stepper_new(t, NULL, &s), TESS_OK);
   assert_int_equal(tess_stepper_size(s), 4);
   assert_int_equal(tess_stepper_back(s), TESS_NOT_FOUND);
@@ -505,7 +505,7 @@ static tess_status everything(fixture *f) {
   tess_trace *t = NULL, *u = NULL, *m = NULL;
   tess_program *p = NULL;
   tess_stepper *st = NULL;
-  tess_alternatives alt;
+  tess_alternatives alt = TESS_INIT(tess_alternatives);
   char *a = NULL, *b = NULL, *c = NULL;
   tess_rv out[8];
   uint32_t n;
