@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Changes below loops whose iterations run at once.  A buffer that each
- * iteration has for its own (ir_lifetime_scope) may lose that when blocks
- * move, and what was free of races would race.  So where there are such
- * loops a change is made, the loops are asked, and it is taken back when one
- * of them is no longer free.  All of it lives in scratch. */
+ * Apply, recheck, roll back: changes below parallel loops.
+ *
+ * A buffer private to an iteration (ir_lifetime_scope) may become shared when
+ * blocks move, and a loop that was free of races would race.  So where there
+ * are parallel, vectorized or thread loops a change is applied, the loops are
+ * rechecked, and it is rolled back when one of them would race.  All of it is
+ * in scratch. */
 #include "ir/checkpoint.h"
 #include "ir/query.h"
 #include "schedule/sch.h"
@@ -52,11 +54,11 @@ static sch_list racing_loops(sch_state *s) {
 static const char *meeting_place(const sch_state *s) {
   const ir_program *p = s->p;
   ir_buf b = s->refusal.buf;
-  if (!b) return "iters that keep an order";
+  if (!b) return "iters that are not spatial";
   bool maybe = s->refusal.reason == SCH_R_UNDECIDED;
   return arena_printf(s->scratch, "buffer \"%s\"%s",
                       ir_text(p, p->buf.v[b].name),
-                      maybe ? ", or it would take too long to tell," : "");
+                      maybe ? " (not decided within the limit of effort)" : "");
 }
 
 /* A loop whose iterations may meet, and where. */
