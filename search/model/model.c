@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "measure/measure.h"
 #include <math.h>
+#include <stdio.h>
 
 const learner *const learners[] = {&learner_xgb, &learner_xgb_rank,
                                    &learner_forest, &learner_gp,
@@ -20,11 +21,20 @@ const learner *learner_find(const char *name, size_t n) {
 
 /* ---- life --------------------------------------------------------------- */
 
+static tess_status no_such_model(tess_context *c, const char *name, size_t n) {
+  char known[256] = "random";
+  for (uint32_t i = 0; i < nlearners; i++) {
+    size_t at = strlen(known);
+    snprintf(known + at, sizeof known - at, ", %s", learners[i]->name);
+  }
+  return ctx_fail(c, TESS_NOT_FOUND,
+                  "there is no cost model '%.*s'; the built-in ones are %s",
+                  (int)n, name, known);
+}
+
 static tess_status add_member(tess_model *m, const char *name, size_t n) {
   const learner *l = learner_find(name, n);
-  if (!l)
-    return ctx_fail(m->c, TESS_NOT_FOUND, "there is no cost model '%.*s'",
-                    (int)n, name);
+  if (!l) return no_such_model(m->c, name, n);
   if (m->nmember == MODEL_MEMBERS)
     return ctx_fail(m->c, TESS_LIMIT,
                     "a cost model has at most %d members: '%s'", MODEL_MEMBERS,
@@ -68,8 +78,7 @@ static tess_status begin_data(void *ud) {
 tess_status model_new(tess_context *c, const char *name, tess_model **out) {
   newing w = {c, NULL};
   *out = NULL;
-  if (strlen(name) >= MODEL_NAME)
-    return ctx_fail(c, TESS_NOT_FOUND, "there is no cost model '%s'", name);
+  if (strlen(name) >= MODEL_NAME) return no_such_model(c, name, strlen(name));
   tess_status st = mem_protect(&c->heap, make, &w);
   if (st != TESS_OK) return ctx_ran_out(c, st, "a cost model");
   strcpy(w.m->name, name);
