@@ -173,7 +173,7 @@ do
       if lo > 0 or factor > 1 then
         local e = refused(s, "INPUT_OVERWRITTEN", "split", i,
                           { ts.auto, factor })
-        assert(tostring(e):find('block "C" changes buffer "E"', 1, true), e)
+        assert(tostring(e):find('block "C" overwrites buffer "E"', 1, true), e)
       else
         s:split(i, { ts.auto, factor })
         same(s, p)
