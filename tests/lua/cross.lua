@@ -218,7 +218,7 @@ local unknown = {
         sum(i, t * 3 + k, ts.all(ts.eq(k % 2, 1), ts.eq(k, 0)))
       end) end) end)
   end },
-  { 2, "its result decides", function(b, sum, _, O)
+  { 2, "control flow depends on its result", function(b, sum, _, O)
     b:loop("i", 0, 4, function(i) b:loop("t", 0, 3, function(t)
       sum(i, t, ts.gt(O(i + 5), 3))
     end) end)
