@@ -35,6 +35,78 @@ static bool bounds_are_exact(const ir_program *p, const ir_var_rec *v,
          v->lo == first && v->hi == arith_add_hi(first, n - 1);
 }
 
+/* Below a loop that may run no iteration nothing is certain. */
+static bool may_skip(const ir_program *p, ir_stmt s) {
+  const ir_stmt_rec *r = ir_st(p, s);
+  return r->kind == IR_IF ||
+         (r->kind == IR_LOOP && ir_at(p, r->extent)->lo < 1);
+}
+
+/* The iteration variable v of a block; NULL: it is no longer one. */
+static const ir_iter *iter_of(const ir_program *p, ir_var v) {
+  ir_span it = ir_blk(p, p->var.v[v].owner)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (p->iter.v[i].var == v) return &p->iter.v[i];
+  return NULL;
+}
+
+/* The extent of the loop, or of the iteration variable of a block around, that
+ * v is; 0: neither. */
+static ir_expr extent_of_var(const ir_program *p, ir_var v) {
+  const ir_var_rec *r = &p->var.v[v];
+  if (r->kind == IR_VAR_LOOP) return ir_st(p, r->owner)->extent;
+  const ir_iter *it = r->kind == IR_VAR_ITER ? iter_of(p, v) : NULL;
+  return it ? it->extent : 0;
+}
+
+/* The variable is bound to *driver, a loop or an iteration variable of a block
+ * around, or to a sum of it and a constant, and has as many values; *driver is
+ * 0 where it has one value. */
+static bool is_driven(const ir_program *p, const ir_iter *it, ir_var *driver) {
+  lin bind;
+  int64_t n, m;
+  *driver = 0;
+  lin_of(p, it->bind, &bind);
+  if (bind.n == 0) return ir_const_int(p, it->extent, &n) && n == 1;
+  if (bind.n != 1 || bind.t[0].k != 1) return false;
+  const ir_node *x = ir_at(p, bind.t[0].atom);
+  if (x->op != IR_VAR) return false;
+  *driver = x->a;
+  ir_expr extent = extent_of_var(p, x->a);
+  return extent && ir_const_int(p, it->extent, &n) &&
+         ir_const_int(p, extent, &m) && n == m;
+}
+
+static bool all_instances_run(const ir_program *p, ir_stmt block);
+
+/* Every iteration variable is driven, no two by the same and none by one of a
+ * block that is not whole: they take all points of their domain together. */
+static bool is_driven_whole(const ir_program *p, ir_stmt block) {
+  ir_span it = ir_blk(p, block)->iters;
+  ir_var driver, other;
+  for (uint32_t i = it.at; i < it.at + it.n; i++) {
+    if (!is_driven(p, &p->iter.v[i], &driver)) return false;
+    const ir_var_rec *r = &p->var.v[driver];
+    if (driver && r->kind == IR_VAR_ITER && !all_instances_run(p, r->owner))
+      return false;
+    for (uint32_t k = it.at; driver && k < i; k++)
+      if (is_driven(p, &p->iter.v[k], &other) && other == driver) return false;
+  }
+  return true;
+}
+
+static bool is_reduction(const ir_program *p, ir_stmt block) {
+  return ir_has_reduce_iter(p, block) || ir_st(p, block)->alt;
+}
+
+/* Whether every instance of the block runs, for all that is known. */
+static bool all_instances_run(const ir_program *p, ir_stmt block) {
+  for (ir_stmt s = ir_st(p, block)->parent; s; s = ir_st(p, s)->parent)
+    if (may_skip(p, s) || (ir_is_block(p, s) && ir_blk(p, s)->pred))
+      return false;
+  return !ir_blk(p, block)->pred && is_driven_whole(p, block);
+}
+
 /* Must the variable take every value of its constant range while one instance
  * of the block runs, or all of them do? */
 static bool takes_all(const checker *c, ir_expr e) {
@@ -46,48 +118,11 @@ static bool takes_all(const checker *c, ir_expr e) {
   if (r->kind == IR_VAR_LOOP)
     return bounds_are_exact(p, r, s->lo, s->extent) &&
            ir_is_ancestor(p, c->block, r->owner);
-  if (r->kind != IR_VAR_ITER || r->owner != c->block || !c->whole) return false;
-  ir_span it = ir_blk(p, c->block)->iters;
-  for (uint32_t i = it.at; i < it.at + it.n; i++)
-    if (p->iter.v[i].var == n->a)
-      return bounds_are_exact(p, r, p->iter.v[i].lo, p->iter.v[i].extent);
-  return false;
-}
-
-/* Nothing is certain below a loop that may have no iteration. */
-static bool may_skip(const ir_program *p, ir_stmt s) {
-  const ir_stmt_rec *r = ir_st(p, s);
-  return r->kind == IR_IF ||
-         (r->kind == IR_LOOP && ir_at(p, r->extent)->lo < 1);
-}
-
-/* Is the iter bound to a loop, plus a constant, with as many values? */
-static bool is_driven(const ir_program *p, const ir_iter *it) {
-  lin bind;
-  int64_t n, m;
-  lin_of(p, it->bind, &bind);
-  if (bind.n == 0) return ir_const_int(p, it->extent, &n) && n == 1;
-  if (bind.n != 1 || bind.t[0].k != 1) return false;
-  const ir_node *x = ir_at(p, bind.t[0].atom);
-  if (x->op != IR_VAR || p->var.v[x->a].kind != IR_VAR_LOOP) return false;
-  const ir_stmt_rec *loop = ir_st(p, p->var.v[x->a].owner);
-  return ir_const_int(p, it->extent, &n) && ir_const_int(p, loop->extent, &m) &&
-         n == m;
-}
-
-static bool is_reduction(const ir_program *p, ir_stmt block) {
-  return ir_has_reduce_iter(p, block) || ir_st(p, block)->alt;
-}
-
-/* Must every instance of the block run, as far as is known? */
-static bool all_instances_run(const ir_program *p, ir_stmt block) {
-  const ir_block_rec *b = ir_blk(p, block);
-  for (uint32_t i = b->iters.at; i < b->iters.at + b->iters.n; i++)
-    if (!is_driven(p, &p->iter.v[i])) return false;
-  for (ir_stmt s = ir_st(p, block)->parent; s; s = ir_st(p, s)->parent)
-    if (may_skip(p, s) || (ir_is_block(p, s) && ir_blk(p, s)->pred))
-      return false;
-  return !b->pred;
+  if (r->kind != IR_VAR_ITER || !c->whole ||
+      (r->owner != c->block && !all_instances_run(p, r->owner)))
+    return false;
+  const ir_iter *it = iter_of(p, n->a);
+  return it && bounds_are_exact(p, r, it->lo, it->extent);
 }
 
 static bool is_exact(const checker *c, const lin *l) {
