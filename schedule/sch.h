@@ -34,7 +34,7 @@ void sch_replace_vars(sch_state *s, ir_stmt top, uint32_t n,
                       const ir_var *var, const ir_expr *to);
 
 /* The block `scope` and those around it, less the outermost, declare at
- * least what is now accessed in them: after a change below (sch_change does
+ * least what is now accessed in them: after a change below (sch_transaction does
  * it; rewrite/widen_regions.c). */
 void sch_widen_scope(sch_state *s, ir_stmt scope);
 
@@ -228,27 +228,27 @@ bool sch_iterations_free(sch_state *s, ir_stmt loop, int thread, uint32_t n,
  * made expressions and buffers by then; refuses, too, where a loop whose
  * iterations run at once would no longer be seen to be free of races.  `at`:
  * what changes, for the message. */
-bool sch_change(sch_state *s, bool (*change)(sch_state *s, void *ud),
+bool sch_transaction(sch_state *s, bool (*change)(sch_state *s, void *ud),
                 void *ud, ir_stmt at);
 /* The same, and such loops are a reason of their own to refuse: s0 is the
  * loop, s1 is `at`. */
-bool sch_change_unless(sch_state *s, bool (*change)(sch_state *s, void *ud),
+bool sch_transaction_or(sch_state *s, bool (*change)(sch_state *s, void *ud),
                        void *ud, ir_stmt at, sch_reason why);
 /* The same of a change that may refuse after it has begun: the program is
  * put back. */
-bool sch_try(sch_state *s, bool (*change)(sch_state *s, void *ud), void *ud,
+bool sch_transaction_rollback(sch_state *s, bool (*change)(sch_state *s, void *ud), void *ud,
              ir_stmt at);
-/* As sch_change for one that only says differently which iterations of `loop`
+/* As sch_transaction for one that only says differently which iterations of `loop`
  * (and loops below) are run: nothing is asked where no such loop is around
  * or below it, or no block below has a predicate or runs where a quotient or
  * a remainder of the loop's variable says and `guards`, that it may get one or
  * that iterations may not be seen any more to fill what they read, is not set.
  */
-bool sch_change_loop(sch_state *s, bool (*change)(sch_state *s, void *ud),
+bool sch_transaction_loop(sch_state *s, bool (*change)(sch_state *s, void *ud),
                      void *ud, ir_stmt loop, bool guards);
 /* Would it succeed?  The program stays as it is.  `check` is what `change`
  * asks before it changes anything, and enough where no such loop is. */
-bool sch_rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
+bool sch_transaction_dry_run(sch_state *s, bool (*check)(sch_state *s, void *ud),
                   bool (*change)(sch_state *s, void *ud), void *ud,
                   ir_stmt at);
 

@@ -15,7 +15,7 @@ typedef struct tying {
   uint8_t set;      /* what that gets */
 } tying;
 
-static ir_look meet(const ir_program *p, ir_expr e, void *ud) {
+static ir_look coupled_look(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
   tying *t = ud;
   if (n->op != IR_VAR || t->d->role[n->a] == DIST_SAME) return IR_LOOK_BELOW;
@@ -29,10 +29,12 @@ static ir_look meet(const ir_program *p, ir_expr e, void *ud) {
 static bool tie(tying *t, uint32_t n, const ir_expr *e) {
   t->any = t->set = 0;
   t->all = t->tied;
-  for (uint32_t i = 0; i < n; i++) (void)ir_any(t->d->s->p, e[i], meet, t);
+  for (uint32_t i = 0; i < n; i++)
+    (void)ir_any(t->d->s->p, e[i], coupled_look, t);
   if (!(t->any & t->tied) || (t->all & t->tied)) return false;
   t->set = t->tied;
-  for (uint32_t i = 0; i < n; i++) (void)ir_any(t->d->s->p, e[i], meet, t);
+  for (uint32_t i = 0; i < n; i++)
+    (void)ir_any(t->d->s->p, e[i], coupled_look, t);
   return true;
 }
 

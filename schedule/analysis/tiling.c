@@ -45,7 +45,7 @@ typedef struct looker {
   bool again; /* some load of the buffer is met again */
 } looker;
 
-static void note_load(const ir_program *p, ir_expr e, void *ud) {
+static void tiling_note_load(const ir_program *p, ir_expr e, void *ud) {
   looker *l = ud;
   const ir_node *n = ir_at(p, e);
   if (n->op == IR_LOAD && n->a == l->buf)
@@ -76,7 +76,7 @@ static bool reads_again(sch_state *s, ir_stmt block, ir_region r) {
     return is_met_again(p, block, place_of_region(p, r));
   looker l = {.block = block, .buf = r.buf};
   for (ir_stmt c = ir_st(p, block)->body; c; c = ir_st(p, c)->next)
-    ir_visit(p, s->scratch, ir_st(p, c)->value, note_load, &l);
+    ir_visit(p, s->scratch, ir_st(p, c)->value, tiling_note_load, &l);
   return l.again;
 }
 

@@ -101,7 +101,7 @@ static bool kinds_allow(sch_state *s, ir_stmt loop, int thread, ir_stmt block) {
 
 /* Does every iteration of the loop have the buffer for itself, once the loop
  * is bound to `thread`? */
-static bool is_own(sch_state *s, ir_stmt loop, ir_buf buf, int thread) {
+static bool race_is_own(sch_state *s, ir_stmt loop, ir_buf buf, int thread) {
   ir_program *p = s->p;
   if (p->buf.v[buf].role != IR_ROLE_LOCAL) return false;
   const ir_stmt_rec now = *ir_st(p, loop);
@@ -228,7 +228,7 @@ static bool pair_allows(dist *d, ir_stmt loop, int thread, ir_stmt b1,
     return true;
   }
   if (b1 == b2 && may_cross(p, loop, thread, b1)) return true;
-  if (is_own(s, loop, w.buf, thread)) return true;
+  if (race_is_own(s, loop, w.buf, thread)) return true;
   if (tells_loop(d, loop, b1, w, b2, r)) return true;
   sch_reason why = b1 == b2 ? SCH_R_RACE : SCH_R_RACE_OTHER;
   (void)sch_refuse(s, why, .s = {b1 == b2 ? loop : b1, b2}, .buf = w.buf);
@@ -300,7 +300,7 @@ typedef struct loads {
   ir_expr v[MOST_LOADS];
 } loads;
 
-static void note_load(const ir_program *p, ir_expr e, void *ud) {
+static void race_note_load(const ir_program *p, ir_expr e, void *ud) {
   loads *l = ud;
   if (ir_at(p, e)->op != IR_LOAD) return;
   if (l->n < MOST_LOADS) l->v[l->n] = e;
@@ -328,7 +328,7 @@ static bool load_allows(dist *d, ir_stmt loop, int thread, ir_expr load,
       arith_range delta;
       if (p->region.v[k].buf != n.a ||
           !dist_regions(d, unit.v[i], p->region.v[k], 0, r, &delta) ||
-          (!delta.lo && !delta.hi) || is_own(s, loop, n.a, thread))
+          (!delta.lo && !delta.hi) || race_is_own(s, loop, n.a, thread))
         continue;
       return sch_refuse(s, SCH_R_RACE_OTHER, .s = {unit.v[i], reader},
                         .buf = n.a);
@@ -350,7 +350,7 @@ static bool bounds_allow(dist *d, ir_stmt loop, int thread) {
       loads l = {.n = 0};
       ir_buf buf = 0;
       if (!ir_changes(p, loop, e[i], &buf)) continue;
-      ir_visit(p, s->scratch, e[i], note_load, &l);
+      ir_visit(p, s->scratch, e[i], race_note_load, &l);
       if (l.n > MOST_LOADS)
         return sch_refuse(s, SCH_R_RACE_OTHER, .s = {reader, reader},
                           .buf = buf);

@@ -79,7 +79,7 @@ static bool is_possible(sch_state *s) {
   return ok;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool annotate_buffer_access_rewrite(sch_state *s, void *ud) {
   struct annotate_buffer_access_args *a = ud;
   ir_program *p = s->p;
   bool write;
@@ -104,5 +104,6 @@ static bool change(sch_state *s, void *ud) {
 static bool
 annotate_buffer_access_apply(sch_state *s,
                              struct annotate_buffer_access_args *a) {
-  return sch_try(s, change, a, a->block);
+  return sch_transaction_rollback(s, annotate_buffer_access_rewrite, a,
+                                  a->block);
 }

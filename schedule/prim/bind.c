@@ -73,7 +73,7 @@ static bool is_of_block(ir_thread axis) {
   return axis >= IR_THREADIDX_X && axis <= IR_THREADIDX_Z;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool bind_rewrite(sch_state *s, void *ud) {
   struct bind_args *a = ud;
   ir_thread axis;
   const char *name =
@@ -97,5 +97,5 @@ static bool change(sch_state *s, void *ud) {
 /* What lies below a thread loop is no longer its iterations' own where its
  * storage scope is shared among them. */
 static bool bind_apply(sch_state *s, struct bind_args *a) {
-  return sch_change_loop(s, change, a, a->loop, true);
+  return sch_transaction_loop(s, bind_rewrite, a, a->loop, true);
 }

@@ -50,12 +50,13 @@ PRIM_DEFINE(
                "local j0, j1 = sch:split(j, { ts.auto, 4 })\n"
                "local tile = sch:blockize(j1)\n");
 
-static bool change(sch_state *s, void *ud) {
+static bool blockize_rewrite(sch_state *s, void *ud) {
   struct blockize_args *a = ud;
   return sch_blockize(s, a->target.n, a->target.v, a->preserve_unit_iters,
                       &a->new_block);
 }
 
 static bool blockize_apply(sch_state *s, struct blockize_args *a) {
-  return sch_change(s, change, a, a->target.n ? a->target.v[0] : 0);
+  return sch_transaction(s, blockize_rewrite, a,
+                         a->target.n ? a->target.v[0] : 0);
 }

@@ -227,7 +227,7 @@ static ir_expr new_load(ir_subst *sub, ir_buf buf, uint32_t n,
   return ir_load(sub->p, buf, n, to);
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool cache_index_rewrite(sch_state *s, void *ud) {
   struct cache_index_args *a = ud;
   index_plan x = {.s = s,
                   .block = a->block,
@@ -249,5 +249,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool cache_index_apply(sch_state *s, struct cache_index_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, cache_index_rewrite, a, a->block);
 }

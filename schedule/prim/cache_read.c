@@ -105,7 +105,7 @@ static void redirect(sch_state *s, const sch_stage *st, ir_stmt reader,
   }
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool cache_read_rewrite(sch_state *s, void *ud) {
   struct cache_read_args *a = ud;
   sch_stage st;
   sch_list children;
@@ -136,5 +136,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool cache_read_apply(sch_state *s, struct cache_read_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, cache_read_rewrite, a, a->block);
 }

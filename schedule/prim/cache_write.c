@@ -41,7 +41,7 @@ PRIM_DEFINE(
     .example =
         "local copy = sch:cache_write(sch:get_block(\"C\"), 0, \"local\")\n");
 
-static bool change(sch_state *s, void *ud) {
+static bool cache_write_rewrite(sch_state *s, void *ud) {
   struct cache_write_args *a = ud;
   sch_list listed = a->consumer_blocks;
   sch_stage st;
@@ -68,5 +68,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool cache_write_apply(sch_state *s, struct cache_write_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, cache_write_rewrite, a, a->block);
 }

@@ -256,8 +256,9 @@ static bool check_output(sch_state *s, const plan *pl) {
                     .buf = sch_outer_buf(s->p, block), .clash = left);
 }
 
-static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
-                  bool preserve_unit_loops, int64_t index) {
+static bool compute_at_check(sch_state *s, plan *pl, ir_stmt block,
+                             ir_stmt loop, bool preserve_unit_loops,
+                             int64_t index) {
   ir_program *p = s->p;
   pl->open = SCH_R_NONE;
   pl->open_changes = false;
@@ -276,13 +277,15 @@ static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
 static bool may_move(sch_state *s, void *ud) {
   const struct compute_at_args *a = ud;
   plan pl;
-  return check(s, &pl, a->block, a->loop, a->preserve_unit_loops, a->index);
+  return compute_at_check(s, &pl, a->block, a->loop, a->preserve_unit_loops,
+                          a->index);
 }
 
 static bool move(sch_state *s, void *ud) {
   const struct compute_at_args *a = ud;
   plan pl;
-  if (!check(s, &pl, a->block, a->loop, a->preserve_unit_loops, a->index))
+  if (!compute_at_check(s, &pl, a->block, a->loop, a->preserve_unit_loops,
+                        a->index))
     return false;
   sch_nest_place(s->p, a->block, &pl.nest, a->loop, pl.position);
   sch_tighten_domains(s, a->block);
@@ -295,11 +298,11 @@ bool sch_can_compute_at(sch_state *s, ir_stmt block, ir_stmt loop,
                               .loop = loop,
                               .index = -1,
                               .preserve_unit_loops = preserve_unit_loops};
-  return sch_rehearse(s, may_move, move, &a, block);
+  return sch_transaction_dry_run(s, may_move, move, &a, block);
 }
 
 static bool compute_at_apply(sch_state *s, struct compute_at_args *a) {
   if (a->loop == SCH_ROOT_MARK) return true;
   if (a->loop == SCH_INLINE_MARK) return sch_inline(s, a->block);
-  return sch_change(s, move, a, a->block);
+  return sch_transaction(s, move, a, a->block);
 }

@@ -48,7 +48,7 @@ PRIM_DEFINE(
 
 typedef struct decompose_reduction_args args;
 
-static bool change(sch_state *s, void *ud) {
+static bool decompose_reduction_rewrite(sch_state *s, void *ud) {
   args *a = ud;
   ir_program *p = s->p;
   sch_init w;
@@ -92,7 +92,7 @@ static bool leaves_gaps(sch_state *s, ir_stmt block, ir_stmt loop) {
 static bool decompose_reduction_apply(sch_state *s, args *a) {
   /* A block around the update will read, too, what it writes. */
   if (ir_st(s->p, ir_scope_of(s->p, a->block))->parent)
-    return sch_change(s, change, a, a->block);
-  return sch_change_loop(s, change, a, a->loop,
-                         leaves_gaps(s, a->block, a->loop));
+    return sch_transaction(s, decompose_reduction_rewrite, a, a->block);
+  return sch_transaction_loop(s, decompose_reduction_rewrite, a, a->loop,
+                              leaves_gaps(s, a->block, a->loop));
 }

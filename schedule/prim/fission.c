@@ -152,7 +152,7 @@ static uint32_t count_body(const ir_program *p, ir_stmt loop) {
 
 /* `from` and what follows it leave their loop for a copy of it, which comes
  * next. */
-static ir_stmt cut(sch_state *s, ir_stmt loop, ir_stmt from) {
+static ir_stmt fission_cut(sch_state *s, ir_stmt loop, ir_stmt from) {
   ir_program *p = s->p;
   const ir_stmt_rec r = *ir_st(p, loop);
   ir_var v = ir_var_like(p, r.var, p->var.v[r.var].lo, p->var.v[r.var].hi);
@@ -171,7 +171,7 @@ static ir_stmt cut(sch_state *s, ir_stmt loop, ir_stmt from) {
   return part;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool fission_rewrite(sch_state *s, void *ud) {
   struct fission_args *a = ud;
   ir_program *p = s->p;
   uint32_t n = count_body(p, a->loop), k = 1;
@@ -191,12 +191,12 @@ static bool change(sch_state *s, void *ud) {
     ir_stmt from = ir_st(p, at)->body;
     for (uint32_t skip = a->position ? i : 1; skip; skip--)
       from = ir_st(p, from)->next;
-    at = made[k++] = cut(s, at, from);
+    at = made[k++] = fission_cut(s, at, from);
   }
   a->loops = (sch_list){k, made};
   return true;
 }
 
 static bool fission_apply(sch_state *s, struct fission_args *a) {
-  return sch_change_loop(s, change, a, a->loop, true);
+  return sch_transaction_loop(s, fission_rewrite, a, a->loop, true);
 }

@@ -125,7 +125,7 @@ static bool fit_domains(sch_state *s, const struct fuse_args *a, ir_stmt below,
   return true;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool fuse_rewrite(sch_state *s, void *ud) {
   struct fuse_args *a = ud;
   ir_program *p = s->p;
   uint32_t n = a->loops.n;
@@ -164,5 +164,5 @@ static bool fuse_apply(sch_state *s, struct fuse_args *a) {
   if (!a->loops.n) return sch_refuse(s, SCH_R_LOOPS_EMPTY);
   /* Of quotients and remainders it may not be seen any more that iterations
    * fill what they read of a buffer, which was their own then. */
-  return sch_change_loop(s, change, a, a->loops.v[0], true);
+  return sch_transaction_loop(s, fuse_rewrite, a, a->loops.v[0], true);
 }

@@ -290,7 +290,8 @@ static void name_blocks(sch_state *s, ir_stmt part, uint32_t k) {
 }
 
 /* Copies what stands in the loop, which the first part gets in the end. */
-static void fill(sch_state *s, const args *a, ir_stmt part, uint32_t k) {
+static void partition_fill(sch_state *s, const args *a, ir_stmt part,
+                           uint32_t k) {
   ir_program *p = s->p;
   if (!k) {
     ir_move_body(p, a->loop, part);
@@ -348,7 +349,7 @@ static bool inner_allow(sch_state *s, const args *a, const cuts *c) {
   return true;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool loop_partition_rewrite(sch_state *s, void *ud) {
   args *a = ud;
   ir_program *p = s->p;
   cuts c;
@@ -357,7 +358,7 @@ static bool change(sch_state *s, void *ud) {
   ir_stmt *made = arena_array(s->scratch, ir_stmt, c.n);
   ir_var old = ir_st(p, a->loop)->var;
   for (uint32_t k = 0; k < c.n; k++) made[k] = new_part(s, a, &c, k);
-  for (uint32_t k = c.n; k-- > 0;) fill(s, a, made[k], k);
+  for (uint32_t k = c.n; k-- > 0;) partition_fill(s, a, made[k], k);
   ir_replace(p, a->loop, made[0]);
   for (uint32_t k = 1; k < c.n; k++) ir_insert_after(p, made[k - 1], made[k]);
   for (uint32_t k = 1; k < c.n; k++) name_blocks(s, made[k], k);
@@ -377,5 +378,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool loop_partition_apply(sch_state *s, struct loop_partition_args *a) {
-  return sch_change_loop(s, change, a, a->loop, true);
+  return sch_transaction_loop(s, loop_partition_rewrite, a, a->loop, true);
 }

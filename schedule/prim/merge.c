@@ -255,7 +255,7 @@ static bool check_between(const work *w, uint32_t i) {
   return true;
 }
 
-static bool check_order(const work *w, uint32_t i) {
+static bool merge_check_order(const work *w, uint32_t i) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
   ir_var *var = arena_array(s->scratch, ir_var, w->depth);
@@ -272,7 +272,7 @@ static bool check_order(const work *w, uint32_t i) {
 
 /* ---- the change --------------------------------------------------------- */
 
-static bool change(sch_state *s, void *ud) {
+static bool merge_rewrite(sch_state *s, void *ud) {
   struct merge_args *a = ud;
   ir_program *p = s->p;
   work w = {.s = s};
@@ -281,7 +281,8 @@ static bool change(sch_state *s, void *ud) {
   for (uint32_t i = 0; i < w.loops.n; i++)
     if (!find_nest(&w, i)) return false;
   for (uint32_t i = 1; i < w.loops.n; i++)
-    if (!share_variables(&w, i) || !check_between(&w, i) || !check_order(&w, i))
+    if (!share_variables(&w, i) || !check_between(&w, i) ||
+        !merge_check_order(&w, i))
       return false;
   for (uint32_t i = 1; i < w.loops.n; i++) {
     ir_stmt top = w.nest[i].v[0];
@@ -294,5 +295,6 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool merge_apply(sch_state *s, struct merge_args *a) {
-  return sch_try(s, change, a, a->loops.n ? a->loops.v[0] : 0);
+  return sch_transaction_rollback(s, merge_rewrite, a,
+                                  a->loops.n ? a->loops.v[0] : 0);
 }

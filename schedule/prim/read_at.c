@@ -45,12 +45,12 @@ PRIM_DEFINE(
                "local copy = sch:read_at(i, b, 0, \"local\")\n"
                "sch:annotate(copy, \"vector_bytes\", 16)\n");
 
-static bool change(sch_state *s, void *ud) {
+static bool read_at_rewrite(sch_state *s, void *ud) {
   struct read_at_args *a = ud;
   return sch_auto_copy(s, a->loop, a->block, a->read_buffer_index, false,
                        a->storage_scope, &a->cached);
 }
 
 static bool read_at_apply(sch_state *s, struct read_at_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, read_at_rewrite, a, a->block);
 }

@@ -45,7 +45,7 @@ PRIM_DEFINE(
                "local back = sch:reindex(b, { \"write\", 0 })\n"
                "local there = sch:reindex(b, { \"read\", 0 })\n");
 
-static bool change(sch_state *s, void *ud) {
+static bool reindex_rewrite(sch_state *s, void *ud) {
   struct reindex_args *a = ud;
   sch_remap m;
   ir_buf buf;
@@ -61,5 +61,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool reindex_apply(sch_state *s, struct reindex_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, reindex_rewrite, a, a->block);
 }

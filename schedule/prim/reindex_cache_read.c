@@ -47,7 +47,7 @@ PRIM_DEFINE(
                "local there = sch:reindex_cache_read(b, 0, \"local\",\n"
                "  function(i, j, k) return k, i end)\n");
 
-static bool change(sch_state *s, void *ud) {
+static bool reindex_cache_read_rewrite(sch_state *s, void *ud) {
   struct reindex_cache_read_args *a = ud;
   return sch_remap_cache(s, a->block, a->read_buffer_index, false,
                          a->storage_scope, &a->index_map, &a->cached);
@@ -55,5 +55,5 @@ static bool change(sch_state *s, void *ud) {
 
 static bool reindex_cache_read_apply(sch_state *s,
                                      struct reindex_cache_read_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, reindex_cache_read_rewrite, a, a->block);
 }

@@ -46,7 +46,7 @@ PRIM_DEFINE(
                "local back = sch:reindex_cache_write(b, 0, \"local\",\n"
                "  function(i, j, k) return j, i end)\n");
 
-static bool change(sch_state *s, void *ud) {
+static bool reindex_cache_write_rewrite(sch_state *s, void *ud) {
   struct reindex_cache_write_args *a = ud;
   return sch_remap_cache(s, a->block, a->write_buffer_index, true,
                          a->storage_scope, &a->index_map, &a->cached);
@@ -54,5 +54,5 @@ static bool change(sch_state *s, void *ud) {
 
 static bool reindex_cache_write_apply(sch_state *s,
                                       struct reindex_cache_write_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, reindex_cache_write_rewrite, a, a->block);
 }

@@ -107,8 +107,8 @@ static bool needs(const ir_program *p, const ir_stmt_rec *r, ir_stmt loop) {
 
 /* The least start and the greatest end of next[k], while the loops inside it
  * run. */
-static bool widen(sch_state *s, sch_list chain, const ir_stmt *next, uint32_t k,
-                  ir_stmt inner, wider *out) {
+static bool reorder_widen(sch_state *s, sch_list chain, const ir_stmt *next,
+                          uint32_t k, ir_stmt inner, wider *out) {
   ir_program *p = s->p;
   const ir_stmt_rec r = *ir_st(p, next[k]);
   uint32_t n = 0;
@@ -162,7 +162,7 @@ static bool bounds_allow(sch_state *s, sch_list chain, const ir_stmt *next,
           return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {other, next[k]});
         if (any_init(p, chain.v[0]))
           return sch_refuse(s, SCH_R_DEPENDENT_LOOP, .s = {next[k], next[j]});
-        if (!widen(s, chain, next, k, next[j], &wide[k])) return false;
+        if (!reorder_widen(s, chain, next, k, next[j], &wide[k])) return false;
         break;
       }
   }
@@ -215,7 +215,7 @@ static void relink(ir_program *p, sch_list chain, const ir_stmt *next) {
   for (uint32_t k = 1; k < n; k++) ir_append(p, next[k - 1], next[k]);
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool reorder_rewrite(sch_state *s, void *ud) {
   sch_list l = ((struct reorder_args *)ud)->ordered_loops, chain;
   if (!find_chain(s, l, &chain)) return false;
   ir_stmt *next = arena_array(s->scratch, ir_stmt, chain.n);
@@ -249,5 +249,6 @@ static bool must_ask(const ir_program *p, sch_list l) {
 
 static bool reorder_apply(sch_state *s, struct reorder_args *a) {
   sch_list l = a->ordered_loops;
-  return !l.n || sch_change_loop(s, change, a, l.v[0], must_ask(s->p, l));
+  return !l.n ||
+         sch_transaction_loop(s, reorder_rewrite, a, l.v[0], must_ask(s->p, l));
 }

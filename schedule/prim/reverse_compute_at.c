@@ -483,7 +483,7 @@ static bool check_latest(sch_state *s, plan *pl, bool units) {
 
 /* The nest runs instances again and again, and one that runs each where the
  * last of what it reads is made will not: that one takes its place. */
-static void settle(sch_state *s, plan *pl, bool units) {
+static void reverse_at_settle(sch_state *s, plan *pl, bool units) {
   plan was = *pl;
   sch_clash left;
   ir_mark mark = ir_get_mark(s->p);
@@ -513,12 +513,13 @@ static bool find_nest(sch_state *s, plan *pl, bool units) {
 
 static bool check_nests(sch_state *s, plan *pl, bool units) {
   if (!find_nest(s, pl, units)) return false;
-  settle(s, pl, units);
+  reverse_at_settle(s, pl, units);
   return true;
 }
 
-static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
-                  bool preserve_unit_loops, int64_t index) {
+static bool reverse_at_check(sch_state *s, plan *pl, ir_stmt block,
+                             ir_stmt loop, bool preserve_unit_loops,
+                             int64_t index) {
   ir_program *p = s->p;
   *pl = (plan){0};
   if (!sch_move_init(s, &pl->m, block, loop)) return false;
@@ -543,13 +544,15 @@ static bool check(sch_state *s, plan *pl, ir_stmt block, ir_stmt loop,
 static bool may_move(sch_state *s, void *ud) {
   const struct reverse_compute_at_args *a = ud;
   plan pl;
-  return check(s, &pl, a->block, a->loop, a->preserve_unit_loops, a->index);
+  return reverse_at_check(s, &pl, a->block, a->loop, a->preserve_unit_loops,
+                          a->index);
 }
 
 static bool move(sch_state *s, void *ud) {
   const struct reverse_compute_at_args *a = ud;
   plan pl;
-  if (!check(s, &pl, a->block, a->loop, a->preserve_unit_loops, a->index))
+  if (!reverse_at_check(s, &pl, a->block, a->loop, a->preserve_unit_loops,
+                        a->index))
     return false;
   sch_nest_place(s->p, a->block, &pl.nest, a->loop, pl.position);
   return true;
@@ -562,12 +565,12 @@ bool sch_can_reverse_compute_at(sch_state *s, ir_stmt block, ir_stmt loop,
                                       .index = -1,
                                       .preserve_unit_loops =
                                           preserve_unit_loops};
-  return sch_rehearse(s, may_move, move, &a, block);
+  return sch_transaction_dry_run(s, may_move, move, &a, block);
 }
 
 static bool reverse_compute_at_apply(sch_state *s,
                                      struct reverse_compute_at_args *a) {
   if (a->loop == SCH_ROOT_MARK) return true;
   if (a->loop == SCH_INLINE_MARK) return sch_reverse_inline(s, a->block);
-  return sch_change(s, move, a, a->block);
+  return sch_transaction(s, move, a, a->block);
 }

@@ -180,7 +180,7 @@ static bool check_iters(sch_rfactor *w) {
 
 /* Partial results are of pieces that follow one another, unless the order is
  * of no matter. */
-static bool check_order(sch_rfactor *w) {
+static bool rfactor_check_order(sch_rfactor *w) {
   const ir_program *p = w->s->p;
   if (!ir_reduces_in_order(p, w->block)) return true;
   if (p->reducer.v[ir_blk(p, w->block)->reducer].ordered == IR_ORDER_FIXED)
@@ -404,15 +404,15 @@ static bool check_hidden(const sch_rfactor *w) {
   return true;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool rfactor_rewrite(sch_state *s, void *ud) {
   args *a = ud;
   sch_rfactor w = {.s = s, .loop = a->loop};
   ir_stmt top = sch_step_down(s->p, ir_scope_of(s->p, a->loop), a->loop);
   if (!check_loop(&w) || !check_hidden(&w) || !find_results(&w) ||
-      !check_axis(&w, a->factor_axis) || !check_iters(&w) || !check_order(&w) ||
-      !check_places(&w) || !check_nest(&w) || !check_users(&w) ||
-      !sch_bounds_stay(s, top) || !places_stay(&w, top) || !find_along(&w) ||
-      !check_starts(&w))
+      !check_axis(&w, a->factor_axis) || !check_iters(&w) ||
+      !rfactor_check_order(&w) || !check_places(&w) || !check_nest(&w) ||
+      !check_users(&w) || !sch_bounds_stay(s, top) || !places_stay(&w, top) ||
+      !find_along(&w) || !check_starts(&w))
     return false;
   sch_rfactor_make(&w);
   a->rf_block = w.rf;
@@ -420,5 +420,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool rfactor_apply(sch_state *s, args *a) {
-  return sch_change_loop(s, change, a, a->loop, false);
+  return sch_transaction_loop(s, rfactor_rewrite, a, a->loop, false);
 }

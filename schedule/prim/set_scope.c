@@ -32,7 +32,7 @@ PRIM_DEFINE(
 
 /* Does each iteration of the thread loop have buffers of this scope for its
  * own? */
-static bool is_own(ir_scope scope, const ir_stmt_rec *loop) {
+static bool set_scope_is_own(ir_scope scope, const ir_stmt_rec *loop) {
   if (loop->kind != IR_LOOP || loop->loop_kind != IR_THREAD) return false;
   if (ir_scope_is_global(scope)) return false;
   bool block = loop->thread <= IR_BLOCKIDX_Z;
@@ -52,12 +52,12 @@ static ir_stmt shared_by(sch_state *s, ir_buf buf) {
       continue;
     for (ir_stmt a = ir_st(p, q)->parent; a && a != home;
          a = ir_st(p, a)->parent)
-      if (is_own(scope, ir_st(p, a))) return a;
+      if (set_scope_is_own(scope, ir_st(p, a))) return a;
   }
   return 0;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool set_scope_rewrite(sch_state *s, void *ud) {
   struct set_scope_args *a = ud;
   ir_buf buf;
   ir_scope scope;
@@ -80,5 +80,5 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool set_scope_apply(sch_state *s, struct set_scope_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, set_scope_rewrite, a, a->block);
 }

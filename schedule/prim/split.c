@@ -139,7 +139,7 @@ static void clamp_inner(sch_state *s, ir_stmt loop, ir_expr at) {
 }
 
 /* The greatest value of the variable of a loop from 0; INT64_MAX: unknown. */
-static int64_t last_of(ir_program *p, ir_expr extent) {
+static int64_t split_last_of(ir_program *p, ir_expr extent) {
   int64_t min, max;
   ir_domain_bounds(p, ir_index(p, 0), extent, &min, &max);
   return max;
@@ -147,7 +147,7 @@ static int64_t last_of(ir_program *p, ir_expr extent) {
 
 /* The greatest value that `outer` tiles of `stride` iterations count. */
 static int64_t last_counted(ir_program *p, ir_expr outer, int64_t stride) {
-  arith_range tile = {0, last_of(p, outer)};
+  arith_range tile = {0, split_last_of(p, outer)};
   return arith_add_hi(arith_range_scale(tile, stride).hi, stride - 1);
 }
 
@@ -172,7 +172,7 @@ static void replace(sch_state *s, ir_stmt old, ir_stmt first, ir_stmt last,
   ir_kill(p, old);
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool split_rewrite(sch_state *s, void *ud) {
   struct split_args *a = ud;
   ir_program *p = s->p;
   const ir_stmt_rec loop = *ir_st(p, a->loop);
@@ -213,7 +213,7 @@ static bool change(sch_state *s, void *ud) {
   lin index;
   lin_zero(&index);
   for (uint32_t i = 0; i < n; i++) {
-    int64_t most = i || fixed ? f[i] - 1 : last_of(p, outer);
+    int64_t most = i || fixed ? f[i] - 1 : split_last_of(p, outer);
     ir_var v = ir_var_split(p, loop.var, i, most);
     ir_expr e = i ? ir_index(p, f[i]) : outer;
     made[i] = ir_loop_new(p, v, ir_index(p, 0), e, IR_SERIAL);
@@ -244,5 +244,5 @@ static bool divides(const ir_program *p, const struct split_args *a) {
 }
 
 static bool split_apply(sch_state *s, struct split_args *a) {
-  return sch_change_loop(s, change, a, a->loop, !divides(s->p, a));
+  return sch_transaction_loop(s, split_rewrite, a, a->loop, !divides(s->p, a));
 }

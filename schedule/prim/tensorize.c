@@ -47,7 +47,7 @@ PRIM_DEFINE(
 
 typedef struct tensorize_args args;
 
-static bool change(sch_state *s, void *ud) {
+static bool tensorize_rewrite(sch_state *s, void *ud) {
   args *a = ud;
   ir_program *p = s->p;
   ir_stmt block = a->block_or_loop;
@@ -62,7 +62,8 @@ static bool change(sch_state *s, void *ud) {
 }
 
 static bool tensorize_apply(sch_state *s, args *a) {
-  if (sch_try(s, change, a, a->block_or_loop)) return true;
+  if (sch_transaction_rollback(s, tensorize_rewrite, a, a->block_or_loop))
+    return true;
   /* The block that was made around a loop is no more. */
   if (s->refusal.s[0] >= s->p->stmt.n) s->refusal.s[0] = a->block_or_loop;
   return false;

@@ -48,7 +48,8 @@ PRIM_DEFINE(
 /* ---- what is asked ------------------------------------------------------ */
 
 /* The loops of the block, of which the outermost is *top. */
-static bool check_loops(sch_state *s, ir_stmt block, ir_stmt *top) {
+static bool block_layout_check_loops(sch_state *s, ir_stmt block,
+                                     ir_stmt *top) {
   const ir_program *p = s->p;
   ir_span it = ir_blk(p, block)->iters;
   if (!ir_scope_of(p, block))
@@ -95,7 +96,7 @@ static bool keeps_order(sch_state *s, const sch_layout *l) {
          number_of(p, l->nout, l->shape, l->out);
 }
 
-static bool uses(const ir_program *p, ir_expr e, void *var) {
+static bool block_layout_uses(const ir_program *p, ir_expr e, void *var) {
   return ir_uses_var(p, e, *(ir_var *)var);
 }
 
@@ -106,14 +107,15 @@ static bool starts_by_reduced(const ir_program *p, ir_stmt block) {
     for (ir_stmt s = top; s; s = ir_next(p, s, top))
       for (uint32_t k = it.at; k < it.at + it.n; k++)
         if (p->iter.v[k].kind == IR_REDUCE &&
-            ir_any_held(p, s, uses, &p->iter.v[k].var))
+            ir_any_held(p, s, block_layout_uses, &p->iter.v[k].var))
           return true;
   return ir_place_reduced(p, block);
 }
 
 /* The instances may be run in any order that keeps, for each point of the
  * spatial iters, the first of the reduce iters first. */
-static bool check_order(sch_state *s, ir_stmt block, const sch_layout *l) {
+static bool block_layout_check_order(sch_state *s, ir_stmt block,
+                                     const sch_layout *l) {
   const ir_program *p = s->p;
   if (keeps_order(s, l)) return true;
   ir_span it = ir_blk(p, block)->iters, w = ir_blk(p, block)->writes;
@@ -185,12 +187,12 @@ static void replace_nest(sch_state *s, ir_stmt block, ir_stmt top,
   ir_kill(p, top);
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool transform_block_layout_rewrite(sch_state *s, void *ud) {
   struct transform_block_layout_args *a = ud;
   ir_program *p = s->p;
   ir_stmt top;
   sch_layout l;
-  if (!check_loops(s, a->block, &top)) return false;
+  if (!block_layout_check_loops(s, a->block, &top)) return false;
   ir_span it = ir_blk(p, a->block)->iters;
   ir_expr *extent = arena_array(s->scratch, ir_expr, 2 * it.n);
   ir_expr *old = extent + it.n;
@@ -201,7 +203,8 @@ static bool change(sch_state *s, void *ud) {
         s, l.sized ? SCH_R_MAP_SURJECTIVE_UNPROVEN : SCH_R_MAP_NOT_SURJECTIVE,
         .s = {a->block}, .n = {l.holes});
   uint32_t *kind = arena_array(s->scratch, uint32_t, l.nout);
-  if (!check_order(s, a->block, &l) || !find_kinds(s, a->block, &l, kind))
+  if (!block_layout_check_order(s, a->block, &l) ||
+      !find_kinds(s, a->block, &l, kind))
     return false;
   ir_expr *ref = arena_array(s->scratch, ir_expr, l.nout);
   for (uint32_t k = 0; k < l.nout; k++) {
@@ -219,5 +222,5 @@ static bool change(sch_state *s, void *ud) {
 static bool
 transform_block_layout_apply(sch_state *s,
                              struct transform_block_layout_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, transform_block_layout_rewrite, a, a->block);
 }

@@ -100,7 +100,7 @@ static bool check_param(sch_state *s, ir_buf buf) {
   return true;
 }
 
-static bool check_buffer(sch_state *s, plan *f, ir_buf buf) {
+static bool relayout_check_buffer(sch_state *s, plan *f, ir_buf buf) {
   const ir_program *p = s->p;
   f->prepares = p->buf.v[buf].role == IR_ROLE_LAYOUT_FREE;
   if (!(f->prepares ? check_param(s, buf) : sch_check_allocated(s, buf)))
@@ -386,11 +386,11 @@ static ir_stmt padding_place(sch_state *s, const plan *f) {
   return home;
 }
 
-static bool apply(sch_state *s, plan *f) {
+static bool relayout_commit(sch_state *s, plan *f) {
   struct transform_layout_args *a = f->a;
   if (!sch_find_buffer(s, a->block, a->buffer, SCH_READS | SCH_WRITES, NULL,
                        NULL, &f->buf) ||
-      !check_buffer(s, f, f->buf))
+      !relayout_check_buffer(s, f, f->buf))
     return false;
   uint32_t n = ir_ndim(s->p, f->buf);
   ir_expr *extent = arena_array(s->scratch, ir_expr, n);
@@ -409,12 +409,12 @@ static bool apply(sch_state *s, plan *f) {
   return true;
 }
 
-static bool change(sch_state *s, void *ud) {
+static bool transform_layout_rewrite(sch_state *s, void *ud) {
   plan f = {.a = ud};
-  return apply(s, &f);
+  return relayout_commit(s, &f);
 }
 
 static bool transform_layout_apply(sch_state *s,
                                    struct transform_layout_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, transform_layout_rewrite, a, a->block);
 }

@@ -40,12 +40,12 @@ PRIM_DEFINE(
                "local i = sch:get_loops(b)\n"
                "local copy = sch:write_at(i, b, 0, \"local\")\n");
 
-static bool change(sch_state *s, void *ud) {
+static bool write_at_rewrite(sch_state *s, void *ud) {
   struct write_at_args *a = ud;
   return sch_auto_copy(s, a->loop, a->block, a->write_buffer_index, true,
                        a->storage_scope, &a->cached);
 }
 
 static bool write_at_apply(sch_state *s, struct write_at_args *a) {
-  return sch_change(s, change, a, a->block);
+  return sch_transaction(s, write_at_rewrite, a, a->block);
 }

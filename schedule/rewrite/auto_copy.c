@@ -284,7 +284,7 @@ static void make_loops(sch_state *s, const auto_copy *a, const dim *dims,
 }
 
 /* Makes it; false after refusing, before any change. */
-static bool make(sch_state *s, auto_copy *a, ir_stmt *copy) {
+static bool auto_copy_make(sch_state *s, auto_copy *a, ir_stmt *copy) {
   ir_program *p = s->p;
   sch_stage *st = &a->st;
   dim *dims = arena_array(s->scratch, dim, st->ndim);
@@ -325,5 +325,5 @@ bool sch_auto_copy(sch_state *s, ir_stmt loop, ir_stmt block, sch_buffer meant,
   if (ir_is_hidden(s->p, buf))
     return sch_refuse(s, SCH_R_BUFFER_HIDDEN, .s = {block}, .buf = buf);
   return init(s, &a, loop, block, buf, write, storage) && plan(s, &a) &&
-         make(s, &a, copy);
+         auto_copy_make(s, &a, copy);
 }

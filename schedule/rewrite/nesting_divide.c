@@ -148,7 +148,7 @@ static bool divide_tiles(nest_work *w, uint32_t of, uint32_t i) {
   return true;
 }
 
-static bool divide(nest_work *w, uint32_t of, uint32_t i) {
+static bool divide_divide(nest_work *w, uint32_t of, uint32_t i) {
   ir_program *p = w->p;
   nest_member *m = &w->m[of];
   nest_part *t = &m->part[i];
@@ -194,7 +194,7 @@ bool nest_divide(nest_work *w) {
   find_members(w);
   for (uint32_t i = 0; i < w->n; i++)
     for (uint32_t k = 0; k < w->m[i].n; k++)
-      if (!divide(w, i, k)) return false;
+      if (!divide_divide(w, i, k)) return false;
   for (uint32_t i = 0; i < w->n; i++)
     if (!find_reduction(w, i)) return false;
   return true;

@@ -28,7 +28,7 @@ static void note_place(place *f, const ir_expr *idx) {
   memcpy(f->idx, idx, bytes);
 }
 
-static void note_load(const ir_program *p, ir_expr e, void *ud) {
+static void remap_note_load(const ir_program *p, ir_expr e, void *ud) {
   place *f = ud;
   const ir_node *x = ir_at(p, e);
   if (x->op != IR_LOAD || x->a != f->buf) return;
@@ -39,7 +39,7 @@ static void note_load(const ir_program *p, ir_expr e, void *ud) {
 
 static void note_expr(sch_state *s, place *f, ir_expr e) {
   if (e && ir_at(s->p, e)->has_load)
-    ir_visit(s->p, s->scratch, e, note_load, f);
+    ir_visit(s->p, s->scratch, e, remap_note_load, f);
 }
 
 static void note_stmt(sch_state *s, place *f, ir_stmt st) {
@@ -132,7 +132,7 @@ static ir_look look_for_other(const ir_program *p, ir_expr e, void *ud) {
 
 /* From a constant on, and as long wherever the block runs: a constant, or at
  * least 1 and made of sizes. */
-static bool is_fixed(const ir_program *p, const ir_iter *it) {
+static bool remap_is_fixed(const ir_program *p, const ir_iter *it) {
   const ir_node *n = ir_at(p, it->extent);
   return ir_at(p, it->lo)->op == IR_INT &&
          (n->op == IR_INT ||
@@ -149,7 +149,7 @@ static bool find_used(sch_state *s, sch_remap *m) {
     if (m->write && it->kind != IR_SPATIAL)
       return sch_refuse(s, SCH_R_PLACE_REDUCED, .s = {m->block});
     m->sized |= ir_at(p, it->extent)->op != IR_INT;
-    if (!is_fixed(p, it))
+    if (!remap_is_fixed(p, it))
       return sch_refuse(s, SCH_R_NOT_STATIC, .s = {m->block});
     m->used[m->nused++] = k;
   }
