@@ -25,7 +25,7 @@ static ir_look coupled_look(const ir_program *p, ir_expr e, void *ud) {
   return IR_LOOK_BELOW;
 }
 
-/* All that these speak of is tied if some of it is; true: that is new. */
+/* All that these speak of is coupled if some of it is; true: that is new. */
 static bool tie(tying *t, uint32_t n, const ir_expr *e) {
   t->any = t->set = 0;
   t->all = t->tied;

@@ -92,7 +92,7 @@ static const char *meeting(sch_state *s, trial *t) {
                       listed(s, l->ndim, t->at), here, listed(s, l->nout, to));
 }
 
-/* 1: all points go to places of their own, 0: two meet, *where, -1: too many.
+/* 1: all points go to distinct places, 0: two collide, *where, -1: too many.
  * Where there are more points than places some of the first will meet. */
 static int try_all(sch_state *s, const sch_layout *l, const char **where) {
   int64_t left = MOST_TRIED;

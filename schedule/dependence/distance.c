@@ -49,7 +49,7 @@ typedef struct unknown {
 
 typedef struct system {
   dist *d;
-  ir_expr pred[2]; /* of the blocks that meet; 0: always true */
+  ir_expr pred[2]; /* of the blocks that conflict; 0: always true */
   uint32_t n, neq;
   unknown u[MAX_UNKNOWNS];
   equation eq[MAX_EQUATIONS];
@@ -284,7 +284,7 @@ static bool dist_put(system *y, equation *q, ir_expr atom, uint32_t what,
   return true;
 }
 
-/* The atom stands in both sums with coefficients c1 and c2. */
+/* The atom is in both sums with coefficients c1 and c2. */
 static bool relate(system *y, equation *q, ir_expr atom, int64_t c1,
                    int64_t c2) {
   unsigned u = dist_uses(y->d, 0, atom);
@@ -302,7 +302,7 @@ static int64_t coef_in(const sum *a, ir_expr atom) {
 
 /* ---- guarded sums ------------------------------------------------------- */
 
-/* Does `of` stand in *a with all its terms times one factor?  0: no. */
+/* Does `of` occur in *a with all its terms times one factor?  0: no. */
 static int64_t factor_in(const sum *a, const sum *of) {
   int64_t factor = of->n ? coef_in(a, of->t[0].atom) / of->t[0].coef : 0;
   for (uint32_t i = 0; i < of->n; i++)
@@ -324,8 +324,8 @@ static void add_equation(system *y, const sum *a, const sum *b, int64_t lo,
                          int64_t hi);
 
 /* A sum of several terms that the predicate keeps below a constant has a
- * narrower range than its terms say: where it is part of *a it becomes an
- * unknown of its own, tied to its terms. */
+ * narrower range than its terms say: where it is part of *a it becomes a
+ * separate unknown, coupled to its terms. */
 static void fold_guards(system *y, ir_expr cond, sum *a) {
   const ir_program *p = y->d->s->p;
   const ir_node *n = ir_at(p, cond);
@@ -553,7 +553,7 @@ void dist_init(dist *d, sch_state *s, uint32_t n, const ir_var *var,
   for (uint32_t i = 0; i < n; i++) dist_set(d, var[i], DIST_ASKED);
 }
 
-/* An empty system; b1 and b2 are the blocks that meet, or 0. */
+/* An empty system; b1 and b2 are the blocks that conflict, or 0. */
 static system *dist_start(dist *d, ir_stmt b1, ir_stmt b2) {
   const ir_program *p = d->s->p;
   system *y = arena_alloc(d->s->scratch, sizeof *y);

@@ -107,7 +107,7 @@ static void tell(const poly_pair *x, isl_point *at, sch_clash *out) {
   poly_tell(&a, &b, out);
 }
 
-/* POLY_APART too where isl failed: that is told in the end. */
+/* POLY_APART too where isl failed: that is known in the end. */
 static poly_verdict pair_meets(const dist *d, const poly_pair *x, isl_map *to,
                                isl_map *from, bool vague, sch_clash *out) {
   isl_map *both = isl_map_apply_range(isl_map_copy(to),

@@ -232,7 +232,7 @@ static isl_set *between(const poly_builder *b, isl_set *in, ir_var v,
   return in;
 }
 
-/* in, where lo (0: zero) <= v < end; v: a variable or what it stands for. */
+/* in, where lo (0: zero) <= v < end; v: a variable or what it represents. */
 static isl_set *in_range(poly_builder *b, isl_set *in, ir_var v, ir_expr lo,
                          ir_expr end) {
   int64_t from = 0, to;

@@ -81,7 +81,7 @@ static void accesses_note_load(const ir_program *p, ir_expr e, void *ud) {
   if (n->op == IR_LOAD && n->a == l->buf) l->v[l->n++] = e;
 }
 
-/* Each load, as if it was made whichever way choices go. */
+/* Each load, as if it was made unconditionally. */
 static void add_all(finder *f, ir_expr e, const poly_cond *when) {
   loads l = {f->buf, 0, arena_array(f->scratch, ir_expr, e + 1)};
   ir_visit(f->p, f->scratch, e, accesses_note_load, &l);
@@ -241,7 +241,7 @@ static void find_params(finder *f, ir_stmt b1, ir_stmt b2) {
   x->param = arena_array(f->scratch, ir_var, cap);
   for (uint32_t i = sizes.at; i < sizes.at + sizes.n; i++)
     add_param(x, p->arg.v[i]);
-  /* Iters of all blocks around: what stands in a block that has none speaks
+  /* Iters of all blocks around: what is in a block that has none speaks
    * of those further out. */
   for (ir_stmt a = scope; a; a = ir_st(p, a)->parent) {
     ir_span it = ir_is_block(p, a) ? ir_blk(p, a)->iters : (ir_span){0, 0};

@@ -97,7 +97,7 @@ static isl_map *later_then(const poly_builder *b, uint32_t n,
   return isl_map_apply_range(later, isl_map_reverse(turn));
 }
 
-/* Iterations and those that initialise the same result, which they change
+/* Iterations and those that initialize the same result, which they change
  * places with (these are all one instance: among them, any may come first). */
 static isl_map *change_places(poly_builder *b, ir_stmt block, isl_set *all,
                               uint32_t n, const uint32_t *to) {

@@ -125,7 +125,7 @@ static bool scope_varies(const dist *d, ir_stmt scope) {
   return false;
 }
 
-/* Asked exactly: do no two different iterations meet? */
+/* Asked exactly: do no two different iterations conflict? */
 static bool never_meet(dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf) {
   const arith_range any_but_0 = {1, -1};
   d->within = &any_but_0;
@@ -201,7 +201,7 @@ static bool is_same_element(sch_state *s, ir_stmt b1, ir_region w, ir_stmt b2,
 
 /* No two iterations of the loop name the element that both blocks access,
  * given the loops around it; or none do of the whole nest, which may be easier
- * to tell. */
+ * to determine. */
 static bool tells_loop(const dist *d, ir_stmt loop, ir_stmt b1, ir_region w,
                        ir_stmt b2, ir_region r) {
   const ir_program *p = d->s->p;
@@ -272,7 +272,7 @@ static ir_stmt kernel_of(const ir_program *p, ir_stmt st) {
 }
 
 /* What is at `st` and around it, up to `top`, may differ between iterations
- * that run at once, but for the places in the grid. */
+ * that run in parallel, but for the places in the grid. */
 static void vary_around(dist *d, ir_stmt st, ir_stmt top) {
   const ir_program *p = d->s->p;
   if (st != top) vary_around(d, ir_st(p, st)->parent, top);
@@ -307,7 +307,7 @@ static void race_note_load(const ir_program *p, ir_expr e, void *ud) {
   l->n++;
 }
 
-/* What is loaded for a statement at which block `reader` stands is written by
+/* What is loaded for a statement at which block `reader` is is written by
  * no other iteration.  It is loaded whether the block runs or not. */
 static bool load_allows(dist *d, ir_stmt loop, int thread, ir_expr load,
                         ir_stmt reader) {

@@ -28,9 +28,9 @@ PRIM_DEFINE(
         "   it shares buffers with the block, and none\n"
         "   of them matches the buffer to another.\n"
         "3. All that is read there is given by the caller, or some block\n"
-        "   before has surely made it.\n"
+        "   before has provably made it.\n"
         "4. What is written there is all of a box.\n"
-        "5. Loops whose iterations run at once stay free of races.\n"
+        "5. Loops whose iterations run in parallel stay free of races.\n"
         "There: in the outermost loop of the scope around the block; all\n"
         "blocks below it change the copy, which is made before that loop and\n"
         "copied back after it. The copy of B in scope \"local\" is named\n"
@@ -53,7 +53,7 @@ typedef struct plan {
 } plan;
 
 /* A reduction in the block that does not begin with its init goes on from what
- * stands there. */
+ * is there. */
 static bool add_found(sch_state *s, sch_stage *one, ir_stmt user) {
   const ir_program *p = s->p;
   ir_span r = ir_blk(p, user)->writes;

@@ -16,8 +16,7 @@
 
 PRIM_DEFINE(
     cache_write, CACHE_WRITE_SIG,
-    .summary =
-        "Let a block write a buffer of its own, which a new block copies.",
+    .summary = "Let a block write a new buffer, which a new block copies.",
     .rewrite = "for i: B[i] = f(A[i])   ->   "
                "for i: B_local[i] = f(A[i]); for ax0: B[ax0] = B_local[ax0]",
     .details =
@@ -31,8 +30,8 @@ PRIM_DEFINE(
         "4. The listed consumers are other blocks of the same scope that\n"
         "   read it.\n"
         "5. In a block other than the outermost, where the buffer has not\n"
-        "   its home: neither the block nor the consumers read it.\n"
-        "6. Loops whose iterations run at once stay free of races.\n"
+        "   its lifetime scope: neither the block nor the consumers read it.\n"
+        "6. Loops whose iterations run in parallel stay free of races.\n"
         "The new buffer of B in scope \"local\" is named B_local, as is the\n"
         "block that copies it to B. It is copied at the end of the scope,\n"
         "or, where other blocks of the scope read B, before the first of\n"

@@ -23,7 +23,7 @@ PRIM_DEFINE(
     .rewrite = "for i: B[i] = f(A[i]); for i_0: for i_1: C[.] = g(B[.])   ->   "
                "for i_0: { for ax0: B[.] = f(A[.]); for i_1: C[.] = g(B[.]) }",
     .details =
-        "1. Block and loop stand in one scope, of loops and blocks as far as\n"
+        "1. Block and loop are in one scope, of loops and blocks as far as\n"
         "   it shares buffers with the block; the loop\n"
         "   is not around the block, and runs after it. The domains of the "
         "block's\n"
@@ -37,12 +37,12 @@ PRIM_DEFINE(
         "   block's iters.\n"
         "3. Where what it writes is seen outside of the scope, all of it is\n"
         "   still computed.\n"
-        "4. All blocks that read what it writes stand under the loop, and\n"
+        "4. All blocks that read what it writes are under the loop, and\n"
         "   some block does.\n"
         "5. What it reads is the same at the new place: nothing overwrites\n"
         "   it on the way, and what is computed is what was computed before\n"
         "   in the same iteration of the loops around both places.\n"
-        "6. Loops whose iterations run at once stay free of races:\n"
+        "6. Loops whose iterations run in parallel stay free of races:\n"
         "   iterations that write the same elements have the buffer for\n"
         "   their own.\n"
         "What the threads around the loop have in common, in a shared scope,\n"

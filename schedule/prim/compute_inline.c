@@ -28,7 +28,7 @@ PRIM_DEFINE(
         "   buffer.\n"
         "6. What the block reads is the same where its consumers run.\n"
         "7. It is not the only block of its scope.\n"
-        "8. Loops whose iterations run at once stay free of races.\n"
+        "8. Loops whose iterations run in parallel stay free of races.\n"
         "9. Where it calls a function of the host's, no consumer uses its\n"
         "   value in a statement of its own, which would call the function\n"
         "   for what it does.\n"

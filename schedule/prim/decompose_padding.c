@@ -9,9 +9,9 @@
 #include "schedule/analysis/move.h"
 #include "schedule/rewrite/init.h"
 
-#define DECOMPOSE_PADDING_SIG(F, S)                                          \
-  F(S, IN, BLOCK, block, REQ, "the block that pads")                         \
-  F(S, IN, LOOP, loop, REQ, "the loop before which the filling is to stand") \
+#define DECOMPOSE_PADDING_SIG(F, S)                                       \
+  F(S, IN, BLOCK, block, REQ, "the block that pads")                      \
+  F(S, IN, LOOP, loop, REQ, "the loop before which the fill is inserted") \
   F(S, OUT, BLOCK, fill, REQ, "the block X_pad_const that fills")
 
 PRIM_DEFINE(
@@ -27,7 +27,7 @@ PRIM_DEFINE(
         "   between a constant and another value.\n"
         "4. Other blocks below the loop use none of what is padded before the\n"
         "   block has written it there.\n"
-        "5. Loops whose iterations run at once stay free of races.\n"
+        "5. Loops whose iterations run in parallel stay free of races.\n"
         "The filling runs in copies of the loop and of those below around the\n"
         "block. The block keeps name and handle; the condition becomes its\n"
         "predicate, and loops from the given one on that hold no other block "

@@ -21,11 +21,11 @@ PRIM_DEFINE(
         "1. The body of the loop has at least two statements, and the\n"
         "   position is between two of them.\n"
         "2. The loop has no annotations.\n"
-        "3. Below it stand only loops and blocks, and conditions on indices.\n"
+        "3. Below it are only loops and blocks, and conditions on indices.\n"
         "4. Nothing in a later part meets, at an element that one of them\n"
         "   writes, what an earlier part does in a later iteration; and not\n"
         "   both call functions of the host's for what these do.\n"
-        "5. Loops whose iterations run at once stay free of races with\n"
+        "5. Loops whose iterations run in parallel stay free of races with\n"
         "   buffers that now live further out.\n"
         "The loop itself becomes the first part; the others are of the same\n"
         "kind.\n",
@@ -81,7 +81,7 @@ static bool writes_allow(dist *d, const arith_range *within, ir_stmt b1,
 }
 
 /* Block `b` in a part behind that of `a`: in an earlier iteration it does
- * not meet what `a` does in a later one. */
+ * not conflict with what `a` does in a later one. */
 static bool blocks_allow(dist *d, ir_stmt b, ir_stmt a) {
   if (ir_has_effects(d->s->p, a) && ir_has_effects(d->s->p, b))
     return sch_refuse(d->s, SCH_R_EFFECTS_ORDER, .s = {a, b});

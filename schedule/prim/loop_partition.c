@@ -35,16 +35,17 @@ PRIM_DEFINE(
         "   an iteration. There are at most 32 parts.\n"
         "4. A reduction that the loop drives starts in the first part for\n"
         "   sure: in the others some reduce iter is past its start, no\n"
-        "   spatial iter is driven, too, and the loop stands in no other\n"
+        "   spatial iter is driven, too, and the loop is in no other\n"
         "   block.\n"
         "5. Bounds of loops below that need the loop hold in each part as\n"
         "   they did, or the loop does not run there at all: it stays, of no\n"
         "   iteration.\n"
-        "6. Loops around and below whose iterations run at once stay free of\n"
+        "6. Loops around and below whose iterations run in parallel stay free "
+        "of\n"
         "   races.\n"
         "A point outside of the loop's range, or before the point before,\n"
         "makes an empty part. Conditions that always hold in a part are left\n"
-        "out of the predicates there. What stands in the loop becomes the\n"
+        "out of the predicates there. What is in the loop becomes the\n"
         "first part's, and copies of the blocks have names that end in _1,\n"
         "_2, ...; the copies of a reduction go on with it.\n",
     .refusals = SCH_REASONS(SCH_R_DEPENDENT_LOOP, SCH_R_FACTORS_EMPTY,
@@ -188,8 +189,8 @@ static bool is_driven(const ir_program *p, ir_stmt block, ir_var v,
   return false;
 }
 
-/* With v at least `from`, is some reduce iter surely past its start?  What the
- * bounds do not tell is asked of the iterations. */
+/* With v at least `from`, is some reduce iter provably past its start?  What
+ * the bounds do not determine is asked of the iterations. */
 static bool is_past_start(sch_state *s, ir_stmt block, ir_var v, ir_expr from) {
   ir_program *p = s->p;
   ir_span it = ir_blk(p, block)->iters;
@@ -289,7 +290,7 @@ static void name_blocks(sch_state *s, ir_stmt part, uint32_t k) {
   }
 }
 
-/* Copies what stands in the loop, which the first part gets in the end. */
+/* Copies what is in the loop, which the first part gets in the end. */
 static void partition_fill(sch_state *s, const args *a, ir_stmt part,
                            uint32_t k) {
   ir_program *p = s->p;
@@ -304,7 +305,7 @@ static void partition_fill(sch_state *s, const args *a, ir_stmt part,
   }
 }
 
-/* Blocks that the guards of a part surely keep from running there; their
+/* Blocks that the guards of a part provably keep from running there; their
  * bindings might be outside of their domains. */
 static void rest_blocks(sch_state *s, ir_stmt part) {
   ir_program *p = s->p;
@@ -324,7 +325,7 @@ static void rest_blocks(sch_state *s, ir_stmt part) {
 }
 
 /* Loops that begin past the end of their ranges in a part run no iteration
- * there, and are told to be that short. */
+ * there, and are declared to be that short. */
 static void rest_loops(sch_state *s, ir_stmt part) {
   ir_program *p = s->p;
   for (ir_stmt l = part; (l = sch_next_outside(p, l, part));) {

@@ -25,7 +25,7 @@ PRIM_DEFINE(
         "1. There is one number an iter, at least 1.\n"
         "2. The block is complete or a reduction, and writes each element\n"
         "   once.\n"
-        "3. Each iter is a loop of its own, in their order, over all of its\n"
+        "3. Each iter is a separate loop, in their order, over all of its\n"
         "   domain, with nothing beside them, at least once; those that are\n"
         "   padded are serial, start at 0 and have an extent that is "
         "constant\n"
@@ -35,7 +35,8 @@ PRIM_DEFINE(
         "5. Where an index uses a padded iter it is that iter, and the other\n"
         "   indices of the same access are other iters, whose domains no loop\n"
         "   of the nest changes, or constants. All that are padded and\n"
-        "   spatial tell where the result goes, and none that is reduced.\n"
+        "   spatial determine where the result goes, and none that is "
+        "reduced.\n"
         "6. What is padded along a reduce iter adds nothing: a sum of\n"
         "   products is padded with 0, a product with 1, and minima, maxima,\n"
         "   any and all of single values with what is greatest, least, false\n"
@@ -43,9 +44,9 @@ PRIM_DEFINE(
         "   since 0 times an infinity is not 0; of integers one. What the\n"
         "   reduction begins with may be anything.\n"
         "7. The new extents stay below 2^60.\n"
-        "8. Loops whose iterations run at once stay free of races.\n"
+        "8. Loops whose iterations run in parallel stay free of races.\n"
         "The copy of a buffer A is named A_pad, as is the block that makes\n"
-        "it; it stands before the nest of the block, and C_pad is copied\n"
+        "it; it precedes the nest of the block, and C_pad is copied\n"
         "behind.\n",
     .refusals = SCH_REASONS(
         SCH_R_BLOCK_IS_ROOT, SCH_R_BLOCK_NOT_COMPLETE, SCH_R_BODY_NOT_STORE,
@@ -216,7 +217,7 @@ static bool uses_padded(const work *w, ir_expr e) {
   return false;
 }
 
-/* No loop of the nest tells where iter k runs: the copies stand outside. */
+/* No loop of the nest determines where iter k runs: the copies are outside. */
 static bool is_same_everywhere(const work *w, uint32_t k) {
   const ir_program *p = w->s->p;
   const ir_iter it = iter_at(w, k);
@@ -248,7 +249,7 @@ static bool check_operand(work *w, operand *o) {
          sch_refuse(s, SCH_R_EINSUM_ACCESS, .s = {w->block}, .buf = o->buf);
 }
 
-/* Does one of the indices tell iter k? */
+/* Does one of the indices determine iter k? */
 static bool is_told(const work *w, const operand *o, uint32_t k) {
   for (uint32_t d = 0; d < o->n; d++)
     if (o->idx[d] == ir_ref(w->s->p, iter_at(w, k).var)) return true;

@@ -15,7 +15,7 @@
 
 PRIM_DEFINE(
     reindex_cache_write, REINDEX_CACHE_WRITE_SIG,
-    .summary = "Let a block write a buffer of its own that is indexed by a "
+    .summary = "Let a block write a new buffer that is indexed by a "
                "map of its iters, and copy that.",
     .rewrite = "C[i, j] += A[i, k]   ->   "
                "C_local[j, i] += A[i, k]; C[i, j] = C_local[j, i]",
@@ -27,8 +27,10 @@ PRIM_DEFINE(
         "   of them matches the buffer to another; the block holds no\n"
         "   others.\n"
         "3. The block accesses the buffer at one place, which its spatial\n"
-        "   iters alone tell, and stores under no condition of its own; the\n"
-        "   domains of these iters are constant, or sizes alone tell them.\n"
+        "   iters alone determine, and stores under no condition of its own; "
+        "the\n"
+        "   domains of these iters are constant, or sizes alone determine "
+        "them.\n"
         "4. The map has a parameter for each iter of the block and at least\n"
         "   one result, all from 0 on. It is made of the iters that the\n"
         "   place is made of, and takes no two values of them to the same\n"
@@ -36,7 +38,7 @@ PRIM_DEFINE(
         "5. The block is complete or a reduction, the only writer of the\n"
         "   buffer, which is not given by the caller, writes no element\n"
         "   twice, and its instances that run are known.\n"
-        "6. Loops whose iterations run at once stay free of races.\n"
+        "6. Loops whose iterations run in parallel stay free of races.\n"
         "The new buffer of C in scope \"local\" is named C_local, as is the\n"
         "block that copies it to C where cache_write would, and is as long\n"
         "in each dimension as the greatest result.\n",

@@ -27,7 +27,7 @@ PRIM_DEFINE(
         "   store, into one buffer, which is local to the scope and read by\n"
         "   this block only. Into a reduction only a plain copy can be\n"
         "   folded. In a block that copies on its own (read_at, write_at)\n"
-        "   loops may stand around the store; this block then needs all that\n"
+        "   loops may be around the store; this block then needs all that\n"
         "   they store to, and stores that to a box.\n"
         "5. All loads of that buffer have the same indices, which can be\n"
         "   solved for the block's iters; it is not read through a matched\n"
@@ -36,7 +36,7 @@ PRIM_DEFINE(
         "   or changes what it reads.\n"
         "7. Each instance of the block has one of the producer; where the\n"
         "   producer has more, it gets a predicate.\n"
-        "8. Loops whose iterations run at once stay free of races.\n"
+        "8. Loops whose iterations run in parallel stay free of races.\n"
         "The buffer is gone afterwards; the producer keeps its name.\n",
     .refusals = SCH_REASONS(SCH_REVERSE_INLINE_REASONS),
     .example = "sch:reverse_compute_inline(sch:get_block(\"D\"))\n");
@@ -311,7 +311,7 @@ static void add_fixed(const sch_state *s, plan *pl) {
       add_cond(p, &pl->cond, within(p, pl->iter[k], pl->old[k]));
 }
 
-/* e speaks of a loop that stands in the producer. */
+/* e speaks of a loop that is in the producer. */
 static bool is_inner(const ir_program *p, const plan *pl, ir_expr e) {
   for (ir_stmt a = pl->made.store; a != pl->producer; a = ir_st(p, a)->parent)
     if (ir_is_loop(p, a) && ir_uses_var(p, e, ir_st(p, a)->var)) return true;

@@ -24,7 +24,7 @@ PRIM_DEFINE(
         "   of another nor has parts that are matched.\n"
         "3. It is not of a scope that threads have each for their own while\n"
         "   threads of one loop share it.\n"
-        "4. Loops whose iterations run at once stay free of races.\n",
+        "4. Loops whose iterations run in parallel stay free of races.\n",
     .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_STORAGE_UNKNOWN,
                             SCH_R_PARAMETER_FIXED, SCH_R_OPAQUE_ACCESS,
                             SCH_R_SCOPE_SHARED, SCH_R_WOULD_RACE),

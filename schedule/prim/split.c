@@ -39,7 +39,8 @@ PRIM_DEFINE(
         "   constant the outermost new loop is empty, too.\n"
         "6. Where the start of the loop is read from memory, or the extent is\n"
         "   and the new loops run further, nothing below changes that.\n"
-        "7. Loops around and below whose iterations run at once stay free of\n"
+        "7. Loops around and below whose iterations run in parallel stay free "
+        "of\n"
         "   races, in spite of guards.\n",
     .refusals = SCH_REASONS(
         SCH_R_DEPENDENT_LOOP, SCH_R_EXTENT_EMPTY, SCH_R_EXTENT_LARGE,
@@ -118,9 +119,9 @@ static bool check_reads(sch_state *s, ir_stmt loop, bool further) {
          (!further || sch_reads_stay(s, loop, r.extent, loop));
 }
 
-/* The value `at` of the loop's variable, or its last one beyond that; which is
- * not before the first, but its bounds do not tell where a loop may be empty.
- */
+/* The value `at` of the loop's variable, or its last one beyond that; which
+ * is not before the first, but its bounds do not determine where a loop may
+ * be empty. */
 static ir_expr clamp(ir_program *p, ir_stmt loop, ir_expr at) {
   int64_t first = arith_bounds(p, ir_st(p, loop)->lo).lo;
   ir_expr last = last_value(p, loop), v = ir_binary(p, IR_MIN, at, last);
@@ -229,7 +230,7 @@ static bool split_rewrite(sch_state *s, void *ud) {
   return true;
 }
 
-/* The factors are seen to divide the extent, so that nothing is guarded. */
+/* The factors are proven to divide the extent, so that nothing is guarded. */
 static bool divides(const ir_program *p, const struct split_args *a) {
   int64_t extent, product = 1;
   bool open = false;

@@ -30,7 +30,7 @@ PRIM_DEFINE(
         "   block declares that it accesses all of it. The buffer has the\n"
         "   parameter's storage scope, unless that is \"global\".\n"
         "4. A buffer that is written is one parameter only.\n"
-        "5. Loops whose iterations run at once stay free of races.\n"
+        "5. Loops whose iterations run in parallel stay free of races.\n"
         "The block keeps its handle and gets the intrinsic's implementation,\n"
         "with its annotations, where the block has no other value for one.\n",
     .refusals = SCH_REASONS(SCH_INTRIN_REASONS, SCH_NESTING_REASONS,

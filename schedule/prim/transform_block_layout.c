@@ -18,7 +18,7 @@ PRIM_DEFINE(
                "for ax0 in 4: for ax1 in 4: block(v0 = ax0, v1 = ax1), "
                "vi := v0 * 4 + v1",
     .details =
-        "1. The block is all that stands in its loops, each bound to one\n"
+        "1. The block is all that is in its loops, each bound to one\n"
         "   iter, in order, from 0 to the end of its domain, which is the "
         "same\n"
         "   in all iterations of these loops.\n"
@@ -29,9 +29,10 @@ PRIM_DEFINE(
         "4. No result mixes spatial, reduce and ordered iters.\n"
         "5. The instances keep their order, or the block may be run in any:\n"
         "   it is complete or a reduction with an init, reads nothing that\n"
-        "   it writes, and writes each element once; no reduce iter tells\n"
+        "   it writes, and writes each element once; no reduce iter "
+        "determines\n"
         "   where its result goes, or what it starts from.\n"
-        "6. Loops whose iterations run at once stay free of races.\n"
+        "6. Loops whose iterations run in parallel stay free of races.\n"
         "The new loops are ax0, ax1, ...; a result of one iter alone keeps\n"
         "the kind of the iter, a constant result is spatial.\n",
     .refusals = SCH_REASONS(

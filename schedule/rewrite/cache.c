@@ -104,7 +104,7 @@ bool sch_stage_check_list(sch_state *s, const sch_stage *st, sch_list list) {
   return true;
 }
 
-/* ---- where it stands ---------------------------------------------------- */
+/* ---- where it is ---------------------------------------------------- */
 
 static bool holds_any(const ir_program *p, ir_stmt st, sch_list blocks) {
   for (uint32_t i = 0; i < blocks.n; i++)
@@ -162,7 +162,7 @@ static ir_expr *cache_inside(sch_state *s, ir_buf b, const ir_expr *min,
   return box;
 }
 
-/* In an iteration of `above` region r surely names all of the box: by the
+/* In an iteration of `above` region r must cover all of the box: by the
  * quick rules, else exactly. */
 static bool fills(sch_state *s, ir_stmt block, ir_region r, ir_stmt above,
                   const ir_expr *min, const ir_expr *max) {

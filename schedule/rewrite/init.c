@@ -13,7 +13,7 @@ enum { SPATIAL = 1 << IR_SPATIAL, REDUCE = 1 << IR_REDUCE, DROPPED = 128 };
 /* ---- checking ----------------------------------------------------------- */
 
 /* Which loops drive what; those below that drive no spatial iter are
- * dropped.  A loop of one iteration may stand further out. */
+ * dropped.  A loop of one iteration may be further out. */
 static bool init_check_loops(work *w) {
   sch_state *s = w->s;
   const ir_program *p = s->p;
@@ -193,7 +193,7 @@ static ir_stmt init_loop(ir_subst *m, ir_stmt loop) {
   return copy;
 }
 
-/* The loops of the init, outer first; dropped ones stand at their start. */
+/* The loops of the init, outer first; dropped ones are at their start. */
 static ir_stmt init_loops(const work *w, ir_subst *m, ir_stmt *last) {
   ir_program *p = m->p;
   ir_stmt first = 0;

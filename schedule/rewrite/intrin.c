@@ -14,7 +14,7 @@
 
 enum { MOST_PARAMS = 16, MOST_DIMS = 16, MOST_STEPS = 1 << 16 };
 
-/* What a parameter stands for. */
+/* What a parameter represents. */
 typedef struct binding {
   ir_buf buf;              /* 0: not yet known */
   uint32_t ndim;           /* of that buffer */
@@ -272,7 +272,7 @@ static bool same_list(match *m, ir_stmt d, ir_stmt w) {
 
 /* ---- parameters --------------------------------------------------------- */
 
-/* The box that parameter k stands for. */
+/* The box that parameter k represents. */
 static ir_region box_of(const match *m, uint32_t k) {
   ir_program *p = m->p;
   const binding *b = &m->b[k];

@@ -106,7 +106,7 @@ static bool not_divisible(nest_work *w, uint32_t of, uint32_t i) {
                     .n = {i});
 }
 
-/* How many tiles of `count` values an iter's domain touches from tile number
+/* How many tiles of `count` values an iter's domain accesses from tile number
  * `first` on. */
 static ir_expr tiles_of(ir_program *p, const ir_iter *it, int64_t first,
                         ir_expr count) {
@@ -155,7 +155,7 @@ static bool divide_divide(nest_work *w, uint32_t of, uint32_t i) {
   bool places = nest_uses_loop(p, t->old.bind, m->loops);
   bool tiles = !places || nest_uses_loop(p, t->old.bind, w->outside);
   t->scale = 1;
-  /* Out there nobody knows a domain that the loops inside tell. */
+  /* Out there nobody knows a domain that the loops inside determine. */
   if (tiles && (nest_uses_loop(p, t->old.lo, m->loops) ||
                 nest_uses_loop(p, t->old.extent, m->loops)))
     return not_divisible(w, of, i);

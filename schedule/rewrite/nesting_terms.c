@@ -224,7 +224,7 @@ ir_subst nest_values(const nest_work *w, const nest_member *m) {
 }
 
 /* Loops and iters stay within what their variables claim: the new iters may
- * be known less closely than what they stand for. */
+ * be known less closely than what they represent. */
 static bool all_fit(nest_work *w) {
   const ir_program *p = w->p;
   for (uint32_t i = 0; i < w->nhead; i++) {

@@ -290,7 +290,7 @@ static bool by_map(sch_state *s, sch_remap *m, const sch_map *map) {
                                           .s = {m->block}, .buf = m->st.buf);
 }
 
-/* ---- where it stands, and what is copied -------------------------------- */
+/* ---- where it is, and what is copied -------------------------------- */
 
 /* For a reader: after every write, the instances that read what was written;
  * what nobody in the scope writes, when it begins. */
@@ -427,7 +427,7 @@ static void keep_order(sch_state *s, sch_nest *nest, ir_expr a, ir_expr b) {
 }
 
 /* A reader's copy stays in the buffer, and in what the last run of the writer
- * wrote, where st->box tells that. */
+ * wrote, where st->box determines that. */
 static void guard_source(sch_state *s, const sch_remap *m, const ir_expr *idx,
                          sch_nest *nest) {
   ir_program *p = s->p;

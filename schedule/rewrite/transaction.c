@@ -36,7 +36,7 @@ static bool is_free(sch_state *s, ir_stmt l) {
   return is;
 }
 
-/* All loops whose iterations run at once; in scratch. */
+/* All loops whose iterations run in parallel; in scratch. */
 static sch_list racing_loops(sch_state *s) {
   const ir_program *p = s->p;
   ir_stmt root = ir_entry(p)->root;
@@ -61,7 +61,7 @@ static const char *meeting_place(const sch_state *s) {
                       maybe ? " (not decided within the limit of effort)" : "");
 }
 
-/* A loop whose iterations may meet, and where. */
+/* A loop whose iterations may conflict, and where. */
 typedef struct meeting {
   ir_stmt loop;
   const char *where;
@@ -83,7 +83,7 @@ static bool transaction_is_in(sch_list l, ir_stmt s) {
   return i < l.n;
 }
 
-/* The loop was free, or for all that can be told with the effort there is may
+/* The loop was free, or for all that is known with the effort there is may
  * have been, in the program as it now is again.  One that the change would
  * make is a part of one that ran at once before, and has to be free. */
 static bool was_free(sch_state *s, sch_list before, ir_stmt loop) {
@@ -93,7 +93,7 @@ static bool was_free(sch_state *s, sch_list before, ir_stmt loop) {
 
 /* ---- trying ------------------------------------------------------------- */
 
-/* The block that `at` stands in, if it is one in another. */
+/* The block that `at` is in, if it is one in another. */
 static ir_stmt inner_scope(const ir_program *p, ir_stmt at) {
   ir_stmt scope = at ? ir_scope_of(p, at) : 0;
   return scope && ir_st(p, scope)->parent ? scope : 0;
@@ -113,8 +113,8 @@ static bool transaction_apply(sch_state *s,
 }
 
 /* Makes the change, unless a loop that was free of races would not be any
- * more.  What was before is asked only where iterations meet afterwards: most
- * changes leave none that do. */
+ * more.  What was before is asked only where iterations conflict afterwards:
+ * most changes leave none that do. */
 static bool attempt(sch_state *s, bool (*change)(sch_state *s, void *ud),
                     void *ud, sch_list loops, ir_stmt at, sch_reason why,
                     bool keep) {
