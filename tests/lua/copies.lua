@@ -68,7 +68,7 @@ applies(program(function(b, A, B, v)
 end))
 
 -- One branch, another element, another place in each run of a loop, and a
--- place that is loaded: nothing surely fills the buffer.
+-- place that is loaded: nothing must write the buffer.
 not_whole(program(function(b, A, B, v)
   b:when(ts.gt(A(v), 0), function() b:store(B, { v }, A(v)) end)
 end))
@@ -178,7 +178,7 @@ do
   end
 end
 
--- What is read by a let is surely read, unless that stands under a condition.
+-- A read in a let is a must-access, unless it is under a condition.
 do
   local function reader(body)
     local b = ts.builder("main")

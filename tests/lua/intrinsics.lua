@@ -52,7 +52,7 @@ local function tiled(p, sizes, intrin, before, at)
   return sch
 end
 
--- Compiled code and the oracle compute the same, and both the description.
+-- Compiled code and the interpreter agree with the description.
 local function agree(sch, p)
   checks.same(sch, p)
   checks.exact(sch, p, checks.arguments(p, "integers"))
@@ -78,7 +78,7 @@ do
     s:cache_write(c, 0, "local")
   end)
   agree(packed, p)
-  -- The oracle does what is described, and compiled code makes the call.
+  -- The interpreter runs the description, and compiled code makes the call.
   ts.tensor_intrin{ name = "wrong", desc = gemm,
                     impl = "test_gemm_wrong(C, 3)" }
   local wrong = tiled(p, { 4, 8, 4 }, "wrong")
@@ -92,7 +92,7 @@ do
   assert(C:get(0, 0) == 12 and C:get(15, 15) == 12)
 end
 
--- A vectorised loop around a call takes turns.
+-- A vectorised loop around a call is serialized.
 do
   local row = describe(
     { { "input", "X", { 4 } }, { "output", "Y", { 4 } } },

@@ -289,7 +289,7 @@ end
 cannot("annotate: TVM cannot express a control character as 'ann_val'",
        function(s, b) s:annotate(b, "k", "\1") end)
 
--- A wrong name of an output is told with its instruction.
+-- A wrong name of an output is reported with its instruction.
 do
   local function at(place, text)
     fails(nil, place, ts.trace.from_tvm_json, text, p)
