@@ -253,9 +253,9 @@ end
 -- Texts that are no such call; and nobody else makes a block one.
 do
   for text, what in pairs{
-    ["test_gemm(A, B, D)"] = "names what is no parameter",
+    ["test_gemm(A, B, D)"] = "names no parameter of the intrinsic",
     ["test_gemm(A, B, C"] = "a ',' or ')' is missing",
-    ["test_gemm(A, B, C) D"] = "something stands behind it",
+    ["test_gemm(A, B, C) D"] = "text follows the call",
     ["test_gemm"] = "a '(' is missing",
     [""] = "a name is expected",
     ["llvm.fma.v32f32(A, B, C)"] = "LLVM's intrinsics",
