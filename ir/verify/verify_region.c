@@ -77,7 +77,7 @@ static bool is_driven(const ir_program *p, const ir_iter *it, ir_var *driver) {
          ir_const_int(p, extent, &m) && n == m;
 }
 
-static bool is_whole(const ir_program *p, ir_stmt block);
+static bool all_instances_run(const ir_program *p, ir_stmt block);
 
 /* Every iteration variable is driven, no two by the same and none by one of a
  * block that is not whole: they take all points of their domain together. */
@@ -87,7 +87,7 @@ static bool is_driven_whole(const ir_program *p, ir_stmt block) {
   for (uint32_t i = it.at; i < it.at + it.n; i++) {
     if (!is_driven(p, &p->iter.v[i], &driver)) return false;
     const ir_var_rec *r = &p->var.v[driver];
-    if (driver && r->kind == IR_VAR_ITER && !is_whole(p, r->owner))
+    if (driver && r->kind == IR_VAR_ITER && !all_instances_run(p, r->owner))
       return false;
     for (uint32_t k = it.at; driver && k < i; k++)
       if (is_driven(p, &p->iter.v[k], &other) && other == driver) return false;
@@ -100,7 +100,7 @@ static bool is_reduction(const ir_program *p, ir_stmt block) {
 }
 
 /* Whether every instance of the block runs, for all that is known. */
-static bool is_whole(const ir_program *p, ir_stmt block) {
+static bool all_instances_run(const ir_program *p, ir_stmt block) {
   for (ir_stmt s = ir_st(p, block)->parent; s; s = ir_st(p, s)->parent)
     if (may_skip(p, s) || (ir_is_block(p, s) && ir_blk(p, s)->pred))
       return false;
@@ -119,7 +119,7 @@ static bool takes_all(const checker *c, ir_expr e) {
     return bounds_are_exact(p, r, s->lo, s->extent) &&
            ir_is_ancestor(p, c->block, r->owner);
   if (r->kind != IR_VAR_ITER || !c->whole ||
-      (r->owner != c->block && !is_whole(p, r->owner)))
+      (r->owner != c->block && !all_instances_run(p, r->owner)))
     return false;
   const ir_iter *it = iter_of(p, n->a);
   return it && bounds_are_exact(p, r, it->lo, it->extent);

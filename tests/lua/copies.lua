@@ -246,7 +246,7 @@ for _, at in ipairs { function(a) return a % 4 end,
 end
 
 -- Copies over sizes that are known later: the box is of constant size, and
--- where it stands a size tells.
+-- where it is depends on a size.
 do
   local n = ts.size("n")
   local A = ts.placeholder("A", { n, 8 })
@@ -419,7 +419,7 @@ do
 end
 
 -- What a block changes it may read to decide whether it does, or where: one
--- element after the other, however it is told to copy.
+-- element after the other, whatever the copy's annotations.
 local at = ts.cast(0, "int64")
 local bodies = {
   whether = function(b, A, S, i)

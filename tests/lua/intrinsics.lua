@@ -155,7 +155,7 @@ do
   agree(sch, p)
 end
 
--- Workers make the calls, too; what they cannot compile or link they tell.
+-- Workers make the calls, too; failures to compile or link are reported.
 local function tune(p, intrin, sizes, on_error)
   return ts.tune(p, { target = "llvm", trials = 1, seed = 1,
     on_error = on_error, strategy = "replay", cost_model = "random",
@@ -250,7 +250,7 @@ do
   fails(nil, "override", declare, 2, nil, "yes")
 end
 
--- Texts that are no such call; and nobody else makes a block one.
+-- Texts that are not calls; and no other primitive makes such a block.
 do
   for text, what in pairs{
     ["test_gemm(A, B, D)"] = "names no parameter of the intrinsic",
