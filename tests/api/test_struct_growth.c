@@ -42,6 +42,7 @@ GROWS(tess_cost_model, ud);
 GROWS(tess_progress, text);
 GROWS(tess_tune_options, model);
 GROWS(tess_result_info, quality);
+GROWS(tess_features, value);
 GROWS(tess_record, sample);
 
 /* ---- objects to ask ----------------------------------------------------- */
