@@ -295,6 +295,15 @@ static int needs_rfactor(lua_State *L) {
   return 1;
 }
 
+/* sch:factor(loop): the integer variable, or nil */
+static int factor(lua_State *L) {
+  tess_rv v;
+  lt_check(L, tess_schedule_factor(lt_schedule(L, 1), lt_to_rv(L, 2, 1), &v));
+  if (!v) return 0;
+  lt_push_rv(L, 1, v);
+  return 1;
+}
+
 /* sch:footprint(block, "read" or "write", index [, loop]): elements, or nil */
 static int footprint(lua_State *L) {
   static const char *const kinds[] = {"read", "write", NULL};
@@ -453,6 +462,7 @@ void lt_open_schedule(lua_State *L) {
                                      {"access", access},
                                      {"access_info", access_info},
                                      {"needs_rfactor", needs_rfactor},
+                                     {"factor", factor},
                                      {"footprint", footprint},
                                      {"annotation", annotation},
                                      {"program", lschedule_program},

@@ -27,6 +27,39 @@ tess_status tess_schedule_needs_rfactor(tess_schedule *s, tess_rv block,
   return ctx_run(s->c, ask_rfactor, &q);
 }
 
+/* Which of the outputs of a split refers to q's loop; the count: none does. */
+static uint32_t output_of_loop(const ask_question *q, const vm_inst *in) {
+  uint32_t k = 0;
+  while (k < in->nout && vm_sched_stmt(&q->s->s, in->out + k) != q->stmt) k++;
+  return k;
+}
+
+static tess_status ask_factor(void *ud) {
+  ask_question *q = ud;
+  const vm_trace *t = &q->s->s.trace;
+  tess_status st = ask_find_stmt(q, IR_LOOP);
+  if (st != TESS_OK) return st;
+  for (uint32_t i = t->inst.n; i-- > 0;) {
+    const vm_inst *in = &t->inst.v[i];
+    if (strcmp(in->prim->name, "split")) continue;
+    uint32_t k = output_of_loop(q, in);
+    if (k == in->nout) continue;
+    const vm_value *list = &t->val.v[in->operand + 1];
+    if (list->tag != VM_LIST) break;
+    const vm_value *v = &t->val.v[list->at + k];
+    if (v->tag == VM_RV) *q->var = v->rv;
+    break;
+  }
+  return TESS_OK;
+}
+
+tess_status tess_schedule_factor(tess_schedule *s, tess_rv loop,
+                                 tess_rv *factor) {
+  ask_question q = {.s = s, .rv = loop, .var = factor};
+  *factor = 0;
+  return ctx_run(s->c, ask_factor, &q);
+}
+
 /* The box that region r of q's block covers while the loops below `top` run;
  * -1: no box of constant size is known. */
 static int64_t size_of_box(ask_question *q, ir_region r, ir_stmt top) {

@@ -15,7 +15,7 @@ typedef struct ask_question {
   uint32_t index;
   int64_t *value, most, least;
   int *flag;
-  tess_rv around;
+  tess_rv around, *var;
   uint64_t *mask;
   char **text;
   tess_loop_info *loop;

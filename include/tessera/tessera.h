@@ -459,6 +459,10 @@ TESS_API tess_status tess_schedule_work(tess_schedule *s, tess_rv rv,
  * NeedsRFactorOrCrossThreadReduction). */
 TESS_API tess_status tess_schedule_needs_rfactor(tess_schedule *s,
     tess_rv block, int64_t max_spatial, int64_t min_reduce, int *out);
+/* The integer variable that was a loop's factor when split made it; 0: it was a
+ * number, the open one, or an expression, or no split made the loop. */
+TESS_API tess_status tess_schedule_factor(tess_schedule *s, tess_rv loop,
+                                          tess_rv *factor);
 /* How many elements of its read (or written) buffer number `index` a block can
  * access in one iteration of a loop around it (0: while the program runs): the
  * size of the box around them; -1 where it is not constant. */
