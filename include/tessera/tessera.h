@@ -353,10 +353,13 @@ typedef uint32_t tess_rv;       /* a random variable of one schedule; 0: none */
 
 typedef enum tess_value_kind {
   TESS_V_NIL, TESS_V_BOOL, TESS_V_INT, TESS_V_REAL, TESS_V_STR, TESS_V_RV,
-  TESS_V_AUTO, TESS_V_LIST, TESS_V_DICT, TESS_V_OP
+  TESS_V_AUTO, TESS_V_LIST, TESS_V_DICT, TESS_V_OP,
+  TESS_V_INTS, TESS_V_REALS, TESS_V_RVS
 } tess_value_kind;
 /* An operand.  Lists point to n elements of the caller's (DICT: alternating
- * keys and values; OP: s names the operator, list its two operands). */
+ * keys and values; OP: s names the operator, list its two operands).  INTS,
+ * REALS and RVS are lists whose n elements, int64_t, double or tess_rv, s
+ * points to; only arguments are such. */
 typedef struct tess_value {
   int32_t kind;
   uint32_t n;
@@ -768,7 +771,8 @@ enum { TESS_MAX_SKETCHES = 4096 };
  * with *why set where there is something to say of them;
  * TESS_NOT_FOUND with *why set: not applicable, the block stays as it is;
  * TESS_NOMEM (memory ran out, as it also has where it fails over the
- * memory_cap) and TESS_CANCELLED end the writing of sketches; anything else:
+ * memory_cap) and TESS_CANCELLED end the writing of sketches; anything else
+ * (*why may stay NULL where it is what a call failed with: tess_error says it):
  * it failed, which counts as not applicable, and a warning goes to the log;
  * once for each module and *why.  So with one whose schedules, over all blocks,
  * make more than TESS_MAX_SKETCHES sketches: it is left out everywhere.  With

@@ -44,12 +44,26 @@ file(GLOB_RECURSE worker ${inst}/*/tessera-worker)
 pkg_config(flags --cflags --libs)
 run(${CC} ${SOURCE}/consumer.c -o shared ${flags} -Wl,-rpath,${lib_dir})
 expect_version(${work}/shared)
-run(${CC} ${SOURCE}/../../examples/embed.c -o embed ${flags}
+run(${CC} -Wall -Wextra -Werror ${SOURCE}/../../examples/embed.c -o embed ${flags}
     -Wl,-rpath,${lib_dir})
 run(${work}/embed 4)
 if(NOT said MATCHES "C\\[3, 5\\] is right")
   message(FATAL_ERROR "embed said '${said}'")
 endif()
+
+# Every header by itself, for strict C and, where there is one, for C++.
+pkg_config(flags --cflags)
+find_program(CXX NAMES g++ clang++ clang++-14)
+file(GLOB headers RELATIVE ${inst}/include ${inst}/include/tessera/*.h)
+list(REMOVE_ITEM headers tessera/lua.h)
+foreach(header ${headers})
+  file(WRITE ${work}/header.c "#include <${header}>\nint main(void);\n")
+  run(${CC} -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only ${flags}
+      header.c)
+  if(CXX)
+    run(${CXX} -Wall -Wextra -Werror -fsyntax-only ${flags} -x c++ header.c)
+  endif()
+endforeach()
 pkg_config(flags --cflags --libs --static)
 list(TRANSFORM flags REPLACE "^-ltessera$" "${lib_dir}/libtessera.a")
 run(${CC} ${SOURCE}/consumer.c -o static ${flags})
