@@ -318,9 +318,9 @@ static void variadic(lua_State *L, int i, int top, place at,
 
 /* Named operands in the table at index t, after the `n` positional ones.  A
  * word that names none is left for the core to refuse. */
-static uint32_t named(lua_State *L, int t, uint32_t prim,
-                      const tess_prim_info *info, uint32_t n, uint32_t max,
-                      tess_arg *out) {
+static uint32_t named_operand(lua_State *L, int t, uint32_t prim,
+                              const tess_prim_info *info, uint32_t n,
+                              uint32_t max, tess_arg *out) {
   for (uint32_t i = 0; i < info->noperands; i++) {
     tess_prim_operand o = TESS_INIT(tess_prim_operand);
     tess_prim_operand_get(prim, i, &o);
@@ -360,7 +360,7 @@ uint32_t lt_to_args(lua_State *L, uint32_t prim, uint32_t max, tess_arg *out) {
         (i >= info.noperands ||
          names_operands(L, at, prim, info.noperands, out, n) ||
          strcmp(o.kind, "VALUE")))
-      return named(L, at, prim, &info, n, max, out);
+      return named_operand(L, at, prim, &info, n, max, out);
     if (i >= info.noperands && list.name)
       no_element(L, info.name, &list, (int)out[n - 1].value.n + 1, at);
     if (i >= info.noperands) one_too_many(L, prim, at);

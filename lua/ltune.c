@@ -277,8 +277,8 @@ static int protected_call(lua_State *L) {
   return 0;
 }
 
-static tess_status propose(void *ud, tess_session *s, uint32_t n,
-                           tess_candidate *out, uint32_t *got) {
+static tess_status propose_from_lua(void *ud, tess_session *s, uint32_t n,
+                                    tess_candidate *out, uint32_t *got) {
   run *r = ud;
   *got = 0;
   task t = {.r = r,
@@ -298,8 +298,8 @@ static tess_status observe(void *ud, tess_session *s, uint32_t n,
   return invoke(&t, s);
 }
 
-static tess_status predict(void *ud, tess_session *s, uint32_t n,
-                           const tess_candidate *c, double *score) {
+static tess_status predict_from_lua(void *ud, tess_session *s, uint32_t n,
+                                    const tess_candidate *c, double *score) {
   run *r = ud;
   task t = {.r = r,
             .slot = SLOT_MODEL,
@@ -435,7 +435,7 @@ static uint32_t count_option(lua_State *L, const char *k, lua_Integer most) {
   return (uint32_t)v;
 }
 
-static void read_options(lua_State *L, run *r, tess_tune_options *o) {
+static void read_tune_options(lua_State *L, run *r, tess_tune_options *o) {
   static const char *const errors[] = {"record", "stop", NULL};
   static const char *const checks[] = {"best", "all", NULL};
   *o = (tess_tune_options){.struct_size = sizeof *o};
@@ -486,15 +486,15 @@ static int tune(lua_State *L) {
   else
     lua_pushnil(L);
   tess_target *target = lt_to_target(L, 4);
-  read_options(L, &r, &o);
+  read_tune_options(L, &r, &o);
   tess_strategy strategy = {.struct_size = sizeof(tess_strategy),
                             .name = "lua",
-                            .propose = propose,
+                            .propose = propose_from_lua,
                             .observe = observe,
                             .ud = &r};
   tess_cost_model model = {.struct_size = sizeof(tess_cost_model),
                            .name = "lua",
-                           .predict = predict,
+                           .predict = predict_from_lua,
                            .update = update,
                            .ud = &r};
   lua_createtable(L, SLOT_ERROR, 0); /* callbacks need no memory to fill */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels together with what converts their parameters. */
+ * Bundles: a kernel's code together with the function that converts parameters
+ * to the layouts that the schedule chose. */
 #include "measure/bundle.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about tuning. */
+ * The public functions of tuning: tess_tune and tess_result_*. */
 #include "search/tune.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static tess_status check_switch(tess_context *c, const char *name, int32_t x) {
                   (int)x);
 }
 
-/* Functions that may not be left out. */
+/* The functions that plugged-in strategies and models must have. */
 static tess_status check_plugged_in(tess_context *c,
                                     const tess_tune_options *o) {
   if (o->custom_strategy && !o->custom_strategy->propose)
@@ -51,14 +51,15 @@ static tess_status check_options(tess_context *c, const tess_tune_options *o) {
   return s ? s : check_plugged_in(c, o);
 }
 
-/* As many threads as there are cores, and at most as many as can be. */
+/* A thread a core, up to TESS_MAX_THREADS. */
 static uint32_t threads_of(int64_t cores) {
   if (cores < 1) return 1;
   return cores < TESS_MAX_THREADS ? (uint32_t)cores : TESS_MAX_THREADS;
 }
 
-static tess_status read_options(tess_context *c, const tess_tune_options *in,
-                                tess_tune_options *o) {
+static tess_status read_tune_options(tess_context *c,
+                                     const tess_tune_options *in,
+                                     tess_tune_options *o) {
   *o = (tess_tune_options){.struct_size = sizeof *o};
   return in ? ctx_take(c, tess_tune_options, in, o) : TESS_OK;
 }
@@ -105,8 +106,9 @@ static const measure_ledger *pool_ledger(tess_context *c) {
                                                    : NULL;
 }
 
-/* Candidates run on tensors made for them, so all sizes have to be known. */
-static tess_status check_sizes(tess_context *c, const ir_program *p) {
+/* Candidates run on tensors that are made for them, so every symbolic extent
+ * needs a value. */
+static tess_status check_tune_sizes(tess_context *c, const ir_program *p) {
   const ir_func *f = ir_entry(p);
   if (!f->sizes.n) return TESS_OK;
   ir_var v = p->arg.v[f->sizes.at];
@@ -116,8 +118,8 @@ static tess_status check_sizes(tess_context *c, const ir_program *p) {
                   ir_text(p, f->name), ir_text(p, p->var.v[v].name));
 }
 
-static tess_status prepare(tune_work *w) {
-  tess_status s = check_sizes(w->c, &w->p->p);
+static tess_status prepare_tune(tune_work *w) {
+  tess_status s = check_tune_sizes(w->c, &w->p->p);
   if (s == TESS_OK && !w->target) {
     s = tess_target_new(w->c, "llvm", &w->own_target);
     w->target = w->own_target;
@@ -143,11 +145,11 @@ static tess_status prepare(tune_work *w) {
                        w->o.check != 0, &w->measurer);
 }
 
-static tess_status run(tune_work *w, tess_result **out) {
+static tess_status run_tune(tune_work *w, tess_result **out) {
   double deadline = w->o.deadline;
   bool set =
       deadline > 0 && thread_alarm_set(&w->deadline, deadline, &w->c->stop);
-  tess_status s = prepare(w);
+  tess_status s = prepare_tune(w);
   bool cancelled = s == TESS_CANCELLED;
   if (s != TESS_OK && !cancelled) return s;
   tune_setup setup = {.c = w->c,
@@ -165,7 +167,7 @@ static tess_status run(tune_work *w, tess_result **out) {
   return tune_run(&setup, out);
 }
 
-/* Our copies of what is plugged in take the places of the host's. */
+/* Replaces the host's strategy and model by copies of the current layout. */
 static tess_status take_plugged_in(tune_work *w) {
   tess_tune_options *o = &w->o;
   tess_status s = TESS_OK, t = TESS_OK;
@@ -180,7 +182,7 @@ static tess_status take_plugged_in(tune_work *w) {
   return s != TESS_OK ? s : t;
 }
 
-/* Once, however the run ended. */
+/* Calls `free` of the host's strategy and model, however the run ended. */
 static void free_plugged_in(const tess_tune_options *o) {
   const tess_strategy *strategy = o->custom_strategy;
   const tess_cost_model *model = o->custom_cost_model;
@@ -196,9 +198,9 @@ tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
   ctx_begin_work(w.c);
   space_sketches_init(&w.k, w.c);
   str_init(&w.policy, &w.c->heap);
-  tess_status s = read_options(w.c, o, &w.o);
+  tess_status s = read_tune_options(w.c, o, &w.o);
   if (s == TESS_OK) s = take_plugged_in(&w);
-  if (s == TESS_OK) s = run(&w, out);
+  if (s == TESS_OK) s = run_tune(&w, out);
   thread_alarm_put_off(&w.deadline);
   ctx_end_work(w.c);
   if (w.measurer.free) w.measurer.free(w.measurer.ud);
@@ -212,7 +214,7 @@ tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
 
 /* ---- results ------------------------------------------------------------ */
 
-static const char *text_of(const strbuf *b) {
+static const char *strbuf_text(const strbuf *b) {
   const char *s = str_get(b);
   return s ? s : "";
 }
@@ -221,28 +223,28 @@ tess_status tess_result_get(tess_result *r, tess_result_info *out) {
   tess_result_info i = r->info;
   i.ncurve = r->curve.n;
   i.curve = r->curve.v;
-  i.funnel = text_of(&r->funnel);
-  i.ledger = text_of(&r->ledger);
-  i.classes = text_of(&r->classes);
-  i.message = r->broke.code ? r->broke.message : text_of(&r->failure);
-  i.note = text_of(&r->note);
+  i.funnel = strbuf_text(&r->funnel);
+  i.ledger = strbuf_text(&r->ledger);
+  i.classes = strbuf_text(&r->classes);
+  i.message = r->broke.code ? r->broke.message : strbuf_text(&r->failure);
+  i.note = strbuf_text(&r->note);
   return ctx_give(r->c, tess_result_info, &i, out);
 }
 
-static tess_status none(tess_result *r) {
+static tess_status no_winner(tess_result *r) {
   return ctx_fail(r->c, TESS_NOT_FOUND, "nothing valid was found");
 }
 
 tess_status tess_result_trace(tess_result *r, tess_trace **out) {
   *out = NULL;
-  if (!r->best) return none(r);
+  if (!r->best) return no_winner(r);
   *out = trace_hold(r->best);
   return TESS_OK;
 }
 
 tess_status tess_result_schedule(tess_result *r, tess_schedule **out) {
   *out = NULL;
-  if (!r->best) return none(r);
+  if (!r->best) return no_winner(r);
   return tess_trace_replay(r->best, r->program, NULL, out);
 }
 

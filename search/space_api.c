@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about spaces. */
+ * The public functions of search spaces: tess_space_*. */
 #include "search/space.h"
 
 typedef struct make_work {
@@ -18,7 +18,7 @@ static void *zeroed(mem_heap *h, size_t bytes) {
   return p;
 }
 
-/* Module i of a list whose elements are as large as its first says. */
+/* Module i of a list; the first one's struct_size is the stride. */
 static tess_status nth_module(const make_work *w, uint32_t i,
                               tess_module *out) {
   const char *first = (const char *)w->module;
@@ -34,7 +34,7 @@ static tess_status nth_module(const make_work *w, uint32_t i,
                   i + 1, given, w->module->struct_size);
 }
 
-/* Names are copied; the modules' data is the space's from here on. */
+/* Copies the names and takes ownership of the modules' data. */
 static void take_modules(tess_space *s, const make_work *w) {
   mem_heap *h = &s->c->heap;
   s->name = zeroed(h, s->n * sizeof *s->name);
@@ -51,7 +51,7 @@ static void take_modules(tess_space *s, const make_work *w) {
   }
 }
 
-static tess_status make(void *ud) {
+static tess_status fill_space(void *ud) {
   make_work *w = ud;
   mem_heap *h = &w->c->heap;
   tess_space *s = mem_new(h, tess_space);
@@ -87,7 +87,7 @@ static tess_status check_module(const make_work *w, uint32_t i) {
   return TESS_OK;
 }
 
-/* What makes no module, and lists that lack an entry. */
+/* Rejects NULL entries and incomplete modules. */
 static tess_status check_entries(const make_work *w) {
   for (uint32_t i = 0; i < w->n; i++) {
     tess_status s = w->module ? check_module(w, i) : TESS_OK;
@@ -99,12 +99,13 @@ static tess_status check_entries(const make_work *w) {
   return TESS_OK;
 }
 
-#define make_space(...) make_in(__func__, __VA_ARGS__)
-static tess_status make_in(const char *call, make_work w, tess_space **out) {
+#define make_space(...) make_space_of(__func__, __VA_ARGS__)
+static tess_status make_space_of(const char *call, make_work w,
+                                 tess_space **out) {
   *out = NULL;
   tess_status s = check_entries(&w);
   if (s != TESS_OK) return s;
-  s = ctx_run_in(call, w.c, make, &w);
+  s = ctx_run_in(call, w.c, fill_space, &w);
   *out = s == TESS_OK ? w.made : NULL;
   if (s != TESS_OK) tess_space_free(w.made);
   return s;

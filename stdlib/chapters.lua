@@ -4,7 +4,8 @@ local chapters = {}
 
 chapters.names = { "tutorial", "describing", "modules", "searching",
                    "measuring", "stepping", "tensor-intrinsics", "embedding",
-                   "adding-a-primitive", "architecture", "benchmarks" }
+                   "adding-a-primitive", "adding-a-pass",
+                   "architecture", "benchmarks" }
 
 -- How many lines of one chapter are shown.
 local most = 3

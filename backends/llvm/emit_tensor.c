@@ -5,7 +5,8 @@
 #include "ir/edit.h"
 #include "ir/tensor_call.h"
 
-/* A parameter: its elements, as `instead` tells them (lower/tensor_calls.c). */
+/* A parameter: its elements, as the operands of `instead` give them
+ * (lower/lower_tensor_calls.c). */
 typedef struct param {
   ir_buf buf;
   tess_dtype dtype;

@@ -78,8 +78,8 @@ typedef struct tess_options {
   const tess_allocator *allocator;  /* NULL: malloc and free */
   size_t memory_cap;            /* bytes of this context; 0: none.  What
                                  * would go over it is TESS_LIMIT */
-  /* Told what is no error and yet worth knowing, in one line without its end;
-   * must not use the context.  NULL: silent. */
+  /* Receives diagnostics that are not errors, one line each, without the
+   * newline; must not use the context.  NULL: silent. */
   void (*log)(void *ud, int level, const char *text);
   void *log_ud;
   int32_t in_process;           /* compile and run without worker processes */
@@ -133,7 +133,7 @@ TESS_API void tess_text_free(tess_context *c, TESS_TAKE char *text);
 
 /* ---- describing a computation ------------------------------------------- */
 
-/* What is described has limits, beyond which a call is LIMIT: 16 dimensions,
+/* Descriptions have limits, beyond which a call is LIMIT: 16 dimensions,
  * variables of a block, axes of a reduction and arguments of an external
  * function; 8 values of a reducer; 256 buffers that a block reads, and as many
  * that it writes; 2000 levels of an expression and 256 of statements; names of
@@ -216,10 +216,10 @@ TESS_API tess_status tess_reduce_axis(tess_builder *b, const char *name,
 TESS_API tess_status tess_size_var(tess_builder *b, const char *name,
                                    tess_var *out);
 /* reducer: "sum" "prod" "min" "max", or one of tess_reducer.  n sources give
- * n results, to be used only as the whole body of one compute.  Schedules
- * reduce in parts where combine is seen, on some values, to be associative and
- * to leave a result that it combines with the identity, and in any order where
- * it is seen to be commutative, too. */
+ * n results, to be used only as the whole body of one compute.  Primitives
+ * split a reduction into partial results where combine is found, by evaluating
+ * it on sample values, to be associative with that identity, and permute it
+ * where combine is found to be commutative, too. */
 typedef struct tess_reducer_def {
   uint32_t struct_size;         /* sizeof(tess_reducer_def) */
   uint32_t n;
@@ -259,20 +259,21 @@ TESS_API tess_status tess_loop_begin(tess_builder *b, const char *name,
     tess_expr lo, tess_expr extent, tess_var *out);
 /* A block with n iteration variables: kind, domain [lo, lo + extent) and
  * value of each, none read from a buffer.  The values must be proven to lie
- * in the domains by bounds, by the predicate (0: none) and by what is open
- * around; INVALID otherwise.  Regions are found out from the body. */
+ * in the domains by bounds, by the predicate (0: none) and by the enclosing
+ * loops and conditions; INVALID otherwise.  The read and write regions are
+ * derived from the body. */
 TESS_API tess_status tess_block_begin(tess_builder *b, const char *name,
     uint32_t n, const char *const *iter_names, const tess_iter_kind *kinds,
     const tess_expr *lo, const tess_expr *extent, const tess_expr *bind,
     tess_expr predicate, tess_var *vars);
-/* Directly in a block, once: what is done before the first step of its
- * reduction. */
+/* The init of a block's reduction: statements that run before its first step.
+ * Directly in a block, at most once. */
 TESS_API tess_status tess_init_begin(tess_builder *b);
-/* What follows is done where cond (bool) holds; between else_begin and end
- * what is done where it does not. */
+/* A conditional: what follows runs where cond (bool) holds; what comes between
+ * else_begin and end runs where it does not. */
 TESS_API tess_status tess_if_begin(tess_builder *b, tess_expr cond);
 TESS_API tess_status tess_else_begin(tess_builder *b);
-/* A name for a value in what follows, to its tess_end. */
+/* Binds a variable to a value in what follows, up to its tess_end. */
 TESS_API tess_status tess_let_begin(tess_builder *b, const char *name,
                                     tess_expr value, tess_var *out);
 TESS_API tess_status tess_end(tess_builder *b);  /* closes the innermost */
@@ -307,8 +308,8 @@ TESS_API tess_status tess_program_work_on(tess_program *p, const char *func,
 TESS_API void tess_program_free(TESS_TAKE tess_program *p);
 /* As the listing that the documentation describes (tess_text_free). */
 TESS_API tess_status tess_program_text(tess_program *p, TESS_GIVE char **out);
-/* Of the structure, names of blocks and annotations included and names of
- * variables not; the same on every machine; 0 when memory ran out. */
+/* The structural hash: it includes names of blocks and annotations, not names
+ * of variables; the same on every machine; 0 when memory ran out. */
 TESS_API uint64_t tess_program_hash(tess_program *p);
 /* Operations of one run, on values and not on indices, floating-point or
  * integer; 0 when memory ran out, -1 where that depends on sizes that are known
@@ -317,14 +318,35 @@ TESS_API int64_t tess_program_flops(tess_program *p);
 /* Is it well-formed?  INVALID, with the place, when it is not: what the
  * library made is, unless a primitive that is marked unsafe made it. */
 TESS_API tess_status tess_program_verify(tess_program *p);
-/* What a device with threads runs of it: each nest of thread loops has become
- * a kernel, one nest around what a thread runs, with barriers where threads
- * meet; copies, pipelines and reductions across threads are written out.
- * TESS_UNSUPPORTED where that cannot be.  The oracle runs its threads in
- * lockstep. */
+typedef struct tess_lower_options {
+  uint32_t struct_size;         /* sizeof(tess_lower_options) */
+  int32_t no_threads;           /* thread loops become serial ones */
+  const char *after;            /* the last pass to run; NULL: the last one
+                                 * after which buffers have their shapes */
+  uint32_t vector_bytes;        /* of a vector register, as the target's field
+                                 * "vector-bytes"; 0: 32 */
+  int32_t keep_intrinsics;      /* leave exp, tanh, ... as calls, which both
+                                 * domains of the interpreter agree on */
+} tess_lower_options;
+/* A copy after a prefix of the lowering passes (o NULL: all defaults).  By
+ * default it shows what a device with threads runs: each nest of thread loops
+ * is a kernel, one loop nest around the code of a thread, with barriers where
+ * threads conflict; copies, pipelines and reductions across threads are
+ * expanded.  The interpreter runs it after any pass; threads run in lockstep.
+ * NOT_FOUND, with a list, where there is no such pass; UNSUPPORTED where a
+ * pass refuses the program. */
 TESS_API tess_status tess_program_lower(tess_program *p,
+                                        const tess_lower_options *o,
                                         TESS_GIVE tess_program **out);
-/* Non-zero: of the same structure; names of variables do not matter. */
+/* The passes in the order in which they run, from 0; NULL past the last.
+ * Names and summaries are static. */
+TESS_API uint32_t tess_lower_pass_count(void);
+TESS_API const char *tess_lower_pass_name(uint32_t i);
+TESS_API const char *tess_lower_pass_summary(uint32_t i);
+/* Which pass bears the name, or TVM's for the same ("UnrollLoop"); the count
+ * where none does. */
+TESS_API uint32_t tess_lower_pass_find(const char *name);
+/* Non-zero: structurally equal, up to the names of variables. */
 TESS_API int tess_program_equal(tess_program *p, tess_program *q);
 /* Of its entry function. */
 TESS_API const char *tess_program_name(tess_program *p);
@@ -380,15 +402,15 @@ TESS_API tess_status tess_schedule_new(tess_program *p, tess_target *target,
                                        uint64_t seed,
                                        TESS_GIVE tess_schedule **out);
 TESS_API void tess_schedule_free(TESS_TAKE tess_schedule *s);
-/* One that goes on by itself, with the same variables. */
+/* An independent copy, with the same random variables. */
 TESS_API tess_status tess_schedule_copy(tess_schedule *s,
                                         TESS_GIVE tess_schedule **out);
 /* Where the next instructions come from, for traces and errors. */
 TESS_API void tess_schedule_place(tess_schedule *s, const char *file,
                                   uint32_t line);
 /* Perform and record one primitive, operands by name.  *nout gets the number
- * of outputs, of which at most `max` are written to out: they are numbered one
- * after the other, so that the first tells all.  With list_out not NULL,
+ * of outputs, of which at most `max` are written to out: they are numbered
+ * consecutively, so that the first determines all.  With list_out not NULL,
  * *list_out says whether they are one list. */
 TESS_API tess_status tess_schedule_call(tess_schedule *s, const char *prim,
     uint32_t nargs, const tess_arg *args, uint32_t max, tess_rv *out,
@@ -396,12 +418,12 @@ TESS_API tess_status tess_schedule_call(tess_schedule *s, const char *prim,
 /* Would it be accepted?  TESS_OK or what calling it would return. */
 TESS_API tess_status tess_schedule_can(tess_schedule *s, const char *prim,
                                        uint32_t nargs, const tess_arg *args);
-/* What a variable stands for; TESS_RV_NONE for one that there is not. */
+/* The kind of a random variable; TESS_RV_NONE for one that does not exist. */
 TESS_API tess_rv_kind tess_schedule_rv_kind(tess_schedule *s, tess_rv rv);
 /* The value of an integer variable; records a guard in sketch mode. */
 TESS_API tess_status tess_schedule_get_int(tess_schedule *s, tess_rv rv,
                                            int64_t *out);
-/* What a variable stands for, for people. */
+/* The value of a random variable as text, for people. */
 TESS_API tess_status tess_schedule_rv_text(tess_schedule *s, tess_rv rv,
                                            TESS_GIVE char **out);
 /* Facts of a loop or block. */
@@ -420,23 +442,25 @@ typedef struct tess_block_info {
   int32_t is_reduction, is_spatial, is_output, needs_multi_level_tiling;
   tess_iter_kind iters[16];
 } tess_block_info;
-/* DEAD when what the variable stands for is no more, TYPE when it is of
- * another kind; texts live until the schedule's next call. */
+/* DEAD when the loop or block has been removed by a later primitive, TYPE when
+ * the variable is of another kind; texts live until the schedule's next
+ * call. */
 TESS_API tess_status tess_schedule_loop_info(tess_schedule *s, tess_rv loop,
                                              tess_loop_info *out);
 TESS_API tess_status tess_schedule_block_info(tess_schedule *s, tess_rv block,
                                               tess_block_info *out);
-/* About how many operations and stores one run of a loop or block does, those
- * around it being halfway; -1 where that depends on sizes or data. */
+/* An estimate of the operations and stores of one execution of a loop or
+ * block, with the variables of enclosing loops at half of their range; -1
+ * where it depends on sizes or data. */
 TESS_API tess_status tess_schedule_work(tess_schedule *s, tess_rv rv,
                                         int64_t *out);
-/* Which of the block's iteration variables index its read (or written)
- * buffer number `index`, as a bit mask: bit i for iteration i. */
+/* The iters of a block that index its read (or written) buffer number
+ * `index`, as a bit mask: bit i for iter i. */
 TESS_API tess_status tess_schedule_access(tess_schedule *s, tess_rv block,
                                           int write, uint32_t index,
                                           uint64_t *iters);
-/* The same buffer, and which iteration variable each of its dimensions is
- * indexed by, where that is one and nothing else; -1 elsewhere. */
+/* The same buffer, and for each of its dimensions the iter that is its whole
+ * index; -1 where the index is any other expression. */
 typedef struct tess_access_info {
   uint32_t struct_size;         /* sizeof(tess_access_info) */
   uint32_t ndim;
@@ -520,8 +544,8 @@ TESS_API tess_status tess_trace_from_json(tess_context *c, const char *text,
 TESS_API tess_status tess_trace_tvm_json(tess_trace *t, TESS_GIVE char **out);
 TESS_API tess_status tess_trace_from_tvm_json(tess_context *c,
     const char *text, tess_program *program, TESS_GIVE tess_trace **out);
-/* The same instructions, operands and decisions; the hash is then the same,
- * too.  The size is the number of instructions. */
+/* Equal traces have the same instructions, operands and decisions, and the
+ * same hash.  The size is the number of instructions. */
 TESS_API int tess_trace_equal(tess_trace *a, tess_trace *b);
 TESS_API uint64_t tess_trace_hash(tess_trace *t);
 TESS_API uint32_t tess_trace_size(tess_trace *t);
@@ -563,14 +587,14 @@ TESS_API tess_status tess_trace_with_decision(tess_trace *t, uint32_t i,
  * when no decision has another value. */
 TESS_API tess_status tess_trace_mutate(tess_trace *t, uint64_t seed,
                                        TESS_GIVE tess_trace **out);
-/* A copy without the instructions whose outputs nobody uses and that change
- * nothing. */
+/* Dead code elimination: a copy without the instructions that do not change
+ * the program and whose outputs have no uses. */
 TESS_API tess_status tess_trace_simplify(tess_trace *t,
                                          TESS_GIVE tess_trace **out);
 
 /* ---- stepping ----------------------------------------------------------- */
 
-/* Stands before instruction 1 at first; position n: after instruction n. */
+/* Starts before instruction 1; position n: after instruction n. */
 TESS_API tess_status tess_stepper_new(tess_trace *t, tess_program *program,
                                       TESS_GIVE tess_stepper **out);
 TESS_API void tess_stepper_free(TESS_TAKE tess_stepper *s);
@@ -581,7 +605,7 @@ TESS_API uint32_t tess_stepper_size(tess_stepper *s);
 TESS_API tess_status tess_stepper_next(tess_stepper *s);
 TESS_API tess_status tess_stepper_back(tess_stepper *s);
 TESS_API tess_status tess_stepper_goto(tess_stepper *s, uint32_t n);
-/* The program as it stands at the position. */
+/* The program at the position. */
 TESS_API tess_status tess_stepper_program(tess_stepper *s,
                                           TESS_GIVE tess_program **out);
 /* The program as text, lines that the last instruction changed marked. */
@@ -614,18 +638,18 @@ TESS_API tess_status tess_stepper_decide(tess_stepper *s, uint32_t n,
 TESS_API tess_status tess_stepper_trace(tess_stepper *s,
                                         TESS_GIVE tess_trace **out);
 
-/* ---- the oracle --------------------------------------------------------- */
+/* ---- the interpreter ---------------------------------------------------- */
 
-/* Runs the program on tensors in native arithmetic; races, reads of what
- * nobody wrote and accesses out of bounds are errors. */
+/* Interprets the program on tensors in native arithmetic; races, reads of
+ * uninitialized elements and accesses out of bounds are errors. */
 TESS_API tess_status tess_interpret(tess_program *p, uint32_t n,
                                     tess_tensor *const *args);
 /* Declares a tensor intrinsic, which schedules of this context can then name
- * in `tensorize`: what it does and how, as two programs with the same
- * parameters, which the oracle finds equal (else as tess_equivalent says).
- * Declaring it again is fine; another one of the same name is TESS_INVALID,
- * unless `override` is set: it then takes the place of the old one, but for
- * programs whose schedules have used that. */
+ * in `tensorize`: its description and its implementation, two programs with
+ * the same parameters, which are checked to be equivalent (else the errors of
+ * tess_equivalent).  Declaring the same one again is allowed; another one of
+ * that name is TESS_INVALID, unless `override` is set: it then replaces the
+ * old one, except in programs whose schedules have used that. */
 TESS_API tess_status tess_tensor_intrin(tess_context *c, const char *name,
                                         tess_program *desc,
                                         tess_program *impl, int override);
@@ -635,13 +659,15 @@ TESS_API tess_status tess_tensor_intrin(tess_context *c, const char *name,
  * intrinsics, "C = llvm.fma.v16f32(A, B, C)", "C += ..", which gets each
  * parameter whole, as a vector; `int32x16(A)` is its bits as another type, in
  * all lanes where it is one value.  Compiled code makes the call, and the
- * oracle does what is described. */
+ * interpreter runs the description. */
 TESS_API tess_status tess_tensor_intrin_call(tess_context *c, const char *name,
                                              tess_program *desc,
                                              const char *call, int override);
-/* TESS_OK when both are the same computation (residue domain, inputs drawn
- * from seed); TESS_MISMATCH with the place where not, or where q reads what
- * nobody wrote (where p does, it is TESS_UNWRITTEN).  TESS_INVALID where their
+/* TESS_OK when both compute the same on inputs drawn from seed, interpreted in
+ * the residue domain (integers modulo a prime in place of floats, so that
+ * sums and products are exact); TESS_MISMATCH with the place where not, or
+ * where q reads uninitialized elements (where p does, it is TESS_UNWRITTEN).
+ * TESS_INVALID where their
  * parameters cannot be compared: other numbers, roles, types or shapes of
  * them, or a size that is known only when the program is called. */
 TESS_API tess_status tess_equivalent(tess_program *p, tess_program *q,
@@ -771,12 +797,12 @@ enum { TESS_MAX_SKETCHES = 4096 };
  * with *why set where there is something to say of them;
  * TESS_NOT_FOUND with *why set: not applicable, the block stays as it is;
  * TESS_NOMEM (memory ran out, as it also has where it fails over the
- * memory_cap) and TESS_CANCELLED end the writing of sketches; anything else
- * (*why may stay NULL where it is what a call failed with: tess_error says it):
- * it failed, which counts as not applicable, and a warning goes to the log;
- * once for each module and *why.  So with one whose schedules, over all blocks,
- * make more than TESS_MAX_SKETCHES sketches: it is left out everywhere.  With
- * the on_error of tess_tune_options either is an error of tess_tune. */
+ * memory_cap) and TESS_CANCELLED end the generation of sketches; anything else
+ * (*why may stay NULL where a call failed with it: tess_error says why then):
+ * it failed, which counts as not applicable, and a warning goes to the log,
+ * once for each module and *why.  A module that makes more than
+ * TESS_MAX_SKETCHES sketches over all blocks fails at all of them.  With the
+ * on_error of tess_tune_options either is an error of tess_tune. */
 typedef struct tess_module {
   uint32_t struct_size;         /* sizeof(tess_module) */
   const char *name;
@@ -843,11 +869,11 @@ TESS_API int tess_session_seen(tess_session *s, const tess_candidate *c);
 typedef struct tess_strategy {
   uint32_t struct_size;         /* sizeof(tess_strategy) */
   const char *name;
-  /* Up to n new candidates; three times in a row without any that is new end
-   * the search, and more than n break it off as TESS_INVALID.  What was
-   * measured before, comes twice or does not replay is left out, and the
-   * funnel counts it.  What the database holds of earlier runs is observed
-   * before anything is proposed, in batches, oldest first. */
+  /* Proposes up to n new candidates.  Three consecutive batches without a new
+   * one end the search; more than n candidates end it with TESS_INVALID.
+   * Candidates that were measured before, are proposed twice or do not replay
+   * are rejected and counted in the funnel.  The database's results of earlier
+   * runs are observed before the first proposal, in batches, oldest first. */
   tess_status (*propose)(void *ud, tess_session *s, uint32_t n,
                          tess_candidate *out, uint32_t *got);
   tess_status (*observe)(void *ud, tess_session *s, uint32_t n,
@@ -893,8 +919,8 @@ typedef struct tess_tune_options {
   const tess_strategy *custom_strategy;      /* instead of the name */
   const tess_cost_model *custom_cost_model;
   /* Path; NULL: none.  Each result is stored as soon as it is there.  Several
-   * processes may use one database at once, each with a seed of its own: those
-   * of one seed propose the same candidates. */
+   * processes may use one database at once, each with a different seed: equal
+   * seeds propose the same candidates. */
   const char *database;
   double min_time;              /* seconds a measurement; 0: default */
   double timeout;               /* seconds a candidate may run; 0: default */
@@ -925,8 +951,7 @@ typedef struct tess_tune_options {
  * for the target, or sizes of the program are known only when it is called.
  * Custom strategies and models are borrowed for the call; `free`, where they
  * have one, is called once at its end, with `ud` whatever that is and however
- * the call ended; only where struct_size is refused nobody has looked at
- * them. */
+ * the call ended, unless struct_size is refused. */
 TESS_API tess_status tess_tune(tess_program *p, tess_target *target,
     tess_space *space, const tess_tune_options *o,
     TESS_GIVE tess_result **out);
@@ -1001,18 +1026,18 @@ typedef struct tess_record {
   const char *message; /* why it failed; else "" */
   const double *sample; /* nsample seconds, as measured; of a success */
 } tess_record;
-/* Best first: of those of one workload, target and policy the first was
- * compared with the unscheduled program when it was stored, others may not have
- * been, as `checked` tells.  What is `damaged` comes last and counts in no run.
- * A success whose time none can be is left out with a warning.  Row k counted
+/* Best first.  Of the records of one workload, target and policy the first was
+ * compared with the unscheduled program when it was stored; others may not have
+ * been (`checked`).  Damaged records come last and are ignored by tuning.  A
+ * success with an impossible time is left out with a warning.  Row k counted
  * from 0; TESS_NOT_FOUND past the last.  What a record points to lives until
  * the next call on the database. */
 TESS_API tess_status tess_database_row(tess_database *d, uint64_t k,
                                        tess_record *out);
 /* The trace of a row, with its decisions; NOT_FOUND when there is no such
- * id.  It is replayed once, and where that is refused or gives another program
- * than the one whose time the row tells, as it may after a change of the engine
- * or of the file, a warning says so. */
+ * id.  It is replayed once: if that is refused or gives another program than
+ * the one that was measured, as it may after a change of the engine or of the
+ * file, a warning says so. */
 TESS_API tess_status tess_database_trace(tess_database *d, int64_t id,
                                          TESS_GIVE tess_trace **out);
 

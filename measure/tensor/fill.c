@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Fills tensors with zeros, random numbers, integers or poison. */
 #include "measure/tensor/fill.h"
 #include "base/rng.h"
 #include "ir/scalar.h"
@@ -74,8 +75,8 @@ void fill_below(void *data, tess_dtype t, uint64_t n, int64_t below,
 
 /* ---- poison ------------------------------------------------------------- */
 
-/* Half of the words are quiet NaNs of both float types, so that what reads
- * them shows it; none of the bytes repeats often. */
+/* Half of the words are quiet NaNs of both float types, so that reads of them
+ * show in results; no byte value is frequent. */
 static uint64_t poison_word(uint64_t seed, uint64_t stream, uint64_t i) {
   uint64_t x = seed * 0x9e3779b97f4a7c15u + stream * 0xd1b54a32d192ed03u + i;
   x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9u;

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Allocation, checks and element access of tensors. */
 #include "measure/tensor/tensor.h"
 #include "ir/scalar.h"
 #include "measure/tensor/dlpack.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pools, tasks, and the ledger. */
+ * Creates and frees worker pools and tasks, and keeps the ledger. */
 #include "measure/worker/pool.h"
 #include "base/hash.h"
 #include "ir/query.h"

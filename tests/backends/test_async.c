@@ -217,8 +217,8 @@ static ir_stmt product(int64_t k, const int64_t *stage, const int64_t *order,
 
 static const char *kernels(void) {
   lower_options o = {.vector_bytes = 16, .keep_math = true};
-  for (uint32_t i = 0; i < lower_npasses; i++)
-    if (!strcmp(lower_passes[i].name, "kernels")) o.stop_after = i + 1;
+  for (uint32_t i = 0; i < LOWER_NPASSES; i++)
+    if (!strcmp(lower_passes[i].name, "form_kernels")) o.stop_after = i + 1;
   ir_program_copy(&low.p, &t.p);
   if (lower_program(&low.p, &low.scratch, &o, &low.err))
     fail_msg("%s", low.err.message);

@@ -87,7 +87,7 @@ static void must_work(void) {
 
 static uint32_t barriers(void) {
   uint32_t n = 0;
-  lowered_until(&low, &t.p, "kernels");
+  lowered_until(&low, &t.p, "form_kernels");
   for (ir_stmt s = 1; s < low.p.stmt.n; s++)
     n += ir_st(&low.p, s)->kind == IR_BARRIER;
   return n;

@@ -42,7 +42,7 @@ static void must_work(void) {
 }
 
 static const char *kernels(void) {
-  return lowered_text(&low, &t.p, "narrow", &t.texts);
+  return lowered_text(&low, &t.p, "compact_thread_buffers", &t.texts);
 }
 
 static void shared_work(void **state) {

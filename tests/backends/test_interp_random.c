@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { PROGRAMS = 400, SEED = 20 };
+enum { PROGRAMS = TEST_DRAWS(400), SEED = 20 };
 
 typedef struct world {
   test_heap heap;

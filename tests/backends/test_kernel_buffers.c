@@ -62,7 +62,7 @@ static const char *must_work(void) {
   nest_finish(&n);
   tess_status st = lowered_check(&low, &n.p);
   if (st) fail_msg("%s", low.err.message);
-  return lowered_text(&low, &n.p, "narrow", &texts);
+  return lowered_text(&low, &n.p, "compact_thread_buffers", &texts);
 }
 
 static void has(const char *text, const char *what) {

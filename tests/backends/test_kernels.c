@@ -5,7 +5,7 @@
 #include "ir/edit.h"
 #include "support/lowering.h"
 
-enum { ROUNDS = 250 };
+enum { ROUNDS = TEST_DRAWS(250) };
 
 static void again(void) {
   teardown(NULL);
@@ -176,7 +176,7 @@ static void shared_tiles(void **state) {
   (void)state;
   describe(16, 16, 16);
   schedule(&usual);
-  const char *text = text_after("narrow");
+  const char *text = text_after("compact_thread_buffers");
   assert_int_equal(count(text, "barrier shared"), 2);
   assert_int_equal(count(text, "in threadIdx.x"), 1);
   assert_non_null(strstr(text, "A_shared: float32[8, 4] in shared"));
@@ -191,7 +191,7 @@ static void pipelined_tiles(void **state) {
   x.pipelined = true;
   describe(16, 16, 16);
   schedule(&x);
-  const char *text = text_after("narrow");
+  const char *text = text_after("compact_thread_buffers");
   assert_int_equal(count(text, "barrier shared"), 3);
   assert_non_null(strstr(text, "A_shared: float32[2, 8, 4] in shared"));
   must_work();
@@ -205,7 +205,7 @@ static void virtual_threads(void **state) {
   x.virtual = 2;
   describe(16, 16, 16);
   schedule(&x);
-  const char *text = text_after("narrow");
+  const char *text = text_after("compact_thread_buffers");
   assert_int_equal(count(text, "vthread"), 0);
   assert_non_null(strstr(text, "C_local: float32[2, 2, 2] in local"));
   must_work();

@@ -8,7 +8,7 @@
 #include "support/nest.h"
 #include <stdio.h>
 
-enum { WIDE = 3, ROUNDS = 1500 };
+enum { WIDE = 3, ROUNDS = TEST_DRAWS(1500) };
 
 static nest n;
 static lowered low;
@@ -115,7 +115,7 @@ static void two_stages(void **state) {
   (void)state;
   ir_stmt loop = copy_and_use(4, IR_SCOPE_GLOBAL);
   stages(loop, 2, (int64_t[]){0, 1}, (int64_t[]){0, 1});
-  assert_non_null(strstr(text_after("pipeline"), "T: float32[2, 3]"));
+  assert_non_null(strstr(text_after("software_pipeline"), "T: float32[2, 3]"));
   must_work();
 }
 
@@ -124,7 +124,7 @@ static void one_version(void **state) {
   (void)state;
   ir_stmt loop = copy_and_use(4, IR_SCOPE_GLOBAL);
   stages(loop, 2, (int64_t[]){0, 1}, (int64_t[]){1, 0});
-  assert_null(strstr(text_after("pipeline"), "T: float32[2"));
+  assert_null(strstr(text_after("software_pipeline"), "T: float32[2"));
   must_work();
 }
 
@@ -146,7 +146,8 @@ static void doubled(void **state) {
   ir_stmt b = ir_find_block(&n.p, ir_name(&n.p, "T"));
   ir_anno_set(&n.p, b, ir_name(&n.p, "double_buffer_scope"),
               ir_value_int(&n.p, 0));
-  assert_non_null(strstr(text_after("pipeline"), "T: float32[2, 3] in shared"));
+  assert_non_null(
+      strstr(text_after("software_pipeline"), "T: float32[2, 3] in shared"));
   must_work();
 }
 
@@ -157,7 +158,7 @@ static void doubled_in_a_pipeline(void **state) {
   ir_stmt b = ir_find_block(&n.p, ir_name(&n.p, "T"));
   ir_anno_set(&n.p, b, ir_name(&n.p, "double_buffer_scope"),
               ir_value_int(&n.p, 0));
-  assert_non_null(strstr(text_after("pipeline"), "T: float32[2, 3]"));
+  assert_non_null(strstr(text_after("software_pipeline"), "T: float32[2, 3]"));
   must_work();
 }
 

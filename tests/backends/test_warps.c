@@ -6,9 +6,9 @@
 #include "ir/query.h"
 #include "support/lowering.h"
 
-/* The program after the pass `kernels`, as text. */
+/* The program after the pass `form_kernels`, as text. */
 static const char *kernels(void) {
-  return lowered_text(&low, &t.p, "kernels", &t.texts);
+  return lowered_text(&low, &t.p, "form_kernels", &t.texts);
 }
 
 static bool has(const char *text, const char *part) {
@@ -162,7 +162,7 @@ static void not_by_a_lane(void **state) {
 
 /* ---- random ones -------------------------------------------------------- */
 
-enum { ROUNDS = 200 };
+enum { ROUNDS = TEST_DRAWS(200) };
 
 static uint32_t below(rng *r, uint32_t n) { return rng_below(r, n); }
 

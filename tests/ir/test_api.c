@@ -86,7 +86,7 @@ static tess_status everything(fixture *f) {
   f->b = NULL;
   tess_param q = TESS_INIT(tess_param);
   TRY(tess_program_param(f->p, 1, &q));
-  TRY(tess_program_lower(f->p, &f->q));
+  TRY(tess_program_lower(f->p, NULL, &f->q));
   tess_program_free(f->q);
   f->q = NULL;
   return tess_program_verify(f->p);

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reductions that bench/fuzz drew and that are none, strictly: the init does
--- not come first, or meets only one of the places that are written.
+-- Regressions found by random testing: reductions whose init does not come
+-- first, or initializes only some of the elements they write.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, refused = checks.same, checks.refused

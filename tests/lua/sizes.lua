@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Loops and buffers of sizes that are known only when a kernel is called:
--- fused, laid out anew and padded, they compute what the oracle does for
--- every size.
+-- Loops and buffers of symbolic size: fused, transformed and padded they agree
+-- with the interpreter at every size.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Sketches of tiles where something that the module would like to do is
--- refused: what else it does goes on, and nobody is warned.
+-- multi_level_tiling where one of its steps is refused: the others are done,
+-- without a warning.
 local ts = require "tessera"
 local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))
 local steps = searching.steps

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Traces and steppers: looking into one, texts both ways, replay, decisions,
--- mutation, simplification, stepping and changing a decision on the way.
+-- Traces and steppers: inspection, texts both ways, replay, decisions,
+-- mutation, simplification, stepping.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails = checks.fails

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Matrix products by the intrinsics of tensor cores, run warp by warp.
+-- Matrix products by tensor-core intrinsics, executed warp by warp.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails, refused = checks.fails, checks.refused

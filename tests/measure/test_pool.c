@@ -281,8 +281,8 @@ static tess_kernel_fn wrong_entry(const backend_code *c) {
   return slip;
 }
 
-/* The unscheduled program, compiled wrongly, is no reference: the oracle finds
- * out. */
+/* The unscheduled program, compiled wrongly, is no reference: the interpreter
+ * finds out. */
 static void test_wrong_reference(void **state) {
   (void)state;
   measured m;
@@ -305,7 +305,7 @@ static void test_wrong_reference(void **state) {
                        TESS_OK);
   j->backend = right;
   measured_says(&m, "the unscheduled program, compiled, differs from the "
-                    "oracle: the oracle's D[0, 5] is ");
+                    "interpreter: the interpreter's D[0, 5] is ");
   measure_result_free(&r);
   tess_program_free(small);
   tess_program_free(p);

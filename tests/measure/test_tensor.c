@@ -482,9 +482,9 @@ static void test_dlpack_odd(void **state) {
   l.shape[0] = 1;
   assert_int_equal(tess_tensor_from_dlpack(c, &l.m, &x), TESS_UNSUPPORTED);
   assert_string_equal(tess_error(c)->message,
-                      "DLPack: the tensor's address is no multiple of 4, the "
-                      "bytes of an element; only one that is read-only is "
-                      "copied");
+                      "DLPack: the tensor's address is not a multiple of 4, "
+                      "the bytes of an element; align it, or mark it "
+                      "read-only so that it is copied");
   assert_null(x);
   assert_int_equal(l.freed, 1);
 }

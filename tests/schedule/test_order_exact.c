@@ -7,7 +7,7 @@
 #include "support/expr.h"
 #include "support/moved.h"
 
-enum { NESTS = 400, DEPTH = 3, MAX_RUN = 200 };
+enum { NESTS = TEST_DRAWS(400), DEPTH = 3, MAX_RUN = 200 };
 
 typedef struct world {
   scheduled t;
@@ -214,7 +214,7 @@ static void test_exact(void **state) {
     ir_program_free(&w.start);
     scheduled_end(&w.t);
   }
-  assert_true(legal > 200 && illegal > 200);
+  assert_true(legal > TEST_DRAWS(200) && illegal > TEST_DRAWS(200));
 }
 
 int main(void) {

@@ -6,7 +6,7 @@
 #include "ir/query.h"
 #include "support/scheduled.h"
 
-enum { DEPTH = 3, MAX_RUN = 4000, NESTS = 400 };
+enum { DEPTH = 3, MAX_RUN = 4000, NESTS = TEST_DRAWS(400) };
 
 typedef struct world {
   scheduled t;
@@ -413,7 +413,8 @@ static void test_exact(void **state) {
     }
     unmake(&w);
   }
-  assert_true(n.legal > 200 && n.illegal > 200 && n.clashes > 150);
+  assert_true(n.legal > TEST_DRAWS(200) && n.illegal > TEST_DRAWS(200) &&
+              n.clashes > TEST_DRAWS(150));
 }
 
 int main(void) {

@@ -6,7 +6,7 @@
 #include "support/expr.h"
 #include "support/moved.h"
 
-enum { PROGRAMS = 300, N = 5, PAD = 2, WIDE = N + 2 * PAD };
+enum { PROGRAMS = TEST_DRAWS(300), N = 5, PAD = 2, WIDE = N + 2 * PAD };
 
 static int64_t below(rng *r, int64_t n) {
   return (int64_t)rng_below(r, (uint64_t)n);

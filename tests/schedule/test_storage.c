@@ -97,12 +97,12 @@ static void expect_strides(scheduled *t, ir_buf buf, int64_t outer,
   lower_options o = {.vector_bytes = 32};
   moved_equal(t);
   ir_program_init(&p, &t->heap.heap);
-  for (uint32_t n = 1; n <= lower_npasses; n++) {
+  for (uint32_t n = 1; n <= LOWER_NPASSES; n++) {
     const char *name = lower_passes[n - 1].name;
     ir_program_copy(&p, &t->p);
     o.stop_after = n;
     assert_int_equal(lower_program(&p, &t->scratch, &o, &e), TESS_OK);
-    if (!strcmp(name, "compact")) {
+    if (!strcmp(name, "compact_buffers")) {
       ir_span s = p.buf.v[buf].strides;
       assert_int_equal(s.n, 2);
       assert_true(ir_is_const(&p, p.arg.v[s.at], outer));

@@ -76,18 +76,18 @@ static void refused(tess_status status, const char *says) {
 static void test_of_another_program(void **state) {
   (void)state;
   run_sql("CREATE TABLE note (text TEXT); INSERT INTO note VALUES ('x')");
-  refused(TESS_INVALID, "is another program's");
+  refused(TESS_INVALID, "is not a database of Tessera's");
   run_sql("CREATE TABLE meta (theirs TEXT)");
-  refused(TESS_INVALID, "is another program's");
+  refused(TESS_INVALID, "is not a database of Tessera's");
   run_sql("DROP TABLE meta; CREATE TABLE meta (key TEXT, value TEXT)");
-  refused(TESS_INVALID, "is another program's");
+  refused(TESS_INVALID, "is not a database of Tessera's");
 }
 
 static void test_of_another_version(void **state) {
   (void)state;
   run_sql("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);"
           "INSERT INTO meta VALUES ('schema', '9')");
-  refused(TESS_UNSUPPORTED, "has version 9; this program knows version 1");
+  refused(TESS_UNSUPPORTED, "has version 9, and this program reads version 1");
 }
 
 /* Does it as somebody whom permissions bind. */

@@ -188,8 +188,8 @@ static void test_slower_than_unscheduled(void **state) {
     tess_status status;
     const char *note;
   } cases[] = {{0.5, TESS_OK,
-                "the best is slower than the unscheduled program: in turns "
-                "they took 4 ms and 2 ms"},
+                "the best is slower than the unscheduled program: timed "
+                "interleaved, they took 4 ms and 2 ms"},
                {0.95, TESS_OK, ""},
                {2, TESS_OK, ""},
                {INFINITY, TESS_OK, ""},
@@ -591,7 +591,7 @@ static void test_funnel_adds_up(void **state) {
   tess_result_get(r, &info);
   long valid = counted(info.funnel, "  valid");
   assert_in_range(valid, 1, counted(info.funnel, "  candidates tried"));
-  assert_in_range(counted(info.funnel, "  valid, but there before"), 1,
+  assert_in_range(counted(info.funnel, "  valid, but duplicates"), 1,
                   valid - f.r.n);
   assert_int_equal(counted(info.funnel, "  measured: ok"), f.r.n);
   tess_result_free(r);

@@ -71,7 +71,7 @@ static bool is_well_formed(fuzz *f, lower_options o) {
   if (f->number % 4 != 1) return true;
   strbuf why;
   str_init(&why, &f->heap);
-  o.stop_after = pass_number("flatten");
+  o.stop_after = pass_number("flatten_buffer");
   bool ok = lower(f, &o) || ir_verify(&f->damaged, &f->scratch, &why);
   arena_reset(&f->scratch);
   if (!ok) {
@@ -91,7 +91,7 @@ static tess_status expect_rounded(fuzz *f, interp_error *e) {
   lower_options o = {.keep_math = true};
   interp_options limit = fuzz_run_options(f);
   err_state err;
-  const lower_pass *half = &lower_passes[pass_number("half")];
+  const lower_pass *half = &lower_passes[pass_number("legalize_float16")];
   ir_program_copy(&f->before, &f->s.m.prog);
   tess_status st = half->run(&f->before, &f->scratch, &o, &err);
   arena_reset(&f->scratch);

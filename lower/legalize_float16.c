@@ -33,7 +33,7 @@ static ir_expr in_float32(ir_program *p, const ir_node *n, const ir_expr *a,
                  ir_call(p, (ir_fn)n->a, float32_like(n->dtype), n->n, b));
 }
 
-LOWER_PASS(half) {
+LOWER_PASS(legalize_float16) {
   (void)o, (void)e;
   lower_map(p, scratch, in_float32, NULL);
   return TESS_OK;

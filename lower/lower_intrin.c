@@ -365,7 +365,7 @@ static ir_expr expand(ir_program *p, const ir_node *n, const ir_expr *a,
   }
 }
 
-LOWER_PASS(math) {
+LOWER_PASS(lower_intrin) {
   (void)e;
   if (!o->keep_math) lower_map(p, scratch, expand, NULL);
   return TESS_OK;

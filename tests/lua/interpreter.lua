@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the oracle must tell apart: programs of which few inputs, or none that
--- is drawn at random, would show the difference.
+-- Equivalence checks on programs that few inputs, or no random ones, tell
+-- apart.
 local ts = require "tessera"
 
 -- Inputs that stand in an index with something around them take more values
