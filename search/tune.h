@@ -65,6 +65,7 @@ struct tess_result {
   tess_trace *best;          /* NULL: nothing valid was found */
   tess_program *program;
   char *target;
+  uint32_t kernel_threads;   /* that the best was measured with */
   VEC(double) curve;
   strbuf funnel, ledger, classes, note;
   strbuf failure;            /* of the candidate that ended the run */

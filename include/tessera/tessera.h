@@ -742,6 +742,10 @@ TESS_API tess_status tess_build(tess_program *p, tess_target *target,
                                 TESS_GIVE tess_kernel **out);
 TESS_API void tess_kernel_free(TESS_TAKE tess_kernel *k);
 TESS_API const char *tess_kernel_name(tess_kernel *k);   /* its program's */
+/* On how many threads tess_kernel_run and tess_kernel_time run it; 0, as of a
+ * kernel that was built: the target's cores.  The kernel of a result has the
+ * kernel_threads that it was tuned with. */
+TESS_API void tess_kernel_set_threads(tess_kernel *k, uint32_t threads);
 /* Arguments: one tensor a parameter, shapes and dtypes are checked.  Where
  * sizes are known only now, INVALID when one makes an extent less than 1, or
  * when an index of the program as described, behind no condition, leaves its
@@ -825,6 +829,17 @@ TESS_API tess_status tess_space_union(tess_context *c, uint32_t n,
 /* A space of given sketches (traces). */
 TESS_API tess_status tess_space_traces(tess_context *c, uint32_t n,
     tess_trace *const *traces, TESS_GIVE tess_space **out);
+/* The default space of a target (NULL: "llvm"): the modules written in Lua that
+ * come with Tessera.  libtessera-spaces, which links Lua, is loaded for it when
+ * it is first asked for, from beside libtessera, or where the environment
+ * variable TESSERA_SPACES says; UNSUPPORTED where it is not installed.  INVALID
+ * for a target that has none.  The modules run in a Lua state of the space's
+ * own. */
+TESS_API tess_status tess_space_default(tess_context *c, tess_target *target,
+                                        TESS_GIVE tess_space **out);
+/* fn(ud) is called once, when the space is no more; of several the last. */
+TESS_API void tess_space_on_free(tess_space *s, void (*fn)(void *ud),
+                                 void *ud);
 TESS_API void tess_space_free(TESS_TAKE tess_space *s);
 /* The sketches: traces whose decisions are open.  Up to max are written. */
 TESS_API tess_status tess_space_sketches(tess_space *s, tess_program *p,
@@ -943,8 +958,8 @@ typedef struct tess_tune_options {
   void *progress_ud;
 } tess_tune_options;
 
-/* Searches the space for the fastest schedule of p; target NULL: "llvm",
- * options NULL: the defaults.  NOT_FOUND when the space has no sketch, or there
+/* Searches the space for the fastest schedule of p; target NULL: "llvm", space
+ * NULL: that of tess_space_default, options NULL: the defaults.  NOT_FOUND when the space has no sketch, or there
  * is no strategy or cost model of that name; INVALID with the option named;
  * NOMEM when there is no room for the program's tensors; TIMEOUT when filling
  * them takes too long; UNSUPPORTED when this machine cannot run what is made
