@@ -15,11 +15,11 @@ typedef struct split {
   ir_buf from[LOWER_MAX_PREPARED], to[LOWER_MAX_PREPARED];
 } split;
 
-static ir_look look_for_size(const ir_program *p, ir_expr e, void *unused) {
+static ir_walk look_for_size(const ir_program *p, ir_expr e, void *unused) {
   (void)unused;
   const ir_node *n = ir_at(p, e);
   bool is = n->op == IR_VAR && p->var.v[n->a].kind == IR_VAR_SIZE;
-  return is ? IR_LOOK_FOUND : IR_LOOK_BELOW;
+  return is ? IR_WALK_FOUND : IR_WALK_DESCEND;
 }
 
 static bool has_size(const ir_program *p, ir_expr e, void *unused) {
@@ -36,8 +36,8 @@ static bool has_load(const ir_program *p, ir_expr e, void *unused) {
 static bool needs_no_more(const ir_program *p, ir_stmt nest, ir_stmt block) {
   for (ir_stmt s = nest; s; s = ir_next(p, s, nest)) {
     bool outside = ir_is_ancestor(p, s, block);
-    if (ir_any_held(p, s, has_size, NULL) ||
-        (outside && ir_any_held(p, s, has_load, NULL)))
+    if (ir_stmt_any_expr(p, s, has_size, NULL) ||
+        (outside && ir_stmt_any_expr(p, s, has_load, NULL)))
       return false;
   }
   return !ir_has_effects(p, nest);

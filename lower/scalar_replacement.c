@@ -105,11 +105,11 @@ static bool are_disjoint(promote *k) {
 /* ---- what the loop does ------------------------------------------------- */
 
 /* A choice makes the loads of one side only. */
-static ir_look look_outside_sides(const ir_program *p, ir_expr e, void *ud) {
+static ir_walk look_outside_sides(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
-  if (e == *(ir_expr *)ud) return IR_LOOK_FOUND;
-  if (n->op != IR_SELECT) return IR_LOOK_BELOW;
-  return ir_any(p, n->a, look_outside_sides, ud) ? IR_LOOK_FOUND : IR_LOOK_PAST;
+  if (e == *(ir_expr *)ud) return IR_WALK_FOUND;
+  if (n->op != IR_SELECT) return IR_WALK_DESCEND;
+  return ir_any(p, n->a, look_outside_sides, ud) ? IR_WALK_FOUND : IR_WALK_SKIP;
 }
 
 static bool is_sure_load(const promote *k, ir_expr load) {

@@ -20,7 +20,7 @@ typedef struct building {
   tess_context *c;
   tess_program *p;
   const char *target;
-  measure_form form;
+  backend_form form;
   measure_build b;
   tess_kernel **kernel;
   char **text;
@@ -57,7 +57,7 @@ tess_status tess_build(tess_program *p, tess_target *t, tess_kernel **out) {
   building w = {.c = p->c,
                 .p = p,
                 .target = t ? tess_target_text(t) : "llvm",
-                .form = MEASURE_CODE,
+                .form = BACKEND_CODE,
                 .kernel = out};
   *out = NULL;
   ctx_begin_work(w.c);
@@ -77,25 +77,23 @@ const char *tess_kernel_name(tess_kernel *k) {
 }
 
 tess_status tess_kernel_source(tess_kernel *k, const char *what, char **out) {
-  bool is_asm = !strcmp(what, "asm");
-  building w = {.c = k->c,
-                .p = k->program,
-                .target = k->target_text,
-                .form = is_asm ? MEASURE_ASM : MEASURE_IR,
-                .text = out};
+  building w = {
+      .c = k->c, .p = k->program, .target = k->target_text, .text = out};
   *out = NULL;
-  if (!is_asm && strcmp(what, "ir") != 0)
-    return ctx_fail(k->c, TESS_NOT_FOUND,
-                    "a kernel's source is \"ir\" or \"asm\", not '%s'", what);
+  ctx_clear(k->c);
+  tess_status s = backend_find_source(backend_find(k->target.kind), what,
+                                      &w.form, &k->c->err);
+  if (s) return s;
   ctx_begin_work(w.c);
-  tess_status s = ctx_run(w.c, build_kernel, &w);
+  s = ctx_run(w.c, build_kernel, &w);
   ctx_end_work(w.c);
   measure_build_free(&w.b);
   return s;
 }
 
 tess_kernel_fn tess_kernel_function(tess_kernel *k) {
-  return k->foreign ? NULL : k->code.backend->entry(k->code.kernel);
+  const backend *b = k->code.backend;
+  return k->foreign || !b->entry ? NULL : b->entry(k->code.kernel);
 }
 
 typedef struct runtime_asking {
@@ -376,7 +374,6 @@ static tess_status bind_arguments(call *x) {
 typedef struct running {
   call x;
   tess_kernel *k;
-  tess_kernel_fn fn;
   const tess_runtime *rt;
   int32_t status;
   double min_time;
@@ -408,8 +405,7 @@ static tess_status prepare_call(running *w, tess_kernel *k, uint32_t n,
                                 tess_tensor *const *args) {
   *w = (running){
       .x = {.c = k->c, .p = &k->program->p, .k = k, .n = n, .tensor = args},
-      .k = k,
-      .fn = tess_kernel_function(k)};
+      .k = k};
   if (k->foreign) return ctx_fail(k->c, TESS_UNSUPPORTED, "%s", k->foreign);
   tess_status s = bind_arguments(&w->x);
   if (s) return s;
@@ -422,12 +418,17 @@ void tess_kernel_set_threads(tess_kernel *k, uint32_t threads) {
   k->threads = threads;
 }
 
+static int32_t launch_once(running *w) {
+  const bundle *code = &w->k->code;
+  return code->backend->launch(code->kernel, w->x.args, w->x.sizes, w->rt);
+}
+
 tess_status tess_kernel_run(tess_kernel *k, uint32_t n,
                             tess_tensor *const *args) {
   running w;
   tess_status s = prepare_call(&w, k, n, args);
   if (s) return s;
-  w.status = w.fn(w.x.args, w.x.sizes, w.rt);
+  w.status = launch_once(&w);
   return w.status ? kernel_failed(&w) : TESS_OK;
 }
 
@@ -443,8 +444,7 @@ static bool launch_timed(void *ud, uint64_t runs, double *seconds) {
   running *w = ud;
   if (thread_flag_is_raised(&w->x.c->stop)) w->status = TESS_CANCELLED;
   double start = clock_now();
-  for (uint64_t i = 0; i < runs && !w->status; i++)
-    w->status = w->fn(w->x.args, w->x.sizes, w->rt);
+  for (uint64_t i = 0; i < runs && !w->status; i++) w->status = launch_once(w);
   *seconds = clock_now() - start;
   return w->status == 0;
 }

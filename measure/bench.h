@@ -7,6 +7,7 @@
 #ifndef MEASURE_BENCH_H
 #define MEASURE_BENCH_H
 
+#include "backends/backend.h"
 #include "backends/runtime.h"
 #include "base/error.h"
 #include "measure/tensor/fill.h"
@@ -56,8 +57,9 @@ void bench_place(bench *b, guard_side side);
 /* Restores the state before a launch. */
 void bench_reset(bench *b);
 /* One launch; the kernel's status. */
-static inline int32_t bench_launch(bench *b, tess_kernel_fn fn) {
-  return fn(b->args, NULL, &b->rt.rt);
+static inline int32_t bench_launch(bench *b, const backend *by,
+                                   const backend_code *code) {
+  return by->launch(code, b->args, NULL, &b->rt.rt);
 }
 /* After a launch that followed bench_reset: checks that each output was written
  * and that nothing beside a tensor was; WRONG_RESULT names the tensor. */

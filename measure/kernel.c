@@ -4,7 +4,7 @@
 #include <string.h>
 
 tess_status kernel_build(tess_context *c, tess_program *p,
-                         const char *target_text, measure_form form,
+                         const char *target_text, backend_form form,
                          measure_build *out) {
   measure_pool *pool;
   measure_task *task;
@@ -36,6 +36,7 @@ static tess_status load_kernel(tess_kernel *k, const strbuf *code) {
   tess_context *c = k->c;
   const backend *b = backend_find(k->target.kind);
   tess_status s = b->runs_here(&k->target, &c->err);
+  if (!s) s = backend_check_host(b, &c->err);
   if (!s) return bundle_load(&c->heap, b, code->v, code->n, &k->code, &c->err);
   if (s != TESS_UNSUPPORTED) return s;
   k->foreign = ctx_text(c, c->err.message, strlen(c->err.message));

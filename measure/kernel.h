@@ -34,7 +34,7 @@ tess_status kernel_load(tess_context *c, tess_program *p,
 /* Builds a program in the context's pool, in whatever form; `out` is
  * initialised and the caller's. */
 tess_status kernel_build(tess_context *c, tess_program *p,
-                         const char *target_text, measure_form form,
+                         const char *target_text, backend_form form,
                          measure_build *out);
 
 #endif

@@ -24,6 +24,7 @@
 #ifndef MEASURE_MEASURE_H
 #define MEASURE_MEASURE_H
 
+#include "backends/form.h"
 #include "base/context.h"
 #include "vm/vm.h"
 
@@ -133,12 +134,6 @@ const char *measure_task_stuck(const measure_task *t);
 
 /* ---- building ----------------------------------------------------------- */
 
-typedef enum measure_form {
-  MEASURE_CODE,
-  MEASURE_IR,
-  MEASURE_ASM
-} measure_form;
-
 typedef struct measure_candidate {
   const vm_trace *trace;    /* replayed over the task's program */
   const int64_t *decisions; /* a vm_decisions' content; NULL: the trace's
@@ -146,7 +141,7 @@ typedef struct measure_candidate {
   uint32_t ndecisions;
   const ir_program *program; /* trace NULL: a scheduled program; NULL: the
                               * task's own, unscheduled */
-  measure_form form;
+  backend_form form;
 } measure_candidate;
 
 typedef struct measure_build {

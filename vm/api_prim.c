@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about primitives as data, and their docs. */
+ * Public API of the primitives' declarations and documentation. */
 #include "vm/api.h"
 #include "vm/doc/doc.h"
 

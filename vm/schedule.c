@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The recording schedule: a program, the trace of what was done to it, and
- * the promise that a call which fails leaves both exactly as they were. */
+ * The recording schedule: a program and the trace of its instructions; a failed
+ * call rolls both back. */
 #include "ir/expr.h"
 #include "vm/exec.h"
 
@@ -27,7 +27,7 @@ static void copy_state(vm_sched *s, const vm_sched *from) {
   s->sketch = from->sketch;
 }
 
-static tess_status fill(void *ud) {
+static tess_status init_state(void *ud) {
   birth *b = ud;
   vm_sched *s = b->s;
   vm_machine_init(&s->m, s->heap);
@@ -47,7 +47,7 @@ static tess_status give_birth(vm_sched *s, mem_heap *heap,
                               uint64_t seed) {
   birth b = {s, base, from};
   make_empty(s, heap, seed);
-  tess_status st = mem_protect(heap, fill, &b);
+  tess_status st = mem_protect(heap, init_state, &b);
   if (st != TESS_OK) vm_sched_free(s);
   return st;
 }
@@ -76,7 +76,7 @@ void vm_sched_free(vm_sched *s) {
 typedef struct attempt {
   vm_sched *s;
   const vm_call *c;
-  bool keep; /* else only asked whether it would go */
+  bool keep; /* else only a dry run */
   vm_mark before;
   uint32_t cells;
   bool saved; /* undo is a checkpoint of before the call */
@@ -90,7 +90,7 @@ static void take_checkpoint(vm_sched *s) {
   ir_checkpoint_take(&s->undo, &s->m.prog, IR_CHECKPOINT_UNDO, s->undo_room.v);
 }
 
-static bool begin(attempt *a) {
+static bool begin_call(attempt *a) {
   vm_sched *s = a->s;
   s->m.at = s->trace.inst.n + 1;
   if (!vm_check_call(&s->trace, a->c, &s->m.fail)) {
@@ -103,7 +103,7 @@ static bool begin(attempt *a) {
   return true;
 }
 
-static bool run(attempt *a) {
+static bool run_call(attempt *a) {
   vm_sched *s = a->s;
   vm_machine *m = &s->m;
   const vm_inst *in = &s->trace.inst.v[s->trace.inst.n - 1];
@@ -115,7 +115,7 @@ static bool run(attempt *a) {
          (!vm_samples(in) || vm_decide(m, in, &pick)) && vm_apply(m, in);
 }
 
-/* The decision that took effect and the outputs enter the trace. */
+/* Appends the decision that took effect, and the outputs, to the trace. */
 static void record(attempt *a) {
   vm_sched *s = a->s;
   vm_machine *m = &s->m;
@@ -139,7 +139,7 @@ static void record(attempt *a) {
 static tess_status try_call(void *ud) {
   attempt *a = ud;
   mem_note(a->s->heap, "primitive", a->c->prim->name);
-  if (!begin(a) || !run(a)) return vm_failure_status(&a->s->m.fail);
+  if (!begin_call(a) || !run_call(a)) return vm_failure_status(&a->s->m.fail);
   if (a->keep) record(a);
   mem_note(a->s->heap, NULL, NULL);
   return TESS_OK;
@@ -182,7 +182,7 @@ tess_status vm_sched_can(vm_sched *s, const vm_call *c) {
 
 /* ---- asking ------------------------------------------------------------- */
 
-/* Whether a guard for this variable was recorded already. */
+/* Is there a guard for this variable already? */
 static bool is_guarded(const vm_trace *t, vm_rv rv) {
   for (uint32_t k = t->rv_inst.v[rv]; k < t->inst.n; k++) {
     vm_value v =

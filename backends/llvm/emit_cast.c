@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Casts, meaning exactly what ir/scalar.h says: to integers they saturate
- * and not-a-number becomes 0, to floats they round once, to bool they ask
- * whether the value is other than 0.
+ * Casts with the semantics of ir/scalar.h: to integers they saturate and
+ * not-a-number becomes 0, to floats they round once, to bool they compare with
+ * 0.
  *
- * Rounding once to a 16-bit float goes over a float32 rounded to odd: cut
- * off towards zero, the lowest bit set when anything was cut.  It has enough
- * surplus bits that rounding it again gives what rounding the exact value
- * would. */
+ * To round once to a 16-bit float, the value is first rounded to odd as a
+ * float32: truncated, with the lowest bit set when inexact.  The surplus bits
+ * suffice for the second rounding to give the correctly rounded result. */
 #include "backends/llvm/emit.h"
 #include "ir/edit.h"
 #include "ir/scalar.h"
@@ -36,8 +35,7 @@ static LLVMValueRef clamp(emit *m, const char *name, tess_dtype t,
   return emit_intrinsic(m, name, 1, &type, 2, args);
 }
 
-/* Bounds in `from` are those of its type or the tighter ones that are known
- * of the value. */
+/* Bounds in `from` are those of its type or of the value's known range. */
 static LLVMValueRef int_to_int(emit *m, tess_dtype to, tess_dtype t, int64_t lo,
                                int64_t hi, LLVMValueRef v) {
   bool is_signed = t.code == TESS_DTYPE_INT;
@@ -53,7 +51,7 @@ static LLVMValueRef int_to_int(emit *m, tess_dtype to, tess_dtype t, int64_t lo,
                    : LLVMBuildZExt(m->b, v, type, "");
 }
 
-/* What is known of an integer expression: a uint64 above INT64_MAX exceeds
+/* The value range of an integer expression: a uint64 above INT64_MAX exceeds
  * every other type, so its greatest value counts as more than that. */
 static LLVMValueRef from_int_to_int(emit *m, tess_dtype to, ir_expr from,
                                     LLVMValueRef v) {
@@ -69,7 +67,7 @@ static LLVMValueRef from_int_to_int(emit *m, tess_dtype to, ir_expr from,
 
 /* ---- between floats ----------------------------------------------------- */
 
-static LLVMValueRef bits_of(emit *m, tess_dtype t, LLVMValueRef v) {
+static LLVMValueRef float_bits(emit *m, tess_dtype t, LLVMValueRef v) {
   return LLVMBuildBitCast(m->b, v, emit_type(m, int32_like(t)), "");
 }
 
@@ -88,7 +86,7 @@ static LLVMValueRef to_odd(emit *m, tess_dtype t, LLVMValueRef d) {
   LLVMValueRef got = emit_intrinsic(m, "llvm.fabs", 1, &type64, 1, &back);
   LLVMValueRef over = LLVMBuildFCmp(m->b, LLVMRealOGT, got, size, "");
   LLVMValueRef cut = LLVMBuildFCmp(m->b, LLVMRealONE, back, d, "");
-  LLVMValueRef bits = bits_of(m, t, f);
+  LLVMValueRef bits = float_bits(m, t, f);
   bits = LLVMBuildSub(m->b, bits, LLVMBuildZExt(m->b, over, int32, ""), "");
   bits = LLVMBuildOr(m->b, bits, LLVMBuildZExt(m->b, cut, int32, ""), "");
   return float_of(m, t, bits);
@@ -100,12 +98,12 @@ static LLVMValueRef bfloat_to_float(emit *m, tess_dtype t, LLVMValueRef v) {
   return float_of(m, t, LLVMBuildShl(m->b, wide, by, ""));
 }
 
-/* To nearest, ties to even, by carrying into the upper half; a
+/* Round to nearest, ties to even, by carrying into the upper half; a
  * not-a-number keeps one bit of its fraction, so that it stays one. */
 static LLVMValueRef float_to_bfloat(emit *m, tess_dtype t, LLVMValueRef f) {
   tess_dtype i = int32_like(t);
   LLVMTypeRef type16 = emit_type(m, with_lanes(TESS_DTYPE_INT, 16, t.lanes));
-  LLVMValueRef bits = bits_of(m, t, f);
+  LLVMValueRef bits = float_bits(m, t, f);
   LLVMValueRef last =
       LLVMBuildAnd(m->b, LLVMBuildLShr(m->b, bits, emit_int(m, i, 16), ""),
                    emit_int(m, i, 1), "");
@@ -118,8 +116,8 @@ static LLVMValueRef float_to_bfloat(emit *m, tess_dtype t, LLVMValueRef f) {
   return LLVMBuildTrunc(m->b, r, type16, "");
 }
 
-/* Any float as the float32 that holds it, or, of a float64, one that rounds
- * to 16 bits as it does. */
+/* Any float as the float32 that holds it, or, for a float64, one that rounds to
+ * the same 16-bit value. */
 static LLVMValueRef to_float32(emit *m, tess_dtype t, LLVMValueRef v) {
   if (t.code == TESS_DTYPE_BFLOAT) return bfloat_to_float(m, t, v);
   if (t.bits == 16)
@@ -141,8 +139,9 @@ static LLVMValueRef real_to_real(emit *m, tess_dtype to, tess_dtype t,
 
 /* ---- integers to floats ------------------------------------------------- */
 
-/* A 64-bit integer as one of at most 52 significant bits that rounds to 16
- * bits as it does: surplus bits are gathered into the lowest one kept. */
+/* A 64-bit integer as one of at most 52 significant bits that rounds to the
+ * same 16-bit value: surplus bits are or-ed into the lowest one kept
+ * (sticky). */
 static LLVMValueRef gather_bits(emit *m, tess_dtype t, LLVMValueRef v) {
   LLVMValueRef low = LLVMBuildAnd(m->b, v, emit_int(m, t, 0xfff), "");
   LLVMValueRef some =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Types, constants and intrinsics of the LLVM module. */
+ * LLVM types, constants and intrinsic declarations. */
 #include "backends/llvm/emit.h"
 #include "ir/scalar.h"
 

@@ -26,7 +26,7 @@
  * How structs grow.  A struct that a host fills in, or has filled in, begins
  * with struct_size, where the host writes sizeof of it (TESS_INIT does).  New
  * members go to its end, never into padding, so each version of a struct is a
- * prefix of the next, and the size tells which members the host knows: of an
+ * prefix of the next, and the size says which members the host knows: of an
  * argument those after them have their defaults, of a result they are not
  * written.  A host that was compiled against a newer header may call an older
  * library: that looks at the members it knows, and sets the rest of a result
@@ -35,7 +35,7 @@
  * makes (tess_error_info, tess_progress) carry its own size.
  *
  * Structs without struct_size never change: tess_dtype, tess_value, tess_arg
- * and tess_candidate, which stand in arrays or are passed by value, and
+ * and tess_candidate, which are array elements or passed by value, and
  * tess_allocator, a function and its user data.
  *
  * Data is counted from 0 (sketches, rows, parameters, bits of a mask), but for
@@ -763,7 +763,8 @@ typedef struct tess_timing {
  * many where they are short. */
 TESS_API tess_status tess_kernel_time(tess_kernel *k, uint32_t n,
     tess_tensor *const *args, double min_time, tess_timing *out);
-/* what: "ir" or "asm". */
+/* what: "ir", "asm", "ptx", "opencl", as far as the target has them; NOT_FOUND
+ * lists those that it has. */
 TESS_API tess_status tess_kernel_source(tess_kernel *k, const char *what,
                                         TESS_GIVE char **out);
 /* The raw function, for hosts: int32 (*)(void **args, const int64_t *sizes,
@@ -959,11 +960,12 @@ typedef struct tess_tune_options {
 } tess_tune_options;
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm", space
- * NULL: that of tess_space_default, options NULL: the defaults.  NOT_FOUND when the space has no sketch, or there
- * is no strategy or cost model of that name; INVALID with the option named;
- * NOMEM when there is no room for the program's tensors; TIMEOUT when filling
- * them takes too long; UNSUPPORTED when this machine cannot run what is made
- * for the target, or sizes of the program are known only when it is called.
+ * NULL: that of tess_space_default, options NULL: the defaults.  NOT_FOUND when
+ * the space has no sketch, or there is no strategy or cost model of that name;
+ * INVALID with the option named; NOMEM when there is no room for the program's
+ * tensors; TIMEOUT when filling them takes too long; UNSUPPORTED when this
+ * machine cannot run what is made for the target, sizes of the program are
+ * known only when it is called, or the default space is not installed.
  * Custom strategies and models are borrowed for the call; `free`, where they
  * have one, is called once at its end, with `ud` whatever that is and however
  * the call ended, unless struct_size is refused. */

@@ -113,7 +113,7 @@ static bool apart(const pipe *x, const pipe_access *a, const pipe_access *b,
   bool yes = false;
   for (uint32_t d = 0; d < a->idx.n && !yes; d++)
     yes = apart_in(x, a, b, d, later);
-  ir_forget_since(x->p, made);
+  ir_rollback(x->p, made);
   arena_reset_to(x->scratch, mark);
   return yes;
 }

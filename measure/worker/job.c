@@ -192,20 +192,23 @@ tess_status job_set_target(job_state *j, const char *text) {
 }
 
 tess_status job_set_bench(job_state *j, const job_bench *r) {
+  tess_status s =
+      j->hooks.is_worker ? TESS_OK : backend_check_host(j->backend, &j->err);
+  if (s) return s;
   if (j->has_bench && j->bench_base == r->base && j->bench.seed == r->seed &&
       j->bench_threads == r->threads)
     return TESS_OK;
   const ir_program *base = job_program(j, r->base);
   if (!base) return j->err.code;
   drop_bench(j);
-  if (j->hooks.pin && j->pinned != r->threads) {
+  if (j->hooks.is_worker && j->pinned != r->threads) {
     cores_pin(r->threads, &j->cpus);
     j->pinned = r->threads;
   }
   const strbuf *bytes = &j->bytes[base - j->program];
   str_clear(&j->bench_bytes);
   str_write(&j->bench_bytes, bytes->v, bytes->n);
-  tess_status s = str_status(&j->bench_bytes);
+  s = str_status(&j->bench_bytes);
   if (!s)
     s = job_restore(j, &j->bench_program, j->bench_bytes.v, j->bench_bytes.n);
   if (s) return s;

@@ -44,7 +44,7 @@ typedef enum job_kind { JOB_OF_BASE, JOB_OF_TRACE, JOB_OF_PROGRAM } job_kind;
 typedef struct job_build {
   uint64_t base;
   const char *target;
-  uint32_t kind, form; /* job_kind, measure_form */
+  uint32_t kind, form; /* job_kind, backend_form */
   uint64_t trace;      /* JOB_OF_TRACE */
   bool given;          /* with these decisions, else its own */
   const int64_t *decisions;
@@ -108,7 +108,8 @@ typedef struct job_state job_state;
 typedef struct job_hooks {
   void (*phase)(void *ud, job_phase phase); /* may be NULL */
   void *ud;
-  bool pin; /* this process may be bound to cores */
+  bool is_worker; /* the process is nobody else's: it may be bound to
+                   * cores, and load what a host must not */
 } job_hooks;
 
 /* NULL: out of memory. */

@@ -51,8 +51,6 @@ static tess_status take_program(building *w) {
   return err_set(&w->j->err, TESS_INFRA, "an unknown kind of candidate");
 }
 
-static const backend_form forms[] = {BACKEND_CODE, BACKEND_IR, BACKEND_ASM};
-
 /* Compiles the function that converts parameters, which precedes the kernel's
  * code in the bundle. */
 static tess_status compile_convert(job_state *j, const lower_prepared *what,
@@ -92,13 +90,12 @@ static tess_status build_candidate(void *ud) {
   measure_build *out = w->out;
   double start = clock_now();
   tess_status s = job_set_target(j, w->r->target);
-  if (!s && w->r->form > MEASURE_ASM)
-    s = err_set(&j->err, TESS_INFRA, "an unknown form of code");
+  if (!s) s = backend_check_form(j->backend, w->r->form, &j->err);
   if (!s) s = take_program(w);
   if (s) return s;
   out->program_hash = ir_hash(&j->machine.prog, &j->scratch);
   out->replay = clock_now() - start;
-  return job_compile(j, &j->machine.prog, forms[w->r->form], &out->code,
+  return job_compile(j, &j->machine.prog, (backend_form)w->r->form, &out->code,
                      &out->lower, &out->compile);
 }
 

@@ -18,7 +18,6 @@ typedef struct running {
 /* One kernel of a run. */
 typedef struct kernel {
   running *w;
-  tess_kernel_fn fn;
   const bundle *code;
   const bundle_args *made;
   void **args;    /* where parameters are converted, else NULL */
@@ -32,6 +31,7 @@ static bool launch_counted(void *ud, uint64_t runs, double *seconds) {
   kernel *k = ud;
   bench *b = &k->w->j->bench;
   void **args = b->args;
+  const backend *by = k->code->backend;
   if (b->in_place) bench_reset(b);
   if (k->args) {
     memcpy(k->args, b->args, b->n * sizeof *args);
@@ -40,7 +40,7 @@ static bool launch_counted(void *ud, uint64_t runs, double *seconds) {
   }
   double start = clock_now();
   for (uint64_t i = 0; i < runs && !k->status; i++)
-    k->status = k->fn(args, NULL, &b->rt.rt);
+    k->status = by->launch(k->code->kernel, args, NULL, &b->rt.rt);
   *seconds = clock_now() - start;
   k->w->times->kernel += *seconds;
   return k->status == 0;
@@ -198,10 +198,7 @@ static tess_status load_all(running *w, kernel *k) {
     tess_status s = bundle_load(&j->heap, j->backend, w->r->code[i].v,
                                 w->r->code[i].n, &w->code[i], &j->err);
     if (s) return load_failed(j, s);
-    k[i] = (kernel){.w = w,
-                    .fn = j->backend->entry(w->code[i].kernel),
-                    .code = &w->code[i],
-                    .made = &w->made[i]};
+    k[i] = (kernel){.w = w, .code = &w->code[i], .made = &w->made[i]};
     s = convert_kernel_layouts(w, &k[i], i);
     if (s) return s;
   }

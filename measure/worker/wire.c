@@ -219,7 +219,7 @@ bool wire_read_build(const void *body, size_t n, arena *a, job_build *out) {
   out->base = get_u64(&r);
   out->target = get_text(&r);
   out->kind = get_below(&r, JOB_OF_PROGRAM + 1);
-  out->form = get_below(&r, MEASURE_ASM + 1);
+  out->form = get_below(&r, BACKEND_NFORMS);
   out->trace = get_u64(&r);
   out->given = get_below(&r, 2) != 0;
   uint32_t count = get_below(&r, UINT32_MAX);

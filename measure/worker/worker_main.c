@@ -11,7 +11,7 @@
  *
  * This is a program, not the library: what its signal handler needs is
  * static. */
-#include "backends/llvm/llvm.h"
+#include "backends/backend.h"
 #include "measure/bench.h"
 #include "measure/worker/frame.h"
 #include "measure/worker/wire.h"
@@ -267,7 +267,7 @@ int main(int argc, char **argv) {
   str_init(&s.in, &s.heap);
   if (argc > 2) return 2;
   catch_crashes();
-  llvm_on_fatal(on_fatal);
+  backend_on_fatal(on_fatal);
   start_watching();
   const char *externs = argc == 2 ? argv[1] : getenv("TESSERA_EXTERNS");
   if (externs && !dlopen(externs, RTLD_NOW | RTLD_GLOBAL)) problem = dlerror();

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bounds and predicates that are read from memory: who changes the order in
- * which a nest runs, or reads them elsewhere, must find there what was read
- * before. */
+ * Data-dependent loop bounds and predicates: a primitive that reorders a nest,
+ * or evaluates them elsewhere, must not move them across a write of what they
+ * load. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/sch.h"
 
 bool sch_reads_stay(sch_state *s, ir_stmt top, ir_expr e, ir_stmt reader) {
   ir_buf buf = 0;
-  ir_stmt w = ir_changes(s->p, top, e, &buf);
+  ir_stmt w = ir_first_clobber(s->p, top, e, &buf);
   return !w ||
          sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {w, reader}, .buf = buf);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Definitions: what a one-store block defines, the inverse of where it
- * stores, and the regions read after expressions were replaced. */
+ * The definition that a one-store block gives its buffer, the inverse of its
+ * store's index map, and regions recomputed after substitution. */
 #include "schedule/analysis/inline.h"
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
@@ -162,7 +162,8 @@ void sch_end_claims(sch_state *s, ir_stmt top, ir_span reads) {
   for (ir_stmt q = top; q; q = ir_next(p, q, top))
     for (uint32_t i = reads.at; ir_is_block(p, q) && i < reads.at + reads.n;
          i++)
-      ir_unnote_buffer(p, s->scratch, q, IR_EXPLICIT_READS, p->region.v[i].buf);
+      ir_anno_remove_buffer(p, s->scratch, q, IR_EXPLICIT_READS,
+                            p->region.v[i].buf);
 }
 
 void sch_refresh_regions(sch_state *s, ir_stmt top) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a block's new nest runs, together with the loops around its new
- * place: every instance, none twice, which of them at once. */
+ * Whether a block's new nest, with the loops around its new place, is a
+ * partition of its instances: each runs exactly once; and which run in
+ * parallel. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -102,7 +103,7 @@ bool sch_nest_starts_at_init(sch_state *s, ir_stmt scope, ir_stmt loop,
                              const sch_nest *nest) {
   ir_loops l;
   return all_loops(s, scope, loop, nest, &l) &&
-         ir_counts_from_init(s->p, s->scratch, &l, nest->niters, nest->iter);
+         ir_loops_start_at_init(s->p, s->scratch, &l, nest->niters, nest->iter);
 }
 
 /* ---- the instances there were ------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Does a reduction begin where it is initialised?  Its init runs where all
- * reduce iters are at their start, wherever that is in the order of the
- * loops; whoever takes it out, or repeats it, counts on its being first, and
- * on each instance's being run once. */
+ * Does the first update of each result run where the reduction is initialized?
+ * The init runs where all reduce iters are at their start, wherever that is in
+ * the order of the loops; a primitive that hoists or repeats it relies on its
+ * being first, and on each instance running once. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -13,7 +13,7 @@ bool sch_begins_at_init(sch_state *s, ir_stmt block, ir_stmt top) {
   const ir_program *p = s->p;
   ir_stmt above = top ? ir_st(p, top)->parent : ir_scope_of(p, block);
   sch_clash clash;
-  if (ir_counts_from_start(p, s->scratch, block, above)) return true;
+  if (ir_block_starts_at_init(p, s->scratch, block, above)) return true;
   if (poly_starts_first(s, block, top, &clash)) return true;
   return sch_refuse(s, SCH_R_INIT_LATE, .s = {block}, .clash = clash);
 }
@@ -87,7 +87,7 @@ bool sch_steps_stay(sch_state *s, ir_stmt block, sch_list loops,
   bool *asked = arena_array(s->scratch, bool, loops.n);
   for (uint32_t i = 0; i < loops.n; i++) asked[i] = true;
   return writes_others(s, block, ir_scope_of(s->p, block), loops, asked,
-                       SCH_R_STEPS_ELSEWHERE, reader);
+                       SCH_R_PARTIAL_RESULT, reader);
 }
 
 /* As a map of the loops from top down to it, the block's bindings are one to
@@ -145,8 +145,8 @@ bool sch_adds_once(sch_state *s, ir_stmt block, ir_stmt meet) {
   sch_clash clash;
   if (top == block || !sch_has_init(s->p, block)) return true;
   if (is_one_to_one(s, block, top) &&
-      (whole ||
-       ir_counts_from_start(s->p, s->scratch, block, ir_scope_of(s->p, block))))
+      (whole || ir_block_starts_at_init(s->p, s->scratch, block,
+                                        ir_scope_of(s->p, block))))
     return true;
   if (whole && repeats_whole(s, block, top)) return true;
   if (poly_adds_once(s, block, top, &lost, &clash)) return true;

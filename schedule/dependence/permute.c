@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * May a nest of loops be run in another order?
+ * Legality of loop permutation (interchange).
  *
- * Two iterations that change places must not meet at an element that one of
- * them writes, unless what is written is the same whichever comes first:
- * sums over reduce iters, values that a complete block would write again,
- * and buffers that each iteration has for its own. */
+ * Two iterations whose order changes must not conflict, unless what is written
+ * is the same in either order: commutative reductions, values that a complete
+ * block would write again, and buffers private to an iteration. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -145,7 +144,8 @@ static bool starts_as_before(nest *t, bool apart, ir_stmt block) {
   ir_expr pred = ir_blk(p, block)->pred;
   return keep_order(t, SHARED) &&
          (!pred || arith_holds_at_start(p, pred, t->drives, PURE_R)) &&
-         ir_counts_from_start(p, t->d.s->scratch, block, ir_scope_of(p, block));
+         ir_block_starts_at_init(p, t->d.s->scratch, block,
+                                 ir_scope_of(p, block));
 }
 
 /* No iteration of the nest has a say in what is reduced: each runs the same

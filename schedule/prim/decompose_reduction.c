@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * decompose_reduction: the init of a reduction becomes a block of its own. */
+ * decompose_reduction: hoists the init of a reduction into a block before a
+ * loop. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/expr.h"
@@ -70,7 +71,7 @@ static bool fills_box(sch_state *s, ir_stmt block, ir_stmt loop, ir_region r) {
   bool fills =
       ir_may_access_box(p, s->scratch, block, r, around, min, min + n) &&
       ir_must_access_box(p, s->scratch, block, r, around, min, min + n, 0);
-  ir_forget_since(p, mark);
+  ir_rollback(p, mark);
   return fills;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a block is put around, said in its terms; see nesting.h. */
+ * Rewrites the contained statements in terms of the new block's iters; see
+ * nesting.h. */
 #include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
 #include "ir/edit.h"
@@ -87,7 +88,7 @@ static ir_expr inside(nest_work *w, ir_expr e) {
 static bool changes(const nest_work *w, ir_expr e) {
   ir_buf buf;
   for (ir_stmt t = w->first; t; t = t == w->last ? 0 : ir_st(w->p, t)->next)
-    if (ir_changes(w->p, t, e, &buf)) return true;
+    if (ir_first_clobber(w->p, t, e, &buf)) return true;
   return false;
 }
 

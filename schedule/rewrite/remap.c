@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copies in another order; see remap.h.
+ * Copies in another layout; see remap.h.
  *
  * As with other copies (cache.h), one that runs after every write and copies
- * all that was written mirrors the buffer, whoever reads it when.  Here an
- * element of the new buffer stands for the instances of the block that access
- * one element of the old one, so what is to be copied is asked of these. */
+ * all that was written mirrors the buffer, at every read.  Here an element of
+ * the new buffer corresponds to the block instances that access one element of
+ * the old one, so what is to be copied is determined by these. */
 #include "schedule/rewrite/remap.h"
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
@@ -121,13 +121,13 @@ static const ir_iter *nth_iter(const ir_program *p, ir_stmt block, uint32_t k) {
   return &p->iter.v[ir_blk(p, block)->iters.at + k];
 }
 
-static ir_look look_for_other(const ir_program *p, ir_expr e, void *ud) {
+static ir_walk look_for_other(const ir_program *p, ir_expr e, void *ud) {
   (void)ud;
   const ir_node *n = ir_at(p, e);
-  if (n->op == IR_LOAD || n->op == IR_CALL) return IR_LOOK_FOUND;
+  if (n->op == IR_LOAD || n->op == IR_CALL) return IR_WALK_FOUND;
   if (n->op == IR_VAR && p->var.v[n->a].kind != IR_VAR_SIZE)
-    return IR_LOOK_FOUND;
-  return IR_LOOK_BELOW;
+    return IR_WALK_FOUND;
+  return IR_WALK_DESCEND;
 }
 
 /* From a constant on, and as long wherever the block runs: a constant, or at

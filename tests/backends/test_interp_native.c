@@ -116,15 +116,15 @@ static double get_real(tess_dtype t, const char *at) {
 
 static char x[8 * N], y[8 * N], z[8 * N], out[8 * N];
 
-/* Which operation is tested: builds it from its operands. */
+/* Builds the operation under test from its operands. */
 typedef struct oper {
   ir_op op;
   ir_fn fn;
   tess_dtype to; /* IR_CAST */
 } oper;
 
-static ir_expr build(nest *n, const oper *o, tess_dtype t, ir_expr a, ir_expr b,
-                     ir_expr c) {
+static ir_expr interp_native_build(nest *n, const oper *o, tess_dtype t,
+                                   ir_expr a, ir_expr b, ir_expr c) {
   ir_expr arg[3] = {a, b, c};
   if (o->op == IR_CAST) return ir_cast(&n->p, o->to, a);
   if (o->op != IR_CALL) return ir_binary(&n->p, o->op, a, b);
@@ -135,7 +135,7 @@ static ir_expr build(nest *n, const oper *o, tess_dtype t, ir_expr a, ir_expr b,
 }
 
 /* out[i] = x[i] op y[i] (and z[i]). */
-static void run(const oper *o, tess_dtype t, tess_dtype r) {
+static void interp_native_run(const oper *o, tess_dtype t, tess_dtype r) {
   nest n;
   nest_start(&n);
   ir_buf p[4];
@@ -144,8 +144,9 @@ static void run(const oper *o, tess_dtype t, tess_dtype r) {
     p[i] = nest_param(&n, names[i], i < 3 ? t : r,
                       i < 3 ? IR_ROLE_INPUT : IR_ROLE_OUTPUT, N, 0, 0);
   ir_expr i = nest_loop(&n, N, IR_SERIAL);
-  ir_expr v = build(&n, o, t, nest_load(&n, p[0], i, 0),
-                    nest_load(&n, p[1], i, 0), nest_load(&n, p[2], i, 0));
+  ir_expr v =
+      interp_native_build(&n, o, t, nest_load(&n, p[0], i, 0),
+                          nest_load(&n, p[1], i, 0), nest_load(&n, p[2], i, 0));
   nest_store(&n, p[3], i, 0, v);
   nest_finish(&n);
   void *args[4] = {x, y, z, out};
@@ -204,7 +205,7 @@ static wide expect_int(ir_op op, wide a, wide b) {
 }
 
 /* v modulo 2^bits, in the range of the type. */
-static wide wrap(const type *t, wide v) {
+static wide interp_native_wrap(const type *t, wide v) {
   char bytes[8];
   put_int(t->t, v, bytes);
   return get_int(t, bytes);
@@ -223,11 +224,11 @@ static void int_operators(void **state) {
         put_int(t->t, some_int(&r, t), x + i * w);
         put_int(t->t, some_int(&r, t), y + i * w);
       }
-      run(&(oper){.op = op}, t->t, compares ? IR_BOOL : t->t);
+      interp_native_run(&(oper){.op = op}, t->t, compares ? IR_BOOL : t->t);
       for (size_t i = 0; i < N; i++) {
         wide v = expect_int(op, get_int(t, x + i * w), get_int(t, y + i * w));
         wide got = compares ? (wide)out[i * rw] : get_int(t, out + i * rw);
-        if (wrap(t, v) != got && v != got)
+        if (interp_native_wrap(t, v) != got && v != got)
           fail_msg("%s of %s at %zu", ir_op_text(op), t->name, i);
       }
     }
@@ -242,7 +243,7 @@ static void int_casts(void **state) {
     size_t w = from->t.bits / 8u;
     for (size_t i = 0; i < N; i++)
       put_int(from->t, some_int(&r, from), x + i * w);
-    run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
+    interp_native_run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
     for (size_t i = 0; i < N; i++) {
       wide v = get_int(from, x + i * w);
       v = v < to->lo ? to->lo : v > to->hi ? to->hi : v;
@@ -256,10 +257,10 @@ static void bool_casts(void **state) {
   (void)state;
   double v[4] = {0, 0.25, -3, NAN};
   for (int i = 0; i < N; i++) put_real(F32, v[i % 4], x + 4 * i);
-  run(&(oper){.op = IR_CAST, .to = IR_BOOL}, F32, IR_BOOL);
+  interp_native_run(&(oper){.op = IR_CAST, .to = IR_BOOL}, F32, IR_BOOL);
   for (int i = 0; i < N; i++) assert_int_equal(out[i], v[i % 4] != 0);
   for (int i = 0; i < N; i++) x[i] = i & 1;
-  run(&(oper){.op = IR_CAST, .to = F32}, IR_BOOL, F32);
+  interp_native_run(&(oper){.op = IR_CAST, .to = F32}, IR_BOOL, F32);
   for (int i = 0; i < N; i++)
     assert_true(get_real(F32, out + 4 * i) == (i & 1));
 }
@@ -268,17 +269,17 @@ static void int_functions(void **state) {
   static const int8_t a[] = {-128, -7, 0, 5, 127}, b[] = {1, 2, 7, 0, 3};
   (void)state;
   for (int i = 0; i < N; i++) x[i] = a[i % 5], y[i] = b[i % 5];
-  run(&(oper){.op = IR_CALL, .fn = IR_FN_ABS}, I8, I8);
+  interp_native_run(&(oper){.op = IR_CALL, .fn = IR_FN_ABS}, I8, I8);
   for (int i = 0; i < N; i++) assert_int_equal(out[i], (int8_t)abs(a[i % 5]));
-  run(&(oper){.op = IR_CALL, .fn = IR_FN_SHR}, I8, I8);
+  interp_native_run(&(oper){.op = IR_CALL, .fn = IR_FN_SHR}, I8, I8);
   for (int i = 0; i < N; i++) assert_int_equal(out[i], a[i % 5] >> b[i % 5]);
-  run(&(oper){.op = IR_CALL, .fn = IR_FN_SHR}, U8, U8);
+  interp_native_run(&(oper){.op = IR_CALL, .fn = IR_FN_SHR}, U8, U8);
   for (int i = 0; i < N; i++)
     assert_int_equal((uint8_t)out[i], (uint8_t)a[i % 5] >> b[i % 5]);
-  run(&(oper){.op = IR_CALL, .fn = IR_FN_SHL}, U8, U8);
+  interp_native_run(&(oper){.op = IR_CALL, .fn = IR_FN_SHL}, U8, U8);
   for (int i = 0; i < N; i++)
     assert_int_equal((uint8_t)out[i], (uint8_t)((uint8_t)a[i % 5] << b[i % 5]));
-  run(&(oper){.op = IR_CALL, .fn = IR_FN_BITAND}, I8, I8);
+  interp_native_run(&(oper){.op = IR_CALL, .fn = IR_FN_BITAND}, I8, I8);
   for (int i = 0; i < N; i++) assert_int_equal(out[i], a[i % 5] & b[i % 5]);
 }
 
@@ -313,7 +314,7 @@ static double expect_real(ir_op op, tess_dtype t, double a, double b) {
   return t.bits == 32 ? (double)f : round_as(t, a);
 }
 
-static bool same(double a, double b) {
+static bool interp_native_same(double a, double b) {
   return (isnan(a) && isnan(b)) || (a == b && signbit(a) == signbit(b));
 }
 
@@ -334,11 +335,11 @@ static void float_operators(void **state) {
       if (op == IR_MOD) continue;
       fill_real(&r, t, x);
       fill_real(&r, t, y);
-      run(&(oper){.op = op}, t, compares ? IR_BOOL : t);
+      interp_native_run(&(oper){.op = op}, t, compares ? IR_BOOL : t);
       for (size_t i = 0; i < N; i++) {
         double a = get_real(t, x + i * w), b = get_real(t, y + i * w);
         double got = compares ? out[i] : get_real(t, out + i * w);
-        if (!same(got, expect_real(op, t, a, b)))
+        if (!interp_native_same(got, expect_real(op, t, a, b)))
           fail_msg("%s of %s: %a %a gives %a", ir_op_text(op), floats[k].name,
                    a, b, got);
       }
@@ -353,11 +354,11 @@ static void float_casts(void **state) {
     const type *from = &floats[k / NFLOAT], *to = &floats[k % NFLOAT];
     size_t w = from->t.bits / 8u;
     fill_real(&r, from->t, x);
-    run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
+    interp_native_run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
     for (size_t i = 0; i < N; i++) {
       double v = get_real(from->t, x + i * w);
       double got = get_real(to->t, out + i * (to->t.bits / 8u));
-      if (!same(got, round_as(to->t, v)))
+      if (!interp_native_same(got, round_as(to->t, v)))
         fail_msg("%s to %s: %a gives %a", from->name, to->name, v, got);
     }
   }
@@ -375,7 +376,7 @@ static void float_to_int(void **state) {
           rng_below(&r, 9) ? ldexp(some_real(&r), (int)rng_below(&r, 66)) : NAN;
       put_real(from->t, v, x + i * w);
     }
-    run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
+    interp_native_run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
     for (size_t i = 0; i < N; i++) {
       double v = trunc(get_real(from->t, x + i * w));
       wide e = isnan(v)              ? 0
@@ -397,7 +398,7 @@ static void int_to_float(void **state) {
     size_t w = from->t.bits / 8u;
     for (size_t i = 0; i < N; i++)
       put_int(from->t, some_int(&r, from), x + i * w);
-    run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
+    interp_native_run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
     for (size_t i = 0; i < N; i++) {
       wide v = get_int(from, x + i * w);
       double e = to->t.bits == 64   ? (double)v
@@ -438,11 +439,11 @@ static void float_functions(void **state) {
       size_t w = t.bits / 8u;
       fill_real(&r, t, x);
       fill_real(&r, t, y);
-      run(&(oper){.op = IR_CALL, .fn = fn}, t, t);
+      interp_native_run(&(oper){.op = IR_CALL, .fn = fn}, t, t);
       for (size_t i = 0; i < N; i++) {
         double a = get_real(t, x + i * w), b = get_real(t, y + i * w);
         double got = get_real(t, out + i * w);
-        if (!same(got, round_as(t, libm(fn, a, b))))
+        if (!interp_native_same(got, round_as(t, libm(fn, a, b))))
           fail_msg("%s of %s: %a %a gives %a", ir_fn_text(fn), floats[k].name,
                    a, b, got);
       }
@@ -463,7 +464,7 @@ static void fma_rounds_once(void **state) {
       put_real(t, 1 + rng_unit(&r), y + i * w);
       put_real(t, ldexp(rng_unit(&r), 12), z + i * w);
     }
-    run(&(oper){.op = IR_CALL, .fn = IR_FN_FMA}, t, t);
+    interp_native_run(&(oper){.op = IR_CALL, .fn = IR_FN_FMA}, t, t);
     for (size_t i = 0; i < N; i++) {
       double a = get_real(t, x + i * w), b = get_real(t, y + i * w);
       double c = get_real(t, z + i * w), got = get_real(t, out + i * w);
@@ -477,7 +478,7 @@ static void fma_rounds_once(void **state) {
   }
 }
 
-/* Results that are formed step by step round at each. */
+/* Multi-step results round at each step. */
 static void sums_round_every_time(void **state) {
   (void)state;
   nest n;
@@ -527,7 +528,7 @@ static void host_functions(void **state) {
   assert_int_equal(calls, 5);
 }
 
-/* Extents that are known only when the program is run. */
+/* Symbolic extents. */
 static void symbolic_extents(void **state) {
   (void)state;
   nest n;

@@ -67,10 +67,12 @@ endforeach()
 pkg_config(flags --cflags --libs --static)
 list(TRANSFORM flags REPLACE "^-ltessera$" "${lib_dir}/libtessera.a")
 run(${CC} ${SOURCE}/consumer.c -o static ${flags})
+set(ENV{TESSERA_SPACES} ${lib_dir}/libtessera-spaces.so)
 expect_version(${work}/static ${worker})
 set(ENV{TESSERA_WORKER} ${worker})
 expect_version(${work}/static)
 set(ENV{TESSERA_WORKER})
+set(ENV{TESSERA_SPACES})
 file(REAL_PATH ${work} beside)
 execute_process(COMMAND ${work}/static OUTPUT_VARIABLE said
                 ERROR_VARIABLE said RESULT_VARIABLE result)
@@ -84,7 +86,9 @@ run(${CMAKE_COMMAND} -S ${SOURCE} -B ${work}/cmake
     -DCMAKE_PREFIX_PATH=${inst} -DCMAKE_C_COMPILER=${CC})
 run(${CMAKE_COMMAND} --build ${work}/cmake)
 expect_version(${work}/cmake/with_shared)
+set(ENV{TESSERA_SPACES} ${lib_dir}/libtessera-spaces.so)
 expect_version(${work}/cmake/with_static ${worker})
+set(ENV{TESSERA_SPACES})
 
 # What documents say is there.
 foreach(file share/tessera/library/tessera.d.lua share/doc/tessera/README.md

@@ -232,6 +232,6 @@ do
   end, 30)
   local p = ts.program("both", { A }, { ts.compute("B", { N }, e) })
   fails("LIMIT", "the limit was reached: more than 1048576 instructions, "
-                 .. "where choices are made in choices", ts.equivalent, p, p)
-  fails("BUILD_ERROR", "choices of what to load", ts.build, p)
+                 .. "from nested choices", ts.equivalent, p, p)
+  fails("BUILD_ERROR", "branches around loads", ts.build, p)
 end

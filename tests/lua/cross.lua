@@ -57,7 +57,7 @@ for name, make in pairs(commute) do
   end
 end
 
--- One thread shares nothing: its iter may even tell the place.
+-- With one thread nothing is shared: its iter may even index the result.
 do
   local b = ts.builder("one")
   local A, C = b:input("A", { 8, 3 }), b:inout("C", { 8, 3 })

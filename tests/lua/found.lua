@@ -82,8 +82,8 @@ case("a nested block gets no copy of a buffer written partly outside of it",
   local sch = ts.schedule(program)
   sch:blockize({ sch:get_block("part"), sch:get_block("reader") })
   local reader = sch:get_block("reader")
-  refused(sch, "CONTENTS_OUTER", "cache_read", reader, { "read", 0 }, "global")
-  refused(sch, "CONTENTS_OUTER", "reindex", reader, { "read", 0 })
+  refused(sch, "BUFFER_LIVE_IN", "cache_read", reader, { "read", 0 }, "global")
+  refused(sch, "BUFFER_LIVE_IN", "reindex", reader, { "read", 0 })
   same(sch, program)
 end)
 
@@ -229,7 +229,7 @@ case("fission re-checks the resulting parallel loops for races", function()
   local i = sch:get_loops(sch:get_block("first"))
   sch:parallel(i)
   local e = refused(sch, "WOULD_RACE", "fission", i)
-  assert(e.message:find("would meet at buffer \"t\"", 1, true), e.message)
+  assert(e.message:find("would conflict on buffer \"t\"", 1, true), e.message)
   same(sch, program)
 end)
 
@@ -314,7 +314,7 @@ case("a copy of a nested block's reads must not follow a write of its scope",
   sch:blockize({ sch:get_block("use"), sch:get_block("again") })
   local map = function(b) return 7 - b end
   for _, block in ipairs { "use", "again" } do
-    refused(sch, "CONTENTS_OUTER", "reindex_cache_read", sch:get_block(block),
+    refused(sch, "BUFFER_LIVE_IN", "reindex_cache_read", sch:get_block(block),
             0, "local", map)
   end
 end)
@@ -370,8 +370,8 @@ case("an annotated region outside of the buffer misses every access", function()
     return x(ts.cast(at(i), "int64"))
   end)
   local s = ts.schedule(ts.program("main", { x, at }, { y }))
-  refused(s, "REGION_MISSES", "annotate_buffer_access", s:get_block("y"), "x",
-          function(i) return 1, 2 end)
+  refused(s, "REGION_TOO_SMALL", "annotate_buffer_access", s:get_block("y"),
+          "x", function(i) return 1, 2 end)
 end)
 
 -- A reduction that reaches its init late accumulates onto the old contents.
@@ -574,7 +574,8 @@ case("a refusal without a place names the primitive's argument", function()
   local A = ts.placeholder("A", { 4 })
   local s = ts.schedule(ts.program("p", { A }, {
     ts.compute("C", { 4 }, function(i) return A(i) + 1 end) }))
-  local e = refused(s, "PARAM_GIVEN", "set_scope", s:get_block "C", 0, "shared")
+  local e = refused(s, "PARAMETER_FIXED", "set_scope", s:get_block "C", 0,
+                    "shared")
   assert(e.message:find('set_scope of block "C": buffer "C"', 1, true),
          e.message)
   local _, again = pcall(s.set_scope, s, s:get_block "C", 0, "shared")

@@ -3,7 +3,7 @@
 -- apart.
 local ts = require "tessera"
 
--- Inputs that stand in an index with something around them take more values
+-- Inputs that are part of an index expression take more values
 -- than 0: what limits them is seen to.
 do
   local function gather(dtype, index)
@@ -344,7 +344,7 @@ do
   ts.tensor_intrin { name = "row_64", desc = row(64), impl = row(64) }
 end
 
--- A program that reads what nobody wrote does something else than one that does
+-- A program that reads uninitialized elements differs from one that does
 -- not; what it is to do itself has no answer.
 do
   local function through(n)
@@ -363,7 +363,7 @@ do
   end
   local same, why = ts.equivalent(through(4), through(3))
   assert(same == false)
-  assert(why:find("in the second program B[3] is read before anything wrote it",
+  assert(why:find("in the second program B[3] is read before it is written",
                   1, true), why)
   for _, q in ipairs { through(4), through(3) } do
     local ok, e = pcall(ts.equivalent, through(3), q)

@@ -318,7 +318,7 @@ do
         s[name](s, table.unpack(blocks))
         assert(not tostring(s):find("where %l+ [/*]"), s)
       else
-        refused(s, "STEPS_ELSEWHERE", name, table.unpack(blocks))
+        refused(s, "PARTIAL_RESULT", name, table.unpack(blocks))
       end
       same(s, p)
     end

@@ -132,7 +132,7 @@ for _, m in ipairs(maps) do
       check(shape, block)
     else
       refused(shape, "PAD_MISSING_SOME", bare)
-      refused(shape, "MAP_LEAVES_SOME", block)
+      refused(shape, "MAP_SURJECTIVE_UNPROVEN", block)
     end
     check(shape, function(s)
       s:transform_layout(s:get_block "B", { "write", 0 }, m[1],
@@ -150,7 +150,7 @@ end
 for _, meets in ipairs {
   function(i, j) return i + j end, function(i, j) return i // 2, j end,
 } do
-  refused(both, "MAP_UNKNOWN", function(s)
+  refused(both, "MAP_INJECTIVE_UNPROVEN", function(s)
     s:transform_layout(s:get_block "B", { "write", 0 }, meets)
   end)
   refused(both, "PAD_MISSING_SOME", function(s)
@@ -229,7 +229,7 @@ do
   end
 end
 
--- Not where another loop tells the domain.
+-- Not where the domain depends on another loop.
 do
   local b = ts.builder("stairs")
   local A, C = b:input("A", { 8 }), b:output("C", { 8, 8 })

@@ -83,7 +83,8 @@ end
 -- Where the result cannot be written back, the tiles are left, alone and with
 -- what is packed; it is said why.
 for kind, reason in pairs {
-  inout = 'cache_write: block "mm" changes buffer "C", which the caller gives',
+  inout = 'cache_write: block "mm" writes buffer "C", which is an input of ' ..
+          "the caller's",
   output = 'cache_write: both block "clear" and block "mm" write buffer "C"',
 } do
   local b = ts.builder "update"

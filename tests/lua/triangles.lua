@@ -173,7 +173,7 @@ do
       if lo > 0 or factor > 1 then
         local e = refused(s, "INPUT_OVERWRITTEN", "split", i,
                           { ts.auto, factor })
-        assert(tostring(e):find('block "C" changes buffer "E"', 1, true), e)
+        assert(tostring(e):find('block "C" overwrites buffer "E"', 1, true), e)
       else
         s:split(i, { ts.auto, factor })
         same(s, p)
@@ -217,7 +217,7 @@ for n = 2, 7 do
   end
 end
 
--- A loop that is surely empty becomes one that runs, and is guarded: the
+-- A loop that must be empty becomes one that runs, and is guarded: the
 -- bounds of what is below would be asked of an iteration that is none.
 do
   local p = program(function(b, A, C, E)

@@ -92,7 +92,7 @@ for _, case in ipairs{
   assert(got:compare(want) == 0)
 end
 
--- All of them can be declared; nobody else's names.
+-- All of them can be declared; other names cannot.
 local names = tensor.wmma_names()
 assert(#names == 16 + 6 + 3 + 9)
 for _, name in ipairs(names) do assert(tensor.wmma(name) == name) end
@@ -108,6 +108,6 @@ local _, _, k = sch:get_loops(c)
 sch:decompose_reduction(c, k)
 local e = refused(sch, "INTRIN_MISMATCH", "tensorize", piece,
                   "wmma_sync_16x16x16_f16f16f32")
-assert(e.message:find "another storage scope", e.message)
+assert(e.message:find "storage scope differs", e.message)
 refused(sch, "INTRIN_MISMATCH", "tensorize", piece,
         "wmma_sync_16x16x16_s8s8s32")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Frames and messages: what is written reads back, what is damaged is
- * refused; workers that talk nonsense, and nonsense told to a worker. */
+ * Frames and messages: they round-trip, damaged ones are rejected; malformed
+ * messages of workers and to workers. */
 #include "measure/worker/pool.h"
 #include "support/measured.h"
 #include <poll.h>
@@ -54,7 +54,7 @@ static void test_build(void **state) {
   job_build r = {.base = 5,
                  .target = "llvm -mcpu=x",
                  .kind = JOB_OF_TRACE,
-                 .form = MEASURE_ASM,
+                 .form = BACKEND_ASM,
                  .trace = UINT64_MAX,
                  .given = true,
                  .decisions = decisions,
@@ -66,7 +66,7 @@ static void test_build(void **state) {
   assert_string_equal(got.target, r.target);
   assert_int_equal(got.base, 5);
   assert_int_equal(got.kind, JOB_OF_TRACE);
-  assert_int_equal(got.form, MEASURE_ASM);
+  assert_int_equal(got.form, BACKEND_ASM);
   assert_true(got.trace == UINT64_MAX && got.given);
   assert_int_equal(got.ndecisions, 3);
   assert_memory_equal(got.decisions, decisions, sizeof decisions);
@@ -322,7 +322,7 @@ static void test_slow_compiler(void **state) {
   begins_and("", "kill -KILL $$", TESS_INFRA, "the worker was killed: SIGKILL");
 }
 
-/* Nobody waits for the tensors of a task twice. */
+/* A time-out of preparing tensors is not repeated. */
 static void test_slow_preparation(void **state) {
   (void)state;
   measured m;
@@ -397,13 +397,13 @@ static void test_no_worker(void **state) {
   measured_end(&m);
 }
 
-/* Nobody waits for it again and again. */
+/* The handshake is not waited for again and again. */
 static void test_mute_worker(void **state) {
   (void)state;
   enum { N = 5 };
   measured m;
   measure_build b[N];
-  measure_candidate c[N] = {{.form = MEASURE_CODE}};
+  measure_candidate c[N] = {{.form = BACKEND_CODE}};
   measured_start(&m, false, NULL);
   measure_pool_free(m.pool);
   measure_config o = {

@@ -353,7 +353,7 @@ static void test_contents(void **state) {
   ir_stmt c = scheduled_get(&t, "C");
   DO(&t, decompose_reduction, AT(block, c), AT(loop, scheduled_loop(&t, c, 2)));
   DO(&t, blockize, LIST(target, scheduled_loop(&t, c, 2)));
-  REFUSED(&t, CONTENTS_OUTER, cache_write, AT(block, c),
+  REFUSED(&t, BUFFER_LIVE_IN, cache_write, AT(block, c),
           NUM(write_buffer_index, 0), STR(storage_scope, "local"));
   REFUSED(&t, STORAGE_INSIDE, cache_read, AT(block, c),
           NUM(read_buffer_index, 0), STR(storage_scope, "shared"));

@@ -82,7 +82,7 @@ static void test_transposed(void **state) {
   ir_stmt i = scheduled_loop(&t, scheduled_get(&t, "B"), 0);
   REFUSED(&t, NOT_PARTITION, reverse_compute_at, AT(block, bc), AT(loop, i));
   assert_non_null(strstr(scheduled_why(&t, "reverse_compute_at"),
-                         "just once, such as (va = "));
+                         "exactly once, such as (va = "));
   (void)bb;
   scheduled_end(&t);
 }

@@ -107,8 +107,8 @@ static void test_order_refused(void **state) {
   REFUSED(&t, MERGE_DEPENDS, merge, LIST(loops, lb, lc));
   assert_string_equal(
       scheduled_why(&t, "merge"),
-      "merge: block \"C\" would run before block \"B\" in some iterations, "
-      "and both use buffer \"B\", such as (a = 7) and (a = 6)");
+      "merge: in some iterations block \"C\" would run before block \"B\", "
+      "on which it depends through buffer \"B\", such as (a = 7) and (a = 6)");
   REFUSED(&t, LOOPS_FEW, merge, LIST(loops, lb));
   REFUSED(&t, LOOP_REPEATED, merge, LIST(loops, lb, lb));
   ir_st(&t.p, lc)->loop_kind = IR_UNROLLED;

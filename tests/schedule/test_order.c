@@ -49,8 +49,7 @@ static void test_refusals(void **state) {
   REFUSED(&t, LOOPS_NOT_CHAIN, reorder,
           LIST(ordered_loops, j, scheduled_loop(&t, d, 0)));
   assert_string_equal(scheduled_why(&t, "reorder"),
-                      "reorder: loop a and loop b do not stand in one nest "
-                      "of loops");
+                      "reorder: loop a and loop b are not loops of one nest");
   DO(&t, decompose_reduction, AT(block, c), AT(loop, k));
   REFUSED(&t, NOT_ONLY_CHILD, reorder, LIST(ordered_loops, k, i));
   scheduled_end(&t);
@@ -75,7 +74,7 @@ static void test_mixed_reduction(void **state) {
   DO(&t, split, AT(loop, f), INTS(factors, 8, 3));
   REFUSED(&t, ORDER_INIT, reorder, LIST(ordered_loops, t.out[1], t.out[0]));
   assert_non_null(strstr(scheduled_why(&t, "reorder"),
-                         "the one that initialises their result, such as ("));
+                         "the one that initializes their result, such as ("));
   scheduled_end(&t);
 }
 

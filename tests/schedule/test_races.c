@@ -17,8 +17,9 @@ static void test_matmul(void **state) {
   ir_stmt k = scheduled_loop(&t, c, 2);
   REFUSED(&t, ITER_NOT_SPATIAL, parallel, AT(loop, k));
   assert_string_equal(scheduled_why(&t, "parallel"),
-                      "parallel: loop c drives an iter of block \"C\" that is "
-                      "not spatial, so its iterations may not run at once");
+                      "parallel: loop c drives an iter of block \"C\" that "
+                      "is not spatial, so its iterations must not run in "
+                      "parallel");
   REFUSED(&t, ITER_NOT_SPATIAL, vectorize, AT(loop, k));
   REFUSED(&t, ITER_NOT_SPATIAL, bind, AT(loop, k),
           STR(thread_axis, "blockIdx.x"));

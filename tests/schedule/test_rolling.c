@@ -71,8 +71,8 @@ static void test_refused(void **state) {
   REFUSED(&t, WHY, rolling_buffer, AT(block, c), NUM(write_buffer_index, 0))
   ROLL_REFUSED(ROLLING_LOOP);
   assert_string_equal(scheduled_why(&t, "rolling_buffer"),
-                      "rolling_buffer: there is no loop around block \"C\" and "
-                      "all that read buffer \"C\"");
+                      "rolling_buffer: no loop contains block \"C\" and all "
+                      "readers of buffer \"C\"");
   REFUSED(&t, BUFFER_INDEX, rolling_buffer, AT(block, c),
           NUM(write_buffer_index, 1));
   REFUSED(&t, OUTPUT_BLOCK, rolling_buffer, AT(block, d),
@@ -102,7 +102,7 @@ static void test_refused(void **state) {
   c = windows(&t, 1);
   DO(&t, compute_at, AT(block, c),
      AT(loop, scheduled_loop(&t, scheduled_get(&t, "D"), 0)));
-  ROLL_REFUSED(ROLLING_APART);
+  ROLL_REFUSED(ROLLING_NO_OVERLAP);
   scheduled_end(&t);
 #undef ROLL_REFUSED
 }
@@ -175,10 +175,10 @@ static void test_shared(void **state) {
   REFUSED(&t, ROLLING_SHARED, rolling_buffer, AT(block, c),
           NUM(write_buffer_index, 0));
   assert_string_equal(scheduled_why(&t, "rolling_buffer"),
-                      "rolling_buffer: the windows of buffer \"C\" that block "
-                      "\"C\" makes would live outside of loop a_0_0, whose "
-                      "iterations run at once and are not seen to keep to "
-                      "windows of their own");
+                      "rolling_buffer: the windows of buffer \"C\" that "
+                      "block \"C\" writes would be allocated outside of loop "
+                      "a_0_0, whose parallel iterations are not proven to "
+                      "use disjoint ones");
   assert_true(scheduled_same(&t));
   ir_st(&t.p, outer)->loop_kind = IR_SERIAL;
   DO(&t, rolling_buffer, AT(block, c), NUM(write_buffer_index, 0));

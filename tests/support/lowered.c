@@ -164,7 +164,7 @@ static tess_status run_compiled(lowered *l, native *x) {
   if (st) return st;
   for (uint32_t i = 0; i < x->n; i++) args[i] = x->got[i].data;
   runtime_init(&rt, mem_default_allocator, 2);
-  assert_int_equal(llvm->entry(code)(args, NULL, &rt.rt), 0);
+  assert_int_equal(llvm->launch(code, args, NULL, &rt.rt), 0);
   runtime_free(&rt);
   llvm->unload(code);
   return TESS_OK;
