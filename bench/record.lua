@@ -56,7 +56,9 @@ local function hexadecimal(program)
   program:save(path)
   local f <close> = assert(io.open(path, "rb"))
   os.remove(path)
-  return (f:read "a":gsub(".", function(c) return ("%02x"):format(c:byte()) end))
+  return (f:read "a":gsub(".", function(c)
+    return ("%02x"):format(c:byte())
+  end))
 end
 
 local out <close> = assert(io.open(file, "w"))
