@@ -4,6 +4,7 @@
  * relaxed; maps decided. */
 #include "base/arena.h"
 #include "ir/arith/arith.h"
+#include "ir/edit.h"
 #include "support/bench.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "backends/llvm/llvm.h"
 #include "base/rng.h"
 #include "compile/matmul.h"
-#include "ir/lower/lower.h"
+#include "lower/lower.h"
 #include "support/bench.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
  * the same program.  What several threads could do at most on this machine
  * (cores may be halves of one) a loop that shares nothing tells. */
 #include "bench/support/bench.h"
+#include "ir/query.h"
 
 #include "bench/support/sketches.h"
 

@@ -1,21 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-# A build step in front of every floor: refuses an include that
-# check_layers.cmake's table does not allow.
-set(layer_globs)
-foreach(folder base ir schedule backends vm measure search lua include)
-  foreach(ext c h def)
-    list(APPEND layer_globs ${CMAKE_SOURCE_DIR}/${folder}/*.${ext})
-  endforeach()
-endforeach()
-foreach(folder stdlib modules)
-  list(APPEND layer_globs ${CMAKE_SOURCE_DIR}/${folder}/*.lua)
-endforeach()
-file(GLOB_RECURSE layer_files CONFIGURE_DEPENDS ${layer_globs})
-add_custom_command(
-  OUTPUT ${CMAKE_BINARY_DIR}/layers.stamp
-  COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR}
-          -P ${CMAKE_SOURCE_DIR}/cmake/check_layers.cmake
-  COMMAND ${CMAKE_COMMAND} -E touch ${CMAKE_BINARY_DIR}/layers.stamp
-  DEPENDS ${layer_files} ${CMAKE_SOURCE_DIR}/cmake/check_layers.cmake
-  COMMENT "Checking the edges between the floors" VERBATIM)
-add_custom_target(layers ALL DEPENDS ${CMAKE_BINARY_DIR}/layers.stamp)
+# The layers: every .c below a layer's folder, less the programs' mains and
+# what only tests link.
+
+# tess_layer(NAME [LIB...]): object library tess_NAME that sees LIB's headers.
+function(tess_layer name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
+       ${CMAKE_SOURCE_DIR}/${name}/*.c)
+  list(FILTER sources EXCLUDE REGEX "(^|/|_)main[^/]*\\.c$|^base/fault\\.c$")
+  if(NOT sources)
+    return()
+  endif()
+  add_library(tess_${name} OBJECT ${sources})
+  target_include_directories(tess_${name} PRIVATE
+    ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
+  target_link_libraries(tess_${name} PRIVATE ${ARGN})
+  add_dependencies(tess_${name} layers)
+  set_property(GLOBAL APPEND PROPERTY TESS_LAYERS tess_${name})
+endfunction()
+
+tess_layer(base deps_core)
+# What tess_build_info() says.
+string(CONCAT build_info
+  "tessera ${PROJECT_VERSION}, LLVM ${llvm_version}, "
+  "hwloc ${hwloc_VERSION}, isl ${isl_VERSION}, jansson ${jansson_VERSION}, "
+  "SQLite ${sqlite3_VERSION}, xxHash ${xxhash_VERSION}, "
+  "${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}, ${CMAKE_BUILD_TYPE}")
+set_property(SOURCE ${CMAKE_SOURCE_DIR}/base/api.c APPEND PROPERTY
+             COMPILE_DEFINITIONS "TESS_BUILD_INFO=\"${build_info}\"")
+tess_layer(ir deps_core)
+tess_layer(lower deps_core)
+tess_layer(schedule deps_core PkgConfig::isl)
+tess_layer(backends deps_core deps_llvm)
+tess_layer(vm deps_core)
+tess_layer(measure deps_core PkgConfig::hwloc)
+tess_layer(search deps_core PkgConfig::sqlite3 PkgConfig::hwloc)
+get_property(TESS_LAYERS GLOBAL PROPERTY TESS_LAYERS)
+
+# Where libexec is, seen from the folder of libtessera.so, and by itself.
+if(TARGET tess_measure)
+  file(RELATIVE_PATH libexec_from_lib
+       ${CMAKE_INSTALL_FULL_LIBDIR} ${CMAKE_INSTALL_FULL_LIBEXECDIR})
+  target_compile_definitions(tess_measure PRIVATE
+    TESS_LIBEXEC_FROM_LIB="${libexec_from_lib}"
+    TESS_LIBEXEC="${CMAKE_INSTALL_FULL_LIBEXECDIR}")
+endif()
+
+# What whoever holds the layers' objects links; --as-needed, so that a
+# program that never compiles does not load libLLVM.
+add_library(deps_all INTERFACE)
+target_link_libraries(deps_all INTERFACE -Wl,--as-needed
+  deps_core PkgConfig::isl PkgConfig::sqlite3 PkgConfig::hwloc ${LLVM_LIBRARY}
+  ${GOMP_LIBRARY} ${CMAKE_DL_LIBS})

@@ -3,12 +3,12 @@
 # relocatable object whose hidden symbols are made local, so that it leaks no
 # internal name into a host.
 
-set(floor_objects)
-foreach(floor ${TESS_FLOORS})
-  list(APPEND floor_objects $<TARGET_OBJECTS:${floor}>)
+set(layer_objects)
+foreach(layer ${TESS_LAYERS})
+  list(APPEND layer_objects $<TARGET_OBJECTS:${layer}>)
 endforeach()
 
-add_library(tessera SHARED ${floor_objects})
+add_library(tessera SHARED ${layer_objects})
 set_target_properties(tessera PROPERTIES
   LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION 1
   LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/tessera.map)
@@ -26,16 +26,16 @@ set(static_library ${CMAKE_BINARY_DIR}/lib/libtessera.a)
 set(one_object ${CMAKE_BINARY_DIR}/tessera.o)
 add_custom_command(
   OUTPUT ${static_library}
-  COMMAND ${CMAKE_LINKER} -r -o ${one_object} ${floor_objects}
+  COMMAND ${CMAKE_LINKER} -r -o ${one_object} ${layer_objects}
   COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${one_object}
   COMMAND ${CMAKE_COMMAND} -E rm -f ${static_library}
   COMMAND ${CMAKE_AR} qcs ${static_library} ${one_object}
-  DEPENDS ${floor_objects} COMMAND_EXPAND_LISTS VERBATIM
+  DEPENDS ${layer_objects} COMMAND_EXPAND_LISTS VERBATIM
   COMMENT "Linking libtessera.a as one object")
 add_custom_target(tessera_static ALL DEPENDS ${static_library})
 
 # Everything with its internal names, for tests, benches and the worker.
-add_library(tess_internal STATIC EXCLUDE_FROM_ALL ${floor_objects})
+add_library(tess_internal STATIC EXCLUDE_FROM_ALL ${layer_objects})
 set_target_properties(tess_internal PROPERTIES
   LINKER_LANGUAGE C ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/internal)
 target_link_libraries(tess_internal PUBLIC deps_all)
@@ -43,8 +43,8 @@ target_include_directories(tess_internal PUBLIC
   ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
 
 # The measuring worker: a program of its own, without Lua.
-if(EXISTS ${CMAKE_SOURCE_DIR}/measure/worker_main.c)
-  add_executable(tessera_worker measure/worker_main.c)
+if(EXISTS ${CMAKE_SOURCE_DIR}/measure/worker/worker_main.c)
+  add_executable(tessera_worker measure/worker/worker_main.c)
   set_target_properties(tessera_worker PROPERTIES
     OUTPUT_NAME tessera-worker
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec)

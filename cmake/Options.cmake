@@ -4,7 +4,7 @@
 set(TESS_SANITIZE "" CACHE STRING "address | thread | empty")
 option(TESS_CHECKED "Verify the program and every cached fact after each edit"
        OFF)
-# Off while floors are being built: what is declared may come later than its
+# Off while layers are being built: what is declared may come later than its
 # first use, and a program that does not call it links and runs.
 option(TESS_NO_UNDEFINED "Refuse programs with undefined symbols" ON)
 option(TESS_FUZZ "Build tests/fuzz as libFuzzer targets (clang)" OFF)

@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-# Refuses an include between floors that the table below does not allow.
+# Refuses an include between layers that the table below does not allow.
 #   cmake -DROOT=<source tree> -P check_layers.cmake
 # Every quoted include names its file from the root of the tree
-# ("ir/ir.h"); include/tessera/ is open to every floor; tests and bench may
+# ("ir/ir.h"); include/tessera/ is open to every layer; tests and bench may
 # include anything and are not looked at.  An include that is written so that
 # it could hide (a macro's name, a comment before it, a line that goes on) is
 # refused, whatever it includes.  Of Lua files, every `require` of a name.
 cmake_minimum_required(VERSION 3.25)
 
-# allow_<floor>: the floors it may include, besides itself.
-set(floors base ir schedule backends vm measure search lua include)
+# allow_<layer>: the layers it may include, besides itself.
+set(layers base ir lower schedule backends vm measure search lua include)
 set(allow_base)
 set(allow_ir base)
 set(allow_schedule base ir)
-set(allow_backends base ir)
+set(allow_lower base ir)
+set(allow_backends base ir lower)
 set(allow_vm base ir schedule)
-set(allow_measure base ir vm backends)
+set(allow_measure base ir lower vm backends)
 set(allow_search base ir schedule vm measure)
 set(allow_lua)
 set(allow_include)
 
-# Headers that belong to one floor: pattern, then the floor.  Lua's are also
+# Headers that belong to one layer: pattern, then the layer.  Lua's are also
 # included by the public header for hosts with a Lua state of their own.
 set(owned_headers
   "(^|/)(lua|lauxlib|lualib|luaconf)\\.h(pp)?$" lua
@@ -33,42 +34,42 @@ function(complain file line text)
 endfunction()
 
 # A quoted include: from the root of the tree, on an allowed edge.
-macro(check_quoted floor file line target)
+macro(check_quoted layer file line target)
   string(REGEX MATCH "^[^/]*" to "${target}")
-  if("${floor}" STREQUAL "include" AND EXISTS "${ROOT}/include/tessera/${target}")
+  if("${layer}" STREQUAL "include" AND EXISTS "${ROOT}/include/tessera/${target}")
     # beside it, in the public header
-  elseif(NOT to IN_LIST floors OR "${to}" STREQUAL "${target}")
+  elseif(NOT to IN_LIST layers OR "${to}" STREQUAL "${target}")
     complain(${file} ${line} "\"${target}\" is not a path from the root of the tree, as \"ir/ir.h\" is")
   elseif(NOT EXISTS "${ROOT}/${target}")
     complain(${file} ${line} "there is no ${target}")
-  elseif(NOT "${to}" STREQUAL "${floor}" AND NOT to IN_LIST allow_${floor})
-    string(REPLACE ";" ", " may "${allow_${floor}}")
+  elseif(NOT "${to}" STREQUAL "${layer}" AND NOT to IN_LIST allow_${layer})
+    string(REPLACE ";" ", " may "${allow_${layer}}")
     if(may STREQUAL "")
       set(may "none but itself and include/tessera/")
     endif()
-    complain(${file} ${line} "${floor}/ may not include ${target} (floors it may use: ${may})")
+    complain(${file} ${line} "${layer}/ may not include ${target} (layers it may use: ${may})")
   endif()
 endmacro()
 
-macro(check_angled floor file line target)
-  if("${target}" MATCHES "^(base|ir|schedule|backends|vm|measure|search|lua)/")
-    complain(${file} ${line} "write \"${target}\" in quotes: the floors' headers are quoted")
+macro(check_angled layer file line target)
+  if("${target}" MATCHES "^(base|ir|lower|schedule|backends|vm|measure|search|lua)/")
+    complain(${file} ${line} "write \"${target}\" in quotes: the layers' headers are quoted")
   endif()
   set(rest ${owned_headers})
   while(rest)
     list(POP_FRONT rest pattern owner)
-    if("${target}" MATCHES "${pattern}" AND NOT "${floor}" STREQUAL "${owner}"
+    if("${target}" MATCHES "${pattern}" AND NOT "${layer}" STREQUAL "${owner}"
        AND NOT "${file}" STREQUAL "include/tessera/lua.h")
       complain(${file} ${line} "<${target}> may be included in ${owner}/ only")
     endif()
   endwhile()
 endmacro()
 
-macro(check_line floor file line text)
+macro(check_line layer file line text)
   if("${text}" MATCHES "^[ \t]*#[ \t]*include[ \t]*\"([^\"]*)\"")
-    check_quoted(${floor} ${file} ${line} "${CMAKE_MATCH_1}")
+    check_quoted(${layer} ${file} ${line} "${CMAKE_MATCH_1}")
   elseif("${text}" MATCHES "^[ \t]*#[ \t]*include[ \t]*<([^>]*)>")
-    check_angled(${floor} ${file} ${line} "${CMAKE_MATCH_1}")
+    check_angled(${layer} ${file} ${line} "${CMAKE_MATCH_1}")
   endif()
 endmacro()
 
@@ -87,18 +88,18 @@ macro(check_hidden file)
 endmacro()
 
 # Lua: what stdlib/ and modules/ may require, besides "tessera".
-set(lua_floors stdlib modules)
+set(lua_layers stdlib modules)
 set(lua_stdlib "^(tessera(\\..*)?|modules\\.spaces)$")
 set(lua_modules "^(tessera(\\..*)?|modules\\..*)$")
 
-macro(check_requires floor file)
+macro(check_requires layer file)
   file(STRINGS "${ROOT}/${file}" lines REGEX "^[^-]*require *\\(?[\"'][^\"']*[\"']")
   foreach(text IN LISTS lines)
     string(REGEX MATCH "require *\\(?[\"']([^\"']*)[\"']" found "${text}")
     set(name "${CMAKE_MATCH_1}")
-    if(NOT name MATCHES "${lua_${floor}}")
+    if(NOT name MATCHES "${lua_${layer}}")
       number_of(line ${file} "${text}")
-      complain(${file} ${line} "${floor}/ may not require \"${name}\"")
+      complain(${file} ${line} "${layer}/ may not require \"${name}\"")
     endif()
   endforeach()
 endmacro()
@@ -115,32 +116,32 @@ function(number_of out file text)
   set(${out} ${n} PARENT_SCOPE)
 endfunction()
 
-foreach(floor ${floors})
+foreach(layer ${layers})
   file(GLOB_RECURSE files RELATIVE "${ROOT}"
-       "${ROOT}/${floor}/*.c" "${ROOT}/${floor}/*.h" "${ROOT}/${floor}/*.def")
+       "${ROOT}/${layer}/*.c" "${ROOT}/${layer}/*.h" "${ROOT}/${layer}/*.def")
   foreach(file ${files})
     check_hidden(${file})
     file(STRINGS "${ROOT}/${file}" lines REGEX "^[ \t]*#[ \t]*include")
     foreach(text IN LISTS lines)
       set(before_bad "${bad}")
-      check_line(${floor} ${file} 0 "${text}")
+      check_line(${layer} ${file} 0 "${text}")
       if(NOT "${bad}" STREQUAL "${before_bad}")
         set(bad "${before_bad}")
         number_of(line ${file} "${text}")
-        check_line(${floor} ${file} ${line} "${text}")
+        check_line(${layer} ${file} ${line} "${text}")
       endif()
     endforeach()
   endforeach()
 endforeach()
 
-foreach(floor ${lua_floors})
-  file(GLOB_RECURSE files RELATIVE "${ROOT}" "${ROOT}/${floor}/*.lua")
+foreach(layer ${lua_layers})
+  file(GLOB_RECURSE files RELATIVE "${ROOT}" "${ROOT}/${layer}/*.lua")
   foreach(file ${files})
-    check_requires(${floor} ${file})
+    check_requires(${layer} ${file})
   endforeach()
 endforeach()
 
 if(bad)
-  message(FATAL_ERROR "An include goes against the order of the floors "
+  message(FATAL_ERROR "An include goes against the order of the layers "
                       "(docs/architecture.md):\n${bad}")
 endif()

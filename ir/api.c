@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public header's part about programs and data types. */
 #include "base/file.h"
-#include "ir/lower/lower.h"
 #include "ir/object.h"
+#include "ir/query.h"
 #include "ir/scalar.h"
 
 #include <math.h>
@@ -198,23 +198,6 @@ static tess_status verify(ask *a, arena *scratch) {
 tess_status tess_program_verify(tess_program *p) {
   ask a = {.p = p};
   return ask_with_scratch(&a, verify);
-}
-
-/* Buffers keep their shapes, so that people can read it. */
-static tess_status lower(ask *a, arena *scratch) {
-  tess_context *c = a->p->c;
-  lower_options o = {.keep_math = true};
-  while (strcmp(lower_passes[o.stop_after].name, "flatten")) o.stop_after++;
-  a->q = program_new(c, &a->p->p, a->p);
-  return lower_program(&a->q->p, scratch, &o, &c->err);
-}
-
-tess_status tess_program_lower(tess_program *p, tess_program **out) {
-  ask a = {.p = p};
-  tess_status s = ask_with_scratch(&a, lower);
-  if (s) tess_program_free(a.q);
-  *out = s ? NULL : a.q;
-  return s;
 }
 
 const char *tess_program_name(tess_program *p) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a block holds beyond its place in the tree.  A part is replaced as a
  * whole by a new piece of its pool; the old piece is left behind. */
-#include "ir/ir.h"
+#include "ir/edit.h"
 #include "ir/pool.h"
+#include "ir/query.h"
 #include <stdio.h>
 
 void ir_block_set_iters(ir_program *p, ir_stmt b, uint32_t n,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Buffers, regions of them, functions; and the names of scopes, threads,
  * operators and functions, from their lists. */
-#include "ir/ir.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 ir_buf ir_buf_new(ir_program *p, ir_str name, tess_dtype t, uint32_t ndim,
                   const ir_expr *shape, ir_scope scope, ir_role role) {

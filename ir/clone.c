@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Deep copies of statements inside one program. */
-#include "ir/ir.h"
+#include "ir/edit.h"
 #include "ir/pool.h"
+#include "ir/query.h"
 
 ir_var ir_var_like(ir_program *p, ir_var v, int64_t lo, int64_t hi) {
   ir_var_rec r = p->var.v[v];

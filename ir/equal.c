@@ -4,6 +4,8 @@
  * is paired with that of the other.  Hashes serve to line up the operands of
  * sums and sets, whose order means nothing. */
 #include "ir/arith/linear.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "ir/structure.h"
 
 enum { MAX_SET = 64 };

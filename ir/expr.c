@@ -5,7 +5,9 @@
 #include "ir/expr.h"
 #include "ir/arith/arith.h"
 #include "ir/arith/range.h"
+#include "ir/edit.h"
 #include "ir/pool.h"
+#include "ir/query.h"
 #include "ir/scalar.h"
 
 /* ---- the hash table ----------------------------------------------------- */

@@ -3,7 +3,7 @@
 #ifndef IR_EXPR_H
 #define IR_EXPR_H
 
-#include "ir/ir.h"
+#include "ir/edit.h"
 
 /* The node equal to *n (which is not in the table itself: that may move),
  * found or made; its flags, variables and bounds are worked out here.  args:

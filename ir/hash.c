@@ -3,6 +3,7 @@
  * variables, buffers and functions are called and wherever they stand in
  * the tables.  Names of blocks count. */
 #include "base/hash.h"
+#include "ir/query.h"
 #include "ir/structure.h"
 
 /* What separates the parts, so that none runs into the next. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Structural hashes of expressions and values. */
 #include "base/hash.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "ir/structure.h"
 
 /* First words of what is hashed, so that different things differ. */

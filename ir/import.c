@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Statements of one program made again in another. */
 #include "ir/import.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 void ir_import_init(ir_import *m, ir_program *dst, const ir_program *src,
                     arena *scratch) {

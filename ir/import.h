@@ -8,7 +8,7 @@
 #ifndef IR_IMPORT_H
 #define IR_IMPORT_H
 
-#include "ir/ir.h"
+#include "ir/edit.h"
 
 typedef struct ir_import {
   ir_program *dst;

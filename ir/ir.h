@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tensor program: what it is made of and the few functions that build
- * and change it.
+ * The tensor program (IR): its tables, and access to them.  ir/edit.h builds
+ * and changes programs; ir/query.h asks about them.
  *
  * A program is a handful of tables; everything in it is named by a 32-bit
  * index into one of them, and index 0 means "none" everywhere.  So cloning a
@@ -276,7 +276,7 @@ typedef struct ir_block_rec {
 } ir_block_rec;
 
 /* What schedules may do to the order of what a reducer combines, which is
- * found out where a description uses it (ir/describe_laws.c). */
+ * found out where a description uses it (ir/build/describe_laws.c). */
 typedef enum ir_order {
   IR_ORDER_FREE,
   IR_ORDER_KEPT,  /* parts by themselves, but in their order */
@@ -394,6 +394,10 @@ void ir_var_name(const ir_program *p, ir_var v, strbuf *out);
 /* The same in an arena. */
 const char *ir_var_text(const ir_program *p, ir_var v, arena *scratch);
 
+static inline ir_expr ir_ref(const ir_program *p, ir_var v) {
+  return p->var.v[v].ref;
+}
+
 /* ---- dtypes (dtype.c) --------------------------------------------------- */
 
 /* "float32", "int8", "bool", "bfloat16", "float32x8"; false: no such type. */
@@ -416,58 +420,8 @@ static inline size_t ir_dtype_bytes(tess_dtype t) {
   return (size_t)((t.bits + 7) / 8) * t.lanes;
 }
 
-/* ---- building expressions (expr.c; algebra in arith/) ------------------- */
+/* ---- access ------------------------------------------------------------- */
 
-ir_expr ir_int(ir_program *p, tess_dtype t, int64_t v);  /* wraps to t */
-ir_expr ir_index(ir_program *p, int64_t v);              /* int64 */
-ir_expr ir_real(ir_program *p, tess_dtype t, double v);  /* rounds to t */
-ir_expr ir_bool(ir_program *p, bool v);
-/* A new variable; bounds are those of its values, when constant. */
-ir_var ir_var_new(ir_program *p, ir_var_kind kind, ir_str name, tess_dtype t,
-                  int64_t lo, int64_t hi);
-ir_var ir_var_split(ir_program *p, ir_var from, unsigned part, int64_t hi);
-ir_var ir_var_fused(ir_program *p, ir_var a, ir_var b, int64_t hi);
-/* Another one of the same kind and name (clone.c). */
-ir_var ir_var_like(ir_program *p, ir_var v, int64_t lo, int64_t hi);
-static inline ir_expr ir_ref(const ir_program *p, ir_var v) {
-  return p->var.v[v].ref;
-}
-/* Any operator of two operands; both must have the same dtype (lanes too).
- * Simplifies; index arithmetic comes out in a canonical form. */
-ir_expr ir_binary(ir_program *p, ir_op op, ir_expr a, ir_expr b);
-ir_expr ir_not(ir_program *p, ir_expr a);
-ir_expr ir_select(ir_program *p, ir_expr cond, ir_expr yes, ir_expr no);
-ir_expr ir_cast(ir_program *p, tess_dtype t, ir_expr a);
-ir_expr ir_load(ir_program *p, ir_buf b, uint32_t n, const ir_expr *idx);
-ir_expr ir_load_masked(ir_program *p, ir_buf b, tess_dtype t, uint32_t n,
-                       const ir_expr *idx, ir_expr mask);
-ir_expr ir_ramp(ir_program *p, ir_expr base, ir_expr stride, uint32_t lanes);
-ir_expr ir_broadcast(ir_program *p, ir_expr a, uint32_t lanes);
-ir_expr ir_call(ir_program *p, ir_fn fn, tess_dtype t, uint32_t n,
-                const ir_expr *args);
-ir_expr ir_call_named(ir_program *p, ir_fn fn, const char *name, tess_dtype t,
-                      uint32_t n, const ir_expr *args);
-static inline ir_expr ir_call_extern(ir_program *p, const char *name,
-                                     tess_dtype t, uint32_t n,
-                                     const ir_expr *args) {
-  return ir_call_named(p, IR_FN_EXTERN, name, t, n, args);
-}
-static inline ir_expr ir_add(ir_program *p, ir_expr a, ir_expr b) {
-  return ir_binary(p, IR_ADD, a, b);
-}
-static inline ir_expr ir_sub(ir_program *p, ir_expr a, ir_expr b) {
-  return ir_binary(p, IR_SUB, a, b);
-}
-static inline ir_expr ir_mul(ir_program *p, ir_expr a, ir_expr b) {
-  return ir_binary(p, IR_MUL, a, b);
-}
-static inline ir_expr ir_and(ir_program *p, ir_expr a, ir_expr b) {
-  return ir_binary(p, IR_AND, a, b);   /* either may be 0: true */
-}
-/* The node as it is, without simplifying (printers' and tests' use). */
-ir_expr ir_raw(ir_program *p, const ir_node *n, const uint32_t *args);
-
-/* Asking. */
 static inline bool ir_is_const(const ir_program *p, ir_expr e, int64_t v) {
   const ir_node *n = ir_at(p, e);
   return n->op == IR_INT && n->i == v;
@@ -476,135 +430,25 @@ static inline bool ir_const_int(const ir_program *p, ir_expr e, int64_t *v) {
   const ir_node *n = ir_at(p, e);
   return n->op == IR_INT ? (*v = n->i, true) : false;
 }
-/* Bounds of the values in [lo, lo + extent); INT64_MIN and INT64_MAX where
- * not known.  For a domain that may be empty, max is at least min. */
-void ir_domain_bounds(const ir_program *p, ir_expr lo, ir_expr extent,
-                      int64_t *min, int64_t *max);
 /* Bit v % 32 of each variable v that e uses, others perhaps with it. */
 static inline uint32_t ir_vars(const ir_program *p, ir_expr e) {
   const ir_node *n = ir_at(p, e);
   return n->op == IR_INT || n->op == IR_REAL ? 0 : n->vars;
 }
-bool ir_finds_var(const ir_program *p, ir_expr e, ir_var v);
-/* Does e use variable v?  Most that do not are told by their bits. */
-static inline bool ir_uses_var(const ir_program *p, ir_expr e, ir_var v) {
-  return (ir_vars(p, e) >> v % 32 & 1) && ir_finds_var(p, e, v);
+static inline uint32_t ir_ndim(const ir_program *p, ir_buf b) {
+  return p->buf.v[b].shape.n;
 }
-/* True when e reads any buffer (or only `b`, when not 0). */
-bool ir_has_load(const ir_program *p, ir_expr e, ir_buf b);
-typedef enum ir_look { IR_LOOK_BELOW, IR_LOOK_PAST, IR_LOOK_FOUND } ir_look;
-/* Calls f for e and the nodes below it that are no constants, until it finds
- * something; a node that is met often enough is not asked again.  f must not
- * unwind. */
-bool ir_any(const ir_program *p, ir_expr e,
-            ir_look (*f)(const ir_program *p, ir_expr e, void *ud), void *ud);
-/* Written out as a tree, has it so few nodes that one may walk it so? */
-bool ir_is_small(const ir_program *p, ir_expr e);
-/* Calls f for e and every node below it, once each, operands first. */
-void ir_visit(const ir_program *p, arena *scratch, ir_expr e,
-              void (*f)(const ir_program *p, ir_expr e, void *ud), void *ud);
-/* Operands of a node that are expressions (not buffers, functions). */
-uint32_t ir_operands(const ir_program *p, ir_expr e, const uint32_t **out,
-                     uint32_t fixed[3]);
-
-/* ---- what statements hold (held.c) -------------------------------------- */
-
-/* Asks f of every expression that the one statement itself holds, until it
- * says yes: indices, values and masks, bounds, conditions, and of a block the
- * domains and bindings, the predicate, and where its match buffers lie. */
-bool ir_any_held(const ir_program *p, ir_stmt s,
-                 bool (*f)(const ir_program *p, ir_expr e, void *ud),
-                 void *ud);
-/* Does anything at or below `top` load the buffer (`stores`: or store to it),
- * also by the name that a match gives it? */
-bool ir_uses_below(const ir_program *p, ir_stmt top, ir_buf buf, bool stores);
-/* The first statement at or below `top` that changes what e loads (0: it loads
- * nothing), and of which buffer; 0: none does. */
-ir_stmt ir_changes(const ir_program *p, ir_stmt top, ir_expr e, ir_buf *buf);
-/* Does e call a function of the host's? */
-bool ir_calls_host(const ir_program *p, ir_expr e);
-/* Does it call a function of the host's, in or below it, for what it does: in
- * a statement of its own, not for a value? */
-bool ir_has_effects(const ir_program *p, ir_stmt top);
-
-/* ---- substitution (subst.c) --------------------------------------------- */
-
-/* Something about some nodes (memo.h), which are few of those there are. */
-typedef struct ir_memo {
-  uint32_t n, slots;         /* filled, of them all: a power of two, or 0 */
-  uint32_t *v;               /* node and value of each; node 0: empty */
-} ir_memo;
-
-/* A substitution over expressions: variables and buffers get new values and
- * shared work is remembered.  Everything not mapped stays. */
-typedef struct ir_subst {
-  ir_program *p;
-  arena *scratch;
-  uint32_t nvar, nbuf;       /* sizes of the maps */
-  ir_expr *var;              /* var -> expression, 0: itself */
-  ir_buf *buf;               /* buffer -> buffer, 0: itself */
-  uint32_t vars;             /* bits of the mapped variables (ir_node) */
-  bool deep, bufs;           /* maps more than loop variables; buffers */
-  /* Called for every load (after its indices were mapped); 0: as usual. */
-  ir_expr (*load)(struct ir_subst *s, ir_buf buf, uint32_t n,
-                  const ir_expr *idx);
-  void *ud;
-  ir_memo memo;              /* node -> result, 0: not yet */
-} ir_subst;
-void ir_subst_init(ir_subst *s, ir_program *p, arena *scratch);
-void ir_subst_var(ir_subst *s, ir_var v, ir_expr e);
-void ir_subst_buf(ir_subst *s, ir_buf b, ir_buf to);
-/* Forget remembered results (after changing the maps). */
-void ir_subst_restart(ir_subst *s);
-ir_expr ir_subst_expr(ir_subst *s, ir_expr e);
-/* In place, through a statement and all below it: bindings, predicates,
- * bounds, regions, indices, values.  A block's inside sees no loop variable
- * of the loops around it, so while only loop variables are mapped the walk
- * stops at blocks' bindings and predicates. */
-void ir_subst_stmt(ir_subst *s, ir_stmt st);
-/* The same for what the one statement itself holds; of a block also what is
- * inside (regions, match buffers) when `inside`. */
-void ir_subst_head(ir_subst *s, ir_stmt st, bool inside);
-ir_region ir_subst_region(ir_subst *s, ir_region r);
-/* A deep copy of a statement (detached) with fresh variables, blocks and
- * buffers for those bound, or allocated, in it; names of copied blocks get
- * `suffix` and are made unique (NULL: they stay).  The maps of old to new
- * stay in s for the caller's use. */
-ir_stmt ir_clone_stmt(ir_subst *s, ir_stmt st, const char *suffix);
-/* The same, but of what is around `leaf`, which is at or below st, no more
- * than itself. */
-ir_stmt ir_clone_path(ir_subst *s, ir_stmt st, ir_stmt leaf,
-                      const char *suffix);
-
-/* ---- building and editing statements (stmt.c) --------------------------- */
-
-ir_stmt ir_loop_new(ir_program *p, ir_var v, ir_expr lo, ir_expr extent,
-                    ir_loop_kind kind);
-ir_stmt ir_block_new(ir_program *p, ir_str name);
-ir_stmt ir_store_new(ir_program *p, ir_buf b, uint32_t n, const ir_expr *idx,
-                     ir_expr value);
-ir_stmt ir_if_new(ir_program *p, ir_expr cond);
-ir_stmt ir_let_new(ir_program *p, ir_var v, ir_expr value);
-ir_stmt ir_evaluate_new(ir_program *p, ir_expr e);
-ir_stmt ir_allocate_new(ir_program *p, ir_buf b);
-ir_stmt ir_barrier_new(ir_program *p, ir_scope scope);
-
-/* The only ways to change the tree.  Statements given are detached ones. */
-void ir_append(ir_program *p, ir_stmt parent, ir_stmt child);
-void ir_prepend(ir_program *p, ir_stmt parent, ir_stmt child);
-void ir_append_alt(ir_program *p, ir_stmt parent, ir_stmt child);
-void ir_insert_before(ir_program *p, ir_stmt at, ir_stmt s);
-void ir_insert_after(ir_program *p, ir_stmt at, ir_stmt s);
-void ir_detach(ir_program *p, ir_stmt s);      /* out of the tree, alive */
-/* `s` takes the place of `old`; `old` is detached, with its children. */
-void ir_replace(ir_program *p, ir_stmt old, ir_stmt s);
-/* All children of `from` move to the end of `to`'s body. */
-void ir_move_body(ir_program *p, ir_stmt from, ir_stmt to);
-/* `s` and everything still below it die, stamped with p->step. */
-void ir_kill(ir_program *p, ir_stmt s);
-/* A loop or block wraps a statement in its place. */
-void ir_wrap(ir_program *p, ir_stmt s, ir_stmt around);
-
+static inline ir_expr ir_dim(const ir_program *p, ir_buf b, uint32_t i) {
+  return p->arg.v[p->buf.v[b].shape.at + i];
+}
+static inline ir_expr ir_region_min(const ir_program *p, ir_region r,
+                                    uint32_t i) {
+  return p->arg.v[r.at + 2 * i];
+}
+static inline ir_expr ir_region_extent(const ir_program *p, ir_region r,
+                                       uint32_t i) {
+  return p->arg.v[r.at + 2 * i + 1];
+}
 static inline bool ir_is_dead(const ir_program *p, ir_stmt s) {
   return p->stmt.v[s].kind == IR_DEAD;
 }
@@ -622,91 +466,9 @@ static inline ir_stmt ir_next(const ir_program *p, ir_stmt s, ir_stmt top) {
   const ir_stmt_rec *r = ir_st(p, s);
   return r->body ? r->body : r->alt ? r->alt : ir_skip(p, s, top);
 }
-/* How deep statements may nest, a root being 1 deep: everything may then
- * recurse.  And how deep those of `top` do. */
-enum { IR_MAX_STMT_DEPTH = 512, IR_MAX_EXPR_DEPTH = 4096 };
-/* How deep expression e nests, given that of those made before it. */
-uint32_t ir_depth_above(const ir_program *p, const uint32_t *depth, ir_expr e);
-/* No expression nests deeper than IR_MAX_EXPR_DEPTH.  Looks at them only when
- * enough have been made since it last did. */
-bool ir_exprs_nest_well(ir_program *p, arena *scratch);
-uint32_t ir_depth(const ir_program *p, ir_stmt top);
-/* The block that s stands in (not s itself); 0 at the root. */
-ir_stmt ir_scope_of(const ir_program *p, ir_stmt s);
-bool ir_is_ancestor(const ir_program *p, ir_stmt above, ir_stmt below);
 
-/* Pools. */
-uint32_t ir_args(ir_program *p, uint32_t n, const uint32_t *v); /* -> at */
-ir_span ir_arg_span(ir_program *p, uint32_t n, const uint32_t *v);
+/* ---- names of scopes, threads, operators (buffer.c) --------------------- */
 
-/* Blocks' parts; each replaces the whole part. */
-void ir_block_set_iters(ir_program *p, ir_stmt b, uint32_t n,
-                        const ir_iter *it);
-void ir_block_set_reads(ir_program *p, ir_stmt b, uint32_t n,
-                        const ir_region *r);
-void ir_block_set_writes(ir_program *p, ir_stmt b, uint32_t n,
-                         const ir_region *r);
-/* Sets both to what the statements in it access (regions.c), but for what was
- * said of it; the second heeds only what is hidden. */
-void ir_block_find_regions(ir_program *p, arena *scratch, ir_stmt b);
-void ir_block_find_all_regions(ir_program *p, arena *scratch, ir_stmt b);
-void ir_block_add_alloc(ir_program *p, ir_stmt b, ir_buf buf);
-void ir_block_remove_alloc(ir_program *p, ir_stmt b, ir_buf buf);
-/* Annotations of a block that list buffers by name: whose regions are what a
- * person said and not worked out, and which accesses it does not declare. */
-#define IR_EXPLICIT_READS "explicit_read_region"
-#define IR_EXPLICIT_WRITES "explicit_write_region"
-#define IR_HIDDEN_READS "hidden_read_region"
-#define IR_HIDDEN_WRITES "hidden_write_region"
-bool ir_notes_buffer(const ir_program *p, ir_stmt b, const char *key,
-                     ir_buf buf);
-void ir_note_buffer(ir_program *p, arena *scratch, ir_stmt b, const char *key,
-                    ir_buf buf);
-void ir_unnote_buffer(ir_program *p, arena *scratch, ir_stmt b, const char *key,
-                      ir_buf buf);
-/* Some block of the program hides an access of the buffer. */
-bool ir_is_hidden(const ir_program *p, ir_buf buf);
-/* The block of the entry function named so; 0: none. */
-ir_stmt ir_find_block(const ir_program *p, ir_str name);
-/* A block name not yet used in the entry function: name, name_1, ... */
-ir_str ir_fresh_block_name(ir_program *p, ir_str name);
-
-/* Annotations of a loop or block. */
-const ir_anno *ir_anno_get(const ir_program *p, ir_stmt s, const char *key);
-void ir_anno_set(ir_program *p, ir_stmt s, ir_str key, ir_val val);
-bool ir_anno_remove(ir_program *p, ir_stmt s, const char *key);
-ir_val ir_value_int(ir_program *p, int64_t v);
-ir_val ir_value_str(ir_program *p, const char *s);
-ir_val ir_value_add(ir_program *p, ir_value v, const uint32_t *elems);
-bool ir_value_eq(const ir_program *p, ir_val a, const ir_program *q, ir_val b);
-
-/* ---- buffers and functions (buffer.c) ----------------------------------- */
-
-ir_buf ir_buf_new(ir_program *p, ir_str name, tess_dtype t, uint32_t ndim,
-                  const ir_expr *shape, ir_scope scope, ir_role role);
-static inline uint32_t ir_ndim(const ir_program *p, ir_buf b) {
-  return p->buf.v[b].shape.n;
-}
-static inline ir_expr ir_dim(const ir_program *p, ir_buf b, uint32_t i) {
-  return p->arg.v[p->buf.v[b].shape.at + i];
-}
-ir_region ir_region_new(ir_program *p, ir_buf b, const ir_expr *min_extent);
-static inline ir_expr ir_region_min(const ir_program *p, ir_region r,
-                                    uint32_t i) {
-  return p->arg.v[r.at + 2 * i];
-}
-static inline ir_expr ir_region_extent(const ir_program *p, ir_region r,
-                                       uint32_t i) {
-  return p->arg.v[r.at + 2 * i + 1];
-}
-ir_region ir_region_full(ir_program *p, ir_buf b);
-/* Its symbolic extents are those that the parameters' shapes mention. */
-/* Behind the functions of a program stand those of the tensor intrinsics that
- * it knows ("name.desc", "name.impl"), from this index on: they are no part
- * of what it computes. */
-uint32_t ir_func_end(const ir_program *p);
-uint32_t ir_func_new(ir_program *p, ir_str name, uint32_t nparams,
-                     const ir_buf *params, ir_stmt root);
 bool ir_scope_parse(const char *s, ir_scope *out);
 const char *ir_scope_text(ir_scope s);
 /* Fragments of matrices belong to a warp, and only what all of its lanes do
@@ -722,71 +484,5 @@ bool ir_thread_parse(const char *s, ir_thread *out);
 const char *ir_thread_text(ir_thread t);
 const char *ir_op_text(ir_op op);          /* "+", "min", ... */
 const char *ir_fn_text(ir_fn fn);          /* "exp", ... */
-
-/* ---- reducers (reducer.c) ----------------------------------------------- */
-
-/* A built-in one: name is sum, prod, min or max; 0: no such. */
-uint32_t ir_reducer_builtin(ir_program *p, const char *name, tess_dtype t);
-uint32_t ir_reducer_new(ir_program *p, ir_str name, uint32_t n,
-                        const ir_var *lhs, const ir_var *rhs,
-                        const ir_expr *combine, const ir_expr *identity);
-bool ir_has_reduce_iter(const ir_program *p, ir_stmt block);
-/* Does a reduce iter tell where the block writes?  Its init is not for all of
- * that. */
-bool ir_place_reduced(const ir_program *p, ir_stmt block);
-/* Does the block combine by a reducer that keeps its sources' order? */
-static inline bool ir_reduces_in_order(const ir_program *p, ir_stmt block) {
-  return p->reducer.v[ir_blk(p, block)->reducer].ordered != 0;
-}
-/* The greatest or least value of a type (floats: an infinity). */
-ir_expr ir_extreme(ir_program *p, tess_dtype t, bool greatest);
-/* combine with lhs and rhs replaced; writes n expressions. */
-void ir_reducer_apply(ir_program *p, arena *scratch, uint32_t reducer,
-                      const ir_expr *lhs, const ir_expr *rhs, ir_expr *out);
-
-/* ---- what a whole program is asked -------------------------------------- */
-
-/* Structural hash (hash.c): ignores variable names and table indices,
- * includes block names, annotations, loop kinds.  Same on every machine. */
-uint64_t ir_hash(const ir_program *p, arena *scratch);
-/* Structural equality up to variable names (equal.c). */
-bool ir_equal(const ir_program *p, const ir_program *q, arena *scratch);
-/* Well-formedness (verify.c): links, dtypes, scoping of variables, regions
- * cover accesses, unique block names.  false: `why` says what and where. */
-bool ir_verify(const ir_program *p, arena *scratch, strbuf *why);
-/* false: some access of a program that verifies surely leaves its buffer, of
- * those behind a condition only when `guarded`. */
-bool ir_verify_bounds(const ir_program *p, bool guarded, arena *scratch,
-                      strbuf *why);
-/* The same for what stands behind none, when the sizes of the function have
- * these values (verify_sizes.c): TESS_INVALID, and why, or no memory. */
-tess_status ir_verify_bounds_at(const ir_program *p, const int64_t *sizes,
-                                arena *scratch, strbuf *why);
-/* Floating-point and integer operations done by one run; -1 where that depends
- * on sizes that are known when it is called. */
-int64_t ir_flops(const ir_program *p);
-/* Such operations and stores that one run of a statement does, where the loops
- * around it stand at their middle; -1 where that depends on sizes or data. */
-int64_t ir_work(const ir_program *p, ir_stmt s, arena *scratch);
-
-/* Readable loop nest (print.c).  mark: a statement to point at, or 0;
- * changed: one byte a statement, non-zero lines get a mark; or NULL. */
-typedef struct ir_print_opts {
-  ir_stmt mark;
-  const char *mark_text;
-  const uint8_t *changed;
-  bool regions;          /* also reads, writes of each block */
-} ir_print_opts;
-void ir_print(const ir_program *p, const ir_print_opts *o, strbuf *out);
-void ir_print_expr(const ir_program *p, ir_expr e, strbuf *out);
-void ir_print_stmt_head(const ir_program *p, ir_stmt s, strbuf *out);
-
-/* Bytes and back (serial.c): the tables, less what no function uses, with a
- * header and checksum; indices are others then.  Loading trusts nothing: every
- * index is checked, then ir_verify.  Contents of constants stay where they are
- * in `bytes`, at multiples of 64 from its start. */
-void ir_save(const ir_program *p, strbuf *out);
-tess_status ir_restore(ir_program *p, arena *scratch, const void *bytes,
-                       size_t n, strbuf *why);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Room for what a walk remembers. */
 #include "ir/memo.h"
+#include "ir/edit.h"
 
 enum { FIRST_SLOTS = 16 };
 

@@ -5,7 +5,7 @@
 #ifndef IR_MEMO_H
 #define IR_MEMO_H
 
-#include "ir/ir.h"
+#include "ir/edit.h"
 
 /* Twice as many slots; may unwind. */
 void ir_memo_grow(ir_memo *m, arena *scratch);

@@ -5,7 +5,7 @@
 #define IR_OBJECT_H
 
 #include "base/context.h"
-#include "ir/describe.h"
+#include "ir/build/describe.h"
 #include "ir/ir.h"
 
 struct tess_builder {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program's life: made, forgotten, copied, freed.  All of it goes table by
  * table over one list, so that a new table is one word here. */
-#include "ir/ir.h"
+#include "ir/query.h"
 
 /* Every growable table of a program. */
 #define TABLES(T) T(node) T(intern) T(arg) IR_CHANGED_TABLES(T)

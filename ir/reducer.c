@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reducers: (combine, identity) over tuples. */
-#include "ir/ir.h"
+#include "ir/edit.h"
 #include <math.h>
 
 uint32_t ir_reducer_new(ir_program *p, ir_str name, uint32_t n,

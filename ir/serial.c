@@ -11,7 +11,8 @@
 #include "base/hash.h"
 #include "ir/expr.h"
 #include "ir/import.h"
-#include "ir/verify.h"
+#include "ir/query.h"
+#include "ir/verify/verify.h"
 
 static const char magic[8] = {'T', 'E', 'S', 'S', 'P', 'R', 'O', 'G'};
 enum { VERSION = 2, HEADER = 32, CONTENTS_ALIGN = 64 };

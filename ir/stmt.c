@@ -2,8 +2,9 @@
  * Statements: making them, and the only functions that change the tree.
  * A statement's children are two lists of siblings, body and alt; an edit
  * mends the links of the neighbours and nothing else. */
-#include "ir/ir.h"
+#include "ir/edit.h"
 #include "ir/pool.h"
+#include "ir/query.h"
 
 /* ---- making ------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #ifndef IR_STRUCTURE_H
 #define IR_STRUCTURE_H
 
-#include "ir/ir.h"
+#include "ir/edit.h"
 
 typedef struct hasher {
   const ir_program *p;

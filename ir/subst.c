@@ -3,6 +3,7 @@
  * node; a node whose bits say that it uses no mapped variable is not looked
  * into. */
 #include "ir/arith/linear.h"
+#include "ir/edit.h"
 #include "ir/memo.h"
 
 void ir_subst_init(ir_subst *s, ir_program *p, arena *scratch) {

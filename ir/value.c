@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Values of annotations and attributes, and the annotations themselves: a
  * short list in the order in which they were set. */
-#include "ir/ir.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 ir_val ir_value_add(ir_program *p, ir_value v, const uint32_t *elems) {
   if (v.tag == IR_VAL_LIST || v.tag == IR_VAL_DICT)

@@ -3,7 +3,7 @@
  * its interface of (in the table ts._core). */
 #include "lua/ldescribe.h"
 
-/* ---- parameters and expressions ---------------------------------------- */
+/* ---- parameters and expressions ----------------------------------------- */
 
 static tess_role to_role(lua_State *L, int i) {
   static const char *const names[] = {"input", "output", "constant",
@@ -317,7 +317,7 @@ static int check_options(lua_State *L) { /* (function, options, field...) */
 /* Keeps the builder alive across an imperative description: returns it. */
 static int hold(lua_State *L) { return lt_push_builder(L), 1; }
 
-/* ---- programs ---------------------------------------------------------- */
+/* ---- programs ----------------------------------------------------------- */
 
 static uint32_t to_buffers(lua_State *L, int t, uint32_t max,
                            tess_buffer *out) {

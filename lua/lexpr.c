@@ -3,7 +3,7 @@
 #include "lua/ldescribe.h"
 #include <string.h>
 
-/* ---- the builder ------------------------------------------------------- */
+/* ---- the builder -------------------------------------------------------- */
 
 #define LT_BUILDER "tessera.builder"
 static const char builder_key = 0;
@@ -106,7 +106,7 @@ tess_buffer lt_to_buffer(lua_State *L, int i) {
   return x->buf;
 }
 
-/* ---- operators --------------------------------------------------------- */
+/* ---- operators ---------------------------------------------------------- */
 
 int lt_binary(lua_State *L, const char *op) {
   tess_expr e;
@@ -173,7 +173,7 @@ static int expr_dtype(lua_State *L) {
   return 1;
 }
 
-/* ---- buffers ----------------------------------------------------------- */
+/* ---- buffers ------------------------------------------------------------ */
 
 static int buffer_call(lua_State *L) {
   lt_buffer *x = lt_object(L, 1, LT_BUFFER);
@@ -261,7 +261,7 @@ static int buffer_tostring(lua_State *L) {
   return 1;
 }
 
-/* ---- the classes ------------------------------------------------------- */
+/* ---- the classes -------------------------------------------------------- */
 
 void lt_open_expr(lua_State *L) {
   static const luaL_Reg expr_meta[] = {{"__add", op_add},

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public header's part about kernels and the oracle. */
 #include "backends/interp/interp.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "ir/scalar.h"
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 #include "measure/clock.h"
 #include "measure/context.h"
 #include "measure/kernel.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure/bench.h"
 #include "base/vec.h"
-#include "measure/room.h"
+#include "measure/tensor/room.h"
 #include <string.h>
 
 /* ---- contents ----------------------------------------------------------- */

@@ -9,8 +9,8 @@
 
 #include "backends/runtime.h"
 #include "base/error.h"
-#include "measure/fill.h"
-#include "measure/guard.h"
+#include "measure/tensor/fill.h"
+#include "measure/tensor/guard.h"
 #include "measure/range.h"
 
 typedef struct bench_param {

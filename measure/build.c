@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Building batches: by workers, or by threads of this process. */
 #include "base/hash.h"
+#include "ir/query.h"
 #include "measure/clock.h"
-#include "measure/crew.h"
-#include "vm/text.h"
+#include "measure/worker/crew.h"
+#include "vm/text/text.h"
 #include <string.h>
 
 /* A trace that candidates of a batch replay, written down once. */

@@ -9,7 +9,7 @@
 #define MEASURE_BUNDLE_H
 
 #include "backends/backend.h"
-#include "ir/lower/lower.h"
+#include "lower/lower.h"
 
 typedef struct bundle {
   const backend *backend;

@@ -8,7 +8,7 @@
 #include "ir/object.h"
 #include "measure/bundle.h"
 #include "measure/measure.h"
-#include "measure/tensor.h"
+#include "measure/tensor/tensor.h"
 
 enum { KERNEL_SIZES = 64 };  /* at most */
 

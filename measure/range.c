@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One walk over the stores of a program, in its order. */
 #include "measure/range.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include <math.h>
 
 typedef struct walk {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The sentence of a refusal, made when somebody reads it. */
+#include "ir/query.h"
 #include "schedule/sch.h"
 #include <inttypes.h>
 

@@ -10,6 +10,7 @@
 #define SCHEDULE_SCH_H
 
 #include "ir/arith/arith.h"
+#include "ir/edit.h"
 #include "schedule/sig.h"
 
 /* No loop is made longer than this, so that index arithmetic cannot leave
@@ -34,7 +35,7 @@ void sch_replace_vars(sch_state *s, ir_stmt top, uint32_t n,
 
 /* The block `scope` and those around it, less the outermost, declare at
  * least what is now accessed in them: after a change below (sch_change does
- * it; analysis/widen.c). */
+ * it; rewrite/widen_regions.c). */
 void sch_widen_scope(sch_state *s, ir_stmt scope);
 
 /* Do the bounds of a loop, the value of a let or the domain of an iter of a
@@ -120,7 +121,8 @@ static inline bool sch_has_init(const ir_program *p, ir_stmt block) {
 bool sch_init_loads(const ir_program *p, ir_stmt block, ir_buf buf);
 bool sch_init_uses(const ir_program *p, ir_stmt block, ir_buf buf);
 /* Gives a block with reduce iters the same in whatever order these run, its
- * init aside: is it a reduction, beyond being called one (analysis/commute.c)?
+ * init aside: is it a reduction, beyond being called one?
+ * (dependence/reduction_commutes.c)
  */
 bool sch_reduction_commutes(const ir_program *p, ir_stmt block);
 /* What a block is within `top`, a block or loop above it: properties that
@@ -178,7 +180,7 @@ typedef enum sch_loop_type {
 } sch_loop_type;
 sch_loop_type sch_type_of_loop(sch_state *s, ir_stmt loop);
 
-/* ---- dependences (analysis/deps.c) -------------------------------------- */
+/* ---- dependences (dependence/block_deps.c) ------------------------------ */
 
 /* Child block `dst` of a scope depends on the earlier one `src` through a
  * buffer: only where their regions, over whole domains, can overlap. */
@@ -193,7 +195,7 @@ sch_list sch_consumers(sch_state *s, ir_stmt block);
 /* What `buf` is a part of: itself, or what `scope` matched it to. */
 ir_buf sch_storage(const ir_program *p, ir_stmt scope, ir_buf buf);
 
-/* ---- bounds that are read (analysis/bounds.c) --------------------------- */
+/* ---- bounds that are read (analysis/data_bounds.c) ---------------------- */
 
 /* Does what e reads for `reader` stay as it is at and below `top`?  false:
  * refused (SCH_R_INPUT_OVERWRITTEN). */
@@ -205,7 +207,7 @@ uint32_t sch_deciding(const ir_program *p, ir_stmt t, ir_expr e[2]);
  * is meanwhile?  false: refused (SCH_R_INPUT_OVERWRITTEN). */
 bool sch_bounds_stay(sch_state *s, ir_stmt top);
 
-/* ---- races (analysis/races.c) ------------------------------------------- */
+/* ---- races (dependence/races.c) ----------------------------------------- */
 
 /* May the iterations of `loop` run at once, bound to `thread` or, where that
  * is negative, as a parallel or vectorized loop, if the loops inner[0 .. n),
@@ -216,11 +218,11 @@ bool sch_iterations_free(sch_state *s, ir_stmt loop, int thread, uint32_t n,
 #define SCH_RACE_REASONS                                                    \
   SCH_R_ITER_NOT_SPATIAL, SCH_POLY_REASONS, SCH_R_OTHER_STATEMENT,          \
     SCH_R_RACE, SCH_R_RACE_OTHER
-/* Given by the last resort (analysis/polyhedra.h): what is asked is not
+/* Given by the last resort (dependence/polyhedra.h): what is asked is not
  * quasi-affine, or too much of it. */
 #define SCH_POLY_REASONS SCH_R_NOT_AFFINE, SCH_R_UNDECIDED
 
-/* ---- changes below loops that run at once (analysis/trial.c) ------------ */
+/* ---- changes below loops that run at once (rewrite/transaction.c) ------- */
 
 /* Makes a change, which refuses or succeeds as an apply does, and may have
  * made expressions and buffers by then; refuses, too, where a loop whose
@@ -250,7 +252,7 @@ bool sch_rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
                   bool (*change)(sch_state *s, void *ud), void *ud,
                   ir_stmt at);
 
-/* ---- order (analysis/order.c) ------------------------------------------- */
+/* ---- order (dependence/permute.c) --------------------------------------- */
 
 /* May the nest chain[0 .. n), each the only child of the one before, be run
  * in the order of the permutation next[0 .. n)?  false: refused.  (Kinds of
@@ -265,7 +267,7 @@ bool sch_order_free(sch_state *s, uint32_t n, const ir_stmt *chain,
 
 /* Does the reduction `block`, in one run of its scope or, where `top` is not 0,
  * of the loops from `top` down to it, meet each result first where it
- * initialises it?  false: refused.  (analysis/begin.c) */
+ * initialises it?  false: refused.  (analysis/reduction_init.c) */
 bool sch_begins_at_init(sch_state *s, ir_stmt block, ir_stmt top);
 /* Does the predicate of the block, wherever it holds, hold too where all those
  * of `loops` start that have a bit of `bits` in drives[var]?  false: refused,

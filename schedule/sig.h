@@ -19,7 +19,7 @@
 #define SCHEDULE_SIG_H
 
 #include "base/rng.h"
-#include "ir/ir.h"
+#include "ir/edit.h"
 
 typedef struct sch_list { uint32_t n; const ir_stmt *v; } sch_list;
 typedef struct sch_ints { uint32_t n; const int64_t *v; } sch_ints;

@@ -2,6 +2,7 @@
  * The database's tables and statements. */
 #include "search/database.h"
 #include "base/hash.h"
+#include "ir/query.h"
 #include "vm/intrin.h"
 #include <errno.h>
 #include <limits.h>

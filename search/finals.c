@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The end of a run: the best few meet again, interleaved, before the winner
  * is named; what became of the rest is told in the funnel. */
+#include "ir/query.h"
 #include "search/loop.h"
 
 #include <math.h>

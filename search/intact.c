@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Whether what a record holds can be read, as a function of SQL. */
 #include "search/database.h"
-#include "vm/text.h"
+#include "vm/text/text.h"
 
 typedef struct contents {
   mem_heap *heap;

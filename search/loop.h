@@ -60,7 +60,7 @@ tess_status tune_count_result(tune *t, const search_outcome *o);
  * next point. */
 tess_status tune_count_trial(tune *t);
 
-/* ---- records (records.c) ----------------------------------------------- */
+/* ---- records (records.c) ------------------------------------------------ */
 
 /* Opens the database, where the options name one, and takes what earlier runs
  * found. */
@@ -74,7 +74,7 @@ tess_status tune_store_compared(tune *t, uint32_t trial,
 tess_status tune_decided(tune *t, uint32_t sketch, uint32_t n,
                          const int64_t *d, tess_trace **out);
 
-/* ---- the end (finals.c) ------------------------------------------------ */
+/* ---- the end (finals.c) ------------------------------------------------- */
 
 /* A failure in the middle (a full disk, no memory) ends the run, which gives
  * what it found until then: the first one goes into the result. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Records of earlier runs, and of this one. */
-#include "search/loop.h"
 #include "base/hash.h"
+#include "ir/query.h"
+#include "search/loop.h"
 
-/* ---- records of earlier runs ------------------------------------------- */
+/* ---- records of earlier runs -------------------------------------------- */
 
 static int64_t find_sketch(const tune *t, uint64_t hash) {
   for (uint32_t i = 0; i < t->set->nsketch; i++)
@@ -83,7 +84,7 @@ tess_status tune_open_database(tune *t) {
   return s;
 }
 
-/* ---- records of this run ----------------------------------------------- */
+/* ---- records of this run ------------------------------------------------ */
 
 typedef struct decide_work {
   tune *t;

@@ -14,7 +14,7 @@ double tune_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- setting up -------------------------------------------------------- */
+/* ---- setting up --------------------------------------------------------- */
 
 static tess_status open_strategy(tune *t) {
   const tess_tune_options *o = t->set->o;
@@ -99,7 +99,7 @@ static void tear_down(tune *t) {
   str_free(&t->line);
 }
 
-/* ---- a batch ----------------------------------------------------------- */
+/* ---- a batch ------------------------------------------------------------ */
 
 /* The deadline's alarm raises the same flag as whoever wants a stop. */
 void tune_heed_stop(tune *t) {
@@ -363,7 +363,7 @@ static tess_status run_batches(tune *t) {
   return TESS_OK;
 }
 
-/* ---- the run ----------------------------------------------------------- */
+/* ---- the run ------------------------------------------------------------ */
 
 /* The deadline is the search's: who is best is still found out, unless that is
  * stopped, too. */

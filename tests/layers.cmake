@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The check of the floors' edges can fail: each bad include below, alone in
+# The check of the layers' edges can fail: each bad include below, alone in
 # a small tree, must be refused with the given words; the good ones pass.
 #   cmake -DCHECK=check_layers.cmake -DTREE=<folder to make> -P layers.cmake
 cmake_minimum_required(VERSION 3.25)

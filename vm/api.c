@@ -2,11 +2,12 @@
  * The public header's part about schedules: making them, performing
  * primitives, snapshots. */
 #include "vm/api.h"
+#include "ir/query.h"
 #include "vm/intrin.h"
 
 #include <stdio.h>
 
-/* ---- what the files of this part share --------------------------------- */
+/* ---- what the files of this part share ---------------------------------- */
 
 typedef struct writing {
   tess_context *c;
@@ -68,7 +69,7 @@ tess_status api_blame(tess_context *c, tess_status st, const vm_machine *m,
   return st;
 }
 
-/* ---- life -------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------- */
 
 tess_schedule *api_schedule(tess_context *c, tess_program *p) {
   tess_schedule *s = mem_new(&c->heap, tess_schedule);
@@ -167,7 +168,7 @@ tess_target *tess_schedule_target(tess_schedule *s) {
   return s->target_object;
 }
 
-/* ---- performing primitives --------------------------------------------- */
+/* ---- performing primitives ---------------------------------------------- */
 
 typedef struct step {
   tess_schedule *s;
@@ -259,7 +260,7 @@ tess_status tess_schedule_can(tess_schedule *s, const char *prim,
   return ctx_run(s->c, perform, &k);
 }
 
-/* ---- snapshots --------------------------------------------------------- */
+/* ---- snapshots ---------------------------------------------------------- */
 
 typedef struct snapshot {
   tess_schedule *s;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public header's part about schedules: what is asked of them. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "schedule/sch.h"
 #include "vm/api.h"
-#include "vm/text.h"
+#include "vm/text/text.h"
 
 #include <inttypes.h>
 
@@ -73,7 +75,7 @@ static tess_status find(question *q, ir_kind kind) {
   return TESS_OK;
 }
 
-/* ---- values ------------------------------------------------------------ */
+/* ---- values ------------------------------------------------------------- */
 
 static tess_status read_int(void *ud) {
   question *q = ud;
@@ -120,7 +122,7 @@ tess_status tess_schedule_rv_text(tess_schedule *s, tess_rv rv, char **out) {
   return ctx_run(s->c, describe, &q);
 }
 
-/* ---- facts of loops and blocks ----------------------------------------- */
+/* ---- facts of loops and blocks ------------------------------------------ */
 
 /* A question to the analyses, which take room from the machine's scratch. */
 static sch_state *analysis(question *q) {
@@ -285,7 +287,7 @@ tess_status tess_schedule_access(tess_schedule *s, tess_rv block, int write,
   return ctx_run(s->c, about_access, &q);
 }
 
-/* ---- annotations ------------------------------------------------------- */
+/* ---- annotations -------------------------------------------------------- */
 
 static void put_value(const ir_program *p, ir_val v, strbuf *out) {
   const ir_value *x = &p->value.v[v];

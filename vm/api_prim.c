@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public header's part about primitives as data, and their docs. */
 #include "vm/api.h"
-#include "vm/doc.h"
+#include "vm/doc/doc.h"
 
 uint32_t tess_prim_count(void) { return sch_nprims; }
 
@@ -57,7 +57,7 @@ tess_status tess_prim_refusal_get(uint32_t i, uint32_t k, const char **name,
   return TESS_OK;
 }
 
-/* ---- docs -------------------------------------------------------------- */
+/* ---- docs --------------------------------------------------------------- */
 
 typedef struct ask {
   tess_context *c;

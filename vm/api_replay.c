@@ -29,7 +29,7 @@ static tess_status find_program(change *k) {
                          "the trace is bound to no program: give one");
 }
 
-/* ---- replay ------------------------------------------------------------ */
+/* ---- replay ------------------------------------------------------------- */
 
 static tess_status read_options(change *k, vm_replay_opts *o) {
   tess_replay_options all = {.struct_size = sizeof all};
@@ -72,7 +72,7 @@ tess_status tess_trace_replay(tess_trace *t, tess_program *program,
   return ctx_run(t->c, replay, &k);
 }
 
-/* ---- new traces from old ----------------------------------------------- */
+/* ---- new traces from old ------------------------------------------------ */
 
 /* With a machine and an empty trace to make the new one in. */
 static tess_status prepare(void *ud) {

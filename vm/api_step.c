@@ -3,7 +3,7 @@
 #include "vm/api.h"
 #include "vm/intrin.h"
 #include "vm/step.h"
-#include "vm/text.h"
+#include "vm/text/text.h"
 
 #include <math.h>
 
@@ -30,7 +30,7 @@ typedef struct request {
   char **text;
 } request;
 
-/* ---- life -------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------- */
 
 static void drop(tess_stepper *s) {
   tess_context *c = s->c;
@@ -72,7 +72,7 @@ tess_status tess_stepper_new(tess_trace *t, tess_program *program,
   return ctx_run(t->c, make, &q);
 }
 
-/* ---- moving ------------------------------------------------------------ */
+/* ---- moving ------------------------------------------------------------- */
 
 uint32_t tess_stepper_position(tess_stepper *s) { return s->s.at; }
 uint32_t tess_stepper_size(tess_stepper *s) { return s->s.t.inst.n; }
@@ -109,7 +109,7 @@ tess_status tess_stepper_back(tess_stepper *s) {
   return ctx_fail(s->c, TESS_NOT_FOUND, "this is the beginning");
 }
 
-/* ---- looking ----------------------------------------------------------- */
+/* ---- looking ------------------------------------------------------------ */
 
 static tess_status take(void *ud) {
   request *q = ud;
@@ -155,7 +155,7 @@ tess_status tess_stepper_inst(tess_stepper *s, char **out) {
   return ctx_run(s->c, take, &q);
 }
 
-/* ---- decisions --------------------------------------------------------- */
+/* ---- decisions ---------------------------------------------------------- */
 
 tess_status tess_stepper_decision(tess_stepper *s, uint32_t max, int64_t *out,
                                   uint32_t *n) {

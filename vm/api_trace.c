@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public header's part about traces: life, texts, what is in them. */
 #include "vm/api.h"
-#include "vm/doc.h"
-#include "vm/text.h"
-#include "vm/tvm.h"
+#include "vm/doc/doc.h"
+#include "vm/text/text.h"
+#include "vm/text/tvm.h"
 
 #include <inttypes.h>
 
-/* ---- life -------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------- */
 
 typedef struct filling {
   vm_trace *to;
@@ -73,7 +73,7 @@ uint64_t tess_trace_hash(tess_trace *t) { return vm_trace_hash(&t->t); }
 
 uint32_t tess_trace_size(tess_trace *t) { return t->t.inst.n; }
 
-/* ---- texts ------------------------------------------------------------- */
+/* ---- texts -------------------------------------------------------------- */
 
 typedef struct text {
   tess_trace *t;
@@ -207,7 +207,7 @@ tess_status tess_trace_from_tvm_json(tess_context *c, const char *source,
   return ctx_run(c, read_text, &r);
 }
 
-/* ---- one instruction --------------------------------------------------- */
+/* ---- one instruction ---------------------------------------------------- */
 
 typedef struct looking {
   tess_trace *t;

@@ -152,7 +152,7 @@ tess_status api_operands(tess_context *c, const sch_prim *prim, uint32_t nargs,
   return TESS_OK;
 }
 
-/* ---- the other way ----------------------------------------------------- */
+/* ---- the other way ------------------------------------------------------ */
 
 static const tess_value *give_run(const vm_trace *t, uint32_t at, uint32_t n,
                                   arena *a) {

@@ -4,8 +4,10 @@
  *
  * What can be checked without a program was checked when the instruction
  * entered its trace (check.c); here only what a variable stands for is. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "vm/exec.h"
-#include "vm/map.h"
+#include "vm/text/map.h"
 
 typedef struct frame {
   vm_machine *m;
@@ -24,7 +26,7 @@ static bool fail(frame *f, vm_why why, vm_rv rv, int64_t n) {
   return false;
 }
 
-/* ---- operands ---------------------------------------------------------- */
+/* ---- operands ----------------------------------------------------------- */
 
 static bool get_stmt(frame *f, vm_value v, ir_stmt *out) {
   const ir_program *p = &f->m->prog;
@@ -241,7 +243,7 @@ bool vm_resolve(vm_machine *m, const vm_trace *t, const vm_inst *in) {
   return true;
 }
 
-/* ---- the decision ------------------------------------------------------ */
+/* ---- the decision ------------------------------------------------------- */
 
 static void store_decision(vm_machine *m, const sch_prim *p) {
   for (uint32_t i = 0; i < p->nspecs; i++) {
@@ -359,7 +361,7 @@ bool vm_decide(vm_machine *m, const vm_inst *in, const vm_pick *pick) {
   return ok;
 }
 
-/* ---- the call ---------------------------------------------------------- */
+/* ---- the call ----------------------------------------------------------- */
 
 /* What a checked build asks after every edit. */
 static bool is_whole(frame *f) {

@@ -2,9 +2,9 @@
  * Checking an operand against its declaration: what can be said without a
  * program.  What passes here is what call.c relies on. */
 #include "base/str.h"
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 #include "vm/exec.h"
-#include "vm/map.h"
+#include "vm/text/map.h"
 
 #include <math.h>
 #include <string.h>

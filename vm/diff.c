@@ -2,6 +2,7 @@
  * What one instruction changed: statements of the program after it compared
  * with those before.  Tables only grow and expressions are interned, so
  * equal means equal indices. */
+#include "ir/query.h"
 #include "vm/exec.h"
 #include "vm/step.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What went wrong, in words: made only when somebody reads it. */
+#include "ir/query.h"
 #include "vm/exec.h"
 
 #include <inttypes.h>

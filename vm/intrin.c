@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The tensor intrinsics of a context. */
 #include "vm/intrin.h"
+#include "ir/edit.h"
 #include "ir/import.h"
+#include "ir/query.h"
 #include "ir/tensor_call.h"
 
 /* Two functions: what it does, and how. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The tensor intrinsics that a context knows.  A program that a trace
  * tensorizes gets those it names as functions of its own (see
- * schedule/analysis/intrin.h), so that it can be replayed anywhere. */
+ * schedule/rewrite/intrin.h), so that it can be replayed anywhere. */
 #ifndef VM_INTRIN_H
 #define VM_INTRIN_H
 

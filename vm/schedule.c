@@ -4,7 +4,7 @@
 #include "ir/expr.h"
 #include "vm/exec.h"
 
-/* ---- life -------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------- */
 
 static void make_empty(vm_sched *s, mem_heap *heap, uint64_t seed) {
   *s = (vm_sched){.heap = heap, .seed = seed};
@@ -72,7 +72,7 @@ void vm_sched_free(vm_sched *s) {
   make_empty(s, heap, 0);
 }
 
-/* ---- a call ------------------------------------------------------------ */
+/* ---- a call ------------------------------------------------------------- */
 
 typedef struct attempt {
   vm_sched *s;
@@ -179,7 +179,7 @@ tess_status vm_sched_can(vm_sched *s, const vm_call *c) {
   return attempt_call(&a);
 }
 
-/* ---- asking ------------------------------------------------------------ */
+/* ---- asking ------------------------------------------------------------- */
 
 /* Whether a guard for this variable was recorded already. */
 static bool is_guarded(const vm_trace *t, vm_rv rv) {
@@ -218,7 +218,7 @@ ir_stmt vm_sched_stmt(const vm_sched *s, vm_rv rv) {
   return ir_is_dead(&s->m.prog, st) ? 0 : st;
 }
 
-/* ---- from a trace ------------------------------------------------------ */
+/* ---- from a trace ------------------------------------------------------- */
 
 typedef struct rerun {
   vm_sched *s;

@@ -155,7 +155,7 @@ tess_status vm_with_decision(vm_trace *dst, vm_machine *m,
   return st == TESS_OK ? mem_protect(dst->heap, copy_changed, &c) : st;
 }
 
-/* ---- of a whole trace -------------------------------------------------- */
+/* ---- of a whole trace --------------------------------------------------- */
 
 static void add_logp(void *ud, vm_machine *m, const vm_inst *in) {
   *(double *)ud += in->prim->sampler->logp(&m->state, m->args, m->dec.v);

@@ -5,7 +5,7 @@
 
 enum { SNAPSHOTS = 64 }; /* at most so many, evenly spread */
 
-/* ---- snapshots --------------------------------------------------------- */
+/* ---- snapshots ---------------------------------------------------------- */
 
 static void save(vm_stepper *s, vm_snapshot *to) {
   to->valid = false;
@@ -38,7 +38,7 @@ static void keep(vm_stepper *s) {
   if (s->at % s->stride == 0 && !k->valid) save(s, k);
 }
 
-/* ---- life -------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------- */
 
 typedef struct birth {
   vm_stepper *s;
@@ -89,7 +89,7 @@ void vm_stepper_free(vm_stepper *s) {
   ir_program_free(&s->base);
 }
 
-/* ---- moving ------------------------------------------------------------ */
+/* ---- moving ------------------------------------------------------------- */
 
 /* The next instruction; a decision that was open is settled by it. */
 static bool advance(vm_stepper *s) {
@@ -164,7 +164,7 @@ tess_status vm_stepper_goto(vm_stepper *s, uint32_t n) {
   return n <= s->t.inst.n ? travel_to(s, n) : TESS_NOT_FOUND;
 }
 
-/* ---- decisions --------------------------------------------------------- */
+/* ---- decisions ---------------------------------------------------------- */
 
 /* Questions about the last instruction are asked of the program before it. */
 static void swap_before(vm_stepper *s) {

@@ -17,7 +17,7 @@
 #include "base/rng.h"
 #include "schedule/sig.h"
 
-/* ---- values ------------------------------------------------------------ */
+/* ---- values ------------------------------------------------------------- */
 
 typedef uint32_t vm_rv;    /* random variable: 1, 2, ... in order of creation */
 
@@ -47,7 +47,7 @@ typedef struct vm_value {
 #define VM_MAX_SIZE (1 << 20)  /* elements of a value, in all */
 #define VM_MAX_SPECS 32    /* of a primitive */
 
-/* ---- traces ------------------------------------------------------------ */
+/* ---- traces ------------------------------------------------------------- */
 
 typedef struct vm_inst {
   const sch_prim *prim;
@@ -197,7 +197,7 @@ void vm_rv_name(const vm_trace *t, vm_rv rv, char out[16]);
 /* That instruction number k (from 1) removed what the variable stood for. */
 void vm_gone_text(const vm_trace *t, vm_rv rv, uint32_t k, strbuf *out);
 
-/* ---- the machine: one program under replay ----------------------------- */
+/* ---- the machine: one program under replay ------------------------------ */
 
 /* What a random variable stands for now. */
 typedef union vm_cell { ir_stmt stmt; int64_t i; } vm_cell;
@@ -266,7 +266,7 @@ void vm_failure_sentence(const vm_machine *m, const vm_trace *t,
 /* "a list of loops" */
 const char *vm_kind_text(uint32_t kind);
 
-/* ---- the recording schedule -------------------------------------------- */
+/* ---- the recording schedule --------------------------------------------- */
 
 typedef struct vm_sched {
   mem_heap *heap;

@@ -2,6 +2,7 @@
  * Compiling accesses: which buffer it is, through match buffers, what must
  * hold of the indices, and which declared regions must hold the place. */
 #include "backends/interp/comp.h"
+#include "ir/query.h"
 
 /* ---- buffers ------------------------------------------------------------ */
 

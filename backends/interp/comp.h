@@ -6,7 +6,8 @@
 
 #include "backends/interp/code.h"
 #include "backends/interp/plan.h"
-#include "ir/sure.h"
+#include "ir/analysis/unconditional.h"
+#include "ir/edit.h"
 
 typedef struct comp {
   code_unit *k;
@@ -25,7 +26,7 @@ typedef struct comp {
   uint32_t *buf_index;     /* buf -> in k->bufs */
   bool keep;               /* what is computed now stays valid */
   bool acts;               /* calls are made now for what they do, too */
-  ir_sure sure;            /* what both sides of choices compute */
+  ir_unconditional sure;            /* what both sides of choices compute */
 } comp;
 
 /* ---- registers and instructions (emit.c) -------------------------------- */

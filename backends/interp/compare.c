@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Comparing programs in the residue domain. */
 #include "backends/interp/interp.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "ir/scalar.h"
 
 #include <stdio.h>

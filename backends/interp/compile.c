@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Compiling statements. */
 #include "backends/interp/comp.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 static void compile_list(comp *c, ir_stmt first);
 
@@ -424,7 +426,7 @@ tess_status code_compile(code_unit *k, ir_program *p, arena *memory,
             .residue = o->domain == INTERP_RESIDUE,
             .checks = o->check_regions};
   plan_make(&c.plan, p, memory, o, e);
-  ir_sure_make(&c.sure, p, memory);
+  ir_unconditional_find(&c.sure, p, memory);
   if (c.plan.levels > CODE_LEVELS)
     plan_fail(e, TESS_UNSUPPORTED, 0, 0,
               "more than %d racing loops inside one another", CODE_LEVELS);

@@ -5,6 +5,7 @@
  * loaded from, or for good where it was computed at the start of the statement
  * that binds its variables. */
 #include "backends/interp/comp.h"
+#include "ir/edit.h"
 
 #include "backends/interp/residue.h"
 #include "base/hash.h"
@@ -203,7 +204,7 @@ static void emit_select(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
     return;
   }
   uint32_t both;
-  const ir_expr *early = ir_sure_both(&c->sure, e, &both);
+  const ir_expr *early = ir_unconditional_in_both(&c->sure, e, &both);
   for (uint32_t i = 0; i < both; i++) operand(c, early[i], lane);
   uint32_t mark = comp_mark(c), jump = comp_here(c), out;
   comp_op(c, OP_JZ, 0, cond, 0);

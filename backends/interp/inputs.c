@@ -2,6 +2,9 @@
  * What inputs hold in the residue domain when programs are compared: values
  * that a slip of either program shows in. */
 #include "backends/interp/interp.h"
+#include "ir/arith/arith.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 #include "backends/interp/residue.h"
 #include "base/rng.h"

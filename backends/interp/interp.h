@@ -7,13 +7,13 @@
  * computes floats in a prime field (residue.h), integers and bools as they
  * are: two programs that are the same computation agree there exactly,
  * whatever the types, in whatever order they sum.  (Constants are folded
- * only where that rounds nothing: ir/local.c.)
+ * only where that rounds nothing: ir/fold.c.)
  *
  * Parallel, vectorized and thread-bound loops race: an element that two
  * iterations touch, one of them writing, is an error (TESS_RACE) wherever it
  * lies and whatever is written.  Reads of what nobody wrote and accesses out
  * of bounds are errors too.  A buffer of a block's allocs is fresh at each
- * entry of its home (lower_buffer_home); one of IR_ALLOCATE at each
+ * entry of its home (ir_lifetime_scope); one of IR_ALLOCATE at each
  * execution of it.
  *
  * Threads.  Without barriers thread-bound loops are racing loops that join at
@@ -41,7 +41,7 @@
 
 #include "base/error.h"
 #include "base/thread.h"
-#include "ir/ir.h"
+#include "ir/edit.h"
 
 /* An argument of the program that is run. */
 typedef struct interp_arg { void *data; size_t bytes; } interp_arg;

@@ -2,8 +2,10 @@
  * Looking a program over before compiling it, in two walks: the first binds
  * variables and finds where buffers live; the second looks at expressions. */
 #include "backends/interp/plan.h"
+#include "ir/analysis/analysis.h"
+#include "ir/edit.h"
 
-#include "ir/lower/lower.h"
+#include "lower/lower.h"
 
 #include <stdio.h>
 
@@ -65,7 +67,7 @@ static void live_block(plan *n, ir_stmt s) {
   ir_span allocs = ir_blk(n->p, s)->allocs;
   for (uint32_t i = 0; i < allocs.n; i++) {
     ir_buf b = n->p->arg.v[allocs.at + i];
-    ir_stmt home = lower_buffer_home(n->p, n->memory, b);
+    ir_stmt home = ir_lifetime_scope(n->p, n->memory, b);
     home = home ? home : s;
     live(n, b, home, s, kernel_of(n, home));
   }

@@ -6,6 +6,7 @@
 #define BACKENDS_INTERP_PLAN_H
 
 #include "backends/interp/interp.h"
+#include "ir/edit.h"
 
 typedef struct plan_var {
   ir_stmt binder;        /* loop, block or let; 0: symbolic extent */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The sentences of what went wrong. */
 #include "backends/interp/interp.h"
+#include "ir/query.h"
 
 /* "C[3, 0]"; the plain element where the shape is not constant. */
 static void put_element(const ir_program *p, const interp_error *e,

@@ -3,6 +3,8 @@
  * one way and the other: the constants, and what the arithmetic before a
  * comparison makes of them, solved for its inputs one at a time. */
 #include "backends/interp/interp.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 #include <math.h>
 

@@ -12,8 +12,8 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/vec.h"
-#include "ir/ir.h"
-#include "ir/sure.h"
+#include "ir/analysis/unconditional.h"
+#include "ir/edit.h"
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
 #include <tessera/tessera.h>
@@ -68,7 +68,7 @@ typedef struct emit {
   emit_alias *alias;              /* by ir_buf */
   uint8_t *fickle;                /* by ir_expr: loads, or calls the host */
   LLVMValueRef mask;              /* lanes that run; NULL: all */
-  ir_sure sure;                   /* what both sides of choices compute */
+  ir_unconditional sure;     /* what both sides of choices compute */
   uint32_t branches;              /* made for choices */
   bool has_f16;                   /* some value is a float16 */
 } emit;

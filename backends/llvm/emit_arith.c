@@ -5,6 +5,7 @@
  * Sums and products of floats may be contracted to one fused operation, unless
  * the target says -fp-contract=off. */
 #include "backends/llvm/emit.h"
+#include "ir/edit.h"
 
 #include <math.h>
 

@@ -2,6 +2,7 @@
  * Calls: the functions that lowering leaves, each an instruction or two, and
  * functions of the host's by name. */
 #include "backends/llvm/emit.h"
+#include "ir/edit.h"
 
 static ir_expr argument(const emit *m, const ir_node *n, uint32_t i) {
   return m->p->arg.v[n->b + i];

@@ -8,6 +8,7 @@
  * surplus bits that rounding it again gives what rounding the exact value
  * would. */
 #include "backends/llvm/emit.h"
+#include "ir/edit.h"
 #include "ir/scalar.h"
 
 static tess_dtype with_lanes(uint8_t code, uint8_t bits, uint16_t lanes) {

@@ -3,6 +3,7 @@
  * valid: until control flow meets again for most, until memory may change
  * for loads. */
 #include "backends/llvm/emit.h"
+#include "ir/edit.h"
 
 /* ---- what is remembered ------------------------------------------------- */
 
@@ -104,7 +105,7 @@ LLVMValueRef emit_choice(emit *m, ir_expr cond, ir_expr yes,
 /* What both sides compute is computed before, not in each. */
 static LLVMValueRef choice_of(emit *m, ir_expr e, const ir_node *n) {
   uint32_t both;
-  const ir_expr *early = ir_sure_both(&m->sure, e, &both);
+  const ir_expr *early = ir_unconditional_in_both(&m->sure, e, &both);
   for (uint32_t i = 0; i < both; i++) emit_expr(m, early[i]);
   return emit_choice(m, n->a, n->b, NULL, n->c, NULL);
 }

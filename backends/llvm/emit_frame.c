@@ -7,6 +7,7 @@
  * A buffer whose size is only known later is allocated where it lives.
  * Every way out of a function leads over one block that gives back. */
 #include "backends/llvm/emit.h"
+#include "ir/edit.h"
 #include <stddef.h>
 #include <stdio.h>
 

@@ -3,6 +3,7 @@
  * consecutive, one element for all lanes where they are equal, gather and
  * scatter else; with what is known of alignment and aliasing. */
 #include "backends/llvm/emit.h"
+#include "ir/edit.h"
 #include <stdio.h>
 
 /* ---- which buffers do not alias ----------------------------------------- */

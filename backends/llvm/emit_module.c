@@ -7,6 +7,8 @@
  * with an address for each parameter and the value of each symbolic extent;
  * constants are part of the module. */
 #include "backends/llvm/emit.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 /* Nodes that read memory or call the host, or have one below them: their
  * values are not kept from one statement to the next.  Operands come before
@@ -66,7 +68,7 @@ static void take_memory(emit *m) {
   m->slot = arena_zalloc(m->scratch, p->buf.n * sizeof *m->slot);
   m->alias = arena_zalloc(m->scratch, p->buf.n * sizeof *m->alias);
   m->fickle = arena_zalloc(m->scratch, p->node.n);
-  ir_sure_make(&m->sure, p, m->scratch);
+  ir_unconditional_find(&m->sure, p, m->scratch);
   m->has_f16 = has_f16(p);
 }
 

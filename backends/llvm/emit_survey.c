@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which buffers and variables a piece of a program uses. */
 #include "backends/llvm/emit.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 typedef struct survey {
   const ir_program *p;

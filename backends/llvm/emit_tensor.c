@@ -2,9 +2,10 @@
  * Tensor intrinsics that are one call (ir/tensor_call.h): of a C function,
  * which gets addresses and strides, or of LLVM's, which gets vectors. */
 #include "backends/llvm/emit.h"
+#include "ir/edit.h"
 #include "ir/tensor_call.h"
 
-/* A parameter: its elements, as `instead` tells them (ir/lower/calls.c). */
+/* A parameter: its elements, as `instead` tells them (lower/tensor_calls.c). */
 typedef struct param {
   ir_buf buf;
   tess_dtype dtype;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compile/matmul.h"
+#include "ir/edit.h"
 
 static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
 

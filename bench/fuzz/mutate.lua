@@ -43,7 +43,7 @@ local function rows()
     end
   end
   for i = 2, #list do
-    assert(list[i].file:find "^ir/" or not list[i - 1].file:find "^ir/",
+    assert(list[i].file:find "^lower/" or not list[i - 1].file:find "^lower/",
            "rows of lowering stand at the end of faults.txt")
   end
   return list
@@ -61,7 +61,7 @@ end
 if source == "--lowering" then
   local seen = {}
   for _, r in ipairs(rows()) do
-    if r.file:find "^ir/lower/" and not seen[r.file] then print(r.file) end
+    if r.file:find "^lower/" and not seen[r.file] then print(r.file) end
     seen[r.file] = true
   end
   return

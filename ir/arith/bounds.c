@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Constant bounds: the interval of every operator, and of an expression
  * whose variables are confined further. */
+#include "ir/arith/arith.h"
 #include "ir/arith/range.h"
+#include "ir/edit.h"
 #include "ir/scalar.h"
 
 static int64_t min2(int64_t a, int64_t b) { return a < b ? a : b; }

@@ -2,7 +2,9 @@
  * Comparisons.  All order comparisons become `sum < constant`, reduced, and
  * are written with what has a positive factor on the left: `i < 17`,
  * `i <= j + 2`, `1 <= i`.  Equality is `sum == constant` likewise. */
+#include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
+#include "ir/edit.h"
 
 /* sum < c over x's terms: x->c is not used. */
 typedef struct inequality {

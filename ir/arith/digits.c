@@ -2,6 +2,7 @@
  * Quotients and remainders of one thing, put together again:
  * (y // m) * m + y % m is y, and so are the digits between. */
 #include "ir/arith/linear.h"
+#include "ir/edit.h"
 
 /* The quotient or remainder of y by a constant m > 0 that an atom is. */
 static bool as_digit(const ir_program *p, ir_expr atom, ir_op op, ir_expr *y,

@@ -2,7 +2,9 @@
  * Floor division and modulo of linear forms.  Quotient and remainder of the
  * same form by the same divisor reduce to the same rest, so that they find
  * each other again when they are put together (digits.c). */
+#include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
+#include "ir/edit.h"
 
 /* What is left to divide: rest // c goes to the quotient, scale * (rest % c)
  * to the remainder. */

@@ -7,6 +7,9 @@
  *
  * So what splitting and fusing loops have made comes undone. */
 #include "ir/arith/imap.h"
+#include "ir/arith/arith.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 /* ---- variables ---------------------------------------------------------- */
 

@@ -5,7 +5,9 @@
 #ifndef IR_ARITH_IMAP_H
 #define IR_ARITH_IMAP_H
 
+#include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
+#include "ir/edit.h"
 
 enum { IMAP_VARS = 64, IMAP_PREDS = 16, IMAP_PIECES = 96 };
 
@@ -41,7 +43,7 @@ bool imap_init(imap *m, ir_program *p, arena *scratch, uint32_t nin,
                const ir_var *in, const ir_expr *input_extent, uint32_t nout,
                const ir_expr *bind, const ir_expr *lo, ir_expr pred,
                uint32_t extra);
-/* ---- changing variables: each is one to one ---------------------------- */
+/* ---- changing variables: each is one to one ----------------------------- */
 
 /* The position of v among the variables; nvar: it is none of them. */
 uint32_t imap_find_var(const imap *m, ir_var v);

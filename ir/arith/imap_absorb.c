@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Remainders in what is divided give way to what they are remainders of. */
 #include "ir/arith/imap.h"
+#include "ir/edit.h"
 
 static ir_expr absorb(imap *m, ir_expr e);
 

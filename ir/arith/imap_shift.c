@@ -2,7 +2,10 @@
  * Changes of a map's variables that bring what is divided into a form that
  * the others (imap.c) understand: divisors that are sizes, factors that are
  * negative, constants beside a variable. */
+#include "ir/arith/arith.h"
 #include "ir/arith/imap.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 /* ---- divided by a size -------------------------------------------------- */
 

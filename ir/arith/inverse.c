@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Inverting a map, and dividing one into an outer and an inner part. */
+#include "ir/arith/arith.h"
 #include "ir/arith/imap.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 /* ---- inverting ---------------------------------------------------------- */
 

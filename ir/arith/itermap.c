@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Questions about maps from loops to bindings. */
+#include "ir/arith/arith.h"
 #include "ir/arith/imap.h"
+#include "ir/edit.h"
 
 /* What the map is; it is enough to find that it is `enough`. */
 static arith_map_kind decide(imap *m, arith_map_kind enough,

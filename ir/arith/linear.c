@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Linear forms: taken from sums of nodes, added, built into nodes again. */
 #include "ir/arith/linear.h"
+#include "ir/arith/arith.h"
+#include "ir/edit.h"
 
 /* ---- terms -------------------------------------------------------------- */
 

@@ -10,7 +10,9 @@
 #ifndef IR_ARITH_LINEAR_H
 #define IR_ARITH_LINEAR_H
 
+#include "ir/arith/arith.h"
 #include "ir/arith/range.h"
+#include "ir/edit.h"
 #include "ir/expr.h"
 
 enum { LIN_MAX = 32 };

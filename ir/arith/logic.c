@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Conjunctions and disjunctions of conditions over index variables: flat,
  * ordered, without operands that another one implies. */
+#include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
+#include "ir/edit.h"
 
 enum { CONDITIONS_MAX = 16 };
 

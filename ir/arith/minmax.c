@@ -2,6 +2,7 @@
  * Minimum and maximum: flat, ordered, without operands that another one
  * always beats. */
 #include "ir/arith/linear.h"
+#include "ir/edit.h"
 
 enum { OPERANDS_MAX = 8 };
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Deciding a map whose bindings are sums of digits of variables: each digit
  * must be used once, each sum take every value once. */
+#include "ir/arith/arith.h"
 #include "ir/arith/imap.h"
+#include "ir/edit.h"
 
 /* ---- finding pieces ----------------------------------------------------- */
 

@@ -2,7 +2,9 @@
  * Proofs: does a condition hold for all values of its variables?  Everything
  * comes down to sums below constants, shown by bounds, by bounds narrowed by
  * what may be assumed, or by subtracting multiples of assumptions. */
+#include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
+#include "ir/edit.h"
 
 /* ---- without assumptions ------------------------------------------------ */
 

@@ -6,6 +6,7 @@
  * than there was, one less is: (n * q + n + q) // (q + 1), of which n + 1 times
  * the divisor leaves -1, is n + q // (q + 1). */
 #include "ir/arith/linear.h"
+#include "ir/edit.h"
 
 enum { STEPS = 16 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Regions: boxes of buffers, relaxed, joined and compared. */
 #include "ir/arith/region.h"
+#include "ir/arith/arith.h"
+#include "ir/edit.h"
 
 /* ---- boxes -------------------------------------------------------------- */
 

@@ -5,7 +5,10 @@
  * A sum is relaxed term by term, which is exact when its terms reach their
  * ends together: they share no running variable, or all grow and shrink
  * together with it. */
+#include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 typedef struct relaxing {
   ir_program *p;

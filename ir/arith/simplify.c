@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Index arithmetic in canonical form: sums and products; the other operators
  * are in files of their own. */
+#include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
+#include "ir/edit.h"
 #include "ir/scalar.h"
 
 /* ---- sums --------------------------------------------------------------- */

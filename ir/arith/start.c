@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Conditions that hold at the start of loops wherever they hold at all. */
 #include "ir/arith/arith.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 typedef struct var_set {
   const uint8_t *set;

@@ -3,7 +3,9 @@
  * difference of two quotients.  One atom at a time is opened: a minimum is
  * one of its operands, m * (y // m) is y less something in [0, m), and a
  * product no less than one factor times the least of the other. */
+#include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
+#include "ir/edit.h"
 
 enum { OPENINGS = 4 }; /* atoms opened inside each other */
 

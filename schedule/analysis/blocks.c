@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What kind of block a block is. */
-#include "ir/arith/arith.h"
+#include "ir/analysis/analysis.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "schedule/sch.h"
 
 static bool in_regions(const ir_program *p, ir_span r, ir_buf buf) {
@@ -104,7 +106,7 @@ static bool runs_box(const ir_program *p, uint32_t n, const ir_stmt *loop) {
   for (uint32_t i = 0; i < n; i++) {
     const ir_stmt_rec *r = ir_st(p, loop[i]);
     if (!ir_is_const(p, r->lo, p->var.v[r->var].lo) ||
-        !arith_is_sized(p, r->extent) || ir_at(p, r->extent)->lo < 1)
+        !ir_is_invariant(p, r->extent) || ir_at(p, r->extent)->lo < 1)
       return false;
   }
   return true;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which loops drive which kinds of iters. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "schedule/sch.h"
 
 typedef struct marking {

@@ -11,6 +11,8 @@
  *                          -1, as in -x, which neither rounds nor overflows;
  *   min, max of a max, min g is the same min, max of f (a lattice)
  * and so for products, and for truth values. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "schedule/analysis/inline.h"
 #include <math.h>
 

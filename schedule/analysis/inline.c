@@ -3,6 +3,8 @@
  * stores, and the regions read after expressions were replaced. */
 #include "schedule/analysis/inline.h"
 #include "ir/arith/arith.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 bool sch_get_def(sch_state *s, ir_stmt first, sch_def *out) {
   const ir_program *p = s->p;

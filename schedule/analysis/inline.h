@@ -4,6 +4,7 @@
 #ifndef SCHEDULE_ANALYSIS_INLINE_H
 #define SCHEDULE_ANALYSIS_INLINE_H
 
+#include "ir/edit.h"
 #include "schedule/sch.h"
 
 /* buf[idx] = value, over the block's iters. */

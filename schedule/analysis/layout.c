@@ -3,13 +3,15 @@
  * are decided in closed form; others, over few points, by trying them. */
 #include "schedule/analysis/layout.h"
 #include "ir/arith/arith.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 #include <inttypes.h>
 
 /* Points that are tried one by one, and places they may go to. */
 enum { MOST_TRIED = 1 << 16, MOST_PLACES = 1 << 20 };
 
-/* ---- trying every point ----------------------------------------------- */
+/* ---- trying every point ------------------------------------------------- */
 
 typedef struct trial {
   const ir_program *p;

@@ -4,6 +4,7 @@
 #ifndef SCHEDULE_ANALYSIS_LAYOUT_H
 #define SCHEDULE_ANALYSIS_LAYOUT_H
 
+#include "ir/edit.h"
 #include "schedule/sch.h"
 
 /* The buffer is allocated in the function, no part of another, and no part of

@@ -3,7 +3,9 @@
  * it reads is there, final, and the same as at the old place; the questions
  * here are asked of the blocks that write what it reads. */
 #include "schedule/analysis/move.h"
-#include "ir/arith/arith.h"
+#include "ir/analysis/analysis.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 /* ---- the two places ----------------------------------------------------- */
 
@@ -218,10 +220,9 @@ bool sch_check_movable(sch_state *s, ir_stmt scope, ir_stmt block) {
 }
 
 bool sch_check_movable_whole(sch_state *s, const sch_move *m) {
-  bool reduces =
-      sch_reduction_commutes(s->p, m->block) ||
-      (ir_reduces_in_order(s->p, m->block) &&
-       arith_reduces_as_declared(s->p, s->scratch, m->block, m->meet));
+  bool reduces = sch_reduction_commutes(s->p, m->block) ||
+                 (ir_reduces_in_order(s->p, m->block) &&
+                  ir_reduces_as_declared(s->p, s->scratch, m->block, m->meet));
   return check_movable(s, m->scope, m->block, reduces) &&
          sch_adds_once(s, m->block, m->meet);
 }
@@ -376,7 +377,7 @@ bool sch_check_later(sch_state *s, ir_stmt block, ir_stmt meet, ir_stmt to,
 /* ---- instances ---------------------------------------------------------- */
 
 /* A loop that may have no iteration, which no binding would tell. */
-static bool may_not_run(const ir_program *p, const arith_loops *l) {
+static bool may_not_run(const ir_program *p, const ir_loops *l) {
   for (uint32_t i = 0; i < l->n; i++)
     if (ir_at(p, l->extent[i])->lo < 1) return true;
   return false;
@@ -388,15 +389,15 @@ bool sch_old_instances(sch_state *s, ir_stmt block, ir_stmt meet,
   ir_span it = ir_blk(p, block)->iters;
   for (uint32_t k = 0; k < it.n; k++) out[k] = (sch_span){0, SCH_SPAN_WHOLE};
   if (ir_is_block(p, meet) && sch_is_affine(s, block)) return true;
-  arith_view v;
-  if (!arith_view_block(p, s->scratch, meet, block, &v) ||
-      arith_loops_skewed(p, &v.l) || may_not_run(p, &v.l))
+  ir_view v;
+  if (!ir_view_block(p, s->scratch, meet, block, &v) ||
+      ir_loops_coupled(p, &v.l) || may_not_run(p, &v.l))
     return false;
   ir_expr *bind = arena_array(s->scratch, ir_expr, 3 * it.n);
   ir_expr *lo = bind + it.n, *extent = bind + 2 * it.n;
   for (uint32_t k = 0; k < it.n; k++) {
     ir_expr last;
-    bind[k] = arith_view_expr(&v, p->iter.v[it.at + k].bind);
+    bind[k] = ir_view_expr(&v, p->iter.v[it.at + k].bind);
     if (!arith_relax(p, s->scratch, bind[k], v.l.n, v.l.var, v.l.lo, v.l.extent,
                      &lo[k], &last, NULL))
       return false;
@@ -404,7 +405,7 @@ bool sch_old_instances(sch_state *s, ir_stmt block, ir_stmt meet,
     if (!ir_const_int(p, extent[k], &out[k].extent)) return false;
     out[k].min = lo[k];
   }
-  ir_expr pred = arith_unclipped(p, block, &v);
+  ir_expr pred = ir_unclipped(p, block, &v);
   return arith_map_is(p, s->scratch, ARITH_MAP_SURJECTIVE, v.l.n, v.l.var,
                       v.l.extent, it.n, bind, lo, extent, pred);
 }
@@ -447,8 +448,8 @@ static bool is_given(const ir_program *p, ir_span reads) {
 bool sch_can_run_all(sch_state *s, ir_stmt block) {
   ir_program *p = s->p;
   const ir_block_rec *b = ir_blk(p, block);
-  arith_view v = {.pred = b->pred};
-  if (v.pred && arith_unclipped(p, block, &v)) return false;
+  ir_view v = {.pred = b->pred};
+  if (v.pred && ir_unclipped(p, block, &v)) return false;
   if (!stays_inside(p, b->writes)) return false;
   return runs_all(s, block) ||
          (!sch_has_init(p, block) && stays_inside(p, b->reads) &&

@@ -10,6 +10,7 @@
 #define SCHEDULE_ANALYSIS_MOVE_H
 
 #include "ir/arith/arith.h"
+#include "ir/edit.h"
 #include "schedule/sch.h"
 
 /* ---- ranges of iters (span.c) ------------------------------------------- */

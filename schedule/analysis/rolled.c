@@ -2,7 +2,9 @@
  * What rolling_buffer did to a buffer, undone: to see what the blocks that
  * use it do, whichever of them was rolled first. */
 #include "schedule/analysis/rolled.h"
+#include "ir/edit.h"
 #include "ir/expr.h"
+#include "ir/query.h"
 
 typedef struct straight {
   sch_state *s;

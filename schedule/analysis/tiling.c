@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Whether tiling a block would let it reuse what it reads. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "schedule/sch.h"
 
 /* ---- places ------------------------------------------------------------- */

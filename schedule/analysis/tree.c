@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Questions about where statements stand. */
+#include "ir/query.h"
 #include "schedule/sch.h"
 
 uint32_t sch_loops_above(const ir_program *p, ir_stmt st, uint32_t max,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * add_unit_loop: a loop of one iteration around a block or loop. */
+#include "ir/edit.h"
 #include "schedule/sch.h"
 
 #define ADD_UNIT_LOOP_SIG(F, S)                                     \

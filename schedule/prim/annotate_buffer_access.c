@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * annotate_buffer_access: a person says what region a block accesses. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "schedule/sch.h"
 
 #define ANNOTATE_BUFFER_ACCESS_SIG(F, S)                     \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * blockize: a block around a loop, or around blocks that stand together. */
-#include "schedule/analysis/init.h"
-#include "schedule/analysis/nesting.h"
+#include "schedule/rewrite/init.h"
+#include "schedule/rewrite/nesting.h"
 
 #define BLOCKIZE_SIG(F, S)                                 \
   F(S, IN, NODES, target, REQ,                             \

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cache_index: indices are computed once, into buffers of integers. */
 #include "ir/arith/arith.h"
+#include "ir/edit.h"
 #include "ir/expr.h"
-#include "schedule/analysis/cache.h"
+#include "ir/query.h"
 #include "schedule/analysis/inline.h"
+#include "schedule/rewrite/cache.h"
 
 #define CACHE_INDEX_SIG(F, S)                                              \
   F(S, IN, BLOCK, block, REQ, "the block whose indices are computed")      \

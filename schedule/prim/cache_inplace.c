@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cache_inplace: what is changed in place is changed in a copy. */
+#include "ir/edit.h"
 #include "ir/expr.h"
-#include "schedule/analysis/cache.h"
+#include "ir/query.h"
+#include "schedule/rewrite/cache.h"
 
 #define CACHE_INPLACE_SIG(F, S)                                           \
   F(S, IN, BLOCK, block, REQ, "a block that changes the buffer in place") \

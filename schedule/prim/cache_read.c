@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cache_read: consumers read a copy of a buffer. */
 #include "ir/expr.h"
-#include "schedule/analysis/cache.h"
+#include "ir/query.h"
+#include "schedule/rewrite/cache.h"
 
 #define CACHE_READ_SIG(F, S)                                               \
   F(S, IN, BLOCK, block, REQ, "a block that reads the buffer")             \

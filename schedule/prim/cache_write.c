@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cache_write: a block writes to a buffer of its own, which is then copied. */
 #include "ir/expr.h"
-#include "schedule/analysis/cache.h"
+#include "schedule/rewrite/cache.h"
 
 #define CACHE_WRITE_SIG(F, S)                                             \
   F(S, IN, BLOCK, block, REQ, "the block that writes the buffer")         \

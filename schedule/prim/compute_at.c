@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * compute_at: a producer moves under a loop of its consumers. */
-#include "ir/arith/arith.h"
+#include "ir/analysis/analysis.h"
+#include "ir/edit.h"
 #include "ir/expr.h"
+#include "ir/query.h"
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
 
@@ -115,8 +117,9 @@ static void need_region(sch_state *s, plan *pl, ir_stmt q, ir_region r) {
   for (uint32_t i = w.at; i < w.at + w.n; i++) {
     ir_region mine = p->region.v[i];
     if (mine.buf != r.buf) continue;
-    known = arith_touched(p, s->scratch, q, r, pl->m.loop, box, box + ndim) &&
-            for_all_threads(s, pl, r.buf, box, box + ndim);
+    known =
+        ir_may_access_box(p, s->scratch, q, r, pl->m.loop, box, box + ndim) &&
+        for_all_threads(s, pl, r.buf, box, box + ndim);
     if (known) sch_instances(s, block, mine, box, box + ndim, false, one);
     for (uint32_t k = 0; k < niters; k++)
       pl->span[k] = sch_span_join(

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * compute_inline: a block's expression goes where its result is read. */
-#include "ir/arith/arith.h"
+#include "ir/analysis/analysis.h"
+#include "ir/edit.h"
 #include "ir/expr.h"
+#include "ir/query.h"
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
 
@@ -58,7 +60,7 @@ static bool check_values(sch_state *s, ir_stmt block, ir_stmt q,
   for (uint32_t i = 0; i < r.n; i++) {
     ir_region used = p->region.v[r.at + i];
     if (used.buf != def->buf) continue;
-    if (!arith_touched(p, s->scratch, q, used, meet, box, box + def->n))
+    if (!ir_may_access_box(p, s->scratch, q, used, meet, box, box + def->n))
       return sch_refuse(s, SCH_R_NOT_LOCAL, .s = {block, meet});
     sch_instances(s, block, w, box, box + def->n, false, need);
     if (!sch_spans_within(s, block, need, old))

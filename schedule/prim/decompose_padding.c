@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * decompose_padding: a block that pads becomes one that fills and one that
  * copies. */
-#include "ir/arith/arith.h"
+#include "ir/analysis/analysis.h"
+#include "ir/edit.h"
 #include "ir/expr.h"
-#include "schedule/analysis/init.h"
+#include "ir/query.h"
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
+#include "schedule/rewrite/init.h"
 
 #define DECOMPOSE_PADDING_SIG(F, S)                                          \
   F(S, IN, BLOCK, block, REQ, "the block that pads")                         \
@@ -191,7 +193,7 @@ static bool holds_only(const ir_program *p, ir_stmt loop, ir_stmt block) {
 static void keep_inside(sch_state *s, const args *a, const plan *f) {
   ir_program *p = s->p;
   ir_expr pred = f->inside;
-  arith_bind(p, s->scratch, a->block, 1, &pred);
+  ir_bind_iters(p, s->scratch, a->block, 1, &pred);
   pred = ir_and(p, ir_blk(p, a->block)->pred, pred);
   ir_blk(p, a->block)->pred = ir_is_const(p, pred, 1) ? 0 : pred;
   store_instead(p, &f->def, f->value);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * decompose_reduction: the init of a reduction becomes a block of its own. */
-#include "ir/arith/arith.h"
+#include "ir/analysis/analysis.h"
+#include "ir/edit.h"
 #include "ir/expr.h"
-#include "schedule/analysis/init.h"
+#include "ir/query.h"
+#include "schedule/rewrite/init.h"
 
 #define DECOMPOSE_REDUCTION_SIG(F, S)                                     \
   F(S, IN, BLOCK, block, REQ, "the reduction")                            \
@@ -65,8 +67,9 @@ static bool fills_box(sch_state *s, ir_stmt block, ir_stmt loop, ir_region r) {
   ir_expr *min = arena_array(s->scratch, ir_expr, 2 * n + 1);
   ir_stmt around = ir_st(p, loop)->parent;
   ir_mark mark = ir_get_mark(p);
-  bool fills = arith_touched(p, s->scratch, block, r, around, min, min + n) &&
-               arith_fills(p, s->scratch, block, r, around, min, min + n, 0);
+  bool fills =
+      ir_may_access_box(p, s->scratch, block, r, around, min, min + n) &&
+      ir_must_access_box(p, s->scratch, block, r, around, min, min + n, 0);
   ir_forget_since(p, mark);
   return fills;
 }
@@ -79,7 +82,7 @@ static bool leaves_gaps(sch_state *s, ir_stmt block, ir_stmt loop) {
   if (!ir_is_ancestor(p, loop, block)) return false;
   for (uint32_t i = w.at; i < w.at + w.n; i++)
     if (p->buf.v[p->region.v[i].buf].role == IR_ROLE_LOCAL &&
-        !arith_plain_box(p, block, loop, p->region.v[i]) &&
+        !ir_must_access_box_quick(p, block, loop, p->region.v[i]) &&
         !fills_box(s, block, loop, p->region.v[i]))
       return true;
   return false;

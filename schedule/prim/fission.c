@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fission: a loop is distributed over the statements in it. */
-#include "schedule/analysis/polyhedra.h"
+#include "ir/arith/arith.h"
+#include "ir/edit.h"
+#include "ir/query.h"
+#include "schedule/dependence/polyhedra.h"
 #include "schedule/sch.h"
 
 #define FISSION_SIG(F, S)                                                 \

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fuse: a nest of loops becomes one loop. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "schedule/sch.h"
 
 #define FUSE_SIG(F, S)                                            \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * get_block: a block by its name. */
+#include "ir/query.h"
 #include "schedule/sch.h"
 
 #define GET_BLOCK_SIG(F, S)                                           \

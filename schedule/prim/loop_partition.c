@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * loop_partition: the iterations of a loop in consecutive ranges. */
-#include "schedule/analysis/polyhedra.h"
+#include "ir/arith/arith.h"
+#include "ir/edit.h"
+#include "ir/query.h"
+#include "schedule/dependence/polyhedra.h"
 #include "schedule/sch.h"
 
 #define LOOP_PARTITION_SIG(F, S)                                             \

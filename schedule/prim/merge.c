@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * merge: nests that follow one another become one. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "schedule/analysis/move.h"
-#include "schedule/analysis/polyhedra.h"
+#include "schedule/dependence/polyhedra.h"
 
 #define MERGE_SIG(F, S)                                                   \
   F(S, IN, LOOPS, loops, REQ, "the innermost loops to merge, one a nest") \

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pad_einsum: the extents of a block's iters become multiples of numbers. */
+#include "ir/edit.h"
 #include "ir/expr.h"
+#include "ir/query.h"
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * read_at: blocks under a loop read a copy made in each of its iterations. */
-#include "schedule/analysis/auto_copy.h"
+#include "schedule/rewrite/auto_copy.h"
 
 #define READ_AT_SIG(F, S)                                               \
   F(S, IN, LOOP, loop, REQ, "the loop in which the copy is made")       \

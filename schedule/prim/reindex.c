@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reindex: a block accesses a copy that is indexed by its iters. */
 #include "ir/expr.h"
-#include "schedule/analysis/remap.h"
+#include "schedule/rewrite/remap.h"
 
 #define REINDEX_SIG(F, S)                                           \
   F(S, IN, BLOCK, block, REQ, "the block that accesses the buffer") \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reindex_cache_read: a block reads a copy that is indexed by a map of its
  * iters. */
-#include "schedule/analysis/remap.h"
+#include "schedule/rewrite/remap.h"
 
 #define REINDEX_CACHE_READ_SIG(F, S)                                \
   F(S, IN, BLOCK, block, REQ, "the block that reads the buffer")    \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reindex_cache_write: a block writes a buffer that is indexed by a map of its
  * iters, which is then copied. */
-#include "schedule/analysis/remap.h"
+#include "schedule/rewrite/remap.h"
 
 #define REINDEX_CACHE_WRITE_SIG(F, S)                                     \
   F(S, IN, BLOCK, block, REQ, "the block that writes the buffer")         \

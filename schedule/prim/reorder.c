@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reorder: loops of one nest change places. */
 #include "ir/arith/arith.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "schedule/sch.h"
 
 #define REORDER_SIG(F, S) \

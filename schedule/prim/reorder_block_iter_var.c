@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reorder_block_iter_var: the iters of a block in another order. */
+#include "ir/edit.h"
 #include "schedule/sch.h"
 
 #define REORDER_BLOCK_ITER_VAR_SIG(F, S)   \

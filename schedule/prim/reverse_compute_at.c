@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reverse_compute_at: a consumer moves under a loop of its producers. */
-#include "ir/arith/arith.h"
+#include "ir/analysis/analysis.h"
+#include "ir/edit.h"
 #include "ir/expr.h"
+#include "ir/query.h"
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
 
@@ -125,8 +127,8 @@ static void follow(sch_state *s, plan *pl, producer *f) {
     for (uint32_t k = 0; k < r.n; k++) {
       ir_region used = p->region.v[r.at + k];
       if (used.buf != made.buf) continue;
-      if (!known &&
-          !arith_touched(p, s->scratch, q, made, pl->m.loop, box, box + ndim))
+      if (!known && !ir_may_access_box(p, s->scratch, q, made, pl->m.loop, box,
+                                       box + ndim))
         break;
       known = true;
       f->buf = made.buf;
@@ -289,13 +291,12 @@ static bool covers(sch_state *s, const producer *q, ir_buf buf,
   for (uint32_t i = 0; i < w.n; i++) {
     ir_region r = p->region.v[w.at + i];
     if (r.buf == buf &&
-        (known ||
-         arith_touched(p, s->scratch, q->block, r, q->top, box, box + ndim)) &&
-        arith_box_within(p, s->scratch, buf, min, max, box, box + ndim,
-                         given) &&
-        arith_fills(p, s->scratch, q->block, r, q->top, box, box + ndim,
-                    given) &&
-        arith_does(p, s->scratch, q->block, r, true))
+        (known || ir_may_access_box(p, s->scratch, q->block, r, q->top, box,
+                                    box + ndim)) &&
+        ir_box_within(p, s->scratch, buf, min, max, box, box + ndim, given) &&
+        ir_must_access_box(p, s->scratch, q->block, r, q->top, box, box + ndim,
+                           given) &&
+        ir_must_access_region(p, s->scratch, q->block, r, true))
       return true;
   }
   return false;

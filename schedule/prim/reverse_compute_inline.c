@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reverse_compute_inline: a consumer is folded into its producer. */
-#include "ir/arith/arith.h"
+#include "ir/analysis/analysis.h"
+#include "ir/edit.h"
 #include "ir/expr.h"
+#include "ir/query.h"
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
 
@@ -261,10 +263,10 @@ static bool boxes_fit(sch_state *s, plan *pl) {
   ir_region w = p->region.v[ir_blk(p, pl->producer)->writes.at];
   if (!sch_old_instances(s, pl->block, pl->meet, old))
     return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {pl->block});
-  if (!arith_touched(p, s->scratch, pl->producer, w, pl->meet, box,
-                     box + ndim) ||
-      !arith_fills(p, s->scratch, pl->producer, w, pl->meet, box, box + ndim,
-                   0))
+  if (!ir_may_access_box(p, s->scratch, pl->producer, w, pl->meet, box,
+                         box + ndim) ||
+      !ir_must_access_box(p, s->scratch, pl->producer, w, pl->meet, box,
+                          box + ndim, 0))
     return sch_refuse(s, SCH_R_INSTANCES_UNKNOWN, .s = {pl->producer});
   pl->old = old;
   if (!reads_within(s, pl, old, box, box + ndim))
@@ -386,7 +388,7 @@ static bool check_nest(sch_state *s, plan *pl) {
 static ir_expr in_old(sch_state *s, const plan *pl, uint32_t k) {
   ir_expr u = pl->iter[k];
   if (pl->old[k].extent <= 0 || is_fixed(s->p, pl->old[k])) return 0;
-  arith_bind(s->p, s->scratch, pl->producer, 1, &u);
+  ir_bind_iters(s->p, s->scratch, pl->producer, 1, &u);
   ir_expr cond = within(s->p, u, pl->old[k]);
   return ir_is_const(s->p, cond, 1) ? 0 : cond;
 }
@@ -428,7 +430,7 @@ static ir_expr producer_guard(sch_state *s, const plan *pl) {
   }
   if (pl->cond) {
     ir_expr cond = pl->cond;
-    arith_bind(p, s->scratch, pl->producer, 1, &cond);
+    ir_bind_iters(p, s->scratch, pl->producer, 1, &cond);
     add_cond(p, &guard, cond);
   }
   return guard;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * rfactor: a reduction loop becomes a dimension of partial results. */
-#include "schedule/analysis/distance.h"
-#include "schedule/analysis/rfactor.h"
+#include "ir/arith/arith.h"
+#include "ir/edit.h"
+#include "ir/query.h"
+#include "schedule/dependence/distance.h"
+#include "schedule/rewrite/rfactor.h"
 
 #define RFACTOR_SIG(F, S)                                             \
   F(S, IN, LOOP, loop, REQ, "the reduction loop to factor out")       \

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * rolling_buffer: a buffer of which each iteration of a loop makes a window
  * keeps what windows share, and wraps around. */
-#include "ir/arith/arith.h"
+#include "ir/analysis/analysis.h"
+#include "ir/edit.h"
 #include "ir/expr.h"
-#include "ir/lower/lower.h"
+#include "ir/query.h"
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
 #include "schedule/analysis/rolled.h"
-#include "schedule/analysis/slide.h"
+#include "schedule/analysis/sliding_window.h"
 
 #define ROLLING_BUFFER_SIG(F, S)                                  \
   F(S, IN, BLOCK, block, REQ, "the block that makes the windows") \
@@ -136,7 +137,7 @@ static bool find_meet(plan *f) {
   if (!ir_is_loop(p, f->meet))
     return sch_refuse(s, SCH_R_ROLLING_LOOP, .s = {f->block}, .buf = f->buf);
   if (!check_serial(f, f->meet)) return false;
-  ir_stmt home = lower_buffer_home(p, s->scratch, f->buf);
+  ir_stmt home = ir_lifetime_scope(p, s->scratch, f->buf);
   if (!home || !ir_is_ancestor(p, f->meet, home))
     return sch_refuse(s, SCH_R_ROLLING_CARRIED, .s = {f->meet}, .buf = f->buf);
   return true;
@@ -154,7 +155,7 @@ static bool is_steady(plan *f, ir_stmt reader, uint32_t depth) {
     ir_buf buf = p->region.v[i].buf;
     for (ir_stmt w = loop; (w = sch_next_child(p, w, loop));) {
       if (w == reader || !sch_writes_buf(p, w, buf)) continue;
-      ir_stmt home = lower_buffer_home(p, s->scratch, buf);
+      ir_stmt home = ir_lifetime_scope(p, s->scratch, buf);
       if (!depth || !home || !ir_is_ancestor(p, loop, home) ||
           !sch_comes_before(p, w, reader) || !sch_check_movable(s, f->scope, w))
         return sch_refuse(s, SCH_R_ROLLING_INPUT, .s = {reader, loop},

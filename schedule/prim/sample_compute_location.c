@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sample_compute_location: where a block could be computed. */
+#include "ir/query.h"
 #include "schedule/sch.h"
 #include <math.h>
 

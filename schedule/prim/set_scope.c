@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * set_scope: a buffer goes into another storage. */
-#include "ir/lower/lower.h"
+#include "ir/analysis/analysis.h"
 #include "schedule/analysis/layout.h"
 
 #define SET_SCOPE_SIG(F, S)                                     \
@@ -44,7 +44,7 @@ static bool is_own(ir_scope scope, const ir_stmt_rec *loop) {
  * though each would have its own; 0: none. */
 static ir_stmt shared_by(sch_state *s, ir_buf buf) {
   const ir_program *p = s->p;
-  ir_stmt home = lower_buffer_home(s->p, s->scratch, buf);
+  ir_stmt home = ir_lifetime_scope(s->p, s->scratch, buf);
   ir_scope scope = (ir_scope)p->buf.v[buf].scope;
   for (ir_stmt q = home; q; q = ir_next(p, q, home)) {
     if (!ir_is_block(p, q) || q == home ||

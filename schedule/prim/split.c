@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * split: one loop becomes a nest. */
+#include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
 #include "ir/arith/range.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "schedule/sch.h"
 
 #define SPLIT_SIG(F, S)                                          \

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * storage_align: rows of a buffer begin at multiples, plus an offset. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "schedule/analysis/layout.h"
 
 #define STORAGE_ALIGN_SIG(F, S)                                        \

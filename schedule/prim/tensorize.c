@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tensorize: what a block does is done by a tensor intrinsic. */
-#include "schedule/analysis/init.h"
-#include "schedule/analysis/intrin.h"
-#include "schedule/analysis/nesting.h"
+#include "schedule/rewrite/init.h"
+#include "schedule/rewrite/intrin.h"
+#include "schedule/rewrite/nesting.h"
 
 #define TENSORIZE_SIG(F, S)                                                 \
   F(S, IN, NODE, block_or_loop, REQ,                                        \

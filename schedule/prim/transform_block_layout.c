@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * transform_block_layout: a block iterates over other indices. */
+#include "ir/edit.h"
 #include "ir/expr.h"
+#include "ir/query.h"
 #include "schedule/analysis/layout.h"
 #include "schedule/analysis/move.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * transform_layout: a buffer is laid out in another way. */
+#include "ir/analysis/analysis.h"
+#include "ir/edit.h"
 #include "ir/expr.h"
-#include "ir/lower/lower.h"
+#include "ir/query.h"
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/layout.h"
 #include "schedule/analysis/move.h"
@@ -258,7 +260,7 @@ static void make_store(sch_state *s, const plan *f, ir_stmt block,
   ir_block_set_writes(p, block, 1, &w);
   ir_append(p, block, ir_store_new(p, f->to, f->l.nout, at, value));
   if (note)
-    ir_anno_set(p, block, ir_name(p, LOWER_PREPARE_KEY), ir_value_int(p, 1));
+    ir_anno_set(p, block, ir_name(p, IR_PREPARE_KEY), ir_value_int(p, 1));
 }
 
 /* Some block that writes the buffer converts a parameter. */
@@ -266,7 +268,7 @@ static bool is_prepared(const ir_program *p, ir_buf buf) {
   ir_stmt root = ir_entry(p)->root;
   for (ir_stmt q = root; q; q = ir_next(p, q, root))
     if (ir_is_block(p, q) && ir_st(p, q)->anno && sch_writes_buf(p, q, buf) &&
-        ir_anno_get(p, q, LOWER_PREPARE_KEY))
+        ir_anno_get(p, q, IR_PREPARE_KEY))
       return true;
   return false;
 }
@@ -376,7 +378,7 @@ static void change_accesses(sch_state *s, const plan *f) {
 static ir_stmt padding_place(sch_state *s, const plan *f) {
   const ir_program *p = s->p;
   if (f->prepares) return f->owner;
-  ir_stmt home = lower_buffer_home(s->p, s->scratch, f->buf);
+  ir_stmt home = ir_lifetime_scope(s->p, s->scratch, f->buf);
   if (!home || (home != f->owner && ir_scope_of(p, home) != f->owner))
     return f->owner;
   while (home != f->owner && !ir_is_loop(p, home))

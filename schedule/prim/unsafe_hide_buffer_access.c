@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * unsafe_hide_buffer_access: a block does not tell all that it accesses. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "schedule/sch.h"
 
 #define UNSAFE_HIDE_BUFFER_ACCESS_SIG(F, S)               \

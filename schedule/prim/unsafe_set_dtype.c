@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * unsafe_set_dtype: a buffer holds its values in another type. */
+#include "ir/edit.h"
 #include "schedule/analysis/layout.h"
 
 #define UNSAFE_SET_DTYPE_SIG(F, S)                              \

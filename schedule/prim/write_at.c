@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * write_at: blocks under a loop write a buffer of their own, which is copied
  * at the end of each iteration. */
-#include "schedule/analysis/auto_copy.h"
+#include "schedule/rewrite/auto_copy.h"
 
 #define WRITE_AT_SIG(F, S)                                                \
   F(S, IN, LOOP, loop, REQ, "the loop in which it is copied")             \

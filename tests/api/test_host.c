@@ -89,7 +89,7 @@ static void make_tensors(host *h, uint32_t outputs) {
 
 static const float *elements(tess_tensor *t) { return tess_tensor_data(t); }
 
-/* ---- describing -------------------------------------------------------- */
+/* ---- describing --------------------------------------------------------- */
 
 /* s[i] += A[i, j], in a block with its own start; or twice that where i is
  * odd. */
@@ -185,7 +185,7 @@ static void test_reducer(void **state) {
   stop(&h);
 }
 
-/* ---- searching --------------------------------------------------------- */
+/* ---- searching ---------------------------------------------------------- */
 
 static void describe_square(host *h) {
   tess_buffer a, c;

@@ -180,7 +180,7 @@ static void each(fixture *f, const char *what, tess_status (*step)(fixture *)) {
 }
 #define EACH(f, step) each(f, #step, step)
 
-/* ---- what fails -------------------------------------------------------- */
+/* ---- what fails --------------------------------------------------------- */
 
 /* Without a context there is nothing that could have a message. */
 static void new_contexts(fixture *f) {
@@ -389,7 +389,7 @@ static tess_status read_database(fixture *f) {
   return s;
 }
 
-/* ---- tests ------------------------------------------------------------- */
+/* ---- tests -------------------------------------------------------------- */
 
 static void test_spaces(void **state) {
   (void)state;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copies that go on while the thread does: what the oracle makes of them, and
  * pipelines that have such stages. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/lowered.h"
 #include "support/nest.h"
 #include "support/scheduled.h"

@@ -2,6 +2,7 @@
  * A matrix product as MetaSchedule writes them for tensor cores, less the
  * tensor cores: tiles copied through registers to shared memory, from there
  * to fragments, both in pipelines, one inside the other. */
+#include "ir/edit.h"
 #include "support/lowering.h"
 
 static void note(ir_stmt s, const char *key, ir_val v) {

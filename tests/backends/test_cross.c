@@ -2,6 +2,7 @@
  * Reductions that threads share: each reduces its part, one of them the
  * parts. */
 #include "base/rng.h"
+#include "ir/edit.h"
 #include "support/lowering.h"
 
 enum { ROUNDS = 400 };

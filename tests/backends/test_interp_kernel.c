@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Threads: kernels in lockstep, barriers, whose a buffer is, vectors. */
+#include "ir/edit.h"
 #include "support/nest.h"
 
 enum { T = 8, B = 3 };

@@ -3,6 +3,7 @@
  * C's own: __int128 for integers, float and double for floats, and for the
  * 16-bit floats the nearest of all their values. */
 #include "base/rng.h"
+#include "ir/edit.h"
 #include "support/nest.h"
 
 #include <math.h>

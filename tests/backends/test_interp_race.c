@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The interpreter finds accesses that race, reads of what nobody wrote and
  * accesses out of bounds, and lets legal programs pass. */
+#include "ir/edit.h"
 #include "support/nest.h"
 
 enum { N = 12 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Random programs: each runs without a fault in both domains with every
  * check on, is the same as its own copy, and as what was saved of it. */
+#include "ir/query.h"
 #include "support/gen_program.h"
 #include "support/nest.h"
 

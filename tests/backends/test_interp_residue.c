@@ -3,6 +3,7 @@
  * the type and the order; what is not, does not. */
 #include "backends/interp/residue.h"
 #include "base/rng.h"
+#include "ir/edit.h"
 #include "support/nest.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Warps in lockstep: exchanging values, barriers of a warp, fragments, what
  * all lanes do together. */
+#include "ir/edit.h"
 #include "support/nest.h"
 
 enum { MAX = 96, ALL = -1 };

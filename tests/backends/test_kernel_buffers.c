@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Kernels written by hand: whose buffers are, who stores, where barriers go,
  * and what is refused. */
+#include "ir/edit.h"
 #include "support/lowered.h"
 #include "support/nest.h"
 
@@ -298,7 +299,7 @@ static void own_counts(void **state) {
   has_not(text, "barrier");
 }
 
-/* ---- where memory decides --------------------------------------------- */
+/* ---- where memory decides ----------------------------------------------- */
 
 typedef enum reader { BY_VALUE, BY_CONDITION, BY_BOUND, READERS } reader;
 

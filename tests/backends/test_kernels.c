@@ -2,6 +2,7 @@
  * Thread loops become kernels with barriers: scheduled matrix products as a
  * device would run them, in lockstep. */
 #include "base/rng.h"
+#include "ir/edit.h"
 #include "support/lowering.h"
 
 enum { ROUNDS = 250 };

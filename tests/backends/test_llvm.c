@@ -3,6 +3,7 @@
  * That its arithmetic is the oracle's is in test_llvm_arith.c.
  * Labels: threads */
 #include "backends/llvm/llvm.h"
+#include "ir/edit.h"
 #include "support/compiled.h"
 #include <math.h>
 #include <stdatomic.h>

@@ -2,6 +2,7 @@
  * Compiled arithmetic is that of ir/scalar.h: every operator and cast on
  * every type, one value at a time and as vectors. */
 #include "base/rng.h"
+#include "ir/edit.h"
 #include "ir/scalar.h"
 #include "support/compiled.h"
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Mathematical functions as lowering expands them, compiled, against libm:
- * the largest error in ulp is within what ir/lower/math.c states. */
+ * the largest error in ulp is within what lower/math.c states. */
 #include "support/mapped.h"
 #include <math.h>
 

@@ -6,8 +6,9 @@
 #include "backends/llvm/llvm.h"
 #include "backends/runtime.h"
 #include "base/rng.h"
-#include "ir/lower/lower.h"
+#include "ir/query.h"
 #include "ir/scalar.h"
+#include "lower/lower.h"
 #include "support/gen_program.h"
 #include "support/scheduled.h"
 #include <stdlib.h>
@@ -28,7 +29,7 @@ typedef struct conform {
   uint32_t applied;
 } conform;
 
-/* ---- arguments -- */
+/* ---- arguments ---------------------------------------------------------- */
 
 static size_t elements(const ir_program *p, ir_buf b) {
   size_t n = 1;
@@ -76,7 +77,7 @@ static void free_arguments(conform *c) {
   }
 }
 
-/* ---- scheduling -- */
+/* ---- scheduling --------------------------------------------------------- */
 
 /* A block other than the root, 0: there is none. */
 static ir_stmt any_block(conform *c) {
@@ -108,7 +109,7 @@ static bool try_step(conform *c) {
   }
 }
 
-/* ---- comparing -- */
+/* ---- comparing ---------------------------------------------------------- */
 
 static void complain(conform *c, const char *text) {
   strbuf b;

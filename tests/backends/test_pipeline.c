@@ -2,6 +2,8 @@
  * Software pipelines and double buffers: what they become, what is refused,
  * and that random ones compute what the plain loop does. */
 #include "base/rng.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/lowered.h"
 #include "support/nest.h"
 #include <stdio.h>

@@ -2,6 +2,8 @@
  * What warps do together, lowered: blocks annotated warp_execution, fragments
  * copied in and out, and what cannot be done so. */
 #include "base/rng.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/lowering.h"
 
 /* The program after the pass `kernels`, as text. */

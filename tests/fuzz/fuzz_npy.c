@@ -3,7 +3,7 @@
  * and read again, is the same. */
 #include "fuzz/fuzz.h"
 
-#include "measure/tensor.h"
+#include "measure/tensor/tensor.h"
 
 #include <string.h>
 

@@ -3,6 +3,8 @@
  * message, or gives a program that stands everything programs are asked and
  * is written back to bytes that give it again. */
 #include "fuzz/fuzz.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 
 #include "base/hash.h"
 #include "ir/ir.h"

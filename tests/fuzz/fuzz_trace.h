@@ -4,8 +4,8 @@
 #define FUZZ_FUZZ_TRACE_H
 
 #include "fuzz/fuzz.h"
-#include "vm/text.h"
-#include "vm/tvm.h"
+#include "vm/text/text.h"
+#include "vm/text/tvm.h"
 
 typedef enum fuzz_text { FUZZ_JSON, FUZZ_LUA, FUZZ_TVM } fuzz_text;
 

@@ -4,8 +4,8 @@
  * one. */
 #include "fuzz/fuzz.h"
 
-#include "measure/frame.h"
-#include "measure/wire.h"
+#include "measure/worker/frame.h"
+#include "measure/worker/wire.h"
 
 #include <string.h>
 

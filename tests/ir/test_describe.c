@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Describing computations: the programs that come out. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/describing.h"
 #include <math.h>
 

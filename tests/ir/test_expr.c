@@ -2,7 +2,9 @@
  * Building expressions: interning, what is folded and what must stay, and
  * asking about them. */
 #include "ir/arith/arith.h"
+#include "ir/edit.h"
 #include "ir/expr.h"
+#include "ir/query.h"
 #include "support/expr.h"
 
 #include <math.h>

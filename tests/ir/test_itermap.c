@@ -2,6 +2,8 @@
  * Iteration maps, decided by counting: what chains of splits and fusions make
  * must be found to be bijections, and nothing false may be said of any map. */
 #include "ir/arith/arith.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/chain.h"
 #include "support/random.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program that grows beyond its memory when it is lowered: the error says
  * which limit it was, and which pass reached it. */
-#include "ir/lower/lower.h"
+#include "ir/edit.h"
+#include "lower/lower.h"
 #include "support/compiled.h"
 
 static tess_status lower(void *ud) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Boxes that are seen quickly (plain.c), against counting the points. */
-#include "ir/arith/arith.h"
+#include "ir/analysis/analysis.h"
+#include "ir/edit.h"
 #include "support/expr.h"
 #include "support/nest.h"
 
@@ -49,7 +50,7 @@ static bool is_seen(const plain *x) {
   }
   ir_expr one = nest_num(&n, 1), at[4] = {v[1], one, v[0], one};
   ir_region r = ir_region_new(p, out, at);
-  bool seen = arith_plain_box(p, block, first, r);
+  bool seen = ir_must_access_box_quick(p, block, first, r);
   nest_end(&n);
   return seen;
 }

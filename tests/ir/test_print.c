@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How programs and expressions read. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/matmul.h"
 
 #define F32 ((tess_dtype){TESS_FLOAT, 32, 1})

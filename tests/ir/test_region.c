@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Regions, against brute force: random boxes over a few variables, and random
  * loop nests whose accesses are counted. */
-#include "ir/arith/arith.h"
+#include "ir/analysis/analysis.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/random.h"
 
 #include <stdio.h>
@@ -294,7 +296,7 @@ static void test_accesses(void **state) {
     uint32_t loops = (uint32_t)test_pick(&w.r, 0, NVARS);
     nest f = {.w = &w, .writes = i % 2};
     ir_stmt top = random_nest(&w, loops, &f.store);
-    f.n = arith_accesses(&w.p, &w.scratch, top, f.writes, 4, f.out);
+    f.n = ir_accessed_regions(&w.p, &w.scratch, top, f.writes, 4, f.out);
     assert_true(f.n >= 1 && f.n <= 2);
     for (int k = 0; k < f.n; k++)
       for (uint32_t d = 0; d < 2 * NDIM; d++)
@@ -333,9 +335,9 @@ static void test_tile(void **state) {
     s = l;
   }
   ir_region out[2];
-  assert_int_equal(arith_accesses(p, &w.scratch, s, false, 2, out), 1);
+  assert_int_equal(ir_accessed_regions(p, &w.scratch, s, false, 2, out), 1);
   assert_string_equal(box_text(&w, out[0]), "[i0 * 4 + 4][k0 * 8 + 8]");
-  assert_int_equal(arith_accesses(p, &w.scratch, s, false, 0, out), -1);
+  assert_int_equal(ir_accessed_regions(p, &w.scratch, s, false, 0, out), -1);
   end(&w);
 }
 
@@ -363,7 +365,7 @@ static void test_starts(void **state) {
     ir_append(p, let, l);
     ir_append(p, l, ir_store_new(p, a, 2, idx, one));
     ir_region out[2];
-    int k = arith_accesses(p, &w.scratch, let, true, 2, out);
+    int k = ir_accessed_regions(p, &w.scratch, let, true, 2, out);
     assert_int_equal(k, told == 2 ? 2 : 1);
     const char *box = box_text(&w, out[k - 1]);
     const char *start_of[] = {"[3 + 2][1 + 1]", "[int64(B[0, 0]) + ",

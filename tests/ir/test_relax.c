@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Relaxation, confined bounds and proofs, against brute force. */
 #include "ir/arith/arith.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/random.h"
 
 #include <stdio.h>

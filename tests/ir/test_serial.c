@@ -2,6 +2,8 @@
  * Programs as bytes: what is saved comes back the same, and nothing that is
  * read can do harm. */
 #include "base/hash.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/expr.h"
 #include "support/program.h"
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Simplification, against brute force: random expressions are built twice,
  * as they are and simplified, and compared at every point of their domain. */
+#include "ir/edit.h"
 #include "support/chain.h"
 #include "support/random.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Substitution and deep copies. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/matmul.h"
 
 static void expect(matmul *m, ir_expr e, const char *text) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Editing the tree: links stay right, and the walks see what is there. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/matmul.h"
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory between guard pages. */
-#include "measure/guard.h"
+#include "measure/tensor/guard.h"
 #include "support/test.h"
 #include <setjmp.h>
 #include <signal.h>

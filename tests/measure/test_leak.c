@@ -2,7 +2,7 @@
  * Labels: slow
  * A thousand candidates built and run leave no more behind than a hundred:
  * in a worker that is not replaced meanwhile, and in this process. */
-#include "measure/pool.h"
+#include "measure/worker/pool.h"
 #include "support/measured.h"
 #include <dlfcn.h>
 #include <stdio.h>

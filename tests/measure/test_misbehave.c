@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Candidates that misbehave end their worker, have their class and a message,
  * and the next candidate runs. */
-#include "measure/pool.h"
+#include "measure/worker/pool.h"
 #include "support/measured.h"
 #include <signal.h>
 #include <stdio.h>

@@ -2,8 +2,9 @@
  * Labels: threads
  * Building, running and checking candidates that behave, in workers and in
  * this process. */
-#include "measure/job_state.h"
-#include "measure/pool.h"
+#include "ir/query.h"
+#include "measure/worker/job_state.h"
+#include "measure/worker/pool.h"
 #include "support/measured.h"
 #include <pthread.h>
 #include <stdio.h>

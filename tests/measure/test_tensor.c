@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tensors: making, filling, elements, comparing, text, .npy, DLPack. */
 #include "base/file.h"
-#include "measure/dlpack.h"
-#include "measure/tensor.h"
+#include "measure/tensor/dlpack.h"
+#include "measure/tensor/tensor.h"
 #include "support/test.h"
 #include <math.h>
 #include <stdio.h>

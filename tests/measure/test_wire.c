@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Frames and messages: what is written reads back, what is damaged is
  * refused; workers that talk nonsense, and nonsense told to a worker. */
-#include "measure/pool.h"
+#include "measure/worker/pool.h"
 #include "support/measured.h"
 #include <poll.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Getters, annotations and the small primitives. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "schedule/sch.h"
 #include "support/scheduled.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * read_at and write_at, what can be inlined into their copies, and what
  * lowering makes of them. */
+#include "ir/edit.h"
 #include "support/moved.h"
 
 /* C[16] = A[16] + 1 in tiles of n, D = C + 1. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * blockize, and what other primitives make of blocks in blocks. */
+#include "ir/edit.h"
 #include "support/scheduled.h"
 
 /* A matmul of tiles: the block around a tile gets the init. */

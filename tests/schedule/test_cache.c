@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cache_read and cache_write. */
+#include "ir/edit.h"
 #include "support/moved.h"
 
 /* ---- cache_read --------------------------------------------------------- */

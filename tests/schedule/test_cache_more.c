@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reindex_cache_read, reindex_cache_write, cache_inplace and cache_index, and
  * what a copy may count on. */
+#include "ir/edit.h"
 #include "support/moved.h"
 
 /* ---- reindex_cache ------------------------------------------------------ */

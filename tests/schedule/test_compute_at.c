@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * compute_at: what it makes and what it refuses. */
+#include "ir/edit.h"
 #include "support/moved.h"
 
 /* The whole reduction moves, with its init. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * compute_at where iterations run at once, and into and inside of blocks. */
+#include "ir/edit.h"
 #include "support/moved.h"
 
 /* Iterations that run at once would write what others read: the elements

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Moves that only an exact look at the iterations allows, or refuses by
  * naming what would go wrong. */
+#include "ir/edit.h"
 #include "support/moved.h"
 
 /* B[i, j] = A[i, j] over the rows i of 6 and columns below i + 1 (lower) or

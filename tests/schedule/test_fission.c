@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fission, and what is decided by looking at iterations exactly: LU,
  * Cholesky, and what cannot be decided. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/scheduled.h"
 
 /* ---- fission ------------------------------------------------------------ */

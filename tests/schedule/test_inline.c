@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * compute_inline and reverse_compute_inline. */
+#include "ir/edit.h"
 #include "support/moved.h"
 #include <stdio.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * transform_layout and transform_block_layout: what they make and refuse. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/moved.h"
 
 /* C of a matrix product of m x n, between the product and what reads it. */

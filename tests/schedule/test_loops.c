@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * split and fuse: what they make and what they refuse. */
+#include "ir/edit.h"
 #include "support/scheduled.h"
 
 /* B[i] = A[i] + 1 over n elements. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * merge. */
+#include "ir/edit.h"
 #include "support/scheduled.h"
 
 static void test_depth(void **state) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reorder: which nests may change their order, decided exactly. */
+#include "ir/edit.h"
 #include "support/scheduled.h"
 
 static ir_stmt order_of(scheduled *t, ir_stmt block, const char *names) {

@@ -3,6 +3,7 @@
  * down and in turns, under predicates, a reorder is refused where an
  * iteration would change places with the one that initialises its result,
  * and else computes what it computed. */
+#include "ir/edit.h"
 #include "support/expr.h"
 #include "support/moved.h"
 

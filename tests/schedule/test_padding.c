@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pad_einsum and decompose_padding. */
+#include "ir/edit.h"
 #include "support/scheduled.h"
 
 static const tess_dtype F32 = {TESS_FLOAT, 32, 1};

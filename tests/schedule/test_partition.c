@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * loop_partition: consecutive ranges of given lengths, and parts that begin
  * at affine points. */
+#include "ir/edit.h"
 #include "support/scheduled.h"
 
 static int64_t extent_of(scheduled *t, ir_stmt loop) {

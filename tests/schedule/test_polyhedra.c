@@ -2,6 +2,8 @@
  * Legality decided exactly: over random nests with triangular bounds,
  * predicates and quasi-affine subscripts, what reorder, parallel, fission and
  * merge say is what looking at every pair of iterations says. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/scheduled.h"
 
 enum { DEPTH = 3, MAX_RUN = 4000, NESTS = 400 };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Layout-free parameters: what transform_layout makes of them, and when that
  * becomes a function of its own. */
-#include "ir/lower/lower.h"
+#include "ir/edit.h"
+#include "ir/query.h"
+#include "lower/lower.h"
 #include "support/moved.h"
 
 /* C[i, j] = A[j, i] + B[i, j], B layout-free. */

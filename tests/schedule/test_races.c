@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * parallel, vectorize, bind, unroll: what may run at once, decided exactly. */
+#include "ir/edit.h"
 #include "support/scheduled.h"
 
 static ir_loop_kind kind_of(scheduled *t, ir_stmt loop) {

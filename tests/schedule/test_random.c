@@ -4,6 +4,7 @@
  * to be parallel, or a nest another order, the oracle is asked whether that
  * was needed. */
 #include "backends/interp/interp.h"
+#include "ir/edit.h"
 #include "support/scheduled.h"
 #include <stdlib.h>
 

@@ -2,6 +2,7 @@
  * Random moves over triangles, under predicates and after splits, where the
  * quick rules mostly leave it open what runs: what is accepted computes the
  * same, by the oracle. */
+#include "ir/edit.h"
 #include "support/expr.h"
 #include "support/moved.h"
 

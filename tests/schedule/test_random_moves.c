@@ -5,6 +5,8 @@
  * test_schedule_random_moves [SEED [COUNT]] runs COUNT cases from SEED on,
  * and shows each step of a single one. */
 #include "base/rng.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/moved.h"
 #include <stdio.h>
 #include <stdlib.h>

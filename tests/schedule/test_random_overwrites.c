@@ -2,6 +2,7 @@
  * Random moves of a block among others that change, in place and in any
  * direction, what it reads: what is accepted computes the same, by the
  * oracle, and a good part of it is. */
+#include "ir/edit.h"
 #include "support/moved.h"
 
 enum { PROGRAMS = 600, N = 8, WIDE = N + 2 };

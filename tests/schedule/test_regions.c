@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Regions that a person says or hides: annotate_buffer_access,
  * unsafe_hide_buffer_access, and what works regions out again. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/moved.h"
 
 static ir_stmt matmul(scheduled *t) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reindex. */
+#include "ir/edit.h"
 #include "support/moved.h"
 
 static void test_matmul(void **state) {

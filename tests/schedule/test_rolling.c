@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * rolling_buffer. */
+#include "ir/edit.h"
 #include "support/scheduled.h"
 
 /* C[i] = A[i] for i below m, D[i] = sum over r of C[i + r], which is 0 beyond

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The samplers: spaces that are counted, drawn and enumerated exactly. */
+#include "ir/edit.h"
 #include "schedule/factor.h"
 #include "support/scheduled.h"
 #include <math.h>

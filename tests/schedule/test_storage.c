@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * set_scope, storage_align, unsafe_set_dtype. */
-#include "ir/lower/lower.h"
+#include "ir/edit.h"
+#include "lower/lower.h"
 #include "support/moved.h"
 
 static ir_stmt matmul(scheduled *t, int64_t m, int64_t n) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tensorize: matching with the description of an intrinsic. */
+#include "ir/edit.h"
 #include "ir/import.h"
+#include "ir/query.h"
 #include "ir/tensor_call.h"
 #include "support/lowered.h"
 #include "support/scheduled.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Splitting and fusing. */
+#include "ir/edit.h"
 #include "support/chain.h"
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #ifndef SUPPORT_CHAIN_H
 #define SUPPORT_CHAIN_H
 
+#include "ir/edit.h"
 #include "support/expr.h"
 
 enum { CHAIN_LOOPS = 8, CHAIN_EXPRS = 4 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "ir/edit.h"
 #include "support/compiled.h"
 
 void compiled_start(compiled *k) {

@@ -5,7 +5,7 @@
 
 #include "backends/backend.h"
 #include "backends/runtime.h"
-#include "ir/ir.h"
+#include "ir/edit.h"
 #include "support/test.h"
 
 /* One kernel under test: a program being written, then loaded code. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Describing programs in tests. */
+#include "ir/query.h"
 #include "support/describing.h"
 
 static tess_status init(void *ud) {

@@ -4,7 +4,7 @@
 #ifndef SUPPORT_DESCRIBING_H
 #define SUPPORT_DESCRIBING_H
 
-#include "ir/describe.h"
+#include "ir/build/describe.h"
 #include "support/test.h"
 
 #define F16 ((tess_dtype){TESS_FLOAT, 16, 1})

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Brute force over integer expressions. */
-#include "support/expr.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "ir/scalar.h"
+#include "support/expr.h"
 
 #include <stdio.h>
 #include <stdlib.h>

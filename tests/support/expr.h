@@ -4,7 +4,7 @@
 #define SUPPORT_EXPR_H
 
 #include "base/rng.h"
-#include "ir/ir.h"
+#include "ir/edit.h"
 #include "support/test.h"
 
 /* $TESS_SEED, else a fixed one; said on stderr. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The random tester: cases, and what must hold in them. */
+#include "ir/query.h"
 #include "support/fuzz.h"
 
 #include "schedule/sch.h"
-#include "vm/text.h"
+#include "vm/text/text.h"
 
 #include <stdio.h>
 #include <string.h>

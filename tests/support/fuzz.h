@@ -40,7 +40,7 @@ enum {
   FUZZ_MAX_STEPS = 4000000 /* of the interpreter, in one run */
 };
 
-/* What TVM's JSON cannot express, as vm/tvm_write.c says it. */
+/* What TVM's JSON cannot express, as vm/text/tvm_write.c says it. */
 enum { FUZZ_TVM_REASONS = 11 };
 extern const char *const fuzz_tvm_reasons[FUZZ_TVM_REASONS];
 

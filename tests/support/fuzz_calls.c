@@ -6,7 +6,7 @@
  * call, where the loops around them run one iteration after the other, that
  * they take turns as they are written. */
 #include "base/hash.h"
-#include "ir/arith/arith.h"
+#include "ir/analysis/analysis.h"
 #include "schedule/sch.h"
 #include "support/fuzz.h"
 
@@ -114,7 +114,7 @@ static uint32_t same_args(const ir_program *p, ir_stmt call) {
 static bool always_runs(const ir_program *p, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(p, s);
   if (r->in_alt) return false;
-  if (r->kind == IR_LOOP) return arith_is_sized(p, r->extent);
+  if (r->kind == IR_LOOP) return ir_is_invariant(p, r->extent);
   return r->kind == IR_BLOCK ? !ir_blk(p, s)->pred : r->kind != IR_IF;
 }
 

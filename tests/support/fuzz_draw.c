@@ -2,6 +2,7 @@
  * The random tester: which primitive, and with which operands.  They are
  * drawn by the kind of each operand; where a random one would almost always
  * be refused, rather one that may fit. */
+#include "ir/query.h"
 #include "support/fuzz.h"
 
 #include <stdio.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The random tester tested: damage such as a wrong primitive would do to a
  * program.  Each way must be found by running enough cases. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/fuzz.h"
 
 /* A statement that `fits`, drawn among all; 0: there is none. */

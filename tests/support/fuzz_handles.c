@@ -2,6 +2,7 @@
  * The random tester: what a handle stands for.  A block or loop that the last
  * instruction left in the program is the same statement as before, and one
  * that is gone says which instruction ended it. */
+#include "ir/query.h"
 #include "support/fuzz.h"
 
 /* A living block of that name, or loop with that variable, in p; 0: none. */

@@ -3,6 +3,7 @@
  * is not named here is drawn by its declaration alone; a row says how often
  * to draw it, which blocks suit it, and how to make operands of which a
  * random one would almost always be refused. */
+#include "ir/query.h"
 #include "support/fuzz.h"
 
 #include "schedule/sch.h"

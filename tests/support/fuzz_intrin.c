@@ -2,6 +2,7 @@
  * The random tester: tensor intrinsics.  Programs of every third case know
  * some, for tiles of drawn sizes; their implementations run the loops in
  * another order, the last one as vectors, or backwards. */
+#include "ir/edit.h"
 #include "ir/expr.h"
 #include "support/fuzz.h"
 

@@ -3,10 +3,11 @@
  * computes the same.  What cannot be meant is not accepted; what marks loops
  * (kinds, annotations) is not lost; a call does what it is for, and leaves
  * nothing behind that is of no use. */
+#include "ir/query.h"
 #include "support/fuzz.h"
 
 #include "schedule/sch.h"
-#include "vm/text.h"
+#include "vm/text/text.h"
 
 #include <string.h>
 

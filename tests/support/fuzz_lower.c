@@ -7,8 +7,10 @@
  * to the bit. */
 #include "backends/backend.h"
 #include "backends/runtime.h"
-#include "ir/lower/lower.h"
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "ir/scalar.h"
+#include "lower/lower.h"
 #include "support/fuzz.h"
 
 #include <math.h>

@@ -2,6 +2,7 @@
  * The random tester: index maps, and what is given with them.  Most are such
  * as fit; some cannot be solved, are not seen to be one-to-one, or have
  * holes. */
+#include "ir/query.h"
 #include "schedule/sch.h"
 #include "support/fuzz.h"
 

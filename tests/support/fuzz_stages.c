@@ -3,6 +3,7 @@
  * is lowered.  Loops that hold several statements become pipelines of stages,
  * and loops around others virtual threads.  It is said at the end, since most
  * primitives leave such loops alone. */
+#include "ir/query.h"
 #include "support/fuzz.h"
 
 #include <string.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The random tester: traces written, read back and replayed. */
+#include "ir/query.h"
 #include "support/fuzz.h"
 
-#include "vm/text.h"
-#include "vm/tvm.h"
+#include "vm/text/text.h"
+#include "vm/text/tvm.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,6 +2,8 @@
  * The random tester: windows that overlap from one iteration of a loop to the
  * next.  A producer makes them when it is computed at a loop over which its
  * consumer slides, and then they may be rolled. */
+#include "ir/edit.h"
+#include "ir/query.h"
 #include "support/fuzz.h"
 
 #include "schedule/sch.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Random programs: loops, blocks, and what stands in them. */
+#include "ir/edit.h"
 #include "support/gen_program.h"
 
 #include <stdio.h>

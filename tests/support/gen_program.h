@@ -8,7 +8,7 @@
 #define SUPPORT_GEN_PROGRAM_H
 
 #include "base/rng.h"
-#include "ir/describe.h"
+#include "ir/build/describe.h"
 
 enum { GEN_MAX_SIZES = 2 };
 

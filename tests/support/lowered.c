@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "ir/query.h"
 #include "support/lowered.h"
 
 #include "backends/backend.h"

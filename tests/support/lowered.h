@@ -5,7 +5,7 @@
 #define SUPPORT_LOWERED_H
 
 #include "backends/interp/interp.h"
-#include "ir/lower/lower.h"
+#include "lower/lower.h"
 #include "support/test.h"
 
 typedef struct lowered {

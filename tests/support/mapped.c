@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "support/mapped.h"
-#include "ir/lower/lower.h"
+#include "ir/edit.h"
 #include "ir/scalar.h"
+#include "lower/lower.h"
+#include "support/mapped.h"
 #include <math.h>
 
 static long double sigmoid_l(long double x) { return 1 / (1 + expl(-x)); }

@@ -7,7 +7,7 @@
 #include "support/compiled.h"
 
 /* A function of one argument, and the most that its values are from the
- * precise ones, in ulp: what ir/lower/math.c states of those it expands. */
+ * precise ones, in ulp: what lower/math.c states of those it expands. */
 typedef struct mapped_fn {
   ir_fn fn;
   long double (*precise)(long double);

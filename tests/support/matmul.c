@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A fixture for tests of the program itself. */
+#include "ir/query.h"
 #include "support/matmul.h"
 
 static tess_status fill(void *ud) {

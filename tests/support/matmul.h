@@ -4,6 +4,7 @@
 #ifndef SUPPORT_MATMUL_H
 #define SUPPORT_MATMUL_H
 
+#include "ir/query.h"
 #include "support/program.h"
 #include "support/test.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "ir/edit.h"
+#include "ir/query.h"
+#include "lower/lower.h"
 #include "support/moved.h"
-#include "ir/lower/lower.h"
 
 bool moved_is_equal(scheduled *t, const char **why) {
   interp_options o = {.check_regions = true, .domain = INTERP_RESIDUE};

@@ -4,6 +4,7 @@
 #define SUPPORT_MOVED_H
 
 #include "backends/interp/interp.h"
+#include "ir/edit.h"
 #include "support/scheduled.h"
 
 /* The oracle finds that the program as it stands computes what the first one

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Programs written down statement by statement. */
+#include "ir/edit.h"
 #include "support/nest.h"
 
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #define SUPPORT_NEST_H
 
 #include "backends/interp/interp.h"
+#include "ir/edit.h"
 #include "support/test.h"
 
 #define F16 ((tess_dtype){TESS_FLOAT, 16, 1})

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Small programs for tests. */
+#include "ir/edit.h"
 #include "support/program.h"
 
 #define F32 ((tess_dtype){TESS_FLOAT, 32, 1})

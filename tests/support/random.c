@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Random index expressions. */
+#include "ir/edit.h"
 #include "support/random.h"
 
 void random_vars(random_exprs *x, uint32_t n) {

@@ -3,6 +3,7 @@
 #ifndef SUPPORT_RANDOM_H
 #define SUPPORT_RANDOM_H
 
+#include "ir/edit.h"
 #include "support/expr.h"
 
 typedef struct random_exprs {

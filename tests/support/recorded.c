@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The measurer with recorded times, and runs over it. */
+#include "ir/query.h"
 #include "support/recorded.h"
 
 #include "support/test.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "support/scheduled.h"
 #include "backends/interp/interp.h"
-#include "vm/map.h"
+#include "ir/edit.h"
+#include "ir/query.h"
+#include "support/scheduled.h"
+#include "vm/text/map.h"
 
 void scheduled_start(scheduled *t) {
   memset(t, 0, sizeof *t);

@@ -4,6 +4,7 @@
 #ifndef SUPPORT_SCHEDULED_H
 #define SUPPORT_SCHEDULED_H
 
+#include "ir/edit.h"
 #include "schedule/sch.h"
 #include "support/test.h"
 

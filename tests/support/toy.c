@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Primitives made for tests of the machine. */
+#include "ir/edit.h"
 #include "schedule/sig.h"
 
 #include <math.h>

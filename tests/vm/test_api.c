@@ -497,7 +497,7 @@ static void test_lifetimes(void **state) {
   end(&f);
 }
 
-/* ---- each allocation failing ------------------------------------------- */
+/* ---- each allocation failing -------------------------------------------- */
 
 /* Whatever fails, each call says so and the next one works. */
 static tess_status everything(fixture *f) {

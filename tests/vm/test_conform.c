@@ -2,9 +2,9 @@
  * What every declaration of a primitive keeps to: a loop over the table. */
 #include "support/test.h"
 #include "support/trace.h"
-#include "vm/doc.h"
+#include "vm/doc/doc.h"
 #include "vm/exec.h"
-#include "vm/lua_text.h"
+#include "vm/text/lua_write.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -130,7 +130,7 @@ static void test_refusals(void **state) {
   }
 }
 
-/* ---- operands ---------------------------------------------------------- */
+/* ---- operands ----------------------------------------------------------- */
 
 /* A trace with one variable of each kind, made by hand. */
 typedef struct bench {
@@ -308,7 +308,7 @@ static void test_defaults(void **state) {
   end(&q);
 }
 
-/* ---- docs -------------------------------------------------------------- */
+/* ---- docs --------------------------------------------------------------- */
 
 static void test_docs(void **state) {
   (void)state;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Calls, recording, replay, decisions, failures. */
-#include "support/test.h"
+#include "base/hash.h"
+#include "ir/edit.h"
+#include "ir/expr.h"
+#include "ir/query.h"
 #include "support/program.h"
+#include "support/test.h"
 #include "support/toy.h"
 #include "support/trace.h"
-#include "base/hash.h"
-#include "ir/expr.h"
 #include "vm/exec.h"
 #include "vm/space.h"
 
@@ -137,7 +139,7 @@ static void test_draws_are_streams(void **state) {
   end(&f);
 }
 
-/* ---- failures leave everything as it was ------------------------------- */
+/* ---- failures leave everything as it was -------------------------------- */
 
 static void copy_state(const vm_sched *s, vm_sched *out) {
   assert_int_equal(vm_sched_copy(out, s->heap, s), TESS_OK);
@@ -342,7 +344,7 @@ static void test_each_allocation_failing(void **state) {
   end(&o.f);
 }
 
-/* ---- what a call is refused for before its primitive sees it ----------- */
+/* ---- what a call is refused for before its primitive sees it ------------ */
 
 static void refused(fixture *f, test_call *c, tess_status st,
                     const char *text) {
@@ -497,7 +499,7 @@ static void test_arithmetic(void **state) {
   end(&f);
 }
 
-/* ---- guards ------------------------------------------------------------ */
+/* ---- guards ------------------------------------------------------------- */
 
 #define SAME(table)                                    \
   (assert_int_equal(m.prog.table.n, f.base.table.n),   \
@@ -540,7 +542,7 @@ static void test_guards(void **state) {
 
 #undef SAME
 
-/* ---- a warm machine allocates nothing ---------------------------------- */
+/* ---- a warm machine allocates nothing ----------------------------------- */
 
 static void test_warm_replay_allocates_nothing(void **state) {
   (void)state;
@@ -607,7 +609,7 @@ static void test_parts(void **state) {
   end(&f);
 }
 
-/* ---- the space of decisions -------------------------------------------- */
+/* ---- the space of decisions --------------------------------------------- */
 
 static void test_space(void **state) {
   (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Index maps as text. */
+#include "ir/edit.h"
 #include "support/test.h"
-#include "vm/map.h"
+#include "vm/text/map.h"
 
 #include <stdio.h>
 

@@ -2,12 +2,13 @@
  * Random calls of every primitive, with operands made up from their kinds:
  * what is refused changes nothing, what is recorded replays, prints, reads
  * and survives each allocation failing; every sampler agrees with itself. */
-#include "support/test.h"
-#include "support/program.h"
-#include "support/trace.h"
 #include "base/rng.h"
+#include "ir/query.h"
+#include "support/program.h"
+#include "support/test.h"
+#include "support/trace.h"
 #include "vm/exec.h"
-#include "vm/text.h"
+#include "vm/text/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ static tess_status build(void *ud) {
   return TESS_OK;
 }
 
-/* ---- operands out of thin air ------------------------------------------ */
+/* ---- operands out of thin air ------------------------------------------- */
 
 static uint32_t pick(play *p, uint32_t n) {
   return (uint32_t)rng_below(&p->r, n);
@@ -205,7 +206,7 @@ static void make_call(play *p, const sch_prim *prim) {
   p->call = (vm_call){.prim = prim, .pool = &p->s.draft, .operand = p->operand};
 }
 
-/* ---- what must hold ---------------------------------------------------- */
+/* ---- what must hold ----------------------------------------------------- */
 
 typedef struct print {
   uint64_t trace;
@@ -329,7 +330,7 @@ static void simplify_and_replay(play *p, print *was) {
   arena_free(&scratch);
 }
 
-/* ---- samplers ---------------------------------------------------------- */
+/* ---- samplers ----------------------------------------------------------- */
 
 enum { MANY = 4000, FEW = 40, LONGEST = 64, NUMBERS = 16 };
 
@@ -432,7 +433,7 @@ static void check_samplers(play *p, uint32_t *seen) {
   vm_machine_free(&m);
 }
 
-/* ---- all of it --------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------- */
 
 /* C is summed up in place, where it is a sum. */
 static void decompose(play *p, vm_rv block, vm_rv loop) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stepping: forwards, back, jumps, changes of a decision. */
-#include "support/test.h"
+#include "ir/query.h"
 #include "support/program.h"
+#include "support/test.h"
 #include "support/trace.h"
 #include "vm/step.h"
 

@@ -5,7 +5,7 @@
 #include "support/program.h"
 #include "support/trace.h"
 #include "base/file.h"
-#include "vm/text.h"
+#include "vm/text/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -286,7 +286,7 @@ static void test_simplify(void **state) {
   end(&f);
 }
 
-/* ---- texts that are no traces ------------------------------------------ */
+/* ---- texts that are no traces ------------------------------------------- */
 
 typedef struct bad {
   const char *text, *message, *place;

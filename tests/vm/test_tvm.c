@@ -2,7 +2,7 @@
  * The table of TVM's instructions, and index maps as TVM writes them.
  * tests/lua/tvm.lua has whole traces. */
 #include "support/test.h"
-#include "vm/tvm.h"
+#include "vm/text/tvm.h"
 
 /* What TVM v0.18 has no instruction for. */
 static const char *const ours[] = {"annotate_buffer_access", "fission",

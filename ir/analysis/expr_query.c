@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Questions about expressions, and walking over them.  Nodes are shared, so
+ * a walk that does not remember where it was can take exponential time: a
+ * search goes on without memory for a while, which nearly always is enough,
+ * and then marks what it has seen. */
+#include "ir/edit.h"
+#include "ir/memo.h"
+#include "ir/query.h"
+
+uint32_t ir_operands(const ir_program *p, ir_expr e, const uint32_t **out,
+                     uint32_t fixed[3]) {
+  const ir_node *n = ir_at(p, e);
+  *out = fixed;
+  fixed[0] = n->a;
+  fixed[1] = n->b;
+  fixed[2] = n->c;
+  switch ((ir_op)n->op) {
+  case IR_NONE:
+  case IR_INT:
+  case IR_REAL:
+  case IR_VAR: return 0;
+  case IR_NOT:
+  case IR_CAST:
+  case IR_BROADCAST: return 1;
+  case IR_SELECT: return 3;
+  case IR_LOAD: *out = p->arg.v + n->b; return n->n + (n->c != 0);
+  case IR_CALL: *out = p->arg.v + n->b; return n->n;
+  default: return 2;
+  }
+}
+
+/* ---- searching ---------------------------------------------------------- */
+
+typedef struct search {
+  const ir_program *p;
+  uint32_t var;       /* this variable, when not 0 */
+  ir_buf buf;         /* else a load of this buffer, 0: of any */
+  uint32_t steps;     /* left before marking begins */
+  VEC(uint64_t) seen; /* a bit a node, once steps is 0 */
+} search;
+
+static bool is_hit(const search *s, const ir_node *n) {
+  if (s->var) return n->op == IR_VAR && n->a == s->var;
+  return n->op == IR_LOAD && (!s->buf || n->a == s->buf);
+}
+
+/* Cannot what is sought be below? */
+static bool is_ruled_out(const search *s, const ir_node *n) {
+  if (n->op == IR_INT || n->op == IR_REAL) return true;
+  return s->var ? !(n->vars & 1u << s->var % 32) : !n->has_load;
+}
+
+static bool was_seen(search *s, ir_expr e) {
+  if (s->steps > 0) {
+    s->steps--;
+    return false;
+  }
+  uint32_t words = s->p->node.n / 64 + 1;
+  if (!s->seen.n) {
+    vec_reserve(s->p->heap, &s->seen, words);
+    s->seen.n = words;
+    memset(s->seen.v, 0, words * sizeof *s->seen.v);
+  }
+  uint64_t bit = UINT64_C(1) << e % 64, old = s->seen.v[e / 64];
+  s->seen.v[e / 64] |= bit;
+  return old & bit;
+}
+
+static bool find(search *s, ir_expr e) {
+  const ir_node *n = ir_at(s->p, e);
+  if (is_ruled_out(s, n)) return false;
+  if (is_hit(s, n)) return true;
+  if (was_seen(s, e)) return false;
+  const uint32_t *ops;
+  uint32_t fixed[3], k = ir_operands(s->p, e, &ops, fixed);
+  for (uint32_t i = 0; i < k; i++)
+    if (find(s, ops[i])) return true;
+  return false;
+}
+
+static bool search_for(search *s, ir_expr e) {
+  bool found = find(s, e);
+  vec_free(s->p->heap, &s->seen);
+  return found;
+}
+
+enum { FREE_STEPS = 512 };
+
+bool ir_finds_var(const ir_program *p, ir_expr e, ir_var v) {
+  search s = {.p = p, .var = v, .steps = FREE_STEPS};
+  return search_for(&s, e);
+}
+
+bool ir_has_load(const ir_program *p, ir_expr e, ir_buf b) {
+  if (!ir_at(p, e)->has_load || !b) return ir_at(p, e)->has_load;
+  search s = {.p = p, .buf = b, .steps = FREE_STEPS};
+  return search_for(&s, e);
+}
+
+/* ---- asking what is below ----------------------------------------------- */
+
+typedef struct asking {
+  const ir_program *p;
+  ir_look (*f)(const ir_program *p, ir_expr e, void *ud);
+  void *ud;
+  search seen;
+} asking;
+
+static bool ask(asking *a, ir_expr e) {
+  const ir_node *n = ir_at(a->p, e);
+  if (n->op == IR_INT || n->op == IR_REAL) return false;
+  ir_look look = a->f(a->p, e, a->ud);
+  if (look != IR_LOOK_BELOW || n->op == IR_VAR) return look == IR_LOOK_FOUND;
+  if (was_seen(&a->seen, e)) return false;
+  const uint32_t *ops;
+  uint32_t fixed[3], k = ir_operands(a->p, e, &ops, fixed);
+  for (uint32_t i = 0; i < k; i++)
+    if (ask(a, ops[i])) return true;
+  return false;
+}
+
+bool ir_any(const ir_program *p, ir_expr e,
+            ir_look (*f)(const ir_program *p, ir_expr e, void *ud), void *ud) {
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_INT || n->op == IR_REAL) return false;
+  if (n->op == IR_VAR) return f(p, e, ud) == IR_LOOK_FOUND;
+  asking a = {p, f, ud, {.p = p, .steps = FREE_STEPS}};
+  bool found = ask(&a, e);
+  if (a.seen.seen.cap) vec_free(p->heap, &a.seen.seen);
+  return found;
+}
+
+enum { MOST_OF_TREE = 4096 };
+
+static bool takes(const ir_program *p, ir_expr e, uint32_t *left) {
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_INT || n->op == IR_VAR) return true;
+  const uint32_t *ops;
+  uint32_t fixed[3], k = ir_operands(p, e, &ops, fixed);
+  if (!*left) return false;
+  --*left;
+  for (uint32_t i = 0; i < k; i++)
+    if (!takes(p, ops[i], left)) return false;
+  return true;
+}
+
+bool ir_is_small(const ir_program *p, ir_expr e) {
+  uint32_t left = MOST_OF_TREE;
+  return takes(p, e, &left);
+}
+
+/* ---- visiting ----------------------------------------------------------- */
+
+/* An operand that stands on the stack twice is visited when first met. */
+void ir_visit(const ir_program *p, arena *scratch, ir_expr e,
+              void (*f)(const ir_program *p, ir_expr e, void *ud), void *ud) {
+  arena_mark mark = arena_get_mark(scratch);
+  ir_memo met = {0};
+  struct {
+    ir_expr e;
+    uint32_t next;
+  } *stack = arena_alloc(scratch, ((size_t)e + 1) * sizeof *stack);
+  uint32_t depth = 0;
+  stack[depth].e = e;
+  stack[depth++].next = 0;
+  *ir_memo_of(&met, scratch, e) = 1;
+  while (depth) {
+    const uint32_t *ops;
+    uint32_t fixed[3], at = depth - 1;
+    uint32_t k = ir_operands(p, stack[at].e, &ops, fixed);
+    if (stack[at].next == k) {
+      f(p, stack[at].e, ud);
+      depth--;
+      continue;
+    }
+    ir_expr below = ops[stack[at].next++];
+    uint32_t *was = ir_memo_of(&met, scratch, below);
+    if (*was) continue;
+    *was = 1;
+    stack[depth].e = below;
+    stack[depth++].next = 0;
+  }
+  arena_reset_to(scratch, mark);
+}

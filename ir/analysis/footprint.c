@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a block touches of a buffer while the loops around it run: at most a
+ * box, and whether it surely touches every point of that box.  The first is
+ * what a reader needs, the second what it may count on. */
+#include "ir/analysis/analysis.h"
+#include "ir/edit.h"
+#include "ir/query.h"
+
+/* ---- at most ------------------------------------------------------------ */
+
+/* Where the box is constant it need not be larger than what the iters'
+ * domains allow, since no instance runs outside of them. */
+static void stay_in_domain(ir_program *p, ir_region r, ir_expr *min,
+                           ir_expr *max) {
+  for (uint32_t d = 0; d < ir_ndim(p, r.buf); d++) {
+    const ir_node *at = ir_at(p, ir_region_min(p, r, d));
+    int64_t lo = at->lo, hi = at->hi, least, most, size;
+    if (ir_const_int(p, min[d], &least) && least < lo) min[d] = ir_index(p, lo);
+    if (hi < INT64_MAX / 2 && ir_const_int(p, max[d], &most) &&
+        ir_const_int(p, ir_region_extent(p, r, d), &size) &&
+        most > hi + size - 1)
+      max[d] = ir_index(p, hi + size - 1);
+  }
+}
+
+bool ir_may_access_box(ir_program *p, arena *scratch, ir_stmt block,
+                       ir_region r, ir_stmt top, ir_expr *min, ir_expr *max) {
+  uint32_t ndim = ir_ndim(p, r.buf);
+  ir_view v;
+  if (!ir_view_block(p, scratch, top, block, &v)) return false;
+  ir_expr *at = arena_array(scratch, ir_expr, ndim);
+  for (uint32_t d = 0; d < ndim; d++) at[d] = ir_region_min(p, r, d);
+  ir_bind_iters(p, scratch, block, ndim, at);
+  for (uint32_t d = 0; d < ndim; d++) {
+    ir_expr extent = ir_region_extent(p, r, d), low;
+    at[d] = ir_view_expr(&v, at[d]);
+    if (!arith_relax(p, scratch, at[d], v.l.n, v.l.var, v.l.lo, v.l.extent,
+                     &min[d], &max[d], NULL))
+      return false;
+    if (ir_is_const(p, extent, 1)) continue;
+    ir_bind_iters(p, scratch, block, 1, &extent);
+    extent = ir_view_expr(&v, extent);
+    ir_expr last = ir_sub(p, ir_add(p, at[d], extent), ir_index(p, 1));
+    if (!arith_relax(p, scratch, last, v.l.n, v.l.var, v.l.lo, v.l.extent, &low,
+                     &max[d], NULL))
+      return false;
+  }
+  stay_in_domain(p, r, min, max);
+  return true;
+}
+
+/* a <= b, where `given` holds; where its counts end early, they are seen so
+ * first. */
+static bool reaches(ir_program *p, arena *scratch, ir_expr a, ir_expr b,
+                    ir_expr given) {
+  if (a == b || arith_prove_le(p, a, b)) return true;
+  if (!given) return false;
+  ir_view v;
+  ir_view_given(p, scratch, given, &v);
+  a = ir_view_expr(&v, a);
+  b = ir_view_expr(&v, b);
+  return a == b || arith_prove_le(p, a, b) ||
+         (v.pred && arith_prove(p, scratch, ir_binary(p, IR_LE, a, b), v.pred));
+}
+
+bool ir_box_within(ir_program *p, arena *scratch, ir_buf b, const ir_expr *min,
+                   const ir_expr *max, const ir_expr *omin, const ir_expr *omax,
+                   ir_expr given) {
+  for (uint32_t d = 0; d < ir_ndim(p, b); d++) {
+    ir_expr zero = ir_index(p, 0);
+    ir_expr end = ir_sub(p, ir_dim(p, b, d), ir_index(p, 1));
+    if (!reaches(p, scratch, omin[d], min[d], given) &&
+        !arith_prove_le(p, omin[d], zero))
+      return false;
+    if (!reaches(p, scratch, max[d], omax[d], given) &&
+        !arith_prove_le(p, end, omax[d]))
+      return false;
+  }
+  return true;
+}
+
+/* ---- at least ----------------------------------------------------------- */
+
+/* One question to ir_must_access_box, and what it becomes. */
+typedef struct fill {
+  ir_program *p;
+  ir_stmt block;
+  ir_region r;
+  ir_view view, given;      /* of the block; what holds around it */
+  const ir_expr *min, *max; /* as seen through `given` */
+  uint32_t n;               /* dimensions that the loops must run over: */
+  ir_expr *bind, *extent;   /* from 0, by these values */
+} fill;
+
+/* An expression over the loops, seen both ways. */
+static ir_expr see(const fill *f, ir_expr e) {
+  return ir_view_expr(&f->given, ir_view_expr(&f->view, e));
+}
+
+/* What iter `it` loses because its binding is clipped to its domain, at the
+ * low end or the high one, lies outside of the buffer in dimension d: that
+ * begins at the iter itself plus a constant, and the domain reaches this end.
+ * What begins before the buffer lies outside only if all of its points do. */
+static bool clips_outside(const fill *f, const ir_iter *it, uint32_t d,
+                          bool low) {
+  ir_program *p = f->p;
+  ir_expr off = ir_sub(p, ir_region_min(p, f->r, d), ir_ref(p, it->var));
+  ir_expr size = ir_region_extent(p, f->r, d), lo = ir_add(p, it->lo, off);
+  int64_t c;
+  if (!ir_const_int(p, off, &c) || !ir_const_int(p, size, &c)) return false;
+  return low ? arith_prove_le(p, ir_add(p, lo, size), ir_index(p, 1))
+             : arith_prove_le(p, ir_dim(p, f->r.buf, d),
+                              ir_add(p, lo, it->extent));
+}
+
+/* All points that it loses so lie outside of the buffer. */
+static bool clip_is_harmless(const fill *f, const ir_iter *it, bool low) {
+  ir_program *p = f->p;
+  bool shows = false;
+  for (uint32_t d = 0; d < ir_ndim(p, f->r.buf); d++) {
+    if (!ir_uses_var(p, ir_region_min(p, f->r, d), it->var)) continue;
+    if (!clips_outside(f, it, d, low)) return false;
+    shows = true;
+  }
+  return shows;
+}
+
+/* The condition only says that an iter's binding lies in its domain, at the
+ * low end or the high one, and speaks of variables bound further out; where
+ * `harmless`, of an iter that loses nothing of the buffer by that. */
+static bool only_clips(const fill *f, ir_expr cond, bool harmless) {
+  ir_program *p = f->p;
+  if (!ir_view_escapes(p, &f->view, cond)) return false;
+  ir_span iters = ir_blk(p, f->block)->iters;
+  for (uint32_t k = iters.at; k < iters.at + iters.n; k++) {
+    ir_iter it = p->iter.v[k];
+    ir_expr bind = see(f, it.bind);
+    bool low = cond == ir_binary(p, IR_LE, it.lo, bind);
+    if (low || cond == ir_binary(p, IR_LT, bind, ir_add(p, it.lo, it.extent)))
+      return !harmless || clip_is_harmless(f, &it, low);
+  }
+  return false;
+}
+
+/* Drops such conditions from `pred`: as if iters could overhang.  0: nothing
+ * is left. */
+static ir_expr unclipped(const fill *f, ir_expr pred, bool harmless) {
+  ir_program *p = f->p;
+  const ir_node n = *ir_at(p, pred);
+  if (n.op == IR_AND) {
+    ir_expr a = unclipped(f, n.a, harmless);
+    ir_expr b = unclipped(f, n.b, harmless);
+    return a && b ? ir_and(p, a, b) : a ? a : b;
+  }
+  return only_clips(f, pred, harmless) ? 0 : pred;
+}
+
+ir_expr ir_unclipped(ir_program *p, ir_stmt block, const ir_view *v) {
+  fill f = {.p = p, .block = block, .view = *v};
+  return v->pred ? unclipped(&f, v->pred, false) : 0;
+}
+
+/* Drops from a predicate what holds anyway where `given` does. */
+static ir_expr not_given(const fill *f, arena *scratch, ir_expr pred) {
+  const ir_node n = *ir_at(f->p, pred);
+  if (n.op == IR_AND) {
+    ir_expr a = not_given(f, scratch, n.a);
+    ir_expr b = not_given(f, scratch, n.b);
+    return a && b ? ir_and(f->p, a, b) : a ? a : b;
+  }
+  for (uint32_t i = 0; i < f->view.l.n; i++)
+    if (ir_uses_var(f->p, pred, f->view.l.var[i])) return pred;
+  return arith_prove(f->p, scratch, pred, f->given.pred) ? 0 : pred;
+}
+
+/* What the predicate takes away within the buffer, where `given` holds; 0:
+ * nothing. */
+static ir_expr effective_predicate(const fill *f, arena *scratch) {
+  ir_program *p = f->p;
+  ir_expr pred = f->view.pred ? ir_view_expr(&f->given, f->view.pred) : 0;
+  ir_expr rest = pred ? unclipped(f, pred, true) : 0;
+  rest = rest ? not_given(f, scratch, rest) : 0;
+  return rest && ir_is_const(p, rest, 1) ? 0 : rest;
+}
+
+/* A region of `size` > 1 points a step, in dimension d: tiles must stand
+ * side by side, so that the question is one over tiles, of which the last may
+ * reach beyond the box. */
+static bool add_tiles(fill *f, ir_expr off, int64_t size, ir_expr extent) {
+  ir_program *p = f->p;
+  ir_expr step = ir_index(p, size), tile = ir_binary(p, IR_DIV, off, step);
+  if (!arith_prove_eq(p, ir_mul(p, tile, step), off)) return false;
+  f->bind[f->n] = tile;
+  extent = ir_add(p, extent, ir_index(p, size - 1));
+  f->extent[f->n++] = ir_binary(p, IR_DIV, extent, step);
+  return true;
+}
+
+/* Dimension d becomes an output of the map, unless one step fills it. */
+static bool add_dim(fill *f, uint32_t d, ir_expr at) {
+  ir_program *p = f->p;
+  int64_t size;
+  ir_expr lo = f->min[d];
+  ir_expr extent = ir_add(p, ir_sub(p, f->max[d], lo), ir_index(p, 1));
+  ir_expr each = ir_region_extent(p, f->r, d);
+  if (at == lo && arith_prove_le(p, extent, each)) return true;
+  if (!ir_const_int(p, each, &size)) return false;
+  ir_expr off = ir_sub(p, at, lo);
+  if (size != 1) return add_tiles(f, off, size, extent);
+  f->bind[f->n] = off;
+  f->extent[f->n++] = extent;
+  return true;
+}
+
+/* Every output is one loop's variable, no two the same, over its range. */
+static bool each_is_a_loop(const fill *f) {
+  const ir_program *p = f->p;
+  uint64_t seen = 0;
+  for (uint32_t i = 0; i < f->n; i++) {
+    const ir_node *x = ir_at(p, f->bind[i]);
+    uint32_t k = 0;
+    while (k < f->view.l.n && !(x->op == IR_VAR && f->view.l.var[k] == x->a))
+      k++;
+    if (k == f->view.l.n || k >= 64 || (seen >> k & 1) ||
+        !ir_is_const(p, f->view.l.lo[k], 0) ||
+        f->view.l.extent[k] != f->extent[i])
+      return false;
+    seen |= (uint64_t)1 << k;
+  }
+  return true;
+}
+
+/* A loop that no index follows, and that may have no iteration. */
+static bool may_not_run(const fill *f) {
+  for (uint32_t i = 0; i < f->view.l.n; i++) {
+    uint32_t d = 0;
+    if (ir_at(f->p, f->view.l.extent[i])->lo >= 1) continue;
+    while (d < f->n && !ir_uses_var(f->p, f->bind[d], f->view.l.var[i])) d++;
+    if (d == f->n) return true;
+  }
+  return false;
+}
+
+bool ir_must_access_box(ir_program *p, arena *scratch, ir_stmt block,
+                        ir_region r, ir_stmt top, const ir_expr *min,
+                        const ir_expr *max, ir_expr given) {
+  uint32_t ndim = ir_ndim(p, r.buf);
+  ir_expr *at = arena_array(scratch, ir_expr, 5 * ndim);
+  fill f = {.p = p,
+            .block = block,
+            .r = r,
+            .min = at + 3 * ndim,
+            .max = at + 4 * ndim,
+            .bind = at + ndim,
+            .extent = at + 2 * ndim};
+  if (!ir_view_block(p, scratch, top, block, &f.view)) return false;
+  if (given) ir_view_given(p, scratch, given, &f.given);
+  for (uint32_t d = 0; d < ndim; d++) {
+    at[d] = ir_region_min(p, r, d);
+    at[3 * ndim + d] = ir_view_expr(&f.given, min[d]);
+    at[4 * ndim + d] = ir_view_expr(&f.given, max[d]);
+  }
+  ir_bind_iters(p, scratch, block, ndim, at);
+  for (uint32_t d = 0; d < ndim; d++)
+    if (!add_dim(&f, d, see(&f, at[d]))) return false;
+  if (may_not_run(&f) || ir_loops_coupled(p, &f.view.l)) return false;
+  ir_expr pred = effective_predicate(&f, scratch);
+  if (!pred && each_is_a_loop(&f)) return true;
+  const ir_loops *l = &f.view.l;
+  return arith_map_is(p, scratch, ARITH_MAP_SURJECTIVE, l->n, l->var, l->extent,
+                      f.n, f.bind, NULL, f.extent, pred);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Describing: that the values of a block's variables lie in their domains.
+ * Everything later relies on it, since what a block accesses is known by its
+ * domains; primitives keep it.  So it is proved here, once, from what holds
+ * where the block stands. */
+#include "ir/arith/arith.h"
+#include "ir/build/describe.h"
+#include "ir/edit.h"
+#include "ir/query.h"
+
+/* ---- what holds --------------------------------------------------------- */
+
+/* lo <= v < lo + extent, of which the variable's bounds tell constant ends. */
+static ir_expr in_domain(ir_program *p, ir_var v, ir_expr lo, ir_expr extent) {
+  ir_expr x = ir_ref(p, v), end = ir_add(p, lo, extent);
+  return ir_and(p, ir_binary(p, IR_LE, lo, x), ir_binary(p, IR_LT, x, end));
+}
+
+/* What an open statement says of where its inside runs; 0: nothing. */
+static ir_expr fact_of(ir_program *p, const describe_open *o) {
+  const ir_stmt_rec r = *ir_st(p, o->s);
+  ir_expr e = 0;
+  switch ((ir_kind)r.kind) {
+  case IR_LOOP: return in_domain(p, r.var, r.lo, r.extent);
+  case IR_IF: return o->alt ? ir_not(p, r.cond) : r.cond;
+  case IR_LET:
+    if (!ir_dtype_eq(ir_at(p, r.let_value)->dtype, IR_INDEX)) return 0;
+    return ir_binary(p, IR_EQ, ir_ref(p, r.let_var), r.let_value);
+  case IR_BLOCK: {
+    const ir_block_rec b = *ir_blk(p, o->s);
+    for (uint32_t i = b.iters.at; i < b.iters.at + b.iters.n; i++) {
+      ir_iter it = p->iter.v[i];
+      e = ir_and(p, e, in_domain(p, it.var, it.lo, it.extent));
+    }
+    return b.pred ? ir_and(p, e, b.pred) : e;
+  }
+  default: return 0;
+  }
+}
+
+static ir_expr facts(ir_builder *b, ir_expr pred) {
+  for (uint32_t i = b->open.n; i-- > 0;)
+    pred = ir_and(&b->p, pred, fact_of(&b->p, &b->open.v[i]));
+  return pred;
+}
+
+/* ---- one variable ------------------------------------------------------- */
+
+static void find_load(const ir_program *p, ir_expr e, void *ud) {
+  ir_buf *buf = ud;
+  if (ir_at(p, e)->op == IR_LOAD) *buf = ir_at(p, e)->a;
+}
+
+/* What a buffer holds is known when the program runs, too late for a proof. */
+static tess_status no_load(ir_builder *b, ir_expr e, const char *what) {
+  ir_buf buf = 0;
+  if (!ir_at(&b->p, e)->has_load) return TESS_OK;
+  ir_visit(&b->p, &b->scratch, e, find_load, &buf);
+  return err_set(b->err, TESS_INVALID,
+                 "%s reads buffer '%s'; it must be known before the program "
+                 "runs, over loops and sizes",
+                 what, ir_text(&b->p, b->p.buf.v[buf].name));
+}
+
+static const char *spell(ir_builder *b, ir_expr e) {
+  strbuf s;
+  str_init(&s, b->heap);
+  ir_print_expr(&b->p, e, &s);
+  const char *text =
+      s.bad ? NULL : arena_printf(&b->scratch, "%s", str_get(&s));
+  str_free(&s);
+  if (!text) mem_unwind_refused(b->heap);
+  return text;
+}
+
+static tess_status outside(ir_builder *b, const ir_iter *it, const char *what) {
+  const ir_node n = *ir_at(&b->p, it->bind);
+  const char *lo = spell(b, it->lo), *bind = spell(b, it->bind);
+  const char *end = spell(b, ir_add(&b->p, it->lo, it->extent));
+  if (n.lo == INT64_MIN || n.hi == INT64_MAX)
+    return err_set(b->err, TESS_INVALID,
+                   "%s, `%s`, is not proven to lie in its domain [%s, %s); "
+                   "widen the domain, or give the block a predicate",
+                   what, bind, lo, end);
+  return err_set(b->err, TESS_INVALID,
+                 "%s, `%s`, which is in [%lld, %lld], is not proven to lie in "
+                 "its domain [%s, %s); widen the domain, or give the block a "
+                 "predicate",
+                 what, bind, (long long)n.lo, (long long)n.hi, lo, end);
+}
+
+/* ---- a block ------------------------------------------------------------ */
+
+static tess_status check_iter(ir_builder *b, const char *block,
+                              const char *name, const ir_iter *it,
+                              ir_expr given) {
+  ir_program *p = &b->p;
+  const char *what =
+      arena_printf(&b->scratch, "'%s' of block '%s'", name, block);
+  const char *value = arena_printf(&b->scratch, "the value of %s", what);
+  tess_status s =
+      no_load(b, it->lo, arena_printf(&b->scratch, "the start of %s", what));
+  if (!s)
+    s = no_load(b, it->extent,
+                arena_printf(&b->scratch, "the extent of %s", what));
+  if (!s) s = no_load(b, it->bind, value);
+  if (s) return s;
+  ir_expr end = ir_add(p, it->lo, it->extent);
+  ir_expr in = ir_and(p, ir_binary(p, IR_LE, it->lo, it->bind),
+                      ir_binary(p, IR_LT, it->bind, end));
+  if (arith_prove(p, &b->scratch, in, given)) return TESS_OK;
+  return outside(b, it, value);
+}
+
+tess_status describe_check_bindings(ir_builder *b, const char *block,
+                                    uint32_t n, const char *const *names,
+                                    const ir_iter *it, ir_expr pred) {
+  tess_status s = TESS_OK;
+  ir_expr given = facts(b, pred);
+  for (uint32_t i = 0; i < n && !s; i++)
+    s = check_iter(b, block, names[i], &it[i], given);
+  return s;
+}

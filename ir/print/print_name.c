@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The printer's names, values and declarations. */
+#include "ir/print/print.h"
+#include "ir/query.h"
+#include <stdio.h>
+
+static bool is_seen(const printer *pr, const char *name) {
+  for (uint32_t i = 0; i < pr->seen.n; i++)
+    if (!strcmp(pr->seen.v[i], name)) return true;
+  return false;
+}
+
+/* The name itself, or the first of name_1, name_2, ... that is free. */
+static const char *unique(printer *pr, const char *base) {
+  char *name = arena_printf(&pr->scratch, "%s", base);
+  for (unsigned k = 1; is_seen(pr, name); k++)
+    name = arena_printf(&pr->scratch, "%s_%u", base, k);
+  vec_push(pr->scratch.heap, &pr->seen, name);
+  return name;
+}
+
+void print_bind_var(printer *pr, ir_var v) {
+  pr->var[v] = unique(pr, ir_var_text(pr->p, v, &pr->scratch));
+}
+
+void print_bind_buf(printer *pr, ir_buf b) {
+  const char *name = ir_text(pr->p, pr->p->buf.v[b].name);
+  pr->buf[b] = unique(pr, *name ? name : "buffer");
+}
+
+const char *print_var(printer *pr, ir_var v) {
+  if (!pr->var[v]) print_bind_var(pr, v);
+  return pr->var[v];
+}
+
+const char *print_buf(printer *pr, ir_buf b) {
+  if (!pr->buf[b]) print_bind_buf(pr, b);
+  return pr->buf[b];
+}
+
+/* ---- values ------------------------------------------------------------- */
+
+static void quoted(strbuf *out, const char *s) {
+  str_putc(out, '"');
+  for (; *s; s++) {
+    if (*s == '\n')
+      str_puts(out, "\\n");
+    else
+      str_printf(out, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
+  }
+  str_putc(out, '"');
+}
+
+void print_value(printer *pr, ir_val v) {
+  const ir_value *x = &pr->p->value.v[v];
+  strbuf *out = pr->out;
+  switch ((ir_val_tag)x->tag) {
+  case IR_VAL_NIL: str_puts(out, "nil"); break;
+  case IR_VAL_BOOL: str_puts(out, x->i ? "true" : "false"); break;
+  case IR_VAL_INT: str_printf(out, "%lld", (long long)x->i); break;
+  case IR_VAL_REAL: str_put_double(out, x->f); break;
+  case IR_VAL_STR: quoted(out, ir_text(pr->p, x->s)); break;
+  case IR_VAL_LIST:
+  case IR_VAL_DICT:
+    str_putc(out, x->tag == IR_VAL_LIST ? '[' : '{');
+    for (uint32_t i = 0; i < x->n; i++) {
+      bool value = x->tag == IR_VAL_DICT && i % 2;
+      str_puts(out, !i ? "" : value ? " = " : ", ");
+      print_value(pr, pr->p->arg.v[x->at + i]);
+    }
+    str_putc(out, x->tag == IR_VAL_LIST ? ']' : '}');
+    break;
+  }
+}
+
+void print_annos(printer *pr, uint32_t anno) {
+  if (!anno) return;
+  str_puts(pr->out, " {");
+  for (uint32_t a = anno; a; a = pr->p->anno.v[a].next) {
+    if (a != anno) str_puts(pr->out, ", ");
+    str_printf(pr->out, "%s = ", ir_text(pr->p, pr->p->anno.v[a].key));
+    print_value(pr, pr->p->anno.v[a].val);
+  }
+  str_putc(pr->out, '}');
+}
+
+/* ---- declarations ------------------------------------------------------- */
+
+static void extents(printer *pr, ir_span s) {
+  str_putc(pr->out, '[');
+  for (uint32_t i = 0; i < s.n; i++) {
+    if (i) str_puts(pr->out, ", ");
+    print_expr(pr, pr->p->arg.v[s.at + i]);
+  }
+  str_putc(pr->out, ']');
+}
+
+void print_buf_decl(printer *pr, ir_buf b, const char *role) {
+  const ir_buf_rec *r = &pr->p->buf.v[b];
+  strbuf *out = pr->out;
+  str_printf(out, "%s: %s%s", print_buf(pr, b), role, *role ? " " : "");
+  ir_dtype_print(r->dtype, out);
+  extents(pr, r->shape);
+  if (r->scope != IR_SCOPE_GLOBAL)
+    str_printf(out, " in %s", ir_scope_text((ir_scope)r->scope));
+  if (r->strides.n) {
+    str_puts(out, " strides ");
+    extents(pr, r->strides);
+  }
+  if (r->offset) {
+    str_puts(out, " offset ");
+    print_expr(pr, r->offset);
+  }
+  if (r->align) str_printf(out, " align %u", (unsigned)r->align);
+}
+
+/* ---- running ------------------------------------------------------------ */
+
+typedef struct run {
+  printer pr;
+  void (*f)(printer *pr, uint32_t what);
+  uint32_t what;
+} run;
+
+static tess_status run_protected(void *ud) {
+  run *r = ud;
+  arena *a = &r->pr.scratch;
+  const ir_program *p = r->pr.p;
+  r->pr.var = arena_zalloc(a, p->var.n * sizeof *r->pr.var);
+  r->pr.buf = arena_zalloc(a, p->buf.n * sizeof *r->pr.buf);
+  r->f(&r->pr, r->what);
+  return TESS_OK;
+}
+
+void print_run(const ir_program *p, const ir_print_opts *o, strbuf *out,
+               void (*f)(printer *pr, uint32_t what), uint32_t what) {
+  run r = {.pr = {.p = p, .o = o, .out = out}, .f = f, .what = what};
+  arena_init(&r.pr.scratch, out->heap);
+  if (mem_protect(out->heap, run_protected, &r)) {
+    str_clear(out);
+    out->bad = true;
+  }
+  vec_free(out->heap, &r.pr.seen);
+  arena_free(&r.pr.scratch);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lowering: a scheduled program becomes plain loops over flat memory.
+ *
+ * The passes run over the program in place (callers lower a copy), one pass
+ * a file, in the order that lower_program (lower.c) shows.  After it:
+ *   - no blocks but the root of each function (which has no iterations,
+ *     predicate, regions, allocations), no block variables, no init;
+ *   - every buffer has one dimension and no strides; IR_ALLOCATE says where
+ *     a local one lives; indices are element offsets, and with vectors
+ *     RAMP, BROADCAST or any vector of int64;
+ *   - loops are serial, parallel or thread-bound; unrolled ones are gone,
+ *     vectorised ones are vector operations (masked where guarded), except
+ *     that a loop too large to unroll stays serial;
+ *   - annotations left: "pragma_..." hints that code generation may use;
+ *   - calls: only those that fn.def marks "made by lowering", sqrt, abs,
+ *     floor, ceil, round, fma (one instruction everywhere) and externals;
+ *   - what a tensor intrinsic's call can do is under a condition `instead`
+ *     (calls.c), which a backend makes false by doing the call;
+ *   - float16 and bfloat16 arithmetic is done in float32 and rounded after
+ *     every operation by explicit casts.
+ * The interpreter runs the program after any prefix of the passes.
+ */
+#ifndef LOWER_LOWER_H
+#define LOWER_LOWER_H
+
+#include "base/error.h"
+#include "ir/ir.h"
+
+typedef struct lower_options {
+  uint32_t vector_bytes;    /* widest vector register of the target */
+  bool keep_math;           /* leave exp, tanh, ... as calls (residue runs) */
+  bool no_threads;          /* the target has none: thread loops are loops */
+  uint32_t stop_after;      /* run only this many passes; 0: all */
+} lower_options;
+
+/* Lowers the entry function.  Errors: TESS_UNSUPPORTED (named), TESS_LIMIT
+ * (an unroll above the byte cap); `e` gets message and place. */
+tess_status lower_program(ir_program *p, arena *scratch,
+                          const lower_options *o, err_state *e);
+/* Parameters that are converted before a kernel runs: which, and the bytes
+ * that they take then. */
+enum { LOWER_MAX_PREPARED = 16 };
+typedef struct lower_prepared {
+  uint32_t n;
+  uint32_t param[LOWER_MAX_PREPARED];
+  uint64_t bytes[LOWER_MAX_PREPARED];
+} lower_prepared;
+/* Where root nests of such blocks are all that reads a layout-free parameter,
+ * they go: the parameter becomes what they make, and *convert, initialised,
+ * the program that makes it, whose parameters are those before and after in
+ * turn.  To be done before lowering; false: nothing is converted. */
+bool lower_split_prepare(ir_program *p, arena *scratch, ir_program *convert,
+                         lower_prepared *out);
+/* The passes in order, for tests and `stop_after`. */
+typedef struct lower_pass {
+  const char *name, *what;
+  tess_status (*run)(ir_program *p, arena *scratch, const lower_options *o,
+                     err_state *e);
+} lower_pass;
+extern const lower_pass lower_passes[];
+extern const uint32_t lower_npasses;
+
+/* Do threads share the work of reducing: is the loop bound to threadIdx, and
+ * does it drive an iter of the block that reduces?  Its iterations meet, and
+ * lowering makes them meet as they should (cross.c). */
+bool lower_is_cross(const ir_program *p, ir_stmt loop, ir_stmt block);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Software pipelines: what is known of a loop while its statements are
+ * spread over stages.
+ *
+ *     for k: { A(k); B(k) }          stages 0, 1
+ * becomes
+ *     A(lo);  for k: { A(k + 1); B(k) }  B(last)
+ *
+ * Statement i of iteration k runs at time k + stage[i]; at one time, in the
+ * order of order[i]. */
+#ifndef LOWER_PIPELINE_PIPELINE_H
+#define LOWER_PIPELINE_PIPELINE_H
+
+#include "lower/pass.h"
+
+/* One access, by a statement, to a buffer that outlives it. */
+typedef struct pipe_access {
+  uint32_t by;             /* which of the statements */
+  bool writes;
+  ir_stmt at;              /* where it stands */
+  ir_buf buf;
+  ir_span idx;
+} pipe_access;
+
+/* A buffer of each iteration's own, of which several live at once. */
+typedef struct pipe_buffer {
+  ir_buf buf, made;        /* made: with a dimension for the versions */
+  int64_t versions;
+} pipe_buffer;
+
+typedef struct pipe {
+  ir_program *p;
+  arena *scratch;
+  err_state *e;
+  ir_stmt loop;
+  uint32_t n;              /* statements */
+  ir_stmt *stmt;
+  int64_t *stage, *order;
+  uint32_t *in_order;      /* position -> statement */
+  int64_t last;            /* the greatest stage */
+  bool *async;             /* statement -> is a copy that goes on while others
+                            * run; NULL: there is none */
+  uint32_t nbuf;
+  pipe_buffer *buf;
+  uint32_t naccess;
+  pipe_access *access;
+} pipe;
+
+/* What its statements touch (pipeline_deps.c). */
+void lower_pipe_accesses(pipe *x);
+/* Does everything still run after what it depends on?  Else x->e says what
+ * does not. */
+bool lower_pipe_allowed(pipe *x);
+/* How many versions of the iteration's own buffer live at once. */
+int64_t lower_pipe_versions(const pipe *x, ir_buf b);
+
+/* May the statement be a copy that goes on (pipeline_async.c): all it does is
+ * to copy to shared memory. */
+bool lower_pipe_is_copy(const pipe *x, uint32_t i);
+/* How many groups of copies may be on their way when statement i runs in the
+ * loop: those that were sent after the last one it needs; -1: it needs none. */
+int64_t lower_pipe_on_their_way(const pipe *x, uint32_t i);
+/* Something is copied so that lives on after the loop. */
+bool lower_pipe_sends_out(const pipe *x);
+/* Statement i of one iteration runs before j of one `distance` later. */
+bool lower_pipe_runs_before(const pipe *x, uint32_t i, uint32_t j,
+                            int distance);
+
+/* The loop becomes prologue, loop and epilogue (pipeline_emit.c). */
+void lower_pipe_emit(pipe *x);
+
+#endif

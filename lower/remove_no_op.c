@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What does nothing goes: loops that never run, loops of one step, decided
+ * conditions, empty loops and conditions, allocations nobody uses. */
+#include "ir/edit.h"
+#include "lower/pass.h"
+
+/* A loop of one step becomes its body, the variable its start. */
+static void drop_loop(ir_program *p, arena *scratch, ir_stmt s) {
+  ir_subst sub;
+  ir_subst_init(&sub, p, scratch);
+  ir_subst_var(&sub, ir_st(p, s)->var, ir_st(p, s)->lo);
+  for (ir_stmt t = ir_next(p, s, s); t; t = ir_next(p, t, s))
+    ir_subst_head(&sub, t, true);
+  lower_splice(p, s);
+}
+
+/* The chosen side of a decided condition takes its place. */
+static void choose(ir_program *p, ir_stmt s, bool yes) {
+  if (!yes) {
+    while (ir_st(p, s)->body) {
+      ir_stmt child = ir_st(p, s)->body;
+      ir_detach(p, child);
+      ir_kill(p, child);
+    }
+    while (ir_st(p, s)->alt) {
+      ir_stmt child = ir_st(p, s)->alt;
+      ir_detach(p, child);
+      ir_append(p, s, child);
+    }
+  }
+  lower_splice(p, s);
+}
+
+static bool is_droppable_loop(const ir_program *p, const ir_stmt_rec *r) {
+  return r->loop_kind != IR_THREAD && ir_is_const(p, r->extent, 1);
+}
+
+static void remove_stmt(ir_program *p, ir_stmt s) {
+  ir_detach(p, s);
+  ir_kill(p, s);
+}
+
+/* One statement, everything below it being tidy already. */
+static void tidy_one(ir_program *p, arena *scratch, ir_stmt s) {
+  const ir_stmt_rec r = *ir_st(p, s);
+  int64_t v;
+  switch ((ir_kind)r.kind) {
+  case IR_LOOP:
+    if (!r.body || (ir_const_int(p, r.extent, &v) && v <= 0))
+      remove_stmt(p, s);
+    else if (is_droppable_loop(p, &r))
+      drop_loop(p, scratch, s);
+    break;
+  case IR_IF:
+    if (ir_const_int(p, r.cond, &v))
+      choose(p, s, v != 0);
+    else if (!r.body && !r.alt)
+      remove_stmt(p, s);
+    break;
+  case IR_ALLOCATE:
+  case IR_LET:
+    if (!r.body) remove_stmt(p, s);
+    break;
+  default: break;
+  }
+}
+
+static void tidy_below(ir_program *p, arena *scratch, ir_stmt s) {
+  for (int alt = 0; alt < 2; alt++)
+    for (ir_stmt c = alt ? ir_st(p, s)->alt : ir_st(p, s)->body, next; c;
+         c = next) {
+      next = ir_st(p, c)->next;
+      tidy_below(p, scratch, c);
+      tidy_one(p, scratch, c);
+    }
+}
+
+LOWER_PASS(tidy) {
+  (void)o, (void)e;
+  tidy_below(p, scratch, ir_entry(p)->root);
+  return TESS_OK;
+}

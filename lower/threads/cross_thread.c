@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reductions whose iterations are spread over threads: each thread reduces
+ * its part, and one of them what all have found.
+ *
+ *     for t in threadIdx.x: for k: C[i] = C[i] + A[i, k, t]
+ * becomes
+ *     for t in threadIdx.x: P[t, i] = 0
+ *     for t in threadIdx.x: for k: P[t, i] = P[t, i] + A[i, k, t]
+ *     for t: C[i] = C[i] + P[t, i]
+ * A reducer of several values has parts of each. */
+#include "lower/threads/cross_thread.h"
+#include "ir/edit.h"
+#include "ir/query.h"
+
+bool lower_cross_refuse(cross *x, const char *why) {
+  err_set(x->e, TESS_UNSUPPORTED, "block %s, which reduces over threads: %s",
+          ir_text(x->p, ir_blk(x->p, x->block)->name), why);
+  return false;
+}
+
+/* ---- what it is made of ------------------------------------------------- */
+
+bool lower_cross_drives(const ir_program *p, ir_stmt loop, ir_stmt block,
+                        bool reduce) {
+  ir_span it = ir_blk(p, block)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if ((p->iter.v[i].kind == IR_REDUCE) == reduce &&
+        ir_uses_var(p, p->iter.v[i].bind, ir_st(p, loop)->var))
+      return true;
+  return false;
+}
+
+bool lower_is_cross(const ir_program *p, ir_stmt loop, ir_stmt block) {
+  const ir_stmt_rec *r = ir_st(p, loop);
+  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
+         r->thread >= IR_THREADIDX_X && r->thread <= IR_THREADIDX_Z &&
+         !ir_is_const(p, r->extent, 1) && /* one thread shares with nobody */
+         lower_cross_drives(p, loop, block, true);
+}
+
+static bool needs_it(const ir_program *p, ir_stmt block) {
+  for (ir_stmt s = ir_st(p, block)->parent; s && !ir_is_block(p, s);
+       s = ir_st(p, s)->parent)
+    if (lower_is_cross(p, s, block)) return true;
+  return false;
+}
+
+static bool find_loops(cross *x) {
+  const ir_program *p = x->p;
+  uint32_t n = 0;
+  for (ir_stmt s = ir_st(p, x->block)->parent; s != x->scope;
+       s = ir_st(p, s)->parent, n++)
+    if (!ir_is_loop(p, s) || n == MAX_LOOPS)
+      return lower_cross_refuse(x,
+                                "other statements than loops stand around it");
+  x->n = n;
+  for (ir_stmt s = x->block; n;) x->loop[--n] = s = ir_st(p, s)->parent;
+  x->first = x->n;
+  for (uint32_t i = 0; i < x->n; i++) {
+    bool reduces = lower_cross_drives(p, x->loop[i], x->block, true);
+    x->role[i] = !reduces                                  ? SPATIAL
+                 : lower_is_cross(p, x->loop[i], x->block) ? THREAD
+                                                           : STEP;
+    if (reduces && lower_cross_drives(p, x->loop[i], x->block, false))
+      return lower_cross_refuse(x,
+                                "a loop drives iters that reduce and others");
+    if (reduces && x->first == x->n) x->first = i;
+    const ir_stmt_rec *r = ir_st(p, x->loop[i]);
+    if (x->role[i] == THREAD &&
+        (ir_at(p, r->extent)->op != IR_INT || ir_at(p, r->lo)->op != IR_INT))
+      return lower_cross_refuse(x, "the number of threads is not constant");
+  }
+  x->top = x->loop[x->first];
+  return true;
+}
+
+/* Does e speak of an iter that reduces? */
+static bool is_reduced(const cross *x, ir_expr e) {
+  const ir_program *p = x->p;
+  ir_span it = ir_blk(p, x->block)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (p->iter.v[i].kind == IR_REDUCE && ir_uses_var(p, e, p->iter.v[i].var))
+      return true;
+  return false;
+}
+
+/* The region that the block writes of a buffer, one element at a time. */
+static bool find_region(cross *x, ir_buf b, ir_region *out) {
+  const ir_program *p = x->p;
+  ir_span w = ir_blk(p, x->block)->writes;
+  uint32_t found = 0;
+  for (uint32_t i = w.at; i < w.at + w.n; i++)
+    if (p->region.v[i].buf == b) *out = p->region.v[i], found++;
+  if (found != 1)
+    return lower_cross_refuse(x, "it does not write each value once");
+  for (uint32_t d = 0; d < ir_ndim(p, b); d++) {
+    if (!ir_is_const(p, ir_region_extent(p, *out, d), 1))
+      return lower_cross_refuse(x, "it writes more than one element at a time");
+    if (is_reduced(x, ir_region_min(p, *out, d)))
+      return lower_cross_refuse(x,
+                                "what is reduced over tells where it writes");
+  }
+  return ir_ndim(p, b) + x->n <= MAX_DIMS ||
+         lower_cross_refuse(x, "its result has too many dimensions");
+}
+
+/* The values are stored in their order, each in a buffer of its own. */
+static bool find_writes(cross *x) {
+  const ir_program *p = x->p;
+  const ir_block_rec *b = ir_blk(p, x->block);
+  uint32_t n = b->reducer ? p->reducer.v[b->reducer].n : 0;
+  if (!n || n > MAX_VALUES || b->writes.n != n)
+    return lower_cross_refuse(x, "it has no reducer of all that it writes");
+  ir_stmt s = ir_st(p, x->block)->body;
+  for (; s && x->nvalue <= n; s = ir_next(p, s, x->block)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (r->kind != IR_STORE || r->in_alt) continue;
+    if (x->nvalue == n)
+      return lower_cross_refuse(x, "it does not write each value once");
+    if (!find_region(x, r->buf, &x->write[x->nvalue++])) return false;
+  }
+  return x->nvalue == n ||
+         lower_cross_refuse(x, "it does not write each value once");
+}
+
+static bool is_result(const cross *x, ir_buf b) {
+  for (uint32_t k = 0; k < x->nvalue; k++)
+    if (x->write[k].buf == b) return true;
+  return false;
+}
+
+static bool loads_result(const cross *x, ir_expr e) {
+  for (uint32_t k = 0; e && k < x->nvalue; k++)
+    if (ir_has_load(x->p, e, x->write[k].buf)) return true;
+  return false;
+}
+
+/* Does a result say whether, or how often, what is below the statement runs? */
+static bool decides_by_result(const cross *x, ir_stmt s) {
+  const ir_stmt_rec *r = ir_st(x->p, s);
+  switch ((ir_kind)r->kind) {
+  case IR_LOOP: return loads_result(x, r->lo) || loads_result(x, r->extent);
+  case IR_IF:
+    return !ir_is_ancestor(x->p, x->block, s) && loads_result(x, r->cond);
+  case IR_BLOCK: return loads_result(x, ir_blk(x->p, s)->pred);
+  default: return false;
+  }
+}
+
+/* Nobody else looks at the results before the loops are done. */
+static bool is_alone(cross *x) {
+  const ir_program *p = x->p;
+  for (ir_stmt s = x->top; s; s = ir_next(p, s, x->top)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (r->kind == IR_LET && !ir_is_ancestor(p, x->block, s) &&
+        loads_result(x, r->let_value))
+      return lower_cross_refuse(x, "its result is used before it is whole");
+    if (decides_by_result(x, s))
+      return lower_cross_refuse(
+          x, "its result decides what runs before it is whole");
+    if (!ir_is_block(p, s) || s == x->block) continue;
+    ir_span part[2] = {ir_blk(p, s)->reads, ir_blk(p, s)->writes};
+    for (int k = 0; k < 2; k++)
+      for (uint32_t i = part[k].at; i < part[k].at + part[k].n; i++)
+        if (is_result(x, p->region.v[i].buf))
+          return lower_cross_refuse(x, "its result is used before it is whole");
+  }
+  return true;
+}
+
+/* ---- the parts ---------------------------------------------------------- */
+
+static void make_part(cross *x, uint32_t k) {
+  ir_program *p = x->p;
+  ir_buf result = x->write[k].buf;
+  ir_expr shape[MAX_DIMS];
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < x->n; i++)
+    if (x->role[i] == THREAD) shape[n++] = ir_st(p, x->loop[i])->extent;
+  for (uint32_t d = 0; d < ir_ndim(p, result); d++)
+    shape[n++] = ir_dim(p, result, d);
+  const ir_buf_rec old = p->buf.v[result];
+  ir_str name = ir_name_cat(p, old.name, "_parts");
+  x->parts[k] =
+      ir_buf_new(p, name, old.dtype, n, shape, IR_SCOPE_SHARED, IR_ROLE_LOCAL);
+  ir_block_add_alloc(p, x->scope, x->parts[k]);
+}
+
+/* A copy of a loop, inside of *at; the variable in `sub` becomes its own. */
+static void open_loop(cross *x, uint32_t i, bool spread, ir_subst *sub,
+                      ir_stmt *at) {
+  ir_program *p = x->p;
+  const ir_stmt_rec r = *ir_st(p, x->loop[i]);
+  ir_expr lo = ir_subst_expr(sub, r.lo), extent = ir_subst_expr(sub, r.extent);
+  const ir_var_rec was = p->var.v[r.var];
+  ir_var v = ir_var_new(p, IR_VAR_LOOP, was.name, IR_INDEX, was.lo, was.hi);
+  p->var.v[v].form = was.form;
+  p->var.v[v].part = was.part;
+  memcpy(p->var.v[v].from, was.from, sizeof was.from);
+  ir_stmt s = ir_loop_new(p, v, lo, extent,
+                          spread ? (ir_loop_kind)r.loop_kind : IR_SERIAL);
+  ir_st(p, s)->thread = spread ? r.thread : 0;
+  ir_append(p, *at, s);
+  ir_subst_var(sub, r.var, ir_ref(p, v));
+  ir_subst_restart(sub);
+  *at = s;
+}
+
+/* An iter over a loop's iterations; its value in the loop is `bind`. */
+static ir_iter iter_of(cross *x, ir_stmt loop, ir_iter_kind kind,
+                       ir_expr bind) {
+  ir_program *p = x->p;
+  const ir_stmt_rec r = *ir_st(p, loop);
+  const ir_var_rec was = p->var.v[r.var];
+  ir_var v =
+      ir_var_new(p, IR_VAR_ITER, ir_name(p, "v"), IR_INDEX, was.lo, was.hi);
+  return (ir_iter){v, kind, r.lo, r.extent, bind};
+}
+
+/* Where the threads' parts of an element are: the threads' places first. */
+static ir_expr *part_index(cross *x, uint32_t nthread, const ir_iter *thread,
+                           const ir_expr *idx, uint32_t ndim) {
+  ir_program *p = x->p;
+  ir_expr *out = arena_array(x->scratch, ir_expr, nthread + ndim + 1);
+  for (uint32_t i = 0; i < nthread; i++)
+    out[i] = ir_sub(p, ir_ref(p, thread[i].var), thread[i].lo);
+  if (ndim) memcpy(out + nthread, idx, ndim * sizeof *out);
+  return out;
+}
+
+/* A block beside the loops, over copies of those of them that do not reduce
+ * and, spread or not, of those that are threads. */
+typedef struct beside {
+  ir_stmt top, block;
+  ir_subst iters; /* iters of the old block to its own */
+  uint32_t nthread;
+  ir_iter thread[MAX_LOOPS];
+} beside;
+
+static void make_beside(cross *x, bool spread, ir_expr pred, beside *b) {
+  ir_program *p = x->p;
+  ir_subst loops;
+  ir_span old = ir_blk(p, x->block)->iters;
+  ir_iter *it = arena_array(x->scratch, ir_iter, old.n + x->n + 1);
+  uint32_t n = 0;
+  ir_subst_init(&loops, p, x->scratch);
+  ir_subst_init(&b->iters, p, x->scratch);
+  ir_stmt at = b->top = ir_if_new(p, ir_bool(p, true));
+  b->nthread = 0;
+  for (uint32_t i = x->first; i < x->n; i++)
+    if (x->role[i] != STEP)
+      open_loop(x, i, spread || x->role[i] == SPATIAL, &loops, &at);
+  for (uint32_t i = 0; i < old.n; i++) {
+    ir_iter k = p->iter.v[old.at + i];
+    if (k.kind == IR_REDUCE) continue;
+    const ir_var_rec was = p->var.v[k.var];
+    ir_var v = ir_var_new(p, IR_VAR_ITER, was.name, IR_INDEX, was.lo, was.hi);
+    ir_subst_var(&b->iters, k.var, ir_ref(p, v));
+    k.var = v;
+    k.lo = ir_subst_expr(&loops, k.lo);
+    k.extent = ir_subst_expr(&loops, k.extent);
+    k.bind = ir_subst_expr(&loops, k.bind);
+    it[n++] = k;
+  }
+  for (uint32_t i = x->first; i < x->n; i++)
+    if (x->role[i] == THREAD) {
+      ir_expr bind =
+          ir_subst_expr(&loops, ir_ref(p, ir_st(p, x->loop[i])->var));
+      it[n] = iter_of(x, x->loop[i], spread ? IR_SPATIAL : IR_REDUCE, bind);
+      b->thread[b->nthread++] = it[n++];
+    }
+  ir_str name =
+      ir_name_cat(p, ir_blk(p, x->block)->name, spread ? "_start" : "_whole");
+  b->block = ir_block_new(p, ir_fresh_block_name(p, name));
+  ir_append(p, at, b->block);
+  ir_block_set_iters(p, b->block, n, it);
+  ir_blk(p, b->block)->pred = pred ? ir_subst_expr(&loops, pred) : 0;
+}
+
+/* Where result k is, over the iters of the block beside. */
+static ir_expr *element_of(cross *x, beside *b, uint32_t k) {
+  uint32_t ndim = ir_ndim(x->p, x->write[k].buf);
+  ir_expr *out = arena_array(x->scratch, ir_expr, ndim + 1);
+  for (uint32_t d = 0; d < ndim; d++)
+    out[d] = ir_subst_expr(&b->iters, ir_region_min(x->p, x->write[k], d));
+  return out;
+}
+
+/* Every part starts as the identity. */
+static ir_stmt make_start(cross *x, ir_expr pred) {
+  ir_program *p = x->p;
+  beside b;
+  make_beside(x, true, pred, &b);
+  for (uint32_t k = 0; k < x->nvalue; k++) {
+    uint32_t ndim = ir_ndim(p, x->write[k].buf);
+    ir_expr *idx =
+        part_index(x, b.nthread, b.thread, element_of(x, &b, k), ndim);
+    const ir_reducer *r = &p->reducer.v[ir_blk(p, x->block)->reducer];
+    ir_expr identity = p->arg.v[r->identity.at + k];
+    ir_append(p, b.block,
+              ir_store_new(p, x->parts[k], b.nthread + ndim, idx, identity));
+  }
+  ir_block_find_regions(p, x->scratch, b.block);
+  return b.top;
+}
+
+/* Of several values all are there before the first is stored. */
+static ir_stmt keep_values(cross *x, ir_stmt into, ir_expr *value) {
+  ir_program *p = x->p;
+  for (uint32_t k = 0; k < x->nvalue && x->nvalue > 1; k++) {
+    const ir_node n = *ir_at(p, value[k]);
+    ir_var v = ir_var_new(p, IR_VAR_LET, p->buf.v[x->parts[k]].name, n.dtype,
+                          n.lo, n.hi);
+    ir_stmt let = ir_let_new(p, v, value[k]);
+    ir_append(p, into, let);
+    value[k] = ir_ref(p, v);
+    into = let;
+  }
+  return into;
+}
+
+/* result = combine(result, part). */
+static void add_parts(cross *x, beside *b) {
+  ir_program *p = x->p;
+  ir_expr so_far[MAX_VALUES], part[MAX_VALUES], value[MAX_VALUES];
+  for (uint32_t k = 0; k < x->nvalue; k++) {
+    uint32_t ndim = ir_ndim(p, x->write[k].buf);
+    ir_expr *at = element_of(x, b, k);
+    ir_expr *idx = part_index(x, b->nthread, b->thread, at, ndim);
+    part[k] = ir_load(p, x->parts[k], b->nthread + ndim, idx);
+    so_far[k] = ir_load(p, x->write[k].buf, ndim, at);
+  }
+  ir_reducer_apply(p, x->scratch, ir_blk(p, x->block)->reducer, so_far, part,
+                   value);
+  ir_stmt into = keep_values(x, b->block, value);
+  for (uint32_t k = 0; k < x->nvalue; k++)
+    ir_append(p, into,
+              ir_store_new(p, x->write[k].buf, ir_ndim(p, x->write[k].buf),
+                           element_of(x, b, k), value[k]));
+}
+
+/* The parts become the result, which starts as the block says. */
+static ir_stmt make_whole(cross *x, ir_expr pred) {
+  ir_program *p = x->p;
+  beside b;
+  make_beside(x, false, pred, &b);
+  ir_blk(p, b.block)->reducer = ir_blk(p, x->block)->reducer;
+  for (ir_stmt c = ir_st(p, x->block)->alt; c; c = ir_st(p, c)->next)
+    ir_append_alt(p, b.block, ir_clone_stmt(&b.iters, c, NULL));
+  add_parts(x, &b);
+  ir_block_find_regions(p, x->scratch, b.block);
+  return b.top;
+}
+
+/* ---- the block itself --------------------------------------------------- */
+
+/* Its loops are its iters: threads spatial, steps to reduce over. */
+static void use_loops(cross *x, uint32_t *nthread, ir_iter *thread) {
+  ir_program *p = x->p;
+  ir_span old = ir_blk(p, x->block)->iters;
+  ir_iter *it = arena_array(x->scratch, ir_iter, old.n + x->n + 1);
+  ir_subst loops, iters;
+  uint32_t n = 0;
+  ir_subst_init(&loops, p, x->scratch);
+  ir_subst_init(&iters, p, x->scratch);
+  *nthread = 0;
+  for (uint32_t i = 0; i < old.n; i++)
+    if (p->iter.v[old.at + i].kind != IR_REDUCE)
+      it[n++] = p->iter.v[old.at + i];
+  for (uint32_t i = 0; i < x->n; i++) {
+    if (x->role[i] == SPATIAL) continue;
+    ir_var v = ir_st(p, x->loop[i])->var;
+    bool spread = x->role[i] == THREAD;
+    it[n] =
+        iter_of(x, x->loop[i], spread ? IR_SPATIAL : IR_REDUCE, ir_ref(p, v));
+    ir_subst_var(&loops, v, ir_ref(p, it[n].var));
+    if (spread) thread[(*nthread)++] = it[n];
+    n++;
+  }
+  for (uint32_t i = 0; i < old.n; i++) {
+    ir_iter k = p->iter.v[old.at + i];
+    if (k.kind == IR_REDUCE)
+      ir_subst_var(&iters, k.var, ir_subst_expr(&loops, k.bind));
+  }
+  while (ir_st(p, x->block)->alt) ir_kill(p, ir_st(p, x->block)->alt);
+  for (ir_stmt s = ir_next(p, x->block, x->block); s;
+       s = ir_next(p, s, x->block))
+    ir_subst_head(&iters, s, true);
+  ir_block_set_iters(p, x->block, n, it);
+}
+
+static bool rewrite(cross *x) {
+  ir_program *p = x->p;
+  ir_iter thread[MAX_LOOPS];
+  uint32_t nthread;
+  if (!lower_cross_find(x)) return false;
+  ir_expr pred = x->some;
+  for (uint32_t k = 0; k < x->nvalue; k++) make_part(x, k);
+  ir_stmt start = make_start(x, pred), whole = make_whole(x, pred);
+  use_loops(x, &nthread, thread);
+  ir_expr *which = part_index(x, nthread, thread, NULL, 0);
+  for (ir_stmt c = ir_st(p, x->block)->body, next; c; c = next) {
+    next = ir_st(p, c)->next;
+    for (uint32_t k = 0; k < x->nvalue; k++)
+      lower_choose(p, x->scratch, c, x->write[k].buf, x->parts[k], nthread,
+                   which);
+  }
+  ir_block_find_regions(p, x->scratch, x->block);
+  ir_insert_before(p, x->top, start);
+  ir_insert_after(p, x->top, whole);
+  lower_splice(p, start);
+  lower_splice(p, whole);
+  return true;
+}
+
+LOWER_PASS(cross) {
+  (void)o;
+  LOWER_EACH(p, s) {
+    if (!ir_is_block(p, s) || !ir_st(p, s)->parent || !needs_it(p, s)) continue;
+    cross x = {.p = p,
+               .scratch = scratch,
+               .e = e,
+               .block = s,
+               .scope = ir_scope_of(p, s)};
+    if (!find_loops(&x) || !find_writes(&x) || !is_alone(&x) || !rewrite(&x))
+      return e->code;
+  }
+  return TESS_OK;
+}

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Outermost thread loops become kernels: one loop for each axis, all around
+ * the code that every thread runs, shared buffers around the loops of the
+ * threads of a block, and barriers where threads meet.  What only one thread
+ * is to do has a condition that says so. */
+#include "lower/threads/kernel.h"
+#include "ir/edit.h"
+#include "ir/query.h"
+
+static bool unsupported(kernel *k, const char *what, const char *name) {
+  err_set(k->e, TESS_UNSUPPORTED, what, name);
+  return false;
+}
+
+static const char *buf_name(const kernel *k, ir_buf b) {
+  return ir_text(k->p, k->p->buf.v[b].name);
+}
+
+/* ---- the threads -------------------------------------------------------- */
+
+/* Takes away loops of no thread; notes the extents of the others. */
+static bool find_extents(kernel *k) {
+  ir_program *p = k->p;
+  for (ir_stmt s = k->top, next; s; s = next) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    int64_t n;
+    next = ir_next(p, s, k->top);
+    if (!kernel_is_thread(r)) continue;
+    const char *axis = ir_thread_text((ir_thread)r->thread);
+    if (!ir_const_int(p, r->extent, &n))
+      return unsupported(k, "the extent of a loop bound to %s is no constant",
+                         axis);
+    if (n > INT32_MAX)
+      return unsupported(k, "a loop bound to %s is too long", axis);
+    if (n < 1) {
+      next = s == k->top ? 0 : ir_skip(p, s, k->top);
+      if (s == k->top) k->top = 0;
+      ir_kill(p, s);
+    } else if (n > k->extent[r->thread]) {
+      k->extent[r->thread] = n;
+    }
+  }
+  return true;
+}
+
+static void make_indices(kernel *k) {
+  static const char *const name[] = {"bx", "by", "bz", "tx", "ty", "tz"};
+  for (unsigned t = 0; t <= IR_THREADIDX_Z; t++)
+    if (k->extent[t])
+      k->index[t] = ir_var_new(k->p, IR_VAR_LOOP, ir_name(k->p, name[t]),
+                               IR_INDEX, 0, k->extent[t] - 1);
+}
+
+/* For every statement the innermost spread loop around it: they are about to
+ * go. */
+static void note_loops(kernel *k) {
+  const ir_program *p = k->p;
+  k->within = arena_zalloc(k->scratch, p->stmt.n * sizeof *k->within);
+  k->axis = arena_zalloc(k->scratch, p->stmt.n * sizeof *k->axis);
+  k->count = arena_zalloc(k->scratch, p->stmt.n * sizeof *k->count);
+  k->nwithin = p->stmt.n;
+  for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) {
+    ir_stmt up = s == k->top ? 0 : ir_st(p, s)->parent;
+    if (!up) continue;
+    bool spread = kernel_is_thread(ir_st(p, up)) && k->spread[up];
+    k->within[s] = spread ? up : k->within[up];
+    if (!spread) continue;
+    k->axis[up] = kernel_axis(ir_st(p, up));
+    ir_const_int(p, ir_st(p, up)->extent, &k->count[up]);
+  }
+  for (ir_buf b = 1; b < p->buf.n; b++)
+    if (k->buf[b].alloc) k->buf[b].within = k->within[k->buf[b].alloc];
+}
+
+/* ---- what the grid allows ----------------------------------------------- */
+
+/* Axes of the grid whose loops are around s, below `above`; bit 0 for .x. */
+static unsigned grid_around(const kernel *k, ir_stmt s, ir_stmt above) {
+  unsigned axes = 0;
+  while (s != k->top && (s = ir_st(k->p, s)->parent) != above) {
+    const ir_stmt_rec *r = ir_st(k->p, s);
+    if (kernel_is_thread(r) && k->spread[s] && !kernel_axis(r))
+      axes |= 1u << r->thread;
+  }
+  return axes;
+}
+
+/* The spread loop over that axis around s; 0: none. */
+static ir_stmt grid_loop(const kernel *k, ir_stmt s, unsigned axis) {
+  while (s != k->top) {
+    s = ir_st(k->p, s)->parent;
+    const ir_stmt_rec *r = ir_st(k->p, s);
+    if (kernel_is_thread(r) && k->spread[s] && r->thread == axis) return s;
+  }
+  return 0;
+}
+
+/* Nothing is written in one loop over the blocks of threads and used in
+ * another, or outside: that would have to wait for all of them. */
+static bool check_joins(kernel *k, unsigned grid) {
+  const lower_access **first =
+      arena_zalloc(k->scratch, k->nbuf * sizeof *first);
+  for (uint32_t i = 0; i < k->access.n; i++) {
+    const lower_access *a = &k->access.v[i];
+    if (a->writes && !first[a->buf]) first[a->buf] = a;
+  }
+  for (uint32_t i = 0; i < k->access.n; i++) {
+    const lower_access *a = &k->access.v[i], *w = first[a->buf];
+    for (unsigned t = 0; w && t <= IR_BLOCKIDX_Z; t++)
+      if ((grid >> t & 1) && grid_loop(k, a->at, t) != grid_loop(k, w->at, t))
+        return unsupported(k,
+                           "%s is written in a loop over the blocks of "
+                           "threads and used outside of it in one kernel, "
+                           "where they cannot wait for each other",
+                           buf_name(k, a->buf));
+  }
+  return true;
+}
+
+static bool is_written(const kernel *k, ir_buf b) {
+  for (uint32_t i = 0; i < k->access.n; i++)
+    if (k->access.v[i].buf == b && k->access.v[i].writes) return true;
+  return false;
+}
+
+/* What stands outside of a loop over blocks of threads all of them run, but
+ * for what it writes to global memory: the first one does that.  So only that
+ * may read global memory which is written there. */
+static bool check_outside(kernel *k, const lower_access *a, unsigned grid) {
+  const ir_stmt_rec *r = ir_st(k->p, a->at);
+  if (!(grid & ~grid_around(k, a->at, 0)) || !is_written(k, a->buf) ||
+      (r->kind == IR_STORE && !k->buf[r->buf].alloc))
+    return true;
+  return unsupported(k,
+                     "%s is written and read outside of a loop over the "
+                     "blocks of threads, all of which read it there",
+                     buf_name(k, a->buf));
+}
+
+/* Blocks of threads have nothing in common but global memory, and each
+ * element there is one block's. */
+static bool check_grid(kernel *k) {
+  unsigned grid = 0;
+  for (unsigned t = 0; t <= IR_BLOCKIDX_Z; t++)
+    if (k->extent[t] > 1) grid |= 1u << t;
+  for (uint32_t i = 0; i < k->access.n; i++) {
+    const lower_access *a = &k->access.v[i];
+    ir_stmt alloc = k->buf[a->buf].alloc;
+    if (alloc && (grid_around(k, a->at, alloc) & grid))
+      return unsupported(k,
+                         "blocks of threads cannot share %s, which is "
+                         "allocated in a kernel",
+                         buf_name(k, a->buf));
+  }
+  if (!check_joins(k, grid)) return false;
+  for (uint32_t i = 0; i < k->access.n; i++) {
+    const lower_access *a = &k->access.v[i];
+    if (!k->buf[a->buf].alloc && !a->writes && !check_outside(k, a, grid))
+      return false;
+  }
+  return true;
+}
+
+/* ---- one thread's places ------------------------------------------------ */
+
+/* Spread loops name the thread's place; the others are loops like any. */
+static void name_places(kernel *k) {
+  ir_program *p = k->p;
+  for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) {
+    const ir_stmt_rec r = *ir_st(p, s);
+    if (!kernel_is_thread(&r) || kernel_is_warp(&r)) continue;
+    if (!k->spread[s]) {
+      ir_st(p, s)->loop_kind = IR_SERIAL;
+      ir_st(p, s)->thread = 0;
+      continue;
+    }
+    ir_subst sub;
+    ir_subst_init(&sub, p, k->scratch);
+    ir_subst_var(&sub, r.var, ir_add(p, r.lo, ir_ref(p, k->index[r.thread])));
+    for (ir_stmt t = ir_next(p, s, s); t; t = ir_next(p, t, s))
+      ir_subst_head(&sub, t, true);
+  }
+  k->access = lower_find_accesses(p, k->scratch, k->top);
+}
+
+/* ---- whose the buffers are ---------------------------------------------- */
+
+static bool is_shared(const ir_program *p, ir_buf b) {
+  return p->buf.v[b].scope == IR_SCOPE_SHARED ||
+         p->buf.v[b].scope == IR_SCOPE_SHARED_DYN;
+}
+
+/* Axes whose threads have the buffer in common. */
+static kernel_axes sharing(const kernel_buf *x) {
+  return (kernel_axes)(x->merged | (x->under & ~x->around));
+}
+
+static bool is_owned(const kernel *k, ir_buf b, kernel_axes axes) {
+  const lower_access **v =
+      arena_array(k->scratch, const lower_access *, k->access.n + 1);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < k->access.n; i++)
+    if (k->access.v[i].buf == b) v[n++] = &k->access.v[i];
+  return !(axes & ~kernel_owned(k, n, v, 0));
+}
+
+/* A buffer that threads have in common stays private where each of them
+ * touches its own elements only. */
+static bool decide(kernel *k) {
+  for (ir_buf b = 1; b < k->p->buf.n; b++) {
+    kernel_buf *x = &k->buf[b];
+    kernel_axes axes = sharing(x);
+    for (unsigned a = 0; a < 3; a++)
+      if (k->extent[IR_THREADIDX_X + a] <= 1) axes &= (kernel_axes) ~(1u << a);
+    if (x->alloc)
+      x->is_private = !axes || (!is_shared(k->p, b) && is_owned(k, b, axes));
+    if (x->alloc && !x->is_private &&
+        ir_scope_is_fragment(k->p->buf.v[b].scope))
+      return unsupported(k,
+                         "fragment %s belongs to a warp, but several of "
+                         "them touch the same element",
+                         buf_name(k, b));
+  }
+  return true;
+}
+
+/* ---- conditions --------------------------------------------------------- */
+
+/* The thread takes part in the loops around s: for each of the axes, in the
+ * innermost, since in a loop below another one the threads work together,
+ * those too that the outer one has no iteration for. */
+static ir_expr takes_part(const kernel *k, ir_stmt s, kernel_axes axes) {
+  ir_program *p = k->p;
+  ir_expr cond = 0;
+  unsigned seen = 0;
+  while (s != k->top) {
+    s = ir_st(p, s)->parent;
+    const ir_stmt_rec r = *ir_st(p, s);
+    int64_t n;
+    if (!kernel_is_thread(&r) || (seen >> r.thread & 1)) continue;
+    seen |= 1u << r.thread;
+    if (kernel_axis(&r) && !(kernel_axis(&r) & axes)) continue;
+    if (ir_const_int(p, r.extent, &n) && n < k->extent[r.thread])
+      cond =
+          ir_and(p, cond,
+                 ir_binary(p, IR_LT, ir_ref(p, k->index[r.thread]), r.extent));
+  }
+  return cond;
+}
+
+/* Of threads that would all do the same to what they share, one does it. */
+static ir_expr is_the_one(const kernel *k, ir_stmt s, const kernel_buf *x) {
+  ir_program *p = k->p;
+  kernel_axes around = kernel_axes_around(k, s, 0), idle = ~around & 7;
+  if (x && x->is_private) return 0;
+  if (x && x->alloc) idle |= x->merged & ~kernel_axes_around(k, s, x->alloc);
+  ir_expr cond = 0;
+  for (unsigned a = 0; a < 3; a++)
+    if ((idle >> a & 1) && k->extent[IR_THREADIDX_X + a] > 1)
+      cond = ir_and(p, cond,
+                    ir_binary(p, IR_EQ, ir_ref(p, k->index[IR_THREADIDX_X + a]),
+                              ir_index(p, 0)));
+  return cond;
+}
+
+/* The first block of threads of each axis of the grid of which no loop is
+ * around s. */
+static ir_expr is_first_block(const kernel *k, ir_stmt s) {
+  ir_program *p = k->p;
+  unsigned around = grid_around(k, s, 0);
+  ir_expr cond = 0;
+  for (unsigned t = 0; t <= IR_BLOCKIDX_Z; t++)
+    if (k->extent[t] > 1 && !(around >> t & 1))
+      cond = ir_and(
+          p, cond, ir_binary(p, IR_EQ, ir_ref(p, k->index[t]), ir_index(p, 0)));
+  return cond;
+}
+
+typedef struct variation {
+  const kernel *k;
+  bool loads;
+  kernel_axes axes;
+} variation;
+
+static void look_at(const ir_program *p, ir_expr e, void *ud) {
+  variation *v = ud;
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_VAR) v->axes |= v->k->var_axes[n->a];
+  if (n->op != IR_LOAD) return;
+  v->loads = true;
+  if (v->k->buf[n->a].is_private) v->axes = 7;
+}
+
+/* What decides a thread's way through s. */
+static variation deciding(const kernel *k, const ir_stmt_rec *r) {
+  variation v = {.k = k};
+  ir_expr e[2] = {0, 0};
+  if (r->kind == IR_LOOP) e[0] = r->lo, e[1] = r->extent;
+  if (r->kind == IR_IF) e[0] = r->cond;
+  if (r->kind == IR_LET) e[0] = r->let_value;
+  for (int i = 0; i < 2 && e[i]; i++)
+    ir_visit(k->p, k->scratch, e[i], look_at, &v);
+  return v;
+}
+
+/* A thread's own place is told by loops and names, too. */
+static void find_var_axes(kernel *k) {
+  const ir_program *p = k->p;
+  k->var_axes = arena_zalloc(k->scratch, p->var.n * sizeof *k->var_axes);
+  for (unsigned a = 0; a < 3; a++)
+    if (k->extent[IR_THREADIDX_X + a])
+      k->var_axes[k->index[IR_THREADIDX_X + a]] = (kernel_axes)(1u << a);
+  for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) {
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (r->kind == IR_LOOP) k->var_axes[r->var] |= deciding(k, r).axes;
+    if (r->kind == IR_LET) k->var_axes[r->let_var] |= deciding(k, r).axes;
+  }
+}
+
+static ir_expr condition(const kernel *k, ir_stmt s) {
+  const ir_stmt_rec r = *ir_st(k->p, s);
+  if (r.kind == IR_EVALUATE && lower_of_copies(k->p, s)) return 0;
+  if (r.kind == IR_STORE || r.kind == IR_EVALUATE) {
+    const kernel_buf *x = r.kind == IR_STORE ? &k->buf[r.buf] : NULL;
+    ir_expr who = ir_and(k->p, takes_part(k, s, 7), is_the_one(k, s, x));
+    return x && x->alloc ? who : ir_and(k->p, who, is_first_block(k, s));
+  }
+  /* Threads that are not to be there might read what is not there. */
+  variation v = deciding(k, &r);
+  return v.loads && v.axes ? takes_part(k, s, v.axes) : 0;
+}
+
+static void add_conditions(kernel *k) {
+  ir_program *p = k->p;
+  uint32_t n = 0;
+  for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) n++;
+  ir_stmt *list = arena_array(k->scratch, ir_stmt, n);
+  n = 0;
+  for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) list[n++] = s;
+  for (uint32_t i = 1; i < n; i++) {
+    ir_expr cond = condition(k, list[i]);
+    if (cond) ir_wrap(p, list[i], ir_if_new(p, cond));
+  }
+}
+
+/* ---- buffers in their places -------------------------------------------- */
+
+/* One for each thread that has its own, of a buffer that others share. */
+static void copy_for_each(kernel *k, ir_stmt body, ir_buf *b) {
+  ir_program *p = k->p;
+  kernel_buf *x = &k->buf[*b];
+  int64_t extent[3];
+  ir_expr which[3];
+  uint32_t n = 0;
+  for (unsigned a = 0; a < 3; a++) {
+    unsigned t = IR_THREADIDX_X + a;
+    if (!((x->around & ~x->merged) >> a & 1) || k->extent[t] <= 1) continue;
+    extent[n] = k->extent[t];
+    which[n++] = ir_ref(p, k->index[t]);
+  }
+  if (!n) return;
+  ir_buf made = lower_several(p, k->scratch, *b, n, extent);
+  lower_choose(p, k->scratch, body, *b, made, n, which);
+  k->buf[made] = *x;
+  *b = made;
+}
+
+/* One buffer is to serve all iterations of the loops it leaves: those that
+ * could run at once, each with a buffer of its own, take turns. */
+static void take_turns(const kernel *k, ir_stmt alloc) {
+  for (ir_stmt s = alloc; s != k->top; s = ir_st(k->p, s)->parent) {
+    ir_stmt_rec *up = ir_st(k->p, ir_st(k->p, s)->parent);
+    if (up->kind == IR_LOOP &&
+        (up->loop_kind == IR_PARALLEL || up->loop_kind == IR_VECTORIZED))
+      up->loop_kind = IR_SERIAL;
+  }
+}
+
+/* The buffer goes to where all see it, or where each thread has one; one that
+ * is private from the start stays where it is.  `shared`, `own`: the
+ * innermost statements to hold such allocations. */
+static bool place_buffer(kernel *k, ir_stmt body, ir_buf b, ir_stmt *shared,
+                         ir_stmt *own) {
+  ir_program *p = k->p;
+  const kernel_buf x = k->buf[b];
+  if (x.is_private && (is_shared(p, b) || p->buf.v[b].scope == IR_SCOPE_WARP))
+    p->buf.v[b].scope = IR_SCOPE_LOCAL;
+  if (x.is_private && !sharing(&x)) return true;
+  if (!lower_has_constant_shape(p, b))
+    return unsupported(k, "threads share %s, whose shape is not constant",
+                       buf_name(k, b));
+  take_turns(k, x.alloc);
+  lower_splice(p, x.alloc);
+  if (!x.is_private) {
+    copy_for_each(k, body, &b);
+    if (!is_shared(p, b)) p->buf.v[b].scope = IR_SCOPE_SHARED;
+  }
+  ir_stmt a = ir_allocate_new(p, b), *at = x.is_private ? own : shared;
+  ir_append(p, *at, a);
+  *at = a;
+  return true;
+}
+
+static ir_stmt open_loop(kernel *k, ir_stmt into, unsigned t) {
+  ir_program *p = k->p;
+  if (!k->extent[t]) return into;
+  ir_stmt s = ir_loop_new(p, k->index[t], ir_index(p, 0),
+                          ir_index(p, k->extent[t]), IR_THREAD);
+  ir_st(p, s)->thread = (uint8_t)t;
+  ir_append(p, into, s);
+  return s;
+}
+
+/* ---- the whole ---------------------------------------------------------- */
+
+static void splice_loops(kernel *k, ir_stmt body) {
+  ir_program *p = k->p;
+  for (ir_stmt s = ir_next(p, body, body), next; s; s = next) {
+    next = ir_next(p, s, body);
+    const ir_stmt_rec *r = ir_st(p, s);
+    if (!kernel_is_thread(r) || kernel_is_warp(r)) continue;
+    if (!ir_st(p, s)->body) next = ir_skip(p, s, body);
+    lower_splice(p, s);
+  }
+}
+
+/* body: a group around all that a thread runs. */
+static tess_status rebuild(kernel *k, ir_stmt body) {
+  ir_program *p = k->p;
+  ir_stmt outer = ir_if_new(p, ir_bool(p, true)), at = outer;
+  ir_stmt shared = ir_if_new(p, ir_bool(p, true)), inner = shared;
+  ir_stmt own = ir_if_new(p, ir_bool(p, true)), own_at = own;
+  uint32_t nbuf = p->buf.n;
+  for (ir_buf b = 1; b < nbuf; b++)
+    if (k->buf[b].alloc && !place_buffer(k, body, b, &inner, &own_at))
+      return k->e->code;
+  splice_loops(k, body);
+  for (unsigned t = IR_BLOCKIDX_Z + 1; t-- > 0;) at = open_loop(k, at, t);
+  ir_append(p, at, shared);
+  at = inner;
+  for (unsigned t = IR_THREADIDX_Z + 1; t-- > IR_THREADIDX_X;)
+    at = open_loop(k, at, t);
+  ir_append(p, at, own);
+  ir_replace(p, body, outer);
+  ir_append(p, own_at, body);
+  tess_status st = kernel_sync(k, body);
+  lower_splice(p, body);
+  lower_splice(p, own);
+  lower_splice(p, shared);
+  lower_splice(p, outer);
+  return st;
+}
+
+static tess_status make_kernel(ir_program *p, arena *scratch, ir_stmt top,
+                               err_state *e) {
+  kernel k = {.p = p, .scratch = scratch, .e = e, .top = top};
+  if (!find_extents(&k)) return e->code;
+  if (!k.top) return TESS_OK;
+  k.spread = arena_zalloc(scratch, p->stmt.n * sizeof *k.spread);
+  k.nbuf = 2 * p->buf.n; /* each may get another one beside it */
+  k.buf = arena_zalloc(scratch, k.nbuf * sizeof *k.buf);
+  k.access = lower_find_accesses(p, scratch, top);
+  kernel_share(&k);
+  if (!kernel_check_warps(&k)) return e->code;
+  make_indices(&k);
+  note_loops(&k);
+  if (!check_grid(&k)) return e->code;
+  name_places(&k);
+  if (!decide(&k)) return e->code;
+  find_var_axes(&k);
+  add_conditions(&k);
+  ir_stmt body = ir_if_new(p, ir_bool(p, true));
+  ir_wrap(p, top, body);
+  return rebuild(&k, body);
+}
+
+/* What is allocated around kernels is memory that all of them see. */
+static void allocate_globally(ir_program *p, ir_stmt alloc) {
+  ir_buf_rec *b = &p->buf.v[ir_st(p, alloc)->alloc];
+  for (ir_stmt s = alloc; s; s = ir_next(p, s, alloc))
+    if (kernel_is_thread(ir_st(p, s)) && !ir_scope_is_global(b->scope))
+      b->scope = IR_SCOPE_GLOBAL;
+}
+
+LOWER_PASS(kernels) {
+  (void)o;
+  ir_stmt root = ir_entry(p)->root;
+  for (ir_stmt s = root, next; s; s = next) {
+    next = ir_next(p, s, root);
+    if (ir_st(p, s)->kind == IR_ALLOCATE) allocate_globally(p, s);
+    if (!kernel_is_thread(ir_st(p, s))) continue;
+    next = ir_skip(p, s, root);
+    tess_status st = make_kernel(p, scratch, s, e);
+    if (st) return st;
+  }
+  return TESS_OK;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels: what stands in and below an outermost thread loop, on the way to
+ * one nest of thread loops that every thread runs whole.
+ *
+ * Until then a thread loop means what a loop does: its iterations run in any
+ * order and join at its end, and a buffer allocated in it is the iteration's
+ * own, whatever its scope.  Three things must come out of that.
+ *
+ *   - A loop below another one of the same axis is run by the threads
+ *     together, each its part (cooperatively), where all of them would do the
+ *     same; else each thread runs all of it.
+ *   - A buffer of which each thread has its own, in which all of them write
+ *     the same, becomes one for all of them (merged): always one in a shared
+ *     scope, others where a cooperative loop needs it.
+ *   - A buffer that threads share goes to shared memory, unless each thread
+ *     only touches elements of its own in it.
+ *
+ * All three rest on proof and have an answer where it fails that is always
+ * right. */
+#ifndef LOWER_THREADS_KERNEL_H
+#define LOWER_THREADS_KERNEL_H
+
+#include "lower/pass.h"
+
+/* Sets of threadIdx axes: bit 0 for .x, 1 for .y, 2 for .z. */
+typedef uint8_t kernel_axes;
+
+typedef struct kernel_buf {
+  ir_stmt alloc;           /* in the kernel; 0: it lives outside */
+  kernel_axes around;      /* of thread loops around its allocation */
+  kernel_axes merged;      /* of these, where all threads write the same */
+  kernel_axes under;       /* of thread loops below it, around an access */
+  bool is_private;         /* each thread's own in the end */
+  ir_stmt within;          /* the innermost spread loop it is allocated in */
+} kernel_buf;
+
+typedef struct kernel {
+  ir_program *p;
+  arena *scratch;
+  err_state *e;
+  ir_stmt top;             /* its outermost thread loop */
+  int64_t extent[IR_THREAD_COUNT];  /* 0: there is no such loop */
+  ir_var index[IR_THREAD_COUNT];    /* a thread's own place */
+  bool *spread;            /* thread loop -> its iterations are threads */
+  ir_stmt *within;         /* statement -> the innermost spread loop that was
+                            * around it, of the first nwithin statements */
+  uint32_t nwithin;
+  kernel_axes *axis;       /* of each spread loop that was */
+  int64_t *count;          /* its iterations */
+  kernel_axes *var_axes;   /* variable -> of the threads that may see another
+                            * value of it */
+  uint32_t nbuf;
+  kernel_buf *buf;         /* of the first nbuf buffers */
+  lower_accesses access;
+} kernel;
+
+static inline bool kernel_is_thread(const ir_stmt_rec *r) {
+  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD;
+}
+/* The axis of a thread loop as a set; empty for those of the grid. */
+static inline kernel_axes kernel_axis(const ir_stmt_rec *r) {
+  if (r->thread == IR_WARP) return 1;
+  return r->thread >= IR_THREADIDX_X && r->thread <= IR_THREADIDX_Z
+           ? (kernel_axes)(1u << (r->thread - IR_THREADIDX_X)) : 0;
+}
+/* What all lanes of a warp do together counts as an iteration of a loop over
+ * the lanes, by an agent of the warp's own. */
+static inline bool kernel_is_warp(const ir_stmt_rec *r) {
+  return kernel_is_thread(r) && r->thread == IR_WARP;
+}
+/* Axes of the spread thread loops around s and below `above` (0: all). */
+kernel_axes kernel_axes_around(const kernel *k, ir_stmt s, ir_stmt above);
+
+/* What is done by warps can be, in rows of IR_WARP_LANES threads, and touches
+ * no fragment otherwise; else k->e says what does not fit (kernel_warp.c). */
+bool kernel_check_warps(kernel *k);
+
+/* Finds out which loops are spread, and what becomes of each buffer but for
+ * is_private (kernel_share.c). */
+void kernel_share(kernel *k);
+
+/* The axes of which it is proven that two threads that differ in them touch
+ * different elements by the accesses v[0 .. n); `known`: they do not differ
+ * in these (kernel_own.c). */
+kernel_axes kernel_owned(const kernel *k, uint32_t n,
+                         const lower_access *const *v, kernel_axes known);
+
+/* Puts barriers where threads touch what others did (kernel_sync.c); body:
+ * the statements of one thread are below it. */
+tess_status kernel_sync(kernel *k, ir_stmt body);
+
+#endif

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Barriers where threads of a block touch what others did.
+ *
+ * The code of one thread is walked in order, with the set of accesses since
+ * the last barrier; before a statement with an access that meets one of them
+ * in another thread goes a barrier.  The body of a loop is walked again with
+ * what its last iteration leaves, until nothing is added.
+ *
+ * Two accesses do not meet where the elements tell the thread, where both are
+ * one thread's, or where both are of one run of a thread loop: its
+ * iterations are free of each other.  What is in another loop of the axis
+ * below it is other threads' to do; and so are the conditions, bounds and
+ * values that threads look at for which the loop has no iteration.  Lanes of
+ * a warp wait for each other before and after what they do together. */
+#include "ir/arith/arith.h"
+#include "ir/edit.h"
+#include "ir/query.h"
+#include "lower/threads/kernel.h"
+
+enum { MAX_INPUTS = 24 };
+
+typedef struct meeting {
+  lower_access a;
+  kernel_axes pinned; /* axes in which only one place does it */
+  bool together;      /* a warp does it, its lanes waiting around it */
+  ir_stmt unit[3];    /* the innermost thread loop of the axis around it, in
+                       * the buffer's life, if a thread does it in its
+                       * iteration only; 0: none */
+} meeting;
+
+/* Accesses since the last barrier.  `loop`: in an earlier iteration of that
+ * loop, the outermost such; 0: in the same ones. */
+typedef struct waiting {
+  bool is;
+  ir_stmt loop;
+} waiting;
+
+typedef struct sync {
+  kernel *k;
+  uint32_t n;
+  meeting *m;
+  bool *varies; /* variable -> is not the same in all threads */
+} sync;
+
+/* ---- accesses ----------------------------------------------------------- */
+
+/* How many places of an axis the condition lets through at most. */
+static int64_t places_of(const kernel *k, const ir_node *c, unsigned axis) {
+  const ir_program *p = k->p;
+  int64_t most = k->extent[IR_THREADIDX_X + axis], n;
+  ir_var v = k->index[IR_THREADIDX_X + axis];
+  if (!v) return most;
+  ir_expr place = ir_ref(k->p, v);
+  if (c->op == IR_EQ && ((c->a == place && ir_is_const(p, c->b, 0)) ||
+                         (c->b == place && ir_is_const(p, c->a, 0))))
+    return 1;
+  return c->op == IR_LT && c->a == place && ir_const_int(p, c->b, &n) &&
+                 n < most
+             ? n
+             : most;
+}
+
+/* Of each axis, the first so many places come to s, by the conditions around
+ * it. */
+static void find_places(const kernel *k, ir_stmt s, ir_stmt body,
+                        int64_t places[3]) {
+  const ir_program *p = k->p;
+  for (unsigned a = 0; a < 3; a++) places[a] = k->extent[IR_THREADIDX_X + a];
+  for (; s != body; s = ir_st(p, s)->parent) {
+    ir_stmt up = ir_st(p, s)->parent;
+    ir_expr list[16];
+    uint32_t n = 0;
+    if (ir_st(p, up)->kind != IR_IF || ir_st(p, s)->in_alt) continue;
+    for (list[n++] = ir_st(p, up)->cond; n;) {
+      const ir_node c = *ir_at(p, list[--n]);
+      if (c.op == IR_AND && n + 2 <= 16) {
+        list[n++] = c.a;
+        list[n++] = c.b;
+      }
+      for (unsigned a = 0; a < 3; a++) {
+        int64_t most = places_of(k, &c, a);
+        if (most < places[a]) places[a] = most;
+      }
+    }
+  }
+}
+
+/* Whether spread loop `outer` was around s (or is it). */
+static bool was_around(const kernel *k, ir_stmt outer, ir_stmt s) {
+  while (s && s != outer) s = s < k->nwithin ? k->within[s] : 0;
+  return s == outer;
+}
+
+static void find_units(const kernel *k, meeting *m, ir_stmt body) {
+  int64_t places[3];
+  find_places(k, m->a.at, body, places);
+  const kernel_buf *x = m->a.buf < k->nbuf ? &k->buf[m->a.buf] : NULL;
+  ir_stmt life = x ? x->within : 0;
+  ir_stmt s = m->a.at < k->nwithin ? k->within[m->a.at] : 0;
+  for (; s && s != life; s = k->within[s])
+    for (unsigned a = 0; a < 3; a++)
+      if ((k->axis[s] >> a & 1) && !m->unit[a]) m->unit[a] = s;
+  for (unsigned a = 0; a < 3; a++) {
+    if (places[a] <= 1) m->pinned |= (kernel_axes)(1u << a);
+    if (m->unit[a] && places[a] > k->count[m->unit[a]]) m->unit[a] = 0;
+  }
+  for (s = m->a.at; s != body && !m->together; s = ir_st(k->p, s)->parent)
+    m->together = kernel_is_warp(ir_st(k->p, s));
+}
+
+static void find_meetings(sync *y, ir_stmt body) {
+  kernel *k = y->k;
+  lower_accesses all = lower_find_accesses(k->p, k->scratch, body);
+  y->m = arena_zalloc(k->scratch, (all.n + 1) * sizeof *y->m);
+  for (uint32_t i = 0; i < all.n; i++) {
+    ir_buf b = all.v[i].buf;
+    if (b < k->nbuf && k->buf[b].is_private) continue;
+    meeting *m = &y->m[y->n++];
+    m->a = all.v[i];
+    find_units(k, m, body);
+  }
+}
+
+/* ---- do they meet? ------------------------------------------------------ */
+
+static bool same_indices(const ir_program *p, const lower_access *a,
+                         const lower_access *b) {
+  for (uint32_t d = 0; d < a->idx.n; d++)
+    if (p->arg.v[a->idx.at + d] != p->arg.v[b->idx.at + d]) return false;
+  return a->idx.n == b->idx.n;
+}
+
+static ir_stmt next_loop(const ir_program *p, ir_stmt s) {
+  do s = ir_st(p, s)->parent;
+  while (s && !ir_is_loop(p, s));
+  return s;
+}
+
+/* The dimensions that speak of the n loops or of the thread, and not of the
+ * other loops up to `all`, tell which iteration and thread it is. */
+static bool dims_tell(const sync *y, const lower_access *a, uint32_t n,
+                      uint32_t all, const ir_var *loops) {
+  const kernel *k = y->k;
+  ir_program *p = k->p;
+  ir_var in[MAX_INPUTS];
+  uint32_t nin = n, ndim = 0;
+  ir_expr *out = arena_array(k->scratch, ir_expr, 3 * a->idx.n + 1);
+  ir_expr *lo = out + a->idx.n, *extent = lo + a->idx.n;
+  memcpy(in, loops, n * sizeof *in);
+  for (unsigned t = IR_THREADIDX_X; t <= IR_THREADIDX_Z; t++)
+    if (k->extent[t] > 1) in[nin++] = k->index[t];
+  for (uint32_t d = 0; d < a->idx.n; d++) {
+    ir_expr e = p->arg.v[a->idx.at + d];
+    bool speaks = false, other = false;
+    for (uint32_t i = 0; i < nin; i++) speaks |= ir_uses_var(p, e, in[i]);
+    for (uint32_t i = n; i < all; i++) other |= ir_uses_var(p, e, loops[i]);
+    if (!speaks || other) continue;
+    out[ndim] = e;
+    lo[ndim] = ir_index(p, 0);
+    extent[ndim++] = ir_dim(p, a->buf, d);
+  }
+  return arith_map_is(p, k->scratch, ARITH_MAP_INJECTIVE, nin, in, NULL, ndim,
+                      out, lo, extent, 0);
+}
+
+/* In loops that are the same for both, the innermost of them up to `loop`,
+ * an element is that of one thread. */
+static bool tell_apart(const sync *y, const lower_access *a,
+                       const lower_access *b, ir_stmt loop) {
+  const ir_program *p = y->k->p;
+  ir_stmt s = next_loop(p, a->at);
+  ir_var loops[MAX_INPUTS];
+  uint32_t n = 0;
+  if (s != next_loop(p, b->at) || !same_indices(p, a, b)) return false;
+  for (bool last = !loop; !last; s = next_loop(p, s)) {
+    if (!s || n + 3 == MAX_INPUTS || kernel_is_thread(ir_st(p, s)))
+      return false;
+    last = s == loop;
+    loops[n++] = ir_st(p, s)->var;
+  }
+  arena_mark mark = arena_get_mark(y->k->scratch);
+  bool told = false;
+  for (uint32_t some = n + 1; some-- > 0 && !told;)
+    told = dims_tell(y, a, some, n, loops);
+  arena_reset_to(y->k->scratch, mark);
+  return told;
+}
+
+static bool meet(const sync *y, const meeting *a, const meeting *b,
+                 ir_stmt loop) {
+  const kernel *k = y->k;
+  if (a->a.buf != b->a.buf || !(a->a.writes || b->a.writes)) return false;
+  kernel_axes known = a->pinned & b->pinned;
+  if (a->together || b->together) known |= 1;
+  for (unsigned i = 0; i < 3; i++)
+    if (a->unit[i] && a->unit[i] == b->unit[i] &&
+        (!loop || was_around(k, a->unit[i], loop)))
+      known |= (kernel_axes)(1u << i);
+  const lower_access *v[2] = {&a->a, &b->a};
+  return kernel_owned(k, 2, v, known) != 7 &&
+         !tell_apart(y, &a->a, &b->a, loop);
+}
+
+static bool is_in(const sync *y, uint32_t i, ir_stmt s) {
+  return ir_is_ancestor(y->k->p, s, y->m[i].a.at);
+}
+
+/* Something that waits meets something in s. */
+static bool must_wait(const sync *y, const waiting *w, ir_stmt s) {
+  for (uint32_t i = 0; i < y->n; i++)
+    for (uint32_t j = 0; w[i].is && j < y->n; j++)
+      if (is_in(y, j, s) && meet(y, &y->m[i], &y->m[j], w[i].loop)) return true;
+  return false;
+}
+
+/* The loop around both that is innermost; 0: none below `top`. */
+static ir_stmt loop_around(const ir_program *p, ir_stmt a, ir_stmt b,
+                           ir_stmt top) {
+  while (a != top && !(ir_is_loop(p, a) && ir_is_ancestor(p, a, b)))
+    a = ir_st(p, a)->parent;
+  return ir_is_loop(p, a) ? a : 0;
+}
+
+/* Two threads meet inside of s. */
+static const meeting *meets_inside(const sync *y, ir_stmt s) {
+  for (uint32_t i = 0; i < y->n; i++)
+    for (uint32_t j = 0; is_in(y, i, s) && j < y->n; j++) {
+      const meeting *a = &y->m[i], *b = &y->m[j];
+      if (!is_in(y, j, s)) continue;
+      ir_stmt loop = loop_around(y->k->p, a->a.at, b->a.at, s);
+      if (a->a.at != b->a.at && meet(y, a, b, 0)) return a;
+      for (; loop;
+           loop = loop == s ? 0
+                            : loop_around(y->k->p, ir_st(y->k->p, loop)->parent,
+                                          b->a.at, s))
+        if (meet(y, a, b, loop)) return a;
+    }
+  return NULL;
+}
+
+/* ---- what threads have in common ---------------------------------------- */
+
+typedef struct variation {
+  const sync *y;
+  bool varies;
+} variation;
+
+static bool varies(const sync *y, ir_expr e);
+
+static void look_at(const ir_program *p, ir_expr e, void *ud) {
+  variation *v = ud;
+  const kernel *k = v->y->k;
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_VAR) v->varies |= v->y->varies[n->a];
+  if (n->op == IR_LOAD) v->varies |= n->a < k->nbuf && k->buf[n->a].is_private;
+}
+
+static bool varies(const sync *y, ir_expr e) {
+  variation v = {y, false};
+  ir_visit(y->k->p, y->k->scratch, e, look_at, &v);
+  return v.varies;
+}
+
+/* All threads take the same way through s, or it has only one. */
+static bool is_common(sync *y, ir_stmt s) {
+  const ir_stmt_rec r = *ir_st(y->k->p, s);
+  switch ((ir_kind)r.kind) {
+  case IR_LOOP:
+    return (r.loop_kind == IR_SERIAL || r.loop_kind == IR_UNROLLED) &&
+           !varies(y, r.lo) && !varies(y, r.extent);
+  case IR_IF: return !varies(y, r.cond);
+  case IR_LET: y->varies[r.let_var] = varies(y, r.let_value); return true;
+  case IR_ALLOCATE: return true;
+  default: return false;
+  }
+}
+
+/* ---- conditions go inwards ---------------------------------------------- */
+
+/* `if c: { a; b }` becomes `if c: a; if c: b`, and `if c: for i: a` becomes
+ * `for i: if c: a`; false: it cannot. */
+static bool push_in(sync *y, ir_stmt s) {
+  ir_program *p = y->k->p;
+  const ir_stmt_rec r = *ir_st(p, s);
+  if (r.kind != IR_IF || r.alt || ir_at(p, r.cond)->has_load) return false;
+  if (!ir_st(p, r.body)->next) {
+    const ir_stmt_rec c = *ir_st(p, r.body);
+    bool loads = c.kind == IR_LOOP &&
+                 (ir_at(p, c.lo)->has_load || ir_at(p, c.extent)->has_load);
+    if ((c.kind != IR_LOOP && c.kind != IR_ALLOCATE) || loads) return false;
+    ir_stmt cond = ir_if_new(p, r.cond);
+    ir_move_body(p, r.body, cond);
+    ir_append(p, r.body, cond);
+  } else {
+    for (ir_stmt c = r.body, next; c; c = next) {
+      next = ir_st(p, c)->next;
+      ir_wrap(p, c, ir_if_new(p, r.cond));
+    }
+  }
+  lower_splice(p, s);
+  return true;
+}
+
+/* ---- the walk ----------------------------------------------------------- */
+
+static waiting *copy(const sync *y, const waiting *w) {
+  waiting *v = arena_array(y->k->scratch, waiting, y->n + 1);
+  if (y->n) memcpy(v, w, y->n * sizeof *v);
+  return v;
+}
+
+/* Loop a stands around b, or b is none. */
+static bool is_outer(const sync *y, ir_stmt a, ir_stmt b) {
+  return !b || (a && a != b && ir_is_ancestor(y->k->p, a, b));
+}
+
+static bool join(const sync *y, waiting *into, const waiting *w) {
+  bool changed = false;
+  for (uint32_t i = 0; i < y->n; i++) {
+    if (!w[i].is || (into[i].is && (w[i].loop == into[i].loop ||
+                                    !is_outer(y, w[i].loop, into[i].loop))))
+      continue;
+    into[i] = w[i];
+    changed = true;
+  }
+  return changed;
+}
+
+static void touch(const sync *y, waiting *w, ir_stmt s, bool below) {
+  for (uint32_t i = 0; i < y->n; i++)
+    if ((below ? is_in(y, i, s) : y->m[i].a.at == s) && !w[i].is)
+      w[i] = (waiting){true, 0};
+}
+
+static bool walk_list(sync *y, ir_stmt first, waiting *w);
+
+/* What the loop's iterations leave each other, and what comes after it. */
+static bool walk_loop(sync *y, ir_stmt s, waiting *w) {
+  const ir_program *p = y->k->p;
+  waiting *in = copy(y, w), *out = in;
+  bool once = ir_is_const(p, ir_st(p, s)->extent, 1);
+  for (bool more = true; more;) {
+    out = copy(y, in);
+    if (!walk_list(y, ir_st(p, s)->body, out)) return false;
+    if (once) break;
+    waiting *carried = copy(y, out);
+    for (uint32_t i = 0; i < y->n; i++)
+      if (carried[i].is && is_in(y, i, s) && is_outer(y, s, carried[i].loop))
+        carried[i].loop = s;
+    more = join(y, in, carried);
+  }
+  for (uint32_t i = 0; i < y->n; i++)
+    if (out[i].loop == s || is_outer(y, s, out[i].loop)) out[i].loop = 0;
+  if (ir_at(p, ir_st(p, s)->extent)->lo >= 1)
+    memcpy(w, out, y->n * sizeof *w);
+  else
+    join(y, w, out);
+  return true;
+}
+
+static bool walk_if(sync *y, ir_stmt s, waiting *w) {
+  const ir_program *p = y->k->p;
+  waiting *no = copy(y, w);
+  if (!walk_list(y, ir_st(p, s)->body, w) ||
+      !walk_list(y, ir_st(p, s)->alt, no))
+    return false;
+  join(y, w, no);
+  return true;
+}
+
+static bool walk_common(sync *y, ir_stmt s, waiting *w) {
+  const ir_program *p = y->k->p;
+  touch(y, w, s, false);
+  switch ((ir_kind)ir_st(p, s)->kind) {
+  case IR_LOOP: return walk_loop(y, s, w);
+  case IR_IF: return walk_if(y, s, w);
+  default: return walk_list(y, ir_st(p, s)->body, w);
+  }
+}
+
+static bool is_wait(const ir_program *p, ir_stmt s) {
+  return lower_of_copies(p, s) &&
+         ir_at(p, ir_st(p, s)->eval)->a == IR_FN_ASYNC_WAIT;
+}
+
+static bool refuse(sync *y, const meeting *m) {
+  const ir_program *p = y->k->p;
+  err_set(y->k->e, TESS_UNSUPPORTED,
+          "threads meet at %s where not all of "
+          "them come, so that no barrier can part them",
+          ir_text(p, p->buf.v[m->a.buf].name));
+  return false;
+}
+
+static bool walk_list(sync *y, ir_stmt first, waiting *w) {
+  ir_program *p = y->k->p;
+  for (ir_stmt s = first; s;) {
+    if (ir_st(p, s)->kind == IR_BARRIER) {
+      if (ir_st(p, s)->thread != IR_SCOPE_WARP) memset(w, 0, y->n * sizeof *w);
+      s = ir_st(p, s)->next;
+      continue;
+    }
+    bool common = is_common(y, s);
+    const meeting *m = common ? NULL : meets_inside(y, s);
+    if (m) {
+      ir_stmt up = ir_st(p, s)->parent, prev = ir_st(p, s)->prev;
+      bool alt = ir_st(p, s)->in_alt;
+      if (!push_in(y, s)) return refuse(y, m);
+      s = prev  ? ir_st(p, prev)->next
+          : alt ? ir_st(p, up)->alt
+                : ir_st(p, up)->body;
+      continue;
+    }
+    /* What a thread waited for the others see behind a barrier. */
+    if (ir_st(p, s)->kind == IR_EVALUATE && is_wait(p, s)) {
+      ir_stmt next = ir_st(p, s)->next;
+      if (!next || ir_st(p, next)->kind != IR_BARRIER)
+        ir_insert_after(p, s, ir_barrier_new(p, IR_SCOPE_SHARED));
+      s = ir_st(p, s)->next;
+      continue;
+    }
+    if (must_wait(y, w, s)) {
+      ir_insert_before(p, s, ir_barrier_new(p, IR_SCOPE_SHARED));
+      memset(w, 0, y->n * sizeof *w);
+    }
+    if (!common)
+      touch(y, w, s, true);
+    else if (!walk_common(y, s, w))
+      return false;
+    s = ir_st(p, s)->next;
+  }
+  return true;
+}
+
+tess_status kernel_sync(kernel *k, ir_stmt body) {
+  sync y = {.k = k};
+  find_meetings(&y, body);
+  y.varies = arena_zalloc(k->scratch, k->p->var.n * sizeof *y.varies);
+  for (unsigned a = 0; a < 3; a++)
+    if (k->extent[IR_THREADIDX_X + a] > 1)
+      y.varies[k->index[IR_THREADIDX_X + a]] = true;
+  waiting *w = arena_zalloc(k->scratch, (y.n + 1) * sizeof *w);
+  return walk_list(&y, ir_st(k->p, body)->body, w) ? TESS_OK : k->e->code;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Virtual threads: the iterations of a loop bound to vthread are run by one
+ * thread in turn, statement by statement.  The loop moves inwards past what
+ * is the same in all of its iterations, which is then done once; buffers
+ * that are not the same in all become as many.
+ *
+ *     vthread v: for k: { S = A[k];  C[v] = C[v] + S }
+ * becomes
+ *     for k: { S = A[k];  for v: C[v] = C[v] + S } */
+#include "ir/edit.h"
+#include "ir/query.h"
+#include "lower/pass.h"
+
+enum { MAX_ITERATIONS = 256 };
+
+typedef struct virtual {
+  ir_program *p;
+  arena *scratch;
+  ir_stmt loop;
+  ir_var var;
+  int64_t extent;
+  bool *buf_varies; /* of those allocated in the loop */
+  bool *var_varies;
+  bool *is_inside; /* buffer -> allocated in the loop */
+  bool changed;
+}
+virtual;
+
+static bool is_virtual(const ir_program *p, ir_stmt s) {
+  const ir_stmt_rec *r = ir_st(p, s);
+  return r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
+         r->thread >= IR_VTHREAD_X && r->thread <= IR_VTHREAD_Z;
+}
+
+/* ---- what varies -------------------------------------------------------- */
+
+typedef struct question {
+  const virtual *v;
+  bool varies;
+} question;
+
+static void look_at(const ir_program *p, ir_expr e, void *ud) {
+  question *q = ud;
+  const ir_node *n = ir_at(p, e);
+  if (n->op == IR_VAR) q->varies |= q->v->var_varies[n->a];
+  if (n->op == IR_LOAD) q->varies |= q->v->buf_varies[n->a];
+}
+
+static bool varies(const virtual *v, ir_expr e) {
+  question q = {v, false};
+  if (e) ir_visit(v->p, v->scratch, e, look_at, &q);
+  return q.varies;
+}
+
+/* What the statement itself holds, not what is below it. */
+static bool head_varies(const virtual *v, ir_stmt s) {
+  const ir_program *p = v->p;
+  const ir_stmt_rec *r = ir_st(p, s);
+  switch ((ir_kind)r->kind) {
+  case IR_LOOP: return varies(v, r->lo) || varies(v, r->extent);
+  case IR_STORE:
+    for (uint32_t i = 0; i < r->idx.n; i++)
+      if (varies(v, p->arg.v[r->idx.at + i])) return true;
+    return varies(v, r->value) || varies(v, r->mask) || v->buf_varies[r->buf];
+  case IR_IF: return varies(v, r->cond);
+  case IR_LET: return varies(v, r->let_value);
+  case IR_EVALUATE: return !lower_of_copies(p, s);
+  default: return false;
+  }
+}
+
+static bool any_varies(const virtual *v, ir_stmt s) {
+  for (ir_stmt t = s; t; t = ir_next(v->p, t, s))
+    if (head_varies(v, t)) return true;
+  return false;
+}
+
+static bool may_enter(const ir_stmt_rec *r) {
+  return r->kind == IR_IF || r->kind == IR_LET || r->kind == IR_ALLOCATE ||
+         (r->kind == IR_LOOP && r->loop_kind != IR_VECTORIZED &&
+          r->loop_kind != IR_PARALLEL);
+}
+
+static void note(virtual *v, bool *what) {
+  v->changed |= !*what;
+  *what = true;
+}
+
+/* A statement varies, too, where whether it runs does, and where it is run in
+ * each iteration together with one that varies (inject). */
+static void spread(virtual *v, ir_stmt s, bool outer) {
+  const ir_stmt_rec r = *ir_st(v->p, s);
+  bool here = outer || head_varies(v, s);
+  if (here && r.kind == IR_STORE && v->is_inside[r.buf])
+    note(v, &v->buf_varies[r.buf]);
+  if (here && r.kind == IR_LOOP) note(v, &v->var_varies[r.var]);
+  if (here && r.kind == IR_LET) note(v, &v->var_varies[r.let_var]);
+  bool below = here || (!may_enter(&r) && any_varies(v, s));
+  for (int alt = 0; alt < 2; alt++)
+    for (ir_stmt c = alt ? r.alt : r.body; c; c = ir_st(v->p, c)->next)
+      spread(v, c, below);
+}
+
+static void find_varying(virtual *v) {
+  ir_program *p = v->p;
+  uint32_t nbuf = 2 * p->buf.n; /* each may be replicated */
+  v->buf_varies = arena_zalloc(v->scratch, nbuf);
+  v->var_varies = arena_zalloc(v->scratch, p->var.n);
+  v->is_inside = arena_zalloc(v->scratch, nbuf);
+  for (ir_stmt s = v->loop; s; s = ir_next(p, s, v->loop))
+    if (ir_st(p, s)->kind == IR_ALLOCATE)
+      v->is_inside[ir_st(p, s)->alloc] = true;
+  v->var_varies[v->var] = true;
+  do {
+    v->changed = false;
+    for (ir_stmt c = ir_st(p, v->loop)->body; c; c = ir_st(p, c)->next)
+      spread(v, c, false);
+  } while (v->changed);
+}
+
+/* ---- moving inwards ----------------------------------------------------- */
+
+/* All of s is run in each iteration: nothing in it is the same in all, nor a
+ * thread loop.  Buffers that are allocated in it stay there. */
+static bool is_whole(const virtual *v, ir_stmt s) {
+  const ir_program *p = v->p;
+  if (head_varies(v, s)) return true;
+  for (ir_stmt t = s; t; t = ir_next(p, t, s)) {
+    const ir_stmt_rec *r = ir_st(p, t);
+    if (r->kind == IR_STORE && !head_varies(v, t)) return false;
+    if (r->kind == IR_LOOP && r->loop_kind == IR_THREAD) return false;
+    if (r->kind == IR_BARRIER) return false;
+  }
+  return true;
+}
+
+/* A loop of its own around s, with a variable of its own. */
+static void wrap(virtual *v, ir_stmt s) {
+  ir_program *p = v->p;
+  const ir_stmt_rec old = *ir_st(p, v->loop);
+  const ir_var_rec was = p->var.v[v->var];
+  ir_var made = ir_var_new(p, IR_VAR_LOOP, was.name, IR_INDEX, was.lo, was.hi);
+  p->var.v[made].form = was.form;
+  p->var.v[made].part = was.part;
+  memcpy(p->var.v[made].from, was.from, sizeof was.from);
+  ir_subst sub;
+  ir_subst_init(&sub, p, v->scratch);
+  ir_subst_var(&sub, v->var, ir_ref(p, made));
+  for (ir_stmt t = s; t; t = ir_next(p, t, s)) ir_subst_head(&sub, t, true);
+  ir_wrap(p, s, ir_loop_new(p, made, old.lo, old.extent, IR_SERIAL));
+}
+
+static void inject(virtual *v, ir_stmt s);
+
+static void inject_list(virtual *v, ir_stmt first) {
+  for (ir_stmt s = first, next; s; s = next) {
+    next = ir_st(v->p, s)->next;
+    inject(v, s);
+  }
+}
+
+/* One buffer for each iteration; what is below is told later which. */
+static void replicate(virtual *v, ir_stmt alloc) {
+  ir_program *p = v->p;
+  ir_buf b = ir_st(p, alloc)->alloc;
+  ir_expr which = ir_sub(p, ir_ref(p, v->var), ir_st(p, v->loop)->lo);
+  ir_buf made = lower_several(p, v->scratch, b, 1, &v->extent);
+  lower_choose(p, v->scratch, alloc, b, made, 1, &which);
+  ir_st(p, alloc)->alloc = made;
+  v->buf_varies[made] = true;
+}
+
+static void inject(virtual *v, ir_stmt s) {
+  const ir_stmt_rec r = *ir_st(v->p, s);
+  if (!any_varies(v, s)) return;
+  if (is_whole(v, s) || !may_enter(&r)) {
+    wrap(v, s);
+    return;
+  }
+  if (r.kind == IR_ALLOCATE && v->buf_varies[r.alloc]) replicate(v, s);
+  inject_list(v, r.body);
+  inject_list(v, r.alt);
+}
+
+static void take_apart(virtual *v) {
+  ir_program *p = v->p;
+  find_varying(v);
+  inject_list(v, ir_st(p, v->loop)->body);
+  lower_splice(p, v->loop);
+}
+
+/* Run one after the other they mean the same, where they are not so few that
+ * buffers could be replicated. */
+static void run_in_turn(ir_program *p, arena *scratch, ir_stmt loop) {
+  virtual v = {.p = p,
+               .scratch = scratch,
+               .loop = loop,
+               .var = ir_st(p, loop)->var,
+               .extent = -1};
+  ir_const_int(p, ir_st(p, loop)->extent, &v.extent);
+  if (v.extent >= 1 && v.extent <= MAX_ITERATIONS) {
+    take_apart(&v);
+    return;
+  }
+  ir_st(p, loop)->loop_kind = IR_SERIAL;
+  ir_st(p, loop)->thread = 0;
+}
+
+/* Inner loops first. */
+static void visit(ir_program *p, arena *scratch, ir_stmt s) {
+  for (int alt = 0; alt < 2; alt++)
+    for (ir_stmt c = alt ? ir_st(p, s)->alt : ir_st(p, s)->body, next; c;
+         c = next) {
+      next = ir_st(p, c)->next;
+      visit(p, scratch, c);
+    }
+  if (is_virtual(p, s)) run_in_turn(p, scratch, s);
+}
+
+LOWER_PASS(loops) {
+  (void)scratch, (void)e;
+  if (!o->no_threads) return TESS_OK;
+  LOWER_EACH(p, s) {
+    ir_stmt_rec *r = ir_st(p, s);
+    if (r->kind != IR_LOOP || r->loop_kind != IR_THREAD || is_virtual(p, s))
+      continue;
+    r->loop_kind = IR_SERIAL;
+    r->thread = 0;
+  }
+  return TESS_OK;
+}
+
+LOWER_PASS(vthreads) {
+  (void)o, (void)e;
+  visit(p, scratch, ir_entry(p)->root);
+  return TESS_OK;
+}

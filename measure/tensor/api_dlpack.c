@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tensors from and for other libraries, by DLPack. */
+#include "measure/tensor/dlpack.h"
+#include "measure/tensor/tensor.h"
+#include <string.h>
+
+/* ---- in ----------------------------------------------------------------- */
+
+typedef struct importing {
+  tess_context *c;
+  DLManagedTensorVersioned *m;
+  tess_tensor **out;
+} importing;
+
+/* Where there are no elements strides mean nothing. */
+static bool is_compact(const DLTensor *t) {
+  int64_t step = 1;
+  if (!t->strides) return true;
+  for (int32_t d = 0; d < t->ndim; d++)
+    if (t->shape[d] == 0) return true;
+  for (int32_t d = t->ndim; d-- > 0;) {
+    if (t->shape[d] != 1 && t->strides[d] != step) return false;
+    step *= t->shape[d];
+  }
+  return true;
+}
+
+static tess_status check(tess_context *c, const DLManagedTensorVersioned *m) {
+  const DLTensor *t = &m->dl_tensor;
+  if (t->device.device_type != kDLCPU)
+    return ctx_fail(c, TESS_UNSUPPORTED,
+                    "DLPack: the tensor is on device type %d, not in the "
+                    "processor's memory",
+                    (int)t->device.device_type);
+  if (t->ndim < 0 || t->ndim > TENSOR_MAX_DIM)
+    return ctx_fail(c, TESS_LIMIT, "DLPack: a tensor of %d dimensions",
+                    (int)t->ndim);
+  if (t->ndim && !t->shape)
+    return ctx_fail(c, TESS_INVALID, "DLPack: the tensor has no shape");
+  return TESS_OK;
+}
+
+/* What would be written to a copy would be lost. */
+static tess_status refuse_odd(tess_context *c, tess_dtype type) {
+  return ctx_fail(c, TESS_UNSUPPORTED,
+                  "DLPack: the tensor's address is no multiple of %u, the "
+                  "bytes of an element; only one that is read-only is copied",
+                  (unsigned)ir_dtype_bytes(type));
+}
+
+/* Memory that may not be written is copied. */
+static tess_status import(void *ud) {
+  importing *w = ud;
+  tess_context *c = w->c;
+  const DLTensor *t = &w->m->dl_tensor;
+  tess_status s = check(c, w->m);
+  if (s) return s;
+  tess_dtype type = {t->dtype.code, t->dtype.bits, t->dtype.lanes};
+  tess_tensor *x;
+  s = tensor_make(c, type, (uint32_t)t->ndim, t->shape, &x);
+  if (s) return s;
+  if (!is_compact(t))
+    s = ctx_fail(c, TESS_UNSUPPORTED,
+                 "DLPack: the tensor is not compact and row-major");
+  else if (!t->data && x->size)
+    s = ctx_fail(c, TESS_INVALID,
+                 "DLPack: the tensor of %lld elements has no data",
+                 (long long)x->size);
+  char *data = (char *)t->data + t->byte_offset;
+  bool is_odd = x->size && (uintptr_t)data % ir_dtype_bytes(type) != 0;
+  bool is_copied = w->m->flags & DLPACK_FLAG_BITMASK_READ_ONLY;
+  if (!s && is_odd && !is_copied) s = refuse_odd(c, type);
+  if (s) {
+    tess_tensor_free(x);
+    return s;
+  }
+  if (is_copied) {
+    if (x->bytes) memcpy(x->data, data, x->bytes);
+    if (w->m->deleter) w->m->deleter(w->m);
+  } else {
+    mem_free(&c->heap, x->block, x->block_bytes);
+    x->block = NULL;
+    x->data = data;
+    x->managed = w->m;
+  }
+  *w->out = x;
+  return TESS_OK;
+}
+
+/* Of another major version nothing but the deleter may be looked at. */
+tess_status tess_tensor_from_dlpack(tess_context *c, void *managed,
+                                    tess_tensor **out) {
+  importing w = {c, managed, out};
+  *out = NULL;
+  if (!managed) return ctx_fail(c, TESS_INVALID, "DLPack: no tensor");
+  tess_status s =
+      w.m->version.major == DLPACK_MAJOR_VERSION
+          ? ctx_run(c, import, &w)
+          : ctx_fail(c, TESS_UNSUPPORTED, "DLPack: version %u.%u, not %u",
+                     w.m->version.major, w.m->version.minor,
+                     DLPACK_MAJOR_VERSION);
+  if (s && w.m->deleter) w.m->deleter(w.m);
+  return s;
+}
+
+/* ---- out ---------------------------------------------------------------- */
+
+typedef struct exported {
+  DLManagedTensorVersioned m;
+  int64_t strides[TENSOR_MAX_DIM];
+  tess_tensor *t;
+} exported;
+
+static void release(DLManagedTensorVersioned *m) {
+  exported *x = m->manager_ctx;
+  tess_tensor *t = x->t;
+  mem_delete(&t->c->heap, x);
+  tess_tensor_free(t);
+}
+
+typedef struct exporting {
+  tess_tensor *t;
+  exported *x;
+} exporting;
+
+static tess_status export(void *ud) {
+  exporting *w = ud;
+  w->x = mem_new(&w->t->c->heap, exported);
+  return TESS_OK;
+}
+
+tess_status tess_tensor_to_dlpack(tess_tensor *t, void **managed) {
+  exporting w = {t, NULL};
+  *managed = NULL;
+  tess_status s = ctx_run(t->c, export, &w);
+  if (s) return s;
+  exported *x = w.x;
+  DLTensor dl = {.data = t->data,
+                 .device = {kDLCPU, 0},
+                 .ndim = (int32_t)t->ndim,
+                 .dtype = {t->dtype.code, t->dtype.bits, 1},
+                 .shape = t->shape,
+                 .strides = x->strides};
+  DLManagedTensorVersioned m = {
+      .version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION},
+      .manager_ctx = x,
+      .deleter = release,
+      .dl_tensor = dl};
+  *x = (exported){.m = m, .t = t};
+  int64_t step = 1;
+  for (uint32_t d = t->ndim; d-- > 0; step *= t->shape[d]) x->strides[d] = step;
+  t->refs++;
+  *managed = &x->m;
+  return TESS_OK;
+}

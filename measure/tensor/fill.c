@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "measure/tensor/fill.h"
+#include "base/rng.h"
+#include "ir/scalar.h"
+#include <string.h>
+
+bool fill_parse(const char *text, fill_how *out) {
+  static const char *const names[] = {"empty", "zeros", "random", "integers"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strcmp(names[i], text)) return *out = (fill_how)i, true;
+  return false;
+}
+
+/* lo .. lo + count - 1. */
+static void fill_integers(char *at, tess_dtype t, uint64_t n, int64_t lo,
+                          uint64_t count, rng *r) {
+  size_t bytes = ir_dtype_bytes(t);
+  for (uint64_t i = 0; i < n; i++, at += bytes) {
+    int64_t v = lo + (int64_t)rng_below(r, count);
+    if (ir_is_float(t))
+      ir_put_real(t, (double)v, at);
+    else
+      ir_put_int(t, v, at);
+  }
+}
+
+/* lo + scale x, x in [0, 1).  24 bits are enough for any float but the
+ * longest, and rounding stays below 1. */
+static void fill_units(char *at, tess_dtype t, uint64_t n, double lo,
+                       double scale, rng *r) {
+  size_t bytes = ir_dtype_bytes(t);
+  double below_one = t.code == TESS_BFLOAT ? 1 - 0x1p-8
+                     : t.bits == 16        ? 1 - 0x1p-11
+                                           : 1;
+  for (uint64_t i = 0; i < n; i++, at += bytes) {
+    double v = t.bits == 64 ? rng_unit(r) : (rng_u32(r) >> 8) * 0x1p-24;
+    v = ir_round_real(t, lo + scale * v);
+    ir_put_real(t, v < below_one ? v : below_one, at);
+  }
+}
+
+void fill_elements(void *data, tess_dtype t, uint64_t n, fill_how how,
+                   int64_t range, uint64_t seed, uint64_t stream) {
+  rng r;
+  rng_init(&r, seed, stream);
+  bool is_signed = t.code != TESS_UINT && t.code != TESS_BOOL;
+  switch (how) {
+  case FILL_EMPTY: return;
+  case FILL_ZEROS: memset(data, 0, (size_t)n * ir_dtype_bytes(t)); return;
+  case FILL_RANDOM:
+  case FILL_SIGNED:
+    if (ir_is_float(t))
+      fill_units(data, t, n, how == FILL_SIGNED ? -1 : 0,
+                 how == FILL_SIGNED ? 2 : 1, &r);
+    else
+      fill_integers(data, t, n, 0, t.code == TESS_BOOL ? 2 : 8, &r);
+    return;
+  case FILL_INTEGERS:
+    if (t.code == TESS_BOOL)
+      fill_integers(data, t, n, 0, 2, &r);
+    else if (is_signed)
+      fill_integers(data, t, n, -range, 2 * (uint64_t)range + 1, &r);
+    else
+      fill_integers(data, t, n, 0, (uint64_t)range + 1, &r);
+  }
+}
+
+void fill_below(void *data, tess_dtype t, uint64_t n, int64_t below,
+                uint64_t seed, uint64_t stream) {
+  rng r;
+  rng_init(&r, seed, stream);
+  fill_integers(data, t, n, 0, below > 0 ? (uint64_t)below : 1, &r);
+}
+
+/* ---- poison ------------------------------------------------------------- */
+
+/* Half of the words are quiet NaNs of both float types, so that what reads
+ * them shows it; none of the bytes repeats often. */
+static uint64_t poison_word(uint64_t seed, uint64_t stream, uint64_t i) {
+  uint64_t x = seed * 0x9e3779b97f4a7c15u + stream * 0xd1b54a32d192ed03u + i;
+  x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+  x ^= x >> 31;
+  return i & 1 ? x : x | 0x7ffc00007fc00000u;
+}
+
+void fill_poison(void *data, uint64_t from, size_t bytes, uint64_t seed,
+                 uint64_t stream) {
+  char *at = data;
+  for (uint64_t i = from / sizeof(uint64_t); bytes > 0; i++) {
+    uint64_t word = poison_word(seed, stream, i);
+    size_t n = bytes < sizeof word ? bytes : sizeof word;
+    memcpy(at, &word, n);
+    at += n;
+    bytes -= n;
+  }
+}
+
+bool fill_is_poison(const void *data, size_t bytes, uint64_t seed,
+                    uint64_t stream) {
+  const char *at = data;
+  for (uint64_t i = 0; bytes > 0; i++) {
+    uint64_t word = poison_word(seed, stream, i);
+    size_t n = bytes < sizeof word ? bytes : sizeof word;
+    if (memcmp(at, &word, n) != 0) return false;
+    at += n;
+    bytes -= n;
+  }
+  return true;
+}

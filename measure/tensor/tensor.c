@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "measure/tensor/tensor.h"
+#include "ir/scalar.h"
+#include "measure/tensor/dlpack.h"
+#include <string.h>
+
+void tensor_put_type(strbuf *out, tess_dtype t, uint32_t ndim,
+                     const int64_t *shape) {
+  ir_dtype_print(t, out);
+  for (uint32_t d = 0; d < ndim; d++)
+    str_printf(out, "%s%lld", d ? "x" : ", ", (long long)shape[d]);
+}
+
+static tess_status check_shape(tess_context *c, tess_dtype t, uint32_t ndim,
+                               const int64_t *shape, int64_t *size) {
+  *size = 1;
+  if (!ir_is_number(t))
+    return ctx_fail(c, TESS_TYPE,
+                    "no tensor has elements of this type "
+                    "(code %u, %u bits, %u lanes)",
+                    t.code, t.bits, t.lanes);
+  if (ndim > TENSOR_MAX_DIM)
+    return ctx_fail(c, TESS_LIMIT, "a tensor has at most %d dimensions",
+                    TENSOR_MAX_DIM);
+  for (uint32_t d = 0; d < ndim; d++)
+    if (shape[d] < 0)
+      return ctx_fail(c, TESS_INVALID, "extent %u of a tensor is %lld", d,
+                      (long long)shape[d]);
+  for (uint32_t d = 0; d < ndim; d++)
+    if (__builtin_mul_overflow(*size, shape[d], size) || *size > INT64_MAX / 16)
+      return ctx_fail(c, TESS_LIMIT, "the tensor is too large");
+  return TESS_OK;
+}
+
+tess_status tensor_make(tess_context *c, tess_dtype t, uint32_t ndim,
+                        const int64_t *shape, tess_tensor **out) {
+  int64_t size;
+  tess_status s = check_shape(c, t, ndim, shape, &size);
+  if (s) return s;
+  size_t bytes = (size_t)size * ir_dtype_bytes(t);
+  size_t block_bytes = bytes + TENSOR_ALIGN;
+  tess_tensor *x = mem_try_resize(&c->heap, NULL, 0, sizeof *x);
+  void *block = x ? mem_try_resize(&c->heap, NULL, 0, block_bytes) : NULL;
+  if (!block) {
+    if (x) mem_delete(&c->heap, x);
+    return ctx_ran_out(c, mem_refusal(&c->heap), "a tensor of %zu bytes",
+                       bytes);
+  }
+  *x = (tess_tensor){.c = c,
+                     .refs = 1,
+                     .dtype = t,
+                     .ndim = ndim,
+                     .size = size,
+                     .bytes = bytes,
+                     .block = block};
+  if (ndim) memcpy(x->shape, shape, ndim * sizeof *shape);
+  x->block_bytes = block_bytes;
+  uintptr_t at = (uintptr_t)x->block;
+  x->data = (char *)x->block + (TENSOR_ALIGN - at % TENSOR_ALIGN);
+  *out = x;
+  return TESS_OK;
+}
+
+void tess_tensor_free(tess_tensor *t) {
+  if (!t || --t->refs) return;
+  mem_heap *heap = &t->c->heap;
+  if (t->managed && t->managed->deleter) t->managed->deleter(t->managed);
+  if (t->block) mem_free(heap, t->block, t->block_bytes);
+  mem_delete(heap, t);
+}
+
+double tensor_element(const tess_tensor *t, int64_t i) {
+  const char *at = (const char *)t->data + (size_t)i * ir_dtype_bytes(t->dtype);
+  if (ir_is_float(t->dtype)) return ir_get_real(t->dtype, at);
+  int64_t v = ir_get_int(t->dtype, at);
+  bool wrapped = t->dtype.code == TESS_UINT && t->dtype.bits == 64 && v < 0;
+  return wrapped ? (double)(uint64_t)v : (double)v;
+}

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "measure/worker/crew.h"
+#include "measure/clock.h"
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum {
+  NOBODY = -1,
+  TRIES = 2,
+  MUTE = 4, /* workers in a row that never say what they are, until none is
+             * asked */
+  DEFAULT_RECYCLE = 1000,
+  CANCEL_MS = 50 /* how long a raised flag may go unnoticed */
+};
+
+/* What a worker is at. */
+typedef struct place {
+  worker *w;
+  int64_t job;  /* or NOBODY */
+  double until; /* when its phase has lasted too long */
+  double busy_since;
+} place;
+
+typedef struct crew {
+  measure_pool *pool;
+  crew_work *work;
+  place *places;
+  uint32_t n;
+  uint32_t next, done; /* jobs handed out for the first time; finished */
+  VEC(uint32_t) again; /* to be handed out again */
+  uint8_t *tries;      /* of each job */
+  struct pollfd *poll;
+  double busy; /* seconds, of all workers */
+} crew;
+
+double crew_patience(const measure_pool *pool) {
+  enum { PATIENCE = 60 };
+  return pool->config.patience > 0 ? pool->config.patience : PATIENCE;
+}
+
+/* A worker greets as soon as it runs. */
+static double greeting_patience(const measure_pool *pool) {
+  enum { PATIENCE = 30 };
+  return pool->config.patience > 0 ? pool->config.patience : PATIENCE;
+}
+
+const char *measure_pool_mute(const measure_pool *pool) {
+  return pool->silent >= MUTE ? pool->config.worker_path : NULL;
+}
+
+tess_status measure_say_mute(const measure_pool *pool, err_state *e) {
+  return err_set(e, TESS_INFRA,
+                 "'%s' is no worker of Tessera, or cannot run: it never said "
+                 "what it is",
+                 measure_pool_mute(pool));
+}
+
+/* ---- judging ------------------------------------------------------------ */
+
+static bool is_fault(int sig) {
+  return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
+         sig == SIGABRT || sig == SIGTRAP || sig == SIGSYS;
+}
+
+static const char *signal_name(int sig) {
+  const char *name = sigabbrev_np(sig);
+  return name ? name : "?";
+}
+
+/* ": 4 bytes behind 'C'" */
+static void describe_hit(const wire_crash *c, char *out, size_t n) {
+  const char *bytes = c->distance == 1 ? "byte" : "bytes";
+  unsigned long long d = (unsigned long long)c->distance;
+  out[0] = '\0';
+  switch ((guard_hit)c->hit) {
+  case GUARD_MISSED: break;
+  case GUARD_BEFORE:
+    snprintf(out, n, ": %llu %s before '%s' (guard page)", d, bytes, c->name);
+    break;
+  case GUARD_BEHIND:
+    snprintf(out, n, ": %llu %s past the end of '%s' (guard page)", d, bytes,
+             c->name);
+    break;
+  case GUARD_INSIDE:
+    snprintf(out, n, ": it wrote to '%s', an input, at byte %llu", c->name, d);
+  }
+}
+
+static tess_status judge_fault(const worker *w, int sig, char *why, size_t n) {
+  char where[160] = "";
+  if (w->has_crash) describe_hit(&w->crash, where, sizeof where);
+  switch (w->phase) {
+  case JOB_BUILDING:
+    snprintf(why, n, "the compiler crashed: SIG%s", signal_name(sig));
+    return TESS_BUILD_ERROR;
+  case JOB_LOADING:
+    snprintf(why, n, "loading the kernel crashed: SIG%s", signal_name(sig));
+    return TESS_LAUNCH_ERROR;
+  case JOB_RUNNING:
+    snprintf(why, n, "the kernel crashed: SIG%s%s", signal_name(sig), where);
+    return TESS_CRASHED;
+  default:
+    snprintf(why, n, "the worker crashed: SIG%s", signal_name(sig));
+    return TESS_INFRA;
+  }
+}
+
+static tess_status judge_exit(const worker *w, int status, char *why,
+                              size_t n) {
+  char words[256];
+  worker_last_words(w, words, sizeof words);
+  const char *colon = words[0] ? ": " : "";
+  switch (w->phase) {
+  case JOB_BUILDING:
+    snprintf(why, n, "the compiler gave up%s%s", colon, words);
+    return TESS_BUILD_ERROR;
+  case JOB_LOADING:
+    snprintf(why, n, "loading the kernel ended its process%s%s", colon, words);
+    return TESS_LAUNCH_ERROR;
+  case JOB_RUNNING:
+    snprintf(why, n, "the kernel ended its process with status %d", status);
+    return TESS_CRASHED;
+  default:
+    snprintf(why, n, "the worker ended with status %d%s%s", status, colon,
+             words);
+    return TESS_INFRA;
+  }
+}
+
+tess_status crew_judge(const worker *w, int status, char *why, size_t n) {
+  const char *fatal = w->fatal.n ? str_get(&w->fatal) : NULL;
+  if (fatal && (w->phase == JOB_BUILDING || w->phase == JOB_LOADING)) {
+    snprintf(why, n, "LLVM: %s", fatal);
+    return TESS_BUILD_ERROR;
+  }
+  int sig = status != -1 && WIFSIGNALED(status) ? WTERMSIG(status)
+            : w->has_crash                      ? (int)w->crash.signal
+                                                : 0;
+  if (is_fault(sig)) return judge_fault(w, sig, why, n);
+  if (sig) {
+    snprintf(why, n, "the worker was killed: SIG%s", signal_name(sig));
+    return TESS_INFRA;
+  }
+  if (status != -1 && WIFEXITED(status))
+    return judge_exit(w, WEXITSTATUS(status), why, n);
+  snprintf(why, n, "the worker was lost");
+  return TESS_INFRA;
+}
+
+/* ---- one place ---------------------------------------------------------- */
+
+static void set_phase(crew *c, place *x, job_phase phase) {
+  double limit = c->work->limit[phase];
+  x->w->phase = phase;
+  x->until = limit > 0 ? clock_now() + limit : INFINITY;
+}
+
+static uint32_t leave(crew *c, place *x) {
+  uint32_t job = (uint32_t)x->job;
+  c->busy += clock_now() - x->busy_since;
+  x->job = NOBODY;
+  return job;
+}
+
+static void fail(crew *c, uint32_t job, tess_status s, const char *why) {
+  c->work->fail(c->work, job, s, why);
+  c->done++;
+}
+
+/* The worker is of no more use.  Its job has a class now, or is done again
+ * where the job is not to blame. */
+static void give_up(crew *c, place *x, tess_status s, const char *why) {
+  c->pool->silent += !x->w->greeted;
+  worker_end(x->w);
+  if (x->job == NOBODY) return;
+  uint32_t job = leave(c, x);
+  if (s == TESS_INFRA) {
+    c->pool->ledger.lost++;
+    pool_log(c->pool, TESS_LOG_INFO, "measuring: %s", why);
+    if (++c->tries[job] < TRIES && !c->work->is_stuck) {
+      c->pool->ledger.retried++;
+      vec_push(c->pool->heap, &c->again, job);
+      return;
+    }
+  }
+  fail(c, job, s, why);
+}
+
+static void lose(crew *c, place *x) {
+  char why[512];
+  tess_status s = crew_judge(x->w, worker_kill(x->w), why, sizeof why);
+  give_up(c, x, s, why);
+}
+
+/* Nobody waits so long twice for what was never seen to be a worker. */
+static void hear_no_greeting(crew *c, place *x) {
+  char why[128];
+  snprintf(why, sizeof why, "a worker took longer to answer than %g s",
+           greeting_patience(c->pool));
+  if (!c->pool->met) c->pool->silent += MUTE;
+  give_up(c, x, TESS_INFRA, why);
+}
+
+static void time_out(crew *c, place *x) {
+  static const char *const what[] = {
+      [JOB_IDLE] = "a worker took longer to answer",
+      [JOB_BUILDING] = "compiling took longer",
+      [JOB_PREPARING] = "preparing tensors took longer",
+      [JOB_LOADING] = "loading a kernel took longer",
+      [JOB_RUNNING] = "running took longer",
+      [JOB_CHECKING] = "comparing outputs took longer",
+  };
+  char why[128];
+  if (!x->w->greeted) {
+    hear_no_greeting(c, x);
+    return;
+  }
+  job_phase phase = x->w->phase;
+  bool its_own = phase == JOB_BUILDING || phase == JOB_RUNNING;
+  if (phase == JOB_PREPARING) c->work->is_stuck = true;
+  snprintf(why, sizeof why, "%s than %g s", what[phase], c->work->limit[phase]);
+  give_up(c, x, its_own ? TESS_TIMEOUT : TESS_INFRA, why);
+}
+
+/* ---- what workers say --------------------------------------------------- */
+
+static bool greet(crew *c, place *x, const void *body, size_t n) {
+  wire_hello h;
+  if (!wire_read_hello(body, n, &h) || x->w->greeted) return false;
+  x->w->greeted = c->pool->met = true;
+  c->pool->silent = 0;
+  c->pool->ledger.spawn += clock_now() - x->w->started;
+  set_phase(c, x, JOB_IDLE);
+  if (h.status == TESS_OK && !strcmp(h.version, tess_version())) return true;
+  if (h.status != TESS_OK)
+    str_printf(&x->w->fatal, "the worker cannot work: %s", h.message);
+  else
+    str_printf(&x->w->fatal, "the worker is of version %s, not %s", h.version,
+               tess_version());
+  return false;
+}
+
+static bool take_reply(crew *c, place *x, const void *body, size_t n) {
+  if (x->job == NOBODY) return false;
+  if (!c->work->take(c->work, (uint32_t)x->job, x->w, body, n)) return false;
+  leave(c, x);
+  c->done++;
+  x->w->jobs++;
+  return true;
+}
+
+/* LLVM's may have many lines; messages have one. */
+static void take_last_words(strbuf *out, const void *body, size_t n) {
+  char line[512];
+  str_clear(out);
+  str_write(out, body, n);
+  if (!str_get(out)) return;
+  err_one_line(str_get(out), line, sizeof line);
+  str_clear(out);
+  str_puts(out, line);
+}
+
+/* false: that is not what a worker says. */
+static bool hear(crew *c, place *x, const frame_head *h) {
+  const void *body = worker_body(x->w);
+  size_t n = (size_t)h->length;
+  job_phase phase;
+  if (h->type == FRAME_HELLO) return greet(c, x, body, n);
+  if (!x->w->greeted) return false;
+  if (h->type == c->work->reply) return take_reply(c, x, body, n);
+  switch (h->type) {
+  case FRAME_PHASE:
+    if (!wire_read_phase(body, n, &phase)) return false;
+    set_phase(c, x, phase);
+    return true;
+  case FRAME_CRASH:
+    return x->w->has_crash = wire_read_crash(body, n, &x->w->crash);
+  case FRAME_FATAL: take_last_words(&x->w->fatal, body, n); return true;
+  default: return false;
+  }
+}
+
+static void distrust(crew *c, place *x) {
+  const char *why = "a worker sent what is not a message";
+  char text[256];
+  if (x->w->fatal.n && str_get(&x->w->fatal)) {
+    snprintf(text, sizeof text, "%s", str_get(&x->w->fatal));
+    why = text;
+  }
+  give_up(c, x, TESS_INFRA, why);
+}
+
+static void listen_to(crew *c, place *x) {
+  frame_head head;
+  double start = clock_now();
+  for (bool more = true; more && x->w->pid;) {
+    switch (worker_receive(x->w, &head)) {
+    case WORKER_WAITING: more = false; break;
+    case WORKER_GONE: lose(c, x); return;
+    case WORKER_NOMEM: mem_unwind_refused(c->pool->heap);
+    case WORKER_BROKEN: distrust(c, x); return;
+    case WORKER_FRAME:
+      if (!hear(c, x, &head)) {
+        distrust(c, x);
+        return;
+      }
+      worker_drop_frame(x->w);
+    }
+  }
+  c->pool->ledger.transfer += clock_now() - start;
+}
+
+/* ---- handing out -------------------------------------------------------- */
+
+static bool is_waiting(const crew *c) {
+  return c->again.n > 0 || c->next < c->work->n;
+}
+
+/* true: the place's worker runs. */
+static bool staff(crew *c, place *x, err_state *e) {
+  const measure_config *o = &c->pool->config;
+  uint32_t recycle = o->recycle ? o->recycle : DEFAULT_RECYCLE;
+  if (x->w->pid && x->w->jobs >= recycle) worker_end(x->w);
+  if (x->w->pid) return true;
+  tess_status s = worker_start(x->w, o->worker_path, o->externs, e);
+  if (s == TESS_OK) c->pool->ledger.started++;
+  return s == TESS_OK;
+}
+
+static void hand_out(crew *c, place *x) {
+  err_state e;
+  uint32_t job = c->again.n ? vec_pop(&c->again) : c->next++;
+  if (measure_pool_mute(c->pool)) {
+    measure_say_mute(c->pool, &e);
+    fail(c, job, TESS_INFRA, e.message);
+    return;
+  }
+  x->job = job;
+  x->busy_since = clock_now();
+  if (!staff(c, x, &e)) {
+    leave(c, x);
+    fail(c, job, TESS_INFRA, e.message);
+    return;
+  }
+  set_phase(c, x, JOB_IDLE);
+  if (!x->w->greeted) x->until = clock_now() + greeting_patience(c->pool);
+  double start = clock_now();
+  tess_status sent = c->work->send(c->work, job, x->w);
+  c->pool->ledger.transfer += clock_now() - start;
+  if (sent == TESS_OK) return;
+  if (sent == TESS_NOMEM || sent == TESS_LIMIT) mem_unwind(c->pool->heap, sent);
+  listen_to(c, x); /* it may have said why it went */
+  if (x->job != NOBODY) lose(c, x);
+}
+
+/* ---- the whole ---------------------------------------------------------- */
+
+static int patience(const crew *c) {
+  double now = clock_now(), until = INFINITY;
+  for (uint32_t i = 0; i < c->n; i++)
+    if (c->places[i].job != NOBODY) until = fmin(until, c->places[i].until);
+  int ms = c->pool->config.cancel ? CANCEL_MS : 10000;
+  if (until - now < ms * 1e-3) ms = (int)(fmax(until - now, 0) * 1e3) + 1;
+  return ms;
+}
+
+static void watch(crew *c) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < c->n; i++)
+    if (c->places[i].job != NOBODY)
+      c->poll[n++] =
+          (struct pollfd){.fd = c->places[i].w->fd, .events = POLLIN};
+  if (!n) return;
+  int ready = poll(c->poll, n, patience(c));
+  n = 0;
+  for (uint32_t i = 0; i < c->n; i++) {
+    place *x = &c->places[i];
+    if (x->job == NOBODY) continue;
+    if (ready > 0 && c->poll[n].revents) listen_to(c, x);
+    n++;
+    if (x->job != NOBODY && clock_now() > x->until) time_out(c, x);
+  }
+}
+
+static void cancel(crew *c) {
+  for (uint32_t i = 0; i < c->n; i++) {
+    place *x = &c->places[i];
+    if (x->job == NOBODY) continue;
+    uint32_t job = leave(c, x);
+    worker_end(x->w);
+    fail(c, job, TESS_CANCELLED, "cancelled");
+  }
+  while (is_waiting(c)) {
+    uint32_t job = c->again.n ? vec_pop(&c->again) : c->next++;
+    fail(c, job, TESS_CANCELLED, "cancelled");
+  }
+}
+
+static void take_memory(crew *c) {
+  mem_heap *heap = c->pool->heap;
+  c->places = mem_resize(heap, NULL, 0, c->n * sizeof *c->places);
+  c->poll = mem_resize(heap, NULL, 0, c->n * sizeof *c->poll);
+  c->tries = mem_resize(heap, NULL, 0, c->work->n);
+  memset(c->tries, 0, c->work->n);
+  vec_reserve(heap, &c->again, c->n);
+}
+
+static void give_memory(crew *c) {
+  mem_heap *heap = c->pool->heap;
+  if (c->places) mem_free(heap, c->places, c->n * sizeof *c->places);
+  if (c->poll) mem_free(heap, c->poll, c->n * sizeof *c->poll);
+  if (c->tries) mem_free(heap, c->tries, c->work->n);
+  vec_free(heap, &c->again);
+}
+
+typedef struct serving {
+  crew c;
+  worker *workers;
+} serving;
+
+static tess_status serve(void *ud) {
+  serving *s = ud;
+  crew *c = &s->c;
+  take_memory(c);
+  for (uint32_t i = 0; i < c->n; i++)
+    c->places[i] = (place){.w = &s->workers[i], .job = NOBODY};
+  while (c->done < c->work->n) {
+    if (pool_is_cancelled(c->pool)) {
+      cancel(c);
+      return TESS_CANCELLED;
+    }
+    for (uint32_t i = 0; i < c->n && is_waiting(c); i++)
+      if (c->places[i].job == NOBODY) hand_out(c, &c->places[i]);
+    watch(c);
+  }
+  return TESS_OK;
+}
+
+/* Where memory runs out, workers in the middle of a job are of no use. */
+tess_status crew_run(measure_pool *pool, worker *workers, uint32_t nworkers,
+                     crew_work *work) {
+  serving s = {{.pool = pool, .work = work}, workers};
+  s.c.n = nworkers < work->n ? nworkers : work->n;
+  double start = clock_now();
+  tess_status status = mem_protect(pool->heap, serve, &s);
+  for (uint32_t i = 0; s.c.places && i < s.c.n; i++)
+    if (s.c.places[i].w && s.c.places[i].job != NOBODY) worker_end(&workers[i]);
+  if (status == TESS_OK)
+    pool->ledger.idle += s.c.n * (clock_now() - start) - s.c.busy;
+  give_memory(&s.c);
+  return status;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "measure/worker/frame.h"
+#include "base/hash.h"
+
+static void put(unsigned char *at, uint64_t v, int bytes) {
+  for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(v >> 8 * i);
+}
+
+static uint64_t get(const unsigned char *at, int bytes) {
+  uint64_t v = 0;
+  for (int i = 0; i < bytes; i++) v |= (uint64_t)at[i] << 8 * i;
+  return v;
+}
+
+void frame_put_head(unsigned char out[FRAME_HEAD], frame_type type,
+                    const void *body, size_t n) {
+  put(out, FRAME_MAGIC, 4);
+  put(out + 4, FRAME_VERSION, 2);
+  put(out + 6, type, 2);
+  put(out + 8, n, 8);
+  put(out + 16, hash_bytes(body, n), 8);
+}
+
+bool frame_get_head(const unsigned char in[FRAME_HEAD], frame_head *out) {
+  uint64_t type = get(in + 6, 2);
+  if (get(in, 4) != FRAME_MAGIC || get(in + 4, 2) != FRAME_VERSION ||
+      type == FRAME_NONE || type >= FRAME_TYPES)
+    return false;
+  *out = (frame_head){(frame_type)type, get(in + 8, 8), get(in + 16, 8)};
+  return out->length <= FRAME_MAX;
+}
+
+bool frame_body_fits(const frame_head *h, const void *body) {
+  return hash_bytes(body, (size_t)h->length) == h->hash;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * References: what the unscheduled program computes, compiled, on the tensors
+ * of a bench; itself compared with the oracle where that takes no long. */
+#include "ir/query.h"
+#include "measure/clock.h"
+#include "measure/worker/job_state.h"
+#include <string.h>
+
+/* The oracle does some ten million operations a second. */
+enum { ORACLE_FLOPS = 8 << 20, ORACLE_ELEMENTS = 4 << 20 };
+
+/* A bound that lets pass what has little to do with the reference. */
+#define COARSE 0.5
+
+typedef struct referring {
+  job_state *j;
+  const job_bench *r;
+  job_reference *out;
+  backend_code *code;
+  strbuf object;
+  interp oracle;
+} referring;
+
+static tess_status compile_base(referring *w) {
+  job_state *j = w->j;
+  double lower, compile;
+  ir_program_copy(&j->machine.prog, &j->bench_program);
+  job_enter(j, JOB_BUILDING);
+  tess_status s = job_compile(j, &j->machine.prog, BACKEND_CODE, &w->object,
+                              &lower, &compile);
+  if (s) return s;
+  job_enter(j, JOB_LOADING);
+  return j->backend->load(&j->heap, w->object.v, w->object.n, &w->code,
+                          &j->err);
+}
+
+static tess_status launch(referring *w) {
+  job_state *j = w->j;
+  bench_place(&j->bench, GUARD_BACK);
+  bench_reset(&j->bench);
+  job_enter(j, JOB_RUNNING);
+  double start = clock_now();
+  int32_t status = bench_launch(&j->bench, j->backend->entry(w->code));
+  w->out->launch = clock_now() - start;
+  job_enter(j, JOB_CHECKING);
+  if (status)
+    return err_set(&j->err, TESS_LAUNCH_ERROR, "it returned %d", status);
+  tess_status s = bench_inspect(&j->bench, &j->err);
+  if (s) return s;
+  bench_get_outputs(&j->bench, &w->out->outputs);
+  return str_status(&w->out->outputs);
+}
+
+/* What is not-a-number stays so whatever else a kernel does wrong, and what
+ * was rounded coarsely and often may come to anything. */
+static void note_blind_spots(referring *w) {
+  const bench *b = &w->j->bench;
+  strbuf *note = &w->out->note;
+  for (uint32_t i = 0; i < b->n; i++) {
+    const bench_param *x = &b->param[i];
+    uint64_t n = bench_count_special(b, i);
+    double bound = x->written ? range_bound(&x->fact) : 0;
+    if (n)
+      str_printf(note,
+                 "%s%llu of %llu elements of '%s' are infinite or not-a-number "
+                 "on the inputs of the check, which sees little of them",
+                 note->n ? "; " : "", (unsigned long long)n,
+                 (unsigned long long)x->n, x->name);
+    if (bound >= COARSE)
+      str_printf(note,
+                 "%selements of '%s' may differ by %.2g of their magnitude, so "
+                 "coarsely and often are they rounded: the check sees little "
+                 "of them",
+                 note->n ? "; " : "", x->name, bound);
+  }
+}
+
+/* ---- the oracle --------------------------------------------------------- */
+
+static bool is_small(const bench *b) {
+  uint64_t elements = 0;
+  for (uint32_t i = 0; i < b->n; i++) elements += b->param[i].n;
+  int64_t flops = ir_flops(b->base);
+  return elements <= ORACLE_ELEMENTS && flops <= ORACLE_FLOPS;
+}
+
+static void note_oracle(referring *w, const interp_error *error) {
+  strbuf text;
+  str_init(&text, &w->j->heap);
+  interp_error_text(w->j->bench.base, error, &text);
+  str_printf(&w->out->note,
+             "%sthe reference was not checked against the oracle: %s",
+             w->out->note.n ? "; " : "",
+             str_get(&text) ? str_get(&text) : "out of memory");
+  str_free(&text);
+}
+
+/* The oracle runs on the same tensors; what it computes is compared with
+ * the reference under the rules for candidates. */
+static tess_status ask_oracle(referring *w) {
+  job_state *j = w->j;
+  interp_error error;
+  interp_options o = {.domain = INTERP_NATIVE};
+  interp_arg *args = arena_array(&j->scratch, interp_arg, j->bench.n);
+  bench_reset(&j->bench);
+  for (uint32_t i = 0; i < j->bench.n; i++)
+    args[i] = (interp_arg){j->bench.args[i], j->bench.param[i].bytes};
+  interp_init(&w->oracle, &j->heap);
+  tess_status s =
+      interp_run(&w->oracle, &j->bench_program, j->bench.n, args, &o, &error);
+  if (s) note_oracle(w, &error);
+  return s;
+}
+
+static tess_status check_with_oracle(referring *w) {
+  job_state *j = w->j;
+  double most, bound;
+  if (!is_small(&j->bench) || ask_oracle(w)) return TESS_OK;
+  if (bench_compare(&j->bench, &most, &bound, &j->err) == TESS_OK)
+    return TESS_OK;
+  char text[sizeof j->err.message];
+  strcpy(text, j->err.message);
+  return err_set(&j->err, TESS_WRONG_RESULT,
+                 "the unscheduled program, compiled, differs from the oracle: "
+                 "the oracle's %s",
+                 text);
+}
+
+/* ---- the request -------------------------------------------------------- */
+
+static tess_status refer(void *ud) {
+  referring *w = ud;
+  job_state *j = w->j;
+  job_enter(j, JOB_PREPARING);
+  tess_status s = job_set_target(j, w->r->target);
+  if (!s) s = job_set_bench(j, w->r);
+  if (!s) s = compile_base(w);
+  if (!s) s = launch(w);
+  if (!s)
+    s = bench_set_reference(&j->bench, w->out->outputs.v, w->out->outputs.n,
+                            &j->err);
+  if (!s) note_blind_spots(w);
+  return s ? s : check_with_oracle(w);
+}
+
+void job_do_reference(job_state *j, const job_bench *r, job_reference *out) {
+  referring w = {.j = j, .r = r, .out = out};
+  double start = clock_now();
+  *out = (job_reference){.status = TESS_OK};
+  str_init(&out->message, &j->heap);
+  str_init(&out->note, &j->heap);
+  str_init(&out->outputs, &j->heap);
+  str_init(&w.object, &j->heap);
+  err_clear(&j->err);
+  tess_status s = mem_protect(&j->heap, refer, &w);
+  if (w.code) j->backend->unload(w.code);
+  str_free(&w.object);
+  interp_free(&w.oracle);
+  if (s) {
+    job_say(&out->message, job_why(j, s));
+    str_clear(&out->outputs);
+    if (j->has_bench) guard_close(&j->bench.reference);
+  }
+  arena_reset(&j->scratch);
+  out->status = s;
+  out->seconds = clock_now() - start;
+  job_enter(j, JOB_IDLE);
+}
+
+void job_reference_free(job_reference *r) {
+  str_free(&r->message);
+  str_free(&r->note);
+  str_free(&r->outputs);
+}

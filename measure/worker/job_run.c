@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Running candidates: a first launch between guard pages, samples, and the
+ * comparison with the unscheduled program. */
+#include "measure/clock.h"
+#include "measure/worker/job_state.h"
+#include "measure/timing.h"
+#include <string.h>
+
+typedef struct running {
+  job_state *j;
+  const job_run *r;
+  measure_result *out;
+  job_times *times;
+  bundle code[JOB_MAX_KERNELS];
+  bundle_args made[JOB_MAX_KERNELS];
+} running;
+
+/* One kernel of a run. */
+typedef struct kernel {
+  running *w;
+  tess_kernel_fn fn;
+  const bundle *code;
+  const bundle_args *made;
+  void **args;    /* where parameters are converted, else NULL */
+  int32_t status; /* of the launch that failed */
+} kernel;
+
+/* ---- launches ----------------------------------------------------------- */
+
+/* `runs` launches in a row, counted as kernel time; false: one failed. */
+static bool launch(void *ud, uint64_t runs, double *seconds) {
+  kernel *k = ud;
+  bench *b = &k->w->j->bench;
+  void **args = b->args;
+  if (b->in_place) bench_reset(b);
+  if (k->args) {
+    memcpy(k->args, b->args, b->n * sizeof *args);
+    bundle_replace(k->code, k->made, k->args);
+    args = k->args;
+  }
+  double start = clock_now();
+  for (uint64_t i = 0; i < runs && !k->status; i++)
+    k->status = k->fn(args, NULL, &b->rt.rt);
+  *seconds = clock_now() - start;
+  k->w->times->kernel += *seconds;
+  return k->status == 0;
+}
+
+static tess_status launch_failed(job_state *j, int32_t status) {
+  bool known = status > 0 && status <= TESS_UNWRITTEN;
+  return err_set(&j->err, TESS_LAUNCH_ERROR, "the kernel returned %d (%s)",
+                 status, known ? err_status_text((tess_status)status) : "?");
+}
+
+/* The launch that shows what a kernel writes: outputs at the guards behind
+ * them and poisoned. */
+static tess_status launch_guarded(kernel *k, double *seconds) {
+  job_state *j = k->w->j;
+  bench_place(&j->bench, GUARD_BACK);
+  bench_reset(&j->bench);
+  job_enter(j, JOB_RUNNING);
+  bool ok = launch(k, 1, seconds);
+  job_enter(j, JOB_CHECKING);
+  if (!ok) return launch_failed(j, k->status);
+  return bench_inspect(&j->bench, &j->err);
+}
+
+static tess_status check_outputs(running *w, measure_result *out) {
+  job_state *j = w->j;
+  double start = clock_now();
+  if (!j->bench.reference.map)
+    return err_set(&j->err, TESS_INFRA, "there is no reference");
+  tess_status s = bench_compare(&j->bench, &out->error, &out->bound, &j->err);
+  out->checked = true;
+  w->times->check += clock_now() - start;
+  return s;
+}
+
+/* ---- one kernel --------------------------------------------------------- */
+
+static void note_single(running *w, measure_result *out, double seconds) {
+  vec_clear(&out->sample);
+  vec_push(&w->j->heap, &out->sample, seconds);
+  out->runs = 1;
+  out->cut_off = true;
+}
+
+/* Is it `times` times slower than what is hopeless?  The first launch may be
+ * slow for other reasons, so only a far slower one is enough. */
+static bool is_hopeless(const job_run *r, double seconds, double times) {
+  return r->best > 0 && r->cutoff > 0 && seconds > times * r->cutoff * r->best;
+}
+
+/* Too slow to be run three times more within the time that there is. */
+static bool is_slow(const job_run *r, double seconds) {
+  return seconds > r->timeout / 4;
+}
+
+static tess_status take_samples(running *w, kernel *k, double first,
+                                measure_result *out) {
+  job_state *j = w->j;
+  double faster = first, deadline = clock_now() + w->r->timeout / 2;
+  bench_place(&j->bench, GUARD_FRONT);
+  bench_reset(&j->bench);
+  job_enter(j, JOB_RUNNING);
+  bool is_enough = is_hopeless(w->r, first, 2) || is_slow(w->r, first);
+  if (!is_enough) {
+    double second;
+    if (!launch(k, 1, &second)) return launch_failed(j, k->status);
+    if (second < first) faster = second;
+  }
+  if (is_enough || is_hopeless(w->r, faster, 1)) {
+    note_single(w, out, faster);
+    return TESS_OK;
+  }
+  timing_limits l = {w->r->min_time, w->r->repeats, deadline};
+  timing_subject s = {launch, k, faster, j->bench.in_place};
+  if (!timing_take(&j->heap, &l, 1, &s, &out))
+    return launch_failed(j, k->status);
+  job_enter(j, JOB_CHECKING);
+  return j->bench.in_place ? TESS_OK : bench_inspect(&j->bench, &j->err);
+}
+
+static tess_status run_one(running *w, kernel *k, measure_result *out) {
+  const job_run *r = w->r;
+  double first;
+  tess_status s = launch_guarded(k, &first);
+  if (!s && (r->only_check || r->check == MEASURE_CHECK_ALWAYS))
+    s = check_outputs(w, out);
+  if (r->only_check) return s;
+  if (!s) s = take_samples(w, k, first, out);
+  if (!s) timing_summarize(&w->j->heap, out);
+  bool is_best = r->best <= 0 || out->median < r->best;
+  if (s || r->check != MEASURE_CHECK_IF_BEST || !is_best) return s;
+  s = launch_guarded(k, &first);
+  return s ? s : check_outputs(w, out);
+}
+
+/* ---- several in turns --------------------------------------------------- */
+
+/* Each is warmed first; what fails then is left out of the turns. */
+static tess_status run_several(running *w, kernel *k) {
+  job_state *j = w->j;
+  timing_subject subject[JOB_MAX_KERNELS];
+  measure_result *out[JOB_MAX_KERNELS];
+  uint32_t n = 0;
+  tess_status worst = TESS_OK;
+  bench_place(&j->bench, GUARD_FRONT);
+  for (uint32_t i = 0; i < w->r->n; i++) {
+    double seconds;
+    if (w->out[i].status) continue;
+    bench_reset(&j->bench);
+    job_enter(j, JOB_RUNNING);
+    if (!launch(&k[i], 1, &seconds)) {
+      worst = w->out[i].status = launch_failed(j, k[i].status);
+      job_say(&w->out[i].message, j->err.message);
+      continue;
+    }
+    subject[n] = (timing_subject){launch, &k[i], seconds, j->bench.in_place};
+    out[n++] = &w->out[i];
+  }
+  timing_limits l = {w->r->min_time, w->r->repeats,
+                     clock_now() + n * w->r->timeout / 2};
+  job_enter(j, JOB_RUNNING);
+  if (n && !timing_take(&j->heap, &l, n, subject, out))
+    return err_set(&j->err, TESS_LAUNCH_ERROR, "a kernel failed late");
+  job_enter(j, JOB_CHECKING);
+  for (uint32_t i = 0; i < n; i++) timing_summarize(&j->heap, out[i]);
+  return worst;
+}
+
+/* ---- the request -------------------------------------------------------- */
+
+/* Parameters whose layout kernel i chose, once. */
+static tess_status convert(running *w, kernel *k, uint32_t i) {
+  job_state *j = w->j;
+  bench *b = &j->bench;
+  if (!w->code[i].convert) return TESS_OK;
+  k->args = arena_alloc(&j->scratch, b->n * sizeof *k->args);
+  int32_t status = bundle_convert(&w->code[i], b->args, &b->rt.rt, &w->made[i]);
+  return status ? launch_failed(j, status) : TESS_OK;
+}
+
+/* Code that cannot be linked is what tess_build calls a failed build, too. */
+static tess_status load_failed(job_state *j, tess_status s) {
+  if (s == TESS_BUILD_ERROR)
+    return err_set(&j->err, s, "linking: %s", job_why(j, s));
+  return err_set(&j->err, s == TESS_NOMEM ? s : TESS_LAUNCH_ERROR,
+                 "loading: %s", job_why(j, s));
+}
+
+static tess_status load_all(running *w, kernel *k) {
+  job_state *j = w->j;
+  job_enter(j, JOB_LOADING);
+  for (uint32_t i = 0; i < w->r->n; i++) {
+    tess_status s = bundle_load(&j->heap, j->backend, w->r->code[i].v,
+                                w->r->code[i].n, &w->code[i], &j->err);
+    if (s) return load_failed(j, s);
+    k[i] = (kernel){.w = w,
+                    .fn = j->backend->entry(w->code[i].kernel),
+                    .code = &w->code[i],
+                    .made = &w->made[i]};
+    s = convert(w, &k[i], i);
+    if (s) return s;
+  }
+  return TESS_OK;
+}
+
+static tess_status run(void *ud) {
+  running *w = ud;
+  job_state *j = w->j;
+  kernel k[JOB_MAX_KERNELS];
+  double start = clock_now();
+  job_enter(j, JOB_PREPARING);
+  tess_status s = job_set_target(j, w->r->bench.target);
+  if (!s) s = job_set_bench(j, &w->r->bench);
+  if (!s && w->r->has_reference)
+    s = bench_set_reference(&j->bench, w->r->reference.v, w->r->reference.n,
+                            &j->err);
+  w->times->prepare = clock_now() - start;
+  if (s)
+    return err_set(&j->err, s == TESS_NOMEM ? s : TESS_INFRA,
+                   "preparing tensors: %s", job_why(j, s));
+  s = load_all(w, k);
+  if (s) return s;
+  return w->r->n == 1 ? run_one(w, k, w->out) : run_several(w, k);
+}
+
+void job_do_run(job_state *j, const job_run *r, measure_result *out,
+                job_times *times) {
+  running w = {.j = j, .r = r, .out = out, .times = times};
+  *times = (job_times){0};
+  for (uint32_t i = 0; i < r->n; i++) {
+    out[i] = (measure_result){.status = TESS_OK};
+    str_init(&out[i].message, &j->heap);
+  }
+  err_clear(&j->err);
+  tess_status s = mem_protect(&j->heap, run, &w);
+  for (uint32_t i = 0; i < r->n; i++) {
+    bundle_args_free(&w.made[i]);
+    bundle_unload(&w.code[i]);
+    bool is_its_own = r->n == 1 || !out[i].sample.n;
+    if (!s || out[i].status || !is_its_own) continue;
+    out[i].status = s == TESS_LIMIT ? TESS_INFRA : s;
+    job_say(&out[i].message, job_why(j, s));
+  }
+  arena_reset(&j->scratch);
+  job_enter(j, JOB_IDLE);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files that do jobs share. */
+#ifndef MEASURE_WORKER_JOB_STATE_H
+#define MEASURE_WORKER_JOB_STATE_H
+
+#include "backends/interp/interp.h"
+#include "measure/bench.h"
+#include "measure/bundle.h"
+#include "measure/cores.h"
+#include "measure/worker/job.h"
+#include "vm/text/text.h"
+
+struct job_state {
+  mem_heap heap;
+  arena scratch;
+  job_hooks hooks;
+  job_ring programs, traces;
+  strbuf bytes[JOB_KEPT]; /* of programs: their constants lie there */
+  ir_program program[JOB_KEPT];
+  vm_trace trace[JOB_KEPT];
+  tess_status program_is[JOB_KEPT], trace_is[JOB_KEPT]; /* OK: usable */
+  vm_machine machine;
+  ir_program convert; /* what converts the parameters of machine.prog */
+  char target_text[4096]; /* what `target` was parsed from */
+  target target;
+  const backend *backend;
+  bench bench;
+  bool has_bench;
+  cpu_set_t cpus;  /* that this process may use */
+  uint32_t pinned; /* threads that it was bound for, or 0 */
+  uint64_t bench_base;
+  ir_program bench_program; /* what the bench is of */
+  strbuf bench_bytes;
+  uint32_t bench_threads;
+  err_state err;
+};
+
+static inline void job_enter(job_state *j, job_phase phase) {
+  if (j->hooks.phase) j->hooks.phase(j->hooks.ud, phase);
+}
+
+/* The program with that key; NULL: it was not put, or could not be read
+ * (j->err says which). */
+const ir_program *job_program(job_state *j, uint64_t key);
+const vm_trace *job_trace(job_state *j, uint64_t key);
+/* Reads a program's bytes, on which its constants go on to lie. */
+tess_status job_restore(job_state *j, ir_program *p, const void *v, size_t n);
+/* Makes j->target that of the text. */
+tess_status job_set_target(job_state *j, const char *text);
+/* Lowers and compiles `p`, appending to `out`; *lower and *compile get the
+ * seconds.  Sets j->err. */
+tess_status job_compile(job_state *j, ir_program *p, backend_form form,
+                        strbuf *out, double *lower, double *compile);
+/* What the failure s is about: j->err, or what unwound. */
+const char *job_why(job_state *j, tess_status s);
+/* Makes j->bench that of the request. */
+tess_status job_set_bench(job_state *j, const job_bench *r);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files that make up a pool share. */
+#ifndef MEASURE_WORKER_POOL_H
+#define MEASURE_WORKER_POOL_H
+
+#include "measure/measure.h"
+#include "measure/worker/worker.h"
+
+struct measure_pool {
+  mem_heap *heap;
+  measure_config config; /* its texts are copies of the pool's */
+  uint32_t nbuilders;
+  worker *builder;   /* nbuilders processes that compile */
+  worker runner;     /* the one that times */
+  job_state **local; /* in process: the same, and its last one times */
+  measure_ledger ledger;
+  uint32_t tasks; /* made so far */
+  uint32_t silent; /* workers in a row that never said what they are */
+  bool met;        /* one did */
+};
+
+struct measure_task {
+  measure_pool *pool;
+  uint64_t key;   /* of the program's bytes */
+  uint64_t bench; /* of program, seed and threads */
+  strbuf program; /* bytes of ir_save */
+  strbuf target;
+  measure_policy policy;
+  tess_status asked; /* what asking for the reference gave */
+  bool has_reference;
+  double launch; /* seconds of the unscheduled program, for the reference */
+  strbuf reference, note, why;
+  strbuf stuck; /* why it cannot be measured; else empty */
+};
+
+static inline bool pool_is_cancelled(const measure_pool *p) {
+  return p->config.cancel && thread_flag_is_raised(p->config.cancel);
+}
+
+void pool_log(measure_pool *p, int level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* In process: the state of builder i (nbuilders: the runner), with the
+ * task's program; NULL: out of memory.  May be called by several threads for
+ * different i. */
+job_state *pool_local(measure_pool *p, uint32_t i, const measure_task *t);
+/* Sends the worker what it lacks of a thing. */
+tess_status pool_send_thing(worker *w, job_thing what, uint64_t key,
+                     const strbuf *bytes);
+
+/* A result that stands for `status`. */
+void pool_set_build(measure_pool *p, measure_build *out, tess_status s,
+                    const char *why);
+void pool_set_result(measure_pool *p, measure_result *out, tess_status s,
+                     const char *why);
+
+#endif

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Matching a block with the description of an intrinsic, and putting the
+ * implementation in its place.
+ *
+ * Description and block lie in one program, where equal expressions are the
+ * same: so what the description says is put into the variables of the block
+ * and must be there.  Of each parameter the first access tells which buffer
+ * it is and where it begins. */
+#include "schedule/rewrite/intrin.h"
+#include "ir/arith/arith.h"
+#include "ir/edit.h"
+#include "ir/pool.h"
+#include "ir/query.h"
+
+enum { MOST_PARAMS = 16, MOST_DIMS = 16, MOST_STEPS = 1 << 16 };
+
+/* What a parameter stands for. */
+typedef struct binding {
+  ir_buf buf;              /* 0: not yet known */
+  uint32_t ndim;           /* of that buffer */
+  ir_expr base[MOST_DIMS]; /* where the box begins */
+} binding;
+
+typedef struct match {
+  sch_state *s;
+  ir_program *p;
+  ir_stmt block, at; /* at: the statement looked at */
+  ir_span params;    /* of the description */
+  binding b[MOST_PARAMS];
+  uint8_t *inner;  /* by variable: bound inside of the block */
+  ir_subst terms;  /* variables of the description to those of it */
+  uint32_t steps;  /* left: orders of operands are tried, each in each */
+  const char *why; /* the first thing that does not fit */
+  ir_stmt where;
+  ir_buf which;
+} match;
+
+static bool differs(match *m, const char *why) {
+  if (!m->why) {
+    m->why = why;
+    m->where = m->at;
+  }
+  return false;
+}
+
+/* ---- finding it --------------------------------------------------------- */
+
+static uint32_t find_func(const ir_program *p, const char *name,
+                          const char *suffix) {
+  size_t n = strlen(name);
+  for (uint32_t i = 1; i < p->func.n; i++) {
+    const char *f = ir_text(p, p->func.v[i].name);
+    if (i != p->entry && !strncmp(f, name, n) && !strcmp(f + n, suffix))
+      return i;
+  }
+  return 0;
+}
+
+bool sch_find_intrin(sch_state *s, const char *name, uint32_t *desc,
+                     uint32_t *impl) {
+  *desc = find_func(s->p, name, ".desc");
+  *impl = find_func(s->p, name, ".impl");
+  return (*desc && *impl) || sch_refuse(s, SCH_R_INTRIN_UNKNOWN, .t = name);
+}
+
+/* ---- expressions -------------------------------------------------------- */
+
+static ir_look is_inner(const ir_program *p, ir_expr e, void *ud) {
+  const ir_node *n = ir_at(p, e);
+  const uint8_t *inner = ud;
+  return n->op == IR_VAR && inner[n->a] ? IR_LOOK_FOUND : IR_LOOK_BELOW;
+}
+
+static bool uses_inner(const match *m, ir_expr e) {
+  return ir_any(m->p, e, is_inner, m->inner);
+}
+
+/* An index of the description, in the block's terms. */
+static ir_expr see(match *m, ir_expr e) { return ir_subst_expr(&m->terms, e); }
+
+static bool scope_fits(const ir_program *p, ir_buf param, ir_buf buf) {
+  uint8_t scope = p->buf.v[param].scope;
+  return scope == IR_SCOPE_GLOBAL || scope == p->buf.v[buf].scope;
+}
+
+/* An access of `buf` where the description accesses `param`. */
+static bool bind(match *m, ir_buf param, uint32_t n, const ir_expr *idx,
+                 ir_buf buf, uint32_t nw, const ir_expr *at) {
+  ir_program *p = m->p;
+  uint32_t k = 0;
+  while (k < m->params.n && p->arg.v[m->params.at + k] != param) k++;
+  if (k == m->params.n) return differs(m, "it uses a buffer of its own");
+  binding now = {.buf = buf, .ndim = nw}, *b = &m->b[k];
+  if (!ir_dtype_eq(p->buf.v[param].dtype, p->buf.v[buf].dtype))
+    return differs(m, "a buffer has another type");
+  if (nw < n || nw > MOST_DIMS)
+    return differs(m, "a buffer has too few dimensions");
+  if (!scope_fits(p, param, buf))
+    return differs(m, "a buffer has another storage scope");
+  for (uint32_t d = 0; d < nw; d++) {
+    now.base[d] =
+        d < nw - n ? at[d] : ir_sub(p, at[d], see(m, idx[d - (nw - n)]));
+    if (uses_inner(m, now.base[d]))
+      return differs(m, "a buffer is accessed in another place");
+  }
+  if (!b->buf) {
+    *b = now;
+    return true;
+  }
+  if (b->buf != buf) return differs(m, "two buffers stand for one");
+  for (uint32_t d = 0; d < nw; d++)
+    if (b->base[d] != now.base[d])
+      return differs(m, "a buffer is accessed in another place");
+  return true;
+}
+
+static bool same(match *m, ir_expr d, ir_expr w);
+
+static bool same_load(match *m, const ir_node *d, const ir_node *w) {
+  ir_program *p = m->p;
+  ir_expr *idx = arena_array(m->s->scratch, ir_expr, d->n + w->n);
+  if (d->c || w->c) return differs(m, "a load is masked");
+  memcpy(idx, p->arg.v + d->b, d->n * sizeof *idx);
+  memcpy(idx + d->n, p->arg.v + w->b, w->n * sizeof *idx);
+  return bind(m, d->a, d->n, idx, w->a, w->n, idx + d->n);
+}
+
+static bool commutes(uint32_t op) {
+  return op == IR_ADD || op == IR_MUL || op == IR_MIN || op == IR_MAX ||
+         op == IR_AND || op == IR_OR || op == IR_EQ || op == IR_NE;
+}
+
+/* Operands in order, or, of two that may change places, the other way. */
+static bool same_operands(match *m, ir_expr d, ir_expr w) {
+  ir_program *p = m->p;
+  uint32_t fixed[3];
+  const uint32_t *arg;
+  uint32_t n = ir_operands(p, d, &arg, fixed);
+  ir_expr *x = arena_array(m->s->scratch, ir_expr, 2 * n);
+  memcpy(x, arg, n * sizeof *x);
+  if (ir_operands(p, w, &arg, fixed) != n)
+    return differs(m, "a function has more operands");
+  memcpy(x + n, arg, n * sizeof *x);
+  binding was[MOST_PARAMS];
+  memcpy(was, m->b, sizeof was);
+  uint32_t i = 0;
+  while (i < n && same(m, x[i], x[n + i])) i++;
+  if (i == n) return true;
+  if (n != 2 || !commutes(ir_at(p, d)->op)) return false;
+  const char *why = m->why;
+  binding first[MOST_PARAMS];
+  memcpy(first, m->b, sizeof first);
+  memcpy(m->b, was, sizeof was);
+  m->why = NULL;
+  bool ok = same(m, x[0], x[3]) && same(m, x[1], x[2]);
+  if (!ok) {
+    m->why = why;
+    memcpy(m->b, first, sizeof first);
+  }
+  return ok;
+}
+
+/* The block's expression w is d, which the description has there. */
+static bool same(match *m, ir_expr d, ir_expr w) {
+  const ir_node x = *ir_at(m->p, d), y = *ir_at(m->p, w);
+  if (!m->steps) return differs(m, "there is too much to compare");
+  m->steps--;
+  if (!ir_dtype_eq(x.dtype, y.dtype))
+    return differs(m, "an expression has another type");
+  if (x.is_index && !x.has_load)
+    return see(m, d) == w || differs(m, "an index is another one");
+  if (x.op != y.op) return differs(m, "another operator stands there");
+  switch ((ir_op)x.op) {
+  case IR_INT:
+  case IR_REAL: return d == w || differs(m, "a constant is another one");
+  case IR_VAR: return see(m, d) == w || differs(m, "an index is another one");
+  case IR_LOAD: return same_load(m, &x, &y);
+  case IR_CALL:
+    if (x.a != y.a || x.c != y.c)
+      return differs(m, "another function is called");
+    break;
+  default: break;
+  }
+  return same_operands(m, d, w);
+}
+
+/* ---- statements --------------------------------------------------------- */
+
+static bool same_list(match *m, ir_stmt d, ir_stmt w);
+
+static void enter(match *m, ir_var d, ir_var w) {
+  ir_subst_var(&m->terms, d, ir_ref(m->p, w));
+  ir_subst_restart(&m->terms);
+}
+
+static bool same_loop(match *m, const ir_stmt_rec *d, const ir_stmt_rec *w) {
+  if (see(m, d->lo) != w->lo || see(m, d->extent) != w->extent)
+    return differs(m, "a loop has other bounds");
+  if (d->loop_kind != w->loop_kind || d->thread != w->thread)
+    return differs(m, "a loop is of another kind");
+  enter(m, d->var, w->var);
+  return same_list(m, d->body, w->body);
+}
+
+static bool same_iters(match *m, ir_span d, ir_span w) {
+  const ir_program *p = m->p;
+  if (d.n != w.n) return differs(m, "a block has another number of iters");
+  for (uint32_t i = 0; i < d.n; i++) {
+    const ir_iter x = p->iter.v[d.at + i], y = p->iter.v[w.at + i];
+    if (x.kind != y.kind) return differs(m, "an iter is of another kind");
+    if (see(m, x.lo) != y.lo || see(m, x.extent) != y.extent)
+      return differs(m, "an iter has another domain");
+    if (see(m, x.bind) != y.bind)
+      return differs(m, "an iter is bound to something else");
+  }
+  for (uint32_t i = 0; i < d.n; i++)
+    enter(m, p->iter.v[d.at + i].var, p->iter.v[w.at + i].var);
+  return true;
+}
+
+static bool same_block(match *m, ir_stmt d, ir_stmt w) {
+  const ir_program *p = m->p;
+  const ir_block_rec x = *ir_blk(p, d), y = *ir_blk(p, w);
+  if (!x.pred != !y.pred || (x.pred && !same(m, x.pred, y.pred)))
+    return differs(m, "a block has another predicate");
+  if (x.allocs.n || y.allocs.n || x.matches.n || y.matches.n)
+    return differs(m, "a block has buffers of its own");
+  if (!ir_st(p, d)->alt != !ir_st(p, w)->alt)
+    return differs(m, "only one of them has an init");
+  return same_iters(m, x.iters, y.iters) &&
+         same_list(m, ir_st(p, d)->alt, ir_st(p, w)->alt) &&
+         same_list(m, ir_st(p, d)->body, ir_st(p, w)->body);
+}
+
+static bool same_store(match *m, const ir_stmt_rec *d, const ir_stmt_rec *w) {
+  ir_program *p = m->p;
+  ir_expr *idx = arena_array(m->s->scratch, ir_expr, d->idx.n + w->idx.n);
+  if (d->mask || w->mask) return differs(m, "a store is masked");
+  memcpy(idx, p->arg.v + d->idx.at, d->idx.n * sizeof *idx);
+  memcpy(idx + d->idx.n, p->arg.v + w->idx.at, w->idx.n * sizeof *idx);
+  return bind(m, d->buf, d->idx.n, idx, w->buf, w->idx.n, idx + d->idx.n) &&
+         same(m, d->value, w->value);
+}
+
+static bool same_stmt(match *m, ir_stmt d, ir_stmt w) {
+  const ir_stmt_rec x = *ir_st(m->p, d), y = *ir_st(m->p, w);
+  m->at = w;
+  if (x.kind != y.kind) return differs(m, "another statement stands there");
+  switch ((ir_kind)x.kind) {
+  case IR_LOOP: return same_loop(m, &x, &y);
+  case IR_BLOCK: return same_block(m, d, w);
+  case IR_STORE: return same_store(m, &x, &y);
+  case IR_IF:
+    return same(m, x.cond, y.cond) && same_list(m, x.body, y.body) &&
+           same_list(m, x.alt, y.alt);
+  default: return differs(m, "a statement that is not matched stands there");
+  }
+}
+
+static bool same_list(match *m, ir_stmt d, ir_stmt w) {
+  const ir_program *p = m->p;
+  ir_stmt at = m->at;
+  for (; d && w; d = ir_st(p, d)->next, w = ir_st(p, w)->next)
+    if (!same_stmt(m, d, w)) return false;
+  m->at = at;
+  return (!d && !w) || differs(m, "it has another number of statements");
+}
+
+/* ---- parameters --------------------------------------------------------- */
+
+/* The box that parameter k stands for. */
+static ir_region box_of(const match *m, uint32_t k) {
+  ir_program *p = m->p;
+  const binding *b = &m->b[k];
+  ir_buf param = p->arg.v[m->params.at + k];
+  uint32_t skip = b->ndim - ir_ndim(p, param);
+  ir_expr v[2 * MOST_DIMS];
+  for (uint32_t d = 0; d < b->ndim; d++) {
+    v[2 * d] = b->base[d];
+    v[2 * d + 1] = d < skip ? ir_index(p, 1) : ir_dim(p, param, d - skip);
+  }
+  return ir_region_new(p, b->buf, v);
+}
+
+static bool declares(const match *m, ir_span regions, ir_region box) {
+  ir_program *p = m->p;
+  for (uint32_t i = regions.at; i < regions.at + regions.n; i++) {
+    ir_region r = p->region.v[i];
+    if (r.buf == box.buf && (sch_same_region(p, r, box) ||
+                             arith_region_covers(p, m->s->scratch, r, box)))
+      return true;
+  }
+  return false;
+}
+
+static bool writes(const ir_program *p, ir_stmt root, ir_buf buf) {
+  for (ir_stmt s = root; s; s = ir_next(p, s, root))
+    if (ir_st(p, s)->kind == IR_STORE && ir_st(p, s)->buf == buf) return true;
+  return false;
+}
+
+static bool check_params(match *m, uint32_t desc, ir_region *box) {
+  const ir_program *p = m->p;
+  const ir_block_rec b = *ir_blk(p, m->block);
+  for (uint32_t k = 0; k < m->params.n; k++) {
+    ir_buf param = p->arg.v[m->params.at + k];
+    bool write = writes(p, p->func.v[desc].root, param);
+    if (!m->b[k].buf) return differs(m, "a parameter is not accessed");
+    for (uint32_t i = 0; i < m->params.n; i++)
+      if (write && i != k && m->b[i].buf == m->b[k].buf)
+        return sch_refuse(m->s, SCH_R_INTRIN_BUFFER, .s = {m->block},
+                          .buf = m->b[k].buf);
+    box[k] = box_of(m, k);
+    if (!declares(m, write ? b.writes : b.reads, box[k]))
+      return differs(m, "a box of a buffer is not accessed as a whole");
+  }
+  return true;
+}
+
+/* ---- putting it there --------------------------------------------------- */
+
+/* A buffer of the block for each box; mapped from the implementation's. */
+static void make_matches(match *m, uint32_t impl, const ir_region *box,
+                         ir_subst *to) {
+  ir_program *p = m->p;
+  ir_match *x = arena_array(m->s->scratch, ir_match, m->params.n);
+  for (uint32_t k = 0; k < m->params.n; k++) {
+    ir_buf param = p->arg.v[p->func.v[impl].params.at + k];
+    ir_buf_rec r = p->buf.v[param];
+    ir_buf_rec of = p->buf.v[m->b[k].buf];
+    ir_expr shape[MOST_DIMS];
+    for (uint32_t d = 0; d < r.shape.n; d++) shape[d] = ir_dim(p, param, d);
+    ir_str name = ir_name_cat(p, of.name, "_m");
+    ir_buf made = ir_buf_new(p, name, r.dtype, r.shape.n, shape,
+                             (ir_scope)of.scope, IR_ROLE_LOCAL);
+    x[k] = (ir_match){made, box[k]};
+    ir_subst_buf(to, param, made);
+  }
+  uint32_t at;
+  POOL_ADD(p->heap, &p->match, m->params.n, x, at);
+  ir_blk(p, m->block)->matches = (ir_span){at, m->params.n};
+}
+
+static void merge_annotations(ir_program *p, ir_stmt from, ir_stmt to) {
+  for (uint32_t a = ir_st(p, from)->anno; a; a = p->anno.v[a].next) {
+    ir_anno r = p->anno.v[a];
+    if (!ir_anno_get(p, to, ir_text(p, r.key)))
+      ir_anno_set(p, to, r.key, r.val);
+  }
+}
+
+static void put(match *m, uint32_t impl, const ir_region *box) {
+  ir_program *p = m->p;
+  ir_subst to;
+  ir_subst_init(&to, p, m->s->scratch);
+  make_matches(m, impl, box, &to);
+  /* Copied while the old blocks are there: none of the new takes a name that
+   * a script knew another by. */
+  ir_stmt copy = ir_clone_stmt(&to, p->func.v[impl].root, "");
+  while (ir_st(p, m->block)->body) ir_kill(p, ir_st(p, m->block)->body);
+  merge_annotations(p, copy, m->block);
+  ir_span a = ir_blk(p, copy)->allocs;
+  for (uint32_t i = 0; i < a.n; i++)
+    ir_block_add_alloc(p, m->block, p->arg.v[a.at + i]);
+  ir_move_body(p, copy, m->block);
+  ir_kill(p, copy);
+}
+
+static void mark_inner(match *m) {
+  const ir_program *p = m->p;
+  m->inner = arena_zalloc(m->s->scratch, p->var.n);
+  for (ir_stmt s = ir_st(p, m->block)->body; s; s = ir_next(p, s, m->block)) {
+    if (ir_is_loop(p, s)) m->inner[ir_st(p, s)->var] = 1;
+    if (!ir_is_block(p, s)) continue;
+    ir_span it = ir_blk(p, s)->iters;
+    for (uint32_t i = it.at; i < it.at + it.n; i++)
+      m->inner[p->iter.v[i].var] = 1;
+  }
+}
+
+bool sch_use_intrin(sch_state *s, ir_stmt block, uint32_t desc, uint32_t impl) {
+  ir_program *p = s->p;
+  match *m = arena_zalloc(s->scratch, sizeof *m);
+  ir_region box[MOST_PARAMS];
+  *m = (match){.s = s,
+               .p = p,
+               .block = block,
+               .at = block,
+               .params = p->func.v[desc].params,
+               .steps = MOST_STEPS};
+  mark_inner(m);
+  ir_subst_init(&m->terms, p, s->scratch);
+  s->refusal.reason = SCH_R_NONE;
+  if (ir_blk(p, block)->allocs.n || ir_blk(p, block)->matches.n)
+    differs(m, "the block has buffers of its own");
+  else if (m->params.n > MOST_PARAMS)
+    differs(m, "it has too many parameters");
+  else if (same_list(m, ir_st(p, p->func.v[desc].root)->body,
+                     ir_st(p, block)->body) &&
+           check_params(m, desc, box)) {
+    put(m, impl, box);
+    return true;
+  }
+  if (s->refusal.reason != SCH_R_NONE) return false;
+  return sch_refuse(s, SCH_R_INTRIN_MISMATCH, .s = {m->where}, .t = m->why);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tensor intrinsics in a program: beside its entry stand two functions for
+ * each, "name.desc", what it does, and "name.impl", how; both have the same
+ * parameters. */
+#ifndef SCHEDULE_REWRITE_INTRIN_H
+#define SCHEDULE_REWRITE_INTRIN_H
+
+#include "schedule/sch.h"
+
+/* The functions of an intrinsic; false: refused, there is none. */
+bool sch_find_intrin(sch_state *s, const char *name, uint32_t *desc,
+                     uint32_t *impl);
+/* The block's body, which must be what `desc` describes, gives way to that
+ * of `impl`.  false: refused. */
+bool sch_use_intrin(sch_state *s, ir_stmt block, uint32_t desc,
+                    uint32_t impl);
+#define SCH_INTRIN_REASONS                                                  \
+  SCH_R_INTRIN_UNKNOWN, SCH_R_INTRIN_MISMATCH, SCH_R_INTRIN_BUFFER
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Changes below loops whose iterations run at once.  A buffer that each
+ * iteration has for its own (ir_lifetime_scope) may lose that when blocks
+ * move, and what was free of races would race.  So where there are such
+ * loops a change is made, the loops are asked, and it is taken back when one
+ * of them is no longer free.  All of it lives in scratch. */
+#include "ir/edit.h"
+#include "ir/expr.h"
+#include "ir/query.h"
+#include "schedule/sch.h"
+
+/* ---- the program as it was ---------------------------------------------- */
+
+typedef struct saved {
+  const void *v;
+  uint32_t n;
+} saved;
+typedef struct snapshot {
+  ir_mark ends;
+  saved node, intern, arg; /* of save_all only */
+#define T(table) saved table;
+  IR_CHANGED_TABLES(T)
+#undef T
+} snapshot;
+
+static saved save(arena *scratch, const void *v, uint32_t n, size_t size) {
+  void *to = arena_alloc(scratch, n * size + 1);
+  if (n) memcpy(to, v, n * size);
+  return (saved){to, n};
+}
+
+#define SAVE(table) \
+  x->table =        \
+      save(s->scratch, s->p->table.v, s->p->table.n, sizeof *s->p->table.v);
+/* No table ever gets smaller, so there is room. */
+#define RESTORE(table)        \
+  s->p->table.n = x->table.n; \
+  if (x->table.n)             \
+    memcpy(s->p->table.v, x->table.v, x->table.n * sizeof *s->p->table.v);
+
+/* To go back to by take_back: of what is only added to, just the ends. */
+static snapshot *save_changed(sch_state *s) {
+  snapshot *x = arena_new(s->scratch, snapshot);
+  x->ends = ir_get_mark(s->p);
+  IR_CHANGED_TABLES(SAVE)
+  return x;
+}
+
+static void take_back(sch_state *s, const snapshot *x) {
+  ir_forget_since(s->p, x->ends);
+  IR_CHANGED_TABLES(RESTORE)
+  s->p->edits++;
+}
+
+/* To come to again after a take_back. */
+static snapshot *save_all(sch_state *s) {
+  snapshot *x = save_changed(s);
+  SAVE(node)
+  SAVE(intern)
+  SAVE(arg)
+  return x;
+}
+
+static void restore_all(sch_state *s, const snapshot *x) {
+  RESTORE(node)
+  RESTORE(intern)
+  RESTORE(arg)
+  IR_CHANGED_TABLES(RESTORE)
+  s->p->edits++;
+}
+
+/* ---- the loops that must stay free -------------------------------------- */
+
+static bool is_racing(const ir_program *p, ir_stmt l) {
+  const ir_stmt_rec *r = ir_st(p, l);
+  return r->kind == IR_LOOP &&
+         (r->loop_kind == IR_PARALLEL || r->loop_kind == IR_VECTORIZED ||
+          r->loop_kind == IR_THREAD);
+}
+
+static bool is_free(sch_state *s, ir_stmt l) {
+  const ir_stmt_rec *r = ir_st(s->p, l);
+  ir_mark mark = ir_get_mark(s->p);
+  int thread = r->loop_kind == IR_THREAD ? r->thread : -1;
+  bool is = sch_iterations_free(s, l, thread, 0, NULL);
+  ir_forget_since(s->p, mark);
+  return is;
+}
+
+/* All loops whose iterations run at once; in scratch. */
+static sch_list racing_loops(sch_state *s) {
+  const ir_program *p = s->p;
+  ir_stmt root = ir_entry(p)->root;
+  uint32_t n = 0;
+  for (ir_stmt l = root; l; l = ir_next(p, l, root)) n += is_racing(p, l);
+  if (!n) return (sch_list){0, NULL};
+  ir_stmt *v = arena_array(s->scratch, ir_stmt, n);
+  n = 0;
+  for (ir_stmt l = root; l; l = ir_next(p, l, root))
+    if (is_racing(p, l)) v[n++] = l;
+  return (sch_list){n, v};
+}
+
+/* Where iterations were found to meet; the buffer may go with the change. */
+static const char *meeting_place(const sch_state *s) {
+  const ir_program *p = s->p;
+  ir_buf b = s->refusal.buf;
+  if (!b) return "iters that keep an order";
+  bool maybe = s->refusal.reason == SCH_R_UNDECIDED;
+  return arena_printf(s->scratch, "buffer \"%s\"%s",
+                      ir_text(p, p->buf.v[b].name),
+                      maybe ? ", or it would take too long to tell," : "");
+}
+
+/* A loop whose iterations may meet, and where. */
+typedef struct meeting {
+  ir_stmt loop;
+  const char *where;
+} meeting;
+
+static uint32_t find_meetings(sch_state *s, meeting **out) {
+  sch_list loops = racing_loops(s);
+  uint32_t n = 0;
+  *out = arena_array(s->scratch, meeting, loops.n);
+  for (uint32_t i = 0; i < loops.n; i++)
+    if (!is_free(s, loops.v[i]))
+      (*out)[n++] = (meeting){loops.v[i], meeting_place(s)};
+  return n;
+}
+
+static bool is_in(sch_list l, ir_stmt s) {
+  uint32_t i = 0;
+  while (i < l.n && l.v[i] != s) i++;
+  return i < l.n;
+}
+
+/* The loop was free, or for all that can be told with the effort there is may
+ * have been, in the program as it now is again.  One that the change would
+ * make is a part of one that ran at once before, and has to be free. */
+static bool was_free(sch_state *s, sch_list before, ir_stmt loop) {
+  return !is_in(before, loop) || is_free(s, loop) ||
+         s->refusal.reason == SCH_R_UNDECIDED;
+}
+
+/* ---- trying ------------------------------------------------------------- */
+
+/* The block that `at` stands in, if it is one in another. */
+static ir_stmt inner_scope(const ir_program *p, ir_stmt at) {
+  ir_stmt scope = at ? ir_scope_of(p, at) : 0;
+  return scope && ir_st(p, scope)->parent ? scope : 0;
+}
+
+/* The change, after which blocks around declare what happens in them; where
+ * it is refused, what it has made is forgotten. */
+static bool apply(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                  void *ud, ir_stmt at) {
+  ir_stmt scope = inner_scope(s->p, at);
+  ir_mark mark = ir_get_mark(s->p);
+  bool ok = change(s, ud);
+  if (!ok) ir_forget_since(s->p, mark);
+  if (ok && scope) sch_widen_scope(s, scope);
+  return ok;
+}
+
+/* Makes the change, unless a loop that was free of races would not be any
+ * more.  What was before is asked only where iterations meet afterwards: most
+ * changes leave none that do. */
+static bool attempt(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                    void *ud, sch_list loops, ir_stmt at, sch_reason why,
+                    bool keep) {
+  const snapshot *before = save_changed(s);
+  meeting *met = NULL;
+  bool ok = apply(s, change, ud, at);
+  uint32_t n = ok ? find_meetings(s, &met) : 0;
+  const snapshot *after = n && keep ? save_all(s) : NULL;
+  if (!ok || n || !keep) take_back(s, before);
+  for (uint32_t i = 0; i < n; i++) {
+    ir_stmt l = is_in(loops, met[i].loop) ? met[i].loop : at;
+    if (was_free(s, loops, met[i].loop))
+      return sch_refuse(s, why, .s = {l, at}, .t = met[i].where);
+  }
+  if (after) restore_all(s, after);
+  return ok;
+}
+
+bool sch_change_unless(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                       void *ud, ir_stmt at, sch_reason why) {
+  sch_list loops = racing_loops(s);
+  return loops.n ? attempt(s, change, ud, loops, at, why, true)
+                 : apply(s, change, ud, at);
+}
+
+bool sch_change(sch_state *s, bool (*change)(sch_state *s, void *ud), void *ud,
+                ir_stmt at) {
+  return sch_change_unless(s, change, ud, at, SCH_R_WOULD_RACE);
+}
+
+bool sch_try(sch_state *s, bool (*change)(sch_state *s, void *ud), void *ud,
+             ir_stmt at) {
+  return attempt(s, change, ud, racing_loops(s), at, SCH_R_WOULD_RACE, true);
+}
+
+static bool any_racing(const ir_program *p, ir_stmt loop) {
+  for (ir_stmt a = loop; a; a = ir_st(p, a)->parent)
+    if (is_racing(p, a)) return true;
+  for (ir_stmt a = loop; a; a = ir_next(p, a, loop))
+    if (is_racing(p, a)) return true;
+  return false;
+}
+
+static ir_look look_for_digit(const ir_program *p, ir_expr e, void *var) {
+  ir_op op = (ir_op)ir_at(p, e)->op;
+  if (!ir_uses_var(p, e, *(ir_var *)var)) return IR_LOOK_PAST;
+  return op == IR_DIV || op == IR_MOD ? IR_LOOK_FOUND : IR_LOOK_BELOW;
+}
+
+static bool has_digit(const ir_program *p, ir_expr e, void *var) {
+  return ir_any(p, e, look_for_digit, var);
+}
+
+/* Something runs under a condition, or where a quotient or a remainder of the
+ * loop's variable says: whether what runs fills what it filled is seen of some
+ * of those only. */
+static bool any_intricate(const ir_program *p, ir_stmt loop) {
+  ir_var v = ir_st(p, loop)->var;
+  for (ir_stmt a = loop; a; a = sch_next_outside(p, a, loop)) {
+    if (ir_is_block(p, a) ? ir_blk(p, a)->pred != 0 : !ir_is_loop(p, a))
+      return true;
+    if (ir_any_held(p, a, has_digit, &v)) return true;
+  }
+  return false;
+}
+
+bool sch_change_loop(sch_state *s, bool (*change)(sch_state *s, void *ud),
+                     void *ud, ir_stmt loop, bool guards) {
+  if (any_racing(s->p, loop) && (guards || any_intricate(s->p, loop)))
+    return sch_change(s, change, ud, loop);
+  return change(s, ud);
+}
+
+static bool rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
+                     bool (*change)(sch_state *s, void *ud), void *ud,
+                     ir_stmt at) {
+  sch_list loops = racing_loops(s);
+  if (loops.n)
+    return attempt(s, change, ud, loops, at, SCH_R_WOULD_RACE, false);
+  ir_mark mark = ir_get_mark(s->p);
+  bool can = check(s, ud);
+  ir_forget_since(s->p, mark);
+  return can;
+}
+
+bool sch_rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
+                  bool (*change)(sch_state *s, void *ud), void *ud,
+                  ir_stmt at) {
+  bool was = s->quick;
+  s->quick = true;
+  bool can = rehearse(s, check, change, ud, at);
+  s->quick = was;
+  s->grows = false; /* then it cannot be done, and that is all */
+  return can;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The passes `first` and `registers`: that they keep the meaning, by the
+ * oracle, and that they happen where they should and only there. */
+#include "backends/interp/interp.h"
+#include "ir/edit.h"
+#include "ir/query.h"
+#include "lower/lower.h"
+#include "support/test.h"
+
+static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
+enum { N = 8 };
+
+typedef struct nest {
+  test_heap heap;
+  ir_program p, before;
+  arena scratch;
+  ir_buf a, c; /* an input and an output of 64 elements */
+  ir_var size; /* a symbolic extent */
+  ir_stmt root;
+  strbuf text; /* of the program after the pass */
+} nest;
+
+static ir_buf buffer(nest *t, const char *name, ir_role role) {
+  ir_expr n = ir_index(&t->p, 64);
+  return ir_buf_new(&t->p, ir_name(&t->p, name), F32, 1, &n, IR_SCOPE_GLOBAL,
+                    role);
+}
+
+static int setup(void **state) {
+  static nest t;
+  test_heap_start(&t.heap, 0);
+  ir_program_init(&t.p, &t.heap.heap);
+  ir_program_init(&t.before, &t.heap.heap);
+  arena_init(&t.scratch, &t.heap.heap);
+  str_init(&t.text, &t.heap.heap);
+  t.root = ir_block_new(&t.p, ir_name(&t.p, "root"));
+  t.a = buffer(&t, "A", IR_ROLE_INPUT);
+  t.c = buffer(&t, "C", IR_ROLE_OUTPUT);
+  *state = &t;
+  return 0;
+}
+
+static int teardown(void **state) {
+  nest *t = *state;
+  str_free(&t->text);
+  ir_program_free(&t->p);
+  ir_program_free(&t->before);
+  arena_free(&t->scratch);
+  test_heap_end(&t->heap);
+  return 0;
+}
+
+/* ---- writing down ------------------------------------------------------- */
+
+static ir_expr num(nest *t, int64_t v) { return ir_index(&t->p, v); }
+
+static ir_stmt loop(nest *t, ir_stmt parent, const char *name, int64_t extent,
+                    ir_expr *var) {
+  ir_var v = ir_var_new(&t->p, IR_VAR_LOOP, ir_name(&t->p, name), IR_INDEX, 0,
+                        extent - 1);
+  ir_stmt s = ir_loop_new(&t->p, v, num(t, 0), num(t, extent), IR_SERIAL);
+  ir_append(&t->p, parent, s);
+  *var = ir_ref(&t->p, v);
+  return s;
+}
+
+static ir_stmt cond(nest *t, ir_stmt parent, ir_expr e) {
+  ir_stmt s = ir_if_new(&t->p, e);
+  ir_append(&t->p, parent, s);
+  return s;
+}
+
+/* i * m + c */
+static ir_expr at(nest *t, ir_expr i, int64_t m, int64_t c) {
+  ir_program *p = &t->p;
+  return ir_add(p, ir_mul(p, i, num(t, m)), num(t, c));
+}
+
+static ir_expr load(nest *t, ir_buf b, ir_expr i) {
+  return ir_load(&t->p, b, 1, &i);
+}
+
+static ir_stmt store(nest *t, ir_stmt parent, ir_buf b, ir_expr i, ir_expr v) {
+  ir_stmt s = ir_store_new(&t->p, b, 1, &i, v);
+  ir_append(&t->p, parent, s);
+  return s;
+}
+
+/* b[i] = b[i] + A[k] in as many lanes as i has */
+static void add_to(nest *t, ir_stmt parent, ir_buf b, ir_expr i, ir_expr k) {
+  ir_program *p = &t->p;
+  ir_expr x = ir_broadcast(p, load(t, t->a, k), ir_at(p, i)->dtype.lanes);
+  store(t, parent, b, i, ir_add(p, load(t, b, i), x));
+}
+
+static ir_expr row(nest *t, ir_expr first, uint32_t lanes) {
+  return ir_ramp(&t->p, first, num(t, 1), lanes);
+}
+
+static ir_expr zero(nest *t) { return ir_real(&t->p, F32, 0); }
+
+static void clear(nest *t, ir_buf b) {
+  ir_expr i;
+  ir_stmt s = loop(t, t->root, "z", 64, &i);
+  store(t, s, b, i, zero(t));
+}
+
+/* ---- running ------------------------------------------------------------ */
+
+static void run_pass(nest *t, const char *name) {
+  lower_options o = {.vector_bytes = 32};
+  err_state e;
+  for (uint32_t i = 0; i < lower_npasses; i++)
+    if (!strcmp(lower_passes[i].name, name))
+      assert_int_equal(lower_passes[i].run(&t->p, &t->scratch, &o, &e),
+                       TESS_OK);
+}
+
+/* Runs the passes and compares with what was written down; t->text is what
+ * came of it. */
+static void lower(nest *t) {
+  ir_buf params[2] = {t->a, t->c};
+  interp_error e;
+  int64_t size = 3;
+  interp_options o = {.nsizes = t->size ? 1 : 0, .sizes = &size};
+  ir_func_new(&t->p, ir_name(&t->p, "f"), 2, params, t->root);
+  if (t->size) {
+    ir_entry(&t->p)->sizes = ir_arg_span(&t->p, 1, &t->size);
+  }
+  ir_program_copy(&t->before, &t->p);
+  run_pass(t, "first");
+  run_pass(t, "registers");
+  ir_print_opts none = {0};
+  ir_print(&t->p, &none, &t->text);
+  if (interp_equal(&t->heap.heap, &t->before, &t->p, 7, &o, &e, NULL)) {
+    strbuf why;
+    str_init(&why, &t->heap.heap);
+    interp_error_text(&t->p, &e, &why);
+    print_error("%s\n%s", why.v, t->text.v);
+    str_free(&why);
+    fail();
+  }
+}
+
+static void expect(nest *t, const char *piece) {
+  if (!strstr(t->text.v, piece)) fail_msg("no '%s' in\n%s", piece, t->text.v);
+}
+
+static void expect_no(nest *t, const char *piece) {
+  if (strstr(t->text.v, piece)) fail_msg("'%s' in\n%s", piece, t->text.v);
+}
+
+/* ---- registers ---------------------------------------------------------- */
+
+/* Two rows and a scalar of each i, added to in loops k and m: loaded before
+ * k and stored after it. */
+static void rows(void **state) {
+  nest *t = *state;
+  ir_expr i, k, m;
+  clear(t, t->c);
+  ir_stmt s = loop(t, t->root, "i", 3, &i);
+  s = loop(t, s, "k", N, &k);
+  s = loop(t, s, "m", 2, &m);
+  ir_expr km = ir_add(&t->p, at(t, k, 2, 0), m);
+  add_to(t, s, t->c, row(t, at(t, i, 16, 4), 4), km);
+  add_to(t, s, t->c, row(t, at(t, i, 16, 0), 4), k);
+  add_to(t, s, t->c, at(t, i, 16, 12), m);
+  lower(t);
+  expect(t, "allocate C_reg: float32[9] in local\n"
+            "      C_reg[ramp(0, 1, 4)] = C[ramp(i * 16, 1, 4)]\n"
+            "      C_reg[ramp(4, 1, 4)] = C[ramp(i * 16 + 4, 1, 4)]\n"
+            "      C_reg[8] = C[i * 16 + 12]\n"
+            "      for k in range(8)\n");
+  expect(t, "\n      C[i * 16 + 12] = C_reg[8]");
+  expect_no(t, "    for m in range(2)\n          C[");
+}
+
+/* What is stored first need not have been written before the loop. */
+static void stored_first(void **state) {
+  nest *t = *state;
+  ir_expr k, j;
+  ir_stmt s = loop(t, t->root, "k", N, &k);
+  store(t, s, t->c, num(t, 3), load(t, t->a, k));
+  add_to(t, s, t->c, num(t, 3), k);
+  s = loop(t, t->root, "j", 64, &j);
+  store(t, s, t->c, j, load(t, t->a, j));
+  lower(t);
+  expect(t, "allocate C_reg: float32[1] in local\n    for k");
+}
+
+/* A loop of its own for each buffer; one that cannot go from the outer loop
+ * can from the inner. */
+static void inner_loop(void **state) {
+  nest *t = *state;
+  ir_expr k, m;
+  clear(t, t->c);
+  ir_stmt s = loop(t, t->root, "k", N, &k);
+  add_to(t, s, t->c, k, k);
+  s = loop(t, s, "m", 5, &m);
+  add_to(t, s, t->c, num(t, 40), m);
+  lower(t);
+  expect(t, "for k in range(8)\n    C[k] = ");
+  expect(t, "    allocate C_reg: float32[1] in local\n"
+            "      C_reg[0] = C[40]\n      for m");
+}
+
+/* Overlapping elements, others than those, conditions, masks, loops that may
+ * not run: the buffer stays. */
+static void left_alone(void **state) {
+  nest *t = *state;
+  ir_program *p = &t->p;
+  ir_expr k, m;
+  clear(t, t->c);
+  ir_stmt s = loop(t, t->root, "k", N, &k);
+  add_to(t, s, t->c, row(t, num(t, 0), 4), k);
+  add_to(t, s, t->c, row(t, num(t, 3), 4), k);
+  s = loop(t, t->root, "k", N, &k);
+  add_to(t, s, t->c, num(t, 9), k);
+  add_to(t, s, t->c, k, k);
+  s = loop(t, t->root, "k", N, &k);
+  s = cond(t, s, ir_binary(p, IR_LT, num(t, 2), k));
+  add_to(t, s, t->c, num(t, 20), k);
+  s = loop(t, t->root, "k", N, &k);
+  ir_expr idx = row(t, num(t, 24), 4);
+  s = store(t, s, t->c, idx, ir_broadcast(p, load(t, t->a, k), 4));
+  ir_st(p, s)->mask =
+      ir_binary(p, IR_LT, row(t, k, 4), ir_broadcast(p, num(t, 5), 4));
+  t->size = ir_var_new(p, IR_VAR_SIZE, ir_name(p, "n"), IR_INDEX, 0, N);
+  s = loop(t, t->root, "k", N, &k);
+  ir_st(p, s)->extent = ir_ref(p, t->size);
+  add_to(t, s, t->c, num(t, 30), k);
+  s = loop(t, t->root, "k", N, &k);
+  s = loop(t, s, "m", N, &m);
+  ir_st(p, s)->extent = ir_ref(p, t->size);
+  store(t, s, t->c, num(t, 40), load(t, t->a, m));
+  s = loop(t, t->root, "k", N, &k);
+  ir_expr j = ir_cast(p, IR_INDEX, load(t, t->a, num(t, 0)));
+  j = ir_binary(p, IR_MIN, ir_binary(p, IR_MAX, j, num(t, 0)), num(t, 63));
+  store(t, s, t->c, j, zero(t));
+  lower(t);
+  t->size = 0;
+  expect_no(t, "_reg");
+}
+
+/* Where a choice may not load it, nothing may be there before the loop; what
+ * decides the choice is loaded each time. */
+static void chosen(void **state) {
+  nest *t = *state;
+  ir_program *p = &t->p;
+  ir_expr k, j;
+  ir_stmt s = loop(t, t->root, "k", N, &k);
+  ir_expr later = ir_binary(p, IR_LE, num(t, 1), k);
+  store(t, s, t->c, num(t, 3),
+        ir_select(p, later, load(t, t->c, num(t, 3)), load(t, t->a, k)));
+  clear(t, t->c);
+  s = loop(t, t->root, "j", N, &j);
+  ir_expr old = load(t, t->c, num(t, 5));
+  store(t, s, t->c, num(t, 5),
+        ir_select(p, ir_binary(p, IR_LT, old, load(t, t->a, j)),
+                  load(t, t->a, j), old));
+  lower(t);
+  expect_no(t, "C_reg[0] = C[3]");
+  expect(t, "C_reg[0] = C[5]");
+}
+
+/* More than fits stays in memory. */
+static void too_many(void **state) {
+  nest *t = *state;
+  ir_expr k, n = num(t, 4096);
+  ir_buf l = ir_buf_new(&t->p, ir_name(&t->p, "L"), F32, 1, &n, IR_SCOPE_GLOBAL,
+                        IR_ROLE_LOCAL);
+  ir_stmt a = ir_allocate_new(&t->p, l);
+  ir_append(&t->p, t->root, a);
+  ir_stmt s = loop(t, a, "k", N, &k);
+  for (int i = 0; i < 65; i++)
+    store(t, s, l, row(t, num(t, 8 * i), 8),
+          ir_broadcast(&t->p, load(t, t->a, k), 8));
+  s = loop(t, a, "k", N, &k);
+  for (int i = 0; i < 64; i++)
+    store(t, s, l, row(t, num(t, 1024 + 8 * i), 8),
+          ir_broadcast(&t->p, load(t, t->a, k), 8));
+  store(t, a, t->c, num(t, 0), load(t, l, num(t, 1100)));
+  lower(t);
+  expect(t, "float32[512] in local");
+  expect(t, "L[ramp(0, 1, 8)] = broadcast");
+}
+
+/* ---- first -------------------------------------------------------------- */
+
+/* The init of a nest of reduction loops goes before all of them, and then
+ * the sum into a register. */
+static void init_leaves_loops(void **state) {
+  nest *t = *state;
+  ir_program *p = &t->p;
+  ir_expr i, k, m;
+  ir_stmt s = loop(t, t->root, "i", 64, &i);
+  s = loop(t, s, "k", N, &k);
+  s = loop(t, s, "m", 4, &m);
+  ir_expr start = ir_and(p, ir_binary(p, IR_EQ, k, num(t, 0)),
+                         ir_binary(p, IR_EQ, m, num(t, 0)));
+  store(t, cond(t, s, start), t->c, i, zero(t));
+  add_to(t, s, t->c, i, ir_add(p, at(t, k, 4, 0), m));
+  lower(t);
+  expect(t, "for i in range(64)\n    C[i] = 0.0\n");
+  expect(t, "      C_reg[0] = C[i]\n      for k");
+  expect_no(t, "if ");
+}
+
+/* With another condition that stays; not from behind another statement, not
+ * with an else, not when the variable matters further. */
+static void other_conditions(void **state) {
+  nest *t = *state;
+  ir_program *p = &t->p;
+  ir_expr i, k;
+  clear(t, t->c);
+  ir_stmt outer = loop(t, t->root, "i", 4, &i);
+  ir_stmt s = loop(t, outer, "k", N, &k);
+  ir_expr start = ir_binary(p, IR_EQ, k, num(t, 0));
+  ir_expr more = ir_binary(p, IR_LT, i, num(t, 2));
+  store(t, cond(t, s, ir_and(p, start, more)), t->c, i, load(t, t->a, k));
+  add_to(t, s, t->c, at(t, k, 1, 10), k);
+  s = loop(t, t->root, "k", N, &k);
+  start = ir_binary(p, IR_EQ, k, num(t, 0));
+  add_to(t, s, t->c, at(t, k, 1, 20), k);
+  store(t, cond(t, s, start), t->c, num(t, 21), zero(t));
+  s = loop(t, t->root, "k", N, &k);
+  start = ir_binary(p, IR_EQ, k, num(t, 0));
+  s = cond(t, s, start);
+  store(t, s, t->c, num(t, 40), zero(t));
+  ir_append_alt(p, s, ir_store_new(p, t->c, 1, &k, zero(t)));
+  lower(t);
+  expect(t, "if i < 2\n      C[i] = A[0]\n    for k");
+  expect(t, "for k in range(8)\n    C[k + 20] = ");
+  expect(t, "else");
+}
+
+int main(void) {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+  const struct CMUnitTest tests[] = {
+      TEST(rows),
+      TEST(stored_first),
+      TEST(inner_loop),
+      TEST(left_alone),
+      TEST(chosen),
+      TEST(too_many),
+      TEST(init_leaves_loops),
+      TEST(other_conditions),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The words of the Lua text of a trace: names, numbers, strings, signs;
+ * comments go to the end of their line. */
+#include "vm/text/lua_lex.h"
+#include "vm/text/lua_write.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static bool skip_blank(vm_lexer *x) {
+  while (x->at < x->end) {
+    char c = *x->at;
+    if (c == '\n') x->r->line++;
+    if (c == '-' && x->end - x->at > 1 && x->at[1] == '-') {
+      const char *nl = memchr(x->at, '\n', (size_t)(x->end - x->at));
+      x->at = nl ? nl : x->end;
+    } else if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
+      x->at++;
+    } else {
+      break;
+    }
+  }
+  return x->at < x->end;
+}
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* "\n" and the like, or "\ddd", after the backslash. */
+static bool lex_escape(vm_lexer *x, char *out) {
+  static const char from[] = "nrtabfv\\\"'", to[] = "\n\r\t\a\b\f\v\\\"'";
+  const char *simple = *x->at ? strchr(from, *x->at) : NULL;
+  unsigned v = 0;
+  int k = 0;
+  if (simple) {
+    *out = to[simple - from];
+    x->at++;
+    return true;
+  }
+  for (; k < 3 && x->at < x->end && is_digit(*x->at); k++)
+    v = v * 10 + (unsigned)(*x->at++ - '0');
+  *out = (char)v;
+  return (k && v < 256) ||
+         vm_reader_fail(x->r, TESS_PARSE, "bad escape in a string");
+}
+
+static bool lex_string(vm_lexer *x) {
+  x->buf.n = 0;
+  for (x->at++; x->at < x->end && *x->at != '"' && *x->at != '\n';) {
+    char c = *x->at++;
+    if (c == '\\' && x->at < x->end && !lex_escape(x, &c)) return false;
+    vec_push(x->r->t->heap, &x->buf, c);
+  }
+  if (x->at >= x->end || *x->at != '"')
+    return vm_reader_fail(x->r, TESS_PARSE, "a string is not closed");
+  x->at++;
+  x->token = VM_T_STRING;
+  x->s = x->buf.v;
+  x->n = x->buf.n;
+  return true;
+}
+
+/* The number is copied out, for the text may end right behind it. */
+static bool lex_number(vm_lexer *x) {
+  char copy[64];
+  size_t n = 0;
+  bool hex = x->at[0] == '0' && x->end - x->at > 1 &&
+             (x->at[1] == 'x' || x->at[1] == 'X');
+  bool real = false;
+  while (x->at < x->end && n + 1 < sizeof copy) {
+    char c = *x->at;
+    bool sign = !hex && n && (c == '+' || c == '-') &&
+                (copy[n - 1] == 'e' || copy[n - 1] == 'E');
+    if (!sign && c != '.' && !vm_is_name_char(c, true)) break;
+    real = real || c == '.' || (!hex && (c == 'e' || c == 'E'));
+    copy[n++] = c;
+    x->at++;
+  }
+  copy[n] = '\0';
+  char *end;
+  errno = 0;
+  x->token = real ? VM_T_REAL : VM_T_INT;
+  if (real)
+    x->f = strtod(copy, &end);
+  else if (hex)
+    x->i = (int64_t)strtoull(copy, &end, 16);
+  else
+    x->i = strtoll(copy, &end, 10);
+  if (*end || (hex && real) || n + 1 == sizeof copy)
+    return vm_reader_fail(x->r, TESS_PARSE, "malformed number %s", copy);
+  return real || errno != ERANGE ||
+         vm_reader_fail(x->r, TESS_PARSE, "the integer %s is too large", copy);
+}
+
+static void lex_name(vm_lexer *x) {
+  x->token = VM_T_NAME;
+  x->s = x->at;
+  while (x->at < x->end && vm_is_name_char(*x->at, true)) x->at++;
+  x->n = (size_t)(x->at - x->s);
+}
+
+bool vm_lex(vm_lexer *x) {
+  x->token = VM_T_END;
+  x->last = x->r->line;
+  if (!skip_blank(x)) return true;
+  char c = *x->at;
+  char next = x->end - x->at > 1 ? x->at[1] : '\0';
+  if (c == '"') return lex_string(x);
+  if (is_digit(c) || (c == '.' && is_digit(next))) return lex_number(x);
+  if (vm_is_name_char(c, false)) {
+    lex_name(x);
+    return true;
+  }
+  x->token = c == '/' && next == '/' ? VM_T_IDIV : VM_T_CHAR;
+  x->c = c;
+  x->at += x->token == VM_T_IDIV ? 2 : 1;
+  return true;
+}
