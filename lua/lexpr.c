@@ -132,21 +132,33 @@ BINARY(ge, ">=")
 BINARY(eq, "==")
 BINARY(ne, "!=")
 
-static int op_pow(lua_State *L) {
+static int lt_call1(lua_State *L, const char *fn) {
   tess_builder *b = lt_push_builder(L);
-  tess_expr e, x[2] = {lt_to_expr(L, b, 1), lt_to_expr(L, b, 2)};
-  lt_check(L, tess_call(b, "pow", 2, x, &e));
+  tess_expr e, x = lt_to_expr(L, b, 1);
+  lt_check(L, tess_call(b, fn, 1, &x, &e));
   lt_push_expr(L, e, 0);
   return 1;
 }
 
-static int op_unm(lua_State *L) {
+static int op_unm(lua_State *L) { return lt_call1(L, "-"); }
+static int op_bnot(lua_State *L) { return lt_call1(L, "bitnot"); }
+
+static int lt_call2(lua_State *L, const char *fn) {
   tess_builder *b = lt_push_builder(L);
-  tess_expr e, x = lt_to_expr(L, b, 1);
-  lt_check(L, tess_call(b, "-", 1, &x, &e));
+  tess_expr e, x[2] = {lt_to_expr(L, b, 1), lt_to_expr(L, b, 2)};
+  lt_check(L, tess_call(b, fn, 2, x, &e));
   lt_push_expr(L, e, 0);
   return 1;
 }
+
+#define CALL2(name, fn) \
+  static int op_##name(lua_State *L) { return lt_call2(L, fn); }
+CALL2(pow, "pow")
+CALL2(band, "bitand")
+CALL2(bor, "bitor")
+CALL2(bxor, "bitxor")
+CALL2(shl, "shl")
+CALL2(shr, "shr")
 
 /* Lua turns what a comparison gives into a boolean, which would lose it. */
 static int no_compare(lua_State *L) {
@@ -272,6 +284,12 @@ void lt_open_expr(lua_State *L) {
                                        {"__mod", op_mod},
                                        {"__pow", op_pow},
                                        {"__unm", op_unm},
+                                       {"__band", op_band},
+                                       {"__bor", op_bor},
+                                       {"__bxor", op_bxor},
+                                       {"__shl", op_shl},
+                                       {"__shr", op_shr},
+                                       {"__bnot", op_bnot},
                                        {"__lt", no_compare},
                                        {"__le", no_compare},
                                        {"__tostring", expr_tostring},

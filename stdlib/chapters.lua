@@ -2,9 +2,10 @@
 -- Where the chapters of docs/ speak of a word.
 local chapters = {}
 
-chapters.names = { "tutorial", "describing", "modules", "searching",
-                   "measuring", "stepping", "tensor-intrinsics", "embedding",
-                   "adding-a-primitive", "architecture", "benchmarks" }
+chapters.names = { "tutorial", "describing", "operators", "modules",
+                   "searching", "measuring", "stepping", "tensor-intrinsics",
+                   "embedding", "adding-a-primitive", "architecture",
+                   "benchmarks" }
 
 -- How many lines of one chapter are shown.
 local most = 3

@@ -188,7 +188,8 @@ has the shape [co/ob, ob].]],
   example = "{ n = 1, h = 2, w = 2, ci = 2, co = 2, k = 1, in_block = 2, " ..
             "out_block = 2 }",
   make = function(o)
-    local dtype, ib, ob = o.dtype or "float32", o.in_block or 1, o.out_block or 1
+    local dtype = o.dtype or "float32"
+    local ib, ob = o.in_block or 1, o.out_block or 1
     local sum_type, wide = kit.accumulator(o)
     if o.ci % ib ~= 0 or o.co % ob ~= 0 then
       declare.wrong(o.name, "blocks of %d and %d do not divide %d and %d " ..

@@ -142,7 +142,8 @@ all of the vector is off.]],
     local Y = kit.map("Y", kit.inserted(o.shape, n + 1, o.depth), function(...)
       local at = { ... }
       local i = ts.cast(I(table.unpack(at, 1, n)), "int64")
-      return ts.select(ts.any(ts.eq(i, at[n + 1]), ts.eq(i + o.depth, at[n + 1])),
+      local j = at[n + 1]
+      return ts.select(ts.any(ts.eq(i, j), ts.eq(i + o.depth, j)),
                        ts.const(o.on or 1, dtype), ts.const(o.off or 0, dtype))
     end)
     return ts.program("one_hot", { I }, { Y })

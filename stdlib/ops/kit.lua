@@ -72,6 +72,7 @@ end
 -- What `axes` names, as a set, from 1; all where it is left out.
 function kit.axes(o, rank, axes)
   local set, n = {}, 0
+  if axes and #axes == 0 then declare.wrong(o.name, "'axes' is empty") end
   for d = 0, axes and -1 or rank - 1 do set[d + 1], n = true, n + 1 end
   for _, a in ipairs(axes or {}) do
     local at = kit.axis(o, rank, a, "axes")

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Linear algebra in place and on sparse matrices: LU and Cholesky factorisation,
--- triangular systems, and products with a matrix in compressed rows.
+-- Linear algebra in place and on sparse matrices: LU and Cholesky
+-- factorisation, triangular systems, and products with compressed rows.
 local ts = require "tessera"
 local declare = require "tessera.ops.declare"
 local count, flag = declare.count, declare.flag
@@ -151,11 +151,11 @@ With `unit` the diagonal counts as ones; else none of it may be 0.]],
 declare.operator {
   name = "spmv",
   summary = "A sparse matrix in compressed rows times a vector.",
-  says = [[
+  says = [=[
 Y[i] = sum over p from R[i] to R[i + 1] - 1 of V[p] * X[C[p]]
 V[nnz]: the elements that are not 0, row by row; C: int32[nnz], their columns;
 R: int32[m + 1], where rows begin; X[n] -> Y[m].  R has to ascend from 0 to nnz,
-columns that are outside of X are the nearest inside.]],
+columns that are outside of X are the nearest inside.]=],
   options = {
     count("m", "rows"), count("n", "columns"),
     count("nnz", "elements that are not 0"), declare.dtype("number"),

@@ -32,7 +32,7 @@ mover {
   name = "transpose",
   summary = "The dimensions of a tensor in another order.",
   says = [[
-Y[i0, i1, ..] = X[j0, j1, ..], where j[perm[d]] = i[d]
+Y[i0, i1, ..] = X[j0, j1, ..], where j[p] = i[d], p = perm[d]
 dimension d of Y is dimension perm[d] of X.]],
   options = { list_of("perm", 0, "dimensions of X, from 0", "reversed") },
   example = "{ shape = { 2, 3 } }",
@@ -119,8 +119,8 @@ Y[i0, i1, ..] = X[begin[0] + i0 * step[0], ..]
 up to but without `stop`; steps may be negative.]],
   options = {
     list_of("begin", 0, "the first index along each dimension"),
-    list_of("stop", -1, "where each dimension ends; -1 with a negative step: " ..
-            "after index 0", "shape"),
+    list_of("stop", -1, "where each dimension ends; -1 with a negative " ..
+            "step: after index 0", "shape"),
     list_of("step", math.mininteger, "the steps, not 0", "1"),
   },
   example = "{ shape = { 4, 4 }, begin = { 1, 0 }, step = { 1, 2 } }",
@@ -135,8 +135,8 @@ up to but without `stop`; steps may be negative.]],
       local count_of = s ~= 0 and
                        -((begin[d] - stop[d]) // s) or 0
       if s == 0 or begin[d] >= n or stop[d] > n or count_of < 1 then
-        declare.wrong(o.name, "nothing of dimension %d lies from %d to %d by " ..
-                      "steps of %d", d - 1, begin[d], stop[d], s)
+        declare.wrong(o.name, "nothing of dimension %d lies from %d to %d " ..
+                      "by steps of %d", d - 1, begin[d], stop[d], s)
       end
       to[d] = count_of
     end
@@ -240,7 +240,8 @@ Y[i, ..] = X[i - before[0], ..] where that lies in X, else
     if o.after then same_rank(o, "after") end
     for d, n in ipairs(o.shape) do
       if mode == "reflect" and math.max(before[d], after[d]) >= n then
-        declare.wrong(o.name, "dimension %d has too few elements to reflect", d - 1)
+        declare.wrong(o.name, "dimension %d has too few elements to reflect",
+                      d - 1)
       end
       to[d] = before[d] + n + after[d]
     end

@@ -91,8 +91,8 @@ from `axis` on, which are the shape of weight and bias.]],
 
 declare.operator {
   name = "rms_norm",
-  summary = "Normalisation by the root mean square, over the dimensions from " ..
-            "`axis` on.",
+  summary = "Normalisation by the root mean square, over the dimensions " ..
+            "from `axis` on.",
   says = [[
 Y = X * (1 / sqrt(mean of X * X + eps)) * weight
 the mean is over the dimensions from `axis` on, which are the shape of

@@ -131,7 +131,7 @@ local function arg_reducer(greatest, last)
   local better = greatest and ts.gt or ts.lt
   local earlier = last and ts.gt or ts.lt
   local both = greatest and ts.max or ts.min
-  local identity = { last and -1 or math.maxinteger,
+  local identity = { last and -1 or math.huge,
                      greatest and -math.huge or math.huge }
   return ts.reducer(function(at, best, new_at, new)
     local stays = ts.any(better(best, new),

@@ -26,7 +26,8 @@ local function rows(operator, names, lists, more)
 end
 
 local conv2d = { "n", "h", "w", "ci", "co", "k", "stride", "pad" }
-local images = { { 1, 224, 224, 3, 64, 7, 2, 3 }, { 1, 56, 56, 64, 64, 1, 1, 0 },
+local images = { { 1, 224, 224, 3, 64, 7, 2, 3 },
+                 { 1, 56, 56, 64, 64, 1, 1, 0 },
                  { 1, 14, 14, 256, 256, 3, 1, 1 },
                  { 1, 7, 7, 512, 512, 3, 1, 1 } }
 
