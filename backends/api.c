@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about targets. */
+ * Public API of targets: parsing, text, fields. */
 #include "backends/object.h"
 
 typedef struct new_target {
@@ -8,7 +8,7 @@ typedef struct new_target {
   tess_target *made;
 } new_target;
 
-static tess_status fill(void *ud) {
+static tess_status fill_target(void *ud) {
   new_target *w = ud;
   w->made = mem_new(&w->c->heap, tess_target);
   *w->made = (tess_target){.c = w->c, .refs = 1};
@@ -24,7 +24,7 @@ tess_status tess_target_new(tess_context *c, const char *text,
   new_target w = {c, text, NULL};
   *out = NULL;
   if (!text) return ctx_fail(c, TESS_INVALID, "target: there is no text");
-  tess_status s = ctx_run(c, fill, &w);
+  tess_status s = ctx_run(c, fill_target, &w);
   if (s)
     tess_target_free(w.made);
   else

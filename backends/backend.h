@@ -1,41 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every backend offers, behind one struct: making code of a lowered
- * program, and making code runnable in this process.  Code is plain bytes,
- * so that one process may compile and another run. */
+ * The interface of a code generation backend: target completion, compilation
+ * of lowered programs, loading and launching of the code.
+ *
+ * A backend is a folder that defines one `struct backend`, and a row in
+ * backends.c; nothing else names it.  Code is plain bytes, so that one
+ * process may compile and another one run. */
 #ifndef BACKENDS_BACKEND_H
 #define BACKENDS_BACKEND_H
 
+#include "backends/form.h"
 #include "backends/target.h"
 #include "base/error.h"
 #include "ir/ir.h"
 #include <tessera/tessera.h>
 
-/* What compile gives: code to load, or a text for people. */
-typedef enum backend_form {
-  BACKEND_CODE, BACKEND_IR, BACKEND_ASM
-} backend_form;
-
 typedef struct backend_code backend_code;  /* loaded code; the backend's own */
 
+/* Functions that may be NULL say so; all others are there. */
 typedef struct backend {
-  const char *name;
+  const char *name;       /* the first word of a target's text */
+  uint32_t forms;         /* bit 1 << f: compile can give form f */
+  /* Loading brings libraries into the process that a host must not share (a
+   * driver with an LLVM of its own): only workers load and launch. */
+  bool own_process;
+  /* Completes the facts that the text of a target left open (processor,
+   * features, limits), and checks their values: INVALID, UNSUPPORTED. */
+  tess_status (*complete)(target *t, err_state *e);
+  /* Can this machine run what is compiled for `t`?  UNSUPPORTED names the
+   * triple or the features, or the device, that are missing here. */
+  tess_status (*runs_here)(const target *t, err_state *e);
   /* Appends the entry function of `p`, which must be lowered for `t`, in the
-   * given form to `out`.  The program is only read.  UNSUPPORTED names what
-   * the backend cannot do; BUILD_ERROR has the compiler's own message. */
+   * given form (one of `forms`) to `out`.  The program is only read.
+   * UNSUPPORTED names what the backend cannot do; BUILD_ERROR has the
+   * compiler's own message. */
   tess_status (*compile)(ir_program *p, arena *scratch, const target *t,
                          backend_form form, strbuf *out, err_state *e);
-  /* Can this machine run what is compiled for `t`?  UNSUPPORTED names its
-   * triple, or the features that are missing here. */
-  tess_status (*runs_here)(const target *t, err_state *e);
   /* Makes code (as compile gave it, for this machine) runnable. */
   tess_status (*load)(mem_heap *heap, const void *code, size_t n,
                       backend_code **out, err_state *e);
-  /* Lives as long as `c`. */
+  /* Runs loaded code once and waits for its end: 0, or the kernel's status.
+   * args, sizes: as those of tess_kernel_fn. */
+  int32_t (*launch)(const backend_code *c, void **args, const int64_t *sizes,
+                    const tess_runtime *rt);
+  /* The function behind launch, which lives as long as `c`.  NULL where
+   * there is none to call without `c`, as for a device's kernels. */
   tess_kernel_fn (*entry)(const backend_code *c);
   void (*unload)(backend_code *c);
+  /* Calls fn(message) before the backend's compiler ends the process on an
+   * error; for a worker's main.  NULL: it never ends the process. */
+  void (*on_fatal)(void (*fn)(const char *message));
 } backend;
 
 /* NULL: no such backend. */
 const backend *backend_find(const char *name);
+/* Installs the handler in every backend whose compiler may end the process. */
+void backend_on_fatal(void (*fn)(const char *message));
+/* May a host load code of `b` into its own process?  UNSUPPORTED: no, only
+ * a worker may. */
+tess_status backend_check_host(const backend *b, err_state *e);
+/* The source text that is called so; NOT_FOUND lists those that `b` has. */
+tess_status backend_find_source(const backend *b, const char *name,
+                                backend_form *out, err_state *e);
+/* UNSUPPORTED: compile cannot give this form. */
+tess_status backend_check_form(const backend *b, uint32_t form, err_state *e);
 
 #endif

@@ -1,12 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The backends that there are. */
+ * The table of backends, and queries that hold for all of them. */
 #include "backends/llvm/llvm.h"
+#include <stdio.h>
 #include <string.h>
 
 static const backend *const backends[] = {&llvm_backend};
+enum { NBACKENDS = sizeof backends / sizeof *backends };
+
+static const char *const form_names[BACKEND_NFORMS] = {
+#define FORM(id, name) name,
+#include "backends/form.def"
+#undef FORM
+};
 
 const backend *backend_find(const char *name) {
-  for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
+  for (size_t i = 0; i < NBACKENDS; i++)
     if (!strcmp(backends[i]->name, name)) return backends[i];
   return NULL;
+}
+
+void backend_on_fatal(void (*fn)(const char *message)) {
+  for (size_t i = 0; i < NBACKENDS; i++)
+    if (backends[i]->on_fatal) backends[i]->on_fatal(fn);
+}
+
+tess_status backend_check_host(const backend *b, err_state *e) {
+  return !b->own_process
+             ? TESS_OK
+             : err_set(e, TESS_UNSUPPORTED,
+                       "kernels for '%s' are loaded by workers only: their "
+                       "driver must not share the host's process",
+                       b->name);
+}
+
+static bool has_form(const backend *b, uint32_t form) {
+  return form < BACKEND_NFORMS && (b->forms & 1u << form);
+}
+
+tess_status backend_check_form(const backend *b, uint32_t form, err_state *e) {
+  return has_form(b, form)
+             ? TESS_OK
+             : err_set(e, TESS_UNSUPPORTED, "the backend '%s' gives no '%s'",
+                       b->name,
+                       form < BACKEND_NFORMS ? form_names[form] : "such form");
+}
+
+tess_status backend_find_source(const backend *b, const char *name,
+                                backend_form *out, err_state *e) {
+  char known[BACKEND_NFORMS * 16] = "";
+  size_t at = 0;
+  for (uint32_t f = 0; f < BACKEND_NFORMS; f++) {
+    if (f == BACKEND_CODE || !has_form(b, f)) continue;
+    *out = (backend_form)f;
+    if (!strcmp(form_names[f], name)) return TESS_OK;
+    at += (size_t)snprintf(known + at, sizeof known - at, "%s\"%s\"",
+                           at ? ", " : "", form_names[f]);
+  }
+  return err_set(e, TESS_NOT_FOUND,
+                 "a kernel for '%s' has the sources %s, not \"%.40s\"", b->name,
+                 at ? known : "none", name);
 }

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The default tess_runtime: parallel_for on libgomp's threads, and a caching
+ * allocator. */
 #include "backends/runtime.h"
 #include <stdatomic.h>
 #include <string.h>
@@ -12,8 +14,8 @@ int omp_in_parallel(void);
 
 typedef int32_t (*body_fn)(void *closure, int64_t begin, int64_t end);
 
-/* Pieces of 0 .. n-1 are taken by whichever thread is free: a few for each,
- * so that one that is held up does not hold up all. */
+/* Dynamic scheduling of 0 .. n-1: a few chunks per thread, so that a delayed
+ * thread does not delay the loop. */
 typedef struct parallel {
   body_fn fn;
   void *closure;
@@ -59,8 +61,8 @@ static int32_t run_parallel(void *ud, int64_t n, body_fn fn, void *closure) {
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* Stands before the memory that was asked for, `skip` bytes into what the
- * allocator gave. */
+/* Header before the memory that was asked for, `skip` bytes into the
+ * allocator's block. */
 typedef struct runtime_block {
   struct runtime_block *next;
   size_t bytes, align, skip; /* bytes: usable ones */
@@ -73,12 +75,12 @@ static size_t whole_size(const block *b) {
   return b->bytes + b->align + sizeof *b;
 }
 
-static void release(runtime *r, block *b) {
+static void release_block(runtime *r, block *b) {
   size_t size = whole_size(b);
   r->alloc.fn(r->alloc.ud, (char *)b - b->skip, size, 0);
 }
 
-/* An idle block that fits and is not more than twice too large. */
+/* An idle block that fits and is at most twice too large. */
 static block *reuse(runtime *r, size_t bytes, size_t align) {
   for (block **at = &r->idle; *at; at = &(*at)->next) {
     block *b = *at;
@@ -118,7 +120,7 @@ static void give_memory(void *ud, void *ptr) {
   block *b = (block *)ptr - 1;
   thread_lock(&r->lock);
   if (r->idle_bytes + b->bytes > MAX_IDLE) {
-    release(r, b);
+    release_block(r, b);
   } else {
     r->idle_bytes += b->bytes;
     b->next = r->idle;
@@ -143,7 +145,7 @@ void runtime_free(runtime *r) {
   while (r->idle) {
     block *b = r->idle;
     r->idle = b->next;
-    release(r, b);
+    release_block(r, b);
   }
   thread_mutex_free(&r->lock);
 }

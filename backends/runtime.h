@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The runtime that kernels get unless their host brings its own: loops on
- * libgomp's threads (on plain threads under TSan, for which libgomp is not
- * built), and memory that is kept for the next kernel, because fresh pages
- * cost more than the work on them. */
+ * The runtime of kernels whose host brings none: parallel loops on libgomp's
+ * threads (plain threads under TSan, for which libgomp is not built), and a
+ * caching allocator, because page faults of fresh memory cost more than the
+ * work on it. */
 #ifndef BACKENDS_RUNTIME_H
 #define BACKENDS_RUNTIME_H
 
@@ -15,7 +15,7 @@ typedef struct runtime {
   tess_allocator alloc;         /* called by one thread at a time */
   uint32_t threads;
   thread_mutex lock;            /* around alloc and idle */
-  struct runtime_block *idle;   /* memory that was freed, to be given again */
+  struct runtime_block *idle;   /* freed blocks, for reuse */
   size_t idle_bytes;
 } runtime;
 

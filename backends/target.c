@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The text of a target. */
+ * Parsing, completing and printing the text of a target. */
 #include "backends/target.h"
 #include "backends/backend.h"
-#include "backends/llvm/llvm.h"
 #include "base/thread.h"
 #include <ctype.h>
 #include <errno.h>
@@ -12,9 +11,8 @@
 
 /* ---- options ------------------------------------------------------------ */
 
-/* Every option is -name=value; one of `text` and `number` says where its
- * value goes.  Numbers are from `least` to `most`, small enough to be
- * multiplied. */
+/* Every option is -name=value, of a text field (`size`) or a number.  Numbers
+ * are from `least` to `most`, small enough to be multiplied. */
 typedef struct option {
   const char *name;
   size_t at, size; /* of the field; size 0: a number */
@@ -106,32 +104,16 @@ static tess_status parse_words(target *t, const char *text, err_state *e) {
   return s;
 }
 
-/* What the system says of a cache; 0 when it does not. */
+/* The cache size that the system reports; 0 where it reports none. */
 static void complete_cache(int64_t *bytes, int name) {
   long found = sysconf(name);
   if (!*bytes && found > 0) *bytes = found;
 }
 
-static tess_status check_vectors(const target *t, err_state *e) {
-  int64_t v = t->vector_bytes;
-  if (v >= 8 && v <= 256 && !(v & (v - 1))) return TESS_OK;
-  return err_set(e, TESS_INVALID,
-                 "target: -vector-bytes is a power of two from 8 to 256");
-}
-
-static tess_status check_contract(const target *t, err_state *e) {
-  if (!t->contract[0] || !strcmp(t->contract, "fast") ||
-      !strcmp(t->contract, "off"))
-    return TESS_OK;
-  return err_set(e, TESS_INVALID, "target: -fp-contract is fast or off");
-}
-
 tess_status target_parse(target *t, const char *text, err_state *e) {
   *t = (target){.num_cores = 0};
   tess_status s = parse_words(t, text, e);
-  if (!s) s = llvm_complete_target(t, e);
-  if (!s) s = check_vectors(t, e);
-  if (!s) s = check_contract(t, e);
+  if (!s) s = backend_find(t->kind)->complete(t, e);
   if (s) return s;
   if (!t->num_cores) t->num_cores = thread_cpus();
   if (t->is_host) {
@@ -142,7 +124,7 @@ tess_status target_parse(target *t, const char *text, err_state *e) {
   return TESS_OK;
 }
 
-/* Options that were given, the processor and the cores always. */
+/* Prints the options that were given; processor and cores always. */
 void target_print(const target *t, strbuf *out) {
   str_puts(out, t->kind);
   for (size_t i = 0; i < NOPTIONS; i++) {

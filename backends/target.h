@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a program is compiled for: the text "llvm -mcpu=znver3 -num-cores=2"
- * and the facts it stands for.  Everything that is not said is found out
- * about this machine (no -mcpu) or about the processor that is named. */
+ * Compilation targets: the text "llvm -mcpu=znver3 -num-cores=2" and the facts
+ * that it stands for.  What the text leaves open is detected on this machine
+ * (no -mcpu) or derived from the named processor. */
 #ifndef BACKENDS_TARGET_H
 #define BACKENDS_TARGET_H
 
@@ -14,27 +14,26 @@ typedef struct target {
   char kind[16];                     /* name of a backend: "llvm" */
   char triple[64], cpu[TARGET_CPU_MAX];
   char attr[TARGET_ATTR_MAX];        /* features the text gave: "+avx2,-fma" */
-  char features[TARGET_FEATURES_MAX];/* those of this machine's processor, and
-                                      * then the given ones */
-  char contract[8];                  /* "off": products and sums not fused */
+  char features[TARGET_FEATURES_MAX];/* those of this machine's processor,
+                                      * followed by the given ones */
+  char contract[8];                  /* "off": no fused multiply-add */
   int64_t num_cores;
   int64_t vector_bytes;              /* widest vector register */
   int64_t l1, l2, l3;                /* bytes of data cache; 0: not known */
   uint32_t given;                    /* bit i: the text gave option i */
-  bool is_host;                      /* it is this machine's processor */
+  bool is_host;                      /* the processor is this machine's */
 } target;
 
-/* Parses and completes `text`.  PARSE: the text is not of that form;
- * NOT_FOUND: no such backend or option; INVALID: a value that no target can
- * have, a processor or a feature that LLVM does not know. */
+/* Parses and completes `text`.  PARSE: malformed; NOT_FOUND: no such backend or
+ * option; INVALID: a value out of range, or an unknown processor or feature. */
 tess_status target_parse(target *t, const char *text, err_state *e);
 /* The completed text: parsing it again gives the same target, and records
  * made for equal texts are comparable. */
 void target_print(const target *t, strbuf *out);
 /* "num-cores", "vector-bytes", "l1", "l2", "l3"; -1: no such field. */
 int64_t target_int(const target *t, const char *field);
-/* Has its processor the feature ("avx512vnni")?  Of one that is not this
- * machine's only what -mattr says is known. */
+/* Does the processor have the feature ("avx512vnni")?  For a processor other
+ * than this machine's only -mattr is known. */
 bool target_has(const target *t, const char *feature);
 
 #endif

@@ -16,8 +16,7 @@ static tess_status copy_worker_path(tess_context *c, const char *path) {
 tess_status tess_context_new(const tess_options *options, tess_context **out) {
   tess_options o = {.struct_size = sizeof o};
   *out = NULL;
-  if (options &&
-      ctx_take_struct("tess_options", options, &o, sizeof o, NULL) != TESS_OK)
+  if (options && ctx_take(NULL, tess_options, options, &o) != TESS_OK)
     return TESS_INVALID;
   if (o.allocator && !o.allocator->fn) return TESS_INVALID;
   mem_heap heap;
@@ -60,7 +59,8 @@ const tess_error_info *tess_error(tess_context *c) {
   if (c->detail_fn) c->detail_fn(c->detail_ud, &c->detail);
   c->detail_fn = NULL;
   const char *detail = str_get(&c->detail);
-  c->info = (tess_error_info){.code = c->err.code,
+  c->info = (tess_error_info){.struct_size = sizeof c->info,
+                              .code = c->err.code,
                               .message = c->err.message,
                               .place = c->err.place,
                               .primitive = c->primitive,

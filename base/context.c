@@ -104,20 +104,41 @@ void ctx_warn(tess_context *c, uint64_t key, const char *fmt, ...) {
  * the size. */
 enum { STRUCT_STEP = 8, STRUCT_LEAST = 2 * STRUCT_STEP };
 
-tess_status ctx_take_struct(const char *name, const void *in, void *out,
-                            uint32_t size, err_state *err) {
-  uint32_t given;
-  memcpy(&given, in, sizeof given);
-  if (given < STRUCT_LEAST || given % STRUCT_STEP) {
-    if (err)
-      err_set(err, TESS_INVALID,
-              "%s.struct_size is %u, which is no size of that struct: set it "
-              "to sizeof(%s), %u here",
-              name, given, name, size);
-    return TESS_INVALID;
-  }
+static uint32_t struct_size_of(const void *s) {
+  uint32_t size;
+  memcpy(&size, s, sizeof size);
+  return size;
+}
+
+tess_status ctx_fits_struct(tess_context *c, const char *name, const void *host,
+                            uint32_t size) {
+  uint32_t given = struct_size_of(host);
+  if (given >= STRUCT_LEAST && given % STRUCT_STEP == 0) return TESS_OK;
+  if (!c) return TESS_INVALID;
+  return ctx_fail(c, TESS_INVALID,
+                  "%s.struct_size is %u, which is no size of that struct: set "
+                  "it to sizeof(%s), %u here",
+                  name, given, name, size);
+}
+
+tess_status ctx_take_struct(tess_context *c, const char *name, const void *in,
+                            void *out, uint32_t size) {
+  uint32_t given = struct_size_of(in);
+  tess_status s = ctx_fits_struct(c, name, in, size);
+  if (s != TESS_OK) return s;
   memcpy(out, in, given < size ? given : size);
   memcpy(out, &size, sizeof size);
+  return TESS_OK;
+}
+
+tess_status ctx_give_struct(tess_context *c, const char *name, const void *ours,
+                            void *out, uint32_t size) {
+  uint32_t given = struct_size_of(out);
+  tess_status s = ctx_fits_struct(c, name, out, size);
+  if (s != TESS_OK) return s;
+  memcpy(out, ours, given < size ? given : size);
+  if (given > size) memset((char *)out + size, 0, given - size);
+  memcpy(out, &given, sizeof given);
   return TESS_OK;
 }
 

@@ -59,12 +59,23 @@ tess_status ctx_run_in(const char *call, tess_context *c,
                        tess_status (*fn)(void *ud), void *ud);
 #define ctx_run(...) ctx_run_in(__func__, __VA_ARGS__)
 
-/* Copies a public struct, which begins with its own size as the host knows it,
- * into `out` of `size` bytes; what the host does not know stays as it is there,
- * and what is unknown here is left out.  Sizes that no version of the struct
- * can have are INVALID, naming the struct; `err` may be NULL. */
-tess_status ctx_take_struct(const char *name, const void *in, void *out,
-                            uint32_t size, err_state *err);
+/* Public structs that begin with struct_size (tessera.h, "How structs grow").
+ *
+ * ctx_take copies one that the host made, T *in, to one of ours; what the host
+ * does not know stays there as it is, and what is unknown here is left out.
+ * ctx_give copies one of ours to the host's `out`, as much as it has room for;
+ * what it knows beyond ours becomes 0.  Sizes that no version of the struct
+ * can have are INVALID, naming the struct; c may be NULL, without a message
+ * then.  ctx_fits only says that, before work is done for nothing. */
+tess_status ctx_take_struct(tess_context *c, const char *name, const void *in,
+                            void *out, uint32_t size);
+tess_status ctx_give_struct(tess_context *c, const char *name,
+                            const void *ours, void *out, uint32_t size);
+tess_status ctx_fits_struct(tess_context *c, const char *name,
+                            const void *host, uint32_t size);
+#define ctx_take(c, T, in, out) ctx_take_struct(c, #T, in, out, sizeof(T))
+#define ctx_give(c, T, ours, out) ctx_give_struct(c, #T, ours, out, sizeof(T))
+#define ctx_fits(c, T, host) ctx_fits_struct(c, #T, host, sizeof(T))
 
 /* Around what tess_stop() can end, in pairs: it looks at `stop`, and what was
  * raised before the outermost one began is forgotten. */

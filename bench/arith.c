@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How fast index arithmetic is: expressions built a second, cold (new nodes)
- * and warm (all of them there), as tiling a matrix product makes them; boxes
- * relaxed; maps decided. */
+ * Throughput of index arithmetic: expressions built per second, cold (new
+ * nodes) and warm (interned already), as tiling a matrix product builds them;
+ * region relaxation; affine map decisions. */
 #include "base/arena.h"
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
@@ -20,9 +20,9 @@ typedef struct maker {
   ir_expr domain[2];
 } maker;
 
-/* Loops i0 j0 i1 j1 k0 i2 k1 j2 of a tiled 1024 product, and one that stands
+/* Loops i0 j0 i1 j1 k0 i2 k1 j2 of a tiled 1024 product, and one
  * for the first two fused. */
-static void begin(maker *m) {
+static void begin_nest(maker *m) {
   static const int64_t n[LOOPS] = {16, 8, 4, 8, 128, 16, 8, 16};
   ir_program *p = &m->p;
   ir_program_reset(p);
@@ -35,20 +35,21 @@ static void begin(maker *m) {
   m->domain[0] = m->domain[1] = ir_index(p, 1024);
 }
 
-static ir_expr times(maker *m, int loop, int64_t k) {
+static ir_expr times_const(maker *m, int loop, int64_t k) {
   return ir_mul(&m->p, ir_ref(&m->p, m->var[loop]), ir_index(&m->p, k));
 }
 
-/* What schedules build: 38 operations. */
+/* Typical index expressions of a schedule: 38 operations. */
 enum { BUILT = 38 };
 
-static void build(maker *m) {
+static void build_nests(maker *m) {
   ir_program *p = &m->p;
   ir_expr eight = ir_index(p, 8), f = ir_ref(p, m->var[FUSED]);
-  ir_expr i = ir_add(p, ir_add(p, times(m, 0, 64), times(m, 2, 16)),
+  ir_expr i = ir_add(p, ir_add(p, times_const(m, 0, 64), times_const(m, 2, 16)),
                      ir_ref(p, m->var[5]));
-  ir_expr j = ir_add(p, ir_add(p, times(m, 1, 128), times(m, 3, 16)),
-                     ir_ref(p, m->var[7]));
+  ir_expr j =
+      ir_add(p, ir_add(p, times_const(m, 1, 128), times_const(m, 3, 16)),
+             ir_ref(p, m->var[7]));
   m->row = i;
   m->col = j;
   m->flat = ir_add(p, ir_mul(p, i, ir_index(p, 1024)), j);
@@ -56,7 +57,7 @@ static void build(maker *m) {
   m->lane = ir_binary(p, IR_MOD, f, eight);
   ir_expr again = ir_add(p, ir_mul(p, m->tile, eight), m->lane);
   ir_expr rows = ir_add(p, ir_mul(p, m->tile, ir_index(p, 64)),
-                        ir_sub(p, i, times(m, 0, 64)));
+                        ir_sub(p, i, times_const(m, 0, 64)));
   ir_binary(p, IR_LT, rows, ir_index(p, 1000));
   ir_binary(p, IR_MIN, ir_add(p, rows, ir_index(p, 16)), ir_index(p, 1024));
   ir_binary(p, IR_DIV, m->flat, ir_index(p, 16));
@@ -64,7 +65,8 @@ static void build(maker *m) {
   ir_binary(p, IR_EQ, ir_add(p, again, i), j);
 }
 
-/* Millions of calls of `step` until the time is up, `each` a call. */
+/* Operations per second: repeats `step`, which does `each` of them, until the
+ * time is up. */
 static double rate(maker *m, double seconds, int each, void (*step)(maker *)) {
   double start = bench_now(), now;
   uint64_t done = 0;
@@ -77,8 +79,8 @@ static double rate(maker *m, double seconds, int each, void (*step)(maker *)) {
 }
 
 static void cold(maker *m) {
-  begin(m);
-  build(m);
+  begin_nest(m);
+  build_nests(m);
 }
 
 static void relax(maker *m) {
@@ -100,9 +102,9 @@ static void map_linear(maker *m) {
 static void map_fused(maker *m) {
   ir_program *p = &m->p;
   ir_expr i = ir_add(p, ir_mul(p, m->tile, ir_index(p, 64)),
-                     ir_sub(p, m->row, times(m, 0, 64)));
+                     ir_sub(p, m->row, times_const(m, 0, 64)));
   ir_expr j = ir_add(p, ir_mul(p, m->lane, ir_index(p, 128)),
-                     ir_sub(p, m->col, times(m, 1, 128)));
+                     ir_sub(p, m->col, times_const(m, 1, 128)));
   ir_expr bind[2] = {i, j}, extent[2] = {m->domain[0], m->domain[1]};
   ir_var in[5] = {m->var[FUSED], m->var[2], m->var[3], m->var[5], m->var[7]};
   arith_map(p, &m->scratch, 5, in, NULL, 2, bind, m->lo, extent, 0);
@@ -116,7 +118,8 @@ int main(int argc, char **argv) {
   arena_init(&m.scratch, &m.heap);
   ir_program_init(&m.p, &m.heap);
   bench_figure("index_ops_cold_per_s", rate(&m, s, BUILT, cold), "1/s", NULL);
-  bench_figure("index_ops_warm_per_s", rate(&m, s, BUILT, build), "1/s", NULL);
+  bench_figure("index_ops_warm_per_s", rate(&m, s, BUILT, build_nests), "1/s",
+               NULL);
   bench_figure("relaxed_per_s", rate(&m, s, 1, relax), "1/s", NULL);
   bench_figure("linear_maps_per_s", rate(&m, s, 1, map_linear), "1/s", NULL);
   bench_figure("fused_maps_per_s", rate(&m, s, 1, map_fused), "1/s", NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What it takes to make a candidate of a 1024 matrix product runnable:
- * lowering, compiling and loading it, in milliseconds.
+ * Compile time of a candidate of a 1024 matrix product: lowering, compiling and
+ * loading, in milliseconds.
  *
- * The candidates are those a search would try: tiles drawn at random as
- * sample_perfect_tile draws them, with and without a write cache and a
- * packed panel; and one good one, again and again. */
+ * Candidates are drawn as a search draws them: random tiles by
+ * sample_perfect_tile, with and without a write cache and a packed panel; and
+ * one good one repeatedly. */
 #include "backends/llvm/llvm.h"
 #include "base/rng.h"
 #include "compile/matmul.h"
@@ -28,7 +28,7 @@ typedef struct maker {
 /* The stages of one candidate, in milliseconds. */
 typedef struct stages {
   double optimize, codegen, all;
-  double cpu; /* of the whole, without what other processes took */
+  double cpu; /* CPU time of the whole, without other processes */
 } stages;
 
 static double cpu_seconds(void) {
@@ -37,12 +37,12 @@ static double cpu_seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool fail(const maker *m, const char *what) {
+static bool fail_stage(const maker *m, const char *what) {
   bench_say("%s: %s", what, m->err.message);
   return false;
 }
 
-static bool make(maker *m, const matmul_tiles *t, stages *out) {
+static bool make_matmul(maker *m, const matmul_tiles *t, stages *out) {
   llvm_times times;
   backend_code *code;
   ir_program_reset(&m->p);
@@ -51,12 +51,12 @@ static bool make(maker *m, const matmul_tiles *t, stages *out) {
   lower_options o = {.vector_bytes = (uint32_t)m->target.vector_bytes};
   double start = bench_now(), cpu = cpu_seconds();
   if (lower_program(&m->p, &m->scratch, &o, &m->err))
-    return fail(m, "lowering");
+    return fail_stage(m, "lowering");
   if (llvm_compile(&m->p, &m->scratch, &m->target, BACKEND_CODE, &m->code,
                    &times, &m->err))
-    return fail(m, "compiling");
+    return fail_stage(m, "compiling");
   if (llvm_backend.load(&m->heap, m->code.v, m->code.n, &code, &m->err))
-    return fail(m, "loading");
+    return fail_stage(m, "loading");
   *out = (stages){1e3 * times.optimize, 1e3 * times.codegen,
                   1e3 * (bench_now() - start), 1e3 * (cpu_seconds() - cpu)};
   llvm_backend.unload(code);
@@ -72,7 +72,7 @@ static void draw_factors(rng *r, int64_t *factor, int n, int twos, int most) {
   } while (factor[n - 1] > most);
 }
 
-static matmul_tiles draw(rng *r) {
+static matmul_tiles draw_tiles(rng *r) {
   matmul_tiles t;
   draw_factors(r, t.i, 4, 10, 64);
   draw_factors(r, t.j, 4, 10, 64);
@@ -87,12 +87,12 @@ static const matmul_tiles good = {
 
 /* ---- figures ------------------------------------------------------------ */
 
-static int by_value(const void *a, const void *b) {
+static int by_milliseconds(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
 
-static void report(const char *workload, uint32_t n, const stages *s) {
+static void report_stages(const char *workload, uint32_t n, const stages *s) {
   double all[MAX_CANDIDATES], codegen[MAX_CANDIDATES], opt[MAX_CANDIDATES];
   double cpu[MAX_CANDIDATES];
   for (uint32_t i = 0; i < n; i++) {
@@ -101,7 +101,7 @@ static void report(const char *workload, uint32_t n, const stages *s) {
     opt[i] = s[i].optimize;
     cpu[i] = s[i].cpu;
   }
-  qsort(all, n, sizeof *all, by_value);
+  qsort(all, n, sizeof *all, by_milliseconds);
   const struct {
     const char *name;
     double value;
@@ -122,15 +122,16 @@ static void report(const char *workload, uint32_t n, const stages *s) {
             bench_median(codegen, n), figures[2].value, figures[3].value);
 }
 
-static bool measure(maker *m, const char *workload, uint32_t n, bool random) {
+static bool measure_stages(maker *m, const char *workload, uint32_t n,
+                           bool random) {
   stages s[MAX_CANDIDATES];
   rng r;
   rng_init(&r, 1, 0);
   for (uint32_t i = 0; i < n; i++) {
-    matmul_tiles t = random ? draw(&r) : good;
-    if (!make(m, &t, &s[i])) return false;
+    matmul_tiles t = random ? draw_tiles(&r) : good;
+    if (!make_matmul(m, &t, &s[i])) return false;
   }
-  report(workload, n, s);
+  report_stages(workload, n, s);
   return true;
 }
 
@@ -141,10 +142,11 @@ int main(int argc, char **argv) {
   arena_init(&m.scratch, &m.heap);
   ir_program_init(&m.p, &m.heap);
   str_init(&m.code, &m.heap);
-  bool ok = !target_parse(&m.target, "llvm", &m.err) || fail(&m, "target");
+  bool ok =
+      !target_parse(&m.target, "llvm", &m.err) || fail_stage(&m, "target");
   uint32_t n = o.quick ? 32 : MAX_CANDIDATES;
-  ok = ok && measure(&m, "matmul_1024", n, true);
-  ok = ok && measure(&m, "matmul_1024_good", n / 4, false);
+  ok = ok && measure_stages(&m, "matmul_1024", n, true);
+  ok = ok && measure_stages(&m, "matmul_1024_good", n / 4, false);
   str_free(&m.code);
   ir_program_free(&m.p);
   arena_free(&m.scratch);

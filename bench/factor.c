@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * LU and Cholesky factorisation, scheduled by hand
- * (examples/lu_cholesky.lua), against the same programs unscheduled and
- * against OpenBLAS's LAPACK, whose results they must equal.  The three take
- * turns, and the best run of each counts.
+ * LU and Cholesky factorisation, scheduled by hand (examples/lu_cholesky.lua),
+ * against the unscheduled programs and against OpenBLAS's LAPACK, whose results
+ * they must equal.  Runs of the three are interleaved, and the best of each
+ * counts.
  *   factor [--quick] [--threads N] */
 #include "bench/support/bench.h"
 #include "vm/object.h"
@@ -35,14 +35,14 @@ typedef struct duel {
   int *pivots;
 } duel;
 
-static void fail(const char *what, tess_context *c) {
+static void fail_factor(const char *what, tess_context *c) {
   bench_say("factor: %s%s%s", what, c ? ": " : "",
             c ? tess_error(c)->message : "");
   exit(1);
 }
 
-static void check(duel *d, tess_status s) {
-  if (s != TESS_OK) fail("failed", d->c);
+static void check_factor(duel *d, tess_status s) {
+  if (s != TESS_OK) fail_factor("failed", d->c);
 }
 
 /* Symbols of a library come as object pointers. */
@@ -57,7 +57,7 @@ static void load_lapack(lapack *l) {
   if (!so || !symbol(so, "dgetrf_", &l->getrf) ||
       !symbol(so, "dpotrf_", &l->potrf) ||
       !symbol(so, "openblas_set_num_threads", &l->set_threads))
-    fail("libopenblas.so.0, with LAPACK, is not installed", NULL);
+    fail_factor("libopenblas.so.0, with LAPACK, is not installed", NULL);
 }
 
 /* ---- the programs ------------------------------------------------------- */
@@ -65,12 +65,12 @@ static void load_lapack(lapack *l) {
 static void write_programs(const char *folder) {
   char exe[2048], line[8192];
   ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
-  if (len < 0) fail("where is this program?", NULL);
+  if (len < 0) fail_factor("where is this program?", NULL);
   exe[len] = '\0';
   for (int up = 0; up < 2; up++) *strrchr(exe, '/') = '\0';
   snprintf(line, sizeof line, "'%s/bin/tessera' '%s/factor.lua' '%s' %d", exe,
            BENCH_SOURCE_DIR, folder, N);
-  if (system(line) != 0) fail("the programs could not be written", NULL);
+  if (system(line) != 0) fail_factor("the programs could not be written", NULL);
 }
 
 static tess_kernel *kernel_of(duel *d, const char *folder, const char *name,
@@ -79,18 +79,18 @@ static tess_kernel *kernel_of(duel *d, const char *folder, const char *name,
   tess_program *p;
   tess_kernel *k;
   snprintf(path, sizeof path, "%s/%s.%s", folder, name, how);
-  check(d, tess_program_load(d->c, path, &p));
+  check_factor(d, tess_program_load(d->c, path, &p));
   unlink(path);
-  check(d, tess_build(p, d->target, &k));
+  check_factor(d, tess_build(p, d->target, &k));
   tess_program_free(p);
   return k;
 }
 
 /* ---- running ------------------------------------------------------------ */
 
-/* Symmetric, so that rows are columns, and dominated by its diagonal, so
- * that nothing is pivoted. */
-static void fill(double *a) {
+/* Symmetric, so that row-major is column-major, and diagonally dominant, so
+ * that there is no pivoting. */
+static void fill_dominant(double *a) {
   uint64_t x = 1;
   for (int i = 0; i < N; i++) {
     for (int j = 0; j < i; j++) {
@@ -111,20 +111,20 @@ static double run_lapack(duel *d) {
   else
     d->l.getrf(&n, &n, d->want, &n, d->pivots, &info);
   double t = bench_now() - start;
-  if (info) fail("LAPACK could not do it", NULL);
+  if (info) fail_factor("LAPACK could not do it", NULL);
   return t;
 }
 
 static double run_kernel(duel *d, tess_kernel *k) {
   memcpy(tess_tensor_data(d->a), d->first, sizeof(double) * N * N);
   double start = bench_now();
-  check(d, tess_kernel_run(k, 1, &d->a));
+  check_factor(d, tess_kernel_run(k, 1, &d->a));
   return bench_now() - start;
 }
 
-/* The greatest difference between what is in the tensor and LAPACK's
- * factors, which are stored by columns, relative to the diagonal. */
-static double difference(const duel *d) {
+/* The maximal difference to LAPACK's factors, which are column-major, relative
+ * to the diagonal. */
+static double max_difference(const duel *d) {
   const double *a = tess_tensor_data(d->a);
   double most = 0;
   for (int i = 0; i < N; i++)
@@ -133,23 +133,24 @@ static double difference(const duel *d) {
   return most / fabs(d->want[0]);
 }
 
-static void compare(duel *d, const char *name, tess_kernel *plain,
-                    tess_kernel *scheduled, int rounds) {
+static void compare_times(duel *d, const char *name, tess_kernel *plain,
+                          tess_kernel *scheduled, int rounds) {
   double p = INFINITY, s = INFINITY, l = INFINITY;
   char figure[64];
   for (int i = 0; i < rounds; i++) {
     l = fmin(l, run_lapack(d));
-    usleep(20000); /* idle threads stop spinning */
+    usleep(20000); /* let idle threads stop spinning */
     s = fmin(s, run_kernel(d, scheduled));
     usleep(20000);
-    double off = difference(d);
+    double off = max_difference(d);
     if (!(off < 1e-10)) {
       bench_say("factor: %s differs from LAPACK's by %g", name, off);
       exit(1);
     }
   }
   p = run_kernel(d, plain);
-  if (!(difference(d) < 1e-10)) fail("the plain program is wrong", NULL);
+  if (!(max_difference(d) < 1e-10))
+    fail_factor("the plain program is wrong", NULL);
   bench_say("%s: %.4g s plain, %.4g s scheduled, %.4g s LAPACK", name, p, s, l);
   snprintf(figure, sizeof figure, "%s_speedup", name);
   bench_figure(figure, p / s, "1",
@@ -169,23 +170,23 @@ int main(int argc, char **argv) {
                                  : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN)};
   load_lapack(&d.l);
   d.l.set_threads((int)d.threads);
-  if (!mkdtemp(folder)) fail("no temporary folder", NULL);
+  if (!mkdtemp(folder)) fail_factor("no temporary folder", NULL);
   write_programs(folder);
-  if (tess_context_new(NULL, &d.c) != TESS_OK) fail("no context", NULL);
+  if (tess_context_new(NULL, &d.c) != TESS_OK) fail_factor("no context", NULL);
   snprintf(text, sizeof text, "llvm -num-cores=%u", d.threads);
-  check(&d, tess_target_new(d.c, text, &d.target));
-  check(&d, tess_tensor_new(d.c, (tess_dtype){TESS_FLOAT, 64, 1}, 2,
-                            (int64_t[]){N, N}, "zeros", 0, &d.a));
+  check_factor(&d, tess_target_new(d.c, text, &d.target));
+  check_factor(&d, tess_tensor_new(d.c, (tess_dtype){TESS_DTYPE_FLOAT, 64, 1},
+                                   2, (int64_t[]){N, N}, "zeros", 0, &d.a));
   d.first = malloc(sizeof(double) * N * N);
   d.want = malloc(sizeof(double) * N * N);
   d.pivots = malloc(sizeof(int) * N);
-  if (!d.first || !d.want || !d.pivots) fail("no memory", NULL);
-  fill(d.first);
+  if (!d.first || !d.want || !d.pivots) fail_factor("no memory", NULL);
+  fill_dominant(d.first);
   for (int i = 0; i < 2; i++) {
     d.cholesky = i == 1;
     tess_kernel *plain = kernel_of(&d, folder, names[i], "plain");
     tess_kernel *fast = kernel_of(&d, folder, names[i], "scheduled");
-    compare(&d, names[i], plain, fast, o.quick ? QUICK_ROUNDS : ROUNDS);
+    compare_times(&d, names[i], plain, fast, o.quick ? QUICK_ROUNDS : ROUNDS);
     tess_kernel_free(plain);
     tess_kernel_free(fast);
   }

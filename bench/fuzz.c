@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random programs under random schedules, by the hundred thousand.  Cases
- * run in child processes, so that one that crashes or hangs ends alone; any
- * case can be run again by its seed and number. */
+ * Random testing at scale: random programs under random schedules.  Cases run
+ * in child processes, so that a crash or a hang ends only that case; any case
+ * is reproducible by its seed and number. */
 #include "fuzz/faults.h"
 #include "fuzz/shrink.h"
 #include "support/bench.h"
@@ -27,16 +27,16 @@ typedef struct fuzz_args {
   bool one, every_step, no_llvm, coverage, faults;
 } fuzz_args;
 
-/* What a child tells its parent while it runs. */
+/* Progress that a child shares with its parent. */
 typedef struct progress {
-  uint64_t number;         /* the case at work */
+  uint64_t number;         /* the current case */
   uint64_t reports, wrong; /* how many; the number of the first */
   uint64_t leaked;         /* at its end: bytes, or what LSan counts as one */
   fuzz_counts counts;
   bool done;
 } progress;
 
-/* Shared memory: who is free takes the next case, since some take long. */
+/* Shared memory: idle children take the next case, since some take long. */
 typedef struct team {
   uint64_t next;
   progress of[MAX_JOBS];
@@ -55,14 +55,14 @@ _Noreturn static void usage(const char *program, int status) {
           "                the scheduler\n"
           "  --faults      looks for all faults, or for that of --fault, S\n"
           "                seconds each of the processor's time (10), and\n"
-          "                tells which are found\n"
+          "                says which are found\n"
           "  --coverage    says how often each primitive applied, and how\n"
           "                often each reason to refuse was given\n",
           program, FUZZ_FAULTS);
   exit(status);
 }
 
-static uint64_t number(const char *program, const char *text) {
+static uint64_t parse_count(const char *program, const char *text) {
   char *end;
   uint64_t v = strtoull(text, &end, 10);
   if (!*text || *end) usage(program, 2);
@@ -94,18 +94,18 @@ static fuzz_args parse(int argc, char **argv) {
   for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
     switch (c) {
     case 'q': a.count = 2000; break;
-    case 'n': a.count = number(argv[0], optarg); break;
-    case 's': a.seed = number(argv[0], optarg); break;
-    case '1': a.first = number(argv[0], optarg); break;
+    case 'n': a.count = parse_count(argv[0], optarg); break;
+    case 's': a.seed = parse_count(argv[0], optarg); break;
+    case '1': a.first = parse_count(argv[0], optarg); break;
     case 'o':
-      a.only = number(argv[0], optarg);
+      a.only = parse_count(argv[0], optarg);
       a.one = true;
       break;
-    case 'd': a.depth = (uint32_t)number(argv[0], optarg); break;
+    case 'd': a.depth = (uint32_t)parse_count(argv[0], optarg); break;
     case 'f': a.fault = faults_find(argv, optarg); break;
     case 'F': faults_here(argv), a.faults = true; break;
-    case 'S': a.seconds = (uint32_t)number(argv[0], optarg); break;
-    case 't': a.jobs = (uint32_t)number(argv[0], optarg); break;
+    case 'S': a.seconds = (uint32_t)parse_count(argv[0], optarg); break;
+    case 't': a.jobs = (uint32_t)parse_count(argv[0], optarg); break;
     case 'e': a.every_step = true; break;
     case 'l': a.no_llvm = true; break;
     case 'c': a.coverage = true; break;
@@ -127,15 +127,15 @@ static fuzz_options options_of(const fuzz_args *a) {
 
 /* ---- children ----------------------------------------------------------- */
 
-static void report(const fuzz *f) {
+static void report_fuzz(const fuzz *f) {
   fputs(str_get(&f->report), stderr);
   fprintf(stderr, "again: bench/fuzz --seed %llu --only %llu%s\n\n",
           (unsigned long long)f->seed, (unsigned long long)f->number,
           f->o->fault || f->o->hits ? ", with the same fault" : "");
 }
 
-/* Ends the process after so many seconds' work, which a busy machine does not
- * make fewer, or if it only waits for ten times as long; 0: no more. */
+/* Ends the process after that much CPU time, or after ten times as long in wall
+ * time if it only waits; 0: cancels the limit. */
 static void limit(unsigned seconds) {
   struct itimerval work = {.it_value.tv_sec = seconds};
   setitimer(ITIMER_PROF, &work, NULL);
@@ -147,8 +147,8 @@ static bool was_late(int status) {
          (WTERMSIG(status) == SIGPROF || WTERMSIG(status) == SIGALRM);
 }
 
-/* Bytes that nobody has freed, of the engine's once all is; what LLVM and isl
- * have lost only LSan can tell, which does not look when a child ends. */
+/* Leaked bytes of the engine's heap; for LLVM's and isl's only LSan has the
+ * number, which does not check children at their end. */
 static uint64_t leaked(const fuzz *f) {
   uint64_t n = f->heap.used;
 #ifdef __SANITIZE_ADDRESS__
@@ -157,7 +157,7 @@ static uint64_t leaked(const fuzz *f) {
   return n;
 }
 
-static bool take(const fuzz_args *a, team *t, progress *p) {
+static bool collect_result(const fuzz_args *a, team *t, progress *p) {
   p->number = __atomic_fetch_add(&t->next, 1, __ATOMIC_RELAXED);
   return p->number < a->first + a->count;
 }
@@ -167,11 +167,11 @@ static void run_cases(const fuzz_args *a, team *t, progress *p) {
   fuzz f;
   fuzz_init(&f);
   f.counts = p->counts;
-  while (take(a, t, p)) {
+  while (collect_result(a, t, p)) {
     limit(CASE_SECONDS);
     tess_status st = fuzz_case(&f, &o, a->seed, p->number);
     if (st && !a->fault && !p->reports) p->wrong = p->number;
-    if (st && !a->fault && p->reports++ < REPORTS) report(&f);
+    if (st && !a->fault && p->reports++ < REPORTS) report_fuzz(&f);
     p->counts = f.counts;
   }
   limit(0);
@@ -180,7 +180,7 @@ static void run_cases(const fuzz_args *a, team *t, progress *p) {
   p->done = true;
 }
 
-static pid_t start(const fuzz_args *a, team *t, progress *p) {
+static pid_t spawn_team(const fuzz_args *a, team *t, progress *p) {
   fflush(stdout);
   pid_t pid = fork();
   if (pid == 0) {
@@ -194,7 +194,7 @@ static pid_t start(const fuzz_args *a, team *t, progress *p) {
   return pid;
 }
 
-/* Waits for all children; one that crashed is followed by another. */
+/* Waits for all children, replacing those that crashed. */
 static uint64_t supervise(const fuzz_args *a, team *t, pid_t *pid) {
   progress *p = t->of;
   uint64_t crashed = 0;
@@ -216,7 +216,7 @@ static uint64_t supervise(const fuzz_args *a, team *t, pid_t *pid) {
                 a->fault ? ", with the same fault" : "");
       if (!p[i].reports++) p[i].wrong = p[i].number;
       p[i].counts.schedules++;
-      pid[i] = start(a, t, &p[i]);
+      pid[i] = spawn_team(a, t, &p[i]);
     }
   }
   return crashed;
@@ -224,15 +224,15 @@ static uint64_t supervise(const fuzz_args *a, team *t, pid_t *pid) {
 
 /* ---- figures ------------------------------------------------------------ */
 
-/* They are nothing but numbers. */
-static void add(fuzz_counts *sum, const fuzz_counts *c) {
+/* The struct has only counters. */
+static void sum_counts(fuzz_counts *sum, const fuzz_counts *c) {
   uint64_t *to = (uint64_t *)sum;
   const uint64_t *from = (const uint64_t *)c;
   _Static_assert(sizeof *c % sizeof *to == 0, "counts are uint64_t");
   for (size_t i = 0; i < sizeof *c / sizeof *to; i++) to[i] += from[i];
 }
 
-/* Which primitives applied and which reasons were given, how often. */
+/* How often each primitive applied and each refusal reason occurred. */
 static void coverage(const fuzz_counts *c) {
   uint32_t prims = 0, reasons = 0;
   for (uint32_t i = 0; i < sch_nprims && i < FUZZ_MAX_PRIMS; i++) {
@@ -255,7 +255,7 @@ static void coverage(const fuzz_counts *c) {
                json_pack("{s:i}", "of", (int)SCH_R_COUNT - 1));
 }
 
-/* How many comparisons were not made, and why. */
+/* Comparisons that were skipped, by reason. */
 static void not_compared(const fuzz_counts *c) {
   double sum = 0;
   json_t *why = json_object();
@@ -285,7 +285,7 @@ static void figures(const fuzz_args *a, const fuzz_counts *c, uint64_t crashed,
   bench_figure(
       "round_trips", (double)c->round_trips, "count",
       json_pack("{s:f}", "whole_traces_through_tvm", (double)c->through_tvm));
-  /* With a fault, a case that ended its process shows it as well. */
+  /* With a fault, a case that ended its process counts as detected, too. */
   bench_figure("wrong", (double)(c->wrong + (a->fault ? crashed : 0)), "count",
                a->fault ? json_pack("{s:i, s:s, s:f}", "fault", (int)a->fault,
                                     "what", faults_text(a->fault), "damaged",
@@ -302,7 +302,7 @@ static int one_case(const fuzz_args *a) {
   fuzz f;
   fuzz_init(&f);
   tess_status st = fuzz_case(&f, &o, a->seed, a->only);
-  if (st) report(&f);
+  if (st) report_fuzz(&f);
   fuzz_counts counts = f.counts;
   fuzz_free(&f);
   figures(a, &counts, 0, leaked(&f));
@@ -310,9 +310,9 @@ static int one_case(const fuzz_args *a) {
   return st != TESS_OK;
 }
 
-/* Kernels are small, and processes as many as cores: threads of OpenMP that
- * stay awake for the next parallel loop would take half of the time.  Read
- * before main begins, hence once more from the start. */
+/* Kernels are small, and there are as many processes as cores: OpenMP threads
+ * that spin for the next parallel loop would take half of the time.  Read
+ * before main begins, hence the re-exec. */
 static void let_threads_sleep(char **argv) {
   if (getenv("OMP_WAIT_POLICY") || setenv("OMP_WAIT_POLICY", "passive", 1))
     return;
@@ -333,11 +333,11 @@ int main(int argc, char **argv) {
   progress *p = t->of;
   pid_t pid[MAX_JOBS];
   t->next = a.first;
-  for (uint32_t i = 0; i < a.jobs; i++) pid[i] = start(&a, t, &p[i]);
+  for (uint32_t i = 0; i < a.jobs; i++) pid[i] = spawn_team(&a, t, &p[i]);
   fuzz_counts sum = {0};
   uint64_t crashed = supervise(&a, t, pid), lost = 0;
   for (uint32_t i = 0; i < a.jobs; i++) {
-    add(&sum, &p[i].counts);
+    sum_counts(&sum, &p[i].counts);
     lost += p[i].leaked;
   }
   figures(&a, &sum, crashed, lost);

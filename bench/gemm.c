@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A tuned matrix product against OpenBLAS's sgemm: the default space, 256
- * trials, five seeds; the two take turns, and the best samples of both are
- * compared.  OpenBLAS uses the fastest of its kernels for this machine, which
- * is settled in processes of their own before this one is started again.
+ * trials, five seeds; runs of the two are interleaved, and the best samples of
+ * both are compared.  OpenBLAS uses the fastest of its kernels for this
+ * machine, which is determined in processes of their own before this one
+ * re-executes itself.
  *   gemm [--quick] [--threads N] */
 #include "bench/support/bench.h"
 #include "bench/support/openblas.h"
@@ -23,16 +24,16 @@ typedef struct duel {
   tess_tensor *a, *b, *c, *want;
 } duel;
 
-static void check(duel *d, tess_status s) {
+static void check_status(duel *d, tess_status s) {
   if (s == TESS_OK) return;
   bench_say("gemm: %s", tess_error(d->s.c)->message);
   exit(1);
 }
 
-static tess_tensor *matrix(duel *d, const char *fill, uint64_t seed) {
+static tess_tensor *new_matrix(duel *d, const char *fill, uint64_t seed) {
   tess_tensor *t;
-  check(d, tess_tensor_new(d->s.c, (tess_dtype){TESS_FLOAT, 32, 1}, 2,
-                           (int64_t[]){N, N}, fill, seed, &t));
+  check_status(d, tess_tensor_new(d->s.c, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1},
+                                  2, (int64_t[]){N, N}, fill, seed, &t));
   return t;
 }
 
@@ -41,36 +42,36 @@ static tess_kernel *tune(duel *d, uint64_t seed, uint32_t trials) {
   tess_target *target;
   tess_result *r;
   tess_kernel *k;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   char text[64];
   snprintf(text, sizeof text, "llvm -num-cores=%u", d->threads);
-  check(d, tess_target_new(d->s.c, text, &target));
-  check(d, tess_space_traces(d->s.c, d->s.n, d->s.sketch, &space));
+  check_status(d, tess_target_new(d->s.c, text, &target));
+  check_status(d, tess_space_traces(d->s.c, d->s.n, d->s.sketch, &space));
   tess_tune_options o = {.struct_size = sizeof o,
                          .trials = trials,
                          .seed = seed,
                          .kernel_threads = d->threads};
-  check(d, tess_tune(d->s.p, target, space, &o, &r));
-  check(d, tess_result_get(r, &info));
+  check_status(d, tess_tune(d->s.p, target, space, &o, &r));
+  check_status(d, tess_result_get(r, &info));
   bench_say("seed %llu: %.1f GFLOP/s after %u trials\n%s",
             (unsigned long long)seed, info.gflops, info.trials, info.ledger);
-  check(d, tess_result_kernel(r, &k));
+  check_status(d, tess_result_kernel(r, &k));
   tess_result_free(r);
   tess_space_free(space);
   tess_target_free(target);
   return k;
 }
 
-/* The best of each over rounds in which they take turns, GFLOP/s; and that
- * they agree. */
+/* The best of each over interleaved rounds, GFLOP/s; checks that the results
+ * agree. */
 static void fight(duel *d, tess_kernel *k, double *ours, double *blas) {
   const float *a = tess_tensor_data(d->a), *b = tess_tensor_data(d->b);
   tess_tensor *args[3] = {d->a, d->b, d->c};
   double best = INFINITY, peer = INFINITY, abs, rel;
   for (int i = 0; i < ROUNDS; i++) {
-    tess_timing t;
-    usleep(20000); /* idle threads stop spinning */
-    check(d, tess_kernel_time(k, 3, args, 0.05, &t));
+    tess_timing t = TESS_INIT(tess_timing);
+    usleep(20000); /* let idle threads stop spinning */
+    check_status(d, tess_kernel_time(k, 3, args, 0.05, &t));
     best = fmin(best, t.min);
     usleep(20000);
     openblas_run(&d->blas, N, a, b, tess_tensor_data(d->want));
@@ -80,8 +81,8 @@ static void fight(duel *d, tess_kernel *k, double *ours, double *blas) {
       peer = fmin(peer, bench_now() - start);
     }
   }
-  check(d, tess_kernel_run(k, 3, args));
-  check(d, tess_tensor_compare(d->c, d->want, &abs, &rel));
+  check_status(d, tess_kernel_run(k, 3, args));
+  check_status(d, tess_tensor_compare(d->c, d->want, &abs, &rel));
   if (!(rel < 1e-4)) {
     bench_say("gemm: the results differ by %g", rel);
     exit(1);
@@ -91,7 +92,7 @@ static void fight(duel *d, tess_kernel *k, double *ours, double *blas) {
 }
 
 /* The machine's peak on that many threads, by the bench beside this one; 0:
- * it is not there. */
+ * that is not built. */
 static double peak_gflops(uint32_t threads) {
   char exe[2048], line[4096];
   double most = 0;
@@ -121,7 +122,7 @@ static json_t *keys(const duel *d) {
                    d->blas.core);
 }
 
-static int run(uint32_t threads, bool quick) {
+static int bench_size(uint32_t threads, bool quick) {
   duel d = {.threads = threads};
   double ours[SEEDS], blas[SEEDS], ratio[SEEDS];
   int seeds = quick ? 1 : SEEDS;
@@ -131,10 +132,10 @@ static int run(uint32_t threads, bool quick) {
   }
   d.blas.set_threads((int)threads);
   sketches_load(&d.s, BENCH_SOURCE_DIR, "default", N);
-  d.a = matrix(&d, "random", 1);
-  d.b = matrix(&d, "random", 2);
-  d.c = matrix(&d, "zeros", 0);
-  d.want = matrix(&d, "zeros", 0);
+  d.a = new_matrix(&d, "random", 1);
+  d.b = new_matrix(&d, "random", 2);
+  d.c = new_matrix(&d, "zeros", 0);
+  d.want = new_matrix(&d, "zeros", 0);
   for (int i = 0; i < seeds; i++) {
     tess_kernel *k = tune(&d, (uint64_t)i + 1, quick ? 64 : 256);
     fight(&d, k, &ours[i], &blas[i]);
@@ -164,7 +165,7 @@ int main(int argc, char **argv) {
                                 "a tuned matrix product against OpenBLAS");
   uint32_t threads =
       o.threads ? o.threads : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
-  if (settled) return run(threads, o.quick);
+  if (settled) return bench_size(threads, o.quick);
   char exe[4096], number[16];
   ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
   if (n < 0) return 1;

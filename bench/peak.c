@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What this machine can do at most: float32 multiply-adds a second for each
- * instruction set it has, and bytes a second from memory.
+ * The machine's peak: float32 multiply-adds per second for each instruction set
+ * it has, and memory bandwidth.
  *
  * fma_peak_gflops is cross-checked against cycles: operations per cycle must
  * come out near a whole number of the core's arithmetic ports.  Where the
  * kernel's cycle counter cannot be read, the frequency is that of a chain of
- * dependent additions run on the same threads between the kernels, and the
- * line says so ("cycles_from": "add_chain"). */
+ * dependent additions run on the same threads between the kernels, and the line
+ * says so ("cycles_from": "add_chain"). */
 #include "base/thread.h"
 #include "peak/peak.h"
 #include "support/bench.h"
@@ -18,7 +18,7 @@
 
 enum { MAX_THREADS = 256 };
 
-/* What one thread brings home from one timed stretch. */
+/* The result of one thread's timed interval. */
 typedef struct lap {
   double start, stop;
   uint64_t cycles;  /* counted; 0 where they cannot be */
@@ -41,7 +41,7 @@ static double chain_ghz(void) {
   return ADDS / (bench_now() - start) * 1e-9;
 }
 
-/* One stretch on one thread; all threads start it together. */
+/* One interval on one thread; all threads start it together. */
 static bool fma_thread(void *ud, uint32_t i, uint32_t thread) {
   (void)thread;
   fma_job *j = ud;
@@ -76,7 +76,7 @@ static uint64_t rounds_for(const peak_isa *isa, double seconds) {
 }
 
 typedef struct fma_result {
-  double gflops, ghz; /* of the best stretch */
+  double gflops, ghz; /* of the best interval */
   bool counted;
 } fma_result;
 
@@ -120,8 +120,8 @@ static void fma_report(const peak_isa *isa, uint32_t threads, fma_result r) {
                          agreement, "agrees", agrees));
 }
 
-/* Many short stretches, the best of which counts: on a machine that does
- * other things too, a short one is likelier to be left alone. */
+/* Many short intervals, the best of which counts: on a shared machine a short
+ * one is more likely to be undisturbed. */
 static void fma_peak(const peak_isa *isa, uint32_t threads, bool quick) {
   static fma_job job;
   job = (fma_job){.isa = isa, .threads = threads};
@@ -151,8 +151,8 @@ __attribute__((noinline)) static void triad(double *restrict a,
   for (size_t i = 0; i < n; i++) a[i] = b[i] + s * c[i];
 }
 
-/* The thread's part of the arrays is first touched by it, then run over
- * again and again, all threads starting each lap together. */
+/* Each thread first touches its part of the arrays (NUMA placement), then
+ * sweeps over it, all threads starting each sweep together. */
 static bool stream_thread(void *ud, uint32_t i, uint32_t thread) {
   (void)thread;
   stream_job *j = ud;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How fast candidates are replayed: the sketches of the tiling module on a
- * 1024 matrix product, fresh decisions each time, on one thread, two, and so
- * on in turns.  Only replays that ran to the end count; one in a hundred is
- * replayed a second time with the decisions it took, verified, and must give
- * the same program.  What several threads could do at most on this machine
- * (cores may be halves of one) a loop that shares nothing tells. */
+ * Replay throughput: the sketches of the tiling module on a 1024 matrix
+ * product, fresh decisions each time, on 1, 2, .. threads, interleaved.  Only
+ * completed replays count; one in a hundred is replayed again with the
+ * decisions it took, verified, and must give the same program.  The scaling
+ * limit of this machine (cores may be hyperthreads) is measured by a loop that
+ * shares nothing. */
 #include "bench/support/bench.h"
 #include "ir/query.h"
 
@@ -18,7 +18,8 @@
 #define RECHECK_EVERY 100
 #define ROUNDS 9
 
-/* ---- counting what goes to the heap ------------------------------------- */
+/* ---- heap allocations
+ * ----------------------------------------------------- */
 
 void *__libc_malloc(size_t n);
 void *__libc_realloc(void *p, size_t n);
@@ -96,11 +97,12 @@ static bool run_item(void *ud, uint32_t i, uint32_t thread) {
   return true;
 }
 
-/* ---- what the machine gives --------------------------------------------- */
+/* ---- scaling limit
+ * ---------------------------------------------------------- */
 
 enum { SPINS = 4000000, SPIN_WORDS = 2048 };
 
-/* Reads, writes and arithmetic in four chains, all in the first cache. */
+/* Loads, stores and arithmetic in four chains, all in the L1 cache. */
 static bool spin_item(void *ud, uint32_t i, uint32_t thread) {
   uint64_t table[SPIN_WORDS] = {0}, x[4] = {i + 1, i + 2, i + 3, i + 4};
   volatile uint64_t *out = ud;
@@ -124,7 +126,7 @@ static double spin_rate(uint32_t threads) {
 
 /* ---- rechecking --------------------------------------------------------- */
 
-static tess_status prepare(void *ud) {
+static tess_status prepare_thread(void *ud) {
   lane *l = ud;
   vm_machine_init(&l->m, &l->heap);
   return TESS_OK;
@@ -146,7 +148,7 @@ static tess_status recheck_some(void *ud) {
 
 /* ---- one sketch --------------------------------------------------------- */
 
-/* What `threads` lanes did, in each round. */
+/* Results of `threads` lanes, for each round. */
 typedef struct crew {
   uint64_t done, refused, allocated, rechecked; /* of the last round */
   double rate[ROUNDS], speedup[ROUNDS], machine[ROUNDS];
@@ -155,13 +157,13 @@ typedef struct crew {
 static lane lanes[MAX_THREADS];
 static crew crews[MAX_THREADS]; /* of 1, 2, ... threads */
 
-/* Lane i has `count` candidates of its own, and is warm. */
+/* Lane i has `count` candidates of its own, and is warmed up. */
 static void open_lane(const sketches *w, uint32_t sketch, uint32_t i,
                       uint32_t count) {
   lanes[i] =
       (lane){.w = w, .sketch = sketch, .first = i * count, .count = count};
   mem_heap_init(&lanes[i].heap, mem_default_allocator, 0);
-  mem_protect(&lanes[i].heap, prepare, &lanes[i]);
+  mem_protect(&lanes[i].heap, prepare_thread, &lanes[i]);
   run_lane(&lanes[i]);
 }
 
@@ -188,8 +190,8 @@ static void run_crew(uint32_t threads, uint32_t round) {
   c->machine[round] = spin_rate(threads);
 }
 
-static void report(const sketches *w, uint32_t sketch, uint32_t threads,
-                   uint32_t rounds) {
+static void report_replay(const sketches *w, uint32_t sketch, uint32_t threads,
+                          uint32_t rounds) {
   crew *c = &crews[threads - 1];
   double all = (double)(c->done + c->refused);
   double share = (double)c->refused / all, allocated = c->allocated / all;
@@ -217,10 +219,10 @@ static void report(const sketches *w, uint32_t sketch, uint32_t threads,
   bench_figure("rechecked", (double)c->rechecked, "candidates", keys);
 }
 
-/* In each round 1, 2, ... `most` threads run one after the other, so that
- * noise of the machine hits all of them. */
-static bool measure(const sketches *w, uint32_t sketch, uint32_t most,
-                    uint32_t count, uint32_t rounds) {
+/* In each round 1, 2, ... `most` threads run one after the other, so that noise
+ * of the machine affects all of them. */
+static bool measure_rounds(const sketches *w, uint32_t sketch, uint32_t most,
+                           uint32_t count, uint32_t rounds) {
   bool ok = true;
   uint64_t rechecked = 0;
   for (uint32_t i = 0; i < most; i++) open_lane(w, sketch, i, count);
@@ -230,7 +232,7 @@ static bool measure(const sketches *w, uint32_t sketch, uint32_t most,
     ok &= close_lane(i);
     crews[i].rechecked = rechecked += lanes[i].rechecked;
   }
-  for (uint32_t t = 1; t <= most; t++) report(w, sketch, t, rounds);
+  for (uint32_t t = 1; t <= most; t++) report_replay(w, sketch, t, rounds);
   return ok;
 }
 
@@ -242,6 +244,7 @@ int main(int argc, char **argv) {
   bool ok = true;
   if (most > MAX_THREADS) most = MAX_THREADS;
   sketches_load(&w, BENCH_SOURCE_DIR, "tiling", 1024);
-  for (uint32_t k = 0; k < w.n; k++) ok &= measure(&w, k, most, count, rounds);
+  for (uint32_t k = 0; k < w.n; k++)
+    ok &= measure_rounds(&w, k, most, count, rounds);
   return ok && w.n ? 0 : 1;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int measure(int n, uint32_t threads) {
+static int measure_sgemm(int n, uint32_t threads) {
   openblas b;
   double s[40];
   if (!openblas_load(&b)) {
@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
     bench_say("sgemm: --n takes 1 to 16384, --threads 1 to 1024");
     return 2;
   }
-  if (chosen) return measure(n, threads);
+  if (chosen) return measure_sgemm(n, threads);
   char exe[4096], number[2][16];
   ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
   if (len < 0) return 1;

@@ -22,7 +22,8 @@ static void check(tess_status s) {
 
 /* C[i, j] = sum over k of A[i, k] * B[k, j] */
 static tess_program *describe(void) {
-  const tess_dtype f32 = {TESS_FLOAT, 32, 1}, i64 = {TESS_INT, 64, 1};
+  const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1},
+                   i64 = {TESS_DTYPE_INT, 64, 1};
   tess_builder *b;
   tess_program *p;
   tess_expr n, zero, i, j, k, a, x, sum;
@@ -111,7 +112,7 @@ static tess_status schedule(void *ud, tess_schedule *s, tess_rv block,
 
 static tess_tensor *tensor(const char *fill, uint64_t seed) {
   tess_tensor *t;
-  check(tess_tensor_new(ctx, (tess_dtype){TESS_FLOAT, 32, 1}, 2,
+  check(tess_tensor_new(ctx, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 2,
                         (int64_t[]){N, N}, fill, seed, &t));
   return t;
 }
@@ -139,9 +140,10 @@ int main(int argc, char **argv) {
   tess_target *target;
   tess_space *space;
   tess_result *result;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   check(tess_target_new(ctx, "llvm", &target));
-  tess_module by_hand = {.name = "by hand", .apply = schedule};
+  tess_module by_hand = {
+      .struct_size = sizeof by_hand, .name = "by hand", .apply = schedule};
   check(tess_space_function(ctx, &by_hand, &space));
   tess_tune_options options = {.struct_size = sizeof options,
                                .seed = 1,

@@ -253,14 +253,13 @@ tess_status tess_program_param(tess_program *p, uint32_t i, tess_param *out) {
   uint32_t before = 0;
   for (uint32_t k = 0; k < i; k++)
     before += ir_ndim(ir, ir->arg.v[params.at + k]);
-  *out = (tess_param){.name = ir_text(ir, r->name),
-                      .dtype = r->dtype,
-                      .ndim = ir_ndim(ir, b),
-                      .shape = p->extent + before,
-                      .role = public_role(r->role)};
-
+  const tess_param param = {.name = ir_text(ir, r->name),
+                            .dtype = r->dtype,
+                            .ndim = ir_ndim(ir, b),
+                            .shape = p->extent + before,
+                            .role = public_role(r->role)};
   ctx_clear(p->c);
-  return TESS_OK;
+  return ctx_give(p->c, tess_param, &param, out);
 }
 
 /* ---- bytes -------------------------------------------------------------- */
@@ -333,9 +332,10 @@ int tess_dtype_parse(const char *text, tess_dtype *out) {
 int tess_dtype_holds(tess_dtype t, double v) {
   if (!ir_is_number(t)) return 0;
   if (ir_is_float(t)) return ir_holds_real(t, v);
-  if (t.code == TESS_BOOL) return v == 0 || v == 1;
-  double end = ldexp(1, t.code == TESS_UINT ? t.bits : t.bits - 1);
-  return trunc(v) == v && v < end && v >= (t.code == TESS_UINT ? 0 : -end);
+  if (t.code == TESS_DTYPE_BOOL) return v == 0 || v == 1;
+  double end = ldexp(1, t.code == TESS_DTYPE_UINT ? t.bits : t.bits - 1);
+  return trunc(v) == v && v < end &&
+         v >= (t.code == TESS_DTYPE_UINT ? 0 : -end);
 }
 
 int tess_dtype_holds_int(tess_dtype t, int64_t v) {

@@ -10,10 +10,10 @@ static const struct {
   const char *name;
   uint8_t code, bits[5];
 } types[] = {
-    {"float", TESS_FLOAT, {16, 32, 64}},
-    {"bfloat", TESS_BFLOAT, {16}},
-    {"int", TESS_INT, {8, 16, 32, 64}},
-    {"uint", TESS_UINT, {8, 16, 32, 64}},
+    {"float", TESS_DTYPE_FLOAT, {16, 32, 64}},
+    {"bfloat", TESS_DTYPE_BFLOAT, {16}},
+    {"int", TESS_DTYPE_INT, {8, 16, 32, 64}},
+    {"uint", TESS_DTYPE_UINT, {8, 16, 32, 64}},
 };
 enum { NTYPES = sizeof types / sizeof types[0], MAX_LANES = 65535 };
 
@@ -39,7 +39,7 @@ static bool skip_word(const char **s, const char *word) {
 static bool scan_type(const char **s, tess_dtype *out) {
   if (skip_word(s, "bool")) return *out = IR_BOOL, true;
   if (skip_word(s, "handle"))
-    return *out = (tess_dtype){TESS_HANDLE, 64, 1}, true;
+    return *out = (tess_dtype){TESS_DTYPE_HANDLE, 64, 1}, true;
   for (int i = 0; i < NTYPES; i++) {
     const char *at = *s;
     if (!skip_word(&at, types[i].name)) continue;
@@ -68,8 +68,8 @@ bool ir_dtype_parse(const char *s, tess_dtype *out) {
 
 bool ir_dtype_ok(tess_dtype t) {
   if (!t.lanes) return false;
-  if (t.code == TESS_BOOL) return t.bits == 8;
-  if (t.code == TESS_HANDLE) return t.bits == 64;
+  if (t.code == TESS_DTYPE_BOOL) return t.bits == 8;
+  if (t.code == TESS_DTYPE_HANDLE) return t.bits == 64;
   for (int i = 0; i < NTYPES; i++)
     if (types[i].code == t.code)
       return t.bits && memchr(types[i].bits, t.bits, sizeof types[i].bits);
@@ -77,13 +77,13 @@ bool ir_dtype_ok(tess_dtype t) {
 }
 
 bool ir_is_number(tess_dtype t) {
-  return t.lanes == 1 && t.code != TESS_HANDLE && ir_dtype_ok(t);
+  return t.lanes == 1 && t.code != TESS_DTYPE_HANDLE && ir_dtype_ok(t);
 }
 
 void ir_dtype_print(tess_dtype t, strbuf *out) {
-  if (t.code == TESS_BOOL)
+  if (t.code == TESS_DTYPE_BOOL)
     str_puts(out, "bool");
-  else if (t.code == TESS_HANDLE)
+  else if (t.code == TESS_DTYPE_HANDLE)
     str_puts(out, "handle");
   else
     for (int i = 0; i < NTYPES; i++)

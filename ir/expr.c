@@ -482,7 +482,7 @@ ir_expr ir_select(ir_program *p, ir_expr cond, ir_expr yes, ir_expr no) {
   if (yes == no) return yes;
   if (c->op == IR_NOT) return ir_select(p, c->a, no, yes);
   if (ir_is_const(p, yes, 1) && ir_is_const(p, no, 0) &&
-      ir_at(p, yes)->dtype.code == TESS_BOOL)
+      ir_at(p, yes)->dtype.code == TESS_DTYPE_BOOL)
     return cond;
   ir_node n = {.op = IR_SELECT,
                .dtype = ir_at(p, yes)->dtype,

@@ -34,11 +34,11 @@ static inline bool ir_is_logic(ir_op op) {
 bool ir_takes_to_fit(const ir_program *p, ir_op op, ir_expr a, ir_expr b);
 /* Type of `a op b` for operands of type t. */
 static inline tess_dtype ir_binary_dtype(ir_op op, tess_dtype t) {
-  return op >= IR_EQ ? (tess_dtype){TESS_BOOL, 8, t.lanes} : t;
+  return op >= IR_EQ ? (tess_dtype){TESS_DTYPE_BOOL, 8, t.lanes} : t;
 }
 /* An int64 that index algebra may rearrange. */
 static inline bool ir_is_algebra(const ir_node *n) {
-  return n->is_index && n->dtype.code == TESS_INT;
+  return n->is_index && n->dtype.code == TESS_DTYPE_INT;
 }
 
 /* The one integer that all lanes of e hold, when it is a constant. */

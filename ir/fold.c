@@ -235,7 +235,7 @@ static ir_expr fold_cast(ir_program *p, tess_dtype t, const ir_node *x) {
 static ir_expr cast_through(ir_program *p, tess_dtype t, const ir_node *x) {
   const ir_node *y = ir_at(p, x->a);
   if (!ir_is_int(x->dtype) || !ir_is_int(y->dtype) ||
-      x->dtype.code == TESS_BOOL)
+      x->dtype.code == TESS_DTYPE_BOOL)
     return 0;
   bool fits = y->lo != INT64_MIN && y->hi != INT64_MAX &&
               y->lo >= ir_int_min(x->dtype) && y->hi <= ir_int_max(x->dtype);
@@ -246,7 +246,8 @@ ir_expr ir_local_cast(ir_program *p, tess_dtype t, ir_expr a) {
   const ir_node *x = ir_at(p, a);
   tess_dtype one = t;
   one.lanes = 1;
-  if (t.code == TESS_HANDLE || x->dtype.code == TESS_HANDLE) return 0;
+  if (t.code == TESS_DTYPE_HANDLE || x->dtype.code == TESS_DTYPE_HANDLE)
+    return 0;
   switch ((ir_op)x->op) {
   case IR_INT:
   case IR_REAL: return fold_cast(p, t, x);

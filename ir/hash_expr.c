@@ -21,7 +21,7 @@ static uint64_t hash_dtype(tess_dtype t) {
 
 bool is_linear(const ir_program *p, ir_expr e) {
   const ir_node *n = ir_at(p, e);
-  if (!n->is_index || n->dtype.code != TESS_INT) return false;
+  if (!n->is_index || n->dtype.code != TESS_DTYPE_INT) return false;
   return n->op == IR_ADD || n->op == IR_SUB ||
          (n->op == IR_MUL && ir_at(p, n->b)->op == IR_INT);
 }
@@ -45,7 +45,7 @@ static uint64_t kept(hasher *h, ir_expr e, uint64_t r) {
  * Stored for linear nodes in place of their hash. */
 static uint64_t linear(hasher *h, ir_expr e) {
   const ir_node *n = ir_at(h->p, e);
-  if (n->op == IR_INT && n->dtype.code == TESS_INT)
+  if (n->op == IR_INT && n->dtype.code == TESS_DTYPE_INT)
     return (uint64_t)n->i * UINT64_C(0x9e3779b97f4a7c15);
   if (!is_linear(h->p, e)) return hash_expr(h, e);
   if (h->node[e]) return h->node[e];

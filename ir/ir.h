@@ -121,8 +121,8 @@ typedef struct ir_node {
  * int64. */
 #define IR_MAX_SIZE INT64_C(0x7fffffff)
 
-#define IR_INDEX ((tess_dtype){TESS_INT, 64, 1})   /* of loop variables */
-#define IR_BOOL ((tess_dtype){TESS_BOOL, 8, 1})
+#define IR_INDEX ((tess_dtype){TESS_DTYPE_INT, 64, 1})   /* of loop variables */
+#define IR_BOOL ((tess_dtype){TESS_DTYPE_BOOL, 8, 1})
 
 /* ---- variables ---------------------------------------------------------- */
 
@@ -371,11 +371,6 @@ void ir_program_free(ir_program *p);
 void ir_program_reset(ir_program *p);
 /* dst := src, exactly (same indices); reuses dst's memory. */
 void ir_program_copy(ir_program *dst, const ir_program *src);
-/* The same for what is changed in place.  Expressions and runs of arg are
- * only added to, so p is again what it was when it was copied so to `before`,
- * and its ends marked, by ir_forget_since(p, mark) and then
- * ir_program_copy_changed(p, before); neither needs memory. */
-void ir_program_copy_changed(ir_program *dst, const ir_program *src);
 
 /* ---- names (text.c) ----------------------------------------------------- */
 
@@ -411,10 +406,11 @@ static inline bool ir_dtype_eq(tess_dtype a, tess_dtype b) {
   return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
 }
 static inline bool ir_is_float(tess_dtype t) {
-  return t.code == TESS_FLOAT || t.code == TESS_BFLOAT;
+  return t.code == TESS_DTYPE_FLOAT || t.code == TESS_DTYPE_BFLOAT;
 }
 static inline bool ir_is_int(tess_dtype t) {
-  return t.code == TESS_INT || t.code == TESS_UINT || t.code == TESS_BOOL;
+  return t.code == TESS_DTYPE_INT || t.code == TESS_DTYPE_UINT ||
+         t.code == TESS_DTYPE_BOOL;
 }
 static inline size_t ir_dtype_bytes(tess_dtype t) {
   return (size_t)((t.bits + 7) / 8) * t.lanes;

@@ -59,17 +59,10 @@ void ir_program_free(ir_program *p) {
 
 void ir_program_copy(ir_program *dst, const ir_program *src) {
 #define COPY(t) vec_copy(dst->heap, &dst->t, &src->t);
-  COPY(node)
-  COPY(intern)
-  COPY(arg)
+  TABLES(COPY)
+#undef COPY
   dst->flat = src->flat;
   dst->deep = src->deep;
-  ir_program_copy_changed(dst, src);
-}
-
-void ir_program_copy_changed(ir_program *dst, const ir_program *src) {
-  IR_CHANGED_TABLES(COPY)
-#undef COPY
   dst->entry = src->entry;
   dst->step = src->step;
   dst->edits = src->edits;

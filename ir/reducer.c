@@ -44,8 +44,8 @@ static const builtin builtins[] = {
 
 /* The greatest or least value of an integer type, as its 64 bits. */
 static int64_t extreme(tess_dtype t, bool greatest) {
-  if (t.code == TESS_BOOL) return greatest;
-  if (t.code == TESS_UINT)
+  if (t.code == TESS_DTYPE_BOOL) return greatest;
+  if (t.code == TESS_DTYPE_UINT)
     return greatest ? (int64_t)(UINT64_MAX >> (64 - t.bits)) : 0;
   int64_t max = INT64_MAX >> (64 - t.bits);
   return greatest ? max : -max - 1;
@@ -70,7 +70,7 @@ static uint32_t builtin_new(ir_program *p, const builtin *b, ir_str name,
       ir_var_new(p, IR_VAR_FORMAL, ir_name(p, "x"), t, INT64_MIN, INT64_MAX);
   ir_var y =
       ir_var_new(p, IR_VAR_FORMAL, ir_name(p, "y"), t, INT64_MIN, INT64_MAX);
-  ir_op op = t.code == TESS_BOOL ? b->bool_op : b->op;
+  ir_op op = t.code == TESS_DTYPE_BOOL ? b->bool_op : b->op;
   ir_expr combine = ir_binary(p, op, ir_ref(p, x), ir_ref(p, y));
   ir_expr identity = identity_of(p, b, t);
   return ir_reducer_new(p, name, 1, &x, &y, &combine, &identity);

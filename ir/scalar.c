@@ -8,25 +8,27 @@
 /* ---- integers ----------------------------------------------------------- */
 
 int64_t ir_wrap_int(tess_dtype t, int64_t v) {
-  if (t.code == TESS_BOOL) return v != 0;
+  if (t.code == TESS_DTYPE_BOOL) return v != 0;
   if (t.bits >= 64) return v;
   unsigned shift = 64u - t.bits;
   uint64_t up = (uint64_t)v << shift;
-  return t.code == TESS_UINT ? (int64_t)(up >> shift) : (int64_t)up >> shift;
+  return t.code == TESS_DTYPE_UINT ? (int64_t)(up >> shift)
+                                   : (int64_t)up >> shift;
 }
 
 int64_t ir_int_min(tess_dtype t) {
-  return t.code == TESS_INT ? INT64_MIN >> (64 - t.bits) : 0;
+  return t.code == TESS_DTYPE_INT ? INT64_MIN >> (64 - t.bits) : 0;
 }
 
 int64_t ir_int_max(tess_dtype t) {
-  if (t.code == TESS_BOOL) return 1;
-  if (t.code == TESS_UINT && t.bits < 64) return (INT64_C(1) << t.bits) - 1;
-  return t.code == TESS_UINT ? INT64_MAX : INT64_MAX >> (64 - t.bits);
+  if (t.code == TESS_DTYPE_BOOL) return 1;
+  if (t.code == TESS_DTYPE_UINT && t.bits < 64)
+    return (INT64_C(1) << t.bits) - 1;
+  return t.code == TESS_DTYPE_UINT ? INT64_MAX : INT64_MAX >> (64 - t.bits);
 }
 
 static bool is_uint64(tess_dtype t) {
-  return t.code == TESS_UINT && t.bits == 64;
+  return t.code == TESS_DTYPE_UINT && t.bits == 64;
 }
 
 bool ir_holds_int(tess_dtype t, int64_t v) {
@@ -118,7 +120,7 @@ static double round_to(double v, int p, int emin, int emax) {
 }
 
 double ir_round_real(tess_dtype t, double v) {
-  if (t.code == TESS_BFLOAT) return round_to(v, 8, -126, 127);
+  if (t.code == TESS_DTYPE_BFLOAT) return round_to(v, 8, -126, 127);
   if (t.bits == 16) return round_to(v, 11, -14, 15);
   return t.bits == 32 ? (double)(float)v : v;
 }
@@ -164,14 +166,14 @@ bool ir_compare_real(ir_op op, double a, double b) {
 /* ---- casts -------------------------------------------------------------- */
 
 int64_t ir_cast_int(tess_dtype to, tess_dtype from, int64_t v) {
-  if (to.code == TESS_BOOL) return v != 0;
+  if (to.code == TESS_DTYPE_BOOL) return v != 0;
   if (is_uint64(from) && v < 0) return is_uint64(to) ? v : ir_int_max(to);
   if (v < ir_int_min(to)) return ir_int_min(to);
   return v > ir_int_max(to) ? ir_int_max(to) : v;
 }
 
 int64_t ir_cast_real_to_int(tess_dtype to, double v) {
-  if (to.code == TESS_BOOL) return v != 0;
+  if (to.code == TESS_DTYPE_BOOL) return v != 0;
   if (isnan(v)) return 0;
   if (is_uint64(to)) {
     if (v >= 0x1p64) return -1;
@@ -246,7 +248,7 @@ static double get_half(uint16_t h) {
 
 static uint16_t put_half(double v) {
   uint16_t sign = signbit(v) ? 0x8000 : 0;
-  double a = fabs(ir_round_real((tess_dtype){TESS_FLOAT, 16, 1}, v));
+  double a = fabs(ir_round_real((tess_dtype){TESS_DTYPE_FLOAT, 16, 1}, v));
   if (isnan(a)) return sign | 0x7e00;
   if (isinf(a)) return sign | 0x7c00;
   if (a < 0x1p-14) return sign | (uint16_t)(a * 0x1p24);
@@ -272,8 +274,9 @@ double ir_get_real(tess_dtype t, const void *at) {
   double d;
   if (t.bits == 16) {
     memcpy(&h, at, 2);
-    return t.code == TESS_BFLOAT ? (double)float_of_bits((uint32_t)h << 16)
-                                 : get_half(h);
+    return t.code == TESS_DTYPE_BFLOAT
+               ? (double)float_of_bits((uint32_t)h << 16)
+               : get_half(h);
   }
   if (t.bits == 32) {
     memcpy(&f, at, 4);
@@ -287,7 +290,7 @@ void ir_put_real(tess_dtype t, double v, void *at) {
   float f = (float)v;
   uint16_t h;
   if (t.bits == 16) {
-    h = t.code == TESS_BFLOAT
+    h = t.code == TESS_DTYPE_BFLOAT
             ? (uint16_t)(bits_of_float((float)ir_round_real(t, v)) >> 16)
             : put_half(v);
     memcpy(at, &h, 2);

@@ -52,7 +52,7 @@ static int64_t shift_left(tess_dtype t, int64_t x, int64_t by) {
 }
 
 static int64_t shift_right(tess_dtype t, int64_t x, int64_t by) {
-  if (t.code == TESS_INT) return x >> (by < 0 || by > 63 ? 63 : by);
+  if (t.code == TESS_DTYPE_INT) return x >> (by < 0 || by > 63 ? 63 : by);
   return by < 0 || by >= t.bits ? 0 : (int64_t)((uint64_t)x >> by);
 }
 
@@ -64,8 +64,9 @@ static int64_t fma_int(tess_dtype t, const int64_t *x) {
 int64_t ir_apply_int(ir_fn fn, tess_dtype t, const int64_t *x) {
   switch (fn) {
   case IR_FN_ABS:
-    return t.code == TESS_INT && x[0] < 0 ? ir_fold_int(IR_SUB, t, 0, x[0])
-                                          : x[0];
+    return t.code == TESS_DTYPE_INT && x[0] < 0
+               ? ir_fold_int(IR_SUB, t, 0, x[0])
+               : x[0];
   case IR_FN_FMA: return fma_int(t, x);
   case IR_FN_SHL: return shift_left(t, x[0], x[1]);
   case IR_FN_SHR: return shift_right(t, x[0], x[1]);

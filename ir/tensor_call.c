@@ -177,7 +177,8 @@ uint32_t ir_tensor_view_lanes(tess_dtype as, uint64_t bits) {
 /* LLVM's own bfloat is another type than the bits that stand for it, and a
  * bool is a byte in memory. */
 static bool is_vector_type(tess_dtype t) {
-  return t.code == TESS_INT || t.code == TESS_UINT || t.code == TESS_FLOAT;
+  return t.code == TESS_DTYPE_INT || t.code == TESS_DTYPE_UINT ||
+         t.code == TESS_DTYPE_FLOAT;
 }
 
 bool ir_tensor_call_fits(const ir_program *p, const ir_tensor_call *c,

@@ -239,7 +239,7 @@ static void align(ir_program *p, arena *scratch, ir_stmt s) {
   p->buf.v[b].strides = made;
 }
 
-LOWER_PASS(compact) {
+LOWER_PASS(compact_buffers) {
   (void)o, (void)e;
   LOWER_EACH(p, s) {
     if (ir_st(p, s)->kind != IR_ALLOCATE) continue;
@@ -264,32 +264,4 @@ LOWER_PASS(compact) {
     ir_anno_remove(p, s, LOWER_ALIGN_KEY);
   }
   return TESS_OK;
-}
-
-/* A thread cannot have memory of its own whose size its kernel tells. */
-static tess_status check_own(const ir_program *p, ir_stmt thread,
-                             err_state *e) {
-  for (ir_stmt s = thread; s; s = ir_next(p, s, thread)) {
-    const ir_stmt_rec *r = ir_st(p, s);
-    if (r->kind == IR_ALLOCATE && !lower_has_constant_shape(p, r->alloc))
-      return err_set(e, TESS_UNSUPPORTED,
-                     "each thread has %s for itself, whose shape is not "
-                     "constant",
-                     ir_text(p, p->buf.v[r->alloc].name));
-  }
-  return TESS_OK;
-}
-
-/* Only kernels give compact anything more to do. */
-LOWER_PASS(narrow) {
-  bool compacted = false;
-  tess_status st = TESS_OK;
-  LOWER_EACH(p, s) {
-    if (!ir_is_loop(p, s) || ir_st(p, s)->loop_kind != IR_THREAD) continue;
-    if (!compacted) st = lower_compact(p, scratch, o, e);
-    compacted = true;
-    if (!st) st = check_own(p, s, e);
-    if (st) break;
-  }
-  return st;
 }

@@ -60,7 +60,7 @@ static void visit(ir_program *p, arena *scratch, ir_stmt s) {
   if (cond) move_before(p, scratch, s, cond);
 }
 
-LOWER_PASS(first) {
+LOWER_PASS(hoist_init) {
   (void)o, (void)e;
   visit(p, scratch, ir_entry(p)->root);
   return TESS_OK;

@@ -1,39 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The order of the passes. */
+ * The pass manager: runs the passes of passes.def, or a prefix of them. */
 #include "ir/edit.h"
 #include "lower/pass.h"
 
+#include <ctype.h>
+
+#define ALIAS(other, name)
+#define PASS(name, summary) {#name, summary, lower_pass_##name},
 const lower_pass lower_passes[] = {
-    {"auto_copy", "blocks that copy are told how", lower_auto_copy},
-    {"warps", "what warps do together is bound to them", lower_warps},
-    {"loops", "where there are no threads they take turns", lower_loops},
-    {"cross", "reductions across threads meet in one", lower_cross},
-    {"allocate", "local buffers go where they live", lower_allocate},
-    {"calls", "what a tensor intrinsic's call can do is marked", lower_calls},
-    {"init", "the init of a reduction becomes a condition", lower_init},
-    {"double", "double buffers are noted where they live", lower_double},
-    {"blocks", "blocks give way to their bodies", lower_blocks},
-    {"starts", "starts of loops that change below are kept", lower_starts},
-    {"compact", "local buffers shrink to what is used", lower_compact},
-    {"pipeline", "loops run several iterations at a time", lower_pipeline},
-    {"vthreads", "virtual threads take turns", lower_vthreads},
-    {"kernels", "thread loops become kernels with barriers", lower_kernels},
-    {"narrow", "what is a thread's own shrinks to its part", lower_narrow},
-    {"flatten", "buffers become one-dimensional", lower_flatten},
-    {"vectorize", "vectorised loops become vector operations", lower_vectorize},
-    {"tidy", "what does nothing goes", lower_tidy},
-    {"half", "16-bit floats compute in float32", lower_half},
-    {"math", "functions become arithmetic", lower_math},
-    {"unroll", "unrolled loops are written out", lower_unroll},
-    {"first", "what only starts a loop goes before it", lower_first},
-    {"registers", "what a loop adds to is kept in registers", lower_registers},
+#include "lower/passes.def"
 };
-const uint32_t lower_npasses = sizeof lower_passes / sizeof *lower_passes;
+#undef PASS
+#undef ALIAS
 
 tess_status lower_program(ir_program *p, arena *scratch, const lower_options *o,
                           err_state *e) {
-  uint32_t n = o->stop_after && o->stop_after < lower_npasses ? o->stop_after
-                                                              : lower_npasses;
+  uint32_t n = o->stop_after && o->stop_after < LOWER_NPASSES ? o->stop_after
+                                                              : LOWER_NPASSES;
   for (uint32_t i = 0; i < n; i++) {
     arena_mark mark = arena_get_mark(scratch);
     mem_note(p->heap, "lowering pass", lower_passes[i].name);
@@ -44,6 +27,42 @@ tess_status lower_program(ir_program *p, arena *scratch, const lower_options *o,
   }
   return TESS_OK;
 }
+
+/* ---- names -------------------------------------------------------------- */
+
+typedef struct pass_alias {
+  const char *name;
+  uint32_t pass;
+} pass_alias;
+
+#define PASS(name, summary)
+#define ALIAS(other, name) {#other, LOWER_AT_##name},
+static const pass_alias aliases[] = {
+#include "lower/passes.def"
+};
+#undef PASS
+#undef ALIAS
+
+/* vectorize_loop is VectorizeLoop. */
+static bool is_spelling_of(const char *given, const char *name) {
+  for (;; given++, name++) {
+    while (*given == '_') given++;
+    while (*name == '_') name++;
+    if (tolower((unsigned char)*given) != *name) return false;
+    if (!*name) return true;
+  }
+}
+
+uint32_t lower_find_pass(const char *name) {
+  if (!strncmp(name, "tir.", 4)) name += 4;
+  for (uint32_t i = 0; i < LOWER_NPASSES; i++)
+    if (is_spelling_of(name, lower_passes[i].name)) return i;
+  for (uint32_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+    if (is_spelling_of(name, aliases[i].name)) return aliases[i].pass;
+  return LOWER_NPASSES;
+}
+
+/* ---- what passes share -------------------------------------------------- */
 
 void lower_splice(ir_program *p, ir_stmt s) {
   while (ir_st(p, s)->body) {

@@ -51,14 +51,24 @@ typedef struct lower_prepared {
  * turn.  To be done before lowering; false: nothing is converted. */
 bool lower_split_prepare(ir_program *p, arena *scratch, ir_program *convert,
                          lower_prepared *out);
-/* The passes in order, for tests and `stop_after`. */
+/* The passes of passes.def in their order, and which of them is where. */
 typedef struct lower_pass {
-  const char *name, *what;
+  const char *name, *summary;
   tess_status (*run)(ir_program *p, arena *scratch, const lower_options *o,
                      err_state *e);
 } lower_pass;
 extern const lower_pass lower_passes[];
-extern const uint32_t lower_npasses;
+enum {
+#define PASS(name, summary) LOWER_AT_##name,
+#define ALIAS(other, name)
+#include "lower/passes.def"
+#undef PASS
+#undef ALIAS
+  LOWER_NPASSES
+};
+/* Which pass is called so, here or in TVM ("UnrollLoop"), where case and
+ * underscores do not count; LOWER_NPASSES: none is. */
+uint32_t lower_find_pass(const char *name);
 
 /* Do threads share the work of reducing: is the loop bound to threadIdx, and
  * does it drive an iter of the block that reduces?  Its iterations meet, and

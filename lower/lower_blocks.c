@@ -125,7 +125,7 @@ static bool is_one(const ir_program *p, ir_stmt block) {
   return c && !ir_st(p, c)->next && ir_st(p, c)->kind != IR_ALLOCATE;
 }
 
-LOWER_PASS(blocks) {
+LOWER_PASS(lower_blocks) {
   (void)o, (void)e;
   ir_stmt root = ir_entry(p)->root;
   for (ir_stmt s = root, next; s; s = next) {

@@ -25,7 +25,7 @@ static ir_stmt inside_allocations(const ir_program *p, ir_stmt block) {
   return s;
 }
 
-LOWER_PASS(init) {
+LOWER_PASS(lower_init) {
   (void)scratch, (void)o, (void)e;
   LOWER_EACH(p, s) {
     if (!ir_is_block(p, s) || !ir_st(p, s)->alt) continue;

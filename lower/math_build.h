@@ -19,11 +19,11 @@ static inline ir_expr num(math *m, double v) {
 }
 
 static inline tess_dtype bits_type(const math *m) {
-  return (tess_dtype){TESS_INT, m->t.bits, m->t.lanes};
+  return (tess_dtype){TESS_DTYPE_INT, m->t.bits, m->t.lanes};
 }
 
 static inline ir_expr whole(math *m, int64_t v) {
-  tess_dtype s = {TESS_INT, m->t.bits, 1};
+  tess_dtype s = {TESS_DTYPE_INT, m->t.bits, 1};
   ir_expr e = ir_int(m->p, s, v);
   return m->t.lanes == 1 ? e : ir_broadcast(m->p, e, m->t.lanes);
 }

@@ -36,11 +36,11 @@ static const uint64_t two_over_pi[WORDS] = {0,
 /* ---- unsigned integers of 64 bits --------------------------------------- */
 
 static tess_dtype trig_word_type(const math *m) {
-  return (tess_dtype){TESS_UINT, 64, m->t.lanes};
+  return (tess_dtype){TESS_DTYPE_UINT, 64, m->t.lanes};
 }
 
 static ir_expr trig_word(math *m, uint64_t v) {
-  ir_expr e = ir_int(m->p, (tess_dtype){TESS_UINT, 64, 1}, (int64_t)v);
+  ir_expr e = ir_int(m->p, (tess_dtype){TESS_DTYPE_UINT, 64, 1}, (int64_t)v);
   return m->t.lanes == 1 ? e : ir_broadcast(m->p, e, m->t.lanes);
 }
 
@@ -260,7 +260,7 @@ static ir_expr trig_expand(math *m, ir_expr x, bool cosine, bool single) {
 
 ir_expr lower_expand_sine(math *m, ir_expr x, bool cosine) {
   if (!is_single(m)) return trig_expand(m, x, cosine, false);
-  math w = {m->p, {TESS_FLOAT, 64, m->t.lanes}};
+  math w = {m->p, {TESS_DTYPE_FLOAT, 64, m->t.lanes}};
   ir_expr r = trig_expand(&w, ir_cast(m->p, w.t, x), cosine, true);
   return ir_cast(m->p, m->t, r);
 }

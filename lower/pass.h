@@ -8,34 +8,15 @@
 #include "ir/edit.h"
 #include "lower/lower.h"
 
+/* Defines (or declares) the pass of that name in passes.def. */
 #define LOWER_PASS(name)                                                    \
-  tess_status lower_##name(ir_program *p, arena *scratch,                   \
-                           const lower_options *o, err_state *e)
-
-LOWER_PASS(auto_copy);    /* blocks that copy are told how */
-LOWER_PASS(warps);        /* what warps do together is bound to them */
-LOWER_PASS(loops);        /* thread loops are loops where there are none */
-LOWER_PASS(cross);        /* reductions across threads meet in one */
-LOWER_PASS(allocate);     /* local buffers go where they live */
-LOWER_PASS(calls);        /* tensor intrinsics that are calls are marked */
-LOWER_PASS(init);         /* reductions' init becomes a condition */
-LOWER_PASS(double);       /* what is buffered twice is noted */
-LOWER_PASS(blocks);       /* blocks give way to their bodies */
-LOWER_PASS(starts);       /* starts of loops that change below are kept */
-LOWER_PASS(compact);      /* local buffers shrink to what is used of them */
-LOWER_PASS(pipeline);     /* loops run several iterations at a time */
-LOWER_PASS(vthreads);     /* virtual threads take turns */
-LOWER_PASS(kernels);      /* thread loops become kernels with barriers */
-LOWER_PASS(narrow);       /* a thread's own buffers shrink to its part */
-LOWER_PASS(flatten);      /* buffers become one-dimensional */
-LOWER_PASS(vectorize);    /* vectorised loops become vector operations */
-LOWER_PASS(unroll);       /* unrolled loops are written out */
-LOWER_PASS(tidy);         /* what does nothing goes */
-LOWER_PASS(first);        /* what only starts a loop goes before it */
-LOWER_PASS(registers);    /* what a loop adds to is kept in registers */
-
-LOWER_PASS(half);         /* 16-bit floats compute in float32 */
-LOWER_PASS(math);         /* functions become arithmetic */
+  tess_status lower_pass_##name(ir_program *p, arena *scratch,              \
+                                const lower_options *o, err_state *e)
+#define PASS(name, summary) LOWER_PASS(name);
+#define ALIAS(other, name)
+#include "lower/passes.def"
+#undef PASS
+#undef ALIAS
 
 /* Rewrites every expression of the entry function, operands first (map.c):
  * f gets a node and its operands as they are now, and gives another
@@ -77,6 +58,8 @@ void lower_choose(ir_program *p, arena *scratch, ir_stmt top, ir_buf b,
  * kernels; and whether a block has it and is in one. */
 #define LOWER_WARP_KEY "warp_execution"
 bool lower_is_of_warp(const ir_program *p, ir_stmt block);
+/* Is s a loop bound to vthread? */
+bool lower_is_vthread(const ir_program *p, ir_stmt s);
 /* Is s below a loop over blocks of threads, or threads, or a warp's own? */
 bool lower_in_kernel(const ir_program *p, ir_stmt s);
 

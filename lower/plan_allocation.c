@@ -60,7 +60,7 @@ static bool any_aligns(const ir_program *p) {
   return false;
 }
 
-LOWER_PASS(allocate) {
+LOWER_PASS(plan_allocation) {
   (void)o, (void)e;
   place *places;
   uint32_t n = find_homes(p, scratch, &places);

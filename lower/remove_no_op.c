@@ -75,7 +75,7 @@ static void tidy_below(ir_program *p, arena *scratch, ir_stmt s) {
     }
 }
 
-LOWER_PASS(tidy) {
+LOWER_PASS(remove_no_op) {
   (void)o, (void)e;
   tidy_below(p, scratch, ir_entry(p)->root);
   return TESS_OK;

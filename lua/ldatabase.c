@@ -21,7 +21,7 @@ static int database_tostring(lua_State *L) {
   return 1;
 }
 
-static void set(lua_State *L, const char *k, const char *v) {
+static void ldatabase_set_fields(lua_State *L, const char *k, const char *v) {
   lua_pushstring(L, v ? v : "");
   lua_setfield(L, -2, k);
 }
@@ -39,12 +39,12 @@ static void push_record(lua_State *L, const tess_record *r) {
   lua_createtable(L, 0, 11);
   lua_pushinteger(L, r->id);
   lua_setfield(L, -2, "id");
-  set(L, "workload", r->workload_name);
-  set(L, "target", r->target);
-  set(L, "policy", r->policy);
-  set(L, "engine", r->engine);
-  set(L, "status", r->status);
-  set(L, "message", r->message);
+  ldatabase_set_fields(L, "workload", r->workload_name);
+  ldatabase_set_fields(L, "target", r->target);
+  ldatabase_set_fields(L, "policy", r->policy);
+  ldatabase_set_fields(L, "engine", r->engine);
+  ldatabase_set_fields(L, "status", r->status);
+  ldatabase_set_fields(L, "message", r->message);
   lua_pushnumber(L, r->seconds);
   lua_setfield(L, -2, "seconds");
   set_samples(L, r);
@@ -60,7 +60,7 @@ static int records(lua_State *L) {
   lua_Integer max = lt_opt_integer(L, 2, "the number of records", 100);
   lua_newtable(L);
   for (lua_Integer k = 0; k < max; k++) {
-    tess_record r;
+    tess_record r = TESS_INIT(tess_record);
     tess_status s = tess_database_row(d, (uint64_t)k, &r);
     if (s == TESS_NOT_FOUND) break;
     lt_check(L, s);

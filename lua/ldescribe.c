@@ -26,7 +26,7 @@ static int placeholder(lua_State *L) {
 }
 
 /* constant(name, tensor) */
-static int constant(lua_State *L) {
+static int describe_constant(lua_State *L) {
   tess_buffer buf;
   const char *name = lt_string(L, 1, "the name");
   tess_tensor *t = lt_get(L, 2, LT_TENSOR);
@@ -85,7 +85,7 @@ static int constant_expr(lua_State *L) { /* (value, dtype) */
   tess_expr e;
   tess_dtype t = lt_to_dtype(L, 2, "float32");
   tess_builder *b = lt_push_builder(L);
-  if (t.code == TESS_FLOAT || t.code == TESS_BFLOAT)
+  if (t.code == TESS_DTYPE_FLOAT || t.code == TESS_DTYPE_BFLOAT)
     lt_check(L, tess_real(b, t, lt_number(L, 1, "a constant"), &e));
   else if (lua_isboolean(L, 1))
     lt_check(L, tess_int(b, t, lua_toboolean(L, 1), &e));
@@ -118,7 +118,7 @@ static int binary_by_name(lua_State *L) { /* (x, y, op) */
   return lt_binary(L, lt_string(L, 3, "the operator"));
 }
 
-static int call(lua_State *L) { /* (fn, ...) */
+static int describe_call(lua_State *L) { /* (fn, ...) */
   tess_expr e, x[LT_MAX_ARGS];
   int n = lua_gettop(L) - 1;
   const char *fn = lt_string(L, 1, "the function");
@@ -167,7 +167,7 @@ static int push_exprs(lua_State *L, uint32_t n, const tess_expr *e) {
   return (int)n;
 }
 
-static int reduce(lua_State *L) { /* (reducer, sources, axes) */
+static int describe_reduce(lua_State *L) { /* (reducer, sources, axes) */
   tess_expr src[8], out[8];
   tess_var axes[LT_MAX_DIM];
   const char *name = lt_string(L, 1, "the name");
@@ -179,8 +179,8 @@ static int reduce(lua_State *L) { /* (reducer, sources, axes) */
 }
 
 /* The combine function stands at stack index 1 of the running call. */
-static int combine(void *ud, tess_builder *b, const tess_expr *lhs,
-                   const tess_expr *rhs, tess_expr *result) {
+static int combine_from_lua(void *ud, tess_builder *b, const tess_expr *lhs,
+                            const tess_expr *rhs, tess_expr *result) {
   lua_State *L = ((void **)ud)[0];
   uint32_t n = *(uint32_t *)((void **)ud)[1];
   int top = lua_gettop(L);
@@ -229,8 +229,12 @@ static int reduce_with(lua_State *L) {
   }
   void *ud[2] = {L, &n};
   tess_reducer_def def = {
-      lt_opt_string(L, 5, "the name of a reducer", "reducer"), n, combine,
-      identity, ud};
+      .struct_size = sizeof def,
+      .n = n,
+      .name = lt_opt_string(L, 5, "the name of a reducer", "reducer"),
+      .combine = combine_from_lua,
+      .identity = identity,
+      .ud = ud};
   int top = lua_gettop(L);
   tess_status s = tess_reduce_with(b, &def, n, src, naxes, axes, out);
   if (s == TESS_CALLBACK && lua_gettop(L) > top) return lua_error(L);
@@ -300,7 +304,7 @@ static int wrong_type(lua_State *L) { /* (message) */
 }
 
 /* Calls f so that it cannot yield: there is no continuation. */
-static int whole(lua_State *L) { /* (f, ...) */
+static int whole_number(lua_State *L) { /* (f, ...) */
   lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
   return lua_gettop(L);
 }
@@ -340,7 +344,7 @@ static uint32_t to_buffers(lua_State *L, int t, uint32_t max,
 }
 
 /* (name, inputs, outputs [, section]) */
-static int program(lua_State *L) {
+static int describe_program(lua_State *L) {
   tess_buffer in[LT_MAX_ARGS], out[LT_MAX_ARGS];
   const char *name = lt_string(L, 1, "the name");
   uint32_t section = (uint32_t)luaL_optinteger(L, 4, 0);
@@ -356,7 +360,7 @@ static int program(lua_State *L) {
 }
 
 static const luaL_Reg core[] = {{"placeholder", placeholder},
-                                {"constant", constant},
+                                {"constant", describe_constant},
                                 {"buffer", new_buffer},
                                 {"reduce_axis", reduce_axis},
                                 {"size_var", size_var},
@@ -364,19 +368,19 @@ static const luaL_Reg core[] = {{"placeholder", placeholder},
                                 {"cast", cast},
                                 {"select", select},
                                 {"binary", binary_by_name},
-                                {"call", call},
+                                {"call", describe_call},
                                 {"call_extern", call_extern},
-                                {"reduce", reduce},
+                                {"reduce", describe_reduce},
                                 {"reduce_with", reduce_with},
                                 {"compute_begin", compute_begin},
                                 {"compute_end", compute_end},
                                 {"compute_cancel", compute_cancel},
                                 {"invalid", invalid},
                                 {"wrong_type", wrong_type},
-                                {"whole", whole},
+                                {"whole", whole_number},
                                 {"options", check_options},
                                 {"hold", hold},
-                                {"program", program},
+                                {"program", describe_program},
                                 {NULL, NULL}};
 
 void lt_open_describe(lua_State *L) {

@@ -64,14 +64,14 @@ tess_expr lt_to_expr(lua_State *L, tess_builder *b, int i) {
   case LUA_TNUMBER:
     if (lua_isinteger(L, i) && (lua_tointeger(L, i) > (1ll << 53) ||
                                 lua_tointeger(L, i) < -(1ll << 53)))
-      lt_check(L, tess_int(b, (tess_dtype){TESS_INT, 64, 1},
+      lt_check(L, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1},
                            lua_tointeger(L, i), &e));
     else
       lt_check(L, tess_literal(b, lua_tonumber(L, i), lua_isinteger(L, i), &e));
     return e;
   case LUA_TBOOLEAN:
-    lt_check(
-        L, tess_int(b, (tess_dtype){TESS_BOOL, 8, 1}, lua_toboolean(L, i), &e));
+    lt_check(L, tess_int(b, (tess_dtype){TESS_DTYPE_BOOL, 8, 1},
+                         lua_toboolean(L, i), &e));
     return e;
   default:
     lt_error(L, TESS_TYPE, "an expression or a number is expected, not %s",
@@ -90,7 +90,7 @@ uint32_t lt_to_exprs(lua_State *L, tess_builder *b, int t, uint32_t max,
   for (lua_Integer k = 1; k <= n; k++) {
     lua_geti(L, t, k);
     if (lua_isinteger(L, -1))
-      lt_check(L, tess_int(b, (tess_dtype){TESS_INT, 64, 1},
+      lt_check(L, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1},
                            lua_tointeger(L, -1), &out[k - 1]));
     else
       out[k - 1] = lt_to_expr(L, b, lua_gettop(L));
@@ -194,7 +194,7 @@ static int buffer_call(lua_State *L) {
   if (n > LT_MAX_DIM) return lt_error(L, TESS_LIMIT, "too many indices");
   for (int i = 0; i < n; i++) {
     if (lua_isinteger(L, i + 2))
-      lt_check(L, tess_int(x->b, (tess_dtype){TESS_INT, 64, 1},
+      lt_check(L, tess_int(x->b, (tess_dtype){TESS_DTYPE_INT, 64, 1},
                            lua_tointeger(L, i + 2), &idx[i]));
     else
       idx[i] = lt_to_expr(L, x->b, i + 2);

@@ -59,7 +59,7 @@ static int target_has(lua_State *L) {
 /* ---- kernels ------------------------------------------------------------ */
 
 /* ts.build(schedule or program [, target]) */
-static int build(lua_State *L) {
+static int lkernel_build(lua_State *L) {
   static const char *const none[] = {NULL};
   lt_options(L, 3, "ts.build", none);
   lua_settop(L, 2);
@@ -86,7 +86,7 @@ static int kernel_call(lua_State *L) {
 static int kernel_time(lua_State *L) {
   static const char *const known[] = {"min_time", NULL};
   tess_tensor *args[MAX_TENSORS];
-  tess_timing t;
+  tess_timing t = TESS_INIT(tess_timing);
   tess_kernel *k = lt_get(L, 1, LT_KERNEL);
   uint32_t n = lt_to_tensors(L, 2, MAX_TENSORS, args);
   lt_options(L, 3, "kernel:time", known);
@@ -125,7 +125,7 @@ static int kernel_tostring(lua_State *L) {
 /* ---- the oracle --------------------------------------------------------- */
 
 /* ts.interpret(schedule or program, { a, b, c }) */
-static int interpret(lua_State *L) {
+static int lkernel_interpret(lua_State *L) {
   tess_tensor *args[MAX_TENSORS];
   uint32_t n = lt_to_tensors(L, 2, MAX_TENSORS, args);
   tess_program *p = lt_to_program(L, 1);
@@ -181,8 +181,8 @@ void lt_open_kernel(lua_State *L) {
   static const luaL_Reg kernel_methods[] = {
       {"time", kernel_time}, {"source", kernel_source}, {NULL, NULL}};
   static const luaL_Reg functions[] = {
-      {"target", new_target},           {"build", build},
-      {"interpret", interpret},         {"equivalent", equivalent},
+      {"target", new_target},           {"build", lkernel_build},
+      {"interpret", lkernel_interpret}, {"equivalent", equivalent},
       {"tensor_intrin", tensor_intrin}, {NULL, NULL}};
   lt_class(L, LT_TARGET, target_meta, target_methods, target_gc);
   lt_class(L, LT_KERNEL, kernel_meta, kernel_methods, kernel_gc);

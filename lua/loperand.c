@@ -245,7 +245,7 @@ static int names_operands(lua_State *L, int t, uint32_t prim, uint32_t nops,
     int found = 0;
     const char *k = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
     for (uint32_t i = 0; i < nops && !found; i++) {
-      tess_prim_operand o;
+      tess_prim_operand o = TESS_INIT(tess_prim_operand);
       tess_prim_operand_get(prim, i, &o);
       found = !is_out(&o) && !strcmp(o.name, k);
     }
@@ -269,8 +269,8 @@ static void no_element(lua_State *L, const char *prim,
 }
 
 static void one_too_many(lua_State *L, uint32_t prim, int i) {
-  tess_prim_info info;
-  tess_prim_operand o;
+  tess_prim_info info = TESS_INIT(tess_prim_info);
+  tess_prim_operand o = TESS_INIT(tess_prim_operand);
   luaL_Buffer b;
   const char *between = "";
   tess_prim_get(prim, &info);
@@ -318,11 +318,11 @@ static void variadic(lua_State *L, int i, int top, place at,
 
 /* Named operands in the table at index t, after the `n` positional ones.  A
  * word that names none is left for the core to refuse. */
-static uint32_t named(lua_State *L, int t, uint32_t prim,
-                      const tess_prim_info *info, uint32_t n, uint32_t max,
-                      tess_arg *out) {
+static uint32_t named_operand(lua_State *L, int t, uint32_t prim,
+                              const tess_prim_info *info, uint32_t n,
+                              uint32_t max, tess_arg *out) {
   for (uint32_t i = 0; i < info->noperands; i++) {
-    tess_prim_operand o;
+    tess_prim_operand o = TESS_INIT(tess_prim_operand);
     tess_prim_operand_get(prim, i, &o);
     place at = {0, info->name, o.name};
     if (is_out(&o) || lua_getfield(L, t, o.name) == LUA_TNIL) continue;
@@ -346,20 +346,21 @@ static uint32_t named(lua_State *L, int t, uint32_t prim,
 }
 
 uint32_t lt_to_args(lua_State *L, uint32_t prim, uint32_t max, tess_arg *out) {
-  tess_prim_info info;
+  tess_prim_info info = TESS_INIT(tess_prim_info);
   int top = lua_gettop(L), at = 2;
   uint32_t n = 0;
-  tess_prim_operand list = {0}; /* the last, where it took several */
+  tess_prim_operand list =
+      TESS_INIT(tess_prim_operand); /* the last, where it took several */
   tess_prim_get(prim, &info);
   for (uint32_t i = 0; at <= top; i++) {
-    tess_prim_operand o = {0};
+    tess_prim_operand o = TESS_INIT(tess_prim_operand);
     if (i < info.noperands) tess_prim_operand_get(prim, i, &o);
     if (i < info.noperands && is_out(&o)) continue;
     if (at == top && lua_istable(L, at) && has_string_key(L, at) &&
         (i >= info.noperands ||
          names_operands(L, at, prim, info.noperands, out, n) ||
          strcmp(o.kind, "VALUE")))
-      return named(L, at, prim, &info, n, max, out);
+      return named_operand(L, at, prim, &info, n, max, out);
     if (i >= info.noperands && list.name)
       no_element(L, info.name, &list, (int)out[n - 1].value.n + 1, at);
     if (i >= info.noperands) one_too_many(L, prim, at);
@@ -367,7 +368,7 @@ uint32_t lt_to_args(lua_State *L, uint32_t prim, uint32_t max, tess_arg *out) {
     out[n].name = o.name;
     place where = {0, info.name, o.name};
     int several = begins_elements(L, at, top, &o);
-    list = several ? o : (tess_prim_operand){0};
+    list = several ? o : (tess_prim_operand)TESS_INIT(tess_prim_operand);
     if (several)
       variadic(L, at, top, where, &o, &at, &out[n++].value);
     else

@@ -30,7 +30,7 @@ static int hash(lua_State *L) {
   return 1;
 }
 
-static int verify(lua_State *L) {
+static int lprogram_verify(lua_State *L) {
   lt_check(L, tess_program_verify(lt_program(L, 1)));
   lua_pushboolean(L, 1);
   return 1;
@@ -55,7 +55,7 @@ static int params(lua_State *L) {
   uint32_t n = tess_program_nparams(p);
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0; i < n; i++) {
-    tess_param q;
+    tess_param q = TESS_INIT(tess_param);
     char dtype[32];
     lt_check(L, tess_program_param(p, i, &q));
     tess_dtype_text(q.dtype, dtype);
@@ -77,7 +77,7 @@ static int params(lua_State *L) {
   return 1;
 }
 
-static int add(lua_State *L) {
+static int lprogram_add(lua_State *L) {
   lt_check(L, tess_program_add(lt_program(L, 1), lt_program(L, 2)));
   lua_settop(L, 1);
   return 1;
@@ -93,7 +93,7 @@ static int work_on(lua_State *L) {
   return 1;
 }
 
-static int save(lua_State *L) {
+static int lprogram_save(lua_State *L) {
   lt_check(L, tess_program_save(lt_program(L, 1), lt_string(L, 2, "the path")));
   return 0;
 }
@@ -107,12 +107,66 @@ static int load_program(lua_State *L) {
   return 1;
 }
 
-/* ts.lower(schedule or program): what a device with threads runs of it */
-static int lower(lua_State *L) {
+/* The width of vectors on the target of the options at index 2, or of the
+ * schedule at index 1. */
+static uint32_t vector_bytes(lua_State *L) {
+  tess_target *t = NULL;
+  if (lua_istable(L, 2)) {
+    lua_getfield(L, 2, "target");
+    t = lt_to_target(L, lua_gettop(L));
+  }
+  if (!t && luaL_testudata(L, 1, LT_SCHEDULE))
+    t = tess_schedule_target(lt_schedule(L, 1));
+  int64_t n = t ? tess_target_int(t, "vector-bytes") : 0;
+  return n > 0 ? (uint32_t)n : 0;
+}
+
+/* ts.lower(schedule or program [, { after =, target =, threads =,
+ * keep_intrinsics = }]) */
+static int lprogram_lower(lua_State *L) {
+  static const char *const known[] = {"after", "target", "threads",
+                                      "keep_intrinsics", NULL};
+  lua_settop(L, 2);
+  lt_options(L, 2, "ts.lower", known);
+  tess_lower_options o = {.struct_size = sizeof o,
+                          .after = lt_field_str(L, 2, "after", NULL),
+                          .no_threads = !lt_field_bool(L, 2, "threads", 1),
+                          .keep_intrinsics =
+                              lt_field_bool(L, 2, "keep_intrinsics", 0)};
+  o.vector_bytes = vector_bytes(L);
   tess_program *p = lt_to_program(L, 1), *q;
   void **box = lt_box(L, LT_PROGRAM, 0);
-  lt_check(L, tess_program_lower(p, &q));
+  lt_check(L, tess_program_lower(p, &o, &q));
   *box = q;
+  return 1;
+}
+
+static void push_pass(lua_State *L, uint32_t i) {
+  lua_createtable(L, 0, 3);
+  lua_pushstring(L, tess_lower_pass_name(i));
+  lua_setfield(L, -2, "name");
+  lua_pushstring(L, tess_lower_pass_summary(i));
+  lua_setfield(L, -2, "summary");
+  lua_pushinteger(L, i + 1);
+  lua_setfield(L, -2, "number");
+}
+
+/* ts.lower_passes(): a list of { name =, summary =, number = } */
+static int lower_passes(lua_State *L) {
+  uint32_t n = tess_lower_pass_count();
+  lua_createtable(L, (int)n, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    push_pass(L, i);
+    lua_seti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+/* ts.lower_pass("UnrollLoop"): one of them, or nil */
+static int lower_pass(lua_State *L) {
+  uint32_t i = tess_lower_pass_find(lt_string(L, 1, "the name of a pass"));
+  if (i == tess_lower_pass_count()) return 0;
+  push_pass(L, i);
   return 1;
 }
 
@@ -134,13 +188,16 @@ tess_program *lt_to_program(lua_State *L, int i) {
 void lt_open_program(lua_State *L) {
   static const luaL_Reg meta[] = {{"__tostring", program_tostring},
                                   {NULL, NULL}};
-  static const luaL_Reg methods[] = {{"flops", flops},   {"hash", hash},
-                                     {"verify", verify}, {"equal", equal},
-                                     {"name", name},     {"params", params},
-                                     {"add", add},       {"work_on", work_on},
-                                     {"save", save},     {NULL, NULL}};
-  static const luaL_Reg functions[] = {
-      {"load_program", load_program}, {"lower", lower}, {NULL, NULL}};
+  static const luaL_Reg methods[] = {
+      {"flops", flops},      {"hash", hash},       {"verify", lprogram_verify},
+      {"equal", equal},      {"name", name},       {"params", params},
+      {"add", lprogram_add}, {"work_on", work_on}, {"save", lprogram_save},
+      {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"load_program", load_program},
+                                       {"lower", lprogram_lower},
+                                       {"lower_passes", lower_passes},
+                                       {"lower_pass", lower_pass},
+                                       {NULL, NULL}};
   lt_class(L, LT_PROGRAM, meta, methods, program_gc);
   luaL_setfuncs(L, functions, 0);
 }

@@ -63,7 +63,7 @@ static int result_kernel(lua_State *L) {
 
 /* r.latency, r.gflops, r.trace, ...: nil where nothing valid was found. */
 static int result_index(lua_State *L) {
-  tess_result_info r;
+  tess_result_info r = TESS_INIT(tess_result_info);
   const char *k = lt_string(L, 2, "the field of a result");
   lt_check(L, tess_result_get(result(L), &r));
   if (!strcmp(k, "trace")) return result_trace(L);
@@ -87,7 +87,7 @@ static int result_index(lua_State *L) {
 }
 
 static int result_tostring(lua_State *L) {
-  tess_result_info r;
+  tess_result_info r = TESS_INIT(tess_result_info);
   char text[200];
   lt_check(L, tess_result_get(result(L), &r));
   if (r.latency > 0 && r.latency < 1e300)

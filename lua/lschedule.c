@@ -54,7 +54,7 @@ static int perform(lua_State *L) {
   uint32_t prim = (uint32_t)lua_tointeger(L, lua_upvalueindex(1)), nout = 0, n;
   tess_arg args[MAX_OPERANDS];
   tess_rv first = 0;
-  tess_prim_info info;
+  tess_prim_info info = TESS_INIT(tess_prim_info);
   tess_prim_get(prim, &info);
   tess_schedule *s = read_call(L, prim, args, &n);
   lt_check(L,
@@ -70,7 +70,7 @@ static int can(lua_State *L) {
   lt_schedule(L, 1);
   const char *name = lt_string(L, 2, "the name of a primitive");
   tess_arg args[MAX_OPERANDS];
-  tess_prim_info info = {0};
+  tess_prim_info info = TESS_INIT(tess_prim_info);
   uint32_t prim = 0, count = tess_prim_count(), n;
   for (; prim < count; prim++) {
     tess_prim_get(prim, &info);
@@ -112,7 +112,7 @@ static int64_t calculate(lua_State *L, const char *op, int64_t a, int64_t b) {
   return v;
 }
 
-static int get(lua_State *L) {
+static int lschedule_get(lua_State *L) {
   tess_schedule *s = lt_schedule(L, 1);
   if (lua_type(L, 2) == LUA_TNUMBER) {
     lua_pushinteger(L, lt_integer(L, 2, "the value"));
@@ -121,7 +121,7 @@ static int get(lua_State *L) {
   lt_rv *x = lt_object(L, 2, LT_RV);
   if (*x->op) {
     for (int k = 2; k <= 3; k++) {
-      lua_pushcfunction(L, get);
+      lua_pushcfunction(L, lschedule_get);
       lua_pushvalue(L, 1);
       lua_getiuservalue(L, 2, k);
       lua_call(L, 2, 1);
@@ -144,14 +144,14 @@ static int get(lua_State *L) {
 }
 
 static tess_block_info block_info(lua_State *L) {
-  tess_block_info info;
+  tess_block_info info = TESS_INIT(tess_block_info);
   lt_check(
       L, tess_schedule_block_info(lt_schedule(L, 1), lt_to_rv(L, 2, 1), &info));
   return info;
 }
 
 static tess_loop_info loop_info(lua_State *L) {
-  tess_loop_info info;
+  tess_loop_info info = TESS_INIT(tess_loop_info);
   lt_check(
       L, tess_schedule_loop_info(lt_schedule(L, 1), lt_to_rv(L, 2, 1), &info));
   return info;
@@ -174,7 +174,7 @@ static const char *iter_name(int32_t k) {
 }
 
 /* { name =, reads =, writes =, iters = {"spatial", ...}, ... } */
-static int block(lua_State *L) {
+static int lschedule_block(lua_State *L) {
   tess_block_info b = block_info(L);
   lua_createtable(L, 0, 8);
   lua_pushstring(L, b.name);
@@ -199,7 +199,7 @@ static int block(lua_State *L) {
 }
 
 /* { name =, kind =, thread =, extent =, iter_type = } */
-static int loop(lua_State *L) {
+static int lschedule_loop(lua_State *L) {
   tess_loop_info l = loop_info(L);
   lua_createtable(L, 0, 5);
   lua_pushstring(L, l.name);
@@ -257,7 +257,7 @@ static int access(lua_State *L) {
  */
 static int access_info(lua_State *L) {
   static const char *const kinds[] = {"read", "write", NULL};
-  tess_access_info x;
+  tess_access_info x = TESS_INIT(tess_access_info);
   char dtype[32];
   int write = lt_choice(L, 3, "the kind of access", NULL, kinds);
   lt_check(L, tess_schedule_access_info(
@@ -291,7 +291,7 @@ static int annotation(lua_State *L) {
   return 1;
 }
 
-static int program(lua_State *L) {
+static int lschedule_program(lua_State *L) {
   tess_schedule *s = lt_schedule(L, 1);
   void **b = lt_box(L, LT_PROGRAM, 0);
   tess_program *p;
@@ -313,9 +313,9 @@ static int target(lua_State *L) {
   tess_target *t = tess_schedule_target(lt_schedule(L, 1));
   if (!t) return 0;
   void **b = lt_box(L, LT_TARGET, 0);
-  tess_target *copy;
-  lt_check(L, tess_target_new(lt_context(L), tess_target_text(t), &copy));
-  *b = copy;
+  tess_target *copied;
+  lt_check(L, tess_target_new(lt_context(L), tess_target_text(t), &copied));
+  *b = copied;
   return 1;
 }
 
@@ -336,7 +336,7 @@ static void fill_forks(lua_State *L, int from, tess_schedule *s) {
   lua_setiuservalue(L, -2, 2);
 }
 
-static int copy(lua_State *L) {
+static int lschedule_copy(lua_State *L) {
   tess_schedule *s = lt_schedule(L, 1);
   lt_sched *c = box(L);
   lt_check(L, tess_schedule_copy(s, &c->s));
@@ -347,7 +347,7 @@ static int copy(lua_State *L) {
 static int schedule_tostring(lua_State *L) {
   lt_schedule(L, 1);
   lua_settop(L, 1);
-  program(L);
+  lschedule_program(L);
   luaL_tolstring(L, -1, NULL);
   return 1;
 }
@@ -376,7 +376,7 @@ static int primitives(lua_State *L) {
   uint32_t n = tess_prim_count();
   lua_createtable(L, (int)n, 0);
   for (uint32_t i = 0, k = 0; i < n; i++) {
-    tess_prim_info info;
+    tess_prim_info info = TESS_INIT(tess_prim_info);
     lt_check(L, tess_prim_get(i, &info));
     if (info.hidden) continue;
     lua_createtable(L, 0, 4);
@@ -413,22 +413,22 @@ void lt_open_schedule(lua_State *L) {
   static const luaL_Reg meta[] = {{"__tostring", schedule_tostring},
                                   {NULL, NULL}};
   static const luaL_Reg methods[] = {{"can", can},
-                                     {"get", get},
+                                     {"get", lschedule_get},
                                      {"is_spatial", is_spatial},
                                      {"is_reduction", is_reduction},
                                      {"is_output", is_output},
                                      {"needs_multi_level_tiling", needs_tiling},
-                                     {"block_info", block},
-                                     {"loop_info", loop},
+                                     {"block_info", lschedule_block},
+                                     {"loop_info", lschedule_loop},
                                      {"extent", extent},
                                      {"work", work},
                                      {"access", access},
                                      {"access_info", access_info},
                                      {"annotation", annotation},
-                                     {"program", program},
+                                     {"program", lschedule_program},
                                      {"trace", trace},
                                      {"target", target},
-                                     {"copy", copy},
+                                     {"copy", lschedule_copy},
                                      {NULL, NULL}};
   static const luaL_Reg functions[] = {{"schedule", new_schedule},
                                        {"primitives", primitives},
@@ -439,7 +439,7 @@ void lt_open_schedule(lua_State *L) {
   luaL_getmetatable(L, LT_SCHEDULE);
   lua_getfield(L, -1, "__index");
   for (uint32_t i = 0; i < tess_prim_count(); i++) {
-    tess_prim_info info;
+    tess_prim_info info = TESS_INIT(tess_prim_info);
     if (tess_prim_get(i, &info) != TESS_OK) continue;
     lua_pushinteger(L, i);
     lua_pushcclosure(L, perform, 1);

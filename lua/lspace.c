@@ -162,7 +162,7 @@ static void take_reason(lua_State *L, call *c, int i) {
 
 /* Runs in protected mode; index 1 is the call.  What the module gives is at 3
  * and 4. */
-static int run(lua_State *L) {
+static int lspace_run(lua_State *L) {
   enum { LENT = 2, GIVEN, WHY };
   call *c = lua_touserdata(L, 1);
   lua_rawgeti(L, LUA_REGISTRYINDEX, c->hook->ref);
@@ -187,7 +187,7 @@ static int run(lua_State *L) {
  * protected mode, too: __tostring may raise. */
 static int attempt(lua_State *L) {
   call *c = lua_touserdata(L, 1);
-  lua_pushcfunction(L, run);
+  lua_pushcfunction(L, lspace_run);
   lua_pushvalue(L, 1);
   if (lua_pcall(L, 1, 0, 0) == LUA_OK) return 0;
   c->status = lt_status_of(L, lua_gettop(L));
@@ -203,9 +203,9 @@ static tess_status status_of_failure(lua_State *L, int bad) {
 }
 
 /* Here, outside of protected mode, nothing may take memory of Lua's. */
-static tess_status apply(void *ud, tess_schedule *sch, tess_rv block,
-                         void (*emit)(void *, tess_schedule *), void *sink,
-                         const char **why) {
+static tess_status apply_lua_module(void *ud, tess_schedule *sch, tess_rv block,
+                                    void (*emit)(void *, tess_schedule *),
+                                    void *sink, const char **why) {
   lt_hook *h = ud;
   lua_State *L = running(h->main);
   call c = {h, NULL, block, emit, sink, TESS_OK, 0};
@@ -240,8 +240,9 @@ static void read_module(lua_State *L, int keep, tess_module *m) {
   lt_hook *h = lua_newuserdatauv(L, sizeof *h, 0);
   *h = (lt_hook){L, main_thread(L), LUA_NOREF, LUA_NOREF};
   lua_seti(L, keep, luaL_len(L, keep) + 1);
+  m->struct_size = sizeof *m;
   m->name = lt_field_str(L, t, "name", "module");
-  m->apply = apply;
+  m->apply = apply_lua_module;
   m->free = hook_free;
   m->ud = h;
   if (lua_getfield(L, t, "apply") != LUA_TFUNCTION)
@@ -288,7 +289,7 @@ static int by_hand(lua_State *L) {
 }
 
 /* union({ space, ... }) */
-static int join(lua_State *L) {
+static int join_spaces(lua_State *L) {
   tess_space *list[64], *s;
   lt_table(L, 1, "a list of spaces");
   lua_Integer n = (lua_Integer)lua_rawlen(L, 1);
@@ -444,7 +445,7 @@ void lt_open_space(lua_State *L) {
       {"sketches", sketches}, {"explain", explain}, {NULL, NULL}};
   static const luaL_Reg core[] = {{"space_compose", compose},
                                   {"space_by_hand", by_hand},
-                                  {"space_union", join},
+                                  {"space_union", join_spaces},
                                   {"space_traces", of_traces},
                                   {"space_sketches", sketches},
                                   {"space_explain", explain},

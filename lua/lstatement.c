@@ -103,7 +103,7 @@ static int let_begin(lua_State *L) { /* (name, value) */
 }
 static int end(lua_State *L) { return lt_check(L, tess_end(lt_builder(L))), 0; }
 
-static int store(lua_State *L) { /* (buffer, indices, value) */
+static int lstatement_store(lua_State *L) { /* (buffer, indices, value) */
   tess_expr idx[LT_MAX_DIM];
   tess_builder *b = lt_push_builder(L);
   tess_buffer buf = lt_to_buffer(L, 1);
@@ -129,7 +129,7 @@ const luaL_Reg lt_statements[] = {{"loop_begin", loop_begin},
                                   {"else_begin", else_begin},
                                   {"let_begin", let_begin},
                                   {"close", end},
-                                  {"store", store},
+                                  {"store", lstatement_store},
                                   {"evaluate", evaluate},
                                   {"section", section},
                                   {NULL, NULL}};

@@ -38,7 +38,7 @@ static int size(lua_State *L) {
   return 1;
 }
 
-static int program(lua_State *L) {
+static int lstepper_program(lua_State *L) {
   tess_stepper *s = STEPPER;
   void **b = lt_box(L, LT_PROGRAM, 0);
   tess_program *p;
@@ -91,7 +91,7 @@ static int decision(lua_State *L) {
 /* s:alternatives([max]): a list of { decision =, probability = } and how
  * many there are in all */
 static int alternatives(lua_State *L) {
-  tess_alternatives a;
+  tess_alternatives a = TESS_INIT(tess_alternatives);
   lua_Integer max = lt_opt_integer(L, 2, "the number of alternatives", 64);
   if (max < 1 || max > 1 << 20)
     return lt_error(L, TESS_INVALID,
@@ -117,7 +117,7 @@ static int alternatives(lua_State *L) {
 
 /* s:decide{4, 2, 8, 16}: true; or false, the first instruction that applies
  * no longer, and why. */
-static int decide(lua_State *L) {
+static int lstepper_decide(lua_State *L) {
   int64_t d[64];
   uint32_t n, invalid = 0;
   tess_stepper *s = STEPPER;
@@ -150,13 +150,13 @@ void lt_open_stepper(lua_State *L) {
                                      {"goto_", go_to},
                                      {"position", position},
                                      {"size", size},
-                                     {"program", program},
+                                     {"program", lstepper_program},
                                      {"trace", trace},
                                      {"diff", diff},
                                      {"instruction", instruction},
                                      {"decision", decision},
                                      {"alternatives", alternatives},
-                                     {"decide", decide},
+                                     {"decide", lstepper_decide},
                                      {NULL, NULL}};
   lt_class(L, LT_STEPPER, meta, methods, stepper_gc);
 }

@@ -31,7 +31,8 @@ static void refuse_element(lua_State *L, tess_tensor *t, const int64_t *at,
 }
 
 /* An element from the value at index i; integers stay exact. */
-static void put(lua_State *L, tess_tensor *t, const int64_t *at, int i) {
+static void put_element(lua_State *L, tess_tensor *t, const int64_t *at,
+                        int i) {
   tess_dtype type = tess_tensor_dtype(t);
   if (lua_isboolean(L, i)) {
     lt_check(L, tess_tensor_set_int(t, at, lua_toboolean(L, i)));
@@ -47,12 +48,12 @@ static void put(lua_State *L, tess_tensor *t, const int64_t *at, int i) {
 }
 
 /* Fills element after element from nested tables, row-major. */
-static void fill(lua_State *L, tess_tensor *t, int i, uint32_t dim,
-                 int64_t *at) {
+static void fill_nested(lua_State *L, tess_tensor *t, int i, uint32_t dim,
+                        int64_t *at) {
   uint32_t ndim = tess_tensor_ndim(t);
   const int64_t *shape = tess_tensor_shape(t);
   if (dim == ndim) {
-    put(L, t, at, i);
+    put_element(L, t, at, i);
     return;
   }
   if (!lua_istable(L, i) || luaL_len(L, i) != shape[dim])
@@ -62,7 +63,7 @@ static void fill(lua_State *L, tess_tensor *t, int i, uint32_t dim,
   for (int64_t k = 0; k < shape[dim]; k++) {
     at[dim] = k;
     lua_geti(L, i, k + 1);
-    fill(L, t, lua_gettop(L), dim + 1, at);
+    fill_nested(L, t, lua_gettop(L), dim + 1, at);
     lua_pop(L, 1);
   }
 }
@@ -159,13 +160,13 @@ static int new_tensor(lua_State *L) {
   void **b = lt_box(L, LT_TENSOR, 0);
   lt_check(L, tess_tensor_new(lt_context(L), dtype, n, shape, how, seed, &t));
   *b = t;
-  if (elements) fill(L, t, elements, 0, shape);
+  if (elements) fill_nested(L, t, elements, 0, shape);
   return 1;
 }
 
 /* t:get(i, j) and t:set(i, j, value); indices count from 0, as the
  * program's do.  `more` arguments follow them. */
-static void indices(lua_State *L, tess_tensor *t, int more, int64_t *out) {
+static void read_indices(lua_State *L, tess_tensor *t, int more, int64_t *out) {
   int n = (int)tess_tensor_ndim(t), given = lua_gettop(L) - 1 - more;
   if (given != n)
     lt_error(L, TESS_INVALID,
@@ -182,13 +183,13 @@ static void indices(lua_State *L, tess_tensor *t, int more, int64_t *out) {
   }
 }
 
-static int get(lua_State *L) {
+static int ltensor_get(lua_State *L) {
   int64_t at[MAX_DIM], i;
   double v;
   tess_tensor *t = tensor(L);
   tess_dtype type = tess_tensor_dtype(t);
-  indices(L, t, 0, at);
-  if (type.code == TESS_FLOAT || type.code == TESS_BFLOAT) {
+  read_indices(L, t, 0, at);
+  if (type.code == TESS_DTYPE_FLOAT || type.code == TESS_DTYPE_BFLOAT) {
     lt_check(L, tess_tensor_get(t, at, &v));
     lua_pushnumber(L, v);
   } else {
@@ -198,11 +199,11 @@ static int get(lua_State *L) {
   return 1;
 }
 
-static int set(lua_State *L) {
+static int ltensor_set(lua_State *L) {
   int64_t at[MAX_DIM];
   tess_tensor *t = tensor(L);
-  indices(L, t, 1, at);
-  put(L, t, at, lua_gettop(L));
+  read_indices(L, t, 1, at);
+  put_element(L, t, at, lua_gettop(L));
   return 0;
 }
 
@@ -212,7 +213,7 @@ static int copy_from(lua_State *L) {
 }
 
 /* greatest absolute and relative difference */
-static int compare(lua_State *L) {
+static int ltensor_compare(lua_State *L) {
   double abs, rel;
   lt_check(L,
            tess_tensor_compare(tensor(L), lt_get(L, 2, LT_TENSOR), &abs, &rel));
@@ -221,7 +222,7 @@ static int compare(lua_State *L) {
   return 2;
 }
 
-static int save(lua_State *L) {
+static int ltensor_save(lua_State *L) {
   lt_check(L, tess_tensor_save(tensor(L), lt_string(L, 2, "the path")));
   return 0;
 }
@@ -275,9 +276,10 @@ void lt_open_tensor(lua_State *L) {
   static const luaL_Reg meta[] = {
       {"__tostring", tensor_tostring}, {"__len", len}, {NULL, NULL}};
   static const luaL_Reg methods[] = {
-      {"get", get},         {"set", set},   {"copy_from", copy_from},
-      {"compare", compare}, {"save", save}, {"shape", shape},
-      {"dtype", dtype},     {NULL, NULL}};
+      {"get", ltensor_get},     {"set", ltensor_set},
+      {"copy_from", copy_from}, {"compare", ltensor_compare},
+      {"save", ltensor_save},   {"shape", shape},
+      {"dtype", dtype},         {NULL, NULL}};
   static const luaL_Reg functions[] = {{"tensor", new_tensor}, {NULL, NULL}};
   lt_class(L, LT_TENSOR, meta, methods, tensor_gc);
   luaL_setfuncs(L, functions, 0);

@@ -51,7 +51,7 @@ static void push_operands(lua_State *L, tess_trace *t, uint32_t i,
 }
 
 static int push_inst(lua_State *L, tess_trace *t, uint32_t i) {
-  tess_inst_info info;
+  tess_inst_info info = TESS_INIT(tess_inst_info);
   if (tess_trace_inst(t, i, &info) != TESS_OK) return 0;
   lua_createtable(L, 0, 7);
   lua_pushstring(L, info.name);
@@ -83,7 +83,7 @@ static int push_inst(lua_State *L, tess_trace *t, uint32_t i) {
 }
 
 /* Adds the value at the top as text. */
-static void add(luaL_Buffer *b) {
+static void ltrace_add(luaL_Buffer *b) {
   luaL_tolstring(b->L, -1, NULL);
   lua_remove(b->L, -2);
   luaL_addvalue(b);
@@ -97,21 +97,21 @@ static int inst_tostring(lua_State *L) {
   int placed = lua_getfield(L, 1, "place") == LUA_TSTRING;
   luaL_buffinit(L, &b);
   lua_getfield(L, 1, "name");
-  add(&b);
+  ltrace_add(&b);
   if (decides) {
     lua_Integer n = luaL_len(L, 2);
     luaL_addstring(&b, ", decision {");
     for (lua_Integer k = 1; k <= n; k++) {
       if (k > 1) luaL_addstring(&b, ", ");
       lua_geti(L, 2, k);
-      add(&b);
+      ltrace_add(&b);
     }
     luaL_addstring(&b, "}");
   }
   if (placed) {
     luaL_addstring(&b, " (");
     lua_pushvalue(L, 3);
-    add(&b);
+    ltrace_add(&b);
     luaL_addstring(&b, ")");
   }
   luaL_pushresult(&b);
@@ -134,7 +134,7 @@ static int trace_index(lua_State *L) {
 
 /* ---- replaying and changing --------------------------------------------- */
 
-static int bind(lua_State *L) {
+static int ltrace_bind(lua_State *L) {
   tess_trace *t = lt_trace(L, 1);
   lt_check(L, tess_trace_bind(t, lt_program(L, 2)));
   lua_settop(L, 1);
@@ -142,7 +142,7 @@ static int bind(lua_State *L) {
 }
 
 /* t:replay([program] [, { resample =, repair =, no_postproc =, seed = }]) */
-static int replay(lua_State *L) {
+static int ltrace_replay(lua_State *L) {
   static const char *const known[] = {"resample", "repair", "no_postproc",
                                       "seed", NULL};
   tess_trace *t = lt_trace(L, 1);
@@ -181,7 +181,7 @@ static int with_decision(lua_State *L) {
   return 1;
 }
 
-static int mutate(lua_State *L) {
+static int ltrace_mutate(lua_State *L) {
   static const char *const known[] = {"seed", NULL};
   tess_trace *t = lt_trace(L, 1), *made;
   lt_options(L, 2, "trace:mutate", known);
@@ -245,10 +245,10 @@ void lt_open_trace(lua_State *L) {
   static const luaL_Reg methods[] = {{"lua", trace_lua},
                                      {"json", trace_json},
                                      {"to_tvm_json", trace_tvm_json},
-                                     {"bind", bind},
-                                     {"replay", replay},
+                                     {"bind", ltrace_bind},
+                                     {"replay", ltrace_replay},
                                      {"with_decision", with_decision},
-                                     {"mutate", mutate},
+                                     {"mutate", ltrace_mutate},
                                      {"simplify", simplify},
                                      {"equal", equal},
                                      {"stepper", stepper},

@@ -277,8 +277,8 @@ static int protected_call(lua_State *L) {
   return 0;
 }
 
-static tess_status propose(void *ud, tess_session *s, uint32_t n,
-                           tess_candidate *out, uint32_t *got) {
+static tess_status propose_from_lua(void *ud, tess_session *s, uint32_t n,
+                                    tess_candidate *out, uint32_t *got) {
   run *r = ud;
   *got = 0;
   task t = {.r = r,
@@ -298,8 +298,8 @@ static tess_status observe(void *ud, tess_session *s, uint32_t n,
   return invoke(&t, s);
 }
 
-static tess_status predict(void *ud, tess_session *s, uint32_t n,
-                           const tess_candidate *c, double *score) {
+static tess_status predict_from_lua(void *ud, tess_session *s, uint32_t n,
+                                    const tess_candidate *c, double *score) {
   run *r = ud;
   task t = {.r = r,
             .slot = SLOT_MODEL,
@@ -393,7 +393,7 @@ static int nothing(lua_State *L) { return (void)L, 0; }
  * come through: where it ended the run it must not end the caller, and where
  * the run was over, or the interpreter alone knew of it, nothing else tells. */
 static void take_interrupt(run *r, tess_result *made) {
-  tess_result_info i;
+  tess_result_info i = TESS_INIT(tess_result_info);
   lua_pushcfunction(r->L, nothing);
   if (lua_pcall(r->L, 0, 0, 0) == LUA_OK) return;
   if (made && !tess_result_get(made, &i) && i.status == TESS_CANCELLED)
@@ -404,7 +404,7 @@ static void take_interrupt(run *r, tess_result *made) {
 
 /* What the progress told last is not what came out. */
 static void print_note(const run *r, tess_result *made) {
-  tess_result_info i;
+  tess_result_info i = TESS_INIT(tess_result_info);
   if (r->progress != PRINT || !made || tess_result_get(made, &i)) return;
   if (*i.note) fprintf(stderr, "%s\n", i.note);
 }
@@ -435,7 +435,7 @@ static uint32_t count_option(lua_State *L, const char *k, lua_Integer most) {
   return (uint32_t)v;
 }
 
-static void read_options(lua_State *L, run *r, tess_tune_options *o) {
+static void read_tune_options(lua_State *L, run *r, tess_tune_options *o) {
   static const char *const errors[] = {"record", "stop", NULL};
   static const char *const checks[] = {"best", "all", NULL};
   *o = (tess_tune_options){.struct_size = sizeof *o};
@@ -486,9 +486,17 @@ static int tune(lua_State *L) {
   else
     lua_pushnil(L);
   tess_target *target = lt_to_target(L, 4);
-  read_options(L, &r, &o);
-  tess_strategy strategy = {"lua", propose, observe, NULL, &r};
-  tess_cost_model model = {"lua", predict, update, NULL, &r};
+  read_tune_options(L, &r, &o);
+  tess_strategy strategy = {.struct_size = sizeof(tess_strategy),
+                            .name = "lua",
+                            .propose = propose_from_lua,
+                            .observe = observe,
+                            .ud = &r};
+  tess_cost_model model = {.struct_size = sizeof(tess_cost_model),
+                           .name = "lua",
+                           .predict = predict_from_lua,
+                           .update = update,
+                           .ud = &r};
   lua_createtable(L, SLOT_ERROR, 0); /* callbacks need no memory to fill */
   lua_rawsetp(L, LUA_REGISTRYINDEX, &r);
   if (pluggable(&r, "strategy", SLOT_STRATEGY, &o.strategy))

@@ -5,7 +5,7 @@
 
 static const char function_key = 0; /* its address is the registry key */
 
-static lt_warnings *find(lua_State *L) {
+static lt_warnings *find_warning(lua_State *L) {
   lua_getfield(L, LUA_REGISTRYINDEX, LT_WARNINGS);
   lt_warnings *w = lua_touserdata(L, -1);
   lua_pop(L, 1);
@@ -14,7 +14,7 @@ static lt_warnings *find(lua_State *L) {
 
 /* An error of the function's ends nothing but itself.  Where the function
  * before took the function away, what is left goes to stderr. */
-static void tell(lua_State *L, const char *text) {
+static void print_warning(lua_State *L, const char *text) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &function_key) == LUA_TNIL) {
     warn_on_stderr(TESS_LOG_WARN, text);
     lua_pop(L, 1);
@@ -32,12 +32,13 @@ static int tell_all(lua_State *L) {
   size_t n = w->n;
   const char *all = lua_pushlstring(L, w->text, n);
   w->n = 0;
-  for (size_t at = 0; at < n; at += strlen(all + at) + 1) tell(L, all + at);
+  for (size_t at = 0; at < n; at += strlen(all + at) + 1)
+    print_warning(L, all + at);
   return 0;
 }
 
 void lt_tell_warnings(lua_State *L) {
-  lt_warnings *w = find(L);
+  lt_warnings *w = find_warning(L);
   if (!w || !w->n || w->busy) return;
   luaL_checkstack(L, LUA_MINSTACK, NULL);
   lua_pushcfunction(L, tell_all);
@@ -50,7 +51,7 @@ void lt_tell_warnings(lua_State *L) {
 /* ts.on_warning(f): warnings go to f(text), and with nil to stderr again;
  * gives the function that they went to before, or nil */
 static int on_warning(lua_State *L) {
-  lt_warnings *w = find(L);
+  lt_warnings *w = find_warning(L);
   lua_settop(L, 1);
   if (!lua_isnil(L, 1)) lt_function(L, 1, "what warnings go to");
   if (!w)

@@ -25,6 +25,9 @@ static const char usage[] =
     "       tessera step FILE [--program FILE.lua]\n"
     "       tessera show FILE [--program FILE.lua]\n"
     "       tessera db FILE\n"
+    "       tessera lower FILE [--after PASS] [--print-after-all] "
+    "[--target T]\n"
+    "               [--program FILE.lua]\n"
     "       tessera doc [NAME]\n"
     "--verbose with any of them: errors with the program and the place "
     "marked;\n"
@@ -98,7 +101,7 @@ static void push_handler(lua_State *L, const char *own) {
 }
 
 /* Says what the error at the top means; the exit status. */
-static int report(lua_State *L) {
+static int report_error(lua_State *L) {
   if (lua_istable(L, -1)) {
     lua_getfield(L, -1, "usage");
     fprintf(stderr, "tessera: %s\n", lua_tostring(L, -1));
@@ -162,7 +165,7 @@ static int run_script(lua_State *L, int argc, char **argv, int i) {
   push_args(L, argc, argv, i + 1);
   lua_pushvalue(L, -1);
   lua_setglobal(L, "arg");
-  if (luaL_loadfile(L, argv[i]) != LUA_OK) return report(L);
+  if (luaL_loadfile(L, argv[i]) != LUA_OK) return report_error(L);
   push_handler(L, NULL);
   lua_insert(L, -2);
   int base = lua_gettop(L) - 1, n = argc - i - 1;
@@ -171,7 +174,7 @@ static int run_script(lua_State *L, int argc, char **argv, int i) {
   main_catch_interrupts(1);
   int bad = lua_pcall(L, n, 0, base);
   end_interruptible();
-  return bad ? report(L) : 0;
+  return bad ? report_error(L) : 0;
 }
 
 /* Ctrl-C ends a command that waits for a line from a pipe; on the terminal
@@ -197,7 +200,7 @@ static int run_command(lua_State *L, int argc, char **argv, int i) {
   push_handler(L, NULL);
   lua_getglobal(L, "require");
   lua_pushliteral(L, "tessera.command");
-  if (lua_pcall(L, 1, 1, 1)) return report(L);
+  if (lua_pcall(L, 1, 1, 1)) return report_error(L);
   lua_getfield(L, -1, argv[i]);
   lua_pushvalue(L, -1);
   lua_getinfo(L, ">S", &ar);
@@ -215,12 +218,13 @@ static int run_command(lua_State *L, int argc, char **argv, int i) {
   main_catch_interrupts(1);
   int bad = lua_pcall(L, 2, 1, handler);
   end_interruptible();
-  if (bad) return report(L);
+  if (bad) return report_error(L);
   return lua_isinteger(L, -1) ? (int)lua_tointeger(L, -1) : 0;
 }
 
 static int is_command(const char *word) {
-  static const char *const words[] = {"tune", "step", "show", "db", "doc"};
+  static const char *const words[] = {"tune", "step",  "show",
+                                      "db",   "lower", "doc"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (!strcmp(words[i], word)) return 1;
   return 0;
@@ -245,7 +249,7 @@ static void unknown_option(const char *option) {
 /* Options before the script or sub-command; the index of what follows, or
  * -1 when the call is wrong.  --verbose may stand anywhere in front of a
  * script's name and anywhere in a sub-command. */
-static int read_options(int *argc, char **argv) {
+static int read_command_options(int *argc, char **argv) {
   int command = 0, n = 1;
   for (int i = 1; i < *argc; i++) {
     int plain = argv[i][0] != '-' || !argv[i][1];
@@ -304,7 +308,7 @@ static int run_in_state(int argc, char **argv, int at) {
 }
 
 static int dispatch(int argc, char **argv) {
-  int at = read_options(&argc, argv);
+  int at = read_command_options(&argc, argv);
   if (wants_help(argc, argv)) return fputs(usage, stdout), 0;
   if (at < 0) return 2;
   if (at || argc == 1) return run_in_state(argc, argv, at);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about kernels and the oracle. */
+ * The public functions of kernels and of the interpreter: tess_build,
+ * tess_kernel_*, tess_interpret, tess_equivalent, tess_tensor_intrin*. */
 #include "backends/interp/interp.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -19,13 +20,13 @@ typedef struct building {
   tess_context *c;
   tess_program *p;
   const char *target;
-  measure_form form;
+  backend_form form;
   measure_build b;
   tess_kernel **kernel;
   char **text;
 } building;
 
-static tess_status build(void *ud) {
+static tess_status build_kernel(void *ud) {
   building *w = ud;
   tess_status s = kernel_build(w->c, w->p, w->target, w->form, &w->b);
   if (s) return s;
@@ -35,7 +36,8 @@ static tess_status build(void *ud) {
   return TESS_OK;
 }
 
-/* What a worker would refuse to read is told here, where it is. */
+/* Verifies the program here, where the error has a place; a worker would only
+ * reject it. */
 static tess_status check_program(void *ud) {
   building *w = ud;
   arena scratch;
@@ -55,12 +57,12 @@ tess_status tess_build(tess_program *p, tess_target *t, tess_kernel **out) {
   building w = {.c = p->c,
                 .p = p,
                 .target = t ? tess_target_text(t) : "llvm",
-                .form = MEASURE_CODE,
+                .form = BACKEND_CODE,
                 .kernel = out};
   *out = NULL;
   ctx_begin_work(w.c);
   tess_status s = ctx_run(w.c, check_program, &w);
-  if (!s) s = ctx_run(w.c, build, &w);
+  if (!s) s = ctx_run(w.c, build_kernel, &w);
   ctx_end_work(w.c);
   measure_build_free(&w.b);
   if (s && *out) {
@@ -75,25 +77,23 @@ const char *tess_kernel_name(tess_kernel *k) {
 }
 
 tess_status tess_kernel_source(tess_kernel *k, const char *what, char **out) {
-  bool is_asm = !strcmp(what, "asm");
-  building w = {.c = k->c,
-                .p = k->program,
-                .target = k->target_text,
-                .form = is_asm ? MEASURE_ASM : MEASURE_IR,
-                .text = out};
+  building w = {
+      .c = k->c, .p = k->program, .target = k->target_text, .text = out};
   *out = NULL;
-  if (!is_asm && strcmp(what, "ir") != 0)
-    return ctx_fail(k->c, TESS_NOT_FOUND,
-                    "a kernel's source is \"ir\" or \"asm\", not '%s'", what);
+  ctx_clear(k->c);
+  tess_status s = backend_find_source(backend_find(k->target.kind), what,
+                                      &w.form, &k->c->err);
+  if (s) return s;
   ctx_begin_work(w.c);
-  tess_status s = ctx_run(w.c, build, &w);
+  s = ctx_run(w.c, build_kernel, &w);
   ctx_end_work(w.c);
   measure_build_free(&w.b);
   return s;
 }
 
 tess_kernel_fn tess_kernel_function(tess_kernel *k) {
-  return k->foreign ? NULL : k->code.backend->entry(k->code.kernel);
+  const backend *b = k->code.backend;
+  return k->foreign || !b->entry ? NULL : b->entry(k->code.kernel);
 }
 
 typedef struct runtime_asking {
@@ -118,12 +118,12 @@ const tess_runtime *tess_default_runtime(tess_context *c, uint32_t threads) {
 
 enum { MAX_ARGS = 256, MAX_SIZES = KERNEL_SIZES };
 
-/* Tensors for a program: checked, and the symbolic extents that follow. */
+/* The tensors of a call, checked, and the values of symbolic extents. */
 typedef struct call {
   tess_context *c;
   const ir_program *p;
-  tess_kernel *k; /* that is to run them; NULL: the oracle, which looks where
-                   * each index leads */
+  tess_kernel *k; /* to be called; NULL: the interpreter, which checks every
+                   * index itself */
   uint32_t n;
   tess_tensor *const *tensor;
   void *args[MAX_ARGS];
@@ -136,7 +136,7 @@ static const char *param_name(const call *x, uint32_t i) {
   return ir_text(x->p, x->p->buf.v[b].name);
 }
 
-/* The place of a symbolic extent among the sizes; MAX_SIZES: it is none. */
+/* The index of a symbolic extent among the sizes; MAX_SIZES: it is none. */
 static uint32_t size_place(const call *x, ir_expr e) {
   const ir_func *f = ir_entry(x->p);
   const ir_node *n = ir_at(x->p, e);
@@ -145,8 +145,8 @@ static uint32_t size_place(const call *x, ir_expr e) {
   return MAX_SIZES;
 }
 
-/* The value of an extent; false: it holds what is not known. */
-static bool value_of(const call *x, ir_expr e, int64_t *out) {
+/* The value of an extent; false: it contains an unknown size. */
+static bool extent_value(const call *x, ir_expr e, int64_t *out) {
   const ir_node n = *ir_at(x->p, e);
   int64_t a, b;
   if (n.op == IR_INT) return *out = n.i, true;
@@ -156,7 +156,7 @@ static bool value_of(const call *x, ir_expr e, int64_t *out) {
     return *out = x->sizes[at], true;
   }
   if (n.op < IR_ADD || n.op > IR_MAX) return false;
-  if (!value_of(x, n.a, &a) || !value_of(x, n.b, &b)) return false;
+  if (!extent_value(x, n.a, &a) || !extent_value(x, n.b, &b)) return false;
   *out = ir_fold_int((ir_op)n.op, n.dtype, a, b);
   return true;
 }
@@ -180,10 +180,10 @@ static tess_status check_type(call *x, uint32_t i) {
                   t->ndim);
 }
 
-/* Extents that are a variable tell its value.  Whatever was proved about the
- * program, and what it was simplified to, rests on sizes being at least 1, and
- * on what is computed of them fitting int64. */
-static tess_status learn_sizes(call *x, uint32_t i) {
+/* Infers sizes from the extents that are a single variable.  Proofs and
+ * simplifications assume that sizes are at least 1 and that index arithmetic on
+ * them fits int64, hence the bounds. */
+static tess_status infer_sizes(call *x, uint32_t i) {
   ir_buf b = x->p->arg.v[ir_entry(x->p)->params.at + i];
   for (uint32_t d = 0; d < ir_ndim(x->p, b); d++) {
     uint32_t at = size_place(x, ir_dim(x->p, b, d));
@@ -204,7 +204,7 @@ static tess_status learn_sizes(call *x, uint32_t i) {
   return TESS_OK;
 }
 
-/* Adds the sizes in the extent e of which no value is known, each once. */
+/* Appends the sizes in extent e that have no known value, each once. */
 static void put_unknown(const call *x, ir_expr e, strbuf *out) {
   const ir_func *f = ir_entry(x->p);
   for (uint32_t k = 0; k < f->sizes.n; k++) {
@@ -235,7 +235,7 @@ static tess_status check_extents(call *x, uint32_t i) {
   ir_buf b = x->p->arg.v[ir_entry(x->p)->params.at + i];
   for (uint32_t d = 0; d < ir_ndim(x->p, b); d++) {
     int64_t want;
-    if (!value_of(x, ir_dim(x->p, b, d), &want))
+    if (!extent_value(x, ir_dim(x->p, b, d), &want))
       return does_not_follow(x, i, d);
     if (x->tensor[i]->shape[d] != want)
       return ctx_fail(x->c, TESS_TYPE,
@@ -246,8 +246,8 @@ static tess_status check_extents(call *x, uint32_t i) {
   return TESS_OK;
 }
 
-/* The program's own buffers and what it reduces over have at least one
- * element, too, where their extents are made of sizes. */
+/* Intermediate buffers and reduction domains with symbolic extents must not be
+ * empty, either. */
 static tess_status check_buffers(call *x) {
   const ir_program *p = x->p;
   const ir_block_rec *root = ir_blk(p, ir_entry(p)->root);
@@ -256,7 +256,7 @@ static tess_status check_buffers(call *x) {
     ir_buf b = p->arg.v[i];
     int64_t n;
     for (uint32_t d = 0; d < ir_ndim(p, b); d++)
-      if (value_of(x, ir_dim(p, b, d), &n) && n < 1)
+      if (extent_value(x, ir_dim(p, b, d), &n) && n < 1)
         return ctx_fail(x->c, TESS_INVALID,
                         "buffer '%s': extent %u must be at least 1, and is "
                         "%lld with tensors of these sizes",
@@ -274,7 +274,7 @@ static tess_status check_reductions(call *x) {
     int64_t n;
     for (uint32_t i = it.at; i < it.at + it.n; i++)
       if (p->iter.v[i].kind == IR_REDUCE &&
-          value_of(x, p->iter.v[i].extent, &n) && n < 1)
+          extent_value(x, p->iter.v[i].extent, &n) && n < 1)
         return ctx_fail(x->c, TESS_INVALID,
                         "block '%s' reduces over '%s', whose extent must be at "
                         "least 1 and is %lld with tensors of these sizes",
@@ -285,8 +285,8 @@ static tess_status check_reductions(call *x) {
   return TESS_OK;
 }
 
-/* Indices that leave their tensor at these sizes, in what was described: a
- * schedule tells less clearly what runs. */
+/* Rejects sizes at which an index of the described program leaves its tensor;
+ * the scheduled program would give less readable places. */
 static tess_status check_indices(void *ud) {
   call *x = ud;
   const tess_program *p = x->k->program;
@@ -303,9 +303,9 @@ static tess_status check_indices(void *ud) {
   return s;
 }
 
-/* What only the sizes tell; nothing new where a kernel was last called with
- * the same, as it mostly was. */
-static tess_status check_sizes(call *x, uint32_t n) {
+/* The checks that depend on sizes; skipped if the kernel's last call had the
+ * same sizes, which is the common case. */
+static tess_status check_argument_sizes(call *x, uint32_t n) {
   tess_kernel *k = x->k;
   size_t bytes = n * sizeof *x->sizes;
   if (!n || (k && k->fits && !memcmp(k->sizes, x->sizes, bytes)))
@@ -319,7 +319,7 @@ static tess_status check_sizes(call *x, uint32_t n) {
   return s;
 }
 
-/* ---- tensors that share memory ------------------------------------------ */
+/* ---- aliasing ----------------------------------------------------------- */
 
 static bool overlap(const tess_tensor *a, const tess_tensor *b) {
   const char *x = a->data, *y = b->data;
@@ -327,7 +327,7 @@ static bool overlap(const tess_tensor *a, const tess_tensor *b) {
 }
 
 /* Whether the program may write to parameter i. */
-static bool is_written(const call *x, uint32_t i) {
+static bool is_param_written(const call *x, uint32_t i) {
   ir_buf b = x->p->arg.v[ir_entry(x->p)->params.at + i];
   ir_stmt root = ir_entry(x->p)->root;
   if (x->p->buf.v[b].role == IR_ROLE_OUTPUT) return true;
@@ -337,20 +337,21 @@ static bool is_written(const call *x, uint32_t i) {
   return false;
 }
 
-/* Kernels count on it that what they write is nobody else's. */
-static tess_status check_apart(call *x) {
+/* Kernels are compiled for parameters that do not alias where one is
+ * written. */
+static tess_status check_no_alias(call *x) {
   for (uint32_t i = 1; i < x->n; i++)
     for (uint32_t k = 0; k < i; k++)
       if (overlap(x->tensor[k], x->tensor[i]) &&
-          (is_written(x, k) || is_written(x, i)))
+          (is_param_written(x, k) || is_param_written(x, i)))
         return ctx_fail(x->c, TESS_INVALID,
                         "arguments %u, '%s', and %u, '%s', share memory, and "
-                        "one of them is written",
+                        "one of them is written: pass a copy of one",
                         k + 1, param_name(x, k), i + 1, param_name(x, i));
   return TESS_OK;
 }
 
-static tess_status bind(call *x) {
+static tess_status bind_arguments(call *x) {
   const ir_func *f = ir_entry(x->p);
   ctx_clear(x->c);
   if (f->params.n > MAX_ARGS || f->sizes.n > MAX_SIZES)
@@ -360,10 +361,10 @@ static tess_status bind(call *x) {
                     ir_text(x->p, f->name), f->params.n, x->n);
   tess_status s = TESS_OK;
   for (uint32_t i = 0; !s && i < x->n; i++) s = check_type(x, i);
-  for (uint32_t i = 0; !s && i < x->n; i++) s = learn_sizes(x, i);
+  for (uint32_t i = 0; !s && i < x->n; i++) s = infer_sizes(x, i);
   for (uint32_t i = 0; !s && i < x->n; i++) s = check_extents(x, i);
-  if (!s) s = check_sizes(x, f->sizes.n);
-  if (!s) s = check_apart(x);
+  if (!s) s = check_argument_sizes(x, f->sizes.n);
+  if (!s) s = check_no_alias(x);
   for (uint32_t i = 0; !s && i < x->n; i++) x->args[i] = x->tensor[i]->data;
   return s;
 }
@@ -373,14 +374,13 @@ static tess_status bind(call *x) {
 typedef struct running {
   call x;
   tess_kernel *k;
-  tess_kernel_fn fn;
   const tess_runtime *rt;
   int32_t status;
   double min_time;
   measure_result times;
 } running;
 
-static tess_status failed(const running *w) {
+static tess_status kernel_failed(const running *w) {
   if (w->status == TESS_CANCELLED)
     return ctx_fail(w->x.c, TESS_CANCELLED, "cancelled");
   if (w->status == TESS_NOMEM)
@@ -391,57 +391,60 @@ static tess_status failed(const running *w) {
                   known ? err_status_text((tess_status)w->status) : "?");
 }
 
-/* Parameters whose layout the kernel chose, before it is run or timed. */
-static tess_status convert(running *w) {
+/* Converts the parameters whose layout the schedule transformed. */
+static tess_status convert_layouts(running *w) {
   tess_kernel *k = w->k;
   bundle_args_free(&k->made);
   w->status = bundle_convert(&k->code, w->x.args, w->rt, &k->made);
-  if (w->status) return failed(w);
+  if (w->status) return kernel_failed(w);
   bundle_replace(&k->code, &k->made, w->x.args);
   return TESS_OK;
 }
 
-static tess_status prepare(running *w, tess_kernel *k, uint32_t n,
-                           tess_tensor *const *args) {
+static tess_status prepare_call(running *w, tess_kernel *k, uint32_t n,
+                                tess_tensor *const *args) {
   *w = (running){
       .x = {.c = k->c, .p = &k->program->p, .k = k, .n = n, .tensor = args},
-      .k = k,
-      .fn = tess_kernel_function(k)};
+      .k = k};
   if (k->foreign) return ctx_fail(k->c, TESS_UNSUPPORTED, "%s", k->foreign);
-  tess_status s = bind(&w->x);
+  tess_status s = bind_arguments(&w->x);
   if (s) return s;
   w->rt = tess_default_runtime(k->c, (uint32_t)k->target.num_cores);
-  return w->rt ? convert(w) : k->c->err.code;
+  return w->rt ? convert_layouts(w) : k->c->err.code;
+}
+
+static int32_t launch_once(running *w) {
+  const bundle *code = &w->k->code;
+  return code->backend->launch(code->kernel, w->x.args, w->x.sizes, w->rt);
 }
 
 tess_status tess_kernel_run(tess_kernel *k, uint32_t n,
                             tess_tensor *const *args) {
   running w;
-  tess_status s = prepare(&w, k, n, args);
+  tess_status s = prepare_call(&w, k, n, args);
   if (s) return s;
-  w.status = w.fn(w.x.args, w.x.sizes, w.rt);
-  return w.status ? failed(&w) : TESS_OK;
+  w.status = launch_once(&w);
+  return w.status ? kernel_failed(&w) : TESS_OK;
 }
 
 tess_status tess_kernel_prepare(tess_kernel *k, uint32_t n,
                                 tess_tensor *const *args, void **out) {
   running w;
-  tess_status s = prepare(&w, k, n, args);
+  tess_status s = prepare_call(&w, k, n, args);
   for (uint32_t i = 0; !s && i < n; i++) out[i] = w.x.args[i];
   return s;
 }
 
-static bool launch(void *ud, uint64_t runs, double *seconds) {
+static bool launch_timed(void *ud, uint64_t runs, double *seconds) {
   running *w = ud;
   if (thread_flag_is_raised(&w->x.c->stop)) w->status = TESS_CANCELLED;
   double start = clock_now();
-  for (uint64_t i = 0; i < runs && !w->status; i++)
-    w->status = w->fn(w->x.args, w->x.sizes, w->rt);
+  for (uint64_t i = 0; i < runs && !w->status; i++) w->status = launch_once(w);
   *seconds = clock_now() - start;
   return w->status == 0;
 }
 
-/* One run to warm up, one for an estimate. */
+/* Times a kernel after one warm-up run and one run for an estimate. */
 static tess_status time_kernel(void *ud) {
   running *w = ud;
   mem_heap *heap = &w->x.c->heap;
@@ -450,12 +453,12 @@ static tess_status time_kernel(void *ud) {
   measure_policy p = measure_default_policy(1);
   timing_limits l = {w->min_time > 0 ? w->min_time : p.min_time, p.repeats,
                      INFINITY};
-  bool ok = launch(w, 1, &first) && launch(w, 1, &second);
+  bool ok = launch_timed(w, 1, &first) && launch_timed(w, 1, &second);
   if (ok) {
-    timing_subject s = {launch, w, fmin(first, second), false};
+    timing_subject s = {launch_timed, w, fmin(first, second), false};
     ok = timing_take(heap, &l, 1, &s, &out);
   }
-  if (!ok) return failed(w);
+  if (!ok) return kernel_failed(w);
   timing_summarize(heap, out);
   return TESS_OK;
 }
@@ -464,27 +467,32 @@ tess_status tess_kernel_time(tess_kernel *k, uint32_t n,
                              tess_tensor *const *args, double min_time,
                              tess_timing *out) {
   running w;
-  tess_status s = prepare(&w, k, n, args);
+  tess_status s = prepare_call(&w, k, n, args);
   if (s) return s;
   if (!(min_time >= 0 && isfinite(min_time)))
-    return ctx_fail(k->c, TESS_INVALID, "min_time is no time");
+    return ctx_fail(k->c, TESS_INVALID,
+                    "min_time is %g, not a time in seconds: give a number that "
+                    "is at least 0",
+                    min_time);
+  s = ctx_fits(k->c, tess_timing, out);
+  if (s) return s;
   w.min_time = min_time;
   ctx_begin_work(k->c);
   s = ctx_run(k->c, time_kernel, &w);
   ctx_end_work(k->c);
   const measure_result *r = &w.times;
-  if (!s)
-    *out = (tess_timing){.median = r->median,
-                         .min = r->min,
-                         .mean = r->mean,
-                         .stddev = r->stddev,
-                         .repeats = r->sample.n,
-                         .runs = r->runs};
+  const tess_timing timing = {.median = r->median,
+                              .min = r->min,
+                              .mean = r->mean,
+                              .stddev = r->stddev,
+                              .repeats = r->sample.n,
+                              .runs = r->runs};
+  if (!s) s = ctx_give(k->c, tess_timing, &timing, out);
   vec_free(&k->c->heap, &w.times.sample);
   return s;
 }
 
-/* ---- the oracle --------------------------------------------------------- */
+/* ---- the interpreter ---------------------------------------------------- */
 
 typedef struct asking {
   tess_context *c;
@@ -494,8 +502,8 @@ typedef struct asking {
   interp in;
 } asking;
 
-static tess_status report(tess_context *c, const ir_program *p, tess_status s,
-                          const interp_error *e) {
+static tess_status report_interp_error(tess_context *c, const ir_program *p,
+                                       tess_status s, const interp_error *e) {
   strbuf text;
   if (e->fault == INTERP_LIMIT && !strcmp(e->what, "memory"))
     return err_ran_out(&c->err, &c->heap, s, "interpreting '%s'",
@@ -508,7 +516,7 @@ static tess_status report(tess_context *c, const ir_program *p, tess_status s,
   return s;
 }
 
-static tess_status interpret(void *ud) {
+static tess_status run_interpreter(void *ud) {
   asking *a = ud;
   interp_arg args[MAX_ARGS];
   interp_error e;
@@ -520,43 +528,43 @@ static tess_status interpret(void *ud) {
     args[i] = (interp_arg){a->x->args[i], a->x->tensor[i]->bytes};
   interp_init(&a->in, &a->c->heap);
   tess_status s = interp_run(&a->in, a->x->p, a->x->n, args, &o, &e);
-  return s ? report(a->c, a->x->p, s, &e) : TESS_OK;
+  return s ? report_interp_error(a->c, a->x->p, s, &e) : TESS_OK;
 }
 
 tess_status tess_interpret(tess_program *p, uint32_t n,
                            tess_tensor *const *args) {
   call x = {.c = p->c, .p = &p->p, .n = n, .tensor = args};
   asking a = {.c = p->c, .p = p, .x = &x};
-  tess_status s = bind(&x);
+  tess_status s = bind_arguments(&x);
   ctx_begin_work(p->c);
-  if (!s) s = ctx_run(p->c, interpret, &a);
+  if (!s) s = ctx_run(p->c, run_interpreter, &a);
   ctx_end_work(p->c);
   interp_free(&a.in);
   return s;
 }
 
-/* The first says what is to be computed; one that reads what nobody wrote
- * computes something else, whatever stands there. */
-static tess_status differs(tess_context *c) {
+/* A second program that reads uninitialized elements differs from the first,
+ * whatever values it finds. */
+static tess_status mismatch_error(tess_context *c) {
   return err_set(&c->err, TESS_MISMATCH, "in the second program %s",
                  c->err.message);
 }
 
-static tess_status equate(void *ud) {
+static tess_status check_equivalent(void *ud) {
   const asking *a = ud;
   interp_error e;
   interp_options o = {.stop = &a->c->stop};
   int which = 0;
   tess_status s =
       interp_equal(&a->c->heap, &a->p->p, &a->q->p, a->seed, &o, &e, &which);
-  if (s) report(a->c, which ? &a->q->p : &a->p->p, s, &e);
-  return s == TESS_UNWRITTEN && which ? differs(a->c) : s;
+  if (s) report_interp_error(a->c, which ? &a->q->p : &a->p->p, s, &e);
+  return s == TESS_UNWRITTEN && which ? mismatch_error(a->c) : s;
 }
 
 tess_status tess_equivalent(tess_program *p, tess_program *q, uint64_t seed) {
   asking a = {.c = p->c, .p = p, .q = q, .seed = seed};
   ctx_begin_work(p->c);
-  tess_status s = ctx_run(p->c, equate, &a);
+  tess_status s = ctx_run(p->c, check_equivalent, &a);
   ctx_end_work(p->c);
   return s;
 }

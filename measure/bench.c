@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Allocates, fills, resets and checks the tensors of a workload's
+ * measurements. */
 #include "measure/bench.h"
 #include "base/vec.h"
 #include "measure/tensor/room.h"
@@ -16,8 +18,8 @@ static bool must_agree_exactly(const ir_program *p, const range_plan *r) {
   return true;
 }
 
-/* The largest integers with which all sums are exact; 0: there are none, or
- * ties between them would matter. */
+/* The largest range of input integers for which all sums are exact; 0: none, or
+ * an argmin or argmax would depend on ties. */
 static int64_t choose_range(const ir_program *p, arena *scratch,
                             range_plan *r) {
   for (int64_t range = FILL_RANGE; range > 0; range /= 2) {
@@ -28,7 +30,7 @@ static int64_t choose_range(const ir_program *p, arena *scratch,
   return 0;
 }
 
-/* Numbers of both signs, where none has to be positive. */
+/* Signed numbers, unless the program needs non-negative ones. */
 static fill_how how_to_fill(const range_plan *r, int64_t range) {
   if (range) return FILL_INTEGERS;
   return r->wants_nonneg ? FILL_RANDOM : FILL_SIGNED;
@@ -74,7 +76,7 @@ static const char *name_of(const ir_program *p) {
   return ir_text(p, ir_entry(p)->name);
 }
 
-/* Outputs count twice, since what they must be is kept, too. */
+/* Outputs count twice, since their reference is kept, too. */
 tess_status bench_fits(const ir_program *base, err_state *e) {
   const double gib = 1 << 30;
   const ir_func *f = ir_entry(base);
@@ -184,7 +186,7 @@ void bench_reset(bench *b) {
   }
 }
 
-/* By chance a byte or two of a result may be what they were before. */
+/* A few bytes of a result may equal the poison by chance. */
 enum { SURELY = 8 };
 
 tess_status bench_inspect(const bench *b, err_state *e) {

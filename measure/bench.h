@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tensors that all candidates of a workload run on: made once, between
+ * The tensors that all candidates of a workload run on: allocated once, between
  * guard pages, with contents that depend on the seed alone.
  *
- * Inputs may not be written, outputs hold poison before a launch, and what a
- * program changes in place is put back before each. */
+ * Inputs are write-protected, outputs are poisoned before a launch, and
+ * in-place parameters are restored before each. */
 #ifndef MEASURE_BENCH_H
 #define MEASURE_BENCH_H
 
+#include "backends/backend.h"
 #include "backends/runtime.h"
 #include "base/error.h"
 #include "measure/tensor/fill.h"
@@ -41,35 +42,38 @@ typedef struct bench {
   guard reference; /* what outputs must be; map NULL: not known yet */
 } bench;
 
-/* Whether it could be opened (measure_task_fits); nothing is made yet. */
+/* Whether a bench of the program could be opened (measure_task_fits); nothing
+ * is allocated. */
 tess_status bench_fits(const ir_program *base, err_state *e);
-/* The program lives as long as the bench.  UNSUPPORTED for a symbolic
- * extent, NOMEM.  May unwind; then bench_close it, too. */
+/* The program must outlive the bench.  UNSUPPORTED for a symbolic extent,
+ * NOMEM.  May unwind; bench_close it then, too. */
 tess_status bench_open(bench *b, mem_heap *heap, arena *scratch,
                        const ir_program *base, uint64_t seed, uint32_t threads,
                        err_state *e);
 void bench_close(bench *b);
 
-/* Puts all tensors at one end of their memory. */
+/* Moves all tensors to one end of their memory. */
 void bench_place(bench *b, guard_side side);
-/* As it must be before a launch. */
+/* Restores the state before a launch. */
 void bench_reset(bench *b);
 /* One launch; the kernel's status. */
-static inline int32_t bench_launch(bench *b, tess_kernel_fn fn) {
-  return fn(b->args, NULL, &b->rt.rt);
+static inline int32_t bench_launch(bench *b, const backend *by,
+                                   const backend_code *code) {
+  return by->launch(code, b->args, NULL, &b->rt.rt);
 }
-/* After a launch that followed bench_reset: was something written to each
- * output, and nothing beside a tensor?  WRONG_RESULT says which. */
+/* After a launch that followed bench_reset: checks that each output was written
+ * and that nothing beside a tensor was; WRONG_RESULT names the tensor. */
 tess_status bench_inspect(const bench *b, err_state *e);
 
 /* The outputs' bytes, one after the other. */
 void bench_get_outputs(const bench *b, strbuf *out);
-/* What they are to be compared with: reference_bytes bytes. */
+/* Sets the reference, reference_bytes bytes. */
 tess_status bench_set_reference(bench *b, const void *bytes, size_t n,
                                 err_state *e);
 /* How many elements of parameter i must be infinite or not-a-number. */
 uint64_t bench_count_special(const bench *b, uint32_t i);
-/* Compares them: WRONG_RESULT says where and how far apart. */
+/* Compares the outputs with the reference: WRONG_RESULT says where they differ
+ * and by how much. */
 tess_status bench_compare(const bench *b, double *error, double *bound,
                           err_state *e);
 

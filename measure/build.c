@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Building batches: by workers, or by threads of this process. */
+ * Builds batches of candidates, in worker processes or on threads of this
+ * process. */
 #include "base/hash.h"
 #include "ir/query.h"
 #include "measure/clock.h"
@@ -7,7 +8,7 @@
 #include "vm/text/text.h"
 #include <string.h>
 
-/* A trace that candidates of a batch replay, written down once. */
+/* A trace that candidates of a batch replay, serialized once. */
 typedef struct sketch {
   const vm_trace *trace;
   uint64_t key;
@@ -41,8 +42,8 @@ static void add_sketch(batch *b, const vm_trace *t) {
   vec_push(b->pool->heap, &b->sketch, s);
 }
 
-/* `bytes` holds what the request borrows of it. */
-static job_build request(const batch *b, uint32_t i, strbuf *bytes) {
+/* `bytes` owns what the request borrows. */
+static job_build build_request(const batch *b, uint32_t i, strbuf *bytes) {
   const measure_candidate *c = &b->candidate[i];
   job_build r = {.base = b->task->key,
                  .target = str_get(&b->task->target),
@@ -63,12 +64,12 @@ static job_build request(const batch *b, uint32_t i, strbuf *bytes) {
 
 /* ---- by workers --------------------------------------------------------- */
 
-static tess_status send(crew_work *work, uint32_t i, worker *w) {
+static tess_status send_build(crew_work *work, uint32_t i, worker *w) {
   batch *b = (batch *)work;
   strbuf bytes, body;
   str_init(&bytes, b->pool->heap);
   str_init(&body, b->pool->heap);
-  job_build r = request(b, i, &bytes);
+  job_build r = build_request(b, i, &bytes);
   tess_status sent = str_status(&bytes);
   if (!sent) sent = pool_send_thing(w, JOB_PROGRAM, r.base, &b->task->program);
   if (!sent && r.kind == JOB_OF_TRACE)
@@ -81,30 +82,34 @@ static tess_status send(crew_work *work, uint32_t i, worker *w) {
   return sent;
 }
 
-static void account(measure_ledger *l, const measure_build *out) {
+static void add_to_ledger(measure_ledger *l, const measure_build *out) {
   l->builds++;
   l->replay += out->replay;
   l->lower += out->lower;
   l->compile += out->compile;
 }
 
-static bool take(crew_work *work, uint32_t i, worker *w, const void *body,
-                 size_t n) {
+static bool take_built(crew_work *work, uint32_t i, worker *w, const void *body,
+                       size_t n) {
   batch *b = (batch *)work;
   (void)w;
   if (!wire_read_built(body, n, &b->out[i])) return false;
-  account(&b->pool->ledger, &b->out[i]);
+  add_to_ledger(&b->pool->ledger, &b->out[i]);
   return true;
 }
 
-static void fail(crew_work *work, uint32_t i, tess_status s, const char *why) {
+static void fail_build(crew_work *work, uint32_t i, tess_status s,
+                       const char *why) {
   batch *b = (batch *)work;
   pool_set_build(b->pool, &b->out[i], s, why);
 }
 
 static tess_status build_by_workers(batch *b, uint32_t n) {
-  b->work = (crew_work){
-      .n = n, .send = send, .reply = FRAME_BUILT, .take = take, .fail = fail};
+  b->work = (crew_work){.n = n,
+                        .send = send_build,
+                        .reply = FRAME_BUILT,
+                        .take = take_built,
+                        .fail = fail_build};
   b->work.limit[JOB_IDLE] = crew_patience(b->pool);
   b->work.limit[JOB_BUILDING] = b->task->policy.build_timeout;
   return crew_run(b->pool, b->pool->builder, b->pool->nbuilders, &b->work);
@@ -112,8 +117,8 @@ static tess_status build_by_workers(batch *b, uint32_t n) {
 
 /* ---- in process --------------------------------------------------------- */
 
-/* Runs on a thread: touches nothing but its own state and result, which
- * stays on the state's heap until the caller's thread copies it. */
+/* Runs on a thread: accesses only its own state and result, which stays on the
+ * state's heap until the calling thread copies it. */
 static bool build_item(void *ud, uint32_t i, uint32_t thread) {
   batch *b = ud;
   err_state e;
@@ -124,7 +129,7 @@ static bool build_item(void *ud, uint32_t i, uint32_t thread) {
   mem_heap own;
   mem_heap_init(&own, b->pool->heap->alloc, 0);
   str_init(&bytes, &own);
-  job_build r = request(b, i, &bytes);
+  job_build r = build_request(b, i, &bytes);
   const sketch *s =
       b->candidate[i].trace ? find_sketch(b, b->candidate[i].trace) : NULL;
   if (s && !job_has(j, JOB_TRACE, s->key))
@@ -153,7 +158,7 @@ static tess_status build_here(batch *b, uint32_t n) {
     if (out->message.heap) {
       move_text(p->heap, &out->message);
       move_text(p->heap, &out->code);
-      account(&p->ledger, out);
+      add_to_ledger(&p->ledger, out);
     } else {
       pool_set_build(p, out, all ? TESS_NOMEM : TESS_CANCELLED,
                      all ? "out of memory" : "cancelled");
@@ -169,7 +174,7 @@ typedef struct whole {
   uint32_t n;
 } whole;
 
-static tess_status build(void *ud) {
+static tess_status run_batch(void *ud) {
   whole *w = ud;
   batch *b = &w->b;
   for (uint32_t i = 0; i < w->n; i++)
@@ -180,8 +185,8 @@ static tess_status build(void *ud) {
   return build_by_workers(b, w->n);
 }
 
-/* The pool has no memory for what was built. */
-static void lose_build(measure_pool *pool, measure_build *out) {
+/* The pool has no memory for the result of a build. */
+static void drop_build(measure_pool *pool, measure_build *out) {
   err_state e;
   err_clear(&e);
   err_ran_out(&e, pool->heap, mem_refusal(pool->heap), "building a candidate");
@@ -196,11 +201,11 @@ tess_status measure_build_batch(measure_pool *pool, const measure_task *t,
   memset(out, 0, n * sizeof *out);
   for (uint32_t i = 0; i < n; i++)
     pool_set_build(pool, &out[i], TESS_NOMEM, "out of memory");
-  tess_status s = n ? mem_protect(pool->heap, build, &w) : TESS_OK;
+  tess_status s = n ? mem_protect(pool->heap, run_batch, &w) : TESS_OK;
   for (uint32_t i = 0; i < w.b.sketch.n; i++) str_free(&w.b.sketch.v[i].json);
   vec_free(pool->heap, &w.b.sketch);
   for (uint32_t i = 0; i < n; i++)
-    if (out[i].code.bad || out[i].message.bad) lose_build(pool, &out[i]);
+    if (out[i].code.bad || out[i].message.bad) drop_build(pool, &out[i]);
   pool->ledger.build_wall += clock_now() - start;
   return s;
 }

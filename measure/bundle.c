@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels together with what converts their parameters. */
+ * Bundles: a kernel's code together with the function that converts parameters
+ * to the layouts that the schedule chose. */
 #include "measure/bundle.h"
 #include <string.h>
 
@@ -98,7 +99,7 @@ int32_t bundle_convert(const bundle *b, void *const *args,
     both[2 * i] = args[b->param[i]];
     both[2 * i + 1] = out->made[i];
   }
-  return b->backend->entry(b->convert)(both, NULL, rt);
+  return b->backend->launch(b->convert, both, NULL, rt);
 }
 
 void bundle_replace(const bundle *b, const bundle_args *made, void **args) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The clock that everything here is timed by. */
+ * The monotonic clock of all measurements. */
 #ifndef MEASURE_CLOCK_H
 #define MEASURE_CLOCK_H
 
 #include <time.h>
 
-/* Seconds since some moment; never goes back. */
+/* Seconds since an unspecified moment. */
 static inline double clock_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Comparing outputs with their references. */
+ * Compares outputs with their references, within the error bounds of
+ * range.h. */
 #include "measure/bench.h"
 #include "ir/scalar.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Elements that are looked at together, with the poison that was there. */
+/* Elements per chunk, for which the poison is generated again. */
 enum { CHUNK = 512, MAX_BYTES = 8 };
 
-/* Where a small error may have become a large one (a number rounded to the
- * other integer, the index that the greatest of nearly equal values has), so
- * many elements of a thousand may be anything.  One more may be off by a
- * single jump that is small beside the output: then a wrong kernel cannot
- * pass because outputs are few. */
+/* Where rounding errors may be amplified to a jump (a number rounded to the
+ * other integer, an argmax among nearly equal values), this many elements of a
+ * thousand are exempt.  For small outputs one more may be off by a single jump
+ * that is small in relation to the output, so that a wrong kernel cannot
+ * pass. */
 enum { JUMPS_PER_MILLE = 1, SMALL_STEP = 16 };
 
 typedef struct comparison {
@@ -31,17 +32,17 @@ typedef struct comparison {
 
 typedef void (*look_fn)(comparison *c, uint64_t i, double got, double want);
 
-static double element(tess_dtype t, const char *at) {
+static double element_value(tess_dtype t, const char *at) {
   if (ir_is_float(t)) return ir_get_real(t, at);
   double v = (double)ir_get_int(t, at);
-  bool wrapped = t.code == TESS_UINT && t.bits == 64 && v < 0;
+  bool wrapped = t.code == TESS_DTYPE_UINT && t.bits == 64 && v < 0;
   return wrapped ? v + 0x1p64 : v;
 }
 
-/* Calls look for every element, or those that have not the same bits.  Of all,
- * those are left out that the reference did not write, or wrote what looks
- * like that: some 16-bit numbers do. */
-static void look_at_elements(comparison *c, bool all, look_fn look) {
+/* Calls `look` for every element, or for those whose bits differ.  Elements
+ * that the reference did not write are skipped; some 16-bit results equal the
+ * poison and are skipped with them. */
+static void visit_elements(comparison *c, bool all, look_fn look) {
   uint64_t words[CHUNK * MAX_BYTES / sizeof(uint64_t)];
   const char *poison = (const char *)words;
   size_t size = ir_dtype_bytes(c->x->dtype);
@@ -53,8 +54,8 @@ static void look_at_elements(comparison *c, bool all, look_fn look) {
     bool unwritten = !c->x->in_place &&
                      !memcmp(c->want + at, poison + in_chunk * size, size);
     if (all ? unwritten : same) continue;
-    look(c, i, element(c->x->dtype, c->got + at),
-         element(c->x->dtype, c->want + at));
+    look(c, i, element_value(c->x->dtype, c->got + at),
+         element_value(c->x->dtype, c->want + at));
   }
 }
 
@@ -68,15 +69,16 @@ static void add_square(comparison *c, uint64_t i, double got, double want) {
   if (isfinite(want)) c->rms += want / c->most * (want / c->most);
 }
 
-/* Of what the reference wrote; squares of large numbers would be infinite. */
+/* The root mean square of the reference, scaled so that no square overflows. */
 static void find_rms(comparison *c) {
-  look_at_elements(c, true, find_most);
+  visit_elements(c, true, find_most);
   if (c->most == 0) return;
-  look_at_elements(c, true, add_square);
+  visit_elements(c, true, add_square);
   c->rms = c->most * sqrt(c->rms / (double)c->x->n);
 }
 
-static double difference(const comparison *c, double got, double want) {
+static double relative_difference(const comparison *c, double got,
+                                  double want) {
   bool is_float = ir_is_float(c->x->dtype);
   if (is_float && (got == want || (isnan(got) && isnan(want)))) return 0;
   if (!isfinite(got) || !isfinite(want)) return INFINITY;
@@ -90,9 +92,9 @@ static double step_at(const comparison *c, double want) {
   return c->step > 0 ? c->step + c->bound * (fabs(want) + c->rms) : 0;
 }
 
-static void look_at_difference(comparison *c, uint64_t i, double got,
-                               double want) {
-  double d = difference(c, got, want);
+static void visit_difference(comparison *c, uint64_t i, double got,
+                             double want) {
+  double d = relative_difference(c, got, want);
   if (d > c->bound) c->wrong++;
   if (d > c->bound && fabs(got - want) <= step_at(c, want)) c->near++;
   if (d > c->error) c->error = d, c->worst = i;
@@ -113,7 +115,7 @@ static void put_index(const bench_param *x, uint64_t i, char *out, size_t n) {
   if (used) snprintf(out + used, n - used, "]");
 }
 
-static tess_status report(const comparison *c, err_state *e) {
+static tess_status report_worst(const comparison *c, err_state *e) {
   char at[400];
   const bench_param *x = c->x;
   size_t byte = (size_t)c->worst * ir_dtype_bytes(x->dtype);
@@ -121,13 +123,13 @@ static tess_status report(const comparison *c, err_state *e) {
   return err_set(e, TESS_WRONG_RESULT,
                  "%s%s is %.9g, not %.9g; %llu of %llu elements differ by "
                  "more than %.2g of the magnitude",
-                 x->name, at, element(x->dtype, c->got + byte),
-                 element(x->dtype, c->want + byte),
+                 x->name, at, element_value(x->dtype, c->got + byte),
+                 element_value(x->dtype, c->want + byte),
                  (unsigned long long)c->wrong, (unsigned long long)x->n,
                  c->bound);
 }
 
-/* A step that changes the norm of all elements by little. */
+/* The jump that changes the norm of the output by little. */
 static double small_step(const comparison *c) {
   const range_fact *f = &c->x->fact;
   double norm = c->rms * sqrt((double)c->x->n);
@@ -135,7 +137,7 @@ static double small_step(const comparison *c) {
   return f->jumps && is_small ? f->step : 0;
 }
 
-static bool agrees(const comparison *c) {
+static bool is_within_bound(const comparison *c) {
   if (!c->x->fact.jumps) return c->wrong == 0;
   uint64_t anything = c->x->n / 1000 * JUMPS_PER_MILLE;
   return c->wrong - c->near <= anything && c->wrong <= anything + (c->near > 0);
@@ -147,8 +149,8 @@ static tess_status compare_param(comparison *c, err_state *e) {
   if (!memcmp(c->got, c->want, x->bytes)) return TESS_OK;
   find_rms(c);
   c->step = small_step(c);
-  look_at_elements(c, false, look_at_difference);
-  return agrees(c) ? TESS_OK : report(c, e);
+  visit_elements(c, false, visit_difference);
+  return is_within_bound(c) ? TESS_OK : report_worst(c, e);
 }
 
 tess_status bench_compare(const bench *b, double *error, double *bound,
@@ -180,6 +182,6 @@ uint64_t bench_count_special(const bench *b, uint32_t i) {
   if (!x->written || !ir_is_float(x->dtype)) return 0;
   comparison c = {.b = b, .x = x, .param = i};
   c.got = c.want = b->reference.data + x->reference;
-  look_at_elements(&c, true, count_special);
+  visit_elements(&c, true, count_special);
   return c.wrong;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What this floor keeps in a context: its pool and its runtimes. */
+ * The measuring layer's part of a context: the worker pool and the runtimes. */
 #include "measure/context.h"
 
 typedef struct runtime_place {

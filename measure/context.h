@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What this floor keeps in a context. */
+ * The measuring layer's part of a context. */
 #ifndef MEASURE_CONTEXT_H
 #define MEASURE_CONTEXT_H
 

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Pins the measuring process to cores, one hardware thread a core, by hwloc. */
 #include "measure/cores.h"
 #include <hwloc.h>
 

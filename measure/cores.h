@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cores for timing. */
+ * Pins a process to cores for timing. */
 #ifndef MEASURE_CORES_H
 #define MEASURE_CORES_H
 
@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Binds this process to `threads` processing units of `allowed`, no two of
- * them of one core where that can be; false: there are too few, or they
- * cannot be found out, and it may run on all of `allowed`. */
+/* Binds this process to `threads` processing units of `allowed`, on distinct
+ * cores where possible; false: there are too few or the topology is unknown,
+ * and the process may run on all of `allowed`. */
 bool cores_pin(uint32_t threads, const cpu_set_t *allowed);
 
 #endif

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Transfer functions of the rounding-error analysis: the fact of an operation's
+ * result from those of its operands. */
 #include "measure/fact.h"
 #include "ir/scalar.h"
 #include <math.h>
@@ -8,7 +10,7 @@ enum { FUNCTION_ROUNDINGS = 4 }; /* of exp, tanh, ... */
 /* ---- types -------------------------------------------------------------- */
 
 int fact_digits(tess_dtype t) {
-  if (t.code == TESS_BFLOAT) return 8;
+  if (t.code == TESS_DTYPE_BFLOAT) return 8;
   return t.bits == 16 ? 11 : t.bits == 32 ? 24 : 53;
 }
 
@@ -53,11 +55,13 @@ range_fact fact_unknown(tess_dtype t) {
 
 /* ---- common parts ------------------------------------------------------- */
 
-static double times(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
+static double bound_product(double a, double b) {
+  return a == 0 || b == 0 ? 0 : a * b;
+}
 
-/* What roundings two facts carry together; how far a jump of one takes the
- * result is for the operation to say. */
-static range_fact both(range_fact a, range_fact b) {
+/* Accumulates the rounding errors of two operands; the jump of the result
+ * depends on the operation. */
+static range_fact combine_errors(range_fact a, range_fact b) {
   range_fact f = {.seen = true, .jumps = a.jumps || b.jumps};
   f.roundings = fmax(a.roundings, b.roundings);
   f.noise = fmax(a.noise, b.noise);
@@ -67,14 +71,15 @@ static range_fact both(range_fact a, range_fact b) {
   return f;
 }
 
-/* The result of an operation of type t that is known to be exact only if
- * the type holds it; else it was rounded `n` times more. */
-static range_fact settle(tess_dtype t, range_fact f, double n) {
+/* The result of an operation of type t: exact if the type represents it, else
+ * rounded `n` more times. */
+static range_fact round_result(tess_dtype t, range_fact f, double n) {
   if (!ir_is_float(t)) {
     double most = ldexp(1, t.bits);
     f.known = true;
     f.grain = 0;
-    f.nonneg = f.nonneg || t.code == TESS_UINT || t.code == TESS_BOOL;
+    f.nonneg =
+        f.nonneg || t.code == TESS_DTYPE_UINT || t.code == TESS_DTYPE_BOOL;
     if (!(f.bound < most)) f.bound = most;
     return f;
   }
@@ -86,8 +91,8 @@ static range_fact settle(tess_dtype t, range_fact f, double n) {
   return f;
 }
 
-/* Of f's integers, which are equal to the last bit or the next. */
-static range_fact cut(range_fact f) {
+/* The fact of f rounded to an integer, which may jump to the next one. */
+static range_fact truncate_fact(range_fact f) {
   bool is_integer = f.grain >= 0 && f.roundings == 0;
   f.known = isfinite(f.bound);
   f.grain = 0;
@@ -100,8 +105,8 @@ static range_fact cut(range_fact f) {
 
 /* ---- operations --------------------------------------------------------- */
 
-static range_fact add(range_fact a, range_fact b) {
-  range_fact f = both(a, b);
+static range_fact add_facts(range_fact a, range_fact b) {
+  range_fact f = combine_errors(a, b);
   f.known = a.known && b.known;
   f.nonneg = a.nonneg && b.nonneg;
   f.bound = a.bound + b.bound;
@@ -110,59 +115,59 @@ static range_fact add(range_fact a, range_fact b) {
 }
 
 range_fact fact_sum(tess_dtype t, range_fact a, range_fact b) {
-  return settle(t, add(a, b), 1);
+  return round_result(t, add_facts(a, b), 1);
 }
 
-range_fact fact_merge(range_fact a, range_fact b) { return add(a, b); }
+range_fact fact_merge(range_fact a, range_fact b) { return add_facts(a, b); }
 
-static range_fact multiply(range_fact a, range_fact b) {
-  range_fact f = both(a, b);
+static range_fact multiply_facts(range_fact a, range_fact b) {
+  range_fact f = combine_errors(a, b);
   f.known = a.known && b.known;
   f.nonneg = a.nonneg && b.nonneg;
-  f.bound = times(a.bound, b.bound);
+  f.bound = bound_product(a.bound, b.bound);
   f.grain = a.grain + b.grain;
-  f.step = times(a.step, b.bound) + times(b.step, a.bound);
+  f.step = bound_product(a.step, b.bound) + bound_product(b.step, a.bound);
   return f;
 }
 
 range_fact fact_product(tess_dtype t, range_fact a, range_fact b) {
-  return settle(t, multiply(a, b), 1);
+  return round_result(t, multiply_facts(a, b), 1);
 }
 
 range_fact fact_quotient(tess_dtype t, range_fact a, range_fact b,
                          const double *by) {
   int exponent;
   if (by && ir_is_float(t) && frexp(fabs(*by), &exponent) == 0.5)
-    return settle(t, multiply(a, fact_of_real(1 / *by)), 1);
-  range_fact f = both(a, b);
+    return round_result(t, multiply_facts(a, fact_of_real(1 / *by)), 1);
+  range_fact f = combine_errors(a, b);
   f.nonneg = a.nonneg && b.nonneg;
   f.bound = by && *by != 0   ? a.bound / fabs(*by)
             : ir_is_float(t) ? INFINITY
                              : a.bound;
   if (by && *by != 0) f.step = a.step / fabs(*by);
   f.grain = -1;
-  if (ir_is_int(t)) f = cut(f);
-  return settle(t, f, 1);
+  if (ir_is_int(t)) f = truncate_fact(f);
+  return round_result(t, f, 1);
 }
 
-/* A remainder that jumps goes to the other end. */
+/* A remainder that jumps moves to the other end of its range. */
 range_fact fact_remainder(tess_dtype t, range_fact a, range_fact b) {
-  range_fact f = both(a, b);
+  range_fact f = combine_errors(a, b);
   f.nonneg = b.nonneg;
   f.known = a.known && b.known;
   f.bound = b.bound;
   f.jumps = f.jumps || f.roundings > 0;
   f.step = f.jumps ? b.bound : 0;
-  return settle(t, f, 1);
+  return round_result(t, f, 1);
 }
 
 range_fact fact_repeated_sum(tess_dtype t, range_fact x, double n) {
-  x.bound = times(x.bound, n);
-  return settle(t, x, ir_is_int(t) ? 0 : n);
+  x.bound = bound_product(x.bound, n);
+  return round_result(t, x, ir_is_int(t) ? 0 : n);
 }
 
 range_fact fact_either(range_fact a, range_fact b) {
-  range_fact f = add(a, b);
+  range_fact f = add_facts(a, b);
   f.bound = fmax(a.bound, b.bound);
   f.step = fmax(a.step, b.step);
   return f;
@@ -177,7 +182,7 @@ range_fact fact_select(range_fact cond, range_fact a, range_fact b) {
 }
 
 range_fact fact_condition(range_fact a, range_fact b) {
-  range_fact f = both(a, b);
+  range_fact f = combine_errors(a, b);
   bool jumps = f.jumps || f.roundings > 0;
   f = fact_exact(1, 0);
   f.nonneg = true;
@@ -187,9 +192,10 @@ range_fact fact_condition(range_fact a, range_fact b) {
 }
 
 range_fact fact_cast(tess_dtype from, tess_dtype to, range_fact x) {
-  if (ir_is_float(from) && ir_is_int(to)) return settle(to, cut(x), 0);
-  /* Rounding the same bits gives the same bits. */
-  range_fact r = settle(to, x, x.roundings > 0);
+  if (ir_is_float(from) && ir_is_int(to))
+    return round_result(to, truncate_fact(x), 0);
+  /* A cast of equal bits gives equal bits. */
+  range_fact r = round_result(to, x, x.roundings > 0);
   if (x.roundings == 0) r.unit = x.unit;
   return r;
 }
@@ -204,12 +210,12 @@ static range_fact of_function(tess_dtype t, ir_fn fn, range_fact f) {
   /* Units of the argument become as many, times its size, of what is at most
    * 1. */
   if (turns && f.bound > 1) {
-    f.roundings = times(f.roundings, f.bound);
-    f.noise = times(f.noise, square(f.bound));
+    f.roundings = bound_product(f.roundings, f.bound);
+    f.noise = bound_product(f.noise, square(f.bound));
   }
   f.bound = is_small ? 1 : INFINITY;
   f.step = !f.jumps ? 0 : is_small ? 2 : INFINITY;
-  return settle(t, f, FUNCTION_ROUNDINGS);
+  return round_result(t, f, FUNCTION_ROUNDINGS);
 }
 
 /* Bits of an integer, which are others where it is off by one. */
@@ -217,7 +223,7 @@ static range_fact of_bits(tess_dtype t, ir_fn fn, range_fact f) {
   bool shrinks = fn == IR_FN_SHR || fn == IR_FN_BITAND;
   f.nonneg = f.nonneg && fn != IR_FN_SHL;
   if (!shrinks || !f.nonneg) f.bound = INFINITY;
-  f = settle(t, f, 0);
+  f = round_result(t, f, 0);
   if (f.jumps) f.step = 2 * f.bound;
   return f;
 }
@@ -232,7 +238,9 @@ range_fact fact_call(tess_dtype t, ir_fn fn, range_fact args) {
   case IR_FN_ABS: args.nonneg = true; return args;
   case IR_FN_FLOOR:
   case IR_FN_CEIL:
-  case IR_FN_ROUND: args.bound += 1; return settle(t, cut(args), 0);
+  case IR_FN_ROUND:
+    args.bound += 1;
+    return round_result(t, truncate_fact(args), 0);
   default: return of_function(t, fn, args);
   }
 }

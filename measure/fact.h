@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is known of a value that a program computes, and what an operation
- * makes of what is known of its operands. */
+ * The abstract domain of the rounding-error analysis (range.h): facts about a
+ * value, and their transfer through operations. */
 #ifndef MEASURE_FACT_H
 #define MEASURE_FACT_H
 
 #include "ir/ir.h"
 
 typedef struct range_fact {
-  bool seen;   /* something was found out */
-  bool known;  /* a multiple of 2^grain, its type holds all up to bound */
-  bool jumps;  /* a small error may have become a large one */
+  bool seen;   /* the fact is not empty */
+  bool known;  /* a multiple of 2^grain, exactly representable up to bound */
+  bool jumps;  /* rounding errors may have been amplified to a jump */
   bool nonneg; /* not less than 0 */
   int grain;
-  double bound;     /* |value|, but for roundings; INFINITY: not known */
-  double step;      /* how far one jump takes it; INFINITY: not known */
+  double bound;     /* of |value| without rounding; INFINITY: unknown */
+  double step;      /* size of one jump; INFINITY: unknown */
   double roundings; /* 0: the same bits in every order */
   double noise;     /* the sum of the squares of their units */
   double unit;      /* of the coarsest type that rounded */
@@ -27,7 +27,7 @@ double fact_unit(tess_dtype t);
 range_fact fact_exact(double bound, int grain);
 range_fact fact_of_real(double v);
 range_fact fact_of_range(int64_t lo, int64_t hi);
-/* Of what was filled by means that are not followed. */
+/* The fact of a buffer that is written by unanalysed means. */
 range_fact fact_unknown(tess_dtype t);
 
 /* Results of type t. */
@@ -43,13 +43,13 @@ range_fact fact_cast(tess_dtype from, tess_dtype to, range_fact x);
 /* args: any of the arguments. */
 range_fact fact_call(tess_dtype t, ir_fn fn, range_fact args);
 
-/* One of the two, whichever may be decided by what may jump. */
+/* A select: one of the two, by a condition that may jump. */
 range_fact fact_either(range_fact a, range_fact b);
 range_fact fact_select(range_fact cond, range_fact a, range_fact b);
 /* A comparison or conjunction. */
 range_fact fact_condition(range_fact a, range_fact b);
-/* What several stores make of a buffer; bounds add up, since one may start
- * what another goes on with. */
+/* Joins the facts of several stores to a buffer; bounds add up, since one store
+ * may initialize what another accumulates. */
 range_fact fact_merge(range_fact a, range_fact b);
 
 #endif

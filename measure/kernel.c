@@ -1,9 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Builds a program and loads its kernel into this process. */
 #include "measure/kernel.h"
 #include <string.h>
 
 tess_status kernel_build(tess_context *c, tess_program *p,
-                         const char *target_text, measure_form form,
+                         const char *target_text, backend_form form,
                          measure_build *out) {
   measure_pool *pool;
   measure_task *task;
@@ -30,11 +31,12 @@ tess_status measure_runs_here(const char *text, err_state *e) {
   return s ? s : backend_find(t.kind)->runs_here(&t, e);
 }
 
-/* What cannot run here is kept without code, for its source. */
-static tess_status load(tess_kernel *k, const strbuf *code) {
+/* A kernel for another machine is kept unloaded, for its source. */
+static tess_status load_kernel(tess_kernel *k, const strbuf *code) {
   tess_context *c = k->c;
   const backend *b = backend_find(k->target.kind);
   tess_status s = b->runs_here(&k->target, &c->err);
+  if (!s) s = backend_check_host(b, &c->err);
   if (!s) return bundle_load(&c->heap, b, code->v, code->n, &k->code, &c->err);
   if (s != TESS_UNSUPPORTED) return s;
   k->foreign = ctx_text(c, c->err.message, strlen(c->err.message));
@@ -49,7 +51,7 @@ tess_status kernel_load(tess_context *c, tess_program *p,
   *k = (tess_kernel){.c = c, .program = program_hold(p)};
   *out = k; /* the caller's to free, should memory run out */
   tess_status s = target_parse(&k->target, target_text, &c->err);
-  if (!s) s = load(k, code);
+  if (!s) s = load_kernel(k, code);
   if (s) {
     tess_kernel_free(k);
     *out = NULL;

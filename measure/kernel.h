@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels: code that was compiled (by a worker, where there are some) and is
- * loaded into this process. */
+ * Kernels: compiled code (by a worker unless in_process) that is loaded into
+ * this process. */
 #ifndef MEASURE_KERNEL_H
 #define MEASURE_KERNEL_H
 
@@ -25,16 +25,15 @@ struct tess_kernel {
   int64_t sizes[KERNEL_SIZES];
 };
 
-/* Loads code that was built for the program, if it is for this machine;
- * unwinds.  Searches use it to
- * give out what they found. */
+/* Loads code that was built for the program, if this machine can run it;
+ * unwinds.  Tuning uses it to return the best kernel. */
 tess_status kernel_load(tess_context *c, tess_program *p,
                         const char *target_text, const strbuf *code,
                         tess_kernel **out);
 /* Builds a program in the context's pool, in whatever form; `out` is
  * initialised and the caller's. */
 tess_status kernel_build(tess_context *c, tess_program *p,
-                         const char *target_text, measure_form form,
+                         const char *target_text, backend_form form,
                          measure_build *out);
 
 #endif

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compiling and measuring candidates, in worker processes or in this one.
+ * Compiles and measures candidates, in worker processes or in this one.
  *
- * A task is what candidates have in common: the unscheduled program, the
- * target, how to time.  A candidate is a trace with its decisions, or a
- * program that is already scheduled.  Building gives object code; running
- * times it, on tensors between guard pages, and compares what it computes
- * with what the unscheduled program does.
+ * A task is what the candidates of a workload share: the unscheduled program,
+ * the target and the policy of timing.  A candidate is a trace with its
+ * decisions, or a scheduled program.  Building gives object code; running times
+ * it, on tensors between guard pages, and compares its outputs with those of
+ * the unscheduled program, the reference.
  *
  * A pool owns the workers: any number compile at once, one times, alone.
- * What a candidate does to its worker (crash, hang, exit) is that
- * candidate's result; a worker that is lost for another reason is replaced,
- * the job is done again once, and only then is its class TESS_INFRA.
+ * If a candidate ends its worker (crash, hang, exit) that is its result; a
+ * worker that is lost for another reason is replaced, the job is retried once,
+ * and if it is lost again its class is TESS_INFRA.
  *
  * The classes of results are statuses: OK, BUILD_ERROR, LAUNCH_ERROR,
  * TIMEOUT, CRASHED, WRONG_RESULT, INFRA; and CANCELLED.
  *
- * In process (measure_config.in_process) the same code runs in the host:
- * there is then no time-out, and a candidate that crashes, hangs or makes
- * LLVM give up takes the host with it.
+ * In process (measure_config.in_process) the same code runs in the host: there
+ * is then no time-out, and a candidate that crashes, hangs or causes a fatal
+ * error of LLVM ends the host.
  *
  * A pool is used by one thread at a time.  Functions that return a
  * tess_status catch exhausted memory themselves. */
 #ifndef MEASURE_MEASURE_H
 #define MEASURE_MEASURE_H
 
+#include "backends/form.h"
 #include "base/context.h"
 #include "vm/vm.h"
 
-/* The machinery failed, or memory ran out: that says nothing of the
- * candidate. */
-static inline bool measure_is_no_ones(tess_status s) {
+/* Failures of the machinery, which are not results of a candidate. */
+static inline bool measure_is_machine_fault(tess_status s) {
   return s == TESS_INFRA || s == TESS_NOMEM || s == TESS_LIMIT;
 }
 
@@ -50,8 +50,8 @@ typedef struct measure_policy {
 } measure_policy;
 
 measure_policy measure_default_policy(uint32_t threads);
-/* What times depend on, in a form that stays: "v1 min-time=0.1 ..."; equal
- * texts mean that times are comparable. */
+/* The policy as a stable text, "v1 min-time=0.1 ...": times under equal texts
+ * are comparable. */
 void measure_policy_text(const measure_policy *p, strbuf *out);
 
 /* ---- pools -------------------------------------------------------------- */
@@ -69,13 +69,12 @@ typedef struct measure_config {
                             * IR_FN_EXTERN names, loaded by workers; NULL:
                             * none.  Tests' way to make candidates that
                             * misbehave */
-  double patience;         /* seconds that a worker may take to begin what it
-                            * was asked for; 0: the default */
-  double preparation;      /* seconds that tensors may take to be made and
-                            * filled; 0: the default, five minutes */
-  double reference;        /* seconds that each step of finding out what
-                            * outputs must be may take; 0: the default, ten
-                            * minutes */
+  double patience;         /* seconds until a worker must have begun a job; 0:
+                            * the default */
+  double preparation;      /* seconds that allocating and filling tensors may
+                            * take; 0: the default, five minutes */
+  double reference;        /* seconds that each step of computing the reference
+                            * may take; 0: the default, ten minutes */
   thread_flag *cancel;     /* work stops when it is raised; may be NULL */
   void (*log)(void *ud, int level, const char *text); /* may be NULL */
   void *log_ud;
@@ -85,12 +84,12 @@ typedef struct measure_config {
 tess_status measure_pool_new(mem_heap *heap, const measure_config *o,
                              measure_pool **out, err_state *e);
 void measure_pool_free(measure_pool *pool);
-/* The one that belongs to a context, as its options say; made when first
- * asked for, freed with the context. */
+/* The context's pool, configured by its options; created on first use, freed
+ * with the context. */
 tess_status measure_context_pool(tess_context *c, measure_pool **out);
 
-/* Where the time went, in seconds; of what several workers do at once, the
- * sum.  `build_wall` and `run_wall` are what the caller waited. */
+/* Seconds by activity, summed over workers; `build_wall` and `run_wall` are the
+ * time that the caller waited. */
 typedef struct measure_ledger {
   double replay, lower, compile; /* in workers, of builds */
   double build_wall, run_wall;
@@ -103,16 +102,16 @@ typedef struct measure_ledger {
   uint64_t builds, runs, started, lost, retried;
 } measure_ledger;
 const measure_ledger *measure_get_ledger(const measure_pool *pool);
-/* The path of what should be the worker, when it never says what it is and is
- * not asked any more; NULL: all is well.  A new task tries it again. */
-const char *measure_pool_mute(const measure_pool *pool);
-/* Says so, INFRA, where there is such a path. */
-tess_status measure_say_mute(const measure_pool *pool, err_state *e);
+/* The worker's path, if repeated starts of it gave no handshake, so that it is
+ * not started any more; NULL: all is well.  A new task tries it again. */
+const char *measure_pool_unresponsive(const measure_pool *pool);
+/* Sets that error, INFRA, where there is such a path. */
+tess_status measure_report_unresponsive(const measure_pool *pool, err_state *e);
 
 /* ---- tasks -------------------------------------------------------------- */
 
-/* Can what is built for the target, by its text, be run here?  UNSUPPORTED
- * says why not; it is to be asked before anything is measured. */
+/* Whether this machine can run code for the target: UNSUPPORTED says why not.
+ * To be called before measuring. */
 tess_status measure_runs_here(const char *target, err_state *e);
 /* `target` is its text.  The program is copied.  The policy's seed and
  * threads hold for the life of the task. */
@@ -120,26 +119,20 @@ tess_status measure_task_new(measure_pool *pool, const ir_program *base,
                              const char *target, const measure_policy *policy,
                              measure_task **out, err_state *e);
 void measure_task_free(measure_task *t);
-/* Notes about the reference that candidates are compared with, "" when all
- * is well: that it was too large to be checked against the oracle, say. */
+/* Notes about the quality of the reference, "" for none: for example that it
+ * could not be checked against the interpreter. */
 const char *measure_task_note(const measure_task *t);
-/* Seconds that the unscheduled program took, run once for the reference; 0
- * while there is none. */
+/* Seconds of the unscheduled program's one run for the reference; 0 while there
+ * is no reference. */
 double measure_task_launch(const measure_task *t);
-/* Whether a task of the program could be run: NOMEM says how much memory its
- * tensors would take; LIMIT, UNSUPPORTED for a symbolic extent. */
+/* Whether a task of the program fits this machine: NOMEM says how much memory
+ * its tensors need; LIMIT; UNSUPPORTED for a symbolic extent. */
 tess_status measure_task_fits(const ir_program *base, err_state *e);
-/* Why no candidate of the task can be measured: preparing its tensors, or
- * what they must become, took too long, and would again.  NULL: they can. */
+/* Why no candidate of the task can be measured: preparing the tensors or the
+ * reference timed out, and would again.  NULL: they can. */
 const char *measure_task_stuck(const measure_task *t);
 
 /* ---- building ----------------------------------------------------------- */
-
-typedef enum measure_form {
-  MEASURE_CODE,
-  MEASURE_IR,
-  MEASURE_ASM
-} measure_form;
 
 typedef struct measure_candidate {
   const vm_trace *trace;    /* replayed over the task's program */
@@ -148,7 +141,7 @@ typedef struct measure_candidate {
   uint32_t ndecisions;
   const ir_program *program; /* trace NULL: a scheduled program; NULL: the
                               * task's own, unscheduled */
-  measure_form form;
+  backend_form form;
 } measure_candidate;
 
 typedef struct measure_build {
@@ -159,9 +152,9 @@ typedef struct measure_build {
   double replay, lower, compile; /* seconds */
 } measure_build;
 
-/* Builds n candidates, several at once; out[i] belongs to c[i] and is
- * initialised here (measure_build_free it whatever is returned).  TESS_OK,
- * CANCELLED with the rest of the results of that class, or NOMEM, LIMIT. */
+/* Builds n candidates in parallel; out[i] is the result of c[i] and initialised
+ * here (measure_build_free it whatever is returned).  TESS_OK; CANCELLED, with
+ * the remaining results of that class; NOMEM; LIMIT. */
 tess_status measure_build_batch(measure_pool *pool, const measure_task *t,
                                 uint32_t n, const measure_candidate *c,
                                 measure_build *out);
@@ -188,7 +181,7 @@ typedef struct measure_result {
   VEC(double) sample;                    /* seconds a run, in order */
   uint64_t runs;                         /* launches that were timed */
   bool cut_off;                          /* too slow: only one sample */
-  bool checked;        /* outputs were compared, and agree if OK */
+  bool checked;        /* outputs were compared, and agree if status is OK */
   double error, bound; /* greatest difference found, and allowed, as a
                         * fraction of |reference| + rms of the output; both
                         * 0 where outputs must be equal exactly */
@@ -199,15 +192,15 @@ tess_status measure_run(measure_pool *pool, measure_task *t,
                         const measure_request *r, measure_result *out);
 void measure_result_free(measure_result *r);
 
-/* Compares what the code of measure_build computes with the reference, without
- * timing it: `checked` and what follows it are set.  Always initialises *out;
- * returns out->status. */
+/* Compares the outputs of built code with the reference, without timing it:
+ * sets `checked` and the fields after it.  Always initialises *out; returns
+ * out->status. */
 tess_status measure_compare(measure_pool *pool, measure_task *t,
                             const strbuf *code, measure_result *out);
 
-/* Times k kernels in turns, so that what changes on the machine meanwhile
- * meets all of them; each result as measure_run gives it, not checked.
- * Returns TESS_OK when all have times. */
+/* Times k kernels interleaved, so that changes of the machine's load affect all
+ * of them; each result is as of measure_run, not checked.  TESS_OK when all
+ * have times. */
 tess_status measure_rematch(measure_pool *pool, measure_task *t, uint32_t k,
                             const strbuf *const *code, measure_result *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How candidates are timed, and how that is written down. */
+ * Default policy of timing, and its text, the key of comparable times. */
 #include "measure/measure.h"
 
 measure_policy measure_default_policy(uint32_t threads) {
@@ -12,7 +12,7 @@ measure_policy measure_default_policy(uint32_t threads) {
                           .seed = 0};
 }
 
-/* Limits that only end a measurement do not change a time that it gave. */
+/* Time-outs are not part of the text: they do not change a time. */
 void measure_policy_text(const measure_policy *p, strbuf *out) {
   str_puts(out, "v1 min-time=");
   str_put_double(out, p->min_time);

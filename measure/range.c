@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One walk over the stores of a program, in its order. */
+ * Rounding-error analysis: an abstract interpretation of a program's stores, in
+ * program order, over the facts of fact.h. */
 #include "measure/range.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -11,14 +12,14 @@ typedef struct walk {
   range_fact *memo; /* by node */
   uint8_t *done;
   ir_buf own;      /* the buffer being stored to; 0: none */
-  bool own_varies; /* what is loaded of it is not known */
+  bool own_varies; /* loads from it are unknown */
 } walk;
 
-static range_fact find(walk *w, ir_expr e);
+static range_fact expr_fact(walk *w, ir_expr e);
 
 /* ---- expressions -------------------------------------------------------- */
 
-/* Notes that x should not be negative. */
+/* Records that inputs should be non-negative, unless x is. */
 static void want_nonneg(walk *w, range_fact x) {
   if (!x.nonneg) w->plan->wants_nonneg = true;
 }
@@ -39,7 +40,7 @@ static range_fact of_product(const ir_node *n, range_fact a, range_fact b) {
 }
 
 static range_fact of_binary(walk *w, const ir_node *n) {
-  range_fact a = find(w, n->a), b = find(w, n->b), f;
+  range_fact a = expr_fact(w, n->a), b = expr_fact(w, n->b), f;
   switch ((ir_op)n->op) {
   case IR_ADD: return fact_sum(n->dtype, a, b);
   case IR_SUB: b.nonneg = false; return fact_sum(n->dtype, a, b);
@@ -55,28 +56,28 @@ static range_fact of_binary(walk *w, const ir_node *n) {
   }
 }
 
-/* Powers are real where the base is not negative or the exponent whole. */
+/* A power is real if its base is non-negative or its exponent an integer. */
 static void want_domain(walk *w, const ir_node *n) {
   ir_fn fn = (ir_fn)n->a;
   const uint32_t *x = w->p->arg.v + n->b;
   if (fn == IR_FN_SQRT || fn == IR_FN_RSQRT || fn == IR_FN_LOG)
-    want_nonneg(w, find(w, x[0]));
+    want_nonneg(w, expr_fact(w, x[0]));
   if (fn != IR_FN_POW) return;
-  range_fact by = find(w, x[1]);
-  if (!by.known || by.grain < 0) want_nonneg(w, find(w, x[0]));
+  range_fact by = expr_fact(w, x[1]);
+  if (!by.known || by.grain < 0) want_nonneg(w, expr_fact(w, x[0]));
 }
 
 static range_fact of_call(walk *w, const ir_node *n) {
   range_fact args = fact_exact(0, 0);
   for (uint32_t i = 0; i < n->n; i++) {
-    range_fact x = find(w, w->p->arg.v[n->b + i]);
+    range_fact x = expr_fact(w, w->p->arg.v[n->b + i]);
     args = i ? fact_either(args, x) : x;
   }
   want_domain(w, n);
   return fact_call(n->dtype, (ir_fn)n->a, args);
 }
 
-/* Buffers whose values end in an index of buffer b, dimension dim. */
+/* Marks the buffers whose values are used as an index of b's dimension dim. */
 static void mark_index(walk *w, ir_expr e, ir_buf b, uint32_t dim) {
   const ir_node *n = ir_at(w->p, e);
   if (!n->has_load) return;
@@ -89,18 +90,18 @@ static void mark_index(walk *w, ir_expr e, ir_buf b, uint32_t dim) {
   if (!*below || extent < *below) *below = extent;
 }
 
-static bool look_at_indices(walk *w, ir_buf b, uint32_t n, const ir_expr *idx) {
+static bool index_facts(walk *w, ir_buf b, uint32_t n, const ir_expr *idx) {
   bool jumps = false;
   for (uint32_t i = 0; i < n; i++) {
     if (!ir_at(w->p, idx[i])->has_load) continue;
     if (i < ir_ndim(w->p, b)) mark_index(w, idx[i], b, i);
-    range_fact f = find(w, idx[i]);
+    range_fact f = expr_fact(w, idx[i]);
     jumps = jumps || f.jumps || f.roundings > 0;
   }
   return jumps;
 }
 
-/* Another element may be meant. */
+/* An index that jumps selects an arbitrary element. */
 static void jump_anywhere(range_fact *f) {
   f->jumps = true;
   f->step = INFINITY;
@@ -111,7 +112,7 @@ static range_fact of_load(walk *w, const ir_node *n) {
   w->plan->use[n->a].read = true;
   if (!f.seen && n->a == w->own) f = fact_exact(0, 0);
   if (!f.seen) f = fact_unknown(n->dtype);
-  if (look_at_indices(w, n->a, n->n, w->p->arg.v + n->b)) jump_anywhere(&f);
+  if (index_facts(w, n->a, n->n, w->p->arg.v + n->b)) jump_anywhere(&f);
   if (n->a == w->own && w->own_varies) {
     f.nonneg = false;
     f.bound = INFINITY;
@@ -124,41 +125,42 @@ static range_fact of_var(walk *w, const ir_node *n) {
   const ir_var_rec *v = &w->p->var.v[n->a];
   if (v->kind == IR_VAR_LET && v->owner &&
       ir_st(w->p, v->owner)->kind == IR_LET)
-    return find(w, ir_st(w->p, v->owner)->let_value);
+    return expr_fact(w, ir_st(w->p, v->owner)->let_value);
   return fact_of_range(n->lo, n->hi);
 }
 
-static range_fact compute(walk *w, ir_expr e) {
+static range_fact compute_fact(walk *w, ir_expr e) {
   const ir_node n = *ir_at(w->p, e);
   switch ((ir_op)n.op) {
   case IR_NONE: return fact_exact(0, 0);
   case IR_INT: return fact_of_range(n.i, n.i);
   case IR_REAL: return fact_of_real(n.f);
   case IR_VAR: return of_var(w, &n);
-  case IR_NOT: return find(w, n.a);
-  case IR_SELECT: return fact_select(find(w, n.a), find(w, n.b), find(w, n.c));
+  case IR_NOT: return expr_fact(w, n.a);
+  case IR_SELECT:
+    return fact_select(expr_fact(w, n.a), expr_fact(w, n.b), expr_fact(w, n.c));
   case IR_CAST:
-    return fact_cast(ir_at(w->p, n.a)->dtype, n.dtype, find(w, n.a));
+    return fact_cast(ir_at(w->p, n.a)->dtype, n.dtype, expr_fact(w, n.a));
   case IR_LOAD: return of_load(w, &n);
   case IR_RAMP: return fact_of_range(n.lo, n.hi);
-  case IR_BROADCAST: return find(w, n.a);
+  case IR_BROADCAST: return expr_fact(w, n.a);
   case IR_CALL: return of_call(w, &n);
   default: return of_binary(w, &n);
   }
 }
 
-static range_fact find(walk *w, ir_expr e) {
+static range_fact expr_fact(walk *w, ir_expr e) {
   if (!w->done[e]) {
-    range_fact f = compute(w, e);
+    range_fact f = compute_fact(w, e);
     w->memo[e] = f;
     w->done[e] = 1;
   }
   return w->memo[e];
 }
 
-static range_fact find_afresh(walk *w, ir_expr e) {
+static range_fact compute_without_memo(walk *w, ir_expr e) {
   memset(w->done, 0, w->p->node.n);
-  return find(w, e);
+  return expr_fact(w, e);
 }
 
 /* ---- stores ------------------------------------------------------------- */
@@ -169,8 +171,8 @@ static double count_of(const ir_program *p, ir_expr extent) {
   return most < 1 ? 1 : most;
 }
 
-/* How often the store runs: for one element, when `element`, in which case
- * the spatial iterations of blocks do not count. */
+/* The trip count of a store; with `element`, of one element, which excludes
+ * spatial iters. */
 static double count_trips(const ir_program *p, ir_stmt s, bool element) {
   double trips = 1;
   for (s = ir_st(p, s)->parent; s; s = ir_st(p, s)->parent) {
@@ -188,9 +190,10 @@ static double count_trips(const ir_program *p, ir_stmt s, bool element) {
   return trips;
 }
 
-/* What is combined with what the store's own element held, 0: the value is
- * no such combination.  *adds: it is added to it, else one of the two. */
-static ir_expr operand(const ir_program *p, const ir_stmt_rec *s, bool *adds) {
+/* The operand that a store combines with its element's old value, 0: the store
+ * is not an update.  *adds: it is added, else a minimum or maximum. */
+static ir_expr combined_operand(const ir_program *p, const ir_stmt_rec *s,
+                                bool *adds) {
   const ir_node *n = ir_at(p, s->value);
   bool one = n->op == IR_MIN || n->op == IR_MAX;
   *adds = n->op == IR_ADD || n->op == IR_SUB;
@@ -210,20 +213,21 @@ static range_fact of_store(walk *w, ir_stmt at) {
   const ir_stmt_rec *s = ir_st(w->p, at);
   tess_dtype t = w->p->buf.v[s->buf].dtype;
   bool adds;
-  ir_expr rest = operand(w->p, s, &adds);
+  ir_expr rest = combined_operand(w->p, s, &adds);
   w->own = s->buf;
   w->own_varies = false;
   if (rest) {
     w->plan->use[s->buf].read = true;
-    range_fact f = find_afresh(w, rest);
+    range_fact f = compute_without_memo(w, rest);
     if (!adds) return f;
     if (ir_at(w->p, s->value)->op == IR_SUB) f.nonneg = false;
     return fact_repeated_sum(t, f, count_trips(w->p, at, true));
   }
-  if (!ir_has_load(w->p, s->value, s->buf)) return find_afresh(w, s->value);
+  if (!ir_has_load(w->p, s->value, s->buf))
+    return compute_without_memo(w, s->value);
   const range_fact before = w->plan->fact[s->buf];
   w->own_varies = true;
-  range_fact f = find_afresh(w, s->value);
+  range_fact f = compute_without_memo(w, s->value);
   if (f.roundings > before.roundings) {
     double trips = count_trips(w->p, at, false);
     f.roundings = before.roundings + (f.roundings - before.roundings) * trips;
@@ -232,18 +236,17 @@ static range_fact of_store(walk *w, ir_stmt at) {
   return f;
 }
 
-static void look_at(walk *w, ir_stmt at) {
+static void visit_store(walk *w, ir_stmt at) {
   const ir_stmt_rec s = *ir_st(w->p, at);
   memset(w->done, 0, w->p->node.n);
   w->own = 0;
-  if (s.kind == IR_IF) find(w, s.cond);
-  if (s.kind == IR_EVALUATE) find(w, s.eval);
+  if (s.kind == IR_IF) expr_fact(w, s.cond);
+  if (s.kind == IR_EVALUATE) expr_fact(w, s.eval);
   if (s.kind == IR_BLOCK && ir_blk(w->p, at)->pred)
-    find(w, ir_blk(w->p, at)->pred);
+    expr_fact(w, ir_blk(w->p, at)->pred);
   if (s.kind != IR_STORE) return;
   range_fact f = of_store(w, at);
-  if (look_at_indices(w, s.buf, s.idx.n, w->p->arg.v + s.idx.at))
-    jump_anywhere(&f);
+  if (index_facts(w, s.buf, s.idx.n, w->p->arg.v + s.idx.at)) jump_anywhere(&f);
   w->plan->use[s.buf].written = true;
   range_fact *to = &w->plan->fact[s.buf];
   *to = to->seen ? fact_merge(*to, f) : f;
@@ -253,9 +256,9 @@ static void look_at(walk *w, ir_stmt at) {
 
 static range_fact of_input(tess_dtype t, int64_t range, int64_t below) {
   int64_t most = range > below ? range : below;
-  bool is_signed = t.code != TESS_UINT && t.code != TESS_BOOL;
+  bool is_signed = t.code != TESS_DTYPE_UINT && t.code != TESS_DTYPE_BOOL;
   range_fact f = {.seen = true, .bound = 1};
-  if (t.code == TESS_BOOL)
+  if (t.code == TESS_DTYPE_BOOL)
     f = fact_exact(1, 0);
   else if (ir_is_int(t))
     f = fact_exact(most ? (double)most : 8, 0);
@@ -286,14 +289,14 @@ static void start_facts(const walk *w, int64_t range) {
     fact[p->constant.v[i].buf] = (range_fact){.seen = true, .bound = INFINITY};
 }
 
-static void look_at_reducer(walk *w, ir_stmt s) {
+static void visit_reducer(walk *w, ir_stmt s) {
   const ir_program *p = w->p;
   if (!ir_is_block(p, s) || !ir_blk(p, s)->reducer) return;
   const ir_reducer *r = &p->reducer.v[ir_blk(p, s)->reducer];
   if (r->n > 1 || !is_builtin(ir_text(p, r->name))) w->plan->chooses = true;
 }
 
-/* Twice, since what is an index is known only after the first time. */
+/* Two passes, since the first determines which values are used as indices. */
 void range_find(const ir_program *p, arena *scratch, int64_t range,
                 range_plan *out) {
   out->fact = arena_zalloc(scratch, p->buf.n * sizeof *out->fact);
@@ -307,8 +310,8 @@ void range_find(const ir_program *p, arena *scratch, int64_t range,
     start_facts(&w, range);
     out->wants_nonneg = false;
     for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
-      look_at(&w, s);
-      look_at_reducer(&w, s);
+      visit_store(&w, s);
+      visit_reducer(&w, s);
     }
   }
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running kernels: on the one worker that times, or in this process. */
+ * Runs, times and compares kernels, on the one worker that times or in this
+ * process. */
 #include "measure/clock.h"
 #include "measure/worker/crew.h"
 #include <math.h>
 #include <string.h>
 
-/* How long may what is nobody's fault take? */
+/* Time-outs of work that does not depend on the candidate. */
 static double preparation_of(const measure_pool *p) {
   enum { SECONDS = 300 };
   return p->config.preparation > 0 ? p->config.preparation : SECONDS;
@@ -24,7 +25,7 @@ typedef struct asking {
   const job_run *run;
   measure_result *out;
   job_times times;
-  job_reference *reference;             /* it is what is asked for, not a run */
+  job_reference *reference;             /* the request is for it, not a run */
   measure_result here[JOB_MAX_KERNELS]; /* in process: as the job made them */
 } asking;
 
@@ -54,7 +55,7 @@ static void fail_all(const asking *a, tess_status s, const char *why) {
 
 /* ---- by the worker ------------------------------------------------------ */
 
-static tess_status send(crew_work *work, uint32_t i, worker *w) {
+static tess_status send_request(crew_work *work, uint32_t i, worker *w) {
   asking *a = (asking *)work;
   (void)i;
   const measure_task *t = a->task;
@@ -96,15 +97,16 @@ static bool take_reference(crew_work *work, uint32_t i, worker *w,
   return true;
 }
 
-static void fail(crew_work *work, uint32_t i, tess_status s, const char *why) {
+static void fail_request(crew_work *work, uint32_t i, tess_status s,
+                         const char *why) {
   asking *a = (asking *)work;
   (void)i;
   if (work->is_stuck) job_say(&a->task->stuck, why);
   fail_all(a, s, why);
 }
 
-/* Compiling, comparing and running the unscheduled program take as long as
- * they take; a candidate runs no longer than the policy says. */
+/* The phases' time-outs: the policy's for a candidate's run, generous ones for
+ * work on the unscheduled program. */
 static void set_limits(asking *a) {
   double *limit = a->work.limit;
   double prepare = preparation_of(a->pool);
@@ -117,13 +119,13 @@ static void set_limits(asking *a) {
     limit[JOB_RUNNING] = timeout * (a->run->n > 1 ? a->run->n : 1);
 }
 
-static tess_status ask_worker(asking *a) {
+static tess_status perform_in_worker(asking *a) {
   a->work = (crew_work){
       .n = 1,
-      .send = send,
+      .send = send_request,
       .reply = a->reference ? FRAME_REFERRED : FRAME_RAN,
       .take = a->reference ? take_reference : take_run,
-      .fail = fail,
+      .fail = fail_request,
   };
   set_limits(a);
   return crew_run(a->pool, &a->pool->runner, 1, &a->work);
@@ -142,7 +144,7 @@ static void copy_result(measure_pool *p, measure_result *to,
   vec_copy(p->heap, &to->sample, &from->sample);
 }
 
-static tess_status ask_here(asking *a) {
+static tess_status perform_in_process(asking *a) {
   measure_pool *p = a->pool;
   job_state *j = pool_local(p, p->nbuilders, a->task);
   if (!j) return TESS_NOMEM;
@@ -167,7 +169,7 @@ static tess_status ask_here(asking *a) {
   return TESS_OK;
 }
 
-static tess_status ask(void *ud) {
+static tess_status perform_request(void *ud) {
   asking *a = ud;
   if (pool_is_cancelled(a->pool)) {
     fail_all(a, TESS_CANCELLED, "cancelled");
@@ -178,7 +180,8 @@ static tess_status ask(void *ud) {
     fail_all(a, TESS_INFRA, stuck);
     return TESS_OK;
   }
-  return a->pool->config.in_process ? ask_here(a) : ask_worker(a);
+  return a->pool->config.in_process ? perform_in_process(a)
+                                    : perform_in_worker(a);
 }
 
 /* ---- requests ----------------------------------------------------------- */
@@ -201,7 +204,7 @@ static void do_run(measure_pool *pool, measure_task *t, const job_run *r,
                    measure_result *out) {
   asking a = {.pool = pool, .task = t, .run = r, .out = out};
   measure_ledger *l = &pool->ledger;
-  tess_status s = mem_protect(pool->heap, ask, &a);
+  tess_status s = mem_protect(pool->heap, perform_request, &a);
   if (s == TESS_NOMEM || s == TESS_LIMIT) {
     err_state e;
     err_clear(&e);
@@ -218,17 +221,19 @@ static void do_run(measure_pool *pool, measure_task *t, const job_run *r,
 
 /* ---- references --------------------------------------------------------- */
 
-/* Asked for once; what fails for lack of luck is asked for again. */
+/* Computes the reference once per task; a failure of the machine is retried by
+ * the next request. */
 static tess_status find_reference(measure_pool *pool, measure_task *t) {
   if (t->has_reference) return TESS_OK;
-  if (t->asked && t->asked != TESS_CANCELLED && !measure_is_no_ones(t->asked))
+  if (t->asked && t->asked != TESS_CANCELLED &&
+      !measure_is_machine_fault(t->asked))
     return t->asked;
   job_reference got = {.status = TESS_INFRA};
   str_init(&got.message, pool->heap);
   str_init(&got.note, pool->heap);
   str_init(&got.outputs, pool->heap);
   asking a = {.pool = pool, .task = t, .reference = &got};
-  tess_status s = mem_protect(pool->heap, ask, &a);
+  tess_status s = mem_protect(pool->heap, perform_request, &a);
   if (!s) s = got.status;
   if (!s && (got.outputs.bad || got.note.bad)) s = mem_refusal(pool->heap);
   pool->ledger.prepare += got.seconds;
@@ -244,22 +249,22 @@ static tess_status find_reference(measure_pool *pool, measure_task *t) {
   return s;
 }
 
-/* One that took too long would again, so that no candidate can pass. */
-static void say_no_reference(measure_task *t, tess_status s, strbuf *out) {
+/* After a time-out of the reference no candidate of the task can be checked. */
+static void write_no_reference(measure_task *t, tess_status s, strbuf *out) {
   str_printf(out, "there is no reference to compare with: %s",
              t->why.n ? str_get(&t->why) : err_status_text(s));
   if (s == TESS_TIMEOUT && !out->bad) job_say(&t->stuck, str_get(out));
 }
 
-/* Compares one more launch with the reference; what out has of times stays. */
+/* Compares one more launch with the reference; keeps the times in out. */
 static void check_afterwards(measure_pool *pool, measure_task *t,
                              const job_run *timed, measure_result *out) {
   tess_status s = find_reference(pool, t);
   if (s) {
     strbuf why;
     str_init(&why, pool->heap);
-    say_no_reference(t, s, &why);
-    bool as_it_is = s == TESS_CANCELLED || measure_is_no_ones(s);
+    write_no_reference(t, s, &why);
+    bool as_it_is = s == TESS_CANCELLED || measure_is_machine_fault(s);
     pool_set_result(pool, out, as_it_is ? s : TESS_INFRA,
                     str_get(&why) ? str_get(&why) : "out of memory");
     str_free(&why);
@@ -278,7 +283,7 @@ static void check_afterwards(measure_pool *pool, measure_task *t,
   measure_result_free(&checked);
 }
 
-/* ---- what search calls -------------------------------------------------- */
+/* ---- the interface of search/ ------------------------------------------- */
 
 static bool is_to_be_checked(const measure_request *r,
                              const measure_result *out) {
@@ -287,8 +292,8 @@ static bool is_to_be_checked(const measure_request *r,
           (r->best <= 0 || out->median < r->best));
 }
 
-/* Without a reference, the kernel is timed first: what it does to its worker
- * is then its own class, and no reference is made for it. */
+/* Without a reference the kernel is timed first: if it ends its worker, that is
+ * its result, and no reference is computed for it. */
 tess_status measure_run(measure_pool *pool, measure_task *t,
                         const measure_request *r, measure_result *out) {
   double start = clock_now();

@@ -1,26 +1,26 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Sampling of run times: how many runs a sample has, when there are enough. */
 #include "measure/timing.h"
 #include "measure/clock.h"
 #include <math.h>
 #include <stdlib.h>
 
-/* A sample is long against the clock's grain, and short enough that there
- * are many, and that a run in between can be ended. */
+/* Samples are long in relation to the clock's resolution, and short enough that
+ * there are many and that a deadline is noticed. */
 static const double sample_time = 1e-3, longest_sample = 0.1;
 enum { MAX_SAMPLES = 10000 };
 
-/* As long as it takes for the rest of the time to go into the rest of the
- * samples. */
-static double length_of(const timing_limits *l, uint32_t n, double total) {
+/* Distributes the remaining time evenly over the remaining samples. */
+static double sample_length(const timing_limits *l, uint32_t n, double total) {
   double left = n < MAX_SAMPLES ? MAX_SAMPLES - n : 1;
   double share = (l->min_time - total) / left;
   return fmin(fmax(sample_time, share), longest_sample);
 }
 
-/* The estimate may have been made while all was cold: where samples must be
- * longer for it, the one before may know of faster runs. */
-static uint64_t runs_of(const timing_subject *s, const measure_result *r,
-                        double length) {
+/* The estimate may be of a cold run: the sample before may give a shorter time
+ * per run. */
+static uint64_t runs_per_sample(const timing_subject *s,
+                                const measure_result *r, double length) {
   uint32_t n = r->sample.n;
   double run = s->estimate;
   if (n && length > sample_time) run = fmin(run, r->sample.v[n - 1]);
@@ -35,11 +35,11 @@ static bool has_enough(const timing_limits *l, const timing_subject *s,
   return r->sample.n >= l->repeats && total >= l->min_time;
 }
 
-static bool take_one(mem_heap *heap, const timing_limits *l,
-                     const timing_subject *s, measure_result *r,
-                     double *total) {
+static bool take_sample(mem_heap *heap, const timing_limits *l,
+                        const timing_subject *s, measure_result *r,
+                        double *total) {
   double seconds;
-  uint64_t runs = runs_of(s, r, length_of(l, r->sample.n, *total));
+  uint64_t runs = runs_per_sample(s, r, sample_length(l, r->sample.n, *total));
   vec_reserve(heap, &r->sample, 1);
   if (!s->run(s->ud, runs, &seconds)) return false;
   vec_push(heap, &r->sample, seconds / (double)runs);
@@ -56,14 +56,14 @@ bool timing_take(mem_heap *heap, const timing_limits *l, uint32_t n,
     more = false;
     for (uint32_t k = 0; ok && k < n; k++) {
       uint32_t i = (k + round) % n;
-      ok = take_one(heap, l, &s[i], out[i], &total[i]);
+      ok = take_sample(heap, l, &s[i], out[i], &total[i]);
       more = more || !has_enough(l, &s[i], out[i], total[i]);
     }
   }
   return ok;
 }
 
-static int by_value(const void *a, const void *b) {
+static int order_samples(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
@@ -72,7 +72,7 @@ void timing_summarize(mem_heap *heap, measure_result *r) {
   uint32_t n = r->sample.n;
   double *v = mem_resize(heap, NULL, 0, n * sizeof *v);
   memcpy(v, r->sample.v, n * sizeof *v);
-  qsort(v, n, sizeof *v, by_value);
+  qsort(v, n, sizeof *v, order_samples);
   r->min = v[0];
   r->max = v[n - 1];
   r->median = (v[(n - 1) / 2] + v[n / 2]) / 2;

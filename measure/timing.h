@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Taking samples of how long something runs. */
+ * Samples of run times, of several kernels interleaved. */
 #ifndef MEASURE_TIMING_H
 #define MEASURE_TIMING_H
 
@@ -23,8 +23,8 @@ typedef struct timing_limits {
 
 enum { TIMING_MAX = 64 }; /* subjects at once */
 
-/* Adds samples to each out[i] (its sample and runs), all n <= TIMING_MAX
- * subjects in turns, until every one has enough; false: one failed. */
+/* Adds samples to each out[i] (its sample and runs), round-robin over all n <=
+ * TIMING_MAX subjects, until every one has enough; false: one failed. */
 bool timing_take(mem_heap *heap, const timing_limits *l, uint32_t n,
                  const timing_subject *s, measure_result *const *out);
 /* From the samples, of which there is at least one. */

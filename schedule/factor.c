@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Counting and drawing ordered factorisations.
+ * Counting and sampling ordered factorizations.
  *
- * A factorisation into k parts deals the power of each prime out over the
- * parts; the ways to deal a out over k are the binomial (a + k - 1 over
- * k - 1), and primes are independent.  Where the last part is limited, its
- * divisors are gone through one by one. */
+ * A factorization into k parts distributes the exponent of each prime over the
+ * parts; the ways to distribute a over k are the binomial (a + k - 1 over k -
+ * 1), and primes are independent.  Where the last part is limited, its
+ * divisors are enumerated. */
 #include "schedule/factor.h"
 
 void factor_primes_of(int64_t x, factor_primes *out) {

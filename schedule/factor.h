@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Counting and drawing ordered factorisations, exactly and in integers.
- * All of it works on a prime factorisation and takes no memory. */
+ * Counting and sampling ordered factorizations, exactly and in integers. All
+ * of it works on a prime factorization and takes no memory. */
 #ifndef SCHEDULE_FACTOR_H
 #define SCHEDULE_FACTOR_H
 

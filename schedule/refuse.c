@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sentence of a refusal, made when somebody reads it. */
+ * The sentence of a refusal, formatted lazily from its template. */
 #include "ir/query.h"
 #include "schedule/sch.h"
 #include <inttypes.h>

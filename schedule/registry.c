@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The list of primitives and of refusal names. */
+ * Tables of all primitives and of the names of refusals. */
 #include "schedule/sig.h"
 
 #define P(name) extern const sch_prim sch_prim_##name;

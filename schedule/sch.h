@@ -280,7 +280,7 @@ bool sch_holds_at_start(sch_state *s, ir_stmt block, sch_list loops,
 bool sch_results_apart(sch_state *s, ir_stmt block, ir_stmt top,
                        sch_list loops);
 /* All that the block does for an element it does in one iteration of `loops`,
- * the outermost ones in its scope.  false: refused, STEPS_ELSEWHERE. */
+ * the outermost ones in its scope.  false: refused, PARTIAL_RESULT. */
 bool sch_steps_stay(sch_state *s, ir_stmt block, sch_list loops,
                     ir_stmt reader);
 /* For a caller whose quick rules do not see it: do the loops from `top` down

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about tuning. */
+ * The public functions of tuning: tess_tune and tess_result_*. */
 #include "search/tune.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static tess_status check_switch(tess_context *c, const char *name, int32_t x) {
                   (int)x);
 }
 
-/* Functions that may not be left out. */
+/* The functions that plugged-in strategies and models must have. */
 static tess_status check_plugged_in(tess_context *c,
                                     const tess_tune_options *o) {
   if (o->custom_strategy && !o->custom_strategy->propose)
@@ -51,20 +51,17 @@ static tess_status check_options(tess_context *c, const tess_tune_options *o) {
   return s ? s : check_plugged_in(c, o);
 }
 
-/* As many threads as there are cores, and at most as many as can be. */
+/* A thread a core, up to TESS_MAX_THREADS. */
 static uint32_t threads_of(int64_t cores) {
   if (cores < 1) return 1;
   return cores < TESS_MAX_THREADS ? (uint32_t)cores : TESS_MAX_THREADS;
 }
 
-static tess_status read_options(tess_context *c, const tess_tune_options *in,
-                                tess_tune_options *o) {
+static tess_status read_tune_options(tess_context *c,
+                                     const tess_tune_options *in,
+                                     tess_tune_options *o) {
   *o = (tess_tune_options){.struct_size = sizeof *o};
-  if (!in) return TESS_OK;
-  tess_status s =
-      ctx_take_struct("tess_tune_options", in, o, sizeof *o, &c->err);
-  if (s != TESS_OK) c->serial++;
-  return s;
+  return in ? ctx_take(c, tess_tune_options, in, o) : TESS_OK;
 }
 
 static tess_status complete_options(tess_context *c, tess_target *target,
@@ -94,6 +91,8 @@ typedef struct tune_work {
   tess_target *target, *own_target;
   tess_space *space;
   tess_tune_options o;
+  tess_strategy strategy; /* the host's, as far as it knows them */
+  tess_cost_model model;
   space_sketches k;
   search_measurer measurer;
   strbuf policy;
@@ -107,8 +106,9 @@ static const measure_ledger *pool_ledger(tess_context *c) {
                                                    : NULL;
 }
 
-/* Candidates run on tensors made for them, so all sizes have to be known. */
-static tess_status check_sizes(tess_context *c, const ir_program *p) {
+/* Candidates run on tensors that are made for them, so every symbolic extent
+ * needs a value. */
+static tess_status check_tune_sizes(tess_context *c, const ir_program *p) {
   const ir_func *f = ir_entry(p);
   if (!f->sizes.n) return TESS_OK;
   ir_var v = p->arg.v[f->sizes.at];
@@ -118,8 +118,8 @@ static tess_status check_sizes(tess_context *c, const ir_program *p) {
                   ir_text(p, f->name), ir_text(p, p->var.v[v].name));
 }
 
-static tess_status prepare(tune_work *w) {
-  tess_status s = check_sizes(w->c, &w->p->p);
+static tess_status prepare_tune(tune_work *w) {
+  tess_status s = check_tune_sizes(w->c, &w->p->p);
   if (s == TESS_OK && !w->target) {
     s = tess_target_new(w->c, "llvm", &w->own_target);
     w->target = w->own_target;
@@ -145,11 +145,11 @@ static tess_status prepare(tune_work *w) {
                        w->o.check != 0, &w->measurer);
 }
 
-static tess_status run(tune_work *w, tess_result **out) {
+static tess_status run_tune(tune_work *w, tess_result **out) {
   double deadline = w->o.deadline;
   bool set =
       deadline > 0 && thread_alarm_set(&w->deadline, deadline, &w->c->stop);
-  tess_status s = prepare(w);
+  tess_status s = prepare_tune(w);
   bool cancelled = s == TESS_CANCELLED;
   if (s != TESS_OK && !cancelled) return s;
   tune_setup setup = {.c = w->c,
@@ -167,7 +167,22 @@ static tess_status run(tune_work *w, tess_result **out) {
   return tune_run(&setup, out);
 }
 
-/* Once, however the run ended. */
+/* Replaces the host's strategy and model by copies of the current layout. */
+static tess_status take_plugged_in(tune_work *w) {
+  tess_tune_options *o = &w->o;
+  tess_status s = TESS_OK, t = TESS_OK;
+  if (o->custom_strategy) {
+    s = ctx_take(w->c, tess_strategy, o->custom_strategy, &w->strategy);
+    o->custom_strategy = s == TESS_OK ? &w->strategy : NULL;
+  }
+  if (o->custom_cost_model) {
+    t = ctx_take(w->c, tess_cost_model, o->custom_cost_model, &w->model);
+    o->custom_cost_model = t == TESS_OK ? &w->model : NULL;
+  }
+  return s != TESS_OK ? s : t;
+}
+
+/* Calls `free` of the host's strategy and model, however the run ended. */
 static void free_plugged_in(const tess_tune_options *o) {
   const tess_strategy *strategy = o->custom_strategy;
   const tess_cost_model *model = o->custom_cost_model;
@@ -183,8 +198,9 @@ tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
   ctx_begin_work(w.c);
   space_sketches_init(&w.k, w.c);
   str_init(&w.policy, &w.c->heap);
-  tess_status s = read_options(w.c, o, &w.o);
-  if (s == TESS_OK) s = run(&w, out);
+  tess_status s = read_tune_options(w.c, o, &w.o);
+  if (s == TESS_OK) s = take_plugged_in(&w);
+  if (s == TESS_OK) s = run_tune(&w, out);
   thread_alarm_put_off(&w.deadline);
   ctx_end_work(w.c);
   if (w.measurer.free) w.measurer.free(w.measurer.ud);
@@ -198,37 +214,37 @@ tess_status tess_tune(tess_program *p, tess_target *target, tess_space *space,
 
 /* ---- results ------------------------------------------------------------ */
 
-static const char *text_of(const strbuf *b) {
+static const char *strbuf_text(const strbuf *b) {
   const char *s = str_get(b);
   return s ? s : "";
 }
 
 tess_status tess_result_get(tess_result *r, tess_result_info *out) {
-  *out = r->info;
-  out->ncurve = r->curve.n;
-  out->curve = r->curve.v;
-  out->funnel = text_of(&r->funnel);
-  out->ledger = text_of(&r->ledger);
-  out->classes = text_of(&r->classes);
-  out->message = r->broke.code ? r->broke.message : text_of(&r->failure);
-  out->note = text_of(&r->note);
-  return TESS_OK;
+  tess_result_info i = r->info;
+  i.ncurve = r->curve.n;
+  i.curve = r->curve.v;
+  i.funnel = strbuf_text(&r->funnel);
+  i.ledger = strbuf_text(&r->ledger);
+  i.classes = strbuf_text(&r->classes);
+  i.message = r->broke.code ? r->broke.message : strbuf_text(&r->failure);
+  i.note = strbuf_text(&r->note);
+  return ctx_give(r->c, tess_result_info, &i, out);
 }
 
-static tess_status none(tess_result *r) {
+static tess_status no_winner(tess_result *r) {
   return ctx_fail(r->c, TESS_NOT_FOUND, "nothing valid was found");
 }
 
 tess_status tess_result_trace(tess_result *r, tess_trace **out) {
   *out = NULL;
-  if (!r->best) return none(r);
+  if (!r->best) return no_winner(r);
   *out = trace_hold(r->best);
   return TESS_OK;
 }
 
 tess_status tess_result_schedule(tess_result *r, tess_schedule **out) {
   *out = NULL;
-  if (!r->best) return none(r);
+  if (!r->best) return no_winner(r);
   return tess_trace_replay(r->best, r->program, NULL, out);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The database's tables and statements. */
+ * The database of records in SQLite: schema, opening, storing, reading. */
 #include "search/database.h"
 #include "base/hash.h"
 #include "ir/query.h"
@@ -34,8 +34,8 @@ static const char schema[] =
     "  PRIMARY KEY (workload, target, policy, seed)) WITHOUT ROWID;"
     "COMMIT;";
 
-/* A file of an earlier engine does not say what was compared with the
- * reference; there it was what beat all that was stored before it. */
+/* Migration of files without the column `checked`: engines of that time
+ * compared exactly the results that were better than all earlier ones. */
 static const char add_checked[] =
     "ALTER TABLE record ADD COLUMN checked INTEGER NOT NULL DEFAULT 0;"
     "UPDATE record SET checked = 1 WHERE id IN (SELECT id FROM ("
@@ -45,11 +45,11 @@ static const char add_checked[] =
     "  FROM record WHERE status = 'OK')"
     "  WHERE least IS NULL OR seconds < least)";
 
-enum { BUSY_MS = 30000 }; /* others are waited for so long */
+enum { BUSY_MS = 30000 }; /* how long to wait for another writer's lock */
 
-/* Why a file cannot be opened.  One that cannot be made is then looked for,
- * and what the system says of that, that it is not there, says little. */
-static const char *opening_says(const char *path, int why) {
+/* Why a file cannot be opened.  Where it cannot be created SQLite reports that
+ * it does not exist, so the directory is examined for the cause. */
+static const char *open_error_text(const char *path, int why) {
   char dir[PATH_MAX] = ".";
   struct stat st;
   const char *slash = strrchr(path, '/');
@@ -61,11 +61,11 @@ static const char *opening_says(const char *path, int why) {
   return access(dir, W_OK) ? strerror(errno) : "no file can be made there";
 }
 
-/* Why the system refused to open, read or write. */
-static const char *system_says(const database *d, int code) {
+/* The operating system's error behind a code of SQLite's. */
+static const char *system_error_text(const database *d, int code) {
   int why = sqlite3_system_errno(d->db);
   if (code == SQLITE_FULL) return "the disk is full";
-  if ((code & 0xff) == SQLITE_CANTOPEN) return opening_says(d->path, why);
+  if ((code & 0xff) == SQLITE_CANTOPEN) return open_error_text(d->path, why);
   return (code & 0xff) == SQLITE_IOERR && why ? strerror(why) : "";
 }
 
@@ -74,7 +74,7 @@ tess_status database_fail(const database *d, const char *what) {
   if (code == SQLITE_NOMEM && d->lacked != TESS_OK)
     return ctx_ran_out(d->c, d->lacked, "a record");
   bool nomem = code == SQLITE_NOMEM || code == SQLITE_IOERR_NOMEM;
-  const char *why = system_says(d, code);
+  const char *why = system_error_text(d, code);
   return ctx_fail(
       d->c, nomem ? TESS_NOMEM : TESS_IO, "database %s: %s: %s%s%s%s", d->path,
       what, sqlite3_errmsg(d->db), *why ? " (" : "", why, *why ? ")" : "");
@@ -82,8 +82,10 @@ tess_status database_fail(const database *d, const char *what) {
 
 /* ---- opening ------------------------------------------------------------ */
 
-static tess_status foreign(const database *d) {
-  return ctx_fail(d->c, TESS_INVALID, "database %s is another program's",
+static tess_status foreign_file(const database *d) {
+  return ctx_fail(d->c, TESS_INVALID,
+                  "'%s' is not a database of Tessera's but a file of another "
+                  "program; name a new file or one that tuning made",
                   d->path);
 }
 
@@ -93,23 +95,23 @@ static tess_status check_version(database *d) {
                                 "SELECT value FROM meta WHERE key = "
                                 "'schema'",
                                 -1, &q, NULL);
-  if (code == SQLITE_ERROR) return foreign(d); /* no such table */
+  if (code == SQLITE_ERROR) return foreign_file(d); /* no such table */
   if (code == SQLITE_OK) code = sqlite3_step(q);
   int64_t version = code == SQLITE_ROW ? sqlite3_column_int64(q, 0) : 0;
   tess_status s = code == SQLITE_ROW ? TESS_OK
                   : code == SQLITE_DONE
-                      ? foreign(d)
+                      ? foreign_file(d)
                       : database_fail(d, "reading its version");
   sqlite3_finalize(q);
   if (s != TESS_OK || version == DATABASE_SCHEMA) return s;
   return ctx_fail(d->c, TESS_UNSUPPORTED,
-                  "database %s has version %lld; this "
-                  "program knows version %d",
+                  "database %s has version %lld, and this program reads "
+                  "version %d only: use the Tessera that wrote it, or a new "
+                  "file",
                   d->path, (long long)version, DATABASE_SCHEMA);
 }
 
-/* Whether nothing is in it yet; a new file, or an empty one.  A code of
- * SQLite. */
+/* Whether the database has no tables yet.  Returns a code of SQLite. */
 static int is_new(database *d, bool *yes) {
   sqlite3_stmt *q = NULL;
   int code = sqlite3_prepare_v2(d->db, "SELECT count(*) FROM sqlite_master", -1,
@@ -120,14 +122,14 @@ static int is_new(database *d, bool *yes) {
   return code == SQLITE_ROW ? SQLITE_OK : code;
 }
 
-static tess_status run(database *d, const char *sql, const char *what) {
+static tess_status run_sql(database *d, const char *sql, const char *what) {
   if (sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK) return TESS_OK;
   return database_fail(d, what);
 }
 
-/* Two that make one file at the same time: of those that want the journal
- * changed all but one are told at once that it is busy, without SQLite's own
- * waiting. */
+/* Creates the tables.  When several processes create one file at once, changing
+ * the journal mode fails at once with SQLITE_BUSY in all but one of them,
+ * without SQLite's usual waiting: hence the retries. */
 static tess_status make_tables(database *d) {
   for (int waited = 0; waited < BUSY_MS; waited += 10) {
     if (sqlite3_exec(d->db, schema, NULL, NULL, NULL) == SQLITE_OK)
@@ -141,7 +143,7 @@ static tess_status make_tables(database *d) {
 
 enum { OPEN_FLAGS = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE };
 
-/* The path as SQLite's URI of a file that nobody changes. */
+/* The path as a URI of SQLite's for an immutable file. */
 static void write_uri(const char *path, strbuf *out) {
   str_puts(out, *path == '/' ? "file://" : "file:");
   for (const char *s = path; *s; s++)
@@ -152,15 +154,15 @@ static void write_uri(const char *path, strbuf *out) {
   str_puts(out, "?immutable=1");
 }
 
-/* Whether changes stand beside the file that are not in it yet. */
+/* Whether there is a write-ahead log that has not been merged into the file. */
 static bool has_journal(const database *d, strbuf *name) {
   struct stat st;
   str_printf(name, "%s-wal", d->path);
   return !name->bad && stat(str_get(name), &st) == 0 && st.st_size > 0;
 }
 
-/* Where nothing may be written SQLite cannot read in its usual way, for which
- * it makes files beside the database: those who may write put them away. */
+/* Opens a database in a place where this process may not write.  WAL mode needs
+ * to create files beside the database, so it is opened as immutable. */
 static tess_status open_unchanging(database *d) {
   strbuf name;
   str_init(&name, &d->c->heap);
@@ -181,23 +183,23 @@ static tess_status open_unchanging(database *d) {
   return s;
 }
 
-/* Opens it, and finds out whether it is new. */
-static tess_status open_connection(database *d, bool *make) {
+/* Opens the connection; *make: the database is new and needs its tables. */
+static tess_status open_connection(database *d, bool *make_database) {
   int flags = OPEN_FLAGS | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   if (sqlite3_open_v2(d->path, &d->db, flags, NULL) != SQLITE_OK)
     return database_fail(d, "opening");
   sqlite3_busy_timeout(d->db, BUSY_MS);
-  int code = is_new(d, make);
+  int code = is_new(d, make_database);
   if ((code & 0xff) == SQLITE_READONLY || (code & 0xff) == SQLITE_CANTOPEN) {
     tess_status s = open_unchanging(d);
     if (s != TESS_OK) return s;
-    code = is_new(d, make);
+    code = is_new(d, make_database);
   }
   return code == SQLITE_OK ? TESS_OK : database_fail(d, "opening");
 }
 
-/* A file that was not there and could not get its tables goes again, unless
- * somebody else is at it. */
+/* Removes a file that this call created and whose tables could not be made,
+ * unless another process uses it. */
 static void remove_made(database *d) {
   static const char *const beside[] = {"", "-journal", "-wal", "-shm"};
   bool is_empty;
@@ -213,23 +215,24 @@ static void remove_made(database *d) {
       unlink(path);
 }
 
-/* What is there and not known to be ours is not written. */
+/* Opens or creates the file.  A file without our tables is never written. */
 static tess_status open_file(database *d) {
   struct stat st;
-  bool make;
+  bool make_database;
   if (!*d->path) return ctx_fail(d->c, TESS_INVALID, "a database needs a file");
-  /* SQLite would make one in memory, or look for options in the name. */
+  /* SQLite gives such names a meaning: a memory database, or a URI. */
   if (*d->path == ':' || !strncmp(d->path, "file:", 5))
     return ctx_fail(d->c, TESS_INVALID,
                     "a database is a file: './%s', if '%s' is its name",
                     d->path, d->path);
   bool was_there = stat(d->path, &st) == 0 || errno != ENOENT;
-  tess_status s = open_connection(d, &make);
-  if (s == TESS_OK && make) s = make_tables(d);
+  tess_status s = open_connection(d, &make_database);
+  if (s == TESS_OK && make_database) s = make_tables(d);
   if (s != TESS_OK && !was_there) remove_made(d);
   if (s == TESS_OK) s = check_version(d);
   if (s == TESS_OK) s = database_add_functions(d);
-  return s == TESS_OK ? run(d, "PRAGMA synchronous = NORMAL", "opening") : s;
+  return s == TESS_OK ? run_sql(d, "PRAGMA synchronous = NORMAL", "opening")
+                      : s;
 }
 
 typedef struct open_work {
@@ -238,7 +241,7 @@ typedef struct open_work {
   database *d;
 } open_work;
 
-static tess_status make(void *ud) {
+static tess_status make_database(void *ud) {
   open_work *w = ud;
   w->d = mem_new(&w->c->heap, database);
   *w->d = (database){.c = w->c};
@@ -249,7 +252,7 @@ static tess_status make(void *ud) {
 tess_status database_open(tess_context *c, const char *path,
                           tess_database **out) {
   open_work w = {c, path, NULL};
-  tess_status s = ctx_run(c, make, &w);
+  tess_status s = ctx_run(c, make_database, &w);
   *out = s == TESS_OK ? w.d : NULL;
   if (s != TESS_OK) tess_database_free(w.d);
   return s;
@@ -266,7 +269,8 @@ void tess_database_free(tess_database *d) {
 
 /* ---- writing ------------------------------------------------------------ */
 
-static tess_status prepare(database *d, const char *sql, sqlite3_stmt **q) {
+static tess_status prepare_statement(database *d, const char *sql,
+                                     sqlite3_stmt **q) {
   if (sqlite3_prepare_v2(d->db, sql, -1, q, NULL) == SQLITE_OK) return TESS_OK;
   return database_fail(d, "preparing a statement");
 }
@@ -295,14 +299,14 @@ typedef struct storing {
   strbuf bytes;
 } storing;
 
-/* The program that is stored under the key; *out NULL: none, or one that is
- * damaged and will be replaced. */
+/* The program stored under the key; *out NULL: none, or a damaged one, which
+ * the caller replaces. */
 static tess_status read_workload(database *d, uint64_t hash,
                                  tess_program **out) {
   sqlite3_stmt *q;
   *out = NULL;
   tess_status s =
-      prepare(d, "SELECT program FROM workload WHERE hash = ?1", &q);
+      prepare_statement(d, "SELECT program FROM workload WHERE hash = ?1", &q);
   if (s != TESS_OK) return s;
   sqlite3_bind_int64(q, 1, (sqlite3_int64)hash);
   if (sqlite3_step(q) == SQLITE_ROW)
@@ -312,7 +316,7 @@ static tess_status read_workload(database *d, uint64_t hash,
   return s == TESS_NOMEM || s == TESS_LIMIT ? s : TESS_OK;
 }
 
-static tess_status save(void *ud) {
+static tess_status save_workload(void *ud) {
   storing *w = ud;
   if (w->was) vm_intrin_adopt(w->d->c, &w->p->p, &w->was->p);
   ir_save(&w->p->p, &w->bytes);
@@ -322,10 +326,10 @@ static tess_status save(void *ud) {
 static tess_status write_workload(storing *w) {
   sqlite3_stmt *q;
   tess_status s =
-      prepare(w->d,
-              "INSERT INTO workload VALUES (?1, ?2, ?3) "
-              "ON CONFLICT DO UPDATE SET program = excluded.program",
-              &q);
+      prepare_statement(w->d,
+                        "INSERT INTO workload VALUES (?1, ?2, ?3) "
+                        "ON CONFLICT DO UPDATE SET program = excluded.program",
+                        &q);
   if (s != TESS_OK) return s;
   sqlite3_bind_int64(q, 1, (sqlite3_int64)w->k->workload);
   bind_text(q, 2, tess_program_name(w->p));
@@ -337,10 +341,11 @@ static tess_status write_workload(storing *w) {
 
 static tess_status complete_tables(database *d) {
   sqlite3_stmt *q;
-  tess_status s = prepare(d,
-                          "SELECT 1 FROM pragma_table_info('record') WHERE "
-                          "name = 'checked'",
-                          &q);
+  tess_status s =
+      prepare_statement(d,
+                        "SELECT 1 FROM pragma_table_info('record') WHERE "
+                        "name = 'checked'",
+                        &q);
   if (s != TESS_OK) return s;
   int code = sqlite3_step(q);
   if (code != SQLITE_ROW && code != SQLITE_DONE)
@@ -348,20 +353,20 @@ static tess_status complete_tables(database *d) {
   sqlite3_finalize(q);
   return s != TESS_OK || code == SQLITE_ROW
              ? s
-             : run(d, add_checked, "completing its tables");
+             : run_sql(d, add_checked, "completing its tables");
 }
 
 tess_status database_put_workload(database *d, const database_key *k,
                                   tess_program *p) {
   storing w = {.d = d, .k = k, .p = p};
-  tess_status s = run(d, "BEGIN IMMEDIATE", "beginning to store");
+  tess_status s = run_sql(d, "BEGIN IMMEDIATE", "beginning to store");
   if (s != TESS_OK) return s;
   str_init(&w.bytes, &d->c->heap);
   s = complete_tables(d);
   if (s == TESS_OK) s = read_workload(d, k->workload, &w.was);
-  if (s == TESS_OK) s = ctx_run(d->c, save, &w);
+  if (s == TESS_OK) s = ctx_run(d->c, save_workload, &w);
   if (s == TESS_OK) s = write_workload(&w);
-  if (s == TESS_OK) s = run(d, "COMMIT", "storing a workload");
+  if (s == TESS_OK) s = run_sql(d, "COMMIT", "storing a workload");
   if (s != TESS_OK) sqlite3_exec(d->db, "ROLLBACK", NULL, NULL, NULL);
   tess_program_free(w.was);
   str_free(&w.bytes);
@@ -396,11 +401,11 @@ static tess_status put_record(database *d, sqlite3_stmt *q,
 static tess_status put_next(database *d, const database_key *k, uint64_t seed,
                             uint64_t next) {
   sqlite3_stmt *q;
-  tess_status s =
-      prepare(d,
-              "INSERT INTO session VALUES (?1, ?2, ?3, ?4, ?5)"
-              " ON CONFLICT DO UPDATE SET next = max(next, excluded.next)",
-              &q);
+  tess_status s = prepare_statement(
+      d,
+      "INSERT INTO session VALUES (?1, ?2, ?3, ?4, ?5)"
+      " ON CONFLICT DO UPDATE SET next = max(next, excluded.next)",
+      &q);
   if (s != TESS_OK) return s;
   bind_key(q, k);
   sqlite3_bind_int64(q, 4, (sqlite3_int64)seed);
@@ -413,7 +418,7 @@ static tess_status put_next(database *d, const database_key *k, uint64_t seed,
 static tess_status put_all(database *d, const database_key *k, uint32_t n,
                            const database_record *r) {
   sqlite3_stmt *q;
-  tess_status s = prepare(
+  tess_status s = prepare_statement(
       d,
       "INSERT INTO record (workload, target, policy, "
       "engine, sketch, decisions, status, message, seconds, samples, "
@@ -443,7 +448,7 @@ tess_status database_put(database *d, const database_key *k, uint32_t n,
 tess_status database_compared(database *d, const database_key *k,
                               const database_record *r) {
   sqlite3_stmt *q;
-  tess_status s = prepare(
+  tess_status s = prepare_statement(
       d,
       "UPDATE record SET status = ?6, message = ?7, checked = ?6 = 'OK', "
       "seconds = CASE ?6 WHEN 'OK' THEN seconds END, "
@@ -457,14 +462,14 @@ tess_status database_compared(database *d, const database_key *k,
   bind_decisions(q, 5, r);
   bind_text(q, 6, tess_status_name(r->status));
   bind_text(q, 7, r->message);
-  s = run_once(d, q, "storing what comparing said");
+  s = run_once(d, q, "storing the result of a comparison");
   sqlite3_finalize(q);
   return s;
 }
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* A name of the header's list, INTERNAL for what no version knows. */
+/* The status of that name; INTERNAL for an unknown one. */
 static tess_status status_of(const char *name) {
 #define STATUS(id, value, text) \
   if (name && !strcmp(name, #id)) return TESS_##id;
@@ -473,7 +478,7 @@ static tess_status status_of(const char *name) {
   return TESS_INTERNAL;
 }
 
-/* Less than a cycle takes, and more than anybody waits for. */
+/* Times outside of these bounds are impossible: below a cycle, above years. */
 static const double least_time = 1e-10, greatest_time = 366 * 86400.0;
 
 bool database_has_time(database *d, sqlite3_stmt *q, int time, int64_t id) {
@@ -494,7 +499,7 @@ tess_status database_each(database *d, const database_key *k,
                           void *ud) {
   sqlite3_stmt *q;
   int code = SQLITE_DONE;
-  tess_status s = prepare(
+  tess_status s = prepare_statement(
       d,
       "SELECT sketch, decisions, status, message, "
       "seconds, program_hash, trace, checked, id, sketch_of(decisions, trace) "
@@ -531,10 +536,11 @@ tess_status database_next(database *d, const database_key *k, uint64_t seed,
                           uint64_t *next) {
   sqlite3_stmt *q;
   *next = 0;
-  tess_status s = prepare(d,
-                          "SELECT next FROM session WHERE workload = ?1 "
-                          "AND target = ?2 AND policy = ?3 AND seed = ?4",
-                          &q);
+  tess_status s =
+      prepare_statement(d,
+                        "SELECT next FROM session WHERE workload = ?1 "
+                        "AND target = ?2 AND policy = ?3 AND seed = ?4",
+                        &q);
   if (s != TESS_OK) return s;
   bind_key(q, k);
   sqlite3_bind_int64(q, 4, (sqlite3_int64)seed);

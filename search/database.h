@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Records on one host: a SQLite file (WAL), which several processes may
- * write at once.  A record tells all that is needed to repeat it: workload,
- * target, measuring policy, trace, decisions, times, engine version and the
- * hash of the final program. */
+ * The database of measured candidates: a SQLite file in WAL mode, which several
+ * processes of one host may write at once.  A record has all that is needed to
+ * reproduce it: workload, target, measuring policy, trace, decisions, times,
+ * engine version and the hash of the scheduled program. */
 #ifndef SEARCH_DATABASE_H
 #define SEARCH_DATABASE_H
 
@@ -25,10 +25,10 @@ struct tess_database {
 
 tess_status database_open(tess_context *c, const char *path,
                           tess_database **out);
-/* What SQLite says has gone wrong while doing `what`. */
+/* Sets the error from SQLite's last one; `what`: the action that failed. */
 tess_status database_fail(const database *d, const char *what);
 
-/* What of a program's records can be compared: their key. */
+/* The key of records whose times are comparable. */
 typedef struct database_key {
   uint64_t workload;         /* hash of the unscheduled program */
   const char *target, *policy;
@@ -41,41 +41,40 @@ typedef struct database_record {
   tess_status status;
   const char *message;
   double seconds;
-  bool checked;              /* it computes what the reference does */
+  bool checked;              /* compared with the reference, and equal */
   const double *sample;
   uint32_t nsample;
   uint64_t program_hash;
   const char *trace;         /* JSON with decisions */
-  bool damaged;              /* read: trace or decisions say nothing */
+  bool damaged;              /* read: trace or decisions are unreadable */
   uint64_t traced;           /* read, undamaged: vm_sketch_hash of it */
 } database_record;
 
-/* Stores the workload; one that was stored before keeps the tensor intrinsics
- * that it knew, which the program gets. */
+/* Stores the workload.  If it is stored already the program gets the tensor
+ * intrinsics that were stored with it. */
 tess_status database_put_workload(database *d, const database_key *k,
                                   tess_program *p);
 /* The bytes of a workload's program, restored. */
 tess_status database_restore(database *d, const void *bytes, size_t n,
                              tess_program **out);
-/* What its statements may call: sketch_of(decisions, trace) of a record, the
- * hash of its trace as a sketch (vm_sketch_hash); NULL: the record is damaged,
- * one of them cannot be read or they are not of one another. */
+/* Defines the SQL function sketch_of(decisions, trace): the hash of a record's
+ * trace as a sketch (vm_sketch_hash); NULL: the record is damaged, that is, one
+ * of them cannot be read or they do not belong together. */
 tess_status database_add_functions(database *d);
-/* Some records, and how many candidates the session has made, in one
- * transaction. */
+/* Stores records and the session's count of candidates in one transaction. */
 tess_status database_put(database *d, const database_key *k, uint32_t n,
                          const database_record *r, uint64_t seed,
                          uint64_t next);
-/* What is stored of the record's candidate as a success gets its status and
- * message: it was compared with the reference afterwards. */
+/* Updates status and message of the candidate's stored success, after it was
+ * compared with the reference. */
 tess_status database_compared(database *d, const database_key *k,
                               const database_record *r);
-/* Whether column `time` of the row has what can be the time of a success; else
- * a warning names record `id`, which nobody is to see. */
+/* Whether column `time` of the row is possible as a time of a success; else a
+ * warning names record `id`, which is to be skipped. */
 bool database_has_time(database *d, sqlite3_stmt *q, int time, int64_t id);
-/* Calls f for each record of the key in the order of storing, but for
- * successes whose time none can be; a status that is not TESS_OK ends it and
- * is returned. */
+/* Calls f for each record of the key in the order of storing, except for
+ * successes with an impossible time; a status other than TESS_OK ends the walk
+ * and is returned. */
 tess_status database_each(database *d, const database_key *k,
                           tess_status (*f)(void *ud,
                                            const database_record *r),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about databases. */
+ * The public functions of databases, tess_database_*: rows and traces. */
 #include "search/database.h"
 #include "base/hash.h"
 
@@ -11,16 +11,16 @@ tess_status tess_database_open(tess_context *c, const char *path,
   return database_open(c, path, out);
 }
 
-/* Rows are read in order; asking for an earlier one starts again.  Those that
- * are damaged are passed over, and given in a second round. */
+/* Rows are read in order; asking for an earlier one restarts the query.
+ * Damaged rows are skipped in the first pass and given in a second one. */
 static const char rows_sql[] =
     "SELECT record.id, workload, name, target, policy, engine, status, seconds,"
     " program_hash, checked FROM record "
     "JOIN workload ON workload.hash = workload "
     "ORDER BY status <> 'OK', seconds, record.id";
 
-/* Asked of each row when it is reached: reading thousands of traces in order
- * to sort by it would take seconds, and texts and samples are long. */
+/* Evaluated for each row when it is reached: sorting by it would parse all
+ * traces first, which takes seconds for thousands of rows. */
 static const char row_sql[] =
     "SELECT sketch_of(decisions, trace) IS NULL, message, samples FROM record "
     "WHERE id = ?1";
@@ -35,7 +35,8 @@ static bool has_time(tess_database *d) {
          database_has_time(d, d->rows, 7, sqlite3_column_int64(d->rows, 0));
 }
 
-/* It stays at the answer, in which a record's message and samples stand. */
+/* Leaves the statement at its row, which has the record's message and
+ * samples. */
 static tess_status ask_damaged(tess_database *d, int64_t id, bool *yes) {
   sqlite3_reset(d->row);
   sqlite3_bind_int64(d->row, 1, id);
@@ -46,7 +47,7 @@ static tess_status ask_damaged(tess_database *d, int64_t id, bool *yes) {
              : database_fail(d, "reading");
 }
 
-/* Whether this round gives the row it stands at. */
+/* Whether the current pass gives the current row. */
 static tess_status look_at_row(tess_database *d, bool *gives) {
   bool damaged;
   *gives = false;
@@ -63,7 +64,7 @@ static void end_rows(tess_database *d) {
   d->rows = d->row = NULL;
 }
 
-/* To the next row; the statements are gone where there is none. */
+/* Steps to the next row; resets the statements after the last one. */
 static tess_status next_row(tess_database *d) {
   tess_status s = TESS_OK;
   bool gives = false;
@@ -103,7 +104,7 @@ static tess_status step_to(tess_database *d, uint64_t k) {
   return s;
 }
 
-/* Those of the row; none where the column has what are no numbers. */
+/* The samples of the row; none if the column is malformed. */
 static const double *samples_at(sqlite3_stmt *q, int i, uint32_t *n) {
   const double *v = NULL;
   *n = 0;
@@ -122,21 +123,21 @@ tess_status tess_database_row(tess_database *d, uint64_t k, tess_record *out) {
   sqlite3_stmt *q = d->rows;
   bool timed = !strcmp(text_at(q, 6), "OK") && !d->second;
   double seconds = timed ? sqlite3_column_double(q, 7) : INFINITY;
-  *out = (tess_record){.id = sqlite3_column_int64(q, 0),
-                       .workload = (uint64_t)sqlite3_column_int64(q, 1),
-                       .workload_name = text_at(q, 2),
-                       .target = text_at(q, 3),
-                       .policy = text_at(q, 4),
-                       .engine = text_at(q, 5),
-                       .status = text_at(q, 6),
-                       .seconds = seconds,
-                       .program_hash = (uint64_t)sqlite3_column_int64(q, 8),
-                       .checked = sqlite3_column_int(q, 9) != 0,
-                       .damaged = d->second,
-                       .message = text_at(d->row, 1)};
-  out->sample = samples_at(d->row, 2, &out->nsample);
+  tess_record row = {.id = sqlite3_column_int64(q, 0),
+                     .workload = (uint64_t)sqlite3_column_int64(q, 1),
+                     .workload_name = text_at(q, 2),
+                     .target = text_at(q, 3),
+                     .policy = text_at(q, 4),
+                     .engine = text_at(q, 5),
+                     .status = text_at(q, 6),
+                     .seconds = seconds,
+                     .program_hash = (uint64_t)sqlite3_column_int64(q, 8),
+                     .checked = sqlite3_column_int(q, 9) != 0,
+                     .damaged = d->second,
+                     .message = text_at(d->row, 1)};
+  row.sample = samples_at(d->row, 2, &row.nsample);
   ctx_clear(d->c);
-  return TESS_OK;
+  return ctx_give(d->c, tess_record, &row, out);
 }
 
 /* ---- traces ------------------------------------------------------------- */
@@ -150,7 +151,7 @@ typedef struct restore_work {
   tess_program *p;
 } restore_work;
 
-static tess_status restore(void *ud) {
+static tess_status restore_program(void *ud) {
   restore_work *w = ud;
   w->p = program_empty(w->c);
   tess_status s = program_restore(w->p, &w->scratch, w->bytes, w->n, &w->why);
@@ -166,7 +167,7 @@ tess_status database_restore(database *d, const void *bytes, size_t n,
   restore_work w = {.c = c, .bytes = bytes, .n = n};
   arena_init(&w.scratch, &c->heap);
   str_init(&w.why, &c->heap);
-  tess_status s = ctx_run(c, restore, &w);
+  tess_status s = ctx_run(c, restore_program, &w);
   arena_free(&w.scratch);
   str_free(&w.why);
   *out = s == TESS_OK ? w.p : NULL;
@@ -187,7 +188,7 @@ static tess_status replay_again(tess_trace *t, uint64_t *hash) {
   return TESS_OK;
 }
 
-/* Whether the trace still gives the program whose time the record tells. */
+/* Warns if the trace no longer replays to the program that was measured. */
 static tess_status check_meaning(tess_database *d, int64_t id, uint64_t hash,
                                  tess_trace *t) {
   uint64_t now = 0, key = hash_mix(hash, (uint64_t)id);
@@ -195,8 +196,8 @@ static tess_status check_meaning(tess_database *d, int64_t id, uint64_t hash,
   if (st == TESS_NOMEM || st == TESS_LIMIT || st == TESS_CANCELLED) return st;
   if (st != TESS_OK)
     ctx_warn(d->c, key,
-             "database %s: record %lld: its trace no longer applies, and its "
-             "time is of what it gave: %s",
+             "database %s: record %lld: its trace no longer applies, so its "
+             "time is that of a program that cannot be made any more: %s",
              d->path, (long long)id, d->c->err.message);
   else if (now != hash)
     ctx_warn(d->c, key,
@@ -208,7 +209,7 @@ static tess_status check_meaning(tess_database *d, int64_t id, uint64_t hash,
   return TESS_OK;
 }
 
-/* The error that there is, with the record that it is about in front. */
+/* Prefixes the context's error with the record it concerns. */
 static tess_status blame_record(tess_database *d, int64_t id, tess_status s) {
   char why[sizeof d->c->err.message];
   if (s == TESS_NOMEM || s == TESS_LIMIT) return s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The end of a run: the best few meet again, interleaved, before the winner
- * is named; what became of the rest is told in the funnel. */
+ * The finals of a run: the fastest candidates are checked and timed again,
+ * interleaved, to choose the winner; then the result is filled. */
 #include "ir/query.h"
 #include "search/loop.h"
 
@@ -12,7 +12,7 @@ double tune_gflops(const tune *t, double seconds) {
   return seconds > 0 && isfinite(seconds) ? (double)flops / seconds * 1e-9 : 0;
 }
 
-void tune_break_off(tune *t, tess_status s) {
+void tune_abort(tune *t, tess_status s) {
   err_state *broke = &t->r->broke;
   if (broke->code != TESS_OK) return;
   if (t->c->err.code == s)
@@ -33,14 +33,14 @@ void tune_enter_finals(tune *t, uint32_t trial, search_outcome *o) {
   str_init(&o->code, t->best[at].code.heap);
 }
 
-static int go_on(void *ud, uint32_t i) {
+static int ignore_result(void *ud, uint32_t i) {
   (void)ud, (void)i;
   return 0;
 }
 
-/* When nothing was measured again, what the history says: the best of what was
- * compared. */
-static bool remembered_best(const tune *t, uint32_t *winner, double *seconds) {
+/* The winner where no finals take place: the fastest checked candidate of the
+ * history. */
+static bool best_checked(const tune *t, uint32_t *winner, double *seconds) {
   *seconds = INFINITY;
   for (uint32_t i = 0; i < t->s.history.n; i++) {
     const search_seen *h = &t->s.history.v[i];
@@ -51,8 +51,8 @@ static bool remembered_best(const tune *t, uint32_t *winner, double *seconds) {
   return isfinite(*seconds);
 }
 
-/* What was found wrong has failed: here, in what the run tells and in its
- * record.  One of an earlier run was no result of this one. */
+/* A candidate that turned out to be wrong becomes a failure in the history and
+ * in the counts.  One of an earlier run was never counted in this one. */
 static tess_status fail_trial(tune *t, uint32_t trial,
                               const search_outcome *o) {
   search_seen *h = &t->s.history.v[trial];
@@ -61,21 +61,21 @@ static tess_status fail_trial(tune *t, uint32_t trial,
   t->failed++;
   if (trial >= t->before) t->count[TESS_OK]--;
   uint32_t best;
-  if (!remembered_best(t, &best, &t->best_seconds)) t->best_seconds = 0;
+  if (!best_checked(t, &best, &t->best_seconds)) t->best_seconds = 0;
   return tune_count_result(t, o);
 }
 
-/* What comparing a candidate said.  Only that it is right or wrong says
- * something of its trial; what else there is may be the machine's fault.  The
- * finals go on without a database that cannot be written. */
-static tess_status take_verdict(tune *t, uint32_t trial,
-                                const search_outcome *o) {
+/* Applies the outcome of a late comparison to history and record.  Only OK and
+ * WRONG_RESULT concern the candidate; any other status may be the machine's
+ * fault.  The finals continue if the database cannot be written. */
+static tess_status apply_comparison(tune *t, uint32_t trial,
+                                    const search_outcome *o) {
   search_seen *h = &t->s.history.v[trial];
   bool news = o->checked ? !h->checked : o->status == TESS_WRONG_RESULT;
   if (!news) return TESS_OK;
   h->checked = o->checked;
   tess_status s = tune_store_compared(t, trial, o);
-  if (s != TESS_OK) tune_break_off(t, s);
+  if (s != TESS_OK) tune_abort(t, s);
   if (!o->checked) return fail_trial(t, trial, o);
   tune_note_best(t, h->seconds);
   return TESS_OK;
@@ -86,13 +86,13 @@ static tess_status compare_finalist(tune *t, const finalist *f) {
   search_outcome o;
   outcome_init(&o, &t->c->heap);
   tess_status s = m->compare(m->ud, &f->code, &o);
-  if (s == TESS_OK) s = take_verdict(t, f->trial, &o);
+  if (s == TESS_OK) s = apply_comparison(t, f->trial, &o);
   outcome_free(&o);
   return s;
 }
 
-/* What was slower than the best at its time was not compared then: it is now,
- * before it can win.  Only who was compared stays. */
+/* Compares the finalists that were not checked when they were measured, being
+ * slower than the best at that time, and drops those that are not correct. */
 static tess_status compare_finalists(tune *t) {
   tess_status s = TESS_OK;
   uint32_t n = 0;
@@ -110,13 +110,13 @@ static tess_status compare_finalists(tune *t) {
   return s;
 }
 
-static tess_status revive(tune *t, uint32_t trial) {
+static tess_status rebuild_trial(tune *t, uint32_t trial) {
   const search_measurer *m = t->set->measurer;
   search_cand c = t->s.history.v[trial].c;
   search_outcome o;
   outcome_init(&o, &t->c->heap);
-  tess_status s = m->measure(m->ud, &t->s, 1, &c, 0, &o, go_on, NULL);
-  if (s == TESS_OK) s = take_verdict(t, trial, &o);
+  tess_status s = m->measure(m->ud, &t->s, 1, &c, 0, &o, ignore_result, NULL);
+  if (s == TESS_OK) s = apply_comparison(t, trial, &o);
   if (s == TESS_OK && o.checked) tune_enter_finals(t, trial, &o);
   outcome_free(&o);
   return s;
@@ -128,22 +128,22 @@ static bool is_finalist(const tune *t, uint32_t trial) {
   return false;
 }
 
-/* The best of earlier runs has no code here; it is built again by being
- * measured like any other candidate that is first, which is compared.  Where
- * it is wrong the next is tried, so often. */
-static tess_status revive_best(tune *t) {
+/* The best of earlier runs has no code in this process: it is built and
+ * measured again, which also checks it.  If it is wrong the next one follows,
+ * up to TUNE_FINALISTS of them. */
+static tess_status rebuild_best(tune *t) {
   uint32_t i;
   for (uint32_t k = 0; k < TUNE_FINALISTS; k++) {
     if (!session_best(&t->s, 1, &i) || is_finalist(t, i)) return TESS_OK;
-    tess_status s = revive(t, i);
+    tess_status s = rebuild_trial(t, i);
     bool is_wrong = t->s.history.v[i].status != TESS_OK;
     if (s != TESS_OK || !is_wrong) return s;
   }
   return TESS_OK;
 }
 
-/* How far apart two times of one kernel are on a machine that is left alone. */
-static const double as_much = 1.5;
+/* The ratio of two times of one kernel that an idle machine stays below. */
+static const double time_spread = 1.5;
 
 static uint32_t least_of(uint32_t n, const double *time) {
   uint32_t best = 0;
@@ -152,7 +152,7 @@ static uint32_t least_of(uint32_t n, const double *time) {
   return best;
 }
 
-static tess_status match(tune *t, double *time) {
+static tess_status time_finalists(tune *t, double *time) {
   const search_measurer *m = t->set->measurer;
   const strbuf *code[TUNE_FINALISTS];
   for (uint32_t k = 0; k < t->nbest; k++) {
@@ -162,17 +162,17 @@ static tess_status match(tune *t, double *time) {
   return t->nbest > 1 ? m->rematch(m->ud, t->nbest, code, time) : TESS_OK;
 }
 
-/* Where all are far slower than the search said, the machine may be busy: then
- * they meet again, and the least time of each counts, as it did in the search.
- * What failed once is out. */
-static tess_status match_until_calm(tune *t, double *time) {
+/* If all finalists are far slower than in the search the machine may be busy:
+ * they are timed again, and the least time of each counts.  A finalist that
+ * fails once is out. */
+static tess_status time_until_stable(tune *t, double *time) {
   enum { MORE = 3 };
   double now[TUNE_FINALISTS];
-  tess_status s = match(t, time);
+  tess_status s = time_finalists(t, time);
   for (int i = 0; i < MORE && s == TESS_OK; i++) {
     double least = time[least_of(t->nbest, time)];
-    if (!isfinite(least) || least <= as_much * t->best_seconds) break;
-    s = match(t, now);
+    if (!isfinite(least) || least <= time_spread * t->best_seconds) break;
+    s = time_finalists(t, now);
     for (uint32_t k = 0; k < t->nbest && s == TESS_OK; k++)
       if (!isfinite(now[k]) || now[k] < time[k])
         time[k] = isfinite(time[k]) ? now[k] : INFINITY;
@@ -184,10 +184,10 @@ static void add_note(tune *t, const char *text) {
   if (*text) str_printf(&t->r->note, "%s%s", t->r->note.n ? "; " : "", text);
 }
 
-/* Both in turns, so that they have the same machine; of what is all but equal
- * nothing is said. */
-static void match_unscheduled(tune *t, const finalist *best,
-                              const strbuf *code) {
+/* Times the winner and the unscheduled program interleaved, so that both see
+ * the same load, and adds a note if the winner is clearly slower. */
+static void time_unscheduled(tune *t, const finalist *best,
+                             const strbuf *code) {
   static const double far = 1.1;
   const strbuf *both[] = {&best->code, code};
   double time[2] = {INFINITY, INFINITY};
@@ -196,26 +196,26 @@ static void match_unscheduled(tune *t, const finalist *best,
   if (m->rematch(m->ud, 2, both, time) != TESS_OK) return;
   if (isinf(time[0]) || time[0] <= far * time[1]) return;
   snprintf(text, sizeof text,
-           "the best is slower than the unscheduled program: in turns they "
-           "took %.4g ms and %.4g ms",
+           "the best is slower than the unscheduled program: timed "
+           "interleaved, they took %.4g ms and %.4g ms",
            time[0] * 1e3, time[1] * 1e3);
   add_note(t, text);
 }
 
-/* It is worth no more than a note, so nothing ends where it fails. */
+/* Only adds a note: failures of it are ignored. */
 static void compare_with_unscheduled(tune *t, uint32_t best, double seconds) {
   const search_measurer *m = t->set->measurer;
   strbuf code;
   if (!m->unscheduled) return;
   str_init(&code, &t->c->heap);
   tess_status s = m->unscheduled(m->ud, seconds, &code);
-  if (s == TESS_OK && code.n) match_unscheduled(t, &t->best[best], &code);
+  if (s == TESS_OK && code.n) time_unscheduled(t, &t->best[best], &code);
   str_free(&code);
 }
 
 static tess_status name_winner(tune *t, uint32_t *winner, double *seconds) {
   double time[TUNE_FINALISTS];
-  tess_status s = match_until_calm(t, time);
+  tess_status s = time_until_stable(t, time);
   if (s != TESS_OK) return s;
   uint32_t best = least_of(t->nbest, time);
   *winner = t->best[best].trial;
@@ -224,13 +224,13 @@ static tess_status name_winner(tune *t, uint32_t *winner, double *seconds) {
   return TESS_OK;
 }
 
-/* The funnel goes on to what measuring said. */
+/* Adds the classes of measured results to the funnel and prints it. */
 static tess_status fill_funnel(void *ud) {
   tune *t = ud;
   for (int i = 0; i < TUNE_CLASSES; i++)
     if (t->count[i])
       funnel_measured(&t->s.total, &t->c->heap, err_status_text((tess_status)i),
-                      t->said[i] ? t->said[i] : "", t->count[i]);
+                      t->message[i] ? t->message[i] : "", t->count[i]);
   funnel_print(&t->s.total, &t->r->funnel);
   return TESS_OK;
 }
@@ -248,23 +248,23 @@ static void fill_classes(tune *t) {
   str_putc(b, '}');
 }
 
-/* The best few, all of them right, meet again; where that fails, or the user
- * wants an end, what was measured stands. */
+/* Chooses the winner by timing the checked finalists again; after tess_stop or
+ * a failure, by the times that were measured in the search. */
 static bool find_winner(tune *t, uint32_t *winner, double *seconds) {
   if (t->ended == TESS_CANCELLED || (t->late && t->nbest == 0))
-    return remembered_best(t, winner, seconds);
+    return best_checked(t, winner, seconds);
   tess_status s = compare_finalists(t);
-  if (s == TESS_OK) s = revive_best(t);
+  if (s == TESS_OK) s = rebuild_best(t);
   if (s == TESS_OK && t->nbest > 0) s = name_winner(t, winner, seconds);
   if (s == TESS_OK && t->nbest > 0) return true;
-  if (s != TESS_OK) tune_break_off(t, s);
-  return remembered_best(t, winner, seconds);
+  if (s != TESS_OK) tune_abort(t, s);
+  return best_checked(t, winner, seconds);
 }
 
 static void compare_with_trials(tune *t, double seconds) {
   char text[256];
   double then = t->best_seconds;
-  if (seconds <= as_much * then && then <= as_much * seconds) return;
+  if (seconds <= time_spread * then && then <= time_spread * seconds) return;
   snprintf(text, sizeof text,
            "the best trial took %.4g ms; when the best few were timed again "
            "at the end, the best of them took %.4g ms: was the machine busy?",
@@ -272,7 +272,7 @@ static void compare_with_trials(tune *t, double seconds) {
   add_note(t, text);
 }
 
-static void tell_of_deadline(tune *t) {
+static void note_deadline(tune *t) {
   char text[128];
   snprintf(text, sizeof text,
            "the deadline of %g s ended the search after %u of %u trials",
@@ -299,7 +299,7 @@ tess_status tune_fill_result(tune *t) {
   }
   const search_measurer *m = t->set->measurer;
   if (m->note) add_note(t, m->note(m->ud));
-  if (t->late) tell_of_deadline(t);
+  if (t->late) note_deadline(t);
   t->time.total = tune_now() - t->started + t->time.sketches;
   if (s == TESS_OK) s = mem_protect(&t->c->heap, fill_funnel, t);
   fill_classes(t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Counting rejections and telling them. */
+ * The rejection funnel: counts why candidates were rejected, and prints it. */
 #include "search/funnel.h"
 #include "base/context.h"
 
@@ -11,7 +11,7 @@ static bool is_row(const funnel_row *r, funnel_stage stage, const char *who,
   return r->stage == stage && !strcmp(r->who, who) && !strcmp(r->why, why);
 }
 
-static void add(funnel *f, mem_heap *heap, const funnel_row *from) {
+static void add_row(funnel *f, mem_heap *heap, const funnel_row *from) {
   for (uint32_t i = 0; i < f->row.n; i++)
     if (is_row(&f->row.v[i], from->stage, from->who, from->why)) {
       f->row.v[i].count += from->count;
@@ -22,7 +22,7 @@ static void add(funnel *f, mem_heap *heap, const funnel_row *from) {
 
 void funnel_add(funnel *f, mem_heap *heap, funnel_stage stage, const char *who,
                 const char *why, int64_t number) {
-  add(f, heap, &(funnel_row){stage, who, why, 1, number});
+  add_row(f, heap, &(funnel_row){stage, who, why, 1, number});
 }
 
 void funnel_measured(funnel *f, mem_heap *heap, const char *class,
@@ -34,7 +34,7 @@ void funnel_measured(funnel *f, mem_heap *heap, const char *class,
 void funnel_take(funnel *to, mem_heap *heap, funnel *from) {
   to->sampled += from->sampled;
   to->valid += from->valid;
-  for (uint32_t i = 0; i < from->row.n; i++) add(to, heap, &from->row.v[i]);
+  for (uint32_t i = 0; i < from->row.n; i++) add_row(to, heap, &from->row.v[i]);
   from->sampled = from->valid = 0;
   vec_clear(&from->row);
 }
@@ -49,7 +49,8 @@ static int by_count(const void *a, const void *b) {
   return who ? who : strcmp(x->why, y->why);
 }
 
-/* What one said often begins with the name of its class. */
+/* A message often starts with the name of its class, which is then printed
+ * once. */
 static void print_measured(const funnel_row *r, strbuf *out) {
   char why[1024];
   bool named = !strncmp(r->why, r->who, strlen(r->who));
@@ -73,7 +74,7 @@ static void print_row(const funnel_row *r, strbuf *out) {
     str_printf(out, "  %8" PRIu64 "  have no neighbour\n", r->count);
     break;
   case FUNNEL_DUPLICATE:
-    str_printf(out, "  %8" PRIu64 "  valid, but there before\n", r->count);
+    str_printf(out, "  %8" PRIu64 "  valid, but duplicates\n", r->count);
     break;
   case FUNNEL_UNFIT:
     str_printf(out, "  %8" PRIu64 "  proposed, but ", r->count);

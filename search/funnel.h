@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rejection funnel: what became of the candidates that were tried. */
+ * The rejection funnel: why candidates that were tried were rejected. */
 #ifndef SEARCH_FUNNEL_H
 #define SEARCH_FUNNEL_H
 
@@ -12,11 +12,11 @@ typedef enum funnel_stage {
   FUNNEL_NO_NEIGHBOUR, /* a mutation found none */
   FUNNEL_DUPLICATE,    /* valid, but proposed or measured before */
   FUNNEL_UNFIT,        /* proposed from outside, and not valid */
-  FUNNEL_MEASURED      /* what measuring said: `who` is the class */
+  FUNNEL_MEASURED      /* measured: `who` is the class of the result */
 } funnel_stage;
 
-/* `who` and `why` are static texts (names of the registry), but for what
- * measuring said: the first message of its class, which the caller keeps. */
+/* `who` and `why` are static texts (names of the registry); for measured
+ * results `why` is the first message of the class, which the caller keeps. */
 typedef struct funnel_row {
   funnel_stage stage;
   const char *who, *why;

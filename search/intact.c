@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether what a record holds can be read, as a function of SQL. */
+ * sketch_of(decisions, trace): an SQL function that parses a record and returns
+ * its sketch's hash, or NULL for a damaged record. */
 #include "search/database.h"
 #include "vm/text/text.h"
 
@@ -12,7 +13,7 @@ typedef struct contents {
   vm_decisions d;
 } contents;
 
-/* The trace says its decisions, too; those of the record must be the same. */
+/* The trace contains the decisions, too; both must agree. */
 static tess_status read_contents(void *ud) {
   contents *r = ud;
   err_state err;
@@ -25,8 +26,8 @@ static tess_status read_contents(void *ud) {
   return same ? TESS_OK : TESS_INVALID;
 }
 
-/* Memory that lacks says nothing of the record. */
-static void answer(sqlite3_context *q, database *d, contents *r) {
+/* Out of memory is an error of the query, not of the record. */
+static void set_sketch_result(sqlite3_context *q, database *d, contents *r) {
   uint64_t capped = r->heap->capped;
   tess_status s = mem_protect(r->heap, read_contents, r);
   if (s == TESS_OK)
@@ -48,7 +49,7 @@ static void sketch_of(sqlite3_context *q, int n, sqlite3_value **v) {
   r.text = (const char *)sqlite3_value_text(v[1]);
   r.ntext = (size_t)sqlite3_value_bytes(v[1]);
   if (r.text)
-    answer(q, d, &r);
+    set_sketch_result(q, d, &r);
   else
     sqlite3_result_null(q);
   vec_free(r.heap, &r.d);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Measuring batches with worker processes: all are built first, several at
- * once, then each runs alone. */
+ * Measures a batch of candidates with worker processes: builds all of them in
+ * parallel, then runs one at a time. */
 #include "search/tune.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ static void take_samples(search_outcome *o, const measure_result *r) {
   o->nsample = r->sample.n;
 }
 
-/* The outcome takes the code over. */
+/* Copies a build's status to the outcome, which takes over the code. */
 static void take_build(search_outcome *o, measure_build *b) {
   o->status = b->status;
   o->program_hash = b->program_hash;
@@ -48,7 +48,7 @@ static void take_build(search_outcome *o, measure_build *b) {
   str_init(&b->code, o->code.heap);
 }
 
-static void run(measurer *m, search_outcome *o, double best) {
+static void measure_one(measurer *m, search_outcome *o, double best) {
   measure_result r;
   measure_request q = {.code = &o->code, .check = m->check, .best = best};
   o->status = measure_run(m->pool, m->task, &q, &r);
@@ -66,7 +66,7 @@ static tess_status run_all(measurer *m, uint32_t n, double best,
                            int (*told)(void *, uint32_t), void *told_ud) {
   for (uint32_t i = 0; i < n; i++) {
     take_build(&out[i], &b[i]);
-    if (out[i].status == TESS_OK) run(m, &out[i], best);
+    if (out[i].status == TESS_OK) measure_one(m, &out[i], best);
     if (out[i].status == TESS_CANCELLED) return TESS_OK;
     if (out[i].checked && (best == 0 || out[i].seconds < best))
       best = out[i].seconds;
@@ -75,10 +75,11 @@ static tess_status run_all(measurer *m, uint32_t n, double best,
   return TESS_OK;
 }
 
-static tess_status measure(void *ud, tess_session *s, uint32_t n,
-                           const search_cand *c, double best,
-                           search_outcome *out, int (*told)(void *, uint32_t),
-                           void *told_ud) {
+static tess_status measurer_measure(void *ud, tess_session *s, uint32_t n,
+                                    const search_cand *c, double best,
+                                    search_outcome *out,
+                                    int (*told)(void *, uint32_t),
+                                    void *told_ud) {
   measurer *m = ud;
   mem_heap *h = &m->c->heap;
   size_t csize = n * sizeof(measure_candidate);
@@ -93,8 +94,8 @@ static tess_status measure(void *ud, tess_session *s, uint32_t n,
                                     .ndecisions = c[i].n};
     st = measure_build_batch(m->pool, m->task, n, list, b);
     err_state e;
-    if (st == TESS_OK && measure_pool_mute(m->pool)) {
-      st = measure_say_mute(m->pool, &e);
+    if (st == TESS_OK && measure_pool_unresponsive(m->pool)) {
+      st = measure_report_unresponsive(m->pool, &e);
       ctx_fail(m->c, st, "%s", e.message);
     }
     if (st == TESS_OK) st = run_all(m, n, best, b, out, told, told_ud);
@@ -107,7 +108,8 @@ static tess_status measure(void *ud, tess_session *s, uint32_t n,
   return st == TESS_CANCELLED ? TESS_OK : st;
 }
 
-static tess_status compare(void *ud, const strbuf *code, search_outcome *o) {
+static tess_status measurer_compare(void *ud, const strbuf *code,
+                                    search_outcome *o) {
   measurer *m = ud;
   measure_result r;
   o->status = measure_compare(m->pool, m->task, code, &r);
@@ -117,8 +119,9 @@ static tess_status compare(void *ud, const strbuf *code, search_outcome *o) {
   return str_status(&o->message);
 }
 
-static tess_status rematch(void *ud, uint32_t n, const strbuf *const *code,
-                           double *seconds) {
+static tess_status measurer_rematch(void *ud, uint32_t n,
+                                    const strbuf *const *code,
+                                    double *seconds) {
   measurer *m = ud;
   mem_heap *h = &m->c->heap;
   size_t size = n * sizeof(measure_result);
@@ -133,19 +136,19 @@ static tess_status rematch(void *ud, uint32_t n, const strbuf *const *code,
   return TESS_OK;
 }
 
-/* Is what ran once, cold, so long surely slower than what takes `best`?  What
- * took no time worth mentioning may well be faster. */
-static bool is_surely_slower(double once, double best) {
+/* Whether one cold run of `once` seconds proves a kernel slower than `best`.
+ * Very short runs prove nothing. */
+static bool is_clearly_slower(double once, double best) {
   enum { TIMES = 2 };
   return once > TIMES * best + 1e-3;
 }
 
-/* It ran for the reference, so that timing it again takes little longer than
- * timing the best does. */
-static tess_status unscheduled(void *ud, double best, strbuf *code) {
+/* The unscheduled program ran once for the reference, so its time is known
+ * roughly before it is built again for the comparison. */
+static tess_status measurer_unscheduled(void *ud, double best, strbuf *code) {
   measurer *m = ud;
   double once = measure_task_launch(m->task);
-  if (once <= 0 || is_surely_slower(once, best)) return TESS_OK;
+  if (once <= 0 || is_clearly_slower(once, best)) return TESS_OK;
   measure_candidate c = {.trace = NULL};
   measure_build b;
   tess_status s = measure_build_batch(m->pool, m->task, 1, &c, &b);
@@ -180,10 +183,10 @@ tess_status measurer_open(tess_context *c, tess_program *p, const char *target,
     mem_free(&c->heap, m, sizeof *m);
     return s;
   }
-  *out = (search_measurer){.measure = measure,
-                           .compare = compare,
-                           .rematch = rematch,
-                           .unscheduled = unscheduled,
+  *out = (search_measurer){.measure = measurer_measure,
+                           .compare = measurer_compare,
+                           .rematch = measurer_rematch,
+                           .unscheduled = measurer_unscheduled,
                            .note = get_note,
                            .free = close_measurer,
                            .ud = m};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cost models by name.  "random" knows nothing: its scores are noise from a
- * stream of the session's seed, so that runs repeat. */
+ * The list of built-in cost models, and "random", the baseline: its scores are
+ * pseudo-random from a stream of the session's seed, so that runs repeat. */
 #include "search/search.h"
 
-static tess_status predict(void *ud, tess_session *s, uint32_t n,
-                           const tess_candidate *c, double *score) {
+static tess_status random_predict(void *ud, tess_session *s, uint32_t n,
+                                  const tess_candidate *c, double *score) {
   (void)ud;
   for (uint32_t i = 0; i < n; i++) {
     rng r;
@@ -15,13 +15,13 @@ static tess_status predict(void *ud, tess_session *s, uint32_t n,
   return TESS_OK;
 }
 
-static tess_status start(tess_session *s, tess_cost_model *out) {
+static tess_status random_open(tess_session *s, tess_cost_model *out) {
   (void)s;
-  *out = (tess_cost_model){"random", predict, NULL, NULL, NULL};
+  *out = (tess_cost_model){.name = "random", .predict = random_predict};
   return TESS_OK;
 }
 
 static const search_model random_model = {
-    "random", "knows nothing: scores are noise", start};
+    "random", "knows nothing: scores are noise", random_open};
 const search_model *const search_models[] = {&random_model};
 const uint32_t search_nmodels = sizeof search_models / sizeof *search_models;

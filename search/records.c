@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Records of earlier runs, and of this one. */
+ * The database's part in a tuning run: restores the history from the records of
+ * earlier runs and stores the results of this one. */
 #include "base/hash.h"
 #include "ir/query.h"
 #include "search/loop.h"
@@ -19,8 +20,8 @@ static tess_status program_hash(void *ud) {
   return TESS_OK;
 }
 
-/* A record counts only while its trace still means the same program. */
-static bool still_means(tune *t, const search_cand *c, uint64_t hash) {
+/* Whether the candidate still replays to the program that was measured. */
+static bool replays_to(tune *t, const search_cand *c, uint64_t hash) {
   uint64_t now = 0;
   void *ud[2] = {t, &now};
   if (session_replay(&t->s, c) != TESS_OK) return false;
@@ -39,8 +40,8 @@ static tess_status take_record(void *ud, const database_record *r) {
   search_cand c = {(uint32_t)sketch, r->n, r->d,
                    search_hash((uint32_t)sketch, r->n, r->d)};
   if (session_knows(&t->s, &c)) return TESS_OK;
-  /* A failure is no time that could be another program's. */
-  if (r->status == TESS_OK && !still_means(t, &c, r->program_hash)) {
+  /* Failures have no time, so they stay valid for a changed program. */
+  if (r->status == TESS_OK && !replays_to(t, &c, r->program_hash)) {
     t->outdated++;
     return TESS_OK;
   }
@@ -52,19 +53,20 @@ static tess_status take_record(void *ud, const database_record *r) {
   return s == TESS_OK ? tune_count_trial(t) : s;
 }
 
-/* What became of records that this run cannot go on from. */
-static void tell_of_lost(tune *t) {
+/* Warns of the records that are not taken over. */
+static void warn_unusable(tune *t) {
   const char *path = t->set->o->database;
   if (t->damaged)
     ctx_warn(t->c, hash_mix(~t->key.workload, t->damaged),
-             "database %s: what %u of its records measured does not count: "
-             "their traces or decisions are damaged: they cannot be read, or "
-             "are not of one another",
+             "database %s: %u of its records are damaged and ignored: their "
+             "traces or decisions cannot be read or do not belong together; "
+             "`tessera db` lists them",
              path, t->damaged);
   if (t->outdated)
     ctx_warn(t->c, hash_mix(t->key.workload, t->outdated),
-             "database %s: what %u of its records measured does not count: "
-             "their traces give other programs now, or none",
+             "database %s: %u of its records are outdated and ignored: their "
+             "traces now give other programs than were measured, or are "
+             "refused",
              path, t->outdated);
 }
 
@@ -78,7 +80,7 @@ tess_status tune_open_database(tune *t) {
                           .policy = set->policy};
   s = database_put_workload(t->db, &t->key, set->program);
   if (s == TESS_OK) s = database_each(t->db, &t->key, take_record, t);
-  if (s == TESS_OK) tell_of_lost(t);
+  if (s == TESS_OK) warn_unusable(t);
   t->before = t->trials;
   if (s == TESS_OK) s = database_next(t->db, &t->key, set->o->seed, &t->s.next);
   return s;
@@ -93,7 +95,7 @@ typedef struct decide_work {
   tess_trace *made;
 } decide_work;
 
-static tess_status decide(void *ud) {
+static tess_status set_decisions(void *ud) {
   decide_work *w = ud;
   const tune_setup *set = w->t->set;
   w->made = trace_new(w->t->c, w->t->sketch[w->sketch], set->program);
@@ -103,7 +105,7 @@ static tess_status decide(void *ud) {
 tess_status tune_decided(tune *t, uint32_t sketch, uint32_t n, const int64_t *d,
                          tess_trace **out) {
   decide_work w = {t, sketch, n, d, NULL};
-  tess_status s = ctx_run(t->c, decide, &w);
+  tess_status s = ctx_run(t->c, set_decisions, &w);
   *out = s == TESS_OK ? w.made : NULL;
   if (s != TESS_OK) tess_trace_free(w.made);
   return s;
@@ -120,12 +122,13 @@ static tess_status trace_json(tune *t, const tess_candidate *c, char **out) {
   return s;
 }
 
-/* What says nothing of the candidate is no record. */
+/* A result that is the machine's fault is not recorded; the session's counter
+ * is stored nevertheless. */
 tess_status tune_store(tune *t, uint32_t i) {
   if (!t->db) return TESS_OK;
   const tess_candidate *c = &t->proposed[i];
   const search_outcome *o = &t->out[i];
-  uint32_t n = measure_is_no_ones(o->status) ? 0 : 1;
+  uint32_t n = measure_is_machine_fault(o->status) ? 0 : 1;
   char *json = NULL;
   tess_status s = n ? trace_json(t, c, &json) : TESS_OK;
   database_record r = {.sketch = t->sketch_hash[c->sketch],

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a run tells people. */
+ * Texts of a tuning run for people: the ledger and the progress line. */
 #include "search/tune.h"
 
 #include <math.h>
 
-static void line(strbuf *out, const char *what, double seconds, double total) {
+static void ledger_line(strbuf *out, const char *what, double seconds,
+                        double total) {
   str_printf(out, "  %9.3f s  %5.1f %%  %s\n", seconds,
              total > 0 ? 100 * seconds / total : 0, what);
 }
@@ -13,19 +14,20 @@ void tune_report_ledger(const tune_ledger *l, const measure_ledger *m,
                         uint32_t trials, strbuf *out) {
   double engine = l->propose + l->model + l->database;
   double other = l->total - l->sketches - engine - l->measure;
-  line(out, "writing sketches", l->sketches, l->total);
-  line(out, "proposing (sampling, replay, checks)", l->propose, l->total);
-  line(out, "cost model", l->model, l->total);
-  line(out, "database", l->database, l->total);
+  ledger_line(out, "writing sketches", l->sketches, l->total);
+  ledger_line(out, "proposing (sampling, replay, checks)", l->propose,
+              l->total);
+  ledger_line(out, "cost model", l->model, l->total);
+  ledger_line(out, "database", l->database, l->total);
   if (m) {
-    line(out, "compiling", m->build_wall, l->total);
-    line(out, "running", m->run_wall, l->total);
+    ledger_line(out, "compiling", m->build_wall, l->total);
+    ledger_line(out, "running", m->run_wall, l->total);
     other += l->measure - m->build_wall - m->run_wall;
   } else {
-    line(out, "measuring", l->measure, l->total);
+    ledger_line(out, "measuring", l->measure, l->total);
   }
-  line(out, "the rest", other > 0 ? other : 0, l->total);
-  line(out, "in all", l->total, l->total);
+  ledger_line(out, "the rest", other > 0 ? other : 0, l->total);
+  ledger_line(out, "in all", l->total, l->total);
   if (trials)
     str_printf(out, "  the engine's own time: %.3f ms a measured candidate\n",
                1e3 * engine / trials);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Searching: what the files of this floor share.
+ * The search layer's internal interface: candidates, sessions, strategies.
  *
- * A candidate is (sketch, decisions).  The session makes candidates, many at
- * a time on several threads: candidate number i draws from the stream
- * (seed, i) alone, so what is made does not depend on how many threads make
- * it.  A strategy proposes batches and observes results, in index order; a
- * measurer turns batches into times; tune.c is the loop around them.
- */
+ * A candidate is (sketch, decisions).  The session makes candidates in
+ * parallel: candidate number i draws from the stream (seed, i) alone, so the
+ * result does not depend on the number of threads.  A strategy proposes batches
+ * and observes results, in index order; a measurer times batches; tune.c is the
+ * loop. / */
 #ifndef SEARCH_SEARCH_H
 #define SEARCH_SEARCH_H
 
@@ -17,8 +16,8 @@
 
 /* ---- candidates --------------------------------------------------------- */
 
-/* One candidate as the engine keeps it; its decisions lie in an arena of the
- * session's and are encoded as vm_decisions are. */
+/* A candidate; its decisions are in an arena of the session's, encoded as
+ * vm_decisions. */
 typedef struct search_cand {
   uint32_t sketch, n;
   const int64_t *d;
@@ -27,11 +26,11 @@ typedef struct search_cand {
 
 uint64_t search_hash(uint32_t sketch, uint32_t n, const int64_t *d);
 
-/* How to make one. */
+/* How to make a candidate. */
 typedef enum search_how {
-  SEARCH_DRAW,               /* all decisions afresh, a sketch at random */
+  SEARCH_DRAW,               /* sample all decisions of a random sketch */
   SEARCH_MUTATE,             /* `steps` neighbours from parent a */
-  SEARCH_CROSS,              /* each decision from parent a or b, mended */
+  SEARCH_CROSS,              /* each decision from parent a or b, repaired */
   SEARCH_GIVEN               /* the decisions of a, exactly */
 } search_how;
 typedef struct search_order {
@@ -43,14 +42,14 @@ typedef struct search_order {
 
 /* ---- the session -------------------------------------------------------- */
 
-/* What one thread needs; reused, so that nothing is allocated once warm. */
+/* A thread's state; reused, so that nothing is allocated once warm. */
 typedef struct search_worker {
   mem_heap heap;
   vm_machine m;
   vm_decisions made, spare;
   arena out;                 /* decisions of the candidates it made */
-  funnel tally;              /* of what this thread refused */
-  bool ready;                /* there is something to free */
+  funnel tally;              /* rejections by this thread */
+  bool ready;                /* it must be freed */
 } search_worker;
 
 /* One measured candidate. */
@@ -58,7 +57,7 @@ typedef struct search_seen {
   search_cand c;
   double seconds;            /* +inf when it failed */
   tess_status status;
-  bool checked;              /* it computes what the reference does */
+  bool checked;              /* compared with the reference, and equal */
 } search_seen;
 
 struct tess_session {
@@ -81,22 +80,22 @@ tess_status session_init(tess_session *s, tess_context *c,
                          const vm_trace *const *sketch, uint64_t seed,
                          uint32_t threads);
 void session_free(tess_session *s);
-/* Makes n candidates, out[i] by order[i] (its d is NULL where bounded tries
- * gave nothing valid).  Their decisions stay until session_begin_batch. */
+/* Makes n candidates, out[i] by order[i] (d NULL: no valid one after a bounded
+ * number of tries).  Their decisions live until session_begin_batch. */
 tess_status session_make(tess_session *s, uint32_t n,
                          const search_order *order, search_cand *out);
 void session_begin_batch(tess_session *s);
 /* Replays a candidate and leaves its program in worker 0's machine. */
 tess_status session_replay(tess_session *s, const search_cand *c);
-/* Whether a candidate from outside is of a sketch that there is, and replays;
- * what is wrong with it goes into the funnel. */
-tess_status session_look_at(tess_session *s, const search_cand *c,
+/* Validates a candidate of a host's strategy: its sketch exists and it replays.
+ * A rejection is counted in the funnel. */
+tess_status session_check_proposal(tess_session *s, const search_cand *c,
                             bool *fits);
 /* Enters a measured candidate (its decisions are copied). */
 tess_status session_learn(tess_session *s, const search_cand *c,
                           double seconds, tess_status status, bool checked);
-/* What a function that is plugged in gave: where it failed without words, for
- * want of memory apart, the error says that `who` failed.  Returns st. */
+/* Completes the error of a plugged-in function `who` that returned st: if it
+ * set no message the error names the function.  Returns st. */
 tess_status session_blame(tess_session *s, tess_status st, const char *who);
 static inline bool session_knows(const tess_session *s,
                                  const search_cand *c) {
@@ -109,8 +108,9 @@ search_cand session_from_public(const tess_candidate *c);
 
 /* ---- postprocessors (postproc/) ----------------------------------------- */
 
-/* Looks at a replayed program, which was `given`; may change it; false:
- * rejected, with a reason (static text) and the number that broke a limit. */
+/* Checks a replayed program, made from `given`, and may change it; false:
+ * rejected, with a reason (static text) and the number that exceeded a
+ * limit. */
 typedef struct search_postproc {
   const char *name;
   bool (*run)(sch_state *s, const ir_program *given, const char **why,

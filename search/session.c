@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Making candidates, on several threads, the same whatever their number. */
+ * Makes candidates (sample, mutate, cross over, replay, check) on several
+ * threads, deterministically whatever their number. */
 #include "search/search.h"
 
 #include "base/hash.h"
@@ -99,9 +100,9 @@ static void note_refusal(search_worker *w, funnel_stage stage, tess_status s) {
              vm_failure_reason(&w->m), 0);
 }
 
-/* Postprocessors see the program that the machine holds. */
-static bool accept(search_worker *w, const ir_program *base,
-                   funnel_stage stage) {
+/* Runs the postprocessors on the program in the worker's machine. */
+static bool run_postprocs(search_worker *w, const ir_program *base,
+                          funnel_stage stage) {
   for (uint32_t i = 0; i < search_npostprocs; i++) {
     const char *why = "";
     int64_t number = 0;
@@ -122,9 +123,9 @@ typedef struct attempt {
   tess_status status;
 } attempt;
 
-/* Each entry of a crossed vector comes from one parent or the other. */
-static void cross(search_worker *w, const search_cand *a, const search_cand *b,
-                  rng *r) {
+/* Uniform crossover: each decision comes from one parent or the other. */
+static void cross_vectors(search_worker *w, const search_cand *a,
+                          const search_cand *b, rng *r) {
   vm_cursor x = {a->d, a->n, 0}, y = {b->d, b->n, 0};
   const int64_t *dx, *dy;
   uint32_t nx, ny;
@@ -137,13 +138,13 @@ static void cross(search_worker *w, const search_cand *a, const search_cand *b,
   }
 }
 
-static tess_status draw(attempt *t) {
+static tess_status draw_candidate(attempt *t) {
   vm_replay_opts o = {.source = VM_FRESH, .seed = t->seed};
   return vm_replay(&t->w->m, t->s->base, t->s->sketch[t->sketch], &o,
                    &t->w->made);
 }
 
-static tess_status mutate(attempt *t, rng *r) {
+static tess_status mutate_candidate(attempt *t, rng *r) {
   search_worker *w = t->w;
   const search_cand *a = t->o->a;
   vec_clear(&w->spare);
@@ -178,13 +179,13 @@ static tess_status try_once(void *ud) {
   case SEARCH_DRAW:
     t->sketch = t->o->sketch >= 0 ? (uint32_t)t->o->sketch
                                   : (uint32_t)rng_below(&r, t->s->nsketch);
-    return t->status = draw(t);
+    return t->status = draw_candidate(t);
   case SEARCH_MUTATE:
     t->sketch = t->o->a->sketch;
-    return t->status = mutate(t, &r);
+    return t->status = mutate_candidate(t, &r);
   case SEARCH_CROSS:
     t->sketch = t->o->a->sketch;
-    cross(w, t->o->a, t->o->b, &r);
+    cross_vectors(w, t->o->a, t->o->b, &r);
     return t->status = replay_vector(t, VM_REPAIR, w->spare.n, w->spare.v);
   case SEARCH_GIVEN:
     t->sketch = t->o->a->sketch;
@@ -193,7 +194,7 @@ static tess_status try_once(void *ud) {
   return TESS_INTERNAL;
 }
 
-/* Tries are bounded; each is a stream of its own. */
+/* A bounded number of tries, each with its own random stream. */
 static bool make_one(tess_session *s, search_worker *w, const search_order *o,
                      uint64_t number, attempt *t) {
   uint32_t tries = o->how == SEARCH_GIVEN ? 1 : MAX_TRIES;
@@ -202,7 +203,8 @@ static bool make_one(tess_session *s, search_worker *w, const search_order *o,
         .s = s, .w = w, .o = o, .seed = hash_mix(hash_mix(s->seed, number), k)};
     w->tally.sampled++;
     tess_status st = mem_protect(&w->heap, try_once, t);
-    if (st == TESS_OK && accept(w, s->base, FUNNEL_REJECTED)) return true;
+    if (st == TESS_OK && run_postprocs(w, s->base, FUNNEL_REJECTED))
+      return true;
     if (st == TESS_NOT_FOUND) {
       funnel_add(&w->tally, &w->heap, FUNNEL_NO_NEIGHBOUR, "", "", 0);
       return false;
@@ -214,7 +216,7 @@ static bool make_one(tess_session *s, search_worker *w, const search_order *o,
 
 /* ---- many --------------------------------------------------------------- */
 
-/* What the threads of one call share: they read orders and fill results. */
+/* Shared by the threads of one call, which read orders and write results. */
 typedef struct job {
   tess_session *s;
   const search_order *order;
@@ -274,7 +276,7 @@ tess_status session_replay(tess_session *s, const search_cand *c) {
   attempt t = {.s = s, .w = w, .o = &o};
   tess_status st = mem_protect(&w->heap, try_once, &t);
   if (st != TESS_OK) return st;
-  return accept(w, s->base, FUNNEL_REJECTED) ? TESS_OK : TESS_REFUSED;
+  return run_postprocs(w, s->base, FUNNEL_REJECTED) ? TESS_OK : TESS_REFUSED;
 }
 
 typedef struct proposal {
@@ -284,7 +286,7 @@ typedef struct proposal {
 } proposal;
 
 /* In the frame of worker 0's heap. */
-static tess_status look_at(void *ud) {
+static tess_status check_proposal(void *ud) {
   proposal *x = ud;
   search_worker *w = &x->s->worker[0];
   search_order o = {.how = SEARCH_GIVEN, .a = x->c};
@@ -303,28 +305,29 @@ static tess_status look_at(void *ud) {
   }
   tess_status st = mem_protect(&w->heap, try_once, &t);
   if (st == TESS_OK)
-    x->fits = accept(w, x->s->base, FUNNEL_UNFIT);
+    x->fits = run_postprocs(w, x->s->base, FUNNEL_UNFIT);
   else
     note_refusal(w, FUNNEL_UNFIT, st);
   return TESS_OK;
 }
 
-tess_status session_look_at(tess_session *s, const search_cand *c, bool *fits) {
+tess_status session_check_proposal(tess_session *s, const search_cand *c,
+                                   bool *fits) {
   proposal x = {s, c, false};
-  tess_status st = mem_protect(&s->worker[0].heap, look_at, &x);
+  tess_status st = mem_protect(&s->worker[0].heap, check_proposal, &x);
   *fits = st == TESS_OK && x.fits;
   return st == TESS_OK ? mem_protect(&s->c->heap, take_tallies, s) : st;
 }
 
 /* ---- history ------------------------------------------------------------ */
 
-typedef struct lesson {
+typedef struct history_entry {
   tess_session *s;
   search_seen seen;
-} lesson;
+} history_entry;
 
-static tess_status learn(void *ud) {
-  lesson *l = ud;
+static tess_status append_history(void *ud) {
+  history_entry *l = ud;
   tess_session *s = l->s;
   search_seen e = l->seen;
   int64_t *d = arena_array(&s->keep, int64_t, e.c.n + 1);
@@ -338,8 +341,9 @@ static tess_status learn(void *ud) {
 
 tess_status session_learn(tess_session *s, const search_cand *c, double seconds,
                           tess_status status, bool checked) {
-  lesson l = {s, {*c, status == TESS_OK ? seconds : INFINITY, status, checked}};
-  return mem_protect(&s->c->heap, learn, &l);
+  history_entry l = {
+      s, {*c, status == TESS_OK ? seconds : INFINITY, status, checked}};
+  return mem_protect(&s->c->heap, append_history, &l);
 }
 
 /* Selection by insertion: n is small. */

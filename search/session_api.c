@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What strategies and models plugged in from outside may ask. */
+ * The public functions for plugged-in strategies and models: tess_session_*. */
 #include "search/search.h"
 
 #include <inttypes.h>
 
 uint32_t tess_session_nsketches(tess_session *s) { return s->nsketch; }
 
-static tess_status make(tess_session *s, search_order o, tess_candidate *out) {
+static tess_status make_candidate(tess_session *s, search_order o,
+                                  tess_candidate *out) {
   search_cand c;
   tess_status st = session_make(s, 1, &o, &c);
   if (st != TESS_OK) return st;
@@ -21,9 +22,9 @@ static uint32_t count_sampling(const vm_trace *t) {
   return n;
 }
 
-/* The vector must be entries, each preceded by its length, to its end: one for
- * each sampling instruction of the sketch. */
-static tess_status check(tess_session *s, const tess_candidate *c) {
+/* Validates a decision vector: an entry, preceded by its length, for each
+ * sampling instruction of the sketch, and nothing else. */
+static tess_status check_candidate(tess_session *s, const tess_candidate *c) {
   vm_cursor at = {c->decisions, c->ndecisions, 0};
   const int64_t *d;
   uint32_t n, entries = 0;
@@ -51,31 +52,33 @@ static tess_status check(tess_session *s, const tess_candidate *c) {
 }
 
 tess_status tess_session_draw(tess_session *s, tess_candidate *out) {
-  return make(s, (search_order){.how = SEARCH_DRAW, .sketch = -1}, out);
+  return make_candidate(s, (search_order){.how = SEARCH_DRAW, .sketch = -1},
+                        out);
 }
 
 tess_status tess_session_mutate(tess_session *s, const tess_candidate *parent,
                                 tess_candidate *out) {
-  tess_status st = check(s, parent);
+  tess_status st = check_candidate(s, parent);
   search_cand a = session_from_public(parent);
   return st != TESS_OK
              ? st
-             : make(s,
-                    (search_order){.how = SEARCH_MUTATE, .steps = 1, .a = &a},
-                    out);
+             : make_candidate(
+                   s, (search_order){.how = SEARCH_MUTATE, .steps = 1, .a = &a},
+                   out);
 }
 
 tess_status tess_session_cross(tess_session *s, const tess_candidate *a,
                                const tess_candidate *b, tess_candidate *out) {
-  tess_status st = check(s, a);
-  if (st == TESS_OK) st = check(s, b);
+  tess_status st = check_candidate(s, a);
+  if (st == TESS_OK) st = check_candidate(s, b);
   search_cand x = session_from_public(a), y = session_from_public(b);
   if (st != TESS_OK) return st;
   if (a->sketch != b->sketch)
     return ctx_fail(s->c, TESS_INVALID,
                     "only candidates of one sketch can "
                     "be crossed");
-  return make(s, (search_order){.how = SEARCH_CROSS, .a = &x, .b = &y}, out);
+  return make_candidate(
+      s, (search_order){.how = SEARCH_CROSS, .a = &x, .b = &y}, out);
 }
 
 tess_status session_blame(tess_session *s, tess_status st, const char *who) {
@@ -90,7 +93,7 @@ double tess_session_unit(tess_session *s) { return rng_unit(&s->random); }
 tess_status tess_session_predict(tess_session *s, uint32_t n,
                                  const tess_candidate *c, double *score) {
   for (uint32_t i = 0; i < n; i++) {
-    tess_status wrong = check(s, &c[i]);
+    tess_status wrong = check_candidate(s, &c[i]);
     if (wrong != TESS_OK) return wrong;
   }
   tess_status st = s->model->predict(s->model->ud, s, n, c, score);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing sketches: module by module, each over the blocks that are there
- * when it starts, root first and consumers before producers; whatever
- * schedules a module gives go on, each to the blocks that are left.  What
- * comes out is the product of the choices (MetaSchedule's post-order apply,
- * with modules in place of rules). */
+ * Generates sketches: applies each schedule module to all blocks that exist
+ * when it starts, root first and consumers before producers; each schedule that
+ * a module emits continues with the remaining blocks.  The result is the
+ * product of the modules' choices (MetaSchedule's post-order apply, with
+ * modules in place of rules). */
 #include "search/space.h"
 #include "base/hash.h"
 
@@ -15,9 +15,9 @@ typedef struct schedules {
   tess_context *c;
   tess_program *program; /* that they schedule */
   VEC(tess_schedule *) s;
-  tess_schedule *lent; /* to the module at work, which may give it back */
+  tess_schedule *lent; /* to the running module, which may emit it itself */
   tess_status failed;  /* why one could not be added: memory ran out */
-  const char *refused; /* why one that was given is none; NULL: all are */
+  const char *refused; /* why an emitted one is invalid; NULL: none is */
 } schedules;
 
 static void drop_all(schedules *l) {
@@ -29,13 +29,13 @@ typedef struct push_work {
   schedules *l;
   tess_schedule *s;
 } push_work;
-static tess_status push(void *ud) {
+static tess_status push_schedule(void *ud) {
   push_work *w = ud;
   vec_push(&w->l->c->heap, &w->l->s, w->s);
   return TESS_OK;
 }
 
-/* Takes s in any case. */
+/* Takes ownership of s, also on failure. */
 static void add_schedule(void *sink, tess_schedule *s) {
   schedules *l = sink;
   push_work w = {l, s};
@@ -51,13 +51,13 @@ static void add_schedule(void *sink, tess_schedule *s) {
     l->refused = "it gave a schedule of another program";
     return;
   }
-  tess_status st = mem_protect(&l->c->heap, push, &w);
+  tess_status st = mem_protect(&l->c->heap, push_schedule, &w);
   if (st == TESS_OK) return;
   tess_schedule_free(s);
   l->failed = st;
 }
 
-/* Calls the module with a schedule, which is freed unless it is given back. */
+/* Calls the module with a schedule, which is freed unless it is emitted. */
 static tess_status call_module(const tess_module *m, tess_schedule *lent,
                                tess_rv block, schedules *to, const char **why) {
   tess_schedule_sketch_mode(lent, 1);
@@ -68,7 +68,7 @@ static tess_status call_module(const tess_module *m, tess_schedule *lent,
   return st;
 }
 
-/* The schedule goes on as it is. */
+/* Keeps the schedule unchanged. */
 static tess_status add_copy(schedules *to, tess_schedule *s) {
   tess_schedule *copy;
   tess_status st = tess_schedule_copy(s, &copy);
@@ -79,8 +79,8 @@ static tess_status add_copy(schedules *to, tess_schedule *s) {
 
 /* ---- blocks ------------------------------------------------------------- */
 
-/* Names of a program's blocks, each ended by a NUL, in the order in which
- * modules see them: children before their parent, then all turned round. */
+/* Names of a program's blocks, NUL-terminated, in the order in which modules
+ * are applied: the reverse of a post-order walk. */
 static void list_blocks(const ir_program *p, ir_stmt s, strbuf *out,
                         uint32_t *n) {
   for (ir_stmt c = ir_st(p, s)->body; c; c = ir_st(p, c)->next)
@@ -117,7 +117,8 @@ typedef struct writer {
 
 static const char no_reason[] = "it gave no reason";
 
-/* A line of what is explained, whatever names and reasons hold. */
+/* Appends a line to the log that explains the space; names and reasons may hold
+ * any characters. */
 static void put_line(writer *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 static void put_line(writer *w, const char *fmt, ...) {
@@ -130,16 +131,16 @@ static void put_line(writer *w, const char *fmt, ...) {
   str_printf(&w->k->log, "%s\n", line);
 }
 
-static void tell(writer *w, const char *block, const char *what,
-                 const char *why) {
+static void log_outcome(writer *w, const char *block, const char *what,
+                        const char *why) {
   put_line(w, "%s at %s: %s%s%s", w->m->name, block, what, *why ? ": " : "",
            why);
 }
 
-/* A module that fails may do so at every block, in every sketch: one warning
- * for each reason. */
-static tess_status failed(writer *w, tess_status st, const char *block,
-                          const char *why) {
+/* Warns once per reason, since a module may fail at every block of every
+ * sketch; an error where errors are strict. */
+static tess_status module_failed(writer *w, tess_status st, const char *block,
+                                 const char *why) {
   if (w->k->strict)
     return ctx_fail(w->k->c, st, "module %s failed at block %s: %s", w->m->name,
                     block, why);
@@ -151,18 +152,19 @@ static tess_status failed(writer *w, tess_status st, const char *block,
   return TESS_OK;
 }
 
-/* Whether memory ran out, whatever the module made of it: over the context's
- * cap since it had refused `capped` times. */
+/* Whether memory ran out in the module, even if it reported something else: the
+ * heap has refused more often than the `capped` times before. */
 static tess_status ran_out(const schedules *to, tess_status st,
                            uint64_t capped) {
-  bool failed = st != TESS_OK && st != TESS_NOT_FOUND && st != TESS_CANCELLED;
+  bool module_failed =
+      st != TESS_OK && st != TESS_NOT_FOUND && st != TESS_CANCELLED;
   if (to->failed || st == TESS_NOMEM) return to->failed ? to->failed : st;
-  return failed && to->c->heap.capped > capped ? TESS_LIMIT : TESS_OK;
+  return module_failed && to->c->heap.capped > capped ? TESS_LIMIT : TESS_OK;
 }
 
 /* Applies the module to one block of s; the results go to `to`. */
-static tess_status apply(writer *w, tess_schedule *s, const char *block,
-                         schedules *to) {
+static tess_status apply_module(writer *w, tess_schedule *s, const char *block,
+                                schedules *to) {
   tess_schedule *copy;
   tess_rv rv;
   const char *why = NULL;
@@ -194,27 +196,27 @@ static tess_status apply(writer *w, tess_schedule *s, const char *block,
   snprintf(text, sizeof text, "applied, %u schedule%s", to->s.n - had,
            to->s.n - had == 1 ? "" : "s");
   if (st == TESS_OK && to->s.n > had)
-    tell(w, block, text, why ? why : "");
+    log_outcome(w, block, text, why ? why : "");
   else if (st == TESS_OK || st == TESS_NOT_FOUND)
-    tell(w, block, "not applicable", why ? why : "");
+    log_outcome(w, block, "not applicable", why ? why : "");
   else {
     if (!why || !*why) why = no_reason;
-    tell(w, block, "failed", why);
-    st = failed(w, st, block, why);
+    log_outcome(w, block, "failed", why);
+    st = module_failed(w, st, block, why);
     while (to->s.n > had) tess_schedule_free(vec_pop(&to->s));
     if (st != TESS_OK) return st;
   }
   return to->s.n > had ? TESS_OK : add_copy(to, s);
 }
 
-/* One module over all blocks of one schedule, depth first; results in `to`,
- * until they are too many. */
+/* Applies one module to all blocks of one schedule, depth first; results in
+ * `to`, up to the limit. */
 static tess_status run_module(writer *w, tess_schedule *s, const strbuf *names,
                               uint32_t left, schedules *to) {
   schedules made = {.c = w->k->c, .program = to->program};
   if (left == 0) return add_copy(to, s);
   if (w->k->stop && thread_flag_is_raised(w->k->stop)) return TESS_CANCELLED;
-  tess_status st = apply(w, s, name_at(names, left - 1), &made);
+  tess_status st = apply_module(w, s, name_at(names, left - 1), &made);
   for (uint32_t i = 0; st == TESS_OK && !w->too_many && i < made.s.n; i++)
     st = run_module(w, made.s.v[i], names, left - 1, to);
   w->too_many = to->s.n > TESS_MAX_SKETCHES;
@@ -244,7 +246,7 @@ typedef struct keep_work {
   tess_program *p;
 } keep_work;
 
-/* Opens the decisions; a trace that is there already is dropped. */
+/* Removes the decisions from the trace; a duplicate sketch is dropped. */
 static tess_status keep_open(void *ud) {
   keep_work *w = ud;
   w->made = trace_new(w->k->c, &w->t->t, w->p);
@@ -277,9 +279,9 @@ static tess_status keep_schedule(space_sketches *k, tess_schedule *s,
   return st;
 }
 
-/* That a module makes too many sketches is a failure of its own: those that
- * there were before it go on. */
-static tess_status leave_out(writer *w) {
+/* A module that makes too many sketches is left out: the schedules from before
+ * it continue. */
+static tess_status drop_module(writer *w) {
   char text[64];
   snprintf(text, sizeof text, "makes more than %d sketches", TESS_MAX_SKETCHES);
   put_line(w, "%s %s and is not used", w->m->name, text);
@@ -310,7 +312,7 @@ static tess_status write_modules(tess_space *s, tess_program *p, tess_target *t,
   for (uint32_t m = 0; st == TESS_OK && m < s->n; m++) {
     writer w = {.space = s, .k = k, .m = &s->module[m]};
     st = run_on_all(&w, &now, &next);
-    if (st == TESS_OK && w.too_many) st = leave_out(&w);
+    if (st == TESS_OK && w.too_many) st = drop_module(&w);
     drop_all(w.too_many ? &next : &now);
     if (!w.too_many) now = next;
     next = none;
@@ -364,7 +366,7 @@ static tess_status write_space(tess_space *s, tess_program *p, tess_target *t,
   return TESS_INTERNAL;
 }
 
-/* What failed without words gets some. */
+/* Sets a message where a failure has none. */
 tess_status space_write(tess_space *s, tess_program *p, tess_target *t,
                         space_sketches *k) {
   tess_status st = write_space(s, p, t, k);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Spaces of candidates: what writes the sketches. */
+ * Search spaces: generators of sketches, and the sketches they give. */
 #ifndef SEARCH_SPACE_H
 #define SEARCH_SPACE_H
 
@@ -22,20 +22,20 @@ struct tess_space {
   tess_trace **trace;        /* TRACES: n */
 };
 
-/* The sketches of a space: open traces bound to the program, without those
- * that are there already. */
+/* The sketches of a space: traces without decisions, bound to the program, each
+ * once. */
 typedef struct space_sketches {
   tess_context *c;
   VEC(tess_trace *) trace;
   strbuf log;                /* which module did what, where and why not */
   const thread_flag *stop;   /* raised: TESS_CANCELLED; NULL: none */
-  bool strict;               /* a module that fails ends the writing */
+  bool strict;               /* a module that fails ends the generation */
 } space_sketches;
 
 void space_sketches_init(space_sketches *k, tess_context *c);
 void space_sketches_free(space_sketches *k);
-/* Appends those of `s`.  A module that fails is switched off for that block,
- * with a warning, or ends it all. */
+/* Appends the sketches of `s`.  A module that fails is not applied to that
+ * block, with a warning, or ends the generation (strict). */
 tess_status space_write(tess_space *s, tess_program *p, tess_target *t,
                         space_sketches *k);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about spaces. */
+ * The public functions of search spaces: tess_space_*. */
 #include "search/space.h"
 
 typedef struct make_work {
   tess_context *c;
   space_kind kind;
   uint32_t n;
-  const tess_module *module;
+  const tess_module *module; /* as the host knows them */
   tess_space *const *part;
   tess_trace *const *trace;
   tess_space *made;
@@ -18,21 +18,40 @@ static void *zeroed(mem_heap *h, size_t bytes) {
   return p;
 }
 
-/* Names are copied; the modules' data is the space's from here on. */
-static void take_modules(tess_space *s, const tess_module *m) {
+/* Module i of a list; the first one's struct_size is the stride. */
+static tess_status nth_module(const make_work *w, uint32_t i,
+                              tess_module *out) {
+  const char *first = (const char *)w->module;
+  size_t stride = w->module->struct_size;
+  const void *at = first + i * stride;
+  *out = (tess_module)TESS_INIT(tess_module);
+  tess_status s = ctx_take(w->c, tess_module, at, out);
+  if (s != TESS_OK) return s;
+  uint32_t given = ((const tess_module *)at)->struct_size;
+  if (given == stride) return s;
+  return ctx_fail(w->c, TESS_INVALID,
+                  "module %u: struct_size is %u, and that of the first is %u",
+                  i + 1, given, w->module->struct_size);
+}
+
+/* Copies the names and takes ownership of the modules' data. */
+static void take_modules(tess_space *s, const make_work *w) {
   mem_heap *h = &s->c->heap;
   s->name = zeroed(h, s->n * sizeof *s->name);
   tess_module *list = zeroed(h, s->n * sizeof *list);
   s->module = list; /* no free of theirs is called until the end */
-  for (uint32_t i = 0; i < s->n; i++)
-    s->name[i] = ctx_text(s->c, m[i].name, strlen(m[i].name));
+  tess_module m;
   for (uint32_t i = 0; i < s->n; i++) {
-    list[i] = m[i];
+    nth_module(w, i, &m); /* was looked at before */
+    s->name[i] = ctx_text(s->c, m.name, strlen(m.name));
+  }
+  for (uint32_t i = 0; i < s->n; i++) {
+    nth_module(w, i, &list[i]);
     list[i].name = s->name[i];
   }
 }
 
-static tess_status make(void *ud) {
+static tess_status fill_space(void *ud) {
   make_work *w = ud;
   mem_heap *h = &w->c->heap;
   tess_space *s = mem_new(h, tess_space);
@@ -40,7 +59,7 @@ static tess_status make(void *ud) {
   w->made = s;
   switch (w->kind) {
   case SPACE_MODULES:
-  case SPACE_FUNCTION: take_modules(s, w->module); break;
+  case SPACE_FUNCTION: take_modules(s, w); break;
   case SPACE_UNION:
     s->part = zeroed(h, s->n * sizeof *s->part);
     for (uint32_t i = 0; i < s->n; i++) {
@@ -56,15 +75,23 @@ static tess_status make(void *ud) {
   return TESS_OK;
 }
 
-/* What makes no module, and lists that lack an entry. */
+static tess_status check_module(const make_work *w, uint32_t i) {
+  tess_module m;
+  tess_status s = nth_module(w, i, &m);
+  if (s != TESS_OK) return s;
+  if (!m.name)
+    return ctx_fail(w->c, TESS_INVALID, "module %u has no name", i + 1);
+  if (!m.apply)
+    return ctx_fail(w->c, TESS_INVALID, "module '%s' has no function apply",
+                    m.name);
+  return TESS_OK;
+}
+
+/* Rejects NULL entries and incomplete modules. */
 static tess_status check_entries(const make_work *w) {
   for (uint32_t i = 0; i < w->n; i++) {
-    const tess_module *m = w->module ? &w->module[i] : NULL;
-    if (m && !m->name)
-      return ctx_fail(w->c, TESS_INVALID, "module %u has no name", i + 1);
-    if (m && !m->apply)
-      return ctx_fail(w->c, TESS_INVALID, "module '%s' has no function apply",
-                      m->name);
+    tess_status s = w->module ? check_module(w, i) : TESS_OK;
+    if (s != TESS_OK) return s;
     if ((w->part && !w->part[i]) || (w->trace && !w->trace[i]))
       return ctx_fail(w->c, TESS_INVALID, "%s %u is NULL",
                       w->part ? "space" : "trace", i + 1);
@@ -72,12 +99,13 @@ static tess_status check_entries(const make_work *w) {
   return TESS_OK;
 }
 
-#define make_space(...) make_in(__func__, __VA_ARGS__)
-static tess_status make_in(const char *call, make_work w, tess_space **out) {
+#define make_space(...) make_space_of(__func__, __VA_ARGS__)
+static tess_status make_space_of(const char *call, make_work w,
+                                 tess_space **out) {
   *out = NULL;
   tess_status s = check_entries(&w);
   if (s != TESS_OK) return s;
-  s = ctx_run_in(call, w.c, make, &w);
+  s = ctx_run_in(call, w.c, fill_space, &w);
   *out = s == TESS_OK ? w.made : NULL;
   if (s != TESS_OK) tess_space_free(w.made);
   return s;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The search loop: propose, measure, learn, store; then the best few meet
- * again before the winner is named. */
+ * The tuning loop: a strategy proposes a batch, which is measured; each result
+ * is stored and learned; strategy and cost model observe the batch.  At the
+ * end the best candidates are timed again, interleaved (finals.c). */
 #include "search/loop.h"
 
 #include <math.h>
 #include <time.h>
 
-#define MAX_EMPTY 3 /* batches without a proposal end the run */
+#define MAX_EMPTY 3 /* consecutive batches without a proposal end the run */
 
 double tune_now(void) {
   struct timespec t;
@@ -42,7 +43,7 @@ static tess_status open_model(tune *t) {
                   o->cost_model);
 }
 
-/* In the frame of the context's heap. */
+/* Allocates the tables of a run; in the frame of the context's heap. */
 static tess_status make_tables(void *ud) {
   tune *t = ud;
   mem_heap *h = &t->c->heap;
@@ -67,7 +68,7 @@ static tess_status make_tables(void *ud) {
   return TESS_OK;
 }
 
-static tess_status set_up(tune *t) {
+static tess_status tune_set_up(tune *t) {
   const tune_setup *set = t->set;
   for (int i = 0; i < TUNE_FINALISTS; i++)
     str_init(&t->best[i].code, &t->c->heap);
@@ -81,15 +82,15 @@ static tess_status set_up(tune *t) {
   return s == TESS_OK ? tune_open_database(t) : s;
 }
 
-/* What the host plugged in is for who took it in to free. */
-static void tear_down(tune *t) {
+/* A strategy or model of the host's is freed by tess_tune. */
+static void tune_tear_down(tune *t) {
   mem_heap *h = &t->c->heap;
   uint32_t n = t->set->nsketch, batch = t->set->o->batch;
   const tess_tune_options *o = t->set->o;
   if (!o->custom_strategy && t->strategy.free) t->strategy.free(t->strategy.ud);
   if (!o->custom_cost_model && t->model.free) t->model.free(t->model.ud);
   for (int i = 0; i < TUNE_FINALISTS; i++) str_free(&t->best[i].code);
-  for (int i = 0; i < TUNE_CLASSES; i++) tess_text_free(t->c, t->said[i]);
+  for (int i = 0; i < TUNE_CLASSES; i++) tess_text_free(t->c, t->message[i]);
   tess_database_free(t->db);
   if (t->s.c) session_free(&t->s);
   if (t->sketch) mem_free(h, t->sketch, n * sizeof *t->sketch);
@@ -101,8 +102,8 @@ static void tear_down(tune *t) {
 
 /* ---- a batch ------------------------------------------------------------ */
 
-/* The deadline's alarm raises the same flag as whoever wants a stop. */
-void tune_heed_stop(tune *t) {
+/* The deadline's alarm raises the same flag as tess_stop. */
+void tune_check_stop(tune *t) {
   const tess_tune_options *o = t->set->o;
   thread_alarm *alarm = t->set->deadline;
   if (alarm ? thread_alarm_rang(alarm)
@@ -114,20 +115,21 @@ void tune_heed_stop(tune *t) {
   }
 }
 
-/* Tells the progress; non-zero: stop. */
-static int tell(tune *t, uint32_t trials) {
+/* Calls the host's progress function; non-zero: the run ends. */
+static int report_progress(tune *t) {
   const tess_tune_options *o = t->set->o;
   double elapsed = tune_now() - t->started;
-  uint32_t done = trials - t->before;
-  tess_progress p = {.trials = trials,
-                     .max_trials = o->trials,
-                     .failed = t->failed,
-                     .best_seconds =
-                         t->best_seconds > 0 ? t->best_seconds : INFINITY,
-                     .gflops = tune_gflops(t, t->best_seconds),
-                     .elapsed = elapsed,
-                     .eta = done ? elapsed / done * (o->trials - trials) : 0};
-  tune_heed_stop(t);
+  uint32_t done = t->trials - t->before;
+  tess_progress p = {
+      .struct_size = sizeof p,
+      .trials = t->trials,
+      .max_trials = o->trials,
+      .failed = t->failed,
+      .best_seconds = t->best_seconds > 0 ? t->best_seconds : INFINITY,
+      .gflops = tune_gflops(t, t->best_seconds),
+      .elapsed = elapsed,
+      .eta = done ? elapsed / done * (o->trials - t->trials) : 0};
+  tune_check_stop(t);
   if (o->progress) {
     str_clear(&t->line);
     tune_progress_line(&p, &t->line);
@@ -142,45 +144,22 @@ void tune_note_best(tune *t, double seconds) {
     t->best_seconds = seconds;
 }
 
-/* Called by the measurer after each candidate of the batch, which is stored
- * at once: a process that is killed loses none that was measured. */
-static int told(void *ud, uint32_t i) {
-  tune *t = ud;
-  const search_outcome *o = &t->out[i];
-  double start = tune_now();
-  tess_status s = tune_store(t, i);
-  t->time.database += tune_now() - start;
-  if (s != TESS_OK) {
-    tune_break_off(t, s);
-    t->ended = s;
-  }
-  if (o->status != TESS_OK)
-    t->failed++;
-  else if (o->checked)
-    tune_note_best(t, o->seconds);
-  if (o->status != TESS_OK && t->set->o->on_error && t->ended == TESS_OK) {
-    t->ended = o->status;
-    str_puts(&t->r->failure, str_get(&o->message));
-  }
-  return tell(t, t->first + i + 1);
-}
-
 typedef struct say_work {
   tune *t;
   const search_outcome *o;
 } say_work;
 
-static tess_status say(void *ud) {
+static tess_status keep_message(void *ud) {
   say_work *w = ud;
-  w->t->said[w->o->status] = ctx_text_of(w->t->c, &w->o->message);
+  w->t->message[w->o->status] = ctx_text_of(w->t->c, &w->o->message);
   return TESS_OK;
 }
 
 tess_status tune_count_result(tune *t, const search_outcome *o) {
   say_work w = {t, o};
   t->count[o->status]++;
-  if (t->said[o->status] || !o->message.n) return TESS_OK;
-  return mem_protect(&t->c->heap, say, &w);
+  if (t->message[o->status] || !o->message.n) return TESS_OK;
+  return mem_protect(&t->c->heap, keep_message, &w);
 }
 
 static tess_status push_curve(void *ud) {
@@ -195,14 +174,17 @@ tess_status tune_count_trial(tune *t) {
   return mem_protect(&t->c->heap, push_curve, t);
 }
 
-static tess_status learn_one(tune *t, tess_candidate *proposed,
-                             search_outcome *o) {
+/* Enters a result into the funnel, the session's history and the finals, and
+ * extends the curve. */
+static tess_status learn_result(tune *t, tess_candidate *proposed,
+                                search_outcome *o) {
   search_cand c = session_from_public(proposed);
   bool ok = o->status == TESS_OK;
   proposed->status = o->status;
   proposed->seconds = ok ? o->seconds : INFINITY;
+  if (!ok) t->failed++;
   tess_status s = tune_count_result(t, o);
-  if (s == TESS_OK && !measure_is_no_ones(o->status))
+  if (s == TESS_OK && !measure_is_machine_fault(o->status))
     s = session_learn(&t->s, &c, o->seconds, o->status, o->checked);
   if (s == TESS_OK && ok) {
     if (o->checked) tune_note_best(t, o->seconds);
@@ -211,35 +193,46 @@ static tess_status learn_one(tune *t, tess_candidate *proposed,
   return s == TESS_OK ? tune_count_trial(t) : s;
 }
 
-/* What was measured goes into the session; `n` candidates of the batch. */
-static tess_status learn(tune *t, uint32_t n, double best_before) {
-  tess_status s = TESS_OK;
-  t->best_seconds = best_before;
-  for (uint32_t i = 0; s == TESS_OK && i < n; i++)
-    s = learn_one(t, &t->proposed[i], &t->out[i]);
-  return s;
+/* Handles the result of candidate i as soon as it is measured: stores it, so
+ * that a killed process loses none, learns it, and reports the progress.
+ * Called by the measurer in order; non-zero ends the batch. */
+static int handle_result(void *ud, uint32_t i) {
+  tune *t = ud;
+  search_outcome *o = &t->out[i];
+  double start = tune_now();
+  tess_status stored = tune_store(t, i);
+  t->time.database += tune_now() - start;
+  if (stored != TESS_OK) {
+    tune_abort(t, stored);
+    t->ended = stored;
+  }
+  if (o->status != TESS_OK && t->set->o->on_error && t->ended == TESS_OK) {
+    t->ended = o->status;
+    str_puts(&t->r->failure, str_get(&o->message));
+  }
+  tess_status learned = learn_result(t, &t->proposed[i], o);
+  if (learned != TESS_OK) {
+    tune_abort(t, learned);
+    t->ended = learned;
+  }
+  t->handled = i + 1;
+  return report_progress(t);
 }
 
-/* How many candidates of the batch were measured before it was ended. */
-static uint32_t measured(const tune *t, uint32_t n) {
-  uint32_t k = 0;
-  while (k < n && t->out[k].status != TESS_CANCELLED) k++;
-  return k;
-}
-
-/* Measures the batch, and stores what was measured. */
+/* Measures the batch; handle_result sees each result. */
 static tess_status measure_all(tune *t, uint32_t n, const search_cand *c) {
   const search_measurer *m = t->set->measurer;
   double start = tune_now(), stored = t->time.database;
+  t->handled = 0;
   tess_status s =
-      m->measure(m->ud, &t->s, n, c, t->best_seconds, t->out, told, t);
+      m->measure(m->ud, &t->s, n, c, t->best_seconds, t->out, handle_result, t);
   t->time.measure += tune_now() - start - (t->time.database - stored);
-  if (s != TESS_OK) tune_break_off(t, s);
+  if (s != TESS_OK) tune_abort(t, s);
   return t->r->broke.code;
 }
 
-/* The strategy and the cost model see the first n of t->proposed, measured. */
-static tess_status teach(tune *t, uint32_t n) {
+/* Strategy and cost model observe the first n of t->proposed, measured. */
+static tess_status observe_results(tune *t, uint32_t n) {
   tess_status s = TESS_OK;
   double start = tune_now();
   if (t->strategy.observe)
@@ -254,8 +247,8 @@ static tess_status teach(tune *t, uint32_t n) {
   return s;
 }
 
-/* What earlier runs measured, as if this one had: in batches. */
-static tess_status teach_earlier(tune *t) {
+/* Strategy and cost model observe the results of earlier runs, in batches. */
+static tess_status observe_earlier(tune *t) {
   uint32_t end = t->s.history.n, batch = t->set->o->batch, n;
   tess_status s = TESS_OK;
   for (uint32_t at = 0; s == TESS_OK && at < end; at += n) {
@@ -266,7 +259,7 @@ static tess_status teach_earlier(tune *t) {
       t->proposed[i].status = h->status;
       t->proposed[i].seconds = h->seconds;
     }
-    s = teach(t, n);
+    s = observe_results(t, n);
   }
   return s;
 }
@@ -279,13 +272,9 @@ static tess_status measure_batch(tune *t, uint32_t n) {
     c[i] = session_from_public(&t->proposed[i]);
     outcome_init(&t->out[i], &t->c->heap);
   }
-  double before = t->best_seconds;
-  tess_status broke = measure_all(t, n, c);
+  tess_status s = measure_all(t, n, c);
   mem_free(&t->c->heap, c, size);
-  uint32_t k = measured(t, n);
-  tess_status s = learn(t, k, before);
-  if (s == TESS_OK) s = broke;
-  if (s == TESS_OK) s = teach(t, k);
+  if (s == TESS_OK) s = observe_results(t, t->handled);
   for (uint32_t i = 0; i < n; i++) outcome_free(&t->out[i]);
   return s;
 }
@@ -296,15 +285,16 @@ static tess_status count_duplicate(void *ud) {
   return TESS_OK;
 }
 
-/* Whether it was measured, or is among the first n of this batch. */
+/* Whether it was measured before, or is among the first n of this batch. */
 static bool is_duplicate(const tune *t, uint32_t n, const search_cand *c) {
   for (uint32_t i = 0; i < n; i++)
     if (session_from_public(&t->proposed[i]).hash == c->hash) return true;
   return session_knows(&t->s, c);
 }
 
-/* Proposals of a strategy from outside are looked at: sketch numbers, and
- * vectors that replay, each once.  What does not fit is dropped. */
+/* Validates the proposals of a host's strategy: the sketch exists, the
+ * decisions replay, no duplicates.  Invalid ones are dropped and counted in
+ * the funnel. */
 static tess_status check_proposals(tune *t, uint32_t *n) {
   uint32_t kept = 0;
   tess_status s = TESS_OK;
@@ -315,16 +305,16 @@ static tess_status check_proposals(tune *t, uint32_t *n) {
     if (is_duplicate(t, kept, &c))
       s = mem_protect(&t->c->heap, count_duplicate, t);
     else
-      s = session_look_at(&t->s, &c, &fits);
+      s = session_check_proposal(&t->s, &c, &fits);
     if (fits) t->proposed[kept++] = t->proposed[i];
   }
   *n = kept;
   return s;
 }
 
-/* Up to n proposals.  What a strategy says to have written and has not is
- * found zeroed, and is then no candidate. */
-static tess_status propose(tune *t, uint32_t n, uint32_t *got) {
+/* Asks the strategy for up to n proposals.  Entries that it counts but did not
+ * write are zero, which check_proposals drops. */
+static tess_status propose_batch(tune *t, uint32_t n, uint32_t *got) {
   memset(t->proposed, 0, n * sizeof *t->proposed);
   tess_status s =
       t->strategy.propose(t->strategy.ud, &t->s, n, t->proposed, got);
@@ -340,15 +330,15 @@ static tess_status propose(tune *t, uint32_t n, uint32_t *got) {
 static tess_status run_batches(tune *t) {
   const tess_tune_options *o = t->set->o;
   for (;;) {
-    tune_heed_stop(t);
+    tune_check_stop(t);
     if (t->trials >= o->trials || t->ended != TESS_OK) break;
     uint32_t n = o->trials - t->trials, got = 0;
     if (n > o->batch) n = o->batch;
     double start = tune_now();
-    tess_status s = propose(t, n, &got);
+    tess_status s = propose_batch(t, n, &got);
     if (s != TESS_OK) return s;
     t->time.propose += tune_now() - start;
-    tune_heed_stop(t);
+    tune_check_stop(t);
     if (t->ended != TESS_OK) break;
     t->empty = got ? 0 : t->empty + 1;
     if (t->empty == MAX_EMPTY) {
@@ -356,7 +346,6 @@ static tess_status run_batches(tune *t) {
       break;
     }
     if (!got) continue;
-    t->first = t->trials;
     s = measure_batch(t, got);
     if (s != TESS_OK) return s;
   }
@@ -365,25 +354,24 @@ static tess_status run_batches(tune *t) {
 
 /* ---- the run ------------------------------------------------------------ */
 
-/* The deadline is the search's: who is best is still found out, unless that is
- * stopped, too. */
+/* The deadline ends the search only: the finals still run, until tess_stop. */
 static void end_search(tune *t) {
   if (t->set->deadline) thread_alarm_put_off(t->set->deadline);
-  tune_heed_stop(t);
+  tune_check_stop(t);
   if (t->late) thread_flag_clear(&t->c->stop);
 }
 
-/* Batch by batch; what was found before a failure is given all the same. */
+/* A failure after the first valid result ends the run with that result. */
 static tess_status search(tune *t) {
   uint32_t best;
-  tess_status s = teach_earlier(t);
+  tess_status s = observe_earlier(t);
   if (s == TESS_OK) s = run_batches(t);
   if (s == TESS_CANCELLED) {
     t->ended = s;
     s = TESS_OK;
   }
   end_search(t);
-  if (s != TESS_OK) tune_break_off(t, s);
+  if (s != TESS_OK) tune_abort(t, s);
   const err_state *broke = &t->r->broke;
   if (broke->code != TESS_OK && !session_best(&t->s, 1, &best))
     return ctx_fail(t->c, broke->code, "%s", broke->message);
@@ -398,10 +386,10 @@ tess_status tune_run(const tune_setup *setup, tess_result **out) {
             .time.sketches = setup->sketch_seconds};
   *out = NULL;
   str_init(&t.line, &t.c->heap);
-  /* The workers' ledger goes on from run to run. */
+  /* The pool's ledger accumulates over runs; the difference is this run's. */
   measure_ledger start = {0};
   if (setup->ledger) start = *setup->ledger;
-  tess_status s = set_up(&t);
+  tess_status s = tune_set_up(&t);
   if (s == TESS_OK) s = search(&t);
   if (s == TESS_OK) {
     measure_ledger spent = {0};
@@ -413,7 +401,7 @@ tess_status tune_run(const tune_setup *setup, tess_result **out) {
     tune_report_ledger(&t.time, setup->ledger ? &spent : NULL,
                        t.trials - t.before, &t.r->ledger);
   }
-  tear_down(&t);
+  tune_tear_down(&t);
   if (s == TESS_OK)
     *out = t.r;
   else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The search loop and what it is put together from. */
+ * Tuning: the measurer's interface, a run's setup and its result. */
 #ifndef SEARCH_TUNE_H
 #define SEARCH_TUNE_H
 
@@ -10,22 +10,22 @@
 
 /* ---- measuring a batch (measurer.c) ------------------------------------- */
 
-/* What became of one candidate. */
+/* The result of measuring one candidate. */
 typedef struct search_outcome {
   tess_status status;
   double seconds;            /* median; TESS_OK only */
-  bool checked;              /* it computes what the reference does */
+  bool checked;              /* compared with the reference, and equal */
   uint64_t program_hash;
   double *sample;            /* of the outcome's heap */
   uint32_t nsample;
   strbuf message, code;
 } search_outcome;
 
-/* Turns candidates into times, in order; a test plugs in recorded ones.
- * `best` is the time of the best so far, 0 while there is none; what is faster
- * is compared with the reference, the rest need not be.  `told` is
- * called after each candidate, and non-zero from it ends the batch, the rest
- * of which is TESS_CANCELLED. */
+/* Measures candidates, in order; tests plug in recorded times.  `best` is the
+ * best time so far, 0 while there is none: faster candidates are compared with
+ * the reference, the others need not be.  `told` is called with each result,
+ * in order; if it returns non-zero the batch ends, and the remaining outcomes
+ * are TESS_CANCELLED. */
 typedef struct search_measurer {
   tess_status (*measure)(void *ud, tess_session *s, uint32_t n,
                          const search_cand *c, double best,
@@ -34,13 +34,13 @@ typedef struct search_measurer {
   /* Compares what the code computes with the reference: status, message and
    * `checked` of the outcome. */
   tess_status (*compare)(void *ud, const strbuf *code, search_outcome *out);
-  /* Times the codes in turns; seconds[i] is +inf where it failed. */
+  /* Times the kernels interleaved; seconds[i] is +inf where one failed. */
   tess_status (*rematch)(void *ud, uint32_t n, const strbuf *const *code,
                          double *seconds);
   /* Gives the code of the unscheduled program where it may be as fast as
    * `best`; else the code stays empty.  NULL: it never does. */
   tess_status (*unscheduled)(void *ud, double best, strbuf *code);
-  /* What should be known of the reference, "": nothing; NULL: there is none. */
+  /* Notes about the reference, "" when there are none; NULL: never any. */
   const char *(*note)(void *ud);
   void (*free)(void *ud);
   void *ud;
@@ -67,9 +67,9 @@ struct tess_result {
   char *target;
   VEC(double) curve;
   strbuf funnel, ledger, classes, note;
-  strbuf failure;            /* the candidate's that ended the run */
-  bool exhausted;            /* no proposals any more */
-  err_state broke;           /* what broke the run off; TESS_OK: nothing */
+  strbuf failure;            /* of the candidate that ended the run */
+  bool exhausted;            /* the strategy had no more proposals */
+  err_state broke;           /* the failure that ended the run; TESS_OK: none */
 };
 
 /* ---- the loop (tune.c) -------------------------------------------------- */
@@ -90,7 +90,7 @@ typedef struct tune_setup {
 } tune_setup;
 
 tess_status tune_run(const tune_setup *setup, tess_result **out);
-double tune_now(void);       /* seconds of a clock that only goes on */
+double tune_now(void);       /* monotonic seconds */
 
 /* Texts of a result (report.c). */
 void tune_report_ledger(const tune_ledger *l, const measure_ledger *m,

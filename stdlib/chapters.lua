@@ -4,8 +4,8 @@ local chapters = {}
 
 chapters.names = { "tutorial", "describing", "operators", "modules",
                    "searching", "measuring", "stepping", "tensor-intrinsics",
-                   "embedding", "adding-a-primitive", "architecture",
-                   "benchmarks" }
+                   "embedding", "adding-a-primitive", "adding-a-pass",
+                   "architecture", "benchmarks" }
 
 -- How many lines of one chapter are shown.
 local most = 3

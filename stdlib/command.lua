@@ -487,6 +487,75 @@ function command.show(args, host)
   return 0
 end
 
+-- ---- lower -----------------------------------------------------------------
+
+-- What is lowered: the program of a description or a saved one, or what a
+-- trace makes of the program that it is bound to or that --program names; and
+-- the target of a description that has one.
+local function load_lowered(name, o)
+  local found = from_record(name) or show_file(name, o)
+  if options.is(found, "trace") then
+    local program = o.program and run_description(o.program).program
+    local ok, sch = pcall(found.replay, found, program)
+    if ok then return sch end
+    if not program and sch.code == "INVALID" then
+      usage("lower %s: a trace alone does not say what it schedules: add " ..
+            "--program FILE.lua", name)
+    end
+    blame(name, sch)
+  end
+  return found
+end
+
+-- The number of the pass that --after names, else of the last one.
+local function last_pass(passes, after)
+  if not after then return #passes end
+  local pass = ts.lower_pass(after)
+  if pass then return pass.number end
+  local names = {}
+  for i, pass in ipairs(passes) do names[i] = pass.name end
+  usage("option --after: there is no lowering pass '%s'; there are %s", after,
+        table.concat(names, ", "))
+end
+
+-- The program after each pass; those that leave its text as it is take one
+-- line.
+local function print_passes(program, passes, last, o)
+  local before = tostring(options.is(program, "schedule") and
+                          program:program() or program)
+  for i = 1, last do
+    local pass = passes[i]
+    local text = tostring(ts.lower(program, { after = pass.name,
+                                              target = o.target }))
+    print(("-- %d. %s: %s"):format(i, pass.name,
+                                   text == before and "no change" or
+                                   pass.summary))
+    if text ~= before then print(text) end
+    before = text
+  end
+end
+
+function command.lower(args)
+  local o, rest = parse(args, { after = "string", target = "string",
+                                program = "string",
+                                ["print-after-all"] = "flag" })
+  if #rest ~= 1 then
+    usage("lower takes one FILE.lua, trace, saved program or DB:RECORD")
+  end
+  local passes = ts.lower_passes()
+  local last = last_pass(passes, o.after)
+  local ok, target = pcall(ts.target, o.target or "llvm")
+  if not ok then usage("option --target: %s", target.message) end
+  o.target = target
+  local program = load_lowered(rest[1], o)
+  if o["print-after-all"] then
+    print_passes(program, passes, last, o)
+  else
+    print(ts.lower(program, { after = passes[last].name, target = o.target }))
+  end
+  return 0
+end
+
 function command.doc(args)
   local names = {}
   for _, a in ipairs(args) do

@@ -257,9 +257,16 @@ local rows = {
   { "ts.equivalent(a, b [, options])", "boolean, string?",
     "Do two programs or schedules compute the same, and where not? What " ..
     "cannot be run at all is an error.", "describing" },
-  { "ts.lower(program)", "tessera.Program",
-    "What a device with threads runs of a program or schedule.",
-    "architecture" },
+  { "ts.lower(program [, options])", "tessera.Program",
+    "A program or schedule after the lowering passes up to `after`, for a " ..
+    "`target`, with or without `threads`; by default what a device with " ..
+    "threads runs, before buffers are flattened.", "adding-a-pass" },
+  { "ts.lower_passes()", "table[]",
+    "The lowering passes in order: name, summary, number.",
+    "adding-a-pass" },
+  { "ts.lower_pass(name)", "table?",
+    "The lowering pass of that name, or that is TVM's of that name.",
+    "adding-a-pass" },
   { "ts.tensor_intrin(intrin)", "string",
     "Register an intrinsic for sch:tensorize: name, desc, impl, override.",
     "tensor-intrinsics" },

@@ -26,6 +26,29 @@ local function primitives()
   return list
 end
 
+-- ---- lowering passes -------------------------------------------------------
+
+local function pass_page(pass)
+  local passes = ts.lower_passes()
+  local before, after = passes[pass.number - 1], passes[pass.number + 1]
+  return ("## lowering pass %s\n\n%s. It is number %d of %d: it runs %s " ..
+          "and %s. `ts.lower(p, { after = %q })` and `tessera lower FILE " ..
+          "--after %s` show what it makes."):format(pass.name,
+         pass.summary:gsub("^%l", string.upper), pass.number, #passes,
+         before and "after " .. before.name or "first",
+         after and "before " .. after.name or "last", pass.name, pass.name)
+end
+
+local function passes()
+  local list = {}
+  for i, pass in ipairs(ts.lower_passes()) do
+    list[i] = { name = "pass:" .. pass.name, shown = pass.name,
+                summary = pass.summary,
+                page = function() return pass_page(pass) end }
+  end
+  return list
+end
+
 -- ---- modules ---------------------------------------------------------------
 
 local function literal(v)
@@ -142,6 +165,8 @@ local function everything(wanted)
   local sections = {
     { "primitives (sch:NAME):", primitives() },
     { "modules (require \"modules.NAME\"):", modules(wanted) },
+    { "lowering passes, in order (ts.lower, tessera lower --after):",
+      passes() },
     { "options of ts.tune and tessera tune:", option_entries() },
     { "strategies and cost models in Lua:", plugins.entries() },
     { "what functions take and give:", classes(all) },

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about schedules: making them, performing
- * primitives, snapshots. */
+ * Public API of schedules: creation, performing primitives, snapshots. */
 #include "vm/api.h"
 #include "ir/query.h"
 #include "vm/intrin.h"
@@ -17,7 +16,7 @@ typedef struct writing {
   char *made;
 } writing;
 
-static tess_status write_text(void *ud) {
+static tess_status write_caller_text(void *ud) {
   writing *w = ud;
   w->put(&w->text, w->ud);
   w->made = ctx_text_of(w->c, &w->text);
@@ -27,7 +26,7 @@ static tess_status write_text(void *ud) {
 char *api_text(tess_context *c, void (*put)(strbuf *out, void *ud), void *ud) {
   writing w = {.c = c, .put = put, .ud = ud};
   str_init(&w.text, &c->heap);
-  tess_status st = mem_protect(&c->heap, write_text, &w);
+  tess_status st = mem_protect(&c->heap, write_caller_text, &w);
   str_free(&w.text);
   if (st != TESS_OK) mem_unwind(&c->heap, st);
   return w.made;
@@ -114,7 +113,7 @@ typedef struct making {
   tess_schedule **out;
 } making;
 
-static tess_status make(void *ud) {
+static tess_status make_schedule(void *ud) {
   making *k = ud;
   tess_schedule *s = api_schedule(k->c, k->p);
   birth b = {s, k->target};
@@ -142,14 +141,14 @@ tess_status tess_schedule_new(tess_program *p, tess_target *target,
               .out = out,
               .target = target ? tess_target_text(target) : NULL};
   *out = NULL;
-  return ctx_run(p->c, make, &k);
+  return ctx_run(p->c, make_schedule, &k);
 }
 
 tess_status tess_schedule_copy(tess_schedule *s, tess_schedule **out) {
   making k = {
       .c = s->c, .p = s->program, .from = s, .target = s->target, .out = out};
   *out = NULL;
-  return ctx_run(s->c, make, &k);
+  return ctx_run(s->c, make_schedule, &k);
 }
 
 void tess_schedule_place(tess_schedule *s, const char *file, uint32_t line) {
@@ -182,7 +181,7 @@ typedef struct step {
   int *list_out;
 } step;
 
-/* The program with the place marked, when somebody asks. */
+/* The program with the place marked, written on demand. */
 static void put_detail(void *ud, strbuf *out) {
   tess_schedule *s = ud;
   const vm_machine *m = &s->s.m;
@@ -206,7 +205,7 @@ static void give(const step *k, vm_rv first, uint32_t nout) {
   if (k->nout) *k->nout = nout;
 }
 
-/* What the call names is known to the program, as it is and as it was. */
+/* Adds the intrinsics that the call names to the program and to its base. */
 static void need_intrins(tess_schedule *s, const vm_call *call) {
   vm_intrin_need_call(s->c, &s->s.m.prog, call);
   vm_intrin_need_call(s->c, &s->s.base, call);

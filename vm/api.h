@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of this floor's public API share. */
+ * Shared by the files of this layer's public API. */
 #ifndef VM_API_H
 #define VM_API_H
 
 #include "vm/object.h"
 
-/* Puts the failure of a machine into the context's last error: the sentence,
- * the primitive, the reason, the instruction's place.  Returns `st`. */
+/* Reports a machine's failure as the context's last error: the sentence, the
+ * primitive, the reason, the instruction's place.  Returns `st`. */
 tess_status api_blame(tess_context *c, tess_status st, const vm_machine *m,
                       const vm_trace *t);
-/* The same of a failure that was written down: its text, NULL where
- * there is none, and its reason.  false: nothing is known but `st`, and
- * ctx_run() is left to say what was being done. */
+/* The same for a recorded failure: its text, NULL where there is none, and its
+ * reason.  false: only `st` is known, and ctx_run() reports what was being
+ * done. */
 bool api_say(tess_context *c, tess_status st, const vm_failure *f,
              const char *text, const char *reason);
-/* The operands given by name become those of `prim`, in `pool`; may
- * unwind.  Else than TESS_OK: the context's error tells. */
+/* Converts operands given by name to those of `prim`, in `pool`; may unwind. 
+ * On a failure the context's error says why. */
 tess_status api_operands(tess_context *c, const sch_prim *prim,
                          uint32_t nargs, const tess_arg *args,
                          vm_trace *pool, vm_value *operand);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about schedules: what is asked of them. */
+ * Public API of schedules: queries about variables, loops, blocks and accesses.
+ */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/sch.h"
@@ -11,7 +12,7 @@
 typedef struct question {
   tess_schedule *s;
   tess_rv rv;
-  ir_stmt stmt; /* what it stands for, where it is a statement */
+  ir_stmt stmt; /* the statement it refers to, if any */
   const char *key;
   int write;
   uint32_t index;
@@ -40,14 +41,15 @@ static bool is_known(const question *q) {
 }
 
 /* A failure that names the variable. */
-static tess_status fail(question *q, tess_status st, const char *what) {
+static tess_status fail_question(question *q, tess_status st,
+                                 const char *what) {
   char name[16];
   if (!is_known(q)) return unknown(q);
   vm_rv_name(&q->s->s.trace, q->rv, name);
   return ctx_fail(q->s->c, st, "%s %s", name, what);
 }
 
-/* Names the instruction that removed what q->rv stood for. */
+/* Names the instruction that removed the statement q->rv referred to. */
 static tess_status is_gone(question *q) {
   const vm_sched *s = &q->s->s;
   strbuf b;
@@ -61,17 +63,18 @@ static tess_status is_gone(question *q) {
   return st;
 }
 
-/* The living statement that q->rv stands for, of that kind. */
-static tess_status find(question *q, ir_kind kind) {
+/* The live statement that q->rv refers to, of that kind. */
+static tess_status find_stmt(question *q, ir_kind kind) {
   const ir_program *p = &q->s->s.m.prog;
   q->stmt = vm_sched_stmt(&q->s->s, q->rv);
   if (q->stmt == SCH_INLINE_MARK || q->stmt == SCH_ROOT_MARK)
-    return fail(q, TESS_TYPE, "is a mark, and no loop");
+    return fail_question(q, TESS_TYPE, "is a mark, and no loop");
   if (tess_schedule_rv_kind(q->s, q->rv) == TESS_RV_INT)
-    return fail(q, TESS_TYPE, "is an integer, and no block or loop");
+    return fail_question(q, TESS_TYPE, "is an integer, and no block or loop");
   if (!q->stmt) return is_gone(q);
   if (kind != IR_DEAD && ir_st(p, q->stmt)->kind != kind)
-    return fail(q, TESS_TYPE, kind == IR_LOOP ? "is no loop" : "is no block");
+    return fail_question(q, TESS_TYPE,
+                         kind == IR_LOOP ? "is no loop" : "is no block");
   return TESS_OK;
 }
 
@@ -80,7 +83,7 @@ static tess_status find(question *q, ir_kind kind) {
 static tess_status read_int(void *ud) {
   question *q = ud;
   tess_status st = vm_sched_get_int(&q->s->s, q->rv, q->value);
-  if (st == TESS_TYPE) return fail(q, st, "is no integer variable");
+  if (st == TESS_TYPE) return fail_question(q, st, "is no integer variable");
   return st == TESS_OK ? st
                        : api_blame(q->s->c, st, &q->s->s.m, &q->s->s.trace);
 }
@@ -90,7 +93,7 @@ tess_status tess_schedule_get_int(tess_schedule *s, tess_rv rv, int64_t *out) {
   return ctx_run(s->c, read_int, &q);
 }
 
-static void put_rv(strbuf *out, void *ud) {
+static void put_rv_text(strbuf *out, void *ud) {
   question *q = ud;
   const ir_program *p = &q->s->s.m.prog;
   tess_rv_kind kind = tess_schedule_rv_kind(q->s, q->rv);
@@ -108,23 +111,23 @@ static void put_rv(strbuf *out, void *ud) {
     ir_print_stmt_head(p, st, out);
 }
 
-static tess_status describe(void *ud) {
+static tess_status describe_rv(void *ud) {
   question *q = ud;
   if (tess_schedule_rv_kind(q->s, q->rv) == TESS_RV_NONE)
-    return fail(q, TESS_INVALID, "");
-  *q->text = api_text(q->s->c, put_rv, q);
+    return fail_question(q, TESS_INVALID, "");
+  *q->text = api_text(q->s->c, put_rv_text, q);
   return TESS_OK;
 }
 
 tess_status tess_schedule_rv_text(tess_schedule *s, tess_rv rv, char **out) {
   question q = {.s = s, .rv = rv, .text = out};
   *out = NULL;
-  return ctx_run(s->c, describe, &q);
+  return ctx_run(s->c, describe_rv, &q);
 }
 
 /* ---- facts of loops and blocks ------------------------------------------ */
 
-/* A question to the analyses, which take room from the machine's scratch. */
+/* Analyses allocate from the machine's scratch. */
 static sch_state *analysis(question *q) {
   vm_machine *m = &q->s->s.m;
   m->state.p = &m->prog;
@@ -140,7 +143,7 @@ static tess_status about_loop(void *ud) {
                                   [SCH_LOOP_MIXED] = -1,
                                   [SCH_LOOP_OPAQUE] = TESS_OPAQUE};
   question *q = ud;
-  tess_status st = find(q, IR_LOOP);
+  tess_status st = find_stmt(q, IR_LOOP);
   if (st != TESS_OK) return st;
   const ir_program *p = &q->s->s.m.prog;
   const ir_stmt_rec *r = ir_st(p, q->stmt);
@@ -157,8 +160,7 @@ static tess_status about_loop(void *ud) {
   ir_const_int(p, r->extent, &info.extent);
   info.iter_type = types[sch_type_of_loop(analysis(q), q->stmt)];
   arena_reset_to(&q->s->s.m.scratch, mark);
-  *q->loop = info;
-  return TESS_OK;
+  return ctx_give(q->s->c, tess_loop_info, &info, q->loop);
 }
 
 tess_status tess_schedule_loop_info(tess_schedule *s, tess_rv loop,
@@ -169,7 +171,7 @@ tess_status tess_schedule_loop_info(tess_schedule *s, tess_rv loop,
 
 static tess_status count_work(void *ud) {
   question *q = ud;
-  tess_status st = find(q, IR_DEAD);
+  tess_status st = find_stmt(q, IR_DEAD);
   if (st == TESS_OK)
     *q->value = ir_work(&q->s->s.m.prog, q->stmt, &q->s->s.m.scratch);
   return st;
@@ -182,7 +184,7 @@ tess_status tess_schedule_work(tess_schedule *s, tess_rv rv, int64_t *out) {
 
 static tess_status about_block(void *ud) {
   question *q = ud;
-  tess_status st = find(q, IR_BLOCK);
+  tess_status st = find_stmt(q, IR_BLOCK);
   if (st != TESS_OK) return st;
   const ir_program *p = &q->s->s.m.prog;
   const ir_block_rec *b = ir_blk(p, q->stmt);
@@ -204,8 +206,7 @@ static tess_status about_block(void *ud) {
   arena_mark mark = arena_get_mark(&q->s->s.m.scratch);
   info.needs_multi_level_tiling = sch_needs_tiling(analysis(q), q->stmt);
   arena_reset_to(&q->s->s.m.scratch, mark);
-  *q->block = info;
-  return TESS_OK;
+  return ctx_give(q->s->c, tess_block_info, &info, q->block);
 }
 
 tess_status tess_schedule_block_info(tess_schedule *s, tess_rv block,
@@ -214,9 +215,9 @@ tess_status tess_schedule_block_info(tess_schedule *s, tess_rv block,
   return ctx_run(s->c, about_block, &q);
 }
 
-/* The region that a question about an access is about. */
+/* The region of the access that is asked about. */
 static tess_status find_region(question *q, ir_region *out) {
-  tess_status st = find(q, IR_BLOCK);
+  tess_status st = find_stmt(q, IR_BLOCK);
   if (st != TESS_OK) return st;
   const ir_program *p = &q->s->s.m.prog;
   const ir_block_rec *b = ir_blk(p, q->stmt);
@@ -244,7 +245,7 @@ static tess_status about_access(void *ud) {
   return TESS_OK;
 }
 
-/* The iter that the region is at, and nothing but it; -1: it is none. */
+/* The iterator that the region is exactly at; -1: none. */
 static int32_t plain_iter(const ir_program *p, ir_span it, ir_region r,
                           uint32_t d) {
   ir_expr min = ir_region_min(p, r, d);
@@ -268,8 +269,7 @@ static tess_status about_dims(void *ud) {
   x.buffer = str_get(&q->s->name);
   for (uint32_t d = 0; d < x.ndim && d < 16; d++)
     x.dims[d] = plain_iter(p, ir_blk(p, q->stmt)->iters, r, d);
-  *q->access = x;
-  return TESS_OK;
+  return ctx_give(q->s->c, tess_access_info, &x, q->access);
 }
 
 tess_status tess_schedule_access_info(tess_schedule *s, tess_rv block,
@@ -289,7 +289,7 @@ tess_status tess_schedule_access(tess_schedule *s, tess_rv block, int write,
 
 /* ---- annotations -------------------------------------------------------- */
 
-static void put_value(const ir_program *p, ir_val v, strbuf *out) {
+static void put_anno_value(const ir_program *p, ir_val v, strbuf *out) {
   const ir_value *x = &p->value.v[v];
   bool dict = x->tag == IR_VAL_DICT;
   switch ((ir_val_tag)x->tag) {
@@ -306,7 +306,7 @@ static void put_value(const ir_program *p, ir_val v, strbuf *out) {
   str_putc(out, dict ? '{' : '[');
   for (uint32_t i = 0; i < x->n; i++) {
     str_puts(out, !i ? "" : dict && i % 2 ? ": " : ", ");
-    put_value(p, p->arg.v[x->at + i], out);
+    put_anno_value(p, p->arg.v[x->at + i], out);
   }
   str_putc(out, dict ? '}' : ']');
 }
@@ -314,12 +314,12 @@ static void put_value(const ir_program *p, ir_val v, strbuf *out) {
 static void put_annotation(strbuf *out, void *ud) {
   question *q = ud;
   const ir_program *p = &q->s->s.m.prog;
-  put_value(p, ir_anno_get(p, q->stmt, q->key)->val, out);
+  put_anno_value(p, ir_anno_get(p, q->stmt, q->key)->val, out);
 }
 
 static tess_status about_annotation(void *ud) {
   question *q = ud;
-  tess_status st = find(q, IR_DEAD);
+  tess_status st = find_stmt(q, IR_DEAD);
   if (st == TESS_OK && ir_anno_get(&q->s->s.m.prog, q->stmt, q->key))
     *q->text = api_text(q->s->c, put_annotation, q);
   return st;

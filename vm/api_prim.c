@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about primitives as data, and their docs. */
+ * Public API of the primitives' declarations and documentation. */
 #include "vm/api.h"
 #include "vm/doc/doc.h"
 
@@ -14,18 +14,18 @@ static uint32_t count_refusals(const sch_prim *p) {
 tess_status tess_prim_get(uint32_t i, tess_prim_info *out) {
   if (i >= sch_nprims) return TESS_NOT_FOUND;
   const sch_prim *p = sch_prims[i];
-  *out = (tess_prim_info){.name = p->name,
-                          .summary = p->summary,
-                          .rewrite = p->rewrite,
-                          .details = p->details,
-                          .example = p->example,
-                          .samples = (p->flags & SCH_SAMPLES) != 0,
-                          .pure = (p->flags & SCH_PURE) != 0,
-                          .unsafe = (p->flags & SCH_UNSAFE) != 0,
-                          .hidden = (p->flags & SCH_HIDDEN) != 0,
-                          .noperands = p->nspecs,
-                          .nrefusals = count_refusals(p)};
-  return TESS_OK;
+  const tess_prim_info info = {.name = p->name,
+                               .summary = p->summary,
+                               .rewrite = p->rewrite,
+                               .details = p->details,
+                               .example = p->example,
+                               .samples = (p->flags & SCH_SAMPLES) != 0,
+                               .pure = (p->flags & SCH_PURE) != 0,
+                               .unsafe = (p->flags & SCH_UNSAFE) != 0,
+                               .hidden = (p->flags & SCH_HIDDEN) != 0,
+                               .noperands = p->nspecs,
+                               .nrefusals = count_refusals(p)};
+  return ctx_give(NULL, tess_prim_info, &info, out);
 }
 
 static const char *const kind_names[] = {
@@ -38,14 +38,14 @@ tess_status tess_prim_operand_get(uint32_t i, uint32_t k,
                                   tess_prim_operand *out) {
   if (i >= sch_nprims || k >= sch_prims[i]->nspecs) return TESS_NOT_FOUND;
   const sch_spec *sp = &sch_prims[i]->specs[k];
-  *out = (tess_prim_operand){.name = sp->name,
-                             .help = sp->help,
-                             .kind = kind_names[sp->kind],
-                             .role = vm_doc_role(sp),
-                             .required = sp->dflt.required &&
-                                         sp->role != SCH_ROLE_DECISION,
-                             .default_text = vm_doc_default(sp)};
-  return TESS_OK;
+  const tess_prim_operand info = {.name = sp->name,
+                                  .help = sp->help,
+                                  .kind = kind_names[sp->kind],
+                                  .role = vm_doc_role(sp),
+                                  .required = sp->dflt.required &&
+                                              sp->role != SCH_ROLE_DECISION,
+                                  .default_text = vm_doc_default(sp)};
+  return ctx_give(NULL, tess_prim_operand, &info, out);
 }
 
 tess_status tess_prim_refusal_get(uint32_t i, uint32_t k, const char **name,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about traces: replaying and changing them. */
+ * Public API of traces: replay, and transformations of traces. */
 #include "vm/api.h"
 #include "vm/intrin.h"
 #include "vm/space.h"
@@ -31,10 +31,9 @@ static tess_status find_program(change *k) {
 
 /* ---- replay ------------------------------------------------------------- */
 
-static tess_status read_options(change *k, vm_replay_opts *o) {
+static tess_status read_replay_options(change *k, vm_replay_opts *o) {
   tess_replay_options all = {.struct_size = sizeof all};
-  if (k->o && ctx_take_struct("tess_replay_options", k->o, &all, sizeof all,
-                              &k->t->c->err) != TESS_OK)
+  if (k->o && ctx_take(k->t->c, tess_replay_options, k->o, &all) != TESS_OK)
     return TESS_INVALID;
   *o = (vm_replay_opts){.source = all.resample ? VM_FRESH
                                   : all.repair ? VM_REPAIR
@@ -44,12 +43,12 @@ static tess_status read_options(change *k, vm_replay_opts *o) {
   return TESS_OK;
 }
 
-static tess_status replay(void *ud) {
+static tess_status replay_change(void *ud) {
   change *k = ud;
   tess_context *c = k->t->c;
   vm_replay_opts o;
   tess_status st = find_program(k);
-  if (st == TESS_OK) st = read_options(k, &o);
+  if (st == TESS_OK) st = read_replay_options(k, &o);
   if (st != TESS_OK) return st;
   tess_schedule *s = api_schedule(c, k->p);
   st = vm_sched_replay(&s->s, &c->heap, &k->p->p, &k->t->t, &o);
@@ -69,13 +68,13 @@ tess_status tess_trace_replay(tess_trace *t, tess_program *program,
                               tess_schedule **out) {
   change k = {.t = t, .p = program, .o = o, .schedule = out};
   *out = NULL;
-  return ctx_run(t->c, replay, &k);
+  return ctx_run(t->c, replay_change, &k);
 }
 
 /* ---- new traces from old ------------------------------------------------ */
 
-/* With a machine and an empty trace to make the new one in. */
-static tess_status prepare(void *ud) {
+/* Sets up a machine and an empty trace for the result. */
+static tess_status prepare_change(void *ud) {
   change *k = ud;
   vm_machine_init(&k->m, &k->t->c->heap);
   vm_trace_init(&k->made, &k->t->c->heap);
@@ -93,7 +92,7 @@ static tess_status transform_in(const char *call, change *k) {
   k->decisions.v = NULL;
   k->decisions.n = k->decisions.cap = 0;
   *k->out = NULL;
-  tess_status st = ctx_run_in(call, c, prepare, k);
+  tess_status st = ctx_run_in(call, c, prepare_change, k);
   vec_free(&c->heap, &k->decisions);
   vm_trace_free(&k->made);
   vm_machine_free(&k->m);
@@ -120,7 +119,7 @@ tess_status tess_trace_with_decision(tess_trace *t, uint32_t i, uint32_t n,
   return transform(&k);
 }
 
-static tess_status mutate(change *k) {
+static tess_status mutate_change(change *k) {
   rng r;
   vm_mutate_opts o = {.tries = 0};
   tess_status st = find_program(k);
@@ -134,7 +133,7 @@ static tess_status mutate(change *k) {
 }
 
 tess_status tess_trace_mutate(tess_trace *t, uint64_t seed, tess_trace **out) {
-  change k = {.t = t, .seed = seed, .fn = mutate, .out = out};
+  change k = {.t = t, .seed = seed, .fn = mutate_change, .out = out};
   return transform(&k);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about steppers. */
+ * Public API of steppers. */
 #include "vm/api.h"
 #include "vm/intrin.h"
 #include "vm/step.h"
@@ -11,7 +11,7 @@ struct tess_stepper {
   tess_context *c;
   vm_stepper s;
   tess_program *program;
-  vm_space space; /* what alternatives() gave out */
+  vm_space space; /* result of the last alternatives() */
   VEC(double) probability;
 };
 
@@ -32,7 +32,7 @@ typedef struct request {
 
 /* ---- life --------------------------------------------------------------- */
 
-static void drop(tess_stepper *s) {
+static void drop_stepper(tess_stepper *s) {
   tess_context *c = s->c;
   vm_space_free(&s->space, &c->heap);
   vec_free(&c->heap, &s->probability);
@@ -43,10 +43,10 @@ static void drop(tess_stepper *s) {
 void tess_stepper_free(tess_stepper *s) {
   if (!s) return;
   vm_stepper_free(&s->s);
-  drop(s);
+  drop_stepper(s);
 }
 
-static tess_status make(void *ud) {
+static tess_status make_stepper(void *ud) {
   request *q = ud;
   tess_context *c = q->t->c;
   tess_program *p = q->p ? q->p : q->t->program;
@@ -59,7 +59,7 @@ static tess_status make(void *ud) {
   *s = (tess_stepper){.c = c, .program = program_hold(p)};
   tess_status st = vm_stepper_init(&s->s, &c->heap, &p->p, &q->t->t, 0);
   if (st != TESS_OK)
-    drop(s);
+    drop_stepper(s);
   else
     *q->out = s;
   return st;
@@ -69,7 +69,7 @@ tess_status tess_stepper_new(tess_trace *t, tess_program *program,
                              tess_stepper **out) {
   request q = {.t = t, .p = program, .out = out};
   *out = NULL;
-  return ctx_run(t->c, make, &q);
+  return ctx_run(t->c, make_stepper, &q);
 }
 
 /* ---- moving ------------------------------------------------------------- */
@@ -111,7 +111,7 @@ tess_status tess_stepper_back(tess_stepper *s) {
 
 /* ---- looking ------------------------------------------------------------ */
 
-static tess_status take(void *ud) {
+static tess_status take_snapshot_of(void *ud) {
   request *q = ud;
   tess_stepper *s = q->s;
   if (q->program) *q->program = program_new(s->c, &s->s.m.prog, s->program);
@@ -123,13 +123,13 @@ static tess_status take(void *ud) {
 tess_status tess_stepper_program(tess_stepper *s, tess_program **out) {
   request q = {.s = s, .program = out};
   *out = NULL;
-  return ctx_run(s->c, take, &q);
+  return ctx_run(s->c, take_snapshot_of, &q);
 }
 
 tess_status tess_stepper_trace(tess_stepper *s, tess_trace **out) {
   request q = {.s = s, .trace = out};
   *out = NULL;
-  return ctx_run(s->c, take, &q);
+  return ctx_run(s->c, take_snapshot_of, &q);
 }
 
 static void put_diff(strbuf *out, void *ud) {
@@ -141,7 +141,7 @@ static void put_diff(strbuf *out, void *ud) {
 tess_status tess_stepper_diff(tess_stepper *s, char **out) {
   request q = {.s = s, .put = put_diff, .text = out};
   *out = NULL;
-  return ctx_run(s->c, take, &q);
+  return ctx_run(s->c, take_snapshot_of, &q);
 }
 
 static void put_inst(strbuf *out, void *ud) {
@@ -152,7 +152,7 @@ static void put_inst(strbuf *out, void *ud) {
 tess_status tess_stepper_inst(tess_stepper *s, char **out) {
   request q = {.s = s, .put = put_inst, .text = out};
   *out = NULL;
-  return ctx_run(s->c, take, &q);
+  return ctx_run(s->c, take_snapshot_of, &q);
 }
 
 /* ---- decisions ---------------------------------------------------------- */
@@ -177,12 +177,12 @@ static tess_status list_alternatives(void *ud) {
   vec_reserve(&s->c->heap, &s->probability, s->space.n);
   for (uint32_t i = 0; i < s->space.n; i++)
     s->probability.v[s->probability.n++] = exp(s->space.logp.v[i]);
-  *q->alternatives = (tess_alternatives){.count = s->space.count,
-                                         .n = s->space.n,
-                                         .width = s->space.width,
-                                         .decision = s->space.decision.v,
-                                         .probability = s->probability.v};
-  return TESS_OK;
+  const tess_alternatives a = {.count = s->space.count,
+                               .n = s->space.n,
+                               .width = s->space.width,
+                               .decision = s->space.decision.v,
+                               .probability = s->probability.v};
+  return ctx_give(s->c, tess_alternatives, &a, q->alternatives);
 }
 
 tess_status tess_stepper_alternatives(tess_stepper *s, uint32_t max,
@@ -191,11 +191,11 @@ tess_status tess_stepper_alternatives(tess_stepper *s, uint32_t max,
   return ctx_run(s->c, list_alternatives, &q);
 }
 
-static tess_status decide(void *ud) {
+static tess_status decide_step(void *ud) {
   request *q = ud;
   tess_status st = vm_stepper_decide(&q->s->s, q->n, q->d, q->invalid);
   if (st == TESS_OK) return st;
-  /* However a later instruction fails, the change was made. */
+  /* Even if a later instruction fails, the change was made. */
   return blame(q->s, *q->invalid ? TESS_REFUSED : st);
 }
 
@@ -203,5 +203,5 @@ tess_status tess_stepper_decide(tess_stepper *s, uint32_t n, const int64_t *d,
                                 uint32_t *invalid) {
   request q = {.s = s, .n = n, .d = d, .invalid = invalid};
   *invalid = 0;
-  return ctx_run(s->c, decide, &q);
+  return ctx_run(s->c, decide_step, &q);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about traces: life, texts, what is in them. */
+ * Public API of traces: creation, texts, access to instructions. */
 #include "vm/api.h"
 #include "vm/doc/doc.h"
 #include "vm/text/text.h"
@@ -14,7 +14,7 @@ typedef struct filling {
   const vm_trace *from; /* NULL: empty */
 } filling;
 
-static tess_status fill(void *ud) {
+static tess_status fill_trace(void *ud) {
   filling *f = ud;
   vm_trace_init(f->to, f->to->heap);
   if (f->from) vm_trace_copy(f->to, f->from);
@@ -28,7 +28,7 @@ static tess_trace *trace_filled(tess_context *c, const vm_trace *t,
   filling f = {&made->t, t};
   arena_init(&made->view, &c->heap);
   if (program) made->program = program_hold(program);
-  tess_status st = mem_protect(&c->heap, fill, &f);
+  tess_status st = mem_protect(&c->heap, fill_trace, &f);
   if (st != TESS_OK) {
     tess_trace_free(made);
     mem_unwind(&c->heap, st);
@@ -79,7 +79,7 @@ typedef struct text {
   tess_trace *t;
   void (*put)(strbuf *out, void *ud);
   char **out;
-  strbuf made; /* on the way to *out, where `put` cannot tell */
+  strbuf made; /* intermediate text, for writers that can fail */
 } text;
 
 static void put_lua(strbuf *out, void *ud) {
@@ -93,7 +93,7 @@ static void put_json(strbuf *out, void *ud) {
   vm_write_json(&t->t, &o, out);
 }
 
-static tess_status write_text(void *ud) {
+static tess_status write_trace_text(void *ud) {
   text *w = ud;
   *w->out = api_text(w->t->c, w->put, w);
   return TESS_OK;
@@ -102,16 +102,17 @@ static tess_status write_text(void *ud) {
 tess_status tess_trace_lua(tess_trace *t, char **out) {
   text w = {.t = t, .put = put_lua, .out = out};
   *out = NULL;
-  return ctx_run(t->c, write_text, &w);
+  return ctx_run(t->c, write_trace_text, &w);
 }
 
 tess_status tess_trace_json(tess_trace *t, char **out) {
   text w = {.t = t, .put = put_json, .out = out};
   *out = NULL;
-  return ctx_run(t->c, write_text, &w);
+  return ctx_run(t->c, write_trace_text, &w);
 }
 
-/* What TVM cannot express is an error, so this one is not like the others. */
+/* TVM's format cannot express every trace, so its writer can fail, as the
+ * others cannot. */
 static tess_status write_tvm(void *ud) {
   text *w = ud;
   tess_context *c = w->t->c;
@@ -157,8 +158,8 @@ typedef struct reading {
   tess_trace **out;
 } reading;
 
-/* A trace is not bound to the program it was made for: others may take it,
- * so a difference is told and no error. */
+/* A trace is not bound to the program it was recorded on: it may be replayed on
+ * others, so a difference is reported and is no error. */
 static void compare_program(const reading *r, const vm_json_opts *o) {
   if (o->has_program && r->program &&
       o->program != tess_program_hash(r->program))
@@ -238,7 +239,7 @@ static tess_status look(void *ud) {
   arena_reset(&k->t->view);
   tess_rv *out = arena_array(&k->t->view, tess_rv, in->nout);
   for (uint32_t i = 0; i < in->nout; i++) out[i] = in->out + i;
-  *k->info = (tess_inst_info){
+  const tess_inst_info info = {
       .name = in->prim->name,
       .file = t->text.v + in->file,
       .line = in->line,
@@ -250,7 +251,7 @@ static tess_status look(void *ud) {
       .has_decision = vm_samples(in) && !in->open,
       .ndecision = in->decision.n,
       .decision = in->decision.n ? t->dec.v + in->decision.at : NULL};
-  return TESS_OK;
+  return ctx_give(k->t->c, tess_inst_info, &info, k->info);
 }
 
 tess_status tess_trace_inst(tess_trace *t, uint32_t i, tess_inst_info *out) {
@@ -258,7 +259,7 @@ tess_status tess_trace_inst(tess_trace *t, uint32_t i, tess_inst_info *out) {
   return ctx_run(t->c, look, &k);
 }
 
-/* What an operand that was left out stands for; NIL where for nothing. */
+/* The default of an operand that was left out; NIL where it has none. */
 static tess_value default_value(const sch_spec *sp) {
   switch ((sch_kind)sp->kind) {
   case SCH_KIND_INT:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operands between the public header and the machine. */
+ * Conversion of operands between the public API's values and a trace's. */
 #include "vm/api.h"
 
 typedef struct reader {
@@ -9,36 +9,32 @@ typedef struct reader {
   vm_trace *pool;
 } reader;
 
-static tess_status fail(const reader *r, tess_status st, const char *what) {
+static tess_status fail_operand(const reader *r, tess_status st,
+                                const char *what) {
   ctx_fail(r->c, st, "%s: operand '%s': %s", r->prim->name, r->operand, what);
   ctx_blame(r->c, r->prim->name, "");
   return st;
 }
 
-static tess_status take(reader *r, const tess_value *v, uint32_t depth,
-                        vm_value *out);
+static tess_status take_value(reader *r, const tess_value *v, uint32_t depth,
+                              vm_value *out);
 
-/* The elements of a list go into slots of the pool reserved for them. */
+/* The elements of a list go to slots of the pool reserved for them. */
 static tess_status take_run(reader *r, const tess_value *v, uint32_t depth,
                             uint32_t *at) {
-  if (depth > VM_MAX_DEPTH) return fail(r, TESS_LIMIT, "it is nested too deep");
-  if (v->n && !v->list) return fail(r, TESS_INVALID, "a list without elements");
+  if (depth > VM_MAX_DEPTH)
+    return fail_operand(r, TESS_LIMIT, "it is nested too deep");
+  if (v->n && !v->list)
+    return fail_operand(r, TESS_INVALID, "a list without elements");
   *at = vec_extend(r->pool->heap, &r->pool->val, v->n);
   memset(r->pool->val.v + *at, 0, v->n * sizeof *r->pool->val.v);
   for (uint32_t i = 0; i < v->n; i++) {
     vm_value e;
-    tess_status st = take(r, &v->list[i], depth + 1, &e);
+    tess_status st = take_value(r, &v->list[i], depth + 1, &e);
     if (st != TESS_OK) return st;
     r->pool->val.v[*at + i] = e;
   }
   return TESS_OK;
-}
-
-static uint16_t depth_of(const vm_trace *pool, uint32_t at, uint32_t n) {
-  uint16_t depth = 0;
-  for (uint32_t i = 0; i < n; i++)
-    if (pool->val.v[at + i].depth > depth) depth = pool->val.v[at + i].depth;
-  return depth + 1;
 }
 
 static tess_status take_list(reader *r, const tess_value *v, uint32_t depth,
@@ -46,22 +42,19 @@ static tess_status take_list(reader *r, const tess_value *v, uint32_t depth,
   uint32_t at;
   tess_status st = take_run(r, v, depth, &at);
   if (st != TESS_OK) return st;
-  *out = (vm_value){.tag = VM_LIST,
-                    .n = v->n,
-                    .at = at,
-                    .depth = depth_of(r->pool, at, v->n)};
+  *out = vm_list_of(r->pool, at, v->n);
   return TESS_OK;
 }
 
 static tess_status take_dict(reader *r, const tess_value *v, uint32_t depth,
                              vm_value *out) {
   uint32_t at;
-  if (v->n % 2) return fail(r, TESS_INVALID, "a key without a value");
+  if (v->n % 2) return fail_operand(r, TESS_INVALID, "a key without a value");
   tess_status st = take_run(r, v, depth, &at);
   if (st != TESS_OK) return st;
   for (uint32_t i = 0; i < v->n; i += 2)
     if (r->pool->val.v[at + i].tag != VM_STR)
-      return fail(r, TESS_TYPE, "a key must be a string");
+      return fail_operand(r, TESS_TYPE, "a key must be a string");
   *out = vm_dict_of(r->pool, at, v->n / 2);
   return TESS_OK;
 }
@@ -71,20 +64,17 @@ static tess_status take_op(reader *r, const tess_value *v, uint32_t depth,
   ir_op op = v->s ? vm_parse_op(v->s) : IR_NONE;
   uint32_t at;
   if (!op || v->n != 2)
-    return fail(r, TESS_INVALID,
-                "arithmetic is + - * // % min or max of two "
-                "values");
+    return fail_operand(r, TESS_INVALID,
+                        "arithmetic is + - * // % min or max of two "
+                        "values");
   tess_status st = take_run(r, v, depth, &at);
   if (st != TESS_OK) return st;
-  *out = (vm_value){.tag = VM_OP,
-                    .op = (uint8_t)op,
-                    .at = at,
-                    .depth = depth_of(r->pool, at, 2)};
+  *out = vm_op_of(r->pool, at, op);
   return TESS_OK;
 }
 
-static tess_status take(reader *r, const tess_value *v, uint32_t depth,
-                        vm_value *out) {
+static tess_status take_value(reader *r, const tess_value *v, uint32_t depth,
+                              vm_value *out) {
   *out = vm_nil();
   switch ((tess_value_kind)v->kind) {
   case TESS_V_NIL: return TESS_OK;
@@ -92,7 +82,7 @@ static tess_status take(reader *r, const tess_value *v, uint32_t depth,
   case TESS_V_INT: *out = vm_int(v->i); return TESS_OK;
   case TESS_V_REAL: *out = vm_real(v->f); return TESS_OK;
   case TESS_V_STR:
-    if (!v->s) return fail(r, TESS_INVALID, "a string that is NULL");
+    if (!v->s) return fail_operand(r, TESS_INVALID, "a string that is NULL");
     *out = vm_str(r->pool, v->s, strlen(v->s));
     return TESS_OK;
   case TESS_V_RV: *out = vm_var(v->rv); return TESS_OK;
@@ -101,10 +91,10 @@ static tess_status take(reader *r, const tess_value *v, uint32_t depth,
   case TESS_V_DICT: return take_dict(r, v, depth, out);
   case TESS_V_OP: return take_op(r, v, depth, out);
   }
-  return fail(r, TESS_INVALID, "a value of no known kind");
+  return fail_operand(r, TESS_INVALID, "a value of no known kind");
 }
 
-/* The spec of that name among what a caller gives; nspecs: there is none. */
+/* The spec of an operand by its name; nspecs: there is none. */
 static uint32_t find_operand(const sch_prim *p, const char *name) {
   uint32_t i = 0;
   while (i < p->nspecs &&
@@ -144,15 +134,16 @@ tess_status api_operands(tess_context *c, const sch_prim *prim, uint32_t nargs,
     uint32_t spec = find_operand(prim, name);
     reader r = {c, prim, name, pool};
     if (spec == prim->nspecs) return no_operand(c, prim, name);
-    if (given[spec]) return fail(&r, TESS_INVALID, "it is given twice");
+    if (given[spec]) return fail_operand(&r, TESS_INVALID, "it is given twice");
     given[spec] = true;
-    tess_status st = take(&r, &args[i].value, 0, &operand[spec]);
+    tess_status st = take_value(&r, &args[i].value, 0, &operand[spec]);
     if (st != TESS_OK) return st;
   }
   return TESS_OK;
 }
 
-/* ---- the other way ------------------------------------------------------ */
+/* ---- to the public API
+ * ---------------------------------------------------- */
 
 static const tess_value *give_run(const vm_trace *t, uint32_t at, uint32_t n,
                                   arena *a) {

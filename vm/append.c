@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Appending an instruction to a trace, and what its outputs are. */
+ * Appending instructions to a trace: operand canonicalization, decisions, and
+ * output variables. */
 #include "vm/exec.h"
 
 static bool is_list_kind(uint32_t kind) {
@@ -30,8 +31,8 @@ uint32_t vm_fixed_outputs(const sch_prim *p, bool *list) {
   return n;
 }
 
-/* A primitive has at most one list among its outputs, so that the numbers
- * tell which is which. */
+/* At most one output of a primitive is a list, so the total number determines
+ * its length. */
 vm_rv_kind vm_output_kind(const sch_prim *p, uint32_t i, uint32_t nout) {
   bool list;
   uint32_t longest = nout - vm_fixed_outputs(p, &list), end = 0;
@@ -54,7 +55,7 @@ void vm_add_outputs(vm_trace *t, uint32_t nout) {
   }
 }
 
-/* The file's name is kept once for a run of instructions. */
+/* Consecutive instructions of one file share its name. */
 static uint32_t add_file(vm_trace *t, const char *file) {
   uint32_t last = t->inst.n ? t->inst.v[t->inst.n - 1].file : 0;
   if (!file || !*file) return 0;
@@ -62,11 +63,15 @@ static uint32_t add_file(vm_trace *t, const char *file) {
   return vm_str(t, file, strlen(file)).str;
 }
 
-sch_kind vm_decision_kind(const sch_prim *p) {
+const sch_spec *vm_decision_spec(const sch_prim *p) {
   for (uint32_t i = 0; i < p->nspecs; i++)
-    if (p->specs[i].role == SCH_ROLE_DECISION)
-      return (sch_kind)p->specs[i].kind;
-  return SCH_KIND_INTS;
+    if (p->specs[i].role == SCH_ROLE_DECISION) return &p->specs[i];
+  return NULL;
+}
+
+bool vm_decides_one(const sch_prim *p) {
+  const sch_spec *sp = vm_decision_spec(p);
+  return sp && sp->kind == SCH_KIND_INT;
 }
 
 static ir_span add_decision(vm_trace *t, const vm_trace *pool, vm_value v) {
@@ -77,7 +82,7 @@ static ir_span add_decision(vm_trace *t, const vm_trace *pool, vm_value v) {
   return (ir_span){at, n};
 }
 
-/* A number given for a real is stored as one. */
+/* An integer for a real operand is stored as a real. */
 static vm_value as_real(vm_value v) {
   return v.tag == VM_INT ? vm_real((double)v.i) : v;
 }
@@ -118,8 +123,8 @@ void vm_append_raw(vm_trace *t, const vm_call *c, uint32_t nout,
   vm_add_outputs(t, nout);
 }
 
-static bool refuse(const vm_call *c, vm_why why, int64_t n0, int64_t n1,
-                   vm_failure *out) {
+static bool refuse_append(const vm_call *c, vm_why why, int64_t n0, int64_t n1,
+                          vm_failure *out) {
   *out = (vm_failure){.why = (uint16_t)why, .prim = c->prim, .n = {n0, n1}};
   return false;
 }
@@ -135,7 +140,7 @@ bool vm_append(vm_trace *t, const vm_call *c, uint32_t nout, vm_failure *why) {
   uint32_t fixed = vm_fixed_outputs(c->prim, &list);
   if (!vm_check_call(t, c, why)) return false;
   if (nout < fixed || (nout > fixed && !list))
-    return refuse(c, VM_W_MANY_OUTPUTS, fixed, nout, why);
+    return refuse_append(c, VM_W_MANY_OUTPUTS, fixed, nout, why);
   vm_append_raw(t, c, nout, NULL);
   return true;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The only entry to a primitive: operands from the trace's side to the typed
- * argument struct, the decision, the call, the outputs.
+ * The only entry to a primitive: resolves operands to the typed argument
+ * struct, takes or draws the decision, calls, binds outputs.
  *
- * What can be checked without a program was checked when the instruction
- * entered its trace (check.c); here only what a variable stands for is. */
+ * What can be checked without a program was checked when the instruction was
+ * appended (check.c); only what variables refer to is checked here. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "vm/exec.h"
@@ -13,10 +13,10 @@ typedef struct frame {
   vm_machine *m;
   const vm_trace *t;
   const sch_prim *prim;
-  uint32_t spec; /* the operand at work */
+  uint32_t spec; /* the operand being resolved */
 } frame;
 
-static bool fail(frame *f, vm_why why, vm_rv rv, int64_t n) {
+static bool fail_call(frame *f, vm_why why, vm_rv rv, int64_t n) {
   f->m->fail = (vm_failure){.why = (uint16_t)why,
                             .operand = (uint16_t)f->spec,
                             .inst = f->m->at,
@@ -32,16 +32,17 @@ static bool get_stmt(frame *f, vm_value v, ir_stmt *out) {
   const ir_program *p = &f->m->prog;
   ir_stmt s = f->m->cell.v[v.rv].stmt;
   if (s == SCH_INLINE_MARK || s == SCH_ROOT_MARK) {
-    if (!(f->prim->flags & SCH_TAKES_MARKS)) return fail(f, VM_W_MARK, v.rv, s);
+    if (!(f->prim->flags & SCH_TAKES_MARKS))
+      return fail_call(f, VM_W_MARK, v.rv, s);
   } else if (ir_is_dead(p, s)) {
-    return fail(f, VM_W_DEAD, v.rv, ir_st(p, s)->prev);
+    return fail_call(f, VM_W_DEAD, v.rv, ir_st(p, s)->prev);
   }
   *out = s;
   return true;
 }
 
-/* Floor division and modulo, b not 0; true where it overflows. */
-static bool divide(uint8_t op, int64_t a, int64_t b, int64_t *out) {
+/* Floor division and modulo, b not 0; true on overflow. */
+static bool floor_divide(uint8_t op, int64_t a, int64_t b, int64_t *out) {
   if (b == -1) {
     *out = 0;
     return op == IR_DIV && __builtin_sub_overflow((int64_t)0, a, out);
@@ -55,16 +56,16 @@ static bool calculate(frame *f, uint8_t op, int64_t a, int64_t b,
                       int64_t *out) {
   bool bad = false;
   if ((op == IR_DIV || op == IR_MOD) && b == 0)
-    return fail(f, VM_W_ZERO_DIVISION, 0, 0);
+    return fail_call(f, VM_W_ZERO_DIVISION, 0, 0);
   switch (op) {
   case IR_ADD: bad = __builtin_add_overflow(a, b, out); break;
   case IR_SUB: bad = __builtin_sub_overflow(a, b, out); break;
   case IR_MUL: bad = __builtin_mul_overflow(a, b, out); break;
   case IR_MIN: *out = a < b ? a : b; break;
   case IR_MAX: *out = a > b ? a : b; break;
-  default: bad = divide(op, a, b, out); break;
+  default: bad = floor_divide(op, a, b, out); break;
   }
-  return !bad || fail(f, VM_W_OVERFLOW, 0, 0);
+  return !bad || fail_call(f, VM_W_OVERFLOW, 0, 0);
 }
 
 static bool get_int(frame *f, vm_value v, int64_t *out) {
@@ -81,7 +82,7 @@ static bool get_factor(frame *f, vm_value v, int64_t *out) {
   *out = SCH_AUTO;
   if (v.tag == VM_AUTO) return true;
   return get_int(f, v, out) &&
-         (*out != SCH_AUTO || fail(f, VM_W_OVERFLOW, 0, 0));
+         (*out != SCH_AUTO || fail_call(f, VM_W_OVERFLOW, 0, 0));
 }
 
 static bool get_stmts(frame *f, vm_value v, sch_list *out) {
@@ -124,7 +125,7 @@ static bool get_run(frame *f, vm_value v, ir_val *out) {
   return true;
 }
 
-/* A value enters the program's own table. */
+/* Adds the value to the program's own table. */
 static bool get_value(frame *f, vm_value v, ir_val *out) {
   ir_value made = {0};
   switch ((vm_tag)v.tag) {
@@ -143,7 +144,7 @@ static bool get_value(frame *f, vm_value v, ir_val *out) {
   return true;
 }
 
-/* The text was found to be a map when it entered the trace. */
+/* The text was validated when it was appended. */
 static bool get_map(frame *f, vm_value v, sch_map *out) {
   vm_machine *m = f->m;
   int64_t given[VM_MAP_MAX], at;
@@ -190,7 +191,7 @@ static void set_default(const sch_spec *sp, void *to) {
   case SCH_KIND_DTYPE:
     if (sp->dflt.s) ir_dtype_parse(sp->dflt.s, to);
     break;
-  default: break; /* nothing, or an empty list: all zero */
+  default: break; /* an empty list is all zero */
   }
 }
 
@@ -246,14 +247,13 @@ bool vm_resolve(vm_machine *m, const vm_trace *t, const vm_inst *in) {
 /* ---- the decision ------------------------------------------------------- */
 
 static void store_decision(vm_machine *m, const sch_prim *p) {
-  for (uint32_t i = 0; i < p->nspecs; i++) {
-    const sch_spec *sp = &p->specs[i];
-    if (sp->role != SCH_ROLE_DECISION) continue;
-    if (sp->kind == SCH_KIND_INT)
-      *(int64_t *)(void *)(m->args + sp->off) = m->dec.v[0];
-    else
-      *(sch_ints *)(void *)(m->args + sp->off) = (sch_ints){m->dec.n, m->dec.v};
-  }
+  const sch_spec *sp = vm_decision_spec(p);
+  if (!sp) return;
+  void *to = m->args + sp->off;
+  if (sp->kind == SCH_KIND_INT)
+    *(int64_t *)to = m->dec.v[0];
+  else
+    *(sch_ints *)to = (sch_ints){m->dec.n, m->dec.v};
 }
 
 static void set_decision(vm_machine *m, uint32_t n, const int64_t *d) {
@@ -263,15 +263,7 @@ static void set_decision(vm_machine *m, uint32_t n, const int64_t *d) {
   if (n && d) memcpy(m->dec.v, d, n * sizeof *d);
 }
 
-/* Is what is decided one number, and no list of them? */
-static bool is_one_number(const sch_prim *p) {
-  for (uint32_t i = 0; i < p->nspecs; i++)
-    if (p->specs[i].role == SCH_ROLE_DECISION)
-      return p->specs[i].kind == SCH_KIND_INT;
-  return false;
-}
-
-/* The first loop or block that the call is about; 0: there is none. */
+/* The first loop or block among the operands; 0: none. */
 static ir_stmt subject_of(const vm_machine *m, const sch_prim *p) {
   for (uint32_t i = 0; i < p->nspecs; i++) {
     const sch_spec *sp = &p->specs[i];
@@ -291,26 +283,28 @@ static ir_stmt subject_of(const vm_machine *m, const sch_prim *p) {
   return 0;
 }
 
-/* A refusal that names no statement is one of what the call is about. */
-static bool refused(frame *f, vm_why why, int64_t n) {
+/* A refusal without a statement gets the call's subject. */
+static bool refuse_call(frame *f, vm_why why, int64_t n) {
   sch_refusal *r = &f->m->state.refusal;
   if (!r->s[0]) r->s[0] = subject_of(f->m, f->prim);
-  return fail(f, why, 0, n);
+  return fail_call(f, why, 0, n);
 }
 
-/* Exactly the decision asked for, or a failure that keeps it for the text
- * and says what is wrong, or else how many there would have been. */
+/* The given decision exactly, or a failure that records it for the text and
+ * says what is wrong, or else the size of the space. */
 static bool take_exactly(frame *f, const vm_pick *pick, uint32_t n) {
   vm_machine *m = f->m;
   const sch_sampler *s = f->prim->sampler;
   set_decision(m, pick->n, pick->d);
-  if (is_one_number(f->prim) && pick->n != 1)
-    return fail(f, VM_W_NOT_ONE, 0, pick->n);
+  if (vm_decides_one(f->prim) && pick->n != 1)
+    return fail_call(f, VM_W_NOT_ONE, 0, pick->n);
   if (s->admit(&m->state, m->args, pick->n, pick->d) && pick->n == n)
     return true;
-  if (m->state.refusal.reason != SCH_R_NONE) return refused(f, VM_W_UNFIT, -1);
+  if (m->state.refusal.reason != SCH_R_NONE)
+    return refuse_call(f, VM_W_UNFIT, -1);
   uint64_t count = s->count(&m->state, m->args);
-  return fail(f, VM_W_UNFIT, 0, count > INT64_MAX ? INT64_MAX : (int64_t)count);
+  return fail_call(f, VM_W_UNFIT, 0,
+                   count > INT64_MAX ? INT64_MAX : (int64_t)count);
 }
 
 static void mend(frame *f, const vm_pick *pick, uint32_t n) {
@@ -322,7 +316,7 @@ static void mend(frame *f, const vm_pick *pick, uint32_t n) {
   if (!fits) s->repair(&m->state, m->args, pick->n, pick->d, m->dec.v);
 }
 
-static void draw(frame *f, const vm_pick *pick, uint32_t n) {
+static void draw_decision(frame *f, const vm_pick *pick, uint32_t n) {
   vm_machine *m = f->m;
   rng r;
   rng_init(&r, pick->seed, m->at);
@@ -330,17 +324,17 @@ static void draw(frame *f, const vm_pick *pick, uint32_t n) {
   f->prim->sampler->draw(&m->state, m->args, &r, m->dec.v);
 }
 
-/* From an open decision: first drawn, then moved. */
+/* An open decision is drawn first, then moved to a neighbour. */
 static bool move_on(frame *f, const vm_pick *pick, uint32_t n) {
   vm_machine *m = f->m;
   if (pick->n)
     mend(f, pick, n);
   else
-    draw(f, pick, n);
+    draw_decision(f, pick, n);
   int64_t *to = arena_array(&m->scratch, int64_t, n);
   if (!f->prim->sampler->neighbour(&m->state, m->args, m->dec.v, pick->random,
                                    to))
-    return fail(f, VM_W_NO_NEIGHBOUR, 0, 0);
+    return fail_call(f, VM_W_NO_NEIGHBOUR, 0, 0);
   set_decision(m, n, to);
   return true;
 }
@@ -350,9 +344,9 @@ bool vm_decide(vm_machine *m, const vm_inst *in, const vm_pick *pick) {
   uint32_t n = 0;
   bool ok = true;
   if (!in->prim->sampler->size(&m->state, m->args, &n))
-    return refused(&f, VM_W_REFUSED, 0);
+    return refuse_call(&f, VM_W_REFUSED, 0);
   switch (pick->how) {
-  case VM_DRAW: draw(&f, pick, n); break;
+  case VM_DRAW: draw_decision(&f, pick, n); break;
   case VM_EXACT: ok = take_exactly(&f, pick, n); break;
   case VM_MEND: mend(&f, pick, n); break;
   case VM_NEIGHBOUR: ok = move_on(&f, pick, n); break;
@@ -363,8 +357,8 @@ bool vm_decide(vm_machine *m, const vm_inst *in, const vm_pick *pick) {
 
 /* ---- the call ----------------------------------------------------------- */
 
-/* What a checked build asks after every edit. */
-static bool is_whole(frame *f) {
+/* Checked builds verify the program after every edit. */
+static bool verify_after(frame *f) {
   strbuf why;
   str_init(&why, f->m->heap);
   bool ok = ir_verify(&f->m->prog, &f->m->scratch, &why);
@@ -373,17 +367,17 @@ static bool is_whole(frame *f) {
     f->m->state.refusal.t = memcpy(text, str_get(&why), why.n + 1);
   }
   str_free(&why);
-  return ok || fail(f, VM_W_BROKEN, 0, 0);
+  return ok || fail_call(f, VM_W_BROKEN, 0, 0);
 }
 
-/* Few programs have ever had so many statements that they could. */
+/* Only a program that ever had more statements than the limit can exceed it. */
 static bool nests_well(frame *f) {
   ir_program *p = &f->m->prog;
   if (!ir_exprs_nest_well(p, &f->m->scratch))
-    return fail(f, VM_W_DEPTH, 0, IR_MAX_EXPR_DEPTH);
+    return fail_call(f, VM_W_DEPTH, 0, IR_MAX_EXPR_DEPTH);
   if (p->stmt.n <= IR_MAX_STMT_DEPTH) return true;
   return ir_depth(p, ir_entry(p)->root) <= IR_MAX_STMT_DEPTH ||
-         fail(f, VM_W_NESTING, 0, IR_MAX_STMT_DEPTH);
+         fail_call(f, VM_W_NESTING, 0, IR_MAX_STMT_DEPTH);
 }
 
 bool vm_apply(vm_machine *m, const vm_inst *in) {
@@ -391,10 +385,11 @@ bool vm_apply(vm_machine *m, const vm_inst *in) {
   m->state.grows = false;
   bool ok = in->prim->apply(&m->state, m->args);
   sch_end_questions(&m->state);
-  if (m->state.grows) return fail(&f, VM_W_GROWTH, 0, SCH_MOST_EXPRESSIONS);
-  if (!ok) return refused(&f, VM_W_REFUSED, 0);
+  if (m->state.grows)
+    return fail_call(&f, VM_W_GROWTH, 0, SCH_MOST_EXPRESSIONS);
+  if (!ok) return refuse_call(&f, VM_W_REFUSED, 0);
   if (in->prim->flags & SCH_PURE) return true;
-  return nests_well(&f) && (!TESS_CHECKED || is_whole(&f));
+  return nests_well(&f) && (!TESS_CHECKED || verify_after(&f));
 }
 
 uint32_t vm_count_outputs(const vm_machine *m, const sch_prim *p) {

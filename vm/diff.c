@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What one instruction changed: statements of the program after it compared
- * with those before.  Tables only grow and expressions are interned, so
- * equal means equal indices. */
+ * Diff of two snapshots of a program around one instruction.  Tables only grow
+ * and expressions are interned, so equality is equality of indices. */
 #include "ir/query.h"
 #include "vm/exec.h"
 #include "vm/step.h"
@@ -92,7 +91,7 @@ static bool same_content(const pair *p, const ir_stmt_rec *x,
   return true;
 }
 
-/* A statement whose neighbours alone changed did not change. */
+/* A statement of which only the neighbours changed is unchanged. */
 static bool is_same(const pair *p, ir_stmt s) {
   if (s >= p->old->stmt.n) return false;
   const ir_stmt_rec *x = ir_st(p->old, s), *y = ir_st(p->now, s);

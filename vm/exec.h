@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of the machine share among themselves. */
+ * Internals of the trace machine, shared by its files. */
 #ifndef VM_EXEC_H
 #define VM_EXEC_H
 
@@ -8,7 +8,7 @@
 extern const sch_prim sch_prim_enter_postproc;
 extern const sch_prim sch_prim_guard;
 
-/* How the decision of one instruction comes about. */
+/* How the decision of one instruction is made. */
 typedef enum vm_how { VM_DRAW, VM_EXACT, VM_MEND, VM_NEIGHBOUR } vm_how;
 typedef struct vm_pick {
   vm_how how;
@@ -22,16 +22,16 @@ typedef struct vm_pick {
  * decision into m->dec; false after setting m->fail. */
 bool vm_resolve(vm_machine *m, const vm_trace *t, const vm_inst *in);
 bool vm_decide(vm_machine *m, const vm_inst *in, const vm_pick *pick);
-/* Then the primitive itself. */
+/* Calls the primitive with the resolved operands. */
 bool vm_apply(vm_machine *m, const vm_inst *in);
-/* How many outputs the last application gave, and into which cells. */
+/* The number of outputs of the last application; binds them to cells. */
 uint32_t vm_count_outputs(const vm_machine *m, const sch_prim *p);
 void vm_bind_outputs(vm_machine *m, const sch_prim *p, vm_rv first);
 
 /* Makes the machine ready for `t`: a copy of base, cells for its variables. */
 void vm_start(vm_machine *m, const ir_program *base, const vm_trace *t);
-/* Instruction k (from 0) with that pick; its outputs are bound and its
- * decision appended to *made (may be NULL). */
+/* Executes instruction k (from 0) with that pick; binds its outputs and appends
+ * its decision to *made (may be NULL). */
 bool vm_step(vm_machine *m, const vm_trace *t, uint32_t k,
              const vm_pick *pick, const vm_replay_opts *o,
              vm_decisions *made);
@@ -39,23 +39,22 @@ bool vm_step(vm_machine *m, const vm_trace *t, uint32_t k,
 bool vm_run(vm_machine *m, const vm_trace *t, uint32_t from, uint32_t to,
             const vm_replay_opts *o, vm_cursor *given, vm_decisions *made);
 
-/* How many IN and ATTR operands an instruction keeps. */
+/* The number of IN and ATTR operands that an instruction stores. */
 uint32_t vm_count_slots(const sch_prim *p);
-/* Appends a call that is known to be right; map (may be NULL) renames its
- * variables. */
+/* Appends a checked call; map (may be NULL) renames its variables. */
 void vm_append_raw(vm_trace *t, const vm_call *c, uint32_t nout,
                    const vm_rv *map);
-/* The last instruction, which has none yet, gets its outputs. */
+/* Adds the output variables of the last instruction. */
 void vm_add_outputs(vm_trace *t, uint32_t nout);
-/* Checks one operand against its spec, in a trace that holds the
- * variables; false: *why tells. */
+/* Checks one operand against its spec, in a trace that holds the variables;
+ * false: *why says why. */
 bool vm_check_operand(const vm_trace *t, const vm_call *c, uint32_t spec,
                       vm_failure *why);
 bool vm_check_call(const vm_trace *t, const vm_call *c, vm_failure *why);
-/* Whether the value says the same as leaving it out. */
+/* Does the value equal the operand's default? */
 bool vm_is_default(const vm_trace *pool, const sch_spec *sp, vm_value v);
 
-/* Where a trace's tables end, to go back to. */
+/* The ends of a trace's tables, for rollback. */
 typedef struct vm_mark {
   uint32_t inst, val, dec, rv, text;
 } vm_mark;

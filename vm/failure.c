@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What went wrong, in words: made only when somebody reads it. */
+ * Failure messages, formatted on demand. */
 #include "ir/query.h"
 #include "vm/exec.h"
 
@@ -58,7 +58,7 @@ static const sch_spec *spec_of(const sentence *s) {
   return &s->f->prim->specs[s->f->operand];
 }
 
-/* What was given instead. */
+/* Describes the value that was given. */
 static void put_given(const sentence *s) {
   const vm_failure *f = s->f;
   if (f->why == VM_W_MARK)
@@ -69,7 +69,7 @@ static void put_given(const sentence *s) {
     str_puts(s->out, tag_texts[f->tag]);
 }
 
-/* The same, of an element of a list where it is one. */
+/* The same for an element of a list, where one is at fault. */
 static void put_instead(const sentence *s) {
   if (s->f->n[1])
     str_printf(s->out, "; element %" PRId64 " is ", s->f->n[1]);
@@ -78,13 +78,13 @@ static void put_instead(const sentence *s) {
   put_given(s);
 }
 
-static void put_rv(const sentence *s) {
+static void put_variable_name(const sentence *s) {
   char name[16];
   vm_rv_name(s->t, s->f->rv, name);
   str_puts(s->out, name);
 }
 
-static void put_decision(const sentence *s) {
+static void put_decision_given(const sentence *s) {
   str_putc(s->out, '{');
   for (uint32_t i = 0; i < s->m->dec.n; i++)
     str_printf(s->out, "%s%" PRId64, i ? ", " : "", s->m->dec.v[i]);
@@ -99,8 +99,8 @@ static void put_head(const sentence *s, const char *before, ir_stmt st) {
   str_putc(s->out, '`');
 }
 
-/* What the sampler says, or else the size of the space and the loops and
- * blocks it depends on: the printed head of a loop names its extent. */
+/* The sampler's own reason, or else the size of the space and the loops and
+ * blocks that it depends on: the printed head of a loop shows its extent. */
 static void put_place(const sentence *s) {
   const sch_prim *p = s->f->prim;
   if (s->f->n[0] < 0) {
@@ -127,7 +127,7 @@ static void put_place(const sentence *s) {
 void vm_gone_text(const vm_trace *t, vm_rv rv, uint32_t k, strbuf *out) {
   char name[16];
   vm_rv_name(t, rv, name);
-  str_printf(out, "%s stands for nothing any more: instruction %" PRIu32, name,
+  str_printf(out, "%s refers to nothing any more: instruction %" PRIu32, name,
              k);
   if (k && k <= t->inst.n)
     str_printf(out, " (%s)", t->inst.v[k - 1].prim->name);
@@ -141,8 +141,8 @@ static void put_hole(const sentence *s, const char *hole) {
   case 'k': str_puts(s->out, vm_kind_text(spec_of(s)->kind)); break;
   case 'v': put_given(s); break;
   case 'x': put_instead(s); break;
-  case 'r': put_rv(s); break;
-  case 'd': put_decision(s); break;
+  case 'r': put_variable_name(s); break;
+  case 'd': put_decision_given(s); break;
   case 'a': put_place(s); break;
   case 'g': vm_gone_text(s->t, s->f->rv, (uint32_t)s->f->n[0], s->out); break;
   case 'n': str_printf(s->out, "%" PRId64, s->f->n[hole[1] - '0']); break;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tensor intrinsics of a context. */
+ * The registry of tensor intrinsics of a context. */
 #include "vm/intrin.h"
 #include "ir/edit.h"
 #include "ir/import.h"
 #include "ir/query.h"
 #include "ir/tensor_call.h"
 
-/* Two functions: what it does, and how. */
+/* Two functions: description and implementation. */
 typedef struct intrin {
   char *name;
   ir_program p;
@@ -17,7 +17,7 @@ typedef struct part {
   VEC(intrin *) known;
 } part;
 
-static void drop(mem_heap *heap, intrin *x) {
+static void drop_intrin(mem_heap *heap, intrin *x) {
   if (!x) return;
   if (x->name) mem_free(heap, x->name, strlen(x->name) + 1);
   ir_program_free(&x->p);
@@ -27,7 +27,7 @@ static void drop(mem_heap *heap, intrin *x) {
 static void free_part(void *object) {
   part *x = object;
   mem_heap *heap = &x->c->heap;
-  for (uint32_t i = 0; i < x->known.n; i++) drop(heap, x->known.v[i]);
+  for (uint32_t i = 0; i < x->known.n; i++) drop_intrin(heap, x->known.v[i]);
   vec_free(heap, &x->known);
   mem_delete(heap, x);
 }
@@ -82,10 +82,10 @@ typedef struct adding {
   const char *call; /* impl is desc, done by this call; or NULL */
   bool override;
   arena scratch;
-  intrin *made; /* to be dropped at the end */
+  intrin *made; /* to be freed at the end */
 } adding;
 
-/* There is one of that name: the same, or it has to give way. */
+/* Resolves a clash of names: equal, or overridden. */
 static tess_status again(adding *k, intrin **known) {
   if (ir_equal(&(*known)->p, &k->made->p, &k->scratch)) return TESS_OK;
   if (!k->override)
@@ -99,7 +99,7 @@ static tess_status again(adding *k, intrin **known) {
   return TESS_OK;
 }
 
-static tess_status add(void *ud) {
+static tess_status add_intrin(void *ud) {
   adding *k = ud;
   mem_heap *heap = &k->c->heap;
   part *x = find_part(k->c);
@@ -124,7 +124,7 @@ static tess_status add(void *ud) {
   return TESS_OK;
 }
 
-static tess_status enter(adding k) {
+static tess_status enter_intrin(adding k) {
   tess_context *c = k.c;
   const char *name = k.name;
   const ir_program *desc = k.desc, *impl = k.impl;
@@ -146,16 +146,16 @@ static tess_status enter(adding k) {
                     "have other parameters",
                     name);
   arena_init(&k.scratch, &c->heap);
-  tess_status st = mem_protect(&c->heap, add, &k);
+  tess_status st = mem_protect(&c->heap, add_intrin, &k);
   arena_free(&k.scratch);
-  drop(&c->heap, k.made);
+  drop_intrin(&c->heap, k.made);
   return st;
 }
 
 tess_status vm_intrin_add(tess_context *c, const char *name,
                           const ir_program *desc, const ir_program *impl,
                           bool override) {
-  return enter((adding){
+  return enter_intrin((adding){
       .c = c, .name = name, .desc = desc, .impl = impl, .override = override});
 }
 
@@ -165,7 +165,7 @@ static bool stores_to(const ir_program *p, ir_buf buf) {
   return false;
 }
 
-/* The call with numbers for parameters; false: *why it does not fit. */
+/* The call with parameter numbers for names; false: *why says why not. */
 static bool read_call(const ir_program *p, const char *text, strbuf *out,
                       const char **why) {
   const char *name[IR_TENSOR_CALL_PARAMS];
@@ -200,12 +200,12 @@ tess_status vm_intrin_add_call(tess_context *c, const char *name,
                                   name, call, why)
                    : text.bad ? ctx_ran_out(c, mem_refusal(&c->heap),
                                             "tensor intrinsic '%s'", name)
-                              : enter((adding){.c = c,
-                                               .name = name,
-                                               .desc = desc,
-                                               .impl = desc,
-                                               .call = text.v,
-                                               .override = override});
+                              : enter_intrin((adding){.c = c,
+                                                      .name = name,
+                                                      .desc = desc,
+                                                      .impl = desc,
+                                                      .call = text.v,
+                                                      .override = override});
   str_free(&text);
   return st;
 }
@@ -254,9 +254,9 @@ void vm_intrin_adopt(tess_context *c, ir_program *p, const ir_program *from) {
     give_one(c, p, from, i);
 }
 
-/* The name in an operand of tensorize; NULL: it is another primitive. */
-static const char *named(const sch_prim *prim, const vm_trace *pool, uint32_t i,
-                         vm_value v) {
+/* The intrinsic named by an operand of tensorize; NULL: another primitive. */
+static const char *named_intrin(const sch_prim *prim, const vm_trace *pool,
+                                uint32_t i, vm_value v) {
   if (strcmp(prim->name, "tensorize") || v.tag != VM_STR ||
       strcmp(prim->specs[i].name, "tensor_intrin"))
     return NULL;
@@ -266,7 +266,8 @@ static const char *named(const sch_prim *prim, const vm_trace *pool, uint32_t i,
 void vm_intrin_need_call(tess_context *c, ir_program *p, const vm_call *call) {
   if (!c->part[CTX_PART_INTRINS].object) return;
   for (uint32_t i = 0; i < call->prim->nspecs; i++) {
-    const char *name = named(call->prim, call->pool, i, call->operand[i]);
+    const char *name =
+        named_intrin(call->prim, call->pool, i, call->operand[i]);
     if (name) vm_intrin_need(c, p, name);
   }
 }
@@ -286,7 +287,8 @@ void vm_intrin_need_trace(tess_context *c, ir_program *p, const vm_trace *t,
   if (!c->part[CTX_PART_INTRINS].object && !own) return;
   for (uint32_t k = 0; k < t->inst.n; k++)
     for (uint32_t i = 0; i < t->inst.v[k].prim->nspecs; i++) {
-      const char *name = named(t->inst.v[k].prim, t, i, vm_operand(t, k, i));
+      const char *name =
+          named_intrin(t->inst.v[k].prim, t, i, vm_operand(t, k, i));
       if (name && own) give_named(c, p, own, name);
       if (name) vm_intrin_need(c, p, name);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tensor intrinsics that a context knows.  A program that a trace
- * tensorizes gets those it names as functions of its own (see
+ * The registry of tensor intrinsics of a context.  A program tensorized by a
+ * trace gets the intrinsics that are named as functions of its own (see
  * schedule/rewrite/intrin.h), so that it can be replayed anywhere. */
 #ifndef VM_INTRIN_H
 #define VM_INTRIN_H
@@ -8,23 +8,23 @@
 #include "base/context.h"
 #include "vm/vm.h"
 
-/* Enters one: two programs with the same parameters.  Another one of a name
- * that is known is INVALID, unless it may override that: it then takes the
- * place of the old one, for programs that have not used it. */
+/* Registers one: two programs with the same parameters.  A different one under
+ * a known name is INVALID, unless it may override that: it then replaces the
+ * old one, for programs that have not used it. */
 tess_status vm_intrin_add(tess_context *c, const char *name,
                           const ir_program *desc, const ir_program *impl,
                           bool override);
-/* One that is done by a call (ir/tensor_call.h), and means what `desc`
- * does. */
+/* Registers one that is implemented by a call (ir/tensor_call.h) and has the
+ * semantics of `desc`. */
 tess_status vm_intrin_add_call(tess_context *c, const char *name,
                                const ir_program *desc, const char *call,
                                bool override);
-/* The program gets the intrinsic of that name, if there is one; unwinds. */
+/* Adds the intrinsic of that name to the program, if registered; unwinds. */
 void vm_intrin_need(tess_context *c, ir_program *p, const char *name);
-/* It gets those that another program knows and it does not; unwinds. */
+/* Adds the intrinsics of another program that it lacks; unwinds. */
 void vm_intrin_adopt(tess_context *c, ir_program *p, const ir_program *from);
-/* It gets those that a call names; or a trace, whose own program (NULL: it is
- * bound to none) is asked before the context. */
+/* Adds the intrinsics that a call or a trace names; a trace's own program
+ * (NULL: it is bound to none) is searched before the context. */
 void vm_intrin_need_trace(tess_context *c, ir_program *p, const vm_trace *t,
                           const ir_program *own);
 void vm_intrin_need_call(tess_context *c, ir_program *p, const vm_call *call);

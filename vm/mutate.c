@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One random step aside in the space of decisions of a trace. */
+ * Mutation: a random neighbour of a decision vector. */
 #include "vm/exec.h"
 #include "vm/space.h"
 
@@ -12,7 +12,7 @@ typedef struct mutation {
   rng *random;
   const vm_mutate_opts *o;
   vm_decisions *made;
-  uint32_t end; /* instructions that take part */
+  uint32_t end; /* number of mutable instructions */
 } mutation;
 
 static uint32_t weight_of(const mutation *x, uint32_t k) {
@@ -20,8 +20,8 @@ static uint32_t weight_of(const mutation *x, uint32_t k) {
   return x->o->weight ? x->o->weight[k] : 1;
 }
 
-/* The instruction that steps aside; false: none has any weight. */
-static bool choose(const mutation *x, uint32_t *k) {
+/* Selects the instruction to mutate, by weight; false: all weights are 0. */
+static bool choose_inst(const mutation *x, uint32_t *k) {
   uint64_t sum = 0;
   for (uint32_t i = 0; i < x->end; i++) sum += weight_of(x, i);
   if (!sum) return false;
@@ -30,7 +30,7 @@ static bool choose(const mutation *x, uint32_t *k) {
   return true;
 }
 
-/* The decision that instruction k has in the parent. */
+/* The parent's decision of instruction k. */
 static bool parent_decision(const mutation *x, uint32_t k, vm_cursor *given,
                             vm_pick *pick) {
   const vm_inst *in = &x->t->inst.v[k];
@@ -40,12 +40,12 @@ static bool parent_decision(const mutation *x, uint32_t k, vm_cursor *given,
   return true;
 }
 
-static bool fail(mutation *x, vm_why why) {
+static bool fail_mutation(mutation *x, vm_why why) {
   x->m->fail = (vm_failure){.why = (uint16_t)why, .inst = x->m->at};
   return false;
 }
 
-/* The seed serves where the parent's decisions are open. */
+/* The seed is for decisions that the parent leaves open. */
 static bool step_aside(mutation *x, uint32_t k) {
   uint64_t seed = rng_u64(x->random);
   vm_replay_opts o = {.source = x->o->given ? VM_GIVEN : VM_SAME,
@@ -56,19 +56,20 @@ static bool step_aside(mutation *x, uint32_t k) {
   vm_pick pick = {.how = VM_NEIGHBOUR, .seed = seed, .random = x->random};
   vm_start(x->m, x->base, x->t);
   if (!vm_run(x->m, x->t, 0, k, &o, &given, x->made)) return false;
-  if (!parent_decision(x, k, &given, &pick)) return fail(x, VM_W_FEW_DECISIONS);
+  if (!parent_decision(x, k, &given, &pick))
+    return fail_mutation(x, VM_W_FEW_DECISIONS);
   if (!vm_step(x->m, x->t, k, &pick, &o, x->made)) return false;
   if (!x->o->exact) o.source = VM_REPAIR;
   return vm_run(x->m, x->t, k + 1, x->end, &o, &given, x->made);
 }
 
-static tess_status mutate(void *ud) {
+static tess_status mutate_trace(void *ud) {
   mutation *x = ud;
   uint32_t tries = x->o->tries ? x->o->tries : DEFAULT_TRIES;
   uint32_t before = x->made->n, k;
   while (tries--) {
-    if (!choose(x, &k)) {
-      fail(x, VM_W_NO_DECISIONS);
+    if (!choose_inst(x, &k)) {
+      fail_mutation(x, VM_W_NO_DECISIONS);
       break;
     }
     x->made->n = before;
@@ -90,5 +91,5 @@ tess_status vm_mutate(vm_machine *m, const ir_program *base, const vm_trace *t,
                 o->no_postproc ? vm_postproc_at(t) : t->inst.n};
   m->fail = (vm_failure){.why = VM_W_NONE};
   m->dec.n = 0;
-  return mem_protect(m->heap, mutate, &x);
+  return mem_protect(m->heap, mutate_trace, &x);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public objects of this floor, for the api.c of the floors above.
- * Traces are immutable once given out, but for the program they are bound
- * to, and shared by counting references. */
+ * The public objects of this layer, for the api.c of the layers above.  Traces
+ * are immutable once returned, but for the program they are bound to, and
+ * reference counted. */
 #ifndef VM_OBJECT_H
 #define VM_OBJECT_H
 
@@ -13,16 +13,16 @@ struct tess_trace {
   uint32_t refs;
   vm_trace t;
   tess_program *program;     /* NULL: not bound */
-  arena view;                /* of what the last question gave out */
+  arena view;                /* results of the last query */
 };
 
 struct tess_schedule {
   tess_context *c;
   vm_sched s;
-  tess_program *program;     /* what it started from */
+  tess_program *program;     /* the initial program */
   char *target;              /* text of its target (ctx_text); NULL: none */
   tess_target *target_object;/* made when asked for; NULL: not yet */
-  strbuf name;               /* what the last question gave out */
+  strbuf name;               /* result of the last query */
   char place[256];           /* file of the next instructions */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replay, the hot path: a trace over a copy of a program, with decisions
- * from the trace, a vector, or a random stream. */
+ * Replay, the hot path: executes a trace over a copy of a program, with
+ * decisions from the trace, a vector, or a random stream. */
 #include "vm/exec.h"
 
 void vm_machine_init(vm_machine *m, mem_heap *heap) {
@@ -31,7 +31,7 @@ bool vm_cursor_next(vm_cursor *c, uint32_t *n, const int64_t **d) {
 }
 
 void vm_start(vm_machine *m, const ir_program *base, const vm_trace *t) {
-  mem_note(m->heap, NULL, NULL); /* a replay before may have been given up */
+  mem_note(m->heap, NULL, NULL); /* an earlier replay may have been aborted */
   ir_program_copy(&m->prog, base);
   m->state.p = &m->prog; /* a trace may have no instruction */
   m->state.scratch = &m->scratch;
@@ -41,14 +41,14 @@ void vm_start(vm_machine *m, const ir_program *base, const vm_trace *t) {
   m->at = 0;
 }
 
-static bool fail(vm_machine *m, const sch_prim *p, vm_why why, int64_t a,
-                 int64_t b) {
+static bool fail_replay(vm_machine *m, const sch_prim *p, vm_why why, int64_t a,
+                        int64_t b) {
   m->fail =
       (vm_failure){.why = (uint16_t)why, .inst = m->at, .prim = p, .n = {a, b}};
   return false;
 }
 
-static void note(vm_machine *m, vm_decisions *made) {
+static void note_decision(vm_machine *m, vm_decisions *made) {
   vec_reserve(m->heap, made, m->dec.n + 1);
   made->v[made->n++] = m->dec.n;
   if (m->dec.n)
@@ -65,19 +65,20 @@ bool vm_step(vm_machine *m, const vm_trace *t, uint32_t k, const vm_pick *pick,
   if (vm_samples(in)) {
     if (!vm_decide(m, in, pick)) return false;
     if (o->visit) o->visit(o->ud, m, in);
-    if (made) note(m, made);
+    if (made) note_decision(m, made);
   }
   if (!vm_apply(m, in)) return false;
   uint32_t nout = vm_count_outputs(m, in->prim);
   if (nout != in->nout)
-    return fail(m, in->prim, VM_W_OTHER_OUTPUTS, nout, in->nout);
+    return fail_replay(m, in->prim, VM_W_OTHER_OUTPUTS, nout, in->nout);
   vm_bind_outputs(m, in->prim, in->out);
   return true;
 }
 
-/* Where the decision of the sampling instruction `in` comes from. */
-static bool choose(vm_machine *m, const vm_trace *t, const vm_inst *in,
-                   const vm_replay_opts *o, vm_cursor *given, vm_pick *pick) {
+/* Selects the source of the decision of the sampling instruction `in`. */
+static bool choose_decision(vm_machine *m, const vm_trace *t, const vm_inst *in,
+                            const vm_replay_opts *o, vm_cursor *given,
+                            vm_pick *pick) {
   bool from_trace =
       o->source == VM_SAME || (o->source == VM_REPAIR && !o->given);
   *pick = (vm_pick){.how = VM_DRAW, .seed = o->seed};
@@ -88,7 +89,7 @@ static bool choose(vm_machine *m, const vm_trace *t, const vm_inst *in,
     if (in->open) return true;
   } else if (!vm_cursor_next(given, &pick->n, &pick->d)) {
     return o->source == VM_REPAIR ||
-           fail(m, in->prim, VM_W_FEW_DECISIONS, 0, 0);
+           fail_replay(m, in->prim, VM_W_FEW_DECISIONS, 0, 0);
   } else if (pick->n == 0) {
     return true;
   }
@@ -102,7 +103,8 @@ bool vm_run(vm_machine *m, const vm_trace *t, uint32_t from, uint32_t to,
   for (uint32_t k = from; k < to; k++) {
     const vm_inst *in = &t->inst.v[k];
     m->at = k + 1;
-    if (vm_samples(in) && !choose(m, t, in, o, given, &pick)) return false;
+    if (vm_samples(in) && !choose_decision(m, t, in, o, given, &pick))
+      return false;
     if (!vm_step(m, t, k, &pick, o, made)) return false;
   }
   mem_note(m->heap, NULL, NULL);
@@ -117,8 +119,8 @@ typedef struct job {
   vm_decisions *made;
 } job;
 
-/* A vector is always that of the whole trace: what stands for the first
- * `start` instructions is passed over. */
+/* The vector covers the whole trace: skips the entries of the first `start`
+ * instructions. */
 static void pass_over(const vm_trace *t, uint32_t start, vm_cursor *c) {
   uint32_t n;
   const int64_t *d;
@@ -126,7 +128,7 @@ static void pass_over(const vm_trace *t, uint32_t start, vm_cursor *c) {
     if (vm_samples(&t->inst.v[k])) vm_cursor_next(c, &n, &d);
 }
 
-static tess_status replay(void *ud) {
+static tess_status replay_trace(void *ud) {
   job *j = ud;
   const vm_replay_opts *o = j->o;
   vm_cursor given = {o->given, o->ngiven, 0};
@@ -139,7 +141,7 @@ static tess_status replay(void *ud) {
   if (!vm_run(j->m, j->t, o->start, to, o, &given, j->made))
     return vm_failure_status(&j->m->fail);
   if (o->source == VM_GIVEN && to == j->t->inst.n && given.at < given.n) {
-    fail(j->m, NULL, VM_W_MANY_DECISIONS, given.n - given.at, 0);
+    fail_replay(j->m, NULL, VM_W_MANY_DECISIONS, given.n - given.at, 0);
     return vm_failure_status(&j->m->fail);
   }
   return TESS_OK;
@@ -149,7 +151,7 @@ tess_status vm_replay(vm_machine *m, const ir_program *base, const vm_trace *t,
                       const vm_replay_opts *o, vm_decisions *made) {
   job j = {m, base, t, o, made};
   m->fail = (vm_failure){.why = VM_W_NONE};
-  tess_status st = mem_protect(m->heap, replay, &j);
+  tess_status st = mem_protect(m->heap, replay_trace, &j);
   if (st != TESS_OK && m->fail.why == VM_W_NONE) m->fail.inst = m->at;
   return st;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The recording schedule: a program, the trace of what was done to it, and
- * the promise that a call which fails leaves both exactly as they were. */
+ * The recording schedule: a program and the trace of its instructions; a failed
+ * call rolls both back. */
 #include "ir/expr.h"
 #include "vm/exec.h"
 
@@ -10,7 +10,7 @@ static void make_empty(vm_sched *s, mem_heap *heap, uint64_t seed) {
   *s = (vm_sched){.heap = heap, .seed = seed};
   s->m.heap = s->m.prog.heap = s->m.scratch.heap = heap;
   s->trace.heap = s->draft.heap = heap;
-  s->base.heap = s->spare.heap = heap;
+  s->base.heap = heap;
 }
 
 typedef struct birth {
@@ -27,13 +27,12 @@ static void copy_state(vm_sched *s, const vm_sched *from) {
   s->sketch = from->sketch;
 }
 
-static tess_status fill(void *ud) {
+static tess_status init_state(void *ud) {
   birth *b = ud;
   vm_sched *s = b->s;
   vm_machine_init(&s->m, s->heap);
   vm_trace_init(&s->trace, s->heap);
   vm_trace_init(&s->draft, s->heap);
-  ir_program_init(&s->spare, s->heap);
   ir_program_init(&s->base, s->heap);
   ir_program_copy(&s->base, b->base);
   if (b->from)
@@ -48,7 +47,7 @@ static tess_status give_birth(vm_sched *s, mem_heap *heap,
                               uint64_t seed) {
   birth b = {s, base, from};
   make_empty(s, heap, seed);
-  tess_status st = mem_protect(heap, fill, &b);
+  tess_status st = mem_protect(heap, init_state, &b);
   if (st != TESS_OK) vm_sched_free(s);
   return st;
 }
@@ -68,7 +67,7 @@ void vm_sched_free(vm_sched *s) {
   vm_trace_free(&s->trace);
   vm_trace_free(&s->draft);
   ir_program_free(&s->base);
-  ir_program_free(&s->spare);
+  vec_free(heap, &s->undo_room);
   make_empty(s, heap, 0);
 }
 
@@ -77,16 +76,21 @@ void vm_sched_free(vm_sched *s) {
 typedef struct attempt {
   vm_sched *s;
   const vm_call *c;
-  bool keep; /* else only asked whether it would go */
+  bool keep; /* else only a dry run */
   vm_mark before;
   uint32_t cells;
-  bool saved; /* spare and ends hold the program as it was */
-  ir_mark ends;
+  bool saved; /* undo is a checkpoint of before the call */
   vm_rv first;
   uint32_t nout;
 } attempt;
 
-static bool begin(attempt *a) {
+static void take_checkpoint(vm_sched *s) {
+  size_t bytes = ir_checkpoint_size(&s->m.prog, IR_CHECKPOINT_UNDO);
+  vec_reserve(s->heap, &s->undo_room, bytes / sizeof *s->undo_room.v + 1);
+  ir_checkpoint_take(&s->undo, &s->m.prog, IR_CHECKPOINT_UNDO, s->undo_room.v);
+}
+
+static bool begin_call(attempt *a) {
   vm_sched *s = a->s;
   s->m.at = s->trace.inst.n + 1;
   if (!vm_check_call(&s->trace, a->c, &s->m.fail)) {
@@ -94,13 +98,12 @@ static bool begin(attempt *a) {
     return false;
   }
   vm_append_raw(&s->trace, a->c, 0, NULL);
-  ir_program_copy_changed(&s->spare, &s->m.prog);
-  a->ends = ir_get_mark(&s->m.prog);
+  take_checkpoint(s);
   a->saved = true;
   return true;
 }
 
-static bool run(attempt *a) {
+static bool run_call(attempt *a) {
   vm_sched *s = a->s;
   vm_machine *m = &s->m;
   const vm_inst *in = &s->trace.inst.v[s->trace.inst.n - 1];
@@ -112,7 +115,7 @@ static bool run(attempt *a) {
          (!vm_samples(in) || vm_decide(m, in, &pick)) && vm_apply(m, in);
 }
 
-/* The decision that took effect and the outputs enter the trace. */
+/* Appends the decision that took effect, and the outputs, to the trace. */
 static void record(attempt *a) {
   vm_sched *s = a->s;
   vm_machine *m = &s->m;
@@ -136,7 +139,7 @@ static void record(attempt *a) {
 static tess_status try_call(void *ud) {
   attempt *a = ud;
   mem_note(a->s->heap, "primitive", a->c->prim->name);
-  if (!begin(a) || !run(a)) return vm_failure_status(&a->s->m.fail);
+  if (!begin_call(a) || !run_call(a)) return vm_failure_status(&a->s->m.fail);
   if (a->keep) record(a);
   mem_note(a->s->heap, NULL, NULL);
   return TESS_OK;
@@ -146,9 +149,7 @@ static void undo(attempt *a) {
   vm_sched *s = a->s;
   vm_reset_to(&s->trace, a->before);
   s->m.cell.n = a->cells;
-  if (!a->saved) return;
-  ir_forget_since(&s->m.prog, a->ends);
-  ir_program_copy_changed(&s->m.prog, &s->spare);
+  if (a->saved) ir_checkpoint_restore(&s->undo, &s->m.prog);
 }
 
 static tess_status attempt_call(attempt *a) {
@@ -181,7 +182,7 @@ tess_status vm_sched_can(vm_sched *s, const vm_call *c) {
 
 /* ---- asking ------------------------------------------------------------- */
 
-/* Whether a guard for this variable was recorded already. */
+/* Is there a guard for this variable already? */
 static bool is_guarded(const vm_trace *t, vm_rv rv) {
   for (uint32_t k = t->rv_inst.v[rv]; k < t->inst.n; k++) {
     vm_value v =

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Dropping what has no effect: pure instructions whose outputs are unused. */
+ * Dead instruction elimination: removes pure instructions without used outputs.
+ */
 #include "vm/exec.h"
 
-/* The operands of instruction k of `src`, one for each spec. */
-static void gather(const vm_trace *src, uint32_t k, vm_value *operand) {
+/* The operands of instruction k of `src`, one per spec. */
+static void gather_operands(const vm_trace *src, uint32_t k,
+                            vm_value *operand) {
   const vm_inst *in = &src->inst.v[k];
   uint32_t slot = in->operand;
   for (uint32_t i = 0; i < in->prim->nspecs; i++)
@@ -13,7 +15,7 @@ static void gather(const vm_trace *src, uint32_t k, vm_value *operand) {
 
 static void mark_used(void *ud, vm_rv rv) { ((bool *)ud)[rv] = true; }
 
-/* Marks instruction k's inputs if it stays; says whether it does. */
+/* Is instruction k live?  Marks its inputs as used if so. */
 static bool keeps(const vm_trace *t, uint32_t k, bool *used) {
   const vm_inst *in = &t->inst.v[k];
   bool live = !(in->prim->flags & SCH_PURE);
@@ -24,13 +26,13 @@ static bool keeps(const vm_trace *t, uint32_t k, bool *used) {
   return true;
 }
 
-/* Copies instruction k; map learns its outputs. */
+/* Copies instruction k; map gets its outputs. */
 static void copy_inst(vm_trace *dst, const vm_trace *src, uint32_t k,
                       vm_rv *map) {
   const vm_inst *in = &src->inst.v[k];
   vm_value operand[VM_MAX_SPECS];
   vm_call c = {in->prim, src, operand, src->text.v + in->file, in->line};
-  gather(src, k, operand);
+  gather_operands(src, k, operand);
   vm_append_raw(dst, &c, in->nout, map);
   vm_inst *made = &dst->inst.v[dst->inst.n - 1];
   made->open = in->open;
@@ -42,8 +44,8 @@ static void copy_inst(vm_trace *dst, const vm_trace *src, uint32_t k,
   for (uint32_t i = 0; i < in->nout; i++) map[in->out + i] = made->out + i;
 }
 
-/* A guard is no pure instruction: what it was read from stays too, because
- * the rest of the trace was written for that value. */
+/* A guard is not pure: the variable it guards stays live, because the rest of
+ * the trace was recorded for that value. */
 void vm_simplify(vm_trace *dst, const vm_trace *src, arena *scratch) {
   bool *used = arena_zalloc(scratch, src->rv.n);
   bool *kept = arena_zalloc(scratch, src->inst.n + 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The space of decisions of a trace: alternatives, probability, numbers. */
+ * The decision space of a trace: enumeration, log-probability, embedding. */
 #include "vm/space.h"
 #include "vm/exec.h"
 
-enum { MAX_EMBED = 16 }; /* numbers a sampler gives for one decision */
+enum { MAX_EMBED = 16 }; /* numbers in a sampler's embedding of one decision */
 
 void vm_space_free(vm_space *s, mem_heap *heap) {
   vec_free(heap, &s->decision);
@@ -11,20 +11,20 @@ void vm_space_free(vm_space *s, mem_heap *heap) {
   *s = (vm_space){0};
 }
 
-/* One question to a sampler, asked at one point of a replay. */
+/* A query to a sampler at one point of a replay. */
 typedef struct question {
   vm_machine *m;
-  const ir_program *base; /* NULL: the machine stands there already */
+  const ir_program *base; /* NULL: the machine is positioned there already */
   const vm_trace *t;
   const vm_replay_opts *o;
   uint32_t k;
   tess_status (*ask)(struct question *q, const sch_sampler *s, uint32_t width);
-  uint32_t n; /* what is asked: a number and a decision */
+  uint32_t n; /* arguments: a number and a decision */
   const int64_t *d;
   vm_space *out;
 } question;
 
-static tess_status refuse(question *q, vm_why why) {
+static tess_status refuse_question(question *q, vm_why why) {
   vm_machine *m = q->m;
   m->fail = (vm_failure){
       .why = (uint16_t)why, .inst = q->k + 1, .prim = q->t->inst.v[q->k].prim};
@@ -45,10 +45,10 @@ static tess_status put_question(void *ud) {
       return vm_failure_status(&m->fail);
   }
   m->at = q->k + 1;
-  if (!vm_samples(in)) return refuse(q, VM_W_NOT_SAMPLING);
+  if (!vm_samples(in)) return refuse_question(q, VM_W_NOT_SAMPLING);
   if (!vm_resolve(m, q->t, in)) return vm_failure_status(&m->fail);
   if (!in->prim->sampler->size(&m->state, m->args, &width))
-    return refuse(q, VM_W_REFUSED);
+    return refuse_question(q, VM_W_REFUSED);
   return q->ask(q, in->prim->sampler, width);
 }
 
@@ -124,7 +124,7 @@ tess_status vm_admits_here(vm_machine *m, const vm_trace *t, uint32_t k,
   return vm_admits(m, NULL, t, NULL, k, n, d);
 }
 
-/* A longer decision than before goes to the end of the table. */
+/* A longer decision than before is appended to the table. */
 void vm_put_decision(vm_trace *t, uint32_t k, uint32_t n, const int64_t *d) {
   vm_inst *in = &t->inst.v[k];
   if (n > in->decision.n) in->decision.at = vec_extend(t->heap, &t->dec, n);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The space of decisions of a trace: what there is to choose at a point,
- * one step aside, how likely a whole candidate is, and its place among
- * numbers.  A machine is left as the replay in question left it, and its
- * `fail` tells why something did not work. */
+ * The decision space of a trace: alternatives at an instruction, random
+ * neighbours, the probability of a candidate, and its embedding as a vector.  A
+ * machine is left in the state of the last replay, and its `fail` says why a
+ * query failed. */
 #ifndef VM_SPACE_H
 #define VM_SPACE_H
 
 #include "vm/vm.h"
 
-/* Some of the decisions at one sampling instruction. */
+/* Alternatives at one sampling instruction. */
 typedef struct vm_space {
-  uint64_t count;          /* of the whole space; UINT64_MAX: or more */
-  uint32_t n, width;       /* of those here */
+  uint64_t count;          /* size of the space; UINT64_MAX: or more */
+  uint32_t n, width;       /* number and width of those listed */
   VEC(int64_t) decision;   /* n rows of `width` numbers */
   VEC(double) logp;        /* of each */
 } vm_space;
@@ -19,14 +19,14 @@ typedef struct vm_space {
 void vm_space_free(vm_space *s, mem_heap *heap);
 
 /* The first `max` alternatives at instruction k (from 0), in the space's own
- * order, after replaying what comes before it as `o` says. */
+ * order, after replaying the prefix as `o` says. */
 tess_status vm_alternatives(vm_machine *m, const ir_program *base,
                             const vm_trace *t, const vm_replay_opts *o,
                             uint32_t k, uint32_t max, vm_space *out);
-/* The same over the machine as it stands, just before instruction k. */
+/* The same over the machine's current state, just before instruction k. */
 tess_status vm_alternatives_here(vm_machine *m, const vm_trace *t, uint32_t k,
                                  uint32_t max, vm_space *out);
-/* Whether d is a decision there, exactly; TESS_OK or as a failing replay. */
+/* Is d exactly a decision there?  TESS_OK, or as a failing replay. */
 tess_status vm_admits(vm_machine *m, const ir_program *base,
                       const vm_trace *t, const vm_replay_opts *o, uint32_t k,
                       uint32_t n, const int64_t *d);
@@ -36,15 +36,15 @@ tess_status vm_admits_here(vm_machine *m, const vm_trace *t, uint32_t k,
 tess_status vm_with_decision(vm_trace *dst, vm_machine *m,
                              const ir_program *base, const vm_trace *t,
                              uint32_t k, uint32_t n, const int64_t *d);
-/* Sets it unasked. */
+/* Sets it without a check. */
 void vm_put_decision(vm_trace *t, uint32_t k, uint32_t n, const int64_t *d);
 
-/* Natural logarithm of the probability that fresh draws give what `o`
- * says. */
+/* Natural logarithm of the probability that fresh draws yield the decisions
+ * that `o` gives. */
 tess_status vm_logp(vm_machine *m, const ir_program *base, const vm_trace *t,
                     const vm_replay_opts *o, double *out);
-/* All decisions as numbers, one run a sampling instruction; appended to
- * *out (of the machine's heap). */
+/* Embeds all decisions as numbers, one run per sampling instruction; appended
+ * to *out (of the machine's heap). */
 typedef VEC(double) vm_numbers;
 tess_status vm_embed(vm_machine *m, const ir_program *base, const vm_trace *t,
                      const vm_replay_opts *o, vm_numbers *out);
@@ -54,14 +54,14 @@ typedef struct vm_mutate_opts {
   uint32_t ngiven;
   const uint32_t *weight;  /* of each instruction; NULL: all alike */
   uint32_t tries;          /* 0: 32 */
-  bool exact;              /* do not mend the decisions that follow */
+  bool exact;              /* do not repair the decisions that follow */
   bool no_postproc;
 } vm_mutate_opts;
 
-/* One random legal neighbour: one decision steps aside, those before it are
- * as they were, those after it are mended where they must be.  The machine
- * holds its program; its decisions are appended to *made.  TESS_NOT_FOUND:
- * there is no neighbour; else the failure of the last try. */
+/* A random legal neighbour: one decision is mutated, those before it are kept,
+ * those after it are repaired where they must be.  The machine holds its
+ * program; its decisions are appended to *made.  TESS_NOT_FOUND: there is no
+ * neighbour; else the failure of the last try. */
 tess_status vm_mutate(vm_machine *m, const ir_program *base,
                       const vm_trace *t, rng *random, const vm_mutate_opts *o,
                       vm_decisions *made);

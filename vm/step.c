@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stepping through a trace, both ways. */
+ * The stepper: forward and backward execution of a trace, with snapshots. */
 #include "vm/step.h"
 #include "vm/exec.h"
 
-enum { SNAPSHOTS = 64 }; /* at most so many, evenly spread */
+enum { SNAPSHOTS = 64 }; /* at most, evenly spaced */
 
 /* ---- snapshots ---------------------------------------------------------- */
 
-static void save(vm_stepper *s, vm_snapshot *to) {
+static void save_snapshot(vm_stepper *s, vm_snapshot *to) {
   to->valid = false;
   ir_program_copy(&to->prog, &s->m.prog);
   vec_copy(s->heap, &to->cell, &s->m.cell);
@@ -15,7 +15,7 @@ static void save(vm_stepper *s, vm_snapshot *to) {
   to->valid = true;
 }
 
-static void load(vm_stepper *s, const vm_snapshot *from) {
+static void restore_snapshot(vm_stepper *s, const vm_snapshot *from) {
   ir_program_copy(&s->m.prog, &from->prog);
   vec_copy(s->heap, &s->m.cell, &from->cell);
   s->at = from->at;
@@ -26,7 +26,7 @@ static void forget(vm_stepper *s, vm_snapshot *k) {
   vec_free(s->heap, &k->cell);
 }
 
-/* The latest one at or before `at`; there is always the one at 0. */
+/* The latest at or before `at`; there is always the one at 0. */
 static const vm_snapshot *latest(const vm_stepper *s, uint32_t at) {
   uint32_t i = at / s->stride;
   while (i >= s->snap.n || !s->snap.v[i].valid) i--;
@@ -35,7 +35,7 @@ static const vm_snapshot *latest(const vm_stepper *s, uint32_t at) {
 
 static void keep(vm_stepper *s) {
   vm_snapshot *k = &s->snap.v[s->at / s->stride];
-  if (s->at % s->stride == 0 && !k->valid) save(s, k);
+  if (s->at % s->stride == 0 && !k->valid) save_snapshot(s, k);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -46,7 +46,7 @@ typedef struct birth {
   const vm_trace *t;
 } birth;
 
-static tess_status fill(void *ud) {
+static tess_status init_stepper(void *ud) {
   birth *b = ud;
   vm_stepper *s = b->s;
   vm_machine_init(&s->m, s->heap);
@@ -74,7 +74,7 @@ tess_status vm_stepper_init(vm_stepper *s, mem_heap *heap,
   s->base.heap = s->before.prog.heap = s->t.heap = heap;
   str_init(&s->why, heap);
   s->reason = "";
-  tess_status st = mem_protect(heap, fill, &b);
+  tess_status st = mem_protect(heap, init_stepper, &b);
   if (st != TESS_OK) vm_stepper_free(s);
   return st;
 }
@@ -91,7 +91,7 @@ void vm_stepper_free(vm_stepper *s) {
 
 /* ---- moving ------------------------------------------------------------- */
 
-/* The next instruction; a decision that was open is settled by it. */
+/* Executes the next instruction and records its decision if it was open. */
 static bool advance(vm_stepper *s) {
   const vm_inst *in = &s->t.inst.v[s->at];
   vm_replay_opts o = {.seed = s->seed};
@@ -106,10 +106,10 @@ static bool advance(vm_stepper *s) {
   return true;
 }
 
-/* Runs forward from where it stands, keeping what was before the last. */
+/* Executes up to n, keeping a snapshot before the last instruction. */
 static bool run_to(vm_stepper *s, uint32_t n) {
   while (s->at < n) {
-    if (s->at + 1 == n) save(s, &s->before);
+    if (s->at + 1 == n) save_snapshot(s, &s->before);
     if (!advance(s)) return false;
   }
   return true;
@@ -125,7 +125,7 @@ static bool is_there(const vm_stepper *s, uint32_t n) {
          (n == 0 || (s->before.valid && s->before.at + 1 == n));
 }
 
-/* Written down at once: the machine does not stay as the failure left it. */
+/* Formats the message at once: the machine is about to be rolled back. */
 static void note_failure(vm_stepper *s) {
   str_clear(&s->why);
   vm_failure_text(&s->m, &s->t, &s->why);
@@ -133,13 +133,14 @@ static void note_failure(vm_stepper *s) {
   s->fail = s->m.fail;
 }
 
-/* Where an instruction fails, the machine is put back before it. */
+/* On a failing instruction, rolls the machine back to before it. */
 static tess_status go(void *ud) {
   travel *v = ud;
   vm_stepper *s = v->s;
   if (is_there(s, v->n)) return TESS_OK;
   const vm_snapshot *from = latest(s, v->n ? v->n - 1 : 0);
-  if (!s->placed || s->at >= v->n || from->at > s->at) load(s, from);
+  if (!s->placed || s->at >= v->n || from->at > s->at)
+    restore_snapshot(s, from);
   s->placed = false;
   if (run_to(s, v->n)) {
     s->placed = true;
@@ -147,7 +148,7 @@ static tess_status go(void *ud) {
   }
   note_failure(s);
   uint32_t stop = s->at;
-  load(s, latest(s, stop ? stop - 1 : 0));
+  restore_snapshot(s, latest(s, stop ? stop - 1 : 0));
   s->placed = run_to(s, stop);
   return vm_failure_status(&s->fail);
 }
@@ -166,7 +167,7 @@ tess_status vm_stepper_goto(vm_stepper *s, uint32_t n) {
 
 /* ---- decisions ---------------------------------------------------------- */
 
-/* Questions about the last instruction are asked of the program before it. */
+/* Queries about the last instruction need the program before it. */
 static void swap_before(vm_stepper *s) {
   ir_program p = s->m.prog;
   s->m.prog = s->before.prog;
@@ -205,8 +206,8 @@ typedef struct choice {
   const int64_t *d;
 } choice;
 
-/* From here on the decision stands: what was saved after it is void. */
-static tess_status settle(void *ud) {
+/* Commits the decision: later snapshots are invalid. */
+static tess_status settle_decision(void *ud) {
   choice *c = ud;
   vm_stepper *s = c->s;
   vm_put_decision(&s->t, s->at - 1, c->n, c->d);
@@ -230,7 +231,7 @@ tess_status vm_stepper_decide(vm_stepper *s, uint32_t n, const int64_t *d,
   if (st != TESS_OK) note_failure(s);
   swap_before(s);
   if (st != TESS_OK) return st == TESS_REFUSED ? TESS_INVALID : st;
-  st = mem_protect(s->heap, settle, &c);
+  st = mem_protect(s->heap, settle_decision, &c);
   if (st != TESS_OK) return st;
   st = vm_stepper_goto(s, s->t.inst.n);
   if (st != TESS_OK) *invalid = s->at + 1;

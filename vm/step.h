@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stepping through a trace, both ways.  The stepper replays through the same
- * machine as a search does; going back is exact, for it starts from a saved
- * program and runs forward again. */
+ * The stepper: forward and backward execution of a trace on the same machine
+ * that a search replays on.  Stepping back is exact: it restores a snapshot and
+ * replays forward. */
 #ifndef VM_STEP_H
 #define VM_STEP_H
 
 #include "vm/space.h"
 
-/* The program and what the variables stood for after `at` instructions. */
+/* The program and the variables' cells after `at` instructions. */
 typedef struct vm_snapshot {
   uint32_t at;
   bool valid;
@@ -25,9 +25,9 @@ typedef struct vm_stepper {
   uint32_t stride;
   uint32_t at;             /* instructions done */
   uint64_t seed;           /* of draws where a decision is open */
-  bool placed;             /* prog and before are those of `at` */
-  strbuf why;              /* the sentence of the last failure */
-  vm_failure fail;         /* and what it came from */
+  bool placed;             /* prog and before are in the state of `at` */
+  strbuf why;              /* the message of the last failure */
+  vm_failure fail;         /* and the failure itself */
   const char *reason;      /* "NOT_ONLY_CHILD" */
 } vm_stepper;
 
@@ -35,24 +35,24 @@ tess_status vm_stepper_init(vm_stepper *s, mem_heap *heap,
                             const ir_program *base, const vm_trace *t,
                             uint64_t seed);
 void vm_stepper_free(vm_stepper *s);
-/* To the stop after n instructions.  TESS_NOT_FOUND where there are not so
- * many.  Where an instruction on the way fails, stays before it and gives
- * its status; why tells. */
+/* To the stop after n instructions.  TESS_NOT_FOUND: there are not as many. 
+ * Where an instruction on the way fails, stays before it and returns its
+ * status; `why` is its message. */
 tess_status vm_stepper_goto(vm_stepper *s, uint32_t n);
-/* For each statement of the program here, whether the last instruction made,
- * changed or moved it; appends one byte each to *out. */
+/* For each statement of the current program: did the last instruction create,
+ * change or move it?  Appends one byte each to *out. */
 typedef VEC(uint8_t) vm_marks;
 tess_status vm_stepper_changes(vm_stepper *s, vm_marks *out);
-/* The program with changed lines marked, then what is gone. */
+/* The program with changed lines marked, followed by what was removed. */
 tess_status vm_stepper_print(vm_stepper *s, strbuf *out);
-/* The last instruction's alternatives.  TESS_NOT_FOUND: it draws nothing, or
- * there is none; why tells. */
+/* The last instruction's alternatives.  TESS_NOT_FOUND: it does not sample, or
+ * there is none; `why` is the message. */
 tess_status vm_stepper_alternatives(vm_stepper *s, uint32_t max,
                                     vm_space *out);
-/* Changes the last instruction's decision and replays what follows.
- * TESS_INVALID: it does not fit, or nothing is drawn; nothing changed.
- * TESS_REFUSED and the like: the change stands, and *invalid (else 0) is the
- * first instruction that no longer applies; why tells. */
+/* Changes the last instruction's decision and replays the rest.  TESS_INVALID:
+ * it does not fit, or nothing is sampled; nothing changed.  TESS_REFUSED and
+ * the like: the change is made, and *invalid (else 0) is the first instruction
+ * that no longer applies; `why` is the message. */
 tess_status vm_stepper_decide(vm_stepper *s, uint32_t n, const int64_t *d,
                               uint32_t *invalid);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Traces as data: made, copied, compared, cut. */
+ * Traces as data: copying, comparing, hashing, truncating. */
 #include "base/hash.h"
 #include "vm/exec.h"
 
 #include <stdio.h>
 
-/* The tables always have storage, so that their ends may be pointed at. */
+/* The tables always have storage, so that pointers to their ends are valid. */
 void vm_trace_reset(vm_trace *t) {
   vec_clear(&t->inst);
   vec_clear(&t->val);
@@ -55,7 +55,7 @@ void vm_reset_to(vm_trace *t, vm_mark k) {
   t->text.n = k.text;
 }
 
-/* The position of a spec among the IN and ATTR ones; -1: another role. */
+/* The index of a spec among IN and ATTR ones; -1: another role. */
 static int slot_of(const sch_prim *p, uint32_t spec) {
   int slot = 0;
   if (p->specs[spec].role > SCH_ROLE_ATTR) return -1;
@@ -82,15 +82,15 @@ uint32_t vm_postproc_at(const vm_trace *t) {
   return k;
 }
 
-/* Each instruction's part of a table begins where the one before ended, but
- * for texts and decisions, which are small and stay. */
+/* Each instruction's part of a table begins where the one before ended, but for
+ * texts and decisions, which are small and stay. */
 void vm_truncate(vm_trace *t, uint32_t n) {
   if (n >= t->inst.n) return;
   vm_mark to = {n, t->inst.v[n].operand, t->dec.n, t->inst.v[n].out, t->text.n};
   vm_reset_to(t, to);
 }
 
-/* Compares the operands of instruction k of both. */
+/* Are the operands of instruction k equal in both? */
 static bool operands_equal(const vm_trace *a, const vm_trace *b, uint32_t k) {
   const vm_inst *x = &a->inst.v[k], *y = &b->inst.v[k];
   for (uint32_t i = 0; i < vm_count_slots(x->prim); i++)
@@ -146,7 +146,7 @@ void vm_get_decisions(const vm_trace *t, mem_heap *heap, vm_decisions *out) {
   }
 }
 
-/* Whether the vector has one whole entry for each sampling instruction. */
+/* Has the vector exactly one entry per sampling instruction? */
 static bool has_shape(const vm_trace *t, vm_cursor c) {
   uint32_t n;
   const int64_t *d;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values: what operands are on the trace's side.  They live in the tables of
- * a trace, nested ones as runs of `val`. */
+ * Operand values of a trace: construction, copying, comparison, hashing.
+ * Nested values are runs of the table `val`. */
 #include "base/hash.h"
 #include "vm/vm.h"
 
@@ -11,7 +11,7 @@ vm_value vm_str(vm_trace *pool, const char *s, size_t n) {
   return (vm_value){.tag = VM_STR, .n = (uint32_t)n, .str = at};
 }
 
-/* One deeper than the deepest of them; saturates. */
+/* One more than the maximal depth of the elements; saturates. */
 static uint16_t depth_over(uint32_t n, const vm_value *elems) {
   uint16_t depth = 0;
   for (uint32_t i = 0; i < n; i++)
@@ -25,19 +25,27 @@ static uint32_t add_run(vm_trace *pool, uint32_t n, const vm_value *elems) {
   return at;
 }
 
-vm_value vm_list(vm_trace *pool, uint32_t n, const vm_value *elems) {
+vm_value vm_list_of(const vm_trace *pool, uint32_t at, uint32_t n) {
   return (vm_value){.tag = VM_LIST,
-                    .depth = depth_over(n, elems),
+                    .depth = depth_over(n, pool->val.v + at),
                     .n = n,
-                    .at = add_run(pool, n, elems)};
+                    .at = at};
+}
+
+vm_value vm_list(vm_trace *pool, uint32_t n, const vm_value *elems) {
+  return vm_list_of(pool, add_run(pool, n, elems), n);
+}
+
+vm_value vm_op_of(const vm_trace *pool, uint32_t at, ir_op op) {
+  return (vm_value){.tag = VM_OP,
+                    .op = (uint8_t)op,
+                    .depth = depth_over(2, pool->val.v + at),
+                    .at = at};
 }
 
 vm_value vm_op(vm_trace *pool, ir_op op, vm_value a, vm_value b) {
   vm_value both[2] = {a, b};
-  return (vm_value){.tag = VM_OP,
-                    .op = (uint8_t)op,
-                    .depth = depth_over(2, both),
-                    .at = add_run(pool, 2, both)};
+  return vm_op_of(pool, add_run(pool, 2, both), op);
 }
 
 static int compare_keys(const vm_trace *t, vm_value a, vm_value b) {
@@ -46,7 +54,7 @@ static int compare_keys(const vm_trace *t, vm_value a, vm_value b) {
   return c ? c : (a.n > b.n) - (a.n < b.n);
 }
 
-/* Shell's sort of n pairs: short, in place, fast enough for long ones. */
+/* Shell sort of n pairs: short, in place, fast enough for long ones. */
 static void sort_pairs(const vm_trace *t, vm_value *pair, uint32_t n) {
   for (uint32_t gap = n / 2; gap; gap = gap == 2 ? 1 : gap * 5 / 11) {
     for (uint32_t i = gap; i < n; i++) {
@@ -73,7 +81,7 @@ vm_value vm_dict(vm_trace *pool, uint32_t n, const vm_value *pairs) {
   return vm_dict_of(pool, add_run(pool, 2 * n, pairs), n);
 }
 
-/* How the operators of VM_OP are written; min and max as functions. */
+/* Spelling of the operators of VM_OP; min and max are functions. */
 static const struct {
   const char *text;
   ir_op op;

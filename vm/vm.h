@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The trace machine: values, traces, replay and the recording schedule.
+ * The trace machine: values, traces, replay, and the recording schedule.
  *
- * A trace is data: instructions with operands, decisions and outputs, held
- * in a few tables, as a program is.  The machine runs instructions over a
- * program: it resolves operands (random variables to statements and
- * integers), takes or draws the decision, and calls the primitive; every
- * primitive goes through this one place (call.c), whether a person called
- * it, a file holds it or a search replays it.
+ * A trace is data: instructions with operands, decisions and outputs, stored in
+ * a few tables, as a program is.  The machine executes instructions over a
+ * program: it resolves operands (random variables to statements and integers),
+ * takes or draws the decision, and calls the primitive.  There is one entry to
+ * primitives (call.c) for recording schedules, traces from files and replay in
+ * a search.
  *
- * Memory: functions that return a tess_status catch exhaustion themselves;
- * the others unwind through mem_protect, as those of ir/ do.
- */
+ * Memory: functions that return a tess_status catch exhaustion themselves; the
+ * others unwind through mem_protect, as those of ir/ do. */
 #ifndef VM_VM_H
 #define VM_VM_H
 
 #include "base/rng.h"
+#include "ir/checkpoint.h"
 #include "schedule/sig.h"
 
 /* ---- values ------------------------------------------------------------- */
@@ -86,7 +86,7 @@ typedef struct vm_cursor {
 /* The next entry; false at the end or where the vector is malformed. */
 bool vm_cursor_next(vm_cursor *c, uint32_t *n, const int64_t **d);
 
-/* Why something failed, cheaply; vm_failure_text makes the sentence. */
+/* Why something failed; vm_failure_text formats the message on demand. */
 typedef enum vm_why {
   VM_W_NONE,
 #define FAILURE(name, status, text) VM_W_##name,
@@ -109,14 +109,14 @@ void vm_trace_init(vm_trace *t, mem_heap *heap);
 void vm_trace_free(vm_trace *t);
 void vm_trace_reset(vm_trace *t);
 void vm_trace_copy(vm_trace *dst, const vm_trace *src);
-/* The same instructions, operands, decisions and outputs; who made them is
- * not compared, nor hashed. */
+/* The same instructions, operands, decisions and outputs; their places are
+ * neither compared nor hashed. */
 bool vm_trace_equal(const vm_trace *a, const vm_trace *b);
 uint64_t vm_trace_hash(const vm_trace *t);
 /* The same of the trace with all decisions open. */
 uint64_t vm_sketch_hash(const vm_trace *t);
 
-/* Values live in a trace's tables (any trace: a pool). */
+/* Values are stored in a trace's tables (any trace: a pool). */
 static inline vm_value vm_nil(void) { return (vm_value){.tag = VM_NIL}; }
 static inline vm_value vm_auto(void) { return (vm_value){.tag = VM_AUTO}; }
 static inline vm_value vm_bool(bool b) {
@@ -133,14 +133,18 @@ static inline vm_value vm_var(vm_rv rv) {
 }
 vm_value vm_str(vm_trace *pool, const char *s, size_t n);
 vm_value vm_list(vm_trace *pool, uint32_t n, const vm_value *elems);
+/* The list of the n values that are at `at` in the pool already. */
+vm_value vm_list_of(const vm_trace *pool, uint32_t at, uint32_t n);
 /* Sorts the keys; 2 * n elements; an empty one is an empty list. */
 vm_value vm_dict(vm_trace *pool, uint32_t n, const vm_value *pairs);
-/* The same of n pairs that lie at `at` in the pool already. */
+/* The same of n pairs that are at `at` in the pool already. */
 vm_value vm_dict_of(vm_trace *pool, uint32_t at, uint32_t n);
 /* "+" "-" "*" "//" "%" "min" "max" and back; IR_NONE: no such. */
 const char *vm_op_text(ir_op op);
 ir_op vm_parse_op(const char *text);
 vm_value vm_op(vm_trace *pool, ir_op op, vm_value a, vm_value b);
+/* The same of two values that are at `at` in the pool already. */
+vm_value vm_op_of(const vm_trace *pool, uint32_t at, ir_op op);
 /* A deep copy between pools; map (may be NULL) renames variables. */
 vm_value vm_value_copy(vm_trace *dst, const vm_trace *src, vm_value v,
                        const vm_rv *map);
@@ -164,7 +168,8 @@ typedef struct vm_call {
 
 /* Checks the call against the declaration and appends it with `nout` new
  * variables.  Operands equal to their default are stored as nil.  false:
- * *why tells, nothing changed.  A sampling call without a decision is open. */
+ * *why says why, nothing changed.  A sampling call without a decision is
+ * open. */
 bool vm_append(vm_trace *t, const vm_call *c, uint32_t nout, vm_failure *why);
 /* How many outputs: at least, and whether more may be (a list is among
  * them). */
@@ -175,8 +180,10 @@ vm_rv_kind vm_output_kind(const sch_prim *p, uint32_t i, uint32_t nout);
 /* The operand values of instruction k (from 0), by spec; nil where not
  * given.  A DECISION or OUT spec gives nil. */
 vm_value vm_operand(const vm_trace *t, uint32_t k, uint32_t spec);
-/* SCH_KIND_INT or SCH_KIND_INTS: how the decision is written. */
-sch_kind vm_decision_kind(const sch_prim *p);
+/* The spec that declares the decision; NULL: the primitive takes none. */
+const sch_spec *vm_decision_spec(const sch_prim *p);
+/* Is a decision one number (SCH_KIND_INT) rather than a list of them? */
+bool vm_decides_one(const sch_prim *p);
 static inline bool vm_samples(const vm_inst *in) {
   return in->prim->flags & SCH_SAMPLES;
 }
@@ -186,20 +193,21 @@ void vm_get_decisions(const vm_trace *t, mem_heap *heap, vm_decisions *out);
 bool vm_set_decisions(vm_trace *t, uint32_t n, const int64_t *d);
 /* All decisions open. */
 void vm_open_decisions(vm_trace *t);
-/* Where enter_postproc stands, from 0; inst.n where it does not. */
+/* The index of enter_postproc, from 0; inst.n: there is none. */
 uint32_t vm_postproc_at(const vm_trace *t);
 /* Only the first n instructions. */
 void vm_truncate(vm_trace *t, uint32_t n);
-/* dst := src without pure instructions whose outputs nobody uses. */
+/* Dead instruction elimination: dst := src without pure instructions whose
+ * outputs are unused. */
 void vm_simplify(vm_trace *dst, const vm_trace *src, arena *scratch);
 /* "b0", "l3", "v5": the letter is the kind, the number counts from 0. */
 void vm_rv_name(const vm_trace *t, vm_rv rv, char out[16]);
-/* That instruction number k (from 1) removed what the variable stood for. */
+/* That instruction number k (from 1) removed the referent of the variable. */
 void vm_gone_text(const vm_trace *t, vm_rv rv, uint32_t k, strbuf *out);
 
 /* ---- the machine: one program under replay ------------------------------ */
 
-/* What a random variable stands for now. */
+/* What a random variable refers to now. */
 typedef union vm_cell { ir_stmt stmt; int64_t i; } vm_cell;
 
 /* Everything a worker needs to replay candidates; reused for the next one,
@@ -209,7 +217,7 @@ typedef struct vm_machine {
   mem_heap *heap;
   ir_program prog;
   arena scratch;
-  VEC(vm_cell) cell;       /* rv -> what it stands for; [0] unused */
+  VEC(vm_cell) cell;       /* rv -> its referent; [0] unused */
   sch_state state;         /* .refusal: of the primitive (VM_W_REFUSED) */
   VEC(int64_t) dec;        /* the decision of the instruction at work */
   vm_failure fail;
@@ -248,13 +256,13 @@ typedef struct vm_replay_opts {
 
 /* Replays `t` over a copy of `base`.  The decisions that took effect are
  * appended to *made (of the machine's heap; may be NULL).  Else than TESS_OK:
- * m->fail tells (its `why` is VM_W_NONE when memory ran out: TESS_NOMEM,
+ * m->fail says why (its `why` is VM_W_NONE when memory ran out: TESS_NOMEM,
  * TESS_LIMIT); the program is then not to be used. */
 tess_status vm_replay(vm_machine *m, const ir_program *base,
                       const vm_trace *t, const vm_replay_opts *o,
                       vm_decisions *made);
 
-/* The status a failure stands for. */
+/* The status of a failure. */
 tess_status vm_failure_status(const vm_failure *f);
 /* "NOT_ONLY_CHILD", "UNFIT": a name for tables of reasons. */
 const char *vm_failure_reason(const vm_machine *m);
@@ -270,11 +278,12 @@ const char *vm_kind_text(uint32_t kind);
 
 typedef struct vm_sched {
   mem_heap *heap;
-  vm_machine m;            /* m.prog: the program as it stands */
+  vm_machine m;            /* m.prog: the current program */
   vm_trace trace;
   vm_trace draft;          /* pool for the operands of the next call */
   ir_program base;         /* before the first instruction */
-  ir_program spare;        /* before the call at work */
+  ir_checkpoint undo;      /* the program before the call at work */
+  VEC(uint64_t) undo_room; /* its memory */
   uint64_t seed;
   const char *file;        /* who records guards; NULL: unknown */
   uint32_t line;
@@ -287,19 +296,19 @@ void vm_sched_free(vm_sched *s);
 /* dst is not yet initialised. */
 tess_status vm_sched_copy(vm_sched *dst, mem_heap *heap, const vm_sched *src);
 /* Performs and records one primitive; *first gets the first of its `nout`
- * outputs.  Anything but TESS_OK leaves program and trace as they were;
- * s->m.fail tells why, until the next call. */
+ * outputs.  Anything but TESS_OK rolls program and trace back;
+ * s->m.fail says why, until the next call. */
 tess_status vm_sched_call(vm_sched *s, const vm_call *c, vm_rv *first,
                           uint32_t *nout);
-/* Would vm_sched_call accept it?  Always leaves everything as it was. */
+/* A dry run of vm_sched_call: always rolled back. */
 tess_status vm_sched_can(vm_sched *s, const vm_call *c);
 /* The value of an integer variable; in sketch mode a guard is recorded. */
 tess_status vm_sched_get_int(vm_sched *s, vm_rv rv, int64_t *out);
-/* What a block or loop variable stands for; 0 where it is dead or none (or
- * SCH_INLINE_MARK, SCH_ROOT_MARK). */
+/* The statement that a block or loop variable refers to (or SCH_INLINE_MARK,
+ * SCH_ROOT_MARK); 0: it is dead or there is none. */
 ir_stmt vm_sched_stmt(const vm_sched *s, vm_rv rv);
 /* A schedule that replays `t` and records the decisions that took effect.
- * On a failure *dst is to be freed, too: dst->m tells why. */
+ * On a failure *dst is to be freed, too: dst->m says why. */
 tess_status vm_sched_replay(vm_sched *dst, mem_heap *heap,
                             const ir_program *base, const vm_trace *t,
                             const vm_replay_opts *o);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compiling accesses: which buffer it is, through match buffers, what must
- * hold of the indices, and which declared regions must hold the place. */
+ * Compiles buffer accesses: resolution through match buffers, bounds checks,
+ * and checks against the read and write regions that blocks declare. */
 #include "backends/interp/comp.h"
 #include "ir/query.h"
 
@@ -10,11 +10,11 @@ static bool is_shared_scope(ir_scope s) {
   return s == IR_SCOPE_SHARED || s == IR_SCOPE_SHARED_DYN;
 }
 
-/* The level at which one and the same buffer exists. */
+/* The racing level at which the buffer is allocated. */
 static uint16_t level_of_life(const comp *c, ir_buf b) {
   const plan_buf *x = &c->plan.buf[b];
-  if (!x->home) return 0;
-  uint16_t level = c->plan.stmt[x->home].level;
+  if (!x->lifetime) return 0;
+  uint16_t level = c->plan.stmt[x->lifetime].level;
   if (x->kernel && is_shared_scope((ir_scope)c->p->buf.v[b].scope)) {
     ir_stmt outside = ir_st(c->p, x->kernel)->parent;
     return outside ? (uint16_t)(c->plan.stmt[outside].level + 1) : 1;
@@ -35,8 +35,8 @@ static code_guard guard_of(const comp *c, ir_buf b) {
   return x->stored && x->level > level_of_life(c, b) ? CODE_RACING : CODE_PLAIN;
 }
 
-/* What one of a kernel's own buffers cannot have: an extent that is found
- * out inside. */
+/* Buffers private to a thread or block of a kernel must have extents that are
+ * known outside of it. */
 static void check_constant_shape(comp *c, ir_buf b) {
   int64_t v;
   for (uint32_t i = 0; i < ir_ndim(c->p, b); i++)
@@ -97,8 +97,8 @@ static void add_regions(comp *c, ir_span span, ir_buf b, ir_stmt block) {
   }
 }
 
-/* The regions of one enclosing block.  A reduction reads what it writes
- * without saying so. */
+/* The regions of one enclosing block.  A reduction reads what it writes without
+ * declaring that read. */
 static void add_block(comp *c, ir_buf b, ir_stmt block, bool store,
                       bool reduces) {
   uint32_t before = c->k->regions.n;
@@ -112,7 +112,7 @@ static void add_block(comp *c, ir_buf b, ir_stmt block, bool store,
   c->k->regions.v[c->k->regions.n - 1].last = true;
 }
 
-/* Some block around the access says that it does not declare it. */
+/* Is some block around the access annotated as not declaring it? */
 static bool is_hidden(const comp *c, ir_buf b, bool store) {
   for (uint32_t i = 0; i < c->k->blocks.n; i++)
     if (ir_notes_buffer(c->p, c->k->blocks.v[i],
@@ -121,9 +121,9 @@ static bool is_hidden(const comp *c, ir_buf b, bool store) {
   return false;
 }
 
-/* Every block around the access that does not itself name the buffer must
- * declare it; those inside of `match` (0: none), which matched a part of it,
- * declare that part. */
+/* Every block around the access that does not declare the buffer itself must
+ * have it in its regions; blocks nested in `match` (0: none), which matched a
+ * part of it, declare that part. */
 static void add_all_regions(comp *c, ir_buf b, ir_stmt match, bool store,
                             code_access *a) {
   ir_stmt decl = c->plan.buf[b].decl;
@@ -158,8 +158,8 @@ static uint32_t add_access(comp *c, uint32_t buf, ir_buf b, ir_stmt match,
   return c->k->accesses.n - 1;
 }
 
-/* An index into the whole of a buffer that has several dimensions, as
- * lowered programs have them: the extent is their product. */
+/* Flattens an index of a multi-dimensional buffer, as lowered programs have
+ * them: the extent is the product of all. */
 static uint32_t flat_extent(comp *c, ir_buf b) {
   uint32_t r = comp_const(c, 1);
   for (uint32_t i = 0; i < ir_ndim(c->p, b); i++) {
@@ -181,8 +181,8 @@ static void extents_of(comp *c, ir_buf b, uint32_t n, uint32_t *out) {
               (unsigned)ir_ndim(c->p, b));
 }
 
-/* Checks the access to a match buffer; idx becomes the place in its source,
- * which may have further dimensions in front. */
+/* Bounds-checks an access to a match buffer and rewrites idx into an access to
+ * its source, which may have further leading dimensions. */
 static const uint32_t *through_match(comp *c, ir_buf b, ir_stmt match,
                                      uint32_t n, const uint32_t *idx,
                                      bool store) {
@@ -208,25 +208,26 @@ static const uint32_t *through_match(comp *c, ir_buf b, ir_stmt match,
   return out;
 }
 
-/* Whose the buffer is decides who may touch it. */
+/* The storage scope (of a thread, a warp, a block) decides which threads may
+ * access the buffer. */
 static void check_owner(comp *c, ir_buf b) {
   const plan_buf *x = &c->plan.buf[b];
   ir_scope scope = (ir_scope)c->p->buf.v[b].scope;
   if (c->kernel && !x->kernel && ir_scope_is_fragment(scope))
     plan_fail(c->e, TESS_INVALID, c->stmt, b,
-              "a fragment lives outside of the kernel");
+              "a fragment is allocated outside of the kernel");
   if (!x->kernel) return;
   if (!c->warp && ir_scope_is_fragment(scope))
     plan_fail(c->e, TESS_INVALID, c->stmt, b,
-              "a fragment is touched by a single lane");
+              "a fragment is accessed by a single lane");
   if (c->warp && !is_shared_scope(scope) && !plan_is_of_warp(scope) &&
-      !ir_is_ancestor(c->p, c->warp, x->home))
+      !ir_is_ancestor(c->p, c->warp, x->lifetime))
     plan_fail(c->e, TESS_INVALID, c->stmt, b,
-              "each lane's own memory is touched by all together");
+              "memory private to each lane is accessed by all together");
 }
 
-/* A buffer exists inside of its home; parameters and constants have got
- * their numbers before any access. */
+/* A buffer is live inside of its lifetime scope; parameters and constants are
+ * numbered before any access. */
 uint32_t comp_access(comp *c, ir_buf buf, uint32_t n, const uint32_t *idx,
                      bool store) {
   ir_stmt match = 0;
@@ -236,11 +237,11 @@ uint32_t comp_access(comp *c, ir_buf buf, uint32_t n, const uint32_t *idx,
     buf = c->p->match.v[c->plan.buf[buf].match].source.buf;
     n = ir_ndim(c->p, buf);
   }
-  ir_stmt home = c->plan.buf[buf].home;
-  if (home ? home == c->stmt || !ir_is_ancestor(c->p, home, c->stmt)
-           : !c->buf_index[buf])
+  ir_stmt lifetime = c->plan.buf[buf].lifetime;
+  if (lifetime ? lifetime == c->stmt || !ir_is_ancestor(c->p, lifetime, c->stmt)
+               : !c->buf_index[buf])
     plan_fail(c->e, TESS_INVALID, c->stmt, buf,
-              "it is accessed where it does not exist");
+              "it is accessed outside of its lifetime scope");
   check_owner(c, buf);
   uint32_t *extent = arena_array(c->memory, uint32_t, n + 1);
   memset(extent, 0, (n + 1) * sizeof *extent);

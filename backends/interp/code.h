@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a program is compiled to before it runs: a flat list of instructions
- * over one array of registers, scalar only (vectors are taken apart), so that
- * a thread is a program counter and a copy of the registers.
+ * Bytecode of the interpreter: a flat list of scalar instructions over one
+ * register file (vectors are scalarized), so that a thread is a program counter
+ * and a copy of the registers.
  *
  * A register holds an interp_word: integers and floats as ir/scalar.h holds
  * them, floats of the residue domain as residues.  Register 0 is not used;
- * constants stand in registers of their own from the start. */
+ * constants are preloaded into registers of their own. */
 #ifndef BACKENDS_INTERP_CODE_H
 #define BACKENDS_INTERP_CODE_H
 
 #include "backends/interp/interp.h"
 
-/* Racing loops inside one another. */
+/* Nesting depth of racing loops. */
 enum { CODE_LEVELS = 32 };
 
 typedef enum code_op {
-  OP_END,         /* the program, or a thread's run through a kernel, is over */
+  OP_END,         /* end of the program, or of a thread's kernel body */
   OP_JUMP,        /* to c */
   OP_JZ,          /* a is 0: to c */
   OP_JNE,         /* a != b: to c */
@@ -39,25 +39,25 @@ typedef enum code_op {
   OP_R_MIN, OP_R_MAX, OP_R_LT, OP_R_LE,
   OP_R_CAST, OP_R_FROM_INT, OP_R_TO_INT, /* as OP_CAST               */
   OP_R_CALL, OP_R_REINTERPRET, OP_R_EXTERN,
-  OP_R_EFFECT,    /* calls[a] is made for what it does               */
+  OP_R_EFFECT,    /* calls[a], for its side effects */
   /* memory: access `a`; b: the value stored */
   OP_LOAD_INPUT,  /* of a buffer that is never written               */
   OP_LOAD, OP_LOAD_RACING, OP_STORE, OP_STORE_RACING,
-  OP_CHECK,       /* bounds and regions of an access, no memory      */
+  OP_CHECK,       /* bounds and regions of an access only */
   OP_ALLOC,       /* a: buffer                                       */
   /* control: loop `a` */
-  OP_LOOP,        /* start; nothing to do: to its exit               */
+  OP_LOOP,        /* start; without iterations: to its exit */
   OP_NEXT,
   OP_RACE_LOOP, OP_RACE_NEXT,
-  OP_LANES,       /* lanes of one store race: level opens            */
+  OP_LANES,       /* lanes of one store race: opens a level */
   OP_LANE,        /* the next lane                                   */
   OP_LANES_END,
   OP_DOMAIN,      /* domain check `a`                                */
   OP_KERNEL,      /* kernel `a`, whose threads start at the next one */
-  OP_BARRIER,     /* stop here for a while; also once the extents of all
+  OP_BARRIER,     /* suspends the thread; also once the extents of all
                    * parameters are known */
-  /* of warps: stop until the other lanes are here */
-  OP_WARP,        /* warp `a` follows, run once; to its exit */
+  /* of warps: suspended until the other lanes arrive */
+  OP_WARP,        /* warp `a` follows, executed once; to its exit */
   OP_WARP_END,
   OP_WARP_BARRIER,
   OP_SHUFFLE,     /* d := what(mask a, value b, lane c) */
@@ -79,18 +79,19 @@ static inline tess_dtype code_dtype(uint16_t t) {
   return (tess_dtype){(uint8_t)(t >> 8), (uint8_t)t, 1};
 }
 
-/* How much of an access to a buffer is checked. */
+/* Which checks an access to a buffer needs. */
 typedef enum code_guard {
   CODE_INPUT,     /* an input that is never written: bounds only */
-  CODE_PLAIN,     /* no racing loop inside its life: bounds, written before */
+  CODE_PLAIN,     /* no racing loop within its lifetime: bounds, written
+                   * before */
   CODE_RACING
 } code_guard;
 
 typedef struct code_buf {
   ir_buf buf;
   uint8_t guard;         /* code_guard */
-  uint8_t is_input;      /* holds values from the start */
-  uint8_t is_private;    /* one for each thread of kernel `kernel` */
+  uint8_t is_input;      /* initialized at entry */
+  uint8_t is_private;    /* one instance for each thread of kernel `kernel` */
   uint8_t is_shared;     /* one for each block of threads of it */
   uint8_t is_warp;       /* one for each warp of it */
   uint32_t kernel;       /* counted from 1, 0: none */
@@ -103,11 +104,11 @@ typedef struct code_access {
   ir_buf id;
   uint32_t n, at;
   ir_stmt stmt;
-  uint32_t region, nregion; /* in `regions`: one of each run of alternatives
-                             * that `last` ends must hold it */
+  uint32_t region, nregion; /* in `regions`: of each run of alternatives that
+                             * `last` ends, one must contain it */
 } code_access;
 
-/* A region that may hold an access: n mins, then n extents in `regs`. */
+/* A region that may contain an access: n mins, then n extents in `regs`. */
 typedef struct code_region {
   uint32_t at;
   ir_stmt block;
@@ -130,12 +131,13 @@ typedef struct code_domain {
 
 typedef struct code_kernel {
   ir_stmt stmt;
-  int64_t extent[IR_THREAD_COUNT]; /* 0: the tag does not occur */
+  int64_t extent[IR_THREAD_COUNT]; /* 0: the tag is not bound */
   uint32_t index[IR_THREAD_COUNT]; /* register of the thread's own index */
   uint32_t exit;
 } code_kernel;
 
-/* What a warp does together: its lanes agree on the registers listed. */
+/* A loop that a warp executes once: its lanes must agree on the registers
+ * listed. */
 typedef struct code_warp {
   ir_stmt stmt;
   uint32_t n, at;        /* in `regs`; the variables in `vars` */
@@ -157,7 +159,7 @@ typedef struct code_unit {
   mem_heap *heap;
   VEC(code_insn) insn;
   VEC(ir_stmt) origin;   /* insn -> statement */
-  VEC(interp_word) init; /* registers at the start */
+  VEC(interp_word) init; /* initial values of the registers */
   VEC(uint32_t) regs;
   VEC(code_buf) bufs;    /* 0 unused; parameters first, in order */
   VEC(code_access) accesses;
@@ -166,14 +168,14 @@ typedef struct code_unit {
   VEC(code_domain) domains;
   VEC(code_kernel) kernels;
   VEC(code_warp) warps;
-  bool has_warps;        /* warps of threads race as such */
+  bool has_warps;        /* races are tracked between warps of threads */
   VEC(code_call) calls;
   uint32_t nparams;
   /* While compiling. */
-  VEC(uint8_t) valid;    /* register -> holds its value here */
-  VEC(uint32_t) undo;    /* registers that become invalid again */
-  VEC(ir_stmt) blocks;   /* open blocks but the root, outer first */
-  /* While running: times at which the iterations of open racing loops began. */
+  VEC(uint8_t) valid;    /* register -> holds a valid value here */
+  VEC(uint32_t) undo;    /* registers to invalidate again */
+  VEC(ir_stmt) blocks;   /* open blocks but the root, outermost first */
+  /* While running: start times of the iterations of open racing loops. */
   code_times times;
 } code_unit;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The compiler's state, shared by what compiles expressions (emit.c),
- * accesses (access.c) and statements (compile.c). */
+ * State of the bytecode compiler, shared by expressions (emit.c), accesses
+ * (access.c) and statements (compile.c). */
 #ifndef BACKENDS_INTERP_COMP_H
 #define BACKENDS_INTERP_COMP_H
 
@@ -19,14 +19,14 @@ typedef struct comp {
   ir_stmt stmt;            /* being compiled */
   uint32_t kernel;         /* open one, counted from 1; 0: none */
   uint16_t kernel_level;
-  ir_stmt warp;            /* open loop of a warp's own; 0: none */
-  /* Registers of values: a node has as many, in a row, as it has lanes. */
+  ir_stmt warp;            /* open loop executed once per warp; 0: none */
+  /* Registers of values: a node has as many, consecutive, as it has lanes. */
   uint32_t *reg;           /* node -> first one, 0: none yet */
   uint32_t *var_reg;       /* var -> first one */
   uint32_t *buf_index;     /* buf -> in k->bufs */
-  bool keep;               /* what is computed now stays valid */
-  bool acts;               /* calls are made now for what they do, too */
-  ir_unconditional sure;            /* what both sides of choices compute */
+  bool keep;               /* values computed now stay valid */
+  bool acts;               /* calls are also made for their side effects */
+  ir_unconditional must;   /* evaluated on both sides of choices */
 } comp;
 
 /* ---- registers and instructions (emit.c) -------------------------------- */
@@ -34,19 +34,20 @@ typedef struct comp {
 uint32_t comp_regs(comp *c, uint32_t n);
 code_insn *comp_op(comp *c, code_op op, uint32_t d, uint32_t a, uint32_t b);
 static inline uint32_t comp_here(const comp *c) { return c->k->insn.n; }
-/* A register that holds integer v from the start. */
+/* A register preloaded with integer v. */
 uint32_t comp_const(comp *c, int64_t v);
-/* What was computed since the mark was taken is not valid any more; 0: all
- * that was not to stay valid. */
+/* Invalidates the values computed since the mark was taken; 0: all but those
+ * hoisted to their scope. */
 static inline uint32_t comp_mark(const comp *c) { return c->k->undo.n; }
 void comp_undo(comp *c, uint32_t mark);
 
-/* The register with lane `lane` of e, computing it where need be. */
+/* The register with lane `lane` of e, emitting its computation unless a valid
+ * one exists. */
 uint32_t comp_lane(comp *c, ir_expr e, uint32_t lane);
 static inline uint32_t comp_index(comp *c, ir_expr e) {
   return comp_lane(c, e, 0);
 }
-/* The expressions that are computed at the start of statement s. */
+/* Emits the expressions that are hoisted to the start of statement s. */
 void comp_hoisted(comp *c, ir_stmt s);
 
 /* ---- accesses (access.c) ------------------------------------------------ */

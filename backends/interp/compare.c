@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Comparing programs in the residue domain. */
+ * Equivalence check of two programs in the residue domain, on several kinds of
+ * random inputs. */
 #include "backends/interp/interp.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -7,7 +8,7 @@
 
 #include <stdio.h>
 
-/* What a parameter holds at the start (an output: UNWRITTEN), what the first
+/* The initial contents of a parameter (an output: UNWRITTEN), what the first
  * program left in it, and what the other one does. */
 typedef struct interp_param {
   ir_role role;
@@ -18,7 +19,7 @@ typedef struct interp_param {
   uint64_t *start, *value, *got;
 } interp_param;
 
-/* No residue, and no integer that anybody will meet. */
+/* No residue, and no integer that occurs in practice. */
 #define UNWRITTEN UINT64_C(0xA5A5A5A55A5A5A5A)
 
 void interp_expect_init(interp_expect *x, mem_heap *heap) {
@@ -52,8 +53,8 @@ bool interp_extent(const ir_program *p, ir_expr e, const interp_options *o,
 }
 
 /* An extent; -1: it is not known. */
-static int64_t extent_of(const ir_program *p, ir_buf b, uint32_t i,
-                         const interp_options *o) {
+static int64_t known_extent(const ir_program *p, ir_buf b, uint32_t i,
+                            const interp_options *o) {
   int64_t v;
   return interp_extent(p, ir_dim(p, b, i), o, &v) ? v : -1;
 }
@@ -62,7 +63,7 @@ static bool known_size(const ir_program *p, ir_buf b, const interp_options *o,
                        uint64_t *size) {
   *size = 1;
   for (uint32_t i = 0; i < ir_ndim(p, b); i++) {
-    int64_t v = extent_of(p, b, i, o);
+    int64_t v = known_extent(p, b, i, o);
     if (v < 0 || __builtin_mul_overflow(*size, (uint64_t)v, size) ||
         *size > UINT64_C(1) << 40)
       return false;
@@ -70,7 +71,7 @@ static bool known_size(const ir_program *p, ir_buf b, const interp_options *o,
   return true;
 }
 
-/* Which size is not known, and what to do about it. */
+/* Reports which size is unknown, and the way out. */
 static tess_status no_size(const ir_program *p, ir_buf b,
                            const interp_options *o, interp_error *e) {
   ir_func f = *ir_entry(p);
@@ -98,7 +99,7 @@ static tess_status make_param(interp_expect *x, const ir_program *p, uint32_t i,
       .role = (ir_role)r->role, .dtype = r->dtype, .ndim = r->shape.n};
   if (!known_size(p, b, o, &q->size)) return no_size(p, b, o, e);
   q->shape = arena_array(&x->memory, int64_t, q->ndim + 1);
-  for (uint32_t d = 0; d < q->ndim; d++) q->shape[d] = extent_of(p, b, d, o);
+  for (uint32_t d = 0; d < q->ndim; d++) q->shape[d] = known_extent(p, b, d, o);
   q->start = arena_array(&x->memory, uint64_t, q->size + 1);
   q->value = arena_array(&x->memory, uint64_t, q->size + 1);
   q->got = arena_array(&x->memory, uint64_t, q->size + 1);
@@ -120,9 +121,10 @@ static interp_options residue_options(const interp_expect *x,
   return r;
 }
 
-/* Runs p; what it leaves in the parameters comes to `value`, or to `got`. */
-static tess_status run(interp_expect *x, interp *in, const ir_program *p,
-                       const interp_options *o, bool first, interp_error *e) {
+/* Runs p; the final contents of the parameters go to `value`, or to `got`. */
+static tess_status run_subject(interp_expect *x, interp *in,
+                               const ir_program *p, const interp_options *o,
+                               bool first, interp_error *e) {
   arena_mark mark = arena_get_mark(&x->memory);
   interp_arg *args = arena_array(&x->memory, interp_arg, x->nparams + 1);
   for (uint32_t i = 0; i < x->nparams; i++) {
@@ -145,7 +147,7 @@ typedef struct job {
   interp_error *e;
 } job;
 
-static tess_status expect(void *ud) {
+static tess_status run_reference(void *ud) {
   job *j = ud;
   interp_expect *x = j->x;
   interp_options o = residue_options(x, j->o);
@@ -155,17 +157,17 @@ static tess_status expect(void *ud) {
   x->param = arena_array(&x->memory, interp_param, x->nparams + 1);
   for (uint32_t i = 0; i < x->nparams; i++)
     if (make_param(x, j->p, i, &o, j->e)) return j->e->code;
-  return run(x, j->in, j->p, &o, true, j->e);
+  return run_subject(x, j->in, j->p, &o, true, j->e);
 }
 
-/* The same extents, or those of a lowered program, which has all in one; what
- * has a layout of the schedule's has its own. */
+/* Equal extents, or the flattened ones of a lowered program; a parameter whose
+ * layout the schedule chose has its own. */
 static bool same_shape(const job *j, const interp_param *x, ir_buf b) {
   const ir_program *q = j->p;
   uint32_t n = ir_ndim(q, b);
   if (n != x->ndim) return n == 1;
   for (uint32_t d = 0; d < n && x->role != IR_ROLE_LAYOUT_FREE; d++)
-    if (extent_of(q, b, d, j->o) != x->shape[d]) return false;
+    if (known_extent(q, b, d, j->o) != x->shape[d]) return false;
   return true;
 }
 
@@ -209,11 +211,11 @@ static void differ(job *j, uint32_t i, uint64_t at) {
              (long long)w, ir_is_float(x->dtype) ? " (residues)" : "");
 }
 
-static tess_status check(void *ud) {
+static tess_status check_program(void *ud) {
   job *j = ud;
   interp_options o = residue_options(j->x, j->o);
   j->o = &o;
-  if (same_params(j) || run(j->x, j->in, j->p, &o, false, j->e))
+  if (same_params(j) || run_subject(j->x, j->in, j->p, &o, false, j->e))
     return j->e->code;
   for (uint32_t i = 0; i < j->x->nparams; i++) {
     const interp_param *x = &j->x->param[i];
@@ -230,7 +232,8 @@ static tess_status instead(void *ud) {
   job *j = ud;
   interp_options o = residue_options(j->x, j->o);
   j->o = &o;
-  return same_params(j) ? j->e->code : run(j->x, j->in, j->p, &o, true, j->e);
+  return same_params(j) ? j->e->code
+                        : run_subject(j->x, j->in, j->p, &o, true, j->e);
 }
 
 static tess_status protected(job *j, tess_status (*fn)(void *)) {
@@ -247,7 +250,7 @@ tess_status interp_expect_run(interp_expect *x, interp *in, const ir_program *p,
                               interp_error *e) {
   x->seed = seed;
   job j = {x, in, p, o, e};
-  return protected(&j, expect);
+  return protected(&j, run_reference);
 }
 
 tess_status interp_expect_instead(interp_expect *x, interp *in,
@@ -261,10 +264,10 @@ tess_status interp_expect_check(interp_expect *x, interp *in,
                                 const ir_program *q, const interp_options *o,
                                 interp_error *e) {
   job j = {x, in, q, o, e};
-  return protected(&j, check);
+  return protected(&j, check_program);
 }
 
-/* Two programs on inputs of several kinds. */
+/* Checks two programs on inputs of several kinds. */
 typedef struct pair {
   interp in;
   interp_expect x;
@@ -276,7 +279,7 @@ typedef struct pair {
   interp_few few; /* of both */
 } pair;
 
-static tess_status compare(pair *c, uint64_t number) {
+static tess_status compare_outputs(pair *c, uint64_t number) {
   tess_status st =
       interp_expect_run(&c->x, &c->in, c->p, c->seed + number, c->o, c->e);
   c->which = st ? 0 : 1;
@@ -287,8 +290,8 @@ static tess_status compare(pair *c, uint64_t number) {
   return st;
 }
 
-/* How often inputs of few values are drawn: small ones more often, so that
- * each of the ways in which they compare surely comes up. */
+/* How often inputs of few values are drawn: small ones more often, so that each
+ * outcome of their comparisons occurs with high probability. */
 static uint32_t times_few(const interp_expect *x) {
   const uint64_t values = x->inputs.few.n;
   uint64_t n = 1, elements = values < 32 ? 512 : 16 * values;
@@ -299,7 +302,8 @@ static uint32_t times_few(const interp_expect *x) {
   return (uint32_t)(times < most ? times : most);
 }
 
-/* Each of the few values alone, for sums and products of many elements. */
+/* Inputs that are one of the few values each, for sums and products of many
+ * elements. */
 static tess_status compare_alone(pair *c) {
   enum { MOST_STEPS = 1 << 19, EACH = 2048, ROUNDS = 8 };
   uint32_t n = c->x.inputs.few.n;
@@ -308,7 +312,7 @@ static tess_status compare_alone(pair *c) {
   if (times > ROUNDS * n) times = ROUNDS * n;
   for (uint32_t k = 0; k < times && !st; k++) {
     c->x.inputs.alone = k % n + 1;
-    st = compare(c, k);
+    st = compare_outputs(c, k);
   }
   return st;
 }
@@ -318,14 +322,14 @@ static tess_status compare_few(pair *c) {
   interp_few_add(&c->x.inputs.few, c->q);
   uint32_t n = c->x.inputs.few.n ? times_few(&c->x) : 0;
   tess_status st = TESS_OK;
-  for (uint32_t k = 0; k < n && !st; k++) st = compare(c, k);
+  for (uint32_t k = 0; k < n && !st; k++) st = compare_outputs(c, k);
   if (!st && n) st = compare_alone(c);
   c->few = c->x.inputs.few;
   c->x.inputs = (interp_inputs){.extreme = false};
   return st;
 }
 
-/* Is any input no float? */
+/* Is any input of another type than float? */
 static bool takes_integers(const interp_expect *x) {
   for (uint32_t i = 0; i < x->nparams; i++)
     if (x->param[i].role != IR_ROLE_OUTPUT && !ir_is_float(x->param[i].dtype))
@@ -337,14 +341,13 @@ static tess_status compare_extremes(pair *c) {
   uint32_t n = takes_integers(&c->x) ? times_few(&c->x) : 0;
   tess_status st = TESS_OK;
   c->x.inputs.extreme = true;
-  for (uint32_t k = 0; k < n && !st; k++) st = compare(c, k);
+  for (uint32_t k = 0; k < n && !st; k++) st = compare_outputs(c, k);
   c->x.inputs.extreme = false;
   return st;
 }
 
-/* Inputs of one value each, and some of one beside others of any: what starts
- * from a wrong value, or counts on a condition's holding somewhere, shows only
- * there. */
+/* Constant inputs, and some constant ones beside random others: a wrong
+ * identity element, or an assumption on a condition, shows only there. */
 static tess_status compare_ends(pair *c) {
   enum { MOST_STEPS = 1 << 20, EACH = 2048, MOST = 14 };
   bool matters = c->x.choices || takes_integers(&c->x);
@@ -354,21 +357,20 @@ static tess_status compare_ends(pair *c) {
   if (times < 2) times = 2;
   for (uint32_t k = 0; k < times && matters && !st; k++) {
     c->x.inputs = (interp_inputs){.ends = k < 2 ? k + 1 : 3};
-    st = compare(c, k);
+    st = compare_outputs(c, k);
   }
   return st;
 }
 
-/* Each element in its turn is the greatest, and the least, of those that the
- * program chooses among, as far as that takes no more than so many iterations
- * of loops. */
+/* Makes each element in turn the greatest and the least of those that a min,
+ * max or select reduces, within a budget of loop iterations. */
 static tess_status compare_peaks(pair *c) {
   enum { MOST_STEPS = 1 << 21, EACH = 2048 };
   uint64_t times = MOST_STEPS / (c->steps + EACH);
   tess_status st = TESS_OK;
   for (uint64_t k = 0; k < times && c->x.choices && !st; k++) {
     if (!interp_peaks(&c->x.inputs, &c->few, c->x.choices, k)) break;
-    st = compare(c, k);
+    st = compare_outputs(c, k);
   }
   return st;
 }
@@ -379,7 +381,7 @@ tess_status interp_equal(mem_heap *heap, const ir_program *p,
   pair c = {.p = p, .q = q, .o = o, .e = e, .seed = seed};
   interp_init(&c.in, heap);
   interp_expect_init(&c.x, heap);
-  tess_status st = compare(&c, 0);
+  tess_status st = compare_outputs(&c, 0);
   if (!st) st = compare_few(&c);
   if (!st) st = compare_extremes(&c);
   if (!st) st = compare_ends(&c);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compiling statements. */
+ * Compiles statements to the interpreter's bytecode. */
 #include "backends/interp/comp.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 
 static void compile_list(comp *c, ir_stmt first);
 
-/* What happens as soon as a statement has bound its variables: what they
- * decide is computed, and what lives in the statement begins to. */
+/* Runs once a statement has bound its variables: computes the expressions
+ * hoisted to it and allocates the buffers whose lifetime scope it is. */
 static void open_scope(comp *c, ir_stmt s) {
   comp_hoisted(c, s);
   for (ir_buf b = c->plan.stmt[s].buf; b; b = c->plan.buf[b].next) {
@@ -42,7 +42,7 @@ static void compile_loop(comp *c, ir_stmt s) {
 
 /* ---- kernels ------------------------------------------------------------ */
 
-/* Notes the thread loop s of kernel k: constant extent, one a tag. */
+/* Records thread loop s of kernel k: constant extent, one loop a tag. */
 static void add_thread(comp *c, code_kernel *k, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(c->p, s);
   int64_t extent;
@@ -60,7 +60,7 @@ static void add_thread(comp *c, code_kernel *k, ir_stmt s) {
     k->extent[r->thread] = extent;
 }
 
-/* Every thread's way through a thread loop is one iteration: its own. */
+/* A thread executes one iteration of a thread loop: its own. */
 static void compile_thread(comp *c, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(c->p, s);
   const code_kernel *k = &c->k->kernels.v[c->kernel];
@@ -75,7 +75,7 @@ static void compile_thread(comp *c, ir_stmt s) {
 typedef struct outer_vars {
   comp *c;
   ir_stmt loop;
-  uint8_t *seen; /* variable -> is in the list */
+  uint8_t *seen; /* by variable: already in the list */
   uint32_t n;
   ir_var *var;
 } outer_vars;
@@ -95,15 +95,15 @@ static bool note_expr(const ir_program *p, ir_expr e, void *ud) {
   return false;
 }
 
-/* The variables bound outside that what is in the loop uses. */
+/* The loop's live-in variables. */
 static void find_outer(outer_vars *o) {
   const ir_program *p = o->c->p;
   for (ir_stmt s = o->loop; s; s = ir_next(p, s, o->loop))
     (void)ir_any_held(p, s, note_expr, o);
 }
 
-/* All lanes wait before it and after it, and agree on what it uses of them;
- * one of them runs it for all. */
+/* A warp-synchronous loop: all lanes wait before and after it and must agree on
+ * its live-in variables; one lane executes it for all. */
 static void compile_warp(comp *c, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(c->p, s);
   outer_vars o = {.c = c, .loop = s};
@@ -112,7 +112,7 @@ static void compile_warp(comp *c, ir_stmt s) {
   find_outer(&o);
   if (c->warp || c->plan.stmt[r->parent].level != c->kernel_level)
     plan_fail(c->e, TESS_INVALID, s, 0,
-              "a warp's loop that is not in a thread's own code");
+              "a warp's loop that is not in a thread's code");
   if (!ir_is_const(c->p, r->extent, 1))
     plan_fail(c->e, TESS_INVALID, s, 0, "a warp's loop of several iterations");
   code_warp w = {.stmt = s, .n = o.n};
@@ -137,7 +137,8 @@ static void compile_warp(comp *c, ir_stmt s) {
 static void compile_kernel(comp *c, ir_stmt s) {
   code_kernel k = {.stmt = s};
   if (ir_st(c->p, s)->thread == IR_WARP)
-    plan_fail(c->e, TESS_INVALID, s, 0, "a warp's loop outside of threads");
+    plan_fail(c->e, TESS_INVALID, s, 0,
+              "a warp's loop outside of thread loops");
   for (ir_stmt t = s; t; t = ir_next(c->p, t, s))
     if (plan_is_thread(ir_st(c->p, t)) && ir_st(c->p, t)->thread != IR_WARP)
       add_thread(c, &k, t);
@@ -165,7 +166,7 @@ static void compile_barrier(comp *c, ir_stmt s) {
   else if (!c->kernel || c->warp ||
            c->plan.stmt[parent].level != c->kernel_level)
     plan_fail(c->e, TESS_INVALID, s, 0,
-              "a barrier that is not in a thread's own code");
+              "a barrier that is not in a thread's code");
   comp_op(c, warp ? OP_WARP_BARRIER : OP_BARRIER, 0, 0, 0);
 }
 
@@ -184,7 +185,7 @@ static void compile_iter(comp *c, ir_stmt s, const ir_iter *it, uint32_t dim) {
   comp_op(c, OP_DOMAIN, 0, c->k->domains.n - 1, 0);
 }
 
-/* The init runs where all reduce iterations are at their start. */
+/* The init is guarded by: all reduce iterators are at their first value. */
 static void compile_init(comp *c, ir_stmt s) {
   ir_span it = ir_blk(c->p, s)->iters;
   uint32_t mark = comp_mark(c), first = comp_here(c);
@@ -224,7 +225,7 @@ static void compile_block(comp *c, ir_stmt s) {
 
 /* ---- stores ------------------------------------------------------------- */
 
-/* Different lanes surely go to different places. */
+/* Must the lanes' addresses be distinct? */
 static bool lanes_apart(const comp *c, const ir_stmt_rec *r) {
   for (uint32_t i = 0; i < r->idx.n; i++) {
     const ir_node *n = ir_at(c->p, c->p->arg.v[r->idx.at + i]);
@@ -258,7 +259,7 @@ static void compile_lane(comp *c, const ir_stmt_rec *r, uint32_t lane,
   }
 }
 
-/* All lanes are computed before any is stored. */
+/* All lanes are evaluated before any is stored. */
 static void compile_store(comp *c, ir_stmt s) {
   const ir_stmt_rec r = *ir_st(c->p, s);
   uint32_t lanes = ir_at(c->p, r.value)->dtype.lanes;
@@ -277,7 +278,8 @@ static void compile_store(comp *c, ir_stmt s) {
 
 static void compile_if(comp *c, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(c->p, s);
-  if (ir_is_instead(c->p, r->cond)) { /* nobody does it instead here */
+  if (ir_is_instead(c->p, r->cond)) { /* the interpreter runs the body, not the
+                                       * call */
     compile_list(c, r->body);
     return;
   }
@@ -308,7 +310,7 @@ static void compile_let(comp *c, ir_stmt s) {
   compile_list(c, r->body);
 }
 
-/* Calls count wherever they stand in it. */
+/* Calls are executed for their side effects wherever they are nested in it. */
 static void compile_evaluate(comp *c, ir_stmt s) {
   ir_expr e = ir_st(c->p, s)->eval;
   uint32_t lanes = ir_at(c->p, e)->dtype.lanes;
@@ -393,7 +395,8 @@ void code_free(code_unit *k) {
   vec_free(k->heap, &k->times);
 }
 
-/* Registers for all variables; symbolic extents get the values given. */
+/* Allocates registers for all variables; symbolic extents get the values
+ * given. */
 static void compile_vars(comp *c, const interp_options *o) {
   const ir_func *f = ir_entry(c->p);
   for (uint32_t v = 1; v < c->p->var.n; v++)
@@ -406,7 +409,7 @@ static void compile_vars(comp *c, const interp_options *o) {
     c->k->init.v[c->var_reg[c->p->arg.v[f->sizes.at + i]]].i = o->sizes[i];
 }
 
-/* Parameters first, in order; then constants, which are like inputs. */
+/* Parameters first, in order; then constants, which are treated as inputs. */
 static void compile_params(comp *c) {
   ir_func f = *ir_entry(c->p);
   for (uint32_t i = 0; i < f.params.n; i++)
@@ -426,10 +429,10 @@ tess_status code_compile(code_unit *k, ir_program *p, arena *memory,
             .residue = o->domain == INTERP_RESIDUE,
             .checks = o->check_regions};
   plan_make(&c.plan, p, memory, o, e);
-  ir_unconditional_find(&c.sure, p, memory);
+  ir_unconditional_find(&c.must, p, memory);
   if (c.plan.levels > CODE_LEVELS)
-    plan_fail(e, TESS_UNSUPPORTED, 0, 0,
-              "more than %d racing loops inside one another", CODE_LEVELS);
+    plan_fail(e, TESS_UNSUPPORTED, 0, 0, "more than %d nested racing loops",
+              CODE_LEVELS);
   k->p = p;
   k->has_warps = c.plan.warps;
   vec_clear(&k->valid);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copies to shared memory that go on while the thread does.  They are made at
- * once, but nobody may touch what they write until the thread has waited; and
- * as far as others are concerned it is written then. */
+ * Asynchronous copies to shared memory (cp.async).  The data is moved at once,
+ * but an access to the destination before the thread's wait is an error, and
+ * the write counts for races at the time of that wait. */
 #include "backends/interp/machine.h"
 
 bool machine_send(machine *m, const code_access *a, uint64_t at) {
   machine_copies *c = m->copies;
   machine_buf *b = &m->buf[a->buf];
   if (!m->k->bufs.v[a->buf].is_shared) return true;
-  if (!b->on_its_way)
-    b->on_its_way =
-        machine_memory(m, b->size * sizeof *b->on_its_way, a->id, a->stmt);
+  if (!b->in_flight)
+    b->in_flight =
+        machine_memory(m, b->size * sizeof *b->in_flight, a->id, a->stmt);
   if (c->n == c->room) {
     uint32_t room = c->room ? 2 * c->room : 16;
     machine_copy *v = machine_memory(m, room * sizeof *v, a->id, a->stmt);
@@ -18,14 +18,14 @@ bool machine_send(machine *m, const code_access *a, uint64_t at) {
     c->v = v;
     c->room = v ? room : 0;
   }
-  if (!b->on_its_way || !c->v) return false;
-  b->on_its_way[at] = c->thread + 1;
+  if (!b->in_flight || !c->v) return false;
+  b->in_flight[at] = c->thread + 1;
   c->v[c->n++] =
       (machine_copy){a, at, c->from, c->from_at, c->groups, m->clock};
   return true;
 }
 
-/* What was taken is still what is there. */
+/* Checks that the source was not written since the copy was issued. */
 static bool is_unchanged(machine *m, const machine_copy *x) {
   if (!x->from) return true;
   const machine_buf *b = &m->buf[x->from->buf];
@@ -35,13 +35,13 @@ static bool is_unchanged(machine *m, const machine_copy *x) {
   return false;
 }
 
-/* The groups up to number `end` are there. */
+/* Completes the groups up to number `end`. */
 static bool arrive(machine *m, uint32_t end) {
   machine_copies *c = m->copies;
   uint32_t n = 0;
   for (; n < c->n && c->v[n].group < end; n++) {
     const machine_copy *x = &c->v[n];
-    m->buf[x->a->buf].on_its_way[x->at] = 0;
+    m->buf[x->a->buf].in_flight[x->at] = 0;
     if (!is_unchanged(m, x) || !machine_write(m, x->a, x->at)) return false;
   }
   c->n -= n;
@@ -62,7 +62,7 @@ bool machine_async(machine *m, ir_fn fn, int64_t left, ir_stmt s) {
   }
   if (fn == IR_FN_ASYNC_WAIT)
     return left >= c->groups || !c->n || arrive(m, c->groups - (uint32_t)left);
-  /* What happens from now on is later than what was sent. */
+  /* Later accesses are ordered behind the copies. */
   if (!machine_tick(m, s)) return false;
   c->open = fn == IR_FN_ASYNC_BEGIN;
   c->groups += fn == IR_FN_ASYNC_COMMIT;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compiling expressions, lane by lane.  A value that was computed is
- * remembered by its node while it is valid: that is, until the statements
- * inside of the one that computed it begin, which may change what it was
- * loaded from, or for good where it was computed at the start of the statement
- * that binds its variables. */
+ * Compiles expressions to bytecode, lane by lane, with value numbering: a
+ * node's register is reused while it is valid.  Values last until the
+ * statements nested in the one that computed them start, since those may store
+ * to what was loaded; hoisted values, which are computed where their variables
+ * are bound, last for the whole scope. */
 #include "backends/interp/comp.h"
 #include "ir/edit.h"
 
@@ -13,7 +13,8 @@
 
 enum { MAX_ARGS = 3 };
 
-/* Choices in one another may make code of what is shared in each side. */
+/* Bound on code duplication: nested choices may duplicate shared operands on
+ * both sides. */
 enum { MAX_CODE = 1 << 20 };
 
 /* ---- registers and instructions ----------------------------------------- */
@@ -58,7 +59,7 @@ static tess_dtype scalar(tess_dtype t) {
   return t;
 }
 
-/* A lane of an operand; a scalar stands for all lanes. */
+/* A lane of an operand; a scalar is broadcast. */
 static uint32_t operand(comp *c, ir_expr e, uint32_t lane) {
   return comp_lane(c, e, ir_at(c->p, e)->dtype.lanes > lane ? lane : 0);
 }
@@ -79,7 +80,7 @@ static bool is_compare(unsigned op) { return op >= IR_EQ && op <= IR_LE; }
 static code_op binary_op(const comp *c, tess_dtype t, unsigned op) {
   if (ir_is_float(t) && c->residue) return (code_op)residue_op[op];
   if (ir_is_float(t)) return is_compare(op) ? OP_COMPARE : OP_REAL;
-  if (op == IR_AND || op == IR_OR || (t.code == TESS_INT && t.bits == 64))
+  if (op == IR_AND || op == IR_OR || (t.code == TESS_DTYPE_INT && t.bits == 64))
     return (code_op)int_op[op];
   return OP_INT;
 }
@@ -107,7 +108,7 @@ static void emit_cast(comp *c, const ir_node *n, uint32_t lane, uint32_t d) {
   i->from = code_type(from);
 }
 
-/* The call as one lane makes it; its number in k->calls. */
+/* The call for one lane; its number in k->calls. */
 static uint32_t add_call(comp *c, ir_expr e, uint32_t lane) {
   const ir_node n = *ir_at(c->p, e);
   uint32_t *arg = arena_array(c->memory, uint32_t, n.n + 1);
@@ -140,13 +141,14 @@ static code_op call_op(const comp *c, ir_fn fn, tess_dtype t, tess_dtype from) {
   return c->residue ? OP_R_CALL : OP_CALL_REAL;
 }
 
-/* Where threads do not run as such, copies are made at once. */
+/* Where thread loops do not run in lockstep, asynchronous copies are executed
+ * synchronously. */
 static void emit_copies(comp *c, const ir_node *n, uint32_t d) {
   uint32_t left = n->n ? comp_index(c, c->p->arg.v[n->b]) : 0;
   if (c->kernel) comp_op(c, OP_ASYNC, d, left, 0)->what = (uint8_t)n->a;
 }
 
-/* A function of a warp: each lane stops there for the others. */
+/* A warp function: each lane is suspended there until the others arrive. */
 static void emit_warp(comp *c, const ir_node *n, uint32_t d) {
   const uint32_t *arg = c->p->arg.v + n->b;
   bool vote = n->a >= IR_FN_BALLOT;
@@ -154,7 +156,7 @@ static void emit_warp(comp *c, const ir_node *n, uint32_t d) {
   if (!vote) r[2] = comp_index(c, arg[2]);
   if (!c->kernel || c->warp || c->plan.stmt[c->stmt].level != c->kernel_level)
     plan_fail(c->e, TESS_INVALID, c->stmt, 0,
-              "%s that is not in a thread's own code", ir_fn_text((ir_fn)n->a));
+              "%s that is not in a thread's code", ir_fn_text((ir_fn)n->a));
   code_insn *i = comp_op(c, vote ? OP_VOTE : OP_SHUFFLE, d, r[0], r[1]);
   i->c = r[2];
   i->what = (uint8_t)n->a;
@@ -192,8 +194,8 @@ static void emit_call(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
 
 /* ---- branches ----------------------------------------------------------- */
 
-/* Only the chosen side is computed, unless both can do no harm; what either
- * would compute is computed before. */
+/* Evaluates only the chosen side, unless both may be speculated; operands that
+ * both sides evaluate unconditionally are computed before the branch. */
 static void emit_select(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
   const ir_node *n = ir_at(c->p, e);
   uint32_t cond = operand(c, n->a, lane);
@@ -204,7 +206,7 @@ static void emit_select(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
     return;
   }
   uint32_t both;
-  const ir_expr *early = ir_unconditional_in_both(&c->sure, e, &both);
+  const ir_expr *early = ir_unconditional_in_both(&c->must, e, &both);
   for (uint32_t i = 0; i < both; i++) operand(c, early[i], lane);
   uint32_t mark = comp_mark(c), jump = comp_here(c), out;
   comp_op(c, OP_JZ, 0, cond, 0);
@@ -218,7 +220,7 @@ static void emit_select(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
   c->k->insn.v[out].c = comp_here(c);
 }
 
-static void load(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
+static void emit_load_lane(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
   const ir_node n = *ir_at(c->p, e);
   uint32_t *idx = arena_array(c->memory, uint32_t, n.n + 1);
   for (uint32_t i = 0; i < n.n; i++)
@@ -232,11 +234,11 @@ static void load(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
           d, a, 0);
 }
 
-/* A lane that is masked off gives zero. */
+/* A masked-off lane yields zero. */
 static void emit_load(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
   ir_expr mask = ir_at(c->p, e)->c;
   if (!mask) {
-    load(c, e, lane, d);
+    emit_load_lane(c, e, lane, d);
     return;
   }
   uint32_t m = operand(c, mask, lane), zero = comp_const(c, 0);
@@ -244,7 +246,7 @@ static void emit_load(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
   comp_op(c, OP_MOVE, d, zero, 0);
   uint32_t jump = comp_here(c);
   comp_op(c, OP_JZ, 0, m, 0);
-  load(c, e, lane, d);
+  emit_load_lane(c, e, lane, d);
   comp_undo(c, mark);
   c->k->insn.v[jump].c = comp_here(c);
 }
@@ -292,7 +294,7 @@ static void emit(comp *c, ir_expr e, uint32_t lane, uint32_t d) {
 }
 
 /* A constant's register. */
-static uint32_t constant(comp *c, ir_expr e) {
+static uint32_t constant_register(comp *c, ir_expr e) {
   const ir_node *n = ir_at(c->p, e);
   if (c->reg[e]) return c->reg[e];
   uint32_t r = comp_const(c, n->op == IR_INT ? n->i : 0);
@@ -312,15 +314,14 @@ static uint32_t variable(comp *c, ir_var v, uint32_t lane) {
 uint32_t comp_lane(comp *c, ir_expr e, uint32_t lane) {
   const ir_node *n = ir_at(c->p, e);
   if (c->e->code) return 0;
-  if (n->op == IR_INT || n->op == IR_REAL) return constant(c, e);
+  if (n->op == IR_INT || n->op == IR_REAL) return constant_register(c, e);
   if (n->op == IR_VAR) return variable(c, n->a, lane);
   if (!c->reg[e]) c->reg[e] = comp_regs(c, n->dtype.lanes);
   uint32_t r = c->reg[e] + lane;
   if (c->k->valid.v[r]) return r;
   if (c->k->insn.n > MAX_CODE)
     plan_fail(c->e, TESS_LIMIT, c->stmt, 0,
-              "more than %d instructions, where choices are made in choices",
-              MAX_CODE);
+              "more than %d instructions, from nested choices", MAX_CODE);
   emit(c, e, lane, r);
   now_valid(c, r);
   return r;

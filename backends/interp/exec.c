@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter's loop. */
+ * The interpreter's dispatch loop. */
 #include "backends/interp/machine.h"
 
 #include "backends/interp/residue.h"
@@ -9,7 +9,7 @@
 
 /* ---- accesses ----------------------------------------------------------- */
 
-/* The place of an access, row-major; false: a fault. */
+/* The flat row-major address of an access; false: a fault. */
 static inline bool locate(machine *m, const code_access *a,
                           const interp_word *R, uint64_t *at) {
   const uint32_t *idx = m->k->regs.v + a->at, *ext = idx + a->n;
@@ -46,7 +46,7 @@ static inline void store_plain(machine *m, const code_access *a, uint64_t at,
 
 /* ---- loops -------------------------------------------------------------- */
 
-/* Starts a loop; false: it has no iteration. */
+/* Starts a loop; false: it has no iterations. */
 static bool start_loop(const code_loop *l, interp_word *R) {
   int64_t lo = R[l->lo].i, extent = R[l->extent].i;
   R[l->var].i = lo;
@@ -131,7 +131,7 @@ static bool call_extern(machine *m, const code_insn *i, interp_word *R) {
   return false;
 }
 
-/* What the call's name and arguments, x, come to. */
+/* The result of the call from its name and arguments, x. */
 static uint64_t call_hash(const machine *m, const code_call *call,
                           const interp_word *R, interp_word *x) {
   for (uint32_t k = 0; k < call->n; k++) x[k] = R[m->k->regs.v[call->at + k]];

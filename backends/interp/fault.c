@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What goes wrong at run time, and the sentences about it. */
+ * Run-time faults: recording the first one with its place, and the sentences
+ * about them. */
 #include "backends/interp/machine.h"
 
 #include <stdio.h>
 
-/* The first fault stays. */
+/* Only the first fault is recorded. */
 void machine_fault(machine *m, interp_error e) {
   if (!m->e->code) *m->e = e;
 }
@@ -55,16 +56,16 @@ void machine_unwritten(machine *m, const code_access *a, uint64_t at) {
   machine_fault(m, of_access(a, at, INTERP_UNWRITTEN, TESS_UNWRITTEN));
 }
 
-void machine_on_its_way(machine *m, const code_access *a, uint64_t at,
-                        bool writes) {
-  interp_error e = of_access(a, at, INTERP_ON_ITS_WAY, TESS_RACE);
-  e.iter[0] = m->buf[a->buf].on_its_way[at] - 1;
+void machine_in_flight(machine *m, const code_access *a, uint64_t at,
+                       bool writes) {
+  interp_error e = of_access(a, at, INTERP_IN_FLIGHT, TESS_RACE);
+  e.iter[0] = m->buf[a->buf].in_flight[at] - 1;
   e.write[1] = writes;
   machine_fault(m, e);
 }
 
 void machine_overtaken(machine *m, const code_access *from, uint64_t at) {
-  interp_error e = of_access(from, at, INTERP_ON_ITS_WAY, TESS_RACE);
+  interp_error e = of_access(from, at, INTERP_IN_FLIGHT, TESS_RACE);
   e.iter[0] = m->copies->thread;
   e.write[0] = e.write[1] = true;
   machine_fault(m, e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What inputs hold in the residue domain when programs are compared: values
- * that a slip of either program shows in. */
+ * Random inputs for the equivalence check: distributions chosen so that a
+ * miscompiled program differs visibly (index ranges, extremes, peaks,
+ * near-constants). */
 #include "backends/interp/interp.h"
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
@@ -16,18 +17,17 @@
 
 enum { MOST_NODES = 4096 };
 
-/* How elements of input `b` are used as indices, and the values of the
- * expressions looked at so far, which are shared. */
+/* How elements of input `b` are used as indices, with a memo of the values of
+ * the expressions evaluated so far. */
 typedef struct index_use {
   const ir_program *p;
   arena *scratch;
   ir_buf b;
   int64_t extent;
-  bool
-      below; /* as many values below 0 are among the elements that are tried, */
-  bool not_below; /* and do not fit somewhere */
+  bool below;     /* that many candidates below 0 are tried, */
+  bool not_below; /* and are out of range somewhere */
   ir_memo memo;   /* node -> 1 + where its values are */
-  uint32_t n;     /* so many are known */
+  uint32_t n;     /* number of memoized values */
   arith_range *values;
 } index_use;
 
@@ -60,8 +60,7 @@ static arith_range compute_values(index_use *u, ir_node n, int64_t most) {
   return r;
 }
 
-/* The values of e while the elements of u->b are 0 .. most, or those below 0,
- * too. */
+/* Evaluates e for elements of u->b from 0 to most, and those below 0 too. */
 static arith_range values_of(index_use *u, ir_expr e, int64_t most) {
   const ir_node n = *ir_at(u->p, e);
   if (!n.has_load || !ir_is_int(n.dtype)) return (arith_range){n.lo, n.hi};
@@ -87,9 +86,9 @@ static bool stays_in(index_use *u, ir_expr e, int64_t most, bool below,
   return r.lo >= lo && r.hi - lo < count;
 }
 
-/* e stays in lo .. lo + count - 1: how many values from 0 on the elements may
- * have, and whether below, too.  More than there are places are tried, for
- * what limits them. */
+/* e must stay in lo .. lo + count - 1: how many element values from 0 on that
+ * admits, and whether negative ones, too.  More values than the extent are
+ * tried, to find the limit. */
 static void note_places(index_use *u, ir_expr e, int64_t lo, int64_t count) {
   int64_t n = count <= INT64_MAX / 4 ? 4 * count : count;
   while (n > 1 && !stays_in(u, e, n - 1, false, lo, count))
@@ -152,7 +151,7 @@ static void look_in_stmt(index_use *u, arena *scratch, ir_stmt s) {
 interp_range interp_index_range(const ir_program *p, ir_buf b, arena *scratch) {
   index_use u = {.p = p, .scratch = scratch, .b = b};
   tess_dtype t = p->buf.v[b].dtype;
-  if (t.code == TESS_BOOL) return (interp_range){0, 2};
+  if (t.code == TESS_DTYPE_BOOL) return (interp_range){0, 2};
   if (!ir_is_int(t)) return (interp_range){0, 0};
   arena_mark mark = arena_get_mark(scratch);
   ir_stmt root = ir_entry(p)->root;
@@ -168,8 +167,8 @@ interp_range interp_index_range(const ir_program *p, ir_buf b, arena *scratch) {
 
 enum { MOST_CHOICES = 4096 };
 
-/* How often a store, a condition or a let chooses between values: as often as
- * it says, in each of the iterations that follow one another. */
+/* How often a store, a condition or a let selects between values, times the
+ * iterations of the enclosing loops. */
 typedef struct choice {
   const ir_program *p;
   uint64_t most, here;
@@ -244,13 +243,13 @@ bool interp_peaks(interp_inputs *in, const interp_few *few, uint32_t choices,
 /* ---- drawing ------------------------------------------------------------ */
 
 /* Integers over their whole range, most of them odd, so that products do not
- * come to 0. */
+ * vanish. */
 static uint64_t draw_int(rng *r, tess_dtype t) {
   uint64_t odd = rng_below(r, 4) != 0;
   return (uint64_t)ir_wrap_int(t, (int64_t)(rng_u64(r) | odd));
 }
 
-/* The ends of the type's range, and the numbers around 0. */
+/* The ends of the type's range, and small magnitudes around 0. */
 static uint64_t draw_extreme(rng *r, tess_dtype t) {
   uint64_t near = rng_below(r, 3) - 1, end = UINT64_C(1) << (t.bits - 1);
   switch (rng_below(r, 3)) {
@@ -260,14 +259,14 @@ static uint64_t draw_extreme(rng *r, tess_dtype t) {
   }
 }
 
-static uint64_t value_of(tess_dtype t, double v) {
+static uint64_t element_bits(tess_dtype t, double v) {
   return ir_is_float(t) ? residue_of_real(ir_round_real(t, v))
                         : (uint64_t)ir_wrap_int(t, (int64_t)v);
 }
 
-/* The value of all elements; floats: less and more than what programs compare
- * with, and so are sums of a few.  (A quotient of p by a power of two would be
- * known.) */
+/* One value for all elements; for floats, below and above the constants that
+ * programs compare with, also in sums of a few.  (A quotient of p by a power of
+ * two would be a known value.) */
 static uint64_t end_of(tess_dtype t, interp_range in, bool greatest) {
   const int64_t far = RESIDUE_P / 67;
   if (in.count) return (uint64_t)(greatest ? in.count - 1 : in.least);
@@ -275,7 +274,7 @@ static uint64_t end_of(tess_dtype t, interp_range in, bool greatest) {
   return (uint64_t)(greatest ? ir_int_max(t) : ir_int_min(t));
 }
 
-/* One that lies beyond all that do not. */
+/* An extreme value beyond all regular ones. */
 static uint64_t draw_peak(rng *r, tess_dtype t, bool beyond, bool below) {
   if (ir_is_float(t)) {
     const int64_t part = RESIDUE_P / 8;
@@ -289,13 +288,14 @@ static uint64_t draw_peak(rng *r, tess_dtype t, bool beyond, bool below) {
   return (uint64_t)(below ? lo + v : hi - v);
 }
 
-/* A peak or not; which only its side tells, or that it is no peak. */
+/* A peak or an ordinary element, all peaks alike: opposite ends of the type,
+ * or one of the few values for peaks and another one elsewhere. */
 static uint64_t draw_flat(rng *r, tess_dtype t, bool beyond,
                           const interp_inputs *from) {
   const interp_range any = {0, 0};
   if (from->flat == 1) return end_of(t, any, beyond != from->below);
   uint64_t which = beyond ? rng_below(r, from->few.n) : from->flat - 2;
-  return value_of(t, from->few.v[which]);
+  return element_bits(t, from->few.v[which]);
 }
 
 static uint64_t draw_any(rng *r, tess_dtype t, uint64_t i,
@@ -303,12 +303,13 @@ static uint64_t draw_any(rng *r, tess_dtype t, uint64_t i,
   bool beyond = from->period && i % from->period == from->peak;
   if (from->flat) return draw_flat(r, t, beyond, from);
   if (from->period) return draw_peak(r, t, beyond, from->below);
-  if (from->few.n) return value_of(t, from->few.v[rng_below(r, from->few.n)]);
+  if (from->few.n)
+    return element_bits(t, from->few.v[rng_below(r, from->few.n)]);
   if (ir_is_float(t)) return rng_below(r, RESIDUE_P);
   return from->extreme ? draw_extreme(r, t) : draw_int(r, t);
 }
 
-/* One of those that an index, or a bool, can be. */
+/* A value within the valid range of an index, or a bool. */
 static uint64_t draw_within(rng *r, interp_range in, uint64_t i,
                             const interp_inputs *from) {
   const int64_t last = in.count - 1;
@@ -327,12 +328,13 @@ static uint64_t draw_within(rng *r, interp_range in, uint64_t i,
   }
 }
 
-/* One value among zeros or ones, which sums and products do not show. */
+/* One element with a value of the few among zeros, or among ones: sums and
+ * products do not hide it. */
 static void draw_alone(rng *r, tess_dtype t, double v, uint64_t n,
                        uint64_t *out) {
-  uint64_t others = value_of(t, (double)rng_below(r, 2));
+  uint64_t others = element_bits(t, (double)rng_below(r, 2));
   for (uint64_t i = 0; i < n; i++) out[i] = others;
-  if (n) out[rng_below(r, n)] = value_of(t, v);
+  if (n) out[rng_below(r, n)] = element_bits(t, v);
 }
 
 void interp_draw(const interp_inputs *from, tess_dtype t, uint64_t seed,

@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The oracle: runs a program as it stands, at any stage from describing to
- * lowered, slowly and exactly, and finds what a compiled kernel would only
- * sometimes show.
+ * The reference interpreter: executes a program at any stage, from described to
+ * lowered, exactly, and detects races, out-of-bounds accesses and reads of
+ * uninitialized elements that compiled code shows only sometimes.
  *
  * Two value domains.  NATIVE is the arithmetic of ir/scalar.h.  RESIDUE
- * computes floats in a prime field (residue.h), integers and bools as they
- * are: two programs that are the same computation agree there exactly,
- * whatever the types, in whatever order they sum.  (Constants are folded
- * only where that rounds nothing: ir/fold.c.)
+ * computes floats in a prime field (residue.h), integers and bools natively:
+ * two programs that are the same computation agree there exactly, whatever the
+ * types, in any order of summation.  (Constants are folded only where that is
+ * exact: ir/fold.c.)
  *
- * Parallel, vectorized and thread-bound loops race: an element that two
- * iterations touch, one of them writing, is an error (TESS_RACE) wherever it
- * lies and whatever is written.  Reads of what nobody wrote and accesses out
- * of bounds are errors too.  A buffer of a block's allocs is fresh at each
- * entry of its home (ir_lifetime_scope); one of IR_ALLOCATE at each
+ * Parallel, vectorized and thread-bound loops race: two iterations that access
+ * one element, one of them writing, are an error (TESS_RACE) wherever it is and
+ * whatever is written.  Reads of uninitialized elements and accesses out of
+ * bounds are errors, too.  A buffer of a block's allocs is fresh at each entry
+ * of its lifetime scope (ir_lifetime_scope); one of IR_ALLOCATE at each
  * execution of it.
  *
  * Threads.  Without barriers thread-bound loops are racing loops that join at
  * their end.  A program with a barrier runs them as a device does (LOCKSTEP):
- * the outermost one starts a kernel, every thread runs the whole kernel body,
- * a thread loop binds its variable to the thread's own index, and all threads
- * of a block run to the same barrier before any passes it.  There a buffer in
- * a shared scope is one for the block of threads and lives as long as it;
- * others allocated in the kernel belong to one thread, or to one warp where
- * their scope is "warp" or a fragment's.
+ * the outermost one starts a kernel, every thread runs the whole kernel body, a
+ * thread loop binds its variable to the thread's own index, and all threads of
+ * a block reach the same barrier before any passes it.  There a buffer in a
+ * shared scope has one instance per block of threads and its lifetime; others
+ * allocated in the kernel are private to a thread, or to a warp where their
+ * scope is "warp" or a fragment's.
  *
- * Warps.  The threads of a block in order, .x fastest, make warps of
- * IR_WARP_LANES lanes, the last one perhaps fewer.  All lanes come to a loop
- * bound to IR_WARP, whole warps only, with the same values of the variables
- * that it uses; its body runs once.  Barriers of scope "warp" and functions of
- * a warp (ir_fn_of_warp) part and join lanes as their declarations say; what
- * does not meet so is an error.
+ * Warps.  The threads of a block in order, .x fastest, form warps of
+ * IR_WARP_LANES lanes, the last one possibly fewer.  All lanes must reach a
+ * loop bound to IR_WARP, whole warps only, with the same values of its live-in
+ * variables; its body is executed once.  Barriers of scope "warp" and functions
+ * of a warp (ir_fn_of_warp) diverge and reconverge lanes as their declarations
+ * state; anything else is an error.
  *
- * Copies.  What a thread stores to shared memory between async_begin and
- * async_commit is on its way until an async_wait of that thread says that it
- * is there: only then has it been written, and nobody may touch it before, nor
- * change what it is copied from. */
+ * Asynchronous copies.  What a thread stores to shared memory between
+ * async_begin and async_commit is in flight until an async_wait of that thread
+ * completes it: it counts as written only then, and before, no access to it and
+ * no write to its source is allowed. */
 #ifndef BACKENDS_INTERP_INTERP_H
 #define BACKENDS_INTERP_INTERP_H
 
@@ -52,8 +52,8 @@ typedef enum interp_threads {
   INTERP_THREADS_AUTO, INTERP_FORK_JOIN, INTERP_LOCKSTEP
 } interp_threads;
 
-/* A function of the host's, in the native domain: integers and floats as
- * ir/scalar.h holds them; false: there is no such function. */
+/* A host function, in the native domain: integers and floats as ir/scalar.h
+ * holds them; false: there is no such function. */
 typedef union interp_word { int64_t i; uint64_t u; double f; } interp_word;
 typedef bool interp_extern(void *ud, const char *name, tess_dtype t,
                            uint32_t n, const interp_word *args,
@@ -65,27 +65,27 @@ typedef struct interp_options {
   uint64_t seed;           /* of the residue domain's hashes */
   uint64_t max_steps;      /* loop iterations; 0: 2^32 - 1, the most */
   size_t max_bytes;        /* of buffers; 0: 1 GiB */
-  bool check_regions;      /* accesses lie in what their blocks declare */
+  bool check_regions;      /* accesses must lie in their blocks' regions */
   uint32_t nsizes;         /* values of the function's symbolic extents, */
   const int64_t *sizes;    /*   in the order of ir_func.sizes */
-  interp_extern *call;     /* NULL: there are none; in the residue domain it
-                            * is only told of calls made for what they do */
+  interp_extern *call;     /* NULL: none; in the residue domain called only for
+                            * calls with side effects */
   void *ud;
-  const thread_flag *stop; /* looked at now and then; may be NULL */
+  const thread_flag *stop; /* polled now and then; may be NULL */
 } interp_options;
 
 /* What went wrong. */
 typedef enum interp_fault {
   INTERP_FINE,
-  INTERP_RACE,             /* TESS_RACE: loop, iter, write; iter[0] is -1
-                            * where only the later one is known           */
-  INTERP_DIVERGENCE,       /* TESS_RACE: a barrier, or what a warp does
-                            * together, not reached by all: iter          */
-  INTERP_ON_ITS_WAY,       /* TESS_RACE: an element that a thread, iter[0],
-                            * copies and has not waited for; write[1];
-                            * write[0]: the one that it copies from       */
-  INTERP_LANES,            /* TESS_RACE: what is wrong with how the lanes of
-                            * a warp meet; iter: threads                  */
+  INTERP_RACE,             /* TESS_RACE: loop, iter, write; iter[0] is -1 where
+                            * only the later one is known */
+  INTERP_DIVERGENCE,       /* TESS_RACE: a barrier, or a warp-synchronous
+                            * operation, not reached by all: iter */
+  INTERP_IN_FLIGHT,       /* TESS_RACE: an element that a thread, iter[0],
+                            * copies and has not waited for; write[1]; write[0]:
+                            * of the copy's source */
+  INTERP_LANES,            /* TESS_RACE: lanes of a warp that do not converge as
+                            * required; iter: threads */
   INTERP_OUTSIDE,          /* TESS_BOUNDS: dim, at, lo, extent            */
   INTERP_UNWRITTEN,        /* TESS_UNWRITTEN: read before any write       */
   INTERP_REGION,           /* TESS_BOUNDS: outside the regions of `loop`,
@@ -100,7 +100,7 @@ typedef enum interp_fault {
   INTERP_EFFECTS           /* TESS_MISMATCH: of external calls            */
 } interp_fault;
 
-/* Whose iterations race: those of a loop, or of all thread loops of a kernel,
+/* Which iterations race: those of a loop, or of all thread loops of a kernel,
  * which `loop` is then the outermost of, numbered with .x fastest. */
 typedef enum interp_group {
   INTERP_ITERATIONS, INTERP_BLOCKS, INTERP_WARPS, INTERP_THREADS
@@ -126,15 +126,16 @@ typedef struct interp_error {
 void interp_error_text(const ir_program *p, const interp_error *e,
                        strbuf *out);
 
-/* A machine: memory that one run leaves to the next. */
+/* A machine; its memory is reused by the next run. */
 typedef struct interp {
   mem_heap *heap;
   arena memory;
-  ir_program prog;         /* what is run: a copy, which homes are found in */
+  ir_program prog;         /* the program run: a copy, to which lifetime scopes
+                            * add expressions */
   struct code_unit *code;
-  uint64_t effects;        /* in the residue domain: of the last run, which
-                            * external calls it made for what they do, how
-                            * often, with which arguments; in any order */
+  uint64_t effects;        /* in the residue domain: hash of the external calls
+                            * with side effects of the last run, their counts
+                            * and arguments; in any order */
   uint64_t steps;          /* loop iterations of the last run */
 } interp;
 
@@ -152,25 +153,25 @@ tess_status interp_run(interp *in, const ir_program *p, uint32_t nargs,
 
 /* ---- comparing (compare.c) ---------------------------------------------- */
 
-/* A few values for inputs, so that comparisons meet equal ones; residues drawn
- * from all of them never do (thresholds.c). */
+/* A few values for inputs, so that comparisons hit equal operands; residues
+ * drawn from the whole field never do (thresholds.c). */
 enum { INTERP_MOST_FEW = 64 };
 typedef struct interp_few {
   uint32_t n;              /* 0: none */
   double v[INTERP_MOST_FEW];
 } interp_few;
-/* Adds what tells programs that compare data apart: small numbers, the
- * constants that p compares with, and inputs with which what it compares comes
- * to these; nothing where it compares none. */
+/* Adds the values that distinguish programs that compare data: small numbers,
+ * the constants that p compares with, and inputs for which a compared
+ * expression takes these values; none where p compares no data. */
 void interp_few_add(interp_few *few, const ir_program *p);
-/* Is e other than a constant or an index? */
+/* Is e data, that is, neither a constant nor an index? */
 bool interp_is_data(const ir_program *p, ir_expr e);
 
-/* What inputs hold (inputs.c): anything; or, where few has any, those, or with
- * `alone` nothing but 0 or 1 and in one place few.v[alone - 1]; or with
- * `extreme` integers at the ends of their types; or with a period, elements
- * number peak, peak + period, .. that lie beyond all others; or with `ends` 1
- * and 2 the least and the greatest value alone, and with 3 so some of them. */
+/* The distribution of inputs (inputs.c): uniform; or, where few has any, those,
+ * or with `alone` nothing but 0 or 1 and in one place few.v[alone - 1]; or with
+ * `extreme` integers at the ends of their types; or with a period, peaks at
+ * elements number peak, peak + period, .. beyond all others; or with `ends` 1
+ * and 2 the least and the greatest value alone, and with 3 a mix of them. */
 typedef struct interp_inputs {
   interp_few few;
   uint32_t alone;
@@ -181,25 +182,25 @@ typedef struct interp_inputs {
                             * the least; above: others are few.v[flat - 2] */
   uint32_t ends;
 } interp_inputs;
-/* Elements that an input may have: least .. count - 1; count 0: any. */
+/* Valid elements of an input: least .. count - 1; count 0: any. */
 typedef struct interp_range { int64_t least, count; } interp_range;
 /* Draws n elements of parameter `number`. */
 void interp_draw(const interp_inputs *from, tess_dtype t, uint64_t seed,
                  uint32_t number, interp_range in, uint64_t n, uint64_t *out);
-/* Of how many values p chooses one, less 1, in a result: by min, max and
- * comparisons.  0: it does not choose. */
+/* How many values p reduces to one by min, max and comparisons in a result,
+ * less 1; 0: it does not select. */
 uint32_t interp_choices(const ir_program *p, arena *scratch);
-/* Number k of the ways to have one peak among so many values that stand in a
- * row; the period is a prime, so that values that stand elsewhere mostly have
- * no more.  The ends come first: what is forgotten is mostly there.  Where
- * there are `few` what is compared with constants has peaks, too: values on
+/* Variant k of inputs with one peak among that many consecutive values; the
+ * period is a prime, so that a reduction over other strides mostly has a single
+ * peak, too.  The ends come first: boundary iterations are what is mostly
+ * forgotten.  With `few`, values compared with constants have peaks, too: on
  * both sides of all, then one of the few everywhere else.  false: there are no
- * more ways. */
+ * more variants. */
 bool interp_peaks(interp_inputs *in, const interp_few *few, uint32_t choices,
                   uint64_t k);
 
-/* What a program computes in the residue domain from inputs drawn from a
- * seed, to compare others with. */
+/* Expected results: what a program computes in the residue domain from inputs
+ * drawn from a seed, to compare others with. */
 typedef struct interp_expect {
   mem_heap *heap;
   arena memory;
@@ -213,23 +214,23 @@ typedef struct interp_expect {
 
 void interp_expect_init(interp_expect *x, mem_heap *heap);
 void interp_expect_free(interp_expect *x);
-/* What an extent comes to with the sizes of *o; false: it takes others. */
+/* The value of an extent with the sizes of *o; false: it depends on others. */
 bool interp_extent(const ir_program *p, ir_expr e, const interp_options *o,
                    int64_t *v);
 /* Draws the inputs and runs p.  `o` may be NULL; its domain and seed are
- * not looked at. */
+ * ignored. */
 tess_status interp_expect_run(interp_expect *x, interp *in,
                               const ir_program *p, uint64_t seed,
                               const interp_options *o, interp_error *e);
-/* From now on expects what q, of the same parameters, computes of the same
- * inputs.  After an error another interp_expect_run is due. */
+/* Replaces the expected results by those of q, of the same parameters, on the
+ * same inputs.  After an error another interp_expect_run is due. */
 tess_status interp_expect_instead(interp_expect *x, interp *in,
                                   const ir_program *q,
                                   const interp_options *o, interp_error *e);
-/* In which range an input's elements may lie because they are used in indices
- * and bindings: these stay where they may be, as far as intervals tell, and 1
- * is left where nothing tells it; 2 of a bool input; any value else.  Those
- * from 0 on may be, whatever is least. */
+/* The valid range of an input's elements that is implied by their use in
+ * indices and bindings, by interval arithmetic: count is 1 where no bound is
+ * found, 2 for a bool input.  Values from 0 on may always be used, whatever
+ * `least` is. */
 interp_range interp_index_range(const ir_program *p, ir_buf b,
                                 arena *scratch);
 /* Runs q on the same inputs; TESS_OK when all outputs agree, TESS_MISMATCH
@@ -239,9 +240,9 @@ tess_status interp_expect_check(interp_expect *x, interp *in,
                                 const ir_program *q, const interp_options *o,
                                 interp_error *e);
 
-/* Both at once, on inputs of any values; on some of a few values, where the
+/* Runs and compares both on inputs of any values; of a few values, where the
  * programs compare data; of extreme ones, where there are integers; and with
- * peaks, where one of several values is chosen.  *which (may be NULL): the
+ * peaks, where one of several values is selected.  *which (may be NULL): the
  * program that failed, 0 or 1. */
 tess_status interp_equal(mem_heap *heap, const ir_program *p,
                          const ir_program *q, uint64_t seed,

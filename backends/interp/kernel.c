@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels: every block of threads in turn, its threads round by round.  A
- * round runs each thread from where it stands to its next barrier, or the
+ * Kernels in lockstep: blocks of threads serially, their threads in rounds.  A
+ * round runs each thread from its program counter to its next barrier, or the
  * end; blocks race with each other, threads with those of the same round. */
 #include "backends/interp/machine.h"
 
@@ -13,7 +13,8 @@ static bool counts(const code_kernel *g, bool grid, int64_t *n) {
   return *n < INT64_C(1) << 31;
 }
 
-/* Writes number `k` of a block or thread as its indices, .x fastest. */
+/* Decomposes the linear number `k` of a block or thread into its indices, .x
+ * fastest. */
 static void set_indices(const code_kernel *g, bool grid, int64_t k,
                         interp_word *R) {
   for (unsigned i = 0; i < IR_THREAD_COUNT; i++)
@@ -23,7 +24,7 @@ static void set_indices(const code_kernel *g, bool grid, int64_t k,
     }
 }
 
-static bool prepare(machine_launch *x) {
+static bool prepare_launch(machine_launch *x) {
   machine *m = x->m;
   const code_unit *k = m->k;
   uint64_t n = (uint64_t)x->threads;
@@ -46,7 +47,7 @@ static bool prepare(machine_launch *x) {
   return x->regs && x->pc && x->stop && x->copies && x->mine && x->ours;
 }
 
-/* Each warp's buffers come to life with it. */
+/* Allocates the buffers private to each warp. */
 static bool start_warps(machine_launch *x, const interp_word *R) {
   machine_buf *ours = x->ours;
   for (int64_t t = 0; t < x->threads; t += IR_WARP_LANES)
@@ -58,7 +59,7 @@ static bool start_warps(machine_launch *x, const interp_word *R) {
   return true;
 }
 
-/* Shared buffers come to life with the block of threads. */
+/* Allocates the shared buffers of a block of threads. */
 static bool start_block(machine_launch *x, int64_t block,
                         const interp_word *R) {
   const code_unit *k = x->m->k;
@@ -103,7 +104,7 @@ void machine_diverged(machine_launch *x, int64_t first, int64_t t) {
                                      .iter = {first, t}});
 }
 
-/* All threads to their next barrier: those of a warp one after the other. */
+/* Runs all threads to their next barrier, those of a warp serially. */
 static bool run_threads(machine_launch *x, bool warps) {
   int64_t step = warps ? IR_WARP_LANES : 1;
   for (int64_t t = 0; t < x->threads; t += step)
@@ -114,7 +115,7 @@ static bool run_threads(machine_launch *x, bool warps) {
   return true;
 }
 
-/* One round; *more: all threads stand at the same barrier. */
+/* One round; *more: all threads reached the same barrier. */
 static bool run_round(machine_launch *x, bool *more) {
   machine *m = x->m;
   bool warps = m->k->has_warps;
@@ -156,7 +157,7 @@ machine_stop machine_kernel(machine *m, const code_kernel *g,
   }
   arena_mark mark = arena_get_mark(m->memory);
   uint64_t bytes = m->bytes;
-  if (!prepare(&x) || !run_blocks(&x, R)) return MACHINE_FAULT;
+  if (!prepare_launch(&x) || !run_blocks(&x, R)) return MACHINE_FAULT;
   for (uint32_t i = 0; i < x.nown; i++) m->buf[x.own[i]] = (machine_buf){0};
   for (uint32_t i = 0; i < x.nheld; i++) m->buf[x.held[i]] = (machine_buf){0};
   for (uint32_t i = 1; i < m->k->bufs.n; i++)

@@ -1,59 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The machine that runs compiled programs.
+ * The virtual machine of the interpreter: memory, race detection, kernels.
  *
- * Racing accesses.  A clock ticks when a racing loop starts, at each of its
- * iterations, and when a buffer comes to life; every access notes the time.
- * For each racing loop that is open the machine knows when it started and
- * when its current iteration did, so an earlier access at time t happened
+ * Race detection by timestamps.  A clock ticks when a racing loop starts, at
+ * each of its iterations, and when a buffer is allocated; every access records
+ * the time.  For each open racing loop the machine keeps the start time of the
+ * loop and of its current iteration, so that an earlier access at time t
+ * happened
  *
- *     before the loop        t < start         ordered, at this level
- *     in another iteration   start <= t < iter  a race
- *     in this iteration      iter <= t          look one level further in
+ *      before the loop        t < start         ordered, at this level
+ *      in another iteration   start <= t < iter  a race
+ *      in this iteration      iter <= t          look one level further in
  *
- * An element keeps the time of its last write, and of its last read since.
- * Of reads before that one only one thing matters: at which of the levels
- * open then there was a read in another iteration.  A set of bits, one a
- * level, remembers that exactly.  A barrier starts a new round of the threads
- * of a block, which is a racing loop of its own, so what threads did before
- * it is ordered.
+ * An element keeps the time of its last write, and of its last read since.  Of
+ * the reads before that one a set of bits suffices: at which of the levels open
+ * then there was a read in another iteration.  A barrier starts a new round of
+ * the threads of a block, which is a racing loop of its own, so what threads
+ * did before it is ordered.
  *
- * Where there are warps a round is a racing loop over them, and in each of its
- * iterations the lanes are one, from one point that orders their memory to the
- * next.  In between they take turns when they exchange values, so that a lane
- * has several iterations, which do not race with each other. */
+ * With warps, a round is a racing loop over them, and the lanes of one share an
+ * iteration from one memory-ordering point to the next.  In between they are
+ * serial between exchanges of values, so that a lane has several iterations,
+ * which do not race with each other. */
 #ifndef BACKENDS_INTERP_MACHINE_H
 #define BACKENDS_INTERP_MACHINE_H
 
 #include "backends/interp/code.h"
 
 typedef struct machine_cell {
-  uint32_t writer;       /* when it was written last */
-  uint32_t reader;       /* when it was read last since then, 0: never */
+  uint32_t writer;       /* time of the last write */
+  uint32_t reader;       /* time of the last read since then, 0: none */
   uint32_t other;        /* a read in another iteration than that one */
-  uint32_t levels;       /* where there were such reads */
+  uint32_t levels;       /* levels with such reads */
 } machine_cell;
 
 typedef struct machine_buf {
   interp_word *val;
-  uint32_t *wrote;       /* CODE_PLAIN: when written last, else NULL */
+  uint32_t *wrote;       /* CODE_PLAIN: time of the last write, else NULL */
   machine_cell *cell;    /* CODE_RACING, else NULL */
-  uint32_t birth;        /* writes before it were somebody else's */
-  uint32_t *on_its_way;  /* element -> thread + 1 that copies it; or NULL */
+  uint32_t birth;        /* allocation time: earlier writes are of a former
+                          * lifetime */
+  uint32_t *in_flight;  /* element -> thread + 1 whose copy is in flight; or
+                          * NULL */
   uint64_t size, room;   /* elements in use, allocated */
 } machine_buf;
 
-/* What a thread copies and has not waited for (copies.c). */
+/* The copies in flight of a thread (copies.c). */
 typedef struct machine_copy {
   const code_access *a;
   uint64_t at;
-  const code_access *from; /* what was loaded last; NULL: of an input */
+  const code_access *from; /* the last load; NULL: of an input */
   uint64_t from_at;
   uint32_t group, time;
 } machine_copy;
 typedef struct machine_copies {
   bool open;
   uint32_t thread, groups; /* committed */
-  const code_access *from; /* while open: what was loaded last */
+  const code_access *from; /* while open: the last load */
   uint64_t from_at;
   uint32_t n, room;
   machine_copy *v;         /* oldest first */
@@ -63,10 +65,11 @@ typedef struct machine_level {
   uint32_t start, iter;
   ir_stmt loop;
   interp_group group;    /* what its iterations are */
-  int64_t lo;            /* value of the variable in the first iteration */
-  uint32_t lanes;        /* of a warp, which take turns: iteration i is that of
-                          * lane i % lanes; 0: all iterations differ */
-  uint32_t log;          /* its iterations' times in `times`, from here */
+  int64_t lo;            /* value of the variable in its first iteration */
+  uint32_t lanes;        /* of a warp, serial: iteration i is that of lane i %
+                          * lanes; 0: all iterations differ */
+  uint32_t log;          /* start times of its iterations, from here in
+                          * `times` */
 } machine_level;
 
 typedef struct machine {
@@ -81,24 +84,24 @@ typedef struct machine {
   uint32_t depth;
   machine_level level[CODE_LEVELS];
   code_times *times;
-  uint64_t steps, bytes; /* still allowed */
-  machine_copies *copies; /* of the thread that runs; NULL: none does */
+  uint64_t steps, bytes; /* remaining budget */
+  machine_copies *copies; /* of the running thread; NULL: none */
   uint64_t effects;      /* see interp.effects */
 } machine;
 
 typedef enum machine_stop {
   MACHINE_END, MACHINE_BARRIER,
-  MACHINE_WARP,          /* before what the lanes of a warp do together */
+  MACHINE_WARP,          /* at a warp-synchronous operation */
   MACHINE_FAULT
 } machine_stop;
 
-/* Runs from *pc on with registers R until the end, a barrier or a fault;
- * *pc: behind the barrier. */
+/* Runs from *pc with registers R until the end, a barrier or a fault; *pc:
+ * behind the barrier. */
 machine_stop machine_exec(machine *m, interp_word *R, uint32_t *pc);
 
 /* ---- kernels (kernel.c) ------------------------------------------------- */
 
-/* A kernel while it runs.  A thread is its registers and its place. */
+/* A kernel in execution.  A thread is its registers and its program counter. */
 typedef struct machine_launch {
   machine *m;
   const code_kernel *g;
@@ -107,7 +110,7 @@ typedef struct machine_launch {
   interp_word *regs;       /* of all threads */
   uint32_t *pc;
   uint8_t *stop;           /* why it stopped (machine_stop) */
-  uint32_t nown, nheld;    /* buffers that each thread, each warp has */
+  uint32_t nown, nheld;    /* number of buffers private to a thread, a warp */
   uint32_t *own, *held;    /* which, in code.bufs */
   machine_copies *copies;  /* of all threads */
   machine_buf *mine;       /* of all threads */
@@ -117,27 +120,27 @@ static inline interp_word *machine_regs(const machine_launch *x, int64_t t) {
   return x->regs + (uint64_t)t * x->nregs;
 }
 
-/* Runs thread t from where it stands to its next stop. */
+/* Runs thread t from its program counter to its next stop. */
 machine_stop machine_thread(machine_launch *x, int64_t t);
-/* Thread t stopped where thread `first` did not. */
+/* Reports that thread t stopped where thread `first` did not. */
 void machine_diverged(machine_launch *x, int64_t first, int64_t t);
-/* Runs the lanes of warp w until each stands at a barrier of the block, or
- * the end (warp.c); false: fault. */
+/* Runs the lanes of warp w until each reached a barrier of the block, or the
+ * end (warp.c); false: fault. */
 bool machine_warp(machine_launch *x, int64_t w);
 
-/* All blocks of threads of a kernel; its code starts at `pc`. */
+/* Runs all blocks of threads of a kernel; its code starts at `pc`. */
 machine_stop machine_kernel(machine *m, const code_kernel *g,
                             const interp_word *R, uint32_t pc);
 
 /* ---- buffers (memory.c) ------------------------------------------------- */
 
-/* Buffer i comes to life with the extents in R; false: fault. */
+/* Allocates buffer i with the extents in R; false: fault. */
 bool machine_alloc(machine *m, uint32_t i, const interp_word *R,
                    ir_stmt s);
-/* Room in *b for `size` elements under the guard; false: fault. */
+/* Reserves `size` elements in *b under the guard; false: fault. */
 bool machine_room(machine *m, machine_buf *b, uint64_t size, code_guard g,
                   ir_buf buf, ir_stmt s);
-/* Zeroed memory that counts; NULL: fault. */
+/* Zeroed memory within the byte budget; NULL: fault. */
 void *machine_memory(machine *m, uint64_t bytes, ir_buf buf, ir_stmt s);
 
 /* ---- races (race.c) ----------------------------------------------------- */
@@ -151,27 +154,27 @@ void machine_leave(machine *m);
 /* The value of the loop's variable at time t; -1 when that is not known. */
 int64_t machine_value_at(const machine *m, uint32_t d, uint32_t t);
 
-/* Checks and notes an access to element `at`; false: fault. */
+/* Checks and records an access to element `at`; false: fault. */
 bool machine_read(machine *m, const code_access *a, uint64_t at);
 bool machine_write(machine *m, const code_access *a, uint64_t at);
 
 /* ---- copies (copies.c) -------------------------------------------------- */
 
-/* What a copy may take; NULL: an element that nobody writes. */
+/* Records the source of a copy; NULL: an element that is never written. */
 static inline void machine_take(machine *m, const code_access *a,
                                 uint64_t at) {
   if (!m->copies || !m->copies->open) return;
   m->copies->from = a;
   m->copies->from_at = at;
 }
-/* The element that was just stored is on its way; false: fault. */
+/* Marks the element just stored as in flight; false: fault. */
 bool machine_send(machine *m, const code_access *a, uint64_t at);
 /* OP_ASYNC; false: fault. */
 bool machine_async(machine *m, ir_fn fn, int64_t left, ir_stmt s);
 
 /* ---- faults (fault.c) --------------------------------------------------- */
 
-/* `n` steps more, with a look at `stop` every so often; false: fault. */
+/* Spends `n` steps, polling `stop` every so often; false: fault. */
 enum { MACHINE_LOOK = 1 << 16 };
 bool machine_steps_slowly(machine *m, uint64_t n, ir_stmt s);
 static inline bool machine_steps(machine *m, uint64_t n, ir_stmt s) {
@@ -187,9 +190,9 @@ void machine_limit(machine *m, ir_stmt s, ir_buf buf, const char *what);
 void machine_outside(machine *m, const code_access *a, uint32_t dim,
                      int64_t at, int64_t extent);
 void machine_unwritten(machine *m, const code_access *a, uint64_t at);
-void machine_on_its_way(machine *m, const code_access *a, uint64_t at,
+void machine_in_flight(machine *m, const code_access *a, uint64_t at,
                         bool writes);
-/* What access `from` took was written before the copy was there. */
+/* The source of copy `from` was overwritten before the copy completed. */
 void machine_overtaken(machine *m, const code_access *from, uint64_t at);
 /* The earlier access at time t raced at level d; t 0: not known. */
 void machine_race(machine *m, const code_access *a, uint64_t at, uint32_t d,

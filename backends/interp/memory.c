@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Buffers of a run.  A buffer that comes to life again keeps its memory; the
- * time of its birth says which elements were written in this life. */
+ * Buffer memory of a run.  A re-allocated buffer keeps its memory; its
+ * allocation time distinguishes elements written in the current lifetime. */
 #include "backends/interp/machine.h"
 
 void *machine_memory(machine *m, uint64_t bytes, ir_buf buf, ir_stmt s) {
@@ -37,9 +37,9 @@ bool machine_room(machine *m, machine_buf *b, uint64_t size, code_guard g,
   return true;
 }
 
-/* The number of elements; false: negative or too many to count. */
-static bool count(const machine *m, const code_buf *k, const interp_word *R,
-                  uint64_t *size) {
+/* The number of elements; false: negative or overflow. */
+static bool count_elements(const machine *m, const code_buf *k,
+                           const interp_word *R, uint64_t *size) {
   *size = 1;
   for (uint32_t i = 0; i < k->ndim; i++) {
     int64_t e = R[m->k->regs.v[k->extent + i]].i;
@@ -51,7 +51,7 @@ static bool count(const machine *m, const code_buf *k, const interp_word *R,
 bool machine_alloc(machine *m, uint32_t i, const interp_word *R, ir_stmt s) {
   const code_buf *k = &m->k->bufs.v[i];
   uint64_t size;
-  if (!count(m, k, R, &size)) {
+  if (!count_elements(m, k, R, &size)) {
     machine_limit(m, s, k->buf, "elements of a buffer");
     return false;
   }
@@ -59,7 +59,7 @@ bool machine_alloc(machine *m, uint32_t i, const interp_word *R, ir_stmt s) {
       !machine_room(m, &m->buf[i], size, (code_guard)k->guard, k->buf, s))
     return false;
   m->buf[i].birth = m->clock;
-  if (m->buf[i].on_its_way)
-    memset(m->buf[i].on_its_way, 0, size * sizeof *m->buf[i].on_its_way);
+  if (m->buf[i].in_flight)
+    memset(m->buf[i].in_flight, 0, size * sizeof *m->buf[i].in_flight);
   return true;
 }

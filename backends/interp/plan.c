@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Looking a program over before compiling it, in two walks: the first binds
- * variables and finds where buffers live; the second looks at expressions. */
+ * Analysis before compilation, in two walks: the first binds variables and
+ * finds lifetime scopes of buffers; the second hoists expressions to the scopes
+ * of their variables. */
 #include "backends/interp/plan.h"
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
@@ -22,28 +23,31 @@ void plan_fail(interp_error *e, tess_status code, ir_stmt s, ir_buf b,
   va_end(ap);
 }
 
-/* All the walks over expressions recurse, this deep at most. */
+/* Recursion limit of all walks over expressions. */
 enum { DEEPEST = 8000 };
 
 /* ---- binding ------------------------------------------------------------ */
 
-static void bind(plan *n, ir_var v, ir_stmt s) {
+static void bind_var(plan *n, ir_var v, ir_stmt s) {
   plan_var *x = &n->var[v];
   x->many |= x->bound;
   x->bound = 1;
   x->binder = s;
 }
 
-static void live(plan *n, ir_buf b, ir_stmt home, ir_stmt decl,
-                 ir_stmt kernel) {
+static void add_lifetime(plan *n, ir_buf b, ir_stmt lifetime, ir_stmt decl,
+                         ir_stmt kernel) {
   plan_buf *x = &n->buf[b];
-  if (x->home) plan_fail(n->e, TESS_INVALID, decl, b, "it is allocated twice");
-  *x = (plan_buf){
-      .home = home, .decl = decl, .kernel = kernel, .next = n->stmt[home].buf};
-  n->stmt[home].buf = b;
+  if (x->lifetime)
+    plan_fail(n->e, TESS_INVALID, decl, b, "it is allocated twice");
+  *x = (plan_buf){.lifetime = lifetime,
+                  .decl = decl,
+                  .kernel = kernel,
+                  .next = n->stmt[lifetime].buf};
+  n->stmt[lifetime].buf = b;
 }
 
-/* The thread loop that starts the kernel around s, or s itself, 0: none. */
+/* The outermost thread loop around s, or s itself, 0: none. */
 static ir_stmt kernel_of(const plan *n, ir_stmt s) {
   ir_stmt found = 0;
   for (; n->lockstep && s; s = ir_st(n->p, s)->parent)
@@ -54,22 +58,22 @@ static ir_stmt kernel_of(const plan *n, ir_stmt s) {
 static void bind_block(plan *n, ir_stmt s) {
   const ir_block_rec *b = ir_blk(n->p, s);
   for (uint32_t i = 0; i < b->iters.n; i++)
-    bind(n, n->p->iter.v[b->iters.at + i].var, s);
+    bind_var(n, n->p->iter.v[b->iters.at + i].var, s);
   for (uint32_t i = 0; i < b->matches.n; i++) {
     const ir_match *m = &n->p->match.v[b->matches.at + i];
     n->buf[m->buf] = (plan_buf){
-        .home = s, .decl = s, .is_match = 1, .match = b->matches.at + i};
+        .lifetime = s, .decl = s, .is_match = 1, .match = b->matches.at + i};
   }
 }
 
-/* Homes are asked for last: the answer adds expressions to the program. */
+/* Lifetime scopes come last: computing them adds expressions to the program. */
 static void live_block(plan *n, ir_stmt s) {
   ir_span allocs = ir_blk(n->p, s)->allocs;
   for (uint32_t i = 0; i < allocs.n; i++) {
     ir_buf b = n->p->arg.v[allocs.at + i];
-    ir_stmt home = ir_lifetime_scope(n->p, n->memory, b);
-    home = home ? home : s;
-    live(n, b, home, s, kernel_of(n, home));
+    ir_stmt lifetime = ir_lifetime_scope(n->p, n->memory, b);
+    lifetime = lifetime ? lifetime : s;
+    add_lifetime(n, b, lifetime, s, kernel_of(n, lifetime));
   }
 }
 
@@ -86,8 +90,8 @@ bool plan_is_racing(const ir_program *p, ir_stmt s) {
   return r->loop_kind == IR_PARALLEL || r->loop_kind == IR_VECTORIZED;
 }
 
-/* The level inside s.  In a kernel all threads are two levels: blocks of
- * threads, and the threads of one block; where there are warps, three. */
+/* The racing level inside s.  In a kernel all threads are two levels: blocks of
+ * threads, and the threads of one block; with warps, three. */
 static uint16_t level_in(const plan *n, ir_stmt s, uint16_t outer) {
   const ir_stmt_rec *r = ir_st(n->p, s);
   if (!plan_is_racing(n->p, s)) return outer;
@@ -106,11 +110,11 @@ static void bind_stmt(plan *n, ir_stmt s) {
   x->level = level_in(n, s, outer);
   if (x->level > n->levels) n->levels = x->level;
   if (r->kind == IR_LOOP)
-    bind(n, r->var, s);
+    bind_var(n, r->var, s);
   else if (r->kind == IR_LET)
-    bind(n, r->let_var, s);
+    bind_var(n, r->let_var, s);
   else if (r->kind == IR_ALLOCATE)
-    live(n, r->alloc, s, s, kernel_of(n, s));
+    add_lifetime(n, r->alloc, s, s, kernel_of(n, s));
   else if (r->kind == IR_BLOCK)
     bind_block(n, s);
 }
@@ -137,7 +141,7 @@ uint32_t plan_operands(const ir_program *p, ir_expr e, const uint32_t **out,
   }
 }
 
-/* The deeper of two binders, both around one place. */
+/* The innermost of two binders, both of which enclose one place. */
 static ir_stmt deeper(const plan *n, ir_stmt a, ir_stmt b) {
   if (!a || !b) return a ? a : b;
   return n->stmt[a].depth >= n->stmt[b].depth ? a : b;
@@ -194,9 +198,9 @@ static void put_in_list(plan *n, ir_expr e) {
   n->node[e].listed = 1;
 }
 
-/* Puts e and what is below it in the lists of their scopes, operands first;
- * notes who is loaded from. */
-static void look_at(plan *n, ir_expr e, uint16_t level) {
+/* Adds e and its operands to the lists of their scopes, operands first; records
+ * the buffers loaded from. */
+static void plan_expr(plan *n, ir_expr e, uint16_t level) {
   if (!e || n->node[e].visit == n->visit || n->node[e].listed) return;
   if (n->deep == DEEPEST)
     plan_fail(n->e, TESS_LIMIT, 0, 0, "an expression is too deep");
@@ -208,27 +212,27 @@ static void look_at(plan *n, ir_expr e, uint16_t level) {
     plan_buf *b = &n->buf[node->a];
     b->used = 1;
     b->level = level > b->level ? level : b->level;
-    look_at(n, node->c, level);
+    plan_expr(n, node->c, level);
   }
   const uint32_t *op;
   uint32_t small[4], k = plan_operands(n->p, e, &op, small);
-  for (uint32_t i = 0; i < k; i++) look_at(n, op[i], level);
+  for (uint32_t i = 0; i < k; i++) plan_expr(n, op[i], level);
   if (plan_of(n, e)->pure && k) put_in_list(n, e);
   n->deep--;
 }
 
 static void look_at_region(plan *n, ir_region r, uint16_t level) {
   for (uint32_t i = 0; i < 2 * ir_ndim(n->p, r.buf); i++)
-    look_at(n, n->p->arg.v[r.at + i], level);
+    plan_expr(n, n->p->arg.v[r.at + i], level);
 }
 
 static void look_at_shape(plan *n, ir_buf b) {
   for (uint32_t i = 0; i < ir_ndim(n->p, b); i++)
-    look_at(n, ir_dim(n->p, b, i), 0);
+    plan_expr(n, ir_dim(n->p, b, i), 0);
 }
 
-/* An iteration variable or let that can be computed where the variables it
- * is made of are bound is just another name for its value. */
+/* Copy propagation: an iteration variable or let whose value can be computed
+ * where its own variables are bound is an alias of that value. */
 static void alias(plan *n, ir_var v, ir_expr value) {
   plan_var *x = &n->var[v];
   const plan_node *y = plan_of(n, value);
@@ -237,12 +241,12 @@ static void alias(plan *n, ir_var v, ir_expr value) {
 
 static void look_at_block(plan *n, ir_stmt s, uint16_t outer) {
   const ir_block_rec b = *ir_blk(n->p, s);
-  look_at(n, b.pred, outer);
+  plan_expr(n, b.pred, outer);
   for (uint32_t i = b.iters.at; i < b.iters.at + b.iters.n; i++) {
     const ir_iter *it = &n->p->iter.v[i];
-    look_at(n, it->lo, outer);
-    look_at(n, it->extent, outer);
-    look_at(n, it->bind, outer);
+    plan_expr(n, it->lo, outer);
+    plan_expr(n, it->extent, outer);
+    plan_expr(n, it->bind, outer);
     alias(n, it->var, it->bind);
   }
   for (uint32_t i = b.matches.at; i < b.matches.at + b.matches.n; i++)
@@ -262,10 +266,10 @@ static void look_at_store(plan *n, const ir_stmt_rec *r, ir_stmt s,
   b->stored = b->used = 1;
   b->level = level > b->level ? level : b->level;
   n->levels = level > n->levels ? level : n->levels;
-  look_at(n, r->value, level);
-  look_at(n, r->mask, level);
+  plan_expr(n, r->value, level);
+  plan_expr(n, r->mask, level);
   for (uint32_t i = 0; i < r->idx.n; i++)
-    look_at(n, n->p->arg.v[r->idx.at + i], level);
+    plan_expr(n, n->p->arg.v[r->idx.at + i], level);
 }
 
 static void look_at_stmt(plan *n, ir_stmt s) {
@@ -274,19 +278,19 @@ static void look_at_stmt(plan *n, ir_stmt s) {
   n->visit++;
   switch ((ir_kind)r.kind) {
   case IR_LOOP:
-    look_at(n, r.lo, outer);
-    look_at(n, r.extent, outer);
+    plan_expr(n, r.lo, outer);
+    plan_expr(n, r.extent, outer);
     break;
   case IR_BLOCK: look_at_block(n, s, outer); break;
   case IR_STORE: look_at_store(n, &r, s, outer); break;
   case IR_IF:
-    if (!ir_is_instead(n->p, r.cond)) look_at(n, r.cond, outer);
+    if (!ir_is_instead(n->p, r.cond)) plan_expr(n, r.cond, outer);
     break;
   case IR_LET:
-    look_at(n, r.let_value, outer);
+    plan_expr(n, r.let_value, outer);
     alias(n, r.let_var, r.let_value);
     break;
-  case IR_EVALUATE: look_at(n, r.eval, outer); break;
+  case IR_EVALUATE: plan_expr(n, r.eval, outer); break;
   case IR_ALLOCATE:
   case IR_BARRIER:
   case IR_DEAD: break;
@@ -294,7 +298,7 @@ static void look_at_stmt(plan *n, ir_stmt s) {
   for (ir_buf b = n->stmt[s].buf; b; b = n->buf[b].next) look_at_shape(n, b);
 }
 
-/* A match buffer's accesses are its source's, which may be one too. */
+/* Accesses to a match buffer count for its source, which may be one, too. */
 static void pass_on_matches(plan *n) {
   bool changed = true;
   while (changed) {
@@ -314,7 +318,7 @@ static void pass_on_matches(plan *n) {
 
 /* ---- the whole ---------------------------------------------------------- */
 
-/* Some expression calls a function of a warp. */
+/* Does some expression call a function of a warp? */
 static bool calls_warp(const ir_program *p) {
   for (ir_expr e = 1; e < p->node.n; e++)
     if (ir_at(p, e)->op == IR_CALL && ir_fn_of_warp(ir_at(p, e)->a))
@@ -322,7 +326,7 @@ static bool calls_warp(const ir_program *p) {
   return false;
 }
 
-/* A warp's own loop in a loop over its lanes. */
+/* Is there a warp-synchronous loop within a loop over its lanes? */
 static bool is_lowered_warp(const ir_program *p, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(p, s);
   if (!plan_is_thread(r) || r->thread != IR_WARP) return false;
@@ -332,7 +336,7 @@ static bool is_lowered_warp(const ir_program *p, ir_stmt s) {
   return false;
 }
 
-/* Where there is a barrier thread loops are a device's. */
+/* With a barrier, thread loops are a device's. */
 static bool wants_lockstep(const ir_program *p, ir_stmt root) {
   for (ir_stmt s = ir_next(p, root, root); s; s = ir_next(p, s, root))
     if (ir_st(p, s)->kind == IR_BARRIER || is_lowered_warp(p, s)) return true;
@@ -373,7 +377,8 @@ void plan_make(plan *n, ir_program *p, arena *memory, const interp_options *o,
   for (ir_stmt s = root; s; s = ir_next(p, s, root))
     if (ir_is_block(p, s)) live_block(n, s);
   ir_func f = *ir_entry(p);
-  for (uint32_t i = 0; i < f.sizes.n; i++) bind(n, p->arg.v[f.sizes.at + i], 0);
+  for (uint32_t i = 0; i < f.sizes.n; i++)
+    bind_var(n, p->arg.v[f.sizes.at + i], 0);
   n->node = table(memory, p->node.n, sizeof *n->node);
   n->visit = 1;
   for (uint32_t i = 0; i < f.params.n; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding accesses that race; machine.h says how. */
+ * Race detection from access timestamps (the algorithm: machine.h). */
 #include "backends/interp/machine.h"
 
 bool machine_tick(machine *m, ir_stmt s) {
@@ -37,7 +37,7 @@ void machine_leave(machine *m) {
   m->top = m->depth ? m->level[m->depth - 1].iter : 0;
 }
 
-/* The number of the iteration of level d that time t was in; -1: none. */
+/* The iteration of level d at time t; -1: none. */
 static int64_t iteration(const machine *m, uint32_t d, uint32_t t) {
   uint32_t first = m->level[d].log, lo = first;
   uint32_t hi = d + 1 < m->depth ? m->level[d + 1].log : m->times->n;
@@ -58,14 +58,14 @@ int64_t machine_value_at(const machine *m, uint32_t d, uint32_t t) {
   return i < 0 ? -1 : l->lo + (l->lanes ? i % l->lanes : i);
 }
 
-/* Time t, in an earlier iteration of level d, was one of the same lane. */
+/* Was time t, in an earlier iteration of level d, in the same lane? */
 static bool is_same_lane(const machine *m, uint32_t d, uint32_t t) {
   uint32_t lanes = m->level[d].lanes;
   return lanes &&
          iteration(m, d, t) % lanes == iteration(m, d, m->clock) % lanes;
 }
 
-/* The level at which an access at time t races with one now; -1: none. */
+/* The level at which an access at time t races with one now; -1: ordered. */
 static int racing_level(const machine *m, uint32_t t) {
   if (t >= m->top) return -1;
   for (uint32_t d = 0; d < m->depth; d++) {
@@ -75,7 +75,7 @@ static int racing_level(const machine *m, uint32_t t) {
   return -1;
 }
 
-/* The write of the element, seen from now, is over. */
+/* Is the last write of the element ordered before now? */
 static bool after_write(machine *m, const code_access *a, uint64_t at,
                         const machine_cell *c, bool writes) {
   int d = racing_level(m, c->writer);
@@ -84,9 +84,9 @@ static bool after_write(machine *m, const code_access *a, uint64_t at,
   return false;
 }
 
-/* What remains of the earlier reads once somebody reads now: bits of levels
- * that are still in the same iteration, and one for the level at which the
- * last reader is in another. */
+/* The reads that remain relevant after a read now: bits of levels that are
+ * still in the same iteration, and one for the level at which the last reader
+ * is in another. */
 static void note_read(const machine *m, machine_cell *c) {
   uint32_t keep = 0, d = 0;
   for (; d < m->depth && c->reader >= m->level[d].iter; d++)
@@ -102,8 +102,8 @@ static void note_read(const machine *m, machine_cell *c) {
 bool machine_read(machine *m, const code_access *a, uint64_t at) {
   const machine_buf *b = &m->buf[a->buf];
   machine_cell *c = &b->cell[at];
-  if (b->on_its_way && b->on_its_way[at]) {
-    machine_on_its_way(m, a, at, false);
+  if (b->in_flight && b->in_flight[at]) {
+    machine_in_flight(m, a, at, false);
     return false;
   }
   if (c->writer < b->birth) {
@@ -119,7 +119,7 @@ bool machine_read(machine *m, const code_access *a, uint64_t at) {
   return true;
 }
 
-/* Whether an earlier read races with a write now. */
+/* Does an earlier read race with a write now? */
 static bool after_reads(machine *m, const code_access *a, uint64_t at,
                         const machine_cell *c) {
   for (uint32_t d = 0; d < m->depth; d++) {
@@ -131,8 +131,8 @@ static bool after_reads(machine *m, const code_access *a, uint64_t at,
       return false;
     }
     if (c->levels >> d & 1) {
-      bool told = c->other >= l->start && c->other < l->iter;
-      machine_race(m, a, at, d, told ? c->other : 0, false, true);
+      bool known = c->other >= l->start && c->other < l->iter;
+      machine_race(m, a, at, d, known ? c->other : 0, false, true);
       return false;
     }
     if (earlier) return true;
@@ -143,8 +143,8 @@ static bool after_reads(machine *m, const code_access *a, uint64_t at,
 bool machine_write(machine *m, const code_access *a, uint64_t at) {
   const machine_buf *b = &m->buf[a->buf];
   machine_cell *c = &b->cell[at];
-  if (b->on_its_way && b->on_its_way[at]) {
-    machine_on_its_way(m, a, at, true);
+  if (b->in_flight && b->in_flight[at]) {
+    machine_in_flight(m, a, at, true);
     return false;
   }
   if (c->writer >= b->birth && !after_write(m, a, at, c, true)) return false;

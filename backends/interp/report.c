@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sentences of what went wrong. */
+ * Sentences for the interpreter's faults. */
 #include "backends/interp/interp.h"
 #include "ir/query.h"
 
@@ -113,7 +113,7 @@ static void put_fault(const ir_program *p, const interp_error *e, strbuf *out) {
                (long long)e->iter[1], (long long)e->iter[0]);
     put_stmt(p, e->stmt, out);
     return;
-  case INTERP_ON_ITS_WAY:
+  case INTERP_IN_FLIGHT:
     put_element(p, e, out);
     str_printf(out,
                " is %s while thread %lld copies %s and has not waited "
@@ -136,7 +136,7 @@ static void put_fault(const ir_program *p, const interp_error *e, strbuf *out) {
     return;
   case INTERP_UNWRITTEN:
     put_element(p, e, out);
-    str_puts(out, " is read before anything wrote it");
+    str_puts(out, " is read before it is written");
     return;
   case INTERP_REGION:
     put_element(p, e, out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Field arithmetic, and the hashes that stand for everything else. */
+ * Arithmetic of the residue domain: the prime field, and hashes for operations
+ * without a meaning in it. */
 #include "backends/interp/residue.h"
 
 #include "base/hash.h"
@@ -17,7 +18,7 @@ enum { FRACTION = 8, KNOWN = 40, PLACE = 28 };
 
 static uint64_t negate(uint64_t a) { return a ? RESIDUE_P - a : 0; }
 
-/* a as a number of least magnitude. */
+/* The symmetric representative of a, of least magnitude. */
 static int64_t centred(uint64_t a) {
   return a > RESIDUE_P / 2 ? (int64_t)a - (int64_t)RESIDUE_P : (int64_t)a;
 }
@@ -49,8 +50,8 @@ static bool known(uint64_t a, int64_t *n) {
   return c > -(INT64_C(1) << KNOWN) && c < INT64_C(1) << KNOWN;
 }
 
-/* The value that a stands for, where that is known. */
-static bool value_of(uint64_t a, double *v) {
+/* The value of a known residue; false: unknown. */
+static bool known_value(uint64_t a, double *v) {
   int64_t n;
   if (a == NAN_RESIDUE) return *v = NAN, true;
   if (a == INF_RESIDUE || a == RESIDUE_P - INF_RESIDUE)
@@ -78,15 +79,15 @@ uint64_t residue_div(uint64_t a, uint64_t b) {
   return residue_mul(a, residue_inverse(b));
 }
 
-/* Where a stands in the order: as n / 2^PLACE would.  Known values and others
- * of as few bits stand by their value, the infinities at the ends. */
-static int64_t place(uint64_t a) {
+/* The rank of a in the total order: as n / 2^PLACE would have.  Known values
+ * and others of as few bits rank by their value, the infinities at the ends. */
+static int64_t rank_of(uint64_t a) {
   if (a == INF_RESIDUE) return INT64_MAX;
   if (a == RESIDUE_P - INF_RESIDUE) return INT64_MIN;
   return centred(residue_fold((residue_wide)a << PLACE));
 }
 
-bool residue_less(uint64_t a, uint64_t b) { return place(a) < place(b); }
+bool residue_less(uint64_t a, uint64_t b) { return rank_of(a) < rank_of(b); }
 
 uint64_t residue_at(int64_t n) {
   uint64_t r = n < 0 ? RESIDUE_P - (uint64_t)-n : (uint64_t)n;
@@ -108,7 +109,7 @@ static uint64_t tag_of(tess_dtype t, unsigned what) {
 
 enum { TAG_CAST = 0x100, TAG_MOD = 0x200 };
 
-/* Every value of `from` is one of `to`. */
+/* Is every value of `from` exact in `to`? */
 static bool holds_all(tess_dtype to, tess_dtype from) {
   return to.bits > from.bits || (to.code == from.code && to.bits == from.bits);
 }
@@ -117,7 +118,7 @@ uint64_t residue_cast(uint64_t seed, tess_dtype to, tess_dtype from,
                       uint64_t a) {
   double v;
   if (holds_all(to, from)) return a;
-  if (value_of(a, &v)) return residue_of_real(ir_round_real(to, v));
+  if (known_value(a, &v)) return residue_of_real(ir_round_real(to, v));
   return residue_hash(seed, tag_of(to, TAG_CAST), 1, &a);
 }
 
@@ -127,15 +128,15 @@ uint64_t residue_from_int(tess_dtype to, tess_dtype from, int64_t v) {
 
 int64_t residue_to_int(uint64_t seed, tess_dtype to, uint64_t a) {
   double v;
-  if (to.code == TESS_BOOL) return a != 0;
-  if (value_of(a, &v)) return ir_cast_real_to_int(to, v);
+  if (to.code == TESS_DTYPE_BOOL) return a != 0;
+  if (known_value(a, &v)) return ir_cast_real_to_int(to, v);
   uint64_t h = residue_hash(seed, tag_of(to, TAG_CAST), 1, &a);
   return ir_wrap_int(to, (int64_t)(h << 3 ^ h >> 13));
 }
 
 uint64_t residue_mod(uint64_t seed, tess_dtype t, uint64_t a, uint64_t b) {
   double x, y;
-  if (value_of(a, &x) && value_of(b, &y))
+  if (known_value(a, &x) && known_value(b, &y))
     return residue_of_real(ir_fold_real(IR_MOD, t, x, y));
   return residue_hash(seed, tag_of(t, TAG_MOD), 2, (uint64_t[]){a, b});
 }
@@ -146,9 +147,9 @@ uint64_t residue_call(uint64_t seed, ir_fn fn, tess_dtype t, uint32_t n,
   bool all = n <= 3;
   if (fn == IR_FN_FMA)
     return residue_add(residue_mul(args[0], args[1]), args[2]);
-  for (uint32_t i = 0; all && i < n; i++) all = value_of(args[i], &v[i]);
+  for (uint32_t i = 0; all && i < n; i++) all = known_value(args[i], &v[i]);
   if (all) return residue_of_real(ir_apply_real(fn, t, v));
   if (fn == IR_FN_ABS) /* the greater of a and -a in the order above */
-    return place(args[0]) < 0 ? residue_sub(0, args[0]) : args[0];
+    return rank_of(args[0]) < 0 ? residue_sub(0, args[0]) : args[0];
   return residue_hash(seed, tag_of(t, (unsigned)fn), n, args);
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The residue domain: floats are elements of the field of integers modulo a
- * prime, so that sums and products are exact in any order.  (Integers and
- * bools need no such thing: their own arithmetic is exact in any order, and
- * what bounds decide about them when expressions are built holds.)
+ * prime, so that sums and products are exact in any order.  (Integers and bools
+ * keep their own arithmetic, which is exact in any order, so that bounds proven
+ * when expressions are built hold.)
  *
- * What has no meaning in the field is a hash of its arguments, made
- * consistent with what programs may fold:
+ * Operations without a meaning in the field are hashes of their arguments, made
+ * consistent with constant folding:
  *
- *   - fractions k / 256 of small magnitude are "known": their residues tell
+ *   - fractions k / 256 of small magnitude are "known": their residues have
  *     their value, and casts, functions and comparisons of known values give
  *     what native arithmetic gives;
  *   - a cast to a float type that holds every value of the other is the
  *     identity;
- *   - the order that min, max and comparisons follow is total, keeps known
- *     values, and all n / 2^28 below 2^32 in magnitude, in their usual order,
- *     and has the infinities as its ends. */
+ *   - the order of min, max and comparisons is total, keeps known values, and
+ *     all n / 2^28 below 2^32 in magnitude, in their usual order, and has the
+ *     infinities as its ends. */
 #ifndef BACKENDS_INTERP_RESIDUE_H
 #define BACKENDS_INTERP_RESIDUE_H
 
@@ -54,7 +54,7 @@ uint64_t residue_inverse(uint64_t a);
 uint64_t residue_div(uint64_t a, uint64_t b);
 /* Is a before b? */
 bool residue_less(uint64_t a, uint64_t b);
-/* What stands at place n of the order, |n| < p / 2; 0 stands at 0. */
+/* The element of rank n in the order, |n| < p / 2; 0 has rank 0. */
 uint64_t residue_at(int64_t n);
 
 uint64_t residue_from_int(tess_dtype to, tess_dtype from, int64_t v);
@@ -65,7 +65,7 @@ uint64_t residue_cast(uint64_t seed, tess_dtype to, tess_dtype from,
 uint64_t residue_call(uint64_t seed, ir_fn fn, tess_dtype t, uint32_t n,
                       const uint64_t *args);
 uint64_t residue_mod(uint64_t seed, tess_dtype t, uint64_t a, uint64_t b);
-/* The hash of anything: of a function of the host's, of a value's bits. */
+/* A hash of arbitrary words: of a host function, of a value's bits. */
 uint64_t residue_hash(uint64_t seed, uint64_t tag, uint32_t n,
                       const uint64_t *args);
 

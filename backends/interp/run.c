@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running a program: arguments in, arguments out. */
+ * Entry point of the interpreter: binds arguments, runs the compiled program,
+ * copies results back. */
 #include "backends/interp/machine.h"
 
 #include "backends/interp/residue.h"
@@ -26,7 +27,7 @@ void interp_free(interp *in) {
 
 /* ---- arguments ---------------------------------------------------------- */
 
-/* One run, so that it can be given to mem_protect. */
+/* One run, as an argument of mem_protect. */
 typedef struct job {
   interp *in;
   const ir_program *p;
@@ -61,8 +62,7 @@ static size_t width(const job *j, ir_buf b) {
                                         : ir_dtype_bytes(j->p->buf.v[b].dtype);
 }
 
-/* The buffer with index i comes to life; true when its size is as `bytes`
- * bytes of `each` say. */
+/* Allocates buffer i; false unless its size matches `bytes` bytes of `each`. */
 static bool bring_in(job *j, uint32_t i, const interp_word *R, size_t bytes,
                      size_t each) {
   machine *m = &j->m;
@@ -80,7 +80,8 @@ static bool bring_in(job *j, uint32_t i, const interp_word *R, size_t bytes,
   return false;
 }
 
-static void fill(machine_buf *b, tess_dtype t, bool residue, const char *data) {
+static void fill_elements(machine_buf *b, tess_dtype t, bool residue,
+                          const char *data) {
   size_t each = ir_dtype_bytes(t);
   for (uint64_t i = 0; i < b->size; i++)
     b->val[i] = read_element(t, residue, data + i * each);
@@ -92,7 +93,7 @@ static void mark_written(machine_buf *b) {
     b->cell[i] = (machine_cell){.writer = b->birth};
 }
 
-/* Inputs are read; outputs hold nothing yet. */
+/* Inputs are initialized from the arguments; outputs are unwritten. */
 static bool take_args(job *j, const interp_word *R) {
   machine *m = &j->m;
   for (uint32_t i = 0; i < j->nargs; i++) {
@@ -104,7 +105,7 @@ static bool take_args(job *j, const interp_word *R) {
     if (j->o->domain == INTERP_RESIDUE)
       memcpy(b->val, j->args[i].data, b->size * each);
     else
-      fill(b, j->p->buf.v[k->buf].dtype, false, j->args[i].data);
+      fill_elements(b, j->p->buf.v[k->buf].dtype, false, j->args[i].data);
     mark_written(b);
   }
   return true;
@@ -117,13 +118,13 @@ static bool take_constants(job *j, const interp_word *R) {
     uint32_t at = j->nargs + 1 + i;
     tess_dtype t = j->p->buf.v[c->buf].dtype;
     if (!bring_in(j, at, R, c->bytes, ir_dtype_bytes(t))) return false;
-    fill(&m->buf[at], t, j->o->domain == INTERP_RESIDUE, c->data);
+    fill_elements(&m->buf[at], t, j->o->domain == INTERP_RESIDUE, c->data);
   }
   return true;
 }
 
-/* When an element was written, 0: never. */
-static uint32_t written(const machine_buf *b, uint64_t at) {
+/* The time of an element's last write, 0: never. */
+static uint32_t written_at(const machine_buf *b, uint64_t at) {
   return b->cell ? b->cell[at].writer : b->wrote[at];
 }
 
@@ -136,7 +137,7 @@ static void give_args(job *j) {
     size_t each = width(j, k->buf);
     char *data = j->args[i].data;
     for (uint64_t at = 0; k->guard != CODE_INPUT && at < b->size; at++) {
-      if (!written(b, at)) continue;
+      if (!written_at(b, at)) continue;
       if (j->o->domain == INTERP_RESIDUE)
         memcpy(data + at * each, &b->val[at].u, each);
       else
@@ -158,7 +159,7 @@ static bool check_args(job *j) {
   return false;
 }
 
-static tess_status prepare(job *j) {
+static tess_status prepare_buffers(job *j) {
   interp *in = j->in;
   if (!in->code) {
     in->code = mem_new(in->heap, code_unit);
@@ -168,11 +169,11 @@ static tess_status prepare(job *j) {
   return code_compile(in->code, &in->prog, &in->memory, j->o, j->e);
 }
 
-static tess_status run(void *ud) {
+static tess_status run_program(void *ud) {
   job *j = ud;
   machine *m = &j->m;
   arena_reset(&j->in->memory);
-  if (!check_args(j) || prepare(j)) return j->e->code;
+  if (!check_args(j) || prepare_buffers(j)) return j->e->code;
   m->k = j->in->code;
   m->buf = arena_zalloc(m->memory, m->k->bufs.n * sizeof *m->buf);
   m->times = &j->in->code->times;
@@ -200,7 +201,7 @@ tess_status interp_run(interp *in, const ir_program *p, uint32_t nargs,
   uint64_t most = o->max_steps ? o->max_steps : UINT32_MAX;
   j.m.steps = most;
   j.m.bytes = o->max_bytes ? o->max_bytes : DEFAULT_BYTES;
-  tess_status st = mem_protect(in->heap, run, &j);
+  tess_status st = mem_protect(in->heap, run_program, &j);
   in->steps = most - j.m.steps;
   if (st && !e->code)
     *e = (interp_error){

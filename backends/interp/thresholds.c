@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values of inputs for which comparisons of data with constants come out in
- * one way and the other: the constants, and what the arithmetic before a
- * comparison makes of them, solved for its inputs one at a time. */
+ * Inputs on both sides of data comparisons: the constants compared with,
+ * propagated backwards through invertible arithmetic to single inputs. */
 #include "backends/interp/interp.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 
 #include <math.h>
 
-/* Expressions looked at for one constant, through intermediate buffers. */
+/* Limit on expressions visited for one constant, through intermediate
+ * buffers. */
 enum { MOST_SOLVED = 256, DEEPEST = 32 };
 
 typedef struct solving {
@@ -23,8 +23,8 @@ static void add_value(interp_few *few, double v) {
   if (few->n < INTERP_MOST_FEW) few->v[few->n++] = v;
 }
 
-/* v and what lies around it, with so few bits that products with constants
- * still have a place in the order of residues. */
+/* v and its neighbours, with so few bits that products with constants still are
+ * ordered among residues. */
 static void add_around(interp_few *few, double v) {
   const double most = 0x1p31, known = 0x1p8;
   int exponent;
@@ -36,12 +36,12 @@ static void add_around(interp_few *few, double v) {
   add_value(few, hi);
   add_value(few, lo - 1);
   add_value(few, hi + 1);
-  if (lo < hi) add_value(few, v); /* for what compares it as it is */
+  if (lo < hi) add_value(few, v); /* for comparisons of the unscaled value */
 }
 
-static bool constant(const ir_program *p, ir_expr e, double *v) {
+static bool constant_value(const ir_program *p, ir_expr e, double *v) {
   const ir_node *n = ir_at(p, e);
-  if (n->op == IR_CAST) return constant(p, n->a, v);
+  if (n->op == IR_CAST) return constant_value(p, n->a, v);
   if (n->op == IR_INT) *v = (double)n->i;
   if (n->op == IR_REAL) *v = n->f;
   return n->op == IR_INT || n->op == IR_REAL;
@@ -49,7 +49,7 @@ static bool constant(const ir_program *p, ir_expr e, double *v) {
 
 static void solve(solving *s, ir_expr e, double v);
 
-/* Each store that fills the buffer may have made it. */
+/* Each store to the buffer may have produced it. */
 static void solve_stores(solving *s, ir_buf b, double v) {
   const ir_program *p = s->p;
   ir_stmt root = ir_entry(p)->root;
@@ -66,8 +66,8 @@ static void solve_load(solving *s, ir_buf b, double v) {
   solve_stores(s, b, v);
 }
 
-/* How often e is a factor of the product at `at`; 0: it has others, too, or
- * more than are looked at (squares of squares have very many). */
+/* The multiplicity of e in the product at `at`; 0: it has other factors, too,
+ * or more than are visited (squares of squares have very many). */
 static uint32_t power_of(solving *s, ir_expr at, ir_expr e) {
   const ir_node *n = ir_at(s->p, at);
   if (at == e) return 1;
@@ -77,7 +77,7 @@ static uint32_t power_of(solving *s, ir_expr at, ir_expr e) {
   return a && b ? a + b : 0;
 }
 
-/* x * x * .. = v. */
+/* Solves x * x * .. = v. */
 static bool solve_power(solving *s, ir_expr e, double v) {
   const ir_node *n = ir_at(s->p, e);
   ir_expr x = n->b;
@@ -91,12 +91,13 @@ static bool solve_power(solving *s, ir_expr e, double v) {
   return true;
 }
 
-/* a op b = v, the other operand being the constant, or else what leaves the
- * value as it is. */
+/* Solves a op b = v for one operand, the other being the constant, or else the
+ * neutral element. */
 static void solve_binary(solving *s, ir_expr e, double v) {
   const ir_node *n = ir_at(s->p, e);
   double a = 0, b = 0;
-  bool left = constant(s->p, n->a, &a), right = constant(s->p, n->b, &b);
+  bool left = constant_value(s->p, n->a, &a),
+       right = constant_value(s->p, n->b, &b);
   bool sum = n->op == IR_ADD || n->op == IR_SUB;
   if (!left) a = !sum;
   if (!right) b = !sum;
@@ -118,7 +119,7 @@ static void solve_binary(solving *s, ir_expr e, double v) {
     if (!left) solve(s, n->a, v * b);
     if (!right) solve(s, n->b, a / v);
     break;
-  default: /* the lesser, the greater, a remainder */
+  default: /* min, max, modulo */
     if (!left) solve(s, n->a, v);
     if (!right) solve(s, n->b, v);
   }
@@ -135,7 +136,7 @@ static void solve_call(solving *s, const ir_node *n, double v) {
   case IR_FN_CEIL:
   case IR_FN_ROUND: solve(s, x[0], v); break;
   case IR_FN_SQRT: solve(s, x[0], v * v); break;
-  default: break; /* another value of the field, whatever the argument */
+  default: break; /* any other element of the field, whatever the argument */
   }
 }
 
@@ -146,7 +147,7 @@ static void solve_var(solving *s, ir_var var, double v) {
     solve(s, ir_st(s->p, r->owner)->let_value, v);
 }
 
-/* Adds values of inputs with which e may come to v. */
+/* Adds input values for which e may equal v. */
 static void solve(solving *s, ir_expr e, double v) {
   const ir_node n = *ir_at(s->p, e);
   if (!s->left || s->depth == DEEPEST || !isfinite(v)) return;
@@ -174,10 +175,10 @@ static void solve(solving *s, ir_expr e, double v) {
   s->depth--;
 }
 
-/* An operand of what compares, other than an index. */
+/* An operand of a comparison, other than an index. */
 bool interp_is_data(const ir_program *p, ir_expr e) {
   double v;
-  return !constant(p, e, &v) && !ir_at(p, e)->is_index;
+  return !constant_value(p, e, &v) && !ir_at(p, e)->is_index;
 }
 
 static bool compares_data(const ir_program *p) {
@@ -190,13 +191,13 @@ static bool compares_data(const ir_program *p) {
   return false;
 }
 
-/* The constants in sums, quotients and the like, of which one tells how far
- * two values that are compared lie apart. */
+/* The constants in sums, quotients and the like, one of which bounds the
+ * distance of two compared values. */
 static void add_constants(solving *s, ir_expr e) {
   const ir_node n = *ir_at(s->p, e);
   double v;
   if (!s->left || s->depth == DEEPEST || n.is_index) return;
-  if (constant(s->p, e, &v)) {
+  if (constant_value(s->p, e, &v)) {
     add_around(s->few, v);
     add_around(s->few, -v);
     return;
@@ -213,7 +214,7 @@ static void add_distance(interp_few *few, const ir_program *p, ir_expr a,
                          ir_expr b) {
   solving s = {p, few, MOST_SOLVED, 0};
   double v;
-  if (constant(p, a, &v) || constant(p, b, &v)) return;
+  if (constant_value(p, a, &v) || constant_value(p, b, &v)) return;
   if (few->n == INTERP_MOST_FEW) return;
   if (!interp_is_data(p, a) && !interp_is_data(p, b)) return;
   add_constants(&s, a);
@@ -224,7 +225,7 @@ static void add_threshold(interp_few *few, const ir_program *p, ir_expr data,
                           ir_expr limit) {
   solving s = {p, few, MOST_SOLVED, 0};
   double v;
-  if (!interp_is_data(p, data) || !constant(p, limit, &v)) return;
+  if (!interp_is_data(p, data) || !constant_value(p, limit, &v)) return;
   if (few->n == INTERP_MOST_FEW) return;
   add_around(few, v);
   solve(&s, data, v);

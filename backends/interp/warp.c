@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Warps: lanes that run from one meeting to the next.  They meet to exchange
- * values, those in a mask, which orders nothing else; and all of them for a
- * barrier of the warp or to do something together, which orders memory. */
+ * Warp execution: lanes run serially between convergence points.  Shuffles and
+ * votes converge the lanes of a mask and order no memory; warp barriers and
+ * warp-synchronous loops converge all lanes and order memory. */
 #include "backends/interp/machine.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ typedef struct warp {
   machine_launch *x;
   int64_t first; /* thread */
   uint32_t n;    /* lanes: IR_WARP_LANES, of the last warp fewer */
-  uint32_t go;   /* bits of those that may run */
+  uint32_t go;   /* bit mask of runnable lanes */
 } warp;
 
 static uint32_t bit(uint32_t lane) { return UINT32_C(1) << lane; }
@@ -19,7 +19,7 @@ static interp_word *regs(const warp *w, uint32_t lane) {
   return machine_regs(w->x, w->first + lane);
 }
 
-static uint32_t *place(const warp *w, uint32_t lane) {
+static uint32_t *lane_pc(const warp *w, uint32_t lane) {
   return &w->x->pc[w->first + lane];
 }
 
@@ -27,9 +27,9 @@ static machine_stop stop_of(const warp *w, uint32_t lane) {
   return (machine_stop)w->x->stop[w->first + lane];
 }
 
-/* What a lane that stopped for others is at. */
+/* The operation at which a lane is suspended. */
 static const code_insn *insn_of(const warp *w, uint32_t lane) {
-  return &w->x->m->k->insn.v[*place(w, lane) - 1];
+  return &w->x->m->k->insn.v[*lane_pc(w, lane) - 1];
 }
 
 static bool is_exchange(const code_insn *i) {
@@ -38,12 +38,13 @@ static bool is_exchange(const code_insn *i) {
 
 /* ---- what goes wrong ---------------------------------------------------- */
 
-static bool fail(warp *w, uint32_t lane, uint32_t other, const char *what) {
+static bool fail_lane(warp *w, uint32_t lane, uint32_t other,
+                      const char *what) {
   machine *m = w->x->m;
   interp_error e = {.code = TESS_RACE,
                     .fault = INTERP_LANES,
                     .element = -1,
-                    .stmt = m->k->origin.v[*place(w, lane) - 1],
+                    .stmt = m->k->origin.v[*lane_pc(w, lane) - 1],
                     .loop = w->x->g->stmt,
                     .group = INTERP_THREADS,
                     .iter = {w->first + lane, w->first + other}};
@@ -59,7 +60,7 @@ static bool diverged(warp *w, uint32_t lane, uint32_t other) {
 
 /* ---- exchanging --------------------------------------------------------- */
 
-/* Of the lanes in the mask those that have not come to their end. */
+/* The lanes of the mask that have not ended. */
 static uint32_t members(const warp *w, uint32_t mask) {
   uint32_t in = 0;
   for (uint32_t l = 0; l < w->n; l++)
@@ -67,18 +68,18 @@ static uint32_t members(const warp *w, uint32_t mask) {
   return in;
 }
 
-/* A lane of the mask that is not where this one is; w->n: none. */
+/* A lane of the mask that is suspended elsewhere; w->n: none. */
 static uint32_t missing(const warp *w, uint32_t lane, uint32_t mask) {
   uint32_t in = members(w, mask), reg = insn_of(w, lane)->a;
   for (uint32_t l = 0; l < w->n; l++)
     if ((in >> l & 1) &&
-        (stop_of(w, l) != MACHINE_WARP || *place(w, l) != *place(w, lane) ||
+        (stop_of(w, l) != MACHINE_WARP || *lane_pc(w, l) != *lane_pc(w, lane) ||
          (uint32_t)regs(w, l)[reg].u != mask))
       return l;
   return w->n;
 }
 
-/* The lane whose value `lane` gets. */
+/* The source lane of `lane` in an exchange. */
 static uint32_t source(ir_fn fn, uint32_t lane, uint64_t operand) {
   uint32_t by = (uint32_t)operand % IR_WARP_LANES;
   switch (fn) {
@@ -95,7 +96,7 @@ static bool shuffle(warp *w, const code_insn *i, uint32_t in) {
     if (!(in >> l & 1)) continue;
     uint32_t from = source((ir_fn)i->what, l, regs(w, l)[i->c].u);
     if (!(in >> from & 1))
-      return fail(w, l, from, "reads the value of a lane that takes no part");
+      return fail_lane(w, l, from, "reads the value of an inactive lane");
     out[l] = regs(w, from)[i->b];
   }
   for (uint32_t l = 0; l < w->n; l++)
@@ -114,7 +115,7 @@ static void vote(warp *w, const code_insn *i, uint32_t in) {
                                                    : yes == in;
 }
 
-/* Whoever can exchange values does so and may go on. */
+/* Completes all exchanges whose lanes have arrived, and resumes them. */
 static bool exchange(warp *w) {
   for (uint32_t l = 0; l < w->n; l++) {
     if (stop_of(w, l) != MACHINE_WARP || (w->go >> l & 1) ||
@@ -123,7 +124,7 @@ static bool exchange(warp *w) {
     const code_insn *i = insn_of(w, l);
     uint32_t mask = (uint32_t)regs(w, l)[i->a].u;
     if (!(mask >> l & 1))
-      return fail(w, l, l, "calls it with a mask that it is not in");
+      return fail_lane(w, l, l, "calls it with a mask that it is not in");
     if (missing(w, l, mask) < w->n) continue;
     uint32_t in = members(w, mask);
     if (i->op == OP_VOTE)
@@ -137,7 +138,7 @@ static bool exchange(warp *w) {
 
 /* ---- together ----------------------------------------------------------- */
 
-/* The lanes of a warp between two points that order memory. */
+/* A warp between two memory-ordering points. */
 static bool open_lanes(warp *w) {
   machine *m = w->x->m;
   if (!machine_enter(m, w->x->g->stmt, w->first)) return false;
@@ -159,32 +160,32 @@ static bool agree(warp *w, const code_warp *c) {
       snprintf(what, sizeof what, "has another value of %s",
                str_get(&name) ? str_get(&name) : "?");
       str_free(&name);
-      return fail(w, l, 0, what);
+      return fail_lane(w, l, 0, what);
     }
   }
   return true;
 }
 
-/* One lane's code and registers stand for all of them. */
+/* One lane's code and registers are executed for all. */
 static bool run_together(warp *w) {
   const code_warp *c = &w->x->m->k->warps.v[insn_of(w, 0)->a];
   if (w->n != IR_WARP_LANES)
-    return fail(w, 0, w->n - 1, "belongs to a warp that is not whole");
+    return fail_lane(w, 0, w->n - 1, "belongs to a partial warp");
   if (!agree(w, c) || machine_thread(w->x, w->first) == MACHINE_FAULT)
     return false;
-  for (uint32_t l = 1; l < w->n; l++) *place(w, l) = *place(w, 0);
+  for (uint32_t l = 1; l < w->n; l++) *lane_pc(w, l) = *lane_pc(w, 0);
   return true;
 }
 
-/* Nobody can go on alone: all lanes are at the same place, or never meet. */
-static bool meet(warp *w) {
+/* No lane can run alone: all are at the same convergence point, or deadlock. */
+static bool converge(warp *w) {
   uint32_t lane = 0;
   while (stop_of(w, lane) != MACHINE_WARP) lane++;
   const code_insn *i = insn_of(w, lane);
   if (is_exchange(i))
     return diverged(w, lane, missing(w, lane, (uint32_t)regs(w, lane)[i->a].u));
   for (uint32_t l = 0; l < w->n; l++)
-    if (stop_of(w, l) != MACHINE_WARP || *place(w, l) != *place(w, lane))
+    if (stop_of(w, l) != MACHINE_WARP || *lane_pc(w, l) != *lane_pc(w, lane))
       return diverged(w, lane, l);
   machine_leave(w->x->m);
   w->go = bit(w->n - 1) | (bit(w->n - 1) - 1);
@@ -193,7 +194,8 @@ static bool meet(warp *w) {
 
 /* ---- the warp ----------------------------------------------------------- */
 
-/* Every lane has its turn, whether it may run or not: turns tell lanes. */
+/* Every lane has its iteration, whether it may run or not: iteration numbers
+ * identify lanes. */
 static bool run_lanes(warp *w) {
   for (uint32_t l = 0; l < w->n; l++)
     if (!machine_iterate(w->x->m) ||
@@ -210,10 +212,10 @@ static bool is_waiting(const warp *w) {
   return false;
 }
 
-static bool run(warp *w) {
+static bool run_warp(warp *w) {
   if (!open_lanes(w) || !run_lanes(w)) return false;
   while (is_waiting(w)) {
-    if (!exchange(w) || (!w->go && !meet(w)) || !run_lanes(w)) return false;
+    if (!exchange(w) || (!w->go && !converge(w)) || !run_lanes(w)) return false;
   }
   machine_leave(w->x->m);
   return true;
@@ -227,7 +229,7 @@ bool machine_warp(machine_launch *x, int64_t number) {
     w.n = (uint32_t)(x->threads - w.first);
   w.go = bit(w.n - 1) | (bit(w.n - 1) - 1);
   for (uint32_t i = 0; i < x->nheld; i++) m->buf[x->held[i]] = ours[i];
-  bool ok = run(&w);
+  bool ok = run_warp(&w);
   for (uint32_t i = 0; i < x->nheld; i++) ours[i] = m->buf[x->held[i]];
   return ok;
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From a lowered program to code: emit LLVM IR, verify it, run the few
- * passes that matter, generate code.
+ * Compilation driver: emit LLVM IR, verify, optimize, generate code.
  *
- * The passes are few because the program is already in shape: loops test at
- * their end, vectors are explicit, addresses are sums.  What is left is to
- * share what unrolled copies have in common, to move what does not change
- * out of loops, and to keep in registers what a loop adds to: LICM does
- * that once instcombine has made addresses comparable.  This takes a quarter
- * of what "default<O1>" does and gives the same inner loops. */
+ * The pass pipeline is short because lowered programs are in canonical form:
+ * loops are rotated, vectors explicit, addresses sums.  What is left is CSE
+ * across unrolled copies, LICM, and scalar promotion of reduction accumulators,
+ * which LICM does once instcombine has made addresses comparable.  This takes a
+ * quarter of the time of "default<O1>" and gives the same inner loops. */
 #include "backends/llvm/emit.h"
 #include "backends/llvm/llvm.h"
 #include "backends/llvm/machine.h"
@@ -37,7 +35,7 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* An error that LLVM reports without ending the process. */
+/* Errors that LLVM reports without ending the process. */
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *ud) {
   emit *m = ud;
   if (LLVMGetDiagInfoSeverity(info) != LLVMDSError) return;
@@ -52,7 +50,7 @@ static tess_status emit_all(void *ud) {
   return c->m.refused ? c->m.err->code : TESS_OK;
 }
 
-static tess_status verify(compile *c) {
+static tess_status verify_module(compile *c) {
   char *text = NULL;
   bool bad = LLVMVerifyModule(c->m.module, LLVMReturnStatusAction, &text) != 0;
   if (bad) emit_refuse(&c->m, TESS_BUILD_ERROR, "LLVM's verifier: %s", text);
@@ -94,14 +92,14 @@ static tess_status generate(compile *c) {
   return c->m.refused ? TESS_BUILD_ERROR : TESS_OK;
 }
 
-/* One stage after the other, each with its time. */
-static tess_status run(compile *c) {
+/* Runs and times the stages. */
+static tess_status run_stages(compile *c) {
   double t0 = seconds();
   mem_note(c->m.p->heap, "code generation", "llvm");
   tess_status s = mem_protect(c->m.p->heap, emit_all, c);
   double t1 = seconds();
   c->times.emit = t1 - t0;
-  if (!s) s = verify(c);
+  if (!s) s = verify_module(c);
   double t2 = seconds();
   c->times.verify = t2 - t1;
   if (!s) s = optimize(c);
@@ -129,7 +127,7 @@ tess_status llvm_compile(ir_program *p, arena *scratch, const target *t,
   c.ctx = LLVMContextCreate();
   LLVMContextSetDiagnosticHandler(c.ctx, on_diagnostic, &c.m);
   emit_open(&c.m, c.ctx, t->triple, c.layout);
-  s = run(&c);
+  s = run_stages(&c);
   if (times) *times = c.times;
   emit_close(&c.m);
   LLVMContextDispose(c.ctx);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files that turn a lowered program into LLVM IR share.
+ * State of the emitter from lowered programs to LLVM IR, shared by the
+ * emit_*.c.
  *
  * One emitter makes one module.  It holds LLVM objects, which are not arena
- * memory: whoever makes it releases them (emit_close), also after memory ran
- * out while emitting.  Between LLVM's functions and ours no frame of LLVM's
- * is ever unwound: LLVM calls nothing of ours that allocates. */
+ * memory: its owner releases them (emit_close), also after memory ran out while
+ * emitting.  No LLVM frame is ever unwound: LLVM calls nothing of ours that
+ * allocates. */
 #ifndef BACKENDS_LLVM_EMIT_H
 #define BACKENDS_LLVM_EMIT_H
 
@@ -18,24 +19,24 @@
 #include <llvm-c/Target.h>
 #include <tessera/tessera.h>
 
-/* Scoped noalias facts of one buffer. */
+/* The alias scope and noalias metadata of one buffer. */
 typedef struct emit_alias { LLVMValueRef scope, others; } emit_alias;
 
-/* A place on the stack that holds memory of the runtime's, or NULL. */
+/* A stack slot that holds memory of the runtime's, or NULL. */
 typedef struct emit_held {
   LLVMValueRef slot;
   struct emit_held *next;
 } emit_held;
 
-/* What was worked out and is valid where the builder stands.  Every value is
- * on one of the trails, in order of making. */
+/* Values available at the builder's position (value numbering).  Every value is
+ * on one of the trails, in order of creation. */
 typedef struct emit_memo {
   LLVMValueRef *value;            /* by ir_expr, or NULL */
-  ir_expr *steady, *fickle;       /* trails; fickle: what memory decides */
+  ir_expr *steady, *fickle;       /* trails; fickle: depends on memory */
   uint32_t nsteady, nfickle;
 } emit_memo;
 
-/* The function that is being filled. */
+/* The function being emitted. */
 typedef struct emit_fn {
   LLVMValueRef fn;
   LLVMBasicBlockRef entry, exit;  /* allocas go to entry; exit returns */
@@ -43,16 +44,16 @@ typedef struct emit_fn {
   LLVMValueRef rt;                /* const tess_runtime * */
   LLVMValueRef frame;             /* heap memory of large buffers, or NULL */
   uint64_t stack, heap;           /* bytes given out of each */
-  emit_memo memo;                 /* a value is one function's only */
-  bool in_parallel;               /* loops are serial from here on */
-  struct emit_held *held;         /* memory to give back at exit */
+  emit_memo memo;                 /* values are per function */
+  bool in_parallel;               /* nested parallel loops are serial */
+  struct emit_held *held;         /* memory to free at exit */
 } emit_fn;
 
 typedef struct emit {
   ir_program *p;
   arena *scratch;
   const target *target;
-  err_state *err;                 /* set once something was refused */
+  err_state *err;                 /* set once something is unsupported */
   bool refused;
 
   LLVMContextRef ctx;
@@ -64,17 +65,17 @@ typedef struct emit {
   emit_fn fn;
   LLVMValueRef *var;              /* by ir_var */
   LLVMValueRef *buf;              /* by ir_buf: its first element */
-  LLVMValueRef *slot;             /* by ir_buf: holds it until it is freed */
+  LLVMValueRef *slot;             /* by ir_buf: holds it until its free */
   emit_alias *alias;              /* by ir_buf */
   uint8_t *fickle;                /* by ir_expr: loads, or calls the host */
-  LLVMValueRef mask;              /* lanes that run; NULL: all */
-  ir_unconditional sure;     /* what both sides of choices compute */
-  uint32_t branches;              /* made for choices */
-  bool has_f16;                   /* some value is a float16 */
+  LLVMValueRef mask;              /* active lanes; NULL: all */
+  ir_unconditional must;          /* evaluated on both sides of choices */
+  uint32_t branches;              /* emitted for choices */
+  bool has_f16;                   /* some value has type float16 */
 } emit;
 
-/* Notes the first thing that cannot be compiled; emitting goes on, with
- * arbitrary values, and its result is thrown away. */
+/* Records the first thing that cannot be compiled; emitting goes on, with
+ * arbitrary values, and its result is discarded. */
 void emit_refuse(emit *m, tess_status code, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
 
@@ -97,38 +98,38 @@ LLVMBasicBlockRef emit_new_block(emit *m, const char *name);
 
 /* ---- expressions -------------------------------------------------------- */
 
-/* The value of e where the builder stands (emit_expr.c). */
+/* The value of e at the builder's position (emit_expr.c). */
 LLVMValueRef emit_expr(emit *m, ir_expr e);
-/* cond ? yes : no, evaluating only the chosen side where that can be told
- * from outside; an expression that is 0 stands for the value beside it. */
+/* cond ? yes : no; a side that loads is evaluated only when chosen; an
+ * expression that is 0 stands for the value beside it. */
 LLVMValueRef emit_choice(emit *m, ir_expr cond, ir_expr yes,
                          LLVMValueRef yes_value, ir_expr no,
                          LLVMValueRef no_value);
-/* a op b on values (emit_arith.c); n gives operator, flags and types. */
+/* a op b on values (emit_arith.c); n has operator, flags and types. */
 LLVMValueRef emit_binary(emit *m, ir_expr e, LLVMValueRef a, LLVMValueRef b);
-/* What is left of a where b is taken away as often as it goes, as fmod has
- * it; of float32 or float64 (emit_remainder.c). */
+/* The remainder of truncated division as of fmod, on float32 or float64
+ * (emit_remainder.c). */
 LLVMValueRef emit_remainder(emit *m, tess_dtype t, LLVMValueRef a,
                             LLVMValueRef b);
 LLVMValueRef emit_call(emit *m, ir_expr e);                /* emit_call.c */
 LLVMValueRef emit_cast(emit *m, tess_dtype to, ir_expr from,
                        LLVMValueRef v);                    /* emit_cast.c */
 
-/* What was worked out since a mark is forgotten, for it may not be valid
- * where control flow meets again. */
+/* Invalidates the values computed since a mark: at a merge point they may not
+ * dominate what follows. */
 typedef struct emit_mark { uint32_t steady, fickle; } emit_mark;
 emit_mark emit_get_mark(const emit *m);
 void emit_release(emit *m, emit_mark mark);
-/* What was loaded is forgotten: memory may have changed. */
+/* Invalidates loaded values: memory may have changed. */
 void emit_forget_loads(emit *m);
 
 /* ---- memory (emit_memory.c) --------------------------------------------- */
 
 LLVMValueRef emit_load(emit *m, ir_expr e);
 void emit_store(emit *m, const ir_stmt_rec *s);
-/* Where a load that nobody masks would read. */
+/* The address of an unmasked load. */
 LLVMValueRef emit_address(emit *m, ir_expr load);
-/* Buffers that are used do not overlap. */
+/* noalias metadata: buffers in use do not overlap. */
 void emit_alias_facts(emit *m, const uint8_t *used);
 
 /* The call of a tensor intrinsic, an `instead` (emit_tensor.c). */
@@ -138,43 +139,43 @@ void emit_tensor_call(emit *m, ir_expr e);
 
 /* s and all siblings after it (emit_stmt.c). */
 void emit_list(emit *m, ir_stmt s);
-/* Is s a loop whose iterations run on several threads? (emit_parallel.c) */
+/* Is s a loop that is run by several threads? (emit_parallel.c) */
 bool emit_is_parallel(const emit *m, ir_stmt s);
-/* Such a loop as a call of rt->parallel_for. */
+/* Emits such a loop as a call of rt->parallel_for. */
 void emit_parallel(emit *m, ir_stmt loop);
-/* A loop over the iterations from .. to - 1, known to be some or not. */
+/* Emits a loop over from .. to - 1; `some`: with at least one iteration. */
 void emit_serial(emit *m, const ir_stmt_rec *s, LLVMValueRef from,
                  LLVMValueRef to, bool some);
-/* Which buffers and variables the statement s and all below it use
+/* The buffers and variables that the statement s and all below it use
  * (emit_survey.c); by index, zeroed by the caller. */
 typedef struct emit_uses { uint8_t *buf, *var; } emit_uses;
 void emit_survey(emit *m, ir_stmt s, emit_uses u);
-/* Local buffers (emit_frame.c): storage for each allocation of constant
- * size below `first`, less those in parallel loops, is made now. */
+/* Local buffers (emit_frame.c): allocates storage for each allocation of
+ * constant size below `first`, less those in parallel loops. */
 void emit_frame(emit *m, ir_stmt first);
-/* Room on the stack, for the whole of the function. */
+/* A stack slot that lives as long as the function. */
 LLVMValueRef emit_stack(emit *m, LLVMTypeRef type, uint64_t bytes);
-/* The allocation s, before and after what its body holds: one whose size is
- * not constant gets its memory there. */
+/* Before and after the body of the allocation s: a buffer whose size is not
+ * constant is allocated there. */
 void emit_allocate(emit *m, ir_stmt s);
 void emit_free(emit *m, ir_stmt s);
-/* A function `int32 name(types...)` is begun at its entry and ended with
- * TESS_OK; in between, emit_fail leaves it with a status when `failed`. */
+/* Opens a function `int32 name(types...)` at its entry, and closes it with
+ * TESS_OK; in between, emit_fail returns a status when `failed`. */
 void emit_begin_fn(emit *m, const char *name, bool exported, unsigned nparams,
                    LLVMTypeRef *params);
 void emit_end_fn(emit *m);
 void emit_fail_if(emit *m, LLVMValueRef failed, LLVMValueRef status);
-/* An entry of the tess_runtime structure. */
+/* A member of the tess_runtime structure. */
 LLVMValueRef emit_rt_entry(emit *m, size_t offset);
 
 /* ---- the whole (emit_module.c) ------------------------------------------ */
 
 #define EMIT_KERNEL "tess_kernel"     /* the one name that code exports */
 
-/* Opens the module of p's entry function for a machine. */
+/* Opens the module of p's entry function for a target machine. */
 void emit_open(emit *m, LLVMContextRef ctx, const char *triple,
                LLVMTargetDataRef layout);
-/* Fills it; unwinds when memory runs out. */
+/* Emits it; unwinds when memory runs out. */
 void emit_kernel(emit *m);
 void emit_close(emit *m);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operators of two operands, meaning exactly what ir/scalar.h says: integers
- * wrap, division rounds down and by zero gives 0.
+ * Binary operators with the semantics of ir/scalar.h: integers wrap, division
+ * rounds down and gives 0 for a zero divisor.
  *
- * Sums and products of floats may be contracted to one fused operation, unless
- * the target says -fp-contract=off. */
+ * Sums and products of floats may be contracted to fused multiply-add, unless
+ * the target has -fp-contract=off. */
 #include "backends/llvm/emit.h"
 #include "ir/edit.h"
 
@@ -11,7 +11,7 @@
 
 /* ---- integer division --------------------------------------------------- */
 
-/* Where the divisor is a constant power of two, shifting rounds down. */
+/* Division by a constant power of two is an arithmetic shift. */
 static bool power_of_two(const emit *m, ir_expr e, uint32_t *shift) {
   const ir_node *n = ir_at(m->p, e);
   if (n->op == IR_BROADCAST) n = ir_at(m->p, n->a);
@@ -20,9 +20,9 @@ static bool power_of_two(const emit *m, ir_expr e, uint32_t *shift) {
   return true;
 }
 
-/* A lane at a time, as processors do it, unless the divisor is constant.  Of
- * vectors LLVM 19 takes a choice between constant divisors for undefined as
- * soon as any lane of the one that is not taken there is 0. */
+/* Scalarizes vector division, as processors do, unless the divisor is
+ * constant.  LLVM 19 takes a select between constant vector divisors for
+ * undefined as soon as any lane of the one not chosen is 0. */
 static LLVMValueRef quotient(emit *m, LLVMOpcode op, LLVMValueRef a,
                              LLVMValueRef b) {
   LLVMTypeRef type = LLVMTypeOf(a);
@@ -51,8 +51,8 @@ static LLVMValueRef divide_unsigned(emit *m, const ir_node *n, LLVMValueRef a,
   return never_zero ? q : LLVMBuildSelect(m->b, none, zero, q, "");
 }
 
-/* Divides by 1 in the lanes where the divisor is 0 or -1, whose results are
- * put in afterwards: the processor would trap on some of them. */
+/* Divides by 1 in lanes where the divisor is 0 or -1, whose results are patched
+ * in afterwards: the processor would trap on some of them. */
 static LLVMValueRef divide_signed(emit *m, const ir_node *n, LLVMValueRef a,
                                   LLVMValueRef b) {
   tess_dtype t = ir_at(m->p, n->a)->dtype;
@@ -79,14 +79,14 @@ static LLVMValueRef divide_signed(emit *m, const ir_node *n, LLVMValueRef a,
   return LLVMBuildSelect(m->b, is0, zero, div, "");
 }
 
-/* Both operands are known not to be negative. */
+/* Are both operands known to be non-negative? */
 static bool is_natural(const emit *m, const ir_node *n) {
   return ir_at(m->p, n->a)->lo >= 0 && ir_at(m->p, n->b)->lo >= 0;
 }
 
 static LLVMValueRef divide_int(emit *m, const ir_node *n, LLVMValueRef a,
                                LLVMValueRef b) {
-  bool is_signed = ir_at(m->p, n->a)->dtype.code == TESS_INT;
+  bool is_signed = ir_at(m->p, n->a)->dtype.code == TESS_DTYPE_INT;
   uint32_t shift;
   if (power_of_two(m, n->b, &shift)) {
     tess_dtype t = ir_at(m->p, n->a)->dtype;
@@ -113,8 +113,7 @@ static LLVMValueRef int_extreme(emit *m, const ir_node *n, bool is_signed,
                         args);
 }
 
-/* Index arithmetic within bounds does not overflow, which LLVM likes to
- * know. */
+/* Index arithmetic within bounds has no signed wrap (nsw). */
 static LLVMValueRef int_arith(emit *m, const ir_node *n, LLVMValueRef a,
                               LLVMValueRef b) {
   bool index = n->is_index && n->lo != INT64_MIN && n->hi != INT64_MAX;
@@ -143,7 +142,7 @@ static LLVMValueRef compare_int(emit *m, ir_op op, bool is_signed,
   return LLVMBuildICmp(m->b, p, a, b, "");
 }
 
-/* On bool the result is whether the integer one is other than 0. */
+/* On bool: is the integer result nonzero? */
 static LLVMValueRef binary_bool(emit *m, ir_op op, LLVMValueRef a,
                                 LLVMValueRef b) {
   switch (op) {
@@ -161,8 +160,8 @@ static bool is_arith(ir_op op) {
 
 static LLVMValueRef binary_int(emit *m, const ir_node *n, tess_dtype t,
                                LLVMValueRef a, LLVMValueRef b) {
-  bool is_signed = t.code == TESS_INT;
-  if (t.code == TESS_BOOL && is_arith(n->op))
+  bool is_signed = t.code == TESS_DTYPE_INT;
+  if (t.code == TESS_DTYPE_BOOL && is_arith(n->op))
     return binary_bool(m, n->op, a, b);
   switch ((ir_op)n->op) {
   case IR_DIV:
@@ -179,9 +178,9 @@ static LLVMValueRef binary_int(emit *m, const ir_node *n, tess_dtype t,
 
 /* ---- floats ------------------------------------------------------------- */
 
-/* In a program with float16 LLVM compares these where the operands were such,
- * and for x86 LLVM 19 exchanges the operands of such a masked comparison where
- * that suits it, but not what is asked of them.  So it is not to know. */
+/* Works around LLVM 19 on x86: in a program with float16 it narrows comparisons
+ * of extended operands, and commutes such a masked comparison without swapping
+ * the predicate.  An opaque value hides the extension. */
 static LLVMValueRef hidden(emit *m, LLVMValueRef v) {
   LLVMTypeRef type = LLVMTypeOf(v);
   if (!m->has_f16 || LLVMIsConstant(v)) return v;
@@ -194,7 +193,7 @@ static LLVMValueRef is_less(emit *m, LLVMRealPredicate how, LLVMValueRef a,
   return LLVMBuildFCmp(m->b, how, hidden(m, a), hidden(m, b), "");
 }
 
-/* The remainder with the divisor's sign. */
+/* The floor modulo, with the divisor's sign. */
 static LLVMValueRef mod_real(emit *m, tess_dtype t, LLVMValueRef a,
                              LLVMValueRef b) {
   LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(a));
@@ -215,21 +214,22 @@ static LLVMValueRef contracted(const emit *m, LLVMValueRef v) {
   return v;
 }
 
-static bool is_number(const emit *m, ir_expr e) {
+static bool is_not_nan(const emit *m, ir_expr e) {
   const ir_node *n = ir_at(m->p, e);
   if (n->op == IR_BROADCAST) n = ir_at(m->p, n->a);
   return n->op == IR_REAL && !isnan(n->f);
 }
 
-/* The second operand where it wins the comparison or is not a number; the
- * first one, which may be none, otherwise.  One instruction where the second
- * is a known number, as in a rectifier.  One choice by both conditions: of two
- * in turn LLVM 19 makes 0 where the first operand is 0 and the second fabs. */
+/* min and max: the second operand where it wins the comparison or is not a
+ * number; else the first one, not-a-number included.  One instruction where the
+ * second is a known number, as in ReLU.  One select by both conditions: of two
+ * selects in turn LLVM 19 makes 0 where the first operand is 0 and the second
+ * fabs. */
 static LLVMValueRef real_extreme(emit *m, const ir_node *n, LLVMValueRef a,
                                  LLVMValueRef b) {
   LLVMValueRef c = n->op == IR_MIN ? is_less(m, LLVMRealOLT, b, a)
                                    : is_less(m, LLVMRealOLT, a, b);
-  if (!is_number(m, n->b)) {
+  if (!is_not_nan(m, n->b)) {
     LLVMValueRef none = LLVMBuildFCmp(m->b, LLVMRealUNO, b, b, "");
     c = LLVMBuildOr(m->b, c, none, "");
   }
@@ -257,7 +257,8 @@ LLVMValueRef emit_binary(emit *m, ir_expr e, LLVMValueRef a, LLVMValueRef b) {
   const ir_node n = *ir_at(m->p, e);
   tess_dtype t = ir_at(m->p, n.a)->dtype;
   if (ir_is_int(t)) return binary_int(m, &n, t, a, b);
-  if (t.code == TESS_FLOAT && t.bits >= 32) return binary_real(m, &n, a, b);
+  if (t.code == TESS_DTYPE_FLOAT && t.bits >= 32)
+    return binary_real(m, &n, a, b);
   emit_refuse(m, TESS_INTERNAL,
               "arithmetic on 16-bit floats was not lowered to float32");
   return LLVMGetPoison(emit_type(m, n.dtype));

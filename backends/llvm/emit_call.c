@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls: the functions that lowering leaves, each an instruction or two, and
- * functions of the host's by name. */
+ * Calls: the intrinsics that lowering leaves, each an instruction or two, and
+ * external functions by name. */
 #include "backends/llvm/emit.h"
 #include "ir/edit.h"
 
@@ -10,17 +10,17 @@ static ir_expr argument(const emit *m, const ir_node *n, uint32_t i) {
 
 /* ---- functions that are instructions ------------------------------------ */
 
-/* The intrinsic of functions on floats. */
+/* The LLVM intrinsic of a function on floats. */
 static const char *const float_intrinsic[IR_FN_COUNT] = {
     [IR_FN_SQRT] = "llvm.sqrt",       [IR_FN_ABS] = "llvm.fabs",
     [IR_FN_FLOOR] = "llvm.floor",     [IR_FN_CEIL] = "llvm.ceil",
     [IR_FN_ROUND] = "llvm.roundeven", [IR_FN_FMA] = "llvm.fma",
 };
 
-/* On integers these change nothing, but for abs. */
+/* On integers all but abs are the identity. */
 static LLVMValueRef int_function(emit *m, ir_fn fn, tess_dtype t,
                                  LLVMValueRef v) {
-  if (fn != IR_FN_ABS || t.code != TESS_INT) return v;
+  if (fn != IR_FN_ABS || t.code != TESS_DTYPE_INT) return v;
   LLVMTypeRef type = LLVMTypeOf(v);
   LLVMValueRef args[2] = {v, LLVMConstNull(m->i1)};
   return emit_intrinsic(m, "llvm.abs", 1, &type, 2, args);
@@ -43,7 +43,7 @@ static LLVMValueRef shift(emit *m, const ir_node *n, LLVMValueRef a,
                           LLVMValueRef by) {
   LLVMTypeRef type = LLVMTypeOf(a);
   tess_dtype t = n->dtype;
-  bool left = n->a == IR_FN_SHL, is_signed = t.code == TESS_INT && !left;
+  bool left = n->a == IR_FN_SHL, is_signed = t.code == TESS_DTYPE_INT && !left;
   LLVMValueRef most = emit_int(m, t, t.bits - 1), far = NULL;
   if (!is_within_width(m, argument(m, n, 1), t.bits)) {
     far = LLVMBuildICmp(m->b, LLVMIntUGT, by, most, "");
@@ -77,7 +77,7 @@ static LLVMValueRef refuse_function(emit *m, const ir_node *n) {
 static LLVMValueRef float_function(emit *m, const ir_node *n,
                                    LLVMValueRef *args) {
   LLVMTypeRef type = LLVMTypeOf(args[0]);
-  bool is_wide = n->dtype.code == TESS_FLOAT && n->dtype.bits >= 32;
+  bool is_wide = n->dtype.code == TESS_DTYPE_FLOAT && n->dtype.bits >= 32;
   if (!float_intrinsic[n->a] || !is_wide) return refuse_function(m, n);
   return emit_intrinsic(m, float_intrinsic[n->a], 1, &type, n->n, args);
 }
@@ -113,17 +113,16 @@ static LLVMValueRef builtin(emit *m, const ir_node *n) {
 
 enum { MAX_EXTERN_ARGS = 16 };
 
-/* C's calling convention wants to know how small integers were widened. */
+/* C's calling convention needs the extension kind of small integers. */
 static void widen_attribute(emit *m, LLVMValueRef fn, unsigned at,
                             tess_dtype t) {
   if (!ir_is_int(t) || t.bits >= 32) return;
-  const char *name = t.code == TESS_INT ? "signext" : "zeroext";
+  const char *name = t.code == TESS_DTYPE_INT ? "signext" : "zeroext";
   unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
   LLVMAddAttributeAtIndex(fn, at, LLVMCreateEnumAttribute(m->ctx, kind, 0));
 }
 
-/* Scalars are passed as C passes them, bool as a byte, 16-bit floats as
- * their bits. */
+/* Scalars are passed as in C, bool as a byte, 16-bit floats as their bits. */
 static LLVMTypeRef c_type(emit *m, tess_dtype t) {
   t.lanes = 1;
   if (ir_is_float(t) && t.bits == 16) return m->i16;
@@ -131,13 +130,13 @@ static LLVMTypeRef c_type(emit *m, tess_dtype t) {
 }
 
 static LLVMValueRef to_c(emit *m, tess_dtype t, LLVMValueRef v) {
-  if (t.code == TESS_BOOL) return LLVMBuildZExt(m->b, v, m->i8, "");
+  if (t.code == TESS_DTYPE_BOOL) return LLVMBuildZExt(m->b, v, m->i8, "");
   return LLVMBuildBitCast(m->b, v, c_type(m, t), "");
 }
 
 static LLVMValueRef from_c(emit *m, tess_dtype t, LLVMValueRef v) {
   t.lanes = 1;
-  if (t.code == TESS_BOOL)
+  if (t.code == TESS_DTYPE_BOOL)
     return LLVMBuildICmp(m->b, LLVMIntNE, v, LLVMConstNull(m->i8), "");
   return LLVMBuildBitCast(m->b, v, emit_type(m, t), "");
 }
@@ -175,16 +174,16 @@ static LLVMValueRef lane_of(emit *m, LLVMValueRef v, uint32_t lane) {
   return is_vector ? LLVMBuildExtractElement(m->b, v, at, "") : v;
 }
 
-/* One lane's call, where that lane runs. */
+/* One lane's call, under that lane's mask. */
 static LLVMValueRef call_lane(emit *m, const ir_node *n, host_fn h,
                               const LLVMValueRef *args, uint32_t lane) {
   LLVMValueRef scalars[MAX_EXTERN_ARGS];
-  LLVMBasicBlockRef before = LLVMGetInsertBlock(m->b), meet = NULL;
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(m->b), merge = NULL;
   LLVMValueRef runs = m->mask ? lane_of(m, m->mask, lane) : NULL;
   if (runs) {
     LLVMBasicBlockRef call = emit_new_block(m, "call");
-    meet = emit_new_block(m, "meet");
-    LLVMBuildCondBr(m->b, runs, call, meet);
+    merge = emit_new_block(m, "merge");
+    LLVMBuildCondBr(m->b, runs, call, merge);
     LLVMPositionBuilderAtEnd(m->b, call);
   }
   for (uint32_t i = 0; i < n->n; i++) {
@@ -196,8 +195,8 @@ static LLVMValueRef call_lane(emit *m, const ir_node *n, host_fn h,
   if (!runs) return r;
   LLVMValueRef from[2] = {r, LLVMConstNull(LLVMTypeOf(r))};
   LLVMBasicBlockRef blocks[2] = {LLVMGetInsertBlock(m->b), before};
-  LLVMBuildBr(m->b, meet);
-  LLVMPositionBuilderAtEnd(m->b, meet);
+  LLVMBuildBr(m->b, merge);
+  LLVMPositionBuilderAtEnd(m->b, merge);
   LLVMValueRef phi = LLVMBuildPhi(m->b, LLVMTypeOf(r), "");
   LLVMAddIncoming(phi, from, blocks, 2);
   return phi;

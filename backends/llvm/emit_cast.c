@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Casts, meaning exactly what ir/scalar.h says: to integers they saturate
- * and not-a-number becomes 0, to floats they round once, to bool they ask
- * whether the value is other than 0.
+ * Casts with the semantics of ir/scalar.h: to integers they saturate and
+ * not-a-number becomes 0, to floats they round once, to bool they compare with
+ * 0.
  *
- * Rounding once to a 16-bit float goes over a float32 rounded to odd: cut
- * off towards zero, the lowest bit set when anything was cut.  It has enough
- * surplus bits that rounding it again gives what rounding the exact value
- * would. */
+ * To round once to a 16-bit float, the value is first rounded to odd as a
+ * float32: truncated, with the lowest bit set when inexact.  The surplus bits
+ * suffice for the second rounding to give the correctly rounded result. */
 #include "backends/llvm/emit.h"
 #include "ir/edit.h"
 #include "ir/scalar.h"
@@ -16,15 +15,15 @@ static tess_dtype with_lanes(uint8_t code, uint8_t bits, uint16_t lanes) {
 }
 
 static tess_dtype float32_like(tess_dtype t) {
-  return with_lanes(TESS_FLOAT, 32, t.lanes);
+  return with_lanes(TESS_DTYPE_FLOAT, 32, t.lanes);
 }
 
 static tess_dtype float64_like(tess_dtype t) {
-  return with_lanes(TESS_FLOAT, 64, t.lanes);
+  return with_lanes(TESS_DTYPE_FLOAT, 64, t.lanes);
 }
 
 static tess_dtype int32_like(tess_dtype t) {
-  return with_lanes(TESS_INT, 32, t.lanes);
+  return with_lanes(TESS_DTYPE_INT, 32, t.lanes);
 }
 
 /* ---- integers to integers ----------------------------------------------- */
@@ -36,12 +35,11 @@ static LLVMValueRef clamp(emit *m, const char *name, tess_dtype t,
   return emit_intrinsic(m, name, 1, &type, 2, args);
 }
 
-/* Bounds in `from` are those of its type or the tighter ones that are known
- * of the value. */
+/* Bounds in `from` are those of its type or of the value's known range. */
 static LLVMValueRef int_to_int(emit *m, tess_dtype to, tess_dtype t, int64_t lo,
                                int64_t hi, LLVMValueRef v) {
-  bool is_signed = t.code == TESS_INT;
-  bool to_u64 = to.code == TESS_UINT && to.bits == 64;
+  bool is_signed = t.code == TESS_DTYPE_INT;
+  bool to_u64 = to.code == TESS_DTYPE_UINT && to.bits == 64;
   if (is_signed && lo < ir_int_min(to))
     v = clamp(m, "llvm.smax", t, v, ir_int_min(to));
   if (hi > ir_int_max(to) && !to_u64)
@@ -53,23 +51,23 @@ static LLVMValueRef int_to_int(emit *m, tess_dtype to, tess_dtype t, int64_t lo,
                    : LLVMBuildZExt(m->b, v, type, "");
 }
 
-/* What is known of an integer expression: a uint64 above INT64_MAX exceeds
+/* The value range of an integer expression: a uint64 above INT64_MAX exceeds
  * every other type, so its greatest value counts as more than that. */
 static LLVMValueRef from_int_to_int(emit *m, tess_dtype to, ir_expr from,
                                     LLVMValueRef v) {
   const ir_node *n = ir_at(m->p, from);
   tess_dtype t = n->dtype;
-  bool u64 = t.code == TESS_UINT && t.bits == 64;
+  bool u64 = t.code == TESS_DTYPE_UINT && t.bits == 64;
   int64_t lo = n->lo > ir_int_min(t) ? n->lo : ir_int_min(t);
   int64_t hi = n->hi < ir_int_max(t) ? n->hi : ir_int_max(t);
-  if (u64 && hi == INT64_MAX && to.code == TESS_INT && to.bits == 64)
+  if (u64 && hi == INT64_MAX && to.code == TESS_DTYPE_INT && to.bits == 64)
     return clamp(m, "llvm.umin", t, v, INT64_MAX);
   return int_to_int(m, to, t, lo, hi, v);
 }
 
 /* ---- between floats ----------------------------------------------------- */
 
-static LLVMValueRef bits_of(emit *m, tess_dtype t, LLVMValueRef v) {
+static LLVMValueRef float_bits(emit *m, tess_dtype t, LLVMValueRef v) {
   return LLVMBuildBitCast(m->b, v, emit_type(m, int32_like(t)), "");
 }
 
@@ -88,7 +86,7 @@ static LLVMValueRef to_odd(emit *m, tess_dtype t, LLVMValueRef d) {
   LLVMValueRef got = emit_intrinsic(m, "llvm.fabs", 1, &type64, 1, &back);
   LLVMValueRef over = LLVMBuildFCmp(m->b, LLVMRealOGT, got, size, "");
   LLVMValueRef cut = LLVMBuildFCmp(m->b, LLVMRealONE, back, d, "");
-  LLVMValueRef bits = bits_of(m, t, f);
+  LLVMValueRef bits = float_bits(m, t, f);
   bits = LLVMBuildSub(m->b, bits, LLVMBuildZExt(m->b, over, int32, ""), "");
   bits = LLVMBuildOr(m->b, bits, LLVMBuildZExt(m->b, cut, int32, ""), "");
   return float_of(m, t, bits);
@@ -100,12 +98,12 @@ static LLVMValueRef bfloat_to_float(emit *m, tess_dtype t, LLVMValueRef v) {
   return float_of(m, t, LLVMBuildShl(m->b, wide, by, ""));
 }
 
-/* To nearest, ties to even, by carrying into the upper half; a
+/* Round to nearest, ties to even, by carrying into the upper half; a
  * not-a-number keeps one bit of its fraction, so that it stays one. */
 static LLVMValueRef float_to_bfloat(emit *m, tess_dtype t, LLVMValueRef f) {
   tess_dtype i = int32_like(t);
-  LLVMTypeRef type16 = emit_type(m, with_lanes(TESS_INT, 16, t.lanes));
-  LLVMValueRef bits = bits_of(m, t, f);
+  LLVMTypeRef type16 = emit_type(m, with_lanes(TESS_DTYPE_INT, 16, t.lanes));
+  LLVMValueRef bits = float_bits(m, t, f);
   LLVMValueRef last =
       LLVMBuildAnd(m->b, LLVMBuildLShr(m->b, bits, emit_int(m, i, 16), ""),
                    emit_int(m, i, 1), "");
@@ -118,10 +116,10 @@ static LLVMValueRef float_to_bfloat(emit *m, tess_dtype t, LLVMValueRef f) {
   return LLVMBuildTrunc(m->b, r, type16, "");
 }
 
-/* Any float as the float32 that holds it, or, of a float64, one that rounds
- * to 16 bits as it does. */
+/* Any float as the float32 that holds it, or, for a float64, one that rounds to
+ * the same 16-bit value. */
 static LLVMValueRef to_float32(emit *m, tess_dtype t, LLVMValueRef v) {
-  if (t.code == TESS_BFLOAT) return bfloat_to_float(m, t, v);
+  if (t.code == TESS_DTYPE_BFLOAT) return bfloat_to_float(m, t, v);
   if (t.bits == 16)
     return LLVMBuildFPExt(m->b, v, emit_type(m, float32_like(t)), "");
   return t.bits == 64 ? to_odd(m, t, v) : v;
@@ -130,19 +128,20 @@ static LLVMValueRef to_float32(emit *m, tess_dtype t, LLVMValueRef v) {
 static LLVMValueRef real_to_real(emit *m, tess_dtype to, tess_dtype t,
                                  LLVMValueRef v) {
   LLVMTypeRef type = emit_type(m, to);
-  if (to.code == TESS_FLOAT && to.bits == 32 && t.bits == 64)
+  if (to.code == TESS_DTYPE_FLOAT && to.bits == 32 && t.bits == 64)
     return LLVMBuildFPTrunc(m->b, v, type, "");
-  if (to.code == TESS_FLOAT && to.bits == 64 && t.bits == 64) return v;
+  if (to.code == TESS_DTYPE_FLOAT && to.bits == 64 && t.bits == 64) return v;
   LLVMValueRef f = to_float32(m, t, v);
-  if (to.code == TESS_BFLOAT) return float_to_bfloat(m, to, f);
+  if (to.code == TESS_DTYPE_BFLOAT) return float_to_bfloat(m, to, f);
   if (to.bits == 16) return LLVMBuildFPTrunc(m->b, f, type, "");
   return to.bits == 64 ? LLVMBuildFPExt(m->b, f, type, "") : f;
 }
 
 /* ---- integers to floats ------------------------------------------------- */
 
-/* A 64-bit integer as one of at most 52 significant bits that rounds to 16
- * bits as it does: surplus bits are gathered into the lowest one kept. */
+/* A 64-bit integer as one of at most 52 significant bits that rounds to the
+ * same 16-bit value: surplus bits are or-ed into the lowest one kept
+ * (sticky). */
 static LLVMValueRef gather_bits(emit *m, tess_dtype t, LLVMValueRef v) {
   LLVMValueRef low = LLVMBuildAnd(m->b, v, emit_int(m, t, 0xfff), "");
   LLVMValueRef some =
@@ -152,7 +151,7 @@ static LLVMValueRef gather_bits(emit *m, tess_dtype t, LLVMValueRef v) {
   LLVMValueRef kept = LLVMBuildAnd(m->b, v, emit_int(m, t, ~0xfff), "");
   LLVMValueRef wide = LLVMBuildOr(m->b, kept, bit, "");
   LLVMValueRef top = LLVMBuildLShr(m->b, v, emit_int(m, t, 52), "");
-  if (t.code == TESS_INT) {
+  if (t.code == TESS_DTYPE_INT) {
     LLVMValueRef sign = LLVMBuildAShr(m->b, v, emit_int(m, t, 63), "");
     top = LLVMBuildLShr(m->b, LLVMBuildXor(m->b, v, sign, ""),
                         emit_int(m, t, 52), "");
@@ -164,7 +163,7 @@ static LLVMValueRef gather_bits(emit *m, tess_dtype t, LLVMValueRef v) {
 
 static LLVMValueRef int_to_real(emit *m, tess_dtype to, tess_dtype t,
                                 LLVMValueRef v) {
-  bool is_signed = t.code == TESS_INT;
+  bool is_signed = t.code == TESS_DTYPE_INT;
   bool narrow = to.bits == 16;
   if (narrow && t.bits == 64) v = gather_bits(m, t, v);
   LLVMTypeRef type = emit_type(m, narrow ? float64_like(to) : to);
@@ -180,7 +179,7 @@ static LLVMValueRef real_to_int(emit *m, tess_dtype to, tess_dtype t,
   if (t.bits == 16) v = to_float32(m, t, v);
   LLVMTypeRef types[2] = {emit_type(m, to), LLVMTypeOf(v)};
   const char *name =
-      to.code == TESS_INT ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
+      to.code == TESS_DTYPE_INT ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
   return emit_intrinsic(m, name, 2, types, 1, &v);
 }
 
@@ -193,10 +192,11 @@ static LLVMValueRef to_bool(emit *m, tess_dtype t, LLVMValueRef v) {
 
 LLVMValueRef emit_cast(emit *m, tess_dtype to, ir_expr from, LLVMValueRef v) {
   tess_dtype t = ir_at(m->p, from)->dtype;
-  if (to.code == TESS_BOOL) return t.code == TESS_BOOL ? v : to_bool(m, t, v);
-  if (t.code == TESS_BOOL) {
+  if (to.code == TESS_DTYPE_BOOL)
+    return t.code == TESS_DTYPE_BOOL ? v : to_bool(m, t, v);
+  if (t.code == TESS_DTYPE_BOOL) {
     if (ir_is_int(to)) return LLVMBuildZExt(m->b, v, emit_type(m, to), "");
-    t = with_lanes(TESS_UINT, 32, t.lanes);
+    t = with_lanes(TESS_DTYPE_UINT, 32, t.lanes);
     v = LLVMBuildZExt(m->b, v, emit_type(m, t), "");
   }
   if (ir_is_float(t))

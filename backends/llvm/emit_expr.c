@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Expressions as LLVM values.  A node's value is remembered while it stays
- * valid: until control flow meets again for most, until memory may change
- * for loads. */
+ * Expressions to LLVM values, with value numbering: a node's value is reused
+ * while it is available, that is, until control flow merges for most, until
+ * memory may change for loads. */
 #include "backends/llvm/emit.h"
 #include "ir/edit.h"
 
@@ -34,7 +34,8 @@ static void remember(emit *m, ir_expr e, LLVMValueRef v) {
 
 /* ---- choices ------------------------------------------------------------ */
 
-/* Choices in one another may make code of what is shared in each side. */
+/* Bound on code duplication: nested choices may duplicate shared operands on
+ * both sides. */
 enum { MAX_BRANCHES = 1 << 16 };
 
 static LLVMValueRef side_value(emit *m, ir_expr side, LLVMValueRef value) {
@@ -45,15 +46,15 @@ static bool is_fickle(const emit *m, ir_expr side) {
   return side && m->fickle[side];
 }
 
-/* One side of a branch, ending at `meet`; *from is where it ended. */
+/* One side of a branch, ending at `merge`; *from is its last block. */
 static LLVMValueRef branch_side(emit *m, ir_expr side, LLVMValueRef value,
-                                LLVMBasicBlockRef at, LLVMBasicBlockRef meet,
+                                LLVMBasicBlockRef at, LLVMBasicBlockRef merge,
                                 LLVMBasicBlockRef *from) {
   emit_mark mark = emit_get_mark(m);
   LLVMPositionBuilderAtEnd(m->b, at);
   LLVMValueRef v = side_value(m, side, value);
   *from = LLVMGetInsertBlock(m->b);
-  LLVMBuildBr(m->b, meet);
+  LLVMBuildBr(m->b, merge);
   emit_release(m, mark);
   return v;
 }
@@ -62,21 +63,21 @@ static LLVMValueRef branch(emit *m, LLVMValueRef cond, ir_expr yes,
                            LLVMValueRef yes_value, ir_expr no,
                            LLVMValueRef no_value) {
   if (++m->branches > MAX_BRANCHES)
-    emit_refuse(m, TESS_LIMIT, "more than %d choices of what to load",
+    emit_refuse(m, TESS_LIMIT, "more than %d branches around loads",
                 MAX_BRANCHES);
   LLVMBasicBlockRef at[2] = {emit_new_block(m, "yes"), emit_new_block(m, "no")};
-  LLVMBasicBlockRef meet = emit_new_block(m, "meet"), from[2];
+  LLVMBasicBlockRef merge = emit_new_block(m, "merge"), from[2];
   LLVMBuildCondBr(m->b, cond, at[0], at[1]);
   LLVMValueRef v[2];
-  v[0] = branch_side(m, yes, yes_value, at[0], meet, &from[0]);
-  v[1] = branch_side(m, no, no_value, at[1], meet, &from[1]);
-  LLVMPositionBuilderAtEnd(m->b, meet);
+  v[0] = branch_side(m, yes, yes_value, at[0], merge, &from[0]);
+  v[1] = branch_side(m, no, no_value, at[1], merge, &from[1]);
+  LLVMPositionBuilderAtEnd(m->b, merge);
   LLVMValueRef phi = LLVMBuildPhi(m->b, LLVMTypeOf(v[0]), "");
   LLVMAddIncoming(phi, v, from, 2);
   return phi;
 }
 
-/* A side whose loads happen only in the lanes where `lanes` holds. */
+/* A side whose loads are predicated by `lanes`. */
 static LLVMValueRef masked_side(emit *m, ir_expr side, LLVMValueRef value,
                                 LLVMValueRef lanes) {
   if (!is_fickle(m, side)) return side_value(m, side, value);
@@ -102,15 +103,15 @@ LLVMValueRef emit_choice(emit *m, ir_expr cond, ir_expr yes,
   return LLVMBuildSelect(m->b, c, y, n, "");
 }
 
-/* What both sides compute is computed before, not in each. */
+/* Operands that both sides evaluate unconditionally are emitted before. */
 static LLVMValueRef choice_of(emit *m, ir_expr e, const ir_node *n) {
   uint32_t both;
-  const ir_expr *early = ir_unconditional_in_both(&m->sure, e, &both);
+  const ir_expr *early = ir_unconditional_in_both(&m->must, e, &both);
   for (uint32_t i = 0; i < both; i++) emit_expr(m, early[i]);
   return emit_choice(m, n->a, n->b, NULL, n->c, NULL);
 }
 
-/* AND and OR do not look at the second operand when the first decides. */
+/* Short-circuit evaluation where the second operand loads. */
 static LLVMValueRef logic(emit *m, ir_expr e) {
   const ir_node n = *ir_at(m->p, e);
   if (m->fickle[n.b]) {
@@ -152,7 +153,7 @@ static LLVMValueRef variable(emit *m, ir_var v) {
   return LLVMGetPoison(emit_type(m, m->p->var.v[v].dtype));
 }
 
-static LLVMValueRef make(emit *m, ir_expr e) {
+static LLVMValueRef make_value(emit *m, ir_expr e) {
   const ir_node n = *ir_at(m->p, e);
   switch ((ir_op)n.op) {
   case IR_INT: return emit_int(m, n.dtype, n.i);
@@ -176,7 +177,7 @@ static LLVMValueRef make(emit *m, ir_expr e) {
 LLVMValueRef emit_expr(emit *m, ir_expr e) {
   if (m->fn.memo.value[e]) return m->fn.memo.value[e];
   if (m->refused) return LLVMGetPoison(emit_type(m, ir_at(m->p, e)->dtype));
-  LLVMValueRef v = make(m, e);
+  LLVMValueRef v = make_value(m, e);
   remember(m, e, v);
   return v;
 }

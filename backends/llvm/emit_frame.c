@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Functions and the memory of their local buffers.
+ * Function frames: storage of local buffers, and their release.
  *
- * Buffers of constant size get their storage once, when their function
- * starts: small ones on the stack, where LLVM turns those with constant
- * indices into registers, the rest in one piece of memory from the runtime.
- * A buffer whose size is only known later is allocated where it lives.
- * Every way out of a function leads over one block that gives back. */
+ * Buffers of constant size are allocated once, at function entry: small ones on
+ * the stack, where LLVM promotes those with constant indices to registers, the
+ * rest in one block of the runtime's.  A buffer of dynamic size is allocated at
+ * its allocation statement.  All exits go through one block that frees
+ * everything. */
 #include "backends/llvm/emit.h"
 #include "ir/edit.h"
 #include <stddef.h>
@@ -15,7 +15,7 @@ enum {
   STACK_ONE = 32 << 10,  /* largest buffer on the stack */
   STACK_ALL = 128 << 10, /* of one function */
   LINE = 64,
-  STAGGER = 2 * LINE /* buffers do not start in the same cache set */
+  STAGGER = 2 * LINE /* buffers start in different cache sets */
 };
 
 /* ---- functions ---------------------------------------------------------- */
@@ -41,8 +41,8 @@ static void function_attributes(emit *m, LLVMValueRef fn) {
                           LLVMCreateEnumAttribute(m->ctx, kind, 0));
 }
 
-/* No node has two values at a time, so trails are as long as there are nodes.
- */
+/* No node has two values at a time, so trails are as long as there are
+ * nodes. */
 static emit_memo empty_memo(emit *m) {
   uint32_t n = m->p->node.n;
   return (emit_memo){.value =
@@ -71,7 +71,7 @@ static void leave(emit *m, LLVMValueRef status) {
   LLVMAddIncoming(m->fn.status, &status, &from, 1);
 }
 
-/* Gives back what one slot holds, when it holds something. */
+/* Frees the memory in one slot, if any. */
 static void give_back(emit *m, LLVMValueRef slot) {
   LLVMBasicBlockRef some = emit_new_block(m, "free");
   LLVMBasicBlockRef after = emit_new_block(m, "freed");
@@ -124,8 +124,8 @@ LLVMValueRef emit_stack(emit *m, LLVMTypeRef type, uint64_t bytes) {
   return at;
 }
 
-/* Memory from the runtime, given back at the function's exit at the latest.
- * The slot that holds it is *slot. */
+/* Allocates from the runtime; freed at the function's exit at the latest.
+ * *slot holds it. */
 static LLVMValueRef from_runtime(emit *m, LLVMValueRef bytes,
                                  LLVMValueRef *slot) {
   LLVMBasicBlockRef here = LLVMGetInsertBlock(m->b);
@@ -165,7 +165,7 @@ static bool goes_on_stack(const emit *m, uint64_t bytes) {
 
 static uint64_t round_up(uint64_t n) { return (n + LINE - 1) / LINE * LINE; }
 
-/* Calls f for each allocation of constant size that is this function's. */
+/* Calls f for each constant-size allocation of this function. */
 static void each_allocation(emit *m, ir_stmt first,
                             void (*f)(emit *m, ir_buf b, uint64_t bytes)) {
   uint64_t bytes;
@@ -205,7 +205,7 @@ void emit_frame(emit *m, ir_stmt first) {
   each_allocation(m, first, give_frame);
 }
 
-/* a op b; *over: or what came before does not fit. */
+/* a op b; *over: or-ed with overflow. */
 static LLVMValueRef fitting(emit *m, ir_op op, LLVMValueRef a, LLVMValueRef b,
                             LLVMValueRef *over) {
   const char *name = op == IR_ADD   ? "llvm.sadd.with.overflow"
@@ -218,29 +218,31 @@ static LLVMValueRef fitting(emit *m, ir_op op, LLVMValueRef a, LLVMValueRef b,
   return LLVMBuildExtractValue(m->b, both, 0, "");
 }
 
-/* An extent.  Sizes may be so large that what is made of them is more than any
- * index, and nothing proves that they are not. */
-static LLVMValueRef extent_of(emit *m, ir_expr e, LLVMValueRef *over) {
+/* An extent, checked for overflow: products of symbolic sizes may exceed 64
+ * bits, and nothing proves that they do not. */
+static LLVMValueRef checked_extent(emit *m, ir_expr e, LLVMValueRef *over) {
   const ir_node n = *ir_at(m->p, e);
   if (n.op < IR_ADD || n.op > IR_MAX) return emit_expr(m, e);
-  LLVMValueRef a = extent_of(m, n.a, over), b = extent_of(m, n.b, over);
+  LLVMValueRef a = checked_extent(m, n.a, over),
+               b = checked_extent(m, n.b, over);
   if (n.op == IR_ADD || n.op == IR_SUB || n.op == IR_MUL)
     return fitting(m, (ir_op)n.op, a, b, over);
   return emit_binary(m, e, a, b);
 }
 
-static LLVMValueRef bytes_of(emit *m, ir_buf b) {
+static LLVMValueRef buffer_bytes(emit *m, ir_buf b) {
   LLVMValueRef n = emit_i64(m, m->p->buf.v[b].dtype.bits / 8);
   LLVMValueRef over = LLVMConstInt(m->i1, 0, false);
   for (uint32_t i = 0; i < ir_ndim(m->p, b); i++)
-    n = fitting(m, IR_MUL, n, extent_of(m, ir_dim(m->p, b, i), &over), &over);
+    n = fitting(m, IR_MUL, n, checked_extent(m, ir_dim(m->p, b, i), &over),
+                &over);
   emit_fail_if(m, over, LLVMConstInt(m->i32, TESS_NOMEM, false));
   return n;
 }
 
 void emit_allocate(emit *m, ir_stmt s) {
   ir_buf b = ir_st(m->p, s)->alloc;
-  if (!m->buf[b]) m->buf[b] = from_runtime(m, bytes_of(m, b), &m->slot[b]);
+  if (!m->buf[b]) m->buf[b] = from_runtime(m, buffer_bytes(m, b), &m->slot[b]);
 }
 
 void emit_free(emit *m, ir_stmt s) {

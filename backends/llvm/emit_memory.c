@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loads and stores: one access on the element's type where indices are
- * consecutive, one element for all lanes where they are equal, gather and
- * scatter else; with what is known of alignment and aliasing. */
+ * Loads and stores: a vector access where indices are consecutive, a scalar one
+ * with broadcast where they are equal, else gather and scatter; with alignment
+ * and alias metadata. */
 #include "backends/llvm/emit.h"
 #include "ir/edit.h"
 #include <stdio.h>
 
 /* ---- which buffers do not alias ----------------------------------------- */
 
-/* Beyond this many buffers the facts, which grow with the square of it, are
- * left out; LLVM still sees the allocations of its own stack. */
+/* Beyond this many buffers alias metadata, whose size is quadratic, is left
+ * out; LLVM still distinguishes its own allocas. */
 enum { MAX_SCOPES = 256 };
 
 static LLVMMetadataRef scope_node(emit *m, LLVMMetadataRef domain, ir_buf b) {
@@ -55,7 +55,7 @@ static LLVMValueRef with_alias(emit *m, ir_buf b, LLVMValueRef access) {
 
 /* ---- alignment ---------------------------------------------------------- */
 
-/* The greatest power of two, up to 64, that surely divides e. */
+/* The greatest power of two, up to 64, that must divide e. */
 static uint32_t factor_of(const ir_program *p, ir_expr e) {
   enum { MAX = 64 };
   const ir_node *n = ir_at(p, e);
@@ -71,7 +71,8 @@ static uint32_t element_bytes(const emit *m, ir_buf b) {
   return m->p->buf.v[b].dtype.bits / 8u;
 }
 
-/* Local buffers start on a cache line; others where the caller has them. */
+/* Local buffers and constants are aligned to a cache line; parameters as
+ * declared, else to their element. */
 static uint32_t buffer_align(const emit *m, ir_buf b) {
   const ir_buf_rec *r = &m->p->buf.v[b];
   if (r->role == IR_ROLE_LOCAL || r->role == IR_ROLE_CONSTANT) return 64;
@@ -98,8 +99,8 @@ static LLVMValueRef base_of(emit *m, ir_buf b) {
   return LLVMGetPoison(m->ptr);
 }
 
-/* A constant at the end of the index stays a step of its own, so that
- * neighbouring accesses share the rest of their addresses. */
+/* A constant addend of the index becomes a GEP of its own, so that neighbouring
+ * accesses share the rest of their addresses. */
 static LLVMValueRef address(emit *m, ir_buf b, ir_expr index, bool inside) {
   const ir_node n = *ir_at(m->p, index);
   LLVMTypeRef type = element(m, b);
@@ -169,7 +170,7 @@ static access access_of(emit *m, ir_buf b, ir_expr index, ir_expr mask) {
   return x;
 }
 
-/* Whether any lane of a mask runs. */
+/* Is any lane of the mask active? */
 static LLVMValueRef any_lane(emit *m, LLVMValueRef mask) {
   LLVMTypeRef type = LLVMTypeOf(mask);
   if (LLVMGetTypeKind(type) != LLVMVectorTypeKind) return mask;
@@ -178,7 +179,7 @@ static LLVMValueRef any_lane(emit *m, LLVMValueRef mask) {
 
 static LLVMValueRef lanes_mask(emit *m, const access *x) {
   if (!x->mask)
-    return emit_int(m, (tess_dtype){TESS_BOOL, 8, (uint16_t)x->lanes}, 1);
+    return emit_int(m, (tess_dtype){TESS_DTYPE_BOOL, 8, (uint16_t)x->lanes}, 1);
   bool scalar = LLVMGetTypeKind(LLVMTypeOf(x->mask)) != LLVMVectorTypeKind;
   return scalar ? emit_splat(m, x->mask, x->lanes) : x->mask;
 }
@@ -193,13 +194,13 @@ static LLVMValueRef plain_load(emit *m, const access *x, uint32_t lanes) {
   return with_alias(m, x->buf, v);
 }
 
-/* A single element that is read only where the mask has a lane; else 0. */
+/* A scalar load predicated on any active lane; else 0. */
 static LLVMValueRef load_if_any(emit *m, const access *x) {
   LLVMValueRef runs = any_lane(m, x->mask);
   LLVMBasicBlockRef load = emit_new_block(m, "load");
-  LLVMBasicBlockRef meet = emit_new_block(m, "meet");
+  LLVMBasicBlockRef merge = emit_new_block(m, "merge");
   LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(m->b), NULL};
-  LLVMBuildCondBr(m->b, runs, load, meet);
+  LLVMBuildCondBr(m->b, runs, load, merge);
   LLVMPositionBuilderAtEnd(m->b, load);
   emit_mark mark = emit_get_mark(m);
   LLVMValueRef outer = m->mask;
@@ -208,15 +209,15 @@ static LLVMValueRef load_if_any(emit *m, const access *x) {
   m->mask = outer;
   emit_release(m, mark);
   from[1] = LLVMGetInsertBlock(m->b);
-  LLVMBuildBr(m->b, meet);
-  LLVMPositionBuilderAtEnd(m->b, meet);
+  LLVMBuildBr(m->b, merge);
+  LLVMPositionBuilderAtEnd(m->b, merge);
   LLVMValueRef phi = LLVMBuildPhi(m->b, LLVMTypeOf(v), "");
   LLVMValueRef values[2] = {LLVMConstNull(LLVMTypeOf(v)), v};
   LLVMAddIncoming(phi, values, from, 2);
   return phi;
 }
 
-/* v with `lanes` lanes: fewer of it, or the first of `more` behind it. */
+/* v with `lanes` lanes: truncated, or padded from `more`. */
 static LLVMValueRef with_lanes(emit *m, LLVMValueRef v, LLVMValueRef more,
                                uint32_t lanes) {
   uint32_t n = LLVMGetVectorSize(LLVMTypeOf(v));
@@ -227,10 +228,10 @@ static LLVMValueRef with_lanes(emit *m, LLVMValueRef v, LLVMValueRef more,
                                 "");
 }
 
-/* By a power of two of lanes: LLVM 19 widens others with indices that are
- * undefined, for which it takes the register of what is loaded, and with
- * AVX-512 that instruction is illegal though no such lane is wanted. */
-static LLVMValueRef gather(emit *m, const access *x) {
+/* By powers of two of lanes: LLVM 19 widens other gathers with undefined
+ * indices, for which it reuses the destination register, and with AVX-512 that
+ * instruction is illegal even for inactive lanes. */
+static LLVMValueRef gather_lanes(emit *m, const access *x) {
   LLVMTypeRef elem = element(m, x->buf);
   LLVMValueRef at = addresses(m, x->buf, x->index), mask = lanes_mask(m, x);
   uint32_t lanes = 1;
@@ -261,7 +262,7 @@ static LLVMValueRef masked_load(emit *m, const access *x) {
   return with_alias(m, x->buf, v);
 }
 
-/* The lanes that a mask leaves out read as 0. */
+/* Inactive lanes load 0. */
 static LLVMValueRef blank(emit *m, const access *x, LLVMValueRef v) {
   if (!x->mask) return v;
   LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(v));
@@ -278,7 +279,7 @@ static LLVMValueRef load_memory(emit *m, const access *x) {
   case ROW:
     if (!x->mask) return plain_load(m, x, x->lanes);
     return masked_load(m, x);
-  default: return gather(m, x);
+  default: return gather_lanes(m, x);
   }
 }
 
@@ -291,7 +292,7 @@ LLVMValueRef emit_load(emit *m, ir_expr e) {
   }
   access x = access_of(m, n.a, m->p->arg.v[n.b], n.c);
   LLVMValueRef v = load_memory(m, &x);
-  if (n.dtype.code != TESS_BOOL) return v;
+  if (n.dtype.code != TESS_DTYPE_BOOL) return v;
   return LLVMBuildICmp(m->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
 }
 
@@ -321,14 +322,14 @@ static void masked_store(emit *m, const access *x, LLVMValueRef v) {
 static void store_if_any(emit *m, const access *x, LLVMValueRef v) {
   LLVMValueRef runs = any_lane(m, x->mask);
   LLVMBasicBlockRef store = emit_new_block(m, "store");
-  LLVMBasicBlockRef meet = emit_new_block(m, "meet");
-  LLVMBuildCondBr(m->b, runs, store, meet);
+  LLVMBasicBlockRef merge = emit_new_block(m, "merge");
+  LLVMBuildCondBr(m->b, runs, store, merge);
   LLVMPositionBuilderAtEnd(m->b, store);
   emit_mark mark = emit_get_mark(m);
   plain_store(m, x, v);
   emit_release(m, mark);
-  LLVMBuildBr(m->b, meet);
-  LLVMPositionBuilderAtEnd(m->b, meet);
+  LLVMBuildBr(m->b, merge);
+  LLVMPositionBuilderAtEnd(m->b, merge);
 }
 
 /* A broadcast value is stored lane by lane like any other. */
@@ -342,7 +343,7 @@ void emit_store(emit *m, const ir_stmt_rec *s) {
   access x = access_of(m, s->buf, m->p->arg.v[s->idx.at], s->mask);
   tess_dtype t = m->p->buf.v[s->buf].dtype;
   t.lanes = (uint16_t)x.lanes;
-  if (t.code == TESS_BOOL)
+  if (t.code == TESS_DTYPE_BOOL)
     v = LLVMBuildZExt(m->b, v, emit_memory_type(m, t), "");
   if (x.shape == ONE && x.mask)
     store_if_any(m, &x, v);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The whole module: one exported function
+ * The LLVM module of a lowered program: one exported function
  *
  *     int32 tess_kernel(void **args, const int64_t *sizes,
  *                       const tess_runtime *rt)
  *
- * with an address for each parameter and the value of each symbolic extent;
+ * with the address of each parameter and the value of each symbolic extent;
  * constants are part of the module. */
 #include "backends/llvm/emit.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 
-/* Nodes that read memory or call the host, or have one below them: their
- * values are not kept from one statement to the next.  Operands come before
- * the nodes that use them. */
+/* Marks nodes that read memory or call the host, or have such an operand:
+ * their values are not reused across statements.  Operands come before their
+ * users. */
 static void mark_fickle(emit *m) {
   const ir_program *p = m->p;
   for (ir_expr e = 1; e < p->node.n; e++) {
@@ -56,7 +56,7 @@ void emit_close(emit *m) {
 static bool has_f16(const ir_program *p) {
   for (ir_expr e = 1; e < p->node.n; e++) {
     tess_dtype t = ir_at(p, e)->dtype;
-    if (t.code == TESS_FLOAT && t.bits == 16) return true;
+    if (t.code == TESS_DTYPE_FLOAT && t.bits == 16) return true;
   }
   return false;
 }
@@ -68,7 +68,7 @@ static void take_memory(emit *m) {
   m->slot = arena_zalloc(m->scratch, p->buf.n * sizeof *m->slot);
   m->alias = arena_zalloc(m->scratch, p->buf.n * sizeof *m->alias);
   m->fickle = arena_zalloc(m->scratch, p->node.n);
-  ir_unconditional_find(&m->sure, p, m->scratch);
+  ir_unconditional_find(&m->must, p, m->scratch);
   m->has_f16 = has_f16(p);
 }
 

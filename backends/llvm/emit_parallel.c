@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parallel loops.  The body becomes a function over a range of iterations,
+ * Outlines parallel loops.  The body becomes a function over a range of
+ * iterations,
  *
  *     int32 body(void *closure, int64 begin, int64 end)
  *
- * and the loop a call of rt->parallel_for.  The closure holds the runtime
- * and every variable and buffer from outside that the body uses.  A parallel
- * loop inside another's body is serial. */
+ * and the loop a call of rt->parallel_for.  The closure captures the runtime
+ * and the live-in variables and buffers of the body.  A parallel loop nested in
+ * another one's body is serial. */
 #include "backends/llvm/emit.h"
 #include <stddef.h>
 
@@ -17,8 +18,7 @@ bool emit_is_parallel(const emit *m, ir_stmt s) {
   return !ir_const_int(m->p, r->extent, &extent) || extent > 1;
 }
 
-/* One value that goes through the closure: where it is kept while emitting,
- * and what it is outside. */
+/* A captured value: the emitter's slot for it, and its value outside. */
 typedef struct capture {
   LLVMValueRef *at, outside;
 } capture;
@@ -72,8 +72,8 @@ static void open_closure(emit *m, const closure *c) {
   }
 }
 
-/* The loop's body as a function of its own; the builder and what is known
- * outside are as before afterwards. */
+/* The outlined body; the builder and the available values are restored
+ * afterwards. */
 static LLVMValueRef make_body(emit *m, const ir_stmt_rec *s, const closure *c) {
   emit_fn outer = m->fn;
   LLVMBasicBlockRef here = LLVMGetInsertBlock(m->b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Statements as LLVM basic blocks. */
+ * Statements to LLVM basic blocks. */
 #include "backends/llvm/emit.h"
 
 static void name_variable(emit *m, ir_var v, LLVMValueRef value) {
@@ -12,8 +12,8 @@ static void name_variable(emit *m, ir_var v, LLVMValueRef value) {
   if (bad) mem_unwind_refused(m->p->heap);
 }
 
-/* The body with a value for the loop's variable; what was worked out from
- * it is forgotten. */
+/* The body with a value for the loop's variable; values that depend on it are
+ * invalidated behind it. */
 static void body_with(emit *m, const ir_stmt_rec *s, LLVMValueRef value) {
   emit_mark mark = emit_get_mark(m);
   m->var[s->var] = value;
@@ -22,10 +22,10 @@ static void body_with(emit *m, const ir_stmt_rec *s, LLVMValueRef value) {
   emit_release(m, mark);
 }
 
-/* The test is at the loop's end, where LLVM likes it, and asks for equality:
- * what holds behind a loop is then one value, and not a bound that LLVM's
- * scalar evolution carries along, nested, into each of the loops that follow
- * (of a thousand copies of a loop over a size, without end). */
+/* Rotated loops with an exit test by equality: then the value behind a loop
+ * is known, and not a max that scalar evolution carries, nested, into each
+ * of the loops that follow (of a thousand copies of a loop over a size,
+ * without end). */
 void emit_serial(emit *m, const ir_stmt_rec *s, LLVMValueRef from,
                  LLVMValueRef to, bool some) {
   LLVMBasicBlockRef body = emit_new_block(m, "loop");
@@ -73,11 +73,11 @@ static void emit_loop(emit *m, ir_stmt at) {
 }
 
 static void emit_if_side(emit *m, ir_stmt first, LLVMBasicBlockRef at,
-                         LLVMBasicBlockRef meet) {
+                         LLVMBasicBlockRef merge) {
   emit_mark mark = emit_get_mark(m);
   LLVMPositionBuilderAtEnd(m->b, at);
   emit_list(m, first);
-  LLVMBuildBr(m->b, meet);
+  LLVMBuildBr(m->b, merge);
   emit_release(m, mark);
 }
 
@@ -89,12 +89,12 @@ static void emit_if(emit *m, const ir_stmt_rec *s) {
   LLVMValueRef cond = emit_expr(m, s->cond);
   LLVMBasicBlockRef yes = emit_new_block(m, "then");
   LLVMBasicBlockRef no = s->alt ? emit_new_block(m, "else") : NULL;
-  LLVMBasicBlockRef meet = emit_new_block(m, "meet");
+  LLVMBasicBlockRef merge = emit_new_block(m, "merge");
   emit_forget_loads(m);
-  LLVMBuildCondBr(m->b, cond, yes, no ? no : meet);
-  emit_if_side(m, s->body, yes, meet);
-  if (no) emit_if_side(m, s->alt, no, meet);
-  LLVMPositionBuilderAtEnd(m->b, meet);
+  LLVMBuildCondBr(m->b, cond, yes, no ? no : merge);
+  emit_if_side(m, s->body, yes, merge);
+  if (no) emit_if_side(m, s->alt, no, merge);
+  LLVMPositionBuilderAtEnd(m->b, merge);
 }
 
 static void emit_let(emit *m, const ir_stmt_rec *s) {
@@ -106,8 +106,8 @@ static void emit_let(emit *m, const ir_stmt_rec *s) {
   emit_release(m, (emit_mark){mark.steady, 0});
 }
 
-/* Values that use a variable must not outlive it, hence the marks where one
- * is bound; loads must not outlive the statement. */
+/* Values that depend on a variable must not outlive its binding, hence the
+ * marks where one is bound; loads must not outlive the statement. */
 static void emit_stmt(emit *m, ir_stmt at) {
   const ir_stmt_rec s = *ir_st(m->p, at);
   switch ((ir_kind)s.kind) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which buffers and variables a piece of a program uses. */
+ * Live-in analysis: the buffers and variables that a statement uses. */
 #include "backends/llvm/emit.h"
 #include "ir/edit.h"
 #include "ir/query.h"

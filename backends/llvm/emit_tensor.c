@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensor intrinsics that are one call (ir/tensor_call.h): of a C function,
- * which gets addresses and strides, or of LLVM's, which gets vectors. */
+ * Tensor intrinsics that are one call (ir/tensor_call.h): of a C function, on
+ * addresses and strides, or of an LLVM intrinsic, on vectors. */
 #include "backends/llvm/emit.h"
 #include "ir/edit.h"
 #include "ir/tensor_call.h"
 
-/* A parameter: its elements, as `instead` tells them (lower/tensor_calls.c). */
+/* A parameter: its elements, as the operands of `instead` give them
+ * (lower/lower_tensor_calls.c). */
 typedef struct param {
   ir_buf buf;
   tess_dtype dtype;
@@ -13,7 +14,7 @@ typedef struct param {
   int64_t extent[IR_TENSOR_CALL_PARAMS];
   LLVMValueRef stride[IR_TENSOR_CALL_PARAMS];
   LLVMValueRef first;
-  uint32_t run; /* so many elements are consecutive */
+  uint32_t run; /* number of consecutive elements */
 } param;
 
 typedef struct calling {
@@ -29,7 +30,7 @@ static ir_expr index_of(const emit *m, ir_expr load) {
   return m->p->arg.v[ir_at(m->p, load)->b];
 }
 
-/* e as rest + *at; rest 0: there is none. */
+/* Splits e into rest + *at; rest 0: it is constant. */
 static ir_expr split_index(const ir_program *p, ir_expr e, int64_t *at) {
   const ir_node *n = ir_at(p, e);
   *at = 0;
@@ -37,7 +38,7 @@ static ir_expr split_index(const ir_program *p, ir_expr e, int64_t *at) {
   return n->op == IR_ADD && ir_const_int(p, n->b, at) ? n->a : e;
 }
 
-/* How far the second access is behind the first one. */
+/* The constant distance of the second access from the first one. */
 static LLVMValueRef distance(emit *m, ir_expr from, ir_expr to) {
   int64_t a, b;
   ir_expr x = index_of(m, from), y = index_of(m, to);
@@ -47,23 +48,23 @@ static LLVMValueRef distance(emit *m, ir_expr from, ir_expr to) {
   return LLVMBuildSub(m->b, emit_expr(m, y), first, "");
 }
 
-static bool is_number(LLVMValueRef v, int64_t n) {
+static bool is_const_int(LLVMValueRef v, int64_t n) {
   return LLVMIsAConstantInt(v) && LLVMConstIntGetSExtValue(v) == n;
 }
 
-/* What is left of the operands. */
+/* The remaining operands. */
 typedef struct reader {
   const ir_program *p;
   const ir_expr *at, *end;
 } reader;
 
-/* A constant of 1 .. most (0 .. for the number of dimensions). */
+/* A constant operand of 1 .. most (0 .. for the number of dimensions). */
 static bool take_count(reader *r, int64_t least, int64_t most, int64_t *out) {
   return r->at < r->end && ir_const_int(r->p, *r->at++, out) && *out >= least &&
          *out <= most;
 }
 
-/* The place of an element, of the given buffer unless that is 0. */
+/* The address of an element, of the given buffer unless that is 0. */
 static bool take_place(reader *r, ir_buf buf, ir_expr *out) {
   if (r->at == r->end) return false;
   const ir_node *n = ir_at(r->p, *out = *r->at++);
@@ -98,7 +99,7 @@ static bool read_param(emit *m, reader *r, param *out) {
     out->stride[d] = distance(m, first, next);
   }
   for (uint32_t d = out->ndim; d-- > 0;) {
-    if (out->extent[d] != 1 && !is_number(out->stride[d], out->run)) break;
+    if (out->extent[d] != 1 && !is_const_int(out->stride[d], out->run)) break;
     out->run *= (uint32_t)out->extent[d];
   }
   return true;
@@ -143,7 +144,7 @@ static LLVMTypeRef vector_type(emit *m, tess_dtype t, uint32_t lanes) {
   return emit_vector_type(emit_memory_type(m, t), lanes);
 }
 
-/* Where run number i of a parameter starts. */
+/* The address of run number i of a parameter. */
 static LLVMValueRef run_address(emit *m, const param *p, uint32_t i) {
   LLVMValueRef at = p->first;
   LLVMTypeRef type = emit_memory_type(m, p->dtype);
@@ -158,7 +159,7 @@ static LLVMValueRef run_address(emit *m, const param *p, uint32_t i) {
   return at;
 }
 
-/* `piece` becomes lanes at .. of the vector. */
+/* Inserts `piece` at lanes at .. of the vector. */
 static LLVMValueRef put_piece(emit *m, LLVMValueRef v, LLVMValueRef piece,
                               uint32_t at) {
   LLVMTypeRef types[2] = {LLVMTypeOf(v), LLVMTypeOf(piece)};
@@ -179,7 +180,7 @@ static LLVMValueRef get_piece(emit *m, LLVMValueRef v, LLVMTypeRef type,
   return emit_intrinsic(m, "llvm.vector.extract", 2, types, 2, args);
 }
 
-/* The whole of a parameter. */
+/* Loads a parameter as one vector. */
 static LLVMValueRef load_param(emit *m, const param *p) {
   LLVMTypeRef piece = vector_type(m, p->dtype, p->run);
   LLVMValueRef v = LLVMGetPoison(vector_type(m, p->dtype, p->lanes));
@@ -220,10 +221,10 @@ static LLVMValueRef operand_value(calling *k, const ir_tensor_operand *o) {
 
 /* ---- LLVM's intrinsics -------------------------------------------------- */
 
-static uint64_t bits_of(LLVMTypeRef t) {
+static uint64_t type_bits(LLVMTypeRef t) {
   switch (LLVMGetTypeKind(t)) {
   case LLVMVectorTypeKind:
-    return LLVMGetVectorSize(t) * bits_of(LLVMGetElementType(t));
+    return LLVMGetVectorSize(t) * type_bits(LLVMGetElementType(t));
   case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(t);
   case LLVMHalfTypeKind: return 16;
   case LLVMFloatTypeKind: return 32;
@@ -232,7 +233,7 @@ static uint64_t bits_of(LLVMTypeRef t) {
   }
 }
 
-/* The intrinsic's own type, where its name does not leave it open. */
+/* The intrinsic's function type, where its name does not determine it. */
 static LLVMTypeRef type_of_intrinsic(calling *k, unsigned n,
                                      LLVMTypeRef *types) {
   emit *m = k->m;
@@ -250,7 +251,7 @@ static LLVMTypeRef type_of_intrinsic(calling *k, unsigned n,
   LLVMTypeRef wants[IR_TENSOR_CALL_OPERANDS + 1];
   bool fits =
       LLVMCountParamTypes(t) == n &&
-      bits_of(LLVMGetReturnType(t)) == (uint64_t)r->dtype.bits * r->lanes;
+      type_bits(LLVMGetReturnType(t)) == (uint64_t)r->dtype.bits * r->lanes;
   if (fits) LLVMGetParamTypes(t, wants);
   for (unsigned i = 0; fits && i < n; i++) fits = wants[i] == types[i];
   if (fits) return t;
@@ -282,8 +283,8 @@ static void call_llvm(calling *k) {
   v = LLVMBuildBitCast(m->b, v, vector_type(m, r->dtype, r->lanes), "");
   if (k->call.adds) {
     LLVMValueRef was = load_param(m, r);
-    v = r->dtype.code == TESS_FLOAT ? LLVMBuildFAdd(m->b, was, v, "")
-                                    : LLVMBuildAdd(m->b, was, v, "");
+    v = r->dtype.code == TESS_DTYPE_FLOAT ? LLVMBuildFAdd(m->b, was, v, "")
+                                          : LLVMBuildAdd(m->b, was, v, "");
   }
   store_param(m, r, v);
 }
@@ -291,10 +292,11 @@ static void call_llvm(calling *k) {
 /* ---- the whole ---------------------------------------------------------- */
 
 static bool is_vector(tess_dtype t) {
-  return t.code == TESS_INT || t.code == TESS_UINT || t.code == TESS_FLOAT;
+  return t.code == TESS_DTYPE_INT || t.code == TESS_DTYPE_UINT ||
+         t.code == TESS_DTYPE_FLOAT;
 }
 
-/* Can what LLVM's intrinsic takes, and gives, be one vector? */
+/* Can operand and result of the LLVM intrinsic be one vector each? */
 static bool has_vectors(const calling *k) {
   for (uint32_t i = 0; i <= k->call.n; i++) {
     const ir_tensor_operand *o = i < k->call.n ? &k->call.operand[i] : NULL;
@@ -323,7 +325,7 @@ static bool read_operands(calling *k, const ir_node *n) {
   return r.at == r.end && (!k->call.is_llvm || has_vectors(k));
 }
 
-/* Lowering made the operands, but a program may have come from a file. */
+/* Lowering made the operands, but a program may come from a file. */
 void emit_tensor_call(emit *m, ir_expr e) {
   const ir_node n = *ir_at(m->p, e);
   arena_mark mark = arena_get_mark(m->scratch);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Types, constants and intrinsics of the LLVM module. */
+ * LLVM types, constants and intrinsic declarations. */
 #include "backends/llvm/emit.h"
 #include "ir/scalar.h"
 
@@ -32,9 +32,9 @@ LLVMTypeRef emit_vector_type(LLVMTypeRef element, uint32_t lanes) {
 
 static LLVMTypeRef element_type(emit *m, tess_dtype t) {
   switch (t.code) {
-  case TESS_BOOL: return m->i1;
-  case TESS_BFLOAT: return m->i16;
-  case TESS_FLOAT:
+  case TESS_DTYPE_BOOL: return m->i1;
+  case TESS_DTYPE_BFLOAT: return m->i16;
+  case TESS_DTYPE_FLOAT:
     return t.bits == 16 ? m->f16 : t.bits == 32 ? m->f32 : m->f64;
   default: return int_type(m, t);
   }
@@ -45,7 +45,7 @@ LLVMTypeRef emit_type(emit *m, tess_dtype t) {
 }
 
 LLVMTypeRef emit_memory_type(emit *m, tess_dtype t) {
-  LLVMTypeRef element = t.code == TESS_BOOL ? m->i8 : element_type(m, t);
+  LLVMTypeRef element = t.code == TESS_DTYPE_BOOL ? m->i8 : element_type(m, t);
   return emit_vector_type(element, t.lanes);
 }
 
@@ -67,7 +67,7 @@ LLVMValueRef emit_int(emit *m, tess_dtype t, int64_t v) {
 
 LLVMValueRef emit_real(emit *m, tess_dtype t, double v) {
   LLVMValueRef one;
-  if (t.code == TESS_BFLOAT) {
+  if (t.code == TESS_DTYPE_BFLOAT) {
     uint16_t bits;
     ir_put_real(t, v, &bits);
     one = LLVMConstInt(m->i16, bits, false);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Can what is made for a target run on this machine?
+ * Is code for a target executable on this machine?
  *
- * LLVM's C API does not tell the features that the name of a processor
- * implies, but its inliner knows: a function is inlined only into one whose
- * target has all features of its own.  So the answers are read off a module of
- * small functions, each called once, after that pass. */
+ * LLVM's C API does not list the features that a processor's name implies, but
+ * its inliner knows them: a function is inlined only into one whose target has
+ * all of its features.  So the answers are read off a module of small
+ * functions, each called once, after that pass. */
 #include "backends/llvm/llvm.h"
 #include "backends/llvm/machine.h"
 #include <llvm-c/Core.h>
@@ -24,7 +24,7 @@ static const char *part(const char *triple, int i, size_t *n) {
   return triple;
 }
 
-/* The vendor says nothing about code, nor does an environment left out. */
+/* The vendor is irrelevant for code, and so is an environment left out. */
 static bool is_same_system(const char *a, const char *b) {
   for (int i = 0; i < 4; i++) {
     size_t na, nb;
@@ -65,11 +65,10 @@ static void set_text(probe *p, LLVMValueRef fn, const char *name,
                                 (unsigned)strlen(text)));
 }
 
-/* A function that calls `callee` (NULL: nothing) and returns.  What its
- * processor is merely fast or slow at is the same for all of them, so that it
- * is not compared. */
-static LLVMValueRef add(probe *p, const char *cpu, const char *features,
-                        LLVMValueRef callee) {
+/* A function that calls `callee` (NULL: nothing) and returns.  Tuning is the
+ * same for all of them, so that it is not compared. */
+static LLVMValueRef add_probe(probe *p, const char *cpu, const char *features,
+                              LLVMValueRef callee) {
   LLVMValueRef fn = LLVMAddFunction(p->module, "", p->type);
   LLVMBuilderRef b = LLVMCreateBuilderInContext(p->ctx);
   set_text(p, fn, "target-cpu", cpu);
@@ -110,7 +109,7 @@ typedef struct lacking {
   LLVMValueRef caller[MAX_FEATURES];    /* inlines what needs it */
 } lacking;
 
-/* For each feature that this machine has not: has the target's processor? */
+/* For each feature that this machine lacks: does the target have it? */
 static void ask_each(probe *p, const char *cpu, const char *features,
                      const char *own, lacking *l) {
   for (const char *at = own; *at; at += *at == ',') {
@@ -118,13 +117,15 @@ static void ask_each(probe *p, const char *cpu, const char *features,
     if (*at == '-' && n < MAX_NAME && l->n < MAX_FEATURES) {
       char *name = l->feature[l->n];
       snprintf(name, MAX_NAME, "+%.*s", (int)n - 1, at + 1);
-      l->caller[l->n++] = add(p, cpu, features, add(p, "", name, NULL));
+      l->caller[l->n++] =
+          add_probe(p, cpu, features, add_probe(p, "", name, NULL));
     }
     at += n;
   }
 }
 
-static tess_status refuse(const target *t, const lacking *l, err_state *e) {
+static tess_status refuse_features(const target *t, const lacking *l,
+                                   err_state *e) {
   char names[512] = "";
   size_t at = 0;
   for (uint32_t i = 0; i < l->n && at + MAX_NAME < sizeof names; i++)
@@ -137,7 +138,7 @@ static tess_status refuse(const target *t, const lacking *l, err_state *e) {
                  t->cpu, t->attr[0] ? " with " : "", t->attr, names);
 }
 
-/* Virtual machines like to hide what code makes no use of. */
+/* Virtual machines often hide features that generated code does not use. */
 static const char without_system[] =
 #define FEATURE(name)
 #define SYSTEM(name) ",-" name
@@ -146,8 +147,7 @@ static const char without_system[] =
 #undef SYSTEM
     ;
 
-/* The features that code for the target may use; beginning with a ',' does
- * no harm. */
+/* The features that code for the target may use; a leading ',' is harmless. */
 static void needed_features(const target *t, char *out, size_t size) {
   bool is_x86 = strstr(t->triple, "86") != NULL;
   snprintf(out, size, "%s%s", t->features, is_x86 ? without_system : "");
@@ -162,11 +162,11 @@ static tess_status check_features(const target *t, const target *host,
   p.type = LLVMFunctionType(LLVMVoidTypeInContext(p.ctx), NULL, 0, false);
   LLVMSetTarget(p.module, host->triple);
   needed_features(t, needed, sizeof needed);
-  LLVMValueRef all =
-      add(&p, host->cpu, host->features, add(&p, t->cpu, needed, NULL));
+  LLVMValueRef all = add_probe(&p, host->cpu, host->features,
+                               add_probe(&p, t->cpu, needed, NULL));
   ask_each(&p, t->cpu, needed, host->features, &l);
   tess_status s = inline_calls(&p, host, e);
-  if (!s && !was_inlined(all)) s = refuse(t, &l, e);
+  if (!s && !was_inlined(all)) s = refuse_features(t, &l, e);
   LLVMDisposeModule(p.module);
   LLVMContextDispose(p.ctx);
   return s;
@@ -175,7 +175,7 @@ static tess_status check_features(const target *t, const target *host,
 /* ---- both --------------------------------------------------------------- */
 
 tess_status llvm_runs_here(const target *t, err_state *e) {
-  target host = {.kind = "llvm", .vector_bytes = 16}; /* need not be found */
+  target host = {.kind = "llvm", .vector_bytes = 16}; /* need not be probed */
   tess_status s = llvm_complete_target(&host, e);
   if (!s) s = check_triple(t, host.triple, e);
   if (s || !strcmp(t->features, host.features)) return s;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loading object code into this process with LLVM's linker (LLJIT), one
- * instance a kernel, so that freeing the kernel gives all of it back.
+ * Links object code into this process with LLVM's JIT linker (LLJIT), one
+ * instance a kernel, so that unloading a kernel frees all of it.
  *
- * The kernel calls the host through tess_runtime alone.  By name it can ask
- * for what code generation itself may call (memory functions, and on
- * processors without the instructions, conversions and roundings), which is
- * listed here, and for external functions of the program, which are looked
- * up in the process. */
+ * A kernel calls the host only through tess_runtime.  By name it may reference
+ * the runtime functions that code generation itself calls (memory functions,
+ * and on processors without the instructions, conversions and roundings), which
+ * are listed here, and external functions of the program, which are looked up
+ * in the process. */
 #include "backends/llvm/emit.h"
 #include "backends/llvm/llvm.h"
 #include "backends/llvm/machine.h"
 #include <llvm-c/Error.h>
+#include <llvm-c/ErrorHandling.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
 #include <math.h>
@@ -39,7 +40,7 @@ static const struct symbol {
     SYMBOL(__truncsfhf2),
 };
 
-static tess_status failed(LLVMErrorRef error, err_state *e) {
+static tess_status fail_llvm(LLVMErrorRef error, err_state *e) {
   char *text = LLVMGetErrorMessage(error);
   tess_status s = err_set(e, TESS_BUILD_ERROR, "LLVM: %s", text);
   LLVMDisposeErrorMessage(text);
@@ -67,8 +68,8 @@ static LLVMErrorRef define_symbols(LLVMOrcLLJITRef jit) {
   return error;
 }
 
-/* LLVM tells here what it could not find, and by a function's result only
- * that something failed. */
+/* LLVM reports here which symbol is missing; a function's result has only that
+ * something failed. */
 static void on_error(void *ud, LLVMErrorRef error) {
   const backend_code *c = ud;
   char *text = LLVMGetErrorMessage(error);
@@ -113,9 +114,14 @@ static tess_status llvm_load(mem_heap *heap, const void *code, size_t n,
   if (e->code)
     LLVMConsumeError(error);
   else
-    failed(error, e);
+    fail_llvm(error, e);
   llvm_unload(c);
   return e->code;
+}
+
+static int32_t llvm_launch(const backend_code *c, void **args,
+                           const int64_t *sizes, const tess_runtime *rt) {
+  return c->entry(args, sizes, rt);
 }
 
 static tess_kernel_fn llvm_entry(const backend_code *c) { return c->entry; }
@@ -126,11 +132,19 @@ static tess_status llvm_compile_entry(ir_program *p, arena *scratch,
   return llvm_compile(p, scratch, t, form, out, NULL, e);
 }
 
+static void llvm_on_fatal(void (*fn)(const char *message)) {
+  LLVMInstallFatalErrorHandler(fn);
+}
+
 const backend llvm_backend = {
     .name = "llvm",
-    .compile = llvm_compile_entry,
+    .forms = 1u << BACKEND_CODE | 1u << BACKEND_IR | 1u << BACKEND_ASM,
+    .complete = llvm_complete_target,
     .runs_here = llvm_runs_here,
+    .compile = llvm_compile_entry,
     .load = llvm_load,
+    .launch = llvm_launch,
     .entry = llvm_entry,
     .unload = llvm_unload,
+    .on_fatal = llvm_on_fatal,
 };

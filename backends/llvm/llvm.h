@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The LLVM backend: code for this machine's processor, or another one of the
- * same kind, through LLVM's C API.
+ * The LLVM backend: native code through LLVM's C API, for this machine's
+ * processor or another one of its architecture.
  *
- * Compiling shares nothing between calls but LLVM's table of targets, which
- * is filled once; any number of threads may compile at once.  LLVM may end
- * the process on input that passes its verifier but that the processor has
- * no instruction for; callers that must survive compile in a worker. */
+ * Compilations share nothing but LLVM's target registry, which is filled once;
+ * any number of threads may compile at once.  LLVM may end the process on input
+ * that passes its verifier but that has no instruction selection pattern;
+ * callers that must survive compile in a worker. */
 #ifndef BACKENDS_LLVM_LLVM_H
 #define BACKENDS_LLVM_LLVM_H
 
@@ -13,23 +13,20 @@
 
 extern const backend llvm_backend;
 
-/* Where one compilation's time went, in seconds. */
+/* Seconds spent in the stages of one compilation. */
 typedef struct llvm_times {
   double emit, verify, optimize, codegen;
 } llvm_times;
 
-/* backend.compile, telling the times when `times` is not NULL. */
+/* backend.compile, also reporting the times when `times` is not NULL. */
 tess_status llvm_compile(ir_program *p, arena *scratch, const target *t,
                          backend_form form, strbuf *out, llvm_times *times,
                          err_state *e);
 
-/* Completes what the text of a target left open. */
+/* backend.complete. */
 tess_status llvm_complete_target(target *t, err_state *e);
 
 /* backend.runs_here. */
 tess_status llvm_runs_here(const target *t, err_state *e);
-
-/* Calls fn(message) before LLVM ends the process; for a worker's main. */
-void llvm_on_fatal(void (*fn)(const char *message));
 
 #endif

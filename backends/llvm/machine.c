@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Target machines, and completing a target from what LLVM knows. */
+ * LLVM target machines, and target completion from LLVM's knowledge. */
 #include "backends/llvm/machine.h"
 #include "backends/llvm/llvm.h"
 #include <llvm-c/Core.h>
-#include <llvm-c/ErrorHandling.h>
 #include <llvm-c/Target.h>
 #include <pthread.h>
 #include <string.h>
@@ -13,14 +12,10 @@ static void initialize(void) {
   LLVMInitializeNativeAsmPrinter();
 }
 
-/* LLVM's table is global; filling it twice at once is a race. */
+/* LLVM's target registry is global; filling it concurrently is a race. */
 void llvm_initialize(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, initialize);
-}
-
-void llvm_on_fatal(void (*fn)(const char *message)) {
-  LLVMInstallFatalErrorHandler(fn);
 }
 
 tess_status llvm_machine_new(const target *t, LLVMTargetMachineRef *out,
@@ -99,7 +94,7 @@ static bool is_known_feature(const target *t, const char *name, size_t n) {
   return false;
 }
 
-/* LLVM itself ignores what it does not know, and says so on stderr. */
+/* LLVM itself ignores unknown features, with a warning on stderr. */
 static tess_status check_features(const target *t, err_state *e) {
   const char *at = t->attr;
   for (bool more = *at != '\0'; more; at++) {
@@ -118,9 +113,9 @@ static tess_status check_features(const target *t, err_state *e) {
   return TESS_OK;
 }
 
-/* The features of a processor that is not this one are those that its name
- * implies; those of this one are asked, since a virtual machine may hide
- * some.  What the text says comes last and so prevails. */
+/* The features of another processor are those that its name implies; those of
+ * this one are detected, since a virtual machine may hide some.  The text's own
+ * come last and so prevail. */
 static tess_status complete_features(target *t, err_state *e) {
   if (t->is_host) {
     tess_status s = copy_text(t->features, sizeof t->features - sizeof t->attr,
@@ -148,7 +143,7 @@ static tess_status complete_cpu(target *t, err_state *e) {
 
 /* ---- what LLVM knows about a processor ---------------------------------- */
 
-/* Adds two vectors of 64 bytes: the assembly shows with what registers. */
+/* Adds two vectors of 64 bytes: the assembly shows the register width. */
 static LLVMModuleRef probe_module(LLVMContextRef ctx) {
   LLVMModuleRef m = LLVMModuleCreateWithNameInContext("probe", ctx);
   LLVMBuilderRef b = LLVMCreateBuilderInContext(ctx);
@@ -193,9 +188,24 @@ static tess_status probe_vectors(target *t, err_state *e) {
   return s;
 }
 
+static tess_status check_vector_bytes(const target *t, err_state *e) {
+  int64_t v = t->vector_bytes;
+  if (v >= 8 && v <= 256 && !(v & (v - 1))) return TESS_OK;
+  return err_set(e, TESS_INVALID,
+                 "target: -vector-bytes is a power of two from 8 to 256");
+}
+
+static tess_status check_fp_contract(const target *t, err_state *e) {
+  if (!t->contract[0] || !strcmp(t->contract, "fast") ||
+      !strcmp(t->contract, "off"))
+    return TESS_OK;
+  return err_set(e, TESS_INVALID, "target: -fp-contract is fast or off");
+}
+
 tess_status llvm_complete_target(target *t, err_state *e) {
   tess_status s = t->triple[0] ? TESS_OK : complete_triple(t, e);
   if (!s) s = complete_cpu(t, e);
   if (!s && !t->vector_bytes) s = probe_vectors(t, e);
-  return s;
+  if (!s) s = check_vector_bytes(t, e);
+  return s ? s : check_fp_contract(t, e);
 }

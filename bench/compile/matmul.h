@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A matrix product with bias and ReLU as a tiled loop nest: what a good
- * candidate of the tiling module looks like when it comes to be compiled. */
+ * A matrix product with bias and ReLU as a tiled loop nest: a good candidate of
+ * the tiling module, ready for lowering. */
 #ifndef BENCH_COMPILE_MATMUL_H
 #define BENCH_COMPILE_MATMUL_H
 
@@ -20,7 +20,7 @@ static inline int64_t matmul_extent(const int64_t *factor, int n) {
   return e;
 }
 
-/* The program into `p`, which is empty: parameters A, B, bias, D. */
+/* Builds the program in `p`, which is empty: parameters A, B, bias, D. */
 void matmul_make(ir_program *p, const matmul_tiles *t);
 
 #endif

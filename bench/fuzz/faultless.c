@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The program fuzz: the scheduler as it is. */
+ * The program fuzz: random testing of the unmodified scheduler. */
 #include "fuzz/faulty.h"
 
 faulty_state faulty;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which faults there are. */
+ * The catalogue of seeded faults. */
 #include "fuzz/faults.h"
 
 #include "fuzz/faulty.h"
@@ -20,12 +20,12 @@ void faults_here(char **argv) {
   exit(2);
 }
 
-static bool is_number(const char *text) {
+static bool is_decimal(const char *text) {
   return *text && strspn(text, "0123456789") == strlen(text);
 }
 
 uint32_t faults_find(char **argv, const char *text) {
-  uint64_t n = is_number(text) ? strtoull(text, NULL, 10) : UINT64_MAX;
+  uint64_t n = is_decimal(text) ? strtoull(text, NULL, 10) : UINT64_MAX;
   if (n <= FUZZ_FAULTS) return (uint32_t)n;
   faults_here(argv);
   for (uint32_t r = 1; r < SCH_R_COUNT; r++)
@@ -38,7 +38,7 @@ uint32_t faults_count(void) {
   return FUZZ_FAULTS + (faulty_is_here() ? faulty_rows() + SCH_R_COUNT - 1 : 0);
 }
 
-/* The first number behind the reasons to refuse. */
+/* The first number after the refusal reasons. */
 static uint32_t first_lowering(void) {
   return FUZZ_FAULTS + faulty_rewrites() + SCH_R_COUNT;
 }

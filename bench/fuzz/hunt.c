@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Looking for faults: each in a process of its own, until a case shows it
- * or time is up. */
+ * Searches for seeded faults: each in a process of its own, until a case
+ * detects it or time is up. */
 #include "fuzz/faults.h"
 
 #include "fuzz/faulty.h"
@@ -19,20 +19,20 @@ enum { MAX_FAULTS = 512, MAX_JOBS = 64, CASE_SECONDS = 10 };
 
 typedef enum outcome { SEARCHING, WRONG, CRASHED, HANGS, UNSEEN } outcome;
 
-/* What is told of one fault; shared with the process that looks for it. */
+/* The state of one search; shared with its process. */
 typedef struct finding {
   uint64_t cases, hits, applied;
-  uint64_t before; /* hits when the case at work began */
-  double spent;    /* of the processor's time, in cases that ended */
+  uint64_t before; /* hits when the current case began */
+  double spent;    /* CPU seconds of finished cases */
   double seconds;
   uint32_t outcome;
   pid_t pid;
   char what[160];
 } finding;
 
-/* Checks whose loss does no harm that can be seen, and why.  With a number:
- * so many calls that only this check refuses were let through, and what they
- * made was equal after each step, replayed, and lowered. */
+/* Redundant checks and the reason why.  With a number: so many calls that only
+ * this check refuses were let through, and their results were equal after each
+ * step, replayed, and lowered. */
 static const struct unfindable {
   const char *name, *why;
 } unfindables[] = {
@@ -55,7 +55,7 @@ static const struct unfindable {
     {"PRODUCER_UNFINISHED", "what is made too early is made again (415)"},
     {"REGION_NO_BOX", "who relies on a box asks whether all of it is written "
                       "(75)"},
-    {"ROLLING_APART", "a window that shares nothing skips nothing (66)"},
+    {"ROLLING_NO_OVERLAP", "a window that shares nothing skips nothing (66)"},
     {"SCOPE_SHARED", "lowering moves to shared memory what threads share (96)"},
     {"STORAGE_INSIDE", "lowering gives each thread its own of what they would "
                        "not write alike (2350)"},
@@ -67,7 +67,7 @@ static const struct unfindable {
 static const char *why_not(uint32_t fault, const finding *x) {
   for (const struct unfindable *u = unfindables; u->name; u++)
     if (!strcmp(u->name, faults_text(fault))) return u->why;
-  /* A wrong rewrite that is never reached: its text has changed. */
+  /* A wrong rewrite that is never executed: its source text has changed. */
   if (faults_row(fault)) return NULL;
   return !x->hits      ? "never reached"
          : !x->applied ? "all those calls are refused by another check, too"
@@ -81,7 +81,7 @@ static void keep_reason(const fuzz *f, finding *x) {
   snprintf(x->what, sizeof x->what, "%.*s", (int)strcspn(s, "\n"), s);
 }
 
-/* Is the case, of the same draw, wrong with no fault, too? */
+/* Does the case, with the same draws, fail without the fault, too? */
 static bool is_wrong_anyway(fuzz *f, const fuzz_options *with, uint64_t seed,
                             uint64_t number) {
   fuzz_options o = {.every_step = true};
@@ -92,7 +92,7 @@ static bool is_wrong_anyway(fuzz *f, const fuzz_options *with, uint64_t seed,
   return fuzz_case(f, &o, seed, number) == TESS_MISMATCH;
 }
 
-/* Time is the processor's, which others may keep busy. */
+/* CPU time, since other processes may compete. */
 static double time_used(void) {
   struct timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -127,11 +127,11 @@ static void look_for(uint32_t fault, uint64_t seed, finding *x) {
   _exit(0);
 }
 
-static void begin(uint32_t fault, uint64_t seed, finding *x) {
+static void begin_hunt(uint32_t fault, uint64_t seed, finding *x) {
   fflush(NULL);
   pid_t pid = fork();
   if (pid == 0) {
-    /* A fault may make the code say anything. */
+    /* A fault may make the code print anything. */
     (void)!freopen("/dev/null", "w", stderr);
     look_for(fault, seed, x);
   }
@@ -142,8 +142,8 @@ static void begin(uint32_t fault, uint64_t seed, finding *x) {
   x->pid = pid;
 }
 
-/* false: it ended for another reason, and is to go on. */
-static bool settle(finding *x, int status) {
+/* false: it ended for another reason, and is to be resumed. */
+static bool settle_exit(finding *x, int status) {
   if (x->outcome) return true;
   bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGVTALRM;
   if (x->hits == x->before && x->spent < x->seconds) return false;
@@ -176,8 +176,8 @@ static uint32_t next_end(finding *x, uint32_t n, uint64_t seed) {
   pid_t died = wait(&status);
   for (uint32_t i = 1; i <= n; i++)
     if (x[i].pid == died) {
-      if (settle(&x[i], status)) return i;
-      begin(i, seed, &x[i]);
+      if (settle_exit(&x[i], status)) return i;
+      begin_hunt(i, seed, &x[i]);
     }
   return 0;
 }
@@ -194,7 +194,7 @@ int faults_hunt(uint64_t seed, uint32_t jobs, uint32_t seconds, uint32_t only) {
   for (uint32_t next = first; next <= last || running;) {
     if (next <= last && running < jobs) {
       x[next].seconds = seconds;
-      begin(next, seed, &x[next]);
+      begin_hunt(next, seed, &x[next]);
       next++, running++;
       continue;
     }

@@ -26,7 +26,7 @@ local function write(name, text)
 end
 
 -- Rows: "= what is wrong", the file, then lines of what is right (-) and of
--- what stands there when the fault is on (+).
+-- its replacement when the fault is on (+).
 local function rows()
   local list, row = {}, nil
   for line in read(faults):gmatch "[^\n]+" do
@@ -78,8 +78,8 @@ local function squeeze(s)
   return table.concat(left), places
 end
 
--- Puts `new` where `old` stands, which must be there once, however it is laid
--- out: a row that changes nothing would be a fault nobody looks for.
+-- Replaces `old`, which must occur exactly once up to white space, by `new`:
+-- a row without an effect would be a fault that nothing can detect.
 local function replace(old, new, what)
   local squeezed, places = squeeze(text)
   local wanted = squeeze(old)

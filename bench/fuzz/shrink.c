@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Making a case that is wrong small.  Each attempt runs in a process of its
- * own, so that one that crashes is shrunk like any other. */
+ * Test case reduction.  Each attempt runs in a process of its own, so that one
+ * that crashes is reduced like any other. */
 #include "fuzz/shrink.h"
 #include "support/bench.h"
 
@@ -17,18 +17,18 @@ enum {
   SHRINK_SECONDS = 60
 };
 
-/* What became of an attempt. */
+/* The outcome of an attempt. */
 typedef enum showing { NOTHING, WRONG, DIES } showing;
 
 typedef struct shrinking {
   fuzz_options o;
   uint64_t seed, number;
   double end;
-  char *text, *trial;    /* the trace so far, and one to be tried */
-  char *line[MAX_LINES]; /* of the trace when it was cut into lines */
+  char *text, *trial;    /* the trace so far, and a candidate */
+  char *line[MAX_LINES]; /* of the trace, split into lines */
   bool gone[MAX_LINES], was[MAX_LINES];
   uint32_t n;
-  showing how; /* what it shows, and has to go on showing */
+  showing how; /* the failure to be preserved */
 } shrinking;
 
 static showing wait_for(pid_t pid) {
@@ -55,7 +55,7 @@ static showing attempt(const shrinking *x, const fuzz_options *o,
 
 /* ---- the trace ---------------------------------------------------------- */
 
-static void cut(shrinking *x) {
+static void cut_lines(shrinking *x) {
   x->n = 0;
   memset(x->gone, 0, sizeof x->gone);
   for (char *s = x->text; *s && x->n < MAX_LINES;) {
@@ -65,7 +65,7 @@ static void cut(shrinking *x) {
   }
 }
 
-static void join(const shrinking *x, char *to) {
+static void join_lines(const shrinking *x, char *to) {
   for (uint32_t i = 0; i < x->n; i++)
     if (!x->gone[i]) to += sprintf(to, "%s\n", x->line[i]);
   *to = '\0';
@@ -76,7 +76,7 @@ static bool is_name(char c) {
          c == '[' || c == ']';
 }
 
-static bool uses(const char *line, const char *name, size_t n) {
+static bool uses_name(const char *line, const char *name, size_t n) {
   for (const char *s = line; (s = strstr(s, name)); s += n)
     if ((s == line || !is_name(s[-1])) && !is_name(s[n])) return true;
   return false;
@@ -86,7 +86,7 @@ static bool is_instruction(const char *line) {
   return strstr(line, "sch:") != NULL;
 }
 
-/* Line k goes, and so do those that use what it defines. */
+/* Removes line k and those that depend on its outputs. */
 static void remove_line(shrinking *x, uint32_t k) {
   const char *end = strstr(x->line[k], " = sch:");
   if (x->gone[k] || !is_instruction(x->line[k])) return;
@@ -99,7 +99,7 @@ static void remove_line(shrinking *x, uint32_t k) {
     if (n >= sizeof name || s + n > end) return;
     snprintf(name, sizeof name, "%.*s", (int)n, s);
     for (uint32_t i = k + 1; i < x->n; i++)
-      if (uses(x->line[i], name, n)) remove_line(x, i);
+      if (uses_name(x->line[i], name, n)) remove_line(x, i);
     s += n + strspn(s + n, ", ");
   }
 }
@@ -111,11 +111,11 @@ static void without_lines(shrinking *x) {
       memcpy(x->was, x->gone, sizeof x->gone);
       for (uint32_t i = at; i < at + step && i < x->n; i++) remove_line(x, i);
       if (!memcmp(x->was, x->gone, sizeof x->gone)) continue;
-      join(x, x->trial);
+      join_lines(x, x->trial);
       if (attempt(x, &x->o, x->trial) != x->how)
         memcpy(x->gone, x->was, sizeof x->gone);
     }
-  join(x, x->trial);
+  join_lines(x, x->trial);
   char *t = x->text;
   x->text = x->trial;
   x->trial = t;
@@ -145,7 +145,8 @@ static void smaller_program(shrinking *x) {
   }
 }
 
-/* ---- what is left ------------------------------------------------------- */
+/* ---- the reduced case
+ * ----------------------------------------------------- */
 
 static void print_script(const shrinking *x) {
   fuzz f;
@@ -154,7 +155,7 @@ static void print_script(const shrinking *x) {
   fuzz_init(&f);
   str_init(&lua, &f.heap);
   o.gen.lua = &lua;
-  /* Only the program is wanted: no trace is read. */
+  /* Only the program is shown: no trace is read. */
   (void)fuzz_again(&f, &o, x->seed, x->number, "");
   if (strstr(x->text, "tensorize")) fuzz_write_intrins(&f, &lua);
   fprintf(stderr,
@@ -172,7 +173,7 @@ static void print_script(const shrinking *x) {
   fuzz_free(&f);
 }
 
-/* The trace of the case: what it shows when it is replayed. */
+/* The trace of the case: reproduces the failure on replay. */
 static bool find_trace(shrinking *x) {
   x->o.note = x->text;
   x->o.note_size = NOTE;
@@ -208,7 +209,7 @@ void shrink(const fuzz_options *o, uint64_t seed, uint64_t number) {
   } else {
     smaller_program(&x);
     for (int round = 0; round < 2; round++) {
-      cut(&x);
+      cut_lines(&x);
       without_lines(&x);
       smaller_program(&x);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Core cycles: counted by the kernel, or inferred from a chain of adds. */
+ * Core cycles: from the kernel's counter, or inferred from a chain of adds. */
 #include "peak/peak.h"
 
 #include <linux/perf_event.h>

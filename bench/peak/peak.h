@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parts of bench/peak: arithmetic kernels, and the count of cycles. */
+ * Parts of bench/peak: arithmetic kernels, and cycle counting. */
 #ifndef BENCH_PEAK_H
 #define BENCH_PEAK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One instruction set's way to do float32 arithmetic as fast as it can. */
+/* Peak float32 arithmetic of one instruction set. */
 typedef struct peak_isa {
   const char *name;
   uint32_t flops_per_round;  /* of `run`, per round */
@@ -26,8 +26,8 @@ bool peak_counter_works(const peak_counter *c);
 uint64_t peak_counter_read(const peak_counter *c);
 void peak_counter_close(peak_counter *c);
 
-/* `adds` integer additions, each waiting for the last: one core cycle each
- * on every x86-64 so far, so that their time tells the core's frequency. */
+/* `adds` integer additions in a dependence chain: one core cycle each on every
+ * x86-64 so far, so that their time gives the core's frequency. */
 uint64_t peak_add_chain(uint64_t adds);
 /* The constant-rate time-stamp counter. */
 uint64_t peak_tsc(void);

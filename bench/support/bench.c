@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the benches share. */
+ * Shared by the benches: options, affinity, JSON output. */
 #include "support/bench.h"
 
 #include <getopt.h>
@@ -71,13 +71,13 @@ double bench_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int by_value(const void *a, const void *b) {
+static int by_number(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
 
 double bench_median(double *values, uint32_t n) {
-  qsort(values, n, sizeof *values, by_value);
+  qsort(values, n, sizeof *values, by_number);
   return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 

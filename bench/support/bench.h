@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the benches share: options, the clock, JSON lines on stdout for
- * tools, talk on stderr for people. */
+ * Shared by the benches: options, the clock, JSON lines on stdout for tools,
+ * messages on stderr for people. */
 #ifndef BENCH_SUPPORT_H
 #define BENCH_SUPPORT_H
 

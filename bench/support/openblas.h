@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * OpenBLAS as a peer to compare with: loaded when asked for, never linked.
+ * OpenBLAS as a peer: loaded at run time, never linked.
  *
- * Which of its kernels it uses is settled when it is loaded, by the
- * environment variable OPENBLAS_CORETYPE (unset: it looks at the machine).
- * openblas_best() tries them in processes of their own. */
+ * Its kernels are selected when it is loaded, by the environment variable
+ * OPENBLAS_CORETYPE (unset: by the processor).  openblas_best() tries them in
+ * processes of their own. */
 #ifndef BENCH_SUPPORT_OPENBLAS_H
 #define BENCH_SUPPORT_OPENBLAS_H
 
@@ -31,7 +31,7 @@ void openblas_time(const openblas *b, int n, uint32_t threads,
 /* The value of OPENBLAS_CORETYPE whose sgemm is fastest at this size ("" for
  * unset), by running `self --probe` for each; see openblas_probe. */
 const char *openblas_best(const char *self, int n, uint32_t threads);
-/* What a process started so does: prints its GFLOP/s; the exit status. */
+/* The main of such a process: prints its GFLOP/s; the exit status. */
 int openblas_probe(int n, uint32_t threads);
 
 #endif

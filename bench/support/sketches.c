@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Having sketches written, and reading them. */
+ * Runs bench/sketches.lua and loads the sketches it writes. */
 #include "bench/support/sketches.h"
 
 #include "base/file.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void fail(const char *what, tess_context *c) {
+static void fail_sketch(const char *what, tess_context *c) {
   bench_say("sketches: %s%s%s", what, c ? ": " : "",
             c ? tess_error(c)->message : "");
   exit(1);
@@ -19,12 +19,12 @@ static void write_all(const char *folder, const char *source_dir,
                       const char *space, int n) {
   char exe[2048], line[8192];
   ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
-  if (len < 0) fail("where is this program?", NULL);
+  if (len < 0) fail_sketch("where is this program?", NULL);
   exe[len] = '\0';
   for (int up = 0; up < 2; up++) *strrchr(exe, '/') = '\0';
   snprintf(line, sizeof line, "'%s/bin/tessera' '%s/sketches.lua' '%s' %s %d",
            exe, source_dir, folder, space, n);
-  if (system(line) != 0) fail("they could not be written", NULL);
+  if (system(line) != 0) fail_sketch("they could not be written", NULL);
 }
 
 static bool read_one(sketches *s, const char *path) {
@@ -34,7 +34,7 @@ static bool read_one(sketches *s, const char *path) {
   bool there = file_read(path, 1 << 24, &text, &err) == TESS_OK;
   if (there && tess_trace_from_json(s->c, str_get(&text), s->p,
                                     &s->sketch[s->n]) != TESS_OK)
-    fail(path, s->c);
+    fail_sketch(path, s->c);
   str_free(&text);
   unlink(path);
   return there;
@@ -44,16 +44,16 @@ void sketches_load(sketches *s, const char *source_dir, const char *space,
                    int n) {
   char folder[] = "/tmp/tessera-bench-XXXXXX", path[256];
   *s = (sketches){0};
-  if (!mkdtemp(folder)) fail("no temporary folder", NULL);
+  if (!mkdtemp(folder)) fail_sketch("no temporary folder", NULL);
   write_all(folder, source_dir, space, n);
-  if (tess_context_new(NULL, &s->c) != TESS_OK) fail("no context", NULL);
+  if (tess_context_new(NULL, &s->c) != TESS_OK) fail_sketch("no context", NULL);
   snprintf(path, sizeof path, "%s/matmul.program", folder);
-  if (tess_program_load(s->c, path, &s->p) != TESS_OK) fail(path, s->c);
+  if (tess_program_load(s->c, path, &s->p) != TESS_OK) fail_sketch(path, s->c);
   unlink(path);
   for (s->n = 0; s->n < 16; s->n++) {
     snprintf(path, sizeof path, "%s/matmul.%u.json", folder, s->n + 1);
     if (!read_one(s, path)) break;
   }
   rmdir(folder);
-  if (!s->n) fail("there are none", NULL);
+  if (!s->n) fail_sketch("there are none", NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sketches of the modules in Lua, for benches in C: written by the command
- * that stands beside the bench (bench/sketches.lua), then read. */
+ * Sketches of the Lua modules for benches in C: written by bench/sketches.lua,
+ * which the command beside the bench runs, then loaded. */
 #ifndef BENCH_SUPPORT_SKETCHES_H
 #define BENCH_SUPPORT_SKETCHES_H
 

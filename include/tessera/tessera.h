@@ -23,11 +23,20 @@
  * objects given out (TESS_GIVE) belong to the caller.  A const char * that is
  * returned lives as long as its object and until the next call on it.
  *
- * A struct that begins with struct_size wants sizeof of itself there, from
- * which the library knows which members the host knows: those after them have
- * their defaults.  Of a struct that is larger than this library's, made by a
- * host that was compiled against a newer header, it looks at what it knows.
- * A size that no such struct can have is TESS_INVALID.
+ * How structs grow.  A struct that a host fills in, or has filled in, begins
+ * with struct_size, where the host writes sizeof of it (TESS_INIT does).  New
+ * members go to its end, never into padding, so each version of a struct is a
+ * prefix of the next, and the size tells which members the host knows: of an
+ * argument those after them have their defaults, of a result they are not
+ * written.  A host that was compiled against a newer header may call an older
+ * library: that looks at the members it knows, and sets the rest of a result
+ * to 0.  A size that no version of the struct can have is TESS_INVALID.  In an
+ * array all elements have the size of the first.  Structs that the library
+ * makes (tess_error_info, tess_progress) carry its own size.
+ *
+ * Structs without struct_size never change: tess_dtype, tess_value, tess_arg
+ * and tess_candidate, which stand in arrays or are passed by value, and
+ * tess_allocator, a function and its user data.
  *
  * Data is counted from 0 (sketches, rows, parameters, bits of a mask), but for
  * the instructions of a trace, which are counted from 1, as in Lua.  Texts for
@@ -69,8 +78,8 @@ typedef struct tess_options {
   const tess_allocator *allocator;  /* NULL: malloc and free */
   size_t memory_cap;            /* bytes of this context; 0: none.  What
                                  * would go over it is TESS_LIMIT */
-  /* Told what is no error and yet worth knowing, in one line without its end;
-   * must not use the context.  NULL: silent. */
+  /* Receives diagnostics that are not errors, one line each, without the
+   * newline; must not use the context.  NULL: silent. */
   void (*log)(void *ud, int level, const char *text);
   void *log_ud;
   int32_t in_process;           /* compile and run without worker processes */
@@ -92,6 +101,7 @@ TESS_API tess_status tess_context_new(const tess_options *o,
 TESS_API void tess_context_free(TESS_TAKE tess_context *c);
 
 typedef struct tess_error_info {
+  uint32_t struct_size;         /* of this library */
   tess_status code;
   const char *message;          /* one line */
   const char *place;            /* "" when there is none */
@@ -123,7 +133,7 @@ TESS_API void tess_text_free(tess_context *c, TESS_TAKE char *text);
 
 /* ---- describing a computation ------------------------------------------- */
 
-/* What is described has limits, beyond which a call is LIMIT: 16 dimensions,
+/* Descriptions have limits, beyond which a call is LIMIT: 16 dimensions,
  * variables of a block, axes of a reduction and arguments of an external
  * function; 8 values of a reducer; 256 buffers that a block reads, and as many
  * that it writes; 2000 levels of an expression and 256 of statements; names of
@@ -208,13 +218,14 @@ TESS_API tess_status tess_reduce_axis(tess_builder *b, const char *name,
 TESS_API tess_status tess_size_var(tess_builder *b, const char *name,
                                    tess_var *out);
 /* reducer: "sum" "prod" "min" "max", or one of tess_reducer.  n sources give
- * n results, to be used only as the whole body of one compute.  Schedules
- * reduce in parts where combine is seen, on some values, to be associative and
- * to leave a result that it combines with the identity, and in any order where
- * it is seen to be commutative, too. */
+ * n results, to be used only as the whole body of one compute.  Primitives
+ * split a reduction into partial results where combine is found, by evaluating
+ * it on sample values, to be associative with that identity, and permute it
+ * where combine is found to be commutative, too. */
 typedef struct tess_reducer_def {
-  const char *name;
+  uint32_t struct_size;         /* sizeof(tess_reducer_def) */
   uint32_t n;
+  const char *name;
   /* Fill result[n] from lhs[n], rhs[n]; non-zero: failed. */
   int (*combine)(void *ud, tess_builder *b, const tess_expr *lhs,
                  const tess_expr *rhs, tess_expr *result);
@@ -250,20 +261,21 @@ TESS_API tess_status tess_loop_begin(tess_builder *b, const char *name,
     tess_expr lo, tess_expr extent, tess_var *out);
 /* A block with n iteration variables: kind, domain [lo, lo + extent) and
  * value of each, none read from a buffer.  The values must be proven to lie
- * in the domains by bounds, by the predicate (0: none) and by what is open
- * around; INVALID otherwise.  Regions are found out from the body. */
+ * in the domains by bounds, by the predicate (0: none) and by the enclosing
+ * loops and conditions; INVALID otherwise.  The read and write regions are
+ * derived from the body. */
 TESS_API tess_status tess_block_begin(tess_builder *b, const char *name,
     uint32_t n, const char *const *iter_names, const tess_iter_kind *kinds,
     const tess_expr *lo, const tess_expr *extent, const tess_expr *bind,
     tess_expr predicate, tess_var *vars);
-/* Directly in a block, once: what is done before the first step of its
- * reduction. */
+/* The init of a block's reduction: statements that run before its first step.
+ * Directly in a block, at most once. */
 TESS_API tess_status tess_init_begin(tess_builder *b);
-/* What follows is done where cond (bool) holds; between else_begin and end
- * what is done where it does not. */
+/* A conditional: what follows runs where cond (bool) holds; what comes between
+ * else_begin and end runs where it does not. */
 TESS_API tess_status tess_if_begin(tess_builder *b, tess_expr cond);
 TESS_API tess_status tess_else_begin(tess_builder *b);
-/* A name for a value in what follows, to its tess_end. */
+/* Binds a variable to a value in what follows, up to its tess_end. */
 TESS_API tess_status tess_let_begin(tess_builder *b, const char *name,
                                     tess_expr value, tess_var *out);
 TESS_API tess_status tess_end(tess_builder *b);  /* closes the innermost */
@@ -298,8 +310,8 @@ TESS_API tess_status tess_program_work_on(tess_program *p, const char *func,
 TESS_API void tess_program_free(TESS_TAKE tess_program *p);
 /* As the listing that the documentation describes (tess_text_free). */
 TESS_API tess_status tess_program_text(tess_program *p, TESS_GIVE char **out);
-/* Of the structure, names of blocks and annotations included and names of
- * variables not; the same on every machine; 0 when memory ran out. */
+/* The structural hash: it includes names of blocks and annotations, not names
+ * of variables; the same on every machine; 0 when memory ran out. */
 TESS_API uint64_t tess_program_hash(tess_program *p);
 /* Operations of one run, on values and not on indices, floating-point or
  * integer; 0 when memory ran out, -1 where that depends on sizes that are known
@@ -308,22 +320,44 @@ TESS_API int64_t tess_program_flops(tess_program *p);
 /* Is it well-formed?  INVALID, with the place, when it is not: what the
  * library made is, unless a primitive that is marked unsafe made it. */
 TESS_API tess_status tess_program_verify(tess_program *p);
-/* What a device with threads runs of it: each nest of thread loops has become
- * a kernel, one nest around what a thread runs, with barriers where threads
- * meet; copies, pipelines and reductions across threads are written out.
- * TESS_UNSUPPORTED where that cannot be.  The oracle runs its threads in
- * lockstep. */
+typedef struct tess_lower_options {
+  uint32_t struct_size;         /* sizeof(tess_lower_options) */
+  int32_t no_threads;           /* thread loops become serial ones */
+  const char *after;            /* the last pass to run; NULL: the last one
+                                 * after which buffers have their shapes */
+  uint32_t vector_bytes;        /* of a vector register, as the target's field
+                                 * "vector-bytes"; 0: 32 */
+  int32_t keep_intrinsics;      /* leave exp, tanh, ... as calls, which both
+                                 * domains of the interpreter agree on */
+} tess_lower_options;
+/* A copy after a prefix of the lowering passes (o NULL: all defaults).  By
+ * default it shows what a device with threads runs: each nest of thread loops
+ * is a kernel, one loop nest around the code of a thread, with barriers where
+ * threads conflict; copies, pipelines and reductions across threads are
+ * expanded.  The interpreter runs it after any pass; threads run in lockstep.
+ * NOT_FOUND, with a list, where there is no such pass; UNSUPPORTED where a
+ * pass refuses the program. */
 TESS_API tess_status tess_program_lower(tess_program *p,
+                                        const tess_lower_options *o,
                                         TESS_GIVE tess_program **out);
-/* Non-zero: of the same structure; names of variables do not matter. */
+/* The passes in the order in which they run, from 0; NULL past the last.
+ * Names and summaries are static. */
+TESS_API uint32_t tess_lower_pass_count(void);
+TESS_API const char *tess_lower_pass_name(uint32_t i);
+TESS_API const char *tess_lower_pass_summary(uint32_t i);
+/* Which pass bears the name, or TVM's for the same ("UnrollLoop"); the count
+ * where none does. */
+TESS_API uint32_t tess_lower_pass_find(const char *name);
+/* Non-zero: structurally equal, up to the names of variables. */
 TESS_API int tess_program_equal(tess_program *p, tess_program *q);
 /* Of its entry function. */
 TESS_API const char *tess_program_name(tess_program *p);
 typedef struct tess_param {
-  const char *name;
-  tess_dtype dtype;
+  uint32_t struct_size;         /* sizeof(tess_param) */
   uint32_t ndim;
+  const char *name;
   const int64_t *shape;         /* ndim extents; -1: symbolic */
+  tess_dtype dtype;
   tess_role role;
 } tess_param;
 /* Parameters of the entry function, in the order in which kernels take their
@@ -367,15 +401,15 @@ TESS_API tess_status tess_schedule_new(tess_program *p, tess_target *target,
                                        uint64_t seed,
                                        TESS_GIVE tess_schedule **out);
 TESS_API void tess_schedule_free(TESS_TAKE tess_schedule *s);
-/* One that goes on by itself, with the same variables. */
+/* An independent copy, with the same random variables. */
 TESS_API tess_status tess_schedule_copy(tess_schedule *s,
                                         TESS_GIVE tess_schedule **out);
 /* Where the next instructions come from, for traces and errors. */
 TESS_API void tess_schedule_place(tess_schedule *s, const char *file,
                                   uint32_t line);
 /* Perform and record one primitive, operands by name.  *nout gets the number
- * of outputs, of which at most `max` are written to out: they are numbered one
- * after the other, so that the first tells all.  With list_out not NULL,
+ * of outputs, of which at most `max` are written to out: they are numbered
+ * consecutively, so that the first determines all.  With list_out not NULL,
  * *list_out says whether they are one list. */
 TESS_API tess_status tess_schedule_call(tess_schedule *s, const char *prim,
     uint32_t nargs, const tess_arg *args, uint32_t max, tess_rv *out,
@@ -383,49 +417,56 @@ TESS_API tess_status tess_schedule_call(tess_schedule *s, const char *prim,
 /* Would it be accepted?  TESS_OK or what calling it would return. */
 TESS_API tess_status tess_schedule_can(tess_schedule *s, const char *prim,
                                        uint32_t nargs, const tess_arg *args);
-/* What a variable stands for; TESS_RV_NONE for one that there is not. */
+/* The kind of a random variable; TESS_RV_NONE for one that does not exist. */
 TESS_API tess_rv_kind tess_schedule_rv_kind(tess_schedule *s, tess_rv rv);
 /* The value of an integer variable; records a guard in sketch mode. */
 TESS_API tess_status tess_schedule_get_int(tess_schedule *s, tess_rv rv,
                                            int64_t *out);
-/* What a variable stands for, for people. */
+/* The value of a random variable as text, for people. */
 TESS_API tess_status tess_schedule_rv_text(tess_schedule *s, tess_rv rv,
                                            TESS_GIVE char **out);
 /* Facts of a loop or block. */
 typedef struct tess_loop_info {
+  uint32_t struct_size;         /* sizeof(tess_loop_info) */
+  int32_t iter_type;            /* tess_iter_kind of what it drives; -1 mixed */
   const char *name, *kind, *thread;  /* kind: serial, parallel, ... */
   int64_t extent;               /* -1: not constant */
-  int32_t iter_type;            /* tess_iter_kind of what it drives; -1 mixed */
 } tess_loop_info;
 /* is_spatial: all its iters are, and it is not the root. */
 typedef struct tess_block_info {
+  uint32_t struct_size;         /* sizeof(tess_block_info) */
+  uint32_t nreads;
   const char *name;
-  uint32_t nreads, nwrites, niters;
+  uint32_t nwrites, niters;
   int32_t is_reduction, is_spatial, is_output, needs_multi_level_tiling;
   tess_iter_kind iters[16];
 } tess_block_info;
-/* DEAD when what the variable stands for is no more, TYPE when it is of
- * another kind; texts live until the schedule's next call. */
+/* DEAD when the loop or block has been removed by a later primitive, TYPE when
+ * the variable is of another kind; texts live until the schedule's next
+ * call. */
 TESS_API tess_status tess_schedule_loop_info(tess_schedule *s, tess_rv loop,
                                              tess_loop_info *out);
 TESS_API tess_status tess_schedule_block_info(tess_schedule *s, tess_rv block,
                                               tess_block_info *out);
-/* About how many operations and stores one run of a loop or block does, those
- * around it being halfway; -1 where that depends on sizes or data. */
+/* An estimate of the operations and stores of one execution of a loop or
+ * block, with the variables of enclosing loops at half of their range; -1
+ * where it depends on sizes or data. */
 TESS_API tess_status tess_schedule_work(tess_schedule *s, tess_rv rv,
                                         int64_t *out);
-/* Which of the block's iteration variables index its read (or written)
- * buffer number `index`, as a bit mask: bit i for iteration i. */
+/* The iters of a block that index its read (or written) buffer number
+ * `index`, as a bit mask: bit i for iter i. */
 TESS_API tess_status tess_schedule_access(tess_schedule *s, tess_rv block,
                                           int write, uint32_t index,
                                           uint64_t *iters);
-/* The same buffer, and which iteration variable each of its dimensions is
- * indexed by, where that is one and nothing else; -1 elsewhere. */
+/* The same buffer, and for each of its dimensions the iter that is its whole
+ * index; -1 where the index is any other expression. */
 typedef struct tess_access_info {
-  const char *buffer;
-  tess_dtype dtype;
+  uint32_t struct_size;         /* sizeof(tess_access_info) */
   uint32_t ndim;
+  const char *buffer;
   int32_t dims[16];             /* of the first 16 dimensions */
+  tess_dtype dtype;
+  uint32_t reserved;
 } tess_access_info;
 TESS_API tess_status tess_schedule_access_info(tess_schedule *s, tess_rv block,
                                                int write, uint32_t index,
@@ -445,19 +486,23 @@ TESS_API tess_status tess_schedule_trace(tess_schedule *s,
 /* ---- the primitives, as data -------------------------------------------- */
 
 typedef struct tess_prim_operand {
+  uint32_t struct_size;         /* sizeof(tess_prim_operand) */
+  int32_t required;
   const char *name, *help;
   const char *kind;             /* "BLOCK" "LOOP" "NODE" "BLOCKS" "LOOPS" "INT"
                                  * "BOOL" "REAL" "STR" "INTS" "REALS" "EXPR"
                                  * "FACTORS" "VALUE" "BUFFER" "INDEX_MAP"
                                  * "FILL" "DTYPE" "VAR" "VARS" */
   const char *role;             /* "in" "attr" "decision" "out" */
-  int32_t required;
-  const char *default_text;               /* "" when required */
+  const char *default_text;     /* "" when required */
 } tess_prim_operand;
 typedef struct tess_prim_info {
+  uint32_t struct_size;         /* sizeof(tess_prim_info) */
+  uint32_t noperands;
   const char *name, *summary, *rewrite, *details, *example;
+  uint32_t nrefusals;
   int32_t samples, pure, unsafe, hidden;
-  uint32_t noperands, nrefusals;
+  uint32_t reserved;
 } tess_prim_info;
 /* Primitives are counted from 0, and so are their operands and refusals;
  * NOT_FOUND past the last.  Texts are static. */
@@ -498,15 +543,17 @@ TESS_API tess_status tess_trace_from_json(tess_context *c, const char *text,
 TESS_API tess_status tess_trace_tvm_json(tess_trace *t, TESS_GIVE char **out);
 TESS_API tess_status tess_trace_from_tvm_json(tess_context *c,
     const char *text, tess_program *program, TESS_GIVE tess_trace **out);
-/* The same instructions, operands and decisions; the hash is then the same,
- * too.  The size is the number of instructions. */
+/* Equal traces have the same instructions, operands and decisions, and the
+ * same hash.  The size is the number of instructions. */
 TESS_API int tess_trace_equal(tess_trace *a, tess_trace *b);
 TESS_API uint64_t tess_trace_hash(tess_trace *t);
 TESS_API uint32_t tess_trace_size(tess_trace *t);
 /* Instruction i, counted from 1. */
 typedef struct tess_inst_info {
+  uint32_t struct_size;         /* sizeof(tess_inst_info) */
+  uint32_t line;
   const char *name, *file;
-  uint32_t line, nout, ninputs, nattrs;
+  uint32_t nout, ninputs, nattrs;
   int32_t samples, has_decision;
   uint32_t ndecision;
   const int64_t *decision;
@@ -539,14 +586,14 @@ TESS_API tess_status tess_trace_with_decision(tess_trace *t, uint32_t i,
  * when no decision has another value. */
 TESS_API tess_status tess_trace_mutate(tess_trace *t, uint64_t seed,
                                        TESS_GIVE tess_trace **out);
-/* A copy without the instructions whose outputs nobody uses and that change
- * nothing. */
+/* Dead code elimination: a copy without the instructions that do not change
+ * the program and whose outputs have no uses. */
 TESS_API tess_status tess_trace_simplify(tess_trace *t,
                                          TESS_GIVE tess_trace **out);
 
 /* ---- stepping ----------------------------------------------------------- */
 
-/* Stands before instruction 1 at first; position n: after instruction n. */
+/* Starts before instruction 1; position n: after instruction n. */
 TESS_API tess_status tess_stepper_new(tess_trace *t, tess_program *program,
                                       TESS_GIVE tess_stepper **out);
 TESS_API void tess_stepper_free(TESS_TAKE tess_stepper *s);
@@ -557,7 +604,7 @@ TESS_API uint32_t tess_stepper_size(tess_stepper *s);
 TESS_API tess_status tess_stepper_next(tess_stepper *s);
 TESS_API tess_status tess_stepper_back(tess_stepper *s);
 TESS_API tess_status tess_stepper_goto(tess_stepper *s, uint32_t n);
-/* The program as it stands at the position. */
+/* The program at the position. */
 TESS_API tess_status tess_stepper_program(tess_stepper *s,
                                           TESS_GIVE tess_program **out);
 /* The program as text, lines that the last instruction changed marked. */
@@ -568,10 +615,12 @@ TESS_API tess_status tess_stepper_inst(tess_stepper *s, TESS_GIVE char **out);
 TESS_API tess_status tess_stepper_decision(tess_stepper *s, uint32_t max,
                                            int64_t *out, uint32_t *n);
 typedef struct tess_alternatives {
+  uint32_t struct_size;         /* sizeof(tess_alternatives) */
+  uint32_t n;                   /* rows given here */
   uint64_t count;               /* of the whole space */
-  uint32_t n, width;            /* of those given here */
   const int64_t *decision;      /* n rows of `width` */
   const double *probability;
+  uint32_t width, reserved;
 } tess_alternatives;
 /* What the last instruction could have drawn, at most `max` of them;
  * NOT_FOUND when it draws nothing.  They live until the stepper's next
@@ -588,18 +637,18 @@ TESS_API tess_status tess_stepper_decide(tess_stepper *s, uint32_t n,
 TESS_API tess_status tess_stepper_trace(tess_stepper *s,
                                         TESS_GIVE tess_trace **out);
 
-/* ---- the oracle --------------------------------------------------------- */
+/* ---- the interpreter ---------------------------------------------------- */
 
-/* Runs the program on tensors in native arithmetic; races, reads of what
- * nobody wrote and accesses out of bounds are errors. */
+/* Interprets the program on tensors in native arithmetic; races, reads of
+ * uninitialized elements and accesses out of bounds are errors. */
 TESS_API tess_status tess_interpret(tess_program *p, uint32_t n,
                                     tess_tensor *const *args);
 /* Declares a tensor intrinsic, which schedules of this context can then name
- * in `tensorize`: what it does and how, as two programs with the same
- * parameters, which the oracle finds equal (else as tess_equivalent says).
- * Declaring it again is fine; another one of the same name is TESS_INVALID,
- * unless `override` is set: it then takes the place of the old one, but for
- * programs whose schedules have used that. */
+ * in `tensorize`: its description and its implementation, two programs with
+ * the same parameters, which are checked to be equivalent (else the errors of
+ * tess_equivalent).  Declaring the same one again is allowed; another one of
+ * that name is TESS_INVALID, unless `override` is set: it then replaces the
+ * old one, except in programs whose schedules have used that. */
 TESS_API tess_status tess_tensor_intrin(tess_context *c, const char *name,
                                         tess_program *desc,
                                         tess_program *impl, int override);
@@ -609,13 +658,15 @@ TESS_API tess_status tess_tensor_intrin(tess_context *c, const char *name,
  * intrinsics, "C = llvm.fma.v16f32(A, B, C)", "C += ..", which gets each
  * parameter whole, as a vector; `int32x16(A)` is its bits as another type, in
  * all lanes where it is one value.  Compiled code makes the call, and the
- * oracle does what is described. */
+ * interpreter runs the description. */
 TESS_API tess_status tess_tensor_intrin_call(tess_context *c, const char *name,
                                              tess_program *desc,
                                              const char *call, int override);
-/* TESS_OK when both are the same computation (residue domain, inputs drawn
- * from seed); TESS_MISMATCH with the place where not, or where q reads what
- * nobody wrote (where p does, it is TESS_UNWRITTEN).  TESS_INVALID where their
+/* TESS_OK when both compute the same on inputs drawn from seed, interpreted in
+ * the residue domain (integers modulo a prime in place of floats, so that
+ * sums and products are exact); TESS_MISMATCH with the place where not, or
+ * where q reads uninitialized elements (where p does, it is TESS_UNWRITTEN).
+ * TESS_INVALID where their
  * parameters cannot be compared: other numbers, roles, types or shapes of
  * them, or a size that is known only when the program is called. */
 TESS_API tess_status tess_equivalent(tess_program *p, tess_program *q,
@@ -697,16 +748,18 @@ TESS_API const char *tess_kernel_name(tess_kernel *k);   /* its program's */
 TESS_API tess_status tess_kernel_run(tess_kernel *k, uint32_t n,
                                      tess_tensor *const *args);
 typedef struct tess_timing {
-  double median, min, mean, stddev;  /* seconds a run */
+  uint32_t struct_size;              /* sizeof(tess_timing) */
   uint32_t repeats;                  /* samples */
   uint64_t runs;                     /* in all */
+  double median, min, mean, stddev;  /* seconds a run */
 } tess_timing;
 /* Runs it until all samples together took min_time seconds (0: the default,
  * 0.1), and there are several.  A sample is the time of one run, the mean of
  * many where they are short. */
 TESS_API tess_status tess_kernel_time(tess_kernel *k, uint32_t n,
     tess_tensor *const *args, double min_time, tess_timing *out);
-/* what: "ir" or "asm". */
+/* what: "ir", "asm", "ptx", "opencl", as far as the target has them; NOT_FOUND
+ * lists those that it has. */
 TESS_API tess_status tess_kernel_source(tess_kernel *k, const char *what,
                                         TESS_GIVE char **out);
 /* The raw function, for hosts: int32 (*)(void **args, const int64_t *sizes,
@@ -744,12 +797,13 @@ enum { TESS_MAX_SKETCHES = 4096 };
  * with *why set where there is something to say of them;
  * TESS_NOT_FOUND with *why set: not applicable, the block stays as it is;
  * TESS_NOMEM (memory ran out, as it also has where it fails over the
- * memory_cap) and TESS_CANCELLED end the writing of sketches; anything else:
- * it failed, which counts as not applicable, and a warning goes to the log;
- * once for each module and *why.  So with one whose schedules, over all blocks,
- * make more than TESS_MAX_SKETCHES sketches: it is left out everywhere.  With
- * the on_error of tess_tune_options either is an error of tess_tune. */
+ * memory_cap) and TESS_CANCELLED end the generation of sketches; anything else:
+ * it failed, which counts as not applicable, and a warning goes to the log,
+ * once for each module and *why.  A module that makes more than
+ * TESS_MAX_SKETCHES sketches over all blocks fails at all of them.  With the
+ * on_error of tess_tune_options either is an error of tess_tune. */
 typedef struct tess_module {
+  uint32_t struct_size;         /* sizeof(tess_module) */
   const char *name;
   tess_status (*apply)(void *ud, tess_schedule *sch, tess_rv block,
                        void (*emit)(void *sink, TESS_TAKE tess_schedule *s),
@@ -812,12 +866,13 @@ TESS_API tess_status tess_session_predict(tess_session *s, uint32_t n,
 TESS_API int tess_session_seen(tess_session *s, const tess_candidate *c);
 
 typedef struct tess_strategy {
+  uint32_t struct_size;         /* sizeof(tess_strategy) */
   const char *name;
-  /* Up to n new candidates; three times in a row without any that is new end
-   * the search, and more than n break it off as TESS_INVALID.  What was
-   * measured before, comes twice or does not replay is left out, and the
-   * funnel counts it.  What the database holds of earlier runs is observed
-   * before anything is proposed, in batches, oldest first. */
+  /* Proposes up to n new candidates.  Three consecutive batches without a new
+   * one end the search; more than n candidates end it with TESS_INVALID.
+   * Candidates that were measured before, are proposed twice or do not replay
+   * are rejected and counted in the funnel.  The database's results of earlier
+   * runs are observed before the first proposal, in batches, oldest first. */
   tess_status (*propose)(void *ud, tess_session *s, uint32_t n,
                          tess_candidate *out, uint32_t *got);
   tess_status (*observe)(void *ud, tess_session *s, uint32_t n,
@@ -827,6 +882,7 @@ typedef struct tess_strategy {
 } tess_strategy;
 
 typedef struct tess_cost_model {
+  uint32_t struct_size;         /* sizeof(tess_cost_model) */
   const char *name;
   /* Higher is better.  It is updated whenever the strategy has observed. */
   tess_status (*predict)(void *ud, tess_session *s, uint32_t n,
@@ -838,7 +894,8 @@ typedef struct tess_cost_model {
 } tess_cost_model;
 
 typedef struct tess_progress {
-  uint32_t trials, max_trials, failed;
+  uint32_t struct_size;         /* of this library */
+  uint32_t trials, max_trials, failed;  /* so far, at most, of them failed */
   double best_seconds, gflops, elapsed, eta;
   const char *text;             /* one line for people */
 } tess_progress;
@@ -861,8 +918,8 @@ typedef struct tess_tune_options {
   const tess_strategy *custom_strategy;      /* instead of the name */
   const tess_cost_model *custom_cost_model;
   /* Path; NULL: none.  Each result is stored as soon as it is there.  Several
-   * processes may use one database at once, each with a seed of its own: those
-   * of one seed propose the same candidates. */
+   * processes may use one database at once, each with a different seed: equal
+   * seeds propose the same candidates. */
   const char *database;
   double min_time;              /* seconds a measurement; 0: default */
   double timeout;               /* seconds a candidate may run; 0: default */
@@ -893,8 +950,7 @@ typedef struct tess_tune_options {
  * for the target, or sizes of the program are known only when it is called.
  * Custom strategies and models are borrowed for the call; `free`, where they
  * have one, is called once at its end, with `ud` whatever that is and however
- * the call ended; only where struct_size is refused nobody has looked at
- * them. */
+ * the call ended, unless struct_size is refused. */
 TESS_API tess_status tess_tune(tess_program *p, tess_target *target,
     tess_space *space, const tess_tune_options *o,
     TESS_GIVE tess_result **out);
@@ -910,6 +966,7 @@ TESS_API void tess_stop(tess_context *c);
  * fails) gives the best so far where there is one: status and message are
  * then the failure's. */
 typedef struct tess_result_info {
+  uint32_t struct_size;         /* sizeof(tess_result_info) */
   tess_status status;           /* TESS_OK, TESS_NOT_FOUND, TESS_CANCELLED,
                                  * or what broke the run off */
   double latency;               /* seconds, median when the best few were timed
@@ -917,6 +974,9 @@ typedef struct tess_result_info {
   double gflops;
   uint32_t trials, failed;      /* those of the database included */
   uint32_t ncurve;              /* as many as there were trials */
+  int32_t exhausted;            /* it ended before its trials: the strategy had
+                                 * nothing new three times in a row; the funnel
+                                 * says what became of what it drew */
   const double *curve;          /* best seconds after each of them; +inf while
                                  * nothing valid is known */
   /* Of this run alone, without the records that the database had before it:
@@ -927,9 +987,6 @@ typedef struct tess_result_info {
   const char *classes;
   const char *message;          /* why the run broke off, or was ended by a
                                  * candidate that failed; else "" */
-  int exhausted;                /* it ended before its trials: the strategy had
-                                 * nothing new three times in a row; the funnel
-                                 * says what became of what it drew */
   const char *note;             /* one line, where latency is far from the time
                                  * of the best trial, the best is slower than
                                  * the unscheduled program, or the check of
@@ -955,29 +1012,31 @@ TESS_API tess_status tess_database_open(tess_context *c, const char *path,
                                         TESS_GIVE tess_database **out);
 TESS_API void tess_database_free(TESS_TAKE tess_database *d);
 typedef struct tess_record {
+  uint32_t struct_size; /* sizeof(tess_record) */
+  uint32_t nsample;
   int64_t id;
   uint64_t workload;
   const char *workload_name, *target, *policy, *engine, *status;
   double seconds; /* +inf where it failed or is damaged */
   uint64_t program_hash;
-  int checked; /* it was compared with the unscheduled program, and agreed */
-  int damaged; /* trace or decisions cannot be read, or are of two candidates */
+  int32_t checked; /* compared with the unscheduled program, and agreed */
+  int32_t damaged; /* trace or decisions cannot be read, or are of two
+                    * candidates */
   const char *message; /* why it failed; else "" */
-  uint32_t nsample;
-  const double *sample; /* seconds, as they were measured; of a success */
+  const double *sample; /* nsample seconds, as measured; of a success */
 } tess_record;
-/* Best first: of those of one workload, target and policy the first was
- * compared with the unscheduled program when it was stored, others may not have
- * been, as `checked` tells.  What is `damaged` comes last and counts in no run.
- * A success whose time none can be is left out with a warning.  Row k counted
+/* Best first.  Of the records of one workload, target and policy the first was
+ * compared with the unscheduled program when it was stored; others may not have
+ * been (`checked`).  Damaged records come last and are ignored by tuning.  A
+ * success with an impossible time is left out with a warning.  Row k counted
  * from 0; TESS_NOT_FOUND past the last.  What a record points to lives until
  * the next call on the database. */
 TESS_API tess_status tess_database_row(tess_database *d, uint64_t k,
                                        tess_record *out);
 /* The trace of a row, with its decisions; NOT_FOUND when there is no such
- * id.  It is replayed once, and where that is refused or gives another program
- * than the one whose time the row tells, as it may after a change of the engine
- * or of the file, a warning says so. */
+ * id.  It is replayed once: if that is refused or gives another program than
+ * the one that was measured, as it may after a change of the engine or of the
+ * file, a warning says so. */
 TESS_API tess_status tess_database_trace(tess_database *d, int64_t id,
                                          TESS_GIVE tess_trace **out);
 

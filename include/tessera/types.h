@@ -24,6 +24,16 @@ typedef enum tess_status {
 #undef STATUS
 } tess_status;
 
+/* A struct of a type that begins with struct_size, with that set and all else
+ * zero: tess_timing t = TESS_INIT(tess_timing);
+ * In C its members can be named just as well:
+ * tess_tune_options o = {.struct_size = sizeof o, .seed = 1}; */
+#ifdef __cplusplus
+#define TESS_INIT(type) {(uint32_t)sizeof(type)}
+#else
+#define TESS_INIT(type) {.struct_size = (uint32_t)sizeof(type)}
+#endif
+
 /* The one way Tessera gets memory.  `ptr` NULL: allocate `nsize` bytes;
  * `nsize` 0: free `ptr`; else resize.  `osize` is always the size that `ptr`
  * was given.  Returns NULL when memory is out (never when shrinking).
@@ -38,15 +48,15 @@ typedef struct tess_allocator {
 
 /* Element type of a value: DLPack's triple.  `bits` counts one lane. */
 typedef struct tess_dtype {
-  uint8_t code;   /* TESS_INT ... */
+  uint8_t code;   /* TESS_DTYPE_INT ... */
   uint8_t bits;
   uint16_t lanes;
 } tess_dtype;
 
 /* Type codes, numbered as in DLPack 1.1. */
 enum {
-  TESS_INT = 0, TESS_UINT = 1, TESS_FLOAT = 2, TESS_HANDLE = 3,
-  TESS_BFLOAT = 4, TESS_BOOL = 6
+  TESS_DTYPE_INT = 0, TESS_DTYPE_UINT = 1, TESS_DTYPE_FLOAT = 2,
+  TESS_DTYPE_HANDLE = 3, TESS_DTYPE_BFLOAT = 4, TESS_DTYPE_BOOL = 6
 };
 
 #endif

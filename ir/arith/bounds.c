@@ -147,7 +147,7 @@ static bool can_wrap(ir_op op) { return op >= IR_ADD && op <= IR_DIV; }
 /* Saturation keeps order, so the ends go where they saturate to. */
 static arith_range cast_range(tess_dtype to, tess_dtype from, arith_range r) {
   if (!ir_is_int(to)) return ARITH_ALL;
-  if (to.code == TESS_BOOL)
+  if (to.code == TESS_DTYPE_BOOL)
     return r.lo > 0 || r.hi < 0 ? yes : r.lo == 0 && r.hi == 0 ? no : either;
   arith_range all = {ir_int_min(to), ir_int_max(to)};
   if (!ir_is_int(from)) return all;
@@ -166,7 +166,7 @@ static arith_range ramp_range(const ir_node *n, arith_range base,
 }
 
 static arith_range literal_range(const ir_node *n) {
-  if (n->dtype.code == TESS_UINT && n->i < 0)
+  if (n->dtype.code == TESS_DTYPE_UINT && n->i < 0)
     return (arith_range){0, INT64_MAX};
   return (arith_range){n->i, n->i};
 }
@@ -177,8 +177,8 @@ static arith_range binary_range(const ir_program *p, const ir_node *n) {
   if (ir_is_float(a->dtype)) return ir_is_float(n->dtype) ? ARITH_ALL : either;
   arith_range r = arith_range_of((ir_op)n->op, (arith_range){a->lo, a->hi},
                                  (arith_range){b->lo, b->hi});
-  bool exact =
-      (n->is_index && n->dtype.code == TESS_INT) || !can_wrap((ir_op)n->op);
+  bool exact = (n->is_index && n->dtype.code == TESS_DTYPE_INT) ||
+               !can_wrap((ir_op)n->op);
   return exact ? r : fit_range(n->dtype, r);
 }
 

@@ -356,8 +356,8 @@ static bool relax(relaxing *r, ir_expr e, span *out) {
     lin_of(r->p, e, &x);
     return relax_sum(r, e, &x, out);
   }
-  if (n->op == IR_CAST && ir_is_int(n->dtype) && n->dtype.code != TESS_BOOL &&
-      ir_is_algebra(ir_at(r->p, n->a)))
+  if (n->op == IR_CAST && ir_is_int(n->dtype) &&
+      n->dtype.code != TESS_DTYPE_BOOL && ir_is_algebra(ir_at(r->p, n->a)))
     return relax_cast(r, e, out);
   return relax_bounds(r, e, out);
 }

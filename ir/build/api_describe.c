@@ -389,9 +389,12 @@ tess_status tess_reduce_with(tess_builder *b, const tess_reducer_def *r,
                              uint32_t naxes, const tess_var *axes,
                              tess_expr *out) {
   uint32_t reducer = 0;
-  if (!b || !r || !r->name || !r->combine || !r->identity || !out)
-    return give_none(out, 1, is_null(b));
-  tess_status s = make_reducer(b, r, n, sources, &reducer);
+  if (!b || !r || !out) return give_none(out, 1, is_null(b));
+  tess_reducer_def def = TESS_INIT(tess_reducer_def);
+  tess_status s = ctx_take(b->c, tess_reducer_def, r, &def);
+  if (s == TESS_OK && (!def.name || !def.combine || !def.identity))
+    s = is_null(b);
+  if (s == TESS_OK) s = make_reducer(b, &def, n, sources, &reducer);
   if (s != TESS_OK) return give_none(out, 1, s);
   return run(
       b, do_reduce_with,

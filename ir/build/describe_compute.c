@@ -109,7 +109,7 @@ static tess_status plain_body(ir_builder *b, describe_expr x, const char *what,
                               ir_expr *out) {
   const describe_value *v = &b->value.v[x];
   bool literal = v->kind != DESCRIBE_EXPR && v->kind != DESCRIBE_REDUCTION;
-  tess_dtype f32 = {TESS_FLOAT, 32, 1};
+  tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1};
   return literal ? describe_typed(b, x, f32, what, out)
                  : describe_plain(b, x, what, out);
 }

@@ -81,7 +81,7 @@ static word draw(describe_draw *d, tess_dtype t, uint32_t k) {
   kind like = kinds[d->round % many];
   uint32_t dice = (uint32_t)rng_below(r, 8), which = d->round / 2;
   bool real = ir_is_float(t);
-  if (t.code == TESS_BOOL) return (word){.i = k % 2};
+  if (t.code == TESS_DTYPE_BOOL) return (word){.i = k % 2};
   if (like == MIXED)
     like = (kind)(dice / 2), which = rng_u32(r);
   else if (dice == 0)

@@ -31,7 +31,7 @@ typedef struct compiler {
 
 /* Floats are as wide as can be. */
 static tess_dtype widened(tess_dtype t) {
-  return ir_is_float(t) ? (tess_dtype){TESS_FLOAT, 64, 1} : t;
+  return ir_is_float(t) ? (tess_dtype){TESS_DTYPE_FLOAT, 64, 1} : t;
 }
 
 bool describe_constant_of(const ir_program *p, ir_expr e, describe_word *out) {

@@ -51,14 +51,14 @@ static bool is_literal(const describe_value *v) {
 static tess_dtype own_type(const ir_builder *b, const describe_value *v) {
   if (v->kind == DESCRIBE_EXPR) return ir_at(&b->p, v->e)->dtype;
   if (v->kind == DESCRIBE_INT_LITERAL) return IR_INDEX;
-  return (tess_dtype){TESS_FLOAT, 32, 1};
+  return (tess_dtype){TESS_DTYPE_FLOAT, 32, 1};
 }
 
 /* ---- literals ----------------------------------------------------------- */
 
 /* A literal that takes type t is a number, and not the bits of one. */
 static bool fits(tess_dtype t, int64_t v) {
-  return t.code != TESS_BOOL && v >= ir_int_min(t) && v <= ir_int_max(t);
+  return t.code != TESS_DTYPE_BOOL && v >= ir_int_min(t) && v <= ir_int_max(t);
 }
 
 /* Infinity is one, but no number becomes it. */
@@ -124,7 +124,7 @@ tess_status describe_plain(ir_builder *b, describe_expr x, const char *what,
 static bool is_narrow(const ir_builder *b, const describe_value *v) {
   if (v->kind != DESCRIBE_EXPR) return false;
   tess_dtype t = ir_at(&b->p, v->e)->dtype;
-  return (t.code == TESS_INT || t.code == TESS_UINT) && t.bits < 64;
+  return (t.code == TESS_DTYPE_INT || t.code == TESS_DTYPE_UINT) && t.bits < 64;
 }
 
 tess_status describe_index(ir_builder *b, describe_expr x, const char *what,
@@ -265,7 +265,7 @@ static tess_dtype common_type(const ir_builder *b, const describe_value *x,
 }
 
 static tess_status check_rule(ir_builder *b, const op_def *o, tess_dtype t) {
-  bool is_bool = t.code == TESS_BOOL;
+  bool is_bool = t.code == TESS_DTYPE_BOOL;
   if (o->rule == LOGIC        ? is_bool
       : o->rule == FLOAT_ONLY ? ir_is_float(t)
                               : o->rule == COMPARISON || !is_bool)
@@ -366,9 +366,9 @@ static tess_status negate(ir_builder *b, describe_expr x, describe_expr *out) {
   const describe_value *v = describe_get(b, x, "the operand of '-'");
   if (!v) return TESS_INVALID;
   uint32_t code = own_type(b, v).code;
-  if (code == TESS_BOOL)
+  if (code == TESS_DTYPE_BOOL)
     return err_set(b->err, TESS_TYPE, "'-' does not work on bool");
-  bool wraps = code == TESS_UINT;
+  bool wraps = code == TESS_DTYPE_UINT;
   tess_status s = describe_literal(b, wraps ? 0 : -1, true, &k);
   if (s) return s;
   return wraps ? describe_binary(b, "-", k, x, out)
@@ -386,13 +386,13 @@ static tess_status invert(ir_builder *b, describe_expr x, describe_expr *out) {
 /* A whole number is its own floor, ceil and round, and an unsigned one its
  * own absolute value. */
 static bool changes_nothing(ir_fn fn, tess_dtype t) {
-  if (!ir_is_int(t) || t.code == TESS_BOOL) return false;
+  if (!ir_is_int(t) || t.code == TESS_DTYPE_BOOL) return false;
   return fn == IR_FN_FLOOR || fn == IR_FN_CEIL || fn == IR_FN_ROUND ||
-         (fn == IR_FN_ABS && t.code == TESS_UINT);
+         (fn == IR_FN_ABS && t.code == TESS_DTYPE_UINT);
 }
 
 static bool works_on(ir_fn fn, tess_dtype t) {
-  if (t.code == TESS_BOOL) return false;
+  if (t.code == TESS_DTYPE_BOOL) return false;
   if (is_bitwise(fn)) return ir_is_int(t);
   return ir_is_float(t) || fn == IR_FN_ABS;
 }
@@ -400,7 +400,7 @@ static bool works_on(ir_fn fn, tess_dtype t) {
 /* The arguments in the type of the first one that has one. */
 static tess_status typed_args(ir_builder *b, const char *fn, uint32_t n,
                               const describe_expr *x, ir_expr *e) {
-  tess_dtype t = {TESS_FLOAT, 32, 1};
+  tess_dtype t = {TESS_DTYPE_FLOAT, 32, 1};
   for (uint32_t i = n; i-- > 0;) {
     const describe_value *v = describe_get(b, x[i], "an argument");
     if (!v) return TESS_INVALID;

@@ -80,7 +80,7 @@ static tess_status identity_of(ir_builder *b, const char *name, uint32_t i,
     *out = ir_extreme(&b->p, t, v > 0);
     return TESS_OK;
   }
-  if (t.code == TESS_BOOL && (v == 0 || v == 1)) {
+  if (t.code == TESS_DTYPE_BOOL && (v == 0 || v == 1)) {
     *out = ir_bool(&b->p, v != 0);
     return TESS_OK;
   }

@@ -55,9 +55,9 @@ static void real(strbuf *out, double f) {
 }
 
 static void integer(strbuf *out, const ir_node *n) {
-  if (n->dtype.code == TESS_BOOL)
+  if (n->dtype.code == TESS_DTYPE_BOOL)
     str_puts(out, n->i ? "true" : "false");
-  else if (n->dtype.code == TESS_UINT)
+  else if (n->dtype.code == TESS_DTYPE_UINT)
     str_printf(out, "%llu", (unsigned long long)n->i);
   else
     str_printf(out, "%lld", (long long)n->i);

@@ -17,17 +17,18 @@ static tess_dtype with_lanes(tess_dtype t, uint16_t lanes) {
 }
 
 static bool is_number(tess_dtype t) {
-  return t.code != TESS_BOOL && t.code != TESS_HANDLE;
+  return t.code != TESS_DTYPE_BOOL && t.code != TESS_DTYPE_HANDLE;
 }
 
 /* The value of an integer constant is one that its type has. */
 static bool int_ok(const ir_node *n) {
   tess_dtype t = n->dtype;
   if (t.lanes != 1) return false;
-  if (t.code == TESS_BOOL) return n->i == 0 || n->i == 1;
+  if (t.code == TESS_DTYPE_BOOL) return n->i == 0 || n->i == 1;
   if (t.bits == 64) return ir_is_int(t);
-  int64_t top = INT64_C(1) << (t.bits - (t.code == TESS_INT));
-  return ir_is_int(t) && n->i < top && n->i >= (t.code == TESS_INT ? -top : 0);
+  int64_t top = INT64_C(1) << (t.bits - (t.code == TESS_DTYPE_INT));
+  return ir_is_int(t) && n->i < top &&
+         n->i >= (t.code == TESS_DTYPE_INT ? -top : 0);
 }
 
 static bool binary_ok(const ir_program *p, const ir_node *n) {
@@ -36,18 +37,19 @@ static bool binary_ok(const ir_program *p, const ir_node *n) {
   bool to_bool = ir_dtype_eq(n->dtype, with_lanes(IR_BOOL, a.lanes));
   switch ((ir_op)n->op) {
   case IR_AND:
-  case IR_OR: return to_bool && a.code == TESS_BOOL;
+  case IR_OR: return to_bool && a.code == TESS_DTYPE_BOOL;
   case IR_EQ:
   case IR_NE:
   case IR_LT:
-  case IR_LE: return to_bool && a.code != TESS_HANDLE;
+  case IR_LE: return to_bool && a.code != TESS_DTYPE_HANDLE;
   default: return ir_dtype_eq(n->dtype, a) && is_number(a);
   }
 }
 
 static bool select_ok(const ir_program *p, const ir_node *n) {
   tess_dtype c = dtype_of(p, n->a);
-  return c.code == TESS_BOOL && (c.lanes == 1 || c.lanes == n->dtype.lanes) &&
+  return c.code == TESS_DTYPE_BOOL &&
+         (c.lanes == 1 || c.lanes == n->dtype.lanes) &&
          ir_dtype_eq(dtype_of(p, n->b), n->dtype) &&
          ir_dtype_eq(dtype_of(p, n->c), n->dtype);
 }
@@ -62,7 +64,7 @@ static bool load_ok(const ir_program *p, const ir_node *n) {
   uint16_t most = 1;
   for (uint32_t i = 0; i < n->n; i++) {
     tess_dtype x = dtype_of(p, p->arg.v[n->b + i]);
-    if (x.code != TESS_INT || x.bits != 64 ||
+    if (x.code != TESS_DTYPE_INT || x.bits != 64 ||
         (x.lanes != 1 && most != 1 && x.lanes != most))
       return false;
     most = x.lanes > most ? x.lanes : most;
@@ -99,7 +101,7 @@ static fn_type type_of_fn(ir_fn fn) {
 
 /* (mask, value, lane or distance) or (mask, condition). */
 static bool warp_call_ok(const ir_program *p, const ir_node *n) {
-  const tess_dtype bits = {TESS_UINT, 32, 1};
+  const tess_dtype bits = {TESS_DTYPE_UINT, 32, 1};
   tess_dtype x = dtype_of(p, p->arg.v[n->b + 1]);
   if (n->dtype.lanes != 1 || !ir_dtype_eq(dtype_of(p, p->arg.v[n->b]), bits))
     return false;
@@ -134,10 +136,11 @@ static bool node_ok(const ir_program *p, const ir_node *n) {
   case IR_INT: return int_ok(n);
   case IR_REAL: return ir_is_float(t) && t.lanes == 1;
   case IR_VAR: return ir_dtype_eq(t, p->var.v[n->a].dtype);
-  case IR_NOT: return t.code == TESS_BOOL && ir_dtype_eq(t, dtype_of(p, n->a));
+  case IR_NOT:
+    return t.code == TESS_DTYPE_BOOL && ir_dtype_eq(t, dtype_of(p, n->a));
   case IR_CAST:
-    return t.lanes == dtype_of(p, n->a).lanes && t.code != TESS_HANDLE &&
-           dtype_of(p, n->a).code != TESS_HANDLE;
+    return t.lanes == dtype_of(p, n->a).lanes && t.code != TESS_DTYPE_HANDLE &&
+           dtype_of(p, n->a).code != TESS_DTYPE_HANDLE;
   case IR_SELECT: return select_ok(p, n);
   case IR_LOAD: return load_ok(p, n);
   case IR_RAMP:

@@ -181,7 +181,7 @@ static uint32_t index_lanes(const ir_program *p, ir_span idx) {
   uint32_t most = 1;
   for (uint32_t i = 0; i < idx.n; i++) {
     tess_dtype t = ir_at(p, p->arg.v[idx.at + i])->dtype;
-    if (t.code != TESS_INT || t.bits != 64 ||
+    if (t.code != TESS_DTYPE_INT || t.bits != 64 ||
         (t.lanes != 1 && most != 1 && t.lanes != most))
       return 0;
     most = t.lanes > most ? t.lanes : most;

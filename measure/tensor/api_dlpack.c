@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors from and for other libraries, by DLPack. */
+ * Imports and exports tensors without copying, by DLPack. */
 #include "measure/tensor/dlpack.h"
 #include "measure/tensor/tensor.h"
 #include <string.h>
@@ -12,7 +12,7 @@ typedef struct importing {
   tess_tensor **out;
 } importing;
 
-/* Where there are no elements strides mean nothing. */
+/* Strides of an empty tensor are irrelevant. */
 static bool is_compact(const DLTensor *t) {
   int64_t step = 1;
   if (!t->strides) return true;
@@ -25,7 +25,8 @@ static bool is_compact(const DLTensor *t) {
   return true;
 }
 
-static tess_status check(tess_context *c, const DLManagedTensorVersioned *m) {
+static tess_status check_dlpack(tess_context *c,
+                                const DLManagedTensorVersioned *m) {
   const DLTensor *t = &m->dl_tensor;
   if (t->device.device_type != kDLCPU)
     return ctx_fail(c, TESS_UNSUPPORTED,
@@ -40,20 +41,21 @@ static tess_status check(tess_context *c, const DLManagedTensorVersioned *m) {
   return TESS_OK;
 }
 
-/* What would be written to a copy would be lost. */
-static tess_status refuse_odd(tess_context *c, tess_dtype type) {
+/* A writable tensor cannot be copied: writes to the copy would be lost. */
+static tess_status refuse_misaligned(tess_context *c, tess_dtype type) {
   return ctx_fail(c, TESS_UNSUPPORTED,
-                  "DLPack: the tensor's address is no multiple of %u, the "
-                  "bytes of an element; only one that is read-only is copied",
+                  "DLPack: the tensor's address is not a multiple of %u, the "
+                  "bytes of an element; align it, or mark it read-only so that "
+                  "it is copied",
                   (unsigned)ir_dtype_bytes(type));
 }
 
-/* Memory that may not be written is copied. */
-static tess_status import(void *ud) {
+/* Imports a tensor; read-only memory is copied. */
+static tess_status import_dlpack(void *ud) {
   importing *w = ud;
   tess_context *c = w->c;
   const DLTensor *t = &w->m->dl_tensor;
-  tess_status s = check(c, w->m);
+  tess_status s = check_dlpack(c, w->m);
   if (s) return s;
   tess_dtype type = {t->dtype.code, t->dtype.bits, t->dtype.lanes};
   tess_tensor *x;
@@ -69,7 +71,7 @@ static tess_status import(void *ud) {
   char *data = (char *)t->data + t->byte_offset;
   bool is_odd = x->size && (uintptr_t)data % ir_dtype_bytes(type) != 0;
   bool is_copied = w->m->flags & DLPACK_FLAG_BITMASK_READ_ONLY;
-  if (!s && is_odd && !is_copied) s = refuse_odd(c, type);
+  if (!s && is_odd && !is_copied) s = refuse_misaligned(c, type);
   if (s) {
     tess_tensor_free(x);
     return s;
@@ -87,7 +89,7 @@ static tess_status import(void *ud) {
   return TESS_OK;
 }
 
-/* Of another major version nothing but the deleter may be looked at. */
+/* Of another major version only the deleter may be used. */
 tess_status tess_tensor_from_dlpack(tess_context *c, void *managed,
                                     tess_tensor **out) {
   importing w = {c, managed, out};
@@ -95,7 +97,7 @@ tess_status tess_tensor_from_dlpack(tess_context *c, void *managed,
   if (!managed) return ctx_fail(c, TESS_INVALID, "DLPack: no tensor");
   tess_status s =
       w.m->version.major == DLPACK_MAJOR_VERSION
-          ? ctx_run(c, import, &w)
+          ? ctx_run(c, import_dlpack, &w)
           : ctx_fail(c, TESS_UNSUPPORTED, "DLPack: version %u.%u, not %u",
                      w.m->version.major, w.m->version.minor,
                      DLPACK_MAJOR_VERSION);
@@ -111,7 +113,7 @@ typedef struct exported {
   tess_tensor *t;
 } exported;
 
-static void release(DLManagedTensorVersioned *m) {
+static void release_dlpack(DLManagedTensorVersioned *m) {
   exported *x = m->manager_ctx;
   tess_tensor *t = x->t;
   mem_delete(&t->c->heap, x);
@@ -123,7 +125,7 @@ typedef struct exporting {
   exported *x;
 } exporting;
 
-static tess_status export(void *ud) {
+static tess_status export_dlpack(void *ud) {
   exporting *w = ud;
   w->x = mem_new(&w->t->c->heap, exported);
   return TESS_OK;
@@ -132,7 +134,7 @@ static tess_status export(void *ud) {
 tess_status tess_tensor_to_dlpack(tess_tensor *t, void **managed) {
   exporting w = {t, NULL};
   *managed = NULL;
-  tess_status s = ctx_run(t->c, export, &w);
+  tess_status s = ctx_run(t->c, export_dlpack, &w);
   if (s) return s;
   exported *x = w.x;
   DLTensor dl = {.data = t->data,
@@ -144,7 +146,7 @@ tess_status tess_tensor_to_dlpack(tess_tensor *t, void **managed) {
   DLManagedTensorVersioned m = {
       .version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION},
       .manager_ctx = x,
-      .deleter = release,
+      .deleter = release_dlpack,
       .dl_tensor = dl};
   *x = (exported){.m = m, .t = t};
   int64_t step = 1;

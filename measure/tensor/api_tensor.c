@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about tensors. */
+ * The public functions of tensors: tess_tensor_*. */
 #include "base/file.h"
 #include "ir/scalar.h"
 #include "measure/tensor/fill.h"
@@ -18,7 +18,7 @@ typedef struct making {
   tess_tensor **out;
 } making;
 
-static tess_status make(void *ud) {
+static tess_status make_tensor(void *ud) {
   making *m = ud;
   return tensor_make(m->c, m->t, m->ndim, m->shape, m->out);
 }
@@ -31,11 +31,11 @@ tess_status tess_tensor_new(tess_context *c, tess_dtype t, uint32_t ndim,
   *out = NULL;
   if (!fill_parse(fill, &how))
     return ctx_fail(c, TESS_INVALID,
-                    "a tensor cannot be filled with '%s': zeros, random, "
+                    "a tensor cannot be filled with '%s': use zeros, random, "
                     "integers or empty (in Lua also the path of a file that "
                     "ends in .npy)",
                     fill);
-  tess_status s = ctx_run(c, make, &m);
+  tess_status s = ctx_run(c, make_tensor, &m);
   if (!s)
     fill_elements((*out)->data, t, (uint64_t)(*out)->size, how, FILL_RANGE,
                   seed, 0);
@@ -69,7 +69,7 @@ static void *tensor_at(const tess_tensor *t, int64_t i) {
 }
 
 static bool is_uint64(const tess_tensor *t) {
-  return t->dtype.code == TESS_UINT && t->dtype.bits == 64;
+  return t->dtype.code == TESS_DTYPE_UINT && t->dtype.bits == 64;
 }
 
 tess_status tess_tensor_get(tess_tensor *t, const int64_t *idx, double *out) {
@@ -105,7 +105,7 @@ tess_status tess_tensor_set_int(tess_tensor *t, const int64_t *idx, int64_t v) {
   int64_t i;
   tess_status s = find_element(t, idx, &i);
   if (s) return s;
-  const tess_dtype from = {TESS_INT, 64, 1};
+  const tess_dtype from = {TESS_DTYPE_INT, 64, 1};
   if (ir_is_float(t->dtype))
     ir_put_real(t->dtype, ir_cast_int_to_real(t->dtype, from, v),
                 tensor_at(t, i));
@@ -139,8 +139,8 @@ tess_status tess_tensor_copy(tess_tensor *dst, tess_tensor *src) {
   return s;
 }
 
-/* |x - y| of integers of one type, as far as a double tells it. */
-static double distance(const tess_tensor *t, int64_t x, int64_t y) {
+/* |x - y| of integers of one type, as a double. */
+static double integer_distance(const tess_tensor *t, int64_t x, int64_t y) {
   bool less = is_uint64(t) ? (uint64_t)x < (uint64_t)y : x < y;
   return less ? (double)((uint64_t)y - (uint64_t)x)
               : (double)((uint64_t)x - (uint64_t)y);
@@ -154,9 +154,10 @@ tess_status tess_tensor_compare(tess_tensor *a, tess_tensor *b, double *abs,
   bool exact = ir_is_int(a->dtype) && ir_dtype_eq(a->dtype, b->dtype);
   for (int64_t i = 0; i < a->size; i++) {
     double x = tensor_element(a, i), y = tensor_element(b, i);
-    double d = exact ? distance(a, ir_get_int(a->dtype, tensor_at(a, i)),
-                                ir_get_int(b->dtype, tensor_at(b, i)))
-                     : fabs(x - y);
+    double d = exact
+                   ? integer_distance(a, ir_get_int(a->dtype, tensor_at(a, i)),
+                                      ir_get_int(b->dtype, tensor_at(b, i)))
+                   : fabs(x - y);
     if (x == y && !(d > 0)) continue;
     double most = fmax(fabs(x), fabs(y));
     if (isnan(d)) d = INFINITY;
@@ -174,7 +175,7 @@ static tess_status get_from_file(void *ud, void *to, size_t n, size_t *got,
   return file_get(ud, to, n, got, e);
 }
 
-static tess_status load(void *ud) {
+static tess_status load_npy_file(void *ud) {
   making *m = ud;
   file_reader f;
   tess_status s = file_open(&f, m->path, &m->c->err);
@@ -192,7 +193,7 @@ tess_status tess_tensor_load(tess_context *c, const char *path,
                              tess_tensor **out) {
   making m = {.c = c, .path = path, .out = out};
   *out = NULL;
-  return ctx_run(c, load, &m);
+  return ctx_run(c, load_npy_file, &m);
 }
 
 typedef struct writing {
@@ -202,7 +203,7 @@ typedef struct writing {
   strbuf made;
 } writing;
 
-static tess_status save(void *ud) {
+static tess_status save_npy_file(void *ud) {
   writing *w = ud;
   tess_context *c = w->t->c;
   strbuf bytes;
@@ -216,10 +217,10 @@ static tess_status save(void *ud) {
 
 tess_status tess_tensor_save(tess_tensor *t, const char *path) {
   writing w = {.t = t, .path = path};
-  return ctx_run(t->c, save, &w);
+  return ctx_run(t->c, save_npy_file, &w);
 }
 
-static tess_status write_text(void *ud) {
+static tess_status write_tensor_text(void *ud) {
   writing *w = ud;
   tensor_write_text(w->t, &w->made);
   *w->text = ctx_text_of(w->t->c, &w->made);
@@ -230,7 +231,7 @@ tess_status tess_tensor_text(tess_tensor *t, char **out) {
   writing w = {.t = t, .text = out};
   *out = NULL;
   str_init(&w.made, &t->c->heap);
-  tess_status s = ctx_run(t->c, write_text, &w);
+  tess_status s = ctx_run(t->c, write_tensor_text, &w);
   str_free(&w.made);
   return s;
 }

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Fills tensors with zeros, random numbers, integers or poison. */
 #include "measure/tensor/fill.h"
 #include "base/rng.h"
 #include "ir/scalar.h"
@@ -29,9 +30,9 @@ static void fill_integers(char *at, tess_dtype t, uint64_t n, int64_t lo,
 static void fill_units(char *at, tess_dtype t, uint64_t n, double lo,
                        double scale, rng *r) {
   size_t bytes = ir_dtype_bytes(t);
-  double below_one = t.code == TESS_BFLOAT ? 1 - 0x1p-8
-                     : t.bits == 16        ? 1 - 0x1p-11
-                                           : 1;
+  double below_one = t.code == TESS_DTYPE_BFLOAT ? 1 - 0x1p-8
+                     : t.bits == 16              ? 1 - 0x1p-11
+                                                 : 1;
   for (uint64_t i = 0; i < n; i++, at += bytes) {
     double v = t.bits == 64 ? rng_unit(r) : (rng_u32(r) >> 8) * 0x1p-24;
     v = ir_round_real(t, lo + scale * v);
@@ -43,7 +44,7 @@ void fill_elements(void *data, tess_dtype t, uint64_t n, fill_how how,
                    int64_t range, uint64_t seed, uint64_t stream) {
   rng r;
   rng_init(&r, seed, stream);
-  bool is_signed = t.code != TESS_UINT && t.code != TESS_BOOL;
+  bool is_signed = t.code != TESS_DTYPE_UINT && t.code != TESS_DTYPE_BOOL;
   switch (how) {
   case FILL_EMPTY: return;
   case FILL_ZEROS: memset(data, 0, (size_t)n * ir_dtype_bytes(t)); return;
@@ -53,10 +54,10 @@ void fill_elements(void *data, tess_dtype t, uint64_t n, fill_how how,
       fill_units(data, t, n, how == FILL_SIGNED ? -1 : 0,
                  how == FILL_SIGNED ? 2 : 1, &r);
     else
-      fill_integers(data, t, n, 0, t.code == TESS_BOOL ? 2 : 8, &r);
+      fill_integers(data, t, n, 0, t.code == TESS_DTYPE_BOOL ? 2 : 8, &r);
     return;
   case FILL_INTEGERS:
-    if (t.code == TESS_BOOL)
+    if (t.code == TESS_DTYPE_BOOL)
       fill_integers(data, t, n, 0, 2, &r);
     else if (is_signed)
       fill_integers(data, t, n, -range, 2 * (uint64_t)range + 1, &r);
@@ -74,8 +75,8 @@ void fill_below(void *data, tess_dtype t, uint64_t n, int64_t below,
 
 /* ---- poison ------------------------------------------------------------- */
 
-/* Half of the words are quiet NaNs of both float types, so that what reads
- * them shows it; none of the bytes repeats often. */
+/* Half of the words are quiet NaNs of both float types, so that reads of them
+ * show in results; no byte value is frequent. */
 static uint64_t poison_word(uint64_t seed, uint64_t stream, uint64_t i) {
   uint64_t x = seed * 0x9e3779b97f4a7c15u + stream * 0xd1b54a32d192ed03u + i;
   x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9u;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contents for tensors: a function of (how, dtype, seed, stream) alone. */
+ * Fills tensors with contents that depend on (how, dtype, seed, stream)
+ * alone. */
 #ifndef MEASURE_TENSOR_FILL_H
 #define MEASURE_TENSOR_FILL_H
 
@@ -21,14 +22,14 @@ bool fill_parse(const char *text, fill_how *out);
 /* n elements of type t at `data`. */
 void fill_elements(void *data, tess_dtype t, uint64_t n, fill_how how,
                    int64_t range, uint64_t seed, uint64_t stream);
-/* Integers 0 .. below - 1, for what is used as an index. */
+/* Integers 0 .. below - 1, for values that are used as indices. */
 void fill_below(void *data, tess_dtype t, uint64_t n, int64_t below,
                 uint64_t seed, uint64_t stream);
-/* Bytes that no computation gives, for memory that is to be written: bytes
- * `from` .. from + bytes - 1 of a stream, `from` a multiple of 8. */
+/* Poison for outputs, which no computation is likely to give: bytes `from` ..
+ * from + bytes - 1 of a stream, `from` a multiple of 8. */
 void fill_poison(void *data, uint64_t from, size_t bytes, uint64_t seed,
                  uint64_t stream);
-/* Is every byte as fill_poison left it (from byte 0)? */
+/* Whether every byte is poison still (from byte 0). */
 bool fill_is_poison(const void *data, size_t bytes, uint64_t seed,
                     uint64_t stream);
 

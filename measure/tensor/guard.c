@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Allocates memory between guard pages and classifies faulting addresses. */
 #include "measure/tensor/guard.h"
 #include <string.h>
 #include <sys/mman.h>
@@ -8,7 +9,7 @@ enum { MARK = 0xa7, GUARD_BYTES = 1 << 20 };
 
 static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-/* The last place for the data that its alignment admits. */
+/* The address of the data: as near to that guard as its alignment admits. */
 static char *place_of(const guard *g, guard_side side) {
   char *room = g->map + g->page;
   size_t slack = g->room - g->bytes;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory between guard pages: the first byte before it, or the first behind
- * it, cannot be touched.
+ * Memory between guard pages: accessing the first byte before it, or the first
+ * behind it, faults.
  *
  *        page                                             page
  *   .....|####|                 room                 |####|.....
  *                [data, front]
  *                                      [data, back]
  *
- * Data whose size is a multiple of the page touches both guards at once.
- * Where alignment keeps data from the guard behind it, the few bytes in
- * between have a known content, which guard_check looks at. */
+ * Data whose size is a multiple of the page is adjacent to both guards.  Where
+ * alignment leaves a gap before the guard behind the data, its bytes have a
+ * known content, which guard_check verifies. */
 #ifndef MEASURE_TENSOR_GUARD_H
 #define MEASURE_TENSOR_GUARD_H
 
@@ -28,14 +28,14 @@ typedef struct guard {
   bool is_locked; /* the room may only be read */
 } guard;
 
-/* Zeroed memory, at the front; false: the system gives none. */
+/* Allocates zeroed memory, data at the front; false: out of memory. */
 bool guard_open(guard *g, size_t bytes, size_t align);
 void guard_close(guard *g);
-/* Moves the data to the other end of the room, if need be. */
+/* Moves the data to that end of the room. */
 void guard_place(guard *g, guard_side side);
-/* Whether data may be written. */
+/* Write-protects the room, or lifts that. */
 void guard_lock(guard *g, bool lock);
-/* Were the bytes beside the data left alone? */
+/* Whether the bytes beside the data are unchanged. */
 bool guard_check(const guard *g);
 
 typedef enum guard_hit {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NumPy's .npy files, versions 1 to 3 in, 1 out (heads are
- * short).
+ * Reads NumPy's .npy files of versions 1 to 3, and writes version 1.
  *
  *   \x93 N U M P Y major minor | length of head | head | elements
  *   head: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
@@ -24,13 +23,13 @@ typedef struct npy_type {
 } npy_type;
 
 static const npy_type types[] = {
-    {'f', {TESS_FLOAT, 16, 1}},  {'f', {TESS_FLOAT, 32, 1}},
-    {'f', {TESS_FLOAT, 64, 1}},  {'i', {TESS_INT, 8, 1}},
-    {'i', {TESS_INT, 16, 1}},    {'i', {TESS_INT, 32, 1}},
-    {'i', {TESS_INT, 64, 1}},    {'u', {TESS_UINT, 8, 1}},
-    {'u', {TESS_UINT, 16, 1}},   {'u', {TESS_UINT, 32, 1}},
-    {'u', {TESS_UINT, 64, 1}},   {'b', {TESS_BOOL, 8, 1}},
-    {'V', {TESS_BFLOAT, 16, 1}},
+    {'f', {TESS_DTYPE_FLOAT, 16, 1}},  {'f', {TESS_DTYPE_FLOAT, 32, 1}},
+    {'f', {TESS_DTYPE_FLOAT, 64, 1}},  {'i', {TESS_DTYPE_INT, 8, 1}},
+    {'i', {TESS_DTYPE_INT, 16, 1}},    {'i', {TESS_DTYPE_INT, 32, 1}},
+    {'i', {TESS_DTYPE_INT, 64, 1}},    {'u', {TESS_DTYPE_UINT, 8, 1}},
+    {'u', {TESS_DTYPE_UINT, 16, 1}},   {'u', {TESS_DTYPE_UINT, 32, 1}},
+    {'u', {TESS_DTYPE_UINT, 64, 1}},   {'b', {TESS_DTYPE_BOOL, 8, 1}},
+    {'V', {TESS_DTYPE_BFLOAT, 16, 1}},
 };
 enum { NTYPES = sizeof types / sizeof *types };
 
@@ -62,7 +61,7 @@ typedef struct parser {
   err_state *e;
 } parser;
 
-static tess_status wrong(const parser *p, const char *what) {
+static tess_status parse_error(const parser *p, const char *what) {
   err_set(p->e, TESS_PARSE, "not a .npy file that can be read: %s", what);
   err_place(p->e, "byte %zu", (size_t)(p->at - p->start));
   return TESS_PARSE;
@@ -111,13 +110,14 @@ static bool eat_int(parser *p, int64_t *out) {
 }
 
 static tess_status eat_shape(parser *p, npy_head *out) {
-  if (!eat(p, '(')) return wrong(p, "the shape is not a tuple");
+  if (!eat(p, '(')) return parse_error(p, "the shape is not a tuple");
   while (!eat(p, ')')) {
-    if (out->ndim == TENSOR_MAX_DIM) return wrong(p, "too many dimensions");
+    if (out->ndim == TENSOR_MAX_DIM)
+      return parse_error(p, "too many dimensions");
     if (!eat_int(p, &out->shape[out->ndim++]))
-      return wrong(p, "an extent is not a number");
+      return parse_error(p, "an extent is not a number");
     if (!eat(p, ',') && (p->at == p->end || *p->at != ')'))
-      return wrong(p, "the shape is not a tuple");
+      return parse_error(p, "the shape is not a tuple");
   }
   return TESS_OK;
 }
@@ -128,41 +128,43 @@ static tess_status eat_value(parser *p, const char *key, size_t n,
   size_t len;
   if (n == 5 && !memcmp(key, "descr", 5) && !(*seen & 1)) {
     *seen |= 1;
-    if (!eat_text(p, &s, &len)) return wrong(p, "the type is not a text");
-    return parse_type(s, len, out) ? TESS_OK
-                                   : wrong(p, "elements of a type that no "
-                                              "tensor has");
+    if (!eat_text(p, &s, &len)) return parse_error(p, "the type is not a text");
+    return parse_type(s, len, out)
+               ? TESS_OK
+               : parse_error(p, "elements of a type that no "
+                                "tensor has");
   }
   if (n == 13 && !memcmp(key, "fortran_order", 13) && !(*seen & 2)) {
     *seen |= 2;
     out->is_fortran = eat_word(p, "True");
     return out->is_fortran || eat_word(p, "False")
                ? TESS_OK
-               : wrong(p, "fortran_order is neither True nor False");
+               : parse_error(p, "fortran_order is neither True nor False");
   }
   if (n == 5 && !memcmp(key, "shape", 5) && !(*seen & 4)) {
     *seen |= 4;
     return eat_shape(p, out);
   }
-  return wrong(p, "a key that does not belong there");
+  return parse_error(p, "a key that does not belong there");
 }
 
 static tess_status eat_head(parser *p, npy_head *out) {
   uint32_t seen = 0;
-  if (!eat(p, '{')) return wrong(p, "the head is no dictionary");
+  if (!eat(p, '{')) return parse_error(p, "the head is no dictionary");
   while (!eat(p, '}')) {
     const char *key;
     size_t n;
     if (!eat_text(p, &key, &n) || !eat(p, ':'))
-      return wrong(p, "the head is no dictionary");
+      return parse_error(p, "the head is no dictionary");
     tess_status s = eat_value(p, key, n, out, &seen);
     if (s) return s;
     if (!eat(p, ',') && (p->at == p->end || *p->at != '}'))
-      return wrong(p, "the head is no dictionary");
+      return parse_error(p, "the head is no dictionary");
   }
   skip_blanks(p);
-  if (p->at != p->end) return wrong(p, "something follows the dictionary");
-  return seen == 7 ? TESS_OK : wrong(p, "the head lacks a key");
+  if (p->at != p->end)
+    return parse_error(p, "something follows the dictionary");
+  return seen == 7 ? TESS_OK : parse_error(p, "the head lacks a key");
 }
 
 /* Where the dictionary starts and how long it is, from the first START
@@ -182,12 +184,12 @@ tess_status npy_read_head(const void *bytes, size_t n, npy_head *out,
   parser p = {bytes, bytes, (const char *)bytes + n, e};
   *out = (npy_head){.ndim = 0};
   if (n < START || memcmp(b, magic, MAGIC) != 0)
-    return wrong(&p, "it does not begin as one");
+    return parse_error(&p, "it does not start with the magic string");
   p.at += MAGIC;
   size_t len, from = find_dictionary(b, n, &len);
-  if (!from) return wrong(&p, "an unknown version");
-  if (len > MAX_HEAD) return wrong(&p, "its head is too long");
-  if (len > n - from) return wrong(&p, "it ends in its head");
+  if (!from) return parse_error(&p, "an unknown version");
+  if (len > MAX_HEAD) return parse_error(&p, "its head is too long");
+  if (len > n - from) return parse_error(&p, "it ends in its head");
   out->data = from + len;
   p.at = p.start + from;
   p.end = p.start + out->data;
@@ -225,14 +227,14 @@ static void reorder_elements(const npy_head *h, const char *from,
            size);
 }
 
-/* Elements as they are in memory here, from those of the file. */
+/* Converts the file's elements to this machine's representation. */
 static void convert_elements(const npy_head *h, const tess_tensor *t) {
   size_t size = ir_dtype_bytes(h->dtype);
   char *to = t->data;
   for (int64_t i = 0; h->is_swapped && i < t->size; i++)
     swap_bytes(to + (size_t)i * size, size);
   /* NumPy keeps any non-zero byte as true; ours are 0 and 1. */
-  for (int64_t i = 0; h->dtype.code == TESS_BOOL && i < t->size; i++)
+  for (int64_t i = 0; h->dtype.code == TESS_DTYPE_BOOL && i < t->size; i++)
     to[i] = to[i] != 0;
 }
 
@@ -261,7 +263,7 @@ static tess_status get_head_bytes(reading *r, size_t n) {
   return TESS_OK;
 }
 
-static tess_status misfit(const reading *r, const char *how) {
+static tess_status size_error(const reading *r, const char *how) {
   return err_set(&r->c->err, TESS_PARSE,
                  "not a .npy file that can be read: it has %s bytes of "
                  "elements than its shape says",
@@ -281,23 +283,23 @@ static tess_status get_head(reading *r) {
   for (uint32_t d = 0; d < r->h.ndim; d++)
     too_large |= __builtin_mul_overflow(size, r->h.shape[d], &size);
   if (too_large || __builtin_mul_overflow(size, each, &bytes))
-    return misfit(r, "fewer");
+    return size_error(r, "fewer");
   r->bytes = (size_t)bytes;
   uint64_t all = r->from->size, want = r->h.data + (uint64_t)bytes;
   if (all == want) return TESS_OK;
-  return misfit(r, all < want ? "fewer" : "more");
+  return size_error(r, all < want ? "fewer" : "more");
 }
 
-/* The elements, and nothing behind them. */
+/* Reads the elements and checks that nothing follows. */
 static tess_status get_elements(const reading *r, void *to) {
   size_t got, extra;
   char behind;
   const npy_source *from = r->from;
   tess_status s = from->get(from->ud, to, r->bytes, &got, &r->c->err);
   if (s) return s;
-  if (got < r->bytes) return misfit(r, "fewer");
+  if (got < r->bytes) return size_error(r, "fewer");
   s = from->get(from->ud, &behind, 1, &extra, &r->c->err);
-  return s ? s : extra ? misfit(r, "more") : TESS_OK;
+  return s ? s : extra ? size_error(r, "more") : TESS_OK;
 }
 
 static tess_status fill_tensor(const reading *r, const tess_tensor *t) {

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The memory limit of this machine or container, from sysconf and cgroups. */
 #include "measure/tensor/room.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How much memory there is. */
+ * The memory limit of this machine or container. */
 #ifndef MEASURE_TENSOR_ROOM_H
 #define MEASURE_TENSOR_ROOM_H
 

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Allocation, checks and element access of tensors. */
 #include "measure/tensor/tensor.h"
 #include "ir/scalar.h"
 #include "measure/tensor/dlpack.h"
@@ -73,6 +74,7 @@ double tensor_element(const tess_tensor *t, int64_t i) {
   const char *at = (const char *)t->data + (size_t)i * ir_dtype_bytes(t->dtype);
   if (ir_is_float(t->dtype)) return ir_get_real(t->dtype, at);
   int64_t v = ir_get_int(t->dtype, at);
-  bool wrapped = t->dtype.code == TESS_UINT && t->dtype.bits == 64 && v < 0;
+  bool wrapped =
+      t->dtype.code == TESS_DTYPE_UINT && t->dtype.bits == 64 && v < 0;
   return wrapped ? (double)(uint64_t)v : (double)v;
 }

@@ -23,8 +23,8 @@ struct tess_tensor {
   struct DLManagedTensorVersioned *managed; /* other memory's manager */
 };
 
-/* One that is not filled; TYPE for a dtype that no tensor has, INVALID,
- * LIMIT, NOMEM; with the context's error set. */
+/* An uninitialized tensor; TYPE for a dtype that no tensor has, INVALID, LIMIT,
+ * NOMEM; sets the context's error. */
 tess_status tensor_make(tess_context *c, tess_dtype t, uint32_t ndim,
                         const int64_t *shape, tess_tensor **out);
 /* "float32, 3x4" */
@@ -40,7 +40,7 @@ void tensor_write_text(const tess_tensor *t, strbuf *out);
 
 /* ---- .npy (npy.c) ------------------------------------------------------- */
 
-/* What the head of a .npy file says. */
+/* The header of a .npy file. */
 typedef struct npy_head {
   tess_dtype dtype;
   bool is_swapped; /* of the other byte order */
@@ -53,7 +53,7 @@ typedef struct npy_head {
 /* PARSE, with what and where; trusts nothing. */
 tess_status npy_read_head(const void *bytes, size_t n, npy_head *out,
                           err_state *e);
-/* Where a file's bytes come from, one after the other. */
+/* A stream of a file's bytes. */
 typedef struct npy_source {
   tess_status (*get)(void *ud, void *to, size_t n, size_t *got, err_state *e);
   void *ud;      /* get: up to n bytes, fewer only at the end */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors as people see them: nested brackets, the middle of what is long
- * left out.
+ * Prints tensors for people: nested brackets, long dimensions elided.
  *
  *   tensor float32, 2x3
  *   [[0.5, 1, 2],
@@ -22,13 +21,13 @@ typedef struct writer {
   int width; /* of an element */
 } writer;
 
-static void format(const tess_tensor *t, int64_t i, char out[40]) {
+static void format_element(const tess_tensor *t, int64_t i, char out[40]) {
   const char *at = (const char *)t->data + (size_t)i * ir_dtype_bytes(t->dtype);
-  if (t->dtype.code == TESS_BOOL)
+  if (t->dtype.code == TESS_DTYPE_BOOL)
     strcpy(out, *at ? "true" : "false");
-  else if (t->dtype.code == TESS_UINT)
+  else if (t->dtype.code == TESS_DTYPE_UINT)
     snprintf(out, 40, "%" PRIu64, (uint64_t)ir_get_int(t->dtype, at));
-  else if (t->dtype.code == TESS_INT)
+  else if (t->dtype.code == TESS_DTYPE_INT)
     snprintf(out, 40, "%" PRId64, ir_get_int(t->dtype, at));
   else {
     int digits = t->dtype.bits == 64 ? 10 : t->dtype.bits == 32 ? 7 : 4;
@@ -45,9 +44,9 @@ static bool is_shown(const writer *w, int64_t k, int64_t n, int64_t *skip) {
   return w->all || n <= 2 * EDGE + 1 || k < EDGE || k >= n - EDGE;
 }
 
-static void measure(writer *w, int64_t i) {
+static void widen_column(writer *w, int64_t i) {
   char text[40];
-  format(w->t, i, text);
+  format_element(w->t, i, text);
   int n = (int)strlen(text);
   if (n > w->width) w->width = n;
 }
@@ -69,7 +68,7 @@ static void each_shown(writer *w, uint32_t d, int64_t at, element_fn fn) {
 
 static void put_element(writer *w, int64_t i) {
   char text[40];
-  format(w->t, i, text);
+  format_element(w->t, i, text);
   str_printf(w->out, "%*s", w->width, text);
 }
 
@@ -106,6 +105,6 @@ void tensor_write_text(const tess_tensor *t, strbuf *out) {
   str_puts(out, "tensor ");
   tensor_put_type(out, t->dtype, t->ndim, t->shape);
   str_putc(out, '\n');
-  if (t->size > 0) each_shown(&w, 0, 0, measure);
+  if (t->size > 0) each_shown(&w, 0, 0, widen_column);
   put_from(&w, 0, 0);
 }

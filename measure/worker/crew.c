@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The scheduler of jobs over worker processes: assigns jobs, polls sockets,
+ * enforces the phases' deadlines, classifies how a worker ended, and
+ * retries. */
 #include "measure/worker/crew.h"
 #include "measure/clock.h"
 #include <math.h>
@@ -11,24 +14,23 @@
 enum {
   NOBODY = -1,
   TRIES = 2,
-  MUTE = 4, /* workers in a row that never say what they are, until none is
-             * asked */
+  MUTE = 4, /* consecutive starts without a handshake until none is tried */
   DEFAULT_RECYCLE = 1000,
-  CANCEL_MS = 50 /* how long a raised flag may go unnoticed */
+  CANCEL_MS = 50 /* interval of polling the cancel flag */
 };
 
-/* What a worker is at. */
-typedef struct place {
+/* A worker's state. */
+typedef struct slot {
   worker *w;
   int64_t job;  /* or NOBODY */
-  double until; /* when its phase has lasted too long */
+  double until; /* deadline of its phase */
   double busy_since;
-} place;
+} slot;
 
 typedef struct crew {
   measure_pool *pool;
   crew_work *work;
-  place *places;
+  slot *places;
   uint32_t n;
   uint32_t next, done; /* jobs handed out for the first time; finished */
   VEC(uint32_t) again; /* to be handed out again */
@@ -42,24 +44,26 @@ double crew_patience(const measure_pool *pool) {
   return pool->config.patience > 0 ? pool->config.patience : PATIENCE;
 }
 
-/* A worker greets as soon as it runs. */
-static double greeting_patience(const measure_pool *pool) {
+/* A worker sends its hello as soon as it runs. */
+static double handshake_timeout(const measure_pool *pool) {
   enum { PATIENCE = 30 };
   return pool->config.patience > 0 ? pool->config.patience : PATIENCE;
 }
 
-const char *measure_pool_mute(const measure_pool *pool) {
+const char *measure_pool_unresponsive(const measure_pool *pool) {
   return pool->silent >= MUTE ? pool->config.worker_path : NULL;
 }
 
-tess_status measure_say_mute(const measure_pool *pool, err_state *e) {
+tess_status measure_report_unresponsive(const measure_pool *pool,
+                                        err_state *e) {
   return err_set(e, TESS_INFRA,
-                 "'%s' is no worker of Tessera, or cannot run: it never said "
-                 "what it is",
-                 measure_pool_mute(pool));
+                 "'%s' was started as the worker and sent no handshake: it is "
+                 "not tessera-worker, or cannot run; set worker_path or "
+                 "TESSERA_WORKER to the one of this version",
+                 measure_pool_unresponsive(pool));
 }
 
-/* ---- judging ------------------------------------------------------------ */
+/* ---- classifying how a worker ended ------------------------------------- */
 
 static bool is_fault(int sig) {
   return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
@@ -90,7 +94,8 @@ static void describe_hit(const wire_crash *c, char *out, size_t n) {
   }
 }
 
-static tess_status judge_fault(const worker *w, int sig, char *why, size_t n) {
+static tess_status classify_fault(const worker *w, int sig, char *why,
+                                  size_t n) {
   char where[160] = "";
   if (w->has_crash) describe_hit(&w->crash, where, sizeof where);
   switch (w->phase) {
@@ -109,14 +114,14 @@ static tess_status judge_fault(const worker *w, int sig, char *why, size_t n) {
   }
 }
 
-static tess_status judge_exit(const worker *w, int status, char *why,
-                              size_t n) {
+static tess_status classify_exit(const worker *w, int status, char *why,
+                                 size_t n) {
   char words[256];
   worker_last_words(w, words, sizeof words);
   const char *colon = words[0] ? ": " : "";
   switch (w->phase) {
   case JOB_BUILDING:
-    snprintf(why, n, "the compiler gave up%s%s", colon, words);
+    snprintf(why, n, "fatal error of the compiler%s%s", colon, words);
     return TESS_BUILD_ERROR;
   case JOB_LOADING:
     snprintf(why, n, "loading the kernel ended its process%s%s", colon, words);
@@ -140,44 +145,44 @@ tess_status crew_judge(const worker *w, int status, char *why, size_t n) {
   int sig = status != -1 && WIFSIGNALED(status) ? WTERMSIG(status)
             : w->has_crash                      ? (int)w->crash.signal
                                                 : 0;
-  if (is_fault(sig)) return judge_fault(w, sig, why, n);
+  if (is_fault(sig)) return classify_fault(w, sig, why, n);
   if (sig) {
     snprintf(why, n, "the worker was killed: SIG%s", signal_name(sig));
     return TESS_INFRA;
   }
   if (status != -1 && WIFEXITED(status))
-    return judge_exit(w, WEXITSTATUS(status), why, n);
+    return classify_exit(w, WEXITSTATUS(status), why, n);
   snprintf(why, n, "the worker was lost");
   return TESS_INFRA;
 }
 
-/* ---- one place ---------------------------------------------------------- */
+/* ---- one worker --------------------------------------------------------- */
 
-static void set_phase(crew *c, place *x, job_phase phase) {
+static void set_phase(crew *c, slot *x, job_phase phase) {
   double limit = c->work->limit[phase];
   x->w->phase = phase;
   x->until = limit > 0 ? clock_now() + limit : INFINITY;
 }
 
-static uint32_t leave(crew *c, place *x) {
+static uint32_t detach_job(crew *c, slot *x) {
   uint32_t job = (uint32_t)x->job;
   c->busy += clock_now() - x->busy_since;
   x->job = NOBODY;
   return job;
 }
 
-static void fail(crew *c, uint32_t job, tess_status s, const char *why) {
+static void fail_job(crew *c, uint32_t job, tess_status s, const char *why) {
   c->work->fail(c->work, job, s, why);
   c->done++;
 }
 
-/* The worker is of no more use.  Its job has a class now, or is done again
- * where the job is not to blame. */
-static void give_up(crew *c, place *x, tess_status s, const char *why) {
+/* Ends the worker and gives its job the class s, or retries the job if it is
+ * not the cause. */
+static void discard_worker(crew *c, slot *x, tess_status s, const char *why) {
   c->pool->silent += !x->w->greeted;
   worker_end(x->w);
   if (x->job == NOBODY) return;
-  uint32_t job = leave(c, x);
+  uint32_t job = detach_job(c, x);
   if (s == TESS_INFRA) {
     c->pool->ledger.lost++;
     pool_log(c->pool, TESS_LOG_INFO, "measuring: %s", why);
@@ -187,25 +192,25 @@ static void give_up(crew *c, place *x, tess_status s, const char *why) {
       return;
     }
   }
-  fail(c, job, s, why);
+  fail_job(c, job, s, why);
 }
 
-static void lose(crew *c, place *x) {
+static void worker_lost(crew *c, slot *x) {
   char why[512];
   tess_status s = crew_judge(x->w, worker_kill(x->w), why, sizeof why);
-  give_up(c, x, s, why);
+  discard_worker(c, x, s, why);
 }
 
-/* Nobody waits so long twice for what was never seen to be a worker. */
-static void hear_no_greeting(crew *c, place *x) {
+/* A worker that never completed a handshake is not waited for again. */
+static void handshake_timed_out(crew *c, slot *x) {
   char why[128];
   snprintf(why, sizeof why, "a worker took longer to answer than %g s",
-           greeting_patience(c->pool));
+           handshake_timeout(c->pool));
   if (!c->pool->met) c->pool->silent += MUTE;
-  give_up(c, x, TESS_INFRA, why);
+  discard_worker(c, x, TESS_INFRA, why);
 }
 
-static void time_out(crew *c, place *x) {
+static void phase_timed_out(crew *c, slot *x) {
   static const char *const what[] = {
       [JOB_IDLE] = "a worker took longer to answer",
       [JOB_BUILDING] = "compiling took longer",
@@ -216,19 +221,19 @@ static void time_out(crew *c, place *x) {
   };
   char why[128];
   if (!x->w->greeted) {
-    hear_no_greeting(c, x);
+    handshake_timed_out(c, x);
     return;
   }
   job_phase phase = x->w->phase;
   bool its_own = phase == JOB_BUILDING || phase == JOB_RUNNING;
   if (phase == JOB_PREPARING) c->work->is_stuck = true;
   snprintf(why, sizeof why, "%s than %g s", what[phase], c->work->limit[phase]);
-  give_up(c, x, its_own ? TESS_TIMEOUT : TESS_INFRA, why);
+  discard_worker(c, x, its_own ? TESS_TIMEOUT : TESS_INFRA, why);
 }
 
-/* ---- what workers say --------------------------------------------------- */
+/* ---- messages of workers ------------------------------------------------ */
 
-static bool greet(crew *c, place *x, const void *body, size_t n) {
+static bool take_hello(crew *c, slot *x, const void *body, size_t n) {
   wire_hello h;
   if (!wire_read_hello(body, n, &h) || x->w->greeted) return false;
   x->w->greeted = c->pool->met = true;
@@ -239,21 +244,23 @@ static bool greet(crew *c, place *x, const void *body, size_t n) {
   if (h.status != TESS_OK)
     str_printf(&x->w->fatal, "the worker cannot work: %s", h.message);
   else
-    str_printf(&x->w->fatal, "the worker is of version %s, not %s", h.version,
-               tess_version());
+    str_printf(&x->w->fatal,
+               "the worker is of version %s, the library of %s: install both "
+               "from one build",
+               h.version, tess_version());
   return false;
 }
 
-static bool take_reply(crew *c, place *x, const void *body, size_t n) {
+static bool take_reply(crew *c, slot *x, const void *body, size_t n) {
   if (x->job == NOBODY) return false;
   if (!c->work->take(c->work, (uint32_t)x->job, x->w, body, n)) return false;
-  leave(c, x);
+  detach_job(c, x);
   c->done++;
   x->w->jobs++;
   return true;
 }
 
-/* LLVM's may have many lines; messages have one. */
+/* Keeps LLVM's fatal error as one line. */
 static void take_last_words(strbuf *out, const void *body, size_t n) {
   char line[512];
   str_clear(out);
@@ -264,12 +271,12 @@ static void take_last_words(strbuf *out, const void *body, size_t n) {
   str_puts(out, line);
 }
 
-/* false: that is not what a worker says. */
-static bool hear(crew *c, place *x, const frame_head *h) {
+/* Handles a frame; false: it is not a valid message of a worker. */
+static bool take_frame(crew *c, slot *x, const frame_head *h) {
   const void *body = worker_body(x->w);
   size_t n = (size_t)h->length;
   job_phase phase;
-  if (h->type == FRAME_HELLO) return greet(c, x, body, n);
+  if (h->type == FRAME_HELLO) return take_hello(c, x, body, n);
   if (!x->w->greeted) return false;
   if (h->type == c->work->reply) return take_reply(c, x, body, n);
   switch (h->type) {
@@ -284,28 +291,28 @@ static bool hear(crew *c, place *x, const frame_head *h) {
   }
 }
 
-static void distrust(crew *c, place *x) {
-  const char *why = "a worker sent what is not a message";
+static void reject_worker(crew *c, slot *x) {
+  const char *why = "a worker sent a malformed message";
   char text[256];
   if (x->w->fatal.n && str_get(&x->w->fatal)) {
     snprintf(text, sizeof text, "%s", str_get(&x->w->fatal));
     why = text;
   }
-  give_up(c, x, TESS_INFRA, why);
+  discard_worker(c, x, TESS_INFRA, why);
 }
 
-static void listen_to(crew *c, place *x) {
+static void read_frames(crew *c, slot *x) {
   frame_head head;
   double start = clock_now();
   for (bool more = true; more && x->w->pid;) {
     switch (worker_receive(x->w, &head)) {
     case WORKER_WAITING: more = false; break;
-    case WORKER_GONE: lose(c, x); return;
+    case WORKER_GONE: worker_lost(c, x); return;
     case WORKER_NOMEM: mem_unwind_refused(c->pool->heap);
-    case WORKER_BROKEN: distrust(c, x); return;
+    case WORKER_BROKEN: reject_worker(c, x); return;
     case WORKER_FRAME:
-      if (!hear(c, x, &head)) {
-        distrust(c, x);
+      if (!take_frame(c, x, &head)) {
+        reject_worker(c, x);
         return;
       }
       worker_drop_frame(x->w);
@@ -314,14 +321,14 @@ static void listen_to(crew *c, place *x) {
   c->pool->ledger.transfer += clock_now() - start;
 }
 
-/* ---- handing out -------------------------------------------------------- */
+/* ---- assigning jobs ----------------------------------------------------- */
 
 static bool is_waiting(const crew *c) {
   return c->again.n > 0 || c->next < c->work->n;
 }
 
-/* true: the place's worker runs. */
-static bool staff(crew *c, place *x, err_state *e) {
+/* Starts the slot's worker unless it runs; true: it runs. */
+static bool ensure_running(crew *c, slot *x, err_state *e) {
   const measure_config *o = &c->pool->config;
   uint32_t recycle = o->recycle ? o->recycle : DEFAULT_RECYCLE;
   if (x->w->pid && x->w->jobs >= recycle) worker_end(x->w);
@@ -331,35 +338,35 @@ static bool staff(crew *c, place *x, err_state *e) {
   return s == TESS_OK;
 }
 
-static void hand_out(crew *c, place *x) {
+static void assign_jobs(crew *c, slot *x) {
   err_state e;
   uint32_t job = c->again.n ? vec_pop(&c->again) : c->next++;
-  if (measure_pool_mute(c->pool)) {
-    measure_say_mute(c->pool, &e);
-    fail(c, job, TESS_INFRA, e.message);
+  if (measure_pool_unresponsive(c->pool)) {
+    measure_report_unresponsive(c->pool, &e);
+    fail_job(c, job, TESS_INFRA, e.message);
     return;
   }
   x->job = job;
   x->busy_since = clock_now();
-  if (!staff(c, x, &e)) {
-    leave(c, x);
-    fail(c, job, TESS_INFRA, e.message);
+  if (!ensure_running(c, x, &e)) {
+    detach_job(c, x);
+    fail_job(c, job, TESS_INFRA, e.message);
     return;
   }
   set_phase(c, x, JOB_IDLE);
-  if (!x->w->greeted) x->until = clock_now() + greeting_patience(c->pool);
+  if (!x->w->greeted) x->until = clock_now() + handshake_timeout(c->pool);
   double start = clock_now();
   tess_status sent = c->work->send(c->work, job, x->w);
   c->pool->ledger.transfer += clock_now() - start;
   if (sent == TESS_OK) return;
   if (sent == TESS_NOMEM || sent == TESS_LIMIT) mem_unwind(c->pool->heap, sent);
-  listen_to(c, x); /* it may have said why it went */
-  if (x->job != NOBODY) lose(c, x);
+  read_frames(c, x); /* it may have sent the cause */
+  if (x->job != NOBODY) worker_lost(c, x);
 }
 
-/* ---- the whole ---------------------------------------------------------- */
+/* ---- the loop ----------------------------------------------------------- */
 
-static int patience(const crew *c) {
+static int poll_timeout(const crew *c) {
   double now = clock_now(), until = INFINITY;
   for (uint32_t i = 0; i < c->n; i++)
     if (c->places[i].job != NOBODY) until = fmin(until, c->places[i].until);
@@ -368,35 +375,35 @@ static int patience(const crew *c) {
   return ms;
 }
 
-static void watch(crew *c) {
+static void poll_workers(crew *c) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < c->n; i++)
     if (c->places[i].job != NOBODY)
       c->poll[n++] =
           (struct pollfd){.fd = c->places[i].w->fd, .events = POLLIN};
   if (!n) return;
-  int ready = poll(c->poll, n, patience(c));
+  int ready = poll(c->poll, n, poll_timeout(c));
   n = 0;
   for (uint32_t i = 0; i < c->n; i++) {
-    place *x = &c->places[i];
+    slot *x = &c->places[i];
     if (x->job == NOBODY) continue;
-    if (ready > 0 && c->poll[n].revents) listen_to(c, x);
+    if (ready > 0 && c->poll[n].revents) read_frames(c, x);
     n++;
-    if (x->job != NOBODY && clock_now() > x->until) time_out(c, x);
+    if (x->job != NOBODY && clock_now() > x->until) phase_timed_out(c, x);
   }
 }
 
-static void cancel(crew *c) {
+static void cancel_jobs(crew *c) {
   for (uint32_t i = 0; i < c->n; i++) {
-    place *x = &c->places[i];
+    slot *x = &c->places[i];
     if (x->job == NOBODY) continue;
-    uint32_t job = leave(c, x);
+    uint32_t job = detach_job(c, x);
     worker_end(x->w);
-    fail(c, job, TESS_CANCELLED, "cancelled");
+    fail_job(c, job, TESS_CANCELLED, "cancelled");
   }
   while (is_waiting(c)) {
     uint32_t job = c->again.n ? vec_pop(&c->again) : c->next++;
-    fail(c, job, TESS_CANCELLED, "cancelled");
+    fail_job(c, job, TESS_CANCELLED, "cancelled");
   }
 }
 
@@ -422,31 +429,32 @@ typedef struct serving {
   worker *workers;
 } serving;
 
-static tess_status serve(void *ud) {
+static tess_status run_crew(void *ud) {
   serving *s = ud;
   crew *c = &s->c;
   take_memory(c);
   for (uint32_t i = 0; i < c->n; i++)
-    c->places[i] = (place){.w = &s->workers[i], .job = NOBODY};
+    c->places[i] = (slot){.w = &s->workers[i], .job = NOBODY};
   while (c->done < c->work->n) {
     if (pool_is_cancelled(c->pool)) {
-      cancel(c);
+      cancel_jobs(c);
       return TESS_CANCELLED;
     }
     for (uint32_t i = 0; i < c->n && is_waiting(c); i++)
-      if (c->places[i].job == NOBODY) hand_out(c, &c->places[i]);
-    watch(c);
+      if (c->places[i].job == NOBODY) assign_jobs(c, &c->places[i]);
+    poll_workers(c);
   }
   return TESS_OK;
 }
 
-/* Where memory runs out, workers in the middle of a job are of no use. */
+/* Runs all jobs; when memory runs out, workers in the middle of a job are
+ * ended. */
 tess_status crew_run(measure_pool *pool, worker *workers, uint32_t nworkers,
                      crew_work *work) {
   serving s = {{.pool = pool, .work = work}, workers};
   s.c.n = nworkers < work->n ? nworkers : work->n;
   double start = clock_now();
-  tess_status status = mem_protect(pool->heap, serve, &s);
+  tess_status status = mem_protect(pool->heap, run_crew, &s);
   for (uint32_t i = 0; s.c.places && i < s.c.n; i++)
     if (s.c.places[i].w && s.c.places[i].job != NOBODY) worker_end(&workers[i]);
   if (status == TESS_OK)

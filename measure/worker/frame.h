@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Frames: what travels between a pool and its workers.
+ * Frames: the message format between a pool and its workers.
  *
  *   0        4        6        8                16               24
  *   | magic  |version | type   | bytes of body  | hash of body   | body ...
  *
- * little-endian.  Whoever reads checks all of it; a frame that is wrong in
- * any way ends the connection. */
+ * little-endian.  Readers validate every field; an invalid frame ends the
+ * connection. */
 #ifndef MEASURE_WORKER_FRAME_H
 #define MEASURE_WORKER_FRAME_H
 
@@ -23,13 +23,13 @@ typedef enum frame_type {
   FRAME_BUILD,
   FRAME_REFERENCE,
   FRAME_RUN,   /* to a worker */
-  FRAME_HELLO, /* what it is */
+  FRAME_HELLO, /* the handshake: version, status */
   FRAME_PHASE, /* a job_phase begins */
   FRAME_BUILT,
   FRAME_REFERRED,
   FRAME_RAN,   /* results */
-  FRAME_CRASH, /* a signal ends it */
-  FRAME_FATAL, /* LLVM ends it */
+  FRAME_CRASH, /* a signal ends the worker */
+  FRAME_FATAL, /* a fatal error of LLVM ends the worker */
   FRAME_TYPES
 } frame_type;
 
@@ -41,7 +41,7 @@ typedef struct frame_head {
 /* Safe in a signal handler. */
 void frame_put_head(unsigned char out[FRAME_HEAD], frame_type type,
                     const void *body, size_t n);
-/* false: this is no frame. */
+/* false: not a valid header. */
 bool frame_get_head(const unsigned char in[FRAME_HEAD], frame_head *out);
 bool frame_body_fits(const frame_head *h, const void *body);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The state of who does jobs: programs, traces, tensors that stay. */
+ * The state that a worker keeps between jobs: caches of programs and traces,
+ * the target and the tensors. */
 #include "ir/query.h"
 #include "measure/worker/job_state.h"
 #include <string.h>
@@ -22,10 +23,10 @@ uint32_t job_ring_add(job_ring *r, uint64_t key) {
 
 /* ---- life --------------------------------------------------------------- */
 
-/* A program that is larger is not worth measuring. */
+/* The memory cap of a job's state: larger programs are not measured. */
 #define JOB_MEMORY ((size_t)4 << 30)
 
-static tess_status start(void *ud) {
+static tess_status start_state(void *ud) {
   job_state *j = ud;
   arena_init(&j->scratch, &j->heap);
   for (int i = 0; i < JOB_KEPT; i++) {
@@ -50,7 +51,7 @@ job_state *job_state_new(tess_allocator alloc, job_hooks hooks) {
   j->heap = heap;
   j->hooks = hooks;
   sched_getaffinity(0, sizeof j->cpus, &j->cpus);
-  if (mem_protect(&j->heap, start, j) == TESS_OK) return j;
+  if (mem_protect(&j->heap, start_state, j) == TESS_OK) return j;
   job_state_free(j);
   return NULL;
 }
@@ -81,7 +82,7 @@ const bench *job_state_bench(const job_state *j) {
   return j->has_bench ? &j->bench : NULL;
 }
 
-/* ---- what is put -------------------------------------------------------- */
+/* ---- programs and traces ------------------------------------------------ */
 
 typedef struct putting {
   job_state *j;
@@ -103,9 +104,9 @@ tess_status job_restore(job_state *j, ir_program *p, const void *v, size_t n) {
   return s;
 }
 
-/* The place of what is put: its own, where it was put before and could not be
- * read. */
-static uint32_t place_of(job_ring *r, uint64_t key) {
+/* The slot for a key: the one it has, if it was put before and could not be
+ * read, else the oldest. */
+static uint32_t ring_slot(job_ring *r, uint64_t key) {
   uint32_t at = job_ring_find(r, key);
   return at < JOB_KEPT ? at : job_ring_add(r, key);
 }
@@ -125,24 +126,24 @@ static tess_status put_trace(job_state *j, uint32_t at, job_bytes b) {
   return j->trace_is[at] = s;
 }
 
-static tess_status put(void *ud) {
+static tess_status put_request(void *ud) {
   const putting *w = ud;
   job_state *j = w->j;
   switch (w->what) {
   case JOB_PROGRAM:
-    return put_program(j, place_of(&j->programs, w->key), w->bytes);
-  case JOB_TRACE: return put_trace(j, place_of(&j->traces, w->key), w->bytes);
+    return put_program(j, ring_slot(&j->programs, w->key), w->bytes);
+  case JOB_TRACE: return put_trace(j, ring_slot(&j->traces, w->key), w->bytes);
   default: return err_set(&j->err, TESS_INFRA, "an unknown thing was put");
   }
 }
 
-/* What cannot be read keeps its place, so that both sides agree on which
- * things there are; the jobs that name it fail. */
+/* An unreadable thing keeps its slot, so that both sides agree on the contents
+ * of the ring; jobs that name it fail. */
 tess_status job_put(job_state *j, job_thing what, uint64_t key, job_bytes bytes,
                     err_state *e) {
   putting w = {j, what, key, bytes};
   err_clear(&j->err);
-  tess_status s = mem_protect(&j->heap, put, &w);
+  tess_status s = mem_protect(&j->heap, put_request, &w);
   arena_reset(&j->scratch);
   if (s) err_unwound(&j->err, &j->heap, s);
   *e = j->err;
@@ -155,9 +156,9 @@ bool job_has(const job_state *j, job_thing what, uint64_t key) {
   return at < JOB_KEPT && !(program ? j->program_is : j->trace_is)[at];
 }
 
-/* Why thing `at` of a ring cannot be used, as the error of the job. */
-static void say_missing(job_state *j, uint32_t at, const tess_status *is,
-                        const char *what) {
+/* Sets the job's error: why thing `at` of a ring cannot be used. */
+static void set_missing_error(job_state *j, uint32_t at, const tess_status *is,
+                              const char *what) {
   if (at < JOB_KEPT && is[at] == TESS_NOMEM)
     err_set(&j->err, TESS_NOMEM, "%s", err_status_text(TESS_NOMEM));
   else
@@ -167,14 +168,14 @@ static void say_missing(job_state *j, uint32_t at, const tess_status *is,
 const ir_program *job_program(job_state *j, uint64_t key) {
   uint32_t at = job_ring_find(&j->programs, key);
   if (at < JOB_KEPT && !j->program_is[at]) return &j->program[at];
-  say_missing(j, at, j->program_is, "program");
+  set_missing_error(j, at, j->program_is, "program");
   return NULL;
 }
 
 const vm_trace *job_trace(job_state *j, uint64_t key) {
   uint32_t at = job_ring_find(&j->traces, key);
   if (at < JOB_KEPT && !j->trace_is[at]) return &j->trace[at];
-  say_missing(j, at, j->trace_is, "trace");
+  set_missing_error(j, at, j->trace_is, "trace");
   return NULL;
 }
 
@@ -191,20 +192,23 @@ tess_status job_set_target(job_state *j, const char *text) {
 }
 
 tess_status job_set_bench(job_state *j, const job_bench *r) {
+  tess_status s =
+      j->hooks.is_worker ? TESS_OK : backend_check_host(j->backend, &j->err);
+  if (s) return s;
   if (j->has_bench && j->bench_base == r->base && j->bench.seed == r->seed &&
       j->bench_threads == r->threads)
     return TESS_OK;
   const ir_program *base = job_program(j, r->base);
   if (!base) return j->err.code;
   drop_bench(j);
-  if (j->hooks.pin && j->pinned != r->threads) {
+  if (j->hooks.is_worker && j->pinned != r->threads) {
     cores_pin(r->threads, &j->cpus);
     j->pinned = r->threads;
   }
   const strbuf *bytes = &j->bytes[base - j->program];
   str_clear(&j->bench_bytes);
   str_write(&j->bench_bytes, bytes->v, bytes->n);
-  tess_status s = str_status(&j->bench_bytes);
+  s = str_status(&j->bench_bytes);
   if (!s)
     s = job_restore(j, &j->bench_program, j->bench_bytes.v, j->bench_bytes.n);
   if (s) return s;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The work itself: building candidates and running them, from requests that
- * are plain data.  A worker process does it for frames that come over a
- * socket, a pool without processes calls it directly.
+ * Jobs: building, running and comparing candidates, from requests that are
+ * plain data.  A worker process performs them for frames from a socket; an
+ * in-process pool calls them directly.
  *
- * Programs and traces are put once and then named by keys.  Both sides keep
- * the last few of each, by the same rule (job_ring), so that the one who
- * asks knows what the other one has. */
+ * Programs and traces are sent once and then referred to by keys.  Both sides
+ * cache the last few of each with the same replacement rule (job_ring), so that
+ * the pool knows what a worker has. */
 #ifndef MEASURE_WORKER_JOB_H
 #define MEASURE_WORKER_JOB_H
 
 #include "measure/measure.h"
 
-/* ---- what was put ------------------------------------------------------- */
+/* ---- cached programs and traces ----------------------------------------- */
 
 enum { JOB_KEPT = 16 };
 
@@ -21,9 +21,9 @@ typedef struct job_ring {
   uint32_t n, next;
 } job_ring;
 
-/* The place of a key, or JOB_KEPT. */
+/* The slot of a key, or JOB_KEPT. */
 uint32_t job_ring_find(const job_ring *r, uint64_t key);
-/* Enters a key in the place of the oldest one; gives the place. */
+/* Replaces the oldest key; returns the slot. */
 uint32_t job_ring_add(job_ring *r, uint64_t key);
 
 typedef enum job_thing {
@@ -44,7 +44,7 @@ typedef enum job_kind { JOB_OF_BASE, JOB_OF_TRACE, JOB_OF_PROGRAM } job_kind;
 typedef struct job_build {
   uint64_t base;
   const char *target;
-  uint32_t kind, form; /* job_kind, measure_form */
+  uint32_t kind, form; /* job_kind, backend_form */
   uint64_t trace;      /* JOB_OF_TRACE */
   bool given;          /* with these decisions, else its own */
   const int64_t *decisions;
@@ -52,8 +52,8 @@ typedef struct job_build {
   job_bytes program; /* JOB_OF_PROGRAM: bytes of ir_save */
 } job_build;
 
-/* Which tensors: a bench is made for the first such request and kept until
- * another one is asked for. */
+/* The tensors of a request: a bench is made for the first such request and kept
+ * until one for other tensors. */
 typedef struct job_bench {
   uint64_t base, seed;
   const char *target;
@@ -64,11 +64,11 @@ enum { JOB_MAX_KERNELS = 64 };
 
 typedef struct job_run {
   job_bench bench;
-  uint32_t n; /* kernels; several: in turns, not checked */
+  uint32_t n; /* kernels; several are interleaved and not checked */
   job_bytes code[JOB_MAX_KERNELS];
   uint32_t check;     /* measure_check */
   bool only_check;    /* no samples */
-  bool has_reference; /* here it is; else it is known, or none is needed */
+  bool has_reference; /* included; else the worker has it or needs none */
   job_bytes reference;
   double min_time, timeout, cutoff, best;
   uint32_t repeats;
@@ -76,7 +76,7 @@ typedef struct job_run {
 
 /* ---- results ------------------------------------------------------------ */
 
-/* Outputs of the unscheduled program, and what is to be said about them. */
+/* Outputs of the unscheduled program, and notes about them. */
 typedef struct job_reference {
   tess_status status;
   strbuf message, note;
@@ -85,14 +85,15 @@ typedef struct job_reference {
   double launch;  /* the unscheduled program, once */
 } job_reference;
 
-/* Where the time of a run went, in seconds. */
+/* The seconds of a run by activity. */
 typedef struct job_times {
   double prepare, kernel, check;
 } job_times;
 
 /* ---- working ------------------------------------------------------------ */
 
-/* What is being done, for whoever watches: set before it is begun. */
+/* The phase of a job, reported before it begins, for time-outs and for
+ * classifying crashes. */
 typedef enum job_phase {
   JOB_IDLE,
   JOB_BUILDING,
@@ -107,7 +108,8 @@ typedef struct job_state job_state;
 typedef struct job_hooks {
   void (*phase)(void *ud, job_phase phase); /* may be NULL */
   void *ud;
-  bool pin; /* this process may be bound to cores */
+  bool is_worker; /* the process is nobody else's: it may be bound to
+                   * cores, and load what a host must not */
 } job_hooks;
 
 /* NULL: out of memory. */
@@ -118,7 +120,7 @@ const struct bench *job_state_bench(const job_state *j);
 
 tess_status job_put(job_state *j, job_thing what, uint64_t key, job_bytes bytes,
                     err_state *e);
-/* Is it there, readable or not? */
+/* Whether it is cached, readable or not. */
 bool job_has(const job_state *j, job_thing what, uint64_t key);
 /* All initialise *out, with strings on the state's heap. */
 void job_do_build(job_state *j, const job_build *r, measure_build *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Building a candidate: replay, lower, compile. */
+ * Builds a candidate: replays its trace, lowers the program, compiles it. */
 #include "ir/query.h"
 #include "lower/lower.h"
 #include "measure/clock.h"
@@ -13,7 +13,7 @@ typedef struct building {
 } building;
 
 /* Leaves the scheduled program in the machine. */
-static tess_status replay(building *w) {
+static tess_status replay_trace(building *w) {
   job_state *j = w->j;
   const job_build *r = w->r;
   const ir_program *base = job_program(j, r->base);
@@ -43,7 +43,7 @@ static tess_status take_base(building *w) {
 static tess_status take_program(building *w) {
   switch ((job_kind)w->r->kind) {
   case JOB_OF_BASE: return take_base(w);
-  case JOB_OF_TRACE: return replay(w);
+  case JOB_OF_TRACE: return replay_trace(w);
   case JOB_OF_PROGRAM:
     return job_restore(w->j, &w->j->machine.prog, w->r->program.v,
                        w->r->program.n);
@@ -51,9 +51,8 @@ static tess_status take_program(building *w) {
   return err_set(&w->j->err, TESS_INFRA, "an unknown kind of candidate");
 }
 
-static const backend_form forms[] = {BACKEND_CODE, BACKEND_IR, BACKEND_ASM};
-
-/* What converts parameters goes before the kernel. */
+/* Compiles the function that converts parameters, which precedes the kernel's
+ * code in the bundle. */
 static tess_status compile_convert(job_state *j, const lower_prepared *what,
                                    const lower_options *o, strbuf *out) {
   strbuf code;
@@ -85,24 +84,23 @@ tess_status job_compile(job_state *j, ir_program *p, backend_form form,
   return s;
 }
 
-static tess_status build(void *ud) {
+static tess_status build_candidate(void *ud) {
   building *w = ud;
   job_state *j = w->j;
   measure_build *out = w->out;
   double start = clock_now();
   tess_status s = job_set_target(j, w->r->target);
-  if (!s && w->r->form > MEASURE_ASM)
-    s = err_set(&j->err, TESS_INFRA, "an unknown form of code");
+  if (!s) s = backend_check_form(j->backend, w->r->form, &j->err);
   if (!s) s = take_program(w);
   if (s) return s;
   out->program_hash = ir_hash(&j->machine.prog, &j->scratch);
   out->replay = clock_now() - start;
-  return job_compile(j, &j->machine.prog, forms[w->r->form], &out->code,
+  return job_compile(j, &j->machine.prog, (backend_form)w->r->form, &out->code,
                      &out->lower, &out->compile);
 }
 
-/* Whatever a candidate's program runs into is the candidate's fault, but for
- * the machine's lack of memory. */
+/* Every failure is a result of the candidate, except for the machine's lack of
+ * memory. */
 void job_do_build(job_state *j, const job_build *r, measure_build *out) {
   building w = {j, r, out};
   *out = (measure_build){.status = TESS_OK};
@@ -110,7 +108,7 @@ void job_do_build(job_state *j, const job_build *r, measure_build *out) {
   str_init(&out->code, &j->heap);
   err_clear(&j->err);
   job_enter(j, JOB_BUILDING);
-  tess_status s = mem_protect(&j->heap, build, &w);
+  tess_status s = mem_protect(&j->heap, build_candidate, &w);
   arena_reset(&j->scratch);
   if (!s) s = str_status(&out->code);
   if (s) {

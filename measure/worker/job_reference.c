@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * References: what the unscheduled program computes, compiled, on the tensors
- * of a bench; itself compared with the oracle where that takes no long. */
+ * Computes the reference: the outputs of the unscheduled program, compiled, on
+ * the tensors of a bench; compared with the interpreter's for small
+ * programs. */
 #include "ir/query.h"
 #include "measure/clock.h"
 #include "measure/worker/job_state.h"
 #include <string.h>
 
-/* The oracle does some ten million operations a second. */
+/* The interpreter runs some ten million operations a second. */
 enum { ORACLE_FLOPS = 8 << 20, ORACLE_ELEMENTS = 4 << 20 };
 
-/* A bound that lets pass what has little to do with the reference. */
+/* An error bound from which on the check is reported as weak. */
 #define COARSE 0.5
 
 typedef struct referring {
@@ -34,13 +35,13 @@ static tess_status compile_base(referring *w) {
                           &j->err);
 }
 
-static tess_status launch(referring *w) {
+static tess_status launch_reference(referring *w) {
   job_state *j = w->j;
   bench_place(&j->bench, GUARD_BACK);
   bench_reset(&j->bench);
   job_enter(j, JOB_RUNNING);
   double start = clock_now();
-  int32_t status = bench_launch(&j->bench, j->backend->entry(w->code));
+  int32_t status = bench_launch(&j->bench, j->backend, w->code);
   w->out->launch = clock_now() - start;
   job_enter(j, JOB_CHECKING);
   if (status)
@@ -51,8 +52,8 @@ static tess_status launch(referring *w) {
   return str_status(&w->out->outputs);
 }
 
-/* What is not-a-number stays so whatever else a kernel does wrong, and what
- * was rounded coarsely and often may come to anything. */
+/* Notes outputs that the check sees little of: infinite or not-a-number
+ * elements, which hide errors, and large error bounds. */
 static void note_blind_spots(referring *w) {
   const bench *b = &w->j->bench;
   strbuf *note = &w->out->note;
@@ -75,7 +76,7 @@ static void note_blind_spots(referring *w) {
   }
 }
 
-/* ---- the oracle --------------------------------------------------------- */
+/* ---- the interpreter ---------------------------------------------------- */
 
 static bool is_small(const bench *b) {
   uint64_t elements = 0;
@@ -84,20 +85,20 @@ static bool is_small(const bench *b) {
   return elements <= ORACLE_ELEMENTS && flops <= ORACLE_FLOPS;
 }
 
-static void note_oracle(referring *w, const interp_error *error) {
+static void note_interpreter(referring *w, const interp_error *error) {
   strbuf text;
   str_init(&text, &w->j->heap);
   interp_error_text(w->j->bench.base, error, &text);
   str_printf(&w->out->note,
-             "%sthe reference was not checked against the oracle: %s",
+             "%sthe reference was not checked against the interpreter: %s",
              w->out->note.n ? "; " : "",
              str_get(&text) ? str_get(&text) : "out of memory");
   str_free(&text);
 }
 
-/* The oracle runs on the same tensors; what it computes is compared with
- * the reference under the rules for candidates. */
-static tess_status ask_oracle(referring *w) {
+/* Interprets the program on the same tensors and compares its outputs with the
+ * reference, as a candidate's are. */
+static tess_status compare_with_interpreter(referring *w) {
   job_state *j = w->j;
   interp_error error;
   interp_options o = {.domain = INTERP_NATIVE};
@@ -108,39 +109,39 @@ static tess_status ask_oracle(referring *w) {
   interp_init(&w->oracle, &j->heap);
   tess_status s =
       interp_run(&w->oracle, &j->bench_program, j->bench.n, args, &o, &error);
-  if (s) note_oracle(w, &error);
+  if (s) note_interpreter(w, &error);
   return s;
 }
 
-static tess_status check_with_oracle(referring *w) {
+static tess_status check_with_interpreter(referring *w) {
   job_state *j = w->j;
   double most, bound;
-  if (!is_small(&j->bench) || ask_oracle(w)) return TESS_OK;
+  if (!is_small(&j->bench) || compare_with_interpreter(w)) return TESS_OK;
   if (bench_compare(&j->bench, &most, &bound, &j->err) == TESS_OK)
     return TESS_OK;
   char text[sizeof j->err.message];
   strcpy(text, j->err.message);
   return err_set(&j->err, TESS_WRONG_RESULT,
-                 "the unscheduled program, compiled, differs from the oracle: "
-                 "the oracle's %s",
+                 "the unscheduled program, compiled, differs from the "
+                 "interpreter: the interpreter's %s",
                  text);
 }
 
 /* ---- the request -------------------------------------------------------- */
 
-static tess_status refer(void *ud) {
+static tess_status make_reference(void *ud) {
   referring *w = ud;
   job_state *j = w->j;
   job_enter(j, JOB_PREPARING);
   tess_status s = job_set_target(j, w->r->target);
   if (!s) s = job_set_bench(j, w->r);
   if (!s) s = compile_base(w);
-  if (!s) s = launch(w);
+  if (!s) s = launch_reference(w);
   if (!s)
     s = bench_set_reference(&j->bench, w->out->outputs.v, w->out->outputs.n,
                             &j->err);
   if (!s) note_blind_spots(w);
-  return s ? s : check_with_oracle(w);
+  return s ? s : check_with_interpreter(w);
 }
 
 void job_do_reference(job_state *j, const job_bench *r, job_reference *out) {
@@ -152,7 +153,7 @@ void job_do_reference(job_state *j, const job_bench *r, job_reference *out) {
   str_init(&out->outputs, &j->heap);
   str_init(&w.object, &j->heap);
   err_clear(&j->err);
-  tess_status s = mem_protect(&j->heap, refer, &w);
+  tess_status s = mem_protect(&j->heap, make_reference, &w);
   if (w.code) j->backend->unload(w.code);
   str_free(&w.object);
   interp_free(&w.oracle);

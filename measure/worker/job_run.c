@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running candidates: a first launch between guard pages, samples, and the
- * comparison with the unscheduled program. */
+ * Runs candidates: a first launch between guard pages, samples of the time, and
+ * the comparison with the reference. */
 #include "measure/clock.h"
 #include "measure/worker/job_state.h"
 #include "measure/timing.h"
@@ -18,7 +18,6 @@ typedef struct running {
 /* One kernel of a run. */
 typedef struct kernel {
   running *w;
-  tess_kernel_fn fn;
   const bundle *code;
   const bundle_args *made;
   void **args;    /* where parameters are converted, else NULL */
@@ -28,10 +27,11 @@ typedef struct kernel {
 /* ---- launches ----------------------------------------------------------- */
 
 /* `runs` launches in a row, counted as kernel time; false: one failed. */
-static bool launch(void *ud, uint64_t runs, double *seconds) {
+static bool launch_counted(void *ud, uint64_t runs, double *seconds) {
   kernel *k = ud;
   bench *b = &k->w->j->bench;
   void **args = b->args;
+  const backend *by = k->code->backend;
   if (b->in_place) bench_reset(b);
   if (k->args) {
     memcpy(k->args, b->args, b->n * sizeof *args);
@@ -40,7 +40,7 @@ static bool launch(void *ud, uint64_t runs, double *seconds) {
   }
   double start = clock_now();
   for (uint64_t i = 0; i < runs && !k->status; i++)
-    k->status = k->fn(args, NULL, &b->rt.rt);
+    k->status = by->launch(k->code->kernel, args, NULL, &b->rt.rt);
   *seconds = clock_now() - start;
   k->w->times->kernel += *seconds;
   return k->status == 0;
@@ -52,14 +52,14 @@ static tess_status launch_failed(job_state *j, int32_t status) {
                  status, known ? err_status_text((tess_status)status) : "?");
 }
 
-/* The launch that shows what a kernel writes: outputs at the guards behind
- * them and poisoned. */
+/* The launch whose writes are checked: outputs poisoned and placed against the
+ * guard pages behind them. */
 static tess_status launch_guarded(kernel *k, double *seconds) {
   job_state *j = k->w->j;
   bench_place(&j->bench, GUARD_BACK);
   bench_reset(&j->bench);
   job_enter(j, JOB_RUNNING);
-  bool ok = launch(k, 1, seconds);
+  bool ok = launch_counted(k, 1, seconds);
   job_enter(j, JOB_CHECKING);
   if (!ok) return launch_failed(j, k->status);
   return bench_inspect(&j->bench, &j->err);
@@ -85,13 +85,13 @@ static void note_single(running *w, measure_result *out, double seconds) {
   out->cut_off = true;
 }
 
-/* Is it `times` times slower than what is hopeless?  The first launch may be
- * slow for other reasons, so only a far slower one is enough. */
+/* Whether a run is `times` times slower than the policy's cutoff.  A first
+ * launch may be slow for other reasons, so it needs a larger factor. */
 static bool is_hopeless(const job_run *r, double seconds, double times) {
   return r->best > 0 && r->cutoff > 0 && seconds > times * r->cutoff * r->best;
 }
 
-/* Too slow to be run three times more within the time that there is. */
+/* Too slow for three more runs within the time-out. */
 static bool is_slow(const job_run *r, double seconds) {
   return seconds > r->timeout / 4;
 }
@@ -106,7 +106,7 @@ static tess_status take_samples(running *w, kernel *k, double first,
   bool is_enough = is_hopeless(w->r, first, 2) || is_slow(w->r, first);
   if (!is_enough) {
     double second;
-    if (!launch(k, 1, &second)) return launch_failed(j, k->status);
+    if (!launch_counted(k, 1, &second)) return launch_failed(j, k->status);
     if (second < first) faster = second;
   }
   if (is_enough || is_hopeless(w->r, faster, 1)) {
@@ -114,7 +114,7 @@ static tess_status take_samples(running *w, kernel *k, double first,
     return TESS_OK;
   }
   timing_limits l = {w->r->min_time, w->r->repeats, deadline};
-  timing_subject s = {launch, k, faster, j->bench.in_place};
+  timing_subject s = {launch_counted, k, faster, j->bench.in_place};
   if (!timing_take(&j->heap, &l, 1, &s, &out))
     return launch_failed(j, k->status);
   job_enter(j, JOB_CHECKING);
@@ -136,9 +136,9 @@ static tess_status run_one(running *w, kernel *k, measure_result *out) {
   return s ? s : check_outputs(w, out);
 }
 
-/* ---- several in turns --------------------------------------------------- */
+/* ---- several, interleaved ----------------------------------------------- */
 
-/* Each is warmed first; what fails then is left out of the turns. */
+/* Warms each kernel up first; those that fail then are left out. */
 static tess_status run_several(running *w, kernel *k) {
   job_state *j = w->j;
   timing_subject subject[JOB_MAX_KERNELS];
@@ -151,12 +151,13 @@ static tess_status run_several(running *w, kernel *k) {
     if (w->out[i].status) continue;
     bench_reset(&j->bench);
     job_enter(j, JOB_RUNNING);
-    if (!launch(&k[i], 1, &seconds)) {
+    if (!launch_counted(&k[i], 1, &seconds)) {
       worst = w->out[i].status = launch_failed(j, k[i].status);
       job_say(&w->out[i].message, j->err.message);
       continue;
     }
-    subject[n] = (timing_subject){launch, &k[i], seconds, j->bench.in_place};
+    subject[n] =
+        (timing_subject){launch_counted, &k[i], seconds, j->bench.in_place};
     out[n++] = &w->out[i];
   }
   timing_limits l = {w->r->min_time, w->r->repeats,
@@ -171,8 +172,9 @@ static tess_status run_several(running *w, kernel *k) {
 
 /* ---- the request -------------------------------------------------------- */
 
-/* Parameters whose layout kernel i chose, once. */
-static tess_status convert(running *w, kernel *k, uint32_t i) {
+/* Converts the parameters whose layout kernel i's schedule transformed,
+ * once. */
+static tess_status convert_kernel_layouts(running *w, kernel *k, uint32_t i) {
   job_state *j = w->j;
   bench *b = &j->bench;
   if (!w->code[i].convert) return TESS_OK;
@@ -181,7 +183,7 @@ static tess_status convert(running *w, kernel *k, uint32_t i) {
   return status ? launch_failed(j, status) : TESS_OK;
 }
 
-/* Code that cannot be linked is what tess_build calls a failed build, too. */
+/* Code that cannot be linked is a build error, as in tess_build. */
 static tess_status load_failed(job_state *j, tess_status s) {
   if (s == TESS_BUILD_ERROR)
     return err_set(&j->err, s, "linking: %s", job_why(j, s));
@@ -196,17 +198,14 @@ static tess_status load_all(running *w, kernel *k) {
     tess_status s = bundle_load(&j->heap, j->backend, w->r->code[i].v,
                                 w->r->code[i].n, &w->code[i], &j->err);
     if (s) return load_failed(j, s);
-    k[i] = (kernel){.w = w,
-                    .fn = j->backend->entry(w->code[i].kernel),
-                    .code = &w->code[i],
-                    .made = &w->made[i]};
-    s = convert(w, &k[i], i);
+    k[i] = (kernel){.w = w, .code = &w->code[i], .made = &w->made[i]};
+    s = convert_kernel_layouts(w, &k[i], i);
     if (s) return s;
   }
   return TESS_OK;
 }
 
-static tess_status run(void *ud) {
+static tess_status run_kernels(void *ud) {
   running *w = ud;
   job_state *j = w->j;
   kernel k[JOB_MAX_KERNELS];
@@ -235,7 +234,7 @@ void job_do_run(job_state *j, const job_run *r, measure_result *out,
     str_init(&out[i].message, &j->heap);
   }
   err_clear(&j->err);
-  tess_status s = mem_protect(&j->heap, run, &w);
+  tess_status s = mem_protect(&j->heap, run_kernels, &w);
   for (uint32_t i = 0; i < r->n; i++) {
     bundle_args_free(&w.made[i]);
     bundle_unload(&w.code[i]);

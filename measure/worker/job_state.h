@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files that do jobs share. */
+ * The state of jobs, shared by the files that perform them. */
 #ifndef MEASURE_WORKER_JOB_STATE_H
 #define MEASURE_WORKER_JOB_STATE_H
 
@@ -15,7 +15,7 @@ struct job_state {
   arena scratch;
   job_hooks hooks;
   job_ring programs, traces;
-  strbuf bytes[JOB_KEPT]; /* of programs: their constants lie there */
+  strbuf bytes[JOB_KEPT]; /* of programs, whose constants point into them */
   ir_program program[JOB_KEPT];
   vm_trace trace[JOB_KEPT];
   tess_status program_is[JOB_KEPT], trace_is[JOB_KEPT]; /* OK: usable */
@@ -39,11 +39,12 @@ static inline void job_enter(job_state *j, job_phase phase) {
   if (j->hooks.phase) j->hooks.phase(j->hooks.ud, phase);
 }
 
-/* The program with that key; NULL: it was not put, or could not be read
- * (j->err says which). */
+/* The program of that key; NULL: it was not sent or could not be read (in
+ * j->err). */
 const ir_program *job_program(job_state *j, uint64_t key);
 const vm_trace *job_trace(job_state *j, uint64_t key);
-/* Reads a program's bytes, on which its constants go on to lie. */
+/* Reads a program; its constants point into the bytes, which must outlive
+ * it. */
 tess_status job_restore(job_state *j, ir_program *p, const void *v, size_t n);
 /* Makes j->target that of the text. */
 tess_status job_set_target(job_state *j, const char *text);
@@ -51,7 +52,7 @@ tess_status job_set_target(job_state *j, const char *text);
  * seconds.  Sets j->err. */
 tess_status job_compile(job_state *j, ir_program *p, backend_form form,
                         strbuf *out, double *lower, double *compile);
-/* What the failure s is about: j->err, or what unwound. */
+/* The message of failure s: j->err's, or that of the heap. */
 const char *job_why(job_state *j, tess_status s);
 /* Makes j->bench that of the request. */
 tess_status job_set_bench(job_state *j, const job_bench *r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pools, tasks, and the ledger. */
+ * Creates and frees worker pools and tasks, and keeps the ledger. */
 #include "measure/worker/pool.h"
 #include "base/hash.h"
 #include "ir/query.h"
@@ -116,8 +116,9 @@ static tess_status make_task(void *ud) {
 }
 
 tess_status measure_task_new(measure_pool *pool, const ir_program *base,
-                             const char *target, const measure_policy *policy,
-                             measure_task **out, err_state *e) {
+                             const char *target_text,
+                             const measure_policy *policy, measure_task **out,
+                             err_state *e) {
   mem_heap *heap = pool->heap;
   measure_task *t = mem_try_resize(heap, NULL, 0, sizeof *t);
   *out = NULL;
@@ -128,7 +129,7 @@ tess_status measure_task_new(measure_pool *pool, const ir_program *base,
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     str_init(texts[i], heap);
   task_making m = {t, base};
-  str_puts(&t->target, target);
+  str_puts(&t->target, target_text);
   tess_status s = mem_protect(heap, make_task, &m);
   if (!s) s = str_status(&t->target);
   if (s) {
@@ -173,7 +174,8 @@ const char *measure_task_stuck(const measure_task *t) {
 job_state *pool_local(measure_pool *p, uint32_t i, const measure_task *t) {
   err_state e;
   if (!p->local[i])
-    p->local[i] = job_state_new(p->heap->alloc, (job_hooks){.pin = false});
+    p->local[i] =
+        job_state_new(p->heap->alloc, (job_hooks){.is_worker = false});
   if (!p->local[i]) return NULL;
   if (!job_has(p->local[i], JOB_PROGRAM, t->key))
     job_put(p->local[i], JOB_PROGRAM, t->key,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files that make up a pool share. */
+ * The internals of pools and tasks, shared by the files that use them. */
 #ifndef MEASURE_WORKER_POOL_H
 #define MEASURE_WORKER_POOL_H
 
@@ -15,8 +15,8 @@ struct measure_pool {
   job_state **local; /* in process: the same, and its last one times */
   measure_ledger ledger;
   uint32_t tasks; /* made so far */
-  uint32_t silent; /* workers in a row that never said what they are */
-  bool met;        /* one did */
+  uint32_t silent; /* consecutive workers without a handshake */
+  bool met;        /* a worker completed the handshake */
 };
 
 struct measure_task {
@@ -26,7 +26,7 @@ struct measure_task {
   strbuf program; /* bytes of ir_save */
   strbuf target;
   measure_policy policy;
-  tess_status asked; /* what asking for the reference gave */
+  tess_status asked; /* status of computing the reference */
   bool has_reference;
   double launch; /* seconds of the unscheduled program, for the reference */
   strbuf reference, note, why;
@@ -44,7 +44,7 @@ void pool_log(measure_pool *p, int level, const char *fmt, ...)
  * task's program; NULL: out of memory.  May be called by several threads for
  * different i. */
 job_state *pool_local(measure_pool *p, uint32_t i, const measure_task *t);
-/* Sends the worker what it lacks of a thing. */
+/* Sends the worker a program or trace that it lacks. */
 tess_status pool_send_thing(worker *w, job_thing what, uint64_t key,
                      const strbuf *bytes);
 

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Serializes requests and results, and parses them without trusting them. */
 #include "measure/worker/wire.h"
 #include <math.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static void put_bytes(strbuf *out, const void *v, size_t n) {
   str_write(out, v, n);
 }
 
-/* With its end. */
+/* With its terminating NUL. */
 static void put_text(strbuf *out, const char *s) {
   put_bytes(out, s, strlen(s) + 1);
 }
@@ -132,12 +133,12 @@ size_t wire_write_crash(unsigned char out[WIRE_CRASH], const wire_crash *c) {
 
 /* ---- reading ------------------------------------------------------------ */
 
-static wire_reader reader(const void *body, size_t n) {
+static wire_reader open_reader(const void *body, size_t n) {
   const unsigned char *at = body;
   return (wire_reader){at, at + n, false};
 }
 
-static const unsigned char *take(wire_reader *r, uint64_t n) {
+static const unsigned char *take_bytes(wire_reader *r, uint64_t n) {
   const unsigned char *at = r->at;
   if (r->bad || n > (uint64_t)(r->end - at)) {
     r->bad = true;
@@ -149,7 +150,7 @@ static const unsigned char *take(wire_reader *r, uint64_t n) {
 
 static uint64_t get_u64(wire_reader *r) {
   uint64_t v = 0;
-  const unsigned char *at = take(r, 8);
+  const unsigned char *at = take_bytes(r, 8);
   for (int i = 0; at && i < 8; i++) v |= (uint64_t)at[i] << 8 * i;
   return v;
 }
@@ -179,7 +180,7 @@ static double get_amount(wire_reader *r) {
 
 static job_bytes get_bytes(wire_reader *r) {
   uint64_t n = get_u64(r);
-  const unsigned char *at = take(r, n);
+  const unsigned char *at = take_bytes(r, n);
   return (job_bytes){at ? at : (const void *)"", at ? (size_t)n : 0};
 }
 
@@ -206,7 +207,7 @@ static bool finished(const wire_reader *r) {
 }
 
 bool wire_read_put(const void *body, size_t n, wire_put *out) {
-  wire_reader r = reader(body, n);
+  wire_reader r = open_reader(body, n);
   out->what = get_below(&r, JOB_THINGS);
   out->key = get_u64(&r);
   out->bytes = get_bytes(&r);
@@ -214,11 +215,11 @@ bool wire_read_put(const void *body, size_t n, wire_put *out) {
 }
 
 bool wire_read_build(const void *body, size_t n, arena *a, job_build *out) {
-  wire_reader r = reader(body, n);
+  wire_reader r = open_reader(body, n);
   out->base = get_u64(&r);
   out->target = get_text(&r);
   out->kind = get_below(&r, JOB_OF_PROGRAM + 1);
-  out->form = get_below(&r, MEASURE_ASM + 1);
+  out->form = get_below(&r, BACKEND_NFORMS);
   out->trace = get_u64(&r);
   out->given = get_below(&r, 2) != 0;
   uint32_t count = get_below(&r, UINT32_MAX);
@@ -239,13 +240,13 @@ static void get_bench(wire_reader *r, job_bench *out) {
 }
 
 bool wire_read_bench(const void *body, size_t n, job_bench *out) {
-  wire_reader r = reader(body, n);
+  wire_reader r = open_reader(body, n);
   get_bench(&r, out);
   return finished(&r);
 }
 
 bool wire_read_run(const void *body, size_t n, job_run *out) {
-  wire_reader r = reader(body, n);
+  wire_reader r = open_reader(body, n);
   get_bench(&r, &out->bench);
   out->check = get_below(&r, MEASURE_CHECK_ALWAYS + 1);
   out->only_check = get_below(&r, 2) != 0;
@@ -262,7 +263,7 @@ bool wire_read_run(const void *body, size_t n, job_run *out) {
 }
 
 bool wire_read_hello(const void *body, size_t n, wire_hello *out) {
-  wire_reader r = reader(body, n);
+  wire_reader r = open_reader(body, n);
   out->status = get_status(&r);
   out->message = get_text(&r);
   out->version = get_text(&r);
@@ -270,25 +271,25 @@ bool wire_read_hello(const void *body, size_t n, wire_hello *out) {
 }
 
 bool wire_read_phase(const void *body, size_t n, job_phase *out) {
-  wire_reader r = reader(body, n);
+  wire_reader r = open_reader(body, n);
   *out = (job_phase)get_below(&r, JOB_CHECKING + 1);
   return finished(&r);
 }
 
 bool wire_read_crash(const void *body, size_t n, wire_crash *out) {
-  wire_reader r = reader(body, n);
+  wire_reader r = open_reader(body, n);
   out->signal = get_below(&r, 128);
   out->hit = get_below(&r, GUARD_INSIDE + 1);
   out->distance = get_u64(&r);
   out->address = get_u64(&r);
-  const unsigned char *name = take(&r, sizeof out->name);
+  const unsigned char *name = take_bytes(&r, sizeof out->name);
   if (name) memcpy(out->name, name, sizeof out->name);
   out->name[sizeof out->name - 1] = '\0';
   return finished(&r);
 }
 
 bool wire_read_built(const void *body, size_t n, measure_build *out) {
-  wire_reader r = reader(body, n);
+  wire_reader r = open_reader(body, n);
   out->status = get_status(&r);
   get_str(&r, &out->message);
   get_str(&r, &out->code);
@@ -300,7 +301,7 @@ bool wire_read_built(const void *body, size_t n, measure_build *out) {
 }
 
 bool wire_read_reference(const void *body, size_t n, job_reference *out) {
-  wire_reader r = reader(body, n);
+  wire_reader r = open_reader(body, n);
   out->status = get_status(&r);
   get_str(&r, &out->message);
   get_str(&r, &out->note);
@@ -328,7 +329,7 @@ static void get_result(wire_reader *r, mem_heap *heap, measure_result *out) {
 
 bool wire_read_ran(const void *body, size_t n, mem_heap *heap, uint32_t k,
                    measure_result *out, job_times *times) {
-  wire_reader r = reader(body, n);
+  wire_reader r = open_reader(body, n);
   times->prepare = get_amount(&r);
   times->kernel = get_amount(&r);
   times->check = get_amount(&r);

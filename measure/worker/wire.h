@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Requests and results as bytes of a frame, and back.  Reading trusts
- * nothing: a body that is too short, too long or holds what cannot be is
- * refused whole. */
+ * Serialization of requests and results as bodies of frames.  Parsing trusts
+ * nothing: a body that is too short, too long or has an impossible value is
+ * rejected. */
 #ifndef MEASURE_WORKER_WIRE_H
 #define MEASURE_WORKER_WIRE_H
 
@@ -20,12 +20,12 @@ typedef struct wire_put {
 } wire_put;
 
 typedef struct wire_hello {
-  tess_status status; /* not OK: it cannot work, and message tells */
+  tess_status status; /* not OK: it cannot work; message says why */
   const char *message;
   const char *version; /* of the engine */
 } wire_hello;
 
-/* What a worker says of the signal that ends it. */
+/* A worker's message about the signal that ends it. */
 typedef struct wire_crash {
   uint32_t signal;
   uint32_t hit; /* guard_hit */

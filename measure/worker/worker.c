@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Finds, spawns and ends worker processes, and sends and receives frames. */
 #include "measure/worker/worker.h"
 #include "measure/clock.h"
 #include <dlfcn.h>
@@ -35,8 +36,8 @@ static tess_status take_named(const char *path, const char *by, char *out,
 
 enum { MAX_PLACE = 4096, MAX_PLACES = 3 };
 
-/* As it is installed, as it lies in a build tree, and the place that was
- * configured, for programs that hold the library and lie elsewhere. */
+/* Candidate paths: as installed, as in a build tree, and as configured, for
+ * programs elsewhere that are linked with the static library. */
 static uint32_t list_places(char place[][MAX_PLACE]) {
   static const char *const beside[] = {TESS_LIBEXEC_FROM_LIB, "../libexec"};
   char here[MAX_PLACE];
@@ -53,8 +54,8 @@ static uint32_t list_places(char place[][MAX_PLACE]) {
   return n;
 }
 
-static tess_status say_tried(uint32_t n, char place[][MAX_PLACE],
-                             err_state *e) {
+static tess_status report_tried(uint32_t n, char place[][MAX_PLACE],
+                                err_state *e) {
   char tried[sizeof e->message] = "";
   for (uint32_t i = 0, at = 0; i < n && at < sizeof tried; i++)
     at += (uint32_t)snprintf(tried + at, sizeof tried - at, "%s'%s'",
@@ -77,15 +78,15 @@ tess_status worker_find(const char *given, char *out, size_t n, err_state *e) {
     snprintf(out, n, "%s", place[i]);
     if (is_executable(out)) return TESS_OK;
   }
-  return say_tried(places, place, e);
+  return report_tried(places, place, e);
 }
 
 /* ---- starting ----------------------------------------------------------- */
 
 enum { CHILD_SOCKET = 3, OWN_FDS = 16 };
 
-/* Out of the way of the numbers that the child gives its own.  Where the limit
- * allows no such number the system calls the call wrong, not the limit. */
+/* Moves a descriptor above the numbers that the child uses.  EINVAL means that
+ * the limit on descriptors is too low. */
 static int move_up(int fd) {
   if (fd < 0) return -1;
   int up = fcntl(fd, F_DUPFD_CLOEXEC, OWN_FDS), why = errno;
@@ -123,7 +124,7 @@ static int set_actions(posix_spawn_file_actions_t *a, const worker *w,
   return bad;
 }
 
-/* A group of its own, and signals as a fresh process has them. */
+/* A new process group, and default signal handling. */
 static int set_attributes(posix_spawnattr_t *a) {
   sigset_t none, all;
   sigemptyset(&none);
@@ -136,7 +137,8 @@ static int set_attributes(posix_spawnattr_t *a) {
                                          POSIX_SPAWN_SETSIGDEF);
 }
 
-static int spawn(worker *w, const char *path, const char *externs, int child) {
+static int spawn_worker(worker *w, const char *path, const char *externs,
+                        int child) {
   char *argv[] = {(char *)(uintptr_t)path, (char *)(uintptr_t)externs, NULL};
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -166,7 +168,7 @@ tess_status worker_start(worker *w, const char *path, const char *externs,
   w->started = clock_now();
   bool open = open_channels(w, &child);
   if (!open) bad = errno;
-  if (open) bad = spawn(w, path, externs, child);
+  if (open) bad = spawn_worker(w, path, externs, child);
   if (child >= 0) close(child);
   if (!bad) return TESS_OK;
   close_channels(w);
@@ -185,8 +187,7 @@ static int reap(pid_t pid) {
   return got == pid ? status : -1;
 }
 
-/* What has ended by itself keeps its own status: a signal does not reach
- * it. */
+/* A process that has already ended keeps its own status. */
 int worker_kill(worker *w) {
   if (w->pid <= 0) return -1;
   kill(-w->pid, SIGKILL);
@@ -225,7 +226,7 @@ void worker_last_words(const worker *w, char *out, size_t n) {
 
 /* ---- frames ------------------------------------------------------------- */
 
-/* A reader that takes nothing for so long does not read any more. */
+/* A reader that takes nothing for that long is considered gone. */
 enum { SEND_PATIENCE_MS = 20000 };
 
 static bool send_all(int fd, const void *data, size_t n) {
@@ -255,7 +256,7 @@ tess_status worker_send(worker *w, frame_type type, const strbuf *body) {
   return sent ? TESS_OK : TESS_INFRA;
 }
 
-/* Reads up to `want` bytes in all; WORKER_FRAME: they are there. */
+/* Reads until the buffer has `want` bytes; WORKER_FRAME: it has. */
 static worker_event fill_up(worker *w, size_t want) {
   char chunk[64 << 10];
   while (w->in.n < want) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A worker process, seen from the pool: started, spoken to, ended.
+ * The pool's side of a worker process: starting, messages, ending.
  *
  * It is the leader of a process group of its own, so that the host's
  * terminal does not interrupt it, and ending it ends what it may have
@@ -16,10 +16,10 @@ typedef struct worker {
   mem_heap *heap;
   pid_t pid;                 /* 0: not running */
   int fd, log;               /* its socket; what it wrote to stderr */
-  bool greeted;              /* it said what it is */
+  bool greeted;              /* the handshake is complete */
   double started;            /* when, by clock_now() */
   uint32_t jobs;             /* done since then */
-  job_ring programs, traces; /* what it has */
+  job_ring programs, traces; /* the worker's caches */
   uint64_t reference;        /* key of the bench whose reference it has, or 0 */
   job_phase phase;
   bool has_crash;
@@ -32,16 +32,16 @@ void worker_init(worker *w, mem_heap *heap);
 /* INFRA when the executable cannot be started. */
 tess_status worker_start(worker *w, const char *path, const char *externs,
                          err_state *e);
-/* Kills its group and reaps it; its wait status, or -1 where the host takes
- * those itself.  What it said stays. */
+/* Kills its process group and reaps it; returns its wait status, or -1 where
+ * the host reaps children itself.  Received messages are kept. */
 int worker_kill(worker *w);
-/* The same, and forgets everything: it can be started again. */
+/* The same, and resets the state: it can be started again. */
 void worker_end(worker *w);
 /* The same, for good. */
 void worker_free(worker *w);
 
-/* Sends a frame; INFRA: it does not read any more.  NOMEM: memory ran out
- * while the body was written. */
+/* Sends a frame; INFRA: the worker has stopped reading.  NOMEM: memory ran out
+ * while the body was serialized. */
 tess_status worker_send(worker *w, frame_type type, const strbuf *body);
 
 typedef enum worker_event {
@@ -49,7 +49,7 @@ typedef enum worker_event {
   WORKER_FRAME,   /* *head, and its body behind it: worker_body() */
   WORKER_GONE,    /* its end of the socket is closed */
   WORKER_NOMEM,   /* there is no memory for what it sent */
-  WORKER_BROKEN   /* what it sent is no frame */
+  WORKER_BROKEN   /* it sent an invalid frame */
 } worker_event;
 /* Reads on. A frame must be dropped before the next call. */
 worker_event worker_receive(worker *w, frame_head *head);
@@ -61,11 +61,11 @@ void worker_drop_frame(worker *w);
 /* The last line that it wrote to stderr; "" when it wrote none. */
 void worker_last_words(const worker *w, char *out, size_t n);
 
-/* The path of the worker's executable: what the option worker_path gives,
- * else what the environment variable TESSERA_WORKER names, else the first
- * that is there, beside the library (or the program that holds it) or where
- * it was configured to be installed.  TESS_INFRA: there is none, and the
- * error names the paths that were tried. */
+/* The path of the worker's executable: the option worker_path, else the
+ * environment variable TESSERA_WORKER, else the first that exists beside the
+ * library (or the program that contains it) or at the configured place of
+ * installation.  TESS_INFRA: there is none, and the error names the paths that
+ * were tried. */
 tess_status worker_find(const char *given, char *out, size_t n, err_state *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tessera-worker: compiles and runs candidates for a pool, so that what a
- * candidate does ends this process and not the host's.
+ * tessera-worker: compiles and runs candidates for a pool, so that a crash or
+ * hang of a candidate ends this process and not the host's.
  *
  *   tessera-worker [EXTERNS]
  *
@@ -11,7 +11,7 @@
  *
  * This is a program, not the library: what its signal handler needs is
  * static. */
-#include "backends/llvm/llvm.h"
+#include "backends/backend.h"
 #include "measure/bench.h"
 #include "measure/worker/frame.h"
 #include "measure/worker/wire.h"
@@ -59,9 +59,9 @@ static bool send_body(frame_type type, strbuf *body) {
   return ok;
 }
 
-/* ---- what ends a worker ------------------------------------------------- */
+/* ---- crashes and fatal errors ------------------------------------------- */
 
-/* Which tensor the address belongs to, if any. */
+/* Finds the tensor whose memory or guards contain the faulting address. */
 static void find_hit(wire_crash *c) {
   const bench *b = state ? job_state_bench(state) : NULL;
   for (uint32_t i = 0; b && i < b->n; i++) {
@@ -78,7 +78,7 @@ static void find_hit(wire_crash *c) {
   }
 }
 
-/* Says what happened, then lets it happen. */
+/* Sends a message about the signal, then restores the default action. */
 static void on_crash(int sig, siginfo_t *info, void *context) {
   (void)context;
   unsigned char body[WIRE_CRASH];
@@ -96,7 +96,8 @@ static void on_fatal(const char *message) {
   send_frame(FRAME_FATAL, message, strlen(message));
 }
 
-/* A stack of its own, since a crash may have used up the other one. */
+/* Installs handlers on an alternate stack, since the normal one may be used
+ * up. */
 static void catch_crashes(void) {
   static char stack[64 << 10];
   static const int signals[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
@@ -111,7 +112,7 @@ static void catch_crashes(void) {
   setrlimit(RLIMIT_CORE, &none);
 }
 
-/* A kernel that never ends must not outlive the host. */
+/* Ends the worker when the host does, even in the middle of a kernel. */
 static void *watch_host(void *ud) {
   struct pollfd p = {.fd = SOCKET, .events = POLLRDHUP};
   (void)ud;
@@ -143,7 +144,7 @@ static bool receive_bytes(void *data, size_t n) {
   return true;
 }
 
-/* Grows as bytes come, not as a length promises. */
+/* Allocates as bytes arrive, not as the header promises. */
 static bool receive_body(const frame_head *h, strbuf *body) {
   static char chunk[256 << 10];
   str_clear(body);
@@ -159,7 +160,7 @@ static bool receive_body(const frame_head *h, strbuf *body) {
 
 /* ---- jobs --------------------------------------------------------------- */
 
-static void tell_phase(void *ud, job_phase phase) {
+static void send_phase(void *ud, job_phase phase) {
   strbuf body;
   if (phase == JOB_IDLE) return;
   str_init(&body, ud);
@@ -236,8 +237,8 @@ static tess_status serve_one(void *ud) {
   return ok ? TESS_OK : TESS_INFRA;
 }
 
-/* Until the host hangs up, or says what is no request. */
-static int serve(server *s) {
+/* Serves requests until the host closes the socket or sends an invalid one. */
+static int serve_host(server *s) {
   unsigned char head[FRAME_HEAD];
   while (receive_bytes(head, sizeof head)) {
     if (!frame_get_head(head, &s->head)) return 3;
@@ -249,7 +250,7 @@ static int serve(server *s) {
 
 /* ---- the start ---------------------------------------------------------- */
 
-static bool greet(mem_heap *heap, const char *problem) {
+static bool send_hello(mem_heap *heap, const char *problem) {
   wire_hello h = {problem ? TESS_INFRA : TESS_OK, problem ? problem : "",
                   tess_version()};
   strbuf body;
@@ -266,15 +267,15 @@ int main(int argc, char **argv) {
   str_init(&s.in, &s.heap);
   if (argc > 2) return 2;
   catch_crashes();
-  llvm_on_fatal(on_fatal);
+  backend_on_fatal(on_fatal);
   start_watching();
   const char *externs = argc == 2 ? argv[1] : getenv("TESSERA_EXTERNS");
   if (externs && !dlopen(externs, RTLD_NOW | RTLD_GLOBAL)) problem = dlerror();
-  job_hooks hooks = {tell_phase, &s.heap, true};
+  job_hooks hooks = {send_phase, &s.heap, true};
   state = job_state_new(mem_default_allocator, hooks);
   if (!state) problem = "out of memory";
-  if (!greet(&s.heap, problem) || problem) return 2;
-  int status = serve(&s);
+  if (!send_hello(&s.heap, problem) || problem) return 2;
+  int status = serve_host(&s);
   job_state_free(state);
   str_free(&s.in);
   arena_free(&s.scratch);

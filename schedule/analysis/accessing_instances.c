@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which instances of a block touch a box of a buffer: the inverse of where
- * it writes or reads, dimension by dimension, else of the whole map. */
+ * Which block instances access a box of a buffer: the inverse of the access
+ * map, dimension by dimension, else of the whole map. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/query.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What kind of block a block is. */
+ * Classification of blocks: complete, reduction, dominant, affine, output; and
+ * the buffer that an operand refers to. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A block that is to run where its producer does, and others that run there,
- * too. */
+ * Blocks that reverse_compute_at places next to their producer, and
+ * dependences among those already there. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"

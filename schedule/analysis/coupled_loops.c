@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which loops decide together what runs?
+ * Coupled loops: non-rectangular iteration domains of a reduction.
  *
- * Loops that no iter is bound to, and loops of spatial iters, may yet tell
- * which points are reduced: by a bound, a predicate or a condition that
- * speaks of them and of loops that reduce. */
+ * Loops that no iter is bound to, and loops of spatial iters, may still
+ * determine which points are reduced: through a bound, a predicate or a
+ * condition that uses both them and loops of reduce iters. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/dependence/distance.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bounds and predicates that are read from memory: who changes the order in
- * which a nest runs, or reads them elsewhere, must find there what was read
- * before. */
+ * Data-dependent loop bounds and predicates: a primitive that reorders a nest,
+ * or evaluates them elsewhere, must not move them across a write of what they
+ * load. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/sch.h"

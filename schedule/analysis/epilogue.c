@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What may be done to a result while it is still being reduced.
+ * Which epilogues can be fused into a reduction: those that commute with its
+ * reducer.
  *
  * A step of the reduction makes x + f of x (+: its operation).  An epilogue e
- * commutes with that when e(x + f) = e(x) + g for a g made of f alone: then
- * e of what it starts from, and g in each step, give e of the whole.  Each
+ * commutes with that when e(x + f) = e(x) + g for a g made of f alone: then e
+ * of the initial value, and g in each step, give e of the whole.  Each
  * operation of e is one of
  *   x + c, x - c           g is f;
  *   c - x                  g is the opposite of f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Definitions: what a one-store block defines, the inverse of where it
- * stores, and the regions read after expressions were replaced. */
+ * The definition that a one-store block gives its buffer, the inverse of its
+ * store's index map, and regions recomputed after substitution. */
 #include "schedule/analysis/inline.h"
 #include "ir/arith/arith.h"
 #include "ir/edit.h"

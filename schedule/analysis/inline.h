@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inlining: a block that is one store defines its buffer by an expression,
- * which can stand where the buffer is read. */
+ * Inlining: a block with a single store defines its buffer by an expression,
+ * which is substituted for the loads of the buffer. */
 #ifndef SCHEDULE_ANALYSIS_INLINE_H
 #define SCHEDULE_ANALYSIS_INLINE_H
 
@@ -103,7 +103,7 @@ bool sch_fuse_epilogue(sch_state *s, ir_stmt block, ir_stmt reduction);
     SCH_R_OUTPUT_BLOCK, SCH_R_OTHER_CONSUMER, SCH_R_OPAQUE_ACCESS,          \
     SCH_R_NOT_INVERTIBLE, SCH_R_PRODUCER_BETWEEN, SCH_R_READ_BEFORE,        \
     SCH_R_INPUT_OVERWRITTEN, SCH_R_INSTANCES_UNKNOWN, SCH_R_NOT_COVERED,    \
-    SCH_R_STEPS_ELSEWHERE, SCH_R_COPY_NO_BOX, SCH_R_COPY_PARTIAL,           \
+    SCH_R_PARTIAL_RESULT, SCH_R_COPY_NO_BOX, SCH_R_COPY_PARTIAL,           \
     SCH_R_WOULD_RACE, SCH_R_BUFFER_HIDDEN, SCH_R_DEPENDENT_LOOP,            \
     SCH_POLY_REASONS
 #define SCH_REVERSE_INLINE_REASONS SCH_FOLD_REASONS, SCH_R_NOT_A_COPY

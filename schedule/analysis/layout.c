@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an index map makes of a box.  Most maps are sums of digits, which
- * are decided in closed form; others, over few points, by trying them. */
+ * The image of a box under an index map, and whether the map is injective.
+ * Most maps are sums of digits, which are decided in closed form; others, over
+ * few points, by enumeration. */
 #include "schedule/analysis/layout.h"
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
@@ -87,7 +88,7 @@ static const char *meeting(sch_state *s, trial *t) {
   for (uint32_t k = 0; k < l->nout; k++) to[k] = value(t, l->out[k]);
   memset(t->at, 0, l->ndim * sizeof *t->at);
   while (place(t) != at) (void)step(t);
-  return arena_printf(s->scratch, ": (%s) and (%s) to (%s)",
+  return arena_printf(s->scratch, "(%s) and (%s) both go to (%s)",
                       listed(s, l->ndim, t->at), here, listed(s, l->nout, to));
 }
 
@@ -201,7 +202,7 @@ static bool init_sized(sch_state *s, bool trust, sch_layout *l) {
   arith_map_kind kind = kind_of(s, l);
   l->holes = kind != ARITH_MAP_BIJECTIVE;
   l->apart = l->holes == 0 || kind == ARITH_MAP_INJECTIVE;
-  return l->apart || trust || sch_refuse(s, SCH_R_MAP_UNKNOWN);
+  return l->apart || trust || sch_refuse(s, SCH_R_MAP_INJECTIVE_UNPROVEN);
 }
 
 bool sch_layout_init(sch_state *s, uint32_t n, const ir_expr *extent,
@@ -225,12 +226,12 @@ bool sch_layout_init(sch_state *s, uint32_t n, const ir_expr *extent,
   arith_map_kind kind = l->holes < 0 ? ARITH_MAP_NONE : kind_of(s, l);
   l->apart = kind == ARITH_MAP_BIJECTIVE || kind == ARITH_MAP_INJECTIVE;
   if (l->apart) return true;
-  const char *where = "";
+  const char *where = "there are more indices than results";
   int found = try_all(s, l, &where);
   if (found == 0 || l->holes < 0)
-    return sch_refuse(s, SCH_R_MAP_MEETS, .t = where);
+    return sch_refuse(s, SCH_R_MAP_COLLIDES, .t = where);
   l->apart = found > 0;
-  return l->apart || trust || sch_refuse(s, SCH_R_MAP_UNKNOWN);
+  return l->apart || trust || sch_refuse(s, SCH_R_MAP_INJECTIVE_UNPROVEN);
 }
 
 /* ---- using it ----------------------------------------------------------- */
@@ -405,5 +406,5 @@ bool sch_check_unmatched(sch_state *s, ir_buf buf) {
 bool sch_check_allocated(sch_state *s, ir_buf buf) {
   if (!sch_check_unmatched(s, buf)) return false;
   return s->p->buf.v[buf].role == IR_ROLE_LOCAL ||
-         sch_refuse(s, SCH_R_PARAM_GIVEN, .buf = buf);
+         sch_refuse(s, SCH_R_PARAMETER_FIXED, .buf = buf);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Maps of a box of indices, a buffer's shape or a block's domain: what a map
- * makes of it, and which points of the new box come from no old one. */
+ * Index maps of a box (a buffer's shape or a block's domain): the image, and
+ * which points of the new box are images of no old one. */
 #ifndef SCHEDULE_ANALYSIS_LAYOUT_H
 #define SCHEDULE_ANALYSIS_LAYOUT_H
 
@@ -31,7 +31,7 @@ bool sch_layout_init(sch_state *s, uint32_t ndim, const ir_expr *extent,
                      const sch_map *map, bool trust, sch_layout *out);
 #define SCH_LAYOUT_REASONS                                                  \
   SCH_R_MAP_ARITY, SCH_R_MAP_EMPTY, SCH_R_MAP_NEGATIVE, SCH_R_MAP_LARGE,    \
-    SCH_R_MAP_MEETS, SCH_R_MAP_UNKNOWN, SCH_R_MAP_OPEN
+    SCH_R_MAP_COLLIDES, SCH_R_MAP_INJECTIVE_UNPROVEN, SCH_R_MAP_OPEN
 /* Over a box that is no constant: one more than the greatest value of result
  * k, `e`, which may be a size; *size is multiplied with what it is where all
  * sizes are least.  false after refusing. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Does a block compute the same at another place?  It does when every value
- * it reads is there, final, and the same as at the old place; the questions
- * here are asked of the blocks that write what it reads. */
+ * Legality of moving a block: every value that it reads must be available at
+ * the new place, final, and the same as at the old one.  What is checked are
+ * the dependences on the producers of what it reads. */
 #include "schedule/analysis/move.h"
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
@@ -174,10 +174,10 @@ static const char *not_only_writer(const ir_program *p, ir_stmt scope,
     ir_buf b = p->region.v[i].buf;
     uint8_t role = p->buf.v[b].role;
     if (role != IR_ROLE_LOCAL && role != IR_ROLE_OUTPUT)
-      return "the caller gives values of what it writes";
+      return "it writes an input of the caller's";
     for (ir_stmt q = scope; (q = sch_next_child(p, q, scope));)
       if (q != block && sch_writes_buf(p, q, b))
-        return "it is not the only writer of what it writes";
+        return "it is not the only writer of its buffer";
   }
   return NULL;
 }
@@ -193,12 +193,12 @@ static bool check_movable(sch_state *s, ir_stmt scope, ir_stmt block,
                       .t = "it writes nothing");
   if (ir_has_effects(p, block))
     return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
-                      .t = "it calls a function for what it does");
+                      .t = "it calls a function with side effects");
   for (uint32_t k = it.at; k < it.at + it.n; k++)
     if (p->iter.v[k].kind == IR_OPAQUE ||
         (p->iter.v[k].kind == IR_REDUCE && !(init && reduces)))
       return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
-                        .t = "one of its iterations must keep its order");
+                        .t = "one of its iters must keep its order");
   for (uint32_t i = w.at; i < w.at + w.n && !init; i++)
     if (sch_reads_buf(p, block, p->region.v[i].buf))
       return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
@@ -210,8 +210,9 @@ static bool check_movable(sch_state *s, ir_stmt scope, ir_stmt block,
     return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
                       .t = "it writes an element more than once");
   if (init && !sch_begins_at_init(s, block, 0))
-    return sch_refuse(s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
-                      .t = "it reduces before it initialises the result");
+    return sch_refuse(
+        s, SCH_R_BLOCK_NOT_COMPLETE, .s = {block},
+        .t = "its first update is not proven to run where its init does");
   return true;
 }
 

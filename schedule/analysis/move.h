@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What it takes to move a block to another place of its scope: which of its
- * instances are wanted there, whether it computes the same there, and the
- * nest of loops it gets.
+ * Moving a block within its scope (compute_at, reverse_compute_at, inlining):
+ * the instances required at the new place, legality, and its new loop nest.
  *
- * The old and the new place have a loop or block around both, `meet`.  What
- * is asked is asked for one iteration of meet: the values of the loops at
- * and above it are the same for both places. */
+ * `meet` is the innermost loop or block around both the old and the new place.
+ * All questions are asked of one iteration of it: the loops at and above it
+ * have the same values at both places. */
 #ifndef SCHEDULE_ANALYSIS_MOVE_H
 #define SCHEDULE_ANALYSIS_MOVE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a block's new nest runs, together with the loops around its new
- * place: every instance, none twice, which of them at once. */
+ * Whether a block's new nest, with the loops around its new place, is a
+ * partition of its instances: each runs exactly once; and which run in
+ * parallel. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Is a reduction done at a loop, or do other iterations go on with it?  That
- * bindings do not name the loop tells nothing: bounds, predicates, and results
- * that move along with it spread a reduction as well. */
+ * Is a reduction complete at a loop, or do other iterations continue it?
+ * Bindings alone do not decide it: bounds, predicates, and results whose index
+ * varies with the loop spread a reduction as well. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Does a reduction begin where it is initialised?  Its init runs where all
- * reduce iters are at their start, wherever that is in the order of the
- * loops; whoever takes it out, or repeats it, counts on its being first, and
- * on each instance's being run once. */
+ * Does the first update of each result run where the reduction is initialized?
+ * The init runs where all reduce iters are at their start, wherever that is in
+ * the order of the loops; a primitive that hoists or repeats it relies on its
+ * being first, and on each instance running once. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -87,7 +87,7 @@ bool sch_steps_stay(sch_state *s, ir_stmt block, sch_list loops,
   bool *asked = arena_array(s->scratch, bool, loops.n);
   for (uint32_t i = 0; i < loops.n; i++) asked[i] = true;
   return writes_others(s, block, ir_scope_of(s->p, block), loops, asked,
-                       SCH_R_STEPS_ELSEWHERE, reader);
+                       SCH_R_PARTIAL_RESULT, reader);
 }
 
 /* As a map of the loops from top down to it, the block's bindings are one to

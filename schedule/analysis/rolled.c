@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What rolling_buffer did to a buffer, undone: to see what the blocks that
- * use it do, whichever of them was rolled first. */
+ * Undoes rolling_buffer on an access, so that the blocks that use a rolled
+ * buffer can be analysed in any order of rolling. */
 #include "schedule/analysis/rolled.h"
 #include "ir/edit.h"
 #include "ir/expr.h"

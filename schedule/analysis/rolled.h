@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Buffers that were rolled, as rolling_buffer leaves them. */
+ * Rolled (circular) buffers, as rolling_buffer makes them. */
 #ifndef SCHEDULE_ANALYSIS_ROLLED_H
 #define SCHEDULE_ANALYSIS_ROLLED_H
 

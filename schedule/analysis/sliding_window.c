@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Windows of a buffer that move with a loop. */
+ * Sliding windows: the part of a buffer that a block writes in one iteration
+ * of a loop, and its stride from one iteration to the next. */
 #include "schedule/analysis/sliding_window.h"
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Windows of a buffer that move with a loop around the block that makes them.
- */
+ * Sliding windows of a buffer, shifted by a loop around the producer. */
 #ifndef SCHEDULE_ANALYSIS_SLIDING_WINDOW_H
 #define SCHEDULE_ANALYSIS_SLIDING_WINDOW_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether tiling a block would let it reuse what it reads. */
+ * Would multi-level tiling let a block reuse what it reads? */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/sch.h"

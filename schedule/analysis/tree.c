@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Questions about where statements stand. */
+ * Queries of the statement tree: loops above, child blocks, common ancestors,
+ * program order. */
 #include "ir/query.h"
 #include "schedule/sch.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which block of a scope needs what another one made. */
+ * Block-level dependences (RAW, WAW, WAR) in a scope, by overlap of declared
+ * regions. */
 #include "ir/query.h"
 #include "schedule/sch.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Distances between iterations that meet; see distance.h. */
+ * Dependence distances, by bound propagation over differences; see distance.h.
+ */
 #include "schedule/dependence/distance.h"
 #include "ir/arith/arith.h"
 #include "ir/edit.h"

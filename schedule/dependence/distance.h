@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How far apart two iterations of a nest can be and still meet at the same
- * element, or in the same instance of a block.
+ * Dependence distances: by how much two iterations of a nest can differ and
+ * still conflict on one element, or run one instance of a block.
  *
- * The question is turned into equations over differences: with x and y the
- * two iterations, every index is a sum of atoms (a loop variable, or a
- * quotient or remainder), and the difference of an atom between x and y is
- * an unknown with a range.  Narrowing the ranges until nothing moves decides
- * the mixed-radix sums that splitting and fusing make; remainders and
- * quotients that are all equal make what they were taken of equal. */
+ * With x and y the two iterations, every index is a sum of atoms (a loop
+ * variable, or a quotient or remainder), and the difference of an atom between
+ * x and y is an unknown with a range.  Propagating the ranges through the
+ * equations to a fixed point decides the mixed-radix sums that splitting and
+ * fusing make; quotients and remainders that are all equal make their
+ * dividends equal. */
 #ifndef SCHEDULE_DEPENDENCE_DISTANCE_H
 #define SCHEDULE_DEPENDENCE_DISTANCE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Does a block meet another one in later iterations of loops around both? */
+ * Does a block conflict with another one in a later iteration of loops around
+ * both (a loop-carried dependence)? */
 #include "ir/arith/arith.h"
 #include "ir/query.h"
 #include "schedule/analysis/move.h"

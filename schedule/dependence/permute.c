@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * May a nest of loops be run in another order?
+ * Legality of loop permutation (interchange).
  *
- * Two iterations that change places must not meet at an element that one of
- * them writes, unless what is written is the same whichever comes first:
- * sums over reduce iters, values that a complete block would write again,
- * and buffers that each iteration has for its own. */
+ * Two iterations whose order changes must not conflict, unless what is written
+ * is the same in either order: commutative reductions, values that a complete
+ * block would write again, and buffers private to an iteration. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Asking isl whether two iterations meet. */
+ * Exact dependence tests between two iterations, by isl. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/expr.h"

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Dependences decided exactly, by the integer points of polyhedra.
+ * Exact dependence analysis by integer points of polyhedra (isl).
  *
- * Where the quick rules (distance.h) cannot tell that two iterations do not
- * meet, the accesses themselves are looked at: what the blocks load and
- * store, under their loops, predicates and conditions, all of which may be
- * quasi-affine.  isl then finds a pair of iterations that meet, or that there
- * is none.  That takes milliseconds and allocates, so it is the last resort;
- * isl's memory is its own and gone when the primitive ends, all of whose
- * questions share a limit of operations (polyhedra_build.c).
+ * Where the quick rules (distance.h) cannot exclude a conflict, the accesses
+ * themselves are analysed: what the blocks load and store, under their loops,
+ * predicates and conditions, all of which may be quasi-affine.  isl then finds
+ * a pair of conflicting iterations, or proves that there is none.  That takes
+ * milliseconds and allocates, so it is the last resort; isl's memory is its
+ * own and freed when the primitive ends, all of whose questions share a limit
+ * of operations (polyhedra_build.c).
  *
- * polyhedra_find.c finds the accesses (in scratch); the other files put them
- * in isl's terms (polyhedra_isl.h) and ask, and take no memory of ours
- * meanwhile, so that nothing unwinds over it. */
+ * polyhedra_find.c finds the accesses (in scratch); the other files translate
+ * them to isl sets and maps (polyhedra_isl.h) and query them, and take none of
+ * our memory meanwhile, so that nothing unwinds over isl. */
 #ifndef SCHEDULE_DEPENDENCE_POLYHEDRA_H
 #define SCHEDULE_DEPENDENCE_POLYHEDRA_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Expressions, conditions and accesses in isl's terms. */
+ * Translation of expressions, conditions and accesses to isl sets and maps. */
 #include "ir/edit.h"
 #include "schedule/dependence/polyhedra_isl.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Asking isl whether the loops around a block reach all of a box. */
+ * Must-access by isl: do the loops around a block cover all of a box? */
 #include "ir/edit.h"
 #include "schedule/dependence/polyhedra_isl.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What two blocks access of a buffer, and when. */
+ * Collects the accesses of two blocks to a buffer, with the conditions under
+ * which they run. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/analysis/move.h"

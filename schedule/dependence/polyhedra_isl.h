@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What polyhedra.h asks about, in isl's terms.  Everything of isl's that is
- * NULL makes what is made of it NULL, so code is straight and errors are
- * looked at in the end.  No memory of ours is taken here. */
+ * isl sets and maps of what polyhedra.h is asked about.  Every isl function of
+ * a NULL argument gives NULL, so code is straight-line and errors are checked
+ * at the end.  None of our memory is taken here. */
 #ifndef SCHEDULE_DEPENDENCE_POLYHEDRA_ISL_H
 #define SCHEDULE_DEPENDENCE_POLYHEDRA_ISL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Asking isl about a block at another place: whether it runs there what it
- * ran, and whether what it reads is made by then. */
+ * Legality of moving a block, by isl: whether the new place runs the same
+ * instances, and whether what they read is written by then. */
 #include "ir/query.h"
 #include "schedule/analysis/move.h"
 #include "schedule/dependence/polyhedra_isl.h"

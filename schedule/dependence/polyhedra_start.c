@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Asking isl which instances of a block its loops reach: each once, and of a
- * reduction the start first, or in another order still where it was. */
+ * Which block instances a nest reaches, by isl: each once, a reduction's
+ * initializing one first, and the same after a permutation. */
 #include "schedule/dependence/polyhedra_isl.h"
 
 /* Makes ready to ask about the block's iterations below `top`; false: isl is

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * May the iterations of a loop run at once?
+ * May the iterations of a loop run in parallel?
  *
- * They may when no two of them meet at an element that one of them writes:
- * every pair of accesses below the loop, one of them a write, is asked how
- * far apart its iterations can be, and the answer must be nothing.  What the
- * blocks declare (kinds of iters, regions) decides at first, and where that
- * is not enough what they do (polyhedra.h).  Buffers that each iteration has
- * for its own are left out. */
+ * They may when the loop carries no dependence: for every pair of accesses
+ * below the loop, one of them a write, the dependence distance along the loop
+ * must be 0. Declared iter kinds and regions decide first, and where they do
+ * not suffice the accesses themselves (polyhedra.h).  Buffers private to an
+ * iteration are left out. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Do the instances of a reduction add up to the same in any order?
+ * Is a reduction associative and commutative, so that its instances may run in
+ * any order?
  *
- * That an iter is a reduce iter is what a person says.  It is believed of
- * blocks that combine by a reducer, unless that keeps its sources' order; of
- * others their stores are looked at:
- * each must be an update, `old op x`, by the one operation of the block, and
- * nothing else may read what the block writes.  Foreign functions that are
- * called for what they do keep their order. */
+ * A reduce iter is a claim of the program's author.  It is trusted of blocks
+ * that combine by a reducer, unless that is ordered; of others the stores are
+ * analysed: each must be an update, `old op x`, by the one operation of the
+ * block, and nothing else may read what the block writes.  Calls with side
+ * effects keep their order. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/sch.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * add_unit_loop: a loop of one iteration around a block or loop. */
+ * add_unit_loop: wraps a block or loop in a loop of extent 1. */
 #include "ir/edit.h"
 #include "schedule/sch.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * annotate: a note on a block or loop. */
+ * annotate: sets an annotation on a block or loop. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "ir/tensor_call.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * annotate_buffer_access: a person says what region a block accesses. */
+ * annotate_buffer_access: overrides the region that a block declares for a
+ * buffer. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/sch.h"
@@ -32,7 +33,7 @@ PRIM_DEFINE(
         "needs, too.\n",
     .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_MAP_ARITY,
                             SCH_R_RANGES_COUNT, SCH_R_REGION_EMPTY,
-                            SCH_R_REGION_MISSES, SCH_R_WOULD_RACE),
+                            SCH_R_REGION_TOO_SMALL, SCH_R_WOULD_RACE),
     .example =
         "sch:annotate_buffer_access(sch:get_block(\"C\"), { \"read\", 0 },\n"
         "  function(i, j, k) return i, i + 1, 0, 16 end)\n");
@@ -62,7 +63,7 @@ static bool make_region(sch_state *s, ir_stmt block, ir_buf buf,
     if (ir_at(p, box[k])->hi < 1)
       return sch_refuse(s, SCH_R_REGION_EMPTY, .buf = buf, .n = {k / 2});
     if (outside)
-      return sch_refuse(s, SCH_R_REGION_MISSES, .s = {block}, .buf = buf);
+      return sch_refuse(s, SCH_R_REGION_TOO_SMALL, .s = {block}, .buf = buf);
   }
   *out = ir_region_new(p, buf, box);
   return true;
@@ -97,7 +98,7 @@ static bool change(sch_state *s, void *ud) {
   sch_widen_scope(s, ir_scope_of(p, a->block));
   p->edits++;
   return is_possible(s) ||
-         sch_refuse(s, SCH_R_REGION_MISSES, .s = {a->block}, .buf = buf);
+         sch_refuse(s, SCH_R_REGION_TOO_SMALL, .s = {a->block}, .buf = buf);
 }
 
 static bool

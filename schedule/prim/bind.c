@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bind: a loop's iterations are spread over a thread axis. */
+ * bind: maps a loop to a thread axis. */
 #include "schedule/sch.h"
 
 #define BIND_SIG(F, S)                                               \

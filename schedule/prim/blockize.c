@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * blockize: a block around a loop, or around blocks that stand together. */
+ * blockize: makes a loop, or adjacent blocks, the body of a new block
+ * (outlining into a block). */
 #include "schedule/rewrite/init.h"
 #include "schedule/rewrite/nesting.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cache_index: indices are computed once, into buffers of integers. */
+ * cache_index: precomputes index expressions (common subexpressions) into
+ * integer buffers. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/expr.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cache_inplace: what is changed in place is changed in a copy. */
+ * cache_inplace: updates a copy instead of the buffer, and copies it in and
+ * out. */
 #include "ir/edit.h"
 #include "ir/expr.h"
 #include "ir/query.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cache_read: consumers read a copy of a buffer. */
+ * cache_read: stages a buffer, so that consumers read a copy. */
 #include "ir/expr.h"
 #include "ir/query.h"
 #include "schedule/rewrite/cache.h"

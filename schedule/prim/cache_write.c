@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cache_write: a block writes to a buffer of its own, which is then copied. */
+ * cache_write: stages a result: a block writes a new buffer, which is then
+ * copied out. */
 #include "ir/expr.h"
 #include "schedule/rewrite/cache.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compute_at: a producer moves under a loop of its consumers. */
+ * compute_at: moves a producer under a loop of its consumers. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/expr.h"

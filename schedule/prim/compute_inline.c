@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compute_inline: a block's expression goes where its result is read. */
+ * compute_inline: substitutes a block's expression for the loads of its
+ * result. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/expr.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * decompose_padding: a block that pads becomes one that fills and one that
- * copies. */
+ * decompose_padding: distributes a padding block into a fill and a copy of the
+ * interior. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/expr.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * decompose_reduction: the init of a reduction becomes a block of its own. */
+ * decompose_reduction: hoists the init of a reduction into a block before a
+ * loop. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/expr.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * enter_postproc: where the search's part of a trace ends. */
+ * enter_postproc: marks where postprocessing begins in a trace. */
 #include "schedule/sig.h"
 
 #define ENTER_POSTPROC_SIG(F, S)

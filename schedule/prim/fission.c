@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fission: a loop is distributed over the statements in it. */
+ * fission: distributes a loop over the statements in its body. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/query.h"

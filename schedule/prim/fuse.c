@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fuse: a nest of loops becomes one loop. */
+ * fuse: collapses a loop nest into a single loop. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/sch.h"

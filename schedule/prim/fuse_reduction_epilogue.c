@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fuse_reduction_epilogue: what is done to a reduction's result becomes part
- * of the reduction. */
+ * fuse_reduction_epilogue: folds an elementwise epilogue into the init and the
+ * updates of a reduction. */
 #include "schedule/analysis/inline.h"
 #include "schedule/analysis/move.h"
 

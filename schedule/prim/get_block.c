@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * get_block: a block by its name. */
+ * get_block: looks up a block by name. */
 #include "ir/query.h"
 #include "schedule/sch.h"
 

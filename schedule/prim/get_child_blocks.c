@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * get_child_blocks: the blocks right below a block or loop. */
+ * get_child_blocks: the child blocks of a block or loop. */
 #include "schedule/sch.h"
 
 #define GET_CHILD_BLOCKS_SIG(F, S)                        \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * get_consumers: a block's neighbours in its scope. */
+ * get_consumers: the blocks of the scope that depend on a block (RAW or WAW).
+ */
 #include "schedule/sch.h"
 
 #define GET_CONSUMERS_SIG(F, S)            \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * get_loops: the loops around a block. */
+ * get_loops: the loops around a block in its scope, outer first. */
 #include "schedule/sch.h"
 
 #define GET_LOOPS_SIG(F, S)                \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * get_output_blocks: the blocks whose results leave a scope. */
+ * get_output_blocks: the blocks whose results are live outside of a scope. */
 #include "schedule/sch.h"
 
 #define GET_OUTPUT_BLOCKS_SIG(F, S)                           \

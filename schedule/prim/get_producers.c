@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * get_producers: a block's neighbours in its scope. */
+ * get_producers: the blocks of the scope on which a block depends (RAW or
+ * WAW). */
 #include "schedule/sch.h"
 
 #define GET_PRODUCERS_SIG(F, S)            \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * guard: a value that the writer of a sketch relied on. */
+ * guard: asserts at replay that a sampled value is the one a sketch was
+ * written for. */
 #include "schedule/sig.h"
 
 #define GUARD_SIG(F, S)                                          \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * loop_partition: the iterations of a loop in consecutive ranges. */
+ * loop_partition: splits the range of a loop into consecutive loops (index set
+ * splitting). */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/query.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * merge: nests that follow one another become one. */
+ * merge: fuses consecutive loop nests into one (loop fusion). */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/analysis/move.h"

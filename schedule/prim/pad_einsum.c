@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pad_einsum: the extents of a block's iters become multiples of numbers. */
+ * pad_einsum: pads the iters of an einsum to multiples, with neutral elements.
+ */
 #include "ir/edit.h"
 #include "ir/expr.h"
 #include "ir/query.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * parallel: a loop's iterations run on several cores. */
+ * parallel: runs the iterations of a loop on several cores. */
 #include "schedule/sch.h"
 
 #define PARALLEL_SIG(F, S) F(S, IN, LOOP, loop, REQ, "the loop")

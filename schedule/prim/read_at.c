@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * read_at: blocks under a loop read a copy made in each of its iterations. */
+ * read_at: stages what the blocks under a loop read, copied in each of its
+ * iterations. */
 #include "schedule/rewrite/auto_copy.h"
 
 #define READ_AT_SIG(F, S)                                               \

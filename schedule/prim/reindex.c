@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reindex: a block accesses a copy that is indexed by its iters. */
+ * reindex: stages an access through a copy that is indexed by the block's
+ * iters. */
 #include "ir/expr.h"
 #include "schedule/rewrite/remap.h"
 
@@ -38,7 +39,7 @@ PRIM_DEFINE(
         "The copy of A is named A_reindex, as is the block that makes it,\n"
         "and has a dimension for each iter of the place, in their order. It\n"
         "stands where cache_read or cache_write would put it.\n",
-    .refusals = SCH_REASONS(SCH_REMAP_REASONS, SCH_R_CONTENTS_OUTER,
+    .refusals = SCH_REASONS(SCH_REMAP_REASONS, SCH_R_BUFFER_LIVE_IN,
                             SCH_BUFFER_REASONS),
     .example = "local b = sch:get_block(\"C\")\n"
                "local back = sch:reindex(b, { \"write\", 0 })\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reindex_cache_read: a block reads a copy that is indexed by a map of its
- * iters. */
+ * reindex_cache_read: stages a read through a copy that is indexed by a map of
+ * the block's iters. */
 #include "schedule/rewrite/remap.h"
 
 #define REINDEX_CACHE_READ_SIG(F, S)                                \
@@ -41,7 +41,7 @@ PRIM_DEFINE(
         "The copy of A in scope \"local\" is named A_local, as is the block\n"
         "that makes it where cache_read would, and is as long in each\n"
         "dimension as the greatest result.\n",
-    .refusals = SCH_REASONS(SCH_REMAP_REASONS, SCH_R_CONTENTS_OUTER,
+    .refusals = SCH_REASONS(SCH_REMAP_REASONS, SCH_R_BUFFER_LIVE_IN,
                             SCH_REMAP_MAP_REASONS, SCH_BUFFER_REASONS),
     .example = "local b = sch:get_block(\"C\")\n"
                "local there = sch:reindex_cache_read(b, 0, \"local\",\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reindex_cache_write: a block writes a buffer that is indexed by a map of its
- * iters, which is then copied. */
+ * reindex_cache_write: stages a write through a buffer that is indexed by a
+ * map of the block's iters. */
 #include "schedule/rewrite/remap.h"
 
 #define REINDEX_CACHE_WRITE_SIG(F, S)                                     \

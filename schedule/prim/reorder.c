@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reorder: loops of one nest change places. */
+ * reorder: permutes loops of one nest (interchange). */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/query.h"

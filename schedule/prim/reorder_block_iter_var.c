@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reorder_block_iter_var: the iters of a block in another order. */
+ * reorder_block_iter_var: permutes the iters of a block. */
 #include "ir/edit.h"
 #include "schedule/sch.h"
 

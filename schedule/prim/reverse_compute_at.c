@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reverse_compute_at: a consumer moves under a loop of its producers. */
+ * reverse_compute_at: moves a consumer under a loop of its producers. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/expr.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reverse_compute_inline: a consumer is folded into its producer. */
+ * reverse_compute_inline: inlines a consumer into its producer's stores. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/expr.h"

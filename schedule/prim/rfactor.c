@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * rfactor: a reduction loop becomes a dimension of partial results. */
+ * rfactor: factors a reduction loop into a dimension of partial results. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/query.h"

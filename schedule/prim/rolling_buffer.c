@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * rolling_buffer: a buffer of which each iteration of a loop makes a window
- * keeps what windows share, and wraps around. */
+ * rolling_buffer: reuses the overlap of sliding windows between iterations, in
+ * a circular buffer. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/expr.h"
@@ -78,7 +78,7 @@ PRIM_DEFINE(
         SCH_BUFFER_REASONS, SCH_R_BLOCK_IS_ROOT, SCH_R_BLOCK_NOT_COMPLETE,
         SCH_R_BUFFER_STRIDED, SCH_R_INIT_OF_SCOPE, SCH_R_LOOP_NOT_SERIAL,
         SCH_R_NO_READER, SCH_R_OPAQUE_ACCESS, SCH_R_OTHER_STATEMENT,
-        SCH_R_OUTPUT_BLOCK, SCH_R_PLACE_NOT_PLAIN, SCH_R_ROLLING_APART,
+        SCH_R_OUTPUT_BLOCK, SCH_R_PLACE_NOT_PLAIN, SCH_R_ROLLING_NO_OVERLAP,
         SCH_R_ROLLING_CARRIED, SCH_R_ROLLING_INPUT, SCH_R_ROLLING_LOOP,
         SCH_R_ROLLING_PATTERN, SCH_R_ROLLING_SHARED),
     .example = "local c, d = sch:get_block(\"C\"), sch:get_block(\"D\")\n"
@@ -193,7 +193,7 @@ static bool suits(plan *f, ir_stmt loop) {
     return sch_refuse(s, SCH_R_ROLLING_PATTERN, .s = {f->block, loop},
                       .buf = f->buf);
   if (f->roll.size <= f->roll.step)
-    return sch_refuse(s, SCH_R_ROLLING_APART, .s = {f->block, loop},
+    return sch_refuse(s, SCH_R_ROLLING_NO_OVERLAP, .s = {f->block, loop},
                       .n = {f->roll.size, f->roll.step});
   return check_serial(f, loop) && find_inner(f) && is_steady(f, f->block, 8);
 }

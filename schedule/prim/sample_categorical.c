@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sample_categorical: one of several integers. */
+ * sample_categorical: samples one of several integers, by probability. */
 #include "schedule/sch.h"
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sample_compute_location: where a block could be computed. */
+ * sample_compute_location: samples a loop at which a block can be computed. */
 #include "ir/query.h"
 #include "schedule/sch.h"
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sample_partitioned_tile: an extent is cut into factors, the inner ones of
- * which hold a given factor among them. */
+ * sample_partitioned_tile: samples tile sizes of which the inner ones multiply
+ * to a multiple of a given factor. */
 #include "schedule/tile.h"
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * sample_perfect_tile: an extent is cut into factors without remainder. */
+ * sample_perfect_tile: samples tile sizes that divide the extent. */
 #include "schedule/tile.h"
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * set_scope: a buffer goes into another storage. */
+ * set_scope: changes the storage scope of a buffer. */
 #include "ir/analysis/analysis.h"
 #include "schedule/analysis/layout.h"
 
@@ -26,7 +26,7 @@ PRIM_DEFINE(
         "   threads of one loop share it.\n"
         "4. Loops whose iterations run at once stay free of races.\n",
     .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_STORAGE_UNKNOWN,
-                            SCH_R_PARAM_GIVEN, SCH_R_OPAQUE_ACCESS,
+                            SCH_R_PARAMETER_FIXED, SCH_R_OPAQUE_ACCESS,
                             SCH_R_SCOPE_SHARED, SCH_R_WOULD_RACE),
     .example = "sch:set_scope(sch:get_block(\"C\"), 0, \"local\")\n");
 

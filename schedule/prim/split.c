@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * split: one loop becomes a nest. */
+ * split: strip-mines a loop into a nest. */
 #include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
 #include "ir/arith/range.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * storage_align: rows of a buffer begin at multiples, plus an offset. */
+ * storage_align: pads the rows of a buffer to an alignment, plus an offset. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/analysis/layout.h"
@@ -29,7 +29,7 @@ PRIM_DEFINE(
         "used of it, the stride of the axis grows to the next number that\n"
         "is `offset` more than a multiple of `factor`; the strides of the\n"
         "axes before it grow with it.\n",
-    .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_PARAM_GIVEN,
+    .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_PARAMETER_FIXED,
                             SCH_R_OPAQUE_ACCESS, SCH_R_ALIGN_AXIS,
                             SCH_R_ALIGN_FACTOR, SCH_R_ALIGN_NOTE),
     .example = "sch:storage_align(sch:get_block(\"C\"), 0, -2, 32, 8)\n");

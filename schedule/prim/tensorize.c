@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tensorize: what a block does is done by a tensor intrinsic. */
+ * tensorize: replaces a block's body by a tensor intrinsic. */
 #include "schedule/rewrite/init.h"
 #include "schedule/rewrite/intrin.h"
 #include "schedule/rewrite/nesting.h"

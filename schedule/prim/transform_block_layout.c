@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * transform_block_layout: a block iterates over other indices. */
+ * transform_block_layout: reindexes the iteration domain of a block by an
+ * index map. */
 #include "ir/edit.h"
 #include "ir/expr.h"
 #include "ir/query.h"
@@ -33,13 +34,12 @@ PRIM_DEFINE(
         "6. Loops whose iterations run at once stay free of races.\n"
         "The new loops are ax0, ax1, ...; a result of one iter alone keeps\n"
         "the kind of the iter, a constant result is spatial.\n",
-    .refusals = SCH_REASONS(SCH_LAYOUT_REASONS, SCH_R_BLOCK_IS_ROOT,
-                            SCH_R_BLOCK_NOT_COMPLETE, SCH_R_DEPENDENT_LOOP,
-                            SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL,
-                            SCH_R_MAP_LEAVES, SCH_R_MAP_LEAVES_SOME,
-                            SCH_R_MAP_MIXES, SCH_R_MAP_UNSOLVED,
-                            SCH_R_NOT_ONLY_CHILD, SCH_R_NOT_TRIVIAL,
-                            SCH_R_PLACE_REDUCED, SCH_R_WOULD_RACE),
+    .refusals = SCH_REASONS(
+        SCH_LAYOUT_REASONS, SCH_R_BLOCK_IS_ROOT, SCH_R_BLOCK_NOT_COMPLETE,
+        SCH_R_DEPENDENT_LOOP, SCH_R_LOOP_ANNOTATED, SCH_R_LOOP_NOT_SERIAL,
+        SCH_R_MAP_NOT_SURJECTIVE, SCH_R_MAP_SURJECTIVE_UNPROVEN,
+        SCH_R_MAP_MIXES, SCH_R_MAP_UNSOLVED, SCH_R_NOT_ONLY_CHILD,
+        SCH_R_NOT_TRIVIAL, SCH_R_PLACE_REDUCED, SCH_R_WOULD_RACE),
     .example = "sch:transform_block_layout(sch:get_block(\"C\"), "
                "function(i, j, k)\n"
                "  return i // 4, j, i % 4, k\n"
@@ -121,8 +121,7 @@ static bool check_order(sch_state *s, ir_stmt block, const sch_layout *l) {
   for (uint32_t k = it.at; k < it.at + it.n; k++)
     if (p->iter.v[k].kind == IR_OPAQUE ||
         (p->iter.v[k].kind == IR_REDUCE && !reduces))
-      return not_complete(s, block,
-                          "one of its iterations must keep its order");
+      return not_complete(s, block, "one of its iters must keep its order");
   if (reduces && starts_by_reduced(p, block))
     return sch_refuse(s, SCH_R_PLACE_REDUCED, .s = {block});
   for (uint32_t i = w.at; i < w.at + w.n; i++)
@@ -198,8 +197,9 @@ static bool change(sch_state *s, void *ud) {
   for (uint32_t i = 0; i < it.n; i++) extent[i] = p->iter.v[it.at + i].extent;
   if (!sch_layout_init(s, it.n, extent, &a->index_map, false, &l)) return false;
   if (l.holes)
-    return sch_refuse(s, l.sized ? SCH_R_MAP_LEAVES_SOME : SCH_R_MAP_LEAVES,
-                      .s = {a->block}, .n = {l.holes});
+    return sch_refuse(
+        s, l.sized ? SCH_R_MAP_SURJECTIVE_UNPROVEN : SCH_R_MAP_NOT_SURJECTIVE,
+        .s = {a->block}, .n = {l.holes});
   uint32_t *kind = arena_array(s->scratch, uint32_t, l.nout);
   if (!check_order(s, a->block, &l) || !find_kinds(s, a->block, &l, kind))
     return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * transform_layout: a buffer is laid out in another way. */
+ * transform_layout: reindexes the layout of a buffer by an index map. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/expr.h"
@@ -51,7 +51,7 @@ PRIM_DEFINE(
         "As long as it stands in loops of its own, and nobody else reads P,\n"
         "it becomes a function that runs once, before the kernel.\n",
     .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_LAYOUT_REASONS,
-                            SCH_R_PARAM_GIVEN, SCH_R_INPUT_WRITTEN,
+                            SCH_R_PARAMETER_FIXED, SCH_R_INPUT_WRITTEN,
                             SCH_R_OPAQUE_ACCESS, SCH_R_BUFFER_STRIDED,
                             SCH_R_PAD_MAP, SCH_R_PAD_MISSING,
                             SCH_R_PAD_MISSING_SOME, SCH_R_PAD_TYPE,

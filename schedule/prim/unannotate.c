@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * unannotate: takes a note off a block or loop. */
+ * unannotate: removes an annotation from a block or loop. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/sch.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * unroll: a loop is written out. */
+ * unroll: marks a loop to be unrolled. */
 #include "schedule/sch.h"
 
 #define UNROLL_SIG(F, S) F(S, IN, LOOP, loop, REQ, "the loop")

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * unsafe_hide_buffer_access: a block does not tell all that it accesses. */
+ * unsafe_hide_buffer_access: drops regions from what a block declares to
+ * access. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "schedule/sch.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * unsafe_set_dtype: a buffer holds its values in another type. */
+ * unsafe_set_dtype: changes the element type of a buffer. */
 #include "ir/edit.h"
 #include "schedule/analysis/layout.h"
 
@@ -21,7 +21,7 @@ PRIM_DEFINE(
         "Everything is computed in the types that it was; what is stored is\n"
         "rounded, so that results may differ. A reduction into the buffer\n"
         "rounds after each step and has no known reducer any more.\n",
-    .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_PARAM_GIVEN,
+    .refusals = SCH_REASONS(SCH_BUFFER_REASONS, SCH_R_PARAMETER_FIXED,
                             SCH_R_OPAQUE_ACCESS, SCH_R_DTYPE_UNFIT),
     .example = "sch:unsafe_set_dtype(sch:get_block(\"C\"), 0, \"float64\")\n");
 
@@ -45,7 +45,7 @@ static bool unsafe_set_dtype_apply(sch_state *s,
                        &f.buf) ||
       !sch_check_allocated(s, f.buf))
     return false;
-  if (a->dtype.lanes != 1 || a->dtype.code == TESS_HANDLE)
+  if (a->dtype.lanes != 1 || a->dtype.code == TESS_DTYPE_HANDLE)
     return sch_refuse(s, SCH_R_DTYPE_UNFIT, .buf = f.buf);
   f.old = p->buf.v[f.buf].dtype;
   if (ir_dtype_eq(f.old, a->dtype)) return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vectorize: a loop's iterations become lanes of vector instructions. */
+ * vectorize: makes the iterations of a loop the lanes of vector operations. */
 #include "schedule/sch.h"
 
 #define VECTORIZE_SIG(F, S) F(S, IN, LOOP, loop, REQ, "the loop")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * write_at: blocks under a loop write a buffer of their own, which is copied
- * at the end of each iteration. */
+ * write_at: stages what the blocks under a loop write, copied out at the end
+ * of each iteration. */
 #include "schedule/rewrite/auto_copy.h"
 
 #define WRITE_AT_SIG(F, S)                                                \

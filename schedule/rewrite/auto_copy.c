@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Automatic copies; see auto_copy.h.
  *
- * A copy that is read is made in each iteration of the loop, and nothing
- * under the loop writes the buffer between the copy and those who read it.
- * One that is written mirrors the buffer at the end of each iteration, and
- * nobody else writes that. */
+ * A read copy is made in each iteration of the loop, and nothing under the
+ * loop writes the buffer between the copy and its readers.  A written copy
+ * mirrors the buffer at the end of each iteration, and no other block writes
+ * the buffer. */
 #include "schedule/rewrite/auto_copy.h"
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copying stages.  A copy that runs after every write of a buffer, before
- * anybody reads it, mirrors the buffer; so it is enough to copy, each time,
- * all that may have been written, and nothing that never was. */
+ * Copy stages.  A copy that runs after every write of a buffer, and before
+ * every read, mirrors the buffer; so it is enough to copy, each time, all that
+ * may have been written, and nothing that never was. */
 #include "schedule/rewrite/cache.h"
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
@@ -70,7 +70,7 @@ bool sch_stage_check_reader(sch_state *s, const sch_stage *st, ir_stmt reader) {
       (!sch_reads_buf(p, reader, st->buf) &&
        sch_stage_finds_own(s, reader, st->buf)))
     return true;
-  return sch_refuse(s, SCH_R_CONTENTS_OUTER, .s = {reader, st->scope},
+  return sch_refuse(s, SCH_R_BUFFER_LIVE_IN, .s = {reader, st->scope},
                     .buf = st->buf);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stages that copy a buffer: where they stand, what they copy, and the
- * blocks that access the copy instead. */
+ * Copy stages of a buffer: where they are inserted, what they copy, and which
+ * accesses are redirected to the copy. */
 #ifndef SCHEDULE_REWRITE_CACHE_H
 #define SCHEDULE_REWRITE_CACHE_H
 
@@ -91,7 +91,7 @@ void sch_copy_body(sch_state *s, ir_stmt copy, ir_buf to, const ir_expr *ti,
 ir_str sch_nth_name(ir_program *p, char letter, uint32_t k);
 
 #define SCH_STAGE_REASONS                                                   \
-  SCH_R_CONTENTS_OUTER, SCH_R_STORAGE_INSIDE,                               \
+  SCH_R_BUFFER_LIVE_IN, SCH_R_STORAGE_INSIDE,                               \
   SCH_R_BLOCK_IS_ROOT, SCH_R_PLACE_NOT_PLAIN, SCH_R_OTHER_STATEMENT,        \
     SCH_R_STORAGE_UNKNOWN, SCH_R_INIT_OF_SCOPE, SCH_R_OPAQUE_ACCESS,        \
     SCH_R_SEVERAL_WRITERS, SCH_R_COPY_NOT_STATIC,                           \

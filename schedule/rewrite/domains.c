@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What primitives share when they change the program. */
+ * Substitution of loop variables below a loop, and checks that the value
+ * ranges of loops and iters still hold. */
 #include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
 #include "ir/edit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Taking the init out of a reduction. */
+ * Hoists the init out of a reduction. */
 #include "schedule/rewrite/init.h"
 #include "ir/arith/arith.h"
 #include "ir/edit.h"

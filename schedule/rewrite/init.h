@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The init of a reduction as a block of its own, which stands before a loop
- * around the reduction, or before the block itself, and so before all that
- * is reduced there. */
+ * The init of a reduction as a separate block, hoisted before a loop around
+ * the reduction, or before the block itself, and so before all updates there.
+ */
 #ifndef SCHEDULE_REWRITE_INIT_H
 #define SCHEDULE_REWRITE_INIT_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matching a block with the description of an intrinsic, and putting the
- * implementation in its place.
+ * Pattern matching of a block against the description of an intrinsic, and its
+ * replacement by the implementation.
  *
- * Description and block lie in one program, where equal expressions are the
- * same: so what the description says is put into the variables of the block
- * and must be there.  Of each parameter the first access tells which buffer
- * it is and where it begins. */
+ * Description and block are in one program, where equal expressions are
+ * interned: so the description's variables are substituted by those of the
+ * block, and the results must be identical.  The first access of each
+ * parameter determines its buffer and offset. */
 #include "schedule/rewrite/intrin.h"
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
@@ -89,28 +89,28 @@ static bool bind(match *m, ir_buf param, uint32_t n, const ir_expr *idx,
   ir_program *p = m->p;
   uint32_t k = 0;
   while (k < m->params.n && p->arg.v[m->params.at + k] != param) k++;
-  if (k == m->params.n) return differs(m, "it uses a buffer of its own");
+  if (k == m->params.n) return differs(m, "the description allocates a buffer");
   binding now = {.buf = buf, .ndim = nw}, *b = &m->b[k];
   if (!ir_dtype_eq(p->buf.v[param].dtype, p->buf.v[buf].dtype))
-    return differs(m, "a buffer has another type");
+    return differs(m, "a buffer's element type differs");
   if (nw < n || nw > MOST_DIMS)
     return differs(m, "a buffer has too few dimensions");
   if (!scope_fits(p, param, buf))
-    return differs(m, "a buffer has another storage scope");
+    return differs(m, "a buffer's storage scope differs");
   for (uint32_t d = 0; d < nw; d++) {
     now.base[d] =
         d < nw - n ? at[d] : ir_sub(p, at[d], see(m, idx[d - (nw - n)]));
     if (uses_inner(m, now.base[d]))
-      return differs(m, "a buffer is accessed in another place");
+      return differs(m, "a buffer is accessed at other indices");
   }
   if (!b->buf) {
     *b = now;
     return true;
   }
-  if (b->buf != buf) return differs(m, "two buffers stand for one");
+  if (b->buf != buf) return differs(m, "two buffers would be one parameter");
   for (uint32_t d = 0; d < nw; d++)
     if (b->base[d] != now.base[d])
-      return differs(m, "a buffer is accessed in another place");
+      return differs(m, "a buffer is accessed at other indices");
   return true;
 }
 
@@ -163,17 +163,18 @@ static bool same_operands(match *m, ir_expr d, ir_expr w) {
 /* The block's expression w is d, which the description has there. */
 static bool same(match *m, ir_expr d, ir_expr w) {
   const ir_node x = *ir_at(m->p, d), y = *ir_at(m->p, w);
-  if (!m->steps) return differs(m, "there is too much to compare");
+  if (!m->steps)
+    return differs(m, "the comparison exceeds the limit of effort");
   m->steps--;
   if (!ir_dtype_eq(x.dtype, y.dtype))
-    return differs(m, "an expression has another type");
+    return differs(m, "the type of an expression differs");
   if (x.is_index && !x.has_load)
-    return see(m, d) == w || differs(m, "an index is another one");
-  if (x.op != y.op) return differs(m, "another operator stands there");
+    return see(m, d) == w || differs(m, "an index differs");
+  if (x.op != y.op) return differs(m, "an operator differs");
   switch ((ir_op)x.op) {
   case IR_INT:
-  case IR_REAL: return d == w || differs(m, "a constant is another one");
-  case IR_VAR: return see(m, d) == w || differs(m, "an index is another one");
+  case IR_REAL: return d == w || differs(m, "a constant differs");
+  case IR_VAR: return see(m, d) == w || differs(m, "an index differs");
   case IR_LOAD: return same_load(m, &x, &y);
   case IR_CALL:
     if (x.a != y.a || x.c != y.c)
@@ -195,23 +196,23 @@ static void enter(match *m, ir_var d, ir_var w) {
 
 static bool same_loop(match *m, const ir_stmt_rec *d, const ir_stmt_rec *w) {
   if (see(m, d->lo) != w->lo || see(m, d->extent) != w->extent)
-    return differs(m, "a loop has other bounds");
+    return differs(m, "the bounds of a loop differ");
   if (d->loop_kind != w->loop_kind || d->thread != w->thread)
-    return differs(m, "a loop is of another kind");
+    return differs(m, "the kind of a loop differs");
   enter(m, d->var, w->var);
   return same_list(m, d->body, w->body);
 }
 
 static bool same_iters(match *m, ir_span d, ir_span w) {
   const ir_program *p = m->p;
-  if (d.n != w.n) return differs(m, "a block has another number of iters");
+  if (d.n != w.n) return differs(m, "the number of iters of a block differs");
   for (uint32_t i = 0; i < d.n; i++) {
     const ir_iter x = p->iter.v[d.at + i], y = p->iter.v[w.at + i];
-    if (x.kind != y.kind) return differs(m, "an iter is of another kind");
+    if (x.kind != y.kind) return differs(m, "the kind of an iter differs");
     if (see(m, x.lo) != y.lo || see(m, x.extent) != y.extent)
-      return differs(m, "an iter has another domain");
+      return differs(m, "the domain of an iter differs");
     if (see(m, x.bind) != y.bind)
-      return differs(m, "an iter is bound to something else");
+      return differs(m, "the binding of an iter differs");
   }
   for (uint32_t i = 0; i < d.n; i++)
     enter(m, p->iter.v[d.at + i].var, p->iter.v[w.at + i].var);
@@ -222,9 +223,9 @@ static bool same_block(match *m, ir_stmt d, ir_stmt w) {
   const ir_program *p = m->p;
   const ir_block_rec x = *ir_blk(p, d), y = *ir_blk(p, w);
   if (!x.pred != !y.pred || (x.pred && !same(m, x.pred, y.pred)))
-    return differs(m, "a block has another predicate");
+    return differs(m, "the predicate of a block differs");
   if (x.allocs.n || y.allocs.n || x.matches.n || y.matches.n)
-    return differs(m, "a block has buffers of its own");
+    return differs(m, "a block allocates buffers");
   if (!ir_st(p, d)->alt != !ir_st(p, w)->alt)
     return differs(m, "only one of them has an init");
   return same_iters(m, x.iters, y.iters) &&
@@ -245,7 +246,7 @@ static bool same_store(match *m, const ir_stmt_rec *d, const ir_stmt_rec *w) {
 static bool same_stmt(match *m, ir_stmt d, ir_stmt w) {
   const ir_stmt_rec x = *ir_st(m->p, d), y = *ir_st(m->p, w);
   m->at = w;
-  if (x.kind != y.kind) return differs(m, "another statement stands there");
+  if (x.kind != y.kind) return differs(m, "the kind of a statement differs");
   switch ((ir_kind)x.kind) {
   case IR_LOOP: return same_loop(m, &x, &y);
   case IR_BLOCK: return same_block(m, d, w);
@@ -253,7 +254,7 @@ static bool same_stmt(match *m, ir_stmt d, ir_stmt w) {
   case IR_IF:
     return same(m, x.cond, y.cond) && same_list(m, x.body, y.body) &&
            same_list(m, x.alt, y.alt);
-  default: return differs(m, "a statement that is not matched stands there");
+  default: return differs(m, "a statement of this kind cannot be matched");
   }
 }
 
@@ -263,7 +264,7 @@ static bool same_list(match *m, ir_stmt d, ir_stmt w) {
   for (; d && w; d = ir_st(p, d)->next, w = ir_st(p, w)->next)
     if (!same_stmt(m, d, w)) return false;
   m->at = at;
-  return (!d && !w) || differs(m, "it has another number of statements");
+  return (!d && !w) || differs(m, "the number of statements differs");
 }
 
 /* ---- parameters --------------------------------------------------------- */
@@ -392,7 +393,7 @@ bool sch_use_intrin(sch_state *s, ir_stmt block, uint32_t desc, uint32_t impl) {
   ir_subst_init(&m->terms, p, s->scratch);
   s->refusal.reason = SCH_R_NONE;
   if (ir_blk(p, block)->allocs.n || ir_blk(p, block)->matches.n)
-    differs(m, "the block has buffers of its own");
+    differs(m, "the block allocates buffers");
   else if (m->params.n > MOST_PARAMS)
     differs(m, "it has too many parameters");
   else if (same_list(m, ir_st(p, p->func.v[desc].root)->body,

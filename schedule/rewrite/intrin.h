@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensor intrinsics in a program: beside its entry stand two functions for
- * each, "name.desc", what it does, and "name.impl", how; both have the same
- * parameters. */
+ * Tensor intrinsics in a program: beside its entry there are two functions for
+ * each, the description "name.desc" and the implementation "name.impl", which
+ * have the same parameters. */
 #ifndef SCHEDULE_REWRITE_INTRIN_H
 #define SCHEDULE_REWRITE_INTRIN_H
 

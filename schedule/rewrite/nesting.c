@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Putting a block around statements; see nesting.h. */
+ * Wraps statements in a new block; see nesting.h. */
 #include "ir/edit.h"
 #include "ir/expr.h"
 #include "schedule/rewrite/nesting_work.h"

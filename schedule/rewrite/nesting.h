@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A block around statements that stand side by side.
+ * A new block around adjacent statements (blockize, tensorize).
  *
- * Each iter of a block in it is divided: v = outer * count + inner, where
- * the loops around the new block make the outer part, which becomes an iter
- * of the new block, and the loops in it the inner one. */
+ * Each iter of a contained block is divided: v = outer * count + inner, where
+ * the loops around the new block make the outer part, which becomes an iter of
+ * the new block, and the loops in it the inner one. */
 #ifndef SCHEDULE_REWRITE_NESTING_H
 #define SCHEDULE_REWRITE_NESTING_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Dividing the iters of the blocks that a block is put around; see
- * nesting.h. */
+ * Divides the iters of the contained blocks; see nesting.h. */
 #include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
 #include "ir/edit.h"

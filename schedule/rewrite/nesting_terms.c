@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a block is put around, said in its terms; see nesting.h. */
+ * Rewrites the contained statements in terms of the new block's iters; see
+ * nesting.h. */
 #include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
 #include "ir/edit.h"

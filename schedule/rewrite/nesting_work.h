@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files that put a block around statements share; see nesting.h. */
+ * State shared by nesting*.c; see nesting.h. */
 #ifndef SCHEDULE_REWRITE_NESTING_WORK_H
 #define SCHEDULE_REWRITE_NESTING_WORK_H
 

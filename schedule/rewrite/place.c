@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The new place of a block: where among the children of a loop, under which
- * loops; and taking it away from its old one. */
+ * Inserts a block and its nest at a new place among the children of a loop,
+ * and removes it from the old one. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"

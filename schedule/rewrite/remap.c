@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copies in another order; see remap.h.
+ * Copies in another layout; see remap.h.
  *
  * As with other copies (cache.h), one that runs after every write and copies
- * all that was written mirrors the buffer, whoever reads it when.  Here an
- * element of the new buffer stands for the instances of the block that access
- * one element of the old one, so what is to be copied is asked of these. */
+ * all that was written mirrors the buffer, at every read.  Here an element of
+ * the new buffer corresponds to the block instances that access one element of
+ * the old one, so what is to be copied is determined by these. */
 #include "schedule/rewrite/remap.h"
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"

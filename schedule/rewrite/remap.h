@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copies in another order: a block accesses a new buffer, indexed by its
- * iters in some way, instead of an old one that it accesses at one place, and
- * another block copies between the two. */
+ * Copies in another layout: a block accesses a new buffer, indexed by a map of
+ * its iters, instead of the old one, which it accesses by one index
+ * expression, and another block copies between the two. */
 #ifndef SCHEDULE_REWRITE_REMAP_H
 #define SCHEDULE_REWRITE_REMAP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * rfactor: the block of partial results and the one that adds them up. */
+ * rfactor: the block of partial results and the one that combines them. */
 #include "schedule/rewrite/rfactor.h"
 #include "ir/edit.h"
 #include "ir/query.h"

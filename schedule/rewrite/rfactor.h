@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * rfactor: the block of partial results and the one that adds them up. */
+ * rfactor: the block of partial results and the one that combines them. */
 #ifndef SCHEDULE_REWRITE_RFACTOR_H
 #define SCHEDULE_REWRITE_RFACTOR_H
 

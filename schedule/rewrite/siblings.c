@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Statements that stand side by side, for a block around them. */
+ * Adjacent statements, for a new block around them. */
 #include "ir/query.h"
 #include "schedule/rewrite/nesting.h"
 

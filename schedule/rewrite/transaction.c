@@ -1,72 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Changes below loops whose iterations run at once.  A buffer that each
- * iteration has for its own (ir_lifetime_scope) may lose that when blocks
- * move, and what was free of races would race.  So where there are such
- * loops a change is made, the loops are asked, and it is taken back when one
- * of them is no longer free.  All of it lives in scratch. */
-#include "ir/edit.h"
-#include "ir/expr.h"
+ * Apply, recheck, roll back: changes below parallel loops.
+ *
+ * A buffer private to an iteration (ir_lifetime_scope) may become shared when
+ * blocks move, and a loop that was free of races would race.  So where there
+ * are parallel, vectorized or thread loops a change is applied, the loops are
+ * rechecked, and it is rolled back when one of them would race.  All of it is
+ * in scratch. */
+#include "ir/checkpoint.h"
 #include "ir/query.h"
 #include "schedule/sch.h"
 
-/* ---- the program as it was ---------------------------------------------- */
-
-typedef struct saved {
-  const void *v;
-  uint32_t n;
-} saved;
-typedef struct snapshot {
-  ir_mark ends;
-  saved node, intern, arg; /* of save_all only */
-#define T(table) saved table;
-  IR_CHANGED_TABLES(T)
-#undef T
-} snapshot;
-
-static saved save(arena *scratch, const void *v, uint32_t n, size_t size) {
-  void *to = arena_alloc(scratch, n * size + 1);
-  if (n) memcpy(to, v, n * size);
-  return (saved){to, n};
-}
-
-#define SAVE(table) \
-  x->table =        \
-      save(s->scratch, s->p->table.v, s->p->table.n, sizeof *s->p->table.v);
-/* No table ever gets smaller, so there is room. */
-#define RESTORE(table)        \
-  s->p->table.n = x->table.n; \
-  if (x->table.n)             \
-    memcpy(s->p->table.v, x->table.v, x->table.n * sizeof *s->p->table.v);
-
-/* To go back to by take_back: of what is only added to, just the ends. */
-static snapshot *save_changed(sch_state *s) {
-  snapshot *x = arena_new(s->scratch, snapshot);
-  x->ends = ir_get_mark(s->p);
-  IR_CHANGED_TABLES(SAVE)
-  return x;
-}
-
-static void take_back(sch_state *s, const snapshot *x) {
-  ir_forget_since(s->p, x->ends);
-  IR_CHANGED_TABLES(RESTORE)
-  s->p->edits++;
-}
-
-/* To come to again after a take_back. */
-static snapshot *save_all(sch_state *s) {
-  snapshot *x = save_changed(s);
-  SAVE(node)
-  SAVE(intern)
-  SAVE(arg)
-  return x;
-}
-
-static void restore_all(sch_state *s, const snapshot *x) {
-  RESTORE(node)
-  RESTORE(intern)
-  RESTORE(arg)
-  IR_CHANGED_TABLES(RESTORE)
-  s->p->edits++;
+/* A checkpoint in scratch, whose marks outlive the transaction. */
+static ir_checkpoint *take_checkpoint(sch_state *s, ir_checkpoint_kind kind) {
+  ir_checkpoint *c = arena_new(s->scratch, ir_checkpoint);
+  void *room = arena_alloc(s->scratch, ir_checkpoint_size(s->p, kind));
+  ir_checkpoint_take(c, s->p, kind, room);
+  return c;
 }
 
 /* ---- the loops that must stay free -------------------------------------- */
@@ -105,11 +54,11 @@ static sch_list racing_loops(sch_state *s) {
 static const char *meeting_place(const sch_state *s) {
   const ir_program *p = s->p;
   ir_buf b = s->refusal.buf;
-  if (!b) return "iters that keep an order";
+  if (!b) return "iters that are not spatial";
   bool maybe = s->refusal.reason == SCH_R_UNDECIDED;
   return arena_printf(s->scratch, "buffer \"%s\"%s",
                       ir_text(p, p->buf.v[b].name),
-                      maybe ? ", or it would take too long to tell," : "");
+                      maybe ? " (not decided within the limit of effort)" : "");
 }
 
 /* A loop whose iterations may meet, and where. */
@@ -168,18 +117,19 @@ static bool apply(sch_state *s, bool (*change)(sch_state *s, void *ud),
 static bool attempt(sch_state *s, bool (*change)(sch_state *s, void *ud),
                     void *ud, sch_list loops, ir_stmt at, sch_reason why,
                     bool keep) {
-  const snapshot *before = save_changed(s);
+  const ir_checkpoint *before = take_checkpoint(s, IR_CHECKPOINT_UNDO);
   meeting *met = NULL;
   bool ok = apply(s, change, ud, at);
   uint32_t n = ok ? find_meetings(s, &met) : 0;
-  const snapshot *after = n && keep ? save_all(s) : NULL;
-  if (!ok || n || !keep) take_back(s, before);
+  const ir_checkpoint *after =
+      n && keep ? take_checkpoint(s, IR_CHECKPOINT_FULL) : NULL;
+  if (!ok || n || !keep) ir_checkpoint_restore(before, s->p);
   for (uint32_t i = 0; i < n; i++) {
     ir_stmt l = is_in(loops, met[i].loop) ? met[i].loop : at;
     if (was_free(s, loops, met[i].loop))
       return sch_refuse(s, why, .s = {l, at}, .t = met[i].where);
   }
-  if (after) restore_all(s, after);
+  if (after) ir_checkpoint_restore(after, s->p);
   return ok;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What blocks declare, after something inside of them has changed. */
+ * Recomputes the regions that enclosing blocks declare after a change below. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/query.h"

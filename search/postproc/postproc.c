@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The postprocessors, in the order in which they run. */
+ * Postprocessors: checks on a candidate's replayed program, in the order in
+ * which they run. */
 #include "search/search.h"
 
 /* The first loop whose extent is not a constant; 0: all are. */
@@ -13,8 +14,7 @@ static ir_stmt dynamic_loop(const ir_program *p) {
   return 0;
 }
 
-/* A schedule makes no loop whose extent is not a constant, where the program
- * as it was given has none. */
+/* Rejects schedules that introduce a loop of non-constant extent. */
 static bool static_loops(sch_state *s, const ir_program *given,
                          const char **why, int64_t *number) {
   ir_stmt loop = dynamic_loop(s->p);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The strategy "replay": every candidate is drawn at random. */
+ * The strategy "replay": random search; every candidate is sampled afresh. */
 #include "search/strategy/strategy.h"
 
-/* In a small space most of what is drawn was there before. */
+/* In a small space most samples are duplicates, so several are drawn for each
+ * proposal. */
 #define MAX_ROUNDS 16
 
-static tess_status propose(void *ud, tess_session *s, uint32_t n,
-                           tess_candidate *out, uint32_t *got) {
+static tess_status replay_propose(void *ud, tess_session *s, uint32_t n,
+                                  tess_candidate *out, uint32_t *got) {
   strategy_batch *b = ud;
   tess_status st = strategy_begin(b, s, n);
   *got = 0;
@@ -19,10 +20,11 @@ static tess_status propose(void *ud, tess_session *s, uint32_t n,
   return st;
 }
 
-static tess_status start(tess_session *s, tess_strategy *out) {
-  *out = (tess_strategy){"replay", propose, NULL, strategy_free, NULL};
+static tess_status replay_open(tess_session *s, tess_strategy *out) {
+  *out = (tess_strategy){
+      .name = "replay", .propose = replay_propose, .free = strategy_free};
   return strategy_new(s, &out->ud);
 }
 
 const search_strategy search_strategy_replay = {
-    "replay", "every candidate is drawn at random", start};
+    "replay", "every candidate is drawn at random", replay_open};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The list of strategies and what they share. */
+ * The list of built-in strategies, and batches: deduplication and ranking. */
 #include "search/strategy/strategy.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@ const search_strategy *const search_strategies[] = {
 const uint32_t search_nstrategies =
     sizeof search_strategies / sizeof *search_strategies;
 
-static tess_status make(void *ud) {
+static tess_status make_batch(void *ud) {
   strategy_batch **out = ((void **)ud)[1];
   mem_heap *h = ((void **)ud)[0];
   strategy_batch *b = mem_new(h, strategy_batch);
@@ -23,10 +23,10 @@ static tess_status make(void *ud) {
 tess_status strategy_new(tess_session *s, void **out) {
   void *ud[2] = {&s->c->heap, out};
   *out = NULL;
-  return mem_protect(&s->c->heap, make, ud);
+  return mem_protect(&s->c->heap, make_batch, ud);
 }
 
-static void release(strategy_batch *b) {
+static void release_batch(strategy_batch *b) {
   mem_free(b->heap, b->order, b->cap * sizeof *b->order);
   mem_free(b->heap, b->made, b->cap * sizeof *b->made);
   mem_free(b->heap, b->score, b->cap * sizeof *b->score);
@@ -40,7 +40,7 @@ void strategy_free(void *ud) {
   strategy_batch *b = ud;
   if (!b) return;
   mem_heap *h = b->heap;
-  release(b);
+  release_batch(b);
   map_free(&b->taken);
   mem_free(h, b, sizeof *b);
 }
@@ -49,7 +49,7 @@ tess_status strategy_begin(strategy_batch *b, tess_session *s, uint32_t n) {
   map_clear(&b->taken);
   session_begin_batch(s);
   if (n <= b->cap) return TESS_OK;
-  release(b);
+  release_batch(b);
   b->order = mem_try_resize(b->heap, NULL, 0, n * sizeof *b->order);
   b->made = mem_try_resize(b->heap, NULL, 0, n * sizeof *b->made);
   b->score = mem_try_resize(b->heap, NULL, 0, n * sizeof *b->score);
@@ -73,7 +73,7 @@ typedef struct take_work {
   bool fresh;
 } take_work;
 
-static tess_status take(void *ud) {
+static tess_status take_candidate(void *ud) {
   take_work *w = ud;
   w->fresh = map_get(&w->s->known, w->hash) == MAP_NONE &&
              map_get(&w->b->taken, w->hash) == MAP_NONE;
@@ -88,7 +88,7 @@ static tess_status take(void *ud) {
 static bool is_fresh(strategy_batch *b, tess_session *s, const search_cand *c) {
   take_work w = {b, s, c->hash, false};
   if (!c->d) return false;
-  return mem_protect(b->heap, take, &w) == TESS_OK && w.fresh;
+  return mem_protect(b->heap, take_candidate, &w) == TESS_OK && w.fresh;
 }
 
 uint32_t strategy_unique(strategy_batch *b, tess_session *s, uint32_t n,
@@ -131,7 +131,7 @@ typedef struct rank_work {
   arena scratch;
 } rank_work;
 
-static tess_status rank(void *ud) {
+static tess_status rank_batch(void *ud) {
   rank_work *w = ud;
   tess_candidate *c = arena_array(&w->scratch, tess_candidate, w->n + 1);
   for (uint32_t i = 0; i < w->n; i++) session_to_public(&w->b->made[i], &c[i]);
@@ -145,7 +145,7 @@ tess_status strategy_rank(strategy_batch *b, tess_session *s, uint32_t *n) {
     if (is_fresh(b, s, &b->made[i])) b->made[left++] = b->made[i];
   rank_work w = {.b = b, .s = s, .n = left};
   arena_init(&w.scratch, b->heap);
-  tess_status st = mem_protect(b->heap, rank, &w);
+  tess_status st = mem_protect(b->heap, rank_batch, &w);
   arena_free(&w.scratch);
   *n = left;
   return st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the built-in strategies share: room for the candidates of a batch,
- * and taking those that are new. */
+ * Shared by the built-in strategies: storage for the candidates of a batch,
+ * deduplication, ranking by the cost model. */
 #ifndef SEARCH_STRATEGY_STRATEGY_H
 #define SEARCH_STRATEGY_STRATEGY_H
 

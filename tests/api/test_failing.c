@@ -12,7 +12,8 @@
 #include <tessera/tessera.h>
 #include <unistd.h>
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1}, I64 = {TESS_INT, 64, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1},
+                        I64 = {TESS_DTYPE_INT, 64, 1};
 
 typedef struct fixture {
   tess_context *c;
@@ -71,7 +72,8 @@ static tess_trace *unbound(fixture *f) {
 
 static void start(fixture *f) {
   const tess_options o = {.struct_size = sizeof o, .in_process = 1};
-  const tess_module bad = {.name = "bad", .apply = fails};
+  const tess_module bad = {
+      .struct_size = sizeof(tess_module), .name = "bad", .apply = fails};
   tess_var size;
   tess_expr extent;
   *f = (fixture){.path = "/tmp/tessera-failing-XXXXXX"};
@@ -120,7 +122,8 @@ static void stop(fixture *f) {
 
 static const char no_path[] = "/nowhere/at/all";
 static const tess_options no_options = {.struct_size = 3};
-static const tess_module no_module = {.name = "none"};
+static const tess_module no_module = {.struct_size = sizeof(tess_module),
+                                      .name = "none"};
 static const tess_tune_options no_tuning = {.struct_size = sizeof no_tuning,
                                             .strategy = "there is none such"};
 static const int64_t negative = -1;
@@ -221,7 +224,11 @@ static void test_expressions(void **state) {
   fixture f;
   uint32_t out[2] = {7, 7};
   const double zero = 0;
-  const tess_reducer_def r = {"r", 1, cannot, &zero, NULL};
+  const tess_reducer_def r = {.struct_size = sizeof(tess_reducer_def),
+                              .name = "r",
+                              .n = 1,
+                              .combine = cannot,
+                              .identity = &zero};
   start(&f);
   NONE(tess_int(f.b, F32, 1, out));
   NONE(tess_real(f.b, I64, 1, out));
@@ -276,8 +283,8 @@ static void test_others(void **state) {
   (void)state;
   fixture f;
   tess_dtype t = {9, 9, 9};
-  tess_param p = {.ndim = 9};
-  tess_inst_info inst = {.line = 9};
+  tess_param p = {.struct_size = sizeof p, .ndim = 9};
+  tess_inst_info inst = {.struct_size = sizeof inst, .line = 9};
   uint32_t ndim = 9;
   const char *name = "kept";
   start(&f);

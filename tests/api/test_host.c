@@ -14,7 +14,8 @@
 #include <tessera/tessera.h>
 #include <unistd.h>
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1}, I64 = {TESS_INT, 64, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1},
+                        I64 = {TESS_DTYPE_INT, 64, 1};
 
 enum { N = 8 };
 
@@ -167,10 +168,19 @@ static void test_reducer(void **state) {
   ok(&h, tess_reduce_axis(h.b, "k", number(&h, 0), n, &k));
   ok(&h, tess_compute_begin(h.b, "M", 1, &n, NULL, &i));
   x = load(&h, a, 2, (tess_expr[]){ref(&h, i), ref(&h, k)});
-  const tess_reducer_def bad = {"bad", 1, fails, &least, NULL};
+  const tess_reducer_def bad = {.struct_size = sizeof(tess_reducer_def),
+                                .name = "bad",
+                                .n = 1,
+                                .combine = fails,
+                                .identity = &least};
   assert_int_equal(tess_reduce_with(h.b, &bad, 1, &x, 1, &k, &most),
                    TESS_CALLBACK);
-  const tess_reducer_def good = {"most", 1, greater, &least, &calls};
+  const tess_reducer_def good = {.struct_size = sizeof(tess_reducer_def),
+                                 .name = "most",
+                                 .n = 1,
+                                 .combine = greater,
+                                 .identity = &least,
+                                 .ud = &calls};
   ok(&h, tess_reduce_with(h.b, &good, 1, &x, 1, &k, &most));
   assert_int_equal(calls, 1);
   ok(&h, tess_compute_end(h.b, 1, &most, &m));
@@ -336,7 +346,7 @@ static void run_best(host *h, tess_result *r) {
 
 static void check_database(host *h, const char *path, uint32_t rows) {
   tess_database *d;
-  tess_record row;
+  tess_record row = TESS_INIT(tess_record);
   tess_trace *t;
   double before = 0;
   ok(h, tess_database_open(h->c, path, &d));
@@ -360,16 +370,30 @@ static void test_search(void **state) {
   char path[64];
   tess_space *space;
   tess_result *r;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   tess_trace *best;
   snprintf(path, sizeof path, "/tmp/tessera-host-%d.db", (int)getpid());
   unlink(path);
   start(&h);
   describe_square(&h);
   make_tensors(&h, 2);
-  const tess_module m = {"by hand", tile, count_free, &h};
-  const tess_strategy strategy = {"own", propose, observe, count_free, &h};
-  const tess_cost_model model = {"own", predict, update, count_free, &h};
+  const tess_module m = {.struct_size = sizeof(tess_module),
+                         .name = "by hand",
+                         .apply = tile,
+                         .free = count_free,
+                         .ud = &h};
+  const tess_strategy strategy = {.struct_size = sizeof(tess_strategy),
+                                  .name = "own",
+                                  .propose = propose,
+                                  .observe = observe,
+                                  .free = count_free,
+                                  .ud = &h};
+  const tess_cost_model model = {.struct_size = sizeof(tess_cost_model),
+                                 .name = "own",
+                                 .predict = predict,
+                                 .update = update,
+                                 .free = count_free,
+                                 .ud = &h};
   ok(&h, tess_space_function(h.c, &m, &space));
   const tess_tune_options o = {.struct_size = sizeof o,
                                .trials = 3,

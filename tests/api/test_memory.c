@@ -11,7 +11,8 @@
 #include <tessera/tessera.h>
 #include <unistd.h>
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1}, I64 = {TESS_INT, 64, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1},
+                        I64 = {TESS_DTYPE_INT, 64, 1};
 
 enum { N = 8, MAX_SKETCHES = 8 };
 
@@ -201,8 +202,9 @@ static void new_contexts(fixture *f) {
   f->fault.fail_at = 0;
 }
 
-static const tess_module MODULES[] = {{.name = "one", .apply = apply},
-                                      {.name = "two", .apply = apply}};
+static const tess_module MODULES[] = {
+    {.struct_size = sizeof(tess_module), .name = "one", .apply = apply},
+    {.struct_size = sizeof(tess_module), .name = "two", .apply = apply}};
 
 static tess_status compose(fixture *f) {
   tess_space *s;
@@ -256,7 +258,7 @@ static tess_status tune(fixture *f) {
                                .min_time = 1e-6,
                                .database = f->path};
   tess_result *r;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   unlink(f->path);
   tess_status s = tess_tune(f->p, f->target, f->space, &o, &r);
   if (s != TESS_OK) assert_null(r);
@@ -300,7 +302,7 @@ static tess_status run(fixture *f) {
 }
 
 static tess_status take_time(fixture *f) {
-  tess_timing t;
+  tess_timing t = TESS_INIT(tess_timing);
   return tess_kernel_time(f->kernel, 2, f->tensor, 1e-6, &t);
 }
 
@@ -378,7 +380,7 @@ static tess_status step(fixture *f) {
 static tess_status verify(fixture *f) { return tess_program_verify(f->p); }
 
 static tess_status read_database(fixture *f) {
-  tess_record row;
+  tess_record row = TESS_INIT(tess_record);
   tess_trace *t;
   tess_status s = tess_database_open(f->c, f->path, &f->db);
   if (s == TESS_OK) s = tess_database_row(f->db, 0, &row);
@@ -423,7 +425,11 @@ static void test_modules_stay(void **state) {
   tess_space *s;
   int freed = 0;
   start(&f);
-  const tess_module m = {"counted", apply, count_free, &freed};
+  const tess_module m = {.struct_size = sizeof(tess_module),
+                         .name = "counted",
+                         .apply = apply,
+                         .free = count_free,
+                         .ud = &freed};
   for (uint64_t n = 1; n <= 4; n++) {
     fault_arm(&f.fault, n);
     assert_int_equal(tess_space_compose(f.c, 1, &m, &s), TESS_NOMEM);

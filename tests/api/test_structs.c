@@ -33,8 +33,10 @@ static tess_status as_it_is(void *ud, tess_schedule *s, tess_rv block,
 /* B[i] = A[i], and a space of one sketch. */
 static void start(fixture *f) {
   const tess_options o = {.struct_size = sizeof o, .in_process = 1};
-  const tess_dtype f32 = {TESS_FLOAT, 32, 1}, i64 = {TESS_INT, 64, 1};
-  const tess_module m = {.name = "by hand", .apply = as_it_is};
+  const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1},
+                   i64 = {TESS_DTYPE_INT, 64, 1};
+  const tess_module m = {
+      .struct_size = sizeof(tess_module), .name = "by hand", .apply = as_it_is};
   tess_builder *b;
   tess_expr n, i, x;
   tess_buffer in, out;
@@ -86,8 +88,12 @@ static void test_plugged_in_is_freed(void **state) {
   fixture f;
   tess_result *r;
   start(&f);
-  const tess_strategy strategy = {.propose = propose_none, .free = free_either};
-  const tess_cost_model model = {.predict = predict_none, .free = free_either};
+  const tess_strategy strategy = {.struct_size = sizeof(tess_strategy),
+                                  .propose = propose_none,
+                                  .free = free_either};
+  const tess_cost_model model = {.struct_size = sizeof(tess_cost_model),
+                                 .predict = predict_none,
+                                 .free = free_either};
   tess_tune_options o = {.struct_size = sizeof o,
                          .trials = 3,
                          .custom_strategy = &strategy,
@@ -124,8 +130,10 @@ static void test_plugged_in_fails(void **state) {
   fixture f;
   tess_result *r;
   start(&f);
-  const tess_strategy strategy = {.propose = fail_to_propose};
-  const tess_cost_model model = {.predict = fail_to_predict};
+  const tess_strategy strategy = {.struct_size = sizeof(tess_strategy),
+                                  .propose = fail_to_propose};
+  const tess_cost_model model = {.struct_size = sizeof(tess_cost_model),
+                                 .predict = fail_to_predict};
   tess_tune_options o = {.struct_size = sizeof o, .custom_strategy = &strategy};
   assert_int_equal(tess_tune(f.p, NULL, f.space, &o, &r), TESS_IO);
   assert_string_equal(tess_error(f.c)->message,
@@ -145,8 +153,10 @@ static void test_plugged_in_has_functions(void **state) {
   fixture f;
   tess_result *r;
   start(&f);
-  const tess_strategy strategy = {.name = "empty"};
-  const tess_cost_model model = {.name = "empty"};
+  const tess_strategy strategy = {.struct_size = sizeof(tess_strategy),
+                                  .name = "empty"};
+  const tess_cost_model model = {.struct_size = sizeof(tess_cost_model),
+                                 .name = "empty"};
   tess_tune_options o = {.struct_size = sizeof o, .custom_strategy = &strategy};
   assert_int_equal(tess_tune(f.p, NULL, f.space, &o, &r), TESS_INVALID);
   assert_string_equal(tess_error(f.c)->message,
@@ -179,7 +189,8 @@ static void test_struct_sizes(void **state) {
   tess_trace *t;
   tess_result *r = NULL;
   start(&f);
-  const tess_strategy strategy = {.propose = propose_none};
+  const tess_strategy strategy = {.struct_size = sizeof(tess_strategy),
+                                  .propose = propose_none};
   tess_tune_options o = {.struct_size = 5, .custom_strategy = &strategy};
   says_size(&f, tess_tune(f.p, NULL, f.space, &o, &r), "tess_tune_options",
             sizeof o);
@@ -212,11 +223,13 @@ static void test_modules_lack_something(void **state) {
   fixture f;
   tess_space *space;
   start(&f);
-  tess_module m[] = {{.name = "first", .apply = as_it_is}, {.name = "second"}};
+  tess_module m[] = {
+      {.struct_size = sizeof(tess_module), .name = "first", .apply = as_it_is},
+      {.struct_size = sizeof(tess_module), .name = "second"}};
   refuses(&f, tess_space_compose(f.c, 2, m, &space),
           "module 'second' has no function apply");
   assert_null(space);
-  m[1] = (tess_module){.apply = as_it_is};
+  m[1] = (tess_module){.struct_size = sizeof(tess_module), .apply = as_it_is};
   refuses(&f, tess_space_compose(f.c, 2, m, &space), "module 2 has no name");
   refuses(&f, tess_space_function(f.c, &m[1], &space), "module 1 has no name");
   refuses(&f, tess_space_union(f.c, 2, (tess_space *[]){f.space, NULL}, &space),
@@ -251,7 +264,8 @@ static void test_modules_give_nothing(void **state) {
   uint32_t n;
   char *text;
   start(&f);
-  tess_module m = {.name = "own", .apply = emit_null};
+  tess_module m = {
+      .struct_size = sizeof(tess_module), .name = "own", .apply = emit_null};
   ok(&f, tess_space_compose(f.c, 1, &m, &space));
   ok(&f, tess_space_explain(space, f.p, NULL, &text));
   assert_string_equal(text, "own at root: failed: it gave NULL for a schedule\n"
@@ -291,7 +305,10 @@ static void test_modules_give_back(void **state) {
   char *text;
   int times = 1;
   start(&f);
-  const tess_module m = {.name = "own", .apply = emit_itself, .ud = &times};
+  const tess_module m = {.struct_size = sizeof(tess_module),
+                         .name = "own",
+                         .apply = emit_itself,
+                         .ud = &times};
   ok(&f, tess_space_compose(f.c, 1, &m, &space));
   ok(&f, tess_space_function(f.c, &m, &whole));
   ok(&f, tess_space_explain(space, f.p, NULL, &text));
@@ -319,7 +336,7 @@ static void test_tensors_are_missing(void **state) {
   tess_tensor *t[2] = {NULL, NULL};
   tess_kernel *k;
   start(&f);
-  ok(&f, tess_tensor_new(f.c, (tess_dtype){TESS_FLOAT, 32, 1}, 1,
+  ok(&f, tess_tensor_new(f.c, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1,
                          (int64_t[]){8}, "zeros", 0, &t[0]));
   ok(&f, tess_build(f.p, NULL, &k));
   refuses(&f, tess_interpret(f.p, 2, t), "argument 2, 'B', is NULL");
@@ -350,13 +367,13 @@ static void test_blocks(void **state) {
   const tess_iter_kind kind[] = {(tess_iter_kind)42};
   start(&f);
   ok(&f, tess_builder_new(f.c, &b));
-  ok(&f, tess_int(b, (tess_dtype){TESS_INT, 64, 1}, 0, &lo));
-  ok(&f, tess_int(b, (tess_dtype){TESS_INT, 64, 1}, 8, &n));
+  ok(&f, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1}, 0, &lo));
+  ok(&f, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1}, 8, &n));
   refuses(&f, tess_block_begin(b, "x", 1, name, kind, &lo, &n, &lo, 0, &v),
           "variable 1 of block 'x' is of kind 42, and there is none such");
   tess_buffer buf;
   refuses(&f,
-          tess_buffer_new(b, "T", (tess_dtype){TESS_FLOAT, 32, 1}, 1, &n,
+          tess_buffer_new(b, "T", (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1, &n,
                           "global", (tess_role)9, 1, &buf),
           "buffer T: the role of a parameter must be input, output or "
           "layout_free");

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A matrix product as MetaSchedule writes them for tensor cores, less the
- * tensor cores: tiles copied through registers to shared memory, from there
- * to fragments, both in pipelines, one inside the other. */
+ * A matrix product as MetaSchedule schedules it for tensor cores, without the
+ * tensor cores: tiles copied through registers to shared memory, from there to
+ * fragments, both in nested pipelines. */
 #include "ir/edit.h"
 #include "support/lowering.h"
 
-static void note(ir_stmt s, const char *key, ir_val v) {
+static void copies_note(ir_stmt s, const char *key, ir_val v) {
   DO(&t, annotate, AT(block_or_loop, s), STR(ann_key, key), AT(ann_val, v));
 }
 
-static ir_val list(uint32_t n, const int64_t *v) {
+static ir_val copies_list(uint32_t n, const int64_t *v) {
   uint32_t e[8];
   for (uint32_t i = 0; i < n; i++) e[i] = ir_value_int(&t.p, v[i]);
   return ir_value_add(&t.p, (ir_value){.tag = IR_VAL_LIST, .n = n}, e);
@@ -17,12 +17,13 @@ static ir_val list(uint32_t n, const int64_t *v) {
 
 static void stages(ir_stmt loop, uint32_t n, const int64_t *stage,
                    const int64_t *order) {
-  note(loop, "software_pipeline_stage", list(n, stage));
-  note(loop, "software_pipeline_order", list(n, order));
+  copies_note(loop, "software_pipeline_stage", copies_list(n, stage));
+  copies_note(loop, "software_pipeline_order", copies_list(n, order));
 }
 
-/* 0: it is not seen to be each thread's own. */
-static ir_stmt copy(ir_stmt loop, ir_stmt block, int64_t n, const char *scope) {
+/* 0: not proven to be private to each thread */
+static ir_stmt copies_copy(ir_stmt loop, ir_stmt block, int64_t n,
+                           const char *scope) {
   return RUN(&t, read_at, AT(loop, loop), AT(block, block),
              NUM(read_buffer_index, n), STR(storage_scope, scope))
              ? t.out[0]
@@ -30,7 +31,7 @@ static ir_stmt copy(ir_stmt loop, ir_stmt block, int64_t n, const char *scope) {
 }
 
 /* C[i, j] = sum over k of A[i, k] * B[k, j]. */
-static void describe(int64_t m, int64_t n, int64_t k) {
+static void copies_describe(int64_t m, int64_t n, int64_t k) {
   ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, (int64_t[]){m, k});
   ir_buf b = scheduled_buf(&t, "B", IR_ROLE_INPUT, 2, (int64_t[]){k, n});
   ir_buf c = scheduled_buf(&t, "C", IR_ROLE_OUTPUT, 2, (int64_t[]){m, n});
@@ -47,7 +48,7 @@ static void describe(int64_t m, int64_t n, int64_t k) {
 static bool schedule(int64_t m, int64_t n, int64_t k, int64_t threads,
                      const int64_t *order, uint32_t count) {
   static const int64_t stage0[] = {0, 0, 0, 0, 0, 1, 1};
-  describe(m, n, k);
+  copies_describe(m, n, k);
   ir_stmt c = scheduled_get(&t, "C");
   ir_stmt i = scheduled_loop(&t, c, 0), j = scheduled_loop(&t, c, 1),
           r = scheduled_loop(&t, c, 2);
@@ -64,21 +65,22 @@ static bool schedule(int64_t m, int64_t n, int64_t k, int64_t threads,
   DO(&t, write_at, AT(loop, i1), AT(block, c), NUM(write_buffer_index, 0),
      STR(storage_scope, "wmma.accumulator"));
   for (int64_t x = 0; x < 2; x++) {
-    ir_stmt s = copy(k0, c, x, "shared.dyn");
+    ir_stmt s = copies_copy(k0, c, x, "shared.dyn");
     if (!s) return false;
-    note(s, "vector_bytes", ir_value_int(&t.p, 8));
-    note(s, "local_stage", ir_value_int(&t.p, 1));
-    note(s, "double_buffer_scope", ir_value_int(&t.p, 0));
+    copies_note(s, "vector_bytes", ir_value_int(&t.p, 8));
+    copies_note(s, "local_stage", ir_value_int(&t.p, 1));
+    copies_note(s, "double_buffer_scope", ir_value_int(&t.p, 0));
   }
-  if (!copy(k1, c, 0, "wmma.matrix_a") || !copy(k1, c, 1, "wmma.matrix_b"))
+  if (!copies_copy(k1, c, 0, "wmma.matrix_a") ||
+      !copies_copy(k1, c, 1, "wmma.matrix_b"))
     return false;
-  note(c, "warp_execution", ir_value_int(&t.p, 1));
+  copies_note(c, "warp_execution", ir_value_int(&t.p, 1));
   stages(k1, 3, (int64_t[]){0, 0, 1}, (int64_t[]){0, 1, 2});
   stages(k0, count, stage0, order);
   return true;
 }
 
-static void must_work(void) {
+static void copies_must_work(void) {
   assert_true(scheduled_same(&t));
   tess_status st = lowered_check(&low, &t.p);
   if (st) fail_msg("%s\n%s", low.err.message, scheduled_text(&t));
@@ -87,17 +89,17 @@ static void must_work(void) {
 
 static uint32_t barriers(void) {
   uint32_t n = 0;
-  lowered_until(&low, &t.p, "kernels");
+  lowered_until(&low, &t.p, "form_kernels");
   for (ir_stmt s = 1; s < low.p.stmt.n; s++)
     n += ir_st(&low.p, s)->kind == IR_BARRIER;
   return n;
 }
 
-/* Seven statements: two a copy, three of the pipeline inside. */
+/* Seven statements: two per copy, three of the nested pipeline. */
 static void seven_statements(void **state) {
   (void)state;
   assert_true(schedule(8, 8, 16, 2, (int64_t[]){0, 3, 1, 4, 5, 2, 6}, 7));
-  must_work();
+  copies_must_work();
   assert_int_equal(barriers(), 4);
 }
 
@@ -106,7 +108,7 @@ static void short_ones(void **state) {
   int done = 0;
   for (int64_t k = 1; k < 14; k++) {
     if (schedule(5, 7, k, 3, (int64_t[]){0, 3, 1, 4, 5, 2, 6}, 7)) {
-      must_work();
+      copies_must_work();
       done++;
     }
     teardown(NULL);

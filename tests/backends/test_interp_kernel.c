@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Threads: kernels in lockstep, barriers, whose a buffer is, vectors. */
+ * Threads in lockstep: barriers, private and shared buffers, vectors. */
 #include "ir/edit.h"
 #include "support/nest.h"
 
 enum { T = 8, B = 3 };
 
-static int setup(void **state) {
+static int interp_kernel_setup(void **state) {
   static nest n;
   nest_start(&n);
   *state = &n;
   return 0;
 }
 
-static int teardown(void **state) {
+static int interp_kernel_teardown(void **state) {
   nest_end(*state);
   return 0;
 }
 
 static float in[B * T], out[B * T];
 
-static tess_status run(nest *n) {
+static tess_status interp_kernel_run(nest *n) {
   void *args[2] = {in, out};
   for (int i = 0; i < B * T; i++) in[i] = (float)i, out[i] = -1;
   nest_finish(n);
@@ -37,7 +37,7 @@ static ir_buf own(nest *n, const char *name, ir_scope scope, int64_t size) {
                     IR_ROLE_LOCAL);
 }
 
-static ir_expr plus(nest *n, ir_expr a, int64_t k) {
+static ir_expr interp_kernel_plus(nest *n, ir_expr a, int64_t k) {
   return ir_add(&n->p, a, nest_num(n, k));
 }
 
@@ -45,7 +45,7 @@ static ir_expr global_index(nest *n, ir_expr block, ir_expr thread) {
   return ir_add(&n->p, ir_mul(&n->p, block, nest_num(n, T)), thread);
 }
 
-/* Each block of threads turns its part round, through shared memory. */
+/* Each block of threads reverses its part, through shared memory. */
 static void reverse(nest *n, bool barrier, ir_scope scope) {
   ir_buf b[2];
   params(n, b);
@@ -64,7 +64,7 @@ static void reverse(nest *n, bool barrier, ir_scope scope) {
 static void barrier_orders(void **state) {
   nest *n = *state;
   reverse(n, true, IR_SCOPE_SHARED);
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_kernel_run(n), TESS_OK);
   for (int i = 0; i < B * T; i++)
     assert_true(out[i] == (float)(i / T * T + T - 1 - i % T));
 }
@@ -72,7 +72,7 @@ static void barrier_orders(void **state) {
 static void without_barrier_races(void **state) {
   nest *n = *state;
   reverse(n, false, IR_SCOPE_SHARED);
-  tess_status st = run(n);
+  tess_status st = interp_kernel_run(n);
   assert_true(st == TESS_RACE || st == TESS_UNWRITTEN);
 }
 
@@ -89,7 +89,7 @@ static void race_is_told(void **state) {
   ir_expr tx = nest_thread(n, 4, IR_THREADIDX_X);
   nest_store(n, s, tx, 0, nest_load(n, b[0], ty, 0));
   n->o.threads = INTERP_LOCKSTEP;
-  assert_int_equal(run(n), TESS_RACE);
+  assert_int_equal(interp_kernel_run(n), TESS_RACE);
   assert_int_equal(n->e.group, INTERP_THREADS);
   assert_string_equal(nest_error(n, text, sizeof text),
                       "race: S[0] is written by threadIdx.x 0, threadIdx.y 0 "
@@ -97,14 +97,14 @@ static void race_is_told(void **state) {
                       "barrier between, in `S[i] = A[i_1]` (in block root)");
 }
 
-/* The same in memory of the thread's own: the others' part is not there. */
+/* The same in thread-private memory: the others' part is not there. */
 static void local_is_not_shared(void **state) {
   nest *n = *state;
   reverse(n, true, IR_SCOPE_LOCAL);
-  assert_int_equal(run(n), TESS_UNWRITTEN);
+  assert_int_equal(interp_kernel_run(n), TESS_UNWRITTEN);
 }
 
-/* A barrier in a loop: each round reads what the round before wrote. */
+/* A barrier in a loop: each round reads the previous round's writes. */
 static void prefix_sums(nest *n, bool second) {
   ir_buf b[2];
   params(n, b);
@@ -120,7 +120,7 @@ static void prefix_sums(nest *n, bool second) {
   nest_barrier(n);
   ir_expr k = nest_loop(n, T - 1, IR_SERIAL);
   /* M = S[tx] + (tx == k + 1 ? S[k] : 0) */
-  ir_expr next = ir_binary(&n->p, IR_EQ, tx, plus(n, k, 1));
+  ir_expr next = ir_binary(&n->p, IR_EQ, tx, interp_kernel_plus(n, k, 1));
   ir_expr add =
       ir_select(&n->p, next, nest_load(n, s, k, 0), ir_real(&n->p, F32, 0));
   nest_store(n, mine, zero, 0, ir_add(&n->p, nest_load(n, s, tx, 0), add));
@@ -134,7 +134,7 @@ static void prefix_sums(nest *n, bool second) {
 static void barriers_in_a_loop(void **state) {
   nest *n = *state;
   prefix_sums(n, true);
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_kernel_run(n), TESS_OK);
   for (int b = 0; b < B; b++) {
     float sum = 0;
     for (int t = 0; t < T; t++) {
@@ -147,7 +147,7 @@ static void barriers_in_a_loop(void **state) {
 static void one_barrier_too_few(void **state) {
   nest *n = *state;
   prefix_sums(n, false);
-  assert_int_equal(run(n), TESS_RACE);
+  assert_int_equal(interp_kernel_run(n), TESS_RACE);
 }
 
 static void divergence_is_an_error(void **state) {
@@ -159,12 +159,12 @@ static void divergence_is_an_error(void **state) {
   nest_barrier(n);
   nest_close(n, 1);
   nest_store(n, b[1], tx, 0, nest_load(n, b[0], tx, 0));
-  assert_int_equal(run(n), TESS_RACE);
+  assert_int_equal(interp_kernel_run(n), TESS_RACE);
   assert_int_equal(n->e.fault, INTERP_DIVERGENCE);
   assert_int_equal(n->e.iter[1], 3);
 }
 
-/* A branch that all threads take may hold one. */
+/* A branch taken by all threads may contain one. */
 static void uniform_branch(void **state) {
   nest *n = *state;
   ir_buf b[2];
@@ -175,10 +175,10 @@ static void uniform_branch(void **state) {
   nest_barrier(n);
   nest_close(n, 1);
   nest_store(n, b[1], global_index(n, bx, tx), 0, ir_real(&n->p, F32, 2));
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_kernel_run(n), TESS_OK);
 }
 
-/* Loops with one tag are the same threads: between them nothing waits. */
+/* Loops with one tag are the same threads: no barrier between them. */
 static void same_tag_is_the_same_thread(void **state) {
   for (int shift = 0; shift < 2; shift++) {
     nest *n = *state;
@@ -191,11 +191,11 @@ static void same_tag_is_the_same_thread(void **state) {
     nest_store(n, s, tx, 0, nest_load(n, b[0], tx, 0));
     nest_close(n, 1);
     tx = nest_thread(n, T, IR_THREADIDX_X);
-    ir_expr other =
-        ir_binary(&n->p, IR_MOD, plus(n, tx, shift), nest_num(n, T));
+    ir_expr other = ir_binary(&n->p, IR_MOD, interp_kernel_plus(n, tx, shift),
+                              nest_num(n, T));
     nest_store(n, b[1], tx, 0, nest_load(n, s, other, 0));
     n->o.threads = INTERP_LOCKSTEP;
-    tess_status st = run(n);
+    tess_status st = interp_kernel_run(n);
     assert_true(shift ? st == TESS_RACE || st == TESS_UNWRITTEN
                       : st == TESS_OK);
     nest_end(n);
@@ -214,10 +214,10 @@ static void extents_must_agree(void **state) {
     nest_close(n, 1);
   }
   n->o.threads = INTERP_LOCKSTEP;
-  assert_int_equal(run(n), TESS_INVALID);
+  assert_int_equal(interp_kernel_run(n), TESS_INVALID);
 }
 
-/* What stands outside of the thread loop is done by all threads. */
+/* Statements outside of the thread loop are executed by all threads. */
 static void all_threads_write_one_element(void **state) {
   nest *n = *state;
   ir_buf b[2];
@@ -225,10 +225,10 @@ static void all_threads_write_one_element(void **state) {
   ir_expr bx = nest_thread(n, B, IR_BLOCKIDX_X);
   nest_store(n, b[1], bx, 0, ir_real(&n->p, F32, 1));
   ir_expr tx = nest_thread(n, T, IR_THREADIDX_X);
-  nest_store(n, b[1], plus(n, global_index(n, bx, tx), 0), 0,
+  nest_store(n, b[1], interp_kernel_plus(n, global_index(n, bx, tx), 0), 0,
              ir_real(&n->p, F32, 1));
   n->o.threads = INTERP_LOCKSTEP;
-  assert_int_equal(run(n), TESS_RACE);
+  assert_int_equal(interp_kernel_run(n), TESS_RACE);
 }
 
 static void blocks_race(void **state) {
@@ -239,7 +239,7 @@ static void blocks_race(void **state) {
   ir_expr tx = nest_thread(n, T, IR_THREADIDX_X);
   nest_store(n, b[1], tx, 0, nest_load(n, b[0], tx, 0));
   n->o.threads = INTERP_LOCKSTEP;
-  assert_int_equal(run(n), TESS_RACE);
+  assert_int_equal(interp_kernel_run(n), TESS_RACE);
   assert_int_equal(n->e.iter[0], 0);
   assert_int_equal(n->e.iter[1], 1);
 }
@@ -262,7 +262,7 @@ static void fork_join_of_blocks(void **state) {
   v = nest_iter(n, IR_SPATIAL, B, bx), w = nest_iter(n, IR_SPATIAL, T, tx);
   ir_expr mirror = ir_sub(&n->p, nest_num(n, T - 1), w);
   nest_store(n, b[1], global_index(n, v, w), 0, nest_load(n, s, v, mirror));
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_kernel_run(n), TESS_OK);
   assert_true(out[T] == 2 * T - 1);
 }
 
@@ -284,11 +284,11 @@ static void vector_copy(void **state) {
   ir_expr v = vector_load(n, b[0], idx, 0);
   ir_expr one = ir_broadcast(&n->p, ir_real(&n->p, F32, 1), 4);
   nest_store(n, b[1], idx, 0, ir_add(&n->p, v, one));
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_kernel_run(n), TESS_OK);
   for (int k = 0; k < B * T; k++) assert_true(out[k] == (float)k + 1);
 }
 
-/* Lanes that a mask turns off touch nothing; loaded, they give zero. */
+/* Masked-off lanes access nothing; loaded, they give zero. */
 static void masks(void **state) {
   nest *n = *state;
   ir_buf b[2];
@@ -302,7 +302,7 @@ static void masks(void **state) {
   ir_append(&n->p, n->root, s);
   ir_expr low = ir_ramp(&n->p, nest_num(n, 0), nest_num(n, 1), 8);
   ir_append(&n->p, n->root, ir_store_new(&n->p, b[1], 1, &low, v));
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_kernel_run(n), TESS_OK);
   assert_true(out[B * T - 1] == B * T - 1);
   assert_true(out[4] == B * T - 1 && out[5] == 0 && out[7] == 0);
   assert_true(out[8] == -1);
@@ -314,7 +314,7 @@ static void unmasked_lane_is_out_of_bounds(void **state) {
   params(n, b);
   ir_expr idx = ir_ramp(&n->p, nest_num(n, B * T - 5), nest_num(n, 1), 8);
   nest_store(n, b[1], idx, 0, vector_load(n, b[0], idx, 0));
-  assert_int_equal(run(n), TESS_BOUNDS);
+  assert_int_equal(interp_kernel_run(n), TESS_BOUNDS);
   assert_int_equal(n->e.at, B * T);
 }
 
@@ -326,7 +326,7 @@ static void lanes_to_one_place_race(void **state) {
   ir_expr same =
       ir_binary(&n->p, IR_DIV, idx, ir_broadcast(&n->p, nest_num(n, 2), 4));
   nest_store(n, b[1], same, 0, vector_load(n, b[0], idx, 0));
-  assert_int_equal(run(n), TESS_RACE);
+  assert_int_equal(interp_kernel_run(n), TESS_RACE);
   assert_int_equal(n->e.iter[1], 1);
 }
 
@@ -338,11 +338,13 @@ static void shift_by_one_lane(void **state) {
   ir_expr from = ir_ramp(&n->p, nest_num(n, 0), nest_num(n, 1), 8);
   ir_expr to = ir_ramp(&n->p, nest_num(n, 1), nest_num(n, 1), 8);
   nest_store(n, a, to, 0, vector_load(n, a, from, 0));
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_kernel_run(n), TESS_OK);
   for (int i = 1; i < 9; i++) assert_true(in[i] == (float)(i - 1));
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f)                                           \
+  cmocka_unit_test_setup_teardown(f, interp_kernel_setup, \
+                                  interp_kernel_teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -21,20 +21,20 @@ typedef struct type {
 } type;
 
 static const type ints[] = {
-    {"int8", {TESS_INT, 8, 1}, INT8_MIN, INT8_MAX},
-    {"int16", {TESS_INT, 16, 1}, INT16_MIN, INT16_MAX},
-    {"int32", {TESS_INT, 32, 1}, INT32_MIN, INT32_MAX},
-    {"int64", {TESS_INT, 64, 1}, INT64_MIN, INT64_MAX},
-    {"uint8", {TESS_UINT, 8, 1}, 0, UINT8_MAX},
-    {"uint16", {TESS_UINT, 16, 1}, 0, UINT16_MAX},
-    {"uint32", {TESS_UINT, 32, 1}, 0, UINT32_MAX},
-    {"uint64", {TESS_UINT, 64, 1}, 0, UINT64_MAX},
+    {"int8", {TESS_DTYPE_INT, 8, 1}, INT8_MIN, INT8_MAX},
+    {"int16", {TESS_DTYPE_INT, 16, 1}, INT16_MIN, INT16_MAX},
+    {"int32", {TESS_DTYPE_INT, 32, 1}, INT32_MIN, INT32_MAX},
+    {"int64", {TESS_DTYPE_INT, 64, 1}, INT64_MIN, INT64_MAX},
+    {"uint8", {TESS_DTYPE_UINT, 8, 1}, 0, UINT8_MAX},
+    {"uint16", {TESS_DTYPE_UINT, 16, 1}, 0, UINT16_MAX},
+    {"uint32", {TESS_DTYPE_UINT, 32, 1}, 0, UINT32_MAX},
+    {"uint64", {TESS_DTYPE_UINT, 64, 1}, 0, UINT64_MAX},
 };
 static const type floats[] = {
-    {"float16", {TESS_FLOAT, 16, 1}, 0, 0},
-    {"bfloat16", {TESS_BFLOAT, 16, 1}, 0, 0},
-    {"float32", {TESS_FLOAT, 32, 1}, 0, 0},
-    {"float64", {TESS_FLOAT, 64, 1}, 0, 0},
+    {"float16", {TESS_DTYPE_FLOAT, 16, 1}, 0, 0},
+    {"bfloat16", {TESS_DTYPE_BFLOAT, 16, 1}, 0, 0},
+    {"float32", {TESS_DTYPE_FLOAT, 32, 1}, 0, 0},
+    {"float64", {TESS_DTYPE_FLOAT, 64, 1}, 0, 0},
 };
 enum { NINT = 8, NFLOAT = 4 };
 
@@ -68,7 +68,7 @@ static unsigned encode(double v, int e, int m) {
 static double round_as(tess_dtype t, double v) {
   if (t.bits == 64) return v;
   if (t.bits == 32) return (double)(float)v;
-  int e = t.code == TESS_BFLOAT ? 8 : 5, m = 15 - e;
+  int e = t.code == TESS_DTYPE_BFLOAT ? 8 : 5, m = 15 - e;
   unsigned h = encode(v, e, m);
   double r = decode(h & 0x7fff, e, m);
   return h & 0x8000 ? -r : r;
@@ -90,8 +90,8 @@ static wide get_int(const type *t, const char *at) {
 
 static void put_real(tess_dtype t, double v, char *at) {
   float f = (float)v;
-  uint16_t h =
-      (uint16_t)(t.code == TESS_BFLOAT ? encode(v, 8, 7) : encode(v, 5, 10));
+  uint16_t h = (uint16_t)(t.code == TESS_DTYPE_BFLOAT ? encode(v, 8, 7)
+                                                      : encode(v, 5, 10));
   if (t.bits == 64)
     memcpy(at, &v, 8);
   else if (t.bits == 32)
@@ -107,7 +107,7 @@ static double get_real(tess_dtype t, const char *at) {
   if (t.bits == 64) return memcpy(&d, at, 8), d;
   if (t.bits == 32) return memcpy(&f, at, 4), (double)f;
   memcpy(&h, at, 2);
-  int e = t.code == TESS_BFLOAT ? 8 : 5;
+  int e = t.code == TESS_DTYPE_BFLOAT ? 8 : 5;
   d = decode(h & 0x7fffu, e, 15 - e);
   return h & 0x8000 ? -d : d;
 }
@@ -116,15 +116,15 @@ static double get_real(tess_dtype t, const char *at) {
 
 static char x[8 * N], y[8 * N], z[8 * N], out[8 * N];
 
-/* Which operation is tested: builds it from its operands. */
+/* Builds the operation under test from its operands. */
 typedef struct oper {
   ir_op op;
   ir_fn fn;
   tess_dtype to; /* IR_CAST */
 } oper;
 
-static ir_expr build(nest *n, const oper *o, tess_dtype t, ir_expr a, ir_expr b,
-                     ir_expr c) {
+static ir_expr interp_native_build(nest *n, const oper *o, tess_dtype t,
+                                   ir_expr a, ir_expr b, ir_expr c) {
   ir_expr arg[3] = {a, b, c};
   if (o->op == IR_CAST) return ir_cast(&n->p, o->to, a);
   if (o->op != IR_CALL) return ir_binary(&n->p, o->op, a, b);
@@ -138,7 +138,7 @@ static ir_expr build(nest *n, const oper *o, tess_dtype t, ir_expr a, ir_expr b,
 }
 
 /* out[i] = x[i] op y[i] (and z[i]). */
-static void run(const oper *o, tess_dtype t, tess_dtype r) {
+static void interp_native_run(const oper *o, tess_dtype t, tess_dtype r) {
   nest n;
   nest_start(&n);
   ir_buf p[4];
@@ -147,8 +147,9 @@ static void run(const oper *o, tess_dtype t, tess_dtype r) {
     p[i] = nest_param(&n, names[i], i < 3 ? t : r,
                       i < 3 ? IR_ROLE_INPUT : IR_ROLE_OUTPUT, N, 0, 0);
   ir_expr i = nest_loop(&n, N, IR_SERIAL);
-  ir_expr v = build(&n, o, t, nest_load(&n, p[0], i, 0),
-                    nest_load(&n, p[1], i, 0), nest_load(&n, p[2], i, 0));
+  ir_expr v =
+      interp_native_build(&n, o, t, nest_load(&n, p[0], i, 0),
+                          nest_load(&n, p[1], i, 0), nest_load(&n, p[2], i, 0));
   nest_store(&n, p[3], i, 0, v);
   nest_finish(&n);
   void *args[4] = {x, y, z, out};
@@ -207,7 +208,7 @@ static wide expect_int(ir_op op, wide a, wide b) {
 }
 
 /* v modulo 2^bits, in the range of the type. */
-static wide wrap(const type *t, wide v) {
+static wide interp_native_wrap(const type *t, wide v) {
   char bytes[8];
   put_int(t->t, v, bytes);
   return get_int(t, bytes);
@@ -226,11 +227,11 @@ static void int_operators(void **state) {
         put_int(t->t, some_int(&r, t), x + i * w);
         put_int(t->t, some_int(&r, t), y + i * w);
       }
-      run(&(oper){.op = op}, t->t, compares ? IR_BOOL : t->t);
+      interp_native_run(&(oper){.op = op}, t->t, compares ? IR_BOOL : t->t);
       for (size_t i = 0; i < N; i++) {
         wide v = expect_int(op, get_int(t, x + i * w), get_int(t, y + i * w));
         wide got = compares ? (wide)out[i * rw] : get_int(t, out + i * rw);
-        if (wrap(t, v) != got && v != got)
+        if (interp_native_wrap(t, v) != got && v != got)
           fail_msg("%s of %s at %zu", ir_op_text(op), t->name, i);
       }
     }
@@ -245,7 +246,7 @@ static void int_casts(void **state) {
     size_t w = from->t.bits / 8u;
     for (size_t i = 0; i < N; i++)
       put_int(from->t, some_int(&r, from), x + i * w);
-    run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
+    interp_native_run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
     for (size_t i = 0; i < N; i++) {
       wide v = get_int(from, x + i * w);
       v = v < to->lo ? to->lo : v > to->hi ? to->hi : v;
@@ -259,10 +260,10 @@ static void bool_casts(void **state) {
   (void)state;
   double v[4] = {0, 0.25, -3, NAN};
   for (int i = 0; i < N; i++) put_real(F32, v[i % 4], x + 4 * i);
-  run(&(oper){.op = IR_CAST, .to = IR_BOOL}, F32, IR_BOOL);
+  interp_native_run(&(oper){.op = IR_CAST, .to = IR_BOOL}, F32, IR_BOOL);
   for (int i = 0; i < N; i++) assert_int_equal(out[i], v[i % 4] != 0);
   for (int i = 0; i < N; i++) x[i] = i & 1;
-  run(&(oper){.op = IR_CAST, .to = F32}, IR_BOOL, F32);
+  interp_native_run(&(oper){.op = IR_CAST, .to = F32}, IR_BOOL, F32);
   for (int i = 0; i < N; i++)
     assert_true(get_real(F32, out + 4 * i) == (i & 1));
 }
@@ -271,19 +272,19 @@ static void int_functions(void **state) {
   static const int8_t a[] = {-128, -7, 0, 5, 127}, b[] = {1, 2, 7, 0, 3};
   (void)state;
   for (int i = 0; i < N; i++) x[i] = a[i % 5], y[i] = b[i % 5];
-  run(&(oper){.op = IR_CALL, .fn = IR_FN_ABS}, I8, I8);
+  interp_native_run(&(oper){.op = IR_CALL, .fn = IR_FN_ABS}, I8, I8);
   for (int i = 0; i < N; i++) assert_int_equal(out[i], (int8_t)abs(a[i % 5]));
-  run(&(oper){.op = IR_CALL, .fn = IR_FN_SHR}, I8, I8);
+  interp_native_run(&(oper){.op = IR_CALL, .fn = IR_FN_SHR}, I8, I8);
   for (int i = 0; i < N; i++) assert_int_equal(out[i], a[i % 5] >> b[i % 5]);
-  run(&(oper){.op = IR_CALL, .fn = IR_FN_SHR}, U8, U8);
+  interp_native_run(&(oper){.op = IR_CALL, .fn = IR_FN_SHR}, U8, U8);
   for (int i = 0; i < N; i++)
     assert_int_equal((uint8_t)out[i], (uint8_t)a[i % 5] >> b[i % 5]);
-  run(&(oper){.op = IR_CALL, .fn = IR_FN_SHL}, U8, U8);
+  interp_native_run(&(oper){.op = IR_CALL, .fn = IR_FN_SHL}, U8, U8);
   for (int i = 0; i < N; i++)
     assert_int_equal((uint8_t)out[i], (uint8_t)((uint8_t)a[i % 5] << b[i % 5]));
-  run(&(oper){.op = IR_CALL, .fn = IR_FN_BITAND}, I8, I8);
+  interp_native_run(&(oper){.op = IR_CALL, .fn = IR_FN_BITAND}, I8, I8);
   for (int i = 0; i < N; i++) assert_int_equal(out[i], a[i % 5] & b[i % 5]);
-  run(&(oper){.op = IR_CALL, .fn = IR_FN_BITXOR}, I8, I8);
+  interp_native_run(&(oper){.op = IR_CALL, .fn = IR_FN_BITXOR}, I8, I8);
   for (int i = 0; i < N; i++) assert_int_equal(out[i], a[i % 5] ^ b[i % 5]);
 }
 
@@ -318,7 +319,7 @@ static double expect_real(ir_op op, tess_dtype t, double a, double b) {
   return t.bits == 32 ? (double)f : round_as(t, a);
 }
 
-static bool same(double a, double b) {
+static bool interp_native_same(double a, double b) {
   return (isnan(a) && isnan(b)) || (a == b && signbit(a) == signbit(b));
 }
 
@@ -339,11 +340,11 @@ static void float_operators(void **state) {
       if (op == IR_MOD) continue;
       fill_real(&r, t, x);
       fill_real(&r, t, y);
-      run(&(oper){.op = op}, t, compares ? IR_BOOL : t);
+      interp_native_run(&(oper){.op = op}, t, compares ? IR_BOOL : t);
       for (size_t i = 0; i < N; i++) {
         double a = get_real(t, x + i * w), b = get_real(t, y + i * w);
         double got = compares ? out[i] : get_real(t, out + i * w);
-        if (!same(got, expect_real(op, t, a, b)))
+        if (!interp_native_same(got, expect_real(op, t, a, b)))
           fail_msg("%s of %s: %a %a gives %a", ir_op_text(op), floats[k].name,
                    a, b, got);
       }
@@ -358,11 +359,11 @@ static void float_casts(void **state) {
     const type *from = &floats[k / NFLOAT], *to = &floats[k % NFLOAT];
     size_t w = from->t.bits / 8u;
     fill_real(&r, from->t, x);
-    run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
+    interp_native_run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
     for (size_t i = 0; i < N; i++) {
       double v = get_real(from->t, x + i * w);
       double got = get_real(to->t, out + i * (to->t.bits / 8u));
-      if (!same(got, round_as(to->t, v)))
+      if (!interp_native_same(got, round_as(to->t, v)))
         fail_msg("%s to %s: %a gives %a", from->name, to->name, v, got);
     }
   }
@@ -380,7 +381,7 @@ static void float_to_int(void **state) {
           rng_below(&r, 9) ? ldexp(some_real(&r), (int)rng_below(&r, 66)) : NAN;
       put_real(from->t, v, x + i * w);
     }
-    run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
+    interp_native_run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
     for (size_t i = 0; i < N; i++) {
       double v = trunc(get_real(from->t, x + i * w));
       wide e = isnan(v)              ? 0
@@ -402,7 +403,7 @@ static void int_to_float(void **state) {
     size_t w = from->t.bits / 8u;
     for (size_t i = 0; i < N; i++)
       put_int(from->t, some_int(&r, from), x + i * w);
-    run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
+    interp_native_run(&(oper){.op = IR_CAST, .to = to->t}, from->t, to->t);
     for (size_t i = 0; i < N; i++) {
       wide v = get_int(from, x + i * w);
       double e = to->t.bits == 64   ? (double)v
@@ -446,11 +447,11 @@ static void float_functions(void **state) {
       size_t w = t.bits / 8u;
       fill_real(&r, t, x);
       fill_real(&r, t, y);
-      run(&(oper){.op = IR_CALL, .fn = fn}, t, t);
+      interp_native_run(&(oper){.op = IR_CALL, .fn = fn}, t, t);
       for (size_t i = 0; i < N; i++) {
         double a = get_real(t, x + i * w), b = get_real(t, y + i * w);
         double got = get_real(t, out + i * w);
-        if (!same(got, round_as(t, libm(fn, a, b))))
+        if (!interp_native_same(got, round_as(t, libm(fn, a, b))))
           fail_msg("%s of %s: %a %a gives %a", ir_fn_text(fn), floats[k].name,
                    a, b, got);
       }
@@ -471,7 +472,7 @@ static void fma_rounds_once(void **state) {
       put_real(t, 1 + rng_unit(&r), y + i * w);
       put_real(t, ldexp(rng_unit(&r), 12), z + i * w);
     }
-    run(&(oper){.op = IR_CALL, .fn = IR_FN_FMA}, t, t);
+    interp_native_run(&(oper){.op = IR_CALL, .fn = IR_FN_FMA}, t, t);
     for (size_t i = 0; i < N; i++) {
       double a = get_real(t, x + i * w), b = get_real(t, y + i * w);
       double c = get_real(t, z + i * w), got = get_real(t, out + i * w);
@@ -485,7 +486,7 @@ static void fma_rounds_once(void **state) {
   }
 }
 
-/* Results that are formed step by step round at each. */
+/* Multi-step results round at each step. */
 static void sums_round_every_time(void **state) {
   (void)state;
   nest n;
@@ -535,7 +536,7 @@ static void host_functions(void **state) {
   assert_int_equal(calls, 5);
 }
 
-/* Extents that are known only when the program is run. */
+/* Symbolic extents. */
 static void symbolic_extents(void **state) {
   (void)state;
   nest n;

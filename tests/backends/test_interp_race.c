@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter finds accesses that race, reads of what nobody wrote and
- * accesses out of bounds, and lets legal programs pass. */
+ * The interpreter detects races, reads of uninitialized elements and accesses
+ * out of bounds, and accepts legal programs. */
 #include "ir/edit.h"
 #include "support/nest.h"
 
 enum { N = 12 };
 
-static int setup(void **state) {
+static int interp_race_setup(void **state) {
   static nest n;
   nest_start(&n);
   *state = &n;
   return 0;
 }
 
-static int teardown(void **state) {
+static int interp_race_teardown(void **state) {
   nest_end(*state);
   return 0;
 }
 
 static ir_expr one(nest *n) { return ir_real(&n->p, F32, 1); }
 
-static ir_expr plus(nest *n, ir_expr a, int64_t b) {
+static ir_expr interp_race_plus(nest *n, ir_expr a, int64_t b) {
   return ir_add(&n->p, a, nest_num(n, b));
 }
 
-static tess_status run(nest *n) {
+static tess_status interp_race_run(nest *n) {
   static float a[N * N], b[N * N], c[N * N];
   for (int i = 0; i < N * N; i++) a[i] = b[i] = (float)i;
   void *args[3] = {a, b, c};
@@ -40,7 +40,7 @@ static void elementwise_passes(void **state) {
     ir_buf b = nest_param(n, "B", F32, IR_ROLE_OUTPUT, N, 0, 0);
     ir_expr i = nest_loop(n, N, (ir_loop_kind)kind);
     nest_store(n, b, i, 0, ir_add(&n->p, nest_load(n, a, i, 0), one(n)));
-    assert_int_equal(run(n), TESS_OK);
+    assert_int_equal(interp_race_run(n), TESS_OK);
     nest_end(n);
     nest_start(n);
   }
@@ -59,14 +59,14 @@ static void sum_rows(nest *n, ir_loop_kind outer, ir_loop_kind inner) {
 
 static void spatial_parallel_passes(void **state) {
   sum_rows(*state, IR_PARALLEL, IR_SERIAL);
-  assert_int_equal(run(*state), TESS_OK);
+  assert_int_equal(interp_race_run(*state), TESS_OK);
 }
 
 static void parallel_reduction_races(void **state) {
   nest *n = *state;
   char text[200];
   sum_rows(n, IR_SERIAL, IR_PARALLEL);
-  assert_int_equal(run(n), TESS_RACE);
+  assert_int_equal(interp_race_run(n), TESS_RACE);
   assert_int_equal(n->e.fault, INTERP_RACE);
   assert_int_equal(n->e.buf, n->param[1]);
   assert_int_equal(n->e.element, 0);
@@ -81,51 +81,51 @@ static void parallel_reduction_races(void **state) {
 
 static void vectorized_reduction_races(void **state) {
   sum_rows(*state, IR_SERIAL, IR_VECTORIZED);
-  assert_int_equal(run(*state), TESS_RACE);
+  assert_int_equal(interp_race_run(*state), TESS_RACE);
 }
 
-/* B[i] = B[i - 1] + B[i], in place: a stencil that must stay serial. */
-static void in_place(nest *n, ir_loop_kind kind) {
+/* B[i] = B[i - 1] + B[i], in place: a loop-carried dependence of distance 1. */
+static void interp_race_in_place(nest *n, ir_loop_kind kind) {
   ir_buf b = nest_param(n, "B", F32, IR_ROLE_INPUT, N, 0, 0);
   ir_expr i = nest_loop(n, N - 1, kind);
-  ir_expr sum =
-      ir_add(&n->p, nest_load(n, b, i, 0), nest_load(n, b, plus(n, i, 1), 0));
-  nest_store(n, b, plus(n, i, 1), 0, sum);
+  ir_expr sum = ir_add(&n->p, nest_load(n, b, i, 0),
+                       nest_load(n, b, interp_race_plus(n, i, 1), 0));
+  nest_store(n, b, interp_race_plus(n, i, 1), 0, sum);
 }
 
 static void serial_stencil_passes(void **state) {
-  in_place(*state, IR_SERIAL);
-  assert_int_equal(run(*state), TESS_OK);
+  interp_race_in_place(*state, IR_SERIAL);
+  assert_int_equal(interp_race_run(*state), TESS_OK);
 }
 
 static void parallel_stencil_races(void **state) {
-  in_place(*state, IR_PARALLEL);
-  assert_int_equal(run(*state), TESS_RACE);
+  interp_race_in_place(*state, IR_PARALLEL);
+  assert_int_equal(interp_race_run(*state), TESS_RACE);
 }
 
-/* Read in one iteration, written in a later one. */
+/* An anti-dependence: read in one iteration, written in a later one. */
 static void write_after_read_races(void **state) {
   nest *n = *state;
   ir_buf b = nest_param(n, "B", F32, IR_ROLE_INPUT, N, 0, 0);
   ir_expr i = nest_loop(n, N - 1, IR_PARALLEL);
-  nest_store(n, b, i, 0, nest_load(n, b, plus(n, i, 1), 0));
-  assert_int_equal(run(n), TESS_RACE);
+  nest_store(n, b, i, 0, nest_load(n, b, interp_race_plus(n, i, 1), 0));
+  assert_int_equal(interp_race_run(n), TESS_RACE);
   assert_false(n->e.write[0]);
   assert_true(n->e.write[1]);
 }
 
-/* All iterations write one element, even the same value. */
+/* An output dependence, even of equal values. */
 static void write_write_races(void **state) {
   nest *n = *state;
   ir_buf b = nest_param(n, "B", F32, IR_ROLE_OUTPUT, N, 0, 0);
   nest_loop(n, 3, IR_PARALLEL);
   nest_store(n, b, nest_num(n, 5), 0, one(n));
-  assert_int_equal(run(n), TESS_RACE);
+  assert_int_equal(interp_race_run(n), TESS_RACE);
   assert_int_equal(n->e.element, 5);
 }
 
-/* Every iteration reads what the last one then writes: the first reader is
- * not the last one seen. */
+/* Every iteration reads the element that the last one then writes: the first
+ * reader is not the last recorded one. */
 static void early_reader_is_remembered(void **state) {
   nest *n = *state;
   ir_buf b = nest_param(n, "B", F32, IR_ROLE_INPUT, N, 0, 0);
@@ -134,12 +134,12 @@ static void early_reader_is_remembered(void **state) {
   nest_store(n, c, i, 0, nest_load(n, b, nest_num(n, 0), 0));
   nest_if(n, ir_binary(&n->p, IR_EQ, i, nest_num(n, 3)));
   nest_store(n, b, nest_num(n, 0), 0, one(n));
-  assert_int_equal(run(n), TESS_RACE);
+  assert_int_equal(interp_race_run(n), TESS_RACE);
   assert_int_equal(n->e.iter[0], 2);
   assert_int_equal(n->e.iter[1], 3);
 }
 
-/* The same inside of another racing loop, whose iterations touch different
+/* The same nested in another racing loop, whose iterations access different
  * elements: level by level. */
 static void nested_levels(void **state) {
   for (int racing = 0; racing < 2; racing++) {
@@ -149,14 +149,14 @@ static void nested_levels(void **state) {
     nest_loop(n, 3, racing ? IR_PARALLEL : IR_SERIAL);
     ir_stmt inner = n->at;
     nest_store(n, b, i, 0, one(n));
-    assert_int_equal(run(n), racing ? TESS_RACE : TESS_OK);
+    assert_int_equal(interp_race_run(n), racing ? TESS_RACE : TESS_OK);
     assert_int_equal(n->e.loop, racing ? inner : 0);
     nest_end(n);
     nest_start(n);
   }
 }
 
-/* Two loops one after the other join in between. */
+/* Consecutive loops join in between. */
 static void loops_join(void **state) {
   nest *n = *state;
   ir_buf a = nest_param(n, "A", F32, IR_ROLE_INPUT, N, 0, 0);
@@ -168,7 +168,7 @@ static void loops_join(void **state) {
   i = nest_loop(n, N, IR_PARALLEL);
   ir_expr mirror = ir_sub(&n->p, nest_num(n, N - 1), i);
   nest_store(n, b, i, 0, nest_load(n, t, mirror, 0));
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_race_run(n), TESS_OK);
 }
 
 static void unwritten_read(void **state) {
@@ -181,10 +181,10 @@ static void unwritten_read(void **state) {
   nest_close(n, 1);
   i = nest_loop(n, N, IR_SERIAL);
   nest_store(n, b, i, 0, nest_load(n, t, i, i));
-  assert_int_equal(run(n), TESS_UNWRITTEN);
+  assert_int_equal(interp_race_run(n), TESS_UNWRITTEN);
   assert_int_equal(n->e.element, N * N - 1);
   assert_string_equal(nest_error(n, text, sizeof text),
-                      "T[11, 11] is read before anything wrote it (in block "
+                      "T[11, 11] is read before it is written (in block "
                       "root)");
 }
 
@@ -193,17 +193,17 @@ static void unwritten_output(void **state) {
   ir_buf b = nest_param(n, "B", F32, IR_ROLE_OUTPUT, N, 0, 0);
   ir_expr i = nest_loop(n, N, IR_SERIAL);
   nest_store(n, b, i, 0, ir_add(&n->p, nest_load(n, b, i, 0), one(n)));
-  assert_int_equal(run(n), TESS_UNWRITTEN);
+  assert_int_equal(interp_race_run(n), TESS_UNWRITTEN);
 }
 
-/* Row-major neighbours are no excuse: each index has its own extent. */
+/* Bounds are per dimension, though the flat index stays in the buffer. */
 static void bounds_by_dimension(void **state) {
   nest *n = *state;
   char text[200];
   ir_buf b = nest_param(n, "B", F32, IR_ROLE_OUTPUT, N, N, 0);
   ir_expr i = nest_loop(n, N, IR_SERIAL);
-  nest_store(n, b, nest_num(n, 0), plus(n, i, 1), one(n));
-  assert_int_equal(run(n), TESS_BOUNDS);
+  nest_store(n, b, nest_num(n, 0), interp_race_plus(n, i, 1), one(n));
+  assert_int_equal(interp_race_run(n), TESS_BOUNDS);
   assert_int_equal(n->e.dim, 1);
   assert_int_equal(n->e.at, N);
   assert_string_equal(nest_error(n, text, sizeof text),
@@ -216,8 +216,8 @@ static void negative_index(void **state) {
   ir_buf a = nest_param(n, "A", F32, IR_ROLE_INPUT, N, 0, 0);
   ir_buf b = nest_param(n, "B", F32, IR_ROLE_OUTPUT, N, 0, 0);
   ir_expr i = nest_loop(n, N, IR_SERIAL);
-  nest_store(n, b, i, 0, nest_load(n, a, plus(n, i, -1), 0));
-  assert_int_equal(run(n), TESS_BOUNDS);
+  nest_store(n, b, i, 0, nest_load(n, a, interp_race_plus(n, i, -1), 0));
+  assert_int_equal(interp_race_run(n), TESS_BOUNDS);
   assert_int_equal(n->e.at, -1);
 }
 
@@ -228,12 +228,13 @@ static void select_guards(void **state) {
   ir_buf b = nest_param(n, "B", F32, IR_ROLE_OUTPUT, N, 0, 0);
   ir_expr i = nest_loop(n, N, IR_SERIAL);
   ir_expr inside = ir_binary(&n->p, IR_LT, nest_num(n, 0), i);
-  ir_expr v = nest_load(n, a, plus(n, i, -1), 0);
+  ir_expr v = nest_load(n, a, interp_race_plus(n, i, -1), 0);
   nest_store(n, b, i, 0, ir_select(&n->p, inside, v, one(n)));
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_race_run(n), TESS_OK);
 }
 
-/* A reduction block whose reduce iteration is not at its start first. */
+/* A reduction block whose reduce iterators do not start at their first
+ * values. */
 static void backward_reduction_is_found(void **state) {
   nest *n = *state;
   ir_buf a = nest_param(n, "A", F32, IR_ROLE_INPUT, N, N, 0);
@@ -247,7 +248,7 @@ static void backward_reduction_is_found(void **state) {
   nest_body(n);
   ir_expr sum = ir_add(&n->p, nest_load(n, c, vi, 0), nest_load(n, a, vi, vk));
   nest_store(n, c, vi, 0, sum);
-  assert_int_equal(run(n), TESS_UNWRITTEN);
+  assert_int_equal(interp_race_run(n), TESS_UNWRITTEN);
 }
 
 static void binding_out_of_domain(void **state) {
@@ -257,7 +258,7 @@ static void binding_out_of_domain(void **state) {
   nest_block(n, "B");
   ir_expr v = nest_iter(n, IR_SPATIAL, N - 2, i);
   nest_store(n, b, v, 0, one(n));
-  assert_int_equal(run(n), TESS_BOUNDS);
+  assert_int_equal(interp_race_run(n), TESS_BOUNDS);
   assert_int_equal(n->e.fault, INTERP_DOMAIN);
   assert_int_equal(n->e.at, N - 2);
 }
@@ -271,10 +272,10 @@ static void predicate_skips(void **state) {
   ir_expr v = nest_iter(n, IR_SPATIAL, N - 2, i);
   nest_store(n, b, v, 0, one(n));
   ir_blk(&n->p, s)->pred = ir_binary(&n->p, IR_LT, i, nest_num(n, N - 2));
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_race_run(n), TESS_OK);
 }
 
-/* With check_regions, what a block touches must be declared. */
+/* With check_regions, a block's accesses must be in its regions. */
 static void regions_are_checked(void **state) {
   for (int wide = 0; wide < 2; wide++) {
     nest *n = *state;
@@ -284,8 +285,8 @@ static void regions_are_checked(void **state) {
     ir_expr i = nest_loop(n, N - 1, IR_SERIAL);
     ir_stmt s = nest_block(n, "B");
     ir_expr v = nest_iter(n, IR_SPATIAL, N - 1, i);
-    ir_expr sum =
-        ir_add(&n->p, nest_load(n, a, v, 0), nest_load(n, a, plus(n, v, 1), 0));
+    ir_expr sum = ir_add(&n->p, nest_load(n, a, v, 0),
+                         nest_load(n, a, interp_race_plus(n, v, 1), 0));
     nest_store(n, b, v, 0, sum);
     ir_expr box[2] = {v, nest_num(n, wide ? 2 : 1)};
     ir_expr point[2] = {v, nest_num(n, 1)};
@@ -293,7 +294,7 @@ static void regions_are_checked(void **state) {
     ir_region writes = ir_region_new(&n->p, b, point);
     ir_block_set_reads(&n->p, s, 1, &reads);
     ir_block_set_writes(&n->p, s, 1, &writes);
-    assert_int_equal(run(n), wide ? TESS_OK : TESS_BOUNDS);
+    assert_int_equal(interp_race_run(n), wide ? TESS_OK : TESS_BOUNDS);
     if (!wide) {
       assert_int_equal(n->e.fault, INTERP_REGION);
       assert_int_equal(n->e.buf, a);
@@ -308,14 +309,14 @@ static void steps_end(void **state) {
   nest *n = *state;
   n->o.max_steps = 100;
   sum_rows(n, IR_SERIAL, IR_SERIAL);
-  assert_int_equal(run(n), TESS_LIMIT);
+  assert_int_equal(interp_race_run(n), TESS_LIMIT);
 }
 
 static void memory_ends(void **state) {
   nest *n = *state;
   n->o.max_bytes = 1000;
   sum_rows(n, IR_SERIAL, IR_SERIAL);
-  assert_int_equal(run(n), TESS_LIMIT);
+  assert_int_equal(interp_race_run(n), TESS_LIMIT);
 }
 
 static void wrong_argument_size(void **state) {
@@ -329,7 +330,7 @@ static void wrong_argument_size(void **state) {
   assert_int_equal(interp_run(&n->in, &n->p, 1, a, &n->o, &n->e), TESS_INVALID);
 }
 
-/* A buffer that nobody allocates, or that is used outside of its life. */
+/* A buffer without an allocation, or used outside of its lifetime scope. */
 static void buffers_must_exist(void **state) {
   for (int allocated = 0; allocated < 2; allocated++) {
     nest *n = *state;
@@ -342,14 +343,14 @@ static void buffers_must_exist(void **state) {
       nest_close(n, 1);
     }
     nest_store(n, t, nest_num(n, 0), 0, one(n));
-    assert_int_equal(run(n), TESS_INVALID);
+    assert_int_equal(interp_race_run(n), TESS_INVALID);
     assert_int_equal(n->e.buf, t);
     nest_end(n);
     nest_start(n);
   }
 }
 
-/* Each execution of an allocate gives a new buffer. */
+/* Each execution of an allocate gives a fresh buffer. */
 static void allocates_are_fresh(void **state) {
   nest *n = *state;
   ir_expr shape = nest_num(n, 1), zero = nest_num(n, 0);
@@ -361,7 +362,7 @@ static void allocates_are_fresh(void **state) {
   nest_store(n, t, zero, 0, one(n));
   nest_else(n);
   nest_evaluate(n, nest_load(n, t, zero, 0));
-  assert_int_equal(run(n), TESS_UNWRITTEN);
+  assert_int_equal(interp_race_run(n), TESS_UNWRITTEN);
 }
 
 static tess_status run_again(void *ud) {
@@ -387,7 +388,8 @@ static void every_failure(void **state) {
   assert_true(test_each_failure(&n->heap, run_again, fresh_machine, n) > 3);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) \
+  cmocka_unit_test_setup_teardown(f, interp_race_setup, interp_race_teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {

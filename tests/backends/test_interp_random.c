@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random programs: each runs without a fault in both domains with every
- * check on, is the same as its own copy, and as what was saved of it. */
+ * Random programs: each runs without a fault in both domains with every check
+ * on, and is equivalent to its copy and to its serialized form. */
 #include "ir/query.h"
 #include "support/gen_program.h"
 #include "support/nest.h"
 
 #include <stdlib.h>
 
-enum { PROGRAMS = 400, SEED = 20 };
+enum { PROGRAMS = TEST_DRAWS(400), SEED = 20 };
 
 typedef struct world {
   test_heap heap;
@@ -43,7 +43,7 @@ static tess_status run_native(world *w, interp_error *e) {
   return st;
 }
 
-/* A copy, or what is left after writing it down and reading it back. */
+/* A copy, or a program that was saved and restored. */
 static bool make_other(world *w, bool saved) {
   if (!saved) {
     ir_program_copy(&w->q, &w->p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The residue domain: what is the same computation agrees exactly, whatever
- * the type and the order; what is not, does not. */
+ * The residue domain: equivalent computations agree exactly, whatever the type
+ * and order; others differ. */
 #include "backends/interp/residue.h"
 #include "base/rng.h"
 #include "ir/edit.h"
@@ -82,20 +82,21 @@ static void places(void **state) {
     assert_true(residue_less(residue_at(n[i]), residue_at(n[i + 1])));
 }
 
-/* ---- two programs of one form ------------------------------------------- */
+/* ---- two programs of one shape
+ * ---------------------------------------------- */
 
-/* What is stored to R[i], of inputs X[N, M], Y[N, M] of type t. */
+/* The value stored to R[i], of inputs X[N, M], Y[N, M] of type t. */
 typedef ir_expr point(nest *n, ir_buf x, ir_buf y, ir_expr i);
 typedef void body(nest *n, ir_buf x, ir_buf y, ir_buf r);
 
-static void start(nest *n, tess_dtype t, ir_buf b[3]) {
+static void interp_residue_start(nest *n, tess_dtype t, ir_buf b[3]) {
   nest_start(n);
   b[0] = nest_param(n, "X", t, IR_ROLE_INPUT, N, M, 0);
   b[1] = nest_param(n, "Y", t, IR_ROLE_INPUT, N, M, 0);
   b[2] = nest_param(n, "R", t, IR_ROLE_OUTPUT, N, 0, 0);
 }
 
-static tess_status compare(nest *n, nest *m, interp_error *e) {
+static tess_status interp_residue_compare(nest *n, nest *m, interp_error *e) {
   nest_finish(n);
   nest_finish(m);
   tess_status st = TESS_OK;
@@ -112,22 +113,22 @@ static tess_status compare_points(tess_dtype t, point *f, point *g) {
   interp_error e;
   nest *of[2] = {&n, &m};
   for (int k = 0; k < 2; k++) {
-    start(of[k], t, b);
+    interp_residue_start(of[k], t, b);
     ir_expr i = nest_loop(of[k], N, IR_SERIAL);
     nest_store(of[k], b[2], i, 0, (k ? g : f)(of[k], b[0], b[1], i));
   }
-  return compare(&n, &m, &e);
+  return interp_residue_compare(&n, &m, &e);
 }
 
 static tess_status compare_bodies(tess_dtype t, body *f, body *g) {
   nest n, m;
   ir_buf b[3];
   interp_error e;
-  start(&n, t, b);
+  interp_residue_start(&n, t, b);
   f(&n, b[0], b[1], b[2]);
-  start(&m, t, b);
+  interp_residue_start(&m, t, b);
   g(&m, b[0], b[1], b[2]);
-  return compare(&n, &m, &e);
+  return interp_residue_compare(&n, &m, &e);
 }
 
 static ir_expr at(nest *n, ir_buf b, ir_expr i, int64_t k) {
@@ -135,9 +136,11 @@ static ir_expr at(nest *n, ir_buf b, ir_expr i, int64_t k) {
 }
 
 static const tess_dtype all[] = {
-    {TESS_FLOAT, 16, 1}, {TESS_BFLOAT, 16, 1}, {TESS_FLOAT, 32, 1},
-    {TESS_FLOAT, 64, 1}, {TESS_INT, 8, 1},     {TESS_INT, 32, 1},
-    {TESS_INT, 64, 1},   {TESS_UINT, 8, 1},    {TESS_UINT, 64, 1}};
+    {TESS_DTYPE_FLOAT, 16, 1}, {TESS_DTYPE_BFLOAT, 16, 1},
+    {TESS_DTYPE_FLOAT, 32, 1}, {TESS_DTYPE_FLOAT, 64, 1},
+    {TESS_DTYPE_INT, 8, 1},    {TESS_DTYPE_INT, 32, 1},
+    {TESS_DTYPE_INT, 64, 1},   {TESS_DTYPE_UINT, 8, 1},
+    {TESS_DTYPE_UINT, 64, 1}};
 enum { NALL = sizeof all / sizeof *all };
 
 static ir_expr sum_left(nest *n, ir_buf x, ir_buf y, ir_expr i) {
@@ -193,7 +196,7 @@ static void orders_agree(void **state) {
   }
 }
 
-/* One of two values, by how a third compares with another or a constant. */
+/* A select of two values by comparing a third with another or a constant. */
 static ir_expr chosen(nest *n, ir_buf x, ir_buf y, ir_expr i, ir_op op,
                       bool swap, int64_t constant) {
   ir_program *p = &n->p;
@@ -221,7 +224,7 @@ static ir_expr other(nest *n, ir_buf x, ir_buf y, ir_expr i) {
   return at(n, y, i, 0);
 }
 
-/* Some inputs are equal, to each other and to what they are compared with. */
+/* Some inputs are equal to each other and to the constants compared with. */
 static void ties_are_met(void **state) {
   (void)state;
   for (int k = 0; k < NALL; k++) {
@@ -261,17 +264,17 @@ static void division_is_exact(void **state) {
   assert_int_equal(compare_points(I8, fused, unfused), TESS_OK);
 }
 
-static ir_expr call(nest *n, ir_fn fn, ir_expr a) {
+static ir_expr interp_residue_call(nest *n, ir_fn fn, ir_expr a) {
   return ir_call(&n->p, fn, ir_at(&n->p, a)->dtype, 1, &a);
 }
 static ir_expr exp_of_sum(nest *n, ir_buf x, ir_buf y, ir_expr i) {
-  return call(n, IR_FN_EXP, sum_left(n, x, y, i));
+  return interp_residue_call(n, IR_FN_EXP, sum_left(n, x, y, i));
 }
 static ir_expr exp_of_sum_2(nest *n, ir_buf x, ir_buf y, ir_expr i) {
-  return call(n, IR_FN_EXP, sum_right(n, x, y, i));
+  return interp_residue_call(n, IR_FN_EXP, sum_right(n, x, y, i));
 }
 static ir_expr tanh_of_sum(nest *n, ir_buf x, ir_buf y, ir_expr i) {
-  return call(n, IR_FN_TANH, sum_left(n, x, y, i));
+  return interp_residue_call(n, IR_FN_TANH, sum_left(n, x, y, i));
 }
 static ir_expr rounded_sum(nest *n, ir_buf x, ir_buf y, ir_expr i) {
   ir_expr v = sum_right(n, x, y, i);
@@ -295,8 +298,8 @@ static void functions_are_hashes(void **state) {
 
 /* R[i] = reduction over k of X[i, k] * Y[i, k], as a block; `split`: k in two
  * loops, the inner one first. */
-static void reduce(nest *n, ir_buf x, ir_buf y, ir_buf r, ir_op op,
-                   bool split) {
+static void interp_residue_reduce(nest *n, ir_buf x, ir_buf y, ir_buf r,
+                                  ir_op op, bool split) {
   tess_dtype t = n->p.buf.v[x].dtype;
   ir_expr i = nest_loop(n, N, IR_SERIAL), k;
   if (split) {
@@ -318,16 +321,16 @@ static void reduce(nest *n, ir_buf x, ir_buf y, ir_buf r, ir_op op,
 }
 
 static void sum_plain(nest *n, ir_buf x, ir_buf y, ir_buf r) {
-  reduce(n, x, y, r, IR_ADD, false);
+  interp_residue_reduce(n, x, y, r, IR_ADD, false);
 }
 static void sum_split(nest *n, ir_buf x, ir_buf y, ir_buf r) {
-  reduce(n, x, y, r, IR_ADD, true);
+  interp_residue_reduce(n, x, y, r, IR_ADD, true);
 }
 static void min_plain(nest *n, ir_buf x, ir_buf y, ir_buf r) {
-  reduce(n, x, y, r, IR_MIN, false);
+  interp_residue_reduce(n, x, y, r, IR_MIN, false);
 }
 static void min_split(nest *n, ir_buf x, ir_buf y, ir_buf r) {
-  reduce(n, x, y, r, IR_MIN, true);
+  interp_residue_reduce(n, x, y, r, IR_MIN, true);
 }
 
 static void reductions_agree(void **state) {
@@ -340,7 +343,8 @@ static void reductions_agree(void **state) {
   }
 }
 
-/* ---- through memory or not ---------------------------------------------- */
+/* ---- inlined or not
+ * ----------------------------------------------------------- */
 
 /* R[i] = f(T[i]) where T[i] = g(i), and with g inlined. */
 static ir_expr made_of_index(nest *n, ir_expr i, tess_dtype t) {
@@ -352,7 +356,8 @@ static ir_expr use_of_it(nest *n, ir_expr v) {
   ir_expr a = ir_cast(&n->p, F32, v);
   ir_expr less = ir_binary(&n->p, IR_LT, a, c);
   ir_expr half = ir_cast(&n->p, F32, ir_cast(&n->p, F16, a));
-  return ir_select(&n->p, less, call(n, IR_FN_EXP, half), ir_mul(&n->p, a, c));
+  return ir_select(&n->p, less, interp_residue_call(n, IR_FN_EXP, half),
+                   ir_mul(&n->p, a, c));
 }
 
 static void through(nest *n, ir_buf r, tess_dtype t, bool memory) {
@@ -369,25 +374,26 @@ static void through(nest *n, ir_buf r, tess_dtype t, bool memory) {
 }
 
 static void known_values_are_seen_through(void **state) {
-  static const tess_dtype via[] = {{TESS_INT, 64, 1},
-                                   {TESS_INT, 8, 1},
-                                   {TESS_FLOAT, 16, 1},
-                                   {TESS_FLOAT, 64, 1},
-                                   {TESS_UINT, 8, 1}};
+  static const tess_dtype via[] = {{TESS_DTYPE_INT, 64, 1},
+                                   {TESS_DTYPE_INT, 8, 1},
+                                   {TESS_DTYPE_FLOAT, 16, 1},
+                                   {TESS_DTYPE_FLOAT, 64, 1},
+                                   {TESS_DTYPE_UINT, 8, 1}};
   (void)state;
   for (int k = 0; k < 5; k++) {
     nest n, m;
     ir_buf b[3];
     interp_error e;
-    start(&n, F32, b);
+    interp_residue_start(&n, F32, b);
     through(&n, b[2], via[k], true);
-    start(&m, F32, b);
+    interp_residue_start(&m, F32, b);
     through(&m, b[2], via[k], false);
-    assert_int_equal(compare(&n, &m, &e), TESS_OK);
+    assert_int_equal(interp_residue_compare(&n, &m, &e), TESS_OK);
   }
 }
 
-/* ---- indices that are data ---------------------------------------------- */
+/* ---- data-dependent indices
+ * --------------------------------------------------- */
 
 /* R[i] = X[I[i]], gathered in either direction. */
 static void gather(nest *n, bool backwards, bool wrong) {
@@ -407,15 +413,16 @@ static void gathers_agree(void **state) {
   interp_error e;
   gather(&n, false, false);
   gather(&m, true, false);
-  assert_int_equal(compare(&n, &m, &e), TESS_OK);
+  assert_int_equal(interp_residue_compare(&n, &m, &e), TESS_OK);
   gather(&n, false, false);
   gather(&m, false, true);
-  assert_int_equal(compare(&n, &m, &e), TESS_MISMATCH);
+  assert_int_equal(interp_residue_compare(&n, &m, &e), TESS_MISMATCH);
   assert_int_equal(e.fault, INTERP_DIFFERS);
   assert_true(e.value[0].u != e.value[1].u);
 }
 
-/* ---- what is reported --------------------------------------------------- */
+/* ---- messages
+ * ------------------------------------------------------------------- */
 
 static void misses_the_last(nest *n, ir_buf x, ir_buf y, ir_buf r) {
   (void)y;
@@ -440,10 +447,10 @@ static void reports(void **state) {
   interp_error e;
   int which;
   char text[200];
-  start(&n, F32, b);
+  interp_residue_start(&n, F32, b);
   copies_all(&n, b[0], b[1], b[2]);
   nest_finish(&n);
-  start(&m, F32, b);
+  interp_residue_start(&m, F32, b);
   misses_the_last(&m, b[0], b[1], b[2]);
   nest_finish(&m);
   assert_int_equal(interp_equal(&n.heap.heap, &n.p, &m.p, 1, NULL, &e, &which),
@@ -456,14 +463,14 @@ static void reports(void **state) {
   assert_int_equal(interp_equal(&n.heap.heap, &m.p, &n.p, 1, NULL, &e, &which),
                    TESS_MISMATCH);
   nest_end(&m);
-  start(&m, F32, b);
+  interp_residue_start(&m, F32, b);
   reads_beyond(&m, b[0], b[1], b[2]);
   nest_finish(&m);
   assert_int_equal(interp_equal(&n.heap.heap, &m.p, &n.p, 1, NULL, &e, &which),
                    TESS_BOUNDS);
   assert_int_equal(which, 0);
   nest_end(&m);
-  start(&m, F16, b);
+  interp_residue_start(&m, F16, b);
   copies_all(&m, b[0], b[1], b[2]);
   nest_finish(&m);
   assert_int_equal(interp_equal(&n.heap.heap, &n.p, &m.p, 1, NULL, &e, &which),

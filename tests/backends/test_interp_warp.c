@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Warps in lockstep: exchanging values, barriers of a warp, fragments, what
- * all lanes do together. */
+ * Warps in lockstep: shuffles and votes, warp barriers, fragments,
+ * warp-synchronous loops. */
 #include "ir/edit.h"
 #include "support/nest.h"
 
 enum { MAX = 96, ALL = -1 };
 
-static int setup(void **state) {
+static int interp_warp_setup(void **state) {
   static nest n;
   nest_start(&n);
   *state = &n;
   return 0;
 }
 
-static int teardown(void **state) {
+static int interp_warp_teardown(void **state) {
   nest_end(*state);
   return 0;
 }
@@ -22,7 +22,7 @@ static float in[MAX], out[MAX];
 static int threads;
 static ir_buf A, R;
 
-/* A kernel of so many threads, which is open. */
+/* Opens a kernel of so many threads. */
 static ir_expr kernel(nest *n, int count) {
   threads = count;
   A = nest_param(n, "A", F32, IR_ROLE_INPUT, count, 0, 0);
@@ -30,7 +30,7 @@ static ir_expr kernel(nest *n, int count) {
   return nest_thread(n, count, IR_THREADIDX_X);
 }
 
-static tess_status run(nest *n) {
+static tess_status interp_warp_run(nest *n) {
   void *args[2] = {in, out};
   for (int i = 0; i < MAX; i++) in[i] = (float)(i + 1), out[i] = -1;
   nest_finish(n);
@@ -39,7 +39,7 @@ static tess_status run(nest *n) {
 
 static void must_say(nest *n, tess_status code, const char *text) {
   char got[400];
-  assert_int_equal(run(n), code);
+  assert_int_equal(interp_warp_run(n), code);
   assert_string_equal(nest_error(n, got, sizeof got), text);
 }
 
@@ -61,7 +61,7 @@ static ir_expr less(nest *n, ir_expr a, int64_t b) {
   return ir_binary(&n->p, IR_LT, a, nest_num(n, b));
 }
 
-static ir_expr plus(nest *n, ir_expr a, int64_t k) {
+static ir_expr interp_warp_plus(nest *n, ir_expr a, int64_t k) {
   return ir_add(&n->p, a, nest_num(n, k));
 }
 
@@ -73,7 +73,7 @@ static ir_buf own(nest *n, const char *name, ir_scope scope, int64_t size) {
 
 /* ---- exchanging --------------------------------------------------------- */
 
-/* R[tx] = A of the lane that `fn` names with `by`. */
+/* R[tx] = A of the lane that `fn` selects with `by`. */
 static void exchange(nest *n, int count, ir_fn fn, int64_t by) {
   ir_expr tx = kernel(n, count);
   nest_store(n, R, tx, 0,
@@ -92,17 +92,17 @@ static void lanes_read_each_other(void **state) {
   };
   for (unsigned i = 0; i < sizeof row / sizeof *row; i++) {
     exchange(n, 64, row[i].fn, row[i].by);
-    assert_int_equal(run(n), TESS_OK);
+    assert_int_equal(interp_warp_run(n), TESS_OK);
     for (int w = 0; w < 64; w += 32) {
       assert_true(out[w] == in[w + row[i].from0]);
       assert_true(out[w + 30] == in[w + row[i].from30]);
     }
-    teardown(state);
-    setup(state);
+    interp_warp_teardown(state);
+    interp_warp_setup(state);
   }
 }
 
-/* x += the value 16, 8, .. 1 lanes further on: lane 0 has the sum. */
+/* A tree reduction by shuffles of 16, 8, .. 1 lanes: lane 0 has the sum. */
 static void a_tree_of_sums(void **state) {
   nest *n = *state;
   ir_expr tx = kernel(n, 32), zero = nest_num(n, 0);
@@ -115,21 +115,21 @@ static void a_tree_of_sums(void **state) {
                       shfl(n, IR_FN_SHFL_DOWN, ALL, nest_load(n, x, zero, 0),
                            nest_num(n, by))));
   nest_store(n, R, tx, 0, nest_load(n, x, zero, 0));
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_warp_run(n), TESS_OK);
   assert_true(out[0] == 32 * 33 / 2);
 }
 
-/* The last of 40 threads make a warp of eight. */
+/* The last of 40 threads form a partial warp of eight. */
 static void a_lane_that_is_not_there(void **state) {
   nest *n = *state;
   exchange(n, 40, IR_FN_SHFL_XOR, 4);
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_warp_run(n), TESS_OK);
   assert_true(out[35] == in[39]);
-  teardown(state);
-  setup(state);
+  interp_warp_teardown(state);
+  interp_warp_setup(state);
   exchange(n, 40, IR_FN_SHFL_XOR, 8);
   must_say(n, TESS_RACE,
-           "thread 32 reads the value of a lane that takes no part (thread "
+           "thread 32 reads the value of an inactive lane (thread "
            "40), in `R[i] = shfl_xor_sync(4294967295, A[i], 8)` "
            "(in block root)");
 }
@@ -147,29 +147,29 @@ static void some(nest *n, int64_t mask, int64_t from) {
 static void only_some_lanes(void **state) {
   nest *n = *state;
   some(n, 0xffff, 9);
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_warp_run(n), TESS_OK);
   assert_true(out[0] == in[9] && out[15] == in[9] && out[16] == -1);
-  teardown(state);
-  setup(state);
-  /* Lanes that are through count no more, but have no value either. */
+  interp_warp_teardown(state);
+  interp_warp_setup(state);
+  /* Lanes that have ended are not waited for, but have no value either. */
   some(n, ALL, 9);
-  assert_int_equal(run(n), TESS_OK);
-  teardown(state);
-  setup(state);
+  assert_int_equal(interp_warp_run(n), TESS_OK);
+  interp_warp_teardown(state);
+  interp_warp_setup(state);
   some(n, ALL, 20);
   must_say(n, TESS_RACE,
-           "thread 0 reads the value of a lane that takes no part (thread "
+           "thread 0 reads the value of an inactive lane (thread "
            "20), in `R[i] = shfl_sync(4294967295, A[i], 20)` (in block root)");
-  teardown(state);
-  setup(state);
+  interp_warp_teardown(state);
+  interp_warp_setup(state);
   some(n, 0xfffe, 9);
   must_say(n, TESS_RACE,
            "thread 0 calls it with a mask that it is not in, in `R[i] = "
            "shfl_sync(65534, A[i], 9)` (in block root)");
 }
 
-/* The others wait at a barrier instead. */
-static void lanes_that_do_not_meet(void **state) {
+/* The others wait at a barrier instead: divergence. */
+static void divergent_lanes(void **state) {
   nest *n = *state;
   some(n, ALL, 9);
   nest_barrier(n);
@@ -179,7 +179,7 @@ static void lanes_that_do_not_meet(void **state) {
            "(in block root)");
 }
 
-/* Both sides of a condition exchange values, each among its lanes. */
+/* Both sides of a branch shuffle, each among its lanes. */
 static void two_groups(void **state) {
   nest *n = *state;
   ir_expr tx = kernel(n, 32);
@@ -190,7 +190,7 @@ static void two_groups(void **state) {
   nest_store(n, R, tx, 0,
              shfl(n, IR_FN_SHFL, INT64_C(0xffffff00), nest_load(n, A, tx, 0),
                   nest_num(n, 30)));
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_warp_run(n), TESS_OK);
   assert_true(out[0] == in[1] && out[7] == in[1]);
   assert_true(out[8] == in[30] && out[31] == in[30]);
 }
@@ -209,7 +209,7 @@ static void votes(void **state) {
       &n->p, r,
       ir_select(&n->p, all, ir_real(&n->p, F32, 1000), ir_real(&n->p, F32, 0)));
   nest_store(n, R, tx, 0, r);
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_warp_run(n), TESS_OK);
   for (int i = 0; i < 32; i++) assert_true(out[i] == 131);
 }
 
@@ -217,7 +217,7 @@ static void votes(void **state) {
 
 typedef enum between { NOTHING, SHUFFLE, BARRIER, TOGETHER } between;
 
-/* S[tx] = A[tx]; what stands between; R[tx] = S[tx ^ other]. */
+/* S[tx] = A[tx]; the code between; R[tx] = S[tx ^ other]. */
 static void through_memory(nest *n, int count, between what, int64_t other) {
   ir_buf s = own(n, "S", IR_SCOPE_SHARED, count);
   threads = count;
@@ -241,18 +241,18 @@ static void through_memory(nest *n, int count, between what, int64_t other) {
   ir_expr half = nest_num(n, other);
   ir_expr low = ir_binary(
       &n->p, IR_LT, ir_binary(&n->p, IR_MOD, tx, nest_num(n, 2 * other)), half);
-  ir_expr from =
-      other ? ir_select(&n->p, low, plus(n, tx, other), plus(n, tx, -other))
-            : tx;
+  ir_expr from = other ? ir_select(&n->p, low, interp_warp_plus(n, tx, other),
+                                   interp_warp_plus(n, tx, -other))
+                       : tx;
   nest_store(n, R, tx, 0, nest_load(n, s, from, 0));
 }
 
-/* A lane that goes on after an exchange is the same lane. */
+/* A lane that continues after a shuffle is still the same lane. */
 static void a_lane_does_not_race_with_itself(void **state) {
   nest *n = *state;
   through_memory(n, 64, SHUFFLE, 0);
   n->o.threads = INTERP_LOCKSTEP;
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_warp_run(n), TESS_OK);
 }
 
 static void exchanges_order_no_memory(void **state) {
@@ -267,16 +267,16 @@ static void exchanges_order_no_memory(void **state) {
 static void barriers_of_a_warp_do(void **state) {
   nest *n = *state;
   through_memory(n, 32, BARRIER, 1);
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_warp_run(n), TESS_OK);
   for (int i = 0; i < 32; i++) assert_true(out[i] == in[i ^ 1]);
 }
 
 static void between_warps_they_do_not(void **state) {
   nest *n = *state;
   through_memory(n, 64, BARRIER, 32);
-  assert_int_equal(run(n), TESS_UNWRITTEN);
-  teardown(state);
-  setup(state);
+  assert_int_equal(interp_warp_run(n), TESS_UNWRITTEN);
+  interp_warp_teardown(state);
+  interp_warp_setup(state);
   ir_buf s = own(n, "S", IR_SCOPE_SHARED, 64);
   A = nest_param(n, "A", F32, IR_ROLE_INPUT, 64, 0, 0);
   R = nest_param(n, "R", F32, IR_ROLE_OUTPUT, 64, 0, 0);
@@ -304,7 +304,7 @@ static void a_barrier_not_all_reach(void **state) {
            "way round, in `barrier warp` (in block root)");
 }
 
-/* One for each warp, of which all lanes see all. */
+/* One buffer per warp, shared by its lanes. */
 static void memory_of_a_warp(void **state) {
   nest *n = *state;
   ir_expr tx = kernel(n, 64);
@@ -315,7 +315,7 @@ static void memory_of_a_warp(void **state) {
   nest_warp_barrier(n);
   nest_store(n, R, tx, 0,
              nest_load(n, s, ir_sub(&n->p, nest_num(n, 31), lane), 0));
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_warp_run(n), TESS_OK);
   for (int i = 0; i < 64; i++)
     assert_true(out[i] == in[i / 32 * 32 + 31 - i % 32]);
 }
@@ -359,7 +359,7 @@ static void doubled(nest *n, int count, int64_t ends, bool touched) {
 static void fragments_are_a_warps(void **state) {
   nest *n = *state;
   doubled(n, 96, 0, false);
-  assert_int_equal(run(n), TESS_OK);
+  assert_int_equal(interp_warp_run(n), TESS_OK);
   for (int i = 0; i < 96; i++) assert_true(out[i] == 2 * in[i]);
 }
 
@@ -367,7 +367,7 @@ static void no_lane_alone(void **state) {
   nest *n = *state;
   doubled(n, 32, 0, true);
   must_say(n, TESS_INVALID,
-           "a fragment is touched by a single lane (buffer F) "
+           "a fragment is accessed by a single lane (buffer F) "
            "(in block root)");
 }
 
@@ -383,18 +383,18 @@ static void a_whole_warp(void **state) {
   nest *n = *state;
   doubled(n, 40, 0, false);
   must_say(n, TESS_RACE,
-           "thread 32 belongs to a warp that is not whole (thread 39), in "
+           "thread 32 belongs to a partial warp (thread 39), in "
            "`for i in warp(1)` (in block root)");
 }
 
-/* What is done together cannot depend on the lane. */
+/* Warp-synchronous code must not depend on the lane. */
 static void lanes_agree(void **state) {
   nest *n = *state;
   ir_expr tx = kernel(n, 32);
   nest_thread(n, 1, IR_WARP);
   nest_store(n, R, tx, 0, ir_real(&n->p, F32, 1));
   nest_close(n, 1);
-  assert_int_equal(run(n), TESS_RACE);
+  assert_int_equal(interp_warp_run(n), TESS_RACE);
   char text[300];
   assert_non_null(strstr(nest_error(n, text, sizeof text),
                          "thread 1 has another value of"));
@@ -410,11 +410,11 @@ static void no_lanes_memory(void **state) {
   nest_store(n, R, zero, 0, nest_load(n, x, zero, 0));
   nest_close(n, 1);
   must_say(n, TESS_INVALID,
-           "each lane's own memory is touched by all together "
+           "memory private to each lane is accessed by all together "
            "(buffer x) (in block root)");
 }
 
-/* What warps do to the same element races like what threads do. */
+/* Accesses of warps race as those of threads do. */
 static void warps_race(void **state) {
   nest *n = *state;
   kernel(n, 64);
@@ -433,11 +433,12 @@ static void exchanges_are_not_for_loops(void **state) {
   nest_evaluate(
       n, shfl(n, IR_FN_SHFL, ALL, nest_load(n, A, tx, 0), nest_num(n, 0)));
   must_say(n, TESS_INVALID,
-           "shfl_sync that is not in a thread's own code "
+           "shfl_sync that is not in a thread's code "
            "(in block root)");
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) \
+  cmocka_unit_test_setup_teardown(f, interp_warp_setup, interp_warp_teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -445,7 +446,7 @@ int main(void) {
       TEST(a_tree_of_sums),
       TEST(a_lane_that_is_not_there),
       TEST(only_some_lanes),
-      TEST(lanes_that_do_not_meet),
+      TEST(divergent_lanes),
       TEST(two_groups),
       TEST(votes),
       TEST(a_lane_does_not_race_with_itself),

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Thread loops become kernels with barriers: scheduled matrix products as a
- * device would run them, in lockstep. */
+ * Thread loops become kernels with barriers: scheduled matrix products in
+ * lockstep, as on a device. */
 #include "base/rng.h"
 #include "ir/edit.h"
 #include "support/lowering.h"
 
-enum { ROUNDS = 250 };
+enum { ROUNDS = TEST_DRAWS(250) };
 
 static void again(void) {
   teardown(NULL);
   setup(NULL);
 }
 
-/* The program after the passes up to that one, as text. */
+/* The program after the passes up to that one, printed. */
 static const char *text_after(const char *pass) {
   return lowered_text(&low, &t.p, pass, &t.texts);
 }
 
-static uint32_t count(const char *text, const char *what) {
+static uint32_t kernels_count(const char *text, const char *what) {
   uint32_t n = 0;
   for (; (text = strstr(text, what)); text += strlen(what)) n++;
   return n;
@@ -25,7 +25,7 @@ static uint32_t count(const char *text, const char *what) {
 
 /* ---- a matrix product --------------------------------------------------- */
 
-static void describe(int64_t m, int64_t n, int64_t k) {
+static void kernels_describe(int64_t m, int64_t n, int64_t k) {
   ir_buf a = scheduled_buf(&t, "A", IR_ROLE_INPUT, 2, (int64_t[]){m, k});
   ir_buf b = scheduled_buf(&t, "B", IR_ROLE_INPUT, 2, (int64_t[]){k, n});
   ir_buf c = scheduled_buf(&t, "C", IR_ROLE_OUTPUT, 2, (int64_t[]){m, n});
@@ -38,14 +38,14 @@ static void describe(int64_t m, int64_t n, int64_t k) {
   scheduled_finish(&t);
 }
 
-/* How C is computed: bm x bn elements by a block of threads, tm x tn of them
- * by a thread, k in steps of bk. */
+/* The schedule of C: bm x bn elements per block of threads, tm x tn per thread,
+ * k in steps of bk. */
 typedef struct plan {
   int64_t bm, bn, bk, tm, tn, fetch;
   int64_t virtual;   /* parts of a thread's rows; 0: no such loop */
   bool local;        /* sums in registers */
   bool two;          /* threads in two axes */
-  bool spread;       /* the copies are the threads' together */
+  bool spread;       /* cooperative fetching */
   const char *scope; /* of the tiles of A and B; NULL: none */
   bool pipelined, doubled, unbound_grid, vectorized;
 } plan;
@@ -54,7 +54,7 @@ typedef struct product {
   ir_stmt c, copy, bx, virtual, ty, tx, k0;
 } product;
 
-static product tile(const plan *x) {
+static product kernels_tile(const plan *x) {
   product m = {.c = scheduled_get(&t, "C")};
   if (x->local) {
     DO(&t, cache_write, AT(block, m.c), NUM(write_buffer_index, 0),
@@ -101,7 +101,7 @@ static void bind_loops(const plan *x, const product *m) {
   RUN(&t, bind, AT(loop, m->tx), STR(thread_axis, "threadIdx.x"));
 }
 
-/* The tile of input number n, made under k0 by all threads. */
+/* The tile of input number n, copied under k0 by all threads. */
 static void fetch(const plan *x, const product *m, int64_t n) {
   DO(&t, cache_read, AT(block, m->c), NUM(read_buffer_index, n),
      STR(storage_scope, x->scope));
@@ -137,7 +137,7 @@ static ir_val integers(uint32_t n, const int64_t *v) {
   return ir_value_add(&t.p, (ir_value){.tag = IR_VAL_LIST, .n = n}, e);
 }
 
-static void pipeline(const product *m) {
+static void kernels_pipeline(const product *m) {
   uint32_t n = 0;
   for (ir_stmt c = ir_st(&t.p, m->k0)->body; c; c = ir_st(&t.p, c)->next) n++;
   int64_t stage[8] = {0}, order[8] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -149,7 +149,7 @@ static void pipeline(const product *m) {
 }
 
 static void schedule(const plan *x) {
-  product m = tile(x);
+  product m = kernels_tile(x);
   bind_loops(x, &m);
   if (m.copy) RUN(&t, reverse_compute_at, AT(block, m.copy), AT(loop, m.tx));
   for (int64_t n = 0; n < 2 && x->scope; n++) fetch(x, &m, n);
@@ -158,10 +158,10 @@ static void schedule(const plan *x) {
     uint32_t n = sch_loops_above(&t.p, m.c, SCHEDULED_MAX, v);
     RUN(&t, vectorize, AT(loop, v[n - 1]));
   }
-  if (x->pipelined) pipeline(&m);
+  if (x->pipelined) kernels_pipeline(&m);
 }
 
-static void must_work(void) {
+static void kernels_must_work(void) {
   assert_true(scheduled_same(&t));
   tess_status st = lowered_check(&low, &t.p);
   if (st) fail_msg("%s\n%s", low.err.message, scheduled_text(&t));
@@ -170,48 +170,49 @@ static void must_work(void) {
 static const plan usual = {
     8, 8, 4, 2, 2, 16, .local = true, .spread = true, .scope = "shared"};
 
-/* Both tiles are copied by all threads together; the copies are waited for,
- * and so are those who read the last ones. */
+/* Cooperative fetching of both tiles, with barriers before their use and before
+ * they are overwritten. */
 static void shared_tiles(void **state) {
   (void)state;
-  describe(16, 16, 16);
+  kernels_describe(16, 16, 16);
   schedule(&usual);
-  const char *text = text_after("narrow");
-  assert_int_equal(count(text, "barrier shared"), 2);
-  assert_int_equal(count(text, "in threadIdx.x"), 1);
+  const char *text = text_after("compact_thread_buffers");
+  assert_int_equal(kernels_count(text, "barrier shared"), 2);
+  assert_int_equal(kernels_count(text, "in threadIdx.x"), 1);
   assert_non_null(strstr(text, "A_shared: float32[8, 4] in shared"));
   assert_non_null(strstr(text, "C_local: float32[2, 2] in local"));
-  must_work();
+  kernels_must_work();
 }
 
-/* Copies for the next step while this one is computed. */
+/* Double buffering: copies for the next step during this one. */
 static void pipelined_tiles(void **state) {
   (void)state;
   plan x = usual;
   x.pipelined = true;
-  describe(16, 16, 16);
+  kernels_describe(16, 16, 16);
   schedule(&x);
-  const char *text = text_after("narrow");
-  assert_int_equal(count(text, "barrier shared"), 3);
+  const char *text = text_after("compact_thread_buffers");
+  assert_int_equal(kernels_count(text, "barrier shared"), 3);
   assert_non_null(strstr(text, "A_shared: float32[2, 8, 4] in shared"));
-  must_work();
+  kernels_must_work();
 }
 
-/* What is copied is copied once, for all virtual threads; each has its own
- * sums. */
+/* Cooperative fetching once for all virtual threads; each has its own
+ * accumulators. */
 static void virtual_threads(void **state) {
   (void)state;
   plan x = usual;
   x.virtual = 2;
-  describe(16, 16, 16);
+  kernels_describe(16, 16, 16);
   schedule(&x);
-  const char *text = text_after("narrow");
-  assert_int_equal(count(text, "vthread"), 0);
+  const char *text = text_after("compact_thread_buffers");
+  assert_int_equal(kernels_count(text, "vthread"), 0);
   assert_non_null(strstr(text, "C_local: float32[2, 2, 2] in local"));
-  must_work();
+  kernels_must_work();
 }
 
-/* ---- where no barrier can be -------------------------------------------- */
+/* ---- no legal barrier placement
+ * --------------------------------------------- */
 
 static ir_stmt thread_loop(ir_stmt block, uint32_t k, ir_thread axis) {
   ir_stmt l = scheduled_loop(&t, block, k);
@@ -220,8 +221,8 @@ static ir_stmt thread_loop(ir_stmt block, uint32_t k, ir_thread axis) {
   return l;
 }
 
-/* Row y of threads does so many times, as many as `rows`: S is filled, then
- * read by threads that did not fill what they read. */
+/* Row y of threads repeats, `rows` times: S is filled, then read by threads
+ * that did not fill what they read. */
 static tess_status mirror(ir_expr (*rows)(ir_program *p, ir_expr y)) {
   ir_program *p = &t.p;
   const int64_t all[3] = {4, 4, 4}, wide[2] = {16, 4}, n = 4;
@@ -262,8 +263,8 @@ static ir_expr as_many_rows(ir_program *p, ir_expr y) {
   return ir_add(p, y, ir_index(p, 1));
 }
 
-/* The rows of threads do it more or less often, so that some would wait for
- * others that never come. */
+/* The rows' trip counts differ, so that some threads would wait for others that
+ * never arrive. */
 static void no_place_for_a_barrier(void **state) {
   (void)state;
   assert_int_equal(mirror(two_rows), TESS_OK);
@@ -276,29 +277,30 @@ static void no_place_for_a_barrier(void **state) {
 
 /* ---- random ones -------------------------------------------------------- */
 
-static int64_t below(rng *r, int64_t n) {
+static int64_t kernels_below(rng *r, int64_t n) {
   return (int64_t)rng_below(r, (uint64_t)n);
 }
 
-static plan draw(rng *r) {
+static plan kernels_draw(rng *r) {
   static const char *const scope[] = {"shared", "shared", "shared.dyn",
                                       "local",  "warp",   NULL};
-  plan x = {.tm = 1 + below(r, 3),
-            .tn = 1 + below(r, 3),
-            .bk = 1 + below(r, 5),
-            .fetch = 1 + below(r, 20),
-            .local = below(r, 4),
-            .two = below(r, 2),
-            .spread = below(r, 4),
-            .scope = scope[below(r, 6)],
-            .pipelined = below(r, 3) == 0,
-            .doubled = below(r, 4) == 0,
-            .unbound_grid = below(r, 6) == 0,
-            .vectorized = below(r, 4) == 0,
-            .virtual = below(r, 3) ? 0 : 1 + below(r, 3)};
-  x.bm = x.tm * (1 + below(r, 4));
-  x.bn = x.tn * (1 + below(r, 4));
-  if (below(r, 2)) x.fetch = x.two ? x.bn / x.tn : x.bm / x.tm * x.bn / x.tn;
+  plan x = {.tm = 1 + kernels_below(r, 3),
+            .tn = 1 + kernels_below(r, 3),
+            .bk = 1 + kernels_below(r, 5),
+            .fetch = 1 + kernels_below(r, 20),
+            .local = kernels_below(r, 4),
+            .two = kernels_below(r, 2),
+            .spread = kernels_below(r, 4),
+            .scope = scope[kernels_below(r, 6)],
+            .pipelined = kernels_below(r, 3) == 0,
+            .doubled = kernels_below(r, 4) == 0,
+            .unbound_grid = kernels_below(r, 6) == 0,
+            .vectorized = kernels_below(r, 4) == 0,
+            .virtual = kernels_below(r, 3) ? 0 : 1 + kernels_below(r, 3)};
+  x.bm = x.tm * (1 + kernels_below(r, 4));
+  x.bn = x.tn * (1 + kernels_below(r, 4));
+  if (kernels_below(r, 2))
+    x.fetch = x.two ? x.bn / x.tn : x.bm / x.tm * x.bn / x.tn;
   return x;
 }
 
@@ -308,8 +310,9 @@ static void random_products(void **state) {
   for (uint64_t i = 0; i < ROUNDS; i++) {
     rng r;
     rng_init(&r, 91, i);
-    plan x = draw(&r);
-    describe(1 + below(&r, 12), 1 + below(&r, 12), 1 + below(&r, 12));
+    plan x = kernels_draw(&r);
+    kernels_describe(1 + kernels_below(&r, 12), 1 + kernels_below(&r, 12),
+                     1 + kernels_below(&r, 12));
     schedule(&x);
     assert_true(scheduled_same(&t));
     tess_status st = lowered_check(&low, &t.p);

@@ -13,16 +13,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
-static const tess_dtype I32 = {TESS_INT, 32, 1};
-static const tess_dtype BOOL1 = {TESS_BOOL, 8, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1};
+static const tess_dtype I32 = {TESS_DTYPE_INT, 32, 1};
+static const tess_dtype BOOL1 = {TESS_DTYPE_BOOL, 8, 1};
 
 /* Shorthands for what these programs are made of. */
 static ir_expr idx(compiled *k, int64_t v) { return ir_index(&k->p, v); }
-static ir_expr add(compiled *k, ir_expr a, ir_expr b) {
+static ir_expr llvm_add(compiled *k, ir_expr a, ir_expr b) {
   return ir_add(&k->p, a, b);
 }
-static ir_expr mul(compiled *k, ir_expr a, int64_t b) {
+static ir_expr llvm_mul(compiled *k, ir_expr a, int64_t b) {
   return ir_mul(&k->p, a, idx(k, b));
 }
 static ir_expr ramp(compiled *k, ir_expr base, int64_t stride, uint32_t n) {
@@ -30,11 +30,11 @@ static ir_expr ramp(compiled *k, ir_expr base, int64_t stride, uint32_t n) {
 }
 static ir_expr f32(compiled *k, double v) { return ir_real(&k->p, F32, v); }
 
-static void build(compiled *k) {
+static void llvm_build(compiled *k) {
   if (compiled_build(k) != TESS_OK) fail_msg("%s", k->err.message);
 }
 
-static void run(compiled *k, void **args) {
+static void llvm_run(compiled *k, void **args) {
   assert_int_equal(compiled_run(k, args, NULL), TESS_OK);
 }
 
@@ -65,16 +65,16 @@ static void access_shapes(void **state) {
   ir_expr odd = ir_binary(
       p, IR_EQ, ir_binary(p, IR_MOD, any, ir_broadcast(p, idx(&k, 2), 8)),
       ir_broadcast(p, idx(&k, 1), 8));
-  tess_dtype f8 = {TESS_FLOAT, 32, 8};
+  tess_dtype f8 = {TESS_DTYPE_FLOAT, 32, 8};
   ir_expr row = ramp(&k, idx(&k, 30), 1, 8);
   compiled_store(&k, k.root, c, ramp(&k, idx(&k, 40), 1, 8),
                  ir_load_masked(p, a, f8, 1, &row, odd));
-  build(&k);
+  llvm_build(&k);
   float x[64], z[64];
   int64_t where[8] = {3, 60, 0, 63, 8, 8, 1, 2};
   count_up(x, 64);
   void *args[] = {x, where, z};
-  run(&k, args);
+  llvm_run(&k, args);
   for (int i = 0; i < 8; i++) {
     assert_true(z[i] == 5 + i);
     assert_true(z[8 + i] == 2 + 3 * i);
@@ -108,13 +108,13 @@ static void store_shapes(void **state) {
     ir_st(p, s)->mask = one ? compiled_load(&k, mask, lane) : on;
     ir_append(p, k.root, s);
   }
-  build(&k);
+  llvm_build(&k);
   float x[8], z[64];
   uint8_t m[8] = {0, 1, 1, 0, 0, 1, 0, 1};
   count_up(x, 8);
   for (int i = 0; i < 64; i++) z[i] = -1;
   void *args[] = {x, m, z};
-  run(&k, args);
+  llvm_run(&k, args);
   for (int i = 0; i < 8; i++) {
     assert_true(z[2 * i] == i && z[2 * i + 1] == -1);
     assert_true(z[16 + i] == (m[i] ? i : -1));
@@ -124,10 +124,11 @@ static void store_shapes(void **state) {
   compiled_end(&k);
 }
 
-/* ---- choices ------------------------------------------------------------ */
+/* ---- conditional evaluation
+ * --------------------------------------------------- */
 
-/* Two pages of which the second may not be touched; the last n floats of
- * the first. */
+/* Two pages of which the second is inaccessible; the last n floats of the
+ * first. */
 static float *at_the_edge(int n) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char *m = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
@@ -156,19 +157,19 @@ static void choices_are_lazy(void **state) {
   ir_expr value = compiled_load(&k, a, i);
   compiled_store(&k, loop, c, i, ir_select(p, in, value, f32(&k, -1)));
   ir_expr positive = ir_binary(p, IR_LE, f32(&k, 0), value);
-  compiled_store(&k, loop, c, add(&k, i, idx(&k, 16)),
+  compiled_store(&k, loop, c, llvm_add(&k, i, idx(&k, 16)),
                  ir_cast(p, F32, ir_and(p, in, positive)));
   ir_expr v = ramp(&k, idx(&k, 0), 1, 8);
   ir_expr lanes = ir_binary(p, IR_LT, v, ir_broadcast(p, idx(&k, 5), 8));
   ir_expr scalar = ir_broadcast(p, compiled_load(&k, a, idx(&k, 4)), 8);
-  ir_expr both = add(&k, compiled_load(&k, a, v), scalar);
+  ir_expr both = llvm_add(&k, compiled_load(&k, a, v), scalar);
   compiled_store(&k, k.root, c, ramp(&k, idx(&k, 8), 1, 8),
                  ir_select(p, lanes, both, ir_broadcast(p, f32(&k, -1), 8)));
-  build(&k);
+  llvm_build(&k);
   float *x = at_the_edge(5), z[24];
   count_up(x, 5);
   void *args[] = {x, z};
-  run(&k, args);
+  llvm_run(&k, args);
   for (int n = 0; n < 8; n++) {
     assert_true(z[n] == (n < 5 ? n : -1));
     assert_true(z[8 + n] == (n < 5 ? n + 4 : -1));
@@ -178,7 +179,7 @@ static void choices_are_lazy(void **state) {
   compiled_end(&k);
 }
 
-/* if, else, let; and what was loaded before a store is loaded again. */
+/* if, else, let; a load is repeated after a store. */
 static void statements(void **state) {
   (void)state;
   compiled k;
@@ -188,22 +189,22 @@ static void statements(void **state) {
   ir_expr i, one = f32(&k, 1);
   ir_stmt loop = compiled_loop(&k, k.root, idx(&k, 8), IR_SERIAL, &i);
   ir_expr old = compiled_load(&k, c, i);
-  compiled_store(&k, loop, c, i, add(&k, old, one));
-  compiled_store(&k, loop, c, i, add(&k, old, old));
+  compiled_store(&k, loop, c, i, llvm_add(&k, old, one));
+  compiled_store(&k, loop, c, i, llvm_add(&k, old, old));
   ir_stmt cond = ir_if_new(p, ir_binary(p, IR_LT, i, idx(&k, 3)));
   ir_append(p, loop, cond);
-  compiled_store(&k, cond, c, i, add(&k, old, one));
+  compiled_store(&k, cond, c, i, llvm_add(&k, old, one));
   ir_var v =
       ir_var_new(p, IR_VAR_LET, ir_name(p, "v"), F32, INT64_MIN, INT64_MAX);
   ir_stmt let = ir_let_new(p, v, old);
   ir_append_alt(p, cond, let);
   compiled_store(&k, let, c, i, f32(&k, 0));
-  compiled_store(&k, let, c, i, add(&k, ir_ref(p, v), f32(&k, 100)));
-  build(&k);
+  compiled_store(&k, let, c, i, llvm_add(&k, ir_ref(p, v), f32(&k, 100)));
+  llvm_build(&k);
   float z[16];
   count_up(z, 16);
   void *args[] = {z};
-  run(&k, args);
+  llvm_run(&k, args);
   for (int n = 0; n < 8; n++)
     assert_true(z[n] == (n < 3 ? 2 * (n + 1) + 1 : 2 * (n + 1) + 100));
   compiled_end(&k);
@@ -225,13 +226,14 @@ static void through_local(compiled *k, ir_stmt parent, ir_expr n, ir_buf a,
   ir_expr i;
   ir_stmt where = local(k, parent, n, b);
   ir_stmt loop = compiled_loop(k, where, n, IR_SERIAL, &i);
-  compiled_store(k, loop, *b, i, add(k, compiled_load(k, a, i), f32(k, 1)));
+  compiled_store(k, loop, *b, i,
+                 llvm_add(k, compiled_load(k, a, i), f32(k, 1)));
   loop = compiled_loop(k, where, n, IR_SERIAL, &i);
   ir_expr back = ir_sub(&k->p, ir_sub(&k->p, n, idx(k, 1)), i);
   compiled_store(k, loop, c, i, compiled_load(k, *b, back));
 }
 
-/* On the stack, in the frame, and two of a size only known when it runs. */
+/* On the stack, in the frame, and two of dynamic size. */
 static void local_buffers(void **state) {
   (void)state;
   for (int how = 0; how < 3; how++) {
@@ -246,7 +248,7 @@ static void local_buffers(void **state) {
     ir_buf c = compiled_param_of(&k, F32, extent, IR_ROLE_OUTPUT);
     through_local(&k, k.root, extent, a, c, &b);
     through_local(&k, k.root, extent, c, c, &b);
-    build(&k);
+    llvm_build(&k);
     float *x = malloc((size_t)n * 4), *z = malloc((size_t)n * 4);
     count_up(x, (int)n);
     void *args[] = {x, z};
@@ -263,7 +265,7 @@ static void *no_memory(void *ud, uint64_t bytes, uint64_t align) {
   return NULL;
 }
 
-/* A kernel whose runtime has no memory says so, also from a thread. */
+/* A kernel whose runtime has no memory returns that, also from a thread. */
 static void out_of_memory(void **state) {
   (void)state;
   for (int parallel = 0; parallel < 2; parallel++) {
@@ -275,7 +277,7 @@ static void out_of_memory(void **state) {
     ir_expr i;
     if (parallel) where = compiled_loop(&k, where, idx(&k, 4), IR_PARALLEL, &i);
     through_local(&k, where, idx(&k, 100000), a, c, &b);
-    build(&k);
+    llvm_build(&k);
     k.rt.rt.alloc = no_memory;
     void *args[] = {NULL, NULL};
     assert_int_equal(compiled_run(&k, args, NULL), TESS_NOMEM);
@@ -285,8 +287,8 @@ static void out_of_memory(void **state) {
 
 /* ---- threads ------------------------------------------------------------ */
 
-/* C[i * 10 + j] = A[j] + n * i + L[j], with i and j parallel, n an extent
- * that is only known when it runs, and a local buffer of each i. */
+/* C[i * 10 + j] = A[j] + n * i + L[j], with i and j parallel, n a symbolic
+ * extent, and a local buffer of each i. */
 static void parallel_loops(void **state) {
   (void)state;
   enum { I = 100, J = 10 };
@@ -297,7 +299,7 @@ static void parallel_loops(void **state) {
       ir_var_new(p, IR_VAR_SIZE, ir_name(p, "n"), IR_INDEX, 1, 1 << 20);
   ir_expr n = ir_ref(p, size), i, j;
   ir_buf a = compiled_param(&k, I32, J, IR_ROLE_INPUT);
-  ir_buf c = compiled_param_of(&k, I32, mul(&k, n, J), IR_ROLE_OUTPUT);
+  ir_buf c = compiled_param_of(&k, I32, llvm_mul(&k, n, J), IR_ROLE_OUTPUT);
   ir_stmt outer = compiled_loop(&k, k.root, n, IR_PARALLEL, &i);
   ir_expr ten = idx(&k, J);
   ir_buf l = ir_buf_new(p, ir_name(p, "L"), I32, 1, &ten, IR_SCOPE_GLOBAL,
@@ -308,10 +310,10 @@ static void parallel_loops(void **state) {
   compiled_store(&k, loop, l, j, ir_cast(p, I32, j));
   loop = compiled_loop(&k, where, ten, IR_PARALLEL, &j);
   ir_expr v = ir_cast(p, I32, ir_mul(p, n, i));
-  v = add(&k, v, compiled_load(&k, a, j));
-  compiled_store(&k, loop, c, add(&k, mul(&k, i, J), j),
-                 add(&k, v, compiled_load(&k, l, j)));
-  build(&k);
+  v = llvm_add(&k, v, compiled_load(&k, a, j));
+  compiled_store(&k, loop, c, llvm_add(&k, llvm_mul(&k, i, J), j),
+                 llvm_add(&k, v, compiled_load(&k, l, j)));
+  llvm_build(&k);
   int32_t x[J], *z = calloc(I * J, 4);
   int64_t sizes[] = {I};
   for (int q = 0; q < J; q++) x[q] = 1000 * q;
@@ -333,15 +335,15 @@ double tess_test_mix(double a, int32_t b, uint8_t c) {
 }
 
 /* An external function: of scalars, lane by lane, and not called where its
- * value is not wanted.  The test program exports it for this. */
+ * value is not selected.  The test program exports it for this. */
 static void external_functions(void **state) {
   (void)state;
   compiled k;
   compiled_start(&k);
   ir_program *p = &k.p;
-  tess_dtype f64 = {TESS_FLOAT, 64, 1}, f64x4 = {TESS_FLOAT, 64, 4};
-  tess_dtype u8 = {TESS_UINT, 8, 1}, u8x4 = {TESS_UINT, 8, 4};
-  tess_dtype i32x4 = {TESS_INT, 32, 4};
+  tess_dtype f64 = {TESS_DTYPE_FLOAT, 64, 1}, f64x4 = {TESS_DTYPE_FLOAT, 64, 4};
+  tess_dtype u8 = {TESS_DTYPE_UINT, 8, 1}, u8x4 = {TESS_DTYPE_UINT, 8, 4};
+  tess_dtype i32x4 = {TESS_DTYPE_INT, 32, 4};
   ir_buf c = compiled_param(&k, f64, 5, IR_ROLE_OUTPUT);
   ir_expr one[] = {ir_real(p, f64, 0.5), ir_int(p, I32, -3),
                    ir_int(p, u8, 200)};
@@ -354,11 +356,11 @@ static void external_functions(void **state) {
   ir_expr cond = ir_binary(p, IR_LT, v, ir_broadcast(p, idx(&k, 3), 4));
   compiled_store(&k, k.root, c, v,
                  ir_select(p, cond, value, ir_real(p, f64x4, -1)));
-  build(&k);
+  llvm_build(&k);
   double z[5];
   void *args[] = {z};
   calls = 0;
-  run(&k, args);
+  llvm_run(&k, args);
   assert_int_equal(calls, 4);
   assert_true(z[4] == 197.5 && z[3] == -1);
   for (int i = 0; i < 3; i++) assert_true(z[i] == 255 + 2 * i);
@@ -377,12 +379,12 @@ static void unknown_functions(void **state) {
   compiled_end(&k);
 }
 
-/* The call of a tensor intrinsic as no lowering makes it. */
+/* A tensor intrinsic's call with operands that lowering never makes. */
 static void odd_tensor_calls(void **state) {
   (void)state;
   static const struct {
     const char *call;
-    int64_t arg[4]; /* -1: a place in the buffer, 0: the end */
+    int64_t arg[4]; /* -1: an address in the buffer, 0: the end */
   } odd[] = {
       {"f(%0)", {0}},        {"f(%0)", {1, 1, 4, -1}},
       {"f(%0)", {17, 1}},    {"f(%0)", {1, 99}},
@@ -410,7 +412,7 @@ static void odd_tensor_calls(void **state) {
 
 /* ---- what is refused ---------------------------------------------------- */
 
-static void refused(void **state) {
+static void llvm_refused(void **state) {
   (void)state;
   compiled k;
   compiled_start(&k);
@@ -433,8 +435,8 @@ static void refused(void **state) {
   compiled_end(&k);
 }
 
-/* An intrinsic of another kind of processor: LLVM's verifier takes it, and
- * code generation ends the process, which a worker's main can hear of. */
+/* An intrinsic of another architecture: LLVM's verifier accepts it, and code
+ * generation ends the process, which on_fatal reports. */
 static int said;
 static void on_fatal(const char *message) {
   ssize_t n = write(said, message, strlen(message));
@@ -451,7 +453,7 @@ static void llvm_gives_up(void **state) {
     compiled k;
     said = ends[1];
     if (!freopen("/dev/null", "w", stderr)) _exit(3);
-    llvm_on_fatal(on_fatal);
+    backend_on_fatal(on_fatal);
     compiled_start(&k);
     ir_buf c = compiled_param(&k, I32, 1, IR_ROLE_OUTPUT);
     ir_expr args[] = {ir_int(&k.p, I32, 1), ir_int(&k.p, I32, 2)};
@@ -484,16 +486,17 @@ static void constants(void **state) {
            ((ir_const){.buf = b, .data = data, .bytes = sizeof data}));
   ir_buf c = compiled_param(&k, F32, 4, IR_ROLE_OUTPUT);
   ir_stmt loop = compiled_loop(&k, k.root, n, IR_PARALLEL, &i);
-  compiled_store(&k, loop, c, i, add(&k, compiled_load(&k, b, i), f32(&k, 1)));
-  build(&k);
+  compiled_store(&k, loop, c, i,
+                 llvm_add(&k, compiled_load(&k, b, i), f32(&k, 1)));
+  llvm_build(&k);
   float z[4];
   void *args[] = {z};
-  run(&k, args);
+  llvm_run(&k, args);
   for (int q = 0; q < 4; q++) assert_true(z[q] == data[q] + 1);
   compiled_end(&k);
 }
 
-/* Whatever allocation fails, nothing is lost and the status says so. */
+/* Whichever allocation fails, nothing leaks and the status says so. */
 static tess_status build_again(void *ud) {
   compiled *k = ud;
   return compiled_build(k);
@@ -553,7 +556,7 @@ int main(void) {
       cmocka_unit_test(external_functions),
       cmocka_unit_test(odd_tensor_calls),
       cmocka_unit_test(unknown_functions),
-      cmocka_unit_test(refused),
+      cmocka_unit_test(llvm_refused),
       cmocka_unit_test(llvm_gives_up),
       cmocka_unit_test(constants),
       cmocka_unit_test(failing_allocations),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compiled arithmetic is that of ir/scalar.h: every operator and cast on
- * every type, one value at a time and as vectors. */
+ * Compiled arithmetic equals ir/scalar.h: every operator and cast on every
+ * type, scalar and vectorized. */
 #include "base/rng.h"
 #include "ir/edit.h"
 #include "ir/scalar.h"
@@ -10,15 +10,17 @@
 #include <stdlib.h>
 
 static const tess_dtype types[] = {
-    {TESS_INT, 8, 1},    {TESS_INT, 16, 1},    {TESS_INT, 32, 1},
-    {TESS_INT, 64, 1},   {TESS_UINT, 8, 1},    {TESS_UINT, 16, 1},
-    {TESS_UINT, 32, 1},  {TESS_UINT, 64, 1},   {TESS_BOOL, 8, 1},
-    {TESS_FLOAT, 16, 1}, {TESS_BFLOAT, 16, 1}, {TESS_FLOAT, 32, 1},
-    {TESS_FLOAT, 64, 1},
+    {TESS_DTYPE_INT, 8, 1},     {TESS_DTYPE_INT, 16, 1},
+    {TESS_DTYPE_INT, 32, 1},    {TESS_DTYPE_INT, 64, 1},
+    {TESS_DTYPE_UINT, 8, 1},    {TESS_DTYPE_UINT, 16, 1},
+    {TESS_DTYPE_UINT, 32, 1},   {TESS_DTYPE_UINT, 64, 1},
+    {TESS_DTYPE_BOOL, 8, 1},    {TESS_DTYPE_FLOAT, 16, 1},
+    {TESS_DTYPE_BFLOAT, 16, 1}, {TESS_DTYPE_FLOAT, 32, 1},
+    {TESS_DTYPE_FLOAT, 64, 1},
 };
 enum { NTYPES = sizeof types / sizeof *types };
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1};
 
 /* ---- values ------------------------------------------------------------- */
 
@@ -111,8 +113,8 @@ static int64_t int_value(int i, rng *r) {
   return i < n ? some_ints[i] : (int64_t)(rng_u64(r) >> rng_below(r, 64));
 }
 
-/* A not-a-number whose fraction has the lowest bit only: what cuts that off
- * makes it an infinity. */
+/* A not-a-number with only the lowest bit of its fraction: truncating that
+ * gives an infinity. */
 static void put_least_nan(tess_dtype t, void *at) {
   ir_put_real(t, (double)INFINITY, at);
   *(uint8_t *)at |= 1;
@@ -128,22 +130,24 @@ static void put_value(tess_dtype t, int i, rng *r, void *at) {
     ir_put_int(t, ir_wrap_int(t, int_value(i, r)), at);
 }
 
-static size_t bytes_of(tess_dtype t) { return t.bits / 8u; }
+static size_t llvm_arith_bytes_of(tess_dtype t) { return t.bits / 8u; }
 
 static void *values(tess_dtype t, uint64_t seed) {
   rng r;
   rng_init(&r, seed, 0);
-  char *all = malloc(M * bytes_of(t));
-  for (int i = 0; i < M; i++) put_value(t, i, &r, all + i * bytes_of(t));
+  char *all = malloc(M * llvm_arith_bytes_of(t));
+  for (int i = 0; i < M; i++)
+    put_value(t, i, &r, all + i * llvm_arith_bytes_of(t));
   return all;
 }
 
 /* All pairs: the first operand varies slowest. */
 static void *pairs(tess_dtype t, const char *v, bool second) {
-  char *all = malloc(PAIRS * bytes_of(t));
+  char *all = malloc(PAIRS * llvm_arith_bytes_of(t));
   for (int i = 0; i < PAIRS; i++)
-    memcpy(all + i * bytes_of(t), v + (second ? i % M : i / M) * bytes_of(t),
-           bytes_of(t));
+    memcpy(all + i * llvm_arith_bytes_of(t),
+           v + (second ? i % M : i / M) * llvm_arith_bytes_of(t),
+           llvm_arith_bytes_of(t));
   return all;
 }
 
@@ -162,12 +166,12 @@ enum { NOPS = sizeof ops / sizeof *ops };
 static bool is_compare(ir_op op) { return op >= IR_EQ && op <= IR_LE; }
 
 static bool applies(ir_op op, tess_dtype t) {
-  if (op == IR_AND || op == IR_OR) return t.code == TESS_BOOL;
+  if (op == IR_AND || op == IR_OR) return t.code == TESS_DTYPE_BOOL;
   return true;
 }
 
 /* 16-bit floats are computed in float32, as lowering does. */
-static ir_expr apply(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
+static ir_expr llvm_arith_apply(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   tess_dtype t = ir_at(p, a)->dtype, wide = F32;
   wide.lanes = t.lanes;
   if (!ir_is_float(t) || t.bits > 16) return ir_binary(p, op, a, b);
@@ -175,7 +179,7 @@ static ir_expr apply(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   return is_compare(op) ? r : ir_cast(p, t, r);
 }
 
-/* out[k * PAIRS + i] = a[i] op b[i], with vectors or one by one. */
+/* out[k * PAIRS + i] = a[i] op b[i], vectorized or scalar. */
 static void write_ops(compiled *k, tess_dtype t, ir_buf a, ir_buf b, ir_buf out,
                       ir_buf truth, uint32_t lanes) {
   ir_program *p = &k->p;
@@ -188,7 +192,8 @@ static void write_ops(compiled *k, tess_dtype t, ir_buf a, ir_buf b, ir_buf out,
     if (!applies(ops[o], t)) continue;
     ir_expr to = ir_add(p, first, ir_index(p, o * PAIRS));
     compiled_store(k, loop, is_compare(ops[o]) ? truth : out,
-                   ir_ramp(p, to, one, lanes), apply(p, ops[o], x, y));
+                   ir_ramp(p, to, one, lanes),
+                   llvm_arith_apply(p, ops[o], x, y));
   }
 }
 
@@ -216,7 +221,7 @@ static void check_op(tess_dtype t, ir_op op, const void *x, const void *y,
 static void check_type(tess_dtype t) {
   compiled k;
   compiled_start(&k);
-  tess_dtype bool1 = {TESS_BOOL, 8, 1};
+  tess_dtype bool1 = {TESS_DTYPE_BOOL, 8, 1};
   ir_buf a = compiled_param(&k, t, PAIRS, IR_ROLE_INPUT);
   ir_buf b = compiled_param(&k, t, PAIRS, IR_ROLE_INPUT);
   ir_buf out[2], truth[2];
@@ -227,7 +232,7 @@ static void check_type(tess_dtype t) {
   }
   if (compiled_build(&k)) fail_msg("%s", k.err.message);
   char *v = values(t, 1), *x = pairs(t, v, false), *y = pairs(t, v, true);
-  size_t size = bytes_of(t);
+  size_t size = llvm_arith_bytes_of(t);
   char *got[2], *is[2];
   for (int w = 0; w < 2; w++) {
     got[w] = calloc(NOPS * PAIRS, size);
@@ -303,8 +308,9 @@ static void check_casts_from(tess_dtype from, uint32_t lanes) {
   assert_int_equal(compiled_run(&k, args, NULL), TESS_OK);
   for (int t = 0; t < NTYPES; t++)
     for (int i = 0; i < M; i++)
-      check_cast(types[t], from, (char *)args[0] + i * bytes_of(from),
-                 (char *)args[t + 1] + i * bytes_of(types[t]),
+      check_cast(types[t], from,
+                 (char *)args[0] + i * llvm_arith_bytes_of(from),
+                 (char *)args[t + 1] + i * llvm_arith_bytes_of(types[t]),
                  lanes > 1 ? "vector" : "scalar");
   for (int t = 0; t <= NTYPES; t++) free(args[t]);
   compiled_end(&k);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Mathematical functions as lowering expands them, compiled, against libm:
- * the largest error in ulp is within what lower/math.c states. */
+ * the largest error in ulp is within what lower/lower_intrin.c states. */
 #include "support/mapped.h"
 #include <math.h>
 
 #define N 65536
 
-/* One way of choosing arguments: all over from lo to hi; from 0 to infinity,
- * bit patterns at even distances; nothing from 0 to 0. */
+/* A choice of arguments: uniform from lo to hi; from 0 to infinity, bit
+ * patterns at even distances; none from 0 to 0. */
 typedef struct sample {
   double lo, hi;
 } sample;
@@ -67,8 +67,8 @@ static double pattern(uint32_t k, int bits) {
   return bits == 32 ? (double)f : d;
 }
 
-/* The k-th argument of a sample.  Steps by the golden ratio fill the range
- * evenly with numbers whose last bits are any. */
+/* The k-th argument of a sample.  Golden-ratio steps cover the range evenly
+ * with arbitrary low bits. */
 static double argument(const subject *f, sample r, uint32_t k, int bits) {
   if (k < 2) return f->worst[k];
   if (isinf(r.hi)) return pattern(k, bits);
@@ -76,10 +76,10 @@ static double argument(const subject *f, sample r, uint32_t k, int bits) {
   return r.lo + (r.hi - r.lo) * (turns - floor(turns));
 }
 
-static void check(const subject *f, int bits, uint32_t lanes) {
+static void llvm_math_check(const subject *f, int bits, uint32_t lanes) {
   static float a32[N], r32[N];
   static double a64[N], r64[N];
-  tess_dtype t = {TESS_FLOAT, (uint8_t)bits, 1};
+  tess_dtype t = {TESS_DTYPE_FLOAT, (uint8_t)bits, 1};
   const mapped_fn *s = stated(f->fn);
   double worst = 0, at = 0;
   compiled k;
@@ -110,9 +110,9 @@ static void check(const subject *f, int bits, uint32_t lanes) {
 static void test_ulp(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
-    check(&subjects[i], 32, 16);
-    check(&subjects[i], 32, 1);
-    check(&subjects[i], 64, 8);
+    llvm_math_check(&subjects[i], 32, 16);
+    llvm_math_check(&subjects[i], 32, 1);
+    llvm_math_check(&subjects[i], 64, 8);
   }
 }
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mathematical functions, compiled, where they are delicate: zeros of either
- * sign, not-a-number, infinities, subnormals, both sides of where they
- * overflow, underflow or go over to another formula; and all values of the
- * 16-bit types.  Alone and in vectors, against libm. */
+ * Edge cases of compiled mathematical functions: signed zeros, not-a-number,
+ * infinities, subnormals, both sides of overflow, underflow and of changes of
+ * formula; and all values of the 16-bit types.  Scalar and vectorized, against
+ * libm. */
 #include "ir/scalar.h"
 #include "support/mapped.h"
 #include <float.h>
 #include <math.h>
 
-static const tess_dtype f16 = {TESS_FLOAT, 16, 1}, bf16 = {TESS_BFLOAT, 16, 1},
-                        f32 = {TESS_FLOAT, 32, 1}, f64 = {TESS_FLOAT, 64, 1};
+static const tess_dtype f16 = {TESS_DTYPE_FLOAT, 16, 1},
+                        bf16 = {TESS_DTYPE_BFLOAT, 16, 1},
+                        f32 = {TESS_DTYPE_FLOAT, 32, 1},
+                        f64 = {TESS_DTYPE_FLOAT, 64, 1};
 
 /* Each is taken with its neighbours, and with either sign. */
 static const double edges[] = {
@@ -49,8 +51,9 @@ static double pattern(tess_dtype t, uint32_t k) {
 }
 
 /* Compares fn on n arguments; prints the largest error. */
-static void check(const mapped_fn *f, tess_dtype t, uint32_t lanes, uint32_t n,
-                  double (*argument)(tess_dtype, uint32_t)) {
+static void llvm_math_edges_check(const mapped_fn *f, tess_dtype t,
+                                  uint32_t lanes, uint32_t n,
+                                  double (*argument)(tess_dtype, uint32_t)) {
   static char in[65536 * 8], out[65536 * 8];
   uint32_t bytes = t.bits / 8;
   double worst = 0, bound = mapped_bound(f, t);
@@ -71,7 +74,7 @@ static void check(const mapped_fn *f, tess_dtype t, uint32_t lanes, uint32_t n,
     if (e > worst) worst = e;
   }
   print_message("%-8s %s%d x%-2u  %.3g ulp\n", ir_fn_text(f->fn),
-                t.code == TESS_BFLOAT ? "bfloat" : "float", t.bits, lanes,
+                t.code == TESS_DTYPE_BFLOAT ? "bfloat" : "float", t.bits, lanes,
                 worst);
   compiled_end(&k);
 }
@@ -80,8 +83,8 @@ static void test_edges(void **state) {
   (void)state;
   for (int i = 0; i < MAPPED_FNS; i++)
     for (uint32_t lanes = 1; lanes <= 16; lanes *= 16) {
-      check(&mapped_fns[i], f32, lanes, NARGS, edge);
-      check(&mapped_fns[i], f64, lanes, NARGS, edge);
+      llvm_math_edges_check(&mapped_fns[i], f32, lanes, NARGS, edge);
+      llvm_math_edges_check(&mapped_fns[i], f64, lanes, NARGS, edge);
     }
 }
 
@@ -89,8 +92,8 @@ static void test_16_bits(void **state) {
   (void)state;
   for (int i = 0; i < MAPPED_FNS; i++)
     for (uint32_t lanes = 1; lanes <= 16; lanes *= 16) {
-      check(&mapped_fns[i], f16, lanes, 65536, pattern);
-      check(&mapped_fns[i], bf16, lanes, 65536, pattern);
+      llvm_math_edges_check(&mapped_fns[i], f16, lanes, 65536, pattern);
+      llvm_math_edges_check(&mapped_fns[i], bf16, lanes, 65536, pattern);
     }
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random programs under random schedules, compiled, against the oracle
- * running the unscheduled program: on small integers, where every result is
- * exact. */
+ * Random programs under random schedules, compiled, against the interpreter on
+ * the unscheduled program: on small integers, where every result is exact. */
 #include "backends/interp/interp.h"
 #include "backends/llvm/llvm.h"
 #include "backends/runtime.h"
@@ -42,9 +41,10 @@ static size_t elements(const ir_program *p, ir_buf b) {
 }
 
 /* Small integers, or with `values` those from 0 on. */
-static void fill(conform *c, tess_dtype t, int64_t values, size_t n, char *at) {
+static void llvm_programs_fill(conform *c, tess_dtype t, int64_t values,
+                               size_t n, char *at) {
   for (size_t i = 0; i < n; i++, at += t.bits / 8) {
-    int64_t least = values || t.code == TESS_UINT ? 0 : -3;
+    int64_t least = values || t.code == TESS_DTYPE_UINT ? 0 : -3;
     int64_t v =
         least + (int64_t)rng_below(&c->r, values ? (uint64_t)values : 7);
     if (ir_is_float(t))
@@ -64,8 +64,9 @@ static void make_arguments(conform *c) {
     size_t n = elements(p, b), bytes = n * p->buf.v[b].dtype.bits / 8;
     c->want[i] = (interp_arg){malloc(bytes + 1), bytes};
     c->got[i] = (interp_arg){malloc(bytes + 1), bytes};
-    fill(c, p->buf.v[b].dtype, interp_index_range(p, b, &c->t.scratch).count, n,
-         c->want[i].data);
+    llvm_programs_fill(c, p->buf.v[b].dtype,
+                       interp_index_range(p, b, &c->t.scratch).count, n,
+                       c->want[i].data);
     memcpy(c->got[i].data, c->want[i].data, bytes);
   }
 }
@@ -148,13 +149,13 @@ static void run_compiled(conform *c) {
       llvm_backend.load(&t->heap.heap, code.v, code.n, &k, &c->err))
     complain(c, c->err.message);
   for (uint32_t i = 0; i < c->n; i++) args[i] = c->got[i].data;
-  int32_t status = llvm_backend.entry(k)(args, NULL, &c->rt.rt);
+  int32_t status = llvm_backend.launch(k, args, NULL, &c->rt.rt);
   llvm_backend.unload(k);
   str_free(&code);
   if (status) complain(c, "the kernel fails");
 }
 
-static void compare(conform *c) {
+static void llvm_programs_compare(conform *c) {
   const ir_program *p = &c->plain;
   for (uint32_t i = 0; i < c->n; i++) {
     ir_buf b = p->arg.v[ir_entry(p)->params.at + i];
@@ -187,7 +188,7 @@ static void check_program(conform *c) {
   for (int i = 0; i < STEPS; i++) c->applied += try_step(c);
   run_oracle(c);
   run_compiled(c);
-  compare(c);
+  llvm_programs_compare(c);
   free_arguments(c);
   runtime_free(&c->rt);
   str_free(&c->what);

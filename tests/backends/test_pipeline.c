@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Software pipelines and double buffers: what they become, what is refused,
- * and that random ones compute what the plain loop does. */
+ * Software pipelines and double buffers: the generated prologue, loop and
+ * epilogue, refusals, and equivalence of random ones with the plain loop. */
 #include "base/rng.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -8,13 +8,13 @@
 #include "support/nest.h"
 #include <stdio.h>
 
-enum { WIDE = 3, ROUNDS = 1500 };
+enum { WIDE = 3, ROUNDS = TEST_DRAWS(1500) };
 
 static nest n;
 static lowered low;
 static arena scratch;
 
-static int setup(void **state) {
+static int pipeline_setup(void **state) {
   (void)state;
   nest_start(&n);
   lowered_start(&low);
@@ -22,7 +22,7 @@ static int setup(void **state) {
   return 0;
 }
 
-static int teardown(void **state) {
+static int pipeline_teardown(void **state) {
   (void)state;
   arena_free(&scratch);
   lowered_end(&low);
@@ -30,21 +30,21 @@ static int teardown(void **state) {
   return 0;
 }
 
-static ir_val list(const int64_t *v, uint32_t count) {
+static ir_val pipeline_list(const int64_t *v, uint32_t count) {
   uint32_t e[32];
   for (uint32_t i = 0; i < count; i++) e[i] = ir_value_int(&n.p, v[i]);
   return ir_value_add(&n.p, (ir_value){.tag = IR_VAL_LIST, .n = count}, e);
 }
 
-static void annotate(ir_stmt s, const char *key, uint32_t count,
-                     const int64_t *v) {
-  ir_anno_set(&n.p, s, ir_name(&n.p, key), list(v, count));
+static void pipeline_annotate(ir_stmt s, const char *key, uint32_t count,
+                              const int64_t *v) {
+  ir_anno_set(&n.p, s, ir_name(&n.p, key), pipeline_list(v, count));
 }
 
 static void stages(ir_stmt loop, uint32_t count, const int64_t *stage,
                    const int64_t *order) {
-  annotate(loop, "software_pipeline_stage", count, stage);
-  annotate(loop, "software_pipeline_order", count, order);
+  pipeline_annotate(loop, "software_pipeline_stage", count, stage);
+  pipeline_annotate(loop, "software_pipeline_order", count, order);
 }
 
 /* A statement of the loop over i: block `name` over j in 0 .. WIDE - 1 stores
@@ -78,7 +78,7 @@ static void close_writer(const writer *w) {
   nest_close(&n, 1);
 }
 
-static ir_expr add(ir_expr a, ir_expr b) { return ir_add(&n.p, a, b); }
+static ir_expr pipeline_add(ir_expr a, ir_expr b) { return ir_add(&n.p, a, b); }
 
 static ir_expr one(void) { return ir_real(&n.p, F32, 1); }
 
@@ -90,12 +90,13 @@ static ir_stmt copy_and_use(int64_t extent, ir_scope scope) {
   ir_expr i = nest_loop(&n, extent, IR_SERIAL);
   ir_stmt loop = n.at;
   writer w = open_writer("T", i, extent);
-  nest_store(&n, t, w.j, 0, add(nest_load(&n, a, w.i, w.j), one()));
+  nest_store(&n, t, w.j, 0, pipeline_add(nest_load(&n, a, w.i, w.j), one()));
   close_writer(&w);
   w = open_writer("C", i, extent);
   ir_expr mirror = ir_sub(&n.p, nest_num(&n, WIDE - 1), w.j);
-  nest_store(&n, c, w.i, w.j,
-             add(nest_load(&n, t, w.j, 0), nest_load(&n, t, mirror, 0)));
+  nest_store(
+      &n, c, w.i, w.j,
+      pipeline_add(nest_load(&n, t, w.j, 0), nest_load(&n, t, mirror, 0)));
   close_writer(&w);
   nest_close(&n, 1);
   nest_finish(&n);
@@ -106,7 +107,7 @@ static const char *text_after(const char *pass) {
   return lowered_text(&low, &n.p, pass, &scratch);
 }
 
-static void must_work(void) {
+static void pipeline_must_work(void) {
   assert_int_equal(lowered_check(&low, &n.p), TESS_OK);
   assert_int_equal(lowered_check_native(&low, &n.p), TESS_OK);
 }
@@ -115,17 +116,17 @@ static void two_stages(void **state) {
   (void)state;
   ir_stmt loop = copy_and_use(4, IR_SCOPE_GLOBAL);
   stages(loop, 2, (int64_t[]){0, 1}, (int64_t[]){0, 1});
-  assert_non_null(strstr(text_after("pipeline"), "T: float32[2, 3]"));
-  must_work();
+  assert_non_null(strstr(text_after("software_pipeline"), "T: float32[2, 3]"));
+  pipeline_must_work();
 }
 
-/* The use runs before the next copy: one version is enough. */
+/* The consumer runs before the next copy: one version is enough. */
 static void one_version(void **state) {
   (void)state;
   ir_stmt loop = copy_and_use(4, IR_SCOPE_GLOBAL);
   stages(loop, 2, (int64_t[]){0, 1}, (int64_t[]){1, 0});
-  assert_null(strstr(text_after("pipeline"), "T: float32[2"));
-  must_work();
+  assert_null(strstr(text_after("software_pipeline"), "T: float32[2"));
+  pipeline_must_work();
 }
 
 static void short_loops(void **state) {
@@ -134,9 +135,9 @@ static void short_loops(void **state) {
     for (int64_t last = 0; last < 7; last++) {
       ir_stmt loop = copy_and_use(extent, IR_SCOPE_LOCAL);
       stages(loop, 2, (int64_t[]){0, last}, (int64_t[]){0, 1});
-      must_work();
-      teardown(NULL);
-      setup(NULL);
+      pipeline_must_work();
+      pipeline_teardown(NULL);
+      pipeline_setup(NULL);
     }
 }
 
@@ -146,8 +147,9 @@ static void doubled(void **state) {
   ir_stmt b = ir_find_block(&n.p, ir_name(&n.p, "T"));
   ir_anno_set(&n.p, b, ir_name(&n.p, "double_buffer_scope"),
               ir_value_int(&n.p, 0));
-  assert_non_null(strstr(text_after("pipeline"), "T: float32[2, 3] in shared"));
-  must_work();
+  assert_non_null(
+      strstr(text_after("software_pipeline"), "T: float32[2, 3] in shared"));
+  pipeline_must_work();
 }
 
 static void doubled_in_a_pipeline(void **state) {
@@ -157,13 +159,13 @@ static void doubled_in_a_pipeline(void **state) {
   ir_stmt b = ir_find_block(&n.p, ir_name(&n.p, "T"));
   ir_anno_set(&n.p, b, ir_name(&n.p, "double_buffer_scope"),
               ir_value_int(&n.p, 0));
-  assert_non_null(strstr(text_after("pipeline"), "T: float32[2, 3]"));
-  must_work();
+  assert_non_null(strstr(text_after("software_pipeline"), "T: float32[2, 3]"));
+  pipeline_must_work();
 }
 
 /* ---- refusals ----------------------------------------------------------- */
 
-static void refused(const char *why) {
+static void pipeline_refused(const char *why) {
   assert_int_equal(lowered_check(&low, &n.p), TESS_UNSUPPORTED);
   if (!strstr(low.err.message, why)) fail_msg("%s", low.err.message);
 }
@@ -190,33 +192,33 @@ static void wrong_lists(void **state) {
   for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
     ir_stmt loop = copy_and_use(4, IR_SCOPE_GLOBAL);
     stages(loop, (uint32_t)bad[k].n, bad[k].stage, bad[k].order);
-    refused(bad[k].why);
-    teardown(NULL);
-    setup(NULL);
+    pipeline_refused(bad[k].why);
+    pipeline_teardown(NULL);
+    pipeline_setup(NULL);
   }
 }
 
 static void missing_list(void **state) {
   (void)state;
   ir_stmt loop = copy_and_use(4, IR_SCOPE_GLOBAL);
-  annotate(loop, "software_pipeline_stage", 2, (int64_t[]){0, 1});
-  refused("software_pipeline_order is missing");
+  pipeline_annotate(loop, "software_pipeline_stage", 2, (int64_t[]){0, 1});
+  pipeline_refused("software_pipeline_order is missing");
   ir_anno_set(&n.p, loop, ir_name(&n.p, "software_pipeline_order"),
               ir_value_str(&n.p, "0, 1"));
-  refused("software_pipeline_order is no list of integers");
+  pipeline_refused("software_pipeline_order is no list of integers");
 }
 
 static void async_stages(void **state) {
   (void)state;
   ir_stmt loop = copy_and_use(4, IR_SCOPE_GLOBAL);
   stages(loop, 2, (int64_t[]){0, 1}, (int64_t[]){0, 1});
-  annotate(loop, "software_pipeline_async_stages", 1, (int64_t[]){0});
-  must_work();
-  annotate(loop, "software_pipeline_async_stages", 1, (int64_t[]){2});
-  refused("names stage 2, which no statement has");
+  pipeline_annotate(loop, "software_pipeline_async_stages", 1, (int64_t[]){0});
+  pipeline_must_work();
+  pipeline_annotate(loop, "software_pipeline_async_stages", 1, (int64_t[]){2});
+  pipeline_refused("names stage 2, which no statement has");
 }
 
-/* What is copied from is not changed before the copy is there. */
+/* A copy's source is not overwritten while the copy is in flight. */
 static void async_source(void **state) {
   (void)state;
   const int64_t rows = 4;
@@ -227,7 +229,7 @@ static void async_source(void **state) {
   ir_expr y = nest_thread(&n, 2, IR_BLOCKIDX_X);
   ir_expr i = nest_loop(&n, rows, IR_SERIAL);
   ir_stmt loop = n.at;
-  ir_expr row = add(ir_mul(&n.p, y, nest_num(&n, rows)), i);
+  ir_expr row = pipeline_add(ir_mul(&n.p, y, nest_num(&n, rows)), i);
   writer w = open_threads("P", row, 2 * rows);
   nest_store(&n, x, w.i, w.j, nest_load(&n, a, w.i, w.j));
   close_writer(&w);
@@ -244,8 +246,8 @@ static void async_source(void **state) {
   nest_close(&n, 2);
   nest_finish(&n);
   stages(loop, 4, (int64_t[]){0, 0, 0, 1}, (int64_t[]){0, 1, 2, 3});
-  annotate(loop, "software_pipeline_async_stages", 1, (int64_t[]){0});
-  must_work();
+  pipeline_annotate(loop, "software_pipeline_async_stages", 1, (int64_t[]){0});
+  pipeline_must_work();
 }
 
 static void racing_loop(void **state) {
@@ -253,7 +255,7 @@ static void racing_loop(void **state) {
   ir_stmt loop = copy_and_use(4, IR_SCOPE_GLOBAL);
   stages(loop, 2, (int64_t[]){0, 1}, (int64_t[]){0, 1});
   ir_st(&n.p, loop)->loop_kind = IR_PARALLEL;
-  refused("its iterations run at once");
+  pipeline_refused("its iterations run at once");
 }
 
 static void no_such_write(void **state) {
@@ -262,10 +264,10 @@ static void no_such_write(void **state) {
   ir_stmt b = ir_find_block(&n.p, ir_name(&n.p, "T"));
   ir_anno_set(&n.p, b, ir_name(&n.p, "double_buffer_scope"),
               ir_value_int(&n.p, 1));
-  refused("block T: double_buffer_scope is not the number");
+  pipeline_refused("block T: double_buffer_scope is not the number");
 }
 
-/* What the second statement leaves, the first needs one iteration later. */
+/* A loop-carried dependence from the second statement to the first. */
 static void carried(void **state) {
   (void)state;
   static const struct {
@@ -281,18 +283,18 @@ static void carried(void **state) {
     nest_store(&n, t, w.j, 0, nest_load(&n, c, w.i, w.j));
     close_writer(&w);
     w = open_writer("C", i, 5);
-    nest_store(&n, c, add(w.i, nest_num(&n, 1)), w.j,
-               add(nest_load(&n, t, w.j, 0), one()));
+    nest_store(&n, c, pipeline_add(w.i, nest_num(&n, 1)), w.j,
+               pipeline_add(nest_load(&n, t, w.j, 0), one()));
     close_writer(&w);
     nest_close(&n, 1);
     nest_finish(&n);
     stages(loop, 2, (int64_t[]){0, 1}, cases[k].order);
     if (cases[k].why)
-      refused(cases[k].why);
+      pipeline_refused(cases[k].why);
     else
-      must_work();
-    teardown(NULL);
-    setup(NULL);
+      pipeline_must_work();
+    pipeline_teardown(NULL);
+    pipeline_setup(NULL);
   }
 }
 
@@ -308,32 +310,34 @@ typedef struct drawn {
   uint32_t blocks;
 } drawn;
 
-static int64_t below(drawn *d, int64_t k) {
+static int64_t pipeline_below(drawn *d, int64_t k) {
   return (int64_t)rng_below(&d->r, (uint64_t)k);
 }
 
 static ir_expr operand(drawn *d, const writer *w) {
   ir_expr mirror = ir_sub(&n.p, nest_num(&n, WIDE - 1), w->j);
-  int64_t k = below(d, 6);
+  int64_t k = pipeline_below(d, 6);
   if (k < OWN && d->filled[k])
-    return nest_load(&n, d->own[k], below(d, 2) ? w->j : mirror, 0);
+    return nest_load(&n, d->own[k], pipeline_below(d, 2) ? w->j : mirror, 0);
   if (k == 4) return nest_load(&n, d->state, w->i, mirror);
-  return nest_load(&n, d->in, add(w->i, nest_num(&n, below(d, 3))), w->j);
+  return nest_load(
+      &n, d->in, pipeline_add(w->i, nest_num(&n, pipeline_below(d, 3))), w->j);
 }
 
-/* One statement: fills an own buffer, writes a row of the result, or of the
+/* One statement: fills a private buffer, writes a row of the result, or of the
  * state, which others read a row of in the same or the next iteration. */
 static void statement(drawn *d, ir_expr i) {
   char name[16];
   snprintf(name, sizeof name, "b%u", (unsigned)d->blocks++);
   writer w = open_writer(name, i, d->extent);
-  ir_expr v = add(operand(d, &w), operand(d, &w));
-  int64_t to = below(d, 8);
+  ir_expr v = pipeline_add(operand(d, &w), operand(d, &w));
+  int64_t to = pipeline_below(d, 8);
   if (to < 2 * OWN) {
     nest_store(&n, d->own[to / 2], w.j, 0, v);
     d->filled[to / 2] = true;
   } else if (to == 6) {
-    nest_store(&n, d->state, add(w.i, nest_num(&n, below(d, 2))), w.j, v);
+    nest_store(&n, d->state,
+               pipeline_add(w.i, nest_num(&n, pipeline_below(d, 2))), w.j, v);
   } else {
     nest_store(&n, d->out, w.i, w.j, v);
   }
@@ -341,24 +345,26 @@ static void statement(drawn *d, ir_expr i) {
 }
 
 static void draw_stages(drawn *d, ir_stmt loop, int64_t count) {
-  int64_t stage[32], order[32], deep = 1 + below(d, 3);
+  int64_t stage[32], order[32], deep = 1 + pipeline_below(d, 3);
   for (int64_t i = 0; i < count; i++) {
-    stage[i] = below(d, deep + 1);
-    if (i && below(d, 4) && stage[i] < stage[i - 1]) stage[i] = stage[i - 1];
+    stage[i] = pipeline_below(d, deep + 1);
+    if (i && pipeline_below(d, 4) && stage[i] < stage[i - 1])
+      stage[i] = stage[i - 1];
     order[i] = i;
   }
-  for (int64_t swaps = below(d, 4); swaps && count > 1; swaps--) {
-    int64_t a = below(d, count), b = below(d, count), x = order[a];
+  for (int64_t swaps = pipeline_below(d, 4); swaps && count > 1; swaps--) {
+    int64_t a = pipeline_below(d, count), b = pipeline_below(d, count),
+            x = order[a];
     order[a] = order[b];
     order[b] = x;
   }
   stages(loop, (uint32_t)count, stage, order);
 }
 
-/* A loop of some statements, one of which may be a pipeline too. */
+/* A loop of some statements, one of which may be a nested pipeline. */
 static void draw_program(drawn *d) {
   ir_program *p = &n.p;
-  d->extent = 1 + below(d, 6);
+  d->extent = 1 + pipeline_below(d, 6);
   d->in = nest_param(&n, "A", F32, IR_ROLE_INPUT, 2 * d->extent + 8, WIDE, 0);
   d->state =
       nest_param(&n, "S", F32, IR_ROLE_INPUT, 2 * d->extent + 8, WIDE, 0);
@@ -368,20 +374,20 @@ static void draw_program(drawn *d) {
                            IR_SCOPE_GLOBAL, WIDE, 0, 0);
   ir_expr i = nest_loop(&n, d->extent, IR_SERIAL);
   ir_stmt loop = n.at;
-  int64_t outer = 1 + below(d, MAX_STMTS), count = 0;
-  int64_t at = below(d, 3) ? -1 : below(d, outer);
+  int64_t outer = 1 + pipeline_below(d, MAX_STMTS), count = 0;
+  int64_t at = pipeline_below(d, 3) ? -1 : pipeline_below(d, outer);
   for (int64_t s = 0; s < outer; s++) {
     if (s != at) {
       statement(d, i);
       count++;
       continue;
     }
-    int64_t inner = 1 + below(d, 3), steps = 1 + below(d, 3);
+    int64_t inner = 1 + pipeline_below(d, 3), steps = 1 + pipeline_below(d, 3);
     ir_expr k = nest_loop(&n, steps, IR_SERIAL);
     ir_stmt in = n.at;
     int64_t keep = d->extent;
     d->extent = d->extent + steps;
-    for (int64_t u = 0; u < inner; u++) statement(d, add(i, k));
+    for (int64_t u = 0; u < inner; u++) statement(d, pipeline_add(i, k));
     d->extent = keep;
     nest_close(&n, 1);
     draw_stages(d, in, inner);
@@ -398,8 +404,8 @@ static void draw_program(drawn *d) {
   draw_stages(d, loop, count);
 }
 
-/* A program that does not run as it stands (own buffers read where nothing
- * was written) says nothing. */
+/* A program that is invalid unscheduled (private buffers read uninitialized) is
+ * skipped. */
 static bool runs(const ir_program *p) {
   interp_error e;
   return !interp_expect_run(&low.expect, &low.in, p, 1, NULL, &e);
@@ -419,14 +425,15 @@ static void random_pipelines(void **state) {
       if (!st && k % 16 == 0)
         assert_int_equal(lowered_check_native(&low, &n.p), TESS_OK);
     }
-    teardown(NULL);
-    setup(NULL);
+    pipeline_teardown(NULL);
+    pipeline_setup(NULL);
   }
   assert_true(done > ROUNDS / 5);
   assert_true(said_no > ROUNDS / 20);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) \
+  cmocka_unit_test_setup_teardown(f, pipeline_setup, pipeline_teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {

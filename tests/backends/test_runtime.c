@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernels' runtime: each iteration once, failures told, memory reused.
+ * The kernels' runtime: each iteration once, failures reported, memory reused.
  * Labels: threads */
 #include "backends/runtime.h"
 #include "support/test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The text of a target: parsed, completed, printed. */
+ * Target texts: parsing, completion, printing. */
 #include "backends/target.h"
 #include "support/test.h"
 #include <tessera/tessera.h>
@@ -10,14 +10,14 @@ typedef struct fixture {
   err_state err;
 } fixture;
 
-static int setup(void **state) {
+static int target_setup(void **state) {
   static fixture f;
   test_heap_start(&f.heap, 0);
   *state = &f;
   return 0;
 }
 
-static int teardown(void **state) {
+static int target_teardown(void **state) {
   fixture *f = *state;
   test_heap_end(&f->heap);
   return 0;
@@ -31,8 +31,7 @@ static void expect_text(fixture *f, const char *want) {
   str_free(&b);
 }
 
-/* Nothing said: this machine, and printing it gives a text that stands for
- * the same. */
+/* The bare text is this machine, and the printed text round-trips. */
 static void this_machine(void **state) {
   fixture *f = *state;
   target again;
@@ -101,7 +100,7 @@ static void errors(void **state) {
   expect_error(f, longest, TESS_INVALID, "shorter");
 }
 
-/* The same through the public header. */
+/* The same through the public API. */
 static void public_target(void **state) {
   (void)state;
   test_heap h;
@@ -133,9 +132,11 @@ static void public_target(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(this_machine, setup, teardown),
-      cmocka_unit_test_setup_teardown(another_machine, setup, teardown),
-      cmocka_unit_test_setup_teardown(errors, setup, teardown),
+      cmocka_unit_test_setup_teardown(this_machine, target_setup,
+                                      target_teardown),
+      cmocka_unit_test_setup_teardown(another_machine, target_setup,
+                                      target_teardown),
+      cmocka_unit_test_setup_teardown(errors, target_setup, target_teardown),
       cmocka_unit_test(public_target),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

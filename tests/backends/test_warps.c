@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What warps do together, lowered: blocks annotated warp_execution, fragments
- * copied in and out, and what cannot be done so. */
+ * Lowering of warp-synchronous blocks: warp_execution, copies into and out of
+ * fragments, refusals. */
 #include "base/rng.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "support/lowering.h"
 
-/* The program after the pass `kernels`, as text. */
+/* The program after the pass `form_kernels`, as text. */
 static const char *kernels(void) {
-  return lowered_text(&low, &t.p, "kernels", &t.texts);
+  return lowered_text(&low, &t.p, "form_kernels", &t.texts);
 }
 
 static bool has(const char *text, const char *part) {
   return strstr(text, part) != NULL;
 }
 
-static void must_work(void) {
+static void warps_must_work(void) {
   assert_true(scheduled_same(&t));
   tess_status st = lowered_check(&low, &t.p);
   if (st) fail_msg("%s\n%s", low.err.message, scheduled_text(&t));
@@ -38,7 +38,7 @@ typedef struct product {
   ir_stmt c, piece, rows, k0;
 } product;
 
-static product make(const char *scope, bool fused) {
+static product warps_make(const char *scope, bool fused) {
   product m;
   scheduled_matmul(&t, 16, 16, 8);
   m.c = scheduled_get(&t, "C");
@@ -62,12 +62,12 @@ static product make(const char *scope, bool fused) {
   return m;
 }
 
-/* The piece is done once a warp, by 32 threads that nobody asked for. */
+/* The piece is executed once per warp, by 32 implicit threads. */
 static void once_a_warp(void **state) {
   (void)state;
-  product m = make("wmma.accumulator", false);
+  product m = warps_make("wmma.accumulator", false);
   for_warps(m.piece);
-  must_work();
+  warps_must_work();
   const char *s = kernels();
   assert_true(has(s, "in threadIdx.x(32)"));
   assert_true(has(s, "in warp(1)"));
@@ -75,12 +75,13 @@ static void once_a_warp(void **state) {
   assert_false(has(s, "barrier"));
 }
 
-/* A fragment's elements are not computed with: they go through memory. */
+/* Fragments are not computed with element by element: they go through
+ * memory. */
 static void changed_on_the_way_out(void **state) {
   (void)state;
-  product m = make("wmma.accumulator", true);
+  product m = warps_make("wmma.accumulator", true);
   for_warps(m.piece);
-  must_work();
+  warps_must_work();
   const char *s = kernels();
   assert_true(has(s, "C_wmma.accumulator_out: float32[4, 4, 16] in shared"));
   assert_false(has(s, "barrier"));
@@ -88,34 +89,35 @@ static void changed_on_the_way_out(void **state) {
 
 static void operands_in_fragments(void **state) {
   (void)state;
-  product m = make("wmma.accumulator", true);
+  product m = warps_make("wmma.accumulator", true);
   for_warps(m.piece);
   DO(&t, read_at, AT(loop, m.k0), AT(block, m.piece), NUM(read_buffer_index, 0),
      STR(storage_scope, "wmma.matrix_a"));
   DO(&t, read_at, AT(loop, m.k0), AT(block, m.piece), NUM(read_buffer_index, 1),
      STR(storage_scope, "wmma.matrix_b"));
-  must_work();
+  warps_must_work();
 }
 
-/* In other scopes it is done once, too: a result in memory is the warp's. */
+/* In other scopes it is executed once, too: a result in memory is the
+ * warp's. */
 static void results_elsewhere(void **state) {
   (void)state;
   static const char *const scope[] = {NULL, "local", "shared", "warp"};
   for (unsigned i = 0; i < 4; i++) {
-    product m = make(scope[i], i > 1);
+    product m = warps_make(scope[i], i > 1);
     for_warps(m.piece);
-    must_work();
+    warps_must_work();
     teardown(NULL);
     setup(NULL);
   }
 }
 
-/* Without threads it is a block as any. */
+/* Without threads it is a plain block. */
 static void without_threads(void **state) {
   (void)state;
   scheduled_matmul(&t, 8, 8, 8);
   for_warps(scheduled_get(&t, "C"));
-  must_work();
+  warps_must_work();
   assert_false(has(kernels(), "warp"));
 }
 
@@ -132,7 +134,7 @@ static void lanes_around(void **state) {
 
 static void threads_inside(void **state) {
   (void)state;
-  product m = make("wmma.accumulator", false);
+  product m = warps_make("wmma.accumulator", false);
   DO(&t, bind, AT(loop, scheduled_loop(&t, m.c, 0)),
      STR(thread_axis, "threadIdx.z"));
   for_warps(m.piece);
@@ -155,18 +157,18 @@ static void too_many_lanes(void **state) {
 
 static void not_by_a_lane(void **state) {
   (void)state;
-  make("wmma.accumulator", false);
+  warps_make("wmma.accumulator", false);
   must_refuse("fragment C_wmma.accumulator belongs to a warp, but is touched "
               "outside of a block annotated warp_execution");
 }
 
 /* ---- random ones -------------------------------------------------------- */
 
-enum { ROUNDS = 200 };
+enum { ROUNDS = TEST_DRAWS(200) };
 
-static uint32_t below(rng *r, uint32_t n) { return rng_below(r, n); }
+static uint32_t warps_below(rng *r, uint32_t n) { return rng_below(r, n); }
 
-static void note(ir_stmt s, const char *key, ir_val v) {
+static void warps_note(ir_stmt s, const char *key, ir_val v) {
   RUN(&t, annotate, AT(block_or_loop, s), STR(ann_key, key), AT(ann_val, v));
 }
 
@@ -176,25 +178,26 @@ static ir_val integers(uint32_t n, const int64_t *v) {
   return ir_value_add(&t.p, (ir_value){.tag = IR_VAL_LIST, .n = n}, e);
 }
 
-/* The operand comes through shared memory, as it is, in a fragment, or both. */
+/* The operand is copied through shared memory, or into a fragment, or both. */
 static void fetch(rng *r, ir_stmt loop, ir_stmt piece, int64_t n) {
   static const char *const fragment[] = {"wmma.matrix_a", "wmma.matrix_b"};
-  bool staged = below(r, 2);
-  if (below(r, 3) &&
+  bool staged = warps_below(r, 2);
+  if (warps_below(r, 3) &&
       RUN(&t, read_at, AT(loop, loop), AT(block, piece),
           NUM(read_buffer_index, n),
-          STR(storage_scope, below(r, 2) ? "shared" : "shared.dyn"))) {
+          STR(storage_scope, warps_below(r, 2) ? "shared" : "shared.dyn"))) {
     ir_stmt copy = t.out[0];
-    if (staged) note(copy, "local_stage", ir_value_int(&t.p, 1));
-    if (below(r, 2)) note(copy, "vector_bytes", ir_value_int(&t.p, 8));
+    if (staged) warps_note(copy, "local_stage", ir_value_int(&t.p, 1));
+    if (warps_below(r, 2))
+      warps_note(copy, "vector_bytes", ir_value_int(&t.p, 8));
   }
-  if (below(r, 3))
+  if (warps_below(r, 3))
     RUN(&t, read_at, AT(loop, loop), AT(block, piece),
         NUM(read_buffer_index, n), STR(storage_scope, fragment[n]));
 }
 
 /* The last statement of the loop lags behind the others. */
-static void pipeline(rng *r, ir_stmt loop) {
+static void warps_pipeline(rng *r, ir_stmt loop) {
   int64_t stage[8] = {0}, order[8] = {0, 1, 2, 3, 4, 5, 6, 7};
   uint32_t n = 0;
   for (ir_stmt c = ir_st(&t.p, loop)->body; c; c = ir_st(&t.p, c)->next) {
@@ -203,11 +206,12 @@ static void pipeline(rng *r, ir_stmt loop) {
     n += a ? 2 : 1;
   }
   if (n < 2 || n > 8) return;
-  stage[n - 1] = 1 + below(r, 2);
-  note(loop, "software_pipeline_stage", integers(n, stage));
-  note(loop, "software_pipeline_order", integers(n, order));
-  if (below(r, 2))
-    note(loop, "software_pipeline_async_stages", integers(1, (int64_t[]){0}));
+  stage[n - 1] = 1 + warps_below(r, 2);
+  warps_note(loop, "software_pipeline_stage", integers(n, stage));
+  warps_note(loop, "software_pipeline_order", integers(n, order));
+  if (warps_below(r, 2))
+    warps_note(loop, "software_pipeline_async_stages",
+               integers(1, (int64_t[]){0}));
 }
 
 static void make_random(rng *r) {
@@ -215,9 +219,10 @@ static void make_random(rng *r) {
                                       "local", "shared", "warp"};
   static const char *const axis[] = {"threadIdx.y", "threadIdx.z", "blockIdx.x",
                                      "vthread.x"};
-  int64_t pm = 1 + below(r, 4), pn = 1 + below(r, 5), pk = 1 + below(r, 3);
-  scheduled_matmul(&t, pm * (1 + below(r, 6)), pn * (1 + below(r, 4)),
-                   pk * (1 + below(r, 4)));
+  int64_t pm = 1 + warps_below(r, 4), pn = 1 + warps_below(r, 5),
+          pk = 1 + warps_below(r, 3);
+  scheduled_matmul(&t, pm * (1 + warps_below(r, 6)),
+                   pn * (1 + warps_below(r, 4)), pk * (1 + warps_below(r, 4)));
   ir_stmt c = scheduled_get(&t, "C"), d = scheduled_get(&t, "D");
   ir_stmt outer[3], inner[3];
   int64_t size[3] = {pm, pn, pk};
@@ -231,19 +236,21 @@ static void make_random(rng *r) {
      LIST(ordered_loops, outer[0], outer[1], outer[2], inner[0], inner[1],
           inner[2]));
   DO(&t, blockize, LIST(target, inner[0]));
-  ir_stmt piece = t.out[0], at = outer[below(r, 2)];
+  ir_stmt piece = t.out[0], at = outer[warps_below(r, 2)];
   for_warps(piece);
   for (uint32_t i = 0; i < 2; i++)
-    RUN(&t, bind, AT(loop, outer[i]), STR(thread_axis, axis[below(r, 4)]));
-  if (below(r, 5))
+    RUN(&t, bind, AT(loop, outer[i]),
+        STR(thread_axis, axis[warps_below(r, 4)]));
+  if (warps_below(r, 5))
     RUN(&t, write_at, AT(loop, at), AT(block, piece),
-        NUM(write_buffer_index, 0), STR(storage_scope, scope[below(r, 5)]));
-  if (below(r, 2)) RUN(&t, reverse_compute_inline, AT(block, d));
+        NUM(write_buffer_index, 0),
+        STR(storage_scope, scope[warps_below(r, 5)]));
+  if (warps_below(r, 2)) RUN(&t, reverse_compute_inline, AT(block, d));
   for (int64_t n = 0; n < 2; n++) fetch(r, outer[2], piece, n);
-  if (below(r, 2)) pipeline(r, outer[2]);
+  if (warps_below(r, 2)) warps_pipeline(r, outer[2]);
 }
 
-/* Lowered they are the same, without races; few cannot be. */
+/* The lowered programs are equivalent and free of races; few are refused. */
 static void random_warps(void **state) {
   (void)state;
   int done = 0, native = 0;

@@ -51,7 +51,8 @@ static void wrong_calls(void **state) {
   expect("tune d.lua --strategy luck", 2, "there is no strategy 'luck'");
   expect("tune d.lua --cost-model luck", 2, "there is no cost model 'luck'");
   expect("tune d.lua --target abacus", 2, "abacus");
-  static const char *const commands[] = {"tune", "step", "show", "db", "doc"};
+  static const char *const commands[] = {"tune", "step",  "show",
+                                         "db",   "lower", "doc"};
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
     static const char *const options[] = {"--frob", "-f", "--frob=3", "--"};
     for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
@@ -66,6 +67,10 @@ static void wrong_calls(void **state) {
   expect("step t.lua", 2, "add --program FILE.lua");
   expect("show", 2, "show takes one FILE");
   expect("db", 2, "db takes one FILE");
+  expect("lower", 2, "lower takes one FILE");
+  expect("lower d.lua --after tidy", 2, "no lowering pass 'tidy'; there are ");
+  expect("lower d.lua --target abacus", 2, "abacus");
+  expect("lower t.lua", 2, "add --program FILE.lua");
   expect("doc split fuse", 2, "doc takes one NAME");
   expect("doc --stubs extra", 2, "doc takes one NAME");
 }
@@ -186,8 +191,11 @@ static void wrong_files(void **state) {
   static const char *const files[] = {"dir", "empty", "nul", "long",
                                       "/dev/zero"};
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-    static const char *const calls[] = {"tune %s", "show %s", "db %s",
+    static const char *const calls[] = {"tune %s",
+                                        "show %s",
+                                        "db %s",
                                         "step %s --program d.lua",
+                                        "lower %s --program d.lua",
                                         "step t.lua --program %s"};
     for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
       char args[100];
@@ -225,6 +233,27 @@ static void wrong_traces(void **state) {
   console_run(&c, "tr -d ' \\n' < t.json | sed 's/\\[2,8\\]/[2,7]/'"
                   " > seven.json");
   expect("step seven.json --program d.lua < /dev/null", 1, "does not fit");
+}
+
+/* A description, a saved program, or a trace and its program. */
+static void lowering(void **state) {
+  (void)state;
+  expect("lower d.lua", 0, "_reg[0]");
+  expect("lower d.lua --after LowerBlocks", 0, "\n      for k in range(");
+  expect("lower d.lua --after unroll_loop --target 'llvm -mcpu=haswell'", 0,
+         "range(");
+  expect("lower d.lua --print-after-all", 0, "-- 2. bind_warps: no change\n");
+  expect("lower d.lua --print-after-all --after vectorize", 0,
+         "-- 16. flatten_buffer: linearize accesses");
+  if (strstr(c.out, "-- 18.")) fail_msg("%s", c.out);
+  expect("lower t.lua --program d.lua --after plan_allocation", 0, "block C");
+  console_run(&c, "sed 's/{2, 8}/{2, 7}/' t.lua > seven.lua");
+  expect("lower seven.lua --program d.lua", 1, "does not fit");
+  console_write(&c, "save.lua", "dofile('d.lua').program:save('d.tp')");
+  expect("save.lua", 0, "");
+  expect("lower d.tp --after lower_blocks", 0, "for k in range(");
+  expect("doc", 0, "  scalar_replacement  ");
+  expect("doc hoist_init", 0, "before scalar_replacement.");
 }
 
 static void reference(void **state) {
@@ -273,6 +302,7 @@ int main(void) {
       cmocka_unit_test(wrong_arguments_of_the_demo),
       cmocka_unit_test(wrong_files),
       cmocka_unit_test(wrong_traces),
+      cmocka_unit_test(lowering),
       cmocka_unit_test(reference),
       cmocka_unit_test(scripts)};
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -60,7 +60,7 @@ static void exhausted_space(void **state) {
   expect("tune few.lua --trials 20 --seed 1", 0, "after 2 trials");
   const char *says = strstr(c.err, "the space seems exhausted: ");
   assert_non_null(says);
-  assert_non_null(strstr(says, "valid, but there before\n"));
+  assert_non_null(strstr(says, "valid, but duplicates\n"));
   expect("tune few.lua --trials 20 --seed 1 --json", 0, "\"exhausted\": true");
   expect("tune few.lua --trials 1 --seed 1 --json", 0, "\"exhausted\": false");
   expect("tune few.lua --trials 1 --seed 1", 0, "after 1 trials");
@@ -407,8 +407,10 @@ static void no_worker(void **state) {
                                "--trials 6",
                                CONSOLE_TESSERA),
                    1);
-  assert_string_equal(c.err, "tessera: '/bin/false' is no worker of Tessera, "
-                             "or cannot run: it never said what it is\n");
+  assert_string_equal(c.err, "tessera: '/bin/false' was started as the worker "
+                             "and sent no handshake: it is not "
+                             "tessera-worker, or cannot run; set worker_path "
+                             "or TESSERA_WORKER to the one of this version\n");
 }
 
 /* ---- tensor intrinsics -------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The entry of a fuzz target: takes any bytes, returns 0, and aborts when a
- * promise is broken. */
+ * property is violated. */
 #ifndef FUZZ_FUZZ_H
 #define FUZZ_FUZZ_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Any bytes behind a header that fits them: ir_restore refuses them with a
- * message, or gives a program that stands everything programs are asked and
- * is written back to bytes that give it again. */
+ * Any bytes behind a valid header: ir_restore refuses them with a message, or
+ * gives a program on which all queries work and which round-trips. */
 #include "fuzz/fuzz.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -24,7 +23,7 @@ static void put64(char *at, uint64_t v) {
   for (int i = 0; i < 8; i++) at[i] = (char)(v >> 8 * i);
 }
 
-/* Only the header is put right: what is behind it is what is tested. */
+/* Only the header is repaired: the payload is what is tested. */
 static char *seal(work *w, const uint8_t *data, size_t size) {
   size_t n = size < HEADER ? HEADER : size;
   char *v = arena_zalloc(&w->scratch, n);
@@ -46,7 +45,7 @@ static void copy_statements(work *w) {
   FUZZ_ASSERT(ir_verify(p, &w->scratch, &w->why));
 }
 
-static tess_status use(void *ud) {
+static tess_status program_use(void *ud) {
   work *w = ud;
   ir_program_init(&w->p, &w->heap);
   ir_program_init(&w->q, &w->heap);
@@ -72,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   str_init(&w.bytes, &w.heap);
   str_init(&w.text, &w.heap);
   w.in = seal(&w, data, size);
-  tess_status s = mem_protect(&w.heap, use, &w);
+  tess_status s = mem_protect(&w.heap, program_use, &w);
   FUZZ_ASSERT(s == TESS_OK || s == TESS_LIMIT);
   ir_program_free(&w.p);
   ir_program_free(&w.q);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the fuzz targets of the texts of a trace promise. */
+ * Properties of the trace parsers, for their fuzz targets. */
 #ifndef FUZZ_FUZZ_TRACE_H
 #define FUZZ_FUZZ_TRACE_H
 
@@ -28,7 +28,7 @@ static inline tess_status fuzz_read(vm_trace *t, const char *text, size_t n,
   return st;
 }
 
-/* What was read writes a text that reads back as the same. */
+/* A parsed trace round-trips. */
 static inline void fuzz_again(const vm_trace *t, fuzz_text form) {
   vm_trace back = {.heap = t->heap};
   strbuf text;
@@ -46,8 +46,8 @@ static inline void fuzz_again(const vm_trace *t, fuzz_text form) {
   str_free(&text);
 }
 
-/* TVM cannot say everything; what it can reads back.  (Index maps come back
- * simplified.) */
+/* TVM cannot express every trace; what it can round-trips.  (Index maps come
+ * back simplified.) */
 static inline void fuzz_as_tvm(const vm_trace *t) {
   vm_trace back = {.heap = t->heap};
   strbuf text;

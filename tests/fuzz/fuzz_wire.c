@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Any bytes as a message between a pool and a worker: refused, or read into
- * something that writes the same message again.  The first byte says which
- * one. */
+ * Any bytes as a message between a pool and a worker: refused, or parsed to a
+ * message that serializes to the same bytes.  The first byte selects the
+ * message. */
 #include "fuzz/fuzz.h"
 
 #include "measure/worker/frame.h"
@@ -17,7 +17,7 @@ typedef struct input {
   strbuf again;
 } input;
 
-static void same(const input *x) {
+static void wire_same(const input *x) {
   FUZZ_ASSERT(x->again.n == x->n);
   FUZZ_ASSERT(!memcmp(x->again.v, x->at, x->n));
 }
@@ -29,20 +29,20 @@ static void requests(input *x, unsigned which) {
   job_bench bench;
   if (which == FRAME_PUT && wire_read_put(x->at, x->n, &put)) {
     wire_write_put(&x->again, &put);
-    same(x);
+    wire_same(x);
   }
   if (which == FRAME_BUILD &&
       wire_read_build(x->at, x->n, &x->scratch, &build)) {
     wire_write_build(&x->again, &build);
-    same(x);
+    wire_same(x);
   }
   if (which == FRAME_REFERENCE && wire_read_bench(x->at, x->n, &bench)) {
     wire_write_bench(&x->again, &bench);
-    same(x);
+    wire_same(x);
   }
   if (which == FRAME_RUN && wire_read_run(x->at, x->n, &run)) {
     wire_write_run(&x->again, &run);
-    same(x);
+    wire_same(x);
   }
 }
 
@@ -52,7 +52,7 @@ static void built(input *x) {
   str_init(&b.code, &x->heap);
   if (wire_read_built(x->at, x->n, &b)) {
     wire_write_built(&x->again, &b);
-    same(x);
+    wire_same(x);
   }
   measure_build_free(&b);
 }
@@ -64,7 +64,7 @@ static void referred(input *x) {
   str_init(&r.outputs, &x->heap);
   if (wire_read_reference(x->at, x->n, &r)) {
     wire_write_reference(&x->again, &r);
-    same(x);
+    wire_same(x);
   }
   job_reference_free(&r);
 }
@@ -75,7 +75,7 @@ static void ran(input *x) {
   str_init(&r.message, &x->heap);
   if (wire_read_ran(x->at, x->n, &x->heap, 1, &r, &t)) {
     wire_write_ran(&x->again, 1, &r, &t);
-    same(x);
+    wire_same(x);
   }
   measure_result_free(&r);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stands in for libFuzzer where the compiler has none: gives a target each
- * file of a folder, and mutants of it from a fixed seed. */
+ * A driver for compilers without libFuzzer: runs a target on each file of a
+ * folder, and on mutants of it from a fixed seed. */
 #include "fuzz/fuzz.h"
 
 #include "base/file.h"
@@ -17,14 +17,18 @@ static const char *const tokens[] = {
     "{",       "}", "[", "]", "\"", ",", "-1", "99999999999999999999",
     "\\u0000", "\n"};
 
-static uint32_t below(rng *r, size_t n) { return (uint32_t)rng_below(r, n); }
+static uint32_t mutate_main_below(rng *r, size_t n) {
+  return (uint32_t)rng_below(r, n);
+}
 
-/* One small change: a byte, a cut, a repeated stretch, a token put in. */
+/* One small mutation: a byte, a cut, a repeated stretch, an inserted token. */
 static size_t mutate_once(rng *r, char *text, size_t n) {
-  const char *token = tokens[below(r, sizeof tokens / sizeof *tokens)];
-  size_t at = below(r, n + 1), rest = n - at, k = below(r, rest + 1);
-  k = k > 64 ? below(r, 64) : k;
-  switch (below(r, 5)) {
+  const char *token =
+      tokens[mutate_main_below(r, sizeof tokens / sizeof *tokens)];
+  size_t at = mutate_main_below(r, n + 1), rest = n - at,
+         k = mutate_main_below(r, rest + 1);
+  k = k > 64 ? mutate_main_below(r, 64) : k;
+  switch (mutate_main_below(r, 5)) {
   case 0:
     if (rest) text[at] = (char)rng_u32(r);
     return n;
@@ -35,7 +39,7 @@ static size_t mutate_once(rng *r, char *text, size_t n) {
     memmove(text + at + k, text + at, rest);
     memcpy(text + at, token, k);
     return n + k;
-  default: return below(r, 8) ? n : at;
+  default: return mutate_main_below(r, 8) ? n : at;
   }
 }
 
@@ -47,7 +51,7 @@ static void run_seed(const char *text, size_t n, uint64_t seed) {
     rng_init(&r, seed, i);
     size_t m = n < LONGEST / 2 ? n : LONGEST / 2;
     memcpy(mutant, text, m);
-    for (uint32_t k = 1 + below(&r, 6); k > 0; k--)
+    for (uint32_t k = 1 + mutate_main_below(&r, 6); k > 0; k--)
       m = mutate_once(&r, mutant, m);
     LLVMFuzzerTestOneInput((const uint8_t *)mutant, m);
   }

@@ -12,7 +12,8 @@ static int fail(tess_context *c) {
 }
 
 static tess_program *describe(tess_context *c) {
-  static const tess_dtype f32 = {TESS_FLOAT, 32, 1}, i64 = {TESS_INT, 64, 1};
+  static const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1},
+                          i64 = {TESS_DTYPE_INT, 64, 1};
   tess_builder *b;
   tess_program *p = NULL;
   tess_buffer in, out;
@@ -30,7 +31,7 @@ static tess_program *describe(tess_context *c) {
 }
 
 static int compile_and_run(tess_context *c, tess_program *p) {
-  static const tess_dtype f32 = {TESS_FLOAT, 32, 1};
+  static const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1};
   const int64_t n = 16, last = 15;
   tess_tensor *t[2];
   tess_kernel *k;

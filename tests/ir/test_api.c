@@ -8,7 +8,8 @@
 #include <tessera/tessera.h>
 #include <unistd.h>
 
-static const tess_dtype f32 = {TESS_FLOAT, 32, 1}, i64 = {TESS_INT, 64, 1};
+static const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1},
+                        i64 = {TESS_DTYPE_INT, 64, 1};
 
 typedef struct fixture {
   fault_alloc fault;
@@ -83,9 +84,9 @@ static tess_status everything(fixture *f) {
   f->q = NULL;
   tess_builder_free(f->b);
   f->b = NULL;
-  tess_param q;
+  tess_param q = TESS_INIT(tess_param);
   TRY(tess_program_param(f->p, 1, &q));
-  TRY(tess_program_lower(f->p, &f->q));
+  TRY(tess_program_lower(f->p, NULL, &f->q));
   tess_program_free(f->q);
   f->q = NULL;
   return tess_program_verify(f->p);
@@ -209,9 +210,16 @@ static void test_null(void **state) {
   is_refused(&f, tess_reduce(b, "sum", 1, NULL, 0, NULL, &e));
   is_refused(&f, tess_reduce(b, "sum", 1, &n, 1, NULL, &e));
   is_refused(&f, tess_reduce_with(b, NULL, 1, &n, 1, &v, &e));
-  const tess_reducer_def r = {"r", 1, NULL, &zero, NULL};
+  const tess_reducer_def r = {.struct_size = sizeof(tess_reducer_def),
+                              .name = "r",
+                              .n = 1,
+                              .identity = &zero};
   is_refused(&f, tess_reduce_with(b, &r, 1, &n, 1, &v, &e));
-  const tess_reducer_def q = {"q", 1, combine, &zero, NULL};
+  const tess_reducer_def q = {.struct_size = sizeof(tess_reducer_def),
+                              .name = "q",
+                              .n = 1,
+                              .combine = combine,
+                              .identity = &zero};
   is_refused(&f, tess_reduce_with(b, &q, 1, NULL, 1, &v, &e));
   is_refused(&f, tess_compute_begin(b, "B", 1, NULL, NULL, &v));
   is_refused(&f, tess_compute_begin(b, "B", 1, &n, NULL, NULL));
@@ -234,7 +242,7 @@ static void test_shapes(void **state) {
   tess_expr shape[16], got[16], n, x;
   tess_buffer a, r;
   tess_var v[16], size;
-  tess_param q[2];
+  tess_param q[2] = {TESS_INIT(tess_param), TESS_INIT(tess_param)};
   tess_dtype t;
   const char *name;
   uint32_t ndim;
@@ -305,12 +313,13 @@ static void test_memory_cap(void **state) {
 /* A type that is none has no values. */
 static void test_values_of_dtypes(void **state) {
   (void)state;
-  const tess_dtype u8 = {TESS_UINT, 8, 1}, u64 = {TESS_UINT, 64, 1};
-  const tess_dtype f16 = {TESS_FLOAT, 16, 1}, bit = {TESS_BOOL, 8, 1};
-  const tess_dtype none[] = {{TESS_INT, 0, 1},
-                             {TESS_INT, 65, 1},
-                             {TESS_INT, 32, 0},
-                             {TESS_HANDLE, 64, 1}};
+  const tess_dtype u8 = {TESS_DTYPE_UINT, 8, 1}, u64 = {TESS_DTYPE_UINT, 64, 1};
+  const tess_dtype f16 = {TESS_DTYPE_FLOAT, 16, 1},
+                   bit = {TESS_DTYPE_BOOL, 8, 1};
+  const tess_dtype none[] = {{TESS_DTYPE_INT, 0, 1},
+                             {TESS_DTYPE_INT, 65, 1},
+                             {TESS_DTYPE_INT, 32, 0},
+                             {TESS_DTYPE_HANDLE, 64, 1}};
   assert_true(tess_dtype_holds(u8, 255) && !tess_dtype_holds(u8, 256));
   assert_true(!tess_dtype_holds(u8, 2.5) && !tess_dtype_holds(u8, -1));
   assert_true(tess_dtype_holds_int(u8, 255) && !tess_dtype_holds_int(u8, -1));

@@ -136,7 +136,7 @@ static const char *identity_text(describing *d, const char *name,
 }
 
 static void builtins(describing *d) {
-  tess_dtype u64 = {TESS_UINT, 64, 1}, bf = {TESS_BFLOAT, 16, 1};
+  tess_dtype u64 = {TESS_DTYPE_UINT, 64, 1}, bf = {TESS_DTYPE_BFLOAT, 16, 1};
   assert_string_equal(identity_text(d, "sum", F32), "0.0 x + y");
   assert_string_equal(identity_text(d, "prod", I32), "1 x * y");
   assert_string_equal(identity_text(d, "min", I8), "127 min(x, y)");

@@ -74,7 +74,7 @@ static void types(describing *d) {
   ir_buf bytes = d_input(d, "bytes", I8, 8, 0, 0);
   FAILS(d, describe_binary(b, "+", d_load(d, bytes, zero, 0), big, &e),
         "the right operand of '+' is 300, which is not a value of int8");
-  FAILS(d, describe_cast(b, (tess_dtype){TESS_HANDLE, 64, 1}, f, &e),
+  FAILS(d, describe_cast(b, (tess_dtype){TESS_DTYPE_HANDLE, 64, 1}, f, &e),
         "the result of a cast cannot be handle, which is no type of one "
         "number");
   assert_int_equal(e, 0);
@@ -94,10 +94,12 @@ static void no_dtype(describing *d, tess_status got, const char *what,
 /* What a host makes itself, and no text could say. */
 static void no_dtypes(describing *d) {
   ir_builder *b = &d->b;
-  const tess_dtype int7 = {TESS_INT, 7, 1}, int0 = {TESS_INT, 0, 1};
-  const tess_dtype int128 = {TESS_INT, 128, 1}, float8 = {TESS_FLOAT, 8, 1};
-  const tess_dtype float80 = {TESS_FLOAT, 80, 1}, bool1 = {TESS_BOOL, 1, 1};
-  const tess_dtype none = {99, 32, 1}, lanes0 = {TESS_INT, 32, 0};
+  const tess_dtype int7 = {TESS_DTYPE_INT, 7, 1}, int0 = {TESS_DTYPE_INT, 0, 1};
+  const tess_dtype int128 = {TESS_DTYPE_INT, 128, 1},
+                   float8 = {TESS_DTYPE_FLOAT, 8, 1};
+  const tess_dtype float80 = {TESS_DTYPE_FLOAT, 80, 1},
+                   bool1 = {TESS_DTYPE_BOOL, 1, 1};
+  const tess_dtype none = {99, 32, 1}, lanes0 = {TESS_DTYPE_INT, 32, 0};
   const int64_t four = 4;
   describe_expr e = 0, one = d_int(d, 1);
   ir_buf buf = 0;
@@ -230,9 +232,10 @@ static void identities(describing *d) {
   static const struct {
     tess_dtype t;
     double v;
-  } right[] = {{F16, -65504}, {F16, -INFINITY}, {{TESS_BFLOAT, 16, 1}, -1e30},
-               {I8, -128},    {I8, INFINITY},   {U8, 255},
-               {IR_BOOL, 1}};
+  } right[] = {
+      {F16, -65504}, {F16, -INFINITY}, {{TESS_DTYPE_BFLOAT, 16, 1}, -1e30},
+      {I8, -128},    {I8, INFINITY},   {U8, 255},
+      {IR_BOOL, 1}};
   for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
     describe_expr lhs, rhs;
     uint32_t reducer;
@@ -428,7 +431,7 @@ static void limits(describing *d) {
   FAILS(d, describe_compute_begin(b, "C", 17, shape, NULL, &v),
         "compute 'C' has 17 dimensions; at most 16 are possible");
   FAILS(d,
-        describe_buffer(b, "A", (tess_dtype){TESS_FLOAT, 32, 4}, 0, NULL,
+        describe_buffer(b, "A", (tess_dtype){TESS_DTYPE_FLOAT, 32, 4}, 0, NULL,
                         IR_SCOPE_GLOBAL, IR_ROLE_INPUT, &buf),
         "buffer 'A' cannot be float32x4, which is no type of one number");
   int64_t bad[] = {4, 0};

@@ -15,8 +15,9 @@ typedef struct world {
   arena scratch;
 } world;
 
-static const tess_dtype f32 = {TESS_FLOAT, 32, 1}, i32 = {TESS_INT, 32, 1},
-                        f16 = {TESS_FLOAT, 16, 1};
+static const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1},
+                        i32 = {TESS_DTYPE_INT, 32, 1},
+                        f16 = {TESS_DTYPE_FLOAT, 16, 1};
 
 static void start(world *w) {
   test_heap_start(&w->heap, 0);
@@ -243,7 +244,7 @@ static void test_vectors(void **state) {
   assert_int_equal(bin(&w, IR_MUL, b, r),
                    ir_ramp(p, bin(&w, IR_MUL, i, three), three, 4));
   assert_int_equal(bin(&w, IR_SUB, r, r),
-                   ir_int(p, (tess_dtype){TESS_INT, 64, 4}, 0));
+                   ir_int(p, (tess_dtype){TESS_DTYPE_INT, 64, 4}, 0));
   assert_int_equal(ir_broadcast(p, i, 1), i);
   assert_int_equal(ir_ramp(p, i, num(&w, 0), 4), ir_broadcast(p, i, 4));
   end(&w);

@@ -15,7 +15,7 @@ static void test_unroll(void **state) {
   (void)state;
   compiled k;
   ir_expr i;
-  const tess_dtype t = {TESS_FLOAT, 32, 1};
+  const tess_dtype t = {TESS_DTYPE_FLOAT, 32, 1};
   compiled_start(&k);
   ir_program *p = &k.p;
   ir_buf a = compiled_param(&k, t, 8192, IR_ROLE_OUTPUT);

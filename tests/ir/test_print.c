@@ -4,8 +4,8 @@
 #include "ir/query.h"
 #include "support/matmul.h"
 
-#define F32 ((tess_dtype){TESS_FLOAT, 32, 1})
-#define I32 ((tess_dtype){TESS_INT, 32, 1})
+#define F32 ((tess_dtype){TESS_DTYPE_FLOAT, 32, 1})
+#define I32 ((tess_dtype){TESS_DTYPE_INT, 32, 1})
 
 static void test_program(void **state) {
   (void)state;
@@ -131,7 +131,7 @@ static void expressions(matmul *m) {
   expect(m, ir_real(p, F32, 1e30), "1.0000000150474662e+30");
   expect(m, ir_extreme(p, F32, false), "-inf");
   expect(m, ir_bool(p, true), "true");
-  expect(m, ir_int(p, (tess_dtype){TESS_UINT, 64, 1}, -1),
+  expect(m, ir_int(p, (tess_dtype){TESS_DTYPE_UINT, 64, 1}, -1),
          "18446744073709551615");
   expect(m, ir_cast(p, I32, i), "int32(i)");
   expect(m, ir_select(p, less, i, j), "select(i < 4, i, j)");

@@ -38,8 +38,9 @@ static ir_buf make_buf(world *w, const char *name) {
   ir_expr shape[NDIM];
   for (int i = 0; i < NDIM; i++)
     shape[i] = ir_index(&w->p, test_pick(&w->r, 1, 24));
-  return ir_buf_new(&w->p, ir_name(&w->p, name), (tess_dtype){TESS_INT, 8, 1},
-                    NDIM, shape, IR_SCOPE_GLOBAL, IR_ROLE_INPUT);
+  return ir_buf_new(&w->p, ir_name(&w->p, name),
+                    (tess_dtype){TESS_DTYPE_INT, 8, 1}, NDIM, shape,
+                    IR_SCOPE_GLOBAL, IR_ROLE_INPUT);
 }
 
 static void renew(world *w, uint32_t nvars) {
@@ -318,8 +319,9 @@ static void test_tile(void **state) {
   static const int64_t extents[] = {8, 16, 4, 8};
   ir_expr shape[2] = {ir_index(p, 32), ir_index(p, 128)}, e[4];
   ir_var v[4];
-  ir_buf a = ir_buf_new(p, ir_name(p, "A"), (tess_dtype){TESS_FLOAT, 32, 1}, 2,
-                        shape, IR_SCOPE_GLOBAL, IR_ROLE_INPUT);
+  ir_buf a =
+      ir_buf_new(p, ir_name(p, "A"), (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 2,
+                 shape, IR_SCOPE_GLOBAL, IR_ROLE_INPUT);
   for (int i = 0; i < 4; i++) {
     v[i] = ir_var_new(p, IR_VAR_LOOP, ir_name(p, names[i]), IR_INDEX, 0,
                       extents[i] - 1);
@@ -351,14 +353,15 @@ static void test_starts(void **state) {
     renew(&w, 0);
     ir_program *p = &w.p;
     ir_expr shape[2] = {ir_index(p, 16), ir_index(p, 16)};
-    ir_buf a = ir_buf_new(p, ir_name(p, "S"), (tess_dtype){TESS_INT, 8, 1}, 2,
-                          shape, IR_SCOPE_GLOBAL, IR_ROLE_INPUT);
+    ir_buf a =
+        ir_buf_new(p, ir_name(p, "S"), (tess_dtype){TESS_DTYPE_INT, 8, 1}, 2,
+                   shape, IR_SCOPE_GLOBAL, IR_ROLE_INPUT);
     ir_expr zero[2] = {ir_index(p, 0), ir_index(p, 0)};
     ir_expr read = ir_cast(p, IR_INDEX, ir_load(p, w.other, 2, zero));
     ir_var n = ir_var_new(p, IR_VAR_LET, ir_name(p, "n"), IR_INDEX, -128, 127);
     ir_var i = ir_var_new(p, IR_VAR_LOOP, ir_name(p, "i"), IR_INDEX, -128, 128);
     ir_stmt let = ir_let_new(p, n, told ? read : ir_index(p, 3));
-    ir_expr one = ir_int(p, (tess_dtype){TESS_INT, 8, 1}, 1);
+    ir_expr one = ir_int(p, (tess_dtype){TESS_DTYPE_INT, 8, 1}, 1);
     if (told == 2) ir_append(p, let, ir_store_new(p, w.other, 2, zero, one));
     ir_stmt l = ir_loop_new(p, i, ir_ref(p, n), ir_index(p, 2), IR_SERIAL);
     ir_expr idx[2] = {ir_ref(p, i), ir_index(p, 1)};

@@ -7,8 +7,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const tess_dtype f16 = {TESS_FLOAT, 16, 1}, bf16 = {TESS_BFLOAT, 16, 1},
-                        f32 = {TESS_FLOAT, 32, 1}, f64 = {TESS_FLOAT, 64, 1};
+static const tess_dtype f16 = {TESS_DTYPE_FLOAT, 16, 1},
+                        bf16 = {TESS_DTYPE_BFLOAT, 16, 1},
+                        f32 = {TESS_DTYPE_FLOAT, 32, 1},
+                        f64 = {TESS_DTYPE_FLOAT, 64, 1};
 
 /* ---- the 16-bit floats -------------------------------------------------- */
 
@@ -137,17 +139,18 @@ static void check_division(tess_dtype t, int64_t a, int64_t b) {
   }
   int64_t back = ir_fold_int(IR_ADD, t, ir_fold_int(IR_MUL, t, q, b), m);
   assert_int_equal(back, a);
-  if (t.code == TESS_UINT)
+  if (t.code == TESS_DTYPE_UINT)
     assert_true((uint64_t)m < (uint64_t)b);
   else
     assert_true(b > 0 ? m >= 0 && m < b : m <= 0 && m > b);
 }
 
 static void test_integers(void **state) {
-  static const tess_dtype types[] = {{TESS_INT, 8, 1},   {TESS_INT, 16, 1},
-                                     {TESS_INT, 32, 1},  {TESS_INT, 64, 1},
-                                     {TESS_UINT, 8, 1},  {TESS_UINT, 16, 1},
-                                     {TESS_UINT, 32, 1}, {TESS_UINT, 64, 1}};
+  static const tess_dtype types[] = {
+      {TESS_DTYPE_INT, 8, 1},   {TESS_DTYPE_INT, 16, 1},
+      {TESS_DTYPE_INT, 32, 1},  {TESS_DTYPE_INT, 64, 1},
+      {TESS_DTYPE_UINT, 8, 1},  {TESS_DTYPE_UINT, 16, 1},
+      {TESS_DTYPE_UINT, 32, 1}, {TESS_DTYPE_UINT, 64, 1}};
   (void)state;
   rng r;
   rng_init(&r, test_seed(), 4);
@@ -161,7 +164,8 @@ static void test_integers(void **state) {
     assert_int_equal(ir_get_int(t, mem), a);
     assert_int_equal(ir_wrap_int(t, a), a);
     assert_int_equal(ir_fold_int(IR_LT, t, a, b),
-                     t.code == TESS_UINT ? (uint64_t)a < (uint64_t)b : a < b);
+                     t.code == TESS_DTYPE_UINT ? (uint64_t)a < (uint64_t)b
+                                               : a < b);
   }
   assert_int_equal(ir_fold_int(IR_ADD, types[0], 127, 1), -128);
   assert_int_equal(ir_fold_int(IR_DIV, types[0], -128, -1), -128);
@@ -172,8 +176,9 @@ static void test_integers(void **state) {
 /* ---- casts -------------------------------------------------------------- */
 
 static void test_casts(void **state) {
-  const tess_dtype i8 = {TESS_INT, 8, 1}, u8 = {TESS_UINT, 8, 1},
-                   i64 = {TESS_INT, 64, 1}, u64 = {TESS_UINT, 64, 1};
+  const tess_dtype i8 = {TESS_DTYPE_INT, 8, 1}, u8 = {TESS_DTYPE_UINT, 8, 1},
+                   i64 = {TESS_DTYPE_INT, 64, 1},
+                   u64 = {TESS_DTYPE_UINT, 64, 1};
   (void)state;
   assert_int_equal(ir_cast_int(i8, i64, 300), 127);
   assert_int_equal(ir_cast_int(i8, i64, -300), -128);

@@ -35,7 +35,7 @@ static void make_vars(world *w, tess_dtype t) {
   for (int i = 0; i < NVARS; i++)
     w->var[i] =
         ir_var_new(&w->p, IR_VAR_FORMAL, ir_name_n(&w->p, &"ijkl"[i], 1), t, 0,
-                   t.code == TESS_BOOL ? 1 : 5);
+                   t.code == TESS_DTYPE_BOOL ? 1 : 5);
 }
 
 static bool same_value(void *ud) {
@@ -179,9 +179,10 @@ static ir_expr wrapped_expr(world *w, tess_dtype t, int depth) {
     return ir_raw(p, &n, NULL);
   }
   if (kind == 1) {
-    static const tess_dtype via[] = {{TESS_INT, 8, 1},  {TESS_INT, 64, 1},
-                                     {TESS_UINT, 8, 1}, {TESS_UINT, 64, 1},
-                                     {TESS_BOOL, 8, 1}, {TESS_INT, 16, 1}};
+    static const tess_dtype via[] = {
+        {TESS_DTYPE_INT, 8, 1},  {TESS_DTYPE_INT, 64, 1},
+        {TESS_DTYPE_UINT, 8, 1}, {TESS_DTYPE_UINT, 64, 1},
+        {TESS_DTYPE_BOOL, 8, 1}, {TESS_DTYPE_INT, 16, 1}};
     ir_node n = {.op = IR_CAST, .dtype = via[rng_below(&w->r, 6)], .a = a};
     n = (ir_node){.op = IR_CAST, .dtype = t, .a = ir_raw(p, &n, NULL)};
     return ir_raw(p, &n, NULL);
@@ -190,9 +191,10 @@ static ir_expr wrapped_expr(world *w, tess_dtype t, int depth) {
 }
 
 static void test_wrapping(void **state) {
-  static const tess_dtype types[] = {{TESS_INT, 8, 1},  {TESS_UINT, 8, 1},
-                                     {TESS_INT, 32, 1}, {TESS_UINT, 64, 1},
-                                     {TESS_INT, 64, 1}, {TESS_BOOL, 8, 1}};
+  static const tess_dtype types[] = {
+      {TESS_DTYPE_INT, 8, 1},  {TESS_DTYPE_UINT, 8, 1},
+      {TESS_DTYPE_INT, 32, 1}, {TESS_DTYPE_UINT, 64, 1},
+      {TESS_DTYPE_INT, 64, 1}, {TESS_DTYPE_BOOL, 8, 1}};
   world w;
   (void)state;
   uint32_t runs = test_runs(3000);

@@ -4,7 +4,7 @@
 #include "ir/query.h"
 #include "support/matmul.h"
 
-#define F32 ((tess_dtype){TESS_FLOAT, 32, 1})
+#define F32 ((tess_dtype){TESS_DTYPE_FLOAT, 32, 1})
 
 /* p and q mean the same to both, or to neither. */
 static void expect_same(matmul *m, bool same) {

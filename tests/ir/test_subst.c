@@ -73,7 +73,7 @@ static ir_expr first_index(ir_subst *s, ir_buf b, uint32_t n,
                            const ir_expr *idx) {
   (void)n;
   if (b != *(ir_buf *)s->ud) return 0;
-  return ir_cast(s->p, (tess_dtype){TESS_FLOAT, 32, 1}, idx[0]);
+  return ir_cast(s->p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, idx[0]);
 }
 
 static void load_hook(matmul *m) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Editing the tree: links stay right, and the walks see what is there. */
-#include "ir/edit.h"
+#include "ir/checkpoint.h"
 #include "ir/query.h"
 #include "support/matmul.h"
 #include <stdio.h>
@@ -196,6 +196,46 @@ static void copying(matmul *m) {
   assert_int_equal(m->q.func.n, 1);
 }
 
+static void take(matmul *m, ir_checkpoint *c, ir_checkpoint_kind kind) {
+  void *room = arena_alloc(&m->scratch, ir_checkpoint_size(&m->p, kind));
+  ir_checkpoint_take(c, &m->p, kind, room);
+}
+
+static void expect_equal(matmul *m, const ir_program *to) {
+  assert_int_equal(m->p.node.n, to->node.n);
+  assert_int_equal(m->p.stmt.n, to->stmt.n);
+  assert_int_equal(m->p.edits, to->edits);
+  assert_true(ir_equal(&m->p, to, &m->scratch));
+  matmul_verify(m, &m->p);
+}
+
+/* Rolled back, the program is as before; the full checkpoint of the edited
+ * program restores that. */
+static void rolling_back(matmul *m) {
+  ir_checkpoint before, after;
+  ir_program_copy(&m->q, &m->p);
+  take(m, &before, IR_CHECKPOINT_UNDO);
+  for (int i = 0; i < 400; i++) ir_append(&m->p, m->j2, mark_stmt(m, 1000 + i));
+  ir_kill(&m->p, m->i);
+  take(m, &after, IR_CHECKPOINT_FULL);
+  uint64_t calls = m->heap.heap.calls;
+  ir_checkpoint_restore(&before, &m->p);
+  ir_checkpoint_restore(&after, &m->p);
+  assert_int_equal(m->heap.heap.calls, calls);
+  assert_true(ir_is_dead(&m->p, m->i));
+  matmul_verify(m, &m->p);
+  ir_checkpoint_restore(&before, &m->p);
+  expect_equal(m, &m->q);
+}
+
+static void test_rollback(void **state) {
+  (void)state;
+  matmul m;
+  matmul_start(&m);
+  matmul_run(&m, rolling_back);
+  matmul_end(&m);
+}
+
 static void test_names(void **state) {
   (void)state;
   matmul m;
@@ -208,8 +248,8 @@ static void test_names(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lists), cmocka_unit_test(test_wrapping),
+      cmocka_unit_test(test_lists),   cmocka_unit_test(test_wrapping),
       cmocka_unit_test(test_killing), cmocka_unit_test(test_asking),
-      cmocka_unit_test(test_names)};
+      cmocka_unit_test(test_names),   cmocka_unit_test(test_rollback)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

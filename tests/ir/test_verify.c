@@ -4,8 +4,8 @@
 #include "ir/query.h"
 #include "support/matmul.h"
 
-#define F32 ((tess_dtype){TESS_FLOAT, 32, 1})
-#define I32 ((tess_dtype){TESS_INT, 32, 1})
+#define F32 ((tess_dtype){TESS_DTYPE_FLOAT, 32, 1})
+#define I32 ((tess_dtype){TESS_DTYPE_INT, 32, 1})
 
 static void test_right(void **state) {
   (void)state;

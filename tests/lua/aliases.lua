@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What LLVM is told of buffers: each access says whose it is, and that it
--- touches none of the others.
+-- Alias metadata in LLVM IR: each access names the buffer it belongs to and
+-- those that it does not alias.
 local ts = require "tessera"
 
 -- The kind of access that a line is, and its pointer where there is one.

@@ -166,7 +166,7 @@ local function check(name, s, p, compiled)
     all[k] = checks.arguments(program(name, table.unpack(drawn_sizes(k))),
                               "integers")
   end
-  local f = compiled and checks.exact or checks.exact_by_oracle
+  local f = compiled and checks.exact or checks.exact_by_interpreter
   f(s, p, table.unpack(all))
 end
 

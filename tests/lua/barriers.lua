@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Where the threads of a block wait for each other, and how virtual threads
--- take turns.
+-- Placement of barriers between the threads of a block, and interleaving of
+-- virtual threads.
 local ts = require "tessera"
 
 local function count(text, what)

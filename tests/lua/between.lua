@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Consumers that move past blocks which write what they read, or read what
--- they write: where no element is both, or the order stays.
+-- Consumers that move past blocks which write what they read or read what they
+-- write: accepted where no element conflicts or the order stays.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, refused = checks.same, checks.refused

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- LU in place, by blocks, also where the blocks do not divide it: rows and
--- columns are cut where the block of pivots ends, and the update of what is
--- behind it leaves the loop over the pivots.
+-- Blocked LU in place, also where the tile does not divide the size: rows and
+-- columns are cut at the end of the pivots' block, and the trailing update
+-- leaves the loop over the pivots.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, refused = checks.same, checks.refused

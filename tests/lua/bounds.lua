@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Bounds and predicates that are read from memory which the nest changes: they
--- are what they were when they were read, whatever is made of the loops.
+-- Loop bounds and predicates that load from memory which the nest changes:
+-- their values are those at loop entry, whatever is done to the loops.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 

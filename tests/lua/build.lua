@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Tensors, targets, kernels and the oracle from Lua.
+-- Tensors, targets, kernels and the interpreter from Lua.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails = checks.fails

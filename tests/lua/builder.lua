@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Programs of loops, blocks and stores: what they compute, what a builder
--- refuses, and what it proves.
+-- Imperative programs of loops, blocks and stores: their results, what a
+-- builder refuses, and what it proves.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails = checks.fails

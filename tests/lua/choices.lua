@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Choices: statements that run where data says so, which they change; and
--- values that choose between parts of themselves, each of which is computed
--- once, however deeply they stand in one another.
+-- Control flow that depends on data: statements under conditions that they
+-- change, and nested selects, of which each branch is evaluated at most once.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local legal, same, fails = checks.legal, checks.same, checks.fails
@@ -233,6 +232,6 @@ do
   end, 30)
   local p = ts.program("both", { A }, { ts.compute("B", { N }, e) })
   fails("LIMIT", "the limit was reached: more than 1048576 instructions, "
-                 .. "where choices are made in choices", ts.equivalent, p, p)
-  fails("BUILD_ERROR", "choices of what to load", ts.build, p)
+                 .. "from nested choices", ts.equivalent, p, p)
+  fails("BUILD_ERROR", "branches around loads", ts.build, p)
 end

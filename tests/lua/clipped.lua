@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Caches of what a block writes by blocks in it that carry conditions.
+-- cache_write of buffers that are written under conditions.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, refused = checks.same, checks.refused

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Conditions and names that stand around blocks, and indices that memory
--- tells: what they decide, primitives and lowering keep or refuse to change.
+-- Conditions and lets around blocks, and indirect indices: primitives and
+-- lowering preserve them or refuse.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local legal, illegal = checks.legal, checks.illegal

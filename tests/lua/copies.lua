@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Copies of what is surely written: stores under lets, and in both branches
--- of a condition; and what is not.
+-- Copies of regions that must be written (stores under lets, in both branches
+-- of a condition), and of regions that may be.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, legal, illegal = checks.same, checks.legal, checks.illegal

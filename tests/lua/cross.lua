@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reductions that threads share, of one value and of several: the same in the
--- residue domain before and after lowering, and in native arithmetic, too.
+-- Cross-thread reductions, of one value and of tuples: equal in the residue
+-- domain before and after lowering, and in native arithmetic.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local reducers = dofile((arg[0]:gsub("[^/]*$", "../support/reducers.lua")))
@@ -175,8 +175,8 @@ for _, case in ipairs(right) do
   local p = sums(nest)
   local sch = bound(p, n)
   same(sch, p)
-  for _, pass in ipairs { "cross", "blocks" } do
-    local lowered = ts.lower(sch, { stop_after = pass })
+  for _, pass in ipairs { "lower_cross_thread_reduction", "lower_blocks" } do
+    local lowered = ts.lower(sch, { after = pass })
     assert(lowered:verify(), name)
   end
 end

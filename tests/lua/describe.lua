@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Describing: every name of the language of expressions, computed by the
--- oracle and by compiled code, against Lua's own arithmetic; reductions,
--- tuples; and what is refused.  (Loops and blocks: builder.lua.)
+-- The expression language: every name, evaluated by the interpreter and by
+-- compiled code, against Lua's own arithmetic; reductions, tuples; refusals.
+-- (Loops and blocks: builder.lua.)
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails = checks.fails

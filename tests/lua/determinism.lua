@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Modules are deterministic: what would make them do otherwise another time
--- raises, or is found out.
+-- Modules are deterministic: sources of nondeterminism raise an error or are
+-- detected.
 local ts = require "tessera"
 local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))
 local p, module = searching.program, searching.module

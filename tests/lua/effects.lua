@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Calls of a statement's own are made for what they do, wherever they stand
--- in its expression: blocks that make them stay where they are, and the
--- oracle counts them.
+-- Calls with side effects, anywhere in a statement's expression: blocks with
+-- them stay in place, and the interpreter counts the calls.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local legal, illegal = checks.legal, checks.illegal

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Loops without an iteration, and loops of just one: what is made of them is
--- a program, and does not depend on the sizes of tiles.
+-- Loops of no iteration or of one: schedules of them are well-formed programs,
+-- whatever the sizes of tiles.
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))

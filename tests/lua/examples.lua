@@ -156,7 +156,8 @@ do
   local other = t:with_decision(1, 0)
   local ok, e = pcall(other.replay, other, program)
   assert(not ok and e.code == "REFUSED" and
-         e.message == "guard: the value is 0; this trace was written for 16",
+         e.message == "guard: the guarded value is 0, and the trace was " ..
+                      "recorded for 16",
          tostring(e))
 end
 

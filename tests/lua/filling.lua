@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- decompose_padding before loops that hold other blocks, too.
+-- decompose_padding before loops that contain other blocks, too.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, refused = checks.same, checks.refused

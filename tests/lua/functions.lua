@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Programs of several functions: one of them is worked on.
+-- Programs of several functions: one of them is scheduled.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails, same = checks.fails, checks.same

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Blocks of threads do not wait for each other: a loop around a loop over
--- them, in the same kernel, does not part what they do.
+-- Loops over blockIdx: blocks of threads are not synchronized, so an enclosing
+-- loop in the same kernel does not order them.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, refused = checks.same, checks.refused

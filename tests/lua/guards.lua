@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Blocks whose guard is affine, but no box: moved, folded and copied as exactly
--- the instances that run.
+-- Blocks whose predicate is affine but not a box: moved, inlined and copied as
+-- exactly the instances that run.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local legal, illegal, refused = checks.legal, checks.illegal, checks.refused

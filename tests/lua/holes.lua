@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Layouts with padding before, between and after what there was: the block
--- that fills it runs where the new layout has no element of the old, and
--- nowhere else.
+-- Layouts with padding before, between and after the elements: the block that
+-- fills it runs exactly where the new layout has no element of the old one.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same = checks.same

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Indices into tensors whose sizes are known only when a kernel is called: it
--- does not run where one of them leaves its tensor, however it is scheduled.
+-- Indices into tensors of symbolic sizes: a kernel is not run where one would
+-- leave its tensor, however it is scheduled.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- An init may read anywhere: in a value, an index, a let, a condition, the
--- bounds of a loop, the predicate of a block.  Who takes it out says what it
--- reads, and leaves it where that is overwritten.
+-- Inits that read memory in a value, index, let, condition, loop bound or
+-- predicate: decomposing declares these reads, and is refused where they are
+-- overwritten.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local legal, illegal = checks.legal, checks.illegal

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Tensor intrinsics that are a call: of a C function, of LLVM's intrinsics.
+-- Tensor intrinsics that are a call of a C function or of one of LLVM's
+-- intrinsics.
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
@@ -170,7 +171,7 @@ do
   local r = tune(matmul(16), "gemm", { 4, 8, 4 })
   assert(r.failed == 0 and r.latency > 0)
   r = tune(matmul(16), "wrong", { 4, 8, 4 })
-  assert(r.failed == 1 and r.funnel:find "computed something wrong", r.funnel)
+  assert(r.failed == 1 and r.funnel:find "computed a wrong result", r.funnel)
   assert(r.status == "NOT_FOUND" and not r.message, r.status)
   -- It may end the run, which says why.
   r = tune(matmul(16), "wrong", { 4, 8, 4 }, "stop")

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Tensors, kernels, targets and the oracle, as scripts use them.
+-- Tensors, kernels, targets and the interpreter, as scripts use them.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails = checks.fails

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Vectors whose lanes do different things: compiled, they are what the oracle
--- makes of each lane.  LLVM 19 errs with some, which is found here.
+-- Vectors whose lanes diverge: compiled code agrees with the interpreter lane
+-- by lane, around known errors of LLVM 19.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Layouts: kernels of programs whose buffers were laid out, aligned, retyped
--- compute what the oracle does.
+-- Kernels of programs whose buffers have transformed layouts, alignment or
+-- types agree with the interpreter.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local ops = require "tessera.ops"

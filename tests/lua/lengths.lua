@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Loops whose length is no constant: nests in which a loop tells how far
--- another one runs, of which nothing moves out that speaks of a loop it has
--- left behind; and loops over all of a buffer of any size.
+-- Loops of non-constant extent: in non-rectangular nests nothing is hoisted out
+-- of a loop that its bounds depend on; and loops over buffers of symbolic size.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, illegal = checks.same, checks.illegal

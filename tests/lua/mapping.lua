@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Blocks that are fitted to tensor intrinsics: which iters are which, copies,
--- padding.
+-- Mapping of blocks to tensor intrinsics: which iters correspond, with copies
+-- and padding.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails = checks.fails

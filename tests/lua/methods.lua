@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What is wrong with an argument is an error object: it names the argument,
--- and the line of Lua that called.  Options are a table or left out.
+-- Errors of arguments: an error object names the argument and the calling line;
+-- options are a table or absent.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Methods called on what they are not for, as with a dot for a colon: no harm
--- is done to it, whatever it is.
+-- Methods called on the wrong object, as with a dot for a colon, fail cleanly.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Schedule modules and the spaces they make: what modules may do and what they
--- may not, parameters, warnings, guards.
+-- Schedule modules and their spaces: what modules may and may not do,
+-- parameters, warnings, guards.
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))

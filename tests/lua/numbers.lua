@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Numbers at the edges: sizes known late, constants that fit no type, and
--- arithmetic on what schedules sample.
+-- Edge cases of numbers: symbolic sizes, constants that fit no type, arithmetic
+-- on sampled values.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails = checks.fails

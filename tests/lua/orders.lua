@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How far the order of what a reducer combines is found to be free: of each
--- class of reducers one whose constants are small, large, or a fraction.
+-- Detection of how far a reducer is associative and commutative: of each class
+-- one with small, large and fractional constants.
 local ts = require "tessera"
 
 local inf = math.huge

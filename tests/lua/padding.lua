@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- pad_einsum for each reducer and type, decompose_padding and rolling_buffer:
--- the same in the residue domain, and by the oracle and by compiled code what
--- the program computed before, exactly, with infinities among the inputs.
+-- exact in the residue domain, in the interpreter and compiled, with infinities
+-- among the inputs.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, illegal, arguments = checks.same, checks.illegal, checks.arguments

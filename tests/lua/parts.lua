@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Parts of loops: where loops inside of a part have no iteration, and what
--- reductions over the loop go on with.
+-- loop_partition: parts whose inner loops are empty, and reductions that
+-- continue over several parts.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, legal, illegal = checks.same, checks.legal, checks.illegal

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Software pipelines, double buffers and virtual threads, built and run; what
--- is bound to threads of a device is not for a processor.
+-- Software pipelines, double buffers and virtual threads, built and run;
+-- thread-bound loops are refused for a processor.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails = checks.fails

@@ -87,7 +87,7 @@ do
     s:cache_inplace(s:get_block("second"), "B", "local")
   end)
   assert(e.message:find('"second" would read elements of buffer "B" that '
-                        .. 'block "first" is not seen', 1, true), e.message)
+                        .. 'block "first" is not proven', 1, true), e.message)
 end
 
 -- ---- cache_index -----------------------------------------------------------
@@ -109,7 +109,7 @@ legal(P, function(s)
   s:transform_layout(s:get_block("C"), { "write", 0 },
     function(i, j) return j, i end)
 end)
-illegal(P, "MAP_MEETS", function(s)
+illegal(P, "MAP_COLLIDES", function(s)
   s:transform_layout(s:get_block("C"), { "write", 0 },
     function(i, j) return i end)
 end)
@@ -131,7 +131,7 @@ illegal(P, "PAD_MAP", function(s)
     function(i, j) return i//5, i%5, j end,
     { pad_value = function(a, b) return 0 end })
 end)
-illegal(P, "PARAM_GIVEN", function(s)
+illegal(P, "PARAMETER_FIXED", function(s)
   s:transform_layout(s:get_block("C"), { "read", 0 },
     function(i, j) return j, i end)
 end)
@@ -152,7 +152,7 @@ illegal(P, "MAP_MIXES", function(s)
   s:transform_block_layout(s:get_block("C"),
     function(i, j, k) return i*32+k, j end)
 end)
-illegal(P, "MAP_MEETS", function(s)
+illegal(P, "MAP_COLLIDES", function(s)
   s:transform_block_layout(s:get_block("C"), function(i, j, k) return i, k end)
 end)
 illegal(P, "NOT_TRIVIAL", function(s)
@@ -171,13 +171,13 @@ legal(P, function(s) s:storage_align(s:get_block("C"), 0, -2, 32, 8) end)
 illegal(P, "ALIGN_FACTOR", function(s)
   s:storage_align(s:get_block("C"), 0, 0, 0, 8)
 end)
-illegal(P, "PARAM_GIVEN", function(s)
+illegal(P, "PARAMETER_FIXED", function(s)
   s:storage_align(s:get_block("D"), 0, 0, 32, 8)
 end)
 
 -- ---- set_scope -------------------------------------------------------------
 legal(P, function(s) s:set_scope(s:get_block("C"), 0, "shared") end)
-illegal(P, "PARAM_GIVEN", function(s)
+illegal(P, "PARAMETER_FIXED", function(s)
   s:set_scope(s:get_block("D"), 0, "shared")
 end)
 illegal(P, "STORAGE_UNKNOWN", function(s)
@@ -185,7 +185,7 @@ illegal(P, "STORAGE_UNKNOWN", function(s)
 end)
 
 -- ---- unsafe_set_dtype ------------------------------------------------------
-illegal(P, "PARAM_GIVEN", function(s)
+illegal(P, "PARAMETER_FIXED", function(s)
   s:unsafe_set_dtype(s:get_block("D"), 0, "float16")
 end)
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Layout-free parameters: a schedule chooses their layout, what converts them
--- runs before the kernel, and nobody who calls it need know.
+-- Layout-free parameters: the schedule transforms their layout, and a
+-- conversion runs before the kernel, transparently for its callers.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same = checks.same

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What is printed of each kind of object is for people: no addresses, and no
--- error where the object is closed, which it may be twice.
+-- Text of each kind of object is for people: no addresses, and no error when
+-- the object is closed, also twice.
 local ts = require "tessera"
 local ops = require "tessera.ops"
 

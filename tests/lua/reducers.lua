@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What may be done with a reducer is found out when it is used: one that is not
--- commutative keeps the order of what it combines, one that is not associative
--- its grouping, too.
+-- Properties of reducers: a non-commutative one keeps the order of its
+-- operands, a non-associative one their grouping, too.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local legal, illegal, refused = checks.legal, checks.illegal, checks.refused

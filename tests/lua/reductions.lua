@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A block whose iteration is called a reduction is believed to be one only
--- where its update says so: what is none keeps the order of its iterations.
+-- Blocks declared as reductions whose update is none keep the order of their
+-- iterations.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, refused, exact = checks.same, checks.refused, checks.exact
@@ -318,7 +318,7 @@ do
         s[name](s, table.unpack(blocks))
         assert(not tostring(s):find("where %l+ [/*]"), s)
       else
-        refused(s, "STEPS_ELSEWHERE", name, table.unpack(blocks))
+        refused(s, "PARTIAL_RESULT", name, table.unpack(blocks))
       end
       same(s, p)
     end

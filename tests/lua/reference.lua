@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- `tessera doc` has a page of every function and method that there is, and
--- editors' stubs are Lua and declare it.
+-- `tessera doc` has a page for every function and method, and the editors'
+-- stubs are Lua and declare it.
 local ts = require "tessera"
 local reference = require "tessera.reference"
 

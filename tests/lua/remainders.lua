@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The remainder of floats: compiled, to the bit what the oracle makes of it,
--- for numbers of any size, in vectors of any width, without a call.
+-- Remainders of floats: compiled code agrees with the interpreter to the bit,
+-- at any magnitude and vector width, without a call.
 local ts = require "tessera"
 
 local special = { 0.0, -0.0, 1 / 0, -1 / 0, 0 / 0, 1, -1, 3, 0.1, -6.25,

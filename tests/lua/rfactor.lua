@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- rfactor for every kind of reducer, each place of the new dimension and each
--- loop of a split reduction: the same in the residue domain, and by compiled
--- code what the program computed before, exactly.
+-- rfactor for every kind of reducer, each position of the new dimension and
+-- each loop of a split reduction: exact in the residue domain and compiled.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local reducers = dofile((arg[0]:gsub("[^/]*$", "../support/reducers.lua")))

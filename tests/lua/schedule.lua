@@ -149,9 +149,9 @@ do
   local other = ts.schedule(p)
   fails("INVALID", "another schedule", other.parallel, other, j)
   sch:fuse(sch:get_loops(b))
-  fails("DEAD", "stands for nothing any more", sch.parallel, sch, inner)
+  fails("DEAD", "refers to nothing any more", sch.parallel, sch, inner)
   for _, ask in ipairs { "extent", "loop_info", "work", "annotation" } do
-    local e = fails("DEAD", "stands for nothing any more: instruction ",
+    local e = fails("DEAD", "refers to nothing any more: instruction ",
                     sch[ask], sch, inner, "key")
     assert(e.message:find " %(fuse%) removed it$", e.message)
   end

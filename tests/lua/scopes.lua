@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Storage scopes of devices that no code is made for: a program means with
--- them what it does with global memory, and traces keep their names.
+-- Storage scopes of devices without a backend: programs mean the same as with
+-- global memory, and traces keep the names.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local ops = require "tessera.ops"

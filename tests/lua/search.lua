@@ -249,8 +249,8 @@ do
     trials = 1, min_time = 0.01,
     space = function(sch) sch:compute_inline(sch:get_block "B") end })
   assert(r.status == "OK")
-  assert(r.note:find("the best is slower than the unscheduled program: in " ..
-                     "turns they took ", 1, true), r.note)
+  assert(r.note:find("the best is slower than the unscheduled program: " ..
+                     "timed interleaved, they took ", 1, true), r.note)
 end
 
 -- A database is a file.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Loops that drive no reduce iter may yet shape a reduction: a bound, a
--- predicate or a condition says which points are reduced in their iterations.
+-- Loops that bind no reduce iter but determine a reduction's domain, by a
+-- bound, a predicate or a condition.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local legal, illegal = checks.legal, checks.illegal

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Nests of little work: the default space holds schedules that leave them
--- serial, since to start threads takes longer than they do.
+-- Nests of little work: the default space has schedules that keep them serial,
+-- since starting threads takes longer.
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))

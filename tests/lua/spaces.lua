@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The default space of programs that a module does not suit: it says why,
--- and nobody is warned.
+-- The default space of programs that do not suit a module: the log says why,
+-- without a warning.
 local ts = require "tessera"
 
 local warned = {}

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A reduction that several iterations of a loop go on with, without the loop's
--- being bound to what it reduces: a bound or a predicate tells each its part,
--- or the results move along.  Who reads it there reads it as far as it is.
+-- Reductions that several iterations of a loop continue although no iter is
+-- bound to it: by a bound, a predicate or moving results.  Readers in the loop
+-- see partial results.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local legal, illegal = checks.legal, checks.illegal

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What ends a run before its trials are done: its deadline, wherever the run
--- is, and an interrupt, which is never lost.
+-- What ends a run early: the deadline at any point of it, and interrupts, which
+-- are never lost.
 local ts, ops = require "tessera", require "tessera.ops"
 
 local function tune(n, options)

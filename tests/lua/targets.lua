@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Targets that this machine is not: built for, looked at, never run.
+-- Targets other than this machine: code is built and its source read, never
+-- run.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails = checks.fails

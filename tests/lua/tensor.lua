@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Tensor intrinsics: declared, used, replayed, compiled, refused.
+-- Tensor intrinsics: declaration, use, replay, compilation, refusals.
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))

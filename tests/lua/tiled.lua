@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Tiles of loops of several sizes, numbered in one loop: what is made in a
--- tile is read there, and each number stands for a tile of its own.
+-- Several tile loops fused to one: producers and consumers of a tile agree on
+-- which tile each number is.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local sizes = { { 9, 7, 5 }, { 1, 1, 1 }, { 4, 3, 2 }, { 8, 6, 4 },

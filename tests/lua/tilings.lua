@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Sketches of tiles where something that the module would like to do is
--- refused: what else it does goes on, and nobody is warned.
+-- multi_level_tiling where one of its steps is refused: the others are done,
+-- without a warning.
 local ts = require "tessera"
 local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))
 local steps = searching.steps
@@ -83,7 +83,8 @@ end
 -- Where the result cannot be written back, the tiles are left, alone and with
 -- what is packed; it is said why.
 for kind, reason in pairs {
-  inout = 'cache_write: block "mm" changes buffer "C", which the caller gives',
+  inout = 'cache_write: block "mm" writes buffer "C", which is an input of ' ..
+          "the caller's",
   output = 'cache_write: both block "clear" and block "mm" write buffer "C"',
 } do
   local b = ts.builder "update"

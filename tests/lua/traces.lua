@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Traces and steppers: looking into one, texts both ways, replay, decisions,
--- mutation, simplification, stepping and changing a decision on the way.
+-- Traces and steppers: inspection, texts both ways, replay, decisions,
+-- mutation, simplification, stepping.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails = checks.fails
@@ -84,7 +84,8 @@ do
   fails("INVALID", "no index map", s.transform_layout, s, b, "C",
         { "(i, j) -> (i // $2, j)", v })
   fails("TYPE", "must be an index map", s.transform_layout, s, b, "C", 3)
-  fails("REFUSED", "accesses no buffer named", s.cache_read, s, b, "Q", "local")
+  fails("REFUSED", "has no such access of a buffer named", s.cache_read, s, b,
+        "Q", "local")
   fails("TYPE", "must be an index", s.cache_read, s, b, { "rw", 1 }, "local")
 end
 

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Loops whose bounds depend on others, which are split where the factors do
--- not fit: what hangs over runs over the last iteration's bounds, and blocks
--- there are kept from running.
+-- Non-rectangular nests split by factors that do not divide: the overhang runs
+-- over the last iteration's bounds, guarded.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, refused, fails = checks.same, checks.refused, checks.fails
@@ -174,7 +173,7 @@ do
       if lo > 0 or factor > 1 then
         local e = refused(s, "INPUT_OVERWRITTEN", "split", i,
                           { ts.auto, factor })
-        assert(tostring(e):find('block "C" changes buffer "E"', 1, true), e)
+        assert(tostring(e):find('block "C" overwrites buffer "E"', 1, true), e)
       else
         s:split(i, { ts.auto, factor })
         same(s, p)

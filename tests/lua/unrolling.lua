@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What parallel_vectorize_unroll makes of loops that it may not change: it
--- does the rest, and nobody is warned.
+-- parallel_vectorize_unroll on loops that it may not change: the rest is done,
+-- without a warning.
 local ts = require "tessera"
 local ops = require "tessera.ops"
 local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Matrix products by the intrinsics of tensor cores, run warp by warp.
+-- Matrix products by tensor-core intrinsics, executed warp by warp.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local fails, refused = checks.fails, checks.refused
@@ -108,6 +108,6 @@ local _, _, k = sch:get_loops(c)
 sch:decompose_reduction(c, k)
 local e = refused(sch, "INTRIN_MISMATCH", "tensorize", piece,
                   "wmma_sync_16x16x16_f16f16f32")
-assert(e.message:find "another storage scope", e.message)
+assert(e.message:find "storage scope differs", e.message)
 refused(sch, "INTRIN_MISMATCH", "tensorize", piece,
         "wmma_sync_16x16x16_s8s8s32")

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Integers wrap, those that are computed of loop variables and sizes too:
--- described, scheduled, interpreted and compiled they are what Lua's are.
+-- Integer overflow wraps, also in index arithmetic: described, scheduled,
+-- interpreted and compiled it agrees with Lua's.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 

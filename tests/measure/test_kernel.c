@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1};
 
 static tess_context *open(bool in_process) {
   tess_context *c;
@@ -68,7 +68,7 @@ static void test_time(void **state) {
   tess_tensor *t[] = {matrix(c, 16, "random", 1), matrix(c, 16, "random", 2),
                       matrix(c, 16, "zeros", 0)};
   tess_kernel *k;
-  tess_timing r;
+  tess_timing r = TESS_INIT(tess_timing);
   must(c, tess_build(p, NULL, &k));
   must(c, tess_kernel_time(k, 3, t, 0.003, &r));
   assert_true(r.min > 0 && r.min <= r.median && r.min <= r.mean);
@@ -108,8 +108,8 @@ static void test_arguments(void **state) {
                          matrix(c, 16, "zeros", 0)};
   tess_tensor *small = matrix(c, 15, "zeros", 0), *ints;
   const int64_t shape[] = {16, 16};
-  must(c, tess_tensor_new(c, (tess_dtype){TESS_INT, 32, 1}, 2, shape, "zeros",
-                          0, &ints));
+  must(c, tess_tensor_new(c, (tess_dtype){TESS_DTYPE_INT, 32, 1}, 2, shape,
+                          "zeros", 0, &ints));
   tess_kernel *k;
   must(c, tess_build(p, NULL, &k));
   assert_int_equal(tess_kernel_run(k, 2, good), TESS_TYPE);
@@ -263,7 +263,7 @@ static void test_exhausted(void **state) {
                         matrix(x.c, n, "zeros", 0)};
     fault_arm(&x.f, at);
     tess_kernel *k = NULL;
-    tess_timing timing;
+    tess_timing timing = TESS_INIT(tess_timing);
     tess_status s = tess_build(p, NULL, &k);
     if (!s) s = tess_kernel_time(k, 3, t, 1e-4, &timing);
     if (!s) s = tess_interpret(p, 3, t);

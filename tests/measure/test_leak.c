@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { WARM = 100, CYCLES = 1000 };
+enum { WARM = 100, CYCLES = TEST_DRAWS(1000) };
 
 /* Bytes of a process that are in memory. */
 static size_t resident(pid_t pid) {

@@ -184,7 +184,8 @@ static void test_wrong(void **state) {
  * none 100 more, however few they are. */
 static void test_wrong_rounded(void **state) {
   (void)state;
-  static const tess_dtype F32 = {TESS_FLOAT, 32, 1}, I64 = {TESS_INT, 64, 1};
+  static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1},
+                          I64 = {TESS_DTYPE_INT, 64, 1};
   measured m;
   measure_result r;
   tess_builder *b;
@@ -289,7 +290,8 @@ static void test_endless_reference(void **state) {
 
 /* for i: B[fn(i)] = A[i] */
 static tess_program *scatter(tess_context *c, const char *fn) {
-  static const tess_dtype F32 = {TESS_FLOAT, 32, 1}, I64 = {TESS_INT, 64, 1};
+  static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1},
+                          I64 = {TESS_DTYPE_INT, 64, 1};
   static const char *const names[] = {"v"};
   static const tess_iter_kind kinds[] = {TESS_OPAQUE};
   tess_builder *b;

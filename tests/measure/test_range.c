@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const tess_dtype F16 = {TESS_FLOAT, 16, 1}, F32 = {TESS_FLOAT, 32, 1},
-                        I32 = {TESS_INT, 32, 1}, I64 = {TESS_INT, 64, 1};
+static const tess_dtype F16 = {TESS_DTYPE_FLOAT, 16, 1},
+                        F32 = {TESS_DTYPE_FLOAT, 32, 1},
+                        I32 = {TESS_DTYPE_INT, 32, 1},
+                        I64 = {TESS_DTYPE_INT, 64, 1};
 
 /* A program of one compute over v[0] and k, being described. */
 typedef struct desc {
@@ -139,7 +141,7 @@ static void test_sums_round(void **state) {
  * to bfloat16 at last is not as coarse as one of bfloat16. */
 static void test_mixed_types(void **state) {
   (void)state;
-  static const tess_dtype BF16 = {TESS_BFLOAT, 16, 1};
+  static const tess_dtype BF16 = {TESS_DTYPE_BFLOAT, 16, 1};
   for (int wide = 0; wide < 2; wide++) {
     desc d;
     tess_expr x = begin(&d, BF16, 8, 1024);
@@ -536,7 +538,7 @@ static void test_compare_long(void **state) {
 /* Numbers whose squares are infinite, or 0. */
 static void test_compare_far(void **state) {
   (void)state;
-  static const tess_dtype F64 = {TESS_FLOAT, 64, 1};
+  static const tess_dtype F64 = {TESS_DTYPE_FLOAT, 64, 1};
   static const double scale[] = {1e200, 1e-200, 1e308};
   for (int k = 0; k < 3; k++) {
     compared x;

@@ -32,8 +32,8 @@ static int set_up_matmul(void **state, int64_t n) {
   assert_int_equal(tess_context_new(&o, &f.c), TESS_OK);
   f.p = measured_matmul(f.c, n);
   for (int i = 0; i < 3; i++)
-    assert_int_equal(tess_tensor_new(f.c, (tess_dtype){TESS_FLOAT, 32, 1}, 2,
-                                     shape, "zeros", 0, &f.t[i]),
+    assert_int_equal(tess_tensor_new(f.c, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1},
+                                     2, shape, "zeros", 0, &f.t[i]),
                      TESS_OK);
   assert_int_equal(tess_build(f.p, NULL, &f.k), TESS_OK);
   running = f.c;
@@ -76,7 +76,7 @@ static void test_oracle(void **state) {
 
 static void test_timing(void **state) {
   stopped *f = *state;
-  tess_timing t;
+  tess_timing t = TESS_INIT(tess_timing);
   stop_every(10);
   is_cancelled(f, tess_kernel_time(f->k, 3, f->t, 1e6, &t));
 }
@@ -84,7 +84,7 @@ static void test_timing(void **state) {
 /* One that came when nothing was going on is forgotten. */
 static void test_too_early(void **state) {
   stopped *f = *state;
-  tess_timing t;
+  tess_timing t = TESS_INIT(tess_timing);
   char *text;
   tess_stop(f->c);
   assert_int_equal(tess_kernel_source(f->k, "ir", &text), TESS_OK);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1};
 
 static const char *const all_types[] = {
     "float16", "bfloat16", "float32", "float64", "int8",   "int16", "int32",
@@ -140,8 +140,8 @@ static void test_refused(void **state) {
                    TESS_LIMIT);
   assert_int_equal(tess_tensor_new(c, F32, 0, bad, "ones", 0, &x),
                    TESS_INVALID);
-  assert_int_equal(tess_tensor_new(c, (tess_dtype){TESS_FLOAT, 32, 4}, 0, bad,
-                                   "zeros", 0, &x),
+  assert_int_equal(tess_tensor_new(c, (tess_dtype){TESS_DTYPE_FLOAT, 32, 4}, 0,
+                                   bad, "zeros", 0, &x),
                    TESS_TYPE);
   const int64_t large[] = {INT64_C(1) << 20};
   tess_options o = {.struct_size = sizeof o, .memory_cap = 1 << 20};
@@ -482,9 +482,9 @@ static void test_dlpack_odd(void **state) {
   l.shape[0] = 1;
   assert_int_equal(tess_tensor_from_dlpack(c, &l.m, &x), TESS_UNSUPPORTED);
   assert_string_equal(tess_error(c)->message,
-                      "DLPack: the tensor's address is no multiple of 4, the "
-                      "bytes of an element; only one that is read-only is "
-                      "copied");
+                      "DLPack: the tensor's address is not a multiple of 4, "
+                      "the bytes of an element; align it, or mark it "
+                      "read-only so that it is copied");
   assert_null(x);
   assert_int_equal(l.freed, 1);
 }

@@ -54,7 +54,7 @@ static void test_build(void **state) {
   job_build r = {.base = 5,
                  .target = "llvm -mcpu=x",
                  .kind = JOB_OF_TRACE,
-                 .form = MEASURE_ASM,
+                 .form = BACKEND_ASM,
                  .trace = UINT64_MAX,
                  .given = true,
                  .decisions = decisions,
@@ -66,7 +66,7 @@ static void test_build(void **state) {
   assert_string_equal(got.target, r.target);
   assert_int_equal(got.base, 5);
   assert_int_equal(got.kind, JOB_OF_TRACE);
-  assert_int_equal(got.form, MEASURE_ASM);
+  assert_int_equal(got.form, BACKEND_ASM);
   assert_true(got.trace == UINT64_MAX && got.given);
   assert_int_equal(got.ndecisions, 3);
   assert_memory_equal(got.decisions, decisions, sizeof decisions);
@@ -234,9 +234,9 @@ static void test_nonsense_from_worker(void **state) {
   expect_of("echo no such library >&2; exit 127", TESS_INFRA,
             "no such library");
   expect_of("printf 'some text that is no frame at all' >&3; sleep 100",
-            TESS_INFRA, "what is not a message");
+            TESS_INFRA, "a malformed message");
   expect_of("head -c 100000 /dev/urandom >&3; sleep 100", TESS_INFRA,
-            "what is not a message");
+            "a malformed message");
   /* a frame that says that it goes on for ever, and does not */
   expect_of("printf 'TESS\\001\\000\\007\\000\\377\\377' >&3; exit 3",
             TESS_INFRA, "the worker ended with status 3");
@@ -251,14 +251,15 @@ static void test_silent_worker(void **state) {
   (void)state;
   measured m;
   measure_build b;
-  char path[] = "/tmp/tessera-test-XXXXXX", says[160];
+  char path[] = "/tmp/tessera-test-XXXXXX", says[256];
   start_script(&m, "sleep 100", (measure_config){.patience = 0.2}, path);
   tess_program *p = measured_matmul(m.c, 8);
   measured_task(&m, p);
   assert_int_equal(measured_build(&m, NULL, &b), TESS_INFRA);
   snprintf(says, sizeof says,
-           "'%s' is no worker of Tessera, or cannot run: it never said what "
-           "it is",
+           "'%s' was started as the worker and sent no handshake: it is not "
+           "tessera-worker, or cannot run; set worker_path or TESSERA_WORKER "
+           "to the one of this version",
            path);
   assert_string_equal(str_get(&b.message), says);
   measure_build_free(&b);
@@ -312,7 +313,7 @@ static void test_slow_compiler(void **state) {
   (void)state;
   begins_and("", "sleep 100", TESS_TIMEOUT, "compiling took longer than 0.2 s");
   begins_and("", "echo 'LLVM ERROR: no' >&2; exit 1", TESS_BUILD_ERROR,
-             "the compiler gave up: LLVM ERROR: no");
+             "fatal error of the compiler: LLVM ERROR: no");
   begins_and("", "kill -SEGV $$", TESS_BUILD_ERROR,
              "the compiler crashed: SIGSEGV");
   begins_and("Cannot select: t7\n  t3: i32\r\n\n  In function: f\n", "exit 1",
@@ -402,7 +403,7 @@ static void test_mute_worker(void **state) {
   enum { N = 5 };
   measured m;
   measure_build b[N];
-  measure_candidate c[N] = {{.form = MEASURE_CODE}};
+  measure_candidate c[N] = {{.form = BACKEND_CODE}};
   measured_start(&m, false, NULL);
   measure_pool_free(m.pool);
   measure_config o = {
@@ -413,13 +414,13 @@ static void test_mute_worker(void **state) {
   measure_build_batch(m.pool, m.task, N, c, b);
   for (int i = 0; i < N; i++) {
     assert_int_equal(b[i].status, TESS_INFRA);
-    assert_non_null(strstr(str_get(&b[i].message), "never said what it is"));
+    assert_non_null(strstr(str_get(&b[i].message), "sent no handshake"));
     measure_build_free(&b[i]);
   }
   assert_int_equal(measure_get_ledger(m.pool)->started, 1);
-  assert_string_equal(measure_pool_mute(m.pool), "/usr/bin/yes");
+  assert_string_equal(measure_pool_unresponsive(m.pool), "/usr/bin/yes");
   measured_task(&m, p);
-  assert_null(measure_pool_mute(m.pool));
+  assert_null(measure_pool_unresponsive(m.pool));
   tess_program_free(p);
   measured_end(&m);
 }

@@ -83,9 +83,10 @@ static void run_clamp(naive *x) {
 
 /* A value in an integer type: what remains of it. */
 static double wrapped(tess_dtype t, uint64_t v) {
-  if (t.bits == 64) return t.code == TESS_INT ? (double)(int64_t)v : (double)v;
+  if (t.bits == 64)
+    return t.code == TESS_DTYPE_INT ? (double)(int64_t)v : (double)v;
   v &= (UINT64_C(1) << t.bits) - 1;
-  if (t.code == TESS_INT && v >> (t.bits - 1))
+  if (t.code == TESS_DTYPE_INT && v >> (t.bits - 1))
     return (double)v - ldexp(1, t.bits);
   return (double)v;
 }
@@ -98,13 +99,13 @@ static void run_bit_not(naive *x) {
 /* What is cut off, and stays within the type. */
 static void run_cast(naive *x) {
   tess_dtype t = x->t[1].dtype;
-  double least = t.code == TESS_INT ? -ldexp(1, t.bits - 1) : 0;
-  double most = ldexp(1, t.code == TESS_INT ? t.bits - 1 : t.bits) - 1;
+  double least = t.code == TESS_DTYPE_INT ? -ldexp(1, t.bits - 1) : 0;
+  double most = ldexp(1, t.code == TESS_DTYPE_INT ? t.bits - 1 : t.bits) - 1;
   for (int64_t i = 0; i < x->t[0].n; i++) {
     double a = x->t[0].v[i];
-    if (t.code == TESS_BOOL)
+    if (t.code == TESS_DTYPE_BOOL)
       a = a != 0;
-    else if (t.code == TESS_INT || t.code == TESS_UINT)
+    else if (t.code == TESS_DTYPE_INT || t.code == TESS_DTYPE_UINT)
       a = isnan(a) ? 0 : fmin(fmax(trunc(a), least), most);
     x->t[1].v[i] = a;
   }
@@ -127,7 +128,7 @@ static void pairs(naive *x, double (*f)(tess_dtype, double, double)) {
 }
 
 static double quotient(tess_dtype t, double a, double b) {
-  bool whole = t.code == TESS_INT || t.code == TESS_UINT;
+  bool whole = t.code == TESS_DTYPE_INT || t.code == TESS_DTYPE_UINT;
   return whole && b == 0 ? 0 : floor(a / b);
 }
 

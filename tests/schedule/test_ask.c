@@ -55,7 +55,7 @@ static void test_halves(void **state) {
   int64_t n = 8, h = 4;
   ir_buf x = scheduled_buf(&t, "X", IR_ROLE_LOCAL, 1, &n);
   ir_buf y = scheduled_buf(&t, "Y", IR_ROLE_OUTPUT, 1, &h);
-  ir_expr two = ir_real(&t.p, (tess_dtype){TESS_FLOAT, 32, 1}, 2);
+  ir_expr two = ir_real(&t.p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 2);
   ir_stmt low = scheduled_block(&t, "low", "S", &h);
   scheduled_store(&t, x, t.it[0], 0, two, false);
   ir_stmt high = scheduled_block(&t, "high", "S", &h);

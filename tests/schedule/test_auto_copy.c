@@ -311,8 +311,8 @@ static void test_partial(void **state) {
   write_at(&t, scheduled_loop(&t, bb, 0), bb, "local");
   REFUSED(&t, COPY_PARTIAL, reverse_compute_inline, AT(block, bc));
   assert_string_equal(scheduled_why(&t, "reverse_compute_inline"),
-                      "reverse_compute_inline: block \"C\" needs only a part "
-                      "of what block \"B_local\" copies at once");
+                      "reverse_compute_inline: block \"C\" reads only a part "
+                      "of the region that block \"B_local\" copies");
   scheduled_end(&t);
 }
 
@@ -337,9 +337,9 @@ static void test_spread(void **state) {
   write_at(&t, scheduled_loop(&t, bb, 0), bb, "local");
   REFUSED(&t, COPY_NO_BOX, reverse_compute_inline, AT(block, bc));
   assert_string_equal(scheduled_why(&t, "reverse_compute_inline"),
-                      "reverse_compute_inline: what block \"B_local\" copies "
-                      "at once for block \"C\" would be no box of buffer "
-                      "\"C\"");
+                      "reverse_compute_inline: the region that block "
+                      "\"B_local\" copies for block \"C\" is no box of "
+                      "buffer \"C\"");
   scheduled_end(&t);
 }
 

@@ -353,7 +353,7 @@ static void test_contents(void **state) {
   ir_stmt c = scheduled_get(&t, "C");
   DO(&t, decompose_reduction, AT(block, c), AT(loop, scheduled_loop(&t, c, 2)));
   DO(&t, blockize, LIST(target, scheduled_loop(&t, c, 2)));
-  REFUSED(&t, CONTENTS_OUTER, cache_write, AT(block, c),
+  REFUSED(&t, BUFFER_LIVE_IN, cache_write, AT(block, c),
           NUM(write_buffer_index, 0), STR(storage_scope, "local"));
   REFUSED(&t, STORAGE_INSIDE, cache_read, AT(block, c),
           NUM(read_buffer_index, 0), STR(storage_scope, "shared"));
@@ -403,7 +403,8 @@ static ir_stmt over_ones(scheduled *t, int64_t n, int64_t lo, int64_t hi) {
   ir_buf c = scheduled_buf(t, "C", IR_ROLE_OUTPUT, 2, all);
   scheduled_block(t, "one", "SS", all);
   scheduled_store(t, c, t->it[0], t->it[1],
-                  ir_real(&t->p, (tess_dtype){TESS_FLOAT, 32, 1}, 1), false);
+                  ir_real(&t->p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1),
+                  false);
   ir_stmt x = scheduled_block(t, "X", "SS", some);
   narrow(t, lo, hi);
   scheduled_store(t, c, t->it[0], t->it[1],

@@ -286,20 +286,20 @@ static void test_refusals(void **state) {
           STR(storage_scope, "local"));
   assert_string_equal(
       scheduled_why(&t, "cache_read"),
-      "cache_read: 2 is not the index of one of the 2 buffers that block \"C\" "
-      "accesses so");
+      "cache_read: buffer index 2 is out of range: block \"C\" has 2 such "
+      "regions");
   REFUSED(&t, BUFFER_INDEX, cache_write, AT(block, c),
           NUM(write_buffer_index, -1), STR(storage_scope, "local"));
   REFUSED(&t, BUFFER_SIDE, cache_read, AT(block, c),
           SIDE(read_buffer_index, write, 0), STR(storage_scope, "local"));
   assert_string_equal(scheduled_why(&t, "cache_read"),
-                      "cache_read: the buffer cannot be meant as one that "
-                      "block \"C\" writes");
+                      "cache_read: the buffer must not be one that block "
+                      "\"C\" writes");
   REFUSED(&t, BUFFER_NAME, cache_read, AT(block, c),
           STR(read_buffer_index, "C"), STR(storage_scope, "local"));
   assert_string_equal(
       scheduled_why(&t, "cache_read"),
-      "cache_read: block \"C\" accesses no buffer named \"C\" so");
+      "cache_read: block \"C\" has no such access of a buffer named \"C\"");
   REFUSED(&t, STORAGE_UNKNOWN, cache_read, AT(block, c),
           NUM(read_buffer_index, 0), STR(storage_scope, "cloud"));
   assert_string_equal(scheduled_why(&t, "cache_read"),
@@ -369,9 +369,8 @@ static void test_writers(void **state) {
       REFUSED(&t, REGION_NOT_WHOLE, cache_write, AT(block, bb),
               NUM(write_buffer_index, 0), STR(storage_scope, "local"));
       assert_string_equal(scheduled_why(&t, "cache_write"),
-                          "cache_write: block \"B\" is not seen to access all "
-                          "of a box of buffer "
-                          "\"B\", which could be copied");
+                          "cache_write: block \"B\" is not proven to access "
+                          "a whole box of buffer \"B\", which could be copied");
       REFUSED(&t, REGION_NOT_WHOLE, cache_read, AT(block, bc),
               NUM(read_buffer_index, 0), STR(storage_scope, "local"));
     }

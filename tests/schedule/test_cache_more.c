@@ -67,16 +67,15 @@ static void test_map_refusals(void **state) {
   NO(MAP_ITERS, "local", "(i, j, k) -> (i, j, k)");
   NO(MAP_ITERS, "local", "(i, j, k) -> (i)");
   assert_string_equal(scheduled_why(&t, "reindex_cache_read"),
-                      "reindex_cache_read: the index map is not made of the "
-                      "iters of block \"C\" that tell where it accesses "
-                      "buffer \"A\"");
+                      "reindex_cache_read: the index map must be made of the "
+                      "iters of block \"C\" that index buffer \"A\"");
   NO(MAP_NEGATIVE, "local", "(i, j, k) -> (i - 1, k)");
   NO(MAP_LARGE, "local", "(i, j, k) -> (i * 1152921504606846976, k)");
   NO(MAP_NOT_INJECTIVE, "local", "(i, j, k) -> (i + k)");
   assert_string_equal(scheduled_why(&t, "reindex_cache_read"),
-                      "reindex_cache_read: the index map is not seen to take "
-                      "each instance of block \"C\" that accesses buffer "
-                      "\"A\" to a place of its own");
+                      "reindex_cache_read: the index map is not proven "
+                      "injective on the instances of block \"C\" that access "
+                      "buffer \"A\"");
 #undef NO
   REFUSED(&t, BUFFER_INDEX, reindex_cache_write, AT(block, c),
           NUM(write_buffer_index, 1), STR(storage_scope, "local"),

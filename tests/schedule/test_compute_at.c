@@ -142,8 +142,8 @@ static void test_chain(void **state) {
           AT(loop, scheduled_loop(&t, d, 0)));
   assert_string_equal(
       scheduled_why(&t, "compute_at"),
-      "compute_at: block \"C\" reads buffer \"B\" and does not stand under "
-      "loop a_0");
+      "compute_at: block \"C\" reads buffer \"B\" and is not below loop a_0; "
+      "all consumers must be");
   DO(&t, compute_at, AT(block, c), AT(loop, scheduled_loop(&t, d, 0)));
   DO(&t, compute_at, AT(block, b), AT(loop, scheduled_loop(&t, d, 0)));
   scheduled_expect(&t, "main(A: float32[20], D: out float32[14])\n"
@@ -201,8 +201,8 @@ static void test_index(void **state) {
           NUM(index, 2));
   assert_string_equal(
       scheduled_why(&t, "compute_at"),
-      "compute_at: index 2 is not one of the possible places 0 to 1 in loop "
-      "a, nor -1 or -2");
+      "compute_at: index 2 is not one of the possible positions 0 to 1 in "
+      "loop a, nor -1 or -2");
   REFUSED(&t, INDEX_INVALID, compute_at, AT(block, bx), AT(loop, l),
           NUM(index, -3));
   ir_program start;
@@ -324,9 +324,9 @@ static void test_output(void **state) {
       REFUSED(&t, OUTPUT_NOT_WHOLE, compute_at, AT(block, x.C), AT(loop, l));
       assert_string_equal(
           scheduled_why(&t, "compute_at"),
-          "compute_at: block \"C\" writes buffer \"D\", which is seen outside "
-          "of its scope, and under loop a not all of it would be computed, "
-          "such as (va = 7)");
+          "compute_at: block \"C\" writes buffer \"D\", which is live "
+          "outside of its scope, and not all of it would be computed under "
+          "loop a, such as (va = 7)");
     } else {
       DO(&t, compute_at, AT(block, x.C), AT(loop, l));
       moved_equal(&t);
@@ -366,10 +366,10 @@ static void test_conditions(void **state) {
 /* Blocks that may run only once, in one order, or share what they write. */
 static void test_incomplete(void **state) {
   (void)state;
-  static const char *const why[] = {
-      "one of its iterations must keep its order", "it reads what it writes",
-      "it is not the only writer of what it writes",
-      "it writes an element more than once"};
+  static const char *const why[] = {"one of its iters must keep its order",
+                                    "it reads what it writes",
+                                    "it is not the only writer of its buffer",
+                                    "it writes an element more than once"};
   for (int k = 0; k < 4; k++) {
     scheduled t;
     three x;
@@ -417,8 +417,9 @@ static void test_overwritten(void **state) {
   REFUSED(&t, INPUT_OVERWRITTEN, compute_at, AT(block, x.B), AT(loop, l));
   assert_string_equal(
       scheduled_why(&t, "compute_at"),
-      "compute_at: block \"change\" changes buffer \"C\", which block \"B\" "
-      "reads, between the old place and the new, such as (a = 0) and (a = 0)");
+      "compute_at: block \"change\" overwrites buffer \"C\", which block "
+      "\"B\" reads, between the old place and the new, such as (a = 0) and "
+      "(a = 0)");
   REFUSED(&t, INPUT_OVERWRITTEN, compute_inline, AT(block, x.B));
   REFUSED(&t, BLOCK_NOT_COMPLETE, compute_at, AT(block, first),
           AT(loop, scheduled_loop(&t, x.B, 0)));

@@ -30,8 +30,8 @@ static void test_race(void **state) {
   REFUSED(&t, WOULD_RACE, compute_at, AT(block, bb), AT(loop, l));
   assert_string_equal(
       scheduled_why(&t, "compute_at"),
-      "compute_at: the iterations of loop a, which run at once, would meet at "
-      "buffer \"B\" if block \"B\" changed so");
+      "compute_at: the parallel iterations of loop a would conflict on "
+      "buffer \"B\" after this change of block \"B\"");
   moved_equal(&t);
   scheduled_end(&t);
 }

@@ -3,7 +3,7 @@
 #include "ir/edit.h"
 #include "support/scheduled.h"
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1};
 
 /* X[i] combines A[i, k] by a built-in reducer, Y[i] = f(X[i]); f gets the
  * result, b[i] and c[i]. */

@@ -82,7 +82,7 @@ static void test_transposed(void **state) {
   ir_stmt i = scheduled_loop(&t, scheduled_get(&t, "B"), 0);
   REFUSED(&t, NOT_PARTITION, reverse_compute_at, AT(block, bc), AT(loop, i));
   assert_non_null(strstr(scheduled_why(&t, "reverse_compute_at"),
-                         "just once, such as (va = "));
+                         "exactly once, such as (va = "));
   (void)bb;
   scheduled_end(&t);
 }
@@ -264,7 +264,8 @@ static void test_change_between(void **state) {
     scheduled_block(&t, "change", "S", &n);
     ir_expr twice = ir_mul(p, t.it[0], ir_index(p, 2));
     scheduled_store(&t, x.Z, scheduled_plus(&t, twice, at), 0,
-                    ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 2), false);
+                    ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 2),
+                    false);
     (void)copy(&t, "E", ROW, x.E, 0, x.B, 0);
     moves(&t, at == 1, "compute_at", "E");
   }

@@ -15,7 +15,7 @@ static ir_stmt pipeline(scheduled *t, int64_t d) {
   ir_buf b = scheduled_buf(t, "B", IR_ROLE_OUTPUT, 1, &n);
   ir_stmt ba = scheduled_block(t, "A", "S", &n);
   scheduled_store(t, a, scheduled_plus(t, t->it[0], 2), 0,
-                  ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 1), false);
+                  ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1), false);
   ir_stmt bb = scheduled_block(t, "B", "S", &n);
   scheduled_store(t, b, t->it[0], 0,
                   scheduled_load(t, a, scheduled_plus(t, t->it[0], d), 0),
@@ -56,8 +56,9 @@ static void test_refusals(void **state) {
   REFUSED(&t, FISSION_DEPENDS, fission, AT(loop, i), NUM(position, 1));
   assert_string_equal(
       scheduled_why(&t, "fission"),
-      "fission: block \"B\" meets at buffer \"A\" what block \"A\" does in a "
-      "later iteration, and would run after it, such as (a = 1) and (a = 0)");
+      "fission: block \"B\" conflicts on buffer \"A\" with block \"A\" in a "
+      "later iteration, and distribution would reverse that dependence, such "
+      "as (a = 1) and (a = 0)");
   REFUSED(&t, FISSION_PLACE, fission, AT(loop, i), NUM(position, 2));
   REFUSED(&t, FISSION_PLACE, fission, AT(loop, i), NUM(position, -1));
   ir_anno_set(&t.p, i, ir_name(&t.p, "x"), ir_value_int(&t.p, 1));
@@ -301,9 +302,9 @@ static void test_not_affine(void **state) {
   ir_stmt i = scheduled_loop(&t, b, 0), j = scheduled_loop(&t, b, 1);
   REFUSED(&t, NOT_AFFINE, parallel, AT(loop, i));
   assert_string_equal(scheduled_why(&t, "parallel"),
-                      "parallel: what block \"A\" and block \"A\" access of "
-                      "buffer \"A\" is not quasi-affine, so it cannot be told "
-                      "which iterations meet");
+                      "parallel: block \"A\" and block \"A\" access buffer "
+                      "\"A\" by indices that are not quasi-affine, so their "
+                      "dependence cannot be decided");
   REFUSED(&t, NOT_AFFINE, vectorize, AT(loop, i));
   REFUSED(&t, NOT_AFFINE, reorder, LIST(ordered_loops, j, i));
   scheduled_end(&t);

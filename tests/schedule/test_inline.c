@@ -127,9 +127,8 @@ static void test_inline_refusals(void **state) {
   REFUSED(&t, BLOCK_REDUCES, reverse_compute_inline, AT(block, c));
   REFUSED(&t, NOT_A_COPY, reverse_compute_inline, AT(block, d));
   assert_string_equal(scheduled_why(&t, "reverse_compute_inline"),
-                      "reverse_compute_inline: block \"C\" is a reduction, and "
-                      "block \"D\" is more "
-                      "than a copy of its result");
+                      "reverse_compute_inline: block \"C\" is a reduction, "
+                      "and block \"D\" must be a plain copy of its result");
   scheduled_end(&t);
 }
 

@@ -200,39 +200,39 @@ static void test_maps_refused(void **state) {
   NO(MAP_NEGATIVE, "(i, j) -> (i, j - 1)");
   NO(MAP_LARGE, "(i, j) -> (i * 1000000000000, j * 1000000000000)");
   NO(MAP_LARGE, "(i, j) -> (i * 9000000000000000000, j)");
-  NO(MAP_MEETS, "(i, j) -> (i // 2, j)");
+  NO(MAP_COLLIDES, "(i, j) -> (i // 2, j)");
   assert_string_equal(scheduled_why(&t, "transform_layout"),
-                      "transform_layout: the index map takes two points to the "
-                      "same place: (0, 0) and (1, 0) to (0, 0)");
-  NO(MAP_MEETS, "(i, j) -> (i + j, i * 0 + 20)");
+                      "transform_layout: the index map is not injective: (0, "
+                      "0) and (1, 0) both go to (0, 0)");
+  NO(MAP_COLLIDES, "(i, j) -> (i + j, i * 0 + 20)");
   assert_string_equal(scheduled_why(&t, "transform_layout"),
-                      "transform_layout: the index map takes two points to the "
-                      "same place: (0, 1) and (1, 0) to (1, 20)");
+                      "transform_layout: the index map is not injective: (0, "
+                      "1) and (1, 0) both go to (1, 20)");
   NO(PAD_MISSING, "(i, j) -> (i // 4, j, i % 4)");
   assert_string_equal(
       scheduled_why(&t, "transform_layout"),
-      "transform_layout: 12 elements of the new layout of "
-      "buffer \"C\" are none of the old: they need a pad value");
+      "transform_layout: 12 elements of the new layout of buffer \"C\" "
+      "correspond to no old one: give a pad value");
   NO(PAD_MAP, "(i, j) -> (i // 4, j, i % 4)", STR(pad_value, "(i) -> (i)"));
   NO(PAD_MAP, "(i, j) -> (i // 4, j, i % 4)",
      STR(pad_value, "(i, j, k) -> (i, j)"));
   NO(MAP_UNSOLVED, "(i, j) -> (i * (2 * i + 1) % 16, j)", NUM(pad_value, 0));
   scheduled_end(&t);
   c = matmul(&t, 300, 300);
-  NO(MAP_MEETS, "(i, j) -> (i // 2, j)");
+  NO(MAP_COLLIDES, "(i, j) -> (i // 2, j)");
   assert_string_equal(scheduled_why(&t, "transform_layout"),
-                      "transform_layout: the index map takes two points to the "
-                      "same place: (0, 0) and (1, 0) to (0, 0)");
+                      "transform_layout: the index map is not injective: (0, "
+                      "0) and (1, 0) both go to (0, 0)");
   scheduled_end(&t);
   /* Too many to be tried, unless they are said not to meet. */
   c = matmul(&t, 300, 300);
-  NO(MAP_UNKNOWN, "(i, j) -> ((i + j) % 300, j)");
+  NO(MAP_INJECTIVE_UNPROVEN, "(i, j) -> ((i + j) % 300, j)");
   LAYOUT(&t, c, "(i, j) -> ((i + j) % 300, j)",
          NUM(assume_injective_transform, 1));
   /* What is only trusted leaves nothing undefined. */
   NO(PAD_MISSING, "(i, j) -> ((i + j) % 300, j + 1)",
      NUM(assume_injective_transform, 1));
-  NO(MAP_MEETS, "(i, j) -> (i // 2, j)", NUM(assume_injective_transform, 1));
+  NO(MAP_COLLIDES, "(i, j) -> (i // 2, j)", NUM(assume_injective_transform, 1));
   scheduled_end(&t);
 }
 
@@ -244,14 +244,14 @@ static void test_buffers_refused(void **state) {
   ir_buf buf = p->region.v[ir_blk(p, c)->writes.at].buf;
   REFUSED(&t, BUFFER_SIDE_OPEN, transform_layout, AT(block, c), NUM(buffer, 0),
           STR(index_map, "(i, j) -> (j, i)"));
-  REFUSED(&t, PARAM_GIVEN, transform_layout, AT(block, c),
+  REFUSED(&t, PARAMETER_FIXED, transform_layout, AT(block, c),
           SIDE(buffer, read, 0), STR(index_map, "(i, j) -> (j, i)"));
   ir_expr strides[2] = {ir_index(p, 7), ir_index(p, 1)};
   ir_span given = ir_arg_span(p, 2, strides);
   p->buf.v[buf].strides = given;
   NO(BUFFER_STRIDED, "(i, j) -> (j, i)");
   p->buf.v[buf].strides = (ir_span){0, 0};
-  p->buf.v[buf].dtype = (tess_dtype){TESS_INT, 8, 1};
+  p->buf.v[buf].dtype = (tess_dtype){TESS_DTYPE_INT, 8, 1};
   NO(PAD_TYPE, "(i, j) -> (j, i + 1)", NUM(pad_value, 128));
   scheduled_end(&t);
   /* Of a shape that may be empty. */
@@ -326,7 +326,7 @@ static void test_block_refused(void **state) {
   scheduled t;
   ir_stmt c = matmul(&t, 8, 6), d = scheduled_get(&t, "D");
   NO_BLOCK(BLOCK_IS_ROOT, t.root, "(i) -> (i)");
-  NO_BLOCK(MAP_LEAVES, d, "(i, j) -> (i, j + 1)");
+  NO_BLOCK(MAP_NOT_SURJECTIVE, d, "(i, j) -> (i, j + 1)");
   NO_BLOCK(MAP_MIXES, c, "(i, j, k) -> (i, j * 5 + k)");
   assert_string_equal(scheduled_why(&t, "transform_block_layout"),
                       "transform_block_layout: result 1 of the index map mixes "

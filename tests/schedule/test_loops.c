@@ -75,7 +75,7 @@ static void test_split_refusals(void **state) {
           NUM(disable_predication, 1));
   assert_string_equal(scheduled_why(&t, "split"),
                       "split: the factors multiply to 25, not to the extent "
-                      "24 of loop a, and a guard is not wanted");
+                      "24 of loop a, and a predicate was disabled");
   REFUSED(&t, NEEDS_PREDICATE, split, AT(loop, i), INTS(factors, SCH_AUTO, 7),
           NUM(disable_predication, 1));
   REFUSED(&t, EXTENT_LARGE, split, AT(loop, i),
@@ -183,7 +183,7 @@ static void test_fuse_refusals(void **state) {
   REFUSED(&t, LOOPS_EMPTY, fuse, {.name = "loops"});
   REFUSED(&t, NOT_PARENT, fuse, LIST(loops, i, k));
   assert_string_equal(scheduled_why(&t, "fuse"),
-                      "fuse: loop c does not stand directly in loop a");
+                      "fuse: loop c is not directly in the body of loop a");
   REFUSED(&t, NOT_PARENT, fuse, LIST(loops, j, i));
   REFUSED(&t, NOT_PARENT, fuse, LIST(loops, i, l));
   DO(&t, decompose_reduction, AT(block, c), AT(loop, k));

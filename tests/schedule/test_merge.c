@@ -51,10 +51,11 @@ static void chain(scheduled *t, int64_t n, int64_t shift) {
   ir_buf b = scheduled_buf(t, "B", IR_ROLE_LOCAL, 1, (int64_t[]){n});
   ir_buf c = scheduled_buf(t, "C", IR_ROLE_OUTPUT, 1, (int64_t[]){n});
   scheduled_block(t, "B", "S", &n);
-  scheduled_store(t, b, t->it[0], 0,
-                  ir_add(&t->p, scheduled_load(t, a, t->it[0], 0),
-                         ir_real(&t->p, (tess_dtype){TESS_FLOAT, 32, 1}, 1)),
-                  false);
+  scheduled_store(
+      t, b, t->it[0], 0,
+      ir_add(&t->p, scheduled_load(t, a, t->it[0], 0),
+             ir_real(&t->p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1)),
+      false);
   scheduled_block(t, "C", "S", &n);
   ir_expr at = scheduled_plus(t, t->it[0], shift), zero = ir_index(&t->p, 0);
   at = ir_binary(&t->p, IR_MIN, ir_binary(&t->p, IR_MAX, at, zero),
@@ -106,8 +107,8 @@ static void test_order_refused(void **state) {
   REFUSED(&t, MERGE_DEPENDS, merge, LIST(loops, lb, lc));
   assert_string_equal(
       scheduled_why(&t, "merge"),
-      "merge: block \"C\" would run before block \"B\" in some iterations, "
-      "and both use buffer \"B\", such as (a = 7) and (a = 6)");
+      "merge: in some iterations block \"C\" would run before block \"B\", "
+      "on which it depends through buffer \"B\", such as (a = 7) and (a = 6)");
   REFUSED(&t, LOOPS_FEW, merge, LIST(loops, lb));
   REFUSED(&t, LOOP_REPEATED, merge, LIST(loops, lb, lb));
   ir_st(&t.p, lc)->loop_kind = IR_UNROLLED;

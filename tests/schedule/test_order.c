@@ -49,8 +49,7 @@ static void test_refusals(void **state) {
   REFUSED(&t, LOOPS_NOT_CHAIN, reorder,
           LIST(ordered_loops, j, scheduled_loop(&t, d, 0)));
   assert_string_equal(scheduled_why(&t, "reorder"),
-                      "reorder: loop a and loop b do not stand in one nest "
-                      "of loops");
+                      "reorder: loop a and loop b are not loops of one nest");
   DO(&t, decompose_reduction, AT(block, c), AT(loop, k));
   REFUSED(&t, NOT_ONLY_CHILD, reorder, LIST(ordered_loops, k, i));
   scheduled_end(&t);
@@ -75,7 +74,7 @@ static void test_mixed_reduction(void **state) {
   DO(&t, split, AT(loop, f), INTS(factors, 8, 3));
   REFUSED(&t, ORDER_INIT, reorder, LIST(ordered_loops, t.out[1], t.out[0]));
   assert_non_null(strstr(scheduled_why(&t, "reorder"),
-                         "the one that initialises their result, such as ("));
+                         "the one that initializes their result, such as ("));
   scheduled_end(&t);
 }
 
@@ -197,7 +196,8 @@ static bool two_blocks(int64_t d, const char *why) {
   ir_expr i = scheduled_plus(&t, t.it[0], 1);
   ir_expr j = scheduled_plus(&t, t.it[1], 1);
   scheduled_store(&t, a, i, j,
-                  ir_real(&t.p, (tess_dtype){TESS_FLOAT, 32, 1}, 2), false);
+                  ir_real(&t.p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 2),
+                  false);
   ir_stmt bb = scheduled_block(&t, "B", "SS", extent);
   i = scheduled_plus(&t, t.it[0], 1);
   scheduled_store(&t, b, i, t.it[1],

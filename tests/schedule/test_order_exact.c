@@ -7,7 +7,7 @@
 #include "support/expr.h"
 #include "support/moved.h"
 
-enum { NESTS = 400, DEPTH = 3, MAX_RUN = 200 };
+enum { NESTS = TEST_DRAWS(400), DEPTH = 3, MAX_RUN = 200 };
 
 typedef struct world {
   scheduled t;
@@ -69,7 +69,7 @@ static void make(world *w, uint64_t seed) {
   ir_buf c = scheduled_buf(t, "C", IR_ROLE_OUTPUT, 1, wide);
   scheduled_block(t, "one", "S", wide);
   scheduled_store(t, c, t->it[0], 0,
-                  ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 1), false);
+                  ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1), false);
   for (int k = 0; k < DEPTH; k++) w->size[k] = 2 + below(w, 3);
   ir_stmt b = scheduled_block(t, "C", "SRR", wide), l = b;
   ir_expr idx[3] = {t->it[0], t->it[1], t->it[2]};
@@ -214,7 +214,7 @@ static void test_exact(void **state) {
     ir_program_free(&w.start);
     scheduled_end(&w.t);
   }
-  assert_true(legal > 200 && illegal > 200);
+  assert_true(legal > TEST_DRAWS(200) && illegal > TEST_DRAWS(200));
 }
 
 int main(void) {

@@ -3,7 +3,7 @@
 #include "ir/edit.h"
 #include "support/scheduled.h"
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1};
 
 /* ---- decompose_padding -------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include "ir/query.h"
 #include "support/scheduled.h"
 
-enum { DEPTH = 3, MAX_RUN = 4000, NESTS = 400 };
+enum { DEPTH = 3, MAX_RUN = 4000, NESTS = TEST_DRAWS(400) };
 
 typedef struct world {
   scheduled t;
@@ -109,7 +109,7 @@ static void new_block(world *w, uint32_t k, ir_stmt in, uint32_t n,
     ir_blk(p, b)->pred = ir_at(p, c)->op == IR_INT ? 0 : c;
   }
   ir_expr idx[2] = {subscript(w, n, ref), subscript(w, n, ref)};
-  ir_expr value = ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 1);
+  ir_expr value = ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1);
   for (int64_t i = pick(w, 0, 2); i > 0; i--)
     value = ir_binary(p, IR_ADD, value,
                       scheduled_load(&w->t, w->buf, subscript(w, n, ref),
@@ -413,7 +413,8 @@ static void test_exact(void **state) {
     }
     unmake(&w);
   }
-  assert_true(n.legal > 200 && n.illegal > 200 && n.clashes > 150);
+  assert_true(n.legal > TEST_DRAWS(200) && n.illegal > TEST_DRAWS(200) &&
+              n.clashes > TEST_DRAWS(150));
 }
 
 int main(void) {

@@ -17,8 +17,9 @@ static void test_matmul(void **state) {
   ir_stmt k = scheduled_loop(&t, c, 2);
   REFUSED(&t, ITER_NOT_SPATIAL, parallel, AT(loop, k));
   assert_string_equal(scheduled_why(&t, "parallel"),
-                      "parallel: loop c drives an iter of block \"C\" that is "
-                      "not spatial, so its iterations may not run at once");
+                      "parallel: loop c drives an iter of block \"C\" that "
+                      "is not spatial, so its iterations must not run in "
+                      "parallel");
   REFUSED(&t, ITER_NOT_SPATIAL, vectorize, AT(loop, k));
   REFUSED(&t, ITER_NOT_SPATIAL, bind, AT(loop, k),
           STR(thread_axis, "blockIdx.x"));
@@ -174,7 +175,7 @@ static bool passed_on(int64_t d, const char *why) {
   ir_buf y = scheduled_buf(&t, "Y", IR_ROLE_OUTPUT, 1, &n);
   ir_stmt bx = scheduled_block(&t, "X", "S", &n);
   scheduled_store(&t, x, t.it[0], 0,
-                  ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 2), false);
+                  ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 2), false);
   ir_stmt by = scheduled_block(&t, "Y", "S", &n);
   scheduled_store(&t, y, t.it[0], 0,
                   scheduled_load(&t, x, scheduled_plus(&t, t.it[0], d), 0),

@@ -11,7 +11,7 @@
 enum { PROGRAMS = 6, MAX_LOOPS = 64 };
 
 static ir_expr real(scheduled *t, double x) {
-  return ir_real(&t->p, (tess_dtype){TESS_FLOAT, 32, 1}, x);
+  return ir_real(&t->p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, x);
 }
 
 static ir_expr sum(scheduled *t, ir_expr a, ir_expr b) {
@@ -332,7 +332,7 @@ static void test_walks(void **state) {
   (void)state;
   const char *first = getenv("TESS_SEED"), *many = getenv("TESS_WALKS");
   uint64_t seed = first ? strtoull(first, NULL, 10) : 1;
-  uint64_t n = many ? strtoull(many, NULL, 10) : first ? 1 : 2000;
+  uint64_t n = many ? strtoull(many, NULL, 10) : first ? 1 : TEST_DRAWS(2000);
   uint64_t asked = 0, needless = 0;
   for (uint64_t i = 0; i < n; i++) one_walk(seed + i, &asked, &needless);
   print_message("%llu of %llu refusals were not needed\n",

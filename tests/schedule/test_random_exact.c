@@ -6,7 +6,7 @@
 #include "support/expr.h"
 #include "support/moved.h"
 
-enum { PROGRAMS = 300, N = 5, PAD = 2, WIDE = N + 2 * PAD };
+enum { PROGRAMS = TEST_DRAWS(300), N = 5, PAD = 2, WIDE = N + 2 * PAD };
 
 static int64_t below(rng *r, int64_t n) {
   return (int64_t)rng_below(r, (uint64_t)n);
@@ -91,7 +91,8 @@ static void describe(scheduled *t, rng *r, ir_stmt *stage, uint32_t *n) {
     if (below(r, 2)) continue;
     scheduled_block(t, arena_printf(&t->texts, "ones%u", k), "SS", wide);
     scheduled_store(t, b[k], t->it[0], t->it[1],
-                    ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 1), false);
+                    ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1),
+                    false);
   }
   for (uint32_t k = 1; k <= *n; k++) {
     bool sum = k == *n && sums;

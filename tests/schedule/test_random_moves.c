@@ -29,7 +29,7 @@ typedef struct random_case {
   const char *what; /* the last primitive called */
 } random_case;
 
-static uint64_t first_seed = 1, ncases = 2500;
+static uint64_t first_seed = 1, ncases = TEST_DRAWS(2500);
 static bool show_steps;
 
 static uint32_t below(random_case *c, uint32_t n) {

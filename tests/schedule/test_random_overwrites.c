@@ -5,7 +5,7 @@
 #include "ir/edit.h"
 #include "support/moved.h"
 
-enum { PROGRAMS = 600, N = 8, WIDE = N + 2 };
+enum { PROGRAMS = TEST_DRAWS(600), N = 8, WIDE = N + 2 };
 
 typedef struct world {
   scheduled t;
@@ -135,7 +135,8 @@ static void test_moves(void **state) {
     ir_program_free(&w.start);
     scheduled_end(&w.t);
   }
-  assert_true(later > 250 && inlined > 200 && earlier > 200);
+  assert_true(later > TEST_DRAWS(250) && inlined > TEST_DRAWS(200) &&
+              earlier > TEST_DRAWS(200));
 }
 
 int main(void) {

@@ -218,7 +218,7 @@ static void test_init_reads(void **state) {
   ir_buf c = scheduled_buf(&t, "C", IR_ROLE_OUTPUT, 1, &n);
   ir_stmt by = scheduled_block(&t, "Y", "S", &n);
   scheduled_store(&t, y, t.it[0], 0,
-                  ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 3), false);
+                  ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 3), false);
   ir_stmt bc = scheduled_block(&t, "C", "SR", (int64_t[]){n, k});
   scheduled_store(&t, c, t.it[0], 0, scheduled_load(&t, x, t.it[0], t.it[1]),
                   true);
@@ -307,9 +307,9 @@ static void test_ordered(void **state) {
   ir_stmt outer = t.out[0], inner = t.out[1];
   REFUSED(&t, REDUCER_ORDERED, rfactor, AT(loop, inner));
   assert_string_equal(scheduled_why(&t, "rfactor"),
-                      "rfactor: the reducer of block \"C\" is not seen to be "
-                      "associative and commutative, and what it combines "
-                      "would come in another order");
+                      "rfactor: the reducer of block \"C\" is not known to "
+                      "be associative and commutative, so its updates must "
+                      "keep their order");
   REFUSED(&t, REDUCER_ORDERED, reorder, LIST(ordered_loops, inner, outer));
   REFUSED(&t, REDUCER_ORDERED, bind, AT(loop, outer),
           STR(thread_axis, "threadIdx.x"));
@@ -332,8 +332,8 @@ static void test_rfactor_refusals(void **state) {
   REFUSED(&t, AXIS_OUTSIDE, rfactor, AT(loop, k), NUM(factor_axis, 3));
   REFUSED(&t, AXIS_OUTSIDE, rfactor, AT(loop, k), NUM(factor_axis, -4));
   assert_string_equal(scheduled_why(&t, "rfactor"),
-                      "rfactor: axis -4 is not one of the 2 dimensions of the "
-                      "result of block \"C\", nor one behind them");
+                      "rfactor: axis -4 is out of range: the result of block "
+                      "\"C\" has 2 dimensions, and one may be appended");
   DO(&t, unroll, AT(loop, k));
   REFUSED(&t, LOOP_NOT_SERIAL, rfactor, AT(loop, k));
   ir_st(p, k)->loop_kind = IR_SERIAL;
@@ -377,10 +377,9 @@ static void test_rfactor_refusals(void **state) {
   ir_buf buf = writes->buf;
   writes->buf = p->region.v[ir_blk(p, c)->reads.at].buf;
   REFUSED(&t, RESULT_USED, rfactor, AT(loop, scheduled_loop(&t, c, 2)));
-  assert_non_null(
-      strstr(scheduled_why(&t, "rfactor"),
-             "and uses buffer \"C\", which would be complete only behind that "
-             "loop"));
+  assert_non_null(strstr(
+      scheduled_why(&t, "rfactor"),
+      "uses buffer \"C\", which would be complete only after that loop"));
   p->region.v[ir_blk(p, d)->writes.at].buf = buf;
   DO(&t, rfactor, AT(loop, scheduled_loop(&t, c, 2)));
   assert_true(scheduled_same(&t));
@@ -436,7 +435,7 @@ static ir_stmt counted(scheduled *t, int64_t slope, int64_t from) {
   ir_buf c = scheduled_buf(t, "C", IR_ROLE_OUTPUT, 1, &n);
   scheduled_block(t, "one", "S", &n);
   scheduled_store(t, c, t->it[0], 0,
-                  ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 1), false);
+                  ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1), false);
   ir_stmt b = scheduled_block(t, "C", "SR", (int64_t[]){n, k});
   scheduled_store(t, c, t->it[0], 0, scheduled_load(t, x, t->it[0], t->it[1]),
                   true);
@@ -458,9 +457,9 @@ static void test_begin(void **state) {
   ir_stmt i = scheduled_loop(&t, b, 0), k = scheduled_loop(&t, b, 1);
   REFUSED(&t, INIT_LATE, decompose_reduction, AT(block, b), AT(loop, k));
   assert_string_equal(scheduled_why(&t, "decompose_reduction"),
-                      "decompose_reduction: block \"C\" is not seen to begin "
-                      "each reduction where it initialises the result, such "
-                      "as (b = 0) and (b = 7)");
+                      "decompose_reduction: the first update of each result "
+                      "by block \"C\" must run where its init does, which is "
+                      "not proven, such as (b = 0) and (b = 7)");
   REFUSED(&t, INIT_LATE, decompose_reduction, AT(block, b), AT(loop, i));
   REFUSED(&t, INIT_LATE, rfactor, AT(loop, k), NUM(factor_axis, 0));
   DO(&t, fuse, LIST(loops, i, k));
@@ -570,7 +569,7 @@ static void test_once(void **state) {
   ir_stmt i = scheduled_loop(&t, b, 0), k = scheduled_loop(&t, b, 2);
   REFUSED(&t, NOT_INJECTIVE, decompose_reduction, AT(block, b), AT(loop, i));
   assert_non_null(strstr(scheduled_why(&t, "decompose_reduction"),
-                         "only once, such as (a = "));
+                         "more than once, such as (a = "));
   REFUSED(&t, NOT_INJECTIVE, rfactor, AT(loop, k), NUM(factor_axis, 0));
   REFUSED(&t, NOT_INJECTIVE, reorder, LIST(ordered_loops, k, i));
   scheduled_end(&t);
@@ -584,7 +583,8 @@ static ir_stmt together(scheduled *t, int64_t rows) {
   ir_buf c = scheduled_buf(t, "C", IR_ROLE_OUTPUT, 1, &n);
   scheduled_block(t, "one", "S", &n);
   scheduled_store(t, c, t->it[0], 0,
-                  ir_real(&t->p, (tess_dtype){TESS_FLOAT, 32, 1}, 1), false);
+                  ir_real(&t->p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1),
+                  false);
   scheduled_block(t, "C", "SR", (int64_t[]){n, k});
   ir_expr to = ir_binary(&t->p, IR_DIV, t->it[0], ir_index(&t->p, rows));
   scheduled_store(t, c, to, 0, scheduled_load(t, x, t->it[0], t->it[1]), true);
@@ -600,9 +600,8 @@ static void test_shared(void **state) {
   ir_stmt i = scheduled_loop(&t, b, 0), k = scheduled_loop(&t, b, 1);
   REFUSED(&t, RESULT_SHARED, decompose_reduction, AT(block, b), AT(loop, i));
   assert_non_null(strstr(scheduled_why(&t, "decompose_reduction"),
-                         "may start the same element of buffer \"C\", so that "
-                         "one would forget what the others have added up, such "
-                         "as (a = "));
+                         "may initialize one element of buffer \"C\", which "
+                         "would discard updates, such as (a = "));
   REFUSED(&t, RESULT_SHARED, rfactor, AT(loop, k), NUM(factor_axis, 0));
   DO(&t, decompose_reduction, AT(block, b), AT(loop, k));
   assert_true(scheduled_same(&t));

@@ -91,7 +91,7 @@ static void test_said(void **state) {
   r = t.p.region.v[ir_blk(&t.p, c)->reads.at];
   assert_true(ir_is_const(&t.p, ir_region_extent(&t.p, r, 1), 8));
   moved_equal(&t);
-  REFUSED(&t, REGION_MISSES, annotate_buffer_access,
+  REFUSED(&t, REGION_TOO_SMALL, annotate_buffer_access,
           SAY(c, read, 0, "(i, j, k) -> (i, i + 1, 0, 7)"));
   REFUSED(&t, REGION_EMPTY, annotate_buffer_access,
           SAY(c, read, 0, "(i, j, k) -> (i, i + 1, k, k)"));

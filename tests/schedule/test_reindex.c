@@ -133,8 +133,8 @@ static void test_places(void **state) {
   scheduled_finish(&t);
   REFUSED(&t, ACCESS_DIFFERS, reindex, AT(block, bb), SIDE(buffer, read, 0));
   assert_string_equal(scheduled_why(&t, "reindex"),
-                      "reindex: block \"B\" does not access buffer \"A\" at "
-                      "one place that its iters alone tell");
+                      "reindex: block \"B\" must access buffer \"A\" with "
+                      "one index expression that uses its iters only");
   REFUSED(&t, IN_PLACE, reindex, AT(block, bu), STR(buffer, "B"));
   assert_string_equal(scheduled_why(&t, "reindex"),
                       "reindex: block \"U\" writes buffer \"B\", which it "
@@ -162,7 +162,8 @@ static void test_inside(void **state) {
   scheduled_finish(&t);
   REFUSED(&t, NOT_LEAF, reindex, AT(block, outer), SIDE(buffer, read, 0));
   assert_string_equal(scheduled_why(&t, "reindex"),
-                      "reindex: block \"B\" stands in block \"outer\"");
+                      "reindex: block \"outer\" must be a leaf block, and "
+                      "contains block \"B\"");
   DO(&t, split, AT(loop, scheduled_loop(&t, bc, 0)), INTS(factors, 3, 4));
   DO(&t, read_at, AT(loop, scheduled_loop(&t, bc, 0)), AT(block, bc),
      NUM(read_buffer_index, 0), STR(storage_scope, "local"));
@@ -187,7 +188,8 @@ static void test_conditional(void **state) {
           SIDE(buffer, write, 0));
   assert_string_equal(scheduled_why(&t, "reindex"),
                       "reindex: block \"A_local\" writes buffer \"A_local\" "
-                      "under a condition of its own");
+                      "under a condition inside the block; only "
+                      "unconditional stores can be remapped");
   scheduled_end(&t);
 }
 

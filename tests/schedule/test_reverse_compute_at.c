@@ -25,7 +25,7 @@ static void test_tiled(void **state) {
           AT(loop, scheduled_loop(&t, c, 5)));
   assert_string_equal(
       scheduled_why(&t, "reverse_compute_at"),
-      "reverse_compute_at: block \"C\" has not finished its reduction into "
+      "reverse_compute_at: block \"C\" has not completed its reduction into "
       "buffer \"C\" at loop a_2");
   DO(&t, reverse_compute_at, AT(block, d), AT(loop, scheduled_loop(&t, c, 3)));
   scheduled_expect(
@@ -228,8 +228,8 @@ static void test_other_inputs(void **state) {
               AT(loop, l));
       assert_string_equal(
           scheduled_why(&t, "reverse_compute_at"),
-          "reverse_compute_at: block \"E\" makes buffer \"E\", which is read, "
-          "and does not run before loop a, such as (a = 0) and (a = 0)");
+          "reverse_compute_at: block \"E\" writes buffer \"E\", which is "
+          "read, and does not run before loop a, such as (a = 0) and (a = 0)");
       REFUSED(&t, PRODUCER_BETWEEN, reverse_compute_at, AT(block, bc),
               AT(loop, l), NUM(index, 0));
       DO(&t, reverse_compute_at, AT(block, bc),
@@ -300,8 +300,8 @@ static void test_stencil(void **state) {
       assert_non_null(
           strstr(scheduled_why(&t, "reverse_compute_at"),
                  "reverse_compute_at: block \"C\" would read elements of "
-                 "buffer \"B\" that block \"B\" is not seen to have made by "
-                 "then, such as (a_0 = "));
+                 "buffer \"B\" that block \"B\" is not proven to have "
+                 "written by then, such as (a_0 = "));
     }
     scheduled_end(&t);
   }

@@ -17,7 +17,7 @@ static ir_stmt windows_of(scheduled *t, int64_t m, int64_t width) {
   ir_expr x = scheduled_load(t, c, at, 0);
   if (m < n + width - 1)
     x = ir_select(&t->p, ir_binary(&t->p, IR_LT, at, ir_index(&t->p, m)), x,
-                  ir_real(&t->p, (tess_dtype){TESS_FLOAT, 32, 1}, 0));
+                  ir_real(&t->p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 0));
   scheduled_store(t, d, t->it[0], 0, x, true);
   scheduled_finish(t);
   ir_stmt b = scheduled_get(t, "D");
@@ -71,8 +71,8 @@ static void test_refused(void **state) {
   REFUSED(&t, WHY, rolling_buffer, AT(block, c), NUM(write_buffer_index, 0))
   ROLL_REFUSED(ROLLING_LOOP);
   assert_string_equal(scheduled_why(&t, "rolling_buffer"),
-                      "rolling_buffer: there is no loop around block \"C\" and "
-                      "all that read buffer \"C\"");
+                      "rolling_buffer: no loop contains block \"C\" and all "
+                      "readers of buffer \"C\"");
   REFUSED(&t, BUFFER_INDEX, rolling_buffer, AT(block, c),
           NUM(write_buffer_index, 1));
   REFUSED(&t, OUTPUT_BLOCK, rolling_buffer, AT(block, d),
@@ -102,7 +102,7 @@ static void test_refused(void **state) {
   c = windows(&t, 1);
   DO(&t, compute_at, AT(block, c),
      AT(loop, scheduled_loop(&t, scheduled_get(&t, "D"), 0)));
-  ROLL_REFUSED(ROLLING_APART);
+  ROLL_REFUSED(ROLLING_NO_OVERLAP);
   scheduled_end(&t);
 #undef ROLL_REFUSED
 }
@@ -175,10 +175,10 @@ static void test_shared(void **state) {
   REFUSED(&t, ROLLING_SHARED, rolling_buffer, AT(block, c),
           NUM(write_buffer_index, 0));
   assert_string_equal(scheduled_why(&t, "rolling_buffer"),
-                      "rolling_buffer: the windows of buffer \"C\" that block "
-                      "\"C\" makes would live outside of loop a_0_0, whose "
-                      "iterations run at once and are not seen to keep to "
-                      "windows of their own");
+                      "rolling_buffer: the windows of buffer \"C\" that "
+                      "block \"C\" writes would be allocated outside of loop "
+                      "a_0_0, whose parallel iterations are not proven to "
+                      "use disjoint ones");
   assert_true(scheduled_same(&t));
   ir_st(&t.p, outer)->loop_kind = IR_SERIAL;
   DO(&t, rolling_buffer, AT(block, c), NUM(write_buffer_index, 0));
@@ -203,7 +203,7 @@ static void test_inputs_refused(void **state) {
   ir_expr at = ir_ref(p, v), box[2] = {at, ir_index(p, 1)};
   ir_append(p, w,
             ir_store_new(p, a, 1, &at,
-                         ir_real(p, (tess_dtype){TESS_FLOAT, 32, 1}, 1)));
+                         ir_real(p, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 1)));
   ir_append(p, i, w);
   ir_block_set_iters(p, w, 1, &it);
   ir_region r = ir_region_new(p, a, box);

@@ -38,7 +38,7 @@ static void test_scope(void **state) {
   moved_equal(&t);
   REFUSED(&t, STORAGE_UNKNOWN, set_scope, AT(block, c), NUM(buffer_index, 0),
           STR(storage_scope, "cloud"));
-  REFUSED(&t, PARAM_GIVEN, set_scope, AT(block, d), NUM(buffer_index, 0),
+  REFUSED(&t, PARAMETER_FIXED, set_scope, AT(block, d), NUM(buffer_index, 0),
           STR(storage_scope, "local"));
   REFUSED(&t, BUFFER_INDEX, set_scope, AT(block, d), NUM(buffer_index, 1),
           STR(storage_scope, "local"));
@@ -61,8 +61,8 @@ static void test_scope_of_threads(void **state) {
           STR(storage_scope, "local"));
   assert_string_equal(
       scheduled_why(&t, "set_scope"),
-      "set_scope: the threads of loop a share buffer \"C\", and "
-      "in scope \"local\" each would have its own");
+      "set_scope: the threads of loop a share buffer \"C\", and scope "
+      "\"local\" is private to each thread");
   DO(&t, set_scope, AT(block, c), STR(buffer_index, "C"),
      STR(storage_scope, "global.vtcm"));
   DO(&t, set_scope, AT(block, c), STR(buffer_index, "C"),
@@ -97,12 +97,12 @@ static void expect_strides(scheduled *t, ir_buf buf, int64_t outer,
   lower_options o = {.vector_bytes = 32};
   moved_equal(t);
   ir_program_init(&p, &t->heap.heap);
-  for (uint32_t n = 1; n <= lower_npasses; n++) {
+  for (uint32_t n = 1; n <= LOWER_NPASSES; n++) {
     const char *name = lower_passes[n - 1].name;
     ir_program_copy(&p, &t->p);
     o.stop_after = n;
     assert_int_equal(lower_program(&p, &t->scratch, &o, &e), TESS_OK);
-    if (!strcmp(name, "compact")) {
+    if (!strcmp(name, "compact_buffers")) {
       ir_span s = p.buf.v[buf].strides;
       assert_int_equal(s.n, 2);
       assert_true(ir_is_const(&p, p.arg.v[s.at], outer));
@@ -148,7 +148,7 @@ static void test_align_refused(void **state) {
       scheduled_why(&t, "storage_align"),
       "storage_align: -3 is no dimension of buffer \"C\", which has 2");
   REFUSED(&t, ALIGN_FACTOR, storage_align, AT(block, c), ALIGN(0, 0, 0));
-  REFUSED(&t, PARAM_GIVEN, storage_align, AT(block, d), ALIGN(0, 4, 0));
+  REFUSED(&t, PARAMETER_FIXED, storage_align, AT(block, d), ALIGN(0, 4, 0));
   ir_anno_set(&t.p, c, ir_name(&t.p, "buffer_dim_align"),
               ir_value_int(&t.p, 3));
   REFUSED(&t, ALIGN_NOTE, storage_align, AT(block, c), ALIGN(0, 4, 0));
@@ -212,8 +212,8 @@ static void test_dtype(void **state) {
           NUM(factor_axis, 0));
   REFUSED(&t, DTYPE_UNFIT, unsafe_set_dtype, AT(block, c), NUM(buffer_index, 0),
           STR(dtype, "float32x4"));
-  REFUSED(&t, PARAM_GIVEN, unsafe_set_dtype, AT(block, d), NUM(buffer_index, 0),
-          STR(dtype, "float16"));
+  REFUSED(&t, PARAMETER_FIXED, unsafe_set_dtype, AT(block, d),
+          NUM(buffer_index, 0), STR(dtype, "float16"));
   match_part(&t, d);
   REFUSED(&t, OPAQUE_ACCESS, unsafe_set_dtype, AT(block, c),
           NUM(buffer_index, 0), STR(dtype, "float64"));

@@ -119,7 +119,7 @@ static void test_mismatch(void **state) {
     bool init;
     const char *why;
   } bad[] = {
-      {4, 2, 4, false, "a loop has other bounds"},
+      {4, 2, 4, false, "the bounds of a loop differ"},
       {4, 4, 4, true, "only one of them has an init"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -162,8 +162,8 @@ static void form(scheduled *t, int what) {
 
 static void test_forms(void **state) {
   (void)state;
-  static const char *const why[] = {NULL, "accessed in another place", NULL,
-                                    "another operator"};
+  static const char *const why[] = {NULL, "accessed at other indices", NULL,
+                                    "an operator differs"};
   for (int what = 0; what < 4; what++) {
     scheduled t;
     form(&t, what);

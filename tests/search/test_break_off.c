@@ -34,7 +34,7 @@ static void test_disk_fills_up(void **state) {
   char path[400];
   recorded_run f;
   tess_result *r;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   tess_trace *trace;
   double best = INFINITY;
   recorded_database(path, sizeof path);
@@ -110,10 +110,14 @@ static void test_proposes_nothing(void **state) {
   (void)state;
   recorded_run f;
   tess_result *r;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   recorded_start(&f);
   failing first = {1};
-  const tess_strategy null = {"null", propose_null, observe_none, NULL, &first};
+  const tess_strategy null = {.struct_size = sizeof(tess_strategy),
+                              .name = "null",
+                              .propose = propose_null,
+                              .observe = observe_none,
+                              .ud = &first};
   f.o.custom_strategy = &null;
   f.o.trials = 8;
   f.o.batch = 4;
@@ -145,11 +149,14 @@ static void test_proposes_beyond(void **state) {
   (void)state;
   recorded_run f;
   tess_result *r;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   recorded_start(&f);
   failing some = {1};
-  const tess_strategy beyond = {"beyond", propose_beyond, observe_none, NULL,
-                                &some};
+  const tess_strategy beyond = {.struct_size = sizeof(tess_strategy),
+                                .name = "beyond",
+                                .propose = propose_beyond,
+                                .observe = observe_none,
+                                .ud = &some};
   f.o.custom_strategy = &beyond;
   f.o.trials = 8;
   f.o.batch = 4;
@@ -170,11 +177,14 @@ static void test_fails_in_the_middle(void **state) {
   (void)state;
   recorded_run f;
   tess_result *r;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   recorded_start(&f);
   failing some = {2}, none = {0};
-  const tess_strategy fails = {"fails", propose_some, observe_none, NULL,
-                               &some};
+  const tess_strategy fails = {.struct_size = sizeof(tess_strategy),
+                               .name = "fails",
+                               .propose = propose_some,
+                               .observe = observe_none,
+                               .ud = &some};
   f.o.custom_strategy = &fails;
   assert_int_equal(recorded_tune(&f, &r), TESS_OK);
   tess_result_get(r, &info);
@@ -217,7 +227,7 @@ static void test_memory_runs_out(void **state) {
       failed++;
       continue;
     }
-    tess_result_info info;
+    tess_result_info info = TESS_INIT(tess_result_info);
     tess_trace *trace;
     tess_result_get(r, &info);
     if (info.status == TESS_NOMEM)

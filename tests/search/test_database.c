@@ -76,18 +76,18 @@ static void refused(tess_status status, const char *says) {
 static void test_of_another_program(void **state) {
   (void)state;
   run_sql("CREATE TABLE note (text TEXT); INSERT INTO note VALUES ('x')");
-  refused(TESS_INVALID, "is another program's");
+  refused(TESS_INVALID, "is not a database of Tessera's");
   run_sql("CREATE TABLE meta (theirs TEXT)");
-  refused(TESS_INVALID, "is another program's");
+  refused(TESS_INVALID, "is not a database of Tessera's");
   run_sql("DROP TABLE meta; CREATE TABLE meta (key TEXT, value TEXT)");
-  refused(TESS_INVALID, "is another program's");
+  refused(TESS_INVALID, "is not a database of Tessera's");
 }
 
 static void test_of_another_version(void **state) {
   (void)state;
   run_sql("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);"
           "INSERT INTO meta VALUES ('schema', '9')");
-  refused(TESS_UNSUPPORTED, "has version 9; this program knows version 1");
+  refused(TESS_UNSUPPORTED, "has version 9, and this program reads version 1");
 }
 
 /* Does it as somebody whom permissions bind. */
@@ -105,7 +105,7 @@ static void test_read_only(void **state) {
   (void)state;
   char dir[] = "/tmp/tessera-test-XXXXXX", path[64];
   tess_database *d;
-  tess_record row;
+  tess_record row = TESS_INIT(tess_record);
   assert_non_null(mkdtemp(dir));
   snprintf(path, sizeof path, "%s/50%%25?#.db", dir);
   assert_int_equal(tess_database_open(f.c, path, &d), TESS_OK);
@@ -161,7 +161,7 @@ static void test_damaged(void **state) {
   (void)state;
   static const char noise[4096] = "noise";
   tess_database *d;
-  tess_record r;
+  tess_record r = TESS_INIT(tess_record);
   assert_int_equal(tess_database_open(f.c, f.path, &d), TESS_OK);
   tess_database_free(d);
   run_sql("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
@@ -240,7 +240,7 @@ static void test_damaged_rows(void **state) {
   static const char *const trace[] = {"", deciding, "{}", deciding};
   database_record r[4];
   database *d;
-  tess_record row;
+  tess_record row = TESS_INIT(tess_record);
   (void)state;
   for (int i = 0; i < 4; i++)
     r[i] = (database_record){.n = 2,
@@ -273,7 +273,7 @@ static void test_messages_and_samples(void **state) {
   (void)state;
   static const double sample[] = {1, 3, 2};
   database *d;
-  tess_record row;
+  tess_record row = TESS_INIT(tess_record);
   database_record r[2] = {{.message = "",
                            .seconds = 2,
                            .sample = sample,
@@ -306,7 +306,7 @@ static void test_messages_and_samples(void **state) {
 static void test_time_of_failures(void **state) {
   (void)state;
   database *d;
-  tess_record row;
+  tess_record row = TESS_INIT(tess_record);
   database_record r[2] = {
       {.message = "", .seconds = 1, .trace = no_instructions},
       {.status = TESS_TIMEOUT,

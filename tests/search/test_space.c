@@ -101,8 +101,11 @@ static void test_modules(void **state) {
   (void)state;
   fixture f;
   start(&f);
-  const tess_module m[] = {{.name = "first", .apply = two_ways},
-                           {.name = "second", .apply = two_ways}};
+  const tess_module m[] = {
+      {.struct_size = sizeof(tess_module), .name = "first", .apply = two_ways},
+      {.struct_size = sizeof(tess_module),
+       .name = "second",
+       .apply = two_ways}};
   assert_int_equal(tess_space_compose(f.t.c, 2, m, &f.space), TESS_OK);
   each_failure(&f, 3);
   stop(&f);
@@ -112,7 +115,8 @@ static void test_by_hand(void **state) {
   (void)state;
   fixture f;
   start(&f);
-  const tess_module m = {.name = "by hand", .apply = by_hand};
+  const tess_module m = {
+      .struct_size = sizeof(tess_module), .name = "by hand", .apply = by_hand};
   assert_int_equal(tess_space_function(f.t.c, &m, &f.space), TESS_OK);
   each_failure(&f, 2);
   stop(&f);
@@ -132,7 +136,8 @@ static void test_says_where(void **state) {
   tess_trace *t[MAX_SKETCHES];
   uint32_t n;
   start(&f);
-  const tess_module m = {.name = "greedy", .apply = exhausted};
+  const tess_module m = {
+      .struct_size = sizeof(tess_module), .name = "greedy", .apply = exhausted};
   assert_int_equal(tess_space_compose(f.t.c, 1, &m, &f.space), TESS_OK);
   assert_int_equal(
       tess_space_sketches(f.space, f.t.p, NULL, MAX_SKETCHES, t, &n),
@@ -190,12 +195,18 @@ static void test_failing_modules(void **state) {
   tiled_start_with(&t, &o);
   char empty[] = "", lines[] = "one\ntwo";
   const tess_module m[] = {
-      {.name = "first", .apply = two_ways},
-      {.name = "boom", .apply = too_many},
-      {.name = "mute", .apply = speechless},
-      {.name = "blank", .apply = speechless, .ud = empty},
-      {.name = "poet", .apply = speechless, .ud = lines},
-      {.name = "second", .apply = two_ways},
+      {.struct_size = sizeof(tess_module), .name = "first", .apply = two_ways},
+      {.struct_size = sizeof(tess_module), .name = "boom", .apply = too_many},
+      {.struct_size = sizeof(tess_module), .name = "mute", .apply = speechless},
+      {.struct_size = sizeof(tess_module),
+       .name = "blank",
+       .apply = speechless,
+       .ud = empty},
+      {.struct_size = sizeof(tess_module),
+       .name = "poet",
+       .apply = speechless,
+       .ud = lines},
+      {.struct_size = sizeof(tess_module), .name = "second", .apply = two_ways},
   };
   assert_int_equal(tess_space_compose(t.c, 6, m, &space), TESS_OK);
   assert_int_equal(tess_space_sketches(space, t.p, NULL, MAX_SKETCHES, out, &n),
@@ -247,7 +258,10 @@ static void made_sketches(uint32_t n, int is_used) {
   char *text;
   uint32_t got;
   tiled_start(&t);
-  const tess_module m = {.name = "many", .apply = as_many, .ud = &n};
+  const tess_module m = {.struct_size = sizeof(tess_module),
+                         .name = "many",
+                         .apply = as_many,
+                         .ud = &n};
   assert_int_equal(tess_space_compose(t.c, 1, &m, &space), TESS_OK);
   assert_int_equal(
       tess_space_sketches(space, t.p, NULL, MAX_SKETCHES, out, &got), TESS_OK);

@@ -49,7 +49,10 @@ static void start(fixture *f, void (*space)(tiled *)) {
   assert_int_equal(
       session_init(&f->s, f->t.c, &f->t.p->p, f->t.nsketch, f->sketch, 7, 1),
       TESS_OK);
-  f->model = (tess_cost_model){.name = "noting", .predict = predict, .ud = f};
+  f->model = (tess_cost_model){.struct_size = sizeof(tess_cost_model),
+                               .name = "noting",
+                               .predict = predict,
+                               .ud = f};
   f->s.model = &f->model;
   assert_int_equal(search_strategy_evolutionary.open(&f->s, &f->strategy),
                    TESS_OK);

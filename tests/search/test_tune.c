@@ -89,7 +89,7 @@ static void test_finds_the_best(void **state) {
   (void)state;
   recorded_run f;
   tess_result *r;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   tess_schedule *sch;
   double best = INFINITY;
   recorded_start(&f);
@@ -134,7 +134,7 @@ static void test_a_busy_end(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     recorded_run f;
     tess_result *r;
-    tess_result_info info;
+    tess_result_info info = TESS_INIT(tess_result_info);
     char note[200];
     recorded_start(&f);
     f.m.rematch = busy_rematch;
@@ -188,8 +188,8 @@ static void test_slower_than_unscheduled(void **state) {
     tess_status status;
     const char *note;
   } cases[] = {{0.5, TESS_OK,
-                "the best is slower than the unscheduled program: in turns "
-                "they took 4 ms and 2 ms"},
+                "the best is slower than the unscheduled program: timed "
+                "interleaved, they took 4 ms and 2 ms"},
                {0.95, TESS_OK, ""},
                {2, TESS_OK, ""},
                {INFINITY, TESS_OK, ""},
@@ -198,7 +198,7 @@ static void test_slower_than_unscheduled(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     recorded_run f;
     tess_result *r;
-    tess_result_info info;
+    tess_result_info info = TESS_INIT(tess_result_info);
     recorded_start(&f);
     f.m.unscheduled = base_code;
     f.m.rematch = base_rematch;
@@ -316,7 +316,7 @@ static void test_all_finalists_are_right(void **state) {
   (void)state;
   recorded_run f;
   tess_result *r;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   start_upside_down(&f);
   assert_int_equal(recorded_tune(&f, &r), TESS_OK);
   tess_result_get(r, &info);
@@ -350,7 +350,7 @@ static void test_wrong_finalists(void **state) {
   char path[400], text[80];
   recorded_run f;
   tess_result *r;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   recorded_database(path, sizeof path);
   start_upside_down(&f);
   f.o.database = path;
@@ -387,7 +387,7 @@ static void test_finalists_that_nobody_could_compare(void **state) {
   for (size_t i = 0; i < sizeof why / sizeof *why; i++) {
     recorded_run f;
     tess_result *r;
-    tess_result_info info;
+    tess_result_info info = TESS_INIT(tess_result_info);
     start_upside_down(&f);
     f.r.later = why[i];
     assert_int_equal(recorded_tune(&f, &r), TESS_OK);
@@ -414,7 +414,7 @@ static void change(const char *path, const char *sql) {
 /* A run until it is stopped, at the first trial after so many. */
 static tess_result_info tune_until(recorded_run *f, uint32_t limit,
                                    tess_result **r) {
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   f->o.progress = stop_at;
   f->o.progress_ud = &limit;
   assert_int_equal(recorded_tune(f, r), TESS_OK);
@@ -483,7 +483,7 @@ static void test_earlier_bests_that_are_wrong(void **state) {
   char path[400];
   recorded_run f;
   tess_result *r;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   recorded_database(path, sizeof path);
   start_upside_down(&f);
   f.o.database = path;
@@ -516,7 +516,7 @@ static void test_earlier_failures(void **state) {
   char path[400];
   recorded_run f;
   tess_result *r;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   recorded_database(path, sizeof path);
   recorded_start(&f);
   f.o.database = path;
@@ -544,7 +544,7 @@ static void test_failures_do_not_end_it(void **state) {
   for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
     recorded_run f;
     tess_result *r;
-    tess_result_info info;
+    tess_result_info info = TESS_INIT(tess_result_info);
     recorded_start(&f);
     f.r.fail_every = 3;
     f.r.fail_with = classes[i];
@@ -563,7 +563,7 @@ static void test_all_fail(void **state) {
   (void)state;
   recorded_run f;
   tess_result *r;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   tess_trace *t;
   recorded_start(&f);
   f.r.fail_every = 1;
@@ -584,14 +584,14 @@ static void test_funnel_adds_up(void **state) {
   (void)state;
   recorded_run f;
   tess_result *r;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   recorded_start(&f);
   tiled_small(&f.t);
   assert_int_equal(recorded_tune(&f, &r), TESS_OK);
   tess_result_get(r, &info);
   long valid = counted(info.funnel, "  valid");
   assert_in_range(valid, 1, counted(info.funnel, "  candidates tried"));
-  assert_in_range(counted(info.funnel, "  valid, but there before"), 1,
+  assert_in_range(counted(info.funnel, "  valid, but duplicates"), 1,
                   valid - f.r.n);
   assert_int_equal(counted(info.funnel, "  measured: ok"), f.r.n);
   tess_result_free(r);
@@ -645,7 +645,7 @@ static void test_too_many_lanes(void **state) {
   for (int k = 0; k < 2; k++) {
     recorded_run f;
     tess_result *r;
-    tess_result_info info;
+    tess_result_info info = TESS_INIT(tess_result_info);
     recorded_start(&f);
     tiled_wide(&f.t);
     f.o.strategy = strategies[k];
@@ -674,7 +674,7 @@ static void test_goes_on(void **state) {
   char path[400];
   recorded_run f;
   tess_result *r;
-  tess_result_info info;
+  tess_result_info info = TESS_INIT(tess_result_info);
   uint32_t limit = 40;
   static uint64_t first[64];
   double best = INFINITY;
@@ -773,7 +773,7 @@ static void test_eta(void **state) {
 static int is_stored(void *ud, const tess_progress *p) {
   tess_context *c;
   tess_database *d;
-  tess_record row;
+  tess_record row = TESS_INIT(tess_record);
   uint64_t n = 0;
   if (p->trials % 5) return 0;
   assert_int_equal(tess_context_new(NULL, &c), TESS_OK);

@@ -12,6 +12,14 @@ local function claim(ok, ...)
   error(table.concat(text, "\n"), 0)
 end
 
+-- Runs a test case; an error names it.
+local function case(name, run)
+  local ok, e = xpcall(run, function(e)
+    return type(e) == "string" and debug.traceback(e, 2) or e
+  end)
+  if not ok then error(name .. ": " .. tostring(e), 0) end
+end
+
 -- The schedule's program is well-formed, and what replaying its trace makes.
 local function replays(s, p)
   local program, again = s:program(), s:trace():replay(p):program()
@@ -154,7 +162,7 @@ end
 local function oracle(s)
   return function(args) ts.interpret(s, args) end
 end
-local function exact_by_oracle(s, p, ...)
+local function exact_by_interpreter(s, p, ...)
   exact_by({ ["the oracle"] = oracle(s) }, s, p, ...)
 end
 local function exact(s, p, ...)
@@ -210,5 +218,5 @@ end
 
 return { replays = replays, same = same, legal = legal, refused = refused,
          illegal = illegal, fails = fails, arguments = arguments,
-         exact = exact, exact_by_oracle = exact_by_oracle,
-         at_sizes = at_sizes, lu = lu }
+         exact = exact, exact_by_interpreter = exact_by_interpreter,
+         at_sizes = at_sizes, lu = lu, case = case }

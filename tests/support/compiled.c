@@ -79,5 +79,5 @@ void compiled_text(compiled *k, backend_form form, strbuf *out) {
 }
 
 int32_t compiled_run(compiled *k, void **args, const int64_t *sizes) {
-  return backend_find("llvm")->entry(k->code)(args, sizes, &k->rt.rt);
+  return backend_find("llvm")->launch(k->code, args, sizes, &k->rt.rt);
 }

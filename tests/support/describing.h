@@ -7,13 +7,13 @@
 #include "ir/build/describe.h"
 #include "support/test.h"
 
-#define F16 ((tess_dtype){TESS_FLOAT, 16, 1})
-#define F32 ((tess_dtype){TESS_FLOAT, 32, 1})
-#define I8 ((tess_dtype){TESS_INT, 8, 1})
-#define U64 ((tess_dtype){TESS_UINT, 64, 1})
-#define I32 ((tess_dtype){TESS_INT, 32, 1})
-#define I64 ((tess_dtype){TESS_INT, 64, 1})
-#define U8 ((tess_dtype){TESS_UINT, 8, 1})
+#define F16 ((tess_dtype){TESS_DTYPE_FLOAT, 16, 1})
+#define F32 ((tess_dtype){TESS_DTYPE_FLOAT, 32, 1})
+#define I8 ((tess_dtype){TESS_DTYPE_INT, 8, 1})
+#define U64 ((tess_dtype){TESS_DTYPE_UINT, 64, 1})
+#define I32 ((tess_dtype){TESS_DTYPE_INT, 32, 1})
+#define I64 ((tess_dtype){TESS_DTYPE_INT, 64, 1})
+#define U8 ((tess_dtype){TESS_DTYPE_UINT, 8, 1})
 
 typedef struct describing {
   test_heap heap;

@@ -55,7 +55,7 @@ static int64_t eval_node(const ir_program *p, const ir_node *n,
 int64_t test_eval(const ir_program *p, ir_expr e, const int64_t *value) {
   const ir_node *n = ir_at(p, e);
   int64_t v = eval_node(p, n, value);
-  bool huge = n->dtype.code == TESS_UINT && v < 0;
+  bool huge = n->dtype.code == TESS_DTYPE_UINT && v < 0;
   if (huge ? n->hi != INT64_MAX : v < n->lo || v > n->hi)
     fail_msg("%lld outside [%lld, %lld] of %s", (long long)v, (long long)n->lo,
              (long long)n->hi, test_text(p, e));

@@ -153,7 +153,7 @@ static bool swap_siblings(fuzz *f, ir_program *p) {
 static bool computes(const ir_program *p, ir_stmt s) {
   if (ir_st(p, s)->kind != IR_STORE) return false;
   const ir_node *n = ir_at(p, ir_st(p, s)->value);
-  return n->op >= IR_ADD && n->op <= IR_MAX && n->dtype.code != TESS_BOOL;
+  return n->op >= IR_ADD && n->op <= IR_MAX && n->dtype.code != TESS_DTYPE_BOOL;
 }
 
 static bool change_operator(fuzz *f, ir_program *p) {

@@ -35,7 +35,7 @@ bool fuzz_has_intrins(const fuzz *f) { return f->number % 3 == 0; }
 
 /* bool has no sums. */
 static bool is_there(const fuzz_tile *x, uint32_t k) {
-  return x->t.code != TESS_BOOL || k < ADD;
+  return x->t.code != TESS_DTYPE_BOOL || k < ADD;
 }
 
 /* ---- what a block may be ------------------------------------------------ */
@@ -88,7 +88,7 @@ static void choose_tiles(fuzz *f, const ir_program *p) {
   uint32_t found[KINDS] = {0};
   rng_init(&r, ~f->seed, f->number);
   for (uint32_t k = 0; k < KINDS; k++)
-    f->tile[k] = (fuzz_tile){{TESS_FLOAT, 32, 1}, {2, 2, 2}};
+    f->tile[k] = (fuzz_tile){{TESS_DTYPE_FLOAT, 32, 1}, {2, 2, 2}};
   for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
     bool stores = ir_is_block(p, s) && ir_st(p, s)->body &&
                   ir_st(p, ir_st(p, s)->body)->kind == IR_STORE;
@@ -237,7 +237,7 @@ static void write_nest(const fuzz_tile *x, const struct kind *k,
                              : 1,
              "i, j, k");
   str_printf(to, ")\n  local zero = ts.const(%s, \"%s\")\n  b:store(P%u, {",
-             x->t.code == TESS_BOOL ? "false" : "0", type,
+             x->t.code == TESS_DTYPE_BOOL ? "false" : "0", type,
              (unsigned)k->nparams - 1);
   for (uint32_t d = 0, n = 0; d < k->nloops; d++)
     if (k->at[k->nparams - 1] >> d & 1)
@@ -250,12 +250,12 @@ static void write_nest(const fuzz_tile *x, const struct kind *k,
 /* A builder b with parameters and nest. */
 static void write_builder(const fuzz_tile *x, const struct kind *k, bool back,
                           strbuf *to) {
-  static const char *const codes[] = {[TESS_INT] = "int",
-                                      [TESS_UINT] = "uint",
-                                      [TESS_FLOAT] = "float",
-                                      [TESS_BFLOAT] = "bfloat"};
+  static const char *const codes[] = {[TESS_DTYPE_INT] = "int",
+                                      [TESS_DTYPE_UINT] = "uint",
+                                      [TESS_DTYPE_FLOAT] = "float",
+                                      [TESS_DTYPE_BFLOAT] = "bfloat"};
   char type[16] = "bool";
-  if (x->t.code != TESS_BOOL)
+  if (x->t.code != TESS_DTYPE_BOOL)
     snprintf(type, sizeof type, "%s%u", codes[x->t.code], x->t.bits);
   str_puts(to, "  local b = ts.builder(\"tile\")\n");
   for (uint32_t i = 0; i < k->nparams; i++) {

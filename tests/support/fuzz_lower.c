@@ -71,7 +71,7 @@ static bool is_well_formed(fuzz *f, lower_options o) {
   if (f->number % 4 != 1) return true;
   strbuf why;
   str_init(&why, &f->heap);
-  o.stop_after = pass_number("flatten");
+  o.stop_after = pass_number("flatten_buffer");
   bool ok = lower(f, &o) || ir_verify(&f->damaged, &f->scratch, &why);
   arena_reset(&f->scratch);
   if (!ok) {
@@ -91,7 +91,7 @@ static tess_status expect_rounded(fuzz *f, interp_error *e) {
   lower_options o = {.keep_math = true};
   interp_options limit = fuzz_run_options(f);
   err_state err;
-  const lower_pass *half = &lower_passes[pass_number("half")];
+  const lower_pass *half = &lower_passes[pass_number("legalize_float16")];
   ir_program_copy(&f->before, &f->s.m.prog);
   tess_status st = half->run(&f->before, &f->scratch, &o, &err);
   arena_reset(&f->scratch);
@@ -184,8 +184,9 @@ static void draw_element(fuzz *f, tess_dtype t, int64_t range, values which,
     return;
   }
   int64_t v = range ? (int64_t)fuzz_below(f, (uint32_t)range)
-              : any ? draw_any(f, t)
-                    : (int64_t)fuzz_below(f, 7) - (t.code != TESS_UINT) * 3;
+              : any
+                  ? draw_any(f, t)
+                  : (int64_t)fuzz_below(f, 7) - (t.code != TESS_DTYPE_UINT) * 3;
   if (ir_is_float(t))
     ir_put_real(t, (double)v, at);
   else
@@ -220,10 +221,10 @@ static bool same_bits(tess_dtype t, const char *x, const char *y) {
 static bool near(tess_dtype t, const char *x, const char *y) {
   if (!ir_is_float(t)) return ir_get_int(t, x) == ir_get_int(t, y);
   double a = ir_get_real(t, x), b = ir_get_real(t, y);
-  double step = t.code == TESS_BFLOAT ? 0x1p-6
-                : t.bits == 16        ? 0x1p-9
-                : t.bits == 32        ? 0x1p-20
-                                      : 0x1p-48;
+  double step = t.code == TESS_DTYPE_BFLOAT ? 0x1p-6
+                : t.bits == 16              ? 0x1p-9
+                : t.bits == 32              ? 0x1p-20
+                                            : 0x1p-48;
   return (isnan(a) && isnan(b)) || a == b ||
          fabs(a - b) <= step * fmax(fabs(a), fabs(b));
 }
@@ -273,7 +274,7 @@ static tess_status run_compiled(fuzz *f, const target *t, const fuzz_arg *a,
   void *args[GEN_MAX_TENSORS];
   for (uint32_t i = 0; i < n; i++) args[i] = a[i].got;
   fuzz_watch_compiled();
-  int32_t rc = llvm->entry(code)(args, f->size, &f->native->rt.rt);
+  int32_t rc = llvm->launch(code, args, f->size, &f->native->rt.rt);
   llvm->unload(code);
   if (rc) fuzz_wrong(f, "the kernel returns %d", (int)rc);
   return rc ? TESS_INTERNAL : TESS_OK;

@@ -135,7 +135,7 @@ gen_expr gen_read(gen *g, ir_buf buf, uint32_t n, const gen_expr *idx) {
 }
 
 void gen_effect(gen *g, uint32_t n, const gen_expr *idx) {
-  tess_dtype t = {TESS_INT, 64, 1};
+  tess_dtype t = {TESS_DTYPE_INT, 64, 1};
   gen_expr e = 0, arg[1 + GEN_MAX_DIM];
   if (!g->o.effects) return;
   arg[0] = gen_num(g, g->ncalls++);
@@ -182,8 +182,8 @@ ir_buf gen_copy(gen *g, uint32_t x) {
 }
 
 bool gen_suits(const gen *g, const gen_tensor *a, uint32_t ndim) {
-  return a->ndim >= ndim && a->t.code != TESS_BOOL && !g->o.only_computes &&
-         !g->failed;
+  return a->ndim >= ndim && a->t.code != TESS_DTYPE_BOOL &&
+         !g->o.only_computes && !g->failed;
 }
 
 gen_expr gen_zero(gen *g, tess_dtype t) {

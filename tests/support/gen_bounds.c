@@ -100,7 +100,7 @@ static void add_up(const bounds *b, ir_buf to, uint32_t from, gen_expr i,
 }
 
 void gen_bounds(gen *g) {
-  static const tess_dtype I32 = {TESS_INT, 32, 1};
+  static const tess_dtype I32 = {TESS_DTYPE_INT, 32, 1};
   bounds b = {.g = g, .n = 2 + gen_below(g, 8)};
   int64_t shape[2] = {b.n, b.n};
   uint32_t from = gen_source(g, gen_dtype(g), 2, shape);

@@ -19,7 +19,7 @@ static gen_expr any_of(const choices *c) {
 
 static gen_expr condition(const choices *c) {
   gen_expr a = any_of(c);
-  if (c->t.code == TESS_BOOL) return a;
+  if (c->t.code == TESS_DTYPE_BOOL) return a;
   gen_expr b = gen_once_in(c->g, 2) ? any_of(c) : gen_const(c->g, c->t);
   return gen_compare(c->g, a, b);
 }

@@ -44,11 +44,11 @@ const char *gen_shape(gen *g, uint32_t n, const int64_t *shape) {
 }
 
 const char *gen_dtype_text(gen *g, tess_dtype t) {
-  static const char *const names[] = {[TESS_INT] = "int",
-                                      [TESS_UINT] = "uint",
-                                      [TESS_FLOAT] = "float",
-                                      [TESS_BFLOAT] = "bfloat"};
-  if (t.code == TESS_BOOL) return "bool";
+  static const char *const names[] = {[TESS_DTYPE_INT] = "int",
+                                      [TESS_DTYPE_UINT] = "uint",
+                                      [TESS_DTYPE_FLOAT] = "float",
+                                      [TESS_DTYPE_BFLOAT] = "bfloat"};
+  if (t.code == TESS_DTYPE_BOOL) return "bool";
   return g->o.lua
              ? arena_printf(&g->texts, "%s%u", names[t.code], (unsigned)t.bits)
              : "";

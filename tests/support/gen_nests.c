@@ -392,7 +392,7 @@ static void rounds(gen *g) {
 static void ragged(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  const tess_dtype t = {TESS_INT, 32, 1};
+  const tess_dtype t = {TESS_DTYPE_INT, 32, 1};
   if (!gen_suits(g, &a, 2) || a.ndim > 2) return;
   gen_expr idx[GEN_MAX_DIM];
   uint32_t from = gen_source(g, t, 1, a.shape), len = g->n;

@@ -72,13 +72,15 @@ static gen_expr call2(gen *g, const char *fn, gen_expr a, gen_expr b) {
 /* Quarters are exact in every float type. */
 gen_expr gen_const(gen *g, tess_dtype t) {
   gen_expr e = 0;
-  int v = (int)gen_below(g, 9) - (t.code == TESS_INT || ir_is_float(t) ? 4 : 0);
+  int v = (int)gen_below(g, 9) -
+          (t.code == TESS_DTYPE_INT || ir_is_float(t) ? 4 : 0);
   if (g->failed) return 0;
   if (ir_is_float(t))
     gen_check(g, describe_real(&g->b, t, g->o.representable ? v : v / 4.0, &e));
   else
-    gen_check(g, describe_int(&g->b, t, t.code == TESS_BOOL ? v & 1 : v, &e));
-  if (t.code == TESS_BOOL)
+    gen_check(
+        g, describe_int(&g->b, t, t.code == TESS_DTYPE_BOOL ? v & 1 : v, &e));
+  if (t.code == TESS_DTYPE_BOOL)
     gen_say(g, e, "ts.const(%s, \"bool\")", v & 1 ? "true" : "false");
   else
     gen_say(g, e, "ts.const(%.17g, \"%s\")",
@@ -124,10 +126,10 @@ static gen_expr tweak_float(gen *g, tess_dtype t, gen_expr a) {
   static const char *const fn[] = {"exp",     "log", "sqrt", "rsqrt", "tanh",
                                    "sigmoid", "erf", "abs",  "floor", "ceil",
                                    "round",   "sin", "cos"};
-  static const tess_dtype via[] = {{TESS_FLOAT, 16, 1},
-                                   {TESS_FLOAT, 64, 1},
-                                   {TESS_INT, 32, 1},
-                                   {TESS_FLOAT, 32, 1}};
+  static const tess_dtype via[] = {{TESS_DTYPE_FLOAT, 16, 1},
+                                   {TESS_DTYPE_FLOAT, 64, 1},
+                                   {TESS_DTYPE_INT, 32, 1},
+                                   {TESS_DTYPE_FLOAT, 32, 1}};
   switch (gen_below(g, 6)) {
   case 0: return gen_bin(g, "*", a, gen_const(g, t));
   case 1: return gen_bin(g, "/", gen_const(g, t), a);
@@ -137,7 +139,7 @@ static gen_expr tweak_float(gen *g, tess_dtype t, gen_expr a) {
 }
 
 gen_expr gen_tweak(gen *g, tess_dtype t, gen_expr a) {
-  if (t.code == TESS_BOOL) return tweak_bool(g, a);
+  if (t.code == TESS_DTYPE_BOOL) return tweak_bool(g, a);
   if (g->o.representable || gen_once_in(g, 2)) return tweak_exactly(g, t, a);
   return ir_is_float(t) ? tweak_float(g, t, a) : tweak_int(g, t, a);
 }
@@ -152,7 +154,7 @@ static gen_expr divide(gen *g, tess_dtype t, gen_expr a, gen_expr b) {
 
 gen_expr gen_mix(gen *g, tess_dtype t, gen_expr a, gen_expr b) {
   static const char *const num[] = {"+", "-", "*", "min", "max"};
-  if (t.code == TESS_BOOL)
+  if (t.code == TESS_DTYPE_BOOL)
     return gen_once_in(g, 3)
                ? gen_bin(g, "!=", a, b)
                : gen_bin(g, gen_once_in(g, 2) ? "and" : "or", a, b);
@@ -177,11 +179,13 @@ int64_t gen_extent(gen *g, int64_t most) {
 
 tess_dtype gen_dtype(gen *g) {
   static const tess_dtype all[] = {
-      {TESS_FLOAT, 64, 1}, {TESS_INT, 8, 1},    {TESS_INT, 16, 1},
-      {TESS_INT, 32, 1},   {TESS_INT, 64, 1},   {TESS_UINT, 8, 1},
-      {TESS_UINT, 16, 1},  {TESS_UINT, 32, 1},  {TESS_BOOL, 8, 1},
-      {TESS_FLOAT, 16, 1}, {TESS_BFLOAT, 16, 1}};
-  if (!gen_once_in(g, 3)) return (tess_dtype){TESS_FLOAT, 32, 1};
+      {TESS_DTYPE_FLOAT, 64, 1}, {TESS_DTYPE_INT, 8, 1},
+      {TESS_DTYPE_INT, 16, 1},   {TESS_DTYPE_INT, 32, 1},
+      {TESS_DTYPE_INT, 64, 1},   {TESS_DTYPE_UINT, 8, 1},
+      {TESS_DTYPE_UINT, 16, 1},  {TESS_DTYPE_UINT, 32, 1},
+      {TESS_DTYPE_BOOL, 8, 1},   {TESS_DTYPE_FLOAT, 16, 1},
+      {TESS_DTYPE_BFLOAT, 16, 1}};
+  if (!gen_once_in(g, 3)) return (tess_dtype){TESS_DTYPE_FLOAT, 32, 1};
   return all[gen_below(g, g->o.no_16bit ? 9 : 11)];
 }
 

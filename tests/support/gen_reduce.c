@@ -65,7 +65,7 @@ static void write_reducer(gen *g, const char *name, uint32_t n,
 /* Combines (value, place) pairs: the greatest value and where it is, of equal
  * ones the least place or, not commutative, the one that came first. */
 static uint32_t arg_max(gen *g, tess_dtype t) {
-  tess_dtype types[2] = {t, {TESS_INT, 32, 1}};
+  tess_dtype types[2] = {t, {TESS_DTYPE_INT, 32, 1}};
   gen_expr l[2] = {0}, r[2] = {0}, c[2];
   double least[2] = {-1.0 / 0.0, 0};
   char name[32];
@@ -141,7 +141,7 @@ static void write_reduced(gen *g, uint32_t n, const gen_expr *src,
 static void reduce_in_order(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  if (!a.ndim || a.t.code == TESS_BOOL || g->o.representable) return;
+  if (!a.ndim || a.t.code == TESS_DTYPE_BOOL || g->o.representable) return;
   bool one = gen_once_in(g, 3);
   uint32_t nout = one ? 1 : 2, reducer = one ? horner(g, a.t) : steps(g, a.t);
   uint32_t naxes = a.ndim > 1 ? 1 + gen_below(g, 2) : 1, n = a.ndim - naxes;
@@ -167,8 +167,8 @@ static void reduce_in_order(gen *g) {
 static void reduce_pairs(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  if (!a.ndim || a.t.code == TESS_BOOL) return;
-  tess_dtype place = {TESS_INT, 32, 1};
+  if (!a.ndim || a.t.code == TESS_DTYPE_BOOL) return;
+  tess_dtype place = {TESS_DTYPE_INT, 32, 1};
   uint32_t reducer = arg_max(g, a.t), n = a.ndim - 1;
   gen_expr idx[GEN_MAX_DIM], src[2], body[2] = {0};
   ir_var axis = 0;
@@ -193,7 +193,7 @@ static void reduce_many(gen *g) {
   static const char *const how[] = {"+", "max", "min"};
   uint32_t x = gen_pick(g), n = 1 + gen_below(g, 3), reducer = 0;
   const gen_tensor a = g->tensor[x];
-  if (!a.ndim || a.t.code == TESS_BOOL) return;
+  if (!a.ndim || a.t.code == TESS_DTYPE_BOOL) return;
   tess_dtype types[3] = {a.t, a.t, a.t};
   gen_expr l[3] = {0}, r[3] = {0}, c[3], src[3], body[3] = {0};
   gen_expr idx[GEN_MAX_DIM];
@@ -234,7 +234,7 @@ static void reduce_many(gen *g) {
 static void multiply(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  if (a.ndim < 2 || a.t.code == TESS_BOOL) return;
+  if (a.ndim < 2 || a.t.code == TESS_DTYPE_BOOL) return;
   uint32_t n = a.ndim;
   int64_t k = a.shape[n - 1];
   int64_t cols = gen_extent(g, g->o.max_points / (points(&a) + 1));
@@ -263,7 +263,7 @@ static void einsum(gen *g) {
   ir_var axis[AXES] = {0};
   uint32_t in[AXES], n = 2 + gen_below(g, 4), ndim[3] = {0}, naxes = 0;
   tess_dtype t = gen_dtype(g);
-  if (t.code == TESS_BOOL) return;
+  if (t.code == TESS_DTYPE_BOOL) return;
   for (uint32_t i = 0; i < n; i++) {
     extent[i] = gen_extent(g, left < 12 ? left : 12);
     left /= extent[i];
@@ -292,7 +292,7 @@ static void einsum(gen *g) {
 static void convolve(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  if (a.ndim != 2 || a.t.code == TESS_BOOL || a.shape[1] > 8) return;
+  if (a.ndim != 2 || a.t.code == TESS_DTYPE_BOOL || a.shape[1] > 8) return;
   int64_t k = a.shape[0] < 3 ? 1 : 3, out = gen_extent(g, 4);
   int64_t shape[2] = {a.shape[0] - k + 1, out}, w[3] = {k, a.shape[1], out};
   gen_expr idx[2];
@@ -315,7 +315,7 @@ static void convolve_image(gen *g) {
   int64_t out = 1 + gen_below(g, 4), size[2];
   int64_t w[4] = {k, k, in, out}, image[3], shape[3];
   tess_dtype t = gen_dtype(g);
-  if (t.code == TESS_BOOL) return;
+  if (t.code == TESS_DTYPE_BOOL) return;
   for (uint32_t d = 0; d < 2; d++) {
     size[d] = 1 + gen_below(g, 5);
     image[d] = (size[d] - 1) * stride + (k - 1) * apart + 1;

@@ -28,7 +28,7 @@ static gen_expr broadcast(gen *g, tess_dtype t, uint32_t ndim,
 static gen_expr of_index(gen *g, tess_dtype t, uint32_t ndim,
                          const gen_expr *idx) {
   gen_expr v = gen_bin(g, "%", idx[gen_below(g, ndim)], gen_num(g, 7));
-  if (t.code == TESS_BOOL) return gen_bin(g, "<", v, gen_num(g, 3));
+  if (t.code == TESS_DTYPE_BOOL) return gen_bin(g, "<", v, gen_num(g, 3));
   return gen_cast(g, t, v);
 }
 
@@ -64,7 +64,7 @@ static void elementwise(gen *g) {
 
 static bool is_lossless(tess_dtype to, tess_dtype from) {
   if (ir_is_float(from)) return ir_is_float(to) && to.bits > from.bits;
-  return from.code == TESS_BOOL || (to.bits > 2 * from.bits);
+  return from.code == TESS_DTYPE_BOOL || (to.bits > 2 * from.bits);
 }
 
 static void cast(gen *g) {
@@ -81,7 +81,7 @@ static void compare(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
   gen_expr idx[GEN_MAX_DIM];
-  if (a.t.code == TESS_BOOL) return;
+  if (a.t.code == TESS_DTYPE_BOOL) return;
   gen_begin(g, "b", a.ndim, a.shape, idx);
   gen_expr v = gen_load(g, x, idx);
   gen_expr w = broadcast(g, a.t, a.ndim, a.shape, idx);
@@ -196,7 +196,7 @@ static void join(gen *g) {
 static void gather(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  tess_dtype t = {TESS_INT, 32, 1};
+  tess_dtype t = {TESS_DTYPE_INT, 32, 1};
   if (!a.ndim) return;
   int64_t shape[GEN_MAX_DIM];
   gen_expr idx[GEN_MAX_DIM];
@@ -217,7 +217,7 @@ static void gather(gen *g) {
 static void stencil(gen *g) {
   uint32_t x = gen_pick(g);
   const gen_tensor a = g->tensor[x];
-  if (!a.ndim || a.t.code == TESS_BOOL) return;
+  if (!a.ndim || a.t.code == TESS_DTYPE_BOOL) return;
   uint32_t d = gen_below(g, a.ndim), taps = 2 + gen_below(g, 2);
   if (a.shape[d] < taps) return;
   int64_t shape[GEN_MAX_DIM];

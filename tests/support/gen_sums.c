@@ -9,7 +9,7 @@ static uint32_t matrix(gen *g) {
   uint32_t x = gen_pick(g);
   int64_t shape[2] = {gen_extent(g, 12), gen_extent(g, 12)};
   if (gen_suits(g, &g->tensor[x], 2) && g->tensor[x].ndim == 2) return x;
-  return gen_source(g, (tess_dtype){TESS_FLOAT, 32, 1}, 2, shape);
+  return gen_source(g, (tess_dtype){TESS_DTYPE_FLOAT, 32, 1}, 2, shape);
 }
 
 /* buf[idx] starts from `start`, of which somebody may be told, and what is
@@ -247,7 +247,7 @@ static void corners(gen *g) {
  * which iterations meet. */
 static void holes(gen *g) {
   enum { LOOPS = 5, EXTENT = 4, CONDITIONS = 24, ALL = 2048 };
-  const tess_dtype t = {TESS_FLOAT, 32, 1};
+  const tess_dtype t = {TESS_DTYPE_FLOAT, 32, 1};
   static const char *const names[LOOPS] = {"a", "b", "c", "d", "e"};
   int64_t n = ALL, scale = 2;
   if (g->o.only_computes || g->failed) return;

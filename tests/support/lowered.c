@@ -72,7 +72,7 @@ tess_status lowered_check(lowered *l, const ir_program *p) {
   interp_error e;
   if (interp_expect_run(&l->expect, &l->in, p, SEED, NULL, &e))
     complain_of(l, p, "unlowered", p, &e);
-  for (uint32_t n = 1; n <= lower_npasses; n++) {
+  for (uint32_t n = 1; n <= LOWER_NPASSES; n++) {
     lower_options o = {.vector_bytes = 16, .keep_math = true, .stop_after = n};
     tess_status st = lower(l, p, &o);
     if (st) return st;
@@ -89,7 +89,7 @@ tess_status lowered_check(lowered *l, const ir_program *p) {
 
 void lowered_until(lowered *l, const ir_program *p, const char *pass) {
   lower_options o = {.vector_bytes = 16, .keep_math = true};
-  for (uint32_t i = 0; i < lower_npasses; i++)
+  for (uint32_t i = 0; i < LOWER_NPASSES; i++)
     if (!strcmp(lower_passes[i].name, pass)) o.stop_after = i + 1;
   if (!o.stop_after) fail_msg("there is no pass '%s'", pass);
   ir_program_copy(&l->p, p);
@@ -164,7 +164,7 @@ static tess_status run_compiled(lowered *l, native *x) {
   if (st) return st;
   for (uint32_t i = 0; i < x->n; i++) args[i] = x->got[i].data;
   runtime_init(&rt, mem_default_allocator, 2);
-  assert_int_equal(llvm->entry(code)(args, NULL, &rt.rt), 0);
+  assert_int_equal(llvm->launch(code, args, NULL, &rt.rt), 0);
   runtime_free(&rt);
   llvm->unload(code);
   return TESS_OK;

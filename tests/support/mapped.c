@@ -59,7 +59,7 @@ void mapped_build(compiled *k, tess_dtype t, ir_fn fn, uint32_t nargs,
 
 /* Digits of the significand, and the exponent of the least number. */
 static void format_of(tess_dtype t, int *digits, int *least) {
-  if (t.code == TESS_BFLOAT)
+  if (t.code == TESS_DTYPE_BFLOAT)
     *digits = 8, *least = -133;
   else if (t.bits == 16)
     *digits = 11, *least = -24;
@@ -70,7 +70,7 @@ static void format_of(tess_dtype t, int *digits, int *least) {
 }
 
 static double largest(tess_dtype t) {
-  if (t.code == TESS_BFLOAT) return 0x1.fep127;
+  if (t.code == TESS_DTYPE_BFLOAT) return 0x1.fep127;
   return t.bits == 16   ? 65504
          : t.bits == 32 ? 0x1.fffffep127
                         : 0x1.fffffffffffffp1023;

@@ -7,7 +7,8 @@
 #include "support/compiled.h"
 
 /* A function of one argument, and the most that its values are from the
- * precise ones, in ulp: what lower/math.c states of those it expands. */
+ * precise ones, in ulp: what lower/lower_intrin.c states of
+ * those it expands. */
 typedef struct mapped_fn {
   ir_fn fn;
   long double (*precise)(long double);

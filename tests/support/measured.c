@@ -2,7 +2,7 @@
 #include "support/measured.h"
 #include <stdio.h>
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1};
 
 void measured_start(measured *m, bool in_process, const char *externs) {
   *m = (measured){.c = NULL};
@@ -41,7 +41,7 @@ static void ok(tess_builder *b, tess_status s) {
 
 static tess_expr number(tess_builder *b, int64_t v) {
   tess_expr e;
-  ok(b, tess_int(b, (tess_dtype){TESS_INT, 64, 1}, v, &e));
+  ok(b, tess_int(b, (tess_dtype){TESS_DTYPE_INT, 64, 1}, v, &e));
   return e;
 }
 

@@ -83,7 +83,7 @@ static const char *lowered_sentence(scheduled *t, const ir_program *p,
 void moved_lowered_equal(scheduled *t) {
   ir_program p;
   ir_program_init(&p, &t->heap.heap);
-  for (uint32_t n = 1; n <= lower_npasses; n++) {
+  for (uint32_t n = 1; n <= LOWER_NPASSES; n++) {
     lower_options o = {.vector_bytes = 32, .keep_math = true, .stop_after = n};
     err_state err = {.code = TESS_OK};
     interp_options io = {.domain = INTERP_RESIDUE};

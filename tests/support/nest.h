@@ -8,18 +8,18 @@
 #include "ir/edit.h"
 #include "support/test.h"
 
-#define F16 ((tess_dtype){TESS_FLOAT, 16, 1})
-#define BF16 ((tess_dtype){TESS_BFLOAT, 16, 1})
-#define F32 ((tess_dtype){TESS_FLOAT, 32, 1})
-#define F64 ((tess_dtype){TESS_FLOAT, 64, 1})
-#define I8 ((tess_dtype){TESS_INT, 8, 1})
-#define I16 ((tess_dtype){TESS_INT, 16, 1})
-#define I32 ((tess_dtype){TESS_INT, 32, 1})
-#define I64 ((tess_dtype){TESS_INT, 64, 1})
-#define U8 ((tess_dtype){TESS_UINT, 8, 1})
-#define U16 ((tess_dtype){TESS_UINT, 16, 1})
-#define U32 ((tess_dtype){TESS_UINT, 32, 1})
-#define U64 ((tess_dtype){TESS_UINT, 64, 1})
+#define F16 ((tess_dtype){TESS_DTYPE_FLOAT, 16, 1})
+#define BF16 ((tess_dtype){TESS_DTYPE_BFLOAT, 16, 1})
+#define F32 ((tess_dtype){TESS_DTYPE_FLOAT, 32, 1})
+#define F64 ((tess_dtype){TESS_DTYPE_FLOAT, 64, 1})
+#define I8 ((tess_dtype){TESS_DTYPE_INT, 8, 1})
+#define I16 ((tess_dtype){TESS_DTYPE_INT, 16, 1})
+#define I32 ((tess_dtype){TESS_DTYPE_INT, 32, 1})
+#define I64 ((tess_dtype){TESS_DTYPE_INT, 64, 1})
+#define U8 ((tess_dtype){TESS_DTYPE_UINT, 8, 1})
+#define U16 ((tess_dtype){TESS_DTYPE_UINT, 16, 1})
+#define U32 ((tess_dtype){TESS_DTYPE_UINT, 32, 1})
+#define U64 ((tess_dtype){TESS_DTYPE_UINT, 64, 1})
 
 typedef struct nest {
   test_heap heap;

@@ -3,7 +3,7 @@
 #include "ir/edit.h"
 #include "support/program.h"
 
-#define F32 ((tess_dtype){TESS_FLOAT, 32, 1})
+#define F32 ((tess_dtype){TESS_DTYPE_FLOAT, 32, 1})
 
 static ir_buf matrix(ir_program *p, const char *name, int64_t m, int64_t n,
                      ir_role role) {

@@ -28,7 +28,7 @@ void scheduled_end(scheduled *t) {
 
 /* ---- describing --------------------------------------------------------- */
 
-#define FLOAT ((tess_dtype){TESS_FLOAT, 32, 1})
+#define FLOAT ((tess_dtype){TESS_DTYPE_FLOAT, 32, 1})
 
 ir_buf scheduled_buf(scheduled *t, const char *name, ir_role role,
                      uint32_t ndim, const int64_t *shape) {

@@ -15,7 +15,8 @@ static void describe(tiled *t) {
   tess_buffer A, B, C;
   tess_var v[2], axis;
   static const int64_t extent[] = {64, 48, 32};
-  const tess_dtype f32 = {TESS_FLOAT, 32, 1}, i64 = {TESS_INT, 64, 1};
+  const tess_dtype f32 = {TESS_DTYPE_FLOAT, 32, 1},
+                   i64 = {TESS_DTYPE_INT, 64, 1};
   ok(t, tess_builder_new(t->c, &b));
   for (int d = 0; d < 3; d++) ok(t, tess_int(b, i64, extent[d], &dim[d]));
   ok(t, tess_int(b, i64, 0, &zero));

@@ -14,23 +14,23 @@ typedef struct fixture {
   tess_schedule *s;
 } fixture;
 
-static tess_status build(void *ud) {
+static tess_status api_build(void *ud) {
   fixture *f = ud;
   f->p = program_empty(f->c);
   test_matmul_relu(&f->p->p, 64, 32, 16);
   return TESS_OK;
 }
 
-static void start(fixture *f) {
+static void api_start(fixture *f) {
   memset(f, 0, sizeof *f);
   f->alloc = fault_allocator(&f->fault);
   tess_options o = {.struct_size = sizeof o, .allocator = &f->alloc};
   assert_int_equal(tess_context_new(&o, &f->c), TESS_OK);
-  assert_int_equal(mem_protect(&f->c->heap, build, f), TESS_OK);
+  assert_int_equal(mem_protect(&f->c->heap, api_build, f), TESS_OK);
   assert_int_equal(tess_schedule_new(f->p, NULL, 42, &f->s), TESS_OK);
 }
 
-static void end(fixture *f) {
+static void api_end(fixture *f) {
   tess_schedule_free(f->s);
   tess_program_free(f->p);
   tess_context_free(f->c);
@@ -44,7 +44,7 @@ static tess_value str(const char *s) {
 static tess_value rv(tess_rv v) {
   return (tess_value){.kind = TESS_V_RV, .rv = v};
 }
-static tess_value num(int64_t i) {
+static tess_value api_num(int64_t i) {
   return (tess_value){.kind = TESS_V_INT, .i = i};
 }
 
@@ -53,7 +53,7 @@ static tess_value num(int64_t i) {
                      sizeof((tess_arg[]){__VA_ARGS__}) / sizeof(tess_arg), \
                      (tess_arg[]){__VA_ARGS__}, max, out, nout, NULL)
 
-static tess_rv block(fixture *f, const char *name) {
+static tess_rv api_block(fixture *f, const char *name) {
   tess_rv b = 0;
   uint32_t n;
   assert_int_equal(CALL(f, "get_block", 1, &b, &n, {"name", str(name)}),
@@ -72,18 +72,18 @@ static uint32_t loops(fixture *f, tess_rv b, tess_rv out[8]) {
 }
 
 /* Tiles i of the product; the sampled factors in v[2]. */
-static void tile(fixture *f, tess_rv l, tess_rv v[2]) {
+static void api_tile(fixture *f, tess_rv l, tess_rv v[2]) {
   uint32_t n;
   tess_rv out[2];
-  assert_int_equal(
-      CALL(f, "sample_perfect_tile", 2, v, &n, {"loop", rv(l)}, {"n", num(2)}),
-      TESS_OK);
+  assert_int_equal(CALL(f, "sample_perfect_tile", 2, v, &n, {"loop", rv(l)},
+                        {"n", api_num(2)}),
+                   TESS_OK);
   assert_int_equal(n, 2);
   tess_value two[] = {rv(v[0]), rv(v[1])};
   tess_value op = {.kind = TESS_V_OP,
                    .s = "*",
                    .n = 2,
-                   .list = (tess_value[]){rv(v[1]), num(1)}};
+                   .list = (tess_value[]){rv(v[1]), api_num(1)}};
   two[1] = op;
   tess_value factors = {.kind = TESS_V_LIST, .n = 2, .list = two};
   assert_int_equal(
@@ -94,13 +94,13 @@ static void tile(fixture *f, tess_rv l, tess_rv v[2]) {
 static void test_schedules(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  api_start(&f);
   tess_rv l[8], v[2];
   int64_t a, b;
   tess_schedule_place(f.s, "mine.lua", 12);
-  tess_rv c = block(&f, "C");
+  tess_rv c = api_block(&f, "C");
   assert_int_equal(loops(&f, c, l), 3);
-  tile(&f, l[0], v);
+  api_tile(&f, l[0], v);
   assert_int_equal(tess_schedule_get_int(f.s, v[0], &a), TESS_OK);
   assert_int_equal(tess_schedule_get_int(f.s, v[1], &b), TESS_OK);
   assert_int_equal(a * b, 64);
@@ -113,7 +113,7 @@ static void test_schedules(void **state) {
   assert_string_equal(text, "a loop that is gone");
   tess_text_free(f.c, text);
   assert_int_equal(tess_schedule_rv_text(f.s, 999, &text), TESS_INVALID);
-  /* A copy goes its own way. */
+  /* A copy is independent. */
   tess_schedule *copy;
   assert_int_equal(tess_schedule_copy(f.s, &copy), TESS_OK);
   uint32_t n;
@@ -122,7 +122,7 @@ static void test_schedules(void **state) {
   tess_program *p, *q;
   assert_int_equal(tess_schedule_program(f.s, &p), TESS_OK);
   assert_int_equal(tess_schedule_program(copy, &q), TESS_OK);
-  tess_loop_info info;
+  tess_loop_info info = TESS_INIT(tess_loop_info);
   assert_int_equal(tess_schedule_loop_info(copy, l[1], &info), TESS_OK);
   assert_string_equal(info.kind, "serial");
   assert_int_equal(tess_schedule_loop_info(f.s, l[1], &info), TESS_OK);
@@ -142,18 +142,18 @@ static void test_schedules(void **state) {
   tess_program_free(p);
   tess_program_free(q);
   tess_schedule_free(copy);
-  end(&f);
+  api_end(&f);
 }
 
-static void test_blocks(void **state) {
+static void test_api_blocks(void **state) {
   (void)state;
   fixture f;
-  start(&f);
-  tess_block_info info;
+  api_start(&f);
+  tess_block_info info = TESS_INIT(tess_block_info);
   uint64_t mask;
   uint32_t n;
   char *json;
-  tess_rv c = block(&f, "C"), d = block(&f, "D");
+  tess_rv c = api_block(&f, "C"), d = api_block(&f, "D");
   assert_int_equal(tess_schedule_block_info(f.s, c, &info), TESS_OK);
   assert_string_equal(info.name, "C");
   assert_int_equal(info.niters, 3);
@@ -171,7 +171,7 @@ static void test_blocks(void **state) {
   assert_int_equal(info.is_spatial, 1);
   assert_int_equal(info.is_output, 1);
   assert_int_equal(info.needs_multi_level_tiling, 0);
-  tess_value pairs[] = {str("b"), num(2), str("a"), str("x\"y")};
+  tess_value pairs[] = {str("b"), api_num(2), str("a"), str("x\"y")};
   tess_value dict = {.kind = TESS_V_DICT, .n = 4, .list = pairs};
   assert_int_equal(CALL(&f, "annotate", 0, NULL, &n, {"block_or_loop", rv(c)},
                         {"ann_key", str("k")}, {"ann_val", dict}),
@@ -187,12 +187,12 @@ static void test_blocks(void **state) {
                    TESS_OK);
   assert_int_equal(tess_schedule_block_info(f.s, c, &info), TESS_OK);
   assert_int_equal(info.needs_multi_level_tiling, 0);
-  end(&f);
+  api_end(&f);
 }
 
-static void expect(fixture *f, tess_status got, tess_status st,
-                   const char *message, const char *prim, const char *reason,
-                   const char *place) {
+static void api_expect(fixture *f, tess_status got, tess_status st,
+                       const char *message, const char *prim,
+                       const char *reason, const char *place) {
   const tess_error_info *e = tess_error(f->c);
   assert_int_equal(got, st);
   assert_int_equal(e->code, st);
@@ -205,51 +205,55 @@ static void expect(fixture *f, tess_status got, tess_status st,
 static void test_errors(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  api_start(&f);
   tess_rv l[8], v[2], out[4];
   uint32_t n;
-  tess_rv c = block(&f, "C");
+  tess_rv c = api_block(&f, "C");
   loops(&f, c, l);
-  tile(&f, l[0], v);
+  api_tile(&f, l[0], v);
   tess_schedule_place(f.s, "mine.lua", 12);
-  expect(&f, CALL(&f, "no_such", 0, NULL, &n, {"x", num(1)}), TESS_NOT_FOUND,
-         "there is no primitive 'no_such'", "", "", "");
-  expect(&f, CALL(&f, "split", 4, out, &n, {"lop", rv(l[1])}), TESS_NOT_FOUND,
-         "split has no operand 'lop'; it takes loop, "
-         "factors, preserve_unit_iters, disable_predication",
-         "split", "", "");
-  expect(&f,
-         CALL(&f, "split", 4, out, &n, {"loop", rv(l[1])}, {"loop", rv(l[1])}),
-         TESS_INVALID, "split: operand 'loop': it is given twice", "split", "",
-         "");
-  expect(&f, CALL(&f, "split", 4, out, &n, {"loop", rv(l[1])}), TESS_INVALID,
-         "split: operand 'factors' is missing (extents of the new loops, "
-         "outer first; one may be ts.auto)",
-         "split", "MISSING", "mine.lua:12");
-  expect(&f, CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(12345)}),
-         TESS_INVALID,
-         "parallel: operand 'loop': there is no random variable 12345 here",
-         "parallel", "NO_VARIABLE", "mine.lua:12");
-  expect(&f, CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(0)}), TESS_INVALID,
-         "parallel: operand 'loop': there is no random variable 0 here",
-         "parallel", "NO_VARIABLE", "mine.lua:12");
-  tess_loop_info info;
-  expect(&f, tess_schedule_loop_info(f.s, 12345, &info), TESS_INVALID,
-         "there is no random variable 12345 here", "", "", "");
-  expect(&f, CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(l[0])}), TESS_DEAD,
-         "parallel: operand 'loop': l1 stands for nothing any "
-         "more: instruction 4 (split) removed it",
-         "parallel", "DEAD", "mine.lua:12");
+  api_expect(&f, CALL(&f, "no_such", 0, NULL, &n, {"x", api_num(1)}),
+             TESS_NOT_FOUND, "there is no primitive 'no_such'", "", "", "");
+  api_expect(&f, CALL(&f, "split", 4, out, &n, {"lop", rv(l[1])}),
+             TESS_NOT_FOUND,
+             "split has no operand 'lop'; it takes loop, "
+             "factors, preserve_unit_iters, disable_predication",
+             "split", "", "");
+  api_expect(
+      &f, CALL(&f, "split", 4, out, &n, {"loop", rv(l[1])}, {"loop", rv(l[1])}),
+      TESS_INVALID, "split: operand 'loop': it is given twice", "split", "",
+      "");
+  api_expect(&f, CALL(&f, "split", 4, out, &n, {"loop", rv(l[1])}),
+             TESS_INVALID,
+             "split: operand 'factors' is missing (extents of the new loops, "
+             "outer first; one may be ts.auto)",
+             "split", "MISSING", "mine.lua:12");
+  api_expect(&f, CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(12345)}),
+             TESS_INVALID,
+             "parallel: operand 'loop': there is no random variable 12345 here",
+             "parallel", "NO_VARIABLE", "mine.lua:12");
+  api_expect(&f, CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(0)}),
+             TESS_INVALID,
+             "parallel: operand 'loop': there is no random variable 0 here",
+             "parallel", "NO_VARIABLE", "mine.lua:12");
+  tess_loop_info info = TESS_INIT(tess_loop_info);
+  api_expect(&f, tess_schedule_loop_info(f.s, 12345, &info), TESS_INVALID,
+             "there is no random variable 12345 here", "", "", "");
+  api_expect(&f, CALL(&f, "parallel", 0, NULL, &n, {"loop", rv(l[0])}),
+             TESS_DEAD,
+             "parallel: operand 'loop': l1 refers to nothing any "
+             "more: instruction 4 (split) removed it",
+             "parallel", "DEAD", "mine.lua:12");
   tess_value three = {
-      .kind = TESS_V_LIST, .n = 1, .list = (tess_value[]){num(3)}};
-  expect(&f,
-         CALL(&f, "split", 4, out, &n, {"loop", rv(l[1])}, {"factors", three}),
-         TESS_REFUSED,
-         "split: the factors multiply to 3, less than the extent 32 of loop "
-         "j",
-         "split", "FACTOR_PRODUCT_SMALL", "mine.lua:12");
+      .kind = TESS_V_LIST, .n = 1, .list = (tess_value[]){api_num(3)}};
+  api_expect(
+      &f, CALL(&f, "split", 4, out, &n, {"loop", rv(l[1])}, {"factors", three}),
+      TESS_REFUSED,
+      "split: the factors multiply to 3, less than the extent 32 of loop "
+      "j",
+      "split", "FACTOR_PRODUCT_SMALL", "mine.lua:12");
   assert_non_null(strstr(tess_error(f.c)->detail, "here"));
-  expect(
+  api_expect(
       &f,
       tess_schedule_can(f.s, "split", 2,
                         (tess_arg[]){{"loop", rv(l[1])}, {"factors", three}}),
@@ -261,21 +265,21 @@ static void test_errors(void **state) {
   for (int i = 0; i < 100; i++)
     deep[i] =
         i ? (tess_value){.kind = TESS_V_LIST, .n = 1, .list = &deep[i - 1]}
-          : num(1);
-  expect(&f,
-         CALL(&f, "annotate", 0, NULL, &n, {"block_or_loop", rv(c)},
-              {"ann_key", str("k")}, {"ann_val", deep[99]}),
-         TESS_LIMIT, "annotate: operand 'ann_val': it is nested too deep",
-         "annotate", "", "");
-  end(&f);
+          : api_num(1);
+  api_expect(&f,
+             CALL(&f, "annotate", 0, NULL, &n, {"block_or_loop", rv(c)},
+                  {"ann_key", str("k")}, {"ann_val", deep[99]}),
+             TESS_LIMIT, "annotate: operand 'ann_val': it is nested too deep",
+             "annotate", "", "");
+  api_end(&f);
 }
 
 static void test_primitives(void **state) {
   (void)state;
   fixture f;
-  start(&f);
-  tess_prim_info info;
-  tess_prim_operand o;
+  api_start(&f);
+  tess_prim_info info = TESS_INIT(tess_prim_info);
+  tess_prim_operand o = TESS_INIT(tess_prim_operand);
   const char *name, *text;
   char *doc;
   bool seen = false;
@@ -309,14 +313,14 @@ static void test_primitives(void **state) {
   assert_int_equal(tess_prim_doc(f.c, "x", &doc), TESS_NOT_FOUND);
   assert_int_equal(tess_prim_stubs(f.c, &doc), TESS_OK);
   tess_text_free(f.c, doc);
-  end(&f);
+  api_end(&f);
 }
 
 static tess_trace *tiled(fixture *f, tess_rv v[2]) {
   tess_rv l[8];
   tess_trace *t;
-  loops(f, block(f, "C"), l);
-  tile(f, l[0], v);
+  loops(f, api_block(f, "C"), l);
+  api_tile(f, l[0], v);
   assert_int_equal(tess_schedule_trace(f->s, &t), TESS_OK);
   return t;
 }
@@ -324,11 +328,11 @@ static tess_trace *tiled(fixture *f, tess_rv v[2]) {
 static void test_traces(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  api_start(&f);
   tess_rv v[2];
   tess_schedule_place(f.s, "mine.lua", 7);
   tess_trace *t = tiled(&f, v), *u;
-  tess_inst_info info;
+  tess_inst_info info = TESS_INIT(tess_inst_info);
   tess_arg args[4];
   uint32_t n;
   assert_int_equal(tess_trace_size(t), 4);
@@ -371,21 +375,22 @@ static void test_traces(void **state) {
     tess_text_free(f.c, text);
     tess_trace_free(u);
   }
-  expect(&f, tess_trace_from_lua(f.c, "sch:split{}", NULL, &u), TESS_INVALID,
-         "split: operand 'loop' is missing (the loop to split)", "", "",
-         "line 1, instruction 1");
+  api_expect(&f, tess_trace_from_lua(f.c, "sch:split{}", NULL, &u),
+             TESS_INVALID,
+             "split: operand 'loop' is missing (the loop to split)", "", "",
+             "line 1, instruction 1");
   assert_null(u);
   tess_trace_free(t);
-  end(&f);
+  api_end(&f);
 }
 
 static void test_changing_traces(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  api_start(&f);
   tess_rv v[2];
   tess_trace *t = tiled(&f, v), *u;
-  tess_inst_info info;
+  tess_inst_info info = TESS_INIT(tess_inst_info);
   tess_schedule *s;
   int64_t a;
   assert_int_equal(tess_trace_with_decision(t, 3, 2, (int64_t[]){16, 4}, &u),
@@ -398,16 +403,16 @@ static void test_changing_traces(void **state) {
   assert_int_equal(tess_trace_replay(u, f.p, &o, &s), TESS_OK);
   tess_schedule_free(s);
   tess_trace_free(u);
-  expect(&f, tess_trace_with_decision(t, 3, 2, (int64_t[]){16, 5}, &u),
-         TESS_REFUSED,
-         "sample_perfect_tile: decision {16, 5} does not fit: "
-         "the factors multiply to 80, and the extent of loop i is 64",
-         "sample_perfect_tile", "TILE_PRODUCT", "instruction 3");
-  expect(&f, tess_trace_with_decision(t, 9, 1, &a, &u), TESS_NOT_FOUND,
-         "the trace has 4 instructions; there is none at 9", "", "", "");
-  expect(&f, tess_trace_with_decision(t, 2, 1, &a, &u), TESS_INVALID,
-         "get_loops: takes no decision", "get_loops", "NOT_SAMPLING",
-         "instruction 2");
+  api_expect(&f, tess_trace_with_decision(t, 3, 2, (int64_t[]){16, 5}, &u),
+             TESS_REFUSED,
+             "sample_perfect_tile: decision {16, 5} does not fit: "
+             "the factors multiply to 80, and the extent of loop i is 64",
+             "sample_perfect_tile", "TILE_PRODUCT", "instruction 3");
+  api_expect(&f, tess_trace_with_decision(t, 9, 1, &a, &u), TESS_NOT_FOUND,
+             "the trace has 4 instructions; there is none at 9", "", "", "");
+  api_expect(&f, tess_trace_with_decision(t, 2, 1, &a, &u), TESS_INVALID,
+             "get_loops: takes no decision", "get_loops", "NOT_SAMPLING",
+             "instruction 2");
   assert_int_equal(tess_trace_mutate(t, 1, &u), TESS_OK);
   assert_false(tess_trace_equal(t, u));
   assert_int_equal(tess_trace_inst(u, 3, &info), TESS_OK);
@@ -416,17 +421,17 @@ static void test_changing_traces(void **state) {
   assert_int_equal(tess_trace_simplify(t, &u), TESS_OK);
   assert_true(tess_trace_equal(t, u));
   assert_int_equal(tess_trace_bind(u, NULL), TESS_OK);
-  expect(&f, tess_trace_replay(u, NULL, NULL, &s), TESS_INVALID,
-         "the trace is bound to no program: give one", "", "", "");
+  api_expect(&f, tess_trace_replay(u, NULL, NULL, &s), TESS_INVALID,
+             "the trace is bound to no program: give one", "", "", "");
   tess_trace_free(u);
   tess_trace_free(t);
-  end(&f);
+  api_end(&f);
 }
 
 static void test_steppers(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  api_start(&f);
   tess_rv v[2];
   tess_trace *t = tiled(&f, v), *u;
   tess_stepper *s;
@@ -434,21 +439,22 @@ static void test_steppers(void **state) {
   char *text;
   int64_t d[4];
   uint32_t n, invalid;
-  tess_alternatives alt;
+  tess_alternatives alt = TESS_INIT(tess_alternatives);
   assert_int_equal(tess_stepper_new(t, NULL, &s), TESS_OK);
   assert_int_equal(tess_stepper_size(s), 4);
   assert_int_equal(tess_stepper_back(s), TESS_NOT_FOUND);
-  expect(&f, tess_stepper_alternatives(s, 100, &alt), TESS_NOT_FOUND,
-         "nothing has been run yet", "", "NOT_BEGUN", "");
-  expect(&f, tess_stepper_decide(s, 0, NULL, &invalid), TESS_INVALID,
-         "nothing has been run yet", "", "NOT_BEGUN", "");
+  api_expect(&f, tess_stepper_alternatives(s, 100, &alt), TESS_NOT_FOUND,
+             "nothing has been run yet", "", "NOT_BEGUN", "");
+  api_expect(&f, tess_stepper_decide(s, 0, NULL, &invalid), TESS_INVALID,
+             "nothing has been run yet", "", "NOT_BEGUN", "");
   for (uint32_t k = 1; k <= 4; k++) {
     assert_int_equal(tess_stepper_next(s), TESS_OK);
     assert_int_equal(tess_stepper_position(s), k);
   }
   assert_int_equal(tess_stepper_next(s), TESS_NOT_FOUND);
-  expect(&f, tess_stepper_alternatives(s, 100, &alt), TESS_NOT_FOUND,
-         "split: takes no decision", "split", "NOT_SAMPLING", "instruction 4");
+  api_expect(&f, tess_stepper_alternatives(s, 100, &alt), TESS_NOT_FOUND,
+             "split: takes no decision", "split", "NOT_SAMPLING",
+             "instruction 4");
   assert_int_equal(tess_stepper_diff(s, &text), TESS_OK);
   assert_non_null(strstr(text, "gone:"));
   tess_text_free(f.c, text);
@@ -476,14 +482,14 @@ static void test_steppers(void **state) {
   tess_trace_free(u);
   tess_program_free(p);
   tess_stepper_free(s);
-  end(&f);
+  api_end(&f);
 }
 
 /* A schedule outlives the handle of its program, a trace its schedule. */
 static void test_lifetimes(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  api_start(&f);
   tess_rv v[2];
   tess_trace *t = tiled(&f, v);
   tess_schedule *s;
@@ -493,24 +499,24 @@ static void test_lifetimes(void **state) {
   tess_trace_free(t);
   f.s = s;
   f.p = NULL;
-  block(&f, "D");
-  end(&f);
+  api_block(&f, "D");
+  api_end(&f);
 }
 
 /* ---- each allocation failing -------------------------------------------- */
 
-/* Whatever fails, each call says so and the next one works. */
-static tess_status everything(fixture *f) {
+/* Each call reports the failure, and the next one works. */
+static tess_status api_everything(fixture *f) {
   tess_schedule *s = NULL, *copy = NULL, *again = NULL;
   tess_trace *t = NULL, *u = NULL, *m = NULL;
   tess_program *p = NULL;
   tess_stepper *st = NULL;
-  tess_alternatives alt;
+  tess_alternatives alt = TESS_INIT(tess_alternatives);
   char *a = NULL, *b = NULL, *c = NULL;
   tess_rv out[8];
   uint32_t n;
   tess_arg name = {"name", str("C")}, blk = {"block", rv(1)};
-  tess_arg tile_args[] = {{"loop", rv(2)}, {"n", num(2)}};
+  tess_arg tile_args[] = {{"loop", rv(2)}, {"n", api_num(2)}};
   tess_status r = tess_schedule_new(f->p, NULL, 1, &s);
 #define TRY(call) \
   if (r == TESS_OK) r = (call)
@@ -546,15 +552,15 @@ static tess_status everything(fixture *f) {
   return r;
 }
 
-static void test_each_allocation_failing(void **state) {
+static void test_api_each_allocation_failing(void **state) {
   (void)state;
   fixture f;
-  start(&f);
-  assert_int_equal(everything(&f), TESS_OK);
+  api_start(&f);
+  assert_int_equal(api_everything(&f), TESS_OK);
   uint64_t live = f.fault.live_blocks;
   for (uint64_t n = 1;; n++) {
     fault_arm(&f.fault, n);
-    tess_status st = everything(&f);
+    tess_status st = api_everything(&f);
     bool failed = f.fault.failed != 0;
     f.fault.fail_at = 0;
     assert_int_equal(f.fault.live_blocks, live);
@@ -565,16 +571,16 @@ static void test_each_allocation_failing(void **state) {
     }
     assert_int_equal(st, TESS_NOMEM);
   }
-  end(&f);
+  api_end(&f);
 }
 
-/* The cap that stops a call is named, and the call. */
+/* The memory cap is named, and the call that hit it. */
 static void test_memory_cap(void **state) {
   (void)state;
   fixture f;
   char cap[128];
-  start(&f);
-  tess_rv c = block(&f, "C"), l;
+  api_start(&f);
+  tess_rv c = api_block(&f, "C"), l;
   uint32_t n;
   f.c->heap.cap = f.c->heap.used + (64 << 10);
   snprintf(cap, sizeof cap,
@@ -589,21 +595,21 @@ static void test_memory_cap(void **state) {
   f.c->heap.cap = 0;
   assert_int_equal(
       CALL(&f, "add_unit_loop", 1, &l, &n, {"block_or_loop", rv(c)}), TESS_OK);
-  end(&f);
+  api_end(&f);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_schedules),
       cmocka_unit_test(test_memory_cap),
-      cmocka_unit_test(test_blocks),
+      cmocka_unit_test(test_api_blocks),
       cmocka_unit_test(test_errors),
       cmocka_unit_test(test_primitives),
       cmocka_unit_test(test_traces),
       cmocka_unit_test(test_changing_traces),
       cmocka_unit_test(test_steppers),
       cmocka_unit_test(test_lifetimes),
-      cmocka_unit_test(test_each_allocation_failing),
+      cmocka_unit_test(test_api_each_allocation_failing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every declaration of a primitive keeps to: a loop over the table. */
+ * Conformance of every primitive's declaration: a loop over the table. */
 #include "support/test.h"
 #include "support/trace.h"
 #include "vm/doc/doc.h"
@@ -31,7 +31,7 @@ static bool is_sentence(const char *s) {
   return n > 5 && s[n - 1] == '.' && !strchr(s, '\n');
 }
 
-static void test_names(void **state) {
+static void test_conform_names(void **state) {
   (void)state;
   for (uint32_t i = 0; i < sch_nprims; i++) {
     const char *name = sch_prims[i]->name;
@@ -116,7 +116,7 @@ static void test_texts(void **state) {
   }
 }
 
-static void test_refusals(void **state) {
+static void test_conform_refusals(void **state) {
   (void)state;
   EACH(p) {
     assert_non_null(p->refusals);
@@ -139,7 +139,7 @@ typedef struct bench {
   vm_rv block, loop, integer;
 } bench;
 
-static tess_status fill(void *ud) {
+static tess_status conform_fill(void *ud) {
   bench *b = ud;
   vm_failure why;
   vm_value operand[VM_MAX_SPECS];
@@ -162,21 +162,21 @@ static tess_status fill(void *ud) {
   return TESS_OK;
 }
 
-static void start(bench *b) {
+static void conform_start(bench *b) {
   test_heap_start(&b->mem, 0);
   b->t = (vm_trace){.heap = &b->mem.heap};
   b->pool = b->t;
   b->block = 1, b->loop = 2, b->integer = 3;
-  assert_int_equal(mem_protect(&b->mem.heap, fill, b), TESS_OK);
+  assert_int_equal(mem_protect(&b->mem.heap, conform_fill, b), TESS_OK);
 }
 
-static void end(bench *b) {
+static void conform_end(bench *b) {
   vm_trace_free(&b->t);
   vm_trace_free(&b->pool);
   test_heap_end(&b->mem);
 }
 
-/* Something that the kind takes. */
+/* A valid value of the kind. */
 static vm_value plausible(bench *b, const sch_spec *sp) {
   vm_value one[1];
   switch ((sch_kind)sp->kind) {
@@ -223,7 +223,8 @@ static void expect_sentence(bench *b, const vm_failure *why, const char *format,
   str_free(&got);
 }
 
-/* All but the k-th operand given, or that one of a kind nobody takes. */
+/* All but the k-th operand given, or that one with a value that no kind
+ * takes. */
 static void refuse_operand(bench *b, const sch_prim *p, uint32_t k) {
   vm_value operand[VM_MAX_SPECS];
   vm_failure why;
@@ -248,14 +249,14 @@ static void refuse_operand(bench *b, const sch_prim *p, uint32_t k) {
   assert_int_equal(vm_trace_hash(&b->t), before);
 }
 
-static void test_operands(void **state) {
+static void test_conform_operands(void **state) {
   (void)state;
   bench b;
-  start(&b);
+  conform_start(&b);
   EACH(p)
   for (uint32_t k = 0; k < p->nspecs; k++)
     if (p->specs[k].role != SCH_ROLE_OUT) refuse_operand(&b, p, k);
-  end(&b);
+  conform_end(&b);
 }
 
 /* The default as a value; nil where there is none to write. */
@@ -284,12 +285,12 @@ static void append(bench *b, const sch_prim *p, const vm_value *operand) {
   assert_true(vm_append(&b->t, &c, outputs(p), &why));
 }
 
-/* Given or left out, a default is the same instruction. */
+/* A default given explicitly is the same instruction. */
 static void test_defaults(void **state) {
   (void)state;
   bench b, q;
-  start(&b);
-  start(&q);
+  conform_start(&b);
+  conform_start(&q);
   EACH(p) {
     vm_value operand[VM_MAX_SPECS];
     for (uint32_t i = 0; i < p->nspecs; i++)
@@ -304,8 +305,8 @@ static void test_defaults(void **state) {
     append(&q, p, operand);
     if (!vm_trace_equal(&b.t, &q.t)) fail_msg("%s: a default differs", p->name);
   }
-  end(&b);
-  end(&q);
+  conform_end(&b);
+  conform_end(&q);
 }
 
 /* ---- docs --------------------------------------------------------------- */
@@ -341,10 +342,14 @@ static void test_docs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_names),    cmocka_unit_test(test_files),
-      cmocka_unit_test(test_specs),    cmocka_unit_test(test_samplers),
-      cmocka_unit_test(test_texts),    cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_operands), cmocka_unit_test(test_defaults),
+      cmocka_unit_test(test_conform_names),
+      cmocka_unit_test(test_files),
+      cmocka_unit_test(test_specs),
+      cmocka_unit_test(test_samplers),
+      cmocka_unit_test(test_texts),
+      cmocka_unit_test(test_conform_refusals),
+      cmocka_unit_test(test_conform_operands),
+      cmocka_unit_test(test_defaults),
       cmocka_unit_test(test_docs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls, recording, replay, decisions, failures. */
+ * The trace machine: calls, recording, replay, decisions, failures. */
 #include "base/hash.h"
 #include "ir/edit.h"
 #include "ir/expr.h"
@@ -20,27 +20,27 @@ typedef struct fixture {
   vm_sched s;
 } fixture;
 
-static tess_status build(void *ud) {
+static tess_status machine_build(void *ud) {
   fixture *f = ud;
   ir_program_init(&f->base, &f->mem.heap);
   test_matmul_relu(&f->base, 64, 32, 16);
   return TESS_OK;
 }
 
-static void start(fixture *f) {
+static void machine_start(fixture *f) {
   test_heap_start(&f->mem, 0);
-  assert_int_equal(mem_protect(&f->mem.heap, build, f), TESS_OK);
+  assert_int_equal(mem_protect(&f->mem.heap, machine_build, f), TESS_OK);
   assert_int_equal(vm_sched_init(&f->s, &f->mem.heap, &f->base, 42), TESS_OK);
 }
 
-static void end(fixture *f) {
+static void machine_end(fixture *f) {
   vm_sched_free(&f->s);
   ir_program_free(&f->base);
   test_heap_end(&f->mem);
 }
 
 /* Draws a divisor of a loop; `d` 0: drawn. */
-static vm_rv draw(vm_sched *s, vm_rv loop, int64_t d) {
+static vm_rv machine_draw(vm_sched *s, vm_rv loop, int64_t d) {
   test_call c = test_begin_prim(s, &sch_prim_toy_divisor);
   vm_rv first;
   test_set_rv(&c, "loop", loop);
@@ -60,17 +60,17 @@ static vm_rv split_by(vm_sched *s, vm_rv loop, vm_rv a, vm_rv b) {
 }
 
 /* Tiles i and j of the product by drawn divisors. */
-static void tile(vm_sched *s) {
+static void machine_tile(vm_sched *s) {
   uint32_t n;
   vm_rv loops = test_loops(s, test_block(s, "C"), &n);
   assert_int_equal(n, 3);
-  vm_rv v = draw(s, loops, 0);
+  vm_rv v = machine_draw(s, loops, 0);
   split_by(s, loops, v, v + 1);
-  v = draw(s, loops + 1, 0);
+  v = machine_draw(s, loops + 1, 0);
   split_by(s, loops + 1, v, v + 1);
 }
 
-/* Of the program as text. */
+/* Hash of the printed program. */
 static uint64_t hash(const ir_program *p, mem_heap *heap) {
   strbuf b;
   ir_print_opts o = {.regions = true};
@@ -86,8 +86,8 @@ static void test_records_and_replays(void **state) {
   fixture f;
   vm_machine m;
   vm_decisions made = {0}, kept = {0};
-  start(&f);
-  tile(&f.s);
+  machine_start(&f);
+  machine_tile(&f.s);
   assert_int_equal(f.s.trace.inst.n, 6);
   assert_string_equal(f.s.trace.text.v + f.s.trace.inst.v[0].file, "test.lua");
   assert_int_equal(f.s.trace.inst.v[5].line, 7);
@@ -102,7 +102,7 @@ static void test_records_and_replays(void **state) {
   vec_free(&f.mem.heap, &made);
   vec_free(&f.mem.heap, &kept);
   vm_machine_free(&m);
-  end(&f);
+  machine_end(&f);
 }
 
 /* Draws depend on the seed and the instruction's number alone. */
@@ -111,8 +111,8 @@ static void test_draws_are_streams(void **state) {
   fixture f;
   vm_machine m;
   vm_decisions once = {0}, again = {0}, part = {0};
-  start(&f);
-  tile(&f.s);
+  machine_start(&f);
+  machine_tile(&f.s);
   vm_machine_init(&m, &f.mem.heap);
   bool differ = false;
   for (uint64_t seed = 0; seed < 20; seed++) {
@@ -136,10 +136,11 @@ static void test_draws_are_streams(void **state) {
   vec_free(&f.mem.heap, &again);
   vec_free(&f.mem.heap, &part);
   vm_machine_free(&m);
-  end(&f);
+  machine_end(&f);
 }
 
-/* ---- failures leave everything as it was -------------------------------- */
+/* ---- failures roll back
+ * ------------------------------------------------------- */
 
 static void copy_state(const vm_sched *s, vm_sched *out) {
   assert_int_equal(vm_sched_copy(out, s->heap, s), TESS_OK);
@@ -167,7 +168,8 @@ static void assert_same(const vm_sched *a, const vm_sched *b) {
   assert_int_equal(a->m.prog.edits, b->m.prog.edits);
 }
 
-/* Replays over the program; what is refused leaves that and the schedule. */
+/* Replays over the program; a refusal leaves that and the schedule
+ * unchanged. */
 static void expect_over(vm_machine *m, fixture *f, const ir_program *base,
                         const vm_replay_opts *o, tess_status st, vm_why why,
                         uint32_t inst) {
@@ -183,9 +185,9 @@ static void expect_over(vm_machine *m, fixture *f, const ir_program *base,
   vm_sched_free(&was);
 }
 
-static void expect(vm_machine *m, fixture *f, const int64_t *d, uint32_t n,
-                   vm_source source, tess_status st, vm_why why,
-                   uint32_t inst) {
+static void machine_expect(vm_machine *m, fixture *f, const int64_t *d,
+                           uint32_t n, vm_source source, tess_status st,
+                           vm_why why, uint32_t inst) {
   vm_replay_opts o = {.source = source, .given = d, .ngiven = n};
   expect_over(m, f, &f->base, &o, st, why, inst);
 }
@@ -194,39 +196,41 @@ static void test_given_decisions(void **state) {
   (void)state;
   fixture f;
   vm_machine m;
-  start(&f);
-  tile(&f.s);
+  machine_start(&f);
+  machine_tile(&f.s);
   vm_machine_init(&m, &f.mem.heap);
-  expect(&m, &f, (int64_t[]){1, 8, 1, 4}, 4, VM_GIVEN, TESS_OK, VM_W_NONE, 0);
-  expect(&m, &f, (int64_t[]){1, 8, 1, 5}, 4, VM_GIVEN, TESS_REFUSED, VM_W_UNFIT,
-         5);
-  expect(&m, &f, (int64_t[]){2, 8, 8, 1, 4}, 5, VM_GIVEN, TESS_REFUSED,
-         VM_W_NOT_ONE, 3);
-  expect(&m, &f, (int64_t[]){1, 8}, 2, VM_GIVEN, TESS_INVALID,
-         VM_W_FEW_DECISIONS, 5);
-  expect(&m, &f, (int64_t[]){1, 8, 1}, 3, VM_GIVEN, TESS_INVALID,
-         VM_W_FEW_DECISIONS, 5);
-  expect(&m, &f, (int64_t[]){1, 8, -1, 4}, 4, VM_GIVEN, TESS_INVALID,
-         VM_W_FEW_DECISIONS, 5);
-  expect(&m, &f, (int64_t[]){1, 8, 1, 4, 0}, 5, VM_GIVEN, TESS_INVALID,
-         VM_W_MANY_DECISIONS, 6);
-  expect(&m, &f, (int64_t[]){1, 8, 1, 5}, 4, VM_REPAIR, TESS_OK, VM_W_NONE, 0);
+  machine_expect(&m, &f, (int64_t[]){1, 8, 1, 4}, 4, VM_GIVEN, TESS_OK,
+                 VM_W_NONE, 0);
+  machine_expect(&m, &f, (int64_t[]){1, 8, 1, 5}, 4, VM_GIVEN, TESS_REFUSED,
+                 VM_W_UNFIT, 5);
+  machine_expect(&m, &f, (int64_t[]){2, 8, 8, 1, 4}, 5, VM_GIVEN, TESS_REFUSED,
+                 VM_W_NOT_ONE, 3);
+  machine_expect(&m, &f, (int64_t[]){1, 8}, 2, VM_GIVEN, TESS_INVALID,
+                 VM_W_FEW_DECISIONS, 5);
+  machine_expect(&m, &f, (int64_t[]){1, 8, 1}, 3, VM_GIVEN, TESS_INVALID,
+                 VM_W_FEW_DECISIONS, 5);
+  machine_expect(&m, &f, (int64_t[]){1, 8, -1, 4}, 4, VM_GIVEN, TESS_INVALID,
+                 VM_W_FEW_DECISIONS, 5);
+  machine_expect(&m, &f, (int64_t[]){1, 8, 1, 4, 0}, 5, VM_GIVEN, TESS_INVALID,
+                 VM_W_MANY_DECISIONS, 6);
+  machine_expect(&m, &f, (int64_t[]){1, 8, 1, 5}, 4, VM_REPAIR, TESS_OK,
+                 VM_W_NONE, 0);
   assert_int_equal(m.cell.v[9].i, 4);
   vm_machine_free(&m);
-  end(&f);
+  machine_end(&f);
 }
 
-/* A trace over another program, where a getter finds more than it did. */
+/* A trace over another program, where a query returns more than recorded. */
 static void test_other_outputs(void **state) {
   (void)state;
   fixture f;
   vm_machine m;
   uint32_t n;
   strbuf why;
-  start(&f);
+  machine_start(&f);
   str_init(&why, &f.mem.heap);
   vm_rv loops = test_loops(&f.s, test_block(&f.s, "C"), &n);
-  vm_rv v = draw(&f.s, loops, 8);
+  vm_rv v = machine_draw(&f.s, loops, 8);
   split_by(&f.s, loops, v, v + 1);
   vm_machine_init(&m, &f.mem.heap);
   vm_replay_opts o = {.source = VM_SAME};
@@ -235,7 +239,7 @@ static void test_other_outputs(void **state) {
   assert_non_null(strstr(str_get(&why), "4 results where 3 were recorded"));
   str_free(&why);
   vm_machine_free(&m);
-  end(&f);
+  machine_end(&f);
 }
 
 static void test_refused_changes_nothing(void **state) {
@@ -243,7 +247,7 @@ static void test_refused_changes_nothing(void **state) {
   fixture f;
   vm_sched was;
   char why[512];
-  start(&f);
+  machine_start(&f);
   uint32_t n;
   vm_rv loops = test_loops(&f.s, test_block(&f.s, "C"), &n);
   copy_state(&f.s, &was);
@@ -254,14 +258,14 @@ static void test_refused_changes_nothing(void **state) {
   assert_string_equal(test_why(&f.s, why, sizeof why),
                       "toy_spoil: loop i is not a serial loop");
   vm_sched_free(&was);
-  end(&f);
+  machine_end(&f);
 }
 
-/* What a refused call made is not found again; what was there before is. */
+/* Expressions made by a refused call are rolled back; earlier ones stay. */
 static void test_refused_is_forgotten(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  machine_start(&f);
   uint32_t n;
   vm_rv loops = test_loops(&f.s, test_block(&f.s, "C"), &n);
   ir_program *p = &f.s.m.prog;
@@ -276,14 +280,14 @@ static void test_refused_is_forgotten(void **state) {
   for (ir_expr e = 1; e < nodes; e++) assert_true(ir_is_true(p, e));
   assert_int_equal(ir_index(p, 7777), nodes);
   assert_int_equal(ir_index(p, 1234), nodes + 1);
-  end(&f);
+  machine_end(&f);
 }
 
 static void test_can_changes_nothing(void **state) {
   (void)state;
   fixture f;
   vm_sched was;
-  start(&f);
+  machine_start(&f);
   uint32_t n;
   vm_rv loops = test_loops(&f.s, test_block(&f.s, "C"), &n);
   copy_state(&f.s, &was);
@@ -299,7 +303,7 @@ static void test_can_changes_nothing(void **state) {
   assert_string_equal(vm_failure_reason(&f.s.m), "FACTOR_PRODUCT_SMALL");
   assert_same(&f.s, &was);
   vm_sched_free(&was);
-  end(&f);
+  machine_end(&f);
 }
 
 typedef struct oom {
@@ -331,23 +335,24 @@ static void after_split(void *ud) {
   if (o->st == TESS_NOMEM) assert_same(&o->f.s, &o->was);
 }
 
-static void test_each_allocation_failing(void **state) {
+static void test_machine_each_allocation_failing(void **state) {
   (void)state;
   oom o;
-  start(&o.f);
+  machine_start(&o.f);
   uint32_t n;
   o.loop = test_loops(&o.f.s, test_block(&o.f.s, "C"), &n);
   copy_state(&o.f.s, &o.was);
   assert_true(test_each_failure(&o.f.mem, split_once, after_split, &o) >= 1);
   assert_int_equal(o.f.s.trace.inst.n, 3);
   vm_sched_free(&o.was);
-  end(&o.f);
+  machine_end(&o.f);
 }
 
-/* ---- what a call is refused for before its primitive sees it ------------ */
+/* ---- calls refused before their primitive runs
+ * -------------------------------- */
 
-static void refused(fixture *f, test_call *c, tess_status st,
-                    const char *text) {
+static void machine_refused(fixture *f, test_call *c, tess_status st,
+                            const char *text) {
   char why[512];
   vm_sched was;
   copy_state(&f->s, &was);
@@ -360,63 +365,65 @@ static void refused(fixture *f, test_call *c, tess_status st,
 static void test_operand_errors(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  machine_start(&f);
   uint32_t n;
   vm_rv b = test_block(&f.s, "C"), l = test_loops(&f.s, b, &n);
   vm_trace *d = &f.s.draft;
   test_call c = test_begin(&f.s, "split");
-  refused(&f, &c, TESS_INVALID,
-          "split: operand 'loop' is missing "
-          "(the loop to split)");
+  machine_refused(&f, &c, TESS_INVALID,
+                  "split: operand 'loop' is missing "
+                  "(the loop to split)");
   test_set_rv(&c, "loop", b);
-  refused(&f, &c, TESS_TYPE,
-          "split: operand 'loop' must be a loop; b0 is a "
-          "block (the loop to split)");
+  machine_refused(&f, &c, TESS_TYPE,
+                  "split: operand 'loop' must be a loop; b0 is a "
+                  "block (the loop to split)");
   test_set_rv(&c, "loop", 99);
-  refused(&f, &c, TESS_INVALID,
-          "split: operand 'loop': there is no random variable 99 here");
+  machine_refused(&f, &c, TESS_INVALID,
+                  "split: operand 'loop': there is no random variable 99 here");
   test_set_str(&c, "loop", "i");
-  refused(&f, &c, TESS_TYPE,
-          "split: operand 'loop' must be a loop, not a "
-          "string (the loop to split)");
+  machine_refused(&f, &c, TESS_TYPE,
+                  "split: operand 'loop' must be a loop, not a "
+                  "string (the loop to split)");
   test_set_rv(&c, "loop", l);
   vm_value two[] = {vm_int(8), vm_bool(true)};
   test_set(&c, "factors", vm_list(d, 2, two));
-  refused(&f, &c, TESS_TYPE,
-          "split: operand 'factors' must be a list of "
-          "integers, integer variables or auto; element 2 is a boolean "
-          "(extents of the new loops, outer first; one may be ts.auto)");
+  machine_refused(
+      &f, &c, TESS_TYPE,
+      "split: operand 'factors' must be a list of "
+      "integers, integer variables or auto; element 2 is a boolean "
+      "(extents of the new loops, outer first; one may be ts.auto)");
   vm_value x = vm_op(d, IR_MUL, vm_int(INT64_MAX), vm_int(2));
   test_set(&c, "factors", vm_list(d, 1, &x));
-  refused(&f, &c, TESS_INVALID,
-          "split: operand 'factors': its arithmetic leaves 64 bits");
+  machine_refused(&f, &c, TESS_INVALID,
+                  "split: operand 'factors': its arithmetic leaves 64 bits");
   x = vm_op(d, IR_MOD, vm_int(1), vm_int(0));
   test_set(&c, "factors", vm_list(d, 1, &x));
-  refused(&f, &c, TESS_INVALID, "split: operand 'factors' divides by zero");
+  machine_refused(&f, &c, TESS_INVALID,
+                  "split: operand 'factors' divides by zero");
   x = vm_op(d, IR_DIV, vm_int(INT64_MIN), vm_int(-1));
   test_set(&c, "factors", vm_list(d, 1, &x));
-  refused(&f, &c, TESS_INVALID,
-          "split: operand 'factors': its arithmetic leaves 64 bits");
+  machine_refused(&f, &c, TESS_INVALID,
+                  "split: operand 'factors': its arithmetic leaves 64 bits");
   for (int i = 0; i < VM_MAX_DEPTH; i++) x = vm_op(d, IR_ADD, x, vm_int(1));
   test_set(&c, "factors", vm_list(d, 1, &x));
-  refused(&f, &c, TESS_LIMIT,
-          "split: operand 'factors' is nested more than 63 deep");
+  machine_refused(&f, &c, TESS_LIMIT,
+                  "split: operand 'factors' is nested more than 63 deep");
   c = test_begin(&f.s, "get_block");
   test_set(&c, "name", vm_str(d, "a\0b", 3));
-  refused(&f, &c, TESS_INVALID,
-          "get_block: operand 'name': text must be "
-          "UTF-8 without zero bytes");
+  machine_refused(&f, &c, TESS_INVALID,
+                  "get_block: operand 'name': text must be "
+                  "UTF-8 without zero bytes");
   test_set_str(&c, "name", "\xc3\x28");
-  refused(&f, &c, TESS_INVALID,
-          "get_block: operand 'name': text must be "
-          "UTF-8 without zero bytes");
-  end(&f);
+  machine_refused(&f, &c, TESS_INVALID,
+                  "get_block: operand 'name': text must be "
+                  "UTF-8 without zero bytes");
+  machine_end(&f);
 }
 
 static void test_dead_handles(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  machine_start(&f);
   uint32_t n;
   vm_rv l = test_loops(&f.s, test_block(&f.s, "C"), &n);
   test_split(&f.s, l, 2, (int64_t[]){8, 0});
@@ -424,18 +431,18 @@ static void test_dead_handles(void **state) {
   test_call c = test_begin(&f.s, "split");
   test_set_rv(&c, "loop", l);
   test_set(&c, "factors", vm_list(&f.s.draft, 2, two));
-  refused(&f, &c, TESS_DEAD,
-          "split: operand 'loop': l1 stands for nothing "
-          "any more: instruction 3 (split) removed it");
+  machine_refused(&f, &c, TESS_DEAD,
+                  "split: operand 'loop': l1 refers to nothing "
+                  "any more: instruction 3 (split) removed it");
   assert_int_equal(vm_sched_stmt(&f.s, l), 0);
   assert_int_not_equal(vm_sched_stmt(&f.s, l + 1), 0);
-  end(&f);
+  machine_end(&f);
 }
 
 static void test_marks(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  machine_start(&f);
   vm_rv mark;
   test_call c = test_begin_prim(&f.s, &sch_prim_toy_mark);
   test_set_rv(&c, "block", test_block(&f.s, "C"));
@@ -447,32 +454,32 @@ static void test_marks(void **state) {
   vm_value one = vm_int(64);
   test_set_rv(&c, "loop", mark);
   test_set(&c, "factors", vm_list(&f.s.draft, 1, &one));
-  refused(&f, &c, TESS_REFUSED,
-          "split: operand 'loop': l1 is the mark "
-          "'inline', and no loop");
-  end(&f);
+  machine_refused(&f, &c, TESS_REFUSED,
+                  "split: operand 'loop': l1 is the mark "
+                  "'inline', and no loop");
+  machine_end(&f);
 }
 
 static void test_decisions_by_hand(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  machine_start(&f);
   uint32_t n;
   vm_rv l = test_loops(&f.s, test_block(&f.s, "C"), &n);
-  vm_rv v = draw(&f.s, l, 16);
+  vm_rv v = machine_draw(&f.s, l, 16);
   assert_int_equal(f.s.m.cell.v[v].i, 16);
   assert_int_equal(f.s.m.cell.v[v + 1].i, 4);
   test_call c = test_begin_prim(&f.s, &sch_prim_toy_divisor);
   test_set_rv(&c, "loop", l);
   test_set(&c, "decision", vm_int(5));
-  refused(&f, &c, TESS_REFUSED,
-          "toy_divisor: decision {5} does not fit: it "
-          "is not among the 7 there are for `for i in range(64)`");
+  machine_refused(&f, &c, TESS_REFUSED,
+                  "toy_divisor: decision {5} does not fit: it "
+                  "is not among the 7 there are for `for i in range(64)`");
   test_set(&c, "decision", vm_str(&f.s.draft, "x", 1));
-  refused(&f, &c, TESS_TYPE,
-          "toy_divisor: operand 'decision' must be an "
-          "integer, not a string (the divisor)");
-  end(&f);
+  machine_refused(&f, &c, TESS_TYPE,
+                  "toy_divisor: operand 'decision' must be an "
+                  "integer, not a string (the divisor)");
+  machine_end(&f);
 }
 
 static void test_arithmetic(void **state) {
@@ -487,7 +494,7 @@ static void test_arithmetic(void **state) {
       {IR_DIV, 5, -1, -5}, {IR_MOD, INT64_MIN, -1, 0}, {IR_MIN, 3, 4, 3},
       {IR_MAX, 3, 4, 4}};
   fixture f;
-  start(&f);
+  machine_start(&f);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     test_call c = test_begin(&f.s, "guard");
     test_set(
@@ -496,7 +503,7 @@ static void test_arithmetic(void **state) {
     test_set(&c, "value", vm_int(cases[i].is));
     assert_int_equal(test_end(&c, NULL, NULL), TESS_OK);
   }
-  end(&f);
+  machine_end(&f);
 }
 
 /* ---- guards ------------------------------------------------------------- */
@@ -512,10 +519,10 @@ static void test_guards(void **state) {
   vm_machine m;
   vm_trace before;
   int64_t value;
-  start(&f);
+  machine_start(&f);
   uint32_t n;
   vm_rv l = test_loops(&f.s, test_block(&f.s, "C"), &n);
-  vm_rv v = draw(&f.s, l, 16);
+  vm_rv v = machine_draw(&f.s, l, 16);
   assert_int_equal(vm_sched_get_int(&f.s, v, &value), TESS_OK);
   assert_int_equal(f.s.trace.inst.n, 3);
   f.s.sketch = true;
@@ -528,29 +535,32 @@ static void test_guards(void **state) {
   vm_machine_init(&m, &f.mem.heap);
   vm_trace_init(&before, &f.mem.heap);
   vm_trace_copy(&before, &f.s.trace);
-  expect(&m, &f, (int64_t[]){1, 16}, 2, VM_GIVEN, TESS_OK, VM_W_NONE, 0);
-  expect(&m, &f, (int64_t[]){1, 8}, 2, VM_GIVEN, TESS_REFUSED, VM_W_REFUSED, 4);
+  machine_expect(&m, &f, (int64_t[]){1, 16}, 2, VM_GIVEN, TESS_OK, VM_W_NONE,
+                 0);
+  machine_expect(&m, &f, (int64_t[]){1, 8}, 2, VM_GIVEN, TESS_REFUSED,
+                 VM_W_REFUSED, 4);
   assert_string_equal(vm_failure_reason(&m), "GUARD_DIFFERS");
-  /* What went before changed nothing, and neither did the refusal. */
+  /* Neither the calls before nor the refusal changed anything. */
   assert_true(vm_trace_equal(&before, &f.s.trace));
   SAME(stmt), SAME(block), SAME(iter), SAME(region), SAME(var), SAME(buf);
   SAME(anno), SAME(node), SAME(arg), SAME(text);
   vm_trace_free(&before);
   vm_machine_free(&m);
-  end(&f);
+  machine_end(&f);
 }
 
 #undef SAME
 
-/* ---- a warm machine allocates nothing ----------------------------------- */
+/* ---- a warm machine does not allocate
+ * ----------------------------------------- */
 
 static void test_warm_replay_allocates_nothing(void **state) {
   (void)state;
   fixture f;
   vm_machine m;
   vm_decisions made = {0};
-  start(&f);
-  tile(&f.s);
+  machine_start(&f);
+  machine_tile(&f.s);
   vm_machine_init(&m, &f.mem.heap);
   uint64_t calls = 0;
   for (uint64_t seed = 0; seed < 600; seed++) {
@@ -559,11 +569,11 @@ static void test_warm_replay_allocates_nothing(void **state) {
     made.n = 0;
     assert_int_equal(vm_replay(&m, &f.base, &f.s.trace, &o, &made), TESS_OK);
   }
-  /* A checked build asks ir_verify, which makes its text. */
+  /* A checked build calls ir_verify, which allocates its message. */
   if (!TESS_CHECKED) assert_int_equal(f.mem.heap.calls, calls);
   vec_free(&f.mem.heap, &made);
   vm_machine_free(&m);
-  end(&f);
+  machine_end(&f);
 }
 
 static void test_parts(void **state) {
@@ -572,8 +582,8 @@ static void test_parts(void **state) {
   vm_machine m;
   vm_decisions made = {0};
   vm_rv first;
-  start(&f);
-  tile(&f.s);
+  machine_start(&f);
+  machine_tile(&f.s);
   uint64_t tiled = hash(&f.s.m.prog, &f.mem.heap);
   test_call c = test_begin(&f.s, "enter_postproc");
   assert_int_equal(test_end(&c, &first, NULL), TESS_OK);
@@ -601,12 +611,12 @@ static void test_parts(void **state) {
       TESS_OK);
   assert_int_equal(again.trace.inst.n, 6);
   assert_int_equal(hash(&again.m.prog, &f.mem.heap), tiled);
-  test_loops(&again, 1, &n); /* it goes on recording */
+  test_loops(&again, 1, &n); /* it still records */
   assert_int_equal(n, 5);
   vm_sched_free(&again);
   vec_free(&f.mem.heap, &made);
   vm_machine_free(&m);
-  end(&f);
+  machine_end(&f);
 }
 
 /* ---- the space of decisions --------------------------------------------- */
@@ -619,8 +629,8 @@ static void test_space(void **state) {
   vm_trace t;
   double logp = 0;
   vm_numbers numbers = {0};
-  start(&f);
-  tile(&f.s);
+  machine_start(&f);
+  machine_tile(&f.s);
   vm_machine_init(&m, &f.mem.heap);
   vm_trace_init(&t, &f.mem.heap);
   const vm_trace *tr = &f.s.trace;
@@ -657,7 +667,7 @@ static void test_space(void **state) {
   vm_space_free(&sp, &f.mem.heap);
   vm_trace_free(&t);
   vm_machine_free(&m);
-  end(&f);
+  machine_end(&f);
 }
 
 static void test_mutate(void **state) {
@@ -666,8 +676,8 @@ static void test_mutate(void **state) {
   vm_machine m;
   vm_decisions made = {0}, was = {0};
   rng r;
-  start(&f);
-  tile(&f.s);
+  machine_start(&f);
+  machine_tile(&f.s);
   vm_machine_init(&m, &f.mem.heap);
   vm_get_decisions(&f.s.trace, &f.mem.heap, &was);
   rng_init(&r, 1, 0);
@@ -698,21 +708,21 @@ static void test_mutate(void **state) {
   vec_free(&f.mem.heap, &made);
   vec_free(&f.mem.heap, &was);
   vm_machine_free(&m);
-  end(&f);
+  machine_end(&f);
 }
 
-/* Draws a divisor of i, then one of what is left of it: the second decision
- * hangs on the first.  They are 1 and 64. */
+/* Draws a divisor of i, then one of the quotient: the second decision depends
+ * on the first.  They are 1 and 64. */
 static void draw_twice(fixture *f) {
   uint32_t n;
   vm_rv loop = test_loops(&f->s, test_block(&f->s, "C"), &n);
-  vm_rv v = draw(&f->s, loop, 1);
+  vm_rv v = machine_draw(&f->s, loop, 1);
   loop = split_by(&f->s, loop, v, v + 1);
-  draw(&f->s, loop + 1, 64);
+  machine_draw(&f->s, loop + 1, 64);
 }
 
-/* What follows the decision that steps aside is mended at once, and not tried
- * until it happens to fit; but not where it must stay. */
+/* The decision behind the mutated one is repaired at once, not redrawn until it
+ * happens to fit; but not where it must stay. */
 static void test_mutate_mends(void **state) {
   (void)state;
   fixture f;
@@ -721,7 +731,7 @@ static void test_mutate_mends(void **state) {
   rng r;
   uint32_t first[] = {0, 0, 1, 0, 0};
   const int64_t was[] = {1, 1, 1, 64};
-  start(&f);
+  machine_start(&f);
   draw_twice(&f);
   assert_int_equal(f.s.trace.inst.n, 5);
   vm_machine_init(&m, &f.mem.heap);
@@ -740,7 +750,7 @@ static void test_mutate_mends(void **state) {
   }
   vec_free(&f.mem.heap, &made);
   vm_machine_free(&m);
-  end(&f);
+  machine_end(&f);
 }
 
 int main(void) {
@@ -752,7 +762,7 @@ int main(void) {
       cmocka_unit_test(test_refused_changes_nothing),
       cmocka_unit_test(test_refused_is_forgotten),
       cmocka_unit_test(test_can_changes_nothing),
-      cmocka_unit_test(test_each_allocation_failing),
+      cmocka_unit_test(test_machine_each_allocation_failing),
       cmocka_unit_test(test_operand_errors),
       cmocka_unit_test(test_dead_handles),
       cmocka_unit_test(test_marks),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random calls of every primitive, with operands made up from their kinds:
- * what is refused changes nothing, what is recorded replays, prints, reads
- * and survives each allocation failing; every sampler agrees with itself. */
+ * Random calls of every primitive, with operands generated from their kinds: a
+ * refusal changes nothing, a recorded call replays, prints, parses and survives
+ * each allocation failing; every sampler is consistent with itself. */
 #include "base/rng.h"
 #include "ir/query.h"
 #include "support/program.h"
@@ -25,7 +25,7 @@ typedef struct play {
   uint32_t accepted[MAX_PRIMS], refused[MAX_PRIMS];
 } play;
 
-static tess_status build(void *ud) {
+static tess_status random_build(void *ud) {
   play *p = ud;
   static const int64_t sizes[] = {1, 7, 12, 16, 32, 64};
   int64_t s[3];
@@ -43,30 +43,32 @@ static tess_status build(void *ud) {
   return TESS_OK;
 }
 
-/* ---- operands out of thin air ------------------------------------------- */
+/* ---- random operands
+ * ------------------------------------------------------------ */
 
-static uint32_t pick(play *p, uint32_t n) {
+static uint32_t random_pick(play *p, uint32_t n) {
   return (uint32_t)rng_below(&p->r, n);
 }
 
-/* A variable of that kind, likely a young one; 0: there is none. */
+/* A variable of that kind, likely a recent one; 0: there is none. */
 static vm_rv some_rv(play *p, unsigned kinds) {
   vm_rv found = 0;
   uint32_t seen = 0;
   const vm_trace *t = &p->s.trace;
   for (vm_rv v = t->rv.n; v-- > 1 && seen < 12;) {
     if (!(kinds >> t->rv.v[v] & 1)) continue;
-    if (t->rv.v[v] != VM_RV_INT && !vm_sched_stmt(&p->s, v) && pick(p, 8))
+    if (t->rv.v[v] != VM_RV_INT && !vm_sched_stmt(&p->s, v) &&
+        random_pick(p, 8))
       continue;
-    if (pick(p, ++seen) == 0) found = v;
+    if (random_pick(p, ++seen) == 0) found = v;
   }
   return found;
 }
 
 static vm_value some_int(play *p) {
   static const int64_t ints[] = {-2, -1, 0, 1, 1, 2, 2, 3, 4, 8, 16, 64};
-  vm_rv v = pick(p, 2) ? some_rv(p, 1u << VM_RV_INT) : 0;
-  return v ? vm_var(v) : vm_int(ints[pick(p, 12)]);
+  vm_rv v = random_pick(p, 2) ? some_rv(p, 1u << VM_RV_INT) : 0;
+  return v ? vm_var(v) : vm_int(ints[random_pick(p, 12)]);
 }
 
 static vm_value some_text(play *p) {
@@ -74,14 +76,14 @@ static vm_value some_text(play *p) {
       "C",           "D",          "root",    "global", "local",
       "threadIdx.x", "blockIdx.y", "vthread", "pragma", "tiling_structure",
       "float32",     "float16",    "read",    "write"};
-  const char *s = texts[pick(p, 3) ? pick(p, 14) : 8];
+  const char *s = texts[random_pick(p, 3) ? random_pick(p, 14) : 8];
   return vm_str(&p->s.draft, s, strlen(s));
 }
 
 static vm_value some_value(play *p) {
-  switch (pick(p, 6)) {
-  case 0: return vm_bool(pick(p, 2));
-  case 1: return vm_real(0.5 * pick(p, 9));
+  switch (random_pick(p, 6)) {
+  case 0: return vm_bool(random_pick(p, 2));
+  case 1: return vm_real(0.5 * random_pick(p, 9));
   case 2: return some_text(p);
   case 3: {
     vm_value e[2] = {some_int(p), some_text(p)};
@@ -92,18 +94,18 @@ static vm_value some_value(play *p) {
 }
 
 static vm_value some_factor(play *p, uint32_t i) {
-  if (i == 0 && pick(p, 2)) return vm_auto();
+  if (i == 0 && random_pick(p, 2)) return vm_auto();
   vm_value a = some_int(p);
-  return pick(p, 8) ? a : vm_op(&p->s.draft, IR_MUL, a, vm_int(1));
+  return random_pick(p, 8) ? a : vm_op(&p->s.draft, IR_MUL, a, vm_int(1));
 }
 
 static vm_value some_buffer(play *p) {
   vm_trace *pool = &p->s.draft;
-  if (!pick(p, 4)) return vm_int((int64_t)pick(p, 4) - 1);
-  if (!pick(p, 4)) return vm_str(pool, "C", 1);
-  vm_value v[2] = {pick(p, 2) ? vm_str(pool, "read", 4)
-                              : vm_str(pool, "write", 5),
-                   vm_int(pick(p, 2))};
+  if (!random_pick(p, 4)) return vm_int((int64_t)random_pick(p, 4) - 1);
+  if (!random_pick(p, 4)) return vm_str(pool, "C", 1);
+  vm_value v[2] = {random_pick(p, 2) ? vm_str(pool, "read", 4)
+                                     : vm_str(pool, "write", 5),
+                   vm_int(random_pick(p, 2))};
   return vm_list(pool, 2, v);
 }
 
@@ -116,7 +118,7 @@ static vm_value some_map(play *p) {
                                       "(i, j) -> (i, i + 1, j, j + 1)",
                                       "(i, j, k) -> (i, i + 1, k, k + 1)",
                                       "(i, j) -> (i // $1, j, i % $1)"};
-  uint32_t k = pick(p, 8);
+  uint32_t k = random_pick(p, 8);
   vm_value v[2] = {vm_str(&p->s.draft, texts[k], strlen(texts[k]))};
   if (k < 7) return v[0];
   v[1] = some_int(p);
@@ -129,25 +131,26 @@ static vm_value some_operand(play *p, const sch_spec *sp) {
   enum { BLOCK = 1 << VM_RV_BLOCK, LOOP = 1 << VM_RV_LOOP };
   if (sp->role == SCH_ROLE_OUT || sp->role == SCH_ROLE_DECISION)
     return vm_nil();
-  if (!sp->dflt.required && pick(p, 2)) return vm_nil();
+  if (!sp->dflt.required && random_pick(p, 2)) return vm_nil();
   switch ((sch_kind)sp->kind) {
   case SCH_KIND_BLOCK: return vm_var(some_rv(p, BLOCK));
   case SCH_KIND_LOOP: return vm_var(some_rv(p, LOOP));
-  case SCH_KIND_NODE: return vm_var(some_rv(p, pick(p, 2) ? BLOCK : LOOP));
-  case SCH_KIND_INT: return vm_int((int64_t)pick(p, 5) - 1);
-  case SCH_KIND_BOOL: return vm_bool(pick(p, 2));
-  case SCH_KIND_REAL: return vm_real(pick(p, 3));
+  case SCH_KIND_NODE:
+    return vm_var(some_rv(p, random_pick(p, 2) ? BLOCK : LOOP));
+  case SCH_KIND_INT: return vm_int((int64_t)random_pick(p, 5) - 1);
+  case SCH_KIND_BOOL: return vm_bool(random_pick(p, 2));
+  case SCH_KIND_REAL: return vm_real(random_pick(p, 3));
   case SCH_KIND_STR:
-    if (!strcmp(sp->name, "storage_scope") && pick(p, 4))
+    if (!strcmp(sp->name, "storage_scope") && random_pick(p, 4))
       return vm_str(&p->s.draft, "local", 5);
-    if (!strcmp(sp->name, "buf_type") && pick(p, 4))
-      return pick(p, 4) ? vm_str(&p->s.draft, "read", 4)
-                        : vm_str(&p->s.draft, "write", 5);
+    if (!strcmp(sp->name, "buf_type") && random_pick(p, 4))
+      return random_pick(p, 4) ? vm_str(&p->s.draft, "read", 4)
+                               : vm_str(&p->s.draft, "write", 5);
     return some_text(p);
   case SCH_KIND_DTYPE: return some_text(p);
   case SCH_KIND_BUFFER: return some_buffer(p);
   case SCH_KIND_INDEX_MAP: return some_map(p);
-  case SCH_KIND_FILL: return pick(p, 4) ? some_int(p) : some_map(p);
+  case SCH_KIND_FILL: return random_pick(p, 4) ? some_int(p) : some_map(p);
   case SCH_KIND_EXPR:
   case SCH_KIND_VAR: return some_int(p);
   case SCH_KIND_VALUE: return some_value(p);
@@ -158,9 +161,9 @@ static vm_value some_operand(play *p, const sch_spec *sp) {
 /* 0 .. n-1 in some order. */
 static vm_value some_order(play *p) {
   vm_value e[3] = {vm_int(0), vm_int(1), vm_int(2)};
-  uint32_t n = 2 + pick(p, 2);
+  uint32_t n = 2 + random_pick(p, 2);
   for (uint32_t i = n; i-- > 1;) {
-    uint32_t k = pick(p, i + 1);
+    uint32_t k = random_pick(p, i + 1);
     vm_value was = e[i];
     e[i] = e[k];
     e[k] = was;
@@ -170,21 +173,21 @@ static vm_value some_order(play *p) {
 
 static vm_value some_list(play *p, const sch_spec *sp) {
   vm_value e[4];
-  if (sp->kind == SCH_KIND_INTS && pick(p, 2)) return some_order(p);
-  uint32_t n = 1 + pick(p, 4);
-  if (sp->kind == SCH_KIND_LOOPS && !pick(p, 3)) {
+  if (sp->kind == SCH_KIND_INTS && random_pick(p, 2)) return some_order(p);
+  uint32_t n = 1 + random_pick(p, 4);
+  if (sp->kind == SCH_KIND_LOOPS && !random_pick(p, 3)) {
     e[0] = vm_var(some_rv(p, 1u << VM_RV_LOOP));
     e[1] = vm_var(some_rv(p, 1u << VM_RV_LOOP));
     return vm_list(&p->s.draft, 2, e);
   }
   bool nodes = sp->kind == SCH_KIND_NODES;
-  bool loops = sp->kind == SCH_KIND_LOOPS || (nodes && pick(p, 2));
+  bool loops = sp->kind == SCH_KIND_LOOPS || (nodes && random_pick(p, 2));
   vm_rv from = some_rv(p, 1u << (loops ? VM_RV_LOOP : VM_RV_BLOCK));
-  if (nodes && pick(p, 2)) n = 1;
+  if (nodes && random_pick(p, 2)) n = 1;
   for (uint32_t i = 0; i < n; i++) {
     if (nodes || loops || sp->kind == SCH_KIND_BLOCKS) {
       /* Neighbours in the trace are often neighbours in the program. */
-      vm_rv rv = pick(p, 2) ? from + i : from + n - 1 - i;
+      vm_rv rv = random_pick(p, 2) ? from + i : from + n - 1 - i;
       bool fits =
           rv < p->s.trace.rv.n && p->s.trace.rv.v[rv] == p->s.trace.rv.v[from];
       e[i] = vm_var(fits ? rv : from);
@@ -193,7 +196,7 @@ static vm_value some_list(play *p, const sch_spec *sp) {
     } else if (sp->kind == SCH_KIND_REALS) {
       e[i] = vm_real(1.0 / n);
     } else {
-      e[i] = vm_int((int64_t)pick(p, 4) * 2);
+      e[i] = vm_int((int64_t)random_pick(p, 4) * 2);
     }
   }
   return vm_list(&p->s.draft, n, e);
@@ -206,7 +209,8 @@ static void make_call(play *p, const sch_prim *prim) {
   p->call = (vm_call){.prim = prim, .pool = &p->s.draft, .operand = p->operand};
 }
 
-/* ---- what must hold ----------------------------------------------------- */
+/* ---- properties
+ * ----------------------------------------------------------------- */
 
 typedef struct print {
   uint64_t trace;
@@ -248,8 +252,8 @@ static tess_status call_failing(play *p, print *was) {
   }
 }
 
-static void step(play *p, print *was) {
-  uint32_t k = pick(p, sch_nprims);
+static void random_step(play *p, print *was) {
+  uint32_t k = random_pick(p, sch_nprims);
   vm_rv first;
   uint32_t nout;
   char why[1024];
@@ -258,8 +262,9 @@ static void step(play *p, print *was) {
   tess_status asked = vm_sched_can(&p->s, &p->call);
   assert_same_print(&p->s, was, p->call.prim->name);
   /* Once in a while with every allocation of the call failing. */
-  tess_status st = pick(p, 20) ? vm_sched_call(&p->s, &p->call, &first, &nout)
-                               : call_failing(p, was);
+  tess_status st = random_pick(p, 20)
+                       ? vm_sched_call(&p->s, &p->call, &first, &nout)
+                       : call_failing(p, was);
   assert_int_equal(asked, st);
   if (st == TESS_OK) {
     p->accepted[k]++;
@@ -308,7 +313,7 @@ static void replay_again(play *p, print *was) {
   vm_sched_free(&again);
 }
 
-/* Without what has no effect the trace makes the same program. */
+/* Without dead instructions the trace makes the same program. */
 static void simplify_and_replay(play *p, print *was) {
   vm_trace t;
   vm_sched again;
@@ -345,7 +350,7 @@ static uint64_t position(vm_machine *m, const sch_sampler *s, uint64_t count,
   return count;
 }
 
-/* Draws fall as often as logp says: each within six deviations. */
+/* Observed frequencies agree with logp: each within six deviations. */
 static void check_frequencies(vm_machine *m, const sch_sampler *s,
                               uint64_t count, uint32_t n, rng *r) {
   uint32_t hits[FEW] = {0};
@@ -408,7 +413,7 @@ typedef struct visit {
   uint32_t *seen;
 } visit;
 
-/* Asks the sampler of an instruction about to be applied. */
+/* Queries the sampler of the instruction about to be applied. */
 static void check_sampler(void *ud, vm_machine *m, const vm_inst *in) {
   visit *v = ud;
   const sch_sampler *s = in->prim->sampler;
@@ -433,9 +438,10 @@ static void check_samplers(play *p, uint32_t *seen) {
   vm_machine_free(&m);
 }
 
-/* ---- all of it ---------------------------------------------------------- */
+/* ---- the test
+ * --------------------------------------------------------------------- */
 
-/* C is summed up in place, where it is a sum. */
+/* C is accumulated in place, where it is a sum. */
 static void decompose(play *p, vm_rv block, vm_rv loop) {
   vm_value v[VM_MAX_SPECS] = {vm_var(block), vm_var(loop)};
   vm_call c = {.prim = sch_find_prim("decompose_reduction"),
@@ -446,10 +452,10 @@ static void decompose(play *p, vm_rv block, vm_rv loop) {
   (void)vm_sched_call(&p->s, &c, &out, &n);
 }
 
-static void begin(play *p, uint64_t seed) {
+static void random_begin(play *p, uint64_t seed) {
   rng_init(&p->r, seed, 0);
   test_heap_start(&p->mem, 0);
-  assert_int_equal(mem_protect(&p->mem.heap, build, p), TESS_OK);
+  assert_int_equal(mem_protect(&p->mem.heap, random_build, p), TESS_OK);
   assert_int_equal(vm_sched_init(&p->s, &p->mem.heap, &p->base, seed), TESS_OK);
   uint32_t n;
   static const char *const names[] = {"C", "D"};
@@ -459,11 +465,11 @@ static void begin(play *p, uint64_t seed) {
   }
 }
 
-static void run(play *p, uint64_t seed, uint32_t *sampled) {
+static void random_run(play *p, uint64_t seed, uint32_t *sampled) {
   print was;
-  begin(p, seed);
+  random_begin(p, seed);
   str_init(&was.text, &p->mem.heap);
-  for (int i = 0; i < STEPS; i++) step(p, &was);
+  for (int i = 0; i < STEPS; i++) random_step(p, &was);
   replay_again(p, &was);
   simplify_and_replay(p, &was);
   read_back(&p->s.trace, &p->mem.heap, false);
@@ -475,7 +481,7 @@ static void run(play *p, uint64_t seed, uint32_t *sampled) {
   test_heap_end(&p->mem);
 }
 
-/* Chance does not find operands that suit these; their own tests have them. */
+/* Random operands do not suit these; they have tests of their own. */
 static bool is_hard(const char *name) {
   static const char *const hard[] = {"annotate_buffer_access", "cache_inplace",
                                      "tensorize", "unsafe_hide_buffer_access"};
@@ -489,7 +495,7 @@ static void test_random_calls(void **state) {
   static play p;
   uint32_t sampled = 0;
   assert_true(sch_nprims <= MAX_PRIMS);
-  for (uint64_t seed = 1; seed <= RUNS; seed++) run(&p, seed, &sampled);
+  for (uint64_t seed = 1; seed <= RUNS; seed++) random_run(&p, seed, &sampled);
   assert_true(sampled > 20);
   for (uint32_t k = 0; k < sch_nprims; k++) {
     print_message("%-28s %6u applied %6u refused\n", sch_prims[k]->name,

@@ -30,13 +30,13 @@ static tess_status build_many(void *ud) {
   return TESS_OK;
 }
 
-static void start(fixture *f, tess_status (*build)(void *ud)) {
+static void text_start(fixture *f, tess_status (*build)(void *ud)) {
   test_heap_start(&f->mem, 0);
   assert_int_equal(mem_protect(&f->mem.heap, build, f), TESS_OK);
   assert_int_equal(vm_sched_init(&f->s, &f->mem.heap, &f->base, 42), TESS_OK);
 }
 
-static void end(fixture *f) {
+static void text_end(fixture *f) {
   vm_sched_free(&f->s);
   ir_program_free(&f->base);
   test_heap_end(&f->mem);
@@ -48,7 +48,7 @@ static tess_status init_trace(void *ud) {
   return TESS_OK;
 }
 
-/* Both texts read back to an equal trace and write the same text again. */
+/* Both texts round-trip, byte for byte. */
 static void round_trips(fixture *f) {
   vm_trace t = {.heap = &f->mem.heap};
   strbuf once, again;
@@ -84,7 +84,7 @@ static void round_trips(fixture *f) {
   vm_trace_free(&t);
 }
 
-static vm_rv must(test_call *c) {
+static vm_rv text_must(test_call *c) {
   char why[512];
   vm_rv first = 0;
   if (test_end(c, &first, NULL) != TESS_OK)
@@ -96,21 +96,22 @@ static vm_rv sample_tile(vm_sched *s, vm_rv loop, int64_t n) {
   test_call c = test_begin(s, "sample_perfect_tile");
   test_set_rv(&c, "loop", loop);
   test_set(&c, "n", vm_int(n));
-  return must(&c);
+  return text_must(&c);
 }
 
-static void annotate(vm_sched *s, vm_rv node, const char *key, vm_value v) {
+static void text_annotate(vm_sched *s, vm_rv node, const char *key,
+                          vm_value v) {
   test_call c = {.s = s, .prim = sch_find_prim("annotate")};
   test_set_rv(&c, "block_or_loop", node);
   test_set_str(&c, "ann_key", key);
   test_set(&c, "ann_val", v);
-  must(&c);
+  text_must(&c);
 }
 
 static void test_whole_schedule(void **state) {
   (void)state;
   fixture f;
-  start(&f, build_product);
+  text_start(&f, build_product);
   vm_sched *s = &f.s;
   uint32_t n;
   vm_rv b = test_block(s, "C"), l = test_loops(s, b, &n);
@@ -120,19 +121,19 @@ static void test_whole_schedule(void **state) {
                         vm_op(&s->draft, IR_MUL, vm_var(v + 2), vm_int(1))};
   test_set_rv(&c, "loop", l);
   test_set(&c, "factors", vm_list(&s->draft, 3, factors));
-  must(&c);
+  text_must(&c);
   c = test_begin(s, "sample_categorical");
   vm_value candidates[] = {vm_int(0), vm_int(-16), vm_int(INT64_MAX)};
   vm_value probs[] = {vm_real(0.25), vm_real(0.5), vm_real(0.25)};
   test_set(&c, "candidates", vm_list(&s->draft, 3, candidates));
   test_set(&c, "probs", vm_list(&s->draft, 3, probs));
-  vm_rv u = must(&c);
+  vm_rv u = text_must(&c);
   vm_trace_reset(&s->draft);
-  annotate(s, b, "pragma", vm_var(u));
+  text_annotate(s, b, "pragma", vm_var(u));
   test_call p = test_begin(s, "enter_postproc");
-  must(&p);
+  text_must(&p);
   round_trips(&f);
-  end(&f);
+  text_end(&f);
 }
 
 static void test_every_value(void **state) {
@@ -141,7 +142,7 @@ static void test_every_value(void **state) {
                                  5e-324,        1.0 / 3, INFINITY, -INFINITY,
                                  123456789.125, 1e16};
   fixture f;
-  start(&f, build_product);
+  text_start(&f, build_product);
   vm_sched *s = &f.s;
   vm_trace *d = &s->draft;
   vm_rv b = test_block(s, "C");
@@ -149,23 +150,24 @@ static void test_every_value(void **state) {
   vm_value two[] = {vm_int(3), vm_int(4)};
   test_set(&c, "candidates", vm_list(d, 2, two));
   test_set(&c, "decision", vm_int(1));
-  vm_rv u = must(&c);
+  vm_rv u = text_must(&c);
   vm_trace_reset(d);
   char key[24];
   for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
     snprintf(key, sizeof key, "real%zu", i);
-    annotate(s, b, key, vm_real(reals[i]));
+    text_annotate(s, b, key, vm_real(reals[i]));
   }
-  annotate(s, b, "int", vm_int(INT64_MIN));
-  annotate(s, b, "bool", vm_bool(false));
-  annotate(s, b, "text \"\\\n\t\x01\x7f 3\xc3\xa9\xe2\x82\xac", vm_bool(true));
-  annotate(s, b, "string",
-           vm_str(d,
-                  "v0 \"\\\n\r\x1b"
-                  "7",
-                  9));
-  annotate(s, b, "looks like one", vm_str(d, "b0", 2));
-  annotate(s, b, "empty", vm_list(d, 0, NULL));
+  text_annotate(s, b, "int", vm_int(INT64_MIN));
+  text_annotate(s, b, "bool", vm_bool(false));
+  text_annotate(s, b, "text \"\\\n\t\x01\x7f 3\xc3\xa9\xe2\x82\xac",
+                vm_bool(true));
+  text_annotate(s, b, "string",
+                vm_str(d,
+                       "v0 \"\\\n\r\x1b"
+                       "7",
+                       9));
+  text_annotate(s, b, "looks like one", vm_str(d, "b0", 2));
+  text_annotate(s, b, "empty", vm_list(d, 0, NULL));
   vm_value mixed[] = {vm_int(1), vm_real(2), vm_str(d, "x", 1), vm_var(u),
                       vm_bool(true)};
   vm_value list = vm_list(d, 5, mixed);
@@ -181,45 +183,45 @@ static void test_every_value(void **state) {
       vm_dict(d, 1,
               (vm_value[]){vm_str(d, "k", 1),
                            vm_op(d, IR_MAX, vm_var(u), vm_int(1))})};
-  annotate(s, b, "dict", vm_dict(d, 3, pairs));
+  text_annotate(s, b, "dict", vm_dict(d, 3, pairs));
   vm_value deep = vm_int(7);
   for (int i = 0; i < VM_MAX_DEPTH; i++) deep = vm_list(d, 1, &deep);
-  annotate(s, b, "deep", deep);
+  text_annotate(s, b, "deep", deep);
   vm_value tree = vm_var(u);
   for (int i = 0; i < VM_MAX_DEPTH; i++)
     tree = vm_op(d, IR_ADD, tree, vm_int(1));
-  annotate(s, b, "tree", tree);
+  text_annotate(s, b, "tree", tree);
   vm_value box = vm_int(7);
   for (int i = 0; i < VM_MAX_DEPTH; i++)
     box = vm_dict(d, 1, (vm_value[]){vm_str(d, "k", 1), box});
-  annotate(s, b, "box", box);
+  text_annotate(s, b, "box", box);
   round_trips(&f);
-  end(&f);
+  text_end(&f);
 }
 
 /* More variables than Lua has locals, and many outputs at once. */
 static void test_many_variables(void **state) {
   (void)state;
   fixture f;
-  start(&f, build_many);
+  text_start(&f, build_many);
   vm_sched *s = &f.s;
   vm_rv root = test_block(s, "root");
   for (int i = 0; i < 3; i++) {
     test_call c = test_begin(s, "get_child_blocks");
     test_set_rv(&c, "block_or_loop", root);
-    vm_rv first = must(&c);
+    vm_rv first = text_must(&c);
     uint32_t n;
     for (uint32_t k = 0; k < 40; k++) test_loops(s, first + k, &n);
   }
   assert_true(s->trace.rv.n > 700);
   round_trips(&f);
-  end(&f);
+  text_end(&f);
 }
 
 static void test_sketch(void **state) {
   (void)state;
   fixture f;
-  start(&f, build_product);
+  text_start(&f, build_product);
   uint32_t n;
   vm_rv l = test_loops(&f.s, test_block(&f.s, "C"), &n);
   sample_tile(&f.s, l, 2);
@@ -235,13 +237,13 @@ static void test_sketch(void **state) {
       "local l1, l2, l3 = sch:get_loops{block = b0}\n"
       "local v4, v5 = sch:sample_perfect_tile{loop = l1, n = 2}\n");
   str_free(&b);
-  end(&f);
+  text_end(&f);
 }
 
 static void test_simplify(void **state) {
   (void)state;
   fixture f;
-  start(&f, build_product);
+  text_start(&f, build_product);
   uint32_t n;
   vm_sched *s = &f.s;
   vm_rv b = test_block(s, "C");
@@ -256,7 +258,7 @@ static void test_simplify(void **state) {
   assert_int_equal(vm_sched_get_int(s, read, &value), TESS_OK);
   vm_trace_reset(&s->draft);
   vm_value list = vm_list(&s->draft, 1, (vm_value[]){vm_var(v)});
-  annotate(
+  text_annotate(
       s, b, "in a list",
       vm_dict(&s->draft, 1, (vm_value[]){vm_str(&s->draft, "k", 1), list}));
   vm_trace out = {.heap = &f.mem.heap};
@@ -283,10 +285,11 @@ static void test_simplify(void **state) {
   str_free(&text);
   arena_free(&a);
   vm_trace_free(&out);
-  end(&f);
+  text_end(&f);
 }
 
-/* ---- texts that are no traces ------------------------------------------- */
+/* ---- malformed texts
+ * ------------------------------------------------------------ */
 
 typedef struct bad {
   const char *text, *message, *place;
@@ -341,7 +344,7 @@ static const bad bad_json[] = {
      "'out' must be an array, not a string", "instruction 1", TESS_PARSE},
     {HEAD
      "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}, \"out\": [3]}]}",
-     "'out' must list variables (\"b0\", \"l1\")", "instruction 1", TESS_PARSE},
+     "outputs are variables (\"b0\", \"l1\")", "instruction 1", TESS_PARSE},
     {HEAD "{\"op\": \"get_block\", \"args\": {\"name\": \"C\"}, "
           "\"at\": \"x.lua:3\", \"out\": [\"b0\"]}]}",
      "'at' must be [file, line]", "instruction 1", TESS_PARSE},
@@ -453,7 +456,7 @@ static const bad bad_lua[] = {
      "rv[..] before 'local rv = {}', which makes it", "line 2, instruction 2",
      TESS_PARSE},
     {"local rv = {}\nrv[0] = sch:get_block{name = \"C\"}\nlocal rv = {}",
-     "'local rv' stands here twice", "line 3, instruction 2", TESS_PARSE},
+     "'local rv' is declared twice", "line 3, instruction 2", TESS_PARSE},
     {"", "'-- tessera trace 1' or an instruction expected at the end", NULL,
      TESS_PARSE},
     {"-- a remark\n",
@@ -504,7 +507,7 @@ static void test_refuses_bad_lua(void **state) {
   refuse_all(bad_lua, sizeof bad_lua / sizeof *bad_lua, vm_read_lua);
 }
 
-/* Long chains and deep nests end in an error, not in the stack. */
+/* Long chains and deep nests end in an error, not in a stack overflow. */
 static void test_refuses_depth(void **state) {
   (void)state;
   enum { N = 100000 };
@@ -584,11 +587,11 @@ static void drop_trace(void *ud) {
   vm_trace_free(&r->t);
 }
 
-static void test_each_allocation_failing(void **state) {
+static void test_text_each_allocation_failing(void **state) {
   (void)state;
   fixture f;
   strbuf text;
-  start(&f, build_product);
+  text_start(&f, build_product);
   uint32_t n;
   vm_rv l = test_loops(&f.s, test_block(&f.s, "C"), &n);
   sample_tile(&f.s, l, 3);
@@ -604,7 +607,7 @@ static void test_each_allocation_failing(void **state) {
     assert_true(test_each_failure(&f.mem, read_text, drop_trace, &r) > 10);
   }
   str_free(&text);
-  end(&f);
+  text_end(&f);
 }
 
 int main(void) {
@@ -618,7 +621,7 @@ int main(void) {
       cmocka_unit_test(test_refuses_bad_lua),
       cmocka_unit_test(test_refuses_depth),
       cmocka_unit_test(test_seeds),
-      cmocka_unit_test(test_each_allocation_failing),
+      cmocka_unit_test(test_text_each_allocation_failing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

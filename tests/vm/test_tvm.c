@@ -145,7 +145,7 @@ static tess_status write_once(void *ud) {
 
 static void drop(void *ud) { str_free(ud); }
 
-static void test_exhausted(void **state) {
+static void test_tvm_exhausted(void **state) {
   (void)state;
   test_heap mem;
   strbuf graph;
@@ -161,7 +161,7 @@ int main(void) {
       cmocka_unit_test(test_every_row),
       cmocka_unit_test(test_maps),
       cmocka_unit_test(test_numbers),
-      cmocka_unit_test(test_exhausted),
+      cmocka_unit_test(test_tvm_exhausted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

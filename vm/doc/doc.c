@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reference of the primitives as Markdown. */
+ * Generates the reference of the primitives as Markdown. */
 #include "vm/doc/doc.h"
 #include "vm/vm.h"
 
@@ -14,8 +14,8 @@ const char *vm_doc_default(const sch_spec *sp) {
   return sp->dflt.text;
 }
 
-/* The call as one would write it: required operands in order, the others
- * by name. */
+/* A call as one would write it: required operands in order, the others by
+ * name. */
 static void put_usage(const sch_prim *p, strbuf *out) {
   const char *before = "";
   bool named = false;
@@ -89,8 +89,8 @@ sch_reason vm_doc_refusal(const sch_prim *p, uint32_t k) {
   return SCH_R_NONE;
 }
 
-/* A template with letters in its holes: S and T for statements, N, M, K, L
- * for numbers, B for a buffer. */
+/* A template with letters in its holes: S and T for statements, N, M, K, L for
+ * numbers, B for a buffer. */
 static void put_template(const char *t, strbuf *out) {
   for (; *t; t++) {
     const char *end = *t == '{' ? strchr(t, '}') : NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * LuaCATS annotations of the primitives, so that editors know them. */
+ * Generates LuaCATS annotations of the primitives, for editors. */
 #include "vm/doc/doc.h"
 #include "vm/vm.h"
 
-/* What an operand of each kind is in Lua. */
+/* The Lua type of an operand kind. */
 static const char *lua_type(uint32_t kind) {
   switch ((sch_kind)kind) {
   case SCH_KIND_BLOCK: return "tessera.Block";
@@ -31,7 +31,7 @@ static const char *lua_type(uint32_t kind) {
   return "any";
 }
 
-/* Of an output; a list comes as several values. */
+/* The Lua type of an output; a list is several return values. */
 static const char *result_type(uint32_t kind) {
   switch ((sch_kind)kind) {
   case SCH_KIND_BLOCKS: return "tessera.Block ...";
@@ -41,7 +41,7 @@ static const char *result_type(uint32_t kind) {
   }
 }
 
-/* {a: T, b?: T, ...} of the operands; only the optional ones, or all. */
+/* {a: T, b?: T, ...}: the table of operands, only the optional ones or all. */
 static void put_table(const sch_prim *p, bool all, strbuf *out) {
   const char *before = "{";
   for (uint32_t i = 0; i < p->nspecs; i++) {
@@ -54,7 +54,7 @@ static void put_table(const sch_prim *p, bool all, strbuf *out) {
   str_putc(out, '}');
 }
 
-static uint32_t count(const sch_prim *p, bool required) {
+static uint32_t count_params(const sch_prim *p, bool required) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < p->nspecs; i++)
     n += p->specs[i].role != SCH_ROLE_OUT &&
@@ -69,7 +69,7 @@ static void put_params(const sch_prim *p, strbuf *out) {
       str_printf(out, "---@param %s %s %s\n", sp->name, lua_type(sp->kind),
                  sp->help);
   }
-  if (count(p, false)) {
+  if (count_params(p, false)) {
     str_puts(out, "---@param options? ");
     put_table(p, false, out);
     str_putc(out, '\n');
@@ -108,9 +108,9 @@ static void put_function(const sch_prim *p, strbuf *out) {
     before = ", ";
   }
   str_printf(out, "%s) end\n",
-             !count(p, false) ? ""
-             : *before        ? ", options"
-                              : "options");
+             !count_params(p, false) ? ""
+             : *before               ? ", options"
+                                     : "options");
 }
 
 void vm_doc_stubs(strbuf *out) {
@@ -125,7 +125,7 @@ void vm_doc_stubs(strbuf *out) {
     if (*p->rewrite) str_printf(out, "---\n---    %s\n", p->rewrite);
     put_params(p, out);
     put_returns(p, out);
-    if (count(p, true) + count(p, false)) put_overload(p, out);
+    if (count_params(p, true) + count_params(p, false)) put_overload(p, out);
     put_function(p, out);
   }
   str_puts(out, "\nreturn Schedule\n");

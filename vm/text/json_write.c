@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing a trace as JSON: operands by name, the decision inside its
+ * Prints a trace as JSON: operands by name, the decision inside its
  * instruction.
  *
  *   {"format": "tessera.trace", "version": 1, "program": "<hash>",
@@ -7,9 +7,9 @@
  *     {"op": "get_block", "args": {"name": "C"}, "out": ["b0"]},
  *     ...]}
  *
- * The declaration says what an operand is, so values need few marks: a name
- * like "v3" is a variable wherever one may stand and no string may.  Where a
- * string may, a variable is {"var": "v3"}; everywhere, arithmetic is
+ * Values are typed by the declaration of their operand: a name like "v3" is a
+ * variable wherever no string is valid.  Where one is, a variable is {"var":
+ * "v3"}; everywhere, arithmetic is
  * {"op": "*", "of": [..]}, a table with keys {"dict": {..}}, an infinity
  * {"real": "inf"}, and an open factor "auto". */
 #include "vm/text/text.h"
@@ -55,19 +55,19 @@ void vm_write_real(strbuf *out, double x) {
   if (str_get(out) && !strpbrk(str_get(out) + at, ".e")) str_puts(out, ".0");
 }
 
-static void put_rv(const writer *w, vm_rv rv) {
+static void put_json_rv(const writer *w, vm_rv rv) {
   char name[16];
   vm_rv_name(w->t, rv, name);
   str_printf(w->out, w->strings ? "{\"var\": \"%s\"}" : "\"%s\"", name);
 }
 
-static void put_value(const writer *w, vm_value v);
+static void put_json_value(const writer *w, vm_value v);
 
 static void put_elements(const writer *w, uint32_t at, uint32_t n) {
   str_putc(w->out, '[');
   for (uint32_t i = 0; i < n; i++) {
     str_puts(w->out, i ? ", " : "");
-    put_value(w, w->t->val.v[at + i]);
+    put_json_value(w, w->t->val.v[at + i]);
   }
   str_putc(w->out, ']');
 }
@@ -79,7 +79,7 @@ static void put_dict(const writer *w, vm_value v) {
     str_puts(w->out, i ? ", " : "");
     vm_write_string(w->out, w->t->text.v + pair[0].str, pair[0].n);
     str_puts(w->out, ": ");
-    put_value(w, pair[1]);
+    put_json_value(w, pair[1]);
   }
   str_puts(w->out, "}}");
 }
@@ -91,14 +91,14 @@ static void put_op(const writer *w, vm_value v) {
   str_putc(w->out, '}');
 }
 
-static void put_value(const writer *w, vm_value v) {
+static void put_json_value(const writer *w, vm_value v) {
   switch ((vm_tag)v.tag) {
   case VM_NIL: str_puts(w->out, "null"); break;
   case VM_BOOL: str_puts(w->out, v.i ? "true" : "false"); break;
   case VM_INT: str_printf(w->out, "%" PRId64, v.i); break;
   case VM_REAL: vm_write_real(w->out, v.f); break;
   case VM_STR: vm_write_string(w->out, w->t->text.v + v.str, v.n); break;
-  case VM_RV: put_rv(w, v.rv); break;
+  case VM_RV: put_json_rv(w, v.rv); break;
   case VM_AUTO: str_puts(w->out, "\"auto\""); break;
   case VM_LIST: put_elements(w, v.at, v.n); break;
   case VM_DICT: put_dict(w, v); break;
@@ -127,16 +127,17 @@ static void put_args(const vm_trace *t, uint32_t k, strbuf *out) {
     if (v.tag == VM_NIL) continue;
     writer w = {t, out, vm_holds_strings(p->specs[i].kind)};
     str_printf(out, "%s\"%s\": ", before, p->specs[i].name);
-    put_value(&w, v);
+    put_json_value(&w, v);
     before = ", ";
     any = true;
   }
   if (any) str_putc(out, '}');
 }
 
-static void put_decision(const vm_trace *t, const vm_inst *in, strbuf *out) {
+static void put_json_decision(const vm_trace *t, const vm_inst *in,
+                              strbuf *out) {
   if (!vm_samples(in) || in->open) return;
-  bool scalar = vm_decision_kind(in->prim) == SCH_KIND_INT;
+  bool scalar = vm_decides_one(in->prim);
   str_printf(out, ", \"decision\": %s", scalar ? "" : "[");
   for (uint32_t i = 0; i < in->decision.n; i++)
     str_printf(out, "%s%" PRId64, i ? ", " : "", t->dec.v[in->decision.at + i]);
@@ -147,7 +148,7 @@ static void put_inst(const vm_trace *t, uint32_t k, bool places, strbuf *out) {
   const vm_inst *in = &t->inst.v[k];
   str_printf(out, "{\"op\": \"%s\"", in->prim->name);
   put_args(t, k, out);
-  put_decision(t, in, out);
+  put_json_decision(t, in, out);
   for (uint32_t i = 0; i < in->nout; i++) {
     char name[16];
     vm_rv_name(t, in->out + i, name);

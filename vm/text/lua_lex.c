@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The words of the Lua text of a trace: names, numbers, strings, signs;
- * comments go to the end of their line. */
+ * Lexer of the Lua text of a trace: names, numbers, strings, punctuation;
+ * comments extend to the end of their line. */
 #include "vm/text/lua_lex.h"
 #include "vm/text/lua_write.h"
 
@@ -59,7 +59,7 @@ static bool lex_string(vm_lexer *x) {
   return true;
 }
 
-/* The number is copied out, for the text may end right behind it. */
+/* The number is copied out, for it may end the text. */
 static bool lex_number(vm_lexer *x) {
   char copy[64];
   size_t n = 0;

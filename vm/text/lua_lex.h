@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The words of the Lua text of a trace. */
+ * Lexer of the Lua text of a trace. */
 #ifndef VM_TEXT_LUA_LEX_H
 #define VM_TEXT_LUA_LEX_H
 
@@ -14,17 +14,17 @@ typedef enum vm_token {
 typedef struct vm_lexer {
   vm_reader *r;            /* for errors; its line is kept here */
   const char *at, *end;
-  vm_token token;          /* the word at hand */
+  vm_token token;          /* the current token */
   char c;
   const char *s;           /* VM_T_NAME: in the source; VM_T_STRING: in buf */
   size_t n;
   int64_t i;
   double f;
-  uint32_t last;           /* the line of the word before */
-  VEC(char) buf;           /* the string at hand, escapes undone */
+  uint32_t last;           /* the line of the previous token */
+  VEC(char) buf;           /* the current string, unescaped */
 } vm_lexer;
 
-/* Reads the next word; false after failing. */
+/* Advances to the next token; false after failing. */
 bool vm_lex(vm_lexer *x);
 static inline bool vm_is_char(const vm_lexer *x, char c) {
   return x->token == VM_T_CHAR && x->c == c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading a trace from the Lua text that lua_text.c writes: a parser for
- * just that language, so that loading a trace runs no code.
+ * Parser of the Lua text of a trace, for exactly the language that
+ * lua_write.c prints, so that loading a trace runs no code.
  *
  *   text    ::= { stat }
  *   stat    ::= "local" "ts" "=" "require" "tessera" | "local" "rv" "=" "{" "}"
@@ -52,20 +52,20 @@ static bool fail_at(parser *p, const char *wanted) {
   return vm_reader_fail(&p->r, TESS_PARSE, "%s expected", wanted);
 }
 
-static bool next(parser *p) { return vm_lex(&p->x); }
+static bool next_token(parser *p) { return vm_lex(&p->x); }
 
 static bool eat(parser *p, char c) {
   char wanted[4] = {'\'', c, '\'', '\0'};
-  return vm_is_char(&p->x, c) ? next(p) : fail_at(p, wanted);
+  return vm_is_char(&p->x, c) ? next_token(p) : fail_at(p, wanted);
 }
 
 static bool eat_word(parser *p, const char *word) {
-  return vm_is_word(&p->x, word) ? next(p) : fail_at(p, word);
+  return vm_is_word(&p->x, word) ? next_token(p) : fail_at(p, word);
 }
 
 static bool eat_int(parser *p, int64_t *out) {
   *out = p->x.i;
-  return p->x.token == VM_T_INT ? next(p) : fail_at(p, "an integer");
+  return p->x.token == VM_T_INT ? next_token(p) : fail_at(p, "an integer");
 }
 
 /* ---- values ------------------------------------------------------------- */
@@ -73,8 +73,7 @@ static bool eat_int(parser *p, int64_t *out) {
 static bool parse_value(parser *p, vm_value *out);
 static bool parse_sum(parser *p, vm_value *out);
 
-/* Parsers of nested things come through here, so that no text exhausts the
- * stack. */
+/* All recursion goes through here, with a depth limit. */
 static bool go_deeper(parser *p, bool (*parse)(parser *, vm_value *),
                       vm_value *out) {
   if (p->depth > 2 * VM_MAX_DEPTH)
@@ -107,11 +106,11 @@ static bool parse_ts(parser *p, vm_value *out) {
   vm_value a, b;
   if (vm_is_word(&p->x, "auto")) {
     *out = vm_auto();
-    return next(p);
+    return next_token(p);
   }
   if (!least && !vm_is_word(&p->x, "max"))
     return fail_at(p, "auto, min or max");
-  if (!next(p) || !eat(p, '(') || !go_deeper(p, parse_sum, &a) ||
+  if (!next_token(p) || !eat(p, '(') || !go_deeper(p, parse_sum, &a) ||
       !eat(p, ',') || !go_deeper(p, parse_sum, &b) || !eat(p, ')'))
     return false;
   *out = vm_op(&p->r.pool, least ? IR_MIN : IR_MAX, a, b);
@@ -124,13 +123,13 @@ static bool parse_name(parser *p, vm_value *out) {
   uint32_t number;
   if (vm_is_word(&p->x, "true") || vm_is_word(&p->x, "false")) {
     *out = vm_bool(*s == 't');
-    return next(p);
+    return next_token(p);
   }
   if (vm_is_word(&p->x, "ts"))
-    return next(p) && eat(p, '.') && parse_ts(p, out);
+    return next_token(p) && eat(p, '.') && parse_ts(p, out);
   if (vm_is_word(&p->x, "rv"))
     return parse_entry(p, &number) && vm_reader_number(&p->r, number, out);
-  return vm_reader_variable(&p->r, s, n, out) && next(p);
+  return vm_reader_variable(&p->r, s, n, out) && next_token(p);
 }
 
 static bool parse_number(parser *p, bool negative, vm_value *out) {
@@ -140,13 +139,14 @@ static bool parse_number(parser *p, bool negative, vm_value *out) {
     *out = vm_real(negative ? -p->x.f : p->x.f);
   else
     return fail_at(p, "a number");
-  return next(p);
+  return next_token(p);
 }
 
 static bool parse_atom(parser *p, vm_value *out) {
-  if (vm_is_char(&p->x, '-')) return next(p) && parse_number(p, true, out);
+  if (vm_is_char(&p->x, '-'))
+    return next_token(p) && parse_number(p, true, out);
   if (vm_is_char(&p->x, '('))
-    return next(p) && go_deeper(p, parse_sum, out) && eat(p, ')');
+    return next_token(p) && go_deeper(p, parse_sum, out) && eat(p, ')');
   if (p->x.token == VM_T_NAME) return parse_name(p, out);
   return parse_number(p, false, out);
 }
@@ -171,7 +171,7 @@ static bool parse_chain(parser *p, bool product, vm_value *out) {
   if (!(product ? parse_atom(p, out) : parse_chain(p, true, out))) return false;
   for (ir_op op; (op = operator_at(p, product)) != IR_NONE;) {
     vm_value right;
-    if (!next(p) ||
+    if (!next_token(p) ||
         !(product ? parse_atom(p, &right) : parse_chain(p, true, &right)))
       return false;
     if (!is_integer_value(*out) || !is_integer_value(right))
@@ -191,17 +191,17 @@ static vm_value take_string(parser *p) {
   return vm_str(&p->r.pool, p->x.s ? p->x.s : "", p->x.n);
 }
 
-/* name = or ["name"] =, the whole dictionary's pairs being keyed. */
+/* name = or ["name"] =; all entries of a dictionary have keys. */
 static bool parse_key(parser *p, vm_value *out) {
   bool bracket = vm_is_char(&p->x, '[');
-  if (bracket && !next(p)) return false;
+  if (bracket && !next_token(p)) return false;
   if (p->x.token != (bracket ? VM_T_STRING : VM_T_NAME))
     return fail_at(p, "a key");
   *out = take_string(p);
-  return next(p) && (!bracket || eat(p, ']')) && eat(p, '=');
+  return next_token(p) && (!bracket || eat(p, ']')) && eat(p, '=');
 }
 
-/* Is the word at hand a key?  A name is one when `=` follows. */
+/* Is the current token a key?  A name is one when `=` follows. */
 static bool at_key(const parser *p) {
   const char *s = p->x.at;
   if (vm_is_char(&p->x, '[')) return true;
@@ -230,15 +230,15 @@ static bool parse_table(parser *p, vm_value *out) {
   *out = keyed ? vm_dict(pool, n / 2, p->stack.v + from)
                : vm_list(pool, n, p->stack.v + from);
   p->stack.n = from;
-  return next(p);
+  return next_token(p);
 }
 
 static bool parse_value(parser *p, vm_value *out) {
   if (p->x.token == VM_T_STRING) {
     *out = take_string(p);
-    return next(p);
+    return next_token(p);
   }
-  if (vm_is_char(&p->x, '{')) return next(p) && parse_table(p, out);
+  if (vm_is_char(&p->x, '{')) return next_token(p) && parse_table(p, out);
   return parse_sum(p, out);
 }
 
@@ -251,11 +251,11 @@ static bool parse_operand(parser *p) {
     return fail_at(p, "an operand's name");
   memcpy(name, p->x.s, p->x.n);
   name[p->x.n] = '\0';
-  return vm_reader_operand(&p->r, p->prim, name, &spec) && next(p) &&
+  return vm_reader_operand(&p->r, p->prim, name, &spec) && next_token(p) &&
          eat(p, '=') && parse_value(p, &p->r.operand[spec]);
 }
 
-/* sch:NAME{...} or sch:NAME(); the operands end in the reader. */
+/* sch:NAME{...} or sch:NAME(); the operands go to the reader. */
 static bool parse_call(parser *p) {
   char name[64];
   if (!eat_word(p, "sch") || !eat(p, ':')) return false;
@@ -264,17 +264,17 @@ static bool parse_call(parser *p) {
   memcpy(name, p->x.s, p->x.n);
   name[p->x.n] = '\0';
   p->prim = vm_reader_begin(&p->r, name);
-  if (!p->prim || !next(p)) return false;
-  if (vm_is_char(&p->x, '(')) return next(p) && eat(p, ')');
+  if (!p->prim || !next_token(p)) return false;
+  if (vm_is_char(&p->x, '(')) return next_token(p) && eat(p, ')');
   if (!eat(p, '{')) return false;
   while (!vm_is_char(&p->x, '}')) {
     if (!parse_operand(p)) return false;
     if (!vm_is_char(&p->x, '}') && !eat(p, ',')) return false;
   }
-  return next(p);
+  return next_token(p);
 }
 
-/* The call read last becomes an instruction with these outputs. */
+/* Appends the call just parsed, with these outputs. */
 static bool end_instruction(parser *p) {
   if (!vm_reader_end(&p->r, p->prim, p->targets.n, NULL, 0)) return false;
   for (uint32_t i = 0; i < p->targets.n; i++)
@@ -289,8 +289,8 @@ static void aim(parser *p, char letter, uint32_t number) {
   vec_push(p->r.t->heap, &p->targets, t);
 }
 
-/* The word at hand may stand on a later line than what is wrong. */
-static bool finish(parser *p) {
+/* The current token may be on a later line than the error. */
+static bool finish_statement(parser *p) {
   uint32_t line = p->r.line;
   p->r.line = p->x.last;
   bool ok = end_instruction(p);
@@ -306,11 +306,11 @@ static bool parse_locals(parser *p) {
         !vm_parse_rv_name(p->x.s, p->x.n, &letter, &number))
       return fail_at(p, "a variable (b0, l1, v2, ...)");
     aim(p, letter, number);
-    if (!next(p)) return false;
+    if (!next_token(p)) return false;
     if (!vm_is_char(&p->x, ',')) break;
-    if (!next(p)) return false;
+    if (!next_token(p)) return false;
   }
-  return eat(p, '=') && parse_call(p) && finish(p);
+  return eat(p, '=') && parse_call(p) && finish_statement(p);
 }
 
 static bool is_text(const parser *p, const char *text) {
@@ -318,19 +318,19 @@ static bool is_text(const parser *p, const char *text) {
          !memcmp(p->x.s, text, p->x.n);
 }
 
-/* A second one would hide what is in the first. */
+/* A second declaration would shadow the first one. */
 static bool parse_table_of_variables(parser *p) {
   if (p->has_rv)
-    return vm_reader_fail(&p->r, TESS_PARSE, "'local rv' stands here twice");
+    return vm_reader_fail(&p->r, TESS_PARSE, "'local rv' is declared twice");
   p->has_rv = true;
-  return next(p) && eat(p, '=') && eat(p, '{') && eat(p, '}');
+  return next_token(p) && eat(p, '=') && eat(p, '{') && eat(p, '}');
 }
 
 /* local ts = require "tessera", local rv = {}, local b0, ... = call */
 static bool parse_local(parser *p) {
   if (vm_is_word(&p->x, "ts")) {
-    if (!next(p) || !eat(p, '=') || !eat_word(p, "require")) return false;
-    return is_text(p, "tessera") ? next(p) : fail_at(p, "\"tessera\"");
+    if (!next_token(p) || !eat(p, '=') || !eat_word(p, "require")) return false;
+    return is_text(p, "tessera") ? next_token(p) : fail_at(p, "\"tessera\"");
   }
   if (vm_is_word(&p->x, "rv")) return parse_table_of_variables(p);
   return parse_locals(p);
@@ -342,12 +342,12 @@ static bool parse_entries(parser *p) {
     if (!parse_entry(p, &number)) return false;
     aim(p, 0, number);
     if (!vm_is_char(&p->x, ',')) break;
-    if (!next(p)) return false;
+    if (!next_token(p)) return false;
   }
-  return eat(p, '=') && parse_call(p) && finish(p);
+  return eat(p, '=') && parse_call(p) && finish_statement(p);
 }
 
-/* Each of them must come next. */
+/* Variables must be numbered consecutively. */
 static bool eat_all(parser *p, const char *const *words) {
   for (; *words; words++)
     if (!((*words)[1] || vm_is_name_char(**words, false) ? eat_word(p, *words)
@@ -373,20 +373,20 @@ static bool parse_loop(parser *p) {
   if (n > VM_READER_NUMBERS)
     return vm_reader_fail(&p->r, TESS_LIMIT, "too many outputs");
   for (int64_t i = 1; i <= n; i++) aim(p, 0, (uint32_t)(base + i));
-  return finish(p);
+  return finish_statement(p);
 }
 
 static bool parse_statement(parser *p) {
   p->targets.n = 0;
   vm_reader_next(&p->r);
-  if (vm_is_word(&p->x, "local")) return next(p) && parse_local(p);
-  if (vm_is_word(&p->x, "do")) return next(p) && parse_loop(p);
+  if (vm_is_word(&p->x, "local")) return next_token(p) && parse_local(p);
+  if (vm_is_word(&p->x, "do")) return next_token(p) && parse_loop(p);
   if (vm_is_word(&p->x, "rv")) return parse_entries(p);
-  if (vm_is_word(&p->x, "sch")) return parse_call(p) && finish(p);
+  if (vm_is_word(&p->x, "sch")) return parse_call(p) && finish_statement(p);
   return fail_at(p, "a call of sch, or local, or rv[..],");
 }
 
-/* The first line says the version; who writes by hand may leave it out. */
+/* The first line has the version; it is optional in hand-written texts. */
 static bool read_head(parser *p, bool *there) {
   static const char head[] = "-- tessera trace ";
   size_t n = sizeof head - 1, length = (size_t)(p->x.end - p->x.at);
@@ -405,7 +405,7 @@ static tess_status parse_text(void *ud) {
   parser *p = ud;
   bool headed;
   vm_trace_reset(p->r.t);
-  bool ok = read_head(p, &headed) && next(p);
+  bool ok = read_head(p, &headed) && next_token(p);
   if (ok && !headed && p->x.token == VM_T_END)
     ok = fail_at(p, "'-- tessera trace 1' or an instruction");
   while (ok && p->x.token != VM_T_END) ok = parse_statement(p);

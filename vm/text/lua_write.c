@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing a trace as Lua that performs it on a schedule named `sch`.
+ * Prints a trace as Lua that performs it on a schedule named `sch`.
  *
  *   -- tessera trace 1
  *   local b0 = sch:get_block{name = "C"}
@@ -8,7 +8,7 @@
  *
  * A Lua function has at most 200 local variables, so later ones live in a
  * table: rv[120] is what would be called b120, l120 or v120.  An instruction
- * with many outputs assigns them in a loop.  lua_parse.c reads exactly this
+ * with many outputs assigns them in a loop.  lua_read.c parses exactly this
  * language. */
 #include "vm/text/lua_write.h"
 #include "vm/text/text.h"
@@ -37,8 +37,8 @@ static void put_string(strbuf *out, const char *s, size_t n) {
   str_putc(out, '"');
 }
 
-/* An infinity is a literal that overflows; a float keeps its point. */
-static void put_real(strbuf *out, double x) {
+/* An infinity is a literal that overflows; a float keeps its decimal point. */
+static void put_lua_real(strbuf *out, double x) {
   if (isinf(x)) {
     str_puts(out, x > 0 ? "1e999" : "-1e999");
     return;
@@ -48,7 +48,7 @@ static void put_real(strbuf *out, double x) {
   if (str_get(out) && !strpbrk(str_get(out) + at, ".e")) str_puts(out, ".0");
 }
 
-/* The least integer has no decimal literal in Lua. */
+/* INT64_MIN has no decimal literal in Lua. */
 static void put_int(strbuf *out, int64_t i) {
   if (i == INT64_MIN)
     str_puts(out, "0x8000000000000000");
@@ -56,13 +56,13 @@ static void put_int(strbuf *out, int64_t i) {
     str_printf(out, "%" PRId64, i);
 }
 
-/* Variables of an instruction are all locals or all in the table. */
+/* The outputs of an instruction are all locals or all in the table. */
 static bool is_local(const vm_trace *t, vm_rv rv) {
   const vm_inst *in = &t->inst.v[t->rv_inst.v[rv]];
   return in->out + in->nout - 1 <= VM_LUA_LOCALS;
 }
 
-static void put_rv(const writer *w, vm_rv rv) {
+static void put_lua_rv(const writer *w, vm_rv rv) {
   char name[16];
   vm_rv_name(w->t, rv, name);
   if (is_local(w->t, rv))
@@ -84,12 +84,12 @@ bool vm_is_lua_name(const char *s, size_t n) {
   return n > 0;
 }
 
-static void put_value(const writer *w, vm_value v);
+static void put_lua_value(const writer *w, vm_value v);
 
 static void put_elements(const writer *w, uint32_t at, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     str_puts(w->out, i ? ", " : "");
-    put_value(w, w->t->val.v[at + i]);
+    put_lua_value(w, w->t->val.v[at + i]);
   }
 }
 
@@ -107,16 +107,16 @@ static void put_dict(const writer *w, vm_value v) {
       str_putc(w->out, ']');
     }
     str_puts(w->out, " = ");
-    put_value(w, pair[1]);
+    put_lua_value(w, pair[1]);
   }
   str_putc(w->out, '}');
 }
 
-/* Inner arithmetic stands in parentheses, so that none depends on ranks. */
+/* Nested arithmetic is parenthesized, so that nothing depends on precedence. */
 static void put_inner(const writer *w, vm_value v) {
   bool op = v.tag == VM_OP && v.op != IR_MIN && v.op != IR_MAX;
   str_puts(w->out, op ? "(" : "");
-  put_value(w, v);
+  put_lua_value(w, v);
   str_puts(w->out, op ? ")" : "");
 }
 
@@ -134,14 +134,14 @@ static void put_op(const writer *w, vm_value v) {
   put_inner(w, of[1]);
 }
 
-static void put_value(const writer *w, vm_value v) {
+static void put_lua_value(const writer *w, vm_value v) {
   switch ((vm_tag)v.tag) {
   case VM_NIL: str_puts(w->out, "nil"); break;
   case VM_BOOL: str_puts(w->out, v.i ? "true" : "false"); break;
   case VM_INT: put_int(w->out, v.i); break;
-  case VM_REAL: put_real(w->out, v.f); break;
+  case VM_REAL: put_lua_real(w->out, v.f); break;
   case VM_STR: put_string(w->out, w->t->text.v + v.str, v.n); break;
-  case VM_RV: put_rv(w, v.rv); break;
+  case VM_RV: put_lua_rv(w, v.rv); break;
   case VM_AUTO: str_puts(w->out, "ts.auto"); break;
   case VM_LIST:
     str_putc(w->out, '{');
@@ -153,8 +153,8 @@ static void put_value(const writer *w, vm_value v) {
   }
 }
 
-static void put_decision(const writer *w, const vm_inst *in) {
-  bool scalar = vm_decision_kind(in->prim) == SCH_KIND_INT;
+static void put_lua_decision(const writer *w, const vm_inst *in) {
+  bool scalar = vm_decides_one(in->prim);
   str_puts(w->out, scalar ? "" : "{");
   for (uint32_t i = 0; i < in->decision.n; i++) {
     str_puts(w->out, i ? ", " : "");
@@ -175,14 +175,14 @@ static void put_call(const writer *w, uint32_t k) {
     str_printf(w->out, "%s%s = ", before, sp->name);
     before = ", ";
     if (decision)
-      put_decision(w, in);
+      put_lua_decision(w, in);
     else
-      put_value(w, v);
+      put_lua_value(w, v);
   }
   str_puts(w->out, *before == '{' ? "()" : "}");
 }
 
-/* Many outputs at once would need more registers than Lua has. */
+/* More outputs in one assignment would exceed Lua's registers. */
 static void put_in_loop(const writer *w, uint32_t k) {
   const vm_inst *in = &w->t->inst.v[k];
   str_puts(w->out, "do local x = {");
@@ -203,7 +203,7 @@ void vm_write_lua_inst(const vm_trace *t, uint32_t k, strbuf *out) {
   str_puts(out, local ? "local " : "");
   for (uint32_t i = 0; i < in->nout; i++) {
     str_puts(out, i ? ", " : "");
-    put_rv(&w, in->out + i);
+    put_lua_rv(&w, in->out + i);
   }
   str_puts(out, in->nout ? " = " : "");
   put_call(&w, k);

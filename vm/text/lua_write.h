@@ -11,12 +11,12 @@ enum {
   VM_LUA_TARGETS = 50      /* table entries in one assignment */
 };
 
-/* Of a name, at its start or later on; no locale has a say. */
+/* Identifier characters, independent of the locale. */
 static inline bool vm_is_name_char(char c, bool later) {
   return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
          (later && c >= '0' && c <= '9');
 }
-/* A name that may stand before `=` in a table. */
+/* Is it valid before `=` in a table constructor? */
 bool vm_is_lua_name(const char *s, size_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading index maps: straight into expressions over the map's parameters,
- * so that nothing needs to be kept between replays. */
+ * Parser of index maps: builds expressions over the map's parameters directly,
+ * so that nothing is kept between replays. */
 #include "vm/text/map.h"
 #include "ir/edit.h"
 #include "vm/text/lua_write.h"
@@ -15,7 +15,7 @@ typedef struct name {
 typedef struct parser {
   const char *at;
   uint32_t depth;
-  ir_program *p; /* NULL: only looks */
+  ir_program *p; /* NULL: only checks */
   uint32_t ngiven;
   const int64_t *given;
   uint32_t nin, nout;
@@ -73,7 +73,7 @@ static ir_expr combine(parser *r, ir_op op, ir_expr a, ir_expr b) {
   return r->p ? ir_binary(r->p, op, a, b) : 0;
 }
 
-static ir_expr constant(parser *r, int64_t v) {
+static ir_expr parse_constant(parser *r, int64_t v) {
   return r->p ? ir_index(r->p, v) : 0;
 }
 
@@ -105,7 +105,7 @@ static bool read_given(parser *r, ir_expr *out) {
   const char *from = r->at;
   int64_t k;
   if (eat_int(r, &k) && k >= 1 && k <= r->ngiven) {
-    *out = r->p ? constant(r, r->given[k - 1]) : 0;
+    *out = r->p ? parse_constant(r, r->given[k - 1]) : 0;
     return true;
   }
   r->at = from;
@@ -117,7 +117,7 @@ static bool read_atom(parser *r, ir_expr *out) {
   skip_blank(r);
   if (*r->at >= '0' && *r->at <= '9') {
     if (!eat_int(r, &v)) return false;
-    *out = constant(r, v);
+    *out = parse_constant(r, v);
     return true;
   }
   if (eat(r, "$")) return read_given(r, out);
@@ -127,7 +127,7 @@ static bool read_atom(parser *r, ir_expr *out) {
   r->depth++;
   if (!read_atom(r, out)) return false;
   r->depth--;
-  *out = combine(r, IR_SUB, constant(r, 0), *out);
+  *out = combine(r, IR_SUB, parse_constant(r, 0), *out);
   return true;
 }
 
@@ -156,7 +156,7 @@ static bool read_terms(parser *r, ir_expr *out) {
   }
 }
 
-/* Whatever nests comes through here. */
+/* All recursion goes through here, with a depth limit. */
 static bool read_sum(parser *r, ir_expr *out) {
   if (r->depth == MAX_DEPTH) return false;
   r->depth++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the readers of both texts share. */
+ * Shared state of the trace parsers: variables by name, the current
+ * instruction, errors. */
 #include "vm/text/reader.h"
 
 #include <inttypes.h>

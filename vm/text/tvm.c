@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which instruction of TVM's is which primitive. */
+ * The table of TVM's instructions and the corresponding primitives. */
 #include "vm/text/tvm.h"
 
 #define P(name) extern const sch_prim sch_prim_##name;

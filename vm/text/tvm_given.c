@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Index maps with what is given: TVM has no place for it but the map's graph,
- * in which sampled integers are variables, and arithmetic over them stands
- * where its value is used. */
+ * Inlines the values of an index map's $ parameters, for TVM, whose format has
+ * free variables in the map's graph and no list of values. */
 #include "vm/text/text.h"
 #include "vm/text/tvm.h"
 
@@ -14,7 +13,7 @@ typedef struct expansion {
   tvm_given *given;
 } expansion;
 
-/* $k, the same each time for one variable. */
+/* $k, one number per variable. */
 static bool put_variable(expansion *x, vm_rv rv) {
   tvm_given *g = x->given;
   char name[16];
@@ -27,7 +26,7 @@ static bool put_variable(expansion *x, vm_rv rv) {
   return true;
 }
 
-/* An integer that is given, where operands may stand. */
+/* Writes an integer value as an operand of an expression. */
 static bool put_integer(expansion *x, vm_value v) {
   if (v.tag == VM_RV) return put_variable(x, v.rv);
   if (v.tag == VM_INT) {

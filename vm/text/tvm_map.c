@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Index maps as TVM writes them: a graph of nodes,
+ * Conversion between index maps and TVM's node graphs,
  *
  *   {"root": 1, "nodes": [{"type_key": ""}, {"type_key": "tir.IndexMap",
  *    "attrs": {"initial_indices": "2", "final_indices": "9", ..}}, ..]}
  *
- * Attributes are texts: numbers, or the place of another node. */
+ * Attributes are strings: numbers, or indices of other nodes. */
 #include "ir/edit.h"
 #include "vm/text/lua_write.h"
 #include "vm/text/map.h"
@@ -18,7 +18,7 @@
 
 enum { MAX_DEPTH = 48 };
 
-/* Binary nodes, by the end of their type's name. */
+/* Binary nodes, by the suffix of their type. */
 static const struct {
   const char *name;
   ir_op op;
@@ -41,12 +41,12 @@ typedef struct reader {
   tvm_given *given;
 } reader;
 
-static bool fail(const reader *r, const char *what) {
+static bool fail_map(const reader *r, const char *what) {
   err_set(r->err, TESS_PARSE, "this is no index map of TVM's: %s", what);
   return false;
 }
 
-/* The type's name without its namespace, which changes with the version. */
+/* The type without its namespace, which differs between versions. */
 static const char *type_of(const reader *r, size_t node) {
   const json_t *n = json_array_get(r->nodes, node);
   const char *key = json_string_value(json_object_get(n, "type_key"));
@@ -66,18 +66,18 @@ static bool take_number(const char *text, int64_t *out) {
   return text && *text && !*end && !errno;
 }
 
-/* The node that an attribute names. */
+/* The node that an attribute refers to. */
 static bool follow(const reader *r, size_t node, const char *name,
                    size_t *out) {
   int64_t at;
   if (!take_number(attr_of(r, node, name), &at) || at < 0 ||
       (size_t)at >= json_array_size(r->nodes))
-    return fail(r, "a node names one that is not there");
+    return fail_map(r, "a node names one that is not there");
   *out = (size_t)at;
   return true;
 }
 
-/* The text that an attribute names. */
+/* The string that an attribute refers to. */
 static const char *name_of(const reader *r, size_t node) {
   size_t at;
   if (!follow(r, node, "name", &at)) return NULL;
@@ -85,22 +85,23 @@ static const char *name_of(const reader *r, size_t node) {
       json_object_get(json_array_get(r->nodes, at), "repr_str"));
 }
 
-/* A variable that is no index is a sampled integer, told by its name. */
+/* A free variable is a sampled integer, identified by its name. */
 static bool put_given(reader *r, size_t node) {
   char letter;
   uint32_t number, i = 0;
   const char *name = name_of(r, node);
   if (!name || strlen(name) >= sizeof *r->given->name ||
       !vm_parse_rv_name(name, strlen(name), &letter, &number) || letter != 'v')
-    return fail(r, "a variable is none of its indices and no sampled integer");
+    return fail_map(r,
+                    "a variable is none of its indices and no sampled integer");
   while (i < r->given->n && strcmp(r->given->name[i], name)) i++;
-  if (i == VM_MAP_MAX) return fail(r, "it has too many sampled integers");
+  if (i == VM_MAP_MAX) return fail_map(r, "it has too many sampled integers");
   if (i == r->given->n) strcpy(r->given->name[r->given->n++], name);
   str_printf(r->out, "$%" PRIu32, i + 1);
   return true;
 }
 
-/* i0, i1, ...: TVM's names need not be names, nor different. */
+/* i0, i1, ...: TVM's names need not be identifiers, nor distinct. */
 static void put_param(reader *r, uint32_t i) {
   str_printf(r->out, "i%" PRIu32, i);
 }
@@ -132,21 +133,21 @@ static bool put_node(reader *r, size_t node) {
   for (uint32_t i = 0; i < NOPS; i++)
     if (!strcmp(type, ops[i].name)) return put_binary(r, node, i);
   if (!strcmp(type, "Var")) return put_given(r, node);
-  return fail(r, "its results hold more than integer arithmetic over its "
-                 "indices");
+  return fail_map(r, "its results hold more than integer arithmetic over its "
+                     "indices");
 }
 
-/* Nodes may be shared, even with those above them: the text is bounded. */
+/* Nodes may be shared, even form cycles: the text's length is bounded. */
 static bool put_expr(reader *r, size_t node) {
   if (r->depth == MAX_DEPTH || r->out->n > TVM_MAX_TEXT)
-    return fail(r, "its results are too long");
+    return fail_map(r, "its results are too long");
   r->depth++;
   bool ok = put_node(r, node);
   r->depth--;
   return ok;
 }
 
-/* The nodes that the array in an attribute of the root lists. */
+/* The nodes listed by an array attribute of the root. */
 static bool list_nodes(const reader *r, size_t root, const char *name,
                        uint32_t *n, size_t *out) {
   size_t at;
@@ -154,17 +155,17 @@ static bool list_nodes(const reader *r, size_t root, const char *name,
   const json_t *list = json_object_get(json_array_get(r->nodes, at), "data");
   *n = (uint32_t)json_array_size(list);
   if (!json_is_array(list) || *n > VM_MAP_MAX)
-    return fail(r, "it has no list of indices, or a long one");
+    return fail_map(r, "it has no list of indices, or a long one");
   for (uint32_t i = 0; i < *n; i++) {
     json_int_t k = json_integer_value(json_array_get(list, i));
     if (k < 1 || (size_t)k >= json_array_size(r->nodes))
-      return fail(r, "a list names a node that is not there");
+      return fail_map(r, "a list names a node that is not there");
     out[i] = (size_t)k;
   }
   return true;
 }
 
-static bool is_number(const reader *r, size_t node, vm_value *out) {
+static bool is_constant_node(const reader *r, size_t node, vm_value *out) {
   const char *type = type_of(r, node), *text = attr_of(r, node, "value");
   int64_t i;
   char *end;
@@ -203,13 +204,13 @@ bool vm_tvm_read_map(const json_t *graph, strbuf *out, vm_value *number,
   uint32_t n;
   json_int_t root = json_integer_value(json_object_get(graph, "root"));
   if (root < 1 || (size_t)root >= json_array_size(r.nodes))
-    return fail(&r, "it has no root");
+    return fail_map(&r, "it has no root");
   if (strcmp(type_of(&r, (size_t)root), "IndexMap"))
-    return fail(&r, "its root is another thing");
+    return fail_map(&r, "its root is another thing");
   if (!list_nodes(&r, (size_t)root, "initial_indices", &r.nin, r.in) ||
       !list_nodes(&r, (size_t)root, "final_indices", &n, result))
     return false;
-  if (number && n == 1 && is_number(&r, result[0], number)) return true;
+  if (number && n == 1 && is_constant_node(&r, result[0], number)) return true;
   return put_map(&r, n, result);
 }
 
@@ -220,18 +221,18 @@ typedef struct scribe {
   uint32_t nin;
   vm_value number;
   const tvm_given *given; /* NULL: none; further parameters of the map */
-  strbuf *out;            /* NULL: it is only looked at */
+  strbuf *out;            /* NULL: dry run */
   ir_program p;
   arena scratch;
   sch_map map;
-  /* Those given that are used, in the order in which a reader meets them. */
+  /* The used ones, in the order of their first occurrence. */
   uint32_t nused, used[VM_MAP_MAX];
   const char *dtype;
-  uint32_t nodes; /* so many are written */
+  uint32_t nodes; /* nodes written so far */
   uint32_t first; /* the first parameter's node */
 } scribe;
 
-/* Operands come before what they are operands of; the root is the last. */
+/* Operands come before their users; the root is the last. */
 static uint32_t begin_node(scribe *s, const char *type) {
   str_printf(s->out, ", {\"type_key\": \"%s\"", type);
   return s->nodes++;
@@ -283,14 +284,14 @@ static uint32_t param_node(const scribe *s, uint32_t i) {
   return s->first + 3 * i + 2;
 }
 
-/* Which parameter of the map's text a variable is. */
+/* The parameter of the map's text that a variable is. */
 static uint32_t find_param(const scribe *s, ir_var v) {
   uint32_t i = 0;
   while (s->map.in[i] != v) i++;
   return i;
 }
 
-/* false: the expression is nested too deeply to be read. */
+/* false: the expression is nested too deeply. */
 static bool find_used(scribe *s, ir_expr e, uint32_t depth) {
   const ir_node x = *ir_at(&s->p, e);
   if (depth == MAX_DEPTH) return false;
@@ -365,8 +366,8 @@ static void add_map(scribe *s) {
              to, from, root);
 }
 
-/* The text with its sampled integers as further parameters, whose names are
- * no parameter's: it has no $ in names. */
+/* The text with its sampled integers as additional parameters; their names are
+ * fresh, since the text has no $ in names. */
 static const char *name_given(scribe *s) {
   char *out = arena_alloc(&s->scratch, 6 * strlen(s->text) + 8 * VM_MAP_MAX);
   char *to = out;
@@ -406,9 +407,9 @@ static tess_status work(void *ud) {
   return TESS_OK;
 }
 
-/* Whatever happens, what it works with is freed.  false: the names that are
- * given are the map's own, or it is too large. */
-static bool run(scribe *s, mem_heap *heap) {
+/* Frees its work in any case.  false: a name clash with the map's own, or too
+ * large. */
+static bool write_graph_of(scribe *s, mem_heap *heap) {
   s->nodes = s->first = 1;
   arena_init(&s->scratch, heap);
   tess_status st = mem_protect(heap, work, s);
@@ -426,12 +427,12 @@ bool vm_tvm_write_map(mem_heap *heap, const char *map, uint32_t nin,
               .given = given,
               .out = out,
               .p.heap = heap};
-  return run(&s, heap);
+  return write_graph_of(&s, heap);
 }
 
 uint32_t vm_tvm_count_results(mem_heap *heap, const char *map,
                               const tvm_given *given) {
   scribe s = {.text = map, .given = given, .p.heap = heap};
-  run(&s, heap);
+  write_graph_of(&s, heap);
   return s.map.nout;
 }

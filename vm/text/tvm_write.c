@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing a trace as TVM's JSON; tvm.h says what it looks like. */
+ * Writing traces as TVM's JSON (the format: tvm.h). */
 #include "vm/text/map.h"
 #include "vm/text/text.h"
 #include "vm/text/tvm.h"
@@ -9,15 +9,15 @@
 
 typedef struct writer {
   const vm_trace *t;
-  uint32_t k; /* the instruction being written, from 0 */
+  uint32_t k; /* the current instruction, from 0 */
   strbuf *out;
   err_state *err;
-  const sch_spec *sp; /* the operand being written */
+  const sch_spec *sp; /* the current operand */
   bool quoted;        /* among the inputs */
-  bool in_table;      /* where TVM looks for no variables */
+  bool in_table;      /* inside a dictionary, where TVM resolves no variables */
 } writer;
 
-static bool refuse(const writer *w, const char *what) {
+static bool refuse_tvm(const writer *w, const char *what) {
   const sch_prim *p = w->t->inst.v[w->k].prim;
   if (w->sp)
     err_set(w->err, TESS_UNSUPPORTED, "%s: TVM cannot express %s as '%s'",
@@ -28,11 +28,11 @@ static bool refuse(const writer *w, const char *what) {
   return false;
 }
 
-static const char *text_of(const writer *w, vm_value v) {
+static const char *string_of(const writer *w, vm_value v) {
   return w->t->text.v + v.str;
 }
 
-/* TVM reads no \u in strings. */
+/* TVM's parser rejects \u in strings. */
 static bool has_control(const char *s, size_t n) {
   for (size_t i = 0; i < n; i++)
     if (((unsigned char)s[i] < 0x20 && !strchr("\b\t\n\f\r", s[i])) ||
@@ -43,19 +43,19 @@ static bool has_control(const char *s, size_t n) {
 
 /* Among the inputs strings have a second pair of marks. */
 static bool put_string(const writer *w, const char *s, size_t n) {
-  if (has_control(s, n)) return refuse(w, "a control character");
+  if (has_control(s, n)) return refuse_tvm(w, "a control character");
   str_puts(w->out, w->quoted ? "\"\\\"" : "\"");
   vm_write_escaped(w->out, s, n);
   str_puts(w->out, w->quoted ? "\\\"\"" : "\"");
   return true;
 }
 
-static bool put_value(const writer *w, vm_value v);
+static bool put_tvm_value(const writer *w, vm_value v);
 
 static bool put_elements(const writer *w, vm_value v) {
   for (uint32_t i = 0; i < v.n; i++) {
     str_puts(w->out, i ? ", " : "");
-    if (!put_value(w, w->t->val.v[v.at + i])) return false;
+    if (!put_tvm_value(w, w->t->val.v[v.at + i])) return false;
   }
   return true;
 }
@@ -68,37 +68,37 @@ static bool put_dict(const writer *w, vm_value v) {
   for (uint32_t i = 0; i < v.n; i += 2) {
     const vm_value *pair = &w->t->val.v[v.at + i];
     str_puts(w->out, i ? ", " : "");
-    if (!put_string(&inside, text_of(w, pair[0]), pair[0].n)) return false;
+    if (!put_string(&inside, string_of(w, pair[0]), pair[0].n)) return false;
     str_puts(w->out, ": ");
-    if (!put_value(&inside, pair[1])) return false;
+    if (!put_tvm_value(&inside, pair[1])) return false;
   }
   str_putc(w->out, '}');
   return true;
 }
 
-/* A boolean comes back from TVM as an integer; as an attribute it is one. */
+/* TVM returns a boolean as an integer; as an attribute it is one. */
 static bool put_bool(const writer *w, vm_value v) {
-  if (w->sp->kind != SCH_KIND_BOOL) return refuse(w, "a boolean");
+  if (w->sp->kind != SCH_KIND_BOOL) return refuse_tvm(w, "a boolean");
   str_putc(w->out, v.i ? '1' : '0');
   return true;
 }
 
-static bool put_real(const writer *w, vm_value v) {
-  if (isinf(v.f)) return refuse(w, "an infinity");
+static bool put_tvm_real(const writer *w, vm_value v) {
+  if (isinf(v.f)) return refuse_tvm(w, "an infinity");
   vm_write_real(w->out, v.f);
   return true;
 }
 
-static bool put_value(const writer *w, vm_value v) {
+static bool put_tvm_value(const writer *w, vm_value v) {
   char name[16];
   switch ((vm_tag)v.tag) {
   case VM_NIL: str_puts(w->out, w->quoted ? "\"None\"" : "null"); break;
   case VM_BOOL: return put_bool(w, v);
   case VM_INT: str_printf(w->out, "%" PRId64, v.i); break;
-  case VM_REAL: return put_real(w, v);
-  case VM_STR: return put_string(w, text_of(w, v), v.n);
+  case VM_REAL: return put_tvm_real(w, v);
+  case VM_STR: return put_string(w, string_of(w, v), v.n);
   case VM_RV:
-    if (w->in_table) return refuse(w, "a variable in a table");
+    if (w->in_table) return refuse_tvm(w, "a variable in a table");
     vm_rv_name(w->t, v.rv, name);
     str_printf(w->out, "\"%s\"", name);
     break;
@@ -109,15 +109,14 @@ static bool put_value(const writer *w, vm_value v) {
     str_putc(w->out, ']');
     break;
   case VM_DICT: return put_dict(w, v);
-  case VM_OP: return refuse(w, "arithmetic over variables");
+  case VM_OP: return refuse_tvm(w, "arithmetic over variables");
   }
   return true;
 }
 
 /* ---- index maps --------------------------------------------------------- */
 
-/* How many indices the instruction's map gives: so many has the map of what
- * is filled in. */
+/* The number of indices that the instruction's map has, for a constant map. */
 static uint32_t count_indices(const writer *w) {
   const sch_prim *p = w->t->inst.v[w->k].prim;
   strbuf text;
@@ -133,8 +132,8 @@ static uint32_t count_indices(const writer *w) {
   return n;
 }
 
-/* Sampled integers are variables of the graph that bear their names, which
- * TVM looks for among the inputs only. */
+/* Sampled integers become free variables of the graph, which TVM resolves among
+ * the inputs only. */
 static bool write_graph(const writer *w, vm_value v, strbuf *text,
                         strbuf *graph) {
   tvm_given given = {.n = 0};
@@ -148,7 +147,7 @@ static bool write_graph(const writer *w, vm_value v, strbuf *text,
 
 static bool put_map(const writer *w, vm_value v) {
   strbuf text, graph;
-  if (v.tag == VM_NIL) return put_value(w, v);
+  if (v.tag == VM_NIL) return put_tvm_value(w, v);
   str_init(&text, w->t->heap);
   str_init(&graph, w->t->heap);
   bool ok = write_graph(w, v, &text, &graph);
@@ -156,12 +155,12 @@ static bool put_map(const writer *w, vm_value v) {
   w->out->bad |= graph.bad | text.bad;
   str_free(&graph);
   str_free(&text);
-  return ok || refuse(w, "a map with sampled integers");
+  return ok || refuse_tvm(w, "a map with sampled integers");
 }
 
 /* ---- operands ----------------------------------------------------------- */
 
-/* Where a table has a default, the value that was left out. */
+/* The default of an operand that was left out, where the table has one. */
 static vm_value filled_in(const sch_spec *sp, vm_value v) {
   if (v.tag != VM_NIL) return v;
   switch ((sch_kind)sp->kind) {
@@ -177,17 +176,17 @@ static vm_value filled_in(const sch_spec *sp, vm_value v) {
   }
 }
 
-/* By its index; the side is told only where TVM asks for it. */
+/* By index; the side is written only where TVM has a field for it. */
 static bool put_buffer(const writer *w, vm_value v, bool side) {
   const vm_value *pair = w->t->val.v + (v.tag == VM_LIST ? v.at : 0);
-  if (v.tag == VM_STR) return refuse(w, "a buffer's name");
+  if (v.tag == VM_STR) return refuse_tvm(w, "a buffer's name");
   if (v.tag == VM_LIST)
     str_printf(w->out, "%" PRId64, pair[1].i);
   else
     str_printf(w->out, "%" PRId64, v.i);
   if (!side) return true;
-  if (v.tag != VM_LIST) return refuse(w, "an index without its side");
-  str_printf(w->out, ", %d", !strcmp(text_of(w, pair[0]), "write"));
+  if (v.tag != VM_LIST) return refuse_tvm(w, "an index without its side");
+  str_printf(w->out, ", %d", !strcmp(string_of(w, pair[0]), "write"));
   return true;
 }
 
@@ -197,11 +196,11 @@ static bool put_nodes(const writer *w, vm_value v) {
   bool loop = false;
   for (uint32_t i = 0; i < v.n; i++)
     loop = loop || w->t->rv.v[node[i].rv] == VM_RV_LOOP;
-  if (loop && v.n > 1) return refuse(w, "loops in a list");
-  return put_value(w, loop ? *node : v);
+  if (loop && v.n > 1) return refuse_tvm(w, "loops in a list");
+  return put_tvm_value(w, loop ? *node : v);
 }
 
-/* As many equal parts of 1 as the operand before has elements. */
+/* Equal probabilities, as many as the previous operand has elements. */
 static void put_uniform(const writer *w, uint32_t spec) {
   uint32_t n = vm_operand(w->t, w->k, spec - 1).n;
   str_putc(w->out, '[');
@@ -213,7 +212,7 @@ static void put_uniform(const writer *w, uint32_t spec) {
 }
 
 static bool put_string_default(const writer *w, vm_value v, tvm_form form) {
-  const char *s = v.tag == VM_STR    ? text_of(w, v)
+  const char *s = v.tag == VM_STR    ? string_of(w, v)
                   : form == TVM_FUNC ? "main"
                   : w->sp->dflt.s    ? w->sp->dflt.s
                                      : "";
@@ -238,7 +237,7 @@ static bool put_field(writer *w, const tvm_field *f) {
   case SCH_KIND_FILL: return put_map(w, v);
   case SCH_KIND_STR:
   case SCH_KIND_DTYPE: return put_string_default(w, v, f->form);
-  default: return put_value(w, v);
+  default: return put_tvm_value(w, v);
   }
 }
 
@@ -261,7 +260,7 @@ static bool put_fields(writer *w, const char *fields, bool quoted) {
 
 /* ---- the whole ---------------------------------------------------------- */
 
-/* What an operand of ours says that no field of TVM's does. */
+/* An operand that none of TVM's fields can hold. */
 static bool has_more(writer *w, const tvm_row *row) {
   const sch_prim *p = row->prim;
   for (uint32_t i = 0; i < p->nspecs; i++) {
@@ -281,8 +280,8 @@ static bool put_inst(writer *w) {
   const vm_inst *in = &w->t->inst.v[w->k];
   const tvm_row *row = vm_tvm_find_prim(in->prim);
   w->sp = NULL;
-  if (!row) return refuse(w, "instruction");
-  if (has_more(w, row)) return refuse(w, "what is given");
+  if (!row) return refuse_tvm(w, "instruction");
+  if (has_more(w, row)) return refuse_tvm(w, "what is given");
   str_printf(w->out, "[\"%s\"", row->kind);
   if (!put_fields(w, row->inputs, true) || !put_fields(w, row->attrs, false))
     return false;
@@ -296,9 +295,9 @@ static bool put_inst(writer *w) {
   return true;
 }
 
-static void put_decision(const vm_trace *t, uint32_t k, strbuf *out) {
+static void put_tvm_decision(const vm_trace *t, uint32_t k, strbuf *out) {
   const vm_inst *in = &t->inst.v[k];
-  bool scalar = vm_decision_kind(in->prim) == SCH_KIND_INT;
+  bool scalar = vm_decides_one(in->prim);
   str_printf(out, "[%" PRIu32 ", %s", k, scalar ? "" : "[");
   for (uint32_t i = 0; i < in->decision.n; i++)
     str_printf(out, "%s%" PRId64, i ? ", " : "", t->dec.v[in->decision.at + i]);
@@ -322,7 +321,7 @@ tess_status vm_write_tvm(const vm_trace *t, strbuf *out, err_state *err) {
   for (uint32_t k = 0; k < t->inst.n; k++) {
     if (!has_decision(&t->inst.v[k])) continue;
     str_puts(out, any ? ", " : "");
-    put_decision(t, k, out);
+    put_tvm_decision(t, k, out);
     any = true;
   }
   str_puts(out, "]]\n");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The faults of the program fuzz-faults. */
+ * Run-time switches of the faults in the program fuzz-faults. */
 #include "fuzz/faulty.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- rolling_buffer in strips that run at once: each strip's first window holds
--- all that the strip reads, also where strips overhang.
+-- rolling_buffer in parallel strips: the first window of each strip is computed
+-- whole, also where strips overhang.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, refused = checks.same, checks.refused

@@ -26,7 +26,7 @@ typedef struct virtual {
 }
 virtual;
 
-static bool is_virtual(const ir_program *p, ir_stmt s) {
+bool lower_is_vthread(const ir_program *p, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(p, s);
   return r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
          r->thread >= IR_VTHREAD_X && r->thread <= IR_VTHREAD_Z;
@@ -214,23 +214,10 @@ static void visit(ir_program *p, arena *scratch, ir_stmt s) {
       next = ir_st(p, c)->next;
       visit(p, scratch, c);
     }
-  if (is_virtual(p, s)) run_in_turn(p, scratch, s);
+  if (lower_is_vthread(p, s)) run_in_turn(p, scratch, s);
 }
 
-LOWER_PASS(loops) {
-  (void)scratch, (void)e;
-  if (!o->no_threads) return TESS_OK;
-  LOWER_EACH(p, s) {
-    ir_stmt_rec *r = ir_st(p, s);
-    if (r->kind != IR_LOOP || r->loop_kind != IR_THREAD || is_virtual(p, s))
-      continue;
-    r->loop_kind = IR_SERIAL;
-    r->thread = 0;
-  }
-  return TESS_OK;
-}
-
-LOWER_PASS(vthreads) {
+LOWER_PASS(inject_virtual_thread) {
   (void)o, (void)e;
   visit(p, scratch, ir_entry(p)->root);
   return TESS_OK;

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What tiles of a size read, with a halo or without, is computed in each of
--- them, where it ends with the buffer: each iteration has it for its own, so
--- that all may run at once.
+-- compute_at under tiles that read a halo, at symbolic sizes: each iteration
+-- has a private copy of what it reads, clipped to the buffer, so tiles can run
+-- in parallel.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 

@@ -413,7 +413,7 @@ static bool rewrite(cross *x) {
   return true;
 }
 
-LOWER_PASS(cross) {
+LOWER_PASS(lower_cross_thread_reduction) {
   (void)o;
   LOWER_EACH(p, s) {
     if (!ir_is_block(p, s) || !ir_st(p, s)->parent || !needs_it(p, s)) continue;

@@ -353,7 +353,7 @@ static void try_loops(ir_program *p, arena *scratch, ir_stmt s,
   }
 }
 
-LOWER_PASS(registers) {
+LOWER_PASS(scalar_replacement) {
   (void)e;
   tried *done = NULL;
   LOWER_EACH(p, s) {

@@ -41,7 +41,7 @@ static ir_expr flat_load(ir_subst *s, ir_buf b, uint32_t n,
   return ir_load(s->p, b, 1, &at);
 }
 
-LOWER_PASS(flatten) {
+LOWER_PASS(flatten_buffer) {
   (void)o, (void)e;
   ir_subst sub;
   ir_subst_init(&sub, p, scratch);

@@ -482,7 +482,7 @@ static void allocate_globally(ir_program *p, ir_stmt alloc) {
       b->scope = IR_SCOPE_GLOBAL;
 }
 
-LOWER_PASS(kernels) {
+LOWER_PASS(form_kernels) {
   (void)o;
   ir_stmt root = ir_entry(p)->root;
   for (ir_stmt s = root, next; s; s = next) {

@@ -259,7 +259,7 @@ static ir_expr pow_in(math *m, ir_expr x, ir_expr y) {
 /* In float64 for float32, where the logarithm's error would be magnified. */
 static ir_expr expand_pow(math *m, ir_expr x, ir_expr y) {
   if (!is_single(m)) return pow_in(m, x, y);
-  math w = {m->p, {TESS_FLOAT, 64, m->t.lanes}};
+  math w = {m->p, {TESS_DTYPE_FLOAT, 64, m->t.lanes}};
   ir_expr r = pow_in(&w, ir_cast(m->p, w.t, x), ir_cast(m->p, w.t, y));
   return ir_cast(m->p, m->t, r);
 }
@@ -269,7 +269,8 @@ static ir_expr expand_pow(math *m, ir_expr x, ir_expr y) {
 static ir_expr expand(ir_program *p, const ir_node *n, const ir_expr *a,
                       void *ud) {
   (void)ud;
-  if (n->op != IR_CALL || n->dtype.code != TESS_FLOAT || n->dtype.bits < 32)
+  if (n->op != IR_CALL || n->dtype.code != TESS_DTYPE_FLOAT ||
+      n->dtype.bits < 32)
     return 0;
   math m = {p, n->dtype};
   switch ((ir_fn)n->a) {
@@ -287,7 +288,7 @@ static ir_expr expand(ir_program *p, const ir_node *n, const ir_expr *a,
   }
 }
 
-LOWER_PASS(math) {
+LOWER_PASS(lower_intrin) {
   (void)e;
   if (!o->keep_math) lower_map(p, scratch, expand, NULL);
   return TESS_OK;

@@ -17,7 +17,7 @@ ir_expr lower_keep(ir_program *p, ir_stmt loop, ir_expr e, const char *what) {
   return ir_ref(p, v);
 }
 
-LOWER_PASS(starts) {
+LOWER_PASS(hoist_loop_start) {
   (void)scratch, (void)o, (void)e;
   LOWER_EACH(p, s)
   if (ir_is_loop(p, s) && ir_st(p, s)->loop_kind != IR_THREAD &&

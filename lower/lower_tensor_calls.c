@@ -73,7 +73,7 @@ static const char *find_text(const call *k, ir_stmt s, const char **why) {
              : NULL;
 }
 
-LOWER_PASS(calls) {
+LOWER_PASS(lower_tensor_calls) {
   (void)o;
   call k = {.p = p, .scratch = scratch};
   const char *why;

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Consumers that read every so many elements, or windows, moved under a tile of
--- their producer: each instance runs where the last of what it reads is made.
+-- reverse_compute_at of consumers that read with a stride or a sliding window:
+-- each instance runs where the last element that it reads is produced.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, refused = checks.same, checks.refused

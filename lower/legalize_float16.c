@@ -9,7 +9,7 @@
 static bool is_half(tess_dtype t) { return ir_is_float(t) && t.bits == 16; }
 
 static tess_dtype float32_like(tess_dtype t) {
-  return (tess_dtype){TESS_FLOAT, 32, t.lanes};
+  return (tess_dtype){TESS_DTYPE_FLOAT, 32, t.lanes};
 }
 
 static ir_expr wide(ir_program *p, ir_expr e) {
@@ -33,7 +33,7 @@ static ir_expr in_float32(ir_program *p, const ir_node *n, const ir_expr *a,
                  ir_call(p, (ir_fn)n->a, float32_like(n->dtype), n->n, b));
 }
 
-LOWER_PASS(half) {
+LOWER_PASS(legalize_float16) {
   (void)o, (void)e;
   lower_map(p, scratch, in_float32, NULL);
   return TESS_OK;

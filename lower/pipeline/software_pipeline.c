@@ -258,7 +258,7 @@ static bool visit(ir_program *p, arena *scratch, ir_stmt s, err_state *e) {
   return !is_pipelined(p, s) || pipeline(p, scratch, s, e);
 }
 
-LOWER_PASS(pipeline) {
+LOWER_PASS(software_pipeline) {
   (void)o;
   return visit(p, scratch, ir_entry(p)->root, e) ? TESS_OK : e->code;
 }

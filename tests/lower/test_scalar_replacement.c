@@ -7,7 +7,7 @@
 #include "lower/lower.h"
 #include "support/test.h"
 
-static const tess_dtype F32 = {TESS_FLOAT, 32, 1};
+static const tess_dtype F32 = {TESS_DTYPE_FLOAT, 32, 1};
 enum { N = 8 };
 
 typedef struct nest {
@@ -110,7 +110,7 @@ static void clear(nest *t, ir_buf b) {
 static void run_pass(nest *t, const char *name) {
   lower_options o = {.vector_bytes = 32};
   err_state e;
-  for (uint32_t i = 0; i < lower_npasses; i++)
+  for (uint32_t i = 0; i < LOWER_NPASSES; i++)
     if (!strcmp(lower_passes[i].name, name))
       assert_int_equal(lower_passes[i].run(&t->p, &t->scratch, &o, &e),
                        TESS_OK);
@@ -128,8 +128,8 @@ static void lower(nest *t) {
     ir_entry(&t->p)->sizes = ir_arg_span(&t->p, 1, &t->size);
   }
   ir_program_copy(&t->before, &t->p);
-  run_pass(t, "first");
-  run_pass(t, "registers");
+  run_pass(t, "hoist_init");
+  run_pass(t, "scalar_replacement");
   ir_print_opts none = {0};
   ir_print(&t->p, &none, &t->text);
   if (interp_equal(&t->heap.heap, &t->before, &t->p, 7, &o, &e, NULL)) {

@@ -37,7 +37,7 @@ static tess_status bad(const ir_program *p, ir_stmt block, err_state *e) {
                  (unsigned)ir_blk(p, block)->writes.n);
 }
 
-LOWER_PASS(double) {
+LOWER_PASS(mark_double_buffer) {
   (void)o;
   LOWER_EACH(p, s) {
     const ir_anno *a = ir_is_block(p, s) ? ir_anno_get(p, s, KEY) : NULL;

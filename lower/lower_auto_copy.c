@@ -409,7 +409,7 @@ static void tell_how(ir_program *p, arena *scratch, ir_stmt block) {
   run_loops(p, scratch, block, shared, lanes, bytes);
 }
 
-LOWER_PASS(auto_copy) {
+LOWER_PASS(lower_auto_copy) {
   (void)e;
   nest k;
   LOWER_EACH(p, s)

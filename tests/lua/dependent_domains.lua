@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Blocks whose iters have domains that a loop around them tells.
+-- Blocks whose iters have domains that depend on an enclosing loop.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 

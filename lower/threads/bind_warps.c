@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Blocks annotated warp_execution that stand below thread loops are what all
- * lanes of a warp run together, once: a loop bound to `warp` goes around each.
- * The lanes are the places of threadIdx.x, so no loop around may be bound to
- * it; the pass `kernels` sees to it that there are IR_WARP_LANES of them. */
+ * Binds blocks annotated warp_execution to warps: wraps each that is nested in
+ * thread loops in a loop over the axis `warp`, since its lanes execute the
+ * block collectively, once.  The lanes are the iterations of threadIdx.x, so
+ * no enclosing loop may be bound to that axis; form_kernels makes its extent
+ * IR_WARP_LANES. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/pass.h"
@@ -53,7 +54,7 @@ static bool check(const ir_program *p, ir_stmt block, err_state *e) {
   return true;
 }
 
-LOWER_PASS(warps) {
+LOWER_PASS(bind_warps) {
   (void)scratch;
   if (o->no_threads) return TESS_OK;
   LOWER_EACH(p, s) {

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A local buffer lives where no value is carried from one iteration to the
--- next.  A reduction may be spread over a loop that no iter of it names: by
--- the bounds of a loop, a predicate, or results that move along.
+-- The lifetime scope of a local buffer: the innermost one in which no value is
+-- carried between iterations.  A reduction may be spread over a loop that binds
+-- no iter: by bounds, a predicate, or moving results.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 

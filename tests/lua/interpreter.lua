@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the oracle must tell apart: programs of which few inputs, or none that
--- is drawn at random, would show the difference.
+-- Equivalence checks on programs that few inputs, or no random ones, tell
+-- apart.
 local ts = require "tessera"
 
 -- Inputs that stand in an index with something around them take more values
@@ -363,7 +363,7 @@ do
   end
   local same, why = ts.equivalent(through(4), through(3))
   assert(same == false)
-  assert(why:find("in the second program B[3] is read before anything wrote it",
+  assert(why:find("in the second program B[3] is read before it is written",
                   1, true), why)
   for _, q in ipairs { through(4), through(3) } do
     local ok, e = pcall(ts.equivalent, through(3), q)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- rolling_buffer in tiles of two dimensions: it goes over the outermost loop
--- along which windows overlap, whatever stands between that and the windows,
--- and what neighbours further in share is not made twice either.
+-- rolling_buffer in tiles of two dimensions: it rolls over the outermost loop
+-- along which windows overlap, whatever loops are between, and windows shared
+-- along inner loops are not recomputed either.
 local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, refused = checks.same, checks.refused
@@ -67,7 +67,7 @@ do
   local sch, o = tiled(two, { 1, 4, 4, 2 })
   local b = sch:get_block "B"
   sch:compute_at(b, o[4])
-  refused(sch, "ROLLING_APART", "rolling_buffer", b, 0, o[4])
+  refused(sch, "ROLLING_NO_OVERLAP", "rolling_buffer", b, 0, o[4])
   refused(sch, "ROLLING_PATTERN", "rolling_buffer", b, 0, o[1])
   refused(sch, "ROLLING_PATTERN", "rolling_buffer", b, 0,
           (select(5, sch:get_loops(b))))

@@ -1,0 +1,157 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The lowering passes by name: ts.lower stops after any of them, in the
+-- spelling of TVM too, and after each the interpreter finds the same
+-- computation.
+local ts = require "tessera"
+
+local names, number = {}, {}
+for i, pass in ipairs(ts.lower_passes()) do
+  assert(pass.number == i and pass.name:find "^[a-z0-9_]+$", pass.name)
+  assert(#pass.summary > 10 and not pass.summary:find "%.$", pass.summary)
+  assert(not number[pass.name], pass.name)
+  names[i], number[pass.name] = pass.name, i
+end
+assert(#names > 20)
+
+-- ---- names -----------------------------------------------------------------
+
+for spelling, name in pairs {
+  vectorize = "vectorize", VectorizeLoop = "vectorize",
+  ["tir.UnrollLoop"] = "unroll", unroll_loop = "unroll",
+  FlattenBuffer = "flatten_buffer", LowerOpaqueBlock = "lower_blocks",
+  InjectVirtualThread = "inject_virtual_thread",
+  PlanAndUpdateBufferAllocationLocation = "plan_allocation",
+} do
+  assert(ts.lower_pass(spelling).name == name, spelling)
+end
+assert(ts.lower_pass "" == nil and ts.lower_pass "_" == nil)
+assert(ts.lower_pass "unrol" == nil and ts.lower_pass "unrolls" == nil)
+
+local function scaled()
+  local A, B = ts.placeholder("A", { 16, 12 }), ts.placeholder("B", { 12, 16 })
+  local k = ts.reduce_axis("k", 12)
+  local C = ts.compute("C", { 16, 16 }, function(i, j)
+    return ts.sum(A(i, k) * B(k, j), k)
+  end)
+  local D = ts.compute("D", { 16, 16 }, function(i, j)
+    return ts.exp(C(i, j) / 64)
+  end)
+  return ts.program("scaled", { A, B }, { D })
+end
+
+local p = scaled()
+local function refused(code, text, ...)
+  local ok, e = pcall(ts.lower, ...)
+  assert(not ok and e.code == code and e.message:find(text, 1, true),
+         tostring(e))
+end
+refused("NOT_FOUND", "there is no lowering pass 'tidy'; there are " ..
+        table.concat(names, ", "), p, { after = "tidy" })
+refused("INVALID", "unknown option 'stop_after' of ts.lower, which has after",
+        p, { stop_after = "unroll" })
+refused("TYPE", "", p, { after = 3 })
+
+-- ---- after each ------------------------------------------------------------
+
+-- Vectors, registers and virtual threads; a pipeline through a shared copy; a
+-- reduction across threads.
+local function tiled()
+  local s = ts.schedule(p)
+  local i, j, k = s:get_loops(s:get_block "C")
+  local i0, i1 = s:split(i, { ts.auto, 4 })
+  local j0, j1 = s:split(j, { ts.auto, 8 })
+  s:reorder(i0, j0, k, i1, j1)
+  s:vectorize(j1)
+  s:unroll(i1)
+  s:parallel(i0)
+  s:reverse_compute_at(s:get_block "D", j0)
+  return s
+end
+
+local function pipelined()
+  local s = ts.schedule(p)
+  local i, j, k = s:get_loops(s:get_block "C")
+  local i0, i1 = s:split(i, { 2, ts.auto })
+  s:bind(i0, "vthread")
+  s:bind(i1, "threadIdx.x")
+  s:compute_at(s:cache_read(s:get_block "C", 0, "shared"), k)
+  s:annotate(k, "software_pipeline_stage", { 0, 1 })
+  s:annotate(k, "software_pipeline_order", { 0, 1 })
+  s:bind(s:get_loops(s:get_block "D"), "threadIdx.x")
+  return s
+end
+
+local function across()
+  local s = ts.schedule(p)
+  local i, _, k = s:get_loops(s:get_block "C")
+  s:bind(i, "threadIdx.y")
+  s:bind(k, "threadIdx.x")
+  s:bind(s:get_loops(s:get_block "D"), "threadIdx.y")
+  return s
+end
+
+-- A tensor of those values, in one dimension once buffers are flat.
+local function tensor(values, shape, pass)
+  if number[pass] < number.flatten_buffer then
+    return ts.tensor("float32", shape, values)
+  end
+  local flat = {}
+  for _, row in ipairs(values) do table.move(row, 1, #row, #flat + 1, flat) end
+  return ts.tensor("float32", { #flat }, flat)
+end
+
+local function rows(n, m, f)
+  local list = {}
+  for i = 1, n do
+    list[i] = {}
+    for j = 1, m do list[i][j] = f(i, j) end
+  end
+  return list
+end
+
+local a = rows(16, 12, function(i, j) return (i * 5 + j * 3) % 7 - 3 end)
+local b = rows(12, 16, function(i, j) return (i * 2 + j) % 5 - 2 end)
+local zeros = rows(16, 16, function() return 0 end)
+
+local function run(program, pass)
+  local d = tensor(zeros, { 16, 16 }, pass)
+  ts.interpret(program, { tensor(a, { 16, 12 }, pass),
+                          tensor(b, { 12, 16 }, pass), d })
+  return d
+end
+
+local first = run(p, names[1])
+local values = rows(16, 16, function(i, j) return first:get(i - 1, j - 1) end)
+
+local changed = {}
+for how, schedule in pairs { tiled = tiled(), pipelined = pipelined(),
+                             across = across() } do
+  for _, threads in ipairs { true, false } do
+    local before = tostring(schedule:program())
+    for _, name in ipairs(names) do
+      local options = { after = name, threads = threads }
+      local q = ts.lower(schedule, options)
+      local place = how .. ", " .. name
+      assert(q:verify(), place)
+      -- Expanded functions are other ones to the residue domain.
+      if number[name] < number.lower_intrin then
+        assert(ts.equivalent(q, ts.lower(p, options)), place)
+      end
+      local want = tensor(values, { 16, 16 }, name)
+      assert(run(q, name):compare(want) < 1e-4, place)
+      options.keep_intrinsics = true
+      assert(ts.equivalent(ts.lower(schedule, options),
+                           ts.lower(p, options)), place)
+      changed[name] = changed[name] or tostring(q) ~= before
+      before = tostring(q)
+    end
+  end
+end
+for _, name in ipairs { "lower_cross_thread_reduction", "plan_allocation",
+                        "lower_init", "lower_blocks", "compact_buffers",
+                        "software_pipeline", "inject_virtual_thread",
+                        "form_kernels", "flatten_buffer", "vectorize",
+                        "lower_intrin", "unroll", "hoist_init",
+                        "scalar_replacement", "serialize_threads" } do
+  assert(changed[name], name .. " had nothing to do")
+end
