@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about contexts, errors and status codes. */
+ * Public API (include/tessera): contexts, errors and status codes. */
 #include "base/context.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Arenas: a list of chunks, used front to back.  Resetting only moves the
+ * Arena allocator: a list of chunks, filled in order.  A reset only moves the
  * position, so a chunk allocated once serves every later round. */
 #include "base/arena.h"
+#include "base/assert.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,8 +20,8 @@ void arena_free(arena *a) {
   arena_init(a, a->heap);
 }
 
-/* A chunk after `cur` that holds `bytes`: the next one where it is large
- * enough, else a new one put in between.  Chunks double up to a limit. */
+/* The chunk after `cur` if it holds `bytes`, else a new one linked in between.
+ * Chunk sizes double up to a limit. */
 static arena_chunk *next_chunk(arena *a, size_t bytes) {
   arena_chunk *next = a->cur ? a->cur->next : a->first;
   if (next && next->size >= bytes) return next;
@@ -70,7 +71,17 @@ arena_mark arena_get_mark(const arena *a) {
   return (arena_mark){a->cur, a->at};
 }
 
-/* A checked build overwrites what is given back. */
+/* Is m at or before the position? Marks of one arena are reset to in the
+ * reverse of the order in which they were taken. */
+static bool arena_mark_is_before(const arena *a, arena_mark m) {
+  if (!m.cur) return true;
+  if (m.cur == a->cur) return m.at <= a->at;
+  const arena_chunk *c = a->first;
+  while (c && c != m.cur && c != a->cur) c = c->next;
+  return c == m.cur && m.at <= c->size;
+}
+
+/* A checked build overwrites released memory. */
 static void poison(arena *a, arena_mark m) {
   arena_chunk *c = m.cur ? m.cur : a->first;
   size_t from = m.cur ? m.at : 0;
@@ -83,6 +94,7 @@ static void poison(arena *a, arena_mark m) {
 }
 
 void arena_reset_to(arena *a, arena_mark m) {
+  TESS_ASSERT(arena_mark_is_before(a, m));
   if (TESS_CHECKED) poison(a, m);
   a->cur = m.cur;
   a->at = m.at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scratch memory of one lifetime: allocate, never free singly, go back to a
- * mark.  Chunks are kept for reuse, so a warm arena does not allocate. */
+ * Arena (region) allocator: allocate by bumping, never free singly, roll back
+ * to a mark.  Chunks are kept for reuse, so a warm arena does not allocate. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -20,7 +20,7 @@ typedef struct arena_mark { arena_chunk *cur; size_t at; } arena_mark;
 
 void arena_init(arena *a, mem_heap *heap);
 void arena_free(arena *a);
-/* What arena_alloc does where cur has no room. */
+/* The slow path of arena_alloc: `cur` has no room. */
 void *arena_alloc_chunk(arena *a, size_t bytes);
 /* 16-byte aligned, uninitialised; unwinds on exhaustion. */
 static inline void *arena_alloc(arena *a, size_t bytes) {

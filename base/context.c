@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The context: the frame of public calls, the last error, the log. */
+ * Contexts: the frame of public calls, the last error, the log. */
 #include "base/context.h"
 
 #include <stdio.h>
@@ -99,9 +99,9 @@ void ctx_warn(tess_context *c, uint64_t key, const char *fmt, ...) {
   va_end(ap);
 }
 
-/* The public structs are aligned to 8 bytes, and none of their members crosses
- * such a boundary: a multiple of that cuts no member in two.  The first 8 hold
- * the size. */
+/* The public structs are aligned to 8 bytes and no member crosses an 8-byte
+ * boundary, so a multiple of 8 splits no member.  The first 8 bytes hold the
+ * size. */
 enum { STRUCT_STEP = 8, STRUCT_LEAST = 2 * STRUCT_STEP };
 
 static uint32_t struct_size_of(const void *s) {
@@ -142,7 +142,7 @@ tess_status ctx_give_struct(tess_context *c, const char *name, const void *ours,
   return TESS_OK;
 }
 
-/* The size stands in front of the text, since who frees it cannot know. */
+/* The size is stored in front of the text: who frees it does not know it. */
 enum { TEXT_HEAD = 16 };
 
 char *ctx_text(tess_context *c, const char *text, size_t n) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The last error, and the texts of the status codes. */
+ * The last error of a context, and the names of the status codes. */
 #include "base/error.h"
 
 #include <stdio.h>
@@ -25,8 +25,8 @@ void err_one_line(const char *text, char *line, size_t room) {
   line[n] = '\0';
 }
 
-/* The arguments may be of the error that was there: a caller puts words before
- * what it was told. */
+/* The arguments may point into the message that is being replaced: a caller may
+ * prefix a message. */
 tess_status err_set_to(err_state *e, tess_status code, const char *fmt,
                        va_list ap) {
   char message[sizeof e->message];
@@ -55,7 +55,7 @@ void err_place(err_state *e, const char *fmt, ...) {
   va_end(ap);
 }
 
-/* The limit that the heap ran into. */
+/* The limit that the heap reached. */
 static void say_limit(const mem_heap *h, char *out, size_t n) {
   const size_t mib = (size_t)1 << 20;
   bool round = h->cap % mib == 0;

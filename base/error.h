@@ -14,23 +14,24 @@ typedef struct err_state {
 } err_state;
 
 void err_clear(err_state *e);
-/* Sets code and message, of which it makes one line, whatever texts of others
- * are in it; clears the place; returns the code. */
+/* Sets code and message, folding the message into one line whatever texts are
+ * embedded in it; clears the place; returns the code. */
 tess_status err_set(err_state *e, tess_status code, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
 tess_status err_set_to(err_state *e, tess_status code, const char *fmt,
                        va_list ap) __attribute__((format(printf, 3, 0)));
-/* Text of several lines, such as a script's error, as one: "a; b"; cut off
- * where there is no more room. */
+/* Folds text of several lines, such as a script's error, into one: "a; b";
+ * truncates it to `room`. */
 void err_one_line(const char *text, char *line, size_t room);
 void err_place(err_state *e, const char *fmt, ...)
   __attribute__((format(printf, 2, 3)));
-/* What unwound with status s, or failed with it without words, gets words:
- * for TESS_LIMIT which limit was reached and what was being done with the
- * heap.  Words that `e` has for s stay.  Returns s. */
+/* Gives an unwinding or a failure with status s a message if it has none: for
+ * TESS_LIMIT which limit was reached and what the heap was used for.  A message
+ * that `e` has for s stays.  Returns s. */
 tess_status err_unwound(err_state *e, mem_heap *h, tess_status s);
-/* What ended with s, words or none, gets them after what was wanted, which
- * fmt says: "a task: out of memory".  Returns s. */
+/* Prefixes the message of a failure with status s (made as by err_unwound if
+ * there is none) by what was being made: "a task: out of memory".  Returns
+ * s. */
 tess_status err_ran_out(err_state *e, mem_heap *h, tess_status s,
                         const char *fmt, ...)
   __attribute__((format(printf, 4, 5)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The failing allocator.  A block is a header, the user's bytes and a
- * guard; resizing always moves, so that a stale pointer is noticed. */
+ * Fault-injecting allocator.  A block is a header, the user's bytes and a
+ * guard; resizing always moves, so that a stale pointer is detected. */
 #include "base/fault.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ void fault_arm(fault_alloc *f, uint64_t n) {
   f->failed = 0;
 }
 
-static bool is_whole(const header *h, size_t osize) {
+static bool block_is_intact(const header *h, size_t osize) {
   const unsigned char *end = (const unsigned char *)(h + 1) + h->size;
   if (h->magic != MAGIC || h->size != osize) return false;
   for (size_t i = 0; i < GUARD; i++)
@@ -31,9 +31,9 @@ static bool is_whole(const header *h, size_t osize) {
   return true;
 }
 
-static void release(fault_alloc *f, void *ptr, size_t osize) {
+static void release_block(fault_alloc *f, void *ptr, size_t osize) {
   header *h = (header *)ptr - 1;
-  if (!is_whole(h, osize)) {
+  if (!block_is_intact(h, osize)) {
     f->broken++;
     return;
   }
@@ -44,7 +44,7 @@ static void release(fault_alloc *f, void *ptr, size_t osize) {
   free(h);
 }
 
-/* Shrinking never fails, whatever was armed: that is the contract of
+/* Shrinking never fails, even if armed: that is the contract of
  * tess_allocator. */
 static bool must_fail(fault_alloc *f, size_t osize, size_t nsize) {
   if (nsize <= osize) return false;
@@ -59,7 +59,7 @@ static void *fault_fn(void *ud, void *ptr, size_t osize, size_t nsize) {
   fault_alloc *f = ud;
   size_t old = ptr ? osize : 0;
   if (nsize == 0) {
-    if (ptr) release(f, ptr, osize);
+    if (ptr) release_block(f, ptr, osize);
     return NULL;
   }
   if (must_fail(f, old, nsize)) return NULL;
@@ -75,7 +75,7 @@ static void *fault_fn(void *ud, void *ptr, size_t osize, size_t nsize) {
   if (f->live_bytes > f->peak_bytes) f->peak_bytes = f->live_bytes;
   if (ptr) {
     memcpy(user, ptr, old < nsize ? old : nsize);
-    release(f, ptr, osize);
+    release_block(f, ptr, osize);
   }
   return user;
 }

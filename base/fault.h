@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An allocator that fails on purpose, for tests: it counts calls and live
- * bytes, fails the n-th allocation, poisons what is freed, and notices a
- * wrong `osize` and writes past the end.  Linked into tests only. */
+ * Fault-injecting allocator for tests: counts calls and live bytes, fails the
+ * n-th allocation, poisons freed blocks, detects a wrong `osize` and writes
+ * past the end.  Linked into tests only. */
 #ifndef BASE_FAULT_H
 #define BASE_FAULT_H
 
@@ -11,7 +11,7 @@
 #include <tessera/types.h>
 
 typedef struct fault_alloc {
-  uint64_t calls;       /* allocations and growths asked for so far */
+  uint64_t calls;       /* allocations and growths requested so far */
   uint64_t fail_at;     /* fail this call (from 1); 0: none */
   bool and_after;       /* fail every later call too */
   uint64_t failed;      /* how many were failed */

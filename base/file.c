@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages quote the system's reason by %m. */
+ * File input and output.  Messages quote the system's reason by %m. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -54,9 +54,9 @@ void file_close(file_reader *f) {
   f->fd = -1;
 }
 
-/* Reads on until the end or one byte over the limit. */
-static tess_status read_all(const file_reader *f, size_t limit, strbuf *out,
-                            err_state *err) {
+/* Reads to the end, or one byte past the limit. */
+static tess_status read_to_end(const file_reader *f, size_t limit, strbuf *out,
+                               err_state *err) {
   char chunk[CHUNK];
   size_t total = 0, got = sizeof chunk;
   while (got == sizeof chunk) {
@@ -80,7 +80,7 @@ tess_status file_read(const char *path, size_t limit, strbuf *out,
   tess_status status = open_any(&f, path, 0, err);
   if (status) return status;
   size_t before = out->n;
-  status = read_all(&f, limit, out, err);
+  status = read_to_end(&f, limit, out, err);
   file_close(&f);
   if (status != TESS_OK && !out->bad) {
     out->n = before;
@@ -100,7 +100,7 @@ static bool write_all(int fd, const char *data, size_t n) {
   return true;
 }
 
-/* Closes fd whatever happens; errno tells of the first failure. */
+/* Closes fd in any case; errno is that of the first failure. */
 static bool write_and_close(int fd, const char *data, size_t n, bool sync) {
   bool good = write_all(fd, data, n) && (!sync || fsync(fd) == 0);
   int why = errno;

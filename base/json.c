@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * JSON in and out. */
+ * JSON: limits on untrusted text, canonical writing, typed members. */
 #include "base/json.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static void place_at(const char *text, const char *at, err_state *err) {
             (unsigned long long)column);
 }
 
-/* What jansson says of it, but where that speaks of jansson's own options. */
+/* jansson's message, except where it refers to jansson's own options. */
 static const char *why_malformed(const json_error_t *e) {
   enum json_error_code code = json_error_code(e);
   bool nul =
@@ -76,7 +76,7 @@ static int by_key(const void *a, const void *b) {
   return strcmp(((const keyed *)a)->key, ((const keyed *)b)->key);
 }
 
-static void put_value(strbuf *out, const json_t *v, uint32_t depth);
+static void write_value(strbuf *out, const json_t *v, uint32_t depth);
 
 /* jansson 2.14 wants non-const values where it only looks. */
 static json_t *looked_at(const json_t *v) { return (json_t *)(uintptr_t)v; }
@@ -97,9 +97,9 @@ static void put_object(strbuf *out, const json_t *v, uint32_t depth) {
   for (i = 0; i < n; i++) {
     json_t *name = json_string_nocheck(members[i].key);
     str_puts(out, i ? "," : "");
-    put_value(out, name, depth);
+    write_value(out, name, depth);
     str_putc(out, ':');
-    put_value(out, members[i].v, depth);
+    write_value(out, members[i].v, depth);
     json_decref(name);
   }
   str_putc(out, '}');
@@ -110,13 +110,13 @@ static void put_array(strbuf *out, const json_t *v, uint32_t depth) {
   str_putc(out, '[');
   for (size_t i = 0; i < json_array_size(v); i++) {
     str_puts(out, i ? "," : "");
-    put_value(out, json_array_get(v, i), depth);
+    write_value(out, json_array_get(v, i), depth);
   }
   str_putc(out, ']');
 }
 
 /* A whole number keeps a fraction, so that it reads back as a real. */
-static void put_real(strbuf *out, double x) {
+static void write_real(strbuf *out, double x) {
   size_t before = out->n;
   if (!isfinite(x)) out->bad = true;
   str_put_double(out, x);
@@ -128,7 +128,7 @@ static int put_bytes(const char *text, size_t n, void *ud) {
   return 0;
 }
 
-static void put_value(strbuf *out, const json_t *v, uint32_t depth) {
+static void write_value(strbuf *out, const json_t *v, uint32_t depth) {
   enum { DEEPEST = 1000 };
   if (!v || depth > DEEPEST) {
     out->bad = true;
@@ -137,7 +137,7 @@ static void put_value(strbuf *out, const json_t *v, uint32_t depth) {
   switch (json_typeof(v)) {
   case JSON_OBJECT: put_object(out, v, depth + 1); break;
   case JSON_ARRAY: put_array(out, v, depth + 1); break;
-  case JSON_REAL: put_real(out, json_real_value(v)); break;
+  case JSON_REAL: write_real(out, json_real_value(v)); break;
   default:
     if (json_dump_callback(v, put_bytes, out, JSON_ENCODE_ANY) != 0)
       out->bad = true;
@@ -145,7 +145,7 @@ static void put_value(strbuf *out, const json_t *v, uint32_t depth) {
 }
 
 void js_write(strbuf *out, const json_t *v) {
-  put_value(out, v, 0);
+  write_value(out, v, 0);
   if (out->bad) {
     str_clear(out);
     out->bad = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * JSON in and out, over jansson.  jansson's values come from malloc: its
- * allocation hook is global, and a library changes nothing global. */
+ * Reading and writing JSON, over jansson. jansson's values come from malloc:
+ * its allocation hook is global, and a library must not change global state. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
@@ -9,22 +9,22 @@
 #include <jansson.h>
 
 typedef struct js_limits {
-  size_t bytes;         /* longest text */
-  uint32_t depth;       /* deepest nesting of arrays and objects, <= 1000 */
+  size_t bytes;         /* maximum length of a text */
+  uint32_t depth;       /* maximum nesting of arrays and objects, <= 1000 */
 } js_limits;
 
-/* For text that a person or the network gives: 64 MiB, 100 deep. */
+/* For text from people and the network: 64 MiB, 100 deep. */
 extern const js_limits js_default_limits;
 
-/* Parses one value (of any type) that is all of the text; duplicate keys
- * and NUL bytes are refused.  NULL with PARSE or LIMIT and the place as
- * "line 3, column 7" in `err`; else the caller's, for json_decref. */
+/* Parses a text that is exactly one value (of any type); duplicate keys and NUL
+ * bytes are refused.  NULL with PARSE or LIMIT and the place as "line 3, column
+ * 7" in `err`; else a new reference, for json_decref. */
 json_t *js_read(const char *text, size_t n, js_limits limits, err_state *err);
 
-/* Appends the canonical text: keys sorted by bytes, no white space, reals
- * by the shortest decimal that reads back the same, so that equal values
- * give equal texts.  Where it cannot (memory, a real that is not finite, a
- * value that contains itself), `out` turns bad. */
+/* Appends the canonical text: keys sorted by bytes, no white space, reals by
+ * the shortest decimal that round-trips, so that equal values give equal texts.
+ * On failure (memory, a real that is not finite, a cyclic value) `out` turns
+ * bad. */
 void js_write(strbuf *out, const json_t *v);
 
 /* The member `key` of `object` with that type (JSON_REAL also takes an

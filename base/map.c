@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hash maps: linear probing, at most three quarters full, removal by
- * shifting back, so that there are no tombstones. */
+ * Hash maps: linear probing, load factor at most 3/4, deletion by backward
+ * shift instead of tombstones. */
 #include "base/map.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ void map_free(map *m) {
   map_init(m, m->heap);
 }
 
-/* Era 0 marks a slot that was never used, so it is skipped on wrapping. */
+/* Era 0 marks a slot that was never used, so it is skipped on overflow. */
 void map_clear(map *m) {
   m->n = 0;
   if (++m->era == 0) {
@@ -67,8 +67,8 @@ uint32_t map_get(const map *m, uint64_t key) {
   return s->era == m->era ? s->val : MAP_NONE;
 }
 
-/* The slot of `key`, entered with `val` if it was not there. */
-static map_slot *enter(map *m, uint64_t key, uint32_t val) {
+/* The slot of `key`, inserted with `val` if it is absent. */
+static map_slot *map_enter(map *m, uint64_t key, uint32_t val) {
   map_reserve(m, m->n + 1);
   map_slot *s = slot_of(m, key);
   if (s->era != m->era) {
@@ -79,15 +79,15 @@ static map_slot *enter(map *m, uint64_t key, uint32_t val) {
 }
 
 void map_put(map *m, uint64_t key, uint32_t val) {
-  enter(m, key, val)->val = val;
+  map_enter(m, key, val)->val = val;
 }
 
 uint32_t map_get_or_put(map *m, uint64_t key, uint32_t val) {
-  return enter(m, key, val)->val;
+  return map_enter(m, key, val)->val;
 }
 
-/* Entries after the hole move into it unless that would put them before
- * their home slot. */
+/* Entries after the hole move into it unless that would put them before their
+ * home slot (the first slot of the probe sequence). */
 uint32_t map_remove(map *m, uint64_t key) {
   if (map_get(m, key) == MAP_NONE) return MAP_NONE;
   map_slot *hole = slot_of(m, key);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hash maps from 64-bit keys to 32-bit values: open addressing, clearing in
- * constant time with the room kept, so that a warm map does not allocate.
- * The order of the slots is never shown. */
+ * Hash maps from 64-bit keys to 32-bit values: open addressing, cleared in
+ * constant time with the capacity kept, so that a warm map does not allocate.
+ * The iteration order is not exposed. */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 

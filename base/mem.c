@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Heaps: the allocator hook, the byte cap and the unwinding. */
+ * Heaps: the allocator hook, the byte cap, unwinding by longjmp. */
 #include "base/mem.h"
+#include "base/assert.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,13 +78,14 @@ void *mem_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize) {
 
 void mem_free(mem_heap *h, void *ptr, size_t size) {
   if (!ptr) return;
+  TESS_ASSERT(size <= h->used);
   h->alloc.fn(h->alloc.ud, ptr, size, 0);
   h->used -= size;
 }
 
-/* The trap lives in this frame, so everything that setjmp returns to is
- * either in it or reached through `h`, neither of which the compiler may
- * keep in a register across the call of fn. */
+/* The trap is in this frame, so everything used after setjmp returns is in it
+ * or reached through `h`, which the compiler cannot keep in a register across
+ * the call of fn. */
 tess_status mem_protect(mem_heap *h, tess_status (*fn)(void *ud), void *ud) {
   mem_trap trap;
   trap.outer = h->trap;
@@ -94,8 +96,7 @@ tess_status mem_protect(mem_heap *h, tess_status (*fn)(void *ud), void *ud) {
   return trap.why;
 }
 
-/* Without a mem_protect there is nowhere to go: a bug of the caller, which
- * must not go on. */
+/* Unwinding without a mem_protect is a fault of the caller: trap. */
 void mem_unwind(mem_heap *h, tess_status why) {
   if (!h->trap) __builtin_trap();
   h->trap->why = why;

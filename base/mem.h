@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory: a heap is an allocator, a byte cap and the place to unwind to.
+ * Heaps: an allocator, a byte cap, and non-local exit when memory runs out.
  *
  * Core code (ir, schedule, vm) never tests for exhausted memory: its
- * allocations either succeed or unwind to the mem_protect() that encloses
- * them, over frames that hold nothing but heap-owned tables and arenas. */
+ * allocations either succeed or unwind to the enclosing mem_protect(), over
+ * frames that hold nothing but heap-owned tables and arenas. */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 
@@ -20,21 +20,21 @@ typedef struct mem_heap {
   size_t cap;           /* refuse to go above this many bytes; 0: no cap */
   uint64_t calls;       /* allocations made so far (bench, fault loop) */
   uint64_t capped;      /* and refused because of the cap */
-  tess_status refusal;  /* why the last was that was refused */
+  tess_status refusal;  /* why the last refused one was */
   struct mem_trap *trap;/* innermost mem_protect, NULL outside of one */
   /* For the message of TESS_LIMIT (err_unwound); all may be NULL. */
-  const char *owner;    /* whose the cap is: "option memory_cap of ..." */
-  const char *limit;    /* the limit that an unwinding met, NULL: the cap */
-  char whose[300];      /* what met it, "" where nothing that has a name did */
-  const char *doing[2]; /* what is being done: "primitive", "split" */
+  const char *owner;    /* owner of the cap: "option memory_cap of ..." */
+  const char *limit;    /* the limit that was exceeded; NULL: the cap */
+  char whose[300];      /* what exceeded it; "" where it has no name */
+  const char *doing[2]; /* the operation in progress: "primitive", "split" */
 } mem_heap;
 
 /* The allocator used where a host gives none: realloc and free. */
 extern const tess_allocator mem_default_allocator;
 
-/* A host's allocator behind a lock: heaps of several threads may use what
- * mem_gate_init() gives, and the host's function is called by one of them at
- * a time.  It must not move. */
+/* A host's allocator behind a mutex: heaps of several threads may use the
+ * allocator that mem_gate_init() returns, and the host's function is called by
+ * one thread at a time.  The gate must not move. */
 typedef struct mem_gate {
   tess_allocator host;
   thread_mutex lock;
@@ -47,7 +47,7 @@ void mem_heap_init(mem_heap *h, tess_allocator alloc, size_t cap);
 /* Resize `ptr` (NULL: none yet) from `osize` to `nsize` bytes; unwinds with
  * TESS_NOMEM (allocator said no) or TESS_LIMIT (cap reached). */
 void *mem_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize);
-/* The same, but returns NULL instead of unwinding; mem_refusal() tells why. */
+/* The same, but returns NULL instead of unwinding; mem_refusal() is why. */
 void *mem_try_resize(mem_heap *h, void *ptr, size_t osize, size_t nsize);
 /* Why the heap last refused: TESS_NOMEM or TESS_LIMIT, as above. */
 static inline tess_status mem_refusal(const mem_heap *h) {
@@ -65,13 +65,13 @@ tess_status mem_protect(mem_heap *h, tess_status (*fn)(void *ud), void *ud);
 _Noreturn void mem_unwind(mem_heap *h, tess_status why);
 /* The same with mem_refusal(). */
 _Noreturn void mem_unwind_refused(mem_heap *h);
-/* The same with TESS_LIMIT for a limit other than the cap, which the message
- * says: "a block accesses more than 256 buffers"; it is a static text, and
- * `whose` (copied; NULL: nothing that has a name) what is at it. */
+/* The same with TESS_LIMIT for a limit other than the cap.  `limit`, a static
+ * text, is the message: "a block accesses more than 256 buffers"; `whose`
+ * (copied; NULL: it has no name) is the object that exceeds it. */
 _Noreturn void mem_unwind_limit(mem_heap *h, const char *limit,
                                 const char *whose);
-/* Notes what is being done from here on, for the message of a limit; both
- * live until the next note.  NULL: nothing that has a name. */
+/* Records the operation in progress, for the message of a limit; both texts
+ * live until the next call.  NULL: it has no name. */
 static inline void mem_note(mem_heap *h, const char *kind, const char *name) {
   h->doing[0] = kind;
   h->doing[1] = name;

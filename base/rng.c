@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random streams.  The key of the cipher is the seed; its counter is the
- * block number (low half) and the stream's index (high half). */
+ * Random streams.  The cipher's key is the seed; its counter is the block
+ * number (low half) and the stream's index (high half). */
 #include "base/rng.h"
+#include "base/assert.h"
 
 #include <Random123/philox.h>
 
@@ -29,8 +30,9 @@ uint64_t rng_u64(rng *r) {
   return low | (uint64_t)rng_u32(r) << 32;
 }
 
-/* Lemire's method: the product's high half, after rejecting the few low
- * halves that would favour some values. */
+/* Lemire's method ("Fast random integer generation in an interval", 2019): the
+ * high half of the product, with rejection of the low halves that would
+ * introduce bias. */
 static uint32_t below_32(rng *r, uint32_t n) {
   uint64_t product = (uint64_t)rng_u32(r) * n;
   if ((uint32_t)product < n) {
@@ -50,6 +52,7 @@ static uint64_t below_64(rng *r, uint64_t n) {
 }
 
 uint64_t rng_below(rng *r, uint64_t n) {
+  TESS_ASSERT(n > 0);
   return n <= UINT32_MAX ? below_32(r, (uint32_t)n) : below_64(r, n);
 }
 

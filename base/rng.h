@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random streams: Philox4x32-10 (Salmon et al. 2011, by Random123), counter
- * based.  A stream is a function of (seed, index) only, never of time,
- * threads or order; the distributions are integer only, so that a draw is
- * the same on every machine. */
+ * Counter-based random streams: Philox4x32-10 (Salmon et al., "Parallel random
+ * numbers: as easy as 1, 2, 3", 2011; by Random123).  A stream is a function of
+ * (seed, index) only, never of time, threads or order; the distributions use
+ * integers only, so that a draw is the same on every machine. */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
 
@@ -11,7 +11,7 @@
 typedef struct rng {
   uint64_t seed, index, block;  /* key, stream, next counter */
   uint32_t word[4];
-  uint32_t left;                /* words of `word` not yet given out */
+  uint32_t left;                /* words of `word` not yet used */
 } rng;
 
 void rng_init(rng *r, uint64_t seed, uint64_t index);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Text under construction. */
+ * String builder; shortest round-trip decimals; UTF-8 validation. */
 #include "base/str.h"
 
 #include <float.h>
@@ -21,8 +21,8 @@ void str_clear(strbuf *b) {
   if (b->v) b->v[0] = '\0';
 }
 
-/* Gives the text up: what is there is not the text that was asked for. */
-static void spoil(strbuf *b) {
+/* Enters the failed state: the text is incomplete and must not be used. */
+static void str_spoil(strbuf *b) {
   str_clear(b);
   b->bad = true;
 }
@@ -39,7 +39,7 @@ static bool has_room(strbuf *b, size_t more) {
                 ? mem_try_resize(b->heap, b->v, b->cap, cap)
                 : NULL;
   if (!v) {
-    spoil(b);
+    str_spoil(b);
     return false;
   }
   b->v = v;
@@ -58,7 +58,7 @@ void str_putc(strbuf *b, char c) { str_write(b, &c, 1); }
 
 void str_puts(strbuf *b, const char *s) { str_write(b, s, strlen(s)); }
 
-/* Prints into the room that is left; only a longer text is printed twice. */
+/* Formats into the spare room; only a longer text is formatted twice. */
 void str_vprintf(strbuf *b, const char *fmt, va_list ap) {
   if (!has_room(b, 0)) return;
   va_list again;
@@ -66,7 +66,7 @@ void str_vprintf(strbuf *b, const char *fmt, va_list ap) {
   size_t room = b->cap - b->n;
   int n = vsnprintf(b->v + b->n, room, fmt, ap);
   if (n < 0) {
-    spoil(b);
+    str_spoil(b);
   } else if (has_room(b, (size_t)n)) {
     if ((size_t)n >= room) vsnprintf(b->v + b->n, (size_t)n + 1, fmt, again);
     b->n += (size_t)n;
@@ -86,7 +86,7 @@ const char *str_get(const strbuf *b) {
   return b->v ? b->v : "";
 }
 
-/* The point as C writes it, whatever the host's locale. */
+/* Writes the decimal point as C does, in any locale. */
 static void use_c_point(char *text) {
   char *to = text;
   for (const char *s = text; *s; s++)
@@ -121,8 +121,8 @@ size_t str_utf8(const char *s, size_t n) {
   return i;
 }
 
-/* Up to 15 digits survive the way through a normal double, so if so few
- * suffice, %.15g shows them; 17 always suffice.  Subnormals have fewer. */
+/* Decimals of up to 15 digits round-trip through a normal double, so %.15g is
+ * shortest where it suffices; 17 always suffice.  Subnormals have fewer. */
 void str_put_double(strbuf *b, double x) {
   char text[40];
   if (isnan(x) || isinf(x)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Text under construction.  Appending never fails visibly: after memory is
- * out the buffer is `bad` and stays empty, and the one who hands the text
- * out tests that once. */
+ * String builder with sticky failure: appending reports no error; once memory
+ * runs out the buffer is `bad` and stays empty, and whoever returns the text
+ * tests that once. */
 #ifndef BASE_STR_H
 #define BASE_STR_H
 
@@ -10,7 +10,7 @@
 
 typedef struct strbuf {
   mem_heap *heap;
-  char *v;               /* always NUL-terminated once something is in it */
+  char *v;               /* NUL-terminated unless NULL */
   size_t n, cap;
   bool bad;
 } strbuf;
@@ -24,15 +24,15 @@ void str_write(strbuf *b, const char *s, size_t n);
 void str_printf(strbuf *b, const char *fmt, ...)
   __attribute__((format(printf, 2, 3)));
 void str_vprintf(strbuf *b, const char *fmt, va_list ap);
-/* "" while empty, NULL when memory ran out. */
+/* "" while empty, NULL once memory ran out. */
 const char *str_get(const strbuf *b);
-/* TESS_OK, or what the heap says where memory ran out. */
+/* TESS_OK, or the heap's refusal if memory ran out. */
 static inline tess_status str_status(const strbuf *b) {
   return b->bad ? mem_refusal(b->heap) : TESS_OK;
 }
-/* How many bytes from s on are whole characters of UTF-8: n where all are. */
+/* Length of the longest prefix of s that is valid UTF-8: n if all is. */
 size_t str_utf8(const char *s, size_t n);
-/* Shortest decimal that reads back as the same double; inf and nan too. */
+/* Shortest decimal that round-trips to the same double; also inf and nan. */
 void str_put_double(strbuf *b, double x);
 
 #endif

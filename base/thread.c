@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running a queue of indices on threads. */
+ * Parallel for over a queue of indices; a timer thread. */
 #include "base/thread.h"
 
 #include <sched.h>
@@ -22,7 +22,7 @@ typedef struct member {
   pthread_t id;
 } member;
 
-static void *work(void *ud) {
+static void *thread_main(void *ud) {
   member *m = ud;
   crew *c = m->crew;
   while (!atomic_load(&c->stopped)) {
@@ -33,15 +33,15 @@ static void *work(void *ud) {
   return NULL;
 }
 
-/* Starts threads 1 .. n-1 with all signals blocked; how many run now,
- * the caller's counted. */
-static uint32_t hire(member *members, uint32_t n) {
+/* Starts threads 1 .. n-1 with all signals blocked; returns the number that
+ * run, including the caller's. */
+static uint32_t start_threads(member *members, uint32_t n) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   uint32_t hired = 1;
-  while (hired < n &&
-         pthread_create(&members[hired].id, NULL, work, &members[hired]) == 0)
+  while (hired < n && pthread_create(&members[hired].id, NULL, thread_main,
+                                     &members[hired]) == 0)
     hired++;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return hired;
@@ -54,15 +54,15 @@ bool thread_run(uint32_t n_threads, uint32_t n_items, thread_fn fn, void *ud) {
   n = n > MAX_THREADS ? MAX_THREADS : n;
   for (uint32_t i = 0; i < n || i < 1; i++)
     members[i] = (member){.crew = &c, .index = i};
-  uint32_t hired = hire(members, n);
-  work(&members[0]);
+  uint32_t hired = start_threads(members, n);
+  thread_main(&members[0]);
   for (uint32_t i = 1; i < hired; i++) pthread_join(members[i].id, NULL);
   return !atomic_load(&c.stopped);
 }
 
-/* ---- alarms ------------------------------------------------------------- */
+/* ---- timers -------------------------------------------------------------- */
 
-static struct timespec later(double seconds) {
+static struct timespec deadline_after(double seconds) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   const double most = 1e9; /* some 30 years */
@@ -76,7 +76,7 @@ static struct timespec later(double seconds) {
 
 static void *wait_and_ring(void *ud) {
   thread_alarm *a = ud;
-  const struct timespec end = later(a->seconds);
+  const struct timespec end = deadline_after(a->seconds);
   int late = 0;
   pthread_mutex_lock(&a->lock);
   while (!a->is_off && !late)
@@ -120,7 +120,7 @@ void thread_alarm_put_off(thread_alarm *a) {
   a->is_set = false;
 }
 
-/* ---- others ------------------------------------------------------------- */
+/* ---- processors and mutexes ---------------------------------------------- */
 
 uint32_t thread_cpus(void) {
   cpu_set_t set;

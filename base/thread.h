@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Threads: running a range of indices on several, a mutex, and a flag that
- * asks work to stop.  Threads share nothing but the queue of indices. */
+ * Threads: a parallel for over a range of indices, a mutex, a stop flag and a
+ * timer that raises it.  Threads share nothing but the queue of indices. */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 
@@ -9,15 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Does item `item` on thread `thread` (0: the caller's); false asks that no
- * further items be begun. */
+/* Processes `item` on thread `thread` (0: the caller's); false requests that no
+ * further items be started. */
 typedef bool (*thread_fn)(void *ud, uint32_t item, uint32_t thread);
 
-/* Calls fn(ud, i, t) once for each i in 0 .. n_items-1, items begun in
- * order, on up to n_threads threads of which the caller's is number 0, and
- * returns when all have ended.  Where the system gives fewer threads, fewer
- * do the work.  Signals are left to the host's own threads.  True if every
- * item was done and none asked to stop. */
+/* Parallel for with dynamic scheduling: calls fn(ud, i, t) once for each i in 0
+ * .. n_items-1, items started in order, on up to n_threads threads (the
+ * caller's is number 0), and joins them.  If the system provides fewer threads,
+ * fewer are used.  Signals stay with the host's own threads.  True if every
+ * item was processed and none requested a stop. */
 bool thread_run(uint32_t n_threads, uint32_t n_items, thread_fn fn, void *ud);
 
 /* How many threads this process may run at once (its CPU affinity). */
@@ -29,8 +29,8 @@ void thread_mutex_free(thread_mutex *m);
 void thread_lock(thread_mutex *m);
 void thread_unlock(thread_mutex *m);
 
-/* Raised by whoever wants work to stop (a signal handler may); polled by
- * those who do it. */
+/* A request to stop: raised by anybody (a signal handler may), polled by the
+ * work. */
 typedef struct thread_flag { atomic_bool raised; } thread_flag;
 static inline void thread_flag_clear(thread_flag *f) {
   atomic_store_explicit(&f->raised, false, memory_order_release);
@@ -42,9 +42,9 @@ static inline bool thread_flag_is_raised(const thread_flag *f) {
   return atomic_load_explicit(&f->raised, memory_order_acquire);
 }
 
-/* Raises a flag when so many seconds have gone by, unless it was put off
- * before: from a thread of its own, so that whoever polls the flag need not
- * look at the clock. */
+/* A timer that raises a flag after a number of seconds unless it is cancelled:
+ * it waits on a thread of its own, so that pollers of the flag need not read
+ * the clock. */
 typedef struct thread_alarm {
   thread_flag *flag;
   double seconds;
@@ -54,12 +54,13 @@ typedef struct thread_alarm {
   bool is_set, is_off;
   atomic_bool rang;
 } thread_alarm;
-/* False: the system gives no thread for it. */
+/* False: the system provides no thread for it. */
 bool thread_alarm_set(thread_alarm *a, double seconds, thread_flag *flag);
 static inline bool thread_alarm_rang(const thread_alarm *a) {
   return atomic_load(&a->rang);
 }
-/* From then on it does not ring; may be called again, and on a zeroed one. */
+/* Cancels the timer: it does not fire afterwards; may be called again, and on a
+ * zeroed one. */
 void thread_alarm_put_off(thread_alarm *a);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Growing a vector. */
+ * Growth of vectors. */
 #include "base/vec.h"
 
-/* Half as much again and some; a checked build gives little spare room, so
- * that a pointer kept over a push is noticed early. */
+/* Grows by half; a checked build leaves little spare room, so that a pointer
+ * kept across a push is detected early. */
 static uint64_t roomy(uint32_t cap, uint64_t need) {
   uint64_t want =
       TESS_CHECKED ? (uint64_t)cap + cap / 8 : (uint64_t)cap + cap / 2 + 8;

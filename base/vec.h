@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Growable vectors.  A vector is a plain struct { T *v; uint32_t n, cap; }
- * declared by VEC(T); elements are addressed by index, because growing
- * moves them. */
+ * Growable vectors: a plain struct { T *v; uint32_t n, cap; } declared by
+ * VEC(T).  Elements are addressed by index, because growing moves them. */
 #ifndef BASE_VEC_H
 #define BASE_VEC_H
 
@@ -18,7 +17,7 @@
                                  (uint32_t)(more), &(x)->cap)))
 #define vec_push(h, x, val)                                                 \
   (vec_reserve((h), (x), 1), (x)->v[(x)->n] = (val), (x)->n++)
-/* Append `k` uninitialised elements; gives the index of the first. */
+/* Appends `k` uninitialised elements; returns the index of the first. */
 #define vec_extend(h, x, k)                                                 \
   (vec_reserve((h), (x), (k)), (x)->n += (uint32_t)(k), (x)->n - (uint32_t)(k))
 #define vec_pop(x) ((x)->v[--(x)->n])
@@ -33,7 +32,8 @@
                            (size_t)(src)->n * sizeof *(src)->v)             \
             : (void)0)
 
-/* Returns the moved storage and sets *cap; commits only after success. */
+/* Returns the moved storage and sets *cap; unwinds before it changes
+ * anything. */
 void *vec_grow_(mem_heap *h, void *v, size_t elem, uint32_t n, uint32_t more,
                 uint32_t *cap);
 

@@ -2,8 +2,8 @@
 -- A layer for tensor cores: the first feed-forward layer of BERT-Large with
 -- GELU, 1024 x 4096 x 1024 in float16, scheduled for wmma fragments with
 -- staged copies and a software pipeline, as MetaSchedule's tensor-core rule
--- does it.  No such processor is needed: the oracle runs a scaled-down one,
--- warp by warp.
+-- does it.  No GPU is needed: the interpreter runs a scaled-down one, warp by
+-- warp.
 local ts = require "tessera"
 local tensor = require "tessera.tensor"
 
@@ -158,7 +158,7 @@ assert(y:compare(expected) == 0)   -- it sums in the same order
 print("scaled down it computes the same")
 
 -- And so does what a device runs of it: blocks of threads, warps that work
--- together on fragments, barriers.  The oracle runs them in lockstep.
+-- together on fragments, barriers.  The interpreter runs them in lockstep.
 local kernel = ts.lower(tensorized)
 assert(ts.equivalent(kernel, small))
 y = ts.tensor("float16", { I, J }, "zeros")

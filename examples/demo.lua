@@ -55,7 +55,7 @@ local slow = os.clock() - clock
 local _, relative = out:compare(want)
 say("largest relative difference from the naive program: %.2g", relative)
 
--- OpenBLAS runs in a program of its own; the two take turns.
+-- OpenBLAS runs in a separate process; the two are timed alternately.
 local function openblas()
   local bench = (arg[-1] or ""):match("^(.*)/bin/[^/]*$")
   local f = bench and io.popen(bench .. "/bench/sgemm 2>/dev/null")

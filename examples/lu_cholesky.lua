@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- LU and Cholesky factorisation, right-looking and in place, as the textbook
--- has them; and schedules by hand that make them blocked, packed and
--- parallel, by cutting loops at blocks and distributing them.
+-- LU and Cholesky factorisation, right-looking and in place, as in textbooks,
+-- and manual schedules that block, pack and parallelize them by strip-mining,
+-- partitioning and distributing loops.
 --   tessera examples/lu_cholesky.lua [BLOCKS]
 -- prints, as JSON lines, seconds before and after, for a matrix of so many
 -- blocks of 80 columns (25: N = 2000).  build/bench/factor checks against

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about programs and data types. */
+ * Public API (include/tessera): programs and data types. */
 #include "base/file.h"
 #include "ir/object.h"
 #include "ir/query.h"
@@ -112,7 +112,7 @@ tess_status program_restore(tess_program *p, arena *scratch, const void *bytes,
   return s;
 }
 
-/* ---- text and facts ----------------------------------------------------- */
+/* ---- text and properties ------------------------------------------------- */
 
 typedef struct ask {
   tess_program *p, *q;
@@ -120,10 +120,10 @@ typedef struct ask {
   const char *path;
   uint64_t hash;
   bool equal;
-  strbuf bytes; /* on the way to *text or the path */
+  strbuf bytes; /* becomes *text, or is written to the path */
 } ask;
 
-/* Runs a question with a scratch arena that, like its bytes, is freed in any
+/* Runs a query with a scratch arena that, like its bytes, is freed in any
  * case. */
 typedef struct with_scratch {
   tess_context *c;
@@ -175,17 +175,17 @@ uint64_t tess_program_hash(tess_program *p) {
 
 int64_t tess_program_flops(tess_program *p) { return ir_flops(&p->p); }
 
-static tess_status compare(ask *a, arena *scratch) {
+static tess_status compare_programs(ask *a, arena *scratch) {
   a->equal = ir_equal(&a->p->p, &a->q->p, scratch);
   return TESS_OK;
 }
 
 int tess_program_equal(tess_program *p, tess_program *q) {
   ask a = {.p = p, .q = q};
-  return ask_with_scratch(&a, compare) == TESS_OK && a.equal;
+  return ask_with_scratch(&a, compare_programs) == TESS_OK && a.equal;
 }
 
-static tess_status verify(ask *a, arena *scratch) {
+static tess_status verify_program(ask *a, arena *scratch) {
   strbuf why;
   str_init(&why, &a->p->c->heap);
   bool ok = ir_verify(&a->p->p, scratch, &why);
@@ -197,7 +197,7 @@ static tess_status verify(ask *a, arena *scratch) {
 
 tess_status tess_program_verify(tess_program *p) {
   ask a = {.p = p};
-  return ask_with_scratch(&a, verify);
+  return ask_with_scratch(&a, verify_program);
 }
 
 const char *tess_program_name(tess_program *p) {
@@ -217,12 +217,12 @@ static tess_role public_role(uint8_t role) {
   }
 }
 
-/* What the shapes of parameters point to. */
+/* Caches the parameters' extents; their shapes point into the cache. */
 static tess_status note_extents(void *ud) {
   tess_program *p = ud;
   const ir_program *ir = &p->p;
   ir_span params = ir_entry(ir)->params;
-  uint32_t n = 1, at = 0; /* never none */
+  uint32_t n = 1, at = 0; /* not empty */
   for (uint32_t i = 0; i < params.n; i++)
     n += ir_ndim(ir, ir->arg.v[params.at + i]);
   p->extent = mem_resize(&p->c->heap, NULL, 0, n * sizeof *p->extent);
@@ -264,7 +264,7 @@ tess_status tess_program_param(tess_program *p, uint32_t i, tess_param *out) {
 
 /* ---- bytes -------------------------------------------------------------- */
 
-static tess_status save(ask *a, arena *scratch) {
+static tess_status save_program(ask *a, arena *scratch) {
   (void)scratch;
   tess_context *c = a->p->c;
   strbuf *b = &a->bytes;
@@ -276,7 +276,7 @@ static tess_status save(ask *a, arena *scratch) {
 
 tess_status tess_program_save(tess_program *p, const char *path) {
   ask a = {.p = p, .path = path};
-  return ask_with_scratch(&a, save);
+  return ask_with_scratch(&a, save_program);
 }
 
 #define MAX_FILE ((size_t)1 << 30)
@@ -289,7 +289,7 @@ typedef struct load_work {
   tess_program *p;
 } load_work;
 
-static tess_status load(void *ud) {
+static tess_status load_program_file(void *ud) {
   load_work *w = ud;
   tess_context *c = w->c;
   tess_status s = file_read(w->path, MAX_FILE, &w->bytes, &c->err);
@@ -312,7 +312,7 @@ tess_status tess_program_load(tess_context *c, const char *path,
   str_init(&w.bytes, &c->heap);
   str_init(&w.why, &c->heap);
   arena_init(&w.scratch, &c->heap);
-  tess_status s = ctx_run(c, load, &w);
+  tess_status s = ctx_run(c, load_program_file, &w);
   str_free(&w.bytes);
   str_free(&w.why);
   arena_free(&w.scratch);

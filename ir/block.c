@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a block holds beyond its place in the tree.  A part is replaced as a
- * whole by a new piece of its pool; the old piece is left behind. */
+ * Parts of blocks: iters, regions, allocations; annotations that list buffers;
+ * blocks by name.  A part is replaced as a whole by a new run of its pool; the
+ * old run is garbage. */
 #include "ir/edit.h"
 #include "ir/pool.h"
 #include "ir/query.h"
@@ -53,10 +54,10 @@ void ir_block_remove_alloc(ir_program *p, ir_stmt b, ir_buf buf) {
   p->edits++;
 }
 
-/* ---- notes about regions ------------------------------------------------ */
+/* ---- annotations that list buffers --------------------------------------- */
 
-bool ir_notes_buffer(const ir_program *p, ir_stmt b, const char *key,
-                     ir_buf buf) {
+bool ir_anno_lists_buffer(const ir_program *p, ir_stmt b, const char *key,
+                          ir_buf buf) {
   const ir_anno *a = ir_st(p, b)->anno ? ir_anno_get(p, b, key) : NULL;
   const ir_value *list = a ? &p->value.v[a->val] : NULL;
   if (!list || list->tag != IR_VAL_LIST) return false;
@@ -67,31 +68,31 @@ bool ir_notes_buffer(const ir_program *p, ir_stmt b, const char *key,
   return false;
 }
 
-/* The note has these n values now; without any it goes. */
-static void set_note(ir_program *p, ir_stmt b, const char *key, uint32_t n,
-                     const ir_val *v) {
+/* Sets the annotation to n values; removes it if there are none. */
+static void set_list_anno(ir_program *p, ir_stmt b, const char *key, uint32_t n,
+                          const ir_val *v) {
   ir_value list = {.tag = IR_VAL_LIST, .n = n};
   (void)ir_anno_remove(p, b, key);
   if (n) ir_anno_set(p, b, ir_name(p, key), ir_value_add(p, list, v));
   p->edits++;
 }
 
-void ir_note_buffer(ir_program *p, arena *scratch, ir_stmt b, const char *key,
-                    ir_buf buf) {
+void ir_anno_add_buffer(ir_program *p, arena *scratch, ir_stmt b,
+                        const char *key, ir_buf buf) {
   const ir_anno *a = ir_anno_get(p, b, key);
   ir_value old = a ? p->value.v[a->val] : (ir_value){.tag = IR_VAL_LIST};
-  if (ir_notes_buffer(p, b, key, buf)) return;
+  if (ir_anno_lists_buffer(p, b, key, buf)) return;
   if (old.tag != IR_VAL_LIST) old.n = 0;
   ir_val *v = arena_array(scratch, ir_val, old.n + 1);
   if (old.n) memcpy(v, p->arg.v + old.at, old.n * sizeof *v);
   ir_value name = {.tag = IR_VAL_STR, .s = p->buf.v[buf].name};
   v[old.n] = ir_value_add(p, name, NULL);
-  set_note(p, b, key, old.n + 1, v);
+  set_list_anno(p, b, key, old.n + 1, v);
 }
 
-void ir_unnote_buffer(ir_program *p, arena *scratch, ir_stmt b, const char *key,
-                      ir_buf buf) {
-  if (!ir_notes_buffer(p, b, key, buf)) return;
+void ir_anno_remove_buffer(ir_program *p, arena *scratch, ir_stmt b,
+                           const char *key, ir_buf buf) {
+  if (!ir_anno_lists_buffer(p, b, key, buf)) return;
   const ir_value old = p->value.v[ir_anno_get(p, b, key)->val];
   ir_val *v = arena_array(scratch, ir_val, old.n);
   uint32_t n = 0;
@@ -101,22 +102,22 @@ void ir_unnote_buffer(ir_program *p, arena *scratch, ir_stmt b, const char *key,
         p->value.v[x].s != p->buf.v[buf].name)
       v[n++] = x;
   }
-  set_note(p, b, key, n, v);
+  set_list_anno(p, b, key, n, v);
 }
 
 bool ir_is_hidden(const ir_program *p, ir_buf buf) {
   for (uint32_t i = 1; i < p->block.n; i++) {
     ir_stmt b = p->block.v[i].stmt;
     if (!ir_is_dead(p, b) && ir_st(p, b)->anno &&
-        (ir_notes_buffer(p, b, IR_HIDDEN_READS, buf) ||
-         ir_notes_buffer(p, b, IR_HIDDEN_WRITES, buf)))
+        (ir_anno_lists_buffer(p, b, IR_HIDDEN_READS, buf) ||
+         ir_anno_lists_buffer(p, b, IR_HIDDEN_WRITES, buf)))
       return true;
   }
   return false;
 }
 
-/* Whether block record b stands, alive, in the entry function's tree. */
-static bool in_entry(const ir_program *p, uint32_t b) {
+/* Is block record b alive and in the entry function's tree? */
+static bool is_in_entry(const ir_program *p, uint32_t b) {
   ir_stmt s = p->block.v[b].stmt;
   const ir_stmt_rec *r = ir_st(p, s);
   return r->kind == IR_BLOCK && r->block == b &&
@@ -125,13 +126,14 @@ static bool in_entry(const ir_program *p, uint32_t b) {
 
 ir_stmt ir_find_block(const ir_program *p, ir_str name) {
   for (uint32_t b = 1; b < p->block.n; b++)
-    if (p->block.v[b].name == name && in_entry(p, b)) return p->block.v[b].stmt;
+    if (p->block.v[b].name == name && is_in_entry(p, b))
+      return p->block.v[b].stmt;
   return 0;
 }
 
-/* A block that stands in no other function has the name: in the entry, or in
- * a copy that hangs nowhere yet. */
-static bool is_taken(const ir_program *p, ir_str name) {
+/* Does a block of the entry function, or of a detached copy, have the name?
+ * Blocks of other functions do not count. */
+static bool block_name_is_taken(const ir_program *p, ir_str name) {
   for (uint32_t b = 1; b < p->block.n; b++) {
     if (p->block.v[b].name != name) continue;
     ir_stmt top = p->block.v[b].stmt;
@@ -147,7 +149,7 @@ static bool is_taken(const ir_program *p, ir_str name) {
 
 ir_str ir_fresh_block_name(ir_program *p, ir_str name) {
   ir_str fresh = name;
-  for (unsigned k = 1; is_taken(p, fresh); k++) {
+  for (unsigned k = 1; block_name_is_taken(p, fresh); k++) {
     char suffix[16];
     snprintf(suffix, sizeof suffix, "_%u", k);
     fresh = ir_name_cat(p, name, suffix);
@@ -162,7 +164,7 @@ bool ir_has_reduce_iter(const ir_program *p, ir_stmt block) {
   return false;
 }
 
-bool ir_place_reduced(const ir_program *p, ir_stmt block) {
+bool ir_reduce_iter_in_write(const ir_program *p, ir_stmt block) {
   ir_span w = ir_blk(p, block)->writes, iters = ir_blk(p, block)->iters;
   for (uint32_t i = w.at; i < w.at + w.n; i++) {
     ir_region r = p->region.v[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Buffers, regions of them, functions; and the names of scopes, threads,
- * operators and functions, from their lists. */
+ * Buffers, regions, functions; and the names of scopes, threads, operators and
+ * functions, from their .def tables. */
 #include "ir/edit.h"
 #include "ir/query.h"
 
@@ -30,7 +30,7 @@ ir_region ir_region_full(ir_program *p, ir_buf b) {
   return (ir_region){b, at};
 }
 
-/* Symbolic extents found so far, in the order in which they were met. */
+/* The symbolic extents found, in order of first use. */
 typedef struct size_list {
   ir_program *p;
   uint32_t at, n; /* in arg, at its end */
@@ -57,7 +57,7 @@ static void find_sizes(size_list *l, ir_expr e) {
     find_sizes(l, pooled ? l->p->arg.v[at + i] : fixed[i]);
 }
 
-/* The symbolic extents are those that the parameters' shapes mention. */
+/* The symbolic extents are those that the parameters' shapes use. */
 uint32_t ir_func_new(ir_program *p, ir_str name, uint32_t nparams,
                      const ir_buf *params, ir_stmt root) {
   ir_span span = ir_arg_span(p, nparams, params);
@@ -120,7 +120,8 @@ static const char *const op_text[] = {
     [IR_CALL] = "call",
 };
 
-static bool find_text(const char *const *list, int n, const char *s, int *out) {
+static bool find_in_table(const char *const *list, int n, const char *s,
+                          int *out) {
   for (int i = 0; i < n; i++)
     if (!strcmp(list[i], s)) {
       *out = i;
@@ -131,19 +132,31 @@ static bool find_text(const char *const *list, int n, const char *s, int *out) {
 
 bool ir_scope_parse(const char *s, ir_scope *out) {
   int i;
-  return find_text(scope_text, IR_SCOPE_COUNT, s, &i)
+  return find_in_table(scope_text, IR_SCOPE_COUNT, s, &i)
              ? (*out = (ir_scope)i, true)
              : false;
 }
 
 bool ir_thread_parse(const char *s, ir_thread *out) {
   int i;
-  return find_text(thread_text, IR_THREAD_COUNT, s, &i)
+  return find_in_table(thread_text, IR_THREAD_COUNT, s, &i)
              ? (*out = (ir_thread)i, true)
              : false;
 }
 
-const char *ir_scope_text(ir_scope s) { return scope_text[s]; }
-const char *ir_thread_text(ir_thread t) { return thread_text[t]; }
-const char *ir_op_text(ir_op op) { return op_text[op]; }
-const char *ir_fn_text(ir_fn fn) { return fn_text[fn]; }
+const char *ir_scope_text(ir_scope s) {
+  TESS_ASSERT(s < IR_SCOPE_COUNT);
+  return scope_text[s];
+}
+const char *ir_thread_text(ir_thread t) {
+  TESS_ASSERT(t < IR_THREAD_COUNT);
+  return thread_text[t];
+}
+const char *ir_op_text(ir_op op) {
+  TESS_ASSERT(op <= IR_CALL);
+  return op_text[op];
+}
+const char *ir_fn_text(ir_fn fn) {
+  TESS_ASSERT(fn < IR_FN_COUNT);
+  return fn_text[fn];
+}

@@ -38,7 +38,7 @@ void ir_checkpoint_take(ir_checkpoint *c, const ir_program *p,
 
 /* No table's memory ever shrinks, so there is room for what was in it. */
 void ir_checkpoint_restore(const ir_checkpoint *c, ir_program *p) {
-  if (c->kind == IR_CHECKPOINT_UNDO) ir_forget_since(p, c->ends);
+  if (c->kind == IR_CHECKPOINT_UNDO) ir_rollback(p, c->ends);
   const char *from = c->bytes;
 #define RESTORE(table)                                                       \
   p->table.n = c->n_##table;                                                 \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Deep copies of statements inside one program. */
+ * Cloning statements inside one program, with fresh binders. */
 #include "ir/edit.h"
 #include "ir/pool.h"
 #include "ir/query.h"
@@ -14,16 +14,17 @@ ir_var ir_var_like(ir_program *p, ir_var v, int64_t lo, int64_t hi) {
   return w;
 }
 
-static ir_var copy_var(ir_subst *s, ir_var v) {
+static ir_var clone_var(ir_subst *s, ir_var v) {
   const ir_var_rec *r = &s->p->var.v[v];
   ir_var w = ir_var_like(s->p, v, r->lo, r->hi);
   ir_subst_var(s, v, ir_ref(s->p, w));
   return w;
 }
 
-/* That of a loop.  Where values of outer loops leave it no iteration it may
- * come to lie elsewhere than it said. */
-static ir_var copy_loop_var(ir_subst *s, const ir_stmt_rec *loop) {
+/* A fresh loop variable.  A clone's bounds may lie outside those recorded for
+ * the original where the substituted values of outer loops leave it no
+ * iteration. */
+static ir_var clone_loop_var(ir_subst *s, const ir_stmt_rec *loop) {
   ir_program *p = s->p;
   int64_t min, max;
   ir_domain_bounds(p, ir_subst_expr(s, loop->lo),
@@ -35,7 +36,7 @@ static ir_var copy_loop_var(ir_subst *s, const ir_stmt_rec *loop) {
   return w;
 }
 
-static ir_buf copy_buf(ir_subst *s, ir_buf b) {
+static ir_buf clone_buf(ir_subst *s, ir_buf b) {
   ir_program *p = s->p;
   vec_reserve(p->heap, &p->buf, 1);
   ir_buf c = vec_push(p->heap, &p->buf, p->buf.v[b]);
@@ -58,14 +59,14 @@ static uint32_t copy_annos(ir_program *p, uint32_t a) {
   return first;
 }
 
-/* Fresh buffers for those that live in block b or name a region there. */
-static void copy_buffers(ir_subst *s, uint32_t b) {
+/* Fresh buffers for the allocations and match buffers of block b. */
+static void clone_buffers(ir_subst *s, uint32_t b) {
   ir_program *p = s->p;
   ir_span allocs = p->block.v[b].allocs;
   if (allocs.n) {
     uint32_t at = ir_args(p, allocs.n, p->arg.v + allocs.at);
     for (uint32_t i = 0; i < allocs.n; i++) {
-      ir_buf c = copy_buf(s, p->arg.v[at + i]);
+      ir_buf c = clone_buf(s, p->arg.v[at + i]);
       p->arg.v[at + i] = c;
     }
     p->block.v[b].allocs.at = at;
@@ -75,16 +76,16 @@ static void copy_buffers(ir_subst *s, uint32_t b) {
     uint32_t at;
     POOL_ADD(p->heap, &p->match, m.n, p->match.v + m.at, at);
     for (uint32_t i = at; i < at + m.n; i++) {
-      ir_buf c = copy_buf(s, p->match.v[i].buf);
+      ir_buf c = clone_buf(s, p->match.v[i].buf);
       p->match.v[i].buf = c;
     }
     p->block.v[b].matches.at = at;
   }
 }
 
-/* A block record for statement `to` like that of the block it was copied
- * from, with everything that it binds made anew. */
-static void copy_block(ir_subst *s, ir_stmt to, const char *suffix) {
+/* A block record for statement `to`, cloned from the block that it was copied
+ * from, with fresh iters and buffers. */
+static void clone_block(ir_subst *s, ir_stmt to, const char *suffix) {
   ir_program *p = s->p;
   vec_reserve(p->heap, &p->block, 1);
   uint32_t b = vec_push(p->heap, &p->block, *ir_blk(p, to));
@@ -99,30 +100,30 @@ static void copy_block(ir_subst *s, ir_stmt to, const char *suffix) {
   uint32_t at;
   POOL_ADD(p->heap, &p->iter, it.n, p->iter.v + it.at, at);
   for (uint32_t i = at; i < at + it.n; i++) {
-    ir_var w = copy_var(s, p->iter.v[i].var);
+    ir_var w = clone_var(s, p->iter.v[i].var);
     p->iter.v[i].var = w;
     p->var.v[w].owner = to;
   }
   p->block.v[b].iters.at = at;
-  copy_buffers(s, b);
+  clone_buffers(s, b);
 }
 
-/* What a statement binds is made anew, before what it holds is mapped. */
-static void copy_binders(ir_subst *s, ir_stmt to, const char *suffix) {
+/* Makes fresh binders for a statement, before its expressions are mapped. */
+static void clone_binders(ir_subst *s, ir_stmt to, const char *suffix) {
   ir_program *p = s->p;
   ir_stmt_rec r = *ir_st(p, to);
   if (r.kind == IR_LOOP) {
-    ir_var w = copy_loop_var(s, &r);
+    ir_var w = clone_loop_var(s, &r);
     p->var.v[w].owner = to;
     ir_st(p, to)->var = w;
   } else if (r.kind == IR_LET) {
-    ir_var w = copy_var(s, r.let_var);
+    ir_var w = clone_var(s, r.let_var);
     p->var.v[w].owner = to;
     ir_st(p, to)->let_var = w;
   } else if (r.kind == IR_ALLOCATE) {
-    copy_buf(s, r.alloc);
+    clone_buf(s, r.alloc);
   } else if (r.kind == IR_BLOCK) {
-    copy_block(s, to, suffix);
+    clone_block(s, to, suffix);
   }
 }
 
@@ -135,7 +136,7 @@ static ir_stmt copy_one(ir_subst *s, ir_stmt st, const char *suffix) {
   r->in_alt = false;
   uint32_t anno = copy_annos(p, r->anno);
   ir_st(p, to)->anno = anno;
-  copy_binders(s, to, suffix);
+  clone_binders(s, to, suffix);
   ir_subst_head(s, to, true);
   return to;
 }
@@ -143,8 +144,8 @@ static ir_stmt copy_one(ir_subst *s, ir_stmt st, const char *suffix) {
 ir_stmt ir_clone_stmt(ir_subst *s, ir_stmt st, const char *suffix) {
   ir_program *p = s->p;
   ir_stmt top = copy_one(s, st, suffix), at = top;
-  /* `at` is the copy of t's predecessor in the walk; the copy's place is
-   * found by climbing in step. */
+  /* `at` is the copy of t's predecessor in pre-order; the copy's parent is
+   * found by climbing both trees in step. */
   for (ir_stmt prev = st, t = ir_next(p, st, st); t; t = ir_next(p, t, st)) {
     while (ir_st(p, t)->parent != prev) {
       prev = ir_st(p, prev)->parent;

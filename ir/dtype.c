@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* A name, then its widths one byte each; 0 ends them.  A type with one width
- * bears it in its name. */
+/* A type name without the width, then its widths, ended by 0. */
 static const struct {
   const char *name;
   uint8_t code, bits[5];
@@ -28,7 +27,7 @@ static unsigned scan_number(const char **s, unsigned max) {
   return v;
 }
 
-/* Skips `word` at *s when it stands there. */
+/* Skips `word` at *s if it is there. */
 static bool skip_word(const char **s, const char *word) {
   size_t n = strlen(word);
   if (strncmp(*s, word, n)) return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Structural equality of two programs: what the hash ignores is ignored,
- * and everything else is compared.  Both are walked in step; a binder of one
- * is paired with that of the other.  Hashes serve to line up the operands of
- * sums and sets, whose order means nothing. */
+ * Structural equality of two programs, up to what the structural hash ignores.
+ * Both are walked in lockstep; a binder of one is paired with that of the other
+ * (alpha-equivalence).  Operands of commutative operators are aligned by their
+ * hashes. */
 #include "ir/arith/linear.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -12,11 +12,11 @@ enum { MAX_SET = 64 };
 
 typedef struct pairing {
   const ir_program *p, *q;
-  arena *scratch; /* for lists: frames stay small, nesting is deep */
+  arena *scratch; /* for lists: frames stay small, recursion is deep */
   hasher hp, hq;
-  ir_var *var; /* of p: the one of q that it is paired with */
+  ir_var *var; /* of p: the variable of q that it is paired with */
   ir_buf *buf;
-  ir_expr *node; /* of p: one of q that was found equal, 0: none */
+  ir_expr *node; /* of p: a node of q known to be equal, 0: none */
 } pairing;
 
 static bool expr_eq(pairing *x, ir_expr a, ir_expr b);
@@ -54,7 +54,7 @@ static bool items_eq(pairing *x, uint32_t n, const item *a, const item *b) {
   return true;
 }
 
-/* The terms of e in the order of their hashes; 0: it is no sum of others. */
+/* The terms of a linear e, sorted by hash; 0: e is not linear. */
 static uint32_t terms(hasher *h, ir_expr e, item *out, int64_t *constant) {
   lin l;
   lin_of(h->p, e, &l);
@@ -74,7 +74,7 @@ static bool sum_eq(pairing *x, ir_expr a, ir_expr b, bool *decided) {
   return n == m && c == d && items_eq(x, n, s, t);
 }
 
-/* The operands of e under one operator; MAX_SET + 1: too many. */
+/* The operands of e under one operator, flattened; MAX_SET + 1: too many. */
 static uint32_t members(hasher *h, ir_op op, ir_expr e, item *out, uint32_t n) {
   const ir_node *x = ir_at(h->p, e);
   if (x->op == op && is_free_order(h->p, e)) {
@@ -145,7 +145,7 @@ static bool expr_eq(pairing *x, ir_expr a, ir_expr b) {
   return eq;
 }
 
-/* ---- what statements hold ----------------------------------------------- */
+/* ---- expressions of statements ------------------------------------------- */
 
 static bool bind_buf(pairing *x, ir_buf a, ir_buf b) {
   const ir_buf_rec *r = &x->p->buf.v[a], *s = &x->q->buf.v[b];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Expression nodes: interning, and the functions that build.  A node is
- * looked up before it is made; what is known about it (bounds, variables,
- * whether it loads) is worked out once, when it is new. */
+ * Expression nodes: hash-consing and construction.  A node is looked up before
+ * it is made; its cached facts (bounds, variables, whether it loads) are
+ * computed once, when it is new. */
 #include "ir/expr.h"
 #include "ir/arith/arith.h"
 #include "ir/arith/range.h"
@@ -20,11 +20,11 @@ static inline bool is_literal(const ir_node *n) {
   return n->op == IR_INT || n->op == IR_REAL;
 }
 
-/* What tells a node from others, as words: the head without the flags, two
- * operands or the literal, the third operand.  Of a node in the table they
- * are read as they lie in memory.  Of one that is looked for they are put
- * together from its parts: reading back as a word what was just written in
- * pieces is slow. */
+/* The identity of a node as words: the head without the flags, two operands or
+ * the literal, the third operand.  For a node in the table they are read from
+ * memory as they are; for one that is looked up they are assembled from its
+ * parts, since a wide load of bytes just stored in pieces stalls (failed store
+ * forwarding). */
 typedef struct key {
   uint64_t head, ab;
   uint32_t c;
@@ -50,12 +50,15 @@ static inline uint64_t head_word(const ir_node *n) {
 }
 
 static inline uint64_t flag_bits(void) {
-  ir_node n = {
-      .is_index = 1, .has_load = 1, .is_open = 1, .is_far = 1, .wraps = 1};
+  ir_node n = {.is_index = 1,
+               .has_load = 1,
+               .is_unbounded = 1,
+               .is_huge = 1,
+               .wraps = 1};
   return head_word(&n);
 }
 
-/* Of a node that has lain in the table for a while. */
+/* Of a node that was stored a while ago. */
 static inline key key_at(const ir_program *p, ir_expr e) {
   const ir_node *n = ir_at(p, e);
   key k = {head_word(n) & ~flag_bits(), (uint64_t)n->i, n->c};
@@ -63,13 +66,13 @@ static inline key key_at(const ir_program *p, ir_expr e) {
   return k;
 }
 
-/* Is that its key?  Operands differ most often. */
+/* Compares the operands first: they differ most often. */
 static inline bool has_key(const ir_node *n, key k) {
   return (uint64_t)n->i == k.ab && (head_word(n) & ~flag_bits()) == k.head &&
          (n->c == k.c || is_literal(n));
 }
 
-/* Of a node just made. */
+/* Of a node just assembled. */
 static inline key key_of(const ir_node *n) {
   key k = {.head = head_of((ir_op)n->op, n->n, n->dtype)};
   k.ab = is_literal(n) ? (uint64_t)n->i : pair_of(n->a, n->b);
@@ -87,7 +90,7 @@ static inline uint64_t hash_key(const key *k) {
   return mix(k->ab, k->head ^ (uint64_t)k->c << 17);
 }
 
-/* The arguments of a pooled node stand for where they lie. */
+/* The arguments of a pooled node are hashed in place of their position. */
 static uint64_t hash_pooled(const ir_node *n, const uint32_t *args) {
   key k = {head_of((ir_op)n->op, n->n, n->dtype), n->a, n->c};
   uint64_t h = hash_key(&k);
@@ -112,8 +115,8 @@ static uint32_t find_free(const ir_program *p, uint64_t h) {
   return at;
 }
 
-/* Doubles the table and enters every node again, in order of creation. */
-static __attribute__((noinline)) void grow(ir_program *p) {
+/* Doubles the table and rehashes every node, in order of creation. */
+static __attribute__((noinline)) void intern_grow(ir_program *p) {
   uint32_t slots = 2 * p->intern.n;
   vec_reserve(p->heap, &p->intern, slots - p->intern.n);
   p->intern.n = slots;
@@ -122,8 +125,8 @@ static __attribute__((noinline)) void grow(ir_program *p) {
     p->intern.v[find_free(p, hash_node(p, e))] = e;
 }
 
-/* Slots are given out in order of creation and taken back in the reverse
- * order, so no later node's path leads over a slot that becomes empty. */
+/* Slots are assigned in order of creation and released in the reverse order, so
+ * no probe sequence of a remaining node crosses a released slot. */
 static void forget_node(ir_program *p, ir_expr e) {
   uint32_t mask = p->intern.n - 1, at = slot_of(p, hash_node(p, e));
   while (p->intern.v[at & mask] != e) at++;
@@ -134,7 +137,8 @@ ir_mark ir_get_mark(const ir_program *p) {
   return (ir_mark){p->node.n, p->var.n, p->arg.n};
 }
 
-void ir_forget_since(ir_program *p, ir_mark m) {
+void ir_rollback(ir_program *p, ir_mark m) {
+  TESS_ASSERT(m.node <= p->node.n && m.var <= p->var.n && m.arg <= p->arg.n);
   for (ir_expr e = p->node.n; e-- > m.node;) forget_node(p, e);
   p->node.n = m.node;
   if (p->flat > m.node) p->flat = m.node;
@@ -142,7 +146,7 @@ void ir_forget_since(ir_program *p, ir_mark m) {
   p->arg.n = m.arg;
 }
 
-/* ---- how deep they nest ------------------------------------------------- */
+/* ---- nesting depth ------------------------------------------------------- */
 
 uint32_t ir_depth_above(const ir_program *p, const uint32_t *depth, ir_expr e) {
   const uint32_t *ops;
@@ -152,7 +156,7 @@ uint32_t ir_depth_above(const ir_program *p, const uint32_t *depth, ir_expr e) {
   return most + 1;
 }
 
-bool ir_exprs_nest_well(ir_program *p, arena *scratch) {
+bool ir_expr_depth_ok(ir_program *p, arena *scratch) {
   if (p->deep + (p->node.n - p->flat) <= IR_MAX_EXPR_DEPTH) return true;
   arena_mark mark = arena_get_mark(scratch);
   uint32_t *depth = arena_array(scratch, uint32_t, p->node.n);
@@ -166,19 +170,19 @@ bool ir_exprs_nest_well(ir_program *p, arena *scratch) {
   return p->deep <= IR_MAX_EXPR_DEPTH;
 }
 
-/* ---- what is known about a new node ------------------------------------- */
+/* ---- cached facts of a new node ------------------------------------------ */
 
 static void clear_flags(ir_node *n) {
-  n->is_index = n->has_load = n->is_open = n->is_far = n->wraps = 0;
+  n->is_index = n->has_load = n->is_unbounded = n->is_huge = n->wraps = 0;
 }
 
-/* Flags and variables of the operands come together in the node. */
-static void inherit(const ir_program *p, ir_node *n, ir_expr e) {
+/* Merges the flags and variables of an operand into the node. */
+static void merge_operand_facts(const ir_program *p, ir_node *n, ir_expr e) {
   const ir_node *x = ir_at(p, e);
   n->is_index &= x->is_index;
   n->has_load |= x->has_load;
-  n->is_open |= x->is_open;
-  n->is_far |= x->is_far;
+  n->is_unbounded |= x->is_unbounded;
+  n->is_huge |= x->is_huge;
   n->wraps |= x->wraps;
   if (!is_literal(x)) n->vars |= x->vars;
 }
@@ -187,89 +191,91 @@ static bool is_bounded(const ir_var_rec *r) {
   return r->lo != INT64_MIN && r->hi != INT64_MAX;
 }
 
-/* A variable that counts iterations or extents is an index as it stands;
- * another one only when it is known to stay within bounds. */
+/* Counters of iterations and extents are index variables; others are only if
+ * their bounds are known. */
 static bool is_index_var(const ir_var_rec *r) {
   if (!ir_dtype_eq(r->dtype, IR_INDEX)) return false;
   return r->kind == IR_VAR_LOOP || r->kind == IR_VAR_ITER ||
          r->kind == IR_VAR_SIZE || is_bounded(r);
 }
 
-/* A size, or what counts on from a known start. */
-static bool is_open_var(const ir_var_rec *r) {
+/* A size, or a counter with a known start and no known end. */
+static bool is_unbounded_var(const ir_var_rec *r) {
   if (r->kind == IR_VAR_SIZE) return true;
   return (r->kind == IR_VAR_LOOP || r->kind == IR_VAR_ITER) &&
          r->lo != INT64_MIN && r->hi == INT64_MAX;
 }
 
-/* A number that takes sums with what is made of sizes out of int64. */
-static bool is_far(int64_t v) {
+/* A constant so large that a sum with sizes may overflow int64. */
+static bool is_huge(int64_t v) {
   const int64_t far = INT64_C(1) << 62;
   return v >= far || v <= -far;
 }
 
-/* Is e a number that does so as a factor? */
+/* Is e a constant so large that its product with a size may? */
 static bool is_large(const ir_program *p, ir_expr e) {
   int64_t v;
   return ir_const_int(p, e, &v) && (v > IR_MAX_SIZE + 1 || v < -IR_MAX_SIZE);
 }
 
-bool ir_takes_to_fit(const ir_program *p, ir_op op, ir_expr a, ir_expr b) {
+bool ir_assumes_no_wrap(const ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   const ir_node *x = ir_at(p, a), *y = ir_at(p, b);
-  if (op > IR_MUL || !(x->is_open || y->is_open) || x->is_far || y->is_far)
+  if (op > IR_MUL || !(x->is_unbounded || y->is_unbounded) || x->is_huge ||
+      y->is_huge)
     return false;
   return op != IR_MUL || !(is_large(p, a) || is_large(p, b));
 }
 
-/* A sum, difference or product in range r that may leave int64 wraps, and is
- * none that algebra may rearrange. */
+/* Does a sum, difference or product with range r possibly overflow int64?  Then
+ * index algebra does not apply to it. */
 static bool may_wrap(const ir_program *p, const ir_node *n, arith_range r) {
   return n->op >= IR_ADD && n->op <= IR_MUL &&
          (r.lo == INT64_MIN || r.hi == INT64_MAX) && ir_is_algebra(n) &&
-         !ir_takes_to_fit(p, (ir_op)n->op, n->a, n->b);
+         !ir_assumes_no_wrap(p, (ir_op)n->op, n->a, n->b);
 }
 
-static void describe(const ir_program *p, ir_node *n, const uint32_t *args) {
+static void compute_facts(const ir_program *p, ir_node *n,
+                          const uint32_t *args) {
   switch ((ir_op)n->op) {
   case IR_INT:
     n->is_index =
         ir_dtype_eq(n->dtype, IR_INDEX) || ir_dtype_eq(n->dtype, IR_BOOL);
-    n->is_far = is_far(n->i);
+    n->is_huge = is_huge(n->i);
     break;
   case IR_NONE:
   case IR_REAL: break;
   case IR_VAR:
     n->is_index = is_index_var(&p->var.v[n->a]);
-    n->is_open = is_open_var(&p->var.v[n->a]);
-    n->is_far = n->is_open && is_far(p->var.v[n->a].lo);
+    n->is_unbounded = is_unbounded_var(&p->var.v[n->a]);
+    n->is_huge = n->is_unbounded && is_huge(p->var.v[n->a].lo);
     n->vars = 1u << n->a % 32;
     break;
   case IR_LOAD:
     n->has_load = true;
-    for (uint32_t i = 0; i < n->n; i++) inherit(p, n, args[i]);
-    if (n->c) inherit(p, n, n->c);
+    for (uint32_t i = 0; i < n->n; i++) merge_operand_facts(p, n, args[i]);
+    if (n->c) merge_operand_facts(p, n, n->c);
     n->is_index = false;
     break;
   case IR_CALL:
-    for (uint32_t i = 0; i < n->n; i++) inherit(p, n, args[i]);
+    for (uint32_t i = 0; i < n->n; i++) merge_operand_facts(p, n, args[i]);
     n->is_index = false;
     break;
   case IR_NOT:
   case IR_BROADCAST:
   case IR_CAST:
     n->is_index = n->op == IR_NOT;
-    inherit(p, n, n->a);
+    merge_operand_facts(p, n, n->a);
     break;
   case IR_SELECT:
     n->is_index = true;
-    inherit(p, n, n->a);
-    inherit(p, n, n->b);
-    inherit(p, n, n->c);
+    merge_operand_facts(p, n, n->a);
+    merge_operand_facts(p, n, n->b);
+    merge_operand_facts(p, n, n->c);
     break;
   default:
     n->is_index = n->op != IR_RAMP;
-    inherit(p, n, n->a);
-    inherit(p, n, n->b);
+    merge_operand_facts(p, n, n->a);
+    merge_operand_facts(p, n, n->b);
     break;
   }
   arith_range r = arith_node_range(p, n);
@@ -282,17 +288,17 @@ static void describe(const ir_program *p, ir_node *n, const uint32_t *args) {
   n->hi = r.hi;
 }
 
-/* Enters a node that is not there into the free slot `at`.  Not inline: the
- * way to a node that is there stays short. */
+/* Inserts a new node into the free slot `at`. Not inlined: the lookup that
+ * succeeds is the fast path. */
 static __attribute__((noinline)) ir_expr
-enter(ir_program *p, const ir_node *n, const uint32_t *args, uint32_t at) {
+node_enter(ir_program *p, const ir_node *n, const uint32_t *args, uint32_t at) {
   ir_expr e = p->node.n;
   vec_reserve(p->heap, &p->node, 1);
   ir_node *x = &p->node.v[e];
   *x = *n;
   clear_flags(x);
   if (!is_literal(n)) x->vars = 0;
-  describe(p, x, args);
+  compute_facts(p, x, args);
   if (is_pooled(n)) POOL_ADD(p->heap, &p->arg, n->n, args, x->b);
   if (n->op == IR_LOAD && n->c) vec_push(p->heap, &p->arg, n->c);
   p->intern.v[at] = e;
@@ -315,7 +321,7 @@ static ir_expr find_pooled(const ir_program *p, const ir_node *n,
   return e;
 }
 
-/* The same for a node that holds all its operands. */
+/* The same for a node without pooled operands. */
 static inline ir_expr find_key(const ir_program *p, key k, uint32_t *slot) {
   uint32_t mask = p->intern.n - 1, at = slot_of(p, hash_key(&k));
   ir_expr e;
@@ -333,9 +339,9 @@ static ir_expr find_node(const ir_program *p, const ir_node *n,
 
 ir_expr ir_intern(ir_program *p, const ir_node *n, const uint32_t *args) {
   uint32_t at;
-  if (2 * p->node.n >= p->intern.n) grow(p);
+  if (2 * p->node.n >= p->intern.n) intern_grow(p);
   ir_expr e = find_node(p, n, args, &at);
-  return e ? e : enter(p, n, args, at);
+  return e ? e : node_enter(p, n, args, at);
 }
 
 bool ir_reintern(ir_program *p) {
@@ -352,43 +358,44 @@ bool ir_reintern(ir_program *p) {
     p->intern.v[at] = e;
     clear_flags(n);
     if (!is_literal(n)) n->vars = 0;
-    describe(p, n, args);
+    compute_facts(p, n, args);
   }
   return true;
 }
 
-bool ir_is_true(const ir_program *p, ir_expr e) {
+bool ir_node_is_consistent(const ir_program *p, ir_expr e) {
   const ir_node *n = ir_at(p, e);
   const uint32_t *args = is_pooled(n) ? p->arg.v + n->b : NULL;
   uint32_t at;
   ir_node now = *n;
   clear_flags(&now);
   if (!is_literal(n)) now.vars = 0;
-  describe(p, &now, args);
+  compute_facts(p, &now, args);
   return find_node(p, n, args, &at) == e && now.is_index == n->is_index &&
-         now.has_load == n->has_load && now.is_open == n->is_open &&
-         now.is_far == n->is_far && now.wraps == n->wraps && now.lo == n->lo &&
-         now.hi == n->hi && (is_literal(n) || now.vars == n->vars);
+         now.has_load == n->has_load && now.is_unbounded == n->is_unbounded &&
+         now.is_huge == n->is_huge && now.wraps == n->wraps &&
+         now.lo == n->lo && now.hi == n->hi &&
+         (is_literal(n) || now.vars == n->vars);
 }
 
 ir_expr ir_binary_node(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   tess_dtype t = ir_binary_dtype(op, ir_at(p, a)->dtype);
   uint32_t at;
-  if (2 * p->node.n >= p->intern.n) grow(p);
+  if (2 * p->node.n >= p->intern.n) intern_grow(p);
   ir_expr e = find_key(p, (key){head_of(op, 0, t), pair_of(a, b), 0}, &at);
   if (e) return e;
   ir_node n = {.op = (uint8_t)op, .dtype = t, .a = a, .b = b};
-  return enter(p, &n, NULL, at);
+  return node_enter(p, &n, NULL, at);
 }
 
 /* An integer that fits its type. */
 static ir_expr int_node(ir_program *p, tess_dtype t, int64_t v) {
   uint32_t at;
-  if (2 * p->node.n >= p->intern.n) grow(p);
+  if (2 * p->node.n >= p->intern.n) intern_grow(p);
   ir_expr e = find_key(p, (key){head_of(IR_INT, 0, t), (uint64_t)v, 0}, &at);
   if (e) return e;
   ir_node n = {.op = IR_INT, .dtype = t, .i = v};
-  return enter(p, &n, NULL, at);
+  return node_enter(p, &n, NULL, at);
 }
 
 ir_expr ir_raw(ir_program *p, const ir_node *n, const uint32_t *args) {
@@ -397,15 +404,15 @@ ir_expr ir_raw(ir_program *p, const ir_node *n, const uint32_t *args) {
 
 /* ---- leaves ------------------------------------------------------------- */
 
-/* n copies of a scalar, where n is more than 1. */
-static ir_expr spread(ir_program *p, ir_expr e, uint32_t lanes) {
+/* Broadcasts a scalar if lanes > 1. */
+static ir_expr splat(ir_program *p, ir_expr e, uint32_t lanes) {
   return lanes == 1 ? e : ir_broadcast(p, e, lanes);
 }
 
 ir_expr ir_int(ir_program *p, tess_dtype t, int64_t v) {
   uint32_t lanes = t.lanes;
   t.lanes = 1;
-  return spread(p, int_node(p, t, ir_wrap_int(t, v)), lanes);
+  return splat(p, int_node(p, t, ir_wrap_int(t, v)), lanes);
 }
 
 ir_expr ir_index(ir_program *p, int64_t v) { return int_node(p, IR_INDEX, v); }
@@ -414,18 +421,18 @@ ir_expr ir_real(ir_program *p, tess_dtype t, double v) {
   uint32_t lanes = t.lanes;
   t.lanes = 1;
   ir_node n = {.op = IR_REAL, .dtype = t, .f = ir_round_real(t, v)};
-  return spread(p, ir_intern(p, &n, NULL), lanes);
+  return splat(p, ir_intern(p, &n, NULL), lanes);
 }
 
 ir_expr ir_bool(ir_program *p, bool v) { return int_node(p, IR_BOOL, v); }
 
-/* Enters a variable and the node that refers to it. */
+/* Makes a variable and the node that refers to it. */
 static ir_var var_add(ir_program *p, ir_var_rec r) {
   ir_var v = vec_push(p->heap, &p->var, r);
   ir_node n = {.op = IR_VAR, .dtype = r.dtype, .a = v};
   key k = {head_of(IR_VAR, 0, r.dtype), pair_of(v, 0), 0};
-  if (2 * p->node.n >= p->intern.n) grow(p);
-  ir_expr e = enter(p, &n, NULL, find_free(p, hash_key(&k)));
+  if (2 * p->node.n >= p->intern.n) intern_grow(p);
+  ir_expr e = node_enter(p, &n, NULL, find_free(p, hash_key(&k)));
   p->var.v[v].ref = e;
   return v;
 }
@@ -462,6 +469,7 @@ ir_var ir_var_fused(ir_program *p, ir_var a, ir_var b, int64_t hi) {
 ir_expr ir_binary(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   if (!a || !b) return a ? a : b;
   const ir_node *x = ir_at(p, a), *y = ir_at(p, b);
+  TESS_ASSERT(ir_dtype_eq(x->dtype, y->dtype));
   if (ir_is_algebra(x) && ir_is_algebra(y)) return arith_binary(p, op, a, b);
   if (x->is_index && y->is_index && ir_is_logic(op))
     return arith_logic(p, op, a, b);
@@ -470,6 +478,7 @@ ir_expr ir_binary(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
 }
 
 ir_expr ir_not(ir_program *p, ir_expr a) {
+  TESS_ASSERT(ir_at(p, a)->dtype.code == TESS_DTYPE_BOOL);
   ir_expr e = ir_local_not(p, a);
   if (e) return e;
   ir_node n = {.op = IR_NOT, .dtype = ir_at(p, a)->dtype, .a = a};
@@ -478,6 +487,8 @@ ir_expr ir_not(ir_program *p, ir_expr a) {
 
 ir_expr ir_select(ir_program *p, ir_expr cond, ir_expr yes, ir_expr no) {
   const ir_node *c = ir_at(p, cond);
+  TESS_ASSERT(c->dtype.code == TESS_DTYPE_BOOL);
+  TESS_ASSERT(ir_dtype_eq(ir_at(p, yes)->dtype, ir_at(p, no)->dtype));
   if (c->op == IR_INT) return c->i ? yes : no;
   if (yes == no) return yes;
   if (c->op == IR_NOT) return ir_select(p, c->a, no, yes);
@@ -501,6 +512,7 @@ ir_expr ir_cast(ir_program *p, tess_dtype t, ir_expr a) {
 }
 
 ir_expr ir_ramp(ir_program *p, ir_expr base, ir_expr stride, uint32_t lanes) {
+  TESS_ASSERT(ir_dtype_eq(ir_at(p, base)->dtype, ir_at(p, stride)->dtype));
   if (lanes == 1) return base;
   if (ir_is_const(p, stride, 0)) return ir_broadcast(p, base, lanes);
   ir_node n = {
@@ -528,6 +540,7 @@ static uint16_t lanes_of(const ir_program *p, uint32_t n, const ir_expr *args) {
 }
 
 ir_expr ir_load(ir_program *p, ir_buf b, uint32_t n, const ir_expr *idx) {
+  TESS_ASSERT(b && b < p->buf.n);
   ir_node x = {
       .op = IR_LOAD, .n = (uint16_t)n, .a = b, .dtype = p->buf.v[b].dtype};
   x.dtype.lanes = (uint16_t)(x.dtype.lanes * lanes_of(p, n, idx));

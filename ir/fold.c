@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rules that hold for any type, under wrapping and rounding: constants are
- * folded exactly as the type computes, an operand that changes nothing goes,
- * and what bounds decide is decided.  No load is ever dropped or added, and
- * no float operation is rewritten.
+ * Constant folding and peephole rules that hold for any type, under wrapping
+ * and rounding: constants are folded exactly as the type computes, identity
+ * operands are removed, comparisons are decided by value ranges.  No load is
+ * ever dropped or added, and no float operation is reassociated.
  *
- * Floats are folded only where nothing is rounded, so that a program stays
- * the same computation in exact arithmetic, which the oracle compares; a
+ * Floats are folded only if the result is exact, so that the program remains
+ * the same computation in exact arithmetic, which the interpreter compares; the
  * compiler folds the others. */
 #include "ir/arith/arith.h"
 #include "ir/arith/range.h"
@@ -17,19 +17,19 @@
 
 /* ---- constants ---------------------------------------------------------- */
 
-/* The scalar that all lanes of e hold: e itself or what it broadcasts. */
+/* The scalar of which e is a splat: e itself or what it broadcasts. */
 static const ir_node *lane_of(const ir_program *p, ir_expr e) {
   const ir_node *n = ir_at(p, e);
   return n->op == IR_BROADCAST ? ir_at(p, n->a) : n;
 }
 
-/* A multiple of 1/256 of moderate size, or an infinity: what the oracle takes
- * for the number that it is. */
+/* A multiple of 1/256 of moderate size, or an infinity: the constants that the
+ * interpreter represents exactly in residue arithmetic. */
 static bool is_short(double v) {
   return isinf(v) || (fabs(v) < 0x1p32 && v * 256 == floor(v * 256));
 }
 
-/* Is r, rounded for type t, just a op b? */
+/* Is r, rounded for type t, exactly a op b? */
 static bool is_exact(ir_op op, double a, double b, double r) {
   if (!isfinite(a) || !isfinite(b) || !isfinite(r)) return false;
   switch (op) {
@@ -62,44 +62,44 @@ static ir_expr fold_binary(ir_program *p, ir_op op, const ir_node *x,
 
 /* ---- integers of any width ---------------------------------------------- */
 
-/* `keep`, where dropping `drop` drops no load. */
-static ir_expr without(const ir_program *p, ir_expr keep, ir_expr drop) {
+/* `keep`, if dropping `drop` drops no load. */
+static ir_expr drop_operand(const ir_program *p, ir_expr keep, ir_expr drop) {
   return ir_at(p, drop)->has_load ? 0 : keep;
 }
 
-/* A constant in place of both. */
-static ir_expr constant(ir_program *p, ir_op op, ir_expr a, ir_expr b,
-                        int64_t v) {
+/* The fold_to v, if dropping both operands drops no load. */
+static ir_expr fold_to(ir_program *p, ir_op op, ir_expr a, ir_expr b,
+                       int64_t v) {
   if (ir_at(p, a)->has_load || ir_at(p, b)->has_load) return 0;
   return ir_int(p, ir_binary_dtype(op, ir_at(p, a)->dtype), v);
 }
 
-/* a op c. */
+/* a op c for a fold_to c. */
 static ir_expr with_right(ir_program *p, ir_op op, ir_expr a, ir_expr b,
                           int64_t c) {
   const ir_node *x = ir_at(p, a);
   switch (op) {
   case IR_ADD:
   case IR_SUB: return c == 0 ? a : 0;
-  case IR_MUL: return c == 1 ? a : c == 0 ? without(p, b, a) : 0;
+  case IR_MUL: return c == 1 ? a : c == 0 ? drop_operand(p, b, a) : 0;
   case IR_DIV:
     if (c == 1) return a;
-    return c == 0 || (x->lo >= 0 && x->hi < c) ? constant(p, op, a, b, 0) : 0;
+    return c == 0 || (x->lo >= 0 && x->hi < c) ? fold_to(p, op, a, b, 0) : 0;
   case IR_MOD:
-    if (c == 0 || c == 1) return constant(p, op, a, b, 0);
+    if (c == 0 || c == 1) return fold_to(p, op, a, b, 0);
     return x->lo >= 0 && x->hi < c ? a : 0;
   default: return 0;
   }
 }
 
-/* c op b. */
+/* c op b for a fold_to c. */
 static ir_expr with_left(ir_program *p, ir_op op, ir_expr a, ir_expr b,
                          int64_t c) {
   switch (op) {
   case IR_ADD: return c == 0 ? b : 0;
-  case IR_MUL: return c == 1 ? b : c == 0 ? without(p, a, b) : 0;
+  case IR_MUL: return c == 1 ? b : c == 0 ? drop_operand(p, a, b) : 0;
   case IR_DIV:
-  case IR_MOD: return c == 0 ? without(p, a, b) : 0;
+  case IR_MOD: return c == 0 ? drop_operand(p, a, b) : 0;
   default: return 0;
   }
 }
@@ -113,9 +113,9 @@ static ir_expr with_itself(ir_program *p, ir_op op, ir_expr a) {
   case IR_OR: return a;
   case IR_SUB:
   case IR_NE:
-  case IR_LT: return constant(p, op, a, a, 0);
+  case IR_LT: return fold_to(p, op, a, a, 0);
   case IR_EQ:
-  case IR_LE: return constant(p, op, a, a, 1);
+  case IR_LE: return fold_to(p, op, a, a, 1);
   default: return 0;
   }
 }
@@ -124,19 +124,19 @@ static ir_expr by_bounds(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   arith_range x = arith_bounds(p, a), y = arith_bounds(p, b);
   if (op == IR_MIN || op == IR_MAX) {
     if (x.hi <= y.lo && x.hi != INT64_MAX)
-      return op == IR_MIN ? without(p, a, b) : without(p, b, a);
+      return op == IR_MIN ? drop_operand(p, a, b) : drop_operand(p, b, a);
     if (y.hi <= x.lo && y.hi != INT64_MAX)
-      return op == IR_MIN ? without(p, b, a) : without(p, a, b);
+      return op == IR_MIN ? drop_operand(p, b, a) : drop_operand(p, a, b);
     return 0;
   }
   if (op < IR_EQ) return 0;
   arith_range r = arith_range_of(op, x, y);
-  return r.lo == r.hi ? constant(p, op, a, b, r.lo) : 0;
+  return r.lo == r.hi ? fold_to(p, op, a, b, r.lo) : 0;
 }
 
 static ir_expr logic_with(ir_program *p, ir_op op, ir_expr a, ir_expr b,
                           bool v) {
-  return v == (op == IR_AND) ? a : without(p, b, a);
+  return v == (op == IR_AND) ? a : drop_operand(p, b, a);
 }
 
 static ir_expr int_rule(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
@@ -153,7 +153,7 @@ static ir_expr int_rule(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
 
 /* ---- vectors ------------------------------------------------------------ */
 
-/* Base and stride of an integer vector whose lanes go in steps. */
+/* Base and stride of a ramp or splat of integers. */
 static bool as_ramp(ir_program *p, ir_expr e, ir_expr *base, ir_expr *step) {
   const ir_node *n = ir_at(p, e);
   bool same = n->op == IR_BROADCAST;
@@ -163,8 +163,8 @@ static bool as_ramp(ir_program *p, ir_expr e, ir_expr *base, ir_expr *step) {
   return true;
 }
 
-/* Steps survive sums, and products with what is the same in all lanes:
- * both hold modulo 2^bits. */
+/* Sums of ramps, and products of a ramp with a splat, are ramps: both hold
+ * modulo 2^bits. */
 static ir_expr ramp_rule(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   ir_expr base[2], step[2];
   uint32_t lanes = ir_at(p, a)->dtype.lanes;
@@ -231,7 +231,7 @@ static ir_expr fold_cast(ir_program *p, tess_dtype t, const ir_node *x) {
   return ir_int(p, t, ir_cast_real_to_int(t, x->f));
 }
 
-/* A cast between that loses nothing is passed by. */
+/* Skips an inner cast that loses nothing. */
 static ir_expr cast_through(ir_program *p, tess_dtype t, const ir_node *x) {
   const ir_node *y = ir_at(p, x->a);
   if (!ir_is_int(x->dtype) || !ir_is_int(y->dtype) ||

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The structural hash of a program: the same on every machine, whatever its
- * variables, buffers and functions are called and wherever they stand in
- * the tables.  Names of blocks count. */
+ * Structural hash of a program: independent of the machine, of the names of
+ * variables, buffers and functions, and of their order in the tables.  Names of
+ * blocks count. */
 #include "base/hash.h"
 #include "ir/query.h"
 #include "ir/structure.h"
 
-/* What separates the parts, so that none runs into the next. */
+/* Separators, so that adjacent parts cannot be confused. */
 enum { H_END = 201, H_BODY, H_ALT, H_FUNC, H_CONSTANT };
 
 static uint64_t hash_text(const ir_program *p, ir_str s) {
@@ -33,7 +33,7 @@ static uint64_t hash_regions(hasher *h, uint64_t r, ir_span s) {
   return r;
 }
 
-/* Annotations are a set. */
+/* Annotations hash as a set. */
 static uint64_t hash_annos(const ir_program *p, uint32_t anno) {
   uint64_t sum = 0;
   for (uint32_t a = anno; a; a = p->anno.v[a].next)
@@ -58,7 +58,8 @@ static uint64_t bind_buf(hasher *h, uint64_t r, ir_buf b) {
   return hash_mix(r, hash_expr(h, x->offset));
 }
 
-/* Formals go by their position, so that blocks may share a reducer or not. */
+/* Formal parameters hash by position, so that sharing a reducer between blocks
+ * makes no difference. */
 #define FORMALS UINT32_C(0x80000000)
 
 static uint64_t hash_reducer(hasher *h, uint64_t r, uint32_t reducer) {

@@ -5,7 +5,7 @@
 #include "ir/query.h"
 #include "ir/structure.h"
 
-/* First words of what is hashed, so that different things differ. */
+/* Tags that separate the kinds of things hashed. */
 enum { H_LINEAR = 101, H_SET, H_NODE, H_INT, H_REAL, H_VAR, H_LOAD, H_CALL };
 
 void hash_start(hasher *h, const ir_program *p, arena *scratch) {
@@ -36,14 +36,15 @@ static uint64_t mixed(uint64_t tag, uint64_t x) {
   return hash_mix(hash_mix(tag, x), x >> 32);
 }
 
-/* 0 stands for "not yet". */
-static uint64_t kept(hasher *h, ir_expr e, uint64_t r) {
+/* Memoizes r; 0 is reserved for "not yet". */
+static uint64_t hash_memo(hasher *h, ir_expr e, uint64_t r) {
   return h->node[e] = r ? r : 1;
 }
 
-/* A sum as a number: each atom is its hash, a constant that many ones.
- * Stored for linear nodes in place of their hash. */
-static uint64_t linear(hasher *h, ir_expr e) {
+/* A hash_linear form as a number: the sum of coefficient times atom's hash, a
+ * constant as a multiple of that of 1.  Memoized for hash_linear nodes in place
+ * of their hash. */
+static uint64_t hash_linear(hasher *h, ir_expr e) {
   const ir_node *n = ir_at(h->p, e);
   if (n->op == IR_INT && n->dtype.code == TESS_DTYPE_INT)
     return (uint64_t)n->i * UINT64_C(0x9e3779b97f4a7c15);
@@ -51,21 +52,21 @@ static uint64_t linear(hasher *h, ir_expr e) {
   if (h->node[e]) return h->node[e];
   uint64_t r;
   if (n->op == IR_MUL)
-    r = linear(h, n->a) * (uint64_t)ir_at(h->p, n->b)->i;
+    r = hash_linear(h, n->a) * (uint64_t)ir_at(h->p, n->b)->i;
   else if (n->op == IR_ADD)
-    r = linear(h, n->a) + linear(h, n->b);
+    r = hash_linear(h, n->a) + hash_linear(h, n->b);
   else
-    r = linear(h, n->a) - linear(h, n->b);
-  return kept(h, e, r);
+    r = hash_linear(h, n->a) - hash_linear(h, n->b);
+  return hash_memo(h, e, r);
 }
 
-/* The operands of one operator that may stand in any order, as their sum. */
-static uint64_t set(hasher *h, ir_op op, ir_expr e) {
+/* The operands of a commutative operator as the sum of their hashes. */
+static uint64_t hash_set(hasher *h, ir_op op, ir_expr e) {
   const ir_node *n = ir_at(h->p, e);
   if (n->op != op || !is_free_order(h->p, e))
     return mixed(H_SET, hash_expr(h, e));
   if (h->node[e]) return h->node[e];
-  return kept(h, e, set(h, op, n->a) + set(h, op, n->b));
+  return hash_memo(h, e, hash_set(h, op, n->a) + hash_set(h, op, n->b));
 }
 
 static uint64_t hash_node(hasher *h, ir_expr e) {
@@ -94,7 +95,7 @@ static uint64_t hash_node(hasher *h, ir_expr e) {
   return r;
 }
 
-/* Equality is symmetric, too. */
+/* Comparison for equality is commutative, too. */
 static uint64_t hash_symmetric(hasher *h, const ir_node *n) {
   uint64_t a = hash_expr(h, n->a), b = hash_expr(h, n->b);
   return hash_mix(hash_mix(n->op, a + b), a ^ b);
@@ -103,12 +104,12 @@ static uint64_t hash_symmetric(hasher *h, const ir_node *n) {
 uint64_t hash_expr(hasher *h, ir_expr e) {
   if (!e) return 0;
   const ir_node *n = ir_at(h->p, e);
-  if (is_linear(h->p, e)) return mixed(H_LINEAR, linear(h, e));
+  if (is_linear(h->p, e)) return mixed(H_LINEAR, hash_linear(h, e));
   if (is_free_order(h->p, e))
-    return mixed(H_SET + (uint64_t)n->op * 1000, set(h, (ir_op)n->op, e));
+    return mixed(H_SET + (uint64_t)n->op * 1000, hash_set(h, (ir_op)n->op, e));
   if (h->node[e]) return h->node[e];
   bool symmetric = n->is_index && (n->op == IR_EQ || n->op == IR_NE);
-  return kept(h, e, symmetric ? hash_symmetric(h, n) : hash_node(h, e));
+  return hash_memo(h, e, symmetric ? hash_symmetric(h, n) : hash_node(h, e));
 }
 
 uint64_t hash_value(const ir_program *p, ir_val v) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Statements of one program made again in another. */
+ * Copying statements and functions between programs: marks what is used, copies
+ * it in order of creation. */
 #include "ir/import.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -13,13 +14,13 @@ void ir_import_init(ir_import *m, ir_program *dst, const ir_program *src,
   m->reducer = arena_zalloc(scratch, src->reducer.n * sizeof *m->reducer);
 }
 
-/* ---- what is needed ----------------------------------------------------- */
+/* ---- marking ------------------------------------------------------------- */
 
 static void need_run(ir_import *m, ir_span s) {
   for (uint32_t i = 0; i < s.n; i++) m->node[m->src->arg.v[s.at + i]] = 1;
 }
 
-/* The node of a variable stands for the variable. */
+/* A variable is marked by its node. */
 static void need_var(ir_import *m, ir_var v) { m->node[ir_ref(m->src, v)] = 1; }
 
 void ir_import_need_buf(ir_import *m, ir_buf b) {
@@ -106,10 +107,10 @@ void ir_import_need_func(ir_import *m, uint32_t f) {
     need_var(m, m->src->arg.v[r->sizes.at + i]);
 }
 
-/* ---- making it ---------------------------------------------------------- */
+/* ---- copying ------------------------------------------------------------- */
 
-/* Marks what needed nodes are made of.  A buffer may have been given a shape
- * that is newer than a load of it, so this goes on until nothing is new. */
+/* Marks the operands of marked nodes.  A buffer's shape may be newer than a
+ * load of it, so this iterates to a fixed point. */
 void ir_import_close(ir_import *m) {
   const ir_program *p = m->src;
   for (bool again = true; again;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Room for what a walk remembers. */
+ * Memo tables for walks over expressions: growth. */
 #include "ir/memo.h"
 #include "ir/edit.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program's life: made, forgotten, copied, freed.  All of it goes table by
+ * Lifetime of a program: creation, reset, copy, release.  Each works table by
  * table over one list, so that a new table is one word here. */
 #include "ir/query.h"
 
 /* Every growable table of a program. */
 #define TABLES(T) T(node) T(intern) T(arg) IR_CHANGED_TABLES(T)
 
-/* The tables whose index 0 means "none": they start with a blank entry. */
+/* The tables whose index 0 means "none": they begin with a blank entry. */
 /* clang-format off */
 #define INDEXED(T) \
   T(node) T(var) T(buf) T(stmt) T(block) T(reducer) T(func) T(anno) T(value) \
@@ -15,7 +15,7 @@
 
 enum { FIRST_SLOTS = 256 }; /* of an empty hash table */
 
-/* An empty hash table of `slots` elements, in the memory it had. */
+/* An empty hash table of `slots` elements, reusing its memory. */
 #define EMPTY(heap, t, slots)             \
   vec_reserve(heap, t, (slots) - (t)->n); \
   (t)->n = (slots);                       \
@@ -42,7 +42,7 @@ static tess_status first_reset(void *ud) {
   return TESS_OK;
 }
 
-/* Nobody else can free the half of a program. */
+/* Frees a partly made program before unwinding: no caller can. */
 void ir_program_init(ir_program *p, mem_heap *heap) {
   *p = (ir_program){.heap = heap};
   tess_status s = mem_protect(heap, first_reset, p);

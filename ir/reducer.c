@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reducers: (combine, identity) over tuples. */
+ * Reducers: (combine, identity) over tuples; the built-in ones. */
 #include "ir/edit.h"
 #include <math.h>
 
@@ -42,7 +42,7 @@ static const builtin builtins[] = {
     {"max", IR_MAX, IR_OR, LEAST},
 };
 
-/* The greatest or least value of an integer type, as its 64 bits. */
+/* The largest or smallest value of an integer type, as its 64 bits. */
 static int64_t extreme(tess_dtype t, bool greatest) {
   if (t.code == TESS_DTYPE_BOOL) return greatest;
   if (t.code == TESS_DTYPE_UINT)

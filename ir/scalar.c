@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Arithmetic on single values, as every backend must do it. */
+ * Scalar semantics: integer and float arithmetic, casts, memory access. */
 #include "ir/scalar.h"
 
 #include <math.h>
@@ -35,8 +35,8 @@ bool ir_holds_int(tess_dtype t, int64_t v) {
   return is_uint64(t) || (v >= ir_int_min(t) && v <= ir_int_max(t));
 }
 
-/* Floor division and modulo of the signed; -1 is apart because
- * INT64_MIN / -1 has no value. */
+/* Floor division and modulo of signed integers; -1 is special because INT64_MIN
+ * / -1 overflows. */
 static int64_t floor_div(int64_t a, int64_t b) {
   if (b == 0) return 0;
   if (b == -1) return (int64_t)(0 - (uint64_t)a);
@@ -85,7 +85,7 @@ int64_t ir_fold_int(ir_op op, tess_dtype t, int64_t a, int64_t b) {
 
 /* ---- floats ------------------------------------------------------------- */
 
-static uint64_t bits_of(double v) {
+static uint64_t bits_of_double(double v) {
   uint64_t b;
   memcpy(&b, &v, sizeof b);
   return b;
@@ -101,11 +101,11 @@ static double power_of_two(int e) {
   return of_bits((uint64_t)(e + 1023) << 52);
 }
 
-/* v rounded to `p` significant bits with exponents emin .. emax.  In the
- * normal range the surplus bits are rounded off the pattern itself; below it
- * the sum with 1.5 * 2^52 leaves whole multiples of the last place. */
+/* v rounded to `p` significant bits with exponents emin .. emax.  In the normal
+ * range the surplus bits are rounded off the bit pattern; below it adding 1.5 *
+ * 2^52 rounds to a multiple of the smallest subnormal. */
 static double round_to(double v, int p, int emin, int emax) {
-  uint64_t b = bits_of(v);
+  uint64_t b = bits_of_double(v);
   int e = (int)(b >> 52 & 0x7ff) - 1023;
   if (e == 1024) return v;
   if (e >= emin) {
@@ -134,14 +134,15 @@ static double real_mod(double a, double b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-/* What is no number stays it, so that a minimum or maximum of many does not
- * depend on their order; of equals (zeros) the first. */
+/* NaN propagates, so that a minimum or maximum of many values does not depend
+ * on their order; of equal operands (zeros) the first. */
 static double extreme_real(bool second_wins, double a, double b) {
   return second_wins || isnan(b) ? b : a;
 }
 
-/* A double holds more than twice the bits of the smaller types, so rounding
- * its result again gives what rounding the exact one would. */
+/* A double has more than twice the bits of the smaller types, so rounding its
+ * result a second time equals rounding the exact result once (no double
+ * rounding error). */
 double ir_fold_real(ir_op op, tess_dtype t, double a, double b) {
   switch (op) {
   case IR_ADD: return ir_round_real(t, a + b);
@@ -185,8 +186,8 @@ int64_t ir_cast_real_to_int(tess_dtype to, double v) {
   return cut > ir_int_max(to) ? ir_int_max(to) : cut;
 }
 
-/* Surplus bits are gathered into the lowest one that a double keeps, which
- * lets the second rounding see that there were some. */
+/* Surplus bits are collected into the lowest bit that a double keeps (a sticky
+ * bit), so that the second rounding is correct. */
 double ir_cast_int_to_real(tess_dtype to, tess_dtype from, int64_t v) {
   bool negative = v < 0 && !is_uint64(from);
   uint64_t u = negative ? 0 - (uint64_t)v : (uint64_t)v;
@@ -252,7 +253,7 @@ static uint16_t put_half(double v) {
   if (isnan(a)) return sign | 0x7e00;
   if (isinf(a)) return sign | 0x7c00;
   if (a < 0x1p-14) return sign | (uint16_t)(a * 0x1p24);
-  uint64_t b = bits_of(a);
+  uint64_t b = bits_of_double(a);
   return sign | (uint16_t)((b >> 42) - ((uint64_t)(1023 - 15) << 10));
 }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The functions of ir/fn.def on single values, by libm in double. */
+ * Scalar semantics of the functions of ir/fn.def, by libm in double. */
 #include "ir/scalar.h"
 
 #include <math.h>
 #include <string.h>
 
-/* x * y + z rounded once to a type of at most 24 bits.  The product is exact
- * in a double; what the sum loses is folded into its last bit (rounding to
- * odd), so that rounding again cannot go wrong. */
+/* x * y + z rounded once to a type of at most 24 bits.  The product is exact in
+ * a double; the sum is rounded to odd (its error is folded into the last bit),
+ * so that the second rounding is correct (Boldo and Melquiond, "Emulation of
+ * FMA and correctly rounded sums: proved algorithms using rounding to odd",
+ * 2008). */
 static double fma_small(double x, double y, double z) {
   double p = x * y, s = p + z, b = s - p;
   double lost = (p - (s - b)) + (z - b);
@@ -56,7 +58,7 @@ static int64_t shift_right(tess_dtype t, int64_t x, int64_t by) {
   return by < 0 || by >= t.bits ? 0 : (int64_t)((uint64_t)x >> by);
 }
 
-/* Wraps from the innermost outwards, as the operations would. */
+/* Wraps after each operation, innermost first. */
 static int64_t fma_int(tess_dtype t, const int64_t *x) {
   return ir_fold_int(IR_ADD, t, ir_fold_int(IR_MUL, t, x[0], x[1]), x[2]);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs as bytes: a header, then table after table, every field in
+ * Serialization of programs: a header, then table after table, every field in
  * little-endian order.  One function a table serves both directions.
  *
  *   "TESSPROG" version:4 0:4 size:8 checksum:8    the header, 32 bytes
  *   count:4 records                               each table in turn
  *   buffer:4 bytes:8 padding contents             each constant
  *
- * What is worked out (bounds and flags of nodes, hash tables) is not stored.
- * Contents of constants start at multiples of 64 of the first byte. */
+ * Derived data (bounds and flags of nodes, hash tables) is not stored.
+ * Contents of constants are at multiples of 64 from the first byte. */
 #include "base/hash.h"
 #include "ir/expr.h"
 #include "ir/import.h"
@@ -17,8 +17,8 @@
 static const char magic[8] = {'T', 'E', 'S', 'S', 'P', 'R', 'O', 'G'};
 enum { VERSION = 2, HEADER = 32, CONTENTS_ALIGN = 64 };
 
-/* Writes to `out`, or reads from `in` (out NULL): past the end of that
- * everything is 0 and `bad` is set. */
+/* Writes to `out`, or reads from `in` (out NULL): past its end everything is 0
+ * and `bad` is set. */
 typedef struct codec {
   strbuf *out;
   const uint8_t *in;
@@ -28,7 +28,7 @@ typedef struct codec {
 
 /* ---- numbers ------------------------------------------------------------ */
 
-static uint64_t number(codec *c, uint64_t v, unsigned bytes) {
+static uint64_t codec_number(codec *c, uint64_t v, unsigned bytes) {
   uint64_t r = 0;
   if (c->out) {
     for (unsigned i = 0; i < bytes; i++) str_putc(c->out, (char)(v >> 8 * i));
@@ -43,11 +43,15 @@ static uint64_t number(codec *c, uint64_t v, unsigned bytes) {
   return r;
 }
 
-static void u8(codec *c, uint8_t *v) { *v = (uint8_t)number(c, *v, 1); }
-static void u16(codec *c, uint16_t *v) { *v = (uint16_t)number(c, *v, 2); }
-static void u32(codec *c, uint32_t *v) { *v = (uint32_t)number(c, *v, 4); }
+static void u8(codec *c, uint8_t *v) { *v = (uint8_t)codec_number(c, *v, 1); }
+static void u16(codec *c, uint16_t *v) {
+  *v = (uint16_t)codec_number(c, *v, 2);
+}
+static void u32(codec *c, uint32_t *v) {
+  *v = (uint32_t)codec_number(c, *v, 4);
+}
 static void i64(codec *c, int64_t *v) {
-  *v = (int64_t)number(c, (uint64_t)*v, 8);
+  *v = (int64_t)codec_number(c, (uint64_t)*v, 8);
 }
 static void span(codec *c, ir_span *s) {
   u32(c, &s->at);
@@ -125,7 +129,7 @@ static void stmt_part(codec *c, ir_stmt_rec *r) {
   }
 }
 
-/* Of a dead one only when it died. */
+/* Of a dead statement only when it died. */
 static void stmt(codec *c, ir_stmt_rec *r) {
   u8(c, &r->kind);
   u32(c, &r->prev);
@@ -201,7 +205,9 @@ static void value(codec *c, ir_value *v) {
 }
 
 static void arg(codec *c, uint32_t *v) { u32(c, v); }
-static void text(codec *c, char *v) { *v = (char)number(c, (uint8_t)*v, 1); }
+static void text(codec *c, char *v) {
+  *v = (char)codec_number(c, (uint8_t)*v, 1);
+}
 
 /* ---- tables ------------------------------------------------------------- */
 
@@ -212,7 +218,8 @@ static void text(codec *c, char *v) { *v = (char)number(c, (uint8_t)*v, 1); }
   T(reducer) T(func) T(anno) T(value) T(arg) T(text)
 /* clang-format on */
 
-/* The number of records of a table: read, no more than there are bytes. */
+/* The codec_number of records of a table; one that is read is at most the
+ * codec_number of bytes left. */
 static uint32_t table_size(codec *c, uint32_t n) {
   u32(c, &n);
   if (!c->out && n > c->n - c->at) {
@@ -302,16 +309,16 @@ static void read_constants(codec *c, ir_program *p) {
 
 /* ---- the whole ---------------------------------------------------------- */
 
-/* The header needs the size and checksum of what follows it, so its last
- * two numbers are put in at the end. */
-static void write_all(const ir_program *p, strbuf *out) {
+/* The header contains the size and checksum of what follows it, so these are
+ * filled in at the end. */
+static void write_program(const ir_program *p, strbuf *out) {
   codec c = {.out = out};
   size_t start = out->n;
   str_write(out, magic, sizeof magic);
-  number(&c, VERSION, 4);
-  number(&c, 0, 4);
-  number(&c, 0, 8);
-  number(&c, 0, 8);
+  codec_number(&c, VERSION, 4);
+  codec_number(&c, 0, 4);
+  codec_number(&c, 0, 8);
+  codec_number(&c, 0, 8);
   write_tables(&c, p);
   write_constants(&c, p, start);
   if (out->bad) return;
@@ -330,21 +337,21 @@ typedef struct saving {
   strbuf *out;
 } saving;
 
-static tess_status save(void *ud) {
+static tess_status save_bytes(void *ud) {
   saving *s = ud;
   ir_program_init(&s->tidy, s->p->heap);
   ir_import_funcs(&s->tidy, s->p, &s->scratch);
   s->tidy.entry = s->p->entry;
-  write_all(&s->tidy, s->out);
+  write_program(&s->tidy, s->out);
   return TESS_OK;
 }
 
-/* What is written is only what the functions use, made again: what else the
- * tables hold is nobody's, and need not even fit any more. */
+/* Writes a copy of what the functions use: other table entries are garbage, and
+ * may refer to what no longer exists. */
 void ir_save(const ir_program *p, strbuf *out) {
   saving s = {.p = p, .tidy.heap = p->heap, .out = out};
   arena_init(&s.scratch, p->heap);
-  if (mem_protect(p->heap, save, &s) != TESS_OK) {
+  if (mem_protect(p->heap, save_bytes, &s) != TESS_OK) {
     str_clear(out);
     out->bad = true;
   }
@@ -352,38 +359,38 @@ void ir_save(const ir_program *p, strbuf *out) {
   arena_free(&s.scratch);
 }
 
-static bool fail(strbuf *why, const char *what) {
+static bool codec_fail(strbuf *why, const char *what) {
   str_puts(why, what);
   return false;
 }
 
 static bool read_header(codec *c, strbuf *why) {
   if (c->n < HEADER || memcmp(c->in, magic, sizeof magic))
-    return fail(why, "these bytes are not a program");
+    return codec_fail(why, "these bytes are not a program");
   c->at = sizeof magic;
-  uint64_t version = number(c, 0, 4);
-  (void)number(c, 0, 4);
-  uint64_t size = number(c, 0, 8), sum = number(c, 0, 8);
+  uint64_t version = codec_number(c, 0, 4);
+  (void)codec_number(c, 0, 4);
+  uint64_t size = codec_number(c, 0, 8), sum = codec_number(c, 0, 8);
   if (version != VERSION) {
     str_printf(why, "the program has format %llu; this engine reads %d",
                (unsigned long long)version, VERSION);
     return false;
   }
   if (size != c->n - HEADER)
-    return fail(why, "the program is cut off, or something follows it");
+    return codec_fail(why, "the program is cut off, or something follows it");
   if (sum != hash_bytes(c->in + HEADER, (size_t)size))
-    return fail(why, "the program is damaged: its checksum does not fit");
+    return codec_fail(why, "the program is damaged: its checksum does not fit");
   return true;
 }
 
-static bool read_all(codec *c, ir_program *p, arena *scratch, strbuf *why) {
+static bool read_program(codec *c, ir_program *p, arena *scratch, strbuf *why) {
   read_tables(c, p);
   read_constants(c, p);
   if (c->bad || c->at != c->n)
-    return fail(why, "the program's tables do not end where they should");
+    return codec_fail(why, "the program's tables do not end where they should");
   if (!verify_untrusted(p, scratch, why)) return false;
-  if (!ir_reintern_names(p)) return fail(why, "a name is there twice");
-  if (!ir_reintern(p)) return fail(why, "an expression is there twice");
+  if (!ir_reintern_names(p)) return codec_fail(why, "a name is there twice");
+  if (!ir_reintern(p)) return codec_fail(why, "an expression is there twice");
   return ir_verify(p, scratch, why);
 }
 
@@ -391,7 +398,7 @@ tess_status ir_restore(ir_program *p, arena *scratch, const void *bytes,
                        size_t n, strbuf *why) {
   codec c = {.in = bytes, .n = n};
   ir_program_reset(p);
-  if (read_header(&c, why) && read_all(&c, p, scratch, why)) return TESS_OK;
+  if (read_header(&c, why) && read_program(&c, p, scratch, why)) return TESS_OK;
   ir_program_reset(p);
   return TESS_PARSE;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Statements: making them, and the only functions that change the tree.
- * A statement's children are two lists of siblings, body and alt; an edit
- * mends the links of the neighbours and nothing else. */
+ * Statements: construction, and the only functions that edit the tree.  A
+ * statement's children are two doubly linked lists, body and alt; an edit
+ * updates the links of the neighbours only. */
 #include "ir/edit.h"
 #include "ir/pool.h"
 #include "ir/query.h"
 
-/* ---- making ------------------------------------------------------------- */
+/* ---- construction -------------------------------------------------------- */
 
 static ir_stmt stmt_new(ir_program *p, ir_kind kind) {
   ir_stmt s = vec_extend(p->heap, &p->stmt, 1);
@@ -16,6 +16,7 @@ static ir_stmt stmt_new(ir_program *p, ir_kind kind) {
 
 ir_stmt ir_loop_new(ir_program *p, ir_var v, ir_expr lo, ir_expr extent,
                     ir_loop_kind kind) {
+  TESS_ASSERT(v && v < p->var.n && lo < p->node.n && extent < p->node.n);
   ir_stmt s = stmt_new(p, IR_LOOP);
   ir_stmt_rec *r = ir_st(p, s);
   r->loop_kind = (uint8_t)kind;
@@ -36,6 +37,7 @@ ir_stmt ir_block_new(ir_program *p, ir_str name) {
 
 ir_stmt ir_store_new(ir_program *p, ir_buf b, uint32_t n, const ir_expr *idx,
                      ir_expr value) {
+  TESS_ASSERT(b && b < p->buf.n && value < p->node.n);
   ir_span span = ir_arg_span(p, n, idx);
   ir_stmt s = stmt_new(p, IR_STORE);
   ir_stmt_rec *r = ir_st(p, s);
@@ -46,12 +48,14 @@ ir_stmt ir_store_new(ir_program *p, ir_buf b, uint32_t n, const ir_expr *idx,
 }
 
 ir_stmt ir_if_new(ir_program *p, ir_expr cond) {
+  TESS_ASSERT(ir_at(p, cond)->dtype.code == TESS_DTYPE_BOOL);
   ir_stmt s = stmt_new(p, IR_IF);
   ir_st(p, s)->cond = cond;
   return s;
 }
 
 ir_stmt ir_let_new(ir_program *p, ir_var v, ir_expr value) {
+  TESS_ASSERT(v && v < p->var.n && value < p->node.n);
   ir_stmt s = stmt_new(p, IR_LET);
   ir_st(p, s)->let_var = v;
   ir_st(p, s)->let_value = value;
@@ -66,6 +70,7 @@ ir_stmt ir_evaluate_new(ir_program *p, ir_expr e) {
 }
 
 ir_stmt ir_allocate_new(ir_program *p, ir_buf b) {
+  TESS_ASSERT(b && b < p->buf.n);
   ir_stmt s = stmt_new(p, IR_ALLOCATE);
   ir_st(p, s)->alloc = b;
   return s;
@@ -79,15 +84,32 @@ ir_stmt ir_barrier_new(ir_program *p, ir_scope scope) {
 
 /* ---- linking ------------------------------------------------------------ */
 
-/* The head of the list that a statement hangs in. */
+/* The head of one of a statement's lists of children. */
 static ir_stmt *list_of(const ir_program *p, ir_stmt parent, bool alt) {
   ir_stmt_rec *r = ir_st(p, parent);
   return alt ? &r->alt : &r->body;
 }
 
-/* Hangs s between two neighbours of parent's list; either may be 0. */
+/* Can a statement of this kind have children in that list? */
+static bool kind_has_list(ir_kind k, bool alt) {
+  return k == IR_BLOCK || k == IR_IF ||
+         (!alt && (k == IR_LOOP || k == IR_LET || k == IR_ALLOCATE));
+}
+
+/* May s become a child of `parent`: is it alive, detached, and not an ancestor
+ * of it? */
+static bool can_link_in(const ir_program *p, ir_stmt parent, bool alt,
+                        ir_stmt s) {
+  const ir_stmt_rec *r = ir_st(p, s);
+  return s && r->kind != IR_DEAD && !r->parent && !r->prev && !r->next &&
+         kind_has_list((ir_kind)ir_st(p, parent)->kind, alt) &&
+         !ir_is_ancestor(p, s, parent);
+}
+
+/* Inserts s between two neighbours in a list of parent; either may be 0. */
 static void link_in(ir_program *p, ir_stmt parent, bool alt, ir_stmt prev,
                     ir_stmt next, ir_stmt s) {
+  TESS_ASSERT(can_link_in(p, parent, alt, s));
   ir_stmt_rec *r = ir_st(p, s);
   r->parent = parent;
   r->in_alt = alt;
@@ -101,14 +123,14 @@ static void link_in(ir_program *p, ir_stmt parent, bool alt, ir_stmt prev,
   p->edits++;
 }
 
-static ir_stmt last_of(const ir_program *p, ir_stmt first) {
+static ir_stmt last_sibling(const ir_program *p, ir_stmt first) {
   if (!first) return 0;
   while (ir_st(p, first)->next) first = ir_st(p, first)->next;
   return first;
 }
 
 void ir_append(ir_program *p, ir_stmt parent, ir_stmt child) {
-  link_in(p, parent, false, last_of(p, ir_st(p, parent)->body), 0, child);
+  link_in(p, parent, false, last_sibling(p, ir_st(p, parent)->body), 0, child);
 }
 
 void ir_prepend(ir_program *p, ir_stmt parent, ir_stmt child) {
@@ -116,7 +138,7 @@ void ir_prepend(ir_program *p, ir_stmt parent, ir_stmt child) {
 }
 
 void ir_append_alt(ir_program *p, ir_stmt parent, ir_stmt child) {
-  link_in(p, parent, true, last_of(p, ir_st(p, parent)->alt), 0, child);
+  link_in(p, parent, true, last_sibling(p, ir_st(p, parent)->alt), 0, child);
 }
 
 void ir_insert_before(ir_program *p, ir_stmt at, ir_stmt s) {
@@ -147,9 +169,12 @@ void ir_replace(ir_program *p, ir_stmt old, ir_stmt s) {
 }
 
 void ir_move_body(ir_program *p, ir_stmt from, ir_stmt to) {
+  TESS_ASSERT(from != to);
+  TESS_ASSERT(kind_has_list((ir_kind)ir_st(p, from)->kind, false));
+  TESS_ASSERT(kind_has_list((ir_kind)ir_st(p, to)->kind, false));
   ir_stmt first = ir_st(p, from)->body;
   if (!first) return;
-  ir_stmt last = last_of(p, ir_st(p, to)->body);
+  ir_stmt last = last_sibling(p, ir_st(p, to)->body);
   for (ir_stmt s = first; s; s = ir_st(p, s)->next) ir_st(p, s)->parent = to;
   ir_st(p, first)->prev = last;
   if (last)
@@ -165,9 +190,10 @@ void ir_wrap(ir_program *p, ir_stmt s, ir_stmt around) {
   ir_append(p, around, s);
 }
 
-/* A dead statement keeps its links: the walk still needs them, and nothing
- * that lives leads to it any more. */
+/* A dead statement keeps its links: this walk still needs them, and no live
+ * statement links to it. */
 void ir_kill(ir_program *p, ir_stmt s) {
+  TESS_ASSERT(s && !ir_is_dead(p, s));
   ir_detach(p, s);
   for (ir_stmt t = s; t; t = ir_next(p, t, s)) {
     ir_st(p, t)->kind = IR_DEAD;

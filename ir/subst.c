@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Substitution of variables and buffers.  Shared work is remembered by
- * node; a node whose bits say that it uses no mapped variable is not looked
- * into. */
+ * Substitution of variables and buffers.  Results are memoized by node; a node
+ * whose bit set excludes every mapped variable is not visited. */
 #include "ir/arith/linear.h"
 #include "ir/edit.h"
 #include "ir/memo.h"
@@ -10,7 +9,7 @@ void ir_subst_init(ir_subst *s, ir_program *p, arena *scratch) {
   *s = (ir_subst){.p = p, .scratch = scratch};
 }
 
-/* Makes room for index `i` in a map; what is new is 0. */
+/* Grows a map to include index `i`; new entries are 0. */
 static void reach(arena *scratch, uint32_t **map, uint32_t *n, uint32_t i,
                   uint32_t size) {
   if (i < *n) return;
@@ -41,14 +40,14 @@ static ir_buf map_buf(const ir_subst *s, ir_buf b) {
   return b < s->nbuf && s->buf[b] ? s->buf[b] : b;
 }
 
-/* Nothing of e can change. */
-static bool untouched(const ir_subst *s, ir_expr e) {
+/* Can the substitution not change e? */
+static bool is_unaffected(const ir_subst *s, ir_expr e) {
   const ir_node *n = ir_at(s->p, e);
   if (n->op == IR_INT || n->op == IR_REAL || !e) return true;
   return !(n->vars & s->vars) && !(n->has_load && (s->bufs || s->load));
 }
 
-/* n expressions of the pool, mapped, in scratch; says if any changed. */
+/* Maps n expressions of the pool into scratch; true: some changed. */
 static bool map_args(ir_subst *s, uint32_t at, uint32_t n, ir_expr *out) {
   bool changed = false;
   for (uint32_t i = 0; i < n; i++) {
@@ -137,7 +136,7 @@ static ir_expr map_node(ir_subst *s, ir_expr e) {
 }
 
 ir_expr ir_subst_expr(ir_subst *s, ir_expr e) {
-  if (untouched(s, e)) return e;
+  if (is_unaffected(s, e)) return e;
   const ir_node *n = ir_at(s->p, e);
   if (n->op == IR_VAR) return map_var(s, e, n->a);
   uint32_t *slot = ir_memo_of(&s->memo, s->scratch, e);
@@ -150,7 +149,7 @@ ir_expr ir_subst_expr(ir_subst *s, ir_expr e) {
 
 /* ---- statements --------------------------------------------------------- */
 
-/* A run of expressions; replaced by a new one where something changes. */
+/* Maps a run of expressions; a new run replaces it if some changed. */
 static void map_span(ir_subst *s, ir_span *span) {
   ir_program *p = s->p;
   ir_span old = *span;
@@ -168,7 +167,7 @@ ir_region ir_subst_region(ir_subst *s, ir_region r) {
   return (ir_region){map_buf(s, r.buf), span.at};
 }
 
-/* A run of regions; replaced by a new one where something changes. */
+/* Maps a run of regions; a new run replaces it if some changed. */
 static ir_span map_regions(ir_subst *s, ir_span span) {
   ir_program *p = s->p;
   ir_span out = span;
@@ -198,8 +197,8 @@ static void map_inside(ir_subst *s, uint32_t b) {
   }
 }
 
-/* The domain and value of each iteration variable, and the predicate: all
- * over what is bound around the block. */
+/* Maps the domains and bindings of the iters, and the predicate: expressions
+ * over variables bound outside the block. */
 static void map_outside(ir_subst *s, uint32_t b) {
   ir_program *p = s->p;
   ir_span it = p->block.v[b].iters;

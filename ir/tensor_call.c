@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The texts of calls that do a tensor intrinsic; tensor_call.h has the
- * grammar. */
+ * Parsing, printing and checking the call that implements a tensor intrinsic;
+ * tensor_call.h has the grammar. */
 #include "ir/tensor_call.h"
 #include <ctype.h>
 #include <errno.h>
@@ -13,7 +13,7 @@ typedef struct parser {
   const char *const *name;
 } parser;
 
-static bool fail(parser *p, const char *why) {
+static bool call_parse_fail(parser *p, const char *why) {
   if (!p->why) p->why = why;
   return false;
 }
@@ -22,20 +22,20 @@ static void skip(parser *p) {
   while (*p->at == ' ' || *p->at == '\n' || *p->at == '\t') p->at++;
 }
 
-static bool take(parser *p, const char *sign) {
+static bool take_token(parser *p, const char *sign) {
   skip(p);
   if (strncmp(p->at, sign, strlen(sign))) return false;
   p->at += strlen(sign);
   return true;
 }
 
-/* A name with dots, or a parameter's number; false: none, or a long one. */
+/* A dotted name, or a parameter's number; false: none, or too long. */
 static bool take_word(parser *p, char *out, size_t size) {
   skip(p);
   size_t n = *p->at == '%';
   while (isalnum((unsigned char)p->at[n]) || p->at[n] == '_' || p->at[n] == '.')
     n++;
-  if (n == 0 || n >= size) return fail(p, "a name is expected");
+  if (n == 0 || n >= size) return call_parse_fail(p, "a name is expected");
   memcpy(out, p->at, n);
   out[n] = '\0';
   p->at += n;
@@ -48,14 +48,14 @@ static bool find_param(parser *p, const char *word, uint32_t *out) {
     unsigned long k = strtoul(word + 1, &end, 10);
     *out = (uint32_t)k;
     return (isdigit((unsigned char)word[1]) && !*end && k < p->nparams) ||
-           fail(p, "it has no parameter of that number");
+           call_parse_fail(p, "it has no parameter of that number");
   }
   for (uint32_t i = 0; p->name && i < p->nparams; i++)
     if (!strcmp(p->name[i], word)) {
       *out = i;
       return true;
     }
-  return fail(p, "it names what is no parameter");
+  return call_parse_fail(p, "it names no parameter of the intrinsic");
 }
 
 static bool take_int(parser *p, int64_t *out) {
@@ -63,7 +63,7 @@ static bool take_int(parser *p, int64_t *out) {
   skip(p);
   errno = 0;
   *out = strtoll(p->at, &end, 10);
-  if (errno || end == p->at) return fail(p, "a number is expected");
+  if (errno || end == p->at) return call_parse_fail(p, "a number is expected");
   p->at = end;
   return true;
 }
@@ -82,37 +82,40 @@ static bool take_operand(parser *p, ir_tensor_operand *o) {
     o->value = *word == 't';
     return true;
   }
-  if (!take(p, "(")) return find_param(p, word, &o->param);
+  if (!take_token(p, "(")) return find_param(p, word, &o->param);
   o->is_view = true;
-  if (!ir_dtype_parse(word, &o->as)) return fail(p, "it names no type");
+  if (!ir_dtype_parse(word, &o->as))
+    return call_parse_fail(p, "it names no type");
   return take_word(p, word, sizeof word) && find_param(p, word, &o->param) &&
-         (take(p, ")") || fail(p, "a ')' is missing"));
+         (take_token(p, ")") || call_parse_fail(p, "a ')' is missing"));
 }
 
 static bool take_operands(parser *p, ir_tensor_call *c) {
-  if (!take(p, "(")) return fail(p, "a '(' is missing");
-  for (c->n = 0; !take(p, ")"); c->n++) {
-    if (c->n && !take(p, ",")) return fail(p, "a ',' or ')' is missing");
+  if (!take_token(p, "(")) return call_parse_fail(p, "a '(' is missing");
+  for (c->n = 0; !take_token(p, ")"); c->n++) {
+    if (c->n && !take_token(p, ","))
+      return call_parse_fail(p, "a ',' or ')' is missing");
     if (c->n == IR_TENSOR_CALL_OPERANDS)
-      return fail(p, "it has too many operands");
+      return call_parse_fail(p, "it has too many operands");
     if (!take_operand(p, &c->operand[c->n])) return false;
   }
   skip(p);
-  return !*p->at || fail(p, "something stands behind it");
+  return !*p->at || call_parse_fail(p, "text follows the call");
 }
 
 static bool take_call(parser *p, ir_tensor_call *c) {
   if (!take_word(p, c->symbol, sizeof c->symbol)) return false;
-  c->adds = take(p, "+=");
-  if (c->adds || take(p, "=")) {
+  c->adds = take_token(p, "+=");
+  if (c->adds || take_token(p, "=")) {
     c->is_llvm = true;
     if (!find_param(p, c->symbol, &c->result) ||
         !take_word(p, c->symbol, sizeof c->symbol))
       return false;
   }
   if (c->is_llvm != !strncmp(c->symbol, "llvm.", 5))
-    return fail(p, "LLVM's intrinsics, whose names start with \"llvm.\", give "
-                   "a parameter its value, and C functions do not");
+    return call_parse_fail(
+        p, "LLVM's intrinsics, whose names start with \"llvm.\", give "
+           "a parameter its value, and C functions do not");
   return take_operands(p, c);
 }
 
@@ -151,11 +154,11 @@ void ir_tensor_call_print(const ir_tensor_call *c, strbuf *out) {
   str_putc(out, ')');
 }
 
-/* ---- does it fit -------------------------------------------------------- */
+/* ---- checking operands --------------------------------------------------- */
 
-enum { MOST_BITS = 1 << 16 }; /* of what is one vector */
+enum { MOST_BITS = 1 << 16 }; /* of one vector */
 
-static uint64_t bits_of(const ir_program *p, ir_buf b) {
+static uint64_t vector_bits(const ir_program *p, ir_buf b) {
   uint64_t n = p->buf.v[b].dtype.bits;
   for (uint32_t d = 0; d < ir_ndim(p, b) && n <= MOST_BITS; d++) {
     int64_t extent;
@@ -174,8 +177,8 @@ uint32_t ir_tensor_view_lanes(tess_dtype as, uint64_t bits) {
   return bits % as.bits ? 0 : (uint32_t)(bits / as.bits);
 }
 
-/* LLVM's own bfloat is another type than the bits that stand for it, and a
- * bool is a byte in memory. */
+/* LLVM's bfloat is a type distinct from its bits, and a bool is a byte in
+ * memory. */
 static bool is_vector_type(tess_dtype t) {
   return t.code == TESS_DTYPE_INT || t.code == TESS_DTYPE_UINT ||
          t.code == TESS_DTYPE_FLOAT;
@@ -191,7 +194,7 @@ bool ir_tensor_call_fits(const ir_program *p, const ir_tensor_call *c,
     *why = "a C function gets parameters and integers as they are";
     if (!c->is_llvm && (o->is_view || o->kind == IR_TENSOR_BOOL)) return false;
     if (o->kind != IR_TENSOR_PARAM || !c->is_llvm) continue;
-    uint64_t bits = bits_of(p, param[o->param]);
+    uint64_t bits = vector_bits(p, param[o->param]);
     *why = "a parameter has another number of bits than the vector";
     if (bits > MOST_BITS || (o->is_view && !ir_tensor_view_lanes(o->as, bits)))
       return false;
@@ -200,8 +203,8 @@ bool ir_tensor_call_fits(const ir_program *p, const ir_tensor_call *c,
         (o->is_view && !is_vector_type(o->as)))
       return false;
   }
-  *why = "what is set is a vector of integers or floats";
+  *why = "the result must be a vector of integers or floats";
   return !c->is_llvm ||
-         (c->result < n && bits_of(p, param[c->result]) <= MOST_BITS &&
+         (c->result < n && vector_bits(p, param[c->result]) <= MOST_BITS &&
           is_vector_type(p->buf.v[param[c->result]].dtype));
 }

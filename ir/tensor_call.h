@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a tensor intrinsic is done by one call, as a text:
+ * The implementation of a tensor intrinsic as one call, in text form:
  *
  *   call    ::= symbol "(" [operand {"," operand}] ")"       a C function
  *             | parameter ("=" | "+=") "llvm." .. "(" .. ")" LLVM's intrinsic
  *   operand ::= parameter | dtype "(" parameter ")" | integer | "true"
  *             | "false"
  *
- * A parameter is its name, or its number behind a "%", which is how the text
- * stands in the annotation IR_TENSOR_CALL of a block: parameter k is the k-th
- * match buffer of the block.
+ * A parameter is its name, or "%" and its number, which is the form in the
+ * annotation IR_TENSOR_CALL of a block: parameter k is the k-th match buffer of
+ * the block.
  *
- * A C function gets for each parameter the address of its first element, and
- * then the stride of each dimension, in elements, as int64_t; an integer is
- * an int64_t.  LLVM's intrinsics get the whole of a parameter as one vector,
- * or scalar where it is one element; `dtype(..)` is the same bits as vectors
- * of another type, of as many lanes as it says where that is one value for
- * all lanes.
- */
+ * A C function gets for each parameter the address of its first element, then
+ * the stride of each dimension, in elements, as int64_t; an integer is an
+ * int64_t.  LLVM's intrinsics get the whole of a parameter as one vector, or a
+ * scalar if it has one element; `dtype(..)` bitcasts it to vectors of another
+ * type, with the stated number of lanes if one value is broadcast. */
 #ifndef IR_TENSOR_CALL_H
 #define IR_TENSOR_CALL_H
 
@@ -41,24 +39,24 @@ typedef struct ir_tensor_operand {
 typedef struct ir_tensor_call {
   bool is_llvm;
   char symbol[160];
-  uint32_t result;       /* is_llvm: the parameter that is set, */
-  bool adds;             /* or added to */
+  uint32_t result;       /* is_llvm: the parameter that is assigned */
+  bool adds;             /* or accumulated into */
   uint32_t n;
   ir_tensor_operand operand[IR_TENSOR_CALL_OPERANDS];
 } ir_tensor_call;
 
-/* `name[i]` is what parameter i is called; NULL: only numbers are known.
- * false: *why says what the text is not. */
+/* `name[i]` is the name of parameter i; NULL: only numbers are accepted. false:
+ * *why is the syntax error. */
 bool ir_tensor_call_parse(const char *text, uint32_t nparams,
                           const char *const *name, ir_tensor_call *out,
                           const char **why);
-/* With numbers. */
+/* With parameters as numbers. */
 void ir_tensor_call_print(const ir_tensor_call *c, strbuf *out);
-/* Do the parameters, buffers of constant shape, fit the call?  They are `n`
- * of p, in order. */
+/* Can the parameters, buffers of constant shape, be passed to the call?  They
+ * are `n` of p, in order. */
 bool ir_tensor_call_fits(const ir_program *p, const ir_tensor_call *c,
                          uint32_t n, const ir_buf *param, const char **why);
-/* The lanes of an operand that is a view of `bits` bits; 0: it cannot be. */
+/* The lanes of an operand that is a view of `bits` bits; 0: not a multiple. */
 uint32_t ir_tensor_view_lanes(tess_dtype as, uint64_t bits);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Names: every distinct text is stored once, so that equal names are equal
- * offsets.  `names` is an open hash table over them: element 0 counts the
- * names, the rest is a power of two of slots, 0 where empty. */
+ * String interning: every distinct name is stored once, so that equal names are
+ * equal offsets.  `names` is an open-addressing hash table over them: element 0
+ * counts the names, the rest is a power of two of slots, 0 where empty. */
 #include "base/hash.h"
 #include "ir/ir.h"
 #include "ir/pool.h"
 #include <stdio.h>
 
-/* The slot that holds the name, or the empty one where it belongs. */
+/* The slot that holds the name, or the empty one where it would be inserted. */
 static uint32_t *find_slot(const ir_program *p, const char *s, size_t n) {
   uint32_t mask = p->names.n - 2;
   uint32_t at = (uint32_t)hash_bytes(s, n) & mask;
@@ -18,8 +18,7 @@ static uint32_t *find_slot(const ir_program *p, const char *s, size_t n) {
   }
 }
 
-/* Doubles the table; every name in the first `end` bytes of the text finds
- * its new slot. */
+/* Doubles the table and rehashes the names in the first `end` bytes. */
 static void grow_slots(ir_program *p, uint32_t end) {
   uint32_t count = p->names.v[0], n = 2 * (p->names.n - 1);
   vec_reserve(p->heap, &p->names, n + 1 - p->names.n);
@@ -33,8 +32,8 @@ static void grow_slots(ir_program *p, uint32_t end) {
   }
 }
 
-/* Appends n characters and a NUL; s may lie in the text itself. */
-static ir_str append(ir_program *p, const char *s, size_t n) {
+/* Appends n characters and a NUL; s may be part of the text itself. */
+static ir_str text_append(ir_program *p, const char *s, size_t n) {
   size_t off = pool_offset(p->text.v, p->text.n, s);
   uint32_t at = vec_extend(p->heap, &p->text, n + 1);
   memcpy(p->text.v + at, off == SIZE_MAX ? s : p->text.v + off, n);
@@ -50,7 +49,7 @@ ir_str ir_name_n(ir_program *p, const char *s, size_t n) {
     grow_slots(p, p->text.n);
     slot = find_slot(p, s, n);
   }
-  uint32_t at = append(p, s, n);
+  uint32_t at = text_append(p, s, n);
   p->names.v[0]++;
   return *slot = at;
 }
@@ -73,8 +72,8 @@ ir_str ir_name(ir_program *p, const char *s) {
   return ir_name_n(p, s, strlen(s));
 }
 
-/* The joined name is written behind the text; one that was there already
- * gives the space back. */
+/* The concatenation is written at the end of the text; if the name exists
+ * already, that space is released. */
 ir_str ir_name_cat(ir_program *p, ir_str a, const char *suffix) {
   size_t na = strlen(ir_text(p, a)), ns = strlen(suffix);
   if (!(na + ns)) return 0;
@@ -94,8 +93,8 @@ ir_str ir_name_cat(ir_program *p, ir_str a, const char *suffix) {
 
 /* ---- names of variables ------------------------------------------------- */
 
-/* A name is cut when it grows past reason: splitting and fusing again and
- * again doubles it each time. */
+/* Long names are truncated: repeated splitting and fusing doubles them each
+ * time. */
 enum { NAME_LENGTH = 48, NAME_DEPTH = 24, NAME_MAX = 256 };
 
 typedef struct spelling {
@@ -103,8 +102,8 @@ typedef struct spelling {
   char v[NAME_MAX];
 } spelling;
 
-/* Appends s, where the name is not long enough already. */
-static void put(spelling *x, const char *s) {
+/* Appends s, unless the name has reached its limit. */
+static void spell_append(spelling *x, const char *s) {
   if (x->n >= NAME_LENGTH) return;
   size_t n = strnlen(s, NAME_MAX - 1 - x->n);
   memcpy(x->v + x->n, s, n);
@@ -114,40 +113,40 @@ static void put(spelling *x, const char *s) {
 static void put_number(spelling *x, const char *before, unsigned k) {
   char text[24];
   snprintf(text, sizeof text, "%s%u", before, k);
-  put(x, text);
+  spell_append(x, text);
 }
 
 static void spell(const ir_program *p, ir_var v, int depth, spelling *x) {
   const ir_var_rec *r = &p->var.v[v];
   if (x->n >= NAME_LENGTH) return;
   if (depth > NAME_DEPTH || (r->form == IR_NAME_PLAIN && !r->name)) {
-    put(x, "v");
+    spell_append(x, "v");
     return;
   }
   switch ((ir_name_form)r->form) {
-  case IR_NAME_PLAIN: put(x, ir_text(p, r->name)); break;
+  case IR_NAME_PLAIN: spell_append(x, ir_text(p, r->name)); break;
   case IR_NAME_SPLIT:
     spell(p, r->from[0], depth + 1, x);
     put_number(x, "_", r->part);
     break;
   case IR_NAME_FUSED:
     spell(p, r->from[0], depth + 1, x);
-    put(x, "_");
+    spell_append(x, "_");
     spell(p, r->from[1], depth + 1, x);
-    put(x, r->part ? "" : "_fused");
+    spell_append(x, r->part ? "" : "_fused");
     break;
   case IR_NAME_AX: put_number(x, "ax", r->part); break;
   case IR_NAME_INIT:
     spell(p, r->from[0], depth + 1, x);
-    put(x, "_init");
+    spell_append(x, "_init");
     break;
   case IR_NAME_OUTER:
     spell(p, r->from[0], depth + 1, x);
-    put(x, "_o");
+    spell_append(x, "_o");
     break;
   case IR_NAME_INNER:
     spell(p, r->from[0], depth + 1, x);
-    put(x, "_i");
+    spell_append(x, "_i");
     break;
   }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values of annotations and attributes, and the annotations themselves: a
- * short list in the order in which they were set. */
+ * Values of annotations and attributes; the annotations of a statement, a
+ * linked list in the order in which they were set. */
 #include "ir/edit.h"
 #include "ir/query.h"
 
@@ -44,7 +44,7 @@ bool ir_value_eq(const ir_program *p, ir_val a, const ir_program *q, ir_val b) {
   return false;
 }
 
-/* The link that leads to the annotation called key, or the one at the end. */
+/* The link to the annotation `key`, or the one at the end of the list. */
 static uint32_t *find_anno(ir_program *p, ir_stmt s, const char *key) {
   uint32_t *at = &ir_st(p, s)->anno;
   while (*at && strcmp(ir_text(p, p->anno.v[*at].key), key))

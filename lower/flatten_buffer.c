@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Buffers become one-dimensional: an index is the sum of the old ones times
- * their strides, plus the buffer's offset. */
+ * Flattens buffers to one dimension: linearizes each access to the sum of
+ * indices times strides, plus the buffer's offset. */
 #include "ir/edit.h"
 #include "lower/pass.h"
 
@@ -15,18 +15,30 @@ static void strides_of(ir_program *p, ir_buf b, ir_expr *out) {
   }
 }
 
+static ir_expr to_lanes(ir_program *p, ir_expr e, uint16_t lanes) {
+  return ir_at(p, e)->dtype.lanes == lanes ? e : ir_broadcast(p, e, lanes);
+}
+
+/* Indices may be vectors already: then all of the sum is, of as many lanes. */
 static ir_expr offset_of(ir_program *p, arena *scratch, ir_buf b, uint32_t n,
                          const ir_expr *idx) {
+  uint16_t lanes = 1;
+  for (uint32_t d = 0; d < n; d++)
+    if (ir_at(p, idx[d])->dtype.lanes > 1)
+      lanes = ir_at(p, idx[d])->dtype.lanes;
   ir_expr *stride = arena_array(scratch, ir_expr, n + 1);
   ir_expr at = p->buf.v[b].offset;
   if (!at) at = ir_index(p, 0);
+  at = to_lanes(p, at, lanes);
   strides_of(p, b, stride);
   for (uint32_t d = 0; d < n; d++)
-    at = ir_add(p, at, ir_mul(p, idx[d], stride[d]));
+    at = ir_add(
+        p, at,
+        ir_mul(p, to_lanes(p, idx[d], lanes), to_lanes(p, stride[d], lanes)));
   return at;
 }
 
-/* Elements from the first to the last, holes between rows included. */
+/* The extent of the flat buffer, padding between rows included. */
 static ir_expr size_of(ir_program *p, arena *scratch, ir_buf b) {
   uint32_t n = ir_ndim(p, b);
   ir_expr *last = arena_array(scratch, ir_expr, n + 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rewriting every expression of a function, node by node, operands first. */
+ * Rewrites every expression of a function bottom-up, with memoization. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/pass.h"

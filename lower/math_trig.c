@@ -73,10 +73,11 @@ static ir_expr trig_real(math *m, ir_expr a) {
 static ir_expr trig_high_product(math *m, ir_expr a, ir_expr b) {
   ir_expr a0 = trig_low_half(m, a), a1 = trig_right(m, a, 32);
   ir_expr b0 = trig_low_half(m, b), b1 = trig_right(m, b, 32);
-  ir_expr cross = add(m, mul(m, a1, b0), trig_right(m, mul(m, a0, b0), 32));
-  ir_expr low = add(m, mul(m, a0, b1), trig_low_half(m, cross));
-  ir_expr high = add(m, mul(m, a1, b1), trig_right(m, cross, 32));
-  return add(m, high, trig_right(m, low, 32));
+  ir_expr cross =
+      math_add(m, math_mul(m, a1, b0), trig_right(m, math_mul(m, a0, b0), 32));
+  ir_expr low = math_add(m, math_mul(m, a0, b1), trig_low_half(m, cross));
+  ir_expr high = math_add(m, math_mul(m, a1, b1), trig_right(m, cross, 32));
+  return math_add(m, high, trig_right(m, low, 32));
 }
 
 /* ---- the bits of 2/pi --------------------------------------------------- */
@@ -91,9 +92,9 @@ static void trig_words(math *m, ir_expr at, int most, int n, ir_expr *out) {
   while (2 * step <= most) step *= 2;
   for (; step > 0; step /= 2) {
     ir_expr on =
-        bin(m, IR_NE, trig_and(m, at, (uint64_t)step), trig_word(m, 0));
+        math_binary(m, IR_NE, trig_and(m, at, (uint64_t)step), trig_word(m, 0));
     int kept = n + step - 1;
-    for (int i = 0; i < kept; i++) w[i] = pick(m, on, w[i + step], w[i]);
+    for (int i = 0; i < kept; i++) w[i] = math_select(m, on, w[i + step], w[i]);
   }
   for (int i = 0; i < n; i++) out[i] = w[i];
 }
@@ -114,8 +115,9 @@ static void trig_window(math *m, ir_expr bit, int most, int n, ir_expr *out) {
 /* Fractions of turns by pi/2: f 2^-62 as a whole number and what is left of
  * it, at most a half. */
 static ir_expr trig_nearest(math *m, ir_expr f, ir_expr *rest) {
-  ir_expr q = trig_right(m, add(m, f, trig_word(m, UINT64_C(1) << 61)), 62);
-  *rest = sub(m, f, trig_left(m, q, 62));
+  ir_expr q =
+      trig_right(m, math_add(m, f, trig_word(m, UINT64_C(1) << 61)), 62);
+  *rest = math_sub(m, f, trig_left(m, q, 62));
   return q;
 }
 
@@ -130,7 +132,7 @@ static void trig_parts(math *m, ir_expr a, ir_expr *exponent, ir_expr *digits) {
 /* The number of the first bit that matters; smaller exponents do not. */
 static ir_expr trig_first_bit(math *m, ir_expr exponent, uint64_t least) {
   ir_expr bound = trig_word(m, least);
-  return sub(m, bin(m, IR_MAX, exponent, bound), bound);
+  return math_sub(m, math_binary(m, IR_MAX, exponent, bound), bound);
 }
 
 /* ---- float32, in float64 ------------------------------------------------ */
@@ -142,14 +144,16 @@ static reduced trig_reduce_single(math *m, ir_expr a) {
   enum { LEAST = 1021, MOST = 1023 + 127 };
   ir_expr exponent, digits, w[2], rest;
   trig_parts(m, a, &exponent, &digits);
-  ir_expr bit =
-      add(m, trig_first_bit(m, exponent, LEAST), trig_word(m, LEAST - 984));
+  ir_expr bit = math_add(m, trig_first_bit(m, exponent, LEAST),
+                         trig_word(m, LEAST - 984));
   trig_window(m, bit, MOST - 984, 2, w);
   ir_expr n = trig_right(m, digits, 29);
-  ir_expr f = add(m, mul(m, n, w[0]),
-                  trig_right(m, mul(m, n, trig_right(m, w[1], 32)), 32));
+  ir_expr f =
+      math_add(m, math_mul(m, n, w[0]),
+               trig_right(m, math_mul(m, n, trig_right(m, w[1], 32)), 32));
   reduced r = {.quadrant = trig_nearest(m, f, &rest)};
-  r.hi = mul(m, trig_real(m, rest), num(m, 0x1p-62 * 1.57079632679489661923));
+  r.hi = math_mul(m, trig_real(m, rest),
+                  math_real(m, 0x1p-62 * 1.57079632679489661923));
   return r;
 }
 
@@ -157,14 +161,14 @@ static reduced trig_reduce_single(math *m, ir_expr a) {
 static ir_expr trig_sine_single(math *m, ir_expr x) {
   static const double c[] = {-0x15555554cbac77.0p-55, 0x111110896efbb2.0p-59,
                              -0x1a00f9e2cae774.0p-65, 0x16cd878c3b46a7.0p-71};
-  ir_expr z = mul(m, x, x);
-  return add(m, x, mul(m, mul(m, x, z), POLY(m, z, c)));
+  ir_expr z = math_mul(m, x, x);
+  return math_add(m, x, math_mul(m, math_mul(m, x, z), POLY(m, z, c)));
 }
 
 static ir_expr trig_cosine_single(math *m, ir_expr x) {
   static const double c[] = {1, -0x1ffffffd0c5e81.0p-54, 0x155553e1053a42.0p-57,
                              -0x16c087e80f1e27.0p-62, 0x199342e0ee5069.0p-68};
-  return POLY(m, mul(m, x, x), c);
+  return POLY(m, math_mul(m, x, x), c);
 }
 
 /* ---- float64 ------------------------------------------------------------ */
@@ -174,23 +178,26 @@ static ir_expr trig_cosine_single(math *m, ir_expr x) {
 static void trig_radians(math *m, ir_expr hi, ir_expr lo, reduced *r) {
   const double half_pi = 1.57079632679489655800, rest = 6.12323399573676604e-17;
   const double half_pi_hi = 0x1.921fb5p+0, half_pi_lo = half_pi - half_pi_hi;
-  ir_expr top = call2(m, IR_FN_SHR, trig_signed(m, hi), whole(m, 32));
-  ir_expr a = mul(m, ir_cast(m->p, m->t, top), num(m, 0x1p-30));
-  ir_expr b = mul(m, trig_real(m, trig_low_half(m, hi)), num(m, 0x1p-62));
-  ir_expr c = mul(m, trig_real(m, trig_right(m, lo, 11)), num(m, 0x1p-115));
-  ir_expr s = add(m, a, b), t = add(m, sub(m, b, sub(m, s, a)), c);
-  ir_expr y = add(m, s, t), y_lo = sub(m, t, sub(m, y, s));
-  ir_expr ya = from_bits(
-      m, call2(m, IR_FN_BITAND, as_bits(m, y), whole(m, ~INT64_C(0x7ffffff))));
-  ir_expr yb = sub(m, y, ya);
-  r->hi = mul(m, y, num(m, half_pi));
-  ir_expr e = sub(m, mul(m, ya, num(m, half_pi_hi)), r->hi);
-  e = add(m, e, mul(m, ya, num(m, half_pi_lo)));
-  e = add(m, e, mul(m, yb, num(m, half_pi_hi)));
-  e = add(m, e, mul(m, yb, num(m, half_pi_lo)));
-  ir_expr small =
-      add(m, mul(m, y, num(m, rest)), mul(m, y_lo, num(m, half_pi)));
-  r->lo = add(m, e, small);
+  ir_expr top = call2(m, IR_FN_SHR, trig_signed(m, hi), math_int(m, 32));
+  ir_expr a = math_mul(m, ir_cast(m->p, m->t, top), math_real(m, 0x1p-30));
+  ir_expr b =
+      math_mul(m, trig_real(m, trig_low_half(m, hi)), math_real(m, 0x1p-62));
+  ir_expr c =
+      math_mul(m, trig_real(m, trig_right(m, lo, 11)), math_real(m, 0x1p-115));
+  ir_expr s = math_add(m, a, b),
+          t = math_add(m, math_sub(m, b, math_sub(m, s, a)), c);
+  ir_expr y = math_add(m, s, t), y_lo = math_sub(m, t, math_sub(m, y, s));
+  ir_expr ya = from_bits(m, call2(m, IR_FN_BITAND, as_bits(m, y),
+                                  math_int(m, ~INT64_C(0x7ffffff))));
+  ir_expr yb = math_sub(m, y, ya);
+  r->hi = math_mul(m, y, math_real(m, half_pi));
+  ir_expr e = math_sub(m, math_mul(m, ya, math_real(m, half_pi_hi)), r->hi);
+  e = math_add(m, e, math_mul(m, ya, math_real(m, half_pi_lo)));
+  e = math_add(m, e, math_mul(m, yb, math_real(m, half_pi_hi)));
+  e = math_add(m, e, math_mul(m, yb, math_real(m, half_pi_lo)));
+  ir_expr small = math_add(m, math_mul(m, y, math_real(m, rest)),
+                           math_mul(m, y_lo, math_real(m, half_pi)));
+  r->lo = math_add(m, e, small);
 }
 
 /* Significands of 53 bits, 192 bits of 2/pi: no float64 is nearer to a multiple
@@ -201,11 +208,13 @@ static reduced trig_reduce_double(math *m, ir_expr a) {
   trig_parts(m, a, &exponent, &n);
   ir_expr bit = trig_first_bit(m, exponent, LEAST);
   trig_window(m, bit, MOST - LEAST, 3, w);
-  ir_expr mid = mul(m, n, w[1]);
-  ir_expr lo = add(m, mid, trig_high_product(m, n, w[2]));
-  ir_expr carry = pick(m, lt(m, lo, mid), trig_word(m, 1), trig_word(m, 0));
-  ir_expr hi =
-      add(m, add(m, mul(m, n, w[0]), trig_high_product(m, n, w[1])), carry);
+  ir_expr mid = math_mul(m, n, w[1]);
+  ir_expr lo = math_add(m, mid, trig_high_product(m, n, w[2]));
+  ir_expr carry =
+      math_select(m, math_lt(m, lo, mid), trig_word(m, 1), trig_word(m, 0));
+  ir_expr hi = math_add(
+      m, math_add(m, math_mul(m, n, w[0]), trig_high_product(m, n, w[1])),
+      carry);
   reduced r = {.quadrant = trig_nearest(m, hi, &rest)};
   trig_radians(m, rest, lo, &r);
   return r;
@@ -218,11 +227,11 @@ static ir_expr trig_sine_double(math *m, const reduced *r) {
       8.33333333332248946124e-03, -1.98412698298579493134e-04,
       2.75573137070700676789e-06, -2.50507602534068634195e-08,
       1.58969099521155010221e-10};
-  ir_expr x = r->hi, z = mul(m, x, x), v = mul(m, z, x);
-  ir_expr half = mul(m, num(m, 0.5), r->lo);
-  ir_expr a = mul(m, z, sub(m, half, mul(m, v, POLY(m, z, c))));
-  ir_expr b = mul(m, v, num(m, -1.66666666666666324348e-01));
-  return sub(m, x, sub(m, sub(m, a, r->lo), b));
+  ir_expr x = r->hi, z = math_mul(m, x, x), v = math_mul(m, z, x);
+  ir_expr half = math_mul(m, math_real(m, 0.5), r->lo);
+  ir_expr a = math_mul(m, z, math_sub(m, half, math_mul(m, v, POLY(m, z, c))));
+  ir_expr b = math_mul(m, v, math_real(m, -1.66666666666666324348e-01));
+  return math_sub(m, x, math_sub(m, math_sub(m, a, r->lo), b));
 }
 
 static ir_expr trig_cosine_double(math *m, const reduced *r) {
@@ -230,32 +239,35 @@ static ir_expr trig_cosine_double(math *m, const reduced *r) {
       4.16666666666666019037e-02, -1.38888888888741095749e-03,
       2.48015872894767294178e-05, -2.75573143513906633035e-07,
       2.08757232129817482790e-09, -1.13596475577881948265e-11};
-  ir_expr x = r->hi, z = mul(m, x, x), one = num(m, 1);
-  ir_expr half = mul(m, num(m, 0.5), z), w = sub(m, one, half);
-  ir_expr small = sub(m, mul(m, z, mul(m, z, POLY(m, z, c))), mul(m, x, r->lo));
-  return add(m, w, add(m, sub(m, sub(m, one, w), half), small));
+  ir_expr x = r->hi, z = math_mul(m, x, x), one = math_real(m, 1);
+  ir_expr half = math_mul(m, math_real(m, 0.5), z), w = math_sub(m, one, half);
+  ir_expr small = math_sub(m, math_mul(m, z, math_mul(m, z, POLY(m, z, c))),
+                           math_mul(m, x, r->lo));
+  return math_add(m, w,
+                  math_add(m, math_sub(m, math_sub(m, one, w), half), small));
 }
 
 /* ---- both --------------------------------------------------------------- */
 
 /* Of float64; `single`: of a value of float32, for a result of that. */
 static ir_expr trig_expand(math *m, ir_expr x, bool cosine, bool single) {
-  ir_expr a = absolute(m, x), zero = num(m, 0);
+  ir_expr a = absolute(m, x), zero = math_real(m, 0);
   reduced r = single ? trig_reduce_single(m, a) : trig_reduce_double(m, a);
-  ir_expr near = lt(m, a, num(m, 0.78539816339744828));
-  r.hi = pick(m, near, a, r.hi);
-  if (!single) r.lo = pick(m, near, zero, r.lo);
-  ir_expr q = pick(m, near, trig_word(m, 0), r.quadrant);
-  if (cosine) q = add(m, q, trig_word(m, 1));
+  ir_expr near = math_lt(m, a, math_real(m, 0.78539816339744828));
+  r.hi = math_select(m, near, a, r.hi);
+  if (!single) r.lo = math_select(m, near, zero, r.lo);
+  ir_expr q = math_select(m, near, trig_word(m, 0), r.quadrant);
+  if (cosine) q = math_add(m, q, trig_word(m, 1));
   ir_expr s = single ? trig_sine_single(m, r.hi) : trig_sine_double(m, &r);
   ir_expr c = single ? trig_cosine_single(m, r.hi) : trig_cosine_double(m, &r);
-  ir_expr odd = bin(m, IR_NE, trig_and(m, q, 1), trig_word(m, 0));
-  ir_expr v = pick(m, odd, c, s);
-  ir_expr down = bin(m, IR_NE, trig_and(m, q, 2), trig_word(m, 0));
-  v = pick(m, down, mul(m, v, num(m, -1)), v);
-  if (!cosine) v = pick(m, is_negative(m, x), mul(m, v, num(m, -1)), v);
-  return pick(m, lt(m, a, num(m, __builtin_inf())), v,
-              num(m, __builtin_nan("")));
+  ir_expr odd = math_binary(m, IR_NE, trig_and(m, q, 1), trig_word(m, 0));
+  ir_expr v = math_select(m, odd, c, s);
+  ir_expr down = math_binary(m, IR_NE, trig_and(m, q, 2), trig_word(m, 0));
+  v = math_select(m, down, math_mul(m, v, math_real(m, -1)), v);
+  if (!cosine)
+    v = math_select(m, is_negative(m, x), math_mul(m, v, math_real(m, -1)), v);
+  return math_select(m, math_lt(m, a, math_real(m, __builtin_inf())), v,
+                     math_real(m, __builtin_nan("")));
 }
 
 ir_expr lower_expand_sine(math *m, ir_expr x, bool cosine) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Arguments of functions, and options in tables. */
+ * Checks and converts arguments of Lua functions and option tables. */
 #include "lua/lt.h"
 #include <string.h>
 
 /* ---- arguments ---------------------------------------------------------- */
 
-/* Says what is wrong in terms of what the caller wrote: luaL_check... would
- * count the arguments of a function that he never sees. */
+/* Raises a type error in terms of the caller's arguments: luaL_check... would
+ * count those of an internal function. */
 static void check_type(lua_State *L, int i, int type, const char *what,
                        const char *expected) {
   if (lua_type(L, i) != type)

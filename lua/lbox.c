@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Boxes around API objects. */
+ * Userdata that own objects of the C API: creation, checks, finalizers. */
 #include "lua/lt.h"
 #include <string.h>
 
@@ -45,8 +45,8 @@ void *lt_opt(lua_State *L, int i, const char *tname) {
   return lua_isnoneornil(L, i) ? NULL : lt_get(L, i, tname);
 }
 
-/* What is printed of an object that may be closed: an error would hide what is
- * wrong with a program that prints it. */
+/* The text of an object that may be closed: printing must not raise, or it
+ * would hide the error that a program is being debugged for. */
 static int to_text(lua_State *L) {
   const char *tname = lua_tostring(L, lua_upvalueindex(1));
   if (*(void **)lt_object(L, 1, tname)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Databases of records: ts.database("tune.db"). */
+ * Binding of databases: ts.database("tune.db"). */
 #include "lua/lt.h"
 
 LT_GC(database_gc, tess_database, tess_database_free)

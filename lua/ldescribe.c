@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describing computations: the raw functions that stdlib/describe.lua makes
- * its interface of (in the table ts._core). */
+ * Binding of the builder: the raw functions in ts._core on which
+ * stdlib/describe.lua implements the language of descriptions. */
 #include "lua/ldescribe.h"
 
 /* ---- parameters and expressions ----------------------------------------- */
@@ -178,7 +178,7 @@ static int describe_reduce(lua_State *L) { /* (reducer, sources, axes) */
   return push_exprs(L, n, out);
 }
 
-/* The combine function stands at stack index 1 of the running call. */
+/* Calls the Lua combine function, at stack index 1 of the running call. */
 static int combine_from_lua(void *ud, tess_builder *b, const tess_expr *lhs,
                             const tess_expr *rhs, tess_expr *result) {
   lua_State *L = ((void **)ud)[0];
@@ -294,7 +294,7 @@ static int compute_cancel(lua_State *L) {
   return 0;
 }
 
-/* What stdlib/describe.lua finds wrong itself. */
+/* Raises an error that stdlib/describe.lua detected. */
 static int invalid(lua_State *L) { /* (message) */
   return lt_error(L, TESS_INVALID, "%s", lua_tostring(L, 1));
 }
@@ -309,7 +309,7 @@ static int whole_number(lua_State *L) { /* (f, ...) */
   return lua_gettop(L);
 }
 
-/* What stands in a table is one of these fields. */
+/* The fields of the module's table. */
 static int check_options(lua_State *L) { /* (function, options, field...) */
   const char *known[8] = {NULL};
   for (int i = 0; i < 7 && i + 3 <= lua_gettop(L); i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files that describe computations share: the state's builder, and
- * Lua values as what the builder knows.
+ * Shared by the files that bind the builder: the state's builder, and
+ * conversion of Lua values to expressions.
  *
  * All expressions of a state belong to one builder, which lives as long as
  * anything made with it. */
@@ -25,8 +25,8 @@ typedef struct lt_buffer {
 
 /* ---- the builder and its values (lexpr.c) ------------------------------- */
 
-/* Pushes the state's builder; it is held weakly, so that it goes when the
- * last expression made with it goes. */
+/* Pushes the state's builder; it is referenced weakly, so that it is collected
+ * after the last expression made with it. */
 tess_builder *lt_push_builder(lua_State *L);
 /* The state's builder with nothing left on the stack: only valid while an
  * object on the stack or in a variable of the caller's keeps it alive. */

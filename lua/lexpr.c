@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Expressions and buffers as Lua objects, and the builder behind them. */
+ * Binding of expressions and buffers, with operators, and of their builder. */
 #include "lua/ldescribe.h"
 #include <string.h>
 
@@ -160,7 +160,8 @@ CALL2(bxor, "bitxor")
 CALL2(shl, "shl")
 CALL2(shr, "shr")
 
-/* Lua turns what a comparison gives into a boolean, which would lose it. */
+/* Comparison operators raise: Lua converts their result to a boolean, which
+ * would lose the expression. */
 static int no_compare(lua_State *L) {
   return lt_error(L, TESS_TYPE,
                   "an expression cannot be compared with < or "

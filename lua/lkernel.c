@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Targets, kernels and the oracle. */
+ * Binding of targets, kernels and the interpreter. */
 #include "lua/lt.h"
 
 #define MAX_TENSORS 128 /* as many as a program has */
@@ -122,7 +122,7 @@ static int kernel_tostring(lua_State *L) {
   return 1;
 }
 
-/* ---- the oracle --------------------------------------------------------- */
+/* ---- the interpreter ---------------------------------------------------- */
 
 /* ts.interpret(schedule or program, { a, b, c }) */
 static int lkernel_interpret(lua_State *L) {

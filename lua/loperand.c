@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operands of primitives, from Lua values and back. */
+ * Converts operands of primitives from Lua values and back. */
 #include "lua/lrv.h"
 #include <string.h>
 
-/* Values inside each other, so that no table, which may hold itself, exhausts
- * the C stack; the engine takes no more, either. */
+/* Nesting limit, so that a cyclic table does not exhaust the C stack; the
+ * engine has the same. */
 enum { MAX_DEPTH = 64 };
 
-/* What an operand is read with: how many tables it stands in, and what of
- * which primitive it is. */
+/* The context of reading an operand: its nesting depth, primitive and name. */
 typedef struct place {
   int depth;
   const char *prim, *operand;
@@ -19,8 +18,8 @@ enum { SCHEDULE = 1 }; /* where it stands on the stack */
 static void to_value(lua_State *L, int i, place at, const char *kind,
                      tess_value *out);
 
-/* The operands of a call stand on Lua's stack while they are read.  There is
- * room left to say that they are too many. */
+/* Operands stay on Lua's stack while they are read, with room left for the
+ * error that there are too many. */
 static void reach(lua_State *L) {
   if (!lua_checkstack(L, 256))
     lt_error(L, TESS_LIMIT,
@@ -122,8 +121,8 @@ static void map_value(lua_State *L, int i, place at, const char *kind,
   to_value(L, lua_gettop(L), at, kind, out);
 }
 
-/* Of these kinds only integers are numbers: there a float of Lua's with an
- * integer's value, such as 8 / 4, is that integer. */
+/* Operands of these kinds are integers: a Lua float of integral value, such as
+ * 8 / 4, is converted. */
 static int takes_integers(const char *kind) {
   static const char *const kinds[] = {"INT", "INTS", "EXPR",   "FACTORS",
                                       "VAR", "VARS", "BUFFER", "INDEX_MAP"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs. */
+ * Binding of programs. */
 #include "lua/lt.h"
 
 LT_GC(program_gc, tess_program, tess_program_free)
@@ -11,7 +11,7 @@ static int program_tostring(lua_State *L) {
   return 1;
 }
 
-/* nil: it depends on sizes that are not known yet. */
+/* nil: it depends on symbolic sizes. */
 static int flops(lua_State *L) {
   int64_t n = tess_program_flops(lt_program(L, 1));
   if (n < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a run of ts.tune found. */
+ * Binding of tuning results. */
 #include "lua/lt.h"
 #include <stdio.h>
 #include <string.h>

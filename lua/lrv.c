@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random variables: blocks, loops and integers of a schedule, and arithmetic
- * over the last. */
+ * Binding of random variables: blocks, loops and integers of a schedule, and
+ * arithmetic over integers. */
 #include "lua/lrv.h"
 #include <string.h>
 

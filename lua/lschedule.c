@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Schedules: one closure performs every primitive; questions and snapshots. */
+ * Binding of schedules: one closure implements every primitive; queries and
+ * snapshots. */
 #include "lua/lrv.h"
 #include <string.h>
 
@@ -88,10 +89,10 @@ static int can(lua_State *L) {
   return 2;
 }
 
-/* ---- asking ------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------ */
 
-/* As the engine does where an operand is computed: what leaves 64 bits or
- * divides by zero is refused. */
+/* The engine's integer arithmetic of operands: overflow and division by zero
+ * are errors. */
 static int64_t calculate(lua_State *L, const char *op, int64_t a, int64_t b) {
   int64_t v = 0;
   int divides = *op == '/' || *op == '%', bad = 0;

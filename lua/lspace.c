@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Spaces: schedule modules written in Lua, called back by the engine.
+ * Binding of search spaces: schedule modules written in Lua, called back by the
+ * engine.
  *
  * stdlib/describe.lua turns ts.module and ts.space into these raw functions;
  * here a module is a table { name =, apply = function(sch, block) }. */
@@ -18,7 +19,7 @@ typedef struct lt_hook {
 
 static const char running_key = 0, number_key = 0;
 
-/* The thread that runs the engine now: callbacks run on its stack.  Runs are
+/* The Lua thread that called the engine: callbacks run on its stack.  Runs are
  * numbered. */
 void lt_enter(lua_State *L) {
   lua_pushthread(L);
@@ -202,7 +203,7 @@ static tess_status status_of_failure(lua_State *L, int bad) {
   return lua_type(L, -1) == LUA_TSTRING ? lt_status_of(L, -1) : TESS_CALLBACK;
 }
 
-/* Here, outside of protected mode, nothing may take memory of Lua's. */
+/* Runs outside of protected mode, so it must not allocate Lua memory. */
 static tess_status apply_lua_module(void *ud, tess_schedule *sch, tess_rv block,
                                     void (*emit)(void *, tess_schedule *),
                                     void *sink, const char **why) {

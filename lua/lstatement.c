@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The raw functions of imperative statements; see ldescribe.c. */
+ * Binding of the builder's imperative statements; see ldescribe.c. */
 #include "lua/ldescribe.h"
 #include <string.h>
 
@@ -116,7 +116,7 @@ static int evaluate(lua_State *L) {
   return lt_check(L, tess_evaluate(b, lt_to_expr(L, b, 1))), 0;
 }
 
-/* (number): what follows belongs to it. */
+/* (number): sets the section of the statements that follow. */
 static int section(lua_State *L) {
   uint32_t n = (uint32_t)luaL_checkinteger(L, 1);
   return lt_check(L, tess_section(lt_builder(L), n)), 0;

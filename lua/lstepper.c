@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steppers: a trace replayed forwards and back. */
+ * Binding of steppers, which replay a trace forwards and back. */
 #include "lua/lt.h"
 
 LT_GC(stepper_gc, tess_stepper, tess_stepper_free)

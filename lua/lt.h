@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of the Lua binding share.
+ * The internal interface of the Lua binding.
  *
- * Every object is a full userdata holding one pointer into the public C API;
- * what it needs alive stands in its user values.  No C function here keeps a
- * resource over a call that may raise: a box is made first (lt_box), and only
- * then filled. */
+ * Every object is a full userdata with one pointer of the public C API; its
+ * user values keep alive what it depends on.  No C function here owns a
+ * resource across a call that may raise: the userdata is made first (lt_box)
+ * and then filled. */
 #ifndef LUA_LT_H
 #define LUA_LT_H
 
@@ -38,18 +38,18 @@
 tess_context *lt_context(lua_State *L);
 /* Raises the context's last error as an error object unless s is TESS_OK. */
 void lt_check(lua_State *L, tess_status s);
-/* Hands warnings that are kept to the function of ts.on_warning; lt_check does
- * so (lwarn.c). */
+/* Passes deferred warnings to the function of ts.on_warning; lt_check does so,
+ * too (lwarn.c). */
 void lt_tell_warnings(lua_State *L);
 /* Raises an error object with a code and message of the binding's own. */
 int lt_error(lua_State *L, tess_status s, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
-/* What the error at index i that a callback raised says: that memory ran out
- * (TESS_NOMEM) or that the user wants an end (TESS_CANCELLED), in Lua or in
- * the engine; else TESS_CALLBACK.  Takes memory itself. */
+/* The status of the error at index i that a callback raised: TESS_NOMEM,
+ * TESS_CANCELLED (an interrupt), in Lua or in the engine; else TESS_CALLBACK.
+ * Allocates. */
 tess_status lt_status_of(lua_State *L, int i);
-/* Pushes what the value at index i says where it is a reason among others: of
- * an error without the program and its marked place. */
+/* Pushes the value at index i as a reason in one line: of an error object the
+ * message without the program's listing. */
 void lt_push_reason(lua_State *L, int i);
 /* Pushes text that came from the API and frees it. */
 void lt_push_text(lua_State *L, char *text);
@@ -97,8 +97,8 @@ tess_rv lt_to_rv(lua_State *L, int i, int s);
 /* A target at index i: nil (NULL), a string, or a target object; pushes one
  * value that keeps it alive. */
 tess_target *lt_to_target(lua_State *L, int i);
-/* Before the engine is asked for what may call modules back: they run on the
- * stack of the thread L. */
+/* To be called before calls of the engine that may call modules back, which
+ * then run on the stack of the thread L. */
 void lt_enter(lua_State *L);
 /* Fills `out` (max long) with the tensors in the table at index i. */
 uint32_t lt_to_tensors(lua_State *L, int i, uint32_t max, tess_tensor **out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors: ts.tensor("float32", {M, K}, "random"), a nested table, or the
- * path of a .npy file. */
+ * Binding of tensors: ts.tensor("float32", {M, K}, "random"), a nested table,
+ * or the path of a .npy file. */
 #include "lua/lt.h"
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@ LT_GC(tensor_gc, tess_tensor, tess_tensor_free)
 
 static tess_tensor *tensor(lua_State *L) { return lt_get(L, 1, LT_TENSOR); }
 
-/* The value at index i, which the tensor's elements cannot be. */
+/* Raises: the value at index i is not representable in the tensor's type. */
 static void refuse_element(lua_State *L, tess_tensor *t, const int64_t *at,
                            int i) {
   char type[32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening the module; the context behind it; error objects. */
+ * Opens the module "tessera": its context, error objects, and search paths. */
 #include "lua/lt.h"
 #include "lua/warn.h"
 #include <dlfcn.h>
@@ -60,8 +60,8 @@ static void set_str(lua_State *L, const char *k, const char *v) {
 }
 
 /* Pushes "file:line: " of the Lua that called, "" where there is none: the
- * innermost function that is neither C nor one of Tessera's own parts in
- * Lua, which stand in one folder (describe.lua notes it). */
+ * innermost function that is neither C nor in the folder of Tessera's own Lua
+ * files (recorded by describe.lua). */
 static void push_where(lua_State *L) {
   lua_Debug ar;
   lua_getfield(L, LUA_REGISTRYINDEX, "tessera.folder");
@@ -240,7 +240,7 @@ static int version(lua_State *L) {
   return 2;
 }
 
-/* The folder that this library stands in, pushed as a string. */
+/* Pushes the folder of this shared library. */
 static void push_own_folder(lua_State *L) {
   Dl_info info;
   const char *file = dladdr(&state_key, &info) ? info.dli_fname : NULL;
@@ -251,8 +251,8 @@ static void push_own_folder(lua_State *L) {
     lua_pushliteral(L, ".");
 }
 
-/* The parts written in Lua stand beside this library (in the build tree) or
- * under share/lua/5.4 (installed): make `require` find them there too. */
+/* Adds the folders of the Lua files to package.path: beside this library (build
+ * tree) or under share/lua/5.4 (installed). */
 static void extend_path(lua_State *L) {
   if (lua_getglobal(L, "package") != LUA_TTABLE) {
     lua_pop(L, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Traces. */
+ * Binding of traces. */
 #include "lua/lrv.h"
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tuning: options, and strategies and cost models in Lua. */
+ * Binding of ts.tune: options, and strategies and cost models written in
+ * Lua. */
 #define _POSIX_C_SOURCE 200809L
 #include "lua/lt.h"
 #include <stdio.h>
@@ -10,10 +11,10 @@
 #define MAX_BATCH 4096
 #define MAX_DECISIONS (1 << 24)
 
-/* What callbacks of one run share; lives on the C stack of tune.  Its Lua
- * objects stand in a table in the registry, under the run's address, since
- * callbacks nest (a strategy asks the cost model) and each has a stack frame
- * of its own. */
+/* The state shared by a run's callbacks, on the C stack of tune.  Its Lua
+ * objects are in a table in the registry, under the run's address, since
+ * callbacks nest (a strategy calls the cost model) and each has its own stack
+ * frame. */
 typedef struct run {
   lua_State *L;
   int failed; /* a callback raised; its error is in SLOT_ERROR */
@@ -183,13 +184,14 @@ static int status_of(lua_State *L) {
   return 1;
 }
 
-/* The error at the top, which goes, is to be raised when the run has ended. */
+/* Pops the error at the top and keeps it, to be raised when the run has
+ * ended. */
 static void keep_error(run *r) {
   set_slot(r, SLOT_ERROR);
   r->failed = 1;
 }
 
-/* What the error at the top means; the first that is no interrupt is kept. */
+/* Classifies the error at the top; keeps the first that is not an interrupt. */
 static tess_status take_error(run *r) {
   lua_State *L = r->L;
   lua_pushcfunction(L, status_of); /* protected: it takes memory */
@@ -223,7 +225,7 @@ static tess_status invoke(task *t, tess_session *s) {
   return st;
 }
 
-/* Decisions proposed by Lua stand in userdata that the session keeps until
+/* Decisions proposed by Lua are in userdata that the session keeps alive until
  * the next batch; the engine copies them before that. */
 static void read_proposals(lua_State *L, task *t) {
   lt_table(L, -1, "what propose returns");
@@ -389,9 +391,9 @@ static void read_progress(run *r) {
 
 static int nothing(lua_State *L) { return (void)L, 0; }
 
-/* An interrupt that came when no more progress was to be told is still to
- * come through: where it ended the run it must not end the caller, and where
- * the run was over, or the interpreter alone knew of it, nothing else tells. */
+/* Delivers an interrupt that arrived after the last progress report: if it
+ * ended the run it must not end the caller, too; if the run was over already,
+ * or only the Lua interpreter noted it, nothing else would report it. */
 static void take_interrupt(run *r, tess_result *made) {
   tess_result_info i = TESS_INIT(tess_result_info);
   lua_pushcfunction(r->L, nothing);
@@ -402,7 +404,7 @@ static void take_interrupt(run *r, tess_result *made) {
     keep_error(r);
 }
 
-/* What the progress told last is not what came out. */
+/* Prints the result's line if it differs from the last progress report. */
 static void print_note(const run *r, tess_result *made) {
   tess_result_info i = TESS_INIT(tess_result_info);
   if (r->progress != PRINT || !made || tess_result_get(made, &i)) return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ts.on_warning: warnings go to a function. */
+ * ts.on_warning: defers warnings and passes them to a Lua function. */
 #include "lua/warn.h"
 #include "lua/lt.h"
 
@@ -12,8 +12,8 @@ static lt_warnings *find_warning(lua_State *L) {
   return w;
 }
 
-/* An error of the function's ends nothing but itself.  Where the function
- * before took the function away, what is left goes to stderr. */
+/* Calls the function for a warning; its errors are printed and ignored.  If an
+ * earlier call removed the function, warnings go to stderr. */
 static void print_warning(lua_State *L, const char *text) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &function_key) == LUA_TNIL) {
     warn_on_stderr(TESS_LOG_WARN, text);

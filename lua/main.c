@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The command: a Lua host with Tessera loadable.  It runs scripts and the
- * prompt; the other sub-commands are written in Lua (stdlib/command.lua).
+ * The command `tessera`: a Lua interpreter with the module loaded, for scripts
+ * and the prompt; other sub-commands are in Lua (stdlib/command.lua).
  *
  * Exit status: 0 done; 1 the work failed, one line on stderr says why (also
  * where a file or what else is named is not there); 2 the call was wrong,
@@ -60,8 +60,8 @@ void main_push_error_text(lua_State *L, int i) {
     lua_pushfstring(L, "(error object is a %s value)", lua_typename(L, type));
 }
 
-/* A call of the engine that the signal cancelled may end before Lua is told of
- * the signal, or after a module of the space was. */
+/* A call of the engine that the signal cancelled may end before Lua has raised
+ * the interrupt, or after it was raised in a module of the space. */
 static int is_interrupt(lua_State *L, int i) {
   if (!main_is_stopping() || !lua_istable(L, i)) return 0;
   int type = lua_getfield(L, i, "code");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of the command share. */
+ * The internal interface of the command's files. */
 #ifndef LUA_MAIN_H
 #define LUA_MAIN_H
 
@@ -15,7 +15,7 @@ extern main_option_set main_options;
 void main_let_stop(lua_State *L, tess_context *c);
 /* Ctrl-C, SIGTERM and SIGHUP stop what runs (on), or end the process (off). */
 void main_catch_interrupts(int on);
-/* A signal came that is to stop what runs, whether Lua was told or not. */
+/* Whether an ending signal has arrived, raised in Lua yet or not. */
 int main_is_stopping(void);
 /* Ctrl-C waits (on) until it can be attended to (off). */
 void main_hold_interrupts(int on);

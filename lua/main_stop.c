@@ -13,11 +13,11 @@
 static struct {
   lua_State *volatile L; /* what runs: the main thread, or a coroutine */
   tess_context *c;
-  volatile sig_atomic_t raised; /* and not yet told to Lua; */
-  volatile sig_atomic_t came;   /*   or told, since signals are caught */
+  volatile sig_atomic_t raised; /* arrived, not yet raised in Lua */
+  volatile sig_atomic_t came;   /* arrived since signals are caught */
 } running;
 
-/* No place is told: it may be one of Tessera's own. */
+/* The error has no place: it may be in one of Tessera's own files. */
 static void stop_lua(lua_State *L, lua_Debug *ar) {
   (void)ar;
   lua_sethook(L, NULL, 0, 0);

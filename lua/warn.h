@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the command and the module do with a context's log: warnings and what
- * is worse go to stderr, or are kept for the function of ts.on_warning, which
- * is called when the call that warned is done (lwarn.c): the log must not use
- * the context, and Lua may.  What that function's own calls warn of goes to
- * stderr: one that always provokes a warning would hear of it for ever. */
+ * The log of the command's and the module's contexts: warnings and errors go to
+ * stderr, or are deferred to the function of ts.on_warning, which is called
+ * after the call that warned (lwarn.c), since a log callback must not use the
+ * context. Warnings of that function's own calls go to stderr, which avoids
+ * endless recursion. */
 #ifndef LUA_WARN_H
 #define LUA_WARN_H
 

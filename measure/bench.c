@@ -187,7 +187,7 @@ void bench_reset(bench *b) {
 }
 
 /* A few bytes of a result may equal the poison by chance. */
-enum { SURELY = 8 };
+enum { MIN_BYTES = 8 };
 
 tess_status bench_inspect(const bench *b, err_state *e) {
   for (uint32_t i = 0; i < b->n; i++) {
@@ -195,7 +195,7 @@ tess_status bench_inspect(const bench *b, err_state *e) {
     if (!guard_check(&x->mem))
       return err_set(e, TESS_WRONG_RESULT,
                      "the kernel wrote beside '%s', out of bounds", x->name);
-    if (x->written && !x->in_place && x->bytes >= SURELY &&
+    if (x->written && !x->in_place && x->bytes >= MIN_BYTES &&
         fill_is_poison(x->mem.data, x->bytes, b->seed, i))
       return err_set(e, TESS_WRONG_RESULT, "the kernel wrote nothing to '%s'",
                      x->name);

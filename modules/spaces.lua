@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The modules there are, and the default space of each kind of target: all
--- that stdlib/ knows of this folder, and only once it is asked.
+-- The list of the modules in this folder, and the default space of each kind of
+-- target; stdlib/ loads it on first use.
 local ts = require "tessera"
 local spaces = {}
 

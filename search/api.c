@@ -114,7 +114,7 @@ static tess_status check_tune_sizes(tess_context *c, const ir_program *p) {
   ir_var v = p->arg.v[f->sizes.at];
   return ctx_fail(c, TESS_UNSUPPORTED,
                   "'%s' cannot be tuned: its size '%s' is known only when it "
-                  "is called",
+                  "is called; describe it with a constant extent",
                   ir_text(p, f->name), ir_text(p, p->var.v[v].name));
 }
 
@@ -138,8 +138,8 @@ static tess_status prepare_tune(tune_work *w) {
   w->sketch_seconds = tune_now() - start;
   if (s == TESS_OK && w->k.trace.n == 0)
     s = ctx_fail(w->c, TESS_NOT_FOUND,
-                 "the space has no sketch for this "
-                 "program");
+                 "the space has no sketch for this program; "
+                 "tess_space_explain (ts.space.explain) says why");
   if (s != TESS_OK) return s;
   return measurer_open(w->c, w->p, tess_target_text(w->target), &policy,
                        w->o.check != 0, &w->measurer);
@@ -232,7 +232,9 @@ tess_status tess_result_get(tess_result *r, tess_result_info *out) {
 }
 
 static tess_status no_winner(tess_result *r) {
-  return ctx_fail(r->c, TESS_NOT_FOUND, "nothing valid was found");
+  return ctx_fail(r->c, TESS_NOT_FOUND,
+                  "nothing valid was found: every candidate was rejected or "
+                  "failed; the result's funnel has the reasons");
 }
 
 tess_status tess_result_trace(tess_result *r, tess_trace **out) {

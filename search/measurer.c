@@ -63,14 +63,14 @@ static void measure_one(measurer *m, search_outcome *o, double best) {
 
 static tess_status run_all(measurer *m, uint32_t n, double best,
                            measure_build *b, search_outcome *out,
-                           int (*told)(void *, uint32_t), void *told_ud) {
+                           int (*done)(void *, uint32_t), void *done_ud) {
   for (uint32_t i = 0; i < n; i++) {
     take_build(&out[i], &b[i]);
     if (out[i].status == TESS_OK) measure_one(m, &out[i], best);
     if (out[i].status == TESS_CANCELLED) return TESS_OK;
     if (out[i].checked && (best == 0 || out[i].seconds < best))
       best = out[i].seconds;
-    if (told(told_ud, i)) return TESS_OK;
+    if (done(done_ud, i)) return TESS_OK;
   }
   return TESS_OK;
 }
@@ -78,8 +78,8 @@ static tess_status run_all(measurer *m, uint32_t n, double best,
 static tess_status measurer_measure(void *ud, tess_session *s, uint32_t n,
                                     const search_cand *c, double best,
                                     search_outcome *out,
-                                    int (*told)(void *, uint32_t),
-                                    void *told_ud) {
+                                    int (*done)(void *, uint32_t),
+                                    void *done_ud) {
   measurer *m = ud;
   mem_heap *h = &m->c->heap;
   size_t csize = n * sizeof(measure_candidate);
@@ -98,7 +98,7 @@ static tess_status measurer_measure(void *ud, tess_session *s, uint32_t n,
       st = measure_report_unresponsive(m->pool, &e);
       ctx_fail(m->c, st, "%s", e.message);
     }
-    if (st == TESS_OK) st = run_all(m, n, best, b, out, told, told_ud);
+    if (st == TESS_OK) st = run_all(m, n, best, b, out, done, done_ud);
     const char *stuck = measure_task_stuck(m->task);
     if (st == TESS_OK && stuck) st = ctx_fail(m->c, TESS_TIMEOUT, "%s", stuck);
     for (uint32_t i = 0; i < n; i++) measure_build_free(&b[i]);

@@ -5,6 +5,7 @@
 #include "search/loop.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <time.h>
 
 #define MAX_EMPTY 3 /* consecutive batches without a proposal end the run */
@@ -17,6 +18,14 @@ double tune_now(void) {
 
 /* ---- setting up --------------------------------------------------------- */
 
+enum { KNOWN_BYTES = 256 };
+
+/* Appends a name to a comma-separated list of KNOWN_BYTES. */
+static void append_name(char *list, const char *name) {
+  size_t n = strlen(list);
+  snprintf(list + n, KNOWN_BYTES - n, "%s%s", n ? ", " : "", name);
+}
+
 static tess_status open_strategy(tune *t) {
   const tess_tune_options *o = t->set->o;
   if (o->custom_strategy) {
@@ -26,8 +35,12 @@ static tess_status open_strategy(tune *t) {
   for (uint32_t i = 0; i < search_nstrategies; i++)
     if (!strcmp(search_strategies[i]->name, o->strategy))
       return search_strategies[i]->open(&t->s, &t->strategy);
-  return ctx_fail(t->c, TESS_NOT_FOUND, "there is no strategy '%s'",
-                  o->strategy);
+  char known[KNOWN_BYTES] = "";
+  for (uint32_t i = 0; i < search_nstrategies; i++)
+    append_name(known, search_strategies[i]->name);
+  return ctx_fail(t->c, TESS_NOT_FOUND,
+                  "there is no strategy '%s'; the built-in ones are %s",
+                  o->strategy, known);
 }
 
 static tess_status open_model(tune *t) {
@@ -39,8 +52,12 @@ static tess_status open_model(tune *t) {
   for (uint32_t i = 0; i < search_nmodels; i++)
     if (!strcmp(search_models[i]->name, o->cost_model))
       return search_models[i]->open(&t->s, &t->model);
-  return ctx_fail(t->c, TESS_NOT_FOUND, "there is no cost model '%s'",
-                  o->cost_model);
+  char known[KNOWN_BYTES] = "";
+  for (uint32_t i = 0; i < search_nmodels; i++)
+    append_name(known, search_models[i]->name);
+  return ctx_fail(t->c, TESS_NOT_FOUND,
+                  "there is no cost model '%s'; the built-in ones are %s",
+                  o->cost_model, known);
 }
 
 /* Allocates the tables of a run; in the frame of the context's heap. */

@@ -23,14 +23,14 @@ typedef struct search_outcome {
 
 /* Measures candidates, in order; tests plug in recorded times.  `best` is the
  * best time so far, 0 while there is none: faster candidates are compared with
- * the reference, the others need not be.  `told` is called with each result,
+ * the reference, the others need not be.  `done` is called with each result,
  * in order; if it returns non-zero the batch ends, and the remaining outcomes
  * are TESS_CANCELLED. */
 typedef struct search_measurer {
   tess_status (*measure)(void *ud, tess_session *s, uint32_t n,
                          const search_cand *c, double best,
                          search_outcome *out,
-                         int (*told)(void *ud, uint32_t i), void *told_ud);
+                         int (*done)(void *ud, uint32_t i), void *done_ud);
   /* Compares what the code computes with the reference: status, message and
    * `checked` of the outcome. */
   tess_status (*compare)(void *ud, const strbuf *code, search_outcome *out);

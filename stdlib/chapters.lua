@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Where the chapters of docs/ speak of a word.
+-- Full-text search of the chapters in docs/, for `tessera doc WORD`.
 local chapters = {}
 
 chapters.names = { "tutorial", "describing", "operators", "modules",

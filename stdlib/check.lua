@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Are modules deterministic?  Their sketches are written again and again,
--- each time in a fresh Lua state where they can be required there, and
--- compared.
+-- ts.space.check: whether modules are deterministic.  Generates their sketches
+-- several times, in fresh Lua states where the modules can be required there,
+-- and compares them.
 
 local TIMES = 4                      -- besides the first
 
@@ -17,15 +17,15 @@ local DEEPEST = 64
 local plain = { ["nil"] = true, boolean = true, number = true, string = true }
 
 -- A parameter as Lua text; nil for what no text gives again, as a table that
--- is met twice.
-local function literal(v, depth, met)
+-- is reached twice.
+local function literal(v, depth, seen)
   if plain[type(v)] then return ("%q"):format(v) end
-  if type(v) ~= "table" or depth == 0 or met[v] then return nil end
-  met[v] = true
+  if type(v) ~= "table" or depth == 0 or seen[v] then return nil end
+  seen[v] = true
   local parts = {}
   for k, x in next, v do
-    local key = literal(k, depth - 1, met)
-    local value = literal(x, depth - 1, met)
+    local key = literal(k, depth - 1, seen)
+    local value = literal(x, depth - 1, seen)
     if not key or not value then return nil end
     parts[#parts + 1] = ("[%s] = %s"):format(key, value)
   end

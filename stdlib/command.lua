@@ -9,9 +9,9 @@ local command = {}
 
 -- ---- arguments -------------------------------------------------------------
 
--- The call is wrong, whatever the files hold: an option that there is not, a
--- value that none can be, too many arguments or too few.  Exit status 2; where
--- what is named is not there, or is not what it should be, it is 1.
+-- A usage error, independent of any file: an unknown option, an impossible
+-- value, too many or too few arguments.  Exit status 2; a missing or malformed
+-- file is 1.
 local function usage(text, ...)
   error({ usage = text:format(...) }, 0)
 end
@@ -135,7 +135,7 @@ local function run_description(path)
   end
   if type(result) == "table" then
     error(("%s: the field 'program' is %s, not a program"):format(path,
-          options.told(result.program)), 0)
+          options.text_of(result.program)), 0)
   end
   error(path .. ": expected the file to return a program, or a table " ..
         "{ program = ..., space = ... }, not " .. options.type_of(result), 0)
@@ -300,13 +300,14 @@ local function tune_options(o, d, path)
   return all
 end
 
--- A name given on the command line that nothing bears is a wrong call.
+-- An unknown strategy or cost model on the command line is a usage error.
 local function check_names(o, e)
   local names = { strategy = "strategy", ["cost-model"] = "cost model" }
   for flag, what in pairs(names) do
     local unknown = ("there is no %s '%s'"):format(what, o[flag])
-    if o[flag] and type(e) == "table" and e.message == unknown then
-      usage("option --%s: %s", flag, unknown)
+    if o[flag] and type(e) == "table" and
+       e.message:sub(1, #unknown) == unknown then
+      usage("option --%s: %s", flag, e.message)
     end
   end
   error(e, 0)

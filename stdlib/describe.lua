@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The part of the module "tessera" that is written in Lua: describing
--- computations; modules and spaces are in searching.lua.  It is given the
--- module's table with the raw functions in ts._core, and adds the rest to it.
+-- The language of descriptions: the Lua part of the module "tessera", on top of
+-- the raw functions in ts._core.  Adds its functions to the module's table;
+-- modules and spaces are in searching.lua.
 
 -- Calls what describes something, f, so that it cannot yield: a coroutine that
 -- is left in the middle would leave the description open.  Calls through C

@@ -1,13 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Running functions that must not depend on chance: while one runs, pairs and
--- next go in a fixed order, and math.random is an error.  (Lua orders keys by
--- a seed of the state's, and by addresses.)
+-- Deterministic execution of Lua functions: while one runs, pairs and next
+-- iterate in a fixed order, and math.random is an error.  (Lua orders keys by
+-- a random seed and by addresses.)
 --
--- What a file took at its head, `local pairs, random = pairs, math.random`,
--- is meant, too.  So all that the function can reach is looked through for
--- places where one of the three is kept - globals, fields, upvalues - and
--- these hold others while it runs.  Before and after, the host's state is as
--- it was.
+-- Cached references, `local pairs, random = pairs, math.random`, are replaced,
+-- too: everything reachable from the function (globals, fields, upvalues) is
+-- searched for references to the three functions, which are replaced while it
+-- runs and restored afterwards.
 
 local stock = { pairs = pairs, next = next, random = math.random }
 local pairs, next = pairs, next
@@ -17,8 +16,8 @@ local depth = 0                      -- of such functions that run now
 
 local ranks = { number = 1, string = 2, boolean = 3 }
 
--- A rank, and what is compared within it; nil: nothing tells the key from
--- others in the same way in every run.
+-- A rank, and what is compared within it; nil: nothing distinguishes the key
+-- from others in the same way in every run.
 local function order_of(core, k)
   local rank = ranks[type(k)]
   if rank then return rank, rank == 3 and tostring(k) or k end
@@ -99,7 +98,7 @@ end
 
 -- ---- places ----------------------------------------------------------------
 
--- What stands in the places; as in plain Lua where somebody keeps it longer.
+-- The replacements; called outside of such a run they behave like Lua's own.
 local guarded = {}
 
 local name_of = {}                   -- of the three
@@ -210,7 +209,7 @@ local function make(core)
   end
 
   -- Calls f.  What it can reach is looked through once in a run of the
-  -- engine, whose number core.space_run tells.
+  -- engine, whose number core.space_run returns.
   local function call(f, ...)
     local run = core.space_run()
     if depth == 0 and run ~= run_seen then

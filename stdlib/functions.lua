@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The reference of the functions that are neither primitives nor for
--- extending searches (plugins.lua).  Pages, the index and editors' stubs are
--- all made of these rows: a call, what it gives ("" for nothing), what it
--- does, and the chapter of docs/ that tells more.
+-- Reference of the functions other than primitives and the extension points of
+-- search (plugins.lua).  Pages, the index and editors' stubs are generated from
+-- these rows: call, result ("" for none), description, and a chapter of docs/.
 local options = require "tessera.options"
 local declare = require "tessera.ops.declare"
 
@@ -308,7 +307,7 @@ local rows = {
   { "ts.space.union(spaces)", "tessera.Space", "All of several spaces.",
     "modules" },
   { "ts.space.default([target])", "tessera.Space",
-    "The space that ts.tune searches when told of none.", "modules" },
+    "The space that ts.tune searches when none is given.", "modules" },
   { "ts.space.sketches(space, program [, target])", "tessera.Trace[]",
     "The sketches of a program.", "modules" },
   { "ts.space.explain(space, program [, target])", "string",

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The classes: what functions give and take that is neither a number, a text
--- nor a plain list.  Pages and editors' stubs are made of these tables; what
--- can be called on an object stands in functions.lua and plugins.lua.
+-- Reference of the classes: records and objects that functions take and return.
+-- Pages and editors' stubs are generated from these tables; methods are in
+-- functions.lua and plugins.lua.
 local objects = {}
 
 -- A class is { page = how code calls an object of it, and its page; name,
@@ -111,8 +111,8 @@ local classes = {
     more = "It prints as its place and message, and until the next call of " ..
       "the engine with the program, the place marked: print it, or keep " ..
       "its tostring, before asking anything else. Whatever the " ..
-      "primitive, it may be refused for NESTING (statements would stand in " ..
-      "one another too deep), DEPTH (the same of expressions) and GROWTH " ..
+      "primitive, it may be refused for NESTING (statements would be nested " ..
+      "too deeply), DEPTH (the same of expressions) and GROWTH " ..
       "(it would make too many of these).",
     { "code", "string", 'its status: "INVALID", "REFUSED" and the like' },
     { "message", "string", "what is wrong" },
@@ -128,13 +128,13 @@ local classes = {
     { "best", "number", "the best time so far, in seconds" },
     { "gflops", "number", "operations a second of the best, in 10^9" },
     { "elapsed", "number", "seconds since the run began" },
-    { "eta", "number", "seconds that are left, as far as can be told" },
+    { "eta", "number", "an estimate of the seconds that are left" },
     { "text", "string", "all of it in a line" } },
   { name = "tessera.Candidate", page = "candidate",
     summary = "A sketch with its decisions, and what measuring it gave.",
     { "sketch", "integer", "the number of the sketch, from 1; 1 if left out" },
     { "decisions", "integer[]", "the decision of each sampling instruction " ..
-      "in turn, each preceded by its length" },
+      "in order, each preceded by its length" },
     { "seconds?", "number", "the median time; math.huge where there is none" },
     { "status?", "string", '"OK", or why there is no time: "BUILD_ERROR", ' ..
       '"LAUNCH_ERROR", "TIMEOUT", "CRASHED", "WRONG_RESULT", "INFRA"; ' ..
@@ -145,16 +145,16 @@ local classes = {
       "tessera.Candidate[]",
       "gives a list of at most n candidates to measure" },
     { "observe?", "fun(self: table, session: tessera.Session, candidates: " ..
-      "tessera.Candidate[])", "is told what measuring them gave" } },
+      "tessera.Candidate[])", "observes the measured candidates" } },
   { name = "tessera.CostModel", page = "cost_model",
     summary = "What ts.cost_model takes; other fields are its own.",
     { "predict", "fun(self: table, session: tessera.Session, candidates: " ..
       "tessera.Candidate[]): number[]",
       "gives a list of scores, one for each candidate; higher is better" },
     { "update?", "fun(self: table, session: tessera.Session, candidates: " ..
-      "tessera.Candidate[])", "is told what measuring them gave" } },
+      "tessera.Candidate[])", "observes the measured candidates" } },
   { name = "tessera.Session", page = "session",
-    summary = "What a strategy or a cost model may ask while it runs." },
+    summary = "The queries of a running strategy or cost model." },
 }
 
 -- The page of a class; `calls` gives the lines of what can be called on an

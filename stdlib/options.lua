@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The options of functions, and what is wrong with a value given for one: of
--- ts.tune the same in Lua and in the files of `tessera tune`.
+-- Declarations and checks of options, shared by ts.tune and `tessera tune`.
 local options = {}
 
 -- Options of ts.tune; `flag` is how `tessera tune` spells one, `takes` what
@@ -144,7 +143,7 @@ local function one(name)
   return (name:find "^[aeiou]" and "an " or "a ") .. name
 end
 
-function options.told(x)
+function options.text_of(x)
   if x == nil then return "missing" end
   if type(x) == "string" then return (("%q"):format(x):gsub("\\\n", "\\n")) end
   if type(x) == "number" then return ("the number %s"):format(x) end
@@ -191,7 +190,7 @@ local function unfit(o, x)
     local few = o.least and type(x) == "number" and x < o.least
     if fits(x, t) and not few then return nil end
   end
-  return ("'%s' is %s, not %s"):format(o.name, options.told(x), wanted(o))
+  return ("'%s' is %s, not %s"):format(o.name, options.text_of(x), wanted(o))
 end
 
 -- The same of an option of ts.tune, by its name.

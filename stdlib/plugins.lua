@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The reference of the functions that searches are extended with in Lua:
--- strategies, cost models, and what both may ask.  Pages and editors' stubs are
--- both made of it; their classes stand in objects.lua.
+-- Reference of search's extension points in Lua: strategies, cost models and
+-- sessions.  Pages and editors' stubs are generated from it; their classes are
+-- in objects.lua.
 local objects = require "tessera.objects"
 
 local plugins = {}

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What `tessera doc` knows: primitives, modules, options, functions and
--- classes; and the stubs for editors.  Each is an entry { name =, summary =,
+-- The reference of `tessera doc` (primitives, modules, options, functions and
+-- classes) and the stubs for editors.  Each is an entry { name =, summary =,
 -- page = a function that gives its page }: "sch:split", "ts.sum", "trials".
 local ts = require "tessera"
 local options = require "tessera.options"
@@ -257,7 +257,7 @@ local function rows_of(entries, name, word)
   return rows(own, word)
 end
 
-local function told(name, lines)
+local function chapter_page(name, lines)
   return ("## %s\n\n%s"):format(name, table.concat(lines, "\n"))
 end
 
@@ -267,15 +267,15 @@ end
 local function elsewhere(entries, name, word, mark)
   local lines = mark == ":" and rows_of(entries, name:match "^(.*):", word) or
                 rows(entries, word)
-  if #lines > 0 then return told(name, lines) end
+  if #lines > 0 then return chapter_page(name, lines) end
   if mark == "." and not is_of_lua(name) then
     local pages = named(entries, coloned(name), word, ":")
     if #pages > 0 then return table.concat(pages, "\n\n") end
   end
   lines = chapters.lines(word, mark)
   if #lines == 0 then return nil end
-  table.insert(lines, 1, "No page of its own; chapters tell of it:\n")
-  return told(name, lines)
+  table.insert(lines, 1, "No page of its own; chapters that mention it:\n")
+  return chapter_page(name, lines)
 end
 
 -- A name as it was given, without what stands around it: "--db", "-num-cores"
@@ -285,7 +285,7 @@ local function bare(name)
 end
 
 -- The pages of a name, in full or its last part, as "sch:split", "ts.sum",
--- "p:save", "split" or "--db"; else what is told of it; nil when nothing is.
+-- "p:save", "split" or "--db"; else the chapters that mention it; nil for none.
 function reference.page(name)
   name = bare(name)
   local mark, word = name:match "([.:])([%w_]+)$"

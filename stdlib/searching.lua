@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Modules, spaces, strategies and cost models: the part of the module
--- "tessera" about searching that is written in Lua.  It is given the module's
--- table and the raw functions, and adds to the table.
+-- ts.module, ts.space, ts.strategy and ts.cost_model: the Lua part of the
+-- module "tessera" about search.  Adds its functions to the module's table.
 
 local options = require "tessera.options"
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The prompt of `tessera step`: forwards, back and to any place of a trace,
--- the program with what changed marked, the decision and its alternatives.
+-- The prompt of `tessera step`: moves through a trace, shows the program with
+-- the last change marked, the decision and its alternatives.
 
 -- The commands, in one list for `help` and for the reference.
 local commands = {
@@ -179,7 +179,7 @@ local function perform(s, words)
   stepping[name](s, words)
 end
 
--- One command; true when it was the last.  One that fails is told of in a
+-- One command; true when it was the last.  A failing one is reported in a
 -- terminal, and is the end of what comes through a pipe.
 local function obey(s, words, terminal)
   if (short[words[1]] or words[1]) == "quit" then return true end

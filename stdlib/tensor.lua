@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Tensor intrinsics and what helps to use them.
+-- Declaring tensor intrinsics, and scheduling helpers that map blocks to them.
 local ts = require "tessera"
 local options = require "tessera.options"
 local invalid = debug.getregistry()["tessera.invalid"]

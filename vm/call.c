@@ -373,7 +373,7 @@ static bool verify_after(frame *f) {
 /* Only a program that ever had more statements than the limit can exceed it. */
 static bool nests_well(frame *f) {
   ir_program *p = &f->m->prog;
-  if (!ir_exprs_nest_well(p, &f->m->scratch))
+  if (!ir_expr_depth_ok(p, &f->m->scratch))
     return fail_call(f, VM_W_DEPTH, 0, IR_MAX_EXPR_DEPTH);
   if (p->stmt.n <= IR_MAX_STMT_DEPTH) return true;
   return ir_depth(p, ir_entry(p)->root) <= IR_MAX_STMT_DEPTH ||

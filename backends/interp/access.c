@@ -115,8 +115,8 @@ static void add_block(comp *c, ir_buf b, ir_stmt block, bool store,
 /* Is some block around the access annotated as not declaring it? */
 static bool is_hidden(const comp *c, ir_buf b, bool store) {
   for (uint32_t i = 0; i < c->k->blocks.n; i++)
-    if (ir_notes_buffer(c->p, c->k->blocks.v[i],
-                        store ? IR_HIDDEN_WRITES : IR_HIDDEN_READS, b))
+    if (ir_anno_lists_buffer(c->p, c->k->blocks.v[i],
+                             store ? IR_HIDDEN_WRITES : IR_HIDDEN_READS, b))
       return true;
   return false;
 }

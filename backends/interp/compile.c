@@ -99,7 +99,7 @@ static bool note_expr(const ir_program *p, ir_expr e, void *ud) {
 static void find_outer(outer_vars *o) {
   const ir_program *p = o->c->p;
   for (ir_stmt s = o->loop; s; s = ir_next(p, s, o->loop))
-    (void)ir_any_held(p, s, note_expr, o);
+    (void)ir_stmt_any_expr(p, s, note_expr, o);
 }
 
 /* A warp-synchronous loop: all lanes wait before and after it and must agree on

@@ -26,7 +26,7 @@
  * How structs grow.  A struct that a host fills in, or has filled in, begins
  * with struct_size, where the host writes sizeof of it (TESS_INIT does).  New
  * members go to its end, never into padding, so each version of a struct is a
- * prefix of the next, and the size tells which members the host knows: of an
+ * prefix of the next, and the size says which members the host knows: of an
  * argument those after them have their defaults, of a result they are not
  * written.  A host that was compiled against a newer header may call an older
  * library: that looks at the members it knows, and sets the rest of a result
@@ -35,7 +35,7 @@
  * makes (tess_error_info, tess_progress) carry its own size.
  *
  * Structs without struct_size never change: tess_dtype, tess_value, tess_arg
- * and tess_candidate, which stand in arrays or are passed by value, and
+ * and tess_candidate, which are array elements or passed by value, and
  * tess_allocator, a function and its user data.
  *
  * Data is counted from 0 (sketches, rows, parameters, bits of a mask), but for

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a statement reads and writes, seen from outside of it. */
+ * May-access regions of a statement: what it reads and writes, relaxed over its
+ * loops, as seen from outside. */
 #include "ir/analysis/analysis.h"
 #include "ir/arith/region.h"
 #include "ir/edit.h"
@@ -8,16 +9,16 @@
 typedef struct accesses {
   ir_program *p;
   arena *scratch;
-  ir_stmt body; /* the statement in question */
+  ir_stmt body; /* the statement analyzed */
   bool writes;
   int n, max; /* n -1: too many */
   ir_region *out;
-  ir_loops l; /* the loops from it down to where we are */
+  ir_loops l; /* the loops from it down to the access */
 } accesses;
 
-/* ---- the way down ------------------------------------------------------- */
+/* ---- loops and lets around an access ------------------------------------- */
 
-/* The inner ones first, since their values may use the others. */
+/* The inner ones first, since their values may use the outer ones. */
 ir_expr ir_inline_lets(ir_program *p, arena *scratch, ir_stmt s, ir_stmt top,
                        ir_expr e) {
   for (;; s = ir_st(p, s)->parent) {
@@ -36,7 +37,7 @@ static ir_expr without_lets(accesses *f, ir_stmt s, ir_expr e) {
   return ir_inline_lets(f->p, f->scratch, s, f->body, e);
 }
 
-/* The loops around s inside of the body, the body's own included. */
+/* The loops around s inside of the body, including the body itself. */
 static void find_loops(accesses *f, ir_stmt s) {
   const ir_program *p = f->p;
   ir_loops *l = &f->l;
@@ -59,7 +60,7 @@ static void find_loops(accesses *f, ir_stmt s) {
   }
 }
 
-/* Does the buffer live inside of the body, around s? */
+/* Is the buffer allocated inside of the body, around s? */
 static bool is_inside(const accesses *f, ir_stmt s, ir_buf b) {
   for (;; s = ir_st(f->p, s)->parent) {
     const ir_stmt_rec *r = ir_st(f->p, s);
@@ -70,22 +71,23 @@ static bool is_inside(const accesses *f, ir_stmt s, ir_buf b) {
 
 /* ---- one access --------------------------------------------------------- */
 
-/* A constant end beyond the buffer's is brought back to it. */
-static void clip(ir_program *p, ir_expr dim, ir_expr *min, ir_expr *max) {
+/* Clips a constant end to the buffer's. */
+static void clip_to_extent(ir_program *p, ir_expr dim, ir_expr *min,
+                           ir_expr *max) {
   int64_t lo, hi, n;
   if (ir_const_int(p, *min, &lo) && lo < 0) *min = ir_index(p, 0);
   if (ir_const_int(p, *max, &hi) && ir_const_int(p, dim, &n) && hi >= n)
     *max = ir_index(p, n - 1);
 }
 
-/* What a condition says of an index ends its constant bounds. */
-static void limit(ir_program *p, ir_expr cond, ir_expr e, ir_expr *min,
-                  ir_expr *max) {
+/* Tightens the constant bounds of an index by a condition on it. */
+static void clip_by_condition(ir_program *p, ir_expr cond, ir_expr e,
+                              ir_expr *min, ir_expr *max) {
   const ir_node n = *ir_at(p, cond);
   int64_t end, bound;
   if (n.op == IR_AND) {
-    limit(p, n.a, e, min, max);
-    limit(p, n.b, e, min, max);
+    clip_by_condition(p, n.a, e, min, max);
+    clip_by_condition(p, n.b, e, min, max);
   } else if (n.op == IR_LT && n.a == e && ir_const_int(p, n.b, &end) &&
              ir_const_int(p, *max, &bound) && bound >= end &&
              ir_at(p, *min)->hi < end) {
@@ -97,19 +99,19 @@ static void limit(ir_program *p, ir_expr cond, ir_expr e, ir_expr *min,
   }
 }
 
-/* So do the conditions around s inside of the body. */
-static void limit_all(accesses *f, ir_stmt s, ir_expr e, ir_expr *min,
-                      ir_expr *max) {
+/* The same by all conditions around s inside of the body. */
+static void clip_by_conditions(accesses *f, ir_stmt s, ir_expr e, ir_expr *min,
+                               ir_expr *max) {
   const ir_program *p = f->p;
   for (ir_stmt a = s; a != f->body; a = ir_st(p, a)->parent) {
     const ir_stmt_rec *up = ir_st(p, ir_st(p, a)->parent);
     if (up->kind == IR_IF && !ir_st(p, a)->in_alt)
-      limit(f->p, up->cond, e, min, max);
+      clip_by_condition(f->p, up->cond, e, min, max);
   }
 }
 
-/* Indices first .. last of one dimension, over all iterations; false: they
- * cannot be told. */
+/* The range first .. last of an index of one dimension over all iterations;
+ * false: unknown. */
 static bool relax_dim(accesses *f, ir_stmt s, ir_expr *first, ir_expr *last) {
   ir_program *p = f->p;
   bool point = *first == *last;
@@ -123,8 +125,9 @@ static bool relax_dim(accesses *f, ir_stmt s, ir_expr *first, ir_expr *last) {
       (!point && !arith_relax(p, f->scratch, g, f->l.n, f->l.var, f->l.lo,
                               f->l.extent, &low, last, NULL)))
     return false;
-  if (point) limit_all(f, s, e, first, last);
-  if (ir_changes(p, f->body, *first, &b) || ir_changes(p, f->body, *last, &b))
+  if (point) clip_by_conditions(f, s, e, first, last);
+  if (ir_first_clobber(p, f->body, *first, &b) ||
+      ir_first_clobber(p, f->body, *last, &b))
     return false;
   *first = ir_cast(p, IR_INDEX, *first);
   *last = ir_cast(p, IR_INDEX, *last);
@@ -143,8 +146,8 @@ static void add_region(accesses *f, ir_region r) {
     f->out[f->n++] = r;
 }
 
-/* At statement s, buffer b is accessed from first to last in each dimension;
- * both arrays are changed. */
+/* Adds the access [first, last] of buffer b by statement s; overwrites both
+ * arrays. */
 static void add_access(accesses *f, ir_stmt s, ir_buf b, ir_expr *first,
                        ir_expr *last) {
   ir_program *p = f->p;
@@ -157,7 +160,7 @@ static void add_access(accesses *f, ir_stmt s, ir_buf b, ir_expr *first,
       first[i] = zero;
       last[i] = ir_sub(p, ir_dim(p, b, i), one);
     }
-    if (f->l.n) clip(p, ir_dim(p, b, i), &first[i], &last[i]);
+    if (f->l.n) clip_to_extent(p, ir_dim(p, b, i), &first[i], &last[i]);
     v[2 * i] = first[i];
     v[2 * i + 1] = arith_extent_of(p, first[i], last[i]);
   }
@@ -171,7 +174,7 @@ static void add_point(accesses *f, ir_stmt s, ir_buf b, uint32_t n,
   add_access(f, s, b, e, e + n);
 }
 
-/* A region that block s declares, over what its iters are bound to. */
+/* Adds a region that block s declares, with its iters bound. */
 static void add_declared(accesses *f, ir_stmt s, ir_region r) {
   ir_program *p = f->p;
   uint32_t n = ir_ndim(p, r.buf);
@@ -194,17 +197,17 @@ typedef struct loads {
   ir_expr *e;
 } loads;
 
-static void note_load(const ir_program *p, ir_expr e, void *ud) {
+static void collect_load(const ir_program *p, ir_expr e, void *ud) {
   loads *l = ud;
   if (ir_at(p, e)->op == IR_LOAD) l->e[l->n++] = e;
 }
 
-/* The loads in e, found before any is looked at: that makes nodes. */
+/* Collects the loads in e before it analyzes any, since that makes nodes. */
 static void add_loads(accesses *f, ir_stmt s, ir_expr e) {
   ir_program *p = f->p;
   if (f->writes || !e || !ir_at(p, e)->has_load) return;
   loads l = {0, arena_array(f->scratch, ir_expr, (size_t)e + 1)};
-  ir_visit(p, f->scratch, e, note_load, &l);
+  ir_visit(p, f->scratch, e, collect_load, &l);
   for (uint32_t i = 0; i < l.n; i++) {
     const ir_node n = *ir_at(p, l.e[i]);
     add_point(f, s, n.a, n.n, n.b);

@@ -9,21 +9,21 @@
 
 /* ---- accessed regions (accesses.c) -------------------------------------- */
 
-/* The regions that statement `body` (one subtree) reads or writes outside
- * of buffers allocated within, over the variables bound above it: what a
- * block around it must declare. Appended to `out` (scratch array of at most
- * `max`), reads first merged per buffer; returns the number or -1. */
+/* May-access regions: those that statement `body` (one subtree) reads or writes
+ * of buffers allocated outside of it, over the variables bound outside; what a
+ * block around it must declare.  Appends to `out` (a scratch array of at most
+ * `max`), merged per buffer; returns the number, or -1 for too many. */
 int ir_accessed_regions(ir_program *p, arena *scratch, ir_stmt body,
                         bool writes, int max, ir_region *out);
-/* Expression e of statement s, with values in place of the names that lets
- * bind from s up to `top`, a statement around it or s. */
+/* Expression e of statement s, with the lets between s and `top` (a statement
+ * around s, or s) inlined. */
 ir_expr ir_inline_lets(ir_program *p, arena *scratch, ir_stmt s, ir_stmt top,
                        ir_expr e);
 
-/* ---- a block seen from further out (view.c) ----------------------------- */
+/* ---- a block seen from an outer statement (loop_view.c) ------------------ */
 
-/* The loops between `top` (a statement above `st`, or 0) and `st`, neither
- * included, outer first.  false: other statements stand there too. */
+/* The loops between `top` (a statement above `st`, or 0) and `st`, exclusive,
+ * outermost first. false: other statements are in between. */
 typedef struct ir_loops {
   uint32_t n;
   ir_var *var;
@@ -31,104 +31,108 @@ typedef struct ir_loops {
 } ir_loops;
 bool ir_loops_between(const ir_program *p, arena *scratch, ir_stmt top,
                       ir_stmt st, ir_loops *out);
-/* Does one of them tell where another one runs?  Then they run no box. */
+/* Are the loops coupled, so that their iteration domain is not rectangular: do
+ * the bounds of one depend on another? */
 bool ir_loops_coupled(const ir_program *p, const ir_loops *l);
-/* Expressions over the iters of a block, in place, become ones over the
- * loops around it. */
+/* Replaces the iters of a block, in place, by their bindings. */
 void ir_bind_iters(ir_program *p, arena *scratch, ir_stmt block, uint32_t n,
                    ir_expr *e);
-/* Does no loop or let, and no buffer, tell the value of e?  It is a number, or
- * made of sizes: the same wherever it stands. */
+/* Is e invariant everywhere: built of constants and sizes only, without loop or
+ * let variables and loads? */
 bool ir_is_invariant(const ir_program *p, ir_expr e);
 
-/* A block seen from `top`, a statement above, as if guarded splits had not
- * been made: loops that count together (i_0 * 4 + i_1) and that its predicate
- * ends early (.. < 10) are one loop (of 10), of which they are digits; so where
- * sizes tell the end. */
+/* A block seen from `top`, a statement above, with guarded splits undone: loops
+ * that form one count (i_0 * 4 + i_1) which the predicate ends early (.. < 10)
+ * are merged into one loop (of 10), of which they become digits; also for
+ * symbolic ends. */
 typedef struct ir_view {
   ir_loops l;   /* the loops between */
-  ir_expr pred; /* what is left of the predicate; 0: nothing */
+  ir_expr pred; /* the remaining predicate; 0: true */
   uint32_t nsteps;
   ir_subst *step; /* in scratch */
 } ir_view;
-/* false: other statements than loops stand between. */
+/* false: other statements than loops are in between. */
 bool ir_view_block(ir_program *p, arena *scratch, ir_stmt top, ir_stmt block,
                    ir_view *out);
-/* An expression over the loops, as one over those of the view. */
+/* Rewrites an expression over the loops to one over those of the view. */
 ir_expr ir_view_expr(const ir_view *v, ir_expr e);
-/* The same of a condition that holds, for expressions over its variables; no
- * loops. */
-void ir_view_given(ir_program *p, arena *scratch, ir_expr given, ir_view *out);
-/* Does e speak of anything but the loops of the view? */
-bool ir_view_escapes(const ir_program *p, const ir_view *v, ir_expr e);
+/* A view without loops, of a condition that holds: rewrites expressions over
+ * the condition's variables. */
+void ir_view_condition(ir_program *p, arena *scratch, ir_expr given,
+                       ir_view *out);
+/* Does e use variables other than the loops of the view? */
+bool ir_view_uses_outer(const ir_program *p, const ir_view *v, ir_expr e);
 
-/* ---- reductions count up (counting.c) ----------------------------------- */
+/* ---- order of reductions (reduction_order.c) ----------------------------- */
 
-/* In the order of the loops l, outer first, is each result of iters bound over
- * them first met with all iters that reduce at their least, where it is
- * initialised?  By rules that are quick and do not see all. */
-bool ir_counts_from_init(const ir_program *p, arena *scratch,
-                         const ir_loops *l, uint32_t n, const ir_iter *iter);
-/* The same of a block in the loops below `top`, and its predicate; false where
- * other statements stand there. */
-bool ir_counts_from_start(const ir_program *p, arena *scratch, ir_stmt block,
-                          ir_stmt top);
-/* All that reduces stands below `top`, and runs each result's instances in the
- * order of its reduce iters as they are declared. */
-bool ir_reduces_as_declared(ir_program *p, arena *scratch, ir_stmt block,
-                            ir_stmt top);
+/* Executed in the order of the loops l, outermost first: does each result of
+ * the iters, which are bound over them, start at its init, with all reduce
+ * iters at their minimum?  Sound, by fast rules that are not complete. */
+bool ir_loops_start_at_init(const ir_program *p, arena *scratch,
+                            const ir_loops *l, uint32_t n, const ir_iter *iter);
+/* The same for a block in the loops below `top`, and its predicate; false also
+ * if other statements are in between. */
+bool ir_block_starts_at_init(const ir_program *p, arena *scratch, ir_stmt block,
+                             ir_stmt top);
+/* Do all reductions nested in `top` execute the instances of each result in the
+ * declared order of its reduce iters? */
+bool ir_reduces_in_declared_order(ir_program *p, arena *scratch, ir_stmt block,
+                                  ir_stmt top);
 
-/* ---- what a block touches (cover.c) ------------------------------------- */
+/* ---- may-access and must-access boxes (footprint.c) ---------------------- */
 
-/* The view's predicate without what only says that an iter's binding lies in
- * its domain and that speaks of variables bound further out: as if iters
- * could overhang.  0: nothing is left. */
-ir_expr ir_unclipped(ir_program *p, ir_stmt block, const ir_view *v);
-/* A box [min, max], inclusive, over variables bound at or above `top`, around
- * all that region r (one over the block's iters) names while the loops
- * between `top` and the block run; not clipped to the shape.  false: none
- * can be given. */
+/* The view's predicate without guards that only clip an iter's binding to its
+ * domain and depend on variables bound outside: as if iters could overhang. 0:
+ * true. */
+ir_expr ir_unclipped_predicate(ir_program *p, ir_stmt block, const ir_view *v);
+/* May-access: a box [min, max], inclusive, over variables bound at or above
+ * `top`, that contains every point of region r (over the block's iters) while
+ * the loops between `top` and the block run; not clipped to the shape. false:
+ * none is known. */
 bool ir_may_access_box(ir_program *p, arena *scratch, ir_stmt block,
                        ir_region r, ir_stmt top, ir_expr *min, ir_expr *max);
-/* The part of [min, max] that lies in buffer b lies in [omin, omax], where
- * `given` (0: nothing) holds. */
+/* Is the part of [min, max] inside buffer b contained in [omin, omax], given a
+ * condition (0: none)? */
 bool ir_box_within(ir_program *p, arena *scratch, ir_buf b, const ir_expr *min,
-                   const ir_expr *max, const ir_expr *omin,
-                   const ir_expr *omax, ir_expr given);
-/* Does region r meanwhile surely name every point of the box [min, max] that
- * lies in the buffer, when `given` holds (a condition over variables bound at
- * or above `top`; 0: none)? */
+                   const ir_expr *max, const ir_expr *omin, const ir_expr *omax,
+                   ir_expr given);
+/* Must-access: does region r, while the loops between `top` and the block run,
+ * cover every point of the box [min, max] inside the buffer, given a condition
+ * over variables bound at or above `top` (0: none)? */
 bool ir_must_access_box(ir_program *p, arena *scratch, ir_stmt block,
                         ir_region r, ir_stmt top, const ir_expr *min,
                         const ir_expr *max, ir_expr given);
-/* Does r, one of the block's own regions, surely name all of a box, whichever,
- * while the loops from `loop` on run?  Sees only what is plainly so, quickly
- * (plain.c). */
+/* Must-access by a fast test for rectangular nests (footprint_box.c): does r,
+ * one of the block's regions, cover some full box while the loops from `loop`
+ * down run? */
 bool ir_must_access_box_quick(const ir_program *p, ir_stmt block, ir_stmt loop,
                               ir_region r);
-/* Does each run of the block surely access (write or read) every point of
- * region r, one of those that it declares?  What it declares may be a box
- * around less (surely.c). */
+/* Must each instance of the block access (write or read) every point of region
+ * r, which it declares?  A declared region may be a bounding box
+ * (must_access.c). */
 bool ir_must_access_region(ir_program *p, arena *scratch, ir_stmt block,
                            ir_region r, bool write);
 
 /* ---- lifetime scopes (lifetime.c) --------------------------------------- */
 
-/* The one rule of where a buffer of a block's allocs lives (home.c): the
- * loop in each of whose iterations, or the block in each of whose instances,
- * it is fresh.  It is the innermost one around all its accesses in which no
- * value is carried from one iteration to the next: each read is surely
- * preceded, in the same iteration, by writes that cover it, which no memory
- * changed there tells, and each result of a reduction into the buffer is seen
- * to begin at its init in the iteration.  At worst it is the block
- * that allocates it.  Global buffers live outside of thread loops; shared ones
- * may live inside, where each thread is seen to have its own until lowering
- * finds out that one is enough for all (kernel.h).  So what is computed under
- * a parallel loop for use there is each iteration's own, while a scan keeps
- * its state.  Lowering
- * allocates there, the interpreter uses the same answer, and primitives
- * count on it.  `b` is a local buffer of a program with blocks; 0: no block
- * of the entry function allocates it. */
+/* The lifetime scope of a buffer allocated by a block: the loop in each of
+ * whose iterations, or the block in each of whose instances, the buffer is
+ * fresh.
+ *
+ * It is the innermost loop or block around all accesses that carries no value
+ * of the buffer from one iteration to the next: each read must be preceded, in
+ * the same iteration, by writes that cover it and whose extent does not depend
+ * on memory changed there, and each result of a reduction into the buffer must
+ * start at its init in that iteration.  At worst it is the block that allocates
+ * it.  Global buffers are allocated outside of thread loops; shared ones may be
+ * allocated inside, if each thread provably could have its own, until lowering
+ * finds that one serves all (lower/threads).  So what is computed under a
+ * parallel loop for use there is private to each iteration, while a scan keeps
+ * its state.
+ *
+ * Lowering allocates there, the interpreter uses the same function, and
+ * primitives rely on it.  `b` is a local buffer of a program with blocks; 0: no
+ * block of the entry function allocates it. */
 ir_stmt ir_lifetime_scope(ir_program *p, arena *scratch, ir_buf b);
 
 /* ---- layout conversion -------------------------------------------------- */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding out what a block must declare that it reads and writes. */
+ * Inference of a block's read and write regions from its body. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 
 enum { MAX_REGIONS = 256 };
 
-/* Regions found so far, one a buffer. */
+/* The regions found, one a buffer. */
 typedef struct found {
   ir_program *p;
   arena *scratch;
@@ -15,19 +15,19 @@ typedef struct found {
   ir_region v[MAX_REGIONS];
 } found;
 
-static void too_many(const found *f) {
+static void too_many_regions(const found *f) {
   const char *name = ir_text(f->p, ir_blk(f->p, f->block)->name);
   mem_unwind_limit(f->p->heap, "a block reads or writes more than 256 buffers",
                    arena_printf(f->scratch, "block '%s'", name));
 }
 
-static void merge(found *f, ir_region r) {
+static void merge_region(found *f, ir_region r) {
   for (uint32_t i = 0; i < f->n; i++)
     if (f->v[i].buf == r.buf) {
       f->v[i] = arith_region_union(f->p, f->v[i], r);
       return;
     }
-  if (f->n == MAX_REGIONS) too_many(f);
+  if (f->n == MAX_REGIONS) too_many_regions(f);
   f->v[f->n++] = r;
 }
 
@@ -35,14 +35,14 @@ static void find_below(found *f, ir_stmt first, bool writes) {
   ir_region r[MAX_REGIONS];
   for (ir_stmt s = first; s; s = ir_st(f->p, s)->next) {
     int n = ir_accessed_regions(f->p, f->scratch, s, writes, MAX_REGIONS, r);
-    if (n < 0) too_many(f);
-    for (int i = 0; i < n; i++) merge(f, r[i]);
+    if (n < 0) too_many_regions(f);
+    for (int i = 0; i < n; i++) merge_region(f, r[i]);
   }
 }
 
-/* Seen from block b: buffers that live in it are nobody else's business, and
- * a match stands for its source. */
-static void look_from(found *f, ir_stmt b) {
+/* As seen from block b: drops the buffers allocated in it, and replaces match
+ * buffers by their sources. */
+static void leave_block(found *f, ir_stmt b) {
   ir_span own = ir_blk(f->p, b)->allocs, m = ir_blk(f->p, b)->matches;
   uint32_t n = f->n;
   f->n = 0;
@@ -56,47 +56,48 @@ static void look_from(found *f, ir_stmt b) {
         r = f->p->match.v[k].source;
         break;
       }
-    merge(f, r);
+    merge_region(f, r);
   }
 }
 
-static void find(found *f, ir_program *p, arena *scratch, ir_stmt b,
-                 bool writes) {
+static void find_regions(found *f, ir_program *p, arena *scratch, ir_stmt b,
+                         bool writes) {
   f->p = p;
   f->scratch = scratch;
   f->block = b;
   f->n = 0;
   find_below(f, ir_st(p, b)->alt, writes);
   find_below(f, ir_st(p, b)->body, writes);
-  if (ir_blk(p, b)->allocs.n || ir_blk(p, b)->matches.n) look_from(f, b);
+  if (ir_blk(p, b)->allocs.n || ir_blk(p, b)->matches.n) leave_block(f, b);
 }
 
-static bool same(const ir_program *p, ir_region a, ir_region b) {
+static bool same_regions(const ir_program *p, ir_region a, ir_region b) {
   return a.buf == b.buf && !memcmp(p->arg.v + a.at, p->arg.v + b.at,
                                    2 * ir_ndim(p, a.buf) * sizeof *p->arg.v);
 }
 
-/* What a reduction updates it does not read: its init was there before. */
+/* A reduction does not declare reads of what it updates: its init wrote
+ * that. */
 static void drop_updates(found *reads, const found *writes) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < reads->n; i++) {
     bool updated = false;
     for (uint32_t k = 0; k < writes->n; k++)
-      updated |= same(reads->p, reads->v[i], writes->v[k]);
+      updated |= same_regions(reads->p, reads->v[i], writes->v[k]);
     if (!updated) reads->v[n++] = reads->v[i];
   }
   reads->n = n;
 }
 
-/* What a person said (given; NULL: not looked at) stays as it was, what is
- * hidden goes. */
-static void heed_notes(found *f, ir_stmt b, ir_span old, const char *given,
-                       const char *hidden) {
+/* Keeps the regions that annotations state explicitly (given; NULL: ignored),
+ * and drops hidden ones. */
+static void apply_annotations(found *f, ir_stmt b, ir_span old,
+                              const char *given, const char *hidden) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < f->n; i++) {
     ir_region r = f->v[i];
-    if (ir_notes_buffer(f->p, b, hidden, r.buf)) continue;
-    if (given && ir_notes_buffer(f->p, b, given, r.buf))
+    if (ir_anno_lists_buffer(f->p, b, hidden, r.buf)) continue;
+    if (given && ir_anno_lists_buffer(f->p, b, given, r.buf))
       for (uint32_t k = old.at; k < old.at + old.n; k++)
         if (f->p->region.v[k].buf == r.buf) r = f->p->region.v[k];
     f->v[n++] = r;
@@ -107,14 +108,14 @@ static void heed_notes(found *f, ir_stmt b, ir_span old, const char *given,
 static void set_regions(ir_program *p, arena *scratch, ir_stmt b, bool given) {
   arena_mark m = arena_get_mark(scratch);
   found *reads = arena_new(scratch, found), *writes = arena_new(scratch, found);
-  find(reads, p, scratch, b, false);
-  find(writes, p, scratch, b, true);
+  find_regions(reads, p, scratch, b, false);
+  find_regions(writes, p, scratch, b, true);
   if (ir_st(p, b)->alt) drop_updates(reads, writes);
   if (ir_st(p, b)->anno) {
-    heed_notes(reads, b, ir_blk(p, b)->reads, given ? IR_EXPLICIT_READS : NULL,
-               IR_HIDDEN_READS);
-    heed_notes(writes, b, ir_blk(p, b)->writes,
-               given ? IR_EXPLICIT_WRITES : NULL, IR_HIDDEN_WRITES);
+    apply_annotations(reads, b, ir_blk(p, b)->reads,
+                      given ? IR_EXPLICIT_READS : NULL, IR_HIDDEN_READS);
+    apply_annotations(writes, b, ir_blk(p, b)->writes,
+                      given ? IR_EXPLICIT_WRITES : NULL, IR_HIDDEN_WRITES);
   }
   ir_block_set_reads(p, b, reads->n, reads->v);
   ir_block_set_writes(p, b, writes->n, writes->v);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bounds of what a loop or an iteration variable ranges over. */
+ * Value ranges of loop and iteration variables. */
 #include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 
-/* lo + extent - 1 is looked at as one sum, so that what cancels in it (as in
- * the triangle from k + 1 for n - 1 - k) does not widen the answer. */
+/* lo + extent - 1 is simplified as one sum, so that terms that cancel (as in
+ * the triangle from k + 1 for n - 1 - k) do not widen the range. */
 void ir_domain_bounds(const ir_program *p, ir_expr lo, ir_expr extent,
                       int64_t *min, int64_t *max) {
   lin last, n;

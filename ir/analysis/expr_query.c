@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Questions about expressions, and walking over them.  Nodes are shared, so
- * a walk that does not remember where it was can take exponential time: a
- * search goes on without memory for a while, which nearly always is enough,
- * and then marks what it has seen. */
+ * Queries and walks over expressions.  Nodes are shared, so a walk without a
+ * visited set can take exponential time: a search goes without one for a number
+ * of steps, which nearly always suffices, then marks visited nodes. */
 #include "ir/edit.h"
 #include "ir/memo.h"
 #include "ir/query.h"
@@ -35,7 +34,7 @@ typedef struct search {
   const ir_program *p;
   uint32_t var;       /* this variable, when not 0 */
   ir_buf buf;         /* else a load of this buffer, 0: of any */
-  uint32_t steps;     /* left before marking begins */
+  uint32_t steps;     /* before the visited set is used */
   VEC(uint64_t) seen; /* a bit a node, once steps is 0 */
 } search;
 
@@ -44,7 +43,7 @@ static bool is_hit(const search *s, const ir_node *n) {
   return n->op == IR_LOAD && (!s->buf || n->a == s->buf);
 }
 
-/* Cannot what is sought be below? */
+/* Do the cached facts exclude a match in n or nested in it? */
 static bool is_ruled_out(const search *s, const ir_node *n) {
   if (n->op == IR_INT || n->op == IR_REAL) return true;
   return s->var ? !(n->vars & 1u << s->var % 32) : !n->has_load;
@@ -66,7 +65,7 @@ static bool was_seen(search *s, ir_expr e) {
   return old & bit;
 }
 
-static bool find(search *s, ir_expr e) {
+static bool search_expr(search *s, ir_expr e) {
   const ir_node *n = ir_at(s->p, e);
   if (is_ruled_out(s, n)) return false;
   if (is_hit(s, n)) return true;
@@ -74,12 +73,12 @@ static bool find(search *s, ir_expr e) {
   const uint32_t *ops;
   uint32_t fixed[3], k = ir_operands(s->p, e, &ops, fixed);
   for (uint32_t i = 0; i < k; i++)
-    if (find(s, ops[i])) return true;
+    if (search_expr(s, ops[i])) return true;
   return false;
 }
 
 static bool search_for(search *s, ir_expr e) {
-  bool found = find(s, e);
+  bool found = search_expr(s, e);
   vec_free(s->p->heap, &s->seen);
   return found;
 }
@@ -97,35 +96,35 @@ bool ir_has_load(const ir_program *p, ir_expr e, ir_buf b) {
   return search_for(&s, e);
 }
 
-/* ---- asking what is below ----------------------------------------------- */
+/* ---- generic search ------------------------------------------------------ */
 
 typedef struct asking {
   const ir_program *p;
-  ir_look (*f)(const ir_program *p, ir_expr e, void *ud);
+  ir_walk (*f)(const ir_program *p, ir_expr e, void *ud);
   void *ud;
   search seen;
 } asking;
 
-static bool ask(asking *a, ir_expr e) {
+static bool walk_any(asking *a, ir_expr e) {
   const ir_node *n = ir_at(a->p, e);
   if (n->op == IR_INT || n->op == IR_REAL) return false;
-  ir_look look = a->f(a->p, e, a->ud);
-  if (look != IR_LOOK_BELOW || n->op == IR_VAR) return look == IR_LOOK_FOUND;
+  ir_walk look = a->f(a->p, e, a->ud);
+  if (look != IR_WALK_DESCEND || n->op == IR_VAR) return look == IR_WALK_FOUND;
   if (was_seen(&a->seen, e)) return false;
   const uint32_t *ops;
   uint32_t fixed[3], k = ir_operands(a->p, e, &ops, fixed);
   for (uint32_t i = 0; i < k; i++)
-    if (ask(a, ops[i])) return true;
+    if (walk_any(a, ops[i])) return true;
   return false;
 }
 
 bool ir_any(const ir_program *p, ir_expr e,
-            ir_look (*f)(const ir_program *p, ir_expr e, void *ud), void *ud) {
+            ir_walk (*f)(const ir_program *p, ir_expr e, void *ud), void *ud) {
   const ir_node *n = ir_at(p, e);
   if (n->op == IR_INT || n->op == IR_REAL) return false;
-  if (n->op == IR_VAR) return f(p, e, ud) == IR_LOOK_FOUND;
+  if (n->op == IR_VAR) return f(p, e, ud) == IR_WALK_FOUND;
   asking a = {p, f, ud, {.p = p, .steps = FREE_STEPS}};
-  bool found = ask(&a, e);
+  bool found = walk_any(&a, e);
   if (a.seen.seen.cap) vec_free(p->heap, &a.seen.seen);
   return found;
 }
@@ -151,7 +150,7 @@ bool ir_is_small(const ir_program *p, ir_expr e) {
 
 /* ---- visiting ----------------------------------------------------------- */
 
-/* An operand that stands on the stack twice is visited when first met. */
+/* An operand that is on the stack twice is visited when first reached. */
 void ir_visit(const ir_program *p, arena *scratch, ir_expr e,
               void (*f)(const ir_program *p, ir_expr e, void *ud), void *ud) {
   arena_mark mark = arena_get_mark(scratch);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How many operations one run of a program does: arithmetic on values, not
- * on indices.  Loops whose work does not depend on their variable are
- * multiplied; others, as in triangular programs, are run through, and past a
- * bound on that the middle of their range stands for all of it.  The work of
- * a statement is that and its stores, so that copies are work, too. */
+ * Operation counts: arithmetic on values (not indices) executed by one
+ * count_stmts of a program.  Loops whose work does not depend on their variable
+ * are multiplied; others, as in triangular nests, are iterated, and past a
+ * limit the middle of the range represents all of it.  The work of a statement
+ * also counts its stores, so that copies are work. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "ir/scalar.h"
 
-/* Schedule modules ask for work, often and at small sizes. */
+/* Schedule modules query work, often and at small sizes. */
 enum { STEPS = 1 << 22, WORK_STEPS = 1 << 14 };
 enum { UNKNOWN = 0, REGULAR, IRREGULAR };
 
-/* Where a value is computed: always (WHOLE), or where one side of a choice is
- * taken; what it costs there. */
+/* Where a value is computed: always (WHOLE), or in one arm of a select; and the
+ * cost there. */
 typedef struct place {
   uint32_t parent, depth;
   int64_t cost;
 } place;
 
-enum { UNSEEN = 0, WHOLE, UNPLACED }; /* then the sides of choices */
+enum { UNSEEN = 0, WHOLE, UNPLACED }; /* then the arms of selects */
 
 typedef struct counter {
   const ir_program *p;
@@ -29,22 +29,22 @@ typedef struct counter {
   ir_expr *order; /* what a statement computes, operands first */
   uint32_t norder;
   place *places;
-  int64_t *value; /* by variable: its value now */
-  bool *unsure;   /* by variable: it is a guess */
+  int64_t *value; /* by variable: its current value */
+  bool *unsure;   /* by variable: the value is a guess_value */
   uint8_t *shape; /* by loop: UNKNOWN ... */
   int64_t steps;  /* left */
-  int64_t store;  /* what a lane of a store costs */
-  bool guessed;   /* what eval() gave since this was cleared hangs on one */
-  bool open;      /* how often some loop runs does */
+  int64_t store;  /* cost of a lane of a store */
+  bool guessed;   /* eval() used a guess_value since this was cleared */
+  bool open;      /* the trip count_expr of some loop used one */
   int64_t total;
 } counter;
 
-static int64_t add(int64_t a, int64_t b) {
+static int64_t flops_add(int64_t a, int64_t b) {
   int64_t r;
   return __builtin_add_overflow(a, b, &r) ? INT64_MAX : r;
 }
 
-static int64_t times(int64_t a, int64_t b) {
+static int64_t flops_times(int64_t a, int64_t b) {
   int64_t r;
   return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r;
 }
@@ -53,20 +53,20 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* ---- expressions -------------------------------------------------------- */
 
-/* Lists what e computes, each once.  Indices cost nothing, and neither does
- * what is inside of a load. */
-static void list(counter *c, ir_expr e) {
+/* Lists what e computes, each node once.  Indices cost nothing, nor do the
+ * indices of loads. */
+static void list_computed(counter *c, ir_expr e) {
   if (!e || ir_at(c->p, e)->is_index || c->at[e] != UNSEEN) return;
   c->at[e] = UNPLACED;
   const uint32_t *ops;
   uint32_t fixed[3], n = 0;
   if (ir_at(c->p, e)->op != IR_LOAD) n = ir_operands(c->p, e, &ops, fixed);
-  for (uint32_t i = 0; i < n; i++) list(c, ops[i]);
+  for (uint32_t i = 0; i < n; i++) list_computed(c, ops[i]);
   c->order[c->norder++] = e;
 }
 
-/* e is used in place `here`: it is computed where all its uses are. */
-static void use(counter *c, ir_expr e, uint32_t here) {
+/* e is used in place `here`: it is computed in the common place of its uses. */
+static void use_in_place(counter *c, ir_expr e, uint32_t here) {
   if (!e || c->at[e] == UNSEEN) return;
   uint32_t at = c->at[e] == UNPLACED ? here : c->at[e];
   while (at != here) {
@@ -77,26 +77,26 @@ static void use(counter *c, ir_expr e, uint32_t here) {
   c->at[e] = at;
 }
 
-/* Users stand behind what they use.  The two sides of the choice at order[i]
- * get the places from next on; what follows them. */
+/* Uses follow definitions in the order.  The two arms of the select at order[i]
+ * get the places from next on; returns the next free one. */
 static uint32_t place_operands(counter *c, ir_expr e, uint32_t next) {
   const ir_node *n = ir_at(c->p, e);
   const uint32_t *ops, here = c->at[e];
-  uint32_t fixed[3], count = 0;
+  uint32_t fixed[3], count_expr = 0;
   if (n->op == IR_SELECT) {
     for (uint32_t i = 0; i < 2; i++)
       c->places[next + i] = (place){here, c->places[here].depth + 1, 0};
-    use(c, n->a, here);
-    use(c, n->b, next);
-    use(c, n->c, next + 1);
+    use_in_place(c, n->a, here);
+    use_in_place(c, n->b, next);
+    use_in_place(c, n->c, next + 1);
     return next + 2;
   }
-  if (n->op != IR_LOAD) count = ir_operands(c->p, e, &ops, fixed);
-  for (uint32_t i = 0; i < count; i++) use(c, ops[i], here);
+  if (n->op != IR_LOAD) count_expr = ir_operands(c->p, e, &ops, fixed);
+  for (uint32_t i = 0; i < count_expr; i++) use_in_place(c, ops[i], here);
   return next;
 }
 
-/* Operations that the node itself does, one a lane. */
+/* Operations of the node itself, one a lane. */
 static int64_t own_cost(const ir_node *n) {
   switch ((ir_op)n->op) {
   case IR_NONE:
@@ -113,8 +113,8 @@ static int64_t own_cost(const ir_node *n) {
   }
 }
 
-/* Adds up by place; a choice, whose sides were placed last first, costs its
- * dearer one. */
+/* Adds up the costs by place, innermost first; a select costs its more
+ * expensive arm. */
 static int64_t add_places(counter *c, uint32_t end) {
   for (uint32_t i = 0; i < c->norder; i++) {
     const ir_node *n = ir_at(c->p, c->order[i]);
@@ -124,21 +124,20 @@ static int64_t add_places(counter *c, uint32_t end) {
       cost = larger(c->places[end].cost, c->places[end + 1].cost);
     }
     place *to = &c->places[c->at[c->order[i]]];
-    to->cost = add(to->cost, cost);
+    to->cost = flops_add(to->cost, cost);
   }
   return c->places[WHOLE].cost;
 }
 
-/* What compiled code does for e: a value that is used several times is
- * computed once. */
-static int64_t count(counter *c, ir_expr e) {
+/* The cost of e as compiled: a value with several uses is computed once. */
+static int64_t count_expr(counter *c, ir_expr e) {
   arena_mark mark = arena_get_mark(c->scratch);
   uint32_t end = UNPLACED + 1;
   c->norder = 0;
-  list(c, e);
+  list_computed(c, e);
   c->places = arena_array(c->scratch, place, end + 2 * (size_t)c->norder);
   c->places[WHOLE] = (place){0};
-  use(c, e, WHOLE);
+  use_in_place(c, e, WHOLE);
   for (uint32_t i = c->norder; i-- > 0;)
     end = place_operands(c, c->order[i], end);
   int64_t cost = add_places(c, end);
@@ -149,18 +148,18 @@ static int64_t count(counter *c, ir_expr e) {
 
 static int64_t cost_of(counter *c, ir_expr e) {
   if (!e) return 0;
-  if (c->cost[e] < 0) c->cost[e] = count(c, e);
+  if (c->cost[e] < 0) c->cost[e] = count_expr(c, e);
   return c->cost[e];
 }
 
-/* What stands for a value that is not known. */
-static int64_t guess(counter *c, const ir_node *n) {
+/* A representative for an unknown value. */
+static int64_t guess_value(counter *c, const ir_node *n) {
   c->guessed = true;
   if (n->lo == INT64_MIN || n->hi == INT64_MAX) return n->lo > 1 ? n->lo : 1;
   return n->lo + (int64_t)(((uint64_t)n->hi - (uint64_t)n->lo) / 2);
 }
 
-/* The value of an index where the loops around stand. */
+/* The value of an index for the current values of the loop variables. */
 static int64_t eval(counter *c, ir_expr e) {
   const ir_node *n = ir_at(c->p, e);
   if (n->op == IR_INT) return n->i;
@@ -171,16 +170,16 @@ static int64_t eval(counter *c, ir_expr e) {
   if (n->op == IR_SELECT) return eval(c, eval(c, n->a) ? n->b : n->c);
   if (n->op == IR_NOT) return !eval(c, n->a);
   if (n->op < IR_ADD || n->op > IR_OR || !ir_is_int(n->dtype))
-    return guess(c, n);
+    return guess_value(c, n);
   return ir_fold_int((ir_op)n->op, ir_at(c->p, n->a)->dtype, eval(c, n->a),
                      eval(c, n->b));
 }
 
-/* The variable stands where e says, and n further. */
-static void set(counter *c, ir_var v, ir_expr e, int64_t n) {
+/* Sets the variable to the value of e, plus n. */
+static void set_var(counter *c, ir_var v, ir_expr e, int64_t n) {
   bool guessed = c->guessed;
   c->guessed = false;
-  c->value[v] = add(eval(c, e), n);
+  c->value[v] = flops_add(eval(c, e), n);
   c->unsure[v] = c->guessed;
   c->guessed = guessed;
 }
@@ -189,8 +188,8 @@ static void set(counter *c, ir_var v, ir_expr e, int64_t n) {
 
 static int64_t list_cost(counter *c, ir_stmt first);
 
-/* Whether the extent of a loop inside depends on this loop's variable,
- * directly or through what is computed from it. */
+/* Does the extent of an inner loop depend on this loop's variable, directly or
+ * through what is computed from it? */
 static uint8_t find_shape(const ir_program *p, ir_stmt loop) {
   uint32_t vars = 1u << ir_st(p, loop)->var % 32;
   for (ir_stmt s = ir_next(p, loop, loop); s; s = ir_next(p, s, loop)) {
@@ -220,27 +219,27 @@ static int64_t loop_cost(counter *c, ir_stmt s) {
   if (n <= 0) return 0;
   if (!c->shape[s]) c->shape[s] = find_shape(c->p, s);
   if (c->shape[s] == REGULAR || n > c->steps) {
-    set(c, r->var, r->lo, n / 2);
-    return times(n, list_cost(c, r->body));
+    set_var(c, r->var, r->lo, n / 2);
+    return flops_times(n, list_cost(c, r->body));
   }
   c->steps -= n;
   for (int64_t i = 0; i < n; i++) {
-    set(c, r->var, r->lo, i);
-    sum = add(sum, list_cost(c, r->body));
+    set_var(c, r->var, r->lo, i);
+    sum = flops_add(sum, list_cost(c, r->body));
   }
   return sum;
 }
 
-static void bind_iters(counter *c, ir_stmt s) {
+static void set_iters(counter *c, ir_stmt s) {
   ir_span it = ir_blk(c->p, s)->iters;
   for (uint32_t i = it.at; i < it.at + it.n; i++)
-    set(c, c->p->iter.v[i].var, c->p->iter.v[i].bind, 0);
+    set_var(c, c->p->iter.v[i].var, c->p->iter.v[i].bind, 0);
 }
 
 static int64_t block_cost(counter *c, ir_stmt s) {
-  bind_iters(c, s);
-  return add(list_cost(c, ir_st(c->p, s)->alt),
-             list_cost(c, ir_st(c->p, s)->body));
+  set_iters(c, s);
+  return flops_add(list_cost(c, ir_st(c->p, s)->alt),
+                   list_cost(c, ir_st(c->p, s)->body));
 }
 
 static int64_t stmt_cost(counter *c, ir_stmt s) {
@@ -249,15 +248,15 @@ static int64_t stmt_cost(counter *c, ir_stmt s) {
   case IR_LOOP: return loop_cost(c, s);
   case IR_BLOCK: return block_cost(c, s);
   case IR_STORE:
-    return add(cost_of(c, r->value),
-               c->store * ir_at(c->p, r->value)->dtype.lanes);
+    return flops_add(cost_of(c, r->value),
+                     c->store * ir_at(c->p, r->value)->dtype.lanes);
   case IR_IF:
-    return add(cost_of(c, r->cond),
-               larger(list_cost(c, r->body), list_cost(c, r->alt)));
+    return flops_add(cost_of(c, r->cond),
+                     larger(list_cost(c, r->body), list_cost(c, r->alt)));
   case IR_LET:
     if (ir_is_int(c->p->var.v[r->let_var].dtype))
-      set(c, r->let_var, r->let_value, 0);
-    return add(cost_of(c, r->let_value), list_cost(c, r->body));
+      set_var(c, r->let_var, r->let_value, 0);
+    return flops_add(cost_of(c, r->let_value), list_cost(c, r->body));
   case IR_EVALUATE: return cost_of(c, r->eval);
   case IR_ALLOCATE: return list_cost(c, r->body);
   case IR_BARRIER:
@@ -269,11 +268,11 @@ static int64_t stmt_cost(counter *c, ir_stmt s) {
 static int64_t list_cost(counter *c, ir_stmt first) {
   int64_t sum = 0;
   for (ir_stmt s = first; s; s = ir_st(c->p, s)->next)
-    sum = add(sum, stmt_cost(c, s));
+    sum = flops_add(sum, stmt_cost(c, s));
   return sum;
 }
 
-static void begin(counter *c) {
+static void flops_begin(counter *c) {
   const ir_program *p = c->p;
   c->cost = arena_array(c->scratch, int64_t, p->node.n);
   memset(c->cost, 0xff, p->node.n * sizeof *c->cost);
@@ -284,43 +283,43 @@ static void begin(counter *c) {
   c->shape = arena_zalloc(c->scratch, p->stmt.n);
 }
 
-static tess_status run(void *ud) {
+static tess_status count_stmts(void *ud) {
   counter *c = ud;
-  begin(c);
+  flops_begin(c);
   if (c->p->entry) c->total = stmt_cost(c, ir_entry(c->p)->root);
   return TESS_OK;
 }
 
-/* Memory that runs out leaves the answer at 0: nothing is known. */
+/* If memory runs out the answer stays 0: unknown. */
 int64_t ir_flops(const ir_program *p) {
   arena scratch;
   counter c = {.p = p, .scratch = &scratch, .steps = STEPS};
   if (p->entry && ir_entry(p)->sizes.n) return -1;
   arena_init(&scratch, p->heap);
-  tess_status s = mem_protect(p->heap, run, &c);
+  tess_status s = mem_protect(p->heap, count_stmts, &c);
   arena_free(&scratch);
   return s ? 0 : c.total;
 }
 
-/* The loops around s stand at their middle. */
-static void stand(counter *c, ir_stmt s) {
+/* Sets the loops around s to the middle of their ranges. */
+static void set_loops_to_middle(counter *c, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(c->p, s);
-  if (r->parent) stand(c, r->parent);
+  if (r->parent) set_loops_to_middle(c, r->parent);
   if (r->kind == IR_LOOP) {
     c->guessed = false;
     int64_t n = eval(c, r->extent);
     bool unsure = c->guessed;
-    set(c, r->var, r->lo, n / 2);
+    set_var(c, r->var, r->lo, n / 2);
     c->unsure[r->var] |= unsure;
   }
-  if (r->kind == IR_BLOCK) bind_iters(c, s);
+  if (r->kind == IR_BLOCK) set_iters(c, s);
 }
 
 int64_t ir_work(const ir_program *p, ir_stmt s, arena *scratch) {
   arena_mark mark = arena_get_mark(scratch);
   counter c = {.p = p, .scratch = scratch, .steps = WORK_STEPS, .store = 1};
-  begin(&c);
-  if (ir_st(p, s)->parent) stand(&c, ir_st(p, s)->parent);
+  flops_begin(&c);
+  if (ir_st(p, s)->parent) set_loops_to_middle(&c, ir_st(p, s)->parent);
   int64_t work = stmt_cost(&c, s);
   arena_reset_to(scratch, mark);
   return c.open ? -1 : work;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a block touches of a buffer while the loops around it run: at most a
- * box, and whether it surely touches every point of that box.  The first is
- * what a reader needs, the second what it may count on. */
+ * Footprints: the box that a block may access of a buffer while the loops
+ * around it run, and whether it must access every point of a box.  The former
+ * bounds a consumer's needs, the latter guarantees a producer's coverage. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 
-/* ---- at most ------------------------------------------------------------ */
+/* ---- may access ---------------------------------------------------------- */
 
-/* Where the box is constant it need not be larger than what the iters'
- * domains allow, since no instance runs outside of them. */
-static void stay_in_domain(ir_program *p, ir_region r, ir_expr *min,
+/* Where the box is constant it is clipped to what the iters' domains allow,
+ * since no instance runs outside of them. */
+static void clip_to_domain(ir_program *p, ir_region r, ir_expr *min,
                            ir_expr *max) {
   for (uint32_t d = 0; d < ir_ndim(p, r.buf); d++) {
     const ir_node *at = ir_at(p, ir_region_min(p, r, d));
@@ -45,18 +45,17 @@ bool ir_may_access_box(ir_program *p, arena *scratch, ir_stmt block,
                      &max[d], NULL))
       return false;
   }
-  stay_in_domain(p, r, min, max);
+  clip_to_domain(p, r, min, max);
   return true;
 }
 
-/* a <= b, where `given` holds; where its counts end early, they are seen so
- * first. */
-static bool reaches(ir_program *p, arena *scratch, ir_expr a, ir_expr b,
-                    ir_expr given) {
+/* Is a <= b, given a condition; with the splits that it guards undone. */
+static bool is_at_most_given(ir_program *p, arena *scratch, ir_expr a,
+                             ir_expr b, ir_expr given) {
   if (a == b || arith_prove_le(p, a, b)) return true;
   if (!given) return false;
   ir_view v;
-  ir_view_given(p, scratch, given, &v);
+  ir_view_condition(p, scratch, given, &v);
   a = ir_view_expr(&v, a);
   b = ir_view_expr(&v, b);
   return a == b || arith_prove_le(p, a, b) ||
@@ -69,38 +68,38 @@ bool ir_box_within(ir_program *p, arena *scratch, ir_buf b, const ir_expr *min,
   for (uint32_t d = 0; d < ir_ndim(p, b); d++) {
     ir_expr zero = ir_index(p, 0);
     ir_expr end = ir_sub(p, ir_dim(p, b, d), ir_index(p, 1));
-    if (!reaches(p, scratch, omin[d], min[d], given) &&
+    if (!is_at_most_given(p, scratch, omin[d], min[d], given) &&
         !arith_prove_le(p, omin[d], zero))
       return false;
-    if (!reaches(p, scratch, max[d], omax[d], given) &&
+    if (!is_at_most_given(p, scratch, max[d], omax[d], given) &&
         !arith_prove_le(p, end, omax[d]))
       return false;
   }
   return true;
 }
 
-/* ---- at least ----------------------------------------------------------- */
+/* ---- must access --------------------------------------------------------- */
 
-/* One question to ir_must_access_box, and what it becomes. */
+/* A query to ir_must_access_box, and its reduction to a surjective map. */
 typedef struct fill {
   ir_program *p;
   ir_stmt block;
   ir_region r;
-  ir_view view, given;      /* of the block; what holds around it */
-  const ir_expr *min, *max; /* as seen through `given` */
-  uint32_t n;               /* dimensions that the loops must run over: */
-  ir_expr *bind, *extent;   /* from 0, by these values */
+  ir_view view, given;      /* of the block; of the condition around it */
+  const ir_expr *min, *max; /* rewritten by `given` */
+  uint32_t n;               /* dimensions that the loops must cover: */
+  ir_expr *bind, *extent;   /* bindings, from 0, and their extents */
 } fill;
 
-/* An expression over the loops, seen both ways. */
-static ir_expr see(const fill *f, ir_expr e) {
+/* An expression over the loops, rewritten by both views. */
+static ir_expr view_both(const fill *f, ir_expr e) {
   return ir_view_expr(&f->given, ir_view_expr(&f->view, e));
 }
 
-/* What iter `it` loses because its binding is clipped to its domain, at the
- * low end or the high one, lies outside of the buffer in dimension d: that
- * begins at the iter itself plus a constant, and the domain reaches this end.
- * What begins before the buffer lies outside only if all of its points do. */
+/* Clipping the binding of iter `it` to its domain, at the low or the high end,
+ * removes only points outside of the buffer in dimension d: the region starts
+ * at the iter plus a constant, and the domain is_at_most_given this end.  What
+ * starts before the buffer is outside only if all of its points are. */
 static bool clips_outside(const fill *f, const ir_iter *it, uint32_t d,
                           bool low) {
   ir_program *p = f->p;
@@ -113,7 +112,7 @@ static bool clips_outside(const fill *f, const ir_iter *it, uint32_t d,
                               ir_add(p, lo, it->extent));
 }
 
-/* All points that it loses so lie outside of the buffer. */
+/* Are all points that are removed so outside of the buffer? */
 static bool clip_is_harmless(const fill *f, const ir_iter *it, bool low) {
   ir_program *p = f->p;
   bool shows = false;
@@ -125,16 +124,16 @@ static bool clip_is_harmless(const fill *f, const ir_iter *it, bool low) {
   return shows;
 }
 
-/* The condition only says that an iter's binding lies in its domain, at the
- * low end or the high one, and speaks of variables bound further out; where
- * `harmless`, of an iter that loses nothing of the buffer by that. */
+/* Does the condition only clip an iter's binding to its domain, at one end, and
+ * depend on variables bound outside; if `harmless`, with an iter that loses no
+ * point of the buffer? */
 static bool only_clips(const fill *f, ir_expr cond, bool harmless) {
   ir_program *p = f->p;
-  if (!ir_view_escapes(p, &f->view, cond)) return false;
+  if (!ir_view_uses_outer(p, &f->view, cond)) return false;
   ir_span iters = ir_blk(p, f->block)->iters;
   for (uint32_t k = iters.at; k < iters.at + iters.n; k++) {
     ir_iter it = p->iter.v[k];
-    ir_expr bind = see(f, it.bind);
+    ir_expr bind = view_both(f, it.bind);
     bool low = cond == ir_binary(p, IR_LE, it.lo, bind);
     if (low || cond == ir_binary(p, IR_LT, bind, ir_add(p, it.lo, it.extent)))
       return !harmless || clip_is_harmless(f, &it, low);
@@ -142,30 +141,29 @@ static bool only_clips(const fill *f, ir_expr cond, bool harmless) {
   return false;
 }
 
-/* Drops such conditions from `pred`: as if iters could overhang.  0: nothing
- * is left. */
-static ir_expr unclipped(const fill *f, ir_expr pred, bool harmless) {
+/* Drops such conditions from `pred`: as if iters could overhang. 0: true. */
+static ir_expr drop_clips(const fill *f, ir_expr pred, bool harmless) {
   ir_program *p = f->p;
   const ir_node n = *ir_at(p, pred);
   if (n.op == IR_AND) {
-    ir_expr a = unclipped(f, n.a, harmless);
-    ir_expr b = unclipped(f, n.b, harmless);
+    ir_expr a = drop_clips(f, n.a, harmless);
+    ir_expr b = drop_clips(f, n.b, harmless);
     return a && b ? ir_and(p, a, b) : a ? a : b;
   }
   return only_clips(f, pred, harmless) ? 0 : pred;
 }
 
-ir_expr ir_unclipped(ir_program *p, ir_stmt block, const ir_view *v) {
+ir_expr ir_unclipped_predicate(ir_program *p, ir_stmt block, const ir_view *v) {
   fill f = {.p = p, .block = block, .view = *v};
-  return v->pred ? unclipped(&f, v->pred, false) : 0;
+  return v->pred ? drop_clips(&f, v->pred, false) : 0;
 }
 
-/* Drops from a predicate what holds anyway where `given` does. */
-static ir_expr not_given(const fill *f, arena *scratch, ir_expr pred) {
+/* Drops from a predicate what the given condition implies. */
+static ir_expr drop_implied(const fill *f, arena *scratch, ir_expr pred) {
   const ir_node n = *ir_at(f->p, pred);
   if (n.op == IR_AND) {
-    ir_expr a = not_given(f, scratch, n.a);
-    ir_expr b = not_given(f, scratch, n.b);
+    ir_expr a = drop_implied(f, scratch, n.a);
+    ir_expr b = drop_implied(f, scratch, n.b);
     return a && b ? ir_and(f->p, a, b) : a ? a : b;
   }
   for (uint32_t i = 0; i < f->view.l.n; i++)
@@ -173,19 +171,19 @@ static ir_expr not_given(const fill *f, arena *scratch, ir_expr pred) {
   return arith_prove(f->p, scratch, pred, f->given.pred) ? 0 : pred;
 }
 
-/* What the predicate takes away within the buffer, where `given` holds; 0:
- * nothing. */
+/* The predicate that excludes points of the buffer, given the condition; 0:
+ * none. */
 static ir_expr effective_predicate(const fill *f, arena *scratch) {
   ir_program *p = f->p;
   ir_expr pred = f->view.pred ? ir_view_expr(&f->given, f->view.pred) : 0;
-  ir_expr rest = pred ? unclipped(f, pred, true) : 0;
-  rest = rest ? not_given(f, scratch, rest) : 0;
+  ir_expr rest = pred ? drop_clips(f, pred, true) : 0;
+  rest = rest ? drop_implied(f, scratch, rest) : 0;
   return rest && ir_is_const(p, rest, 1) ? 0 : rest;
 }
 
-/* A region of `size` > 1 points a step, in dimension d: tiles must stand
- * side by side, so that the question is one over tiles, of which the last may
- * reach beyond the box. */
+/* A region of `size` > 1 points a step, in dimension d: tiles must be adjacent,
+ * so the question becomes one about tiles, the last of which may overhang the
+ * box. */
 static bool add_tiles(fill *f, ir_expr off, int64_t size, ir_expr extent) {
   ir_program *p = f->p;
   ir_expr step = ir_index(p, size), tile = ir_binary(p, IR_DIV, off, step);
@@ -196,7 +194,7 @@ static bool add_tiles(fill *f, ir_expr off, int64_t size, ir_expr extent) {
   return true;
 }
 
-/* Dimension d becomes an output of the map, unless one step fills it. */
+/* Dimension d becomes an output of the map, unless one step covers it. */
 static bool add_dim(fill *f, uint32_t d, ir_expr at) {
   ir_program *p = f->p;
   int64_t size;
@@ -212,7 +210,7 @@ static bool add_dim(fill *f, uint32_t d, ir_expr at) {
   return true;
 }
 
-/* Every output is one loop's variable, no two the same, over its range. */
+/* Is every output one loop's variable, all distinct, over its range? */
 static bool each_is_a_loop(const fill *f) {
   const ir_program *p = f->p;
   uint64_t seen = 0;
@@ -230,7 +228,7 @@ static bool each_is_a_loop(const fill *f) {
   return true;
 }
 
-/* A loop that no index follows, and that may have no iteration. */
+/* Is there a loop that no index depends on, and that may have no iteration? */
 static bool may_not_run(const fill *f) {
   for (uint32_t i = 0; i < f->view.l.n; i++) {
     uint32_t d = 0;
@@ -254,7 +252,7 @@ bool ir_must_access_box(ir_program *p, arena *scratch, ir_stmt block,
             .bind = at + ndim,
             .extent = at + 2 * ndim};
   if (!ir_view_block(p, scratch, top, block, &f.view)) return false;
-  if (given) ir_view_given(p, scratch, given, &f.given);
+  if (given) ir_view_condition(p, scratch, given, &f.given);
   for (uint32_t d = 0; d < ndim; d++) {
     at[d] = ir_region_min(p, r, d);
     at[3 * ndim + d] = ir_view_expr(&f.given, min[d]);
@@ -262,7 +260,7 @@ bool ir_must_access_box(ir_program *p, arena *scratch, ir_stmt block,
   }
   ir_bind_iters(p, scratch, block, ndim, at);
   for (uint32_t d = 0; d < ndim; d++)
-    if (!add_dim(&f, d, see(&f, at[d]))) return false;
+    if (!add_dim(&f, d, view_both(&f, at[d]))) return false;
   if (may_not_run(&f) || ir_loops_coupled(p, &f.view.l)) return false;
   ir_expr pred = effective_predicate(&f, scratch);
   if (!pred && each_is_a_loop(&f)) return true;

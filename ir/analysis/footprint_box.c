@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What most programs are like, seen quickly: points that loops reach of a
- * buffer are indexed by iters, each of which counts without gaps. */
+ * Fast must-access test for the common case: every index is an iter, or a sum,
+ * that covers its range without gaps in rectangular loops. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 
 enum { MOST_LOOPS = 32 };
 
-/* Loops from one down to a block; and how far they move an index. */
+/* The loops from one down to a block; and the stride of an index in each. */
 typedef struct inner {
   uint32_t n;
   ir_var var[MOST_LOOPS];
@@ -15,7 +15,8 @@ typedef struct inner {
   bool used[MOST_LOOPS]; /* by an index */
 } inner;
 
-/* All have constant lengths and start at 0, and there are not too many. */
+/* All must have constant extents and start at 0, and there must not be too
+ * many. */
 static bool find_inner(const ir_program *p, ir_stmt block, ir_stmt loop,
                        inner *in) {
   memset(in, 0, sizeof *in);
@@ -32,7 +33,7 @@ static bool find_inner(const ir_program *p, ir_stmt block, ir_stmt loop,
   return true;
 }
 
-/* Notes by how much each of those loops moves the sum e, once each. */
+/* Records the stride of each loop in the sum e; each may occur once. */
 static bool find_steps(const ir_program *p, inner *in, ir_expr e) {
   const ir_node n = *ir_at(p, e);
   if (n.wraps) return false;
@@ -52,8 +53,8 @@ static bool find_steps(const ir_program *p, inner *in, ir_expr e) {
   return true;
 }
 
-/* e runs over numbers that follow one another: each loop goes on where the
- * shorter steps end. */
+/* Does e take consecutive values?  Each loop's stride must continue where the
+ * loops with smaller strides end. */
 static bool is_gapless(const ir_program *p, inner *in, ir_expr e) {
   memset(in->step, 0, sizeof in->step);
   if (!find_steps(p, in, e)) return false;
@@ -69,13 +70,13 @@ static bool is_gapless(const ir_program *p, inner *in, ir_expr e) {
   return true;
 }
 
-static bool uses(const ir_program *p, const inner *in, ir_expr e) {
+static bool uses_loop(const ir_program *p, const inner *in, ir_expr e) {
   for (uint32_t i = 0; i < in->n; i++)
     if (in->used[i] && ir_uses_var(p, e, in->var[i])) return true;
   return false;
 }
 
-/* Other iters go their own way, so that where they end takes nothing away. */
+/* Other iters are independent, so their domains exclude nothing. */
 bool ir_must_access_box_quick(const ir_program *p, ir_stmt block, ir_stmt loop,
                               ir_region r) {
   inner in;
@@ -96,7 +97,7 @@ bool ir_must_access_box_quick(const ir_program *p, ir_stmt block, ir_stmt loop,
   }
   for (uint32_t k = 0; k < iters.n; k++)
     if ((k >= 64 || !(seen >> k & 1)) &&
-        uses(p, &in, p->iter.v[iters.at + k].bind))
+        uses_loop(p, &in, p->iter.v[iters.at + k].bind))
       return false;
   return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where a local buffer lives: the innermost loop or block around all its
+ * Lifetime scope of a local buffer: the innermost loop or block around all its
  * accesses that carries no value from one iteration to the next. */
 #include "ir/analysis/analysis.h"
 #include "ir/analysis/lifetime_rolled.h"
@@ -18,7 +18,7 @@ typedef struct search {
   ir_buf b;
 } search;
 
-/* ---- who accesses it ---------------------------------------------------- */
+/* ---- accesses ------------------------------------------------------------ */
 
 static ir_stmt allocating_block(const ir_program *p, ir_buf b) {
   ir_stmt root = ir_entry(p)->root;
@@ -37,9 +37,9 @@ static bool in_regions(const ir_program *p, ir_span r, ir_buf b) {
   return false;
 }
 
-/* What stands at `s` itself, not below, names the buffer outside of a child
- * block: in a store, a bound, a condition, a binding. */
-static bool named_directly(const search *f, ir_stmt s) {
+/* Does `s` itself access the buffer outside of a child block: in a store, a
+ * bound, a condition, a binding? */
+static bool accesses_directly(const search *f, ir_stmt s) {
   const ir_program *p = f->p;
   const ir_stmt_rec *r = ir_st(p, s);
   switch ((ir_kind)r->kind) {
@@ -63,7 +63,7 @@ static bool named_directly(const search *f, ir_stmt s) {
   }
 }
 
-static bool makes_itself(const search *f, ir_stmt block);
+static bool writes_before_reads(const search *f, ir_stmt block);
 
 static bool holds_reduction(const search *f, ir_stmt block) {
   const ir_program *p = f->p;
@@ -74,24 +74,24 @@ static bool holds_reduction(const search *f, ir_stmt block) {
   return false;
 }
 
-/* A reduction goes on with what was there where its init is not for all that
- * it updates, and so does a block that holds but a part of one; blocks do not
- * declare that they read that. */
-static bool goes_on(const search *f, ir_stmt block) {
-  if (ir_st(f->p, block)->alt) return ir_place_reduced(f->p, block);
-  return holds_reduction(f, block) && !makes_itself(f, block);
+/* Does the block update values that it has not written?  A reduction does if
+ * its init must_write_before only part of what it updates, and so does a block
+ * that contains part of a reduction; blocks do not declare these reads. */
+static bool updates_old_values(const search *f, ir_stmt block) {
+  if (ir_st(f->p, block)->alt) return ir_reduce_iter_in_write(f->p, block);
+  return holds_reduction(f, block) && !writes_before_reads(f, block);
 }
 
 /* The child blocks of `scope` that access the buffer, in program order, in
- * scratch; false when something else in the scope does.  What a reduction
- * reads of its own result, if that comes from its init, does not count. */
+ * scratch; false if another statement of the scope does.  Reads of a reduction
+ * of its own result do not count if that starts at its init. */
 static bool find_accesses(const search *f, ir_stmt scope, access **out,
                           uint32_t *n) {
   const ir_program *p = f->p;
   uint32_t cap = 0;
   *n = 0;
   for (ir_stmt s = ir_next(p, scope, scope); s;) {
-    if (named_directly(f, s)) return false;
+    if (accesses_directly(f, s)) return false;
     if (!ir_is_block(p, s)) {
       s = ir_next(p, s, scope);
       continue;
@@ -100,10 +100,11 @@ static bool find_accesses(const search *f, ir_stmt scope, access **out,
                 in_regions(p, ir_blk(p, s)->writes, f->b)};
     if (a.reads || a.writes) {
       if (ir_st(p, s)->in_alt) return false;
-      if (a.writes && goes_on(f, s))
+      if (a.writes && updates_old_values(f, s))
         a.reads = true;
       else
-        a.reads &= !(a.writes && (ir_st(p, s)->alt || makes_itself(f, s)));
+        a.reads &=
+            !(a.writes && (ir_st(p, s)->alt || writes_before_reads(f, s)));
       if (*n == cap) {
         access *more = arena_array(f->scratch, access, cap = 2 * cap + 4);
         if (*n) memcpy(more, *out, *n * sizeof *more);
@@ -121,10 +122,10 @@ static ir_stmt common(const ir_program *p, ir_stmt a, ir_stmt b) {
   return a;
 }
 
-/* ---- what is carried ---------------------------------------------------- */
+/* ---- loop-carried values ------------------------------------------------- */
 
-static bool region_of(const ir_program *p, ir_span r, ir_buf b,
-                      ir_region *out) {
+static bool region_of_buffer(const ir_program *p, ir_span r, ir_buf b,
+                             ir_region *out) {
   for (uint32_t i = 0; i < r.n; i++)
     if (p->region.v[r.at + i].buf == b) {
       *out = p->region.v[r.at + i];
@@ -133,10 +134,10 @@ static bool region_of(const ir_program *p, ir_span r, ir_buf b,
   return false;
 }
 
-/* What the block writes in an iteration of `top` goes on in another one: an
- * iter that reduces or keeps an order is bound to a loop at or above it; or,
- * where there is an init, a result is not seen to begin with it there, since
- * bounds, the predicate or results that move along spread a reduction, too. */
+/* Is what the block writes in an iteration of `top` completed in another one?
+ * So if a reduce or opaque iter is bound to a loop at or above it; or if there
+ * is an init and some result may not start at it there, since bounds, the
+ * predicate or results that move along spread a reduction, too. */
 static bool is_partial(const search *f, ir_stmt block, ir_stmt top) {
   const ir_program *p = f->p;
   ir_span it = ir_blk(p, block)->iters;
@@ -148,19 +149,20 @@ static bool is_partial(const search *f, ir_stmt block, ir_stmt top) {
         return true;
   }
   return ir_st(p, block)->alt && ir_has_reduce_iter(p, block) &&
-         !ir_counts_from_start(p, f->scratch, block, top);
+         !ir_block_starts_at_init(p, f->scratch, block, top);
 }
 
 static bool is_changed(const ir_program *p, ir_expr e, void *top) {
   return ir_may_clobber(p, *(ir_stmt *)top, e);
 }
 
-/* Memory that an iteration of `top` changes tells what of the buffer the block
- * touches in it, or whether: the same words may mean something else later. */
-static bool is_told_by_changes(const search *f, ir_stmt top, ir_stmt block) {
+/* Does what the block accesses in an iteration of `top`, or whether it does,
+ * depend on memory that the iteration clobbers?  Equal expressions may then
+ * have different values. */
+static bool depends_on_clobbered(const search *f, ir_stmt top, ir_stmt block) {
   const ir_program *p = f->p;
   for (ir_stmt s = block; s != top; s = ir_st(p, s)->parent)
-    if (ir_any_held(p, s, is_changed, &top)) return true;
+    if (ir_stmt_any_expr(p, s, is_changed, &top)) return true;
   ir_span side[2] = {ir_blk(p, block)->reads, ir_blk(p, block)->writes};
   for (int w = 0; w < 2 && block != top; w++)
     for (uint32_t i = side[w].at; i < side[w].at + side[w].n; i++) {
@@ -171,9 +173,9 @@ static bool is_told_by_changes(const search *f, ir_stmt top, ir_stmt block) {
   return false;
 }
 
-/* These regions of the buffer, of a block, lie in the box. */
+/* Are these regions of the buffer, of a block, inside the box? */
 static bool all_within(const search *f, ir_stmt block, ir_span regions,
-                       ir_stmt meet, const ir_expr *min, const ir_expr *max) {
+                       ir_stmt lca, const ir_expr *min, const ir_expr *max) {
   ir_program *p = f->p;
   uint32_t ndim = ir_ndim(p, f->b);
   ir_expr *rmin = arena_array(f->scratch, ir_expr, 2 * ndim + 1);
@@ -181,7 +183,7 @@ static bool all_within(const search *f, ir_stmt block, ir_span regions,
   for (uint32_t i = 0; i < regions.n; i++) {
     ir_region r = p->region.v[regions.at + i];
     if (r.buf != f->b) continue;
-    if (!ir_may_access_box(p, f->scratch, block, r, meet, rmin, rmax) ||
+    if (!ir_may_access_box(p, f->scratch, block, r, lca, rmin, rmax) ||
         !ir_box_within(p, f->scratch, f->b, rmin, rmax, min, max,
                        ir_blk(p, block)->pred))
       return false;
@@ -189,70 +191,72 @@ static bool all_within(const search *f, ir_stmt block, ir_span regions,
   return true;
 }
 
-/* Within one iteration of `top`, writer w surely writes, before reader r
- * reads, all that r reads.  Regions of the same buffer may be several; each
- * of the reader's must be covered. */
-static bool covers(const search *f, const access *w, const access *r) {
+/* Within one iteration of `top`: must writer w write all that reader r reads,
+ * before it reads it?  There may be several regions of the buffer; each of the
+ * reader's must be covered. */
+static bool must_write_before(const search *f, const access *w,
+                              const access *r) {
   ir_program *p = f->p;
-  ir_stmt meet = common(p, w->block, r->block);
+  ir_stmt lca = common(p, w->block, r->block);
   uint32_t ndim = ir_ndim(p, f->b);
   ir_expr *wmin = arena_array(f->scratch, ir_expr, 2 * ndim + 1);
   ir_expr *wmax = wmin + ndim;
   ir_region wr;
-  region_of(p, ir_blk(p, w->block)->writes, f->b, &wr);
-  if (!ir_may_access_box(p, f->scratch, w->block, wr, meet, wmin, wmax) ||
-      !ir_must_access_box(p, f->scratch, w->block, wr, meet, wmin, wmax,
+  region_of_buffer(p, ir_blk(p, w->block)->writes, f->b, &wr);
+  if (!ir_may_access_box(p, f->scratch, w->block, wr, lca, wmin, wmax) ||
+      !ir_must_access_box(p, f->scratch, w->block, wr, lca, wmin, wmax,
                           ir_blk(p, r->block)->pred) ||
       !ir_must_access_region(p, f->scratch, w->block, wr, true))
     return false;
   const ir_block_rec b = *ir_blk(p, r->block);
-  return all_within(f, r->block, b.reads, meet, wmin, wmax) &&
-         (!goes_on(f, r->block) ||
-          all_within(f, r->block, b.writes, meet, wmin, wmax));
+  return all_within(f, r->block, b.reads, lca, wmin, wmax) &&
+         (!updates_old_values(f, r->block) ||
+          all_within(f, r->block, b.writes, lca, wmin, wmax));
 }
 
-/* The same where w fills the buffer in the first iteration of a loop below
- * `top`, which is around both. */
-static bool covers_first(const search *f, ir_stmt top, const access *w,
-                         const access *r) {
-  ir_stmt meet = common(f->p, w->block, r->block);
-  for (ir_stmt l = meet; l != top; l = ir_st(f->p, l)->parent)
+/* The same if w fills the buffer in the first iteration of a loop below `top`,
+ * which is around both. */
+static bool must_write_first(const search *f, ir_stmt top, const access *w,
+                             const access *r) {
+  ir_stmt lca = common(f->p, w->block, r->block);
+  for (ir_stmt l = lca; l != top; l = ir_st(f->p, l)->parent)
     if (ir_fills_in_first_iteration(f->p, f->scratch, f->b, w->block, r->block,
-                                    meet, l))
+                                    lca, l))
       return true;
   return false;
 }
 
-/* No value of the buffer passes from one iteration of `top` to the next. */
+/* Is no value of the buffer carried from one iteration of `top` to the next? */
 static bool carries_nothing(const search *f, ir_stmt top, const access *a,
                             uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     bool self = ir_st(f->p, a[i].block)->alt != 0;
-    if (is_told_by_changes(f, top, a[i].block)) return false;
+    if (depends_on_clobbered(f, top, a[i].block)) return false;
     if (a[i].block == top ? a[i].reads || self
                           : a[i].writes && is_partial(f, a[i].block, top))
       return false;
     bool covered = !a[i].reads;
     for (uint32_t k = 0; k < i && !covered; k++)
-      covered = a[k].writes &&
-                (covers(f, &a[k], &a[i]) || covers_first(f, top, &a[k], &a[i]));
+      covered = a[k].writes && (must_write_before(f, &a[k], &a[i]) ||
+                                must_write_first(f, top, &a[k], &a[i]));
     if (!covered) return false;
   }
   return true;
 }
 
-/* All that the block reads of the buffer it has written before, each time. */
-static bool makes_itself(const search *f, ir_stmt block) {
+/* Does each instance of the block write all that it reads of the buffer
+ * before? */
+static bool writes_before_reads(const search *f, ir_stmt block) {
   access *a = NULL;
   uint32_t n;
   return find_accesses(f, block, &a, &n) && n &&
          carries_nothing(f, block, a, n);
 }
 
-/* ---- where it lives ----------------------------------------------------- */
+/* ---- the scope ----------------------------------------------------------- */
 
-/* All that the buffer holds comes from automatic copies.  Each thread could
- * as well make its own: whether threads share one is up to lowering. */
+/* Is the buffer written by automatic copies only?  Each thread could as well
+ * make its own: whether threads share one is decided by lowering. */
 static bool is_copied(const search *f, const access *a, uint32_t n) {
   bool copied = false;
   for (uint32_t i = 0; i < n; i++) {
@@ -270,15 +274,15 @@ static bool shared_among(ir_scope scope, const ir_stmt_rec *loop) {
          (loop->thread <= IR_THREADIDX_Z || loop->thread == IR_WARP);
 }
 
-/* The home inside `scope`, 0: none where surely nothing is carried. */
-static ir_stmt home_below(const search *f, ir_stmt scope, bool *copied) {
+/* The lifetime scope inside `scope`; 0: none that provably carries nothing. */
+static ir_stmt lifetime_below(const search *f, ir_stmt scope, bool *copied) {
   ir_program *p = f->p;
   access *a = NULL;
   uint32_t n;
   if (!find_accesses(f, scope, &a, &n) || !n) return 0;
   ir_stmt top = a[0].block, found = 0;
   for (uint32_t i = 1; i < n; i++) top = common(p, top, a[i].block);
-  if (n == 1 && (found = home_below(f, top, copied))) return found;
+  if (n == 1 && (found = lifetime_below(f, top, copied))) return found;
   *copied = is_copied(f, a, n);
   for (; top != scope && !found; top = ir_st(p, top)->parent)
     if ((ir_is_loop(p, top) || ir_is_block(p, top)) &&
@@ -294,16 +298,16 @@ ir_stmt ir_lifetime_scope(ir_program *p, arena *scratch, ir_buf b) {
   arena_mark mark = arena_get_mark(scratch);
   ir_mark made = ir_get_mark(p);
   bool copied = false;
-  ir_stmt found = home_below(&f, alloc, &copied);
-  ir_forget_since(p, made);
+  ir_stmt found = lifetime_below(&f, alloc, &copied);
+  ir_rollback(p, made);
   arena_reset_to(scratch, mark);
   if (!found) return alloc;
   if (copied) return found;
-  ir_stmt home = found;
+  ir_stmt where = found;
   for (ir_stmt s = found; s != alloc; s = ir_st(p, s)->parent)
     if (shared_among((ir_scope)p->buf.v[b].scope, ir_st(p, s)))
-      home = ir_st(p, s)->parent;
-  while (!ir_is_loop(p, home) && !ir_is_block(p, home))
-    home = ir_st(p, home)->parent;
-  return home;
+      where = ir_st(p, s)->parent;
+  while (!ir_is_loop(p, where) && !ir_is_block(p, where))
+    where = ir_st(p, where)->parent;
+  return where;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a block writes in the first iteration of a loop: its predicate is
- * `t == first || ..`, beyond what the overhang of tiles asks for, and an index
- * may wrap around, as (t * 4 + a) % 6. */
+ * Lifetime scopes of rolling buffers: whether a block fills the buffer in the
+ * first iteration of a loop, under a predicate `t == first || ..` besides the
+ * guards of overhanging tiles, with indices that may be circular, as (t * 4 +
+ * a) % 6. */
 #include "ir/analysis/lifetime_rolled.h"
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
@@ -15,14 +16,14 @@ typedef struct first {
   ir_stmt writer, loop;
   ir_region made;
   ir_expr given; /* the reader's predicate, 0: none */
-  ir_loops l;    /* between meet and the writer */
-  uint64_t used; /* which of them some index counts by */
+  ir_loops l;    /* between lca and the writer */
+  uint64_t used; /* bit set: loops that some index uses */
 } first;
 
-/* ---- when it writes ----------------------------------------------------- */
+/* ---- when it writes ------------------------------------------------------ */
 
 /* `t == first || ..` */
-static bool asks_for_first(const first *f, const ir_node *n) {
+static bool tests_first_iteration(const first *f, const ir_node *n) {
   const ir_program *p = f->p;
   const ir_stmt_rec *l = ir_st(p, f->loop);
   if (n->op != IR_OR) return false;
@@ -34,9 +35,9 @@ static bool asks_for_first(const first *f, const ir_node *n) {
   return false;
 }
 
-/* The condition keeps an iter in its domain, and what that leaves out is
- * outside of the buffer: the only index that the iter goes into is itself and
- * a constant, and the domain reaches the end of that dimension. */
+/* Does the condition only clip an iter to its domain, and only remove points
+ * outside of the buffer: is the only index that uses the iter itself plus a
+ * constant, and does the domain reach the end of that dimension? */
 static bool is_clip_of(const first *f, ir_expr cond, const ir_iter *it) {
   ir_program *p = f->p;
   int64_t c, end, size;
@@ -64,14 +65,14 @@ static bool is_clip(const first *f, ir_expr cond) {
   return false;
 }
 
-/* In the first iteration the condition leaves out nothing that the reader
- * reads, which runs under `given`; *asks: it asks for that iteration, too. */
+/* In the first iteration, does the condition exclude nothing that the reader
+ * reads under `given`? *asks: it tests for that iteration, too. */
 static bool holds_first(const first *f, ir_expr cond, bool *asks) {
   ir_program *p = f->p;
   const ir_node n = *ir_at(p, cond);
   if (n.op == IR_AND)
     return holds_first(f, n.a, asks) && holds_first(f, n.b, asks);
-  if (asks_for_first(f, &n)) return *asks = true;
+  if (tests_first_iteration(f, &n)) return *asks = true;
   ir_subst sub;
   ir_subst_init(&sub, p, f->scratch);
   ir_subst_var(&sub, ir_st(p, f->loop)->var, ir_st(p, f->loop)->lo);
@@ -84,7 +85,7 @@ static bool holds_first(const first *f, ir_expr cond, bool *asks) {
 
 /* e = one of the loops, each element of which is used once, + *rest; -1: no
  * loop, -2: something else. */
-static int counted(first *f, ir_expr e, ir_expr *rest) {
+static int loop_digit(first *f, ir_expr e, ir_expr *rest) {
   const ir_program *p = f->p;
   ir_expr atom[MOST_TERMS];
   int64_t coef[MOST_TERMS], c;
@@ -108,14 +109,14 @@ static int counted(first *f, ir_expr e, ir_expr *rest) {
   return found ? by : -2;
 }
 
-/* All values of index e, as a range; false: not seen. */
-static bool range_of(first *f, ir_expr e, ir_expr dim, ir_expr *min,
-                     ir_expr *max) {
+/* All values of index e, as a range; false: unknown. */
+static bool rolled_range(first *f, ir_expr e, ir_expr dim, ir_expr *min,
+                         ir_expr *max) {
   ir_program *p = f->p;
   const ir_node n = *ir_at(p, e);
   int64_t size = 0, steps;
   bool wraps = n.op == IR_MOD && n.b == dim && ir_const_int(p, dim, &size);
-  int by = counted(f, wraps ? n.a : e, min);
+  int by = loop_digit(f, wraps ? n.a : e, min);
   if (by == -2) return false;
   if (by == -1) {
     *min = *max = e;
@@ -144,8 +145,8 @@ static bool written_first(first *f, ir_expr *min, ir_expr *max) {
   }
   ir_bind_iters(p, f->scratch, f->writer, ndim, at);
   for (uint32_t d = 0; d < ndim; d++)
-    if (!range_of(f, ir_subst_expr(&sub, at[d]), ir_dim(p, r.buf, d), &min[d],
-                  &max[d]))
+    if (!rolled_range(f, ir_subst_expr(&sub, at[d]), ir_dim(p, r.buf, d),
+                      &min[d], &max[d]))
       return false;
   for (uint32_t k = 0; k < f->l.n; k++)
     if (ir_at(p, f->l.extent[k])->lo < 1 ||
@@ -160,10 +161,11 @@ static ir_region region_of(const ir_program *p, ir_span r, ir_buf b) {
   return i < r.at + r.n ? p->region.v[i] : (ir_region){0, 0};
 }
 
-/* Only loops stand between, and each runs as it does in the first iteration. */
-static bool runs_alike(const ir_program *p, ir_stmt loop, ir_stmt meet) {
+/* Are only loops in between, with bounds that are the same in each iteration of
+ * `loop`? */
+static bool runs_alike(const ir_program *p, ir_stmt loop, ir_stmt lca) {
   ir_var t = ir_st(p, loop)->var;
-  for (ir_stmt l = meet; l != loop; l = ir_st(p, l)->parent)
+  for (ir_stmt l = lca; l != loop; l = ir_st(p, l)->parent)
     if (!ir_is_loop(p, l) || ir_uses_var(p, ir_st(p, l)->lo, t) ||
         ir_uses_var(p, ir_st(p, l)->extent, t))
       return false;
@@ -171,7 +173,7 @@ static bool runs_alike(const ir_program *p, ir_stmt loop, ir_stmt meet) {
 }
 
 bool ir_fills_in_first_iteration(ir_program *p, arena *scratch, ir_buf b,
-                                 ir_stmt w, ir_stmt r, ir_stmt meet,
+                                 ir_stmt w, ir_stmt r, ir_stmt lca,
                                  ir_stmt loop) {
   first f = {.p = p,
              .scratch = scratch,
@@ -183,12 +185,12 @@ bool ir_fills_in_first_iteration(ir_program *p, arena *scratch, ir_buf b,
   ir_expr pred = ir_blk(p, w)->pred;
   ir_expr *box = arena_array(scratch, ir_expr, 4 * ndim + 1);
   uint8_t kind = ir_st(p, loop)->loop_kind;
-  ir_stmt top = loop == meet ? ir_st(p, meet)->parent : meet;
+  ir_stmt top = loop == lca ? ir_st(p, lca)->parent : lca;
   bool asks = false;
-  if (!ir_is_loop(p, loop) || !runs_alike(p, loop, meet) ||
+  if (!ir_is_loop(p, loop) || !runs_alike(p, loop, lca) ||
       (kind != IR_SERIAL && kind != IR_UNROLLED) || !f.made.buf || !pred ||
       !holds_first(&f, pred, &asks) || !asks ||
-      !ir_loops_between(p, scratch, meet, w, &f.l) ||
+      !ir_loops_between(p, scratch, lca, w, &f.l) ||
       !written_first(&f, box, box + ndim) ||
       !ir_must_access_region(p, scratch, w, f.made, true))
     return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A block seen from further out: the loops between, the bindings of its
- * iters, and guarded splits undone. */
+ * A block seen from an outer statement: the loops in between, the bindings of
+ * its iters, and guarded splits undone. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -42,8 +42,8 @@ bool ir_loops_coupled(const ir_program *p, const ir_loops *l) {
   return false;
 }
 
-/* The position of variable v among a block's iters, or -1. */
-static int iter_of(const ir_program *p, ir_span iters, ir_var v) {
+/* The index of variable v among a block's iters, or -1. */
+static int iter_index(const ir_program *p, ir_span iters, ir_var v) {
   for (uint32_t k = 0; k < iters.n; k++)
     if (p->iter.v[iters.at + k].var == v) return (int)k;
   return -1;
@@ -58,7 +58,7 @@ void ir_bind_iters(ir_program *p, arena *scratch, ir_stmt block, uint32_t n,
     const ir_node *x = ir_at(p, e[i]);
     if (x->op == IR_INT) continue;
     if (x->op == IR_VAR) {
-      int k = iter_of(p, iters, x->a);
+      int k = iter_index(p, iters, x->a);
       if (k >= 0) e[i] = p->iter.v[iters.at + (uint32_t)k].bind;
       continue;
     }
@@ -72,8 +72,8 @@ void ir_bind_iters(ir_program *p, arena *scratch, ir_stmt block, uint32_t n,
   }
 }
 
-/* Some variable of e is bound by none of the loops. */
-static bool escapes(const ir_program *p, ir_expr e, const ir_loops *l) {
+/* Does e use a variable that none of the loops binds? */
+static bool uses_outer(const ir_program *p, ir_expr e, const ir_loops *l) {
   const ir_node n = *ir_at(p, e);
   if (n.op == IR_VAR) {
     for (uint32_t i = 0; i < l->n; i++)
@@ -81,15 +81,15 @@ static bool escapes(const ir_program *p, ir_expr e, const ir_loops *l) {
     return true;
   }
   if (n.op < IR_ADD || n.op > IR_OR) return n.op != IR_INT;
-  return escapes(p, n.a, l) || escapes(p, n.b, l);
+  return uses_outer(p, n.a, l) || uses_outer(p, n.b, l);
 }
 
 /* ---- undoing guarded splits --------------------------------------------- */
 
 enum { MOST_CONJUNCTS = 16, MOST_TERMS = 16 };
 
-/* The conjuncts of a predicate, in `out`; the rest of too many is left out,
- * which makes the predicate weaker. */
+/* The conjuncts of a predicate, in `out`; those beyond a limit are dropped,
+ * which weakens the predicate. */
 static uint32_t conjuncts(const ir_program *p, ir_expr pred, uint32_t n,
                           ir_expr *out) {
   const ir_node *x = ir_at(p, pred);
@@ -99,18 +99,17 @@ static uint32_t conjuncts(const ir_program *p, ir_expr pred, uint32_t n,
   return n;
 }
 
-/* A sum of variables x[i] * coef[i], smallest coefficient first, that counts
- * without gaps: coef[i + 1] = coef[i] * the number of values of x[i].  The
- * first may be a quotient, x // scale; then all is scaled up. */
+/* A mixed-radix number: a sum of variables x[i] * coef[i], smallest coefficient
+ * first, with coef[i + 1] = coef[i] * the number of values of x[i].  The first
+ * may be a quotient, x // scale; then all is scaled up. */
 typedef struct count {
   int n;
   ir_var x[MOST_TERMS];
   int64_t coef[MOST_TERMS], size[MOST_TERMS], c, scale;
-  ir_expr open; /* how many values the last one has, where that is no
-                 * constant; 0: it is one */
+  ir_expr open; /* the extent of the last one, if not constant; else 0 */
 } count;
 
-/* Terms in the order of their coefficients. */
+/* Sorts terms by their coefficients. */
 static void sort_terms(int n, ir_expr *atom, int64_t *coef) {
   for (int i = 1; i < n; i++)
     for (int k = i; k > 0 && coef[k] < coef[k - 1]; k--) {
@@ -129,10 +128,10 @@ static bool has_var(const ir_loops *l, ir_var v, uint32_t *at) {
   return false;
 }
 
-/* Variable v runs through [0, *size): as its loop says, where the view has
- * loops, which may be fewer values than the variable claims; else as far as
- * is known. */
-static bool counts_from_0(const ir_program *p, const ir_loops *l, ir_var v,
+/* Does variable v range over [0, *size)?  By its loop, if the view has loops
+ * (which may have fewer values than the variable's bounds), else by its
+ * bounds. */
+static bool ranges_from_0(const ir_program *p, const ir_loops *l, ir_var v,
                           int64_t *size) {
   const ir_var_rec *r = &p->var.v[v];
   uint32_t at;
@@ -142,8 +141,9 @@ static bool counts_from_0(const ir_program *p, const ir_loops *l, ir_var v,
   return r->lo == 0 && !__builtin_add_overflow(r->hi, 1, size);
 }
 
-/* Variable v runs from 0, as its loop says, as far as no constant tells. */
-static ir_expr counts_openly(const ir_program *p, const ir_loops *l, ir_var v) {
+/* The symbolic extent of variable v, if its loop starts at 0; 0: none. */
+static ir_expr symbolic_extent(const ir_program *p, const ir_loops *l,
+                               ir_var v) {
   uint32_t at;
   int64_t size;
   if (!l->var || !has_var(l, v, &at) || !ir_is_const(p, l->lo[at], 0) ||
@@ -169,8 +169,9 @@ static bool is_count(const ir_program *p, const ir_loops *l, ir_expr e,
     if (i && __builtin_mul_overflow(out->coef[i], out->scale, &out->coef[i]))
       return false;
     if (out->coef[i] != next) return false;
-    if (i && i + 1 == out->n && (out->open = counts_openly(p, l, n->a))) break;
-    if (!counts_from_0(p, l, n->a, &out->size[i]) ||
+    if (i && i + 1 == out->n && (out->open = symbolic_extent(p, l, n->a)))
+      break;
+    if (!ranges_from_0(p, l, n->a, &out->size[i]) ||
         (!i && out->size[i] % out->scale) ||
         __builtin_mul_overflow(next, out->size[i], &next))
       return false;
@@ -185,8 +186,8 @@ bool ir_is_invariant(const ir_program *p, ir_expr e) {
   return ir_is_invariant(p, n.a) && ir_is_invariant(p, n.b);
 }
 
-/* The count ends before the constant `end`, and that is early: how many values
- * are left of it; 0: it is not. */
+/* If the constant `end` cuts the number short: how many values of it are left;
+ * 0: it does not. */
 static ir_expr left_of(ir_program *p, const count *k, int64_t end) {
   if (k->open || end > INT64_MAX / 2 / k->scale || end < 0) return 0;
   int64_t n = end * k->scale - k->c;
@@ -194,27 +195,27 @@ static ir_expr left_of(ir_program *p, const count *k, int64_t end) {
   return early ? ir_index(p, n) : 0;
 }
 
-/* The same of one that ends where sizes say, and of which the last variable
- * runs as far as they say. */
-static ir_expr open_left_of(ir_program *p, const count *k, ir_expr end) {
+/* The same for a symbolic end and a last variable of symbolic extent. */
+static ir_expr symbolic_left_of(ir_program *p, const count *k, ir_expr end) {
   if (!k->open || k->scale != 1 || !ir_is_invariant(p, end)) return 0;
   ir_expr n = ir_sub(p, end, ir_index(p, k->c));
   ir_expr all = ir_mul(p, k->open, ir_index(p, k->coef[k->n - 1]));
   return ir_at(p, n)->lo >= 1 && arith_prove_le(p, n, all) ? n : 0;
 }
 
-/* The condition says that a count ends early: it becomes one variable, of *size
- * values, which the counted ones are digits of.  0: it does not. */
-static ir_var merge(ir_program *p, const ir_loops *l, ir_expr cond, count *k,
-                    ir_subst *step, ir_expr *size) {
+/* If the condition cuts a mixed-radix number short: merges it into one
+ * variable, of *size values, of which the old ones are digits. 0: it does
+ * not. */
+static ir_var merge_count(ir_program *p, const ir_loops *l, ir_expr cond,
+                          count *k, ir_subst *step, ir_expr *size) {
   const ir_node n = *ir_at(p, cond);
   int64_t end;
   if ((n.op != IR_LT && n.op != IR_LE) || !is_count(p, l, n.a, k)) return 0;
   if (ir_const_int(p, n.b, &end))
     *size = end < INT64_MAX ? left_of(p, k, end + (n.op == IR_LE)) : 0;
   else
-    *size = open_left_of(p, k,
-                         n.op == IR_LE ? ir_add(p, n.b, ir_index(p, 1)) : n.b);
+    *size = symbolic_left_of(
+        p, k, n.op == IR_LE ? ir_add(p, n.b, ir_index(p, 1)) : n.b);
   if (!*size) return 0;
   int64_t most = ir_at(p, *size)->hi;
   ir_var t = ir_var_new(p, IR_VAR_LOOP, 0, IR_INDEX, 0,
@@ -228,23 +229,25 @@ static ir_var merge(ir_program *p, const ir_loops *l, ir_expr cond, count *k,
   return t;
 }
 
-/* All that the condition sets an end to are loops of the view (if it has
- * any). */
-static bool is_own(const ir_program *p, const ir_view *v, ir_expr cond) {
+/* Are all variables that the condition bounds loops of the view (if it has
+ * any)? */
+static bool is_over_view(const ir_program *p, const ir_view *v, ir_expr cond) {
   const ir_node n = *ir_at(p, cond);
   return (n.op == IR_LT || n.op == IR_LE) &&
-         (!v->l.var || !escapes(p, n.a, &v->l));
+         (!v->l.var || !uses_outer(p, n.a, &v->l));
 }
 
-/* Merges what conjunct i says, in the loops, in where others of them run, and
- * in the other conjuncts. */
+/* Applies the merge_count of conjunct i to the loops, to the bounds of others,
+ * and to the other conjuncts. */
 static bool merge_conjunct(ir_program *p, arena *scratch, ir_view *v,
                            uint32_t n, ir_expr *c, uint32_t i) {
   count k;
   ir_subst *step = &v->step[v->nsteps];
   ir_subst_init(step, p, scratch);
   ir_expr size;
-  ir_var t = is_own(p, v, c[i]) ? merge(p, &v->l, c[i], &k, step, &size) : 0;
+  ir_var t = is_over_view(p, v, c[i])
+                 ? merge_count(p, &v->l, c[i], &k, step, &size)
+                 : 0;
   if (!t) return false;
   v->nsteps++;
   c[i] = ir_bool(p, true);
@@ -268,7 +271,7 @@ static bool merge_conjunct(ir_program *p, arena *scratch, ir_view *v,
   return true;
 }
 
-/* Short counts first, and again while one of them made another one. */
+/* Short numbers first, repeated while one merge_count enables another. */
 static void merge_all(ir_program *p, arena *scratch, ir_view *v, ir_expr pred) {
   ir_expr c[MOST_CONJUNCTS];
   uint32_t n = conjuncts(p, pred, 0, c);
@@ -284,7 +287,8 @@ static void merge_all(ir_program *p, arena *scratch, ir_view *v, ir_expr pred) {
       v->pred = v->pred ? ir_and(p, v->pred, c[i]) : c[i];
 }
 
-void ir_view_given(ir_program *p, arena *scratch, ir_expr given, ir_view *out) {
+void ir_view_condition(ir_program *p, arena *scratch, ir_expr given,
+                       ir_view *out) {
   *out = (ir_view){.pred = given};
   merge_all(p, scratch, out, given);
 }
@@ -303,6 +307,6 @@ ir_expr ir_view_expr(const ir_view *v, ir_expr e) {
   return e;
 }
 
-bool ir_view_escapes(const ir_program *p, const ir_view *v, ir_expr e) {
-  return escapes(p, e, &v->l);
+bool ir_view_uses_outer(const ir_program *p, const ir_view *v, ir_expr e) {
+  return uses_outer(p, e, &v->l);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether a block does all that it declares: what it holds may be guarded,
- * or leave gaps in the box around it. */
+ * Must-access analysis of a block's body: whether each instance accesses all of
+ * a declared region, which may be guarded or a bounding box with gaps. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -12,18 +12,18 @@ typedef struct region_ask {
   ir_region r; /* over the block's iters */
   bool write;
   ir_stmt decided; /* this condition, and those around it in the block, are
-                    * known to take the way that is looked at; 0: none */
+                    * known to take the branch that is analyzed; 0: none */
 } region_ask;
 
-/* Last index of dimension d. */
-static ir_expr last_of(ir_program *p, ir_region r, uint32_t d) {
+/* The last index of dimension d. */
+static ir_expr region_last(ir_program *p, ir_region r, uint32_t d) {
   ir_expr extent = ir_region_extent(p, r, d);
   return ir_sub(p, ir_add(p, ir_region_min(p, r, d), extent), ir_index(p, 1));
 }
 
-/* The condition only keeps the store inside of the buffer, or holds in all of
- * the region.  One that loops were split under may have become shorter: of
- * i_0 * 8 + i_1 < 16 there is left i_0 < 2. */
+/* Does the condition only keep the store inside of the buffer, or hold in all
+ * of the region?  One that loops were split under may have been simplified: i_0
+ * * 8 + i_1 < 16 to i_0 < 2. */
 static bool only_clips(const region_ask *k, const ir_stmt_rec *st,
                        ir_expr cond) {
   ir_program *p = k->p;
@@ -43,7 +43,7 @@ static bool only_clips(const region_ask *k, const ir_stmt_rec *st,
   return false;
 }
 
-/* Index d of an access by statement s, over what is bound around lets. */
+/* Index d of an access by statement s, with lets inlined. */
 static ir_expr index_at(const region_ask *k, ir_stmt s, uint32_t idx,
                         uint32_t d) {
   return ir_inline_lets(k->p, k->scratch, s, k->block, k->p->arg.v[idx + d]);
@@ -58,7 +58,7 @@ static bool same_element(const region_ask *k, ir_stmt s, ir_stmt other) {
   return true;
 }
 
-/* Running the list stores to the element that store s stores to. */
+/* Must the list store to the same element as store s? */
 static bool stores_same(const region_ask *k, ir_stmt first, ir_stmt s) {
   const ir_program *p = k->p;
   for (ir_stmt q = first; q; q = ir_st(p, q)->next) {
@@ -72,8 +72,8 @@ static bool stores_same(const region_ask *k, ir_stmt first, ir_stmt s) {
   return false;
 }
 
-/* The store stands in one branch of a condition, and the other one stores to
- * the same element. */
+/* Is the store in one branch of a condition, and does the other one store to
+ * the same element? */
 static bool both_store(const region_ask *k, ir_stmt s, ir_stmt branch) {
   const ir_stmt_rec *in = ir_st(k->p, branch), *r = ir_st(k->p, in->parent);
   return ir_st(k->p, s)->kind == IR_STORE && k->write &&
@@ -84,9 +84,9 @@ static bool is_decided(const region_ask *k, ir_stmt cond) {
   return k->decided && ir_is_ancestor(k->p, cond, k->decided);
 }
 
-/* Between the block and the store stand only lets, loops that have
- * iterations, conditions of which both branches store, and such as only clip,
- * all of these in *clip. */
+/* Is the store unconditionally executed: are there between it and the block
+ * only lets, loops that have iterations, conditions of which both branches
+ * store, and guards that only clip (conjoined in *clip)? */
 static bool always_runs(const region_ask *k, ir_stmt s, ir_expr *clip) {
   ir_program *p = k->p;
   const ir_stmt_rec st = *ir_st(p, s);
@@ -107,9 +107,8 @@ static bool always_runs(const region_ask *k, ir_stmt s, ir_expr *clip) {
   return true;
 }
 
-/* An access by statement s with these indices takes all of the region: the
- * point that it is, or one that the loops inside of the block take over all
- * of it. */
+/* Does an access by statement s with these indices cover the region: is it its
+ * single point, or swept over all of it by the loops in the block? */
 static bool access_fills(const region_ask *k, ir_stmt s, uint32_t idx) {
   ir_program *p = k->p;
   uint32_t n = 0, ndim = ir_ndim(p, k->r.buf);
@@ -140,8 +139,9 @@ static bool store_fills(const region_ask *k, ir_stmt s) {
   return st.buf == k->r.buf && !st.mask && access_fills(k, s, st.idx.at);
 }
 
-/* What of the condition does not hold only where the region, in some dimension
- * a point, is not in the buffer: there is nothing to access then.  0: none. */
+/* The conjuncts that do more than exclude points, where the region is a point
+ * in some dimension, outside of the buffer, where nothing is to be accessed. 0:
+ * none. */
 static ir_expr clips_point(const region_ask *k, ir_expr cond) {
   ir_program *p = k->p;
   const ir_node n = *ir_at(p, cond);
@@ -159,7 +159,7 @@ static ir_expr clips_point(const region_ask *k, ir_expr cond) {
   return 0;
 }
 
-/* A block inside that accesses all of the region. */
+/* Is a nested block one that must access all of the region? */
 static bool block_fills(const region_ask *k, ir_stmt s) {
   ir_program *p = k->p;
   ir_span all = k->write ? ir_blk(p, s)->writes : ir_blk(p, s)->reads;
@@ -168,7 +168,7 @@ static bool block_fills(const region_ask *k, ir_stmt s) {
   ir_expr pred = ir_blk(p, s)->pred, given = pred ? clips_point(k, pred) : 0;
   for (uint32_t d = 0; d < ndim; d++) {
     box[d] = ir_region_min(p, k->r, d);
-    box[ndim + d] = last_of(p, k->r, d);
+    box[ndim + d] = region_last(p, k->r, d);
   }
   for (uint32_t i = 0; i < all.n; i++) {
     ir_region r = p->region.v[all.at + i];
@@ -183,9 +183,9 @@ static bool block_fills(const region_ask *k, ir_stmt s) {
 
 static bool list_fills(const region_ask *k, ir_stmt first, bool *blocks);
 
-/* One of the branches runs, and each does it.  Not in a loop, of which one
- * iteration may take the one and another the other, nor under a condition
- * that may not hold. */
+/* One of the branches runs, and each must access the region.  Not in a loop,
+ * where iterations may take different branches, nor under a condition that may
+ * not hold. */
 static bool branches_fill(const region_ask *k, ir_stmt cond, bool *blocks) {
   const ir_program *p = k->p;
   ir_stmt up = ir_st(p, cond)->parent;
@@ -197,8 +197,8 @@ static bool branches_fill(const region_ask *k, ir_stmt cond, bool *blocks) {
          list_fills(&each, ir_st(p, cond)->alt, blocks);
 }
 
-/* Some statement of the list does it; loops, lets and conditions are gone
- * into: where both branches do, the first one does. */
+/* Must some statement of the list access the region?  Enters loops, lets and
+ * conditions: if both branches do, finds the first one. */
 static bool list_fills(const region_ask *k, ir_stmt first, bool *blocks) {
   const ir_program *p = k->p;
   for (ir_stmt s = first; s; s = ir_st(p, s)->next) {
@@ -214,8 +214,8 @@ static bool list_fills(const region_ask *k, ir_stmt first, bool *blocks) {
   return false;
 }
 
-/* What is accessed through a match is asked of the match. */
-static bool see_match(region_ask *k) {
+/* For accesses through a match buffer, queries the match. */
+static bool enter_match(region_ask *k) {
   ir_program *p = k->p;
   ir_span m = ir_blk(p, k->block)->matches;
   for (uint32_t i = m.at; i < m.at + m.n; i++) {
@@ -229,7 +229,7 @@ static bool see_match(region_ask *k) {
   return true;
 }
 
-/* ---- reading ------------------------------------------------------------ */
+/* ---- reads --------------------------------------------------------------- */
 
 typedef struct choice {
   ir_buf buf;
@@ -252,8 +252,8 @@ static bool loads(const region_ask *k, ir_expr e, bool *sometimes) {
   return true;
 }
 
-/* Some load of the buffer below `first` stands under a condition, or in a
- * loop that may have no iteration. */
+/* Is some load of the buffer below `first` conditional, or in a loop that may
+ * have no iteration? */
 static bool reads_sometimes(const region_ask *k, ir_stmt first, bool guarded) {
   const ir_program *p = k->p;
   bool found = false;
@@ -274,11 +274,11 @@ static bool reads_sometimes(const region_ask *k, ir_stmt first, bool guarded) {
   return found;
 }
 
-/* Loads of the buffer in a block, as many as are looked at. */
+/* The loads of the buffer in a block, up to a limit. */
 enum { MOST_LOADS = 64 };
 typedef struct load_list {
   const region_ask *k;
-  ir_stmt store; /* the one being gone through */
+  ir_stmt store; /* the one analyzed */
   uint32_t n;
   struct {
     ir_stmt store;
@@ -286,7 +286,7 @@ typedef struct load_list {
   } v[MOST_LOADS];
 } load_list;
 
-static void note_load(const ir_program *p, ir_expr e, void *ud) {
+static void record_load(const ir_program *p, ir_expr e, void *ud) {
   load_list *l = ud;
   const ir_node *n = ir_at(p, e);
   if (n->op != IR_LOAD || n->a != l->k->r.buf || n->c || l->n == MOST_LOADS)
@@ -299,19 +299,20 @@ static void list_loads(load_list *l, ir_stmt first) {
   const ir_program *p = l->k->p;
   for (ir_stmt s = l->store = first; s; s = l->store = ir_st(p, s)->next) {
     const ir_stmt_rec r = *ir_st(p, s);
-    if (r.kind == IR_LET) ir_visit(p, l->k->scratch, r.let_value, note_load, l);
+    if (r.kind == IR_LET)
+      ir_visit(p, l->k->scratch, r.let_value, record_load, l);
     if (r.kind == IR_STORE) {
-      ir_visit(p, l->k->scratch, r.value, note_load, l);
+      ir_visit(p, l->k->scratch, r.value, record_load, l);
       for (uint32_t i = 0; i < r.idx.n; i++)
-        ir_visit(p, l->k->scratch, p->arg.v[r.idx.at + i], note_load, l);
+        ir_visit(p, l->k->scratch, p->arg.v[r.idx.at + i], record_load, l);
     }
     list_loads(l, r.body);
     list_loads(l, r.alt);
   }
 }
 
-/* Which point of the region the load is, counted through it; false: it moves,
- * or there are too many. */
+/* The linear index in the region of the point loaded; false: it moves, or there
+ * are too many. */
 static bool find_point(const region_ask *k, ir_expr load, uint64_t *at,
                        uint64_t *points) {
   ir_program *p = k->p;
@@ -330,7 +331,8 @@ static bool find_point(const region_ask *k, ir_expr load, uint64_t *at,
   return true;
 }
 
-/* One load goes through all of the region, or each of its points has one. */
+/* Does one load sweep all of the region, or does each of its points have
+ * one? */
 static bool loads_fill(const region_ask *k) {
   load_list *l = arena_array(k->scratch, load_list, 1);
   uint64_t seen = 0, at, points;
@@ -350,7 +352,7 @@ bool ir_must_access_region(ir_program *p, arena *scratch, ir_stmt block,
                            ir_region r, bool write) {
   region_ask k = {p, scratch, block, r, write, 0};
   bool blocks = false;
-  if (!see_match(&k)) return false;
+  if (!enter_match(&k)) return false;
   return list_fills(&k, ir_st(p, block)->body, &blocks) ||
          (!write && !blocks &&
           !reads_sometimes(&k, ir_st(p, block)->body, false) && loads_fill(&k));

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The order in which loops count up to the points of a reduction, by rules
- * that are quick and do not see all. */
+ * Execution order of reductions: whether loops reach the points of a reduction
+ * in the declared order and start at its init, by fast rules that are sound but
+ * not complete. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 
 enum { MOST_TERMS = 16 };
 
-/* The sum has no negative coefficient. */
-static bool rises(const ir_program *p, ir_expr e) {
+/* Has the sum no negative coefficient? */
+static bool has_no_negative(const ir_program *p, ir_expr e) {
   ir_expr atom[MOST_TERMS];
   int64_t coef[MOST_TERMS], c;
   int n = arith_terms(p, e, MOST_TERMS, atom, coef, &c);
@@ -17,9 +18,9 @@ static bool rises(const ir_program *p, ir_expr e) {
   return n >= 0;
 }
 
-/* The sum grows from one iteration of the loops to the next: what an inner
- * loop adds stays below one step of an outer one; `all`: from 0, and by 1 each
- * time. */
+/* Is the sum strictly increasing over the iterations of the loops: does the
+ * total of inner loops stay below one step of an outer one?  `all`: it is 0, 1,
+ * 2, ... */
 static bool counts_up(const ir_program *p, const ir_loops *l, ir_expr e,
                       bool all) {
   ir_expr atom[MOST_TERMS];
@@ -43,10 +44,10 @@ static bool counts_up(const ir_program *p, const ir_loops *l, ir_expr e,
   return n > 0 && seen == n && !(all && c);
 }
 
-/* The values of the block's reduce iters as one number, which grows in the
- * order in which a nest over the iters has them.  It counts by their extents,
- * as fused loops do, or by what their bindings reach, as loops do that
- * overhang.  0: no constants tell that. */
+/* The values of the block's reduce iters as one number, which increases in the
+ * order of a nest over the iters.  It is scaled by their extents, as in fused
+ * loops, or by the range of their bindings, as in loops that overhang. 0: these
+ * are not constant. */
 static ir_expr reduce_number(ir_program *p, ir_stmt block, bool by_extents) {
   ir_span it = ir_blk(p, block)->iters;
   ir_expr sum = ir_index(p, 0);
@@ -65,8 +66,8 @@ static ir_expr reduce_number(ir_program *p, ir_stmt block, bool by_extents) {
   return sum;
 }
 
-bool ir_reduces_as_declared(ir_program *p, arena *scratch, ir_stmt block,
-                            ir_stmt top) {
+bool ir_reduces_in_declared_order(ir_program *p, arena *scratch, ir_stmt block,
+                                  ir_stmt top) {
   ir_loops l;
   if (!ir_loops_between(p, scratch, top, block, &l)) return false;
   for (int by_extents = 0; by_extents < 2; by_extents++) {
@@ -77,10 +78,10 @@ bool ir_reduces_as_declared(ir_program *p, arena *scratch, ir_stmt block,
   return false;
 }
 
-/* Every part of e that uses variable v is made, by quotients and remainders,
- * of one and the same sum, *of (0: not yet known), and first of all by `op`
- * with *by (0: not yet known) or what fits that: where remainders by it start
- * anew all of them do, and so it is where quotients change. */
+/* Is every part of e that uses variable v made, by quotients and remainders, of
+ * one sum *of (0: not yet known), the first operation being `op` with *by (0:
+ * not yet known) or consistent with it: where remainders by it wrap all of them
+ * do, and likewise quotients? */
 static bool is_made_of(const ir_program *p, ir_expr e, ir_var v, ir_op op,
                        ir_expr *of, int64_t *by) {
   ir_expr atom[MOST_TERMS];
@@ -105,9 +106,9 @@ static bool is_made_of(const ir_program *p, ir_expr e, ir_var v, ir_op op,
   return n >= 0;
 }
 
-/* Loops that both a reduce iter and a spatial one follow: for fixed values of
- * the latter, the former must not start in the middle.  So the one is the
- * remainder, and the other the quotient, of a count. */
+/* Loops that both a reduce iter and a spatial one depend on: for fixed values
+ * of the latter, the former must not start in the middle.  So one must be the
+ * remainder and the other the quotient of a number. */
 static bool shares_in_order(const ir_program *p, const ir_loops *l,
                             ir_expr reduce, ir_expr spatial) {
   for (uint32_t i = 0; i < l->n; i++) {
@@ -133,10 +134,10 @@ static bool follows(const ir_program *p, uint32_t n, const ir_iter *iter,
   return false;
 }
 
-/* What is reduced over later tells whether there is an iteration where the
- * loops that reduce start, or for which results. */
-static bool start_may_lack(const ir_program *p, const ir_loops *l, uint32_t n,
-                           const ir_iter *iter) {
+/* Does the domain of a loop that drives reduce iters depend on what is reduced
+ * later, so that its first iteration may be missing, or for some results? */
+static bool start_may_be_missing(const ir_program *p, const ir_loops *l,
+                                 uint32_t n, const ir_iter *iter) {
   for (uint32_t i = 0; i < l->n; i++) {
     if (!follows(p, n, iter, l->var[i], false)) continue;
     for (uint32_t k = i + 1; k < l->n; k++)
@@ -148,10 +149,11 @@ static bool start_may_lack(const ir_program *p, const ir_loops *l, uint32_t n,
   return false;
 }
 
-bool ir_counts_from_init(const ir_program *p, arena *scratch, const ir_loops *l,
-                         uint32_t n, const ir_iter *iter) {
+bool ir_loops_start_at_init(const ir_program *p, arena *scratch,
+                            const ir_loops *l, uint32_t n,
+                            const ir_iter *iter) {
   arith_range *start = arena_array(scratch, arith_range, l->n);
-  if (start_may_lack(p, l, n, iter)) return false;
+  if (start_may_be_missing(p, l, n, iter)) return false;
   for (uint32_t i = 0; i < l->n; i++) {
     int64_t lo;
     if (!ir_const_int(p, l->lo[i], &lo)) return false;
@@ -162,8 +164,8 @@ bool ir_counts_from_init(const ir_program *p, arena *scratch, const ir_loops *l,
     if (iter[k].kind == IR_SPATIAL) continue;
     arith_range first =
         arith_bounds_with(p, scratch, iter[k].bind, l->n, l->var, start);
-    if (!rises(p, iter[k].bind) || !ir_const_int(p, iter[k].lo, &lo) ||
-        first.lo != lo || first.hi != lo)
+    if (!has_no_negative(p, iter[k].bind) ||
+        !ir_const_int(p, iter[k].lo, &lo) || first.lo != lo || first.hi != lo)
       return false;
     for (uint32_t i = 0; i < n; i++)
       if (iter[i].kind == IR_SPATIAL &&
@@ -173,8 +175,8 @@ bool ir_counts_from_init(const ir_program *p, arena *scratch, const ir_loops *l,
   return true;
 }
 
-/* Where the predicate holds at all, so it does where the loops that drive
- * reduce iters are at their least. */
+/* If the predicate holds anywhere, does it hold with the loops that drive
+ * reduce iters at their minimum? */
 static bool holds_first(const ir_program *p, arena *scratch, const ir_loops *l,
                         ir_stmt block) {
   ir_expr pred = ir_blk(p, block)->pred;
@@ -189,11 +191,11 @@ static bool holds_first(const ir_program *p, arena *scratch, const ir_loops *l,
   return arith_holds_at_start(p, pred, set, 1);
 }
 
-bool ir_counts_from_start(const ir_program *p, arena *scratch, ir_stmt block,
-                          ir_stmt top) {
+bool ir_block_starts_at_init(const ir_program *p, arena *scratch, ir_stmt block,
+                             ir_stmt top) {
   ir_span it = ir_blk(p, block)->iters;
   ir_loops l;
   return ir_loops_between(p, scratch, top, block, &l) &&
-         ir_counts_from_init(p, scratch, &l, it.n, p->iter.v + it.at) &&
+         ir_loops_start_at_init(p, scratch, &l, it.n, p->iter.v + it.at) &&
          holds_first(p, scratch, &l, block);
 }

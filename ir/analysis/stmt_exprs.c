@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a statement holds: every place of it where an expression may stand.
- * Questions about statements are asked through this one walk, so that none
- * forgets a place. */
+ * The expressions of a statement: one walk over every place that has one,
+ * shared by all queries on statements, so that none misses a place. */
 #include "ir/edit.h"
 #include "ir/query.h"
 
@@ -11,13 +10,13 @@ typedef struct asking {
   void *ud;
 } asking;
 
-static bool ask(const asking *a, ir_expr e) {
+static bool any_expr_of(const asking *a, ir_expr e) {
   return e && a->f(a->p, e, a->ud);
 }
 
 static bool ask_all(const asking *a, ir_span v) {
   for (uint32_t i = v.at; i < v.at + v.n; i++)
-    if (ask(a, a->p->arg.v[i])) return true;
+    if (any_expr_of(a, a->p->arg.v[i])) return true;
   return false;
 }
 
@@ -26,28 +25,31 @@ static bool ask_block(const asking *a, ir_stmt s) {
   const ir_block_rec *b = ir_blk(p, s);
   for (uint32_t i = b->iters.at; i < b->iters.at + b->iters.n; i++) {
     const ir_iter *it = &p->iter.v[i];
-    if (ask(a, it->lo) || ask(a, it->extent) || ask(a, it->bind)) return true;
+    if (any_expr_of(a, it->lo) || any_expr_of(a, it->extent) ||
+        any_expr_of(a, it->bind))
+      return true;
   }
   for (uint32_t i = b->matches.at; i < b->matches.at + b->matches.n; i++) {
     ir_region r = p->match.v[i].source;
     if (ask_all(a, (ir_span){r.at, 2 * ir_ndim(p, r.buf)})) return true;
   }
-  return ask(a, b->pred);
+  return any_expr_of(a, b->pred);
 }
 
-bool ir_any_held(const ir_program *p, ir_stmt s,
-                 bool (*f)(const ir_program *p, ir_expr e, void *ud),
-                 void *ud) {
+bool ir_stmt_any_expr(const ir_program *p, ir_stmt s,
+                      bool (*f)(const ir_program *p, ir_expr e, void *ud),
+                      void *ud) {
   const asking a = {p, f, ud};
   const ir_stmt_rec *r = ir_st(p, s);
   switch ((ir_kind)r->kind) {
-  case IR_LOOP: return ask(&a, r->lo) || ask(&a, r->extent);
+  case IR_LOOP: return any_expr_of(&a, r->lo) || any_expr_of(&a, r->extent);
   case IR_BLOCK: return ask_block(&a, s);
   case IR_STORE:
-    return ask_all(&a, r->idx) || ask(&a, r->value) || ask(&a, r->mask);
-  case IR_IF: return ask(&a, r->cond);
-  case IR_LET: return ask(&a, r->let_value);
-  case IR_EVALUATE: return ask(&a, r->eval);
+    return ask_all(&a, r->idx) || any_expr_of(&a, r->value) ||
+           any_expr_of(&a, r->mask);
+  case IR_IF: return any_expr_of(&a, r->cond);
+  case IR_LET: return any_expr_of(&a, r->let_value);
+  case IR_EVALUATE: return any_expr_of(&a, r->eval);
   case IR_ALLOCATE:
   case IR_BARRIER:
   case IR_DEAD: break;
@@ -55,7 +57,7 @@ bool ir_any_held(const ir_program *p, ir_stmt s,
   return false;
 }
 
-/* ---- whose buffers are used below --------------------------------------- */
+/* ---- uses of buffers ----------------------------------------------------- */
 
 static bool loads(const ir_program *p, ir_expr e, void *buf) {
   return ir_has_load(p, e, *(ir_buf *)buf);
@@ -64,7 +66,7 @@ static bool loads(const ir_program *p, ir_expr e, void *buf) {
 bool ir_uses_below(const ir_program *p, ir_stmt top, ir_buf buf, bool stores) {
   for (ir_stmt s = top; s; s = ir_next(p, s, top)) {
     const ir_stmt_rec *r = ir_st(p, s);
-    if (ir_any_held(p, s, loads, &buf)) return true;
+    if (ir_stmt_any_expr(p, s, loads, &buf)) return true;
     if (stores && r->kind == IR_STORE && r->buf == buf) return true;
     ir_span m = r->kind == IR_BLOCK ? ir_blk(p, s)->matches : (ir_span){0, 0};
     for (uint32_t i = m.at; i < m.at + m.n; i++) {
@@ -76,7 +78,8 @@ bool ir_uses_below(const ir_program *p, ir_stmt top, ir_buf buf, bool stores) {
   return false;
 }
 
-ir_stmt ir_changes(const ir_program *p, ir_stmt top, ir_expr e, ir_buf *buf) {
+ir_stmt ir_first_clobber(const ir_program *p, ir_stmt top, ir_expr e,
+                         ir_buf *buf) {
   if (!e || !ir_at(p, e)->has_load) return 0;
   for (ir_stmt t = top; t; t = ir_next(p, t, top)) {
     ir_span w = ir_is_block(p, t) ? ir_blk(p, t)->writes : (ir_span){0, 0};
@@ -89,13 +92,13 @@ ir_stmt ir_changes(const ir_program *p, ir_stmt top, ir_expr e, ir_buf *buf) {
   return 0;
 }
 
-/* ---- calls of the host's functions -------------------------------------- */
+/* ---- calls of host functions --------------------------------------------- */
 
-static ir_look look_for_call(const ir_program *p, ir_expr e, void *ud) {
+static ir_walk look_for_call(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
   (void)ud;
-  return n->op == IR_CALL && n->a == IR_FN_EXTERN ? IR_LOOK_FOUND
-                                                  : IR_LOOK_BELOW;
+  return n->op == IR_CALL && n->a == IR_FN_EXTERN ? IR_WALK_FOUND
+                                                  : IR_WALK_DESCEND;
 }
 
 bool ir_calls_host(const ir_program *p, ir_expr e) {
@@ -114,5 +117,5 @@ bool ir_may_clobber(const ir_program *p, ir_stmt top, ir_expr e) {
   if (!ir_at(p, e)->has_load) return false;
   for (ir_stmt s = top; s; s = ir_next(p, s, top))
     if (ir_st(p, s)->kind == IR_EVALUATE) return true;
-  return ir_changes(p, top, e, &buf) != 0;
+  return ir_first_clobber(p, top, e, &buf) != 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which choices are made in any case.  Operands come before the nodes that
- * use them, and in a set the nodes stand in that order. */
+ * Selects that are unconditionally evaluated by an expression, as sets by node.
+ * Operands precede their uses, and the nodes of a set are in that order. */
 #include "ir/analysis/unconditional.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -9,12 +9,12 @@ typedef struct finding {
   const ir_program *p;
   arena *memory;
   ir_unconditional *s;
-  uint32_t *set; /* by node: the selects that it surely computes */
+  uint32_t *set; /* by node: the selects that it must evaluate */
 } finding;
 
-enum { NONE = 0 }; /* the set of none */
+enum { NONE = 0 }; /* the empty set */
 
-/* Room for a set of n nodes behind the others. */
+/* Room for a set of n nodes at the end of the pool. */
 static void reserve(finding *f, uint32_t n) {
   ir_unconditional *s = f->s;
   if (s->n + n + 1 <= s->cap) return;
@@ -25,7 +25,7 @@ static void reserve(finding *f, uint32_t n) {
   s->cap = cap;
 }
 
-/* The set of the n nodes that were written behind the others. */
+/* Completes the set of n nodes that were written at the end. */
 static uint32_t close_set(finding *f, uint32_t n) {
   uint32_t set = f->s->n;
   f->s->pool[set] = n;
@@ -33,8 +33,8 @@ static uint32_t close_set(finding *f, uint32_t n) {
   return set;
 }
 
-/* What is in either set, or in both. */
-static uint32_t merge(finding *f, uint32_t x, uint32_t y, bool both) {
+/* The union, or (both) the intersection of two sets. */
+static uint32_t merge_sets(finding *f, uint32_t x, uint32_t y, bool both) {
   if (x == y) return x;
   if (x == NONE || y == NONE) return both ? NONE : x + y;
   uint32_t nx = f->s->pool[x], ny = f->s->pool[y];
@@ -58,14 +58,14 @@ static uint32_t single(finding *f, ir_expr e) {
 }
 
 static uint32_t of_select(finding *f, ir_expr e, const ir_node *n) {
-  uint32_t sides = merge(f, f->set[n->b], f->set[n->c], true);
+  uint32_t sides = merge_sets(f, f->set[n->b], f->set[n->c], true);
   f->s->both[e] = sides;
-  uint32_t all = merge(f, sides, f->set[n->a], false);
-  return merge(f, all, single(f, e), false);
+  uint32_t all = merge_sets(f, sides, f->set[n->a], false);
+  return merge_sets(f, all, single(f, e), false);
 }
 
-/* Of a conjunction the second operand, of a masked load the indices may not
- * be looked at. */
+/* The second operand of a conjunction and the indices of a masked load are
+ * evaluated conditionally. */
 static uint32_t of_node(finding *f, ir_expr e) {
   const ir_node *n = ir_at(f->p, e);
   if (n->op == IR_SELECT) return of_select(f, e, n);
@@ -73,7 +73,8 @@ static uint32_t of_node(finding *f, ir_expr e) {
   if (n->op == IR_LOAD && n->c) return f->set[n->c];
   const uint32_t *op;
   uint32_t small[3], k = ir_operands(f->p, e, &op, small), set = NONE;
-  for (uint32_t i = 0; i < k; i++) set = merge(f, set, f->set[op[i]], false);
+  for (uint32_t i = 0; i < k; i++)
+    set = merge_sets(f, set, f->set[op[i]], false);
   return set;
 }
 

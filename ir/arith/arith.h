@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Integer arithmetic over index expressions: bounds, proofs, affine
- * iteration maps and regions.  Everything here only asks; scratch memory
- * goes to the arena that is passed. */
+ * Integer arithmetic over index expressions: simplification, value ranges,
+ * proofs, affine iteration maps and regions.  Scratch memory goes to the arena
+ * that is passed. */
 #ifndef IR_ARITH_ARITH_H
 #define IR_ARITH_ARITH_H
 
@@ -9,13 +9,13 @@
 
 /* ---- simplifying (simplify.c), called by ir_binary and friends ---------- */
 
-/* Index arithmetic in canonical form: a sum is atoms times constants, atoms
- * ordered by creation, the constant last; (x // c) * c + x % c is x again;
- * what divides is taken out of // and %; what bounds decide is decided.
- * Both operands are int64 index expressions. */
+/* Index arithmetic in canonical form: a sum of atoms times constants, atoms
+ * ordered by creation, the constant last; (x // c) * c + x % c is folded to x;
+ * common factors are taken out of // and %; operations decided by value ranges
+ * are folded.  Both operands are int64 index expressions. */
 ir_expr arith_binary(ir_program *p, ir_op op, ir_expr a, ir_expr b);
-/* IR_AND and IR_OR of conditions over index variables (logic.c): flat, in
- * order, without what another operand implies. */
+/* IR_AND and IR_OR of conditions over index variables (logic.c): flattened,
+ * ordered, without operands implied by another one. */
 ir_expr arith_logic(ir_program *p, ir_op op, ir_expr a, ir_expr b);
 
 /* e as sum of coef[i] * atom[i] + *constant over distinct atoms that are
@@ -30,85 +30,84 @@ typedef struct arith_range { int64_t lo, hi; } arith_range;   /* inclusive */
 static inline arith_range arith_bounds(const ir_program *p, ir_expr e) {
   return (arith_range){ir_at(p, e)->lo, ir_at(p, e)->hi};
 }
-/* Bounds of e when the listed variables range over `range` instead of their
- * own domains (others keep theirs). */
+/* Value range of e when the listed variables range over `range` instead of
+ * their own domains (others keep theirs). */
 arith_range arith_bounds_with(const ir_program *p, arena *scratch, ir_expr e,
                               uint32_t n, const ir_var *var,
                               const arith_range *range);
-/* Symbolic bounds: the least and greatest value of e as expressions over
- * the variables that are not listed, while each listed variable var[i] runs
- * over [lo[i], lo[i] + extent[i]).  Exact for quasi-affine e where bounds
- * prove it, else a covering answer (never too narrow); false when even that
- * cannot be given (a load under a listed variable). `exact` may be NULL. */
+/* Symbolic bounds: the minimum and maximum of e, as expressions over the
+ * variables that are not listed, while each listed variable var[i] ranges over
+ * [lo[i], lo[i] + extent[i]).  Exact for quasi-affine e where ranges prove it,
+ * else an over-approximation; false: none is known (a load depends on a listed
+ * variable).  `exact` may be NULL. */
 bool arith_relax(ir_program *p, arena *scratch, ir_expr e, uint32_t n,
                  const ir_var *var, const ir_expr *lo, const ir_expr *extent,
                  ir_expr *min, ir_expr *max, bool *exact);
 
-/* True only when it holds for all values of the variables in bounds;
- * `assume` (a bool expression over the same variables, or 0) may be used. */
+/* True only if cond holds for all values of the variables in their bounds for
+ * which `assume` holds (a bool expression over the same variables; 0: true).
+ * Sound, not complete. */
 bool arith_prove(ir_program *p, arena *scratch, ir_expr cond, ir_expr assume);
 bool arith_prove_eq(ir_program *p, ir_expr a, ir_expr b);
 bool arith_prove_le(ir_program *p, ir_expr a, ir_expr b);  /* a <= b */
 
 /* ---- affine iteration maps (itermap.c) ---------------------------------- */
 
-/* Writes each binding as a sum of "iteration pieces" (x // d) % m * scale of
- * the input variables, and decides what the map (inputs) -> (bindings) is.
- * `pred` (0: true) restricts the inputs, as a block's predicate does. */
+/* Affine iteration map detection: writes each binding as a sum of digits (x //
+ * d) % m * scale of the input variables, and decides what the map from inputs
+ * to bindings is.  `pred` (0: true) restricts the inputs, as a block's
+ * predicate does. */
 typedef enum arith_map_kind {
-  ARITH_MAP_NONE = 0,       /* not quasi-affine, or not decided */
-  ARITH_MAP_INJECTIVE = 1,  /* no two input points give the same bindings */
+  ARITH_MAP_NONE = 0,       /* not quasi-affine, or undecided */
+  ARITH_MAP_INJECTIVE = 1,  /* distinct inputs give distinct bindings */
   ARITH_MAP_SURJECTIVE = 2, /* covers the box [lo, lo + extent) of the
                              * outputs */
   ARITH_MAP_BIJECTIVE = ARITH_MAP_INJECTIVE | ARITH_MAP_SURJECTIVE
 } arith_map_kind;
-/* lo, extent: the domain of each binding, to be covered. Inputs range over
- * their own var bounds or, when given, input_extent (expressions). */
+/* lo, extent: the domain of each binding, to be covered.  Inputs range over
+ * their own bounds or, if given, input_extent (expressions). */
 arith_map_kind arith_map(ir_program *p, arena *scratch, uint32_t nin,
                          const ir_var *in, const ir_expr *input_extent,
-                         uint32_t nout, const ir_expr *bind,
-                         const ir_expr *lo, const ir_expr *extent,
-                         ir_expr pred);
-/* Is it seen to be all that `wanted` says?  What else it is is not looked
- * for, which is quicker. */
+                         uint32_t nout, const ir_expr *bind, const ir_expr *lo,
+                         const ir_expr *extent, ir_expr pred);
+/* Is it proven to have all properties in `wanted`? Others are not looked for,
+ * which is faster. */
 bool arith_map_is(ir_program *p, arena *scratch, arith_map_kind wanted,
                   uint32_t nin, const ir_var *in, const ir_expr *input_extent,
                   uint32_t nout, const ir_expr *bind, const ir_expr *lo,
                   const ir_expr *extent, ir_expr pred);
 /* Inverse of an injective map: out[i] gives in[i] over the formal variables
- * `result` (one a binding), where the map has them as its results; elsewhere
- * anything.  Inputs range as for arith_map.  false when it has none that is
- * quasi-affine. */
+ * `result` (one a binding), valid on the map's image.  Inputs range as for
+ * arith_map. false: no quasi-affine inverse was found. */
 bool arith_inverse(ir_program *p, arena *scratch, uint32_t nin,
                    const ir_var *in, const ir_expr *input_extent, uint32_t nout,
                    const ir_expr *bind, const ir_expr *result, ir_expr *out);
-/* Subspace division for blockize and compute_at: every binding as
- * outer * extent + inner, where outer uses only variables not in `inner_var`
- * and inner only those.  false when not divisible. */
+/* Subspace division for blockize and compute_at: every binding as outer *
+ * extent + inner, where outer uses only variables not in `inner_var` and inner
+ * only those. false: not divisible. */
 bool arith_divide(ir_program *p, arena *scratch, uint32_t nout,
-                  const ir_expr *bind, uint32_t ninner,
-                  const ir_var *inner_var, ir_expr *outer, ir_expr *inner,
-                  ir_expr *inner_extent);
+                  const ir_expr *bind, uint32_t ninner, const ir_var *inner_var,
+                  ir_expr *outer, ir_expr *inner, ir_expr *inner_extent);
 
 /* ---- regions (region.c) ------------------------------------------------- */
 
 /* The box that region r covers while the listed variables run over their
- * ranges; as arith_relax, dimension by dimension.  Clipped to the shape. */
-bool arith_region_relax(ir_program *p, arena *scratch, ir_region r,
-                        uint32_t n, const ir_var *var, const ir_expr *lo,
+ * ranges: arith_relax for each dimension, clipped to the shape. */
+bool arith_region_relax(ir_program *p, arena *scratch, ir_region r, uint32_t n,
+                        const ir_var *var, const ir_expr *lo,
                         const ir_expr *extent, ir_region *out);
-/* Smallest box provably covering both (same buffer). */
+/* The smallest box that provably covers both (same buffer). */
 ir_region arith_region_union(ir_program *p, ir_region a, ir_region b);
-/* True only when `inner` lies in `outer` for all values of the variables. */
+/* True only if `outer` contains `inner` for all values of the variables. */
 bool arith_region_covers(ir_program *p, arena *scratch, ir_region outer,
                          ir_region inner);
-/* True only when they cannot overlap. */
+/* True only if they are disjoint for all values of the variables. */
 bool arith_region_disjoint(ir_program *p, ir_region a, ir_region b);
-/* ---- conditions at the start of loops (start.c) ------------------------- */
+/* ---- conditions at the first iteration of loops (start.c) ---------------- */
 
-/* Does `cond`, wherever it holds, hold too when the variables v for which
- * set[v] & bits are at their least? */
-bool arith_holds_at_start(const ir_program *p, ir_expr cond,
-                          const uint8_t *set, uint8_t bits);
+/* Does `cond`, wherever it holds, also hold with the variables v for which
+ * set[v] & bits at their minimum? */
+bool arith_holds_at_start(const ir_program *p, ir_expr cond, const uint8_t *set,
+                          uint8_t bits);
 
 #endif

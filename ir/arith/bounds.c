@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Constant bounds: the interval of every operator, and of an expression
- * whose variables are confined further. */
+ * Constant value ranges: interval arithmetic for every operator, and the range
+ * of an expression whose variables are restricted further. */
 #include "ir/arith/arith.h"
 #include "ir/arith/range.h"
 #include "ir/edit.h"
@@ -19,11 +19,13 @@ static arith_range add_range(arith_range a, arith_range b) {
   return (arith_range){arith_add_lo(a.lo, b.lo), arith_add_hi(a.hi, b.hi)};
 }
 
-/* -r; an end that has no negative is none. */
-static arith_range negate(arith_range r) { return arith_range_scale(r, -1); }
+/* -r; INT64_MIN, which has no negative, becomes unbounded. */
+static arith_range range_negate(arith_range r) {
+  return arith_range_scale(r, -1);
+}
 
-/* The four products of the ends; without a bound on one side only the sign
- * is known, and only where both operands keep theirs. */
+/* The hull of the four products of the ends.  If a side is unbounded only the
+ * sign is known, and only if both operands have a fixed one. */
 static arith_range mul_range(arith_range a, arith_range b) {
   if (b.lo == b.hi && b.lo != INT64_MIN && b.lo != INT64_MAX)
     return arith_range_scale(a, b.lo);
@@ -43,7 +45,7 @@ static arith_range mul_range(arith_range a, arith_range b) {
   return ARITH_ALL;
 }
 
-/* a // b for 0 < b.lo: the quotient shrinks towards 0 (or -1) as b grows. */
+/* a // b for 0 < b.lo: the quotient approaches 0 (or -1) as b grows. */
 static arith_range div_positive(arith_range a, arith_range b) {
   arith_range r = ARITH_ALL;
   if (a.lo != INT64_MIN)
@@ -55,18 +57,19 @@ static arith_range div_positive(arith_range a, arith_range b) {
   return r;
 }
 
-/* Where the divisor may be 0 or of either sign, the quotient is at least no
- * farther from 0 than the dividend. */
+/* If the divisor may be 0 or of either sign: the quotient's magnitude is at
+ * most the dividend's. */
 static arith_range div_range(arith_range a, arith_range b) {
   if (b.lo > 0) return div_positive(a, b);
-  if (b.hi < 0 && b.lo != INT64_MIN) return div_positive(negate(a), negate(b));
+  if (b.hi < 0 && b.lo != INT64_MIN)
+    return div_positive(range_negate(a), range_negate(b));
   if (!is_finite(a)) return ARITH_ALL;
   int64_t far = max2(a.lo < 0 ? -a.lo : a.lo, a.hi < 0 ? -a.hi : a.hi);
   return (arith_range){-far, far};
 }
 
-/* The greatest remainder by divisors up to `hi`. */
-static int64_t open_below(int64_t hi) {
+/* The largest remainder by divisors up to `hi`. */
+static int64_t largest_remainder(int64_t hi) {
   return hi == INT64_MAX ? hi : hi > 0 ? hi - 1 : 0;
 }
 
@@ -74,7 +77,7 @@ static arith_range mod_positive(arith_range a, arith_range b) {
   if (b.lo > 0 && b.lo == b.hi && is_finite(a) &&
       arith_fdiv(a.lo, b.lo) == arith_fdiv(a.hi, b.lo))
     return (arith_range){arith_fmod(a.lo, b.lo), arith_fmod(a.hi, b.lo)};
-  int64_t hi = open_below(b.hi);
+  int64_t hi = largest_remainder(b.hi);
   if (a.lo >= 0) {
     if (a.hi < b.lo) return a;
     hi = min2(hi, a.hi);
@@ -85,12 +88,12 @@ static arith_range mod_positive(arith_range a, arith_range b) {
 static arith_range mod_range(arith_range a, arith_range b) {
   if (b.lo >= 0) return mod_positive(a, b);
   if (b.hi < 0 && b.lo != INT64_MIN)
-    return negate(mod_positive(negate(a), negate(b)));
+    return range_negate(mod_positive(range_negate(a), range_negate(b)));
   return (arith_range){b.lo == INT64_MIN ? INT64_MIN : b.lo + 1,
-                       open_below(b.hi)};
+                       largest_remainder(b.hi)};
 }
 
-/* ---- truth -------------------------------------------------------------- */
+/* ---- conditions ---------------------------------------------------------- */
 
 static const arith_range no = {0, 0}, yes = {1, 1}, either = {0, 1};
 
@@ -104,7 +107,7 @@ static arith_range eq_range(arith_range a, arith_range b) {
                                                                       : either;
 }
 
-/* No value of a is above one of b. */
+/* Is every value of a <= every value of b? */
 static bool never_above(arith_range a, arith_range b) {
   return a.hi <= b.lo && a.hi != INT64_MAX;
 }
@@ -123,7 +126,7 @@ static arith_range compare_range(ir_op op, arith_range a, arith_range b) {
 arith_range arith_range_of(ir_op op, arith_range a, arith_range b) {
   switch (op) {
   case IR_ADD: return add_range(a, b);
-  case IR_SUB: return add_range(a, negate(b));
+  case IR_SUB: return add_range(a, range_negate(b));
   case IR_MUL: return mul_range(a, b);
   case IR_DIV: return div_range(a, b);
   case IR_MOD: return mod_range(a, b);
@@ -135,7 +138,7 @@ arith_range arith_range_of(ir_op op, arith_range a, arith_range b) {
 
 /* ---- nodes -------------------------------------------------------------- */
 
-/* An open end of 64 bits may have wrapped round. */
+/* An unbounded end of a 64-bit type may have wrapped around. */
 static arith_range fit_range(tess_dtype t, arith_range r) {
   int64_t lo = ir_int_min(t), hi = ir_int_max(t);
   bool fits = is_finite(r) && r.lo >= lo && r.hi <= hi;
@@ -144,7 +147,7 @@ static arith_range fit_range(tess_dtype t, arith_range r) {
 
 static bool can_wrap(ir_op op) { return op >= IR_ADD && op <= IR_DIV; }
 
-/* Saturation keeps order, so the ends go where they saturate to. */
+/* Saturation is monotonic, so the ends map to where they saturate. */
 static arith_range cast_range(tess_dtype to, tess_dtype from, arith_range r) {
   if (!ir_is_int(to)) return ARITH_ALL;
   if (to.code == TESS_DTYPE_BOOL)
@@ -155,7 +158,7 @@ static arith_range cast_range(tess_dtype to, tess_dtype from, arith_range r) {
                        min2(max2(r.hi, all.lo), all.hi)};
 }
 
-/* Base and last lane; the lanes between lie between. */
+/* From the base and the last lane; the other lanes are between them. */
 static arith_range ramp_range(const ir_node *n, arith_range base,
                               arith_range stride) {
   arith_range last = add_range(
@@ -209,12 +212,11 @@ arith_range arith_node_range(const ir_program *p, const ir_node *n) {
   }
 }
 
-/* ---- confined variables ------------------------------------------------- */
+/* ---- restricted variables ------------------------------------------------ */
 
 enum { RECENT = 64 };
 
-/* A few recent answers keep shared operands from being worked out again and
- * again. */
+/* A small cache of recent results avoids recomputing shared operands. */
 typedef struct confined {
   const ir_program *p;
   uint32_t n, vars;
@@ -247,7 +249,8 @@ static arith_range confine_node(confined *c, const ir_node *n) {
   }
 }
 
-/* Where confined variables make a difference that can be followed. */
+/* Does restricting the variables change the range of n in a way that is
+ * computed here? */
 static bool is_followed(const confined *c, const ir_node *n) {
   if (n->op == IR_INT || n->op == IR_REAL || !(n->vars & c->vars)) return false;
   return n->is_index || n->op == IR_VAR || n->op == IR_CAST;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Comparisons.  All order comparisons become `sum < constant`, reduced, and
- * are written with what has a positive factor on the left: `i < 17`,
- * `i <= j + 2`, `1 <= i`.  Equality is `sum == constant` likewise. */
+ * Canonicalization of comparisons: compare_order comparisons become `sum <
+ * constant`, reduced, and are written with positive coefficients on the left:
+ * `i < 17`, `i
+ * <= j + 2`, `1 <= i`. Equality is `sum == constant` likewise. */
 #include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
 #include "ir/edit.h"
 
-/* sum < c over x's terms: x->c is not used. */
+/* sum < c over x's terms: x->c is unused. */
 typedef struct inequality {
   lin x;
   int64_t c;
 } inequality;
 
-/* Divides all by the greatest common factor: exact for an order comparison
- * of integers, with the constant rounded up. */
+/* Divides by the greatest common divisor of the coefficients: exact for an
+ * compare_order comparison of integers, with the constant rounded up. */
 static int64_t common_factor(const lin *x) {
   int64_t g = 0;
   for (uint32_t i = 0; i < x->n && g != 1; i++) g = arith_gcd(x->t[i].k, g);
@@ -26,8 +27,8 @@ static void divide_terms(lin *x, int64_t g) {
   x->built = 0;
 }
 
-/* g * (some terms) + (the others) < c says as much as (some terms) < q when
- * the others' range fits between the multiples of g: drops the others. */
+/* g * (some terms) + (the others) < c is equivalent to (some terms) < q if the
+ * range of the others fits between multiples of g: drops the others. */
 static bool drop_low(const ir_program *p, inequality *q, int64_t g) {
   arith_range low = {0, 0};
   uint32_t dropped = 0;
@@ -62,7 +63,8 @@ static bool drop_some(const ir_program *p, inequality *q) {
   return false;
 }
 
-/* y // m < c says y < c * m, and -(y // m) < c says -y < (c - 1) * m + 1. */
+/* y // m < c is equivalent to y < c * m, and -(y // m) < c to -y < (c - 1) * m
+ * + 1. */
 static bool multiply_out(const ir_program *p, inequality *q) {
   int64_t k = q->x.n == 1 ? q->x.t[0].k : 0, m, c = q->c;
   const ir_node *n = q->x.n ? ir_at(p, q->x.t[0].atom) : NULL;
@@ -81,8 +83,8 @@ static bool multiply_out(const ir_program *p, inequality *q) {
   return true;
 }
 
-/* Rounds, drops and multiplies out until nothing changes. */
-static void reduce(const ir_program *p, inequality *q) {
+/* Rounds, drops and multiplies out to a fixed point. */
+static void reduce_inequality(const ir_program *p, inequality *q) {
   do {
     int64_t g = common_factor(&q->x);
     if (g > 1) {
@@ -92,10 +94,11 @@ static void reduce(const ir_program *p, inequality *q) {
   } while (drop_some(p, q) || multiply_out(p, q));
 }
 
-/* ---- writing ------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------- */
 
-/* The terms of one sign, made positive. */
-static void side(const ir_program *p, const lin *x, bool positive, lin *out) {
+/* The terms of one sign, negated if they are negative. */
+static void lin_side(const ir_program *p, const lin *x, bool positive,
+                     lin *out) {
   lin_zero(out);
   for (uint32_t i = 0; i < x->n; i++)
     if ((x->t[i].k > 0) == positive)
@@ -103,10 +106,11 @@ static void side(const ir_program *p, const lin *x, bool positive, lin *out) {
                          positive ? x->t[i].k : -x->t[i].k);
 }
 
-static ir_expr write(ir_program *p, ir_op op, const lin *x, int64_t c) {
+static ir_expr write_inequality(ir_program *p, ir_op op, const lin *x,
+                                int64_t c) {
   lin left, right;
-  side(p, x, true, &left);
-  side(p, x, false, &right);
+  lin_side(p, x, true, &left);
+  lin_side(p, x, false, &right);
   if (op == IR_LT && left.n == 0)
     return ir_binary_node(p, IR_LE, ir_index(p, 1 - c), lin_build(p, &right));
   if (op == IR_LT && right.n > 0 && c == 1)
@@ -116,24 +120,25 @@ static ir_expr write(ir_program *p, ir_op op, const lin *x, int64_t c) {
   return ir_binary_node(p, op, a, lin_build(p, &right));
 }
 
-/* ---- deciding ----------------------------------------------------------- */
+/* ---- deciding ------------------------------------------------------------ */
 
 /* a < b + slack. */
-static ir_expr order(ir_program *p, ir_expr a, ir_expr b, int64_t slack) {
+static ir_expr compare_order(ir_program *p, ir_expr a, ir_expr b,
+                             int64_t slack) {
   inequality q;
   if (!lin_diff(p, a, b, &q.x) || (q.x.digits && !lin_recombine(p, &q.x)) ||
       __builtin_sub_overflow(slack, q.x.c, &q.c))
     return 0;
   q.x.c = 0;
-  reduce(p, &q);
+  reduce_inequality(p, &q);
   arith_range r = lin_term_range(p, &q.x);
   if (r.hi < q.c) return ir_bool(p, true);
   if (r.lo >= q.c) return ir_bool(p, false);
   if (q.c <= INT64_MIN + 1) return 0;
-  return write(p, IR_LT, &q.x, q.c);
+  return write_inequality(p, IR_LT, &q.x, q.c);
 }
 
-static ir_expr equal(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
+static ir_expr compare_equal(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   lin x;
   int64_t c;
   if (!lin_diff(p, a, b, &x) || (x.digits && !lin_recombine(p, &x)) ||
@@ -147,11 +152,11 @@ static ir_expr equal(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   if (x.t[0].k < 0) g = -g;
   for (uint32_t i = 0; i < x.n; i++) x.t[i].k /= g;
   x.built = 0;
-  return write(p, op, &x, c / g);
+  return write_inequality(p, op, &x, c / g);
 }
 
-/* What constant bounds alone tell of an order comparison, as they do of most
- * guards that are not needed: 1, 0, or -1 where they do not. */
+/* Decides an compare_order comparison by constant ranges alone, which suffices
+ * for most redundant guards: 1, 0, or -1 for undecided. */
 static int by_bounds(const ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   arith_range x = arith_bounds(p, a), y = arith_bounds(p, b);
   if (op == IR_LT) return x.hi < y.lo ? 1 : x.lo >= y.hi ? 0 : -1;
@@ -162,8 +167,8 @@ static int by_bounds(const ir_program *p, ir_op op, ir_expr a, ir_expr b) {
 ir_expr arith_compare(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   int known = by_bounds(p, op, a, b);
   if (known >= 0) return ir_bool(p, known);
-  ir_expr e = op == IR_LT   ? order(p, a, b, 0)
-              : op == IR_LE ? order(p, a, b, 1)
-                            : equal(p, op, a, b);
+  ir_expr e = op == IR_LT   ? compare_order(p, a, b, 0)
+              : op == IR_LE ? compare_order(p, a, b, 1)
+                            : compare_equal(p, op, a, b);
   return e ? e : ir_binary_node(p, op, a, b);
 }

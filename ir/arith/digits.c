@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Quotients and remainders of one thing, put together again:
- * (y // m) * m + y % m is y, and so are the digits between. */
+ * Recombining quotients and remainders of one dividend: (y // m) * m + y % m is
+ * y, and adjacent digits of y fuse. */
 #include "ir/arith/linear.h"
 #include "ir/edit.h"
 
-/* The quotient or remainder of y by a constant m > 0 that an atom is. */
+/* Is the atom the quotient or remainder of some y by a constant m > 0? */
 static bool as_digit(const ir_program *p, ir_expr atom, ir_op op, ir_expr *y,
                      int64_t *m) {
   const ir_node *n = ir_at(p, atom);
@@ -12,8 +12,8 @@ static bool as_digit(const ir_program *p, ir_expr atom, ir_op op, ir_expr *y,
   return n->op == op && !n->wraps && ir_const_int(p, n->b, m) && *m > 0;
 }
 
-/* Is k * y, constant aside, a part of x? */
-static bool contains(const lin *x, const lin *y, int64_t k) {
+/* Is k * y, up to the constant, part of x? */
+static bool contains_terms(const lin *x, const lin *y, int64_t k) {
   for (uint32_t i = 0, j = 0; i < y->n; i++, j++) {
     int64_t v;
     while (j < x->n && x->t[j].atom < y->t[i].atom) j++;
@@ -24,7 +24,7 @@ static bool contains(const lin *x, const lin *y, int64_t k) {
   return true;
 }
 
-/* Takes the terms i and j out of x and adds k * y. */
+/* Replaces the terms i and j of x by k * y. */
 static bool replace_pair(const ir_program *p, lin *x, uint32_t i, uint32_t j,
                          const lin *y, int64_t k) {
   lin_remove(x, i > j ? i : j);
@@ -32,8 +32,8 @@ static bool replace_pair(const ir_program *p, lin *x, uint32_t i, uint32_t j,
   return lin_add(p, x, y, k);
 }
 
-/* Term j is the quotient y // m, which is `q`: k * m * (y // m) and
- * k * (y % m) make k * y. */
+/* Term j is the quotient y // m, which is `q`: k * m * (y // m) and k * (y % m)
+ * sum to k * y. */
 static bool join_quotient(ir_program *p, lin *x, uint32_t i, uint32_t j, lin *y,
                           int64_t m, const lin *q, bool *ok) {
   int64_t k = x->t[i].k, off;
@@ -43,7 +43,7 @@ static bool join_quotient(ir_program *p, lin *x, uint32_t i, uint32_t j, lin *y,
   return true;
 }
 
-/* Term j is the next digit (y // m) % b: together they are y % (m * b). */
+/* Term j is the next digit (y // m) % b: they sum to y % (m * b). */
 static bool join_digit(ir_program *p, lin *x, uint32_t i, uint32_t j,
                        const lin *y, int64_t m, const lin *q, bool *ok) {
   int64_t k = x->t[i].k, b, mb;
@@ -60,7 +60,7 @@ static bool join_digit(ir_program *p, lin *x, uint32_t i, uint32_t j,
   return true;
 }
 
-/* Looks for what goes with the remainder in term i. */
+/* Looks for a term that recombines with the remainder in term i. */
 static bool join_remainder(ir_program *p, lin *x, uint32_t i, bool *ok) {
   int64_t m, k = x->t[i].k, want;
   ir_expr e;
@@ -84,9 +84,9 @@ static bool join_remainder(ir_program *p, lin *x, uint32_t i, bool *ok) {
   return false;
 }
 
-/* y without its quotient is its remainder, and the other way round: term i is
- * the digit, x also has -factor times its y; what stays is `rest` times the
- * other digit. */
+/* y less its quotient part is its remainder, and vice versa: term i is the
+ * digit, x also contains_terms -factor times its y; `rest` times the other
+ * digit replaces both. */
 static bool subtract(ir_program *p, lin *x, uint32_t i, bool *ok) {
   int64_t m, k = x->t[i].k;
   ir_expr e;
@@ -96,7 +96,7 @@ static bool subtract(ir_program *p, lin *x, uint32_t i, bool *ok) {
   if (x->n < 2 || k == INT64_MIN || (quotient && k % m)) return false;
   int64_t times = quotient ? -(k / m) : -k;
   lin_of(p, e, &y);
-  if (!contains(x, &y, times)) return false;
+  if (!contains_terms(x, &y, times)) return false;
   lin_zero(&z);
   *ok = lin_divmod(p, &y, m, quotient ? NULL : &z, quotient ? &z : NULL) &&
         (quotient || lin_scale(&z, m));
@@ -112,7 +112,7 @@ bool lin_recombine(ir_program *p, lin *x) {
   for (uint32_t i = 0; x->digits && x->n > 1 && i < x->n; i++) {
     ir_mark mark = ir_get_mark(p);
     if (!join_remainder(p, x, i, &ok) && !subtract(p, x, i, &ok)) {
-      ir_forget_since(p, mark);
+      ir_rollback(p, mark);
       continue;
     }
     if (!ok || ++rounds > 2 * LIN_MAX) return false;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Floor division and modulo of linear forms.  Quotient and remainder of the
- * same form by the same divisor reduce to the same rest, so that they find
- * each other again when they are put together (digits.c). */
+ * Floor division and modulo of linear forms by constants.  Quotient and
+ * remainder of one form by one divisor are reduced to the same rest, so that
+ * they recombine when they are added up again (digits.c). */
 #include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
 #include "ir/edit.h"
 
-/* What is left to divide: rest // c goes to the quotient, scale * (rest % c)
- * to the remainder. */
+/* The division that is left: rest // c is added to the quotient, scale * (rest
+ * % c) to the remainder. */
 typedef struct division {
   ir_program *p;
   lin rest;
@@ -23,7 +23,7 @@ static bool const_to_quotient(division *d, int64_t k) {
   return !d->q || lin_add_const(d->q, k);
 }
 
-/* Terms that c divides go to the quotient whole. */
+/* Moves the terms that c divides to the quotient. */
 static bool take_multiples(division *d) {
   lin *x = &d->rest;
   for (uint32_t i = 0; i < x->n;) {
@@ -38,8 +38,7 @@ static bool take_multiples(division *d) {
   return true;
 }
 
-/* The only term's factor keeps its remainder: 9 * x // 4 is
- * 2 * x + x // 4. */
+/* Splits the coefficient of a single term: 9 * x // 4 is 2 * x + x // 4. */
 static bool take_single(division *d) {
   lin_term *t = &d->rest.t[0];
   if (d->rest.n != 1 || t->k / d->c == 0) return true;
@@ -49,8 +48,8 @@ static bool take_single(division *d) {
   return to_quotient(d, t->atom, whole);
 }
 
-/* True when the rest lies between two multiples of c next to each other (as
- * one without terms does): then it is its own remainder. */
+/* True if the rest ranges between two adjacent multiples of c (as a constant
+ * does): then it is its own remainder. */
 static bool take_bounded(division *d, arith_range terms, bool *ok) {
   int64_t lo, hi;
   if (terms.lo == INT64_MIN || terms.hi == INT64_MAX ||
@@ -67,8 +66,8 @@ static bool take_bounded(division *d, arith_range terms, bool *ok) {
   return true;
 }
 
-/* Of all constants that leave the same remainder, 0 when it is one, else the
- * one that puts the least value of the rest into [0, c). */
+/* Normalizes the constant: among those with the same remainder, 0 if possible,
+ * else the one that puts the minimum of the rest into [0, c). */
 static bool settle_const(division *d, arith_range terms) {
   int64_t c = arith_fmod(d->rest.c, d->c), off;
   if (c != 0 && terms.lo != INT64_MIN) {
@@ -81,9 +80,9 @@ static bool settle_const(division *d, arith_range terms) {
   return const_to_quotient(d, off / d->c);
 }
 
-/* Where g divides c and all terms but some whose sum, with a part of the
- * constant, stays in [0, g), those are the low digit: they go to the
- * remainder, and the others are divided by g, as c is. */
+/* If g divides c and all terms but some whose sum, with a part of the constant,
+ * ranges in [0, g), these are the low digit: they are moved to the remainder,
+ * and the others are divided by g, as is c. */
 static bool split_low(division *d, int64_t g, bool *ok) {
   lin *x = &d->rest;
   arith_range low = {0, 0};
@@ -121,7 +120,7 @@ static bool split_low(division *d, int64_t g, bool *ok) {
   return true;
 }
 
-/* Tries the greatest common divisors of c and each factor. */
+/* Tries the greatest common divisors of c and each coefficient. */
 static bool take_low_digit(division *d, bool *ok) {
   int64_t tried = 1;
   for (uint32_t i = 0; i < d->rest.n; i++) {
@@ -172,9 +171,9 @@ static bool reduce_remainder(division *d, const ir_node *n, int64_t m,
   return true;
 }
 
-/* Emits the atoms rest // c and rest % c, or what a quotient or remainder
- * that is divided again comes to. */
-static bool emit(division *d) {
+/* Emits the atoms rest // c and rest % c, or what the division of a quotient or
+ * remainder simplifies to. */
+static bool emit_division(division *d) {
   ir_program *p = d->p;
   lin *x = &d->rest;
   bool ok = true, have_q = !d->q, have_r = !d->r;
@@ -198,7 +197,7 @@ static bool emit(division *d) {
   return ok;
 }
 
-static bool divide(division *d) {
+static bool divide_rest(division *d) {
   bool ok = true;
   do {
     if (d->c == 1) return !d->q || lin_add(d->p, d->q, &d->rest, 1);
@@ -207,19 +206,19 @@ static bool divide(division *d) {
     if (take_bounded(d, terms, &ok)) return ok;
     if (!settle_const(d, terms)) return false;
   } while (take_low_digit(d, &ok) && ok);
-  return ok && emit(d);
+  return ok && emit_division(d);
 }
 
 bool lin_divmod(ir_program *p, const lin *x, int64_t c, lin *q, lin *r) {
   if (c > INT64_MAX / 2) return false;
   division d = {.p = p, .c = c, .scale = 1, .q = q, .r = r};
   lin_copy(&d.rest, x);
-  return divide(&d);
+  return divide_rest(&d);
 }
 
-/* ---- of nodes ----------------------------------------------------------- */
+/* ---- expressions --------------------------------------------------------- */
 
-/* By a constant other than 0; a negative one divides what is negated. */
+/* By a nonzero constant; for a negative one the dividend is negated. */
 static ir_expr divide_const(ir_program *p, ir_op op, ir_expr a, int64_t c) {
   lin x, y;
   int64_t sign = c < 0 ? -1 : 1;
@@ -234,7 +233,7 @@ static ir_expr divide_const(ir_program *p, ir_op op, ir_expr a, int64_t c) {
   return lin_build(p, &y);
 }
 
-/* Is 0 <= a < b, also where no constant stands between them? */
+/* Is 0 <= a < b, also for symbolic b? */
 static bool is_remainder(ir_program *p, ir_expr a, ir_expr b) {
   const ir_node *x = ir_at(p, a), *y = ir_at(p, b);
   lin diff;
@@ -243,7 +242,7 @@ static bool is_remainder(ir_program *p, ir_expr a, ir_expr b) {
          (lin_diff(p, a, b, &diff) && lin_range(p, &diff).hi < 0);
 }
 
-/* By what is no constant, and not 0: its multiples go out. */
+/* By a divisor that is nonzero and not constant: takes out its multiples. */
 static ir_expr divide_sum(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   lin x, whole, rest;
   lin_of(p, a, &x);

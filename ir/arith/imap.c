@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Understanding a map by changing its variables, each change one to one:
+ * Affine iteration map detection by changes of variables, each of them
+ * bijective, until every binding is a sum of whole variables:
  *
- * - A variable that occurs in digits gives way to a variable for each digit.
- * - Variables whose sum is divided, or kept below a constant, give way to one
- *   that stands for the sum, when the sum takes each of its values once.
+ * - A variable of which digits are used is split into one variable a digit. -
+ * Variables whose sum is divided, or bounded by a predicate, are fused into one
+ * that stands for the sum, if the sum is a mixed-radix number.
  *
- * So what splitting and fusing loops have made comes undone. */
+ * This undoes splitting and fusing of loops. */
 #include "ir/arith/imap.h"
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
@@ -31,8 +32,8 @@ void imap_remove_var(imap *m, ir_var v) {
   m->var[i] = m->var[--m->nvar];
 }
 
-/* Conjuncts that say something are kept; one that is no order comparison
- * over the map's variables restricts it in a way not understood. */
+/* Keeps the conjuncts that are not trivially true; one that is no order
+ * comparison over the map's variables marks the map as restricted. */
 void imap_add_pred(imap *m, ir_expr e) {
   const ir_node n = *ir_at(m->p, e);
   if (n.op == IR_AND) {
@@ -60,8 +61,8 @@ void imap_substitute(imap *m, ir_subst *s) {
 
 /* ---- setting up --------------------------------------------------------- */
 
-/* The values of input i as a variable from 0; a new one where the input does
- * not count from 0 to its extent. */
+/* Input i as a variable that starts at 0; a new one if the input does not range
+ * over [0, extent). */
 static bool add_input(imap *m, ir_var v, const ir_expr *extent, ir_subst *s,
                       bool *changed) {
   ir_var_rec r = m->p->var.v[v];
@@ -83,8 +84,8 @@ static bool add_input(imap *m, ir_var v, const ir_expr *extent, ir_subst *s,
   return true;
 }
 
-/* What follows walks expressions as trees. */
-static bool is_small(const imap *m) {
+/* The following passes walk expressions as trees. */
+static bool exprs_are_small(const imap *m) {
   for (uint32_t i = 0; i < m->nexpr + m->npred; i++)
     if (!ir_is_small(m->p, i < m->nexpr ? m->expr[i] : m->pred[i - m->nexpr]))
       return false;
@@ -121,14 +122,14 @@ bool imap_init(imap *m, ir_program *p, arena *scratch, uint32_t nin,
                    &changed))
       return false;
   if (changed) imap_substitute(m, &s);
-  return is_small(m) && !may_wrap(m);
+  return exprs_are_small(m) && !may_wrap(m);
 }
 
-/* ---- digits give way to variables --------------------------------------- */
+/* ---- splitting variables into digits ------------------------------------- */
 
 enum { CUTS_MAX = 12 };
 
-/* Where the digits of a variable begin and end, smallest first. */
+/* The cut points between the digits of a variable, ascending. */
 typedef struct cuts {
   uint32_t n;
   int64_t at[CUTS_MAX];
@@ -149,8 +150,8 @@ bool imap_divides(const imap *m, const imap_var *v, int64_t d) {
                      0);
 }
 
-/* Keeps the first cuts, as long as each divides all that follow (exact: and
- * the extent). */
+/* Keeps the leading cuts that divide all that follow (exact: and the
+ * extent). */
 static void keep_chain(const imap *m, cuts *c, const imap_var *v, bool exact) {
   for (uint32_t i = 0; i < c->n; i++) {
     bool ok = !exact || imap_divides(m, v, c->at[i]);
@@ -159,7 +160,7 @@ static void keep_chain(const imap *m, cuts *c, const imap_var *v, bool exact) {
   }
 }
 
-/* Finds the digits in e, and in what is divided in it. */
+/* Finds the digits in e, also nested in dividends. */
 static void find_cuts(const imap *m, ir_expr e, cuts *c) {
   const ir_node *n = ir_at(m->p, e);
   lin_digit g;
@@ -178,8 +179,8 @@ static void find_cuts(const imap *m, ir_expr e, cuts *c) {
   for (uint32_t i = 0; i < k; i++) find_cuts(m, ops[i], c);
 }
 
-/* Variable v, cut, becomes a sum of new ones; where the last cut does not
- * divide the extent, they stay below it together. */
+/* Replaces the cut variable v by a sum of new ones; if the last cut does not
+ * divide the extent, a predicate bounds that sum. */
 static void split_var(imap *m, imap_var v, const cuts *c, ir_subst *s) {
   ir_program *p = m->p;
   ir_expr sum = ir_index(p, 0);
@@ -200,8 +201,8 @@ static void split_var(imap *m, imap_var v, const cuts *c, ir_subst *s) {
   ir_subst_var(s, v.var, sum);
 }
 
-/* Splits every variable that occurs in digits (exact: only as far as they
- * are free); false: none does. */
+/* Splits every variable of which digits are used (exact: only where the digits
+ * are independent); false: there is none. */
 static bool split_digits(imap *m, bool exact) {
   cuts *c = arena_zalloc(m->scratch, m->nvar * sizeof *c);
   for (uint32_t i = 0; i < m->nout; i++) find_cuts(m, m->expr[i], c);
@@ -223,16 +224,16 @@ static bool split_digits(imap *m, bool exact) {
   return changed;
 }
 
-/* ---- sums give way to variables ----------------------------------------- */
+/* ---- fusing sums into variables ------------------------------------------ */
 
-/* Variables that one is to stand for: y = sum of scale[i] * v[i]. */
+/* Variables to be fused into y = sum of scale[i] * v[i]. */
 typedef struct radix {
   uint32_t n;
   imap_var v[LIN_MAX];
   int64_t scale[LIN_MAX], count;
-  ir_expr size; /* of the last one, which is no constant; 0: it is one */
-  int64_t d;    /* the sum in question is y // d, */
-  bool part;    /* or a remainder of that */
+  ir_expr size; /* of the last one, if not constant; else 0 */
+  int64_t d;    /* y // d is what is used, */
+  bool part;    /* or a remainder of it */
 } radix;
 
 static void sort_terms(lin_term *t, uint32_t n) {
@@ -245,8 +246,8 @@ static void sort_terms(lin_term *t, uint32_t n) {
 }
 
 /* Is x a sum of variables in a mixed radix, which takes each of its values
- * once?  When `loose`, below them all may stand a quotient v // d, and above
- * them all a remainder v % m: then all of v takes its place. */
+ * once?  If `loose`, the lowest may be a quotient v // d and the highest a
+ * remainder v % m: then all of v replaces it. */
 static bool as_radix(const imap *m, lin *x, bool loose, radix *r) {
   int64_t next = 1;
   *r = (radix){.n = x->n, .count = 1, .d = 1};
@@ -276,7 +277,7 @@ static bool as_radix(const imap *m, lin *x, bool loose, radix *r) {
   return true;
 }
 
-/* A variable of `extent` values (0: of `size`) stands for the radix' own. */
+/* Replaces the radix' variables by one of `extent` values (0: of `size`). */
 static void fuse_vars(imap *m, const radix *r, int64_t extent, ir_expr size) {
   ir_program *p = m->p;
   ir_subst s;
@@ -293,14 +294,14 @@ static void fuse_vars(imap *m, const radix *r, int64_t extent, ir_expr size) {
   imap_substitute(m, &s);
 }
 
-/* How many values the radix takes. */
+/* The number of values of the radix. */
 static ir_expr size_of_radix(imap *m, const radix *r) {
   ir_expr count = ir_index(m->p, r->count);
   return r->size ? ir_mul(m->p, r->size, count) : count;
 }
 
-/* Takes the terms out of x that none of the map's variables change; *rest:
- * less their sum, less the constant. */
+/* Takes the terms that do not depend on the map's variables out of x; *rest:
+ * minus their sum, minus the constant. */
 static bool split_fixed(const imap *m, lin *x, lin *rest) {
   lin_zero(rest);
   for (uint32_t i = 0; i < x->n;) {
@@ -320,7 +321,7 @@ static bool split_fixed(const imap *m, lin *x, lin *rest) {
   return !__builtin_sub_overflow(0, x->c, &rest->c);
 }
 
-/* Is a variable of no constant size a term of x? */
+/* Is a variable of symbolic extent a term of x? */
 static bool has_sized(const imap *m, const lin *x) {
   for (uint32_t i = 0; i < x->n; i++) {
     const ir_node *n = ir_at(m->p, x->t[i].atom);
@@ -330,8 +331,8 @@ static bool has_sized(const imap *m, const lin *x) {
   return false;
 }
 
-/* Predicate i, `sum < size` over a mixed radix of sizes that are no constants,
- * shortens it: then it says nothing more. */
+/* Predicate i, `sum < size` over a mixed radix of symbolic extents, bounds the
+ * fused variable instead, and is then redundant. */
 static bool fuse_sized(imap *m, uint32_t i, lin *x, lin *rest, bool loose) {
   radix r;
   if (!as_radix(m, x, loose, &r) || r.part || r.d != 1) return false;
@@ -346,7 +347,7 @@ static bool fuse_sized(imap *m, uint32_t i, lin *x, lin *rest, bool loose) {
   return true;
 }
 
-/* A predicate `sum < c` over a mixed radix shortens it. */
+/* A predicate `sum < c` over a mixed radix bounds the fused variable. */
 static bool fuse_pred(imap *m, bool loose) {
   for (uint32_t i = 0; i < m->npred; i++) {
     const ir_node n = *ir_at(m->p, m->pred[i]);
@@ -370,7 +371,7 @@ static bool fuse_pred(imap *m, bool loose) {
   return false;
 }
 
-/* A mixed radix that is divided somewhere in e; innermost first. */
+/* A mixed radix that is a dividend in e; innermost first. */
 static bool find_divided(const imap *m, ir_expr e, bool loose, radix *r) {
   const ir_node *n = ir_at(m->p, e);
   if (n->op == IR_INT || n->op == IR_VAR || n->op == IR_REAL) return false;
@@ -395,7 +396,7 @@ static bool fuse_divided(imap *m, bool loose) {
   return false;
 }
 
-/* ---- all together ------------------------------------------------------- */
+/* ---- fixed point --------------------------------------------------------- */
 
 enum { ROUNDS = 24 };
 
@@ -404,6 +405,6 @@ void imap_reduce(imap *m) {
     if (!fuse_pred(m, false) && !fuse_divided(m, false) &&
         !split_digits(m, true) && !imap_absorb(m) && !fuse_pred(m, true) &&
         !fuse_divided(m, true) && !imap_split_by_size(m) &&
-        !imap_turn_or_shift(m) && !split_digits(m, false))
+        !imap_reverse_or_shift(m) && !split_digits(m, false))
       return;
 }

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Changes of a map's variables that bring what is divided into a form that
- * the others (imap.c) understand: divisors that are sizes, factors that are
- * negative, constants beside a variable. */
+ * Affine iteration map detection: changes of variables that normalize
+ * dividends: splitting by symbolic divisors, reversal for negative
+ * coefficients, shifting by constant offsets. */
 #include "ir/arith/arith.h"
 #include "ir/arith/imap.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 
-/* ---- divided by a size -------------------------------------------------- */
+/* ---- symbolic divisors --------------------------------------------------- */
 
-/* Variable y, which takes count * size values, and what replaces it:
- * high * size + low. */
+/* Variable y, which takes count * size values, to be replaced by high * size +
+ * low. */
 typedef struct by_size {
   ir_expr y, size, count, high, low;
-  bool odd; /* y stands in something that cannot be built again */
+  bool odd; /* y is used in an expression that cannot be rebuilt */
 } by_size;
 
-/* size is the same for all points of the map, at least 1, and divides the
- * number of y's values. */
+/* size is invariant in the map, at least 1, and divides the extent of y. */
 static bool fits_size(imap *m, uint32_t v, ir_expr size, by_size *f) {
   ir_program *p = m->p;
   const imap_var x = m->var[v];
@@ -49,7 +48,7 @@ static bool find_by_size(imap *m, ir_expr e, by_size *f) {
   return false;
 }
 
-static ir_expr without_y(ir_program *p, by_size *f, ir_expr e) {
+static ir_expr others_without_y(ir_program *p, by_size *f, ir_expr e) {
   const ir_node n = *ir_at(p, e);
   if ((n.op == IR_DIV || n.op == IR_MOD) && n.a == f->y && n.b == f->size)
     return n.op == IR_DIV ? f->high : f->low;
@@ -59,8 +58,8 @@ static ir_expr without_y(ir_program *p, by_size *f, ir_expr e) {
     f->odd = true;
     return e;
   }
-  ir_expr a = without_y(p, f, n.a);
-  return ir_binary(p, (ir_op)n.op, a, without_y(p, f, n.b));
+  ir_expr a = others_without_y(p, f, n.a);
+  return ir_binary(p, (ir_op)n.op, a, others_without_y(p, f, n.b));
 }
 
 bool imap_split_by_size(imap *m) {
@@ -77,8 +76,8 @@ bool imap_split_by_size(imap *m) {
   ir_const_int(p, f.count, &count);
   f.high = ir_ref(p, imap_new_var(m, count, count ? 0 : f.count));
   f.low = ir_ref(p, imap_new_var(m, 0, f.size));
-  for (i = 0; i < m->nexpr; i++) e[i] = without_y(p, &f, m->expr[i]);
-  for (i = 0; i < n; i++) e[m->nexpr + i] = without_y(p, &f, m->pred[i]);
+  for (i = 0; i < m->nexpr; i++) e[i] = others_without_y(p, &f, m->expr[i]);
+  for (i = 0; i < n; i++) e[m->nexpr + i] = others_without_y(p, &f, m->pred[i]);
   if (f.odd) {
     m->nvar -= 2;
     return false;
@@ -90,17 +89,17 @@ bool imap_split_by_size(imap *m) {
   return true;
 }
 
-/* ---- negative factors, and constants ------------------------------------ */
+/* ---- negative coefficients and offsets ----------------------------------- */
 
-/* Variable v is divided by d: with a negative factor (turn), or with c added
- * to it. */
+/* Variable v is divided by d, with a negative coefficient (turn) or with c
+ * added to it. */
 typedef struct offset {
   uint32_t v;
   int64_t d, c;
   bool turn;
 } offset;
 
-static void look_at_divided(const imap *m, ir_expr e, int64_t d, offset *f) {
+static void check_dividend(const imap *m, ir_expr e, int64_t d, offset *f) {
   lin x;
   lin_of(m->p, e, &x);
   for (uint32_t i = 0; i < x.n && !f->turn; i++) {
@@ -115,22 +114,22 @@ static void look_at_divided(const imap *m, ir_expr e, int64_t d, offset *f) {
   }
 }
 
-/* The greatest divisor tells most of the constant. */
+/* The largest divisor determines the most of the constant. */
 static void find_offset(const imap *m, ir_expr e, offset *f) {
   const ir_node *n = ir_at(m->p, e);
   int64_t d;
   if (n->op == IR_INT || n->op == IR_VAR || n->op == IR_REAL || f->turn) return;
   if ((n->op == IR_DIV || n->op == IR_MOD) && ir_const_int(m->p, n->b, &d) &&
       d > 0)
-    look_at_divided(m, n->a, d, f);
+    check_dividend(m, n->a, d, f);
   const uint32_t *ops;
   uint32_t fixed[3], k = ir_operands(m->p, e, &ops, fixed);
   for (uint32_t i = 0; i < k; i++) find_offset(m, ops[i], f);
 }
 
-/* One that begins further on takes values that v has not, so that the map is
- * a part of the one that is looked at then. */
-bool imap_turn_or_shift(imap *m) {
+/* A shifted variable takes values that v does not take, so the map is a
+ * restriction of the one that is analyzed then. */
+bool imap_reverse_or_shift(imap *m) {
   ir_program *p = m->p;
   offset f = {0};
   for (uint32_t i = 0; i < m->nout; i++) find_offset(m, m->expr[i], &f);

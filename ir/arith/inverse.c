@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inverting a map, and dividing one into an outer and an inner part. */
+ * Inverting an affine iteration map; subspace division into an outer and an
+ * inner map. */
 #include "ir/arith/arith.h"
 #include "ir/arith/imap.h"
 #include "ir/edit.h"
@@ -12,13 +13,13 @@ typedef struct inversion {
   int n;
   imap_piece piece[IMAP_PIECES];
   int64_t *offset;
-  bool fresh[IMAP_PIECES]; /* told by its binding */
-  uint32_t *order, norder; /* bindings, as they are solved */
+  bool fresh[IMAP_PIECES]; /* solved from its binding */
+  uint32_t *order, norder; /* bindings in the order in which they are solved */
   ir_expr value[IMAP_PIECES];
 } inversion;
 
-/* The greatest value of a piece. */
-static ir_expr last_of(const inversion *f, const imap_piece *t) {
+/* The maximum of a piece. */
+static ir_expr piece_max(const inversion *f, const imap_piece *t) {
   ir_program *p = f->m->p;
   if (t->ext) return ir_index(p, t->ext - 1);
   return ir_sub(p, f->m->var[t->var].size, ir_index(p, 1));
@@ -31,7 +32,7 @@ static bool uses_any(const ir_program *p, ir_expr e, uint32_t n,
   return false;
 }
 
-/* The part of a binding that no input changes. */
+/* The part of a binding that is invariant in the inputs. */
 static ir_expr fixed_part(ir_program *p, ir_expr e, uint32_t nin,
                           const ir_var *in) {
   lin x, y;
@@ -47,10 +48,10 @@ static ir_expr fixed_part(ir_program *p, ir_expr e, uint32_t nin,
 static bool find_pieces(inversion *f) {
   f->n = imap_pieces(f->m, f->piece, f->offset);
   return f->n >= 0 &&
-         imap_tells(f->m, f->piece, f->n, f->fresh, f->order, &f->norder);
+         imap_determines(f->m, f->piece, f->n, f->fresh, f->order, &f->norder);
 }
 
-/* The value of variable v, from the pieces that tell it. */
+/* The value of variable v, from its pieces. */
 static ir_expr var_value(const inversion *f, uint32_t v) {
   ir_program *p = f->m->p;
   ir_expr sum = ir_index(p, 0);
@@ -65,7 +66,7 @@ static ir_expr var_value(const inversion *f, uint32_t v) {
   }
 }
 
-/* The value of piece i, whose variable is known. */
+/* The value of piece i, whose variable is solved. */
 static ir_expr known_piece(const inversion *f, uint32_t i) {
   ir_program *p = f->m->p;
   const imap_piece *t = &f->piece[i];
@@ -73,10 +74,10 @@ static ir_expr known_piece(const inversion *f, uint32_t i) {
   return t->top ? e : ir_binary(p, IR_MOD, e, ir_index(p, t->ext));
 }
 
-/* The value of piece i of those that binding `out` tells, from what these
- * come to: remainders by the factors above take those pieces away, one after
- * the other, and the pieces below stay under its factor.  One with a negative
- * factor counts backwards. */
+/* The value of piece i among those solved from binding `out`, from their sum e:
+ * remainders by the coefficients above remove those pieces one after the other,
+ * and the pieces below sum to less than its coefficient.  A piece with a
+ * negative coefficient is reversed. */
 static ir_expr piece_value(const inversion *f, uint32_t i, ir_expr e) {
   ir_program *p = f->m->p;
   const imap_piece *t = &f->piece[i];
@@ -87,10 +88,10 @@ static ir_expr piece_value(const inversion *f, uint32_t i, ir_expr e) {
       e = ir_binary(p, IR_MOD, e, ir_index(p, above < 0 ? -above : above));
   }
   e = ir_binary(p, IR_DIV, e, ir_index(p, k));
-  return t->k < 0 ? ir_sub(p, last_of(f, t), e) : e;
+  return t->k < 0 ? ir_sub(p, piece_max(f, t), e) : e;
 }
 
-/* The pieces that binding `out` tells, from its value. */
+/* Solves the pieces of binding `out` from its value. */
 static void solve_binding(inversion *f, uint32_t out, ir_expr result) {
   ir_program *p = f->m->p;
   ir_expr e = ir_sub(p, result, ir_index(p, f->offset[out]));
@@ -101,7 +102,7 @@ static void solve_binding(inversion *f, uint32_t out, ir_expr result) {
     if (!f->fresh[i])
       part = known_piece(f, i);
     else if (t->k < 0)
-      part = last_of(f, t);
+      part = piece_max(f, t);
     if (part) e = ir_sub(p, e, ir_mul(p, part, ir_index(p, t->k)));
   }
   for (uint32_t i = 0; i < (uint32_t)f->n; i++)
@@ -109,7 +110,7 @@ static void solve_binding(inversion *f, uint32_t out, ir_expr result) {
       f->value[i] = piece_value(f, i, e);
 }
 
-/* Every variable of the map, over the values of the bindings. */
+/* Solves every variable of the map over the values of the bindings. */
 static void solve_vars(inversion *f, const ir_expr *result, ir_subst *s) {
   for (uint32_t i = 0; i < f->norder; i++)
     solve_binding(f, f->order[i], result[f->order[i]]);
@@ -117,8 +118,8 @@ static void solve_vars(inversion *f, const ir_expr *result, ir_subst *s) {
     ir_subst_var(s, f->m->var[v].var, var_value(f, v));
 }
 
-/* The inputs are followed through all changes of variables, so that in the
- * end they are expressions over variables that the bindings tell. */
+/* The inputs are transformed by all changes of variables, so that in the end
+ * they are expressions over the variables that the bindings determine. */
 bool arith_inverse(ir_program *p, arena *scratch, uint32_t nin,
                    const ir_var *in, const ir_expr *input_extent, uint32_t nout,
                    const ir_expr *bind, const ir_expr *result, ir_expr *out) {
@@ -149,9 +150,9 @@ bool arith_inverse(ir_program *p, arena *scratch, uint32_t nin,
   return done;
 }
 
-/* ---- dividing ----------------------------------------------------------- */
+/* ---- subspace division --------------------------------------------------- */
 
-/* Parts of one binding: terms over inner variables only, and the rest. */
+/* Splits one binding: terms over inner variables only, and the rest. */
 static bool part_terms(ir_program *p, ir_expr e, uint32_t n, const ir_var *var,
                        lin *in, lin *rest) {
   lin x;
@@ -174,7 +175,7 @@ typedef struct others {
   bool found;
 } others;
 
-static void look_for_others(const ir_program *p, ir_expr e, void *ud) {
+static void find_other_var(const ir_program *p, ir_expr e, void *ud) {
   others *o = ud;
   const ir_node *n = ir_at(p, e);
   uint32_t i = 0;
@@ -187,7 +188,7 @@ static void look_for_others(const ir_program *p, ir_expr e, void *ud) {
 static bool uses_only(ir_program *p, arena *scratch, ir_expr e, uint32_t n,
                       const ir_var *var) {
   others o = {n, var, false};
-  ir_visit(p, scratch, e, look_for_others, &o);
+  ir_visit(p, scratch, e, find_other_var, &o);
   return !o.found;
 }
 

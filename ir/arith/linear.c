@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Linear forms: taken from sums of nodes, added, built into nodes again. */
+ * Linear forms: extraction from expressions, arithmetic, rebuilding. */
 #include "ir/arith/linear.h"
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
@@ -25,8 +25,8 @@ static bool insert(lin *x, uint32_t at, ir_expr atom, int64_t k) {
   return true;
 }
 
-/* An atom of one value is that value. */
-static bool is_fixed(const ir_node *n) {
+/* An atom whose range is one value is a constant. */
+static bool is_single_value(const ir_node *n) {
   return n->lo == n->hi && n->lo != INT64_MIN && n->lo != INT64_MAX;
 }
 
@@ -36,7 +36,7 @@ static bool add_product(lin *x, int64_t a, int64_t b) {
 }
 
 /* Adds to the term at - 1, which has the same atom. */
-static bool join(lin *x, uint32_t at, int64_t k) {
+static bool add_to_term(lin *x, uint32_t at, int64_t k) {
   lin_term *t = &x->t[at - 1];
   if (__builtin_add_overflow(t->k, k, &t->k) || t->k == INT64_MIN) return false;
   if (x->built > at - 1) x->built = at - 1;
@@ -46,10 +46,10 @@ static bool join(lin *x, uint32_t at, int64_t k) {
 
 bool lin_add_term(const ir_program *p, lin *x, ir_expr atom, int64_t k) {
   const ir_node *n = ir_at(p, atom);
-  if (is_fixed(n)) return add_product(x, n->lo, k);
+  if (is_single_value(n)) return add_product(x, n->lo, k);
   uint32_t at = x->n;
   while (at > 0 && x->t[at - 1].atom > atom) at--;
-  if (at > 0 && x->t[at - 1].atom == atom) return join(x, at, k);
+  if (at > 0 && x->t[at - 1].atom == atom) return add_to_term(x, at, k);
   x->digits |= n->op == IR_DIV || n->op == IR_MOD;
   if (at < x->n) return k == 0 || insert(x, at, atom, k);
   if (at == LIN_MAX || k == INT64_MIN) return false;
@@ -87,24 +87,24 @@ void lin_copy(lin *dst, const lin *src) {
   memcpy(dst->pre, src->pre, src->built * sizeof *src->pre);
 }
 
-/* lin_add_term, at hand for a term that comes last, as most do. */
+/* lin_add_term, with an inlined fast path for appending at the end. */
 static inline bool push_term(const ir_program *p, lin *x, ir_expr atom,
                              int64_t k) {
   const ir_node *n = ir_at(p, atom);
-  if (x->n == LIN_MAX || (x->n && x->t[x->n - 1].atom >= atom) || is_fixed(n) ||
-      k == 0 || k == INT64_MIN)
+  if (x->n == LIN_MAX || (x->n && x->t[x->n - 1].atom >= atom) ||
+      is_single_value(n) || k == 0 || k == INT64_MIN)
     return lin_add_term(p, x, atom, k);
   x->digits |= n->op == IR_DIV || n->op == IR_MOD;
   x->t[x->n++] = (lin_term){atom, k};
   return true;
 }
 
-/* ---- from nodes --------------------------------------------------------- */
+/* ---- from expressions ---------------------------------------------------- */
 
-static bool gather(const ir_program *p, lin *x, ir_expr e, int64_t k,
-                   int depth);
+static bool gather_sum(const ir_program *p, lin *x, ir_expr e, int64_t k,
+                       int depth);
 
-/* Adds k * e for an e that is no sum (or a sum in disorder). */
+/* Adds k * e for an e that is no sum (or a sum that is not in order). */
 static inline bool gather_one(const ir_program *p, lin *x, ir_expr e, int64_t k,
                               int depth) {
   const ir_node *n = ir_at(p, e);
@@ -115,17 +115,17 @@ static inline bool gather_one(const ir_program *p, lin *x, ir_expr e, int64_t k,
     if (__builtin_mul_overflow(k, f, &k) || k == INT64_MIN) return false;
     e = n->a;
     op = (ir_op)ir_at(p, e)->op;
-    if (op == IR_MUL) return gather(p, x, e, k, depth + 1);
+    if (op == IR_MUL) return gather_sum(p, x, e, k, depth + 1);
   }
-  if (op == IR_ADD || op == IR_SUB) return gather(p, x, e, k, depth + 1);
+  if (op == IR_ADD || op == IR_SUB) return gather_sum(p, x, e, k, depth + 1);
   return push_term(p, x, e, k);
 }
 
-/* Walks down the left side of a sum, then adds its terms from the first to
- * the last.  While they come in order, the sums on the way are the nodes of
- * the prefixes. */
-static bool gather(const ir_program *p, lin *x, ir_expr e, int64_t k,
-                   int depth) {
+/* Walks down the left spine of a sum, then adds its terms from first to last.
+ * While they are in order, the partial sums on the spine are the nodes of the
+ * prefixes. */
+static bool gather_sum(const ir_program *p, lin *x, ir_expr e, int64_t k,
+                       int depth) {
   ir_expr spine[LIN_MAX + 1];
   uint32_t n = 0;
   if (depth > 4) return lin_add_term(p, x, e, k);
@@ -148,12 +148,12 @@ static bool gather(const ir_program *p, lin *x, ir_expr e, int64_t k,
   return true;
 }
 
-/* false: it does not fit. */
+/* false: a limit is exceeded. */
 static bool lin_fits(const ir_program *p, ir_expr e, lin *out) {
   const ir_node *n = ir_at(p, e);
   lin_zero(out);
   if (n->wraps) return false;
-  if (n->op == IR_VAR && !is_fixed(n)) {
+  if (n->op == IR_VAR && !is_single_value(n)) {
     out->t[0] = (lin_term){e, 1};
     out->pre[0] = e;
     out->n = out->built = 1;
@@ -163,7 +163,7 @@ static bool lin_fits(const ir_program *p, ir_expr e, lin *out) {
     out->c = n->i;
     return true;
   }
-  return gather(p, out, e, 1, 0);
+  return gather_sum(p, out, e, 1, 0);
 }
 
 void lin_of(const ir_program *p, ir_expr e, lin *out) {
@@ -207,13 +207,13 @@ arith_range lin_range(const ir_program *p, const lin *x) {
   return (arith_range){arith_add_lo(r.lo, x->c), arith_add_hi(r.hi, x->c)};
 }
 
-/* ---- to nodes ----------------------------------------------------------- */
+/* ---- to expressions ------------------------------------------------------ */
 
 static ir_expr build_term(ir_program *p, ir_expr atom, int64_t k) {
   return k == 1 ? atom : ir_binary_node(p, IR_MUL, atom, ir_index(p, k));
 }
 
-/* sum + k * atom, as a difference when k is negative. */
+/* sum + k * atom, as a difference if k is negative. */
 static ir_expr build_sum(ir_program *p, ir_expr sum, ir_expr atom, int64_t k) {
   if (k < 0 && k != INT64_MIN)
     return ir_binary_node(p, IR_SUB, sum, build_term(p, atom, -k));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Linear forms: sums of integer multiples of atoms, on the stack.  All index
- * arithmetic works on these; the sum of nodes that stands for one is built
- * at the end.
+ * arithmetic works on these; expressions are built at the end.
  *
  * An atom is an index expression that is neither a sum nor a multiple nor a
- * constant; terms are ordered by the creation of their atoms, their factors
- * are not 0.  Functions that return bool give false when a number does not
- * fit 64 bits or there are too many terms; the form is then undefined. */
+ * constant; terms are ordered by the creation of their atoms, and their
+ * coefficients are nonzero.  Functions that return bool return false if a
+ * number does not fit 64 bits or there are too many terms; the form is then
+ * undefined. */
 #ifndef IR_ARITH_LINEAR_H
 #define IR_ARITH_LINEAR_H
 
@@ -33,8 +33,8 @@ static inline void lin_zero(lin *x) {
   x->digits = false;
   x->c = 0;
 }
-/* Any index expression as a linear form; where it would not fit, or wraps, as
- * an atom by itself. */
+/* Any index expression as a linear form; if it does not fit, or wraps, as an
+ * atom by itself. */
 void lin_of(const ir_program *p, ir_expr e, lin *out);
 bool lin_add_const(lin *x, int64_t c);
 bool lin_add_term(const ir_program *p, lin *x, ir_expr atom, int64_t k);
@@ -45,11 +45,11 @@ bool lin_scale(lin *x, int64_t k);
 bool lin_diff(const ir_program *p, ir_expr a, ir_expr b, lin *x);
 void lin_copy(lin *dst, const lin *src);
 void lin_remove(lin *x, uint32_t i);
-/* Bounds of the terms without the constant, and of all. */
+/* Value ranges of the terms without the constant, and of the whole form. */
 arith_range lin_term_range(const ir_program *p, const lin *x);
 arith_range lin_range(const ir_program *p, const lin *x);
-/* The same, seeing through quotients, minima and maxima that depend on each
- * other (tight.c); makes no node that stays. */
+/* A tighter range, which relates quotients, minima and maxima that depend on
+ * each other (tight.c); leaves no new nodes. */
 arith_range lin_tight_range(ir_program *p, const lin *x);
 /* Is x one atom, once, and nothing else? */
 static inline bool lin_is_atom(const lin *x, ir_expr atom) {
@@ -57,26 +57,26 @@ static inline bool lin_is_atom(const lin *x, ir_expr atom) {
 }
 /* The canonical node. */
 ir_expr lin_build(ir_program *p, lin *x);
-/* The sum e with map(ud, atom) for each of its atoms, put together once; 0:
- * it does not fit, is an atom itself, or map gave 0. */
+/* The sum e with map(ud, atom) for each of its atoms, built once; 0: it does
+ * not fit, is an atom itself, or map returned 0. */
 ir_expr lin_map(ir_program *p, ir_expr e,
                 ir_expr (*map)(void *ud, ir_expr atom), void *ud);
 
 /* Quotient and remainder of x by c > 0; either may be NULL (divmod.c). */
 bool lin_divmod(ir_program *p, const lin *x, int64_t c, lin *q, lin *r);
-/* x = whole * b + rest for a b that is no constant, as far as b goes into x as
- * a polynomial; false: not at all (quotient.c). */
+/* Polynomial division: x = whole * b + rest for a b that is not constant;
+ * false: no term of x is divisible (quotient.c). */
 bool lin_divide_by(ir_program *p, const lin *x, ir_expr b, lin *whole,
                    lin *rest);
-/* Puts quotients and remainders of one thing together again (digits.c). */
+/* Recombines quotients and remainders of one dividend (digits.c). */
 bool lin_recombine(ir_program *p, lin *x);
 
-/* (var // d) % m; m 0: all of var // d. */
+/* (var // d) % m; m 0: var // d, the leading digit. */
 typedef struct lin_digit { ir_var var; int64_t d, m; } lin_digit;
 bool lin_as_digit(const ir_program *p, ir_expr atom, lin_digit *out);
 
-/* Adds the factors of an atom to the *n that f holds, in order of creation;
- * false: they are too many (simplify.c). */
+/* Appends the factors of an atom to the *n in f, in order of creation; false:
+ * too many (simplify.c). */
 enum { LIN_FACTORS = 16 };
 bool lin_factors(const ir_program *p, ir_expr atom, ir_expr *f, uint32_t *n);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Conjunctions and disjunctions of conditions over index variables: flat,
- * ordered, without operands that another one implies. */
+ * Canonicalization of conjunctions and disjunctions of conditions over index
+ * variables: flattened, ordered, redundant operands removed. */
 #include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
 #include "ir/edit.h"
@@ -33,10 +33,10 @@ static bool same_terms(const lin *x, const lin *y, bool opposite) {
   return true;
 }
 
-/* What one condition says of another; a pair can be both of the last two. */
+/* How one condition relates to another; the last two can both hold. */
 enum { IMPLIES = 1, IMPLIED = 2, EXCLUDES = 4, COVERS = 8 };
 
-/* x < c against y < d. */
+/* Relates x < c and y < d. */
 static int relate_orders(const lin *x, int64_t c, const lin *y, int64_t d) {
   int64_t sum;
   if (same_terms(x, y, false)) return c <= d ? IMPLIES : IMPLIED;
@@ -44,7 +44,7 @@ static int relate_orders(const lin *x, int64_t c, const lin *y, int64_t d) {
   return (sum <= 1 ? EXCLUDES : 0) | (sum >= 1 ? COVERS : 0);
 }
 
-static int relate(const ir_program *p, ir_expr a, ir_expr b) {
+static int relate_conditions(const ir_program *p, ir_expr a, ir_expr b) {
   lin x, y;
   int64_t c, d;
   const ir_node *m = ir_at(p, a), *n = ir_at(p, b);
@@ -57,17 +57,17 @@ static int relate(const ir_program *p, ir_expr a, ir_expr b) {
   return relate_orders(&x, c, &y, d);
 }
 
-/* Adds one operand; false when there are too many. */
+/* Adds one operand; false: too many. */
 static bool add_condition(const ir_program *p, conditions *o, ir_expr e) {
   bool all = o->op == IR_AND;
   uint32_t n = 0;
   for (uint32_t i = 0; i < o->n; i++) {
-    int r = relate(p, o->e[i], e);
+    int r = relate_conditions(p, o->e[i], e);
     if (r & (all ? IMPLIES : IMPLIED)) return true;
     if (r & (all ? EXCLUDES : COVERS)) o->decided = true;
   }
   for (uint32_t i = 0; i < o->n; i++)
-    if (!(relate(p, o->e[i], e) & (all ? IMPLIED : IMPLIES)))
+    if (!(relate_conditions(p, o->e[i], e) & (all ? IMPLIED : IMPLIES)))
       o->e[n++] = o->e[i];
   o->n = n;
   if (n == CONDITIONS_MAX) return false;

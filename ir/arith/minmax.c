@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Minimum and maximum: flat, ordered, without operands that another one
- * always beats. */
+ * Canonicalization of minimum and maximum: flattened, ordered, without operands
+ * that another one dominates. */
 #include "ir/arith/linear.h"
 #include "ir/edit.h"
 
@@ -12,9 +12,9 @@ typedef struct operands {
   ir_expr e[OPERANDS_MAX];
 } operands;
 
-/* Does `a` always win against `b`?  Decided by their difference, or because
- * b is the opposite of a and something else. */
-static bool beats(const ir_program *p, ir_op op, ir_expr a, ir_expr b) {
+/* Is `a` always the result against `b`? Decided by their difference, or because
+ * b is the opposite operator of a and something else. */
+static bool dominates(const ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   const ir_node *n = ir_at(p, b);
   lin x;
   if (n->op == (op == IR_MIN ? IR_MAX : IR_MIN) && (n->a == a || n->b == a))
@@ -25,26 +25,27 @@ static bool beats(const ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   return lin_range(p, &x).hi <= 0;
 }
 
-/* Constants stand last, the others as they were made. */
-static bool stands_before(const ir_program *p, ir_expr a, ir_expr b) {
+/* Constants last, the others in order of creation. */
+static bool operand_is_before(const ir_program *p, ir_expr a, ir_expr b) {
   bool ca = ir_at(p, a)->op == IR_INT, cb = ir_at(p, b)->op == IR_INT;
   return ca != cb ? cb : a < b;
 }
 
 static bool add_operand(const ir_program *p, operands *o, ir_expr e) {
   for (uint32_t i = 0; i < o->n; i++)
-    if (beats(p, o->op, o->e[i], e)) return true;
+    if (dominates(p, o->op, o->e[i], e)) return true;
   uint32_t n = 0;
   for (uint32_t i = 0; i < o->n; i++)
-    if (!beats(p, o->op, e, o->e[i])) o->e[n++] = o->e[i];
+    if (!dominates(p, o->op, e, o->e[i])) o->e[n++] = o->e[i];
   if (n == OPERANDS_MAX) return false;
   o->n = n + 1;
-  for (; n > 0 && stands_before(p, e, o->e[n - 1]); n--) o->e[n] = o->e[n - 1];
+  for (; n > 0 && operand_is_before(p, e, o->e[n - 1]); n--)
+    o->e[n] = o->e[n - 1];
   o->e[n] = e;
   return true;
 }
 
-/* Operands of the same operator below `e`, else e itself. */
+/* Adds the operands of a nested operator of the same kind, else e itself. */
 static bool add_operands(const ir_program *p, operands *o, ir_expr e) {
   while (ir_at(p, e)->op == o->op) {
     if (!add_operand(p, o, ir_at(p, e)->b)) return false;

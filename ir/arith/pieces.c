@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Deciding a map whose bindings are sums of digits of variables: each digit
- * must be used once, each sum take every value once. */
+ * Classifying an affine iteration map whose bindings are sums of digits: it is
+ * injective if the digits determine the variables, surjective if each sum
+ * sum_covers its extent. */
 #include "ir/arith/arith.h"
 #include "ir/arith/imap.h"
 #include "ir/edit.h"
 
-/* ---- finding pieces ----------------------------------------------------- */
+/* ---- extracting pieces --------------------------------------------------- */
 
 static int64_t size_of(int64_t k) { return k < 0 ? -k : k; }
 
@@ -27,8 +28,8 @@ static bool as_piece(const imap *m, lin_term t, imap_piece *out) {
   return true;
 }
 
-/* A piece not of constant size stands last. */
-static bool stands_before(const imap_piece *a, const imap_piece *b) {
+/* A piece of symbolic extent comes last. */
+static bool piece_is_before(const imap_piece *a, const imap_piece *b) {
   if (!a->ext != !b->ext) return a->ext != 0;
   return size_of(a->k) < size_of(b->k);
 }
@@ -45,7 +46,7 @@ int imap_pieces(const imap *m, imap_piece *piece, int64_t *offset) {
       if (n == IMAP_PIECES || !as_piece(m, x.t[i], &t)) return -1;
       t.out = o;
       uint32_t at = n++;
-      for (; at > first && stands_before(&t, &piece[at - 1]); at--)
+      for (; at > first && piece_is_before(&t, &piece[at - 1]); at--)
         piece[at] = piece[at - 1];
       piece[at] = t;
     }
@@ -53,12 +54,12 @@ int imap_pieces(const imap *m, imap_piece *piece, int64_t *offset) {
   return (int)n;
 }
 
-/* ---- each variable ------------------------------------------------------ */
+/* ---- variables ----------------------------------------------------------- */
 
-/* Do the pieces of variable v tell its value (whole), and do they take all
- * combinations of their values (free)?  false: some overlap. */
-static bool judge_var(const imap *m, const imap_piece *piece, int n, uint32_t v,
-                      bool *whole, bool *free) {
+/* Do the pieces of variable v determine its value (whole), and do they take all
+ * combinations of their values (free)? false: some overlap. */
+static bool classify_var(const imap *m, const imap_piece *piece, int n,
+                         uint32_t v, bool *whole, bool *free) {
   const imap_piece *last = NULL;
   int64_t extent = m->var[v].extent, from = 0;
   bool gap = false;
@@ -83,17 +84,17 @@ static bool judge_var(const imap *m, const imap_piece *piece, int n, uint32_t v,
   return true;
 }
 
-/* ---- each binding ------------------------------------------------------- */
+/* ---- bindings ------------------------------------------------------------ */
 
-/* One binding's pieces, p[0 .. n-1], have bounds [offset, ...] that begin at
- * 0; counts how far they reach without a hole, and whether different values
- * of the pieces give different sums. */
+/* One binding's pieces, p[0 .. n-1], shifted to begin at 0: the length of the
+ * contiguous range that they cover, and whether distinct values of the pieces
+ * give distinct sums. */
 typedef struct sum {
   bool injective, dense;
   int64_t count, low;
 } sum;
 
-static sum judge_sum(const imap_piece *p, uint32_t n, int64_t offset) {
+static sum classify_sum(const imap_piece *p, uint32_t n, int64_t offset) {
   sum s = {.injective = true, .dense = true, .count = 1, .low = offset};
   for (uint32_t i = 0; i < n && p[i].ext; i++) {
     int64_t k = size_of(p[i].k), width;
@@ -107,17 +108,18 @@ static sum judge_sum(const imap_piece *p, uint32_t n, int64_t offset) {
   return s;
 }
 
-/* A piece of unknown size, the last of n, counts above all that the others
- * reach; of two such ones nothing is known. */
-static bool last_stands_out(const imap_piece *last, uint32_t n, const sum *s) {
+/* If the last of n pieces has a symbolic extent: is its coefficient at least
+ * the number of values of the others?  Of two such pieces nothing is known. */
+static bool last_is_separate(const imap_piece *last, uint32_t n, const sum *s) {
   if (!n || last->ext) return true;
   return size_of(last->k) >= s->count && (n == 1 || last[-1].ext);
 }
 
-/* Does the sum cover [0, extent), no more and no less (exact)?  A piece of
- * unknown size is the last; it must count what the others reach. */
-static bool covers(const imap *m, const imap_piece *p, uint32_t n, const sum *s,
-                   ir_expr extent, bool *exact) {
+/* Does the sum cover [0, extent), and exactly that (exact)?  A piece of
+ * symbolic extent is the last; its coefficient must be the range of the
+ * others. */
+static bool sum_covers(const imap *m, const imap_piece *p, uint32_t n,
+                       const sum *s, ir_expr extent, bool *exact) {
   int64_t want;
   if (!s->dense || s->low != 0) return false;
   if (n > 1 && !p[n - 2].ext) return false;
@@ -132,17 +134,17 @@ static bool covers(const imap *m, const imap_piece *p, uint32_t n, const sum *s,
   return true;
 }
 
-/* What is found about a map piece by piece. */
-typedef struct verdict {
+/* Properties of a map, accumulated over its pieces. */
+typedef struct map_facts {
   bool apart; /* pieces of one variable do not overlap */
   bool injective;
   bool free;          /* pieces take all combinations of their values */
   bool covers, exact; /* the bindings cover their extents, no more */
-} verdict;
+} map_facts;
 
-/* A variable that may have no value at all, so that there may be nothing that
- * the map takes anywhere: a piece of it stands in a binding, which then covers
- * no more values than it has (covers). */
+/* May the domain be empty because of a variable of which no piece is in a
+ * binding?  (A binding with a piece of it sum_covers no more values than it
+ * has: sum_covers.) */
 static bool may_be_empty(const imap *m, const imap_piece *piece, int n) {
   for (uint32_t v = 0; v < m->nvar; v++) {
     int i = 0;
@@ -155,9 +157,9 @@ static bool may_be_empty(const imap *m, const imap_piece *piece, int n) {
   return false;
 }
 
-/* Most variables are one piece, whole: judges the others. */
-static void judge_vars(const imap *m, const imap_piece *piece, int n,
-                       verdict *v) {
+/* Most variables are one piece, whole: checks the others. */
+static void classify_vars(const imap *m, const imap_piece *piece, int n,
+                          map_facts *v) {
   uint8_t whole[IMAP_VARS] = {0}, others[IMAP_VARS] = {0};
   for (int i = 0; i < n; i++) {
     bool all = piece[i].d == 1 && piece[i].top;
@@ -166,31 +168,32 @@ static void judge_vars(const imap *m, const imap_piece *piece, int n,
   }
   for (uint32_t i = 0; i < m->nvar && v->apart; i++)
     if (whole[i] != 1 || others[i])
-      v->apart = judge_var(m, piece, n, i, &v->injective, &v->free);
+      v->apart = classify_var(m, piece, n, i, &v->injective, &v->free);
 }
 
-static verdict judge(const imap *m, const imap_piece *piece, int n,
-                     const int64_t *offset, const ir_expr *extent) {
-  verdict v = {true, true, true, true, true};
-  judge_vars(m, piece, n, &v);
+static map_facts classify_map(const imap *m, const imap_piece *piece, int n,
+                              const int64_t *offset, const ir_expr *extent) {
+  map_facts v = {true, true, true, true, true};
+  classify_vars(m, piece, n, &v);
   for (uint32_t o = 0, at = 0; v.apart && o < m->nout; o++) {
     uint32_t k = 0;
     while (at + k < (uint32_t)n && piece[at + k].out == o) k++;
-    sum s = judge_sum(piece + at, k, offset[o]);
+    sum s = classify_sum(piece + at, k, offset[o]);
     const imap_piece *last = k ? &piece[at + k - 1] : NULL;
-    v.injective = v.injective && s.injective && last_stands_out(last, k, &s);
-    v.covers = v.covers && covers(m, piece + at, k, &s, extent[o], &v.exact);
+    v.injective = v.injective && s.injective && last_is_separate(last, k, &s);
+    v.covers =
+        v.covers && sum_covers(m, piece + at, k, &s, extent[o], &v.exact);
     at += k;
   }
   v.covers = v.covers && !may_be_empty(m, piece, n);
   return v;
 }
 
-/* ---- one binding after the other ---------------------------------------- */
+/* ---- solving one binding after the other --------------------------------- */
 
-/* Do the pieces that bindings have told so far tell all of variable v? */
-static bool is_whole(const imap *m, const imap_piece *piece, int n,
-                     const bool *fresh, uint32_t v) {
+/* Do the pieces solved so far determine variable v? */
+static bool var_is_determined(const imap *m, const imap_piece *piece, int n,
+                              const bool *fresh, uint32_t v) {
   int64_t from = 1, extent = m->var[v].extent;
   if (extent == 1) return true;
   for (;;) {
@@ -202,18 +205,18 @@ static bool is_whole(const imap *m, const imap_piece *piece, int n,
   }
 }
 
-/* Does the binding whose pieces are p[0 .. n-1] tell those of which the
- * variables are not known, one value of it always the same ones? */
-static bool tells(const imap_piece *p, uint32_t n, const bool *known,
-                  imap_piece *open) {
+/* Does the binding whose pieces are p[0 .. n-1] determine those of unsolved
+ * variables uniquely? */
+static bool binding_determines(const imap_piece *p, uint32_t n,
+                               const bool *known, imap_piece *open) {
   uint32_t k = 0;
   for (uint32_t i = 0; i < n; i++)
     if (!known[p[i].var]) open[k++] = p[i];
-  sum s = judge_sum(open, k, 0);
-  return s.injective && last_stands_out(k ? &open[k - 1] : NULL, k, &s);
+  sum s = classify_sum(open, k, 0);
+  return s.injective && last_is_separate(k ? &open[k - 1] : NULL, k, &s);
 }
 
-/* The pieces of binding `out`, of which *at is the first. */
+/* The pieces of binding `out`, starting at *at. */
 static uint32_t pieces_of(const imap_piece *piece, int n, uint32_t out,
                           uint32_t *at) {
   uint32_t k = 0;
@@ -222,8 +225,8 @@ static uint32_t pieces_of(const imap_piece *piece, int n, uint32_t out,
   return k;
 }
 
-bool imap_tells(const imap *m, const imap_piece *piece, int n, bool *fresh,
-                uint32_t *order, uint32_t *norder) {
+bool imap_determines(const imap *m, const imap_piece *piece, int n, bool *fresh,
+                     uint32_t *order, uint32_t *norder) {
   bool known[IMAP_VARS] = {false}, again = true;
   imap_piece *open = arena_array(m->scratch, imap_piece, IMAP_PIECES);
   bool *done = arena_zalloc(m->scratch, m->nout * sizeof *done);
@@ -231,17 +234,17 @@ bool imap_tells(const imap *m, const imap_piece *piece, int n, bool *fresh,
   *norder = 0;
   for (int i = 0; i < n; i++) fresh[i] = false;
   for (uint32_t v = 0; v < m->nvar; v++)
-    left += !(known[v] = is_whole(m, piece, n, fresh, v));
+    left += !(known[v] = var_is_determined(m, piece, n, fresh, v));
   while (left && again) {
     again = false;
     for (uint32_t o = 0, at = 0; left && o < m->nout; o++) {
       uint32_t k = pieces_of(piece, n, o, &at);
-      if (done[o] || !tells(piece + at, k, known, open)) continue;
+      if (done[o] || !binding_determines(piece + at, k, known, open)) continue;
       for (uint32_t i = at; i < at + k; i++) fresh[i] = !known[piece[i].var];
       again = done[o] = true;
       order[(*norder)++] = o;
       for (uint32_t v = 0; v < m->nvar; v++)
-        if (!known[v] && is_whole(m, piece, n, fresh, v)) {
+        if (!known[v] && var_is_determined(m, piece, n, fresh, v)) {
           known[v] = true;
           left--;
         }
@@ -255,13 +258,14 @@ arith_map_kind imap_decide(const imap *m, const ir_expr *extent) {
   int64_t *offset = arena_array(m->scratch, int64_t, m->nout);
   int n = imap_pieces(m, piece, offset);
   if (n < 0) return ARITH_MAP_NONE;
-  verdict v = judge(m, piece, n, offset, extent);
+  map_facts v = classify_map(m, piece, n, offset, extent);
   bool onto = v.covers && v.free && !m->restricted && m->npred == 0;
   if (v.apart && v.injective)
     return onto && v.exact ? ARITH_MAP_BIJECTIVE : ARITH_MAP_INJECTIVE;
   if (v.apart && onto) return ARITH_MAP_SURJECTIVE;
   bool *fresh = arena_array(m->scratch, bool, IMAP_PIECES);
   uint32_t *order = arena_array(m->scratch, uint32_t, m->nout), norder;
-  return imap_tells(m, piece, n, fresh, order, &norder) ? ARITH_MAP_INJECTIVE
-                                                        : ARITH_MAP_NONE;
+  return imap_determines(m, piece, n, fresh, order, &norder)
+             ? ARITH_MAP_INJECTIVE
+             : ARITH_MAP_NONE;
 }

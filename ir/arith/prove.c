@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Proofs: does a condition hold for all values of its variables?  Everything
- * comes down to sums below constants, shown by bounds, by bounds narrowed by
- * what may be assumed, or by subtracting multiples of assumptions. */
+ * Proofs that a condition holds for all values of its variables.  Conditions
+ * are reduced to sums below constants, which are proven by value ranges, by
+ * ranges narrowed by assumptions, or by subtracting multiples of assumptions
+ * (as in Fourier-Motzkin elimination). */
 #include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
 #include "ir/edit.h"
 
 /* ---- without assumptions ------------------------------------------------ */
 
-/* x = a - b, put together; false: nothing can be said. */
-static bool difference(ir_program *p, ir_expr a, ir_expr b, lin *x) {
+/* x = a - b, recombined; false: unknown. */
+static bool prove_difference(ir_program *p, ir_expr a, ir_expr b, lin *x) {
   return ir_is_algebra(ir_at(p, a)) && ir_is_algebra(ir_at(p, b)) &&
          lin_diff(p, a, b, x) && (!x->digits || lin_recombine(p, x));
 }
@@ -19,9 +20,9 @@ bool arith_prove_eq(ir_program *p, ir_expr a, ir_expr b) {
   if (a == b) return true;
   ir_mark mark = ir_get_mark(p);
   arith_range r = ARITH_ALL;
-  if (difference(p, a, b, &x))
+  if (prove_difference(p, a, b, &x))
     r = x.n ? lin_tight_range(p, &x) : (arith_range){x.c, x.c};
-  ir_forget_since(p, mark);
+  ir_rollback(p, mark);
   return r.lo == 0 && r.hi == 0;
 }
 
@@ -29,9 +30,9 @@ bool arith_prove_le(ir_program *p, ir_expr a, ir_expr b) {
   lin x;
   if (a == b) return true;
   ir_mark mark = ir_get_mark(p);
-  bool holds = difference(p, a, b, &x) &&
+  bool holds = prove_difference(p, a, b, &x) &&
                (lin_range(p, &x).hi <= 0 || lin_tight_range(p, &x).hi <= 0);
-  ir_forget_since(p, mark);
+  ir_rollback(p, mark);
   return holds;
 }
 
@@ -39,7 +40,7 @@ bool arith_prove_le(ir_program *p, ir_expr a, ir_expr b) {
 
 enum { FACTS_MAX = 16, VARS_MAX = 32 };
 
-/* A sum that is known to be at most 0. */
+/* A sum that is assumed to be at most 0. */
 typedef lin fact;
 
 typedef struct proof {
@@ -51,9 +52,8 @@ typedef struct proof {
   arith_range range[VARS_MAX];
 } proof;
 
-/* Where a maximum is at most something, so are both of what it is taken of,
- * and where a minimum is at least something, too: a fact with each in its
- * place. */
+/* An upper bound of a maximum bounds both of its operands, and a lower bound of
+ * a minimum, too: adds a fact for each. */
 static void open_fact(proof *f, uint32_t k, int depth) {
   for (uint32_t i = 0; depth > 0 && i < f->fact[k].n; i++) {
     const lin_term t = f->fact[k].t[i];
@@ -73,11 +73,11 @@ static void open_fact(proof *f, uint32_t k, int depth) {
   }
 }
 
-enum { CHOICES = 3 }; /* opened in each other */
+enum { CHOICES = 3 }; /* nesting of these */
 
 static void add_fact(proof *f, ir_expr a, ir_expr b, int64_t slack) {
   uint32_t k = f->nfact;
-  if (k == FACTS_MAX || !difference(f->p, a, b, &f->fact[k]) ||
+  if (k == FACTS_MAX || !prove_difference(f->p, a, b, &f->fact[k]) ||
       !lin_add_const(&f->fact[k], slack))
     return;
   f->nfact++;
@@ -101,7 +101,7 @@ static void add_facts(proof *f, ir_expr e) {
   }
 }
 
-static arith_range *range_of(proof *f, ir_var v) {
+static arith_range *narrowed_range(proof *f, ir_var v) {
   for (uint32_t i = 0; i < f->nvar; i++)
     if (f->var[i] == v) return &f->range[i];
   if (f->nvar == VARS_MAX) return NULL;
@@ -110,11 +110,11 @@ static arith_range *range_of(proof *f, ir_var v) {
   return &f->range[f->nvar++];
 }
 
-/* k * v <= -(least value of the others) narrows the variable v. */
-static void narrow(proof *f, const lin *x, uint32_t i) {
+/* k * v <= -(minimum of the others) narrows the range of variable v. */
+static void narrow_var(proof *f, const lin *x, uint32_t i) {
   const ir_node *n = ir_at(f->p, x->t[i].atom);
   if (n->op != IR_VAR) return;
-  arith_range *r = range_of(f, n->a);
+  arith_range *r = narrowed_range(f, n->a);
   lin rest;
   lin_copy(&rest, x);
   lin_remove(&rest, i);
@@ -127,8 +127,8 @@ static void narrow(proof *f, const lin *x, uint32_t i) {
 
 /* ---- with assumptions --------------------------------------------------- */
 
-/* The greatest value of x with variables narrowed as known. */
-static int64_t most_of(proof *f, const lin *x) {
+/* The maximum of x with the narrowed ranges. */
+static int64_t max_of_form(proof *f, const lin *x) {
   arith_range r = {x->c, x->c};
   for (uint32_t i = 0; i < x->n; i++) {
     arith_range t =
@@ -142,7 +142,7 @@ static int64_t most_of(proof *f, const lin *x) {
 
 static bool at_most_zero(proof *f, const lin *x, int depth);
 
-/* With known <= 0 and g, h > 0: x <= 0 as soon as g * x - h * known < g.
+/* With known <= 0 and g, h > 0: x <= 0 is implied by g * x - h * known < g.
  * Term i of x and term j of `known` cancel. */
 static bool subtract_fact(proof *f, const lin *x, uint32_t i, const lin *known,
                           int depth) {
@@ -159,8 +159,8 @@ static bool subtract_fact(proof *f, const lin *x, uint32_t i, const lin *known,
   return false;
 }
 
-/* m * (y // m) lies in [y - m + 1, y], so m * x lies below what x becomes
- * when term i, k * (y // m), is replaced; x <= 0 when that is below m. */
+/* m * (y // m) is in [y - m + 1, y], so m * x is at most x with term i, k * (y
+ * // m), replaced; x <= 0 if that is below m. */
 static bool open_quotient(proof *f, const lin *x, uint32_t i, int depth) {
   const ir_node n = *ir_at(f->p, x->t[i].atom);
   int64_t m, k = x->t[i].k, off;
@@ -177,10 +177,10 @@ static bool open_quotient(proof *f, const lin *x, uint32_t i, int depth) {
          lin_add_const(&y, off) && at_most_zero(f, &y, depth);
 }
 
-/* Is x <= 0?  Tries bounds, then one step with a fact or a quotient and so
- * on, `depth` of them. */
+/* Is x <= 0?  Tries ranges, then steps that use a fact or open a quotient,
+ * `depth` of them nested. */
 static bool at_most_zero(proof *f, const lin *x, int depth) {
-  if (most_of(f, x) <= 0) return true;
+  if (max_of_form(f, x) <= 0) return true;
   for (uint32_t i = 0; depth > 0 && i < x->n; i++) {
     for (uint32_t k = 0; k < f->nfact; k++)
       if (subtract_fact(f, x, i, &f->fact[k], depth - 1)) return true;
@@ -191,10 +191,10 @@ static bool at_most_zero(proof *f, const lin *x, int depth) {
 
 enum { STEPS = 3 };
 
-/* a + slack <= b. */
-static bool follows(proof *f, ir_expr a, ir_expr b, int64_t slack) {
+/* Is a + slack <= b implied? */
+static bool prove_at_most(proof *f, ir_expr a, ir_expr b, int64_t slack) {
   lin x;
-  return difference(f->p, a, b, &x) && lin_add_const(&x, slack) &&
+  return prove_difference(f->p, a, b, &x) && lin_add_const(&x, slack) &&
          (lin_tight_range(f->p, &x).hi <= 0 || at_most_zero(f, &x, STEPS));
 }
 
@@ -211,10 +211,12 @@ static bool prove(proof *f, ir_expr cond, ir_expr assume) {
   switch ((ir_op)n.op) {
   case IR_AND: return prove(f, n.a, assume) && prove(f, n.b, assume);
   case IR_OR: return prove(f, n.a, assume) || prove(f, n.b, assume);
-  case IR_LT: return follows(f, n.a, n.b, 1);
-  case IR_LE: return follows(f, n.a, n.b, 0);
-  case IR_EQ: return follows(f, n.a, n.b, 0) && follows(f, n.b, n.a, 0);
-  case IR_NE: return follows(f, n.a, n.b, 1) || follows(f, n.b, n.a, 1);
+  case IR_LT: return prove_at_most(f, n.a, n.b, 1);
+  case IR_LE: return prove_at_most(f, n.a, n.b, 0);
+  case IR_EQ:
+    return prove_at_most(f, n.a, n.b, 0) && prove_at_most(f, n.b, n.a, 0);
+  case IR_NE:
+    return prove_at_most(f, n.a, n.b, 1) || prove_at_most(f, n.b, n.a, 1);
   default: return false;
   }
 }
@@ -228,9 +230,9 @@ bool arith_prove(ir_program *p, arena *scratch, ir_expr cond, ir_expr assume) {
   bool holds = assume && ir_is_const(p, assume, 0);
   if (!holds && assume) add_facts(&f, assume);
   for (uint32_t k = 0; k < f.nfact; k++)
-    for (uint32_t i = 0; i < f.fact[k].n; i++) narrow(&f, &f.fact[k], i);
+    for (uint32_t i = 0; i < f.fact[k].n; i++) narrow_var(&f, &f.fact[k], i);
   holds = holds || prove(&f, cond, assume);
-  ir_forget_since(p, made);
+  ir_rollback(p, made);
   arena_reset_to(scratch, mark);
   return holds;
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Division by what is no constant, as polynomials are divided: as often as
- * the divisor's leading atom goes into a term, so often the divisor is taken
- * off.  What fusing loops of sizes has multiplied comes apart again:
- * (n * q + n + j) // (q + 1) is n + j // (q + 1).  Where more is taken off
- * than there was, one less is: (n * q + n + q) // (q + 1), of which n + 1 times
+ * Polynomial division by a divisor that is not constant: as long as the
+ * divisor's leading term divides a term, that multiple of the divisor is
+ * subtracted.  This undoes fusing of loops of symbolic extents: (n * q + n + j)
+ * // (q + 1) is n + j // (q + 1).  If the rest becomes negative one multiple
+ * less is subtracted: (n * q + n + q) // (q + 1), where subtracting n + 1 times
  * the divisor leaves -1, is n + q // (q + 1). */
 #include "ir/arith/linear.h"
 #include "ir/edit.h"
 
 enum { STEPS = 16 };
 
-/* Takes `by` out of the n factors in f, both in order of creation; false: it
- * has others. */
+/* Cancels the factors `by` from the n factors in f, both in order of creation;
+ * false: they are not all there. */
 static bool cancel(ir_expr *f, uint32_t *n, const ir_expr *by, uint32_t nby) {
   uint32_t kept = 0, j = 0;
   for (uint32_t i = 0; i < *n; i++)
@@ -23,7 +23,7 @@ static bool cancel(ir_expr *f, uint32_t *n, const ir_expr *by, uint32_t nby) {
   return j == nby;
 }
 
-/* What times `by` is the atom; 0: nothing is. */
+/* The atom divided by `by`; 0: not divisible. */
 static ir_expr divide_atom(ir_program *p, ir_expr atom, ir_expr by) {
   ir_expr f[LIN_FACTORS], d[LIN_FACTORS];
   uint32_t n = 0, nd = 0;
@@ -35,7 +35,7 @@ static ir_expr divide_atom(ir_program *p, ir_expr atom, ir_expr by) {
   return e;
 }
 
-/* The term with the most factors: it goes into no other. */
+/* The term with the most factors: it divides no other. */
 static lin_term leading(const ir_program *p, const lin *b) {
   lin_term lead = {0, 0};
   uint32_t most = 0;
@@ -50,7 +50,7 @@ static lin_term leading(const ir_program *p, const lin *b) {
   return lead;
 }
 
-/* A term of x into which `lead` goes, and the factor that is left. */
+/* A term of x that `lead` divides, and the quotient. */
 static ir_expr find_multiple(ir_program *p, const lin *x, lin_term lead,
                              int64_t *k) {
   for (uint32_t i = 0; i < x->n; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Intervals of integers.  An end that is INT64_MIN or INT64_MAX stands for
- * "no bound"; arithmetic is exact where it fits and unbounded elsewhere. */
+ * Intervals of integers.  An end INT64_MIN or INT64_MAX means unbounded;
+ * arithmetic is exact if it fits and unbounded otherwise. */
 #ifndef IR_ARITH_RANGE_H
 #define IR_ARITH_RANGE_H
 
@@ -8,10 +8,10 @@
 
 #define ARITH_ALL ((arith_range){INT64_MIN, INT64_MAX})
 
-/* The values of `n`, whose operands are nodes already. */
+/* The value range of `n`, whose operands are nodes already. */
 arith_range arith_node_range(const ir_program *p, const ir_node *n);
-/* The values of a op b over values of a and b, as if integers were
- * unbounded; comparisons and logic give a part of [0, 1]. */
+/* The range of a op b for a and b in these ranges, over unbounded integers; for
+ * comparisons and logic a subset of [0, 1]. */
 arith_range arith_range_of(ir_op op, arith_range a, arith_range b);
 /* Floor division and modulo for c > 0. */
 static inline int64_t arith_fdiv(int64_t a, int64_t c) {

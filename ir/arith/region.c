@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Regions: boxes of buffers, relaxed, joined and compared. */
+ * Regions (boxes of buffers): relaxation, union, containment, disjointness. */
 #include "ir/arith/region.h"
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
@@ -16,7 +16,7 @@ ir_expr arith_extent_of(ir_program *p, ir_expr min, ir_expr max) {
 }
 
 /* The last index of dimension i. */
-static ir_expr last_of(ir_program *p, ir_region r, uint32_t i) {
+static ir_expr last_index(ir_program *p, ir_region r, uint32_t i) {
   ir_expr end = ir_add(p, ir_region_min(p, r, i), ir_region_extent(p, r, i));
   return ir_sub(p, end, ir_index(p, 1));
 }
@@ -36,7 +36,7 @@ static ir_region region_of(ir_program *p, arena *scratch, ir_buf b,
   return r;
 }
 
-/* ---- relaxing ----------------------------------------------------------- */
+/* ---- relaxation ---------------------------------------------------------- */
 
 bool arith_region_relax(ir_program *p, arena *scratch, ir_region r, uint32_t n,
                         const ir_var *var, const ir_expr *lo,
@@ -47,7 +47,7 @@ bool arith_region_relax(ir_program *p, arena *scratch, ir_region r, uint32_t n,
   ir_expr *max = min + ndim, zero = ir_index(p, 0), one = ir_index(p, 1);
   bool known = true;
   for (uint32_t i = 0; i < ndim; i++) {
-    ir_expr first = ir_region_min(p, r, i), last = last_of(p, r, i), other;
+    ir_expr first = ir_region_min(p, r, i), last = last_index(p, r, i), other;
     ir_expr end = ir_sub(p, ir_dim(p, r.buf, i), one);
     if (!arith_relax(p, scratch, first, n, var, lo, extent, &min[i], &max[i],
                      NULL) ||
@@ -65,13 +65,13 @@ bool arith_region_relax(ir_program *p, arena *scratch, ir_region r, uint32_t n,
   return known;
 }
 
-/* ---- joining and comparing ---------------------------------------------- */
+/* ---- union and comparison ------------------------------------------------ */
 
 enum { DIMS = 32 };
 
-/* The smaller (or greater) of two indices, without a node where it is plain
- * which one that is. */
-static ir_expr choose(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
+/* The smaller (or larger) of two indices, without making a node if that is
+ * decided. */
+static ir_expr min_or_max(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   if (arith_prove_le(p, a, b)) return op == IR_MIN ? a : b;
   if (arith_prove_le(p, b, a)) return op == IR_MIN ? b : a;
   return ir_binary(p, op, a, b);
@@ -85,9 +85,10 @@ ir_region arith_region_union(ir_program *p, ir_region a, ir_region b) {
     return a;
   if (n > DIMS) return ir_region_full(p, a.buf);
   for (uint32_t i = 0; i < n; i++) {
-    ir_expr max = choose(p, IR_MAX, last_of(p, a, i), last_of(p, b, i));
+    ir_expr max =
+        min_or_max(p, IR_MAX, last_index(p, a, i), last_index(p, b, i));
     v[2 * i] =
-        choose(p, IR_MIN, ir_region_min(p, a, i), ir_region_min(p, b, i));
+        min_or_max(p, IR_MIN, ir_region_min(p, a, i), ir_region_min(p, b, i));
     v[2 * i + 1] = arith_extent_of(p, v[2 * i], max);
   }
   return ir_region_new(p, a.buf, v);
@@ -100,12 +101,12 @@ bool arith_region_covers(ir_program *p, arena *scratch, ir_region outer,
   for (uint32_t i = 0; i < ir_ndim(p, outer.buf); i++)
     if (!arith_prove_le(p, ir_region_min(p, outer, i),
                         ir_region_min(p, inner, i)) ||
-        !arith_prove_le(p, last_of(p, inner, i), last_of(p, outer, i)))
+        !arith_prove_le(p, last_index(p, inner, i), last_index(p, outer, i)))
       return false;
   return true;
 }
 
-/* Is every index of `a` in dimension i below every one of `b`? */
+/* Is every index of `a` in dimension i below every index of `b`? */
 static bool is_below(ir_program *p, ir_region a, ir_region b, uint32_t i) {
   ir_expr end = ir_add(p, ir_region_min(p, a, i), ir_region_extent(p, a, i));
   return arith_prove_le(p, end, ir_region_min(p, b, i));

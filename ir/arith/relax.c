@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Relaxation: the least and greatest value of an expression, as expressions,
- * while some of its variables run.
+ * Relaxation: symbolic minimum and maximum of an expression while some of its
+ * variables range over their domains.
  *
- * A sum is relaxed term by term, which is exact when its terms reach their
- * ends together: they share no running variable, or all grow and shrink
- * together with it. */
+ * A sum is relaxed term by term, which is exact if its terms attain their
+ * extremes together: they share no relaxed variable, or are all monotonic in it
+ * in the same direction. */
 #include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
 #include "ir/edit.h"
@@ -20,11 +20,11 @@ typedef struct relaxing {
   uint32_t steps; /* left */
 } relaxing;
 
-/* Expressions are gone through as trees, which sharing may make exponentially
- * larger than they are; past so many nodes only constants enclose them. */
+/* Expressions are walked as trees, which sharing may make exponentially larger;
+ * after this many nodes constant bounds are used. */
 enum { MAX_STEPS = 1 << 14 };
 
-static bool is_tired(relaxing *r) {
+static bool is_out_of_steps(relaxing *r) {
   if (r->steps) r->steps--;
   return !r->steps;
 }
@@ -35,7 +35,7 @@ typedef struct span {
 
 static bool relax(relaxing *r, ir_expr e, span *out);
 
-/* The position of a running variable, r->n when it is none. */
+/* The index of a relaxed variable; r->n: it is not relaxed. */
 static uint32_t find_var(const relaxing *r, ir_var v) {
   uint32_t i = 0;
   while (i < r->n && r->var[i] != v) i++;
@@ -44,9 +44,9 @@ static uint32_t find_var(const relaxing *r, ir_var v) {
 
 static uint64_t bit_of(uint32_t i) { return UINT64_C(1) << (i < 63 ? i : 63); }
 
-/* The running variables that e uses, a bit each; where there are more than
- * 64, the last bit stands for all the rest. */
-static uint64_t running(const relaxing *r, ir_expr e) {
+/* The relaxed variables that e uses, as a bit set; beyond 64, the last bit
+ * stands for all the rest. */
+static uint64_t relaxed_vars(const relaxing *r, ir_expr e) {
   const ir_node *x = ir_at(r->p, e);
   uint64_t used = 0;
   if (x->op == IR_INT || x->op == IR_REAL || !(x->vars & r->vars)) return 0;
@@ -60,15 +60,16 @@ static uint64_t running(const relaxing *r, ir_expr e) {
   return used;
 }
 
-/* ---- reaching the ends together ----------------------------------------- */
+/* ---- attaining the extremes together ------------------------------------- */
 
-/* How an expression moves when running variables grow: those it rises with
- * and those it falls with; one in both does neither all the way. */
+/* Monotonicity of an expression: the relaxed variables in which it is
+ * non-decreasing and those in which it is non-increasing; a variable in both is
+ * neither. */
 typedef struct motion {
   uint64_t up, down;
 } motion;
 
-static motion turn(motion m, bool over) {
+static motion motion_negate(motion m, bool over) {
   return over ? (motion){m.down, m.up} : m;
 }
 
@@ -77,11 +78,11 @@ static motion add_motions(motion a, motion b) {
 }
 
 static motion motion_of(relaxing *r, ir_expr e) {
-  uint64_t used = running(r, e);
+  uint64_t used = relaxed_vars(r, e);
   const ir_node *n = ir_at(r->p, e);
   motion any = {used, used};
   int64_t c;
-  if (!used || is_tired(r)) return any;
+  if (!used || is_out_of_steps(r)) return any;
   switch ((ir_op)n->op) {
   case IR_VAR: return (motion){used, 0};
   case IR_ADD:
@@ -89,9 +90,10 @@ static motion motion_of(relaxing *r, ir_expr e) {
   case IR_MIN:
   case IR_MAX:
     return add_motions(motion_of(r, n->a),
-                       turn(motion_of(r, n->b), n->op == IR_SUB));
+                       motion_negate(motion_of(r, n->b), n->op == IR_SUB));
   case IR_MUL:
-    if (ir_const_int(r->p, n->b, &c)) return turn(motion_of(r, n->a), c < 0);
+    if (ir_const_int(r->p, n->b, &c))
+      return motion_negate(motion_of(r, n->a), c < 0);
     return any;
   case IR_DIV:
     return ir_const_int(r->p, n->b, &c) && c > 0 ? motion_of(r, n->a) : any;
@@ -99,9 +101,9 @@ static motion motion_of(relaxing *r, ir_expr e) {
   }
 }
 
-/* Are a and b digits of one variable that runs from 0, apart from each other,
- * and do they take all their values in all combinations?  Then they are as
- * good as variables of their own. */
+/* Are a and b disjoint digits of one variable that starts at 0, which take all
+ * combinations of their values?  Then they are as good as independent
+ * variables. */
 static bool are_free_digits(const relaxing *r, ir_expr a, ir_expr b) {
   lin_digit x, y;
   int64_t extent;
@@ -117,21 +119,22 @@ static bool are_free_digits(const relaxing *r, ir_expr a, ir_expr b) {
          (!high.m || extent % (high.d * high.m) == 0);
 }
 
-/* Do x and y (the latter turned over, or not) reach their ends at the same
- * values of the variables? */
-static bool go_together(relaxing *r, ir_expr x, ir_expr y, bool over) {
-  if (!(running(r, x) & running(r, y)) || are_free_digits(r, x, y)) return true;
-  motion m = add_motions(motion_of(r, x), turn(motion_of(r, y), over));
+/* Do x and y (negated if `over`) attain their extremes at the same values of
+ * the variables? */
+static bool attain_together(relaxing *r, ir_expr x, ir_expr y, bool over) {
+  if (!(relaxed_vars(r, x) & relaxed_vars(r, y)) || are_free_digits(r, x, y))
+    return true;
+  motion m = add_motions(motion_of(r, x), motion_negate(motion_of(r, y), over));
   return !(m.up & m.down);
 }
 
 /* ---- operators ---------------------------------------------------------- */
 
-static ir_expr bin(relaxing *r, ir_op op, ir_expr a, ir_expr b) {
+static ir_expr span_binary(relaxing *r, ir_op op, ir_expr a, ir_expr b) {
   return ir_binary(r->p, op, a, b);
 }
 
-/* What constants enclose e, where nothing better is known. */
+/* Constant bounds of e, the fallback. */
 static bool relax_bounds(relaxing *r, ir_expr e, span *out) {
   const ir_node *n = ir_at(r->p, e);
   int64_t lo = n->lo, hi = n->hi;
@@ -145,14 +148,14 @@ static bool relax_bounds(relaxing *r, ir_expr e, span *out) {
 
 static bool relax_var(relaxing *r, ir_var v, span *out) {
   uint32_t i = find_var(r, v);
-  ir_expr last = bin(r, IR_SUB, r->extent[i], ir_index(r->p, 1));
-  *out = (span){r->lo[i], bin(r, IR_ADD, r->lo[i], last)};
+  ir_expr last = span_binary(r, IR_SUB, r->extent[i], ir_index(r->p, 1));
+  *out = (span){r->lo[i], span_binary(r, IR_ADD, r->lo[i], last)};
   return true;
 }
 
-/* Does e, a sum of running variables with known extents, take every value
- * between its ends?  Each multiple may be no greater than what the smaller
- * ones span, and 1. */
+/* Does e, a sum of relaxed variables with known extents, take every value
+ * between its extremes?  Each coefficient may be at most the span of the
+ * smaller ones plus 1. */
 static bool is_dense(const relaxing *r, ir_expr e) {
   lin x;
   int64_t reach = 0, extent;
@@ -165,7 +168,7 @@ static bool is_dense(const relaxing *r, ir_expr e) {
       const ir_node *n = ir_at(r->p, x.t[i].atom);
       uint32_t j = n->op == IR_VAR ? find_var(r, n->a) : r->n;
       if (seen >> i & 1) continue;
-      bool fixed = !running(r, x.t[i].atom);
+      bool fixed = !relaxed_vars(r, x.t[i].atom);
       if (!fixed && (k > reach + 1 || j == r->n ||
                      !ir_const_int(r->p, r->extent[j], &extent) ||
                      __builtin_mul_overflow(k, extent - 1, &width) ||
@@ -180,45 +183,50 @@ static bool is_dense(const relaxing *r, ir_expr e) {
   return true;
 }
 
-/* The remainder of what stays between two multiples of m moves with it;
- * else it can be anything, and is both 0 and m - 1 when it surely passes a
- * multiple. */
+/* The remainder of an expression that stays between two multiples of m is
+ * monotonic in it; else its bounds are 0 and m - 1, which is exact if the
+ * expression must cross a multiple. */
 static bool relax_mod(relaxing *r, const ir_node *n, span *out) {
   ir_expr one = ir_index(r->p, 1), zero = ir_index(r->p, 0);
   span y;
-  if (running(r, n->b) || ir_at(r->p, n->b)->lo <= 0 || !relax(r, n->a, &y))
+  if (relaxed_vars(r, n->b) || ir_at(r->p, n->b)->lo <= 0 ||
+      !relax(r, n->a, &y))
     return false;
-  ir_expr first = bin(r, IR_DIV, y.min, n->b);
-  ir_expr last = bin(r, IR_DIV, y.max, n->b);
+  ir_expr first = span_binary(r, IR_DIV, y.min, n->b);
+  ir_expr last = span_binary(r, IR_DIV, y.max, n->b);
   if (arith_prove_eq(r->p, first, last)) {
-    *out = (span){bin(r, IR_MOD, y.min, n->b), bin(r, IR_MOD, y.max, n->b)};
+    *out = (span){span_binary(r, IR_MOD, y.min, n->b),
+                  span_binary(r, IR_MOD, y.max, n->b)};
     return true;
   }
-  *out = (span){zero, bin(r, IR_SUB, n->b, one)};
+  *out = (span){zero, span_binary(r, IR_SUB, n->b, one)};
   if (!is_dense(r, n->a) ||
-      !arith_prove_le(r->p, bin(r, IR_ADD, first, one), last))
+      !arith_prove_le(r->p, span_binary(r, IR_ADD, first, one), last))
     r->exact = false;
-  if (ir_at(r->p, y.min)->lo >= 0) out->max = bin(r, IR_MIN, out->max, y.max);
+  if (ir_at(r->p, y.min)->lo >= 0)
+    out->max = span_binary(r, IR_MIN, out->max, y.max);
   return true;
 }
 
 static bool relax_div(relaxing *r, const ir_node *n, span *out) {
   span y;
-  if (running(r, n->b) || ir_at(r->p, n->b)->lo <= 0 || !relax(r, n->a, &y))
+  if (relaxed_vars(r, n->b) || ir_at(r->p, n->b)->lo <= 0 ||
+      !relax(r, n->a, &y))
     return false;
-  *out = (span){bin(r, IR_DIV, y.min, n->b), bin(r, IR_DIV, y.max, n->b)};
+  *out = (span){span_binary(r, IR_DIV, y.min, n->b),
+                span_binary(r, IR_DIV, y.max, n->b)};
   return true;
 }
 
-/* A product of two that are not negative, or of one with a fixed sign. */
+/* A product of two nonnegative operands, or with an operand of fixed sign. */
 static bool relax_mul(relaxing *r, const ir_node *n, span *out) {
   span x, y;
   if (!relax(r, n->a, &x) || !relax(r, n->b, &y)) return false;
   const ir_node *xmin = ir_at(r->p, x.min), *ymin = ir_at(r->p, y.min);
   if (xmin->lo < 0 || ymin->lo < 0) return false;
-  if (!go_together(r, n->a, n->b, false)) r->exact = false;
-  ir_expr least = bin(r, IR_MUL, x.min, y.min);
-  *out = (span){least, bin(r, IR_MUL, x.max, y.max)};
+  if (!attain_together(r, n->a, n->b, false)) r->exact = false;
+  ir_expr least = span_binary(r, IR_MUL, x.min, y.min);
+  *out = (span){least, span_binary(r, IR_MUL, x.max, y.max)};
   return true;
 }
 
@@ -226,23 +234,23 @@ static bool relax_choice(relaxing *r, const ir_node *n, span *out) {
   ir_op op = (ir_op)n->op;
   span x, y;
   if (!relax(r, n->a, &x) || !relax(r, n->b, &y)) return false;
-  if (!go_together(r, n->a, n->b, false)) r->exact = false;
-  ir_expr least = bin(r, op, x.min, y.min);
-  *out = (span){least, bin(r, op, x.max, y.max)};
+  if (!attain_together(r, n->a, n->b, false)) r->exact = false;
+  ir_expr least = span_binary(r, op, x.min, y.min);
+  *out = (span){least, span_binary(r, op, x.max, y.max)};
   return true;
 }
 
 static bool relax_select(relaxing *r, const ir_node *n, span *out) {
   span x, y;
   if (!relax(r, n->b, &x) || !relax(r, n->c, &y)) return false;
-  if (!running(r, n->a)) {
+  if (!relaxed_vars(r, n->a)) {
     ir_expr least = ir_select(r->p, n->a, x.min, y.min);
     *out = (span){least, ir_select(r->p, n->a, x.max, y.max)};
     return true;
   }
   r->exact = false;
-  ir_expr least = bin(r, IR_MIN, x.min, y.min);
-  *out = (span){least, bin(r, IR_MAX, x.max, y.max)};
+  ir_expr least = span_binary(r, IR_MIN, x.min, y.min);
+  *out = (span){least, span_binary(r, IR_MAX, x.max, y.max)};
   return true;
 }
 
@@ -266,7 +274,7 @@ static bool relax_atom(relaxing *r, ir_expr e, span *out) {
   return relax_bounds(r, e, out);
 }
 
-/* Least and greatest value of a sum, as far as it has been gone through. */
+/* Minimum and maximum of the terms of a sum so far. */
 typedef struct ends {
   lin min, max;
 } ends;
@@ -281,7 +289,7 @@ static bool add_expr(const ir_program *p, lin *x, ir_expr e, int64_t k) {
   return lin_add(p, x, &y, k);
 }
 
-/* Adds k times a running variable; its range is mostly constant. */
+/* Adds k times a relaxed variable; its range is mostly constant. */
 static bool add_var(relaxing *r, ends *s, ir_var v, int64_t k) {
   uint32_t i = find_var(r, v);
   lin *low = k > 0 ? &s->min : &s->max, *high = k > 0 ? &s->max : &s->min;
@@ -292,11 +300,11 @@ static bool add_var(relaxing *r, ends *s, ir_var v, int64_t k) {
          add_expr(r->p, high, r->extent[i], k) && lin_add_const(high, back);
 }
 
-/* Adds a term; false in `fits` when the sum gets too large. */
+/* Adds a term; `fits` becomes false if the sum gets too large. */
 static bool add_term(relaxing *r, ends *s, lin_term t, bool *fits) {
   const ir_node *n = ir_at(r->p, t.atom);
   span a;
-  if (!running(r, t.atom)) {
+  if (!relaxed_vars(r, t.atom)) {
     *fits = lin_add_term(r->p, &s->min, t.atom, t.k) &&
             lin_add_term(r->p, &s->max, t.atom, t.k);
     return true;
@@ -315,8 +323,8 @@ static ir_expr build_end(relaxing *r, lin *x) {
   return x->digits && !lin_recombine(r->p, x) ? 0 : lin_build(r->p, x);
 }
 
-/* x is e.  A variable is older than what uses it, so only other terms can
- * share one with a term before. */
+/* x is e.  A variable is older than its uses, so only terms that are no
+ * variables can share one with an earlier term. */
 static bool relax_sum(relaxing *r, ir_expr e, const lin *x, span *out) {
   ends s;
   bool fits = true;
@@ -326,7 +334,8 @@ static bool relax_sum(relaxing *r, ir_expr e, const lin *x, span *out) {
   for (uint32_t i = 0; i < x->n && fits; i++) {
     lin_term t = x->t[i];
     for (uint32_t j = 0; j < i && ir_at(r->p, t.atom)->op != IR_VAR; j++)
-      if (!go_together(r, t.atom, x->t[j].atom, (t.k > 0) != (x->t[j].k > 0)))
+      if (!attain_together(r, t.atom, x->t[j].atom,
+                           (t.k > 0) != (x->t[j].k > 0)))
         r->exact = false;
     if (!add_term(r, &s, t, &fits)) return false;
   }
@@ -336,7 +345,7 @@ static bool relax_sum(relaxing *r, ir_expr e, const lin *x, span *out) {
   return (out->min && out->max) || relax_bounds(r, e, out);
 }
 
-/* A cast saturates, so it keeps the order. */
+/* A saturating cast is monotonic. */
 static bool relax_cast(relaxing *r, ir_expr e, span *out) {
   const ir_node n = *ir_at(r->p, e);
   if (!relax(r, n.a, out)) return false;
@@ -348,9 +357,9 @@ static bool relax_cast(relaxing *r, ir_expr e, span *out) {
 static bool relax(relaxing *r, ir_expr e, span *out) {
   const ir_node *n = ir_at(r->p, e);
   *out = (span){e, e};
-  if (!running(r, e)) return true;
+  if (!relaxed_vars(r, e)) return true;
   if (n->op == IR_VAR) return relax_var(r, n->a, out);
-  if (is_tired(r)) return relax_bounds(r, e, out);
+  if (is_out_of_steps(r)) return relax_bounds(r, e, out);
   if (ir_is_algebra(n)) {
     lin x;
     lin_of(r->p, e, &x);
@@ -362,25 +371,26 @@ static bool relax(relaxing *r, ir_expr e, span *out) {
   return relax_bounds(r, e, out);
 }
 
-/* ---- ranges of their own ------------------------------------------------ */
+/* ---- normalizing ranges -------------------------------------------------- */
 
-/* Is every running term of the sum a variable by itself? */
+/* Is every relaxed term of the sum a variable? */
 static bool is_linear(const relaxing *r, const lin *x) {
   for (uint32_t i = 0; i < x->n; i++)
-    if (ir_at(r->p, x->t[i].atom)->op != IR_VAR && running(r, x->t[i].atom))
+    if (ir_at(r->p, x->t[i].atom)->op != IR_VAR &&
+        relaxed_vars(r, x->t[i].atom))
       return false;
   return true;
 }
 
-/* Does variable i run over just its own bounds, from 0? */
+/* Does variable i range over its own bounds, from 0? */
 static bool runs_as_made(const relaxing *r, uint32_t i) {
   const ir_var_rec *v = &r->p->var.v[r->var[i]];
   return v->lo == 0 && ir_is_const(r->p, r->lo[i], 0) && v->hi != INT64_MAX &&
          ir_is_const(r->p, r->extent[i], v->hi + 1);
 }
 
-/* A variable x that runs over [lo, lo + extent) gives way to t + lo, where t
- * is a new one that runs from 0: so quotients of lo come out. */
+/* Replaces a variable x that ranges over [lo, lo + extent) by t + lo, where t
+ * is a new one that starts at 0: this takes lo out of quotients. */
 static ir_expr rebase(relaxing *r, ir_expr e) {
   ir_program *p = r->p;
   ir_var *var = arena_array(r->scratch, ir_var, r->n);
@@ -413,11 +423,11 @@ static bool relax_once(relaxing *r, ir_expr e, span *out) {
   lin x;
   if (algebra) lin_of(r->p, e, &x);
   if (algebra && is_linear(r, &x)) return relax_sum(r, e, &x, out);
-  return relax(r, running(r, e) ? rebase(r, e) : e, out);
+  return relax(r, relaxed_vars(r, e) ? rebase(r, e) : e, out);
 }
 
-/* Where one variable's range depends on another, ends that are found speak of
- * that one yet, and so they are relaxed in turn. */
+/* If the range of one variable depends on another, the bounds found still
+ * depend on that one, and are relaxed in motion_negate. */
 bool arith_relax(ir_program *p, arena *scratch, ir_expr e, uint32_t n,
                  const ir_var *var, const ir_expr *lo, const ir_expr *extent,
                  ir_expr *min, ir_expr *max, bool *exact) {
@@ -435,7 +445,7 @@ bool arith_relax(ir_program *p, arena *scratch, ir_expr e, uint32_t n,
   span out, end;
   bool done = relax_once(&r, e, &out), is_exact = r.exact;
   for (uint32_t i = 0; done && i < n; i++) {
-    if (!running(&first, out.min) && !running(&first, out.max)) break;
+    if (!relaxed_vars(&first, out.min) && !relaxed_vars(&first, out.max)) break;
     r = first;
     done = relax_once(&r, out.min, &end);
     out.min = end.min;
@@ -443,7 +453,8 @@ bool arith_relax(ir_program *p, arena *scratch, ir_expr e, uint32_t n,
     out.max = end.max;
     is_exact = is_exact && r.exact;
   }
-  done = done && !running(&first, out.min) && !running(&first, out.max);
+  done =
+      done && !relaxed_vars(&first, out.min) && !relaxed_vars(&first, out.max);
   arena_reset_to(scratch, mark);
   *min = out.min;
   *max = out.max;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Index arithmetic in canonical form: sums and products; the other operators
- * are in files of their own. */
+ * Canonicalization of index arithmetic: sums and products; files of their own
+ * handle the other operators. */
 #include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
 #include "ir/edit.h"
@@ -9,7 +9,7 @@
 /* ---- sums --------------------------------------------------------------- */
 
 /* a + sign * b; 0: does not fit. */
-static ir_expr add(ir_program *p, ir_expr a, ir_expr b, int64_t sign) {
+static ir_expr add_forms(ir_program *p, ir_expr a, ir_expr b, int64_t sign) {
   lin x;
   ir_op op = (ir_op)ir_at(p, b)->op;
   bool ok;
@@ -32,7 +32,7 @@ static ir_expr add(ir_program *p, ir_expr a, ir_expr b, int64_t sign) {
 
 /* ---- products ----------------------------------------------------------- */
 
-static ir_expr scale(ir_program *p, ir_expr a, int64_t k) {
+static ir_expr scale_form(ir_program *p, ir_expr a, int64_t k) {
   lin x;
   if (k == 1) return a;
   lin_of(p, a, &x);
@@ -62,7 +62,7 @@ static ir_expr multiply_atoms(ir_program *p, ir_expr a, ir_expr b) {
   return e;
 }
 
-/* Sums are multiplied out while that stays small. */
+/* Distributes over sums while the result is small. */
 static ir_expr multiply(ir_program *p, ir_expr a, ir_expr b) {
   lin x, y, sum;
   lin_of(p, a, &x);
@@ -83,10 +83,10 @@ static ir_expr multiply(ir_program *p, ir_expr a, ir_expr b) {
   return lin_build(p, &sum);
 }
 
-static ir_expr mul(ir_program *p, ir_expr a, ir_expr b) {
+static ir_expr multiply_forms(ir_program *p, ir_expr a, ir_expr b) {
   int64_t k;
-  if (ir_const_int(p, b, &k)) return scale(p, a, k);
-  if (ir_const_int(p, a, &k)) return scale(p, b, k);
+  if (ir_const_int(p, b, &k)) return scale_form(p, a, k);
+  if (ir_const_int(p, a, &k)) return scale_form(p, b, k);
   return multiply(p, a, b);
 }
 
@@ -96,9 +96,9 @@ static ir_expr simplify(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
     return ir_int(p, ir_binary_dtype(op, IR_INDEX),
                   ir_fold_int(op, IR_INDEX, x->i, y->i));
   switch (op) {
-  case IR_ADD: return add(p, a, b, 1);
-  case IR_SUB: return add(p, a, b, -1);
-  case IR_MUL: return mul(p, a, b);
+  case IR_ADD: return add_forms(p, a, b, 1);
+  case IR_SUB: return add_forms(p, a, b, -1);
+  case IR_MUL: return multiply_forms(p, a, b);
   case IR_DIV:
   case IR_MOD: return arith_divide_by(p, op, a, b);
   case IR_MIN:
@@ -107,10 +107,11 @@ static ir_expr simplify(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   }
 }
 
-/* Where a part of what it would become may wrap, it stays as it is, unless
- * only that shows that it may: (n * 2^31) * 2^31, of a size n. */
+/* An operation whose canonical form contains an operand that may wrap is left
+ * as it is, unless only the form shows that it may: (n * 2^31) * 2^31, for a
+ * size n. */
 ir_expr arith_binary(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   ir_expr e = simplify(p, op, a, b);
-  bool keep = e && (!ir_at(p, e)->wraps || ir_takes_to_fit(p, op, a, b));
+  bool keep = e && (!ir_at(p, e)->wraps || ir_assumes_no_wrap(p, op, a, b));
   return keep ? e : ir_binary_node(p, op, a, b);
 }

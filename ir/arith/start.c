@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Conditions that hold at the start of loops wherever they hold at all. */
+ * Conditions that hold at the first iteration of loops if they hold at any. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -9,23 +9,23 @@ typedef struct var_set {
   uint8_t bits;
 } var_set;
 
-static ir_look is_in(const ir_program *p, ir_expr e, void *ud) {
+static ir_walk is_var_of_set(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
   const var_set *s = ud;
-  return n->op == IR_VAR && (s->set[n->a] & s->bits) ? IR_LOOK_FOUND
-                                                     : IR_LOOK_BELOW;
+  return n->op == IR_VAR && (s->set[n->a] & s->bits) ? IR_WALK_FOUND
+                                                     : IR_WALK_DESCEND;
 }
 
 static bool uses_any(const ir_program *p, ir_expr e, const uint8_t *set,
                      uint8_t bits) {
   var_set s = {set, bits};
-  return ir_any(p, e, is_in, &s);
+  return ir_any(p, e, is_var_of_set, &s);
 }
 
-/* Does e, of which the set is a part, grow with every variable of the set?
- * `sign` -1: does it fall? */
-static bool grows(const ir_program *p, ir_expr e, int sign, const uint8_t *set,
-                  uint8_t bits) {
+/* Is e monotonic in every variable of the set, together: non-decreasing, or for
+ * `sign` -1 non-increasing? */
+static bool is_monotonic(const ir_program *p, ir_expr e, int sign,
+                         const uint8_t *set, uint8_t bits) {
   ir_expr atom[32];
   int64_t coef[32], constant;
   int n = arith_terms(p, e, 32, atom, coef, &constant);
@@ -36,7 +36,7 @@ static bool grows(const ir_program *p, ir_expr e, int sign, const uint8_t *set,
     if ((coef[i] < 0) != (sign < 0)) return false;
     if (a->op == IR_VAR) continue;
     if (a->op != IR_DIV || ir_at(p, a->b)->op != IR_INT ||
-        ir_at(p, a->b)->i <= 0 || !grows(p, a->a, 1, set, bits))
+        ir_at(p, a->b)->i <= 0 || !is_monotonic(p, a->a, 1, set, bits))
       return false;
   }
   return true;
@@ -50,5 +50,6 @@ bool arith_holds_at_start(const ir_program *p, ir_expr cond, const uint8_t *set,
            arith_holds_at_start(p, n->b, set, bits);
   if (!uses_any(p, cond, set, bits)) return true;
   return (n->op == IR_LT || n->op == IR_LE) && ir_is_small(p, cond) &&
-         grows(p, n->a, 1, set, bits) && grows(p, n->b, -1, set, bits);
+         is_monotonic(p, n->a, 1, set, bits) &&
+         is_monotonic(p, n->b, -1, set, bits);
 }

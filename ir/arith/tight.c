@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bounds of linear forms whose atoms depend on each other, such as the
- * difference of two quotients.  One atom at a time is opened: a minimum is
- * one of its operands, m * (y // m) is y less something in [0, m), and a
- * product no less than one factor times the least of the other. */
+ * Tight value ranges of linear forms whose atoms are dependent, such as the
+ * difference of two quotients.  One atom at a time is expanded: a minimum to
+ * either operand, m * (y // m) to y less something in [0, m), a product to at
+ * least one factor times the minimum of the other. */
 #include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
 #include "ir/edit.h"
 
-enum { OPENINGS = 4 }; /* atoms opened inside each other */
+enum { OPENINGS = 4 }; /* nesting of expansions */
 
 static int64_t min2(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max2(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -30,8 +30,8 @@ static arith_range replaced(ir_program *p, const lin *x, uint32_t i, ir_expr e,
   return tight(p, &y, depth);
 }
 
-/* Term i is k * min(a, b) or the like: x is the lesser or greater of what it
- * is with either. */
+/* Term i is k * min(a, b) or the like: x is the lesser or greater of x with
+ * either operand, or for a select one of the two. */
 static arith_range open_choice(ir_program *p, const lin *x, uint32_t i,
                                int depth) {
   ir_node n = *ir_at(p, x->t[i].atom);
@@ -64,8 +64,8 @@ static arith_range open_quotient(ir_program *p, const lin *x, uint32_t i,
   return r;
 }
 
-/* Term i is k * a * b, neither of them negative: a * b is at least the least a
- * times b, and the other way round. */
+/* Term i is k * a * b with nonnegative a, b: a * b is at least min(a) * b and
+ * at least a * min(b). */
 static arith_range open_product(ir_program *p, const lin *x, uint32_t i,
                                 int depth) {
   const ir_node n = *ir_at(p, x->t[i].atom);
@@ -89,7 +89,7 @@ static bool is_choice(ir_op op) {
   return op == IR_MIN || op == IR_MAX || op == IR_SELECT;
 }
 
-/* Opening pays only where variables are shared between terms. */
+/* Expanding pays off only if terms share variables. */
 static bool shares_vars(const ir_program *p, const lin *x, uint32_t i) {
   uint32_t vars = ir_at(p, x->t[i].atom)->vars;
   for (uint32_t j = 0; j < x->n; j++)
@@ -116,6 +116,6 @@ static arith_range tight(ir_program *p, const lin *x, int depth) {
 arith_range lin_tight_range(ir_program *p, const lin *x) {
   ir_mark mark = ir_get_mark(p);
   arith_range r = tight(p, x, OPENINGS);
-  ir_forget_since(p, mark);
+  ir_rollback(p, mark);
   return r;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public header's part about describing computations: each function
- * runs its counterpart of describe.h in the frame of a public call. */
+ * Public API (include/tessera): describing computations.  Each function runs
+ * its counterpart of describe.h in the frame of a public call. */
 #include "ir/object.h"
 #include "ir/query.h"
 
-/* The arguments of any of them. */
+/* The arguments of any of these functions. */
 typedef struct args {
   ir_builder *b;
   const char *s;
@@ -15,14 +15,14 @@ typedef struct args {
   double f;
   const void *p[5];
   void *out, *out2;
-  uint32_t nhandles; /* that `out` is for */
+  uint32_t nhandles; /* number of handles in `out` */
   ir_role role;
   ir_scope scope;
   bool has_name, has_out;
 } args;
 
-/* A name and a place for what is given out, which are needed: a handle, n of
- * them, or something else. */
+/* A name and a place for the results, both required: a handle, n of them, or
+ * something else. */
 #define NAME(text) .s = (text), .has_name = true
 #define INTO(place) .out = (place), .has_out = true
 #define OUT(place) INTO(place), .nhandles = 1
@@ -34,17 +34,16 @@ static tess_status is_null(tess_builder *b) {
   return ctx_fail(b->c, TESS_INVALID, "NULL was given where a value is needed");
 }
 
-/* What a call that failed would have given is 0.  Only now, since the place
- * may be one of its arguments, too; and only of lists of a length that there
- * can be. */
+/* Sets the results of a failed call to 0.  Only then, since the place may also
+ * be one of its arguments; and only for lists of a valid length. */
 static tess_status give_none(uint32_t *out, uint32_t n, tess_status s) {
   bool known = s != TESS_OK && out && n <= DESCRIBE_MAX_DIM;
   for (uint32_t i = 0; known && i < n; i++) out[i] = 0;
   return s;
 }
 
-/* p[0] and p[1] are lists of n and m. */
-static bool lacks(const args *a) {
+/* Is a required list missing? p[0] and p[1] are lists of n and m. */
+static bool lacks_argument(const args *a) {
   return (a->has_name && !a->s) || (a->has_out && !a->out) ||
          (a->n && !a->p[0]) || (a->m && !a->p[1]);
 }
@@ -52,7 +51,7 @@ static bool lacks(const args *a) {
 #define run(...) run_in(__func__, __VA_ARGS__)
 static tess_status run_in(const char *call, tess_builder *b,
                           tess_status (*fn)(void *), args a) {
-  tess_status s = !b || lacks(&a) ? is_null(b) : TESS_OK;
+  tess_status s = !b || lacks_argument(&a) ? is_null(b) : TESS_OK;
   if (s == TESS_OK) {
     a.b = &b->b;
     s = ctx_run_in(call, b->c, fn, &a);
@@ -128,9 +127,9 @@ tess_status tess_placeholder(tess_builder *b, const char *name, tess_dtype t,
                     .role = private_role(role), OUT(out)});
 }
 
-static tess_status check_buffer(tess_builder *b, const char *name,
-                                const char *scope, tess_role role,
-                                int is_parameter, ir_scope *found) {
+static tess_status check_buffer_args(tess_builder *b, const char *name,
+                                     const char *scope, tess_role role,
+                                     int is_parameter, ir_scope *found) {
   if (!b || !name) return is_null(b);
   if (!ir_scope_parse(scope ? scope : "global", found))
     return ctx_fail(b->c, TESS_INVALID,
@@ -151,7 +150,7 @@ tess_status tess_buffer_new(tess_builder *b, const char *name, tess_dtype t,
                             const char *scope, tess_role role, int is_parameter,
                             tess_buffer *out) {
   ir_scope found;
-  tess_status s = check_buffer(b, name, scope, role, is_parameter, &found);
+  tess_status s = check_buffer_args(b, name, scope, role, is_parameter, &found);
   if (s != TESS_OK) return give_none(out, 1, s);
   return run(b, do_buffer,
              (args){NAME(name), .t = t, .n = ndim, .p = {shape}, .scope = found,
@@ -177,7 +176,7 @@ static const ir_buf_rec *buffer_of(tess_builder *b, tess_buffer buf) {
 typedef struct info_work {
   tess_builder *b;
   tess_buffer buf;
-  uint32_t n; /* extents that are asked for */
+  uint32_t n; /* number of extents */
   tess_expr *shape;
 } info_work;
 
@@ -201,7 +200,7 @@ tess_status tess_buffer_info(tess_builder *b, tess_buffer buf,
   uint32_t n = r->shape.n < max ? r->shape.n : max;
   tess_status s = ctx_run(b->c, shape_handles, &(info_work){b, buf, n, shape});
   if (s != TESS_OK) return give_none(shape, n, s);
-  r = buffer_of(b, buf); /* the handles may have moved it */
+  r = buffer_of(b, buf); /* making handles may have moved it */
   *name = ir_text(&b->b.p, r->name);
   *t = r->dtype;
   *ndim = r->shape.n;
@@ -333,7 +332,7 @@ tess_status tess_reduce(tess_builder *b, const char *reducer, uint32_t n,
                     OUT(out)});
 }
 
-/* The formals of a reducer of n values like the sources'. */
+/* The formal parameters of a reducer over n values, typed like the sources. */
 static tess_status do_begin_reducer(void *ud) {
   args *a = ud;
   const tess_expr *sources = a->p[0];
@@ -460,10 +459,10 @@ tess_status tess_block_begin(tess_builder *b, const char *name, uint32_t n,
                              const tess_expr *extent, const tess_expr *bind,
                              tess_expr predicate, tess_var *vars) {
   const tess_expr *ranges[3] = {lo, extent, bind};
-  bool lacks = n && (!iter_names || !kinds || !lo || !extent || !bind);
-  for (uint32_t i = 0; !lacks && n <= DESCRIBE_MAX_DIM && i < n; i++)
-    lacks = !iter_names[i];
-  if (lacks) return give_none(vars, n, is_null(b));
+  bool missing = n && (!iter_names || !kinds || !lo || !extent || !bind);
+  for (uint32_t i = 0; !missing && n <= DESCRIBE_MAX_DIM && i < n; i++)
+    missing = !iter_names[i];
+  if (missing) return give_none(vars, n, is_null(b));
   return run(b, do_block_begin,
              (args){NAME(name), .n = n, .x = predicate,
                     .p = {iter_names, kinds, ranges}, OUTS(vars, n)});
@@ -543,11 +542,11 @@ tess_status tess_program_new(tess_builder *b, const char *name, uint32_t nin,
 typedef struct join_work {
   tess_program *p;
   const tess_program *further;
-  tess_program *made; /* both, in a program of its own */
+  tess_program *made; /* both functions, in a new program */
   arena scratch;
 } join_work;
 
-static tess_status join(void *ud) {
+static tess_status join_program(void *ud) {
   join_work *w = ud;
   tess_context *c = w->p->c;
   w->made = program_empty(c);
@@ -558,8 +557,8 @@ static tess_status join(void *ud) {
   return s;
 }
 
-/* What was made takes the place of p's contents. */
-static void take_over(tess_program *p, tess_program *made) {
+/* Replaces the contents of p by those of `made`. */
+static void replace_contents(tess_program *p, tess_program *made) {
   ir_program old = p->p;
   tess_builder *constants = p->constants;
   p->p = made->p;
@@ -578,8 +577,8 @@ tess_status tess_program_add(tess_program *p, const tess_program *further) {
   if (further->c != p->c)
     return ctx_fail(p->c, TESS_INVALID, "the programs belong to two contexts");
   arena_init(&w.scratch, &p->c->heap);
-  tess_status s = ctx_run(p->c, join, &w);
-  if (s == TESS_OK) take_over(p, w.made);
+  tess_status s = ctx_run(p->c, join_program, &w);
+  if (s == TESS_OK) replace_contents(p, w.made);
   tess_program_free(w.made);
   arena_free(&w.scratch);
   return s;
@@ -591,7 +590,7 @@ typedef struct choose_work {
   tess_program *made;
 } choose_work;
 
-static tess_status choose(void *ud) {
+static tess_status make_select(void *ud) {
   choose_work *w = ud;
   const ir_program *p = &w->p->p;
   for (uint32_t i = 1; i < ir_func_end(p); i++) {
@@ -610,7 +609,7 @@ tess_status tess_program_work_on(tess_program *p, const char *func,
                                  tess_program **out) {
   choose_work w = {.p = p, .func = func ? func : ""};
   *out = NULL;
-  tess_status s = ctx_run(p->c, choose, &w);
+  tess_status s = ctx_run(p->c, make_select, &w);
   if (s == TESS_OK)
     *out = w.made;
   else

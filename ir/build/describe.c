@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The builder's life, its names and its buffers. */
+ * The program builder: lifetime, names, buffers. */
 #include "ir/build/describe.h"
 #include "ir/edit.h"
 
@@ -38,7 +38,7 @@ tess_status describe_name_ok(ir_builder *b, const char *name,
       return err_set(b->err, TESS_INVALID,
                      "the name of %s has a control character, %d, at %zu", what,
                      *c, (size_t)(c - name) + 1);
-  /* Traces name blocks, and are JSON. */
+  /* Traces contain block names, and are JSON. */
   size_t n = strlen(name), good = str_utf8(name, n);
   if (good < n)
     return err_set(b->err, TESS_INVALID,
@@ -81,8 +81,8 @@ bool describe_buf_ok(const ir_builder *b, ir_buf buf) {
 
 /* ---- buffers ------------------------------------------------------------ */
 
-static tess_status check_buffer(ir_builder *b, const char *name, tess_dtype t,
-                                uint32_t ndim) {
+static tess_status check_new_buffer(ir_builder *b, const char *name,
+                                    tess_dtype t, uint32_t ndim) {
   tess_status s = describe_name_ok(b, name, "a buffer");
   if (s) return s;
   if (!ir_is_number(t)) {
@@ -102,7 +102,7 @@ tess_status describe_buffer(ir_builder *b, const char *name, tess_dtype t,
                             uint32_t ndim, const describe_expr *shape,
                             ir_scope scope, ir_role role, ir_buf *out) {
   ir_expr dims[DESCRIBE_MAX_DIM];
-  tess_status s = check_buffer(b, name, t, ndim);
+  tess_status s = check_new_buffer(b, name, t, ndim);
   for (uint32_t d = 0; d < ndim && !s; d++) {
     const char *what =
         arena_printf(&b->scratch, "dimension %u of '%s'", d, name);
@@ -117,8 +117,9 @@ tess_status describe_buffer(ir_builder *b, const char *name, tess_dtype t,
   return TESS_OK;
 }
 
-/* Bytes of a constant; 0 where that makes no sense. */
-static size_t bytes_of(tess_dtype t, uint32_t ndim, const int64_t *shape) {
+/* The size of a constant in bytes; 0: the shape is invalid. */
+static size_t constant_bytes(tess_dtype t, uint32_t ndim,
+                             const int64_t *shape) {
   size_t bytes = ir_dtype_bytes(t);
   for (uint32_t d = 0; d < ndim; d++)
     if (shape[d] < 1 || __builtin_mul_overflow(bytes, (size_t)shape[d], &bytes))
@@ -130,9 +131,9 @@ tess_status describe_constant(ir_builder *b, const char *name, tess_dtype t,
                               uint32_t ndim, const int64_t *shape,
                               const void *data, ir_buf *out) {
   ir_expr dims[DESCRIBE_MAX_DIM];
-  tess_status s = check_buffer(b, name, t, ndim);
+  tess_status s = check_new_buffer(b, name, t, ndim);
   if (s) return s;
-  size_t bytes = bytes_of(t, ndim, shape);
+  size_t bytes = constant_bytes(t, ndim, shape);
   if (!bytes)
     return err_set(b->err, TESS_INVALID,
                    "constant '%s' has an extent that is not positive, or is "

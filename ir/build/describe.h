@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describing: building programs from tensor expressions and imperative
- * blocks, one call at a time, for a host that holds nothing but numbers.
+ * The program builder: programs from tensor expressions and imperative blocks,
+ * one call at a time, for a host that holds only integer handles.
  *
  * A builder collects stages in the order in which they are described: a
- * `compute`, or an imperative statement that stands for itself.  Programs
- * are then made of those stages that their parameters need.
+ * `compute`, or a top-level imperative statement.  A program is then made of
+ * the stages that its parameters depend on.
  *
- * Handles: an expression is an index into the builder's values (literals
- * have no type until they meet an operand that has one, and the results of a
- * reduction are values only of a whole compute); variables and buffers are
- * indices of the builder's program.  0 is none.  Every handle is checked.
+ * Handles: an expression is an index into the builder's values (literals are
+ * untyped until combined with a typed operand; results of a reduction can only
+ * be the whole body of a compute); variables and buffers are indices of the
+ * builder's program. 0 is none.  Every handle is checked.
  *
- * All functions leave the reason of a failure in the err_state and change
- * nothing then, beyond what nobody can see.  They may unwind (mem_protect);
- * the builder can be used on after that.
- */
+ * All functions report a failure in the err_state and then leave the builder as
+ * it was.  They may unwind (mem_protect); the builder remains usable. */
 #ifndef IR_BUILD_DESCRIBE_H
 #define IR_BUILD_DESCRIBE_H
 
@@ -30,7 +28,7 @@ enum {
   DESCRIBE_MAX_NESTING = 256, /* nesting of statements */
   DESCRIBE_MAX_NAME = 255     /* bytes of a name */
 };
-/* Elements of a buffer, so that int64 counts their bytes, too. */
+/* The largest number of elements of a buffer: int64 can count their bytes. */
 #define DESCRIBE_MAX_ELEMENTS ((INT64_C(1) << 60) - 1)
 
 typedef enum describe_kind {
@@ -64,7 +62,7 @@ typedef struct describe_axis {
   ir_expr lo, extent;
 } describe_axis;
 
-/* A compute that is open: its block's variables and their extents. */
+/* An open compute: its block's iters and their extents. */
 typedef struct describe_compute {
   ir_str name;
   uint32_t n;
@@ -72,18 +70,18 @@ typedef struct describe_compute {
   ir_expr extent[DESCRIBE_MAX_DIM];
 } describe_compute;
 
-/* A statement that is open: what is appended goes to its body or, behind
- * init_begin and else_begin, to its other list. */
+/* An open statement: what is appended becomes part of its body or, after
+ * init_begin and else_begin, of its alt list. */
 typedef struct describe_open {
   ir_stmt s;
   bool alt;
-  bool inner; /* it is the init of the block s, opened in it */
+  bool inner; /* it is the init of the block s, open inside it */
 } describe_open;
 
-/* A statement that stands for itself, or a compute. */
+/* A top-level statement or compute. */
 typedef struct describe_stage {
   ir_stmt s;
-  uint32_t section; /* that was current */
+  uint32_t section; /* the section it belongs to */
 } describe_stage;
 
 typedef struct ir_builder {
@@ -97,17 +95,17 @@ typedef struct ir_builder {
   VEC(describe_compute) compute;
   VEC(describe_open) open;
   VEC(describe_stage) stage;
-  uint32_t section; /* what is described now belongs to it */
+  uint32_t section; /* the current one, for new stages */
 } ir_builder;
 
-/* May unwind; describe_free is right after that, too. */
+/* May unwind; describe_free is valid after that, too. */
 void describe_init(ir_builder *b, mem_heap *heap, err_state *err);
 void describe_free(ir_builder *b);
 
 /* ---- buffers (describe.c) ----------------------------------------------- */
 
-/* shape: int64 expressions.  role INPUT, LAYOUT_FREE: to be filled by the
- * caller; OUTPUT, LOCAL: to be filled by imperative statements. */
+/* shape: int64 expressions. role INPUT, LAYOUT_FREE: filled by the caller;
+ * OUTPUT, LOCAL: written by imperative statements. */
 tess_status describe_buffer(ir_builder *b, const char *name, tess_dtype t,
                             uint32_t ndim, const describe_expr *shape,
                             ir_scope scope, ir_role role, ir_buf *out);
@@ -143,7 +141,7 @@ tess_status describe_cast(ir_builder *b, tess_dtype t, describe_expr x,
                           describe_expr *out);
 tess_status describe_load(ir_builder *b, ir_buf buf, uint32_t n,
                           const describe_expr *idx, describe_expr *out);
-/* The type that it has, or would take by itself. */
+/* The type that it has, or a literal's default type. */
 tess_status describe_dtype(ir_builder *b, describe_expr x, tess_dtype *out);
 tess_status describe_text(ir_builder *b, describe_expr x, strbuf *out);
 
@@ -151,9 +149,9 @@ tess_status describe_text(ir_builder *b, describe_expr x, strbuf *out);
 
 tess_status describe_axis_new(ir_builder *b, const char *name, describe_expr lo,
                               describe_expr extent, ir_var *out);
-/* A reducer of n values of the given types: begin gives the formals, end
- * takes combined values over them and identities (infinite: the extreme of
- * the type). */
+/* A reducer over n values of the given types: begin returns the formal
+ * parameters, end takes the combined values over them and the identities
+ * (infinite: the extreme of the type). */
 tess_status describe_reducer_begin(ir_builder *b, const char *name, uint32_t n,
                                    const tess_dtype *t, describe_expr *lhs,
                                    describe_expr *rhs);
@@ -162,24 +160,24 @@ tess_status describe_reducer_end(ir_builder *b, const char *name, uint32_t n,
                                  const describe_expr *rhs,
                                  const describe_expr *combine,
                                  const double *identity, uint32_t *reducer);
-/* How far the order of such sources, over these axes, is free
+/* How far a reduction of such sources over these axes may be reordered
  * (describe_laws.c). */
 ir_order describe_find_order(ir_builder *b, const ir_reducer *r,
                              const ir_expr *source, uint32_t naxes,
                              const ir_var *axes);
-/* The built-in reducer that fits one source; n is 1. */
+/* The built-in reducer for one source; n is 1. */
 tess_status describe_builtin(ir_builder *b, const char *name,
                              describe_expr source, uint32_t *reducer);
-/* n sources give n results, to be used as the whole body of one compute. */
+/* n sources have n results, to be used as the whole body of one compute. */
 tess_status describe_reduce(ir_builder *b, uint32_t reducer, uint32_t n,
                             const describe_expr *sources, uint32_t naxes,
                             const ir_var *axes, describe_expr *out);
 
-/* One variable a dimension, named by `axis_names` (NULL: i, j, k, ...). */
+/* One iter a dimension, named by `axis_names` (NULL: i, j, k, ...). */
 tess_status describe_compute_begin(ir_builder *b, const char *name,
                                    uint32_t ndim, const describe_expr *shape,
                                    const char *const *axis_names, ir_var *vars);
-/* n buffers: one called as the compute, or name_v0, name_v1, ... */
+/* n buffers: one with the name of the compute, or name_v0, name_v1, ... */
 tess_status describe_compute_end(ir_builder *b, uint32_t n,
                                  const describe_expr *body, ir_buf *out);
 tess_status describe_compute_cancel(ir_builder *b);
@@ -189,7 +187,7 @@ tess_status describe_compute_cancel(ir_builder *b);
 tess_status describe_loop_begin(ir_builder *b, const char *name,
                                 describe_expr lo, describe_expr extent,
                                 ir_var *out);
-/* predicate may be 0.  Regions are found out at the end. */
+/* predicate may be 0.  Regions are inferred when it is closed. */
 tess_status describe_block_begin(ir_builder *b, const char *name, uint32_t n,
                                  const char *const *names,
                                  const ir_iter_kind *kinds,
@@ -205,34 +203,35 @@ tess_status describe_let_begin(ir_builder *b, const char *name,
 tess_status describe_end(ir_builder *b);
 tess_status describe_store(ir_builder *b, ir_buf buf, uint32_t n,
                            const describe_expr *idx, describe_expr value);
-/* It follows the stages so far. */
+/* Appends a stage. */
 void describe_add_stage(ir_builder *b, ir_stmt s);
 tess_status describe_evaluate(ir_builder *b, describe_expr x);
 
 /* ---- programs (describe_program.c) -------------------------------------- */
 
-/* The stages that the parameters need, inside a root block.  A buffer given
- * twice (in place) is one parameter. */
+/* The stages that the parameters depend on, inside a root block.  A buffer
+ * given twice (in place) is one parameter. */
 tess_status describe_program(ir_builder *b, const char *name, uint32_t nin,
                              const ir_buf *in, uint32_t nout, const ir_buf *out,
                              ir_program *dst);
-/* The functions of another program join; names must differ. */
+/* Adds the functions of another program; names must differ. */
 tess_status describe_join(ir_program *dst, const ir_program *further,
                           arena *scratch, err_state *err);
 
-/* ---- inside ------------------------------------------------------------- */
+/* ---- shared by the builder's files --------------------------------------- */
 
-/* A new handle for e. */
+/* Makes a handle for e. */
 tess_status describe_give(ir_builder *b, ir_expr e, uint32_t depth,
                           describe_expr *out);
-/* The value of a handle, NULL (and an error) when there is none. */
+/* The value of a handle; NULL with an error: there is none. */
 const describe_value *describe_get(ir_builder *b, describe_expr x,
                                    const char *what);
-/* x as an expression of type t; literals adapt.  `what` names it. */
+/* x as an expression of type t; literals adapt.  `what` names it in
+ * messages. */
 tess_status describe_typed(ir_builder *b, describe_expr x, tess_dtype t,
                            const char *what, ir_expr *out);
-/* The same of IR_INDEX: an integer of fewer bits is cast, which changes no
- * value; one of uint64 is not. */
+/* The same of IR_INDEX: a narrower integer is cast, which is lossless; a uint64
+ * is refused. */
 tess_status describe_index(ir_builder *b, describe_expr x, const char *what,
                            ir_expr *out);
 /* x as an expression of its own type. */
@@ -241,25 +240,25 @@ tess_status describe_plain(ir_builder *b, describe_expr x, const char *what,
 tess_status describe_name_ok(ir_builder *b, const char *name, const char *what);
 /* A type's name, in scratch until the call ends. */
 const char *describe_type_text(ir_builder *b, tess_dtype t);
-/* t is the type of one number; `what` names that which is to have it. */
+/* Checks that t is a type of one number; `what` names what is to have it. */
 tess_status describe_number_ok(ir_builder *b, tess_dtype t, const char *what);
 bool describe_buf_ok(const ir_builder *b, ir_buf buf);
-/* The extent of an axis or dimension: an index and, where constant, not less
- * than `least`. */
+/* The extent of an axis or dimension: an index, at least `least` if
+ * constant. */
 tess_status describe_extent(ir_builder *b, describe_expr x, int64_t least,
                             const char *what, ir_expr *out);
-/* A buffer of these extents, where they are constant, is not too large. */
+/* Checks that a buffer of these extents, if constant, is not too large. */
 tess_status describe_elements_ok(ir_builder *b, uint32_t ndim,
                                  const ir_expr *dims, const char *what);
-/* lo + extent, where constant, is an int64 too. */
+/* Checks that lo + extent, if constant, fits int64. */
 tess_status describe_range_ok(ir_builder *b, ir_expr lo, ir_expr extent,
                               const char *what);
-/* The axis made by describe_axis_new, NULL when v is none. */
+/* The axis made by describe_axis_new; NULL: v is none. */
 const describe_axis *describe_axis_of(const ir_builder *b, ir_var v);
 /* A variable's name, in scratch. */
 const char *describe_spell(ir_builder *b, ir_var v);
 
-/* Variables that an expression may use. */
+/* The variables that an expression may use. */
 typedef struct describe_vars {
   const describe_compute *c; /* those of a compute; NULL: none */
   ir_span runs[2];           /* in arg */
@@ -267,16 +266,16 @@ typedef struct describe_vars {
 } describe_vars;
 tess_status describe_check_vars(ir_builder *b, const describe_vars *allowed,
                                 ir_expr e, const char *where);
-/* Sets the built-in reducer that the block's init and update are. */
+/* Sets the block's built-in reducer if its init and update form one. */
 void describe_infer_reducer(ir_builder *b, ir_stmt block);
-/* The innermost statement that is open, as "loop 'i'", in scratch. */
+/* The innermost open statement, as "loop 'i'", in scratch. */
 const char *describe_spell_open(ir_builder *b);
-/* The values of a block's variables surely lie in their domains where pred
- * (0: true) and what is open say that it runs. */
+/* Proves that the values of a block's iters are in their domains, given pred
+ * (0: true) and the conditions of the open statements. */
 tess_status describe_check_bindings(ir_builder *b, const char *block,
                                     uint32_t n, const char *const *names,
                                     const ir_iter *it, ir_expr pred);
-/* Every variable of e is bound by a statement that is open. */
+/* Checks that an open statement binds every variable of e. */
 tess_status describe_check_scope(ir_builder *b, ir_expr e, const char *where);
 
 #endif

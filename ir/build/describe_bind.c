@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describing: that the values of a block's variables lie in their domains.
- * Everything later relies on it, since what a block accesses is known by its
- * domains; primitives keep it.  So it is proved here, once, from what holds
- * where the block stands. */
+ * Program builder: proof that the values of a block's iters are in their
+ * domains.  Everything later relies on it, since accesses of a block are
+ * bounded by its domains; primitives preserve it.  So it is proved here, once,
+ * from the conditions around the block. */
 #include "ir/arith/arith.h"
 #include "ir/build/describe.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 
-/* ---- what holds --------------------------------------------------------- */
+/* ---- conditions around the block ----------------------------------------- */
 
-/* lo <= v < lo + extent, of which the variable's bounds tell constant ends. */
+/* lo <= v < lo + extent, without constant ends, which are in the variable's
+ * bounds. */
 static ir_expr in_domain(ir_program *p, ir_var v, ir_expr lo, ir_expr extent) {
   ir_expr x = ir_ref(p, v), end = ir_add(p, lo, extent);
   return ir_and(p, ir_binary(p, IR_LE, lo, x), ir_binary(p, IR_LT, x, end));
 }
 
-/* What an open statement says of where its inside runs; 0: nothing. */
+/* The condition under which the body of an open statement runs; 0: true. */
 static ir_expr fact_of(ir_program *p, const describe_open *o) {
   const ir_stmt_rec r = *ir_st(p, o->s);
   ir_expr e = 0;
@@ -44,14 +45,14 @@ static ir_expr facts(ir_builder *b, ir_expr pred) {
   return pred;
 }
 
-/* ---- one variable ------------------------------------------------------- */
+/* ---- one iter ------------------------------------------------------------ */
 
 static void find_load(const ir_program *p, ir_expr e, void *ud) {
   ir_buf *buf = ud;
   if (ir_at(p, e)->op == IR_LOAD) *buf = ir_at(p, e)->a;
 }
 
-/* What a buffer holds is known when the program runs, too late for a proof. */
+/* Contents of buffers are known only when the program runs: no proof. */
 static tess_status no_load(ir_builder *b, ir_expr e, const char *what) {
   ir_buf buf = 0;
   if (!ir_at(&b->p, e)->has_load) return TESS_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describing: which variables an expression may use where it stands. */
+ * Program builder: scoping, which variables an expression may use. */
 #include "ir/build/describe.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -18,7 +18,7 @@ const char *describe_spell(ir_builder *b, ir_var v) {
 
 typedef struct var_check {
   const describe_vars *allowed;
-  ir_var bad; /* the first that is not */
+  ir_var bad; /* the first that it may not use */
 } var_check;
 
 static bool in_span(const ir_program *p, ir_span s, ir_var v) {
@@ -73,11 +73,11 @@ const char *describe_spell_open(ir_builder *b) {
 typedef struct scope_check {
   const ir_builder *b;
   ir_var bad;
-  ir_stmt block; /* the open block that hides it, 0: it is not open */
+  ir_stmt block; /* the open block that hides it, 0: it is not bound */
 } scope_check;
 
-/* Looks for the binder from the innermost open statement outwards; a loop's
- * variable is hidden inside a block that was opened after it. */
+/* Looks for the binder from the innermost open statement outwards; a loop
+ * variable is hidden inside a block that was opened after the loop. */
 static void check_scope(const ir_program *p, ir_expr e, void *ud) {
   scope_check *k = ud;
   const ir_node *n = ir_at(p, e);

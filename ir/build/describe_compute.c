@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describing computes and reductions.  A compute becomes a stage: one loop a
- * dimension and reduced axis, from 0, around a block named after it whose
- * variables vi, vj, ... are bound to the loops i, j, ... */
+ * Program builder: computes.  A compute becomes a stage: one loop per dimension
+ * and reduction axis, from 0, around a block named after it whose iters vi, vj,
+ * ... are bound to the loops i, j, ... */
 #include "ir/build/describe.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -38,7 +38,7 @@ tess_status describe_compute_begin(ir_builder *b, const char *name,
   if (!s && b->open.n)
     s = err_set(b->err, TESS_INVALID,
                 "compute '%s' is described inside of %s, which is open; it is "
-                "a stage of its own and goes before or behind that",
+                "a stage of its own: describe it before or after that",
                 name, describe_spell_open(b));
   for (uint32_t d = 0; d < ndim && !s; d++) {
     s = check_dimension(b, name, d, shape[d], &c.extent[d]);
@@ -70,7 +70,7 @@ tess_status describe_compute_cancel(ir_builder *b) {
 
 /* ---- ending it ---------------------------------------------------------- */
 
-/* A compute as it is put together. */
+/* The nest of a compute under construction. */
 typedef struct nest {
   ir_builder *b;
   describe_compute c;
@@ -80,12 +80,12 @@ typedef struct nest {
   ir_buf out[DESCRIBE_MAX_OUT];
   uint32_t niter;
   ir_iter iter[2 * DESCRIBE_MAX_DIM];
-  ir_stmt top, last;   /* the loops made so far */
-  ir_subst over_loops; /* block variables to what they are bound to */
-  ir_subst inside;     /* reduction axes to block variables */
+  ir_stmt top, last;   /* the loops so far */
+  ir_subst over_loops; /* iters to their bindings */
+  ir_subst inside;     /* reduction axes to iters */
 } nest;
 
-/* All bodies are the results of one reduction, in order. */
+/* Checks that the bodies are the results of one reduction, in order. */
 static tess_status check_results(ir_builder *b, const char *name, uint32_t n,
                                  const describe_expr *body) {
   const describe_value *first = &b->value.v[body[0]];
@@ -104,7 +104,7 @@ static tess_status check_results(ir_builder *b, const char *name, uint32_t n,
                  name, want);
 }
 
-/* The float that a literal body is unless something says otherwise. */
+/* A literal body is a float unless its type is stated. */
 static tess_status plain_body(ir_builder *b, describe_expr x, const char *what,
                               ir_expr *out) {
   const describe_value *v = &b->value.v[x];
@@ -150,7 +150,7 @@ static tess_status check_body(nest *m, const char *name, uint32_t n,
   return s;
 }
 
-/* One more loop around the block, from 0; gives its variable. */
+/* Adds a loop from 0 around the block; returns its variable. */
 static ir_var add_loop(nest *m, ir_str name, ir_expr extent) {
   ir_program *p = &m->b->p;
   int64_t min, max;
@@ -182,7 +182,7 @@ static void add_dimension(nest *m, uint32_t d) {
       (ir_iter){v, IR_SPATIAL, ir_index(p, 0), m->c.extent[d], bind};
 }
 
-/* An axis may serve several computes, so each makes its own variable. */
+/* An axis may be used by several computes, so each makes its own variable. */
 static void add_axis(nest *m, ir_var axis) {
   ir_program *p = &m->b->p;
   describe_axis a = *describe_axis_of(m->b, axis);
@@ -208,19 +208,19 @@ static void make_buffers(nest *m, const char *name) {
   }
 }
 
-/* The block's variables as indices of its outputs. */
-static void indices(const nest *m, ir_expr *idx) {
+/* The iters as iter_refs of the block's outputs. */
+static void iter_refs(const nest *m, ir_expr *idx) {
   for (uint32_t d = 0; d < m->c.n; d++) idx[d] = ir_ref(&m->b->p, m->c.var[d]);
 }
 
-static ir_stmt store(nest *m, uint32_t i, ir_expr value) {
+static ir_stmt store_outputs(nest *m, uint32_t i, ir_expr value) {
   ir_expr idx[DESCRIBE_MAX_DIM];
-  indices(m, idx);
+  iter_refs(m, idx);
   return ir_store_new(&m->b->p, m->out[i], m->c.n, idx, value);
 }
 
-/* Several results are first all computed, then all stored, so that the
- * update reads everything before it writes. */
+/* Several results are all computed before any is stored, so that the update
+ * reads everything before it writes. */
 static void add_update(nest *m, ir_stmt block, const ir_expr *value) {
   ir_program *p = &m->b->p;
   ir_stmt at = block;
@@ -237,7 +237,7 @@ static void add_update(nest *m, ir_stmt block, const ir_expr *value) {
     stored[i] = ir_ref(p, v);
   }
   for (uint32_t i = 0; i < m->nout; i++)
-    ir_append(p, at, store(m, i, stored[i]));
+    ir_append(p, at, store_outputs(m, i, stored[i]));
 }
 
 static void add_reduction(nest *m, ir_stmt block) {
@@ -246,10 +246,10 @@ static void add_reduction(nest *m, ir_stmt block) {
   ir_expr value[DESCRIBE_MAX_OUT];
   uint32_t reducer = m->r->reducer;
   ir_blk(p, block)->reducer = reducer;
-  indices(m, idx);
+  iter_refs(m, idx);
   for (uint32_t i = 0; i < m->nout; i++) {
     ir_expr identity = p->arg.v[p->reducer.v[reducer].identity.at + i];
-    ir_append_alt(p, block, store(m, i, identity));
+    ir_append_alt(p, block, store_outputs(m, i, identity));
     lhs[i] = ir_load(p, m->out[i], m->c.n, idx);
     rhs[i] = ir_subst_expr(&m->inside, m->body[i]);
   }
@@ -257,7 +257,7 @@ static void add_reduction(nest *m, ir_stmt block) {
   add_update(m, block, value);
 }
 
-static void build(nest *m, const char *name) {
+static void build_nest(nest *m, const char *name) {
   ir_builder *b = m->b;
   ir_program *p = &b->p;
   ir_subst_init(&m->over_loops, p, &b->scratch);
@@ -275,7 +275,7 @@ static void build(nest *m, const char *name) {
   if (m->r)
     add_reduction(m, block);
   else
-    ir_append(p, block, store(m, 0, m->body[0]));
+    ir_append(p, block, store_outputs(m, 0, m->body[0]));
   ir_block_find_regions(p, &b->scratch, block);
 }
 
@@ -292,7 +292,7 @@ tess_status describe_compute_end(ir_builder *b, uint32_t n,
                                 name, n, DESCRIBE_MAX_OUT);
   if (!s) {
     vec_reserve(b->heap, &b->stage, 1);
-    build(&m, name);
+    build_nest(&m, name);
     describe_add_stage(b, m.top);
     (void)vec_pop(&b->compute);
     memcpy(out, m.out, n * sizeof *out);

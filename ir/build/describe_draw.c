@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values to try a reducer with. */
+ * Random test values for checking the algebraic laws of reducers. */
 #include "ir/build/describe_draw.h"
 #include "ir/edit.h"
 #include "ir/scalar.h"
@@ -10,13 +10,13 @@ enum { LISTED = 16, FEW = 3 };
 
 typedef describe_word word;
 
-/* MIXED: like any of the others, or extreme. */
+/* MIXED: any of the others, or an draw_extreme value. */
 typedef enum kind { PLAIN, NEAR, WIDE, MIXED } kind;
 
 /* ---- constants ---------------------------------------------------------- */
 
-/* Small whole ones are tried anyway, and the float that an identity is to be
- * far from all others says nothing. */
+/* Small integers are drawn anyway; a float that is an identity far from all
+ * other values is not informative. */
 void describe_draw_near(describe_draw *d, ir_expr e) {
   const double most = 1e15;
   const ir_node *n = ir_at(d->p, e);
@@ -33,7 +33,7 @@ void describe_draw_near(describe_draw *d, ir_expr e) {
 
 /* ---- values ------------------------------------------------------------- */
 
-static word plain(bool real, uint32_t k) {
+static word draw_plain(bool real, uint32_t k) {
   static const double some[LISTED] = {0,    1, -1,  2,  -2, 0.5,  3, -0.25,
                                       -0.5, 4, 1.5, -3, 5,  0.25, 7, -1.5};
   static const int8_t whole[LISTED] = {0, 1,  -1, 2, 3,  7,  -2, 5,
@@ -41,10 +41,9 @@ static word plain(bool real, uint32_t k) {
   return real ? (word){.f = some[k]} : (word){.i = whole[k]};
 }
 
-/* On both sides of a constant, of a small one closer to it, and so many halves
- * of it. */
-static word near(const describe_draw *d, uint32_t which, bool real,
-                 uint32_t k) {
+/* On both sides of a constant, closer to a small one, half of them integers. */
+static word draw_near(const describe_draw *d, uint32_t which, bool real,
+                      uint32_t k) {
   static const double by[] = {0, 1, -1, 2, -2, 0.5, -0.5, 3};
   static const int8_t whole[] = {0, 1, -1, 2, -2, 3, -3, 4};
   static const int8_t halves[] = {-2, -1, 1, 3, 4, 5, 6, 8};
@@ -59,7 +58,7 @@ static word near(const describe_draw *d, uint32_t which, bool real,
   return (word){.i = (int64_t)i};
 }
 
-static word wide(rng *r, bool real, tess_dtype t) {
+static word draw_wide(rng *r, bool real, tess_dtype t) {
   uint64_t any = rng_u64(r);
   double f = (double)(any & 255) / 16 - 8;
   if (real) return (word){.f = ldexp(f, (int)rng_below(r, 20) - 6)};
@@ -67,14 +66,14 @@ static word wide(rng *r, bool real, tess_dtype t) {
   return (word){.i = (int64_t)(rng_below(r, 2) ? any : 0 - any)};
 }
 
-static word extreme(rng *r, bool real, tess_dtype t) {
+static word draw_extreme(rng *r, bool real, tess_dtype t) {
   bool most = rng_below(r, 2);
   if (real) return (word){.f = most ? INFINITY : -INFINITY};
   return (word){.i = most ? ir_int_max(t) : ir_int_min(t)};
 }
 
-/* Every other round is one of values around a constant, each in its turn. */
-static word draw(describe_draw *d, tess_dtype t, uint32_t k) {
+/* Every other round draws around a constant, cycling through them. */
+static word draw_value(describe_draw *d, tess_dtype t, uint32_t k) {
   static const kind kinds[] = {PLAIN, NEAR, WIDE, NEAR, MIXED, NEAR};
   const uint32_t many = sizeof kinds / sizeof *kinds;
   rng *r = &d->random;
@@ -86,13 +85,14 @@ static word draw(describe_draw *d, tess_dtype t, uint32_t k) {
     like = (kind)(dice / 2), which = rng_u32(r);
   else if (dice == 0)
     like = PLAIN;
-  if (like == NEAR && d->nknown) return near(d, which % d->nknown, real, k);
-  if (like == MIXED) return extreme(r, real, t);
-  return like == PLAIN ? plain(real, k) : wide(r, real, t);
+  if (like == NEAR && d->nknown)
+    return draw_near(d, which % d->nknown, real, k);
+  if (like == MIXED) return draw_extreme(r, real, t);
+  return like == PLAIN ? draw_plain(real, k) : draw_wide(r, real, t);
 }
 
-/* A value of the type, and of the variable, if it is one. */
-static word fit(const ir_node *n, word v) {
+/* Makes the value fit_to_type the type, and the range of a variable. */
+static word fit_to_type(const ir_node *n, word v) {
   if (ir_is_float(n->dtype)) return v;
   uint64_t i = (uint64_t)ir_wrap_int(n->dtype, v.i);
   uint64_t lo = (uint64_t)n->lo, many = (uint64_t)n->hi - lo + 1;
@@ -100,14 +100,14 @@ static word fit(const ir_node *n, word v) {
   return (word){.i = (int64_t)(lo + (i - lo) % many)};
 }
 
-/* Places of a list of as many as a power of two: all of them in turn. */
-typedef struct turns {
+/* A permutation of a list whose length is a power of two. */
+typedef struct permutation {
   uint32_t at, by;
-} turns;
+} permutation;
 
-static turns in_turn(rng *r) {
+static permutation permuted(rng *r) {
   uint32_t any = rng_u32(r);
-  return (turns){any >> 8, any | 1};
+  return (permutation){any >> 8, any | 1};
 }
 
 void describe_draw_round(describe_draw *d, uint32_t round) {
@@ -115,17 +115,17 @@ void describe_draw_round(describe_draw *d, uint32_t round) {
   rng_init(&d->random, 0, round);
 }
 
-/* All different, or few. */
+/* All distinct, or few distinct ones. */
 void describe_draw_leaf(describe_draw *d, ir_expr e, uint32_t n,
                         describe_word *out) {
   const ir_node *node = ir_at(d->p, e);
   rng *r = &d->random;
   word some[DESCRIBE_DIFFERENT];
-  turns of = in_turn(r);
+  permutation of = permuted(r);
   for (uint32_t k = 0; k < DESCRIBE_DIFFERENT; k++, of.at += of.by)
-    some[k] = fit(node, draw(d, node->dtype, of.at % LISTED));
+    some[k] = fit_to_type(node, draw_value(d, node->dtype, of.at % LISTED));
   bool few = rng_below(r, 2);
-  of = in_turn(r);
+  of = permuted(r);
   for (uint32_t k = 0; k < n; k++, of.at += of.by)
     out[k] = some[few ? rng_below(r, FEW) : of.at % DESCRIBE_DIFFERENT];
 }

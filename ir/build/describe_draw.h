@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values to try a reducer with: in rounds, each of values of one kind, since
- * most that goes wrong does among small numbers, around a constant that
- * something is compared with, or among large ones.  All are drawn from streams
- * that are always the same. */
+ * Random test values for checking the algebraic laws of reducers: in rounds,
+ * each of values of one kind, since most violations occur among small numbers,
+ * around a constant that is compared with, or among large ones.  The random
+ * streams are fixed, so that the result is deterministic. */
 #ifndef IR_BUILD_DESCRIBE_DRAW_H
 #define IR_BUILD_DESCRIBE_DRAW_H
 
@@ -22,11 +22,11 @@ typedef struct describe_draw {
   } known[DESCRIBE_KNOWN]; /* constants */
 } describe_draw;
 
-/* Values around e, if it is a constant, are drawn, too. */
+/* Values near e, if it is a constant, are drawn, too. */
 void describe_draw_near(describe_draw *d, ir_expr e);
 void describe_draw_round(describe_draw *d, uint32_t round);
-/* n values that e, which is not computed, may have; at most as many differ as
- * DESCRIBE_DIFFERENT. */
+/* n values of leaf e (which is not computed); at most DESCRIBE_DIFFERENT of
+ * them differ. */
 enum { DESCRIBE_DIFFERENT = 8 };
 void describe_draw_leaf(describe_draw *d, ir_expr e, uint32_t n,
                         describe_word *out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Expressions on many values at once. */
+ * Vectorized evaluation of expressions for random testing: compiles them to
+ * steps over slots of lanes, and runs these. */
 #include "ir/build/describe_eval.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -7,7 +8,7 @@
 
 #include <math.h>
 
-/* OFTEN: that it will not have been where nothing depends on it. */
+/* OFTEN: a number that is unlikely to be reached without a dependence. */
 enum { MAX_SLOTS = 1024, OFTEN = 32 };
 
 typedef describe_word word;
@@ -15,9 +16,9 @@ typedef describe_word word;
 /* slot[to] = op(slot[arg[0]], ...) */
 typedef struct describe_step {
   uint8_t op, nargs;
-  bool real;             /* the result is */
+  bool real;             /* the result is a float */
   ir_fn fn;              /* IR_CALL */
-  tess_dtype type, from; /* of the result, of the first operand; widened */
+  tess_dtype type, from; /* of the result; of the first operand; widened */
   uint32_t to, arg[3];
 } step;
 
@@ -25,11 +26,11 @@ typedef struct describe_step {
 
 typedef struct compiler {
   describe_eval *v;
-  uint32_t *slot; /* of an expression, and one; 0: none yet */
+  uint32_t *slot; /* of an expression, plus 1; 0: none yet */
   uint32_t depth, deepest;
 } compiler;
 
-/* Floats are as wide as can be. */
+/* Floats are evaluated in double. */
 static tess_dtype widened(tess_dtype t) {
   return ir_is_float(t) ? (tess_dtype){TESS_DTYPE_FLOAT, 64, 1} : t;
 }
@@ -53,10 +54,10 @@ static bool is_leaf(const ir_node *n) {
   }
 }
 
-static bool place(compiler *c, ir_expr e, uint32_t *out);
+static bool compile_expr(compiler *c, ir_expr e, uint32_t *out);
 
-/* The operation that e is, after those of its operands. */
-static bool place_step(compiler *c, ir_expr e) {
+/* The step for e, after those of its operands. */
+static bool compile_step(compiler *c, ir_expr e) {
   describe_eval *v = c->v;
   const ir_node *n = ir_at(v->p, e);
   uint32_t fixed[3];
@@ -64,7 +65,7 @@ static bool place_step(compiler *c, ir_expr e) {
   step s = {.op = n->op, .real = ir_is_float(n->dtype)};
   s.nargs = (uint8_t)ir_operands(v->p, e, &arg, fixed);
   for (uint32_t i = 0; i < s.nargs; i++)
-    if (!place(c, arg[i], &s.arg[i])) return false;
+    if (!compile_expr(c, arg[i], &s.arg[i])) return false;
   s.fn = n->op == IR_CALL ? (ir_fn)n->a : IR_FN_NONE;
   s.type = widened(n->dtype);
   s.from = widened(ir_at(v->p, arg[0])->dtype);
@@ -75,14 +76,14 @@ static bool place_step(compiler *c, ir_expr e) {
 }
 
 /* The slot of e; false: there are too many. */
-static bool place(compiler *c, ir_expr e, uint32_t *out) {
+static bool compile_expr(compiler *c, ir_expr e, uint32_t *out) {
   describe_eval *v = c->v;
   word constant;
   if (!c->slot[e]) {
     bool computed = !describe_constant_of(v->p, e, &constant);
     bool leaf = computed && (c->depth == c->deepest || is_leaf(ir_at(v->p, e)));
     c->depth++;
-    if (computed && !leaf && !place_step(c, e)) return false;
+    if (computed && !leaf && !compile_step(c, e)) return false;
     c->depth--;
     if (v->nslot == MAX_SLOTS) return false;
     if (leaf) v->leaf[v->nleaf++] = (describe_leaf){e, v->nslot};
@@ -114,8 +115,8 @@ static bool decides(const describe_eval *v, const step *s) {
   return s->arg[0] != s->arg[1];
 }
 
-/* Constants stay what they are. */
-static void fill(describe_eval *v, arena *scratch) {
+/* Fills the slots of constants. */
+static void fill_constants(describe_eval *v, arena *scratch) {
   size_t words = (size_t)v->nslot * DESCRIBE_LANES;
   v->value = arena_array(scratch, word, words);
   v->flaws = arena_array(scratch, uint8_t, words);
@@ -147,8 +148,8 @@ describe_eval *describe_eval_new(const ir_program *p, arena *scratch,
   v->leaf = arena_array(scratch, describe_leaf, MAX_SLOTS);
   v->root = arena_array(scratch, uint32_t, n);
   for (uint32_t i = 0; i < n; i++)
-    if (!place(&c, e[i], &v->root[i])) return NULL;
-  fill(v, scratch);
+    if (!compile_expr(&c, e[i], &v->root[i])) return NULL;
+  fill_constants(v, scratch);
   return v;
 }
 
@@ -229,7 +230,7 @@ static void run_binary(const step *s, uint32_t n, word *z, const word *a,
     run_compare(s, n, z, a, b);
 }
 
-/* The exponent of what is not is all ones, and one more carries. */
+/* The exponent of inf and NaN is all ones: adding one carries. */
 static bool are_finite(const word *x, uint32_t n) {
   const uint64_t one = UINT64_C(1) << 52, all = UINT64_C(0x7ff) << 52;
   uint64_t carried = 0;
@@ -237,7 +238,7 @@ static bool are_finite(const word *x, uint32_t n) {
   return !(carried >> 63);
 }
 
-/* Of what is chosen by a condition, the other side does not count. */
+/* In a select, the operand that is not selected does not count. */
 static void add_flaws(const describe_eval *v, const step *s, uint32_t k,
                       uint32_t n) {
   const word *cond = describe_lanes(v, s->arg[0]);
@@ -283,8 +284,8 @@ static void run_step(describe_eval *v, const step *s, uint32_t n) {
   run_flaws(v, s, n);
 }
 
-/* Which ways a step goes where nothing is undefined.  The lesser or greater of
- * equal values is both. */
+/* Counts the outcomes of a step where nothing is undefined.  The minimum or
+ * maximum of equal values counts as both. */
 static void note_ways(describe_eval *v, const step *s, uint32_t n,
                       describe_ways *ways) {
   const word *z = describe_lanes(v, s->to);
@@ -302,13 +303,13 @@ static void note_ways(describe_eval *v, const step *s, uint32_t n,
   }
 }
 
-static bool goes_both_ways(const describe_ways *ways) {
+static bool took_both_ways(const describe_ways *ways) {
   return ways->one >= OFTEN && ways->other >= OFTEN;
 }
 
 bool describe_eval_both_ways(const describe_eval *v) {
   for (uint32_t i = 0; i < v->nstep; i++)
-    if (!goes_both_ways(&v->ways[i])) return false;
+    if (!took_both_ways(&v->ways[i])) return false;
   return true;
 }
 
@@ -322,6 +323,6 @@ void describe_eval_run(describe_eval *v, uint32_t n) {
   for (uint32_t i = 0; i < v->nleaf; i++) run_leaf(v, v->leaf[i], n);
   for (uint32_t i = 0; i < v->nstep; i++) {
     run_step(v, &v->step[i], n);
-    if (!goes_both_ways(&v->ways[i])) note_ways(v, &v->step[i], n, &v->ways[i]);
+    if (!took_both_ways(&v->ways[i])) note_ways(v, &v->step[i], n, &v->ways[i]);
   }
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What expressions of a builder's program are for some values of their leaves:
- * of variables, loads, and whatever else cannot be computed here.  Computed for
- * up to DESCRIBE_LANES values at once, one operation after the other.
+ * Vectorized evaluation of a builder's expressions for random testing.  Leaves
+ * are variables, loads, and what cannot be computed here; their values are
+ * given for up to DESCRIBE_LANES lanes at once.
  *
- * Floats are computed in double whatever their type is, so that what differs
- * is not rounding. */
+ * Floats are evaluated in double whatever their type is, so that differences
+ * are not due to rounding. */
 #ifndef IR_BUILD_DESCRIBE_EVAL_H
 #define IR_BUILD_DESCRIBE_EVAL_H
 
@@ -13,11 +13,11 @@
 enum { DESCRIBE_LANES = 64 };
 
 typedef union describe_word {
-  int64_t i; /* of integers and truth values, as ir/scalar.h has them */
+  int64_t i; /* integers and bools, as in ir/scalar.h */
   double f;
 } describe_word;
 
-/* Of a value, and of those that it was made of: not a number, infinite. */
+/* Flags of a value or of one that it was computed from: NaN, infinite. */
 enum { DESCRIBE_UNDEFINED = 1, DESCRIBE_INFINITE = 2 };
 
 typedef struct describe_leaf {
@@ -25,8 +25,8 @@ typedef struct describe_leaf {
   uint32_t slot;
 } describe_leaf;
 
-/* How often a step has decided: a comparison that it is true, or false; the
- * lesser or greater of two for the first, or the second. */
+/* Branch coverage of a step: how often a comparison was true and false; how
+ * often a minimum or maximum was the first and the second operand. */
 typedef struct describe_ways {
   uint32_t one, other;
 } describe_ways;
@@ -36,26 +36,25 @@ typedef struct describe_eval {
   const ir_program *p;
   uint32_t nslot, nstep, nleaf;
   struct describe_step *step;
-  ir_expr *in; /* what a slot holds */
+  ir_expr *in; /* the expression in a slot */
   describe_leaf *leaf;
   uint32_t *root;       /* the slot of each expression */
-  describe_word *value; /* of leaves: the caller's to fill */
+  describe_word *value; /* of leaves: filled by the caller */
   uint8_t *flaws;       /* of each value */
-  bool *flawed;         /* of a slot: some of these are not 0 */
+  bool *flawed;         /* of a slot: some flag is set */
   describe_ways *ways;  /* of a step */
 } describe_eval;
 
-/* What nests deeper than `deepest` is a leaf; NULL: there are too many
- * operations. */
+/* Expressions nested deeper than `deepest` are leaves; NULL: too many steps. */
 describe_eval *describe_eval_new(const ir_program *p, arena *scratch,
                                  uint32_t n, const ir_expr *e,
                                  uint32_t deepest);
-/* The first n values of all slots, from those of the leaves. */
+/* Computes the first n lanes of all slots from those of the leaves. */
 void describe_eval_run(describe_eval *v, uint32_t n);
 
-/* Has every step that decides gone either way often enough, in all the runs?
- * Comparisons with an infinite constant, or of a value with itself, do not
- * count: they only tell what is not a number. */
+/* Has every comparison, minimum and maximum taken both outcomes often enough,
+ * over all runs?  Comparisons with an infinite constant, or of a value with
+ * itself, do not count: they only detect NaN. */
 bool describe_eval_both_ways(const describe_eval *v);
 
 static inline describe_word *describe_lanes(const describe_eval *v,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describing expressions: handles, types that must agree, operators. */
+ * Program builder: expressions: handles, typing, operators. */
 #include "ir/build/describe.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -8,7 +8,8 @@
 
 /* ---- handles ------------------------------------------------------------ */
 
-static tess_status give(ir_builder *b, describe_value v, describe_expr *out) {
+static tess_status give_result(ir_builder *b, describe_value v,
+                               describe_expr *out) {
   if (v.depth > DESCRIBE_MAX_DEPTH)
     return err_set(b->err, TESS_LIMIT,
                    "an expression nests deeper than %d; "
@@ -22,8 +23,8 @@ static tess_status give(ir_builder *b, describe_value v, describe_expr *out) {
 tess_status describe_give(ir_builder *b, ir_expr e, uint32_t depth,
                           describe_expr *out) {
   uint16_t d = depth > UINT16_MAX ? UINT16_MAX : (uint16_t)depth;
-  return give(b, (describe_value){.kind = DESCRIBE_EXPR, .depth = d, .e = e},
-              out);
+  return give_result(
+      b, (describe_value){.kind = DESCRIBE_EXPR, .depth = d, .e = e}, out);
 }
 
 const describe_value *describe_get(ir_builder *b, describe_expr x,
@@ -34,7 +35,7 @@ const describe_value *describe_get(ir_builder *b, describe_expr x,
   return NULL;
 }
 
-/* The deepest of n operands. */
+/* The maximal depth of n operands. */
 static uint32_t deepest(const ir_builder *b, uint32_t n,
                         const describe_expr *x) {
   uint32_t most = 0;
@@ -47,7 +48,7 @@ static bool is_literal(const describe_value *v) {
   return v->kind == DESCRIBE_INT_LITERAL || v->kind == DESCRIBE_REAL_LITERAL;
 }
 
-/* The type that a literal takes when nothing else says one. */
+/* The default type of a literal. */
 static tess_dtype own_type(const ir_builder *b, const describe_value *v) {
   if (v->kind == DESCRIBE_EXPR) return ir_at(&b->p, v->e)->dtype;
   if (v->kind == DESCRIBE_INT_LITERAL) return IR_INDEX;
@@ -56,12 +57,12 @@ static tess_dtype own_type(const ir_builder *b, const describe_value *v) {
 
 /* ---- literals ----------------------------------------------------------- */
 
-/* A literal that takes type t is a number, and not the bits of one. */
-static bool fits(tess_dtype t, int64_t v) {
+/* An integer literal of type t is a value of t, not its bit pattern. */
+static bool literal_fits(tess_dtype t, int64_t v) {
   return t.code != TESS_DTYPE_BOOL && v >= ir_int_min(t) && v <= ir_int_max(t);
 }
 
-/* Infinity is one, but no number becomes it. */
+/* Infinity is representable, but no finite number may overflow to it. */
 static tess_status real_as(ir_builder *b, double v, tess_dtype t,
                            const char *what, ir_expr *out) {
   if (!ir_holds_real(t, v))
@@ -77,7 +78,7 @@ static tess_status literal_as(ir_builder *b, describe_value v, tess_dtype t,
   if (ir_is_float(t))
     return real_as(b, v.kind == DESCRIBE_INT_LITERAL ? (double)v.i : v.f, t,
                    what, out);
-  if (v.kind == DESCRIBE_INT_LITERAL && fits(t, v.i)) {
+  if (v.kind == DESCRIBE_INT_LITERAL && literal_fits(t, v.i)) {
     *out = ir_int(&b->p, t, v.i);
     return TESS_OK;
   }
@@ -120,7 +121,7 @@ tess_status describe_plain(ir_builder *b, describe_expr x, const char *what,
   return v ? describe_typed(b, x, own_type(b, v), what, out) : TESS_INVALID;
 }
 
-/* Is x an integer of fewer bits, all values of which int64 has? */
+/* Is x an integer of fewer bits whose values all fit int64? */
 static bool is_narrow(const ir_builder *b, const describe_value *v) {
   if (v->kind != DESCRIBE_EXPR) return false;
   tess_dtype t = ir_at(&b->p, v->e)->dtype;
@@ -171,7 +172,7 @@ tess_status describe_range_ok(ir_builder *b, ir_expr lo, ir_expr extent,
                  what, (long long)n, (long long)start);
 }
 
-/* Its type is not of this kind, or none at all. */
+/* The type is not of this kind, or invalid. */
 static tess_status bad_constant(ir_builder *b, tess_dtype t, const char *kind) {
   tess_status s = describe_number_ok(b, t, "a constant");
   if (!s)
@@ -213,7 +214,7 @@ tess_status describe_literal(ir_builder *b, double v, bool is_int,
     x.kind = DESCRIBE_INT_LITERAL;
     x.i = (int64_t)v;
   }
-  return give(b, x, out);
+  return give_result(b, x, out);
 }
 
 tess_status describe_var(ir_builder *b, ir_var v, describe_expr *out) {
@@ -222,7 +223,7 @@ tess_status describe_var(ir_builder *b, ir_var v, describe_expr *out) {
   return describe_give(b, ir_ref(&b->p, v), 1, out);
 }
 
-/* ---- operators of two operands ------------------------------------------ */
+/* ---- binary operators ---------------------------------------------------- */
 
 typedef enum op_rule {
   ANY_NUMBER, /* of any type but bool */
@@ -256,7 +257,7 @@ static const op_def *find_op(const char *text) {
   return NULL;
 }
 
-/* The type that both operands have: that of the one that has one. */
+/* The common type of both operands: that of the one that is typed. */
 static tess_dtype common_type(const ir_builder *b, const describe_value *x,
                               const describe_value *y) {
   if (!is_literal(x) || !is_literal(y))
@@ -278,7 +279,7 @@ static tess_status check_rule(ir_builder *b, const op_def *o, tess_dtype t) {
                  hint);
 }
 
-/* Both operands in one type; a mismatch names both types. */
+/* Converts both operands to one type; a mismatch names both types. */
 static tess_status unify(ir_builder *b, const char *op, describe_expr x,
                          describe_expr y, ir_expr out[2]) {
   const describe_value *v = describe_get(b, x, "the left operand");
@@ -302,8 +303,8 @@ static tess_status unify(ir_builder *b, const char *op, describe_expr x,
   return s ? s : describe_typed(b, y, t, right, &out[1]);
 }
 
-/* A quotient of floats is rounded down by a function around it: *depth, by
- * how much what is made is deeper than its operands, is 2 then. */
+/* A floored quotient of floats is a quotient inside a floor: *depth, the number
+ * of nodes that this adds to the depth, is then 2. */
 static ir_expr make_binary(ir_program *p, const op_def *o, const ir_expr e[2],
                            uint32_t *depth) {
   tess_dtype t = ir_at(p, e[0])->dtype;
@@ -361,7 +362,8 @@ static ir_fn find_fn(const char *name) {
 }
 
 /* Unsigned integers wrap, and have no -1 to multiply by. */
-static tess_status negate(ir_builder *b, describe_expr x, describe_expr *out) {
+static tess_status negate_value(ir_builder *b, describe_expr x,
+                                describe_expr *out) {
   describe_expr k;
   const describe_value *v = describe_get(b, x, "the operand of '-'");
   if (!v) return TESS_INVALID;
@@ -383,9 +385,9 @@ static tess_status invert(ir_builder *b, describe_expr x, describe_expr *out) {
   return describe_give(b, ir_not(&b->p, e), deepest(b, 1, &x) + 1, out);
 }
 
-/* A whole number is its own floor, ceil and round, and an unsigned one its
- * own absolute value. */
-static bool changes_nothing(ir_fn fn, tess_dtype t) {
+/* Integers are their own floor, ceil and round, and unsigned ones their own
+ * absolute value. */
+static bool is_identity(ir_fn fn, tess_dtype t) {
   if (!ir_is_int(t) || t.code == TESS_DTYPE_BOOL) return false;
   return fn == IR_FN_FLOOR || fn == IR_FN_CEIL || fn == IR_FN_ROUND ||
          (fn == IR_FN_ABS && t.code == TESS_DTYPE_UINT);
@@ -397,7 +399,7 @@ static bool works_on(ir_fn fn, tess_dtype t) {
   return ir_is_float(t) || fn == IR_FN_ABS;
 }
 
-/* The arguments in the type of the first one that has one. */
+/* The arguments in the type of the first typed one. */
 static tess_status typed_args(ir_builder *b, const char *fn, uint32_t n,
                               const describe_expr *x, ir_expr *e) {
   tess_dtype t = {TESS_DTYPE_FLOAT, 32, 1};
@@ -415,8 +417,9 @@ static tess_status typed_args(ir_builder *b, const char *fn, uint32_t n,
   return TESS_OK;
 }
 
-static tess_status call(ir_builder *b, ir_fn fn, uint32_t n,
-                        const describe_expr *args, describe_expr *out) {
+static tess_status call_function(ir_builder *b, ir_fn fn, uint32_t n,
+                                 const describe_expr *args,
+                                 describe_expr *out) {
   ir_expr e[3];
   const char *name = fns[fn].name;
   if (n != fns[fn].nargs)
@@ -426,7 +429,7 @@ static tess_status call(ir_builder *b, ir_fn fn, uint32_t n,
   if (s) return s;
   tess_dtype t = ir_at(&b->p, e[0])->dtype;
   uint32_t depth = deepest(b, n, args) + 1;
-  if (changes_nothing(fn, t)) return describe_give(b, e[0], depth, out);
+  if (is_identity(fn, t)) return describe_give(b, e[0], depth, out);
   if (!works_on(fn, t)) {
     const char *type = describe_type_text(b, t);
     return err_set(b->err, TESS_TYPE, "%s does not work on %s (cast it)", name,
@@ -455,7 +458,7 @@ static tess_status complement(ir_builder *b, describe_expr x,
 static const struct {
   const char *name;
   tess_status (*make)(ir_builder *b, describe_expr x, describe_expr *out);
-} operators[] = {{"-", negate}, {"not", invert}, {"bitnot", complement}};
+} operators[] = {{"-", negate_value}, {"not", invert}, {"bitnot", complement}};
 
 static tess_status operator_call(ir_builder *b, const char *fn, uint32_t n,
                                  const describe_expr *args,
@@ -474,7 +477,7 @@ tess_status describe_call(ir_builder *b, const char *fn, uint32_t n,
                           const describe_expr *args, describe_expr *out) {
   ir_fn f = fn ? find_fn(fn) : IR_FN_NONE;
   if (!f) return operator_call(b, fn ? fn : "", n, args, out);
-  tess_status s = call(b, f, n, args, out);
+  tess_status s = call_function(b, f, n, args, out);
   arena_reset(&b->scratch);
   return s;
 }
@@ -548,7 +551,7 @@ tess_status describe_load(ir_builder *b, ir_buf buf, uint32_t n,
                        deepest(b, n, idx) + 1 + casts, out);
 }
 
-/* ---- asking ------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------- */
 
 tess_status describe_dtype(ir_builder *b, describe_expr x, tess_dtype *out) {
   const describe_value *v = describe_get(b, x, "this");

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Recognising what an imperative block reduces by: an init that stores the
- * identity of a built-in reducer, and an update of the same element. */
+ * Program builder: recognizing the reduction of an imperative block: an init
+ * that stores the identity of a built-in reducer, and an update of the same
+ * element. */
 #include "ir/build/describe.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 
-/* The one store that a list of statements consists of; NULL: another one. */
+/* The only statement of a list, if it is a store; else NULL. */
 static const ir_stmt_rec *only_store(const ir_program *p, ir_stmt first) {
   const ir_stmt_rec *r = ir_st(p, first);
   bool one = first && r->kind == IR_STORE && !r->next && !r->mask;
@@ -18,7 +19,7 @@ static bool same_element(const ir_program *p, const ir_stmt_rec *a,
                                      a->idx.n * sizeof *p->arg.v);
 }
 
-/* e reads the element that the store writes, and is nothing else. */
+/* Is e exactly a load of the element that the store writes? */
 static bool is_old(const ir_program *p, const ir_stmt_rec *store, ir_expr e) {
   const ir_node *n = ir_at(p, e);
   return n->op == IR_LOAD && n->a == store->buf && !n->c &&
@@ -26,7 +27,7 @@ static bool is_old(const ir_program *p, const ir_stmt_rec *store, ir_expr e) {
                  n->n * sizeof *p->arg.v);
 }
 
-/* value is `old op x`, or `x op old`, where x does not read the buffer. */
+/* Is value `old op x`, or `x op old`, where x does not read the buffer? */
 static bool is_update(const ir_program *p, const ir_stmt_rec *store, ir_op op) {
   const ir_node *n = ir_at(p, store->value);
   if (n->op != op) return false;

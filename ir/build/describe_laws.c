@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Is a reducer what schedules take it for?
+ * Program builder: algebraic laws of a reducer, by random testing:
+ * associativity, a neutral identity and commutativity, which decide how far
+ * schedules may reorder a reduction.
  *
- * A result starts from the identity and takes in one source after another.
- * Schedules may reduce parts by themselves and combine their results where the
- * combine is associative and the identity neutral, and in any order where it is
- * commutative, too.  All this is asked of results only, identity combined with
- * anything: max(|a|, |b|) from 0 is fine, though it makes 1 of 0 and -1.
+ * A result starts from the identity and accumulates one source after another.
+ * Schedules may reduce parts separately and combine_tuples their results (as
+ * rfactor does) if the combine_tuples is associative and the identity neutral,
+ * and in any order if it is commutative, too.  The laws need to hold for
+ * results only, identity combined with anything: max(|a|, |b|) from 0 is fine,
+ * although it makes 1 of 0 and -1.
  *
- * It is found out by values.  The sources are computed from values of what they
- * read, so that only those are tried that can come up: a count that is
- * select(c, 1, 0) is never below 0.  Results are grown of ever more sources, as
- * many as the reduction has, until they wrap, or come to the constants that
- * combine cuts them off at.  That is not shown to reach all of these, so where
- * combine decides something, and always the same way, it is not trusted.
+ * The sources are computed from values of what they read, so that only
+ * reachable ones are tried: a count, select(c, 1, 0), is never below 0.
+ * Results are grown from ever more sources, up to as many as the reduction has,
+ * until they wrap, or reach the constants at which combine_tuples clips them.
+ * That does not provably cover all cases, so where combine_tuples branches, and
+ * always takes the tuples_agree branch, the reducer is not trusted.
  *
- * Integers wrap, as they do everywhere; floats are computed in double whatever
- * their type is, so that what counts is not rounding.  Where an undefined or
- * infinite value comes up that was none before, nothing is concluded, except
- * where no part can begin with a source that is fine behind others. */
+ * Integers wrap, as everywhere; floats are computed in double whatever their
+ * type is, so that rounding does not count as a difference.  If an undefined or
+ * infinite value appears that was not there before, nothing is concluded,
+ * except where no part can begin with a source that is valid after others. */
 #include "ir/build/describe.h"
 #include "ir/build/describe_draw.h"
 #include "ir/edit.h"
@@ -26,11 +29,11 @@
 
 enum {
   ROUNDS = 42,
-  MAX_DEPTH = 256, /* of what is computed */
+  MAX_DEPTH = 256, /* of expressions */
 
-  /* The tuples of a round.  Results: the identity, what it makes of one source
-   * each, and last of two; then sources; then what a result makes of any of
-   * them; then what triples make, grouped to the left and to the right. */
+  /* The tuples of a round.  Results: the identity, combined with one source
+   * each, and finally with two; then sources; then combinations of a result
+   * with any of them; then of triples, grouped to the left and to the right. */
   RESULTS = 8,
   LAST = RESULTS - 1,
   ALL = 2 * RESULTS,
@@ -38,11 +41,12 @@ enum {
   LEFT = ALL + RESULTS * ALL,
   RIGHT = LEFT + TRIPLES,
 
-  /* And results of many sources, each level of those before it; then what
-   * two of a triple of them make; then results close to constants. */
+  /* And results of many sources, each level combined from those before it; then
+   * combinations of pairs of a triple of them; then results close to
+   * constants. */
   RUNS = 5,
   LEVELS = 22,
-  MANY = 1 << LEVELS, /* sources, at most */
+  MANY = 1 << LEVELS, /* maximal number of sources */
   GROWN = RIGHT + TRIPLES,
   PAIRS = GROWN + RUNS * LEVELS,
   EDGES = PAIRS + 2 * TRIPLES,
@@ -50,10 +54,10 @@ enum {
 };
 
 typedef describe_word word;
-typedef uint16_t tuple; /* its number */
+typedef uint16_t tuple; /* index of a tuple */
 
-/* Of a tuple: a value that it was made of was not a number; one is, or in
- * between was, infinite; all were small. */
+/* Flags of a tuple: a value that it was computed from was NaN; one is, or an
+ * intermediate one was, infinite; all were small. */
 enum {
   UNDEFINED = DESCRIBE_UNDEFINED,
   INFINITE = DESCRIBE_INFINITE,
@@ -65,26 +69,30 @@ typedef struct laws {
   const ir_reducer *r;
   bool real[DESCRIBE_MAX_OUT];
   describe_eval *combine, *source;
-  uint8_t *formal; /* of a leaf of combine: its element, of a rhs behind all */
+  uint8_t *formal; /* of a leaf of combine_tuples: its element; rhs after all of
+                      lhs */
   describe_draw draw;
-  double far;       /* where an identity is that is far from all other values */
-  bool any;         /* a result has been other than the identity */
-  uint32_t most;    /* sources that a result may be of */
-  uint32_t levels;  /* that results have grown to */
-  uint32_t ncut;    /* constants of combine, the first of those known */
+  double far;       /* an identity's value that is far from all other values */
+  bool any;         /* some result differed from the identity */
+  uint32_t most;    /* maximal number of sources of a result */
+  uint32_t levels;  /* levels of growth so far */
+  uint32_t ncut;    /* constants of combine_tuples, the first of those known */
   tuple edge[RUNS]; /* the results that are close to them */
-  uint32_t many[TUPLES]; /* sources of a result, or of a source */
+  uint32_t many[TUPLES]; /* number of sources, by tuple */
   word v[DESCRIBE_MAX_OUT][TUPLES];
   uint8_t flags[TUPLES];
 } laws;
 
-/* What result a and another tuple make. */
-static tuple made(uint32_t a, uint32_t b) { return (tuple)(ALL + a * ALL + b); }
+/* The combination of result a and another tuple. */
+static tuple combination_of(uint32_t a, uint32_t b) {
+  return (tuple)(ALL + a * ALL + b);
+}
 
 /* ---- combining ---------------------------------------------------------- */
 
-/* What was computed is n tuples from z on. */
-static void take(laws *l, const describe_eval *v, uint32_t n, uint32_t z) {
+/* Stores what was computed as n tuples from z on. */
+static void take_results(laws *l, const describe_eval *v, uint32_t n,
+                         uint32_t z) {
   memset(l->flags + z, 0, n);
   for (uint32_t i = 0; i < l->r->n; i++) {
     uint32_t root = v->root[i];
@@ -104,16 +112,16 @@ static void combine_some(laws *l, uint32_t n, const tuple *x, const tuple *y,
     for (uint32_t k = 0; k < n; k++) at[k] = from[of[k]];
   }
   describe_eval_run(v, n);
-  take(l, v, n, z);
+  take_results(l, v, n, z);
   for (uint32_t k = 0; k < n; k++) {
     uint8_t a = l->flags[x[k]], b = l->flags[y[k]];
     l->flags[z + k] |= ((a | b) & UNDEFINED) | (a & b & SMALL);
   }
 }
 
-/* Tuple z + k is what x[k] and y[k] make. */
-static void combine(laws *l, uint32_t n, const tuple *x, const tuple *y,
-                    uint32_t z) {
+/* Tuple z + k is combine_tuples(x[k], y[k]). */
+static void combine_tuples(laws *l, uint32_t n, const tuple *x, const tuple *y,
+                           uint32_t z) {
   for (uint32_t at = 0; at < n; at += DESCRIBE_LANES)
     combine_some(l, n - at < DESCRIBE_LANES ? n - at : DESCRIBE_LANES, x + at,
                  y + at, z + at);
@@ -121,8 +129,8 @@ static void combine(laws *l, uint32_t n, const tuple *x, const tuple *y,
 
 /* ---- a round ------------------------------------------------------------ */
 
-/* Only what a result is counts, not what came up before. */
-static void settle(laws *l, uint32_t x) {
+/* Only the value of a result counts, not intermediate ones. */
+static void clear_history(laws *l, uint32_t x) {
   l->flags[x] &= (uint8_t)~INFINITE;
   for (uint32_t i = 0; i < l->r->n; i++)
     if (l->real[i] && isinf(l->v[i][x].f)) l->flags[x] |= INFINITE;
@@ -144,7 +152,7 @@ static void draw_sources(laws *l) {
         small[k] = 0;
   }
   describe_eval_run(v, RESULTS);
-  take(l, v, RESULTS, RESULTS);
+  take_results(l, v, RESULTS, RESULTS);
   for (uint32_t k = 0; k < RESULTS; k++) l->flags[RESULTS + k] |= small[k];
 }
 
@@ -153,21 +161,21 @@ static void draw_round(laws *l, uint32_t round) {
   describe_draw_round(&l->draw, round);
   draw_sources(l);
   for (uint32_t k = 1; k < RESULTS; k++) y[k] = (tuple)(RESULTS + k);
-  combine(l, LAST - 1, x + 1, y + 1, 1);
-  combine(l, 1, (const tuple[]){1}, y + LAST, LAST);
-  for (uint32_t k = 1; k < ALL; k++) settle(l, k);
+  combine_tuples(l, LAST - 1, x + 1, y + 1, 1);
+  combine_tuples(l, 1, (const tuple[]){1}, y + LAST, LAST);
+  for (uint32_t k = 1; k < ALL; k++) clear_history(l, k);
   for (uint32_t k = 0; k < RESULTS * ALL; k++) {
     x[k] = (tuple)(k / ALL);
     y[k] = (tuple)(k % ALL);
   }
-  combine(l, RESULTS * ALL, x, y, made(0, 0));
+  combine_tuples(l, RESULTS * ALL, x, y, combination_of(0, 0));
 }
 
 /* ---- the laws ----------------------------------------------------------- */
 
-/* How large the values of tuples are; those of an identity, which are only
- * meant to be far from all others, aside. */
-static double size_of(const laws *l, uint32_t n, const tuple *x) {
+/* The magnitude of tuples' values; except those of an identity, which are only
+ * meant to be far from all others. */
+static double magnitude_of(const laws *l, uint32_t n, const tuple *x) {
   double most = 1;
   for (uint32_t k = 0; k < n; k++)
     for (uint32_t i = 0; i < l->r->n; i++) {
@@ -177,81 +185,86 @@ static double size_of(const laws *l, uint32_t n, const tuple *x) {
   return most;
 }
 
-/* The same but for rounding, made of n tuples. */
-static bool same(const laws *l, uint32_t x, uint32_t y, uint32_t n,
-                 const tuple *of) {
+/* Equality up to rounding, of values computed from n tuples. */
+static bool tuples_agree(const laws *l, uint32_t x, uint32_t y, uint32_t n,
+                         const tuple *of) {
   double size = 0;
   for (uint32_t i = 0; i < l->r->n; i++) {
     word a = l->v[i][x], b = l->v[i][y];
     if (l->real[i] ? a.f == b.f : a.i == b.i) continue;
     if (!l->real[i] || !isfinite(a.f) || !isfinite(b.f)) return false;
-    if (!size) size = size_of(l, n, of);
+    if (!size) size = magnitude_of(l, n, of);
     double scale = fmax(size, fmax(fabs(a.f), fabs(b.f)));
     if (fabs(a.f - b.f) > 1e-6 * scale) return false;
   }
   return true;
 }
 
-/* May something be concluded from x and y, which were made of others that have
- * these flags? */
-static bool tells(const laws *l, uint8_t of, uint32_t x, uint32_t y) {
+/* Is the comparison of x and y conclusive, given the flags of what they were
+ * computed from? */
+static bool is_conclusive(const laws *l, uint8_t of, uint32_t x, uint32_t y) {
   uint8_t flags = l->flags[x] | l->flags[y];
   return !(flags & UNDEFINED) && (of & INFINITE || !(flags & INFINITE));
 }
 
-/* The identity leaves results as they are, from either side; it is not asked
- * of itself, which nothing combines it with. */
+/* Does the identity leave results unchanged, from either side?  It is not
+ * tested on itself, with which nothing combines it. */
 static bool is_neutral(laws *l) {
   for (tuple x = 1; x < RESULTS; x++) {
-    uint32_t left = made(0, x), right = made(x, 0);
+    uint32_t left = combination_of(0, x), right = combination_of(x, 0);
     uint8_t flags = l->flags[left] | l->flags[right];
     if (l->flags[x] & UNDEFINED) continue;
-    l->any |= !same(l, x, 0, 0, NULL);
+    l->any |= !tuples_agree(l, x, 0, 0, NULL);
     if (flags & UNDEFINED && l->flags[x] & INFINITE) continue;
-    if (!same(l, left, x, 0, NULL) || !same(l, right, x, 0, NULL)) return false;
+    if (!tuples_agree(l, left, x, 0, NULL) ||
+        !tuples_agree(l, right, x, 0, NULL))
+      return false;
   }
   return true;
 }
 
-/* A part can begin with a source that is fine behind a result: a division by a
- * count does not become one by 0. */
-static bool begins(const laws *l) {
+/* Can a part begin with a source that is valid after a result: a division by a
+ * count must not become one by 0. */
+static bool can_begin_part(const laws *l) {
   for (uint32_t a = 1; a < RESULTS; a++)
     for (uint32_t b = RESULTS; b < ALL; b++) {
-      uint32_t z = made(a, b);
-      if (l->flags[z] & SMALL && tells(l, l->flags[a] | l->flags[b], z, z) &&
-          l->flags[made(0, b)] & UNDEFINED)
+      uint32_t z = combination_of(a, b);
+      if (l->flags[z] & SMALL &&
+          is_conclusive(l, l->flags[a] | l->flags[b], z, z) &&
+          l->flags[combination_of(0, b)] & UNDEFINED)
         return false;
     }
   return true;
 }
 
-/* (a b) c is a (b c); of: a, b, c, a b, b c. */
+/* Is (a b) c equal to a (b c)? of: a, b, c, a b, b c. */
 static bool all_associate(laws *l, tuple of[TRIPLES][5]) {
   tuple x[2 * TRIPLES], y[2 * TRIPLES];
   for (uint32_t k = 0; k < TRIPLES; k++) {
     x[k] = of[k][3], y[k] = of[k][2];
     x[TRIPLES + k] = of[k][0], y[TRIPLES + k] = of[k][4];
   }
-  combine(l, 2 * TRIPLES, x, y, LEFT);
+  combine_tuples(l, 2 * TRIPLES, x, y, LEFT);
   for (uint32_t k = 0; k < TRIPLES; k++) {
     uint8_t flags =
         l->flags[of[k][0]] | l->flags[of[k][1]] | l->flags[of[k][2]];
-    if (tells(l, flags, of[k][3], of[k][4]) &&
-        tells(l, flags, LEFT + k, RIGHT + k) &&
-        !same(l, LEFT + k, RIGHT + k, 5, of[k]))
+    if (is_conclusive(l, flags, of[k][3], of[k][4]) &&
+        is_conclusive(l, flags, LEFT + k, RIGHT + k) &&
+        !tuples_agree(l, LEFT + k, RIGHT + k, 5, of[k]))
       return false;
   }
   return true;
 }
 
-/* Of results a and b of few sources, and a source or a result. */
+/* The tuples_agree for results a and b of few sources, and a source or a
+ * result. */
 static bool few_associate(laws *l) {
   tuple of[TRIPLES][5];
   for (uint32_t k = 0; k < TRIPLES; k++) {
     uint32_t any = rng_u32(&l->draw.random), a = any % RESULTS;
     uint32_t b = any / RESULTS % RESULTS, c = any / (RESULTS * RESULTS) % ALL;
-    const tuple all[] = {(tuple)a, (tuple)b, (tuple)c, made(a, b), made(b, c)};
+    const tuple all[] = {(tuple)a, (tuple)b, (tuple)c, combination_of(a, b),
+                         combination_of(b, c)};
     memcpy(of[k], all, sizeof all);
   }
   return all_associate(l, of);
@@ -260,8 +273,10 @@ static bool few_associate(laws *l) {
 static bool commutes(const laws *l) {
   for (tuple a = 0; a < RESULTS; a++)
     for (tuple b = 0; b < a; b++)
-      if (tells(l, l->flags[a] | l->flags[b], made(a, b), made(b, a)) &&
-          !same(l, made(a, b), made(b, a), 2, (const tuple[]){a, b}))
+      if (is_conclusive(l, l->flags[a] | l->flags[b], combination_of(a, b),
+                        combination_of(b, a)) &&
+          !tuples_agree(l, combination_of(a, b), combination_of(b, a), 2,
+                        (const tuple[]){a, b}))
         return false;
   return true;
 }
@@ -272,16 +287,16 @@ static tuple any_grown(laws *l) {
   return (tuple)(GROWN + rng_below(&l->draw.random, l->levels * RUNS));
 }
 
-/* Of run 1 or 2, which begin with the same source, not long ago. */
+/* A recent result of run 1 or 2, which begin with the tuples_agree source. */
 static tuple any_alike(laws *l) {
   rng *r = &l->draw.random;
   uint32_t back = 1 + (uint32_t)rng_below(r, l->levels < 3 ? l->levels : 3);
   return (tuple)(GROWN + (l->levels - back) * RUNS + 1 + rng_below(r, 2));
 }
 
-/* What a run takes in next: the first a source, the second as much as it has,
- * the third another number of the same, others what any had.  Less, where that
- * is more than the reduction has. */
+/* What a run accumulates next: the first a source, the second as much as it
+ * has, the third another number of the tuples_agree, others any recent result.
+ * Less, if that exceeds the sources of the reduction. */
 static tuple next_of(laws *l, uint32_t k, const tuple *run) {
   tuple source = (tuple)(RESULTS + rng_below(&l->draw.random, RESULTS));
   tuple y = k ? run[k] : source;
@@ -290,65 +305,65 @@ static tuple next_of(laws *l, uint32_t k, const tuple *run) {
   return l->many[run[k]] + l->many[y] > l->most ? 0 : y;
 }
 
-/* Result z is x once more. */
-static void stay(laws *l, tuple x, tuple z) {
+/* Result z is a copy of x. */
+static void copy_result(laws *l, tuple x, tuple z) {
   for (uint32_t i = 0; i < l->r->n; i++) l->v[i][z] = l->v[i][x];
   l->flags[z] = l->flags[x];
   l->many[z] = l->many[x];
 }
 
-/* Result z, which x and y made; x, where it can grow no further.  Returns
- * whether it is another. */
-static bool grew(laws *l, tuple x, tuple y, tuple z) {
+/* Result z of x and y; x, if it can grow_runs no further.  Returns whether it
+ * differs from x. */
+static bool grow_result(laws *l, tuple x, tuple y, tuple z) {
   bool differs = false;
-  settle(l, z);
+  clear_history(l, z);
   uint8_t flags = l->flags[z] & (uint8_t) ~(l->flags[x] | l->flags[y]);
   l->many[z] = l->many[x] + l->many[y];
-  if (flags & (UNDEFINED | INFINITE)) stay(l, x, z);
+  if (flags & (UNDEFINED | INFINITE)) copy_result(l, x, z);
   for (uint32_t i = 0; i < l->r->n; i++)
     differs |= l->v[i][z].i != l->v[i][x].i;
   return differs;
 }
 
 /* Until no run changes. */
-static void grow(laws *l) {
+static void grow_runs(laws *l) {
   tuple run[RUNS] = {1, 2, 2, 3, 4}, with[RUNS], z = GROWN;
   bool any = true;
   for (l->levels = 0; any && l->levels < LEVELS; l->levels++) {
     any = false;
     for (uint32_t k = 0; k < RUNS; k++) with[k] = next_of(l, k, run);
-    combine(l, RUNS, run, with, z);
+    combine_tuples(l, RUNS, run, with, z);
     for (uint32_t k = 0; k < RUNS; k++, z++) {
-      any |= grew(l, run[k], with[k], z);
+      any |= grow_result(l, run[k], with[k], z);
       run[k] = z;
     }
   }
 }
 
-/* Has an element of result z passed constant c of combine? */
-static bool passed(const laws *l, tuple z, uint32_t element, uint32_t c) {
+/* Has an element of result z has_passed constant c of combine_tuples? */
+static bool has_passed(const laws *l, tuple z, uint32_t element, uint32_t c) {
   word w = l->v[element][z];
   double f = l->real[element] ? w.f : (double)w.i, to = l->draw.known[c].f;
   return to < 0 ? f <= to : f >= to;
 }
 
-/* Results that are as close to constants as those of run 1, the largest first,
- * can come, since one more source may pass them.  False: there is no constant,
- * or that run did not change. */
+/* Results as close to constants as those of run 1, the largest first, can come,
+ * since one more source may pass them.  False: there is no constant, or that
+ * run did not change. */
 static bool approach(laws *l, uint32_t round) {
   uint32_t last = GROWN + (l->levels - 1) * RUNS + 1;
-  if (!l->ncut || same(l, last, 2, 0, NULL)) return false;
+  if (!l->ncut || tuples_agree(l, last, 2, 0, NULL)) return false;
   tuple at[RUNS] = {0}, with[RUNS], z = EDGES;
   uint32_t element = (uint32_t)rng_below(&l->draw.random, l->r->n);
   for (uint32_t level = l->levels; level-- > 0;) {
     for (uint32_t k = 0; k < RUNS; k++)
       with[k] = (tuple)(GROWN + level * RUNS + 1);
-    combine(l, RUNS, at, with, z);
+    combine_tuples(l, RUNS, at, with, z);
     for (uint32_t k = 0; k < RUNS; k++, z++) {
-      grew(l, at[k], with[k], z);
+      grow_result(l, at[k], with[k], z);
       if (l->many[z] > l->most ||
-          passed(l, z, element, (round * RUNS + k) % l->ncut))
-        stay(l, at[k], z);
+          has_passed(l, z, element, (round * RUNS + k) % l->ncut))
+        copy_result(l, at[k], z);
       at[k] = z;
     }
   }
@@ -356,8 +371,8 @@ static bool approach(laws *l, uint32_t round) {
   return true;
 }
 
-/* a and b mostly about as large, so that they pass together what neither does;
- * c as well, or of any size, or a source. */
+/* a and b mostly of similar magnitude, so that together they pass what neither
+ * does; c as well, or any magnitude, or a source. */
 static void draw_alike(laws *l, uint32_t k, tuple of[3]) {
   rng *r = &l->draw.random;
   uint32_t level = GROWN + k % l->levels * RUNS, dice = rng_u32(r) >> 28;
@@ -381,34 +396,34 @@ static void draw_edge(laws *l, tuple of[3]) {
   of[which] = l->edge[rng_below(r, RUNS)];
 }
 
-/* No more sources than there are. */
-static void fit(const laws *l, tuple of[3]) {
+/* Limits the total to the number of sources of the reduction. */
+static void limit_sources(const laws *l, tuple of[3]) {
   if (l->many[of[0]] + l->many[of[1]] > l->most) of[1] = 0;
   if (l->many[of[0]] + l->many[of[1]] + l->many[of[2]] > l->most) of[2] = 0;
 }
 
 static bool many_associate(laws *l, uint32_t round) {
   tuple of[TRIPLES][5], x[2 * TRIPLES], y[2 * TRIPLES];
-  grow(l);
+  grow_runs(l);
   bool edges = approach(l, round);
   for (uint32_t k = 0; k < TRIPLES; k++) {
     if (edges && k % 2)
       draw_edge(l, of[k]);
     else
       draw_alike(l, k / (edges ? 2 : 1), of[k]);
-    fit(l, of[k]);
+    limit_sources(l, of[k]);
     of[k][3] = (tuple)(PAIRS + k), of[k][4] = (tuple)(PAIRS + TRIPLES + k);
     x[k] = of[k][0], y[k] = of[k][1];
     x[TRIPLES + k] = of[k][1], y[TRIPLES + k] = of[k][2];
   }
-  combine(l, 2 * TRIPLES, x, y, PAIRS);
+  combine_tuples(l, 2 * TRIPLES, x, y, PAIRS);
   return all_associate(l, of);
 }
 
 /* ---- a reducer ---------------------------------------------------------- */
 
-/* The element that a leaf of combine is; false: none, as what an external
- * function gives. */
+/* The element of a leaf of combine_tuples; false: none, as for the value of an
+ * external function. */
 static bool find_formal(const laws *l, ir_expr e, uint8_t *out) {
   const ir_node *n = ir_at(l->p, e);
   const uint32_t *lhs = l->p->arg.v + l->r->lhs.at;
@@ -431,7 +446,7 @@ static bool compile_combine(laws *l, arena *scratch) {
   return true;
 }
 
-/* Of a source that is too much to compute, any value may come up. */
+/* A source that is too large to compute may take_results any value. */
 static void compile_source(laws *l, arena *scratch, const ir_expr *e) {
   l->source = describe_eval_new(l->p, scratch, l->r->n, e, MAX_DEPTH);
   if (!l->source) l->source = describe_eval_new(l->p, scratch, l->r->n, e, 0);
@@ -454,10 +469,10 @@ static void start_from(laws *l) {
       l->far = fmin(l->far, fabs(l->v[i][0].f) / 2);
   }
   l->flags[0] = SMALL;
-  settle(l, 0);
+  clear_history(l, 0);
 }
 
-/* How many sources a result may be of. */
+/* The number of sources of a result. */
 static void count_sources(laws *l, uint32_t n, const ir_var *axes) {
   uint64_t most = 1;
   for (uint32_t i = 0; i < n && most; i++) {
@@ -486,7 +501,7 @@ ir_order describe_find_order(ir_builder *b, const ir_reducer *r,
   count_sources(l, naxes, axes);
   for (uint32_t round = 0; round < ROUNDS; round++) {
     draw_round(l, round);
-    if (!is_neutral(l) || !begins(l) || !few_associate(l) ||
+    if (!is_neutral(l) || !can_begin_part(l) || !few_associate(l) ||
         !many_associate(l, round))
       return IR_ORDER_FIXED;
     if (!commutes(l)) order = IR_ORDER_KEPT;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Making programs of the stages that their parameters need, and joining
- * programs. */
+ * Program builder: assembling a program from the stages that its parameters
+ * depend on (dead stages are dropped); joining programs. */
 #include "ir/build/describe.h"
 #include "ir/edit.h"
 #include "ir/import.h"
 #include "ir/query.h"
 
-/* What is known about the buffers of the builder for one program. */
+/* Facts about the builder's buffers for one program. */
 typedef struct plan {
   ir_builder *b;
-  uint8_t *needed;   /* by buffer: somebody wants its contents */
+  uint8_t *needed;   /* by buffer: its contents are needed */
   uint8_t *written;  /* by buffer: an included stage writes it */
   uint8_t *param;    /* by buffer: it is a parameter */
   uint8_t *included; /* by stage */
@@ -44,7 +44,8 @@ static tess_status check_param(plan *x, ir_buf buf, bool output) {
   return TESS_OK;
 }
 
-/* A buffer that is an input and an output is one parameter, used in place. */
+/* A buffer that is an input and an output is one parameter, updated in
+ * place. */
 static tess_status add_params(plan *x, uint32_t n, const ir_buf *bufs,
                               bool output) {
   for (uint32_t i = 0; i < n; i++) {
@@ -59,8 +60,8 @@ static tess_status add_params(plan *x, uint32_t n, const ir_buf *bufs,
 
 /* ---- stages ------------------------------------------------------------- */
 
-/* It writes what is needed, or does something that no buffer shows and is of
- * the section that the program is made in. */
+/* Does the stage write what is needed, or have side effects and belong to the
+ * section in which the program is made? */
 static bool is_needed(const plan *x, describe_stage stage) {
   const ir_program *p = &x->b->p;
   bool own = stage.section == x->b->section;
@@ -73,7 +74,7 @@ static bool is_needed(const plan *x, describe_stage stage) {
   return false;
 }
 
-/* Every buffer that the stage touches is needed from here on backwards. */
+/* Every buffer that the stage accesses is needed by the stages before it. */
 static void include(plan *x, uint32_t i) {
   const ir_program *p = &x->b->p;
   ir_stmt stage = x->b->stage.v[i].s;
@@ -148,7 +149,7 @@ static tess_status check_closed(ir_builder *b) {
                  ir_text(&b->p, b->compute.v[b->compute.n - 1].name));
 }
 
-/* ---- making it ---------------------------------------------------------- */
+/* ---- assembling ---------------------------------------------------------- */
 
 static void import_all(plan *x, const char *name, ir_program *dst) {
   ir_builder *b = x->b;
@@ -173,8 +174,8 @@ static void import_all(plan *x, const char *name, ir_program *dst) {
   ir_func_new(dst, ir_name(dst, name), x->nparam, x->params, root);
 }
 
-/* A symbolic extent is an argument only through the parameters' shapes. */
-static tess_status check_sizes(ir_builder *b, const ir_program *p) {
+/* A symbolic extent is passed only through the parameters' shapes. */
+static tess_status check_size_params(ir_builder *b, const ir_program *p) {
   ir_span sizes = ir_entry(p)->sizes;
   for (ir_var v = 1; v < p->var.n; v++) {
     bool found = p->var.v[v].kind != IR_VAR_SIZE;
@@ -191,7 +192,7 @@ static tess_status check_sizes(ir_builder *b, const ir_program *p) {
 static tess_status check_program(ir_builder *b, const ir_program *p) {
   strbuf why;
   str_init(&why, b->heap);
-  tess_status s = check_sizes(b, p);
+  tess_status s = check_size_params(b, p);
   if (!s && (!ir_verify(p, &b->scratch, &why) ||
              !ir_verify_bounds(p, true, &b->scratch, &why)))
     s = why.bad ? str_status(&why)
@@ -200,9 +201,9 @@ static tess_status check_program(ir_builder *b, const ir_program *p) {
   return s;
 }
 
-static tess_status make(plan *x, const char *name, uint32_t nin,
-                        const ir_buf *in, uint32_t nout, const ir_buf *out,
-                        ir_program *dst) {
+static tess_status assemble(plan *x, const char *name, uint32_t nin,
+                            const ir_buf *in, uint32_t nout, const ir_buf *out,
+                            ir_program *dst) {
   ir_builder *b = x->b;
   arena *a = &b->scratch;
   x->needed = arena_zalloc(a, b->p.buf.n);
@@ -228,7 +229,7 @@ tess_status describe_program(ir_builder *b, const char *name, uint32_t nin,
   plan x = {.b = b};
   tess_status s = describe_name_ok(b, name, "a program");
   if (!s) s = check_closed(b);
-  if (!s) s = make(&x, name, nin, in, nout, out, dst);
+  if (!s) s = assemble(&x, name, nin, in, nout, out, dst);
   arena_reset(&b->scratch);
   return s;
 }

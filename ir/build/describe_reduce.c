@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describing reductions: axes, reducers, and their results, which wait for
- * the compute whose body they are. */
+ * Program builder: reduction axes, reducers, and reductions, whose results are
+ * the body of a later compute. */
 #include "ir/build/describe.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -69,10 +69,11 @@ tess_status describe_reducer_begin(ir_builder *b, const char *name, uint32_t n,
   return TESS_OK;
 }
 
-/* Identity i of a reducer, exactly: what the type does not hold is refused. */
+/* Identity i of a reducer, exactly: a value that the type cannot represent is
+ * refused. */
 static tess_status identity_of(ir_builder *b, const char *name, uint32_t i,
                                tess_dtype t, double v, ir_expr *out) {
-  const double whole = 0x1p53; /* up to it a double is exact */
+  const double whole = 0x1p53; /* up to it doubles represent all integers */
   const char *what =
       arena_printf(&b->scratch, "identity %u of reducer '%s'", i, name);
   describe_expr x;
@@ -95,7 +96,7 @@ static tess_status identity_of(ir_builder *b, const char *name, uint32_t i,
   return s ? s : describe_typed(b, x, t, what, out);
 }
 
-/* The variable that a formal's handle refers to. */
+/* The variable of a formal parameter's handle. */
 static ir_var formal_of(const ir_builder *b, describe_expr x) {
   return ir_at(&b->p, b->value.v[x].e)->a;
 }
@@ -169,7 +170,7 @@ static tess_status check_axes(ir_builder *b, uint32_t n, const ir_var *axes) {
   return TESS_OK;
 }
 
-/* Each use may show that the order is less free. */
+/* Each use can only constrain the order further. */
 static void find_order(ir_builder *b, uint32_t reducer, const ir_expr *source,
                        uint32_t naxes, const ir_var *axes) {
   ir_reducer *r = &b->p.reducer.v[reducer];

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describing imperative statements: they are appended to the innermost one
- * that is open; one that stands for itself is a stage. */
+ * Program builder: imperative statements.  They are appended to the innermost
+ * open_stmt one; a top-level one is a stage. */
 #include "ir/build/describe.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 
-/* ---- where statements go ------------------------------------------------ */
+/* ---- appending ----------------------------------------------------------- */
 
 static describe_open *top(ir_builder *b) {
   return b->open.n ? &b->open.v[b->open.n - 1] : NULL;
 }
 
-static void append(ir_builder *b, const describe_open *to, ir_stmt s) {
+static void append_stmt(ir_builder *b, const describe_open *to, ir_stmt s) {
   if (to->alt)
     ir_append_alt(&b->p, to->s, s);
   else
@@ -22,10 +22,10 @@ void describe_add_stage(ir_builder *b, ir_stmt s) {
   vec_push(b->heap, &b->stage, ((describe_stage){s, b->section}));
 }
 
-/* A statement that has no body. */
+/* Appends a statement without a body. */
 static void append_leaf(ir_builder *b, ir_stmt s) {
   if (top(b))
-    append(b, top(b), s);
+    append_stmt(b, top(b), s);
   else
     describe_add_stage(b, s);
 }
@@ -36,17 +36,16 @@ static tess_status check_nesting(ir_builder *b) {
                  DESCRIBE_MAX_NESTING);
 }
 
-/* Appends s and makes it the innermost one; one that stands for itself
- * becomes a stage when it ends. */
-static void open(ir_builder *b, ir_stmt s) {
+/* Appends s and opens it; a top-level one becomes a stage when it is closed. */
+static void open_stmt(ir_builder *b, ir_stmt s) {
   vec_reserve(b->heap, &b->open, 1);
-  if (top(b)) append(b, top(b), s);
+  if (top(b)) append_stmt(b, top(b), s);
   vec_push(b->heap, &b->open, ((describe_open){.s = s}));
 }
 
-/* An expression of a type whose variables are all bound here. */
-static tess_status typed(ir_builder *b, describe_expr x, tess_dtype t,
-                         const char *what, ir_expr *out) {
+/* An expression of a type, whose variables are all bound here. */
+static tess_status typed_expr(ir_builder *b, describe_expr x, tess_dtype t,
+                              const char *what, ir_expr *out) {
   tess_status s = describe_typed(b, x, t, what, out);
   return s ? s : describe_check_scope(b, *out, what);
 }
@@ -57,16 +56,16 @@ static tess_status position(ir_builder *b, describe_expr x, const char *what,
   return s ? s : describe_check_scope(b, *out, what);
 }
 
-static tess_status plain(ir_builder *b, describe_expr x, const char *what,
-                         ir_expr *out) {
+static tess_status plain_expr(ir_builder *b, describe_expr x, const char *what,
+                              ir_expr *out) {
   tess_status s = describe_plain(b, x, what, out);
   return s ? s : describe_check_scope(b, *out, what);
 }
 
-/* Start and extent of a loop or of a block's variable. */
-static tess_status domain(ir_builder *b, const char *name, describe_expr lo,
-                          describe_expr extent, ir_expr *out_lo,
-                          ir_expr *out_extent) {
+/* Start and extent of a loop or an iter. */
+static tess_status check_domain(ir_builder *b, const char *name,
+                                describe_expr lo, describe_expr extent,
+                                ir_expr *out_lo, ir_expr *out_extent) {
   const char *start = arena_printf(&b->scratch, "the start of '%s'", name);
   tess_status s = position(b, lo, start, out_lo);
   if (s) return s;
@@ -85,13 +84,13 @@ tess_status describe_loop_begin(ir_builder *b, const char *name,
   int64_t min, max;
   tess_status s = describe_name_ok(b, name, "a loop");
   if (!s) s = check_nesting(b);
-  if (!s) s = domain(b, name, lo, extent, &e[0], &e[1]);
+  if (!s) s = check_domain(b, name, lo, extent, &e[0], &e[1]);
   arena_reset(&b->scratch);
   if (s) return s;
   ir_domain_bounds(&b->p, e[0], e[1], &min, &max);
   *out =
       ir_var_new(&b->p, IR_VAR_LOOP, ir_name(&b->p, name), IR_INDEX, min, max);
-  open(b, ir_loop_new(&b->p, *out, e[0], e[1], IR_SERIAL));
+  open_stmt(b, ir_loop_new(&b->p, *out, e[0], e[1], IR_SERIAL));
   return TESS_OK;
 }
 
@@ -100,22 +99,22 @@ tess_status describe_let_begin(ir_builder *b, const char *name,
   ir_expr e;
   tess_status s = describe_name_ok(b, name, "a let");
   if (!s) s = check_nesting(b);
-  if (!s) s = plain(b, value, "the value of a let", &e);
+  if (!s) s = plain_expr(b, value, "the value of a let", &e);
   arena_reset(&b->scratch);
   if (s) return s;
   const ir_node n = *ir_at(&b->p, e);
   *out =
       ir_var_new(&b->p, IR_VAR_LET, ir_name(&b->p, name), n.dtype, n.lo, n.hi);
-  open(b, ir_let_new(&b->p, *out, e));
+  open_stmt(b, ir_let_new(&b->p, *out, e));
   return TESS_OK;
 }
 
 tess_status describe_if_begin(ir_builder *b, describe_expr cond) {
   ir_expr e;
   tess_status s = check_nesting(b);
-  if (!s) s = typed(b, cond, IR_BOOL, "the condition", &e);
+  if (!s) s = typed_expr(b, cond, IR_BOOL, "the condition", &e);
   arena_reset(&b->scratch);
-  if (!s) open(b, ir_if_new(&b->p, e));
+  if (!s) open_stmt(b, ir_if_new(&b->p, e));
   return s;
 }
 
@@ -138,7 +137,7 @@ static tess_status check_iter(ir_builder *b, const char *block,
   tess_status s = describe_name_ok(b, name, "a block's variable");
   if (s) return s;
   const char *what = arena_printf(&b->scratch, "%s' of block '%s", name, block);
-  s = domain(b, what, lo, extent, &out->lo, &out->extent);
+  s = check_domain(b, what, lo, extent, &out->lo, &out->extent);
   if (s) return s;
   out->kind = kind;
   what =
@@ -157,7 +156,7 @@ static tess_status check_block(ir_builder *b, const char *name, uint32_t n) {
   return check_nesting(b);
 }
 
-/* Variables for the domains that were found to be right. */
+/* Iters for domains that have been checked. */
 static void make_vars(ir_builder *b, uint32_t n, const char *const *names,
                       ir_iter *it) {
   for (uint32_t i = 0; i < n; i++) {
@@ -182,7 +181,7 @@ tess_status describe_block_begin(ir_builder *b, const char *name, uint32_t n,
     s = check_iter(b, name, names[i], kinds[i], lo[i], extent[i], bind[i],
                    &it[i]);
   if (!s && predicate)
-    s = typed(b, predicate, IR_BOOL, "the predicate of a block", &pred);
+    s = typed_expr(b, predicate, IR_BOOL, "the predicate of a block", &pred);
   if (!s) s = describe_check_bindings(b, name, n, names, it, pred);
   arena_reset(&b->scratch);
   if (s) return s;
@@ -190,7 +189,7 @@ tess_status describe_block_begin(ir_builder *b, const char *name, uint32_t n,
   ir_stmt block = ir_block_new(&b->p, ir_name(&b->p, name));
   ir_block_set_iters(&b->p, block, n, it);
   ir_blk(&b->p, block)->pred = pred;
-  open(b, block);
+  open_stmt(b, block);
   for (uint32_t i = 0; i < n; i++) vars[i] = it[i].var;
   return TESS_OK;
 }
@@ -219,7 +218,7 @@ tess_status describe_end(ir_builder *b) {
   return TESS_OK;
 }
 
-/* ---- leaves ------------------------------------------------------------- */
+/* ---- statements without a body ------------------------------------------- */
 
 static tess_status check_store(ir_builder *b, ir_buf buf, uint32_t n,
                                const char **name) {
@@ -246,8 +245,9 @@ tess_status describe_store(ir_builder *b, ir_buf buf, uint32_t n,
     s = position(b, idx[i],
                  arena_printf(&b->scratch, "index %u of '%s'", i, name), &e[i]);
   if (!s)
-    s = typed(b, value, b->p.buf.v[buf].dtype,
-              arena_printf(&b->scratch, "the value stored to '%s'", name), &v);
+    s = typed_expr(b, value, b->p.buf.v[buf].dtype,
+                   arena_printf(&b->scratch, "the value stored to '%s'", name),
+                   &v);
   arena_reset(&b->scratch);
   if (s) return s;
   append_leaf(b, ir_store_new(&b->p, buf, n, e, v));
@@ -256,7 +256,7 @@ tess_status describe_store(ir_builder *b, ir_buf buf, uint32_t n,
 
 tess_status describe_evaluate(ir_builder *b, describe_expr x) {
   ir_expr e;
-  tess_status s = plain(b, x, "an expression to evaluate", &e);
+  tess_status s = plain_expr(b, x, "an expression to evaluate", &e);
   arena_reset(&b->scratch);
   if (s) return s;
   append_leaf(b, ir_evaluate_new(&b->p, e));

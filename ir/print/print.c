@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs as readable loop nests:
+ * Printing programs as readable loop nests:
  *
  *   matmul(A: float32[128, 64], B: float32[64, 32], C: out float32[128, 32])
  *     for i in range(128)
@@ -8,8 +8,7 @@
  *           block C(vi: 128 = i, vj: 32 = j, vk: reduce 64 = k)
  *             init
  *               C[vi, vj] = 0.0
- *             C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
- */
+ *             C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj] */
 #include "ir/print/print.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -18,25 +17,27 @@ enum { WIDTH = 80 };
 
 /* ---- lines -------------------------------------------------------------- */
 
-/* Starts the line of statement s (0: of none). */
-static void begin(printer *pr, ir_stmt s) {
+/* Begins the line of print_statement s (0: of none). */
+static void line_begin(printer *pr, ir_stmt s) {
   if (pr->o && pr->o->changed)
     str_puts(pr->out, s && pr->o->changed[s] ? "* " : "  ");
   for (int i = 0; i < pr->indent; i++) str_puts(pr->out, "  ");
 }
 
-/* Ends the line of s; points at it when it is the marked one. */
-static void end(printer *pr, ir_stmt s) {
+/* Ends the line of s, with a caret if it is the marked print_statement. */
+static void line_end(printer *pr, ir_stmt s) {
   str_putc(pr->out, '\n');
   if (!s || !pr->o || pr->o->mark != s) return;
-  begin(pr, 0);
+  line_begin(pr, 0);
   str_printf(pr->out, "^-- %s\n", pr->o->mark_text ? pr->o->mark_text : "here");
 }
 
-/* ---- heads -------------------------------------------------------------- */
+/* ---- print_statement heads
+ * ----------------------------------------------------- */
 
-/* "128", or "range(1, 127)" and "range(i, extent=n)" when it starts late. */
-static void domain(printer *pr, ir_expr lo, ir_expr extent, bool word) {
+/* "128", or "range(1, 127)" and "range(i, extent=n)" if it does not line_begin
+ * at 0. */
+static void print_domain(printer *pr, ir_expr lo, ir_expr extent, bool word) {
   int64_t a, n;
   if (ir_is_const(pr->p, lo, 0)) {
     str_puts(pr->out, word ? "range(" : "");
@@ -68,21 +69,21 @@ static void loop_head(printer *pr, const ir_stmt_rec *r) {
   const char *word = loop_word(r);
   str_printf(pr->out, "for %s in %s", print_var(pr, r->var), word);
   str_puts(pr->out, *word ? "(" : "");
-  domain(pr, r->lo, r->extent, !*word);
+  print_domain(pr, r->lo, r->extent, !*word);
   str_puts(pr->out, *word ? ")" : "");
   print_annos(pr, r->anno);
 }
 
-static void iter(printer *pr, const ir_iter *it) {
+static void print_iter(printer *pr, const ir_iter *it) {
   static const char *const kind[] = {
       [IR_SPATIAL] = "", [IR_REDUCE] = "reduce ", [IR_OPAQUE] = "opaque "};
   str_printf(pr->out, "%s: %s", print_var(pr, it->var), kind[it->kind]);
-  domain(pr, it->lo, it->extent, false);
+  print_domain(pr, it->lo, it->extent, false);
   str_puts(pr->out, " = ");
   print_expr(pr, it->bind);
 }
 
-/* name(iterations), on one line where it fits; `wrap` allows several. */
+/* name(iters), on one line if it fits; `wrap` allows several. */
 static void block_head(printer *pr, ir_stmt s, bool wrap) {
   const ir_block_rec *b = ir_blk(pr->p, s);
   size_t start = pr->out->n, room = WIDTH - 2 * (size_t)pr->indent;
@@ -92,10 +93,10 @@ static void block_head(printer *pr, ir_stmt s, bool wrap) {
       str_puts(pr->out, i ? split ? "," : ", " : "");
       if (split) {
         str_putc(pr->out, '\n');
-        begin(pr, 0);
+        line_begin(pr, 0);
         str_puts(pr->out, "    ");
       }
-      iter(pr, &pr->p->iter.v[b->iters.at + i]);
+      print_iter(pr, &pr->p->iter.v[b->iters.at + i]);
     }
     str_putc(pr->out, ')');
     print_annos(pr, ir_st(pr->p, s)->anno);
@@ -125,7 +126,7 @@ static void let_head(printer *pr, const ir_stmt_rec *r) {
   print_expr(pr, r->let_value);
 }
 
-static void head(printer *pr, ir_stmt s, bool wrap) {
+static void stmt_head(printer *pr, ir_stmt s, bool wrap) {
   const ir_stmt_rec *r = ir_st(pr->p, s);
   switch ((ir_kind)r->kind) {
   case IR_DEAD: str_puts(pr->out, "removed"); break;
@@ -148,75 +149,75 @@ static void head(printer *pr, ir_stmt s, bool wrap) {
   }
 }
 
-void print_head(printer *pr, ir_stmt s) { head(pr, s, false); }
+void print_head(printer *pr, ir_stmt s) { stmt_head(pr, s, false); }
 
 /* ---- bodies ------------------------------------------------------------- */
 
-static void statements(printer *pr, ir_stmt first);
+static void print_statements(printer *pr, ir_stmt first);
 
-static void regions(printer *pr, const char *word, ir_span span) {
-  begin(pr, 0);
+static void print_regions(printer *pr, const char *word, ir_span span) {
+  line_begin(pr, 0);
   str_printf(pr->out, "%s(", word);
   for (uint32_t i = 0; i < span.n; i++) {
     str_puts(pr->out, i ? ", " : "");
     print_region(pr, pr->p->region.v[span.at + i]);
   }
   str_puts(pr->out, ")");
-  end(pr, 0);
+  line_end(pr, 0);
 }
 
-static void allocations(printer *pr, const ir_block_rec *b) {
+static void print_allocations(printer *pr, const ir_block_rec *b) {
   for (uint32_t i = 0; i < b->allocs.n; i++) {
     ir_buf buf = pr->p->arg.v[b->allocs.at + i];
     print_bind_buf(pr, buf);
-    begin(pr, 0);
+    line_begin(pr, 0);
     str_puts(pr->out, "alloc ");
     print_buf_decl(pr, buf, "");
-    end(pr, 0);
+    line_end(pr, 0);
   }
 }
 
-static void matches(printer *pr, const ir_block_rec *b) {
+static void print_matches(printer *pr, const ir_block_rec *b) {
   for (uint32_t i = 0; i < b->matches.n; i++) {
     const ir_match *m = &pr->p->match.v[b->matches.at + i];
     print_bind_buf(pr, m->buf);
-    begin(pr, 0);
+    line_begin(pr, 0);
     str_puts(pr->out, "match ");
     print_buf_decl(pr, m->buf, "");
     str_puts(pr->out, " = ");
     print_region(pr, m->source);
-    end(pr, 0);
+    line_end(pr, 0);
   }
 }
 
-/* What stands under a block's head. */
+/* The lines below a block's stmt_head. */
 static void block_body(printer *pr, ir_stmt s) {
   const ir_block_rec *b = ir_blk(pr->p, s);
   if (b->pred) {
-    begin(pr, 0);
+    line_begin(pr, 0);
     str_puts(pr->out, "where ");
     print_expr(pr, b->pred);
-    end(pr, 0);
+    line_end(pr, 0);
   }
   if (pr->o && pr->o->regions && ir_st(pr->p, s)->parent) {
-    regions(pr, "reads", b->reads);
-    regions(pr, "writes", b->writes);
+    print_regions(pr, "reads", b->reads);
+    print_regions(pr, "writes", b->writes);
   }
-  allocations(pr, b);
-  matches(pr, b);
+  print_allocations(pr, b);
+  print_matches(pr, b);
   if (ir_st(pr->p, s)->alt) {
-    begin(pr, 0);
+    line_begin(pr, 0);
     str_puts(pr->out, "init");
-    end(pr, 0);
-    statements(pr, ir_st(pr->p, s)->alt);
+    line_end(pr, 0);
+    print_statements(pr, ir_st(pr->p, s)->alt);
   }
   pr->indent--;
-  statements(pr, ir_st(pr->p, s)->body);
+  print_statements(pr, ir_st(pr->p, s)->body);
   pr->indent++;
 }
 
-/* Names for what s binds; they go out of sight after its body. */
-static void bind(printer *pr, ir_stmt s) {
+/* Names for what s binds; they leave the scope after its body. */
+static void print_bind_stmt(printer *pr, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(pr->p, s);
   if (r->kind == IR_LOOP)
     print_bind_var(pr, r->var);
@@ -229,63 +230,65 @@ static void bind(printer *pr, ir_stmt s) {
       print_bind_var(pr, pr->p->iter.v[ir_blk(pr->p, s)->iters.at + i].var);
 }
 
-static void statement(printer *pr, ir_stmt s) {
+static void print_statement(printer *pr, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(pr->p, s);
   uint32_t seen = pr->seen.n;
-  bind(pr, s);
-  begin(pr, s);
-  head(pr, s, true);
-  end(pr, s);
+  print_bind_stmt(pr, s);
+  line_begin(pr, s);
+  stmt_head(pr, s, true);
+  line_end(pr, s);
   if (r->kind == IR_BLOCK) {
     pr->indent++;
     block_body(pr, s);
     pr->indent--;
   } else {
-    statements(pr, r->body);
+    print_statements(pr, r->body);
     if (r->alt) {
-      begin(pr, 0);
+      line_begin(pr, 0);
       str_puts(pr->out, "else");
-      end(pr, 0);
-      statements(pr, r->alt);
+      line_end(pr, 0);
+      print_statements(pr, r->alt);
     }
   }
   pr->seen.n = seen;
 }
 
-static void statements(printer *pr, ir_stmt first) {
+void print_stmt(printer *pr, ir_stmt s) { print_statement(pr, s); }
+
+static void print_statements(printer *pr, ir_stmt first) {
   pr->indent++;
-  for (ir_stmt s = first; s; s = ir_st(pr->p, s)->next) statement(pr, s);
+  for (ir_stmt s = first; s; s = ir_st(pr->p, s)->next) print_statement(pr, s);
   pr->indent--;
 }
 
 /* ---- functions ---------------------------------------------------------- */
 
-static bool is_written(const ir_program *p, ir_buf b) {
+static bool param_is_written(const ir_program *p, ir_buf b) {
   ir_stmt root = ir_entry(p)->root;
   for (ir_stmt s = root; s; s = ir_next(p, s, root))
     if (ir_st(p, s)->kind == IR_STORE && ir_st(p, s)->buf == b) return true;
   return false;
 }
 
-/* What is read and written comes from the caller, so it has an input's role. */
+/* An input that is written is an inout parameter. */
 static const char *role_word(const ir_program *p, ir_buf b) {
   switch ((ir_role)p->buf.v[b].role) {
   case IR_ROLE_OUTPUT: return "out";
   case IR_ROLE_CONSTANT: return "constant";
   case IR_ROLE_LAYOUT_FREE: return "layout_free";
-  case IR_ROLE_INPUT: return is_written(p, b) ? "inout" : "";
+  case IR_ROLE_INPUT: return param_is_written(p, b) ? "inout" : "";
   case IR_ROLE_LOCAL: break;
   }
   return "";
 }
 
-static void parameters(printer *pr, const ir_func *f, bool split) {
+static void print_parameters(printer *pr, const ir_func *f, bool split) {
   const char *comma = "";
   for (uint32_t i = 0; i < f->sizes.n + f->params.n; i++) {
     str_puts(pr->out, comma);
     if (split) {
       str_putc(pr->out, '\n');
-      begin(pr, 0);
+      line_begin(pr, 0);
       str_puts(pr->out, "    ");
     }
     if (i < f->sizes.n) {
@@ -304,37 +307,37 @@ static void function_head(printer *pr, const ir_func *f) {
     print_bind_var(pr, pr->p->arg.v[f->sizes.at + i]);
   for (uint32_t i = 0; i < f->params.n; i++)
     print_bind_buf(pr, pr->p->arg.v[f->params.at + i]);
-  begin(pr, f->root);
+  line_begin(pr, f->root);
   size_t start = pr->out->n;
   const char *entry =
       ir_func_end(pr->p) > 2 && f == ir_entry(pr->p) ? "entry " : "";
   for (bool split = false;; split = true) {
     str_printf(pr->out, "%s%s(", entry, ir_text(pr->p, f->name));
-    parameters(pr, f, split);
+    print_parameters(pr, f, split);
     str_putc(pr->out, ')');
     print_annos(pr, ir_st(pr->p, f->root)->anno);
     if (split || pr->out->bad || pr->out->n - start <= WIDTH) break;
     pr->out->n = start;
     pr->out->v[start] = '\0';
   }
-  end(pr, f->root);
+  line_end(pr, f->root);
 }
 
-/* The contents of constants are not shown. */
-static void constants(printer *pr) {
+/* The contents of print_constants are not printed. */
+static void print_constants(printer *pr) {
   for (uint32_t i = 0; i < pr->p->constant.n; i++) {
     print_bind_buf(pr, pr->p->constant.v[i].buf);
-    begin(pr, 0);
+    line_begin(pr, 0);
     str_puts(pr->out, "constant ");
     print_buf_decl(pr, pr->p->constant.v[i].buf, "");
-    end(pr, 0);
+    line_end(pr, 0);
   }
 }
 
-static void program(printer *pr, uint32_t what) {
+static void print_program(printer *pr, uint32_t what) {
   const ir_program *p = pr->p;
   (void)what;
-  constants(pr);
+  print_constants(pr);
   for (uint32_t i = 1; i < ir_func_end(p); i++) {
     uint32_t seen = pr->seen.n;
     if (i > 1) str_putc(pr->out, '\n');
@@ -347,7 +350,7 @@ static void program(printer *pr, uint32_t what) {
 }
 
 void ir_print(const ir_program *p, const ir_print_opts *o, strbuf *out) {
-  print_run(p, o, out, program, 0);
+  print_run(p, o, out, print_program, 0);
 }
 
 void ir_print_stmt_head(const ir_program *p, ir_stmt s, strbuf *out) {

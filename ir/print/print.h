@@ -1,41 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of the printer share. */
+ * State of the printer: names in scope, indentation, output. */
 #ifndef IR_PRINT_PRINT_H
 #define IR_PRINT_PRINT_H
 
 #include "ir/edit.h"
 #include "ir/query.h"
 
-/* Names are given out as binders are met and are unique among those that
- * can be seen at the same place: x, x_1, x_2, ... */
+/* Names are assigned as binders are visited, and are unique among those in
+ * scope: x, x_1, x_2, ... */
 typedef struct printer {
   const ir_program *p;
   const ir_print_opts *o;
   strbuf *out;
   arena scratch;
-  const char **var, **buf; /* the names given, NULL: none yet */
-  VEC(const char *) seen;  /* names that can be seen now */
+  const char **var, **buf; /* assigned names, NULL: none yet */
+  VEC(const char *) seen;  /* names in scope */
   int indent;
-  uint32_t budget; /* nodes an expression may still print */
+  uint32_t budget; /* nodes that an expression may still print */
 } printer;
 
 const char *print_var(printer *pr, ir_var v);
 const char *print_buf(printer *pr, ir_buf b);
-/* Gives v, or b, a name that is new here. */
+/* Assigns v, or b, a name that is unique in scope. */
 void print_bind_var(printer *pr, ir_var v);
 void print_bind_buf(printer *pr, ir_buf b);
 
 void print_expr(printer *pr, ir_expr e);
 void print_region(printer *pr, ir_region r);
 void print_value(printer *pr, ir_val v);
-/* {key = value, ...}, with a space before; nothing when there are none. */
+/* {key = value, ...} with a space before it; nothing if there are none. */
 void print_annos(printer *pr, uint32_t anno);
-/* "name: float32[4, n] in shared" with what else is not usual. */
+/* "name: float32[4, n] in shared", with any attribute that is not the
+ * default. */
 void print_buf_decl(printer *pr, ir_buf b, const char *role);
-/* A statement's own text; of a block with the iterations on one line. */
+/* The head of a statement; of a block with the iters on one line. */
 void print_head(printer *pr, ir_stmt s);
+/* The lines of a statement and all nested in it. */
+void print_stmt(printer *pr, ir_stmt s);
 
-/* Runs f over a printer for `out`; memory that runs out spoils `out`. */
+/* Runs f over a printer for `out`; if memory runs out, `out` turns bad. */
 void print_run(const ir_program *p, const ir_print_opts *o, strbuf *out,
                void (*f)(printer *pr, uint32_t what), uint32_t what);
 

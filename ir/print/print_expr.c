@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Expressions as text: infix, with no more parentheses than are needed. */
+ * Printing expressions: print_infix, with minimal parentheses. */
 #include "ir/edit.h"
 #include "ir/print/print.h"
 #include "ir/query.h"
 
-/* How tightly an operator binds; what binds less tightly than its
- * surroundings stands in parentheses. */
+/* Operator precedence; an operand of lower precedence is parenthesized. */
 enum { P_OR = 1, P_AND, P_COMPARE, P_SUM, P_PRODUCT, P_UNARY, P_ATOM };
 
-/* Printing follows the tree, which sharing may make exponentially larger
- * than the table; past this many nodes an expression is cut. */
+/* Printing expands shared nodes to a tree, which may be exponentially larger;
+ * after this many nodes the output is truncated. */
 enum { MAX_NODES = 20000 };
 
 static void expr_at(printer *pr, ir_expr e, int level);
 
-/* c for x * c with c < 0 (not the least integer), else 0. */
+/* c for x * c with c < 0 (not INT64_MIN), else 0. */
 static int64_t negative_factor(const ir_program *p, ir_expr e) {
   const ir_node *n = ir_at(p, e);
   int64_t c;
@@ -41,20 +40,20 @@ static int level_of(const ir_program *p, ir_expr e) {
   }
 }
 
-static void list(printer *pr, uint32_t at, uint32_t n) {
+static void print_list(printer *pr, uint32_t at, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     if (i) str_puts(pr->out, ", ");
     expr_at(pr, pr->p->arg.v[at + i], P_OR);
   }
 }
 
-static void real(strbuf *out, double f) {
+static void print_real(strbuf *out, double f) {
   size_t at = out->n;
   str_put_double(out, f);
   if (!out->bad && !strpbrk(out->v + at, ".en")) str_puts(out, ".0");
 }
 
-static void integer(strbuf *out, const ir_node *n) {
+static void print_integer(strbuf *out, const ir_node *n) {
   if (n->dtype.code == TESS_DTYPE_BOOL)
     str_puts(out, n->i ? "true" : "false");
   else if (n->dtype.code == TESS_DTYPE_UINT)
@@ -64,24 +63,24 @@ static void integer(strbuf *out, const ir_node *n) {
 }
 
 /* first - x * |c|, for e = x * c with c < 0. */
-static void difference(printer *pr, ir_expr first, ir_expr e, int64_t c) {
+static void print_difference(printer *pr, ir_expr first, ir_expr e, int64_t c) {
   expr_at(pr, first, P_SUM);
   str_puts(pr->out, " - ");
   expr_at(pr, ir_at(pr->p, e)->a, P_PRODUCT);
   if (c != -1) str_printf(pr->out, " * %lld", (long long)-c);
 }
 
-/* a + b, where what is negative is written as what is taken off. */
-static void sum(printer *pr, const ir_node *n) {
+/* a + b, with a negative term printed as a subtraction. */
+static void print_sum(printer *pr, const ir_node *n) {
   int64_t c = negative_factor(pr->p, n->a), k;
   bool positive = ir_const_int(pr->p, n->b, &k) && k > 0;
   if (c && positive) {
-    difference(pr, n->b, n->a, c);
+    print_difference(pr, n->b, n->a, c);
     return;
   }
   c = negative_factor(pr->p, n->b);
   if (c) {
-    difference(pr, n->a, n->b, c);
+    print_difference(pr, n->a, n->b, c);
     return;
   }
   expr_at(pr, n->a, P_SUM);
@@ -93,7 +92,7 @@ static void sum(printer *pr, const ir_node *n) {
   expr_at(pr, n->b, P_PRODUCT);
 }
 
-static void infix(printer *pr, ir_expr e, const ir_node *n) {
+static void print_infix(printer *pr, ir_expr e, const ir_node *n) {
   int level = level_of(pr->p, e);
   bool real_div = n->op == IR_DIV && ir_is_float(n->dtype);
   expr_at(pr, n->a, level == P_COMPARE ? P_SUM : level);
@@ -101,19 +100,19 @@ static void infix(printer *pr, ir_expr e, const ir_node *n) {
   expr_at(pr, n->b, level + 1);
 }
 
-static void product(printer *pr, ir_expr e, const ir_node *n) {
+static void print_product(printer *pr, ir_expr e, const ir_node *n) {
   if (negative_factor(pr->p, e) != -1) {
-    infix(pr, e, n);
+    print_infix(pr, e, n);
     return;
   }
   str_putc(pr->out, '-');
   expr_at(pr, n->a, P_UNARY);
 }
 
-static void load(printer *pr, const ir_node *n) {
+static void print_load(printer *pr, const ir_node *n) {
   if (n->c) str_puts(pr->out, "masked(");
   str_printf(pr->out, "%s[", print_buf(pr, n->a));
-  list(pr, n->b, n->n);
+  print_list(pr, n->b, n->n);
   str_putc(pr->out, ']');
   if (!n->c) return;
   str_puts(pr->out, ", ");
@@ -121,7 +120,7 @@ static void load(printer *pr, const ir_node *n) {
   str_putc(pr->out, ')');
 }
 
-static void call(printer *pr, const ir_node *n) {
+static void print_call(printer *pr, const ir_node *n) {
   if (n->a == IR_FN_EXTERN)
     str_printf(pr->out, "extern \"%s\"(", ir_text(pr->p, n->c));
   else if (n->a == IR_FN_INSTEAD)
@@ -130,13 +129,13 @@ static void call(printer *pr, const ir_node *n) {
     ir_dtype_print(n->dtype, pr->out), str_puts(pr->out, ".bits(");
   else
     str_printf(pr->out, "%s(", ir_fn_text((ir_fn)n->a));
-  list(pr, n->b, n->n);
+  print_list(pr, n->b, n->n);
   str_putc(pr->out, ')');
 }
 
-/* name(a, b, c), as many of them as the operator has. */
-static void prefix(printer *pr, const char *name, ir_expr a, ir_expr b,
-                   ir_expr c) {
+/* name(a, b, c), with as many operands as there are. */
+static void print_prefix(printer *pr, const char *name, ir_expr a, ir_expr b,
+                         ir_expr c) {
   str_printf(pr->out, "%s(", name);
   expr_at(pr, a, P_OR);
   if (b) {
@@ -150,7 +149,7 @@ static void prefix(printer *pr, const char *name, ir_expr a, ir_expr b,
   str_putc(pr->out, ')');
 }
 
-static void vector(printer *pr, const ir_node *n) {
+static void print_vector(printer *pr, const ir_node *n) {
   str_printf(pr->out, "%s(", ir_op_text((ir_op)n->op));
   expr_at(pr, n->a, P_OR);
   if (n->op == IR_RAMP) {
@@ -160,15 +159,15 @@ static void vector(printer *pr, const ir_node *n) {
   str_printf(pr->out, ", %u)", (unsigned)n->dtype.lanes);
 }
 
-static void node(printer *pr, ir_expr e) {
+static void print_node(printer *pr, ir_expr e) {
   const ir_node *n = ir_at(pr->p, e);
   switch ((ir_op)n->op) {
   case IR_NONE: str_puts(pr->out, "none"); break;
-  case IR_INT: integer(pr->out, n); break;
-  case IR_REAL: real(pr->out, n->f); break;
+  case IR_INT: print_integer(pr->out, n); break;
+  case IR_REAL: print_real(pr->out, n->f); break;
   case IR_VAR: str_puts(pr->out, print_var(pr, n->a)); break;
-  case IR_ADD: sum(pr, n); break;
-  case IR_MUL: product(pr, e, n); break;
+  case IR_ADD: print_sum(pr, n); break;
+  case IR_MUL: print_product(pr, e, n); break;
   case IR_SUB:
   case IR_DIV:
   case IR_MOD:
@@ -177,26 +176,26 @@ static void node(printer *pr, ir_expr e) {
   case IR_LT:
   case IR_LE:
   case IR_AND:
-  case IR_OR: infix(pr, e, n); break;
+  case IR_OR: print_infix(pr, e, n); break;
   case IR_MIN:
-  case IR_MAX: prefix(pr, ir_op_text((ir_op)n->op), n->a, n->b, 0); break;
+  case IR_MAX: print_prefix(pr, ir_op_text((ir_op)n->op), n->a, n->b, 0); break;
   case IR_NOT:
     str_putc(pr->out, '!');
     expr_at(pr, n->a, P_UNARY);
     break;
-  case IR_SELECT: prefix(pr, "select", n->a, n->b, n->c); break;
+  case IR_SELECT: print_prefix(pr, "select", n->a, n->b, n->c); break;
   case IR_CAST:
     ir_dtype_print(n->dtype, pr->out);
-    prefix(pr, "", n->a, 0, 0);
+    print_prefix(pr, "", n->a, 0, 0);
     break;
-  case IR_LOAD: load(pr, n); break;
+  case IR_LOAD: print_load(pr, n); break;
   case IR_RAMP:
-  case IR_BROADCAST: vector(pr, n); break;
-  case IR_CALL: call(pr, n); break;
+  case IR_BROADCAST: print_vector(pr, n); break;
+  case IR_CALL: print_call(pr, n); break;
   }
 }
 
-/* e, in parentheses when it binds less tightly than `level`. */
+/* e, parenthesized if its precedence is below `level`. */
 static void expr_at(printer *pr, ir_expr e, int level) {
   if (!pr->budget) {
     str_puts(pr->out, "...");
@@ -205,7 +204,7 @@ static void expr_at(printer *pr, ir_expr e, int level) {
   pr->budget--;
   bool paren = level_of(pr->p, e) < level;
   if (paren) str_putc(pr->out, '(');
-  node(pr, e);
+  print_node(pr, e);
   if (paren) str_putc(pr->out, ')');
 }
 
@@ -214,9 +213,9 @@ void print_expr(printer *pr, ir_expr e) {
   expr_at(pr, e, P_OR);
 }
 
-/* One dimension: the index where it is a point, else the range; "m +: n" is
- * n elements from m on. */
-static void interval(printer *pr, ir_expr min, ir_expr extent) {
+/* One dimension: the index if it is a point, else the range; "m +: n" is n
+ * elements from m on. */
+static void print_interval(printer *pr, ir_expr min, ir_expr extent) {
   int64_t lo, n;
   if (ir_is_const(pr->p, extent, 1)) {
     print_expr(pr, min);
@@ -234,7 +233,8 @@ void print_region(printer *pr, ir_region r) {
   str_printf(pr->out, "%s[", print_buf(pr, r.buf));
   for (uint32_t d = 0; d < ir_ndim(pr->p, r.buf); d++) {
     if (d) str_puts(pr->out, ", ");
-    interval(pr, ir_region_min(pr->p, r, d), ir_region_extent(pr->p, r, d));
+    print_interval(pr, ir_region_min(pr->p, r, d),
+                   ir_region_extent(pr->p, r, d));
   }
   str_putc(pr->out, ']');
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The printer's names, values and declarations. */
+ * Printing names, values, annotations and buffer declarations. */
 #include "ir/print/print.h"
 #include "ir/query.h"
 #include <stdio.h>
@@ -10,7 +10,7 @@ static bool is_seen(const printer *pr, const char *name) {
   return false;
 }
 
-/* The name itself, or the first of name_1, name_2, ... that is free. */
+/* The name itself, or the first of name_1, name_2, ... that is unused. */
 static const char *unique(printer *pr, const char *base) {
   char *name = arena_printf(&pr->scratch, "%s", base);
   for (unsigned k = 1; is_seen(pr, name); k++)
@@ -114,7 +114,7 @@ void print_buf_decl(printer *pr, ir_buf b, const char *role) {
   if (r->align) str_printf(out, " align %u", (unsigned)r->align);
 }
 
-/* ---- running ------------------------------------------------------------ */
+/* ---- setting up ---------------------------------------------------------- */
 
 typedef struct run {
   printer pr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Verifying: the order of the parts, and the second one, the trees. */
+ * The verifier: entry points; its second part, the links of the trees. */
 #include "ir/verify/verify.h"
 #include "ir/query.h"
 
@@ -24,7 +24,7 @@ bool verify_fail_at(verifier *v, ir_stmt s, const char *fmt, ...) {
 
 /* ---- links -------------------------------------------------------------- */
 
-/* Whether a statement of this kind may have children in its body, in alt. */
+/* May a statement of this kind have children in its body, or in alt? */
 static bool may_have(ir_kind kind, bool alt) {
   switch (kind) {
   case IR_BLOCK:
@@ -36,8 +36,8 @@ static bool may_have(ir_kind kind, bool alt) {
   }
 }
 
-/* One list of children.  Each is marked when met, so a list that runs into
- * itself or into another one is noticed at once. */
+/* Checks one list of children.  Each is marked when reached, so a list that
+ * runs into itself or another one is detected. */
 static bool list_ok(verifier *v, ir_stmt parent, bool alt, ir_stmt first) {
   const ir_program *p = v->p;
   ir_kind kind = (ir_kind)ir_st(p, parent)->kind;
@@ -56,7 +56,7 @@ static bool list_ok(verifier *v, ir_stmt parent, bool alt, ir_stmt first) {
   return true;
 }
 
-/* Keys are there once, and an annotation belongs to one statement. */
+/* Keys are unique, and an annotation belongs to one statement. */
 static bool annos_ok(verifier *v, ir_stmt s) {
   const ir_program *p = v->p;
   const ir_stmt_rec *r = ir_st(p, s);

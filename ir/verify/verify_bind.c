@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Verifying, fourth part, first half: who binds what.  Every binder gets a
- * serial number in the order in which binders are met; what an expression
- * needs is then the latest binder among those of its variables and buffers
- * (those before it enclose it, or the expression could stand nowhere). */
+ * Verifier, part 4a: scoping, by dominance of binders.  Every binder gets a
+ * serial number in pre-order; an expression requires the latest binder among
+ * those of its variables and buffers (the earlier ones must enclose that one,
+ * or the expression could be nowhere). */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "ir/verify/verify_scope.h"
@@ -72,8 +72,8 @@ static bool bind_func(scopes *x, const ir_func *f) {
     ir_buf b = p->arg.v[f->params.at + i];
     if (x->buf[b] != ALWAYS && !bind_buf(x, f->root, b, false)) return false;
   }
-  /* The block that a statement stands in is that of its parent, unless the
-   * parent is one. */
+  /* The block around a statement is that of its parent, unless the parent is a
+   * block. */
   for (ir_stmt s = f->root; s; s = ir_next(p, s, f->root)) {
     ir_stmt up = ir_st(p, s)->parent;
     x->level_of[s] = up && !ir_is_block(p, up) ? x->level_of[up] : up;
@@ -82,7 +82,7 @@ static bool bind_func(scopes *x, const ir_func *f) {
   return true;
 }
 
-/* ---- formals of reducers ------------------------------------------------ */
+/* ---- formal parameters of reducers --------------------------------------- */
 
 static bool bind_formals(scopes *x, uint32_t reducer, ir_span formals) {
   const ir_program *p = x->v->p;
@@ -98,9 +98,9 @@ static bool bind_formals(scopes *x, uint32_t reducer, ir_span formals) {
   return true;
 }
 
-/* ---- what expressions need ---------------------------------------------- */
+/* ---- what expressions require -------------------------------------------- */
 
-static void merge(need *to, need from) {
+static void merge_need(need *to, need from) {
   to->latest = from.latest > to->latest ? from.latest : to->latest;
   if (from.level)
     to->level = !to->level || to->level == from.level ? from.level : CLASH;
@@ -125,7 +125,7 @@ static void find_needs(scopes *x) {
       w = need_of_var(x, n->a);
     else if (n->op == IR_LOAD)
       w.latest = x->buf[n->a] ? x->buf[n->a] : NEVER;
-    for (uint32_t i = 0; i < k; i++) merge(&w, x->need[ops[i]]);
+    for (uint32_t i = 0; i < k; i++) merge_need(&w, x->need[ops[i]]);
     x->need[e] = w;
   }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Verifying, third part: the types of the expressions that are used, and
- * what is kept about all of them. */
+ * Verifier, part 3: types of the expressions that are used, and the cached
+ * facts of all nodes. */
 #include "ir/edit.h"
 #include "ir/expr.h"
 #include "ir/import.h"
@@ -16,11 +16,11 @@ static tess_dtype with_lanes(tess_dtype t, uint16_t lanes) {
   return t;
 }
 
-static bool is_number(tess_dtype t) {
+static bool is_number_type(tess_dtype t) {
   return t.code != TESS_DTYPE_BOOL && t.code != TESS_DTYPE_HANDLE;
 }
 
-/* The value of an integer constant is one that its type has. */
+/* Is the value of an integer constant in the range of its type? */
 static bool int_ok(const ir_node *n) {
   tess_dtype t = n->dtype;
   if (t.lanes != 1) return false;
@@ -42,7 +42,7 @@ static bool binary_ok(const ir_program *p, const ir_node *n) {
   case IR_NE:
   case IR_LT:
   case IR_LE: return to_bool && a.code != TESS_DTYPE_HANDLE;
-  default: return ir_dtype_eq(n->dtype, a) && is_number(a);
+  default: return ir_dtype_eq(n->dtype, a) && is_number_type(a);
   }
 }
 
@@ -54,7 +54,7 @@ static bool select_ok(const ir_program *p, const ir_node *n) {
          ir_dtype_eq(dtype_of(p, n->c), n->dtype);
 }
 
-/* Indices are int64; the lanes of one that is a vector are the load's. */
+/* Indices are int64; a vector index has the lanes of the load. */
 static bool load_ok(const ir_program *p, const ir_node *n) {
   tess_dtype t = p->buf.v[n->a].dtype;
   uint16_t lanes = n->dtype.lanes;
@@ -77,11 +77,11 @@ static bool vector_ok(const ir_program *p, const ir_node *n) {
   tess_dtype a = dtype_of(p, n->a);
   if (n->dtype.lanes < 2 || !ir_dtype_eq(a, with_lanes(n->dtype, 1)))
     return false;
-  return n->op == IR_BROADCAST ||
-         (ir_is_int(a) && is_number(a) && ir_dtype_eq(a, dtype_of(p, n->b)));
+  return n->op == IR_BROADCAST || (ir_is_int(a) && is_number_type(a) &&
+                                   ir_dtype_eq(a, dtype_of(p, n->b)));
 }
 
-/* What kind of operands and result a function has. */
+/* The types of a function's operands and result. */
 typedef enum fn_type { FLOATS, NUMBERS, INTEGERS, BITS, ANYTHING } fn_type;
 
 static fn_type type_of_fn(ir_fn fn) {
@@ -123,7 +123,7 @@ static bool call_ok(const ir_program *p, const ir_node *n) {
   }
   if ((t == FLOATS && !ir_is_float(n->dtype)) ||
       (t == INTEGERS && !ir_is_int(n->dtype)) ||
-      (t == NUMBERS && !is_number(n->dtype)))
+      (t == NUMBERS && !is_number_type(n->dtype)))
     return false;
   for (uint32_t i = 0; i < n->n; i++)
     if (!ir_dtype_eq(dtype_of(p, p->arg.v[n->b + i]), n->dtype)) return false;
@@ -177,10 +177,10 @@ bool verify_nodes(verifier *v) {
 bool verify_facts(verifier *v) {
   const ir_program *p = v->p;
   for (ir_expr e = 1; e < p->node.n; e++) {
-    if (ir_is_true(p, e)) continue;
-    verify_fail(v, "what is kept about `");
+    if (ir_node_is_consistent(p, e)) continue;
+    verify_fail(v, "the cached facts of `");
     ir_print_expr(p, e, v->why);
-    str_puts(v->why, "` is not true");
+    str_puts(v->why, "` are wrong");
     return false;
   }
   return true;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Verifying, last part: what a block's inside accesses lies in the regions
- * that the block declares.  Wrong is only what is proved so: an access that
- * misses every declared region for certain, or one that must leave it
- * because nothing guards it and its index takes all its values.  The same
- * walk tells whether the values of blocks' variables stay in their domains,
- * and whether accesses stay within their buffers. */
+ * Verifier, last part: accesses are inside the regions that their blocks
+ * declare, values of iters inside their domains, accesses inside their buffers.
+ * Only what is proven wrong is refused: an access that must miss every declared
+ * region, or one that must leave it because it is unguarded and its index takes
+ * all its values. */
 #include "ir/arith/arith.h"
 #include "ir/arith/linear.h"
 #include "ir/edit.h"
@@ -13,46 +12,27 @@
 
 typedef struct checker {
   verifier *v;
-  bool shapes;    /* buffers' shapes are checked, not declared regions, */
-  bool guarded;   /* for what stands behind a condition, too */
+  bool shapes;    /* checks buffers' shapes, not declared regions, */
+  bool guarded;   /* of guarded accesses, too */
   ir_stmt block;  /* whose regions are checked */
-  bool whole;     /* its variables surely take all values of their domains */
+  bool whole;     /* its iters must take all values of their domains */
   bool reduces;   /* it is a reduction, which may read what it updates */
   ir_stmt *home;  /* by buffer: the statement that binds it */
-  bool *dead;     /* by statement: it never runs */
-  uint32_t *mark; /* by expression: when it was last looked into */
+  bool *dead;     /* by statement: it is unreachable */
+  uint32_t *mark; /* by expression: when it was last visited */
   uint32_t round;
-  ir_stmt at; /* the statement looked at */
+  ir_stmt at; /* the statement being checked */
 } checker;
 
 /* ---- one dimension ------------------------------------------------------ */
 
-/* The values that the variable claims are just those of its domain: a claim
- * may be wider, as when a loop around gets fewer iterations. */
-static bool claims_just(const ir_program *p, const ir_var_rec *v, ir_expr lo,
-                        ir_expr extent) {
+/* Are the variable's bounds exactly those of its domain?  They may be wider, as
+ * after a loop around it was shortened. */
+static bool bounds_are_exact(const ir_program *p, const ir_var_rec *v,
+                             ir_expr lo, ir_expr extent) {
   int64_t first, n;
   return ir_const_int(p, lo, &first) && ir_const_int(p, extent, &n) && n > 0 &&
          v->lo == first && v->hi == arith_add_hi(first, n - 1);
-}
-
-/* A variable that surely takes every value of its constant range while one
- * instance of the block runs, or all of them do. */
-static bool takes_all(const checker *c, ir_expr e) {
-  const ir_program *p = c->v->p;
-  const ir_node *n = ir_at(p, e);
-  if (n->op != IR_VAR) return false;
-  const ir_var_rec *r = &p->var.v[n->a];
-  const ir_stmt_rec *s = ir_st(p, r->owner);
-  if (r->kind == IR_VAR_LOOP)
-    return claims_just(p, r, s->lo, s->extent) &&
-           ir_is_ancestor(p, c->block, r->owner);
-  if (r->kind != IR_VAR_ITER || r->owner != c->block || !c->whole) return false;
-  ir_span it = ir_blk(p, c->block)->iters;
-  for (uint32_t i = it.at; i < it.at + it.n; i++)
-    if (p->iter.v[i].var == n->a)
-      return claims_just(p, r, p->iter.v[i].lo, p->iter.v[i].extent);
-  return false;
 }
 
 /* Below a loop that may run no iteration nothing is certain. */
@@ -62,19 +42,57 @@ static bool may_skip(const ir_program *p, ir_stmt s) {
          (r->kind == IR_LOOP && ir_at(p, r->extent)->lo < 1);
 }
 
-/* The variable is bound to a loop, or a sum of one and a constant, that runs
- * through as many values as it has. */
-static bool is_driven(const ir_program *p, const ir_iter *it) {
+/* The iteration variable v of a block; NULL: it is no longer one. */
+static const ir_iter *iter_of(const ir_program *p, ir_var v) {
+  ir_span it = ir_blk(p, p->var.v[v].owner)->iters;
+  for (uint32_t i = it.at; i < it.at + it.n; i++)
+    if (p->iter.v[i].var == v) return &p->iter.v[i];
+  return NULL;
+}
+
+/* The extent of the loop, or of the iteration variable of a block around, that
+ * v is; 0: neither. */
+static ir_expr extent_of_var(const ir_program *p, ir_var v) {
+  const ir_var_rec *r = &p->var.v[v];
+  if (r->kind == IR_VAR_LOOP) return ir_st(p, r->owner)->extent;
+  const ir_iter *it = r->kind == IR_VAR_ITER ? iter_of(p, v) : NULL;
+  return it ? it->extent : 0;
+}
+
+/* The variable is bound to *driver, a loop or an iteration variable of a block
+ * around, or to a sum of it and a constant, and has as many values; *driver is
+ * 0 where it has one value. */
+static bool is_driven(const ir_program *p, const ir_iter *it, ir_var *driver) {
   lin bind;
   int64_t n, m;
+  *driver = 0;
   lin_of(p, it->bind, &bind);
   if (bind.n == 0) return ir_const_int(p, it->extent, &n) && n == 1;
   if (bind.n != 1 || bind.t[0].k != 1) return false;
   const ir_node *x = ir_at(p, bind.t[0].atom);
-  if (x->op != IR_VAR || p->var.v[x->a].kind != IR_VAR_LOOP) return false;
-  const ir_stmt_rec *loop = ir_st(p, p->var.v[x->a].owner);
-  return ir_const_int(p, it->extent, &n) && ir_const_int(p, loop->extent, &m) &&
-         n == m;
+  if (x->op != IR_VAR) return false;
+  *driver = x->a;
+  ir_expr extent = extent_of_var(p, x->a);
+  return extent && ir_const_int(p, it->extent, &n) &&
+         ir_const_int(p, extent, &m) && n == m;
+}
+
+static bool all_instances_run(const ir_program *p, ir_stmt block);
+
+/* Every iteration variable is driven, no two by the same and none by one of a
+ * block that is not whole: they take all points of their domain together. */
+static bool is_driven_whole(const ir_program *p, ir_stmt block) {
+  ir_span it = ir_blk(p, block)->iters;
+  ir_var driver, other;
+  for (uint32_t i = it.at; i < it.at + it.n; i++) {
+    if (!is_driven(p, &p->iter.v[i], &driver)) return false;
+    const ir_var_rec *r = &p->var.v[driver];
+    if (driver && r->kind == IR_VAR_ITER && !all_instances_run(p, r->owner))
+      return false;
+    for (uint32_t k = it.at; driver && k < i; k++)
+      if (is_driven(p, &p->iter.v[k], &other) && other == driver) return false;
+  }
+  return true;
 }
 
 static bool is_reduction(const ir_program *p, ir_stmt block) {
@@ -82,14 +100,29 @@ static bool is_reduction(const ir_program *p, ir_stmt block) {
 }
 
 /* Whether every instance of the block runs, for all that is known. */
-static bool is_whole(const ir_program *p, ir_stmt block) {
-  const ir_block_rec *b = ir_blk(p, block);
-  for (uint32_t i = b->iters.at; i < b->iters.at + b->iters.n; i++)
-    if (!is_driven(p, &p->iter.v[i])) return false;
+static bool all_instances_run(const ir_program *p, ir_stmt block) {
   for (ir_stmt s = ir_st(p, block)->parent; s; s = ir_st(p, s)->parent)
     if (may_skip(p, s) || (ir_is_block(p, s) && ir_blk(p, s)->pred))
       return false;
-  return !b->pred;
+  return !ir_blk(p, block)->pred && is_driven_whole(p, block);
+}
+
+/* Must the variable take every value of its constant range while one instance
+ * of the block runs, or all of them do? */
+static bool takes_all(const checker *c, ir_expr e) {
+  const ir_program *p = c->v->p;
+  const ir_node *n = ir_at(p, e);
+  if (n->op != IR_VAR) return false;
+  const ir_var_rec *r = &p->var.v[n->a];
+  const ir_stmt_rec *s = ir_st(p, r->owner);
+  if (r->kind == IR_VAR_LOOP)
+    return bounds_are_exact(p, r, s->lo, s->extent) &&
+           ir_is_ancestor(p, c->block, r->owner);
+  if (r->kind != IR_VAR_ITER || !c->whole ||
+      (r->owner != c->block && !all_instances_run(p, r->owner)))
+    return false;
+  const ir_iter *it = iter_of(p, n->a);
+  return it && bounds_are_exact(p, r, it->lo, it->extent);
 }
 
 static bool is_exact(const checker *c, const lin *l) {
@@ -98,9 +131,9 @@ static bool is_exact(const checker *c, const lin *l) {
   return true;
 }
 
-/* Whether the `n` elements from offset `diff` on surely leave [0, extent). */
-static bool leaves(const checker *c, const lin *diff, int64_t n, ir_expr extent,
-                   bool guarded) {
+/* Must the `n` elements from offset `diff` on leave [0, extent)? */
+static bool must_leave(const checker *c, const lin *diff, int64_t n,
+                       ir_expr extent, bool guarded) {
   const ir_node *x = ir_at(c->v->p, extent);
   arith_range r = lin_range(c->v->p, diff);
   int64_t last = arith_add_hi(r.hi, n - 1), end = x->hi;
@@ -111,17 +144,17 @@ static bool leaves(const checker *c, const lin *diff, int64_t n, ir_expr extent,
 
 /* ---- one access --------------------------------------------------------- */
 
-/* A box: the values of `min` by dimension, with the block's variables of
- * `inner` (0: none) replaced by their bindings, and its extents. */
+/* A box: the values of `min` by dimension, with the iters of block `inner` (0:
+ * none) replaced by their bindings, and its extents. */
 typedef struct box {
   ir_buf buf;
   uint32_t at, step; /* mins in the pool, every step-th */
   ir_stmt inner;
 } box;
 
-/* Replaces the variables of block `inner` in l by their bindings; false
- * when that does not fit. */
-static bool rebind(const ir_program *p, lin *l, ir_stmt inner) {
+/* Replaces the iters of block `inner` in l by their bindings; false: it does
+ * not fit. */
+static bool substitute_bindings(const ir_program *p, lin *l, ir_stmt inner) {
   ir_span it = ir_blk(p, inner)->iters;
   for (uint32_t i = it.at; i < it.at + it.n; i++) {
     ir_expr ref = ir_ref(p, p->iter.v[i].var);
@@ -143,11 +176,11 @@ static bool offset(const ir_program *p, const box *b, ir_region r, uint32_t d,
   lin min;
   lin_of(p, p->arg.v[b->at + d * b->step], x);
   lin_of(p, ir_region_min(p, r, d), &min);
-  return (!b->inner || rebind(p, x, b->inner)) && lin_add(p, x, &min, -1);
+  return (!b->inner || substitute_bindings(p, x, b->inner)) &&
+         lin_add(p, x, &min, -1);
 }
 
-/* The region surely holds all of dimension d from its start on, or to its end.
- */
+/* Must the region contain all of dimension d from its start, or to its end? */
 static bool is_whole_from(const ir_program *p, ir_region r, uint32_t d,
                           bool end) {
   ir_expr min = ir_region_min(p, r, d);
@@ -166,8 +199,8 @@ static bool is_empty(const ir_program *p, ir_region r) {
   return false;
 }
 
-/* A box of what a block inside declares that holds nothing in some of its
- * iterations, which may be those that there are. */
+/* May the box, of a nested block's declaration, be empty in some iterations,
+ * which may be the only ones? */
 static bool may_be_empty(const ir_program *p, const box *b) {
   if (b->step != 2) return false;
   for (uint32_t d = 0; d < ir_ndim(p, b->buf); d++)
@@ -175,12 +208,12 @@ static bool may_be_empty(const ir_program *p, const box *b) {
   return false;
 }
 
-/* The box surely lies outside of its buffer. */
+/* Must the box be outside of its buffer? */
 static bool misses_buffer(const ir_program *p, const box *b) {
   for (uint32_t d = 0; d < ir_ndim(p, b->buf); d++) {
     lin x;
     lin_of(p, p->arg.v[b->at + d * 2], &x);
-    if (b->inner && !rebind(p, &x, b->inner)) continue;
+    if (b->inner && !substitute_bindings(p, &x, b->inner)) continue;
     arith_range r = lin_range(p, &x);
     int64_t n = ir_at(p, p->arg.v[b->at + d * 2 + 1])->hi;
     int64_t end = ir_at(p, ir_dim(p, b->buf, d))->hi;
@@ -190,13 +223,14 @@ static bool misses_buffer(const ir_program *p, const box *b) {
   return false;
 }
 
-/* What a block inside declares may overhang the buffer, or miss it. */
+/* The declaration of a nested block may overhang the buffer, or be outside. */
 static bool leaves_region(const checker *c, const box *b, ir_region r,
                           bool guarded) {
   const ir_program *p = c->v->p;
-  /* Where its last elements would lie it may hold none. */
+  /* Where its last elements would be it may be empty. */
   guarded |= may_be_empty(p, b);
-  /* Nothing leaves; and what declares nothing may be what never runs. */
+  /* The box may be inside; and an empty declaration may be of a block that
+   * never runs. */
   if ((b->step == 2 &&
        (is_empty(p, (ir_region){b->buf, b->at}) || misses_buffer(p, b))) ||
       (guarded && is_empty(p, r)))
@@ -211,13 +245,13 @@ static bool leaves_region(const checker *c, const box *b, ir_region r,
     bool low = lin_range(p, &x).lo < 0, whole = is_whole_from(p, r, d, true);
     if (wide && (low ? is_whole_from(p, r, d, false) : whole)) continue;
     if (wide && whole) n = 1;
-    if (leaves(c, &x, n < 1 ? 1 : n, ir_region_extent(p, r, d), guarded))
+    if (must_leave(c, &x, n < 1 ? 1 : n, ir_region_extent(p, r, d), guarded))
       return true;
   }
   return false;
 }
 
-/* 1: some region may hold the box, 0: none does, -1: none is declared. */
+/* 1: some region may contain the box, 0: none does, -1: none is declared. */
 static int held_by(const checker *c, const box *b, ir_span regions,
                    bool guarded) {
   const ir_program *p = c->v->p;
@@ -229,7 +263,7 @@ static int held_by(const checker *c, const box *b, ir_span regions,
   return found;
 }
 
-/* The box stays within its buffer, or nothing says that it does not. */
+/* Is the box inside its buffer, as far as is known? */
 static bool inside_ok(const checker *c, const box *b, bool write,
                       bool guarded) {
   const ir_program *p = c->v->p;
@@ -239,7 +273,7 @@ static bool inside_ok(const checker *c, const box *b, bool write,
     lin x;
     lin_of(p, at, &x);
     if (ir_at(p, at)->dtype.lanes != 1 ||
-        !leaves(c, &x, 1, ir_dim(p, b->buf, d), guarded))
+        !must_leave(c, &x, 1, ir_dim(p, b->buf, d), guarded))
       continue;
     arith_range r = lin_range(p, &x);
     verify_fail(c->v, "buffer '%s' is %s outside of its shape: index %u, `",
@@ -266,11 +300,11 @@ static bool box_ok(checker *c, const box *b, bool write, bool guarded) {
     int updated = held_by(c, b, r->writes, guarded);
     if (updated >= 0) held = updated;
   }
-  /* A reduction reads what it updates by what it says that it writes. */
+  /* A reduction reads what it updates by virtue of its write regions. */
   if (held == 1 ||
-      (!write && ir_notes_buffer(p, c->block, IR_HIDDEN_READS, b->buf)) ||
+      (!write && ir_anno_lists_buffer(p, c->block, IR_HIDDEN_READS, b->buf)) ||
       ((write || c->reduces) &&
-       ir_notes_buffer(p, c->block, IR_HIDDEN_WRITES, b->buf)))
+       ir_anno_lists_buffer(p, c->block, IR_HIDDEN_WRITES, b->buf)))
     return true;
   return verify_fail_at(
       c->v, c->at, "block '%s' %s buffer '%s' %s", ir_text(p, r->name),
@@ -292,8 +326,8 @@ static bool operands_ok(checker *c, ir_expr e, bool guarded) {
   return true;
 }
 
-/* Every node once a block, and once more without a guard when it was met
- * behind one first. */
+/* Visits every node once a block, and again if it was guarded first and now is
+ * not. */
 static bool loads_ok(checker *c, ir_expr e, bool guarded) {
   const ir_node *n = ir_at(c->v->p, e);
   if (ir_is_instead(c->v->p, e)) return true; /* addresses, not accesses */
@@ -307,14 +341,14 @@ static bool loads_ok(checker *c, ir_expr e, bool guarded) {
   return operands_ok(c, e, guarded);
 }
 
-/* A block's variable surely gets values outside of its domain. */
-static bool binding_ok(const checker *c, ir_stmt s, const ir_iter *it,
-                       bool guarded) {
+/* Must an iter get values outside of its domain? */
+static bool iter_values_ok(const checker *c, ir_stmt s, const ir_iter *it,
+                           bool guarded) {
   const ir_program *p = c->v->p;
   lin x, lo;
   lin_of(p, it->bind, &x);
   lin_of(p, it->lo, &lo);
-  if (!lin_add(p, &x, &lo, -1) || !leaves(c, &x, 1, it->extent, guarded))
+  if (!lin_add(p, &x, &lo, -1) || !must_leave(c, &x, 1, it->extent, guarded))
     return true;
   const ir_node *n = ir_at(p, it->bind);
   return verify_fail_at(c->v, s,
@@ -324,11 +358,11 @@ static bool binding_ok(const checker *c, ir_stmt s, const ir_iter *it,
                         (long long)n->lo, (long long)n->hi);
 }
 
-/* The regions of a block inside, over the loops around it. */
+/* The regions of a nested block, over the loops around it. */
 static bool nested_ok(checker *c, ir_stmt s, bool guarded) {
   const ir_program *p = c->v->p;
   const ir_block_rec *in = ir_blk(p, s);
-  if (in->pred && ir_is_const(p, in->pred, 0)) return true; /* dead inside */
+  if (in->pred && ir_is_const(p, in->pred, 0)) return true; /* unreachable */
   guarded |= in->pred != 0;
   uint32_t n = c->shapes ? 0 : in->reads.n + in->writes.n;
   for (uint32_t i = 0; i < n; i++) {
@@ -340,7 +374,7 @@ static bool nested_ok(checker *c, ir_stmt s, bool guarded) {
   }
   for (uint32_t i = in->iters.at; i < in->iters.at + in->iters.n; i++)
     if (!loads_ok(c, p->iter.v[i].bind, guarded) ||
-        !binding_ok(c, s, &p->iter.v[i], guarded))
+        !iter_values_ok(c, s, &p->iter.v[i], guarded))
       return false;
   return !in->pred || loads_ok(c, in->pred, guarded);
 }
@@ -423,8 +457,8 @@ static void mark_dead(checker *c, ir_stmt first) {
   for (ir_stmt s = first; s; s = ir_st(c->v->p, s)->next) c->dead[s] = true;
 }
 
-/* What a condition that is constant, or a loop that is empty, never lets run:
- * nothing it accesses is accessed. */
+/* Marks what is unreachable: under a condition that is constantly false, or in
+ * a loop without iterations.  Its accesses are not checked. */
 static void find_dead(checker *c, ir_stmt root) {
   const ir_program *p = c->v->p;
   for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
@@ -452,7 +486,7 @@ static bool func_ok(checker *c, ir_stmt root) {
   for (ir_stmt s = root; s; s = ir_next(p, s, root)) {
     if (!ir_is_block(p, s) || c->dead[s]) continue;
     c->block = s;
-    c->whole = is_whole(p, s);
+    c->whole = all_instances_run(p, s);
     c->reduces = is_reduction(p, s);
     c->round++;
     if (!matches_ok(c) || !list_ok(c, ir_st(p, s)->alt, false) ||
@@ -462,7 +496,7 @@ static bool func_ok(checker *c, ir_stmt root) {
   return true;
 }
 
-static bool check(verifier *v, bool shapes, bool guarded) {
+static bool check_block_regions(verifier *v, bool shapes, bool guarded) {
   const ir_program *p = v->p;
   checker c = {.v = v, .shapes = shapes, .guarded = guarded};
   c.home = arena_zalloc(v->scratch, p->buf.n * sizeof *c.home);
@@ -473,13 +507,13 @@ static bool check(verifier *v, bool shapes, bool guarded) {
   return true;
 }
 
-bool verify_regions(verifier *v) { return check(v, false, true); }
+bool verify_regions(verifier *v) { return check_block_regions(v, false, true); }
 
 bool ir_verify_bounds(const ir_program *p, bool guarded, arena *scratch,
                       strbuf *why) {
   arena_mark m = arena_get_mark(scratch);
   verifier v = {.p = p, .scratch = scratch, .why = why};
-  bool ok = check(&v, true, guarded);
+  bool ok = check_block_regions(&v, true, guarded);
   arena_reset_to(scratch, m);
   return ok;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Verifying, fourth part, second half: what each statement holds. */
+ * Verifier, part 4b: the expressions of each statement: kinds, types,
+ * scopes. */
 #include "ir/verify/verify_scope.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -11,18 +12,19 @@ static bool usable(const scopes *x, need w, ir_stmt level) {
          (!w.level || w.level == level);
 }
 
-/* The variable or buffer on whose account e may not stand there. */
-static ir_expr culprit(const scopes *x, ir_expr e, ir_stmt level) {
+/* The variable or buffer of e that is out of scope. */
+static ir_expr find_out_of_scope(const scopes *x, ir_expr e, ir_stmt level) {
   const uint32_t *ops;
   uint32_t fixed[3], n = ir_operands(x->v->p, e, &ops, fixed);
   for (uint32_t i = 0; i < n; i++)
-    if (!usable(x, x->need[ops[i]], level)) return culprit(x, ops[i], level);
+    if (!usable(x, x->need[ops[i]], level))
+      return find_out_of_scope(x, ops[i], level);
   return e;
 }
 
 static bool misplaced(scopes *x, ir_stmt s, ir_expr e, ir_stmt level) {
   const ir_program *p = x->v->p;
-  ir_expr c = culprit(x, e, level);
+  ir_expr c = find_out_of_scope(x, e, level);
   const ir_node *n = ir_at(p, c);
   if (n->op == IR_LOAD)
     return verify_fail_at(x->v, s, "buffer '%s' is used where it is not bound",
@@ -48,9 +50,9 @@ static bool typed_ok(scopes *x, ir_stmt s, ir_expr e, ir_stmt level,
   return verify_fail_at(x->v, s, "%s", "");
 }
 
-/* Values that a condition around `s` rules out may lie anywhere: lowered, the
- * condition is all that is left of the domains of blocks.  So may those of
- * threads that stand by, with conditions further in. */
+/* Values excluded by a condition around `s` may be out of range: after
+ * lowering, the condition is all that is left of the domains of blocks.  So may
+ * those of idle threads, with conditions nested further in. */
 static bool is_conditional(const ir_program *p, ir_stmt s) {
   while ((s = ir_st(p, s)->parent) && !ir_is_block(p, s)) {
     const ir_stmt_rec *r = ir_st(p, s);
@@ -60,7 +62,7 @@ static bool is_conditional(const ir_program *p, ir_stmt s) {
   return false;
 }
 
-/* The bounds that a variable claims hold its domain. */
+/* Do the variable's bounds contain its domain? */
 static bool bounds_ok(scopes *x, ir_stmt s, ir_var v, ir_expr lo,
                       ir_expr extent) {
   const ir_program *p = x->v->p;
@@ -118,7 +120,7 @@ static bool region_ok(scopes *x, ir_stmt s, ir_region r) {
 
 /* ---- statements --------------------------------------------------------- */
 
-/* A loop around has no iteration, or a predicate never holds. */
+/* Has a loop around the block no iteration, or is a predicate never true? */
 static bool never_runs(const ir_program *p, ir_stmt block) {
   for (ir_stmt s = block; s; s = ir_st(p, s)->parent) {
     ir_expr pred = ir_is_block(p, s) ? ir_blk(p, s)->pred : 0;
@@ -128,8 +130,8 @@ static bool never_runs(const ir_program *p, ir_stmt block) {
   return false;
 }
 
-/* A binding whose values all lie outside of the domain is surely wrong, if
- * the block may ever run. */
+/* A binding whose values are all outside of the domain is wrong if the block
+ * may ever run. */
 static bool binding_ok(scopes *x, ir_stmt s, const ir_iter *it) {
   const ir_program *p = x->v->p;
   const ir_node *bind = ir_at(p, it->bind);
@@ -176,7 +178,7 @@ static bool block_inside(scopes *x, ir_stmt s) {
   return true;
 }
 
-/* The lanes that the indices of an access span; 0: they do not fit. */
+/* The lanes that the indices of an access span; 0: inconsistent. */
 static uint32_t index_lanes(const ir_program *p, ir_span idx) {
   uint32_t most = 1;
   for (uint32_t i = 0; i < idx.n; i++) {
@@ -205,7 +207,8 @@ static bool store_types_ok(scopes *x, ir_stmt s, const ir_stmt_rec *r) {
                           ir_text(p, b->name), b->shape.n, r->idx.n);
   if (!lanes || lanes > UINT16_MAX ||
       !ir_dtype_eq(ir_at(p, r->value)->dtype, want))
-    return verify_fail_at(x->v, s, "the type of what is stored does not fit");
+    return verify_fail_at(x->v, s,
+                          "the type of the stored value does not match");
   if (r->mask && !ir_dtype_eq(ir_at(p, r->mask)->dtype, mask))
     return verify_fail_at(x->v, s, "the type of the mask does not fit");
   return true;
@@ -234,7 +237,7 @@ static bool let_ok(scopes *x, ir_stmt s, const ir_stmt_rec *r, ir_stmt level) {
                         ir_var_text(x->v->p, r->let_var, x->v->scratch));
 }
 
-/* What the statement holds, before anything that it binds can be seen. */
+/* The expressions of the statement, before its own binders are in scope. */
 static bool head_ok(scopes *x, ir_stmt s, ir_stmt level) {
   const ir_stmt_rec *r = ir_st(x->v->p, s);
   switch ((ir_kind)r->kind) {
@@ -315,7 +318,7 @@ static bool reducer_ok(scopes *x, uint32_t i) {
   return true;
 }
 
-/* A constant is as large as its buffer, whose shape is plain numbers. */
+/* A constant has the size of its buffer, whose shape is constant. */
 static bool constant_ok(verifier *v, const ir_const *c) {
   const ir_program *p = v->p;
   const ir_buf_rec *b = &p->buf.v[c->buf];

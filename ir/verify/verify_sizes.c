@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Verifying a program for some values of its sizes: indices that stay in
- * their buffers for all that was known before may be seen not to. */
+ * Bounds checking of a program for given values of its sizes: indices that are
+ * not provably out of bounds for all sizes may be for these. */
 #include "ir/edit.h"
 #include "ir/query.h"
 
@@ -21,9 +21,9 @@ static void set_shapes(sizing *z) {
   }
 }
 
-/* A variable like v that claims no more than that domain. */
-static ir_var narrow(sizing *z, ir_var v, ir_stmt owner, ir_expr lo,
-                     ir_expr extent) {
+/* A variable like v whose bounds are those of the domain. */
+static ir_var narrow_bounds(sizing *z, ir_var v, ir_stmt owner, ir_expr lo,
+                            ir_expr extent) {
   int64_t min, max;
   lo = ir_subst_expr(&z->sub, lo);
   extent = ir_subst_expr(&z->sub, extent);
@@ -39,13 +39,13 @@ static void set_statement(sizing *z, ir_stmt s) {
   ir_program *p = z->p;
   const ir_stmt_rec r = *ir_st(p, s);
   if (r.kind == IR_LOOP) {
-    ir_var w = narrow(z, r.var, s, r.lo, r.extent);
+    ir_var w = narrow_bounds(z, r.var, s, r.lo, r.extent);
     ir_st(p, s)->var = w;
   } else if (r.kind == IR_BLOCK) {
     ir_span it = ir_blk(p, s)->iters;
     for (uint32_t i = it.at; i < it.at + it.n; i++) {
       ir_iter v = p->iter.v[i];
-      ir_var w = narrow(z, v.var, s, v.lo, v.extent);
+      ir_var w = narrow_bounds(z, v.var, s, v.lo, v.extent);
       p->iter.v[i].var = w;
     }
   }
@@ -71,7 +71,7 @@ typedef struct verifying {
   bool ok;
 } verifying;
 
-static tess_status verify(void *ud) {
+static tess_status verify_narrowed(void *ud) {
   verifying *v = ud;
   ir_program_init(&v->copy, v->p->heap);
   ir_program_copy(&v->copy, v->p);
@@ -87,7 +87,7 @@ tess_status ir_verify_bounds_at(const ir_program *p, const int64_t *sizes,
                  .scratch = scratch,
                  .sizes = sizes,
                  .why = why};
-  tess_status s = mem_protect(p->heap, verify, &v);
+  tess_status s = mem_protect(p->heap, verify_narrowed, &v);
   ir_program_free(&v.copy);
   if (s || v.ok) return s;
   return why->bad ? str_status(why) : TESS_INVALID;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Verifying, first part: the tables.  Nothing is taken for granted here;
- * after it every index can be followed and every walk over expressions,
- * values, annotations and names ends. */
+ * Verifier, part 1: the tables.  Nothing is assumed; afterwards every index can
+ * be followed, and every walk over expressions, values, annotations and names
+ * ends. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "ir/verify/verify.h"
@@ -14,12 +14,12 @@ static bool span_ok(ir_span s, uint32_t n) {
   return s.at <= n && s.n <= n - s.at;
 }
 
-/* A name starts where the one before it ends. */
+/* A name starts where the previous one ends. */
 static bool name_ok(const ir_program *p, ir_str s) {
   return s < p->text.n && (!s || !p->text.v[s - 1]);
 }
 
-/* All elements of a span of the pool are indices below n, none is 0. */
+/* Are all elements of a run of the pool nonzero indices below n? */
 static bool run_ok(const ir_program *p, ir_span s, uint32_t n) {
   if (!span_ok(s, p->arg.n)) return false;
   for (uint32_t i = 0; i < s.n; i++)
@@ -49,14 +49,14 @@ static bool call_ok(const ir_program *p, ir_expr e, const ir_node *n) {
                               : n->n == nargs[n->a] && !n->c;
 }
 
-/* A mask stands behind the indices, too. */
+/* A mask is stored after the indices, too. */
 static bool load_ok(const ir_program *p, ir_expr e, const ir_node *n) {
   ir_span all = {n->b, n->n + (n->c ? 1u : 0u)};
   return in(n->a, p->buf.n) && run_ok(p, all, e) &&
          (!n->c || p->arg.v[n->b + n->n] == n->c);
 }
 
-/* Operands were made before what uses them. */
+/* Operands are older than their uses. */
 static bool node_ok(const ir_program *p, ir_expr e) {
   const ir_node *n = ir_at(p, e);
   bool pooled = n->op == IR_LOAD || n->op == IR_CALL;
@@ -223,7 +223,7 @@ static bool value_ok(const ir_program *p, ir_val i) {
   return true;
 }
 
-/* Values nest and share; as trees they must stay small. */
+/* Values nest and share; expanded to trees they must stay small. */
 static bool values_ok(verifier *v) {
   const ir_program *p = v->p;
   uint32_t *size = arena_array(v->scratch, uint32_t, p->value.n);
@@ -246,7 +246,7 @@ static bool values_ok(verifier *v) {
   return true;
 }
 
-/* What every table starts with. */
+/* The blank first entry of every table. */
 static bool starts_ok(const ir_program *p) {
   return p->node.n && p->var.n && p->buf.n && p->stmt.n && p->block.n &&
          p->reducer.n && p->func.n && p->anno.n && p->value.n && p->arg.n &&
@@ -287,8 +287,8 @@ static bool regions_ok(verifier *v, ir_stmt s, ir_span regions) {
   return true;
 }
 
-/* A buffer may be given another shape, after which a region that nobody uses
- * any more is not one of it; so only those of blocks in the trees count. */
+/* A buffer may get another shape, after which an unused region may no longer
+ * match it; so only regions of blocks in the trees are checked. */
 bool verify_blocks(verifier *v) {
   const ir_program *p = v->p;
   for (ir_stmt s = 1; s < p->stmt.n; s++) {

@@ -48,7 +48,7 @@ static void say(emission *m, ir_stmt into, ir_fn fn, int64_t left) {
 
 /* Before statement i what it needs is there. */
 static void wait_for(emission *m, ir_stmt into, uint32_t i) {
-  int64_t n = lower_pipe_on_their_way(m->x, i);
+  int64_t n = lower_pipe_in_flight(m->x, i);
   if (n > 0 && !m->in_loop) n = 0;
   if (n < 0 || m->left <= n) return;
   say(m, into, IR_FN_ASYNC_WAIT, n);
@@ -154,7 +154,8 @@ void lower_pipe_emit(pipe *x) {
   ir_stmt after = x->last ? group(p, into) : 0;
   ir_expr end = ir_binary(p, IR_MAX, m.steps, ir_index(p, x->last));
   for (int64_t t = 0; t < x->last; t++) put_time(&m, after, plus(x, end, t));
-  if (x->async && lower_pipe_sends_out(x)) say(&m, after, IR_FN_ASYNC_WAIT, 0);
+  if (x->async && lower_pipe_async_escapes(x))
+    say(&m, after, IR_FN_ASYNC_WAIT, 0);
   ir_st(p, x->loop)->anno = 0;
   ir_kill(p, x->loop);
   lower_splice(p, top);

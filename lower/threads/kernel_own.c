@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Does each thread touch elements of its own only?  It does where in some
- * dimension the index is c times the thread's place and a rest that spans
- * less than c.  Places that are settled already may be left out of the
- * rest. */
+ * Proves that threads access disjoint elements: in some dimension the index is
+ * c times the thread index plus a rest whose value range spans less than c.
+ * Thread indices known to be equal are left out of the rest. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "lower/threads/kernel.h"
@@ -60,9 +59,10 @@ static bool rest_bounds(const kernel *k, ir_stmt at, const index_form *f,
   return true;
 }
 
-/* Dimension d of all accesses tells the place in one axis. */
-static bool tells(const kernel *k, uint32_t n, const lower_access *const *v,
-                  uint32_t d, unsigned axis, kernel_axes known) {
+/* Dimension d of all accesses determines the thread index of an axis. */
+static bool determines_thread(const kernel *k, uint32_t n,
+                              const lower_access *const *v, uint32_t d,
+                              unsigned axis, kernel_axes known) {
   const ir_program *p = k->p;
   int64_t c = 0, least = 0, most = 0, other[3] = {0};
   for (uint32_t i = 0; i < n; i++) {
@@ -97,7 +97,7 @@ kernel_axes kernel_owned(const kernel *k, uint32_t n,
     more = false;
     for (unsigned a = 0; a < 3; a++)
       for (uint32_t d = 0; d < v[0]->idx.n && !(known >> a & 1); d++)
-        if (tells(k, n, v, d, a, known)) {
+        if (determines_thread(k, n, v, d, a, known)) {
           known |= (kernel_axes)(1u << a);
           more = true;
         }

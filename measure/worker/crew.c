@@ -206,7 +206,7 @@ static void handshake_timed_out(crew *c, slot *x) {
   char why[128];
   snprintf(why, sizeof why, "a worker took longer to answer than %g s",
            handshake_timeout(c->pool));
-  if (!c->pool->met) c->pool->silent += MUTE;
+  if (!c->pool->greeted) c->pool->silent += MUTE;
   discard_worker(c, x, TESS_INFRA, why);
 }
 
@@ -236,7 +236,7 @@ static void phase_timed_out(crew *c, slot *x) {
 static bool take_hello(crew *c, slot *x, const void *body, size_t n) {
   wire_hello h;
   if (!wire_read_hello(body, n, &h) || x->w->greeted) return false;
-  x->w->greeted = c->pool->met = true;
+  x->w->greeted = c->pool->greeted = true;
   c->pool->silent = 0;
   c->pool->ledger.spawn += clock_now() - x->w->started;
   set_phase(c, x, JOB_IDLE);

@@ -19,7 +19,7 @@ typedef struct referring {
   job_reference *out;
   backend_code *code;
   strbuf object;
-  interp oracle;
+  interp interp;
 } referring;
 
 static tess_status compile_base(referring *w) {
@@ -106,9 +106,9 @@ static tess_status compare_with_interpreter(referring *w) {
   bench_reset(&j->bench);
   for (uint32_t i = 0; i < j->bench.n; i++)
     args[i] = (interp_arg){j->bench.args[i], j->bench.param[i].bytes};
-  interp_init(&w->oracle, &j->heap);
+  interp_init(&w->interp, &j->heap);
   tess_status s =
-      interp_run(&w->oracle, &j->bench_program, j->bench.n, args, &o, &error);
+      interp_run(&w->interp, &j->bench_program, j->bench.n, args, &o, &error);
   if (s) note_interpreter(w, &error);
   return s;
 }
@@ -156,7 +156,7 @@ void job_do_reference(job_state *j, const job_bench *r, job_reference *out) {
   tess_status s = mem_protect(&j->heap, make_reference, &w);
   if (w.code) j->backend->unload(w.code);
   str_free(&w.object);
-  interp_free(&w.oracle);
+  interp_free(&w.interp);
   if (s) {
     job_say(&out->message, job_why(j, s));
     str_clear(&out->outputs);

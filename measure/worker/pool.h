@@ -16,7 +16,7 @@ struct measure_pool {
   measure_ledger ledger;
   uint32_t tasks; /* made so far */
   uint32_t silent; /* consecutive workers without a handshake */
-  bool met;        /* a worker completed the handshake */
+  bool greeted;    /* a worker completed the handshake */
 };
 
 struct measure_task {

@@ -73,7 +73,7 @@ unsigned sch_block_props(sch_state *s, ir_stmt top, ir_stmt block) {
   if (!is_dominant(p, top, block)) return 0;
   unsigned props = SCH_DOMINANT;
   if (spatial && !reads_what_it_writes(p, block)) props |= SCH_COMPLETE;
-  if (sch_has_init(p, block) && !opaque && !ir_place_reduced(p, block) &&
+  if (sch_has_init(p, block) && !opaque && !ir_reduce_iter_in_write(p, block) &&
       sch_reduction_commutes(p, block) && sch_is_affine(s, block))
     props |= SCH_REDUCTION;
   return props;

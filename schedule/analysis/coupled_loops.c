@@ -15,14 +15,14 @@ typedef struct tying {
   uint8_t set;      /* what that gets */
 } tying;
 
-static ir_look meet(const ir_program *p, ir_expr e, void *ud) {
+static ir_walk meet(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
   tying *t = ud;
-  if (n->op != IR_VAR || t->d->role[n->a] == DIST_SAME) return IR_LOOK_BELOW;
+  if (n->op != IR_VAR || t->d->role[n->a] == DIST_SAME) return IR_WALK_DESCEND;
   t->any |= t->drives[n->a];
   t->all &= t->drives[n->a];
   t->drives[n->a] |= t->set;
-  return IR_LOOK_BELOW;
+  return IR_WALK_DESCEND;
 }
 
 /* All that these speak of is tied if some of it is; true: that is new. */

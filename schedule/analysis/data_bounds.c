@@ -8,7 +8,7 @@
 
 bool sch_reads_stay(sch_state *s, ir_stmt top, ir_expr e, ir_stmt reader) {
   ir_buf buf = 0;
-  ir_stmt w = ir_changes(s->p, top, e, &buf);
+  ir_stmt w = ir_first_clobber(s->p, top, e, &buf);
   return !w ||
          sch_refuse(s, SCH_R_INPUT_OVERWRITTEN, .s = {w, reader}, .buf = buf);
 }

@@ -8,11 +8,11 @@ typedef struct marking {
   uint8_t bits, *drives;
 } marking;
 
-static ir_look mark_one(const ir_program *p, ir_expr e, void *ud) {
+static ir_walk mark_one(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
   const marking *m = ud;
   if (n->op == IR_VAR) m->drives[n->a] |= m->bits;
-  return IR_LOOK_BELOW;
+  return IR_WALK_DESCEND;
 }
 
 void sch_mark_vars(const ir_program *p, ir_expr e, uint8_t bits,

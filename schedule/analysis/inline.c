@@ -162,7 +162,8 @@ void sch_end_claims(sch_state *s, ir_stmt top, ir_span reads) {
   for (ir_stmt q = top; q; q = ir_next(p, q, top))
     for (uint32_t i = reads.at; ir_is_block(p, q) && i < reads.at + reads.n;
          i++)
-      ir_unnote_buffer(p, s->scratch, q, IR_EXPLICIT_READS, p->region.v[i].buf);
+      ir_anno_remove_buffer(p, s->scratch, q, IR_EXPLICIT_READS,
+                            p->region.v[i].buf);
 }
 
 void sch_refresh_regions(sch_state *s, ir_stmt top) {

@@ -221,9 +221,10 @@ bool sch_check_movable(sch_state *s, ir_stmt scope, ir_stmt block) {
 }
 
 bool sch_check_movable_whole(sch_state *s, const sch_move *m) {
-  bool reduces = sch_reduction_commutes(s->p, m->block) ||
-                 (ir_reduces_in_order(s->p, m->block) &&
-                  ir_reduces_as_declared(s->p, s->scratch, m->block, m->meet));
+  bool reduces =
+      sch_reduction_commutes(s->p, m->block) ||
+      (ir_reduces_in_order(s->p, m->block) &&
+       ir_reduces_in_declared_order(s->p, s->scratch, m->block, m->meet));
   return check_movable(s, m->scope, m->block, reduces) &&
          sch_adds_once(s, m->block, m->meet);
 }
@@ -406,7 +407,7 @@ bool sch_old_instances(sch_state *s, ir_stmt block, ir_stmt meet,
     if (!ir_const_int(p, extent[k], &out[k].extent)) return false;
     out[k].min = lo[k];
   }
-  ir_expr pred = ir_unclipped(p, block, &v);
+  ir_expr pred = ir_unclipped_predicate(p, block, &v);
   return arith_map_is(p, s->scratch, ARITH_MAP_SURJECTIVE, v.l.n, v.l.var,
                       v.l.extent, it.n, bind, lo, extent, pred);
 }
@@ -450,7 +451,7 @@ bool sch_can_run_all(sch_state *s, ir_stmt block) {
   ir_program *p = s->p;
   const ir_block_rec *b = ir_blk(p, block);
   ir_view v = {.pred = b->pred};
-  if (v.pred && ir_unclipped(p, block, &v)) return false;
+  if (v.pred && ir_unclipped_predicate(p, block, &v)) return false;
   if (!stays_inside(p, b->writes)) return false;
   return runs_all(s, block) ||
          (!sch_has_init(p, block) && stays_inside(p, b->reads) &&

@@ -103,7 +103,7 @@ bool sch_nest_starts_at_init(sch_state *s, ir_stmt scope, ir_stmt loop,
                              const sch_nest *nest) {
   ir_loops l;
   return all_loops(s, scope, loop, nest, &l) &&
-         ir_counts_from_init(s->p, s->scratch, &l, nest->niters, nest->iter);
+         ir_loops_start_at_init(s->p, s->scratch, &l, nest->niters, nest->iter);
 }
 
 /* ---- the instances there were ------------------------------------------- */

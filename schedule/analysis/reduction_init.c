@@ -13,7 +13,7 @@ bool sch_begins_at_init(sch_state *s, ir_stmt block, ir_stmt top) {
   const ir_program *p = s->p;
   ir_stmt above = top ? ir_st(p, top)->parent : ir_scope_of(p, block);
   sch_clash clash;
-  if (ir_counts_from_start(p, s->scratch, block, above)) return true;
+  if (ir_block_starts_at_init(p, s->scratch, block, above)) return true;
   if (poly_starts_first(s, block, top, &clash)) return true;
   return sch_refuse(s, SCH_R_INIT_LATE, .s = {block}, .clash = clash);
 }
@@ -145,8 +145,8 @@ bool sch_adds_once(sch_state *s, ir_stmt block, ir_stmt meet) {
   sch_clash clash;
   if (top == block || !sch_has_init(s->p, block)) return true;
   if (is_one_to_one(s, block, top) &&
-      (whole ||
-       ir_counts_from_start(s->p, s->scratch, block, ir_scope_of(s->p, block))))
+      (whole || ir_block_starts_at_init(s->p, s->scratch, block,
+                                        ir_scope_of(s->p, block))))
     return true;
   if (whole && repeats_whole(s, block, top)) return true;
   if (poly_adds_once(s, block, top, &lost, &clash)) return true;

@@ -90,14 +90,14 @@ typedef struct use {
   unsigned uses;
 } use;
 
-static ir_look add_uses(const ir_program *p, ir_expr e, void *ud) {
+static ir_walk add_uses(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
   use *u = ud;
-  if (!u->block && !n->has_load && !(n->vars & u->d->bits)) return IR_LOOK_PAST;
+  if (!u->block && !n->has_load && !(n->vars & u->d->bits)) return IR_WALK_SKIP;
   if (n->op == IR_VAR) u->uses |= uses_var(u->d, u->block, n->a);
-  if (n->op != IR_LOAD && n->op != IR_CALL) return IR_LOOK_BELOW;
+  if (n->op != IR_LOAD && n->op != IR_CALL) return IR_WALK_DESCEND;
   u->uses |= USES_LOAD;
-  return IR_LOOK_PAST;
+  return IR_WALK_SKIP;
 }
 
 static unsigned uses(const dist *d, ir_stmt block, ir_expr e) {

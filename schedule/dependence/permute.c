@@ -144,7 +144,8 @@ static bool starts_as_before(nest *t, bool apart, ir_stmt block) {
   ir_expr pred = ir_blk(p, block)->pred;
   return keep_order(t, SHARED) &&
          (!pred || arith_holds_at_start(p, pred, t->drives, PURE_R)) &&
-         ir_counts_from_start(p, t->d.s->scratch, block, ir_scope_of(p, block));
+         ir_block_starts_at_init(p, t->d.s->scratch, block,
+                                 ir_scope_of(p, block));
 }
 
 /* No iteration of the nest has a say in what is reduced: each runs the same

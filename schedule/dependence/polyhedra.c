@@ -151,7 +151,7 @@ poly_verdict poly_meet(const dist *d, ir_stmt b1, ir_stmt b2, ir_buf buf,
                        sch_clash *out) {
   ir_mark mark = ir_get_mark(d->s->p);
   poly_verdict v = meet(d, b1, b2, buf, out);
-  ir_forget_since(d->s->p, mark);
+  ir_rollback(d->s->p, mark);
   return v;
 }
 

@@ -22,7 +22,8 @@ static bool may_cross(const ir_program *p, ir_stmt loop, int thread,
   const ir_block_rec *b = ir_blk(p, block);
   bool reduces = false;
   if (!is_of_block(thread) || !b->reducer || ir_reduces_in_order(p, block) ||
-      b->writes.n != p->reducer.v[b->reducer].n || ir_place_reduced(p, block))
+      b->writes.n != p->reducer.v[b->reducer].n ||
+      ir_reduce_iter_in_write(p, block))
     return false;
   for (uint32_t i = b->iters.at; i < b->iters.at + b->iters.n; i++) {
     if (!ir_uses_var(p, p->iter.v[i].bind, ir_st(p, loop)->var)) continue;
@@ -349,7 +350,7 @@ static bool bounds_allow(dist *d, ir_stmt loop, int thread) {
     for (uint32_t i = 0; i < n && reader; i++) {
       loads l = {.n = 0};
       ir_buf buf = 0;
-      if (!ir_changes(p, loop, e[i], &buf)) continue;
+      if (!ir_first_clobber(p, loop, e[i], &buf)) continue;
       ir_visit(p, s->scratch, e[i], note_load, &l);
       if (l.n > MOST_LOADS)
         return sch_refuse(s, SCH_R_RACE_OTHER, .s = {reader, reader},

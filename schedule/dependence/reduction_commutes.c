@@ -102,7 +102,7 @@ static bool reads(const ir_program *p, ir_expr e, void *u) {
 static bool stmt_commutes(updates *u, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(u->p, s);
   if (r->kind == IR_STORE) return store_commutes(u, r);
-  return !ir_any_held(u->p, s, reads, u) &&
+  return !ir_stmt_any_expr(u->p, s, reads, u) &&
          (r->kind != IR_EVALUATE || !ir_has_effects(u->p, s));
 }
 

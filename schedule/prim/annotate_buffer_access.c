@@ -93,8 +93,8 @@ static bool change(sch_state *s, void *ud) {
   ir_span side =
       write ? ir_blk(p, a->block)->writes : ir_blk(p, a->block)->reads;
   p->region.v[side.at + index] = r;
-  ir_note_buffer(p, s->scratch, a->block,
-                 write ? IR_EXPLICIT_WRITES : IR_EXPLICIT_READS, buf);
+  ir_anno_add_buffer(p, s->scratch, a->block,
+                     write ? IR_EXPLICIT_WRITES : IR_EXPLICIT_READS, buf);
   sch_widen_scope(s, ir_scope_of(p, a->block));
   p->edits++;
   return is_possible(s) ||

@@ -71,7 +71,7 @@ static bool fills_box(sch_state *s, ir_stmt block, ir_stmt loop, ir_region r) {
   bool fills =
       ir_may_access_box(p, s->scratch, block, r, around, min, min + n) &&
       ir_must_access_box(p, s->scratch, block, r, around, min, min + n, 0);
-  ir_forget_since(p, mark);
+  ir_rollback(p, mark);
   return fills;
 }
 

@@ -492,7 +492,7 @@ static void settle(sch_state *s, plan *pl, bool units) {
       (check_latest(s, pl, units) && !pl->repeats))
     return;
   *pl = was;
-  ir_forget_since(s->p, mark);
+  ir_rollback(s->p, mark);
 }
 
 /* What one producer makes, else what all make together, else what they then
@@ -503,9 +503,9 @@ static bool find_nest(sch_state *s, plan *pl, bool units) {
   if (check_nest(s, pl, pl->span, units)) return true;
   if (s->quick) return false;
   sch_refusal why = s->refusal;
-  ir_forget_since(s->p, mark);
+  ir_rollback(s->p, mark);
   if (pl->under_loop > 1 && check_nest(s, pl, wide, units)) return true;
-  ir_forget_since(s->p, mark);
+  ir_rollback(s->p, mark);
   if (check_latest(s, pl, units)) return true;
   s->refusal = why;
   return false;

@@ -398,8 +398,8 @@ static bool check_users(sch_rfactor *w) {
 static bool check_hidden(const sch_rfactor *w) {
   const ir_program *p = w->s->p;
   for (ir_buf b = 1; ir_st(p, w->block)->anno && b < p->buf.n; b++)
-    if (ir_notes_buffer(p, w->block, IR_HIDDEN_READS, b) ||
-        ir_notes_buffer(p, w->block, IR_HIDDEN_WRITES, b))
+    if (ir_anno_lists_buffer(p, w->block, IR_HIDDEN_READS, b) ||
+        ir_anno_lists_buffer(p, w->block, IR_HIDDEN_WRITES, b))
       return sch_refuse(w->s, SCH_R_BUFFER_HIDDEN, .s = {w->block}, .buf = b);
   return true;
 }

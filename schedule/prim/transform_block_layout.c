@@ -106,9 +106,9 @@ static bool starts_by_reduced(const ir_program *p, ir_stmt block) {
     for (ir_stmt s = top; s; s = ir_next(p, s, top))
       for (uint32_t k = it.at; k < it.at + it.n; k++)
         if (p->iter.v[k].kind == IR_REDUCE &&
-            ir_any_held(p, s, uses, &p->iter.v[k].var))
+            ir_stmt_any_expr(p, s, uses, &p->iter.v[k].var))
           return true;
-  return ir_place_reduced(p, block);
+  return ir_reduce_iter_in_write(p, block);
 }
 
 /* The instances may be run in any order that keeps, for each point of the

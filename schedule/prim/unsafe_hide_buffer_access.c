@@ -80,7 +80,7 @@ unsafe_hide_buffer_access_apply(sch_state *s,
   for (uint32_t i = 0; i < r.n; i++) {
     ir_region old = p->region.v[r.at + i];
     if (is_listed(a->buf_index_array, i))
-      ir_note_buffer(p, s->scratch, a->block, key, old.buf);
+      ir_anno_add_buffer(p, s->scratch, a->block, key, old.buf);
     else
       keep[n++] = old;
   }

@@ -56,7 +56,7 @@ bool sch_stage_finds_own(sch_state *s, ir_stmt block, ir_buf buf) {
   const ir_program *p = s->p;
   for (ir_stmt b = block; b; b = ir_next(p, b, block))
     if (ir_is_block(p, b) && sch_has_init(p, b) && sch_writes_buf(p, b, buf) &&
-        (ir_place_reduced(p, b) || !sch_begins_at_init(s, b, 0)))
+        (ir_reduce_iter_in_write(p, b) || !sch_begins_at_init(s, b, 0)))
       return false;
   return true;
 }

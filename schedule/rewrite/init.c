@@ -119,8 +119,8 @@ static bool check_effects(const work *w) {
 static bool check_hidden(const work *w) {
   const ir_program *p = w->s->p;
   for (ir_buf b = 1; ir_st(p, w->block)->anno && b < p->buf.n; b++)
-    if ((ir_notes_buffer(p, w->block, IR_HIDDEN_READS, b) ||
-         ir_notes_buffer(p, w->block, IR_HIDDEN_WRITES, b)) &&
+    if ((ir_anno_lists_buffer(p, w->block, IR_HIDDEN_READS, b) ||
+         ir_anno_lists_buffer(p, w->block, IR_HIDDEN_WRITES, b)) &&
         sch_init_uses(p, w->block, b))
       return sch_refuse(w->s, SCH_R_BUFFER_HIDDEN, .s = {w->block}, .buf = b);
   return true;

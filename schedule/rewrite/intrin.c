@@ -65,10 +65,10 @@ bool sch_find_intrin(sch_state *s, const char *name, uint32_t *desc,
 
 /* ---- expressions -------------------------------------------------------- */
 
-static ir_look is_inner(const ir_program *p, ir_expr e, void *ud) {
+static ir_walk is_inner(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
   const uint8_t *inner = ud;
-  return n->op == IR_VAR && inner[n->a] ? IR_LOOK_FOUND : IR_LOOK_BELOW;
+  return n->op == IR_VAR && inner[n->a] ? IR_WALK_FOUND : IR_WALK_DESCEND;
 }
 
 static bool uses_inner(const match *m, ir_expr e) {

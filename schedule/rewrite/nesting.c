@@ -69,7 +69,7 @@ bool sch_nest_in_block(sch_state *s, ir_stmt first, ir_stmt last, bool units,
   ir_mark mark = ir_get_mark(s->p);
   w.outside = sch_loops_of(s, first);
   if (!nest_divide(&w) || !nest_terms(&w)) {
-    ir_forget_since(s->p, mark);
+    ir_rollback(s->p, mark);
     return false;
   }
   *made = change(&w);

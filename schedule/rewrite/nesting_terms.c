@@ -88,7 +88,7 @@ static ir_expr inside(nest_work *w, ir_expr e) {
 static bool changes(const nest_work *w, ir_expr e) {
   ir_buf buf;
   for (ir_stmt t = w->first; t; t = t == w->last ? 0 : ir_st(w->p, t)->next)
-    if (ir_changes(w->p, t, e, &buf)) return true;
+    if (ir_first_clobber(w->p, t, e, &buf)) return true;
   return false;
 }
 

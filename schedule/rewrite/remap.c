@@ -121,13 +121,13 @@ static const ir_iter *nth_iter(const ir_program *p, ir_stmt block, uint32_t k) {
   return &p->iter.v[ir_blk(p, block)->iters.at + k];
 }
 
-static ir_look look_for_other(const ir_program *p, ir_expr e, void *ud) {
+static ir_walk look_for_other(const ir_program *p, ir_expr e, void *ud) {
   (void)ud;
   const ir_node *n = ir_at(p, e);
-  if (n->op == IR_LOAD || n->op == IR_CALL) return IR_LOOK_FOUND;
+  if (n->op == IR_LOAD || n->op == IR_CALL) return IR_WALK_FOUND;
   if (n->op == IR_VAR && p->var.v[n->a].kind != IR_VAR_SIZE)
-    return IR_LOOK_FOUND;
-  return IR_LOOK_BELOW;
+    return IR_WALK_FOUND;
+  return IR_WALK_DESCEND;
 }
 
 /* From a constant on, and as long wherever the block runs: a constant, or at

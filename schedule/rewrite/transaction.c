@@ -32,7 +32,7 @@ static bool is_free(sch_state *s, ir_stmt l) {
   ir_mark mark = ir_get_mark(s->p);
   int thread = r->loop_kind == IR_THREAD ? r->thread : -1;
   bool is = sch_iterations_free(s, l, thread, 0, NULL);
-  ir_forget_since(s->p, mark);
+  ir_rollback(s->p, mark);
   return is;
 }
 
@@ -106,7 +106,7 @@ static bool apply(sch_state *s, bool (*change)(sch_state *s, void *ud),
   ir_stmt scope = inner_scope(s->p, at);
   ir_mark mark = ir_get_mark(s->p);
   bool ok = change(s, ud);
-  if (!ok) ir_forget_since(s->p, mark);
+  if (!ok) ir_rollback(s->p, mark);
   if (ok && scope) sch_widen_scope(s, scope);
   return ok;
 }
@@ -158,10 +158,10 @@ static bool any_racing(const ir_program *p, ir_stmt loop) {
   return false;
 }
 
-static ir_look look_for_digit(const ir_program *p, ir_expr e, void *var) {
+static ir_walk look_for_digit(const ir_program *p, ir_expr e, void *var) {
   ir_op op = (ir_op)ir_at(p, e)->op;
-  if (!ir_uses_var(p, e, *(ir_var *)var)) return IR_LOOK_PAST;
-  return op == IR_DIV || op == IR_MOD ? IR_LOOK_FOUND : IR_LOOK_BELOW;
+  if (!ir_uses_var(p, e, *(ir_var *)var)) return IR_WALK_SKIP;
+  return op == IR_DIV || op == IR_MOD ? IR_WALK_FOUND : IR_WALK_DESCEND;
 }
 
 static bool has_digit(const ir_program *p, ir_expr e, void *var) {
@@ -176,7 +176,7 @@ static bool any_intricate(const ir_program *p, ir_stmt loop) {
   for (ir_stmt a = loop; a; a = sch_next_outside(p, a, loop)) {
     if (ir_is_block(p, a) ? ir_blk(p, a)->pred != 0 : !ir_is_loop(p, a))
       return true;
-    if (ir_any_held(p, a, has_digit, &v)) return true;
+    if (ir_stmt_any_expr(p, a, has_digit, &v)) return true;
   }
   return false;
 }
@@ -196,7 +196,7 @@ static bool rehearse(sch_state *s, bool (*check)(sch_state *s, void *ud),
     return attempt(s, change, ud, loops, at, SCH_R_WOULD_RACE, false);
   ir_mark mark = ir_get_mark(s->p);
   bool can = check(s, ud);
-  ir_forget_since(s->p, mark);
+  ir_rollback(s->p, mark);
   return can;
 }
 

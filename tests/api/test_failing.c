@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What failing calls leave behind: NULL or 0 where they would have given
- * something, nothing elsewhere, and a message of one line. */
+ * Postconditions of failing calls: NULL or 0 in outputs that would be owned,
+ * other outputs unchanged, and a message of one line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a host does with nothing but the public header: imperative blocks, a
- * reducer of its own, a space, a strategy and a cost model in C, a run of the
+ * A host that uses only the public header: imperative blocks, a custom
+ * reducer, a space, a strategy and a cost model in C, a run of the
  * search with its database, and kernels called directly. */
 #include <setjmp.h>
 #include <stdarg.h>

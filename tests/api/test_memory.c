@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Public calls with each of their allocations failing in turn, and under caps
- * that leave them ever more room: TESS_NOMEM, or TESS_LIMIT where the cap
+ * Fault injection: public calls with each of their allocations failing, and
+ * under increasing memory caps: TESS_NOMEM, or TESS_LIMIT where the cap
  * refuses, with a message, or success; nothing leaks, and the next call
  * works. */
 #include "base/context.h"
@@ -143,7 +143,7 @@ static void check_step(fixture *f, const char *what, uint64_t n, bool lacking,
   f->text = NULL;
 }
 
-/* Every `stride`-th allocation of the step fails in turn. */
+/* Fails every `stride`-th allocation of the step, one a run. */
 static void each_failure(fixture *f, const char *what, uint64_t stride,
                          tess_status (*step)(fixture *f)) {
   uint64_t failed = 1;

@@ -23,7 +23,7 @@ static void log_line(void *ud, int level, const char *text) {
   strcpy(k->logged, text);
 }
 
-static void start(ctx_case *k, size_t cap) {
+static void context_start(ctx_case *k, size_t cap) {
   memset(k, 0, sizeof *k);
   k->alloc = fault_allocator(&k->fault);
   tess_options o = {.struct_size = sizeof o,
@@ -35,7 +35,7 @@ static void start(ctx_case *k, size_t cap) {
   assert_int_equal(tess_context_new(&o, &k->c), TESS_OK);
 }
 
-static void end(ctx_case *k) {
+static void context_end(ctx_case *k) {
   tess_context_free(k->c);
   assert_int_equal(k->fault.live_blocks, 0);
   assert_int_equal(k->fault.broken, 0);
@@ -44,7 +44,7 @@ static void end(ctx_case *k) {
 static void test_options(void **state) {
   (void)state;
   ctx_case k;
-  start(&k, 0);
+  context_start(&k, 0);
   assert_string_equal(k.c->worker_path, "/some/where");
   ctx_log(k.c, TESS_LOG_WARN, "%d left", 3);
   assert_int_equal(k.told, TESS_LOG_WARN);
@@ -53,12 +53,12 @@ static void test_options(void **state) {
   assert_int_equal(k.told, TESS_LOG_WARN);
   assert_string_equal(k.logged, "only 2 left");
   ctx_warn(k.c, 8, "none left");
-  ctx_warn(k.c, 7, "only %d left", 2); /* which was told */
+  ctx_warn(k.c, 7, "only %d left", 2); /* as logged */
   assert_string_equal(k.logged, "none left");
   assert_false(thread_flag_is_raised(&k.c->stop));
   tess_stop(k.c);
   assert_true(thread_flag_is_raised(&k.c->stop));
-  end(&k);
+  context_end(&k);
   tess_context *c;
   assert_int_equal(tess_context_new(NULL, &c), TESS_OK);
   ctx_log(c, TESS_LOG_INFO, "nobody listens");
@@ -68,7 +68,7 @@ static void test_options(void **state) {
 
 enum { LANES = 4, PIECES = 64, LINGER = 200 };
 
-/* An allocator without a lock, which gives other threads the time to come. */
+/* An allocator without a lock, which yields to other threads. */
 typedef struct plain_host {
   size_t used;
   atomic_int inside, met;
@@ -88,7 +88,7 @@ static void *count_bytes(void *ud, void *ptr, size_t osize, size_t nsize) {
   return p;
 }
 
-/* What a thread of the engine does: a heap of its own over the context's
+/* What a worker thread of the engine does: a heap of its own over the context's
  * allocator. */
 static bool use_memory(void *ud, uint32_t item, uint32_t thread) {
   tess_context *c = ud;
@@ -117,7 +117,8 @@ static void test_threads_take_turns_with_the_hosts_allocator(void **state) {
   assert_int_equal(host.used, 0);
 }
 
-/* Of older and newer hosts what is known here counts; other sizes are none. */
+/* Of structs of older and newer hosts the known members are taken; other sizes
+ * are refused. */
 static void test_struct_sizes(void **state) {
   (void)state;
   static const uint32_t none[] = {0, 1,  4,  5,
@@ -168,7 +169,7 @@ static void keep_line(void *ud, int level, const char *text) {
   snprintf(ud, 2100, "%s", text);
 }
 
-/* Whatever a plugged-in function says, the log gets one line. */
+/* Whatever a callback reports, the log gets one line. */
 static void test_log_has_one_line(void **state) {
   (void)state;
   static const struct {
@@ -226,7 +227,7 @@ static tess_status works(void *ud) {
 static void test_every_failure_has_words(void **state) {
   (void)state;
   ctx_case k;
-  start(&k, 100000);
+  context_start(&k, 100000);
   assert_int_equal(ctx_run(k.c, says_nothing, k.c), TESS_NOT_FOUND);
   assert_string_equal(tess_error(k.c)->message, "not found");
   assert_int_equal(ctx_run(k.c, uses_much, k.c), TESS_LIMIT);
@@ -251,7 +252,7 @@ static void test_every_failure_has_words(void **state) {
   assert_int_equal(e->code, TESS_OK);
   assert_string_equal(e->message, "");
   assert_string_equal(e->primitive, "");
-  end(&k);
+  context_end(&k);
 }
 
 static void write_detail(void *ud, strbuf *out) {
@@ -262,7 +263,7 @@ static void test_details_are_written_when_read(void **state) {
   (void)state;
   ctx_case k;
   int times = 0;
-  start(&k, 0);
+  context_start(&k, 0);
   ctx_fail(k.c, TESS_REFUSED, "no");
   ctx_set_detail(k.c, write_detail, &times);
   assert_int_equal(times, 0);
@@ -273,7 +274,7 @@ static void test_details_are_written_when_read(void **state) {
   ctx_clear(k.c);
   assert_string_equal(tess_error(k.c)->detail, "");
   assert_int_equal(times, 1);
-  /* What goes is what the details are written from, or is not. */
+  /* The object dies from which the details would be written, or another one. */
   ctx_fail(k.c, TESS_REFUSED, "no");
   ctx_set_detail(k.c, write_detail, &times);
   ctx_forget(k.c, &k);
@@ -286,7 +287,7 @@ static void test_details_are_written_when_read(void **state) {
   ctx_set_detail(k.c, write_detail, &times);
   fault_arm(&k.fault, 1);
   assert_string_equal(tess_error(k.c)->detail, "");
-  end(&k);
+  context_end(&k);
 }
 
 static tess_status makes_text(void *ud) {
@@ -307,13 +308,13 @@ static void test_texts(void **state) {
   (void)state;
   ctx_case k;
   char *text = NULL;
-  start(&k, 0);
+  context_start(&k, 0);
   void *both[] = {k.c, &text};
   assert_int_equal(ctx_run(k.c, makes_text, both), TESS_OK);
   assert_string_equal(text, "twelve bytes");
   tess_text_free(k.c, text);
   tess_text_free(k.c, NULL);
-  end(&k);
+  context_end(&k);
   assert_string_equal(tess_status_name(TESS_LIMIT), "LIMIT");
   assert_string_equal(tess_status_text(TESS_LIMIT), "a limit was reached");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whole files: what was written is read, and failures leave the old file
- * and say which and why. */
+ * Whole files: what was written is read back, and failures leave the old file
+ * and report what failed and why. */
 #include "support/test.h"
 #include "base/file.h"
 
@@ -17,7 +17,7 @@ typedef struct file_case {
   char dir[64], path[128];
 } file_case;
 
-static void start(file_case *c) {
+static void file_start(file_case *c) {
   test_heap_start(&c->t, 0);
   str_init(&c->text, &c->t.heap);
   err_clear(&c->err);
@@ -27,7 +27,7 @@ static void start(file_case *c) {
 }
 
 /* The folder holds the given number of files, none of them temporary. */
-static void end(file_case *c, int files) {
+static void file_end(file_case *c, int files) {
   DIR *d = opendir(c->dir);
   char path[512];
   for (struct dirent *e; (e = readdir(d));) {
@@ -44,7 +44,7 @@ static void end(file_case *c, int files) {
   test_heap_end(&c->t);
 }
 
-static void write_text(file_case *c, const char *text) {
+static void file_write_text(file_case *c, const char *text) {
   assert_int_equal(file_write(c->path, text, strlen(text), &c->err), TESS_OK);
 }
 
@@ -57,31 +57,31 @@ static void holds(file_case *c, const char *path, const char *text) {
 static void test_round_trip(void **state) {
   (void)state;
   file_case c;
-  start(&c);
-  write_text(&c, "one\n");
+  file_start(&c);
+  file_write_text(&c, "one\n");
   holds(&c, c.path, "one\n");
-  write_text(&c, "");
+  file_write_text(&c, "");
   holds(&c, c.path, "");
   char *big = malloc(300001);
   memset(big, 'z', 300000);
   big[300000] = '\0';
-  write_text(&c, big);
+  file_write_text(&c, big);
   holds(&c, c.path, big);
   free(big);
-  end(&c, 1);
+  file_end(&c, 1);
 }
 
 static void test_reading_fails_clearly(void **state) {
   (void)state;
   file_case c;
   char want[256];
-  start(&c);
+  file_start(&c);
   assert_int_equal(file_read(c.path, 10, &c.text, &c.err), TESS_NOT_FOUND);
   snprintf(want, sizeof want, "cannot open '%s': No such file or directory",
            c.path);
   assert_string_equal(c.err.message, want);
   assert_int_equal(file_read(c.dir, 10, &c.text, &c.err), TESS_IO);
-  write_text(&c, "0123456789");
+  file_write_text(&c, "0123456789");
   str_puts(&c.text, "before");
   assert_int_equal(file_read(c.path, 9, &c.text, &c.err), TESS_LIMIT);
   assert_string_equal(str_get(&c.text), "before");
@@ -90,14 +90,14 @@ static void test_reading_fails_clearly(void **state) {
   str_free(&c.text);
   fault_arm(&c.t.fault, 1);
   assert_int_equal(file_read(c.path, 10, &c.text, &c.err), TESS_NOMEM);
-  end(&c, 1);
+  file_end(&c, 1);
 }
 
 static void test_writing_fails_clearly(void **state) {
   (void)state;
   file_case c;
   char path[200];
-  start(&c);
+  file_start(&c);
   snprintf(path, sizeof path, "%s/none/a", c.dir);
   assert_int_equal(file_write(path, "x", 1, &c.err), TESS_IO);
   assert_non_null(strstr(c.err.message, path));
@@ -105,7 +105,7 @@ static void test_writing_fails_clearly(void **state) {
   assert_int_equal(file_write("/dev/full", "x", 1, &c.err), TESS_IO);
   assert_non_null(strstr(c.err.message, "No space left"));
   assert_int_equal(file_write("/dev/null", "x", 1, &c.err), TESS_OK);
-  end(&c, 0);
+  file_end(&c, 0);
 }
 
 static void test_mode_and_links_stay(void **state) {
@@ -113,9 +113,9 @@ static void test_mode_and_links_stay(void **state) {
   file_case c;
   char link[128];
   struct stat s;
-  start(&c);
+  file_start(&c);
   snprintf(link, sizeof link, "%s/link", c.dir);
-  write_text(&c, "old");
+  file_write_text(&c, "old");
   assert_int_equal(chmod(c.path, 0600), 0);
   assert_int_equal(symlink("a.txt", link), 0);
   assert_int_equal(file_write(link, "new", 3, &c.err), TESS_OK);
@@ -124,7 +124,7 @@ static void test_mode_and_links_stay(void **state) {
   assert_true(S_ISLNK(s.st_mode));
   assert_int_equal(stat(c.path, &s), 0);
   assert_int_equal(s.st_mode & 0777, 0600);
-  end(&c, 2);
+  file_end(&c, 2);
 }
 
 int main(void) {

@@ -8,7 +8,8 @@ static json_t *parse(const char *text, err_state *e) {
   return js_read(text, strlen(text), js_default_limits, e);
 }
 
-static void refused(const char *text, tess_status code, const char *place) {
+static void json_refused(const char *text, tess_status code,
+                         const char *place) {
   err_state e;
   assert_null(parse(text, &e));
   assert_int_equal(e.code, code);
@@ -18,13 +19,13 @@ static void refused(const char *text, tess_status code, const char *place) {
 
 static void test_malformed(void **state) {
   (void)state;
-  refused("", TESS_PARSE, "line 1, column 0");
-  refused("{\"a\": 1,\n \"b\": }", TESS_PARSE, "line 2, column 7");
-  refused("[1, 2] 3", TESS_PARSE, "line 1, column 8");
-  refused("{\"a\": 1, \"a\": 2}", TESS_PARSE, "line 1, column 12");
-  refused("\"\\u0000\"", TESS_PARSE, "line 1, column 8");
-  refused("\"a\xff\"", TESS_PARSE, "line 1, column 2");
-  refused("[1e999]", TESS_PARSE, "line 1, column 6");
+  json_refused("", TESS_PARSE, "line 1, column 0");
+  json_refused("{\"a\": 1,\n \"b\": }", TESS_PARSE, "line 2, column 7");
+  json_refused("[1, 2] 3", TESS_PARSE, "line 1, column 8");
+  json_refused("{\"a\": 1, \"a\": 2}", TESS_PARSE, "line 1, column 12");
+  json_refused("\"\\u0000\"", TESS_PARSE, "line 1, column 8");
+  json_refused("\"a\xff\"", TESS_PARSE, "line 1, column 2");
+  json_refused("[1e999]", TESS_PARSE, "line 1, column 6");
 }
 
 /* In our words, in a value as in a key. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hash maps, against a table that is obviously right. */
+ * Hash maps, against a table that is obviously correct. */
 #include "support/test.h"
 #include "base/map.h"
 #include "base/rng.h"
@@ -13,7 +13,7 @@ typedef struct map_case {
   uint32_t model[KEYS];
 } map_case;
 
-static void start(map_case *c) {
+static void map_start(map_case *c) {
   test_heap_start(&c->t, 0);
   map_init(&c->m, &c->t.heap);
   rng r;
@@ -33,7 +33,7 @@ static void agrees(map_case *c) {
   assert_int_equal(c->m.n, n);
 }
 
-static void step(map_case *c, rng *r, uint32_t val) {
+static void map_step(map_case *c, rng *r, uint32_t val) {
   uint32_t i = (uint32_t)rng_below(r, KEYS);
   switch (rng_below(r, 5)) {
   case 0:
@@ -56,7 +56,7 @@ static tess_status random_steps(void *ud) {
   rng r;
   rng_init(&r, 6, 0);
   for (uint32_t round = 0; round < 20; round++) {
-    for (uint32_t i = 0; i < 1000; i++) step(c, &r, i);
+    for (uint32_t i = 0; i < 1000; i++) map_step(c, &r, i);
     agrees(c);
     if (round % 4 == 3) {
       map_clear(&c->m);
@@ -70,7 +70,7 @@ static tess_status random_steps(void *ud) {
 static void test_random_steps(void **state) {
   (void)state;
   static map_case c;
-  start(&c);
+  map_start(&c);
   assert_int_equal(mem_protect(&c.t.heap, random_steps, &c), TESS_OK);
   uint64_t calls = c.t.heap.calls;
   map_clear(&c.m);
@@ -81,7 +81,7 @@ static void test_random_steps(void **state) {
   test_heap_end(&c.t);
 }
 
-static tess_status fill(void *ud) {
+static tess_status map_fill(void *ud) {
   map_case *c = ud;
   for (uint32_t i = 0; i < KEYS; i++) {
     map_put(&c->m, c->key[i], i);
@@ -96,14 +96,14 @@ static void unchanged(void *ud) { agrees(ud); }
 static void test_exhaustion_leaves_the_map(void **state) {
   (void)state;
   static map_case c;
-  start(&c);
+  map_start(&c);
   /* Runs go on where the last failed: 16 slots; 32; 64, 128; 256 .. 1024. */
-  assert_int_equal(test_each_failure(&c.t, fill, unchanged, &c), 4);
+  assert_int_equal(test_each_failure(&c.t, map_fill, unchanged, &c), 4);
   map_free(&c.m);
   test_heap_end(&c.t);
 }
 
-static tess_status wrap(void *ud) {
+static tess_status map_wrap(void *ud) {
   map_case *c = ud;
   map_put(&c->m, 1, 10);
   c->m.era = UINT32_MAX;
@@ -119,8 +119,8 @@ static tess_status wrap(void *ud) {
 static void test_eras_wrap(void **state) {
   (void)state;
   static map_case c;
-  start(&c);
-  assert_int_equal(mem_protect(&c.t.heap, wrap, &c), TESS_OK);
+  map_start(&c);
+  assert_int_equal(mem_protect(&c.t.heap, map_wrap, &c), TESS_OK);
   map_free(&c.m);
   test_heap_end(&c.t);
 }
@@ -134,7 +134,7 @@ static tess_status far_too_many(void *ud) {
 static void test_reserve(void **state) {
   (void)state;
   static map_case c;
-  start(&c);
+  map_start(&c);
   assert_int_equal(mem_protect(&c.t.heap, far_too_many, &c), TESS_LIMIT);
   map_reserve(&c.m, 300);
   uint64_t calls = c.t.heap.calls;

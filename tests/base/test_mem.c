@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Heaps: accounting, the cap, unwinding, and the failing allocator. */
+ * Heaps: accounting, the cap, unwinding, and the fault-injecting allocator. */
 #include "base/fault.h"
 #include "base/mem.h"
 #include "support/test.h"
@@ -11,7 +11,7 @@ typedef struct fixture {
   int steps;
 } fixture;
 
-static void start(fixture *f, size_t cap) {
+static void mem_start(fixture *f, size_t cap) {
   *f = (fixture){.steps = 0};
   fault_init(&f->fault);
   mem_heap_init(&f->heap, fault_allocator(&f->fault), cap);
@@ -20,7 +20,7 @@ static void start(fixture *f, size_t cap) {
 static void test_accounting(void **state) {
   (void)state;
   fixture f;
-  start(&f, 0);
+  mem_start(&f, 0);
   char *p = mem_try_resize(&f.heap, NULL, 0, 100);
   assert_non_null(p);
   memset(p, 'x', 100);
@@ -60,7 +60,7 @@ static tess_status over_the_cap(void *ud) {
 static void test_cap_unwinds_with_limit(void **state) {
   (void)state;
   fixture f;
-  start(&f, 1000);
+  mem_start(&f, 1000);
   assert_int_equal(mem_protect(&f.heap, over_the_cap, &f), TESS_LIMIT);
   assert_int_equal(f.steps, 1);
   assert_null(mem_try_resize(&f.heap, f.kept, 600, 1001));
@@ -82,7 +82,7 @@ static tess_status ten_blocks(void *ud) {
 static void test_nth_allocation_fails(void **state) {
   (void)state;
   fixture f;
-  start(&f, 0);
+  mem_start(&f, 0);
   for (int n = 1; n <= 10; n++) {
     fault_arm(&f.fault, (uint64_t)n);
     assert_int_equal(mem_protect(&f.heap, ten_blocks, &f), TESS_NOMEM);
@@ -109,7 +109,7 @@ static tess_status outer(void *ud) {
 static void test_protect_nests(void **state) {
   (void)state;
   fixture f;
-  start(&f, 0);
+  mem_start(&f, 0);
   assert_int_equal(mem_protect(&f.heap, outer, &f), TESS_CANCELLED);
   assert_int_equal(f.steps, 7);
   assert_null(f.heap.trap);
@@ -123,7 +123,7 @@ static tess_status plain(void *ud) {
 static void test_protect_passes_status_on(void **state) {
   (void)state;
   fixture f;
-  start(&f, 0);
+  mem_start(&f, 0);
   assert_int_equal(mem_protect(&f.heap, plain, &f), TESS_TYPE);
   assert_null(f.heap.trap);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random streams: the cipher's published answers, that a stream depends on
- * nothing but seed and index, and that the distributions are not biased. */
+ * Random streams: published test vectors of the cipher, independence of
+ * anything but seed and index, unbiased distributions. */
 #include "support/test.h"
 #include "base/rng.h"
 
@@ -39,8 +39,8 @@ static void test_streams(void **state) {
   assert_int_equal(same, 0);
 }
 
-/* Chi-square over n cells; its mean is n-1 and its variance 2(n-1), so that
- * six deviations are as good as never with a fixed seed. */
+/* Chi-square over n cells: mean n-1, variance 2(n-1), so six deviations
+ * practically never occur with a fixed seed. */
 static void fits(const uint32_t *count, const double *expected, uint32_t n) {
   double chi = 0;
   for (uint32_t i = 0; i < n; i++) {

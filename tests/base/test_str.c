@@ -61,7 +61,7 @@ static void test_memory_out_shows_once(void **state) {
   test_heap_end(&t);
 }
 
-static void put(strbuf *b, double x, const char *want) {
+static void str_put(strbuf *b, double x, const char *want) {
   str_clear(b);
   str_put_double(b, x);
   assert_string_equal(str_get(b), want);
@@ -73,16 +73,16 @@ static void test_doubles_are_short(void **state) {
   strbuf b;
   test_heap_start(&t, 0);
   str_init(&b, &t.heap);
-  put(&b, 0.1, "0.1");
-  put(&b, 1, "1");
-  put(&b, -0.0, "-0");
-  put(&b, 1e23, "1e+23");
-  put(&b, 0.1 + 0.2, "0.30000000000000004");
-  put(&b, 5e-324, "5e-324");
-  put(&b, DBL_MAX, "1.7976931348623157e+308");
-  put(&b, INFINITY, "inf");
-  put(&b, -INFINITY, "-inf");
-  put(&b, NAN, "nan");
+  str_put(&b, 0.1, "0.1");
+  str_put(&b, 1, "1");
+  str_put(&b, -0.0, "-0");
+  str_put(&b, 1e23, "1e+23");
+  str_put(&b, 0.1 + 0.2, "0.30000000000000004");
+  str_put(&b, 5e-324, "5e-324");
+  str_put(&b, DBL_MAX, "1.7976931348623157e+308");
+  str_put(&b, INFINITY, "inf");
+  str_put(&b, -INFINITY, "-inf");
+  str_put(&b, NAN, "nan");
   str_free(&b);
   test_heap_end(&t);
 }
@@ -126,7 +126,7 @@ static void test_status_texts(void **state) {
   assert_string_equal(err_status_name(TESS_NOT_FOUND), "NOT_FOUND");
   assert_string_equal(err_status_text(TESS_NOT_FOUND), "not found");
   assert_string_equal(err_status_name((tess_status)999), "UNKNOWN");
-  /* words before what was said */
+  /* prefixes the message */
   err_set(&e, TESS_INVALID, "Symbols not found");
   err_set(&e, TESS_LAUNCH_ERROR, "loading: %s", e.message);
   assert_string_equal(e.message, "loading: Symbols not found");

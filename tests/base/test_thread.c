@@ -32,7 +32,7 @@ static bool count_item(void *ud, uint32_t item, uint32_t thread) {
   return item != t->stop_at;
 }
 
-static void start(tally *t) {
+static void thread_start(tally *t) {
   memset(t, 0, sizeof *t);
   t->stop_at = ITEMS;
   thread_mutex_init(&t->lock);
@@ -43,7 +43,7 @@ static void test_each_item_once(void **state) {
   static const uint32_t counts[] = {0, 1, 2, 3, 8};
   static tally t;
   for (uint32_t k = 0; k < sizeof counts / sizeof *counts; k++) {
-    start(&t);
+    thread_start(&t);
     assert_true(thread_run(counts[k], ITEMS, count_item, &t));
     uint32_t sum = 0;
     for (uint32_t i = 0; i < ITEMS; i++) assert_int_equal(t.done[i], 1);
@@ -63,13 +63,13 @@ static void test_no_items(void **state) {
 static void test_stopping(void **state) {
   (void)state;
   static tally t;
-  start(&t);
+  thread_start(&t);
   t.stop_at = 10;
   assert_false(thread_run(1, ITEMS, count_item, &t));
   assert_int_equal(t.done[10], 1);
   assert_int_equal(t.done[11], 0);
   thread_mutex_free(&t.lock);
-  start(&t);
+  thread_start(&t);
   t.stop_at = 10;
   assert_false(thread_run(4, ITEMS, count_item, &t));
   for (uint32_t i = 0; i <= 10; i++) assert_int_equal(t.done[i], 1);
@@ -91,7 +91,7 @@ static bool raise_or_see(void *ud, uint32_t item, uint32_t thread) {
 static void test_flag_is_seen_by_others(void **state) {
   (void)state;
   static tally t;
-  start(&t);
+  thread_start(&t);
   assert_true(thread_run(2, 8, raise_or_see, &t));
   assert_true(thread_flag_is_raised(&t.flag));
   thread_flag_clear(&t.flag);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The command as its users meet it: exit statuses and the one line on stderr.
+ * The command line: exit statuses and the one line on stderr.
  */
 #include "support/command.h"
 

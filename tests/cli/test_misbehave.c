@@ -105,7 +105,7 @@ static void all_misbehave(void **state) {
   EXPECT("test_kill", "NOT_FOUND\t", "{\"INFRA\": ", "SIGKILL");
 }
 
-/* Killed in the middle by somebody else: done again, and nobody's fault. */
+/* Killed from outside in the middle: retried, and not a result. */
 static void killed_once(void **state) {
   (void)state;
   EXPECT("test_kill_once", "OK\t", "\t0\t{\"OK\": ");

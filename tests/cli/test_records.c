@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Databases that are not as they should be, on the command line. */
+ * Damaged, outdated and foreign databases, on the command line. */
 #include "support/console.h"
 #include "support/test.h"
 
@@ -77,7 +77,7 @@ static void run(const char *args) {
   if (status) fail_msg("tessera %s: status %d: %s", args, status, c.err);
 }
 
-/* stderr is one line that tells of the record; or nothing. */
+/* stderr is one line that names the record; or nothing. */
 static void expect_warning(const char *record) {
   if (!record) {
     assert_string_equal(c.err, "");
@@ -115,7 +115,7 @@ static void samples(void **state) {
   remove_database();
 }
 
-/* A record tells by its hash what was measured. */
+/* The hash of a record identifies the program that was measured. */
 static void another_program(void **state) {
   (void)state;
   static const char *const ways[] = {"show a.db:1", "step a.db:1 < /dev/null"};
@@ -135,8 +135,8 @@ static void another_program(void **state) {
   expect_warning(NULL);
 }
 
-/* Where the trace cannot be replayed any more, that is told; a run that goes on
- * says what it leaves out. */
+/* Where the trace cannot be replayed any more, that is reported; a run that
+ * goes on says what it leaves out. */
 static void refused_traces(void **state) {
   (void)state;
   remove_database();

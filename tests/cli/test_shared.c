@@ -9,8 +9,8 @@
 enum { EACH = 8 }; /* trials of a process, in two batches */
 
 /* Arguments: the block's loop that is tiled ("1" or "2"; "both"), trials, and
- * how the pipe is opened at which the two processes meet, "" for not at all.
- * They meet when both have read the database and neither has stored
+ * how the pipe is opened at which the two processes synchronize, "" for not at
+ * all. They synchronize when both have read the database and neither has stored
  * anything.  Prints the status and how many trials the run knew of. */
 static const char script[] =
     "local ts, ops = require 'tessera', require 'tessera.ops'\n"

@@ -116,7 +116,7 @@ static void interrupted_in_a_terminal(void **state) {
   expect("db i.db", 0, "OK");
 }
 
-/* Ctrl-C, as Lua tells of it, before anything was measured: one line. */
+/* Ctrl-C, as reported by Lua, before anything was measured: one line. */
 static void interrupted_at_once(void **state) {
   (void)state;
   console_write(&c, "stop.lua",
@@ -322,7 +322,7 @@ static void coroutines(void **state) {
   assert_non_null(strstr(c.out, "bad argument #1 to 'coroutine.resume'"));
 }
 
-/* A module that fails, at each block and in each sketch, is told of once. */
+/* A module that fails at each block of each sketch is reported once. */
 static void failing_module(void **state) {
   (void)state;
   console_write(&c, "warn.lua",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describing through the public header: who keeps what alive, files, several
- * functions, and memory that runs out anywhere. */
+ * Describing through the public header: ownership, files, several functions,
+ * and memory that runs out anywhere. */
 #include "base/fault.h"
 #include "support/test.h"
 #include <math.h>
@@ -19,12 +19,12 @@ typedef struct fixture {
   tess_program *p, *q;
 } fixture;
 
-static tess_status start(fixture *f) {
+static tess_status api_start(fixture *f) {
   tess_options o = {.struct_size = sizeof o, .allocator = &f->alloc};
   return tess_context_new(&o, &f->c);
 }
 
-static void end(fixture *f) {
+static void api_end(fixture *f) {
   tess_program_free(f->p);
   tess_program_free(f->q);
   tess_builder_free(f->b);
@@ -51,7 +51,7 @@ static tess_status scale(fixture *f, const char *name, float first,
   tess_expr n, i, x, y;
   tess_var v;
   TRY(tess_constant(f->b, "w", f32, 1, shape, data, &w));
-  data[0] = 100; /* it was copied */
+  data[0] = 100; /* the builder has copied it */
   TRY(tess_int(f->b, i64, 4, &n));
   TRY(tess_placeholder(f->b, "A", f32, 1, &n, TESS_ROLE_INPUT, &a));
   TRY(tess_compute_begin(f->b, "B", 1, &n, NULL, &v));
@@ -63,10 +63,10 @@ static tess_status scale(fixture *f, const char *name, float first,
   return tess_program_new(f->b, name, 1, &a, 1, &r, out);
 }
 
-static tess_status everything(fixture *f) {
+static tess_status api_everything(fixture *f) {
   char path[64];
   snprintf(path, sizeof path, "/tmp/tessera-test-%d.tp", (int)getpid());
-  TRY(start(f));
+  TRY(api_start(f));
   TRY(tess_builder_new(f->c, &f->b));
   TRY(scale(f, "one", 1, &f->p));
   tess_builder_free(f->b); /* the program keeps its constants */
@@ -98,7 +98,7 @@ static void test_constants(void **state) {
   char *text = NULL;
   fault_init(&f.fault);
   f.alloc = fault_allocator(&f.fault);
-  assert_int_equal(everything(&f), TESS_OK);
+  assert_int_equal(api_everything(&f), TESS_OK);
   assert_int_equal(tess_program_text(f.p, &text), TESS_OK);
   assert_string_equal(text, "constant w: float32[4]\n"
                             "constant w_1: float32[4]\n"
@@ -125,17 +125,17 @@ static void test_constants(void **state) {
   assert_string_equal(tess_error(f.c)->message,
                       "two functions are called 'two'");
   tess_program_free(other);
-  end(&f);
+  api_end(&f);
 }
 
-static void test_memory(void **state) {
+static void test_api_memory(void **state) {
   (void)state;
   for (uint64_t n = 1;; n++) {
     fixture f = {0};
     fault_init(&f.fault);
     f.alloc = fault_allocator(&f.fault);
     fault_arm(&f.fault, n);
-    tess_status s = everything(&f);
+    tess_status s = api_everything(&f);
     bool failed = f.fault.failed > 0;
     f.fault.fail_at = 0;
     if (failed)
@@ -143,7 +143,7 @@ static void test_memory(void **state) {
     else
       assert_int_equal(s, TESS_OK);
     if (failed && f.c) assert_true(tess_error(f.c)->message[0] != '\0');
-    end(&f);
+    api_end(&f);
     if (!failed) break;
   }
 }
@@ -161,13 +161,13 @@ static int combine(void *ud, tess_builder *b, const tess_expr *lhs,
   return 1;
 }
 
-/* NULL where something is needed is INVALID. */
+/* NULL for a required argument is INVALID. */
 static void test_null(void **state) {
   (void)state;
   fixture f = {0};
   fault_init(&f.fault);
   f.alloc = fault_allocator(&f.fault);
-  assert_int_equal(start(&f), TESS_OK);
+  assert_int_equal(api_start(&f), TESS_OK);
   assert_int_equal(tess_builder_new(f.c, &f.b), TESS_OK);
   tess_expr e, n;
   tess_var v;
@@ -232,7 +232,7 @@ static void test_null(void **state) {
   is_refused(&f, tess_store(b, a, 1, NULL, n));
   is_refused(&f, tess_program_new(b, "p", 1, NULL, 1, &a, &f.p));
   is_refused(&f, tess_program_new(b, NULL, 1, &a, 1, &a, &f.p));
-  end(&f);
+  api_end(&f);
 }
 
 /* However many dimensions there are; shapes stay while the program does. */
@@ -287,13 +287,13 @@ static void says(const fixture *f, const char *call) {
   assert_string_equal(tess_error(f->c)->message, text);
 }
 
-/* What reached the cap is told by the name of the call: of one that makes
- * something, and of one that asks. */
+/* A memory cap is reported with the name of the call: of one that makes
+ * something, and of a query. */
 static void test_memory_cap(void **state) {
   (void)state;
   fixture f = {0};
   const tess_options o = {.struct_size = sizeof o, .memory_cap = 1 << 20};
-  static char *text[1 << 16]; /* more than there is room for */
+  static char *text[1 << 16]; /* more than fits */
   tess_expr e;
   tess_status s;
   uint32_t n = 0;
@@ -307,7 +307,7 @@ static void test_memory_cap(void **state) {
   assert_int_equal(s, TESS_LIMIT);
   says(&f, "tess_program_text");
   while (n > 0) tess_text_free(f.c, text[--n]);
-  end(&f);
+  api_end(&f);
 }
 
 /* A type that is none has no values. */
@@ -342,6 +342,6 @@ int main(void) {
                                      cmocka_unit_test(test_null),
                                      cmocka_unit_test(test_shapes),
                                      cmocka_unit_test(test_memory_cap),
-                                     cmocka_unit_test(test_memory)};
+                                     cmocka_unit_test(test_api_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

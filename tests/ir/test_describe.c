@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describing computations: the programs that come out. */
+ * Describing computations: the resulting programs. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "support/describing.h"
 #include <math.h>
 
 /* C = A x B + bias, relu: several computes, one of them a reduction. */
-static void matmul(describing *d) {
+static void describe_matmul(describing *d) {
   describe_expr i, j;
   ir_buf a = d_input(d, "A", F32, 128, 32, 0);
   ir_buf b = d_input(d, "B", F32, 32, 64, 0);
@@ -44,7 +44,7 @@ static void matmul(describing *d) {
                         "          writes(C[vi, vj])\n");
 }
 
-/* One axis in two computes, a start that is not 0, extents that depend. */
+/* One axis in two computes, a start other than 0, coupled extents. */
 static void axes(describing *d) {
   describe_expr i;
   ir_buf a = d_input(d, "A", F32, 10, 10, 0), in[] = {a};
@@ -215,7 +215,7 @@ static void lu_flops(describing *d) {
   assert_int_equal(ir_flops(&d->p), flops);
 }
 
-/* A block with init and one update is known by what it reduces with. */
+/* The reducer of a block with init and one update is recognized. */
 static void reducing(describing *d) {
   static const struct {
     const char *op;
@@ -343,7 +343,7 @@ static void modules(describing *d) {
                    "two functions are called 'grow'");
 }
 
-/* A scalar result, and one that needs nothing. */
+/* A scalar result, and one without inputs. */
 static void scalars(describing *d) {
   ir_buf a = d_input(d, "A", F32, 16, 0, 0), in[] = {a};
   ir_var k = d_axis(d, "k", 16);
@@ -372,7 +372,7 @@ static void run_part(void (*part)(describing *)) {
 
 static void test_computes(void **state) {
   (void)state;
-  run_part(matmul);
+  run_part(describe_matmul);
   run_part(axes);
   run_part(scalars);
 }
@@ -397,12 +397,12 @@ static void test_modules(void **state) {
 
 /* ---- memory ------------------------------------------------------------- */
 
-static tess_status everything(void *ud) {
+static tess_status describe_everything(void *ud) {
   describing *d = ud;
   describe_init(&d->b, &d->heap.heap, &d->err);
   ir_program_init(&d->p, &d->heap.heap);
   ir_program_init(&d->q, &d->heap.heap);
-  matmul(d);
+  describe_matmul(d);
   argmax(d);
   lu(d);
   modules(d);
@@ -420,7 +420,7 @@ static void forget(void *ud) {
   d->p = d->q = (ir_program){.heap = &d->heap.heap};
 }
 
-static void test_memory(void **state) {
+static void test_describe_memory(void **state) {
   (void)state;
   describing d;
   memset(&d, 0, sizeof d);
@@ -428,7 +428,8 @@ static void test_memory(void **state) {
   str_init(&d.text, &d.heap.heap);
   arena_init(&d.scratch, &d.heap.heap);
   forget(&d);
-  assert_true(test_each_failure(&d.heap, everything, forget, &d) > 100);
+  assert_true(test_each_failure(&d.heap, describe_everything, forget, &d) >
+              100);
   test_heap_end(&d.heap);
 }
 
@@ -436,6 +437,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_computes), cmocka_unit_test(test_reducers),
       cmocka_unit_test(test_statements), cmocka_unit_test(test_modules),
-      cmocka_unit_test(test_memory)};
+      cmocka_unit_test(test_describe_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describing: what is refused, and the sentence that says why. */
+ * Describing: what is refused, and the message. */
 #include "support/describing.h"
 #include <math.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ static void types(describing *d) {
   assert_int_equal(e, 0);
 }
 
-/* `what` cannot be of type t, a type that is none. */
+/* `what` cannot have the invalid type t. */
 static void no_dtype(describing *d, tess_status got, const char *what,
                      const char *name, tess_dtype t) {
   char says[160];
@@ -91,7 +91,7 @@ static void no_dtype(describing *d, tess_status got, const char *what,
   FAILS(d, got, says);
 }
 
-/* What a host makes itself, and no text could say. */
+/* Types that only a C host can make. */
 static void no_dtypes(describing *d) {
   ir_builder *b = &d->b;
   const tess_dtype int7 = {TESS_DTYPE_INT, 7, 1}, int0 = {TESS_DTYPE_INT, 0, 1};
@@ -182,7 +182,7 @@ static void computes(describing *d) {
   FAILS(d, describe_compute_cancel(b), "no compute is open");
 }
 
-/* How far the order of a reducer is free that is made and used. */
+/* How far a reduction by this reducer may be reordered. */
 static uint32_t laws(describing *d, uint32_t n, const describe_expr *lhs,
                      const describe_expr *rhs, const describe_expr *c,
                      const double *id, const describe_expr *source) {
@@ -196,7 +196,7 @@ static uint32_t laws(describing *d, uint32_t n, const describe_expr *lhs,
   return d->b.p.reducer.v[reducer].ordered;
 }
 
-/* An identity is a value of its type, or none. */
+/* An identity must be a value of its type. */
 static void identities(describing *d) {
   static const struct {
     tess_dtype t;
@@ -463,7 +463,7 @@ static void limits(describing *d) {
   FAILS(d, s, "statements nest deeper than 256");
 }
 
-/* What surely leaves a buffer is said when the program is made. */
+/* What must be out of bounds is refused when the program is made. */
 static void bounds(describing *d) {
   describe_expr i, at;
   ir_buf a = d_input(d, "A", F32, 8, 0, 0), in[] = {a};
@@ -473,7 +473,7 @@ static void bounds(describing *d) {
   FAILS(d, describe_program(&d->b, "p", 1, in, 1, &c, &d->p),
         "buffer 'A' is read outside of its shape: index 0, `vi + 1`, is in "
         "[1, 8] and the extent is `8`, in `shift[vi] = A[vi + 1]`");
-  /* Guarded it is right. */
+  /* With a guard it is accepted. */
   d_begin(d, "guarded", 8, 0, &i, NULL);
   at = d_op(d, "+", i, d_ilit(d, 1));
   describe_expr x = d_load(d, a, at, 0), e = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Iteration maps, decided by counting: what chains of splits and fusions make
- * must be found to be bijections, and nothing false may be said of any map. */
+ * Affine iteration maps against enumeration: chains of splits and fusions must
+ * be found bijective, and no false property may be reported of any map. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Points so far outside of the box are counted, too. */
+/* Points up to so far outside of the box are enumerated, too. */
 enum { MARGIN = 12 };
 
 typedef struct world {
@@ -22,11 +22,11 @@ typedef struct world {
   chain s;
   int64_t box[CHAIN_EXPRS]; /* what the bindings should cover */
   uint8_t *hit;             /* how often each point around it, up to 2 */
-  bool far;                 /* some point is not even around it */
+  bool far;                 /* some point is outside of that */
   uint32_t said[4];
 } world;
 
-static void start(world *w, uint64_t index) {
+static void itermap_start(world *w, uint64_t index) {
   memset(w, 0, sizeof *w);
   test_heap_start(&w->heap, 0);
   ir_program_init(&w->p, &w->heap.heap);
@@ -34,7 +34,7 @@ static void start(world *w, uint64_t index) {
   rng_init(&w->r, test_seed(), index);
 }
 
-static void end(world *w) {
+static void itermap_end(world *w) {
   arena_free(&w->scratch);
   ir_program_free(&w->p);
   test_heap_end(&w->heap);
@@ -58,7 +58,7 @@ static void make_chain(world *w, uint32_t steps, bool exact) {
   }
 }
 
-static arith_map_kind ask(world *w) {
+static arith_map_kind itermap_ask(world *w) {
   ir_expr lo[CHAIN_EXPRS], extent[CHAIN_EXPRS];
   for (uint32_t k = 0; k < w->s.nexpr; k++) {
     lo[k] = ir_index(&w->p, 0);
@@ -92,18 +92,18 @@ static const char *what(const world *w) {
 static void test_legal(void **state) {
   static world w;
   (void)state;
-  start(&w, 1);
+  itermap_start(&w, 1);
   uint32_t runs = test_runs(3000);
   for (uint32_t i = 0; i < runs; i++) {
     make_chain(&w, (uint32_t)test_pick(&w.r, 1, 7), i % 2);
-    arith_map_kind kind = ask(&w);
+    arith_map_kind kind = itermap_ask(&w);
     if (kind != ARITH_MAP_BIJECTIVE)
       fail_msg("run %u: %s: kind %d", i, what(&w), (int)kind);
   }
-  end(&w);
+  itermap_end(&w);
 }
 
-/* ---- counting ----------------------------------------------------------- */
+/* ---- enumeration --------------------------------------------------------- */
 
 static bool count_point(void *ud) {
   world *w = ud;
@@ -137,7 +137,7 @@ typedef struct facts {
   bool injective, covers, inside;
 } facts;
 
-static facts count(world *w) {
+static facts itermap_count(world *w) {
   facts f = {true, true, true};
   uint32_t points = 1;
   for (uint32_t k = 0; k < w->s.nexpr; k++)
@@ -156,10 +156,10 @@ static facts count(world *w) {
   return f;
 }
 
-static void check(world *w) {
-  arith_map_kind kind = ask(w);
+static void itermap_check(world *w) {
+  arith_map_kind kind = itermap_ask(w);
   if (kind == ARITH_MAP_NONE) return;
-  facts f = count(w);
+  facts f = itermap_count(w);
   bool both = kind == ARITH_MAP_BIJECTIVE;
   bool wrong = ((both || kind == ARITH_MAP_INJECTIVE) && !f.injective) ||
                ((both || kind == ARITH_MAP_SURJECTIVE) && !f.covers) ||
@@ -170,7 +170,7 @@ static void check(world *w) {
              (int)kind, f.injective, f.covers, f.inside);
 }
 
-/* A chain with one thing about it changed. */
+/* A chain with one part changed. */
 static void perturb(world *w) {
   ir_program *p = &w->p;
   chain *s = &w->s;
@@ -197,30 +197,30 @@ static void perturb(world *w) {
   if (w->box[k] < 1) w->box[k] = 1;
 }
 
-/* Whatever is said of changed chains is true. */
+/* What is reported of changed chains is true. */
 static void test_changed(void **state) {
   static world w;
   (void)state;
-  start(&w, 2);
+  itermap_start(&w, 2);
   uint32_t runs = test_runs(4000);
   for (uint32_t i = 0; i < runs; i++) {
     make_chain(&w, (uint32_t)test_pick(&w.r, 0, 5), i % 2);
     for (uint64_t k = rng_below(&w.r, 3) + 1; k > 0; k--) perturb(&w);
-    check(&w);
+    itermap_check(&w);
   }
   fprintf(stderr, "injective %u, surjective %u, bijective %u of %u\n",
           w.said[ARITH_MAP_INJECTIVE], w.said[ARITH_MAP_SURJECTIVE],
           w.said[ARITH_MAP_BIJECTIVE], runs);
   for (int k = ARITH_MAP_INJECTIVE; k <= ARITH_MAP_BIJECTIVE; k++)
     assert_true(w.said[k] > runs / 1000);
-  end(&w);
+  itermap_end(&w);
 }
 
-/* And so of maps that come from nowhere. */
+/* The same for random maps. */
 static void test_random(void **state) {
   static world w;
   (void)state;
-  start(&w, 3);
+  itermap_start(&w, 3);
   uint32_t runs = test_runs(6000);
   for (uint32_t i = 0; i < runs; i++) {
     ir_program_reset(&w.p);
@@ -246,12 +246,12 @@ static void test_random(void **state) {
       w.box[k] = hi - lo + 1;
     }
     if (i % 5 == 0) w.s.pred = random_condition(&x, 2);
-    check(&w);
+    itermap_check(&w);
   }
   fprintf(stderr, "injective %u, surjective %u, bijective %u of %u\n",
           w.said[ARITH_MAP_INJECTIVE], w.said[ARITH_MAP_SURJECTIVE],
           w.said[ARITH_MAP_BIJECTIVE], runs);
-  end(&w);
+  itermap_end(&w);
 }
 
 /* ---- inverses ----------------------------------------------------------- */
@@ -273,11 +273,11 @@ static bool comes_back(void *ud) {
   return true;
 }
 
-/* Exact chains can be inverted; others only as they are one to one. */
+/* Exact chains can be inverted; others only if they are injective. */
 static void test_inverse(void **state) {
   static world w;
   (void)state;
-  start(&w, 4);
+  itermap_start(&w, 4);
   uint32_t runs = test_runs(2000);
   for (uint32_t i = 0; i < runs; i++) {
     make_chain(&w, (uint32_t)test_pick(&w.r, 0, 6), true);
@@ -299,7 +299,7 @@ static void test_inverse(void **state) {
         !test_each_point(&w.p, w.s.n, w.s.loop, w.value, comes_back, &f))
       fail_msg("run %u: %s: wrong inverse", i, what(&w));
   }
-  end(&w);
+  itermap_end(&w);
 }
 
 /* ---- divisions ---------------------------------------------------------- */
@@ -325,7 +325,7 @@ static bool is_divided(void *ud) {
 static void test_divide(void **state) {
   static world w;
   (void)state;
-  start(&w, 5);
+  itermap_start(&w, 5);
   uint32_t runs = test_runs(3000), divided = 0;
   for (uint32_t i = 0; i < runs; i++) {
     make_chain(&w, (uint32_t)test_pick(&w.r, 0, 4), i % 2);
@@ -346,14 +346,14 @@ static void test_divide(void **state) {
   }
   fprintf(stderr, "divided: %u of %u\n", divided, runs);
   assert_true(divided > runs / 8);
-  end(&w);
+  itermap_end(&w);
 }
 
 /* Symbolic extents are carried: as they are, and with a constant split off. */
 static void test_symbolic(void **state) {
   static world w;
   (void)state;
-  start(&w, 6);
+  itermap_start(&w, 6);
   ir_program *p = &w.p;
   ir_var size =
       ir_var_new(p, IR_VAR_SIZE, ir_name(p, "n"), IR_INDEX, 1, INT64_MAX);
@@ -375,7 +375,7 @@ static void test_symbolic(void **state) {
   ir_expr wrong = ir_add(p, ir_mul(p, i, ir_index(p, 7)), j);
   assert_int_equal(arith_map(p, &w.scratch, 2, v, in, 1, &wrong, lo, &all, 0),
                    ARITH_MAP_NONE);
-  end(&w);
+  itermap_end(&w);
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where local buffers live. */
+ * Lifetime scopes of local buffers. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "lower/lower.h"
@@ -7,12 +7,12 @@
 
 static arena scratch;
 
-static void begin(nest *n) {
+static void lifetime_begin(nest *n) {
   nest_start(n);
   arena_init(&scratch, &n->heap.heap);
 }
 
-static void end(nest *n) {
+static void lifetime_end(nest *n) {
   arena_free(&scratch);
   nest_end(n);
 }
@@ -26,8 +26,9 @@ static ir_stmt home(nest *n, ir_buf b) {
 }
 
 /* A block at n->at with spatial iters bound to the given values. */
-static void block(nest *n, const char *name, uint32_t k, const ir_expr *bind,
-                  const int64_t *extent, ir_expr *it) {
+static void lifetime_block(nest *n, const char *name, uint32_t k,
+                           const ir_expr *bind, const int64_t *extent,
+                           ir_expr *it) {
   nest_block(n, name);
   for (uint32_t i = 0; i < k; i++)
     it[i] = nest_iter(n, IR_SPATIAL, extent[i], bind[i]);
@@ -39,66 +40,67 @@ static void close_block(nest *n) {
   ir_block_find_regions(&n->p, &scratch, b);
 }
 
-/* In each iteration of i: B[i + 0 .. 2] is made, then read; `shift` moves
- * what is read, `wide` is how much is made. */
+/* In each iteration of i: B[i + 0 .. 2] is written, then read; `shift` moves
+ * what is read, `wide` is how much is written. */
 static ir_stmt tile_home(int64_t shift, int64_t wide, ir_stmt *loop) {
   nest n;
-  begin(&n);
+  lifetime_begin(&n);
   ir_program *p = &n.p;
   ir_buf b = nest_local(&n, "B", F32, IR_SCOPE_GLOBAL, 16, 0, 0);
   ir_buf c = nest_param(&n, "C", F32, IR_ROLE_OUTPUT, 8, 0, 0);
   ir_expr i = nest_loop(&n, 8, IR_SERIAL), it;
   *loop = n.at;
   ir_expr j = nest_loop(&n, wide, IR_SERIAL), at = ir_add(p, i, j);
-  block(&n, "B", 1, &at, (int64_t[]){16}, &it);
+  lifetime_block(&n, "B", 1, &at, (int64_t[]){16}, &it);
   nest_store(&n, b, it, 0, ir_real(p, F32, 1));
   close_block(&n);
   nest_close(&n, 1);
-  block(&n, "C", 1, &i, (int64_t[]){8}, &it);
+  lifetime_block(&n, "C", 1, &i, (int64_t[]){8}, &it);
   ir_expr sum = nest_load(&n, b, ir_add(p, it, nest_num(&n, shift)), 0);
   nest_store(&n, c, it, 0, sum);
   close_block(&n);
   nest_close(&n, 1);
   nest_finish(&n);
   ir_stmt h = home(&n, b), root = n.root;
-  end(&n);
+  lifetime_end(&n);
   return h == root ? 0 : h;
 }
 
-static void test_tiles(void **state) {
+static void test_lifetime_tiles(void **state) {
   (void)state;
   ir_stmt loop, h;
   h = tile_home(0, 1, &loop);
   assert_int_equal(h, loop);
   h = tile_home(2, 3, &loop);
   assert_int_equal(h, loop);
-  /* Read further than the tile goes: of an iteration before or after. */
+  /* Reads beyond the tile: written in an earlier or later iteration. */
   assert_int_equal(tile_home(2, 2, &loop), 0);
 }
 
-/* In each iteration of i one block makes B[0], B[step], .., and another one
- * reads B[at]: what the first declares may have gaps, and be guarded. */
+/* In each iteration of i one block writes B[0], B[step], .., and another one
+ * reads B[at]: the declared region of the first may have gaps, or be
+ * guarded. */
 static bool gap_home(int64_t step, int64_t at, bool guarded) {
   nest n;
-  begin(&n);
+  lifetime_begin(&n);
   ir_program *p = &n.p;
   ir_buf b = nest_local(&n, "B", F32, IR_SCOPE_GLOBAL, 16, 0, 0);
   ir_buf c = nest_param(&n, "C", F32, IR_ROLE_OUTPUT, 8, 0, 0);
   ir_expr i = nest_loop(&n, 8, IR_SERIAL), it;
   ir_stmt loop = n.at;
-  block(&n, "B", 1, &i, (int64_t[]){8}, &it);
+  lifetime_block(&n, "B", 1, &i, (int64_t[]){8}, &it);
   ir_expr j = nest_loop(&n, 4, IR_SERIAL);
   if (guarded) nest_if(&n, ir_binary(p, IR_LT, it, nest_num(&n, 3)));
   nest_store(&n, b, ir_mul(p, j, nest_num(&n, step)), 0, ir_real(p, F32, 1));
   nest_close(&n, guarded ? 2 : 1);
   close_block(&n);
-  block(&n, "C", 1, &i, (int64_t[]){8}, &it);
+  lifetime_block(&n, "C", 1, &i, (int64_t[]){8}, &it);
   nest_store(&n, c, it, 0, nest_load(&n, b, nest_num(&n, at), 0));
   close_block(&n);
   nest_close(&n, 1);
   nest_finish(&n);
   bool inside = home(&n, b) == loop;
-  end(&n);
+  lifetime_end(&n);
   return inside;
 }
 
@@ -109,19 +111,19 @@ static void test_gaps(void **state) {
   assert_false(gap_home(1, 1, true));
 }
 
-/* What is read was written in the iteration before. */
+/* The value read was written in the iteration before: loop-carried. */
 static void test_carried(void **state) {
   (void)state;
   nest n;
-  begin(&n);
+  lifetime_begin(&n);
   ir_program *p = &n.p;
   ir_buf b = nest_local(&n, "B", F32, IR_SCOPE_GLOBAL, 8, 0, 0);
   ir_buf c = nest_param(&n, "C", F32, IR_ROLE_OUTPUT, 8, 0, 0);
   ir_expr i = nest_loop(&n, 8, IR_SERIAL), it;
-  block(&n, "B", 1, &i, (int64_t[]){8}, &it);
+  lifetime_block(&n, "B", 1, &i, (int64_t[]){8}, &it);
   nest_store(&n, b, it, 0, ir_real(p, F32, 1));
   close_block(&n);
-  block(&n, "C", 1, &i, (int64_t[]){8}, &it);
+  lifetime_block(&n, "C", 1, &i, (int64_t[]){8}, &it);
   ir_expr last = ir_sub(p, it, nest_num(&n, 1));
   ir_expr load = nest_load(&n, b, last, 0);
   nest_store(&n, c, it, 0,
@@ -131,15 +133,16 @@ static void test_carried(void **state) {
   nest_close(&n, 1);
   nest_finish(&n);
   assert_int_equal(home(&n, b), n.root);
-  end(&n);
+  lifetime_end(&n);
 }
 
-/* A sum over the inner loop lives outside of it; one that nobody reads, too. */
-static void test_reduction(void **state) {
+/* The lifetime scope of a sum over the inner loop is outside of it; also of one
+ * that is never read. */
+static void test_lifetime_reduction(void **state) {
   (void)state;
   for (int read = 0; read < 2; read++) {
     nest n;
-    begin(&n);
+    lifetime_begin(&n);
     ir_program *p = &n.p;
     ir_buf s = nest_local(&n, "S", F32, IR_SCOPE_GLOBAL, 4, 0, 0);
     ir_buf c = nest_param(&n, "C", F32, IR_ROLE_OUTPUT, 4, 0, 0);
@@ -157,19 +160,19 @@ static void test_reduction(void **state) {
         ir_binary(p, IR_ADD, nest_load(&n, s, v, 0), ir_real(p, F32, 1)));
     close_block(&n);
     nest_close(&n, 1);
-    block(&n, "C", 1, &i, (int64_t[]){4}, &it);
+    lifetime_block(&n, "C", 1, &i, (int64_t[]){4}, &it);
     nest_store(&n, c, it, 0,
                read ? nest_load(&n, s, it, 0) : ir_real(p, F32, 2));
     close_block(&n);
     nest_close(&n, 1);
     nest_finish(&n);
     assert_int_equal(home(&n, s), outer);
-    end(&n);
+    lifetime_end(&n);
   }
 }
 
-/* Global memory is one for all; what else a thread makes for itself is its
- * own, until lowering finds that one is enough. */
+/* Global memory is shared by all threads; other memory is private to each
+ * thread, until lowering finds that one buffer suffices. */
 static void test_threads(void **state) {
   (void)state;
   static const ir_scope scope[] = {
@@ -178,35 +181,36 @@ static void test_threads(void **state) {
       IR_SCOPE_DDR,    IR_SCOPE_TEXTURE_NHWC, IR_SCOPE_AMX};
   for (int k = 0; k < 9; k++) {
     nest n;
-    begin(&n);
+    lifetime_begin(&n);
     ir_buf b = nest_local(&n, "B", F32, scope[k], 8, 0, 0);
     ir_buf c = nest_param(&n, "C", F32, IR_ROLE_OUTPUT, 2, 8, 0);
     ir_expr x = nest_thread(&n, 2, IR_BLOCKIDX_X), it[2];
     ir_expr y = nest_thread(&n, 8, IR_THREADIDX_X), both[2] = {x, y};
     ir_stmt thread = n.at;
-    block(&n, "B", 1, &y, (int64_t[]){8}, it);
+    lifetime_block(&n, "B", 1, &y, (int64_t[]){8}, it);
     nest_store(&n, b, it[0], 0, ir_real(&n.p, F32, 1));
     close_block(&n);
-    block(&n, "C", 2, both, (int64_t[]){2, 8}, it);
+    lifetime_block(&n, "C", 2, both, (int64_t[]){2, 8}, it);
     nest_store(&n, c, it[0], it[1], nest_load(&n, b, it[1], 0));
     close_block(&n);
     nest_close(&n, 2);
     nest_finish(&n);
     assert_int_equal(home(&n, b), k >= 3 ? n.root : thread);
-    end(&n);
+    lifetime_end(&n);
   }
 }
 
-/* Parameters have no home; what is made inside of one block lives there. */
+/* Parameters have no lifetime scope; that of a buffer used by one block is that
+ * block. */
 static void test_others(void **state) {
   (void)state;
   nest n;
-  begin(&n);
+  lifetime_begin(&n);
   ir_program *p = &n.p;
   ir_buf b = nest_local(&n, "B", F32, IR_SCOPE_GLOBAL, 8, 0, 0);
   ir_buf c = nest_param(&n, "C", F32, IR_ROLE_OUTPUT, 8, 0, 0);
   ir_expr i = nest_loop(&n, 8, IR_SERIAL), it;
-  block(&n, "C", 1, &i, (int64_t[]){8}, &it);
+  lifetime_block(&n, "C", 1, &i, (int64_t[]){8}, &it);
   ir_stmt in = n.at;
   nest_store(&n, b, it, 0, ir_real(p, F32, 1));
   nest_store(&n, c, it, 0, ir_real(p, F32, 1));
@@ -215,14 +219,17 @@ static void test_others(void **state) {
   nest_finish(&n);
   assert_int_equal(home(&n, c), 0);
   assert_int_equal(home(&n, b), in);
-  end(&n);
+  lifetime_end(&n);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tiles),     cmocka_unit_test(test_carried),
-      cmocka_unit_test(test_reduction), cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_others),    cmocka_unit_test(test_gaps),
+      cmocka_unit_test(test_lifetime_tiles),
+      cmocka_unit_test(test_carried),
+      cmocka_unit_test(test_lifetime_reduction),
+      cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_others),
+      cmocka_unit_test(test_gaps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

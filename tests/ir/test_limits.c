@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program that grows beyond its memory when it is lowered: the error says
- * which limit it was, and which pass reached it. */
+ * Memory caps reached while lowering: the error names the limit and the
+ * pass. */
 #include "ir/edit.h"
 #include "lower/lower.h"
 #include "support/compiled.h"
 
-static tess_status lower(void *ud) {
+static tess_status limits_lower(void *ud) {
   compiled *k = ud;
   lower_options o = {.vector_bytes = 32};
   return lower_program(&k->p, &k->scratch, &o, &k->err);
@@ -25,7 +25,7 @@ static void test_unroll(void **state) {
   mem_heap *h = &k.heap.heap;
   h->cap = (h->used / (1 << 20) + 1) << 20;
   h->owner = "of the test";
-  tess_status s = mem_protect(h, lower, &k);
+  tess_status s = mem_protect(h, limits_lower, &k);
   assert_int_equal(s, TESS_LIMIT);
   assert_int_equal(err_unwound(&k.err, h, s), TESS_LIMIT);
   assert_string_equal(k.err.message, "the memory cap of 1 MiB (of the test) "
@@ -38,7 +38,7 @@ static tess_status many(void *ud) {
   mem_unwind_limit(ud, "a block has more than 256 regions", "block 'C'");
 }
 
-/* Other limits than the cap, and none that is known. */
+/* Limits other than the cap, and no known one. */
 static void test_others(void **state) {
   (void)state;
   mem_heap h;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How programs and expressions read. */
+ * Printed programs and expressions. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "support/matmul.h"
@@ -95,7 +95,7 @@ static ir_expr raw(ir_program *p, ir_op op, ir_expr a, ir_expr b) {
   return ir_raw(p, &n, NULL);
 }
 
-static void expect(matmul *m, ir_expr e, const char *text) {
+static void print_expect(matmul *m, ir_expr e, const char *text) {
   str_clear(&m->text);
   ir_print_expr(&m->p, e, &m->text);
   assert_string_equal(str_get(&m->text), text);
@@ -109,38 +109,40 @@ static void expressions(matmul *m) {
   ir_expr i = ir_ref(p, vi), j = ir_ref(p, vj), i2 = ir_ref(p, vi2);
   ir_expr four = ir_index(p, 4), minus = ir_index(p, -3);
   ir_expr sum = raw(p, IR_ADD, i, j), less = raw(p, IR_LT, i, four);
-  expect(m, raw(p, IR_MUL, sum, four), "(i + j) * 4");
-  expect(m, raw(p, IR_ADD, raw(p, IR_MUL, i, four), j), "i * 4 + j");
-  expect(m, raw(p, IR_SUB, i, sum), "i - (i + j)");
-  expect(m, raw(p, IR_SUB, sum, i), "i + j - i");
-  expect(m, raw(p, IR_ADD, i, minus), "i - 3");
-  expect(m, raw(p, IR_ADD, i, raw(p, IR_MUL, j, minus)), "i - j * 3");
-  expect(m, raw(p, IR_MUL, sum, ir_index(p, -1)), "-(i + j)");
-  expect(m, raw(p, IR_DIV, i, raw(p, IR_DIV, j, four)), "i // (j // 4)");
-  expect(m, raw(p, IR_MOD, raw(p, IR_DIV, i, four), four), "i // 4 % 4");
-  expect(m, raw(p, IR_MIN, i, sum), "min(i, i + j)");
-  expect(m, raw(p, IR_OR, less, raw(p, IR_AND, less, less)),
-         "i < 4 || i < 4 && i < 4");
-  expect(m, raw(p, IR_AND, raw(p, IR_OR, less, less), less),
-         "(i < 4 || i < 4) && i < 4");
-  expect(m, raw(p, IR_NOT, less, 0), "!(i < 4)");
-  expect(m, raw(p, IR_EQ, less, less), "(i < 4) == (i < 4)");
-  expect(m, raw(p, IR_ADD, i, i2), "i + i_1");
-  expect(m, ir_real(p, F32, 1), "1.0");
-  expect(m, ir_real(p, F32, -0.1), "-0.10000000149011612");
-  expect(m, ir_real(p, F32, 1e30), "1.0000000150474662e+30");
-  expect(m, ir_extreme(p, F32, false), "-inf");
-  expect(m, ir_bool(p, true), "true");
-  expect(m, ir_int(p, (tess_dtype){TESS_DTYPE_UINT, 64, 1}, -1),
-         "18446744073709551615");
-  expect(m, ir_cast(p, I32, i), "int32(i)");
-  expect(m, ir_select(p, less, i, j), "select(i < 4, i, j)");
-  expect(m, ir_ramp(p, i, ir_index(p, 2), 8), "ramp(i, 2, 8)");
-  expect(m, ir_broadcast(p, i, 8), "broadcast(i, 8)");
+  print_expect(m, raw(p, IR_MUL, sum, four), "(i + j) * 4");
+  print_expect(m, raw(p, IR_ADD, raw(p, IR_MUL, i, four), j), "i * 4 + j");
+  print_expect(m, raw(p, IR_SUB, i, sum), "i - (i + j)");
+  print_expect(m, raw(p, IR_SUB, sum, i), "i + j - i");
+  print_expect(m, raw(p, IR_ADD, i, minus), "i - 3");
+  print_expect(m, raw(p, IR_ADD, i, raw(p, IR_MUL, j, minus)), "i - j * 3");
+  print_expect(m, raw(p, IR_MUL, sum, ir_index(p, -1)), "-(i + j)");
+  print_expect(m, raw(p, IR_DIV, i, raw(p, IR_DIV, j, four)), "i // (j // 4)");
+  print_expect(m, raw(p, IR_MOD, raw(p, IR_DIV, i, four), four), "i // 4 % 4");
+  print_expect(m, raw(p, IR_MIN, i, sum), "min(i, i + j)");
+  print_expect(m, raw(p, IR_OR, less, raw(p, IR_AND, less, less)),
+               "i < 4 || i < 4 && i < 4");
+  print_expect(m, raw(p, IR_AND, raw(p, IR_OR, less, less), less),
+               "(i < 4 || i < 4) && i < 4");
+  print_expect(m, raw(p, IR_NOT, less, 0), "!(i < 4)");
+  print_expect(m, raw(p, IR_EQ, less, less), "(i < 4) == (i < 4)");
+  print_expect(m, raw(p, IR_ADD, i, i2), "i + i_1");
+  print_expect(m, ir_real(p, F32, 1), "1.0");
+  print_expect(m, ir_real(p, F32, -0.1), "-0.10000000149011612");
+  print_expect(m, ir_real(p, F32, 1e30), "1.0000000150474662e+30");
+  print_expect(m, ir_extreme(p, F32, false), "-inf");
+  print_expect(m, ir_bool(p, true), "true");
+  print_expect(m, ir_int(p, (tess_dtype){TESS_DTYPE_UINT, 64, 1}, -1),
+               "18446744073709551615");
+  print_expect(m, ir_cast(p, I32, i), "int32(i)");
+  print_expect(m, ir_select(p, less, i, j), "select(i < 4, i, j)");
+  print_expect(m, ir_ramp(p, i, ir_index(p, 2), 8), "ramp(i, 2, 8)");
+  print_expect(m, ir_broadcast(p, i, 8), "broadcast(i, 8)");
   ir_expr x = ir_cast(p, F32, i), xy[] = {x, ir_cast(p, F32, j)};
-  expect(m, raw(p, IR_DIV, x, x), "float32(i) / float32(i)");
-  expect(m, ir_call(p, IR_FN_POW, F32, 2, xy), "pow(float32(i), float32(j))");
-  expect(m, ir_call_extern(p, "f", F32, 1, xy), "extern \"f\"(float32(i))");
+  print_expect(m, raw(p, IR_DIV, x, x), "float32(i) / float32(i)");
+  print_expect(m, ir_call(p, IR_FN_POW, F32, 2, xy),
+               "pow(float32(i), float32(j))");
+  print_expect(m, ir_call_extern(p, "f", F32, 1, xy),
+               "extern \"f\"(float32(i))");
 }
 
 static void test_expressions(void **state) {
@@ -177,8 +179,8 @@ static void names(matmul *m) {
   ir_var i = ir_st(p, m->i)->var, j = ir_st(p, m->j)->var;
   ir_var split = ir_var_split(p, i, 1, 3);
   ir_var fused = ir_var_fused(p, split, j, 9);
-  expect(m, ir_ref(p, split), "i_1");
-  expect(m, ir_ref(p, fused), "i_1_j_fused");
+  print_expect(m, ir_ref(p, split), "i_1");
+  print_expect(m, ir_ref(p, fused), "i_1_j_fused");
   /* Fusing with itself doubles a name each time; it is cut. */
   for (int k = 0; k < 60; k++) fused = ir_var_fused(p, fused, fused, 9);
   str_clear(&m->text);
@@ -186,7 +188,7 @@ static void names(matmul *m) {
   assert_true(m->text.n < 200);
 }
 
-static void test_names(void **state) {
+static void test_print_names(void **state) {
   (void)state;
   matmul m;
   matmul_start(&m);
@@ -194,8 +196,8 @@ static void test_names(void **state) {
   matmul_end(&m);
 }
 
-/* Every allocation that printing makes may fail; the text is then spoiled. */
-static void test_memory(void **state) {
+/* Every allocation of the printer may fail; the text is then bad. */
+static void test_print_memory(void **state) {
   (void)state;
   matmul m;
   matmul_start(&m);
@@ -215,6 +217,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_program),     cmocka_unit_test(test_marks),
       cmocka_unit_test(test_expressions), cmocka_unit_test(test_shared),
-      cmocka_unit_test(test_names),       cmocka_unit_test(test_memory)};
+      cmocka_unit_test(test_print_names), cmocka_unit_test(test_print_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

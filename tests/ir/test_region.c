@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Regions, against brute force: random boxes over a few variables, and random
- * loop nests whose accesses are counted. */
+ * loop nests whose accesses are enumerated. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -20,7 +20,7 @@ typedef struct world {
   ir_buf buf, other;
 } world;
 
-static void start(world *w, uint64_t index) {
+static void region_start(world *w, uint64_t index) {
   memset(w, 0, sizeof *w);
   test_heap_start(&w->heap, 0);
   ir_program_init(&w->p, &w->heap.heap);
@@ -28,7 +28,7 @@ static void start(world *w, uint64_t index) {
   rng_init(&w->r, test_seed(), index);
 }
 
-static void end(world *w) {
+static void region_end(world *w) {
   arena_free(&w->scratch);
   ir_program_free(&w->p);
   test_heap_end(&w->heap);
@@ -63,7 +63,7 @@ static ir_region random_region(world *w) {
   return ir_region_new(&w->p, w->buf, v);
 }
 
-/* What is asked of a, b and their union. */
+/* Properties of a, b and their union. */
 typedef struct pair {
   world *w;
   ir_region a, b, both;
@@ -79,7 +79,7 @@ static int64_t past(const world *w, ir_region r, uint32_t i) {
          test_eval(&w->p, ir_region_extent(&w->p, r, i), w->value);
 }
 
-static bool is_in(const world *w, ir_region inner, ir_region outer) {
+static bool region_is_in(const world *w, ir_region inner, ir_region outer) {
   for (uint32_t i = 0; i < NDIM; i++)
     if (first(w, inner, i) < first(w, outer, i) ||
         past(w, inner, i) > past(w, outer, i))
@@ -87,7 +87,7 @@ static bool is_in(const world *w, ir_region inner, ir_region outer) {
   return true;
 }
 
-static bool meet(const world *w, ir_region a, ir_region b) {
+static bool region_meet(const world *w, ir_region a, ir_region b) {
   for (uint32_t i = 0; i < NDIM; i++)
     if (past(w, a, i) <= first(w, b, i) || past(w, b, i) <= first(w, a, i))
       return false;
@@ -96,9 +96,10 @@ static bool meet(const world *w, ir_region a, ir_region b) {
 
 static bool pair_holds(void *ud) {
   pair *q = ud;
-  return is_in(q->w, q->a, q->both) && is_in(q->w, q->b, q->both) &&
-         (!q->covers || is_in(q->w, q->b, q->a)) &&
-         (!q->disjoint || !meet(q->w, q->a, q->b));
+  return region_is_in(q->w, q->a, q->both) &&
+         region_is_in(q->w, q->b, q->both) &&
+         (!q->covers || region_is_in(q->w, q->b, q->a)) &&
+         (!q->disjoint || !region_meet(q->w, q->a, q->b));
 }
 
 static const char *box_text(const world *w, ir_region r) {
@@ -116,7 +117,7 @@ static const char *box_text(const world *w, ir_region r) {
 static void test_pairs(void **state) {
   static world w;
   (void)state;
-  start(&w, 1);
+  region_start(&w, 1);
   uint32_t runs = test_runs(4000), said = 0;
   for (uint32_t i = 0; i < runs; i++) {
     renew(&w, NVARS);
@@ -140,10 +141,10 @@ static void test_pairs(void **state) {
   }
   fprintf(stderr, "covering or disjoint: %u of %u\n", said, runs);
   assert_true(said > runs / 10);
-  end(&w);
+  region_end(&w);
 }
 
-/* ---- relaxing ----------------------------------------------------------- */
+/* ---- relaxation ---------------------------------------------------------- */
 
 typedef struct relaxed {
   world *w;
@@ -171,7 +172,7 @@ static bool holds_part(void *ud) {
 static void test_relaxed(void **state) {
   static world w;
   (void)state;
-  start(&w, 2);
+  region_start(&w, 2);
   uint32_t runs = test_runs(3000);
   for (uint32_t i = 0; i < runs; i++) {
     renew(&w, NVARS);
@@ -194,7 +195,7 @@ static void test_relaxed(void **state) {
       fail_msg("%s relaxed over %u is %s", box_text(&w, q.r), q.nrun,
                box_text(&w, q.out));
   }
-  end(&w);
+  region_end(&w);
 }
 
 /* ---- accesses ----------------------------------------------------------- */
@@ -206,9 +207,8 @@ static ir_expr random_load(world *w, ir_buf b) {
   return ir_load(&w->p, b, NDIM, idx);
 }
 
-/* Loops over the last variables around a store A[..] = B[..] + A[..], with a
- * let or an if in between now and then; gives the outermost statement and the
- * store. */
+/* Loops over the last variables around a store A[..] = B[..] + A[..], with an
+ * occasional let or if; returns the outermost statement and the store. */
 static ir_stmt random_nest(world *w, uint32_t loops, ir_stmt *store) {
   ir_program *p = &w->p;
   ir_expr idx[NDIM], value = random_load(w, w->other);
@@ -290,7 +290,7 @@ static bool nest_holds(void *ud) {
 static void test_accesses(void **state) {
   static world w;
   (void)state;
-  start(&w, 3);
+  region_start(&w, 3);
   uint32_t runs = test_runs(3000);
   for (uint32_t i = 0; i < runs; i++) {
     renew(&w, NVARS);
@@ -306,14 +306,14 @@ static void test_accesses(void **state) {
               ir_uses_var(&w.p, w.p.arg.v[f.out[k].at + d], w.x.var[v]));
     test_each_point(&w.p, NVARS, w.x.var, w.value, nest_holds, &f);
   }
-  end(&w);
+  region_end(&w);
 }
 
-/* A tile of a matrix product reads what one expects. */
+/* The reads of a tile of a matrix product. */
 static void test_tile(void **state) {
   static world w;
   (void)state;
-  start(&w, 4);
+  region_start(&w, 4);
   ir_program *p = &w.p;
   static const char *names[] = {"i0", "k0", "i1", "k1"};
   static const int64_t extents[] = {8, 16, 4, 8};
@@ -340,16 +340,16 @@ static void test_tile(void **state) {
   assert_int_equal(ir_accessed_regions(p, &w.scratch, s, false, 2, out), 1);
   assert_string_equal(box_text(&w, out[0]), "[i0 * 4 + 4][k0 * 8 + 8]");
   assert_int_equal(ir_accessed_regions(p, &w.scratch, s, false, 0, out), -1);
-  end(&w);
+  region_end(&w);
 }
 
-/* let n = 3 or B[0][0]: { for i in [n, n + 2): S[i][1] = 1 }: what the loop
- * begins with is seen from outside; where B changes in it, all of S is. */
+/* let n = 3 or B[0][0]: { for i in [n, n + 2): S[i][1] = 1 }: the loop's start
+ * is visible from outside; if B is clobbered in it, the region is all of S. */
 static void test_starts(void **state) {
   (void)state;
   for (int told = 0; told < 3; told++) {
     world w;
-    start(&w, 0);
+    region_start(&w, 0);
     renew(&w, 0);
     ir_program *p = &w.p;
     ir_expr shape[2] = {ir_index(p, 16), ir_index(p, 16)};
@@ -374,7 +374,7 @@ static void test_starts(void **state) {
     const char *start_of[] = {"[3 + 2][1 + 1]", "[int64(B[0, 0]) + ",
                               "[0 + 16][1 + 1]"};
     assert_memory_equal(box, start_of[told], strlen(start_of[told]));
-    end(&w);
+    region_end(&w);
   }
 }
 

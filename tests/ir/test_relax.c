@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Relaxation, confined bounds and proofs, against brute force. */
+ * Relaxation, value ranges of restricted variables, and proofs, against brute
+ * force. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -17,14 +18,14 @@ typedef struct world {
   int64_t value[4096];
 } world;
 
-static void start(world *w, uint64_t index) {
+static void relax_start(world *w, uint64_t index) {
   test_heap_start(&w->heap, 0);
   ir_program_init(&w->p, &w->heap.heap);
   arena_init(&w->scratch, &w->heap.heap);
   rng_init(&w->r, test_seed(), index);
 }
 
-static void end(world *w) {
+static void relax_end(world *w) {
   arena_free(&w->scratch);
   ir_program_free(&w->p);
   test_heap_end(&w->heap);
@@ -32,7 +33,7 @@ static void end(world *w) {
 
 /* ---- relaxation --------------------------------------------------------- */
 
-/* One question, and what is found at one setting of the fixed variables. */
+/* One query, and the extremes for one setting of the fixed variables. */
 typedef struct question {
   world *w;
   ir_expr e, lo[NVARS], extent[NVARS], min, max;
@@ -90,9 +91,9 @@ static bool holds_here(void *ud) {
   return true;
 }
 
-/* Half of the variables run, over their own bounds or over a tile whose
- * place the fixed ones tell. */
-static void ask(question *q, random_exprs *x) {
+/* Half of the variables are relaxed, over their own bounds or over a tile whose
+ * position depends on the fixed ones. */
+static void relax_ask(question *q, random_exprs *x) {
   ir_program *p = x->p;
   q->nrun = q->nfixed = 0;
   for (uint32_t i = 0; i < x->n; i++) {
@@ -121,7 +122,7 @@ static void ask(question *q, random_exprs *x) {
 static void test_random(void **state) {
   (void)state;
   world w;
-  start(&w, 1);
+  relax_start(&w, 1);
   random_exprs x = {.p = &w.p, .r = &w.r, .made = true};
   uint32_t runs = test_runs(3000), exact = 0;
   for (uint32_t i = 0; i < runs; i++) {
@@ -129,7 +130,7 @@ static void test_random(void **state) {
     x.plain = i % 2;
     random_vars(&x, NVARS);
     question q = {.w = &w, .e = random_index(&x, (int)test_pick(&w.r, 1, 4))};
-    ask(&q, &x);
+    relax_ask(&q, &x);
     if (!arith_relax(&w.p, &w.scratch, q.e, q.nrun, q.run, q.lo, q.extent,
                      &q.min, &q.max, &q.exact))
       fail_msg("no answer for %s", test_text(&w.p, q.e));
@@ -143,14 +144,14 @@ static void test_random(void **state) {
   }
   fprintf(stderr, "exact: %u of %u\n", exact, runs);
   assert_true(exact > runs / 2);
-  end(&w);
+  relax_end(&w);
 }
 
-/* What tiles make must come out exact, and as it would be written. */
-static void test_tiles(void **state) {
+/* Relaxation of tiles must be exact and in the expected form. */
+static void test_relax_tiles(void **state) {
   (void)state;
   world w;
-  start(&w, 2);
+  relax_start(&w, 2);
   ir_program *p = &w.p;
   int64_t extents[] = {4, 4, 4, 64};
   ir_var v[4];
@@ -187,15 +188,15 @@ static void test_tiles(void **state) {
                           below, &min, &max, &exact));
   assert_string_equal(test_text(p, min), "c");
   assert_string_equal(test_text(p, max), "c + 3");
-  end(&w);
+  relax_end(&w);
 }
 
-/* ---- confined bounds ---------------------------------------------------- */
+/* ---- restricted variables ------------------------------------------------ */
 
 static void test_confined(void **state) {
   (void)state;
   world w;
-  start(&w, 3);
+  relax_start(&w, 3);
   random_exprs x = {.p = &w.p, .r = &w.r, .made = true};
   uint32_t runs = test_runs(3000);
   for (uint32_t i = 0; i < runs; i++) {
@@ -228,7 +229,7 @@ static void test_confined(void **state) {
                (long long)q.least, (long long)q.most);
     arena_reset(&w.scratch);
   }
-  end(&w);
+  relax_end(&w);
 }
 
 /* ---- proofs ------------------------------------------------------------- */
@@ -248,7 +249,7 @@ static bool is_true_here(void *ud) {
 static void test_proofs(void **state) {
   (void)state;
   world w;
-  start(&w, 4);
+  relax_start(&w, 4);
   random_exprs x = {.p = &w.p, .r = &w.r, .made = true};
   uint32_t runs = test_runs(6000), proven = 0, is_true = 0;
   for (uint32_t i = 0; i < runs; i++) {
@@ -270,14 +271,14 @@ static void test_proofs(void **state) {
   }
   fprintf(stderr, "proven: %u of %u true ones\n", proven, is_true);
   assert_true(proven > is_true / 2);
-  end(&w);
+  relax_end(&w);
 }
 
 /* Claims about equality and order of two expressions. */
 static void test_orders(void **state) {
   (void)state;
   world w;
-  start(&w, 5);
+  relax_start(&w, 5);
   random_exprs x = {.p = &w.p, .r = &w.r, .made = true};
   uint32_t runs = test_runs(3000);
   for (uint32_t i = 0; i < runs; i++) {
@@ -297,12 +298,12 @@ static void test_orders(void **state) {
           test_each_point(&w.p, NVARS, x.var, w.value, is_true_here, &c));
     }
   }
-  end(&w);
+  relax_end(&w);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random),   cmocka_unit_test(test_tiles),
+      cmocka_unit_test(test_random),   cmocka_unit_test(test_relax_tiles),
       cmocka_unit_test(test_confined), cmocka_unit_test(test_proofs),
       cmocka_unit_test(test_orders),
   };

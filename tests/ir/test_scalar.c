@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Arithmetic on single values: against the machine's where it has the type,
+ * Scalar semantics: against the machine's arithmetic where it has the type,
  * against a search over all values where it does not. */
 #include "ir/scalar.h"
 #include "support/expr.h"
@@ -19,7 +19,7 @@ typedef struct entry {
   uint16_t bits;
 } entry;
 
-static int by_value(const void *a, const void *b) {
+static int scalar_by_value(const void *a, const void *b) {
   double x = ((const entry *)a)->v, y = ((const entry *)b)->v;
   return (x > y) - (x < y);
 }
@@ -32,7 +32,7 @@ static uint32_t all_values(tess_dtype t, entry *out) {
     double v = ir_get_real(t, &h);
     if (isfinite(v)) out[n++] = (entry){v, h};
   }
-  qsort(out, n, sizeof *out, by_value);
+  qsort(out, n, sizeof *out, scalar_by_value);
   return n;
 }
 
@@ -209,7 +209,7 @@ static void test_casts(void **state) {
 
 /* ---- types -------------------------------------------------------------- */
 
-static void test_names(void **state) {
+static void test_scalar_names(void **state) {
   static const char *good[] = {"float16", "bfloat16", "float32",   "float64",
                                "int8",    "int64",    "uint8",     "uint64",
                                "bool",    "handle",   "float32x8", "boolx16",
@@ -235,7 +235,7 @@ static void test_names(void **state) {
   test_heap_end(&h);
 }
 
-/* What is no number stays so on either side; of equals the first is given. */
+/* NaN propagates from either side; of equal operands the first is returned. */
 static void test_extremes(void **state) {
   (void)state;
   const double nan = (double)NAN, inf = (double)INFINITY;
@@ -255,9 +255,9 @@ static void test_extremes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_halves),   cmocka_unit_test(test_floats),
-      cmocka_unit_test(test_integers), cmocka_unit_test(test_casts),
-      cmocka_unit_test(test_names),    cmocka_unit_test(test_extremes),
+      cmocka_unit_test(test_halves),       cmocka_unit_test(test_floats),
+      cmocka_unit_test(test_integers),     cmocka_unit_test(test_casts),
+      cmocka_unit_test(test_scalar_names), cmocka_unit_test(test_extremes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs as bytes: what is saved comes back the same, and nothing that is
- * read can do harm. */
+ * Serialization: round trips, and damaged input that must be refused or
+ * harmless. */
 #include "base/hash.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -15,7 +15,7 @@ typedef struct fixture {
   strbuf bytes, why;
 } fixture;
 
-static tess_status fill(void *ud) {
+static tess_status serial_fill(void *ud) {
   fixture *f = ud;
   ir_program_init(&f->p, &f->heap.heap);
   ir_program_init(&f->q, &f->heap.heap);
@@ -28,18 +28,18 @@ static tess_status fill(void *ud) {
   return TESS_OK;
 }
 
-static void start(fixture *f) {
+static void serial_start(fixture *f) {
   *f = (fixture){.p.heap = NULL};
   test_heap_start(&f->heap, 0);
   arena_init(&f->scratch, &f->heap.heap);
   str_init(&f->bytes, &f->heap.heap);
   str_init(&f->why, &f->heap.heap);
-  assert_int_equal(mem_protect(&f->heap.heap, fill, f), TESS_OK);
+  assert_int_equal(mem_protect(&f->heap.heap, serial_fill, f), TESS_OK);
   ir_save(&f->p, &f->bytes);
   assert_false(f->bytes.bad);
 }
 
-static void finish(fixture *f) {
+static void serial_finish(fixture *f) {
   ir_program_free(&f->p);
   ir_program_free(&f->q);
   str_free(&f->bytes);
@@ -68,7 +68,7 @@ static void assert_same_text(const ir_program *p, const ir_program *q) {
 static void test_round_trip(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  serial_start(&f);
   assert_int_equal(restore(&f, f.bytes.v, f.bytes.n), TESS_OK);
   assert_string_equal(str_get(&f.why), "");
   assert_same_text(&f.p, &f.q);
@@ -88,14 +88,14 @@ static void test_round_trip(void **state) {
   assert_int_equal(again.n, f.bytes.n);
   assert_memory_equal(again.v, f.bytes.v, again.n);
   str_free(&again);
-  finish(&f);
+  serial_finish(&f);
 }
 
-/* The program that came back can be worked on: names and nodes are found. */
+/* A loaded program can be edited: names and nodes are found. */
 static void test_tables_are_whole(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  serial_start(&f);
   assert_int_equal(restore(&f, f.bytes.v, f.bytes.n), TESS_OK);
   assert_int_equal(ir_find_block(&f.q, ir_name(&f.q, "D")),
                    ir_find_block(&f.p, ir_name(&f.p, "D")));
@@ -105,13 +105,13 @@ static void test_tables_are_whole(void **state) {
   (void)ir_index(&f.q, 128);
   assert_int_equal(f.q.text.n, text);
   assert_int_equal(f.q.node.n, nodes);
-  finish(&f);
+  serial_finish(&f);
 }
 
 static void test_messages(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  serial_start(&f);
   assert_int_equal(restore(&f, "TESS", 4), TESS_PARSE);
   assert_string_equal(str_get(&f.why), "these bytes are not a program");
   assert_int_equal(restore(&f, f.bytes.v, f.bytes.n - 1), TESS_PARSE);
@@ -126,10 +126,10 @@ static void test_messages(void **state) {
   assert_int_equal(restore(&f, f.bytes.v, f.bytes.n), TESS_PARSE);
   assert_string_equal(str_get(&f.why),
                       "the program is damaged: its checksum does not fit");
-  finish(&f);
+  serial_finish(&f);
 }
 
-/* ---- harm --------------------------------------------------------------- */
+/* ---- damaged input ------------------------------------------------------- */
 
 static void put64(char *at, uint64_t v) {
   for (int i = 0; i < 8; i++) at[i] = (char)(v >> 8 * i);
@@ -141,8 +141,8 @@ static void seal(char *v, size_t n) {
   put64(v + 24, hash_bytes(v + 32, n - 32));
 }
 
-/* Whatever was let through must stand everything that is done to programs. */
-static void use(fixture *f) {
+/* Whatever was accepted must survive all uses of programs. */
+static void serial_use(fixture *f) {
   strbuf out;
   str_init(&out, &f->heap.heap);
   ir_print(&f->q, &(ir_print_opts){.regions = true}, &out);
@@ -157,7 +157,7 @@ static void use(fixture *f) {
 static void test_damaged(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  serial_start(&f);
   uint32_t runs = test_runs(60000), let_through = 0;
   uint64_t seed = test_seed();
   char *copy = malloc(f.bytes.n);
@@ -173,11 +173,11 @@ static void test_damaged(void **state) {
       copy[at] = rng_below(&r, 2) ? (char)small : (char)rng_u32(&r);
     }
     seal(copy, n);
-    char *exact = malloc(n); /* so that reading past the end is seen */
+    char *exact = malloc(n); /* so that reading past the end is detected */
     memcpy(exact, copy, n);
     if (restore(&f, exact, n) == TESS_OK) {
       let_through++;
-      use(&f);
+      serial_use(&f);
     } else {
       assert_true(f.why.n > 0);
     }
@@ -186,7 +186,7 @@ static void test_damaged(void **state) {
   }
   free(copy);
   assert_true(let_through < runs);
-  finish(&f);
+  serial_finish(&f);
 }
 
 /* ---- memory ------------------------------------------------------------- */
@@ -204,19 +204,19 @@ static void forget(void *ud) {
   arena_free(&f->scratch);
 }
 
-static void test_memory(void **state) {
+static void test_serial_memory(void **state) {
   (void)state;
   fixture f;
-  start(&f);
+  serial_start(&f);
   forget(&f);
   assert_true(test_each_failure(&f.heap, copy_and_restore, forget, &f) > 15);
-  finish(&f);
+  serial_finish(&f);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_round_trip),
       cmocka_unit_test(test_tables_are_whole), cmocka_unit_test(test_messages),
-      cmocka_unit_test(test_damaged), cmocka_unit_test(test_memory)};
+      cmocka_unit_test(test_damaged), cmocka_unit_test(test_serial_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,13 +19,13 @@ typedef struct world {
   ir_expr raw, made;
 } world;
 
-static void start(world *w, uint64_t index) {
+static void simplify_start(world *w, uint64_t index) {
   test_heap_start(&w->heap, 0);
   ir_program_init(&w->p, &w->heap.heap);
   rng_init(&w->r, test_seed(), index);
 }
 
-static void end(world *w) {
+static void simplify_end(world *w) {
   ir_program_free(&w->p);
   test_heap_end(&w->heap);
 }
@@ -51,7 +51,7 @@ static bool same_value(void *ud) {
   return a == b;
 }
 
-static void check(world *w) {
+static void simplify_check(world *w) {
   w->made = test_rebuild(&w->p, w->raw, 0, NULL);
   if (!test_each_point(&w->p, NVARS, w->var, w->value, same_value, w))
     fail_msg("%s became %s", test_text(&w->p, w->raw),
@@ -66,7 +66,7 @@ static void test_index(void **state) {
   world w;
   (void)state;
   uint32_t runs = test_runs(3000);
-  start(&w, 1);
+  simplify_start(&w, 1);
   random_exprs x = {.p = &w.p, .r = &w.r};
   for (uint32_t i = 0; i < runs; i++) {
     if (i % 16 == 0) {
@@ -77,9 +77,9 @@ static void test_index(void **state) {
     int depth = (int)test_pick(&w.r, 1, 5);
     w.raw = rng_below(&w.r, 4) ? random_index(&x, depth)
                                : random_condition(&x, depth);
-    check(&w);
+    simplify_check(&w);
   }
-  end(&w);
+  simplify_end(&w);
 }
 
 /* ---- polynomials divided by others -------------------------------------- */
@@ -108,7 +108,7 @@ static void test_quotients(void **state) {
   world w;
   (void)state;
   uint32_t runs = test_runs(3000);
-  start(&w, 4);
+  simplify_start(&w, 4);
   for (uint32_t i = 0; i < runs; i++) {
     if (i % 16 == 0) {
       ir_program_reset(&w.p);
@@ -123,7 +123,7 @@ static void test_quotients(void **state) {
                              ir_ref(&w.p, w.var[rng_below(&w.r, NVARS)])));
     ir_expr a = polynomial(&w, by);
     w.raw = test_raw(&w.p, rng_below(&w.r, 2) ? IR_DIV : IR_MOD, a, by);
-    check(&w);
+    simplify_check(&w);
   }
   /* What fusing i < n and j < q + 1 made, and the number of both. */
   ir_program *p = &w.p;
@@ -144,7 +144,7 @@ static void test_quotients(void **state) {
   both = ir_add(p, ir_mul(p, i, size), q);
   assert_int_equal(ir_binary(p, IR_DIV, both, size), i);
   assert_int_equal(ir_binary(p, IR_MOD, both, size), q);
-  end(&w);
+  simplify_end(&w);
 }
 
 /* ---- integers that wrap ------------------------------------------------- */
@@ -198,7 +198,7 @@ static void test_wrapping(void **state) {
   world w;
   (void)state;
   uint32_t runs = test_runs(3000);
-  start(&w, 2);
+  simplify_start(&w, 2);
   for (uint32_t i = 0; i < runs; i++) {
     tess_dtype t = types[i % 6];
     ir_program_reset(&w.p);
@@ -206,9 +206,9 @@ static void test_wrapping(void **state) {
     w.buf = ir_buf_new(&w.p, ir_name(&w.p, "A"), t, 0, NULL, IR_SCOPE_GLOBAL,
                        IR_ROLE_INPUT);
     w.raw = wrapped_expr(&w, t, (int)test_pick(&w.r, 1, 4));
-    check(&w);
+    simplify_check(&w);
   }
-  end(&w);
+  simplify_end(&w);
 }
 
 /* ---- split and fuse ----------------------------------------------------- */
@@ -222,7 +222,7 @@ static void test_chains(void **state) {
   world w;
   (void)state;
   uint32_t runs = test_runs(2000);
-  start(&w, 3);
+  simplify_start(&w, 3);
   for (uint32_t i = 0; i < runs; i++) {
     ir_program_reset(&w.p);
     chain s = {.p = &w.p, .r = &w.r, .nexpr = (uint32_t)test_pick(&w.r, 1, 3)};
@@ -246,7 +246,7 @@ static void test_chains(void **state) {
         fail_msg("chain %u: %s, undone, is %s", i, middle,
                  test_text(&w.p, s.expr[k]));
   }
-  end(&w);
+  simplify_end(&w);
 }
 
 int main(void) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Structural hash and equality: what they see and what they do not. */
+ * Structural hash and equality: which differences count. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "support/matmul.h"
 
 #define F32 ((tess_dtype){TESS_DTYPE_FLOAT, 32, 1})
 
-/* p and q mean the same to both, or to neither. */
+/* p and q are equal by both, or by neither. */
 static void expect_same(matmul *m, bool same) {
   uint64_t a = ir_hash(&m->p, &m->scratch), b = ir_hash(&m->q, &m->scratch);
   assert_int_equal(a == b, same);
@@ -19,9 +19,9 @@ static ir_expr sum(ir_program *p, ir_expr a, ir_expr b) {
   return ir_raw(p, &n, NULL);
 }
 
-/* ---- what does not matter ----------------------------------------------- */
+/* ---- differences that do not count --------------------------------------- */
 
-/* Everything at other indices: other things are made first. */
+/* All table indices differ: other objects are made first. */
 static void other_tables(matmul *m) {
   ir_program *q = &m->q;
   for (int i = 0; i < 20; i++) {
@@ -72,7 +72,7 @@ static void order_of_terms(matmul *m) {
   }
 }
 
-/* ---- what does ---------------------------------------------------------- */
+/* ---- differences that count ---------------------------------------------- */
 
 static void name_of_block(matmul *m) {
   ir_blk(&m->q, m->c)->name = ir_name(&m->q, "C2");
@@ -83,7 +83,7 @@ static void kind_of_loop(matmul *m) {
 static void extent(matmul *m) {
   ir_st(&m->q, m->i)->extent = ir_index(&m->q, 127);
 }
-static void constant(matmul *m) {
+static void structure_constant(matmul *m) {
   ir_st(&m->q, ir_st(&m->q, m->c)->alt)->value = ir_real(&m->q, F32, -0.0);
 }
 static void annotation(matmul *m) {
@@ -135,18 +135,27 @@ static void test_ignored(void **state) {
   }
 }
 
-static void copy(matmul *m) { ir_program_copy(&m->q, &m->p); }
+static void structure_copy(matmul *m) { ir_program_copy(&m->q, &m->p); }
 
 static void test_seen(void **state) {
   (void)state;
-  void (*const parts[])(matmul *) = {
-      name_of_block, kind_of_loop,        extent, constant, annotation,
-      binding,       order_of_operands,   scope,  region,   predicate,
-      reducer,       order_of_statements, nesting};
+  void (*const parts[])(matmul *) = {name_of_block,
+                                     kind_of_loop,
+                                     extent,
+                                     structure_constant,
+                                     annotation,
+                                     binding,
+                                     order_of_operands,
+                                     scope,
+                                     region,
+                                     predicate,
+                                     reducer,
+                                     order_of_statements,
+                                     nesting};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     matmul m;
     matmul_start(&m);
-    matmul_run(&m, copy);
+    matmul_run(&m, structure_copy);
     expect_same(&m, true);
     matmul_run(&m, parts[i]);
     expect_same(&m, false);

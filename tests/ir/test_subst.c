@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Substitution and deep copies. */
+ * Substitution and cloning. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "support/matmul.h"
 
-static void expect(matmul *m, ir_expr e, const char *text) {
+static void subst_expect(matmul *m, ir_expr e, const char *text) {
   str_clear(&m->text);
   ir_print_expr(&m->p, e, &m->text);
   assert_string_equal(str_get(&m->text), text);
@@ -12,7 +12,8 @@ static void expect(matmul *m, ir_expr e, const char *text) {
 
 static ir_var loop_var(matmul *m, ir_stmt s) { return ir_st(&m->p, s)->var; }
 
-/* A loop variable reaches bindings and predicates, not what is inside. */
+/* A loop variable is replaced in bindings and predicates, not in blocks'
+ * bodies. */
 static void loops(matmul *m) {
   ir_program *p = &m->p;
   ir_subst s;
@@ -26,15 +27,15 @@ static void loops(matmul *m) {
   uint32_t at = ir_st(p, store)->idx.at;
   ir_subst_stmt(&s, m->k);
   ir_span it = ir_blk(p, m->c)->iters;
-  expect(m, p->iter.v[it.at].bind, "i + j * 2");
-  expect(m, p->iter.v[it.at + 1].bind, "j");
-  expect(m, ir_blk(p, m->c)->pred, "i + j * 2 < 100");
+  subst_expect(m, p->iter.v[it.at].bind, "i + j * 2");
+  subst_expect(m, p->iter.v[it.at + 1].bind, "j");
+  subst_expect(m, ir_blk(p, m->c)->pred, "i + j * 2 < 100");
   assert_int_equal(ir_st(p, store)->value, value);
   assert_int_equal(ir_st(p, store)->idx.at, at);
 }
 
-/* A block's variable reaches regions, indices and values. */
-static void inside(matmul *m) {
+/* An iter is replaced in regions, indices and values. */
+static void subst_inside(matmul *m) {
   ir_program *p = &m->p;
   ir_subst s;
   ir_span it = ir_blk(p, m->d)->iters;
@@ -45,7 +46,7 @@ static void inside(matmul *m) {
   ir_print_stmt_head(p, ir_st(p, m->d)->body, &m->text);
   assert_string_equal(str_get(&m->text), "D[5, v1] = max(C[5, v1], 0.0)");
   ir_region r = ir_subst_region(&s, p->region.v[ir_blk(p, m->d)->reads.at]);
-  expect(m, ir_region_min(p, r, 0), "5");
+  subst_expect(m, ir_region_min(p, r, 0), "5");
   ir_region kept = p->region.v[ir_blk(p, m->c)->reads.at];
   assert_int_equal(ir_subst_region(&s, kept).at, kept.at);
 }
@@ -83,13 +84,13 @@ static void load_hook(matmul *m) {
   ir_subst_init(&s, p, &m->scratch);
   s.load = first_index;
   s.ud = &c;
-  expect(m, ir_subst_expr(&s, ir_st(p, ir_st(p, m->d)->body)->value),
-         "max(float32(v0), 0.0)");
+  subst_expect(m, ir_subst_expr(&s, ir_st(p, ir_st(p, m->d)->body)->value),
+               "max(float32(v0), 0.0)");
 }
 
 static void test_substitution(void **state) {
   (void)state;
-  void (*const parts[])(matmul *) = {loops, inside, buffers, load_hook};
+  void (*const parts[])(matmul *) = {loops, subst_inside, buffers, load_hook};
   for (int i = 0; i < 4; i++) {
     matmul m;
     matmul_start(&m);
@@ -98,7 +99,7 @@ static void test_substitution(void **state) {
   }
 }
 
-/* ---- deep copies -------------------------------------------------------- */
+/* ---- cloning ------------------------------------------------------------- */
 
 static void clones(matmul *m) {
   ir_program *p = &m->p;
@@ -106,7 +107,7 @@ static void clones(matmul *m) {
   ir_anno_set(p, m->c, ir_name(p, "a"), ir_value_int(p, 1));
   ir_anno_set(p, m->c, ir_name(p, "b"), ir_value_int(p, 2));
   ir_subst_init(&s, p, &m->scratch);
-  /* Twice by one substitution: the second copy is not of the first. */
+  /* Two clones by one substitution: the second is not a clone of the first. */
   for (int k = 0; k < 2; k++)
     ir_insert_after(p, m->i, ir_clone_stmt(&s, m->i, "_copy"));
   matmul_verify(m, p);
@@ -142,13 +143,13 @@ static void clones(matmul *m) {
       "          init\n"
       "            C[v0, v1] = 0.0\n"
       "          C[v0, v1] = C[v0, v1] + A[v0, v2] * B[v2, v1]\n");
-  /* Annotations of a copy are its own. */
+  /* A clone has its own annotations. */
   ir_stmt copy = ir_find_block(p, ir_name(p, "C_copy"));
   assert_true(ir_anno_remove(p, copy, "a"));
   assert_non_null(ir_anno_get(p, m->c, "a"));
 }
 
-/* A block's own buffers are made anew, and so is what names a region. */
+/* Allocations and match buffers of a block are cloned with it. */
 static void local_buffers(matmul *m) {
   ir_program *p = &m->p;
   ir_stmt root = ir_entry(p)->root,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Editing the tree: links stay right, and the walks see what is there. */
+ * Editing the statement tree: links stay consistent, and walks visit all. */
 #include "ir/checkpoint.h"
+#include "ir/edit.h"
 #include "ir/query.h"
 #include "support/matmul.h"
 #include <stdio.h>
@@ -184,7 +185,7 @@ static void copying(matmul *m) {
   assert_true(ir_equal(&m->p, &m->q, &m->scratch));
   matmul_verify(m, &m->q);
   assert_int_equal(ir_name(&m->q, "C"), ir_name(&m->p, "C"));
-  /* What happens to the copy does not reach what it was copied from. */
+  /* Editing the clone does not affect the original. */
   ir_kill(&m->q, m->i);
   matmul_verify(m, &m->p);
   assert_false(ir_equal(&m->p, &m->q, &m->scratch));
@@ -236,7 +237,7 @@ static void test_rollback(void **state) {
   matmul_end(&m);
 }
 
-static void test_names(void **state) {
+static void test_tree_names(void **state) {
   (void)state;
   matmul m;
   matmul_start(&m);
@@ -248,8 +249,8 @@ static void test_names(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lists),   cmocka_unit_test(test_wrapping),
-      cmocka_unit_test(test_killing), cmocka_unit_test(test_asking),
-      cmocka_unit_test(test_names),   cmocka_unit_test(test_rollback)};
+      cmocka_unit_test(test_lists),      cmocka_unit_test(test_wrapping),
+      cmocka_unit_test(test_killing),    cmocka_unit_test(test_asking),
+      cmocka_unit_test(test_tree_names), cmocka_unit_test(test_rollback)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

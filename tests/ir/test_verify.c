@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the verifier finds: one wrong thing a case. */
+ * The verifier: one violation a case. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "support/matmul.h"
@@ -15,8 +15,8 @@ static void test_right(void **state) {
   matmul_end(&m);
 }
 
-/* What nobody uses any more need not fit: here the loads, regions and stores
- * of a block that is gone, after its buffer got another shape. */
+/* What is unused any more need not be consistent: here the loads, regions and
+ * stores of a removed block, after its buffer got another shape. */
 static void reshape(matmul *m) {
   ir_program *p = &m->p;
   ir_buf d = ir_st(p, ir_st(p, m->d)->body)->buf;
@@ -42,8 +42,8 @@ static void test_leftovers(void **state) {
   matmul_end(&m);
 }
 
-/* A loop and an iter that claim more than they take, with a region of what
- * they take. */
+/* A loop and an iter whose bounds are wider than their domains, with a region
+ * of the domains. */
 static void loose(matmul *m) {
   ir_program *p = &m->p;
   ir_expr half = ir_index(p, 32);
@@ -64,7 +64,7 @@ static void test_loose(void **state) {
   matmul_end(&m);
 }
 
-/* Each spoils the program in one way. */
+/* Each violates one rule. */
 
 static void next_link(matmul *m) { ir_st(&m->p, m->i)->next = m->j2; }
 static void cycle(matmul *m) { ir_st(&m->p, m->i2)->next = m->i; }
@@ -101,7 +101,7 @@ static void bound_twice(matmul *m) {
   ir_st(&m->p, m->j2)->var = ir_st(&m->p, m->j)->var;
 }
 static void stale(matmul *m) { m->p.var.v[ir_st(&m->p, m->k)->var].hi = 30; }
-static void narrow(matmul *m) {
+static void verify_narrow(matmul *m) {
   ir_st(&m->p, m->k)->extent = ir_index(&m->p, 33);
 }
 static void dtype_of_store(matmul *m) {
@@ -196,10 +196,11 @@ static void test_wrong(void **state) {
       {past_a_block, "variable 'i' is used where it is not bound, in "
                      "`D[v0, v1] = D[i, 0]`"},
       {bound_twice, "variable 'j' is bound twice, in `for j in range(64)`"},
-      {stale, "what is kept about `k` is not true"},
-      {narrow, "variable 'k' claims to lie in [0, 31] but ranges over [0, 32], "
-               "in `for k in range(33)`"},
-      {dtype_of_store, "the type of what is stored does not fit, in "
+      {stale, "the cached facts of `k` are wrong"},
+      {verify_narrow,
+       "variable 'k' claims to lie in [0, 31] but ranges over [0, 32], "
+       "in `for k in range(33)`"},
+      {dtype_of_store, "the type of the stored value does not match, in "
                        "`D[v0, v1] = 3`"},
       {dtype_of_operands, "the types of `1.0 + 1` do not fit"},
       {index_count, "buffer 'D' has 2 dimensions but is indexed by 1, in "

@@ -159,7 +159,7 @@ local function drawn_sizes(k)
   return size
 end
 
--- By the oracle at five sets of sizes; now and then also as compiled code.
+-- In the interpreter at five sets of sizes; now and then also as compiled code.
 local function check(name, s, p, compiled)
   local all = {}
   for k = 1, 5 do

@@ -57,7 +57,7 @@ do
 end
 
 -- All that is in a loop over virtual threads differs from one to the next.
--- They take turns at each statement of the threads all the same, so that
+-- They are interleaved at each statement of the threads all the same, so that
 -- threads wait once for all of them, and not once for each.
 do
   local b = ts.builder "turns"

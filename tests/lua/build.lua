@@ -59,7 +59,7 @@ do
   fails(nil, "frob", ts.target, "llvm -frob=1")
 end
 
--- Kernels: run, time, source; the oracle agrees.
+-- Kernels: run, time, source; the interpreter agrees.
 do
   local p = ops.matmul { m = 32, n = 32, k = 32, relu = true }
   local sch = ts.schedule(p, { seed = 1 })

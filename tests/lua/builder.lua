@@ -155,7 +155,7 @@ do
     end)
   end)
   assert(ts.program("p", { x }, { ts.compute("C", { 4 }, function(i)
-    -- A coroutine of its own is its affair.
+    -- A separate coroutine is allowed.
     local each = coroutine.wrap(function() yield(x(i)) yield(1) end)
     return each() + each()
   end) }):verify())
@@ -371,7 +371,7 @@ do
   assert(not plain:find("j_start", 1, true), plain)
 end
 
--- A sum that tells of each term keeps their order; nothing else depends on it.
+-- A sum that reports each term keeps their order; nothing else depends on it.
 do
   local b = ts.builder("tells")
   local A, C = b:input("A", { 4, 8 }), b:output("C", { 4 })

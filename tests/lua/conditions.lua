@@ -150,8 +150,8 @@ for _, name in ipairs { "Z", "Q" } do
   assert(not ok)
 end
 
--- Where memory tells an index, and its own buffer has shrunk to one element,
--- the index is no bound of what another buffer needs.
+-- Where an index is loaded from memory, and its own buffer has shrunk to one
+-- element, the index is no bound of what another buffer needs.
 do
   local b = ts.builder("told")
   local T, X = b:input("T", { 5 }, "int32"), b:input("X", { 2 })
@@ -175,7 +175,7 @@ do
   end)
 end
 
--- What stands in the other branch of a condition goes into a block with it.
+-- The other branch of a condition becomes part of the block, too.
 do
   local b = ts.builder("branches")
   local X = b:input("X", { 4 })
@@ -222,7 +222,7 @@ do
   legal(e:program(), around("C", "D", "E"))
 end
 
--- Conditions between nests that are merged, by what their branches touch.
+-- Conditions between merged nests, by the accesses of their branches.
 do
   local function steps(touched)
     local b = ts.builder("steps")

@@ -68,7 +68,7 @@ applies(program(function(b, A, B, v)
 end))
 
 -- One branch, another element, another place in each run of a loop, and a
--- place that is loaded: nothing surely fills the buffer.
+-- place that is loaded: nothing must write the buffer.
 not_whole(program(function(b, A, B, v)
   b:when(ts.gt(A(v), 0), function() b:store(B, { v }, A(v)) end)
 end))
@@ -178,7 +178,7 @@ do
   end
 end
 
--- What is read by a let is surely read, unless that stands under a condition.
+-- A read in a let is a must-access, unless it is under a condition.
 do
   local function reader(body)
     local b = ts.builder("main")
@@ -246,7 +246,7 @@ for _, at in ipairs { function(a) return a % 4 end,
 end
 
 -- Copies over sizes that are known later: the box is of constant size, and
--- where it stands a size tells.
+-- where it is depends on a size.
 do
   local n = ts.size("n")
   local A = ts.placeholder("A", { n, 8 })
@@ -419,7 +419,7 @@ do
 end
 
 -- What a block changes it may read to decide whether it does, or where: one
--- element after the other, however it is told to copy.
+-- element after the other, whatever the copy's annotations.
 local at = ts.cast(0, "int64")
 local bodies = {
   whether = function(b, A, S, i)

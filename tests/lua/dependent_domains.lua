@@ -18,8 +18,7 @@ local function stairs(n)
   return b:program()
 end
 
--- Beyond the end of the loop, where guards hold the block back, its domain is
--- what it was.
+-- A split whose overhang is guarded does not change the block's domain.
 for _, factors in ipairs { { 2, 2 }, { 4, 2 }, { ts.auto, 8 }, { 8, 2 } } do
   local p = stairs(3)
   local s = ts.schedule(p)
@@ -27,13 +26,13 @@ for _, factors in ipairs { { 2, 2 }, { 4, 2 }, { ts.auto, 8 }, { 8, 2 } } do
   checks.same(s, p)
 end
 
--- A new nest would have no loop to ask.
+-- A new nest would lack the loop that the domain depends on.
 checks.illegal(stairs(4), "DEPENDENT_LOOP", function(s)
   s:transform_block_layout(s:get_block "C", function(i, j) return i, j end)
 end)
 
--- Around the inner loop, which now is the one that tells, nobody knows the
--- domain; around both it is all inside.
+-- After a reorder the domain depends on the inner loop: it is unknown to a
+-- block made around that, and contained in one around both.
 do
   local p = stairs(3)
   checks.illegal(p, "NOT_DIVISIBLE", function(s)

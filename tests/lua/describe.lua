@@ -17,7 +17,7 @@ local function list(t)
   return out
 end
 
--- Computes f over x (and y) by the oracle and by compiled code.
+-- Computes f over x (and y) in the interpreter and compiled.
 local function elementwise(name, f, dtype, x, y)
   local A = ts.placeholder("A", { #x }, dtype)
   local B = ts.placeholder("B", { #x }, dtype)
@@ -352,7 +352,7 @@ do
   assert(b:get() == 1.5)
 end
 
--- What is no name, and prints itself in many lines, is told of by its type.
+-- What is no name, and prints itself in many lines, is reported by its type.
 do
   local p = require "tessera.ops".matmul { m = 4, n = 4, k = 4 }
   local lines = setmetatable({}, {

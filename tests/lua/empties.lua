@@ -57,7 +57,7 @@ do
 end
 
 -- A sum of nothing, without its init, writes nothing that could be copied
--- back, though all that the place of a write tells has been run.
+-- back, although every instance that writes there has run.
 do
   local b = ts.builder("sum")
   local X, Y = b:input("X", { 1, 1 }), b:output("Y", { 1 })
@@ -164,7 +164,7 @@ do
   builds(sch, p)
 end
 
--- What stands in a loop without an iteration gets no value at all.
+-- Statements in a loop of no iterations have no values at all.
 do
   local p = checks.lu(1)
   checks.same(ts.schedule(p), p)
@@ -196,7 +196,7 @@ do
   end)
 end
 
--- Nor does what stands in a block that never runs.
+-- Nor do those in a block that never runs.
 do
   local b = ts.builder "never"
   local A = b:inout("A", { 5 }, "int32")

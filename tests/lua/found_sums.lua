@@ -57,8 +57,8 @@ local function spread()
   return ts.program("main", { x }, { t })
 end
 
--- In a scope of its own, a copy of what it writes would lack what it finds
--- there; also if another block stands around it.
+-- In a scope of the block alone, a copy of its output would lack the old
+-- contents that it reads; also if the scope is an enclosing block.
 for _, make in ipairs { late, spread } do
   for deep = 0, 1 do
     local program = make()
@@ -75,7 +75,7 @@ for _, make in ipairs { late, spread } do
   end
 end
 
--- Threads that share it would do so behind the init.
+-- Threads that share the reduction would do so after the init.
 do
   local program = late()
   local sch = ts.schedule(program)
@@ -88,7 +88,7 @@ do
   same(sch, program)
 end
 
--- Another instance would run the init, of another place.
+-- Another instance would run the init, of another element.
 do
   local program = spread()
   local sch = ts.schedule(program)
@@ -119,7 +119,7 @@ do
   same(sch, program)
 end
 
--- Where a reduce iter tells the place, only the first has been begun: the
+-- Where a reduce iter indexes the result, only the first is initialized: the
 -- others go on from what was there, around the block's scope, which a padded
 -- result would not hold.
 do

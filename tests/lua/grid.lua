@@ -69,7 +69,7 @@ do
   refused(s, "WOULD_RACE", "reorder", x, k)
 end
 
--- Threads of other blocks, too: x * 5 + y tells them apart, but not from one
+-- Threads of other blocks, too: x * 5 + y distinguishes them, but not from one
 -- iteration of k to the next.
 do
   local b = ts.builder("main")

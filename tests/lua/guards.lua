@@ -239,7 +239,7 @@ for _, bounds in ipairs { false, true } do
   end)
 end
 
--- ---- what a refusal tells --------------------------------------------------
+-- ---- messages of refusals --------------------------------------------------
 
 -- Of many loops those in which two iterations differ, whichever they are.
 do
@@ -270,7 +270,7 @@ end
 
 -- ---- iters of one value, which most iterations miss ------------------------
 
--- X and Y run where k is 1; only v tells where X writes.
+-- X and Y run where k is 1; only v determines where X writes.
 do
   local b = ts.builder("once")
   local A, D = b:input("A", { 4 }), b:output("D", { 4 })

@@ -83,3 +83,48 @@ do
   leaves("'X' is written outside of its shape: index 0, `v + 1`", b:program(),
          { { 3 } })
 end
+
+-- An index that comes from the iteration variables of blocks around: by
+-- itself, or through the bindings of blocks between, however deep.
+local function nested(n, small, depth, rebound)
+  local b = ts.builder "main"
+  local A, B = b:input("A", { n }), b:output("B", { small })
+  b:loop("i", 0, n, function(i)
+    b:block("outer", { { "vi", "opaque", extent = n, bind = i } }, function(vi)
+      local function inside(at, level)
+        if level == 0 then return b:store(B, { at }, A(at)) end
+        local iters = rebound
+          and { { "v" .. level, "opaque", extent = n, bind = at } } or {}
+        b:block("inner" .. level, iters, function(v)
+          inside(rebound and v or at, level - 1)
+        end)
+      end
+      inside(vi, depth)
+    end)
+  end)
+  return b:program()
+end
+for depth = 0, 3 do
+  for _, rebound in ipairs { false, true } do
+    local ok, e = pcall(nested, 1 << 24, 4, depth, rebound)
+    assert(not ok and tostring(e):find("'B' is written outside of its shape", 1,
+                                       true), tostring(e))
+    assert(nested(8, 8, depth, rebound):verify())
+    checks.fails("INVALID", "'B' is written outside of its shape",
+                 ts.build(nested(n, 4, depth, rebound)),
+                 tensors { { 5 }, { 4 } })
+  end
+end
+
+-- Two iteration variables bound to one loop do not take all pairs.
+do
+  local b = ts.builder "main"
+  local B = b:output("B", { 1 })
+  b:loop("i", 0, 4, function(i)
+    b:block("B", { { "v", "opaque", extent = 4, bind = i },
+                   { "w", "opaque", extent = 4, bind = i } }, function(v, w)
+      b:store(B, { v - w }, 7)
+    end)
+  end)
+  assert(b:program():verify())
+end

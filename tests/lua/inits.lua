@@ -128,7 +128,7 @@ for _, init in pairs(reads) do
   legal(p, hiding("read", 1, decompose(1)))
 end
 
--- Another instance may run it, unless it tells which one does.
+-- Another instance may run it, unless it depends on the instance.
 do
   local function swapped(s)
     s:transform_block_layout(s:get_block "sum",

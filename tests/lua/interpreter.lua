@@ -3,7 +3,7 @@
 -- apart.
 local ts = require "tessera"
 
--- Inputs that stand in an index with something around them take more values
+-- Inputs that are part of an index expression take more values
 -- than 0: what limits them is seen to.
 do
   local function gather(dtype, index)
@@ -344,7 +344,7 @@ do
   ts.tensor_intrin { name = "row_64", desc = row(64), impl = row(64) }
 end
 
--- A program that reads what nobody wrote does something else than one that does
+-- A program that reads uninitialized elements differs from one that does
 -- not; what it is to do itself has no answer.
 do
   local function through(n)

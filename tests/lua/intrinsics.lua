@@ -52,7 +52,7 @@ local function tiled(p, sizes, intrin, before, at)
   return sch
 end
 
--- Compiled code and the oracle compute the same, and both the description.
+-- Compiled code and the interpreter agree with the description.
 local function agree(sch, p)
   checks.same(sch, p)
   checks.exact(sch, p, checks.arguments(p, "integers"))
@@ -78,7 +78,7 @@ do
     s:cache_write(c, 0, "local")
   end)
   agree(packed, p)
-  -- The oracle does what is described, and compiled code makes the call.
+  -- The interpreter runs the description, and compiled code makes the call.
   ts.tensor_intrin{ name = "wrong", desc = gemm,
                     impl = "test_gemm_wrong(C, 3)" }
   local wrong = tiled(p, { 4, 8, 4 }, "wrong")
@@ -92,7 +92,7 @@ do
   assert(C:get(0, 0) == 12 and C:get(15, 15) == 12)
 end
 
--- A vectorised loop around a call takes turns.
+-- A vectorised loop around a call is serialized.
 do
   local row = describe(
     { { "input", "X", { 4 } }, { "output", "Y", { 4 } } },
@@ -155,7 +155,7 @@ do
   agree(sch, p)
 end
 
--- Workers make the calls, too; what they cannot compile or link they tell.
+-- Workers make the calls, too; failures to compile or link are reported.
 local function tune(p, intrin, sizes, on_error)
   return ts.tune(p, { target = "llvm", trials = 1, seed = 1,
     on_error = on_error, strategy = "replay", cost_model = "random",
@@ -250,12 +250,12 @@ do
   fails(nil, "override", declare, 2, nil, "yes")
 end
 
--- Texts that are no such call; and nobody else makes a block one.
+-- Texts that are not calls; and no other primitive makes such a block.
 do
   for text, what in pairs{
-    ["test_gemm(A, B, D)"] = "names what is no parameter",
+    ["test_gemm(A, B, D)"] = "names no parameter of the intrinsic",
     ["test_gemm(A, B, C"] = "a ',' or ')' is missing",
-    ["test_gemm(A, B, C) D"] = "something stands behind it",
+    ["test_gemm(A, B, C) D"] = "text follows the call",
     ["test_gemm"] = "a '(' is missing",
     [""] = "a name is expected",
     ["llvm.fma.v32f32(A, B, C)"] = "LLVM's intrinsics",

@@ -27,7 +27,7 @@ assert(abs == 0 and rel == 0)
 os.remove(path)
 fails("NOT_FOUND", "", ts.tensor, path)
 
--- a product, compiled and by the oracle, plain and scheduled
+-- a product, compiled and interpreted, plain and scheduled
 local N = 32
 local A = ts.placeholder("A", { N, N })
 local B = ts.placeholder("B", { N, N })
@@ -54,7 +54,7 @@ kernel(a, b, d)
 assert(c:compare(d) == 0)
 assert(ts.equivalent(sch, program))
 
--- constants: by the oracle in both domains, compiled, cached, loaded again
+-- constants: interpreted in both domains, compiled, cached, loaded again
 do
   local n = 24
   local X = ts.placeholder("X", { n })

@@ -70,7 +70,7 @@ do
   end
 end
 
--- A domain that a loop tells means nothing where that loop is not.
+-- A domain that depends on a loop is undefined outside of that loop.
 for k = 1, 2 do
   illegal(pair(skewed, square), "DEPENDENT_LOOP", function(sch)
     sch:compute_at(sch:get_block("t"), loop(sch, "q", k))

@@ -147,7 +147,7 @@ for how, body in pairs(told) do
 end
 
 -- Whole sums are each iteration's own, also where their loops are cut, fused,
--- or as long as the iteration tells.
+-- or a length that depends on the iteration.
 local function rows(length, cut)
   local b = ts.builder "rows"
   local A, B = b:input("A", { N, 4, N }, "int32"), b:output("B", { N }, "int32")

@@ -63,7 +63,7 @@ fails("INVALID", "the role must be input, output, constant or layout_free, " ..
       "not 'inputs'", ts.placeholder, "A", { 4 }, { role = "inputs" })
 fails("INVALID", "with a colon", ts.builder("b").loop, 1)
 
--- Options have the types that `tessera doc` tells of, and a text is no number.
+-- Options have the types that `tessera doc` gives, and a text is no number.
 for name, bad in pairs {
   progress = { 3, "the number 3, not a boolean or a function" },
   trials = { "16", '"16", not an integer' },

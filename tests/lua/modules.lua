@@ -46,7 +46,7 @@ do
 end
 
 -- Parameters; nil and an error discard what was done; several schedules go
--- on as sketches of their own; explain says what happened where.
+-- on as separate sketches; explain says what happened where.
 do
   local seen
   local m = module("several", function(sch, block, q)

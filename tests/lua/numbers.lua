@@ -155,7 +155,7 @@ do
 end
 
 -- Greatest and least of a constant and what fabs gives, and others, compiled:
--- what the oracle says, for numbers and what is none.
+-- what the interpreter computes, for numbers and not-a-number.
 do
   local some = { -3, 2, -1, 0, -0.0, 0 / 0, math.huge, -math.huge, 1e-7, -0.5 }
   local forms = {

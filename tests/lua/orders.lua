@@ -243,7 +243,7 @@ check("many moments", "fixed", guarded, { 0, 0, 0 }, "float32", few, many)
 check("masked moments", "free", guarded, { 0, 0, 0 }, "float32",
   function(x) return ts.cast(gt(x, 0), "int32"), x, zero end, many)
 
--- What is only asked of the identity, and what tells what is not a number.
+-- Checks of the identity alone, and of reducers that test for not-a-number.
 local function arg_max(drops)
   return function(i, x, j, y)
     local keep = ts.any(gt(x, y), ts.all(ts.eq(x, y), lt(i, j)), drops(i, x))

@@ -64,7 +64,7 @@ sch:bind(i0, "threadIdx.x")
 assert(ts.equivalent(sch, program))
 fails("BUILD_ERROR", "threadIdx.x", ts.build, sch)
 
--- What tells how many iterations there are may change in them.
+-- The loop's extent may change in its iterations.
 local zero = ts.cast(0, "int64")
 do
   local b = ts.builder "counted"

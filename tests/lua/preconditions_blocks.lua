@@ -199,7 +199,7 @@ illegal(S, "OUTPUT_BLOCK", function(s)
 end)
 
 -- What grows with each block that is inlined comes to an end: expressions
--- that stand in one another, regions of many indices, and a tree of sums.
+-- that are nested, regions of many indices, and a tree of sums.
 for _, case in ipairs {
   { "DEPTH", "deeper than 4096", 64, 1, function(x, i)
     local e = x(i)

@@ -61,7 +61,7 @@ do
   assert(not kernel:source("ir"):find("B_prepared_pad", 1, true))
 end
 
--- One that is inlined again, and one that somebody else reads, is no stage
+-- One that is inlined again, and one with another reader, is no stage
 -- before the kernel, and computes the same.
 do
   local s = ts.schedule(p)

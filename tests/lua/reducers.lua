@@ -199,7 +199,7 @@ for name, combine in pairs { first = first, last = last } do
   os.remove(path)
 end
 
--- By its index it is told which of equal ones is the first, in any order.
+-- The index identifies the first of equal values, in any order.
 local p = over_two(least, { -1, -inf })
 local want = results(p)
 assert(want == results(over_two(first, { -1, -inf })))

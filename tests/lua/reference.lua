@@ -62,7 +62,7 @@ end
 database:close()
 os.remove(path)
 
--- The chapter that a page names tells of what the page is about.
+-- The chapter that a page names mentions its subject.
 local here = arg[0]:match("^(.*)/tests/lua/[^/]+$") or "."
 local named = 0
 for name in index:gmatch("\n  (%S+) ") do
@@ -93,7 +93,7 @@ for _, name in ipairs { "draw", "mutate", "cross" } do
                                         true), name)
 end
 
--- The text of what stands in a file in Lua: all of it, or its blocks.
+-- The Lua code of a file: all of it, or its fenced blocks.
 local function code_in(file)
   local f = assert(io.open(file))
   local text = f:read "a"

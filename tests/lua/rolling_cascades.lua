@@ -6,7 +6,7 @@ local ts = require "tessera"
 local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local same, refused = checks.same, checks.refused
 
--- The greatest of 3 x 3, by steps.
+-- 3 x 3 max pooling with a stride.
 local function pool(name, X, h, w, c, step)
   local a, b = ts.reduce_axis(name .. "a", 3), ts.reduce_axis(name .. "b", 3)
   return ts.compute(name, { 1, h, w, c }, function(n, i, j, k)
@@ -18,7 +18,7 @@ local A = ts.placeholder("A", { 1, 12, 12, 4 }, "int8")
 local two = ts.program("two", { A },
   { pool("C", pool("B", A, 10, 10, 4, 1), 8, 8, 4, 1) })
 
--- C in tiles; the loops over these, and those in them.
+-- Tiles C; returns the schedule and the outer loops.
 local function tiled(p, tile)
   local sch = ts.schedule(p)
   local loops = table.pack(sch:get_loops(sch:get_block "C"))
@@ -38,8 +38,8 @@ local function has(sch, ...)
   end
 end
 
--- Tiles of columns, of rows, of both and of channels, and such as overhang;
--- with or without loops of one iteration between.
+-- Tiles of columns, rows, both and channels, and overhanging ones; with and
+-- without unit loops between.
 for _, case in ipairs {
   { { 1, 8, 4, 4 }, "B: int8[1, 10, 6, 4]", "where j_0 == 0 || 2 <= ax1" },
   { { 1, 4, 8, 4 }, "B: int8[1, 6, 10, 4]", "where i_0 == 0 || 2 <= ax0" },
@@ -62,7 +62,7 @@ for _, case in ipairs {
   assert(ts.build(sch, "llvm"))
 end
 
--- The loop may be given; one along which nothing moves cannot be.
+-- An explicit loop must be one along which the window moves.
 do
   local sch, o = tiled(two, { 1, 4, 4, 2 })
   local b = sch:get_block "B"
@@ -81,7 +81,7 @@ do
   same(columns, two)
 end
 
--- Loops between, or it, that are to run at once: then one further in, if any.
+-- A parallel loop cannot carry a window: an inner one is used, if any.
 do
   local sch, o = tiled(two, { 1, 4, 4, 2 })
   local b = sch:get_block "B"
@@ -100,8 +100,8 @@ do
   end
 end
 
--- Three stages, by steps of two, and one that is spread: its windows move by
--- two or three rows.
+-- Three stages with strides, and an upsampling one: its windows move by two or
+-- three rows.
 do
   local X = ts.placeholder("X", { 1, 24, 24, 3 }, "int8")
   local B = pool("B", X, 22, 22, 3, 1)
@@ -157,8 +157,8 @@ for k, order in ipairs { "BDE", "BED", "DBE", "DEB", "EBD", "EDB" } do
   refused(sch, "BLOCK_NOT_COMPLETE", "rolling_buffer", sch:get_block "E", 0)
 end
 
--- What looks rolled, but skips more than windows share or wraps around too
--- soon, is not the same in each iteration for those that read it.
+-- Producers that look rolled but skip more than the overlap, or wrap around too
+-- soon, give their readers other values in each iteration: refused.
 for how, of in pairs {
   right = { 4, 2 }, less = { 5, 1 }, skips = { 4, 3 }, wraps = { 3, 2 }
 } do
@@ -198,8 +198,8 @@ for how, of in pairs {
   end
 end
 
--- Not over a loop whose iterations do not all run the same of those between,
--- or whose windows move back, or with both; by one and two in turn is well.
+-- The loop is refused if its iterations run different instances of the loops
+-- between, or windows move backwards; alternating steps of 1 and 2 are fine.
 for _, how in ipairs { "runs", "order", "falls", "rises" } do
   local bl = ts.builder(how)
   local X, C = bl:input("X", { 40 }), bl:output("C", { 6, 4 })

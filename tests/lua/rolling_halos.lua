@@ -102,8 +102,8 @@ for _, operand in ipairs { 0, 1 } do
   end)
 end
 
--- Each iteration makes what it reads of B, as far as the block's domain goes:
--- elements first .. last - 1, which stand `shift` further down.  The first one
+-- Each iteration computes the elements of B that it reads, clipped to the
+-- block's domain first .. last - 1, shifted by `shift`.  The first iteration
 -- fills all of B before.
 local function built(first, last, shift)
   local b, n, m = ts.builder("built"), ts.size "n", ts.size "m"
@@ -130,10 +130,10 @@ end
 local function upto(k) return function(n) return n + k end end
 for _, case in ipairs {
   { 0, upto(2), 0 }, { 0, upto(3), 0 }, { 3, upto(5), 3 }, { 2, upto(6), 3 },
-  -- An element, at either end, keeps what the first iteration has put there,
+  -- An element at either end keeps the value of the first iteration,
   { 0, upto(1), 0, true }, { 1, upto(2), 0, true },
   { 4, upto(5), 3, true }, { 3, upto(4), 3, true },
-  -- or may do so, where another size says how many are made.
+  -- or may keep it, where the bound is another size.
   { 0, function(_, m) return m end, 0, true },
 } do
   local p = built(table.unpack(case, 1, 3))

@@ -17,7 +17,7 @@ local function blur(rows, cols, wide)
   return ts.program("blur", { A }, { C })
 end
 
--- Rolled and then at once, or at once and then rolled.
+-- rolling_buffer before parallel, and after it.
 local function both(p, strips)
   for _, first in ipairs { "roll", "parallel" } do
     local sch = ts.schedule(p)
@@ -56,7 +56,7 @@ for _, wide in ipairs { true, false } do
   end
 end
 
--- Strips all of which is beyond the end have nothing that reads.
+-- Strips that are entirely beyond the end have no reader.
 both(blur(18, 6, true), function(sch)
   local i = sch:get_loops(sch:get_block "C")
   local i0, i1, i2 = sch:split(i, { 3, 3, 2 })
@@ -70,7 +70,7 @@ both(blur(14, 6, true), function(sch)
   return i0, i2
 end)
 
--- Pools of pools, by steps of two.
+-- Two pooling stages.
 for _, t in ipairs { { 4, 4 }, { 1, 4 }, { 3, 4 }, { 1, 1 }, { 2, 3 } } do
   local X = ts.placeholder("X", { 14, 16, 4 })
   local function pool(name, from, h, w)
@@ -90,8 +90,8 @@ for _, t in ipairs { { 4, 4 }, { 1, 4 }, { 3, 4 }, { 1, 1 }, { 2, 3 } } do
   end)
 end
 
--- What the first window leaves out, and is read: each element is the one that
--- the strip before has made.
+-- A first window that is not computed whole: elements are carried from the
+-- previous strip, so strips cannot run in parallel.
 do
   local b = ts.builder("left")
   local A, C = b:input("A", { 20 }), b:output("C", { 16 })

@@ -36,7 +36,7 @@ for _, r in pairs(readers) do
       if inner == 1 then s:reorder(i0, j, i1) end
       s:reverse_compute_at(s:get_block "C", i0)
       same(s, p)
-      -- An older tile is read, which others make at the same time.
+      -- An earlier tile is read, which is computed concurrently.
       local ok, e = pcall(s.parallel, s, i0)
       assert(ok or e.reason == "RACE_OTHER", tostring(e))
       same(s, p)
@@ -44,7 +44,7 @@ for _, r in pairs(readers) do
   end
 end
 
--- Not under a loop that runs its iterations at once already.
+-- Refused under a loop that is parallel already.
 do
   local s = ts.schedule(program(readers.stencil[1], readers.stencil[2]))
   local i0 = s:split((s:get_loops(s:get_block "B")), { ts.auto, 4 })
@@ -52,8 +52,8 @@ do
   refused(s, "WOULD_RACE", "reverse_compute_at", s:get_block "C", i0)
 end
 
--- What is made backwards: the end of a window is there before the rest, and
--- what is refused is not begun.
+-- A producer that runs backwards: the end of a window is computed before the
+-- rest, and a refused move changes nothing.
 for _, sign in ipairs { 1, -1 } do
   local b = ts.builder("back")
   local A, B, C = b:input("A", { N }), b:buffer("B", { N }),
@@ -75,7 +75,7 @@ for _, sign in ipairs { 1, -1 } do
   same(s, p)
 end
 
--- A reduction stays: what is added first need not be made first.
+-- A reduction is not moved: its first operand need not be computed first.
 do
   local A, k = ts.placeholder("A", { N }), ts.reduce_axis("k", 3)
   local B = ts.compute("B", { N }, function(i) return A(i) * 2 end)
@@ -89,8 +89,8 @@ do
   same(s, p)
 end
 
--- One row or column, the first like any other: who reads it runs in the
--- iteration that makes it, in no other, so that iterations may run at once.
+-- Readers of one row or column run in the one iteration that computes it, so
+-- the loop can be parallel.
 do
   local rows = {
     row = function(B, c)

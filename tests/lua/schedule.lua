@@ -383,7 +383,7 @@ do
                  { 0.5, 0.5 }, { decision = 2 })
 end
 
--- Probabilities are up to a factor, however large; a wrong one is told.
+-- Probabilities are up to a factor, however large; a wrong one is reported.
 do
   local s = ts.schedule(ts.program("p", {}, {
     ts.compute("B", { 2 }, function(i) return i end) }))

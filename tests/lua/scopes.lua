@@ -76,7 +76,7 @@ for _, scope in ipairs(near) do
   assert(ts.trace.from_lua(tostring(tr), p) == tr)
 end
 
--- A fragment belongs to a warp: what touches it otherwise is refused by name.
+-- A fragment belongs to a warp: other accesses are refused by name.
 do
   local s = ts.schedule(p)
   s:set_scope(s:get_block "C", 0, "metal.simdgroup")

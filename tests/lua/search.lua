@@ -9,7 +9,7 @@ local fails = checks.fails
 local p, module = searching.program, searching.module
 local sketches, with = searching.sketches, searching.with
 
--- Ctrl-C, which Lua tells of by an error in whatever runs then, ends the run
+-- Ctrl-C, which Lua raises as an error in whatever runs then, ends the run
 -- with the best so far, and is no failure of a module's or a strategy's.
 do
   local function interrupt() error "interrupted!" end

@@ -70,7 +70,7 @@ illegal(tied(function(i) return i % 2 end), "NOT_INJECTIVE", swap)
 legal(tied(function() return 0 end), swap)
 
 -- One iteration of b runs each point twice in turn, the other one once: which
--- of them is the last for a result tells what stays.
+-- of them is the last for a result determines its value.
 for _, again in ipairs { false, true } do
   local p = summed(3, 4, function(b, block)
     b:loop("a", 0, 2, function(x)

@@ -229,7 +229,7 @@ do
   end
 end
 
--- Not where another loop tells the domain.
+-- Not where the domain depends on another loop.
 do
   local b = ts.builder("stairs")
   local A, C = b:input("A", { 8 }), b:output("C", { 8, 8 })

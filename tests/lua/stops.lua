@@ -42,14 +42,14 @@ do
   assert(r.note:find "the deadline of 0.2 s ended the search", r.note)
 end
 
--- None that is not reached is told of.
+-- A deadline that is not reached is not reported.
 do
   local r = tune(16, { trials = 2, batch = 2, deadline = 1e9, seed = 1,
                        min_time = 0.001 })
   assert(r.status == "OK" and not (r.note or ""):find "deadline", r.note)
 end
 
--- While the best few are timed again no progress is told any more.
+-- The finals report no progress.
 do
   local told, sent
   local function interrupt(q)

@@ -18,7 +18,7 @@ local function make()
   sch:parallel(i0)
   local u = sch:sample_categorical({ 0, 16 }, { 0.5, 0.5 })
   sch:annotate(b, "pragma_auto_unroll_max_step", u)
-  sch:get_loops(b)                      -- nobody uses these
+  sch:get_loops(b)                      -- unused
   return sch:trace(), sch
 end
 
@@ -140,7 +140,7 @@ do
   assert(not ok, "get_block takes no decision")
 end
 
--- One random legal neighbour; a new trace without what nobody uses.
+-- One random legal neighbour; a new trace without unused instructions.
 do
   local changed = false
   for seed = 1, 8 do

@@ -217,7 +217,7 @@ for n = 2, 7 do
   end
 end
 
--- A loop that is surely empty becomes one that runs, and is guarded: the
+-- A loop that must be empty becomes one that runs, and is guarded: the
 -- bounds of what is below would be asked of an iteration that is none.
 do
   local p = program(function(b, A, C, E)

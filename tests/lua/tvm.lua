@@ -148,7 +148,7 @@ do
   assert(got:to_tvm_json() == json)
 end
 
--- Sampled integers in maps: variables that are no index, told by their names.
+-- Sampled integers in maps: variables other than indices, by their names.
 do
   local s = ts.schedule(p)
   local b = s:get_block("C")
@@ -167,7 +167,7 @@ do
   local other = got:with_decision(3, { 0 }):replay():program():hash()
   assert(other ~= s:program():hash())
   assert(other == tr:with_decision(3, { 0 }):replay():program():hash())
-  -- A variable that nobody made, and one among attributes, which hold none.
+  -- An undefined variable, and one among attributes, which hold none.
   bad("PARSE", "v9", (json:gsub([[\"v2\"]], [[\"v9\"]])))
   bad("PARSE", "no sampled integer", (json:gsub([[\"v2\"]], [[\"b1\"]])))
   local at = ts.schedule(p)
@@ -180,7 +180,7 @@ do
   end)
 end
 
--- Arithmetic over sampled integers stands in the map's graph.
+-- Arithmetic over sampled integers is part of the map's graph.
 do
   local function check(f)
     local s = ts.schedule(p)
@@ -289,7 +289,7 @@ end
 cannot("annotate: TVM cannot express a control character as 'ann_val'",
        function(s, b) s:annotate(b, "k", "\1") end)
 
--- A wrong name of an output is told with its instruction.
+-- A wrong name of an output is reported with its instruction.
 do
   local function at(place, text)
     fails(nil, place, ts.trace.from_tvm_json, text, p)

@@ -92,7 +92,7 @@ for _, case in ipairs{
   assert(got:compare(want) == 0)
 end
 
--- All of them can be declared; nobody else's names.
+-- All of them can be declared; other names cannot.
 local names = tensor.wmma_names()
 assert(#names == 16 + 6 + 3 + 9)
 for _, name in ipairs(names) do assert(tensor.wmma(name) == name) end

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Binding this process to cores. */
+ * Pinning this process to cores. */
 #include "measure/cores.h"
 #include "support/test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Labels: threads
- * Kernels and the oracle through the public functions. */
+ * Kernels and the interpreter through the public functions. */
 #include "support/measured.h"
 #include <math.h>
 #include <stdlib.h>
@@ -246,7 +246,7 @@ typedef struct exhausting {
   tess_context *c;
 } exhausting;
 
-/* Every allocation of building and running in process, failed in turn. */
+/* Fault injection: each allocation of building and running in process. */
 static void test_exhausted(void **state) {
   (void)state;
   static exhausting x;

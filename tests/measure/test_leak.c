@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Labels: slow
- * A thousand candidates built and run leave no more behind than a hundred:
- * in a worker that is not replaced meanwhile, and in this process. */
+ * No leaks: a thousand candidates use no more memory than a hundred, in a
+ * worker that is not replaced meanwhile, and in this process. */
 #include "measure/worker/pool.h"
 #include "support/measured.h"
 #include <dlfcn.h>

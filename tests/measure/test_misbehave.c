@@ -59,7 +59,7 @@ static void test_crash(void **state) {
   expect("test_exit", TESS_CRASHED, "ended its process with status 42");
 }
 
-/* A function that nobody has cannot be linked. */
+/* An undefined external function cannot be linked. */
 static void test_unknown_extern(void **state) {
   (void)state;
   expect("test_no_such", TESS_BUILD_ERROR, "test_no_such");
@@ -125,7 +125,7 @@ static void test_killed_once(void **state) {
   rmdir(path);
 }
 
-/* One that dies while nobody uses it is replaced. */
+/* A worker that dies while idle is replaced. */
 static void test_killed_idle(void **state) {
   (void)state;
   measured m;

@@ -221,7 +221,7 @@ static void test_recycled(void **state) {
   measured_end(&m);
 }
 
-/* Tasks that take turns on one worker. */
+/* Tasks that alternate on one worker. */
 static void test_two_tasks(void **state) {
   (void)state;
   measured m;
@@ -447,7 +447,7 @@ static tess_status do_everything(tess_context *c, tess_program *p,
   return s;
 }
 
-/* Each of the host's allocations fails in turn with workers, every third in
+/* Fault injection: each of the host's allocations with workers, every third in
  * this process, where each run compiles twice: the run says that memory ran
  * out, whichever it was, or does without. */
 static void test_exhausted(void **state) {

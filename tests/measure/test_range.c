@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How exactly outputs must agree: facts about programs, and comparing. */
+ * Rounding-error analysis: facts about programs, bounds, comparisons. */
 #include "measure/bench.h"
 #include "support/measured.h"
 #include <math.h>
@@ -420,7 +420,7 @@ static void test_compare_near(void **state) {
   close_compared(&x);
 }
 
-/* What nobody wrote is poison; writing there is an error, and it does not
+/* Unwritten elements are poison; writing there is an error, and it does not
  * count in the magnitude. */
 static void test_compare_unwritten(void **state) {
   (void)state;

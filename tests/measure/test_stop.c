@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What takes long ends when tess_stop() is called. */
+ * Long calls end when tess_stop() is called. */
 #include "support/measured.h"
 #include <signal.h>
 #include <sys/time.h>
@@ -18,7 +18,7 @@ static void stop(int sig) {
   tess_stop(running);
 }
 
-/* Every ms until ms is 0, so that it meets whatever is going on. */
+/* Stops every ms until ms is 0, so that it hits every phase. */
 static void stop_every(int ms) {
   const struct itimerval when = {.it_interval = {.tv_usec = ms * 1000},
                                  .it_value = {.tv_usec = ms * 1000}};
@@ -45,7 +45,7 @@ static int set_up_matmul(void **state, int64_t n) {
 
 static int set_up_small(void **state) { return set_up_matmul(state, 16); }
 
-/* The oracle would take minutes. */
+/* The interpreter would take minutes. */
 static int set_up_large(void **state) { return set_up_matmul(state, 1024); }
 
 static int tear_down(void **state) {

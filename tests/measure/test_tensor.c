@@ -91,7 +91,7 @@ static void test_elements(void **state) {
   tess_tensor_free(x);
 }
 
-/* What a double would round is kept as it is, and told apart. */
+/* Integers that a double would round are kept and compared exactly. */
 static void test_integers(void **state) {
   tess_context *c = *state;
   const int64_t values[] = {(INT64_C(1) << 53) + 1, INT64_MAX, INT64_MIN, -1};
@@ -365,7 +365,7 @@ static void test_npy_takes_what_the_head_says(void **state) {
   tess_context_free(c);
 }
 
-/* What has no size is not waited for, nor read: a FIFO that nobody writes to,
+/* What has no size is not waited for, nor read: a FIFO without a writer,
  * a directory, a device. */
 static void test_npy_is_a_regular_file(void **state) {
   tess_context *c = *state;

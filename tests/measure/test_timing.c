@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Samples of how long something ran, recorded ones, and what is said of
- * them. */
+ * Samples of run times, recorded ones, and their statistics. */
 #include "measure/timing.h"
 #include "support/test.h"
 
@@ -143,7 +142,7 @@ static void test_long(void **state) {
   }
 }
 
-/* Several are taken in turns, and not always the same first; one that fails
+/* Several are interleaved, and not always the same first; one that fails
  * ends it. */
 static void test_turns(void **state) {
   (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Frames and messages: what is written reads back, what is damaged is
- * refused; workers that talk nonsense, and nonsense told to a worker. */
+ * Frames and messages: they round-trip, damaged ones are rejected; malformed
+ * messages of workers and to workers. */
 #include "measure/worker/pool.h"
 #include "support/measured.h"
 #include <poll.h>
@@ -322,7 +322,7 @@ static void test_slow_compiler(void **state) {
   begins_and("", "kill -KILL $$", TESS_INFRA, "the worker was killed: SIGKILL");
 }
 
-/* Nobody waits for the tensors of a task twice. */
+/* A time-out of preparing tensors is not repeated. */
 static void test_slow_preparation(void **state) {
   (void)state;
   measured m;
@@ -397,7 +397,7 @@ static void test_no_worker(void **state) {
   measured_end(&m);
 }
 
-/* Nobody waits for it again and again. */
+/* The handshake is not waited for again and again. */
 static void test_mute_worker(void **state) {
   (void)state;
   enum { N = 5 };

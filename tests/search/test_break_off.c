@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs that a failure in the middle breaks off: a full disk, memory, a
- * strategy.  The best so far is given, and why. */
+ * Runs that a failure ends early: a full disk, memory, a strategy.  They give
+ * the best so far, and the cause. */
 #include "base/fault.h"
 #include "support/recorded.h"
 #include "support/test.h"

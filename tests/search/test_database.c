@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening what is no database of ours, or a damaged one: that is said, and
- * the file stays as it was. */
+ * Opening foreign and damaged databases: the error says so, and the file is
+ * unchanged. */
 #include "base/thread.h"
 #include "search/database.h"
 #include "support/test.h"
@@ -90,7 +90,7 @@ static void test_of_another_version(void **state) {
   refused(TESS_UNSUPPORTED, "has version 9, and this program reads version 1");
 }
 
-/* Does it as somebody whom permissions bind. */
+/* Opens it as a user whom permissions bind. */
 static tess_status open_unprivileged(const char *path, tess_database **out) {
   bool is_root = geteuid() == 0;
   if (is_root) assert_int_equal(seteuid(65534), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rejection funnel as it is told. */
+ * The text of the rejection funnel. */
 #include "search/funnel.h"
 #include "support/test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a session makes candidates: what is refused is tried again, what two
- * parents give a child, how many steps a mutation goes, and what the funnel
- * says of a replay that had no memory left. */
+ * How a session makes candidates: refused ones are retried, crossover,
+ * the number of steps of a mutation, and the funnel's text for a replay that
+ * ran out of memory. */
 #include "search/search.h"
 #include "support/test.h"
 #include "support/tiled.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing sketches when memory runs out: that is what is said, and no sketch
- * goes missing; it never counts as the failure of a module. */
+ * Generating sketches when memory runs out: the error says so, no sketch is
+ * missing, and it is never a failure of a module. */
 #include "support/test.h"
 #include "support/tiled.h"
 

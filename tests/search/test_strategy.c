@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the strategies put into a batch: the shares of what is drawn, crossed
- * and mutated, what a cost model's scores decide, and what is drawn where too
- * few children are new. */
+ * Batches of the strategies: the shares of samples, crossover and mutation,
+ * ranking by a cost model, and samples where too few offspring are new. */
 #include "search/strategy/strategy.h"
 #include "support/test.h"
 #include "support/tiled.h"
@@ -98,7 +97,7 @@ static bool was_asked(const fixture *f, uint64_t hash) {
 
 /* ---- shares ------------------------------------------------------------- */
 
-/* Before anything is known all is drawn, the sketches in turns. */
+/* The first batch is sampled, round-robin over the sketches. */
 static void test_young(void **state) {
   (void)state;
   fixture f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The search loop over a measurer that gives recorded times: the sequence of
+ * The tuning loop over a measurer that gives recorded times: the sequence of
  * candidates depends neither on threads nor on delays of the measuring and of
  * the threads themselves; failures of every class;
  * databases and going on where a run ended.
@@ -123,7 +123,7 @@ static tess_status busy_rematch(void *ud, uint32_t n, const strbuf *const *code,
   return TESS_OK;
 }
 
-/* What is slow at the end is timed again; and what stays so is told. */
+/* Slow finalists are timed again; if they stay slow a note says so. */
 static void test_a_busy_end(void **state) {
   (void)state;
   static const struct {

@@ -22,8 +22,8 @@ double recorded_time(uint64_t hash) {
 
 static tess_status measure(void *ud, tess_session *s, uint32_t n,
                            const search_cand *c, double best,
-                           search_outcome *out, int (*told)(void *, uint32_t),
-                           void *told_ud) {
+                           search_outcome *out, int (*done)(void *, uint32_t),
+                           void *done_ud) {
   recorded *r = ud;
   search_worker *w = &s->worker[0];
   for (uint32_t i = 0; i < n; i++) {
@@ -39,7 +39,7 @@ static tess_status measure(void *ud, tess_session *s, uint32_t n,
     str_write(&out[i].code, (const char *)&c[i].hash, sizeof c[i].hash);
     assert_int_equal(session_replay(s, &c[i]), TESS_OK);
     out[i].program_hash = ir_hash(&w->m.prog, &w->m.scratch);
-    if (told(told_ud, i)) return TESS_OK;
+    if (done(done_ud, i)) return TESS_OK;
   }
   return TESS_OK;
 }

@@ -277,7 +277,7 @@ static void test_refused_is_forgotten(void **state) {
     assert_int_equal(p->node.n, nodes);
     assert_int_equal(p->arg.n, runs);
   }
-  for (ir_expr e = 1; e < nodes; e++) assert_true(ir_is_true(p, e));
+  for (ir_expr e = 1; e < nodes; e++) assert_true(ir_node_is_consistent(p, e));
   assert_int_equal(ir_index(p, 7777), nodes);
   assert_int_equal(ir_index(p, 1234), nodes + 1);
   machine_end(&f);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Boxes that are seen quickly (plain.c), against counting the points. */
+ * The fast must-access test (footprint_box.c), against enumeration of
+ * points. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "support/expr.h"
@@ -9,13 +10,13 @@
 
 enum { LOOPS = 4, ITERS = 3, LONGEST = 4, MOST = 64 };
 
-/* Loops, the first of which is further out; iters 0 and 1 index a buffer,
- * each the sum of loops times these, as far as its domain goes. */
+/* Loops, outermost first; iters 0 and 1 index a buffer, each a sum of loops
+ * times these coefficients, up to the end of its domain. */
 typedef struct plain {
   int64_t length[LOOPS], step[ITERS][LOOPS], domain[ITERS];
 } plain;
 
-static plain draw(rng *r) {
+static plain plain_draw(rng *r) {
   plain x = {.domain = {1, 1, 1}};
   for (int l = 0; l < LOOPS; l++)
     x.length[l] = 1 + (int64_t)rng_below(r, LONGEST);
@@ -86,7 +87,7 @@ static void what_is_seen_is_a_box(void **state) {
   for (uint64_t i = 0; i < runs; i++) {
     rng r;
     rng_init(&r, seed, i);
-    plain x = draw(&r);
+    plain x = plain_draw(&r);
     bool box = true;
     for (int64_t o = 0; o < x.length[0]; o++) box &= is_box(&x, o);
     bool is = is_seen(&x);
@@ -94,7 +95,7 @@ static void what_is_seen_is_a_box(void **state) {
     seen += is;
     boxes += box;
   }
-  assert_true(2 * seen > boxes); /* of the others some are not plain */
+  assert_true(2 * seen > boxes); /* the fast test misses some of the others */
 }
 
 int main(void) {
