@@ -69,7 +69,8 @@ static inline ir_expr from_bits(math *m, ir_expr a) {
 /* c[0] + c[1] x + ..., by Horner's rule. */
 static inline ir_expr math_poly(math *m, ir_expr x, const double *c, int n) {
   ir_expr r = math_real(m, c[n - 1]);
-  for (int i = n - 2; i >= 0; i--) r = math_add(m, math_mul(m, r, x), math_real(m, c[i]));
+  for (int i = n - 2; i >= 0; i--)
+    r = math_add(m, math_mul(m, r, x), math_real(m, c[i]));
   return r;
 }
 #define POLY(m, x, c) math_poly((m), (x), (c), (int)(sizeof(c) / sizeof *(c)))
