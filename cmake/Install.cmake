@@ -20,6 +20,10 @@ if(TARGET tessera_worker)
   install(TARGETS tessera_worker
           RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR})
 endif()
+if(TARGET tessera_gsl)
+  install(TARGETS tessera_gsl
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tessera)
+endif()
 foreach(pair stdlib/:tessera modules/:modules)
   string(REPLACE ":" ";" pair ${pair})
   list(POP_FRONT pair from to)

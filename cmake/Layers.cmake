@@ -6,7 +6,7 @@
 function(tess_layer name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
        ${CMAKE_SOURCE_DIR}/${name}/*.c)
-  list(FILTER sources EXCLUDE REGEX "(^|/|_)main[^/]*\\.c$|^base/fault\\.c$")
+  list(FILTER sources EXCLUDE REGEX "(^|/|_)main[^/]*\\.c$|^base/fault\\.c$|^search/gsl/")
   if(NOT sources)
     return()
   endif()

@@ -34,6 +34,10 @@ static tess_status check_plugged_in(tess_context *c,
   if (o->custom_cost_model && !o->custom_cost_model->predict)
     return ctx_fail(c, TESS_INVALID,
                     "option 'custom_cost_model': its 'predict' is NULL");
+  if (o->custom_cost_model && o->model)
+    return ctx_fail(c, TESS_INVALID,
+                    "of options 'custom_cost_model' and 'model' there may be "
+                    "one");
   return TESS_OK;
 }
 
@@ -228,6 +232,8 @@ tess_status tess_result_get(tess_result *r, tess_result_info *out) {
   i.classes = strbuf_text(&r->classes);
   i.message = r->broke.code ? r->broke.message : strbuf_text(&r->failure);
   i.note = strbuf_text(&r->note);
+  i.nquality = r->quality.n;
+  i.quality = r->quality.v;
   return ctx_give(r->c, tess_result_info, &i, out);
 }
 
@@ -266,9 +272,20 @@ tess_status tess_result_kernel(tess_result *r, tess_kernel **out) {
   return s;
 }
 
+tess_status tess_result_model(tess_result *r, tess_model **out) {
+  *out = NULL;
+  if (!r->model)
+    return ctx_fail(r->c, TESS_NOT_FOUND,
+                    "the run's cost model was a custom one");
+  *out = model_hold(r->model);
+  return TESS_OK;
+}
+
 void tess_result_free(tess_result *r) {
   if (!r) return;
   tess_context *c = r->c;
+  tess_model_free(r->model);
+  vec_free(&c->heap, &r->quality);
   tess_trace_free(r->best);
   tess_program_free(r->program);
   tess_text_free(c, r->target);

@@ -864,6 +864,32 @@ TESS_API double tess_session_unit(tess_session *s);   /* random in [0,1) */
 TESS_API tess_status tess_session_predict(tess_session *s, uint32_t n,
     const tess_candidate *c, double *score);
 TESS_API int tess_session_seen(tess_session *s, const tess_candidate *c);
+/* The schedule of a candidate: its trace with the decisions in it, and the
+ * program that it makes; REFUSED where it does not replay. */
+TESS_API tess_status tess_session_trace(tess_session *s,
+    const tess_candidate *c, TESS_GIVE tess_trace **out);
+TESS_API tess_status tess_session_program(tess_session *s,
+    const tess_candidate *c, TESS_GIVE tess_program **out);
+
+/* Rows of numbers that describe candidates to a model.  What a column means
+ * does not change within a version; docs/searching.md lists the columns. */
+typedef struct tess_features {
+  uint32_t struct_size;         /* sizeof(tess_features) */
+  uint32_t version, nrows, ncolumns;
+  const uint32_t *first;        /* of candidate i: rows first[i] up to, but
+                                 * not with, first[i + 1] */
+  const float *value;           /* row by row */
+} tess_features;
+enum { TESS_MAX_COLUMN = 64 };  /* bytes of a column's name, with its NUL */
+/* Kinds: "per_store" (a row a store), "context" (a row a loop), "tree" (a row
+ * a loop or store), "decisions" (one row); INVALID for others, and for a
+ * candidate that does not replay.  What out points to lives until the next
+ * question of the session's. */
+TESS_API tess_status tess_session_features(tess_session *s, uint32_t n,
+    const tess_candidate *c, const char *kind, tess_features *out);
+/* The name of a column, from 0; NOT_FOUND past the last. */
+TESS_API tess_status tess_session_column(tess_session *s, const char *kind,
+    uint32_t column, char name[TESS_MAX_COLUMN]);
 
 typedef struct tess_strategy {
   uint32_t struct_size;         /* sizeof(tess_strategy) */
@@ -892,6 +918,41 @@ typedef struct tess_cost_model {
   void (*free)(void *ud);       /* NULL: nothing to free */
   void *ud;
 } tess_cost_model;
+
+/* A built-in cost model that learns, apart from a run: it keeps what it was
+ * taught, over several runs, and in a file.  Of names there are "random",
+ * "xgb", "xgb_rank", "forest", "gp" and "treegru"; names joined by "+" are an
+ * ensemble, whose members vote. */
+typedef struct tess_model tess_model;
+/* NOT_FOUND where there is none of the name; UNSUPPORTED where a library that
+ * it needs is not there, with its name. */
+TESS_API tess_status tess_model_new(tess_context *c, const char *name,
+                                    TESS_GIVE tess_model **out);
+/* A file holds what the model was taught, with which it is trained again when
+ * it is asked first.  IO; INVALID for what is no such file or is damaged, and
+ * for features of another version. */
+TESS_API tess_status tess_model_save(tess_model *m, const char *path);
+TESS_API tess_status tess_model_load(tess_context *c, const char *path,
+                                     TESS_GIVE tess_model **out);
+TESS_API const char *tess_model_name(tess_model *m);
+/* How many measured candidates it was taught. */
+TESS_API uint32_t tess_model_samples(tess_model *m);
+/* The k-th of the columns of its features by how much they matter, from 0, and
+ * the share that it has; NOT_FOUND past the last that matters, and where the
+ * model cannot tell. */
+TESS_API tess_status tess_model_importance(tess_model *m, uint32_t k,
+    char name[TESS_MAX_COLUMN], double *share);
+TESS_API void tess_model_free(TESS_TAKE tess_model *m);
+
+/* How well a model told a batch before it was taught the batch. */
+typedef struct tess_quality {
+  uint32_t trials, n;           /* taught before; in the batch */
+  double rmse;                  /* of throughput relative to the best; NaN of a
+                                 * model that only ranks */
+  double rank_accuracy;         /* share of pairs in the right order */
+  double top_k_recall;          /* share of the fastest quarter that is among as
+                                 * many of the best predicted */
+} tess_quality;
 
 typedef struct tess_progress {
   uint32_t struct_size;         /* of this library */
@@ -940,6 +1001,8 @@ typedef struct tess_tune_options {
   /* Non-zero: stop now with the best so far.  May be NULL. */
   int (*progress)(void *ud, const tess_progress *p);
   void *progress_ud;
+  tess_model *model;            /* instead of a name: it goes on learning;
+                                 * NULL: none */
 } tess_tune_options;
 
 /* Searches the space for the fastest schedule of p; target NULL: "llvm",
@@ -991,6 +1054,9 @@ typedef struct tess_result_info {
                                  * of the best trial, the best is slower than
                                  * the unscheduled program, or the check of
                                  * results sees little; else "" */
+  uint32_t nquality;            /* of the cost model, batch by batch, once it
+                                 * knew something */
+  const tess_quality *quality;
 } tess_result_info;
 /* Facts of a run; texts and the curve live as long as the result. */
 TESS_API tess_status tess_result_get(tess_result *r, tess_result_info *out);
@@ -1002,6 +1068,10 @@ TESS_API tess_status tess_result_schedule(tess_result *r,
                                           TESS_GIVE tess_schedule **out);
 TESS_API tess_status tess_result_kernel(tess_result *r,
                                         TESS_GIVE tess_kernel **out);
+/* The cost model of the run, which goes on from what it learnt; NOT_FOUND when
+ * it was a custom one. */
+TESS_API tess_status tess_result_model(tess_result *r,
+                                       TESS_GIVE tess_model **out);
 TESS_API void tess_result_free(TESS_TAKE tess_result *r);
 
 /* ---- database ----------------------------------------------------------- */
