@@ -142,8 +142,7 @@ tess_status api_operands(tess_context *c, const sch_prim *prim, uint32_t nargs,
   return TESS_OK;
 }
 
-/* ---- to the public API
- * ---------------------------------------------------- */
+/* ---- to the public API -------------------------------------------------- */
 
 static const tess_value *give_run(const vm_trace *t, uint32_t at, uint32_t n,
                                   arena *a) {
