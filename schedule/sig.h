@@ -224,6 +224,9 @@ typedef struct sch_prim {
   bool (*apply)(sch_state *s, void *args);
   const sch_sampler *sampler;
   const uint16_t *refusals;  /* reasons it can refuse for, 0-terminated */
+  const char *as_many;       /* the operand that says how many outputs a list
+                              * of them has, an INT, or by its length; NULL:
+                              * that depends on the program */
   const char *summary;       /* one sentence */
   const char *rewrite;       /* before -> after, "" where there is none */
   const char *details;       /* numbered preconditions, further meaning */

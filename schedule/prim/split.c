@@ -18,7 +18,8 @@
   F(S, OUT, LOOPS, loops, REQ, "the new loops, outer first")
 
 PRIM_DEFINE(
-    split, SPLIT_SIG, .summary = "Split one loop into a nest of loops.",
+    split, SPLIT_SIG, .as_many = "factors",
+    .summary = "Split one loop into a nest of loops.",
     .rewrite = "for i in e: S   ->   for i_0 in f0: for i_1 in f1: "
                "S[i := i_0 * f1 + i_1], guarded by i < e unless provable",
     .details =
