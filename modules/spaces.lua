@@ -8,6 +8,7 @@ local spaces = {}
 spaces.modules = {
   "add_rfactor", "apply_custom_rule", "auto_bind", "auto_inline",
   "cross_thread_reduction", "inline_constant_scalars", "multi_level_tiling",
+  "multi_level_tiling_wide_vector", "multi_level_tiling_with_intrin",
   "parallel_vectorize_unroll", "random_compute_location",
 }
 
