@@ -10,6 +10,7 @@ spaces.modules = {
   "cross_thread_reduction", "inline_constant_scalars", "multi_level_tiling",
   "multi_level_tiling_wide_vector", "multi_level_tiling_with_intrin",
   "parallel_vectorize_unroll", "random_compute_location",
+  "use_tensor_core",
 }
 
 -- The module of this name, and its file; nil where there is none.

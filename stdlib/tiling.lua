@@ -78,7 +78,6 @@ function tiling.tile(sch, block, p, cut)
     table.move(level, 1, #level, #order + 1, order)
   end
   sch:reorder(order)
-  sch:annotate(block, "tiling_structure", structure)
   return levels, facts
 end
 
@@ -285,6 +284,7 @@ end
 function tiling.sketches(sch, block, p, cut)
   if #p.tile_binds > 0 then annotate_threads(sch, block, p) end
   local levels, facts = tiling.tile(sch, block, p, cut)
+  sch:annotate(block, "tiling_structure", p.structure)
   tiling.bind(sch, levels, p.tile_binds)
   local list, out = { sch }, {}
   local function left_out(what, why)

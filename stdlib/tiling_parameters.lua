@@ -26,6 +26,7 @@ end
 
 -- Settles p[name], a list of levels from 1 to most.
 local function check_levels(p, given, name, most, possible)
+  if p[name] == nil then return nil end    -- the module has no such parameter
   if given[name] == nil then
     local fit = {}
     for _, level in ipairs(p[name]) do
@@ -63,12 +64,12 @@ end
 
 local function check_copies(p)
   for _, name in ipairs { "write_scope", "read_scope" } do
-    if type(p[name]) ~= "string" then
+    if p[name] ~= nil and type(p[name]) ~= "string" then
       return wrong(name, p[name], "it is a storage scope, as \"shared\"")
     end
   end
-  for _, name in ipairs { "pack", "write_must" } do
-    if type(p[name]) ~= "boolean" then
+  for _, name in ipairs { "pack", "write_must", "pipeline", "tensorize" } do
+    if p[name] ~= nil and type(p[name]) ~= "boolean" then
       return wrong(name, p[name], "it is true or false")
     end
   end
@@ -76,9 +77,12 @@ local function check_copies(p)
     return wrong("pack", p.pack, ("structure '%s' has no R for the " ..
                  "copies to go under"):format(p.structure))
   end
-  if type(p.vector_load_lens) ~= "table" or #p.vector_load_lens > 0 then
-    return options.not_extents("vector_load_lens", p.vector_load_lens)
+  local lengths = p.vector_load_lens
+  if lengths ~= nil and (type(lengths) ~= "table" or #lengths > 0) then
+    return options.not_extents("vector_load_lens", lengths)
   end
+  return p.vector_bytes ~= nil and
+         options.not_extents("vector_bytes", p.vector_bytes) or nil
 end
 
 -- What is wrong with the parameters of a module that tiles, of which `given`
