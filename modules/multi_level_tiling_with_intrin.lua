@@ -71,7 +71,9 @@ return ts.module {
     local tile = sch:blockize(first)
     local list, out, levels = tiling.sketches(sch, tile, p)
     local start = levels[p.structure:find("R", 1, true) or 0]
-    for _, one in ipairs(list) do finish(one, tile, start and start[1], name) end
+    for _, one in ipairs(list) do
+      finish(one, tile, start and start[1], name)
+    end
     return list, out
   end,
 }

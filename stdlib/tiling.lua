@@ -256,7 +256,9 @@ local function annotate_threads(sch, block, p)
   local spatial = 1
   for _, loop in ipairs { sch:get_loops(block) } do
     local info = sch:loop_info(loop)
-    if info.iter_type == "spatial" then spatial = spatial * (info.extent or 1) end
+    if info.iter_type == "spatial" then
+      spatial = spatial * (info.extent or 1)
+    end
   end
   sch:annotate(block, "thread_extent_low_inclusive", spatial > 64 and 32 or 1)
   sch:annotate(block, "thread_extent_high_inclusive", p.max_threads)

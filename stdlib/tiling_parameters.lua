@@ -51,7 +51,8 @@ local function check_axes(p)
   end
   for i, axis in ipairs(p.tile_binds) do
     if type(axis) ~= "string" or
-       not axis:find "^blockIdx%.[xyz]$" and not axis:find "^v?thread[^.]*%." then
+       not (axis:find "^blockIdx%.[xyz]$" or axis:find "^threadIdx%.[xyz]$" or
+            axis:find "^vthread%.[xyz]$") then
       return wrong(("tile_binds[%d]"):format(i), axis,
                    "it is an axis, as blockIdx.x, vthread.x or threadIdx.x")
     end
