@@ -2,6 +2,8 @@
  * Binding of databases: ts.database("tune.db"). */
 #include "lua/lt.h"
 
+#include <stdio.h>
+
 LT_GC(database_gc, tess_database, tess_database_free)
 
 static int open_database(lua_State *L) {
@@ -36,7 +38,10 @@ static void set_samples(lua_State *L, const tess_record *r) {
 }
 
 static void push_record(lua_State *L, const tess_record *r) {
-  lua_createtable(L, 0, 11);
+  char hash[17];
+  lua_createtable(L, 0, 12);
+  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)r->workload);
+  ldatabase_set_fields(L, "hash", hash);
   lua_pushinteger(L, r->id);
   lua_setfield(L, -2, "id");
   ldatabase_set_fields(L, "workload", r->workload_name);

@@ -61,6 +61,7 @@ local classes = {
   { name = "tessera.Record", page = "record",
     summary = "A record of a database, as database:records gives it.",
     { "id", "integer", "its number, which database:trace takes" },
+    { "hash", "string", "that of the program, as program:hash() gives it" },
     { "workload", "string", "the name of the program" },
     { "target", "string", "the machine that it was made for" },
     { "policy", "string", "how it was measured" },
