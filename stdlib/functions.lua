@@ -171,6 +171,15 @@ local rows = {
   { "sch:access_info(block, kind, index)", "table",
     "buffer, dtype, and by which iter each dimension is indexed.",
     "modules" },
+  { "sch:needs_rfactor(block, max_spatial [, min_reduce])", "boolean",
+    "Would splitting its reduction itself pay, since it has few spatial " ..
+    "iterations (at most max_spatial, where tiling suits it)?", "modules" },
+  { "sch:factor(loop)", "tessera.Int?",
+    "The sampled integer that was the loop's factor when it was split off.",
+    "modules" },
+  { "sch:footprint(block, kind, index [, loop])", "integer?",
+    "How many elements of a buffer it can access in one iteration of the " ..
+    "loop, or altogether; nil where that is not constant.", "modules" },
   { "sch:annotation(block_or_loop, key)", "string?",
     "The annotation as JSON.", "modules" },
   -- Traces

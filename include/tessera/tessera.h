@@ -456,6 +456,23 @@ TESS_API tess_status tess_schedule_block_info(tess_schedule *s, tess_rv block,
  * where it depends on sizes or data. */
 TESS_API tess_status tess_schedule_work(tess_schedule *s, tess_rv rv,
                                         int64_t *out);
+/* Would splitting the reduction of a block itself pay, by rfactor or over
+ * threads?  The block is an untiled reduction, alone in loops of constant
+ * extents that are its iters; one that needs multi-level tiling has fewer
+ * spatial than reduction iterations and no more than max_spatial, another has
+ * more than min_reduce reduction iterations (MetaSchedule's
+ * NeedsRFactorOrCrossThreadReduction). */
+TESS_API tess_status tess_schedule_needs_rfactor(tess_schedule *s,
+    tess_rv block, int64_t max_spatial, int64_t min_reduce, int *out);
+/* The integer variable that was a loop's factor when split made it; 0: it was a
+ * number, the open one, or an expression, or no split made the loop. */
+TESS_API tess_status tess_schedule_factor(tess_schedule *s, tess_rv loop,
+                                          tess_rv *factor);
+/* How many elements of its read (or written) buffer number `index` a block can
+ * access in one iteration of a loop around it (0: while the program runs): the
+ * size of the box around them; -1 where it is not constant. */
+TESS_API tess_status tess_schedule_footprint(tess_schedule *s, tess_rv block,
+    int write, uint32_t index, tess_rv loop, int64_t *elements);
 /* The iters of a block that index its read (or written) buffer number
  * `index`, as a bit mask: bit i for iter i. */
 TESS_API tess_status tess_schedule_access(tess_schedule *s, tess_rv block,
