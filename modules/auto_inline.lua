@@ -15,6 +15,13 @@ local function into_consumers(sch, block)
   sch:compute_inline(block)
 end
 
+-- Whether threads run it together, as they fill shared memory.
+local function is_bound(sch, block)
+  for _, loop in ipairs { sch:get_loops(block) } do
+    if sch:loop_info(loop).kind == "thread" then return true end
+  end
+end
+
 local function into_producer(sch, block)
   local producers = { sch:get_producers(block) }
   if #producers ~= 1 then return "it has no or several producers" end
@@ -40,6 +47,7 @@ return ts.module {
     if sch:annotation(block, "inline_rule") == '"disable"' then
       return nil, "it is not to be inlined"
     end
+    if is_bound(sch, block) then return nil, "it is bound to threads" end
     local why = into_consumers(sch, block)
     if why and p.into_producer then why = into_producer(sch, block) end
     if why then return nil, why end

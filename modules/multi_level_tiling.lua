@@ -12,8 +12,8 @@
 -- `write_levels`: for each a sketch in which what is computed is kept in a
 -- small buffer of `write_scope` that is written back under the last loop of
 -- that level, which is one of the S before the first R: of the default, those
--- that `structure` has so many S for.  The tiles alone are a sketch, too, unless
--- `write_must` is set and there is another.
+-- that `structure` has so many S for.  The tiles alone are a sketch, too,
+-- unless `write_must` is set and there is another.
 --
 -- `read_levels`: under the last loop of each of these levels all operands are
 -- copied to buffers of `read_scope`; where there are threads they copy them
@@ -44,6 +44,9 @@ return ts.module {
   apply = function(sch, block, p)
     if not sch:needs_multi_level_tiling(block) then
       return nil, "it has no reduction that could reuse what it reads"
+    end
+    if #p.tile_binds > 0 and tiling.is_nested(sch, block) then
+      return nil, "it is in another block"
     end
     local open = tiling.uncuttable(sch:copy(), block, p.structure)
     if open then

@@ -28,31 +28,11 @@ local function last_loop(sch, block)
   return dims[#dims] and ({ sch:get_loops(block) })[dims[#dims]]
 end
 
+-- Only the loop that is wide has innermost tiles of a given size.
 local function cut_wide(lanes, wide)
   return function(sch, loop, n, p)
-    local function sampled(outer, count)
-      return { sch:sample_perfect_tile(outer, {
-        n = count, max_innermost_factor = p.max_innermost_factor }) }
-    end
-    if loop ~= wide or n == 1 then
-      local sizes = sampled(loop, n)
-      return sizes, { sch:split(loop, sizes) }
-    end
-    local extent = sch:extent(loop)
-    if extent <= lanes then
-      local sizes = {}
-      for i = 1, n - 1 do sizes[i] = 1 end
-      sizes[n] = extent
-      return sizes, { sch:split(loop, sizes) }
-    end
-    local outer, vector = sch:split(loop, { ts.auto, lanes })
-    local sizes, loops = { ts.auto }, { outer }
-    if n > 2 then
-      sizes = sampled(outer, n - 1)
-      loops = { sch:split(outer, sizes) }
-    end
-    sizes[n], loops[n] = lanes, vector
-    return sizes, loops
+    local size = loop == wide and math.min(lanes, sch:extent(loop)) or nil
+    return tiling.cut_around(sch, loop, n, p, size)
   end
 end
 

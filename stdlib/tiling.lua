@@ -42,11 +42,21 @@ local function sampled(sch, loop, n, p)
   return sizes, { sch:split(loop, sizes) }
 end
 
+-- Cuts a loop into n, the innermost of that size (nil: sampled, too), which
+-- need not divide its extent; the sizes and the loops.
+function tiling.cut_around(sch, loop, n, p, size)
+  if not size or n == 1 then return sampled(sch, loop, n, p) end
+  local outer, inner = sch:split(loop, { ts.auto, size })
+  if n == 2 then return { ts.auto, size }, { outer, inner } end
+  local sizes, loops = sampled(sch, outer, n - 1, p)
+  sizes[n], loops[n] = size, inner
+  return sizes, loops
+end
+
 -- Cuts the loops around the block as p.structure says, no tile of the innermost
 -- level longer than p.max_innermost_factor, and orders the tiles by level.
--- `cut` (sch, loop, n, p, last) cuts a loop into n and gives the list of sizes
--- and that of loops, `last` telling whether it is the innermost spatial one;
--- nil: sizes are sampled.  Gives
+-- `cut` (sch, loop, n, p, i) cuts loop i into n and gives the list of sizes and
+-- that of loops; nil: sizes are sampled.  Gives
 -- { [level] = { loops } } and a table with
 --   inner: the size of the innermost tile of the last spatial loop, and
 --   sizes: for each level those of its loops.
@@ -60,7 +70,7 @@ function tiling.tile(sch, block, p, cut)
   for i, loop in ipairs(loops) do
     local letter, sizes, pieces = letters[i], nil, { loop }
     if count[letter] > 1 then
-      sizes, pieces = (cut or sampled)(sch, loop, count[letter], p, i == last)
+      sizes, pieces = (cut or sampled)(sch, loop, count[letter], p, i)
     end
     if i == last then facts.inner = sizes and sizes[#sizes] end
     local k = 0
@@ -102,6 +112,15 @@ function tiling.bind(sch, levels, axes)
       levels[level] = { fused }
     end
   end
+end
+
+-- Whether the block is in another one than the root.
+function tiling.is_nested(sch, block)
+  local name = sch:block_info(block).name
+  for _, child in ipairs { sch:get_child_blocks(sch:get_block "root") } do
+    if sch:block_info(child).name == name then return false end
+  end
+  return name ~= "root"
 end
 
 -- ---- copies ----------------------------------------------------------------

@@ -185,7 +185,7 @@ do
                                           max_threads = 32 }) })
   assert(#list == 1 and steps(list[1], "bind") == 2)
   assert(why(p, { use "auto_bind", use "auto_bind" })
-         :find("auto_bind at B: not applicable: it is bound", 1, true))
+         :find("auto_bind at B: shadowed by auto_bind: it is bound", 1, true))
   -- One element.
   local x = ts.placeholder("x", { 4 })
   local k = ts.reduce_axis("k", 4)

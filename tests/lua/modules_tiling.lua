@@ -102,3 +102,61 @@ do
                              { intrin = name, pad_extents = true }) }, "llvm")
   assert(#list >= 1)
 end
+
+-- Tiles that fill the registers, also where they do not divide the extents.
+do
+  local tile = require "modules.register_tile"
+  for _, n in ipairs { 48, 13 } do
+    local p = ops.matmul { m = n, n = n, k = 8 }
+    local list = sketches(p, { tile { registers = 16, vectors = { 1, 2 } } },
+                          "llvm -vector-bytes=32")
+    assert(#list == 2 * 3, #list)
+  end
+  local sch = ts.space.sketches({ tile {} }, ops.matmul {
+    m = 48, n = 48, k = 8 }, "llvm -vector-bytes=32")[1]:replay()
+  local loops = { sch:get_loops(sch:get_block "C") }
+  assert(sch:extent(loops[#loops]) == 16 and sch:extent(loops[#loops - 1]) == 6)
+  local text = ts.space.explain({ tile { pad_extents = false } },
+    ops.matmul { m = 13, n = 13, k = 8 }, "llvm -vector-bytes=32")
+  assert(text:find("C: not applicable: tiles do not divide", 1, true), text)
+  fails("INVALID", "'vectors' is 'x': it is a list", tile, { vectors = "x" })
+end
+
+-- Operands in the order of the tiles, and what follows computed by tiles.
+do
+  local tiling = use("multi_level_tiling", { write_levels = {} })
+  local p = ops.matmul { m = 12, n = 32, k = 8, bias = true, relu = true }
+  local list = sketches(p, { tiling, use("pack", { operands = "all" }) })
+  assert(#list == 2 and steps(list[1], "transform_layout") == 2, #list)
+  assert(#sketches(p, { tiling, use("pack", { must = true }),
+                        use "parallel_vectorize_unroll" }) >= 1)
+  list = sketches(p, { use "auto_inline", tiling, use "fuse_epilogue" })
+  assert(#list == 3 and steps(list[1], "reverse_compute_at") == 1, #list)
+  p = ops.matmul { m = 12, n = 32, k = 8, bias = true }
+  list = sketches(p, { tiling, use("fuse_epilogue", { must = true }) })
+  assert(#list == 3 and steps(list[3], "fuse_reduction_epilogue") == 1, #list)
+  local text = ts.space.explain({ use "fuse_epilogue" }, p)
+  assert(text:find("biased: not applicable: it reads nothing that is tiled",
+                   1, true), text)
+end
+
+-- The spaces of GPUs, and who shadows whom.
+do
+  local spaces = require "modules.spaces"
+  local p = ops.matmul { m = 8, n = 16, k = 8, bias = true, relu = true }
+  sketches(p, spaces.modules_for "cuda")
+  local text = ts.space.explain(spaces.modules_for "cuda", p)
+  assert(text:find("auto_bind at C: shadowed by multi_level_tiling: it is " ..
+                   "tiled", 1, true), text)
+  assert(not text:find("failed", 1, true), text)
+  p = ops.matmul { m = 32, n = 32, k = 32, dtype = "float16", relu = true }
+  local list = sketches(p, spaces.modules_for "cuda -mcpu=sm_80")
+  assert(steps(list[1], "tensorize") == 2, list[1])
+  -- Alone it would apply: twice the same module.
+  text = ts.space.explain({ use "multi_level_tiling",
+                            use "multi_level_tiling" }, p, "llvm")
+  local name = "multi_level_tiling"
+  assert(text:find(name .. " at C: shadowed by " .. name ..
+                   ": it has no reduction", 1, true), text)
+  assert(text:find(name .. " at root: not applicable", 1, true))
+end
