@@ -9,20 +9,23 @@ spaces.modules = {
   "auto_inline", "multi_level_tiling", "parallel_vectorize_unroll",
 }
 
--- The module of this name, and its file; nil where there is none.
+-- The module of this name, and its file: of those here, else one in a folder
+-- modules/ of the user's; nil where there is none.
 function spaces.find(name)
-  local path = package.searchpath("modules." .. name, package.path)
-  local m = path and require("modules." .. name)
-  if type(m) == "table" and m ~= spaces then return m, path end
+  for _, prefix in ipairs { "tessera.modules.", "modules." } do
+    local path = package.searchpath(prefix .. name, package.path)
+    local m = path and require(prefix .. name)
+    if type(m) == "table" and m ~= spaces then return m, path end
+  end
 end
 
 -- nil where there is none.
 function spaces.default(target)
   if tostring(target):match("^%S+") ~= "llvm" then return nil end
   return ts.space.compose {
-    require "modules.auto_inline" {},
-    require "modules.multi_level_tiling" { pack = true },
-    require "modules.parallel_vectorize_unroll" {},
+    require "tessera.modules.auto_inline" {},
+    require "tessera.modules.multi_level_tiling" { pack = true },
+    require "tessera.modules.parallel_vectorize_unroll" {},
   }
 end
 
