@@ -6,7 +6,9 @@ local spaces = {}
 
 -- The schedule modules that come with Tessera.
 spaces.modules = {
-  "auto_inline", "multi_level_tiling", "parallel_vectorize_unroll",
+  "add_rfactor", "apply_custom_rule", "auto_bind", "auto_inline",
+  "cross_thread_reduction", "inline_constant_scalars", "multi_level_tiling",
+  "parallel_vectorize_unroll", "random_compute_location",
 }
 
 -- The module of this name, and its file: of those here, else one in a folder
@@ -23,8 +25,12 @@ end
 function spaces.default(target)
   if tostring(target):match("^%S+") ~= "llvm" then return nil end
   return ts.space.compose {
+    require "tessera.modules.apply_custom_rule" {},
+    require "tessera.modules.inline_constant_scalars" {},
     require "tessera.modules.auto_inline" {},
+    require "tessera.modules.add_rfactor" {},
     require "tessera.modules.multi_level_tiling" { pack = true },
+    require "tessera.modules.random_compute_location" { open = false },
     require "tessera.modules.parallel_vectorize_unroll" {},
   }
 end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What `tessera step` says of the point where it stands: the time of the program
+-- What `tessera step` says of its point: the time of the program
 -- there, whether it computes what was described, and which instructions depend
 -- on a decision.
 local ts = require "tessera"

@@ -391,7 +391,8 @@ do
     told("has no parameter " .. what, tiling, { [x] = 1 })
     told("parameter 'structure' is " .. what .. ": ", tiling, { structure = x })
     told("parameter 'serial_below' is " .. what .. ": ",
-         require "tessera.modules.parallel_vectorize_unroll", { serial_below = x })
+         require "tessera.modules.parallel_vectorize_unroll",
+         { serial_below = x })
     local tensor = require "tessera.tensor"
     told("there is no intrinsic " .. what, tensor.wmma, x)
     told("the tensor intrinsic " .. what, tensor.mapping, ts.schedule(p),

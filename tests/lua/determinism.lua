@@ -102,7 +102,8 @@ do
     listed[name] = true
     local why
     local ok, e = pcall(function()
-      why = ts.space.check({ require("tessera.modules." .. name) {} }, p, "llvm")
+      local m = require("tessera.modules." .. name)
+      why = ts.space.check({ m {} }, p, "llvm")
     end)
     assert(ok and why == true, name .. ": " .. tostring(e))
   end
