@@ -13,15 +13,18 @@ spaces.modules = {
   "random_compute_location", "register_tile", "use_tensor_core",
 }
 
--- The module of this name, and its file; nil where there is none.
+-- The module of this name, and its file: of those here, else one in a folder
+-- modules/ of the user's; nil where there is none.
 function spaces.find(name)
-  local path = package.searchpath("modules." .. name, package.path)
-  local m = path and require("modules." .. name)
-  if type(m) == "table" and m ~= spaces then return m, path end
+  for _, prefix in ipairs { "tessera.modules.", "modules." } do
+    local path = package.searchpath(prefix .. name, package.path)
+    local m = path and require(prefix .. name)
+    if type(m) == "table" and m ~= spaces then return m, path end
+  end
 end
 
 local function use(name, parameters)
-  return require("modules." .. name)(parameters)
+  return require("tessera.modules." .. name)(parameters)
 end
 
 -- Processors with vectors.

@@ -6,7 +6,9 @@ local ops = require "tessera.ops"
 local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))
 local steps = searching.steps
 
-local function use(name, params) return require("modules." .. name)(params) end
+local function use(name, params)
+  return require("tessera.modules." .. name)(params)
+end
 
 -- The layer of examples/bert_dense.lua, and its schedule by hand.
 local example = assert(io.open((arg[0]:gsub("[^/]*$",

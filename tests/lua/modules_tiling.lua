@@ -8,7 +8,9 @@ local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))
 local steps, fails = searching.steps, checks.fails
 
-local function use(name, params) return require("modules." .. name)(params) end
+local function use(name, params)
+  return require("tessera.modules." .. name)(params)
+end
 
 -- The sketches of modules, each drawn a few times, compute the program; what
 -- is drawn may be refused, but not all of it.
@@ -43,7 +45,7 @@ do
     assert(text:find("alloc A_shared: float32[16, 8] in shared", 1, true) and
            text:find(" in local", 1, true), text)
   end
-  local tiling = require "modules.multi_level_tiling"
+  local tiling = require "tessera.modules.multi_level_tiling"
   fails("INVALID", "'tile_binds[1]' is 'x': it is an axis", tiling,
         { tile_binds = { "x" } })
   fails("INVALID", "'tile_binds' has 3 axes: structure 'SSRSRS' starts with 2",
@@ -105,7 +107,7 @@ end
 
 -- Tiles that fill the registers, also where they do not divide the extents.
 do
-  local tile = require "modules.register_tile"
+  local tile = require "tessera.modules.register_tile"
   for _, n in ipairs { 48, 13 } do
     local p = ops.matmul { m = n, n = n, k = 8 }
     local list = sketches(p, { tile { registers = 16, vectors = { 1, 2 } } },
@@ -142,7 +144,7 @@ end
 
 -- The spaces of GPUs, and who shadows whom.
 do
-  local spaces = require "modules.spaces"
+  local spaces = require "tessera.modules.spaces"
   local p = ops.matmul { m = 8, n = 16, k = 8, bias = true, relu = true }
   sketches(p, spaces.modules_for "cuda")
   local text = ts.space.explain(spaces.modules_for "cuda", p)
