@@ -6,7 +6,7 @@ local spaces = {}
 
 -- The schedule modules that come with Tessera.
 spaces.modules = {
-  "add_rfactor", "apply_custom_rule", "auto_bind", "auto_inline",
+  "add_rfactor", "apply_custom_rule", "auto_bind", "auto_inline", "cache_tile",
   "cross_thread_reduction", "fuse_epilogue", "inline_constant_scalars",
   "multi_level_tiling", "multi_level_tiling_wide_vector",
   "multi_level_tiling_with_intrin", "pack", "parallel_vectorize_unroll",

@@ -162,3 +162,38 @@ do
                    ": it has no reduction", 1, true), text)
   assert(text:find(name .. " at root: not applicable", 1, true))
 end
+
+-- Tiles that fit the caches.
+do
+  local tile = require "tessera.modules.cache_tile"
+  local small = tile { l1 = 512, l2 = 512, share = 0.5 }
+  local p = ops.matmul { m = 32, n = 32, k = 32 }
+  local target = "llvm -vector-bytes=32"
+  local list = sketches(p, { small }, target)
+  assert(#list == 3, #list)
+  -- 256 bytes: 4 steps of two vectors; 256 bytes: 16 by 4 elements.
+  for seed = 1, 5 do
+    local s = list[1]:replay(p, { resample = true, seed = seed })
+    local l = { s:get_loops(s:get_block "C") }
+    assert(#l == 10)
+    assert(s:extent(l[8]) <= 4)
+    assert(s:extent(l[6]) * s:extent(l[9]) <= 16)
+    assert(s:extent(l[7]) * s:extent(l[10]) <= 16)
+  end
+  for _, structure in ipairs { "SRS", "SR", "SSRS", "RS" } do
+    sketches(p, { tile { structure = structure } }, target)
+  end
+  fails("INVALID", "'share' is '2': it is a number above 0", tile,
+        { share = 2 })
+end
+
+-- For a product the default space of processors is the tilings, no more.
+do
+  local p = ops.matmul { m = 512, n = 512, k = 512 }
+  local few = ts.space.sketches({
+    use "auto_inline", use("multi_level_tiling", { pack = true }),
+    use "parallel_vectorize_unroll" }, p, "llvm")
+  local all = ts.space.sketches(ts.space.default "llvm", p, "llvm")
+  assert(#few == #all)
+  for i, t in ipairs(few) do assert(t == all[i]) end
+end
