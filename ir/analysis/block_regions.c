@@ -105,6 +105,21 @@ static void apply_annotations(found *f, ir_stmt b, ir_span old,
   f->n = n;
 }
 
+/* Regions of the buffers that the block had regions of before keep the order
+ * that these had, in which schedules number them. */
+static void keep_order(found *f, ir_span old) {
+  ir_region *v = arena_array(f->scratch, ir_region, f->n + 1);
+  uint32_t n = 0;
+  if (old.n != f->n) return;
+  for (uint32_t i = 0; i < old.n; i++)
+    for (uint32_t k = 0; k < f->n; k++)
+      if (f->v[k].buf == f->p->region.v[old.at + i].buf) {
+        v[n++] = f->v[k];
+        break;
+      }
+  if (n == f->n) memcpy(f->v, v, n * sizeof *v);
+}
+
 static void set_regions(ir_program *p, arena *scratch, ir_stmt b, bool given) {
   arena_mark m = arena_get_mark(scratch);
   found *reads = arena_new(scratch, found), *writes = arena_new(scratch, found);
@@ -117,6 +132,8 @@ static void set_regions(ir_program *p, arena *scratch, ir_stmt b, bool given) {
     apply_annotations(writes, b, ir_blk(p, b)->writes,
                       given ? IR_EXPLICIT_WRITES : NULL, IR_HIDDEN_WRITES);
   }
+  keep_order(reads, ir_blk(p, b)->reads);
+  keep_order(writes, ir_blk(p, b)->writes);
   ir_block_set_reads(p, b, reads->n, reads->v);
   ir_block_set_writes(p, b, writes->n, writes->v);
   arena_reset_to(scratch, m);

@@ -182,6 +182,7 @@ static void make_rf(sch_rfactor *w) {
   w->rf = ir_block_new(p, ir_fresh_block_name(p, name));
   ir_blk(p, w->rf)->pred = ir_blk(p, w->block)->pred;
   ir_blk(p, w->rf)->reducer = ir_blk(p, w->block)->reducer;
+  sch_copy_annotations(p, w->block, w->rf);
   ir_subst m;
   ir_subst_init(&m, p, w->s->scratch);
   bind_rf(w, &m);
