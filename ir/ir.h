@@ -369,7 +369,7 @@ static inline ir_func *ir_entry(const ir_program *p) {
   return &p->func.v[p->entry];
 }
 
-/* ---- lifetime of a program (program.c) ----------------------------------- */
+/* ---- lifetime of a program (program.c) ---------------------------------- */
 
 void ir_program_init(ir_program *p, mem_heap *heap);
 void ir_program_free(ir_program *p);

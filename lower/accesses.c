@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What statements access. */
+ * Enumerates the accesses (loads and stores) of statements. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/pass.h"
@@ -44,12 +44,14 @@ void lower_each_access(const ir_program *p, arena *scratch, ir_stmt s,
   }
 }
 
-static void count(void *ud, ir_stmt at, ir_buf b, ir_span idx, bool writes) {
+static void count_access(void *ud, ir_stmt at, ir_buf b, ir_span idx,
+                         bool writes) {
   (void)at, (void)b, (void)idx, (void)writes;
   ++*(uint32_t *)ud;
 }
 
-static void add(void *ud, ir_stmt at, ir_buf b, ir_span idx, bool writes) {
+static void append_access(void *ud, ir_stmt at, ir_buf b, ir_span idx,
+                          bool writes) {
   lower_accesses *a = ud;
   a->v[a->n++] = (lower_access){at, b, idx, writes};
 }
@@ -58,9 +60,9 @@ lower_accesses lower_find_accesses(const ir_program *p, arena *scratch,
                                    ir_stmt top) {
   uint32_t n = 0;
   for (ir_stmt s = top; s; s = ir_next(p, s, top))
-    lower_each_access(p, scratch, s, count, &n);
+    lower_each_access(p, scratch, s, count_access, &n);
   lower_accesses a = {.v = arena_array(scratch, lower_access, n + 1)};
   for (ir_stmt s = top; s; s = ir_next(p, s, top))
-    lower_each_access(p, scratch, s, add, &a);
+    lower_each_access(p, scratch, s, append_access, &a);
   return a;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Local buffers shrink to what is used of them: in each dimension, from the
- * least index used under the allocation, and no longer than the widest use.
- * A cache made whole becomes a tile once it is computed under a loop. */
+ * Compacts local buffers to their footprint: in each dimension, from the least
+ * index accessed under the allocation, and as long as the widest access.  A
+ * cache of a whole tensor becomes a tile once it is computed under a loop.
+ * Also pads strides as storage_align asks. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -22,7 +23,7 @@ typedef struct shrink {
   bool *whole;     /* this dimension cannot be shrunk */
 } shrink;
 
-/* ---- finding what is used ----------------------------------------------- */
+/* ---- the footprint ------------------------------------------------------ */
 
 /* The variables bound between the allocation and s, with their ranges. */
 static uint32_t inner_vars(const shrink *k, ir_stmt s, ir_var *var, ir_expr *lo,
@@ -44,7 +45,7 @@ static uint32_t inner_vars(const shrink *k, ir_stmt s, ir_var *var, ir_expr *lo,
   return n;
 }
 
-static void widen(shrink *k, uint32_t d, ir_expr lo, ir_expr hi) {
+static void extend_footprint(shrink *k, uint32_t d, ir_expr lo, ir_expr hi) {
   ir_program *p = k->p;
   if (!k->min[d]) {
     k->min[d] = lo;
@@ -55,8 +56,8 @@ static void widen(shrink *k, uint32_t d, ir_expr lo, ir_expr hi) {
   k->max[d] = ir_binary(p, IR_MAX, k->max[d], hi);
 }
 
-/* Where memory tells an index, it may tell another one each time: only bounds
- * of all it can hold are the same for all uses.  false: there are none. */
+/* An index loaded from memory may differ between evaluations: only its value
+ * range bounds all of them.  false: it has none. */
 static bool without_loads(ir_program *p, ir_expr *min, ir_expr *max) {
   int64_t lo = ir_at(p, *min)->lo, hi = ir_at(p, *max)->hi;
   bool low = ir_at(p, *min)->has_load, high = ir_at(p, *max)->has_load;
@@ -77,7 +78,7 @@ static void note_access(shrink *k, ir_stmt s, uint32_t n, const ir_expr *idx) {
         arith_relax(k->p, k->scratch, idx[d], m, var, lo, extent, &min, &max,
                     NULL) &&
         without_loads(k->p, &min, &max))
-      widen(k, d, min, max);
+      extend_footprint(k, d, min, max);
     else
       k->whole[d] = true;
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Buffers become one-dimensional: an index is the sum of the old ones times
- * their strides, plus the buffer's offset. */
+ * Flattens buffers to one dimension: linearizes each access to the sum of
+ * indices times strides, plus the buffer's offset. */
 #include "ir/edit.h"
 #include "lower/pass.h"
 
@@ -38,7 +38,7 @@ static ir_expr offset_of(ir_program *p, arena *scratch, ir_buf b, uint32_t n,
   return at;
 }
 
-/* Elements from the first to the last, holes between rows included. */
+/* The extent of the flat buffer, padding between rows included. */
 static ir_expr size_of(ir_program *p, arena *scratch, ir_buf b) {
   uint32_t n = ir_ndim(p, b);
   ir_expr *last = arena_array(scratch, ir_expr, n + 1);

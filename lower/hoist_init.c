@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a loop begins with in its first iteration only goes before it: the
- * init of a reduction that was not decomposed.
+ * Hoists a first-iteration conditional out of its loop: the init of a
+ * reduction that was not decomposed.
  *
  *     for k: { if k == 0: C = 0;  C = C + A[k] }
  * becomes
@@ -9,8 +9,8 @@
 #include "ir/query.h"
 #include "lower/pass.h"
 
-/* cond without the part that says that the loop is at its start; 0 when it
- * does not say so, or says more of the variable. */
+/* The conjunction without its term `variable == start`; 0 when it has no such
+ * term. */
 static ir_expr without_start(ir_program *p, ir_expr cond, ir_expr start) {
   if (cond == start) return ir_bool(p, true);
   const ir_node n = *ir_at(p, cond);
@@ -21,9 +21,9 @@ static ir_expr without_start(ir_program *p, ir_expr cond, ir_expr start) {
   return b ? ir_and(p, n.a, b) : 0;
 }
 
-/* The loop's first statement, where that may go before it, which must not
- * change how far it runs: the condition that remains, or 0. */
-static ir_expr remaining(ir_program *p, ir_stmt loop) {
+/* May the loop's first statement be hoisted?  It must not clobber the loop's
+ * bounds.  The condition that remains, or 0. */
+static ir_expr hoistable_condition(ir_program *p, ir_stmt loop) {
   const ir_stmt_rec r = *ir_st(p, loop);
   if (r.kind != IR_LOOP || r.loop_kind != IR_SERIAL || !r.body) return 0;
   const ir_stmt_rec first = *ir_st(p, r.body);
@@ -35,7 +35,7 @@ static ir_expr remaining(ir_program *p, ir_stmt loop) {
   return rest && !ir_uses_var(p, rest, r.var) ? rest : 0;
 }
 
-static void move_before(ir_program *p, arena *scratch, ir_stmt loop,
+static void hoist_first(ir_program *p, arena *scratch, ir_stmt loop,
                         ir_expr cond) {
   ir_stmt s = ir_st(p, loop)->body;
   ir_subst sub;
@@ -48,20 +48,20 @@ static void move_before(ir_program *p, arena *scratch, ir_stmt loop,
   if (ir_is_const(p, cond, 1)) lower_splice(p, s);
 }
 
-/* Inner loops first, so that what leaves one may leave the next. */
-static void visit(ir_program *p, arena *scratch, ir_stmt s) {
+/* Post-order, so that a statement can be hoisted out of several loops. */
+static void hoist_below(ir_program *p, arena *scratch, ir_stmt s) {
   for (int alt = 0; alt < 2; alt++)
     for (ir_stmt c = alt ? ir_st(p, s)->alt : ir_st(p, s)->body, next; c;
          c = next) {
       next = ir_st(p, c)->next;
-      visit(p, scratch, c);
+      hoist_below(p, scratch, c);
     }
-  ir_expr cond = remaining(p, s);
-  if (cond) move_before(p, scratch, s, cond);
+  ir_expr cond = hoistable_condition(p, s);
+  if (cond) hoist_first(p, scratch, s, cond);
 }
 
 LOWER_PASS(hoist_init) {
   (void)o, (void)e;
-  visit(p, scratch, ir_entry(p)->root);
+  hoist_below(p, scratch, ir_entry(p)->root);
   return TESS_OK;
 }

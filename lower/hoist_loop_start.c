@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The start of a loop that is read from memory is read once, though what is
- * below changes it: other passes put it where the variable was.
+ * Hoists the lower bound of a loop into a `let` where the body may clobber
+ * what it loads: later passes substitute it for the loop variable.
  *
  *     for j in [E[0], ..): E[j] = j
  * becomes

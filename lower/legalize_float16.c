@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Arithmetic on float16 and bfloat16 is done in float32 and rounded after
- * every operation.  Float32 has more than twice their digits, so sums,
- * products, quotients and square roots rounded twice are what rounding once
- * gives (Figueroa 1995). */
+ * Legalizes float16 and bfloat16 arithmetic: promotes the operands to float32
+ * and rounds after every operation.  Float32 has more than twice their digits,
+ * so double rounding of sums, products, quotients and square roots is innocuous
+ * (Figueroa 1995). */
 #include "ir/edit.h"
 #include "lower/pass.h"
 

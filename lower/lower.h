@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Lowering: a scheduled program becomes plain loops over flat memory.
  *
- * The passes run over the program in place (callers lower a copy), one pass
- * a file, in the order that lower_program (lower.c) shows.  After it:
+ * The passes of passes.def run over the program in place (callers lower a
+ * copy), one a file, in that order.  After all of them:
  *   - no blocks but the root of each function (which has no iterations,
  *     predicate, regions, allocations), no block variables, no init;
- *   - every buffer has one dimension and no strides; IR_ALLOCATE says where
- *     a local one lives; indices are element offsets, and with vectors
+ *   - every buffer has one dimension and no strides; an IR_ALLOCATE is the
+ *     lifetime of a local one; indices are element offsets, and with vectors
  *     RAMP, BROADCAST or any vector of int64;
  *   - loops are serial, parallel or thread-bound; unrolled ones are gone,
  *     vectorised ones are vector operations (masked where guarded), except
@@ -14,8 +14,8 @@
  *   - annotations left: "pragma_..." hints that code generation may use;
  *   - calls: only those that fn.def marks "made by lowering", sqrt, abs,
  *     floor, ceil, round, fma (one instruction everywhere) and externals;
- *   - what a tensor intrinsic's call can do is under a condition `instead`
- *     (calls.c), which a backend makes false by doing the call;
+ *   - what a tensor intrinsic's call implements is guarded by `instead`
+ *     (lower_tensor_calls.c), which is false where a backend emits the call;
  *   - float16 and bfloat16 arithmetic is done in float32 and rounded after
  *     every operation by explicit casts.
  * The interpreter runs the program after any prefix of the passes.
@@ -29,7 +29,7 @@
 typedef struct lower_options {
   uint32_t vector_bytes;    /* widest vector register of the target */
   bool keep_math;           /* leave exp, tanh, ... as calls (residue runs) */
-  bool no_threads;          /* the target has none: thread loops are loops */
+  bool no_threads;          /* the target has none: serialize_threads */
   uint32_t stop_after;      /* run only this many passes; 0: all */
 } lower_options;
 
@@ -45,10 +45,10 @@ typedef struct lower_prepared {
   uint32_t param[LOWER_MAX_PREPARED];
   uint64_t bytes[LOWER_MAX_PREPARED];
 } lower_prepared;
-/* Where root nests of such blocks are all that reads a layout-free parameter,
- * they go: the parameter becomes what they make, and *convert, initialised,
- * the program that makes it, whose parameters are those before and after in
- * turn.  To be done before lowering; false: nothing is converted. */
+/* Outlines layout conversions: where such root nests are the only readers of a
+ * layout-free parameter, their result becomes the parameter, and *convert,
+ * initialized, the program that computes it, whose parameters are source and
+ * result alternately.  Before lowering; false: nothing is converted. */
 bool lower_split_prepare(ir_program *p, arena *scratch, ir_program *convert,
                          lower_prepared *out);
 /* The passes of passes.def in their order, and which of them is where. */
@@ -70,9 +70,8 @@ enum {
  * underscores do not count; LOWER_NPASSES: none is. */
 uint32_t lower_find_pass(const char *name);
 
-/* Do threads share the work of reducing: is the loop bound to threadIdx, and
- * does it drive an iter of the block that reduces?  Its iterations meet, and
- * lowering makes them meet as they should (cross.c). */
+/* Is the loop bound to threadIdx, and does it drive a reduce iter of the block?
+ * Its iterations conflict, which lower_cross_thread_reduction resolves. */
 bool lower_is_cross(const ir_program *p, ir_stmt loop, ir_stmt block);
 
 #endif

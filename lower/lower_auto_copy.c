@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Blocks that copy on their own (read_at, write_at) are told how: through
- * registers, as one block that loads and one that stores, where local_stage
- * asks for it, and vector_bytes at once.  What is copied to a shared scope
- * the threads around it copy together, each its part, where the number of
- * them divides the first dimension and each writes elements of its own.
+ * Expands automatic copies (blocks of read_at and write_at): with local_stage
+ * stages them through registers, as a block that loads and one that stores;
+ * strip-mines and vectorizes by vector_bytes.  Copies to shared scopes are
+ * cooperative: distributed over the enclosing threads, where the number of
+ * threads divides the first extent and the map of iterations to elements is
+ * injective.
  *
- * In kernels, what goes into a fragment or out of one a warp copies together.
- * Where it is changed on the way out it goes through shared memory, since
- * nothing can be computed with a fragment's elements. */
+ * In kernels, copies into and out of fragments are executed by whole warps.
+ * An epilogue on the way out goes through shared memory, since a fragment's
+ * elements cannot be computed with. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -34,7 +35,7 @@ static bool reads_others(const ir_program *p, ir_stmt store, ir_expr cond) {
          !(cond && ir_has_load(p, cond, r->buf));
 }
 
-static bool parse(const ir_program *p, ir_stmt block, nest *out) {
+static bool parse_copy(const ir_program *p, ir_stmt block, nest *out) {
   ir_stmt s = ir_st(p, block)->body;
   ir_expr cond = 0;
   out->n = 0;
@@ -54,7 +55,8 @@ static bool parse(const ir_program *p, ir_stmt block, nest *out) {
          reads_others(p, s, cond) && !ir_st(p, block)->alt;
 }
 
-static int64_t number(const ir_program *p, ir_stmt block, const char *key) {
+static int64_t int_annotation(const ir_program *p, ir_stmt block,
+                              const char *key) {
   const ir_anno *a = ir_anno_get(p, block, key);
   const ir_value *v = a ? &p->value.v[a->val] : NULL;
   return v && (v->tag == IR_VAL_INT || v->tag == IR_VAL_BOOL) ? v->i : 0;
@@ -80,8 +82,8 @@ static void at_loops(const ir_program *p, const nest *k, ir_expr *idx) {
     idx[i] = ir_ref(p, ir_st(p, k->loop[i])->var);
 }
 
-/* Registers that are not wanted get zeros: all of them are seen to be
- * written, and so to be the iteration's own. */
+/* Stores zeros where the guard is false: then all registers must be written,
+ * and are private to the iteration. */
 static void fill_whole(ir_program *p, ir_stmt store) {
   ir_stmt cond = ir_st(p, store)->parent;
   if (ir_st(p, cond)->kind != IR_IF) return;
@@ -93,9 +95,9 @@ static void fill_whole(ir_program *p, ir_stmt store) {
   lower_splice(p, cond);
 }
 
-/* The block stores what another one before it, *load, keeps in registers. */
-static void stage(ir_program *p, arena *scratch, ir_stmt block, const nest *k,
-                  ir_stmt *load) {
+/* Splits the block: *load, before it, loads into registers that it stores. */
+static void stage_copy(ir_program *p, arena *scratch, ir_stmt block,
+                       const nest *k, ir_stmt *load) {
   ir_expr idx[MAX_LOOPS];
   nest other;
   ir_subst sub;
@@ -105,7 +107,7 @@ static void stage(ir_program *p, arena *scratch, ir_stmt block, const nest *k,
   *load = ir_clone_stmt(&sub, block, "_stage");
   ir_insert_before(p, block, *load);
   ir_anno_remove(p, *load, "double_buffer_scope");
-  parse(p, *load, &other);
+  parse_copy(p, *load, &other);
   at_loops(p, &other, idx);
   ir_span at = ir_arg_span(p, other.n, idx);
   ir_st(p, other.store)->buf = regs;
@@ -120,7 +122,7 @@ static void stage(ir_program *p, arena *scratch, ir_stmt block, const nest *k,
 
 /* ---- several elements at once ------------------------------------------- */
 
-/* The store goes on by one element with each iteration of the loop. */
+/* Is the store of stride one in the loop? */
 static bool is_contiguous(const ir_program *p, const nest *k, ir_var v) {
   ir_span at = ir_st(p, k->store)->idx;
   ir_expr atom[16];
@@ -138,8 +140,9 @@ static bool is_contiguous(const ir_program *p, const nest *k, ir_var v) {
   return step == 1;
 }
 
-/* A loop of `lanes` steps goes into the innermost one. */
-static void cut(ir_program *p, arena *scratch, ir_stmt loop, int64_t lanes) {
+/* Strip-mines the loop: a vectorized one of `lanes` steps goes into it. */
+static void strip_mine(ir_program *p, arena *scratch, ir_stmt loop,
+                       int64_t lanes) {
   ir_var v = ir_st(p, loop)->var;
   int64_t extent = p->var.v[v].hi + 1;
   ir_var outer = ir_var_split(p, v, 0, extent / lanes - 1);
@@ -173,14 +176,14 @@ static void vectorize(ir_program *p, arena *scratch, const nest *k,
   if (lanes == extent)
     ir_st(p, loop)->loop_kind = IR_VECTORIZED;
   else
-    cut(p, scratch, loop, lanes);
+    strip_mine(p, scratch, loop, lanes);
 }
 
 /* ---- all threads together ----------------------------------------------- */
 
-/* The loop runs `threads` parts of its iterations, one a thread. */
-static void share(ir_program *p, arena *scratch, ir_stmt loop, uint8_t axis,
-                  int64_t threads) {
+/* Distributes the loop over `threads` threads, contiguous parts. */
+static void distribute(ir_program *p, arena *scratch, ir_stmt loop,
+                       uint8_t axis, int64_t threads) {
   ir_var v = ir_st(p, loop)->var;
   int64_t extent = p->var.v[v].hi + 1;
   ir_var outer = ir_var_split(p, v, 0, threads - 1);
@@ -202,10 +205,10 @@ static void share(ir_program *p, arena *scratch, ir_stmt loop, uint8_t axis,
   ir_wrap(p, loop, l);
 }
 
-/* Does each iteration of the nest store to an element of its own, so that
- * threads may do them in any order? */
-static bool is_apart(ir_program *p, arena *scratch, ir_stmt block,
-                     const nest *k) {
+/* Is the map of the nest's iterations to stored elements injective, so that
+ * threads may run them in any order? */
+static bool is_injective_store(ir_program *p, arena *scratch, ir_stmt block,
+                               const nest *k) {
   ir_span writes = ir_blk(p, block)->writes, at = ir_st(p, k->store)->idx;
   ir_loops l;
   if (writes.n != 1) return false;
@@ -224,11 +227,11 @@ static bool is_apart(ir_program *p, arena *scratch, ir_stmt block,
                       e, e + at.n, e + 2 * at.n, 0);
 }
 
-static void spread(ir_program *p, arena *scratch, ir_stmt block,
-                   const nest *k) {
+static void distribute_threads(ir_program *p, arena *scratch, ir_stmt block,
+                               const nest *k) {
   unsigned seen = 0;
   if (ir_st(p, k->loop[0])->loop_kind != IR_SERIAL ||
-      !is_apart(p, scratch, block, k))
+      !is_injective_store(p, scratch, block, k))
     return;
   for (ir_stmt s = ir_st(p, block)->parent; s; s = ir_st(p, s)->parent) {
     const ir_stmt_rec r = *ir_st(p, s);
@@ -241,16 +244,16 @@ static void spread(ir_program *p, arena *scratch, ir_stmt block,
     ir_const_int(p, ir_st(p, k->loop[0])->extent, &extent);
     if (ir_const_int(p, r.extent, &threads) && threads > 1 &&
         extent % threads == 0)
-      share(p, scratch, k->loop[0], r.thread, threads);
+      distribute(p, scratch, k->loop[0], r.thread, threads);
   }
 }
 
-/* The lanes of a warp, which no loop around stands for. */
-static void spread_lanes(ir_program *p, arena *scratch, ir_stmt block,
-                         const nest *k) {
+/* Over the lanes of a warp, to which no enclosing loop is bound. */
+static void distribute_lanes(ir_program *p, arena *scratch, ir_stmt block,
+                             const nest *k) {
   uint32_t best = 0;
   int64_t most = 0;
-  if (!is_apart(p, scratch, block, k)) return;
+  if (!is_injective_store(p, scratch, block, k)) return;
   for (uint32_t i = 0; i + (k->n > 1) < k->n; i++) {
     int64_t extent = 0;
     ir_const_int(p, ir_st(p, k->loop[i])->extent, &extent);
@@ -261,7 +264,7 @@ static void spread_lanes(ir_program *p, arena *scratch, ir_stmt block,
   }
   int64_t lanes = most % IR_WARP_LANES ? most : IR_WARP_LANES;
   if (most > 1 && lanes <= IR_WARP_LANES)
-    share(p, scratch, k->loop[best], IR_THREADIDX_X, lanes);
+    distribute(p, scratch, k->loop[best], IR_THREADIDX_X, lanes);
 }
 
 /* ---- fragments ---------------------------------------------------------- */
@@ -277,7 +280,7 @@ typedef struct taken {
   bool several;
 } taken;
 
-static void note_load(const ir_program *p, ir_expr e, void *ud) {
+static void note_fragment_load(const ir_program *p, ir_expr e, void *ud) {
   taken *t = ud;
   const ir_node *n = ir_at(p, e);
   if (n->op != IR_LOAD || !is_fragment(p, n->a)) return;
@@ -287,7 +290,7 @@ static void note_load(const ir_program *p, ir_expr e, void *ud) {
 
 static taken find_load(const ir_program *p, arena *scratch, ir_expr e) {
   taken t = {0, false};
-  ir_visit(p, scratch, e, note_load, &t);
+  ir_visit(p, scratch, e, note_fragment_load, &t);
   return t;
 }
 
@@ -302,8 +305,8 @@ static void note_warp(ir_program *p, ir_stmt block) {
   ir_anno_set(p, block, ir_name(p, LOWER_WARP_KEY), one);
 }
 
-/* What the block computes from a fragment it computes from shared memory,
- * into which another one before it puts the fragment. */
+/* The block computes from shared memory instead of a fragment; a block before
+ * it stores the fragment there. */
 static void through_shared(ir_program *p, arena *scratch, ir_stmt block,
                            const nest *k) {
   ir_expr idx[MAX_LOOPS];
@@ -315,7 +318,7 @@ static void through_shared(ir_program *p, arena *scratch, ir_stmt block,
   ir_subst_init(&sub, p, scratch);
   ir_stmt put = ir_clone_stmt(&sub, block, "_out");
   ir_insert_before(p, block, put);
-  parse(p, put, &other);
+  parse_copy(p, put, &other);
   at_loops(p, &other, idx);
   ir_span at = ir_arg_span(p, other.n, idx);
   t = find_load(p, scratch, ir_st(p, other.store)->value);
@@ -347,8 +350,8 @@ static void split_fragments(ir_program *p, arena *scratch, ir_stmt block,
     through_shared(p, scratch, block, k);
 }
 
-/* Something is done by warps where s is, and no loop around tells the lanes
- * apart. */
+/* Does the kernel of s have warp-collective blocks, and is s in no loop over
+ * their lanes? */
 static bool has_lanes(const ir_program *p, ir_stmt s) {
   ir_stmt kernel = 0;
   for (; s; s = ir_st(p, s)->parent) {
@@ -369,24 +372,24 @@ static bool is_shared(const ir_program *p, ir_buf b) {
          p->buf.v[b].scope == IR_SCOPE_SHARED_DYN;
 }
 
-/* How the loops of one block run.  That the block writes all that it declares
- * may no longer be seen of the new loops; the buffer would then live further
- * out, where those who each had one meet, so the loops stay as they were. */
-static void run_loops(ir_program *p, arena *scratch, ir_stmt block, bool shared,
-                      bool lanes, int64_t bytes) {
+/* Schedules the loops of one block.  Where the block is no longer proven to
+ * cover its region the buffer's lifetime scope would grow, and threads that had
+ * private copies would conflict: then the loops are rolled back. */
+static void schedule_loops(ir_program *p, arena *scratch, ir_stmt block,
+                           bool shared, bool lanes, int64_t bytes) {
   nest k;
   ir_subst sub;
-  if (!parse(p, block, &k) || !k.n) return;
+  if (!parse_copy(p, block, &k) || !k.n) return;
   ir_buf b = ir_st(p, k.store)->buf;
   bool local = p->buf.v[b].role == IR_ROLE_LOCAL;
-  ir_stmt home = local ? ir_lifetime_scope(p, scratch, b) : 0;
+  ir_stmt scope = local ? ir_lifetime_scope(p, scratch, b) : 0;
   ir_subst_init(&sub, p, scratch);
   ir_stmt plain = ir_clone_stmt(&sub, k.loop[0], NULL);
   vectorize(p, scratch, &k, bytes);
-  if (shared) spread(p, scratch, block, &k);
-  if (lanes) spread_lanes(p, scratch, block, &k);
+  if (shared) distribute_threads(p, scratch, block, &k);
+  if (lanes) distribute_lanes(p, scratch, block, &k);
   ir_stmt now = ir_st(p, block)->body;
-  if (!local || ir_lifetime_scope(p, scratch, b) == home) {
+  if (!local || ir_lifetime_scope(p, scratch, b) == scope) {
     ir_kill(p, plain);
     return;
   }
@@ -394,28 +397,29 @@ static void run_loops(ir_program *p, arena *scratch, ir_stmt block, bool shared,
   ir_kill(p, now);
 }
 
-static void tell_how(ir_program *p, arena *scratch, ir_stmt block) {
+static void expand_copy(ir_program *p, arena *scratch, ir_stmt block) {
   nest k;
-  int64_t bytes = number(p, block, "vector_bytes");
+  int64_t bytes = int_annotation(p, block, "vector_bytes");
   ir_stmt load = 0;
-  if (!number(p, block, "auto_copy") || lower_is_of_warp(p, block) ||
-      !parse(p, block, &k))
+  if (!int_annotation(p, block, "auto_copy") || lower_is_of_warp(p, block) ||
+      !parse_copy(p, block, &k))
     return;
   bool lanes = has_lanes(p, block),
        shared = is_shared(p, ir_st(p, k.store)->buf);
-  if (k.n && number(p, block, "local_stage"))
-    stage(p, scratch, block, &k, &load);
-  if (load) run_loops(p, scratch, load, shared, lanes, bytes);
-  run_loops(p, scratch, block, shared, lanes, bytes);
+  if (k.n && int_annotation(p, block, "local_stage"))
+    stage_copy(p, scratch, block, &k, &load);
+  if (load) schedule_loops(p, scratch, load, shared, lanes, bytes);
+  schedule_loops(p, scratch, block, shared, lanes, bytes);
 }
 
 LOWER_PASS(lower_auto_copy) {
   (void)e;
   nest k;
   LOWER_EACH(p, s)
-  if (!o->no_threads && ir_is_block(p, s) && number(p, s, "auto_copy") &&
-      parse(p, s, &k) && lower_in_kernel(p, s))
+  if (!o->no_threads && ir_is_block(p, s) &&
+      int_annotation(p, s, "auto_copy") && parse_copy(p, s, &k) &&
+      lower_in_kernel(p, s))
     split_fragments(p, scratch, s, &k);
-  LOWER_EACH(p, s) if (ir_is_block(p, s)) tell_how(p, scratch, s);
+  LOWER_EACH(p, s) if (ir_is_block(p, s)) expand_copy(p, scratch, s);
   return TESS_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Blocks give way to their bodies: iteration variables become what they are
- * bound to, predicates become conditions, and a matched buffer becomes the
- * region that it names. */
+ * Inlines block bodies: substitutes the bindings of iters, turns predicates
+ * into guards, and rewrites accesses to match buffers as accesses to their
+ * source regions. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/pass.h"
@@ -52,8 +52,7 @@ static void store_source(ir_program *p, arena *scratch, ir_span span,
   ir_st(p, s)->idx = made;
 }
 
-/* What a block further in matches of a matched buffer, it matches of that
- * one's source. */
+/* A nested block's match of a matched buffer becomes one of its source. */
 static void match_source(ir_program *p, arena *scratch, ir_span span,
                          ir_stmt block) {
   ir_span inner = ir_blk(p, block)->matches;
@@ -105,14 +104,14 @@ static void bind_iters(ir_program *p, arena *scratch, ir_stmt block) {
     ir_subst_head(&sub, s, true);
 }
 
-/* A block that stays only as the root keeps nothing of a block. */
+/* The root remains, without iters, regions and predicate. */
 static void empty_root(ir_program *p, ir_stmt root) {
   ir_block_rec *b = ir_blk(p, root);
   b->iters = b->reads = b->writes = b->matches = (ir_span){0, 0};
   b->pred = 0;
 }
 
-/* Directly in a loop that is to be a pipeline, where statements count. */
+/* A statement of a pipelined loop, whose annotations count statements. */
 static bool is_counted(const ir_program *p, ir_stmt s) {
   do s = ir_st(p, s)->parent;
   while (ir_st(p, s)->kind == IR_ALLOCATE);
@@ -147,7 +146,7 @@ LOWER_PASS(lower_blocks) {
       ir_move_body(p, s, cond);
       ir_append(p, s, cond);
     }
-    /* What was inside comes next, once the block is gone. */
+    /* Once the block is spliced its body is next. */
     ir_stmt first = ir_st(p, s)->body;
     next = first ? first : ir_skip(p, s, root);
     lower_splice(p, s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The init of a reduction that was not decomposed runs when every reduction
- * variable of its block is at its start. */
+ * Lowers init statements of reductions that were not decomposed to a
+ * conditional: every reduce iter of the block is at its lower bound. */
 #include "ir/edit.h"
 #include "lower/pass.h"
 
@@ -16,7 +16,7 @@ static ir_expr at_start(ir_program *p, ir_stmt block) {
   return cond ? cond : ir_bool(p, true);
 }
 
-/* Where the init goes: inside of what the block allocates. */
+/* The init is nested in the allocations of the block. */
 static ir_stmt inside_allocations(const ir_program *p, ir_stmt block) {
   ir_stmt s = block, body;
   while ((body = ir_st(p, s)->body) && ir_st(p, body)->kind == IR_ALLOCATE &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Functions become arithmetic that vectorises, since a call of libm would
- * not.  No fused operations are used, so that a machine without them gives
- * the same results.
+ * Lowers mathematical intrinsics to arithmetic that vectorizes, since a call
+ * of libm would not.  No fused operations are used, so that results do not
+ * depend on whether the machine has them.
  *
  * Largest errors in ulp that were found, rounded up; the 16-bit types, which
  * compute in float32, were tried with all arguments.  mapped_fns in
@@ -25,7 +25,7 @@ typedef struct math {
   tess_dtype t;
 } math;
 
-static ir_expr num(math *m, double v) {
+static ir_expr math_real(math *m, double v) {
   tess_dtype s = m->t;
   s.lanes = 1;
   ir_expr e = ir_real(m->p, s, v);
@@ -36,29 +36,31 @@ static tess_dtype bits_type(const math *m) {
   return (tess_dtype){TESS_DTYPE_INT, m->t.bits, m->t.lanes};
 }
 
-static ir_expr whole(math *m, int64_t v) {
+static ir_expr math_int(math *m, int64_t v) {
   tess_dtype s = {TESS_DTYPE_INT, m->t.bits, 1};
   ir_expr e = ir_int(m->p, s, v);
   return m->t.lanes == 1 ? e : ir_broadcast(m->p, e, m->t.lanes);
 }
 
-static ir_expr bin(math *m, ir_op op, ir_expr a, ir_expr b) {
+static ir_expr math_binary(math *m, ir_op op, ir_expr a, ir_expr b) {
   return ir_binary(m->p, op, a, b);
 }
-static ir_expr add(math *m, ir_expr a, ir_expr b) {
-  return bin(m, IR_ADD, a, b);
+static ir_expr math_add(math *m, ir_expr a, ir_expr b) {
+  return math_binary(m, IR_ADD, a, b);
 }
-static ir_expr sub(math *m, ir_expr a, ir_expr b) {
-  return bin(m, IR_SUB, a, b);
+static ir_expr math_sub(math *m, ir_expr a, ir_expr b) {
+  return math_binary(m, IR_SUB, a, b);
 }
-static ir_expr mul(math *m, ir_expr a, ir_expr b) {
-  return bin(m, IR_MUL, a, b);
+static ir_expr math_mul(math *m, ir_expr a, ir_expr b) {
+  return math_binary(m, IR_MUL, a, b);
 }
-static ir_expr quo(math *m, ir_expr a, ir_expr b) {
-  return bin(m, IR_DIV, a, b);
+static ir_expr math_div(math *m, ir_expr a, ir_expr b) {
+  return math_binary(m, IR_DIV, a, b);
 }
-static ir_expr lt(math *m, ir_expr a, ir_expr b) { return bin(m, IR_LT, a, b); }
-static ir_expr pick(math *m, ir_expr c, ir_expr a, ir_expr b) {
+static ir_expr math_lt(math *m, ir_expr a, ir_expr b) {
+  return math_binary(m, IR_LT, a, b);
+}
+static ir_expr math_select(math *m, ir_expr c, ir_expr a, ir_expr b) {
   return ir_select(m->p, c, a, b);
 }
 static ir_expr call1(math *m, ir_fn fn, ir_expr a) {
@@ -77,23 +79,24 @@ static ir_expr from_bits(math *m, ir_expr a) {
 }
 
 /* c[0] + c[1] x + ..., by Horner's rule. */
-static ir_expr poly(math *m, ir_expr x, const double *c, int n) {
-  ir_expr r = num(m, c[n - 1]);
-  for (int i = n - 2; i >= 0; i--) r = add(m, mul(m, r, x), num(m, c[i]));
+static ir_expr math_poly(math *m, ir_expr x, const double *c, int n) {
+  ir_expr r = math_real(m, c[n - 1]);
+  for (int i = n - 2; i >= 0; i--)
+    r = math_add(m, math_mul(m, r, x), math_real(m, c[i]));
   return r;
 }
-#define POLY(m, x, c) poly((m), (x), (c), (int)(sizeof(c) / sizeof *(c)))
+#define POLY(m, x, c) math_poly((m), (x), (c), (int)(sizeof(c) / sizeof *(c)))
 
 static bool is_single(const math *m) { return m->t.bits == 32; }
 
 /* The sign bit of x, as a condition: it tells -0 from 0. */
 static ir_expr is_negative(math *m, ir_expr x) {
-  return lt(m, as_bits(m, x), whole(m, 0));
+  return math_lt(m, as_bits(m, x), math_int(m, 0));
 }
 
 /* The sign of `like`, of a zero too, on a value without one. */
 static ir_expr signed_like(math *m, ir_expr v, ir_expr like) {
-  ir_expr sign = whole(m, is_single(m) ? INT32_MIN : INT64_MIN);
+  ir_expr sign = math_int(m, is_single(m) ? INT32_MIN : INT64_MIN);
   sign = call2(m, IR_FN_BITAND, as_bits(m, like), sign);
   return from_bits(m, call2(m, IR_FN_BITOR, as_bits(m, v), sign));
 }
@@ -102,15 +105,15 @@ static ir_expr signed_like(math *m, ir_expr v, ir_expr like) {
 
 /* v times 2^k, k within twice the exponents' range, in two steps so that
  * results below the least normal number are right. */
-static ir_expr scale(math *m, ir_expr v, ir_expr k) {
+static ir_expr math_ldexp(math *m, ir_expr v, ir_expr k) {
   int mantissa = is_single(m) ? 23 : 52, bias = is_single(m) ? 127 : 1023;
-  ir_expr half = call2(m, IR_FN_SHR, k, whole(m, 1));
-  ir_expr rest = sub(m, k, half);
-  ir_expr a =
-      call2(m, IR_FN_SHL, add(m, half, whole(m, bias)), whole(m, mantissa));
-  ir_expr b =
-      call2(m, IR_FN_SHL, add(m, rest, whole(m, bias)), whole(m, mantissa));
-  return mul(m, mul(m, v, from_bits(m, a)), from_bits(m, b));
+  ir_expr half = call2(m, IR_FN_SHR, k, math_int(m, 1));
+  ir_expr rest = math_sub(m, k, half);
+  ir_expr a = call2(m, IR_FN_SHL, math_add(m, half, math_int(m, bias)),
+                    math_int(m, mantissa));
+  ir_expr b = call2(m, IR_FN_SHL, math_add(m, rest, math_int(m, bias)),
+                    math_int(m, mantissa));
+  return math_mul(m, math_mul(m, v, from_bits(m, a)), from_bits(m, b));
 }
 
 /* e^r for |r| <= ln 2 / 2. */
@@ -123,21 +126,28 @@ static ir_expr exp_small(math *m, ir_expr r) {
       1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
       1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
   ir_expr q = is_single(m) ? POLY(m, r, single) : POLY(m, r, twice);
-  return add(m, add(m, mul(m, q, mul(m, r, r)), r), num(m, 1));
+  return math_add(m, math_add(m, math_mul(m, q, math_mul(m, r, r)), r),
+                  math_real(m, 1));
 }
 
 /* x = n ln 2 + r; ln 2 in two parts, of which n times the first is exact. */
 static ir_expr expand_exp(math *m, ir_expr x) {
   bool s = is_single(m);
-  ir_expr lo = num(m, s ? -104 : -746), hi = num(m, s ? 89 : 710);
-  ir_expr c = pick(m, lt(m, x, lo), lo, pick(m, lt(m, hi, x), hi, x));
-  ir_expr n = call1(m, IR_FN_ROUND, mul(m, c, num(m, 1.4426950408889634)));
-  ir_expr r = sub(
-      m, c, mul(m, n, num(m, s ? 0.693359375 : 6.93147180369123816490e-01)));
-  r = sub(m, r,
-          mul(m, n, num(m, s ? -2.12194440e-4 : 1.90821492927058770002e-10)));
+  ir_expr lo = math_real(m, s ? -104 : -746), hi = math_real(m, s ? 89 : 710);
+  ir_expr c = math_select(m, math_lt(m, x, lo), lo,
+                          math_select(m, math_lt(m, hi, x), hi, x));
+  ir_expr n =
+      call1(m, IR_FN_ROUND, math_mul(m, c, math_real(m, 1.4426950408889634)));
+  ir_expr r = math_sub(
+      m, c,
+      math_mul(m, n,
+               math_real(m, s ? 0.693359375 : 6.93147180369123816490e-01)));
+  r = math_sub(
+      m, r,
+      math_mul(m, n,
+               math_real(m, s ? -2.12194440e-4 : 1.90821492927058770002e-10)));
   ir_expr k = ir_cast(m->p, bits_type(m), n);
-  return scale(m, exp_small(m, r), k);
+  return math_ldexp(m, exp_small(m, r), k);
 }
 
 /* ---- log ---------------------------------------------------------------- */
@@ -153,15 +163,16 @@ static ir_expr log_small(math *m, ir_expr f, ir_expr k) {
       1.818357216161805012e-01, 1.531383769920937332e-01,
       1.479819860511658591e-01};
   bool is = is_single(m);
-  ir_expr s = quo(m, f, add(m, num(m, 2), f)), z = mul(m, s, s);
-  ir_expr r = mul(m, z, is ? POLY(m, z, single) : POLY(m, z, twice));
-  ir_expr h = mul(m, mul(m, num(m, 0.5), f), f);
-  ir_expr low =
-      mul(m, k, num(m, is ? 9.0580006145e-06 : 1.90821492927058770002e-10));
-  ir_expr high =
-      mul(m, k, num(m, is ? 6.9313812256e-01 : 6.93147180369123816490e-01));
-  ir_expr rest = add(m, mul(m, s, add(m, h, r)), low);
-  return sub(m, high, sub(m, sub(m, h, rest), f));
+  ir_expr s = math_div(m, f, math_add(m, math_real(m, 2), f)),
+          z = math_mul(m, s, s);
+  ir_expr r = math_mul(m, z, is ? POLY(m, z, single) : POLY(m, z, twice));
+  ir_expr h = math_mul(m, math_mul(m, math_real(m, 0.5), f), f);
+  ir_expr low = math_mul(
+      m, k, math_real(m, is ? 9.0580006145e-06 : 1.90821492927058770002e-10));
+  ir_expr high = math_mul(
+      m, k, math_real(m, is ? 6.9313812256e-01 : 6.93147180369123816490e-01));
+  ir_expr rest = math_add(m, math_mul(m, s, math_add(m, h, r)), low);
+  return math_sub(m, high, math_sub(m, math_sub(m, h, rest), f));
 }
 
 static ir_expr expand_log(math *m, ir_expr x) {
@@ -169,25 +180,28 @@ static ir_expr expand_log(math *m, ir_expr x) {
   int mantissa = is ? 23 : 52, bias = is ? 127 : 1023;
   double least = is ? 0x1p-126 : 0x1p-1022, up = is ? 0x1p25 : 0x1p54;
   double inf = __builtin_inf();
-  ir_expr tiny = lt(m, x, num(m, least));
-  ir_expr y = pick(m, tiny, mul(m, x, num(m, up)), x);
+  ir_expr tiny = math_lt(m, x, math_real(m, least));
+  ir_expr y = math_select(m, tiny, math_mul(m, x, math_real(m, up)), x);
   ir_expr bits = as_bits(m, y);
-  ir_expr k =
-      sub(m, call2(m, IR_FN_SHR, bits, whole(m, mantissa)), whole(m, bias));
+  ir_expr k = math_sub(m, call2(m, IR_FN_SHR, bits, math_int(m, mantissa)),
+                       math_int(m, bias));
   ir_expr frac =
-      call2(m, IR_FN_BITAND, bits, whole(m, (INT64_C(1) << mantissa) - 1));
+      call2(m, IR_FN_BITAND, bits, math_int(m, (INT64_C(1) << mantissa) - 1));
   ir_expr one = from_bits(
-      m, call2(m, IR_FN_BITOR, frac, whole(m, (int64_t)bias << mantissa)));
-  ir_expr big = lt(m, num(m, 1.4142135623730951), one);
-  ir_expr v = pick(m, big, mul(m, one, num(m, 0.5)), one);
+      m, call2(m, IR_FN_BITOR, frac, math_int(m, (int64_t)bias << mantissa)));
+  ir_expr big = math_lt(m, math_real(m, 1.4142135623730951), one);
+  ir_expr v = math_select(m, big, math_mul(m, one, math_real(m, 0.5)), one);
   ir_expr kf = ir_cast(m->p, m->t, k);
-  kf = add(m, kf, pick(m, big, num(m, 1), num(m, 0)));
-  kf = sub(m, kf, pick(m, tiny, num(m, is ? 25 : 54), num(m, 0)));
-  ir_expr r = log_small(m, sub(m, v, num(m, 1)), kf);
-  r = pick(m, bin(m, IR_EQ, x, num(m, inf)), x, r);
-  r = pick(m, bin(m, IR_EQ, x, num(m, 0)), num(m, -inf), r);
+  kf = math_add(m, kf, math_select(m, big, math_real(m, 1), math_real(m, 0)));
+  kf = math_sub(
+      m, kf, math_select(m, tiny, math_real(m, is ? 25 : 54), math_real(m, 0)));
+  ir_expr r = log_small(m, math_sub(m, v, math_real(m, 1)), kf);
+  r = math_select(m, math_binary(m, IR_EQ, x, math_real(m, inf)), x, r);
+  r = math_select(m, math_binary(m, IR_EQ, x, math_real(m, 0)),
+                  math_real(m, -inf), r);
   /* Negative and not-a-number arguments: neither holds for those. */
-  return pick(m, bin(m, IR_LE, num(m, 0), x), r, num(m, __builtin_nan("")));
+  return math_select(m, math_binary(m, IR_LE, math_real(m, 0), x), r,
+                     math_real(m, __builtin_nan("")));
 }
 
 /* ---- tanh, sigmoid ------------------------------------------------------ */
@@ -202,25 +216,29 @@ static ir_expr tanh_small(math *m, ir_expr x) {
   static const double under[] = {4.84406305325125486048e3,
                                  2.23548839060100448583e3,
                                  1.12811678491632931402e2, 1.0};
-  ir_expr z = mul(m, x, x);
+  ir_expr z = math_mul(m, x, x);
   ir_expr q = is_single(m) ? POLY(m, z, single)
-                           : quo(m, POLY(m, z, over), POLY(m, z, under));
-  return add(m, x, mul(m, mul(m, x, z), q));
+                           : math_div(m, POLY(m, z, over), POLY(m, z, under));
+  return math_add(m, x, math_mul(m, math_mul(m, x, z), q));
 }
 
 static ir_expr expand_tanh(math *m, ir_expr x) {
   ir_expr a = absolute(m, x);
-  ir_expr e = expand_exp(m, mul(m, num(m, 2), a));
-  ir_expr large = sub(m, num(m, 1), quo(m, num(m, 2), add(m, e, num(m, 1))));
-  ir_expr r = pick(m, lt(m, a, num(m, 0.625)), tanh_small(m, a), large);
+  ir_expr e = expand_exp(m, math_mul(m, math_real(m, 2), a));
+  ir_expr large =
+      math_sub(m, math_real(m, 1),
+               math_div(m, math_real(m, 2), math_add(m, e, math_real(m, 1))));
+  ir_expr r = math_select(m, math_lt(m, a, math_real(m, 0.625)),
+                          tanh_small(m, a), large);
   return signed_like(m, r, x);
 }
 
 /* With exp of what is not positive nothing overflows. */
 static ir_expr expand_sigmoid(math *m, ir_expr x) {
-  ir_expr e = expand_exp(m, sub(m, num(m, 0), absolute(m, x)));
-  ir_expr d = add(m, num(m, 1), e);
-  return pick(m, lt(m, x, num(m, 0)), quo(m, e, d), quo(m, num(m, 1), d));
+  ir_expr e = expand_exp(m, math_sub(m, math_real(m, 0), absolute(m, x)));
+  ir_expr d = math_add(m, math_real(m, 1), e);
+  return math_select(m, math_lt(m, x, math_real(m, 0)), math_div(m, e, d),
+                     math_div(m, math_real(m, 1), d));
 }
 
 /* ---- erf ---------------------------------------------------------------- */
@@ -233,11 +251,14 @@ static ir_expr erf_single(math *m, ir_expr x) {
                                  2.42546219e-2,  -3.88396438e-3, 3.83197126e-4,
                                  -1.72853470e-5};
   ir_expr a = absolute(m, x);
-  ir_expr t = pick(m, lt(m, num(m, 4), a), num(m, 4), a);
-  ir_expr near = add(m, x, mul(m, x, POLY(m, mul(m, x, x), small)));
-  ir_expr arg = sub(m, mul(m, t, POLY(m, t, large)), t);
-  ir_expr far = sub(m, num(m, 1), expand_exp(m, arg));
-  return pick(m, lt(m, a, num(m, 0.927734375)), near, signed_like(m, far, x));
+  ir_expr t =
+      math_select(m, math_lt(m, math_real(m, 4), a), math_real(m, 4), a);
+  ir_expr near =
+      math_add(m, x, math_mul(m, x, POLY(m, math_mul(m, x, x), small)));
+  ir_expr arg = math_sub(m, math_mul(m, t, POLY(m, t, large)), t);
+  ir_expr far = math_sub(m, math_real(m, 1), expand_exp(m, arg));
+  return math_select(m, math_lt(m, a, math_real(m, 0.927734375)), near,
+                     signed_like(m, far, x));
 }
 
 /* exp(-x^2) over x times a rational function of 1 / x^2. */
@@ -269,12 +290,13 @@ static ir_expr erf_tail(math *m, ir_expr a, ir_expr e) {
                               2.55305040643316442583e+03,
                               4.74528541206955367215e+02,
                               -2.24409524465858183362e+01};
-  ir_expr s = quo(m, num(m, 1), mul(m, a, a));
-  ir_expr near = quo(m, POLY(m, s, ra), POLY(m, s, sa));
-  ir_expr far = quo(m, POLY(m, s, rb), POLY(m, s, sb));
-  ir_expr q = pick(m, lt(m, a, num(m, 1 / 0.35)), near, far);
-  ir_expr g = mul(m, e, expand_exp(m, sub(m, q, num(m, 0.5625))));
-  return sub(m, num(m, 1), quo(m, g, a));
+  ir_expr s = math_div(m, math_real(m, 1), math_mul(m, a, a));
+  ir_expr near = math_div(m, POLY(m, s, ra), POLY(m, s, sa));
+  ir_expr far = math_div(m, POLY(m, s, rb), POLY(m, s, sb));
+  ir_expr q = math_select(m, math_lt(m, a, math_real(m, 1 / 0.35)), near, far);
+  ir_expr g =
+      math_mul(m, e, expand_exp(m, math_sub(m, q, math_real(m, 0.5625))));
+  return math_sub(m, math_real(m, 1), math_div(m, g, a));
 }
 
 static ir_expr erf_double(math *m, ir_expr x) {
@@ -300,39 +322,45 @@ static ir_expr erf_double(math *m, ir_expr x) {
                               1.26171219808761642112e-01,
                               1.36370839120290507362e-02,
                               1.19844998467991074170e-02};
-  ir_expr a = absolute(m, x), z = mul(m, x, x);
-  ir_expr near = add(m, x, mul(m, x, quo(m, POLY(m, z, pp), POLY(m, z, qq))));
-  ir_expr s = sub(m, a, num(m, 1));
-  ir_expr mid = add(m, num(m, 8.45062911510467529297e-01),
-                    quo(m, POLY(m, s, pa), POLY(m, s, qa)));
-  ir_expr t = pick(m, lt(m, num(m, 6), a), num(m, 6), a);
-  t = pick(m, lt(m, t, num(m, 1.25)), num(m, 1.25), t);
-  ir_expr e = expand_exp(m, sub(m, num(m, 0), mul(m, t, t)));
+  ir_expr a = absolute(m, x), z = math_mul(m, x, x);
+  ir_expr near = math_add(
+      m, x, math_mul(m, x, math_div(m, POLY(m, z, pp), POLY(m, z, qq))));
+  ir_expr s = math_sub(m, a, math_real(m, 1));
+  ir_expr mid = math_add(m, math_real(m, 8.45062911510467529297e-01),
+                         math_div(m, POLY(m, s, pa), POLY(m, s, qa)));
+  ir_expr t =
+      math_select(m, math_lt(m, math_real(m, 6), a), math_real(m, 6), a);
+  t = math_select(m, math_lt(m, t, math_real(m, 1.25)), math_real(m, 1.25), t);
+  ir_expr e = expand_exp(m, math_sub(m, math_real(m, 0), math_mul(m, t, t)));
   ir_expr far = erf_tail(m, t, e);
-  ir_expr large = pick(m, lt(m, a, num(m, 1.25)), mid, far);
-  ir_expr r =
-      pick(m, lt(m, a, num(m, 0.84375)), near, signed_like(m, large, x));
-  return pick(m, bin(m, IR_EQ, x, x), r, x); /* not-a-number stays */
+  ir_expr large = math_select(m, math_lt(m, a, math_real(m, 1.25)), mid, far);
+  ir_expr r = math_select(m, math_lt(m, a, math_real(m, 0.84375)), near,
+                          signed_like(m, large, x));
+  return math_select(m, math_binary(m, IR_EQ, x, x), r,
+                     x); /* not-a-number stays */
 }
 
 /* ---- pow ---------------------------------------------------------------- */
 
 /* exp(y log |x|) with the sign and the cases of C's pow. */
 static ir_expr pow_in(math *m, ir_expr x, ir_expr y) {
-  ir_expr one = num(m, 1), zero = num(m, 0), a = absolute(m, x);
-  ir_expr r = expand_exp(m, mul(m, y, expand_log(m, a)));
-  r = pick(m, bin(m, IR_EQ, a, one), one, r); /* infinite y, too */
-  ir_expr half = mul(m, y, num(m, 0.5));
-  ir_expr is_int = bin(m, IR_EQ, call1(m, IR_FN_FLOOR, y), y);
-  ir_expr even = bin(m, IR_EQ, call1(m, IR_FN_FLOOR, half), half);
-  ir_expr edge = ir_binary(m->p, IR_OR, bin(m, IR_EQ, a, zero),
-                           bin(m, IR_EQ, a, num(m, __builtin_inf())));
-  ir_expr broken = pick(m, edge, r, num(m, __builtin_nan("")));
-  ir_expr negative =
-      pick(m, is_int, pick(m, even, r, mul(m, r, num(m, -1))), broken);
-  r = pick(m, is_negative(m, x), negative, r);
-  r = pick(m, bin(m, IR_EQ, y, zero), one, r);
-  return pick(m, bin(m, IR_EQ, x, one), one, r);
+  ir_expr one = math_real(m, 1), zero = math_real(m, 0), a = absolute(m, x);
+  ir_expr r = expand_exp(m, math_mul(m, y, expand_log(m, a)));
+  r = math_select(m, math_binary(m, IR_EQ, a, one), one,
+                  r); /* infinite y, too */
+  ir_expr half = math_mul(m, y, math_real(m, 0.5));
+  ir_expr is_int = math_binary(m, IR_EQ, call1(m, IR_FN_FLOOR, y), y);
+  ir_expr even = math_binary(m, IR_EQ, call1(m, IR_FN_FLOOR, half), half);
+  ir_expr edge =
+      ir_binary(m->p, IR_OR, math_binary(m, IR_EQ, a, zero),
+                math_binary(m, IR_EQ, a, math_real(m, __builtin_inf())));
+  ir_expr broken = math_select(m, edge, r, math_real(m, __builtin_nan("")));
+  ir_expr negative = math_select(
+      m, is_int, math_select(m, even, r, math_mul(m, r, math_real(m, -1))),
+      broken);
+  r = math_select(m, is_negative(m, x), negative, r);
+  r = math_select(m, math_binary(m, IR_EQ, y, zero), one, r);
+  return math_select(m, math_binary(m, IR_EQ, x, one), one, r);
 }
 
 /* In float64 for float32, where the logarithm's error would be magnified. */
@@ -345,8 +373,8 @@ static ir_expr expand_pow(math *m, ir_expr x, ir_expr y) {
 
 /* ---- the pass ----------------------------------------------------------- */
 
-static ir_expr expand(ir_program *p, const ir_node *n, const ir_expr *a,
-                      void *ud) {
+static ir_expr expand_intrin(ir_program *p, const ir_node *n, const ir_expr *a,
+                             void *ud) {
   (void)ud;
   if (n->op != IR_CALL || n->dtype.code != TESS_DTYPE_FLOAT ||
       n->dtype.bits < 32)
@@ -359,7 +387,8 @@ static ir_expr expand(ir_program *p, const ir_node *n, const ir_expr *a,
   case IR_FN_SIGMOID: return expand_sigmoid(&m, a[0]);
   case IR_FN_ERF:
     return is_single(&m) ? erf_single(&m, a[0]) : erf_double(&m, a[0]);
-  case IR_FN_RSQRT: return quo(&m, num(&m, 1), call1(&m, IR_FN_SQRT, a[0]));
+  case IR_FN_RSQRT:
+    return math_div(&m, math_real(&m, 1), call1(&m, IR_FN_SQRT, a[0]));
   case IR_FN_POW: return expand_pow(&m, a[0], a[1]);
   default: return 0;
   }
@@ -367,6 +396,6 @@ static ir_expr expand(ir_program *p, const ir_node *n, const ir_expr *a,
 
 LOWER_PASS(lower_intrin) {
   (void)e;
-  if (!o->keep_math) lower_map(p, scratch, expand, NULL);
+  if (!o->keep_math) lower_map(p, scratch, expand_intrin, NULL);
   return TESS_OK;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensor intrinsics that are a call: what the block does gets a condition,
+ * Lowers tensor intrinsics that are a call: guards the block's body by
  *
  *   if instead "name(%0, ..)"(n, { dimensions, extents, A[0,0], A[1,0],
  *                                  A[0,1] } for each parameter)
- *     what the intrinsic means
+ *     the intrinsic's description
  *
- * which a backend that can make the call makes false.  The elements tell
- * where the parameter begins and how far apart its elements are, through
- * whatever further passes make of buffers; they are not read. */
+ * which a backend that emits the call folds to false.  The loads are address
+ * operands: the base and the strides of each parameter, which later passes
+ * rewrite as they rewrite accesses; they are not executed. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "ir/tensor_call.h"
@@ -39,7 +39,7 @@ static void push_param(call *k, ir_buf b) {
   }
 }
 
-static ir_expr condition(call *k, ir_stmt block, const char *text) {
+static ir_expr instead_condition(call *k, ir_stmt block, const char *text) {
   ir_program *p = k->p;
   ir_span m = ir_blk(p, block)->matches;
   uint32_t most = 1;
@@ -52,7 +52,7 @@ static ir_expr condition(call *k, ir_stmt block, const char *text) {
   return ir_call_named(p, IR_FN_INSTEAD, text, IR_BOOL, k->n, k->arg);
 }
 
-/* The text of a block's call; NULL: there is none, or *why tells. */
+/* The text of a block's call; NULL: there is none, or *why says why not. */
 static const char *find_text(const call *k, ir_stmt s, const char **why) {
   const ir_program *p = k->p;
   const ir_anno *a =
@@ -80,7 +80,7 @@ LOWER_PASS(lower_tensor_calls) {
   LOWER_EACH(p, s) {
     const char *text = find_text(&k, s, &why);
     if (text) {
-      ir_stmt cond = ir_if_new(p, condition(&k, s, text));
+      ir_stmt cond = ir_if_new(p, instead_condition(&k, s, text));
       ir_move_body(p, s, cond);
       ir_append(p, s, cond);
     } else if (why) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Local buffers go where they live: an IR_ALLOCATE around the body of the
- * buffer's home. */
+ * Places allocations: an IR_ALLOCATE around the body of each local buffer's
+ * lifetime scope. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -8,11 +8,12 @@
 
 typedef struct place {
   ir_buf buf;
-  ir_stmt home;
+  ir_stmt scope;
 } place;
 
-/* All local buffers with their homes, found before anything moves. */
-static uint32_t find_homes(ir_program *p, arena *scratch, place **out) {
+/* The lifetime scopes of all local buffers, before the program changes. */
+static uint32_t find_lifetime_scopes(ir_program *p, arena *scratch,
+                                     place **out) {
   uint32_t n = 0;
   LOWER_EACH(p, s) if (ir_is_block(p, s)) n += ir_blk(p, s)->allocs.n;
   *out = arena_array(scratch, place, n + 1);
@@ -22,15 +23,15 @@ static uint32_t find_homes(ir_program *p, arena *scratch, place **out) {
     ir_span a = ir_blk(p, s)->allocs;
     for (uint32_t i = 0; i < a.n; i++) {
       ir_buf b = p->arg.v[a.at + i];
-      ir_stmt home = ir_lifetime_scope(p, scratch, b);
-      (*out)[n++] = (place){b, home ? home : s};
+      ir_stmt scope = ir_lifetime_scope(p, scratch, b);
+      (*out)[n++] = (place){b, scope ? scope : s};
     }
   }
   return n;
 }
 
-/* Alignments of strides are noted by the blocks that write the buffers; from
- * now on they are the allocations' own, each {axis, factor, offset}. */
+/* Alignments of strides are annotations of the blocks that write the buffers;
+ * they move to the allocations. */
 static ir_val find_aligns(ir_program *p, arena *scratch, ir_buf b) {
   uint32_t n = 0, *list = arena_array(scratch, uint32_t, LOWER_MAX_ALIGNS);
   LOWER_EACH(p, s) {
@@ -63,14 +64,14 @@ static bool any_aligns(const ir_program *p) {
 LOWER_PASS(plan_allocation) {
   (void)o, (void)e;
   place *places;
-  uint32_t n = find_homes(p, scratch, &places);
+  uint32_t n = find_lifetime_scopes(p, scratch, &places);
   bool aligns = any_aligns(p);
   for (uint32_t i = 0; i < n; i++) {
     ir_stmt a = ir_allocate_new(p, places[i].buf);
     ir_val v = aligns ? find_aligns(p, scratch, places[i].buf) : 0;
     if (v) ir_anno_set(p, a, ir_name(p, LOWER_ALIGN_KEY), v);
-    ir_move_body(p, places[i].home, a);
-    ir_append(p, places[i].home, a);
+    ir_move_body(p, places[i].scope, a);
+    ir_append(p, places[i].scope, a);
   }
   LOWER_EACH(p, s)
   if (ir_is_block(p, s)) ir_blk(p, s)->allocs = (ir_span){0, 0};

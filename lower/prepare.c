@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parameters whose layout the schedule chose.  What converts one stands in
- * the scheduled program as a stage of its own, so that everybody who reads or
- * runs the program sees all of it; before the program is lowered the stage
- * becomes another function, which is run once, and the kernel's parameter is
- * what that one makes. */
+ * Outlines layout conversions of parameters into a prepare function.  A
+ * layout-free parameter that transform_layout changed is converted by a stage
+ * of the scheduled program; before lowering that stage moves to a function of
+ * its own, which runs once, and the kernel's parameter is its result. */
 #include "ir/analysis/analysis.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -31,8 +30,8 @@ static bool has_load(const ir_program *p, ir_expr e, void *unused) {
   return ir_has_load(p, e, 0);
 }
 
-/* A function that gets two tensors can run it: it needs no sizes, and no
- * memory tells how often, where or whether the block runs. */
+/* Can it be outlined to a function of two tensors?  It uses no symbolic sizes,
+ * and no loads in what surrounds the block: bounds and predicates. */
 static bool needs_no_more(const ir_program *p, ir_stmt nest, ir_stmt block) {
   for (ir_stmt s = nest; s; s = ir_next(p, s, nest)) {
     bool outside = ir_is_ancestor(p, s, block);
@@ -43,8 +42,8 @@ static bool needs_no_more(const ir_program *p, ir_stmt nest, ir_stmt block) {
   return !ir_has_effects(p, nest);
 }
 
-/* The only block in a nest of loops, which bears the note; 0: it is no such
- * nest. */
+/* The annotated block of a perfect loop nest around one block; 0: it is no
+ * such nest. */
 static ir_stmt noted_block(const ir_program *p, ir_stmt nest) {
   ir_stmt s = nest;
   while (ir_is_loop(p, s)) {
@@ -73,7 +72,7 @@ static uint32_t free_param(const ir_program *p, ir_buf b) {
   return is ? i : params.n;
 }
 
-/* The nest makes `to`, of nothing but `from`. */
+/* The nest computes `to` from nothing but `from`. */
 static bool makes(const ir_program *p, ir_stmt nest, ir_buf from, ir_buf to) {
   ir_stmt b = noted_block(p, nest);
   ir_span r = b ? ir_blk(p, b)->reads : (ir_span){0, 0};
@@ -87,7 +86,7 @@ static bool accesses(const ir_program *p, ir_stmt b, ir_buf buf, bool reads) {
   return false;
 }
 
-/* All that reads `from` or writes `to` are nests that make `to`. */
+/* All readers of `from` and writers of `to` are nests that compute `to`. */
 static bool is_separate(const ir_program *p, ir_buf from, ir_buf to) {
   ir_stmt root = ir_entry(p)->root;
   if (ir_is_hidden(p, from) || ir_is_hidden(p, to)) return false;
@@ -120,8 +119,8 @@ static uint64_t bytes_of(const ir_program *p, ir_buf b) {
   return n;
 }
 
-/* The nest converts a parameter: enters it. */
-static void add(split *x, ir_stmt nest) {
+/* Records the parameter that the nest converts, if any. */
+static void note_conversion(split *x, ir_stmt nest) {
   const ir_program *p = x->p;
   ir_stmt b = noted_block(p, nest);
   if (!b || !ir_blk(p, b)->reads.n || x->out->n == LOWER_MAX_PREPARED) return;
@@ -160,7 +159,7 @@ bool lower_split_prepare(ir_program *p, arena *scratch, ir_program *convert,
   uint32_t all = 0, n[2] = {0, 0};
   *out = (lower_prepared){.n = 0};
   for (ir_stmt c = ir_st(p, root)->body; c; c = ir_st(p, c)->next) {
-    add(&x, c);
+    note_conversion(&x, c);
     all++;
   }
   if (!out->n) return false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What does nothing goes: loops that never run, loops of one step, decided
- * conditions, empty loops and conditions, allocations nobody uses. */
+ * Removes no-ops: loops of no iteration, conditionals on constants, empty
+ * loops, conditionals, lets and allocations; inlines loops of one iteration. */
 #include "ir/edit.h"
 #include "lower/pass.h"
 
-/* A loop of one step becomes its body, the variable its start. */
+/* A loop of one iteration becomes its body at the lower bound. */
 static void drop_loop(ir_program *p, arena *scratch, ir_stmt s) {
   ir_subst sub;
   ir_subst_init(&sub, p, scratch);
@@ -14,8 +14,8 @@ static void drop_loop(ir_program *p, arena *scratch, ir_stmt s) {
   lower_splice(p, s);
 }
 
-/* The chosen side of a decided condition takes its place. */
-static void choose(ir_program *p, ir_stmt s, bool yes) {
+/* A conditional on a constant becomes the branch that is taken. */
+static void fold_branch(ir_program *p, ir_stmt s, bool yes) {
   if (!yes) {
     while (ir_st(p, s)->body) {
       ir_stmt child = ir_st(p, s)->body;
@@ -40,8 +40,8 @@ static void remove_stmt(ir_program *p, ir_stmt s) {
   ir_kill(p, s);
 }
 
-/* One statement, everything below it being tidy already. */
-static void tidy_one(ir_program *p, arena *scratch, ir_stmt s) {
+/* One statement, after everything nested in it. */
+static void simplify_stmt(ir_program *p, arena *scratch, ir_stmt s) {
   const ir_stmt_rec r = *ir_st(p, s);
   int64_t v;
   switch ((ir_kind)r.kind) {
@@ -53,7 +53,7 @@ static void tidy_one(ir_program *p, arena *scratch, ir_stmt s) {
     break;
   case IR_IF:
     if (ir_const_int(p, r.cond, &v))
-      choose(p, s, v != 0);
+      fold_branch(p, s, v != 0);
     else if (!r.body && !r.alt)
       remove_stmt(p, s);
     break;
@@ -65,18 +65,18 @@ static void tidy_one(ir_program *p, arena *scratch, ir_stmt s) {
   }
 }
 
-static void tidy_below(ir_program *p, arena *scratch, ir_stmt s) {
+static void simplify_below(ir_program *p, arena *scratch, ir_stmt s) {
   for (int alt = 0; alt < 2; alt++)
     for (ir_stmt c = alt ? ir_st(p, s)->alt : ir_st(p, s)->body, next; c;
          c = next) {
       next = ir_st(p, c)->next;
-      tidy_below(p, scratch, c);
-      tidy_one(p, scratch, c);
+      simplify_below(p, scratch, c);
+      simplify_stmt(p, scratch, c);
     }
 }
 
 LOWER_PASS(remove_no_op) {
   (void)o, (void)e;
-  tidy_below(p, scratch, ir_entry(p)->root);
+  simplify_below(p, scratch, ir_entry(p)->root);
   return TESS_OK;
 }

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a loop adds to goes into registers: where a loop stores to the same
- * elements of a buffer in each of its iterations, they are loaded before it,
+ * Scalar replacement of loop-invariant accesses: elements of a buffer that a
+ * loop stores to in each of its iterations (accumulators) are loaded before it,
  * kept in a small buffer of constant indices, and stored after it.  Code
- * generation turns such a buffer into registers.
+ * generation maps such a buffer to registers.
  *
  *     for k: C[i..] = C[i..] + A[k] * B[k..]
  * becomes
  *     R[0..] = C[i..];  for k: R[0..] = R[0..] + A[k] * B[k..];  C[i..] =
  * R[0..]
  *
- * This is done where it is exact: the loop surely runs, each element is
- * surely stored to by it, all accesses to the buffer in it are to these
- * elements, and no two of them overlap. */
+ * Done where it is exact: the loop must run, it must store to each element,
+ * all its accesses to the buffer are to these elements, and no two of them
+ * overlap. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/pass.h"
 #include <stdlib.h>
 
 enum {
-  MAX_ELEMENTS = 256, /* that are told apart, of one buffer */
+  MAX_ELEMENTS = 256, /* distinct ones, of one buffer */
   MAX_REGISTERS = 64  /* vector registers' worth of them, at most */
 };
 
@@ -27,8 +27,8 @@ typedef struct element {
   int64_t at;
   uint32_t lanes;
   bool loaded_first; /* its first use may be a load */
-  bool stored;       /* surely, in each iteration */
-  ir_expr home;      /* its index in the buffer */
+  bool stored;       /* must be, in each iteration */
+  ir_expr mem;       /* its index in the buffer */
   ir_expr reg;       /* its index among the registers */
 } element;
 
@@ -41,8 +41,8 @@ typedef struct promote {
   uint32_t n;
   element *e;
   bool failed;
-  bool sure;  /* the statement looked at is surely run */
-  ir_expr at; /* the expression looked at */
+  bool must;  /* the current statement is unconditionally executed */
+  ir_expr at; /* the current expression */
 } promote;
 
 /* ---- elements ----------------------------------------------------------- */
@@ -65,7 +65,7 @@ static bool row_of(const ir_program *p, ir_expr idx, ir_expr *first,
   return *lanes == 1 || (n->op == IR_RAMP && ir_is_const(p, n->b, 1));
 }
 
-static element *find(const promote *k, int64_t at, uint32_t lanes) {
+static element *find_element(const promote *k, int64_t at, uint32_t lanes) {
   for (uint32_t i = 0; i < k->n; i++)
     if (k->e[i].at == at && k->e[i].lanes == lanes) return &k->e[i];
   return NULL;
@@ -73,7 +73,7 @@ static element *find(const promote *k, int64_t at, uint32_t lanes) {
 
 /* The element that an access in the loop is to; NULL, and failed, when it
  * is not to one of the kind. */
-static element *note(promote *k, ir_expr idx) {
+static element *note_element(promote *k, ir_expr idx) {
   ir_expr first;
   uint32_t lanes;
   int64_t at;
@@ -82,11 +82,11 @@ static element *note(promote *k, ir_expr idx) {
   ir_expr rest = split_index(k->p, first, &at);
   k->failed |= rest != k->rest;
   if (k->failed) return NULL;
-  element *e = find(k, at, lanes);
+  element *e = find_element(k, at, lanes);
   if (e) return e;
   k->failed = k->n == MAX_ELEMENTS;
   if (k->failed) return NULL;
-  k->e[k->n] = (element){.at = at, .lanes = lanes, .home = idx};
+  k->e[k->n] = (element){.at = at, .lanes = lanes, .mem = idx};
   return &k->e[k->n++];
 }
 
@@ -104,7 +104,7 @@ static bool are_disjoint(promote *k) {
 
 /* ---- what the loop does ------------------------------------------------- */
 
-/* A choice makes the loads of one side only. */
+/* Operands of a select are evaluated on one side only. */
 static ir_walk look_outside_sides(const ir_program *p, ir_expr e, void *ud) {
   const ir_node *n = ir_at(p, e);
   if (e == *(ir_expr *)ud) return IR_WALK_FOUND;
@@ -112,33 +112,33 @@ static ir_walk look_outside_sides(const ir_program *p, ir_expr e, void *ud) {
   return ir_any(p, n->a, look_outside_sides, ud) ? IR_WALK_FOUND : IR_WALK_SKIP;
 }
 
-static bool is_sure_load(const promote *k, ir_expr load) {
-  return k->sure && ir_any(k->p, k->at, look_outside_sides, &load);
+static bool is_must_load(const promote *k, ir_expr load) {
+  return k->must && ir_any(k->p, k->at, look_outside_sides, &load);
 }
 
-/* What is loaded before the loop is loaded where nothing may have been stored
- * yet, unless the loop itself would have loaded it so. */
-static void note_load(const ir_program *p, ir_expr e, void *ud) {
+/* The hoisted load may read uninitialized memory, unless the loop must execute
+ * that load as well. */
+static void note_element_load(const ir_program *p, ir_expr e, void *ud) {
   promote *k = ud;
   const ir_node *n = ir_at(p, e);
   if (n->op != IR_LOAD || n->a != k->buf || k->failed) return;
   k->failed = n->c || n->n != 1;
   uint32_t before = k->n;
-  element *x = k->failed ? NULL : note(k, p->arg.v[n->b]);
+  element *x = k->failed ? NULL : note_element(k, p->arg.v[n->b]);
   if (!x) return;
   if (k->n == before) return;
   x->loaded_first = true;
-  k->failed |= !is_sure_load(k, e);
+  k->failed |= !is_must_load(k, e);
 }
 
 static void note_loads(promote *k, ir_expr e) {
   k->at = e;
   if (e && ir_at(k->p, e)->has_load)
-    ir_visit(k->p, k->scratch, e, note_load, k);
+    ir_visit(k->p, k->scratch, e, note_element_load, k);
 }
 
-/* A store whose element is first met here needs no load before the loop,
- * provided that it happens. */
+/* An element whose first access is a must-store needs no load before the
+ * loop. */
 static void note_store(promote *k, const ir_stmt_rec *r) {
   note_loads(k, k->p->arg.v[r->idx.at]);
   note_loads(k, r->value);
@@ -146,14 +146,14 @@ static void note_store(promote *k, const ir_stmt_rec *r) {
   if (r->buf != k->buf || k->failed) return;
   k->failed = r->mask || r->idx.n != 1;
   uint32_t before = k->n;
-  element *e = k->failed ? NULL : note(k, k->p->arg.v[r->idx.at]);
+  element *e = k->failed ? NULL : note_element(k, k->p->arg.v[r->idx.at]);
   if (!e) return;
-  k->failed |= k->n != before && !k->sure;
-  e->stored |= k->sure;
+  k->failed |= k->n != before && !k->must;
+  e->stored |= k->must;
 }
 
-/* Is s run in each iteration of the loop? */
-static bool is_sure(const promote *k, ir_stmt s) {
+/* Is s unconditionally executed in each iteration of the loop? */
+static bool must_execute(const promote *k, ir_stmt s) {
   const ir_program *p = k->p;
   while ((s = ir_st(p, s)->parent) && s != k->loop) {
     const ir_stmt_rec *r = ir_st(p, s);
@@ -165,7 +165,7 @@ static bool is_sure(const promote *k, ir_stmt s) {
 
 static void note_stmt(promote *k, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(k->p, s);
-  k->sure = is_sure(k, s);
+  k->must = must_execute(k, s);
   switch ((ir_kind)r->kind) {
   case IR_LOOP:
     k->failed |= r->loop_kind != IR_SERIAL;
@@ -183,8 +183,8 @@ static void note_stmt(promote *k, ir_stmt s) {
   }
 }
 
-/* Finds the elements and says whether they may live in registers. */
-static bool survey(promote *k, const lower_options *o) {
+/* Finds the elements and decides whether they can be promoted. */
+static bool find_elements(promote *k, const lower_options *o) {
   ir_program *p = k->p;
   for (ir_stmt s = k->loop; s && !k->failed; s = ir_next(p, s, k->loop))
     note_stmt(k, s);
@@ -206,7 +206,7 @@ static element *element_of(const promote *k, ir_expr idx) {
   int64_t at;
   row_of(k->p, idx, &first, &lanes);
   split_index(k->p, first, &at);
-  return find(k, at, lanes);
+  return find_element(k, at, lanes);
 }
 
 static ir_expr load_register(ir_subst *s, ir_buf b, uint32_t n,
@@ -230,8 +230,8 @@ static void make_registers(promote *k) {
                        IR_SCOPE_LOCAL, IR_ROLE_LOCAL);
 }
 
-static ir_stmt copy(promote *k, ir_buf to, ir_expr to_idx, ir_buf from,
-                    ir_expr from_idx) {
+static ir_stmt copy_element(promote *k, ir_buf to, ir_expr to_idx, ir_buf from,
+                            ir_expr from_idx) {
   ir_expr v = ir_load(k->p, from, 1, &from_idx);
   return ir_store_new(k->p, to, 1, &to_idx, v);
 }
@@ -253,7 +253,7 @@ static void use_registers(promote *k) {
   }
 }
 
-static void rewrite(promote *k) {
+static void promote_elements(promote *k) {
   ir_program *p = k->p;
   make_registers(k);
   use_registers(k);
@@ -262,15 +262,17 @@ static void rewrite(promote *k) {
   for (uint32_t i = 0; i < k->n; i++) {
     const element *e = &k->e[i];
     if (e->loaded_first)
-      ir_insert_before(p, k->loop, copy(k, k->regs, e->reg, k->buf, e->home));
-    ir_append(p, a, copy(k, k->buf, e->home, k->regs, e->reg));
+      ir_insert_before(p, k->loop,
+                       copy_element(k, k->regs, e->reg, k->buf, e->mem));
+    ir_append(p, a, copy_element(k, k->buf, e->mem, k->regs, e->reg));
   }
 }
 
 /* ---- where -------------------------------------------------------------- */
 
-/* Does nothing that is bound inside of the loop, nor memory, decide e? */
-static bool is_fixed(const ir_program *p, ir_expr e, ir_stmt loop, ir_stmt at) {
+/* Is e invariant in the loop: no load, no variable bound in it? */
+static bool is_invariant(const ir_program *p, ir_expr e, ir_stmt loop,
+                         ir_stmt at) {
   if (ir_at(p, e)->has_load) return false;
   for (ir_stmt s = ir_st(p, at)->parent;; s = ir_st(p, s)->parent) {
     const ir_stmt_rec *r = ir_st(p, s);
@@ -286,22 +288,22 @@ static bool is_candidate(const ir_program *p, ir_stmt loop) {
          ir_at(p, r->extent)->lo >= 1;
 }
 
-/* The outermost loop around the store s, and inside of `limit` (0: any), in
- * which it always goes to one place. */
-static ir_stmt outermost(const ir_program *p, ir_stmt s, ir_stmt limit) {
+/* The outermost loop around the store s, nested in `limit` (0: any), in which
+ * its index is invariant. */
+static ir_stmt outermost_invariant(const ir_program *p, ir_stmt s,
+                                   ir_stmt limit) {
   ir_expr idx = p->arg.v[ir_st(p, s)->idx.at];
   ir_stmt best = 0;
   for (ir_stmt l = ir_st(p, s)->parent; l && l != limit;
        l = ir_st(p, l)->parent)
     if (is_candidate(p, l)) {
-      if (!is_fixed(p, idx, l, s)) break;
+      if (!is_invariant(p, idx, l, s)) break;
       best = l;
     }
   return best;
 }
 
-/* A small buffer of its own that is only indexed by constants is registers
- * already. */
+/* A local buffer indexed by constants is in registers already. */
 static bool is_register(const ir_program *p, ir_buf b, ir_expr idx) {
   ir_expr first;
   uint32_t lanes;
@@ -309,7 +311,7 @@ static bool is_register(const ir_program *p, ir_buf b, ir_expr idx) {
          row_of(p, idx, &first, &lanes) && ir_at(p, first)->op == IR_INT;
 }
 
-/* A loop that was tried for a buffer, in vain. */
+/* A loop where a buffer could not be promoted. */
 typedef struct tried {
   ir_stmt loop;
   ir_buf buf;
@@ -333,18 +335,18 @@ static bool try_loop(ir_program *p, arena *scratch, ir_stmt loop, ir_stmt s,
   k.e = arena_array(scratch, element, MAX_ELEMENTS);
   bool ok = row_of(p, p->arg.v[ir_st(p, s)->idx.at], &first, &lanes);
   if (ok) k.rest = split_index(p, first, &at);
-  ok = ok && survey(&k, o);
-  if (ok) rewrite(&k);
+  ok = ok && find_elements(&k, o);
+  if (ok) promote_elements(&k);
   arena_reset_to(scratch, mark);
   return ok;
 }
 
-/* From the outside in: the fewer loops pay for loading and storing. */
+/* Outermost first: fewer executions of the loads and stores around it. */
 static void try_loops(ir_program *p, arena *scratch, ir_stmt s,
                       const lower_options *o, tried **done) {
   ir_buf b = ir_st(p, s)->buf;
   ir_stmt limit = 0;
-  for (ir_stmt l; (l = outermost(p, s, limit)); limit = l) {
+  for (ir_stmt l; (l = outermost_invariant(p, s, limit)); limit = l) {
     if (was_tried(*done, l, b)) continue;
     if (try_loop(p, scratch, l, s, o)) return;
     tried *t = arena_new(scratch, tried);

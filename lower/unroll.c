@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Unrolled loops are written out: those of kind IR_UNROLLED, and, below a
- * loop or block annotated "pragma_auto_unroll_max_step" = n, the inner loops
- * whose steps written out are at most n stores; a few anywhere. */
+ * Unrolls loops fully: those of kind IR_UNROLLED; below a loop or block
+ * annotated "pragma_auto_unroll_max_step" = n, innermost loops of at most n
+ * stores once unrolled; and short ones anywhere. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/pass.h"
 
-/* More steps than this stay a loop, whatever is asked for. */
+/* Loops of more steps stay, whatever is annotated. */
 #define MAX_STEPS 8192
-/* Up to this many are written out without being asked for: only so do the
- * elements that such a loop runs over become registers. */
+/* Up to this many are unrolled without an annotation: scalar replacement needs
+ * constant indices. */
 #define FEW_STEPS 16
 
 typedef struct unroll {
@@ -18,7 +18,7 @@ typedef struct unroll {
 } unroll;
 
 /* One copy a step, the variable being that step's value. */
-static void write_out(unroll *u, ir_stmt loop, int64_t extent) {
+static void replicate_body(unroll *u, ir_stmt loop, int64_t extent) {
   ir_program *p = u->p;
   const ir_stmt_rec r = *ir_st(p, loop);
   for (int64_t i = 0; i < extent; i++) {
@@ -43,7 +43,7 @@ static int64_t auto_step(const ir_program *p, ir_stmt s, int64_t outer) {
 
 /* Unrolls below and at s; the number of stores that a run of s makes, or -1
  * when a loop is left in it. */
-static int64_t visit(unroll *u, ir_stmt s, int64_t max) {
+static int64_t unroll_below(unroll *u, ir_stmt s, int64_t max) {
   ir_program *p = u->p;
   int64_t steps = 0, extent = 0;
   bool looped = false;
@@ -52,7 +52,7 @@ static int64_t visit(unroll *u, ir_stmt s, int64_t max) {
     for (ir_stmt c = alt ? ir_st(p, s)->alt : ir_st(p, s)->body, next; c;
          c = next) {
       next = ir_st(p, c)->next;
-      int64_t n = visit(u, c, max);
+      int64_t n = unroll_below(u, c, max);
       if (n < 0)
         looped = true;
       else
@@ -69,7 +69,7 @@ static int64_t visit(unroll *u, ir_stmt s, int64_t max) {
                                            : FEW_STEPS;
   if (looped) steps = 1;
   if (constant && wanted && extent * (steps ? steps : 1) <= limit) {
-    write_out(u, s, extent);
+    replicate_body(u, s, extent);
     return looped ? -1 : extent * steps;
   }
   if (asked) ir_st(p, s)->loop_kind = IR_SERIAL;
@@ -79,6 +79,6 @@ static int64_t visit(unroll *u, ir_stmt s, int64_t max) {
 LOWER_PASS(unroll) {
   (void)o, (void)e;
   unroll u = {p, scratch};
-  visit(&u, ir_entry(p)->root, 0);
+  unroll_below(&u, ir_entry(p)->root, 0);
   return TESS_OK;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Vectorised loops become vector operations: the variable turns into a ramp,
- * what depends on it into vectors, conditions on it into masks.  A loop
- * whose body has no such form (its own allocations, calls of unknown
- * functions, vectors already) is run serially instead, which means the same.
+ * Vectorizes loops of kind IR_VECTORIZED: the variable becomes a ramp, what
+ * depends on it vectors, conditions on it masks (predication).  A loop whose
+ * body cannot be vectorized (allocations, calls of external functions, vectors
+ * already) becomes serial, which has the same semantics.
  *
- * The new body is built beside the old one, which stays until it is whole. */
+ * The new body is built beside the old one, which is replaced once the new one
+ * is complete. */
 #include "ir/analysis/unconditional.h"
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
@@ -22,8 +23,8 @@ typedef struct lanes {
   uint32_t nmemo;
   ir_expr *loading; /* those in the memo that load, in order; as long */
   uint32_t nloading;
-  ir_unconditional sure; /* of the nodes there were, once `asked` */
-  bool asked;
+  ir_unconditional common; /* of the nodes there were, once `found` */
+  bool found;
   ir_expr *let; /* variable -> what it stands for; 0: itself */
   uint32_t nlet;
   bool failed;
@@ -38,7 +39,7 @@ static ir_expr widen(lanes *v, ir_expr e) {
 }
 
 /* Both operands uniform, or both vectors. */
-static bool even(lanes *v, ir_expr *a, ir_expr *b) {
+static bool equalize_lanes(lanes *v, ir_expr *a, ir_expr *b) {
   if (lanes_of(v->p, *a) == 1 && lanes_of(v->p, *b) == 1) return false;
   *a = widen(v, *a);
   *b = widen(v, *b);
@@ -52,9 +53,9 @@ static ir_expr fail(lanes *v, ir_expr e) {
 
 /* ---- expressions -------------------------------------------------------- */
 
-static ir_expr map(lanes *v, ir_expr e);
+static ir_expr vector_form(lanes *v, ir_expr e);
 
-/* An index that is linear in the variable is a ramp.  One that is no sum is
+/* An index that is affine in the variable is a ramp.  One that is no sum is
  * its own only atom, and must not be mapped here again. */
 static ir_expr affine(lanes *v, ir_expr e) {
   ir_program *p = v->p;
@@ -65,7 +66,7 @@ static ir_expr affine(lanes *v, ir_expr e) {
   for (int i = 0; i < n; i++) {
     if (atom[i] == ir_ref(p, v->var))
       step = coef[i];
-    else if (atom[i] == e || lanes_of(p, map(v, atom[i])) != 1)
+    else if (atom[i] == e || lanes_of(p, vector_form(v, atom[i])) != 1)
       return 0;
   }
   if (!step) return 0;
@@ -76,7 +77,7 @@ static ir_expr affine(lanes *v, ir_expr e) {
 
 static ir_expr map_load(lanes *v, const ir_node *n) {
   ir_program *p = v->p;
-  ir_expr idx = map(v, p->arg.v[n->b]);
+  ir_expr idx = vector_form(v, p->arg.v[n->b]);
   tess_dtype t = n->dtype;
   if (n->c || n->n != 1) return fail(v, idx);
   if (lanes_of(p, idx) == 1 && !v->mask) return ir_load(p, n->a, 1, &idx);
@@ -91,32 +92,32 @@ static void forget_loads(lanes *v, uint32_t n) {
   while (v->nloading > n) v->memo[v->loading[--v->nloading]] = 0;
 }
 
-/* The value of e when only the lanes of cond are wanted. */
+/* The value of e, predicated by cond. */
 static ir_expr map_under(lanes *v, ir_expr e, ir_expr cond) {
   ir_expr mask = v->mask;
   uint32_t n = v->nloading;
   v->mask = mask ? ir_and(v->p, mask, cond) : cond;
-  ir_expr r = map(v, e);
+  ir_expr r = vector_form(v, e);
   v->mask = mask;
   forget_loads(v, n);
   return r;
 }
 
-/* What both sides compute is computed in all lanes, once. */
+/* Nodes that both sides evaluate are evaluated unpredicated, once. */
 static void map_both(lanes *v, ir_expr e) {
-  if (!v->asked) ir_unconditional_find(&v->sure, v->p, v->scratch);
-  v->asked = true;
+  if (!v->found) ir_unconditional_find(&v->common, v->p, v->scratch);
+  v->found = true;
   uint32_t n;
-  const ir_expr *early = ir_unconditional_in_both(&v->sure, e, &n);
-  for (uint32_t i = 0; i < n; i++) (void)map(v, early[i]);
+  const ir_expr *early = ir_unconditional_in_both(&v->common, e, &n);
+  for (uint32_t i = 0; i < n; i++) (void)vector_form(v, early[i]);
 }
 
 static ir_expr map_select(lanes *v, ir_expr e, const ir_node *n) {
-  ir_expr c = map(v, n->a), a, b;
+  ir_expr c = vector_form(v, n->a), a, b;
   if (lanes_of(v->p, c) == 1) {
-    a = map(v, n->b);
-    b = map(v, n->c);
-    even(v, &a, &b);
+    a = vector_form(v, n->b);
+    b = vector_form(v, n->c);
+    equalize_lanes(v, &a, &b);
     return ir_select(v->p, c, a, b);
   }
   map_both(v, e);
@@ -131,7 +132,7 @@ static ir_expr map_call(lanes *v, ir_expr e, const ir_node *n) {
   if (ir_fn_is_named(n->a) || ir_fn_of_warp(n->a) || n->n > 8)
     return fail(v, e);
   for (uint32_t i = 0; i < n->n; i++) {
-    arg[i] = map(v, v->p->arg.v[n->b + i]);
+    arg[i] = vector_form(v, v->p->arg.v[n->b + i]);
     wide |= lanes_of(v->p, arg[i]) != 1;
   }
   tess_dtype t = n->dtype;
@@ -158,17 +159,17 @@ static ir_expr map_node(lanes *v, ir_expr e) {
   case IR_LOAD: return map_load(v, &n);
   case IR_SELECT: return map_select(v, e, &n);
   case IR_CALL: return map_call(v, e, &n);
-  case IR_NOT: return ir_not(p, map(v, n.a));
+  case IR_NOT: return ir_not(p, vector_form(v, n.a));
   case IR_CAST:
-    a = map(v, n.a);
+    a = vector_form(v, n.a);
     t.lanes = (uint16_t)lanes_of(p, a);
     return ir_cast(p, t, a);
   case IR_RAMP:
   case IR_BROADCAST: return fail(v, e);
   default:
-    a = map(v, n.a);
-    b = map(v, n.b);
-    even(v, &a, &b);
+    a = vector_form(v, n.a);
+    b = vector_form(v, n.b);
+    equalize_lanes(v, &a, &b);
     return ir_binary(p, (ir_op)n.op, a, b);
   }
 }
@@ -185,7 +186,7 @@ static void grow(lanes *v) {
   v->nmemo = n;
 }
 
-static ir_expr map(lanes *v, ir_expr e) {
+static ir_expr vector_form(lanes *v, ir_expr e) {
   if (!e) return 0;
   if (e >= v->nmemo) grow(v);
   if (v->memo[e]) return v->memo[e];
@@ -203,14 +204,14 @@ static ir_expr map(lanes *v, ir_expr e) {
 
 static void build_list(lanes *v, ir_stmt first, ir_stmt into, bool alt);
 
-static void add(lanes *v, ir_stmt into, bool alt, ir_stmt s) {
+static void append_stmt(lanes *v, ir_stmt into, bool alt, ir_stmt s) {
   if (alt)
     ir_append_alt(v->p, into, s);
   else
     ir_append(v->p, into, s);
 }
 
-/* Lanes that write to one place must be one: all of them the same value. */
+/* A store to a uniform index needs a uniform value and no mask. */
 static void build_store(lanes *v, const ir_stmt_rec *r, ir_stmt into,
                         bool alt) {
   ir_program *p = v->p;
@@ -218,7 +219,8 @@ static void build_store(lanes *v, const ir_stmt_rec *r, ir_stmt into,
     v->failed = true;
     return;
   }
-  ir_expr idx = map(v, p->arg.v[r->idx.at]), value = map(v, r->value);
+  ir_expr idx = vector_form(v, p->arg.v[r->idx.at]),
+          value = vector_form(v, r->value);
   if (lanes_of(p, idx) == 1 && (v->mask || lanes_of(p, value) != 1)) {
     v->failed = true;
     return;
@@ -226,7 +228,7 @@ static void build_store(lanes *v, const ir_stmt_rec *r, ir_stmt into,
   if (lanes_of(p, idx) != 1) value = widen(v, value);
   ir_stmt s = ir_store_new(p, r->buf, 1, &idx, value);
   ir_st(p, s)->mask = v->mask;
-  add(v, into, alt, s);
+  append_stmt(v, into, alt, s);
 }
 
 static void build_masked(lanes *v, ir_stmt first, ir_expr cond, ir_stmt into,
@@ -237,39 +239,40 @@ static void build_masked(lanes *v, ir_stmt first, ir_expr cond, ir_stmt into,
   v->mask = mask;
 }
 
-/* cond is computed once, there. */
-static ir_expr keep(lanes *v, ir_expr cond, ir_stmt *into, bool *alt) {
+/* Evaluates cond once, in a let. */
+static ir_expr bind_condition(lanes *v, ir_expr cond, ir_stmt *into,
+                              bool *alt) {
   ir_program *p = v->p;
   ir_str name = ir_name_n(p, "cond", 4);
   ir_var w = ir_var_new(p, IR_VAR_LET, name, ir_at(p, cond)->dtype, 0, 1);
   ir_stmt let = ir_let_new(p, w, cond);
-  add(v, *into, *alt, let);
+  append_stmt(v, *into, *alt, let);
   *into = let;
   *alt = false;
   return ir_ref(p, w);
 }
 
-/* Every store under a mask asks it again, so what stores change is kept. */
+/* Each masked store evaluates the mask: bind one that the body may clobber. */
 static void build_if(lanes *v, ir_stmt at, ir_stmt into, bool alt) {
   const ir_stmt_rec *r = ir_st(v->p, at);
   ir_stmt body = r->body, other = r->alt;
   bool changes = ir_may_clobber(v->p, at, r->cond);
-  ir_expr cond = map(v, r->cond);
+  ir_expr cond = vector_form(v, r->cond);
   if (lanes_of(v->p, cond) != 1) {
-    if (changes) cond = keep(v, cond, &into, &alt);
+    if (changes) cond = bind_condition(v, cond, &into, &alt);
     build_masked(v, body, cond, into, alt);
     if (other) build_masked(v, other, ir_not(v->p, cond), into, alt);
     return;
   }
   ir_stmt s = ir_if_new(v->p, cond);
-  add(v, into, alt, s);
+  append_stmt(v, into, alt, s);
   build_list(v, body, s, false);
   build_list(v, other, s, true);
 }
 
 static void build_loop(lanes *v, const ir_stmt_rec *r, ir_stmt into, bool alt) {
   ir_program *p = v->p;
-  ir_expr lo = map(v, r->lo), extent = map(v, r->extent);
+  ir_expr lo = vector_form(v, r->lo), extent = vector_form(v, r->extent);
   bool serial = r->loop_kind == IR_SERIAL || r->loop_kind == IR_UNROLLED;
   if (!serial || lanes_of(p, lo) != 1 || lanes_of(p, extent) != 1) {
     v->failed = true;
@@ -277,13 +280,13 @@ static void build_loop(lanes *v, const ir_stmt_rec *r, ir_stmt into, bool alt) {
   }
   ir_stmt s = ir_loop_new(p, r->var, lo, extent, (ir_loop_kind)r->loop_kind);
   ir_st(p, s)->anno = r->anno;
-  add(v, into, alt, s);
+  append_stmt(v, into, alt, s);
   build_list(v, r->body, s, false);
 }
 
 static void build_let(lanes *v, const ir_stmt_rec *r, ir_stmt into, bool alt) {
   ir_program *p = v->p;
-  ir_expr value = map(v, r->let_value);
+  ir_expr value = vector_form(v, r->let_value);
   ir_var w = r->let_var;
   if (lanes_of(p, value) != 1) {
     w = ir_var_new(p, IR_VAR_LET, p->var.v[r->let_var].name,
@@ -291,7 +294,7 @@ static void build_let(lanes *v, const ir_stmt_rec *r, ir_stmt into, bool alt) {
     v->let[r->let_var] = ir_ref(p, w);
   }
   ir_stmt s = ir_let_new(p, w, value);
-  add(v, into, alt, s);
+  append_stmt(v, into, alt, s);
   build_list(v, r->body, s, false);
 }
 
@@ -404,14 +407,14 @@ static void vectorize_loop(ir_program *p, arena *scratch, ir_stmt loop,
   lower_splice(p, into);
 }
 
-/* Inner loops first: where one became vectors the outer stays serial. */
-static void visit(ir_program *p, arena *scratch, ir_stmt s,
-                  const lower_options *o) {
+/* Post-order: a loop around a vectorized one becomes serial. */
+static void vectorize_below(ir_program *p, arena *scratch, ir_stmt s,
+                            const lower_options *o) {
   for (int alt = 0; alt < 2; alt++)
     for (ir_stmt c = alt ? ir_st(p, s)->alt : ir_st(p, s)->body, next; c;
          c = next) {
       next = ir_st(p, c)->next;
-      visit(p, scratch, c, o);
+      vectorize_below(p, scratch, c, o);
     }
   if (ir_is_loop(p, s) && ir_st(p, s)->loop_kind == IR_VECTORIZED)
     vectorize_loop(p, scratch, s, o);
@@ -419,6 +422,6 @@ static void visit(ir_program *p, arena *scratch, ir_stmt s,
 
 LOWER_PASS(vectorize) {
   (void)e;
-  visit(p, scratch, ir_entry(p)->root, o);
+  vectorize_below(p, scratch, ir_entry(p)->root, o);
   return TESS_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Buffers with further dimensions in front: several of the old ones. */
+ * Multi-versions buffers: adds leading dimensions and indexes accesses by
+ * version (replication for threads, double buffering). */
 #include "ir/edit.h"
 #include "lower/pass.h"
 

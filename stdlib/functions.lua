@@ -296,8 +296,8 @@ local rows = {
   { "ts.space.explain(space, program [, target])", "string",
     "Which module did what at which block, and why not.", "modules" },
   { "ts.space.check(space, program [, target])", "boolean, string?",
-    "Do its modules make the same sketches each time, and where not?",
-    "modules" },
+    "Do its modules make the same sketches each time, and where not?  And " ..
+    "what do they sample that nothing reads?", "modules" },
   { "space:sketches(program [, target])", "tessera.Trace[]",
     "The same as ts.space.sketches.", "modules" },
   { "space:explain(program [, target])", "string",

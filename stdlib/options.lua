@@ -27,9 +27,11 @@ options.list = {
     help = "who proposes candidates: \"evolutionary\", \"replay\" (random), " ..
            "or what ts.strategy gives (`tessera doc ts.strategy`)" },
   { name = "cost_model", flag = "cost-model", takes = "string",
-    type = "string|table", default = '"random"',
-    help = "who ranks candidates before they are measured: \"random\", or " ..
-           "what ts.cost_model gives (`tessera doc ts.cost_model`)" },
+    type = "string|table|tessera.Model", default = '"random"',
+    help = "who ranks candidates before they are measured: \"random\", " ..
+           "\"xgb\", \"xgb_rank\", \"forest\", \"gp\", \"treegru\", " ..
+           "several as \"xgb+forest\", or what ts.cost_model gives " ..
+           "(`tessera doc ts.cost_model`)" },
   { name = "database", flag = "db", takes = "string", type = "string",
     default = "none",
     help = "an SQLite file that keeps every record; a second run goes on " ..

@@ -223,7 +223,7 @@ tess_status describe_var(ir_builder *b, ir_var v, describe_expr *out) {
   return describe_give(b, ir_ref(&b->p, v), 1, out);
 }
 
-/* ---- binary operators ---------------------------------------------------- */
+/* ---- binary operators --------------------------------------------------- */
 
 typedef enum op_rule {
   ANY_NUMBER, /* of any type but bool */
@@ -506,7 +506,7 @@ tess_status describe_load(ir_builder *b, ir_buf buf, uint32_t n,
                        deepest(b, n, idx) + 1 + casts, out);
 }
 
-/* ---- queries ------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------ */
 
 tess_status describe_dtype(ir_builder *b, describe_expr x, tess_dtype *out) {
   const describe_value *v = describe_get(b, x, "this");

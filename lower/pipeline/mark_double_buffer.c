@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A block annotated double_buffer_scope = i fills its i-th written buffer for
- * the next iteration while this one is used.  The loop in which the buffer
- * lives notes that; the pipeline pass does it, as two stages or, in a
- * pipeline, as a buffer of at least two versions. */
+ * Marks double buffers: a block annotated double_buffer_scope = i fills its
+ * i-th written buffer one iteration ahead of its use.  The annotation moves to
+ * the loop that is the buffer's lifetime scope; software_pipeline makes two
+ * stages of it or, in a pipeline, a buffer of at least two versions. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/pass.h"
@@ -18,7 +18,7 @@ static ir_stmt loop_of(const ir_program *p, ir_stmt block, ir_buf b) {
   return s && ir_is_loop(p, s) ? s : 0;
 }
 
-static void add(ir_program *p, arena *scratch, ir_stmt loop, ir_buf b) {
+static void mark_loop(ir_program *p, arena *scratch, ir_stmt loop, ir_buf b) {
   const ir_anno *old = ir_anno_get(p, loop, LOWER_DOUBLED);
   ir_value v = {.tag = IR_VAL_LIST};
   if (old) v = p->value.v[old->val];
@@ -29,7 +29,8 @@ static void add(ir_program *p, arena *scratch, ir_stmt loop, ir_buf b) {
   ir_anno_set(p, loop, ir_name(p, LOWER_DOUBLED), ir_value_add(p, v, elems));
 }
 
-static tess_status bad(const ir_program *p, ir_stmt block, err_state *e) {
+static tess_status refuse_index(const ir_program *p, ir_stmt block,
+                                err_state *e) {
   return err_set(e, TESS_UNSUPPORTED,
                  "block %s: " KEY " is not the number of "
                  "one of its %u written buffers",
@@ -44,10 +45,11 @@ LOWER_PASS(mark_double_buffer) {
     if (!a) continue;
     ir_value v = p->value.v[a->val];
     ir_span writes = ir_blk(p, s)->writes;
-    if (v.tag != IR_VAL_INT || v.i < 0 || v.i >= writes.n) return bad(p, s, e);
+    if (v.tag != IR_VAL_INT || v.i < 0 || v.i >= writes.n)
+      return refuse_index(p, s, e);
     ir_buf b = p->region.v[writes.at + v.i].buf;
     ir_stmt loop = loop_of(p, s, b);
-    if (loop) add(p, scratch, loop, b);
+    if (loop) mark_loop(p, scratch, loop, b);
   }
   return TESS_OK;
 }

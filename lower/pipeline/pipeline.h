@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Software pipelines: what is known of a loop while its statements are
- * spread over stages.
+ * State of software pipelining: a loop whose statements are assigned to
+ * stages.
  *
  *     for k: { A(k); B(k) }          stages 0, 1
  * becomes
@@ -13,16 +13,16 @@
 
 #include "lower/pass.h"
 
-/* One access, by a statement, to a buffer that outlives it. */
+/* An access by a statement to a buffer that is allocated outside of it. */
 typedef struct pipe_access {
   uint32_t by;             /* which of the statements */
   bool writes;
-  ir_stmt at;              /* where it stands */
+  ir_stmt at;              /* the statement with it */
   ir_buf buf;
   ir_span idx;
 } pipe_access;
 
-/* A buffer of each iteration's own, of which several live at once. */
+/* A private buffer of an iteration, of which several versions are live. */
 typedef struct pipe_buffer {
   ir_buf buf, made;        /* made: with a dimension for the versions */
   int64_t versions;
@@ -46,22 +46,22 @@ typedef struct pipe {
   pipe_access *access;
 } pipe;
 
-/* What its statements touch (pipeline_deps.c). */
+/* Finds the accesses of its statements (pipeline_deps.c). */
 void lower_pipe_accesses(pipe *x);
-/* Does everything still run after what it depends on?  Else x->e says what
- * does not. */
+/* Does the order preserve all dependences?  Else x->e names one that is
+ * reversed. */
 bool lower_pipe_allowed(pipe *x);
-/* How many versions of the iteration's own buffer live at once. */
+/* How many versions of a private buffer are live at once. */
 int64_t lower_pipe_versions(const pipe *x, ir_buf b);
 
-/* May the statement be a copy that goes on (pipeline_async.c): all it does is
- * to copy to shared memory. */
+/* Can the statement be asynchronous (pipeline_async.c): does it only copy to
+ * shared memory? */
 bool lower_pipe_is_copy(const pipe *x, uint32_t i);
-/* How many groups of copies may be on their way when statement i runs in the
- * loop: those that were sent after the last one it needs; -1: it needs none. */
-int64_t lower_pipe_on_their_way(const pipe *x, uint32_t i);
-/* Something is copied so that lives on after the loop. */
-bool lower_pipe_sends_out(const pipe *x);
+/* How many groups of copies may be in flight when statement i runs in the loop:
+ * those committed after the last one it depends on; -1: it depends on none. */
+int64_t lower_pipe_in_flight(const pipe *x, uint32_t i);
+/* Is a buffer that is live after the loop copied asynchronously? */
+bool lower_pipe_async_escapes(const pipe *x);
 /* Statement i of one iteration runs before j of one `distance` later. */
 bool lower_pipe_runs_before(const pipe *x, uint32_t i, uint32_t j,
                             int distance);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stages of a pipeline whose copies to shared memory go on while others run:
- * each statement sends what it copies as one group, and who needs it waits.
+ * Asynchronous stages of a software pipeline: each statement commits its copies
+ * to shared memory as one group, and consumers wait.
  *
- * The groups of a thread arrive in the order in which they were sent, so that
- * a wait tells how many of the latest may still be on their way. */
+ * Groups of a thread complete in the order of their commits, so that a wait
+ * gives how many of the latest may still be in flight. */
 #include "lower/pipeline/pipeline.h"
 
 static bool is_shared(const ir_program *p, ir_buf b) {
@@ -33,7 +33,7 @@ static bool is_own(const pipe *x, ir_buf b) {
   return false;
 }
 
-bool lower_pipe_sends_out(const pipe *x) {
+bool lower_pipe_async_escapes(const pipe *x) {
   for (uint32_t i = 0; i < x->naccess; i++)
     if (x->access[i].writes && x->async[x->access[i].by] &&
         !is_own(x, x->access[i].buf))
@@ -51,8 +51,8 @@ static bool is_before(moment a, moment b) {
   return a.time < b.time || (a.time == b.time && a.order < b.order);
 }
 
-/* When the last group was sent that has to be there before statement i: it
- * touches what was copied, or changes what was copied from.  false: none. */
+/* When the last group was committed that must be complete before statement i,
+ * which accesses the destination or writes the source.  false: none. */
 static bool last_needed(const pipe *x, uint32_t i, moment *out) {
   bool any = false;
   for (uint32_t a = 0; a < x->naccess; a++)
@@ -70,9 +70,9 @@ static bool last_needed(const pipe *x, uint32_t i, moment *out) {
   return any;
 }
 
-/* In the first iterations of the loop there may have been fewer than later
- * on, and it must hold for those, too. */
-int64_t lower_pipe_on_their_way(const pipe *x, uint32_t i) {
+/* The first iterations of the loop follow fewer commits; the count must hold
+ * for those, too. */
+int64_t lower_pipe_in_flight(const pipe *x, uint32_t i) {
   moment last = {0, 0}, now = {x->stage[i], x->order[i]};
   int64_t n = 0;
   if (!last_needed(x, i, &last)) return -1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the statements of a pipeline touch, and in what order they must. */
+ * Dependences between the statements of a software pipeline: accesses,
+ * overlaps within and across iterations, and the order that preserves them. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -11,7 +12,7 @@ enum { MAX_LOOPS = 64 };
 
 /* ---- accesses ----------------------------------------------------------- */
 
-/* Allocated inside of the statement, it is nobody else's. */
+/* Allocated within the statement, it is private to it. */
 static bool is_inside(const ir_program *p, ir_stmt at, ir_stmt top, ir_buf b) {
   for (ir_stmt s = at; s != ir_st(p, top)->parent; s = ir_st(p, s)->parent)
     if (ir_st(p, s)->kind == IR_ALLOCATE && ir_st(p, s)->alloc == b)
@@ -51,8 +52,8 @@ static bool range_of(const pipe *x, const pipe_access *a, uint32_t d,
     extent[n++] = r->extent;
   }
   ir_expr idx = x->p->arg.v[a->idx.at + d];
-  /* What memory tells may be another value in the next iteration; bounds of
-   * loops may have brought it in. */
+  /* A load may have another value in the next iteration; relaxing over loops
+   * may have introduced one. */
   return !ir_at(x->p, idx)->has_load &&
          arith_relax(x->p, x->scratch, idx, n, var, lo, extent, min, max,
                      NULL) &&
@@ -90,8 +91,8 @@ static bool less(const pipe *x, ir_expr a, ir_expr b) {
   return arith_prove_le(x->p, next, b);
 }
 
-/* Surely apart in dimension d: in one iteration, or, when `later`, a in any
- * iteration and b in any later one. */
+/* Provably disjoint in dimension d: in one iteration, or, when `later`, a in
+ * any iteration and b in any later one. */
 static bool apart_in(const pipe *x, const pipe_access *a, const pipe_access *b,
                      uint32_t d, bool later) {
   ir_expr amin, amax, bmin, bmax;
@@ -146,7 +147,7 @@ static bool refuse_order(pipe *x, uint32_t a, uint32_t b, int distance,
   return false;
 }
 
-/* a stands before b, or in an earlier iteration. */
+/* a precedes b, or is in an earlier iteration. */
 static bool pair_allowed(pipe *x, const pipe_access *a, const pipe_access *b) {
   if (a->buf != b->buf || a->by == b->by || !(a->writes || b->writes))
     return true;

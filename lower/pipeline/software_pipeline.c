@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loops annotated software_pipeline_stage and software_pipeline_order become
- * prologue, loop and epilogue; so do loops that hold a block annotated
- * double_buffer_scope, as two stages.  The entries stand for the statements
- * of the loop once pipelines inside it are expanded, each to three. */
+ * Software pipelining: loops annotated software_pipeline_stage and
+ * software_pipeline_order, and those that mark_double_buffer marked, become
+ * prologue, steady state and epilogue.  An entry stands for a statement of the
+ * loop after nested pipelines were expanded, each to three statements. */
 #include "lower/pipeline/pipeline.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -120,8 +120,8 @@ static bool read_order(pipe *x) {
   return true;
 }
 
-/* Copies that go on while others run; where there are no threads they are
- * plain ones, as is what does more than to copy to shared memory. */
+/* Asynchronous copies; outside of kernels, and where a statement does more than
+ * copy to shared memory, they are synchronous. */
 static void note_async(pipe *x, uint32_t n, const int64_t *stages) {
   x->async = arena_zalloc(x->scratch, x->n + 1);
   bool any = false;
@@ -172,7 +172,7 @@ static void stages_of_doubling(pipe *x, const ir_anno *doubled) {
 
 /* ---- the buffers -------------------------------------------------------- */
 
-/* The iteration's own buffers are to live around the whole pipeline. */
+/* Private buffers of an iteration move out of the loop. */
 static bool may_leave(pipe *x, ir_buf b) {
   const ir_buf_rec *r = &x->p->buf.v[b];
   ir_var v = ir_st(x->p, x->loop)->var;
@@ -219,8 +219,8 @@ static bool check_kind(pipe *x) {
   return false;
 }
 
-static bool pipeline(ir_program *p, arena *scratch, ir_stmt loop,
-                     err_state *e) {
+static bool pipeline_loop(ir_program *p, arena *scratch, ir_stmt loop,
+                          err_state *e) {
   pipe x = {.p = p, .scratch = scratch, .e = e, .loop = loop};
   const ir_anno *doubled = ir_anno_get(p, loop, LOWER_DOUBLED);
   bool staged = ir_anno_get(p, loop, STAGE) || ir_anno_get(p, loop, ORDER);
@@ -248,17 +248,18 @@ static bool is_pipelined(const ir_program *p, ir_stmt s) {
 }
 
 /* Inner pipelines first. */
-static bool visit(ir_program *p, arena *scratch, ir_stmt s, err_state *e) {
+static bool pipeline_below(ir_program *p, arena *scratch, ir_stmt s,
+                           err_state *e) {
   for (int alt = 0; alt < 2; alt++)
     for (ir_stmt c = alt ? ir_st(p, s)->alt : ir_st(p, s)->body, next; c;
          c = next) {
       next = ir_st(p, c)->next;
-      if (!visit(p, scratch, c, e)) return false;
+      if (!pipeline_below(p, scratch, c, e)) return false;
     }
-  return !is_pipelined(p, s) || pipeline(p, scratch, s, e);
+  return !is_pipelined(p, s) || pipeline_loop(p, scratch, s, e);
 }
 
 LOWER_PASS(software_pipeline) {
   (void)o;
-  return visit(p, scratch, ir_entry(p)->root, e) ? TESS_OK : e->code;
+  return pipeline_below(p, scratch, ir_entry(p)->root, e) ? TESS_OK : e->code;
 }

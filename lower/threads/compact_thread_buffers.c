@@ -12,8 +12,7 @@ static tess_status check_constant_shapes(const ir_program *p, ir_stmt thread,
     const ir_stmt_rec *r = ir_st(p, s);
     if (r->kind == IR_ALLOCATE && !lower_has_constant_shape(p, r->alloc))
       return err_set(e, TESS_UNSUPPORTED,
-                     "each thread has %s for itself, whose shape is not "
-                     "constant",
+                     "%s is private to a thread, and its shape is not constant",
                      ir_text(p, p->buf.v[r->alloc].name));
   }
   return TESS_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions whose iterations are spread over threads: what is known of one
- * while it is taken apart. */
+ * State of the lowering of one cross-thread reduction: a reduction whose
+ * reduce loops are bound to threadIdx. */
 #ifndef LOWER_THREADS_CROSS_THREAD_H
 #define LOWER_THREADS_CROSS_THREAD_H
 
@@ -22,21 +22,21 @@ typedef struct cross {
   uint32_t nvalue;             /* of the reducer */
   ir_region write[MAX_VALUES]; /* where each goes */
   ir_buf parts[MAX_VALUES];
-  ir_subst start;              /* loops that reduce, to where they start */
-  ir_expr some;                /* where there is a result; 0: everywhere */
+  ir_subst start;              /* reduce loops to their lower bounds */
+  ir_expr some;                /* guard of the result; 0: unconditional */
 } cross;
 
-/* Says why it cannot be done; false. */
+/* Refuses, with a reason; false. */
 bool lower_cross_refuse(cross *x, const char *why);
-/* Does an iter of the block that reduces, or one of the others, follow the
+/* Does a reduce iter of the block, or else one of the others, depend on the
  * loop? */
 bool lower_cross_drives(const ir_program *p, ir_stmt loop, ir_stmt block,
                         bool reduce);
 
-/* Finds x->some: for which iterations of all loops but those that reduce there
- * is a result (cross_where.c).  There is one where the first iteration of the
- * loops that reduce is one, if it is wherever any other is; and that is where
- * it is initialised.  false: refused, that cannot be told. */
+/* Finds x->some: for which iterations of the spatial loops the reduction has an
+ * iteration at all (cross_thread_guard.c).  That is where the first iteration
+ * of the reduce loops is not predicated off, provided that this is implied by
+ * any other one; it is where the init runs.  false: refused, not provable. */
 bool lower_cross_find(cross *x);
 
 #endif

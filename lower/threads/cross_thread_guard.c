@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions over threads: where there is a result at all.  The elements of
- * others must stay what they are. */
+ * The guard of a cross-thread reduction's result: elements whose reduction has
+ * no iteration must keep their values. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/threads/cross_thread.h"
 
-/* Loop k reduces, and e speaks of its variable. */
+/* Loop k is a reduce loop, and e uses its variable. */
 static bool reduces_in(const cross *x, uint32_t k, ir_expr e) {
   return x->role[k] != SPATIAL &&
          ir_uses_var(x->p, e, ir_st(x->p, x->loop[k])->var);
@@ -18,7 +18,7 @@ static bool is_of_reduction(const cross *x, ir_expr e) {
   return false;
 }
 
-/* Puts the first iteration of the loops that reduce in place of them. */
+/* Substitutes the lower bounds for the variables of reduce loops. */
 static void find_start(cross *x) {
   ir_program *p = x->p;
   ir_subst_init(&x->start, p, x->scratch);
@@ -31,7 +31,7 @@ static void find_start(cross *x) {
   }
 }
 
-/* Does e, wherever it holds, hold when the loops that reduce start? */
+/* Does e imply itself at the start of the reduce loops? */
 static bool holds_first(const cross *x, ir_expr e) {
   const ir_program *p = x->p;
   uint8_t *set = arena_zalloc(x->scratch, p->var.n);
@@ -44,7 +44,7 @@ static bool holds_first(const cross *x, ir_expr e) {
   return arith_holds_at_start(p, e, set, 1);
 }
 
-/* There is a result only where e holds in an iteration. */
+/* The result is guarded by e. */
 static bool add_condition(cross *x, ir_expr e) {
   ir_program *p = x->p;
   ir_expr list[MAX_TERMS] = {e};
@@ -60,15 +60,15 @@ static bool add_condition(cross *x, ir_expr e) {
     if (!ir_is_const(p, first, 1) && is_of_reduction(x, e) &&
         !holds_first(x, e))
       return lower_cross_refuse(
-          x, "it need not run where the loops that reduce start, "
-             "although it does later");
+          x, "its predicate may be false at the start of the reduce loops "
+             "and true later");
     if (!ir_is_const(p, first, 1)) x->some = ir_and(p, x->some, first);
   }
   return true;
 }
 
-/* v is in [lo, lo + extent): the first of threads, which have parts of the
- * loop, initialises what any of them has. */
+/* v is in [lo, lo + extent): the first thread initializes what any of the
+ * threads reduces into. */
 static bool add_range(cross *x, ir_stmt loop) {
   ir_program *p = x->p;
   const ir_stmt_rec r = *ir_st(p, loop);
@@ -77,8 +77,8 @@ static bool add_range(cross *x, ir_stmt loop) {
          add_condition(x, ir_binary(p, IR_LT, v, end));
 }
 
-/* Where the blocks beside are to copy a loop it must be there without the
- * steps, and must not just repeat things. */
+/* A loop that the blocks beside copy must not depend on reduce loops, and must
+ * not only repeat instances. */
 static bool check_copied(cross *x, uint32_t k) {
   const ir_program *p = x->p;
   const ir_stmt_rec *r = ir_st(p, x->loop[k]);
@@ -87,20 +87,20 @@ static bool check_copied(cross *x, uint32_t k) {
     if (!reduces_in(x, i, r->lo) && !reduces_in(x, i, r->extent)) continue;
     if (x->role[i] == STEP)
       return lower_cross_refuse(
-          x, "a loop that does not reduce needs one that does");
+          x, "the bounds of a spatial loop depend on a reduce loop");
     threads = true;
   }
   if (!ir_is_const(p, r->extent, 1) &&
       !lower_cross_drives(p, x->loop[k], x->block, false))
-    return lower_cross_refuse(x,
-                              "a loop below one that reduces only repeats it");
+    return lower_cross_refuse(x, "a loop nested in a reduce loop drives no "
+                                 "iter and only repeats it");
   if (ir_may_clobber(p, x->top, r->lo) || ir_may_clobber(p, x->top, r->extent))
     return lower_cross_refuse(
-        x, "the bounds of a loop are read from what changes below");
+        x, "the bounds of a loop are loaded from what its body may clobber");
   return !threads || !ir_st(p, x->block)->alt || add_range(x, x->loop[k]);
 }
 
-/* The first iteration of the loops is the one that initialises. */
+/* The init runs in the first iteration of the reduce loops. */
 static bool check_init(cross *x) {
   ir_program *p = x->p;
   ir_span it = ir_blk(p, x->block)->iters;
@@ -110,7 +110,7 @@ static bool check_init(cross *x) {
         !arith_prove_eq(p, ir_subst_expr(&x->start, k.bind),
                         ir_subst_expr(&x->start, k.lo)))
       return lower_cross_refuse(
-          x, "it need not be initialised where its loops start");
+          x, "its init may not run at the start of its reduce loops");
   }
   return true;
 }
@@ -129,6 +129,6 @@ bool lower_cross_find(cross *x) {
   if (pred && !add_condition(x, pred)) return false;
   if (x->some && ir_may_clobber(p, x->top, x->some))
     return lower_cross_refuse(
-        x, "whether it runs is read from what changes below");
+        x, "its predicate is loaded from what the loops may clobber");
   return check_init(x);
 }

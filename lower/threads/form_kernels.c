@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Outermost thread loops become kernels: one loop for each axis, all around
- * the code that every thread runs, shared buffers around the loops of the
- * threads of a block, and barriers where threads meet.  What only one thread
- * is to do has a condition that says so. */
+ * Forms kernels from outermost thread loops: one loop for each axis, all around
+ * the code of a thread; shared buffers allocated outside of the threadIdx
+ * loops; barriers where accesses of threads conflict.  Statements for fewer
+ * threads than there are get guards. */
 #include "lower/threads/kernel.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -18,7 +18,7 @@ static const char *buf_name(const kernel *k, ir_buf b) {
 
 /* ---- the threads -------------------------------------------------------- */
 
-/* Takes away loops of no thread; notes the extents of the others. */
+/* Removes loops of no iteration; records the extents of the others. */
 static bool find_extents(kernel *k) {
   ir_program *p = k->p;
   for (ir_stmt s = k->top, next; s; s = next) {
@@ -51,8 +51,8 @@ static void make_indices(kernel *k) {
                                IR_INDEX, 0, k->extent[t] - 1);
 }
 
-/* For every statement the innermost spread loop around it: they are about to
- * go. */
+/* Records the innermost spread loop around each statement, before these loops
+ * are removed. */
 static void note_loops(kernel *k) {
   const ir_program *p = k->p;
   k->within = arena_zalloc(k->scratch, p->stmt.n * sizeof *k->within);
@@ -72,7 +72,7 @@ static void note_loops(kernel *k) {
     if (k->buf[b].alloc) k->buf[b].within = k->within[k->buf[b].alloc];
 }
 
-/* ---- what the grid allows ----------------------------------------------- */
+/* ---- legality in the grid ----------------------------------------------- */
 
 /* Axes of the grid whose loops are around s, below `above`; bit 0 for .x. */
 static unsigned grid_around(const kernel *k, ir_stmt s, ir_stmt above) {
@@ -95,8 +95,8 @@ static ir_stmt grid_loop(const kernel *k, ir_stmt s, unsigned axis) {
   return 0;
 }
 
-/* Nothing is written in one loop over the blocks of threads and used in
- * another, or outside: that would have to wait for all of them. */
+/* No buffer is written in one loop over blocks of threads and accessed in
+ * another, or outside: that needs a barrier of the grid. */
 static bool check_joins(kernel *k, unsigned grid) {
   const lower_access **first =
       arena_zalloc(k->scratch, k->nbuf * sizeof *first);
@@ -123,9 +123,9 @@ static bool is_written(const kernel *k, ir_buf b) {
   return false;
 }
 
-/* What stands outside of a loop over blocks of threads all of them run, but
- * for what it writes to global memory: the first one does that.  So only that
- * may read global memory which is written there. */
+/* Code outside of loops over blocks of threads is executed by all blocks, but
+ * stores to global memory only by the first.  So only these stores may read
+ * global memory that is written there. */
 static bool check_outside(kernel *k, const lower_access *a, unsigned grid) {
   const ir_stmt_rec *r = ir_st(k->p, a->at);
   if (!(grid & ~grid_around(k, a->at, 0)) || !is_written(k, a->buf) ||
@@ -137,8 +137,8 @@ static bool check_outside(kernel *k, const lower_access *a, unsigned grid) {
                      buf_name(k, a->buf));
 }
 
-/* Blocks of threads have nothing in common but global memory, and each
- * element there is one block's. */
+/* Blocks of threads share only global memory, and each element there is
+ * accessed by one block. */
 static bool check_grid(kernel *k) {
   unsigned grid = 0;
   for (unsigned t = 0; t <= IR_BLOCKIDX_Z; t++)
@@ -163,8 +163,9 @@ static bool check_grid(kernel *k) {
 
 /* ---- one thread's places ------------------------------------------------ */
 
-/* Spread loops name the thread's place; the others are loops like any. */
-static void name_places(kernel *k) {
+/* Substitutes thread indices for variables of spread loops; other thread loops
+ * become serial. */
+static void substitute_thread_indices(kernel *k) {
   ir_program *p = k->p;
   for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) {
     const ir_stmt_rec r = *ir_st(p, s);
@@ -183,15 +184,15 @@ static void name_places(kernel *k) {
   k->access = lower_find_accesses(p, k->scratch, k->top);
 }
 
-/* ---- whose the buffers are ---------------------------------------------- */
+/* ---- private or shared -------------------------------------------------- */
 
 static bool is_shared(const ir_program *p, ir_buf b) {
   return p->buf.v[b].scope == IR_SCOPE_SHARED ||
          p->buf.v[b].scope == IR_SCOPE_SHARED_DYN;
 }
 
-/* Axes whose threads have the buffer in common. */
-static kernel_axes sharing(const kernel_buf *x) {
+/* Axes whose threads share the buffer. */
+static kernel_axes sharing_axes(const kernel_buf *x) {
   return (kernel_axes)(x->merged | (x->under & ~x->around));
 }
 
@@ -204,12 +205,12 @@ static bool is_owned(const kernel *k, ir_buf b, kernel_axes axes) {
   return !(axes & ~kernel_owned(k, n, v, 0));
 }
 
-/* A buffer that threads have in common stays private where each of them
- * touches its own elements only. */
-static bool decide(kernel *k) {
+/* A buffer that threads share stays private where each thread may access only
+ * elements of its own. */
+static bool decide_privacy(kernel *k) {
   for (ir_buf b = 1; b < k->p->buf.n; b++) {
     kernel_buf *x = &k->buf[b];
-    kernel_axes axes = sharing(x);
+    kernel_axes axes = sharing_axes(x);
     for (unsigned a = 0; a < 3; a++)
       if (k->extent[IR_THREADIDX_X + a] <= 1) axes &= (kernel_axes) ~(1u << a);
     if (x->alloc)
@@ -226,10 +227,10 @@ static bool decide(kernel *k) {
 
 /* ---- conditions --------------------------------------------------------- */
 
-/* The thread takes part in the loops around s: for each of the axes, in the
- * innermost, since in a loop below another one the threads work together,
- * those too that the outer one has no iteration for. */
-static ir_expr takes_part(const kernel *k, ir_stmt s, kernel_axes axes) {
+/* The guard that the thread has an iteration of the loops around s: of the
+ * innermost loop of each axis, since a nested one is cooperative, also for
+ * threads without an iteration of the outer one. */
+static ir_expr iteration_guard(const kernel *k, ir_stmt s, kernel_axes axes) {
   ir_program *p = k->p;
   ir_expr cond = 0;
   unsigned seen = 0;
@@ -248,7 +249,8 @@ static ir_expr takes_part(const kernel *k, ir_stmt s, kernel_axes axes) {
   return cond;
 }
 
-/* Of threads that would all do the same to what they share, one does it. */
+/* The guard that selects one of the threads that would all do the same to a
+ * shared buffer. */
 static ir_expr is_the_one(const kernel *k, ir_stmt s, const kernel_buf *x) {
   ir_program *p = k->p;
   kernel_axes around = kernel_axes_around(k, s, 0), idle = ~around & 7;
@@ -263,8 +265,8 @@ static ir_expr is_the_one(const kernel *k, ir_stmt s, const kernel_buf *x) {
   return cond;
 }
 
-/* The first block of threads of each axis of the grid of which no loop is
- * around s. */
+/* The guard for the first block of threads along axes without a loop around
+ * s. */
 static ir_expr is_first_block(const kernel *k, ir_stmt s) {
   ir_program *p = k->p;
   unsigned around = grid_around(k, s, 0);
@@ -291,7 +293,7 @@ static void look_at(const ir_program *p, ir_expr e, void *ud) {
   if (v->k->buf[n->a].is_private) v->axes = 7;
 }
 
-/* What decides a thread's way through s. */
+/* What the control flow of s depends on. */
 static variation deciding(const kernel *k, const ir_stmt_rec *r) {
   variation v = {.k = k};
   ir_expr e[2] = {0, 0};
@@ -303,7 +305,7 @@ static variation deciding(const kernel *k, const ir_stmt_rec *r) {
   return v;
 }
 
-/* A thread's own place is told by loops and names, too. */
+/* Loop variables and lets may depend on the thread index, too. */
 static void find_var_axes(kernel *k) {
   const ir_program *p = k->p;
   k->var_axes = arena_zalloc(k->scratch, p->var.n * sizeof *k->var_axes);
@@ -317,17 +319,17 @@ static void find_var_axes(kernel *k) {
   }
 }
 
-static ir_expr condition(const kernel *k, ir_stmt s) {
+static ir_expr thread_guard(const kernel *k, ir_stmt s) {
   const ir_stmt_rec r = *ir_st(k->p, s);
   if (r.kind == IR_EVALUATE && lower_of_copies(k->p, s)) return 0;
   if (r.kind == IR_STORE || r.kind == IR_EVALUATE) {
     const kernel_buf *x = r.kind == IR_STORE ? &k->buf[r.buf] : NULL;
-    ir_expr who = ir_and(k->p, takes_part(k, s, 7), is_the_one(k, s, x));
+    ir_expr who = ir_and(k->p, iteration_guard(k, s, 7), is_the_one(k, s, x));
     return x && x->alloc ? who : ir_and(k->p, who, is_first_block(k, s));
   }
-  /* Threads that are not to be there might read what is not there. */
+  /* Idle threads might load out of bounds. */
   variation v = deciding(k, &r);
-  return v.loads && v.axes ? takes_part(k, s, v.axes) : 0;
+  return v.loads && v.axes ? iteration_guard(k, s, v.axes) : 0;
 }
 
 static void add_conditions(kernel *k) {
@@ -338,14 +340,14 @@ static void add_conditions(kernel *k) {
   n = 0;
   for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) list[n++] = s;
   for (uint32_t i = 1; i < n; i++) {
-    ir_expr cond = condition(k, list[i]);
+    ir_expr cond = thread_guard(k, list[i]);
     if (cond) ir_wrap(p, list[i], ir_if_new(p, cond));
   }
 }
 
-/* ---- buffers in their places -------------------------------------------- */
+/* ---- placing buffers ---------------------------------------------------- */
 
-/* One for each thread that has its own, of a buffer that others share. */
+/* Replicates a shared buffer along axes whose threads have private copies. */
 static void copy_for_each(kernel *k, ir_stmt body, ir_buf *b) {
   ir_program *p = k->p;
   kernel_buf *x = &k->buf[*b];
@@ -365,9 +367,9 @@ static void copy_for_each(kernel *k, ir_stmt body, ir_buf *b) {
   *b = made;
 }
 
-/* One buffer is to serve all iterations of the loops it leaves: those that
- * could run at once, each with a buffer of its own, take turns. */
-static void take_turns(const kernel *k, ir_stmt alloc) {
+/* Parallel and vectorized loops that the allocation is hoisted out of become
+ * serial: their iterations had private copies, and share one now. */
+static void serialize_around(const kernel *k, ir_stmt alloc) {
   for (ir_stmt s = alloc; s != k->top; s = ir_st(k->p, s)->parent) {
     ir_stmt_rec *up = ir_st(k->p, ir_st(k->p, s)->parent);
     if (up->kind == IR_LOOP &&
@@ -376,20 +378,20 @@ static void take_turns(const kernel *k, ir_stmt alloc) {
   }
 }
 
-/* The buffer goes to where all see it, or where each thread has one; one that
- * is private from the start stays where it is.  `shared`, `own`: the
- * innermost statements to hold such allocations. */
+/* Moves the allocation to the block of threads, or to the thread; one that is
+ * private from the start stays.  `shared`, `own`: the innermost statements
+ * around which such allocations are. */
 static bool place_buffer(kernel *k, ir_stmt body, ir_buf b, ir_stmt *shared,
                          ir_stmt *own) {
   ir_program *p = k->p;
   const kernel_buf x = k->buf[b];
   if (x.is_private && (is_shared(p, b) || p->buf.v[b].scope == IR_SCOPE_WARP))
     p->buf.v[b].scope = IR_SCOPE_LOCAL;
-  if (x.is_private && !sharing(&x)) return true;
+  if (x.is_private && !sharing_axes(&x)) return true;
   if (!lower_has_constant_shape(p, b))
     return unsupported(k, "threads share %s, whose shape is not constant",
                        buf_name(k, b));
-  take_turns(k, x.alloc);
+  serialize_around(k, x.alloc);
   lower_splice(p, x.alloc);
   if (!x.is_private) {
     copy_for_each(k, body, &b);
@@ -401,7 +403,7 @@ static bool place_buffer(kernel *k, ir_stmt body, ir_buf b, ir_stmt *shared,
   return true;
 }
 
-static ir_stmt open_loop(kernel *k, ir_stmt into, unsigned t) {
+static ir_stmt open_thread_loop(kernel *k, ir_stmt into, unsigned t) {
   ir_program *p = k->p;
   if (!k->extent[t]) return into;
   ir_stmt s = ir_loop_new(p, k->index[t], ir_index(p, 0),
@@ -424,7 +426,7 @@ static void splice_loops(kernel *k, ir_stmt body) {
   }
 }
 
-/* body: a group around all that a thread runs. */
+/* body: a group around the code of a thread. */
 static tess_status rebuild(kernel *k, ir_stmt body) {
   ir_program *p = k->p;
   ir_stmt outer = ir_if_new(p, ir_bool(p, true)), at = outer;
@@ -435,11 +437,12 @@ static tess_status rebuild(kernel *k, ir_stmt body) {
     if (k->buf[b].alloc && !place_buffer(k, body, b, &inner, &own_at))
       return k->e->code;
   splice_loops(k, body);
-  for (unsigned t = IR_BLOCKIDX_Z + 1; t-- > 0;) at = open_loop(k, at, t);
+  for (unsigned t = IR_BLOCKIDX_Z + 1; t-- > 0;)
+    at = open_thread_loop(k, at, t);
   ir_append(p, at, shared);
   at = inner;
   for (unsigned t = IR_THREADIDX_Z + 1; t-- > IR_THREADIDX_X;)
-    at = open_loop(k, at, t);
+    at = open_thread_loop(k, at, t);
   ir_append(p, at, own);
   ir_replace(p, body, outer);
   ir_append(p, own_at, body);
@@ -465,8 +468,8 @@ static tess_status make_kernel(ir_program *p, arena *scratch, ir_stmt top,
   make_indices(&k);
   note_loops(&k);
   if (!check_grid(&k)) return e->code;
-  name_places(&k);
-  if (!decide(&k)) return e->code;
+  substitute_thread_indices(&k);
+  if (!decide_privacy(&k)) return e->code;
   find_var_axes(&k);
   add_conditions(&k);
   ir_stmt body = ir_if_new(p, ir_bool(p, true));
@@ -474,7 +477,7 @@ static tess_status make_kernel(ir_program *p, arena *scratch, ir_stmt top,
   return rebuild(&k, body);
 }
 
-/* What is allocated around kernels is memory that all of them see. */
+/* Buffers allocated around kernels are in global memory. */
 static void allocate_globally(ir_program *p, ir_stmt alloc) {
   ir_buf_rec *b = &p->buf.v[ir_st(p, alloc)->alloc];
   for (ir_stmt s = alloc; s; s = ir_next(p, s, alloc))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Virtual threads: the iterations of a loop bound to vthread are run by one
- * thread in turn, statement by statement.  The loop moves inwards past what
- * is the same in all of its iterations, which is then done once; buffers
- * that are not the same in all become as many.
+ * Injects virtual threads: one thread executes the iterations of a loop bound
+ * to vthread interleaved, statement by statement.  The loop is distributed and
+ * sunk past what does not depend on it, which then runs once; buffers that
+ * depend on it are replicated.
  *
  *     vthread v: for k: { S = A[k];  C[v] = C[v] + S }
  * becomes
@@ -32,38 +32,40 @@ bool lower_is_vthread(const ir_program *p, ir_stmt s) {
          r->thread >= IR_VTHREAD_X && r->thread <= IR_VTHREAD_Z;
 }
 
-/* ---- what varies -------------------------------------------------------- */
+/* ---- dependence on the virtual thread ----------------------------------- */
 
 typedef struct question {
   const virtual *v;
   bool varies;
 } question;
 
-static void look_at(const ir_program *p, ir_expr e, void *ud) {
+static void note_vthread_use(const ir_program *p, ir_expr e, void *ud) {
   question *q = ud;
   const ir_node *n = ir_at(p, e);
   if (n->op == IR_VAR) q->varies |= q->v->var_varies[n->a];
   if (n->op == IR_LOAD) q->varies |= q->v->buf_varies[n->a];
 }
 
-static bool varies(const virtual *v, ir_expr e) {
+static bool depends_on_vthread(const virtual *v, ir_expr e) {
   question q = {v, false};
-  if (e) ir_visit(v->p, v->scratch, e, look_at, &q);
+  if (e) ir_visit(v->p, v->scratch, e, note_vthread_use, &q);
   return q.varies;
 }
 
-/* What the statement itself holds, not what is below it. */
+/* Of the statement itself, without its body. */
 static bool head_varies(const virtual *v, ir_stmt s) {
   const ir_program *p = v->p;
   const ir_stmt_rec *r = ir_st(p, s);
   switch ((ir_kind)r->kind) {
-  case IR_LOOP: return varies(v, r->lo) || varies(v, r->extent);
+  case IR_LOOP:
+    return depends_on_vthread(v, r->lo) || depends_on_vthread(v, r->extent);
   case IR_STORE:
     for (uint32_t i = 0; i < r->idx.n; i++)
-      if (varies(v, p->arg.v[r->idx.at + i])) return true;
-    return varies(v, r->value) || varies(v, r->mask) || v->buf_varies[r->buf];
-  case IR_IF: return varies(v, r->cond);
-  case IR_LET: return varies(v, r->let_value);
+      if (depends_on_vthread(v, p->arg.v[r->idx.at + i])) return true;
+    return depends_on_vthread(v, r->value) || depends_on_vthread(v, r->mask) ||
+           v->buf_varies[r->buf];
+  case IR_IF: return depends_on_vthread(v, r->cond);
+  case IR_LET: return depends_on_vthread(v, r->let_value);
   case IR_EVALUATE: return !lower_of_copies(p, s);
   default: return false;
   }
@@ -81,24 +83,24 @@ static bool may_enter(const ir_stmt_rec *r) {
           r->loop_kind != IR_PARALLEL);
 }
 
-static void note(virtual *v, bool *what) {
+static void mark_varying(virtual *v, bool *what) {
   v->changed |= !*what;
   *what = true;
 }
 
-/* A statement varies, too, where whether it runs does, and where it is run in
- * each iteration together with one that varies (inject). */
-static void spread(virtual *v, ir_stmt s, bool outer) {
+/* A statement varies, too, where its control flow does, and where it is in one
+ * injected loop with one that varies (inject). */
+static void propagate_variation(virtual *v, ir_stmt s, bool outer) {
   const ir_stmt_rec r = *ir_st(v->p, s);
   bool here = outer || head_varies(v, s);
   if (here && r.kind == IR_STORE && v->is_inside[r.buf])
-    note(v, &v->buf_varies[r.buf]);
-  if (here && r.kind == IR_LOOP) note(v, &v->var_varies[r.var]);
-  if (here && r.kind == IR_LET) note(v, &v->var_varies[r.let_var]);
+    mark_varying(v, &v->buf_varies[r.buf]);
+  if (here && r.kind == IR_LOOP) mark_varying(v, &v->var_varies[r.var]);
+  if (here && r.kind == IR_LET) mark_varying(v, &v->var_varies[r.let_var]);
   bool below = here || (!may_enter(&r) && any_varies(v, s));
   for (int alt = 0; alt < 2; alt++)
     for (ir_stmt c = alt ? r.alt : r.body; c; c = ir_st(v->p, c)->next)
-      spread(v, c, below);
+      propagate_variation(v, c, below);
 }
 
 static void find_varying(virtual *v) {
@@ -114,14 +116,14 @@ static void find_varying(virtual *v) {
   do {
     v->changed = false;
     for (ir_stmt c = ir_st(p, v->loop)->body; c; c = ir_st(p, c)->next)
-      spread(v, c, false);
+      propagate_variation(v, c, false);
   } while (v->changed);
 }
 
-/* ---- moving inwards ----------------------------------------------------- */
+/* ---- sinking the loop --------------------------------------------------- */
 
-/* All of s is run in each iteration: nothing in it is the same in all, nor a
- * thread loop.  Buffers that are allocated in it stay there. */
+/* The loop goes around all of s: nothing in it is invariant, nor a thread
+ * loop.  Buffers allocated in it stay private. */
 static bool is_whole(const virtual *v, ir_stmt s) {
   const ir_program *p = v->p;
   if (head_varies(v, s)) return true;
@@ -135,7 +137,7 @@ static bool is_whole(const virtual *v, ir_stmt s) {
 }
 
 /* A loop of its own around s, with a variable of its own. */
-static void wrap(virtual *v, ir_stmt s) {
+static void wrap_in_vthread_loop(virtual *v, ir_stmt s) {
   ir_program *p = v->p;
   const ir_stmt_rec old = *ir_st(p, v->loop);
   const ir_var_rec was = p->var.v[v->var];
@@ -159,7 +161,8 @@ static void inject_list(virtual *v, ir_stmt first) {
   }
 }
 
-/* One buffer for each iteration; what is below is told later which. */
+/* Replicates the buffer; accesses get the version when their loop is
+ * injected. */
 static void replicate(virtual *v, ir_stmt alloc) {
   ir_program *p = v->p;
   ir_buf b = ir_st(p, alloc)->alloc;
@@ -174,7 +177,7 @@ static void inject(virtual *v, ir_stmt s) {
   const ir_stmt_rec r = *ir_st(v->p, s);
   if (!any_varies(v, s)) return;
   if (is_whole(v, s) || !may_enter(&r)) {
-    wrap(v, s);
+    wrap_in_vthread_loop(v, s);
     return;
   }
   if (r.kind == IR_ALLOCATE && v->buf_varies[r.alloc]) replicate(v, s);
@@ -182,16 +185,16 @@ static void inject(virtual *v, ir_stmt s) {
   inject_list(v, r.alt);
 }
 
-static void take_apart(virtual *v) {
+static void distribute_vthread(virtual *v) {
   ir_program *p = v->p;
   find_varying(v);
   inject_list(v, ir_st(p, v->loop)->body);
   lower_splice(p, v->loop);
 }
 
-/* Run one after the other they mean the same, where they are not so few that
- * buffers could be replicated. */
-static void run_in_turn(ir_program *p, arena *scratch, ir_stmt loop) {
+/* A loop too long to replicate buffers for becomes serial, which has the same
+ * semantics. */
+static void expand_vthread(ir_program *p, arena *scratch, ir_stmt loop) {
   virtual v = {.p = p,
                .scratch = scratch,
                .loop = loop,
@@ -199,7 +202,7 @@ static void run_in_turn(ir_program *p, arena *scratch, ir_stmt loop) {
                .extent = -1};
   ir_const_int(p, ir_st(p, loop)->extent, &v.extent);
   if (v.extent >= 1 && v.extent <= MAX_ITERATIONS) {
-    take_apart(&v);
+    distribute_vthread(&v);
     return;
   }
   ir_st(p, loop)->loop_kind = IR_SERIAL;
@@ -207,18 +210,18 @@ static void run_in_turn(ir_program *p, arena *scratch, ir_stmt loop) {
 }
 
 /* Inner loops first. */
-static void visit(ir_program *p, arena *scratch, ir_stmt s) {
+static void expand_vthreads_below(ir_program *p, arena *scratch, ir_stmt s) {
   for (int alt = 0; alt < 2; alt++)
     for (ir_stmt c = alt ? ir_st(p, s)->alt : ir_st(p, s)->body, next; c;
          c = next) {
       next = ir_st(p, c)->next;
-      visit(p, scratch, c);
+      expand_vthreads_below(p, scratch, c);
     }
-  if (lower_is_vthread(p, s)) run_in_turn(p, scratch, s);
+  if (lower_is_vthread(p, s)) expand_vthread(p, scratch, s);
 }
 
 LOWER_PASS(inject_virtual_thread) {
   (void)o, (void)e;
-  visit(p, scratch, ir_entry(p)->root);
+  expand_vthreads_below(p, scratch, ir_entry(p)->root);
   return TESS_OK;
 }

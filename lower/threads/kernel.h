@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels: what stands in and below an outermost thread loop, on the way to
- * one nest of thread loops that every thread runs whole.
+ * Kernel formation: an outermost thread loop and its body, on the way to one
+ * nest of thread loops around the code of a thread (SPMD).
  *
- * Until then a thread loop means what a loop does: its iterations run in any
- * order and join at its end, and a buffer allocated in it is the iteration's
- * own, whatever its scope.  Three things must come out of that.
+ * Before, a thread loop has the semantics of a loop (fork-join): its iterations
+ * run in any order and join at its end, and a buffer allocated in it is private
+ * to the iteration, whatever its storage scope.  That leads to three decisions.
  *
- *   - A loop below another one of the same axis is run by the threads
- *     together, each its part (cooperatively), where all of them would do the
- *     same; else each thread runs all of it.
- *   - A buffer of which each thread has its own, in which all of them write
- *     the same, becomes one for all of them (merged): always one in a shared
- *     scope, others where a cooperative loop needs it.
- *   - A buffer that threads share goes to shared memory, unless each thread
- *     only touches elements of its own in it.
+ *   - A loop nested in another one of the same axis is executed by the threads
+ *     cooperatively, each its part, where all of them would compute the same;
+ *     else each thread executes all of it.
+ *   - A private buffer to which all threads write the same values is merged
+ *     into one for all of them: always in a shared scope, else where a
+ *     cooperative loop needs it.
+ *   - A buffer that threads share goes to shared memory, unless each thread may
+ *     access only elements of its own.
  *
- * All three rest on proof and have an answer where it fails that is always
- * right. */
+ * All three rest on proof, with a conservative answer where it fails. */
 #ifndef LOWER_THREADS_KERNEL_H
 #define LOWER_THREADS_KERNEL_H
 
@@ -30,7 +29,7 @@ typedef struct kernel_buf {
   kernel_axes around;      /* of thread loops around its allocation */
   kernel_axes merged;      /* of these, where all threads write the same */
   kernel_axes under;       /* of thread loops below it, around an access */
-  bool is_private;         /* each thread's own in the end */
+  bool is_private;         /* to a thread, in the end */
   ir_stmt within;          /* the innermost spread loop it is allocated in */
 } kernel_buf;
 
@@ -71,22 +70,22 @@ static inline bool kernel_is_warp(const ir_stmt_rec *r) {
 /* Axes of the spread thread loops around s and below `above` (0: all). */
 kernel_axes kernel_axes_around(const kernel *k, ir_stmt s, ir_stmt above);
 
-/* What is done by warps can be, in rows of IR_WARP_LANES threads, and touches
- * no fragment otherwise; else k->e says what does not fit (kernel_warp.c). */
+/* Checks that warp-collective blocks have IR_WARP_LANES lanes, and fragments no
+ * other accesses; else k->e has the refusal (kernel_warp.c). */
 bool kernel_check_warps(kernel *k);
 
 /* Finds out which loops are spread, and what becomes of each buffer but for
  * is_private (kernel_share.c). */
 void kernel_share(kernel *k);
 
-/* The axes of which it is proven that two threads that differ in them touch
- * different elements by the accesses v[0 .. n); `known`: they do not differ
- * in these (kernel_own.c). */
+/* The axes along which different threads provably access disjoint elements by
+ * v[0 .. n), given that they do not differ in the axes `known`
+ * (kernel_own.c). */
 kernel_axes kernel_owned(const kernel *k, uint32_t n,
                          const lower_access *const *v, kernel_axes known);
 
-/* Puts barriers where threads touch what others did (kernel_sync.c); body:
- * the statements of one thread are below it. */
+/* Inserts barriers between conflicting accesses of different threads
+ * (kernel_sync.c); body: the group around the code of a thread. */
 tess_status kernel_sync(kernel *k, ir_stmt body);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Does each thread touch elements of its own only?  It does where in some
- * dimension the index is c times the thread's place and a rest that spans
- * less than c.  Places that are settled already may be left out of the
- * rest. */
+ * Proves that threads access disjoint elements: in some dimension the index is
+ * c times the thread index plus a rest whose value range spans less than c.
+ * Thread indices known to be equal are left out of the rest. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "lower/threads/kernel.h"
@@ -21,7 +20,7 @@ static int64_t coef_of(const index_form *f, ir_expr atom) {
   return 0;
 }
 
-static ir_expr place(const kernel *k, unsigned axis) {
+static ir_expr thread_index(const kernel *k, unsigned axis) {
   ir_var v = k->index[IR_THREADIDX_X + axis];
   return v ? ir_ref(k->p, v) : 0;
 }
@@ -45,7 +44,7 @@ static bool rest_bounds(const kernel *k, ir_stmt at, const index_form *f,
     const ir_node *n = ir_at(k->p, f->atom[i]);
     int64_t c = f->coef[i], least, most, end = n->hi;
     for (unsigned a = 0; a < 3; a++) {
-      if (f->atom[i] != place(k, a)) continue;
+      if (f->atom[i] != thread_index(k, a)) continue;
       skip |= without >> a & 1;
       end = last_place(k, at, a);
     }
@@ -60,9 +59,10 @@ static bool rest_bounds(const kernel *k, ir_stmt at, const index_form *f,
   return true;
 }
 
-/* Dimension d of all accesses tells the place in one axis. */
-static bool tells(const kernel *k, uint32_t n, const lower_access *const *v,
-                  uint32_t d, unsigned axis, kernel_axes known) {
+/* Dimension d of all accesses determines the thread index of an axis. */
+static bool determines_thread(const kernel *k, uint32_t n,
+                              const lower_access *const *v, uint32_t d,
+                              unsigned axis, kernel_axes known) {
   const ir_program *p = k->p;
   int64_t c = 0, least = 0, most = 0, other[3] = {0};
   for (uint32_t i = 0; i < n; i++) {
@@ -71,12 +71,12 @@ static bool tells(const kernel *k, uint32_t n, const lower_access *const *v,
     f.n = arith_terms(p, p->arg.v[v[i]->idx.at + d], MAX_TERMS, f.atom, f.coef,
                       &f.constant);
     if (f.n < 0) return false;
-    if (!i) c = coef_of(&f, place(k, axis));
-    if (c < 1 || coef_of(&f, place(k, axis)) != c) return false;
+    if (!i) c = coef_of(&f, thread_index(k, axis));
+    if (c < 1 || coef_of(&f, thread_index(k, axis)) != c) return false;
     for (unsigned a = 0; a < 3; a++) {
-      if (!(known >> a & 1) || !place(k, a)) continue;
-      if (!i) other[a] = coef_of(&f, place(k, a));
-      if (coef_of(&f, place(k, a)) != other[a]) return false;
+      if (!(known >> a & 1) || !thread_index(k, a)) continue;
+      if (!i) other[a] = coef_of(&f, thread_index(k, a));
+      if (coef_of(&f, thread_index(k, a)) != other[a]) return false;
     }
     if (!rest_bounds(k, v[i]->at, &f, (kernel_axes)(known | 1u << axis), &lo,
                      &hi))
@@ -97,7 +97,7 @@ kernel_axes kernel_owned(const kernel *k, uint32_t n,
     more = false;
     for (unsigned a = 0; a < 3; a++)
       for (uint32_t d = 0; d < v[0]->idx.n && !(known >> a & 1); d++)
-        if (tells(k, n, v, d, a, known)) {
+        if (determines_thread(k, n, v, d, a, known)) {
           known |= (kernel_axes)(1u << a);
           more = true;
         }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which thread loops the threads run together, and which buffers they share.
- *
- * It is assumed that all loops and buffers may be shared, and what does not
- * bear that out is taken away until nothing changes. */
+ * Decides which thread loops are cooperative and which private buffers merge: a
+ * greatest fixed point, which assumes that all are and drops those for which
+ * that does not hold, until nothing changes. */
 #include "ir/edit.h"
 #include "ir/query.h"
 #include "lower/threads/kernel.h"
@@ -18,7 +17,7 @@ kernel_axes kernel_axes_around(const kernel *k, ir_stmt s, ir_stmt above) {
 }
 
 /* The outermost spread loop of the axis around s, 0: none. */
-static ir_stmt outermost(const kernel *k, ir_stmt s, kernel_axes axis) {
+static ir_stmt outermost_of_axis(const kernel *k, ir_stmt s, kernel_axes axis) {
   ir_stmt found = 0;
   for (; s != k->top; s = ir_st(k->p, s)->parent) {
     ir_stmt up = ir_st(k->p, s)->parent;
@@ -29,10 +28,10 @@ static ir_stmt outermost(const kernel *k, ir_stmt s, kernel_axes axis) {
   return found;
 }
 
-/* ---- the same in all threads -------------------------------------------- */
+/* ---- uniformity across threads ------------------------------------------ */
 
-/* Whether something is the same in all threads of an axis, whatever the
- * loops of that axis around `from` are at. */
+/* Is something uniform across the threads of an axis: independent of the loops
+ * of that axis around `from`? */
 typedef struct question {
   const kernel *k;
   ir_stmt from;
@@ -41,22 +40,22 @@ typedef struct question {
   bool same;
 } question;
 
-static bool contents_same(const kernel *k, ir_buf b, ir_stmt from,
-                          kernel_axes axis, unsigned depth);
+static bool is_content_uniform(const kernel *k, ir_buf b, ir_stmt from,
+                               kernel_axes axis, unsigned depth);
 
 static bool is_of_axis(const question *q, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(q->k->p, s);
   return kernel_is_thread(r) && q->k->spread[s] && kernel_axis(r) == q->axis;
 }
 
-/* A load is, when the buffer is not each thread's own, or is one for all. */
-static bool load_same(const question *q, ir_buf b) {
+/* A load is, from a buffer that is shared or merged. */
+static bool is_load_uniform(const question *q, ir_buf b) {
   const kernel *k = q->k;
   const kernel_buf *x = &k->buf[b];
   if (!x->alloc || !(x->around & q->axis)) return true;
   if (x->merged & q->axis) return true;
   return ir_is_ancestor(k->p, q->from, x->alloc) && q->depth &&
-         contents_same(k, b, q->from, q->axis, q->depth - 1);
+         is_content_uniform(k, b, q->from, q->axis, q->depth - 1);
 }
 
 static void ask_node(const ir_program *p, ir_expr e, void *ud) {
@@ -68,47 +67,48 @@ static void ask_node(const ir_program *p, ir_expr e, void *ud) {
         by != q->from && ir_is_ancestor(p, by, q->from))
       q->same = false;
   } else if (n->op == IR_LOAD && q->same) {
-    q->same = load_same(q, n->a);
+    q->same = is_load_uniform(q, n->a);
   }
 }
 
-static bool expr_same(question *q, ir_expr e) {
+static bool is_expr_uniform(question *q, ir_expr e) {
   if (e && q->same) ir_visit(q->k->p, q->k->scratch, e, ask_node, q);
   return q->same;
 }
 
-static bool head_same(question *q, ir_stmt s) {
+static bool is_head_uniform(question *q, ir_stmt s) {
   const ir_program *p = q->k->p;
   const ir_stmt_rec r = *ir_st(p, s);
   switch ((ir_kind)r.kind) {
-  case IR_LOOP: return expr_same(q, r.lo) && expr_same(q, r.extent);
+  case IR_LOOP: return is_expr_uniform(q, r.lo) && is_expr_uniform(q, r.extent);
   case IR_STORE:
     for (uint32_t i = 0; i < r.idx.n; i++)
-      if (!expr_same(q, p->arg.v[r.idx.at + i])) return false;
-    return expr_same(q, r.value) && expr_same(q, r.mask);
-  case IR_IF: return expr_same(q, r.cond);
-  case IR_LET: return expr_same(q, r.let_value);
+      if (!is_expr_uniform(q, p->arg.v[r.idx.at + i])) return false;
+    return is_expr_uniform(q, r.value) && is_expr_uniform(q, r.mask);
+  case IR_IF: return is_expr_uniform(q, r.cond);
+  case IR_LET: return is_expr_uniform(q, r.let_value);
   default: return true;
   }
 }
 
 /* The statement and all that decides whether it runs, up to the outermost
  * loop of the axis. */
-static bool run_same(const kernel *k, ir_stmt s, ir_stmt from, kernel_axes axis,
-                     unsigned depth) {
+static bool is_run_uniform(const kernel *k, ir_stmt s, ir_stmt from,
+                           kernel_axes axis, unsigned depth) {
   question q = {k, from, axis, depth, true};
-  ir_stmt top = outermost(k, from, axis);
-  if (!head_same(&q, s)) return false;
+  ir_stmt top = outermost_of_axis(k, from, axis);
+  if (!is_head_uniform(&q, s)) return false;
   for (s = ir_st(k->p, s)->parent; s != top; s = ir_st(k->p, s)->parent)
-    if (!head_same(&q, s)) return false;
+    if (!is_head_uniform(&q, s)) return false;
   return true;
 }
 
-static bool contents_same(const kernel *k, ir_buf b, ir_stmt from,
-                          kernel_axes axis, unsigned depth) {
+static bool is_content_uniform(const kernel *k, ir_buf b, ir_stmt from,
+                               kernel_axes axis, unsigned depth) {
   for (uint32_t i = 0; i < k->access.n; i++) {
     const lower_access *a = &k->access.v[i];
-    if (a->buf == b && a->writes && !run_same(k, a->at, from, axis, depth))
+    if (a->buf == b && a->writes &&
+        !is_run_uniform(k, a->at, from, axis, depth))
       return false;
   }
   return true;
@@ -118,14 +118,14 @@ static bool contents_same(const kernel *k, ir_buf b, ir_stmt from,
 
 enum { DEPTH = 4 };
 
-/* What a spread loop below others of its axis touches is all threads', or
- * inside of it, and what it reads and writes does not depend on those others:
- * nor where, which is why what it only keeps for itself is asked, too. */
+/* An access in a spread loop nested in others of its axis is to a shared or
+ * merged buffer, or to one allocated in it, and its indices and values do not
+ * depend on the outer loops; neither do those of buffers allocated in it. */
 static bool access_together(const kernel *k, ir_stmt loop, ir_stmt outer,
                             const lower_access *a) {
   const kernel_buf *x = &k->buf[a->buf];
   kernel_axes axis = kernel_axis(ir_st(k->p, loop));
-  if (!run_same(k, a->at, loop, axis, DEPTH)) return false;
+  if (!is_run_uniform(k, a->at, loop, axis, DEPTH)) return false;
   if (x->alloc && ir_is_ancestor(k->p, loop, x->alloc)) return true;
   if (!x->alloc || !ir_is_ancestor(k->p, outer, x->alloc)) return !a->writes;
   return x->merged & axis;
@@ -142,8 +142,9 @@ static bool is_plain(const ir_program *p, ir_stmt loop) {
 static bool may_cooperate(const kernel *k, ir_stmt loop) {
   const ir_program *p = k->p;
   kernel_axes axis = kernel_axis(ir_st(p, loop));
-  ir_stmt outer = outermost(k, loop, axis);
-  if (!run_same(k, loop, loop, axis, DEPTH) || !is_plain(p, loop)) return false;
+  ir_stmt outer = outermost_of_axis(k, loop, axis);
+  if (!is_run_uniform(k, loop, loop, axis, DEPTH) || !is_plain(p, loop))
+    return false;
   for (uint32_t i = 0; i < k->access.n; i++)
     if (ir_is_ancestor(p, loop, k->access.v[i].at) &&
         !access_together(k, loop, outer, &k->access.v[i]))
@@ -153,12 +154,12 @@ static bool may_cooperate(const kernel *k, ir_stmt loop) {
 
 /* ---- until nothing changes ---------------------------------------------- */
 
-static bool check_loops(kernel *k) {
+static bool check_cooperation(kernel *k) {
   bool changed = false;
   for (ir_stmt s = k->top; s; s = ir_next(k->p, s, k->top)) {
     const ir_stmt_rec *r = ir_st(k->p, s);
     if (!kernel_is_thread(r) || !k->spread[s] || !kernel_axis(r) ||
-        !outermost(k, s, kernel_axis(r)) || may_cooperate(k, s))
+        !outermost_of_axis(k, s, kernel_axis(r)) || may_cooperate(k, s))
       continue;
     k->spread[s] = false;
     changed = true;
@@ -175,7 +176,7 @@ static bool check_buffers(kernel *k) {
     kernel_axes keep = x->merged & x->around;
     for (unsigned i = 0; i < 3; i++)
       if ((keep >> i & 1) &&
-          !contents_same(k, b, x->alloc, (kernel_axes)(1u << i), DEPTH))
+          !is_content_uniform(k, b, x->alloc, (kernel_axes)(1u << i), DEPTH))
         keep &= (kernel_axes) ~(1u << i);
     changed |= keep != x->merged;
     x->merged = keep;
@@ -183,7 +184,8 @@ static bool check_buffers(kernel *k) {
   return changed;
 }
 
-/* A loop of the grid below one of its axis: each block of threads runs it. */
+/* A grid loop nested in one of its axis: each block of threads runs all of
+ * it. */
 static bool grid_is_taken(const kernel *k, ir_stmt loop) {
   for (ir_stmt s = loop; s != k->top;) {
     s = ir_st(k->p, s)->parent;
@@ -199,8 +201,8 @@ static bool is_shared(const ir_program *p, ir_buf b) {
          p->buf.v[b].scope == IR_SCOPE_SHARED_DYN;
 }
 
-/* Of what is merged, that which has to be. */
-static void settle(kernel *k, ir_buf b) {
+/* Keeps merged only what has to be. */
+static void drop_needless_merges(kernel *k, ir_buf b) {
   kernel_buf *x = &k->buf[b];
   kernel_axes below = 0;
   for (uint32_t i = 0; i < k->access.n; i++)
@@ -222,9 +224,9 @@ void kernel_share(kernel *k) {
   }
   check_buffers(k);
   for (bool more = true; more;) {
-    more = check_loops(k);
+    more = check_cooperation(k);
     more = check_buffers(k) || more;
   }
   for (ir_buf b = 1; b < p->buf.n; b++)
-    if (k->buf[b].alloc) settle(k, b);
+    if (k->buf[b].alloc) drop_needless_merges(k, b);
 }

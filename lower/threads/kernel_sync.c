@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Barriers where threads of a block touch what others did.
+ * Inserts barriers between conflicting accesses of the threads of a block.
  *
- * The code of one thread is walked in order, with the set of accesses since
- * the last barrier; before a statement with an access that meets one of them
- * in another thread goes a barrier.  The body of a loop is walked again with
- * what its last iteration leaves, until nothing is added.
+ * Forward dataflow over the code of a thread with the set of accesses since
+ * the last barrier; a barrier goes before a statement with an access that
+ * conflicts with one of them in another thread.  Loop bodies are iterated to a
+ * fixed point with the accesses that reach the next iteration.
  *
- * Two accesses do not meet where the elements tell the thread, where both are
- * one thread's, or where both are of one run of a thread loop: its
- * iterations are free of each other.  What is in another loop of the axis
- * below it is other threads' to do; and so are the conditions, bounds and
- * values that threads look at for which the loop has no iteration.  Lanes of
- * a warp wait for each other before and after what they do together. */
+ * Two accesses do not conflict where their indices determine the thread, where
+ * both are by one thread, or in one execution of a thread loop, whose
+ * iterations are independent.  A nested loop of the same axis is distributed
+ * anew, so that other threads run it; and threads without an iteration still
+ * evaluate conditions, bounds and values.  Warp-collective code synchronizes
+ * the lanes of its warp before and after. */
 #include "ir/arith/arith.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -19,32 +19,32 @@
 
 enum { MAX_INPUTS = 24 };
 
-typedef struct meeting {
+typedef struct sync_access {
   lower_access a;
-  kernel_axes pinned; /* axes in which only one place does it */
-  bool together;      /* a warp does it, its lanes waiting around it */
+  kernel_axes pinned; /* axes along which only one thread executes it */
+  bool together;      /* warp-collective, which synchronizes the lanes */
   ir_stmt unit[3];    /* the innermost thread loop of the axis around it, in
                        * the buffer's life, if a thread does it in its
                        * iteration only; 0: none */
-} meeting;
+} sync_access;
 
 /* Accesses since the last barrier.  `loop`: in an earlier iteration of that
  * loop, the outermost such; 0: in the same ones. */
-typedef struct waiting {
+typedef struct pending {
   bool is;
   ir_stmt loop;
-} waiting;
+} pending;
 
 typedef struct sync {
   kernel *k;
   uint32_t n;
-  meeting *m;
+  sync_access *m;
   bool *varies; /* variable -> is not the same in all threads */
 } sync;
 
 /* ---- accesses ----------------------------------------------------------- */
 
-/* How many places of an axis the condition lets through at most. */
+/* How many threads of an axis satisfy the condition at most. */
 static int64_t places_of(const kernel *k, const ir_node *c, unsigned axis) {
   const ir_program *p = k->p;
   int64_t most = k->extent[IR_THREADIDX_X + axis], n;
@@ -60,7 +60,7 @@ static int64_t places_of(const kernel *k, const ir_node *c, unsigned axis) {
              : most;
 }
 
-/* Of each axis, the first so many places come to s, by the conditions around
+/* How many threads of each axis, the first ones, reach s by the guards around
  * it. */
 static void find_places(const kernel *k, ir_stmt s, ir_stmt body,
                         int64_t places[3]) {
@@ -91,7 +91,7 @@ static bool was_around(const kernel *k, ir_stmt outer, ir_stmt s) {
   return s == outer;
 }
 
-static void find_units(const kernel *k, meeting *m, ir_stmt body) {
+static void find_units(const kernel *k, sync_access *m, ir_stmt body) {
   int64_t places[3];
   find_places(k, m->a.at, body, places);
   const kernel_buf *x = m->a.buf < k->nbuf ? &k->buf[m->a.buf] : NULL;
@@ -108,20 +108,20 @@ static void find_units(const kernel *k, meeting *m, ir_stmt body) {
     m->together = kernel_is_warp(ir_st(k->p, s));
 }
 
-static void find_meetings(sync *y, ir_stmt body) {
+static void find_sync_accesses(sync *y, ir_stmt body) {
   kernel *k = y->k;
   lower_accesses all = lower_find_accesses(k->p, k->scratch, body);
   y->m = arena_zalloc(k->scratch, (all.n + 1) * sizeof *y->m);
   for (uint32_t i = 0; i < all.n; i++) {
     ir_buf b = all.v[i].buf;
     if (b < k->nbuf && k->buf[b].is_private) continue;
-    meeting *m = &y->m[y->n++];
+    sync_access *m = &y->m[y->n++];
     m->a = all.v[i];
     find_units(k, m, body);
   }
 }
 
-/* ---- do they meet? ------------------------------------------------------ */
+/* ---- conflicts ---------------------------------------------------------- */
 
 static bool same_indices(const ir_program *p, const lower_access *a,
                          const lower_access *b) {
@@ -136,10 +136,11 @@ static ir_stmt next_loop(const ir_program *p, ir_stmt s) {
   return s;
 }
 
-/* The dimensions that speak of the n loops or of the thread, and not of the
- * other loops up to `all`, tell which iteration and thread it is. */
-static bool dims_tell(const sync *y, const lower_access *a, uint32_t n,
-                      uint32_t all, const ir_var *loops) {
+/* The dimensions that use the n loops or the thread index, and not the other
+ * loops up to `all`, determine iteration and thread. */
+static bool dims_determine_thread(const sync *y, const lower_access *a,
+                                  uint32_t n, uint32_t all,
+                                  const ir_var *loops) {
   const kernel *k = y->k;
   ir_program *p = k->p;
   ir_var in[MAX_INPUTS];
@@ -163,10 +164,10 @@ static bool dims_tell(const sync *y, const lower_access *a, uint32_t n,
                       out, lo, extent, 0);
 }
 
-/* In loops that are the same for both, the innermost of them up to `loop`,
- * an element is that of one thread. */
-static bool tell_apart(const sync *y, const lower_access *a,
-                       const lower_access *b, ir_stmt loop) {
+/* Within the common loops, from the innermost up to `loop`, an element is
+ * accessed by one thread only. */
+static bool indices_determine_thread(const sync *y, const lower_access *a,
+                                     const lower_access *b, ir_stmt loop) {
   const ir_program *p = y->k->p;
   ir_stmt s = next_loop(p, a->at);
   ir_var loops[MAX_INPUTS];
@@ -179,15 +180,15 @@ static bool tell_apart(const sync *y, const lower_access *a,
     loops[n++] = ir_st(p, s)->var;
   }
   arena_mark mark = arena_get_mark(y->k->scratch);
-  bool told = false;
-  for (uint32_t some = n + 1; some-- > 0 && !told;)
-    told = dims_tell(y, a, some, n, loops);
+  bool found = false;
+  for (uint32_t some = n + 1; some-- > 0 && !found;)
+    found = dims_determine_thread(y, a, some, n, loops);
   arena_reset_to(y->k->scratch, mark);
-  return told;
+  return found;
 }
 
-static bool meet(const sync *y, const meeting *a, const meeting *b,
-                 ir_stmt loop) {
+static bool accesses_conflict(const sync *y, const sync_access *a,
+                              const sync_access *b, ir_stmt loop) {
   const kernel *k = y->k;
   if (a->a.buf != b->a.buf || !(a->a.writes || b->a.writes)) return false;
   kernel_axes known = a->pinned & b->pinned;
@@ -198,18 +199,19 @@ static bool meet(const sync *y, const meeting *a, const meeting *b,
       known |= (kernel_axes)(1u << i);
   const lower_access *v[2] = {&a->a, &b->a};
   return kernel_owned(k, 2, v, known) != 7 &&
-         !tell_apart(y, &a->a, &b->a, loop);
+         !indices_determine_thread(y, &a->a, &b->a, loop);
 }
 
 static bool is_in(const sync *y, uint32_t i, ir_stmt s) {
   return ir_is_ancestor(y->k->p, s, y->m[i].a.at);
 }
 
-/* Something that waits meets something in s. */
-static bool must_wait(const sync *y, const waiting *w, ir_stmt s) {
+/* A pending access conflicts with one in s. */
+static bool needs_barrier(const sync *y, const pending *w, ir_stmt s) {
   for (uint32_t i = 0; i < y->n; i++)
     for (uint32_t j = 0; w[i].is && j < y->n; j++)
-      if (is_in(y, j, s) && meet(y, &y->m[i], &y->m[j], w[i].loop)) return true;
+      if (is_in(y, j, s) && accesses_conflict(y, &y->m[i], &y->m[j], w[i].loop))
+        return true;
   return false;
 }
 
@@ -221,33 +223,33 @@ static ir_stmt loop_around(const ir_program *p, ir_stmt a, ir_stmt b,
   return ir_is_loop(p, a) ? a : 0;
 }
 
-/* Two threads meet inside of s. */
-static const meeting *meets_inside(const sync *y, ir_stmt s) {
+/* Accesses of two threads conflict within s. */
+static const sync_access *find_conflict_inside(const sync *y, ir_stmt s) {
   for (uint32_t i = 0; i < y->n; i++)
     for (uint32_t j = 0; is_in(y, i, s) && j < y->n; j++) {
-      const meeting *a = &y->m[i], *b = &y->m[j];
+      const sync_access *a = &y->m[i], *b = &y->m[j];
       if (!is_in(y, j, s)) continue;
       ir_stmt loop = loop_around(y->k->p, a->a.at, b->a.at, s);
-      if (a->a.at != b->a.at && meet(y, a, b, 0)) return a;
+      if (a->a.at != b->a.at && accesses_conflict(y, a, b, 0)) return a;
       for (; loop;
            loop = loop == s ? 0
                             : loop_around(y->k->p, ir_st(y->k->p, loop)->parent,
                                           b->a.at, s))
-        if (meet(y, a, b, loop)) return a;
+        if (accesses_conflict(y, a, b, loop)) return a;
     }
   return NULL;
 }
 
-/* ---- what threads have in common ---------------------------------------- */
+/* ---- uniform control flow ----------------------------------------------- */
 
 typedef struct variation {
   const sync *y;
   bool varies;
 } variation;
 
-static bool varies(const sync *y, ir_expr e);
+static bool sync_varies(const sync *y, ir_expr e);
 
-static void look_at(const ir_program *p, ir_expr e, void *ud) {
+static void note_sync_variation(const ir_program *p, ir_expr e, void *ud) {
   variation *v = ud;
   const kernel *k = v->y->k;
   const ir_node *n = ir_at(p, e);
@@ -255,31 +257,31 @@ static void look_at(const ir_program *p, ir_expr e, void *ud) {
   if (n->op == IR_LOAD) v->varies |= n->a < k->nbuf && k->buf[n->a].is_private;
 }
 
-static bool varies(const sync *y, ir_expr e) {
+static bool sync_varies(const sync *y, ir_expr e) {
   variation v = {y, false};
-  ir_visit(y->k->p, y->k->scratch, e, look_at, &v);
+  ir_visit(y->k->p, y->k->scratch, e, note_sync_variation, &v);
   return v.varies;
 }
 
-/* All threads take the same way through s, or it has only one. */
+/* Is the control flow of s uniform across threads? */
 static bool is_common(sync *y, ir_stmt s) {
   const ir_stmt_rec r = *ir_st(y->k->p, s);
   switch ((ir_kind)r.kind) {
   case IR_LOOP:
     return (r.loop_kind == IR_SERIAL || r.loop_kind == IR_UNROLLED) &&
-           !varies(y, r.lo) && !varies(y, r.extent);
-  case IR_IF: return !varies(y, r.cond);
-  case IR_LET: y->varies[r.let_var] = varies(y, r.let_value); return true;
+           !sync_varies(y, r.lo) && !sync_varies(y, r.extent);
+  case IR_IF: return !sync_varies(y, r.cond);
+  case IR_LET: y->varies[r.let_var] = sync_varies(y, r.let_value); return true;
   case IR_ALLOCATE: return true;
   default: return false;
   }
 }
 
-/* ---- conditions go inwards ---------------------------------------------- */
+/* ---- sinking guards ----------------------------------------------------- */
 
 /* `if c: { a; b }` becomes `if c: a; if c: b`, and `if c: for i: a` becomes
  * `for i: if c: a`; false: it cannot. */
-static bool push_in(sync *y, ir_stmt s) {
+static bool sink_guard(sync *y, ir_stmt s) {
   ir_program *p = y->k->p;
   const ir_stmt_rec r = *ir_st(p, s);
   if (r.kind != IR_IF || r.alt || ir_at(p, r.cond)->has_load) return false;
@@ -303,18 +305,18 @@ static bool push_in(sync *y, ir_stmt s) {
 
 /* ---- the walk ----------------------------------------------------------- */
 
-static waiting *copy(const sync *y, const waiting *w) {
-  waiting *v = arena_array(y->k->scratch, waiting, y->n + 1);
+static pending *copy_pending(const sync *y, const pending *w) {
+  pending *v = arena_array(y->k->scratch, pending, y->n + 1);
   if (y->n) memcpy(v, w, y->n * sizeof *v);
   return v;
 }
 
-/* Loop a stands around b, or b is none. */
+/* Loop a encloses b, or b is none. */
 static bool is_outer(const sync *y, ir_stmt a, ir_stmt b) {
   return !b || (a && a != b && ir_is_ancestor(y->k->p, a, b));
 }
 
-static bool join(const sync *y, waiting *into, const waiting *w) {
+static bool join_pending(const sync *y, pending *into, const pending *w) {
   bool changed = false;
   for (uint32_t i = 0; i < y->n; i++) {
     if (!w[i].is || (into[i].is && (w[i].loop == into[i].loop ||
@@ -326,51 +328,51 @@ static bool join(const sync *y, waiting *into, const waiting *w) {
   return changed;
 }
 
-static void touch(const sync *y, waiting *w, ir_stmt s, bool below) {
+static void add_pending(const sync *y, pending *w, ir_stmt s, bool below) {
   for (uint32_t i = 0; i < y->n; i++)
     if ((below ? is_in(y, i, s) : y->m[i].a.at == s) && !w[i].is)
-      w[i] = (waiting){true, 0};
+      w[i] = (pending){true, 0};
 }
 
-static bool walk_list(sync *y, ir_stmt first, waiting *w);
+static bool walk_list(sync *y, ir_stmt first, pending *w);
 
-/* What the loop's iterations leave each other, and what comes after it. */
-static bool walk_loop(sync *y, ir_stmt s, waiting *w) {
+/* The fixed point over the loop's iterations, and what is pending after it. */
+static bool walk_loop(sync *y, ir_stmt s, pending *w) {
   const ir_program *p = y->k->p;
-  waiting *in = copy(y, w), *out = in;
+  pending *in = copy_pending(y, w), *out = in;
   bool once = ir_is_const(p, ir_st(p, s)->extent, 1);
   for (bool more = true; more;) {
-    out = copy(y, in);
+    out = copy_pending(y, in);
     if (!walk_list(y, ir_st(p, s)->body, out)) return false;
     if (once) break;
-    waiting *carried = copy(y, out);
+    pending *carried = copy_pending(y, out);
     for (uint32_t i = 0; i < y->n; i++)
       if (carried[i].is && is_in(y, i, s) && is_outer(y, s, carried[i].loop))
         carried[i].loop = s;
-    more = join(y, in, carried);
+    more = join_pending(y, in, carried);
   }
   for (uint32_t i = 0; i < y->n; i++)
     if (out[i].loop == s || is_outer(y, s, out[i].loop)) out[i].loop = 0;
   if (ir_at(p, ir_st(p, s)->extent)->lo >= 1)
     memcpy(w, out, y->n * sizeof *w);
   else
-    join(y, w, out);
+    join_pending(y, w, out);
   return true;
 }
 
-static bool walk_if(sync *y, ir_stmt s, waiting *w) {
+static bool walk_if(sync *y, ir_stmt s, pending *w) {
   const ir_program *p = y->k->p;
-  waiting *no = copy(y, w);
+  pending *no = copy_pending(y, w);
   if (!walk_list(y, ir_st(p, s)->body, w) ||
       !walk_list(y, ir_st(p, s)->alt, no))
     return false;
-  join(y, w, no);
+  join_pending(y, w, no);
   return true;
 }
 
-static bool walk_common(sync *y, ir_stmt s, waiting *w) {
+static bool walk_common(sync *y, ir_stmt s, pending *w) {
   const ir_program *p = y->k->p;
-  touch(y, w, s, false);
+  add_pending(y, w, s, false);
   switch ((ir_kind)ir_st(p, s)->kind) {
   case IR_LOOP: return walk_loop(y, s, w);
   case IR_IF: return walk_if(y, s, w);
@@ -383,16 +385,16 @@ static bool is_wait(const ir_program *p, ir_stmt s) {
          ir_at(p, ir_st(p, s)->eval)->a == IR_FN_ASYNC_WAIT;
 }
 
-static bool refuse(sync *y, const meeting *m) {
+static bool refuse_divergent(sync *y, const sync_access *m) {
   const ir_program *p = y->k->p;
   err_set(y->k->e, TESS_UNSUPPORTED,
-          "threads meet at %s where not all of "
-          "them come, so that no barrier can part them",
+          "accesses of different threads to %s conflict in divergent "
+          "control flow, where no barrier can separate them",
           ir_text(p, p->buf.v[m->a.buf].name));
   return false;
 }
 
-static bool walk_list(sync *y, ir_stmt first, waiting *w) {
+static bool walk_list(sync *y, ir_stmt first, pending *w) {
   ir_program *p = y->k->p;
   for (ir_stmt s = first; s;) {
     if (ir_st(p, s)->kind == IR_BARRIER) {
@@ -401,17 +403,17 @@ static bool walk_list(sync *y, ir_stmt first, waiting *w) {
       continue;
     }
     bool common = is_common(y, s);
-    const meeting *m = common ? NULL : meets_inside(y, s);
+    const sync_access *m = common ? NULL : find_conflict_inside(y, s);
     if (m) {
       ir_stmt up = ir_st(p, s)->parent, prev = ir_st(p, s)->prev;
       bool alt = ir_st(p, s)->in_alt;
-      if (!push_in(y, s)) return refuse(y, m);
+      if (!sink_guard(y, s)) return refuse_divergent(y, m);
       s = prev  ? ir_st(p, prev)->next
           : alt ? ir_st(p, up)->alt
                 : ir_st(p, up)->body;
       continue;
     }
-    /* What a thread waited for the others see behind a barrier. */
+    /* Other threads see what was waited for after a barrier. */
     if (ir_st(p, s)->kind == IR_EVALUATE && is_wait(p, s)) {
       ir_stmt next = ir_st(p, s)->next;
       if (!next || ir_st(p, next)->kind != IR_BARRIER)
@@ -419,12 +421,12 @@ static bool walk_list(sync *y, ir_stmt first, waiting *w) {
       s = ir_st(p, s)->next;
       continue;
     }
-    if (must_wait(y, w, s)) {
+    if (needs_barrier(y, w, s)) {
       ir_insert_before(p, s, ir_barrier_new(p, IR_SCOPE_SHARED));
       memset(w, 0, y->n * sizeof *w);
     }
     if (!common)
-      touch(y, w, s, true);
+      add_pending(y, w, s, true);
     else if (!walk_common(y, s, w))
       return false;
     s = ir_st(p, s)->next;
@@ -434,11 +436,11 @@ static bool walk_list(sync *y, ir_stmt first, waiting *w) {
 
 tess_status kernel_sync(kernel *k, ir_stmt body) {
   sync y = {.k = k};
-  find_meetings(&y, body);
+  find_sync_accesses(&y, body);
   y.varies = arena_zalloc(k->scratch, k->p->var.n * sizeof *y.varies);
   for (unsigned a = 0; a < 3; a++)
     if (k->extent[IR_THREADIDX_X + a] > 1)
       y.varies[k->index[IR_THREADIDX_X + a]] = true;
-  waiting *w = arena_zalloc(k->scratch, (y.n + 1) * sizeof *w);
+  pending *w = arena_zalloc(k->scratch, (y.n + 1) * sizeof *w);
   return walk_list(&y, ir_st(k->p, body)->body, w) ? TESS_OK : k->e->code;
 }

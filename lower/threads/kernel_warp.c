@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether what warps do together can be done so: the lanes of a warp are the
- * places of threadIdx.x, IR_WARP_LANES of them, and fragments are touched in
- * no other way. */
+ * Legality of warp-collective code: the lanes of a warp are the threads of
+ * threadIdx.x, IR_WARP_LANES of them, and only such code may access
+ * fragments. */
 #include "lower/threads/kernel.h"
 
 static bool refuse(kernel *k, const char *what, const char *name) {

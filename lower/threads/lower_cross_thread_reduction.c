@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions whose iterations are spread over threads: each thread reduces
- * its part, and one of them what all have found.
+ * Lowers cross-thread reductions (reduce loops bound to threadIdx) to two
+ * stages: each thread reduces its part to a partial result in shared memory,
+ * and one thread reduces the partial results.
  *
  *     for t in threadIdx.x: for k: C[i] = C[i] + A[i, k, t]
  * becomes
  *     for t in threadIdx.x: P[t, i] = 0
  *     for t in threadIdx.x: for k: P[t, i] = P[t, i] + A[i, k, t]
  *     for t: C[i] = C[i] + P[t, i]
- * A reducer of several values has parts of each. */
+ * A reducer of several values has partial results of each. */
 #include "lower/threads/cross_thread.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -18,7 +19,7 @@ bool lower_cross_refuse(cross *x, const char *why) {
   return false;
 }
 
-/* ---- what it is made of ------------------------------------------------- */
+/* ---- analysis ----------------------------------------------------------- */
 
 bool lower_cross_drives(const ir_program *p, ir_stmt loop, ir_stmt block,
                         bool reduce) {
@@ -34,7 +35,7 @@ bool lower_is_cross(const ir_program *p, ir_stmt loop, ir_stmt block) {
   const ir_stmt_rec *r = ir_st(p, loop);
   return r->kind == IR_LOOP && r->loop_kind == IR_THREAD &&
          r->thread >= IR_THREADIDX_X && r->thread <= IR_THREADIDX_Z &&
-         !ir_is_const(p, r->extent, 1) && /* one thread shares with nobody */
+         !ir_is_const(p, r->extent, 1) && /* else nothing is shared */
          lower_cross_drives(p, loop, block, true);
 }
 
@@ -51,8 +52,7 @@ static bool find_loops(cross *x) {
   for (ir_stmt s = ir_st(p, x->block)->parent; s != x->scope;
        s = ir_st(p, s)->parent, n++)
     if (!ir_is_loop(p, s) || n == MAX_LOOPS)
-      return lower_cross_refuse(x,
-                                "other statements than loops stand around it");
+      return lower_cross_refuse(x, "statements other than loops enclose it");
   x->n = n;
   for (ir_stmt s = x->block; n;) x->loop[--n] = s = ir_st(p, s)->parent;
   x->first = x->n;
@@ -63,7 +63,7 @@ static bool find_loops(cross *x) {
                                                            : STEP;
     if (reduces && lower_cross_drives(p, x->loop[i], x->block, false))
       return lower_cross_refuse(x,
-                                "a loop drives iters that reduce and others");
+                                "a loop drives both reduce and spatial iters");
     if (reduces && x->first == x->n) x->first = i;
     const ir_stmt_rec *r = ir_st(p, x->loop[i]);
     if (x->role[i] == THREAD &&
@@ -74,7 +74,7 @@ static bool find_loops(cross *x) {
   return true;
 }
 
-/* Does e speak of an iter that reduces? */
+/* Does e use a reduce iter? */
 static bool is_reduced(const cross *x, ir_expr e) {
   const ir_program *p = x->p;
   ir_span it = ir_blk(p, x->block)->iters;
@@ -97,8 +97,8 @@ static bool find_region(cross *x, ir_buf b, ir_region *out) {
     if (!ir_is_const(p, ir_region_extent(p, *out, d), 1))
       return lower_cross_refuse(x, "it writes more than one element at a time");
     if (is_reduced(x, ir_region_min(p, *out, d)))
-      return lower_cross_refuse(x,
-                                "what is reduced over tells where it writes");
+      return lower_cross_refuse(x, "the element that it writes depends on a "
+                                   "reduce iter");
   }
   return ir_ndim(p, b) + x->n <= MAX_DIMS ||
          lower_cross_refuse(x, "its result has too many dimensions");
@@ -135,7 +135,7 @@ static bool loads_result(const cross *x, ir_expr e) {
   return false;
 }
 
-/* Does a result say whether, or how often, what is below the statement runs? */
+/* Does control flow in the statement depend on a result? */
 static bool decides_by_result(const cross *x, ir_stmt s) {
   const ir_stmt_rec *r = ir_st(x->p, s);
   switch ((ir_kind)r->kind) {
@@ -147,28 +147,31 @@ static bool decides_by_result(const cross *x, ir_stmt s) {
   }
 }
 
-/* Nobody else looks at the results before the loops are done. */
+/* The results have no other readers or writers within the loops. */
 static bool is_alone(cross *x) {
   const ir_program *p = x->p;
   for (ir_stmt s = x->top; s; s = ir_next(p, s, x->top)) {
     const ir_stmt_rec *r = ir_st(p, s);
     if (r->kind == IR_LET && !ir_is_ancestor(p, x->block, s) &&
         loads_result(x, r->let_value))
-      return lower_cross_refuse(x, "its result is used before it is whole");
+      return lower_cross_refuse(x, "its result is accessed before the "
+                                   "reduction is complete");
     if (decides_by_result(x, s))
       return lower_cross_refuse(
-          x, "its result decides what runs before it is whole");
+          x, "control flow depends on its result before the reduction is "
+             "complete");
     if (!ir_is_block(p, s) || s == x->block) continue;
     ir_span part[2] = {ir_blk(p, s)->reads, ir_blk(p, s)->writes};
     for (int k = 0; k < 2; k++)
       for (uint32_t i = part[k].at; i < part[k].at + part[k].n; i++)
         if (is_result(x, p->region.v[i].buf))
-          return lower_cross_refuse(x, "its result is used before it is whole");
+          return lower_cross_refuse(x, "its result is accessed before the "
+                                       "reduction is complete");
   }
   return true;
 }
 
-/* ---- the parts ---------------------------------------------------------- */
+/* ---- partial results ---------------------------------------------------- */
 
 static void make_part(cross *x, uint32_t k) {
   ir_program *p = x->p;
@@ -187,7 +190,7 @@ static void make_part(cross *x, uint32_t k) {
 }
 
 /* A copy of a loop, inside of *at; the variable in `sub` becomes its own. */
-static void open_loop(cross *x, uint32_t i, bool spread, ir_subst *sub,
+static void copy_loop(cross *x, uint32_t i, bool spread, ir_subst *sub,
                       ir_stmt *at) {
   ir_program *p = x->p;
   const ir_stmt_rec r = *ir_st(p, x->loop[i]);
@@ -228,8 +231,8 @@ static ir_expr *part_index(cross *x, uint32_t nthread, const ir_iter *thread,
   return out;
 }
 
-/* A block beside the loops, over copies of those of them that do not reduce
- * and, spread or not, of those that are threads. */
+/* A block beside the loops, over copies of the spatial loops and, bound to
+ * threads or serial, of the thread loops. */
 typedef struct beside {
   ir_stmt top, block;
   ir_subst iters; /* iters of the old block to its own */
@@ -249,7 +252,7 @@ static void make_beside(cross *x, bool spread, ir_expr pred, beside *b) {
   b->nthread = 0;
   for (uint32_t i = x->first; i < x->n; i++)
     if (x->role[i] != STEP)
-      open_loop(x, i, spread || x->role[i] == SPATIAL, &loops, &at);
+      copy_loop(x, i, spread || x->role[i] == SPATIAL, &loops, &at);
   for (uint32_t i = 0; i < old.n; i++) {
     ir_iter k = p->iter.v[old.at + i];
     if (k.kind == IR_REDUCE) continue;
@@ -286,7 +289,7 @@ static ir_expr *element_of(cross *x, beside *b, uint32_t k) {
   return out;
 }
 
-/* Every part starts as the identity. */
+/* Initializes the partial results with the identity. */
 static ir_stmt make_start(cross *x, ir_expr pred) {
   ir_program *p = x->p;
   beside b;
@@ -304,7 +307,7 @@ static ir_stmt make_start(cross *x, ir_expr pred) {
   return b.top;
 }
 
-/* Of several values all are there before the first is stored. */
+/* Of several values all are evaluated before the first store. */
 static ir_stmt keep_values(cross *x, ir_stmt into, ir_expr *value) {
   ir_program *p = x->p;
   for (uint32_t k = 0; k < x->nvalue && x->nvalue > 1; k++) {
@@ -339,7 +342,7 @@ static void add_parts(cross *x, beside *b) {
                            element_of(x, b, k), value[k]));
 }
 
-/* The parts become the result, which starts as the block says. */
+/* Reduces the partial results into the result, with the block's init. */
 static ir_stmt make_whole(cross *x, ir_expr pred) {
   ir_program *p = x->p;
   beside b;
@@ -354,7 +357,7 @@ static ir_stmt make_whole(cross *x, ir_expr pred) {
 
 /* ---- the block itself --------------------------------------------------- */
 
-/* Its loops are its iters: threads spatial, steps to reduce over. */
+/* Its loops become its iters: threads spatial, the others reduce. */
 static void use_loops(cross *x, uint32_t *nthread, ir_iter *thread) {
   ir_program *p = x->p;
   ir_span old = ir_blk(p, x->block)->iters;
@@ -389,7 +392,7 @@ static void use_loops(cross *x, uint32_t *nthread, ir_iter *thread) {
   ir_block_set_iters(p, x->block, n, it);
 }
 
-static bool rewrite(cross *x) {
+static bool split_reduction(cross *x) {
   ir_program *p = x->p;
   ir_iter thread[MAX_LOOPS];
   uint32_t nthread;
@@ -422,7 +425,8 @@ LOWER_PASS(lower_cross_thread_reduction) {
                .e = e,
                .block = s,
                .scope = ir_scope_of(p, s)};
-    if (!find_loops(&x) || !find_writes(&x) || !is_alone(&x) || !rewrite(&x))
+    if (!find_loops(&x) || !find_writes(&x) || !is_alone(&x) ||
+        !split_reduction(&x))
       return e->code;
   }
   return TESS_OK;

@@ -310,8 +310,7 @@ static void own_counts(void **state) {
   has_not(text, "barrier");
 }
 
-/* ---- data-dependent control flow
- * ---------------------------------------------- */
+/* ---- data-dependent control flow ---------------------------------------- */
 
 typedef enum reader { BY_VALUE, BY_CONDITION, BY_BOUND, READERS } reader;
 
@@ -504,7 +503,7 @@ static void own_shape_must_be_constant(void **state) {
   kernel_buffers_teardown(state);
   kernel_buffers_setup(state);
   assert_int_equal(own_of_any_length(true), TESS_UNSUPPORTED);
-  has(low.err.message, "each thread has own for itself, whose shape is not");
+  has(low.err.message, "own is private to a thread, and its shape is not");
 }
 
 #define TEST(f)                                            \

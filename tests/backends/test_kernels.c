@@ -211,8 +211,7 @@ static void virtual_threads(void **state) {
   kernels_must_work();
 }
 
-/* ---- no legal barrier placement
- * --------------------------------------------- */
+/* ---- no legal barrier placement ----------------------------------------- */
 
 static ir_stmt thread_loop(ir_stmt block, uint32_t k, ir_thread axis) {
   ir_stmt l = scheduled_loop(&t, block, k);
@@ -270,9 +269,10 @@ static void no_place_for_a_barrier(void **state) {
   assert_int_equal(mirror(two_rows), TESS_OK);
   again();
   assert_int_equal(mirror(as_many_rows), TESS_UNSUPPORTED);
-  assert_string_equal(low.err.message,
-                      "threads meet at S where not all of them come, so that "
-                      "no barrier can part them");
+  assert_string_equal(
+      low.err.message,
+      "accesses of different threads to S conflict in divergent "
+      "control flow, where no barrier can separate them");
 }
 
 /* ---- random ones -------------------------------------------------------- */

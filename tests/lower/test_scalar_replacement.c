@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The passes `first` and `registers`: that they keep the meaning, by the
- * oracle, and that they happen where they should and only there. */
+ * The passes hoist_init and scalar_replacement: programs that they transform,
+ * programs that they must leave alone, and that the interpreter computes the
+ * same before and after. */
 #include "backends/interp/interp.h"
 #include "ir/edit.h"
 #include "ir/query.h"
@@ -50,12 +51,12 @@ static int teardown(void **state) {
   return 0;
 }
 
-/* ---- writing down ------------------------------------------------------- */
+/* ---- building programs -------------------------------------------------- */
 
 static ir_expr num(nest *t, int64_t v) { return ir_index(&t->p, v); }
 
-static ir_stmt loop(nest *t, ir_stmt parent, const char *name, int64_t extent,
-                    ir_expr *var) {
+static ir_stmt build_loop(nest *t, ir_stmt parent, const char *name,
+                          int64_t extent, ir_expr *var) {
   ir_var v = ir_var_new(&t->p, IR_VAR_LOOP, ir_name(&t->p, name), IR_INDEX, 0,
                         extent - 1);
   ir_stmt s = ir_loop_new(&t->p, v, num(t, 0), num(t, extent), IR_SERIAL);
@@ -99,9 +100,9 @@ static ir_expr row(nest *t, ir_expr first, uint32_t lanes) {
 
 static ir_expr zero(nest *t) { return ir_real(&t->p, F32, 0); }
 
-static void clear(nest *t, ir_buf b) {
+static void clear_buffer(nest *t, ir_buf b) {
   ir_expr i;
-  ir_stmt s = loop(t, t->root, "z", 64, &i);
+  ir_stmt s = build_loop(t, t->root, "z", 64, &i);
   store(t, s, b, i, zero(t));
 }
 
@@ -116,8 +117,7 @@ static void run_pass(nest *t, const char *name) {
                        TESS_OK);
 }
 
-/* Runs the passes and compares with what was written down; t->text is what
- * came of it. */
+/* Runs the passes and compares before and after; t->text is the result. */
 static void lower(nest *t) {
   ir_buf params[2] = {t->a, t->c};
   interp_error e;
@@ -150,17 +150,17 @@ static void expect_no(nest *t, const char *piece) {
   if (strstr(t->text.v, piece)) fail_msg("'%s' in\n%s", piece, t->text.v);
 }
 
-/* ---- registers ---------------------------------------------------------- */
+/* ---- scalar_replacement ------------------------------------------------- */
 
-/* Two rows and a scalar of each i, added to in loops k and m: loaded before
- * k and stored after it. */
-static void rows(void **state) {
+/* Two vectors and a scalar per i, accumulated over k and m: loaded before k
+ * and stored after it. */
+static void accumulators_leave_loop_nest(void **state) {
   nest *t = *state;
   ir_expr i, k, m;
-  clear(t, t->c);
-  ir_stmt s = loop(t, t->root, "i", 3, &i);
-  s = loop(t, s, "k", N, &k);
-  s = loop(t, s, "m", 2, &m);
+  clear_buffer(t, t->c);
+  ir_stmt s = build_loop(t, t->root, "i", 3, &i);
+  s = build_loop(t, s, "k", N, &k);
+  s = build_loop(t, s, "m", 2, &m);
   ir_expr km = ir_add(&t->p, at(t, k, 2, 0), m);
   add_to(t, s, t->c, row(t, at(t, i, 16, 4), 4), km);
   add_to(t, s, t->c, row(t, at(t, i, 16, 0), 4), k);
@@ -175,28 +175,28 @@ static void rows(void **state) {
   expect_no(t, "    for m in range(2)\n          C[");
 }
 
-/* What is stored first need not have been written before the loop. */
-static void stored_first(void **state) {
+/* An element whose first access is a store is not loaded before the loop. */
+static void must_store_needs_no_load(void **state) {
   nest *t = *state;
   ir_expr k, j;
-  ir_stmt s = loop(t, t->root, "k", N, &k);
+  ir_stmt s = build_loop(t, t->root, "k", N, &k);
   store(t, s, t->c, num(t, 3), load(t, t->a, k));
   add_to(t, s, t->c, num(t, 3), k);
-  s = loop(t, t->root, "j", 64, &j);
+  s = build_loop(t, t->root, "j", 64, &j);
   store(t, s, t->c, j, load(t, t->a, j));
   lower(t);
   expect(t, "allocate C_reg: float32[1] in local\n    for k");
 }
 
-/* A loop of its own for each buffer; one that cannot go from the outer loop
- * can from the inner. */
-static void inner_loop(void **state) {
+/* Each buffer is promoted at the outermost loop where its index is
+ * invariant. */
+static void promoted_at_inner_loop(void **state) {
   nest *t = *state;
   ir_expr k, m;
-  clear(t, t->c);
-  ir_stmt s = loop(t, t->root, "k", N, &k);
+  clear_buffer(t, t->c);
+  ir_stmt s = build_loop(t, t->root, "k", N, &k);
   add_to(t, s, t->c, k, k);
-  s = loop(t, s, "m", 5, &m);
+  s = build_loop(t, s, "m", 5, &m);
   add_to(t, s, t->c, num(t, 40), m);
   lower(t);
   expect(t, "for k in range(8)\n    C[k] = ");
@@ -204,36 +204,36 @@ static void inner_loop(void **state) {
             "      C_reg[0] = C[40]\n      for m");
 }
 
-/* Overlapping elements, others than those, conditions, masks, loops that may
- * not run: the buffer stays. */
-static void left_alone(void **state) {
+/* Overlapping elements, variant indices, conditions, masks, loops that may run
+ * no iteration: the buffer stays in memory. */
+static void illegal_promotions(void **state) {
   nest *t = *state;
   ir_program *p = &t->p;
   ir_expr k, m;
-  clear(t, t->c);
-  ir_stmt s = loop(t, t->root, "k", N, &k);
+  clear_buffer(t, t->c);
+  ir_stmt s = build_loop(t, t->root, "k", N, &k);
   add_to(t, s, t->c, row(t, num(t, 0), 4), k);
   add_to(t, s, t->c, row(t, num(t, 3), 4), k);
-  s = loop(t, t->root, "k", N, &k);
+  s = build_loop(t, t->root, "k", N, &k);
   add_to(t, s, t->c, num(t, 9), k);
   add_to(t, s, t->c, k, k);
-  s = loop(t, t->root, "k", N, &k);
+  s = build_loop(t, t->root, "k", N, &k);
   s = cond(t, s, ir_binary(p, IR_LT, num(t, 2), k));
   add_to(t, s, t->c, num(t, 20), k);
-  s = loop(t, t->root, "k", N, &k);
+  s = build_loop(t, t->root, "k", N, &k);
   ir_expr idx = row(t, num(t, 24), 4);
   s = store(t, s, t->c, idx, ir_broadcast(p, load(t, t->a, k), 4));
   ir_st(p, s)->mask =
       ir_binary(p, IR_LT, row(t, k, 4), ir_broadcast(p, num(t, 5), 4));
   t->size = ir_var_new(p, IR_VAR_SIZE, ir_name(p, "n"), IR_INDEX, 0, N);
-  s = loop(t, t->root, "k", N, &k);
+  s = build_loop(t, t->root, "k", N, &k);
   ir_st(p, s)->extent = ir_ref(p, t->size);
   add_to(t, s, t->c, num(t, 30), k);
-  s = loop(t, t->root, "k", N, &k);
-  s = loop(t, s, "m", N, &m);
+  s = build_loop(t, t->root, "k", N, &k);
+  s = build_loop(t, s, "m", N, &m);
   ir_st(p, s)->extent = ir_ref(p, t->size);
   store(t, s, t->c, num(t, 40), load(t, t->a, m));
-  s = loop(t, t->root, "k", N, &k);
+  s = build_loop(t, t->root, "k", N, &k);
   ir_expr j = ir_cast(p, IR_INDEX, load(t, t->a, num(t, 0)));
   j = ir_binary(p, IR_MIN, ir_binary(p, IR_MAX, j, num(t, 0)), num(t, 63));
   store(t, s, t->c, j, zero(t));
@@ -242,18 +242,18 @@ static void left_alone(void **state) {
   expect_no(t, "_reg");
 }
 
-/* Where a choice may not load it, nothing may be there before the loop; what
- * decides the choice is loaded each time. */
-static void chosen(void **state) {
+/* A load on one side of a select may not execute, so it is not hoisted; one in
+ * its condition is unconditional. */
+static void loads_under_select(void **state) {
   nest *t = *state;
   ir_program *p = &t->p;
   ir_expr k, j;
-  ir_stmt s = loop(t, t->root, "k", N, &k);
+  ir_stmt s = build_loop(t, t->root, "k", N, &k);
   ir_expr later = ir_binary(p, IR_LE, num(t, 1), k);
   store(t, s, t->c, num(t, 3),
         ir_select(p, later, load(t, t->c, num(t, 3)), load(t, t->a, k)));
-  clear(t, t->c);
-  s = loop(t, t->root, "j", N, &j);
+  clear_buffer(t, t->c);
+  s = build_loop(t, t->root, "j", N, &j);
   ir_expr old = load(t, t->c, num(t, 5));
   store(t, s, t->c, num(t, 5),
         ir_select(p, ir_binary(p, IR_LT, old, load(t, t->a, j)),
@@ -263,19 +263,19 @@ static void chosen(void **state) {
   expect(t, "C_reg[0] = C[5]");
 }
 
-/* More than fits stays in memory. */
-static void too_many(void **state) {
+/* Elements beyond the register budget stay in memory. */
+static void register_budget(void **state) {
   nest *t = *state;
   ir_expr k, n = num(t, 4096);
   ir_buf l = ir_buf_new(&t->p, ir_name(&t->p, "L"), F32, 1, &n, IR_SCOPE_GLOBAL,
                         IR_ROLE_LOCAL);
   ir_stmt a = ir_allocate_new(&t->p, l);
   ir_append(&t->p, t->root, a);
-  ir_stmt s = loop(t, a, "k", N, &k);
+  ir_stmt s = build_loop(t, a, "k", N, &k);
   for (int i = 0; i < 65; i++)
     store(t, s, l, row(t, num(t, 8 * i), 8),
           ir_broadcast(&t->p, load(t, t->a, k), 8));
-  s = loop(t, a, "k", N, &k);
+  s = build_loop(t, a, "k", N, &k);
   for (int i = 0; i < 64; i++)
     store(t, s, l, row(t, num(t, 1024 + 8 * i), 8),
           ir_broadcast(&t->p, load(t, t->a, k), 8));
@@ -285,17 +285,17 @@ static void too_many(void **state) {
   expect(t, "L[ramp(0, 1, 8)] = broadcast");
 }
 
-/* ---- first -------------------------------------------------------------- */
+/* ---- hoist_init --------------------------------------------------------- */
 
-/* The init of a nest of reduction loops goes before all of them, and then
- * the sum into a register. */
-static void init_leaves_loops(void **state) {
+/* The init of a reduction nest is hoisted out of all its loops, which lets the
+ * accumulator be promoted. */
+static void init_leaves_loop_nest(void **state) {
   nest *t = *state;
   ir_program *p = &t->p;
   ir_expr i, k, m;
-  ir_stmt s = loop(t, t->root, "i", 64, &i);
-  s = loop(t, s, "k", N, &k);
-  s = loop(t, s, "m", 4, &m);
+  ir_stmt s = build_loop(t, t->root, "i", 64, &i);
+  s = build_loop(t, s, "k", N, &k);
+  s = build_loop(t, s, "m", 4, &m);
   ir_expr start = ir_and(p, ir_binary(p, IR_EQ, k, num(t, 0)),
                          ir_binary(p, IR_EQ, m, num(t, 0)));
   store(t, cond(t, s, start), t->c, i, zero(t));
@@ -306,24 +306,24 @@ static void init_leaves_loops(void **state) {
   expect_no(t, "if ");
 }
 
-/* With another condition that stays; not from behind another statement, not
- * with an else, not when the variable matters further. */
-static void other_conditions(void **state) {
+/* Further terms of the condition stay; not hoisted from behind another
+ * statement, with an else, or where the variable has other uses. */
+static void conditions_that_stay(void **state) {
   nest *t = *state;
   ir_program *p = &t->p;
   ir_expr i, k;
-  clear(t, t->c);
-  ir_stmt outer = loop(t, t->root, "i", 4, &i);
-  ir_stmt s = loop(t, outer, "k", N, &k);
+  clear_buffer(t, t->c);
+  ir_stmt outer = build_loop(t, t->root, "i", 4, &i);
+  ir_stmt s = build_loop(t, outer, "k", N, &k);
   ir_expr start = ir_binary(p, IR_EQ, k, num(t, 0));
   ir_expr more = ir_binary(p, IR_LT, i, num(t, 2));
   store(t, cond(t, s, ir_and(p, start, more)), t->c, i, load(t, t->a, k));
   add_to(t, s, t->c, at(t, k, 1, 10), k);
-  s = loop(t, t->root, "k", N, &k);
+  s = build_loop(t, t->root, "k", N, &k);
   start = ir_binary(p, IR_EQ, k, num(t, 0));
   add_to(t, s, t->c, at(t, k, 1, 20), k);
   store(t, cond(t, s, start), t->c, num(t, 21), zero(t));
-  s = loop(t, t->root, "k", N, &k);
+  s = build_loop(t, t->root, "k", N, &k);
   start = ir_binary(p, IR_EQ, k, num(t, 0));
   s = cond(t, s, start);
   store(t, s, t->c, num(t, 40), zero(t));
@@ -337,14 +337,10 @@ static void other_conditions(void **state) {
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(rows),
-      TEST(stored_first),
-      TEST(inner_loop),
-      TEST(left_alone),
-      TEST(chosen),
-      TEST(too_many),
-      TEST(init_leaves_loops),
-      TEST(other_conditions),
+      TEST(accumulators_leave_loop_nest), TEST(must_store_needs_no_load),
+      TEST(promoted_at_inner_loop),       TEST(illegal_promotions),
+      TEST(loads_under_select),           TEST(register_budget),
+      TEST(init_leaves_loop_nest),        TEST(conditions_that_stay),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

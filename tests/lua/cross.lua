@@ -212,13 +212,13 @@ end
 
 -- What cannot be lowered is said so.
 local unknown = {
-  { 2, "it need not run where", function(b, sum)
+  { 2, "its predicate may be false at", function(b, sum)
     b:loop("i", 0, 4, function(i) b:loop("t", 0, 3, function(t)
       b:loop("k", 0, 3, function(k)
         sum(i, t * 3 + k, ts.all(ts.eq(k % 2, 1), ts.eq(k, 0)))
       end) end) end)
   end },
-  { 2, "its result decides", function(b, sum, _, O)
+  { 2, "control flow depends on its result", function(b, sum, _, O)
     b:loop("i", 0, 4, function(i) b:loop("t", 0, 3, function(t)
       sum(i, t, ts.gt(O(i + 5), 3))
     end) end)
@@ -240,7 +240,7 @@ for _, lo in ipairs { 0, 1 } do
   local sch = ts.schedule(p)
   sch:bind(sch:split(sch:get_loops(sch:get_block "sum"), { 2, 2 }),
            "threadIdx.x")
-  checks.fails("UNSUPPORTED", "a loop that does not reduce needs one", ts.lower,
+  checks.fails("UNSUPPORTED", "depend on a reduce loop", ts.lower,
                sch)
 end
 
@@ -264,7 +264,7 @@ do
         { where = ts.eq(k, 2) }, function(v) b:store(E, { v }, 0) end)
     end)
   end)
-  checks.fails("UNSUPPORTED", "is read from what changes", ts.lower,
+  checks.fails("UNSUPPORTED", "is loaded from what the loops may", ts.lower,
                bound(b:program(), 3))
 end
 
@@ -272,10 +272,10 @@ end
 -- gives a name to what there is so far, or asks for it, keeps them apart.
 local zero = ts.cast(0, "int64")
 local askers = {
-  ["its result is used before it is whole"] = function(b, C, body)
+  ["its result is accessed before"] = function(b, C, body)
     b:let("so_far", C(zero), body)
   end,
-  ["its result decides what runs before it is whole"] = function(b, C, body)
+  ["control flow depends on its result"] = function(b, C, body)
     b:when(ts.gt(C(zero), 0), function() body(7) end)
   end,
 }

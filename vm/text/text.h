@@ -40,4 +40,7 @@ void vm_write_lua_inst(const vm_trace *t, uint32_t k, strbuf *out);
 tess_status vm_read_lua(vm_trace *t, const char *text, size_t n,
                         err_state *err);
 
+/* The trace as Lua to stderr, for calls from a debugger (dump.c). */
+void vm_dump(const vm_trace *t);
+
 #endif
