@@ -105,19 +105,23 @@ static void apply_annotations(found *f, ir_stmt b, ir_span old,
   f->n = n;
 }
 
-/* Regions of the buffers that the block had regions of before keep the order
- * that these had, in which schedules number them. */
+/* Where the buffers are those that the block accessed before, they keep their
+ * order, by which schedules number them. */
 static void keep_order(found *f, ir_span old) {
-  ir_region *v = arena_array(f->scratch, ir_region, f->n + 1);
-  uint32_t n = 0;
   if (old.n != f->n) return;
-  for (uint32_t i = 0; i < old.n; i++)
-    for (uint32_t k = 0; k < f->n; k++)
-      if (f->v[k].buf == f->p->region.v[old.at + i].buf) {
-        v[n++] = f->v[k];
-        break;
-      }
-  if (n == f->n) memcpy(f->v, v, n * sizeof *v);
+  for (uint32_t i = 0; i < old.n; i++) {
+    uint32_t k = 0;
+    while (k < f->n && f->v[k].buf != f->p->region.v[old.at + i].buf) k++;
+    if (k == f->n) return;
+  }
+  for (uint32_t i = 0; i < old.n; i++) {
+    uint32_t k = i;
+    while (k < f->n && f->v[k].buf != f->p->region.v[old.at + i].buf) k++;
+    if (k == f->n) return; /* one buffer twice */
+    ir_region r = f->v[k];
+    f->v[k] = f->v[i];
+    f->v[i] = r;
+  }
 }
 
 static void set_regions(ir_program *p, arena *scratch, ir_stmt b, bool given) {

@@ -15,13 +15,15 @@ local function replay(p, json)
   return sch
 end
 
--- Of the block `name` the buffers that it reads, by their indices.
+-- The n buffers that the block `name` reads, by their indices; a refusal names
+-- the buffer, too.
 local function reads(p, name, n)
   local list = {}
   for i = 0, n - 1 do
     local s = ts.schedule(p)
-    s:cache_read(s:get_block(name), i, "global")
-    list[i + 1] = tostring(s:program()):match "alloc (%w+)_global"
+    local ok, e = pcall(s.cache_read, s, s:get_block(name), i, "global")
+    list[i + 1] = ok and tostring(s:program()):match "alloc (%w+)_global" or
+                  tostring(e):match "buffer \"(%w+)\""
   end
   return table.concat(list, " ")
 end
@@ -65,7 +67,7 @@ do
   local X, W = ts.placeholder("X", { 16, 16 }), ts.placeholder("W", { 16, 16 })
   local P = ts.compute("P", { 16, 16 }, function(i, j) return W(i, j) + 1 end)
   local C = ts.compute("C", { 16, 16 }, function(i, j)
-    local k = ts.reduce_axis(16, "k")
+    local k = ts.reduce_axis("k", 16)
     return ts.sum(X(i, k) * P(k, j), k)
   end)
   local p = ts.program("main", { X, W }, { C })
@@ -154,7 +156,7 @@ do
   local A, B = ts.placeholder("A", { 16, 16 }), ts.placeholder("B", { 16, 16 })
   local P = ts.compute("P", { 16, 16 }, function(i, k) return A(i, k) * 2 end)
   local C = ts.compute("C", { 16, 16 }, function(i, j)
-    local k = ts.reduce_axis(16, "k")
+    local k = ts.reduce_axis("k", 16)
     return ts.sum(P(i, k) * B(k, j), k)
   end)
   local sch = replay(ts.program("main", { A, B }, { C }), [=[

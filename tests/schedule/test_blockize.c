@@ -382,8 +382,8 @@ static void test_contents(void **state) {
   REFUSED(&t, BUFFER_LIVE_IN, cache_write, AT(block, c),
           NUM(write_buffer_index, 0), STR(storage_scope, "local"));
   REFUSED(&t, STORAGE_INSIDE, cache_read, AT(block, c),
-          NUM(read_buffer_index, 0), STR(storage_scope, "shared"));
-  DO(&t, cache_read, AT(block, c), NUM(read_buffer_index, 0),
+          NUM(read_buffer_index, 1), STR(storage_scope, "shared"));
+  DO(&t, cache_read, AT(block, c), NUM(read_buffer_index, 1),
      STR(storage_scope, "local"));
   assert_true(scheduled_same(&t));
   scheduled_end(&t);
