@@ -84,7 +84,7 @@ static inline bool ir_fn_of_warp(uint32_t fn) {
 }
 /* Functions called for their effect on a thread's asynchronous copies. */
 static inline bool ir_fn_of_copies(uint32_t fn) {
-  return fn >= IR_FN_ASYNC_BEGIN;
+  return fn >= IR_FN_ASYNC_BEGIN && fn <= IR_FN_ASYNC_WAIT;
 }
 enum { IR_WARP_LANES = 32 };
 

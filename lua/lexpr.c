@@ -155,21 +155,49 @@ BINARY(ge, ">=")
 BINARY(eq, "==")
 BINARY(ne, "!=")
 
-static int op_pow(lua_State *L) {
+/* Conditions look as if they had Lua's operators on bits. */
+static void refuse_condition(lua_State *L, tess_builder *b, tess_expr x) {
+  tess_dtype t;
+  if (tess_expr_dtype(b, x, &t) == TESS_OK && t.code == TESS_DTYPE_BOOL)
+    lt_error(L, TESS_TYPE,
+             "& | ~ << >> are of integers: conditions are combined by ts.all, "
+             "ts.any, ts.lnot");
+}
+
+static int lt_call1(lua_State *L, const char *fn) {
   tess_builder *b = lt_push_builder(L);
-  tess_expr e, x[2] = {lt_to_expr(L, b, 1), lt_to_expr(L, b, 2)};
-  lt_check(L, tess_call(b, "pow", 2, x, &e));
+  tess_expr e, x = lt_to_expr(L, b, 1);
+  lt_check(L, tess_call(b, fn, 1, &x, &e));
   lt_push_expr(L, e, 0);
   return 1;
 }
 
-static int op_unm(lua_State *L) {
+static int op_unm(lua_State *L) { return lt_call1(L, "-"); }
+
+static int op_bnot(lua_State *L) {
   tess_builder *b = lt_push_builder(L);
-  tess_expr e, x = lt_to_expr(L, b, 1);
-  lt_check(L, tess_call(b, "-", 1, &x, &e));
+  refuse_condition(L, b, lt_to_expr(L, b, 1));
+  lua_pop(L, 1);
+  return lt_call1(L, "bitnot");
+}
+
+static int lt_call2(lua_State *L, const char *fn) {
+  tess_builder *b = lt_push_builder(L);
+  tess_expr e, x[2] = {lt_to_expr(L, b, 1), lt_to_expr(L, b, 2)};
+  for (int i = 0; i < 2; i++) refuse_condition(L, b, x[i]);
+  lt_check(L, tess_call(b, fn, 2, x, &e));
   lt_push_expr(L, e, 0);
   return 1;
 }
+
+#define CALL2(name, fn) \
+  static int op_##name(lua_State *L) { return lt_call2(L, fn); }
+CALL2(pow, "pow")
+CALL2(band, "bitand")
+CALL2(bor, "bitor")
+CALL2(bxor, "bitxor")
+CALL2(shl, "shl")
+CALL2(shr, "shr")
 
 /* Comparison operators raise: Lua converts their result to a boolean, which
  * would lose the expression. */
@@ -185,13 +213,6 @@ static int no_equality(lua_State *L) {
   return lt_error(L, TESS_TYPE,
                   "expressions cannot be compared with == or ~= in Lua: use "
                   "ts.eq, ts.ne");
-}
-
-static int no_bits(lua_State *L) {
-  return lt_error(L, TESS_TYPE,
-                  "expressions have no operators & | ~ << >>: conditions are "
-                  "combined by ts.all, ts.any, ts.lnot, and a shift is a "
-                  "product or quotient of a power of two");
 }
 
 static int expr_tostring(lua_State *L) {
@@ -333,11 +354,11 @@ void lt_open_expr(lua_State *L) {
       {"__mul", op_mul},     {"__div", op_div},
       {"__idiv", op_idiv},   {"__mod", op_mod},
       {"__pow", op_pow},     {"__unm", op_unm},
+      {"__band", op_band},   {"__bor", op_bor},
+      {"__bxor", op_bxor},   {"__bnot", op_bnot},
+      {"__shl", op_shl},     {"__shr", op_shr},
       {"__lt", no_compare},  {"__le", no_compare},
-      {"__eq", no_equality}, {"__band", no_bits},
-      {"__bor", no_bits},    {"__bxor", no_bits},
-      {"__bnot", no_bits},   {"__shl", no_bits},
-      {"__shr", no_bits},    {"__tostring", expr_tostring},
+      {"__eq", no_equality}, {"__tostring", expr_tostring},
       {NULL, NULL}};
   static const luaL_Reg expr_methods[] = {{"dtype", expr_dtype}, {NULL, NULL}};
   static const luaL_Reg buffer_meta[] = {{"__add", op_add},

@@ -178,7 +178,9 @@ TESS_API tess_status tess_literal(tess_builder *b, double v, int is_int,
  * dtype (literals adapt).  `/` on integers is refused: use `//`. */
 TESS_API tess_status tess_binary(tess_builder *b, const char *op, tess_expr x,
                                  tess_expr y, tess_expr *out);
-/* fn: - not abs exp log sqrt rsqrt tanh sigmoid erf pow floor ceil round */
+/* fn: - not abs exp log sqrt rsqrt sin cos tanh sigmoid erf pow floor ceil
+ * round; of integers bitnot shl shr bitand bitor bitxor.  A shift by other
+ * than 0 .. bits - 1 gives 0, or -1 for a right shift of what is negative. */
 TESS_API tess_status tess_call(tess_builder *b, const char *fn, uint32_t n,
                                const tess_expr *args, tess_expr *out);
 /* An external function of the host's, by name (for tests and extension). */

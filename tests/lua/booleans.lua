@@ -65,8 +65,13 @@ refused("TYPE", "compared with == or ~= in Lua: use ts.eq, ts.ne",
         function(i, j) return ts.select(i ~= j, 1, 0) end)
 refused("TYPE", "compared with < or <= in Lua: use ts.lt",
         function(i, j) return ts.select(i < j, 1, 0) end)
-refused("TYPE", "no operators & | ~ << >>", function(i) return i & 3 end)
-refused("TYPE", "no operators & | ~ << >>", function(i) return ~i end)
+for _, body in ipairs {
+  function(i, j) return ts.lt(i, j) & ts.lt(j, 2) end,
+  function(i, j) return ts.lt(i, j) | ts.lt(j, 2) end,
+  function(i, j) return ~ts.lt(i, j) end,
+} do
+  refused("TYPE", "conditions are combined by ts.all, ts.any, ts.lnot", body)
+end
 
 -- Brackets, and a buffer without indices.
 refused("TYPE", "an element of a buffer is written A(i, j), not with brackets",
