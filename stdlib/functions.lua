@@ -289,8 +289,15 @@ local rows = {
     "tutorial" },
   { "ts.database(path)", "tessera.Database", "Open a database of records.",
     "tutorial" },
-  { "database:records([max])", "tessera.Record[]",
-    "Its records, best first; `tessera doc record` lists their fields.",
+  { "database:records([filter])", "tessera.Record[]",
+    "Its records, best first, or those of { program =, workload = NAME, " ..
+    "target =, policy =, checked = true, limit = 100 }; a number is the " ..
+    "limit.  The list's field total says how many there are.  `tessera doc " ..
+    "record` lists their fields.", "tutorial" },
+  { "database:best(program [, target])",
+    "tessera.Record?, tessera.Trace|string",
+    'The fastest record of a program for a target ("llvm": this machine) ' ..
+    "whose results were compared, and its trace; or nil and why.",
     "tutorial" },
   { "database:trace(id)", "tessera.Trace",
     "The trace of a record, bound to its program.", "tutorial" },

@@ -1114,7 +1114,30 @@ typedef struct tess_record {
                     * candidates */
   const char *message; /* why it failed; else "" */
   const double *sample; /* nsample seconds, as measured; of a success */
+  const char *shapes;   /* of the program's parameters, as "A: float32[8, 4],
+                         * B: out float32[8]", "?" where symbolic; "" where the
+                         * stored program is damaged */
 } tess_record;
+/* Which records: those for which all that is given holds. */
+typedef struct tess_record_filter {
+  uint32_t struct_size;         /* sizeof(tess_record_filter) */
+  int32_t checked;              /* non-zero: only successes that agreed with
+                                 * the unscheduled program */
+  tess_program *program;        /* this one, by its hash; NULL: any */
+  const char *workload_name;    /* each NULL: any */
+  const char *target;           /* as tess_target_text gives it */
+  const char *policy;
+} tess_record_filter;
+/* From now on rows are of these records only; NULL: of all. */
+TESS_API tess_status tess_database_filter(tess_database *d,
+                                          const tess_record_filter *f);
+/* How many rows there are, damaged ones included. */
+TESS_API tess_status tess_database_count(tess_database *d, uint64_t *n);
+/* The fastest record of the program that agreed with the unscheduled one, for
+ * the target (as tess_target_text gives it; NULL: any); NOT_FOUND if there is
+ * none.  Sets the filter to what it searched for. */
+TESS_API tess_status tess_database_best(tess_database *d, tess_program *p,
+                                        const char *target, tess_record *out);
 /* Best first.  Of the records of one workload, target and policy the first was
  * compared with the unscheduled program when it was stored; others may not have
  * been (`checked`).  Damaged records come last and are ignored by tuning.  A
