@@ -150,6 +150,13 @@ bool sch_is_output(const ir_program *p, ir_stmt block);
  * trivially bound, one write, some reduction, and a spatial iter that does
  * not index all that is read (analysis/tiling.c). */
 bool sch_needs_tiling(sch_state *s, ir_stmt block);
+/* Splitting the reduction itself, into partial ones (rfactor) or over threads,
+ * would pay: a trivially bound reduction with an init that is not tiled, alone
+ * in its loops, all of constant extents.  One that multi-level tiling suits
+ * must have fewer spatial than reduction iterations and no more than
+ * max_spatial; another more than min_reduce reduction iterations. */
+bool sch_needs_rfactor(sch_state *s, ir_stmt block, int64_t max_spatial,
+                       int64_t min_reduce);
 /* Does v determine where the region begins? */
 bool sch_is_indexed_by(const ir_program *p, ir_region r, ir_var v);
 /* Which of the block's regions the operand means: number *index of those it
