@@ -606,7 +606,7 @@ end
 local function best_schedule(path, program, target)
   if not is_database(path) then error(path .. ": not a database", 0) end
   local record, trace = ts.database(path):best(program, target)
-  if not record then error(path .. ": " .. tostring(trace), 0) end
+  if not record then error(tostring(trace), 0) end
   return trace:replay(program), record
 end
 

@@ -34,9 +34,9 @@
  * array all elements have the size of the first.  Structs that the library
  * makes (tess_error_info, tess_progress) carry its own size.
  *
- * Structs without struct_size never change: tess_dtype, tess_value, tess_arg
- * and tess_candidate, which are array elements or passed by value, and
- * tess_allocator, a function and its user data.
+ * Structs without struct_size never change: tess_dtype, tess_value, tess_arg,
+ * tess_candidate and tess_quality, which are array elements or passed by
+ * value, and tess_allocator, a function and its user data.
  *
  * Data is counted from 0 (sketches, rows, parameters, bits of a mask), but for
  * the instructions of a trace, which are counted from 1, as in Lua.  Texts for
