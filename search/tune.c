@@ -175,6 +175,7 @@ static tess_status keep_message(void *ud) {
 tess_status tune_count_result(tune *t, const search_outcome *o) {
   say_work w = {t, o};
   t->count[o->status]++;
+  if (t->first_failure == TESS_OK) t->first_failure = o->status;
   if (t->message[o->status] || !o->message.n) return TESS_OK;
   return mem_protect(&t->c->heap, keep_message, &w);
 }
