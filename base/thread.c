@@ -60,7 +60,7 @@ bool thread_run(uint32_t n_threads, uint32_t n_items, thread_fn fn, void *ud) {
   return !atomic_load(&c.stopped);
 }
 
-/* ---- timers -------------------------------------------------------------- */
+/* ---- timers ------------------------------------------------------------- */
 
 static struct timespec deadline_after(double seconds) {
   struct timespec t;
@@ -120,7 +120,7 @@ void thread_alarm_put_off(thread_alarm *a) {
   a->is_set = false;
 }
 
-/* ---- processors and mutexes ---------------------------------------------- */
+/* ---- processors and mutexes --------------------------------------------- */
 
 uint32_t thread_cpus(void) {
   cpu_set_t set;
@@ -133,3 +133,27 @@ void thread_mutex_init(thread_mutex *m) { pthread_mutex_init(&m->m, NULL); }
 void thread_mutex_free(thread_mutex *m) { pthread_mutex_destroy(&m->m); }
 void thread_lock(thread_mutex *m) { pthread_mutex_lock(&m->m); }
 void thread_unlock(thread_mutex *m) { pthread_mutex_unlock(&m->m); }
+
+/* ---- one task ----------------------------------------------------------- */
+
+static void *run_task(void *ud) {
+  thread_task *t = ud;
+  t->fn(t->ud);
+  return NULL;
+}
+
+void thread_task_start(thread_task *t, void (*fn)(void *ud), void *ud) {
+  sigset_t all, before;
+  *t = (thread_task){.fn = fn, .ud = ud};
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  t->runs = pthread_create(&t->id, NULL, run_task, t) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (!t->runs) fn(ud);
+}
+
+void thread_task_join(thread_task *t) {
+  if (!t->runs) return;
+  pthread_join(t->id, NULL);
+  t->runs = false;
+}

@@ -63,4 +63,17 @@ static inline bool thread_alarm_rang(const thread_alarm *a) {
  * zeroed one. */
 void thread_alarm_put_off(thread_alarm *a);
 
+/* One function on a thread of its own. */
+typedef struct thread_task {
+  void (*fn)(void *ud);
+  void *ud;
+  pthread_t id;
+  bool runs;
+} thread_task;
+/* Where the system gives no thread the caller's does it, before this
+ * returns. */
+void thread_task_start(thread_task *t, void (*fn)(void *ud), void *ud);
+/* Waits for its end; nothing on a zeroed one, or a second time. */
+void thread_task_join(thread_task *t);
+
 #endif

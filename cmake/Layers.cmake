@@ -6,7 +6,7 @@
 function(tess_layer name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
        ${CMAKE_SOURCE_DIR}/${name}/*.c)
-  list(FILTER sources EXCLUDE REGEX "(^|/|_)main[^/]*\\.c$|^base/fault\\.c$")
+  list(FILTER sources EXCLUDE REGEX "(^|/|_)main[^/]*\\.c$|^base/fault\\.c$|^search/gsl/")
   if(NOT sources)
     return()
   endif()
@@ -43,6 +43,10 @@ if(TARGET tess_measure)
   target_compile_definitions(tess_measure PRIVATE
     TESS_LIBEXEC_FROM_LIB="${libexec_from_lib}"
     TESS_LIBEXEC="${CMAKE_INSTALL_FULL_LIBEXECDIR}")
+endif()
+if(TARGET tess_search)
+  target_compile_definitions(tess_search PRIVATE
+    TESS_LIBDIR="${CMAKE_INSTALL_FULL_LIBDIR}")
 endif()
 
 # What whoever holds the layers' objects links; --as-needed, so that a

@@ -280,7 +280,7 @@ typedef struct taken {
   bool several;
 } taken;
 
-static void note_load(const ir_program *p, ir_expr e, void *ud) {
+static void note_fragment_load(const ir_program *p, ir_expr e, void *ud) {
   taken *t = ud;
   const ir_node *n = ir_at(p, e);
   if (n->op != IR_LOAD || !is_fragment(p, n->a)) return;
@@ -290,7 +290,7 @@ static void note_load(const ir_program *p, ir_expr e, void *ud) {
 
 static taken find_load(const ir_program *p, arena *scratch, ir_expr e) {
   taken t = {0, false};
-  ir_visit(p, scratch, e, note_load, &t);
+  ir_visit(p, scratch, e, note_fragment_load, &t);
   return t;
 }
 
@@ -350,8 +350,8 @@ static void split_fragments(ir_program *p, arena *scratch, ir_stmt block,
     through_shared(p, scratch, block, k);
 }
 
-/* Something is done by warps where s is, and no loop around tells the lanes
- * apart. */
+/* Does the kernel of s have warp-collective blocks, and is s in no loop over
+ * their lanes? */
 static bool has_lanes(const ir_program *p, ir_stmt s) {
   ir_stmt kernel = 0;
   for (; s; s = ir_st(p, s)->parent) {

@@ -39,7 +39,7 @@ static void push_param(call *k, ir_buf b) {
   }
 }
 
-static ir_expr condition(call *k, ir_stmt block, const char *text) {
+static ir_expr instead_condition(call *k, ir_stmt block, const char *text) {
   ir_program *p = k->p;
   ir_span m = ir_blk(p, block)->matches;
   uint32_t most = 1;
@@ -80,7 +80,7 @@ LOWER_PASS(lower_tensor_calls) {
   LOWER_EACH(p, s) {
     const char *text = find_text(&k, s, &why);
     if (text) {
-      ir_stmt cond = ir_if_new(p, condition(&k, s, text));
+      ir_stmt cond = ir_if_new(p, instead_condition(&k, s, text));
       ir_move_body(p, s, cond);
       ir_append(p, s, cond);
     } else if (why) {

@@ -13,7 +13,7 @@ typedef struct mapping {
   uint32_t n;
 } mapping;
 
-static ir_expr map(mapping *m, ir_expr e);
+static ir_expr map_expr(mapping *m, ir_expr e);
 
 /* The node again over new operands. */
 static ir_expr rebuild(mapping *m, const ir_node *n, const ir_expr *a) {
@@ -51,7 +51,7 @@ static ir_expr map_node(mapping *m, ir_expr e) {
     memcpy(a, fixed, count * sizeof *a);
   for (uint32_t i = 0; i < count; i++) {
     ir_expr old = a[i];
-    a[i] = map(m, old);
+    a[i] = map_expr(m, old);
     changed |= a[i] != old;
   }
   ir_expr r = m->f(p, &n, a, m->ud);
@@ -59,7 +59,7 @@ static ir_expr map_node(mapping *m, ir_expr e) {
   return changed ? rebuild(m, &n, a) : e;
 }
 
-static ir_expr map(mapping *m, ir_expr e) {
+static ir_expr map_expr(mapping *m, ir_expr e) {
   if (!e) return 0;
   if (e >= m->n) {
     uint32_t n = m->p->node.n + 64;
@@ -77,11 +77,11 @@ static ir_expr map(mapping *m, ir_expr e) {
 static void map_store(mapping *m, ir_stmt_rec *r) {
   ir_program *p = m->p;
   for (uint32_t i = 0; i < r->idx.n; i++) {
-    ir_expr x = map(m, p->arg.v[r->idx.at + i]);
+    ir_expr x = map_expr(m, p->arg.v[r->idx.at + i]);
     p->arg.v[r->idx.at + i] = x;
   }
-  r->value = map(m, r->value);
-  r->mask = map(m, r->mask);
+  r->value = map_expr(m, r->value);
+  r->mask = map_expr(m, r->mask);
 }
 
 void lower_map(ir_program *p, arena *scratch, lower_map_fn f, void *ud) {
@@ -90,13 +90,13 @@ void lower_map(ir_program *p, arena *scratch, lower_map_fn f, void *ud) {
     ir_stmt_rec r = *ir_st(p, s);
     switch ((ir_kind)r.kind) {
     case IR_LOOP:
-      r.lo = map(&m, r.lo);
-      r.extent = map(&m, r.extent);
+      r.lo = map_expr(&m, r.lo);
+      r.extent = map_expr(&m, r.extent);
       break;
     case IR_STORE: map_store(&m, &r); break;
-    case IR_IF: r.cond = map(&m, r.cond); break;
-    case IR_LET: r.let_value = map(&m, r.let_value); break;
-    case IR_EVALUATE: r.eval = map(&m, r.eval); break;
+    case IR_IF: r.cond = map_expr(&m, r.cond); break;
+    case IR_LET: r.let_value = map_expr(&m, r.let_value); break;
+    case IR_EVALUATE: r.eval = map_expr(&m, r.eval); break;
     default: continue;
     }
     *ir_st(p, s) = r;

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 enum {
-  MAX_ELEMENTS = 256, /* that are told apart, of one buffer */
+  MAX_ELEMENTS = 256, /* distinct ones, of one buffer */
   MAX_REGISTERS = 64  /* vector registers' worth of them, at most */
 };
 
@@ -118,7 +118,7 @@ static bool is_must_load(const promote *k, ir_expr load) {
 
 /* The hoisted load may read uninitialized memory, unless the loop must execute
  * that load as well. */
-static void note_load(const ir_program *p, ir_expr e, void *ud) {
+static void note_element_load(const ir_program *p, ir_expr e, void *ud) {
   promote *k = ud;
   const ir_node *n = ir_at(p, e);
   if (n->op != IR_LOAD || n->a != k->buf || k->failed) return;
@@ -134,7 +134,7 @@ static void note_load(const ir_program *p, ir_expr e, void *ud) {
 static void note_loads(promote *k, ir_expr e) {
   k->at = e;
   if (e && ir_at(k->p, e)->has_load)
-    ir_visit(k->p, k->scratch, e, note_load, k);
+    ir_visit(k->p, k->scratch, e, note_element_load, k);
 }
 
 /* An element whose first access is a must-store needs no load before the

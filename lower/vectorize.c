@@ -53,7 +53,7 @@ static ir_expr fail(lanes *v, ir_expr e) {
 
 /* ---- expressions -------------------------------------------------------- */
 
-static ir_expr map(lanes *v, ir_expr e);
+static ir_expr vector_form(lanes *v, ir_expr e);
 
 /* An index that is affine in the variable is a ramp.  One that is no sum is
  * its own only atom, and must not be mapped here again. */
@@ -66,7 +66,7 @@ static ir_expr affine(lanes *v, ir_expr e) {
   for (int i = 0; i < n; i++) {
     if (atom[i] == ir_ref(p, v->var))
       step = coef[i];
-    else if (atom[i] == e || lanes_of(p, map(v, atom[i])) != 1)
+    else if (atom[i] == e || lanes_of(p, vector_form(v, atom[i])) != 1)
       return 0;
   }
   if (!step) return 0;
@@ -77,7 +77,7 @@ static ir_expr affine(lanes *v, ir_expr e) {
 
 static ir_expr map_load(lanes *v, const ir_node *n) {
   ir_program *p = v->p;
-  ir_expr idx = map(v, p->arg.v[n->b]);
+  ir_expr idx = vector_form(v, p->arg.v[n->b]);
   tess_dtype t = n->dtype;
   if (n->c || n->n != 1) return fail(v, idx);
   if (lanes_of(p, idx) == 1 && !v->mask) return ir_load(p, n->a, 1, &idx);
@@ -97,7 +97,7 @@ static ir_expr map_under(lanes *v, ir_expr e, ir_expr cond) {
   ir_expr mask = v->mask;
   uint32_t n = v->nloading;
   v->mask = mask ? ir_and(v->p, mask, cond) : cond;
-  ir_expr r = map(v, e);
+  ir_expr r = vector_form(v, e);
   v->mask = mask;
   forget_loads(v, n);
   return r;
@@ -109,14 +109,14 @@ static void map_both(lanes *v, ir_expr e) {
   v->found = true;
   uint32_t n;
   const ir_expr *early = ir_unconditional_in_both(&v->common, e, &n);
-  for (uint32_t i = 0; i < n; i++) (void)map(v, early[i]);
+  for (uint32_t i = 0; i < n; i++) (void)vector_form(v, early[i]);
 }
 
 static ir_expr map_select(lanes *v, ir_expr e, const ir_node *n) {
-  ir_expr c = map(v, n->a), a, b;
+  ir_expr c = vector_form(v, n->a), a, b;
   if (lanes_of(v->p, c) == 1) {
-    a = map(v, n->b);
-    b = map(v, n->c);
+    a = vector_form(v, n->b);
+    b = vector_form(v, n->c);
     equalize_lanes(v, &a, &b);
     return ir_select(v->p, c, a, b);
   }
@@ -132,7 +132,7 @@ static ir_expr map_call(lanes *v, ir_expr e, const ir_node *n) {
   if (ir_fn_is_named(n->a) || ir_fn_of_warp(n->a) || n->n > 8)
     return fail(v, e);
   for (uint32_t i = 0; i < n->n; i++) {
-    arg[i] = map(v, v->p->arg.v[n->b + i]);
+    arg[i] = vector_form(v, v->p->arg.v[n->b + i]);
     wide |= lanes_of(v->p, arg[i]) != 1;
   }
   tess_dtype t = n->dtype;
@@ -159,16 +159,16 @@ static ir_expr map_node(lanes *v, ir_expr e) {
   case IR_LOAD: return map_load(v, &n);
   case IR_SELECT: return map_select(v, e, &n);
   case IR_CALL: return map_call(v, e, &n);
-  case IR_NOT: return ir_not(p, map(v, n.a));
+  case IR_NOT: return ir_not(p, vector_form(v, n.a));
   case IR_CAST:
-    a = map(v, n.a);
+    a = vector_form(v, n.a);
     t.lanes = (uint16_t)lanes_of(p, a);
     return ir_cast(p, t, a);
   case IR_RAMP:
   case IR_BROADCAST: return fail(v, e);
   default:
-    a = map(v, n.a);
-    b = map(v, n.b);
+    a = vector_form(v, n.a);
+    b = vector_form(v, n.b);
     equalize_lanes(v, &a, &b);
     return ir_binary(p, (ir_op)n.op, a, b);
   }
@@ -186,7 +186,7 @@ static void grow(lanes *v) {
   v->nmemo = n;
 }
 
-static ir_expr map(lanes *v, ir_expr e) {
+static ir_expr vector_form(lanes *v, ir_expr e) {
   if (!e) return 0;
   if (e >= v->nmemo) grow(v);
   if (v->memo[e]) return v->memo[e];
@@ -219,7 +219,8 @@ static void build_store(lanes *v, const ir_stmt_rec *r, ir_stmt into,
     v->failed = true;
     return;
   }
-  ir_expr idx = map(v, p->arg.v[r->idx.at]), value = map(v, r->value);
+  ir_expr idx = vector_form(v, p->arg.v[r->idx.at]),
+          value = vector_form(v, r->value);
   if (lanes_of(p, idx) == 1 && (v->mask || lanes_of(p, value) != 1)) {
     v->failed = true;
     return;
@@ -256,7 +257,7 @@ static void build_if(lanes *v, ir_stmt at, ir_stmt into, bool alt) {
   const ir_stmt_rec *r = ir_st(v->p, at);
   ir_stmt body = r->body, other = r->alt;
   bool changes = ir_may_clobber(v->p, at, r->cond);
-  ir_expr cond = map(v, r->cond);
+  ir_expr cond = vector_form(v, r->cond);
   if (lanes_of(v->p, cond) != 1) {
     if (changes) cond = bind_condition(v, cond, &into, &alt);
     build_masked(v, body, cond, into, alt);
@@ -271,7 +272,7 @@ static void build_if(lanes *v, ir_stmt at, ir_stmt into, bool alt) {
 
 static void build_loop(lanes *v, const ir_stmt_rec *r, ir_stmt into, bool alt) {
   ir_program *p = v->p;
-  ir_expr lo = map(v, r->lo), extent = map(v, r->extent);
+  ir_expr lo = vector_form(v, r->lo), extent = vector_form(v, r->extent);
   bool serial = r->loop_kind == IR_SERIAL || r->loop_kind == IR_UNROLLED;
   if (!serial || lanes_of(p, lo) != 1 || lanes_of(p, extent) != 1) {
     v->failed = true;
@@ -285,7 +286,7 @@ static void build_loop(lanes *v, const ir_stmt_rec *r, ir_stmt into, bool alt) {
 
 static void build_let(lanes *v, const ir_stmt_rec *r, ir_stmt into, bool alt) {
   ir_program *p = v->p;
-  ir_expr value = map(v, r->let_value);
+  ir_expr value = vector_form(v, r->let_value);
   ir_var w = r->let_var;
   if (lanes_of(p, value) != 1) {
     w = ir_var_new(p, IR_VAR_LET, p->var.v[r->let_var].name,

@@ -61,6 +61,32 @@ static int result_kernel(lua_State *L) {
   return 1;
 }
 
+static void set_number(lua_State *L, const char *k, double x) {
+  lua_pushnumber(L, x);
+  if (x == x)
+    lua_setfield(L, -2, k);
+  else
+    lua_pop(L, 1);
+}
+
+/* A list of { trials =, n =, rmse =, rank_accuracy =, top_k_recall = }. */
+static int push_quality(lua_State *L, const tess_result_info *r) {
+  lua_createtable(L, (int)r->nquality, 0);
+  for (uint32_t i = 0; i < r->nquality; i++) {
+    const tess_quality *q = &r->quality[i];
+    lua_createtable(L, 0, 5);
+    lua_pushinteger(L, q->trials);
+    lua_setfield(L, -2, "trials");
+    lua_pushinteger(L, q->n);
+    lua_setfield(L, -2, "n");
+    set_number(L, "rmse", q->rmse);
+    set_number(L, "rank_accuracy", q->rank_accuracy);
+    set_number(L, "top_k_recall", q->top_k_recall);
+    lua_seti(L, -2, i + 1);
+  }
+  return 1;
+}
+
 /* r.latency, r.gflops, r.trace, ...: nil where nothing valid was found. */
 static int result_index(lua_State *L) {
   tess_result_info r = TESS_INIT(tess_result_info);
@@ -82,6 +108,8 @@ static int result_index(lua_State *L) {
   if (!strcmp(k, "classes")) return lua_pushstring(L, r.classes), 1;
   if (!strcmp(k, "message") && *r.message)
     return lua_pushstring(L, r.message), 1;
+  if (!strcmp(k, "quality")) return push_quality(L, &r);
+  if (!strcmp(k, "cost_model")) return lt_push_model(L, result(L)), 1;
   if (!strcmp(k, "note") && *r.note) return lua_pushstring(L, r.note), 1;
   return 0;
 }

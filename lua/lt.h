@@ -28,6 +28,8 @@
 #define LT_SPACE "tessera.space"
 #define LT_RESULT "tessera.result"
 #define LT_DATABASE "tessera.database"
+#define LT_SESSION "tessera.session"
+#define LT_MODEL "tessera.model"
 #define LT_ERROR "tessera.error"
 
 /* The user value of a result that holds the kernel it gave, its only one. */
@@ -100,6 +102,8 @@ tess_target *lt_to_target(lua_State *L, int i);
 /* To be called before calls of the engine that may call modules back, which
  * then run on the stack of the thread L. */
 void lt_enter(lua_State *L);
+/* Pushes the cost model of a result; nil where it was one in Lua. */
+void lt_push_model(lua_State *L, tess_result *r);
 /* Fills `out` (max long) with the tensors in the table at index i. */
 uint32_t lt_to_tensors(lua_State *L, int i, uint32_t max, tess_tensor **out);
 
@@ -145,6 +149,14 @@ int lt_field_bool(lua_State *L, int t, const char *k, int d);
 /* Lives as long as the table; d when absent. */
 const char *lt_field_str(lua_State *L, int t, const char *k, const char *d);
 
+/* ---- candidates (lsession.c) -------------------------------------------- */
+
+void lt_push_candidate(lua_State *L, const tess_candidate *c);
+void lt_push_candidates(lua_State *L, uint32_t n, const tess_candidate *c);
+/* The candidate table at index i; its decisions go to a buffer on the
+ * stack: two values stay there. */
+void lt_to_candidate(lua_State *L, int i, tess_candidate *c);
+
 /* ---- the parts ---------------------------------------------------------- */
 
 void lt_open_describe(lua_State *L);   /* each adds to the table at the top */
@@ -156,6 +168,8 @@ void lt_open_stepper(lua_State *L);
 void lt_open_tensor(lua_State *L);
 void lt_open_kernel(lua_State *L);
 void lt_open_space(lua_State *L);
+void lt_open_session(lua_State *L);
+void lt_open_model(lua_State *L);
 void lt_open_tune(lua_State *L);
 void lt_open_result(lua_State *L);
 void lt_open_database(lua_State *L);

@@ -7,10 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LT_SESSION "tessera.session"
-#define MAX_BATCH 4096
-#define MAX_DECISIONS (1 << 24)
-
 /* The state shared by a run's callbacks, on the C stack of tune.  Its Lua
  * objects are in a table in the registry, under the run's address, since
  * callbacks nest (a strategy calls the cost model) and each has its own stack
@@ -36,132 +32,6 @@ static void set_slot(const run *r, int slot) {
   lua_insert(r->L, -2);
   lua_rawseti(r->L, -2, slot);
   lua_pop(r->L, 1);
-}
-
-/* ---- candidates --------------------------------------------------------- */
-
-static void push_candidate(lua_State *L, const tess_candidate *c) {
-  lua_createtable(L, 0, 4);
-  lua_pushinteger(L, (lua_Integer)c->sketch + 1);
-  lua_setfield(L, -2, "sketch");
-  lua_createtable(L, (int)c->ndecisions, 0);
-  for (uint32_t i = 0; i < c->ndecisions; i++) {
-    lua_pushinteger(L, c->decisions[i]);
-    lua_seti(L, -2, i + 1);
-  }
-  lua_setfield(L, -2, "decisions");
-  lua_pushnumber(L, c->seconds);
-  lua_setfield(L, -2, "seconds");
-  lua_pushstring(L, tess_status_name(c->status));
-  lua_setfield(L, -2, "status");
-}
-
-/* The candidate table at index i; its decisions go to a buffer on the
- * stack: two values stay there. */
-static void to_candidate(lua_State *L, int i, tess_candidate *c) {
-  lt_table(L, i, "a candidate");
-  *c = (tess_candidate){0};
-  lua_Integer sketch = lt_field_int(L, i, "sketch", 1);
-  if (sketch < 1 || sketch > UINT32_MAX)
-    lt_error(L, TESS_INVALID,
-             "a candidate's 'sketch' is %lld, outside of "
-             "1 .. %lld",
-             (long long)sketch, (long long)UINT32_MAX);
-  c->sketch = (uint32_t)(sketch - 1);
-  lua_getfield(L, i, "decisions");
-  lt_table(L, -1, "the decisions of a candidate");
-  lua_Integer n = luaL_len(L, -1);
-  if (n < 0 || n > MAX_DECISIONS)
-    lt_error(L, TESS_LIMIT,
-             "a candidate has at most %d integers of "
-             "decisions, not %lld",
-             MAX_DECISIONS, (long long)n);
-  int t = lua_gettop(L);
-  int64_t *d = lua_newuserdatauv(L, sizeof *d * (size_t)(n + 1), 0);
-  c->ndecisions = lt_to_ints(L, t, (uint32_t)n, d);
-  c->decisions = d;
-}
-
-static void push_candidates(lua_State *L, uint32_t n, const tess_candidate *c) {
-  lua_createtable(L, (int)n, 0);
-  for (uint32_t i = 0; i < n; i++) {
-    push_candidate(L, &c[i]);
-    lua_seti(L, -2, i + 1);
-  }
-}
-
-/* ---- the session, as a strategy in Lua sees it -------------------------- */
-
-static tess_session *session(lua_State *L) { return lt_get(L, 1, LT_SESSION); }
-
-static int found(lua_State *L, tess_status s, const tess_candidate *c) {
-  if (s == TESS_NOT_FOUND) return 0;
-  lt_check(L, s);
-  push_candidate(L, c);
-  return 1;
-}
-
-static int session_draw(lua_State *L) {
-  tess_candidate c;
-  return found(L, tess_session_draw(session(L), &c), &c);
-}
-
-static int session_mutate(lua_State *L) {
-  tess_candidate p, c;
-  tess_session *s = session(L);
-  to_candidate(L, 2, &p);
-  return found(L, tess_session_mutate(s, &p, &c), &c);
-}
-
-static int session_cross(lua_State *L) {
-  tess_candidate a, b, c;
-  tess_session *s = session(L);
-  to_candidate(L, 2, &a);
-  to_candidate(L, 3, &b);
-  return found(L, tess_session_cross(s, &a, &b, &c), &c);
-}
-
-static int session_seen(lua_State *L) {
-  tess_candidate c;
-  tess_session *s = session(L);
-  to_candidate(L, 2, &c);
-  lua_pushboolean(L, tess_session_seen(s, &c));
-  return 1;
-}
-
-static int session_unit(lua_State *L) {
-  lua_pushnumber(L, tess_session_unit(session(L)));
-  return 1;
-}
-
-/* s:predict{ candidate, ... }: a list of scores, higher is better */
-static int session_predict(lua_State *L) {
-  tess_session *s = session(L);
-  lt_table(L, 2, "a list of candidates");
-  lua_Integer n = luaL_len(L, 2);
-  if (n > MAX_BATCH)
-    return lt_error(L, TESS_LIMIT,
-                    "predict takes at most %d candidates, not %lld", MAX_BATCH,
-                    (long long)n);
-  luaL_checkstack(L, (int)n * 3 + 8, "too many candidates");
-  tess_candidate *c = lua_newuserdatauv(L, sizeof *c * (size_t)(n + 1), 0);
-  double *score = lua_newuserdatauv(L, sizeof *score * (size_t)(n + 1), 0);
-  for (lua_Integer i = 0; i < n; i++) {
-    lua_geti(L, 2, i + 1);
-    to_candidate(L, lua_gettop(L), &c[i]);
-  }
-  lt_check(L, tess_session_predict(s, (uint32_t)n, c, score));
-  lua_createtable(L, (int)n, 0);
-  for (lua_Integer i = 0; i < n; i++) {
-    lua_pushnumber(L, score[i]);
-    lua_seti(L, -2, i + 1);
-  }
-  return 1;
-}
-
-static int session_sketches(lua_State *L) {
-  lua_pushinteger(L, tess_session_nsketches(session(L)));
-  return 1;
 }
 
 /* ---- callbacks ---------------------------------------------------------- */
@@ -235,7 +105,7 @@ static void read_proposals(lua_State *L, task *t) {
   luaL_checkstack(L, (int)n * 3 + 8, "too many proposals");
   for (lua_Integer i = 0; i < n; i++) {
     lua_geti(L, list, i + 1);
-    to_candidate(L, lua_gettop(L), &t->out[i]);
+    lt_to_candidate(L, lua_gettop(L), &t->out[i]);
     /* The decisions must outlive the call: anchor them on the session. */
     lua_pushvalue(L, -1);
     lua_getiuservalue(L, 3, 1);
@@ -270,7 +140,7 @@ static int protected_call(lua_State *L) {
   if (t->got)
     lua_pushinteger(L, t->n);
   else
-    push_candidates(L, t->n, t->in);
+    lt_push_candidates(L, t->n, t->in);
   lua_call(L, 3, 1);
   if (t->got)
     read_proposals(L, t);
@@ -466,12 +336,21 @@ static int pluggable(run *r, const char *k, int slot, const char **name) {
     set_slot(r, slot);
     return 1;
   }
+  if (luaL_testudata(L, -1, LT_MODEL)) return 0;
   if (type == LUA_TSTRING)
     *name = lt_string(L, -1, k);
   else if (type != LUA_TNIL)
     lt_error(L, TESS_TYPE, "option '%s': expected a name or a table, got %s", k,
              luaL_typename(L, -1));
   return 0;
+}
+
+/* The option cost_model where it is a model that was kept. */
+static tess_model *model_option(lua_State *L) {
+  if (!lua_istable(L, 2)) return NULL;
+  lua_getfield(L, 2, "cost_model");
+  if (!luaL_testudata(L, -1, LT_MODEL)) return lua_pop(L, 1), NULL;
+  return lt_get(L, lua_gettop(L), LT_MODEL);
 }
 
 /* tune(program, options, space): stdlib/describe.lua finds the space. */
@@ -505,6 +384,7 @@ static int tune(lua_State *L) {
     o.custom_strategy = &strategy;
   if (pluggable(&r, "cost_model", SLOT_MODEL, &o.cost_model))
     o.custom_cost_model = &model;
+  o.model = model_option(L);
   read_progress(&r);
   lt_box(L, LT_SESSION, 1);
   lua_newtable(L);
@@ -525,19 +405,7 @@ static int tune(lua_State *L) {
   return 1;
 }
 
-static int session_tostring(lua_State *L) {
-  return lua_pushliteral(L, "session"), 1;
-}
-
 void lt_open_tune(lua_State *L) {
-  static const luaL_Reg session_meta[] = {{"__tostring", session_tostring},
-                                          {NULL, NULL}};
-  static const luaL_Reg session_methods[] = {
-      {"draw", session_draw},         {"mutate", session_mutate},
-      {"cross", session_cross},       {"seen", session_seen},
-      {"unit", session_unit},         {"predict", session_predict},
-      {"sketches", session_sketches}, {NULL, NULL}};
-  lt_class(L, LT_SESSION, session_meta, session_methods, NULL);
   lua_getfield(L, -1, "_core");
   lua_pushcfunction(L, tune);
   lua_setfield(L, -2, "tune");

@@ -10,6 +10,7 @@
 #define SEARCH_SEARCH_H
 
 #include "base/map.h"
+#include "search/feature/feature.h"
 #include "search/funnel.h"
 #include "vm/object.h"
 #include "vm/space.h"
@@ -48,6 +49,10 @@ typedef struct search_worker {
   vm_machine m;
   vm_decisions made, spare;
   arena out;                 /* decisions of the candidates it made */
+  arena rows;                /* features, until the next question */
+  arena kept_rows;           /* and those made with this batch's candidates */
+  map kept_at;               /* hash -> index in kept */
+  VEC(feature_rows) kept;
   funnel tally;              /* rejections by this thread */
   bool ready;                /* it must be freed */
 } search_worker;
@@ -73,6 +78,13 @@ struct tess_session {
   const tess_cost_model *model;
   rng random;                /* for strategies: the stream (seed, 2^63) */
   funnel total;
+  tess_program *program;     /* what base is of; NULL: nobody said */
+  bool wants;                /* candidates get features when they are made, */
+  feature_kind want;         /* of this kind */
+  VEC(uint32_t) row_first;   /* what session_rows gave out */
+  VEC(float) row;
+  VEC(feature_rows) part;
+  uint32_t **slot, nslot;    /* columns of "decisions" (decisions.c) */
 };
 
 tess_status session_init(tess_session *s, tess_context *c,
@@ -119,7 +131,7 @@ typedef struct search_postproc {
 extern const search_postproc *const search_postprocs[];
 extern const uint32_t search_npostprocs;
 
-/* ---- strategies (strategy/) and models ---------------------------------- */
+/* ---- strategies (strategy/) --------------------------------------------- */
 
 /* A built-in strategy: its state is made by `open`. */
 typedef struct search_strategy {
@@ -128,12 +140,5 @@ typedef struct search_strategy {
 } search_strategy;
 extern const search_strategy *const search_strategies[];
 extern const uint32_t search_nstrategies;
-
-typedef struct search_model {
-  const char *name, *summary;
-  tess_status (*open)(tess_session *s, tess_cost_model *out);
-} search_model;
-extern const search_model *const search_models[];
-extern const uint32_t search_nmodels;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Makes candidates (sample, mutate, cross over, replay, check) on several
  * threads, deterministically whatever their number. */
-#include "search/search.h"
+#include "search/feature/session.h"
 
 #include "base/hash.h"
 #include "base/thread.h"
@@ -32,6 +32,9 @@ search_cand session_from_public(const tess_candidate *c) {
 static tess_status make_machine(void *ud) {
   search_worker *w = ud;
   arena_init(&w->out, &w->heap);
+  arena_init(&w->rows, &w->heap);
+  arena_init(&w->kept_rows, &w->heap);
+  map_init(&w->kept_at, &w->heap);
   vm_machine_init(&w->m, &w->heap);
   return TESS_OK;
 }
@@ -77,10 +80,17 @@ void session_free(tess_session *s) {
     vec_free(&w->heap, &w->spare);
     funnel_free(&w->tally, &w->heap);
     arena_free(&w->out);
+    arena_free(&w->rows);
+    arena_free(&w->kept_rows);
+    map_free(&w->kept_at);
+    vec_free(&w->heap, &w->kept);
     vm_machine_free(&w->m);
   }
   mem_free(h, s->worker, s->nworker * sizeof *s->worker);
   funnel_free(&s->total, h);
+  vec_free(h, &s->row_first);
+  vec_free(h, &s->row);
+  vec_free(h, &s->part);
   vec_free(h, &s->history);
   map_free(&s->known);
   arena_free(&s->keep);
@@ -239,6 +249,7 @@ static tess_status make_item(void *ud) {
   if (w->made.n) memcpy(d, w->made.v, w->made.n * sizeof *d);
   j->out[x->i] = (search_cand){t.sketch, w->made.n, d,
                                search_hash(t.sketch, w->made.n, d)};
+  session_keep_rows(j->s, w, j->out[x->i].hash);
   w->tally.valid++;
   return TESS_OK;
 }
@@ -267,7 +278,13 @@ tess_status session_make(tess_session *s, uint32_t n, const search_order *order,
 }
 
 void session_begin_batch(tess_session *s) {
-  for (uint32_t i = 0; i < s->nworker; i++) arena_reset(&s->worker[i].out);
+  for (uint32_t i = 0; i < s->nworker; i++) {
+    search_worker *w = &s->worker[i];
+    arena_reset(&w->out);
+    map_clear(&w->kept_at);
+    w->kept.n = 0;
+    arena_reset(&w->kept_rows);
+  }
 }
 
 tess_status session_replay(tess_session *s, const search_cand *c) {

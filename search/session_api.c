@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions for plugged-in strategies and models: tess_session_*. */
-#include "search/search.h"
+#include "search/feature/session.h"
 
 #include <inttypes.h>
 
@@ -103,4 +103,103 @@ tess_status tess_session_predict(tess_session *s, uint32_t n,
 int tess_session_seen(tess_session *s, const tess_candidate *c) {
   search_cand x = session_from_public(c);
   return session_knows(s, &x);
+}
+
+/* ---- the schedule of a candidate ---------------------------------------- */
+
+typedef struct trace_work {
+  tess_session *s;
+  const tess_candidate *c;
+  tess_trace *made;
+} trace_work;
+
+static tess_status make_trace(void *ud) {
+  trace_work *w = ud;
+  const tess_candidate *c = w->c;
+  w->made = trace_new(w->s->c, w->s->sketch[c->sketch], w->s->program);
+  return vm_set_decisions(&w->made->t, c->ndecisions, c->decisions)
+             ? TESS_OK
+             : TESS_INTERNAL;
+}
+
+tess_status tess_session_trace(tess_session *s, const tess_candidate *c,
+                               tess_trace **out) {
+  trace_work w = {s, c, NULL};
+  tess_status st = check_candidate(s, c);
+  *out = NULL;
+  if (st == TESS_OK) st = ctx_run(s->c, make_trace, &w);
+  if (st == TESS_OK)
+    *out = w.made;
+  else
+    tess_trace_free(w.made);
+  return st;
+}
+
+tess_status tess_session_program(tess_session *s, const tess_candidate *c,
+                                 tess_program **out) {
+  tess_trace *t;
+  tess_schedule *sch = NULL;
+  *out = NULL;
+  tess_status st = tess_session_trace(s, c, &t);
+  if (st != TESS_OK) return st;
+  st = tess_trace_replay(t, s->program, NULL, &sch);
+  if (st == TESS_OK) st = tess_schedule_program(sch, out);
+  tess_schedule_free(sch);
+  tess_trace_free(t);
+  return st;
+}
+
+/* ---- features ----------------------------------------------------------- */
+
+static tess_status parse_kind(tess_session *s, const char *kind,
+                              feature_kind *out) {
+  if (feature_parse(kind, out)) return TESS_OK;
+  return ctx_fail(s->c, TESS_INVALID,
+                  "there are features 'per_store', 'context', 'tree' and "
+                  "'decisions', not '%s'",
+                  kind);
+}
+
+static tess_status find_rows(tess_session *s, feature_kind k, uint32_t n,
+                             const tess_candidate *c, search_rows *out) {
+  size_t bytes = (n + 1) * sizeof(search_cand);
+  search_cand *own = mem_try_resize(&s->c->heap, NULL, 0, bytes);
+  if (!own) return ctx_ran_out(s->c, mem_refusal(&s->c->heap), "features");
+  for (uint32_t i = 0; i < n; i++) own[i] = session_from_public(&c[i]);
+  tess_status st = session_rows(s, k, n, own, out);
+  mem_free(&s->c->heap, own, bytes);
+  return st == TESS_OK ? st : ctx_ran_out(s->c, st, "features");
+}
+
+tess_status tess_session_features(tess_session *s, uint32_t n,
+                                  const tess_candidate *c, const char *kind,
+                                  tess_features *out) {
+  feature_kind k;
+  search_rows r;
+  tess_status st = parse_kind(s, kind, &k);
+  for (uint32_t i = 0; st == TESS_OK && i < n; i++)
+    st = check_candidate(s, &c[i]);
+  if (st == TESS_OK) st = find_rows(s, k, n, c, &r);
+  if (st != TESS_OK) return st;
+  for (uint32_t i = 0; i < n; i++)
+    if (r.first[i] == r.first[i + 1])
+      return ctx_fail(s->c, TESS_INVALID,
+                      "candidate %u, counted from 1, does not replay", i + 1);
+  tess_features f = {.version = session_version(k),
+                     .nrows = r.first[n],
+                     .ncolumns = r.width,
+                     .first = r.first,
+                     .value = r.v};
+  return ctx_give(s->c, tess_features, &f, out);
+}
+
+tess_status tess_session_column(tess_session *s, const char *kind,
+                                uint32_t column, char name[TESS_MAX_COLUMN]) {
+  feature_kind k;
+  tess_status st = parse_kind(s, kind, &k);
+  if (st == TESS_OK && k == FEATURE_DECISIONS) st = decisions_begin(s);
+  if (st != TESS_OK) return st;
+  if (column >= session_columns(s, k)) return TESS_NOT_FOUND;
+  session_column(s, k, column, name);
+  return TESS_OK;
 }

@@ -43,21 +43,19 @@ static tess_status open_strategy(tune *t) {
                   o->strategy, known);
 }
 
+/* The result owns it. */
 static tess_status open_model(tune *t) {
   const tess_tune_options *o = t->set->o;
+  tess_status s = TESS_OK;
   if (o->custom_cost_model) {
     t->model = *o->custom_cost_model;
     return TESS_OK;
   }
-  for (uint32_t i = 0; i < search_nmodels; i++)
-    if (!strcmp(search_models[i]->name, o->cost_model))
-      return search_models[i]->open(&t->s, &t->model);
-  char known[KNOWN_BYTES] = "";
-  for (uint32_t i = 0; i < search_nmodels; i++)
-    append_name(known, search_models[i]->name);
-  return ctx_fail(t->c, TESS_NOT_FOUND,
-                  "there is no cost model '%s'; the built-in ones are %s",
-                  o->cost_model, known);
+  if (o->model)
+    t->r->model = model_hold(o->model);
+  else
+    s = model_new(t->c, o->cost_model, &t->r->model);
+  return s == TESS_OK ? model_attach(t->r->model, &t->s, &t->model) : s;
 }
 
 /* Allocates the tables of a run; in the frame of the context's heap. */
@@ -73,6 +71,7 @@ static tess_status make_tables(void *ud) {
   str_init(&t->r->note, h);
   str_init(&t->r->failure, h);
   t->r->program = program_hold(t->set->program);
+  t->r->kernel_threads = t->set->o->kernel_threads;
   t->r->target = ctx_text(t->c, t->set->target, strlen(t->set->target));
   t->sketch = mem_resize(h, NULL, 0, n * sizeof *t->sketch);
   t->sketch_hash = mem_resize(h, NULL, 0, n * sizeof *t->sketch_hash);
@@ -93,6 +92,7 @@ static tess_status tune_set_up(tune *t) {
   if (s == TESS_OK)
     s = session_init(&t->s, t->c, &set->program->p, set->nsketch, t->sketch,
                      set->o->seed, set->o->threads);
+  t->s.program = set->program;
   if (s == TESS_OK) s = open_model(t);
   t->s.model = &t->model;
   if (s == TESS_OK) s = open_strategy(t);
@@ -105,7 +105,6 @@ static void tune_tear_down(tune *t) {
   uint32_t n = t->set->nsketch, batch = t->set->o->batch;
   const tess_tune_options *o = t->set->o;
   if (!o->custom_strategy && t->strategy.free) t->strategy.free(t->strategy.ud);
-  if (!o->custom_cost_model && t->model.free) t->model.free(t->model.ud);
   for (int i = 0; i < TUNE_FINALISTS; i++) str_free(&t->best[i].code);
   for (int i = 0; i < TUNE_CLASSES; i++) tess_text_free(t->c, t->message[i]);
   tess_database_free(t->db);
@@ -395,6 +394,17 @@ static tess_status search(tune *t) {
   return tune_fill_result(t);
 }
 
+/* What the model says of itself in this run. */
+static void take_quality(tess_result *r) {
+  tess_model *m = r->model;
+  if (!m) return;
+  r->quality.v = m->quality.v;
+  r->quality.n = m->quality.n;
+  r->quality.cap = m->quality.cap;
+  m->quality.v = NULL;
+  m->quality.n = m->quality.cap = 0;
+}
+
 tess_status tune_run(const tune_setup *setup, tess_result **out) {
   tune t = {.set = setup,
             .c = setup->c,
@@ -418,6 +428,7 @@ tess_status tune_run(const tune_setup *setup, tess_result **out) {
     tune_report_ledger(&t.time, setup->ledger ? &spent : NULL,
                        t.trials - t.before, &t.r->ledger);
   }
+  if (s == TESS_OK) take_quality(t.r);
   tune_tear_down(&t);
   if (s == TESS_OK)
     *out = t.r;

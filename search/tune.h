@@ -5,6 +5,7 @@
 
 #include "measure/measure.h"
 #include "search/database.h"
+#include "search/model/object.h"
 #include "search/search.h"
 #include "search/space.h"
 
@@ -65,7 +66,10 @@ struct tess_result {
   tess_trace *best;          /* NULL: nothing valid was found */
   tess_program *program;
   char *target;
+  uint32_t kernel_threads;   /* that the best was measured with */
   VEC(double) curve;
+  VEC(tess_quality) quality;
+  tess_model *model;         /* NULL: a custom one */
   strbuf funnel, ledger, classes, note;
   strbuf failure;            /* of the candidate that ended the run */
   bool exhausted;            /* the strategy had no more proposals */

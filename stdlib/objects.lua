@@ -103,6 +103,11 @@ local classes = {
     { "ledger", "string", "where the time of this run went" },
     { "classes", "string", "how what this run measured ended, and how " ..
       "often, as JSON" },
+    { "cost_model?", "tessera.Model", "that of the run, where it was a " ..
+      "built-in one" },
+    { "quality", "table[]", "how well it told each batch before it was " ..
+      "taught it: `trials` known before, `n` in the batch, `rank_accuracy`, " ..
+      "`top_k_recall`, and `rmse` of what predicts throughput" },
     { "note?", "string", "one line, where the latency is far from the best " ..
       "trial's time, the best is slower than the unscheduled program, or " ..
       "the check of results sees little" } },
@@ -153,6 +158,9 @@ local classes = {
       "gives a list of scores, one for each candidate; higher is better" },
     { "update?", "fun(self: table, session: tessera.Session, candidates: " ..
       "tessera.Candidate[])", "observes the measured candidates" } },
+  { name = "tessera.Model", page = "model",
+    summary = "A built-in cost model, as ts.cost_model makes one of a name: " ..
+      "it goes on learning in each run that it is the option cost_model of." },
   { name = "tessera.Session", page = "session",
     summary = "The queries of a running strategy or cost model." },
 }

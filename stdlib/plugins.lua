@@ -15,12 +15,36 @@ local functions = {
     returns = { "tessera.Strategy", "the same table, for the option strategy" },
     takes = "tessera.Strategy" },
   { name = "ts.cost_model",
-    summary = "Check a cost model: who ranks candidates before they are " ..
-              "measured.",
-    params = { { "model", "tessera.CostModel", "its functions" } },
-    returns = { "tessera.CostModel",
-                "the same table, for the option cost_model" },
+    summary = "Check a cost model, or make a built-in one to keep: who " ..
+              "ranks candidates before they are measured.",
+    params = { { "model", "tessera.CostModel|string",
+                 "its functions, or the name of a built-in one" } },
+    returns = { "tessera.CostModel|tessera.Model",
+                "the same table, or the model, for the option cost_model" },
     takes = "tessera.CostModel" },
+  { name = "ts.cost_model.load",
+    summary = "Read a cost model that was saved.",
+    params = { { "path", "string", "the file" },
+               { "own", "tessera.CostModel?",
+                 "a model in Lua: what was kept of its fields is put there" } },
+    returns = { "tessera.Model|tessera.CostModel",
+                "the built-in model, or `own`" } },
+  { name = "model:save",
+    summary = "Write what a cost model was taught to a file; of one in Lua, " ..
+              "its fields that are data.",
+    params = { { "path", "string", "the file, which is replaced" } },
+    returns = { "nil", "nothing" } },
+  { name = "model:name",
+    summary = "What a built-in cost model is called.",
+    returns = { "string", 'as "xgb"' } },
+  { name = "model:samples",
+    summary = "How many candidates it was taught.",
+    returns = { "integer", "those that failed included" } },
+  { name = "model:importance",
+    summary = "Which columns of its features matter most.",
+    params = { { "n", "integer?", "how many of them; 10 if left out" } },
+    returns = { "table[]", "of each its `column` and `share`; none where " ..
+                "the model does not tell" } },
   { name = "session:sketches",
     summary = "How many sketches the space has.",
     returns = { "integer", "their number" } },
@@ -51,6 +75,21 @@ local functions = {
     summary = "Ask the cost model.",
     params = { { "candidates", "tessera.Candidate[]", "at most 4096" } },
     returns = { "number[]", "their scores; higher is better" } },
+  { name = "session:features",
+    summary = "Describe candidates by numbers.",
+    params = { { "candidates", "tessera.Candidate[]", "at most 4096" },
+               { "kind", "string", '"per_store", "context", "tree" or ' ..
+                 '"decisions"' } },
+    returns = { "number[][][], string[]",
+                "of each candidate its rows; and the names of the columns" } },
+  { name = "session:trace",
+    summary = "The schedule of a candidate.",
+    params = { { "candidate", "tessera.Candidate", "the candidate" } },
+    returns = { "tessera.Trace", "its sketch with its decisions" } },
+  { name = "session:program",
+    summary = "The scheduled program of a candidate.",
+    params = { { "candidate", "tessera.Candidate", "the candidate" } },
+    returns = { "tessera.Program", "what its trace makes" } },
 }
 
 local function names_of(f)
@@ -95,7 +134,8 @@ local function add_stub(lines, f)
   end
   lines[#lines + 1] = ("---@return %s # %s"):format(f.returns[1], f.returns[2])
   lines[#lines + 1] = ("function %s end"):format(
-                        (call_text(f):gsub("^session:", "Session:")))
+                        (call_text(f):gsub("^session:", "Session:")
+                                     :gsub("^model:", "Model:")))
 end
 
 -- Declarations for the Lua language server, behind those of the classes and of

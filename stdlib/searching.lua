@@ -180,9 +180,9 @@ end
 -- anything that their functions put there.
 local checked = setmetatable({}, { __mode = "k" })
 
-local function checker(maker, usage, fields)
+local function checker(maker, usage, fields, printed)
   local kind = maker:match "%.(.*)":gsub("_", " ")
-  local printed = { __tostring = function() return kind end }
+  printed = printed or { __tostring = function() return kind end }
   return function(t)
     check_fields(maker, usage, t, fields, true)
     checked[t] = true
@@ -202,19 +202,35 @@ local function check_options(given)
   end
 end
 
+-- ts.cost_model{ predict =, update = } checks a table; ts.cost_model "xgb" is a
+-- built-in one that is kept; ts.cost_model.load(path [, own]) reads either.
+local function add_models(ts)
+  local keeping = require "tessera.keeping"
+  local own = { __tostring = function() return "cost model" end,
+                __index = { save = keeping.save(core) } }
+  local check = checker("ts.cost_model",
+    "{ predict = function(self, session, candidates), " ..
+    "update = function(self, session, candidates) }",
+    { { name = "predict", type = "function" },
+      { name = "update", type = "function", optional = true } }, own)
+  ts.cost_model = setmetatable({
+    load = function(path, model)
+      if model == nil then return core.model_load(path) end
+      return keeping.load(core, path, check(model))
+    end,
+  }, { __call = function(_, what)
+    return type(what) == "string" and core.model(what) or check(what)
+  end })
+end
+
 local function add_tuning(ts)
-  -- ts.strategy{ propose = function(self, session, n), observe = ... } and
-  -- ts.cost_model{ predict =, update = }: checked tables.
+  -- ts.strategy{ propose = function(self, session, n), observe = ... }: a
+  -- checked table.
   ts.strategy = checker("ts.strategy",
     "{ propose = function(self, session, n), " ..
     "observe = function(self, session, candidates) }",
     { { name = "propose", type = "function" },
       { name = "observe", type = "function", optional = true } })
-  ts.cost_model = checker("ts.cost_model",
-    "{ predict = function(self, session, candidates), " ..
-    "update = function(self, session, candidates) }",
-    { { name = "predict", type = "function" },
-      { name = "update", type = "function", optional = true } })
 
   function ts.tune(program, options)
     local o = type(options) == "table" and options or {}
@@ -234,5 +250,6 @@ return function(ts, raw)
   deterministic = require "tessera.determinism"(core)
   add_modules(ts)
   add_spaces(ts)
+  add_models(ts)
   add_tuning(ts)
 end

@@ -178,7 +178,9 @@ TESS_API tess_status tess_literal(tess_builder *b, double v, int is_int,
  * dtype (literals adapt).  `/` on integers is refused: use `//`. */
 TESS_API tess_status tess_binary(tess_builder *b, const char *op, tess_expr x,
                                  tess_expr y, tess_expr *out);
-/* fn: - not abs exp log sqrt rsqrt tanh sigmoid erf pow floor ceil round */
+/* fn: - not abs exp log sqrt rsqrt sin cos tanh sigmoid erf pow floor ceil
+ * round; of integers bitnot shl shr bitand bitor bitxor.  A shift by other
+ * than 0 .. bits - 1 gives 0, or -1 for a right shift of what is negative. */
 TESS_API tess_status tess_call(tess_builder *b, const char *fn, uint32_t n,
                                const tess_expr *args, tess_expr *out);
 /* An external function of the host's, by name (for tests and extension). */
@@ -375,10 +377,13 @@ typedef uint32_t tess_rv;       /* a random variable of one schedule; 0: none */
 
 typedef enum tess_value_kind {
   TESS_V_NIL, TESS_V_BOOL, TESS_V_INT, TESS_V_REAL, TESS_V_STR, TESS_V_RV,
-  TESS_V_AUTO, TESS_V_LIST, TESS_V_DICT, TESS_V_OP
+  TESS_V_AUTO, TESS_V_LIST, TESS_V_DICT, TESS_V_OP,
+  TESS_V_INTS, TESS_V_REALS, TESS_V_RVS
 } tess_value_kind;
 /* An operand.  Lists point to n elements of the caller's (DICT: alternating
- * keys and values; OP: s names the operator, list its two operands). */
+ * keys and values; OP: s names the operator, list its two operands).  INTS,
+ * REALS and RVS are lists whose n elements, int64_t, double or tess_rv, s
+ * points to; only arguments are such. */
 typedef struct tess_value {
   int32_t kind;
   uint32_t n;
@@ -739,6 +744,10 @@ TESS_API tess_status tess_build(tess_program *p, tess_target *target,
                                 TESS_GIVE tess_kernel **out);
 TESS_API void tess_kernel_free(TESS_TAKE tess_kernel *k);
 TESS_API const char *tess_kernel_name(tess_kernel *k);   /* its program's */
+/* On how many threads tess_kernel_run and tess_kernel_time run it; 0, as of a
+ * kernel that was built: the target's cores.  The kernel of a result has the
+ * kernel_threads that it was tuned with. */
+TESS_API void tess_kernel_set_threads(tess_kernel *k, uint32_t threads);
 /* Arguments: one tensor a parameter, shapes and dtypes are checked.  Where
  * sizes are known only now, INVALID when one makes an extent less than 1, or
  * when an index of the program as described, behind no condition, leaves its
@@ -805,7 +814,8 @@ enum { TESS_MAX_SKETCHES = 4096 };
  * with *why set where there is something to say of them;
  * TESS_NOT_FOUND with *why set: not applicable, the block stays as it is;
  * TESS_NOMEM (memory ran out, as it also has where it fails over the
- * memory_cap) and TESS_CANCELLED end the generation of sketches; anything else:
+ * memory_cap) and TESS_CANCELLED end the generation of sketches; anything else
+ * (*why may stay NULL where a call failed with it: tess_error says why then):
  * it failed, which counts as not applicable, and a warning goes to the log,
  * once for each module and *why.  A module that makes more than
  * TESS_MAX_SKETCHES sketches over all blocks fails at all of them.  With the
@@ -832,6 +842,17 @@ TESS_API tess_status tess_space_union(tess_context *c, uint32_t n,
 /* A space of given sketches (traces). */
 TESS_API tess_status tess_space_traces(tess_context *c, uint32_t n,
     tess_trace *const *traces, TESS_GIVE tess_space **out);
+/* The default space of a target (NULL: "llvm"): the modules written in Lua that
+ * come with Tessera.  libtessera-spaces, which links Lua, is loaded for it when
+ * it is first asked for, from beside libtessera, or where the environment
+ * variable TESSERA_SPACES says; UNSUPPORTED where it is not installed.  INVALID
+ * for a target that has none.  The modules run in a Lua state of the space's
+ * own. */
+TESS_API tess_status tess_space_default(tess_context *c, tess_target *target,
+                                        TESS_GIVE tess_space **out);
+/* fn(ud) is called once, when the space is no more; of several the last. */
+TESS_API void tess_space_on_free(tess_space *s, void (*fn)(void *ud),
+                                 void *ud);
 TESS_API void tess_space_free(TESS_TAKE tess_space *s);
 /* The sketches: traces whose decisions are open.  Up to max are written. */
 TESS_API tess_status tess_space_sketches(tess_space *s, tess_program *p,
@@ -872,6 +893,32 @@ TESS_API double tess_session_unit(tess_session *s);   /* random in [0,1) */
 TESS_API tess_status tess_session_predict(tess_session *s, uint32_t n,
     const tess_candidate *c, double *score);
 TESS_API int tess_session_seen(tess_session *s, const tess_candidate *c);
+/* The schedule of a candidate: its trace with the decisions in it, and the
+ * program that it makes; REFUSED where it does not replay. */
+TESS_API tess_status tess_session_trace(tess_session *s,
+    const tess_candidate *c, TESS_GIVE tess_trace **out);
+TESS_API tess_status tess_session_program(tess_session *s,
+    const tess_candidate *c, TESS_GIVE tess_program **out);
+
+/* Rows of numbers that describe candidates to a model.  What a column means
+ * does not change within a version; docs/searching.md lists the columns. */
+typedef struct tess_features {
+  uint32_t struct_size;         /* sizeof(tess_features) */
+  uint32_t version, nrows, ncolumns;
+  const uint32_t *first;        /* of candidate i: rows first[i] up to, but
+                                 * not with, first[i + 1] */
+  const float *value;           /* row by row */
+} tess_features;
+enum { TESS_MAX_COLUMN = 64 };  /* bytes of a column's name, with its NUL */
+/* Kinds: "per_store" (a row a store), "context" (a row a loop), "tree" (a row
+ * a loop or store), "decisions" (one row); INVALID for others, and for a
+ * candidate that does not replay.  What out points to lives until the next
+ * question of the session's. */
+TESS_API tess_status tess_session_features(tess_session *s, uint32_t n,
+    const tess_candidate *c, const char *kind, tess_features *out);
+/* The name of a column, from 0; NOT_FOUND past the last. */
+TESS_API tess_status tess_session_column(tess_session *s, const char *kind,
+    uint32_t column, char name[TESS_MAX_COLUMN]);
 
 typedef struct tess_strategy {
   uint32_t struct_size;         /* sizeof(tess_strategy) */
@@ -900,6 +947,41 @@ typedef struct tess_cost_model {
   void (*free)(void *ud);       /* NULL: nothing to free */
   void *ud;
 } tess_cost_model;
+
+/* A built-in cost model that learns, apart from a run: it keeps what it was
+ * taught, over several runs, and in a file.  Of names there are "random",
+ * "xgb", "xgb_rank", "forest", "gp" and "treegru"; names joined by "+" are an
+ * ensemble, whose members vote. */
+typedef struct tess_model tess_model;
+/* NOT_FOUND where there is none of the name; UNSUPPORTED where a library that
+ * it needs is not there, with its name. */
+TESS_API tess_status tess_model_new(tess_context *c, const char *name,
+                                    TESS_GIVE tess_model **out);
+/* A file holds what the model was taught, with which it is trained again when
+ * it is asked first.  IO; INVALID for what is no such file or is damaged, and
+ * for features of another version. */
+TESS_API tess_status tess_model_save(tess_model *m, const char *path);
+TESS_API tess_status tess_model_load(tess_context *c, const char *path,
+                                     TESS_GIVE tess_model **out);
+TESS_API const char *tess_model_name(tess_model *m);
+/* How many measured candidates it was taught. */
+TESS_API uint32_t tess_model_samples(tess_model *m);
+/* The k-th of the columns of its features by how much they matter, from 0, and
+ * the share that it has; NOT_FOUND past the last that matters, and where the
+ * model cannot tell. */
+TESS_API tess_status tess_model_importance(tess_model *m, uint32_t k,
+    char name[TESS_MAX_COLUMN], double *share);
+TESS_API void tess_model_free(TESS_TAKE tess_model *m);
+
+/* How well a model told a batch before it was taught the batch. */
+typedef struct tess_quality {
+  uint32_t trials, n;           /* taught before; in the batch */
+  double rmse;                  /* of throughput relative to the best; NaN of a
+                                 * model that only ranks */
+  double rank_accuracy;         /* share of pairs in the right order */
+  double top_k_recall;          /* share of the fastest quarter that is among as
+                                 * many of the best predicted */
+} tess_quality;
 
 typedef struct tess_progress {
   uint32_t struct_size;         /* of this library */
@@ -948,14 +1030,17 @@ typedef struct tess_tune_options {
   /* Non-zero: stop now with the best so far.  May be NULL. */
   int (*progress)(void *ud, const tess_progress *p);
   void *progress_ud;
+  tess_model *model;            /* instead of a name: it goes on learning;
+                                 * NULL: none */
 } tess_tune_options;
 
-/* Searches the space for the fastest schedule of p; target NULL: "llvm",
- * options NULL: the defaults.  NOT_FOUND when the space has no sketch, or there
- * is no strategy or cost model of that name; INVALID with the option named;
- * NOMEM when there is no room for the program's tensors; TIMEOUT when filling
- * them takes too long; UNSUPPORTED when this machine cannot run what is made
- * for the target, or sizes of the program are known only when it is called.
+/* Searches the space for the fastest schedule of p; target NULL: "llvm", space
+ * NULL: that of tess_space_default, options NULL: the defaults.  NOT_FOUND when
+ * the space has no sketch, or there is no strategy or cost model of that name;
+ * INVALID with the option named; NOMEM when there is no room for the program's
+ * tensors; TIMEOUT when filling them takes too long; UNSUPPORTED when this
+ * machine cannot run what is made for the target, sizes of the program are
+ * known only when it is called, or the default space is not installed.
  * Custom strategies and models are borrowed for the call; `free`, where they
  * have one, is called once at its end, with `ud` whatever that is and however
  * the call ended, unless struct_size is refused. */
@@ -999,6 +1084,9 @@ typedef struct tess_result_info {
                                  * of the best trial, the best is slower than
                                  * the unscheduled program, or the check of
                                  * results sees little; else "" */
+  uint32_t nquality;            /* of the cost model, batch by batch, once it
+                                 * knew something */
+  const tess_quality *quality;
 } tess_result_info;
 /* Facts of a run; texts and the curve live as long as the result. */
 TESS_API tess_status tess_result_get(tess_result *r, tess_result_info *out);
@@ -1010,6 +1098,10 @@ TESS_API tess_status tess_result_schedule(tess_result *r,
                                           TESS_GIVE tess_schedule **out);
 TESS_API tess_status tess_result_kernel(tess_result *r,
                                         TESS_GIVE tess_kernel **out);
+/* The cost model of the run, which goes on from what it learnt; NOT_FOUND when
+ * it was a custom one. */
+TESS_API tess_status tess_result_model(tess_result *r,
+                                       TESS_GIVE tess_model **out);
 TESS_API void tess_result_free(TESS_TAKE tess_result *r);
 
 /* ---- database ----------------------------------------------------------- */

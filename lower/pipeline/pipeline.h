@@ -17,7 +17,7 @@
 typedef struct pipe_access {
   uint32_t by;             /* which of the statements */
   bool writes;
-  ir_stmt at;              /* where it stands */
+  ir_stmt at;              /* the statement with it */
   ir_buf buf;
   ir_span idx;
 } pipe_access;

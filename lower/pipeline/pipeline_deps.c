@@ -147,7 +147,7 @@ static bool refuse_order(pipe *x, uint32_t a, uint32_t b, int distance,
   return false;
 }
 
-/* a stands before b, or in an earlier iteration. */
+/* a precedes b, or is in an earlier iteration. */
 static bool pair_allowed(pipe *x, const pipe_access *a, const pipe_access *b) {
   if (a->buf != b->buf || a->by == b->by || !(a->writes || b->writes))
     return true;

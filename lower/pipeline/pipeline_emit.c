@@ -56,8 +56,8 @@ static void wait_for(emission *m, ir_stmt into, uint32_t i) {
 }
 
 /* Statement i of the iteration that is `ago` after the first, where cond. */
-static void put(emission *m, ir_stmt into, uint32_t i, ir_expr ago,
-                ir_expr cond) {
+static void emit_instance(emission *m, ir_stmt into, uint32_t i, ir_expr ago,
+                          ir_expr cond) {
   pipe *x = m->x;
   ir_program *p = x->p;
   ir_subst sub;
@@ -91,7 +91,7 @@ static void put_time(emission *m, ir_stmt into, ir_expr time) {
     ir_expr ago = plus(x, time, -x->stage[i]);
     ir_expr due = ir_and(p, ir_binary(p, IR_LE, ir_index(p, 0), ago),
                          ir_binary(p, IR_LT, ago, m->steps));
-    put(m, into, i, ago, due);
+    emit_instance(m, into, i, ago, due);
   }
 }
 
@@ -124,8 +124,8 @@ static void put_loop(emission *m, ir_stmt into) {
   m->in_loop = true;
   for (uint32_t at = 0; at < x->n; at++) {
     uint32_t i = x->in_order[at];
-    put(m, loop, i, plus(x, ir_ref(p, v), x->last - x->stage[i]),
-        ir_bool(p, true));
+    emit_instance(m, loop, i, plus(x, ir_ref(p, v), x->last - x->stage[i]),
+                  ir_bool(p, true));
   }
   m->left = INT64_MAX;
   m->in_loop = false;

@@ -44,13 +44,13 @@ static bool refuse(const ir_program *p, ir_stmt block, const char *how,
   return false;
 }
 
-/* Lanes are not told apart around it, nor threads in it. */
-static bool check(const ir_program *p, ir_stmt block, err_state *e) {
+/* No enclosing loop is bound to lanes, and no nested one to threads. */
+static bool check_lanes(const ir_program *p, ir_stmt block, err_state *e) {
   for (ir_stmt s = block; (s = ir_st(p, s)->parent);)
     if (is_bound(p, s) && ir_st(p, s)->thread == IR_THREADIDX_X)
-      return refuse(p, block, "stands in", s, e);
+      return refuse(p, block, "is nested in", s, e);
   for (ir_stmt s = block; (s = ir_next(p, s, block));)
-    if (is_bound(p, s)) return refuse(p, block, "holds", s, e);
+    if (is_bound(p, s)) return refuse(p, block, "contains", s, e);
   return true;
 }
 
@@ -60,7 +60,7 @@ LOWER_PASS(bind_warps) {
   LOWER_EACH(p, s) {
     if (!ir_is_block(p, s) || !lower_is_of_warp(p, s) || is_together(p, s))
       continue;
-    if (!check(p, s, e)) return e->code;
+    if (!check_lanes(p, s, e)) return e->code;
     ir_var v = ir_var_new(p, IR_VAR_LOOP, ir_name(p, "warp"), IR_INDEX, 0, 0);
     ir_stmt loop = ir_loop_new(p, v, ir_index(p, 0), ir_index(p, 1), IR_THREAD);
     ir_st(p, loop)->thread = IR_WARP;

@@ -230,7 +230,7 @@ static bool decide_privacy(kernel *k) {
 /* The guard that the thread has an iteration of the loops around s: of the
  * innermost loop of each axis, since a nested one is cooperative, also for
  * threads without an iteration of the outer one. */
-static ir_expr takes_part(const kernel *k, ir_stmt s, kernel_axes axes) {
+static ir_expr iteration_guard(const kernel *k, ir_stmt s, kernel_axes axes) {
   ir_program *p = k->p;
   ir_expr cond = 0;
   unsigned seen = 0;
@@ -319,17 +319,17 @@ static void find_var_axes(kernel *k) {
   }
 }
 
-static ir_expr condition(const kernel *k, ir_stmt s) {
+static ir_expr thread_guard(const kernel *k, ir_stmt s) {
   const ir_stmt_rec r = *ir_st(k->p, s);
   if (r.kind == IR_EVALUATE && lower_of_copies(k->p, s)) return 0;
   if (r.kind == IR_STORE || r.kind == IR_EVALUATE) {
     const kernel_buf *x = r.kind == IR_STORE ? &k->buf[r.buf] : NULL;
-    ir_expr who = ir_and(k->p, takes_part(k, s, 7), is_the_one(k, s, x));
+    ir_expr who = ir_and(k->p, iteration_guard(k, s, 7), is_the_one(k, s, x));
     return x && x->alloc ? who : ir_and(k->p, who, is_first_block(k, s));
   }
   /* Idle threads might load out of bounds. */
   variation v = deciding(k, &r);
-  return v.loads && v.axes ? takes_part(k, s, v.axes) : 0;
+  return v.loads && v.axes ? iteration_guard(k, s, v.axes) : 0;
 }
 
 static void add_conditions(kernel *k) {
@@ -340,7 +340,7 @@ static void add_conditions(kernel *k) {
   n = 0;
   for (ir_stmt s = k->top; s; s = ir_next(p, s, k->top)) list[n++] = s;
   for (uint32_t i = 1; i < n; i++) {
-    ir_expr cond = condition(k, list[i]);
+    ir_expr cond = thread_guard(k, list[i]);
     if (cond) ir_wrap(p, list[i], ir_if_new(p, cond));
   }
 }

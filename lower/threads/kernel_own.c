@@ -20,7 +20,7 @@ static int64_t coef_of(const index_form *f, ir_expr atom) {
   return 0;
 }
 
-static ir_expr place(const kernel *k, unsigned axis) {
+static ir_expr thread_index(const kernel *k, unsigned axis) {
   ir_var v = k->index[IR_THREADIDX_X + axis];
   return v ? ir_ref(k->p, v) : 0;
 }
@@ -44,7 +44,7 @@ static bool rest_bounds(const kernel *k, ir_stmt at, const index_form *f,
     const ir_node *n = ir_at(k->p, f->atom[i]);
     int64_t c = f->coef[i], least, most, end = n->hi;
     for (unsigned a = 0; a < 3; a++) {
-      if (f->atom[i] != place(k, a)) continue;
+      if (f->atom[i] != thread_index(k, a)) continue;
       skip |= without >> a & 1;
       end = last_place(k, at, a);
     }
@@ -71,12 +71,12 @@ static bool determines_thread(const kernel *k, uint32_t n,
     f.n = arith_terms(p, p->arg.v[v[i]->idx.at + d], MAX_TERMS, f.atom, f.coef,
                       &f.constant);
     if (f.n < 0) return false;
-    if (!i) c = coef_of(&f, place(k, axis));
-    if (c < 1 || coef_of(&f, place(k, axis)) != c) return false;
+    if (!i) c = coef_of(&f, thread_index(k, axis));
+    if (c < 1 || coef_of(&f, thread_index(k, axis)) != c) return false;
     for (unsigned a = 0; a < 3; a++) {
-      if (!(known >> a & 1) || !place(k, a)) continue;
-      if (!i) other[a] = coef_of(&f, place(k, a));
-      if (coef_of(&f, place(k, a)) != other[a]) return false;
+      if (!(known >> a & 1) || !thread_index(k, a)) continue;
+      if (!i) other[a] = coef_of(&f, thread_index(k, a));
+      if (coef_of(&f, thread_index(k, a)) != other[a]) return false;
     }
     if (!rest_bounds(k, v[i]->at, &f, (kernel_axes)(known | 1u << axis), &lo,
                      &hi))

@@ -154,7 +154,7 @@ static bool may_cooperate(const kernel *k, ir_stmt loop) {
 
 /* ---- until nothing changes ---------------------------------------------- */
 
-static bool check_loops(kernel *k) {
+static bool check_cooperation(kernel *k) {
   bool changed = false;
   for (ir_stmt s = k->top; s; s = ir_next(k->p, s, k->top)) {
     const ir_stmt_rec *r = ir_st(k->p, s);
@@ -224,7 +224,7 @@ void kernel_share(kernel *k) {
   }
   check_buffers(k);
   for (bool more = true; more;) {
-    more = check_loops(k);
+    more = check_cooperation(k);
     more = check_buffers(k) || more;
   }
   for (ir_buf b = 1; b < p->buf.n; b++)

@@ -128,7 +128,7 @@ static void lanes_around(void **state) {
   DO(&t, bind, AT(loop, scheduled_loop(&t, c, 0)),
      STR(thread_axis, "threadIdx.x"));
   for_warps(c);
-  must_refuse("block C, which all lanes of a warp run together, stands in a "
+  must_refuse("block C, which all lanes of a warp run together, is nested in a "
               "loop bound to threadIdx.x");
 }
 
@@ -138,7 +138,7 @@ static void threads_inside(void **state) {
   DO(&t, bind, AT(loop, scheduled_loop(&t, m.c, 0)),
      STR(thread_axis, "threadIdx.z"));
   for_warps(m.piece);
-  must_refuse("block C_o, which all lanes of a warp run together, holds a "
+  must_refuse("block C_o, which all lanes of a warp run together, contains a "
               "loop bound to threadIdx.z");
 }
 

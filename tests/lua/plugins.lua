@@ -229,7 +229,7 @@ do
     assert(stubs:find("function Session:" .. name .. "(", 1, true), name)
     assert(reference.page("session"):find("`session:" .. name .. "(", 1, true))
   end
-  assert(n == 7)
+  assert(n == 10)
   for _, name in ipairs { "strategy", "cost_model" } do
     assert(reference.page("ts." .. name):find(name == "strategy" and
            "`propose`" or "`predict`", 1, true))

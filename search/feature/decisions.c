@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A candidate's decisions as one row of numbers, for models that measure
+ * distances in the space of decisions.
+ *
+ * Columns: one a sketch, 1 for the candidate's own, then for each sampling
+ * instruction of each sketch a slot, zeros in those of other sketches: tiles as
+ * logarithms of their factors; a categorical as its value on a logarithmic
+ * scale that keeps the sign, and one-hot; a compute location as "inlined", "at
+ * the root" and the number of the loop.  How wide a slot is, draws tell. */
+#include "search/feature/session.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { MAX_SLOT = 24, ONE_HOT = 8, PROBES = 64 };
+
+/* The slot's numbers of the decision at hand. */
+static uint32_t embed(vm_machine *m, const vm_inst *in, double *out) {
+  const sch_sampler *s = in->prim->sampler;
+  const int64_t *d = m->dec.v;
+  if (!strcmp(in->prim->name, "sample_compute_location")) {
+    out[0] = d[0] == -2;
+    out[1] = d[0] == -1;
+    out[2] = d[0] >= 0 ? log2(2 + (double)d[0]) : 0;
+    return 3;
+  }
+  uint32_t n = s->embed(&m->state, m->args, d, out);
+  if (strcmp(in->prim->name, "sample_categorical")) return n;
+  uint64_t count = s->count(&m->state, m->args);
+  if (count > ONE_HOT) return n;
+  for (uint64_t i = 0; i < count; i++) out[n++] = (int64_t)i == d[0];
+  return n;
+}
+
+/* ---- how wide slots are ------------------------------------------------- */
+
+typedef struct probe {
+  tess_session *s;
+  uint32_t sketch;
+  const vm_trace *t;
+  uint8_t *width; /* by instruction */
+} probe;
+
+static void see_width(void *ud, vm_machine *m, const vm_inst *in) {
+  probe *x = ud;
+  double slot[MAX_SLOT];
+  uint32_t n = embed(m, in, slot);
+  uint8_t *width = &x->width[in - x->t->inst.v];
+  if (n > *width) *width = (uint8_t)n;
+}
+
+static tess_status draw_one(void *ud) {
+  probe *x = ((void **)ud)[0];
+  vm_replay_opts o = {.source = VM_FRESH,
+                      .seed = *(uint64_t *)((void **)ud)[1],
+                      .visit = see_width,
+                      .ud = x};
+  return vm_replay(&x->s->worker[0].m, x->s->base, x->t, &o, NULL);
+}
+
+static bool all_seen(const probe *x) {
+  for (uint32_t k = 0; k < x->t->inst.n; k++)
+    if (vm_samples(&x->t->inst.v[k]) && !x->width[k]) return false;
+  return true;
+}
+
+/* Draws of a sketch until each of its instructions was come to. */
+static void look(probe *x) {
+  for (uint64_t seed = 0; seed < PROBES && !all_seen(x); seed++) {
+    void *ud[2] = {x, &seed};
+    mem_protect(&x->s->worker[0].heap, draw_one, ud);
+  }
+}
+
+/* In the frame of the session's heap. */
+static tess_status find_slots(void *ud) {
+  tess_session *s = ud;
+  uint32_t at = s->nsketch;
+  uint32_t **slot = arena_array(&s->keep, uint32_t *, s->nsketch);
+  for (uint32_t k = 0; k < s->nsketch; k++) {
+    const vm_trace *t = s->sketch[k];
+    probe x = {s, k, t, arena_zalloc(&s->keep, t->inst.n + 1)};
+    look(&x);
+    slot[k] = arena_array(&s->keep, uint32_t, t->inst.n + 1);
+    for (uint32_t i = 0; i < t->inst.n; i++) {
+      slot[k][i] = at;
+      at += x.width[i];
+    }
+    slot[k][t->inst.n] = at;
+  }
+  s->slot = slot;
+  s->nslot = at;
+  return TESS_OK;
+}
+
+tess_status decisions_begin(tess_session *s) {
+  return s->slot ? TESS_OK : mem_protect(&s->c->heap, find_slots, s);
+}
+
+/* ---- a row -------------------------------------------------------------- */
+
+typedef struct filling {
+  const vm_trace *t;
+  const uint32_t *slot;
+  float *row;
+} filling;
+
+static void fill(void *ud, vm_machine *m, const vm_inst *in) {
+  const filling *f = ud;
+  double number[MAX_SLOT];
+  uint32_t k = (uint32_t)(in - f->t->inst.v), n = embed(m, in, number);
+  uint32_t room = f->slot[k + 1] - f->slot[k];
+  for (uint32_t i = 0; i < n && i < room; i++)
+    f->row[f->slot[k] + i] = (float)number[i];
+}
+
+tess_status decisions_make(const tess_session *s, search_worker *w,
+                           const search_cand *c, feature_rows *out) {
+  const vm_trace *t = s->sketch[c->sketch];
+  feature_begin(out, 1, s->nslot, &w->rows);
+  filling f = {t, s->slot[c->sketch], out->v};
+  vm_replay_opts o = {.source = VM_GIVEN,
+                      .given = c->d,
+                      .ngiven = c->n,
+                      .visit = fill,
+                      .ud = &f};
+  out->v[c->sketch] = 1;
+  return vm_replay(&w->m, s->base, t, &o, NULL);
+}
+
+/* ---- names -------------------------------------------------------------- */
+
+void decisions_name(const tess_session *s, uint32_t column,
+                    char out[FEATURE_NAME]) {
+  if (column < s->nsketch) {
+    snprintf(out, FEATURE_NAME, "sketch%u", column + 1);
+    return;
+  }
+  for (uint32_t k = 0; k < s->nsketch; k++) {
+    const vm_trace *t = s->sketch[k];
+    for (uint32_t i = 0; i < t->inst.n; i++)
+      if (column < s->slot[k][i + 1] && column >= s->slot[k][i]) {
+        snprintf(out, FEATURE_NAME, "sketch%u.%u.%s.%u", k + 1, i + 1,
+                 t->inst.v[i].prim->name, column - s->slot[k][i]);
+        return;
+      }
+  }
+  out[0] = '\0';
+}

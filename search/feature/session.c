@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Features of a session's candidates, by its threads: from what they kept
+ * when they made a candidate, else from a replay. */
+#include "search/feature/session.h"
+
+#include "base/thread.h"
+
+/* ---- what is kept when a candidate is made ------------------------------ */
+
+void session_want(tess_session *s, feature_kind k) {
+  if (s->wants && s->want == k) return;
+  s->wants = k != FEATURE_DECISIONS;
+  s->want = k;
+  for (uint32_t i = 0; i < s->nworker; i++) {
+    map_clear(&s->worker[i].kept_at);
+    s->worker[i].kept.n = 0;
+    arena_reset(&s->worker[i].kept_rows);
+  }
+}
+
+/* The rows of the program that the machine holds, in an arena. */
+static void make_rows(search_worker *w, feature_kind k, arena *to,
+                      feature_rows *out) {
+  arena_mark mark = arena_get_mark(&w->m.scratch);
+  feature_make(k, &w->m.prog, &w->m.scratch, out);
+  size_t bytes = (size_t)out->n * out->width * sizeof(float);
+  float *v = arena_alloc(to, bytes);
+  memcpy(v, out->v, bytes);
+  out->v = v;
+  arena_reset_to(&w->m.scratch, mark);
+}
+
+void session_keep_rows(const tess_session *s, search_worker *w, uint64_t hash) {
+  feature_rows r;
+  if (!s->wants || map_get(&w->kept_at, hash) != MAP_NONE) return;
+  make_rows(w, s->want, &w->kept_rows, &r);
+  map_put(&w->kept_at, hash, w->kept.n);
+  vec_push(&w->heap, &w->kept, r);
+}
+
+static const feature_rows *find_kept(const tess_session *s, feature_kind k,
+                                     uint64_t hash) {
+  if (!s->wants || s->want != k) return NULL;
+  for (uint32_t i = 0; i < s->nworker; i++) {
+    uint32_t at = map_get(&s->worker[i].kept_at, hash);
+    if (at != MAP_NONE) return &s->worker[i].kept.v[at];
+  }
+  return NULL;
+}
+
+/* ---- many candidates ---------------------------------------------------- */
+
+typedef struct job {
+  tess_session *s;
+  feature_kind kind;
+  const search_cand *c;
+  feature_rows *out;
+} job;
+typedef struct item {
+  job *j;
+  uint32_t i, thread;
+} item;
+
+static tess_status make_item(void *ud) {
+  item *x = ud;
+  job *j = x->j;
+  search_worker *w = &j->s->worker[x->thread];
+  const search_cand *c = &j->c[x->i];
+  feature_rows *out = &j->out[x->i];
+  const feature_rows *kept = find_kept(j->s, j->kind, c->hash);
+  if (kept) {
+    *out = *kept;
+    return TESS_OK;
+  }
+  if (j->kind == FEATURE_DECISIONS) return decisions_make(j->s, w, c, out);
+  vm_replay_opts o = {.source = VM_GIVEN, .given = c->d, .ngiven = c->n};
+  tess_status st =
+      vm_replay(&w->m, j->s->base, j->s->sketch[c->sketch], &o, NULL);
+  if (st == TESS_OK) make_rows(w, j->kind, &w->rows, out);
+  return st;
+}
+
+static bool run_item(void *ud, uint32_t i, uint32_t thread) {
+  item x = {ud, i, thread};
+  job *j = ud;
+  j->out[i] = (feature_rows){0};
+  if (mem_protect(&j->s->worker[thread].heap, make_item, &x) != TESS_OK)
+    j->out[i].n = 0;
+  return true;
+}
+
+/* All rows in one piece. */
+static void gather(tess_session *s, uint32_t n, const feature_rows *part,
+                   search_rows *out) {
+  mem_heap *h = &s->c->heap;
+  uint32_t rows = 0;
+  vec_clear(&s->row_first);
+  vec_clear(&s->row);
+  vec_reserve(h, &s->row_first, n + 1);
+  for (uint32_t i = 0; i < n; i++) rows += part[i].n;
+  vec_reserve(h, &s->row, rows * out->width);
+  for (uint32_t i = 0, at = 0; i < n; at += part[i++].n) {
+    size_t numbers = (size_t)part[i].n * out->width;
+    vec_push(h, &s->row_first, at);
+    if (!numbers) continue;
+    memcpy(s->row.v + s->row.n, part[i].v, numbers * sizeof *s->row.v);
+    s->row.n += (uint32_t)numbers;
+  }
+  vec_push(h, &s->row_first, rows);
+  out->first = s->row_first.v;
+  out->v = s->row.v;
+}
+
+typedef struct rows_work {
+  job j;
+  uint32_t n;
+  search_rows *out;
+} rows_work;
+
+static tess_status make_all(void *ud) {
+  rows_work *w = ud;
+  tess_session *s = w->j.s;
+  vec_clear(&s->part);
+  vec_reserve(&s->c->heap, &s->part, w->n + 1);
+  w->j.out = s->part.v;
+  for (uint32_t i = 0; i < s->nworker; i++) arena_reset(&s->worker[i].rows);
+  thread_run(s->nworker, w->n, run_item, &w->j);
+  gather(s, w->n, s->part.v, w->out);
+  return TESS_OK;
+}
+
+tess_status session_rows(tess_session *s, feature_kind k, uint32_t n,
+                         const search_cand *c, search_rows *out) {
+  rows_work w = {.j = {.s = s, .kind = k, .c = c}, .n = n, .out = out};
+  tess_status st = k == FEATURE_DECISIONS ? decisions_begin(s) : TESS_OK;
+  *out = (search_rows){.kind = k, .n = n, .width = session_columns(s, k)};
+  return st == TESS_OK ? mem_protect(&s->c->heap, make_all, &w) : st;
+}
+
+/* ---- columns ------------------------------------------------------------ */
+
+uint32_t session_columns(tess_session *s, feature_kind k) {
+  const feature_maker *m = feature_of(k);
+  return m ? m->width : s->nslot;
+}
+
+uint32_t session_version(feature_kind k) {
+  const feature_maker *m = feature_of(k);
+  return m ? m->version : 1;
+}
+
+void session_column(tess_session *s, feature_kind k, uint32_t column,
+                    char out[FEATURE_NAME]) {
+  const feature_maker *m = feature_of(k);
+  if (m)
+    m->name_of(column, out);
+  else
+    decisions_name(s, column, out);
+}

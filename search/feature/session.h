@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Features of many candidates of a session. */
+#ifndef SEARCH_FEATURE_SESSION_H
+#define SEARCH_FEATURE_SESSION_H
+
+#include "search/feature/feature.h"
+#include "search/search.h"
+
+/* Rows of n candidates, one after the other: those of candidate i are
+ * first[i] .. first[i + 1] - 1; none where it does not replay.  Session's,
+ * until the next question. */
+typedef struct search_rows {
+  feature_kind kind;
+  uint32_t n, width;
+  const uint32_t *first;
+  const float *v;
+} search_rows;
+
+/* Candidates are replayed on the session's threads, those of which features
+ * were made with them (tess_session.want) are not. */
+tess_status session_rows(tess_session *s, feature_kind k, uint32_t n,
+                         const search_cand *c, search_rows *out);
+/* From now on candidates get features of this kind when they are made. */
+void session_want(tess_session *s, feature_kind k);
+/* In the worker's frame, right after a replay: keeps what is wanted. */
+void session_keep_rows(const tess_session *s, search_worker *w,
+                       uint64_t hash);
+uint32_t session_columns(tess_session *s, feature_kind k);
+uint32_t session_version(feature_kind k);
+void session_column(tess_session *s, feature_kind k, uint32_t column,
+                    char out[FEATURE_NAME]);
+
+/* ---- decisions (decisions.c) -------------------------------------------- */
+
+/* Finds the columns, once. */
+tess_status decisions_begin(tess_session *s);
+/* In the frame of the worker's heap; the row lies in w->rows. */
+tess_status decisions_make(const tess_session *s, search_worker *w,
+                           const search_cand *c, feature_rows *out);
+void decisions_name(const tess_session *s, uint32_t column,
+                    char out[FEATURE_NAME]);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Gaussian processes and the rest of the plug-in, among its files. */
+#ifndef SEARCH_GSL_GP_H
+#define SEARCH_GSL_GP_H
+
+#include "search/gsl/plugin.h"
+
+gsl_gp *gp_fit(uint32_t n, uint32_t d, const double *x, const double *y,
+               uint32_t steps);
+double gp_likelihood(uint32_t n, uint32_t d, const double *x, const double *y,
+                     const double *theta, double *gradient);
+void gp_predict(const gsl_gp *gp, uint32_t m, const double *x, double *mean,
+                double *sd);
+void gp_free(gsl_gp *gp);
+
+#endif

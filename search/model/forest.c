@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Growing and asking random forests. */
+#include "search/model/forest.h"
+
+#include "base/rng.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SAMPLES = 2048, MOST_DEPTH = 40 };
+
+typedef struct node {
+  int32_t column;  /* -1: a leaf */
+  float threshold; /* left: at most that */
+  uint32_t left, right;
+  float mean, variance, gain;
+} node;
+
+typedef struct tree {
+  uint32_t n;
+  node *v;
+} tree;
+
+struct forest {
+  uint32_t n;
+  tree *v;
+};
+
+typedef struct key {
+  float x;
+  uint32_t i; /* which sample */
+} key;
+
+typedef struct growth {
+  const forest_options *o;
+  uint32_t width, ncolumn;
+  const uint32_t *column; /* those that are not all the same */
+  const float *x;
+  const double *y;
+  uint32_t *sample, *spare, *chosen;
+  key *key;
+  rng r;
+  node *v;
+  uint32_t n;
+} growth;
+
+static int by_value(const void *p, const void *q) {
+  const key *a = p, *b = q;
+  if (a->x != b->x) return a->x < b->x ? -1 : 1;
+  return a->i < b->i ? -1 : a->i > b->i;
+}
+
+typedef struct split {
+  int32_t column;
+  float threshold;
+  double gain;
+} split;
+
+/* The best threshold of one column for samples [from, to). */
+static void try_column(growth *g, uint32_t column, uint32_t from, uint32_t to,
+                       double sum, split *best) {
+  uint32_t n = to - from;
+  double left = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    uint32_t i = g->sample[from + k];
+    g->key[k] = (key){g->x[(size_t)i * g->width + column], i};
+  }
+  qsort(g->key, n, sizeof *g->key, by_value);
+  for (uint32_t k = 1; k < n; k++) {
+    left += g->y[g->key[k - 1].i];
+    if (g->key[k].x == g->key[k - 1].x) continue;
+    if (k < g->o->leaf || n - k < g->o->leaf) continue;
+    double right = sum - left;
+    double gain = left * left / k + right * right / (n - k) - sum * sum / n;
+    if (gain <= best->gain) continue;
+    *best =
+        (split){(int32_t)column, 0.5f * (g->key[k].x + g->key[k - 1].x), gain};
+  }
+}
+
+/* Some columns without repetition: the first of a shuffle. */
+static split find_split(growth *g, uint32_t from, uint32_t to, double sum,
+                        double least) {
+  split best = {-1, 0, least};
+  uint32_t wanted = (uint32_t)ceil(g->o->share * g->ncolumn);
+  for (uint32_t k = 0; k < wanted; k++) {
+    uint32_t at = k + (uint32_t)rng_below(&g->r, g->ncolumn - k);
+    uint32_t column = g->chosen[at];
+    g->chosen[at] = g->chosen[k];
+    g->chosen[k] = column;
+    try_column(g, column, from, to, sum, &best);
+  }
+  return best;
+}
+
+/* Samples that go left come first, each side in its order. */
+static uint32_t divide(growth *g, const split *s, uint32_t from, uint32_t to) {
+  uint32_t left = from, right = 0;
+  for (uint32_t k = from; k < to; k++) {
+    uint32_t i = g->sample[k];
+    if (g->x[(size_t)i * g->width + (uint32_t)s->column] <= s->threshold)
+      g->sample[left++] = i;
+    else
+      g->spare[right++] = i;
+  }
+  memcpy(g->sample + left, g->spare, right * sizeof *g->sample);
+  return left;
+}
+
+static uint32_t grow(growth *g, uint32_t from, uint32_t to, uint32_t depth) {
+  uint32_t at = g->n++, n = to - from;
+  double sum = 0, square = 0;
+  for (uint32_t k = from; k < to; k++) {
+    double y = g->y[g->sample[k]];
+    sum += y;
+    square += y * y;
+  }
+  double variance = square / n - sum / n * (sum / n);
+  g->v[at] = (node){.column = -1,
+                    .mean = (float)(sum / n),
+                    .variance = (float)(variance > 0 ? variance : 0)};
+  if (n < 2 * g->o->leaf || depth >= MOST_DEPTH || variance <= 1e-12) return at;
+  split s = find_split(g, from, to, sum, 1e-9 * n * variance);
+  if (s.column < 0) return at;
+  uint32_t middle = divide(g, &s, from, to);
+  if (middle == from || middle == to) return at;
+  uint32_t left = grow(g, from, middle, depth + 1);
+  uint32_t right = grow(g, middle, to, depth + 1);
+  g->v[at].column = s.column;
+  g->v[at].threshold = s.threshold;
+  g->v[at].gain = (float)s.gain;
+  g->v[at].left = left;
+  g->v[at].right = right;
+  return at;
+}
+
+static const uint32_t *find_columns(arena *a, uint32_t n, uint32_t width,
+                                    const float *x, uint32_t *count) {
+  uint32_t *out = arena_array(a, uint32_t, width + 1);
+  *count = 0;
+  for (uint32_t c = 0; c < width; c++)
+    for (uint32_t i = 1; i < n; i++)
+      if (x[(size_t)i * width + c] != x[c]) {
+        out[(*count)++] = c;
+        break;
+      }
+  return out;
+}
+
+forest *forest_fit(arena *a, const forest_options *o, uint32_t n,
+                   uint32_t width, const float *x, const double *y) {
+  forest *f = arena_new(a, forest);
+  growth g = {.o = o, .width = width, .x = x, .y = y};
+  uint32_t draws = n < MOST_SAMPLES ? n : MOST_SAMPLES;
+  g.column = find_columns(a, n, width, x, &g.ncolumn);
+  g.sample = arena_array(a, uint32_t, draws + 1);
+  g.spare = arena_array(a, uint32_t, draws + 1);
+  g.chosen = arena_array(a, uint32_t, g.ncolumn + 1);
+  g.key = arena_array(a, key, draws + 1);
+  f->v = arena_array(a, tree, o->trees);
+  if (g.ncolumn) memcpy(g.chosen, g.column, g.ncolumn * sizeof *g.chosen);
+  for (uint32_t t = 0; t < o->trees && n; t++) {
+    rng_init(&g.r, o->seed, t);
+    for (uint32_t k = 0; k < draws; k++)
+      g.sample[k] = (uint32_t)rng_below(&g.r, n);
+    g.v = arena_array(a, node, 2 * (size_t)draws);
+    g.n = 0;
+    grow(&g, 0, draws, 0);
+    f->v[f->n++] = (tree){g.n, g.v};
+  }
+  return f;
+}
+
+void forest_predict(const forest *f, const float *row, double *mean,
+                    double *variance) {
+  double sum = 0, within = 0, square = 0;
+  for (uint32_t t = 0; t < f->n; t++) {
+    const node *v = f->v[t].v, *at = v;
+    while (at->column >= 0)
+      at = &v[row[at->column] <= at->threshold ? at->left : at->right];
+    sum += at->mean;
+    square += (double)at->mean * at->mean;
+    within += at->variance;
+  }
+  double n = f->n ? f->n : 1;
+  *mean = sum / n;
+  *variance = fmax(0, (within + square) / n - *mean * *mean);
+}
+
+void forest_importance(const forest *f, double *out) {
+  for (uint32_t t = 0; t < f->n; t++)
+    for (uint32_t k = 0; k < f->v[t].n; k++)
+      if (f->v[t].v[k].column >= 0)
+        out[f->v[t].v[k].column] += f->v[t].v[k].gain;
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Cost models by name, and what a session asks of them. */
+#include "search/model/object.h"
+
+#include "base/hash.h"
+#include "measure/measure.h"
+#include <math.h>
+#include <stdio.h>
+
+const learner *const learners[] = {&learner_xgb, &learner_xgb_rank,
+                                   &learner_forest, &learner_gp,
+                                   &learner_treegru};
+const uint32_t nlearners = sizeof learners / sizeof *learners;
+
+const learner *learner_find(const char *name, size_t n) {
+  for (uint32_t i = 0; i < nlearners; i++)
+    if (strlen(learners[i]->name) == n && !strncmp(learners[i]->name, name, n))
+      return learners[i];
+  return NULL;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static tess_status no_such_model(tess_context *c, const char *name, size_t n) {
+  char known[256] = "random";
+  for (uint32_t i = 0; i < nlearners; i++) {
+    size_t at = strlen(known);
+    snprintf(known + at, sizeof known - at, ", %s", learners[i]->name);
+  }
+  return ctx_fail(c, TESS_NOT_FOUND,
+                  "there is no cost model '%.*s'; the built-in ones are %s",
+                  (int)n, name, known);
+}
+
+static tess_status add_member(tess_model *m, const char *name, size_t n) {
+  const learner *l = learner_find(name, n);
+  if (!l) return no_such_model(m->c, name, n);
+  if (m->nmember == MODEL_MEMBERS)
+    return ctx_fail(m->c, TESS_LIMIT,
+                    "a cost model has at most %d members: '%s'", MODEL_MEMBERS,
+                    m->name);
+  m->member[m->nmember++] = l;
+  m->kinds |= l->kinds;
+  return l->ready ? l->ready(m->c) : TESS_OK;
+}
+
+/* "a+b" */
+static tess_status add_members(tess_model *m) {
+  const char *at = m->name;
+  if (!strcmp(at, "random")) return TESS_OK;
+  for (;;) {
+    size_t n = strcspn(at, "+");
+    tess_status st = add_member(m, at, n);
+    if (st != TESS_OK || !at[n]) return st;
+    at += n + 1;
+  }
+}
+
+typedef struct newing {
+  tess_context *c;
+  tess_model *m;
+} newing;
+
+static tess_status make(void *ud) {
+  newing *w = ud;
+  w->m = mem_new(&w->c->heap, tess_model);
+  *w->m = (tess_model){.c = w->c, .refs = 1};
+  data_init(&w->m->data, &w->c->heap, 0);
+  return TESS_OK;
+}
+
+static tess_status begin_data(void *ud) {
+  tess_model *m = ud;
+  data_init(&m->data, &m->c->heap, m->kinds | 1u << FEATURE_DECISIONS);
+  return TESS_OK;
+}
+
+tess_status model_new(tess_context *c, const char *name, tess_model **out) {
+  newing w = {c, NULL};
+  *out = NULL;
+  if (strlen(name) >= MODEL_NAME) return no_such_model(c, name, strlen(name));
+  tess_status st = mem_protect(&c->heap, make, &w);
+  if (st != TESS_OK) return ctx_ran_out(c, st, "a cost model");
+  strcpy(w.m->name, name);
+  st = add_members(w.m);
+  if (st == TESS_OK && mem_protect(&c->heap, begin_data, w.m) != TESS_OK)
+    st = ctx_ran_out(c, mem_refusal(&c->heap), "a cost model");
+  if (st == TESS_OK)
+    *out = w.m;
+  else
+    tess_model_free(w.m);
+  return st;
+}
+
+tess_model *model_hold(tess_model *m) {
+  m->refs++;
+  return m;
+}
+
+void tess_model_free(tess_model *m) {
+  if (!m || --m->refs) return;
+  mem_heap *h = &m->c->heap;
+  model_forget(m);
+  data_free(&m->data);
+  for (int k = 0; k < FEATURE_KINDS; k++) {
+    vec_free(h, &m->first[k]);
+    vec_free(h, &m->number[k]);
+  }
+  vec_free(h, &m->part);
+  vec_free(h, &m->quality);
+  mem_free(h, m, sizeof *m);
+}
+
+/* ---- features of what is asked ------------------------------------------ */
+
+typedef struct asking {
+  tess_model *m;
+  feature_kind k;
+  const search_rows *r;
+} asking;
+
+/* The session's rows are gone with the next question of it. */
+static tess_status keep_rows(void *ud) {
+  const asking *w = ud;
+  tess_model *m = w->m;
+  const search_rows *r = w->r;
+  mem_heap *h = &m->c->heap;
+  size_t numbers = (size_t)r->first[r->n] * r->width;
+  vec_clear(&m->first[w->k]);
+  vec_clear(&m->number[w->k]);
+  (void)vec_extend(h, &m->first[w->k], r->n + 1);
+  (void)vec_extend(h, &m->number[w->k], numbers + 1);
+  memcpy(m->first[w->k].v, r->first, (r->n + 1) * sizeof *r->first);
+  if (numbers) memcpy(m->number[w->k].v, r->v, numbers * sizeof *r->v);
+  m->asked[w->k] = *r;
+  m->asked[w->k].first = m->first[w->k].v;
+  m->asked[w->k].v = m->number[w->k].v;
+  return TESS_OK;
+}
+
+tess_status model_ask(tess_model *m, tess_session *s, feature_kind k,
+                      uint32_t n, const search_cand *c) {
+  search_rows r;
+  tess_status st = session_rows(s, k, n, c, &r);
+  asking w = {m, k, &r};
+  return st == TESS_OK ? mem_protect(&m->c->heap, keep_rows, &w) : st;
+}
+
+static tess_status ask_all(tess_model *m, tess_session *s, uint32_t kinds,
+                           uint32_t n, const search_cand *c) {
+  tess_status st = TESS_OK;
+  for (int k = 0; st == TESS_OK && k < FEATURE_KINDS; k++)
+    if (kinds >> k & 1) st = model_ask(m, s, k, n, c);
+  return st;
+}
+
+/* ---- scores ------------------------------------------------------------- */
+
+bool model_is_scaled(const tess_model *m) {
+  for (uint32_t i = 0; i < m->nmember; i++)
+    if (!m->member[i]->scaled) return false;
+  return m->nmember > 0;
+}
+
+/* To a mean of 0 and a spread of 1, for members of different scales. */
+static void standardise(uint32_t n, double *v, double *sd) {
+  double sum = 0, square = 0;
+  for (uint32_t i = 0; i < n; i++) sum += v[i];
+  for (uint32_t i = 0; i < n; i++)
+    square += (v[i] - sum / n) * (v[i] - sum / n);
+  double spread = n ? sqrt(square / n) : 0;
+  if (!(spread > 0)) spread = 1;
+  for (uint32_t i = 0; i < n; i++) {
+    v[i] = (v[i] - sum / n) / spread;
+    if (sd) sd[i] /= spread;
+  }
+}
+
+/* One more vote: sums of means, of their squares, and of variances. */
+static void add_vote(uint32_t n, const double *mean, const double *sd,
+                     double *sum, double *variance) {
+  for (uint32_t i = 0; i < n; i++) {
+    sum[i] += mean[i];
+    if (variance) variance[i] += mean[i] * mean[i] + sd[i] * sd[i];
+  }
+}
+
+/* What was learnt of the decisions of another space says nothing here. */
+static bool is_of_space(const tess_model *m) {
+  return m->now->group == m->group;
+}
+
+static bool judges(const tess_model *m) {
+  return m->now->judges && is_of_space(m);
+}
+
+static bool votes(const tess_model *m, uint32_t i) {
+  if (m->now->status[i] != TESS_OK) return false;
+  return is_of_space(m) ||
+         !(m->now->learner[i]->kinds >> FEATURE_DECISIONS & 1);
+}
+
+static uint32_t count_votes(const tess_model *m) {
+  uint32_t k = 0;
+  for (uint32_t i = 0; m->now && i < m->now->n; i++) k += votes(m, i);
+  return k;
+}
+
+typedef struct scoring {
+  tess_model *m;
+  uint32_t n;
+} scoring;
+
+static tess_status make_room(void *ud) {
+  const scoring *w = ud;
+  vec_clear(&w->m->part);
+  (void)vec_extend(&w->m->c->heap, &w->m->part, 2 * (size_t)w->n + 1);
+  return TESS_OK;
+}
+
+tess_status model_score(tess_model *m, uint32_t n, double *mean, double *sd) {
+  scoring w = {m, n};
+  tess_status st = mem_protect(&m->c->heap, make_room, &w);
+  if (st != TESS_OK) return st;
+  double *one = m->part.v, *unsure = m->part.v + n;
+  bool scaled = model_is_scaled(m);
+  uint32_t k = count_votes(m);
+  memset(mean, 0, n * sizeof *mean);
+  if (sd) memset(sd, 0, n * sizeof *sd);
+  for (uint32_t i = 0; i < m->nmember; i++) {
+    if (!votes(m, i)) continue;
+    st = m->member[i]->score(&m->now->member[i], n, m->asked, one, unsure);
+    if (st != TESS_OK)
+      return ctx_fail(m->c, st, "cost model \"%s\" cannot predict",
+                      m->member[i]->name);
+    if (!scaled && k > 1) standardise(n, one, unsure);
+    add_vote(n, one, unsure, mean, sd);
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    mean[i] /= k;
+    if (sd) sd[i] = sqrt(fmax(0, sd[i] / k - mean[i] * mean[i]));
+  }
+  return TESS_OK;
+}
+
+/* Noise of the session's seed, so that runs repeat. */
+static void score_at_random(const tess_session *s, uint32_t n,
+                            const search_cand *c, double *score) {
+  for (uint32_t i = 0; i < n; i++) {
+    rng r;
+    rng_init(&r, s->seed, c[i].hash);
+    score[i] = rng_unit(&r);
+  }
+}
+
+/* What fails more likely than not is worse than anything that does not. */
+static void heed_failures(tess_model *m, uint32_t n, double *mean) {
+  double least = INFINITY, most = -INFINITY;
+  for (uint32_t i = 0; i < n; i++) {
+    least = fmin(least, mean[i]);
+    most = fmax(most, mean[i]);
+  }
+  for (uint32_t i = 0; i < n; i++)
+    mean[i] -= 2 *
+               (1 - feasible_score(&m->now->feasible,
+                                   &m->asked[FEATURE_DECISIONS], i)) *
+               (most - least);
+}
+
+static tess_status predict_all(tess_model *m, tess_session *s, uint32_t n,
+                               const search_cand *c, double *mean, double *sd,
+                               bool *knows) {
+  model_settle(m);
+  *knows = count_votes(m) > 0;
+  if (sd) memset(sd, 0, n * sizeof *sd);
+  if (!*knows) {
+    score_at_random(s, n, c, mean);
+    return TESS_OK;
+  }
+  uint32_t kinds = m->kinds;
+  if (judges(m)) kinds |= 1u << FEATURE_DECISIONS;
+  tess_status st = ask_all(m, s, kinds, n, c);
+  if (st == TESS_OK) st = model_score(m, n, mean, sd);
+  if (st == TESS_OK && judges(m)) heed_failures(m, n, mean);
+  return st;
+}
+
+tess_status model_predict(tess_model *m, tess_session *s, uint32_t n,
+                          const tess_candidate *c, double *mean, double *sd,
+                          bool *knows) {
+  size_t bytes = (n + 1) * sizeof(search_cand);
+  search_cand *own = mem_try_resize(&m->c->heap, NULL, 0, bytes);
+  if (!own) return mem_refusal(&m->c->heap);
+  for (uint32_t i = 0; i < n; i++) own[i] = session_from_public(&c[i]);
+  tess_status st = predict_all(m, s, n, own, mean, sd, knows);
+  mem_free(&m->c->heap, own, bytes);
+  return st;
+}
+
+static tess_status predict(void *ud, tess_session *s, uint32_t n,
+                           const tess_candidate *c, double *score) {
+  bool knows;
+  return model_predict(ud, s, n, c, score, NULL, &knows);
+}
+
+/* ---- teaching ----------------------------------------------------------- */
+
+typedef struct lesson {
+  tess_model *m;
+  tess_session *s;
+  uint32_t n;
+  const tess_candidate *c;
+  search_cand *own;
+  double *score, *seconds;
+} lesson;
+
+/* What was predicted before the times were known, against them. */
+static tess_status look_back(lesson *w, const model_data *d, uint32_t group) {
+  tess_model *m = w->m;
+  if (!count_votes(m)) return TESS_OK;
+  double best = d->best.v[group];
+  for (uint32_t i = 0; i < w->n; i++) {
+    bool ok = w->c[i].status == TESS_OK;
+    w->seconds[i] = ok ? w->c[i].seconds : INFINITY;
+    best = fmin(best, w->seconds[i]);
+  }
+  tess_status st = model_score(m, w->n, w->score, NULL);
+  if (st != TESS_OK) return st;
+  tess_quality q =
+      quality_of(w->n, w->score, w->seconds, best, model_is_scaled(m));
+  q.trials = d->sample.n;
+  vec_push(&m->c->heap, &m->quality, q);
+  return TESS_OK;
+}
+
+static tess_status learn(void *ud) {
+  lesson *w = ud;
+  tess_model *m = w->m;
+  uint32_t group = data_group(&m->data, m->group);
+  tess_status st = look_back(w, &m->data, group);
+  for (uint32_t i = 0; st == TESS_OK && i < w->n; i++) {
+    if (measure_is_machine_fault(w->c[i].status)) continue;
+    bool ok = w->c[i].status == TESS_OK;
+    data_add(
+        &m->data,
+        (model_sample){group, w->c[i].status, ok ? w->c[i].seconds : INFINITY},
+        m->asked, i);
+  }
+  return st;
+}
+
+static tess_status update(void *ud, tess_session *s, uint32_t n,
+                          const tess_candidate *c) {
+  tess_model *m = ud;
+  mem_heap *h = &m->c->heap;
+  if (!m->nmember || !n) return TESS_OK;
+  size_t bytes = n * (sizeof(search_cand) + 2 * sizeof(double));
+  lesson w = {.m = m, .s = s, .n = n, .c = c};
+  w.own = mem_try_resize(h, NULL, 0, bytes);
+  if (!w.own) return mem_refusal(h);
+  w.score = (double *)(w.own + n);
+  w.seconds = w.score + n;
+  for (uint32_t i = 0; i < n; i++) w.own[i] = session_from_public(&c[i]);
+  tess_status st = ask_all(m, s, m->data.kinds, n, w.own);
+  if (st == TESS_OK) st = mem_protect(h, learn, &w);
+  mem_free(h, w.own, bytes);
+  if (st == TESS_OK) model_taught(m);
+  return st;
+}
+
+/* ---- sessions ----------------------------------------------------------- */
+
+/* What is compared: a program, and the space of its schedules. */
+static uint64_t group_of(tess_session *s) {
+  search_worker *w = &s->worker[0];
+  uint64_t h = ir_hash(s->base, &w->m.scratch);
+  for (uint32_t i = 0; i < s->nsketch; i++)
+    h = hash_mix(h, vm_sketch_hash(s->sketch[i]));
+  return h;
+}
+
+static tess_status find_group(void *ud) {
+  void **w = ud;
+  *(uint64_t *)w[1] = group_of(w[0]);
+  return TESS_OK;
+}
+
+tess_status model_attach(tess_model *m, tess_session *s, tess_cost_model *out) {
+  void *asks[2] = {s, &m->group};
+  tess_status st = mem_protect(&s->worker[0].heap, find_group, asks);
+  if (st != TESS_OK) return ctx_ran_out(m->c, st, "a cost model");
+  m->seed = s->seed;
+  vec_clear(&m->quality);
+  for (int k = 0; k < FEATURE_DECISIONS; k++)
+    if (m->kinds >> k & 1) {
+      session_want(s, k);
+      break;
+    }
+  *out = (tess_cost_model){
+      .name = m->name, .predict = predict, .update = update, .ud = m};
+  return TESS_OK;
+}

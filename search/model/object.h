@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public object around learners: one, or several that vote. */
+#ifndef SEARCH_MODEL_OBJECT_H
+#define SEARCH_MODEL_OBJECT_H
+
+#include "search/model/model.h"
+
+enum {
+  MODEL_MEMBERS = 8,
+  MODEL_NAME = 128,
+  /* With fewer samples training takes a moment, and the next prediction waits
+   * for it; with more, predictions go on with what there is, and what was
+   * trained is taken when the model is taught the next time. */
+  MODEL_FRESH = 512
+};
+
+/* What was trained at one time, from a copy of the data. */
+typedef struct model_fits {
+  mem_heap heap;
+  model_data data;
+  uint32_t n;
+  const learner *learner[MODEL_MEMBERS];
+  model_fit member[MODEL_MEMBERS];
+  tess_status status[MODEL_MEMBERS]; /* NOT_FOUND: it knows nothing yet */
+  model_fit feasible;
+  bool judges;               /* there were failures to learn from */
+  uint64_t group;            /* of the newest sample, which decisions are of */
+} model_fits;
+
+struct tess_model {
+  tess_context *c;
+  uint32_t refs;
+  char name[MODEL_NAME];
+  uint32_t nmember;          /* 0: "random" */
+  const learner *member[MODEL_MEMBERS];
+  uint32_t kinds;            /* bits of the features that members need */
+  uint64_t seed;
+  uint64_t group;            /* of the session: hash of workload and space */
+  model_data data;
+  model_fits *now, *next;    /* predicting; in training */
+  thread_task task;
+  bool training;
+  uint32_t started;          /* samples that the newest training has */
+  VEC(tess_quality) quality; /* of the run at work */
+  /* Features of the candidates that were asked about last. */
+  search_rows asked[FEATURE_KINDS];
+  VEC(uint32_t) first[FEATURE_KINDS];
+  VEC(float) number[FEATURE_KINDS];
+  VEC(double) part;
+};
+
+/* ---- life (model.c) ----------------------------------------------------- */
+
+/* "xgb", or several: "xgb+forest".  NOT_FOUND, or what a member lacks. */
+tess_status model_new(tess_context *c, const char *name, tess_model **out);
+tess_model *model_hold(tess_model *m);     /* tess_model_free drops */
+/* The functions of a model for a session, which owns neither. */
+tess_status model_attach(tess_model *m, tess_session *s,
+                         tess_cost_model *out);
+/* The features of kind k of n candidates, in m->asked[k]. */
+tess_status model_ask(tess_model *m, tess_session *s, feature_kind k,
+                      uint32_t n, const search_cand *c);
+/* What the fits say; mean and sd as learner.score; sd may be NULL. */
+tess_status model_score(tess_model *m, uint32_t n, double *mean, double *sd);
+/* The same of a session's candidates, ready to be ranked: where failures were
+ * seen those that may fail are worse.  FALSE in *knows: nothing is known, and
+ * the scores are noise. */
+tess_status model_predict(tess_model *m, tess_session *s, uint32_t n,
+                          const tess_candidate *c, double *mean, double *sd,
+                          bool *knows);
+bool model_is_scaled(const tess_model *m);
+
+/* ---- training (train.c) ------------------------------------------------- */
+
+/* Called when the model is asked, and when it was taught. */
+void model_settle(tess_model *m);
+void model_taught(tess_model *m);
+/* Waits for what is in training and forgets all fits. */
+void model_forget(tess_model *m);
+
+/* ---- parts -------------------------------------------------------------- */
+
+/* How well n scores tell the seconds that were measured, +inf where it failed;
+ * `best`: least seconds known (quality.c). */
+tess_quality quality_of(uint32_t n, const double *score, const double *seconds,
+                        double best, bool scaled);
+/* Whether candidates run at all, from their decisions (feasible.c).  false:
+ * there is too little to learn from. */
+bool feasible_fit(const model_data *d, model_fit *f);
+/* Probability that a candidate runs. */
+double feasible_score(const model_fit *f, const search_rows *r, uint32_t i);
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Cost models that learn: what they learn they tell; runs with them repeat on
+ * any number of threads and whatever delays there are; failures are told from
+ * decisions; files, and damaged ones; names; memory that runs out.
+ * Labels: threads */
+#include "search/model/file.h"
+#include "support/recorded.h"
+#include "support/test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *const names[] = {"xgb", "xgb_rank", "forest",
+                                    "gp",  "treegru",  "xgb+forest"};
+enum { NAMES = sizeof names / sizeof *names, MADE = 96 };
+
+/* ---- sessions ----------------------------------------------------------- */
+
+typedef struct fixture {
+  tiled t;
+  const vm_trace *sketch[2];
+  tess_session s;
+  tess_model *m;
+  tess_cost_model f;
+  search_order order[MADE];
+  search_cand made[MADE];
+  tess_candidate c[MADE];
+} fixture;
+
+static void start(fixture *f, const char *name) {
+  *f = (fixture){.s = {0}};
+  tiled_start(&f->t);
+  for (uint32_t i = 0; i < f->t.nsketch; i++) f->sketch[i] = &f->t.sketch[i]->t;
+  assert_int_equal(
+      session_init(&f->s, f->t.c, &f->t.p->p, f->t.nsketch, f->sketch, 7, 1),
+      TESS_OK);
+  assert_int_equal(model_new(f->t.c, name, &f->m), TESS_OK);
+  assert_int_equal(model_attach(f->m, &f->s, &f->f), TESS_OK);
+  for (uint32_t i = 0; i < MADE; i++)
+    f->order[i] = (search_order){.how = SEARCH_DRAW, .sketch = -1};
+}
+
+static void end(fixture *f) {
+  tess_model_free(f->m);
+  session_free(&f->s);
+  tiled_end(&f->t);
+}
+
+/* The innermost loop over k, which features show: the last factor of the last
+ * decision that is not 1. */
+static int64_t innermost(const search_cand *c) {
+  uint32_t i = c->n - 1;
+  while (c->d[i] == 1) i--;
+  return c->d[i];
+}
+
+static double time_of(const search_cand *c) {
+  return 1e-3 / (double)(1 + innermost(c));
+}
+
+/* A batch, measured; where `fails`, what has a long innermost
+ * loop. */
+static void make(fixture *f, bool fails) {
+  session_begin_batch(&f->s);
+  assert_int_equal(session_make(&f->s, MADE, f->order, f->made), TESS_OK);
+  for (uint32_t i = 0; i < MADE; i++) {
+    assert_non_null(f->made[i].d);
+    session_to_public(&f->made[i], &f->c[i]);
+    bool bad = fails && innermost(&f->made[i]) >= 8;
+    f->c[i].status = bad ? TESS_BUILD_ERROR : TESS_OK;
+    f->c[i].seconds = bad ? INFINITY : time_of(&f->made[i]);
+  }
+}
+
+static void teach(fixture *f) {
+  assert_int_equal(f->f.update(f->f.ud, &f->s, MADE, f->c), TESS_OK);
+}
+
+/* Share of pairs that scores put in the right order. */
+static double accuracy(fixture *f) {
+  double score[MADE], seconds[MADE];
+  assert_int_equal(f->f.predict(f->f.ud, &f->s, MADE, f->c, score), TESS_OK);
+  for (uint32_t i = 0; i < MADE; i++) seconds[i] = time_of(&f->made[i]);
+  return quality_of(MADE, score, seconds, 0, false).rank_accuracy;
+}
+
+static void test_what_was_learnt_is_told(void **state) {
+  (void)state;
+  for (int k = 0; k < NAMES; k++) {
+    fixture f;
+    char column[TESS_MAX_COLUMN];
+    double share, sum = 0;
+    start(&f, names[k]);
+    make(&f, false);
+    double before = accuracy(&f);
+    teach(&f);
+    make(&f, false);
+    double after = accuracy(&f);
+    if (!(after > 0.85 && before < 0.7))
+      fail_msg("%s: %g before, %g after", names[k], before, after);
+    teach(&f);
+    assert_int_equal(f.m->quality.n, 1);
+    assert_int_equal(f.m->quality.v[0].trials, MADE);
+    assert_true(f.m->quality.v[0].rank_accuracy == after);
+    uint32_t n = 0;
+    while (tess_model_importance(f.m, n, column, &share) == TESS_OK) {
+      sum += share;
+      n++;
+    }
+    assert_true(k == 3 || k == 4 ? !n : fabs(sum - 1) < 1e-9);
+    end(&f);
+  }
+}
+
+/* What fails is told from the decisions, and ranked last. */
+static void test_failures(void **state) {
+  (void)state;
+  for (int k = 0; k < NAMES; k++) {
+    fixture f;
+    double score[MADE], good = 0, bad = 0;
+    uint32_t ngood = 0, nbad = 0;
+    start(&f, names[k]);
+    make(&f, true);
+    teach(&f);
+    make(&f, true);
+    assert_int_equal(f.f.predict(f.f.ud, &f.s, MADE, f.c, score), TESS_OK);
+    assert_true(f.m->now->judges);
+    for (uint32_t i = 0; i < MADE; i++)
+      if (f.c[i].status == TESS_OK)
+        good += score[i], ngood++;
+      else
+        bad += score[i], nbad++;
+    assert_true(ngood > 5 && nbad > 5);
+    assert_true(bad / nbad < good / ngood);
+    end(&f);
+  }
+}
+
+/* Predictions of more than one worker's features, and of candidates that the
+ * session did not make in this batch. */
+static void test_old_candidates(void **state) {
+  (void)state;
+  fixture f;
+  double now[MADE], then[MADE];
+  int64_t d[MADE][32];
+  start(&f, "forest");
+  make(&f, false);
+  teach(&f);
+  assert_int_equal(f.f.predict(f.f.ud, &f.s, MADE, f.c, now), TESS_OK);
+  for (uint32_t i = 0; i < MADE; i++) {
+    memcpy(d[i], f.c[i].decisions, f.c[i].ndecisions * sizeof **d);
+    f.c[i].decisions = d[i];
+  }
+  session_begin_batch(&f.s);
+  assert_int_equal(f.f.predict(f.f.ud, &f.s, MADE, f.c, then), TESS_OK);
+  assert_memory_equal(now, then, sizeof now);
+  end(&f);
+}
+
+/* ---- runs --------------------------------------------------------------- */
+
+static void test_same_with_any_threads(void **state) {
+  (void)state;
+  static const uint32_t threads[] = {1, 2, 4};
+  recorded_run f;
+  recorded_start(&f);
+  f.o.trials = 64;
+  for (int k = 0; k < NAMES; k++) {
+    static uint64_t first[4096];
+    f.o.cost_model = names[k];
+    for (int i = 0; i < 3; i++) {
+      tess_result *r;
+      tess_result_info info = TESS_INIT(tess_result_info);
+      f.o.threads = threads[i];
+      f.r.delays = i > 0;
+      assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+      assert_int_equal(f.r.n, 64);
+      if (i == 0) memcpy(first, f.r.order, sizeof first);
+      assert_memory_equal(first, f.r.order, 64 * sizeof *first);
+      assert_int_equal(tess_result_get(r, &info), TESS_OK);
+      assert_int_equal(info.nquality, 3);
+      for (uint32_t q = 0; q < 3; q++) {
+        assert_int_equal(info.quality[q].trials, 16 * (q + 1));
+        assert_int_equal(info.quality[q].n, 16);
+      }
+      tess_result_free(r);
+    }
+  }
+  recorded_end(&f);
+}
+
+/* A model that is kept knows more in the next run. */
+static void test_kept_models(void **state) {
+  (void)state;
+  recorded_run f;
+  tess_result *r;
+  tess_model *m, *same;
+  recorded_start(&f);
+  assert_int_equal(tess_model_new(f.t.c, "forest", &m), TESS_OK);
+  f.o.model = m;
+  f.o.trials = 32;
+  for (uint32_t k = 1; k <= 2; k++) {
+    f.o.seed = k;
+    assert_int_equal(recorded_tune(&f, &r), TESS_OK);
+    assert_int_equal(tess_result_model(r, &same), TESS_OK);
+    assert_ptr_equal(same, m);
+    assert_int_equal(tess_model_samples(m), 32 * k);
+    tess_model_free(same);
+    tess_result_free(r);
+  }
+  tess_model_free(m);
+  recorded_end(&f);
+}
+
+/* ---- files -------------------------------------------------------------- */
+
+static void path_of(char *path, size_t n) {
+  snprintf(path, n, "%s/test-model-%d",
+           getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid());
+}
+
+static void test_saving(void **state) {
+  (void)state;
+  char path[512];
+  path_of(path, sizeof path);
+  for (int k = 0; k < NAMES; k++) {
+    fixture f;
+    double before[MADE], after[MADE];
+    start(&f, names[k]);
+    make(&f, true);
+    teach(&f);
+    make(&f, true);
+    assert_int_equal(f.f.predict(f.f.ud, &f.s, MADE, f.c, before), TESS_OK);
+    assert_int_equal(tess_model_save(f.m, path), TESS_OK);
+    tess_model_free(f.m);
+    assert_int_equal(tess_model_load(f.t.c, path, &f.m), TESS_OK);
+    assert_string_equal(tess_model_name(f.m), names[k]);
+    assert_int_equal(tess_model_samples(f.m), MADE);
+    assert_int_equal(model_attach(f.m, &f.s, &f.f), TESS_OK);
+    assert_int_equal(f.f.predict(f.f.ud, &f.s, MADE, f.c, after), TESS_OK);
+    assert_memory_equal(before, after, sizeof before);
+    end(&f);
+  }
+  unlink(path);
+}
+
+static void write_bytes(const char *path, const char *v, size_t n) {
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(v, 1, n, file), n);
+  fclose(file);
+}
+
+/* One line for each damage, and none that loads. */
+static void test_damaged_files(void **state) {
+  (void)state;
+  static char bytes[1 << 20];
+  char path[512];
+  fixture f;
+  tess_model *m;
+  path_of(path, sizeof path);
+  start(&f, "forest");
+  make(&f, true);
+  teach(&f);
+  assert_int_equal(tess_model_save(f.m, path), TESS_OK);
+  FILE *file = fopen(path, "rb");
+  size_t n = fread(bytes, 1, sizeof bytes, file);
+  fclose(file);
+  assert_true(n > 1000 && n < sizeof bytes);
+  for (size_t cut = 0; cut < n; cut += cut < 200 ? 1 : n / 40) {
+    write_bytes(path, bytes, cut);
+    assert_int_equal(tess_model_load(f.t.c, path, &m), TESS_INVALID);
+    assert_null(m);
+  }
+  for (size_t at = 0; at < n; at += at < 200 ? 3 : n / 40) {
+    bytes[at] ^= 0x10;
+    write_bytes(path, bytes, n);
+    assert_int_equal(tess_model_load(f.t.c, path, &m), TESS_INVALID);
+    assert_non_null(strstr(tess_error(f.t.c)->message, path));
+    bytes[at] ^= 0x10;
+  }
+  unlink(path);
+  assert_int_equal(tess_model_load(f.t.c, path, &m), TESS_NOT_FOUND);
+  assert_int_equal(tess_model_save(f.m, "/nowhere/model"), TESS_IO);
+  end(&f);
+}
+
+/* ---- names -------------------------------------------------------------- */
+
+static void test_names(void **state) {
+  (void)state;
+  static const char *const bad[] = {
+      "", "+", "xgb+", "xgboost", "forest+random", "forest++forest"};
+  fixture f;
+  tess_model *m;
+  start(&f, "random");
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    assert_int_equal(tess_model_new(f.t.c, bad[i], &m), TESS_NOT_FOUND);
+    assert_null(m);
+    assert_non_null(
+        strstr(tess_error(f.t.c)->message, "there is no cost model"));
+  }
+  assert_int_equal(
+      tess_model_new(f.t.c,
+                     "forest+forest+forest+forest+forest+forest+forest+"
+                     "forest+forest",
+                     &m),
+      TESS_LIMIT);
+  end(&f);
+}
+
+/* ---- quality ------------------------------------------------------------ */
+
+static void test_quality(void **state) {
+  (void)state;
+  static const double seconds[] = {1, 2, 4, INFINITY, 8};
+  static const double good[] = {1, 0.5, 0.25, 0, 0.125};
+  static const double bad[] = {0, 0.25, 0.5, 1, 0.75};
+  tess_quality q = quality_of(5, good, seconds, 1, true);
+  assert_true(q.rank_accuracy == 1 && q.top_k_recall == 1 && q.rmse == 0);
+  q = quality_of(5, bad, seconds, 1, false);
+  assert_true(q.rank_accuracy == 0 && q.top_k_recall == 0 && isnan(q.rmse));
+  static const double same[] = {1, 1, 1, 1, 1};
+  q = quality_of(5, same, seconds, 1, true);
+  assert_true(q.rank_accuracy == 0.5);
+  q = quality_of(0, good, seconds, 1, true);
+  assert_true(isnan(q.rank_accuracy));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_what_was_learnt_is_told),
+      cmocka_unit_test(test_failures),
+      cmocka_unit_test(test_old_candidates),
+      cmocka_unit_test(test_same_with_any_threads),
+      cmocka_unit_test(test_kept_models),
+      cmocka_unit_test(test_saving),
+      cmocka_unit_test(test_damaged_files),
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_quality),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
