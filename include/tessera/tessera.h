@@ -983,11 +983,18 @@ typedef struct tess_quality {
                                  * many of the best predicted */
 } tess_quality;
 
+/* Told after each trial, and while a batch is compiled, between its parts. */
 typedef struct tess_progress {
   uint32_t struct_size;         /* of this library */
   uint32_t trials, max_trials, failed;  /* so far, at most, of them failed */
-  double best_seconds, gflops, elapsed, eta;
+  double best_seconds, gflops, elapsed;
+  double eta;                   /* seconds left; INFINITY until some trials are
+                                 * there to judge by */
   const char *text;             /* one line for people */
+  uint32_t compiled, compiling; /* of a batch of so many; 0, 0: this is told
+                                 * after a trial, whose are */
+  tess_status status;           /* how it ended */
+  double seconds;               /* and its time, INFINITY where it has none */
 } tess_progress;
 
 enum {
