@@ -24,8 +24,12 @@ static const char usage[] =
     "[--json]\n"
     "       tessera step FILE [--program FILE.lua]\n"
     "       tessera show FILE [--program FILE.lua]\n"
-    "       tessera db FILE\n"
+    "       tessera db FILE [--program FILE.lua] [--workload NAME]\n"
+    "               [--target T] [--limit N]\n"
     "       tessera lower FILE [--after PASS] [--print-after-all] "
+    "[--target T]\n"
+    "               [--program FILE.lua]\n"
+    "       tessera build FILE -o NAME.so [--header FILE.h] [--db F] "
     "[--target T]\n"
     "               [--program FILE.lua]\n"
     "       tessera doc [NAME]\n"
@@ -223,8 +227,8 @@ static int run_command(lua_State *L, int argc, char **argv, int i) {
 }
 
 static int is_command(const char *word) {
-  static const char *const words[] = {"tune", "step",  "show",
-                                      "db",   "lower", "doc"};
+  static const char *const words[] = {"tune",  "step",  "show", "db",
+                                      "lower", "build", "doc"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (!strcmp(words[i], word)) return 1;
   return 0;

@@ -322,6 +322,7 @@ static tess_status measure_batch(tune *t, uint32_t n) {
   tess_status s = measure_all(t, n, c);
   mem_free(&t->c->heap, c, size);
   if (s == TESS_OK) s = observe_results(t, t->handled);
+  if (s == TESS_OK) s = tune_store_quality(t);
   for (uint32_t i = 0; i < n; i++) outcome_free(&t->out[i]);
   return s;
 }

@@ -64,6 +64,10 @@ local function parse(args, known)
     local a = args[i]
     local name, value = a:match("^%-%-([^=]+)=(.*)$")
     name = name or a:match("^%-%-(.+)$")
+    local dashes = "--"
+    if not name and a:find("^%-%a$") and known[a:sub(2)] then
+      name, dashes = a:sub(2), "-"
+    end
     if not name then
       if a:sub(1, 1) == "-" and #a > 1 then usage("unknown option %s", a) end
       rest[#rest + 1] = a
@@ -75,7 +79,7 @@ local function parse(args, known)
       else
         if not value then
           i = i + 1
-          value = args[i] or usage("option --%s needs a value", name)
+          value = args[i] or usage("option %s%s needs a value", dashes, name)
         end
         options[name] = value_of(name, kind, value)
       end
@@ -414,31 +418,68 @@ local function print_samples(r)
                                                  ms(greatest)))
 end
 
+-- What tells programs of one name apart.
+local function print_workload(r)
+  print(("-- workload %s %s: %s"):format(plain(r.workload), r.hash,
+        r.shapes ~= "" and plain(r.shapes) or "damaged"))
+end
+
 local function print_record(r)
   print(("-- record %d: %s, %s, %s, %s"):format(r.id, plain(r.workload),
         time_of(r), r.damaged and "damaged" or r.status, plain(r.target)))
+  print_workload(r)
+  print("-- measured by: " .. plain(r.policy))
   print_message("--   ", r)
   print_samples(r)
 end
 
-local function list_records(path, max, verbose)
-  local rows = ts.database(path):records(max)
-  print(("%6s  %12s  %-13s  %-20s  %s"):format("record", "time", "status",
-                                                "workload", "target"))
+-- The workloads of the rows, each once.
+local function print_workloads(rows)
+  local seen = {}
   for _, r in ipairs(rows) do
-    print(("%6d  %12s  %-13s  %-20s  %s"):format(
+    if not seen[r.hash] then print_workload(r) end
+    seen[r.hash] = true
+  end
+end
+
+-- What a list leaves out.
+local function print_rest(rows, path)
+  local rest = rows.total - #rows
+  if rest <= 0 then return end
+  print(("-- %d of %d records; `tessera db %s --limit %d` lists all"):format(
+          #rows, rows.total, path, rows.total))
+end
+
+local function list_records(path, filter, verbose)
+  local rows = ts.database(path):records(filter)
+  print_workloads(rows)
+  print(("%6s  %12s  %-13s  %-20s  %-8s  %s"):format(
+          "record", "time", "status", "workload", "hash", "target"))
+  for _, r in ipairs(rows) do
+    print(("%6d  %12s  %-13s  %-20s  %-8s  %s"):format(
             r.id, time_of(r), status_of(r), plain(r.workload),
-            plain(r.target)))
+            r.hash:sub(1, 8), plain(r.target)))
     if verbose then print_message((" "):rep(8), r) end
   end
+  print_rest(rows, path)
   return 0
 end
 
 function command.db(args, host)
-  local _, rest = parse(args, {})
+  local o, rest = parse(args, { limit = 1 << 31, program = "string",
+                                target = "string", workload = "string" })
   if #rest ~= 1 then usage("db takes one FILE") end
   if not is_database(rest[1]) then error(rest[1] .. ": not a database", 0) end
-  return list_records(rest[1], 1000, host.verbose)
+  local target = o.target
+  if target then
+    local ok, made = pcall(ts.target, target)
+    if not ok then usage("option --target: %s", made.message) end
+    target = made
+  end
+  return list_records(rest[1], {
+    limit = o.limit or 1000, target = target, workload = o.workload,
+    program = o.program and run_description(o.program).program,
+  }, host.verbose)
 end
 
 local function try_trace(name, trace, program)
@@ -468,7 +509,9 @@ local function show_file(name, o)
     error(name .. ": neither a trace, a saved program, a database nor a " ..
           "script", 0)
   end
-  return run_description(name).program
+  local d = run_description(name)
+  o.described = d.target
+  return d.program
 end
 
 function command.show(args, host)
@@ -483,7 +526,7 @@ function command.show(args, host)
     print(trace)
     if r then print_record(r) end
   elseif is_database(name) then
-    list_records(name, 20, host.verbose)
+    list_records(name, { limit = 20 }, host.verbose)
   else
     print(show_file(name, o))
   end
@@ -556,6 +599,46 @@ function command.lower(args)
   else
     print(ts.lower(program, { after = passes[last].name, target = o.target }))
   end
+  return 0
+end
+
+-- ---- build -----------------------------------------------------------------
+
+-- The fastest schedule of a program for a target that a database has.
+local function best_schedule(path, program, target)
+  if not is_database(path) then error(path .. ": not a database", 0) end
+  local record, trace = ts.database(path):best(program, target)
+  if not record then error(path .. ": " .. tostring(trace), 0) end
+  return trace:replay(program), record
+end
+
+function command.build(args)
+  local o, rest = parse(args, { o = "string", header = "string",
+                                db = "string", target = "string",
+                                program = "string" })
+  if #rest ~= 1 then
+    usage("build takes one FILE.lua, trace, saved program or DB:RECORD")
+  end
+  if not o.o then usage("build needs -o NAME.so or -o NAME.o") end
+  if not o.o:find "%.s?o$" then
+    usage("option -o: '%s' is neither NAME.so nor NAME.o", o.o)
+  end
+  local ok, target = pcall(ts.target, o.target or "llvm")
+  if not ok then usage("option --target: %s", target.message) end
+  local found, record = load_lowered(rest[1], o), nil
+  if not o.target and o.described then target = ts.target(o.described) end
+  if o.db then
+    if options.is(found, "schedule") then
+      usage("option --db: %s is scheduled already", rest[1])
+    end
+    found, record = best_schedule(o.db, found, target)
+  end
+  ts.build(found, target):save(o.o, o.header)
+  print(("%s: %s"):format(o.o, record and
+        ("record %d of %s, %.4g ms"):format(record.id, o.db,
+                                            record.seconds * 1e3) or
+        options.is(found, "schedule") and "as it is scheduled" or
+        "without a schedule; --db takes the best one of a database"))
   return 0
 end
 
