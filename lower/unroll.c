@@ -34,13 +34,16 @@ static int64_t registers_of(const unroll *u, tess_dtype t) {
              : 1;
 }
 
-/* An operation is an instruction a register.  Scalar index arithmetic becomes
- * constants and addressing modes. */
+/* An operation is an instruction a register.  Scalar index arithmetic and ramps
+ * become constants and addressing modes, and broadcasts are hoisted or folded
+ * into what uses them. */
 static void weigh_node(const ir_program *p, ir_expr e, void *ud) {
   enum { CALL = 8 };
   unroll *u = ud;
   const ir_node *n = ir_at(p, e);
-  if (n->op == IR_VAR || n->op == IR_INT || n->op == IR_REAL) return;
+  if (n->op == IR_VAR || n->op == IR_INT || n->op == IR_REAL ||
+      n->op == IR_RAMP || n->op == IR_BROADCAST)
+    return;
   if (n->dtype.code == TESS_DTYPE_INT && n->dtype.bits == 64 &&
       n->dtype.lanes == 1)
     return;
