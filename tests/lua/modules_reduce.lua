@@ -7,7 +7,9 @@ local checks = dofile((arg[0]:gsub("[^/]*$", "../support/checks.lua")))
 local searching = dofile((arg[0]:gsub("[^/]*$", "../support/searching.lua")))
 local steps, fails = searching.steps, checks.fails
 
-local function use(name, params) return require("modules." .. name)(params) end
+local function use(name, params)
+  return require("tessera.modules." .. name)(params)
+end
 
 -- The sketches of modules, each drawn a few times, compute the program; what
 -- is drawn may be refused, but not all of it.
@@ -107,7 +109,7 @@ do
   assert(why(ops.matmul { m = 64, n = 64, k = 64 }, { use "add_rfactor" })
          :find("C: not applicable: it is no reduction, or has", 1, true))
   fails("INVALID", "'max_jobs_per_core' is '0': it is an integer from 1 on",
-        require "modules.add_rfactor", { max_jobs_per_core = 0 })
+        require "tessera.modules.add_rfactor", { max_jobs_per_core = 0 })
 end
 
 -- random_compute_location: the partial results follow.
@@ -162,7 +164,7 @@ do
   text = why(p, { tiling })
   assert(text:find("C: not applicable: a rule of its own", 1, true), text)
   fails("INVALID", "rules are functions with names",
-        require "modules.apply_custom_rule", { rules = { mine = 1 } })
+        require "tessera.modules.apply_custom_rule", { rules = { mine = 1 } })
 end
 
 -- Threads: cross_thread_reduction and auto_bind.
@@ -185,7 +187,7 @@ do
                                           max_threads = 32 }) })
   assert(#list == 1 and steps(list[1], "bind") == 2)
   assert(why(p, { use "auto_bind", use "auto_bind" })
-         :find("auto_bind at B: not applicable: it is bound", 1, true))
+         :find("auto_bind at B: shadowed by auto_bind: it is bound", 1, true))
   -- One element.
   local x = ts.placeholder("x", { 4 })
   local k = ts.reduce_axis("k", 4)
