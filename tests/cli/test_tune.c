@@ -248,6 +248,9 @@ static void nothing_valid_as_json(void **state) {
   assert_non_null(strstr(last, "\"failed\": 3"));
   assert_non_null(strstr(last, "\"funnel\": \""));
   assert_non_null(strstr(last, "\"status\": \"NOT_FOUND\""));
+  if (!strstr(c.err, "nothing valid was found in 3 trials: the first that "
+                     "failed: TIMEOUT"))
+    fail_msg("%s", c.err);
 }
 
 /* Nor is a place of Tessera's own told where a call is at what it does in
