@@ -297,7 +297,9 @@ local function tune_options(o, d, path)
     all.progress = function(p)
       say(json { type = "progress", trials = p.trials, best = p.best,
                  max_trials = p.max_trials, failed = p.failed,
-                 gflops = p.gflops, elapsed = p.elapsed, eta = p.eta })
+                 gflops = p.gflops, elapsed = p.elapsed, eta = p.eta,
+                 status = p.status, seconds = p.seconds,
+                 compiled = p.compiled, compiling = p.compiling })
     end
   elseif all.progress == nil then
     all.progress = true
