@@ -73,7 +73,7 @@ local rows = {
   { "ts.lor(x, ...)", "tessera.Expr", "The same as ts.any.", "tutorial" },
   { "ts.lnot(x)", "tessera.Expr", "The condition does not hold.",
     "tutorial" },
-  { "builder:input(name, shape [, dtype [, scope]])", "tessera.Buffer",
+  { "builder:input(name, shape [, dtype [, scope]] [, options])", "tessera.Buffer",
     "A parameter that is read.", "describing" },
   { "builder:inout(name, shape [, dtype [, scope]])", "tessera.Buffer",
     "A parameter that is changed in place.", "describing" },
