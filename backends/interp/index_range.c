@@ -32,22 +32,22 @@ typedef struct known_range {
 typedef struct ranging {
   const ir_program *p;
   arena *scratch;
-  arith_range *input;  /* by buffer: what an input is assumed to hold */
-  bool *free;          /* by buffer: an input whose range is looked for */
-  bool *used;          /* by buffer: the last evaluation loaded it */
-  known_range *buf;    /* by buffer: computed ones */
-  uint32_t *first;     /* by buffer: 1 + its first store in `store` */
-  uint32_t *next;      /* 1 + the next store to the same buffer */
+  arith_range *input; /* by buffer: what an input is assumed to hold */
+  bool *free;         /* by buffer: an input whose range is looked for */
+  bool *used;         /* by buffer: the last evaluation loaded it */
+  known_range *buf;   /* by buffer: computed ones */
+  uint32_t *first;    /* by buffer: 1 + its first store in `store` */
+  uint32_t *next;     /* 1 + the next store to the same buffer */
   ir_stmt *store;
   uint32_t nstores;
-  uint32_t vars;       /* bits of the variables that depend on data */
-  ir_memo memo;        /* node -> 1 + its slot */
+  uint32_t vars; /* bits of the variables that depend on data */
+  ir_memo memo;  /* node -> 1 + its slot */
   known_range *slot;
   uint32_t nslots, room;
   uint32_t round;
-  uint64_t work;       /* nodes evaluated */
-  index_use *use;
-  uint32_t nuses, uses_room;
+  uint64_t work;  /* nodes evaluated */
+  index_use *use; /* NULL: they are only counted */
+  uint32_t nuses;
 } ranging;
 
 static arith_range range_type(tess_dtype t) {
@@ -183,13 +183,8 @@ static void add_use(ranging *u, ir_expr e, int64_t lo, int64_t count,
   const ir_node *n = ir_at(u->p, e);
   if (!n->has_load && !(ir_vars(u->p, e) & u->vars)) return;
   if (u->nuses == MOST_USES) return;
-  if (u->nuses == u->uses_room) {
-    index_use *old = u->use;
-    u->uses_room = u->uses_room ? 2 * u->uses_room : 16;
-    u->use = arena_array(u->scratch, index_use, u->uses_room);
-    if (u->nuses) memcpy(u->use, old, u->nuses * sizeof *old);
-  }
-  u->use[u->nuses++] = (index_use){e, lo, count, trips, false};
+  if (u->use) u->use[u->nuses] = (index_use){e, lo, count, trips, false};
+  u->nuses++;
 }
 
 static void add_indices(ranging *u, ir_buf b, uint32_t n, const uint32_t *idx) {
@@ -233,6 +228,14 @@ static void add_uses(ranging *u, ir_stmt s) {
     ir_span it = ir_blk(p, s)->iters;
     for (uint32_t i = 0; i < it.n; i++) add_bind(u, &p->iter.v[it.at + i]);
   }
+}
+
+/* Counts them first: walks over expressions use the arena, too. */
+static void find_uses(ranging *u, ir_stmt root) {
+  for (ir_stmt s = root; s; s = ir_next(u->p, s, root)) add_uses(u, s);
+  u->use = arena_array(u->scratch, index_use, u->nuses + 1);
+  u->nuses = 0;
+  for (ir_stmt s = root; s; s = ir_next(u->p, s, root)) add_uses(u, s);
 }
 
 /* The variables whose values depend on data, outermost first. */
@@ -292,8 +295,8 @@ static void start_inputs(ranging *u) {
     if (r->dtype.code == TESS_DTYPE_BOOL) u->input[b] = (arith_range){0, 1};
     if (r->holds & IR_HOLDS_RANGE)
       u->input[b] = (arith_range){r->least, r->most};
-    u->free[b] = !(r->holds & IR_HOLDS_RANGE) &&
-                 r->dtype.code != TESS_DTYPE_BOOL;
+    u->free[b] =
+        !(r->holds & IR_HOLDS_RANGE) && r->dtype.code != TESS_DTYPE_BOOL;
   }
   for (uint32_t i = 0; i < p->constant.n; i++) {
     ir_buf b = p->constant.v[i].buf;
@@ -390,8 +393,7 @@ static void widen(ranging *u, uint32_t n, const ir_buf *in, int64_t most) {
   while (goes_on && u->work < MOST_WORK) {
     goes_on = false;
     for (uint32_t i = 0; i < 2 * n; i++)
-      if (m[i].step)
-        goes_on |= move_end(u, in[i / 2], i % 2 == 0, &m[i], most);
+      if (m[i].step) goes_on |= move_end(u, in[i / 2], i % 2 == 0, &m[i], most);
   }
 }
 
@@ -461,7 +463,7 @@ void interp_index_ranges(const ir_program *p, arena *scratch,
   find_stores(&u, root);
   find_data_vars(&u, root);
   start_inputs(&u);
-  for (ir_stmt s = root; s; s = ir_next(p, s, root)) add_uses(&u, s);
+  find_uses(&u, root);
   ir_buf *in = arena_array(scratch, ir_buf, n + 1);
   bool *indexes = arena_zalloc(scratch, n * sizeof *indexes);
   search_ranges(&u, in, indexes);
